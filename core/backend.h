@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a CPU family is to the core: pure functions and tables.  A backend renders
+ * values and names registers; it never calls a hook and never writes.
+ */
+#ifndef UPMU_CORE_BACKEND_H
+#define UPMU_CORE_BACKEND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <upmu/event.h>
+#include <upmu/place.h>
+#include <upmu/pmu.h>
+
+/*
+ * One register value of an image.  `mask` says which bits are meant; the rest of
+ * the register stays.  `guard` names the counters whose gate must be closed while
+ * it changes.
+ */
+struct upmu_image_entry {
+    uint8_t row;
+    uint32_t guard;
+    uint64_t mask;
+    uint64_t value;
+};
+
+#define UPMU_IMAGE_ENTRIES 48
+
+/* A constant sequence that an erratum needs, run with all gates closed. */
+struct upmu_prelude_step {
+    uint8_t row;
+    uint64_t value;
+};
+
+struct upmu_prelude {
+    const struct upmu_prelude_step *steps;
+    uint8_t step_count;
+    uint32_t counters; /* counters that it overwrites */
+};
+
+/* Values for the registers of one PMU. */
+struct upmu_image {
+    uint8_t count;
+    bool overfull; /* an entry found no room: a bug in the backend */
+    const struct upmu_prelude *prelude;
+    struct upmu_image_entry entry[UPMU_IMAGE_ENTRIES];
+};
+
+/* Detection's view of the machine: reads go through the core. */
+struct upmu_detection {
+    void *context;
+    void (*cpuid)(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
+    /* False: faults, or must not be touched (see upmu_port.msr_faults_are_safe). */
+    bool (*rdmsr)(void *context, uint32_t msr, bool promised, uint64_t *out_value);
+    uint32_t leaf0[4];
+    uint32_t leaf1[4];
+    uint16_t family, model;
+    uint8_t stepping;
+    bool hypervisor;
+};
+
+/* How the handler and the renderer want an event to run. */
+#define UPMU_RENDER_INTERRUPT (1u << 0) /* overflow raises the PMI */
+
+struct upmu_backend {
+    const char *name;
+
+    /* Fill in *pmu for the executing CPU, or false: not mine. */
+    bool (*detect)(const struct upmu_detection *detection, struct upmu_pmu *out_pmu);
+
+    /* Fill in *pmu for a model by name; names(i) lists them, NULL after the last. */
+    bool (*describe)(const char *name, struct upmu_pmu *out_pmu);
+    const char *(*names)(unsigned i);
+
+#if UPMU_NAMES
+    /*
+     * Apply one attribute to an event under construction.  `name` is folded
+     * lower case.  UPMU_ERR_NO_SUCH_ATTRIBUTE, _BAD_VALUE, _CONTRADICTION.
+     */
+    enum upmu_status (*attribute)(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,
+                                  bool has_value, uint64_t value);
+    /* Start an event from a catalogue row with the masks already merged in. */
+    enum upmu_status (*from_row)(const struct upmu_pmu *pmu, const struct upmu_row *row, struct upmu_event *event);
+    /* Append the attributes that the row does not imply: ":u:c=2". */
+    size_t (*format)(const struct upmu_pmu *pmu, const struct upmu_event *event, const struct upmu_row *row,
+                     char *buffer, size_t size);
+#endif
+    /*
+     * Finish an event: constraints, defaults, validation.  Fills in `counters`,
+     * `payload`.  UPMU_ERR_DOES_NOT_FIT, _NOT_PERMITTED, _UNSUPPORTED.
+     */
+    enum upmu_status (*finish)(const struct upmu_pmu *pmu, struct upmu_event *event);
+
+    /* The i-th way to run an event, best first. */
+    bool (*alternative)(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned i,
+                        struct upmu_alternative *out);
+
+    /* Add the registers of a placed event to an image; the gates are the core's. */
+    void (*render)(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
+                   const uint8_t *counters, unsigned flags, struct upmu_image *image);
+
+    /* Registers that a counter leaves behind idle when it is given up. */
+    void (*release)(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image);
+
+    /* Status word to counters, and counters to the acknowledgement. */
+    uint32_t (*overflowed)(const struct upmu_pmu *pmu, uint64_t status);
+    uint64_t (*acknowledge)(const struct upmu_pmu *pmu, uint32_t counters);
+
+    /* Counters in use by somebody, from the values found at take-over. */
+    uint32_t (*claims)(const struct upmu_pmu *pmu, const uint64_t *found, const uint32_t *found_known);
+
+    /* Registers to set once at take-over (freeze bits off), as image entries. */
+    void (*take_over)(const struct upmu_pmu *pmu, struct upmu_image *image);
+
+    /* Registers that a payload resource stands for: text for explanations. */
+    const char *(*resource_name)(const struct upmu_pmu *pmu, unsigned resource);
+
+    /* Name of a counter: prefix and index. */
+    const char *(*counter_prefix)(const struct upmu_pmu *pmu, unsigned counter, unsigned *out_index);
+
+    /* The row of a resource, or UPMU_NO_ROW. */
+    unsigned (*resource_row)(const struct upmu_pmu *pmu, unsigned resource);
+};
+
+/* The backends of this build, NULL after the last. */
+const struct upmu_backend *upmu_backend(unsigned i);
+
+/* Add a value to an image, merging it with an entry for the same row. */
+void upmu_image_add(struct upmu_image *image, unsigned row, uint64_t mask, uint64_t value, uint32_t guard);
+
+#endif

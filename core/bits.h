@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Bit arithmetic that never calls the compiler's runtime library.
+ */
+#ifndef UPMU_CORE_BITS_H
+#define UPMU_CORE_BITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define UPMU_BIT32(n) (UINT32_C(1) << (n))
+#define UPMU_BIT64(n) (UINT64_C(1) << (n))
+
+/* Ones in a mask.  (gcc's __builtin_popcount calls libgcc.) */
+static inline unsigned upmu_bits_count(uint32_t mask)
+{
+    mask -= (mask >> 1) & 0x55555555u;
+    mask = (mask & 0x33333333u) + ((mask >> 2) & 0x33333333u);
+    return (((mask + (mask >> 4)) & 0x0f0f0f0fu) * 0x01010101u) >> 24;
+}
+
+/* Index of the lowest one of a mask that is not 0. */
+static inline unsigned upmu_bits_lowest(uint32_t mask)
+{
+    return (unsigned)__builtin_ctz(mask);
+}
+
+/* Low `width` bits set, width 0 to 64. */
+static inline uint64_t upmu_bits_ones(unsigned width)
+{
+    return width >= 64 ? ~UINT64_C(0) : UPMU_BIT64(width) - 1u;
+}
+
+/* A mask of rows (struct upmu_pmu.present and friends). */
+static inline bool upmu_rows_has(const uint32_t *rows, unsigned row)
+{
+    return (rows[row >> 5] >> (row & 31u)) & 1u;
+}
+
+static inline void upmu_rows_set(uint32_t *rows, unsigned row)
+{
+    rows[row >> 5] |= UPMU_BIT32(row & 31u);
+}
+
+static inline void upmu_rows_clear(uint32_t *rows, unsigned row)
+{
+    rows[row >> 5] &= ~UPMU_BIT32(row & 31u);
+}
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Build options.  Each is 0 or 1 (or a number) and may be set on the compiler's
+ * command line; every file of one build must see the same values.
+ */
+#ifndef UPMU_CONFIG_H
+#define UPMU_CONFIG_H
+
+/* Major, minor, patch.  The major number is also the version of every layout. */
+#define UPMU_VERSION 0x000100u
+
+/* The Intel core backend: P6, Core, architectural performance monitoring. */
+#ifndef UPMU_BACKEND_X86_CORE
+#define UPMU_BACKEND_X86_CORE 1
+#endif
+
+/* The NetBurst register table (the backend that drives it is to come). */
+#ifndef UPMU_BACKEND_X86_P4
+#define UPMU_BACKEND_X86_P4 1
+#endif
+
+/* Overflow sampling: upmu_handle_pmi, rings.  0: those calls answer
+   UPMU_ERR_COMPILED_OUT (the handler: UPMU_PMI_NOT_OURS). */
+#ifndef UPMU_SAMPLING
+#define UPMU_SAMPLING 1
+#endif
+
+/* Event names: the parser, the catalogues, formatting.  0: events are given as
+   raw words through upmu_event_raw(); text calls answer UPMU_ERR_COMPILED_OUT. */
+#ifndef UPMU_NAMES
+#define UPMU_NAMES 1
+#endif
+
+/* The graded probe, upmu_cpu_probe(). */
+#ifndef UPMU_PROBE
+#define UPMU_PROBE 1
+#endif
+
+/* Explanations as text, upmu_why_text(); 0: it writes the status name only. */
+#ifndef UPMU_WHY_TEXT
+#define UPMU_WHY_TEXT 1
+#endif
+
+/* Caller's bugs stop in UPMU_ASSERT.  0: they are undefined behaviour. */
+#ifndef UPMU_ASSERTIONS
+#define UPMU_ASSERTIONS 1
+#endif
+
+/* 1: hooks are the static inline functions of the header UPMU_PORT_HEADER
+   (docs/PORTING.md), so that a kernel pays no indirect call. */
+#ifndef UPMU_PORT_STATIC
+#define UPMU_PORT_STATIC 0
+#endif
+
+/* Events in one set; 1 to 32.  Memory: about 200 bytes each. */
+#ifndef UPMU_SET_EVENTS
+#define UPMU_SET_EVENTS 12
+#endif
+
+/* Core types of one machine: hybrid processors have two or three. */
+#ifndef UPMU_CORE_TYPES
+#define UPMU_CORE_TYPES 4
+#endif
+
+#endif

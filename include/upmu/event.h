@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events: from what a user types to register words, and back to a name.
+ *
+ * The text is specified in docs/EVENTS.md.
+ */
+#ifndef UPMU_EVENT_H
+#define UPMU_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <upmu/pmu.h>
+#include <upmu/status.h>
+
+/* ---- Specifications: text, parsed; they know no hardware ---- */
+
+/* NAME and attributes of one specification, as positions in the caller's text. */
+#define UPMU_SPEC_ATTRIBUTES 16
+
+struct upmu_spec_part {
+    uint16_t position; /* first byte */
+    uint16_t length;   /* bytes; of NAME in NAME=VALUE */
+    uint16_t value;    /* first byte of VALUE, 0: there is none */
+    uint16_t value_length;
+    char separator;    /* ':' or ',' before it */
+};
+
+/*
+ * One parsed specification.  Points into `text`, which must stay until the event
+ * is encoded.
+ */
+struct upmu_spec {
+    const char *text;
+    struct upmu_spec_part unit;  /* "unit/", length 0: none */
+    struct upmu_spec_part pmu;   /* "pmu::", length 0: none */
+    struct upmu_spec_part name;  /* NAME and all that follows it */
+    struct upmu_spec_part row;   /* leading counter index of "IDX SPEC", length 0: none */
+    uint8_t attribute_count;
+    struct upmu_spec_part attribute[UPMU_SPEC_ATTRIBUTES];
+};
+
+/*
+ * Take the next specification off a list, which blanks or commas separate.
+ *
+ * `*cursor` is the byte offset to continue at; begin with 0.
+ * Returns UPMU_OK; UPMU_ERR_END when nothing is left; UPMU_ERR_SYNTAX or
+ * UPMU_ERR_NO_SPACE (more than UPMU_SPEC_ATTRIBUTES) with why->position.  `why`
+ * may be NULL.
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_spec_next(const char *list, size_t *cursor, struct upmu_spec *out_spec, struct upmu_why *why);
+
+/*
+ * Write a specification in its plain form: lower-case prefix, attributes in their
+ * order, separators as given.  upmu_spec_next() of the result gives it again.
+ *
+ * Returns the whole length; at most `size` bytes including the NUL are written.
+ * Context: any.
+ */
+size_t upmu_spec_format(const struct upmu_spec *spec, char *buffer, size_t size);
+
+/* ---- Events: encoded for one PMU ---- */
+
+/* Attributes of an event.  Bits of upmu_event.attributes. */
+#define UPMU_ATTR_USR (1u << 0)
+#define UPMU_ATTR_OS (1u << 1)
+#define UPMU_ATTR_EDGE (1u << 2)
+#define UPMU_ATTR_INV (1u << 3)
+#define UPMU_ATTR_CMASK (1u << 4)
+#define UPMU_ATTR_ANY (1u << 5)
+#define UPMU_ATTR_IN_TX (1u << 6)
+#define UPMU_ATTR_IN_TXCP (1u << 7)
+#define UPMU_ATTR_PRECISE (1u << 8)
+#define UPMU_ATTR_PAYLOAD (1u << 9) /* config1 was given (ldlat=, offcore_rsp=, frontend=) */
+#define UPMU_ATTR_PIN (1u << 10)    /* counter=N */
+#define UPMU_ATTR_RAW (1u << 11)    /* raw words, no name */
+
+/*
+ * An event of one PMU.  A value: copy it freely.
+ */
+struct upmu_event {
+    struct upmu_event_id id; /* all zero for raw words */
+    uint64_t config;         /* select word without gate and interrupt bits */
+    uint64_t config1;        /* payload of an extra register */
+    uint64_t config2;        /* NetBurst: PEBS_ENABLE and MATRIX_VERT words; else 0 */
+    uint32_t counters;       /* counters that catalogue, constraints and pin leave */
+    uint16_t attributes;     /* UPMU_ATTR_… that were given, or defaults for os, usr */
+    uint8_t pin;             /* counter, with UPMU_ATTR_PIN */
+    uint8_t pmu;             /* index in machine->pmu, 0 without a machine */
+    uint8_t payload;         /* backend's number of the payload register's kind, 0: none */
+    uint8_t flags;           /* backend's */
+    uint8_t reserved[6];     /* 0 */
+};
+
+/*
+ * Give a specification its meaning on a PMU.
+ *
+ * `*out_event` is written on success only.  Returns UPMU_OK; any of the codes
+ * "the text"; UPMU_ERR_UNSUPPORTED; UPMU_ERR_DOES_NOT_FIT (no counter of this PMU
+ * can count it as asked).  `why` may be NULL.
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_event_encode(const struct upmu_pmu *pmu, const struct upmu_spec *spec,
+                                   struct upmu_event *out_event, struct upmu_why *why);
+
+/* upmu_spec_next() and upmu_event_encode() of a text that is one specification. */
+UPMU_MUST_CHECK
+enum upmu_status upmu_event_parse(const struct upmu_pmu *pmu, const char *text, struct upmu_event *out_event,
+                                  struct upmu_why *why);
+
+/*
+ * An event by its register words: `config` as the select register would hold it
+ * (gate and interrupt bits are ignored), config1 for the extra register that the
+ * event code uses.
+ *
+ * Returns UPMU_OK; UPMU_ERR_NOT_PERMITTED (a bit that no session may set, or that
+ * this PMU does not have); UPMU_ERR_DOES_NOT_FIT.
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_event_raw(const struct upmu_pmu *pmu, uint64_t config, uint64_t config1, uint64_t config2,
+                                struct upmu_event *out_event);
+
+/*
+ * The canonical specification of an event: encoding it again gives an equal one.
+ *
+ * Returns the whole length; at most `size` bytes including the NUL are written.
+ * Context: any.
+ */
+size_t upmu_event_format(const struct upmu_pmu *pmu, const struct upmu_event *event, char *buffer, size_t size);
+
+/* The name that an id stands for, with its masks; same return. */
+size_t upmu_event_name(const struct upmu_pmu *pmu, struct upmu_event_id id, char *buffer, size_t size);
+
+/* ---- Catalogues: the events of one PMU ---- */
+
+/* Where a catalogue comes from; travels with every event. */
+enum upmu_source { UPMU_SOURCE_BUILT_IN = 0, UPMU_SOURCE_IMPORTED = 1 };
+
+/* Row flags. */
+#define UPMU_ROW_MASKED (1u << 0)     /* has unit masks to choose; else the code is complete */
+#define UPMU_ROW_INV (1u << 1)        /* wired attributes of the row: */
+#define UPMU_ROW_EDGE (1u << 2)
+#define UPMU_ROW_ANY (1u << 3)
+#define UPMU_ROW_CMASK (1u << 4)
+#define UPMU_ROW_PAYLOAD (1u << 5)    /* `payload` is wired */
+#define UPMU_ROW_FIXED_ONLY (1u << 6) /* pseudo code: a fixed counter and nothing else */
+#define UPMU_ROW_PRECISE (1u << 7)    /* can be sampled precisely */
+#define UPMU_ROW_PRECISE_ONLY (1u << 8)
+#define UPMU_ROW_DEPRECATED (1u << 9)
+#define UPMU_ROW_GENERIC (1u << 10)   /* a generic name that no event of the PMU has */
+#define UPMU_ROW_PAIR (1u << 11)      /* code and its twin (offcore: second code), see code2 */
+
+/* One row, unpacked. */
+struct upmu_row {
+    uint16_t code;      /* event code */
+    uint16_t code2;     /* alternative code for the second payload register, or 0 */
+    uint16_t umask;
+    uint8_t cmask;
+    uint16_t flags;     /* UPMU_ROW_… */
+    uint32_t counters;  /* general counters the event file allows; 0: says nothing */
+    uint32_t msr;       /* payload register: 1A6h, 3F6h, 3F7h; 0: none */
+    uint64_t payload;
+    uint8_t mask_count; /* unit masks of a masked row */
+};
+
+/* One unit mask of a masked row. */
+struct upmu_mask {
+    uint64_t bits;      /* ORed into umask (bits 15:0) or, with UPMU_MASK_PAYLOAD, payload */
+    uint8_t group;      /* masks of one exclusive group replace each other */
+    uint8_t flags;      /* UPMU_MASK_… */
+    uint8_t cmask;      /* wired counter mask, 0: none */
+};
+#define UPMU_MASK_DEFAULT (1u << 0)   /* taken if no mask of its group is named */
+#define UPMU_MASK_EXCLUSIVE (1u << 1) /* its group takes one mask at a time */
+#define UPMU_MASK_PAYLOAD (1u << 2)   /* bits go to the payload */
+#define UPMU_MASK_REQUIRED (1u << 3)  /* its group needs one */
+#define UPMU_MASK_INV (1u << 4)
+#define UPMU_MASK_EDGE (1u << 5)
+#define UPMU_MASK_ALONE (1u << 6)     /* excludes all other masks of the row */
+
+/* The catalogue of a PMU by name, or NULL.  Context: any. */
+const struct upmu_catalog *upmu_catalog_find(const char *pmu_name);
+
+/* The i-th built-in catalogue, or NULL after the last.  Context: any. */
+const struct upmu_catalog *upmu_catalog_builtin(unsigned i);
+
+/* Its number (upmu_event_id.catalogue; never 0), name, source and rows. */
+uint16_t upmu_catalog_number(const struct upmu_catalog *catalog);
+const char *upmu_catalog_name(const struct upmu_catalog *catalog);
+enum upmu_source upmu_catalog_source(const struct upmu_catalog *catalog);
+unsigned upmu_catalog_rows(const struct upmu_catalog *catalog);
+
+/*
+ * Find an event by name: exactly first, then folded (case; '-' '_' '.' ':' are
+ * equal).  An alias answers the canonical id.
+ *
+ * Returns UPMU_OK or UPMU_ERR_NO_SUCH_EVENT.
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_catalog_lookup(const struct upmu_catalog *catalog, const char *name, size_t length,
+                                     struct upmu_event_id *out_id);
+
+/* Unpack a row; false if there is none.  Context: any. */
+bool upmu_catalog_row(const struct upmu_catalog *catalog, unsigned row, struct upmu_row *out_row);
+
+/* Unpack unit mask `mask` of a masked row; false if there is none.  Context: any. */
+bool upmu_catalog_mask(const struct upmu_catalog *catalog, unsigned row, unsigned mask, struct upmu_mask *out_mask);
+
+/* Find a unit mask by (folded) name; false if there is none.  Context: any. */
+bool upmu_catalog_mask_lookup(const struct upmu_catalog *catalog, unsigned row, const char *name, size_t length,
+                              unsigned *out_mask);
+
+/*
+ * Canonical name of a row (without masks), name of a mask.  Return the whole
+ * length (0: no such row); at most `size` bytes including the NUL are written.
+ * Context: any.
+ */
+size_t upmu_catalog_row_name(const struct upmu_catalog *catalog, unsigned row, char *buffer, size_t size);
+size_t upmu_catalog_mask_name(const struct upmu_catalog *catalog, unsigned row, unsigned mask, char *buffer,
+                              size_t size);
+
+/*
+ * Walk the names of a catalogue in alphabetical order, aliases included; masked
+ * rows that are listed flat (offcore responses) come once per combination.
+ *
+ * `*cursor`: begin with 0.  `glob`: '*' and '?', folded as in a lookup; NULL: all.
+ * `out_alias` (may be NULL) tells whether the name is an alias.
+ * Returns UPMU_OK or UPMU_ERR_END.
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_catalog_next(const struct upmu_catalog *catalog, const char *glob, uint32_t *cursor,
+                                   struct upmu_event_id *out_id, char *buffer, size_t size, bool *out_alias);
+
+/*
+ * The id of an encoding: code, unit mask, wired attributes and payload of `row`.
+ * Of several rows with one encoding, the first by name.
+ *
+ * Returns UPMU_OK or UPMU_ERR_NO_SUCH_EVENT.
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_catalog_by_encoding(const struct upmu_catalog *catalog, const struct upmu_row *row,
+                                          struct upmu_event_id *out_id);
+
+/* The most similar name; false if nothing is near.  Context: any. */
+bool upmu_catalog_nearest(const struct upmu_catalog *catalog, const char *name, size_t length,
+                          struct upmu_event_id *out_id);
+
+#endif

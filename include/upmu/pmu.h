@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Machines, CPUs, PMUs: what hardware there is, described by data.
+ *
+ * Structures are complete so that you can place them in .bss or per-CPU memory;
+ * fields below a line "private" are the library's.
+ */
+#ifndef UPMU_PMU_H
+#define UPMU_PMU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <upmu/config.h>
+#include <upmu/port.h>
+#include <upmu/status.h>
+
+/*
+ * Counters of one PMU are numbered 0…31 and sets of them are 32-bit masks.  On
+ * Intel: general counter n is n, fixed counter i is 16 + i, metric byte b is
+ * 24 + b.  On NetBurst: 0…17.
+ */
+#define UPMU_COUNTERS 32
+#define UPMU_FIXED_COUNTER(i) (16u + (i))
+#define UPMU_NO_COUNTER 0xffu
+
+/* Rows of a register table, at most (NetBurst, the largest, has 83). */
+#define UPMU_REGISTERS 96
+#define UPMU_NO_ROW 0xffu
+
+/* Classes of rows, at most. */
+#define UPMU_REGISTER_CLASSES 24
+
+/* Exclusive resources of one PMU, at most: fields that hold one value at a time. */
+#define UPMU_RESOURCES 64
+#define UPMU_NO_RESOURCE 0xffu
+
+enum upmu_register_space { UPMU_SPACE_MSR = 0, UPMU_SPACE_PCI = 1, UPMU_SPACE_MMIO = 2 };
+
+enum upmu_scope {
+    UPMU_SCOPE_THREAD = 0,
+    UPMU_SCOPE_CORE = 1,
+    UPMU_SCOPE_MODULE = 2,
+    UPMU_SCOPE_DIE = 3,
+    UPMU_SCOPE_NODE = 4
+};
+
+enum upmu_register_access {
+    UPMU_ACCESS_RW = 0,
+    UPMU_ACCESS_RO = 1,
+    UPMU_ACCESS_WO = 2,
+    UPMU_ACCESS_W1C = 3,    /* write 1 to clear; reads something else or 0 */
+    UPMU_ACCESS_COMMAND = 4 /* every write acts */
+};
+
+enum upmu_register_kind {
+    UPMU_KIND_COUNTER = 0, /* counts; no shadow */
+    UPMU_KIND_SELECT = 1,  /* chooses the event of one counter */
+    UPMU_KIND_CONTROL = 2, /* concerns several counters */
+    UPMU_KIND_STATUS = 3,  /* overflow status */
+    UPMU_KIND_ACK = 4,     /* acknowledges it */
+    UPMU_KIND_PAYLOAD = 5, /* further value of an event, an exclusive resource */
+    UPMU_KIND_AUX = 6      /* switches something that counting depends on */
+};
+
+/* Who may set a register (R25). */
+enum upmu_level {
+    UPMU_LEVEL_SESSION = 0,    /* any program that may count */
+    UPMU_LEVEL_PRIVILEGED = 1, /* the host's administrator */
+    UPMU_LEVEL_LIBRARY = 2     /* upmu alone */
+};
+
+/*
+ * What the rows of one kind of register have in common.  Per bit: `owned` bits
+ * are written by upmu, all others are preserved; `gates` make counters run;
+ * `hardware` bits are changed by the hardware and have no shadow; `session` and
+ * `privileged` bits may be set at that level by raw programming.
+ */
+struct upmu_register_class {
+    uint8_t kind;         /* enum upmu_register_kind */
+    uint8_t space;        /* enum upmu_register_space */
+    uint8_t scope;        /* enum upmu_scope */
+    uint8_t access;       /* enum upmu_register_access */
+    uint8_t load_rank;    /* order of loading, low first, below 8 */
+    uint8_t release_rank; /* order of giving up, low first, below 8 */
+    uint8_t found;        /* 1: read at take-over; 0: before its first write */
+    uint8_t promised;     /* 1: CPUID (or the family) promises it: never faults */
+    uint16_t source;      /* offset of the manual's section in the table's text */
+    uint64_t reset;       /* value after reset */
+    uint64_t owned;
+    uint64_t gates;
+    uint64_t hardware;
+    uint64_t session;
+    uint64_t privileged;
+    uint64_t idle_keep;  /* idle value = (present value & idle_keep) | idle_value */
+    uint64_t idle_value;
+};
+
+/* One register. */
+struct upmu_register {
+    uint32_t address;
+    uint8_t class_index; /* into the table's classes, and into upmu_pmu.limit */
+    uint8_t counter;     /* counter it belongs to, or UPMU_NO_COUNTER */
+    uint16_t name;       /* offset of its name in the table's text */
+};
+
+/* The registers of one kind of PMU: constant data of its backend. */
+struct upmu_register_table {
+    const struct upmu_register *rows;
+    const struct upmu_register_class *classes;
+    const char *text;
+    uint8_t row_count;
+    uint8_t class_count;
+};
+
+/* Where a counter lives. */
+struct upmu_counter {
+    uint8_t value_row;  /* register with the count */
+    uint8_t write_row;  /* alias to write it through, or value_row */
+    uint8_t select_row; /* register that chooses its event */
+    uint8_t gate_row;   /* register with the bit that makes it run */
+    uint8_t gate_bit;
+    uint8_t width;      /* bits */
+    uint8_t write_bits; /* bits a write can give it, sign-extended from there */
+    uint32_t rdpmc;     /* RDPMC index, or UPMU_NO_RDPMC */
+};
+#define UPMU_NO_RDPMC 0xffffffffu
+
+/* Facts about a PMU that calls and tests ask for. */
+#define UPMU_PMU_GLOBAL_CTRL (1u << 0)  /* one register gates all counters */
+#define UPMU_PMU_STATUS (1u << 1)       /* overflow status and acknowledgement exist */
+#define UPMU_PMU_FULL_WRITE (1u << 2)   /* counters can be written at full width */
+#define UPMU_PMU_INUSE (1u << 3)        /* a register tells what is in use */
+#define UPMU_PMU_ANYTHREAD (1u << 4)    /* events can count both hyper-threads */
+#define UPMU_PMU_TSX (1u << 5)          /* in_tx, in_txcp */
+#define UPMU_PMU_HYPERVISOR (1u << 6)   /* CPUID says that a hypervisor is there */
+#define UPMU_PMU_FIXED_FLOORED (1u << 7) /* CPUID understated the fixed counters */
+#define UPMU_PMU_DEBUGCTL (1u << 8)     /* freeze bits exist and are kept clear */
+
+struct upmu_backend;
+struct upmu_catalog;
+
+/*
+ * One kind of hardware unit.  Constant once detected.
+ */
+struct upmu_pmu {
+    const char *name;  /* libpfm4's where it has one: "skl", "core" */
+    const char *title; /* for people: "Intel Skylake" */
+    const struct upmu_backend *backend;
+    const struct upmu_register_table *table;
+    const struct upmu_catalog *catalog; /* its events, or NULL: architectural and raw only */
+    uint32_t capabilities;              /* UPMU_PMU_… */
+    uint32_t quirks;                    /* the backend's bits */
+    uint8_t version;                    /* architectural perfmon version, 0: none */
+    uint8_t core_type;                  /* CPUID 1Ah EAX[31:24], 0 where there is none */
+    uint16_t family, model;
+    uint8_t stepping;
+    uint32_t counters; /* all that exist */
+    uint32_t general;  /* those that are general counters */
+    uint32_t arch_events; /* bit n: architectural event n is available */
+    uint64_t shared;      /* resources that other CPUs see, too: bit = resource */
+    uint32_t shared_counters; /* counters that other CPUs see, too */
+    uint64_t max_period;  /* events that one load of a counter can wait for */
+    uint64_t min_period;  /* shortest period programmed */
+    struct upmu_counter counter[UPMU_COUNTERS];
+    uint8_t preference[UPMU_COUNTERS]; /* counters in the order they are tried */
+    uint8_t preference_count;
+    uint8_t status_row, ack_row, inuse_row; /* or UPMU_NO_ROW */
+    uint64_t ack_always; /* further bits to acknowledge with ours */
+    uint32_t present[UPMU_REGISTERS / 32];  /* rows that this PMU has */
+    uint64_t limit[UPMU_REGISTER_CLASSES];  /* bits that exist, per class */
+};
+
+/*
+ * The PMUs of one machine.  Constant after the CPUs are up; hold it in static
+ * memory.
+ */
+struct upmu_machine {
+    const struct upmu_port *port;
+    struct upmu_pmu pmu[UPMU_CORE_TYPES]; /* core PMUs, one per core type */
+    uint8_t pmu_count;
+    /* private */
+    uint8_t cpu_count;
+    struct upmu_cpu *only_cpu;
+};
+
+/*
+ * What several CPUs see: a core with two hyper-threads, a module, a node.  Claims
+ * are taken by 32-bit compare-and-swap; only the holder of a claim writes.
+ * Zeroed memory that upmu_domain_init() has seen; must outlive its CPUs.
+ */
+struct upmu_domain {
+    enum upmu_scope scope;
+    uint32_t generation; /* counts claims given back, for waiting sessions */
+    /* private */
+    uint32_t cpus; /* bit i: CPU number i of this domain is linked */
+    uint32_t counter[UPMU_COUNTERS];
+    uint32_t resource[UPMU_RESOURCES];
+    uint64_t value[UPMU_RESOURCES];
+};
+
+/* Who uses a counter. */
+enum upmu_owner {
+    UPMU_OWNER_FREE = 0,
+    UPMU_OWNER_OURS = 1,     /* a session of upmu */
+    UPMU_OWNER_FIRMWARE = 2, /* in use at take-over; left running */
+    UPMU_OWNER_WATCHDOG = 3, /* reserved by upmu_cpu_reserve() */
+    UPMU_OWNER_FOREIGN = 4,  /* a register of ours was found changed, or in use later */
+    UPMU_OWNER_ABSENT = 5    /* no such counter */
+};
+
+/* One write that a dry run would have made. */
+struct upmu_write {
+    const char *name;
+    uint32_t address;
+    uint64_t value;
+};
+
+/* Where a dry run's writes go: the first `capacity` are kept, all are counted. */
+struct upmu_dry_run {
+    struct upmu_write *writes;
+    size_t capacity;
+    size_t count;
+};
+
+/* Register accesses since upmu_cpu_init(); they are the library's unit of cost. */
+struct upmu_accesses {
+    uint32_t writes;
+    uint32_t reads;
+    uint32_t rdpmcs;
+    uint32_t rearms;
+};
+
+/*
+ * Shadow and only writer of one PMU's registers on one CPU.  All private but
+ * `accesses`.
+ */
+struct upmu_bank {
+    struct upmu_accesses accesses;
+    const struct upmu_port *port;
+    const struct upmu_pmu *pmu;
+    struct upmu_dry_run *dry; /* list writes instead of doing them */
+    uint32_t known[UPMU_REGISTERS / 32];       /* shadow is what the register holds */
+    uint32_t found_known[UPMU_REGISTERS / 32]; /* found is what it held before us */
+    uint32_t faulted;                          /* address of the last fault */
+    volatile uint8_t in_flux;                  /* row about to be written, or UPMU_NO_ROW */
+    bool safe;                                 /* may touch registers not promised */
+    uint64_t shadow[UPMU_REGISTERS];
+    uint64_t found[UPMU_REGISTERS];
+};
+
+struct upmu_session;
+struct upmu_tally;
+
+/*
+ * One logical CPU.  Zero it or hold it in .bss; belongs to its CPU from
+ * upmu_cpu_init() to upmu_cpu_fini().
+ */
+struct upmu_cpu {
+    struct upmu_machine *machine;
+    const struct upmu_pmu *pmu; /* NULL: this CPU has none */
+    struct upmu_bank bank;
+    /* private */
+    struct upmu_domain *const *domains; /* ends with NULL; or NULL */
+    uint8_t domain_slot[4];             /* our number in each */
+    uint8_t number;                     /* order of initialisation */
+    volatile uint8_t live;              /* 1: handlers may act */
+    volatile uint8_t busy;              /* a local call is in progress */
+    uint8_t seen_counting;              /* some counter was seen to move */
+    uint8_t owner[UPMU_COUNTERS];
+    uint32_t stale_credit;              /* interrupts of ours still on their way */
+    uint64_t stale_since_ns;
+    volatile uint32_t deferred;         /* counters whose overflow the local side replays */
+    uint64_t deferred_ip;
+    uint64_t deferred_sp;
+    uint8_t deferred_user;
+    volatile uint32_t running;          /* counters whose gate is ours and open */
+    volatile uint32_t handled;          /* counters that the handler looks at */
+    volatile uint32_t probe_interrupts;
+    uint32_t next_tag;
+    struct upmu_tally *tally[UPMU_COUNTERS];     /* who runs on a counter */
+    struct upmu_session *of_tally[UPMU_COUNTERS];
+    uint32_t last_tag[UPMU_COUNTERS];            /* who ran on it last */
+    struct upmu_session *sessions;               /* attached here */
+    uint64_t window_start_ns;                    /* throttle's window */
+};
+
+/*
+ * Start using a machine.  Reads no register; checks the port.
+ *
+ * `machine` and `port` must stay; `*machine` need not be initialised.
+ * Returns UPMU_OK, UPMU_ERR_HOOK_MISSING (rdmsr, wrmsr or cpuid is NULL, or only
+ * one of irq_save and irq_restore is given) or UPMU_ERR_VERSION (the library was
+ * built from other headers or with other options).
+ * Context: any.
+ */
+#define upmu_machine_init(machine, port) \
+    upmu_machine_init_checked((machine), (port), UPMU_VERSION, sizeof(struct upmu_machine), sizeof(struct upmu_cpu))
+
+UPMU_MUST_CHECK
+enum upmu_status upmu_machine_init_checked(struct upmu_machine *machine, const struct upmu_port *port, uint32_t version,
+                                           size_t machine_bytes, size_t cpu_bytes);
+
+/*
+ * Prepare what several CPUs share.  Once per core, module or node, before the
+ * first of its CPUs is initialised.
+ *
+ * Context: any.
+ */
+void upmu_domain_init(struct upmu_domain *domain, enum upmu_scope scope);
+
+/*
+ * Take over the PMU of the executing CPU: detect it (the first CPU of a core type
+ * fills in a machine->pmu), remember what its registers hold, leave alone what is
+ * in use, verify that a counter can be written at all, re-arm the interrupt.
+ *
+ * `domains`: array of pointers ending with NULL, kept; NULL: shares nothing.
+ * CPUs come up one at a time.
+ * Returns UPMU_OK; UPMU_ERR_NO_PMU (none, or writes to it are ignored: the CPU
+ * stays usable for nothing but upmu_cpu_probe(), and counts nothing);
+ * UPMU_ERR_PORT (a promised register faulted); UPMU_ERR_HOOK_MISSING (second CPU
+ * without this_cpu); UPMU_ERR_NO_SPACE (UPMU_CORE_TYPES core types exist already,
+ * or a domain has 16 CPUs).  On error nothing was changed.
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machine, struct upmu_domain *const *domains);
+
+/*
+ * Before the registers lose their contents (sleep, offline): fold all counts,
+ * close all gates, forget the shadow.  Sessions stay attached and, if they ran,
+ * run again after upmu_cpu_resume().
+ *
+ * Returns UPMU_OK, UPMU_ERR_PORT or UPMU_ERR_BUSY.
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_cpu_suspend(struct upmu_cpu *cpu);
+
+/*
+ * After it: the same take-over as upmu_cpu_init(), then everything that ran is
+ * reloaded.
+ *
+ * Returns as upmu_cpu_init(); a session that could not be restarted is stopped
+ * with its `error` set, others run.
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_cpu_resume(struct upmu_cpu *cpu);
+
+/*
+ * Say that somebody changed registers behind the library (a world switch, a
+ * microcode update, firmware): shadows are forgotten and what runs is reloaded.
+ * What a running counter counted since its last read is lost unless its register
+ * survived; the counts of affected sessions become UPMU_QUALITY_PARTIAL.
+ *
+ * Returns UPMU_OK, UPMU_ERR_PORT or UPMU_ERR_BUSY.
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_cpu_changed(struct upmu_cpu *cpu);
+
+/*
+ * Read back all bits that upmu owns and compare them with the shadow.  A counter
+ * whose register differs becomes UPMU_OWNER_FOREIGN.
+ *
+ * Returns UPMU_OK; UPMU_ERR_CHANGED with why->address the first difference;
+ * UPMU_ERR_PORT; UPMU_ERR_BUSY.  `why` may be NULL.
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_cpu_verify(struct upmu_cpu *cpu, struct upmu_why *why);
+
+/*
+ * Detach every session and write back what upmu_cpu_init() found.
+ *
+ * Returns UPMU_OK, UPMU_ERR_PORT (the rest was restored all the same) or
+ * UPMU_ERR_BUSY.
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_cpu_fini(struct upmu_cpu *cpu);
+
+/*
+ * Fold the running counters of this CPU into their 64-bit counts, and let
+ * throttled counters sample again.  On a port without pmi_rearm call it at least
+ * once in half a counter's range (32 bits on P6; 40 bits at 4 GHz: every two
+ * minutes); elsewhere from the host's clock tick.
+ *
+ * Returns UPMU_OK, UPMU_ERR_PORT or UPMU_ERR_BUSY.
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_cpu_poll(struct upmu_cpu *cpu);
+
+/*
+ * Who uses a counter of this CPU.
+ *
+ * Context: any.
+ */
+enum upmu_owner upmu_cpu_owner(const struct upmu_cpu *cpu, unsigned counter);
+
+/*
+ * Keep counters away from upmu (a watchdog of the host's), or give them back.
+ *
+ * Returns UPMU_OK, or UPMU_ERR_STATE if one of them is in use by a session.
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_cpu_reserve(struct upmu_cpu *cpu, uint32_t counters);
+void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters);
+
+/*
+ * Say that the firmware needs its counters no more: those found in use at
+ * take-over become free.  upmu_cpu_fini() still writes back what was found.
+ *
+ * Context: local.
+ */
+void upmu_cpu_take_firmware(struct upmu_cpu *cpu);
+
+/* What a PMU was found to do. */
+enum upmu_verdict {
+    UPMU_VERDICT_ABSENT = 0,         /* no PMU by CPUID, or its registers fault */
+    UPMU_VERDICT_IGNORES_WRITES = 1, /* values written are not read back */
+    UPMU_VERDICT_COUNTS_NOTHING = 2, /* registers are memory: a known loop counts 0 */
+    UPMU_VERDICT_COUNTS = 3,
+    UPMU_VERDICT_INTERRUPTS = 4      /* and an overflow reached upmu_handle_pmi() */
+};
+
+struct upmu_probe {
+    /* Asked: */
+    bool force;                         /* under a hypervisor without safe faults, too */
+    void (*loop)(void *context);        /* something that retires >= 1000 instructions; NULL: built in */
+    void *loop_context;
+    /* Found: */
+    enum upmu_verdict verdict;
+    unsigned counter;                   /* the free counter used, or UPMU_NO_COUNTER */
+    uint64_t counted;                   /* instructions that the loop was counted as */
+};
+
+/*
+ * Grade the PMU by one free counter: write and read back, count a known loop,
+ * wait for one overflow.  Steals nothing: a counter in use is not touched, and
+ * the registers are left as found.  The interrupt step needs pmi_rearm and a host
+ * that calls upmu_handle_pmi(), with interrupts on if it is a vector.
+ *
+ * Returns UPMU_OK with the verdict; UPMU_ERR_DOES_NOT_FIT (no counter is free);
+ * UPMU_ERR_UNSUPPORTED (a hypervisor, no safe faults, no force); UPMU_ERR_BUSY;
+ * UPMU_ERR_COMPILED_OUT.
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_cpu_probe(struct upmu_cpu *cpu, struct upmu_probe *probe);
+
+/* Names for people: "free", "firmware", "counts nothing". */
+const char *upmu_owner_text(enum upmu_owner owner);
+const char *upmu_verdict_text(enum upmu_verdict verdict);
+
+/*
+ * The name of a counter: "PMC3", "FIXED1".
+ *
+ * Writes at most `size` bytes including the NUL; returns the whole length.
+ * Context: any.
+ */
+size_t upmu_counter_text(const struct upmu_pmu *pmu, unsigned counter, char *buffer, size_t size);
+
+/*
+ * A row of a PMU's register table: name, or NULL if the PMU has no such row.
+ *
+ * Context: any.
+ */
+const char *upmu_register_name(const struct upmu_pmu *pmu, unsigned row);
+uint32_t upmu_register_address(const struct upmu_pmu *pmu, unsigned row);
+
+/*
+ * Fill in a PMU as this library knows the model, without hardware: for tools and
+ * tests.  `name` as in upmu_pmu.name ("skl", "core", "nhm", "icl").
+ *
+ * Returns UPMU_OK or UPMU_ERR_NO_SUCH_PMU.
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_pmu_by_name(struct upmu_pmu *pmu, const char *name);
+
+/* The names that upmu_pmu_by_name() knows, index 0 upwards; NULL after the last. */
+const char *upmu_pmu_known(unsigned index);
+
+#endif

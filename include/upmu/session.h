@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sessions: events that run together, their counts and samples; and regions, the
+ * short form around a piece of code.
+ */
+#ifndef UPMU_SESSION_H
+#define UPMU_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <upmu/event.h>
+#include <upmu/place.h>
+#include <upmu/pmu.h>
+#include <upmu/status.h>
+
+/* How a count was obtained. */
+enum upmu_quality {
+    UPMU_QUALITY_EXACT = 0,     /* the event was counted all the time it was enabled */
+    UPMU_QUALITY_SCALED = 1,    /* estimated from part of the time; see `error` */
+    UPMU_QUALITY_PARTIAL = 2,   /* raw: some of the time is missing, nobody knows how much */
+    UPMU_QUALITY_NEVER_RAN = 3, /* no value: never started, or never got its counter */
+    UPMU_QUALITY_UNPROVEN = 4   /* 0, on a CPU where no counter was ever seen to move */
+};
+
+/* One result. */
+struct upmu_count {
+    uint64_t value;      /* events, scaled where quality says so; saturates */
+    uint64_t raw;        /* events really counted */
+    uint64_t error;      /* bound on |value - truth|, 0 for an exact count */
+    uint64_t enabled_ns; /* time between start and stop; 0 without clock_ns */
+    uint64_t running_ns; /* of it, with a counter */
+    enum upmu_quality quality;
+};
+
+/* Sampling attributes of one event.  All zero: count only. */
+struct upmu_sampling {
+    uint64_t period; /* events between two samples, 1 to 2^63 - 1; 0: count only */
+};
+
+/* 64-bit state of one event.  Private. */
+struct upmu_tally {
+    volatile uint32_t sequence; /* odd: being changed (R4) */
+    uint32_t tag;               /* who ran last on a counter: unique on its CPU */
+    uint64_t total;             /* events up to `base` */
+    uint64_t base;              /* counter value that `total` belongs to */
+    uint64_t left;              /* sampling: events to the next overflow */
+    uint64_t period;            /* sampling: programmed; 0: counts only */
+    uint32_t overflows;         /* periods completed */
+    uint32_t lost;              /* periods completed without a sample */
+    uint16_t storm;             /* overflows in this throttle window */
+    uint8_t counter;            /* UPMU_NO_COUNTER: not placed */
+    uint8_t extra[UPMU_SLOTS - 1]; /* counters of its further slots */
+    uint8_t alternative;
+    bool throttled;
+    bool hole;                  /* was moved with a gap, or lost its register */
+};
+
+/*
+ * Requests that run together or not at all.
+ */
+struct upmu_set {
+    uint8_t count;
+    struct upmu_event event[UPMU_SET_EVENTS];
+    struct upmu_sampling sampling[UPMU_SET_EVENTS];
+    struct upmu_tally tally[UPMU_SET_EVENTS];
+};
+
+/* A byte ring of records; one writer (the handler), one reader. */
+struct upmu_ring {
+    /* private */
+    uint8_t *buffer;
+    uint32_t bytes;
+    volatile uint32_t head; /* written by the handler */
+    volatile uint32_t tail; /* written by the reader */
+    volatile uint32_t lost; /* samples that found no room, in all */
+    uint32_t lost_reported; /* of these, told in the stream */
+};
+
+/* Bits of upmu_sample.flags. */
+#define UPMU_SAMPLE_USER (1u << 0)     /* interrupted code was not the kernel's */
+#define UPMU_SAMPLE_LOST (1u << 1)     /* `lost` samples before this one found no room */
+#define UPMU_SAMPLE_NO_FRAME (1u << 2) /* overflow found without its interrupt: ip is 0 */
+
+/* One sample: a copy, valid after the ring goes on. */
+struct upmu_sample {
+    uint64_t ip;      /* interrupted instruction */
+    uint64_t sp;
+    uint64_t time_ns; /* clock_ns, or 0 */
+    uint32_t events;  /* bit i: event i of the session overflowed */
+    uint32_t lost;
+    uint16_t cpu;     /* order of initialisation */
+    uint16_t flags;   /* UPMU_SAMPLE_… */
+};
+
+enum upmu_session_state {
+    UPMU_SESSION_DETACHED = 0, /* add, ring, attach; counts stay readable */
+    UPMU_SESSION_STOPPED = 1,  /* attached */
+    UPMU_SESSION_RUNNING = 2,
+    UPMU_SESSION_MASKED = 3,   /* running, but gates closed until restart */
+    UPMU_SESSION_SUSPENDED = 4 /* its CPU sleeps; runs on at resume */
+};
+
+/*
+ * Events, where they run, what they counted.  Hold it where it stays while it is
+ * attached.
+ */
+struct upmu_session {
+    struct upmu_set set;
+    struct upmu_ring ring;
+    struct upmu_why why;       /* of the last call that refused */
+    enum upmu_status error;    /* why it was stopped without being asked, or UPMU_OK */
+    volatile uint8_t state;    /* enum upmu_session_state */
+    /* private */
+    uint8_t mask_on_full;
+    struct upmu_machine *machine;
+    struct upmu_cpu *cpu;
+    struct upmu_session *next; /* on its CPU */
+    uint64_t started_ns;
+    uint64_t enabled_ns;
+    uint32_t counters;         /* of its placement; 0: not placed */
+    uint32_t samples;          /* records written */
+};
+
+/*
+ * Make an empty session.  Touches no register; the memory's contents do not
+ * matter.
+ *
+ * Returns UPMU_OK.
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_init(struct upmu_session *session, struct upmu_machine *machine);
+
+/*
+ * Add the events of a specification list ("instructions,cycles:u"); `sampling`
+ * (may be NULL: count only) holds for each of them.  All are added or none.
+ *
+ * Returns UPMU_OK; any code of upmu_event_encode(); UPMU_ERR_NO_PMU (no CPU is
+ * initialised); UPMU_ERR_NO_SPACE (UPMU_SET_EVENTS); UPMU_ERR_STATE (not
+ * detached); UPMU_ERR_INVALID (period above 2^63 - 1, or below the PMU's shortest);
+ * UPMU_ERR_HOOK_MISSING (sampling without pmi_rearm); details in session->why.
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_add(struct upmu_session *session, const char *list,
+                                  const struct upmu_sampling *sampling);
+
+/* The same for an event that is encoded already.  Context: any. */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_add_event(struct upmu_session *session, const struct upmu_event *event,
+                                        const struct upmu_sampling *sampling);
+
+/*
+ * Give the session memory for samples: at least 256 bytes, below 2 GiB, aligned
+ * to 8; kept until the session is detached for good.  `mask_on_full`: a full ring
+ * stops the session (UPMU_SESSION_MASKED) until upmu_session_restart(), instead of
+ * losing samples.
+ *
+ * Returns UPMU_OK, UPMU_ERR_INVALID or UPMU_ERR_STATE (not detached).
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_ring(struct upmu_session *session, void *buffer, size_t bytes);
+void upmu_session_mask_on_full(struct upmu_session *session, bool mask_on_full);
+
+/*
+ * Bind the session to a CPU; monitoring is stopped afterwards.  If there is room
+ * beside what runs, the configuration is loaded, so that a start is one write.
+ *
+ * Returns UPMU_OK; UPMU_ERR_DOES_NOT_FIT (not even alone), UPMU_ERR_TOO_HARD;
+ * UPMU_ERR_STATE (attached, or no events); UPMU_ERR_WRONG_PMU; UPMU_ERR_NO_PMU;
+ * UPMU_ERR_WRONG_CPU; UPMU_ERR_BUSY; UPMU_ERR_PORT; details in session->why.
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_attach_cpu(struct upmu_session *session, struct upmu_cpu *cpu);
+
+/*
+ * Start counting: together with all that runs on the CPU, or not at all.  Starting
+ * a running session does nothing.
+ *
+ * Returns UPMU_OK; UPMU_ERR_DOES_NOT_FIT with the collision in session->why;
+ * UPMU_ERR_TOO_HARD; UPMU_ERR_STATE (not attached); UPMU_ERR_WRONG_CPU;
+ * UPMU_ERR_BUSY; UPMU_ERR_LOST_CLAIM; UPMU_ERR_PORT (the session is stopped with
+ * session->error set, others run on).
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_start(struct upmu_session *session);
+
+/*
+ * Stop counting; counts and configuration stay.  Stopping a stopped session does
+ * nothing.
+ *
+ * Returns UPMU_OK, UPMU_ERR_STATE (not attached), UPMU_ERR_WRONG_CPU,
+ * UPMU_ERR_BUSY, UPMU_ERR_PORT (stopped all the same).
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_stop(struct upmu_session *session);
+
+/*
+ * Let a masked session run on.  Does nothing in other states.
+ *
+ * Returns as upmu_session_start().
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_restart(struct upmu_session *session);
+
+/*
+ * Unbind from the CPU, stopping first if need be; counts stay readable, and it
+ * can be attached elsewhere and go on.  Detaching a detached session does nothing.
+ *
+ * Returns UPMU_OK, UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY, UPMU_ERR_PORT (detached all
+ * the same).
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_detach(struct upmu_session *session);
+
+/*
+ * Read `count` events from event `first` on.  Running: one counter read each and
+ * no write; stopped or detached: no access.  Reading from another CPU goes through
+ * run_on_cpu.
+ *
+ * Returns UPMU_OK, UPMU_ERR_INVALID (no such event), UPMU_ERR_WRONG_CPU,
+ * UPMU_ERR_PORT.
+ * Context: local; any while detached or stopped.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_read(struct upmu_session *session, unsigned first, unsigned count,
+                                   struct upmu_count *out_counts);
+
+/*
+ * Give an event's 64-bit count a new value; for a sampling event, also begin a
+ * full period.  No select register is touched.
+ *
+ * Returns UPMU_OK, UPMU_ERR_INVALID, UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY,
+ * UPMU_ERR_PORT.
+ * Context: local; any while detached.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_write(struct upmu_session *session, unsigned index, uint64_t value);
+
+/*
+ * Replace an event, keeping its index; its count begins at 0.
+ *
+ * Returns as upmu_session_add(); UPMU_ERR_STATE while it is running.
+ * Context: local; any while detached.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_replace(struct upmu_session *session, unsigned index, const char *specification,
+                                      const struct upmu_sampling *sampling);
+
+/*
+ * List the register writes that starting this session alone on an idle `pmu`
+ * would make, in their order, without hardware.
+ *
+ * Returns UPMU_OK, UPMU_ERR_DOES_NOT_FIT, UPMU_ERR_TOO_HARD or UPMU_ERR_STATE (no
+ * events); writes beyond `dry_run->capacity` are counted, not kept.
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_dry_run(struct upmu_session *session, const struct upmu_pmu *pmu,
+                                      struct upmu_dry_run *dry_run);
+
+/*
+ * Take the oldest sample out of the ring.
+ *
+ * False: none.  One reader at a time.
+ * Context: any.
+ */
+bool upmu_ring_next(struct upmu_ring *ring, struct upmu_sample *out_sample);
+
+/* Samples that found no room so far.  Context: any. */
+uint32_t upmu_ring_lost(const struct upmu_ring *ring);
+
+/* What the interrupt found: fill in what you have, zero the rest. */
+struct upmu_frame {
+    uint64_t ip;
+    uint64_t sp;
+    bool user;
+};
+
+enum upmu_pmi {
+    UPMU_PMI_NOT_OURS = 0, /* ask your other sources */
+    UPMU_PMI_HANDLED = 1,
+    UPMU_PMI_STALE = 2     /* nothing to do, but one of ours may have been on its way:
+                              ask your other sources, drop it if none claims it */
+};
+
+/*
+ * Handle a performance-monitoring interrupt, whether it came as an NMI or on a
+ * vector (then acknowledge the APIC yourself).  `frame` may be NULL.  Safe at any
+ * moment, also before upmu_cpu_init() (cpu NULL or zeroed) and after
+ * upmu_cpu_fini().
+ *
+ * Context: nmi.
+ */
+enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *frame);
+
+/* ---- Regions: three lines around the code to measure ---- */
+
+/* Counts a piece of code.  `count[i]` belongs to event i of the list. */
+struct upmu_region {
+    struct upmu_count count[UPMU_SET_EVENTS]; /* of the last begin…end */
+    unsigned events;
+    struct upmu_session session;              /* session.why explains a refusal */
+    /* private */
+    uint64_t begun[UPMU_SET_EVENTS];
+};
+
+/*
+ * Set up a region on the executing CPU: its events begin to run and keep running
+ * until upmu_region_close(), so that begin and end only read.
+ *
+ * Returns any code of upmu_session_add(), _attach_cpu() and _start(); on error
+ * nothing is left behind.
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *cpu, const char *list);
+
+/*
+ * Begin and end a measurement; may be repeated.  One counter read per event, no
+ * write.  The cost of the reads themselves is not taken off.
+ *
+ * Returns UPMU_OK, UPMU_ERR_STATE, UPMU_ERR_WRONG_CPU or UPMU_ERR_PORT.
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_region_begin(struct upmu_region *region);
+UPMU_MUST_CHECK
+enum upmu_status upmu_region_end(struct upmu_region *region);
+
+/* Stop and detach.  Returns as upmu_session_detach().  Context: local. */
+UPMU_MUST_CHECK
+enum upmu_status upmu_region_close(struct upmu_region *region);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * upmu: performance counters for systems without Linux.
+ *
+ * What holds everywhere:
+ * - The caller owns all memory; a pointer that is kept says so, and for how long.
+ * - Calls that can refuse return enum upmu_status; then nothing was changed.
+ * - Pointers are not NULL unless the comment allows it.
+ * - Counts are 64-bit and never negative; periods count events, times end in _ns.
+ * - The last line of a comment says where a call may be made (upmu/port.h).
+ * - A zeroed field is its default.
+ */
+#ifndef UPMU_UPMU_H
+#define UPMU_UPMU_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include <upmu/config.h>
+#include <upmu/status.h>
+#include <upmu/port.h>
+#include <upmu/pmu.h>
+#include <upmu/event.h>
+#include <upmu/place.h>
+#include <upmu/session.h>
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
