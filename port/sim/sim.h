@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A model of Intel's core PMU, register by register, behind upmu's hooks: for
+ * tests, tools and a demo on a machine without a PMU.  It is stricter than any
+ * real CPU and records what its caller does wrong.
+ *
+ * Freestanding; no heap, no statics: everything is in `struct upmu_sim`.  One
+ * model is one machine; nothing in it is safe against real concurrency: "another
+ * CPU", "an interrupt" and "time" are what the test makes happen.
+ *
+ *     struct upmu_sim sim;
+ *     upmu_sim_init(&sim, upmu_sim_profile("skl"), 2);
+ *     upmu_machine_init(&machine, upmu_sim_port(&sim));
+ *     upmu_sim_bind_cpu(&sim, 0, &cpu);
+ *     upmu_cpu_init(&cpu, &machine, NULL);
+ *     ...
+ *     upmu_sim_events(&sim, &(struct upmu_sim_burst){ .instructions = 1000, .cycles = 2500 });
+ */
+#ifndef UPMU_SIM_H
+#define UPMU_SIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <upmu/port.h>
+
+/* CPUs of one model, at most; upmu_sim_init(…, 0) makes UPMU_SIM_CPUS_DEFAULT. */
+#define UPMU_SIM_CPUS 4
+#define UPMU_SIM_CPUS_DEFAULT 2
+
+/* Counters of one CPU: general n is n, fixed i is UPMU_SIM_FIXED + i (as upmu numbers them). */
+#define UPMU_SIM_GENERAL 8
+#define UPMU_SIM_FIXED 16u
+#define UPMU_SIM_COUNTERS 20
+
+#define UPMU_SIM_PAYLOADS 4
+#define UPMU_SIM_OTHERS 8
+
+/* Where kernel code of the model's own runs (events_per_access, upmu_sim_work). */
+#define UPMU_SIM_KERNEL_IP UINT64_C(0xffffffff81000000)
+#define UPMU_SIM_KERNEL_SP UINT64_C(0xffffc90000004000)
+#define UPMU_SIM_WORK_IP UINT64_C(0xffffffff81200000)
+
+/* LVTPC: bits of the local APIC's performance-counter entry. */
+#define UPMU_SIM_LVTPC_MASKED 0x10000u
+#define UPMU_SIM_LVTPC_NMI 0x400u
+
+/* What upmu_sim_work() does each time. */
+#define UPMU_SIM_WORK_INSTRUCTIONS 1000u
+#define UPMU_SIM_WORK_CYCLES 2000u
+
+struct upmu_sim;
+
+/* ---- Profiles: which CPU ---- */
+
+#define UPMU_SIM_PDCM (1u << 0)           /* PERF_CAPABILITIES exists */
+#define UPMU_SIM_RTM (1u << 1)            /* transactional memory: select bits 32, 33 */
+#define UPMU_SIM_DS (1u << 2)             /* debug store, PEBS */
+#define UPMU_SIM_PT (1u << 3)             /* processor trace: status bit 55 */
+#define UPMU_SIM_SGX (1u << 4)            /* status bit 60 */
+#define UPMU_SIM_SMT (1u << 5)            /* CPUs 0 and 1 (2 and 3) are hyper-threads of one core */
+#define UPMU_SIM_HYPERVISOR (1u << 6)     /* CPUID.1:ECX[31] */
+#define UPMU_SIM_SHARED_PAYLOAD (1u << 7) /* hyper-threads share the OFFCORE_RSP registers */
+#define UPMU_SIM_IGNORES_WRITES (1u << 8) /* every MSR reads 0, drops writes and never faults */
+#define UPMU_SIM_COUNTS_NOTHING (1u << 9) /* registers are memory, nothing counts */
+#define UPMU_SIM_FEATURES_FAULT (1u << 10) /* PERF_CAPABILITIES and payload registers #GP all the same */
+#define UPMU_SIM_NEHALEM (1u << 11)       /* errata AAK100 and AAJ80 apply */
+
+/* A payload register and the event that uses it. */
+struct upmu_sim_payload {
+    uint32_t address;
+    uint8_t event;
+    uint8_t umask;
+    uint64_t valid; /* other bits #GP */
+};
+
+struct upmu_sim_profile {
+    const char *name;  /* "skylake" */
+    const char *alias; /* the PMU's libpfm4 name, or NULL: "skl" */
+    const char *about;
+    const char *source;
+    uint32_t signature; /* CPUID.1:EAX */
+    uint8_t version;    /* leaf 0AH; 0: no architectural PMU */
+    uint8_t general;    /* how many, how wide */
+    uint8_t general_width;
+    uint8_t fixed_reported; /* leaf 0AH EDX[4:0] */
+    uint8_t fixed;          /* there really are */
+    uint8_t fixed_width;    /* real; reported 0 if fixed_reported is 0 */
+    uint8_t events_length;  /* leaf 0AH EAX[31:24] */
+    uint8_t events_unavailable;
+    uint8_t fixed_bitmap; /* leaf 0AH ECX */
+    bool any_deprecated;  /* leaf 0AH EDX[15] */
+    uint16_t flags;       /* UPMU_SIM_… above */
+    uint32_t capabilities; /* PERF_CAPABILITIES */
+    struct upmu_sim_payload payload[UPMU_SIM_PAYLOADS];
+};
+
+/*
+ * By name or alias: core2 (core), merom_early, yonah, nehalem (nhm), skylake
+ * (skl), skylake_nofw, skylake_smtoff, icelake (icl), hypervisor_v2_nofixed,
+ * hypervisor_faults, ignores_writes, counts_nothing, no_pmu, tcg.  NULL if unknown.
+ */
+const struct upmu_sim_profile *upmu_sim_profile(const char *name);
+
+/* The i-th profile, NULL behind the last. */
+const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
+
+/* ---- Rules: what the model does, each switchable ---- */
+
+/*
+ * One line per rule: identifier, default, what holds while it is 1 (and what the
+ * model does instead while it is 0), source.  KVM: Linux arch/x86/kvm/pmu.c; KVMI:
+ * kvm/vmx/pmu_intel.c; KST: Linux tools/testing/selftests/kvm/x86
+ * pmu_counters_test.c; KUT: kvm-unit-tests x86/pmu.c; LX: Linux
+ * arch/x86/events/intel; SDM: Intel SDM vol 3 (325384-059).
+ */
+#define UPMU_SIM_RULES(R)                                                                                         \
+    R(RESET_GLOBAL, 1, "GLOBAL_CTRL resets to all general counters (0)", "KVM kvm_pmu_refresh; KST")              \
+    R(RESET_COUNTERS, 1, "counters reset to 0 (garbage)", "KVM; SDM 18.4 note")                                   \
+    R(RESET_LVTPC, 1, "LVTPC resets masked (unmasked)", "SDM 10.5.1")                                             \
+    R(RESET_LBR, 1, "LBR is off after firmware (left on)", "LX core.c intel_pmu_cpu_starting")                    \
+    R(INIT_KEEPS, 1, "INIT keeps counters (garbage)", "SDM 9.1, 18.4")                                            \
+    R(MISSING_FAULTS, 1, "a register that does not exist #GPs (reads 0, drops)", "SDM; KST")                      \
+    R(MISSING_COUNTER, 1, "PMC0/1 absent #GP (dropped)", "SDM; KVM drops")                                        \
+    R(GLOBAL_NEEDS_V2, 1, "version 1 has no GLOBAL_* (has)", "SDM 18.2.2")                                        \
+    R(LEGACY_EXTENDS, 1, "0C1H write: low 32 bits, sign-extended (all bits)", "SDM 18.2.5; KUT")                  \
+    R(FULL_WIDTH_FAULTS, 1, "4C1H write above the width #GPs (masked)", "SDM 18.2.5; KUT")                        \
+    R(FULL_NEEDS_CAP, 1, "4C1H exists with PERF_CAPABILITIES[13] only (always)", "KVMI get_fw_gp_pmc; KST")       \
+    R(FIXED_WIDTH_FAULTS, 1, "fixed counter write above the width #GPs (masked)", "SDM 18.2.2; Xen vpmu_intel.c") \
+    R(SELECT_RESERVED, 1, "reserved select bits #GP (stored)", "KVMI")                                            \
+    R(SELECT_PIN, 1, "select bit 19 is accepted (#GP)", "KVM; Xen rejects")                                       \
+    R(SELECT_ANY, 1, "select bit 21 by version and EDX[15] (always #GP)", "SDM 18.2.3; KVM")                      \
+    R(SELECT_TXCP, 1, "IN_TXCP on counter 2 only (any)", "KVMI")                                                  \
+    R(FIXED_RESERVED, 1, "reserved FIXED_CTR_CTRL bits #GP (stored)", "KVMI; KST")                                \
+    R(FIXED_ANY, 1, "fixed AnyThread by version and EDX[15] (always #GP)", "SDM 18.2.3; KVM")                     \
+    R(GLOBAL_RESERVED, 1, "GLOBAL_CTRL bits of missing counters #GP (dropped)", "SDM 18.9.2; KST")                \
+    R(STATUS_READ_ONLY, 1, "GLOBAL_STATUS write #GPs (stored)", "KVM; Xen")                                       \
+    R(ACK_RESERVED, 1, "reserved STATUS_RESET/SET bits #GP (ignored)", "KVMI; SDM 18.2.4")                        \
+    R(ACK_READS_ZERO, 1, "STATUS_RESET/SET read 0 (#GP)", "KVM")                                                  \
+    R(SET_BIT63, 1, "STATUS_SET bit 63 #GPs (accepted)", "SDM 18.2.4.2 table")                                    \
+    R(V4_REGISTERS, 1, "STATUS_SET, INUSE from version 4 on (always)", "SDM 18.2.4")                              \
+    R(INUSE_READ_ONLY, 1, "INUSE write #GPs (dropped)", "SDM 18.2.4.3")                                           \
+    R(INUSE_BIT63, 1, "INUSE shows PMI in bit 63 (32)", "SDM 18.2.4.3 figure")                                    \
+    R(CAP_READ_ONLY, 1, "PERF_CAPABILITIES write #GPs (dropped)", "KST vmx_pmu_caps_test.c; SDM")                 \
+    R(CAP_NEEDS_PDCM, 1, "PERF_CAPABILITIES with PDCM only (always)", "SDM")                                      \
+    R(PEBS_RESERVED, 1, "reserved PEBS_ENABLE/DATA_CFG bits #GP (stored)", "KVMI; LX")                            \
+    R(DS_CANONICAL, 1, "DS_AREA must be canonical (anything)", "KVMI")                                            \
+    R(PAYLOAD_RESERVED, 1, "payload bits outside the valid mask #GP (stored)", "LX core.c extra_regs")            \
+    R(DEBUGCTL_RESERVED, 1, "reserved DEBUGCTL bits #GP (stored)", "SDM 17.4.1; KVM")                             \
+    R(MISC_READ_ONLY, 1, "MISC_ENABLE bits 7, 11, 12 ignore writes (#GP)", "KVM; SDM")                            \
+    R(COUNT_ENABLE, 1, "counting needs EN or a fixed enable (runs anyway)", "SDM 18.2.1.1")                       \
+    R(COUNT_RING, 1, "counting needs OS/USR of the ring (any ring)", "SDM 18.2.1.1")                              \
+    R(COUNT_GLOBAL, 1, "counting needs the GLOBAL_CTRL bit, v2+ (runs anyway)", "KVM; SDM 18.2.2")                \
+    R(COUNT_FROZEN, 1, "CTR_FRZ stops counting, v4+ (no effect)", "SDM 18.2.4.1")                                 \
+    R(COUNT_CMASK, 1, "CMASK counts cycles with enough events (ignored)", "SDM 18.2.1.1")                         \
+    R(COUNT_INV, 1, "INV turns the comparison round (ignored)", "SDM 18.2.1.1")                                   \
+    R(COUNT_EDGE, 1, "EDGE counts rising edges (ignored)", "SDM 18.2.1.1")                                        \
+    R(COUNT_ANY, 1, "AnyThread counts the sibling too (ignored)", "SDM 18.2.3")                                   \
+    R(COUNT_TX, 1, "IN_TX counts inside transactions only, IN_TXCP rolls back (ignored)", "LX core.c")            \
+    R(REF_IS_NOT_BUS, 1, "3CH/01H and fixed 2 have different clocks (same)", "LX intel_pmu_ref_cycles_ext")       \
+    R(SMM_FREEZE, 1, "DEBUGCTL[14] keeps SMM out (ignored)", "SDM 17.4.7")                                        \
+    R(STATUS_WITHOUT_INT, 1, "overflow sets status with INT clear too (only with INT)", "KVM; KUT")               \
+    R(INT_REQUESTS_PMI, 1, "overflow with INT requests a PMI (never)", "KVM; KUT")                                \
+    R(INT_NEEDED, 1, "overflow without INT requests none (does)", "KUT")                                          \
+    R(WRITE_KEEPS_STATUS, 1, "a counter write keeps its status bit (clears)", "KVM; KUT")                         \
+    R(SELECT_KEEPS_STATUS, 1, "a select write keeps the status bit (clears)", "KVM; KUT")                         \
+    R(ACK_CLEARS, 1, "STATUS_RESET clears (ignored)", "KVM; SDM 18.2.4")                                          \
+    R(ACK_UNFREEZES, 1, "STATUS_RESET[59] lets counters go on (never)", "SDM 18.2.4.1")                           \
+    R(SET_IS_SILENT, 1, "STATUS_SET raises no PMI (does)", "SDM 18.2.4.2")                                        \
+    R(PEBS_RECORDS, 1, "a PEBS counter writes records instead of status (sets status)", "SDM 18.4.2, 18.4.4")     \
+    R(LVTPC_MASKS, 1, "delivery masks LVTPC (does not)", "SDM 10.5.1; Linux kvm/lapic.c")                         \
+    R(LVTPC_DROPS, 1, "a PMI under a masked LVTPC is dropped (latched)", "KVM")                                   \
+    R(NMI_PENDS, 1, "an NMI inside an NMI pends, one at most (lost)", "SDM 6.7.1")                                \
+    R(FREEZE_LEGACY, 1, "DEBUGCTL[12], v2/v3: GLOBAL_CTRL := 0 (no freeze)", "SDM 17.4.7")                        \
+    R(FREEZE_STREAMLINED, 1, "DEBUGCTL[12], v4+: CTR_FRZ, GLOBAL_CTRL kept (legacy)", "SDM 17.4.7")               \
+    R(FREEZE_NEEDS_INT, 1, "no freeze at an overflow without INT (freezes)", "SDM 17.4.7")                        \
+    R(RDPMC_RANGE, 1, "RDPMC of a missing counter #GPs (0)", "KVM; KST; KUT")                                     \
+    R(RDPMC_TYPE, 1, "RDPMC of an unknown type #GPs (general)", "KVMI; SDM vol 2 RDPMC")                          \
+    R(RDPMC_BIT31, 1, "RDPMC with bit 31 #GPs (fixed counter)", "KST; SDM")                                       \
+    R(RDPMC_PCE, 1, "RDPMC outside ring 0 needs CR4.PCE (allowed)", "SDM vol 2 RDPMC")                            \
+    R(METRICS_CLEAR, 1, "RDPMC of metrics clears them where enabled (never)", "LX core.c")                        \
+    R(ERRATUM_AAJ80, 1, "Nehalem: C5H/00H is mostly wrong (right)", "LX intel_nehalem_quirk")                     \
+    R(HAZARD_FIXED2, 0, "fixed 2 sets its status again once after re-arming (not)", "Intel perfmon REF_TSC")      \
+    R(HAZARD_AAK100, 0, "Nehalem: a new event starts wrong without the sequence (not)", "LX intel_pmu_nhm_workaround") \
+    R(CHECK_CONTEXT, 1, "violation: a hook with interrupts on, outside an NMI", "upmu/port.h")                    \
+    R(CHECK_RUNNING_COUNTER, 1, "violation: write of a running counter", "SDM 18.2.1.1")                          \
+    R(CHECK_RUNNING_SELECT, 1, "violation: change of a running counter's select", "SDM 18.2.1.1")                 \
+    R(CHECK_RUNNING_PAYLOAD, 1, "violation: payload changed under a running user", "LX core.c order of enabling") \
+    R(CHECK_FAULT, 1, "violation: a write that #GPs; any #GP if the port says faults are unsafe", "upmu/port.h")  \
+    R(CHECK_HYPERVISOR, 1, "violation: payload registers under a hypervisor, faults unsafe, no force", "upmu/port.h")
+
+#define UPMU_SIM_RULE_ENUM(id, on, text, source) UPMU_SIM_RULE_##id,
+enum upmu_sim_rule_id { UPMU_SIM_RULES(UPMU_SIM_RULE_ENUM) UPMU_SIM_RULE_COUNT };
+#undef UPMU_SIM_RULE_ENUM
+
+struct upmu_sim_rule {
+    const char *name; /* "RESET_GLOBAL" */
+    const char *text;
+    const char *source;
+    bool on; /* by default */
+};
+
+/* The rule of this number (enum upmu_sim_rule_id), NULL behind the last. */
+const struct upmu_sim_rule *upmu_sim_rule(unsigned index);
+
+/* ---- Events ---- */
+
+/* How often something happened. */
+struct upmu_sim_totals {
+    uint64_t instructions;   /* C0H/00H, fixed 0 */
+    uint64_t cycles;         /* 3CH/00H, fixed 1 */
+    uint64_t ref_cycles;     /* fixed 2 */
+    uint64_t bus_cycles;     /* 3CH/01H */
+    uint64_t branches;       /* C4H/00H */
+    uint64_t mispredicts;    /* C5H/00H (Nehalem: 89H/7FH) */
+    uint64_t llc_references; /* 2EH/4FH */
+    uint64_t llc_misses;     /* 2EH/41H */
+    uint64_t slots;          /* A4H/01H, fixed 3 (where they exist) */
+};
+
+/* Any other general event. */
+struct upmu_sim_other {
+    uint64_t count;
+    uint64_t payload;  /* counts only while its payload register holds this; 0: always */
+    uint32_t counters; /* counts only on these general counters; 0: on all */
+    uint8_t event;
+    uint8_t umask;
+};
+
+/*
+ * A piece of execution.  Occurrences of each kind are spread evenly over it; a
+ * counter that overflows does so at the exact occurrence, and its interrupt comes
+ * there (skid 0) or `skid` steps later; then the rest goes on, with whatever the
+ * handler left in the registers.  A step is the burst divided by its most
+ * frequent kind.
+ */
+struct upmu_sim_burst {
+    uint64_t instructions;
+    uint64_t cycles;
+    uint64_t ref_cycles;
+    uint64_t bus_cycles;
+    uint64_t branches;
+    uint64_t mispredicts;
+    uint64_t llc_references;
+    uint64_t llc_misses;
+    uint64_t slots;
+    struct upmu_sim_other other[UPMU_SIM_OTHERS]; /* until count 0 */
+    uint32_t per_cycle; /* for CMASK: occurrences in each cycle that has one; 0 is 1 */
+    uint32_t runs;      /* for EDGE: such cycles come in this many runs; 0 is 1 */
+    bool user;          /* ring 3 */
+    bool smm;           /* in system-management mode */
+    bool in_tx;         /* inside one transaction … */
+    bool tx_abort;      /* … which aborts at the end */
+    uint64_t metrics;   /* PERF_METRICS afterwards, if it runs; 0: as before */
+    uint64_t ip;        /* of the first instruction … */
+    uint64_t ip_step;   /* … and from one to the next */
+    uint32_t ip_loop;   /* instructions until it starts over at `ip`; 0: never */
+    uint64_t sp;
+};
+
+/* Run this on the current CPU; interrupts are delivered on the way. */
+void upmu_sim_events(struct upmu_sim *sim, const struct upmu_sim_burst *burst);
+
+/*
+ * UPMU_SIM_WORK_INSTRUCTIONS instructions of kernel work in as many cycles as
+ * UPMU_SIM_WORK_CYCLES, with a fifth as many branches, on the current CPU.
+ * `sim` is the struct upmu_sim: fits upmu_probe.loop.
+ */
+void upmu_sim_work(void *sim);
+
+/* ---- Interrupts ---- */
+
+struct upmu_sim_interrupt {
+    uint64_t ip;
+    uint64_t sp;
+    bool user;
+    bool nmi;     /* else: on a vector, interrupts off */
+    bool foreign; /* from upmu_sim_foreign_nmi() */
+};
+
+/*
+ * The host's interrupt entry: the test fills in sim->deliver with a function that
+ * calls upmu_handle_pmi().  The CPU is the current one (sim->current).  NULL: the
+ * interrupt is lost (and counted).
+ */
+typedef void upmu_sim_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt);
+
+/* An NMI that no counter raised, on the current CPU; pends if one is in progress. */
+void upmu_sim_foreign_nmi(struct upmu_sim *sim);
+
+/* ---- Accesses ---- */
+
+enum upmu_sim_kind {
+    UPMU_SIM_RDMSR = 0,
+    UPMU_SIM_WRMSR = 1,
+    UPMU_SIM_RDPMC = 2,
+    UPMU_SIM_REARM = 3,
+    UPMU_SIM_CPUID = 4 /* counted, but not numbered: no callbacks, no faults */
+};
+#define UPMU_SIM_KINDS 5
+
+struct upmu_sim_access {
+    uint32_t kind;
+    uint32_t cpu;
+    uint32_t address; /* MSR, or RDPMC index */
+    bool faulted;
+    uint64_t value; /* read or written */
+};
+
+/*
+ * Called before (after) each numbered access, numbers from 1 in sim->accesses.
+ * Not called for accesses that happen inside such a call.
+ */
+typedef void upmu_sim_on_access(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
+                                uint32_t address);
+
+/* What a caller did wrong. */
+struct upmu_sim_violation {
+    const char *text; /* static */
+    uint32_t address;
+    uint32_t access; /* its number */
+    uint32_t cpu;
+    uint64_t value;
+};
+
+/* ---- The model ---- */
+
+struct upmu_sim_counter {
+    uint64_t value;   /* what a read gives */
+    uint64_t counted; /* everything it ever counted: truth, writes do not change it */
+    uint64_t wraps;   /* overflows ever */
+    uint64_t abort_value; /* at the start of the transaction (IN_TXCP) */
+    uint64_t pebs_reset;  /* PEBS: reloaded with this after a record */
+    uint32_t late;        /* steps until its status bit shows */
+    bool selected_new;    /* AAK100: select changed since it last ran */
+};
+
+struct upmu_sim_cpu {
+    struct upmu_cpu *bound;
+    bool offline;       /* run_on_cpu cannot reach it */
+    bool irqs_on;       /* maskable interrupts */
+    bool in_nmi;
+    bool in_irq;
+    bool user;          /* the hooks run in ring 3 (RDPMC) */
+    bool cr4_pce;
+    bool nmi_pending;
+    bool nmi_foreign;   /* the pending NMI is (also) a foreign one */
+    bool irq_pending;
+    bool latched;       /* a PMI that met a masked LVTPC (LVTPC_DROPS off) */
+    uint32_t lvtpc;
+    uint32_t irq_depth; /* irq_save not yet restored */
+    /* Registers */
+    struct upmu_sim_counter counter[UPMU_SIM_COUNTERS];
+    uint64_t select[UPMU_SIM_GENERAL];
+    uint64_t fixed_ctrl;
+    uint64_t global_ctrl;
+    uint64_t status;
+    uint64_t debugctl;
+    uint64_t misc_enable;
+    uint64_t pebs_enable;
+    uint64_t pebs_data_cfg;
+    uint64_t ds_area;
+    uint64_t metrics;
+    uint64_t payload[UPMU_SIM_PAYLOADS];
+    uint64_t tsc_offset;
+    uint8_t magic; /* AAK100: how far the sequence was seen */
+    /* Interrupts on their way */
+    uint32_t skid_left;
+    uint32_t sticky_left;
+    bool sticky_armed;
+    struct upmu_sim_interrupt where; /* what executes */
+    /* Truth */
+    struct upmu_sim_totals truth[2]; /* [0] kernel, [1] user */
+    uint32_t pmi_requests; /* by overflows */
+    uint32_t pmi_dropped;  /* met a masked LVTPC */
+    uint32_t interrupts;   /* delivered, of any kind */
+    uint32_t foreign;      /* of these, foreign NMIs */
+    uint32_t pebs_records;
+    uint32_t pebs_threshold; /* records until status bit 62; 0: never */
+};
+
+struct upmu_sim {
+    const struct upmu_sim_profile *profile;
+    struct upmu_port port; /* a test may NULL optional hooks before upmu_machine_init() */
+    unsigned cpus;
+    unsigned current;
+    struct upmu_sim_cpu cpu[UPMU_SIM_CPUS];
+    uint8_t rule[UPMU_SIM_RULE_COUNT];
+
+    /* Knobs, all 0 after init */
+    void *test; /* the test's own */
+    upmu_sim_deliver *deliver;
+    upmu_sim_on_access *before_access;
+    upmu_sim_on_access *after_access;
+    uint32_t fault_at;      /* this access faults, without effect … */
+    uint32_t fault_until;   /* … and all up to this one; 0: only that */
+    uint32_t fault_address; /* this MSR always faults */
+    bool expect_faults;     /* #GP is no violation */
+    bool forced;            /* the test passed `force`: CHECK_HYPERVISOR is quiet */
+    uint32_t skid;          /* steps from overflow to interrupt; an access is one, too */
+    uint32_t status_lag;    /* steps from overflow to the status bit */
+    uint32_t events_per_access; /* kernel instructions and cycles before each access */
+    uint32_t ns_per_access;
+    struct upmu_sim_access *trace; /* records accesses, until full */
+    uint32_t trace_size;
+    uint32_t trace_count;
+
+    /* Seen */
+    uint64_t now_ns; /* model time: 1 ns per reference cycle (else cycle, else instruction) */
+    uint32_t accesses; /* numbered ones: all but CPUID */
+    uint32_t access_count[UPMU_SIM_KINDS];
+    uint32_t faults; /* #GP that the model gave, injected ones included */
+    uint32_t violation_count;
+    const char *violation; /* the last one's text, NULL if none */
+    struct upmu_sim_violation first_violation;
+    struct upmu_sim_violation last_violation;
+    uint32_t log_lines;
+    char log_last[120];
+
+    /* Private */
+    bool in_callback;
+    bool in_storm;
+};
+
+/* A machine after reset with so many CPUs (0: UPMU_SIM_CPUS_DEFAULT), LVTPC set up for NMI but masked. */
+void upmu_sim_init(struct upmu_sim *sim, const struct upmu_sim_profile *profile, unsigned cpus);
+
+/* The filled port, &sim->port.  msr_faults_are_safe is true; change it there. */
+const struct upmu_port *upmu_sim_port(struct upmu_sim *sim);
+
+/* Execution continues on this CPU. */
+void upmu_sim_switch_cpu(struct upmu_sim *sim, unsigned cpu);
+
+/* The this_cpu hook answers `bound` on this CPU. */
+void upmu_sim_bind_cpu(struct upmu_sim *sim, unsigned cpu, struct upmu_cpu *bound);
+
+/* Registers as after power-on or sleep; what is bound, truth and knobs stay. */
+void upmu_sim_reset_cpu(struct upmu_sim *sim, unsigned cpu);
+
+/* INIT: registers stay. */
+void upmu_sim_init_signal(struct upmu_sim *sim, unsigned cpu);
+
+/* Maskable interrupts of the current CPU on or off; a pending PMI is delivered. */
+void upmu_sim_irqs(struct upmu_sim *sim, bool on);
+
+/* The host's choice of delivery: UPMU_SIM_LVTPC_NMI or a vector 16…255; keeps the mask bit. */
+void upmu_sim_set_delivery(struct upmu_sim *sim, unsigned cpu, uint32_t mode);
+
+/* What firmware leaves behind: a running, interrupting cycle counter 0 and fixed counters. */
+void upmu_sim_firmware(struct upmu_sim *sim, unsigned cpu);
+
+/* A register without any rule or check; 0 (nothing) if the model has none there. */
+uint64_t upmu_sim_peek(const struct upmu_sim *sim, unsigned cpu, uint32_t msr);
+void upmu_sim_poke(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
+
+/* Does this counter count now, in either ring? */
+bool upmu_sim_runs(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
+
+/* Let model time pass with nothing happening. */
+void upmu_sim_advance_ns(struct upmu_sim *sim, uint64_t ns);
+
+/* Forget the accesses, the trace and the violations seen so far. */
+void upmu_sim_forget(struct upmu_sim *sim);
+
+#endif
