@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: MIT
+#
+# upmu's own build: libraries, host tool, tests, figures.  Embedders include
+# upmu.mk instead.  Everything is written below build/; nothing needs a network
+# but `make deps`.  `make help` lists the targets.
+
+SHELL := /bin/bash
+.SUFFIXES:
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+CLANG ?= clang
+PYTHON ?= python3
+JOBS ?= 2
+
+include upmu.mk
+
+.PHONY: all
+all:
+
+# ---- Sources: found, not registered ----
+
+LIB_SOURCES := $(patsubst ./%,%,$(UPMU_SOURCES))
+SIM_SOURCES := $(sort $(wildcard port/sim/*.c))
+TOOL_SOURCES := $(sort $(wildcard tools/upmu_main.c tools/cmd/*.c))
+CATALOG_SOURCES := $(wildcard events/*.tsv)
+
+# ---- Flags ----
+
+WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wundef -Wconversion -Wsign-conversion -Wcast-qual \
+	-Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
+LIB_CFLAGS := $(UPMU_CFLAGS) -fno-pie -fno-pic -fno-stack-protector $(WARNINGS) -Iinclude -I.
+HOST_CFLAGS := -std=gnu11 -g -fno-pie -Wall -Wextra -Wshadow -Werror -Iinclude -I. \
+	-DUPMU_SOURCE_DIR='"$(CURDIR)"'
+
+# A build is a compiler, a width and how it optimises.  Shipped objects are
+# gcc-64, gcc-32, clang-64 and clang-32; `os` is measured; `asan` watches.
+BUILDS := gcc-64 gcc-32 clang-64 clang-32 os asan
+gcc-64_CC := $(CC) -m64
+gcc-32_CC := $(CC) -m32
+clang-64_CC := $(CLANG) -m64
+clang-32_CC := $(CLANG) -m32
+os_CC := $(CC) -m64
+asan_CC := $(CC) -m64
+gcc-64_FLAGS := -O2
+gcc-32_FLAGS := -O2
+clang-64_FLAGS := -O2
+clang-32_FLAGS := -O2
+os_FLAGS := -Os
+asan_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+asan_LINK := -fsanitize=address,undefined
+
+# Builds that the test programs are run in.
+HAVE_CMOCKA_32 := $(wildcard /usr/lib/i386-linux-gnu/libcmocka.so)
+TEST_BUILDS ?= gcc-64 asan $(if $(HAVE_CMOCKA_32),clang-32)
+clang-32_LINK := -L/usr/lib/i386-linux-gnu
+gcc-32_LINK := -L/usr/lib/i386-linux-gnu
+
+# ---- Libraries and objects ----
+
+# Rebuilds archives when a source comes or goes.
+build/sources.txt: FORCE
+	@mkdir -p build
+	@echo '$(LIB_SOURCES) $(SIM_SOURCES) $(TOOL_SOURCES)' | cmp -s - $@ || \
+		echo '$(LIB_SOURCES) $(SIM_SOURCES) $(TOOL_SOURCES)' > $@
+.PHONY: FORCE
+FORCE:
+
+# DRAFT=1 leaves out sources that do not compile yet, so that the rest can be tried.
+DRAFTED = $(if $(DRAFT),|| { echo "DRAFT: left out $(1)"; $(CC) -x c -c -o $(2) /dev/null; touch -d 1990-01-01 $(2); })
+
+define BUILD_RULES
+build/$(1)/core/%.o: core/%.c
+	@mkdir -p $$(@D)
+	$$(QUIET)$$($(1)_CC) $$(LIB_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$< $$(call DRAFTED,$$<,$$@)
+build/$(1)/backends/%.o: backends/%.c
+	@mkdir -p $$(@D)
+	$$(QUIET)$$($(1)_CC) $$(LIB_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$< $$(call DRAFTED,$$<,$$@)
+build/$(1)/events/%.o: events/%.c
+	@mkdir -p $$(@D)
+	$$(QUIET)$$($(1)_CC) $$(LIB_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$< $$(call DRAFTED,$$<,$$@)
+build/$(1)/port/%.o: port/%.c
+	@mkdir -p $$(@D)
+	$$(QUIET)$$($(1)_CC) $$(LIB_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$< $$(call DRAFTED,$$<,$$@)
+build/$(1)/tests/%.o: tests/%.c
+	@mkdir -p $$(@D)
+	$$(QUIET)$$($(1)_CC) $$(HOST_CFLAGS) $$(filter-out -Os,$$($(1)_FLAGS)) -MMD -MP -c -o $$@ $$<
+build/$(1)/tools/%.o: tools/%.c
+	@mkdir -p $$(@D)
+	$$(QUIET)$$($(1)_CC) $$(HOST_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$<
+
+build/$(1)/libupmu.a: $$(LIB_SOURCES:%.c=build/$(1)/%.o) build/sources.txt
+	@rm -f $$@
+	$$(QUIET)ar rcs $$@ $$(filter %.o,$$^)
+build/$(1)/libsim.a: $$(SIM_SOURCES:%.c=build/$(1)/%.o) build/sources.txt
+	@rm -f $$@
+	$$(QUIET)ar rcs $$@ $$(filter %.o,$$^)
+endef
+$(foreach build,$(BUILDS),$(eval $(call BUILD_RULES,$(build))))
+
+QUIET := $(if $(V),,@)
+-include $(shell find build -name '*.d' 2>/dev/null)
+
+all: build/gcc-64/libupmu.a build/gcc-64/libsim.a $(if $(wildcard tools/upmu_main.c),build/upmu)
+
+build/upmu: $(TOOL_SOURCES:%.c=build/gcc-64/%.o) build/gcc-64/libsim.a build/gcc-64/libupmu.a
+	$(QUIET)$(gcc-64_CC) -no-pie -o $@ $^
+
+# ---- Test layers ----
+#
+# A layer is tests/LAYER/test_*.c; each is a program, linked with the other files
+# of its folder and the whole library, and is run in every build of TEST_BUILDS.
+
+LAYERS := unit golden inject
+define LAYER_RULES
+$(1)_TESTS := $$(sort $$(patsubst tests/$(1)/%.c,%,$$(wildcard tests/$(1)/test_*.c)))
+$(1)_HELPERS := $$(filter-out tests/$(1)/test_%.c,$$(wildcard tests/$(1)/*.c)) $$(wildcard tests/common/*.c)
+.PHONY: test-$(1)
+test-$(1): $$(foreach b,$$(TEST_BUILDS),$$($(1)_TESTS:%=build/$$(b)/tests/$(1)/%))
+	@$$(PYTHON) tests/run_layer.py $(1) --jobs $$(JOBS) $$(if $$(HAVE_CMOCKA_32),,--skipped "the 32-bit build: libcmocka-dev:i386 is not installed") $$^
+endef
+define LAYER_LINK
+build/$(1)/tests/$(2)/%: build/$(1)/tests/$(2)/%.o $$($(2)_HELPERS:%.c=build/$(1)/%.o) build/$(1)/libsim.a build/$(1)/libupmu.a
+	$$(QUIET)$$($(1)_CC) -no-pie $$($(1)_LINK) -o $$@ $$(filter %.o,$$^) \
+		-Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group -lcmocka
+endef
+$(foreach layer,$(LAYERS),$(eval $(call LAYER_RULES,$(layer))))
+$(foreach layer,$(LAYERS),$(foreach build,gcc-64 gcc-32 clang-64 clang-32 asan,$(eval $(call LAYER_LINK,$(build),$(layer)))))
+.SECONDARY:
+
+-include efi-demo/demo.mk
+
+ALL_LAYERS := $(foreach layer,$(LAYERS),$(if $($(layer)_TESTS),$(layer))) build \
+	$(if $(wildcard efi-demo/demo.mk),demo)
+
+.PHONY: test
+test:
+	+@$(PYTHON) tests/run_all.py "$(MAKE)" $(JOBS) $(ALL_LAYERS)
+
+BUILD_CHECKS := $(sort $(wildcard tests/build/check_*.py))
+SHIPPED := gcc-64 gcc-32 clang-64 clang-32
+.PHONY: test-build check
+test-build: objects
+	@$(PYTHON) tests/run_layer.py build --jobs $(JOBS) $(BUILD_CHECKS)
+
+# The objects that test-build looks at: made here, so that they are made once.
+.PHONY: objects
+objects: $(foreach b,$(SHIPPED) os,build/$(b)/libupmu.a) build/gcc-64/libsim.a
+
+# Only the rules that read source text: quick, before a commit.
+check:
+	@$(PYTHON) tests/run_layer.py check --jobs $(JOBS) tests/build/check_source.py
+
+.PHONY: format
+format:
+	clang-format -i $(shell git ls-files '*.c' '*.h' | grep -v '^events/')
+
+# ---- Figures ----
+
+.PHONY: size bench readme
+size: build/os/libupmu.a
+	@$(PYTHON) tools/size.py --cc "$(CC)" --limits
+
+bench: objects
+	@$(PYTHON) tools/bench.py --cc "$(CC)"
+
+readme: build/os/libupmu.a objects
+	@$(PYTHON) tools/readme.py --cc "$(CC)"
+
+# ---- The rest ----
+
+.PHONY: vendor
+vendor:
+	@rm -rf build/vendor
+	@mkdir -p build/vendor
+	@cp -r --parents LICENSE upmu.mk include core $(wildcard backends) events port/template port/x86_native \
+		build/vendor 2>/dev/null || cp -r --parents LICENSE upmu.mk include core backends build/vendor
+	@find build/vendor -name '*.tsv' -delete
+	@echo "build/vendor holds what an embedder needs: copy it into your tree and include upmu.mk"
+
+DEPS := gcc g++ binutils libc6-dev libc6-dev-i386 lib32gcc-12-dev clang libclang-rt-14-dev make python3 git \
+	gnu-efi ovmf ovmf-ia32 qemu-system-x86 mtools libcmocka-dev libpfm4-dev valgrind gcovr clang-format
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+
+# The 32-bit cmocka is of another architecture, and a mirror may lag behind with
+# it: without it the tests run in 64 bits only, and say so.
+.PHONY: deps
+deps:
+	$(SUDO) dpkg --add-architecture i386
+	$(SUDO) apt-get update || echo "apt-get update had errors; going on with what there is"
+	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(DEPS)
+	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends libcmocka-dev:i386 || \
+		echo "SKIPPED: libcmocka-dev:i386 cannot be installed; tests will not run as 32-bit programs"
+
+.PHONY: clean
+clean:
+	rm -rf build
+
+.PHONY: help
+help:
+	@echo "all            the library, the silicon model, build/upmu"
+	@echo "deps           install what the rest needs (Debian 12, apt)"
+	@echo "demo           boot the UEFI demo under QEMU and show what it measured"
+	@echo "demo-run       the same, interactive"
+	@echo "test           every layer of tests, then totals"
+	@echo "test-LAYER     one of: $(ALL_LAYERS)   (V=1 shows commands, TEST_BUILDS=... chooses builds)"
+	@echo "check          the rules that source text must keep"
+	@echo "size, bench    bytes; register accesses and instructions"
+	@echo "readme         put these figures into README.md"
+	@echo "vendor         copy what an embedder needs to build/vendor"
+	@echo "format, clean"

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Run every layer of tests by `make test-LAYER`, check the list of requirements, add up.
+
+Usage: run_all.py MAKE JOBS LAYER...
+"""
+import os
+import re
+import subprocess
+import sys
+
+CLOSING = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
+
+
+def run_layer(command):
+    """Show the output of one layer; return its (passed, failed, skipped)."""
+    counts = None
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, close_fds=False,
+                               text=True, errors="replace")
+    for line in process.stdout:
+        found = CLOSING.match(line.rstrip("\n"))
+        if found:
+            counts = tuple(int(number or 0) for number in found.groups())
+            line = "    " + line
+        sys.stdout.write(line)
+        sys.stdout.flush()
+    code = process.wait()
+    if counts is None or (code != 0 and counts[1] == 0):
+        print(f"    {' '.join(command)} ended with {code}")
+        counts = (counts or (0, 0, 0))
+        counts = (counts[0], counts[1] + 1, counts[2])
+    return counts
+
+
+def main():
+    make, jobs, layers = sys.argv[1], sys.argv[2], sys.argv[3:]
+    own_jobs = [] if "jobserver" in os.environ.get("MAKEFLAGS", "") else ["-j" + jobs]
+    totals = {}
+    for layer in layers:
+        print(f"== {layer}", flush=True)
+        totals[layer] = run_layer([make, "--no-print-directory", *own_jobs, "test-" + layer])
+    print("== requirements", flush=True)
+    totals["requirements"] = run_layer([sys.executable, "tests/run_requirements.py", *layers])
+    print("== totals")
+    for layer, (passed, failed, skipped) in totals.items():
+        print(f"    {layer}: {passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else "") + ".")
+    passed, failed, skipped = (sum(column) for column in zip(*totals.values()))
+    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

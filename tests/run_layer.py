@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Run the test programs of one layer, keep what ran, end with "N passed, N failed".
+
+A test program is a cmocka program or a Python script that prints cmocka's lines
+("[       OK ] name", "[  FAILED  ] name", "[  SKIPPED ] name").  Every other line it
+prints on its own account is shown.  Results: build/tests/LAYER.tsv with the columns
+build, program, test, result.
+"""
+import argparse
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+
+TEST_LINE = re.compile(r"^\[\s*(OK|FAILED|SKIPPED)\s*\] (\S.*)$")
+CMOCKA_LINE = re.compile(r"^\[\s*(=+|-+|RUN|OK|PASSED|FAILED|SKIPPED|ERROR|LINE)\s*\]|^\s*$|^ \d+ (FAILED|SKIPPED)")
+OWN_LINES_SHOWN = 40
+TIME_LIMIT_S = 900
+
+
+def run_program(path):
+    """(path, {test: result}, own lines, whole output, exit code or text)"""
+    command = [sys.executable, path] if path.endswith(".py") else [os.path.join(".", path)]
+    environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="STDOUT", PYTHONDONTWRITEBYTECODE="1")
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
+                              timeout=TIME_LIMIT_S, stdin=subprocess.DEVNULL)
+        output, code = done.stdout.decode("utf-8", "replace"), done.returncode
+    except subprocess.TimeoutExpired as late:
+        output, code = (late.stdout or b"").decode("utf-8", "replace"), f"over {TIME_LIMIT_S} s"
+    results, own = {}, []
+    rank = {"OK": 0, "SKIPPED": 1, "FAILED": 2}
+    for line in output.splitlines():
+        found = TEST_LINE.match(line)
+        if found and " test(s)" not in line:
+            result, name = found.group(1), found.group(2).strip()
+            if rank[result] >= rank.get(results.get(name), -1):
+                results[name] = result
+        elif not CMOCKA_LINE.match(line):
+            own.append(line)
+    return path, results, own, output, code
+
+
+def place_of(path):
+    """build/asan/tests/unit/test_x -> (asan, test_x)"""
+    parts = path.split("/")
+    return (parts[1], parts[-1]) if parts[0] == "build" else ("source", os.path.splitext(parts[-1])[0])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("layer")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--skipped", action="append", default=[])
+    parser.add_argument("programs", nargs="*")
+    arguments = parser.parse_intermixed_args()
+    passed = failed = skipped = 0
+    rows = []
+    with concurrent.futures.ThreadPoolExecutor(max(1, arguments.jobs)) as pool:
+        for path, results, own, output, code in pool.map(run_program, arguments.programs):
+            build, program = place_of(path)
+            bad = [name for name, result in results.items() if result == "FAILED"]
+            good = [name for name, result in results.items() if result == "OK"]
+            crashed = code != 0 and not bad
+            silent = not results
+            if crashed or silent:
+                bad.append(f"{program} " + ("ran no test" if silent and code == 0 else f"ended with {code}"))
+            passed, failed = passed + len(good), failed + len(bad)
+            skipped += len(results) - len([r for r in results.values() if r != "SKIPPED"])
+            rows += [(build, program, name, result) for name, result in results.items()]
+            print(f"{arguments.layer} {build} {program}: {len(good)} passed, {len(bad)} failed.")
+            for line in own[:OWN_LINES_SHOWN] if not bad else []:
+                print("    " + line)
+            if bad:
+                print("\n".join("    | " + line for line in output.splitlines()[-120:]))
+                print("\n".join(f"    FAILED {arguments.layer} {build} {program}: {name}" for name in bad))
+                print(f"    again: make {path} && {path}" if build != "source" else f"    again: python3 {path}")
+            sys.stdout.flush()
+    os.makedirs("build/tests", exist_ok=True)
+    with open(f"build/tests/{arguments.layer}.tsv", "w") as file:
+        file.writelines("\t".join(row) + "\n" for row in rows)
+    for reason in arguments.skipped:
+        print(f"SKIPPED in {arguments.layer}: {reason}")
+    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Every requirement in reach is answered by a test that exists and ran.
+
+tests/requirements.tsv: ID, test name, file.  tests/requirements.required: the IDs.
+What ran is in build/tests/LAYER.tsv; give the layers that were run.
+"""
+import os
+import sys
+
+
+def main():
+    ran = {}
+    for layer in sys.argv[1:]:
+        path = f"build/tests/{layer}.tsv"
+        if not os.path.exists(path):
+            continue
+        for line in open(path):
+            _, program, test, result = line.rstrip("\n").split("\t")
+            ran.setdefault((program, test), []).append(result)
+    passed, problems, answered, seen = 0, [], {}, set()
+    for number, line in enumerate(open("tests/requirements.tsv"), 1):
+        line = line.rstrip("\n")
+        if not line or line.startswith("#"):
+            continue
+        fields = line.split("\t")
+        if len(fields) != 3 or not all(fields):
+            problems.append(f"requirements.tsv:{number}: not ID<TAB>test name<TAB>file")
+            continue
+        identifier, test, path = fields
+        if line in seen:
+            problems.append(f"requirements.tsv:{number}: said twice: {identifier} {test}")
+        seen.add(line)
+        program = os.path.splitext(os.path.basename(path))[0]
+        results = ran.get((program, test), [])
+        if not os.path.exists(path):
+            problems.append(f"requirements.tsv:{number}: {identifier}: no file {path}")
+        elif test not in open(path, errors="replace").read():
+            problems.append(f"requirements.tsv:{number}: {identifier}: no test {test} in {path}")
+        elif "OK" not in results:
+            problems.append(f"requirements.tsv:{number}: {identifier}: {test} did not run and pass ({results})")
+        else:
+            answered.setdefault(identifier, []).append(test)
+            passed += 1
+    required = [line.strip() for line in open("tests/requirements.required") if line.strip() and line[0] != "#"]
+    missing = [identifier for identifier in required if identifier not in answered]
+    for problem in problems:
+        print("FAILED " + problem)
+    if missing:
+        print(f"FAILED {len(missing)} requirements without a test: {' '.join(missing)}")
+    print(f"{len(required) - len(missing)} of {len(required)} requirements answered by {passed} pairs")
+    failed = len(problems) + len(missing)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
