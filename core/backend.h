@@ -19,6 +19,7 @@
  */
 struct upmu_image_entry {
     uint8_t row;
+    bool release; /* given up: ordered by its release rank */
     uint32_t guard;
     uint64_t mask;
     uint64_t value;
@@ -125,7 +126,10 @@ struct upmu_backend {
 /* The backends of this build, NULL after the last. */
 const struct upmu_backend *upmu_backend(unsigned i);
 
-/* Add a value to an image, merging it with an entry for the same row. */
+/* Give a PMU its catalogue, or the architectural one. */
+void upmu_pmu_find_catalog(struct upmu_pmu *pmu);
+
+/* Add a value to an image, merging it with an entry for the same row and counters. */
 void upmu_image_add(struct upmu_image *image, unsigned row, uint64_t mask, uint64_t value, uint32_t guard);
 
 #endif

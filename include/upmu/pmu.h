@@ -160,6 +160,7 @@ struct upmu_pmu {
     uint32_t arch_events; /* bit n: architectural event n is available */
     uint64_t shared;      /* resources that other CPUs see, too: bit = resource */
     uint32_t shared_counters; /* counters that other CPUs see, too */
+    uint8_t shared_scope;     /* which of them: enum upmu_scope */
     uint64_t max_period;  /* events that one load of a counter can wait for */
     uint64_t min_period;  /* shortest period programmed */
     struct upmu_counter counter[UPMU_COUNTERS];
@@ -233,10 +234,11 @@ struct upmu_accesses {
 
 /*
  * Shadow and only writer of one PMU's registers on one CPU.  All private but
- * `accesses`.
+ * the two access counts.
  */
 struct upmu_bank {
-    struct upmu_accesses accesses;
+    struct upmu_accesses accesses;         /* by local calls */
+    struct upmu_accesses handler_accesses; /* by upmu_handle_pmi() */
     const struct upmu_port *port;
     const struct upmu_pmu *pmu;
     struct upmu_dry_run *dry; /* list writes instead of doing them */
@@ -245,6 +247,7 @@ struct upmu_bank {
     uint32_t faulted;                          /* address of the last fault */
     volatile uint8_t in_flux;                  /* row about to be written, or UPMU_NO_ROW */
     bool safe;                                 /* may touch registers not promised */
+    bool no_rdpmc;                             /* the hook faulted: use rdmsr */
     uint64_t shadow[UPMU_REGISTERS];
     uint64_t found[UPMU_REGISTERS];
 };
@@ -261,11 +264,12 @@ struct upmu_cpu {
     const struct upmu_pmu *pmu; /* NULL: this CPU has none */
     struct upmu_bank bank;
     /* private */
-    struct upmu_domain *const *domains; /* ends with NULL; or NULL */
-    uint8_t domain_slot[4];             /* our number in each */
+    struct upmu_domain *domain;         /* where the PMU's shared parts are claimed, or NULL */
+    uint8_t domain_slot;                /* our number there */
     uint8_t number;                     /* order of initialisation */
     volatile uint8_t live;              /* 1: handlers may act */
     volatile uint8_t busy;              /* a local call is in progress */
+    volatile uint8_t in_handler;
     uint8_t seen_counting;              /* some counter was seen to move */
     uint8_t owner[UPMU_COUNTERS];
     uint32_t stale_credit;              /* interrupts of ours still on their way */
@@ -274,8 +278,10 @@ struct upmu_cpu {
     uint64_t deferred_ip;
     uint64_t deferred_sp;
     uint8_t deferred_user;
-    volatile uint32_t running;          /* counters whose gate is ours and open */
-    volatile uint32_t handled;          /* counters that the handler looks at */
+    volatile uint32_t running;          /* counters that run for a session */
+    volatile uint32_t sampling;         /* of these, loaded to overflow */
+    volatile uint32_t quiet;            /* of these, closed while the handler works */
+    uint32_t used;                      /* counters written since take-over */
     volatile uint32_t probe_interrupts;
     uint32_t next_tag;
     struct upmu_tally *tally[UPMU_COUNTERS];     /* who runs on a counter */

@@ -44,8 +44,8 @@ struct upmu_tally {
     uint32_t tag;               /* who ran last on a counter: unique on its CPU */
     uint64_t total;             /* events up to `base` */
     uint64_t base;              /* counter value that `total` belongs to */
-    uint64_t left;              /* sampling: events to the next overflow */
-    uint64_t period;            /* sampling: programmed; 0: counts only */
+    uint64_t due;               /* sampling: total at which the next sample falls due */
+    uint64_t period;            /* sampling: events between samples; 0: counts only */
     uint32_t overflows;         /* periods completed */
     uint32_t lost;              /* periods completed without a sample */
     uint16_t storm;             /* overflows in this throttle window */

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The Intel core backend: placed events to register values, status words to
+ * counters, and the table of its functions.
+ */
+#include "backends/x86_core/x86_core.h"
+#include "backends/x86_core/x86_core_registers.h"
+#include "core/bits.h"
+
+#if UPMU_BACKEND_X86_CORE
+
+/* Status and global control: general counters from bit 0, fixed ones from bit 32. */
+static uint64_t global_bits(uint32_t counters)
+{
+    return (counters & 0xffffu) | (uint64_t)(counters >> 16 & 0xffu) << 32;
+}
+
+static uint32_t overflowed(const struct upmu_pmu *pmu, uint64_t status)
+{
+    return pmu->counters & (uint32_t)((status & 0xffffu) | (status >> 32 & 0xffu) << 16);
+}
+
+static uint64_t acknowledge(const struct upmu_pmu *pmu, uint32_t counters)
+{
+    (void)pmu;
+    return global_bits(counters);
+}
+
+static void render_fixed(const struct upmu_event *event, unsigned counter, unsigned flags, struct upmu_image *image)
+{
+    unsigned shift = 4u * (counter - UPMU_FIXED_COUNTER(0));
+    uint64_t nibble = 0;
+
+    if (event->config & UPMU_X86_SELECT_OS)
+        nibble |= UPMU_X86_FIXED_OS;
+    if (event->config & UPMU_X86_SELECT_USR)
+        nibble |= UPMU_X86_FIXED_USR;
+    if (event->config & UPMU_X86_SELECT_ANY)
+        nibble |= UPMU_X86_FIXED_ANY;
+    if (flags & UPMU_RENDER_INTERRUPT)
+        nibble |= UPMU_X86_FIXED_PMI;
+    upmu_image_add(image, UPMU_X86_ROW_FIXED_CTRL, UINT64_C(0xf) << shift, nibble << shift, UPMU_BIT32(counter));
+}
+
+static void render_general(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
+                           unsigned counter, unsigned flags, struct upmu_image *image)
+{
+    uint64_t select = upmu_x86_core_select(pmu, event, alternative) | UPMU_X86_SELECT_EN;
+
+    if (flags & UPMU_RENDER_INTERRUPT)
+        select |= UPMU_X86_SELECT_INT;
+    upmu_image_add(image, UPMU_X86_ROW_SELECT + counter, ~UINT64_C(0), select, UPMU_BIT32(counter));
+}
+
+static void render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
+                   const uint8_t *counters, unsigned flags, struct upmu_image *image)
+{
+    unsigned counter = counters[0];
+    struct upmu_alternative how;
+
+    if (counter >= UPMU_FIXED_COUNTER(0)) {
+        render_fixed(event, counter, flags, image);
+        return;
+    }
+    render_general(pmu, event, alternative, counter, flags, image);
+    if (!event->payload || !upmu_x86_core_alternative(pmu, event, alternative, &how))
+        return;
+    for (unsigned i = 0; i < how.slot[0].resource_count; i++)
+        upmu_image_add(image, upmu_x86_core_resource_row(pmu, how.slot[0].resource[i]), ~UINT64_C(0),
+                       how.slot[0].value[i], UPMU_BIT32(counter));
+}
+
+/* Counters given up count nothing: select 0, nibble 0. */
+static void release(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image)
+{
+    (void)pmu;
+    for (uint32_t rest = counters; rest; rest &= rest - 1u) {
+        unsigned counter = upmu_bits_lowest(rest);
+
+        if (counter >= UPMU_FIXED_COUNTER(0))
+            upmu_image_add(image, UPMU_X86_ROW_FIXED_CTRL, UINT64_C(0xf) << (4u * (counter - UPMU_FIXED_COUNTER(0))),
+                           0, UPMU_BIT32(counter));
+        else
+            upmu_image_add(image, UPMU_X86_ROW_SELECT + counter, ~UINT64_C(0), 0, UPMU_BIT32(counter));
+    }
+}
+
+/*
+ * In use: enabled or asking for interrupts.  (An event code alone may be a
+ * leftover; Linux looks at the enable bits, Intel's sharing guide at code and
+ * interrupt bit.)
+ */
+static uint32_t claims(const struct upmu_pmu *pmu, const uint64_t *found, const uint32_t *found_known)
+{
+    uint32_t counters = 0;
+
+    for (unsigned n = 0; n < UPMU_X86_GENERAL; n++) {
+        unsigned row = UPMU_X86_ROW_SELECT + n;
+
+        if ((pmu->general >> n & 1u) && upmu_rows_has(found_known, row) &&
+            (found[row] & (UPMU_X86_SELECT_EN | UPMU_X86_SELECT_INT)))
+            counters |= UPMU_BIT32(n);
+    }
+    for (unsigned i = 0; i < UPMU_X86_FIXED; i++)
+        if (upmu_rows_has(found_known, UPMU_X86_ROW_FIXED_CTRL) &&
+            (found[UPMU_X86_ROW_FIXED_CTRL] >> (4u * i) & (UPMU_X86_FIXED_OS | UPMU_X86_FIXED_USR)))
+            counters |= UPMU_BIT32(UPMU_FIXED_COUNTER(i));
+    return counters & pmu->counters;
+}
+
+/* Freezing on an interrupt would stop counters of other sessions: never used. */
+static void take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
+{
+    if (pmu->capabilities & UPMU_PMU_DEBUGCTL)
+        upmu_image_add(image, UPMU_X86_ROW_DEBUGCTL, UPMU_X86_DEBUGCTL_FREEZE, 0, 0);
+}
+
+static const char *counter_prefix(const struct upmu_pmu *pmu, unsigned counter, unsigned *out_index)
+{
+    (void)pmu;
+    *out_index = counter < UPMU_FIXED_COUNTER(0) ? counter : counter - UPMU_FIXED_COUNTER(0);
+    return counter < UPMU_FIXED_COUNTER(0) ? "PMC" : "FIXED";
+}
+
+const struct upmu_backend upmu_x86_core_backend = {
+    .name = "x86_core",
+    .detect = upmu_x86_core_detect,
+    .describe = upmu_x86_core_describe,
+    .names = upmu_x86_core_names,
+#if UPMU_NAMES
+    .attribute = upmu_x86_core_attribute,
+    .from_row = upmu_x86_core_from_row,
+    .format = upmu_x86_core_format,
+#endif
+    .finish = upmu_x86_core_finish,
+    .alternative = upmu_x86_core_alternative,
+    .render = render,
+    .release = release,
+    .overflowed = overflowed,
+    .acknowledge = acknowledge,
+    .claims = claims,
+    .take_over = take_over,
+    .resource_name = upmu_x86_core_resource_name,
+    .counter_prefix = counter_prefix,
+    .resource_row = upmu_x86_core_resource_row,
+};
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The Intel core backend's functions, file by file; contracts are those of
+ * struct upmu_backend in core/backend.h.
+ */
+#ifndef UPMU_X86_CORE_H
+#define UPMU_X86_CORE_H
+
+#include "core/backend.h"
+
+extern const struct upmu_backend upmu_x86_core_backend;
+
+/* Resources: payload registers that hold one value at a time. */
+#define UPMU_X86_RESOURCE_OFFCORE0 0u
+#define UPMU_X86_RESOURCE_OFFCORE1 1u
+#define UPMU_X86_RESOURCE_LDLAT 2u
+#define UPMU_X86_RESOURCE_FRONTEND 3u
+#define UPMU_X86_RESOURCES 4u
+
+/* x86_core_detect.c */
+bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pmu *out_pmu);
+bool upmu_x86_core_describe(const char *name, struct upmu_pmu *out_pmu);
+const char *upmu_x86_core_names(unsigned i);
+
+/* x86_core_encode.c */
+#if UPMU_NAMES
+enum upmu_status upmu_x86_core_attribute(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,
+                                         bool has_value, uint64_t value);
+enum upmu_status upmu_x86_core_from_row(const struct upmu_pmu *pmu, const struct upmu_row *row,
+                                        struct upmu_event *event);
+size_t upmu_x86_core_format(const struct upmu_pmu *pmu, const struct upmu_event *event, const struct upmu_row *row,
+                            char *buffer, size_t size);
+#endif
+enum upmu_status upmu_x86_core_finish(const struct upmu_pmu *pmu, struct upmu_event *event);
+
+/* x86_core_place.c */
+bool upmu_x86_core_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned i,
+                               struct upmu_alternative *out);
+const char *upmu_x86_core_resource_name(const struct upmu_pmu *pmu, unsigned resource);
+unsigned upmu_x86_core_resource_row(const struct upmu_pmu *pmu, unsigned resource);
+
+/* Select word of an event in its alternative (the offcore code depends on it). */
+uint64_t upmu_x86_core_select(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The shadow of one PMU's registers on one CPU, and their only writer.
+ *
+ * A change of configuration is upmu_bank_load() (close, load) followed by
+ * upmu_bank_gate() (open); between the two the caller reads or loads counters.
+ * A register fault leaves the gates concerned closed and the register unknown;
+ * the address is in bank->faulted.
+ */
+#ifndef UPMU_CORE_BANK_H
+#define UPMU_CORE_BANK_H
+
+#include "core/backend.h"
+
+/* Begin with nothing known.  `safe`: registers that nobody promises may be touched. */
+void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const struct upmu_port *port, bool safe);
+
+/* Forget what the registers hold (they were lost or changed by others). */
+void upmu_bank_forget(struct upmu_bank *bank);
+
+/* Read and remember every register that exists and can be read at take-over; false: one faulted. */
+bool upmu_bank_find(struct upmu_bank *bank);
+
+/*
+ * Close what must be closed and load the values of an image that differ from what
+ * the registers hold, in rank order.  The gates of `close` fall, too, at the
+ * latest with the next upmu_bank_gate() that names them.
+ * *out_changed: counters whose select, payload or prelude was written.
+ */
+bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint32_t close, uint32_t *out_changed);
+
+/* Let gates fall and rise; one write per gate register whose bits change. */
+bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close);
+
+/* Counters of `counters` whose gate is open, by the shadow. */
+uint32_t upmu_bank_open(const struct upmu_bank *bank, uint32_t counters);
+
+/* Read a counter, by RDPMC where there is one. */
+bool upmu_bank_read(struct upmu_bank *bank, unsigned counter, uint64_t *out_value);
+
+/* Write a counter whose gate is closed. */
+bool upmu_bank_write(struct upmu_bank *bank, unsigned counter, uint64_t value);
+
+/* Read any row. */
+bool upmu_bank_read_row(struct upmu_bank *bank, unsigned row, uint64_t *out_value);
+
+/* Read owned rows back; UPMU_NO_ROW: all agree.  *out_fault: a read faulted. */
+unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault);
+
+/* Write back what upmu_bank_find() and first writes found; `counters`: values, too. */
+bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters);
+
+/* Acknowledge status bits (local side). */
+bool upmu_bank_acknowledge(struct upmu_bank *bank, uint64_t bits);
+
+/*
+ * The handler's half: never touches the shadow, only brings the hardware to it.
+ * Accesses are counted in bank->handler_accesses.
+ */
+bool upmu_bank_handler_close(struct upmu_bank *bank, uint32_t counters);
+bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t keep_closed);
+bool upmu_bank_handler_read(struct upmu_bank *bank, unsigned counter, uint64_t *out_value);
+bool upmu_bank_handler_write(struct upmu_bank *bank, unsigned counter, uint64_t value);
+bool upmu_bank_handler_status(struct upmu_bank *bank, uint64_t *out_status);
+bool upmu_bank_handler_acknowledge(struct upmu_bank *bank, uint64_t bits);
+
+#endif

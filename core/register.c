@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Questions to a PMU's register table.  Pure; the table is the backend's.
+ */
+#include "core/register.h"
+#include "core/bits.h"
+
+uint64_t upmu_register_settable(const struct upmu_pmu *pmu, unsigned row, enum upmu_level level)
+{
+    const struct upmu_register_class *class;
+    uint64_t bits;
+
+    if (row >= pmu->table->row_count || !upmu_rows_has(pmu->present, row))
+        return 0;
+    class = upmu_register_class_of(pmu, row);
+    bits = class->session;
+    if (level >= UPMU_LEVEL_PRIVILEGED)
+        bits |= class->privileged;
+    if (level >= UPMU_LEVEL_LIBRARY)
+        bits = ~UINT64_C(0);
+    return bits & upmu_register_bits(pmu, row);
+}
+
+unsigned upmu_register_find(const struct upmu_pmu *pmu, uint32_t address)
+{
+    for (unsigned row = 0; row < pmu->table->row_count; row++)
+        if (pmu->table->rows[row].address == address && upmu_rows_has(pmu->present, row))
+            return row;
+    return UPMU_NO_ROW;
+}
+
+void upmu_register_add_counter(struct upmu_pmu *pmu, unsigned counter, const struct upmu_counter *description)
+{
+    pmu->counter[counter] = *description;
+    pmu->counters |= UPMU_BIT32(counter);
+    upmu_rows_set(pmu->present, description->value_row);
+    upmu_rows_set(pmu->present, description->write_row);
+    upmu_rows_set(pmu->present, description->select_row);
+    upmu_rows_set(pmu->present, description->gate_row);
+}
+
+const char *upmu_register_name(const struct upmu_pmu *pmu, unsigned row)
+{
+    if (row >= pmu->table->row_count || !upmu_rows_has(pmu->present, row))
+        return 0;
+    return pmu->table->text + pmu->table->rows[row].name;
+}
+
+uint32_t upmu_register_address(const struct upmu_pmu *pmu, unsigned row)
+{
+    return row < pmu->table->row_count ? pmu->table->rows[row].address : 0;
+}

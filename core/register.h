@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Questions to a PMU's register table.  Pure.
+ */
+#ifndef UPMU_CORE_REGISTER_H
+#define UPMU_CORE_REGISTER_H
+
+#include <upmu/pmu.h>
+
+/* Class of a row. */
+static inline const struct upmu_register_class *upmu_register_class_of(const struct upmu_pmu *pmu, unsigned row)
+{
+    return &pmu->table->classes[pmu->table->rows[row].class_index];
+}
+
+/* Bits of a row that exist on this PMU. */
+static inline uint64_t upmu_register_bits(const struct upmu_pmu *pmu, unsigned row)
+{
+    return pmu->limit[pmu->table->rows[row].class_index];
+}
+
+/* Bits that raw programming may set at a level; 0 for a row that the PMU has not. */
+uint64_t upmu_register_settable(const struct upmu_pmu *pmu, unsigned row, enum upmu_level level);
+
+/* Row with an address, or UPMU_NO_ROW. */
+unsigned upmu_register_find(const struct upmu_pmu *pmu, uint32_t address);
+
+/* Mark the rows of a counter present, and describe it. */
+void upmu_register_add_counter(struct upmu_pmu *pmu, unsigned counter, const struct upmu_counter *description);
+
+#endif
