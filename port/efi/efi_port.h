@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The port for a UEFI application or driver while boot services live, x64 and
+ * ia32.  Needs no EFI headers: any tool chain's will do beside it.
+ *
+ * It puts its own interrupt table (a copy of the firmware's) in force on the
+ * executing CPU, so that register accesses survive #GP and #UD, and overflows reach
+ * upmu_handle_pmi().  Build all of the application without a red zone
+ * (-mno-red-zone) and with -mgeneral-regs-only for upmu and this port.
+ */
+#ifndef UPMU_EFI_PORT_H
+#define UPMU_EFI_PORT_H
+
+#include <upmu/upmu.h>
+#include <port/x86_native/x86_apic.h>
+#include <port/x86_native/x86_clock.h>
+
+/* What reached the handlers, for a report. */
+struct upmu_efi_traps {
+    uint32_t faults;   /* #GP and #UD that a register access survived */
+    uint32_t nmis;
+    uint32_t vectors;
+    uint32_t handled;  /* answers of upmu_handle_pmi() */
+    uint32_t stale;
+    uint32_t not_ours; /* handed on to the firmware, if it was an NMI */
+};
+
+struct upmu_efi {
+    struct upmu_port port;
+    volatile struct upmu_efi_traps traps;
+    struct upmu_cpu *cpu; /* set it before upmu_cpu_init(): the handler's */
+    /* Take the NMIs that upmu does not claim, instead of handing them on. */
+    bool swallow_foreign;
+    /* private */
+    struct upmu_apic apic;
+    struct upmu_x86_clock clock;
+    uint32_t tsc_khz;
+    uint32_t lvtpc;
+    uint32_t found_lvtpc;
+    uint32_t found_spurious;
+    uint16_t old_limit;
+    uintptr_t old_table;
+    uintptr_t old_handler[256];
+};
+
+/*
+ * Install the port on the executing CPU; one at a time in a program.
+ *
+ * `stall(context, microseconds)` is a wrapper around the boot service Stall(), used
+ * once for 20 ms to time the TSC; NULL: no clock_ns.  `vector`: 0 for NMI, or 32 to
+ * 254.  Call upmu_efi_close() before the application returns.
+ * Returns UPMU_OK, UPMU_ERR_STATE (installed already) or UPMU_ERR_INVALID.
+ * Context: local, or with interrupts on.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_efi_open(struct upmu_efi *efi, void (*stall)(void *context, unsigned microseconds),
+                               void *stall_context, unsigned vector);
+
+/*
+ * Put LVTPC and the firmware's interrupt table back; after upmu_cpu_fini().
+ *
+ * Context: as upmu_efi_open().
+ */
+void upmu_efi_close(struct upmu_efi *efi);
+
+/* Thousand TSC ticks a second as measured; 0: not measured. */
+uint32_t upmu_efi_tsc_khz(const struct upmu_efi *efi);
+
+/*
+ * Raise an NMI on the executing CPU through its APIC: shows that NMIs arrive
+ * (traps.nmis).  False: no APIC.
+ */
+bool upmu_efi_self_nmi(const struct upmu_efi *efi);
+
+#endif

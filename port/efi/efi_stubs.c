@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Interrupt entries: save what C may change, call upmu_efi_trap(), then return or
+ * go on to the firmware's handler with the stack as it was on entry.
+ *
+ * Each entry pushes a slot and its number.  If C answers with an address it goes
+ * into the slot, and a plain return jumps there without using a register or, on
+ * ia32, a relocation.
+ */
+#include <port/efi/efi_stubs.h>
+
+#if defined(__x86_64__)
+
+#define UPMU_EFI_ENTRY(name, number) \
+    ".balign 16\n" \
+    ".globl " name "\n.hidden " name "\n" name ":\n" \
+    "pushq $0\n" \
+    "pushq $" number "\n" \
+    "jmp upmu_efi_common\n"
+
+/* After the pushes: 10 registers (80 bytes), number, slot, [error code], frame. */
+__asm__(".text\n"
+        ".hidden upmu_efi_trap\n" UPMU_EFI_ENTRY("upmu_efi_entry_0", "0") UPMU_EFI_ENTRY("upmu_efi_entry_1", "1")
+            UPMU_EFI_ENTRY("upmu_efi_entry_2", "2") UPMU_EFI_ENTRY("upmu_efi_entry_3", "3")
+                UPMU_EFI_ENTRY("upmu_efi_entry_4", "4")
+        "upmu_efi_common:\n"
+        "pushq %rax\n pushq %rcx\n pushq %rdx\n pushq %rsi\n pushq %rdi\n"
+        "pushq %r8\n pushq %r9\n pushq %r10\n pushq %r11\n pushq %rbp\n"
+        "cld\n"
+        "movq 80(%rsp), %rsi\n"       /* the number */
+        "leaq 96(%rsp), %rdi\n"       /* the frame behind the slot */
+        "cmpl $4, %esi\n"
+        "jne 1f\n"
+        "addq $8, %rdi\n"             /* or behind the error code */
+        "1: movq %rsp, %rbp\n"
+        "andq $-16, %rsp\n"
+        "call upmu_efi_trap\n"
+        "movq %rbp, %rsp\n"
+        "movq %rax, 88(%rsp)\n"       /* the slot */
+        "popq %rbp\n popq %r11\n popq %r10\n popq %r9\n popq %r8\n"
+        "popq %rdi\n popq %rsi\n popq %rdx\n popq %rcx\n popq %rax\n"
+        "cmpq $4, (%rsp)\n"
+        "leaq 8(%rsp), %rsp\n"        /* drops the number, keeps the flags */
+        "je 2f\n"
+        "cmpq $0, (%rsp)\n"
+        "jne 3f\n"
+        "addq $8, %rsp\n"
+        "iretq\n"
+        "2: cmpq $0, (%rsp)\n"
+        "jne 3f\n"
+        "addq $16, %rsp\n"
+        "iretq\n"
+        "3: ret\n");
+
+#elif defined(__i386__)
+
+#define UPMU_EFI_ENTRY(name, number) \
+    ".balign 16\n" \
+    ".globl " name "\n.hidden " name "\n" name ":\n" \
+    "pushl $0\n" \
+    "pushl $" number "\n" \
+    "jmp upmu_efi_common\n"
+
+__asm__(".text\n"
+        ".hidden upmu_efi_trap\n" UPMU_EFI_ENTRY("upmu_efi_entry_0", "0") UPMU_EFI_ENTRY("upmu_efi_entry_1", "1")
+            UPMU_EFI_ENTRY("upmu_efi_entry_2", "2") UPMU_EFI_ENTRY("upmu_efi_entry_3", "3")
+                UPMU_EFI_ENTRY("upmu_efi_entry_4", "4")
+        "upmu_efi_common:\n"
+        "pushal\n"                    /* 8 registers: number at 32, slot at 36 */
+        "cld\n"
+        "movl 32(%esp), %edx\n"
+        "leal 40(%esp), %eax\n"
+        "cmpl $4, %edx\n"
+        "jne 1f\n"
+        "addl $4, %eax\n"
+        "1: movl %esp, %ebp\n"
+        "subl $8, %esp\n"
+        "andl $-16, %esp\n"
+        "movl %edx, 4(%esp)\n"
+        "movl %eax, (%esp)\n"
+        "call upmu_efi_trap\n"
+        "movl %ebp, %esp\n"
+        "movl %eax, 36(%esp)\n"
+        "popal\n"
+        "cmpl $4, (%esp)\n"
+        "leal 4(%esp), %esp\n"
+        "je 2f\n"
+        "cmpl $0, (%esp)\n"
+        "jne 3f\n"
+        "addl $4, %esp\n"
+        "iretl\n"
+        "2: cmpl $0, (%esp)\n"
+        "jne 3f\n"
+        "addl $8, %esp\n"
+        "iretl\n"
+        "3: ret\n");
+
+#else
+#error "the EFI port knows x64 and ia32"
+#endif
+
+#define UPMU_EFI_HIDDEN __attribute__((visibility("hidden")))
+
+extern const char upmu_efi_entry_0[] UPMU_EFI_HIDDEN;
+extern const char upmu_efi_entry_1[] UPMU_EFI_HIDDEN;
+extern const char upmu_efi_entry_2[] UPMU_EFI_HIDDEN;
+extern const char upmu_efi_entry_3[] UPMU_EFI_HIDDEN;
+extern const char upmu_efi_entry_4[] UPMU_EFI_HIDDEN;
+
+/* Not a table: its addresses would need relocations. */
+uintptr_t upmu_efi_entry_address(enum upmu_efi_entry entry)
+{
+    switch (entry) {
+    case UPMU_EFI_NMI:
+        return (uintptr_t)upmu_efi_entry_0;
+    case UPMU_EFI_VECTOR:
+        return (uintptr_t)upmu_efi_entry_1;
+    case UPMU_EFI_SPURIOUS:
+        return (uintptr_t)upmu_efi_entry_2;
+    case UPMU_EFI_UD:
+        return (uintptr_t)upmu_efi_entry_3;
+    case UPMU_EFI_GP:
+    case UPMU_EFI_ENTRIES:
+    default:
+        return (uintptr_t)upmu_efi_entry_4;
+    }
+}

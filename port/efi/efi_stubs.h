@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The assembly entries of the EFI port's interrupt table, and what they hand to C.
+ */
+#ifndef UPMU_EFI_STUBS_H
+#define UPMU_EFI_STUBS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum upmu_efi_entry {
+    UPMU_EFI_NMI = 0,
+    UPMU_EFI_VECTOR = 1,
+    UPMU_EFI_SPURIOUS = 2,
+    UPMU_EFI_UD = 3,
+    UPMU_EFI_GP = 4, /* the one with an error code */
+    UPMU_EFI_ENTRIES = 5
+};
+
+/*
+ * What the processor pushed, lowest address first; 64-bit mode always pushes sp and
+ * ss, protected mode without a change of ring does not.
+ */
+struct upmu_efi_frame {
+    uintptr_t ip;
+    uintptr_t cs;
+    uintptr_t flags;
+#if defined(__x86_64__)
+    uintptr_t sp;
+    uintptr_t ss;
+#endif
+};
+
+/*
+ * Called by the entries.  Returns 0 to resume at frame->ip, or the address of the
+ * handler to hand the interrupt on to.
+ */
+uintptr_t upmu_efi_trap(struct upmu_efi_frame *frame, unsigned entry);
+
+/* Address of an entry. */
+uintptr_t upmu_efi_entry_address(enum upmu_efi_entry entry);
+
+#endif

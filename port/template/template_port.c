@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * Template of an upmu port: copy these two files, fill in, rename.  Permission to use
+ * this file for any purpose is granted without any condition; no notice is needed.
+ *
+ * It compiles as it stands and describes a machine without a PMU.  The first three
+ * hooks are needed; delete the others from the table at the end as you please.
+ */
+#include <stddef.h>
+#include <port/template/template_port.h>
+
+/* Read MSR `msr` of this CPU.  Return false if it faulted and you recovered; if you
+   cannot recover, let it fault and leave msr_faults_are_safe false. */
+static bool template_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
+{
+    (void)context, (void)msr;
+    *out_value = 0; /* FILL IN: rdmsr */
+    return true;
+}
+
+/* Write MSR `msr` of this CPU. */
+static bool template_wrmsr(void *context, uint32_t msr, uint64_t value)
+{
+    (void)context, (void)msr, (void)value; /* FILL IN: wrmsr */
+    return true;
+}
+
+/* CPUID; out = EAX, EBX, ECX, EDX. */
+static void template_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    (void)context, (void)leaf, (void)subleaf;
+    out[0] = out[1] = out[2] = out[3] = 0; /* FILL IN: cpuid */
+}
+
+/* Which CPU executes this.  Without it: one CPU only. */
+static struct upmu_cpu *template_this_cpu(void *context)
+{
+    (void)context;
+    return NULL; /* FILL IN: this CPU's struct upmu_cpu, or NULL before its upmu_cpu_init() */
+}
+
+/* Interrupts off, and what they were.  Without the pair: switch them off yourself
+   around every call marked "local". */
+static uintptr_t template_irq_save(void *context)
+{
+    (void)context;
+    return 0; /* FILL IN: pushf, cli */
+}
+
+static void template_irq_restore(void *context, uintptr_t state)
+{
+    (void)context, (void)state; /* FILL IN: sti if it was on */
+}
+
+/* RDPMC with this ECX.  Without it counters are read by rdmsr, a little slower. */
+static bool template_rdpmc(void *context, uint32_t index, uint64_t *out_value)
+{
+    (void)context, (void)index;
+    *out_value = 0; /* FILL IN: rdpmc */
+    return true;
+}
+
+/* Write the local APIC's LVTPC (offset 340h, x2APIC: MSR 834h) unmasked: 400h for
+   NMI, or the vector.  Called from the handler, too.  Without it: no sampling. */
+static void template_pmi_rearm(void *context)
+{
+    (void)context; /* FILL IN */
+}
+
+/* Monotonic nanoseconds; called from the handler, so without a lock.  Without it:
+   no enabled and running times, no time in samples. */
+static uint64_t template_clock_ns(void *context)
+{
+    (void)context;
+    return 0; /* FILL IN */
+}
+
+/* Run function(argument) on another CPU, interrupts off, and wait.  Without it:
+   sessions are used on their own CPU only. */
+static bool template_run_on_cpu(void *context, struct upmu_cpu *cpu, void (*function)(void *argument), void *argument)
+{
+    (void)context, (void)cpu, (void)function, (void)argument;
+    return false; /* FILL IN: an IPI */
+}
+
+/* A line for your log, without newline.  Without it: silence. */
+static void template_log(void *context, const char *line)
+{
+    (void)context, (void)line; /* FILL IN */
+}
+
+const struct upmu_port template_port = {
+    .context = NULL, /* handed to every hook */
+    .rdmsr = template_rdmsr,
+    .wrmsr = template_wrmsr,
+    .cpuid = template_cpuid,
+    .this_cpu = template_this_cpu,
+    .irq_save = template_irq_save,
+    .irq_restore = template_irq_restore,
+    .rdpmc = template_rdpmc,
+    .pmi_rearm = template_pmi_rearm,
+    .clock_ns = template_clock_ns,
+    .run_on_cpu = template_run_on_cpu,
+    .log = template_log,
+    .msr_faults_are_safe = false, /* true if rdmsr, wrmsr and rdpmc survive #GP */
+};
+
+/* What your NMI (or vector) handler does.  NOT_OURS: ask your other sources; STALE:
+   ask them, too, and drop the interrupt if none claims it. */
+enum upmu_pmi template_interrupt(uint64_t ip, uint64_t sp, bool user)
+{
+    const struct upmu_frame frame = {.ip = ip, .sp = sp, .user = user};
+
+    return upmu_handle_pmi(template_this_cpu(NULL), &frame);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * Template of an upmu port: copy these two files, fill in, rename.  Permission to use
+ * this file for any purpose is granted without any condition; no notice is needed.
+ */
+#ifndef TEMPLATE_PORT_H
+#define TEMPLATE_PORT_H
+
+#include <upmu/upmu.h>
+
+/* Hand it to upmu_machine_init(). */
+extern const struct upmu_port template_port;
+
+/* Call it where your kernel dispatches NMIs (or the vector you chose). */
+enum upmu_pmi template_interrupt(uint64_t ip, uint64_t sp, bool user);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The local APIC's performance-counter entry (LVTPC), in xAPIC and x2APIC mode.
+ *
+ * Intel SDM vol 3 (325384-059) 10.4.4, 10.5.1, 10.12: the register at offset X of
+ * the page is MSR 800h + (X >> 4) in x2APIC mode; the mode is read, not switched.
+ */
+#ifndef UPMU_X86_APIC_H
+#define UPMU_X86_APIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <port/x86_native/x86_instructions.h>
+
+#define UPMU_APIC_BASE_MSR 0x1bu
+#define UPMU_APIC_BASE_X2APIC (1u << 10)
+#define UPMU_APIC_BASE_ENABLED (1u << 11)
+
+#define UPMU_APIC_EOI 0x0b0u
+#define UPMU_APIC_SPURIOUS 0x0f0u
+#define UPMU_APIC_LVTPC 0x340u
+
+#define UPMU_APIC_SPURIOUS_ENABLE (1u << 8)
+#define UPMU_APIC_LVT_NMI (4u << 8)
+#define UPMU_APIC_LVT_MASKED (1u << 16)
+
+enum upmu_apic_mode { UPMU_APIC_NONE = 0, UPMU_APIC_PAGE = 1, UPMU_APIC_X2 = 2 };
+
+struct upmu_apic {
+    enum upmu_apic_mode mode;
+    volatile uint32_t *page; /* in UPMU_APIC_PAGE: where the 4 KiB page is mapped, uncached */
+};
+
+/* CPUID.1:EDX[9]: there is a local APIC, hence MSR 1Bh. */
+static inline bool upmu_apic_exists(void)
+{
+    uint32_t leaf[4];
+
+    upmu_x86_cpuid(1, 0, leaf);
+    return (leaf[3] >> 9 & 1u) != 0;
+}
+
+/* Physical address of the page that the executing CPU's APIC answers at. */
+static inline uint64_t upmu_apic_base(void)
+{
+    return upmu_x86_rdmsr(UPMU_APIC_BASE_MSR) & ~UINT64_C(0xfff);
+}
+
+/*
+ * Find out how the executing CPU's APIC is reached.  `page` is used in xAPIC mode;
+ * NULL there: UPMU_APIC_NONE.
+ */
+static inline struct upmu_apic upmu_apic_find(volatile void *page)
+{
+    struct upmu_apic apic = {UPMU_APIC_NONE, NULL};
+    uint64_t base;
+
+    if (!upmu_apic_exists())
+        return apic;
+    base = upmu_x86_rdmsr(UPMU_APIC_BASE_MSR);
+    if (!(base & UPMU_APIC_BASE_ENABLED))
+        return apic;
+    if (base & UPMU_APIC_BASE_X2APIC) {
+        apic.mode = UPMU_APIC_X2;
+    } else if (page != NULL) {
+        apic.mode = UPMU_APIC_PAGE;
+        apic.page = page;
+    }
+    return apic;
+}
+
+static inline uint32_t upmu_apic_read(const struct upmu_apic *apic, uint32_t offset)
+{
+    if (apic->mode == UPMU_APIC_X2)
+        return (uint32_t)upmu_x86_rdmsr(0x800u + (offset >> 4));
+    return apic->mode == UPMU_APIC_PAGE ? apic->page[offset / 4] : 0;
+}
+
+static inline void upmu_apic_write(const struct upmu_apic *apic, uint32_t offset, uint32_t value)
+{
+    if (apic->mode == UPMU_APIC_X2)
+        upmu_x86_wrmsr(0x800u + (offset >> 4), value);
+    else if (apic->mode == UPMU_APIC_PAGE)
+        apic->page[offset / 4] = value;
+}
+
+/* LVTPC for delivery as NMI (vector 0) or on a vector (16 to 255), unmasked. */
+static inline uint32_t upmu_apic_lvtpc(unsigned vector)
+{
+    return vector == 0 ? UPMU_APIC_LVT_NMI : (uint32_t)vector & 0xffu;
+}
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ring-0 instructions that the x86 ports are made of: gcc and clang, 32 and
+ * 64 bits.  None of them recovers from #GP; the caller sees to that.
+ */
+#ifndef UPMU_X86_INSTRUCTIONS_H
+#define UPMU_X86_INSTRUCTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define UPMU_X86_CR4_PCE (1u << 8) /* Intel SDM vol 3 (325384-059) 2.5 */
+
+static inline uint64_t upmu_x86_rdmsr(uint32_t msr)
+{
+    uint32_t low, high;
+
+    __asm__ volatile("rdmsr" : "=a"(low), "=d"(high) : "c"(msr) : "memory");
+    return (uint64_t)high << 32 | low;
+}
+
+static inline void upmu_x86_wrmsr(uint32_t msr, uint64_t value)
+{
+    __asm__ volatile("wrmsr" : : "c"(msr), "a"((uint32_t)value), "d"((uint32_t)(value >> 32)) : "memory");
+}
+
+static inline uint64_t upmu_x86_rdpmc(uint32_t index)
+{
+    uint32_t low, high;
+
+    __asm__ volatile("rdpmc" : "=a"(low), "=d"(high) : "c"(index) : "memory");
+    return (uint64_t)high << 32 | low;
+}
+
+static inline uint64_t upmu_x86_rdtsc(void)
+{
+    uint32_t low, high;
+
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+    return (uint64_t)high << 32 | low;
+}
+
+static inline void upmu_x86_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    __asm__ volatile("cpuid" : "=a"(out[0]), "=b"(out[1]), "=c"(out[2]), "=d"(out[3]) : "a"(leaf), "c"(subleaf));
+}
+
+/* Flags register before; interrupts are off afterwards. */
+static inline uintptr_t upmu_x86_irq_save(void)
+{
+    uintptr_t flags;
+
+    __asm__ volatile("pushf\n\tpop %0\n\tcli" : "=r"(flags) : : "memory");
+    return flags;
+}
+
+/* Interrupts on again if they were on; no other flag is touched. */
+static inline void upmu_x86_irq_restore(uintptr_t flags)
+{
+    if (flags & (1u << 9))
+        __asm__ volatile("sti" : : : "memory");
+}
+
+/*
+ * Let rings 1 to 3 of the executing CPU use RDPMC, or stop them: CR4.PCE opens
+ * every counter, also those of other programs.  Without it user RDPMC is #GP.
+ */
+static inline void upmu_x86_user_rdpmc(bool allowed)
+{
+    uintptr_t cr4;
+
+    __asm__ volatile("mov %%cr4, %0" : "=r"(cr4));
+    cr4 = allowed ? cr4 | UPMU_X86_CR4_PCE : cr4 & ~(uintptr_t)UPMU_X86_CR4_PCE;
+    __asm__ volatile("mov %0, %%cr4" : : "r"(cr4) : "memory");
+}
+
+#endif

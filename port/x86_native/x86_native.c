@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Hooks for ring 0.  A register access that faults reaches the kernel's own #GP
+ * handler, so msr_faults_are_safe stays false.
+ */
+#include <port/x86_native/x86_native.h>
+
+static bool native_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
+{
+    (void)context;
+    *out_value = upmu_x86_rdmsr(msr);
+    return true;
+}
+
+static bool native_wrmsr(void *context, uint32_t msr, uint64_t value)
+{
+    (void)context;
+    upmu_x86_wrmsr(msr, value);
+    return true;
+}
+
+static void native_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    (void)context;
+    upmu_x86_cpuid(leaf, subleaf, out);
+}
+
+static bool native_rdpmc(void *context, uint32_t index, uint64_t *out_value)
+{
+    (void)context;
+    *out_value = upmu_x86_rdpmc(index);
+    return true;
+}
+
+static uintptr_t native_irq_save(void *context)
+{
+    (void)context;
+    return upmu_x86_irq_save();
+}
+
+static void native_irq_restore(void *context, uintptr_t state)
+{
+    (void)context;
+    upmu_x86_irq_restore(state);
+}
+
+static void native_pmi_rearm(void *context)
+{
+    const struct upmu_x86_native *native = context;
+
+    upmu_apic_write(&native->apic, UPMU_APIC_LVTPC, native->lvtpc);
+}
+
+static uint64_t native_clock_ns(void *context)
+{
+    const struct upmu_x86_native *native = context;
+
+    return upmu_x86_clock_ns(native->clock, upmu_x86_rdtsc());
+}
+
+void upmu_x86_native_port(struct upmu_x86_native *native, volatile void *apic_page, unsigned vector,
+                          uint32_t tsc_khz)
+{
+    const struct upmu_port port = {
+        .context = native,
+        .rdmsr = native_rdmsr,
+        .wrmsr = native_wrmsr,
+        .cpuid = native_cpuid,
+        .rdpmc = native_rdpmc,
+        .irq_save = native_irq_save,
+        .irq_restore = native_irq_restore,
+    };
+
+    native->port = port;
+    native->apic = upmu_apic_find(apic_page);
+    native->lvtpc = upmu_apic_lvtpc(vector);
+    native->clock = upmu_x86_clock_make(tsc_khz);
+    if (native->apic.mode != UPMU_APIC_NONE)
+        native->port.pmi_rearm = native_pmi_rearm;
+    if (native->clock.multiplier != 0)
+        native->port.clock_ns = native_clock_ns;
+}
+
+void upmu_x86_native_eoi(const struct upmu_x86_native *native)
+{
+    upmu_apic_write(&native->apic, UPMU_APIC_EOI, 0);
+}
+
+void upmu_x86_native_quiet(const struct upmu_x86_native *native)
+{
+    upmu_apic_write(&native->apic, UPMU_APIC_LVTPC, native->lvtpc | UPMU_APIC_LVT_MASKED);
+}

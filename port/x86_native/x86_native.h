@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The port for a kernel of yours that runs in ring 0 on x86: fill in one
+ * structure, hand its `port` to upmu_machine_init().
+ *
+ * What only you know is yours to add to `port` afterwards: this_cpu (mandatory
+ * with the second CPU), run_on_cpu, log; and rdmsr, wrmsr, rdpmc of your own with
+ * msr_faults_are_safe if your kernel recovers from #GP.
+ */
+#ifndef UPMU_X86_NATIVE_H
+#define UPMU_X86_NATIVE_H
+
+#include <stdint.h>
+#include <upmu/upmu.h>
+#include <port/x86_native/x86_apic.h>
+#include <port/x86_native/x86_clock.h>
+
+/* One for all CPUs; must stay as long as the machine. */
+struct upmu_x86_native {
+    struct upmu_port port;
+    /* private */
+    struct upmu_apic apic;
+    uint32_t lvtpc;
+    struct upmu_x86_clock clock;
+};
+
+/*
+ * Fill in `native->port`.
+ *
+ * `apic_page`: where you mapped the local APIC's page (upmu_apic_base()), needed in
+ * xAPIC mode only; NULL there: no sampling.  `vector`: 0 delivers overflows as NMI,
+ * 16 to 255 on that vector (its handler writes upmu_x86_native_eoi()).  `tsc_khz`: the
+ * time-stamp counter's rate, 0: no clock_ns.  The LVTPC entry is written when the
+ * library first re-arms it, in upmu_cpu_init(); have the handler in place by then.
+ * Context: local.
+ */
+void upmu_x86_native_port(struct upmu_x86_native *native, volatile void *apic_page, unsigned vector,
+                          uint32_t tsc_khz);
+
+/* End of interrupt, for delivery on a vector.  Context: nmi. */
+void upmu_x86_native_eoi(const struct upmu_x86_native *native);
+
+/* Mask LVTPC of the executing CPU, after its upmu_cpu_fini().  Context: local. */
+void upmu_x86_native_quiet(const struct upmu_x86_native *native);
+
+#endif

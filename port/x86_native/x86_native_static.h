@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ring-0 port bound at compile time, so that no hook costs an indirect call:
+ *
+ *   -DUPMU_PORT_STATIC=1 -DUPMU_PORT_HEADER='<port/x86_native/x86_native_static.h>'
+ *
+ * One binding for the whole program.  Fill in a struct upmu_x86_native with
+ * upmu_x86_native_port() as ever and give its `port` to upmu_machine_init(): its
+ * `context` reaches these functions, its function pointers are not used.
+ *
+ * Define UPMU_X86_THIS_CPU as an expression for the executing CPU's struct upmu_cpu *
+ * (and declare what it needs in a header of yours that includes this one) when
+ * there is more than one CPU.  UPMU_X86_NO_PMI and UPMU_X86_NO_CLOCK leave those hooks
+ * out.
+ */
+#ifndef UPMU_X86_NATIVE_STATIC_H
+#define UPMU_X86_NATIVE_STATIC_H
+
+#include <stddef.h>
+#include <port/x86_native/x86_native.h>
+
+#define UPMU_STATIC_irq_save 1
+#define UPMU_STATIC_irq_restore 1
+#define UPMU_STATIC_rdpmc 1
+#define UPMU_STATIC_run_on_cpu 0
+#define UPMU_STATIC_log 0
+
+#ifdef UPMU_X86_THIS_CPU
+#define UPMU_STATIC_this_cpu 1
+#else
+#define UPMU_STATIC_this_cpu 0
+#define UPMU_X86_THIS_CPU NULL
+#endif
+
+#ifdef UPMU_X86_NO_PMI
+#define UPMU_STATIC_pmi_rearm 0
+#else
+#define UPMU_STATIC_pmi_rearm 1
+#endif
+
+#ifdef UPMU_X86_NO_CLOCK
+#define UPMU_STATIC_clock_ns 0
+#else
+#define UPMU_STATIC_clock_ns 1
+#endif
+
+static inline bool upmu_static_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
+{
+    (void)context;
+    *out_value = upmu_x86_rdmsr(msr);
+    return true;
+}
+
+static inline bool upmu_static_wrmsr(void *context, uint32_t msr, uint64_t value)
+{
+    (void)context;
+    upmu_x86_wrmsr(msr, value);
+    return true;
+}
+
+static inline void upmu_static_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    (void)context;
+    upmu_x86_cpuid(leaf, subleaf, out);
+}
+
+static inline bool upmu_static_rdpmc(void *context, uint32_t index, uint64_t *out_value)
+{
+    (void)context;
+    *out_value = upmu_x86_rdpmc(index);
+    return true;
+}
+
+static inline struct upmu_cpu *upmu_static_this_cpu(void *context)
+{
+    (void)context;
+    return UPMU_X86_THIS_CPU;
+}
+
+static inline uintptr_t upmu_static_irq_save(void *context)
+{
+    (void)context;
+    return upmu_x86_irq_save();
+}
+
+static inline void upmu_static_irq_restore(void *context, uintptr_t state)
+{
+    (void)context;
+    upmu_x86_irq_restore(state);
+}
+
+static inline void upmu_static_pmi_rearm(void *context)
+{
+    const struct upmu_x86_native *native = context;
+
+    upmu_apic_write(&native->apic, UPMU_APIC_LVTPC, native->lvtpc);
+}
+
+static inline uint64_t upmu_static_clock_ns(void *context)
+{
+    const struct upmu_x86_native *native = context;
+
+    return upmu_x86_clock_ns(native->clock, upmu_x86_rdtsc());
+}
+
+static inline bool upmu_static_run_on_cpu(void *context, struct upmu_cpu *cpu, void (*function)(void *argument),
+                                          void *argument)
+{
+    (void)context, (void)cpu, (void)function, (void)argument;
+    return false;
+}
+
+static inline void upmu_static_log(void *context, const char *line)
+{
+    (void)context, (void)line;
+}
+
+#endif
