@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What the shipped objects need and hold; how headers and options compile.
+
+`make objects` has built build/{gcc,clang}-{32,64} with the whole warning set.
+"""
+import itertools
+import os
+import re
+
+from checklib import COMPILERS, FREESTANDING, WARNINGS, check, files, library_sources, main, parallel, run
+
+MEMORY_FUNCTIONS = {"memcpy", "memmove", "memset", "memcmp"}
+# What a backend may call: the core's pure helpers.
+BACKEND_MAY_CALL = re.compile(r"^(mem(cpy|move|set|cmp)|upmu_(image|register|text|catalog|bits|pmu|event_raw)_?\w*)$")
+OPTIONS = ["UPMU_BACKEND_X86_CORE", "UPMU_BACKEND_X86_P4", "UPMU_SAMPLING", "UPMU_NAMES", "UPMU_PROBE",
+           "UPMU_WHY_TEXT", "UPMU_ASSERTIONS"]
+
+
+def objects(build, folder=""):
+    return [f"build/{build}/{source[:-2]}.o" for source in library_sources() if source.startswith(folder)]
+
+
+def symbols(path_list, kind):
+    """{name: object} of the symbols of one nm kind ("-u" undefined, "-g" all global)."""
+    found = {}
+    for path in path_list:
+        for line in run(["nm", kind, path])[1].split("\n"):
+            fields = line.split()
+            if fields:
+                found[fields[-1]] = (path, fields[-2] if len(fields) > 1 else "")
+    return found
+
+
+@check
+def library_needs_only_the_four_memory_functions():
+    os.makedirs("build/tests", exist_ok=True)
+    complaints = []
+    for build in COMPILERS:
+        whole = f"build/tests/whole-{build}.o"
+        emulation = "elf_i386" if build.endswith("32") else "elf_x86_64"
+        code, output = run(["ld", "-r", "-m", emulation, "-o", whole] + objects(build))
+        if code != 0:
+            complaints.append(f"{build}: {output}")
+            continue
+        undefined = set(symbols([whole], "-u")) - MEMORY_FUNCTIONS
+        complaints += [f"{build}: undefined: {name}" for name in sorted(undefined)]
+    return complaints
+
+
+@check
+def silicon_model_needs_only_the_library_and_the_memory_functions():
+    sim = [f"build/gcc-64/{source[:-2]}.o" for source in files("port/sim/*.c")]
+    defined = set(symbols(objects("gcc-64") + sim, "-g")) - set(symbols(objects("gcc-64") + sim, "-u"))
+    missing = set(symbols(sim, "-u")) - MEMORY_FUNCTIONS
+    for name, (_, kind) in symbols(objects("gcc-64") + sim, "-g").items():
+        if kind != "U":
+            defined.add(name)
+    return [f"undefined: {name}" for name in sorted(missing - defined)]
+
+
+@check
+def library_has_no_mutable_statics():
+    complaints = []
+    for build in COMPILERS:
+        for path in objects(build):
+            for line in run(["size", "-A", path])[1].split("\n"):
+                found = re.match(r"(\.(?:data|bss|tdata|tbss)\S*)\s+(\d+)", line)
+                if found and int(found.group(2)) > 0 and not found.group(1).startswith(".data.rel.ro"):
+                    complaints.append(f"{path}: {found.group(1)} has {found.group(2)} bytes")
+    return complaints
+
+
+@check
+def external_names_have_the_prefix():
+    return [f"{path}: {name}" for name, (path, kind) in sorted(symbols(objects("gcc-64"), "-g").items())
+            if kind != "U" and not name.startswith("upmu_")]
+
+
+@check
+def backends_call_only_pure_helpers():
+    complaints = []
+    for path in objects("gcc-64", "backends/"):
+        own = "upmu_" + path.split("/")[3] + "_"
+        for name in symbols([path], "-u"):
+            if not BACKEND_MAY_CALL.match(name) and not name.startswith(own):
+                complaints.append(f"{path}: {name}")
+    return complaints
+
+
+@check
+def every_header_compiles_alone():
+    public = files("include/upmu/*.h")
+    private = files("core/*.h", "backends/*/*.h", "port/sim/*.h")
+    languages = [["gcc", "-x", "c", "-std=c99"], ["clang", "-x", "c", "-std=c11"], ["gcc", "-m32", "-x", "c", "-std=c11"],
+                 ["gcc", "-x", "c++", "-std=c++11"], ["clang", "-x", "c++", "-std=c++17"]]
+    jobs = [(header, language) for header in public for language in languages]
+    jobs += [(header, ["gcc", "-x", "c", "-std=c11"]) for header in private]
+
+    def compile_alone(job):
+        header, language = job
+        warnings = "-Wall -Wextra -Wpedantic -Wshadow -Wundef -Wconversion -Wsign-conversion -Wcast-qual -Werror".split()
+        text = f'#include "{header}"\n#include "{header}"\nint upmu_header_alone;\n'.encode()
+        code, output = run(language + warnings + ["-ffreestanding", "-fsyntax-only", "-Iinclude", "-I.", "-"], input=text)
+        return [f"{header}: {' '.join(language)}: {output.strip()[:400]}"] if code else []
+    return parallel(compile_alone, jobs)
+
+
+def amalgamation():
+    """One source that is the whole library."""
+    os.makedirs("build/tests", exist_ok=True)
+    path = "build/tests/upmu_whole.c"
+    with open(path, "w") as file:
+        file.writelines(f'#include "{source}"\n' for source in library_sources())
+    return path
+
+
+@check
+def library_compiles_as_one_file():
+    source = amalgamation()
+
+    def compile_whole(build):
+        code, output = run(COMPILERS[build] + FREESTANDING + WARNINGS + ["-O2", "-c", "-o", f"build/tests/one-{build}.o",
+                                                                          source])
+        return [f"{build}: {output.strip()[:2000]}"] if code else []
+    return parallel(compile_whole, COMPILERS)
+
+
+@check
+def every_combination_of_options_compiles_and_links():
+    source = amalgamation()
+
+    def compile_with(values):
+        options = [f"-D{name}={value}" for name, value in zip(OPTIONS, values)]
+        built = "build/tests/options-" + "".join(map(str, values)) + ".o"
+        code, output = run(["gcc"] + FREESTANDING + WARNINGS + options + ["-O0", "-c", "-o", built, source])
+        if code == 0:
+            undefined = set(symbols([built], "-u")) - MEMORY_FUNCTIONS
+            os.unlink(built)
+            output, code = f"undefined: {' '.join(sorted(undefined))}", bool(undefined)
+        return [f"{' '.join(options)}: {output.strip()[:600]}"] if code else []
+    return parallel(compile_with, itertools.product((1, 0), repeat=len(OPTIONS)))
+
+
+@check
+def static_port_compiles_and_needs_nothing_more():
+    header = "port/x86_native/x86_native_static.h"
+    if not os.path.exists(header):
+        return [f"{header} is missing"]
+    built = "build/tests/static-port.o"
+    code, output = run(["gcc"] + FREESTANDING + WARNINGS + ["-DUPMU_PORT_STATIC=1", f'-DUPMU_PORT_HEADER="{header}"',
+                        "-O2", "-c", "-o", built, amalgamation()])
+    if code:
+        return [output[:2000]]
+    return [f"undefined: {name}" for name in set(symbols([built], "-u")) - MEMORY_FUNCTIONS]
+
+
+@check
+def sets_of_other_sizes_compile():
+    source = amalgamation()
+    complaints = []
+    for size in (1, 18, 32):
+        code, output = run(["gcc"] + FREESTANDING + WARNINGS + [f"-DUPMU_SET_EVENTS={size}", "-O1", "-fsyntax-only", source])
+        if code:
+            complaints.append(f"UPMU_SET_EVENTS={size}: {output[:600]}")
+    return complaints
+
+
+if __name__ == "__main__":
+    main()

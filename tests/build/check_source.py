@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Rules that the text of the sources must keep (docs/DESIGN.md tells why)."""
+import os
+import re
+import subprocess
+import sys
+
+from checklib import check, code_of, files, grep, main, read, run, Skip
+
+HOOKS = "rdmsr|wrmsr|cpuid|this_cpu|irq_save|irq_restore|rdpmc|pmi_rearm|clock_ns|run_on_cpu|log"
+# Headers of the core that a backend may use: no bank, no hooks, no sessions.
+BACKEND_MAY_USE = {"core/backend.h", "core/bits.h", "core/mem.h", "core/register.h", "core/text.h", "core/catalog.h"}
+
+
+def tracked(*suffixes):
+    code, output = run(["git", "ls-files", "--cached", "--others", "--exclude-standard"])
+    if code != 0:
+        raise Skip("not a git checkout")
+    return [path for path in output.split("\n") if path.endswith(suffixes) and os.path.exists(path)]
+
+
+def library():
+    return files("core/*.[ch]", "backends/**/*.[ch]", "events/*.[ch]")
+
+
+def freestanding():
+    return library() + files("port/**/*.[ch]", "tools/cmd/*.[ch]", "efi-demo/*.[ch]", "include/upmu/*.h")
+
+
+@check
+def every_file_begins_with_its_licence_and_its_purpose():
+    complaints = []
+    for path in tracked(".c", ".h", ".S", ".py", ".sh", ".mk"):
+        lines = read(path).split("\n")
+        first = 1 if lines[0].startswith("#!") else 0
+        if "SPDX-License-Identifier:" not in lines[first]:
+            complaints.append(f"{path}: no SPDX line at the top")
+        elif path.endswith((".c", ".h")) and not any("/*" in line or line.startswith(" *") for line in lines[1:4]):
+            complaints.append(f"{path}: no comment that says what it is for")
+    return complaints
+
+
+@check
+def file_names_are_lower_case_and_unique():
+    complaints, seen = [], {}
+    for path in tracked(".c", ".h", ".S"):
+        name = os.path.basename(path)
+        if name != name.lower():
+            complaints.append(f"{path}: not lower case")
+        if name in seen:
+            complaints.append(f"{path}: {seen[name]} has the same name")
+        seen[name] = path
+    return complaints
+
+
+@check
+def static_function_names_are_unique():
+    definition = re.compile(r"^static\s+(?:inline\s+)?(?:const\s+)?[\w\s]*?[\w*]\s*\**\b(\w+)\(", re.M)
+    complaints, seen = [], {}
+    for path in library() + files("port/sim/*.[ch]"):
+        for name in set(definition.findall(code_of(path))) - {"__attribute__"}:
+            if seen.setdefault(name, path) != path:
+                complaints.append(f"{path}: {name}() is in {seen[name]}, too")
+    return complaints
+
+
+@check
+def options_are_tested_by_value():
+    # A port's header may ask whether the kernel has named a function of its own.
+    sources = [path for path in freestanding() if not path.startswith("port/")]
+    allowed = re.compile(r"#\s*ifndef\s+UPMU_\w+_H\b")
+    return [line for line in grep(r"#\s*(ifdef|ifndef|if.*\bdefined)\b.*\bUPMU_", sources)
+            if not allowed.search(line) and not line.startswith("include/upmu/config.h:")]
+
+
+@check
+def include_lines_follow_the_direction_of_dependency():
+    complaints = []
+    for path in tracked(".c", ".h"):
+        folder = path.split("/")[0]
+        for number, line in enumerate(read(path).split("\n"), 1):
+            found = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+            if not found:
+                continue
+            what, where = found.group(2), f"{path}:{number}: {line.strip()}"
+            system = found.group(1) == "<" and not what.startswith("upmu/")
+            root = what.split("/")[0]
+            if folder in ("include", "core", "backends", "events") and system:
+                if what not in ("stdbool.h", "stddef.h", "stdint.h"):
+                    complaints.append(where + " is not freestanding")
+            elif system or what.startswith("upmu/"):
+                continue
+            elif folder == "include":
+                complaints.append(where)
+            elif folder == "core" and root not in ("core", "upmu") and path != "core/backends.c":
+                complaints.append(where)
+            elif folder == "backends":
+                own = "/".join(path.split("/")[:2]) + "/"
+                if not (what in BACKEND_MAY_USE or what.startswith((own, "backends/x86_common/"))):
+                    complaints.append(where)
+            elif folder == "events" and root not in ("core", "events"):
+                complaints.append(where)
+            elif folder in ("port", "efi-demo", "examples") and root in ("core", "backends", "abi", "tests"):
+                complaints.append(where)
+            elif folder == "port" and "/" in what and not what.startswith("/".join(path.split("/")[:2]) + "/"):
+                complaints.append(where)
+    return complaints
+
+
+@check
+def core_names_backends_in_one_file():
+    names = "|".join(os.path.basename(path.rstrip("/")) for path in files("backends/*/")) or "x86_core"
+    return [line for line in grep(rf"\bupmu_({names})_", files("core/*.[ch]"))
+            if not line.startswith("core/backends.c:")]
+
+
+@check
+def hooks_are_called_in_one_header():
+    # A backend's detection calls functions of the same names that the core lends it.
+    calls = rf"(\bport\b|\.|->)\s*(->|\.)?\s*({HOOKS})\s*\("
+    return [line for line in grep(calls, library())
+            if not line.startswith("core/port_call.h:") and not re.search(rf"\bdetection(->|\.)({HOOKS})\(", line)]
+
+
+@check
+def registers_are_written_in_one_file():
+    return [line for line in grep(r"\bport_wrmsr\s*\(", library())
+            if not line.startswith(("core/bank.c:", "core/port_call.h:"))]
+
+
+@check
+def nothing_needs_the_compilers_runtime_library():
+    return grep(r"__builtin_(popcount|ctzll|clzll|ffsll|parity)|\b(float|double|long double|__int128)\b|"
+                r"__atomic_\w+_8|\b(malloc|calloc|realloc|alloca)\s*\(", library() + files("port/sim/*.[ch]"))
+
+
+@check
+def lines_are_tidy_and_no_longer_than_120_columns():
+    complaints = []
+    for path in tracked(".c", ".h", ".S", ".py", ".sh"):
+        text = read(path)
+        generated = "generated" in text[:400].lower()
+        for number, line in enumerate(text.split("\n"), 1):
+            if len(line) > 120 and not generated:
+                complaints.append(f"{path}:{number}: {len(line)} columns")
+            if "\t" in line and path.endswith((".c", ".h")):
+                complaints.append(f"{path}:{number}: tab")
+            if line.rstrip() != line:
+                complaints.append(f"{path}:{number}: blanks at the end")
+        if text and not text.endswith("\n"):
+            complaints.append(f"{path}: no newline at the end")
+    return complaints
+
+
+@check
+def sources_speak_of_upmu_alone():
+    pattern = re.compile("/" + r"work/|\b" + "shared" + r"/|\bTODO\b|\bFIXME\b|\bXXX\b|/" + "tmp/helpers")
+    complaints = []
+    for path in tracked(".c", ".h", ".S", ".py", ".sh", ".mk", ".md", ".tsv", "Makefile"):
+        for number, line in enumerate(read(path).split("\n"), 1):
+            if pattern.search(line) and "pattern = re.compile" not in line:
+                complaints.append(f"{path}:{number}: {line.strip()[:100]}")
+    return complaints
+
+
+@check
+def generated_tables_are_what_their_generator_makes():
+    packer = "tools/catalog_pack.py"
+    if not os.path.exists(packer):
+        return [f"{packer} is missing"]
+    done = subprocess.run([sys.executable, packer, "--check"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return [] if done.returncode == 0 else done.stdout.decode("utf-8", "replace").split("\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""Shared by the build checks: named checks that report as cmocka programs do."""
+import concurrent.futures
+import glob
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CHECKS = []
+
+WARNINGS = ("-Wall -Wextra -Wpedantic -Wshadow -Wundef -Wconversion -Wsign-conversion -Wcast-qual "
+            "-Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror").split()
+FREESTANDING = "-std=c11 -ffreestanding -mgeneral-regs-only -fno-pie -fno-pic -fno-stack-protector -Iinclude -I.".split()
+COMPILERS = {"gcc-64": ["gcc", "-m64"], "gcc-32": ["gcc", "-m32"],
+             "clang-64": ["clang", "-m64"], "clang-32": ["clang", "-m32"]}
+
+
+class Skip(Exception):
+    """The check cannot be made here; the text says why."""
+
+
+def check(function):
+    """Register a check: it returns a list of complaints, empty if what its name says holds."""
+    CHECKS.append(function)
+    return function
+
+
+def run(command, **options):
+    """Run a command; (exit code, output)."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
+    return done.returncode, done.stdout.decode("utf-8", "replace")
+
+
+def parallel(function, items):
+    """Complaints of all items, two at a time."""
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        return [complaint for found in pool.map(function, items) for complaint in found]
+
+
+def files(*patterns):
+    return sorted(path for pattern in patterns for path in glob.glob(pattern, recursive=True)
+                  if not path.startswith("build/"))
+
+
+def library_sources():
+    return files("core/*.c", "backends/*/*.c", "events/*.c")
+
+
+def read(path):
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def code_of(path):
+    """A source's text with comments and strings blanked out, lines kept."""
+    def blank(match):
+        text = match.group(0)
+        return re.sub(r"[^\n]", " ", text) if text.startswith("/") else '""'
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', blank, read(path), flags=re.S)
+
+
+def grep(pattern, paths):
+    """Complaints for lines of code that match."""
+    found = []
+    for path in paths:
+        for number, line in enumerate(code_of(path).split("\n"), 1):
+            if re.search(pattern, line):
+                found.append(f"{path}:{number}: {line.strip()}")
+    return found
+
+
+def main():
+    os.chdir(ROOT)
+    failed = 0
+    for function in CHECKS:
+        try:
+            complaints = function()
+        except Skip as reason:
+            print(f"{function.__name__} skipped: {reason}")
+            print(f"[  SKIPPED ] {function.__name__}", flush=True)
+            continue
+        for complaint in complaints[:10]:
+            print("    " + complaint)
+        if len(complaints) > 10:
+            print(f"    ... {len(complaints) - 10} more")
+        print(f"[{'  FAILED  ' if complaints else '       OK '}] {function.__name__}", flush=True)
+        failed += bool(complaints)
+    sys.exit(1 if failed else 0)
