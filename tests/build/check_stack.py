@@ -8,19 +8,26 @@ for use inside the handler; a hook's stack is the host's and not counted.
 import os
 import re
 
-from checklib import FREESTANDING, check, files, main, parallel, run
+from checklib import FREESTANDING, check, code_of, files, main, parallel, run
 
 HANDLER_LIMIT_BYTES = 512
 LOOKUP_LIMIT_BYTES = 1024
-# What a backend's table lends to the handler.
-FROM_HANDLER = re.compile(r"^upmu_\w+_(overflowed|acknowledge)$")
+# Files with code that runs in the handler.
+HANDLER_FILES = ["core/pmi.c", "core/bank.c", "core/count.c", "core/ring.c"]
 LOOKUPS = ["upmu_catalog_lookup", "upmu_catalog_row", "upmu_catalog_name", "upmu_catalog_mask_name"]
 SETTINGS = {"O2-64": ["-m64", "-O2"], "Os-64": ["-m64", "-Os"], "O2-32": ["-m32", "-O2"], "Os-32": ["-m32", "-Os"]}
 
 
+def lent_to_the_handler():
+    """Backend functions that the handler's files call through the backend's table."""
+    members = {name for path in files(*HANDLER_FILES) for name in re.findall(r"backend->(\w+)\(", code_of(path))}
+    return {name for path in files("backends/*/*.c")
+            for member, name in re.findall(r"^\s*\.(\w+) = (\w+),", code_of(path), re.M) if member in members}
+
+
 class Graph:
     def __init__(self, folder):
-        self.bytes, self.calls, self.lent = {}, {}, set()
+        self.bytes, self.calls, self.lent = {}, {}, lent_to_the_handler()
         for path in sorted(f"{folder}/{name}" for name in os.listdir(folder) if name.endswith(".ci")):
             text = open(path).read()
             for title, label in re.findall(r'node: \{ title: "([^"]+)" label: "((?:[^"\\]|\\.)*)"', text):
@@ -28,8 +35,6 @@ class Graph:
                 if found:
                     name = self.name(title)
                     self.bytes[name] = max(self.bytes.get(name, 0), int(found.group(1)))
-                    if FROM_HANDLER.match(name) and "backends/" in label:
-                        self.lent.add(name)
             for source, target in re.findall(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"', text):
                 self.calls.setdefault(self.name(source), set()).add(self.name(target))
 

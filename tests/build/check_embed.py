@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The library as others take it: upmu.mk from elsewhere, a vendored copy, odd paths."""
+import os
+import shutil
+
+from checklib import Skip, check, files, library_sources, main, run
+
+EMBEDDER = """
+include third-party/upmu/upmu.mk
+OBJECTS := $(UPMU_SOURCES:%.c=%.o)
+kernel.o: main.o $(OBJECTS)
+\tld -r -o $@ $^
+%.o: %.c
+\t@gcc -Werror -Wall $(UPMU_CFLAGS) -fno-pie $(UPMU_INCLUDES) -c -o $@ $<
+"""
+PROGRAM = """
+#include <upmu/upmu.h>
+static struct upmu_machine machine;
+int main(void);
+int main(void) { static const struct upmu_port port; return upmu_machine_init(&machine, &port) != UPMU_ERR_HOOK_MISSING; }
+"""
+
+
+def fresh(name):
+    path = os.path.join("build/tests", name)
+    shutil.rmtree(path, ignore_errors=True)
+    os.makedirs(path)
+    return path
+
+
+def environment():
+    """Without the make that runs us."""
+    return {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+
+
+@check
+def vendored_copy_builds_from_another_directory_by_upmu_mk():
+    code, output = run(["make", "--no-print-directory", "vendor"], env=environment())
+    if code:
+        return [output]
+    folder = fresh("a kernel")
+    shutil.copytree("build/vendor", os.path.join(folder, "third-party/upmu"))
+    with open(os.path.join(folder, "Makefile"), "w") as file:
+        file.write(EMBEDDER)
+    with open(os.path.join(folder, "main.c"), "w") as file:
+        file.write(PROGRAM)
+    code, output = run(["make", "-C", folder, "-j2", "kernel.o"], env=environment())
+    complaints = [output[-3000:]] if code else []
+    copied = [path[len(folder) + len("/third-party/upmu/"):]
+              for path in files(os.path.join(folder, "third-party/upmu/**/*.c"))] or None
+    built = run(["make", "-C", folder, "-s", "--eval", "print: ; @echo $(words $(UPMU_SOURCES))", "print"],
+                env=environment())[1].strip()
+    if built != str(len(library_sources())):
+        complaints.append(f"upmu.mk lists {built} sources, the tree has {len(library_sources())} ({copied})")
+    return complaints
+
+
+@check
+def builds_and_tests_from_a_path_with_a_blank():
+    folder = fresh("a path with blanks")
+    for path in ["Makefile", "upmu.mk", "include", "core", "backends", "events", "port", "tools", "tests"]:
+        if os.path.isdir(path):
+            shutil.copytree(path, os.path.join(folder, path), ignore=shutil.ignore_patterns("__pycache__"))
+        elif os.path.exists(path):
+            shutil.copy(path, folder)
+    for path in os.listdir(os.path.join(folder, "tests/unit")):
+        if path != "test_bits.c":
+            os.unlink(os.path.join(folder, "tests/unit", path))
+    code, output = run(["make", "-C", folder, "-j2", "all", "test-unit", "TEST_BUILDS=gcc-64"], env=environment())
+    if code or "2 passed, 0 failed" not in output.split("\n"):
+        return [output[-3000:]]
+    made = [name for name in os.listdir(folder) if name not in
+            ("Makefile", "upmu.mk", "include", "core", "backends", "events", "port", "tools", "tests", "build")]
+    return [f"written outside build/: {name}" for name in made]
+
+
+@check
+def nothing_but_build_is_written():
+    code, output = run(["git", "status", "--porcelain", "--ignored", "--", "."])
+    if code:
+        raise Skip("not a git checkout")
+    return [line for line in output.split("\n") if line.startswith("!!") and line != "!! build/"
+            and "__pycache__" not in line]
+
+
+if __name__ == "__main__":
+    main()

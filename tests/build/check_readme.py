@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""README.md: its example compiles and counts, its figures and names are the tree's."""
+import os
+import re
+
+from checklib import check, main, read, run
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", read("README.md"), re.S)
+
+
+@check
+def readme_example_compiles_and_prints_counts():
+    os.makedirs("build/tests", exist_ok=True)
+    programs = [block for block in blocks("c") if "int main(void)" in block]
+    if len(programs) != 1:
+        return [f"README.md has {len(programs)} complete programs, not 1"]
+    with open("build/tests/readme_example.c", "w") as file:
+        file.write(programs[0])
+    command = re.search(r"^\s*(cc .*)$", read("README.md"), re.M)
+    if not command:
+        return ["README.md does not say how to compile the example"]
+    line = command.group(1).replace("cc ", "gcc -Wall -Wextra -Werror ", 1).replace("example.c", "build/tests/readme_example.c")
+    line = re.sub(r"-o (\S+)", "-o build/tests/readme_example", line)
+    code, output = run(["bash", "-c", line])
+    if code:
+        return [line, output[:3000]]
+    code, output = run(["build/tests/readme_example"])
+    shown = "".join(re.findall(r"prints\n*```\n(.*?)```", read("README.md"), re.S))
+    complaints = [f"exit code {code}"] if code else []
+    if not re.search(r"\d", output):
+        complaints.append("no counts")
+    if shown != output:
+        complaints.append(f"README.md shows {shown!r}, the program prints {output!r}")
+    return complaints
+
+
+@check
+def readme_shows_the_measured_bytes():
+    text = read("README.md")
+    found = re.search(r"<!-- figures -->\n(.*?)<!-- end of figures -->", text, re.S)
+    if not found:
+        return ["README.md has no figures"]
+    code, output = run(["python3", "tools/readme.py", "--check"])
+    return [] if code == 0 else output.split("\n")
+
+
+@check
+def readme_names_targets_and_files_that_exist():
+    text = read("README.md")
+    complaints = [f"no {path}" for path in set(re.findall(r"\]\(([\w./-]+)\)", text)) if not os.path.exists(path)]
+    makefile = read("Makefile") + (read("efi-demo/demo.mk") if os.path.exists("efi-demo/demo.mk") else "")
+    for target in set(re.findall(r"`make ([a-z-]+)", text)):
+        if not re.search(rf"(^|[ :]){re.escape(target)}([ :]|$)", makefile, re.M) and not target.startswith("test-"):
+            complaints.append(f"no target {target}")
+    return complaints
+
+
+if __name__ == "__main__":
+    main()

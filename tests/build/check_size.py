@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The limits on bytes (tools/size.py says what is measured)."""
+import sys
+
+from checklib import check, main, run
+
+FIGURES = {}
+
+
+def over(prefix):
+    if not FIGURES:
+        code, output = run([sys.executable, "tools/size.py", "--limits"])
+        FIGURES["lines"] = [line.split("\t") for line in output.split("\n") if line.count("\t") == 2]
+        FIGURES["other"] = [line for line in output.split("\n") if line.count("\t") != 2 and line]
+        FIGURES["code"] = code
+    values = {name: int(value) for name, value, _ in FIGURES["lines"]}
+    found = [(name, value, values["limit." + name]) for name, value in values.items()
+             if name.startswith(prefix) and "limit." + name in values]
+    for name, value, limit in found:
+        print(f"{name}: {value} of {limit} bytes")
+    if not found:
+        return FIGURES["other"][-20:] or [f"nothing measured for {prefix}"]
+    return [f"{name}: {value} bytes, limit {limit}" for name, value, limit in found if value > limit]
+
+
+@check
+def core_and_intel_backend_are_within_28_kib_of_text():
+    return over("text.core+x86_core")
+
+
+@check
+def vendored_minimum_is_within_12_kib_of_text():
+    return over("text.minimum")
+
+
+@check
+def public_structures_are_within_their_limits():
+    return over("struct.")
+
+
+if __name__ == "__main__":
+    main()

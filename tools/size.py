@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Bytes of the library: prints `name<TAB>value<TAB>unit` lines.
+
+Text is the sum of .text* at gcc -Os for x86-64, without .rodata and .eh_frame;
+tables are the .rodata* of the register tables and catalogues.  build/os must be
+built (`make size` does).  --limits: print each limit beside its figure and exit 1
+if one is broken.
+"""
+import argparse
+import glob
+import os
+import re
+import subprocess
+import sys
+
+STRUCTS = {  # struct: limit in bytes
+    "upmu_set": 3072, "upmu_session": 3072, "upmu_cpu": 4096, "upmu_event": 64, "upmu_place_work": 4096,
+    "upmu_machine": None, "upmu_pmu": None, "upmu_domain": None, "upmu_region": None, "upmu_port": None,
+    "upmu_sample": None, "upmu_count": None, "upmu_why": None, "upmu_probe": None,
+}
+CORE_LIMIT = 28 * 1024
+MINIMUM_LIMIT = 12 * 1024
+MINIMUM_OPTIONS = ["-DUPMU_BACKEND_X86_P4=0", "-DUPMU_SAMPLING=0", "-DUPMU_NAMES=0", "-DUPMU_PROBE=0",
+                   "-DUPMU_WHY_TEXT=0", "-DUPMU_ASSERTIONS=0"]
+FLAGS = "-std=c11 -ffreestanding -mgeneral-regs-only -fno-pie -fno-pic -fno-stack-protector -Iinclude -I.".split()
+WORK = "build/size"
+
+
+def output(command, **options):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, **options).stdout.decode()
+
+
+def sections(path, prefix):
+    """Bytes in the sections of a file whose names begin so."""
+    return sum(int(size) for name, size in re.findall(r"^(\.\S+)\s+(\d+)", output(["size", "-A", path]), re.M)
+               if name.startswith(prefix))
+
+
+def object_sizes():
+    """(folder group, source, text, rodata) of every library object."""
+    rows = []
+    for path in sorted(glob.glob("build/os/core/*.o") + glob.glob("build/os/backends/*/*.o") +
+                       glob.glob("build/os/events/*.o")):
+        source = path[len("build/os/"):-2] + ".c"
+        if os.path.exists(source):
+            group = "/".join(source.split("/")[:2]) if source.startswith("backends") else source.split("/")[0]
+            rows.append((group, source, sections(path, ".text"), sections(path, ".rodata")))
+    return rows
+
+
+def struct_sizes(compiler, width):
+    lines = "".join(f"extern char size_{name}[]; char size_{name}[sizeof(struct {name})];\n" for name in STRUCTS)
+    target = f"{WORK}/structs-{width}.o"
+    subprocess.run([compiler, f"-m{width}", *FLAGS, "-x", "c", "-c", "-o", target, "-"], check=True,
+                   input=("#include <upmu/upmu.h>\n" + lines).encode())
+    return {name: int(size, 16)
+            for size, name in re.findall(r"^\S+ (\S+) \S size_(\w+)$", output(["nm", "-S", target]), re.M)}
+
+
+def minimum(compiler):
+    """Text that counting alone links: the whole less the program that asks for it."""
+    program = f"{WORK}/minimum_program.o"
+    options = FLAGS + ["-m64", "-Os", "-ffunction-sections", "-fdata-sections", *MINIMUM_OPTIONS]
+    subprocess.run([compiler, *options, "-c", "-o", program, "tests/build/minimum_program.c"], check=True)
+    objects = []
+    for source in sorted(glob.glob("core/*.c") + glob.glob("backends/*/*.c") + glob.glob("events/*.c")):
+        objects.append(f"{WORK}/minimum-{os.path.basename(source)[:-2]}.o")
+        subprocess.run([compiler, *options, "-c", "-o", objects[-1], source], check=True)
+    whole = f"{WORK}/minimum"
+    subprocess.run(["ld", "-m", "elf_x86_64", "--gc-sections", "-e", "minimum_program", "-o", whole, program, *objects],
+                   check=True)
+    return sections(whole, ".text") - sections(program, ".text"), sections(whole, ".rodata")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cc", default="gcc")
+    parser.add_argument("--limits", action="store_true")
+    arguments = parser.parse_args()
+    os.makedirs(WORK, exist_ok=True)
+    broken = []
+
+    def line(name, value, unit="bytes", limit=None):
+        print(f"{name}\t{value}\t{unit}")
+        if limit is not None and arguments.limits:
+            print(f"limit.{name}\t{limit}\t{unit}")
+        if limit is not None and value > limit:
+            broken.append(f"{name} is {value} {unit}, limit {limit}")
+
+    rows = object_sizes()
+    for group, source, text, rodata in rows:
+        if text:
+            line(f"text.{source}", text)
+    for group in sorted({row[0] for row in rows}):
+        line(f"text.{group}", sum(row[2] for row in rows if row[0] == group))
+    line("text.core+x86_core", sum(row[2] for row in rows if row[0] in ("core", "backends/x86_core")), limit=CORE_LIMIT)
+    for group, source, text, rodata in rows:
+        if rodata:
+            line(f"rodata.{source}", rodata)
+    text, rodata = minimum(arguments.cc)
+    line("text.minimum", text, limit=MINIMUM_LIMIT)
+    line("rodata.minimum", rodata)
+    for width in (64, 32):
+        for name, size in struct_sizes(arguments.cc, width).items():
+            line(f"struct.{name}.{width}", size, limit=STRUCTS[name])
+    for complaint in broken:
+        print("OVER: " + complaint, file=sys.stderr)
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
