@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Small text tools: appending to a bounded buffer, reading and comparing words.
+ * Pure; no division, so nothing of the compiler's runtime library is called.
+ */
+#ifndef UPMU_CORE_TEXT_H
+#define UPMU_CORE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A buffer being written.  `length` counts all that was appended, kept or not. */
+struct upmu_text {
+    char *buffer; /* may be NULL if size is 0 */
+    size_t size;  /* bytes, including the final NUL */
+    size_t length;
+};
+
+/* Begin an empty text. */
+void upmu_text_begin(struct upmu_text *text, char *buffer, size_t size);
+
+/* Append; what does not fit is counted and dropped. */
+void upmu_text_char(struct upmu_text *text, char c);
+void upmu_text_bytes(struct upmu_text *text, const char *bytes, size_t length);
+void upmu_text_string(struct upmu_text *text, const char *string);
+void upmu_text_hex(struct upmu_text *text, uint64_t value); /* "0x3c": no leading zeros */
+void upmu_text_decimal(struct upmu_text *text, uint64_t value);
+
+/*
+ * Room for a function that writes (buffer, size) and returns its whole length:
+ *     upmu_text_skip(&text, upmu_event_name(pmu, id, upmu_text_room(&text, &left), left));
+ */
+char *upmu_text_room(const struct upmu_text *text, size_t *out_left);
+void upmu_text_skip(struct upmu_text *text, size_t length);
+
+/* Write the NUL; returns the whole length. */
+size_t upmu_text_end(struct upmu_text *text);
+
+/* Bytes of a string. */
+size_t upmu_text_length(const char *string);
+
+/* Lower case of an ASCII letter, any other byte as it is. */
+static inline char upmu_text_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* The bytes are `string` (given in lower case), whatever their case. */
+bool upmu_text_is(const char *bytes, size_t length, const char *string);
+
+/*
+ * Read a whole number, decimal or 0x hexadecimal, that the bytes consist of; false
+ * if they do not, or if it needs more than 64 bits.
+ */
+bool upmu_text_number(const char *bytes, size_t length, uint64_t *out_value);
+
+/* The same for bare hexadecimal digits. */
+bool upmu_text_hex_number(const char *bytes, size_t length, uint64_t *out_value);
+
+#endif

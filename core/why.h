@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Filling in struct upmu_why.
+ */
+#ifndef UPMU_CORE_WHY_H
+#define UPMU_CORE_WHY_H
+
+#include <stddef.h>
+#include <upmu/status.h>
+
+/* Nothing was refused.  `why` may be NULL. */
+void upmu_why_clear(struct upmu_why *why);
+
+/*
+ * Say what was refused: `length` bytes of `text` from `position` on (text NULL:
+ * no text is to blame).  `why` and `pmu` may be NULL.  Returns `status`, so that a
+ * refusal is one line.
+ */
+enum upmu_status upmu_why_refuse(struct upmu_why *why, enum upmu_status status, const struct upmu_pmu *pmu,
+                                 const char *text, size_t position, size_t length);
+
+#endif
