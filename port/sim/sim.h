@@ -450,7 +450,7 @@ void upmu_sim_set_delivery(struct upmu_sim *sim, unsigned cpu, uint32_t mode);
 void upmu_sim_firmware(struct upmu_sim *sim, unsigned cpu);
 
 /* A register without any rule or check; 0 (nothing) if the model has none there. */
-uint64_t upmu_sim_peek(const struct upmu_sim *sim, unsigned cpu, uint32_t msr);
+uint64_t upmu_sim_peek(struct upmu_sim *sim, unsigned cpu, uint32_t msr);
 void upmu_sim_poke(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
 
 /* Does this counter count now, in either ring? */

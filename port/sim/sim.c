@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The silicon model as a port: the hooks, the CPUs, what a test injects into
+ * accesses and what is recorded about the caller.
+ */
+#include "port/sim/sim_intern.h"
+
+/* ---- Violations ---- */
+
+void upmu_sim_violate(struct upmu_sim *sim, const char *text, uint32_t address, uint64_t value)
+{
+    struct upmu_sim_violation violation = {
+        .text = text, .address = address, .access = sim->accesses, .cpu = sim->current, .value = value};
+
+    if (sim->violation_count++ == 0)
+        sim->first_violation = violation;
+    sim->last_violation = violation;
+    sim->violation = text;
+}
+
+static void check_context(struct upmu_sim *sim, const char *text, uint32_t address)
+{
+    const struct upmu_sim_cpu *cpu = &sim->cpu[sim->current];
+
+    if (sim_on(sim, UPMU_SIM_RULE_CHECK_CONTEXT) && cpu->irqs_on && !cpu->in_nmi)
+        upmu_sim_violate(sim, text, address, 0);
+}
+
+static bool is_payload(const struct upmu_sim_profile *profile, uint32_t msr)
+{
+    for (unsigned i = 0; i < UPMU_SIM_PAYLOADS; i++) {
+        if (profile->payload[i].address == msr && msr != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Under a hypervisor a port without safe faults leaves payload registers alone. */
+static void check_hypervisor(struct upmu_sim *sim, uint32_t msr)
+{
+    if (sim_on(sim, UPMU_SIM_RULE_CHECK_HYPERVISOR) && sim->profile->flags & UPMU_SIM_HYPERVISOR && !sim->forced &&
+        !sim->port.msr_faults_are_safe && is_payload(sim->profile, msr))
+        upmu_sim_violate(sim, "payload register under a hypervisor without safe faults", msr, 0);
+}
+
+/*
+ * An access of the caller's met #GP.  Reading is allowed where faults are safe;
+ * a register that CPUID promises and the profile withholds is not its fault.
+ */
+static void check_fault(struct upmu_sim *sim, enum upmu_sim_kind kind, uint32_t address, uint64_t value)
+{
+    bool withheld = sim->profile->flags & UPMU_SIM_FEATURES_FAULT && kind != UPMU_SIM_RDPMC &&
+                    (address == 0x345 || is_payload(sim->profile, address));
+
+    sim->faults++;
+    if (!sim_on(sim, UPMU_SIM_RULE_CHECK_FAULT) || sim->expect_faults || withheld)
+        return;
+    if (!sim->port.msr_faults_are_safe)
+        upmu_sim_violate(sim, "#GP on a port whose faults are unsafe", address, value);
+    else if (kind == UPMU_SIM_WRMSR)
+        upmu_sim_violate(sim, "write that #GPs", address, value);
+}
+
+/* ---- Numbered accesses ---- */
+
+static bool injected_fault(const struct upmu_sim *sim, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+{
+    uint32_t until = sim->fault_until > sim->fault_at ? sim->fault_until : sim->fault_at;
+
+    if (sim->fault_at != 0 && number >= sim->fault_at && number <= until)
+        return true;
+    return sim->fault_address != 0 && address == sim->fault_address && kind != UPMU_SIM_RDPMC;
+}
+
+static void call_back(struct upmu_sim *sim, upmu_sim_on_access *function, uint32_t number, enum upmu_sim_kind kind,
+                      uint32_t address)
+{
+    if (function == NULL || sim->in_callback)
+        return;
+    sim->in_callback = true;
+    function(sim, sim->current, number, kind, address);
+    sim->in_callback = false;
+}
+
+/* Time passes up to the access; what is due by then comes before it. */
+static uint32_t begin_access(struct upmu_sim *sim, enum upmu_sim_kind kind, uint32_t address)
+{
+    unsigned cpu = sim->current;
+    uint32_t number = ++sim->accesses;
+
+    check_context(sim, "register accessed with interrupts on", address);
+    sim->access_count[kind]++;
+    sim->now_ns += sim->ns_per_access;
+    sim->cpu[cpu].where = (struct upmu_sim_interrupt){.ip = UPMU_SIM_KERNEL_IP, .sp = UPMU_SIM_KERNEL_SP};
+    if (sim->events_per_access != 0) {
+        struct upmu_sim_burst burst = {.instructions = sim->events_per_access,
+                                       .cycles = sim->events_per_access,
+                                       .ref_cycles = sim->events_per_access,
+                                       .ip = UPMU_SIM_KERNEL_IP,
+                                       .sp = UPMU_SIM_KERNEL_SP};
+
+        upmu_sim_events(sim, &burst);
+    }
+    upmu_sim_step(sim, cpu, 1);
+    upmu_sim_poll(sim, cpu);
+    call_back(sim, sim->before_access, number, kind, address);
+    return number;
+}
+
+static void end_access(struct upmu_sim *sim, uint32_t number, enum upmu_sim_kind kind, uint32_t address,
+                       uint64_t value, bool faulted)
+{
+    if (sim->trace_count < sim->trace_size) {
+        struct upmu_sim_access *access = &sim->trace[sim->trace_count++];
+
+        access->kind = kind;
+        access->cpu = sim->current;
+        access->address = address;
+        access->faulted = faulted;
+        access->value = value;
+    }
+    upmu_sim_poll(sim, sim->current);
+    call_back(sim, sim->after_access, number, kind, address);
+}
+
+/* ---- Hooks ---- */
+
+static bool sim_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
+{
+    struct upmu_sim *sim = context;
+    uint32_t number = begin_access(sim, UPMU_SIM_RDMSR, msr);
+    uint64_t value = 0;
+    bool injected = injected_fault(sim, number, UPMU_SIM_RDMSR, msr);
+    bool done = !injected && upmu_sim_intel_read(sim, sim->current, msr, &value);
+
+    check_hypervisor(sim, msr);
+    if (injected)
+        sim->faults++;
+    else if (!done)
+        check_fault(sim, UPMU_SIM_RDMSR, msr, 0);
+    if (done)
+        *out_value = value;
+    end_access(sim, number, UPMU_SIM_RDMSR, msr, value, !done);
+    return done;
+}
+
+static bool sim_wrmsr(void *context, uint32_t msr, uint64_t value)
+{
+    struct upmu_sim *sim = context;
+    uint32_t number = begin_access(sim, UPMU_SIM_WRMSR, msr);
+    bool injected = injected_fault(sim, number, UPMU_SIM_WRMSR, msr);
+    bool done = !injected && upmu_sim_intel_write(sim, sim->current, msr, value);
+
+    check_hypervisor(sim, msr);
+    if (injected)
+        sim->faults++;
+    else if (!done)
+        check_fault(sim, UPMU_SIM_WRMSR, msr, value);
+    end_access(sim, number, UPMU_SIM_WRMSR, msr, value, !done);
+    return done;
+}
+
+static bool sim_rdpmc(void *context, uint32_t index, uint64_t *out_value)
+{
+    struct upmu_sim *sim = context;
+    uint32_t number = begin_access(sim, UPMU_SIM_RDPMC, index);
+    uint64_t value = 0;
+    bool injected = injected_fault(sim, number, UPMU_SIM_RDPMC, index);
+    bool done = !injected && upmu_sim_intel_rdpmc(sim, sim->current, index, &value);
+
+    if (injected)
+        sim->faults++;
+    else if (!done)
+        check_fault(sim, UPMU_SIM_RDPMC, index, 0);
+    if (done)
+        *out_value = value;
+    end_access(sim, number, UPMU_SIM_RDPMC, index, value, !done);
+    return done;
+}
+
+static void sim_pmi_rearm(void *context)
+{
+    struct upmu_sim *sim = context;
+    uint32_t number = begin_access(sim, UPMU_SIM_REARM, 0);
+    uint32_t value = sim->cpu[sim->current].lvtpc & ~UPMU_SIM_LVTPC_MASKED;
+
+    upmu_sim_write_lvtpc(sim, sim->current, value);
+    end_access(sim, number, UPMU_SIM_REARM, 0, value, false);
+}
+
+static void sim_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    struct upmu_sim *sim = context;
+
+    check_context(sim, "cpuid hook with interrupts on", leaf);
+    sim->access_count[UPMU_SIM_CPUID]++;
+    upmu_sim_cpuid(sim, sim->current, leaf, subleaf, out);
+}
+
+static struct upmu_cpu *sim_this_cpu(void *context)
+{
+    struct upmu_sim *sim = context;
+
+    check_context(sim, "this_cpu hook with interrupts on", 0);
+    return sim->cpu[sim->current].bound;
+}
+
+static uintptr_t sim_irq_save(void *context)
+{
+    struct upmu_sim *sim = context;
+    struct upmu_sim_cpu *cpu = &sim->cpu[sim->current];
+    uintptr_t state = cpu->irqs_on;
+
+    cpu->irqs_on = false;
+    cpu->irq_depth++;
+    return state;
+}
+
+static void sim_irq_restore(void *context, uintptr_t state)
+{
+    struct upmu_sim *sim = context;
+    struct upmu_sim_cpu *cpu = &sim->cpu[sim->current];
+
+    if (cpu->irq_depth == 0)
+        upmu_sim_violate(sim, "irq_restore without irq_save on this CPU", 0, state);
+    else
+        cpu->irq_depth--;
+    if (state > 1)
+        upmu_sim_violate(sim, "irq_restore of a state that irq_save did not give", 0, state);
+    cpu->irqs_on = state != 0;
+    upmu_sim_poll(sim, sim->current);
+}
+
+static uint64_t sim_clock_ns(void *context)
+{
+    struct upmu_sim *sim = context;
+
+    check_context(sim, "clock_ns hook with interrupts on", 0);
+    return sim->now_ns;
+}
+
+static bool sim_run_on_cpu(void *context, struct upmu_cpu *bound, void (*function)(void *argument), void *argument)
+{
+    struct upmu_sim *sim = context;
+    unsigned caller = sim->current;
+
+    for (unsigned i = 0; i < sim->cpus; i++) {
+        bool irqs_on = sim->cpu[i].irqs_on;
+
+        if (sim->cpu[i].bound != bound || bound == NULL || sim->cpu[i].offline)
+            continue;
+        sim->current = i;
+        sim->cpu[i].irqs_on = false;
+        function(argument);
+        sim->cpu[i].irqs_on = irqs_on;
+        upmu_sim_poll(sim, i);
+        sim->current = caller;
+        return true;
+    }
+    return false;
+}
+
+static void sim_log(void *context, const char *line)
+{
+    struct upmu_sim *sim = context;
+    size_t length = 0;
+
+    check_context(sim, "log hook with interrupts on", 0);
+    if (sim->cpu[sim->current].in_nmi)
+        upmu_sim_violate(sim, "log hook inside an NMI", 0, 0);
+    sim->log_lines++;
+    while (line[length] != '\0' && length < sizeof sim->log_last - 1u) {
+        sim->log_last[length] = line[length];
+        length++;
+    }
+    sim->log_last[length] = '\0';
+}
+
+/* ---- Setting up ---- */
+
+static void wipe(void *memory, size_t bytes)
+{
+    unsigned char *byte = memory;
+
+    while (bytes-- != 0)
+        *byte++ = 0;
+}
+
+static void fill_port(struct upmu_sim *sim)
+{
+    sim->port.context = sim;
+    sim->port.rdmsr = sim_rdmsr;
+    sim->port.wrmsr = sim_wrmsr;
+    sim->port.cpuid = sim_cpuid;
+    sim->port.this_cpu = sim_this_cpu;
+    sim->port.irq_save = sim_irq_save;
+    sim->port.irq_restore = sim_irq_restore;
+    sim->port.rdpmc = sim_rdpmc;
+    sim->port.pmi_rearm = sim_pmi_rearm;
+    sim->port.clock_ns = sim_clock_ns;
+    sim->port.run_on_cpu = sim_run_on_cpu;
+    sim->port.log = sim_log;
+    sim->port.msr_faults_are_safe = true;
+}
+
+void upmu_sim_init(struct upmu_sim *sim, const struct upmu_sim_profile *profile, unsigned cpus)
+{
+    wipe(sim, sizeof *sim);
+    sim->profile = profile;
+    sim->cpus = cpus == 0 ? UPMU_SIM_CPUS_DEFAULT : cpus;
+    if (sim->cpus > UPMU_SIM_CPUS)
+        sim->cpus = UPMU_SIM_CPUS;
+    for (unsigned i = 0; i < UPMU_SIM_RULE_COUNT; i++)
+        sim->rule[i] = upmu_sim_rule(i)->on;
+    fill_port(sim);
+    for (unsigned i = 0; i < sim->cpus; i++) {
+        sim->cpu[i].irqs_on = true;
+        upmu_sim_reset_cpu(sim, i);
+        upmu_sim_set_delivery(sim, i, UPMU_SIM_LVTPC_NMI);
+    }
+}
+
+const struct upmu_port *upmu_sim_port(struct upmu_sim *sim)
+{
+    return &sim->port;
+}
+
+void upmu_sim_switch_cpu(struct upmu_sim *sim, unsigned cpu)
+{
+    sim->current = cpu < sim->cpus ? cpu : 0;
+}
+
+void upmu_sim_bind_cpu(struct upmu_sim *sim, unsigned cpu, struct upmu_cpu *bound)
+{
+    if (cpu < sim->cpus)
+        sim->cpu[cpu].bound = bound;
+}
+
+void upmu_sim_reset_cpu(struct upmu_sim *sim, unsigned cpu)
+{
+    upmu_sim_intel_reset(sim, cpu);
+}
+
+void upmu_sim_init_signal(struct upmu_sim *sim, unsigned cpu)
+{
+    if (sim_on(sim, UPMU_SIM_RULE_INIT_KEEPS))
+        return;
+    for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++) {
+        if (sim_has_counter(sim->profile, i))
+            sim->cpu[cpu].counter[i].value ^= UINT64_C(0x5a5a3c3c96);
+    }
+}
+
+void upmu_sim_irqs(struct upmu_sim *sim, bool on)
+{
+    sim->cpu[sim->current].irqs_on = on;
+    upmu_sim_poll(sim, sim->current);
+}
+
+void upmu_sim_set_delivery(struct upmu_sim *sim, unsigned cpu, uint32_t mode)
+{
+    upmu_sim_write_lvtpc(sim, cpu, (sim->cpu[cpu].lvtpc & UPMU_SIM_LVTPC_MASKED) | mode);
+}
+
+/* Left by a BIOS: cycles on counter 0 with INT, three fixed counters in user mode. */
+void upmu_sim_firmware(struct upmu_sim *sim, unsigned cpu)
+{
+    upmu_sim_poke(sim, cpu, 0x186, 0x53003c);
+    upmu_sim_poke(sim, cpu, 0x38f, 0xf);
+    upmu_sim_poke(sim, cpu, 0x38d, 0x222);
+    sim->cpu[cpu].lvtpc = UPMU_SIM_LVTPC_MASKED | 0x20u;
+}
+
+void upmu_sim_advance_ns(struct upmu_sim *sim, uint64_t ns)
+{
+    sim->now_ns += ns;
+}
+
+void upmu_sim_forget(struct upmu_sim *sim)
+{
+    sim->accesses = 0;
+    wipe(sim->access_count, sizeof sim->access_count);
+    sim->faults = 0;
+    sim->trace_count = 0;
+    sim->violation_count = 0;
+    sim->violation = NULL;
+    wipe(&sim->first_violation, sizeof sim->first_violation);
+    wipe(&sim->last_violation, sizeof sim->last_violation);
+}

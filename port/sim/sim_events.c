@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Bursts of execution: they are cut at every overflow, so that each interrupt
+ * comes at the exact occurrence that caused it.
+ *
+ * A burst is `span` steps long.  Something that happens `total` times in it has
+ * happened floor(total * step / span) times at a step: evenly spread, and exact
+ * at the end wherever the cuts were.
+ */
+#include "port/sim/sim_intern.h"
+
+struct sim_run {
+    struct upmu_sim *sim;
+    const struct upmu_sim_burst *burst;
+    unsigned from;
+    uint64_t span;
+    uint64_t step;
+    uint64_t total[UPMU_SIM_CPUS][UPMU_SIM_COUNTERS];
+};
+
+uint64_t upmu_sim_divide(uint64_t a, uint64_t b)
+{
+    uint64_t quotient = 0;
+    unsigned shift = 0;
+
+    if ((a | b) >> 32 == 0)
+        return (uint32_t)a / (uint32_t)b;
+    while (b <= a >> 1) {
+        b <<= 1;
+        shift++;
+    }
+    for (;; shift--, b >>= 1) {
+        quotient <<= 1;
+        if (a >= b) {
+            a -= b;
+            quotient |= 1;
+        }
+        if (shift == 0)
+            return quotient;
+    }
+}
+
+/* (a * b + add) / c with a 128-bit product; the result must fit. */
+static uint64_t scale(uint64_t a, uint64_t b, uint64_t add, uint64_t c)
+{
+    uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
+    uint64_t middle = a1 * b0 + (a0 * b0 >> 32);
+    uint64_t middle2 = a0 * b1 + (middle & 0xffffffffu);
+    uint64_t high = a1 * b1 + (middle >> 32) + (middle2 >> 32);
+    uint64_t low = middle2 << 32 | (a0 * b0 & 0xffffffffu);
+    uint64_t rest = 0;
+    uint64_t quotient = 0;
+
+    low += add;
+    high += low < add ? 1u : 0u;
+    if (high == 0)
+        return upmu_sim_divide(low, c);
+    for (unsigned i = 0; i < 128; i++) {
+        bool carry = rest >> 63;
+
+        rest = rest << 1 | high >> 63;
+        high = high << 1 | low >> 63;
+        low <<= 1;
+        quotient <<= 1;
+        if (carry || rest >= c) {
+            rest -= c;
+            quotient |= 1;
+        }
+    }
+    return quotient;
+}
+
+/* How often something that happens `total` times has happened after `step` steps. */
+static uint64_t happened(uint64_t total, uint64_t step, uint64_t span)
+{
+    if (step == span)
+        return total;
+    if (total == span || step == 0)
+        return step;
+    return scale(total, step, 0, span);
+}
+
+/* The step at which it happens for the `count`-th time. */
+static uint64_t step_of(uint64_t count, uint64_t total, uint64_t span)
+{
+    return total == span ? count : scale(count, span, total - 1u, total);
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t burst_span(const struct upmu_sim_burst *burst)
+{
+    uint64_t span = larger(burst->instructions, burst->cycles);
+
+    span = larger(span, larger(burst->ref_cycles, burst->bus_cycles));
+    span = larger(span, larger(burst->branches, burst->mispredicts));
+    span = larger(span, larger(burst->llc_references, burst->llc_misses));
+    span = larger(span, burst->slots);
+    for (unsigned i = 0; i < UPMU_SIM_OTHERS && burst->other[i].count != 0; i++)
+        span = larger(span, burst->other[i].count);
+    return span;
+}
+
+static uint64_t burst_ns(const struct upmu_sim_burst *burst)
+{
+    if (burst->ref_cycles != 0)
+        return burst->ref_cycles;
+    return burst->cycles != 0 ? burst->cycles : burst->instructions;
+}
+
+/* Can a counter of this CPU count what runs on run->from? */
+static bool concerned(const struct sim_run *run, unsigned cpu)
+{
+    return cpu == run->from || (run->sim->profile->flags & UPMU_SIM_SMT && (cpu ^ run->from) == 1u);
+}
+
+/*
+ * Where the burst has to be cut next: at its end, at the next overflow, or when
+ * something late is due.  Fills in run->total for the present configuration.
+ */
+static uint64_t next_cut(struct sim_run *run)
+{
+    uint64_t cut = run->span;
+
+    for (unsigned cpu = 0; cpu < run->sim->cpus; cpu++) {
+        if (!concerned(run, cpu))
+            continue;
+        for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++) {
+            uint64_t total = 0;
+            uint64_t before, room;
+
+            if (sim_has_counter(run->sim->profile, i))
+                total = upmu_sim_intel_delta(run->sim, cpu, i, run->from, run->burst);
+            run->total[cpu][i] = total;
+            if (total == 0)
+                continue;
+            before = happened(total, run->step, run->span);
+            room = sim_width_mask(run->sim->profile, i) - run->sim->cpu[cpu].counter[i].value + 1u;
+            if (total - before >= room && step_of(before + room, total, run->span) < cut)
+                cut = step_of(before + room, total, run->span);
+        }
+        if (upmu_sim_steps_left(&run->sim->cpu[cpu]) < cut - run->step)
+            cut = run->step + upmu_sim_steps_left(&run->sim->cpu[cpu]);
+    }
+    return cut;
+}
+
+static void locate(const struct sim_run *run)
+{
+    const struct upmu_sim_burst *burst = run->burst;
+    struct upmu_sim_interrupt *where = &run->sim->cpu[run->from].where;
+    uint64_t retired = burst->instructions != 0 ? happened(burst->instructions, run->step, run->span) : run->step;
+
+    if (burst->ip_loop != 0)
+        retired -= upmu_sim_divide(retired, burst->ip_loop) * burst->ip_loop;
+    where->ip = burst->ip + burst->ip_step * retired;
+    where->sp = burst->sp;
+    where->user = burst->user;
+}
+
+static void count_up_to(struct sim_run *run, uint64_t cut, unsigned cpu)
+{
+    for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++) {
+        struct upmu_sim_counter *counter = &run->sim->cpu[cpu].counter[i];
+        uint64_t total = run->total[cpu][i];
+        uint64_t mask, count;
+
+        if (total == 0)
+            continue;
+        count = happened(total, cut, run->span) - happened(total, run->step, run->span);
+        mask = sim_width_mask(run->sim->profile, i);
+        counter->counted += count;
+        counter->value += count;
+        if (counter->value > mask) {
+            counter->value &= mask;
+            counter->wraps++;
+            upmu_sim_intel_overflow(run->sim, cpu, i);
+        }
+    }
+}
+
+/* Late things first: what overflows in this stretch overflows at its end. */
+static void run_up_to(struct sim_run *run, uint64_t cut)
+{
+    struct upmu_sim *sim = run->sim;
+    uint64_t ns = burst_ns(run->burst);
+
+    sim->now_ns += happened(ns, cut, run->span) - happened(ns, run->step, run->span);
+    for (unsigned cpu = 0; cpu < sim->cpus; cpu++) {
+        if (!concerned(run, cpu))
+            continue;
+        upmu_sim_step(sim, cpu, cut - run->step);
+        count_up_to(run, cut, cpu);
+    }
+    run->step = cut;
+    locate(run);
+    for (unsigned cpu = 0; cpu < sim->cpus; cpu++) {
+        if (concerned(run, cpu))
+            upmu_sim_poll(sim, cpu);
+    }
+}
+
+static void add_truth(struct upmu_sim_totals *truth, const struct upmu_sim_burst *burst)
+{
+    truth->instructions += burst->instructions;
+    truth->cycles += burst->cycles;
+    truth->ref_cycles += burst->ref_cycles;
+    truth->bus_cycles += burst->bus_cycles;
+    truth->branches += burst->branches;
+    truth->mispredicts += burst->mispredicts;
+    truth->llc_references += burst->llc_references;
+    truth->llc_misses += burst->llc_misses;
+    truth->slots += burst->slots;
+}
+
+/* IN_TXCP: an aborted transaction has not been counted (Linux core.c). */
+static void transaction(struct upmu_sim *sim, const struct upmu_sim_burst *burst, bool end)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[sim->current];
+
+    if (!burst->in_tx || !sim_on(sim, UPMU_SIM_RULE_COUNT_TX))
+        return;
+    for (unsigned i = 0; i < sim->profile->general; i++) {
+        if (!(cpu->select[i] & SIM_SELECT_IN_TXCP))
+            continue;
+        if (!end) {
+            cpu->counter[i].abort_value = cpu->counter[i].value;
+        } else if (burst->tx_abort) {
+            cpu->counter[i].value = cpu->counter[i].abort_value;
+            cpu->counter[i].late = 0;
+            cpu->status &= ~sim_global_bit(i);
+        }
+    }
+}
+
+void upmu_sim_events(struct upmu_sim *sim, const struct upmu_sim_burst *burst)
+{
+    struct sim_run run;
+    struct upmu_sim_cpu *cpu = &sim->cpu[sim->current];
+    const uint64_t metrics_bit = SIM_BIT(48);
+
+    run.sim = sim;
+    run.burst = burst;
+    run.from = sim->current;
+    run.span = burst_span(burst);
+    run.step = 0;
+    transaction(sim, burst, false);
+    while (run.step < run.span)
+        run_up_to(&run, next_cut(&run));
+    transaction(sim, burst, true);
+    add_truth(&cpu->truth[burst->user ? 1 : 0], burst);
+    if (burst->metrics != 0 && cpu->global_ctrl & metrics_bit && upmu_sim_runs(sim, run.from, UPMU_SIM_FIXED + 3))
+        cpu->metrics = burst->metrics;
+}
+
+void upmu_sim_work(void *sim)
+{
+    struct upmu_sim_burst burst = {
+        .instructions = UPMU_SIM_WORK_INSTRUCTIONS,
+        .cycles = UPMU_SIM_WORK_CYCLES,
+        .ref_cycles = UPMU_SIM_WORK_CYCLES,
+        .bus_cycles = UPMU_SIM_WORK_CYCLES / 20u,
+        .branches = UPMU_SIM_WORK_INSTRUCTIONS / 5u,
+        .mispredicts = UPMU_SIM_WORK_INSTRUCTIONS / 100u,
+        .llc_references = UPMU_SIM_WORK_INSTRUCTIONS / 50u,
+        .llc_misses = UPMU_SIM_WORK_INSTRUCTIONS / 200u,
+        .slots = UPMU_SIM_WORK_CYCLES * 4u,
+        .ip = UPMU_SIM_WORK_IP,
+        .ip_step = 4,
+        .ip_loop = 50,
+        .sp = UPMU_SIM_KERNEL_SP,
+    };
+
+    upmu_sim_events(sim, &burst);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What makes a counter of Intel's core PMU count, how much, and what happens when
+ * it overflows.  Sources are with the rules in port/sim/sim.h.
+ */
+#include "port/sim/sim_intern.h"
+
+/* ---- Payload registers ---- */
+
+unsigned upmu_sim_intel_payload(const struct upmu_sim_profile *profile, uint64_t select)
+{
+    for (unsigned i = 0; i < UPMU_SIM_PAYLOADS; i++) {
+        const struct upmu_sim_payload *payload = &profile->payload[i];
+
+        if (payload->address != 0 && (select & 0xffffu) == ((uint64_t)payload->umask << 8 | payload->event))
+            return i;
+    }
+    return UPMU_SIM_PAYLOADS;
+}
+
+/* The CPU that holds a payload register: on Nehalem siblings share OFFCORE_RSP. */
+unsigned upmu_sim_intel_payload_home(const struct upmu_sim *sim, unsigned cpu, unsigned payload)
+{
+    uint32_t address = sim->profile->payload[payload].address;
+
+    if (sim->profile->flags & UPMU_SIM_SHARED_PAYLOAD && (address == 0x1a6 || address == 0x1a7))
+        return cpu & ~1u;
+    return cpu;
+}
+
+/* ---- What counts ---- */
+
+uint64_t upmu_sim_intel_config(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
+{
+    uint64_t nibble;
+
+    if (!sim_has_counter(sim->profile, counter))
+        return 0;
+    if (!sim_is_fixed(counter))
+        return sim->cpu[cpu].select[counter];
+    nibble = sim->cpu[cpu].fixed_ctrl >> (4u * (counter - UPMU_SIM_FIXED)) & 0xfu;
+    return (nibble & 1u ? SIM_SELECT_OS : 0) | (nibble & 2u ? SIM_SELECT_USR : 0) |
+           (nibble & 4u ? SIM_SELECT_ANY : 0) | (nibble & 8u ? SIM_SELECT_INT : 0) |
+           (nibble & 3u ? SIM_SELECT_EN : 0);
+}
+
+/* Do the gates let it count? */
+static bool gates_open(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
+{
+    const struct upmu_sim_cpu *c = &sim->cpu[cpu];
+
+    if (sim->profile->version >= 2 && sim_on(sim, UPMU_SIM_RULE_COUNT_GLOBAL) &&
+        !(c->global_ctrl & sim_global_bit(counter)))
+        return false;
+    return sim->profile->version < 4 || !sim_on(sim, UPMU_SIM_RULE_COUNT_FROZEN) || !(c->status & SIM_STATUS_FROZEN);
+}
+
+bool upmu_sim_runs(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
+{
+    uint64_t config = upmu_sim_intel_config(sim, cpu, counter);
+
+    return config & SIM_SELECT_EN && config & (SIM_SELECT_OS | SIM_SELECT_USR) && gates_open(sim, cpu, counter);
+}
+
+static uint64_t fixed_happened(const struct upmu_sim *sim, unsigned index, const struct upmu_sim_burst *burst)
+{
+    switch (index) {
+    case 0:
+        return burst->instructions;
+    case 1:
+        return burst->cycles;
+    case 2:
+        return sim_on(sim, UPMU_SIM_RULE_REF_IS_NOT_BUS) ? burst->ref_cycles : burst->bus_cycles;
+    default:
+        return burst->slots;
+    }
+}
+
+/* The architectural events, umask in the high byte. */
+static uint64_t named_happened(const struct upmu_sim *sim, uint32_t code, const struct upmu_sim_burst *burst)
+{
+    bool nehalem = sim->profile->flags & UPMU_SIM_NEHALEM;
+
+    switch (code) {
+    case 0x00c0:
+        return burst->instructions;
+    case 0x003c:
+        return burst->cycles;
+    case 0x013c:
+        return burst->bus_cycles;
+    case 0x4f2e:
+        return burst->llc_references;
+    case 0x412e:
+        return burst->llc_misses;
+    case 0x00c4:
+        return burst->branches;
+    case 0x00c5:
+        return nehalem && sim_on(sim, UPMU_SIM_RULE_ERRATUM_AAJ80) ? burst->mispredicts >> 2 : burst->mispredicts;
+    case 0x7f89:
+        return nehalem ? burst->mispredicts : 0;
+    case 0x01a4:
+        return sim->profile->events_length >= 8 ? burst->slots : 0;
+    default:
+        return 0;
+    }
+}
+
+static uint64_t other_happened(const struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t config,
+                               const struct upmu_sim_burst *burst)
+{
+    unsigned payload = upmu_sim_intel_payload(sim->profile, config);
+    uint64_t present = 0;
+    uint64_t sum = 0;
+
+    if (payload < UPMU_SIM_PAYLOADS)
+        present = sim->cpu[upmu_sim_intel_payload_home(sim, cpu, payload)].payload[payload];
+    for (unsigned i = 0; i < UPMU_SIM_OTHERS && burst->other[i].count != 0; i++) {
+        const struct upmu_sim_other *other = &burst->other[i];
+
+        if ((config & 0xffffu) != ((uint64_t)other->umask << 8 | other->event))
+            continue;
+        if (other->counters != 0 && !(other->counters >> counter & 1u))
+            continue;
+        if (other->payload == 0 || other->payload == present)
+            sum += other->count;
+    }
+    return sum;
+}
+
+/*
+ * CMASK, INV and EDGE.  `count` occurrences come `per_cycle` at a time, in so many
+ * cycles; these come in `runs` runs with idle cycles between.  INV and EDGE without
+ * CMASK: INV has no effect, EDGE counts the runs of cycles with an occurrence.
+ */
+static uint64_t conditioned(const struct upmu_sim *sim, uint64_t config, uint64_t count,
+                            const struct upmu_sim_burst *burst)
+{
+    uint64_t per_cycle = burst->per_cycle != 0 ? burst->per_cycle : 1;
+    uint64_t runs = burst->runs != 0 ? burst->runs : 1;
+    uint64_t active = upmu_sim_divide(count + per_cycle - 1u, per_cycle);
+    uint64_t cmask = sim_on(sim, UPMU_SIM_RULE_COUNT_CMASK) ? config >> 24 & 0xffu : 0;
+    uint64_t cycles = cmask != 0 ? (per_cycle >= cmask ? active : 0) : active;
+    bool inverted = cmask != 0 && config & SIM_SELECT_INV && sim_on(sim, UPMU_SIM_RULE_COUNT_INV);
+
+    if (inverted)
+        cycles = burst->cycles > cycles ? burst->cycles - cycles : 0;
+    if (config & SIM_SELECT_EDGE && sim_on(sim, UPMU_SIM_RULE_COUNT_EDGE))
+        return cycles < runs ? cycles : runs;
+    return cmask != 0 ? cycles : count;
+}
+
+static uint64_t general_happened(const struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t config,
+                                 const struct upmu_sim_burst *burst)
+{
+    uint64_t count = named_happened(sim, (uint32_t)(config & 0xffffu), burst);
+
+    if (config & SIM_SELECT_IN_TX && !burst->in_tx && sim_on(sim, UPMU_SIM_RULE_COUNT_TX))
+        return 0;
+    return conditioned(sim, config, count + other_happened(sim, cpu, counter, config, burst), burst);
+}
+
+uint64_t upmu_sim_intel_delta(const struct upmu_sim *sim, unsigned cpu, unsigned counter, unsigned from,
+                              const struct upmu_sim_burst *burst)
+{
+    uint64_t config = upmu_sim_intel_config(sim, cpu, counter);
+    uint64_t ring = burst->user ? SIM_SELECT_USR : SIM_SELECT_OS;
+
+    if (sim->profile->flags & (UPMU_SIM_COUNTS_NOTHING | UPMU_SIM_IGNORES_WRITES))
+        return 0;
+    if (sim_on(sim, UPMU_SIM_RULE_COUNT_ENABLE) && !(config & SIM_SELECT_EN))
+        return 0;
+    if (sim_on(sim, UPMU_SIM_RULE_COUNT_RING) && !(config & ring))
+        return 0;
+    if (cpu != from && !(config & SIM_SELECT_ANY && sim_on(sim, UPMU_SIM_RULE_COUNT_ANY)))
+        return 0;
+    if (!gates_open(sim, cpu, counter))
+        return 0;
+    if (burst->smm && sim->cpu[cpu].debugctl & SIM_DEBUGCTL_FREEZE_SMM && sim_on(sim, UPMU_SIM_RULE_SMM_FREEZE))
+        return 0;
+    if (sim_is_fixed(counter))
+        return fixed_happened(sim, counter - UPMU_SIM_FIXED, burst);
+    return general_happened(sim, cpu, counter, config, burst);
+}
+
+/* ---- Overflow ---- */
+
+static void freeze(const struct upmu_sim *sim, struct upmu_sim_cpu *cpu)
+{
+    bool streamlined = sim->profile->version >= 4 && sim_on(sim, UPMU_SIM_RULE_FREEZE_STREAMLINED);
+
+    if (sim->profile->version < 2)
+        return;
+    if (cpu->debugctl & SIM_DEBUGCTL_FREEZE) {
+        if (streamlined)
+            cpu->status |= SIM_STATUS_FROZEN;
+        else if (sim_on(sim, UPMU_SIM_RULE_FREEZE_LEGACY))
+            cpu->global_ctrl = 0;
+    }
+    if (cpu->debugctl & SIM_DEBUGCTL_FREEZE_LBR) {
+        if (streamlined)
+            cpu->status |= SIM_STATUS_LBR_FROZEN;
+        else
+            cpu->debugctl &= ~SIM_DEBUGCTL_LBR;
+    }
+}
+
+/* SDM 18.4.2, 18.4.4: a record instead of a status bit; a PMI at the threshold. */
+static bool pebs_record(struct upmu_sim *sim, unsigned index, unsigned counter)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[index];
+
+    if (!(cpu->pebs_enable & sim_global_bit(counter)) || !sim_on(sim, UPMU_SIM_RULE_PEBS_RECORDS))
+        return false;
+    cpu->counter[counter].value = cpu->counter[counter].pebs_reset & sim_width_mask(sim->profile, counter);
+    cpu->status &= ~sim_global_bit(counter);
+    cpu->pebs_records++;
+    if (cpu->pebs_threshold != 0 && cpu->pebs_records >= cpu->pebs_threshold) {
+        cpu->status |= SIM_STATUS_DS;
+        freeze(sim, cpu);
+        upmu_sim_request_pmi(sim, index);
+    }
+    return true;
+}
+
+void upmu_sim_intel_overflow(struct upmu_sim *sim, unsigned index, unsigned counter)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[index];
+    bool wants_pmi = upmu_sim_intel_config(sim, index, counter) & SIM_SELECT_INT;
+
+    if (pebs_record(sim, index, counter))
+        return;
+    if (sim_has_global(sim) && (wants_pmi || sim_on(sim, UPMU_SIM_RULE_STATUS_WITHOUT_INT))) {
+        if (sim->status_lag != 0)
+            cpu->counter[counter].late = sim->status_lag;
+        else
+            cpu->status |= sim_global_bit(counter);
+    }
+    if (counter == UPMU_SIM_FIXED + 2 && sim_on(sim, UPMU_SIM_RULE_HAZARD_FIXED2))
+        cpu->sticky_armed = true;
+    if (wants_pmi || !sim_on(sim, UPMU_SIM_RULE_FREEZE_NEEDS_INT))
+        freeze(sim, cpu);
+    if ((wants_pmi && sim_on(sim, UPMU_SIM_RULE_INT_REQUESTS_PMI)) ||
+        (!wants_pmi && !sim_on(sim, UPMU_SIM_RULE_INT_NEEDED)))
+        upmu_sim_request_pmi(sim, index);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Interrupts of the silicon model: from a counter's request through the local
+ * APIC's performance-counter entry (Intel SDM vol 3 10.5.1, Linux
+ * arch/x86/kvm/lapic.c) to the test's handler.
+ */
+#include "port/sim/sim_intern.h"
+
+#define LVTPC_MODE 0x700u
+
+/* NMIs in a row, without anything between them, that are a livelock. */
+#define STORM_LIMIT 10000u
+
+static void raise_pmi(struct upmu_sim *sim, unsigned index)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[index];
+    uint32_t mode = cpu->lvtpc & LVTPC_MODE;
+
+    if (cpu->lvtpc & UPMU_SIM_LVTPC_MASKED) {
+        cpu->pmi_dropped++;
+        cpu->latched = !sim_on(sim, UPMU_SIM_RULE_LVTPC_DROPS);
+        return;
+    }
+    if (sim_on(sim, UPMU_SIM_RULE_LVTPC_MASKS))
+        cpu->lvtpc |= UPMU_SIM_LVTPC_MASKED;
+    if (mode == UPMU_SIM_LVTPC_NMI)
+        cpu->nmi_pending = !cpu->in_nmi || sim_on(sim, UPMU_SIM_RULE_NMI_PENDS);
+    else if (mode == 0)
+        cpu->irq_pending = true;
+    else
+        upmu_sim_violate(sim, "LVTPC has a delivery mode that the entry does not support", 0x340, cpu->lvtpc);
+}
+
+void upmu_sim_request_pmi(struct upmu_sim *sim, unsigned cpu)
+{
+    sim->cpu[cpu].pmi_requests++;
+    if (sim->skid == 0)
+        raise_pmi(sim, cpu);
+    else if (sim->cpu[cpu].skid_left == 0)
+        sim->cpu[cpu].skid_left = sim->skid;
+}
+
+/* Hand one interrupt to the host's entry, which runs on that CPU in ring 0. */
+static void deliver_one(struct upmu_sim *sim, unsigned index, bool nmi)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[index];
+    struct upmu_sim_interrupt interrupt = cpu->where;
+    unsigned interrupted = sim->current;
+    bool user = cpu->user;
+
+    interrupt.nmi = nmi;
+    interrupt.foreign = nmi && cpu->nmi_foreign;
+    cpu->nmi_foreign = cpu->nmi_foreign && !nmi;
+    cpu->interrupts++;
+    cpu->foreign += interrupt.foreign ? 1u : 0u;
+    cpu->user = false;
+    sim->current = index;
+    if (sim->deliver != NULL)
+        sim->deliver(sim, index, &interrupt);
+    sim->current = interrupted;
+    cpu->user = user;
+}
+
+static bool poll_one(struct upmu_sim *sim, unsigned index)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[index];
+
+    if (cpu->in_nmi)
+        return false;
+    if (cpu->nmi_pending) {
+        cpu->nmi_pending = false;
+        cpu->in_nmi = true;
+        deliver_one(sim, index, true);
+        cpu->in_nmi = false;
+        return true;
+    }
+    if (cpu->irq_pending && cpu->irqs_on && !cpu->in_irq) {
+        cpu->irq_pending = false;
+        cpu->in_irq = true;
+        cpu->irqs_on = false;
+        deliver_one(sim, index, false);
+        cpu->irqs_on = true;
+        cpu->in_irq = false;
+        return true;
+    }
+    return false;
+}
+
+void upmu_sim_poll(struct upmu_sim *sim, unsigned cpu)
+{
+    uint32_t in_a_row = 0;
+
+    while (poll_one(sim, cpu)) {
+        if (++in_a_row < STORM_LIMIT)
+            continue;
+        upmu_sim_violate(sim, "interrupts without end", 0x340, sim->cpu[cpu].lvtpc);
+        sim->cpu[cpu].nmi_pending = false;
+        sim->cpu[cpu].irq_pending = false;
+        return;
+    }
+}
+
+void upmu_sim_foreign_nmi(struct upmu_sim *sim)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[sim->current];
+
+    if (cpu->in_nmi && !sim_on(sim, UPMU_SIM_RULE_NMI_PENDS))
+        return;
+    cpu->nmi_pending = true;
+    cpu->nmi_foreign = true;
+    upmu_sim_poll(sim, sim->current);
+}
+
+/* Takes steps off one countdown; true when it ends now. */
+static bool count_down(uint32_t *left, uint64_t steps)
+{
+    if (*left == 0)
+        return false;
+    *left = steps >= *left ? 0 : *left - (uint32_t)steps;
+    return *left == 0;
+}
+
+void upmu_sim_step(struct upmu_sim *sim, unsigned index, uint64_t steps)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[index];
+    const unsigned reference = UPMU_SIM_FIXED + 2;
+
+    for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++) {
+        if (count_down(&cpu->counter[i].late, steps))
+            cpu->status |= sim_global_bit(i);
+    }
+    if (count_down(&cpu->skid_left, steps))
+        raise_pmi(sim, index);
+    if (count_down(&cpu->sticky_left, steps)) {
+        cpu->status |= sim_global_bit(reference);
+        if (upmu_sim_intel_config(sim, index, reference) & SIM_SELECT_INT)
+            raise_pmi(sim, index);
+    }
+}
+
+uint32_t upmu_sim_steps_left(const struct upmu_sim_cpu *cpu)
+{
+    uint32_t left = UINT32_MAX;
+
+    for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++) {
+        if (cpu->counter[i].late != 0 && cpu->counter[i].late < left)
+            left = cpu->counter[i].late;
+    }
+    if (cpu->skid_left != 0 && cpu->skid_left < left)
+        left = cpu->skid_left;
+    if (cpu->sticky_left != 0 && cpu->sticky_left < left)
+        left = cpu->sticky_left;
+    return left;
+}
+
+void upmu_sim_write_lvtpc(struct upmu_sim *sim, unsigned index, uint32_t value)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[index];
+
+    cpu->lvtpc = value;
+    if (cpu->latched && !(value & UPMU_SIM_LVTPC_MASKED)) {
+        cpu->latched = false;
+        raise_pmi(sim, index);
+        upmu_sim_poll(sim, index);
+    }
+}
