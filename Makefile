@@ -109,6 +109,13 @@ all: build/gcc-64/libupmu.a build/gcc-64/libsim.a $(if $(wildcard tools/upmu_mai
 build/upmu: $(TOOL_SOURCES:%.c=build/gcc-64/%.o) build/gcc-64/libsim.a build/gcc-64/libupmu.a
 	$(QUIET)$(gcc-64_CC) -no-pie -o $@ $^
 
+# ---- Programs that measure ----
+
+BENCH_PROGRAMS := $(patsubst %.c,build/gcc-64/%,$(wildcard tests/bench/bench_*.c))
+BENCH_HELPERS := $(patsubst %.c,build/gcc-64/%.o,$(filter-out tests/bench/bench_%.c,$(wildcard tests/bench/*.c)))
+build/gcc-64/tests/bench/%: build/gcc-64/tests/bench/%.o $(BENCH_HELPERS) build/gcc-64/libsim.a build/gcc-64/libupmu.a
+	$(QUIET)$(gcc-64_CC) -no-pie -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
+
 # ---- Test layers ----
 #
 # A layer is tests/LAYER/test_*.c; each is a program, linked with the other files
@@ -148,7 +155,7 @@ test-build: objects
 
 # The objects that test-build looks at: made here, so that they are made once.
 .PHONY: objects
-objects: $(foreach b,$(SHIPPED) os,build/$(b)/libupmu.a) build/gcc-64/libsim.a
+objects: $(foreach b,$(SHIPPED) os,build/$(b)/libupmu.a) build/gcc-64/libsim.a $(BENCH_PROGRAMS)
 
 # Only the rules that read source text: quick, before a commit.
 check:
@@ -164,11 +171,11 @@ format:
 size: build/os/libupmu.a
 	@$(PYTHON) tools/size.py --cc "$(CC)" --limits
 
-bench: objects
-	@$(PYTHON) tools/bench.py --cc "$(CC)"
+bench: $(BENCH_PROGRAMS)
+	@$(PYTHON) tools/bench.py
 
-readme: build/os/libupmu.a objects
-	@$(PYTHON) tools/readme.py --cc "$(CC)"
+readme: build/os/libupmu.a $(BENCH_PROGRAMS)
+	@$(PYTHON) tools/readme.py
 
 # ---- The rest ----
 

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Instructions of start, stop, read and the handler with hooks that do nothing, and
+ * of lookups in the largest catalogue: `name<TAB>value<TAB>unit` lines.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <upmu/upmu.h>
+#include "port/sim/sim.h"
+#include "tests/bench/step_counter.h"
+
+#define LOOKUP_BUDGET 2000
+
+static struct upmu_sim sim;
+static struct upmu_machine machine;
+static struct upmu_cpu cpu;
+static struct upmu_session session;
+static struct upmu_region region;
+static struct upmu_count counts[UPMU_SET_EVENTS];
+static uint64_t ring[512];
+static uint64_t pretended_status;
+static enum upmu_status last_status;
+static enum upmu_pmi last_answer;
+
+static void must(bool holds, const char *what)
+{
+    if (!holds) {
+        fprintf(stderr, "%s\n", what);
+        exit(1);
+    }
+}
+
+static void print_measured(const char *name, uint64_t value)
+{
+    printf("instructions.%s\t%llu\tinstructions\n", name, (unsigned long long)value);
+}
+
+/* ---- Hooks that cost next to nothing ---- */
+
+static bool empty_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
+{
+    (void)context;
+    (void)msr;
+    *out_value = pretended_status;
+    return true;
+}
+
+static bool empty_wrmsr(void *context, uint32_t msr, uint64_t value)
+{
+    (void)context;
+    (void)msr;
+    (void)value;
+    return true;
+}
+
+static bool empty_rdpmc(void *context, uint32_t index, uint64_t *out_value)
+{
+    (void)context;
+    (void)index;
+    *out_value = 7;
+    return true;
+}
+
+static struct upmu_cpu *empty_this_cpu(void *context)
+{
+    (void)context;
+    return &cpu;
+}
+
+static uintptr_t empty_irq_save(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+static void empty_irq_restore(void *context, uintptr_t state)
+{
+    (void)context;
+    (void)state;
+}
+
+static void empty_rearm(void *context)
+{
+    (void)context;
+}
+
+static uint64_t empty_clock(void *context)
+{
+    (void)context;
+    return 1000000;
+}
+
+/* From here on the model is out of it. */
+static void empty_the_hooks(void)
+{
+    sim.port.rdmsr = empty_rdmsr;
+    sim.port.wrmsr = empty_wrmsr;
+    sim.port.rdpmc = empty_rdpmc;
+    sim.port.this_cpu = empty_this_cpu;
+    sim.port.irq_save = empty_irq_save;
+    sim.port.irq_restore = empty_irq_restore;
+    sim.port.pmi_rearm = empty_rearm;
+    sim.port.clock_ns = empty_clock;
+}
+
+/* ---- Operations ---- */
+
+static void do_start(void *argument)
+{
+    last_status = upmu_session_start(argument);
+}
+
+static void do_stop(void *argument)
+{
+    last_status = upmu_session_stop(argument);
+}
+
+static void do_read(void *argument)
+{
+    last_status = upmu_session_read(argument, 0, 5, counts);
+}
+
+static void do_region_begin(void *argument)
+{
+    last_status = upmu_region_begin(argument);
+}
+
+static void do_region_end(void *argument)
+{
+    last_status = upmu_region_end(argument);
+}
+
+static void do_interrupt(void *argument)
+{
+    struct upmu_frame frame = {.ip = 0x1000, .sp = 0x2000};
+    last_answer = upmu_handle_pmi(argument, &frame);
+}
+
+static void measure(const char *name, void (*function)(void *argument), void *argument)
+{
+    uint64_t instructions = step_counter_run(function, argument);
+    must(last_status == UPMU_OK, name);
+    print_measured(name, instructions);
+}
+
+static void begin(const char *profile)
+{
+    upmu_sim_init(&sim, upmu_sim_profile(profile), 1);
+    cpu = (struct upmu_cpu){0};
+    upmu_sim_bind_cpu(&sim, 0, &cpu);
+    must(upmu_machine_init(&machine, upmu_sim_port(&sim)) == UPMU_OK, "machine");
+    must(upmu_cpu_init(&cpu, &machine, NULL) == UPMU_OK, "cpu");
+}
+
+static void measure_counting(void)
+{
+    begin("skl");
+    must(upmu_session_init(&session, &machine) == UPMU_OK &&
+             upmu_session_add(&session, "instructions,branches,branch-misses,cache-references,cache-misses", NULL) ==
+                 UPMU_OK &&
+             upmu_session_attach_cpu(&session, &cpu) == UPMU_OK,
+         "session");
+    empty_the_hooks();
+    measure("start-5-events", do_start, &session);
+    measure("read-5-events", do_read, &session);
+    measure("stop-5-events", do_stop, &session);
+
+    begin("skl");
+    must(upmu_region_open(&region, &cpu, "instructions,cycles,branch-misses") == UPMU_OK, "region");
+    empty_the_hooks();
+    measure("region-begin-3-events", do_region_begin, &region);
+    measure("region-end-3-events", do_region_end, &region);
+}
+
+static void measure_interrupt(void)
+{
+    const struct upmu_sampling sampling = {.period = 100000};
+    begin("skl");
+    must(upmu_session_init(&session, &machine) == UPMU_OK &&
+             upmu_session_ring(&session, ring, sizeof ring) == UPMU_OK &&
+             upmu_session_add(&session, "branches", &sampling) == UPMU_OK &&
+             upmu_session_add(&session, "instructions,cycles,branch-misses,cache-misses", NULL) == UPMU_OK &&
+             upmu_session_attach_cpu(&session, &cpu) == UPMU_OK && upmu_session_start(&session) == UPMU_OK,
+         "sampling");
+    empty_the_hooks();
+    /* The status register says counter 0…3 overflowed; the value 7 proves it for the one that samples. */
+    pretended_status = 0xf;
+    uint64_t instructions = step_counter_run(do_interrupt, &cpu);
+    must(last_answer == UPMU_PMI_HANDLED, "interrupt not handled");
+    print_measured("interrupt-1-of-5-events", instructions);
+    pretended_status = 0;
+}
+
+/* ---- Lookups ---- */
+
+struct lookup {
+    const struct upmu_catalog *catalog;
+    char name[256];
+    size_t length;
+    struct upmu_event_id id;
+    enum upmu_status status;
+};
+
+static void do_lookup(void *argument)
+{
+    struct lookup *lookup = argument;
+    lookup->status = upmu_catalog_lookup(lookup->catalog, lookup->name, lookup->length, &lookup->id);
+}
+
+static void do_row(void *argument)
+{
+    struct lookup *lookup = argument;
+    struct upmu_row row;
+    lookup->status = upmu_catalog_row(lookup->catalog, lookup->id.row, &row) ? UPMU_OK : UPMU_ERR_INVALID;
+}
+
+static void do_row_name(void *argument)
+{
+    struct lookup *lookup = argument;
+    char name[256];
+    lookup->status = upmu_catalog_row_name(lookup->catalog, lookup->id.row, name, sizeof name) ? UPMU_OK
+                                                                                                 : UPMU_ERR_INVALID;
+}
+
+static const struct upmu_catalog *largest_catalog(void)
+{
+    const struct upmu_catalog *largest = upmu_catalog_builtin(0), *catalog;
+    for (unsigned i = 0; (catalog = upmu_catalog_builtin(i)) != NULL; i++)
+        if (upmu_catalog_rows(catalog) > upmu_catalog_rows(largest))
+            largest = catalog;
+    return largest;
+}
+
+static uint64_t measure_lookup(struct lookup *lookup, const char *name)
+{
+    uint64_t instructions;
+    if (name != lookup->name)
+        snprintf(lookup->name, sizeof lookup->name, "%s", name);
+    lookup->length = strlen(lookup->name);
+    instructions = step_counter_run(do_lookup, lookup);
+    return instructions;
+}
+
+/* Every name exactly, folded, and with its last letter changed, which is a miss. */
+static void measure_every_lookup(struct lookup *lookup)
+{
+    uint64_t worst_hit = 0, worst_folded = 0, worst_miss = 0, worst_row = 0, worst_name = 0, instructions;
+    char listed[256], first[256] = "", last[256] = "", middle[256] = "";
+    struct upmu_event_id id;
+    uint32_t cursor = 0;
+    unsigned names = 0;
+    while (upmu_catalog_next(lookup->catalog, NULL, &cursor, &id, listed, sizeof listed, NULL) == UPMU_OK) {
+        if (names++ == 0)
+            snprintf(first, sizeof first, "%s", listed);
+        snprintf(last, sizeof last, "%s", listed);
+    }
+    unsigned position = 0, stride = names > 700 ? names / 700 : 1;
+    for (cursor = 0; upmu_catalog_next(lookup->catalog, NULL, &cursor, &id, listed, sizeof listed, NULL) == UPMU_OK;
+         position++) {
+        if (position == names / 2)
+            snprintf(middle, sizeof middle, "%s", listed);
+        if (position % stride)
+            continue;
+        instructions = measure_lookup(lookup, listed);
+        must(lookup->status == UPMU_OK, listed);
+        worst_hit = instructions > worst_hit ? instructions : worst_hit;
+        instructions = step_counter_run(do_row, lookup);
+        worst_row = instructions > worst_row ? instructions : worst_row;
+        instructions = step_counter_run(do_row_name, lookup);
+        worst_name = instructions > worst_name ? instructions : worst_name;
+        for (char *c = listed; *c; c++)
+            *c = (char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c == '.' ? '-' : *c);
+        instructions = measure_lookup(lookup, listed);
+        must(lookup->status == UPMU_OK, listed);
+        worst_folded = instructions > worst_folded ? instructions : worst_folded;
+        listed[strlen(listed) - 1] = '!';
+        instructions = measure_lookup(lookup, listed);
+        must(lookup->status == UPMU_ERR_NO_SUCH_EVENT, listed);
+        worst_miss = instructions > worst_miss ? instructions : worst_miss;
+    }
+    print_measured("lookup-first", measure_lookup(lookup, first));
+    print_measured("lookup-middle", measure_lookup(lookup, middle));
+    print_measured("lookup-last", measure_lookup(lookup, last));
+    print_measured("lookup-miss", measure_lookup(lookup, "NO_SUCH_EVENT.AT_ALL"));
+    print_measured("lookup-worst-hit", worst_hit);
+    print_measured("lookup-worst-folded", worst_folded);
+    print_measured("lookup-worst-miss", worst_miss);
+    print_measured("row-worst", worst_row);
+    print_measured("row-name-worst", worst_name);
+    printf("budget.instructions.lookup-worst-hit\t%d\tinstructions\n", LOOKUP_BUDGET);
+    printf("budget.instructions.lookup-worst-folded\t%d\tinstructions\n", LOOKUP_BUDGET);
+    printf("budget.instructions.lookup-worst-miss\t%d\tinstructions\n", LOOKUP_BUDGET);
+    printf("budget.instructions.row-worst\t300\tinstructions\n");
+    printf("budget.instructions.row-name-worst\t%d\tinstructions\n", LOOKUP_BUDGET);
+    printf("catalog.names\t%u\tnames\n", names);
+}
+
+int main(void)
+{
+    static struct lookup lookup;
+    measure_counting();
+    measure_interrupt();
+    lookup.catalog = largest_catalog();
+    must(lookup.catalog != NULL, "no catalogue");
+    measure_every_lookup(&lookup);
+    return 0;
+}
