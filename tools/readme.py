@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Put the measured sizes and register accesses into README.md, between its markers.
+
+--check: change nothing, exit 1 if README.md would change.
+"""
+import re
+import subprocess
+import sys
+
+MARKERS = re.compile(r"(<!-- figures -->\n).*?(<!-- end of figures -->)", re.S)
+OPERATIONS = [("start", "start"), ("read", "read while running"), ("stop", "stop"), ("region-begin", "region begin"),
+              ("region-end", "region end"), ("switch-changed", "stop, and start with everything changed"),
+              ("start-sampling", "start with one event sampling"), ("interrupt", "overflow interrupt, one of n samples")]
+
+
+def figures(command):
+    done = subprocess.run(command, stdout=subprocess.PIPE)
+    rows = (line.split("\t") for line in done.stdout.decode().split("\n"))
+    return {row[0]: int(row[1]) for row in rows if len(row) == 3}
+
+
+def accesses(found, prefix, operation):
+    names = (("writes", "W"), ("reads", "R"), ("rdpmcs", "P"), ("rearms", "LVT"))
+    parts = [f"{found[f'{prefix}.skl.{operation}.{kind}']} {letter}" for kind, letter in names
+             if found[f"{prefix}.skl.{operation}.{kind}"]]
+    return " + ".join(parts) or "0"
+
+
+def catalogues(size):
+    return sum(value for name, value in size.items() if name.startswith("rodata.events/"))
+
+
+def table():
+    size = figures([sys.executable, "tools/size.py", "--limits"])
+    bench = figures(["build/gcc-64/tests/bench/bench_accesses"])
+    lines = ["| code | bytes | limit |", "|---|---:|---:|"]
+    for name, text in (("text.core+x86_core", "core and Intel backend, everything on"),
+                       ("text.minimum", "counting only, raw events, unused functions dropped by the linker")):
+        lines.append(f"| {text} | {size[name]:,} | {size['limit.' + name]:,} |")
+    lines += [f"| event catalogues, all of them (tables) | {catalogues(size):,} | |", "",
+              "| memory | bytes, 64-bit | 32-bit | limit |", "|---|---:|---:|---:|"]
+    for name, text in (("upmu_cpu", "one `struct upmu_cpu` per CPU"), ("upmu_session", "`struct upmu_session`, 12 events"),
+                       ("upmu_event", "`struct upmu_event`"), ("upmu_machine", "`struct upmu_machine`")):
+        limit = size.get(f"limit.struct.{name}.64")
+        lines.append(f"| {text} | {size[f'struct.{name}.64']:,} | {size[f'struct.{name}.32']:,} | "
+                     f"{f'{limit:,}' if limit else ''} |")
+    lines += ["", "| operation (W register write, R read, P RDPMC, LVT re-arming the local APIC) | measured | budget |",
+              "|---|---|---|"]
+    for name, text in OPERATIONS:
+        lines.append(f"| {text} | {accesses(bench, 'accesses', name)} | {accesses(bench, 'budget.accesses', name)} |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    old = open("README.md", encoding="utf-8").read()
+    made = table()
+    new = MARKERS.sub(lambda found: found.group(1) + made + found.group(2), old)
+    if "--check" in sys.argv:
+        if new != old:
+            print("README.md does not show the measured figures: run `make readme`")
+            print(made)
+        return new != old
+    with open("README.md", "w", encoding="utf-8") as file:
+        file.write(new)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
