@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * upmu's commands, for whoever has a console: the UEFI demo and the host tool.
+ * Freestanding; all memory is in `struct cmd`, all output goes through a sink.
+ */
+#ifndef UPMU_CMD_H
+#define UPMU_CMD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <port/sim/sim.h>
+#include <upmu/upmu.h>
+
+/* What cmd_run() answers: the exit status of a program. */
+#define CMD_OK 0
+#define CMD_REFUSED 1 /* asked correctly, cannot be done; the text says why */
+#define CMD_USAGE 2
+
+/* Where output goes and keys come from. */
+struct cmd_sink {
+    void *context;
+    void (*write)(void *context, const char *text, size_t length);
+    /* Messages about errors; NULL: `write`. */
+    void (*write_error)(void *context, const char *text, size_t length);
+    /* Store a file; false: it did not work.  NULL: nowhere to. */
+    bool (*write_file)(void *context, const char *name, const void *bytes, size_t length);
+    /* Wait for a key; -1: none came.  NULL: no keys, nobody is watching. */
+    int (*read_key)(void *context, unsigned wait_ms);
+    /* Clear the screen.  NULL: output just goes on. */
+    void (*clear)(void *context);
+};
+
+/* What reached the interrupt handlers. */
+struct cmd_interrupts {
+    uint32_t handled, stale, not_ours;
+};
+
+/* The machine that executes this, brought up by the caller. */
+struct cmd_live {
+    const struct upmu_port *port;
+    struct upmu_machine *machine;
+    struct upmu_cpu *cpu; /* initialised; its pmu may be NULL: then `why_not` says why */
+    const char *why_not;
+    void *buffer;         /* for the workloads; a power of two, at least 64 KiB;
+                             a multiple of the last-level cache makes `chase` miss */
+    size_t buffer_bytes;
+    struct cmd_interrupts (*interrupts)(void *context); /* or NULL */
+    void *interrupts_context;
+};
+
+#define CMD_RUNS 100
+#define CMD_HOT 512
+#define CMD_FILE_BYTES (192u * 1024u)
+#define CMD_RING_WORDS 16384u
+#define CMD_LIST_BYTES 2048u
+
+/* An address that was sampled. */
+struct cmd_hot {
+    uint64_t ip;
+    uint32_t hits;
+};
+
+struct cmd_args;
+
+/* Everything a command works with.  Zero it, fill in the first four. */
+struct cmd {
+    const struct cmd_sink *sink;
+    const struct cmd_live *live; /* NULL: pure commands and simulated CPUs only */
+    const char *default_sim;     /* CPU to simulate if the machine has no PMU; NULL: refuse */
+    const char *program;         /* for usage texts: "upmu" */
+    /* private */
+    const struct cmd_args *args;
+    bool to_errors;
+    unsigned column;
+    /* The target of the running command, see cmd_target.c. */
+    struct upmu_machine *machine;
+    struct upmu_cpu *cpu;
+    const struct upmu_port *port;
+    const struct upmu_pmu *pmu;
+    bool simulated;
+    struct upmu_machine own_machine;
+    struct upmu_cpu own_cpu;
+    struct upmu_sim sim;
+    struct cmd_interrupts sim_interrupts;
+    uint32_t jitter;
+    bool chained; /* the live buffer holds the chain of `chase` */
+    /* Work areas. */
+    struct upmu_session session;
+    struct upmu_session second;
+    struct upmu_count counts[UPMU_SET_EVENTS];
+    uint64_t runs[UPMU_SET_EVENTS + 1][CMD_RUNS];
+    uint64_t ring[CMD_RING_WORDS];
+    struct cmd_hot hot[CMD_HOT];
+    unsigned hot_count;
+    char list[CMD_LIST_BYTES];
+    char file[CMD_FILE_BYTES];
+    size_t file_bytes;
+};
+
+/*
+ * Run one command; words[0] is its name.  Returns CMD_OK, CMD_REFUSED or CMD_USAGE.
+ */
+int cmd_run(struct cmd *cmd, unsigned word_count, const char *const *words);
+
+/*
+ * The same for a line of text; words are separated by blanks, "…" and '…' hold
+ * blanks.  An empty line or one that begins with '#' does nothing.
+ */
+int cmd_run_line(struct cmd *cmd, const char *line);
+
+/* The i-th command's name and one-line description; NULL after the last. */
+const char *cmd_name(unsigned index);
+const char *cmd_about(unsigned index);
+
+#endif

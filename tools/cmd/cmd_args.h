@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Options of the commands, and what the commands have in common.
+ */
+#ifndef UPMU_CMD_ARGS_H
+#define UPMU_CMD_ARGS_H
+
+#include <tools/cmd/cmd.h>
+#include <tools/cmd/cmd_print.h>
+
+#define CMD_OPERANDS 32
+
+/* Options, as bits of cmd_command.options. */
+#define CMD_OPT_PMU (1u << 0)     /* --pmu NAME */
+#define CMD_OPT_SIM (1u << 1)     /* --sim NAME */
+#define CMD_OPT_EVENTS (1u << 2)  /* -e LIST */
+#define CMD_OPT_PERIOD (1u << 3)  /* -c PERIOD */
+#define CMD_OPT_RUNS (1u << 4)    /* -r N */
+#define CMD_OPT_WORK (1u << 5)    /* -n ITERATIONS */
+#define CMD_OPT_OUT (1u << 6)     /* -o FILE */
+#define CMD_OPT_JSON (1u << 7)    /* --json */
+#define CMD_OPT_PLACED (1u << 8)  /* --placed */
+
+struct cmd_args {
+    const char *name; /* of the command */
+    const char *pmu;
+    const char *sim;
+    const char *events;
+    const char *out;
+    uint64_t period;     /* 0: not given */
+    uint64_t iterations; /* 0: not given */
+    unsigned runs;       /* 0: not given */
+    bool json;
+    bool placed;
+    unsigned count;
+    const char *operand[CMD_OPERANDS];
+};
+
+struct cmd_command {
+    const char *name;
+    const char *usage; /* what stands behind the name */
+    const char *about;
+    const char *help; /* further lines */
+    unsigned options;
+    unsigned least, most; /* operands */
+    int (*run)(struct cmd *cmd, const struct cmd_args *args);
+};
+
+int cmd_info(struct cmd *cmd, const struct cmd_args *args);
+int cmd_pmus(struct cmd *cmd, const struct cmd_args *args);
+int cmd_list(struct cmd *cmd, const struct cmd_args *args);
+int cmd_encode(struct cmd *cmd, const struct cmd_args *args);
+int cmd_place(struct cmd *cmd, const struct cmd_args *args);
+int cmd_wrmsr(struct cmd *cmd, const struct cmd_args *args);
+int cmd_stat(struct cmd *cmd, const struct cmd_args *args);
+int cmd_record(struct cmd *cmd, const struct cmd_args *args);
+int cmd_top(struct cmd *cmd, const struct cmd_args *args);
+int cmd_selftest(struct cmd *cmd, const struct cmd_args *args);
+int cmd_rdpmc(struct cmd *cmd, const struct cmd_args *args);
+
+/* ---- The target of a command (cmd_target.c) ---- */
+
+/*
+ * Choose the CPU: --sim, else the executing one, else the default simulated one;
+ * fills in cmd->machine, cpu, port, pmu, simulated.  Says on the screen if it is
+ * simulated.  CMD_OK or, explained, CMD_REFUSED.
+ */
+int cmd_target_open(struct cmd *cmd, const struct cmd_args *args);
+
+/* End of the command: a simulated CPU is given up. */
+void cmd_target_close(struct cmd *cmd);
+
+/* Choose a PMU only, by --pmu, --sim or as above; no CPU comes up. */
+int cmd_target_pmu(struct cmd *cmd, const struct cmd_args *args);
+
+/* The line that every screen of a simulated CPU carries. */
+void cmd_target_label(struct cmd *cmd);
+
+/* Say why a session call refused; returns CMD_REFUSED. */
+int cmd_refusal(struct cmd *cmd, enum upmu_status status, const struct upmu_why *why);
+
+/* What reached the handler so far. */
+struct cmd_interrupts cmd_target_interrupts(const struct cmd *cmd);
+
+/* ---- Workloads (cmd_work.c) ---- */
+
+/* Code of a workload, for histograms. */
+struct cmd_symbol {
+    const char *name;
+    uint64_t start, end;
+};
+
+/* A workload, and what one iteration of it retires. */
+struct cmd_workload {
+    const char *name;
+    const char *about;
+    uint32_t iterations; /* unless said otherwise */
+    uint8_t instructions; /* 0: not known exactly */
+    uint8_t branches;
+    uint8_t first_phase, phases; /* of the model, see cmd_work_sim.c */
+};
+
+const struct cmd_workload *cmd_workload(unsigned index);
+const struct cmd_workload *cmd_workload_find(const char *name);
+
+/* Before the first run, outside of what is measured. */
+void cmd_workload_prepare(struct cmd *cmd);
+
+/* Run it on the target. */
+void cmd_workload_run(struct cmd *cmd, const struct cmd_workload *workload, uint64_t iterations);
+
+/* Symbols of the target; false after the last. */
+bool cmd_symbol(const struct cmd *cmd, unsigned index, struct cmd_symbol *out_symbol);
+
+/* Symbol that holds `ip`, or NULL-named. */
+struct cmd_symbol cmd_symbol_of(const struct cmd *cmd, uint64_t ip);
+
+/* The operand's workload, explained if there is none. */
+const struct cmd_workload *cmd_workload_operand(struct cmd *cmd, const struct cmd_args *args, const char *otherwise);
+
+/* In the model (cmd_work_sim.c). */
+void cmd_work_simulate(struct cmd *cmd, const struct cmd_workload *workload, uint64_t iterations);
+bool cmd_work_sim_symbol(unsigned index, struct cmd_symbol *out_symbol);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pmus and list: what there is by name.
+ */
+#include <tools/cmd/cmd_args.h>
+
+static unsigned ones(uint32_t mask)
+{
+    unsigned count = 0;
+
+    for (; mask != 0; mask &= mask - 1)
+        count++;
+    return count;
+}
+
+static void pmus_line(struct cmd *cmd, const struct upmu_pmu *pmu)
+{
+    uint32_t fixed = pmu->counters & ~pmu->general;
+
+    cmd_print(cmd, "%-10s %-30s %u general", pmu->name, pmu->title, ones(pmu->general));
+    if (fixed != 0)
+        cmd_print(cmd, " + %u fixed", ones(fixed));
+    cmd_print(cmd, " counters");
+    if (pmu->catalog != NULL)
+        cmd_print(cmd, ", %u event rows", upmu_catalog_rows(pmu->catalog));
+    cmd_print(cmd, "\n");
+}
+
+int cmd_pmus(struct cmd *cmd, const struct cmd_args *args)
+{
+    const struct upmu_sim_profile *profile;
+    const char *name;
+    unsigned i;
+
+    (void)args;
+    cmd_print(cmd, "PMUs (--pmu):\n");
+    for (i = 0; (name = upmu_pmu_known(i)) != NULL; i++) {
+        if (upmu_pmu_by_name(&cmd->own_machine.pmu[0], name) == UPMU_OK)
+            pmus_line(cmd, &cmd->own_machine.pmu[0]);
+    }
+    cmd_print(cmd, "Simulated CPUs (--sim):\n");
+    for (i = 0; (profile = upmu_sim_profile_at(i)) != NULL; i++)
+        cmd_print(cmd, "%-22s %-5s %s\n", profile->name, profile->alias != NULL ? profile->alias : "", profile->about);
+    return CMD_OK;
+}
+
+int cmd_list(struct cmd *cmd, const struct cmd_args *args)
+{
+    const char *glob = args->count > 0 ? args->operand[0] : NULL;
+    uint32_t cursor = 0;
+    struct upmu_event_id id;
+    unsigned names = 0;
+    bool alias = false;
+    char name[160], canonical[160];
+    int result = cmd_target_pmu(cmd, args);
+
+    if (result != CMD_OK)
+        return result;
+    if (cmd->pmu->catalog == NULL) {
+        cmd_error(cmd, "no event names for %s; raw events work", cmd->pmu->name);
+        return CMD_REFUSED;
+    }
+    while (upmu_catalog_next(cmd->pmu->catalog, glob, &cursor, &id, name, sizeof name, &alias) == UPMU_OK) {
+        cmd_print(cmd, "%s", name);
+        if (alias) {
+            (void)upmu_event_name(cmd->pmu, id, canonical, sizeof canonical);
+            cmd_column(cmd, 40);
+            cmd_print(cmd, " = %s", canonical);
+        }
+        cmd_print(cmd, "\n");
+        names++;
+    }
+    if (names == 0) {
+        cmd_error(cmd, "no event of %s matches '%s'", cmd->pmu->name, glob != NULL ? glob : "*");
+        return CMD_REFUSED;
+    }
+    return CMD_OK;
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * encode, place, wrmsr list: what the library would write, without writing it.
+ */
+#include <tools/cmd/cmd_args.h>
+
+#define CMD_WRITES 64
+
+/* The operands as one list, blanks between them. */
+static int join_operands(struct cmd *cmd, const struct cmd_args *args, unsigned first)
+{
+    size_t used = 0;
+    unsigned i;
+
+    for (i = first; i < args->count; i++) {
+        const char *text = args->operand[i];
+
+        if (used != 0)
+            cmd->list[used++] = ' ';
+        for (; *text != '\0'; text++) {
+            if (used + 2 >= sizeof cmd->list) {
+                cmd_error(cmd, "the list is too long");
+                return CMD_USAGE;
+            }
+            cmd->list[used++] = *text;
+        }
+    }
+    cmd->list[used] = '\0';
+    return CMD_OK;
+}
+
+/* Final value of each register that a dry run of `session` writes. */
+static enum upmu_status dry_writes(struct cmd *cmd, struct upmu_session *session, struct upmu_write *writes,
+                                   size_t *out_count)
+{
+    struct upmu_dry_run dry = {writes, CMD_WRITES, 0};
+    enum upmu_status status = upmu_session_dry_run(session, cmd->pmu, &dry);
+
+    *out_count = dry.count < CMD_WRITES ? dry.count : CMD_WRITES;
+    return status;
+}
+
+static enum upmu_register_kind kind_at(const struct upmu_pmu *pmu, uint32_t address)
+{
+    unsigned row;
+
+    for (row = 0; row < pmu->table->row_count; row++)
+        if (pmu->table->rows[row].address == address)
+            return (enum upmu_register_kind)pmu->table->classes[pmu->table->rows[row].class_index].kind;
+    return UPMU_KIND_AUX;
+}
+
+static bool is_select_of(const struct upmu_pmu *pmu, unsigned counter, uint32_t address)
+{
+    return upmu_register_address(pmu, pmu->counter[counter].select_row) == address;
+}
+
+static void print_register(struct cmd *cmd, const struct upmu_write *write, bool json, bool first)
+{
+    if (json)
+        cmd_print(cmd, "%s{\"name\":\"%s\",\"address\":\"0x%x\",\"value\":\"0x%X\"}", first ? "" : ",", write->name,
+                  (unsigned)write->address, write->value);
+    else
+        cmd_print(cmd, "%s 0x%x 0x%X\n", write->name, (unsigned)write->address, write->value);
+}
+
+/* Each register once, with the last value written: selects and controls, then payloads. */
+static void print_event_registers(struct cmd *cmd, const struct upmu_write *writes, size_t count, unsigned counter,
+                                  bool json)
+{
+    bool first = true;
+    unsigned pass;
+    size_t i, later;
+
+    for (pass = 0; pass < 2; pass++) {
+        for (i = 0; i < count; i++) {
+            bool payload = kind_at(cmd->pmu, writes[i].address) == UPMU_KIND_PAYLOAD;
+            bool wanted = pass == 0 ? counter == UPMU_NO_COUNTER ? !payload : is_select_of(cmd->pmu, counter, writes[i].address)
+                                    : payload;
+
+            for (later = i + 1; later < count; later++)
+                wanted = wanted && writes[later].address != writes[i].address;
+            if (wanted) {
+                print_register(cmd, &writes[i], json, first);
+                first = false;
+            }
+        }
+    }
+}
+
+/*
+ * The event alone, pinned to the counter whose form is shown: the lowest general
+ * one that may count it, else the lowest at all (R33 of the encoding: a fixed
+ * counter's control stands for an event without a general form).
+ */
+static int encode_alone(struct cmd *cmd, const struct upmu_event *event, const char *text, bool json)
+{
+    struct upmu_write writes[CMD_WRITES];
+    struct upmu_event pinned = *event;
+    uint32_t candidates = event->counters & cmd->pmu->general;
+    unsigned counter = 0;
+    enum upmu_status status;
+    size_t count = 0;
+
+    if (candidates == 0)
+        candidates = event->counters;
+    while (counter < UPMU_COUNTERS - 1 && (candidates >> counter & 1u) == 0)
+        counter++;
+    pinned.counters = UINT32_C(1) << counter;
+    pinned.attributes = (uint16_t)(pinned.attributes | UPMU_ATTR_PIN);
+    pinned.pin = (uint8_t)counter;
+    status = upmu_session_init(&cmd->session, cmd->machine);
+    if (status == UPMU_OK)
+        status = upmu_session_add_event(&cmd->session, &pinned, NULL);
+    if (status == UPMU_OK)
+        status = dry_writes(cmd, &cmd->session, writes, &count);
+    if (status != UPMU_OK)
+        return cmd_refusal(cmd, status, &cmd->session.why);
+    if (json) {
+        cmd_print(cmd, "{\"event\":");
+        cmd_json_text(cmd, text);
+        cmd_print(cmd, ",\"registers\":[");
+    }
+    print_event_registers(cmd, writes, count, counter, json);
+    if (json)
+        cmd_print(cmd, "]}");
+    return CMD_OK;
+}
+
+static int encode_each(struct cmd *cmd, const struct cmd_args *args)
+{
+    struct upmu_spec spec;
+    struct upmu_event event;
+    struct upmu_why why;
+    enum upmu_status status;
+    char text[200];
+    size_t cursor = 0;
+    unsigned events = 0;
+    int result = CMD_OK;
+
+    while (result == CMD_OK) {
+        status = upmu_spec_next(cmd->list, &cursor, &spec, &why);
+        if (status == UPMU_ERR_END)
+            break;
+        if (status == UPMU_OK)
+            status = upmu_event_encode(cmd->pmu, &spec, &event, &why);
+        if (status != UPMU_OK)
+            return cmd_refusal(cmd, status, &why);
+        (void)upmu_event_format(cmd->pmu, &event, text, sizeof text);
+        if (args->json)
+            cmd_print(cmd, events == 0 ? "" : ",\n");
+        result = encode_alone(cmd, &event, text, args->json);
+        events++;
+    }
+    return result;
+}
+
+/* The whole list in cmd->session, and the writes that starting it takes. */
+static int dry_list(struct cmd *cmd, struct upmu_write *writes, size_t *out_count)
+{
+    enum upmu_status status = upmu_session_init(&cmd->session, cmd->machine);
+
+    if (status == UPMU_OK)
+        status = upmu_session_add(&cmd->session, cmd->list, NULL);
+    if (status == UPMU_OK)
+        status = dry_writes(cmd, &cmd->session, writes, out_count);
+    return status == UPMU_OK ? CMD_OK : cmd_refusal(cmd, status, &cmd->session.why);
+}
+
+static int encode_placed(struct cmd *cmd, const struct cmd_args *args)
+{
+    struct upmu_write writes[CMD_WRITES];
+    size_t count = 0;
+    int result = dry_list(cmd, writes, &count);
+
+    if (result == CMD_OK) {
+        if (args->json)
+            cmd_print(cmd, "{\"registers\":[");
+        print_event_registers(cmd, writes, count, UPMU_NO_COUNTER, args->json);
+        if (args->json)
+            cmd_print(cmd, "]}");
+    }
+    return result;
+}
+
+int cmd_encode(struct cmd *cmd, const struct cmd_args *args)
+{
+    int result = cmd_target_pmu(cmd, args);
+
+    if (result == CMD_OK)
+        result = join_operands(cmd, args, 0);
+    if (result != CMD_OK)
+        return result;
+    if (args->json) {
+        cmd_print(cmd, "{\"pmu\":\"%s\",\"events\":[", cmd->pmu->name);
+    }
+    result = args->placed ? encode_placed(cmd, args) : encode_each(cmd, args);
+    if (args->json)
+        cmd_print(cmd, "]}\n");
+    return result;
+}
+
+/* Payload registers of this event: those that it alone would write. */
+static void place_resources(struct cmd *cmd, const struct upmu_event *event, unsigned counter, bool json)
+{
+    struct upmu_write writes[CMD_WRITES];
+    struct upmu_event pinned = *event;
+    size_t count = 0, i;
+    bool first = true;
+
+    pinned.counters = UINT32_C(1) << counter;
+    pinned.attributes = (uint16_t)(pinned.attributes | UPMU_ATTR_PIN);
+    pinned.pin = (uint8_t)counter;
+    if (upmu_session_init(&cmd->second, cmd->machine) != UPMU_OK ||
+        upmu_session_add_event(&cmd->second, &pinned, NULL) != UPMU_OK ||
+        dry_writes(cmd, &cmd->second, writes, &count) != UPMU_OK)
+        return;
+    for (i = 0; i < count; i++) {
+        if (kind_at(cmd->pmu, writes[i].address) != UPMU_KIND_PAYLOAD)
+            continue;
+        if (json)
+            cmd_print(cmd, "%s{\"name\":\"%s\",\"value\":\"0x%X\"}", first ? "" : ",", writes[i].name, writes[i].value);
+        else
+            cmd_print(cmd, "  %s=0x%X", writes[i].name, writes[i].value);
+        first = false;
+    }
+}
+
+static void place_line(struct cmd *cmd, unsigned index, bool json)
+{
+    const struct upmu_event *event = &cmd->session.set.event[index];
+    unsigned counter = cmd->session.set.tally[index].counter;
+    char text[200], name[24];
+
+    (void)upmu_event_format(cmd->pmu, event, text, sizeof text);
+    (void)upmu_counter_text(cmd->pmu, counter, name, sizeof name);
+    if (json) {
+        cmd_print(cmd, "%s{\"event\":", index == 0 ? "" : ",");
+        cmd_json_text(cmd, text);
+        cmd_print(cmd, ",\"counter\":\"%s\",\"resources\":[", name);
+        place_resources(cmd, event, counter, true);
+        cmd_print(cmd, "]}");
+        return;
+    }
+    cmd_print(cmd, "%s", text);
+    cmd_column(cmd, 40);
+    cmd_print(cmd, " %s", name);
+    place_resources(cmd, event, counter, false);
+    cmd_print(cmd, "\n");
+}
+
+static void place_conflict(struct cmd *cmd, const struct upmu_why *why)
+{
+    char text[300];
+
+    (void)upmu_why_text(why, text, sizeof text);
+    cmd_print(cmd, "{\"pmu\":\"%s\",\"conflict\":", cmd->pmu->name);
+    cmd_json_text(cmd, text);
+    cmd_print(cmd, "}\n");
+}
+
+int cmd_place(struct cmd *cmd, const struct cmd_args *args)
+{
+    struct upmu_write writes[CMD_WRITES];
+    struct upmu_dry_run dry = {writes, CMD_WRITES, 0};
+    enum upmu_status status;
+    unsigned i;
+    int result = cmd_target_pmu(cmd, args);
+
+    if (result == CMD_OK)
+        result = join_operands(cmd, args, 0);
+    if (result != CMD_OK)
+        return result;
+    status = upmu_session_init(&cmd->session, cmd->machine);
+    if (status == UPMU_OK)
+        status = upmu_session_add(&cmd->session, cmd->list, NULL);
+    if (status == UPMU_OK)
+        status = upmu_session_dry_run(&cmd->session, cmd->pmu, &dry);
+    if (status != UPMU_OK) {
+        if (!args->json)
+            return cmd_refusal(cmd, status, &cmd->session.why);
+        place_conflict(cmd, &cmd->session.why);
+        return CMD_REFUSED;
+    }
+    if (args->json)
+        cmd_print(cmd, "{\"pmu\":\"%s\",\"events\":[", cmd->pmu->name);
+    for (i = 0; i < cmd->session.set.count; i++)
+        place_line(cmd, i, args->json);
+    if (args->json)
+        cmd_print(cmd, "]}\n");
+    return CMD_OK;
+}
+
+int cmd_wrmsr(struct cmd *cmd, const struct cmd_args *args)
+{
+    struct upmu_write writes[CMD_WRITES];
+    size_t count = 0, i;
+    int result;
+
+    if (!cmd_equal(args->operand[0], "list")) {
+        cmd_error(cmd, "wrmsr only lists: '%s wrmsr list SPEC...'", cmd->program);
+        return CMD_USAGE;
+    }
+    result = cmd_target_pmu(cmd, args);
+    if (result == CMD_OK)
+        result = join_operands(cmd, args, 1);
+    if (result == CMD_OK)
+        result = dry_list(cmd, writes, &count);
+    for (i = 0; result == CMD_OK && i < count; i++)
+        cmd_print(cmd, "wrmsr 0x%x 0x%X # %s\n", (unsigned)writes[i].address, writes[i].value, writes[i].name);
+    return result;
+}

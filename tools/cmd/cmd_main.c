@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table of commands, their options and help.
+ */
+#include <tools/cmd/cmd_args.h>
+
+#define CMD_OPT_TARGET (CMD_OPT_PMU | CMD_OPT_SIM)
+#define CMD_WORDS 48
+#define CMD_LINE_BYTES 1024
+
+static const struct cmd_command commands[] = {
+    {"info", "[--sim CPU]", "CPU, PMU, counters, who uses them, what a probe finds", "", CMD_OPT_SIM, 0, 0, cmd_info},
+    {"pmus", "", "PMUs that upmu knows, CPUs that it can simulate", "", 0, 0, 0, cmd_pmus},
+    {"list", "[--pmu PMU] [GLOB]", "events of a PMU by name; '*' and '?' match", "", CMD_OPT_TARGET, 0, 1, cmd_list},
+    {"encode", "[--pmu PMU] [--placed] [--json] SPEC...", "register words of events",
+     "One line per register, NAME 0xADDRESS 0xVALUE: the event on the lowest general counter\n"
+     "that may count it (or counter=N), enabled, without interrupt; then its payload registers.\n"
+     "An event without a general form shows its fixed control.\n"
+     "--placed shows the counters that the whole list would get together.\n",
+     CMD_OPT_TARGET | CMD_OPT_PLACED | CMD_OPT_JSON, 1, CMD_OPERANDS, cmd_encode},
+    {"place", "[--pmu PMU] [--json] SPEC...", "which counter each of the events gets together",
+     "Exit status 1 and the smallest colliding subset if they do not fit.\n", CMD_OPT_TARGET | CMD_OPT_JSON, 1,
+     CMD_OPERANDS, cmd_place},
+    {"wrmsr", "list [--pmu PMU] SPEC...", "the writes that counting them takes, in their order",
+     "A dry run: nothing is written.  Lines 'wrmsr 0xADDRESS 0xVALUE # NAME' feed a wrmsr tool.\n", CMD_OPT_TARGET, 2,
+     CMD_OPERANDS, cmd_wrmsr},
+    {"rdpmc", "[--sim CPU] INDEX", "read a counter: 0, 1, ...; fixed counters from 0x40000000 on", "", CMD_OPT_SIM, 1, 1,
+     cmd_rdpmc},
+    {"stat", "[-e LIST] [-r RUNS] [-n ITERATIONS] [--json] [--sim CPU] [WORKLOAD]", "count events of a workload", "",
+     CMD_OPT_SIM | CMD_OPT_EVENTS | CMD_OPT_RUNS | CMD_OPT_WORK | CMD_OPT_JSON, 0, 1, cmd_stat},
+    {"record", "[-e LIST] [-c PERIOD] [-o FILE] [-n ITERATIONS] [--sim CPU] [WORKLOAD]",
+     "sample a workload: where the events happen", "A sample every PERIOD events of the list's; FILE gets one line each.\n",
+     CMD_OPT_SIM | CMD_OPT_EVENTS | CMD_OPT_PERIOD | CMD_OPT_WORK | CMD_OPT_OUT, 0, 1, cmd_record},
+    {"top", "[-e EVENT] [-c PERIOD] [-r ROUNDS] [-n ITERATIONS] [--sim CPU] [WORKLOAD]",
+     "record again and again until a key is pressed", "",
+     CMD_OPT_SIM | CMD_OPT_EVENTS | CMD_OPT_PERIOD | CMD_OPT_RUNS | CMD_OPT_WORK, 0, 1, cmd_top},
+    {"selftest", "[--sim CPU]", "check the PMU against loops of known length",
+     "The page to send in from a machine that nobody has tried yet.\n", CMD_OPT_SIM, 0, 0, cmd_selftest},
+};
+
+#define COMMANDS (sizeof commands / sizeof commands[0])
+
+const char *cmd_name(unsigned index)
+{
+    return index < COMMANDS ? commands[index].name : NULL;
+}
+
+const char *cmd_about(unsigned index)
+{
+    return index < COMMANDS ? commands[index].about : NULL;
+}
+
+static void help_workloads(struct cmd *cmd)
+{
+    const struct cmd_workload *workload;
+    unsigned i;
+
+    cmd_print(cmd, "Workloads:\n");
+    for (i = 0; (workload = cmd_workload(i)) != NULL; i++)
+        cmd_print(cmd, "  %-9s %s\n", workload->name, workload->about);
+}
+
+static void help_all(struct cmd *cmd)
+{
+    unsigned i;
+
+    cmd_print(cmd, "Commands (each explains itself with --help):\n");
+    for (i = 0; i < COMMANDS; i++)
+        cmd_print(cmd, "  %-9s %s\n", commands[i].name, commands[i].about);
+    help_workloads(cmd);
+}
+
+static void help_one(struct cmd *cmd, const struct cmd_command *command)
+{
+    cmd_print(cmd, "usage: %s %s %s\n%s\n%s", cmd->program, command->name, command->usage, command->about,
+              command->help);
+    if (command->options & CMD_OPT_EVENTS)
+        help_workloads(cmd);
+}
+
+/* The option that `word` is, with its longest-lived names; 0: none. */
+static unsigned option_of(const char *word)
+{
+    static const struct {
+        char name[12];
+        unsigned option;
+    } options[] = {
+        {"--pmu", CMD_OPT_PMU},       {"--sim", CMD_OPT_SIM},         {"-e", CMD_OPT_EVENTS},
+        {"--event", CMD_OPT_EVENTS},  {"-c", CMD_OPT_PERIOD},         {"--count", CMD_OPT_PERIOD},
+        {"-r", CMD_OPT_RUNS},         {"--repeat", CMD_OPT_RUNS},     {"-n", CMD_OPT_WORK},
+        {"-o", CMD_OPT_OUT},          {"--output", CMD_OPT_OUT},      {"--json", CMD_OPT_JSON},
+        {"--placed", CMD_OPT_PLACED},
+    };
+    unsigned i;
+
+    for (i = 0; i < sizeof options / sizeof options[0]; i++)
+        if (cmd_equal(word, options[i].name))
+            return options[i].option;
+    return 0;
+}
+
+static bool option_value(struct cmd *cmd, struct cmd_args *args, unsigned option, const char *value)
+{
+    uint64_t number = 0;
+
+    switch (option) {
+    case CMD_OPT_PMU:
+        args->pmu = value;
+        return true;
+    case CMD_OPT_SIM:
+        args->sim = value;
+        return true;
+    case CMD_OPT_EVENTS:
+        args->events = value;
+        return true;
+    case CMD_OPT_OUT:
+        args->out = value;
+        return true;
+    default:
+        break;
+    }
+    if (!cmd_number(value, &number) || number == 0) {
+        cmd_error(cmd, "'%s' is not a number above 0", value);
+        return false;
+    }
+    if (option == CMD_OPT_PERIOD)
+        args->period = number;
+    else if (option == CMD_OPT_WORK)
+        args->iterations = number;
+    else if (number <= CMD_RUNS)
+        args->runs = (unsigned)number;
+    else
+        cmd_error(cmd, "at most %u runs", CMD_RUNS);
+    return option != CMD_OPT_RUNS || number <= CMD_RUNS;
+}
+
+static bool parse_words(struct cmd *cmd, const struct cmd_command *command, unsigned count, const char *const *words,
+                        struct cmd_args *args)
+{
+    bool only_operands = false;
+    unsigned i;
+
+    for (i = 1; i < count; i++) {
+        unsigned option = only_operands ? 0 : option_of(words[i]);
+
+        if (!only_operands && cmd_equal(words[i], "--")) {
+            only_operands = true;
+        } else if (option == 0 && (words[i][0] != '-' || only_operands)) {
+            if (args->count == CMD_OPERANDS) {
+                cmd_error(cmd, "too many words");
+                return false;
+            }
+            args->operand[args->count++] = words[i];
+        } else if ((option & command->options) == 0) {
+            cmd_error(cmd, "%s has no option '%s'", command->name, words[i]);
+            return false;
+        } else if (option == CMD_OPT_JSON) {
+            args->json = true;
+        } else if (option == CMD_OPT_PLACED) {
+            args->placed = true;
+        } else if (++i == count) {
+            cmd_error(cmd, "'%s' needs a value", words[i - 1]);
+            return false;
+        } else if (!option_value(cmd, args, option, words[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool wants_help(unsigned count, const char *const *words)
+{
+    unsigned i;
+
+    for (i = 1; i < count; i++)
+        if (cmd_equal(words[i], "--help") || cmd_equal(words[i], "-h"))
+            return true;
+    return false;
+}
+
+int cmd_run(struct cmd *cmd, unsigned word_count, const char *const *words)
+{
+    const struct cmd_args none = {0};
+    struct cmd_args args = none;
+    const struct cmd_command *command = NULL;
+    unsigned i;
+    int result;
+
+    if (word_count == 0 || cmd_equal(words[0], "help") || cmd_equal(words[0], "--help") ||
+        cmd_equal(words[0], "-h")) {
+        help_all(cmd);
+        return word_count == 0 ? CMD_USAGE : CMD_OK;
+    }
+    for (i = 0; i < COMMANDS; i++)
+        if (cmd_equal(words[0], commands[i].name))
+            command = &commands[i];
+    if (command == NULL) {
+        cmd_error(cmd, "no command '%s'; try '%s help'", words[0], cmd->program);
+        return CMD_USAGE;
+    }
+    if (wants_help(word_count, words)) {
+        help_one(cmd, command);
+        return CMD_OK;
+    }
+    args.name = command->name;
+    if (!parse_words(cmd, command, word_count, words, &args))
+        return CMD_USAGE;
+    if (args.count < command->least || args.count > command->most) {
+        cmd_error(cmd, "usage: %s %s", command->name, command->usage);
+        return CMD_USAGE;
+    }
+    cmd->args = &args;
+    result = command->run(cmd, &args);
+    cmd->args = NULL;
+    return result;
+}
+
+int cmd_run_line(struct cmd *cmd, const char *line)
+{
+    char text[CMD_LINE_BYTES];
+    const char *words[CMD_WORDS];
+    unsigned count = 0, used = 0;
+
+    for (;;) {
+        char quote = '\0';
+
+        while (*line == ' ' || *line == '\t' || *line == '\r' || *line == '\n')
+            line++;
+        if (*line == '\0' || (count == 0 && *line == '#'))
+            break;
+        if (count == CMD_WORDS) {
+            cmd_error(cmd, "too many words");
+            return CMD_USAGE;
+        }
+        words[count++] = &text[used];
+        for (; *line != '\0' && (quote != '\0' || (*line != ' ' && *line != '\t' && *line != '\r' && *line != '\n'));
+             line++) {
+            if (used + 2 > sizeof text) {
+                cmd_error(cmd, "line too long");
+                return CMD_USAGE;
+            }
+            if (quote == '\0' && (*line == '"' || *line == '\''))
+                quote = *line;
+            else if (quote != '\0' && *line == quote)
+                quote = '\0';
+            else
+                text[used++] = *line;
+        }
+        if (used + 1 > sizeof text) {
+            cmd_error(cmd, "line too long");
+            return CMD_USAGE;
+        }
+        text[used++] = '\0';
+    }
+    return count == 0 ? CMD_OK : cmd_run(cmd, count, words);
+}

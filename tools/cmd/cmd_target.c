@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The CPU or PMU that a command works on: the executing one or a simulated one.
+ */
+#include <tools/cmd/cmd_args.h>
+
+static void sim_deliver(struct upmu_sim *sim, unsigned number, const struct upmu_sim_interrupt *interrupt)
+{
+    struct cmd *cmd = sim->test;
+    const struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
+
+    switch (upmu_handle_pmi(sim->cpu[number].bound, &frame)) {
+    case UPMU_PMI_HANDLED:
+        cmd->sim_interrupts.handled++;
+        break;
+    case UPMU_PMI_STALE:
+        cmd->sim_interrupts.stale++;
+        break;
+    case UPMU_PMI_NOT_OURS:
+    default:
+        cmd->sim_interrupts.not_ours++;
+        break;
+    }
+}
+
+void cmd_target_label(struct cmd *cmd)
+{
+    if (cmd->simulated)
+        cmd_print(cmd, "*** SIMULATED CPU: %s (%s) ***\n", cmd->sim.profile->name, cmd->sim.profile->about);
+}
+
+int cmd_refusal(struct cmd *cmd, enum upmu_status status, const struct upmu_why *why)
+{
+    char text[300];
+
+    if (why != NULL && why->status == status)
+        (void)upmu_why_text(why, text, sizeof text);
+    cmd_error(cmd, "%s", why != NULL && why->status == status ? text : upmu_status_text(status));
+    return CMD_REFUSED;
+}
+
+static int open_simulated(struct cmd *cmd, const char *name)
+{
+    const struct upmu_sim_profile *profile = upmu_sim_profile(name);
+    const struct cmd_interrupts none = {0};
+    enum upmu_status status;
+
+    if (profile == NULL) {
+        cmd_error(cmd, "no simulated CPU '%s'; '%s pmus' lists them", name, cmd->program);
+        return CMD_REFUSED;
+    }
+    upmu_sim_init(&cmd->sim, profile, 1);
+    cmd->sim.test = cmd;
+    cmd->sim.deliver = sim_deliver;
+    cmd->sim_interrupts = none;
+    cmd->simulated = true;
+    cmd->machine = &cmd->own_machine;
+    cmd->cpu = &cmd->own_cpu;
+    cmd->port = upmu_sim_port(&cmd->sim);
+    if (!cmd->args->json)
+        cmd_target_label(cmd);
+    status = upmu_machine_init(cmd->machine, cmd->port);
+    if (status == UPMU_OK) {
+        upmu_sim_bind_cpu(&cmd->sim, 0, cmd->cpu);
+        status = upmu_cpu_init(cmd->cpu, cmd->machine, NULL);
+    }
+    cmd->pmu = status == UPMU_OK ? cmd->cpu->pmu : NULL;
+    if (status != UPMU_OK && !cmd_equal(cmd->args->name, "info") && !cmd_equal(cmd->args->name, "selftest")) {
+        cmd_error(cmd, "the simulated CPU did not come up: %s", upmu_status_text(status));
+        return CMD_REFUSED;
+    }
+    return CMD_OK;
+}
+
+int cmd_target_open(struct cmd *cmd, const struct cmd_args *args)
+{
+    const struct cmd_live *live = cmd->live;
+
+    cmd->simulated = false;
+    if (args->sim != NULL)
+        return open_simulated(cmd, args->sim);
+    if (live != NULL && live->cpu->pmu != NULL) {
+        cmd->machine = live->machine;
+        cmd->cpu = live->cpu;
+        cmd->port = live->port;
+        cmd->pmu = live->cpu->pmu;
+        return CMD_OK;
+    }
+    if (cmd->default_sim != NULL)
+        return open_simulated(cmd, cmd->default_sim);
+    cmd_error(cmd, "this needs a CPU in ring 0; simulate one with --sim, for example --sim skl");
+    return CMD_REFUSED;
+}
+
+void cmd_target_close(struct cmd *cmd)
+{
+    if (cmd->simulated && cmd->pmu != NULL)
+        (void)!upmu_cpu_fini(cmd->cpu);
+    cmd->pmu = NULL;
+    cmd->cpu = NULL;
+}
+
+struct cmd_interrupts cmd_target_interrupts(const struct cmd *cmd)
+{
+    const struct cmd_interrupts none = {0};
+
+    if (cmd->simulated)
+        return cmd->sim_interrupts;
+    return cmd->live->interrupts != NULL ? cmd->live->interrupts(cmd->live->interrupts_context) : none;
+}
+
+/* A machine on paper, with this PMU alone. */
+static int open_on_paper(struct cmd *cmd, const char *name)
+{
+    enum upmu_status status = upmu_pmu_by_name(&cmd->own_machine.pmu[0], name);
+
+    if (status != UPMU_OK) {
+        cmd_error(cmd, "no PMU '%s'; '%s pmus' lists them", name, cmd->program);
+        return CMD_REFUSED;
+    }
+    cmd->own_machine.pmu_count = 1;
+    cmd->machine = &cmd->own_machine;
+    cmd->pmu = &cmd->own_machine.pmu[0];
+    cmd->cpu = NULL;
+    cmd->simulated = false;
+    return CMD_OK;
+}
+
+int cmd_target_pmu(struct cmd *cmd, const struct cmd_args *args)
+{
+    const char *name = args->pmu;
+
+    if (name == NULL && args->sim != NULL) {
+        const struct upmu_sim_profile *profile = upmu_sim_profile(args->sim);
+
+        name = profile != NULL && profile->alias != NULL ? profile->alias : args->sim;
+    }
+    if (name == NULL && cmd->live != NULL && cmd->live->cpu->pmu != NULL) {
+        cmd->machine = cmd->live->machine;
+        cmd->pmu = cmd->live->cpu->pmu;
+        cmd->cpu = NULL;
+        cmd->simulated = false;
+        return CMD_OK;
+    }
+    if (name == NULL)
+        name = cmd->default_sim;
+    if (name == NULL) {
+        cmd_error(cmd, "which PMU? say --pmu NAME; '%s pmus' lists them", cmd->program);
+        return CMD_USAGE;
+    }
+    return open_on_paper(cmd, name);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The workloads as event streams for a simulated CPU: made-up but plausible
+ * proportions, in code at made-up addresses.
+ */
+#include <tools/cmd/cmd_args.h>
+#include <tools/cmd/cmd_loops.h>
+
+/* Of a thousand iterations; instructions and branches come from the loop. */
+struct sim_phase {
+    const char *name;
+    uint8_t instructions, branches; /* of each iteration */
+    uint32_t cycles;
+    uint32_t mispredicts;
+    uint32_t llc_references, llc_misses;
+    uint32_t loads, stores, l1_misses;
+};
+
+#define SIM_PHASES 5u
+#define SIM_BASE UINT64_C(0x1d0000)
+#define SIM_SPAN 0x400u
+
+static const struct sim_phase sim_phases[SIM_PHASES] = {
+    {"memset", CMD_MEMSET_INSTRUCTIONS, CMD_MEMSET_BRANCHES, 1420, 1, 62, 4, 0, 1000, 63},
+    {"memcpy", CMD_MEMCPY_INSTRUCTIONS, CMD_MEMCPY_BRANCHES, 1980, 1, 118, 11, 1000, 1000, 125},
+    {"branches", CMD_BRANCHES_INSTRUCTIONS, CMD_BRANCHES_BRANCHES, 11300, 497, 1, 0, 0, 0, 1},
+    {"chase", CMD_CHASE_INSTRUCTIONS, CMD_CHASE_BRANCHES, 61800, 1, 960, 610, 1000, 0, 990},
+    {"spin", CMD_SPIN_INSTRUCTIONS, CMD_SPIN_BRANCHES, 1003, 0, 0, 0, 0, 0, 0},
+};
+
+/* A little disorder, the same in every program: 1/1024 of `value`, up or down. */
+static uint64_t jittered(struct cmd *cmd, uint64_t value)
+{
+    uint32_t noise;
+
+    cmd->jitter = cmd->jitter * 1664525u + 1013904223u;
+    noise = cmd->jitter >> 20; /* 0 … 4095 */
+    return value + cmd_scale(value, noise, UINT64_C(4095) * 512) - cmd_scale(value, 1, 1024);
+}
+
+static void sim_phase_run(struct cmd *cmd, unsigned index, uint64_t iterations)
+{
+    const struct sim_phase *phase = &sim_phases[index];
+    uint64_t cycles = jittered(cmd, cmd_scale(iterations, phase->cycles, 1000));
+    struct upmu_sim_burst burst = {
+        .instructions = iterations * phase->instructions,
+        .cycles = cycles,
+        .ref_cycles = cmd_scale(cycles, 5, 8),
+        .bus_cycles = cmd_scale(cycles, 1, 125),
+        .branches = iterations * phase->branches,
+        .mispredicts = jittered(cmd, cmd_scale(iterations, phase->mispredicts, 1000)),
+        .llc_references = jittered(cmd, cmd_scale(iterations, phase->llc_references, 1000)),
+        .llc_misses = jittered(cmd, cmd_scale(iterations, phase->llc_misses, 1000)),
+        .slots = cycles * 4,
+        .ip = SIM_BASE + index * SIM_SPAN,
+        .ip_step = 4,
+        .ip_loop = phase->instructions,
+        .sp = 0x7ef000,
+    };
+    /* libpfm4 4.13 intel_skl_events.h: MEM_INST_RETIRED, MEM_LOAD_RETIRED, UOPS_ISSUED */
+    const struct upmu_sim_other others[] = {
+        {.event = 0xd0, .umask = 0x81, .count = cmd_scale(iterations, phase->loads, 1000)},
+        {.event = 0xd0, .umask = 0x82, .count = cmd_scale(iterations, phase->stores, 1000)},
+        {.event = 0xd1, .umask = 0x08, .count = cmd_scale(iterations, phase->l1_misses, 1000)},
+        {.event = 0xd1, .umask = 0x20, .count = burst.llc_misses},
+        {.event = 0x0e, .umask = 0x01, .count = iterations * phase->instructions},
+    };
+    unsigned i, used = 0;
+
+    for (i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (others[i].count != 0)
+            burst.other[used++] = others[i];
+    upmu_sim_events(&cmd->sim, &burst);
+}
+
+void cmd_work_simulate(struct cmd *cmd, const struct cmd_workload *workload, uint64_t iterations)
+{
+    unsigned i;
+
+    for (i = 0; i < workload->phases; i++)
+        sim_phase_run(cmd, workload->first_phase + i, iterations);
+}
+
+bool cmd_work_sim_symbol(unsigned index, struct cmd_symbol *out_symbol)
+{
+    if (index >= SIM_PHASES)
+        return false;
+    out_symbol->name = sim_phases[index].name;
+    out_symbol->start = SIM_BASE + index * SIM_SPAN;
+    out_symbol->end = out_symbol->start + SIM_SPAN;
+    return true;
+}
