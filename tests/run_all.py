@@ -11,13 +11,23 @@ import sys
 
 CLOSING = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 
+TEST_LINE = re.compile(r"^\[\s*(OK|FAILED|SKIPPED)\s*\] (\S.*)$")
 
-def run_layer(command):
-    """Show the output of one layer; return its (passed, failed, skipped)."""
-    counts = None
+
+def run_layer(command, layer=None):
+    """
+    Show the output of one layer; return its (passed, failed, skipped).  A layer
+    that keeps no list of its tests in build/tests gets one from the lines it prints.
+    """
+    counts, rows, kept = None, [], f"build/tests/{layer}.tsv"
+    if layer and os.path.exists(kept):
+        os.unlink(kept)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, close_fds=False,
                                text=True, errors="replace")
     for line in process.stdout:
+        found = TEST_LINE.match(line)
+        if found:
+            rows.append(f"{layer}\t*\t{found.group(2).strip()}\t{found.group(1)}\n")
         found = CLOSING.match(line.rstrip("\n"))
         if found:
             counts = tuple(int(number or 0) for number in found.groups())
@@ -25,6 +35,10 @@ def run_layer(command):
         sys.stdout.write(line)
         sys.stdout.flush()
     code = process.wait()
+    if layer and not os.path.exists(kept):
+        os.makedirs("build/tests", exist_ok=True)
+        with open(kept, "w") as file:
+            file.writelines(rows)
     if counts is None or (code != 0 and counts[1] == 0):
         print(f"    {' '.join(command)} ended with {code}")
         counts = (counts or (0, 0, 0))
@@ -38,7 +52,7 @@ def main():
     totals = {}
     for layer in layers:
         print(f"== {layer}", flush=True)
-        totals[layer] = run_layer([make, "--no-print-directory", *own_jobs, "test-" + layer])
+        totals[layer] = run_layer([make, "--no-print-directory", *own_jobs, "test-" + layer], layer)
     print("== requirements", flush=True)
     totals["requirements"] = run_layer([sys.executable, "tests/run_requirements.py", *layers])
     print("== totals")

@@ -32,7 +32,7 @@ def main():
             problems.append(f"requirements.tsv:{number}: said twice: {identifier} {test}")
         seen.add(line)
         program = os.path.splitext(os.path.basename(path))[0]
-        results = ran.get((program, test), [])
+        results = ran.get((program, test), []) + ran.get(("*", test), [])
         if not os.path.exists(path):
             problems.append(f"requirements.tsv:{number}: {identifier}: no file {path}")
         elif test not in open(path, errors="replace").read():
