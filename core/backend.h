@@ -82,6 +82,12 @@ struct upmu_backend {
                                   bool has_value, uint64_t value);
     /* Start an event from a catalogue row with the masks already merged in. */
     enum upmu_status (*from_row)(const struct upmu_pmu *pmu, const struct upmu_row *row, struct upmu_event *event);
+    /*
+     * Unit mask bits that a word of a FreeBSD qualifier stands for ("core=all"), and
+     * the field they belong to; false: no such qualifier, or (with *out_field set) no
+     * such word.  May be NULL.
+     */
+    bool (*qualifier)(const char *name, const char *word, size_t length, uint16_t *out_field, uint16_t *out_bits);
     /* Append the attributes that the row does not imply: ":u:c=2". */
     size_t (*format)(const struct upmu_pmu *pmu, const struct upmu_event *event, const struct upmu_row *row,
                      char *buffer, size_t size);

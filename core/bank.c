@@ -28,6 +28,11 @@ void upmu_bank_forget(struct upmu_bank *bank)
     memset(bank->known, 0, sizeof bank->known);
 }
 
+void upmu_bank_forget_row(struct upmu_bank *bank, unsigned row)
+{
+    upmu_rows_clear(bank->known, row);
+}
+
 static const struct upmu_register *row_of(const struct upmu_bank *bank, unsigned row)
 {
     return &bank->pmu->table->rows[row];
@@ -399,6 +404,20 @@ bool upmu_bank_read_row(struct upmu_bank *bank, unsigned row, uint64_t *out_valu
 bool upmu_bank_acknowledge(struct upmu_bank *bank, uint64_t bits)
 {
     return write_row(bank, bank->pmu->ack_row, bits);
+}
+
+bool upmu_bank_agrees(const struct upmu_bank *bank, unsigned row, unsigned counter, uint64_t value)
+{
+    const struct upmu_pmu *pmu = bank->pmu;
+    struct upmu_image image = { .count = 0 };
+
+    if (!upmu_rows_has(bank->known, row))
+        return true;
+    pmu->backend->release(pmu, UPMU_BIT32(counter), &image);
+    for (unsigned i = 0; i < image.count; i++)
+        if (image.entry[i].row == row && ((value ^ bank->shadow[row]) & image.entry[i].mask))
+            return false;
+    return true;
 }
 
 unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault)

@@ -18,6 +18,8 @@ void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const st
 /* Forget what the registers hold (they were lost or changed by others). */
 void upmu_bank_forget(struct upmu_bank *bank);
 
+void upmu_bank_forget_row(struct upmu_bank *bank, unsigned row);
+
 /* Read and remember every register that exists and can be read at take-over; false: one faulted. */
 bool upmu_bank_find(struct upmu_bank *bank);
 
@@ -43,6 +45,9 @@ bool upmu_bank_write(struct upmu_bank *bank, unsigned counter, uint64_t value);
 
 /* Read any row. */
 bool upmu_bank_read_row(struct upmu_bank *bank, unsigned row, uint64_t *out_value);
+
+/* Is `value` what the shadow says of the part of a register that concerns a counter? */
+bool upmu_bank_agrees(const struct upmu_bank *bank, unsigned row, unsigned counter, uint64_t value);
 
 /* Read owned rows back; UPMU_NO_ROW: all agree.  *out_fault: a read faulted. */
 unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault);

@@ -196,6 +196,7 @@ static void build(struct upmu_pmu *pmu, const struct model *model, const struct 
     pmu->ack_row = UPMU_NO_ROW;
     pmu->inuse_row = UPMU_NO_ROW;
     pmu->min_period = model->min_period;
+    pmu->loop_config = UINT64_C(0xc0) | UPMU_X86_SELECT_USR | UPMU_X86_SELECT_OS; /* instructions retired */
     pmu->max_period = shape->full_write ? upmu_bits_ones(shape->general_width - 1u) : upmu_bits_ones(31);
     pmu->capabilities |= (shape->full_write ? UPMU_PMU_FULL_WRITE : 0) | (shape->anythread ? UPMU_PMU_ANYTHREAD : 0) |
                          (shape->tsx ? UPMU_PMU_TSX : 0);

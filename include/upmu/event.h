@@ -153,6 +153,7 @@ enum upmu_source { UPMU_SOURCE_BUILT_IN = 0, UPMU_SOURCE_IMPORTED = 1 };
 #define UPMU_ROW_DEPRECATED (1u << 9)
 #define UPMU_ROW_GENERIC (1u << 10)   /* a generic name that no event of the PMU has */
 #define UPMU_ROW_PAIR (1u << 11)      /* code and its twin (offcore: second code), see code2 */
+#define UPMU_ROW_COMPOSED (1u << 12)  /* masked, but named and listed flat: EVENT.MASK.MASK */
 
 /* One row, unpacked. */
 struct upmu_row {
@@ -163,8 +164,8 @@ struct upmu_row {
     uint16_t flags;     /* UPMU_ROW_… */
     uint32_t counters;  /* general counters the event file allows; 0: says nothing */
     uint32_t msr;       /* payload register: 1A6h, 3F6h, 3F7h; 0: none */
-    uint64_t payload;
-    uint8_t mask_count; /* unit masks of a masked row */
+    uint64_t payload;   /* its value; without UPMU_ROW_PAYLOAD a default that may be replaced */
+    uint8_t mask_count; /* unit masks of a masked row, at most 32 */
 };
 
 /* One unit mask of a masked row. */
@@ -180,7 +181,8 @@ struct upmu_mask {
 #define UPMU_MASK_REQUIRED (1u << 3)  /* its group needs one */
 #define UPMU_MASK_INV (1u << 4)
 #define UPMU_MASK_EDGE (1u << 5)
-#define UPMU_MASK_ALONE (1u << 6)     /* excludes all other masks of the row */
+#define UPMU_MASK_ALONE (1u << 6)     /* excludes the other masks of its group */
+#define UPMU_MASK_LAST (1u << 7)      /* excludes the groups that follow, with their defaults */
 
 /* The catalogue of a PMU by name, or NULL.  Context: any. */
 const struct upmu_catalog *upmu_catalog_find(const char *pmu_name);

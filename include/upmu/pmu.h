@@ -167,7 +167,7 @@ struct upmu_pmu {
     uint8_t preference[UPMU_COUNTERS]; /* counters in the order they are tried */
     uint8_t preference_count;
     uint8_t status_row, ack_row, inuse_row; /* or UPMU_NO_ROW */
-    uint64_t ack_always; /* further bits to acknowledge with ours */
+    uint64_t loop_config; /* raw event that any loop makes happen: for the probe */
     uint32_t present[UPMU_REGISTERS / 32];  /* rows that this PMU has */
     uint64_t limit[UPMU_REGISTER_CLASSES];  /* bits that exist, per class */
 };
@@ -271,10 +271,14 @@ struct upmu_cpu {
     volatile uint8_t busy;              /* a local call is in progress */
     volatile uint8_t in_handler;
     uint8_t seen_counting;              /* some counter was seen to move */
-    uint8_t owner[UPMU_COUNTERS];
+    uint8_t ignores_writes;             /* take-over found that writes do not stick */
+    uint32_t firmware;                  /* counters in use at take-over */
+    uint32_t watchdog;                  /* counters that the host reserved */
+    uint32_t foreign;                   /* counters found changed or in use by others */
     uint32_t stale_credit;              /* interrupts of ours still on their way */
     uint64_t stale_since_ns;
     volatile uint32_t deferred;         /* counters whose overflow the local side replays */
+    volatile uint8_t mask_due;          /* a session is to be masked by the local side */
     uint64_t deferred_ip;
     uint64_t deferred_sp;
     uint8_t deferred_user;
@@ -282,13 +286,13 @@ struct upmu_cpu {
     volatile uint32_t sampling;         /* of these, loaded to overflow */
     volatile uint32_t quiet;            /* of these, closed while the handler works */
     uint32_t used;                      /* counters written since take-over */
-    volatile uint32_t probe_interrupts;
+    volatile uint32_t interrupts;       /* handled since upmu_cpu_init() */
     uint32_t next_tag;
     struct upmu_tally *tally[UPMU_COUNTERS];     /* who runs on a counter */
     struct upmu_session *of_tally[UPMU_COUNTERS];
     uint32_t last_tag[UPMU_COUNTERS];            /* who ran on it last */
     struct upmu_session *sessions;               /* attached here */
-    uint64_t window_start_ns;                    /* throttle's window */
+    uint64_t window_start_ns;                    /* of the throttle */
 };
 
 /*
@@ -447,7 +451,7 @@ struct upmu_probe {
 /*
  * Grade the PMU by one free counter: write and read back, count a known loop,
  * wait for one overflow.  Steals nothing: a counter in use is not touched, and
- * the registers are left as found.  The interrupt step needs pmi_rearm and a host
+ * the one used is left idle.  The interrupt step needs pmi_rearm and a host
  * that calls upmu_handle_pmi(), with interrupts on if it is a vector.
  *
  * Returns UPMU_OK with the verdict; UPMU_ERR_DOES_NOT_FIT (no counter is free);

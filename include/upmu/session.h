@@ -27,7 +27,7 @@ enum upmu_quality {
 struct upmu_count {
     uint64_t value;      /* events, scaled where quality says so; saturates */
     uint64_t raw;        /* events really counted */
-    uint64_t error;      /* bound on |value - truth|, 0 for an exact count */
+    uint64_t error;      /* of `value`, what is estimated and not counted; 0: exact */
     uint64_t enabled_ns; /* time between start and stop; 0 without clock_ns */
     uint64_t running_ns; /* of it, with a counter */
     enum upmu_quality quality;
@@ -46,13 +46,15 @@ struct upmu_tally {
     uint64_t base;              /* counter value that `total` belongs to */
     uint64_t due;               /* sampling: total at which the next sample falls due */
     uint64_t period;            /* sampling: events between samples; 0: counts only */
+    uint64_t gap_ns;            /* enabled without a counter */
     uint32_t overflows;         /* periods completed */
-    uint32_t lost;              /* periods completed without a sample */
+    uint32_t lost;              /* periods completed without a sample: throttled, or too short */
     uint16_t storm;             /* overflows in this throttle window */
     uint8_t counter;            /* UPMU_NO_COUNTER: not placed */
     uint8_t extra[UPMU_SLOTS - 1]; /* counters of its further slots */
     uint8_t alternative;
     bool throttled;
+    bool ran;
     bool hole;                  /* was moved with a gap, or lost its register */
 };
 
@@ -97,7 +99,7 @@ enum upmu_session_state {
     UPMU_SESSION_DETACHED = 0, /* add, ring, attach; counts stay readable */
     UPMU_SESSION_STOPPED = 1,  /* attached */
     UPMU_SESSION_RUNNING = 2,
-    UPMU_SESSION_MASKED = 3,   /* running, but gates closed until restart */
+    UPMU_SESSION_MASKED = 3,   /* stopped by a full ring until restart */
     UPMU_SESSION_SUSPENDED = 4 /* its CPU sleeps; runs on at resume */
 };
 
@@ -113,13 +115,13 @@ struct upmu_session {
     volatile uint8_t state;    /* enum upmu_session_state */
     /* private */
     uint8_t mask_on_full;
+    volatile uint8_t full;     /* the ring was full: to be masked */
     struct upmu_machine *machine;
     struct upmu_cpu *cpu;
     struct upmu_session *next; /* on its CPU */
     uint64_t started_ns;
     uint64_t enabled_ns;
     uint32_t counters;         /* of its placement; 0: not placed */
-    uint32_t samples;          /* records written */
 };
 
 /*
@@ -310,6 +312,7 @@ struct upmu_region {
     struct upmu_session session;              /* session.why explains a refusal */
     /* private */
     uint64_t begun[UPMU_SET_EVENTS];
+    uint64_t begun_ns;
 };
 
 /*

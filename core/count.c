@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From raw counter values to 64-bit counts and due samples.
+ *
+ * A counter that only counts is never written: `base` is its value when `total`
+ * was right, and the difference modulo its width is what it counted since.  A
+ * sampling counter is loaded negative, so that passing zero clears its top bit;
+ * when the next sample is due is kept as a total, which carries every overshoot
+ * and every shortest-period correction by itself.
+ */
+#include "core/count.h"
+#include "core/bits.h"
+#include "core/muldiv.h"
+#include "core/port_call.h"
+
+uint64_t upmu_count_now(const struct upmu_pmu *pmu, const struct upmu_event *event, uint64_t total, uint64_t base,
+                        unsigned counter, uint64_t value)
+{
+    unsigned width = pmu->counter[counter].width;
+    uint64_t delta = (value - base) & upmu_bits_ones(width);
+
+    /* A rolled-back transaction can take a count back: no negative counts. */
+    if ((event->attributes & UPMU_ATTR_IN_TXCP) && (delta >> (width - 1u) & 1u))
+        delta = 0;
+    return total + delta;
+}
+
+bool upmu_count_fold(const struct upmu_pmu *pmu, const struct upmu_event *event, struct upmu_tally *tally,
+                     unsigned counter, uint64_t value)
+{
+    uint64_t total = upmu_count_now(pmu, event, tally->total, tally->base, counter, value);
+    bool moved = total != tally->total;
+
+    tally->total = total;
+    tally->base = value;
+    return moved;
+}
+
+bool upmu_count_overflowed(const struct upmu_pmu *pmu, unsigned counter, uint64_t value)
+{
+    return !(value >> (pmu->counter[counter].width - 1u) & 1u);
+}
+
+bool upmu_count_due(struct upmu_tally *tally)
+{
+    uint64_t over, periods, rest;
+
+    if (!tally->period || tally->total < tally->due)
+        return false;
+    over = tally->total - tally->due;
+    tally->overflows++;
+    if (over >= tally->period) {
+        periods = upmu_divide(over, tally->period, &rest);
+        tally->overflows += (uint32_t)periods;
+        tally->lost += (uint32_t)periods;
+        over = rest;
+    }
+    tally->due = tally->total - over + tally->period;
+    return true;
+}
+
+uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter)
+{
+    const struct upmu_counter *where = &pmu->counter[counter];
+    unsigned bits = where->write_bits < where->width ? where->write_bits : where->width;
+    uint64_t longest = upmu_bits_ones(bits - 1u);
+    uint64_t wait = tally->due - tally->total;
+
+    if (tally->throttled || wait > longest)
+        wait = longest;
+    if (wait < pmu->min_period)
+        wait = pmu->min_period;
+    return (UINT64_C(0) - wait) & upmu_bits_ones(where->width);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The life of a CPU (R5): take-over, sleep, changes behind our back, leaving.
+ */
+#include "core/cpu.h"
+#include "core/backend.h"
+#include "core/bank.h"
+#include "core/bits.h"
+#include "core/domain.h"
+#include "core/local.h"
+#include "core/mem.h"
+#include "core/schedule.h"
+#include "core/session.h"
+
+void upmu_cpu_rearm(struct upmu_cpu *cpu)
+{
+    if (!port_has_pmi(cpu->machine->port))
+        return;
+    cpu->bank.accesses.rearms++;
+    port_pmi_rearm(cpu->machine->port);
+}
+
+/* Counters that are neither in use by the firmware nor by the host. */
+static uint32_t ours(const struct upmu_cpu *cpu)
+{
+    return cpu->pmu->counters & ~(cpu->firmware | cpu->watchdog | cpu->foreign);
+}
+
+/*
+ * Does a counter keep what is written to it?  The low 16 bits are flipped, as
+ * every width and every sign extension keeps those, and put back.
+ */
+static bool writes_stick(struct upmu_cpu *cpu, unsigned counter)
+{
+    struct upmu_bank *bank = &cpu->bank;
+    unsigned row = cpu->pmu->counter[counter].value_row;
+    uint64_t before, after;
+
+    if (!upmu_bank_read_row(bank, row, &before) || !upmu_bank_write(bank, counter, before ^ 0xffffu))
+        return false;
+    if (!upmu_bank_read_row(bank, row, &after) || !upmu_bank_write(bank, counter, before))
+        return false;
+    cpu->used |= UPMU_BIT32(counter);
+    return ((before ^ after) & 0xffffu) == 0xffffu;
+}
+
+/* Gates of what is ours closed, freezing off, stale status acknowledged, interrupt re-armed. */
+static bool quieten(struct upmu_cpu *cpu)
+{
+    const struct upmu_pmu *pmu = cpu->pmu;
+    struct upmu_image image = { .count = 0 };
+    uint32_t changed;
+    uint64_t status;
+
+    pmu->backend->take_over(pmu, &image);
+    if (!upmu_bank_gate(&cpu->bank, 0, ours(cpu)) || !upmu_bank_load(&cpu->bank, &image, 0, &changed))
+        return false;
+    if (pmu->status_row != UPMU_NO_ROW) {
+        uint32_t flagged;
+
+        if (!upmu_bank_read_row(&cpu->bank, pmu->status_row, &status))
+            return false;
+        flagged = pmu->backend->overflowed(pmu, status) & ours(cpu);
+        if (flagged && !upmu_bank_acknowledge(&cpu->bank, pmu->backend->acknowledge(pmu, flagged)))
+            return false;
+    }
+    upmu_cpu_rearm(cpu);
+    return true;
+}
+
+/* What init and resume have in common. */
+static enum upmu_status take_over(struct upmu_cpu *cpu)
+{
+    uint32_t writable;
+
+    upmu_bank_forget(&cpu->bank);
+    memset(cpu->bank.found_known, 0, sizeof cpu->bank.found_known);
+    memset(cpu->last_tag, 0, sizeof cpu->last_tag);
+    cpu->deferred = 0;
+    cpu->stale_credit = 0;
+    if (!upmu_bank_find(&cpu->bank))
+        return UPMU_ERR_PORT;
+    upmu_cpu_find_owners(cpu);
+    if (!quieten(cpu))
+        return UPMU_ERR_PORT;
+    writable = ours(cpu);
+    if (writable && !writes_stick(cpu, upmu_bits_lowest(writable))) {
+        cpu->ignores_writes = 1;
+        port_log(cpu->machine->port, "upmu: writes to the PMU are ignored: none is usable here");
+        return UPMU_ERR_NO_PMU;
+    }
+    cpu->ignores_writes = 0;
+    return UPMU_OK;
+}
+
+/* The domain where this PMU's shared parts are claimed. */
+static enum upmu_status join(struct upmu_cpu *cpu, struct upmu_domain *const *domains)
+{
+    for (; domains && *domains; domains++) {
+        if ((uint8_t)(*domains)->scope != cpu->pmu->shared_scope || !(cpu->pmu->shared || cpu->pmu->shared_counters))
+            continue;
+        cpu->domain = *domains;
+        return upmu_domain_join(cpu->domain, &cpu->domain_slot) ? UPMU_OK : UPMU_ERR_NO_SPACE;
+    }
+    return UPMU_OK;
+}
+
+enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machine, struct upmu_domain *const *domains)
+{
+    const struct upmu_port *port = machine->port;
+    uintptr_t state;
+    enum upmu_status status;
+
+    if (machine->only_cpu && machine->only_cpu != cpu && !port_has_this_cpu(port))
+        return UPMU_ERR_HOOK_MISSING;
+    memset(cpu, 0, sizeof *cpu);
+    cpu->machine = machine;
+    state = port_irq_save(port);
+    status = upmu_machine_detect(machine, &cpu->pmu);
+    if (status == UPMU_OK) {
+        upmu_bank_init(&cpu->bank, cpu->pmu, port, port->msr_faults_are_safe);
+        status = join(cpu, domains);
+    }
+    if (status == UPMU_OK)
+        status = take_over(cpu);
+    if (status == UPMU_OK) {
+        machine->only_cpu = cpu;
+        cpu->number = machine->cpu_count++;
+        UPMU_BARRIER();
+        cpu->live = 1;
+    } else if (cpu->pmu && status != UPMU_ERR_NO_PMU) {
+        (void)upmu_bank_restore(&cpu->bank, 0);
+    }
+    if (status != UPMU_OK && cpu->domain) {
+        upmu_domain_leave(cpu->domain, cpu->domain_slot);
+        cpu->domain = NULL;
+    }
+    port_irq_restore(port, state);
+    return status;
+}
+
+enum upmu_status upmu_cpu_suspend(struct upmu_cpu *cpu)
+{
+    uintptr_t irq;
+    enum upmu_status status = upmu_local_enter(cpu, &irq);
+
+    if (status != UPMU_OK)
+        return status;
+    for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
+        if (session->state != UPMU_SESSION_RUNNING)
+            continue;
+        if (upmu_schedule_stop(cpu, session) != UPMU_OK)
+            status = UPMU_ERR_PORT;
+        session->state = UPMU_SESSION_SUSPENDED;
+    }
+    cpu->live = 0;
+    UPMU_BARRIER();
+    upmu_bank_forget(&cpu->bank);
+    memset(cpu->last_tag, 0, sizeof cpu->last_tag);
+    upmu_local_leave(cpu, irq);
+    return status;
+}
+
+enum upmu_status upmu_cpu_resume(struct upmu_cpu *cpu)
+{
+    uintptr_t irq;
+    enum upmu_status status;
+
+    if (!cpu->pmu)
+        return UPMU_ERR_NO_PMU;
+    status = upmu_local_enter(cpu, &irq);
+    if (status != UPMU_OK)
+        return status;
+    status = take_over(cpu);
+    if (status == UPMU_OK) {
+        cpu->live = 1;
+        UPMU_BARRIER();
+        status = upmu_schedule_reload(cpu);
+    }
+    upmu_local_leave(cpu, irq);
+    return status;
+}
+
+/* Registers are not what the shadow says: forget, close, and load what runs again. */
+enum upmu_status upmu_cpu_changed(struct upmu_cpu *cpu)
+{
+    uintptr_t irq;
+    enum upmu_status status;
+
+    if (!cpu->live)
+        return UPMU_ERR_NO_PMU;
+    status = upmu_local_enter(cpu, &irq);
+    if (status != UPMU_OK)
+        return status;
+    for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
+        if (session->state != UPMU_SESSION_RUNNING)
+            continue;
+        for (unsigned i = 0; i < session->set.count; i++)
+            session->set.tally[i].hole = true;
+        session->enabled_ns += port_clock_ns(cpu->machine->port) - session->started_ns;
+        session->state = UPMU_SESSION_SUSPENDED;
+    }
+    upmu_schedule_publish(cpu);
+    cpu->deferred = 0;
+    upmu_bank_forget(&cpu->bank);
+    memset(cpu->last_tag, 0, sizeof cpu->last_tag);
+    if (!quieten(cpu))
+        status = UPMU_ERR_PORT;
+    if (upmu_schedule_reload(cpu) != UPMU_OK)
+        status = UPMU_ERR_PORT;
+    upmu_local_leave(cpu, irq);
+    return status;
+}
+
+enum upmu_status upmu_cpu_fini(struct upmu_cpu *cpu)
+{
+    uintptr_t irq;
+    enum upmu_status status;
+
+    if (!cpu->pmu)
+        return UPMU_OK;
+    status = upmu_local_enter(cpu, &irq);
+    if (status != UPMU_OK)
+        return status;
+    while (cpu->sessions)
+        if (upmu_session_leave(cpu, cpu->sessions) != UPMU_OK)
+            status = UPMU_ERR_PORT;
+    cpu->live = 0;
+    UPMU_BARRIER();
+    if (!upmu_bank_restore(&cpu->bank, cpu->used))
+        status = UPMU_ERR_PORT;
+    if (cpu->domain)
+        upmu_domain_leave(cpu->domain, cpu->domain_slot);
+    cpu->domain = NULL;
+    upmu_local_leave(cpu, irq);
+    return status;
+}
+
+enum upmu_status upmu_cpu_poll(struct upmu_cpu *cpu)
+{
+    uintptr_t irq;
+    enum upmu_status status;
+
+    if (!cpu->live)
+        return UPMU_OK;
+    status = upmu_local_enter(cpu, &irq);
+    if (status != UPMU_OK)
+        return status;
+    status = upmu_schedule_fold(cpu);
+    upmu_local_leave(cpu, irq);
+    return status;
+}
+
+/* A counter whose own register differs belongs to somebody else from now on. */
+static void disown(struct upmu_cpu *cpu, unsigned row)
+{
+    for (uint32_t rest = cpu->pmu->counters; rest; rest &= rest - 1u) {
+        unsigned counter = upmu_bits_lowest(rest);
+
+        if (cpu->pmu->table->rows[row].counter == counter && !(cpu->running >> counter & 1u))
+            cpu->foreign |= UPMU_BIT32(counter);
+    }
+    upmu_bank_forget_row(&cpu->bank, row);
+}
+
+enum upmu_status upmu_cpu_verify(struct upmu_cpu *cpu, struct upmu_why *why)
+{
+    uintptr_t irq;
+    enum upmu_status status;
+    unsigned row;
+    bool fault;
+
+    if (why)
+        memset(why, 0, sizeof *why);
+    if (!cpu->live)
+        return UPMU_OK;
+    status = upmu_local_enter(cpu, &irq);
+    if (status == UPMU_OK) {
+        row = upmu_bank_verify(&cpu->bank, &fault);
+        if (row != UPMU_NO_ROW) {
+            status = fault ? UPMU_ERR_PORT : UPMU_ERR_CHANGED;
+            disown(cpu, row);
+        }
+        upmu_local_leave(cpu, irq);
+    }
+    if (why) {
+        why->status = status;
+        why->pmu = cpu->pmu;
+        why->address = status == UPMU_OK || status == UPMU_ERR_BUSY ? 0 : cpu->bank.faulted;
+    }
+    return status;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What other core files need of a CPU's life and of who owns its counters.
+ */
+#ifndef UPMU_CORE_CPU_H
+#define UPMU_CORE_CPU_H
+
+#include <upmu/pmu.h>
+
+/* Detect the PMU of the executing CPU; UPMU_ERR_NO_PMU, _NO_SPACE. */
+enum upmu_status upmu_machine_detect(struct upmu_machine *machine, const struct upmu_pmu **out_pmu);
+
+/* Counters that no session may have are sorted out by their owner: at take-over, and later. */
+void upmu_cpu_find_owners(struct upmu_cpu *cpu);
+void upmu_cpu_notice_foreign(struct upmu_cpu *cpu);
+
+/* Unmask the interrupt, where the port has one. */
+void upmu_cpu_rearm(struct upmu_cpu *cpu);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Claims on what several CPUs share (docs/DESIGN.md, "Domains").
+ *
+ * A claim word: bits 15:0 the CPUs that hold it, bit 16 set while its first holder
+ * stores the value, bits 31:17 a generation, which makes a word that was given
+ * back and taken again differ from its former self.  The value is written only
+ * under bit 16, so whoever sees holders and bit 16 clear may read it, and joins by
+ * a compare-and-swap that fails if the word has changed since.
+ */
+#include "core/domain.h"
+#include "core/bits.h"
+#include "core/mem.h"
+
+#define HOLDERS UINT32_C(0xffff)
+#define STORING UPMU_BIT32(16)
+#define GENERATION UPMU_BIT32(17)
+
+void upmu_domain_init(struct upmu_domain *domain, enum upmu_scope scope)
+{
+    memset(domain, 0, sizeof *domain);
+    domain->scope = scope;
+}
+
+static uint32_t load_word(const uint32_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static bool swap_word(uint32_t *word, uint32_t before, uint32_t after)
+{
+    return __atomic_compare_exchange_n(word, &before, after, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+bool upmu_domain_join(struct upmu_domain *domain, uint8_t *out_slot)
+{
+    for (unsigned slot = 0; slot < UPMU_DOMAIN_CPUS; slot++) {
+        uint32_t cpus = load_word(&domain->cpus);
+
+        while (!(cpus >> slot & 1u)) {
+            if (swap_word(&domain->cpus, cpus, cpus | UPMU_BIT32(slot))) {
+                *out_slot = (uint8_t)slot;
+                return true;
+            }
+            cpus = load_word(&domain->cpus);
+        }
+    }
+    return false;
+}
+
+void upmu_domain_leave(struct upmu_domain *domain, uint8_t slot)
+{
+    uint32_t cpus;
+
+    do
+        cpus = load_word(&domain->cpus);
+    while (!swap_word(&domain->cpus, cpus, cpus & ~UPMU_BIT32(slot)));
+}
+
+static void release_word(struct upmu_domain *domain, uint32_t *word, uint8_t slot)
+{
+    uint32_t before, after;
+
+    do {
+        before = load_word(word);
+        if (!(before >> slot & 1u))
+            return;
+        after = before & ~UPMU_BIT32(slot);
+        if (!(after & HOLDERS))
+            after += GENERATION;
+    } while (!swap_word(word, before, after));
+    __atomic_fetch_add(&domain->generation, 1, __ATOMIC_RELAXED);
+}
+
+bool upmu_domain_claim_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter)
+{
+    uint32_t *word = &domain->counter[counter];
+    uint32_t before = load_word(word);
+
+    if ((before & HOLDERS) == UPMU_BIT32(slot))
+        return true;
+    return !(before & HOLDERS) && swap_word(word, before, before | UPMU_BIT32(slot));
+}
+
+void upmu_domain_release_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter)
+{
+    release_word(domain, &domain->counter[counter], slot);
+}
+
+bool upmu_domain_claim_resource(struct upmu_domain *domain, uint8_t slot, unsigned resource, uint64_t value)
+{
+    uint32_t *word = &domain->resource[resource];
+    uint32_t before = load_word(word);
+    uint32_t mine = UPMU_BIT32(slot);
+
+    if (before & STORING)
+        return false;
+    if (before & HOLDERS & ~mine)
+        return domain->value[resource] == value && swap_word(word, before, before | mine);
+    if (!swap_word(word, before, before | mine | STORING))
+        return false;
+    domain->value[resource] = value;
+    __atomic_store_n(word, (before | mine) + GENERATION, __ATOMIC_RELEASE);
+    return true;
+}
+
+void upmu_domain_release_resource(struct upmu_domain *domain, uint8_t slot, unsigned resource)
+{
+    release_word(domain, &domain->resource[resource], slot);
+}
+
+uint32_t upmu_domain_taken(const struct upmu_domain *domain, uint8_t slot)
+{
+    uint32_t taken = 0;
+
+    for (unsigned i = 0; i < UPMU_COUNTERS; i++)
+        if (load_word(&domain->counter[i]) & HOLDERS & ~UPMU_BIT32(slot))
+            taken |= UPMU_BIT32(i);
+    return taken;
+}
+
+unsigned upmu_domain_held(const struct upmu_domain *domain, uint8_t slot, struct upmu_held *held, unsigned capacity)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < UPMU_RESOURCES && count < capacity; i++) {
+        uint32_t word = load_word(&domain->resource[i]);
+
+        if (!(word & HOLDERS & ~UPMU_BIT32(slot)))
+            continue;
+        held[count++] = (struct upmu_held){ .resource = (uint8_t)i,
+                                            .shareable = !(word & STORING),
+                                            .value = domain->value[i] };
+    }
+    return count;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The bracket around every local call.
+ */
+#include "core/local.h"
+#include "core/schedule.h"
+
+enum upmu_status upmu_local_enter(struct upmu_cpu *cpu, uintptr_t *out_state)
+{
+    const struct upmu_port *port = cpu->machine->port;
+    enum upmu_status status = UPMU_OK;
+
+    *out_state = port_irq_save(port);
+    if (port_has_this_cpu(port) && port_this_cpu(port) != cpu)
+        status = UPMU_ERR_WRONG_CPU;
+    else if (cpu->busy)
+        status = UPMU_ERR_BUSY;
+    if (status != UPMU_OK) {
+        port_irq_restore(port, *out_state);
+        return status;
+    }
+    cpu->busy = 1;
+    UPMU_BARRIER();
+    return UPMU_OK;
+}
+
+void upmu_local_leave(struct upmu_cpu *cpu, uintptr_t state)
+{
+    /*
+     * Work left by a handler that comes between the last look and the clearing of
+     * `busy` is found by the second look; a later handler does it itself.
+     */
+    do {
+        upmu_schedule_replay(cpu);
+        UPMU_BARRIER();
+        cpu->busy = 0;
+        UPMU_BARRIER();
+        if (!cpu->deferred && !cpu->mask_due)
+            break;
+        cpu->busy = 1;
+        UPMU_BARRIER();
+    } while (true);
+    port_irq_restore(cpu->machine->port, state);
+}

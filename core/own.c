@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who uses which counter.
+ */
+#include "core/backend.h"
+#include "core/bank.h"
+#include "core/bits.h"
+#include "core/cpu.h"
+#include "core/local.h"
+#include "core/schedule.h"
+
+void upmu_cpu_find_owners(struct upmu_cpu *cpu)
+{
+    const struct upmu_pmu *pmu = cpu->pmu;
+
+    cpu->foreign = 0;
+    cpu->firmware = pmu->backend->claims(pmu, cpu->bank.found, cpu->bank.found_known);
+    if (cpu->firmware)
+        port_log(cpu->machine->port, "upmu: counters are in use by the firmware; they are left alone");
+}
+
+static uint32_t attached_counters(const struct upmu_cpu *cpu)
+{
+    uint32_t counters = 0;
+
+    for (const struct upmu_session *session = cpu->sessions; session; session = session->next)
+        counters |= session->counters;
+    return counters;
+}
+
+/* In use, says the hardware, on counters that we left idle: somebody came later. */
+void upmu_cpu_notice_foreign(struct upmu_cpu *cpu)
+{
+    const struct upmu_pmu *pmu = cpu->pmu;
+    uint64_t in_use;
+    uint32_t found;
+
+    if (pmu->inuse_row == UPMU_NO_ROW || !upmu_bank_read_row(&cpu->bank, pmu->inuse_row, &in_use))
+        return;
+    found = pmu->backend->overflowed(pmu, in_use) & ~(cpu->firmware | cpu->watchdog | cpu->foreign);
+    for (uint32_t rest = found; rest; rest &= rest - 1u) {
+        unsigned counter = upmu_bits_lowest(rest);
+        unsigned row = pmu->counter[counter].select_row;
+        uint64_t value;
+
+        if (!upmu_bank_read_row(&cpu->bank, row, &value) || upmu_bank_agrees(&cpu->bank, row, counter, value))
+            continue;
+        cpu->foreign |= UPMU_BIT32(counter);
+        port_log(cpu->machine->port, "upmu: a counter is in use by somebody else now");
+    }
+}
+
+enum upmu_owner upmu_cpu_owner(const struct upmu_cpu *cpu, unsigned counter)
+{
+    uint32_t bit = counter < UPMU_COUNTERS ? UPMU_BIT32(counter) : 0;
+
+    if (!cpu->pmu || !(cpu->pmu->counters & bit))
+        return UPMU_OWNER_ABSENT;
+    if (cpu->watchdog & bit)
+        return UPMU_OWNER_WATCHDOG;
+    if (cpu->firmware & bit)
+        return UPMU_OWNER_FIRMWARE;
+    if (cpu->foreign & bit)
+        return UPMU_OWNER_FOREIGN;
+    return attached_counters(cpu) & bit ? UPMU_OWNER_OURS : UPMU_OWNER_FREE;
+}
+
+enum upmu_status upmu_cpu_reserve(struct upmu_cpu *cpu, uint32_t counters)
+{
+    if (cpu->running & counters)
+        return UPMU_ERR_STATE;
+    cpu->watchdog |= counters;
+    return UPMU_OK;
+}
+
+void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters)
+{
+    for (uint32_t rest = counters & cpu->watchdog; rest; rest &= rest - 1u)
+        upmu_bank_forget_row(&cpu->bank, cpu->pmu->counter[upmu_bits_lowest(rest)].select_row);
+    cpu->watchdog &= ~counters;
+}
+
+void upmu_cpu_take_firmware(struct upmu_cpu *cpu)
+{
+    uintptr_t irq;
+
+    if (!cpu->live || upmu_local_enter(cpu, &irq) != UPMU_OK)
+        return;
+    (void)upmu_bank_gate(&cpu->bank, 0, cpu->firmware);
+    cpu->firmware = 0;
+    upmu_local_leave(cpu, irq);
+}
+
+const char *upmu_owner_text(enum upmu_owner owner)
+{
+    static const char *const names[] = { "free", "ours", "firmware", "watchdog", "foreign", "absent" };
+
+    return (unsigned)owner < sizeof names / sizeof names[0] ? names[owner] : "unknown";
+}

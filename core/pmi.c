@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The overflow interrupt (R13): one path for NMI and vector, all PMUs.
+ *
+ * Close the counters of sampling sessions; re-arm the interrupt while they are
+ * closed; read the status; for every sampling counter the *value* decides: it was
+ * loaded negative, so a clear top bit means that it overflowed, whatever the
+ * status says.  Load, acknowledge, open.  Nothing here fails, locks or waits.
+ */
+#include "core/pmi.h"
+#include "core/backend.h"
+#include "core/bank.h"
+#include "core/bits.h"
+#include "core/count.h"
+#include "core/local.h"
+#include "core/mem.h"
+#include "core/ring.h"
+#include "core/schedule.h"
+
+#if UPMU_SAMPLING
+
+/* A counter that overflows more often than this is throttled until a poll. */
+#define THROTTLE_WINDOW_NS UINT64_C(10000000)
+#define THROTTLE_OVERFLOWS 1000u
+/* What an overflow that lost whole periods counts for. */
+#define THROTTLE_LOSS 64u
+
+/* How long after its overflow an interrupt may still arrive (R24). */
+#define STALE_NS UINT64_C(100000000)
+
+/* One pass through the handler. */
+struct pass {
+    struct upmu_cpu *cpu;
+    const struct upmu_frame *frame;
+    uint64_t now_ns;
+    uint32_t handled; /* counters that had overflowed */
+    uint32_t due;     /* of these, with a sample due */
+    uint32_t closed;  /* to stay closed: the local side replays them */
+};
+
+static void put_sample(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events,
+                       const struct upmu_frame *frame, uint64_t now_ns)
+{
+    struct upmu_sample sample;
+
+    memset(&sample, 0, sizeof sample);
+    sample.events = events;
+    sample.time_ns = now_ns;
+    sample.cpu = cpu->number;
+    if (frame) {
+        sample.ip = frame->ip;
+        sample.sp = frame->sp;
+        sample.flags = frame->user ? UPMU_SAMPLE_USER : 0;
+    } else {
+        sample.flags = UPMU_SAMPLE_NO_FRAME;
+    }
+    if (session->ring.buffer && !upmu_ring_put(&session->ring, &sample) && session->mask_on_full) {
+        session->full = 1;
+        cpu->mask_due = 1;
+    }
+}
+
+void upmu_pmi_emit(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, bool deferred)
+{
+    struct upmu_frame frame = { cpu->deferred_ip, cpu->deferred_sp, cpu->deferred_user };
+
+    put_sample(cpu, session, events, deferred ? &frame : NULL, port_clock_ns(cpu->machine->port));
+}
+
+static void defer(struct pass *pass, unsigned counter)
+{
+    struct upmu_cpu *cpu = pass->cpu;
+
+    pass->closed |= UPMU_BIT32(counter);
+    if (pass->frame) {
+        cpu->deferred_ip = pass->frame->ip;
+        cpu->deferred_sp = pass->frame->sp;
+        cpu->deferred_user = pass->frame->user;
+    }
+    cpu->deferred |= UPMU_BIT32(counter);
+}
+
+/* Too many overflows, or whole periods lost again and again: sample no more until a poll. */
+static void throttle(struct pass *pass, struct upmu_tally *tally, bool lost)
+{
+    if (pass->now_ns - pass->cpu->window_start_ns >= THROTTLE_WINDOW_NS) {
+        pass->cpu->window_start_ns = pass->now_ns;
+        tally->storm = 0;
+    }
+    if (lost)
+        tally->storm = (uint16_t)(tally->storm + THROTTLE_LOSS);
+    else if (port_has_clock(pass->cpu->machine->port))
+        tally->storm++;
+    else
+        tally->storm = 0;
+    if (tally->storm >= THROTTLE_OVERFLOWS) {
+        tally->throttled = true;
+        tally->storm = 0;
+        port_log(pass->cpu->machine->port, "upmu: sampling period too short; throttled");
+    }
+}
+
+/* A sampling counter that is closed and has passed zero. */
+static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally *tally, uint64_t value)
+{
+    struct upmu_cpu *cpu = pass->cpu;
+    struct upmu_session *session = cpu->of_tally[counter];
+    uint32_t lost = tally->lost;
+
+    tally->sequence += 1u;
+    UPMU_BARRIER();
+    if (upmu_count_fold(cpu->pmu, &session->set.event[upmu_tally_index(session, tally)], tally, counter, value))
+        cpu->seen_counting = 1;
+    if (upmu_count_due(tally)) {
+        pass->due |= UPMU_BIT32(counter);
+        throttle(pass, tally, tally->lost != lost);
+    }
+    tally->base = upmu_count_load(cpu->pmu, tally, counter);
+    if (!upmu_bank_handler_write(&cpu->bank, counter, tally->base))
+        tally->hole = true;
+    UPMU_BARRIER();
+    tally->sequence += 1u;
+}
+
+static void look_at(struct pass *pass, unsigned counter)
+{
+    struct upmu_cpu *cpu = pass->cpu;
+    struct upmu_tally *tally = cpu->tally[counter];
+    bool shared_gate = cpu->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL;
+    uint64_t value;
+
+    if (!tally || tally->counter != counter || !upmu_bank_handler_read(&cpu->bank, counter, &value) ||
+        !upmu_count_overflowed(cpu->pmu, counter, value))
+        return;
+    pass->handled |= UPMU_BIT32(counter);
+    /* Without a common gate only what overflowed is closed, and read again then. */
+    if (!shared_gate && (!upmu_bank_handler_close(&cpu->bank, UPMU_BIT32(counter)) ||
+                         !upmu_bank_handler_read(&cpu->bank, counter, &value)))
+        return;
+    if (tally->sequence & 1u)
+        defer(pass, counter);
+    else
+        take_overflow(pass, counter, tally, value);
+    if (!shared_gate)
+        (void)upmu_bank_handler_open(&cpu->bank, UPMU_BIT32(counter), pass->closed);
+}
+
+/* A counter that only counts has wrapped: fold it, so that the next wrap is told apart. */
+static void fold_wrapped(struct pass *pass, unsigned counter)
+{
+    struct upmu_cpu *cpu = pass->cpu;
+    struct upmu_tally *tally = cpu->tally[counter];
+    struct upmu_session *session = cpu->of_tally[counter];
+    uint64_t value;
+
+    if (!tally || tally->counter != counter || (tally->sequence & 1u) ||
+        !upmu_bank_handler_read(&cpu->bank, counter, &value))
+        return;
+    tally->sequence += 1u;
+    UPMU_BARRIER();
+    if (upmu_count_fold(cpu->pmu, &session->set.event[upmu_tally_index(session, tally)], tally, counter, value))
+        cpu->seen_counting = 1;
+    UPMU_BARRIER();
+    tally->sequence += 1u;
+}
+
+/* One sample for each session that has events due. */
+static void emit_due(struct pass *pass)
+{
+    for (struct upmu_session *session = pass->cpu->sessions; session; session = session->next) {
+        uint32_t events = 0;
+
+        if (!(session->counters & pass->due))
+            continue;
+        for (unsigned i = 0; i < session->set.count; i++)
+            if (session->set.tally[i].counter < UPMU_COUNTERS && (pass->due >> session->set.tally[i].counter & 1u) &&
+                pass->cpu->tally[session->set.tally[i].counter] == &session->set.tally[i])
+                events |= UPMU_BIT32(i);
+        if (events)
+            put_sample(pass->cpu, session, events, pass->frame, pass->now_ns);
+    }
+}
+
+/* Mask sessions whose ring is full, unless the local side is at work and does it. */
+static void mask_full(struct upmu_cpu *cpu)
+{
+    if (cpu->mask_due && !cpu->busy)
+        upmu_schedule_replay(cpu);
+}
+
+static enum upmu_pmi answer(struct pass *pass, uint32_t flagged)
+{
+    struct upmu_cpu *cpu = pass->cpu;
+    unsigned overflows = upmu_bits_count(pass->handled);
+
+    if (overflows > 1) {
+        cpu->stale_credit += overflows - 1u;
+        cpu->stale_since_ns = pass->now_ns;
+    }
+    if (overflows || flagged) {
+        cpu->interrupts++;
+        return UPMU_PMI_HANDLED;
+    }
+    if (cpu->stale_credit && pass->now_ns - cpu->stale_since_ns < STALE_NS) {
+        cpu->stale_credit--;
+        return UPMU_PMI_STALE;
+    }
+    cpu->stale_credit = 0;
+    return UPMU_PMI_NOT_OURS;
+}
+
+static enum upmu_pmi handle(struct pass *pass)
+{
+    struct upmu_cpu *cpu = pass->cpu;
+    const struct upmu_pmu *pmu = cpu->pmu;
+    const struct upmu_port *port = cpu->machine->port;
+    uint32_t quiet = pmu->capabilities & UPMU_PMU_GLOBAL_CTRL ? cpu->quiet : 0;
+    uint32_t mine = ~(cpu->firmware | cpu->watchdog | cpu->foreign);
+    uint32_t flagged = 0;
+    uint64_t status = 0;
+
+    if (quiet)
+        (void)upmu_bank_handler_close(&cpu->bank, quiet);
+    if (port_has_pmi(port)) {
+        cpu->bank.handler_accesses.rearms++;
+        port_pmi_rearm(port);
+    }
+    if (pmu->status_row != UPMU_NO_ROW && upmu_bank_handler_status(&cpu->bank, &status))
+        flagged = pmu->backend->overflowed(pmu, status) & mine;
+    for (uint32_t rest = cpu->sampling; rest; rest &= rest - 1u)
+        look_at(pass, upmu_bits_lowest(rest));
+    for (uint32_t rest = flagged & cpu->running & ~cpu->sampling; rest; rest &= rest - 1u)
+        fold_wrapped(pass, upmu_bits_lowest(rest));
+    if (pass->due)
+        emit_due(pass);
+    if (flagged)
+        (void)upmu_bank_handler_acknowledge(&cpu->bank, pmu->backend->acknowledge(pmu, flagged));
+    if (quiet)
+        (void)upmu_bank_handler_open(&cpu->bank, quiet, pass->closed);
+    mask_full(cpu);
+    return answer(pass, flagged);
+}
+
+enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *frame)
+{
+    struct pass pass;
+    enum upmu_pmi result;
+
+    if (!cpu || !cpu->live)
+        return UPMU_PMI_NOT_OURS;
+    if (cpu->in_handler)
+        return UPMU_PMI_STALE;
+    cpu->in_handler = 1;
+    UPMU_BARRIER();
+    memset(&pass, 0, sizeof pass);
+    pass.cpu = cpu;
+    pass.frame = frame;
+    pass.now_ns = port_clock_ns(cpu->machine->port);
+    result = handle(&pass);
+    UPMU_BARRIER();
+    cpu->in_handler = 0;
+    return result;
+}
+
+#else
+
+void upmu_pmi_emit(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, bool deferred)
+{
+    (void)cpu;
+    (void)session;
+    (void)events;
+    (void)deferred;
+}
+
+enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *frame)
+{
+    (void)cpu;
+    (void)frame;
+    return UPMU_PMI_NOT_OURS;
+}
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Grade a PMU by one free counter.  Built on sessions, so that it steals nothing
+ * and takes the same road as every count.
+ */
+#include "core/bits.h"
+#include "core/mem.h"
+#include "core/port_call.h"
+#include "core/session.h"
+
+const char *upmu_verdict_text(enum upmu_verdict verdict)
+{
+    static const char *const names[] = { "absent", "ignores writes", "counts nothing", "counts", "interrupts" };
+
+    return (unsigned)verdict < sizeof names / sizeof names[0] ? names[verdict] : "unknown";
+}
+
+#if UPMU_PROBE
+
+/* At least 1000 instructions that no compiler takes away. */
+static void built_in_loop(void *context)
+{
+    (void)context;
+    for (volatile unsigned i = 0; i < 1000; i++)
+        ;
+}
+
+/* One event that any loop makes happen, on a general counter if one is free. */
+static enum upmu_status open_session(struct upmu_cpu *cpu, struct upmu_session *session, uint64_t period)
+{
+    struct upmu_sampling sampling = { .period = period };
+    struct upmu_event event;
+    enum upmu_status status = upmu_session_init(session, cpu->machine);
+
+    if (status == UPMU_OK)
+        status = upmu_event_raw(cpu->pmu, cpu->pmu->loop_config, 0, 0, &event);
+    if (status != UPMU_OK)
+        return status;
+    event.pmu = (uint8_t)(cpu->pmu - cpu->machine->pmu);
+    if (event.counters & cpu->pmu->general & ~(cpu->firmware | cpu->watchdog | cpu->foreign | cpu->running))
+        event.counters &= cpu->pmu->general;
+    status = upmu_session_add_event(session, &event, &sampling);
+    if (status == UPMU_OK)
+        status = upmu_session_attach_cpu(session, cpu);
+    if (status == UPMU_OK)
+        status = upmu_session_start(session);
+    if (status != UPMU_OK && upmu_session_detach(session) != UPMU_OK)
+        status = UPMU_ERR_PORT;
+    return status;
+}
+
+static enum upmu_status run_loop(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_probe *probe,
+                                 uint64_t period, uint64_t *out_counted)
+{
+    struct upmu_count count;
+    enum upmu_status status = open_session(cpu, session, period);
+
+    if (status != UPMU_OK)
+        return status;
+    if (probe->loop)
+        probe->loop(probe->loop_context);
+    else
+        built_in_loop(NULL);
+    status = upmu_session_stop(session);
+    if (status == UPMU_OK)
+        status = upmu_session_read(session, 0, 1, &count);
+    if (status == UPMU_OK)
+        *out_counted = count.raw;
+    probe->counter = session->set.tally[0].counter;
+    if (upmu_session_detach(session) != UPMU_OK)
+        return UPMU_ERR_PORT;
+    return status;
+}
+
+enum upmu_status upmu_cpu_probe(struct upmu_cpu *cpu, struct upmu_probe *probe)
+{
+    struct upmu_session session;
+    uint64_t counted = 0;
+    uint32_t interrupts;
+    enum upmu_status status;
+
+    probe->verdict = UPMU_VERDICT_ABSENT;
+    probe->counter = UPMU_NO_COUNTER;
+    probe->counted = 0;
+    if (!cpu->pmu)
+        return UPMU_OK;
+    if ((cpu->pmu->capabilities & UPMU_PMU_HYPERVISOR) && !cpu->machine->port->msr_faults_are_safe && !probe->force)
+        return UPMU_ERR_UNSUPPORTED;
+    if (!cpu->live) {
+        probe->verdict = cpu->ignores_writes ? UPMU_VERDICT_IGNORES_WRITES : UPMU_VERDICT_ABSENT;
+        return UPMU_OK;
+    }
+    status = run_loop(cpu, &session, probe, 0, &counted);
+    if (status != UPMU_OK)
+        return status;
+    probe->counted = counted;
+    probe->verdict = counted ? UPMU_VERDICT_COUNTS : UPMU_VERDICT_COUNTS_NOTHING;
+    if (counted < 64 || !port_has_pmi(cpu->machine->port))
+        return UPMU_OK;
+    interrupts = cpu->interrupts;
+    status = run_loop(cpu, &session, probe, counted >> 1, &counted);
+    if (status == UPMU_OK && cpu->interrupts != interrupts)
+        probe->verdict = UPMU_VERDICT_INTERRUPTS;
+    return status;
+}
+
+#else
+
+enum upmu_status upmu_cpu_probe(struct upmu_cpu *cpu, struct upmu_probe *probe)
+{
+    (void)cpu;
+    (void)probe;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Regions: a session that keeps running, and the difference of two reads.
+ */
+#include "core/mem.h"
+#include "core/session.h"
+
+enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *cpu, const char *list)
+{
+    struct upmu_session *session = &region->session;
+    enum upmu_status status;
+
+    memset(region, 0, sizeof *region);
+    if (!cpu->machine)
+        return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
+    status = upmu_session_init(session, cpu->machine);
+    if (status == UPMU_OK)
+        status = upmu_session_add(session, list, NULL);
+    if (status == UPMU_OK)
+        status = upmu_session_attach_cpu(session, cpu);
+    if (status != UPMU_OK)
+        return status;
+    status = upmu_session_start(session);
+    if (status != UPMU_OK) {
+        struct upmu_why why = session->why;
+
+        if (upmu_session_detach(session) != UPMU_OK)
+            status = UPMU_ERR_PORT;
+        session->why = why;
+        return status;
+    }
+    region->events = session->set.count;
+    return UPMU_OK;
+}
+
+enum upmu_status upmu_region_begin(struct upmu_region *region)
+{
+    enum upmu_status status;
+
+    if (region->session.state != UPMU_SESSION_RUNNING)
+        return UPMU_ERR_STATE;
+    status = upmu_session_read(&region->session, 0, region->events, region->count);
+    for (unsigned i = 0; status == UPMU_OK && i < region->events; i++) {
+        region->begun[i] = region->count[i].raw;
+        region->begun_ns = region->count[i].enabled_ns;
+    }
+    return status;
+}
+
+enum upmu_status upmu_region_end(struct upmu_region *region)
+{
+    enum upmu_status status;
+
+    if (region->session.state != UPMU_SESSION_RUNNING)
+        return UPMU_ERR_STATE;
+    status = upmu_session_read(&region->session, 0, region->events, region->count);
+    for (unsigned i = 0; status == UPMU_OK && i < region->events; i++) {
+        struct upmu_count *count = &region->count[i];
+
+        count->raw -= region->begun[i];
+        count->value = count->raw;
+        count->error = 0;
+        count->enabled_ns -= region->begun_ns;
+        count->running_ns = count->enabled_ns;
+        if (count->quality == UPMU_QUALITY_SCALED)
+            count->quality = UPMU_QUALITY_PARTIAL;
+    }
+    return status;
+}
+
+enum upmu_status upmu_region_close(struct upmu_region *region)
+{
+    return upmu_session_detach(&region->session);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which sessions run on a CPU now.  All inside a local bracket.
+ */
+#ifndef UPMU_CORE_SCHEDULE_H
+#define UPMU_CORE_SCHEDULE_H
+
+#include <upmu/session.h>
+
+/* Could the session run on this CPU at all? */
+enum upmu_status upmu_schedule_fits(struct upmu_cpu *cpu, struct upmu_session *session);
+
+/* Place it where nothing that runs must move, and load its registers, gates closed. */
+enum upmu_status upmu_schedule_preload(struct upmu_cpu *cpu, struct upmu_session *session);
+
+/* Load if need be and open the gates. */
+enum upmu_status upmu_schedule_start(struct upmu_cpu *cpu, struct upmu_session *session);
+
+/* Close the gates and take the counts. */
+enum upmu_status upmu_schedule_stop(struct upmu_cpu *cpu, struct upmu_session *session);
+
+/* Give up its counters: registers idle, claims back. */
+enum upmu_status upmu_schedule_release(struct upmu_cpu *cpu, struct upmu_session *session);
+
+/* Fold the counts of everything that runs. */
+enum upmu_status upmu_schedule_fold(struct upmu_cpu *cpu);
+
+/* Replay overflows that handlers deferred, mask sessions that they found full. */
+void upmu_schedule_replay(struct upmu_cpu *cpu);
+
+/* Registers were lost: load and open again all that runs. */
+enum upmu_status upmu_schedule_reload(struct upmu_cpu *cpu);
+
+/* Handlers' masks after a change of what runs. */
+void upmu_schedule_publish(struct upmu_cpu *cpu);
+
+/* Index of the tally on a counter in its session's set. */
+static inline unsigned upmu_tally_index(const struct upmu_session *session, const struct upmu_tally *tally)
+{
+    unsigned i = 0;
+
+    while (&session->set.tally[i] != tally)
+        i++;
+    return i;
+}
+
+#endif
