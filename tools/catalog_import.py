@@ -1,0 +1,553 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Make the catalogue sources events/*.tsv from published event tables.
+
+    python3 tools/catalog_import.py --out events --intel-skl skylake_core.json --libpfm names.csv
+        --freebsd core2.csv --generic generic_map.csv --arch architectural.csv
+
+--intel-skl  Intel's event file of Skylake (github.com/intel/perfmon, SKL/events/skylake_core.json)
+--libpfm     model,event,umask,kind,select,payload: what libpfm4 answers for each event and unit mask;
+             kind is nomask, single, single* (a default) or pair
+--freebsd    table,class,name,enumerator,event,umask of FreeBSD's hwpmc
+--generic    uarch,generic_event,event,umask,inv,cmask,... of Linux's generic events
+--arch       bit,name,event,umask,...: the architectural events
+
+Only facts are taken: names, codes, masks, restrictions.  Where two sources give
+one name two codes, the row is listed with the reason in exceptions.tsv.
+"""
+import argparse
+import csv
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import catalog_pack as pack  # noqa: E402
+from catalog_pack import MASK_FLAGS, ROW_FLAGS, Catalogue, Mask, Row, fold  # noqa: E402
+
+EXCEPTIONS = []
+WIRED = ROW_FLAGS["inv"] | ROW_FLAGS["edge"] | ROW_FLAGS["any"]
+
+
+def exception(catalogue, name, taken, other, reason):
+    EXCEPTIONS.append((catalogue, name, taken, other, reason))
+
+
+def words(flags, table):
+    return ",".join(name for name, bit in table.items() if flags & bit) or "-"
+
+
+def select(text):
+    """code, umask, cmask, flags of a select register's value."""
+    value = int(text, 16)
+    flags = ((value >> 18 & 1) and ROW_FLAGS["edge"]) | ((value >> 21 & 1) and ROW_FLAGS["any"])
+    flags |= (value >> 23 & 1) and ROW_FLAGS["inv"]
+    return value & 0xff, value >> 8 & 0xff, value >> 24 & 0xff, flags
+
+
+def write(path, catalogue, notes):
+    """A catalogue source: sorted, one fact per line."""
+    with open(path, "w", encoding="ascii") as out:
+        out.write("# SPDX-License-Identifier: MIT\n")
+        out.write(f"# catalogue: {catalogue.name} {catalogue.number} {catalogue.other}".rstrip() + "\n")
+        for note in notes:
+            out.write(f"# {note}\n")
+        out.write("# E event code[/second code] umask cmask flags counters(0: file says nothing) payload-register payload\n")
+        out.write("# M unit mask of the event before: bits group flags cmask;  N another name of a mask;  A another name\n")
+        for row in sorted(catalogue.rows, key=lambda r: pack.order(r.name)):
+            code = f"0x{row.code:02x}" + (f"/0x{row.code2:02x}" if row.code2 else "")
+            out.write("\t".join(["E", row.name, code, f"0x{row.umask:02x}", str(row.cmask),
+                                 words(row.flags & ~ROW_FLAGS["cmask"] & ~ROW_FLAGS["masked"] & ~ROW_FLAGS["pair"],
+                                       ROW_FLAGS),
+                                 f"0x{row.counters:x}", f"0x{row.msr:x}", f"0x{row.payload:x}"]) + "\n")
+            for mask in sorted(row.masks, key=lambda m: (m.group, pack.order(m.name))):
+                out.write("\t".join(["M", mask.name, f"0x{mask.bits:x}", str(mask.group),
+                                     words(mask.flags, MASK_FLAGS), str(mask.cmask)]) + "\n")
+            for name, target in sorted(row.mask_aliases):
+                out.write(f"N\t{name}\t{target}\n")
+        for name, target, masks in sorted(catalogue.aliases, key=lambda a: pack.order(a[0])):
+            out.write("\t".join(["A", name, ":".join([target] + masks)]) + "\n")
+
+
+class Names:
+    """What the names of a catalogue under construction mean."""
+
+    def __init__(self, catalogue):
+        self.catalogue = catalogue
+        self.rows = {fold(r.name): r for r in catalogue.rows}
+        self.taken = {fold(r.name) for r in catalogue.rows}
+        for row in catalogue.rows:
+            for mask in row.masks:
+                if not row.flags & ROW_FLAGS["composed"]:
+                    self.taken.add(fold(row.name + "_" + mask.name))
+
+    def add(self, row):
+        self.catalogue.rows.append(row)
+        self.rows[fold(row.name)] = row
+        self.taken.add(fold(row.name))
+
+    def alias(self, name, target, masks=()):
+        if fold(name) not in self.taken:
+            self.catalogue.aliases.append((name, target, list(masks)))
+            self.taken.add(fold(name))
+
+    def same(self, encoding, near=""):
+        """First row by name with an encoding, best one whose name begins with `near`; or None."""
+        rows = [r for r in self.catalogue.rows if not r.masks and r.encoding() == encoding]
+        return min(rows, key=lambda r: (not r.name.startswith(near), pack.order(r.name))) if rows else None
+
+    def meaning(self, code, umask):
+        """A row, or a row and one mask, that counts code/umask."""
+        row = self.same(Row("", code, umask).encoding())
+        if row:
+            return row.name, []
+        for row in sorted(self.catalogue.rows, key=lambda r: pack.order(r.name)):
+            if row.masks and row.code == code and len({m.group for m in row.masks}) == 1:
+                for mask in sorted(row.masks, key=lambda m: pack.order(m.name)):
+                    if row.umask | mask.bits == umask and not mask.cmask:
+                        return row.name, [mask.name]
+        return None, []
+
+
+# ---- libpfm4 ----
+
+def read_libpfm(path, model):
+    events = {}
+    with open(path, encoding="ascii") as source:
+        for line in csv.reader(source):
+            if line[0] == model:
+                events.setdefault(line[1], []).append((line[2], line[3], line[4], line[5]))
+    return events
+
+
+GROUP_FIELDS = (({"SELF", "BOTH_CORES"}, 0xc0), ({"THIS_AGENT", "ALL_AGENTS"}, 0x20),
+                ({"ANY", "PREFETCH", "EXCL_PREFETCH"}, 0x30),
+                ({"MESI", "I_STATE", "S_STATE", "E_STATE", "M_STATE"}, 0x0f))
+
+
+def group_of(name, names):
+    for number, (members, field) in enumerate(GROUP_FIELDS):
+        if name in members and (members <= names or number < 2):
+            return number, field
+    return 4, None
+
+
+def masked_row(event, answers):
+    """A row with masks from libpfm4's answers, its groups read off the legal pairs."""
+    singles = {mask: (select(value), kind) for mask, kind, value, _ in answers if kind.startswith("single")}
+    names = set(singles)
+    pairs = {tuple(mask.split(":")) for mask, kind, _, _ in answers if kind == "pair"}
+    nomask = [value for mask, kind, value, _ in answers if kind == "nomask"]
+    code = next(iter(singles.values()))[0][0]
+    row = Row(event, code)
+    groups = sorted({group_of(n, names) for n in names}, key=lambda g: g[0])
+    rest = 0xff
+    for _, field in groups:
+        rest &= ~(field or 0)
+    for position, (number, field) in enumerate(groups):
+        members = sorted(n for n in names if group_of(n, names)[0] == number)
+        inner = {(a, b) for a, b in pairs if a in members and b in members}
+        exclusive = len(members) > 1 and not inner and number != 3
+        default = any(singles[n][1] == "single*" for n in members)
+        for name in members:
+            (_, umask, cmask, flags), kind = singles[name]
+            mask = Mask(name, umask & (field if field and len(groups) > 1 else rest if len(groups) > 1 else 0xff),
+                        position, 0, cmask)
+            if flags:
+                sys.exit(f"{event}:{name}: wired attributes")
+            if kind == "single*":
+                mask.flags |= MASK_FLAGS["default"]
+            if exclusive:
+                mask.flags |= MASK_FLAGS["exclusive"]
+            elif len(members) > 1 and not any(name in pair for pair in inner):
+                mask.flags |= MASK_FLAGS["alone"]
+            if not default and not nomask:
+                mask.flags |= MASK_FLAGS["required"]
+            row.masks.append(mask)
+    for mask, kind, value, _ in answers:
+        chosen = [m for m in mask.split(":") if m]
+        if merge(row, chosen) != select(value)[:2]:
+            sys.exit(f"{event}:{mask}: {merge(row, chosen)} is not {value}")
+    return row
+
+
+def merge(row, chosen):
+    """code and umask with masks and defaults, as core/catalog.c merges them."""
+    umask = row.umask
+    for group in {m.group for m in row.masks}:
+        members = [m for m in row.masks if m.group == group]
+        taken = [m for m in members if m.name in chosen] or [m for m in members if m.flags & MASK_FLAGS["default"]]
+        for mask in taken:
+            umask |= mask.bits
+    return row.code, umask
+
+
+# ---- Core 2 ----
+
+ARCH_ENUMERATORS = {"INS_RET": (0xc0, 0), "UNH_COR_CYC": (0x3c, 0), "UNH_REF_CYC": (0x3c, 1), "LLC_REF": (0x2e, 0x4f),
+                    "LLC_MIS": (0x2e, 0x41), "BR_INS_RET": (0xc4, 0), "BR_MIS_RET": (0xc5, 0)}
+FREEBSD_FIELDS = {"IAP_M_CORE": {"SELF", "BOTH_CORES"}, "IAP_M_AGENT": {"THIS_AGENT", "ALL_AGENTS"},
+                  "IAP_M_PREFETCH": {"ANY", "PREFETCH", "EXCL_PREFETCH"},
+                  "IAP_M_MESI": {"MESI", "I_STATE", "S_STATE", "E_STATE", "M_STATE"}}
+CORE_SYNONYMS = ("UNHALTED_CORE_CYCLES", "INSTRUCTION_RETIRED", "INSTRUCTIONS_RETIRED", "BRANCH_INSTRUCTIONS_RETIRED",
+                 "MISPREDICTED_BRANCH_RETIRED", "LAST_LEVEL_CACHE_REFERENCES", "LAST_LEVEL_CACHE_MISSES")
+
+
+def core2(options):
+    catalogue = Catalogue("core", 2, "core2")
+    events = read_libpfm(options.libpfm, "core")
+    synonyms = []
+    for event, answers in events.items():
+        if any(kind.startswith("single") for _, kind, _, _ in answers):
+            catalogue.rows.append(masked_row(event, answers))
+            continue
+        code, umask, cmask, flags = select(answers[0][2])
+        if event in CORE_SYNONYMS:
+            synonyms.append((event, code, umask))
+            continue
+        if code == 0:
+            flags |= ROW_FLAGS["fixed-only"]
+        catalogue.rows.append(Row(event, code, umask, cmask, flags))
+    names = Names(catalogue)
+    for event, code, umask in synonyms:
+        names.alias(event, *names.meaning(code, umask))
+    freebsd_core2(options, names)
+    names.alias("INSTR_RETIRED.ANY", "INST_RETIRED", ["ANY_P"])
+    names.alias("CPU_CLK_UNHALTED.CORE", "CPU_CLK_UNHALTED", ["CORE_P"])
+    names.alias("CPU_CLK_UNHALTED.REF", "UNHALTED_REFERENCE_CYCLES")
+    generic(options, names, "core2")
+    for alias, target in (("branch-mispredicts", "BR_INST_RETIRED_MISPRED"), ("ic-misses", "L1I_MISSES"),
+                          ("interrupts", "HW_INT_RCV")):
+        names.alias(alias, target)
+    names.alias("unhalted-cycles", "CPU_CLK_UNHALTED", ["CORE_P"])
+    return catalogue
+
+
+def freebsd_core2(options, names):
+    with open(options.freebsd, encoding="ascii") as source:
+        for line in list(csv.DictReader(source)):
+            freebsd_row(names, line)
+
+
+def freebsd_row(names, line):
+    name, umask = line["name"], line["umask"]
+    if not line["event"]:
+        code, bits = ARCH_ENUMERATORS[line["enumerator"].split("ARCH_")[1]]
+        if fold(name) == "unhalted_reference_cycles":
+            exception("core", name, "0x300", "0x13c", "libpfm4's event is the fixed counter, FreeBSD's is "
+                      "CPU_CLK_UNHALTED:BUS; libpfm4's name stands")
+            return
+        names.alias(name, *names.meaning(code, bits))
+        return
+    code = int(line["event"], 16)
+    head, _, tail = name.partition(".")
+    row = names.rows.get(fold(name))
+    if umask.startswith("IAP_M"):
+        offered = set()
+        for field in umask.split(" | "):
+            offered |= FREEBSD_FIELDS.get(field, set())
+        ours = {m.name for m in row.masks}
+        if row.code != code:
+            sys.exit(f"{name}: code")
+        if offered and not offered <= ours:
+            exception("core", name, ",".join(sorted(ours)), ",".join(sorted(offered)),
+                      "unit masks as libpfm4 has them; FreeBSD offers others")
+        return
+    bits = int(umask, 16)
+    if row:
+        if not row.masks and row.encoding() != Row("", code, bits).encoding():
+            exception("core", name, f"{row.umask:#04x}{row.code:02x}", f"{bits:#04x}{code:02x}", "libpfm4's code stands")
+        elif row.masks and merge(row, []) != (code, bits):
+            sys.exit(f"{name}: default mask")
+        return
+    row, mask = names.rows.get(fold(head)), None
+    if row:
+        mask = next((m for m in row.masks if fold(m.name) == fold(tail)), None)
+    if mask:
+        if (row.code, row.umask | mask.bits) != (code, bits):
+            exception("core", name, f"{row.umask | mask.bits:#04x}{row.code:02x}", f"{bits:#04x}{code:02x}",
+                      "libpfm4's code stands; it agrees with the Intel SDM's table for the Core micro-architecture")
+        return
+    if fold(name) in names.taken:
+        return
+    target, masks = names.meaning(code, bits)
+    if target:
+        names.alias(name, target, masks)
+    elif row and row.masks and row.code == code and tail:
+        flags = row.masks[0].flags & MASK_FLAGS["required"]
+        row.masks.append(Mask(tail, bits, 0, flags))
+        names.taken.add(fold(name))
+    else:
+        names.add(Row(name, code, bits))
+
+
+def generic(options, names, uarch):
+    """Linux's generic events: aliases of the events that they mean."""
+    with open(options.generic, encoding="ascii") as source:
+        for line in csv.DictReader(source):
+            if line["uarch"] != uarch or line["status"] != "linux":
+                continue
+            code, umask = int(line["event"], 16), int(line["umask"], 16)
+            target, masks = preferred(names, line["generic_event"], code, umask)
+            names.alias(line["generic_event"], target, masks)
+            other = {"cache-misses": "LLC-misses", "cache-references": "LLC-references"}.get(line["generic_event"])
+            if other:
+                names.alias(other, target, masks)
+
+
+# The event to show for a generic name where several rows have its encoding.
+SHOWN = {"instructions": "INST_RETIRED.ANY", "cycles": "CPU_CLK_UNHALTED.THREAD",
+         "bus-cycles": "CPU_CLK_UNHALTED.REF_XCLK", "ref-cycles": "CPU_CLK_UNHALTED.REF_TSC"}
+
+
+def preferred(names, event, code, umask):
+    row = names.rows.get(fold(SHOWN.get(event, "-")))
+    if row and not row.masks and row.encoding()[:3] == (code, umask, 0):
+        return row.name, []
+    target, masks = names.meaning(code, umask)
+    if not target:
+        row = next((r for r in names.catalogue.rows if (r.code, r.umask) == (code, umask)), None)
+        target = row.name if row else sys.exit(f"{event}: no event {code:#x}/{umask:#x}")
+    return target, masks
+
+
+# ---- Intel's event files ----
+
+FIXED_CODES = {1: (0xc0, 0x00, 0), 2: (0x3c, 0x00, 0), 3: (0x00, 0x03, ROW_FLAGS["fixed-only"])}
+
+
+def first_number(text):
+    return int(str(text).replace(" ", "").split(",")[0] or "0", 0)
+
+
+def intel_row(record):
+    """One record of an event file."""
+    codes = [int(c, 16) for c in record["EventCode"].replace(" ", "").split(",")]
+    umask = first_number("0x" + record["UMask"].split(",")[0].lower().replace("0x", "").strip())
+    umask |= (int(record.get("UMaskExt", "0"), 16) & 0xff) << 8
+    flags = 0
+    for key, flag in (("Invert", "inv"), ("EdgeDetect", "edge"), ("AnyThread", "any"), ("Deprecated", "deprecated")):
+        if first_number(record.get(key, "0")):
+            flags |= ROW_FLAGS[flag]
+    precise = first_number(record.get("PEBS", record.get("Precise", "0")))
+    flags |= (ROW_FLAGS["precise"] if precise else 0) | (ROW_FLAGS["precise-only"] if precise == 2 else 0)
+    row = Row(record["EventName"], codes[0], umask, first_number(record.get("CounterMask", "0")), flags)
+    row.code2 = codes[1] if len(codes) > 1 and codes[1] != codes[0] else 0
+    listed = record.get("CounterHTOff") or record.get("Counter", "")
+    if "ixed" in listed or "FIXED" in listed:
+        fixed = FIXED_CODES.get(umask & 0xff) if row.code == 0 else None
+        if fixed:
+            row.code, row.umask = fixed[0], fixed[1]
+            row.flags |= fixed[2]
+    else:
+        row.counters = sum({1 << int(c) for c in listed.split(",") if c.strip().isdigit() and int(c) < 16})
+    msr = first_number(record.get("MSRIndex", "0") or "0")
+    if msr:
+        row.msr = msr
+        row.payload = int(str(record.get("MSRValue", "0")).split(",")[0].strip() or "0", 0)
+        row.flags |= ROW_FLAGS["payload"]
+    return row
+
+
+def compose(rows, head):
+    """
+    One masked row for rows NAME.REQUEST.SUPPLIER.SNOOP whose payloads are the OR
+    of a value for each part; None if they are not.  One supplier without a snoop
+    (ANY_RESPONSE) may stand alone.
+    """
+    table, closed = {}, {}
+    for row in rows:
+        parts = row.name.split(".")[1:]
+        if len(parts) == 3:
+            table[tuple(parts)] = row.payload
+        elif len(parts) == 2:
+            closed[tuple(parts)] = row.payload
+        else:
+            return None
+    requests = sorted({k[0] for k in table} | {k[0] for k in closed})
+    suppliers, snoops = sorted({k[1] for k in table}), sorted({k[2] for k in table})
+    finals = sorted({k[1] for k in closed})
+    if len(table) != len(requests) * len(suppliers) * len(snoops) or len(closed) != len(requests) * len(finals):
+        return None
+    if len(requests) + len(suppliers) + len(snoops) + len(finals) > 32 or set(suppliers) & set(finals):
+        return None
+    every = list(table.items()) + [(k + (None,), v) for k, v in closed.items()]
+
+    def common(position, part):
+        value = (1 << 64) - 1
+        for key, payload in every:
+            if key[position] == part:
+                value &= payload
+        return value
+    parts = [{r: common(0, r) for r in requests}, {s: common(1, s) for s in suppliers + finals},
+             {s: common(2, s) for s in snoops}]
+    shared = (1 << 64) - 1
+    for _, payload in every:
+        shared &= payload
+    for key, payload in every:
+        if parts[0][key[0]] | parts[1][key[1]] | (parts[2][key[2]] if key[2] else 0) != payload:
+            return None
+    model = rows[0]
+    result = Row(head, model.code, model.umask, 0, ROW_FLAGS["composed"] | ROW_FLAGS["payload"], model.counters,
+                 model.msr, shared, model.code2)
+    base = MASK_FLAGS["payload"] | MASK_FLAGS["listed"]
+    for group, names in enumerate(parts):
+        for name, bits in names.items():
+            final = MASK_FLAGS["last"] | MASK_FLAGS["alone"] if group == 1 and name in finals else 0
+            result.masks.append(Mask(name, bits & ~shared, group, base | final))
+    return result
+
+
+OFFCORE_ALIASES = {"DMND_DATA_RD": "DEMAND_DATA_RD", "DMND_RFO": "DEMAND_RFO", "DMND_CODE_RD": "DEMAND_CODE_RD",
+                   "NO_SUPP": "SUPPLIER_NONE", "L3_HITM": "L3_HIT_M", "L3_HITE": "L3_HIT_E", "L3_HITS": "L3_HIT_S",
+                   "L3_HITMES": "L3_HIT", "L3_MISS_LOCAL": "L3_MISS_LOCAL_DRAM", "SNP_NONE": "SNOOP_NONE",
+                   "SNP_NOT_NEEDED": "SNOOP_NOT_NEEDED", "SNP_MISS": "SNOOP_MISS",
+                   "SNP_HIT_NO_FWD": "SNOOP_HIT_NO_FWD", "SNP_HITM": "SNOOP_HITM", "SNP_NON_DRAM": "SNOOP_NON_DRAM"}
+
+
+def skylake_offcore(row, answers):
+    """libpfm4's names and defaults for the offcore response row."""
+    row.flags &= ~ROW_FLAGS["payload"]
+    add = MASK_FLAGS["payload"]
+    row.masks += [Mask("ANY_REQUEST", 0x8007, 0, add | MASK_FLAGS["default"]),
+                  Mask("L3_MISS_REMOTE_HOP1_DRAM", 0x10000000, 1, add),
+                  Mask("SNP_ANY", 0x3f80000000, 2, add | MASK_FLAGS["default"]),
+                  Mask("SNP_HIT_WITH_FWD", 0x800000000, 2, add)]
+    bits = {m.name: m for m in row.masks}
+    bits["ANY_RESPONSE"].flags |= MASK_FLAGS["default"]
+    row.mask_aliases = sorted(OFFCORE_ALIASES.items())
+    snoops = {m.name for m in row.masks if m.group == 2}
+    for mask, kind, _, payload in answers:
+        if kind.startswith("single"):
+            name = OFFCORE_ALIASES.get(mask, mask)
+            value = bits[name].bits
+            group = bits[name].group
+            value |= 0 if group == 0 else 0x8007
+            value |= 0x10000 if group != 1 else 0
+            value |= 0x3f80000000 if group == 1 and name != "ANY_RESPONSE" and name not in snoops else 0
+            if value != int(payload, 16):
+                reason = "libpfm4 adds the any-response bit to the default request; with it the response is not looked at"
+                if mask in ("L3_MISS", "SPL_HIT"):
+                    reason = "Intel's file stands"
+                exception("skl", f"OFFCORE_RESPONSE_0:{mask}", f"{value:#x}", payload, reason)
+    exception("skl", "OFFCORE_RESPONSE_1", "0x1b7", "0x1bb",
+              "the same event: upmu takes the register, and with it the code, that is free")
+
+
+def skylake(options):
+    catalogue = Catalogue("skl", 3, "skylake")
+    with open(options.intel_skl, encoding="ascii") as source:
+        document = json.load(source)
+    rows = [intel_row(record) for record in document["Events"]]
+    offcore = [r for r in rows if r.name.startswith("OFFCORE_RESPONSE.")]
+    events = read_libpfm(options.libpfm, "skl")
+    composed = compose(offcore, "OFFCORE_RESPONSE")
+    skylake_offcore(composed, events["OFFCORE_RESPONSE_0"])
+    catalogue.rows = [r for r in rows if not r.name.startswith("OFFCORE_RESPONSE")] + [composed]
+    for row in catalogue.rows:
+        if row.name == "INST_RETIRED.TOTAL_CYCLES_PS":
+            exception("skl", row.name, "0x0", f"{row.counters:#x}", "counters: the file's list excludes the only counter "
+                      "that counts it without precise sampling")
+            row.counters = 0
+    names = Names(catalogue)
+    names.alias("OFFCORE_RESPONSE_0", "OFFCORE_RESPONSE")
+    names.alias("OFFCORE_RESPONSE_1", "OFFCORE_RESPONSE")
+    default = []
+    for event, answers in events.items():
+        if not event.startswith("OFFCORE_RESPONSE_"):
+            libpfm_flat(names, event, answers, default)
+    for event, encoding, payload in default:
+        libpfm_name(names, event, encoding, payload)
+    generic(options, names, "skylake")
+    names.alias("INSTR_RETIRED.ANY", "INST_RETIRED.ANY")
+    names.alias("CPU_CLK_UNHALTED.CORE", "CPU_CLK_UNHALTED.THREAD")
+    names.alias("CPU_CLK_UNHALTED.REF", "CPU_CLK_UNHALTED.REF_TSC")
+    names.alias("branch-mispredicts", "BR_MISP_RETIRED.ALL_BRANCHES")
+    names.alias("interrupts", "HW_INTERRUPTS.RECEIVED")
+    names.alias("unhalted-cycles", "CPU_CLK_UNHALTED.THREAD")
+    return catalogue, document["Header"]["Version"]
+
+
+def libpfm_flat(names, event, answers, default):
+    """libpfm4's EVENT:UMASK in a catalogue of flat names; events without a mask come last."""
+    for mask, kind, value, payload in answers:
+        if kind.startswith("single"):
+            libpfm_name(names, f"{event}.{mask}", value, payload)
+        elif kind == "nomask":
+            default.append((event, value, payload))
+
+
+def libpfm_name(names, name, value, payload):
+    code, umask, cmask, flags = select(value)
+    if code == 0:
+        flags |= ROW_FLAGS["fixed-only"]
+    row = Row(name, code, umask, cmask, flags)
+    if payload:
+        row.msr, row.payload = (0x3f6 if code == 0xcd else 0x3f7), int(payload, 16)
+        if row.msr == 0x3f7:
+            row.flags |= ROW_FLAGS["payload"]
+    if cmask:
+        row.flags |= ROW_FLAGS["cmask"]
+    for other in names.catalogue.rows:
+        pack.complete(other)
+    present = names.rows.get(fold(name))
+    if present:
+        if present.encoding()[:3] != row.encoding()[:3] or (present.flags ^ row.flags) & WIRED:
+            exception("skl", name, f"{present.code:#x}/{present.umask:#x}/{present.cmask}",
+                      f"{row.code:#x}/{row.umask:#x}/{row.cmask}", "Intel's file stands")
+        return
+    same = names.same(row.encoding(), name.partition(".")[0] + ".")
+    if same:
+        names.alias(name, same.name)
+    else:
+        names.add(row)
+
+
+# ---- architectural events ----
+
+ARCH_NAMES = ("UNHALTED_CORE_CYCLES", "INSTRUCTION_RETIRED", None, "LLC_REFERENCES", "LLC_MISSES",
+              "BRANCH_INSTRUCTIONS_RETIRED", "MISPREDICTED_BRANCH_RETIRED", "TOPDOWN.SLOTS_P",
+              "TOPDOWN.BACKEND_BOUND_SLOTS", "TOPDOWN_BAD_SPECULATION.ALL_P", "TOPDOWN_FE_BOUND.ALL_P",
+              "TOPDOWN_RETIRING.ALL_P", "MISC_RETIRED.LBR_INSERTS")
+
+
+def architectural(options):
+    catalogue = Catalogue("ix86arch", 1)
+    with open(options.arch, encoding="ascii") as source:
+        for line in csv.DictReader(source):
+            name = ARCH_NAMES[int(line["bit"])] or "UNHALTED_BUS_CYCLES"
+            catalogue.rows.append(Row(name, int(line["event"], 16), int(line["umask"], 16)))
+    catalogue.rows.append(Row("UNHALTED_REFERENCE_CYCLES", 0, 3, 0, ROW_FLAGS["fixed-only"]))
+    names = Names(catalogue)
+    generic(options, names, "generic_v2_v4")
+    for alias, target in (("INSTRUCTIONS_RETIRED", "INSTRUCTION_RETIRED"), ("LAST_LEVEL_CACHE_MISSES", "LLC_MISSES"),
+                          ("LAST_LEVEL_CACHE_REFERENCES", "LLC_REFERENCES"),
+                          ("branch-mispredicts", "MISPREDICTED_BRANCH_RETIRED"),
+                          ("unhalted-cycles", "UNHALTED_CORE_CYCLES")):
+        names.alias(alias, target)
+    return catalogue
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for option in ("out", "intel-skl", "libpfm", "freebsd", "generic", "arch"):
+        parser.add_argument("--" + option, required=True)
+    options = parser.parse_args()
+    linux = "Linux arch/x86/events/intel/core.c (generic names)"
+    write(os.path.join(options.out, "ix86arch.tsv"), architectural(options),
+          ["source: Intel SDM vol 3 (325384-059) 18.2 and 19.1, libpfm4 4.13 (names), " + linux])
+    write(os.path.join(options.out, "core.tsv"), core2(options),
+          ["source: libpfm4 4.13, FreeBSD 10.4 sys/dev/hwpmc (second names), " + linux])
+    catalogue, version = skylake(options)
+    write(os.path.join(options.out, "skl.tsv"), catalogue,
+          [f"source: Intel perfmon SKL/events/skylake_core.json V{version} (2026-08-13), libpfm4 4.13 (second names), "
+           + linux])
+    with open(os.path.join(options.out, "exceptions.tsv"), "w", encoding="ascii") as out:
+        out.write("# SPDX-License-Identifier: MIT\n# Names to which two sources give different codes: what upmu takes, "
+                  "what the other says, why.\n# catalogue name taken other reason\n")
+        for line in sorted(EXCEPTIONS):
+            out.write("\t".join(line) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,580 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Pack events/*.tsv into events/catalog_data.c.
+
+    python3 tools/catalog_pack.py            write the file
+    python3 tools/catalog_pack.py --check    compare with the file, exit 1 if it differs
+    python3 tools/catalog_pack.py --sizes    bytes of each part
+
+The packed form is specified in docs/CATALOGUES.md; core/catalog.c reads it.
+Equal sources give equal bytes.
+"""
+import glob
+import os
+import struct
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+OUTPUT = "events/catalog_data.c"
+VERSION = 1
+BLOCK = 16          # names per front-coded block
+LONGEST = 120       # bytes of the longest name
+ALIAS_MASKS = 0x8000
+
+ROW_FLAGS = {
+    "masked": 1 << 0, "inv": 1 << 1, "edge": 1 << 2, "any": 1 << 3, "cmask": 1 << 4, "payload": 1 << 5,
+    "fixed-only": 1 << 6, "precise": 1 << 7, "precise-only": 1 << 8, "deprecated": 1 << 9, "generic": 1 << 10,
+    "pair": 1 << 11, "composed": 1 << 12,
+}
+MASK_LISTED, MASK_WIDE = 0x80, 0x40  # packed form only, beside the group
+ROW_INDEXED = 1 << 15  # packed form only: the entry's two bytes are an index
+MASK_FLAGS = {
+    "default": 1 << 0, "exclusive": 1 << 1, "payload": 1 << 2, "required": 1 << 3, "inv": 1 << 4, "edge": 1 << 5,
+    "alone": 1 << 6, "last": 1 << 7, "listed": 1 << 8,
+}
+RESERVED_WORDS = ("os", "usr", "edge", "inv", "any", "anythread", "precise", "complement", "cascade")
+
+
+def fold(name):
+    """Case and the separators - _ . : are equal."""
+    return "".join("_" if c in "-_.:" else c.lower() for c in name)
+
+
+def order(name):
+    """Alphabetical order of the tables: upper case, then as written."""
+    return (name.upper().encode(), name.encode())
+
+
+class Row:
+    def __init__(self, name, code, umask=0, cmask=0, flags=0, counters=0, msr=0, payload=0, code2=0):
+        self.name, self.code, self.umask, self.cmask = name, code, umask, cmask
+        self.flags, self.counters, self.msr, self.payload, self.code2 = flags, counters, msr, payload, code2
+        self.masks = []         # Mask, in order of group, then name
+        self.mask_aliases = []  # (name, name of the mask)
+
+    def encoding(self):
+        wired = self.flags & 0x2e
+        return (self.code, self.umask, self.cmask, wired, self.msr, self.payload)
+
+
+class Mask:
+    def __init__(self, name, bits, group=0, flags=0, cmask=0):
+        self.name, self.bits, self.group, self.flags, self.cmask = name, bits, group, flags, cmask
+
+
+class Catalogue:
+    def __init__(self, name, number, other=""):
+        self.name, self.number, self.other = name, number, other
+        self.rows, self.aliases = [], []  # aliases: (name, row name, [mask names])
+        self.built_in = True
+
+    def events(self):
+        """Names that a listing shows as events: aliases not counted, combinations counted."""
+        total = 0
+        for row in self.rows:
+            if not row.flags & ROW_FLAGS["masked"]:
+                total += 1
+            elif row.flags & ROW_FLAGS["composed"]:
+                total += 1 + len(combinations(row))
+            else:
+                total += max(1, len(row.masks))
+        return total
+
+
+def combinations(row):
+    """Flat names of a row that is listed by its combinations, without the row's name."""
+    groups = sorted({m.group for m in row.masks if m.flags & MASK_FLAGS["listed"]})
+    result = [([], False)]
+    for group in groups:
+        step = []
+        for names, closed in result:
+            if closed:
+                step.append((names, True))
+                continue
+            for mask in row.masks:
+                if mask.group == group and mask.flags & MASK_FLAGS["listed"]:
+                    step.append((names + [mask], bool(mask.flags & MASK_FLAGS["last"])))
+        result = step
+    return [names for names, _ in result]
+
+
+def number_of(text):
+    return int(text, 0) if text not in ("", "-") else 0
+
+
+def flags_of(text, table, where):
+    value = 0
+    for word in text.split(","):
+        if word not in ("", "-"):
+            if word not in table:
+                sys.exit(f"{where}: unknown flag {word}")
+            value |= table[word]
+    return value
+
+
+def read_source(path):
+    """One catalogue from its tab-separated source."""
+    catalogue = None
+    with open(path, encoding="ascii") as source:
+        for index, line in enumerate(source, 1):
+            line = line.rstrip("\n")
+            where = f"{path}:{index}"
+            if line.startswith("#") or not line:
+                if line.startswith("# catalogue:"):
+                    words = line.split(":", 1)[1].split()
+                    catalogue = Catalogue(words[0], int(words[1]), words[2] if len(words) > 2 else "")
+                continue
+            field = line.split("\t")
+            if field[0] == "E":
+                name, code, umask, cmask, flags, counters, msr, payload = field[1:9]
+                code, _, code2 = code.partition("/")
+                row = Row(name, number_of(code), number_of(umask), number_of(cmask), flags_of(flags, ROW_FLAGS, where),
+                          number_of(counters), number_of(msr), number_of(payload), number_of(code2))
+                catalogue.rows.append(row)
+            elif field[0] == "M":
+                name, bits, group, flags, cmask = field[1:6]
+                row.masks.append(Mask(name, number_of(bits), number_of(group), flags_of(flags, MASK_FLAGS, where),
+                                      number_of(cmask)))
+            elif field[0] == "N":
+                row.mask_aliases.append((field[1], field[2]))
+            elif field[0] == "A":
+                target = field[2].split(":")
+                catalogue.aliases.append((field[1], target[0], target[1:]))
+            else:
+                sys.exit(f"{where}: unknown line {field[0]}")
+    return catalogue
+
+
+def complete(row):
+    """Flags that follow from the fields."""
+    if row.cmask:
+        row.flags |= ROW_FLAGS["cmask"]
+    if row.masks:
+        row.flags |= ROW_FLAGS["masked"]
+        row.masks.sort(key=lambda m: (m.group, order(m.name)))
+    if row.code2:
+        row.flags |= ROW_FLAGS["pair"]
+
+
+def check(catalogue):
+    """What the tables promise; a mistake stops the packer."""
+    seen = {}
+    for name in [r.name for r in catalogue.rows] + [a[0] for a in catalogue.aliases]:
+        if fold(name) in RESERVED_WORDS:
+            sys.exit(f"{catalogue.name}: {name} is a reserved word")
+        if name in seen:
+            sys.exit(f"{catalogue.name}: {name} stands twice")
+        if not 0 < len(name) <= LONGEST:
+            sys.exit(f"{catalogue.name}: {name} is too long")
+        seen[name] = True
+    rows = {r.name: r for r in catalogue.rows}
+    for row in catalogue.rows:
+        if len(row.masks) > 32:
+            sys.exit(f"{catalogue.name}: {row.name} has more than 32 masks")
+    for name, target, masks in catalogue.aliases:
+        if target not in rows:
+            sys.exit(f"{catalogue.name}: alias {name} of unknown {target}")
+        known = {m.name for m in rows[target].masks}
+        for mask in masks:
+            if mask not in known:
+                sys.exit(f"{catalogue.name}: alias {name}: {target} has no mask {mask}")
+
+
+# ---- names ----
+
+def train(suffixes, limit=256):
+    """Fragments that save most bytes: byte-pair merges over the suffixes."""
+    tokens = sorted(set("".join(suffixes)))
+    texts = {}
+    for suffix in suffixes:
+        if suffix:
+            texts[suffix] = texts.get(suffix, 0) + 1
+    words = [(list(text), count) for text, count in sorted(texts.items())]
+    pairs, places = {}, {}
+    for index, (word, count) in enumerate(words):
+        for pair in zip(word, word[1:]):
+            pairs[pair] = pairs.get(pair, 0) + count
+            places.setdefault(pair, set()).add(index)
+    while len(tokens) < limit and pairs:
+        best = max(pairs.items(), key=lambda item: (item[1] - len(item[0][0]) - len(item[0][1]), item[0]))
+        (left, right), count = best
+        merged = left + right
+        if count <= len(merged) + 3:
+            break
+        if len(merged) <= 60 and merged not in tokens:
+            tokens.append(merged)
+        elif len(merged) > 60:
+            del pairs[best[0]]
+            continue
+        for index in sorted(places.pop((left, right), ())):
+            word, weight = words[index]
+            for pair in zip(word, word[1:]):
+                pairs[pair] = pairs.get(pair, 0) - weight
+                if pairs[pair] <= 0:
+                    del pairs[pair]
+            joined, i = [], 0
+            while i < len(word):
+                if i + 1 < len(word) and word[i] == left and word[i + 1] == right:
+                    joined.append(merged)
+                    i += 2
+                else:
+                    joined.append(word[i])
+                    i += 1
+            words[index] = (joined, weight)
+            for pair in zip(joined, joined[1:]):
+                pairs[pair] = pairs.get(pair, 0) + weight
+                places.setdefault(pair, set()).add(index)
+        pairs.pop((left, right), None)
+    return tokens
+
+
+def spell(text, index, longest):
+    """The fewest fragments that make up a text."""
+    best = [(0, None)] + [(1 << 30, None)] * len(text)
+    for end in range(1, len(text) + 1):
+        for start in range(max(0, end - longest), end):
+            if text[start:end] in index and best[start][0] + 1 < best[end][0]:
+                best[end] = (best[start][0] + 1, start)
+    out, end = [], len(text)
+    while end:
+        start = best[end][1]
+        out.append(index[text[start:end]])
+        end = start
+    return out[::-1]
+
+
+def superstring(texts):
+    """One text that holds all fragments: contained ones vanish, ends overlap."""
+    parts = [t for t in sorted(set(texts), key=lambda t: (-len(t), t))]
+    kept = []
+    for part in parts:
+        if not any(part in other for other in kept):
+            kept.append(part)
+    kept.sort()
+    while len(kept) > 1:
+        best = (0, 0, 0)
+        for i, a in enumerate(kept):
+            for j, b in enumerate(kept):
+                if i != j:
+                    for size in range(min(len(a), len(b)) - 1, best[0], -1):
+                        if a.endswith(b[:size]):
+                            best = (size, i, j)
+                            break
+        size, i, j = best
+        if not size:
+            break
+        joined = kept[i] + kept[j][size:]
+        kept = [k for n, k in enumerate(kept) if n not in (i, j)] + [joined]
+    return "".join(kept)
+
+
+def shared_prefix(a, b):
+    size = 0
+    while size < min(len(a), len(b), 255) and a[size] == b[size]:
+        size += 1
+    return size
+
+
+def fnv(text, seed):
+    value = (2166136261 ^ seed) & 0xffffffff
+    for byte in text.encode():
+        value = ((value ^ byte) * 16777619) & 0xffffffff
+    return value
+
+
+def slot_of(value, displacement, slots):
+    value = ((value ^ (displacement * 0x9e3779b1)) * 0x85ebca6b) & 0xffffffff
+    value ^= value >> 15
+    value = (value * 0xc2b2ae35) & 0xffffffff
+    return (value * slots) >> 32
+
+
+def hash_table(names):
+    """Perfect hash of the folded names: displacement bytes, slots, names of equal folding, seed."""
+    folded = {}
+    for number, name in enumerate(names):
+        folded.setdefault(fold(name), []).append(number)
+    twins, values = [], {}
+    for key in sorted(folded):
+        numbers = folded[key]
+        if len(numbers) > 1:
+            values[key] = 0x8000 | len(twins)
+            twins += numbers[:-1] + [numbers[-1] | 0x8000]
+        else:
+            values[key] = numbers[0]
+    keys = sorted(values)
+    buckets = max(1, (len(keys) + 2) // 3)
+    slots = len(keys) + len(keys) // 10 + 1
+    for seed in range(4096):
+        table, displacements = [None] * slots, [0] * buckets
+        lists = [[] for _ in range(buckets)]
+        for key in keys:
+            value = fnv(key, seed)
+            lists[(value * buckets) >> 32].append((value, key))
+        for bucket in sorted(range(buckets), key=lambda b: (-len(lists[b]), b)):
+            for displacement in range(256):
+                places = [slot_of(v, displacement, slots) for v, _ in lists[bucket]]
+                if len(set(places)) == len(places) and all(table[p] is None for p in places):
+                    break
+            else:
+                break
+            displacements[bucket] = displacement
+            for place, (_, key) in zip(places, lists[bucket]):
+                table[place] = values[key]
+        else:
+            return displacements, [0x7fff if s is None else s for s in table], twins, seed
+    sys.exit("no perfect hash found")
+
+
+def pack_names(names):
+    """Front-coded blocks of names, spelt in fragments."""
+    items = []
+    for start in range(0, len(names), BLOCK):
+        head = names[start]
+        for name in names[start:start + BLOCK]:
+            shared = 0 if name is head else shared_prefix(head, name)
+            items.append((shared, name[shared:]))
+    tokens = train([suffix for _, suffix in items])
+    longest = max(len(t) for t in tokens)
+    used = set()
+    index = {t: t for t in tokens}
+    for _, suffix in items:
+        used.update(spell(suffix, index, longest))
+    tokens = sorted(used, key=order)
+    index = {t: i for i, t in enumerate(tokens)}
+    text = superstring(tokens)
+    dictionary = b"".join(struct.pack("<HB", text.index(t), len(t)) for t in tokens)
+    blocks, packed = [], bytearray()
+    for number, (shared, suffix) in enumerate(items):
+        if number % BLOCK == 0:
+            blocks.append(len(packed))
+        spelling = spell(suffix, index, longest)
+        packed += bytes([shared, len(spelling)] + spelling)
+    return tokens, dictionary, text.encode(), blocks, bytes(packed)
+
+
+# ---- tables ----
+
+class Pool:
+    """What all catalogues of one file share."""
+
+    def __init__(self, catalogues):
+        names = set()
+        for catalogue in catalogues:
+            for row in catalogue.rows:
+                names.add(row.name)
+                names.update(m.name for m in row.masks)
+                names.update(a for a, _ in row.mask_aliases)
+            names.update(a[0] for a in catalogue.aliases)
+        self.names = sorted(names, key=order)
+        self.number = {name: i for i, name in enumerate(self.names)}
+        self.displacements, self.slots, self.twins, self.seed = hash_table(self.names)
+        self.shapes, self.shape_index = [], {}
+        self.values, self.value_index = [], {}
+
+    def shape(self, record):
+        if record not in self.shape_index:
+            self.shape_index[record] = len(self.shapes)
+            self.shapes.append(record)
+        return self.shape_index[record]
+
+    def value(self, value):
+        if value not in self.value_index:
+            self.value_index[value] = len(self.values)
+            self.values.append(value)
+        return self.value_index[value]
+
+
+def members(numbers, pages):
+    """Name numbers, ascending: where each page of 256 begins, and the low bytes."""
+    starts = [0] * (pages + 1)
+    for number in numbers:
+        starts[(number >> 8) + 1] += 1
+    for page in range(pages):
+        starts[page + 1] += starts[page]
+    return b"".join(struct.pack("<H", s) for s in starts), bytes(n & 255 for n in numbers)
+
+
+def mask_set(row, pool):
+    """The masks of one row; rows with equal sets share them."""
+    packed = bytearray(struct.pack("<BBH", len(row.masks), len(row.mask_aliases),
+                                   pool.value(row.payload) if row.msr else 0))
+    numbers = {m.name: i for i, m in enumerate(row.masks)}
+    for mask in row.masks:
+        where = mask.group | (MASK_LISTED if mask.flags & MASK_FLAGS["listed"] else 0)
+        if mask.flags & MASK_FLAGS["payload"]:
+            value = pool.value(mask.bits)
+        elif mask.bits > 255:
+            value, where = mask.bits, where | MASK_WIDE
+        else:
+            value = mask.bits | mask.cmask << 8
+        if mask.group > 15 or (mask.cmask and value >> 8 != mask.cmask):
+            sys.exit(f"{row.name}:{mask.name} cannot be packed")
+        packed += struct.pack("<HHBBB", pool.number[mask.name], value, len(mask.name), mask.flags & 255, where)
+    for name, target in sorted(row.mask_aliases, key=lambda a: order(a[0])):
+        packed += struct.pack("<HBB", pool.number[name], len(name), numbers[target])
+    return bytes(packed)
+
+
+def pack_model(catalogue, pool, position):
+    """One catalogue; `position` is where it stands in the file."""
+    for row in catalogue.rows:
+        complete(row)
+    check(catalogue)
+    rows = sorted(catalogue.rows, key=lambda r: pool.number[r.name])
+    row_number = {r.name: i for i, r in enumerate(rows)}
+    pages = (len(pool.names) + 255) // 256
+
+    local, local_index = [], {}
+    entries, masked = bytearray(), []
+    for number, row in enumerate(rows):
+        flags, high_code, high_umask = row.flags, row.code & 0xff00, row.umask & 0xff00
+        if row.masks:
+            flags |= ROW_INDEXED
+        elif row.msr:
+            flags |= ROW_INDEXED
+            high_code, high_umask = row.code, row.umask
+        record = (flags, row.cmask, row.code2 & 255, high_code, high_umask, row.counters, row.msr)
+        shape = pool.shape(record)
+        if shape not in local_index:
+            local_index[shape] = len(local)
+            local.append(shape)
+        if row.masks:
+            masked.append((number, row))
+            entry = None
+        elif row.msr:
+            entry = struct.pack("<H", pool.value(row.payload))
+        else:
+            entry = bytes([row.code & 255, row.umask & 255])
+        entries += (entry or b"\0\0") + bytes([local_index[shape]])
+    if len(local) > 256:
+        sys.exit(f"{catalogue.name}: {len(local)} shapes of rows")
+
+    sets, set_index, mask_rows = bytearray(), {}, []
+    for number, row in masked:
+        value = fnv(fold(row.name), pool.seed)
+        packed = mask_set(row, pool)
+        if packed not in set_index:
+            set_index[packed] = len(sets)
+            sets += packed
+        mask_rows.append(((value ^ (value >> 16)) & 0xffff, number, row, set_index[packed]))
+    mask_rows.sort(key=lambda m: (m[0], m[1]))
+    mask_table = bytearray()
+    for index, (short, number, row, offset) in enumerate(mask_rows):
+        mask_table += struct.pack("<HHBBH", short, number, row.code & 255, row.umask & 255, offset)
+        entries[number * 3:number * 3 + 2] = struct.pack("<H", index)
+
+    aliases = sorted(catalogue.aliases, key=lambda a: pool.number[a[0]])
+    targets, chosen = bytearray(), bytearray()
+    for name, target, masks in aliases:
+        if masks:
+            positions = {m.name: i for i, m in enumerate(rows[row_number[target]].masks)}
+            bits = sum(1 << positions[m] for m in masks)
+            targets += struct.pack("<H", ALIAS_MASKS | (len(chosen) // 6))
+            chosen += struct.pack("<HI", row_number[target], bits)
+        else:
+            targets += struct.pack("<H", row_number[target])
+
+    row_pages, row_low = members([pool.number[r.name] for r in rows], pages)
+    alias_pages, alias_low = members([pool.number[a[0]] for a in aliases], pages)
+    shapes = b"".join(struct.pack("<H", s) for s in local)
+    sections = [shapes, row_pages, alias_pages, bytes(entries), bytes(mask_table), bytes(sets), bytes(targets),
+                bytes(chosen), row_low, alias_low]
+    header_size = 68
+    offsets, at = [], header_size
+    for section in sections:
+        offsets.append(at)
+        at += len(section)
+    header = struct.pack("<3sBIIHHHHHBB", b"upm", VERSION, position, at, catalogue.number, len(rows), len(aliases),
+                         len(mask_rows), len(local), 0 if catalogue.built_in else 1, pages)
+    header += catalogue.name.encode().ljust(12, b"\0") + catalogue.other.encode().ljust(12, b"\0")
+    # Sections follow one another; each offset is also the end of the section before.
+    if at > 65535:
+        sys.exit(f"{catalogue.name} needs {at} bytes: too large")
+    header += struct.pack("<" + "H" * 10, *offsets)
+    header += b"\0" * (header_size - len(header))
+    return header + b"".join(sections), dict(zip(
+        ("shapes", "row pages", "alias pages", "entries", "masked", "mask sets", "targets", "chosen", "row low",
+         "alias low"), map(len, sections)))
+
+
+def pack(catalogues):
+    """The whole file: header, shared part, catalogues."""
+    pool = Pool(catalogues)
+    for catalogue in catalogues:
+        for row in catalogue.rows:
+            complete(row)
+    tokens, dictionary, fragments, blocks, text = pack_names(pool.names)
+    # Catalogues first fill the shared tables, then are packed at their places.
+    for catalogue in catalogues:
+        pack_model(catalogue, pool, 0)
+    shapes = b"".join(struct.pack("<HBBHHHH", f, c, c2, code, umask, counters, msr)
+                      for f, c, c2, code, umask, counters, msr in pool.shapes)
+    values = b"".join(struct.pack("<Q", v) for v in pool.values)
+    sections = [dictionary, fragments, b"".join(struct.pack("<I", b)[:3] for b in blocks), text,
+                bytes(pool.displacements), b"".join(struct.pack("<H", s) for s in pool.slots),
+                b"".join(struct.pack("<H", t) for t in pool.twins), shapes, values]
+    directory_at = 64
+    at = directory_at + 4 * len(catalogues)
+    offsets = []
+    for section in sections:
+        offsets.append(at)
+        at += len(section)
+    models, places, sizes = bytearray(), [], {}
+    for catalogue in catalogues:
+        places.append(at + len(models))
+        packed, parts = pack_model(catalogue, pool, at + len(models))
+        sizes[catalogue.name] = (len(packed), parts)
+        models += packed
+    header = struct.pack("<3sBIHHHHHHHH", b"upc", VERSION, at + len(models), len(catalogues), len(pool.names),
+                         len(pool.slots), len(pool.displacements), len(tokens), len(pool.shapes), len(pool.values),
+                         pool.seed)
+    header += struct.pack("<" + "I" * 9, *offsets) + struct.pack("<I", at)
+    header += b"\0" * (directory_at - len(header))
+    header += b"".join(struct.pack("<I", p) for p in places)
+    sizes["shared"] = (at, dict(zip(("dictionary", "fragments", "blocks", "names", "displacements", "slots", "twins",
+                                     "shapes", "values"), map(len, sections))))
+    return header + b"".join(sections) + bytes(models), sizes
+
+
+def sources():
+    paths = sorted(p for p in glob.glob(os.path.join(ROOT, "events", "*.tsv"))
+                   if os.path.basename(p) != "exceptions.tsv")
+    catalogues = [read_source(path) for path in paths]
+    return sorted(catalogues, key=lambda c: c.number), [os.path.relpath(p, ROOT) for p in paths]
+
+
+def generate():
+    catalogues, paths = sources()
+    data, sizes = pack(catalogues)
+    lines = [f"/* Generated by tools/catalog_pack.py from {' '.join(paths)}: do not edit. */",
+             "/* SPDX-License-Identifier: MIT */", "/*", " * Event catalogues, packed as docs/CATALOGUES.md specifies.",
+             " */", '#include "core/catalog.h"', "", "#if UPMU_NAMES",
+             f"const uint8_t upmu_catalog_data[{len(data)}] = {{"]
+    for start in range(0, len(data), 24):
+        lines.append("    " + ", ".join(str(b) for b in data[start:start + 24]) + ",")
+    lines += ["};", "#endif", ""]
+    return "\n".join(lines), data, sizes, catalogues
+
+
+def main():
+    text, data, sizes, catalogues = generate()
+    path = os.path.join(ROOT, OUTPUT)
+    if "--sizes" in sys.argv:
+        for name, (size, parts) in sizes.items():
+            print(f"{name}\t{size}\t{parts}")
+        events = sum(c.events() for c in catalogues)
+        aliases = sum(len(c.aliases) for c in catalogues)
+        print(f"total\t{len(data)} bytes, {events} events, {aliases} aliases, {len(data) / events:.2f} bytes per event")
+    elif "--check" in sys.argv:
+        with open(path, encoding="ascii") as present:
+            if present.read() != text:
+                print(f"{OUTPUT} is not what tools/catalog_pack.py makes of events/*.tsv")
+                sys.exit(1)
+    else:
+        with open(path, "w", encoding="ascii") as out:
+            out.write(text)
+
+
+if __name__ == "__main__":
+    main()

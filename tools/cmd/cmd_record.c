@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * record and top: samples of a workload, by function and by address.
+ */
+#include <tools/cmd/cmd_args.h>
+
+#define RECORD_EVENT "cycles"
+#define RECORD_PERIOD 100000u
+#define RECORD_SLICES 64u /* the ring is emptied so often */
+#define RECORD_TOP 10u
+#define RECORD_BAR 30u
+#define TOP_ROUNDS 5u
+
+struct record {
+    const struct cmd_workload *workload;
+    uint64_t iterations;
+    uint64_t period;
+    const char *list;
+    uint64_t samples, lost, elsewhere; /* elsewhere: found no room in the table */
+    uint64_t no_frame;
+    uint64_t cut;                      /* lines that found no room in the file */
+    bool to_file;
+};
+
+static void hot_add(struct cmd *cmd, struct record *record, uint64_t ip)
+{
+    unsigned i;
+
+    for (i = 0; i < cmd->hot_count; i++) {
+        if (cmd->hot[i].ip == ip) {
+            cmd->hot[i].hits++;
+            return;
+        }
+    }
+    if (cmd->hot_count == CMD_HOT) {
+        record->elsewhere++;
+        return;
+    }
+    cmd->hot[cmd->hot_count].ip = ip;
+    cmd->hot[cmd->hot_count++].hits = 1;
+}
+
+static void file_sample(struct cmd *cmd, struct record *record, const struct upmu_sample *sample)
+{
+    struct cmd_symbol symbol = cmd_symbol_of(cmd, sample->ip);
+    bool fits;
+
+    if (symbol.name != NULL)
+        fits = cmd_file_print(cmd, "0x%X\t%s+0x%X\t%U\t0x%x\n", sample->ip, symbol.name, sample->ip - symbol.start,
+                              sample->time_ns, (unsigned)sample->events);
+    else
+        fits = cmd_file_print(cmd, "0x%X\t?\t%U\t0x%x\n", sample->ip, sample->time_ns, (unsigned)sample->events);
+    record->cut += fits ? 0 : 1;
+}
+
+static void drain(struct cmd *cmd, struct record *record)
+{
+    struct upmu_sample sample;
+
+    while (upmu_ring_next(&cmd->session.ring, &sample)) {
+        record->samples++;
+        record->lost += sample.lost;
+        if (sample.flags & UPMU_SAMPLE_NO_FRAME)
+            record->no_frame++;
+        else
+            hot_add(cmd, record, sample.ip);
+        if (record->to_file)
+            file_sample(cmd, record, &sample);
+    }
+}
+
+static int record_open(struct cmd *cmd, const struct record *record)
+{
+    const struct upmu_sampling sampling = {.period = record->period};
+    enum upmu_status status = upmu_session_init(&cmd->session, cmd->machine);
+
+    if (status == UPMU_OK)
+        status = upmu_session_add(&cmd->session, record->list, &sampling);
+    if (status == UPMU_OK)
+        status = upmu_session_ring(&cmd->session, cmd->ring, sizeof cmd->ring);
+    if (status == UPMU_OK)
+        status = upmu_session_attach_cpu(&cmd->session, cmd->cpu);
+    return status == UPMU_OK ? CMD_OK : cmd_refusal(cmd, status, &cmd->session.why);
+}
+
+/* One pass over the workload, in slices so that the ring does not fill up. */
+static int record_pass(struct cmd *cmd, struct record *record)
+{
+    uint64_t slice = cmd_divide(record->iterations, RECORD_SLICES) + 1;
+    uint64_t left = record->iterations;
+    enum upmu_status status = upmu_session_start(&cmd->session);
+
+    while (left != 0 && status == UPMU_OK) {
+        uint64_t now = left < slice ? left : slice;
+
+        cmd_workload_run(cmd, record->workload, now);
+        left -= now;
+        drain(cmd, record);
+    }
+    if (status == UPMU_OK)
+        status = upmu_session_stop(&cmd->session);
+    drain(cmd, record);
+    return status == UPMU_OK ? CMD_OK : cmd_refusal(cmd, status, &cmd->session.why);
+}
+
+static void print_share(struct cmd *cmd, uint64_t part, uint64_t whole)
+{
+    uint64_t share = cmd_scale(part, 100000, whole);
+
+    cmd_print(cmd, share < 10000 ? "  " : share < 100000 ? " " : "");
+    cmd_milli(cmd, share, 2);
+    cmd_print(cmd, "%%");
+}
+
+static void print_bar(struct cmd *cmd, uint64_t part, uint64_t whole)
+{
+    uint64_t length = cmd_scale(part, RECORD_BAR, whole);
+    uint64_t i;
+
+    for (i = 0; i < length; i++)
+        cmd_print(cmd, "#");
+}
+
+static uint64_t hits_in(const struct cmd *cmd, const struct cmd_symbol *symbol)
+{
+    uint64_t hits = 0;
+    unsigned i;
+
+    for (i = 0; i < cmd->hot_count; i++)
+        if (cmd->hot[i].ip >= symbol->start && cmd->hot[i].ip < symbol->end)
+            hits += cmd->hot[i].hits;
+    return hits;
+}
+
+static void print_functions(struct cmd *cmd, const struct record *record)
+{
+    struct cmd_symbol symbol;
+    uint64_t known = 0;
+    unsigned i;
+
+    cmd_print(cmd, "\n  share    samples  function\n");
+    for (i = 0; cmd_symbol(cmd, i, &symbol); i++) {
+        uint64_t hits = hits_in(cmd, &symbol);
+
+        known += hits;
+        if (hits == 0)
+            continue;
+        print_share(cmd, hits, record->samples);
+        cmd_print(cmd, " %10G  %-14s ", hits, symbol.name);
+        print_bar(cmd, hits, record->samples);
+        cmd_print(cmd, "\n");
+    }
+    if (known < record->samples) {
+        print_share(cmd, record->samples - known, record->samples);
+        cmd_print(cmd, " %10G  %s\n", record->samples - known, "(elsewhere)");
+    }
+}
+
+/* Selection sort of the first RECORD_TOP: the table is small. */
+static void sort_hot(struct cmd *cmd)
+{
+    unsigned i, j;
+
+    for (i = 0; i < RECORD_TOP && i < cmd->hot_count; i++) {
+        for (j = i + 1; j < cmd->hot_count; j++) {
+            if (cmd->hot[j].hits > cmd->hot[i].hits) {
+                struct cmd_hot swapped = cmd->hot[i];
+
+                cmd->hot[i] = cmd->hot[j];
+                cmd->hot[j] = swapped;
+            }
+        }
+    }
+}
+
+static void print_addresses(struct cmd *cmd, const struct record *record)
+{
+    unsigned i;
+
+    sort_hot(cmd);
+    cmd_print(cmd, "\n  share    samples  address\n");
+    for (i = 0; i < RECORD_TOP && i < cmd->hot_count; i++) {
+        struct cmd_symbol symbol = cmd_symbol_of(cmd, cmd->hot[i].ip);
+
+        print_share(cmd, cmd->hot[i].hits, record->samples);
+        cmd_print(cmd, " %10u  0x%X", (unsigned)cmd->hot[i].hits, cmd->hot[i].ip);
+        if (symbol.name != NULL)
+            cmd_print(cmd, "  %s+0x%X", symbol.name, cmd->hot[i].ip - symbol.start);
+        cmd_print(cmd, "\n");
+    }
+}
+
+static void print_record(struct cmd *cmd, const struct record *record)
+{
+    cmd_print(cmd, "\n %G samples of %s every %G, workload '%s' (%G iterations)\n", record->samples, record->list,
+              record->period, record->workload->name, record->iterations);
+    if (record->samples == 0) {
+        cmd_print(cmd, " no sample: fewer events than a period, or no interrupt arrived\n");
+        return;
+    }
+    print_functions(cmd, record);
+    print_addresses(cmd, record);
+    if (record->lost + record->no_frame + record->elsewhere != 0)
+        cmd_print(cmd, "\n lost %G, without address %G, not listed %G\n", record->lost, record->no_frame,
+                  record->elsewhere);
+}
+
+static int write_samples(struct cmd *cmd, const struct record *record, const char *name)
+{
+    if (record->cut != 0)
+        cmd_error(cmd, "%s holds the first %U samples only", name, record->samples - record->cut);
+    if (cmd->sink->write_file == NULL ||
+        !cmd->sink->write_file(cmd->sink->context, name, cmd->file, cmd->file_bytes)) {
+        cmd_error(cmd, "cannot write %s", name);
+        return CMD_REFUSED;
+    }
+    cmd_print(cmd, "\n wrote %s, %U bytes\n", name, (uint64_t)cmd->file_bytes);
+    return CMD_OK;
+}
+
+static int record_prepare(struct cmd *cmd, const struct cmd_args *args, struct record *record)
+{
+    const struct record none = {0};
+
+    *record = none;
+    record->workload = cmd_workload_operand(cmd, args, "mix");
+    if (record->workload == NULL)
+        return CMD_USAGE;
+    record->iterations = args->iterations != 0 ? args->iterations : record->workload->iterations;
+    record->period = args->period != 0 ? args->period : RECORD_PERIOD;
+    record->list = args->events != NULL ? args->events : RECORD_EVENT;
+    record->to_file = args->out != NULL;
+    cmd->hot_count = 0;
+    cmd->file_bytes = 0;
+    return CMD_OK;
+}
+
+static void file_head(struct cmd *cmd, const struct record *record)
+{
+    if (!record->to_file)
+        return;
+    (void)cmd_file_print(cmd, "# upmu record: %s every %U on %s%s, workload %s\n# ip\tsymbol\ttime_ns\tevents\n",
+                         record->list, record->period, cmd->pmu->name, cmd->simulated ? " (SIMULATED)" : "",
+                         record->workload->name);
+}
+
+int cmd_record(struct cmd *cmd, const struct cmd_args *args)
+{
+    struct record record;
+    int result = record_prepare(cmd, args, &record);
+
+    if (result != CMD_OK)
+        return result;
+    result = cmd_target_open(cmd, args);
+    if (result == CMD_OK) {
+        file_head(cmd, &record);
+        cmd_workload_prepare(cmd);
+        result = record_open(cmd, &record);
+    }
+    if (result == CMD_OK) {
+        result = record_pass(cmd, &record);
+        (void)!upmu_session_detach(&cmd->session);
+        if (result == CMD_OK)
+            print_record(cmd, &record);
+    }
+    if (result == CMD_OK && record.to_file)
+        result = write_samples(cmd, &record, args->out);
+    cmd_target_close(cmd);
+    return result;
+}
+
+static bool top_key(struct cmd *cmd)
+{
+    return cmd->sink->read_key != NULL && cmd->sink->read_key(cmd->sink->context, 500) >= 0;
+}
+
+int cmd_top(struct cmd *cmd, const struct cmd_args *args)
+{
+    struct record record;
+    unsigned rounds, round;
+    int result = record_prepare(cmd, args, &record);
+
+    if (result != CMD_OK)
+        return result;
+    rounds = args->runs != 0 ? args->runs : cmd->sink->read_key != NULL ? ~0u : TOP_ROUNDS;
+    result = cmd_target_open(cmd, args);
+    cmd_workload_prepare(cmd);
+    if (result == CMD_OK)
+        result = record_open(cmd, &record);
+    if (result == CMD_OK) {
+        for (round = 0; round < rounds && result == CMD_OK; round++) {
+            cmd->hot_count = 0;
+            record.samples = record.lost = record.no_frame = record.elsewhere = 0;
+            result = record_pass(cmd, &record);
+            if (cmd->sink->clear != NULL)
+                cmd->sink->clear(cmd->sink->context);
+            cmd_target_label(cmd);
+            cmd_print(cmd, " round %u%s\n", round + 1, cmd->sink->read_key != NULL ? "; any key ends" : "");
+            print_record(cmd, &record);
+            if (top_key(cmd))
+                break;
+        }
+        (void)!upmu_session_detach(&cmd->session);
+    }
+    cmd_target_close(cmd);
+    return result;
+}

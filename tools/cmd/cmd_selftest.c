@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * selftest: does this PMU do what upmu believes of it?  Loops of known length stand
+ * for the truth; what the library itself retires between a gate and the loop is
+ * allowed for.
+ */
+#include <tools/cmd/cmd_args.h>
+
+#define SELF_ITERATIONS 500000u
+/* Instructions beside the loop: the way from the gate to it and back, an SMI. */
+#define SELF_SLACK 5000u
+#define SELF_PERIODS 50u
+
+struct self {
+    unsigned passed, failed, skipped;
+    const struct cmd_workload *spin;
+};
+
+static void verdict(struct cmd *cmd, struct self *self, bool good, const char *what)
+{
+    if (good)
+        self->passed++;
+    else
+        self->failed++;
+    cmd_print(cmd, "%s  %s", good ? "ok  " : "FAIL", what);
+}
+
+static void skip(struct cmd *cmd, struct self *self, const char *what, const char *why)
+{
+    self->skipped++;
+    cmd_print(cmd, "skip  %s: %s\n", what, why);
+}
+
+static bool within(uint64_t value, uint64_t expected, uint64_t more)
+{
+    return value >= expected && value <= expected + more;
+}
+
+/* Run the empty loop under cmd->session, already started or not. */
+static void run_quiet(struct cmd *cmd, const struct cmd_workload *workload, uint64_t iterations)
+{
+    uintptr_t flags = cmd->port->irq_save != NULL ? cmd->port->irq_save(cmd->port->context) : 0;
+
+    cmd_workload_run(cmd, workload, iterations);
+    if (cmd->port->irq_restore != NULL)
+        cmd->port->irq_restore(cmd->port->context, flags);
+}
+
+/* Count one event over the loop. */
+static enum upmu_status count_event(struct cmd *cmd, const struct self *self, const struct upmu_event *event,
+                                    const struct upmu_sampling *sampling, uint64_t *out_count)
+{
+    enum upmu_status status = upmu_session_init(&cmd->session, cmd->machine), detached;
+
+    if (status == UPMU_OK)
+        status = upmu_session_add_event(&cmd->session, event, sampling);
+    if (status == UPMU_OK && sampling != NULL)
+        status = upmu_session_ring(&cmd->session, cmd->ring, sizeof cmd->ring);
+    if (status == UPMU_OK)
+        status = upmu_session_attach_cpu(&cmd->session, cmd->cpu);
+    if (status != UPMU_OK)
+        return status;
+    status = upmu_session_start(&cmd->session);
+    if (status == UPMU_OK) {
+        run_quiet(cmd, self->spin, SELF_ITERATIONS);
+        status = upmu_session_stop(&cmd->session);
+    }
+    if (status == UPMU_OK)
+        status = upmu_session_read(&cmd->session, 0, 1, cmd->counts);
+    *out_count = cmd->counts[0].value;
+    detached = upmu_session_detach(&cmd->session);
+    return status == UPMU_OK ? detached : status;
+}
+
+static void test_known(struct cmd *cmd, struct self *self, const char *text, uint64_t expected, uint64_t slack)
+{
+    struct upmu_event event;
+    uint64_t count = 0;
+    enum upmu_status status = upmu_event_parse(cmd->pmu, text, &event, NULL);
+
+    if (status == UPMU_OK)
+        status = count_event(cmd, self, &event, NULL, &count);
+    if (status != UPMU_OK) {
+        skip(cmd, self, text, upmu_status_text(status));
+        return;
+    }
+    verdict(cmd, self, within(count, expected, slack), text);
+    cmd_print(cmd, ": %G, expected %G to %G\n", count, expected, expected + slack);
+}
+
+/* Every counter that can count instructions sees the same. */
+static void test_counters(struct cmd *cmd, struct self *self)
+{
+    const uint64_t expected = (uint64_t)SELF_ITERATIONS * self->spin->instructions;
+    struct upmu_event event, pinned;
+    enum upmu_status status = upmu_event_parse(cmd->pmu, "instructions", &event, NULL);
+    char name[24];
+    unsigned i;
+
+    for (i = 0; status == UPMU_OK && i < UPMU_COUNTERS; i++) {
+        uint64_t count = 0;
+
+        if ((event.counters >> i & 1u) == 0)
+            continue;
+        (void)upmu_counter_text(cmd->pmu, i, name, sizeof name);
+        if (upmu_cpu_owner(cmd->cpu, i) != UPMU_OWNER_FREE) {
+            skip(cmd, self, name, upmu_owner_text(upmu_cpu_owner(cmd->cpu, i)));
+            continue;
+        }
+        pinned = event;
+        pinned.counters = UINT32_C(1) << i;
+        pinned.pin = (uint8_t)i;
+        pinned.attributes = (uint16_t)(pinned.attributes | UPMU_ATTR_PIN);
+        status = count_event(cmd, self, &pinned, NULL, &count);
+        verdict(cmd, self, status == UPMU_OK && within(count, expected, SELF_SLACK), "instructions on ");
+        cmd_print(cmd, "%s: %G, expected %G to %G\n", name, count, expected, expected + SELF_SLACK);
+    }
+}
+
+/* Stopped is stopped. */
+static void test_stop(struct cmd *cmd, struct self *self)
+{
+    struct upmu_count before, after;
+    enum upmu_status status = upmu_session_init(&cmd->session, cmd->machine);
+
+    if (status == UPMU_OK)
+        status = upmu_session_add(&cmd->session, "instructions", NULL);
+    if (status == UPMU_OK)
+        status = upmu_session_attach_cpu(&cmd->session, cmd->cpu);
+    if (status == UPMU_OK)
+        status = upmu_session_start(&cmd->session);
+    if (status == UPMU_OK)
+        status = upmu_session_stop(&cmd->session);
+    if (status == UPMU_OK)
+        status = upmu_session_read(&cmd->session, 0, 1, &before);
+    run_quiet(cmd, self->spin, SELF_ITERATIONS);
+    if (status == UPMU_OK)
+        status = upmu_session_start(&cmd->session);
+    if (status == UPMU_OK)
+        status = upmu_session_stop(&cmd->session);
+    if (status == UPMU_OK)
+        status = upmu_session_read(&cmd->session, 0, 1, &after);
+    (void)!upmu_session_detach(&cmd->session);
+    if (status != UPMU_OK) {
+        skip(cmd, self, "a stopped counter stands", upmu_status_text(status));
+        return;
+    }
+    verdict(cmd, self, after.value - before.value <= SELF_SLACK, "a stopped counter stands");
+    cmd_print(cmd, ": %G instructions counted while stopped\n", after.value - before.value);
+}
+
+/* Highest bit of a counter that was loaded negative, plus 1. */
+static unsigned bits_of(uint64_t value)
+{
+    unsigned bits = 0;
+
+    for (; value != 0; value >>= 1)
+        bits++;
+    return bits;
+}
+
+/* A period's load is negative in as many bits as the counter has. */
+static void test_width(struct cmd *cmd, struct self *self)
+{
+    const struct upmu_sampling sampling = {.period = UINT64_C(1) << 28};
+    const struct upmu_counter *counter;
+    uint64_t value = 0;
+    unsigned number;
+    uintptr_t flags;
+    enum upmu_status status = upmu_session_init(&cmd->session, cmd->machine);
+
+    if (cmd->port->rdpmc == NULL || cmd->port->pmi_rearm == NULL) {
+        skip(cmd, self, "width", "needs RDPMC and interrupts");
+        return;
+    }
+    if (status == UPMU_OK)
+        status = upmu_session_add(&cmd->session, "cycles", &sampling);
+    if (status == UPMU_OK)
+        status = upmu_session_attach_cpu(&cmd->session, cmd->cpu);
+    if (status == UPMU_OK)
+        status = upmu_session_start(&cmd->session);
+    number = cmd->session.set.tally[0].counter;
+    if (status != UPMU_OK || number >= UPMU_COUNTERS) {
+        skip(cmd, self, "width", upmu_status_text(status));
+        return;
+    }
+    counter = &cmd->pmu->counter[number];
+    flags = cmd->port->irq_save != NULL ? cmd->port->irq_save(cmd->port->context) : 0;
+    (void)cmd->port->rdpmc(cmd->port->context, counter->rdpmc, &value);
+    if (cmd->port->irq_restore != NULL)
+        cmd->port->irq_restore(cmd->port->context, flags);
+    (void)!upmu_session_detach(&cmd->session);
+    verdict(cmd, self, bits_of(value) == counter->width, "width");
+    cmd_print(cmd, ": a counter loaded with -2^28 reads 0x%X, %u bits, CPUID says %u\n", value, bits_of(value),
+              (unsigned)counter->width);
+}
+
+static void test_overflow(struct cmd *cmd, struct self *self)
+{
+    const uint64_t expected = (uint64_t)SELF_ITERATIONS * self->spin->instructions;
+    const struct upmu_sampling sampling = {.period = (uint32_t)expected / SELF_PERIODS};
+    struct cmd_interrupts before = cmd_target_interrupts(cmd), after;
+    struct upmu_sample sample;
+    struct upmu_event event;
+    uint64_t count = 0, samples = 0, lost = 0, inside = 0;
+    enum upmu_status status = upmu_event_parse(cmd->pmu, "instructions", &event, NULL);
+
+    if (status == UPMU_OK)
+        status = count_event(cmd, self, &event, &sampling, &count);
+    if (status != UPMU_OK) {
+        skip(cmd, self, "overflow", upmu_status_text(status));
+        return;
+    }
+    while (upmu_ring_next(&cmd->session.ring, &sample)) {
+        struct cmd_symbol symbol = cmd_symbol_of(cmd, sample.ip);
+
+        samples++;
+        lost += sample.lost;
+        inside += symbol.name != NULL ? 1 : 0;
+    }
+    after = cmd_target_interrupts(cmd);
+    verdict(cmd, self, samples + lost >= SELF_PERIODS - 1 && samples + lost <= SELF_PERIODS + 1, "overflow");
+    cmd_print(cmd, ": %U samples of %u due, %U lost, %U of them inside the loop\n", samples, SELF_PERIODS, lost,
+              inside);
+    verdict(cmd, self, within(count, expected, SELF_SLACK + SELF_PERIODS * 1000u), "count while sampling");
+    cmd_print(cmd, ": %G, expected from %G\n", count, expected);
+    cmd_print(cmd, "      interrupts: %u handled, %u stale, %u not ours\n", (unsigned)(after.handled - before.handled),
+              (unsigned)(after.stale - before.stale), (unsigned)(after.not_ours - before.not_ours));
+}
+
+static void test_probe(struct cmd *cmd, struct self *self)
+{
+    const struct upmu_probe nothing = {0};
+    struct upmu_probe probe = nothing;
+    enum upmu_status status;
+
+    if (cmd->simulated) {
+        probe.loop = upmu_sim_work;
+        probe.loop_context = &cmd->sim;
+    }
+    status = upmu_cpu_probe(cmd->cpu, &probe);
+    if (status != UPMU_OK) {
+        skip(cmd, self, "probe", upmu_status_text(status));
+        return;
+    }
+    verdict(cmd, self, probe.verdict >= (cmd->port->pmi_rearm != NULL ? UPMU_VERDICT_INTERRUPTS : UPMU_VERDICT_COUNTS),
+            "probe");
+    cmd_print(cmd, ": %s\n", upmu_verdict_text(probe.verdict));
+}
+
+static void test_verify(struct cmd *cmd, struct self *self)
+{
+    struct upmu_why why;
+    enum upmu_status status = upmu_cpu_verify(cmd->cpu, &why);
+
+    verdict(cmd, self, status == UPMU_OK, "registers hold what was written");
+    if (status == UPMU_OK)
+        cmd_print(cmd, "\n");
+    else
+        cmd_print(cmd, ": %s, register 0x%x\n", upmu_status_text(status), (unsigned)why.address);
+}
+
+int cmd_selftest(struct cmd *cmd, const struct cmd_args *args)
+{
+    struct self self = {0, 0, 0, cmd_workload_find("spin")};
+    uint64_t instructions, branches;
+    int result = cmd_target_open(cmd, args);
+
+    if (result != CMD_OK)
+        return result;
+    instructions = (uint64_t)SELF_ITERATIONS * self.spin->instructions;
+    branches = (uint64_t)SELF_ITERATIONS * self.spin->branches;
+    cmd_print(cmd, "upmu %u.%u.%u selftest%s\n", UPMU_VERSION >> 16, UPMU_VERSION >> 8 & 255u, UPMU_VERSION & 255u,
+              cmd->simulated ? " of a SIMULATED CPU" : "");
+    cmd_identity(cmd);
+    test_probe(cmd, &self);
+    if (cmd->pmu != NULL) {
+        test_counters(cmd, &self);
+        test_known(cmd, &self, "instructions:k", instructions, SELF_SLACK);
+        test_known(cmd, &self, "instructions:u", 0, 0);
+        test_known(cmd, &self, "branches", branches, SELF_SLACK);
+        test_known(cmd, &self, "branch-misses", 0, SELF_SLACK);
+        test_known(cmd, &self, "cycles", (uint64_t)SELF_ITERATIONS / 4, (uint64_t)SELF_ITERATIONS * 20);
+        test_stop(cmd, &self);
+        test_width(cmd, &self);
+        test_overflow(cmd, &self);
+        test_verify(cmd, &self);
+    }
+    cmd_target_close(cmd);
+    cmd_print(cmd, "%u passed, %u failed", self.passed, self.failed);
+    if (self.skipped != 0)
+        cmd_print(cmd, ", %u skipped", self.skipped);
+    cmd_print(cmd, "\n");
+    return self.failed == 0 && self.passed != 0 ? CMD_OK : CMD_REFUSED;
+}

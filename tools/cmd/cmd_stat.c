@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stat: count events of a workload, several times, with what follows from them.
+ */
+#include <tools/cmd/cmd_args.h>
+
+#define STAT_DEFAULT "instructions,cycles,branches,branch-misses,cache-references,cache-misses"
+#define STAT_DEFAULT_SMALL "instructions,cycles"
+#define STAT_TIME UPMU_SET_EVENTS /* row of cmd->runs that holds the time */
+
+/* What an event is to the derived figures. */
+enum stat_role { ROLE_NONE, ROLE_INSTRUCTIONS, ROLE_CYCLES, ROLE_BRANCHES, ROLE_MISSES, ROLE_REFERENCES, ROLE_LLC_MISSES };
+
+static const char *const role_names[] = {"",         "instructions",  "cycles",          "branches",
+                                         "branch-misses", "cache-references", "cache-misses"};
+#define STAT_ROLES (sizeof role_names / sizeof role_names[0])
+
+struct stat_row {
+    enum stat_role role;
+    uint64_t mean;
+    uint64_t noise_ppm; /* standard deviation, millionths of the mean */
+    char name[80];
+};
+
+struct stat_table {
+    const struct cmd_workload *workload;
+    uint64_t iterations;
+    unsigned runs, events;
+    struct stat_row row[UPMU_SET_EVENTS + 1]; /* the last one: time */
+    int of_role[STAT_ROLES];                  /* row, or -1 */
+};
+
+/* Same event under the attributes given, whatever name was typed. */
+static enum stat_role role_of(const struct cmd *cmd, const struct upmu_event *event)
+{
+    struct upmu_event known;
+    unsigned role;
+
+    for (role = 1; role < STAT_ROLES; role++) {
+        if (upmu_event_parse(cmd->pmu, role_names[role], &known, NULL) == UPMU_OK &&
+            known.id.catalogue == event->id.catalogue && known.id.row == event->id.row &&
+            known.id.masks == event->id.masks && known.attributes == event->attributes)
+            return (enum stat_role)role;
+    }
+    return ROLE_NONE;
+}
+
+/* The texts of the list as typed, for the table. */
+static void name_rows(struct cmd *cmd, const char *list, struct stat_table *table)
+{
+    struct upmu_spec spec;
+    size_t cursor = 0;
+    unsigned i;
+
+    for (i = 0; i < table->events; i++) {
+        if (upmu_spec_next(list, &cursor, &spec, NULL) != UPMU_OK ||
+            upmu_spec_format(&spec, table->row[i].name, sizeof table->row[i].name) == 0)
+            (void)upmu_event_format(cmd->pmu, &cmd->session.set.event[i], table->row[i].name,
+                                    sizeof table->row[i].name);
+    }
+}
+
+static uint64_t mean_of(const uint64_t *values, unsigned count)
+{
+    uint64_t sum = 0;
+    unsigned i;
+
+    for (i = 0; i < count; i++)
+        sum += values[i];
+    return cmd_divide(sum + count / 2, count);
+}
+
+/* Deviations are taken in millionths of the mean, so that squares cannot overflow. */
+static uint64_t noise_of(const uint64_t *values, unsigned count, uint64_t mean)
+{
+    uint64_t squares = 0;
+    unsigned i;
+
+    if (count < 2 || mean == 0)
+        return 0;
+    for (i = 0; i < count; i++) {
+        uint64_t off = values[i] > mean ? values[i] - mean : mean - values[i];
+        uint64_t ppm = cmd_scale(off, 1000000, mean);
+
+        if (ppm > 100000000)
+            ppm = 100000000;
+        squares += ppm * ppm;
+    }
+    return cmd_root(cmd_divide(squares, count - 1));
+}
+
+static enum upmu_status stat_run(struct cmd *cmd, const struct stat_table *table, unsigned run)
+{
+    enum upmu_status status;
+    uintptr_t flags = 0;
+    uint64_t time;
+    unsigned i;
+
+    for (i = 0; i < table->events; i++)
+        cmd->runs[i][run] = cmd->counts[i].value;
+    time = cmd->counts[0].enabled_ns;
+    if (cmd->port->irq_save != NULL)
+        flags = cmd->port->irq_save(cmd->port->context);
+    status = upmu_session_start(&cmd->session);
+    if (status == UPMU_OK) {
+        cmd_workload_run(cmd, table->workload, table->iterations);
+        status = upmu_session_stop(&cmd->session);
+    }
+    if (cmd->port->irq_restore != NULL)
+        cmd->port->irq_restore(cmd->port->context, flags);
+    if (status == UPMU_OK)
+        status = upmu_session_read(&cmd->session, 0, table->events, cmd->counts);
+    if (status != UPMU_OK)
+        return status;
+    for (i = 0; i < table->events; i++)
+        cmd->runs[i][run] = cmd->counts[i].value - cmd->runs[i][run];
+    cmd->runs[STAT_TIME][run] = cmd->counts[0].enabled_ns - time;
+    return UPMU_OK;
+}
+
+static void summarise(struct cmd *cmd, struct stat_table *table)
+{
+    unsigned i;
+
+    for (i = 0; i < STAT_ROLES; i++)
+        table->of_role[i] = -1;
+    for (i = 0; i <= table->events; i++) {
+        const uint64_t *values = cmd->runs[i == table->events ? STAT_TIME : i];
+        struct stat_row *row = &table->row[i];
+
+        row->mean = mean_of(values, table->runs);
+        row->noise_ppm = noise_of(values, table->runs, row->mean);
+        row->role = i == table->events ? ROLE_NONE : role_of(cmd, &cmd->session.set.event[i]);
+        if (row->role != ROLE_NONE && table->of_role[row->role] < 0)
+            table->of_role[row->role] = (int)i;
+    }
+}
+
+static bool role_mean(const struct stat_table *table, enum stat_role role, uint64_t *out_mean)
+{
+    if (table->of_role[role] < 0)
+        return false;
+    *out_mean = table->row[table->of_role[role]].mean;
+    return *out_mean != 0;
+}
+
+static void ratio(struct cmd *cmd, const char *before, uint64_t thousandths, const char *after)
+{
+    cmd_print(cmd, "  # %s", before);
+    cmd_milli(cmd, thousandths, 2);
+    cmd_print(cmd, "%s", after);
+}
+
+/* Behind the count: what it means beside another one, else its rate. */
+static void print_derived(struct cmd *cmd, const struct stat_table *table, const struct stat_row *row)
+{
+    uint64_t time = table->row[table->events].mean;
+    uint64_t other;
+
+    if (row->role == ROLE_INSTRUCTIONS && role_mean(table, ROLE_CYCLES, &other))
+        ratio(cmd, "", cmd_scale(row->mean, 1000, other), " insn per cycle");
+    else if (row->role == ROLE_MISSES && role_mean(table, ROLE_BRANCHES, &other))
+        ratio(cmd, "", cmd_scale(row->mean, 100000, other), "% of all branches");
+    else if (row->role == ROLE_LLC_MISSES && role_mean(table, ROLE_REFERENCES, &other))
+        ratio(cmd, "", cmd_scale(row->mean, 100000, other), "% of all cache refs");
+    else if (row->role == ROLE_CYCLES && time != 0)
+        ratio(cmd, "", cmd_scale(row->mean, 1000, time), " GHz");
+    else if (time != 0 && row->mean != 0)
+        ratio(cmd, "", cmd_scale(row->mean, 1000000, time), " M/sec");
+}
+
+static void print_noise(struct cmd *cmd, const struct stat_table *table, const struct stat_row *row)
+{
+    if (table->runs < 2)
+        return;
+    cmd_column(cmd, 72);
+    cmd_print(cmd, "  ( +- ");
+    cmd_milli(cmd, cmd_divide(row->noise_ppm + 5, 10), 2);
+    cmd_print(cmd, "%% )");
+}
+
+static const char *quality_text(enum upmu_quality quality)
+{
+    switch (quality) {
+    case UPMU_QUALITY_EXACT:
+        return "exact";
+    case UPMU_QUALITY_SCALED:
+        return "scaled";
+    case UPMU_QUALITY_PARTIAL:
+        return "partial";
+    case UPMU_QUALITY_NEVER_RAN:
+        return "never ran";
+    case UPMU_QUALITY_UNPROVEN:
+    default:
+        return "unproven";
+    }
+}
+
+static void print_table(struct cmd *cmd, const struct stat_table *table)
+{
+    const struct stat_row *time = &table->row[table->events];
+    unsigned i;
+
+    cmd_print(cmd, "\n Counts of '%s' on %s, %G iterations", table->workload->name, cmd->pmu->name,
+              table->iterations);
+    if (table->runs > 1)
+        cmd_print(cmd, ", mean of %u runs", table->runs);
+    cmd_print(cmd, ":\n\n");
+    for (i = 0; i < table->events; i++) {
+        const struct stat_row *row = &table->row[i];
+        enum upmu_quality quality = cmd->counts[i].quality;
+
+        if (quality == UPMU_QUALITY_NEVER_RAN)
+            cmd_print(cmd, "%18s  %-26s", "<never ran>", row->name);
+        else
+            cmd_print(cmd, "%18G  %-26s", row->mean, row->name);
+        if (quality == UPMU_QUALITY_EXACT) {
+            print_derived(cmd, table, row);
+            print_noise(cmd, table, row);
+        } else {
+            cmd_print(cmd, "  (%s)", quality_text(quality));
+        }
+        cmd_print(cmd, "\n");
+    }
+    if (time->mean != 0) {
+        cmd_print(cmd, "\n%18G  %-26s", time->mean, "ns counted");
+        print_noise(cmd, table, time);
+        cmd_print(cmd, "\n");
+    }
+    cmd_print(cmd, "\n");
+}
+
+static void print_json(struct cmd *cmd, const struct stat_table *table)
+{
+    unsigned i, run;
+
+    cmd_print(cmd, "{\"pmu\":\"%s\",\"simulated\":%s,\"workload\":\"%s\",\"iterations\":%U,\"runs\":%u,\"ns\":%U,\n",
+              cmd->pmu->name, cmd->simulated ? "true" : "false", table->workload->name, table->iterations, table->runs,
+              table->row[table->events].mean);
+    cmd_print(cmd, "\"events\":[");
+    for (i = 0; i < table->events; i++) {
+        cmd_print(cmd, i == 0 ? "\n{\"event\":" : ",\n{\"event\":");
+        cmd_json_text(cmd, table->row[i].name);
+        cmd_print(cmd, ",\"mean\":%U,\"noise_ppm\":%U,\"quality\":\"%s\",\"counts\":[", table->row[i].mean,
+                  table->row[i].noise_ppm, quality_text(cmd->counts[i].quality));
+        for (run = 0; run < table->runs; run++)
+            cmd_print(cmd, run == 0 ? "%U" : ",%U", cmd->runs[i][run]);
+        cmd_print(cmd, "]}");
+    }
+    cmd_print(cmd, "\n]}\n");
+}
+
+static bool fits(struct cmd *cmd, const char *list)
+{
+    struct upmu_dry_run dry = {NULL, 0, 0};
+
+    return upmu_session_init(&cmd->second, cmd->machine) == UPMU_OK &&
+           upmu_session_add(&cmd->second, list, NULL) == UPMU_OK &&
+           upmu_session_dry_run(&cmd->second, cmd->pmu, &dry) == UPMU_OK;
+}
+
+static int stat_measure(struct cmd *cmd, const char *list, struct stat_table *table)
+{
+    enum upmu_status status = upmu_session_init(&cmd->session, cmd->machine), detached;
+    unsigned run;
+
+    if (status == UPMU_OK)
+        status = upmu_session_add(&cmd->session, list, NULL);
+    if (status == UPMU_OK)
+        status = upmu_session_attach_cpu(&cmd->session, cmd->cpu);
+    if (status != UPMU_OK)
+        return cmd_refusal(cmd, status, &cmd->session.why);
+    table->events = cmd->session.set.count;
+    name_rows(cmd, list, table);
+    cmd_workload_prepare(cmd);
+    status = upmu_session_read(&cmd->session, 0, table->events, cmd->counts);
+    for (run = 0; run < table->runs && status == UPMU_OK; run++)
+        status = stat_run(cmd, table, run);
+    detached = upmu_session_detach(&cmd->session);
+    if (status == UPMU_OK)
+        status = detached;
+    return status == UPMU_OK ? CMD_OK : cmd_refusal(cmd, status, &cmd->session.why);
+}
+
+int cmd_stat(struct cmd *cmd, const struct cmd_args *args)
+{
+    const struct cmd_workload *workload = cmd_workload_operand(cmd, args, "mix");
+    const char *list = args->events;
+    struct stat_table table;
+    int result;
+
+    if (workload == NULL)
+        return CMD_USAGE;
+    result = cmd_target_open(cmd, args);
+    if (result == CMD_OK && list == NULL)
+        list = fits(cmd, STAT_DEFAULT) ? STAT_DEFAULT : STAT_DEFAULT_SMALL;
+    table.workload = workload;
+    table.iterations = args->iterations != 0 ? args->iterations : workload->iterations;
+    table.runs = args->runs != 0 ? args->runs : 1;
+    if (result == CMD_OK)
+        result = stat_measure(cmd, list, &table);
+    if (result == CMD_OK) {
+        summarise(cmd, &table);
+        if (args->json)
+            print_json(cmd, &table);
+        else
+            print_table(cmd, &table);
+    }
+    cmd_target_close(cmd);
+    return result;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * build/upmu: the commands on a Linux host.  No ring 0 here: names, encodings and
+ * placements, and simulated CPUs.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <tools/cmd/cmd.h>
+
+static void host_write(void *context, const char *text, size_t length)
+{
+    (void)context;
+    (void)!fwrite(text, 1, length, stdout);
+}
+
+static void host_write_error(void *context, const char *text, size_t length)
+{
+    (void)context;
+    (void)!fwrite(text, 1, length, stderr);
+}
+
+static bool host_write_file(void *context, const char *name, const void *bytes, size_t length)
+{
+    FILE *file = fopen(name, "wb");
+    bool written;
+
+    (void)context;
+    if (file == NULL)
+        return false;
+    written = fwrite(bytes, 1, length, file) == length;
+    return fclose(file) == 0 && written;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct cmd_sink sink = {
+        .write = host_write,
+        .write_error = host_write_error,
+        .write_file = host_write_file,
+    };
+    static struct cmd cmd = {.sink = &sink, .program = "upmu"};
+    int result = cmd_run(&cmd, (unsigned)(argc - 1), (const char *const *)(argv + 1));
+
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return EXIT_FAILURE;
+    return result;
+}
