@@ -130,6 +130,7 @@ const struct upmu_backend upmu_x86_core_backend = {
 #if UPMU_NAMES
     .attribute = upmu_x86_core_attribute,
     .from_row = upmu_x86_core_from_row,
+    .qualifier = upmu_x86_core_qualifier,
     .format = upmu_x86_core_format,
 #endif
     .finish = upmu_x86_core_finish,

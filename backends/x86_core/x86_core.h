@@ -17,6 +17,11 @@ extern const struct upmu_backend upmu_x86_core_backend;
 #define UPMU_X86_RESOURCE_FRONTEND 3u
 #define UPMU_X86_RESOURCES 4u
 
+/* Payload kinds (upmu_event.payload); an offcore payload fits either resource. */
+#define UPMU_X86_PAYLOAD_OFFCORE 1u
+#define UPMU_X86_PAYLOAD_LDLAT 2u
+#define UPMU_X86_PAYLOAD_FRONTEND 3u
+
 /* x86_core_detect.c */
 bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pmu *out_pmu);
 bool upmu_x86_core_describe(const char *name, struct upmu_pmu *out_pmu);
@@ -28,10 +33,24 @@ enum upmu_status upmu_x86_core_attribute(const struct upmu_pmu *pmu, struct upmu
                                          bool has_value, uint64_t value);
 enum upmu_status upmu_x86_core_from_row(const struct upmu_pmu *pmu, const struct upmu_row *row,
                                         struct upmu_event *event);
+bool upmu_x86_core_qualifier(const char *name, const char *word, size_t length, uint16_t *out_field,
+                             uint16_t *out_bits);
 size_t upmu_x86_core_format(const struct upmu_pmu *pmu, const struct upmu_event *event, const struct upmu_row *row,
                             char *buffer, size_t size);
 #endif
 enum upmu_status upmu_x86_core_finish(const struct upmu_pmu *pmu, struct upmu_event *event);
+
+/*
+ * x86_core_constraints.c: the payload kind that a select word goes with (0: none);
+ * the counters that an event may use, among event->counters if that is not 0;
+ * whether CPUID announces an event of the architectural catalogue (codes that it
+ * does not announce mean other things; other catalogues know their model).
+ */
+uint8_t upmu_x86_core_payload(const struct upmu_pmu *pmu, uint64_t config);
+uint32_t upmu_x86_core_counters(const struct upmu_pmu *pmu, const struct upmu_event *event);
+#if UPMU_NAMES
+bool upmu_x86_core_announced(const struct upmu_pmu *pmu, uint64_t config);
+#endif
 
 /* x86_core_place.c */
 bool upmu_x86_core_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned i,
