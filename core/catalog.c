@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Event catalogues: from a name to an id, from an id to a name.  Pure; called by
+ * encode.  How a name is found: its folded text is hashed, the hash leads to one
+ * name of the file, the name to a row of the catalogue; a name of a masked row with
+ * its masks is cut at each separator, longest first.
+ */
+#include "core/catalog_table.h"
+#include "core/mem.h"
+
+#if UPMU_NAMES
+
+#define CUTS 24 /* separators in a name; the longest has 13 */
+
+/* A name being looked up. */
+struct wanted {
+    uint8_t folded[UPMU_CATALOG_NAME + 1];
+    unsigned length;
+    uint32_t hash;
+    unsigned cuts;
+    uint8_t cut[CUTS];         /* positions of separators */
+    uint16_t cut_hash[CUTS];   /* hashes of what stands before them */
+};
+
+static uint16_t short_hash(uint32_t hash)
+{
+    return (uint16_t)(hash ^ hash >> 16);
+}
+
+/* Fold and hash; false: no catalogue has such a name. */
+static bool wanted_begin(struct wanted *wanted, const uint8_t *file, const char *name, size_t length)
+{
+    uint32_t hash = upmu_name_hash_begin(file);
+    unsigned i, count = (unsigned)length;
+
+    if (!length || length >= UPMU_CATALOG_NAME)
+        return false;
+    wanted->cuts = 0;
+    for (i = 0; i < count; i++) {
+        uint8_t byte = (uint8_t)name[i];
+
+        if (byte >= 128)
+            return false;
+        byte = upmu_catalog_fold[byte];
+        if (byte == '_' && wanted->cuts < CUTS) {
+            wanted->cut[wanted->cuts] = (uint8_t)i;
+            wanted->cut_hash[wanted->cuts++] = short_hash(hash);
+        }
+        wanted->folded[i] = byte;
+        hash = upmu_name_hash(hash, byte);
+    }
+    wanted->folded[count] = '_'; /* a mask ends at a separator: here too */
+    wanted->length = count;
+    wanted->hash = hash;
+    return true;
+}
+
+/* The id of a name number: a row's, or what an alias stands for. */
+static bool member_id(const struct upmu_catalog *catalog, uint32_t name, struct upmu_event_id *out_id)
+{
+    unsigned index = upmu_member_from(catalog, false, name);
+
+    if (upmu_member_name(catalog, false, index) == name && index < upmu_own_rows(catalog)) {
+        out_id->catalogue = upmu_catalog_number(catalog);
+        out_id->row = (uint16_t)index;
+        out_id->masks = 0;
+        return true;
+    }
+    index = upmu_member_from(catalog, true, name);
+    return upmu_member_name(catalog, true, index) == name && upmu_alias_target(catalog, index, out_id);
+}
+
+/* Names that fold to one text: the one written exactly so, else the first that the catalogue has. */
+static bool twin_lookup(const struct upmu_catalog *catalog, const struct wanted *wanted, uint32_t first,
+                        const char *name, struct upmu_event_id *out_id)
+{
+    const uint8_t *file = upmu_catalog_file(catalog);
+    struct upmu_section twins = upmu_shared_section(file, UPMU_SHARED_TWINS);
+    bool found = false;
+
+    for (;; first++) {
+        const uint8_t *twin = upmu_section_entry(twins, first, 2);
+        struct upmu_event_id id;
+        char text[UPMU_CATALOG_NAME];
+        uint32_t number;
+
+        if (!twin)
+            return found;
+        number = upmu_half(twin) & 0x7fffu;
+        if (upmu_name_folds_to(file, number, wanted->folded, wanted->length) && member_id(catalog, number, &id)) {
+            bool exact = upmu_name_text(file, number, text) == wanted->length &&
+                         memcmp(text, name, wanted->length) == 0;
+
+            if (exact || !found)
+                *out_id = id;
+            found = true;
+            if (exact)
+                return true;
+        }
+        if (upmu_half(twin) & 0x8000u)
+            return found;
+    }
+}
+
+/* The longest mask that begins at `position` and ends at a separator, from mask `first` on. */
+static unsigned mask_at(const uint8_t *file, const struct upmu_mask_set *set, const struct wanted *wanted,
+                        unsigned position, unsigned first)
+{
+    unsigned i, best = set->count, longest = 0, left = wanted->length - position;
+    const uint8_t *text = wanted->folded + position, *mask = set->masks + 7 * first;
+
+    for (i = first; i < set->count; i++, mask += 7) {
+        unsigned length = mask[4];
+
+        if (length <= left && text[length] == '_' && length > longest &&
+            upmu_name_folds_to(file, upmu_half(mask), text, length)) {
+            best = i;
+            longest = length;
+        }
+    }
+    return best;
+}
+
+/* The masks that the rest of a name consists of, in the order of the set; 0: it does not. */
+static uint32_t masks_of(const uint8_t *file, const struct upmu_mask_set *set, const struct wanted *wanted,
+                         unsigned position)
+{
+    uint32_t masks = 0;
+    unsigned first = 0;
+
+    while (position < wanted->length) {
+        unsigned mask = mask_at(file, set, wanted, position, first), group;
+
+        if (mask >= set->count || masks >> mask & 1u)
+            return 0;
+        masks |= UINT32_C(1) << mask;
+        position += set->masks[7 * mask + 4] + 1u;
+        group = set->masks[7 * mask + 6] & UPMU_PACKED_GROUP;
+        first = mask + 1;
+        if (set->masks[7 * mask + 5] & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE))
+            while (first < set->count && (set->masks[7 * first + 6] & UPMU_PACKED_GROUP) == group)
+                first++;
+    }
+    return masks;
+}
+
+/* First record of the masked rows with at least this hash. */
+static unsigned masked_from(struct upmu_section masked, uint16_t hash)
+{
+    unsigned begin = 0, end = masked.size / 8;
+
+    while (begin < end) {
+        unsigned middle = (begin + end) / 2;
+
+        if (upmu_half(masked.at + 8 * middle) < hash)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return begin;
+}
+
+/* A masked row's name with masks behind it. */
+static bool masked_lookup(const struct upmu_catalog *catalog, const struct wanted *wanted,
+                          struct upmu_event_id *out_id)
+{
+    const uint8_t *file = upmu_catalog_file(catalog);
+    struct upmu_section masked = upmu_own_section(catalog, UPMU_OWN_MASKED);
+    unsigned cut;
+
+    for (cut = wanted->cuts; cut-- > 0;) {
+        unsigned index = masked_from(masked, wanted->cut_hash[cut]);
+        const uint8_t *record;
+
+        while ((record = upmu_section_entry(masked, index++, 8)) && upmu_half(record) == wanted->cut_hash[cut]) {
+            unsigned row = upmu_half(record + 2);
+            struct upmu_mask_set set;
+            uint32_t name = upmu_member_name(catalog, false, row), masks = 0;
+
+            if (name != UPMU_NO_NAME && upmu_name_folds_to(file, name, wanted->folded, wanted->cut[cut]) &&
+                upmu_mask_set_at(catalog, upmu_half(record + 6), &set))
+                masks = masks_of(file, &set, wanted, wanted->cut[cut] + 1u);
+            if (masks) {
+                out_id->catalogue = upmu_catalog_number(catalog);
+                out_id->row = (uint16_t)row;
+                out_id->masks = masks;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+enum upmu_status upmu_catalog_lookup(const struct upmu_catalog *catalog, const char *name, size_t length,
+                                     struct upmu_event_id *out_id)
+{
+    const uint8_t *file = upmu_catalog_file(catalog);
+    struct wanted wanted;
+    uint32_t slot;
+    bool found;
+
+    if (!wanted_begin(&wanted, file, name, length))
+        return UPMU_ERR_NO_SUCH_EVENT;
+    slot = upmu_name_slot(file, wanted.hash);
+    if (slot == UPMU_NO_NAME)
+        found = false;
+    else if (slot & 0x8000u)
+        found = twin_lookup(catalog, &wanted, slot & 0x7fffu, name, out_id);
+    else
+        found = upmu_name_folds_to(file, slot, wanted.folded, wanted.length) && member_id(catalog, slot, out_id);
+    if (!found)
+        found = masked_lookup(catalog, &wanted, out_id);
+    return found ? UPMU_OK : UPMU_ERR_NO_SUCH_EVENT;
+}
+
+bool upmu_catalog_mask_lookup(const struct upmu_catalog *catalog, unsigned row, const char *name, size_t length,
+                              unsigned *out_mask)
+{
+    const uint8_t *file = upmu_catalog_file(catalog);
+    struct upmu_mask_set set;
+    struct wanted wanted;
+    unsigned i;
+
+    if (!upmu_mask_set(catalog, row, &set) || !wanted_begin(&wanted, file, name, length))
+        return false;
+    for (i = 0; i < set.count; i++) {
+        const uint8_t *mask = set.masks + 7 * i;
+
+        if (mask[4] == wanted.length && upmu_name_folds_to(file, upmu_half(mask), wanted.folded, wanted.length)) {
+            *out_mask = i;
+            return true;
+        }
+    }
+    for (i = 0; i < set.alias_count; i++) {
+        const uint8_t *alias = set.aliases + 4 * i;
+
+        if (alias[2] == wanted.length && alias[3] < set.count &&
+            upmu_name_folds_to(file, upmu_half(alias), wanted.folded, wanted.length)) {
+            *out_mask = alias[3];
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- Masks into the row ---- */
+
+/* What one mask adds; false: another mask has wired a different counter mask. */
+static bool mask_merge(struct upmu_row *row, const struct upmu_mask *mask)
+{
+    if (mask->flags & UPMU_MASK_PAYLOAD)
+        row->payload |= mask->bits;
+    else
+        row->umask = (uint16_t)(row->umask | mask->bits);
+    if (mask->flags & UPMU_MASK_INV)
+        row->flags |= UPMU_ROW_INV;
+    if (mask->flags & UPMU_MASK_EDGE)
+        row->flags |= UPMU_ROW_EDGE;
+    if (mask->cmask) {
+        if (row->flags & UPMU_ROW_CMASK && row->cmask != mask->cmask)
+            return false;
+        row->cmask = mask->cmask;
+        row->flags |= UPMU_ROW_CMASK;
+    }
+    return true;
+}
+
+/* Masks of a group: which exist, which are defaults, what they demand together. */
+struct mask_group {
+    uint32_t all, defaults, single, last;
+    bool required;
+};
+
+static bool mask_group_read(const struct upmu_catalog *catalog, unsigned row, unsigned group, struct mask_group *out)
+{
+    struct upmu_mask mask;
+    unsigned i;
+
+    memset(out, 0, sizeof *out);
+    for (i = 0; upmu_catalog_mask(catalog, row, i, &mask); i++) {
+        uint32_t bit = UINT32_C(1) << i;
+
+        if (mask.group != group)
+            continue;
+        out->all |= bit;
+        if (mask.flags & UPMU_MASK_DEFAULT)
+            out->defaults |= bit;
+        if (mask.flags & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE))
+            out->single |= bit;
+        if (mask.flags & UPMU_MASK_LAST)
+            out->last |= bit;
+        out->required |= (mask.flags & UPMU_MASK_REQUIRED) != 0;
+    }
+    return out->all != 0;
+}
+
+/*
+ * Which masks are in force: those named, and the defaults of groups of which none
+ * is.  A named LAST mask refuses masks of later groups; a LAST mask of either kind
+ * keeps their defaults away.
+ */
+static enum upmu_status masks_complete(const struct upmu_catalog *catalog, unsigned row, uint32_t named,
+                                       uint32_t *out_masks)
+{
+    uint32_t masks = 0, seen = 0;
+    bool closed = false, refused = false;
+    struct mask_group group;
+    unsigned i;
+
+    for (i = 0; mask_group_read(catalog, row, i, &group); i++) {
+        uint32_t taken = named & group.all;
+
+        seen |= group.all;
+        if (taken & group.single && taken & (taken - 1))
+            return UPMU_ERR_MASKS_EXCLUSIVE;
+        if (taken && refused)
+            return UPMU_ERR_MASKS_EXCLUSIVE;
+        refused |= (taken & group.last) != 0;
+        if (!taken && !closed) {
+            if (group.required)
+                return UPMU_ERR_MASK_REQUIRED;
+            taken = group.defaults;
+        }
+        closed |= (taken & group.last) != 0;
+        masks |= taken;
+    }
+    *out_masks = masks;
+    return named & ~seen ? UPMU_ERR_NO_SUCH_MASK : UPMU_OK;
+}
+
+enum upmu_status upmu_catalog_merge(const struct upmu_catalog *catalog, struct upmu_event_id id,
+                                    struct upmu_row *out_row, uint32_t *out_masks)
+{
+    struct upmu_row row;
+    struct upmu_mask mask;
+    uint32_t masks = 0;
+    unsigned i;
+
+    if (id.catalogue != upmu_catalog_number(catalog) || !upmu_catalog_row(catalog, id.row, &row))
+        return UPMU_ERR_NO_SUCH_EVENT;
+    if (row.flags & UPMU_ROW_MASKED) {
+        enum upmu_status status = masks_complete(catalog, id.row, id.masks, &masks);
+
+        if (status)
+            return status;
+    } else if (id.masks) {
+        return UPMU_ERR_NO_SUCH_MASK;
+    }
+    for (i = 0; i < row.mask_count; i++)
+        if (masks >> i & 1u && upmu_catalog_mask(catalog, id.row, i, &mask) && !mask_merge(&row, &mask))
+            return UPMU_ERR_CONTRADICTION;
+    *out_row = row;
+    if (out_masks)
+        *out_masks = masks;
+    return UPMU_OK;
+}
+
+/* ---- Names ---- */
+
+/* A text for the caller: its whole length, and as much of it as fits. */
+static size_t name_give(const char *text, size_t length, char *buffer, size_t size)
+{
+    size_t kept = length < size ? length : size - 1;
+
+    if (size) {
+        memcpy(buffer, text, kept);
+        buffer[kept] = 0;
+    }
+    return length;
+}
+
+size_t upmu_catalog_row_name(const struct upmu_catalog *catalog, unsigned row, char *buffer, size_t size)
+{
+    char text[UPMU_CATALOG_NAME];
+    uint32_t name = upmu_member_name(catalog, false, row);
+
+    return name_give(text, name == UPMU_NO_NAME ? 0 : upmu_name_text(upmu_catalog_file(catalog), name, text), buffer,
+                     size);
+}
+
+size_t upmu_catalog_mask_name(const struct upmu_catalog *catalog, unsigned row, unsigned mask, char *buffer,
+                              size_t size)
+{
+    char text[UPMU_CATALOG_NAME];
+    struct upmu_mask_set set;
+    size_t length = 0;
+
+    if (upmu_mask_set(catalog, row, &set) && mask < set.count)
+        length = upmu_name_text(upmu_catalog_file(catalog), upmu_half(set.masks + 7 * mask), text);
+    return name_give(text, length, buffer, size);
+}
+
+size_t upmu_catalog_id_name(const struct upmu_catalog *catalog, struct upmu_event_id id, char *buffer, size_t size)
+{
+    struct upmu_row row;
+    size_t length = upmu_catalog_row_name(catalog, id.row, buffer, size);
+    unsigned i;
+
+    if (id.catalogue != upmu_catalog_number(catalog) || !length || !upmu_catalog_row(catalog, id.row, &row))
+        return name_give("", 0, buffer, size);
+    for (i = 0; i < row.mask_count; i++) {
+        char joint = row.flags & UPMU_ROW_COMPOSED ? '.' : ':';
+
+        if (!(id.masks >> i & 1u))
+            continue;
+        length += name_give(&joint, 1, length < size ? buffer + length : NULL, length < size ? size - length : 0);
+        length += upmu_catalog_mask_name(catalog, id.row, i, length < size ? buffer + length : NULL,
+                                         length < size ? size - length : 0);
+    }
+    return length;
+}
+
+/* ---- Which catalogues there are ---- */
+
+static bool name_is_other_case(const uint8_t *name, const char *text)
+{
+    unsigned i;
+
+    for (i = 0; i < 12 && name[i]; i++)
+        if ((uint8_t)text[i] >= 128 || upmu_catalog_fold[name[i] & 127u] != upmu_catalog_fold[(uint8_t)text[i]])
+            return false;
+    return i && !text[i];
+}
+
+const struct upmu_catalog *upmu_catalog_builtin(unsigned i)
+{
+    if (i >= upmu_half(upmu_catalog_data + 8))
+        return NULL;
+    return (const struct upmu_catalog *)(const void *)(upmu_catalog_data +
+                                                       upmu_word(upmu_catalog_data + UPMU_FILE_DIRECTORY + 4 * i));
+}
+
+const struct upmu_catalog *upmu_catalog_find(const char *pmu_name)
+{
+    const struct upmu_catalog *catalog;
+    unsigned i;
+
+    for (i = 0; (catalog = upmu_catalog_builtin(i)) != NULL; i++)
+        if (name_is_other_case(catalog->byte + 24, pmu_name) || name_is_other_case(catalog->byte + 36, pmu_name))
+            return catalog;
+    return NULL;
+}
+
+uint16_t upmu_catalog_number(const struct upmu_catalog *catalog)
+{
+    return (uint16_t)upmu_half(catalog->byte + 12);
+}
+
+const char *upmu_catalog_name(const struct upmu_catalog *catalog)
+{
+    return (const char *)(catalog->byte + 24);
+}
+
+enum upmu_source upmu_catalog_source(const struct upmu_catalog *catalog)
+{
+    return catalog->byte[22] ? UPMU_SOURCE_IMPORTED : UPMU_SOURCE_BUILT_IN;
+}
+
+unsigned upmu_catalog_rows(const struct upmu_catalog *catalog)
+{
+    return upmu_own_rows(catalog);
+}
+
+#endif

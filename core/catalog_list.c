@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Event catalogues, walked: listing by name, the id of an encoding, the most
+ * similar name.  Pure; slower than a lookup, none of it is on a counting path.
+ */
+#include "core/catalog_table.h"
+#include "core/mem.h"
+
+#if UPMU_NAMES
+
+#define GROUPS 16 /* groups of masks in one row */
+
+static uint8_t folded(char byte)
+{
+    return upmu_catalog_fold[(uint8_t)byte & 127u];
+}
+
+/* '*' and '?' against a whole text, folded; goes back to the last star only. */
+static bool glob_matches(const char *glob, const char *text)
+{
+    const char *star = NULL, *retry = NULL;
+
+    if (!glob)
+        return true;
+    while (*text) {
+        if (*glob == '*') {
+            star = ++glob;
+            retry = text;
+        } else if (*glob && (*glob == '?' || folded(*glob) == folded(*text))) {
+            glob++;
+            text++;
+        } else if (star) {
+            glob = star;
+            text = ++retry;
+        } else {
+            return false;
+        }
+    }
+    while (*glob == '*')
+        glob++;
+    return !*glob;
+}
+
+/* ---- Combinations of a composed row ---- */
+
+/* How many combinations begin with group g, if the groups before left it open. */
+struct combinations {
+    uint32_t from[GROUPS + 1];
+    unsigned groups;
+};
+
+static unsigned mask_group_of(const struct upmu_mask_set *set, unsigned mask)
+{
+    return set->masks[7 * mask + 6] & UPMU_PACKED_GROUP;
+}
+
+static bool mask_is_listed(const struct upmu_mask_set *set, unsigned mask, unsigned group)
+{
+    return set->masks[7 * mask + 6] & UPMU_PACKED_LISTED && mask_group_of(set, mask) == group;
+}
+
+static uint32_t mask_combinations(const struct upmu_mask_set *set, unsigned mask, const struct combinations *count)
+{
+    return set->masks[7 * mask + 5] & UPMU_MASK_LAST ? 1 : count->from[mask_group_of(set, mask) + 1];
+}
+
+static void combinations_count(const struct upmu_mask_set *set, struct combinations *count)
+{
+    unsigned group, i;
+
+    count->groups = set->count ? mask_group_of(set, set->count - 1) + 1 : 0;
+    count->from[count->groups] = 1;
+    for (group = count->groups; group-- > 0;) {
+        count->from[group] = 0;
+        for (i = 0; i < set->count; i++)
+            if (mask_is_listed(set, i, group) && count->from[group] < 0xffff)
+                count->from[group] += mask_combinations(set, i, count);
+    }
+}
+
+/* The masks of a row's n-th combination, in the order of names; 0: there are fewer. */
+static uint32_t combination(const struct upmu_catalog *catalog, unsigned row, uint32_t n)
+{
+    struct upmu_mask_set set;
+    struct combinations count;
+    uint32_t masks = 0;
+    unsigned group, i;
+
+    if (!upmu_mask_set(catalog, row, &set))
+        return 0;
+    combinations_count(&set, &count);
+    if (!count.groups || n >= count.from[0])
+        return 0;
+    for (group = 0; group < count.groups; group++) {
+        bool last = false;
+
+        for (i = 0; i < set.count; i++) {
+            uint32_t size;
+
+            if (!mask_is_listed(&set, i, group))
+                continue;
+            size = mask_combinations(&set, i, &count);
+            if (n < size) {
+                masks |= UINT32_C(1) << i;
+                last = (set.masks[7 * i + 5] & UPMU_MASK_LAST) != 0;
+                break;
+            }
+            n -= size;
+        }
+        if (last)
+            break;
+    }
+    return masks;
+}
+
+/* ---- Listing ---- */
+
+/* The next name after a cursor: of a row, an alias, or one more combination. */
+static size_t cursor_step(const struct upmu_catalog *catalog, uint32_t *cursor, char *text,
+                          struct upmu_event_id *out_id, bool *out_alias)
+{
+    uint32_t number = *cursor >> 16, combined = *cursor & 0xffffu, name;
+    unsigned row, alias;
+    struct upmu_row contents;
+
+    /* The cursor holds the number of the name given last, plus one, and how many
+       of its combinations were given. */
+    out_id->catalogue = upmu_catalog_number(catalog);
+    if (number) {
+        row = upmu_member_from(catalog, false, number - 1);
+        if (upmu_member_name(catalog, false, row) == number - 1 && upmu_catalog_row(catalog, row, &contents) &&
+            contents.flags & UPMU_ROW_COMPOSED) {
+            out_id->row = (uint16_t)row;
+            out_id->masks = combination(catalog, row, combined);
+            if (out_id->masks) {
+                *cursor += 1;
+                *out_alias = false;
+                return upmu_catalog_id_name(catalog, *out_id, text, UPMU_CATALOG_NAME);
+            }
+        }
+    }
+    row = upmu_member_from(catalog, false, number);
+    alias = upmu_member_from(catalog, true, number);
+    name = upmu_member_name(catalog, false, row);
+    *out_alias = upmu_member_name(catalog, true, alias) < name;
+    out_id->row = (uint16_t)row;
+    out_id->masks = 0;
+    if (*out_alias) {
+        name = upmu_member_name(catalog, true, alias);
+        if (!upmu_alias_target(catalog, alias, out_id))
+            return 0;
+    }
+    if (name == UPMU_NO_NAME || name < number || name >= 0xffff)
+        return 0;
+    *cursor = (name + 1) << 16;
+    row = upmu_name_text(upmu_catalog_file(catalog), name, text);
+    text[row] = 0;
+    return row;
+}
+
+enum upmu_status upmu_catalog_next(const struct upmu_catalog *catalog, const char *glob, uint32_t *cursor,
+                                   struct upmu_event_id *out_id, char *buffer, size_t size, bool *out_alias)
+{
+    char text[UPMU_CATALOG_NAME];
+    struct upmu_event_id id;
+    bool alias;
+    size_t length;
+
+    while ((length = cursor_step(catalog, cursor, text, &id, &alias)) != 0) {
+        if (!glob_matches(glob, text))
+            continue;
+        if (size) {
+            size_t kept = length < size ? length : size - 1;
+
+            memcpy(buffer, text, kept);
+            buffer[kept] = 0;
+        }
+        *out_id = id;
+        if (out_alias)
+            *out_alias = alias;
+        return UPMU_OK;
+    }
+    return UPMU_ERR_END;
+}
+
+/* ---- The id of an encoding ---- */
+
+static bool encodings_equal(const struct upmu_row *a, const struct upmu_row *b)
+{
+    unsigned wired = UPMU_ROW_INV | UPMU_ROW_EDGE | UPMU_ROW_ANY | UPMU_ROW_FIXED_ONLY;
+
+    if (a->umask != b->umask || a->cmask != b->cmask || (a->flags ^ b->flags) & wired)
+        return false;
+    if (a->code != b->code && !(a->code2 && a->code2 == b->code))
+        return false;
+    return !a->msr || a->payload == b->payload;
+}
+
+/* The masks of one group that make up `want`: one mask of that value, or several. */
+static uint32_t group_masks(const struct upmu_catalog *catalog, unsigned row, unsigned group, uint64_t want)
+{
+    struct upmu_mask mask;
+    uint32_t masks = 0;
+    uint64_t have = 0;
+    unsigned i;
+
+    for (i = 0; upmu_catalog_mask(catalog, row, i, &mask); i++)
+        if (mask.group == group && mask.bits == want)
+            return UINT32_C(1) << i;
+    for (i = 0; upmu_catalog_mask(catalog, row, i, &mask); i++) {
+        if (mask.group != group || mask.bits & ~want || !(mask.bits & ~have) ||
+            mask.flags & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE))
+            continue;
+        have |= mask.bits;
+        masks |= UINT32_C(1) << i;
+    }
+    return have == want ? masks : 0;
+}
+
+/* The masks that give a masked row an encoding, group by group; checked by merging. */
+static bool masks_by_encoding(const struct upmu_catalog *catalog, struct upmu_event_id *id, const struct upmu_row *want)
+{
+    struct upmu_row merged;
+    struct upmu_mask mask;
+    unsigned group, i;
+
+    id->masks = 0;
+    for (group = 0; group < GROUPS; group++) {
+        uint64_t field = 0;
+        bool payload = false;
+
+        for (i = 0; upmu_catalog_mask(catalog, id->row, i, &mask); i++)
+            if (mask.group == group) {
+                field |= mask.bits;
+                payload = (mask.flags & UPMU_MASK_PAYLOAD) != 0;
+            }
+        id->masks |= group_masks(catalog, id->row, group, field & (payload ? want->payload : want->umask));
+    }
+    return upmu_catalog_merge(catalog, *id, &merged, NULL) == UPMU_OK && encodings_equal(&merged, want);
+}
+
+enum upmu_status upmu_catalog_by_encoding(const struct upmu_catalog *catalog, const struct upmu_row *row,
+                                          struct upmu_event_id *out_id)
+{
+    struct upmu_event_id id = {upmu_catalog_number(catalog), 0, 0};
+    unsigned masked, i, rows = upmu_catalog_rows(catalog);
+    struct upmu_row present;
+
+    for (masked = 0; masked < 2; masked++)
+        for (i = 0; i < rows; i++) {
+            id.row = (uint16_t)i;
+            id.masks = 0;
+            if (!upmu_catalog_row(catalog, i, &present) || !(present.flags & UPMU_ROW_MASKED) != !masked)
+                continue;
+            if (masked ? (present.code == row->code || (present.code2 && present.code2 == row->code)) &&
+                             masks_by_encoding(catalog, &id, row)
+                       : encodings_equal(&present, row)) {
+                *out_id = id;
+                return UPMU_OK;
+            }
+        }
+    return UPMU_ERR_NO_SUCH_EVENT;
+}
+
+/* ---- The most similar name ---- */
+
+/* Changes that turn one text into the other (insert, remove, replace, exchange neighbours), or more than `limit`. */
+static unsigned distance(const uint8_t *a, unsigned a_length, const uint8_t *b, unsigned b_length, unsigned limit)
+{
+    uint8_t rows[3][UPMU_CATALOG_NAME + 1];
+    uint8_t *above = rows[0], *before = rows[1], *now = rows[2];
+    unsigned i, j;
+
+    for (j = 0; j <= b_length; j++)
+        before[j] = (uint8_t)j;
+    for (i = 1; i <= a_length; i++) {
+        unsigned least = now[0] = (uint8_t)i;
+        uint8_t *oldest = above;
+
+        for (j = 1; j <= b_length; j++) {
+            unsigned best = before[j - 1] + (a[i - 1] == b[j - 1] ? 0u : 1u);
+
+            if (before[j] + 1u < best)
+                best = before[j] + 1u;
+            if (now[j - 1] + 1u < best)
+                best = now[j - 1] + 1u;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && above[j - 2] + 1u < best)
+                best = above[j - 2] + 1u;
+            now[j] = (uint8_t)best;
+            if (best < least)
+                least = best;
+        }
+        if (least > limit)
+            return limit + 1;
+        above = before;
+        before = now;
+        now = oldest;
+    }
+    return before[b_length];
+}
+
+bool upmu_catalog_nearest(const struct upmu_catalog *catalog, const char *name, size_t length,
+                          struct upmu_event_id *out_id)
+{
+    uint8_t wanted[UPMU_CATALOG_NAME], other[UPMU_CATALOG_NAME];
+    const uint8_t *file = upmu_catalog_file(catalog);
+    unsigned limit, alias, i, j;
+    bool found = false;
+
+    if (length < 2 || length >= UPMU_CATALOG_NAME)
+        return false;
+    for (i = 0; i < length; i++)
+        wanted[i] = folded(name[i]);
+    /* One slip in four letters still looks alike. */
+    limit = 1 + (unsigned)length / 4;
+    if (limit > 6)
+        limit = 6;
+    for (alias = 0; alias < 2; alias++) {
+        unsigned members = alias ? upmu_own_aliases(catalog) : upmu_own_rows(catalog);
+
+        for (i = 0; i < members; i++) {
+            struct upmu_event_id id = {upmu_catalog_number(catalog), (uint16_t)i, 0};
+            uint32_t number = upmu_member_name(catalog, alias != 0, i);
+            char text[UPMU_CATALOG_NAME];
+            unsigned other_length = number == UPMU_NO_NAME ? 0 : upmu_name_text(file, number, text), steps;
+
+            if (!other_length || other_length > length + limit || other_length + limit < length ||
+                (alias && !upmu_alias_target(catalog, i, &id)))
+                continue;
+            for (j = 0; j < other_length; j++)
+                other[j] = folded(text[j]);
+            steps = distance(wanted, (unsigned)length, other, other_length, limit);
+            if (steps > limit || (found && steps == limit))
+                continue;
+            *out_id = id;
+            found = true;
+            limit = steps;
+        }
+    }
+    return found;
+}
+
+#endif
