@@ -808,6 +808,8 @@ enum upmu_status upmu_session_dry_run(struct upmu_session *session, const struct
         pmu->backend->render(pmu, &session->set.event[i], joint.result[i].alternative, joint.result[i].counter,
                              sampling ? UPMU_RENDER_INTERRUPT : 0, &image);
         counters |= UPMU_BIT32(joint.result[i].counter[0]);
+        if (session->state == UPMU_SESSION_DETACHED)
+            set_place(&session->set.tally[i], &joint.result[i]);
     }
     (void)upmu_bank_load(&bank, &image, 0, &changed);
     for (unsigned i = 0; i < joint.count; i++) {

@@ -258,7 +258,8 @@ enum upmu_status upmu_session_replace(struct upmu_session *session, unsigned ind
 
 /*
  * List the register writes that starting this session alone on an idle `pmu`
- * would make, in their order, without hardware.
+ * would make, in their order, without hardware.  If it is detached,
+ * set.tally[i].counter says afterwards where event i would run.
  *
  * Returns UPMU_OK, UPMU_ERR_DOES_NOT_FIT, UPMU_ERR_TOO_HARD or UPMU_ERR_STATE (no
  * events); writes beyond `dry_run->capacity` are counted, not kept.

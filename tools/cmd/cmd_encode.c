@@ -200,33 +200,24 @@ int cmd_encode(struct cmd *cmd, const struct cmd_args *args)
     return result;
 }
 
-/* Payload registers of this event: those that it alone would write. */
-static void place_resources(struct cmd *cmd, const struct upmu_event *event, unsigned counter, bool json)
+/* Payload registers of this event: written with its value by the whole list's run. */
+static void place_resources(struct cmd *cmd, const struct upmu_event *event, const struct upmu_write *writes,
+                            size_t count, bool json)
 {
-    struct upmu_write writes[CMD_WRITES];
-    struct upmu_event pinned = *event;
-    size_t count = 0, i;
-    bool first = true;
+    size_t i;
 
-    pinned.counters = UINT32_C(1) << counter;
-    pinned.attributes = (uint16_t)(pinned.attributes | UPMU_ATTR_PIN);
-    pinned.pin = (uint8_t)counter;
-    if (upmu_session_init(&cmd->second, cmd->machine) != UPMU_OK ||
-        upmu_session_add_event(&cmd->second, &pinned, NULL) != UPMU_OK ||
-        dry_writes(cmd, &cmd->second, writes, &count) != UPMU_OK)
-        return;
-    for (i = 0; i < count; i++) {
-        if (kind_at(cmd->pmu, writes[i].address) != UPMU_KIND_PAYLOAD)
+    for (i = 0; event->payload != 0 && i < count; i++) {
+        if (kind_at(cmd->pmu, writes[i].address) != UPMU_KIND_PAYLOAD || writes[i].value != event->config1)
             continue;
         if (json)
-            cmd_print(cmd, "%s{\"name\":\"%s\",\"value\":\"0x%X\"}", first ? "" : ",", writes[i].name, writes[i].value);
+            cmd_print(cmd, "{\"name\":\"%s\",\"value\":\"0x%X\"}", writes[i].name, writes[i].value);
         else
             cmd_print(cmd, "  %s=0x%X", writes[i].name, writes[i].value);
-        first = false;
+        return;
     }
 }
 
-static void place_line(struct cmd *cmd, unsigned index, bool json)
+static void place_line(struct cmd *cmd, unsigned index, const struct upmu_write *writes, size_t count, bool json)
 {
     const struct upmu_event *event = &cmd->session.set.event[index];
     unsigned counter = cmd->session.set.tally[index].counter;
@@ -238,14 +229,14 @@ static void place_line(struct cmd *cmd, unsigned index, bool json)
         cmd_print(cmd, "%s{\"event\":", index == 0 ? "" : ",");
         cmd_json_text(cmd, text);
         cmd_print(cmd, ",\"counter\":\"%s\",\"resources\":[", name);
-        place_resources(cmd, event, counter, true);
+        place_resources(cmd, event, writes, count, true);
         cmd_print(cmd, "]}");
         return;
     }
     cmd_print(cmd, "%s", text);
     cmd_column(cmd, 40);
     cmd_print(cmd, " %s", name);
-    place_resources(cmd, event, counter, false);
+    place_resources(cmd, event, writes, count, false);
     cmd_print(cmd, "\n");
 }
 
@@ -285,7 +276,7 @@ int cmd_place(struct cmd *cmd, const struct cmd_args *args)
     if (args->json)
         cmd_print(cmd, "{\"pmu\":\"%s\",\"events\":[", cmd->pmu->name);
     for (i = 0; i < cmd->session.set.count; i++)
-        place_line(cmd, i, args->json);
+        place_line(cmd, i, writes, dry.count < CMD_WRITES ? dry.count : CMD_WRITES, args->json);
     if (args->json)
         cmd_print(cmd, "]}\n");
     return CMD_OK;
