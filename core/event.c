@@ -8,6 +8,7 @@
 
 #include "core/backend.h"
 #include "core/bits.h"
+#include "core/catalog.h"
 #include "core/mem.h"
 #include "core/text.h"
 #include "core/why.h"
@@ -297,102 +298,38 @@ static enum upmu_status collect_masks(struct encoder *encoder)
     return UPMU_OK;
 }
 
-/* Put one mask into the row. */
-static enum upmu_status merge_mask(struct upmu_row *row, const struct upmu_mask *mask)
+/* Does the specification set the whole field itself, so that no mask is taken? */
+static bool replaces_masks(struct encoder *encoder)
 {
-    if (mask->flags & UPMU_MASK_PAYLOAD) {
-        row->payload |= mask->bits;
-        row->flags |= UPMU_ROW_PAYLOAD;
-    } else {
-        row->umask |= (uint16_t)mask->bits;
+    uint64_t value;
+
+    if (encoder->id.masks)
+        return false;
+    if (find_attribute(encoder, "umask", &value)) {
+        encoder->row.umask = (uint16_t)value;
+        return true;
     }
-    if (mask->flags & UPMU_MASK_INV)
-        row->flags |= UPMU_ROW_INV;
-    if (mask->flags & UPMU_MASK_EDGE)
-        row->flags |= UPMU_ROW_EDGE;
-    if (mask->cmask) {
-        if ((row->flags & UPMU_ROW_CMASK) && row->cmask != mask->cmask)
-            return UPMU_ERR_MASKS_EXCLUSIVE;
-        row->flags |= UPMU_ROW_CMASK;
-        row->cmask = mask->cmask;
-    }
-    return UPMU_OK;
-}
-
-/* Do the chosen masks go together?  *out_groups: groups that have one. */
-static enum upmu_status check_masks(const struct encoder *encoder, uint32_t *out_groups)
-{
-    uint32_t groups = 0;
-    struct upmu_mask mask;
-
-    for (uint32_t rest = encoder->id.masks; rest; rest &= rest - 1u) {
-        uint32_t group;
-
-        if (!upmu_catalog_mask(encoder->pmu->catalog, encoder->id.row, upmu_bits_lowest(rest), &mask))
-            return UPMU_ERR_NO_SUCH_MASK;
-        group = UPMU_BIT32(mask.group & 31u);
-        if ((mask.flags & UPMU_MASK_ALONE) && (encoder->id.masks & (encoder->id.masks - 1u)))
-            return UPMU_ERR_MASKS_EXCLUSIVE;
-        if ((mask.flags & UPMU_MASK_EXCLUSIVE) && (groups & group))
-            return UPMU_ERR_MASKS_EXCLUSIVE;
-        groups |= mask.flags & UPMU_MASK_ALONE ? ~UINT32_C(0) : group;
-    }
-    *out_groups = groups;
-    return UPMU_OK;
-}
-
-/* Defaults for groups that have no mask; every chosen mask goes into the row. */
-static enum upmu_status merge_masks(struct encoder *encoder, bool defaults)
-{
-    uint32_t groups = 0, required = 0, missing = 0;
-    struct upmu_mask mask;
-    enum upmu_status status = check_masks(encoder, &groups);
-
-    for (unsigned i = 0; status == UPMU_OK && i < encoder->row.mask_count && i < MASKS; i++) {
-        uint32_t group;
-
-        if (!upmu_catalog_mask(encoder->pmu->catalog, encoder->id.row, i, &mask))
-            return UPMU_ERR_NO_SUCH_MASK;
-        group = UPMU_BIT32(mask.group & 31u);
-        if (defaults && !(groups & group)) {
-            if (mask.flags & UPMU_MASK_REQUIRED)
-                missing |= group;
-            if (mask.flags & UPMU_MASK_DEFAULT) {
-                encoder->id.masks |= UPMU_BIT32(i);
-                required |= group;
-            }
-        }
-        if (encoder->id.masks >> i & 1u)
-            status = merge_mask(&encoder->row, &mask);
-    }
-    if (status == UPMU_OK && (missing & ~required))
-        status = UPMU_ERR_MASK_REQUIRED;
-    return status;
+    return find_attribute(encoder, "offcore_rsp", &value) != NULL;
 }
 
 static enum upmu_status begin_named(struct encoder *encoder)
 {
-    const struct upmu_spec *spec = encoder->spec;
-    const struct upmu_spec_part *part;
-    uint64_t umask;
-    enum upmu_status status;
+    const struct upmu_catalog *catalog = encoder->pmu->catalog;
+    enum upmu_status status = UPMU_OK;
 
-    if (!upmu_catalog_row(encoder->pmu->catalog, encoder->id.row, &encoder->row))
+    if (!upmu_catalog_row(catalog, encoder->id.row, &encoder->row))
         return no_such_event(encoder);
     if (encoder->row.flags & UPMU_ROW_MASKED) {
         status = collect_masks(encoder);
         if (status != UPMU_OK)
             return status;
-        part = encoder->id.masks ? NULL : find_attribute(encoder, "umask", &umask);
-        status = merge_masks(encoder, !part);
-        if (status != UPMU_OK)
-            return refuse_part(encoder, status, &spec->name);
-        if (part)
-            encoder->row.umask = (uint16_t)umask;
     }
-    status = encoder->pmu->backend->from_row(encoder->pmu, &encoder->row, &encoder->event);
+    if (!(encoder->row.flags & UPMU_ROW_MASKED) || !replaces_masks(encoder))
+        status = upmu_catalog_merge(catalog, encoder->id, &encoder->row, &encoder->id.masks);
+    if (status == UPMU_OK)
+        status = encoder->pmu->backend->from_row(encoder->pmu, &encoder->row, &encoder->event);
     encoder->event.id = encoder->id;
-    return status == UPMU_OK ? UPMU_OK : refuse_part(encoder, status, &spec->name);
+    return status == UPMU_OK ? UPMU_OK : refuse_part(encoder, status, &encoder->spec->name);
 }
 
 /* ---- Attributes ---- */
@@ -575,21 +512,10 @@ enum upmu_status upmu_event_parse(const struct upmu_pmu *pmu, const char *text, 
 size_t upmu_event_name(const struct upmu_pmu *pmu, struct upmu_event_id id, char *buffer, size_t size)
 {
     struct upmu_text out;
-    struct upmu_mask mask;
-    size_t left;
-    char *room;
 
+    if (pmu->catalog && id.catalogue)
+        return upmu_catalog_id_name(pmu->catalog, id, buffer, size);
     upmu_text_begin(&out, buffer, size);
-    if (!pmu->catalog || !id.catalogue || id.catalogue != upmu_catalog_number(pmu->catalog))
-        return upmu_text_end(&out);
-    room = upmu_text_room(&out, &left);
-    upmu_text_skip(&out, upmu_catalog_row_name(pmu->catalog, id.row, room, left));
-    for (unsigned i = 0; i < MASKS; i++)
-        if ((id.masks >> i & 1u) && upmu_catalog_mask(pmu->catalog, id.row, i, &mask)) {
-            upmu_text_char(&out, ':');
-            room = upmu_text_room(&out, &left);
-            upmu_text_skip(&out, upmu_catalog_mask_name(pmu->catalog, id.row, i, room, left));
-        }
     return upmu_text_end(&out);
 }
 

@@ -255,7 +255,8 @@ enum upmu_status upmu_x86_core_from_row(const struct upmu_pmu *pmu, const struct
         event->config |= UPMU_X86_SELECT_ANY;
     if (row->flags & UPMU_ROW_CMASK)
         event->config |= (uint64_t)row->cmask << 24;
-    if (row->flags & UPMU_ROW_PAYLOAD)
+    /* Elsewhere it is only a default: see settle_payload(). */
+    if (row->flags & (UPMU_ROW_PAYLOAD | UPMU_ROW_MASKED))
         event->config1 = row->payload;
     event->counters = row->counters;
     if (row->flags & UPMU_ROW_FIXED_ONLY)
