@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The silicon model against what is known about the hardware: runs the cases of
+ * tests/conformance/intel_msrs.tsv on the model, through the hooks and without
+ * the library; then switches each of the model's rules to its other side, which
+ * some case has to notice.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "port/sim/sim.h"
+
+#define CASES_FILE "tests/conformance/intel_msrs.tsv"
+#define MAX_LINES 2000
+#define MAX_FIELDS 7
+
+enum field { FIELD_CASE, FIELD_PROFILES, FIELD_STEP, FIELD_WHAT, FIELD_VALUE, FIELD_EXPECT, FIELD_SOURCE };
+
+struct line {
+    unsigned number;
+    const char *field[MAX_FIELDS];
+};
+
+struct machine {
+    struct upmu_sim sim;
+    struct upmu_sim_profile profile;
+    const char *handler; /* what the interrupt handler does */
+    unsigned interrupts;
+    uint64_t ip;
+    char failure[400];
+};
+
+static char *cases_text;
+static struct line cases[MAX_LINES];
+static unsigned case_lines;
+
+static int load_cases(void **state)
+{
+    FILE *file = fopen(CASES_FILE, "r");
+    unsigned number = 0;
+    char *next;
+
+    (void)state;
+    if (file == NULL) {
+        printf("%s not found: run this from the top of the source tree\n", CASES_FILE);
+        return -1;
+    }
+    cases_text = calloc(1, 1 << 18);
+    if (fread(cases_text, 1, (1 << 18) - 1, file) == 0)
+        return -1;
+    fclose(file);
+    for (char *at = cases_text; *at != '\0'; at = next) {
+        struct line *line = &cases[case_lines];
+
+        next = at + strcspn(at, "\n");
+        if (*next == '\n')
+            *next++ = '\0';
+        number++;
+        if (*at == '#' || *at == '\0')
+            continue;
+        line->number = number;
+        for (unsigned i = 0; i < MAX_FIELDS; i++) {
+            line->field[i] = at;
+            at += strcspn(at, "\t");
+            if (*at == '\t')
+                *at++ = '\0';
+        }
+        case_lines++;
+        if (case_lines == MAX_LINES)
+            return -1;
+    }
+    return 0;
+}
+
+static int free_cases(void **state)
+{
+    (void)state;
+    free(cases_text);
+    return 0;
+}
+
+/* ---- One step ---- */
+
+static uint64_t number_of(const struct machine *machine, const char *text, unsigned width)
+{
+    uint64_t value;
+
+    (void)machine;
+    if (*text == '~') {
+        value = strtoull(text + 1, NULL, 16);
+        value = (value ^ 0x80000000u) - 0x80000000u;
+        return value & ((UINT64_C(1) << width) - 1);
+    }
+    if (*text == '-')
+        return (0 - strtoull(text + 1, NULL, 16)) & ((UINT64_C(1) << width) - 1);
+    if (strcmp(text, "=cap") == 0)
+        return machine->profile.capabilities;
+    return strtoull(text, NULL, 16);
+}
+
+static bool failed(struct machine *machine, const struct line *line, const char *what, uint64_t got)
+{
+    snprintf(machine->failure, sizeof machine->failure, "%s:%u (%s) %s: got 0x%llx", CASES_FILE, line->number,
+             machine->profile.name, what, (unsigned long long)got);
+    return false;
+}
+
+static void handle_interrupt(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
+{
+    struct machine *machine = sim->test;
+
+    machine->ip = interrupt->ip;
+    if (machine->interrupts++ != 0)
+        return;
+    if (strcmp(machine->handler, "overflow") == 0) {
+        sim->port.pmi_rearm(sim->port.context);
+        upmu_sim_poke(sim, cpu, 0xc1, (UINT64_C(1) << machine->profile.general_width) - 1);
+        upmu_sim_events(sim, &(struct upmu_sim_burst){.instructions = 1});
+    } else if (strcmp(machine->handler, "foreign") == 0) {
+        upmu_sim_foreign_nmi(sim);
+        upmu_sim_foreign_nmi(sim);
+    }
+}
+
+static bool step_access(struct machine *machine, const struct line *line)
+{
+    const struct upmu_port *port = &machine->sim.port;
+    uint32_t address = (uint32_t)strtoul(line->field[FIELD_WHAT], NULL, 16);
+    const char *expect = line->field[FIELD_EXPECT];
+    bool fixed = (address >= 0x309 && address < 0x320) || address >> 30 == 1;
+    unsigned width = fixed ? machine->profile.fixed_width : machine->profile.general_width;
+    uint64_t value = 0;
+    bool done;
+
+    if (line->field[FIELD_STEP][0] == 'w') {
+        value = number_of(machine, line->field[FIELD_VALUE], width);
+        done = port->wrmsr(port->context, address, value);
+        return done == (strcmp(expect, "ok") == 0) || failed(machine, line, done ? "accepted" : "#GP", value);
+    }
+    if (line->field[FIELD_STEP][0] == 'r')
+        done = port->rdmsr(port->context, address, &value);
+    else
+        done = port->rdpmc(port->context, address, &value);
+    if (strcmp(expect, "gp") == 0)
+        return !done || failed(machine, line, "no #GP", value);
+    if (!done)
+        return failed(machine, line, "#GP", 0);
+    return value == number_of(machine, expect, width) || failed(machine, line, "value", value);
+}
+
+static void set_burst(struct upmu_sim_burst *burst, const char *key, uint64_t value)
+{
+    static const struct {
+        const char *key;
+        size_t offset;
+    } streams[] = {
+        {"instructions", offsetof(struct upmu_sim_burst, instructions)},
+        {"cycles", offsetof(struct upmu_sim_burst, cycles)},
+        {"ref", offsetof(struct upmu_sim_burst, ref_cycles)},
+        {"bus", offsetof(struct upmu_sim_burst, bus_cycles)},
+        {"branches", offsetof(struct upmu_sim_burst, branches)},
+        {"mispredicts", offsetof(struct upmu_sim_burst, mispredicts)},
+        {"llcref", offsetof(struct upmu_sim_burst, llc_references)},
+        {"llcmiss", offsetof(struct upmu_sim_burst, llc_misses)},
+        {"slots", offsetof(struct upmu_sim_burst, slots)},
+        {"metrics", offsetof(struct upmu_sim_burst, metrics)},
+        {"payload", offsetof(struct upmu_sim_burst, other[0].payload)},
+    };
+
+    for (size_t i = 0; i < sizeof streams / sizeof streams[0]; i++) {
+        if (strcmp(streams[i].key, key) == 0) {
+            memcpy((char *)burst + streams[i].offset, &value, sizeof value);
+            return;
+        }
+    }
+    if (strcmp(key, "per_cycle") == 0)
+        burst->per_cycle = (uint32_t)value;
+    else if (strcmp(key, "runs") == 0)
+        burst->runs = (uint32_t)value;
+    else if (strcmp(key, "counters") == 0)
+        burst->other[0].counters = (uint32_t)value;
+    else if (strcmp(key, "user") == 0)
+        burst->user = value != 0;
+    else if (strcmp(key, "smm") == 0)
+        burst->smm = value != 0;
+    else if (strcmp(key, "in_tx") == 0)
+        burst->in_tx = value != 0;
+    else if (strcmp(key, "abort") == 0)
+        burst->tx_abort = value != 0;
+    else if (key[0] == 'e' && strlen(key) == 5) {
+        uint32_t code = (uint32_t)strtoul(key + 1, NULL, 16); /* event, umask */
+
+        burst->other[0].event = (uint8_t)(code >> 8);
+        burst->other[0].umask = (uint8_t)code;
+        burst->other[0].count = value;
+    } else {
+        fail_msg("no such key in a burst: %s", key);
+    }
+}
+
+static void step_run(struct machine *machine, const char *text)
+{
+    struct upmu_sim_burst burst = {.ip_step = 1};
+    char copy[200];
+    char *at = copy;
+
+    snprintf(copy, sizeof copy, "%s", text);
+    while (*at != '\0') {
+        char *key = at;
+        char *end;
+
+        at += strcspn(at, "=");
+        *at++ = '\0';
+        set_burst(&burst, key, strtoull(at, &end, 16));
+        at = *end == ',' ? end + 1 : end;
+    }
+    upmu_sim_events(&machine->sim, &burst);
+}
+
+/* Bit flips of PERF_CAPABILITIES, the value itself and 0 (KST vmx_pmu_caps_test.c). */
+static bool step_capwrites(struct machine *machine, const struct line *line)
+{
+    const struct upmu_port *port = &machine->sim.port;
+    uint64_t present = machine->profile.capabilities;
+
+    if (port->wrmsr(port->context, 0x345, present) || port->wrmsr(port->context, 0x345, 0))
+        return failed(machine, line, "accepted", present);
+    for (unsigned bit = 0; bit < 64; bit++) {
+        if (port->wrmsr(port->context, 0x345, present ^ UINT64_C(1) << bit))
+            return failed(machine, line, "accepted", UINT64_C(1) << bit);
+    }
+    return true;
+}
+
+static bool check_equal(struct machine *machine, const struct line *line, uint64_t got)
+{
+    return got == strtoull(line->field[FIELD_EXPECT], NULL, 16) ||
+           failed(machine, line, line->field[FIELD_STEP], got);
+}
+
+static bool step_check(struct machine *machine, const struct line *line, bool *out_known)
+{
+    struct upmu_sim *sim = &machine->sim;
+    const struct upmu_sim_cpu *cpu = &sim->cpu[sim->current];
+    const char *step = line->field[FIELD_STEP];
+    uint32_t violations = sim->violation_count;
+
+    *out_known = true;
+    if (strcmp(step, "pmis") == 0)
+        return check_equal(machine, line, machine->interrupts);
+    if (strcmp(step, "requests") == 0)
+        return check_equal(machine, line, cpu->pmi_requests);
+    if (strcmp(step, "lvt") == 0)
+        return check_equal(machine, line, cpu->lvtpc);
+    if (strcmp(step, "ip") == 0)
+        return check_equal(machine, line, machine->ip);
+    if (strcmp(step, "capwrites") == 0)
+        return step_capwrites(machine, line);
+    if (strcmp(step, "violations") == 0) {
+        upmu_sim_forget(sim);
+        return check_equal(machine, line, violations);
+    }
+    *out_known = false;
+    return true;
+}
+
+static void step_set(struct machine *machine, const struct line *line)
+{
+    struct upmu_sim *sim = &machine->sim;
+    struct upmu_sim_cpu *cpu = &sim->cpu[sim->current];
+    const char *step = line->field[FIELD_STEP];
+    const char *what = line->field[FIELD_WHAT];
+    uint64_t value = strtoull(what, NULL, 16);
+
+    if (strcmp(step, "run") == 0)
+        step_run(machine, what);
+    else if (strcmp(step, "rearm") == 0)
+        sim->port.pmi_rearm(sim->port.context);
+    else if (strcmp(step, "cpu") == 0)
+        upmu_sim_switch_cpu(sim, (unsigned)value);
+    else if (strcmp(step, "irqs") == 0)
+        upmu_sim_irqs(sim, value != 0);
+    else if (strcmp(step, "user") == 0)
+        cpu->user = value != 0;
+    else if (strcmp(step, "pce") == 0)
+        cpu->cr4_pce = value != 0;
+    else if (strcmp(step, "handler") == 0)
+        machine->handler = what;
+    else if (strcmp(step, "lag") == 0)
+        sim->status_lag = (uint32_t)value;
+    else if (strcmp(step, "skid") == 0)
+        sim->skid = (uint32_t)value;
+    else if (strcmp(step, "cap") == 0)
+        machine->profile.capabilities = (uint32_t)value;
+    else if (strcmp(step, "expect") == 0)
+        sim->expect_faults = value != 0;
+    else if (strcmp(step, "safe") == 0)
+        sim->port.msr_faults_are_safe = value != 0;
+    else if (strcmp(step, "forced") == 0)
+        sim->forced = value != 0;
+    else if (strcmp(step, "delivery") == 0)
+        upmu_sim_set_delivery(sim, sim->current, (uint32_t)value);
+    else if (strcmp(step, "reset") == 0)
+        upmu_sim_reset_cpu(sim, sim->current);
+    else if (strcmp(step, "init") == 0)
+        upmu_sim_init_signal(sim, sim->current);
+    else if (strcmp(step, "firmware") == 0)
+        upmu_sim_firmware(sim, sim->current);
+    else if (strcmp(step, "pebs") == 0) {
+        cpu->counter[value].pebs_reset = strtoull(line->field[FIELD_VALUE], NULL, 16);
+        cpu->pebs_threshold = 2;
+    } else {
+        fail_msg("%s:%u: no such step: %s", CASES_FILE, line->number, step);
+    }
+}
+
+/* Rules that a case sets itself stay as it sets them. */
+static void step_rule(struct machine *machine, const struct line *line)
+{
+    const struct upmu_sim_rule *rule;
+
+    for (unsigned i = 0; (rule = upmu_sim_rule(i)) != NULL; i++) {
+        if (strcmp(rule->name, line->field[FIELD_WHAT]) == 0) {
+            machine->sim.rule[i] = line->field[FIELD_VALUE][0] == '1';
+            return;
+        }
+    }
+    fail_msg("%s:%u: no such rule", CASES_FILE, line->number);
+}
+
+static bool run_step(struct machine *machine, const struct line *line)
+{
+    const char *step = line->field[FIELD_STEP];
+    bool known;
+    bool right;
+
+    if (step[1] == '\0')
+        return step_access(machine, line);
+    right = step_check(machine, line, &known);
+    if (known)
+        return right;
+    if (strcmp(step, "rule") == 0)
+        step_rule(machine, line);
+    else
+        step_set(machine, line);
+    return true;
+}
+
+/* ---- Cases ---- */
+
+#define NO_RULE UPMU_SIM_RULE_COUNT
+
+/* Run the case that begins at `first` on one profile with one rule switched round. */
+static bool run_case(struct machine *machine, unsigned first, const char *profile, unsigned switched)
+{
+    const struct upmu_sim_profile *found = upmu_sim_profile(profile);
+
+    memset(machine, 0, sizeof *machine);
+    if (found == NULL)
+        fail_msg("%s:%u: no such profile: %s", CASES_FILE, cases[first].number, profile);
+    machine->profile = *found;
+    machine->handler = "";
+    upmu_sim_init(&machine->sim, &machine->profile, 2);
+    machine->sim.test = machine;
+    machine->sim.deliver = handle_interrupt;
+    machine->sim.expect_faults = true;
+    if (switched != NO_RULE)
+        machine->sim.rule[switched] = !machine->sim.rule[switched];
+    for (unsigned cpu = 0; cpu < 2; cpu++) {
+        upmu_sim_reset_cpu(&machine->sim, cpu);
+        upmu_sim_set_delivery(&machine->sim, cpu, UPMU_SIM_LVTPC_NMI);
+        machine->sim.cpu[cpu].irqs_on = false;
+    }
+    for (unsigned i = first; i < case_lines && (i == first || cases[i].field[FIELD_CASE][0] == '\0'); i++) {
+        if (!run_step(machine, &cases[i]))
+            return false;
+    }
+    if (machine->sim.violation_count != 0)
+        return failed(machine, &cases[first], machine->sim.violation, machine->sim.violation_count);
+    return true;
+}
+
+/* Runs every case on each of its profiles; counts them, stops at the first that fails if `stop`. */
+static unsigned run_cases(struct machine *machine, unsigned switched, bool stop, unsigned *out_failed)
+{
+    unsigned ran = 0;
+
+    *out_failed = 0;
+    for (unsigned i = 0; i < case_lines; i++) {
+        const char *at = cases[i].field[FIELD_PROFILES];
+
+        if (cases[i].field[FIELD_CASE][0] == '\0')
+            continue;
+        while (*at != '\0') {
+            char profile[40];
+            size_t length = strcspn(at, ",");
+
+            snprintf(profile, sizeof profile, "%.*s", (int)length, at);
+            at += length + (at[length] == ',');
+            ran++;
+            if (run_case(machine, i, profile, switched))
+                continue;
+            ++*out_failed;
+            if (stop)
+                return ran;
+            print_error("%s: %s\n", cases[i].field[FIELD_CASE], machine->failure);
+        }
+    }
+    return ran;
+}
+
+static void model_agrees_with_every_case(void **state)
+{
+    static struct machine machine;
+    unsigned failures;
+    unsigned ran = run_cases(&machine, NO_RULE, false, &failures);
+
+    (void)state;
+    print_message("%u cases ran\n", ran);
+    assert_true(ran > 150);
+    assert_int_equal(failures, 0);
+}
+
+static void every_rule_switched_round_fails_some_case(void **state)
+{
+    static struct machine machine;
+    unsigned unnoticed = 0;
+
+    (void)state;
+    for (unsigned i = 0; upmu_sim_rule(i) != NULL; i++) {
+        unsigned failures;
+
+        (void)run_cases(&machine, i, true, &failures);
+        if (failures == 0) {
+            print_error("rule %s: no case notices\n", upmu_sim_rule(i)->name);
+            unnoticed++;
+        }
+    }
+    assert_int_equal(unnoticed, 0);
+}
+
+static void every_case_has_a_source(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < case_lines; i++) {
+        if (cases[i].field[FIELD_CASE][0] != '\0' && cases[i].field[FIELD_SOURCE][0] == '\0')
+            fail_msg("%s:%u has no source", CASES_FILE, cases[i].number);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_case_has_a_source),
+        cmocka_unit_test(model_agrees_with_every_case),
+        cmocka_unit_test(every_rule_switched_round_fails_some_case),
+    };
+
+    return cmocka_run_group_tests_name("sim_conformance", tests, load_cases, free_cases);
+}
