@@ -282,6 +282,12 @@ def fnv(text, seed):
     return value
 
 
+def name_key(name):
+    """A byte that tells most names of one length apart."""
+    text = fold(name).encode()
+    return (text[0] + 3 * text[len(text) // 2] + 5 * text[-1]) & 255
+
+
 def slot_of(value, displacement, slots):
     value = ((value ^ (displacement * 0x9e3779b1)) * 0x85ebca6b) & 0xffffffff
     value ^= value >> 15
@@ -410,7 +416,8 @@ def mask_set(row, pool):
             value = mask.bits | mask.cmask << 8
         if mask.group > 15 or (mask.cmask and value >> 8 != mask.cmask):
             sys.exit(f"{row.name}:{mask.name} cannot be packed")
-        packed += struct.pack("<HHBBB", pool.number[mask.name], value, len(mask.name), mask.flags & 255, where)
+        packed += struct.pack("<HHBBBB", pool.number[mask.name], value, len(mask.name), name_key(mask.name),
+                              mask.flags & 255, where)
     for name, target in sorted(row.mask_aliases, key=lambda a: order(a[0])):
         packed += struct.pack("<HBB", pool.number[name], len(name), numbers[target])
     return bytes(packed)

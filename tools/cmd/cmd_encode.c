@@ -75,8 +75,8 @@ static void print_event_registers(struct cmd *cmd, const struct upmu_write *writ
     for (pass = 0; pass < 2; pass++) {
         for (i = 0; i < count; i++) {
             bool payload = kind_at(cmd->pmu, writes[i].address) == UPMU_KIND_PAYLOAD;
-            bool wanted = pass == 0 ? counter == UPMU_NO_COUNTER ? !payload : is_select_of(cmd->pmu, counter, writes[i].address)
-                                    : payload;
+            bool shown = counter == UPMU_NO_COUNTER || is_select_of(cmd->pmu, counter, writes[i].address);
+            bool wanted = pass == 0 ? shown && !payload : payload;
 
             for (later = i + 1; later < count; later++)
                 wanted = wanted && writes[later].address != writes[i].address;

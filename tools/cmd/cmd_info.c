@@ -13,7 +13,9 @@ static void copy_words(char *to, const uint32_t *words, unsigned count)
 
         to[i] = c >= ' ' || c == '\0' ? c : '?';
     }
-    to[count * 4] = '\0';
+    for (i = count * 4; i > 0 && (to[i - 1] == ' ' || to[i - 1] == '\0'); i--)
+        ;
+    to[i] = '\0';
 }
 
 /* Family and model as CPUID.1:EAX spells them (Intel SDM vol 2 CPUID). */

@@ -5,7 +5,7 @@
 #include <tools/cmd/cmd_args.h>
 
 #define RECORD_EVENT "cycles"
-#define RECORD_PERIOD 100000u
+#define RECORD_PERIOD 10000u
 #define RECORD_SLICES 64u /* the ring is emptied so often */
 #define RECORD_TOP 10u
 #define RECORD_BAR 30u

@@ -9,7 +9,15 @@
 #define STAT_TIME UPMU_SET_EVENTS /* row of cmd->runs that holds the time */
 
 /* What an event is to the derived figures. */
-enum stat_role { ROLE_NONE, ROLE_INSTRUCTIONS, ROLE_CYCLES, ROLE_BRANCHES, ROLE_MISSES, ROLE_REFERENCES, ROLE_LLC_MISSES };
+enum stat_role {
+    ROLE_NONE,
+    ROLE_INSTRUCTIONS,
+    ROLE_CYCLES,
+    ROLE_BRANCHES,
+    ROLE_MISSES,
+    ROLE_REFERENCES,
+    ROLE_LLC_MISSES
+};
 
 static const char *const role_names[] = {"",         "instructions",  "cycles",          "branches",
                                          "branch-misses", "cache-references", "cache-misses"};
