@@ -262,7 +262,6 @@ struct upmu_tally;
 struct upmu_cpu {
     struct upmu_machine *machine;
     const struct upmu_pmu *pmu; /* NULL: this CPU has none */
-    struct upmu_bank bank;
     /* private */
     struct upmu_domain *domain;         /* where the PMU's shared parts are claimed, or NULL */
     uint8_t domain_slot;                /* our number there */
@@ -288,11 +287,12 @@ struct upmu_cpu {
     uint32_t used;                      /* counters written since take-over */
     volatile uint32_t interrupts;       /* handled since upmu_cpu_init() */
     uint32_t next_tag;
+    struct upmu_session *sessions;               /* attached here */
+    uint64_t window_start_ns;                    /* of the throttle */
     struct upmu_tally *tally[UPMU_COUNTERS];     /* who runs on a counter */
     struct upmu_session *of_tally[UPMU_COUNTERS];
     uint32_t last_tag[UPMU_COUNTERS];            /* who ran on it last */
-    struct upmu_session *sessions;               /* attached here */
-    uint64_t window_start_ns;                    /* of the throttle */
+    struct upmu_bank bank; /* bank.accesses: what it cost */
 };
 
 /*

@@ -108,9 +108,6 @@ enum upmu_session_state {
  * attached.
  */
 struct upmu_session {
-    struct upmu_set set;
-    struct upmu_ring ring;
-    struct upmu_why why;       /* of the last call that refused */
     enum upmu_status error;    /* why it was stopped without being asked, or UPMU_OK */
     volatile uint8_t state;    /* enum upmu_session_state */
     /* private */
@@ -122,6 +119,10 @@ struct upmu_session {
     uint64_t started_ns;
     uint64_t enabled_ns;
     uint32_t counters;         /* of its placement; 0: not placed */
+    /* public again */
+    struct upmu_ring ring;
+    struct upmu_why why;       /* of the last call that refused */
+    struct upmu_set set;
 };
 
 /*
