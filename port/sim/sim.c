@@ -107,8 +107,8 @@ static uint32_t begin_access(struct upmu_sim *sim, enum upmu_sim_kind kind, uint
     return number;
 }
 
-static void end_access(struct upmu_sim *sim, uint32_t number, enum upmu_sim_kind kind, uint32_t address,
-                       uint64_t value, bool faulted)
+static void end_access(struct upmu_sim *sim, uint32_t number, enum upmu_sim_kind kind, uint32_t address, uint64_t value,
+                       bool faulted)
 {
     if (sim->trace_count < sim->trace_size) {
         struct upmu_sim_access *access = &sim->trace[sim->trace_count++];

@@ -53,18 +53,18 @@ struct upmu_sim;
 
 /* ---- Profiles: which CPU ---- */
 
-#define UPMU_SIM_PDCM (1u << 0)           /* PERF_CAPABILITIES exists */
-#define UPMU_SIM_RTM (1u << 1)            /* transactional memory: select bits 32, 33 */
-#define UPMU_SIM_DS (1u << 2)             /* debug store, PEBS */
-#define UPMU_SIM_PT (1u << 3)             /* processor trace: status bit 55 */
-#define UPMU_SIM_SGX (1u << 4)            /* status bit 60 */
-#define UPMU_SIM_SMT (1u << 5)            /* CPUs 0 and 1 (2 and 3) are hyper-threads of one core */
-#define UPMU_SIM_HYPERVISOR (1u << 6)     /* CPUID.1:ECX[31] */
-#define UPMU_SIM_SHARED_PAYLOAD (1u << 7) /* hyper-threads share the OFFCORE_RSP registers */
-#define UPMU_SIM_IGNORES_WRITES (1u << 8) /* every MSR reads 0, drops writes and never faults */
-#define UPMU_SIM_COUNTS_NOTHING (1u << 9) /* registers are memory, nothing counts */
+#define UPMU_SIM_PDCM (1u << 0)            /* PERF_CAPABILITIES exists */
+#define UPMU_SIM_RTM (1u << 1)             /* transactional memory: select bits 32, 33 */
+#define UPMU_SIM_DS (1u << 2)              /* debug store, PEBS */
+#define UPMU_SIM_PT (1u << 3)              /* processor trace: status bit 55 */
+#define UPMU_SIM_SGX (1u << 4)             /* status bit 60 */
+#define UPMU_SIM_SMT (1u << 5)             /* CPUs 0 and 1 (2 and 3) are hyper-threads of one core */
+#define UPMU_SIM_HYPERVISOR (1u << 6)      /* CPUID.1:ECX[31] */
+#define UPMU_SIM_SHARED_PAYLOAD (1u << 7)  /* hyper-threads share the OFFCORE_RSP registers */
+#define UPMU_SIM_IGNORES_WRITES (1u << 8)  /* every MSR reads 0, drops writes and never faults */
+#define UPMU_SIM_COUNTS_NOTHING (1u << 9)  /* registers are memory, nothing counts */
 #define UPMU_SIM_FEATURES_FAULT (1u << 10) /* PERF_CAPABILITIES and payload registers #GP all the same */
-#define UPMU_SIM_NEHALEM (1u << 11)       /* errata AAK100 and AAJ80 apply */
+#define UPMU_SIM_NEHALEM (1u << 11)        /* errata AAK100 and AAJ80 apply */
 
 /* A payload register and the event that uses it. */
 struct upmu_sim_payload {
@@ -88,9 +88,9 @@ struct upmu_sim_profile {
     uint8_t fixed_width;    /* real; reported 0 if fixed_reported is 0 */
     uint8_t events_length;  /* leaf 0AH EAX[31:24] */
     uint8_t events_unavailable;
-    uint8_t fixed_bitmap; /* leaf 0AH ECX */
-    bool any_deprecated;  /* leaf 0AH EDX[15] */
-    uint16_t flags;       /* UPMU_SIM_… above */
+    uint8_t fixed_bitmap;  /* leaf 0AH ECX */
+    bool any_deprecated;   /* leaf 0AH EDX[15] */
+    uint16_t flags;        /* UPMU_SIM_… above */
     uint32_t capabilities; /* PERF_CAPABILITIES */
     struct upmu_sim_payload payload[UPMU_SIM_PAYLOADS];
 };
@@ -114,6 +114,7 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
  * pmu_counters_test.c; KUT: kvm-unit-tests x86/pmu.c; LX: Linux
  * arch/x86/events/intel; SDM: Intel SDM vol 3 (325384-059).
  */
+/* clang-format off */
 #define UPMU_SIM_RULES(R)                                                                                         \
     R(RESET_GLOBAL, 1, "GLOBAL_CTRL resets to all general counters (0)", "KVM kvm_pmu_refresh; KST")              \
     R(RESET_COUNTERS, 1, "counters reset to 0 (garbage)", "KVM; SDM 18.4 note")                                   \
@@ -188,6 +189,7 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(CHECK_RUNNING_PAYLOAD, 1, "violation: payload changed under a running user", "LX core.c order of enabling") \
     R(CHECK_FAULT, 1, "violation: a write that #GPs; any #GP if the port says faults are unsafe", "upmu/port.h")  \
     R(CHECK_HYPERVISOR, 1, "violation: payload registers under a hypervisor, faults unsafe, no force", "upmu/port.h")
+/* clang-format on */
 
 #define UPMU_SIM_RULE_ENUM(id, on, text, source) UPMU_SIM_RULE_##id,
 enum upmu_sim_rule_id { UPMU_SIM_RULES(UPMU_SIM_RULE_ENUM) UPMU_SIM_RULE_COUNT };
@@ -232,7 +234,8 @@ struct upmu_sim_other {
  * counter that overflows does so at the exact occurrence, and its interrupt comes
  * there (skid 0) or `skid` steps later; then the rest goes on, with whatever the
  * handler left in the registers.  A step is the burst divided by its most
- * frequent kind.
+ * frequent kind.  An interrupt shows the instruction that comes next: after k
+ * instructions `ip + k * ip_step`.
  */
 struct upmu_sim_burst {
     uint64_t instructions;
@@ -245,16 +248,16 @@ struct upmu_sim_burst {
     uint64_t llc_misses;
     uint64_t slots;
     struct upmu_sim_other other[UPMU_SIM_OTHERS]; /* until count 0 */
-    uint32_t per_cycle; /* for CMASK: occurrences in each cycle that has one; 0 is 1 */
-    uint32_t runs;      /* for EDGE: such cycles come in this many runs; 0 is 1 */
-    bool user;          /* ring 3 */
-    bool smm;           /* in system-management mode */
-    bool in_tx;         /* inside one transaction … */
-    bool tx_abort;      /* … which aborts at the end */
-    uint64_t metrics;   /* PERF_METRICS afterwards, if it runs; 0: as before */
-    uint64_t ip;        /* of the first instruction … */
-    uint64_t ip_step;   /* … and from one to the next */
-    uint32_t ip_loop;   /* instructions until it starts over at `ip`; 0: never */
+    uint32_t per_cycle;                           /* for CMASK: occurrences in each cycle that has one; 0 is 1 */
+    uint32_t runs;                                /* for EDGE: such cycles come in this many runs; 0 is 1 */
+    bool user;                                    /* ring 3 */
+    bool smm;                                     /* in system-management mode */
+    bool in_tx;                                   /* inside one transaction … */
+    bool tx_abort;                                /* … which aborts at the end */
+    uint64_t metrics;                             /* PERF_METRICS afterwards, if it runs; 0: as before */
+    uint64_t ip;                                  /* of the first instruction … */
+    uint64_t ip_step;                             /* … and from one to the next */
+    uint32_t ip_loop;                             /* instructions until it starts over at `ip`; 0: never */
     uint64_t sp;
 };
 
@@ -326,9 +329,9 @@ struct upmu_sim_violation {
 /* ---- The model ---- */
 
 struct upmu_sim_counter {
-    uint64_t value;   /* what a read gives */
-    uint64_t counted; /* everything it ever counted: truth, writes do not change it */
-    uint64_t wraps;   /* overflows ever */
+    uint64_t value;       /* what a read gives */
+    uint64_t counted;     /* everything it ever counted: truth, writes do not change it */
+    uint64_t wraps;       /* overflows ever */
     uint64_t abort_value; /* at the start of the transaction (IN_TXCP) */
     uint64_t pebs_reset;  /* PEBS: reloaded with this after a record */
     uint32_t late;        /* steps until its status bit shows */
@@ -337,16 +340,16 @@ struct upmu_sim_counter {
 
 struct upmu_sim_cpu {
     struct upmu_cpu *bound;
-    bool offline;       /* run_on_cpu cannot reach it */
-    bool irqs_on;       /* maskable interrupts */
+    bool offline; /* run_on_cpu cannot reach it */
+    bool irqs_on; /* maskable interrupts */
     bool in_nmi;
     bool in_irq;
-    bool user;          /* the hooks run in ring 3 (RDPMC) */
+    bool user; /* the hooks run in ring 3 (RDPMC) */
     bool cr4_pce;
     bool nmi_pending;
-    bool nmi_foreign;   /* the pending NMI is (also) a foreign one */
+    bool nmi_foreign; /* the pending NMI is (also) a foreign one */
     bool irq_pending;
-    bool latched;       /* a PMI that met a masked LVTPC (LVTPC_DROPS off) */
+    bool latched; /* a PMI that met a masked LVTPC (LVTPC_DROPS off) */
     uint32_t lvtpc;
     uint32_t irq_depth; /* irq_save not yet restored */
     /* Registers */
@@ -371,10 +374,10 @@ struct upmu_sim_cpu {
     struct upmu_sim_interrupt where; /* what executes */
     /* Truth */
     struct upmu_sim_totals truth[2]; /* [0] kernel, [1] user */
-    uint32_t pmi_requests; /* by overflows */
-    uint32_t pmi_dropped;  /* met a masked LVTPC */
-    uint32_t interrupts;   /* delivered, of any kind */
-    uint32_t foreign;      /* of these, foreign NMIs */
+    uint32_t pmi_requests;           /* by overflows */
+    uint32_t pmi_dropped;            /* met a masked LVTPC */
+    uint32_t interrupts;             /* delivered, of any kind */
+    uint32_t foreign;                /* of these, foreign NMIs */
     uint32_t pebs_records;
     uint32_t pebs_threshold; /* records until status bit 62; 0: never */
 };
@@ -392,13 +395,13 @@ struct upmu_sim {
     upmu_sim_deliver *deliver;
     upmu_sim_on_access *before_access;
     upmu_sim_on_access *after_access;
-    uint32_t fault_at;      /* this access faults, without effect … */
-    uint32_t fault_until;   /* … and all up to this one; 0: only that */
-    uint32_t fault_address; /* this MSR always faults */
-    bool expect_faults;     /* #GP is no violation */
-    bool forced;            /* the test passed `force`: CHECK_HYPERVISOR is quiet */
-    uint32_t skid;          /* steps from overflow to interrupt; an access is one, too */
-    uint32_t status_lag;    /* steps from overflow to the status bit */
+    uint32_t fault_at;          /* this access faults, without effect … */
+    uint32_t fault_until;       /* … and all up to this one; 0: only that */
+    uint32_t fault_address;     /* this MSR always faults */
+    bool expect_faults;         /* #GP is no violation */
+    bool forced;                /* the test passed `force`: CHECK_HYPERVISOR is quiet */
+    uint32_t skid;              /* steps from overflow to interrupt; an access is one, too */
+    uint32_t status_lag;        /* steps from overflow to the status bit */
     uint32_t events_per_access; /* kernel instructions and cycles before each access */
     uint32_t ns_per_access;
     struct upmu_sim_access *trace; /* records accesses, until full */
@@ -406,7 +409,7 @@ struct upmu_sim {
     uint32_t trace_count;
 
     /* Seen */
-    uint64_t now_ns; /* model time: 1 ns per reference cycle (else cycle, else instruction) */
+    uint64_t now_ns;   /* model time: 1 ns per reference cycle (else cycle, else instruction) */
     uint32_t accesses; /* numbered ones: all but CPUID */
     uint32_t access_count[UPMU_SIM_KINDS];
     uint32_t faults; /* #GP that the model gave, injected ones included */

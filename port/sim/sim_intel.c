@@ -474,11 +474,12 @@ static bool write_payload(struct upmu_sim *sim, unsigned index, unsigned payload
         return false;
     for (unsigned cpu = 0; cpu < sim->cpus; cpu++) {
         for (unsigned i = 0; i < sim->profile->general; i++) {
-            if (upmu_sim_intel_payload_home(sim, cpu, payload) == home && *present != value && upmu_sim_runs(sim, cpu, i) &&
+            if (upmu_sim_intel_payload_home(sim, cpu, payload) == home && *present != value &&
+                upmu_sim_runs(sim, cpu, i) &&
                 upmu_sim_intel_payload(sim->profile, sim->cpu[cpu].select[i]) == payload &&
                 sim_on(sim, UPMU_SIM_RULE_CHECK_RUNNING_PAYLOAD))
-                upmu_sim_violate(sim, "payload changed under a running counter",
-                                 sim->profile->payload[payload].address, value);
+                upmu_sim_violate(sim, "payload changed under a running counter", sim->profile->payload[payload].address,
+                                 value);
         }
     }
     *present = value;

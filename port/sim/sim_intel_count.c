@@ -39,9 +39,8 @@ uint64_t upmu_sim_intel_config(const struct upmu_sim *sim, unsigned cpu, unsigne
     if (!sim_is_fixed(counter))
         return sim->cpu[cpu].select[counter];
     nibble = sim->cpu[cpu].fixed_ctrl >> (4u * (counter - UPMU_SIM_FIXED)) & 0xfu;
-    return (nibble & 1u ? SIM_SELECT_OS : 0) | (nibble & 2u ? SIM_SELECT_USR : 0) |
-           (nibble & 4u ? SIM_SELECT_ANY : 0) | (nibble & 8u ? SIM_SELECT_INT : 0) |
-           (nibble & 3u ? SIM_SELECT_EN : 0);
+    return (nibble & 1u ? SIM_SELECT_OS : 0) | (nibble & 2u ? SIM_SELECT_USR : 0) | (nibble & 4u ? SIM_SELECT_ANY : 0) |
+           (nibble & 8u ? SIM_SELECT_INT : 0) | (nibble & 3u ? SIM_SELECT_EN : 0);
 }
 
 /* Do the gates let it count? */

@@ -81,8 +81,7 @@ static inline uint64_t sim_global_bit(unsigned counter)
 /* GLOBAL_CTRL, GLOBAL_STATUS and their like exist. */
 static inline bool sim_has_global(const struct upmu_sim *sim)
 {
-    return sim->profile->version >= 2 ||
-           (sim->profile->version == 1 && !sim_on(sim, UPMU_SIM_RULE_GLOBAL_NEEDS_V2));
+    return sim->profile->version >= 2 || (sim->profile->version == 1 && !sim_on(sim, UPMU_SIM_RULE_GLOBAL_NEEDS_V2));
 }
 
 /* sim.c */

@@ -7,6 +7,8 @@
 #include "port/sim/sim_intern.h"
 
 #define LVTPC_MODE 0x700u
+#define LVTPC_SMI 0x200u
+#define LVTPC_VECTOR 0xffu
 
 /* NMIs in a row, without anything between them, that are a livelock. */
 #define STORM_LIMIT 10000u
@@ -25,9 +27,11 @@ static void raise_pmi(struct upmu_sim *sim, unsigned index)
         cpu->lvtpc |= UPMU_SIM_LVTPC_MASKED;
     if (mode == UPMU_SIM_LVTPC_NMI)
         cpu->nmi_pending = !cpu->in_nmi || sim_on(sim, UPMU_SIM_RULE_NMI_PENDS);
-    else if (mode == 0)
+    else if (mode == 0 && (cpu->lvtpc & LVTPC_VECTOR) >= 16)
         cpu->irq_pending = true;
-    else
+    else if (mode == 0)
+        upmu_sim_violate(sim, "LVTPC has no vector: the host sets delivery up after each reset", 0x340, cpu->lvtpc);
+    else if (mode != LVTPC_SMI) /* an SMI is the firmware's */
         upmu_sim_violate(sim, "LVTPC has a delivery mode that the entry does not support", 0x340, cpu->lvtpc);
 }
 

@@ -9,6 +9,7 @@
  */
 #include "port/sim/sim_intern.h"
 
+/* clang-format off */
 #define NHM_PAYLOADS                                                                                       \
     {                                                                                                      \
         {0x1a6, 0xb7, 0x01, 0xffff}, {0x3f6, 0x0b, 0x10, 0xffff}                                           \
@@ -87,6 +88,7 @@ static const struct upmu_sim_profile sim_profiles[] = {
      .source = "QEMU 7.2 TCG, measured", .signature = SKL_SIGNATURE,
      .flags = UPMU_SIM_HYPERVISOR | UPMU_SIM_IGNORES_WRITES},
 };
+/* clang-format on */
 
 static bool text_equal(const char *a, const char *b)
 {

@@ -102,8 +102,8 @@ static void division_equals_the_machine_s(void **state)
 
 static void overflow_test_of_each_counter_with_and_without_int(void **state)
 {
-    static const char *const profiles[] = {"core2", "merom_early", "nehalem", "skylake", "skylake_smtoff", "icelake",
-                                           "hypervisor_v2_nofixed"};
+    static const char *const profiles[] = {"core2",   "merom_early",          "nehalem", "skylake", "skylake_smtoff",
+                                           "icelake", "hypervisor_v2_nofixed"};
 
     (void)state;
     for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++) {
@@ -133,12 +133,9 @@ static void samples_are_exact_at_skid_zero(void **state)
     wr(0xc1, f.reload);
     wr(0x186, 0x5300c0);
     f.port->pmi_rearm(f.port->context);
-    upmu_sim_events(&f.sim, &(struct upmu_sim_burst){.instructions = 100000,
-                                                     .cycles = 233333,
-                                                     .user = true,
-                                                     .ip = 0x1000,
-                                                     .ip_step = 2,
-                                                     .sp = 0x77});
+    upmu_sim_events(
+        &f.sim, &(struct upmu_sim_burst){
+                    .instructions = 100000, .cycles = 233333, .user = true, .ip = 0x1000, .ip_step = 2, .sp = 0x77});
     assert_int_equal(f.interrupts, 1000);
     for (unsigned i = 0; i < 1000; i++) {
         assert_true(f.seen[i].ip == 0x1000 + 2 * 100 * (uint64_t)(i + 1));
@@ -197,9 +194,9 @@ static void every_stream_keeps_its_total_however_the_burst_is_cut(void **state)
         assert_true(rd(0x30a) == 2 * burst.cycles);
         assert_true(rd(0x30b) == 2 * burst.ref_cycles);
         assert_int_equal(f.interrupts, f.sim.cpu[0].counter[0].wraps);
-        assert_true(f.sim.now_ns == 2 * (burst.ref_cycles != 0   ? burst.ref_cycles
-                                         : burst.cycles != 0 ? burst.cycles
-                                                             : burst.instructions));
+        assert_true(f.sim.now_ns == 2 * (burst.ref_cycles != 0 ? burst.ref_cycles
+                                         : burst.cycles != 0   ? burst.cycles
+                                                               : burst.instructions));
         no_violation();
     }
 }
@@ -499,11 +496,16 @@ static void cpuid_is_the_dump_s(void **state)
         const char *name;
         uint32_t leaf1, eax, ebx, ecx, edx;
     } dumps[] = {
-        {"core2", 0x10676, 0x07280202, 0, 0, 0x503},    {"merom_early", 0x6f6, 0x07280202, 0, 0, 0},
-        {"yonah", 0x6e8, 0x07280201, 0, 0, 0},          {"nehalem", 0x106a5, 0x07300403, 0x40, 0, 0x603},
-        {"skylake", 0x506e3, 0x07300404, 0, 0, 0x603},  {"skylake_smtoff", 0x506e3, 0x07300804, 0, 0, 0x603},
-        {"icelake", 0x706e5, 0x08300805, 0, 0xf, 0x8604}, {"hypervisor_v2_nofixed", 0x506e3, 0x07300802, 0, 0, 0},
-        {"no_pmu", 0x506e3, 0, 0, 0, 0},                {"tcg", 0x506e3, 0, 0, 0, 0},
+        {"core2", 0x10676, 0x07280202, 0, 0, 0x503},
+        {"merom_early", 0x6f6, 0x07280202, 0, 0, 0},
+        {"yonah", 0x6e8, 0x07280201, 0, 0, 0},
+        {"nehalem", 0x106a5, 0x07300403, 0x40, 0, 0x603},
+        {"skylake", 0x506e3, 0x07300404, 0, 0, 0x603},
+        {"skylake_smtoff", 0x506e3, 0x07300804, 0, 0, 0x603},
+        {"icelake", 0x706e5, 0x08300805, 0, 0xf, 0x8604},
+        {"hypervisor_v2_nofixed", 0x506e3, 0x07300802, 0, 0, 0},
+        {"no_pmu", 0x506e3, 0, 0, 0, 0},
+        {"tcg", 0x506e3, 0, 0, 0, 0},
     };
 
     (void)state;

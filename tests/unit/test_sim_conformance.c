@@ -240,8 +240,7 @@ static bool step_capwrites(struct machine *machine, const struct line *line)
 
 static bool check_equal(struct machine *machine, const struct line *line, uint64_t got)
 {
-    return got == strtoull(line->field[FIELD_EXPECT], NULL, 16) ||
-           failed(machine, line, line->field[FIELD_STEP], got);
+    return got == strtoull(line->field[FIELD_EXPECT], NULL, 16) || failed(machine, line, line->field[FIELD_STEP], got);
 }
 
 static bool step_check(struct machine *machine, const struct line *line, bool *out_known)
