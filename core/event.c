@@ -47,6 +47,8 @@ struct encoder {
     struct upmu_event event;
     struct upmu_event_id id;
     struct upmu_row row;
+    uint16_t field; /* of the unit mask, given as bits that no mask has */
+    uint16_t field_bits;
 };
 
 static size_t part_end(const struct upmu_spec_part *part)
@@ -141,22 +143,29 @@ static bool find_name(struct encoder *encoder)
     return false;
 }
 
-static enum upmu_status no_such_event(struct encoder *encoder)
+/* A refusal that suggests the name most like the text up to `part`, or NAME. */
+static enum upmu_status refuse_name(struct encoder *encoder, enum upmu_status status,
+                                    const struct upmu_spec_part *part, unsigned parts)
 {
     const struct upmu_spec *spec = encoder->spec;
-    enum upmu_status status = refuse_part(encoder, UPMU_ERR_NO_SUCH_EVENT, &spec->name);
     struct upmu_event_id nearest;
-    unsigned parts = spec->attribute_count && spec->attribute[0].separator == ':' && !spec->attribute[0].value;
 
+    (void)refuse_part(encoder, status, part);
     if (!encoder->why || !encoder->pmu->catalog)
         return status;
-    for (unsigned i = parts + 1u; i-- > 0;)
-        if (upmu_catalog_nearest(encoder->pmu->catalog, spec->text + spec->name.position, name_length(spec, i),
-                                 &nearest)) {
-            encoder->why->nearest = nearest;
-            break;
-        }
+    if (upmu_catalog_nearest(encoder->pmu->catalog, spec->text + spec->name.position, name_length(spec, parts),
+                             &nearest) ||
+        upmu_catalog_nearest(encoder->pmu->catalog, spec->text + spec->name.position, spec->name.length, &nearest))
+        encoder->why->nearest = nearest;
     return status;
+}
+
+static enum upmu_status no_such_event(struct encoder *encoder)
+{
+    const struct upmu_spec_part *first = &encoder->spec->attribute[0];
+
+    return refuse_name(encoder, UPMU_ERR_NO_SUCH_EVENT, &encoder->spec->name,
+                       encoder->spec->attribute_count && first->separator == ':' && !first->value);
 }
 
 /* ---- Raw words ---- */
@@ -212,13 +221,12 @@ static uint64_t group_bits(const struct encoder *encoder, unsigned group)
 }
 
 /*
- * Take the masks that stand for `bits` of a field of the unit mask: the one with
- * just these bits, or else those that make them up.
+ * Set a field of the unit mask: by the mask with just these bits, or, where masks
+ * exclude each other, by number.
  */
 static enum upmu_status add_field(struct encoder *encoder, unsigned field, unsigned bits)
 {
-    uint64_t reached = 0;
-    uint32_t masks = 0;
+    enum upmu_status status = UPMU_ERR_NO_SUCH_ATTRIBUTE;
     struct upmu_mask mask;
 
     for (unsigned i = 0; i < encoder->row.mask_count && i < MASKS; i++) {
@@ -233,15 +241,13 @@ static enum upmu_status add_field(struct encoder *encoder, unsigned field, unsig
             encoder->id.masks |= UPMU_BIT32(i);
             return UPMU_OK;
         }
-        if (mask.bits && !(mask.bits & ~(uint64_t)bits)) {
-            masks |= UPMU_BIT32(i);
-            reached |= mask.bits;
-        }
+        status = UPMU_OK;
     }
-    if (!masks || reached != bits)
-        return UPMU_ERR_NO_SUCH_MASK;
-    encoder->id.masks |= masks;
-    return UPMU_OK;
+    if (status == UPMU_OK) {
+        encoder->field |= (uint16_t)field;
+        encoder->field_bits |= (uint16_t)bits;
+    }
+    return status;
 }
 
 /* WORD=a+b: unit masks by name (mask=…), or FreeBSD's qualifiers (core=all). */
@@ -326,6 +332,10 @@ static enum upmu_status begin_named(struct encoder *encoder)
     }
     if (!(encoder->row.flags & UPMU_ROW_MASKED) || !replaces_masks(encoder))
         status = upmu_catalog_merge(catalog, encoder->id, &encoder->row, &encoder->id.masks);
+    if (encoder->field) {
+        encoder->row.umask = (uint16_t)((encoder->row.umask & ~encoder->field) | encoder->field_bits);
+        encoder->id.masks = 0;
+    }
     if (status == UPMU_OK)
         status = encoder->pmu->backend->from_row(encoder->pmu, &encoder->row, &encoder->event);
     encoder->event.id = encoder->id;
@@ -420,6 +430,8 @@ static enum upmu_status apply_attributes(struct encoder *encoder)
         if (encoder->used >> i & 1u)
             continue;
         status = apply_attribute(encoder, part);
+        if (status == UPMU_ERR_NO_SUCH_ATTRIBUTE && !part->value && encoder->id.catalogue)
+            return refuse_name(encoder, status, part, i + 1u);
         if (status != UPMU_OK)
             return refuse_part(encoder, status, part);
     }

@@ -191,8 +191,8 @@ enum upmu_status upmu_x86_core_attribute(const struct upmu_pmu *pmu, struct upmu
 }
 
 static const struct {
-    char name[13];
-    char word[7];
+    char name[14];
+    char word[8];
     uint8_t field;
     uint8_t bits;
 } qualifiers[] = {
