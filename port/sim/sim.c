@@ -18,7 +18,7 @@ void upmu_sim_violate(struct upmu_sim *sim, const char *text, uint32_t address, 
     sim->violation = text;
 }
 
-static void check_context(struct upmu_sim *sim, const char *text, uint32_t address)
+static void sim_check_context(struct upmu_sim *sim, const char *text, uint32_t address)
 {
     const struct upmu_sim_cpu *cpu = &sim->cpu[sim->current];
 
@@ -26,7 +26,7 @@ static void check_context(struct upmu_sim *sim, const char *text, uint32_t addre
         upmu_sim_violate(sim, text, address, 0);
 }
 
-static bool is_payload(const struct upmu_sim_profile *profile, uint32_t msr)
+static bool sim_is_payload(const struct upmu_sim_profile *profile, uint32_t msr)
 {
     for (unsigned i = 0; i < UPMU_SIM_PAYLOADS; i++) {
         if (profile->payload[i].address == msr && msr != 0)
@@ -36,10 +36,10 @@ static bool is_payload(const struct upmu_sim_profile *profile, uint32_t msr)
 }
 
 /* Under a hypervisor a port without safe faults leaves payload registers alone. */
-static void check_hypervisor(struct upmu_sim *sim, uint32_t msr)
+static void sim_check_hypervisor(struct upmu_sim *sim, uint32_t msr)
 {
     if (sim_on(sim, UPMU_SIM_RULE_CHECK_HYPERVISOR) && sim->profile->flags & UPMU_SIM_HYPERVISOR && !sim->forced &&
-        !sim->port.msr_faults_are_safe && is_payload(sim->profile, msr))
+        !sim->port.msr_faults_are_safe && sim_is_payload(sim->profile, msr))
         upmu_sim_violate(sim, "payload register under a hypervisor without safe faults", msr, 0);
 }
 
@@ -47,10 +47,10 @@ static void check_hypervisor(struct upmu_sim *sim, uint32_t msr)
  * An access of the caller's met #GP.  Reading is allowed where faults are safe;
  * a register that CPUID promises and the profile withholds is not its fault.
  */
-static void check_fault(struct upmu_sim *sim, enum upmu_sim_kind kind, uint32_t address, uint64_t value)
+static void sim_check_fault(struct upmu_sim *sim, enum upmu_sim_kind kind, uint32_t address, uint64_t value)
 {
     bool withheld = sim->profile->flags & UPMU_SIM_FEATURES_FAULT && kind != UPMU_SIM_RDPMC &&
-                    (address == 0x345 || is_payload(sim->profile, address));
+                    (address == 0x345 || sim_is_payload(sim->profile, address));
 
     sim->faults++;
     if (!sim_on(sim, UPMU_SIM_RULE_CHECK_FAULT) || sim->expect_faults || withheld)
@@ -63,7 +63,7 @@ static void check_fault(struct upmu_sim *sim, enum upmu_sim_kind kind, uint32_t 
 
 /* ---- Numbered accesses ---- */
 
-static bool injected_fault(const struct upmu_sim *sim, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+static bool sim_injected_fault(const struct upmu_sim *sim, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
 {
     uint32_t until = sim->fault_until > sim->fault_at ? sim->fault_until : sim->fault_at;
 
@@ -72,8 +72,8 @@ static bool injected_fault(const struct upmu_sim *sim, uint32_t number, enum upm
     return sim->fault_address != 0 && address == sim->fault_address && kind != UPMU_SIM_RDPMC;
 }
 
-static void call_back(struct upmu_sim *sim, upmu_sim_on_access *function, uint32_t number, enum upmu_sim_kind kind,
-                      uint32_t address)
+static void sim_call_back(struct upmu_sim *sim, upmu_sim_on_access *function, uint32_t number, enum upmu_sim_kind kind,
+                          uint32_t address)
 {
     if (function == NULL || sim->in_callback)
         return;
@@ -83,12 +83,12 @@ static void call_back(struct upmu_sim *sim, upmu_sim_on_access *function, uint32
 }
 
 /* Time passes up to the access; what is due by then comes before it. */
-static uint32_t begin_access(struct upmu_sim *sim, enum upmu_sim_kind kind, uint32_t address)
+static uint32_t sim_begin_access(struct upmu_sim *sim, enum upmu_sim_kind kind, uint32_t address)
 {
     unsigned cpu = sim->current;
     uint32_t number = ++sim->accesses;
 
-    check_context(sim, "register accessed with interrupts on", address);
+    sim_check_context(sim, "register accessed with interrupts on", address);
     sim->access_count[kind]++;
     sim->now_ns += sim->ns_per_access;
     sim->cpu[cpu].where = (struct upmu_sim_interrupt){.ip = UPMU_SIM_KERNEL_IP, .sp = UPMU_SIM_KERNEL_SP};
@@ -103,12 +103,12 @@ static uint32_t begin_access(struct upmu_sim *sim, enum upmu_sim_kind kind, uint
     }
     upmu_sim_step(sim, cpu, 1);
     upmu_sim_poll(sim, cpu);
-    call_back(sim, sim->before_access, number, kind, address);
+    sim_call_back(sim, sim->before_access, number, kind, address);
     return number;
 }
 
-static void end_access(struct upmu_sim *sim, uint32_t number, enum upmu_sim_kind kind, uint32_t address, uint64_t value,
-                       bool faulted)
+static void sim_end_access(struct upmu_sim *sim, uint32_t number, enum upmu_sim_kind kind, uint32_t address,
+                           uint64_t value, bool faulted)
 {
     if (sim->trace_count < sim->trace_size) {
         struct upmu_sim_access *access = &sim->trace[sim->trace_count++];
@@ -120,7 +120,7 @@ static void end_access(struct upmu_sim *sim, uint32_t number, enum upmu_sim_kind
         access->value = value;
     }
     upmu_sim_poll(sim, sim->current);
-    call_back(sim, sim->after_access, number, kind, address);
+    sim_call_back(sim, sim->after_access, number, kind, address);
 }
 
 /* ---- Hooks ---- */
@@ -128,71 +128,71 @@ static void end_access(struct upmu_sim *sim, uint32_t number, enum upmu_sim_kind
 static bool sim_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
 {
     struct upmu_sim *sim = context;
-    uint32_t number = begin_access(sim, UPMU_SIM_RDMSR, msr);
+    uint32_t number = sim_begin_access(sim, UPMU_SIM_RDMSR, msr);
     uint64_t value = 0;
-    bool injected = injected_fault(sim, number, UPMU_SIM_RDMSR, msr);
+    bool injected = sim_injected_fault(sim, number, UPMU_SIM_RDMSR, msr);
     bool done = !injected && upmu_sim_intel_read(sim, sim->current, msr, &value);
 
-    check_hypervisor(sim, msr);
+    sim_check_hypervisor(sim, msr);
     if (injected)
         sim->faults++;
     else if (!done)
-        check_fault(sim, UPMU_SIM_RDMSR, msr, 0);
+        sim_check_fault(sim, UPMU_SIM_RDMSR, msr, 0);
     if (done)
         *out_value = value;
-    end_access(sim, number, UPMU_SIM_RDMSR, msr, value, !done);
+    sim_end_access(sim, number, UPMU_SIM_RDMSR, msr, value, !done);
     return done;
 }
 
 static bool sim_wrmsr(void *context, uint32_t msr, uint64_t value)
 {
     struct upmu_sim *sim = context;
-    uint32_t number = begin_access(sim, UPMU_SIM_WRMSR, msr);
-    bool injected = injected_fault(sim, number, UPMU_SIM_WRMSR, msr);
+    uint32_t number = sim_begin_access(sim, UPMU_SIM_WRMSR, msr);
+    bool injected = sim_injected_fault(sim, number, UPMU_SIM_WRMSR, msr);
     bool done = !injected && upmu_sim_intel_write(sim, sim->current, msr, value);
 
-    check_hypervisor(sim, msr);
+    sim_check_hypervisor(sim, msr);
     if (injected)
         sim->faults++;
     else if (!done)
-        check_fault(sim, UPMU_SIM_WRMSR, msr, value);
-    end_access(sim, number, UPMU_SIM_WRMSR, msr, value, !done);
+        sim_check_fault(sim, UPMU_SIM_WRMSR, msr, value);
+    sim_end_access(sim, number, UPMU_SIM_WRMSR, msr, value, !done);
     return done;
 }
 
 static bool sim_rdpmc(void *context, uint32_t index, uint64_t *out_value)
 {
     struct upmu_sim *sim = context;
-    uint32_t number = begin_access(sim, UPMU_SIM_RDPMC, index);
+    uint32_t number = sim_begin_access(sim, UPMU_SIM_RDPMC, index);
     uint64_t value = 0;
-    bool injected = injected_fault(sim, number, UPMU_SIM_RDPMC, index);
+    bool injected = sim_injected_fault(sim, number, UPMU_SIM_RDPMC, index);
     bool done = !injected && upmu_sim_intel_rdpmc(sim, sim->current, index, &value);
 
     if (injected)
         sim->faults++;
     else if (!done)
-        check_fault(sim, UPMU_SIM_RDPMC, index, 0);
+        sim_check_fault(sim, UPMU_SIM_RDPMC, index, 0);
     if (done)
         *out_value = value;
-    end_access(sim, number, UPMU_SIM_RDPMC, index, value, !done);
+    sim_end_access(sim, number, UPMU_SIM_RDPMC, index, value, !done);
     return done;
 }
 
 static void sim_pmi_rearm(void *context)
 {
     struct upmu_sim *sim = context;
-    uint32_t number = begin_access(sim, UPMU_SIM_REARM, 0);
+    uint32_t number = sim_begin_access(sim, UPMU_SIM_REARM, 0);
     uint32_t value = sim->cpu[sim->current].lvtpc & ~UPMU_SIM_LVTPC_MASKED;
 
     upmu_sim_write_lvtpc(sim, sim->current, value);
-    end_access(sim, number, UPMU_SIM_REARM, 0, value, false);
+    sim_end_access(sim, number, UPMU_SIM_REARM, 0, value, false);
 }
 
 static void sim_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
 {
     struct upmu_sim *sim = context;
 
-    check_context(sim, "cpuid hook with interrupts on", leaf);
+    sim_check_context(sim, "cpuid hook with interrupts on", leaf);
     sim->access_count[UPMU_SIM_CPUID]++;
     upmu_sim_cpuid(sim, sim->current, leaf, subleaf, out);
 }
@@ -201,7 +201,7 @@ static struct upmu_cpu *sim_this_cpu(void *context)
 {
     struct upmu_sim *sim = context;
 
-    check_context(sim, "this_cpu hook with interrupts on", 0);
+    sim_check_context(sim, "this_cpu hook with interrupts on", 0);
     return sim->cpu[sim->current].bound;
 }
 
@@ -235,7 +235,7 @@ static uint64_t sim_clock_ns(void *context)
 {
     struct upmu_sim *sim = context;
 
-    check_context(sim, "clock_ns hook with interrupts on", 0);
+    sim_check_context(sim, "clock_ns hook with interrupts on", 0);
     return sim->now_ns;
 }
 
@@ -265,7 +265,7 @@ static void sim_log(void *context, const char *line)
     struct upmu_sim *sim = context;
     size_t length = 0;
 
-    check_context(sim, "log hook with interrupts on", 0);
+    sim_check_context(sim, "log hook with interrupts on", 0);
     if (sim->cpu[sim->current].in_nmi)
         upmu_sim_violate(sim, "log hook inside an NMI", 0, 0);
     sim->log_lines++;
@@ -278,7 +278,7 @@ static void sim_log(void *context, const char *line)
 
 /* ---- Setting up ---- */
 
-static void wipe(void *memory, size_t bytes)
+static void sim_wipe(void *memory, size_t bytes)
 {
     unsigned char *byte = memory;
 
@@ -286,7 +286,7 @@ static void wipe(void *memory, size_t bytes)
         *byte++ = 0;
 }
 
-static void fill_port(struct upmu_sim *sim)
+static void sim_fill_port(struct upmu_sim *sim)
 {
     sim->port.context = sim;
     sim->port.rdmsr = sim_rdmsr;
@@ -305,14 +305,14 @@ static void fill_port(struct upmu_sim *sim)
 
 void upmu_sim_init(struct upmu_sim *sim, const struct upmu_sim_profile *profile, unsigned cpus)
 {
-    wipe(sim, sizeof *sim);
+    sim_wipe(sim, sizeof *sim);
     sim->profile = profile;
     sim->cpus = cpus == 0 ? UPMU_SIM_CPUS_DEFAULT : cpus;
     if (sim->cpus > UPMU_SIM_CPUS)
         sim->cpus = UPMU_SIM_CPUS;
     for (unsigned i = 0; i < UPMU_SIM_RULE_COUNT; i++)
         sim->rule[i] = upmu_sim_rule(i)->on;
-    fill_port(sim);
+    sim_fill_port(sim);
     for (unsigned i = 0; i < sim->cpus; i++) {
         sim->cpu[i].irqs_on = true;
         upmu_sim_reset_cpu(sim, i);
@@ -379,11 +379,11 @@ void upmu_sim_advance_ns(struct upmu_sim *sim, uint64_t ns)
 void upmu_sim_forget(struct upmu_sim *sim)
 {
     sim->accesses = 0;
-    wipe(sim->access_count, sizeof sim->access_count);
+    sim_wipe(sim->access_count, sizeof sim->access_count);
     sim->faults = 0;
     sim->trace_count = 0;
     sim->violation_count = 0;
     sim->violation = NULL;
-    wipe(&sim->first_violation, sizeof sim->first_violation);
-    wipe(&sim->last_violation, sizeof sim->last_violation);
+    sim_wipe(&sim->first_violation, sizeof sim->first_violation);
+    sim_wipe(&sim->last_violation, sizeof sim->last_violation);
 }

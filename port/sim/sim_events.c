@@ -41,7 +41,7 @@ uint64_t upmu_sim_divide(uint64_t a, uint64_t b)
 }
 
 /* (a * b + add) / c with a 128-bit product; the result must fit. */
-static uint64_t scale(uint64_t a, uint64_t b, uint64_t add, uint64_t c)
+static uint64_t sim_scale(uint64_t a, uint64_t b, uint64_t add, uint64_t c)
 {
     uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
     uint64_t middle = a1 * b0 + (a0 * b0 >> 32);
@@ -71,36 +71,36 @@ static uint64_t scale(uint64_t a, uint64_t b, uint64_t add, uint64_t c)
 }
 
 /* How often something that happens `total` times has happened after `step` steps. */
-static uint64_t happened(uint64_t total, uint64_t step, uint64_t span)
+static uint64_t sim_happened(uint64_t total, uint64_t step, uint64_t span)
 {
     if (step == span)
         return total;
     if (total == span || step == 0)
         return step;
-    return scale(total, step, 0, span);
+    return sim_scale(total, step, 0, span);
 }
 
 /* The step at which it happens for the `count`-th time. */
-static uint64_t step_of(uint64_t count, uint64_t total, uint64_t span)
+static uint64_t sim_step_of(uint64_t count, uint64_t total, uint64_t span)
 {
-    return total == span ? count : scale(count, span, total - 1u, total);
+    return total == span ? count : sim_scale(count, span, total - 1u, total);
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
+static uint64_t sim_larger(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
 
 static uint64_t burst_span(const struct upmu_sim_burst *burst)
 {
-    uint64_t span = larger(burst->instructions, burst->cycles);
+    uint64_t span = sim_larger(burst->instructions, burst->cycles);
 
-    span = larger(span, larger(burst->ref_cycles, burst->bus_cycles));
-    span = larger(span, larger(burst->branches, burst->mispredicts));
-    span = larger(span, larger(burst->llc_references, burst->llc_misses));
-    span = larger(span, burst->slots);
+    span = sim_larger(span, sim_larger(burst->ref_cycles, burst->bus_cycles));
+    span = sim_larger(span, sim_larger(burst->branches, burst->mispredicts));
+    span = sim_larger(span, sim_larger(burst->llc_references, burst->llc_misses));
+    span = sim_larger(span, burst->slots);
     for (unsigned i = 0; i < UPMU_SIM_OTHERS && burst->other[i].count != 0; i++)
-        span = larger(span, burst->other[i].count);
+        span = sim_larger(span, burst->other[i].count);
     return span;
 }
 
@@ -112,7 +112,7 @@ static uint64_t burst_ns(const struct upmu_sim_burst *burst)
 }
 
 /* Can a counter of this CPU count what runs on run->from? */
-static bool concerned(const struct sim_run *run, unsigned cpu)
+static bool sim_concerned(const struct sim_run *run, unsigned cpu)
 {
     return cpu == run->from || (run->sim->profile->flags & UPMU_SIM_SMT && (cpu ^ run->from) == 1u);
 }
@@ -126,7 +126,7 @@ static uint64_t next_cut(struct sim_run *run)
     uint64_t cut = run->span;
 
     for (unsigned cpu = 0; cpu < run->sim->cpus; cpu++) {
-        if (!concerned(run, cpu))
+        if (!sim_concerned(run, cpu))
             continue;
         for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++) {
             uint64_t total = 0;
@@ -137,10 +137,10 @@ static uint64_t next_cut(struct sim_run *run)
             run->total[cpu][i] = total;
             if (total == 0)
                 continue;
-            before = happened(total, run->step, run->span);
+            before = sim_happened(total, run->step, run->span);
             room = sim_width_mask(run->sim->profile, i) - run->sim->cpu[cpu].counter[i].value + 1u;
-            if (total - before >= room && step_of(before + room, total, run->span) < cut)
-                cut = step_of(before + room, total, run->span);
+            if (total - before >= room && sim_step_of(before + room, total, run->span) < cut)
+                cut = sim_step_of(before + room, total, run->span);
         }
         if (upmu_sim_steps_left(&run->sim->cpu[cpu]) < cut - run->step)
             cut = run->step + upmu_sim_steps_left(&run->sim->cpu[cpu]);
@@ -148,11 +148,11 @@ static uint64_t next_cut(struct sim_run *run)
     return cut;
 }
 
-static void locate(const struct sim_run *run)
+static void sim_locate(const struct sim_run *run)
 {
     const struct upmu_sim_burst *burst = run->burst;
     struct upmu_sim_interrupt *where = &run->sim->cpu[run->from].where;
-    uint64_t retired = burst->instructions != 0 ? happened(burst->instructions, run->step, run->span) : run->step;
+    uint64_t retired = burst->instructions != 0 ? sim_happened(burst->instructions, run->step, run->span) : run->step;
 
     if (burst->ip_loop != 0)
         retired -= upmu_sim_divide(retired, burst->ip_loop) * burst->ip_loop;
@@ -170,7 +170,7 @@ static void count_up_to(struct sim_run *run, uint64_t cut, unsigned cpu)
 
         if (total == 0)
             continue;
-        count = happened(total, cut, run->span) - happened(total, run->step, run->span);
+        count = sim_happened(total, cut, run->span) - sim_happened(total, run->step, run->span);
         mask = sim_width_mask(run->sim->profile, i);
         counter->counted += count;
         counter->value += count;
@@ -188,17 +188,17 @@ static void run_up_to(struct sim_run *run, uint64_t cut)
     struct upmu_sim *sim = run->sim;
     uint64_t ns = burst_ns(run->burst);
 
-    sim->now_ns += happened(ns, cut, run->span) - happened(ns, run->step, run->span);
+    sim->now_ns += sim_happened(ns, cut, run->span) - sim_happened(ns, run->step, run->span);
     for (unsigned cpu = 0; cpu < sim->cpus; cpu++) {
-        if (!concerned(run, cpu))
+        if (!sim_concerned(run, cpu))
             continue;
         upmu_sim_step(sim, cpu, cut - run->step);
         count_up_to(run, cut, cpu);
     }
     run->step = cut;
-    locate(run);
+    sim_locate(run);
     for (unsigned cpu = 0; cpu < sim->cpus; cpu++) {
-        if (concerned(run, cpu))
+        if (sim_concerned(run, cpu))
             upmu_sim_poll(sim, cpu);
     }
 }
@@ -217,7 +217,7 @@ static void add_truth(struct upmu_sim_totals *truth, const struct upmu_sim_burst
 }
 
 /* IN_TXCP: an aborted transaction has not been counted (Linux core.c). */
-static void transaction(struct upmu_sim *sim, const struct upmu_sim_burst *burst, bool end)
+static void sim_transaction(struct upmu_sim *sim, const struct upmu_sim_burst *burst, bool end)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[sim->current];
 
@@ -247,10 +247,10 @@ void upmu_sim_events(struct upmu_sim *sim, const struct upmu_sim_burst *burst)
     run.from = sim->current;
     run.span = burst_span(burst);
     run.step = 0;
-    transaction(sim, burst, false);
+    sim_transaction(sim, burst, false);
     while (run.step < run.span)
         run_up_to(&run, next_cut(&run));
-    transaction(sim, burst, true);
+    sim_transaction(sim, burst, true);
     add_truth(&cpu->truth[burst->user ? 1 : 0], burst);
     if (burst->metrics != 0 && cpu->global_ctrl & metrics_bit && upmu_sim_runs(sim, run.from, UPMU_SIM_FIXED + 3))
         cpu->metrics = burst->metrics;

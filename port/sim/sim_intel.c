@@ -33,28 +33,28 @@
 
 /* ---- What exists ---- */
 
-static bool has_v4(const struct upmu_sim *sim)
+static bool sim_has_v4(const struct upmu_sim *sim)
 {
     return sim->profile->version >= 4 || (sim_has_global(sim) && !sim_on(sim, UPMU_SIM_RULE_V4_REGISTERS));
 }
 
-static bool any_allowed(const struct upmu_sim_profile *profile)
+static bool sim_any_allowed(const struct upmu_sim_profile *profile)
 {
     return profile->version >= 3 && !profile->any_deprecated;
 }
 
-static uint64_t general_bits(const struct upmu_sim_profile *profile)
+static uint64_t sim_general_bits(const struct upmu_sim_profile *profile)
 {
     return SIM_BIT(profile->general) - 1u;
 }
 
-static uint64_t counter_bits(const struct upmu_sim_profile *profile)
+static uint64_t sim_counter_bits(const struct upmu_sim_profile *profile)
 {
-    return general_bits(profile) | (SIM_BIT(profile->fixed) - 1u) << 32;
+    return sim_general_bits(profile) | (SIM_BIT(profile->fixed) - 1u) << 32;
 }
 
 /* The counter that this address reads and writes, or UPMU_SIM_COUNTERS. */
-static unsigned counter_at(const struct upmu_sim *sim, uint32_t msr)
+static unsigned sim_counter_at(const struct upmu_sim *sim, uint32_t msr)
 {
     unsigned counter = UPMU_SIM_COUNTERS;
 
@@ -68,7 +68,7 @@ static unsigned counter_at(const struct upmu_sim *sim, uint32_t msr)
     return counter < UPMU_SIM_COUNTERS && sim_has_counter(sim->profile, counter) ? counter : UPMU_SIM_COUNTERS;
 }
 
-static unsigned payload_at(const struct upmu_sim_profile *profile, uint32_t msr)
+static unsigned sim_payload_at(const struct upmu_sim_profile *profile, uint32_t msr)
 {
     for (unsigned i = 0; i < UPMU_SIM_PAYLOADS; i++) {
         if (profile->payload[i].address == msr && msr != 0)
@@ -97,7 +97,7 @@ void upmu_sim_intel_reset(struct upmu_sim *sim, unsigned index)
     for (unsigned i = 0; i < UPMU_SIM_PAYLOADS; i++)
         cpu->payload[i] = 0;
     cpu->fixed_ctrl = 0;
-    cpu->global_ctrl = sim_has_global(sim) && sim_on(sim, UPMU_SIM_RULE_RESET_GLOBAL) ? general_bits(profile) : 0;
+    cpu->global_ctrl = sim_has_global(sim) && sim_on(sim, UPMU_SIM_RULE_RESET_GLOBAL) ? sim_general_bits(profile) : 0;
     cpu->status = 0;
     cpu->debugctl = sim_on(sim, UPMU_SIM_RULE_RESET_LBR) ? 0 : SIM_DEBUGCTL_LBR;
     cpu->misc_enable = 1u | (profile->version != 0 ? MISC_PERFMON : 0) |
@@ -112,7 +112,7 @@ void upmu_sim_intel_reset(struct upmu_sim *sim, unsigned index)
 
 /* ---- Reads ---- */
 
-static uint64_t inuse(const struct upmu_sim *sim, unsigned index)
+static uint64_t sim_inuse(const struct upmu_sim *sim, unsigned index)
 {
     const struct upmu_sim_cpu *cpu = &sim->cpu[index];
     bool pmi = cpu->pebs_enable != 0;
@@ -130,13 +130,13 @@ static uint64_t inuse(const struct upmu_sim *sim, unsigned index)
     return value;
 }
 
-static bool has_capabilities(const struct upmu_sim *sim)
+static bool sim_has_capabilities(const struct upmu_sim *sim)
 {
     return sim->profile->flags & UPMU_SIM_PDCM || !sim_on(sim, UPMU_SIM_RULE_CAP_NEEDS_PDCM);
 }
 
 /* Control registers; false if there is none at this address. */
-static bool read_control(const struct upmu_sim *sim, unsigned index, uint32_t msr, uint64_t *out_value)
+static bool sim_read_control(const struct upmu_sim *sim, unsigned index, uint32_t msr, uint64_t *out_value)
 {
     const struct upmu_sim_profile *profile = sim->profile;
     const struct upmu_sim_cpu *cpu = &sim->cpu[index];
@@ -156,7 +156,7 @@ static bool read_control(const struct upmu_sim *sim, unsigned index, uint32_t ms
         return profile->capabilities & SIM_CAP_METRICS;
     case MSR_CAPABILITIES:
         *out_value = profile->capabilities;
-        return has_capabilities(sim);
+        return sim_has_capabilities(sim);
     case MSR_FIXED_CTRL:
         *out_value = cpu->fixed_ctrl;
         return sim_has_global(sim);
@@ -171,10 +171,10 @@ static bool read_control(const struct upmu_sim *sim, unsigned index, uint32_t ms
         return sim_has_global(sim) && sim_on(sim, UPMU_SIM_RULE_ACK_READS_ZERO);
     case MSR_STATUS_SET:
         *out_value = 0;
-        return has_v4(sim) && sim_on(sim, UPMU_SIM_RULE_ACK_READS_ZERO);
+        return sim_has_v4(sim) && sim_on(sim, UPMU_SIM_RULE_ACK_READS_ZERO);
     case MSR_INUSE:
-        *out_value = inuse(sim, index);
-        return has_v4(sim);
+        *out_value = sim_inuse(sim, index);
+        return sim_has_v4(sim);
     case MSR_PEBS_ENABLE:
         *out_value = cpu->pebs_enable;
         return profile->flags & UPMU_SIM_DS;
@@ -189,14 +189,14 @@ static bool read_control(const struct upmu_sim *sim, unsigned index, uint32_t ms
     }
 }
 
-static bool feature_faults(const struct upmu_sim_profile *profile, uint32_t msr)
+static bool sim_feature_faults(const struct upmu_sim_profile *profile, uint32_t msr)
 {
     return profile->flags & UPMU_SIM_FEATURES_FAULT &&
-           (msr == MSR_CAPABILITIES || payload_at(profile, msr) < UPMU_SIM_PAYLOADS);
+           (msr == MSR_CAPABILITIES || sim_payload_at(profile, msr) < UPMU_SIM_PAYLOADS);
 }
 
 /* A register that does not exist is #GP (Linux KVM drops PMC0 and PMC1). */
-static bool missing(const struct upmu_sim *sim, uint32_t msr)
+static bool sim_missing(const struct upmu_sim *sim, uint32_t msr)
 {
     if (msr - MSR_COUNTER < 2u && !sim_on(sim, UPMU_SIM_RULE_MISSING_COUNTER))
         return true;
@@ -206,15 +206,15 @@ static bool missing(const struct upmu_sim *sim, uint32_t msr)
 bool upmu_sim_intel_read(struct upmu_sim *sim, unsigned index, uint32_t msr, uint64_t *out_value)
 {
     const struct upmu_sim_profile *profile = sim->profile;
-    unsigned counter = counter_at(sim, msr);
-    unsigned payload = payload_at(profile, msr);
+    unsigned counter = sim_counter_at(sim, msr);
+    unsigned payload = sim_payload_at(profile, msr);
 
     *out_value = 0;
     if (profile->flags & UPMU_SIM_IGNORES_WRITES) {
         *out_value = msr == MSR_MISC_ENABLE ? 0x40001u : 0;
         return true;
     }
-    if (feature_faults(profile, msr))
+    if (sim_feature_faults(profile, msr))
         return false;
     if (counter < UPMU_SIM_COUNTERS) {
         *out_value = sim->cpu[index].counter[counter].value;
@@ -228,15 +228,15 @@ bool upmu_sim_intel_read(struct upmu_sim *sim, unsigned index, uint32_t msr, uin
         *out_value = sim->cpu[upmu_sim_intel_payload_home(sim, index, payload)].payload[payload];
         return true;
     }
-    if (read_control(sim, index, msr, out_value))
+    if (sim_read_control(sim, index, msr, out_value))
         return true;
     *out_value = 0;
-    return missing(sim, msr);
+    return sim_missing(sim, msr);
 }
 
 /* ---- Writes ---- */
 
-static bool write_counter(struct upmu_sim *sim, unsigned index, unsigned counter, uint32_t msr, uint64_t value)
+static bool sim_write_counter(struct upmu_sim *sim, unsigned index, unsigned counter, uint32_t msr, uint64_t value)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
     uint64_t mask = sim_width_mask(sim->profile, counter);
@@ -257,12 +257,12 @@ static bool write_counter(struct upmu_sim *sim, unsigned index, unsigned counter
     return true;
 }
 
-static uint64_t select_writable(const struct upmu_sim *sim, unsigned counter)
+static uint64_t sim_select_writable(const struct upmu_sim *sim, unsigned counter)
 {
     const struct upmu_sim_profile *profile = sim->profile;
     uint64_t mask = 0xffffffffu & ~SIM_SELECT_ANY;
 
-    if (any_allowed(profile) && sim_on(sim, UPMU_SIM_RULE_SELECT_ANY))
+    if (sim_any_allowed(profile) && sim_on(sim, UPMU_SIM_RULE_SELECT_ANY))
         mask |= SIM_SELECT_ANY;
     if (!sim_on(sim, UPMU_SIM_RULE_SELECT_PIN))
         mask &= ~SIM_SELECT_PIN;
@@ -277,7 +277,7 @@ static uint64_t select_writable(const struct upmu_sim *sim, unsigned counter)
 }
 
 /* AAK100: what a counter holds when it starts with a new event unprepared. */
-static void start_wrong(struct upmu_sim *sim, unsigned index)
+static void sim_start_wrong(struct upmu_sim *sim, unsigned index)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
     bool any = false;
@@ -297,7 +297,7 @@ static void start_wrong(struct upmu_sim *sim, unsigned index)
 }
 
 /* AAK100: the sequence that prevents it (Linux intel_pmu_nhm_workaround). */
-static void watch_magic(struct upmu_sim_cpu *cpu, uint64_t global)
+static void sim_watch_magic(struct upmu_sim_cpu *cpu, uint64_t global)
 {
     static const uint32_t magic[] = {0x4300b5, 0x4300d2, 0x4300b1, 0x4300b1};
     bool seen = true;
@@ -310,12 +310,12 @@ static void watch_magic(struct upmu_sim_cpu *cpu, uint64_t global)
         cpu->magic = global == 0 ? 2 : 0;
 }
 
-static bool write_select(struct upmu_sim *sim, unsigned index, unsigned counter, uint64_t value)
+static bool sim_write_select(struct upmu_sim *sim, unsigned index, unsigned counter, uint64_t value)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
     uint64_t old = cpu->select[counter];
 
-    if (value & ~select_writable(sim, counter) && sim_on(sim, UPMU_SIM_RULE_SELECT_RESERVED))
+    if (value & ~sim_select_writable(sim, counter) && sim_on(sim, UPMU_SIM_RULE_SELECT_RESERVED))
         return false;
     if (sim_on(sim, UPMU_SIM_RULE_CHECK_RUNNING_SELECT) && upmu_sim_runs(sim, index, counter) && value != old &&
         value & SIM_SELECT_EN)
@@ -325,14 +325,14 @@ static bool write_select(struct upmu_sim *sim, unsigned index, unsigned counter,
     cpu->select[counter] = value;
     if (!sim_on(sim, UPMU_SIM_RULE_SELECT_KEEPS_STATUS))
         cpu->status &= ~sim_global_bit(counter);
-    start_wrong(sim, index);
+    sim_start_wrong(sim, index);
     return true;
 }
 
-static uint64_t fixed_writable(const struct upmu_sim *sim)
+static uint64_t sim_fixed_writable(const struct upmu_sim *sim)
 {
     const struct upmu_sim_profile *profile = sim->profile;
-    uint64_t nibble = 0xb | (any_allowed(profile) && sim_on(sim, UPMU_SIM_RULE_FIXED_ANY) ? 4u : 0);
+    uint64_t nibble = 0xb | (sim_any_allowed(profile) && sim_on(sim, UPMU_SIM_RULE_FIXED_ANY) ? 4u : 0);
     uint64_t mask = 0;
 
     for (unsigned i = 0; i < profile->fixed; i++) {
@@ -345,11 +345,11 @@ static uint64_t fixed_writable(const struct upmu_sim *sim)
     return mask;
 }
 
-static bool write_fixed_ctrl(struct upmu_sim *sim, unsigned index, uint64_t value)
+static bool sim_write_fixed_ctrl(struct upmu_sim *sim, unsigned index, uint64_t value)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
 
-    if (value & ~fixed_writable(sim) && sim_on(sim, UPMU_SIM_RULE_FIXED_RESERVED))
+    if (value & ~sim_fixed_writable(sim) && sim_on(sim, UPMU_SIM_RULE_FIXED_RESERVED))
         return false;
     for (unsigned i = 0; i < sim->profile->fixed; i++) {
         uint64_t changed = (value ^ cpu->fixed_ctrl) >> 4u * i & 0xfu;
@@ -362,24 +362,24 @@ static bool write_fixed_ctrl(struct upmu_sim *sim, unsigned index, uint64_t valu
     return true;
 }
 
-static bool write_global_ctrl(struct upmu_sim *sim, unsigned index, uint64_t value)
+static bool sim_write_global_ctrl(struct upmu_sim *sim, unsigned index, uint64_t value)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
-    uint64_t mask = counter_bits(sim->profile);
+    uint64_t mask = sim_counter_bits(sim->profile);
 
     if (sim->profile->capabilities & SIM_CAP_METRICS)
         mask |= SIM_STATUS_METRICS;
     if (value & ~mask && sim_on(sim, UPMU_SIM_RULE_GLOBAL_RESERVED))
         return false;
-    watch_magic(cpu, value & mask);
+    sim_watch_magic(cpu, value & mask);
     cpu->global_ctrl = value & mask;
-    start_wrong(sim, index);
+    sim_start_wrong(sim, index);
     return true;
 }
 
-static uint64_t status_writable(const struct upmu_sim_profile *profile)
+static uint64_t sim_status_writable(const struct upmu_sim_profile *profile)
 {
-    uint64_t mask = counter_bits(profile) | SIM_STATUS_DS | SIM_STATUS_CHANGED;
+    uint64_t mask = sim_counter_bits(profile) | SIM_STATUS_DS | SIM_STATUS_CHANGED;
 
     if (profile->flags & UPMU_SIM_PT)
         mask |= SIM_STATUS_PT;
@@ -394,12 +394,12 @@ static uint64_t status_writable(const struct upmu_sim_profile *profile)
     return mask;
 }
 
-static bool write_status_reset(struct upmu_sim *sim, unsigned index, uint64_t value)
+static bool sim_write_status_reset(struct upmu_sim *sim, unsigned index, uint64_t value)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
     const uint64_t reference = SIM_BIT(34);
 
-    if (value & ~status_writable(sim->profile) && sim_on(sim, UPMU_SIM_RULE_ACK_RESERVED))
+    if (value & ~sim_status_writable(sim->profile) && sim_on(sim, UPMU_SIM_RULE_ACK_RESERVED))
         return false;
     if (!sim_on(sim, UPMU_SIM_RULE_ACK_UNFREEZES))
         value &= ~SIM_STATUS_FROZEN;
@@ -412,21 +412,21 @@ static bool write_status_reset(struct upmu_sim *sim, unsigned index, uint64_t va
     return true;
 }
 
-static bool write_status_set(struct upmu_sim *sim, unsigned index, uint64_t value)
+static bool sim_write_status_set(struct upmu_sim *sim, unsigned index, uint64_t value)
 {
-    uint64_t mask = status_writable(sim->profile);
+    uint64_t mask = sim_status_writable(sim->profile);
 
     if (sim_on(sim, UPMU_SIM_RULE_SET_BIT63))
         mask &= ~SIM_STATUS_CHANGED;
     if (value & ~mask && sim_on(sim, UPMU_SIM_RULE_ACK_RESERVED))
         return false;
     sim->cpu[index].status |= value & mask;
-    if (value & counter_bits(sim->profile) && !sim_on(sim, UPMU_SIM_RULE_SET_IS_SILENT))
+    if (value & sim_counter_bits(sim->profile) && !sim_on(sim, UPMU_SIM_RULE_SET_IS_SILENT))
         upmu_sim_request_pmi(sim, index);
     return true;
 }
 
-static bool write_debugctl(struct upmu_sim *sim, unsigned index, uint64_t value)
+static bool sim_write_debugctl(struct upmu_sim *sim, unsigned index, uint64_t value)
 {
     uint64_t mask = SIM_BIT(0) | SIM_BIT(1) | 0x7c0u | SIM_DEBUGCTL_FREEZE_SMM;
 
@@ -440,22 +440,22 @@ static bool write_debugctl(struct upmu_sim *sim, unsigned index, uint64_t value)
     return true;
 }
 
-static bool write_pebs_enable(struct upmu_sim *sim, unsigned index, uint64_t value)
+static bool sim_write_pebs_enable(struct upmu_sim *sim, unsigned index, uint64_t value)
 {
     const struct upmu_sim_profile *profile = sim->profile;
-    uint64_t mask = general_bits(profile);
+    uint64_t mask = sim_general_bits(profile);
 
     if (profile->capabilities & SIM_CAP_BASELINE)
-        mask = counter_bits(profile);
+        mask = sim_counter_bits(profile);
     else if (profile->version >= 3)
-        mask |= general_bits(profile) << 32;
+        mask |= sim_general_bits(profile) << 32;
     if (value & ~mask && sim_on(sim, UPMU_SIM_RULE_PEBS_RESERVED))
         return false;
     sim->cpu[index].pebs_enable = value;
     return true;
 }
 
-static bool write_misc_enable(struct upmu_sim *sim, unsigned index, uint64_t value)
+static bool sim_write_misc_enable(struct upmu_sim *sim, unsigned index, uint64_t value)
 {
     uint64_t old = sim->cpu[index].misc_enable;
 
@@ -465,7 +465,7 @@ static bool write_misc_enable(struct upmu_sim *sim, unsigned index, uint64_t val
     return true;
 }
 
-static bool write_payload(struct upmu_sim *sim, unsigned index, unsigned payload, uint64_t value)
+static bool sim_write_payload(struct upmu_sim *sim, unsigned index, unsigned payload, uint64_t value)
 {
     unsigned home = upmu_sim_intel_payload_home(sim, index, payload);
     uint64_t *present = &sim->cpu[home].payload[payload];
@@ -486,13 +486,13 @@ static bool write_payload(struct upmu_sim *sim, unsigned index, unsigned payload
     return true;
 }
 
-static bool canonical(uint64_t address)
+static bool sim_canonical(uint64_t address)
 {
     return address >> 47 == 0 || address >> 47 == 0x1ffffu;
 }
 
 /* Registers that exist; the caller has looked. */
-static bool write_control(struct upmu_sim *sim, unsigned index, uint32_t msr, uint64_t value)
+static bool sim_write_control(struct upmu_sim *sim, unsigned index, uint32_t msr, uint64_t value)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
 
@@ -501,79 +501,79 @@ static bool write_control(struct upmu_sim *sim, unsigned index, uint32_t msr, ui
         cpu->tsc_offset = value - sim->now_ns;
         return true;
     case MSR_MISC_ENABLE:
-        return write_misc_enable(sim, index, value);
+        return sim_write_misc_enable(sim, index, value);
     case MSR_DEBUGCTL:
-        return write_debugctl(sim, index, value);
+        return sim_write_debugctl(sim, index, value);
     case MSR_METRICS:
         cpu->metrics = value;
         return true;
     case MSR_CAPABILITIES:
         return !sim_on(sim, UPMU_SIM_RULE_CAP_READ_ONLY);
     case MSR_FIXED_CTRL:
-        return write_fixed_ctrl(sim, index, value);
+        return sim_write_fixed_ctrl(sim, index, value);
     case MSR_STATUS:
         if (sim_on(sim, UPMU_SIM_RULE_STATUS_READ_ONLY))
             return false;
         cpu->status = value;
         return true;
     case MSR_GLOBAL_CTRL:
-        return write_global_ctrl(sim, index, value);
+        return sim_write_global_ctrl(sim, index, value);
     case MSR_STATUS_RESET:
-        return write_status_reset(sim, index, value);
+        return sim_write_status_reset(sim, index, value);
     case MSR_STATUS_SET:
-        return write_status_set(sim, index, value);
+        return sim_write_status_set(sim, index, value);
     case MSR_INUSE:
         return !sim_on(sim, UPMU_SIM_RULE_INUSE_READ_ONLY);
     case MSR_PEBS_ENABLE:
-        return write_pebs_enable(sim, index, value);
+        return sim_write_pebs_enable(sim, index, value);
     case MSR_PEBS_DATA_CFG:
         if (value & ~UINT64_C(0xff00000f) && sim_on(sim, UPMU_SIM_RULE_PEBS_RESERVED))
             return false;
         cpu->pebs_data_cfg = value;
         return true;
     default: /* MSR_DS_AREA */
-        if (!canonical(value) && sim_on(sim, UPMU_SIM_RULE_DS_CANONICAL))
+        if (!sim_canonical(value) && sim_on(sim, UPMU_SIM_RULE_DS_CANONICAL))
             return false;
         cpu->ds_area = value;
         return true;
     }
 }
 
-static bool has_control(const struct upmu_sim *sim, uint32_t msr)
+static bool sim_has_control(const struct upmu_sim *sim, uint32_t msr)
 {
     uint64_t ignored;
 
     if (msr == MSR_STATUS_RESET)
         return sim_has_global(sim);
     if (msr == MSR_STATUS_SET)
-        return has_v4(sim);
-    return read_control(sim, 0, msr, &ignored);
+        return sim_has_v4(sim);
+    return sim_read_control(sim, 0, msr, &ignored);
 }
 
 bool upmu_sim_intel_write(struct upmu_sim *sim, unsigned index, uint32_t msr, uint64_t value)
 {
     const struct upmu_sim_profile *profile = sim->profile;
-    unsigned counter = counter_at(sim, msr);
-    unsigned payload = payload_at(profile, msr);
+    unsigned counter = sim_counter_at(sim, msr);
+    unsigned payload = sim_payload_at(profile, msr);
 
     if (profile->flags & UPMU_SIM_IGNORES_WRITES)
         return true;
-    if (feature_faults(profile, msr))
+    if (sim_feature_faults(profile, msr))
         return false;
     if (counter < UPMU_SIM_COUNTERS)
-        return write_counter(sim, index, counter, msr, value);
+        return sim_write_counter(sim, index, counter, msr, value);
     if (msr - MSR_SELECT < profile->general)
-        return write_select(sim, index, msr - MSR_SELECT, value);
+        return sim_write_select(sim, index, msr - MSR_SELECT, value);
     if (payload < UPMU_SIM_PAYLOADS)
-        return write_payload(sim, index, payload, value);
-    if (has_control(sim, msr))
-        return write_control(sim, index, msr, value);
-    return missing(sim, msr);
+        return sim_write_payload(sim, index, payload, value);
+    if (sim_has_control(sim, msr))
+        return sim_write_control(sim, index, msr, value);
+    return sim_missing(sim, msr);
 }
 
 /* ---- RDPMC ---- */
 
-static bool read_metrics(struct upmu_sim *sim, unsigned index, uint64_t *out_value)
+static bool sim_read_metrics(struct upmu_sim *sim, unsigned index, uint64_t *out_value)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
 
@@ -603,7 +603,7 @@ bool upmu_sim_intel_rdpmc(struct upmu_sim *sim, unsigned index, uint32_t which, 
     if (type == 0x8000 && !sim_on(sim, UPMU_SIM_RULE_RDPMC_BIT31))
         type = 0x4000;
     if (type == 0x2000 && profile->capabilities & SIM_CAP_METRICS && counter == 0)
-        return read_metrics(sim, index, out_value);
+        return sim_read_metrics(sim, index, out_value);
     if (type != 0 && type != 0x4000 && sim_on(sim, UPMU_SIM_RULE_RDPMC_TYPE))
         return false;
     if (counter >= (type == 0x4000 ? profile->fixed : profile->general))
@@ -615,10 +615,10 @@ bool upmu_sim_intel_rdpmc(struct upmu_sim *sim, unsigned index, uint32_t which, 
 /* ---- Behind the rules ---- */
 
 /* Where the value of a register is kept, NULL if it has no place of its own. */
-static uint64_t *place_of(struct upmu_sim *sim, unsigned index, uint32_t msr)
+static uint64_t *sim_place_of(struct upmu_sim *sim, unsigned index, uint32_t msr)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
-    unsigned payload = payload_at(sim->profile, msr);
+    unsigned payload = sim_payload_at(sim->profile, msr);
 
     if (msr - MSR_COUNTER < UPMU_SIM_GENERAL)
         return &cpu->counter[msr - MSR_COUNTER].value;
@@ -656,7 +656,7 @@ static uint64_t *place_of(struct upmu_sim *sim, unsigned index, uint32_t msr)
 
 void upmu_sim_poke(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value)
 {
-    uint64_t *place = place_of(sim, cpu, msr);
+    uint64_t *place = sim_place_of(sim, cpu, msr);
 
     if (place != NULL)
         *place = value;
@@ -664,11 +664,11 @@ void upmu_sim_poke(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t va
 
 uint64_t upmu_sim_peek(struct upmu_sim *sim, unsigned cpu, uint32_t msr)
 {
-    const uint64_t *place = place_of(sim, cpu, msr);
+    const uint64_t *place = sim_place_of(sim, cpu, msr);
 
     if (place != NULL)
         return *place;
     if (msr == MSR_INUSE)
-        return inuse(sim, cpu);
+        return sim_inuse(sim, cpu);
     return msr == MSR_CAPABILITIES ? sim->profile->capabilities : 0;
 }

@@ -44,7 +44,7 @@ uint64_t upmu_sim_intel_config(const struct upmu_sim *sim, unsigned cpu, unsigne
 }
 
 /* Do the gates let it count? */
-static bool gates_open(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
+static bool sim_gates_open(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
 {
     const struct upmu_sim_cpu *c = &sim->cpu[cpu];
 
@@ -58,7 +58,7 @@ bool upmu_sim_runs(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
 {
     uint64_t config = upmu_sim_intel_config(sim, cpu, counter);
 
-    return config & SIM_SELECT_EN && config & (SIM_SELECT_OS | SIM_SELECT_USR) && gates_open(sim, cpu, counter);
+    return config & SIM_SELECT_EN && config & (SIM_SELECT_OS | SIM_SELECT_USR) && sim_gates_open(sim, cpu, counter);
 }
 
 static uint64_t fixed_happened(const struct upmu_sim *sim, unsigned index, const struct upmu_sim_burst *burst)
@@ -131,8 +131,8 @@ static uint64_t other_happened(const struct upmu_sim *sim, unsigned cpu, unsigne
  * cycles; these come in `runs` runs with idle cycles between.  INV and EDGE without
  * CMASK: INV has no effect, EDGE counts the runs of cycles with an occurrence.
  */
-static uint64_t conditioned(const struct upmu_sim *sim, uint64_t config, uint64_t count,
-                            const struct upmu_sim_burst *burst)
+static uint64_t sim_conditioned(const struct upmu_sim *sim, uint64_t config, uint64_t count,
+                                const struct upmu_sim_burst *burst)
 {
     uint64_t per_cycle = burst->per_cycle != 0 ? burst->per_cycle : 1;
     uint64_t runs = burst->runs != 0 ? burst->runs : 1;
@@ -155,7 +155,7 @@ static uint64_t general_happened(const struct upmu_sim *sim, unsigned cpu, unsig
 
     if (config & SIM_SELECT_IN_TX && !burst->in_tx && sim_on(sim, UPMU_SIM_RULE_COUNT_TX))
         return 0;
-    return conditioned(sim, config, count + other_happened(sim, cpu, counter, config, burst), burst);
+    return sim_conditioned(sim, config, count + other_happened(sim, cpu, counter, config, burst), burst);
 }
 
 uint64_t upmu_sim_intel_delta(const struct upmu_sim *sim, unsigned cpu, unsigned counter, unsigned from,
@@ -172,7 +172,7 @@ uint64_t upmu_sim_intel_delta(const struct upmu_sim *sim, unsigned cpu, unsigned
         return 0;
     if (cpu != from && !(config & SIM_SELECT_ANY && sim_on(sim, UPMU_SIM_RULE_COUNT_ANY)))
         return 0;
-    if (!gates_open(sim, cpu, counter))
+    if (!sim_gates_open(sim, cpu, counter))
         return 0;
     if (burst->smm && sim->cpu[cpu].debugctl & SIM_DEBUGCTL_FREEZE_SMM && sim_on(sim, UPMU_SIM_RULE_SMM_FREEZE))
         return 0;
@@ -183,7 +183,7 @@ uint64_t upmu_sim_intel_delta(const struct upmu_sim *sim, unsigned cpu, unsigned
 
 /* ---- Overflow ---- */
 
-static void freeze(const struct upmu_sim *sim, struct upmu_sim_cpu *cpu)
+static void sim_freeze(const struct upmu_sim *sim, struct upmu_sim_cpu *cpu)
 {
     bool streamlined = sim->profile->version >= 4 && sim_on(sim, UPMU_SIM_RULE_FREEZE_STREAMLINED);
 
@@ -215,7 +215,7 @@ static bool pebs_record(struct upmu_sim *sim, unsigned index, unsigned counter)
     cpu->pebs_records++;
     if (cpu->pebs_threshold != 0 && cpu->pebs_records >= cpu->pebs_threshold) {
         cpu->status |= SIM_STATUS_DS;
-        freeze(sim, cpu);
+        sim_freeze(sim, cpu);
         upmu_sim_request_pmi(sim, index);
     }
     return true;
@@ -237,7 +237,7 @@ void upmu_sim_intel_overflow(struct upmu_sim *sim, unsigned index, unsigned coun
     if (counter == UPMU_SIM_FIXED + 2 && sim_on(sim, UPMU_SIM_RULE_HAZARD_FIXED2))
         cpu->sticky_armed = true;
     if (wants_pmi || !sim_on(sim, UPMU_SIM_RULE_FREEZE_NEEDS_INT))
-        freeze(sim, cpu);
+        sim_freeze(sim, cpu);
     if ((wants_pmi && sim_on(sim, UPMU_SIM_RULE_INT_REQUESTS_PMI)) ||
         (!wants_pmi && !sim_on(sim, UPMU_SIM_RULE_INT_NEEDED)))
         upmu_sim_request_pmi(sim, index);

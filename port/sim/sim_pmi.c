@@ -13,7 +13,7 @@
 /* NMIs in a row, without anything between them, that are a livelock. */
 #define STORM_LIMIT 10000u
 
-static void raise_pmi(struct upmu_sim *sim, unsigned index)
+static void sim_raise_pmi(struct upmu_sim *sim, unsigned index)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
     uint32_t mode = cpu->lvtpc & LVTPC_MODE;
@@ -39,13 +39,13 @@ void upmu_sim_request_pmi(struct upmu_sim *sim, unsigned cpu)
 {
     sim->cpu[cpu].pmi_requests++;
     if (sim->skid == 0)
-        raise_pmi(sim, cpu);
+        sim_raise_pmi(sim, cpu);
     else if (sim->cpu[cpu].skid_left == 0)
         sim->cpu[cpu].skid_left = sim->skid;
 }
 
 /* Hand one interrupt to the host's entry, which runs on that CPU in ring 0. */
-static void deliver_one(struct upmu_sim *sim, unsigned index, bool nmi)
+static void sim_deliver_one(struct upmu_sim *sim, unsigned index, bool nmi)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
     struct upmu_sim_interrupt interrupt = cpu->where;
@@ -65,7 +65,7 @@ static void deliver_one(struct upmu_sim *sim, unsigned index, bool nmi)
     cpu->user = user;
 }
 
-static bool poll_one(struct upmu_sim *sim, unsigned index)
+static bool sim_poll_one(struct upmu_sim *sim, unsigned index)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
 
@@ -74,7 +74,7 @@ static bool poll_one(struct upmu_sim *sim, unsigned index)
     if (cpu->nmi_pending) {
         cpu->nmi_pending = false;
         cpu->in_nmi = true;
-        deliver_one(sim, index, true);
+        sim_deliver_one(sim, index, true);
         cpu->in_nmi = false;
         return true;
     }
@@ -82,7 +82,7 @@ static bool poll_one(struct upmu_sim *sim, unsigned index)
         cpu->irq_pending = false;
         cpu->in_irq = true;
         cpu->irqs_on = false;
-        deliver_one(sim, index, false);
+        sim_deliver_one(sim, index, false);
         cpu->irqs_on = true;
         cpu->in_irq = false;
         return true;
@@ -94,7 +94,7 @@ void upmu_sim_poll(struct upmu_sim *sim, unsigned cpu)
 {
     uint32_t in_a_row = 0;
 
-    while (poll_one(sim, cpu)) {
+    while (sim_poll_one(sim, cpu)) {
         if (++in_a_row < STORM_LIMIT)
             continue;
         upmu_sim_violate(sim, "interrupts without end", 0x340, sim->cpu[cpu].lvtpc);
@@ -116,7 +116,7 @@ void upmu_sim_foreign_nmi(struct upmu_sim *sim)
 }
 
 /* Takes steps off one countdown; true when it ends now. */
-static bool count_down(uint32_t *left, uint64_t steps)
+static bool sim_count_down(uint32_t *left, uint64_t steps)
 {
     if (*left == 0)
         return false;
@@ -130,15 +130,15 @@ void upmu_sim_step(struct upmu_sim *sim, unsigned index, uint64_t steps)
     const unsigned reference = UPMU_SIM_FIXED + 2;
 
     for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++) {
-        if (count_down(&cpu->counter[i].late, steps))
+        if (sim_count_down(&cpu->counter[i].late, steps))
             cpu->status |= sim_global_bit(i);
     }
-    if (count_down(&cpu->skid_left, steps))
-        raise_pmi(sim, index);
-    if (count_down(&cpu->sticky_left, steps)) {
+    if (sim_count_down(&cpu->skid_left, steps))
+        sim_raise_pmi(sim, index);
+    if (sim_count_down(&cpu->sticky_left, steps)) {
         cpu->status |= sim_global_bit(reference);
         if (upmu_sim_intel_config(sim, index, reference) & SIM_SELECT_INT)
-            raise_pmi(sim, index);
+            sim_raise_pmi(sim, index);
     }
 }
 
@@ -164,7 +164,7 @@ void upmu_sim_write_lvtpc(struct upmu_sim *sim, unsigned index, uint32_t value)
     cpu->lvtpc = value;
     if (cpu->latched && !(value & UPMU_SIM_LVTPC_MASKED)) {
         cpu->latched = false;
-        raise_pmi(sim, index);
+        sim_raise_pmi(sim, index);
         upmu_sim_poll(sim, index);
     }
 }

@@ -90,7 +90,7 @@ static const struct upmu_sim_profile sim_profiles[] = {
 };
 /* clang-format on */
 
-static bool text_equal(const char *a, const char *b)
+static bool sim_text_equal(const char *a, const char *b)
 {
     while (*a != '\0' && *a == *b) {
         a++;
@@ -109,13 +109,13 @@ const struct upmu_sim_profile *upmu_sim_profile(const char *name)
     const struct upmu_sim_profile *profile;
 
     for (unsigned i = 0; (profile = upmu_sim_profile_at(i)) != NULL; i++) {
-        if (text_equal(profile->name, name) || (profile->alias != NULL && text_equal(profile->alias, name)))
+        if (sim_text_equal(profile->name, name) || (profile->alias != NULL && sim_text_equal(profile->alias, name)))
             return profile;
     }
     return NULL;
 }
 
-static uint32_t four_letters(const char *text)
+static uint32_t sim_four_letters(const char *text)
 {
     uint32_t word = 0;
 
@@ -125,7 +125,7 @@ static uint32_t four_letters(const char *text)
 }
 
 /* Leaves exist up to the one that the model's features need. */
-static uint32_t max_leaf(const struct upmu_sim_profile *profile)
+static uint32_t sim_max_leaf(const struct upmu_sim_profile *profile)
 {
     if ((profile->signature & 0xf0000u) == 0)
         return 0xa;
@@ -184,7 +184,7 @@ static void cpuid_extended(uint32_t leaf, uint32_t out[4])
         out[3] = 1u << 29;
     } else if (leaf >= 0x80000002u && leaf <= 0x80000004u) {
         for (unsigned i = 0; i < 4; i++)
-            out[i] = four_letters(brand + 16u * (leaf - 0x80000002u) + 4u * i);
+            out[i] = sim_four_letters(brand + 16u * (leaf - 0x80000002u) + 4u * i);
     } else if (leaf == 0x80000008u) {
         out[0] = 48u << 8 | 39u;
     }
@@ -206,19 +206,19 @@ void upmu_sim_cpuid(const struct upmu_sim *sim, unsigned cpu, uint32_t leaf, uin
     }
     if (leaf == 0x40000000u && profile->flags & UPMU_SIM_HYPERVISOR) {
         out[0] = leaf;
-        out[1] = four_letters("upmu");
-        out[2] = four_letters("upmu");
-        out[3] = four_letters("upmu");
+        out[1] = sim_four_letters("upmu");
+        out[2] = sim_four_letters("upmu");
+        out[3] = sim_four_letters("upmu");
         return;
     }
-    if (leaf > max_leaf(profile))
-        leaf = max_leaf(profile);
+    if (leaf > sim_max_leaf(profile))
+        leaf = sim_max_leaf(profile);
     switch (leaf) {
     case 0:
-        out[0] = max_leaf(profile);
-        out[1] = four_letters("Genu");
-        out[2] = four_letters("ntel");
-        out[3] = four_letters("ineI");
+        out[0] = sim_max_leaf(profile);
+        out[1] = sim_four_letters("Genu");
+        out[2] = sim_four_letters("ntel");
+        out[3] = sim_four_letters("ineI");
         break;
     case 1:
         cpuid_signature(sim, cpu, out);
