@@ -17,7 +17,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OUTPUT = "events/catalog_data.c"
 VERSION = 1
-BLOCK = 16          # names per front-coded block
+BLOCK = 8           # names per front-coded block
 LONGEST = 120       # bytes of the longest name
 ALIAS_MASKS = 0x8000
 
@@ -275,11 +275,16 @@ def shared_prefix(a, b):
     return size
 
 
-def fnv(text, seed):
-    value = (2166136261 ^ seed) & 0xffffffff
-    for byte in text.encode():
-        value = ((value ^ byte) * 16777619) & 0xffffffff
-    return value
+def name_hash(text, seed):
+    """Hash of folded text, eight bytes at a time."""
+    value = 2166136261 ^ seed
+    for start in range(0, len(text), 8):
+        word = text[start:start + 8].encode().ljust(8, b"\0")
+        for half, factor, shift in ((word[:4], 0x9e3779b1, 15), (word[4:], 0x85ebca6b, 13)):
+            value = ((value ^ int.from_bytes(half, "little")) * factor) & 0xffffffff
+            value ^= value >> shift
+    value = ((value ^ len(text)) * 0xc2b2ae35) & 0xffffffff
+    return value ^ (value >> 16)
 
 
 def name_key(name):
@@ -315,7 +320,7 @@ def hash_table(names):
         table, displacements = [None] * slots, [0] * buckets
         lists = [[] for _ in range(buckets)]
         for key in keys:
-            value = fnv(key, seed)
+            value = name_hash(key, seed)
             lists[(value * buckets) >> 32].append((value, key))
         for bucket in sorted(range(buckets), key=lambda b: (-len(lists[b]), b)):
             for displacement in range(256):
@@ -356,7 +361,8 @@ def pack_names(names):
             blocks.append(len(packed))
         spelling = spell(suffix, index, longest)
         packed += bytes([shared, len(spelling)] + spelling)
-    return tokens, dictionary, text.encode(), blocks, bytes(packed)
+    # Texts are copied eight bytes at a time, so eight bytes more stand behind them.
+    return (tokens, dictionary, text.encode() + bytes(8), fold(text).encode() + bytes(8), blocks, bytes(packed))
 
 
 # ---- tables ----
@@ -459,13 +465,16 @@ def pack_model(catalogue, pool, position):
 
     sets, set_index, mask_rows = bytearray(), {}, []
     for number, row in masked:
-        value = fnv(fold(row.name), pool.seed)
+        value = name_hash(fold(row.name), pool.seed)
         packed = mask_set(row, pool)
         if packed not in set_index:
             set_index[packed] = len(sets)
             sets += packed
-        mask_rows.append(((value ^ (value >> 16)) & 0xffff, number, row, set_index[packed]))
-    mask_rows.sort(key=lambda m: (m[0], m[1]))
+        mask_rows.append((value & 0xffff, number, row, set_index[packed]))
+    mask_rows.sort(key=lambda m: (-len(m[2].name), m[0], m[1]))
+    lengths = bytearray()
+    for length in sorted({len(m[2].name) for m in mask_rows}, reverse=True):
+        lengths += bytes([length, sum(1 for m in mask_rows if len(m[2].name) == length)])
     mask_table = bytearray()
     for index, (short, number, row, offset) in enumerate(mask_rows):
         mask_table += struct.pack("<HHBBH", short, number, row.code & 255, row.umask & 255, offset)
@@ -486,8 +495,8 @@ def pack_model(catalogue, pool, position):
     alias_pages, alias_low = members([pool.number[a[0]] for a in aliases], pages)
     shapes = b"".join(struct.pack("<H", s) for s in local)
     sections = [shapes, row_pages, alias_pages, bytes(entries), bytes(mask_table), bytes(sets), bytes(targets),
-                bytes(chosen), row_low, alias_low]
-    header_size = 68
+                bytes(chosen), row_low, alias_low, bytes(lengths)]
+    header_size = 70
     offsets, at = [], header_size
     for section in sections:
         offsets.append(at)
@@ -498,11 +507,11 @@ def pack_model(catalogue, pool, position):
     # Sections follow one another; each offset is also the end of the section before.
     if at > 65535:
         sys.exit(f"{catalogue.name} needs {at} bytes: too large")
-    header += struct.pack("<" + "H" * 10, *offsets)
+    header += struct.pack("<" + "H" * 11, *offsets)
     header += b"\0" * (header_size - len(header))
     return header + b"".join(sections), dict(zip(
         ("shapes", "row pages", "alias pages", "entries", "masked", "mask sets", "targets", "chosen", "row low",
-         "alias low"), map(len, sections)))
+         "alias low", "lengths"), map(len, sections)))
 
 
 def pack(catalogues):
@@ -511,17 +520,17 @@ def pack(catalogues):
     for catalogue in catalogues:
         for row in catalogue.rows:
             complete(row)
-    tokens, dictionary, fragments, blocks, text = pack_names(pool.names)
+    tokens, dictionary, fragments, folded, blocks, text = pack_names(pool.names)
     # Catalogues first fill the shared tables, then are packed at their places.
     for catalogue in catalogues:
         pack_model(catalogue, pool, 0)
     shapes = b"".join(struct.pack("<HBBHHHH", f, c, c2, code, umask, counters, msr)
                       for f, c, c2, code, umask, counters, msr in pool.shapes)
     values = b"".join(struct.pack("<Q", v) for v in pool.values)
-    sections = [dictionary, fragments, b"".join(struct.pack("<I", b)[:3] for b in blocks), text,
+    sections = [dictionary, fragments, folded, b"".join(struct.pack("<I", b)[:3] for b in blocks), text,
                 bytes(pool.displacements), b"".join(struct.pack("<H", s) for s in pool.slots),
                 b"".join(struct.pack("<H", t) for t in pool.twins), shapes, values]
-    directory_at = 64
+    directory_at = 68
     at = directory_at + 4 * len(catalogues)
     offsets = []
     for section in sections:
@@ -536,10 +545,10 @@ def pack(catalogues):
     header = struct.pack("<3sBIHHHHHHHH", b"upc", VERSION, at + len(models), len(catalogues), len(pool.names),
                          len(pool.slots), len(pool.displacements), len(tokens), len(pool.shapes), len(pool.values),
                          pool.seed)
-    header += struct.pack("<" + "I" * 9, *offsets) + struct.pack("<I", at)
+    header += struct.pack("<" + "I" * 10, *offsets) + struct.pack("<I", at)
     header += b"\0" * (directory_at - len(header))
     header += b"".join(struct.pack("<I", p) for p in places)
-    sizes["shared"] = (at, dict(zip(("dictionary", "fragments", "blocks", "names", "displacements", "slots", "twins",
+    sizes["shared"] = (at, dict(zip(("dictionary", "fragments", "folded", "blocks", "names", "displacements", "slots", "twins",
                                      "shapes", "values"), map(len, sections))))
     return header + b"".join(sections) + bytes(models), sizes
 

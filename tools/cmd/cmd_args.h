@@ -58,7 +58,7 @@ int cmd_top(struct cmd *cmd, const struct cmd_args *args);
 int cmd_selftest(struct cmd *cmd, const struct cmd_args *args);
 int cmd_rdpmc(struct cmd *cmd, const struct cmd_args *args);
 
-/* The CPU by CPUID (cmd_info.c). */
+/* The CPU by CPUID; of a simulated one, also the machine's own (cmd_info.c). */
 void cmd_identity(struct cmd *cmd);
 
 /* ---- The target of a command (cmd_target.c) ---- */

@@ -19,7 +19,7 @@ static void copy_words(char *to, const uint32_t *words, unsigned count)
 }
 
 /* Family and model as CPUID.1:EAX spells them (Intel SDM vol 2 CPUID). */
-void cmd_identity(struct cmd *cmd)
+static void print_identity(struct cmd *cmd, const struct upmu_port *port, const char *title)
 {
     uint32_t leaf[4], name[12];
     uint32_t vendor[3];
@@ -27,18 +27,18 @@ void cmd_identity(struct cmd *cmd)
     char text[49];
     unsigned i;
 
-    cmd->port->cpuid(cmd->port->context, 0, 0, leaf);
+    port->cpuid(port->context, 0, 0, leaf);
     vendor[0] = leaf[1], vendor[1] = leaf[3], vendor[2] = leaf[2];
     copy_words(text, vendor, 3);
-    cmd_print(cmd, "CPU          %s", text);
-    cmd->port->cpuid(cmd->port->context, 0x80000000u, 0, leaf);
+    cmd_print(cmd, "%-12s %s", title, text);
+    port->cpuid(port->context, 0x80000000u, 0, leaf);
     if (leaf[0] >= 0x80000004u) {
         for (i = 0; i < 3; i++)
-            cmd->port->cpuid(cmd->port->context, 0x80000002u + i, 0, &name[i * 4]);
+            port->cpuid(port->context, 0x80000002u + i, 0, &name[i * 4]);
         copy_words(text, name, 12);
         cmd_print(cmd, ", %s", text);
     }
-    cmd->port->cpuid(cmd->port->context, 1, 0, leaf);
+    port->cpuid(port->context, 1, 0, leaf);
     family = leaf[0] >> 8 & 15u;
     model = leaf[0] >> 4 & 15u;
     if (family == 6 || family == 15)
@@ -47,14 +47,21 @@ void cmd_identity(struct cmd *cmd)
         family += leaf[0] >> 20 & 0xffu;
     cmd_print(cmd, "\n             family %02xH model %02xH stepping %x%s\n", family, model, (unsigned)(leaf[0] & 15u),
               leaf[2] >> 31 ? ", under a hypervisor" : "");
-    cmd->port->cpuid(cmd->port->context, 0, 0, leaf);
+    port->cpuid(port->context, 0, 0, leaf);
     if (leaf[0] < 0xa) {
         cmd_print(cmd, "             no CPUID leaf 0AH\n");
         return;
     }
-    cmd->port->cpuid(cmd->port->context, 0xa, 0, leaf);
+    port->cpuid(port->context, 0xa, 0, leaf);
     cmd_print(cmd, "             CPUID 0AH: EAX %08x EBX %08x ECX %08x EDX %08x\n", (unsigned)leaf[0],
               (unsigned)leaf[1], (unsigned)leaf[2], (unsigned)leaf[3]);
+}
+
+void cmd_identity(struct cmd *cmd)
+{
+    if (cmd->simulated && cmd->live != NULL)
+        print_identity(cmd, cmd->live->port, "This machine");
+    print_identity(cmd, cmd->port, cmd->simulated ? "Simulated" : "CPU");
 }
 
 static void print_pmu(struct cmd *cmd)

@@ -181,7 +181,7 @@ static void print_noise(struct cmd *cmd, const struct stat_table *table, const s
 {
     if (table->runs < 2)
         return;
-    cmd_column(cmd, 72);
+    cmd_column(cmd, 75);
     cmd_print(cmd, "  ( +- ");
     cmd_milli(cmd, cmd_divide(row->noise_ppm + 5, 10), 2);
     cmd_print(cmd, "%% )");

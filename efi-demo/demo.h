@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The UEFI demo's console, files and program flow.
+ */
+#ifndef UPMU_DEMO_H
+#define UPMU_DEMO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <efi.h>
+#include <efilib.h>
+#include <tools/cmd/cmd.h>
+
+#define DEMO_LINE 256
+
+/* ---- demo_console.c ---- */
+
+/* Text to the screen and, once there is one, the log; "\n" becomes CR LF on the screen. */
+void demo_write(void *context, const char *text, size_t length);
+void demo_text(const char *text);
+void demo_number(unsigned value);
+void demo_clear(void *context);
+
+/* The log: everything written from now on, up to `bytes`. */
+void demo_log_to(char *buffer, size_t bytes);
+size_t demo_log_bytes(void);
+
+/* A key within so many milliseconds, or -1. */
+int demo_key(void *context, unsigned wait_ms);
+
+/* A line with echo; false when the console is gone. */
+bool demo_line(char *line, size_t size);
+
+/* ---- demo_volume.c ---- */
+
+/* Find the volume that `image` came from, or any that can be written to. */
+void demo_volume_open(EFI_HANDLE image);
+
+/* A whole file in memory (NUL behind it), or NULL; free with FreePool(). */
+char *demo_volume_read(const char *name, size_t *out_bytes);
+
+bool demo_volume_write(void *context, const char *name, const void *bytes, size_t length);
+
+/* ---- demo_shell.c ---- */
+
+/* Run a script's lines; returns how many did not do as expected. */
+unsigned demo_run_script(struct cmd *cmd, char *text);
+
+/* Ask for commands.  True: switch the machine off. */
+bool demo_converse(struct cmd *cmd);
+
+/* The command in the load options of `image`; false: none. */
+bool demo_options_line(EFI_HANDLE image, char *line, size_t size);
+
+#endif

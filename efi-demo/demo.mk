@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+#
+# The UEFI demo: build/demo/x64/upmu.efi and build/demo/ia32/upmu.efi, booted under
+# QEMU.  Included by the Makefile, which has set LIB_SOURCES and SIM_SOURCES.
+
+DEMO_SOURCES := $(LIB_SOURCES) $(SIM_SOURCES) $(sort $(wildcard tools/cmd/*.c port/efi/*.c efi-demo/*.c))
+DEMO_EFI_INCLUDE ?= /usr/include/efi
+
+demo_x64_CC := $(CC) -m64 -mno-red-zone -DGNU_EFI_USE_MS_ABI -maccumulate-outgoing-args
+demo_x64_EFI := $(DEMO_EFI_INCLUDE)/x86_64
+demo_x64_LIB := /usr/lib
+demo_x64_NAME := x86_64
+demo_x64_TARGET := efi-app-x86_64
+demo_x64_BFD := elf_x86_64
+demo_ia32_CC := $(CC) -m32
+demo_ia32_EFI := $(DEMO_EFI_INCLUDE)/ia32
+demo_ia32_LIB := /usr/lib32
+demo_ia32_NAME := ia32
+demo_ia32_TARGET := efi-app-ia32
+demo_ia32_BFD := elf_i386
+
+DEMO_CFLAGS := -std=c11 -O2 -ffreestanding -fpic -fshort-wchar -fvisibility=hidden -fno-stack-protector \
+	-fno-strict-aliasing -fno-asynchronous-unwind-tables -mgeneral-regs-only -Iinclude -I.
+DEMO_SECTIONS := .text .sdata .data .rodata .dynamic .dynsym .rel .rela '.rel.*' '.rela.*' .reloc
+
+define DEMO_RULES
+build/demo/$(1)/efi-demo/%.o: efi-demo/%.c
+	@mkdir -p $$(@D)
+	$$(QUIET)$$(demo_$(1)_CC) $$(DEMO_CFLAGS) -Wall -Wextra -Wshadow -Werror -isystem $$(DEMO_EFI_INCLUDE) \
+		-isystem $$(demo_$(1)_EFI) -MMD -MP -c -o $$@ $$<
+build/demo/$(1)/%.o: %.c
+	@mkdir -p $$(@D)
+	$$(QUIET)$$(demo_$(1)_CC) $$(DEMO_CFLAGS) $$(WARNINGS) -MMD -MP -c -o $$@ $$<
+build/demo/$(1)/upmu.so: $$(DEMO_SOURCES:%.c=build/demo/$(1)/%.o)
+	$$(QUIET)ld -m $$(demo_$(1)_BFD) -nostdlib -znocombreloc -T $$(demo_$(1)_LIB)/elf_$$(demo_$(1)_NAME)_efi.lds \
+		-shared -Bsymbolic --no-undefined --no-warn-rwx-segments -L$$(demo_$(1)_LIB) \
+		$$(demo_$(1)_LIB)/crt0-efi-$$(demo_$(1)_NAME).o $$^ -o $$@ -lefi -lgnuefi
+build/demo/$(1)/upmu.efi: build/demo/$(1)/upmu.so
+	$$(QUIET)objcopy $$(addprefix -j ,$$(DEMO_SECTIONS)) --target=$$(demo_$(1)_TARGET) $$< $$@
+endef
+$(foreach arch,x64 ia32,$(eval $(call DEMO_RULES,$(arch))))
+
+.PHONY: demo demo-run test-demo demo-apps
+demo-apps: build/demo/x64/upmu.efi build/demo/ia32/upmu.efi
+
+demo: build/demo/x64/upmu.efi
+	@tests/demo/run-demo.sh show x64 $<
+
+demo-run: build/demo/x64/upmu.efi
+	@tests/demo/run-demo.sh run x64 $<
+
+test-demo:
+	@tests/demo/test-demo.sh "$(MAKE)"

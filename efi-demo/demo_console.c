@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The UEFI demo's console: simple text output and input, and a log of it all.
+ */
+#include <efi-demo/demo.h>
+
+#define DEMO_CHUNK 120
+
+static char *log_buffer;
+static size_t log_size, log_used;
+
+void demo_log_to(char *buffer, size_t bytes)
+{
+    log_buffer = buffer;
+    log_size = buffer != NULL ? bytes : 0;
+    log_used = 0;
+}
+
+size_t demo_log_bytes(void)
+{
+    return log_used;
+}
+
+void demo_write(void *context, const char *text, size_t length)
+{
+    CHAR16 chunk[DEMO_CHUNK + 3];
+    size_t i, used = 0;
+
+    (void)context;
+    for (i = 0; i < length; i++) {
+        if (log_used < log_size)
+            log_buffer[log_used++] = text[i];
+        if (text[i] == '\n')
+            chunk[used++] = L'\r';
+        chunk[used++] = (CHAR16)(unsigned char)text[i];
+        if (used >= DEMO_CHUNK || i + 1 == length) {
+            chunk[used] = 0;
+            uefi_call_wrapper(ST->ConOut->OutputString, 2, ST->ConOut, chunk);
+            used = 0;
+        }
+    }
+}
+
+void demo_text(const char *text)
+{
+    size_t length = 0;
+
+    while (text[length] != '\0')
+        length++;
+    demo_write(NULL, text, length);
+}
+
+void demo_number(unsigned value)
+{
+    char digits[11];
+    unsigned i = sizeof digits - 1;
+
+    digits[i] = '\0';
+    do {
+        digits[--i] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value != 0);
+    demo_text(&digits[i]);
+}
+
+void demo_clear(void *context)
+{
+    (void)context;
+    uefi_call_wrapper(ST->ConOut->ClearScreen, 1, ST->ConOut);
+}
+
+int demo_key(void *context, unsigned wait_ms)
+{
+    EFI_INPUT_KEY key;
+    unsigned waited;
+
+    (void)context;
+    for (waited = 0;; waited += 10) {
+        if (uefi_call_wrapper(ST->ConIn->ReadKeyStroke, 2, ST->ConIn, &key) == EFI_SUCCESS)
+            return key.UnicodeChar != 0 ? key.UnicodeChar : key.ScanCode == SCAN_ESC ? 27 : 0;
+        if (waited >= wait_ms)
+            return -1;
+        uefi_call_wrapper(BS->Stall, 1, 10000);
+    }
+}
+
+bool demo_line(char *line, size_t size)
+{
+    size_t used = 0;
+    EFI_INPUT_KEY key;
+    UINTN index;
+
+    for (;;) {
+        if (uefi_call_wrapper(BS->WaitForEvent, 3, 1, &ST->ConIn->WaitForKey, &index) != EFI_SUCCESS)
+            return false;
+        if (uefi_call_wrapper(ST->ConIn->ReadKeyStroke, 2, ST->ConIn, &key) != EFI_SUCCESS)
+            continue;
+        if (key.UnicodeChar == L'\r' || key.UnicodeChar == L'\n')
+            break;
+        if (key.UnicodeChar == 8 && used > 0) {
+            used--;
+            demo_text("\b \b");
+        } else if (key.UnicodeChar >= ' ' && key.UnicodeChar < 127 && used + 1 < size) {
+            line[used++] = (char)key.UnicodeChar;
+            demo_write(NULL, &line[used - 1], 1);
+        }
+    }
+    line[used] = '\0';
+    demo_text("\n");
+    return true;
+}

@@ -1,0 +1,8 @@
+# What `make demo` runs.
+info
+stat -r 5 mix
+stat -e instructions,cycles,branches,branch-misses branches
+record -e cycles -c 10000 -o samples.txt mix
+place instructions cycles branches branch-misses
+encode branch-misses
+selftest
