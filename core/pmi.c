@@ -96,7 +96,6 @@ static void throttle(struct pass *pass, struct upmu_tally *tally, bool lost)
     if (tally->storm >= THROTTLE_OVERFLOWS) {
         tally->throttled = true;
         tally->storm = 0;
-        port_log(pass->cpu->machine->port, "upmu: sampling period too short; throttled");
     }
 }
 
