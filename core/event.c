@@ -143,7 +143,7 @@ static bool find_name(struct encoder *encoder)
     return false;
 }
 
-/* A refusal that suggests the name most like the text up to `part`, or NAME. */
+/* A refusal that suggests the name most like NAME and its first parts, or (no event was found) NAME. */
 static enum upmu_status refuse_name(struct encoder *encoder, enum upmu_status status,
                                     const struct upmu_spec_part *part, unsigned parts)
 {
@@ -155,7 +155,8 @@ static enum upmu_status refuse_name(struct encoder *encoder, enum upmu_status st
         return status;
     if (upmu_catalog_nearest(encoder->pmu->catalog, spec->text + spec->name.position, name_length(spec, parts),
                              &nearest) ||
-        upmu_catalog_nearest(encoder->pmu->catalog, spec->text + spec->name.position, spec->name.length, &nearest))
+        (status == UPMU_ERR_NO_SUCH_EVENT &&
+         upmu_catalog_nearest(encoder->pmu->catalog, spec->text + spec->name.position, spec->name.length, &nearest)))
         encoder->why->nearest = nearest;
     return status;
 }

@@ -216,6 +216,8 @@ static enum upmu_status parse_attributes(struct parser *parser)
             return bad_syntax(parser, begin);
         if (parser->spec.unit.length)
             end = without_slash(parser, begin, end);
+        if (end < parser->at && text[end - 1u] == '/')
+            return bad_syntax(parser, begin);
         status = add_attribute(parser, separator, begin, end);
         if (status != UPMU_OK)
             return status;

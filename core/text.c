@@ -123,7 +123,8 @@ bool upmu_text_hex_number(const char *bytes, size_t length, uint64_t *out_value)
             return false;
         value = value << 4 | digit;
     }
-    *out_value = value;
+    if (length)
+        *out_value = value;
     return length != 0;
 }
 
@@ -140,6 +141,7 @@ bool upmu_text_number(const char *bytes, size_t length, uint64_t *out_value)
             return false;
         value = (value << 3) + (value << 1) + digit;
     }
-    *out_value = value;
+    if (length)
+        *out_value = value;
     return length != 0;
 }
