@@ -49,7 +49,10 @@ unsigned demo_run_script(struct cmd *cmd, char *text);
 /* Ask for commands.  True: switch the machine off. */
 bool demo_converse(struct cmd *cmd);
 
-/* The command in the load options of `image`; false: none. */
+/* The commands in the load options of `image`; false: none. */
 bool demo_options_line(EFI_HANDLE image, char *line, size_t size);
+
+/* Run them, ';' between them; `line` is used up.  True: one was "off". */
+bool demo_run_options(struct cmd *cmd, char *line);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * The UEFI demo: upmu's commands on whatever machine boots it.
  *
- * Started with arguments it runs that command.  Started bare it runs the lines of
+ * Started with arguments it runs these, several commands with ';' between them.  Started bare it runs the lines of
  * \upmu.cmd, if there is one, keeps what it printed in \upmu.log and switches the
  * machine off; otherwise it asks for commands.
  */
@@ -131,10 +131,8 @@ static bool run_demo(EFI_HANDLE image, struct demo *demo, struct cmd_sink *sink,
     char *script;
     size_t bytes;
 
-    if (demo_options_line(image, line, sizeof line)) {
-        (void)cmd_run_line(&demo->cmd, line);
-        return false;
-    }
+    if (demo_options_line(image, line, sizeof line))
+        return demo_run_options(&demo->cmd, line);
     script = demo_volume_read("upmu.cmd", &bytes);
     if (script == NULL)
         return demo_converse(&demo->cmd);

@@ -143,3 +143,22 @@ bool demo_options_line(EFI_HANDLE image, char *line, size_t size)
     }
     return false;
 }
+
+bool demo_run_options(struct cmd *cmd, char *line)
+{
+    while (*line != '\0') {
+        char *command;
+
+        while (*line == ' ' || *line == ';')
+            line++;
+        command = line;
+        while (*line != ';' && *line != '\0')
+            line++;
+        if (*line == ';')
+            *line++ = '\0';
+        if (same(command, "off"))
+            return true;
+        (void)cmd_run_line(cmd, command);
+    }
+    return false;
+}

@@ -5,12 +5,15 @@
 #
 # usage: run-demo.sh show ARCH APP.EFI            run demo.cmd, show what it printed and stored
 #        run-demo.sh script ARCH APP.EFI SCRIPT   the same with another script, output kept only
+#        run-demo.sh type ARCH APP.EFI LINES      type the lines of a file at the prompt
+#        run-demo.sh append ARCH APP.EFI TEXT     start it with TEXT as its load options
 #        run-demo.sh run ARCH APP.EFI             interactive, on this terminal (Ctrl-A X ends QEMU)
 #        run-demo.sh check ARCH                   is all there that a run needs?
 #
 # ARCH is x64 or ia32.  Works in the application's folder: esp.img (a raw FAT image;
 # QEMU's fat:rw loses what a guest writes), serial.txt, out/ (files read back).
-# Ends with 0 if the script ran to its end and every line did as expected.
+# Ends with 0 if the script ran to its end and every line did as expected; for `type`
+# and `append`, if the machine was switched off in time.  3: something is missing.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -59,11 +62,14 @@ fi
 
 # Everything by plain names in one folder: QEMU takes commas in paths for options.
 app=$3
+name=$(basename -- "$app")
 work=$(dirname -- "$app")
 case $mode in
 show) script=$here/demo.cmd ;;
 script) script=$4 ;;
 run) script= ;;
+append) script= && text=$4 ;;
+type) script= && lines=$(cat -- "$4") ;;
 *) echo "run-demo.sh: no mode '$mode'" >&2; exit 2 ;;
 esac
 [ -z "$script" ] || cp -- "$script" "$work/upmu.cmd"
@@ -75,27 +81,53 @@ mkdir out
 truncate -s 48M esp.img
 mformat -i esp.img -F ::
 mmd -i esp.img ::/EFI ::/EFI/BOOT
-mcopy -i esp.img "$(basename -- "$app")" "::/EFI/BOOT/$boot"
+mcopy -i esp.img "$name" "::/EFI/BOOT/$boot"
 [ -z "$script" ] || mcopy -i esp.img upmu.cmd ::/upmu.cmd
 
+# Arguments: words to put before QEMU's.
 boot_machine() {
-    secure=
-    [ "$arch" = ia32 ] && secure=-global\ driver=cfi.pflash01,property=secure,value=on
-    # shellcheck disable=SC2086 # $secure is two words or none
-    "$@" qemu-system-x86_64 -machine "$machine" $secure -accel tcg -cpu "$cpu" -m 256 -nodefaults -display none \
+    set -- "$@" qemu-system-x86_64 -machine "$machine" -accel tcg -cpu "$cpu" -m 256 -nodefaults -display none \
         -no-reboot -drive if=pflash,format=raw,unit=0,readonly=on,file=code.fd \
-        -drive if=pflash,format=raw,unit=1,file=vars.fd -drive format=raw,file=esp.img $serial
+        -drive if=pflash,format=raw,unit=1,file=vars.fd -drive format=raw,file=esp.img
+    if [ "$arch" = ia32 ]; then
+        set -- "$@" -global driver=cfi.pflash01,property=secure,value=on
+    fi
+    case $mode in
+    run) set -- "$@" -serial mon:stdio ;;
+    append) set -- "$@" -serial stdio -monitor none -kernel "$name" -append "$text" ;;
+    *) set -- "$@" -serial stdio -monitor none ;;
+    esac
+    "$@"
+}
+
+# Input that comes before a prompt is lost: wait for each.
+type_lines() {
+    seen=0
+    printf '%s\n' "$lines" | while read -r line; do
+        seen=$((seen + 1))
+        waited=0
+        while [ "$(grep -a -o 'upmu> ' serial.raw 2> /dev/null | wc -l)" -lt "$seen" ]; do
+            sleep 0.1
+            waited=$((waited + 1))
+            [ "$waited" -lt $((limit * 10)) ] || return 0
+        done
+        printf '%s\r' "$line"
+    done
 }
 
 if [ "$mode" = run ]; then
-    serial='-serial mon:stdio'
     boot_machine env
     exit
 fi
 
-serial='-serial stdio -monitor none'
 status=0
-boot_machine timeout "$limit" < /dev/null > serial.raw 2> qemu.txt || status=$?
+case $mode in
+type)
+    : > serial.raw
+    { type_lines; sleep 1; } | boot_machine timeout "$limit" > serial.raw 2> qemu.txt || status=$?
+    ;;
+*) boot_machine timeout "$limit" < /dev/null > serial.raw 2> qemu.txt || status=$? ;;
+esac
 # The firmware's terminal control is no text.
 sed 's/\x1b\[[0-9;=?]*[A-Za-z]//g; s/\r//g' serial.raw > serial.txt
 mcopy -n -i esp.img '::/*.txt' '::/*.log' out/ 2> /dev/null || true
@@ -114,6 +146,9 @@ if [ "$status" -ne 0 ]; then
     echo "run-demo.sh: QEMU ended with $status$([ "$status" = 124 ] && echo " (no end within $limit s)")" >&2
     exit 1
 fi
+case $mode in
+type | append) exit 0 ;;
+esac
 if ! grep -q '^script: [0-9]* commands, 0 not as expected' serial.txt; then
     echo "run-demo.sh: the script did not run to its end as expected" >&2
     exit 1

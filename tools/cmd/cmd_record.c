@@ -19,6 +19,7 @@ struct record {
     uint64_t samples, lost, elsewhere; /* elsewhere: found no room in the table */
     uint64_t no_frame;
     uint64_t cut;                      /* lines that found no room in the file */
+    uint64_t due;                      /* samples that the counts imply */
     bool to_file;
 };
 
@@ -83,7 +84,21 @@ static int record_open(struct cmd *cmd, const struct record *record)
     return status == UPMU_OK ? CMD_OK : cmd_refusal(cmd, status, &cmd->session.why);
 }
 
-/* One pass over the workload, in slices so that the ring does not fill up. */
+static enum upmu_status count_due(struct cmd *cmd, struct record *record)
+{
+    unsigned events = cmd->session.set.count, i;
+    enum upmu_status status = upmu_session_read(&cmd->session, 0, events, cmd->counts);
+
+    record->due = 0;
+    for (i = 0; status == UPMU_OK && i < events; i++)
+        record->due += cmd_divide(cmd->counts[i].value, record->period);
+    return status;
+}
+
+/*
+ * One pass over the workload, in slices so that the ring does not fill up; the poll
+ * stands for a kernel's clock tick, which lets throttled counters go on.
+ */
 static int record_pass(struct cmd *cmd, struct record *record)
 {
     uint64_t slice = cmd_divide(record->iterations, RECORD_SLICES) + 1;
@@ -96,10 +111,13 @@ static int record_pass(struct cmd *cmd, struct record *record)
         cmd_workload_run(cmd, record->workload, now);
         left -= now;
         drain(cmd, record);
+        status = upmu_cpu_poll(cmd->cpu);
     }
     if (status == UPMU_OK)
         status = upmu_session_stop(&cmd->session);
     drain(cmd, record);
+    if (status == UPMU_OK)
+        status = count_due(cmd, record);
     return status == UPMU_OK ? CMD_OK : cmd_refusal(cmd, status, &cmd->session.why);
 }
 
@@ -194,6 +212,8 @@ static void print_record(struct cmd *cmd, const struct record *record)
 {
     cmd_print(cmd, "\n %G samples of %s every %G, workload '%s' (%G iterations)\n", record->samples, record->list,
               record->period, record->workload->name, record->iterations);
+    if (record->due > record->samples + (record->samples >> 6) + 1)
+        cmd_print(cmd, " %G were due: interrupts came too fast and were throttled\n", record->due);
     if (record->samples == 0) {
         cmd_print(cmd, " no sample: fewer events than a period, or no interrupt arrived\n");
         return;
@@ -294,7 +314,8 @@ int cmd_top(struct cmd *cmd, const struct cmd_args *args)
             result = record_pass(cmd, &record);
             if (cmd->sink->clear != NULL)
                 cmd->sink->clear(cmd->sink->context);
-            cmd_target_label(cmd);
+            if (round > 0 || cmd->sink->clear != NULL)
+                cmd_target_label(cmd);
             cmd_print(cmd, " round %u%s\n", round + 1, cmd->sink->read_key != NULL ? "; any key ends" : "");
             print_record(cmd, &record);
             if (top_key(cmd))

@@ -1,0 +1,121 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Boot the demo, x64 and ia32, in every way it can be started, and check what it
+# prints and stores.  usage: test-demo.sh MAKE
+set -u
+make=$1
+cd -- "$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)" || exit 1
+run=tests/demo/run-demo.sh
+passed=0
+failed=0
+skipped=0
+
+# result NAME STATUS
+result() {
+    if [ "$2" -eq 0 ]; then
+        passed=$((passed + 1))
+        echo "[       OK ] $1"
+    else
+        failed=$((failed + 1))
+        echo "[  FAILED  ] $1"
+    fi
+}
+
+# check NAME COMMAND...: does the command succeed?
+check() {
+    name=$1
+    shift
+    "$@" > /dev/null 2>&1
+    result "$name" $?
+}
+
+has() {
+    grep -q -e "$2" "$1"
+}
+
+has_not() {
+    ! grep -q -e "$2" "$1"
+}
+
+# Every command that works on a CPU prints the label, or says so in its JSON.
+every_screen_is_labelled() {
+    awk '/^upmu> /{ if (want) bad = 1; want = $2 ~ /^(info|stat|record|top|rdpmc|selftest)$/ }
+         /SIMULATED|"simulated":true/ { want = 0 }
+         END { exit bad || want }' "$1"
+}
+
+# The size that `record` told is the size on the disk image, and each sample is a line.
+file_is_whole() {
+    told=$(sed -n 's/^ wrote samples.txt, \([0-9]*\) bytes$/\1/p' "$1/serial.txt")
+    samples=$(sed -n '/^upmu> record/,/^upmu> /s/^ \([0-9,]*\) samples of .*/\1/p' "$1/serial.txt" | tr -d ,)
+    [ -n "$told" ] && [ "$(wc -c < "$1/out/samples.txt")" -eq "$told" ] &&
+        [ "$(grep -c -v '^#' "$1/out/samples.txt")" -eq "$samples" ]
+}
+
+# The log on the disk says what the serial line said.
+log_is_whole() {
+    sed -n '/^upmu demo/,$p' "$1/serial.txt" | sed 's/ *$//' > "$1/a.txt"
+    sed -n '/^upmu demo/,$p' "$1/out/upmu.log" | sed 's/ *$//' > "$1/b.txt"
+    cmp "$1/a.txt" "$1/b.txt"
+}
+
+check_script() {
+    arch=$1
+    out=build/demo/$arch
+    "$run" script "$arch" "$out/upmu.efi" tests/demo/test.cmd > "$out/run.txt" 2>&1
+    result "demo_${arch}_runs_a_script_and_switches_off" $?
+    [ -f "$out/serial.txt" ] || return
+    check "demo_${arch}_says_at_once_that_there_is_no_pmu" \
+        sh -c 'sed -n "/^upmu demo/,\$p" "$1" | head -n 4 | grep -q "no PMU that can be used"' sh "$out/serial.txt"
+    check "demo_${arch}_labels_every_simulated_screen" every_screen_is_labelled "$out/serial.txt"
+    check "demo_${arch}_takes_nmis_and_survives_faults" has "$out/serial.txt" '^Port: .*NMI arrives, faults are survived, TSC [1-9]'
+    check "demo_${arch}_counts_a_known_loop_exactly" has "$out/serial.txt" '"counts":\[2000000,2000000,2000000\]'
+    check "demo_${arch}_encodes" has "$out/serial.txt" '^IA32_PERFEVTSEL0 0x186 0x4300c5$'
+    check "demo_${arch}_names_a_collision" has "$out/serial.txt" 'both need counter'
+    check "demo_${arch}_samples_fall_into_functions" has "$out/serial.txt" '%  *[0-9,]*  chase'
+    check "demo_${arch}_reads_fixed_counters_by_rdpmc" has "$out/serial.txt" '^0x0 0$'
+    check "demo_${arch}_passes_its_selftest" has "$out/serial.txt" '^1[0-9] passed, 0 failed'
+    check "demo_${arch}_sample_file_is_whole_on_the_disk" file_is_whole "$out"
+    check "demo_${arch}_log_is_whole_on_the_disk" log_is_whole "$out"
+}
+
+check_starts() {
+    out=build/demo/x64
+    "$run" append x64 "$out/upmu.efi" "stat -n 1000 -e instructions spin; off" > "$out/run.txt" 2>&1
+    status=$?
+    has "$out/serial.txt" ' 2,000  instructions' || status=1
+    result "demo_x64_takes_commands_from_its_load_options" $status
+    "$run" type x64 "$out/upmu.efi" tests/demo/typed.txt > "$out/run.txt" 2>&1
+    status=$?
+    has "$out/serial.txt" '0x43003c' && has "$out/serial.txt" 'mean of 5 runs' || status=1
+    result "demo_x64_takes_commands_from_a_keyboard" $status
+    spaced="build/demo/a path, with blanks"
+    mkdir -p "$spaced"
+    cp "$out/upmu.efi" "$spaced/upmu.efi"
+    "$run" script x64 "$spaced/upmu.efi" tests/demo/test.cmd > "$out/run.txt" 2>&1
+    result "demo_works_in_a_path_with_blanks" $?
+}
+
+for arch in x64 ia32; do
+    missing=$("$run" check "$arch" 2>&1)
+    if [ -n "$missing" ] || [ ! -r /usr/include/efi/efi.h ]; then
+        skipped=$((skipped + 1))
+        echo "SKIPPED: the $arch demo is not booted. ${missing:-gnu-efi is not installed (make deps)}"
+        echo "[  SKIPPED ] demo_$arch"
+        continue
+    fi
+    if ! "$make" --no-print-directory "build/demo/$arch/upmu.efi"; then
+        result "demo_${arch}_builds" 1
+        continue
+    fi
+    check_script "$arch"
+    [ "$arch" = x64 ] && check_starts
+done
+
+if [ "$skipped" -ne 0 ]; then
+    echo "$passed passed, $failed failed, $skipped skipped"
+else
+    echo "$passed passed, $failed failed"
+fi
+[ "$failed" -eq 0 ]
