@@ -16,7 +16,9 @@ static inline const struct upmu_register_class *upmu_register_class_of(const str
 /* Bits of a row that exist on this PMU. */
 static inline uint64_t upmu_register_bits(const struct upmu_pmu *pmu, unsigned row)
 {
-    return pmu->limit[pmu->table->rows[row].class_index];
+    uint64_t bits = pmu->limit[pmu->table->rows[row].class_index];
+
+    return pmu->table->row_bits ? bits & (pmu->table->row_bits[row] | ~UINT64_C(0xffffffff)) : bits;
 }
 
 /* Bits that raw programming may set at a level; 0 for a row that the PMU has not. */

@@ -121,11 +121,11 @@ static const struct upmu_register register_rows[UPMU_X86_ROWS] = {
 };
 
 const struct upmu_register_table upmu_x86_core_global_table = {
-    register_rows, global_classes, register_text, UPMU_X86_ROWS, UPMU_X86_CLASSES
+    register_rows, global_classes, register_text, UPMU_X86_ROWS, UPMU_X86_CLASSES, 0
 };
 
 const struct upmu_register_table upmu_x86_core_single_table = {
-    register_rows, single_classes, register_text, UPMU_X86_ROWS, UPMU_X86_CLASSES
+    register_rows, single_classes, register_text, UPMU_X86_ROWS, UPMU_X86_CLASSES, 0
 };
 
 #endif

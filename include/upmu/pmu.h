@@ -111,6 +111,7 @@ struct upmu_register_table {
     const char *text;
     uint8_t row_count;
     uint8_t class_count;
+    const uint32_t *row_bits; /* per row, which of bits 31:0 it has, or NULL: as its class */
 };
 
 /* Where a counter lives. */
