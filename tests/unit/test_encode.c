@@ -1,0 +1,787 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events: what specifications mean on each PMU, their canonical text, the counters
+ * and payload registers they may use, and refusals in words.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <upmu/upmu.h>
+
+#include "core/backend.h"
+
+static const char *const pmu_names[] = { "core", "coreduo", "nhm", "wsm", "skl", "icl", "ix86arch" };
+#define PMUS (sizeof pmu_names / sizeof pmu_names[0])
+
+static struct upmu_pmu pmus[PMUS];
+
+static const struct upmu_pmu *pmu_named(const char *name)
+{
+    for (unsigned i = 0; i < PMUS; i++)
+        if (strcmp(pmu_names[i], name) == 0)
+            return &pmus[i];
+    fail_msg("no PMU \"%s\"", name);
+    return NULL;
+}
+
+static int describe_all(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < PMUS; i++)
+        if (upmu_pmu_by_name(&pmus[i], pmu_names[i]) != UPMU_OK)
+            return 1;
+    return 0;
+}
+
+static struct upmu_event encoded(const char *pmu, const char *text)
+{
+    struct upmu_event event;
+    struct upmu_why why;
+    char line[256];
+
+    if (upmu_event_parse(pmu_named(pmu), text, &event, &why) != UPMU_OK) {
+        upmu_why_text(&why, line, sizeof line);
+        fail_msg("%s on %s: %s", text, pmu, line);
+    }
+    return event;
+}
+
+static enum upmu_status refused(const char *pmu, const char *text)
+{
+    struct upmu_event event, before;
+    struct upmu_why why;
+    enum upmu_status status;
+
+    memset(&event, 0x5a, sizeof event);
+    before = event;
+    status = upmu_event_parse(pmu_named(pmu), text, &event, &why);
+    if (status != UPMU_OK) {
+        assert_memory_equal(&event, &before, sizeof event);
+        assert_int_equal(why.status, status);
+    }
+    return status;
+}
+
+/* ---- The golden table and the manual's examples ---- */
+
+#define FIELDS 7
+
+static char *next_line(FILE *file, char *line, int size)
+{
+    char *end;
+
+    if (!fgets(line, size, file))
+        return NULL;
+    end = strchr(line, '\n');
+    if (end)
+        *end = '\0';
+    return line;
+}
+
+/* Rows of tests/golden/events.tsv, one at a time; false after the last. */
+static bool next_golden(FILE *file, char *line, int size, char *fields[FIELDS])
+{
+    while (next_line(file, line, size)) {
+        char *at = line;
+
+        if (line[0] == '#')
+            continue;
+        for (unsigned i = 0; i < FIELDS; i++) {
+            fields[i] = at;
+            at = strchr(at, '\t');
+            if (at)
+                *at++ = '\0';
+            else if (i + 1 < FIELDS)
+                fail_msg("events.tsv: short line \"%s\"", line);
+            else
+                return true;
+        }
+        fail_msg("events.tsv: long line \"%s\"", line);
+    }
+    return false;
+}
+
+static FILE *open_source(const char *path)
+{
+    char name[512];
+    FILE *file;
+
+    snprintf(name, sizeof name, "%s/%s", UPMU_SOURCE_DIR, path);
+    file = fopen(name, "r");
+    if (!file)
+        fail_msg("cannot open %s", name);
+    return file;
+}
+
+static void every_golden_specification_encodes_as_recorded(void **state)
+{
+    FILE *file = open_source("tests/golden/events.tsv");
+    char line[512], words[64 * 3], *fields[FIELDS];
+    uint64_t statuses = 0;
+    unsigned rows = 0;
+
+    (void)state;
+    for (; next_golden(file, line, sizeof line, fields); rows++) {
+        const struct upmu_pmu *pmu = pmu_named(fields[1]);
+        struct upmu_event event;
+        struct upmu_why why;
+        char text[256];
+        enum upmu_status status = upmu_event_parse(pmu, fields[0], &event, &why);
+
+        statuses |= UINT64_C(1) << status;
+        if (status == UPMU_OK) {
+            upmu_event_format(pmu, &event, text, sizeof text);
+            snprintf(words, sizeof words, "0x%llx 0x%llx 0x%x", (unsigned long long)event.config,
+                     (unsigned long long)event.config1, event.counters);
+        } else {
+            upmu_why_text(&why, text, sizeof text);
+            strcpy(words, "- - -");
+        }
+        snprintf(line + 256, sizeof line - 256, "%s %s %s", fields[3], fields[4], fields[5]);
+        if (status != (enum upmu_status)atoi(fields[2]) || strcmp(words, line + 256) != 0 ||
+            strcmp(text, fields[6]) != 0)
+            fail_msg("%s on %s: %d, %s, %s", fields[0], fields[1], (int)status, words, text);
+    }
+    fclose(file);
+    assert_true(rows >= 100);
+    /* Every status of the text, UNSUPPORTED and DOES_NOT_FIT among them. */
+    assert_int_equal(statuses & 0x3fe, 0x3fe);
+    assert_int_equal(statuses >> 32 & 0xa, 0xa);
+}
+
+static void every_example_of_the_manual_is_a_golden_row(void **state)
+{
+    FILE *manual = open_source("docs/EVENTS.md");
+    char line[512], other[512], *fields[FIELDS];
+    unsigned examples = 0;
+
+    (void)state;
+    while (next_line(manual, line, sizeof line)) {
+        char *text = strncmp(line, "| `", 3) == 0 ? line + 3 : NULL;
+        char *end = text ? strstr(text, "` | ") : NULL;
+        char *close = end ? strstr(end + 4, " |") : NULL;
+        bool known = false, found = false;
+        FILE *file;
+
+        if (!close)
+            continue;
+        *end = *close = '\0';
+        for (unsigned i = 0; i < PMUS; i++)
+            known |= strcmp(pmu_names[i], end + 4) == 0;
+        if (!known)
+            continue;
+        file = open_source("tests/golden/events.tsv");
+        while (!found && next_golden(file, other, sizeof other, fields))
+            found = strcmp(fields[0], text) == 0 && strcmp(fields[1], end + 4) == 0;
+        fclose(file);
+        if (!found)
+            fail_msg("no golden row for %s on %s", text, end + 4);
+        examples++;
+    }
+    fclose(manual);
+    assert_true(examples >= 40);
+}
+
+/* ---- Round trips ---- */
+
+/* Encode, write, encode: equal.  False: the text is refused for a good reason. */
+static bool round_trips(const struct upmu_pmu *pmu, const char *text)
+{
+    struct upmu_event event, again;
+    struct upmu_why why;
+    char canonical[256], line[256];
+    size_t length;
+    enum upmu_status status = upmu_event_parse(pmu, text, &event, &why);
+
+    if (status == UPMU_ERR_CONTRADICTION || status == UPMU_ERR_DOES_NOT_FIT || status == UPMU_ERR_UNSUPPORTED ||
+        status == UPMU_ERR_NO_SUCH_ATTRIBUTE || status == UPMU_ERR_NO_SUCH_MASK || status == UPMU_ERR_MASK_REQUIRED ||
+        (status == UPMU_ERR_BAD_VALUE && strstr(text, ":counter=16") && !(pmu->counters >> 16)))
+        return false;
+    if (status != UPMU_OK) {
+        upmu_why_text(&why, line, sizeof line);
+        fail_msg("%s on %s: %s", text, pmu->name, line);
+    }
+    length = upmu_event_format(pmu, &event, canonical, sizeof canonical);
+    assert_true(length < sizeof canonical && length == strlen(canonical));
+    status = upmu_event_parse(pmu, canonical, &again, &why);
+    if (status != UPMU_OK || memcmp(&event, &again, sizeof event) != 0) {
+        upmu_why_text(&why, line, sizeof line);
+        fail_msg("%s on %s is written %s, which is not the same: %s", text, pmu->name, canonical, line);
+    }
+    return true;
+}
+
+static void every_event_with_every_attribute_is_written_so_that_it_encodes_again(void **state)
+{
+    static const char *const attributes[] = {
+        "", ":u", ":k", ":uk", ":u=0", ":c=2", ":c=0", ":e", ":e=1:i=1:c=255", ":t=1", ",any,os", ":intx=1", ":intxcp=1:c=1",
+        ":precise", ":counter=1", ":counter=16", ":u:e=1:c=3:counter=0", ":umask=0x41", ":ldlat=100",
+        ":offcore_rsp=0x1", ":c=1:precise=2:k",
+    };
+    unsigned written = 0, names = 0;
+
+    (void)state;
+    for (unsigned p = 0; p < PMUS; p++) {
+        uint32_t cursor = 0;
+        struct upmu_event_id id;
+        char name[160], text[256];
+
+        while (upmu_catalog_next(pmus[p].catalog, NULL, &cursor, &id, name, sizeof name, NULL) == UPMU_OK) {
+            names++;
+            for (unsigned i = 0; i < sizeof attributes / sizeof attributes[0]; i++) {
+                snprintf(text, sizeof text, "%s%s", name, attributes[i]);
+                written += round_trips(&pmus[p], text);
+            }
+        }
+    }
+    assert_true(names > 800);
+    assert_true(written > 8 * names);
+}
+
+static void every_name_can_be_encoded_and_keeps_its_id(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < PMUS; p++) {
+        uint32_t cursor = 0;
+        struct upmu_event_id id;
+        char name[160];
+
+        while (upmu_catalog_next(pmus[p].catalog, NULL, &cursor, &id, name, sizeof name, NULL) == UPMU_OK) {
+            struct upmu_event event;
+            struct upmu_why why;
+            enum upmu_status status = upmu_event_parse(&pmus[p], name, &event, &why);
+
+            /* Not announced by this PMU; AnyThread or a fixed counter that it has not; a choice to make. */
+            if (status == UPMU_ERR_UNSUPPORTED || status == UPMU_ERR_MASK_REQUIRED ||
+                (status == UPMU_ERR_DOES_NOT_FIT && strcmp(pmus[p].name, "coreduo") == 0))
+                continue;
+            if (status != UPMU_OK || event.id.row != id.row || event.id.catalogue != id.catalogue ||
+                (id.masks & ~event.id.masks))
+                fail_msg("%s on %s: %d", name, pmus[p].name, (int)status);
+        }
+    }
+}
+
+static void raw_words_are_written_so_that_they_encode_again(void **state)
+{
+    static const uint64_t bits[] = { 0, 0x10000, 0x20000, 0x30000, 0x40000, 0x2800000, 0x1000000, 0x200000,
+                                     UINT64_C(0x100000000) };
+    static const uint64_t codes[] = { 0xC0, 0x3C, 0x300, 0x1B7, 0x1BB, 0x1C6, 0x1CD, 0x100B, 0x14 };
+    unsigned written = 0;
+
+    (void)state;
+    for (unsigned p = 0; p < PMUS; p++)
+        for (unsigned i = 0; i < sizeof bits / sizeof bits[0]; i++)
+            for (unsigned k = 0; k < sizeof codes / sizeof codes[0]; k++) {
+                struct upmu_event event;
+                char text[160], parsed[160];
+
+                if (upmu_event_raw(&pmus[p], bits[i] | codes[k], 0, 0, &event) != UPMU_OK)
+                    continue;
+                upmu_event_format(&pmus[p], &event, text, sizeof text);
+                snprintf(parsed, sizeof parsed, "r%llx", (unsigned long long)(bits[i] | codes[k]));
+                assert_true(round_trips(&pmus[p], text));
+                assert_true(round_trips(&pmus[p], parsed));
+                written++;
+            }
+    assert_true(written > 200);
+}
+
+static void a_short_buffer_gets_what_fits_of_an_event(void **state)
+{
+    struct upmu_event event = encoded("core", "L2_LD,cachestate=m,core=all:u:c=2");
+    const struct upmu_pmu *pmu = pmu_named("core");
+    char whole[128], part[128];
+    size_t length = upmu_event_format(pmu, &event, whole, sizeof whole);
+
+    (void)state;
+    assert_int_equal(upmu_event_format(pmu, &event, NULL, 0), length);
+    for (size_t size = 1; size <= length; size++) {
+        memset(part, '#', sizeof part);
+        assert_int_equal(upmu_event_format(pmu, &event, part, size), length);
+        assert_memory_equal(part, whole, size - 1);
+        assert_int_equal(part[size - 1], '\0');
+        assert_int_equal(part[size], '#');
+    }
+}
+
+/* ---- Meaning ---- */
+
+static void both_privileges_are_counted_unless_one_is_named(void **state)
+{
+    (void)state;
+    assert_int_equal(encoded("skl", "cycles").attributes, UPMU_ATTR_USR | UPMU_ATTR_OS);
+    assert_int_equal(encoded("skl", "cycles").config & 0x30000, 0x30000);
+    assert_int_equal(encoded("skl", "cycles,os,usr").config & 0x30000, 0x30000);
+    assert_int_equal(encoded("skl", "cycles:u").config & 0x30000, 0x10000);
+    assert_int_equal(encoded("skl", "cycles,os").config & 0x30000, 0x20000);
+    assert_int_equal(encoded("skl", "cycles:u=0").config & 0x30000, 0x20000);
+    assert_int_equal(encoded("skl", "cycles:k=0").config & 0x30000, 0x10000);
+}
+
+static void gate_and_interrupt_bits_are_never_part_of_an_event(void **state)
+{
+    struct upmu_event event;
+
+    (void)state;
+    assert_int_equal(upmu_event_raw(pmu_named("skl"), 0x5300C0, 0, 0, &event), UPMU_OK);
+    assert_int_equal(event.config, 0x300C0);
+    assert_int_equal(encoded("skl", "r5300c0").config, 0x300C0);
+}
+
+static void equal_spellings_give_equal_events(void **state)
+{
+    static const char *const same[][2] = {
+        { "cycles:u", "CYCLES,usr" },
+        { "instructions:c=2", "instructions,cmask=0x2" },
+        { "instructions:c=2", "instructions:threshold=2" },
+        { "instructions:e", "instructions,edge" },
+        { "instructions:i:c=1", "instructions,cmask=1,inv" },
+        { "cycles:t", "cycles,anythread" },
+        { "cycles:e=0", "cycles" },
+        { "cycles:pp", "cycles,precise" },
+        { "3 cycles", "cycles:counter=3" },
+        { "MEM_INST_RETIRED.ALL_LOADS", "mem-inst-retired:all-loads" },
+        { "raw:config=0x3c", "r3c" },
+        { "raw:config=0x3c:c=2", "cpu/event=0x3c,cmask=2/" },
+        { "raw:config=0x3c", "cpu/config=0x3c/" },
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof same / sizeof same[0]; i++) {
+        struct upmu_event a = encoded("skl", same[i][0]);
+        struct upmu_event b = encoded("skl", same[i][1]);
+
+        if (memcmp(&a, &b, sizeof a) != 0)
+            fail_msg("%s and %s differ", same[i][0], same[i][1]);
+    }
+}
+
+static void raw_words_are_held_to_what_a_session_may_set(void **state)
+{
+    const struct upmu_pmu *core = pmu_named("core");
+    struct upmu_event event, before;
+
+    (void)state;
+    memset(&event, 0x5a, sizeof event);
+    before = event;
+    for (unsigned bit = 0; bit < 64; bit++) {
+        uint64_t word = UINT64_C(0xC0) | UINT64_C(1) << bit;
+        /* Code, unit mask, USR, OS, edge, interrupt, enable, inv, counter mask. */
+        bool valid = bit <= 18 || bit == 20 || (bit >= 22 && bit <= 31);
+
+        if (upmu_event_raw(core, word, 0, 0, &event) != (valid ? UPMU_OK : UPMU_ERR_NOT_PERMITTED))
+            fail_msg("bit %u", bit);
+    }
+    event = before;
+    assert_int_equal(upmu_event_raw(core, 0x3C, 1, 0, &event), UPMU_ERR_NOT_PERMITTED);
+    assert_int_equal(upmu_event_raw(core, 0x3C, 0, 1, &event), UPMU_ERR_NOT_PERMITTED);
+    assert_int_equal(upmu_event_raw(core, 0x00, 0, 0, &event), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(upmu_event_raw(pmu_named("skl"), 0x1CD, 2, 0, &event), UPMU_ERR_NOT_PERMITTED);
+    assert_int_equal(upmu_event_raw(pmu_named("skl"), 0x1C6, 0x8, 0, &event), UPMU_ERR_NOT_PERMITTED);
+    assert_memory_equal(&event, &before, sizeof event);
+}
+
+static void in_tx_and_anythread_need_a_pmu_that_has_them(void **state)
+{
+    (void)state;
+    assert_int_equal(refused("skl", "instructions:intx"), UPMU_OK);
+    assert_int_equal(refused("ix86arch", "instructions:intx"), UPMU_ERR_NO_SUCH_ATTRIBUTE);
+    assert_int_equal(refused("nhm", "cycles:t"), UPMU_OK);
+    assert_int_equal(refused("icl", "cycles:t"), UPMU_ERR_NO_SUCH_ATTRIBUTE);
+    assert_int_equal(refused("nhm", "r3c:ldlat=3"), UPMU_ERR_NO_SUCH_ATTRIBUTE);
+    assert_int_equal(refused("core", "r3c:frontend=1"), UPMU_ERR_NO_SUCH_ATTRIBUTE);
+}
+
+static void architectural_events_need_their_bit_in_cpuid(void **state)
+{
+    struct upmu_pmu pmu = *pmu_named("ix86arch");
+    struct upmu_event event;
+
+    (void)state;
+    assert_int_equal(upmu_event_parse(&pmu, "LLC_MISSES", &event, NULL), UPMU_OK);
+    pmu.arch_events &= ~(UINT32_C(1) << 4);
+    assert_int_equal(upmu_event_parse(&pmu, "LLC_MISSES", &event, NULL), UPMU_ERR_UNSUPPORTED);
+    assert_int_equal(upmu_event_parse(&pmu, "r412e", &event, NULL), UPMU_OK);
+}
+
+static void without_a_catalogue_raw_words_still_encode(void **state)
+{
+    struct upmu_pmu pmu = *pmu_named("skl");
+    struct upmu_event event;
+    struct upmu_why why;
+    char text[64];
+
+    (void)state;
+    pmu.catalog = NULL;
+    assert_int_equal(upmu_event_parse(&pmu, "r1c2:u:counter=2", &event, &why), UPMU_OK);
+    assert_int_equal(upmu_event_format(&pmu, &event, text, sizeof text), strlen("raw:config=0x101c2:counter=2"));
+    assert_string_equal(text, "raw:config=0x101c2:counter=2");
+    assert_int_equal(upmu_event_parse(&pmu, "cycles", &event, &why), UPMU_ERR_NO_SUCH_EVENT);
+}
+
+/* ---- Counters ---- */
+
+static uint32_t counters_of(const char *pmu, const char *text)
+{
+    return encoded(pmu, text).counters;
+}
+
+static void a_modifier_takes_an_event_off_its_fixed_counter(void **state)
+{
+    (void)state;
+    assert_int_equal(counters_of("skl", "instructions"), 0x1000f);
+    assert_int_equal(counters_of("skl", "instructions:u"), 0x1000f);
+    assert_int_equal(counters_of("skl", "cycles:t"), 0x2000f);
+    assert_int_equal(counters_of("skl", "instructions:c=1"), 0xf);
+    assert_int_equal(counters_of("skl", "instructions:e=1"), 0xf);
+    assert_int_equal(counters_of("skl", "instructions:intx"), 0xf);
+    assert_int_equal(counters_of("skl", "ref-cycles"), 0x40000);
+    assert_int_equal(refused("skl", "ref-cycles:i"), UPMU_ERR_DOES_NOT_FIT);
+}
+
+static void checkpointed_counting_is_for_counter_two_only(void **state)
+{
+    (void)state;
+    assert_int_equal(counters_of("skl", "instructions:intxcp"), 0x4);
+    assert_int_equal(refused("skl", "INST_RETIRED.PREC_DIST:intxcp"), UPMU_ERR_DOES_NOT_FIT);
+}
+
+static void the_event_file_narrows_what_the_constraints_allow(void **state)
+{
+    struct upmu_pmu pmu = *pmu_named("skl");
+    struct upmu_event event;
+
+    (void)state;
+    /* Hyper-threading off: eight general counters. */
+    pmu.counters |= 0xf0;
+    pmu.general |= 0xf0;
+    assert_int_equal(upmu_event_parse(&pmu, "LONGEST_LAT_CACHE.MISS", &event, NULL), UPMU_OK);
+    assert_int_equal(event.counters, 0xff);
+    assert_int_equal(upmu_event_parse(&pmu, "CYCLE_ACTIVITY.STALLS_MEM_ANY", &event, NULL), UPMU_OK);
+    assert_int_equal(event.counters, 0xf);
+    assert_int_equal(upmu_event_parse(&pmu, "MEM_INST_RETIRED.ALL_LOADS", &event, NULL), UPMU_OK);
+    assert_int_equal(event.counters, 0xf);
+    assert_int_equal(upmu_event_parse(&pmu, "r14a3", &event, NULL), UPMU_OK);
+    assert_int_equal(event.counters, 0xf);
+}
+
+/* One line per kind of row of the constraint table. */
+static void constraints_hold_on_each_model(void **state)
+{
+    static const struct {
+        const char *pmu, *text;
+        uint32_t counters; /* 0: does not fit */
+    } cases[] = {
+        { "core", "r10", 0x1 },       { "core", "r12", 0x2 },         { "core", "r13", 0x2 },
+        { "core", "r18", 0x1 },       { "core", "r19", 0x2 },         { "core", "ra1", 0x1 },
+        { "core", "rc9", 0x1 },       { "core", "r1cb", 0x1 },        { "core", "r24", 0x3 },
+        { "core", "rfec1:p", 0x1 },   { "core", "r1c1:p", 0 },        { "core", "rc5:p:e", 0 },
+        { "core", "rc0:p:i:c=16", 0x1 }, { "core", "rc0:p:i:c=10", 0 }, { "core", "r100", 0 },
+        { "coreduo", "r13", 0x2 },    { "coreduo", "r19", 0x2 },      { "coreduo", "rc0", 0x3 },
+        { "coreduo", "r300", 0 },     { "nhm", "r43", 0x3 },          { "nhm", "r44", 0xf },
+        { "nhm", "r153", 0x3 },       { "nhm", "r253", 0xf },         { "nhm", "r60", 0xf },
+        { "nhm", "rc2:p:c=1", 0xf },  { "nhm", "r1c5:p", 0 },         { "wsm", "r1c5:p", 0xf },
+        { "wsm", "r60", 0x1 },        { "wsm", "rb3", 0x1 },          { "wsm", "r24e", 0x3 },
+        { "wsm", "r43", 0xf },        { "skl", "r1c0", 0x2 },         { "skl", "r1c0:p", 0x2 },
+        { "skl", "r1c0:p:i:c=10", 0x2 }, { "skl", "rc0:p:i:c=16", 0xf }, { "skl", "rc0:p:i:c=2", 0 },
+        { "skl", "r2:p", 0xf },       { "skl", "r2:p:t", 0 },         { "icl", "r1c0", 0x100ff },
+        { "icl", "r1c0:c=1", 0xff },  { "icl", "r200", 0x20000 },     { "icl", "r8000", 0 },
+        { "icl", "r2a", 0xff },       { "icl", "r20", 0xf },          { "icl", "r14a3", 0xff },
+        { "icl", "r6a3", 0xf },       { "icl", "r1b7", 0xf },         { "icl", "re7", 0xff },
+        { "icl", "rd1:p", 0xf },      { "icl", "rc4:p", 0xff },       { "icl", "rd1:p:c=1", 0xf },
+        { "ix86arch", "r400", 0 },    { "ix86arch", "rd0", 0xf },     { "ix86arch", "rc0:p", 0 },
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct upmu_event event;
+        enum upmu_status status = upmu_event_parse(pmu_named(cases[i].pmu), cases[i].text, &event, NULL);
+
+        if (status != (cases[i].counters ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT) ||
+            (cases[i].counters && event.counters != cases[i].counters))
+            fail_msg("%s on %s: status %d, counters %#x", cases[i].text, cases[i].pmu, (int)status,
+                     status == UPMU_OK ? event.counters : 0);
+    }
+}
+
+/* ---- Payload registers ---- */
+
+static unsigned ways(const char *pmu_name, const char *text, struct upmu_alternative *out)
+{
+    const struct upmu_pmu *pmu = pmu_named(pmu_name);
+    struct upmu_event event = encoded(pmu_name, text);
+    unsigned count = 0;
+
+    while (count < 4 && pmu->backend->alternative(pmu, &event, count, &out[count]))
+        count++;
+    return count;
+}
+
+static void an_offcore_event_runs_with_either_register_and_its_code(void **state)
+{
+    const struct upmu_pmu *skl = pmu_named("skl");
+    struct upmu_event event = encoded("skl", "r1b7:offcore_rsp=0x10001");
+    struct upmu_alternative how[4];
+    static const uint8_t counter[UPMU_SLOTS] = { 1, UPMU_NO_COUNTER, UPMU_NO_COUNTER };
+
+    (void)state;
+    assert_int_equal(ways("skl", "r1b7:offcore_rsp=0x10001", how), 2);
+    for (unsigned i = 0; i < 2; i++) {
+        struct upmu_image image;
+        bool select = false, payload = false;
+
+        assert_int_equal(how[i].slot_count, 1);
+        assert_int_equal(how[i].slot[0].counters, 0xf);
+        assert_int_equal(how[i].slot[0].resource_count, 1);
+        assert_int_equal(how[i].slot[0].value[0], 0x10001);
+        assert_string_equal(skl->backend->resource_name(skl, how[i].slot[0].resource[0]),
+                            i ? "OFFCORE_RSP_1" : "OFFCORE_RSP_0");
+        memset(&image, 0, sizeof image);
+        skl->backend->render(skl, &event, i, counter, 0, &image);
+        for (unsigned k = 0; k < image.count; k++) {
+            uint32_t address = upmu_register_address(skl, image.entry[k].row);
+
+            select |= address == 0x187 && (image.entry[k].value & 0xffff) == (i ? 0x1bb : 0x1b7);
+            payload |= address == (i ? 0x1A7u : 0x1A6u) && image.entry[k].value == 0x10001;
+        }
+        assert_true(select && payload);
+    }
+    assert_int_equal(ways("skl", "r1bb:offcore_rsp=0x10001", how), 2);
+    assert_int_equal(how[0].slot[0].resource[0], 1);
+    assert_int_equal(how[1].slot[0].resource[0], 0);
+}
+
+static void other_events_run_in_one_way(void **state)
+{
+    struct upmu_alternative how[4];
+
+    (void)state;
+    assert_int_equal(ways("nhm", "r1b7:offcore_rsp=0x1", how), 1);
+    assert_int_equal(ways("skl", "cycles", how), 1);
+    assert_int_equal(how[0].slot[0].resource_count, 0);
+    assert_int_equal(how[0].slot[0].counters, 0x2000f);
+    assert_int_equal(ways("skl", "FRONTEND_RETIRED.DSB_MISS", how), 1);
+    assert_int_equal(how[0].slot[0].value[0], 0x11);
+    assert_string_equal(pmu_named("skl")->backend->resource_name(pmu_named("skl"), how[0].slot[0].resource[0]),
+                        "FRONTEND");
+    assert_int_equal(ways("nhm", "r100b:ldlat=9", how), 1);
+    assert_int_equal(how[0].slot[0].value[0], 9);
+}
+
+static void payloads_are_held_to_the_registers_bits(void **state)
+{
+    (void)state;
+    assert_int_equal(refused("skl", "r1b7:offcore_rsp=0x7000"), UPMU_ERR_BAD_VALUE);
+    assert_int_equal(refused("nhm", "r1b7:offcore_rsp=0x10000"), UPMU_ERR_BAD_VALUE);
+    assert_int_equal(refused("skl", "r1c6:frontend=0x8"), UPMU_ERR_BAD_VALUE);
+    assert_int_equal(refused("skl", "r1cd:ldlat=2"), UPMU_ERR_BAD_VALUE);
+    assert_int_equal(refused("skl", "r1cd:ldlat=3:ldlat=4"), UPMU_ERR_CONTRADICTION);
+    assert_int_equal(refused("skl", "r1cd:ldlat=3:ldlat=3"), UPMU_OK);
+    assert_int_equal(refused("skl", "r1cd:frontend=1"), UPMU_ERR_NO_SUCH_ATTRIBUTE);
+    assert_int_equal(encoded("skl", "r1cd").config1, 3);
+}
+
+/* ---- Explanations ---- */
+
+static const char *explained(const struct upmu_why *why)
+{
+    static char text[400];
+
+    assert_true(upmu_why_text(why, text, sizeof text) < sizeof text);
+    return text;
+}
+
+static struct upmu_why collision(enum upmu_collision kind, uint32_t counters, const char *const *events, unsigned count)
+{
+    struct upmu_why why;
+
+    memset(&why, 0, sizeof why);
+    why.status = UPMU_ERR_DOES_NOT_FIT;
+    why.collision = kind;
+    why.pmu = pmu_named("skl");
+    why.counters = counters;
+    why.culprits = (1u << count) - 1u;
+    for (unsigned i = 0; i < count && i < UPMU_WHY_CULPRITS; i++) {
+        why.culprit[i] = encoded("skl", events[i]).id;
+        why.culprit_count++;
+    }
+    return why;
+}
+
+static void collisions_are_explained_in_one_line(void **state)
+{
+    static const char *const pending[] = { "L1D_PEND_MISS.PENDING", "L1D_PEND_MISS.PENDING_CYCLES" };
+    static const char *const many[] = { "BACLEARS.ANY", "LONGEST_LAT_CACHE.MISS", "DTLB_LOAD_MISSES.WALK_COMPLETED",
+                                        "ITLB_MISSES.WALK_COMPLETED", "r1c2" };
+    struct upmu_why why = collision(UPMU_COLLISION_COUNTERS, 0x4, pending, 2);
+
+    (void)state;
+    assert_string_equal(explained(&why),
+                        "L1D_PEND_MISS.PENDING and L1D_PEND_MISS.PENDING_CYCLES both need counter 2");
+    why = collision(UPMU_COLLISION_RESOURCE, 0, pending, 2);
+    why.resource = 0;
+    assert_string_equal(
+        explained(&why),
+        "L1D_PEND_MISS.PENDING and L1D_PEND_MISS.PENDING_CYCLES need OFFCORE_RSP_0 with different values");
+    why = collision(UPMU_COLLISION_RESOURCE, 0, pending, 1);
+    why.resource = 3;
+    assert_string_equal(explained(&why), "L1D_PEND_MISS.PENDING needs FRONTEND, which holds another value");
+    why = collision(UPMU_COLLISION_COUNTERS, 0xf, many, 5);
+    assert_string_equal(explained(&why), "5 events for 4 counters (PMC0-PMC3): BACLEARS.ANY, LONGEST_LAT_CACHE.MISS, "
+                                         "DTLB_LOAD_MISSES.WALK_COMPLETED, ITLB_MISSES.WALK_COMPLETED, a raw event");
+    why = collision(UPMU_COLLISION_COUNTERS, 0x20000, pending, 2);
+    assert_string_equal(explained(&why), "L1D_PEND_MISS.PENDING and L1D_PEND_MISS.PENDING_CYCLES both need FIXED1");
+    why = collision(UPMU_COLLISION_CLAIMED, 0x1000c, pending, 1);
+    assert_string_equal(explained(&why), "L1D_PEND_MISS.PENDING needs PMC2-PMC3, FIXED0, in use by others");
+    why = collision(UPMU_COLLISION_LIMIT, 0x3, many, 3);
+    assert_string_equal(explained(&why), "3 events for 2 usable counters (PMC0-PMC1): BACLEARS.ANY, "
+                                         "LONGEST_LAT_CACHE.MISS, DTLB_LOAD_MISSES.WALK_COMPLETED");
+    why.culprits = 0xfff;
+    assert_non_null(strstr(explained(&why), "12 events for"));
+    assert_non_null(strstr(explained(&why), "WALK_COMPLETED, ..."));
+}
+
+static void refusals_without_an_event_are_explained_by_their_status(void **state)
+{
+    struct upmu_why why;
+    char small[8];
+
+    (void)state;
+    memset(&why, 0, sizeof why);
+    why.status = UPMU_ERR_PORT;
+    why.address = 0x38F;
+    assert_string_equal(explained(&why), "register access faulted: register 0x38f");
+    why.address = 0;
+    why.status = UPMU_ERR_STATE;
+    assert_string_equal(explained(&why), "not possible in this state");
+    memset(small, '#', sizeof small);
+    assert_int_equal(upmu_why_text(&why, small, 4), 26);
+    assert_string_equal(small, "not");
+    assert_int_equal(small[4], '#');
+}
+
+static void every_status_has_words_of_its_own(void **state)
+{
+    (void)state;
+    for (int a = 0; a < 80; a++)
+        for (int b = 0; b < a; b++) {
+            const char *text = upmu_status_text((enum upmu_status)a);
+
+            if (strcmp(text, "unknown status") != 0 &&
+                strcmp(text, upmu_status_text((enum upmu_status)b)) == 0)
+                fail_msg("%d and %d are both \"%s\"", a, b, text);
+        }
+    assert_string_equal(upmu_status_text(UPMU_ERR_NO_SUCH_EVENT), "no such event");
+    assert_string_equal(upmu_status_text((enum upmu_status)11), "unknown status");
+}
+
+static void counters_have_names(void **state)
+{
+    char text[16];
+
+    (void)state;
+    assert_int_equal(upmu_counter_text(pmu_named("skl"), 3, text, sizeof text), 4);
+    assert_string_equal(text, "PMC3");
+    upmu_counter_text(pmu_named("skl"), UPMU_FIXED_COUNTER(1), text, sizeof text);
+    assert_string_equal(text, "FIXED1");
+}
+
+/* ---- Random text ---- */
+
+static uint32_t seed;
+
+static uint32_t roll(uint32_t below)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)(seed >> 8) * below >> 24);
+}
+
+static void random_text_never_harms_and_refusals_change_nothing(void **state)
+{
+    static const char *const pieces[] = {
+        "cycles", "instructions", "L2_LD", "OFFCORE_RESPONSE", "raw", "r", "3c", ":", ":", ",", "=", ":config=0x",
+        "M_STATE", "core=all", ":umask=", "ANY", ":c=", "2", "0x", "ff", ":e=1", ":u", ":counter=", "cachestate=m+e",
+        ":ldlat=", ":offcore_rsp=", "/", "cpu/", "skl::", "event=", " ", "L3_HIT", ".", "_", "mask=", "+", ":uk",
+        ":precise", "1 ", "18446744073709551616", "MEM_TRANS_RETIRED.LOAD_LATENCY", "INST_RETIRED", "\x80", ":c=3:c=2", "L2_LD:M_STATE:E_STATE",
+    };
+    unsigned good = 0, by_status[128] = { 0 };
+
+    (void)state;
+    seed = 9;
+    for (unsigned round = 0; round < 20000; round++) {
+        const struct upmu_pmu *pmu = &pmus[roll(PMUS)];
+        struct upmu_event event, before;
+        struct upmu_why why;
+        char text[512], *exact, line[300];
+        size_t length = 0;
+        enum upmu_status status;
+
+        for (uint32_t i = 1 + roll(7); i > 0; i--) {
+            const char *piece = pieces[roll(sizeof pieces / sizeof pieces[0])];
+
+            memcpy(text + length, piece, strlen(piece));
+            length += strlen(piece);
+        }
+        text[length] = '\0';
+        exact = malloc(length + 1);
+        assert_non_null(exact);
+        memcpy(exact, text, length + 1);
+        memset(&event, 0x5a, sizeof event);
+        before = event;
+        status = upmu_event_parse(pmu, exact, &event, &why);
+        by_status[status]++;
+        if (status != UPMU_OK) {
+            assert_memory_equal(&event, &before, sizeof event);
+            assert_int_equal(why.status, status);
+            assert_true(why.position + why.length <= length);
+            assert_true(upmu_why_text(&why, line, sizeof line) > 0);
+        } else {
+            assert_true(event.counters && !(event.counters & ~pmu->counters));
+            assert_true(round_trips(pmu, exact));
+            good++;
+        }
+        free(exact);
+    }
+    assert_true(good > 200);
+    for (unsigned i = UPMU_ERR_SYNTAX; i <= UPMU_ERR_MASKS_EXCLUSIVE; i++)
+        if (i != UPMU_ERR_MASK_REQUIRED && !by_status[i])
+            fail_msg("status %u never seen", i);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_golden_specification_encodes_as_recorded),
+        cmocka_unit_test(every_example_of_the_manual_is_a_golden_row),
+        cmocka_unit_test(every_event_with_every_attribute_is_written_so_that_it_encodes_again),
+        cmocka_unit_test(every_name_can_be_encoded_and_keeps_its_id),
+        cmocka_unit_test(raw_words_are_written_so_that_they_encode_again),
+        cmocka_unit_test(a_short_buffer_gets_what_fits_of_an_event),
+        cmocka_unit_test(both_privileges_are_counted_unless_one_is_named),
+        cmocka_unit_test(gate_and_interrupt_bits_are_never_part_of_an_event),
+        cmocka_unit_test(equal_spellings_give_equal_events),
+        cmocka_unit_test(raw_words_are_held_to_what_a_session_may_set),
+        cmocka_unit_test(in_tx_and_anythread_need_a_pmu_that_has_them),
+        cmocka_unit_test(architectural_events_need_their_bit_in_cpuid),
+        cmocka_unit_test(without_a_catalogue_raw_words_still_encode),
+        cmocka_unit_test(a_modifier_takes_an_event_off_its_fixed_counter),
+        cmocka_unit_test(checkpointed_counting_is_for_counter_two_only),
+        cmocka_unit_test(the_event_file_narrows_what_the_constraints_allow),
+        cmocka_unit_test(constraints_hold_on_each_model),
+        cmocka_unit_test(an_offcore_event_runs_with_either_register_and_its_code),
+        cmocka_unit_test(other_events_run_in_one_way),
+        cmocka_unit_test(payloads_are_held_to_the_registers_bits),
+        cmocka_unit_test(collisions_are_explained_in_one_line),
+        cmocka_unit_test(refusals_without_an_event_are_explained_by_their_status),
+        cmocka_unit_test(every_status_has_words_of_its_own),
+        cmocka_unit_test(counters_have_names),
+        cmocka_unit_test(random_text_never_harms_and_refusals_change_nothing),
+    };
+
+    return cmocka_run_group_tests_name("encode", tests, describe_all, NULL);
+}
