@@ -15,13 +15,20 @@ static uint32_t unranked_mask(const struct placement *p, uint32_t mask)
     return counters;
 }
 
-/* Does the whole refusal of `members` follow from the matching, which names no request too many? */
+/*
+ * Does the whole refusal of `members` follow from the matching, which names no
+ * request too many?  Not with a limit, which fewer may still exceed, and not with
+ * further slots, of which some may not have been matched.
+ */
 static bool only_counters_matter(const struct placement *p, uint32_t members)
 {
+    if (p->limited != 0)
+        return false;
     for (; members != 0; members &= members - 1u) {
         unsigned request = upmu_bits_lowest(members);
 
-        if (p->resources[request] != 0 || !single_bit(p->u.search.viable[request]))
+        if (p->resources[request] != 0 || !single_bit(p->u.search.viable[request]) ||
+            p->u.search.allowed[UPMU_REQUESTS + request] != 0)
             return false;
     }
     return true;
@@ -30,7 +37,7 @@ static bool only_counters_matter(const struct placement *p, uint32_t members)
 /* Leave out requests while the rest still collides. */
 static uint32_t colliding_subset(struct placement *p, uint32_t members)
 {
-    if (p->witness != 0 && only_counters_matter(p, p->witness))
+    if (p->witness != 0 && (single_bit(p->witness) || only_counters_matter(p, p->witness)))
         return p->witness;
     if (p->witness != 0)
         members = p->witness;

@@ -1,0 +1,789 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Placement against an exhaustive search that shares no code with it.  Sets are
+ * drawn from fixed seeds; a failure prints the seed of its set.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+#include "core/placement.h"
+#include "tests/common/place_shapes.h"
+
+#define NONE UPMU_NO_COUNTER
+
+/* ---- The exhaustive search ---- */
+
+/* Rules that it may leave out. */
+#define LIFT_TAKEN 1u
+#define LIFT_HELD 2u
+#define LIFT_LIMIT 4u
+#define LIFT_RESOURCES 8u
+#define MUST_STAY 16u
+
+struct exhaustive {
+    const struct shape *shape;
+    uint32_t requests;
+    unsigned rules;
+    uint32_t used;
+    unsigned claim_count;
+    struct {
+        unsigned resource;
+        uint64_t value;
+    } claim[UPMU_REQUESTS * 9];
+};
+
+static bool all_slots(struct exhaustive *e, unsigned request, unsigned alternative, unsigned slot);
+
+static bool claims_agree(struct exhaustive *e, const struct upmu_alternative *way)
+{
+    const struct upmu_place_input *input = &e->shape->input;
+    for (unsigned k = 0; k < way->slot_count; k++)
+        for (unsigned j = 0; j < way->slot[k].resource_count; j++) {
+            unsigned resource = way->slot[k].resource[j];
+            uint64_t value = way->slot[k].value[j];
+            for (unsigned i = 0; i < input->held_count && !(e->rules & LIFT_HELD); i++)
+                if (input->held[i].resource == resource &&
+                    !(input->held[i].shareable && input->held[i].value == value))
+                    return false;
+            for (unsigned i = 0; i < e->claim_count; i++)
+                if (e->claim[i].resource == resource && e->claim[i].value != value)
+                    return false;
+            e->claim[e->claim_count].resource = resource;
+            e->claim[e->claim_count++].value = value;
+        }
+    return true;
+}
+
+static bool next_request(struct exhaustive *e, unsigned request)
+{
+    while (request < e->shape->input.request_count && !(e->requests >> request & 1u))
+        request++;
+    if (request == e->shape->input.request_count)
+        return true;
+    for (unsigned i = 0; i < e->shape->alternative_count[request]; i++) {
+        unsigned claims = e->claim_count;
+        bool fits = (e->rules & LIFT_RESOURCES) || claims_agree(e, &e->shape->alternative[request][i]);
+        if ((e->rules & MUST_STAY) && e->shape->stay[request][0] != NONE &&
+            e->shape->stay_alternative[request] != i)
+            fits = false;
+        fits = fits && all_slots(e, request, i, 0);
+        e->claim_count = claims;
+        if (fits)
+            return true;
+    }
+    return false;
+}
+
+static unsigned ones(uint32_t mask)
+{
+    unsigned count = 0;
+    for (; mask; mask &= mask - 1)
+        count++;
+    return count;
+}
+
+static unsigned slot_counter[UPMU_SLOTS];
+
+static bool all_slots(struct exhaustive *e, unsigned request, unsigned alternative, unsigned slot)
+{
+    const struct upmu_place_input *input = &e->shape->input;
+    const struct upmu_alternative *way = &e->shape->alternative[request][alternative];
+    uint32_t counters;
+
+    if (slot == way->slot_count)
+        return next_request(e, request + 1);
+    counters = way->slot[slot].counters & input->counters & ~e->used;
+    if (!(e->rules & LIFT_TAKEN))
+        counters &= ~input->taken;
+    if ((e->rules & MUST_STAY) && e->shape->stay[request][0] != NONE)
+        counters &= e->shape->stay[request][slot] == NONE ? 0 : UINT32_C(1) << e->shape->stay[request][slot];
+    for (unsigned counter = 0; counter < 32; counter++) {
+        uint32_t bit = UINT32_C(1) << counter;
+        unsigned first = slot_counter[0];
+        bool fits = (counters & bit) != 0;
+        if (fits && input->limited && !(e->rules & LIFT_LIMIT))
+            fits = ones((e->used | bit) & input->limited) <= input->limit;
+        if (fits && slot == 1 && way->pair_count) {
+            fits = false;
+            for (unsigned i = 0; i < way->pair_count; i++)
+                fits |= way->pairs[i].first == first && way->pairs[i].second == counter;
+        }
+        if (!fits)
+            continue;
+        e->used |= bit;
+        slot_counter[slot] = counter;
+        fits = all_slots(e, request, alternative, slot + 1);
+        slot_counter[0] = first;
+        e->used &= ~bit;
+        if (fits)
+            return true;
+    }
+    return false;
+}
+
+static bool exhaustive_fits(const struct shape *shape, uint32_t requests, unsigned rules)
+{
+    static struct exhaustive e;
+    e.shape = shape;
+    e.requests = requests;
+    e.rules = rules;
+    e.used = 0;
+    e.claim_count = 0;
+    return next_request(&e, 0);
+}
+
+static uint32_t all_requests(const struct shape *shape)
+{
+    return (uint32_t)((UINT64_C(1) << shape->input.request_count) - 1);
+}
+
+/* ---- Checks ---- */
+
+static struct upmu_place_work work;
+static struct upmu_place_result result[UPMU_REQUESTS];
+static struct upmu_why why;
+static uint32_t most_rounds;
+static bool drawn_contradictions; /* sets may have alternatives that contradict themselves */
+
+static enum upmu_status place(const struct shape *shape)
+{
+    const struct placement *p = (const struct placement *)(const void *)&work;
+    struct shape copy = *shape;
+    enum upmu_status status;
+
+    copy.input.context = &copy;
+    copy.input.held = copy.held;
+    if (shape->input.preference)
+        copy.input.preference = copy.preference;
+    if (shape->input.stay) {
+        copy.input.stay = (const uint8_t(*)[UPMU_SLOTS])copy.stay;
+        copy.input.stay_alternative = copy.stay_alternative;
+    }
+    memset(&work, 0xa5, sizeof work);
+    status = upmu_place(&copy.input, &work, result, &why);
+    if (status == UPMU_OK && PLACE_ROUNDS - p->rounds > most_rounds && p->rounds <= PLACE_ROUNDS)
+        most_rounds = PLACE_ROUNDS - p->rounds;
+    assert_int_equal(why.status, status);
+    return status;
+}
+
+/* What the result says, asked of the exhaustive search as if all requests ran there. */
+static bool result_is_valid(const struct shape *shape)
+{
+    struct shape fixed = *shape;
+    for (unsigned request = 0; request < shape->input.request_count; request++) {
+        if (result[request].alternative >= shape->alternative_count[request])
+            return false;
+        for (unsigned k = 0; k < UPMU_SLOTS; k++) {
+            bool used = k < shape->alternative[request][result[request].alternative].slot_count;
+            if (used != (result[request].counter[k] != NONE))
+                return false;
+            fixed.stay[request][k] = result[request].counter[k];
+        }
+        fixed.stay_alternative[request] = result[request].alternative;
+    }
+    return exhaustive_fits(&fixed, all_requests(shape), MUST_STAY);
+}
+
+static bool everybody_stayed(const struct shape *shape)
+{
+    for (unsigned request = 0; request < shape->input.request_count; request++)
+        if (shape->stay[request][0] != NONE &&
+            (result[request].alternative != shape->stay_alternative[request] ||
+             memcmp(result[request].counter, shape->stay[request], UPMU_SLOTS)))
+            return false;
+    return true;
+}
+
+static void assert_culprits_are_minimal(const struct shape *shape)
+{
+    assert_true(why.culprits != 0);
+    assert_false(exhaustive_fits(shape, why.culprits, 0));
+    for (unsigned request = 0; request < shape->input.request_count; request++)
+        if (why.culprits >> request & 1u)
+            assert_true(exhaustive_fits(shape, why.culprits & ~(UINT32_C(1) << request), 0));
+}
+
+static uint32_t culprit_counters(const struct shape *shape)
+{
+    uint32_t counters = 0;
+    for (unsigned request = 0; request < shape->input.request_count; request++)
+        for (unsigned i = 0; i < shape->alternative_count[request] && (why.culprits >> request & 1u); i++)
+            for (unsigned k = 0; k < shape->alternative[request][i].slot_count; k++)
+                counters |= shape->alternative[request][i].slot[k].counters;
+    return counters;
+}
+
+/* The reason is one whose absence would let the culprits fit, and the first of the documented order. */
+static void assert_collision_is_the_reason(const struct shape *shape)
+{
+    const struct upmu_place_input *input = &shape->input;
+    switch (why.collision) {
+    case UPMU_COLLISION_CLAIMED:
+        assert_true(exhaustive_fits(shape, why.culprits, LIFT_TAKEN | LIFT_HELD));
+        assert_true(why.counters || why.resource != UPMU_NO_RESOURCE);
+        assert_int_equal(why.counters & ~input->taken, 0);
+        if (why.resource == UPMU_NO_RESOURCE)
+            assert_true(exhaustive_fits(shape, why.culprits, LIFT_TAKEN));
+        if (!why.counters)
+            assert_true(exhaustive_fits(shape, why.culprits, LIFT_HELD));
+        break;
+    case UPMU_COLLISION_RESOURCE:
+        assert_false(exhaustive_fits(shape, why.culprits, LIFT_TAKEN | LIFT_HELD));
+        assert_true(exhaustive_fits(shape, why.culprits, LIFT_RESOURCES));
+        assert_true(why.resource < UPMU_RESOURCES);
+        break;
+    case UPMU_COLLISION_LIMIT:
+        assert_false(exhaustive_fits(shape, why.culprits, LIFT_TAKEN | LIFT_HELD));
+        assert_true(exhaustive_fits(shape, why.culprits, LIFT_LIMIT));
+        assert_int_equal(why.counters, input->limited & input->counters);
+        break;
+    case UPMU_COLLISION_COUNTERS:
+        assert_false(exhaustive_fits(shape, why.culprits, LIFT_TAKEN | LIFT_HELD));
+        assert_false(exhaustive_fits(shape, why.culprits, LIFT_LIMIT));
+        /* Alternatives that contradict themselves do not count. */
+        assert_int_equal(why.counters & ~(culprit_counters(shape) & input->counters & ~input->taken), 0);
+        if (!drawn_contradictions)
+            assert_int_equal(why.counters, culprit_counters(shape) & input->counters & ~input->taken);
+        break;
+    default:
+        fail_msg("collision %d", (int)why.collision);
+    }
+}
+
+static unsigned fits_seen, refusals_seen, collisions_seen[5];
+
+/* One set against the exhaustive search, in all respects. */
+static void check_set(const struct shape *shape)
+{
+    bool fits = exhaustive_fits(shape, all_requests(shape), 0);
+    enum upmu_status status = place(shape);
+
+    assert_int_equal(status, fits ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT);
+    if (fits) {
+        fits_seen++;
+        assert_int_equal(why.culprits, 0);
+        assert_true(result_is_valid(shape));
+        if (shape->input.stay && exhaustive_fits(shape, all_requests(shape), MUST_STAY))
+            assert_true(everybody_stayed(shape));
+        return;
+    }
+    refusals_seen++;
+    collisions_seen[why.collision]++;
+    assert_culprits_are_minimal(shape);
+    assert_collision_is_the_reason(shape);
+}
+
+static uint64_t failed_seed; /* of the set being checked */
+
+static int print_failed_seed(void **state)
+{
+    (void)state;
+    if (failed_seed)
+        printf("FAILED with seed 0x%llx\n", (unsigned long long)failed_seed);
+    failed_seed = 0;
+    return 0;
+}
+
+typedef void draw_shape(struct shape *shape, uint64_t *state);
+
+static void check_sets(const char *what, uint64_t seed, unsigned sets, draw_shape *draw)
+{
+    static struct shape shape;
+    fits_seen = refusals_seen = most_rounds = 0;
+    memset(collisions_seen, 0, sizeof collisions_seen);
+    printf("%s: seeds 0x%llx + 0..%u\n", what, (unsigned long long)seed, sets - 1);
+    for (unsigned i = 0; i < sets; i++) {
+        failed_seed = seed + i;
+        uint64_t state = failed_seed * UINT64_C(0x9e3779b97f4a7c15) | 1u;
+        draw(&shape, &state);
+            check_set(&shape);
+    }
+    failed_seed = 0;
+    printf("%s: %u fit, %u do not (counters %u, resource %u, limit %u, claimed %u); at most %u rounds\n", what,
+           fits_seen, refusals_seen, collisions_seen[1], collisions_seen[2], collisions_seen[3], collisions_seen[4],
+           (unsigned)most_rounds);
+    assert_in_range(fits_seen, sets / 20, sets - sets / 20);
+}
+
+/* ---- Sets of real shapes ---- */
+
+static void draw_skylake(struct shape *shape, uint64_t *state)
+{
+    shape_skylake(shape, state, 1 + shape_random(state, 6));
+}
+
+static void draw_core2(struct shape *shape, uint64_t *state)
+{
+    shape_core2(shape, state, 1 + shape_random(state, 6));
+}
+
+static void place_agrees_with_exhaustive_search_on_skylake_shapes(void **state)
+{
+    (void)state;
+    check_sets("skylake", 0x51c0, 60000, draw_skylake);
+}
+
+static void place_agrees_with_exhaustive_search_on_core2_shapes(void **state)
+{
+    (void)state;
+    check_sets("core2", 0xc02e, 60000, draw_core2);
+}
+
+/* ---- Sets of everything at once ---- */
+
+static const struct upmu_pair adjacent[] = {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}};
+static const struct upmu_pair crossed[] = {{2, 0}, {3, 1}, {0, 5}, {1, 1}};
+
+static void draw_way(struct shape *shape, uint64_t *state, unsigned request, unsigned counters)
+{
+    struct upmu_alternative *way = &shape->alternative[request][shape->alternative_count[request]++];
+
+    way->slot_count = (uint8_t)(shape_chance(state, 70) ? 1 : 2 + shape_random(state, 2));
+    for (unsigned k = 0; k < way->slot_count; k++) {
+        way->slot[k].counters = shape_random(state, UINT32_C(1) << counters);
+        for (unsigned j = shape_chance(state, 50) ? shape_random(state, 4) : 0; j; j--)
+            shape_claim(&way->slot[k], shape_random(state, 4) * 21, shape_random(state, 3));
+    }
+    if (way->slot_count > 1 && shape_chance(state, 40)) {
+        bool order = shape_chance(state, 50);
+        way->pairs = order ? adjacent : crossed;
+        way->pair_count = order ? 5 : 4;
+    }
+}
+
+/* Where the requests run now: where they could run without the newest of them. */
+static void draw_stay(struct shape *shape, uint64_t *state)
+{
+    struct shape before = *shape;
+    unsigned running = shape_random(state, shape->input.request_count + 1);
+
+    before.input.request_count = running;
+    before.input.taken = 0;
+    if (running == 0 || place(&before) != UPMU_OK)
+        return;
+    shape->input.stay = (const uint8_t(*)[UPMU_SLOTS])shape->stay;
+    shape->input.stay_alternative = shape->stay_alternative;
+    for (unsigned request = 0; request < running; request++) {
+        memcpy(shape->stay[request], result[request].counter, UPMU_SLOTS);
+        shape->stay_alternative[request] = result[request].alternative;
+    }
+    /* Once running, it is not the newest any more. */
+    if (running < shape->input.request_count) {
+        unsigned other = shape->input.request_count - 1;
+        struct upmu_alternative swapped[SHAPE_ALTERNATIVES];
+        unsigned count = shape->alternative_count[0];
+        memcpy(swapped, shape->alternative[0], sizeof swapped);
+        memcpy(shape->alternative[0], shape->alternative[other], sizeof swapped);
+        memcpy(shape->alternative[other], swapped, sizeof swapped);
+        shape->alternative_count[0] = shape->alternative_count[other];
+        shape->alternative_count[other] = count;
+        memcpy(shape->stay[other], shape->stay[0], UPMU_SLOTS);
+        shape->stay_alternative[other] = shape->stay_alternative[0];
+        memset(shape->stay[0], NONE, UPMU_SLOTS);
+        shape->stay_alternative[0] = 0xff;
+    }
+}
+
+static void draw_general(struct shape *shape, uint64_t *state)
+{
+    unsigned counters = 3 + shape_random(state, 5);
+
+    shape_begin(shape, (UINT32_C(1) << counters) - 1);
+    shape->input.request_count = 1 + shape_random(state, 6);
+    for (unsigned request = 0; request < shape->input.request_count; request++)
+        for (unsigned ways = 1 + shape_random(state, 3); ways; ways--)
+            draw_way(shape, state, request, counters);
+    if (shape_chance(state, 50)) {
+        shape->input.preference = shape->preference;
+        shape->input.preference_count = counters;
+        for (unsigned i = 0; i < counters; i++)
+            shape->preference[i] = (uint8_t)shape_random(state, counters);
+    }
+    if (shape_chance(state, 30))
+        draw_stay(shape, state);
+    if (shape_chance(state, 30))
+        shape_take(shape, shape_random(state, counters));
+    if (shape_chance(state, 30))
+        for (unsigned i = 1 + shape_random(state, 2); i; i--)
+            shape->held[shape->input.held_count++] = (struct upmu_held){
+                .resource = (uint8_t)(shape_random(state, 4) * 21), .shareable = shape_chance(state, 70),
+                .value = shape_random(state, 3)};
+    if (shape_chance(state, 30)) {
+        shape->input.limited = shape_random(state, UINT32_C(1) << counters);
+        shape->input.limit = (uint8_t)shape_random(state, 5);
+    }
+}
+
+static void place_agrees_with_exhaustive_search_on_general_sets(void **state)
+{
+    (void)state;
+    drawn_contradictions = true;
+    check_sets("general", 0x6e0e, 80000, draw_general);
+    drawn_contradictions = false;
+    assert_true(collisions_seen[UPMU_COLLISION_COUNTERS] > 100 && collisions_seen[UPMU_COLLISION_RESOURCE] > 100 &&
+                collisions_seen[UPMU_COLLISION_LIMIT] > 100 && collisions_seen[UPMU_COLLISION_CLAIMED] > 100);
+}
+
+/* Many values on few resources: the search has to decide, not the matching. */
+static void draw_tangled(struct shape *shape, uint64_t *state)
+{
+    shape_begin(shape, 0xffff);
+    shape->input.request_count = 6 + shape_random(state, 4);
+    for (unsigned request = 0; request < shape->input.request_count; request++)
+        for (unsigned ways = 2 + shape_random(state, 2); ways; ways--) {
+            struct upmu_slot *slot = shape_way(shape, request, UINT32_C(1) << request);
+            unsigned resource = shape_random(state, 8);
+            shape_claim(slot, resource, shape_random(state, 3));
+            shape_claim(slot, resource + 1, shape_random(state, 3));
+        }
+}
+
+static void place_agrees_with_exhaustive_search_on_tangled_resources(void **state)
+{
+    (void)state;
+    check_sets("tangled", 0x7a61, 20000, draw_tangled);
+    assert_in_range(most_rounds, 3, 100);
+}
+
+/* ---- NetBurst ---- */
+
+static void check_p4_set(const struct shape *shape)
+{
+    bool fits = shape_p4_fits(shape, all_requests(shape));
+    enum upmu_status status = place(shape);
+
+    assert_int_equal(status, fits ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT);
+    if (fits) {
+        fits_seen++;
+        assert_true(result_is_valid(shape));
+        return;
+    }
+    refusals_seen++;
+    assert_true(why.culprits != 0 && !shape_p4_fits(shape, why.culprits));
+    for (unsigned request = 0; request < shape->input.request_count; request++)
+        if (why.culprits >> request & 1u)
+            assert_true(shape_p4_fits(shape, why.culprits & ~(UINT32_C(1) << request)));
+}
+
+static void place_agrees_with_the_rules_of_the_groups_on_netburst_sets(void **state)
+{
+    static struct shape shape;
+    (void)state;
+    fits_seen = refusals_seen = most_rounds = 0;
+    for (unsigned i = 0; i < 30000; i++) {
+        failed_seed = 0xfeed0 + (uint64_t)i;
+        uint64_t random = failed_seed * UINT64_C(0x9e3779b97f4a7c15) | 1u;
+        if (i & 1)
+            shape_p4_dense(&shape, &random, 12 + shape_random(&random, 7));
+        else
+            shape_p4(&shape, &random, 1 + shape_random(&random, 18));
+        if (shape_chance(&random, 20))
+            shape_take(&shape, 1);
+        check_p4_set(&shape);
+    }
+    failed_seed = 0;
+    printf("netburst: seeds 0xfeed0 + 0..29999: %u fit, %u do not; at most %u rounds\n", fits_seen, refusals_seen,
+           (unsigned)most_rounds);
+    assert_true(fits_seen > 3000 && refusals_seen > 3000);
+}
+
+/* ---- Chosen cases ---- */
+
+static void place_refuses_nine_equal_requests_on_eight_counters_naming_all(void **state)
+{
+    struct shape shape;
+    (void)state;
+    shape_begin(&shape, 0xff);
+    shape.input.request_count = 9;
+    for (unsigned request = 0; request < 9; request++)
+        shape_way(&shape, request, 0xff);
+    assert_int_equal(place(&shape), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(why.culprits, 0x1ff);
+    assert_int_equal(why.collision, UPMU_COLLISION_COUNTERS);
+    assert_int_equal(why.counters, 0xff);
+    shape.input.request_count = 8;
+    assert_int_equal(place(&shape), UPMU_OK);
+}
+
+static void place_refuses_32_netburst_requests_of_one_unit_naming_three(void **state)
+{
+    struct shape shape;
+    (void)state;
+    shape_p4_begin(&shape, 32);
+    for (unsigned request = 0; request < 32; request++)
+        shape_p4_event(&shape, request, 19, request);
+    assert_int_equal(place(&shape), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(ones(why.culprits), 3);
+    assert_int_equal(why.collision, UPMU_COLLISION_RESOURCE);
+}
+
+static void place_follows_the_order_of_alternatives_and_of_preference(void **state)
+{
+    static const uint8_t preference[] = {3, 1, 2};
+    struct shape shape;
+    (void)state;
+    shape_begin(&shape, 0x1000f);
+    shape.input.request_count = 2;
+    shape_way(&shape, 0, 0x10000);
+    shape_way(&shape, 0, 0xf);
+    shape_way(&shape, 1, 0xf);
+    shape.input.preference = preference;
+    memcpy(shape.preference, preference, sizeof preference);
+    shape.input.preference_count = 3;
+    assert_int_equal(place(&shape), UPMU_OK);
+    assert_int_equal(result[0].counter[0], 16);
+    assert_int_equal(result[0].alternative, 0);
+    assert_int_equal(result[1].counter[0], 3);
+    shape.input.taken = 0x1000a;
+    assert_int_equal(place(&shape), UPMU_OK);
+    assert_int_equal(result[0].counter[0], 2);
+    assert_int_equal(result[0].alternative, 1);
+    assert_int_equal(result[1].counter[0], 0);
+}
+
+static void place_gives_up_fixed_counters_only_when_it_must(void **state)
+{
+    struct shape shape;
+    (void)state;
+    shape_begin(&shape, 0x10003);
+    shape.input.request_count = 3;
+    shape_way(&shape, 0, 0x10000);
+    shape_way(&shape, 0, 0x3);
+    shape_way(&shape, 1, 0x10000);
+    shape_way(&shape, 2, 0x3);
+    assert_int_equal(place(&shape), UPMU_OK);
+    assert_int_equal(result[0].alternative, 1);
+    assert_int_equal(result[1].counter[0], 16);
+}
+
+static void place_moves_as_few_running_requests_as_found(void **state)
+{
+    struct shape shape;
+    (void)state;
+    /* 0, 1 and 2 run on counters 0, 1 and 2; 3 needs counter 1. */
+    shape_begin(&shape, 0xf);
+    shape.input.request_count = 4;
+    for (unsigned request = 0; request < 3; request++) {
+        shape_way(&shape, request, 0xf);
+        shape.stay[request][0] = (uint8_t)request;
+        shape.stay_alternative[request] = 0;
+    }
+    shape_way(&shape, 3, 0x2);
+    shape.input.stay = (const uint8_t(*)[UPMU_SLOTS])shape.stay;
+    shape.input.stay_alternative = shape.stay_alternative;
+    assert_int_equal(place(&shape), UPMU_OK);
+    assert_int_equal(result[0].counter[0], 0);
+    assert_int_equal(result[1].counter[0], 3);
+    assert_int_equal(result[2].counter[0], 2);
+    assert_int_equal(result[3].counter[0], 1);
+}
+
+static void place_keeps_the_alternative_of_a_request_that_stays(void **state)
+{
+    struct shape shape;
+    (void)state;
+    shape_begin(&shape, 0xf);
+    shape.input.request_count = 1;
+    shape_claim(shape_way(&shape, 0, 0xf), 5, 1);
+    shape_claim(shape_way(&shape, 0, 0xf), 6, 1);
+    shape.stay[0][0] = 2;
+    shape.stay_alternative[0] = 1;
+    shape.input.stay = (const uint8_t(*)[UPMU_SLOTS])shape.stay;
+    shape.input.stay_alternative = shape.stay_alternative;
+    assert_int_equal(place(&shape), UPMU_OK);
+    assert_int_equal(result[0].counter[0], 2);
+    assert_int_equal(result[0].alternative, 1);
+}
+
+static void place_counts_a_limit_over_requests_that_share_nothing_else(void **state)
+{
+    struct shape shape;
+    (void)state;
+    shape_begin(&shape, 0xf000f);
+    shape.input.request_count = 4;
+    for (unsigned request = 0; request < 4; request++)
+        shape_way(&shape, request, 0x10001u << request);
+    shape.input.limited = 0xf;
+    shape.input.limit = 0;
+    shape.input.taken = 0;
+    assert_int_equal(place(&shape), UPMU_OK);
+    for (unsigned request = 0; request < 4; request++)
+        assert_int_equal(result[request].counter[0], 16 + request);
+    shape.input.taken = 0x70000;
+    shape.input.limit = 2;
+    assert_int_equal(place(&shape), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(why.culprits, 0x7);
+    shape.input.limit = 3;
+    assert_int_equal(place(&shape), UPMU_OK);
+}
+
+static void place_names_a_request_without_any_alternative(void **state)
+{
+    struct shape shape;
+    (void)state;
+    shape_begin(&shape, 0xf);
+    shape.input.request_count = 3;
+    shape_way(&shape, 0, 0xf);
+    shape_way(&shape, 2, 0xf);
+    assert_int_equal(place(&shape), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(why.culprits, 2);
+    assert_int_equal(why.collision, UPMU_COLLISION_COUNTERS);
+    assert_int_equal(why.counters, 0);
+}
+
+static void place_leaves_the_results_alone_when_it_refuses(void **state)
+{
+    struct shape shape;
+    (void)state;
+    shape_begin(&shape, 0x3);
+    shape.input.request_count = 3;
+    for (unsigned request = 0; request < 3; request++)
+        shape_way(&shape, request, 0x3);
+    memset(result, 0x5a, sizeof result);
+    assert_int_equal(place(&shape), UPMU_ERR_DOES_NOT_FIT);
+    for (unsigned i = 0; i < sizeof result; i++)
+        assert_int_equal(((const uint8_t *)result)[i], 0x5a);
+    assert_int_equal(upmu_place(&shape.input, &work, result, NULL), UPMU_ERR_DOES_NOT_FIT);
+}
+
+/* ---- Refusals of another kind ---- */
+
+static void place_has_room_for_32_netburst_requests_and_says_when_it_has_none(void **state)
+{
+    static struct shape shape;
+    uint64_t value = 0;
+    (void)state;
+    shape_p4_begin(&shape, 32);
+    for (unsigned request = 0; request < 32; request++)
+        shape_p4_event(&shape, request, request, 0);
+    assert_int_equal(place(&shape), UPMU_ERR_DOES_NOT_FIT);
+    shape_begin(&shape, UINT32_MAX);
+    shape.input.request_count = 32;
+    for (unsigned request = 0; request < 32; request++)
+        for (unsigned way = 0; way < 4; way++)
+            shape_claim(shape_way(&shape, request, UINT32_MAX), way, value++);
+    assert_int_equal(place(&shape), UPMU_ERR_NO_SPACE);
+    assert_int_equal(why.culprits, 0);
+}
+
+static bool endless_alternatives(const void *context, unsigned request, unsigned i, struct upmu_alternative *out)
+{
+    (void)request;
+    (void)i;
+    memset(out, 0, sizeof *out);
+    out->slot_count = 1;
+    out->slot[0].counters = 1;
+    return context == NULL;
+}
+
+static void place_stops_reading_alternatives_without_end(void **state)
+{
+    struct upmu_place_input input = {.alternative = endless_alternatives, .request_count = 1, .counters = 1};
+    (void)state;
+    assert_int_equal(upmu_place(&input, &work, result, &why), UPMU_ERR_NO_SPACE);
+}
+
+static void begin_valid(struct shape *shape)
+{
+    shape_begin(shape, 0xf);
+    shape->input.request_count = 1;
+    shape->alternative[0][0].slot_count = 2;
+    shape->alternative_count[0] = 1;
+    shape->alternative[0][0].slot[0].counters = 0xf;
+    shape->alternative[0][0].slot[1].counters = 0xf;
+}
+
+static void place_refuses_what_is_out_of_range(void **state)
+{
+    static const struct upmu_pair bad_pair = {0, 32};
+    struct shape shape;
+    struct upmu_alternative *way = &shape.alternative[0][0];
+    (void)state;
+
+    begin_valid(&shape);
+    assert_int_equal(place(&shape), UPMU_OK);
+#define REFUSES(change)                                                                                          \
+    do {                                                                                                         \
+        begin_valid(&shape);                                                                                     \
+        change;                                                                                                  \
+        assert_int_equal(place(&shape), UPMU_ERR_INVALID);                                                       \
+    } while (0)
+    REFUSES(shape.input.request_count = 0);
+    REFUSES(shape.input.request_count = 33);
+    REFUSES(way->slot_count = 0);
+    REFUSES(way->slot_count = 4);
+    REFUSES(way->slot[1].resource_count = 4);
+    REFUSES((way->slot[0].resource_count = 1, way->slot[0].resource[0] = UPMU_RESOURCES));
+    REFUSES((way->pair_count = 1, way->pairs = NULL));
+    REFUSES((way->pair_count = 1, way->pairs = &bad_pair));
+    REFUSES((way->pair_count = 1, way->pairs = adjacent, way->slot_count = 1));
+    REFUSES((shape.input.held_count = 1, shape.held[0].resource = UPMU_RESOURCES));
+    REFUSES((shape.input.preference_count = 1, shape.input.preference = shape.preference,
+             shape.preference[0] = UPMU_COUNTERS));
+    REFUSES((shape.input.stay = (const uint8_t(*)[UPMU_SLOTS])shape.stay, shape.stay[0][2] = UPMU_COUNTERS));
+    begin_valid(&shape);
+    assert_int_equal(upmu_place(NULL, &work, result, &why), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_place(&shape.input, NULL, result, &why), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_place(&shape.input, &work, NULL, &why), UPMU_ERR_INVALID);
+    shape.input.alternative = NULL;
+    assert_int_equal(upmu_place(&shape.input, &work, result, &why), UPMU_ERR_INVALID);
+}
+
+/* context[0] resources, one value for each request: one request too many for any search to see at once. */
+static bool pigeonhole(const void *context, unsigned request, unsigned i, struct upmu_alternative *out)
+{
+    memset(out, 0, sizeof *out);
+    out->slot_count = 1;
+    out->slot[0].counters = UINT32_C(1) << request;
+    out->slot[0].resource_count = 1;
+    out->slot[0].resource[0] = (uint8_t)i;
+    out->slot[0].value[0] = request;
+    return i < *(const unsigned *)context;
+}
+
+static void place_gives_up_instead_of_guessing_when_a_set_is_too_hard(void **state)
+{
+    unsigned resources = 4;
+    struct upmu_place_input input = {.alternative = pigeonhole, .context = &resources, .counters = UINT32_MAX};
+    (void)state;
+    input.request_count = 5;
+    assert_int_equal(upmu_place(&input, &work, result, &why), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(why.culprits, 0x1f);
+    assert_int_equal(why.collision, UPMU_COLLISION_RESOURCE);
+    input.request_count = 9;
+    resources = 8;
+    assert_int_equal(upmu_place(&input, &work, result, &why), UPMU_ERR_TOO_HARD);
+    assert_int_equal(why.status, UPMU_ERR_TOO_HARD);
+    input.request_count = 8;
+    assert_int_equal(upmu_place(&input, &work, result, &why), UPMU_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(place_agrees_with_exhaustive_search_on_skylake_shapes, print_failed_seed),
+        cmocka_unit_test_teardown(place_agrees_with_exhaustive_search_on_core2_shapes, print_failed_seed),
+        cmocka_unit_test_teardown(place_agrees_with_exhaustive_search_on_general_sets, print_failed_seed),
+        cmocka_unit_test_teardown(place_agrees_with_exhaustive_search_on_tangled_resources, print_failed_seed),
+        cmocka_unit_test_teardown(place_agrees_with_the_rules_of_the_groups_on_netburst_sets, print_failed_seed),
+        cmocka_unit_test(place_refuses_nine_equal_requests_on_eight_counters_naming_all),
+        cmocka_unit_test(place_refuses_32_netburst_requests_of_one_unit_naming_three),
+        cmocka_unit_test(place_follows_the_order_of_alternatives_and_of_preference),
+        cmocka_unit_test(place_gives_up_fixed_counters_only_when_it_must),
+        cmocka_unit_test(place_moves_as_few_running_requests_as_found),
+        cmocka_unit_test(place_keeps_the_alternative_of_a_request_that_stays),
+        cmocka_unit_test(place_counts_a_limit_over_requests_that_share_nothing_else),
+        cmocka_unit_test(place_names_a_request_without_any_alternative),
+        cmocka_unit_test(place_leaves_the_results_alone_when_it_refuses),
+        cmocka_unit_test(place_has_room_for_32_netburst_requests_and_says_when_it_has_none),
+        cmocka_unit_test(place_stops_reading_alternatives_without_end),
+        cmocka_unit_test(place_refuses_what_is_out_of_range),
+        cmocka_unit_test(place_gives_up_instead_of_guessing_when_a_set_is_too_hard),
+    };
+    return cmocka_run_group_tests_name("place", tests, NULL, NULL);
+}
