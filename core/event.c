@@ -177,21 +177,21 @@ static bool begin_raw(struct encoder *encoder, enum upmu_status *out_status)
     const struct upmu_spec *spec = encoder->spec;
     const char *name = spec->text + spec->name.position;
     struct upmu_event *event = &encoder->event;
-    uint64_t *const words[] = { &event->config, &event->config1, &event->config2 };
+    uint64_t *const words[3] = { &event->config, &event->config1, &event->config2 };
     static const char names[3][8] = { "config", "config1", "config2" };
+    bool raw = part_is(spec, &spec->name, "raw");
 
-    *out_status = UPMU_OK;
-    if (spec->name.length && !part_is(spec, &spec->name, "raw") &&
-        !(spec->name.length <= 17 && upmu_text_lower(name[0]) == 'r' &&
-          upmu_text_hex_number(name + 1, spec->name.length - 1u, &event->config)))
+    if (spec->name.length && !raw &&
+        (upmu_text_lower(name[0]) != 'r' || !upmu_text_hex_number(name + 1, spec->name.length - 1u, &event->config)))
         return false;
     event->attributes = UPMU_ATTR_RAW;
+    *out_status = UPMU_OK;
     for (unsigned i = 0; i < 3; i++) {
         const struct upmu_spec_part *part = find_attribute(encoder, names[i], words[i]);
 
         if (part)
             encoder->used |= UPMU_BIT32(part - spec->attribute);
-        else if (i == 0 && part_is(spec, &spec->name, "raw"))
+        else if (raw && i == 0)
             *out_status = refuse_part(encoder, UPMU_ERR_BAD_VALUE, &spec->name);
     }
     return true;
@@ -345,31 +345,12 @@ static enum upmu_status begin_named(struct encoder *encoder)
 
 /* ---- Attributes ---- */
 
-/* A counter by its number or its name. */
-static bool read_counter(const struct upmu_pmu *pmu, const char *bytes, size_t length, unsigned *out_counter)
-{
-    char name[WORD_SIZE];
-    uint64_t number;
-
-    if (upmu_text_number(bytes, length, &number)) {
-        *out_counter = number < UPMU_COUNTERS ? (unsigned)number : 0;
-        return number < UPMU_COUNTERS && (pmu->counters >> *out_counter & 1u);
-    }
-    for (uint32_t rest = pmu->counters; rest; rest &= rest - 1u) {
-        *out_counter = upmu_bits_lowest(rest);
-        upmu_counter_text(pmu, *out_counter, name, sizeof name);
-        for (unsigned i = 0; name[i]; i++)
-            name[i] = upmu_text_lower(name[i]);
-        if (upmu_text_is(bytes, length, name))
-            return true;
-    }
-    return false;
-}
-
-static enum upmu_status set_pin(struct encoder *encoder, unsigned counter)
+static enum upmu_status set_pin(struct encoder *encoder, uint64_t counter)
 {
     struct upmu_event *event = &encoder->event;
 
+    if (counter >= UPMU_COUNTERS || !(encoder->pmu->counters >> counter & 1u))
+        return UPMU_ERR_BAD_VALUE;
     if ((event->attributes & UPMU_ATTR_PIN) && event->pin != counter)
         return UPMU_ERR_CONTRADICTION;
     event->attributes |= UPMU_ATTR_PIN;
@@ -402,18 +383,14 @@ static enum upmu_status apply_attribute(struct encoder *encoder, const struct up
     const struct upmu_spec *spec = encoder->spec;
     char word[WORD_SIZE];
     uint64_t value = 0;
-    unsigned counter;
     enum upmu_status status;
 
     fold_part(spec, part, word);
-    if (part->value && part_is(spec, part, "counter")) {
-        if (!read_counter(encoder->pmu, spec->text + part->value, part->value_length, &counter))
-            return UPMU_ERR_BAD_VALUE;
-        return set_pin(encoder, counter);
-    }
     /* No number: the highest one, which no attribute takes. */
     if (part->value && !upmu_text_number(spec->text + part->value, part->value_length, &value))
         value = UINT64_MAX;
+    if (part->value && part_is(spec, part, "counter"))
+        return set_pin(encoder, value);
     status = encoder->pmu->backend->attribute(encoder->pmu, &encoder->event, word, part->value != 0, value);
     if (status != UPMU_ERR_NO_SUCH_ATTRIBUTE || part->value || part->separator != ':')
         return status;
@@ -456,8 +433,8 @@ static enum upmu_status apply_row(struct encoder *encoder)
     if (!part->length)
         return UPMU_OK;
     if (upmu_text_number(encoder->spec->text + part->position, part->length, &index) &&
-        index < UPMU_FIXED_COUNTER(0) && (pmu->counters >> (base + (unsigned)index) & 1u))
-        status = set_pin(encoder, base + (unsigned)index);
+        index < UPMU_FIXED_COUNTER(0))
+        status = set_pin(encoder, base + index);
     return status == UPMU_OK ? UPMU_OK : refuse_part(encoder, status, part);
 }
 

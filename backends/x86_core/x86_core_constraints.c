@@ -29,7 +29,10 @@
 static const struct {
     char name[8];
     uint8_t bit;
-} model_bits[] = { { "coreduo", ON_YON }, { "core", ON_COR }, { "nhm", ON_NHM }, { "wsm", ON_WSM }, { "skl", ON_SKL }, { "icl", ON_ICL } };
+} model_bits[] = {
+    { "coreduo", ON_YON }, { "core", ON_COR }, { "nhm", ON_NHM },
+    { "wsm", ON_WSM },     { "skl", ON_SKL },  { "icl", ON_ICL },
+};
 
 /* Kinds of rows. */
 enum {
@@ -40,7 +43,7 @@ enum {
     RULE_EXTRA  /* `general` is the kind of the payload register */
 };
 
-/* What a row asks of edge, inv, cmask, in_tx, in_txcp (and, for RULE_PEBS, any). */
+/* What a row asks of edge, inv, cmask, in_tx, in_txcp (and, for RULE_PEBS, any); WITH_CYCLES: inv and a high cmask. */
 enum { WITH_ANYTHING = 0, WITH_NOTHING = 1, WITH_CYCLES = 2 };
 
 #define ALL_GENERAL 0xffu
@@ -61,12 +64,14 @@ struct constraint {
 
 #define FIXED_ROW(models, event, umask, general, fixed) \
     { models, RULE_FIXED, event, event, UMASK(umask), WITH_NOTHING, general, fixed, 0 }
-#define PLAIN_ROW(models, low, high, general) { models, RULE_PLAIN, low, high, ANY_UMASK, WITH_ANYTHING, general, NO_FIXED, 0 }
+#define PLAIN_ROW(models, low, high, general) \
+    { models, RULE_PLAIN, low, high, ANY_UMASK, WITH_ANYTHING, general, NO_FIXED, 0 }
 #define UMASK_ROW(models, event, umask, general) \
     { models, RULE_PLAIN, event, event, UMASK(umask), WITH_ANYTHING, general, NO_FIXED, 0 }
 #define PEBS_ROW(models, event, umask, general) \
     { models, RULE_PEBS, event, event, UMASK(umask), WITH_NOTHING, general, NO_FIXED, 0 }
-#define PEBS_ANY(models, low, high, general) { models, RULE_PEBS, low, high, ANY_UMASK, WITH_NOTHING, general, NO_FIXED, 0 }
+#define PEBS_ANY(models, low, high, general) \
+    { models, RULE_PEBS, low, high, ANY_UMASK, WITH_NOTHING, general, NO_FIXED, 0 }
 #define FILE_ROW(models, event, umask, general) \
     { models, RULE_FILE, event, event, UMASK(umask), WITH_ANYTHING, general, NO_FIXED, 0 }
 #define EXTRA_ROW(models, event, umask, payload) \
@@ -199,8 +204,8 @@ static bool modifiers_match(const struct constraint *row, uint64_t config)
 }
 
 /* The first row of a kind from `i` on that applies; NULL: none. */
-static const struct constraint *find_constraint(unsigned models, unsigned first_kind, unsigned last_kind, uint64_t config,
-                                         unsigned *i)
+static const struct constraint *find_constraint(unsigned models, unsigned first_kind, unsigned last_kind,
+                                                uint64_t config, unsigned *i)
 {
     unsigned event = config & 0xffu, umask = config >> 8 & 0xffu;
 

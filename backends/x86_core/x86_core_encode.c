@@ -98,6 +98,7 @@ static const struct {
     { "ldlat", WORD_PAYLOAD + UPMU_X86_PAYLOAD_LDLAT },
     { "frontend", WORD_PAYLOAD + UPMU_X86_PAYLOAD_FRONTEND },
 };
+#define ATTRIBUTE_WORDS (sizeof attribute_words / sizeof attribute_words[0])
 
 /*
  * Give a field its value.  A field that is set already without having been given
@@ -164,9 +165,9 @@ enum upmu_status upmu_x86_core_attribute(const struct upmu_pmu *pmu, struct upmu
     size_t length = upmu_text_length(name);
     unsigned i = 0, what;
 
-    while (i < sizeof attribute_words / sizeof attribute_words[0] && !upmu_text_is(name, length, attribute_words[i].name))
+    while (i < ATTRIBUTE_WORDS && !upmu_text_is(name, length, attribute_words[i].name))
         i++;
-    if (i == sizeof attribute_words / sizeof attribute_words[0])
+    if (i == ATTRIBUTE_WORDS)
         return UPMU_ERR_NO_SUCH_ATTRIBUTE;
     what = attribute_words[i].what;
     if (!has_value && (what == 4 || what > WORD_PRECISE))
@@ -218,27 +219,16 @@ bool upmu_x86_core_qualifier(const char *name, const char *word, size_t length, 
                              uint16_t *out_bits)
 {
     size_t name_length = upmu_text_length(name);
-    bool letters = upmu_text_is(name, name_length, "cachestate");
-    unsigned bits = 0;
-    size_t matched = 0;
 
     for (unsigned i = 0; i < sizeof qualifiers / sizeof qualifiers[0]; i++) {
         if (!upmu_text_is(name, name_length, qualifiers[i].name))
             continue;
         *out_field = qualifiers[i].field;
-        if (!letters && upmu_text_is(word, length, qualifiers[i].word)) {
-            *out_bits = qualifiers[i].bits;
+        *out_bits = qualifiers[i].bits;
+        if (upmu_text_is(word, length, qualifiers[i].word))
             return true;
-        }
-        /* States of a cache line are letters, which may stand together: "mesi". */
-        for (size_t k = 0; letters && k < length; k++)
-            if (upmu_text_is(word + k, 1, qualifiers[i].word)) {
-                bits |= qualifiers[i].bits;
-                matched++;
-            }
     }
-    *out_bits = (uint16_t)bits;
-    return matched && matched == length;
+    return false;
 }
 
 enum upmu_status upmu_x86_core_from_row(const struct upmu_pmu *pmu, const struct upmu_row *row,

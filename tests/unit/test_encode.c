@@ -218,8 +218,8 @@ static bool round_trips(const struct upmu_pmu *pmu, const char *text)
 static void every_event_with_every_attribute_is_written_so_that_it_encodes_again(void **state)
 {
     static const char *const attributes[] = {
-        "", ":u", ":k", ":uk", ":u=0", ":c=2", ":c=0", ":e", ":e=1:i=1:c=255", ":t=1", ",any,os", ":intx=1", ":intxcp=1:c=1",
-        ":precise", ":counter=1", ":counter=16", ":u:e=1:c=3:counter=0", ":umask=0x41", ":ldlat=100",
+        "", ":u", ":k", ":uk", ":u=0", ":c=2", ":c=0", ":e", ":e=1:i=1:c=255", ":t=1", ",any,os", ":intx=1",
+        ":intxcp=1:c=1", ":precise", ":counter=1", ":counter=16", ":u:e=1:c=3:counter=0", ":umask=0x41", ":ldlat=100",
         ":offcore_rsp=0x1", ":c=1:precise=2:k",
     };
     unsigned written = 0, names = 0;
@@ -707,7 +707,8 @@ static void random_text_never_harms_and_refusals_change_nothing(void **state)
         "cycles", "instructions", "L2_LD", "OFFCORE_RESPONSE", "raw", "r", "3c", ":", ":", ",", "=", ":config=0x",
         "M_STATE", "core=all", ":umask=", "ANY", ":c=", "2", "0x", "ff", ":e=1", ":u", ":counter=", "cachestate=m+e",
         ":ldlat=", ":offcore_rsp=", "/", "cpu/", "skl::", "event=", " ", "L3_HIT", ".", "_", "mask=", "+", ":uk",
-        ":precise", "1 ", "18446744073709551616", "MEM_TRANS_RETIRED.LOAD_LATENCY", "INST_RETIRED", "\x80", ":c=3:c=2", "L2_LD:M_STATE:E_STATE",
+        ":precise", "1 ", "18446744073709551616", "MEM_TRANS_RETIRED.LOAD_LATENCY", "INST_RETIRED", "\x80", ":c=3:c=2",
+        "L2_LD:M_STATE:E_STATE",
     };
     unsigned good = 0, by_status[128] = { 0 };
 

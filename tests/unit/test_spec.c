@@ -214,8 +214,8 @@ static uint32_t roll(uint32_t below)
 /* Random text of exactly its length on the heap, so that a read beyond it is seen. */
 static char *random_text(void)
 {
-    static const char *const pieces[] = { "a",  "os", "usr", "x.y", "=",   ":",  ",",  " ",  "/", "::", "3",  "cpu/",
-                                          "=1", "\t", "any", "b",   "core", "\x01", "+", "0x1", ",c=", ":k", "\xff", "-" };
+    static const char *const pieces[] = { "a",  "os", "usr", "x.y", "=", ":", ",", " ", "/", "::", "3", "cpu/", "=1",
+                                          "\t", "any", "b",   "core", "\x01", "+", "0x1", ",c=", ":k", "\xff", "-" };
     char text[256];
     size_t length = 0;
     char *exact;
