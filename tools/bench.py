@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Figures of speed as `name<TAB>value<TAB>unit` lines; `budget.NAME` is the limit of NAME.
 
-Register accesses are the silicon model's count; instructions are counted by
-single-stepping (tests/bench/step_counter.h) or by callgrind.  `make bench` builds the
-programs, from the objects that ship.  Exit code 1 if a budget is broken.
+Register accesses are the silicon model's count; instructions are callgrind's, of
+calls that the programs bracket (tests/bench/callgrind_count.h).  `make bench` builds the
+programs from the objects that ship.  Exit code 1 if a budget is broken.
 """
 import os
 import re
@@ -12,11 +12,11 @@ import subprocess
 import sys
 
 PROGRAMS = "build/gcc-64/tests/bench"
-# Programs whose instructions callgrind counts: (program, argument, function, figure, budget).
-CALLGRIND = [
-    ("bench_place", "feasible", "upmu_place", "place-12-events-feasible-worst", 20000),
-    ("bench_place", "refused", "upmu_place", "place-12-events-refused-worst", 120000),
-]
+COUNTED = ["bench_instructions", "bench_place"]
+BUDGETS = {
+    "lookup-hit-worst": 2000, "lookup-folded-worst": 2000, "lookup-miss-worst": 2000, "row-worst": 300,
+    "row-name-worst": 2000, "place-icelake12-placed-worst": 20000, "place-icelake12-refused-worst": 120000,
+}
 
 
 def run(command):
@@ -24,37 +24,64 @@ def run(command):
     return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
 
 
-def callgrind(program, argument, function):
-    """Instructions inside a function, callees included, per call of it; None if it cannot be had."""
-    out = f"build/tests/callgrind.{program}.{argument}"
-    os.makedirs("build/tests", exist_ok=True)
-    code, _, errors = run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--collect-atstart=no",
-                           f"--toggle-collect={function}", f"{PROGRAMS}/{program}", argument])
+def accesses():
+    code, output, errors = run([f"{PROGRAMS}/bench_accesses"])
     if code != 0:
-        print(errors[-2000:], file=sys.stderr)
-        return None
-    found = re.search(r"^(?:totals|summary): (\d+)", open(out).read(), re.M)
-    return int(found.group(1)) if found else None
+        raise RuntimeError(f"bench_accesses ended with {code}: {errors}")
+    return [(name, int(value), unit) for name, value, unit in re.findall(r"^(\S+)\t(\d+)\t(\S+)$", output, re.M)]
+
+
+def counted(program):
+    """{name: [instructions of each call]} of one program."""
+    out = f"build/tests/callgrind.{program}"
+    os.makedirs("build/tests", exist_ok=True)
+    if os.path.exists(out):
+        os.unlink(out)
+    code, _, errors = run(["valgrind", "--tool=callgrind", "--collect-atstart=no", "--combine-dumps=yes",
+                           f"--callgrind-out-file={out}", f"{PROGRAMS}/{program}"])
+    if code != 0:
+        raise RuntimeError(f"{program} under callgrind ended with {code}: {errors[-2000:]}")
+    found = {}
+    with open(out) as file:
+        for name, value in re.findall(r"^desc: Trigger: Client Request: (\S+)\n(?:.*\n)*?totals: (\d+)$",
+                                      re.sub(r"^(?!desc: Trigger|totals).*\n", "", file.read(), flags=re.M), re.M):
+            found.setdefault(name, []).append(int(value))
+    if not found:
+        return {}
+    nothing = found.pop("nothing")[0]
+    return {name: [value - nothing for value in values] for name, values in found.items()}
+
+
+def instructions():
+    lines = []
+    for program in COUNTED:
+        if not os.path.exists(f"{PROGRAMS}/{program}"):
+            continue
+        for name, values in counted(program).items():
+            figures = [(name, values[0])] if len(values) == 1 else \
+                [(name + "-worst", max(values)), (name + "-mean", sum(values) // len(values)),
+                 (name + "-calls", len(values))]
+            for figure, value in figures:
+                unit = "calls" if figure.endswith("-calls") else "instructions"
+                lines.append((f"instructions.{figure}", value, unit))
+                if figure in BUDGETS:
+                    lines.append((f"budget.instructions.{figure}", BUDGETS[figure], unit))
+    return lines
 
 
 def main():
     lines = []
-    for program in ("bench_accesses", "bench_instructions"):
-        code, output, errors = run([f"{PROGRAMS}/{program}"])
-        if code != 0:
-            print(f"{program} ended with {code}: {errors}", file=sys.stderr)
-            return 1
-        lines += [line.split("\t") for line in output.split("\n") if line.count("\t") == 2]
-    for program, argument, function, figure, budget in CALLGRIND:
-        if os.path.exists(f"{PROGRAMS}/{program}"):
-            value = callgrind(program, argument, function)
-            if value is not None:
-                lines += [[f"instructions.{figure}", str(value), "instructions"],
-                          [f"budget.instructions.{figure}", str(budget), "instructions"]]
-    values = {name: int(value) for name, value, _ in lines}
-    broken = 0
+    try:
+        lines += accesses() if "--instructions" not in sys.argv else []
+        lines += instructions() if "--accesses" not in sys.argv else []
+    except (RuntimeError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    values = {}
     for name, value, unit in lines:
+        values[name] = value
         print(f"{name}\t{value}\t{unit}")
+    broken = 0
     for name, budget in values.items():
         figure = name[len("budget."):]
         if name.startswith("budget.") and values.get(figure, budget + 1) > budget:

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instructions of start, stop, read and the handler with hooks that do nothing, and
- * of lookups in the largest catalogue: `name<TAB>value<TAB>unit` lines.
+ * Start, stop, read and the handler with hooks that do nothing, and lookups of every
+ * name of the largest catalogue: run under callgrind by tools/bench.py.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <upmu/upmu.h>
 #include "port/sim/sim.h"
-#include "tests/bench/step_counter.h"
-
-#define LOOKUP_BUDGET 2000
+#include "tests/bench/callgrind_count.h"
 
 static struct upmu_sim sim;
 static struct upmu_machine machine;
@@ -29,11 +27,6 @@ static void must(bool holds, const char *what)
         fprintf(stderr, "%s\n", what);
         exit(1);
     }
-}
-
-static void print_measured(const char *name, uint64_t value)
-{
-    printf("instructions.%s\t%llu\tinstructions\n", name, (unsigned long long)value);
 }
 
 /* ---- Hooks that cost next to nothing ---- */
@@ -139,9 +132,9 @@ static void do_interrupt(void *argument)
 
 static void measure(const char *name, void (*function)(void *argument), void *argument)
 {
-    uint64_t instructions = step_counter_run(function, argument);
+    bench_count_run(function, argument);
     must(last_status == UPMU_OK, name);
-    print_measured(name, instructions);
+    bench_count_name(name);
 }
 
 static void begin(const char *profile)
@@ -186,9 +179,9 @@ static void measure_interrupt(void)
     empty_the_hooks();
     /* The status register says counter 0…3 overflowed; the value 7 proves it for the one that samples. */
     pretended_status = 0xf;
-    uint64_t instructions = step_counter_run(do_interrupt, &cpu);
+    bench_count_run(do_interrupt, &cpu);
     must(last_answer == UPMU_PMI_HANDLED, "interrupt not handled");
-    print_measured("interrupt-1-of-5-events", instructions);
+    bench_count_name("interrupt-1-of-5-events");
     pretended_status = 0;
 }
 
@@ -232,68 +225,50 @@ static const struct upmu_catalog *largest_catalog(void)
     return largest;
 }
 
-static uint64_t measure_lookup(struct lookup *lookup, const char *name)
+static void measure_lookup(struct lookup *lookup, const char *name, enum upmu_status expected, const char *figure)
 {
-    uint64_t instructions;
-    if (name != lookup->name)
-        snprintf(lookup->name, sizeof lookup->name, "%s", name);
+    snprintf(lookup->name, sizeof lookup->name, "%s", name);
     lookup->length = strlen(lookup->name);
-    instructions = step_counter_run(do_lookup, lookup);
-    return instructions;
+    bench_count_run(do_lookup, lookup);
+    must(lookup->status == expected, name);
+    bench_count_name(figure);
 }
 
-/* Every name exactly, folded, and with its last letter changed, which is a miss. */
+static void measure_by_id(struct lookup *lookup)
+{
+    bench_count_run(do_row, lookup);
+    must(lookup->status == UPMU_OK, "row");
+    bench_count_name("row");
+    bench_count_run(do_row_name, lookup);
+    must(lookup->status == UPMU_OK, "name");
+    bench_count_name("row-name");
+}
+
+/* Every name as listed, folded, and with its last letter changed, which is a miss. */
 static void measure_every_lookup(struct lookup *lookup)
 {
-    uint64_t worst_hit = 0, worst_folded = 0, worst_miss = 0, worst_row = 0, worst_name = 0, instructions;
-    char listed[256], first[256] = "", last[256] = "", middle[256] = "";
+    char listed[256], first[256] = "", middle[256] = "", last[256] = "";
     struct upmu_event_id id;
-    uint32_t cursor = 0;
-    unsigned names = 0;
-    while (upmu_catalog_next(lookup->catalog, NULL, &cursor, &id, listed, sizeof listed, NULL) == UPMU_OK) {
-        if (names++ == 0)
-            snprintf(first, sizeof first, "%s", listed);
-        snprintf(last, sizeof last, "%s", listed);
-    }
-    unsigned position = 0, stride = names > 700 ? names / 700 : 1;
-    for (cursor = 0; upmu_catalog_next(lookup->catalog, NULL, &cursor, &id, listed, sizeof listed, NULL) == UPMU_OK;
-         position++) {
+    unsigned names = 0, position = 0;
+    for (uint32_t cursor = 0;
+         upmu_catalog_next(lookup->catalog, NULL, &cursor, &id, listed, sizeof listed, NULL) == UPMU_OK; names++)
+        snprintf(names ? last : first, sizeof first, "%s", listed);
+    for (uint32_t cursor = 0;
+         upmu_catalog_next(lookup->catalog, NULL, &cursor, &id, listed, sizeof listed, NULL) == UPMU_OK; position++) {
         if (position == names / 2)
             snprintf(middle, sizeof middle, "%s", listed);
-        if (position % stride)
-            continue;
-        instructions = measure_lookup(lookup, listed);
-        must(lookup->status == UPMU_OK, listed);
-        worst_hit = instructions > worst_hit ? instructions : worst_hit;
-        instructions = step_counter_run(do_row, lookup);
-        worst_row = instructions > worst_row ? instructions : worst_row;
-        instructions = step_counter_run(do_row_name, lookup);
-        worst_name = instructions > worst_name ? instructions : worst_name;
+        measure_lookup(lookup, listed, UPMU_OK, "lookup-hit");
+        measure_by_id(lookup);
         for (char *c = listed; *c; c++)
             *c = (char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c == '.' ? '-' : *c);
-        instructions = measure_lookup(lookup, listed);
-        must(lookup->status == UPMU_OK, listed);
-        worst_folded = instructions > worst_folded ? instructions : worst_folded;
+        measure_lookup(lookup, listed, UPMU_OK, "lookup-folded");
         listed[strlen(listed) - 1] = '!';
-        instructions = measure_lookup(lookup, listed);
-        must(lookup->status == UPMU_ERR_NO_SUCH_EVENT, listed);
-        worst_miss = instructions > worst_miss ? instructions : worst_miss;
+        measure_lookup(lookup, listed, UPMU_ERR_NO_SUCH_EVENT, "lookup-miss");
     }
-    print_measured("lookup-first", measure_lookup(lookup, first));
-    print_measured("lookup-middle", measure_lookup(lookup, middle));
-    print_measured("lookup-last", measure_lookup(lookup, last));
-    print_measured("lookup-miss", measure_lookup(lookup, "NO_SUCH_EVENT.AT_ALL"));
-    print_measured("lookup-worst-hit", worst_hit);
-    print_measured("lookup-worst-folded", worst_folded);
-    print_measured("lookup-worst-miss", worst_miss);
-    print_measured("row-worst", worst_row);
-    print_measured("row-name-worst", worst_name);
-    printf("budget.instructions.lookup-worst-hit\t%d\tinstructions\n", LOOKUP_BUDGET);
-    printf("budget.instructions.lookup-worst-folded\t%d\tinstructions\n", LOOKUP_BUDGET);
-    printf("budget.instructions.lookup-worst-miss\t%d\tinstructions\n", LOOKUP_BUDGET);
-    printf("budget.instructions.row-worst\t300\tinstructions\n");
-    printf("budget.instructions.row-name-worst\t%d\tinstructions\n", LOOKUP_BUDGET);
-    printf("catalog.names\t%u\tnames\n", names);
+    measure_lookup(lookup, first, UPMU_OK, "lookup-first-name");
+    measure_lookup(lookup, middle, UPMU_OK, "lookup-middle-name");
+    measure_lookup(lookup, last, UPMU_OK, "lookup-last-name");
+    measure_lookup(lookup, "NO_SUCH_EVENT.AT_ALL", UPMU_ERR_NO_SUCH_EVENT, "lookup-no-such-name");
 }
 
 int main(void)

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Count the instructions of single calls: the program runs under callgrind, and
+ * tools/bench.py reads what it found for each name.  Not under valgrind, the calls
+ * are made and nothing is counted.
+ */
+#ifndef UPMU_CALLGRIND_COUNT_H
+#define UPMU_CALLGRIND_COUNT_H
+
+/* Call function(argument) and count its instructions, callees included. */
+void bench_count_run(void (*function)(void *argument), void *argument);
+
+/* Name what was counted; several counts of one name make a worst and a mean. */
+void bench_count_name(const char *name);
+
+#endif
