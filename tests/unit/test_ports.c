@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ports as far as they run outside ring 0: the EFI port's interrupt entries and
+ * fault recovery (with real faults), the clock, LVTPC values, the template.
+ */
+#define _GNU_SOURCE 1 /* REG_RIP */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <ucontext.h>
+#include <cmocka.h>
+#include <port/efi/efi_port.c>
+#include <port/efi/efi_stubs.c>
+#include <port/template/template_port.c>
+#include <port/x86_native/x86_native.c>
+
+static struct upmu_efi efi;
+
+#if defined(__x86_64__)
+#define IP_REGISTER REG_RIP
+#else
+#define IP_REGISTER REG_EIP
+#endif
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    ucontext_t *machine = context;
+    struct upmu_efi_frame frame = {.ip = (uintptr_t)machine->uc_mcontext.gregs[IP_REGISTER]};
+    uintptr_t next = upmu_efi_trap(&frame, UPMU_EFI_GP);
+
+    (void)info;
+    if (next != 0) /* not one of ours: a bug in the test */
+        signal(number, SIG_DFL);
+    machine->uc_mcontext.gregs[IP_REGISTER] = (greg_t)frame.ip;
+}
+
+static int install(void **state)
+{
+    (void)state;
+    memset(&efi, 0, sizeof efi);
+    efi_installed = &efi;
+    return 0;
+}
+
+static int uninstall(void **state)
+{
+    (void)state;
+    efi_installed = NULL;
+    return 0;
+}
+
+/* In ring 3 these fault for real.  cmocka's own handler is put back behind it. */
+static void accesses_that_fault_return_false_and_go_on(void **state)
+{
+    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER}, of_cmocka;
+    uint64_t value;
+
+    (void)state;
+    sigaction(SIGSEGV, &action, &of_cmocka);
+    assert_false(efi_hook_rdmsr(&efi, 0x186, &value));
+    assert_int_equal(efi.traps.faults, 1);
+    assert_false(efi_hook_wrmsr(&efi, 0x186, 0));
+    assert_int_equal(efi.traps.faults, 2);
+    assert_false(efi_hook_rdpmc(&efi, 0x7fffffff, &value));
+    assert_int_equal(efi.traps.faults, 3);
+    sigaction(SIGSEGV, &of_cmocka, NULL);
+}
+
+static void other_faults_go_to_the_firmware(void **state)
+{
+    static const uint8_t plain_rdmsr[16] = {0x0f, 0x32, 0xc3};
+    static const uint8_t other_mark[16] = {0x0f, 0x32, 0xeb, 0x06, 'u', 'p', 'm', 'x'};
+    struct upmu_efi_frame frame = {.ip = (uintptr_t)plain_rdmsr};
+
+    (void)state;
+    efi.old_handler[13] = 1234;
+    efi.old_handler[6] = 66;
+    assert_int_equal(upmu_efi_trap(&frame, UPMU_EFI_GP), 1234);
+    assert_int_equal(upmu_efi_trap(&frame, UPMU_EFI_UD), 66);
+    frame.ip = (uintptr_t)other_mark;
+    assert_int_equal(upmu_efi_trap(&frame, UPMU_EFI_GP), 1234);
+    assert_int_equal(frame.ip, (uintptr_t)other_mark);
+    assert_int_equal(efi.traps.faults, 0);
+}
+
+static void foreign_nmis_go_to_the_firmware_unless_swallowed(void **state)
+{
+    struct upmu_efi_frame frame = {0};
+
+    (void)state;
+    efi.old_handler[2] = 22;
+    assert_int_equal(upmu_efi_trap(&frame, UPMU_EFI_NMI), 22);
+    efi.swallow_foreign = true;
+    assert_int_equal(upmu_efi_trap(&frame, UPMU_EFI_NMI), 0);
+    assert_int_equal(efi.traps.nmis, 2);
+    assert_int_equal(efi.traps.not_ours, 2);
+}
+
+/* ---- The entries: an interrupt is a far call with flags, and iret works in ring 3 ---- */
+
+struct registers {
+    uintptr_t before[9];
+    uintptr_t after[9];
+    uintptr_t stack_before, stack_after;
+    uintptr_t chained;
+};
+
+/* With an error code or without; saves what C may change. */
+extern void enter_entry(struct registers *registers, uintptr_t entry, uintptr_t with_code);
+extern const char entry_old_handler[];
+
+#if defined(__x86_64__)
+__asm__(".text\n.globl enter_entry\nenter_entry:\n"
+        "pushq %rbx\n pushq %rbp\n pushq %r12\n pushq %r13\n pushq %r14\n"
+        "movq %rdi, %rbx\n movq %rsi, %r12\n movq %rdx, %r13\n"
+        "movq %rsp, 144(%rbx)\n"
+        "movq %rsp, %r14\n"
+        "movq %ss, %rax\n pushq %rax\n pushq %r14\n pushfq\n movq %cs, %rax\n pushq %rax\n"
+        "leaq 2f(%rip), %rax\n pushq %rax\n"
+        "testq %r13, %r13\n jz 1f\n pushq $99\n"
+        "1: movq 0(%rbx), %rax\n movq 8(%rbx), %rcx\n movq 16(%rbx), %rdx\n movq 24(%rbx), %rsi\n"
+        "movq 32(%rbx), %rdi\n movq 40(%rbx), %r8\n movq 48(%rbx), %r9\n movq 56(%rbx), %r10\n movq 64(%rbx), %r11\n"
+        "jmp *%r12\n"
+        /* the firmware's handler finds the stack as it was on entry */
+        ".globl entry_old_handler\nentry_old_handler:\n"
+        "movq $1, 160(%rbx)\n testq %r13, %r13\n jz 3f\n addq $8, %rsp\n 3: iretq\n"
+        "2: movq %rax, 72(%rbx)\n movq %rcx, 80(%rbx)\n movq %rdx, 88(%rbx)\n movq %rsi, 96(%rbx)\n"
+        "movq %rdi, 104(%rbx)\n movq %r8, 112(%rbx)\n movq %r9, 120(%rbx)\n movq %r10, 128(%rbx)\n"
+        "movq %r11, 136(%rbx)\n movq %rsp, 152(%rbx)\n"
+        "popq %r14\n popq %r13\n popq %r12\n popq %rbp\n popq %rbx\n ret\n");
+#define REGISTERS 9
+#else
+__asm__(".text\n.globl enter_entry\nenter_entry:\n"
+        "pushl %ebx\n pushl %ebp\n pushl %esi\n pushl %edi\n"
+        "movl 20(%esp), %ebx\n movl 24(%esp), %esi\n movl 28(%esp), %edi\n"
+        "movl %esp, 72(%ebx)\n"
+        "pushfl\n pushl %cs\n call 4f\n4: addl $(2f - 4b), (%esp)\n"
+        "testl %edi, %edi\n jz 1f\n pushl $99\n"
+        "1: movl 0(%ebx), %eax\n movl 4(%ebx), %ecx\n movl 8(%ebx), %edx\n"
+        "jmp *%esi\n"
+        ".globl entry_old_handler\nentry_old_handler:\n"
+        "movl $1, 80(%ebx)\n testl %edi, %edi\n jz 3f\n addl $4, %esp\n 3: iretl\n"
+        "2: movl %eax, 36(%ebx)\n movl %ecx, 40(%ebx)\n movl %edx, 44(%ebx)\n"
+        "movl %esp, 76(%ebx)\n"
+        "popl %edi\n popl %esi\n popl %ebp\n popl %ebx\n ret\n");
+#define REGISTERS 3
+#endif
+
+static void check_entry(enum upmu_efi_entry entry, bool chains)
+{
+    struct registers registers = {.chained = 0};
+    unsigned i;
+
+    for (i = 0; i < REGISTERS; i++)
+        registers.before[i] = 0x1111u * (i + 1);
+    enter_entry(&registers, upmu_efi_entry_address(entry), entry == UPMU_EFI_GP);
+    assert_int_equal(registers.chained, chains);
+    assert_memory_equal(registers.before, registers.after, REGISTERS * sizeof registers.before[0]);
+    assert_int_equal(registers.stack_before, registers.stack_after);
+}
+
+static void entries_return_with_all_registers(void **state)
+{
+    (void)state;
+    efi.swallow_foreign = true;
+    check_entry(UPMU_EFI_NMI, false);
+    check_entry(UPMU_EFI_SPURIOUS, false);
+    check_entry(UPMU_EFI_VECTOR, false); /* no APIC: no end of interrupt to write */
+    assert_int_equal(efi.traps.nmis, 1);
+    assert_int_equal(efi.traps.vectors, 1);
+}
+
+static void entries_hand_on_with_the_stack_as_it_was(void **state)
+{
+    (void)state;
+    efi.old_handler[2] = efi.old_handler[6] = efi.old_handler[13] = (uintptr_t)entry_old_handler;
+    check_entry(UPMU_EFI_NMI, true);
+    check_entry(UPMU_EFI_UD, true);
+    check_entry(UPMU_EFI_GP, true);
+    assert_int_equal(efi.traps.nmis, 1);
+}
+
+static void gates_hold_the_address_of_their_entry(void **state)
+{
+    (void)state;
+    efi_gate_set(2, UPMU_EFI_NMI, 0x38);
+    assert_int_equal(efi_gate_offset(&efi_table[2]), upmu_efi_entry_address(UPMU_EFI_NMI));
+    assert_int_equal(efi_table[2].selector, 0x38);
+    assert_int_equal(sizeof efi_table[0], sizeof(void *) * 2);
+}
+
+/* ---- Clock, APIC, template ---- */
+
+static void clock_is_right_to_a_millionth(void **state)
+{
+    static const uint32_t rates[] = {4000, 33333, 1000000, 2615001, 3333333, 5999999, 4000000000u};
+    unsigned i;
+
+    (void)state;
+    for (i = 0; i < sizeof rates / sizeof rates[0]; i++) {
+        struct upmu_x86_clock clock = upmu_x86_clock_make(rates[i]);
+        uint64_t second = (uint64_t)rates[i] * 1000;
+        uint64_t ns = upmu_x86_clock_ns(clock, second * 1000);
+
+        /* the multiplier has 24 binary places; at 4 THz few of them are left */
+        assert_in_range(ns, UINT64_C(1000000000000) - (rates[i] > 6000000 ? 500000000 : 1000000),
+                        UINT64_C(1000000000000));
+    }
+    assert_int_equal(upmu_x86_clock_make(3999).multiplier, 0);
+    assert_int_equal(upmu_x86_clock_make(0).multiplier, 0);
+}
+
+static void clock_never_runs_back(void **state)
+{
+    struct upmu_x86_clock clock = upmu_x86_clock_make(2999999);
+    uint64_t last = 0, ticks;
+
+    (void)state;
+    for (ticks = UINT64_C(0xfffff000); ticks < UINT64_C(0x100001000); ticks++) {
+        uint64_t now = upmu_x86_clock_ns(clock, ticks);
+
+        assert_true(now >= last);
+        last = now;
+    }
+}
+
+static void lvtpc_is_unmasked_nmi_or_vector(void **state)
+{
+    (void)state;
+    assert_int_equal(upmu_apic_lvtpc(0), 0x400);
+    assert_int_equal(upmu_apic_lvtpc(0xf0), 0xf0);
+}
+
+static void apic_page_is_written_at_the_registers_offset(void **state)
+{
+    uint32_t page[1024] = {0};
+    struct upmu_apic apic = {UPMU_APIC_PAGE, page};
+    struct upmu_x86_native native = {.apic = apic, .lvtpc = upmu_apic_lvtpc(0)};
+
+    (void)state;
+    native_pmi_rearm(&native);
+    assert_int_equal(page[0x340 / 4], 0x400);
+    upmu_x86_native_quiet(&native);
+    assert_int_equal(page[0x340 / 4], 0x10400);
+    page[0xb0 / 4] = 5;
+    upmu_x86_native_eoi(&native);
+    assert_int_equal(page[0xb0 / 4], 0);
+}
+
+static void template_describes_a_machine_without_a_pmu(void **state)
+{
+    static struct upmu_machine machine;
+    static struct upmu_cpu cpu;
+
+    (void)state;
+    assert_int_equal(upmu_machine_init(&machine, &template_port), UPMU_OK);
+    assert_int_equal(upmu_cpu_init(&cpu, &machine, NULL), UPMU_ERR_NO_PMU);
+    assert_int_equal(template_interrupt(1, 2, false), UPMU_PMI_NOT_OURS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(accesses_that_fault_return_false_and_go_on, install, uninstall),
+        cmocka_unit_test_setup_teardown(other_faults_go_to_the_firmware, install, uninstall),
+        cmocka_unit_test_setup_teardown(foreign_nmis_go_to_the_firmware_unless_swallowed, install, uninstall),
+        cmocka_unit_test_setup_teardown(entries_return_with_all_registers, install, uninstall),
+        cmocka_unit_test_setup_teardown(entries_hand_on_with_the_stack_as_it_was, install, uninstall),
+        cmocka_unit_test(gates_hold_the_address_of_their_entry),
+        cmocka_unit_test(clock_is_right_to_a_millionth),
+        cmocka_unit_test(clock_never_runs_back),
+        cmocka_unit_test(lvtpc_is_unmasked_nmi_or_vector),
+        cmocka_unit_test(apic_page_is_written_at_the_registers_offset),
+        cmocka_unit_test(template_describes_a_machine_without_a_pmu),
+    };
+
+    return cmocka_run_group_tests_name("ports", tests, NULL, NULL);
+}
