@@ -6,7 +6,8 @@
  * handler, which brings the hardware to what the shadow says, never undoes a
  * change that is under way.  A 64-bit store is two stores on i386; `in_flux`
  * names the register whose shadow may be half new, and the handler leaves that
- * register closed: its owner is about to write it.
+ * register closed: its owner is about to write it.  Once the shadow is whole the
+ * handler follows it, whether it comes before or after the owner's write.
  */
 #include "core/bank.h"
 #include "core/bits.h"
@@ -26,11 +27,13 @@ void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const st
 void upmu_bank_forget(struct upmu_bank *bank)
 {
     memset(bank->known, 0, sizeof bank->known);
+    memset(bank->put_off, 0, sizeof bank->put_off);
 }
 
 void upmu_bank_forget_row(struct upmu_bank *bank, unsigned row)
 {
     upmu_rows_clear(bank->known, row);
+    upmu_rows_clear(bank->put_off, row);
 }
 
 static const struct upmu_register *row_of(const struct upmu_bank *bank, unsigned row)
@@ -38,7 +41,11 @@ static const struct upmu_register *row_of(const struct upmu_bank *bank, unsigned
     return &bank->pmu->table->rows[row];
 }
 
-/* Counters, commands and acknowledgements have no shadow: every write is made. */
+/*
+ * Counters, commands and acknowledgements have no shadow: every write is made.  Nor
+ * have bits that hardware changes in other registers: an overflow flag that was read
+ * as 1 must not be written back with the next change of its neighbours.
+ */
 static bool has_shadow(const struct upmu_register_class *class)
 {
     return class->kind != UPMU_KIND_COUNTER && class->access == UPMU_ACCESS_RW;
@@ -104,6 +111,23 @@ static bool remember(struct upmu_bank *bank, unsigned row)
     return true;
 }
 
+/* Store a shadow; a handler that comes in the middle finds the row in flux. */
+static void store_shadow(struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+    bank->in_flux = (uint8_t)row;
+    UPMU_BARRIER();
+    bank->shadow[row] = value & ~upmu_register_class_of(bank->pmu, row)->hardware;
+    UPMU_BARRIER();
+    bank->in_flux = UPMU_NO_ROW;
+    UPMU_BARRIER();
+}
+
+static void keep_value(struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+    store_shadow(bank, row, value);
+    upmu_rows_set(bank->known, row);
+}
+
 /*
  * Write one register.  A fault puts the shadow back (the handler must not bring
  * the hardware to a value that it refused) and makes the register unknown.
@@ -116,26 +140,21 @@ static bool write_row(struct upmu_bank *bank, unsigned row, uint64_t value)
     if (shadowed && !remember(bank, row))
         return false;
     if (shadowed) {
-        bank->in_flux = (uint8_t)row;
-        UPMU_BARRIER();
-        bank->shadow[row] = value;
-        upmu_rows_set(bank->known, row);
-        UPMU_BARRIER();
+        keep_value(bank, row, value);
+        upmu_rows_clear(bank->put_off, row);
     }
     if (bank->dry) {
         note_dry_write(bank, row, value);
-    } else if (!write_msr(bank, &bank->accesses, row, value)) {
-        if (shadowed) {
-            bank->shadow[row] = before;
-            upmu_rows_clear(bank->known, row);
-        }
-        UPMU_BARRIER();
-        bank->in_flux = UPMU_NO_ROW;
-        return false;
+        return true;
     }
     UPMU_BARRIER();
-    bank->in_flux = UPMU_NO_ROW;
-    return true;
+    if (write_msr(bank, &bank->accesses, row, value))
+        return true;
+    if (shadowed) {
+        store_shadow(bank, row, before);
+        upmu_rows_clear(bank->known, row);
+    }
+    return false;
 }
 
 /* What a register holds: the shadow, or what a read says. */
@@ -148,10 +167,18 @@ static bool present_value(struct upmu_bank *bank, unsigned row, uint64_t *out_va
     if (!read_row(bank, row, out_value))
         return false;
     if (has_shadow(upmu_register_class_of(bank->pmu, row))) {
-        bank->shadow[row] = *out_value;
-        upmu_rows_set(bank->known, row);
+        keep_value(bank, row, *out_value);
+        *out_value = bank->shadow[row];
     }
     return true;
+}
+
+/* The same, if the register has bits that are not ours: those have no shadow either. */
+static bool present_value_of_all(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
+{
+    if (upmu_register_bits(bank->pmu, row) & ~upmu_register_class_of(bank->pmu, row)->owned)
+        upmu_rows_clear(bank->known, row);
+    return present_value(bank, row, out_value);
 }
 
 bool upmu_bank_find(struct upmu_bank *bank)
@@ -168,10 +195,8 @@ bool upmu_bank_find(struct upmu_bank *bank)
             return false;
         bank->found[row] = value;
         upmu_rows_set(bank->found_known, row);
-        if (has_shadow(class)) {
-            bank->shadow[row] = value;
-            upmu_rows_set(bank->known, row);
-        }
+        if (has_shadow(class))
+            keep_value(bank, row, value);
     }
     return true;
 }
@@ -254,7 +279,7 @@ static bool move_gates(struct upmu_bank *bank, uint32_t open, uint32_t close)
         if (closed && gate_is_select(counter))
             after = before & closed ? idle_value(pmu, row, before) : before;
         after = (after & ~closed) | opened;
-        if (after != before && !write_row(bank, row, after))
+        if ((after != before || upmu_rows_has(bank->put_off, row)) && !write_row(bank, row, after))
             fine = false;
     }
     return fine;
@@ -265,15 +290,17 @@ bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close)
     return move_gates(bank, open, close);
 }
 
-/* Gates of a register that a load must leave as they are. */
-static uint64_t gates_in(const struct upmu_pmu *pmu, unsigned row)
+/* Bits of a register that a load may change: ours, but gates stay as they are. */
+static uint64_t loadable(const struct upmu_pmu *pmu, unsigned row)
 {
-    return upmu_register_class_of(pmu, row)->gates;
+    const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
+
+    return class->owned & ~class->gates;
 }
 
 /*
- * Which entries differ from what the registers hold?  *out_guard: counters that
- * they concern.
+ * Which entries differ from what the registers hold, or ask for a write of bits that
+ * hardware changes?  *out_guard: counters that they concern.
  */
 static void find_changes(const struct upmu_bank *bank, const struct upmu_image *image, uint64_t *out_changes,
                          uint32_t *out_guard)
@@ -282,10 +309,10 @@ static void find_changes(const struct upmu_bank *bank, const struct upmu_image *
     *out_guard = 0;
     for (unsigned i = 0; i < image->count; i++) {
         const struct upmu_image_entry *entry = &image->entry[i];
-        uint64_t mask = entry->mask & ~gates_in(bank->pmu, entry->row);
-        bool known = upmu_rows_has(bank->known, entry->row);
+        const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, entry->row);
+        uint64_t mask = entry->mask & loadable(bank->pmu, entry->row);
 
-        if (known && has_shadow(upmu_register_class_of(bank->pmu, entry->row)) &&
+        if (upmu_rows_has(bank->known, entry->row) && has_shadow(class) && !(mask & class->hardware) &&
             !((bank->shadow[entry->row] ^ entry->value) & mask))
             continue;
         *out_changes |= UPMU_BIT64(i);
@@ -293,24 +320,55 @@ static void find_changes(const struct upmu_bank *bank, const struct upmu_image *
     }
 }
 
+/*
+ * Keep a value that upmu_bank_gate() writes with the gate.  Handlers may write it
+ * earlier; its gate is closed in it.
+ */
+static bool put_off(struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+    if (!remember(bank, row))
+        return false;
+    keep_value(bank, row, value);
+    upmu_rows_set(bank->put_off, row);
+    return true;
+}
+
+/* Is the register select and gate at once of one of `counters`? */
+static bool gates_itself(const struct upmu_pmu *pmu, unsigned row, uint32_t counters)
+{
+    for (; counters; counters &= counters - 1u) {
+        const struct upmu_counter *counter = &pmu->counter[upmu_bits_lowest(counters)];
+
+        if (counter->gate_row == row && gate_is_select(counter))
+            return true;
+    }
+    return false;
+}
+
 /* Write one register with all its changed entries, and take them off *changes. */
-static bool load_row(struct upmu_bank *bank, const struct upmu_image *image, unsigned row, uint64_t *changes)
+static bool load_row(struct upmu_bank *bank, const struct upmu_image *image, unsigned row, uint32_t opening,
+                     uint64_t *changes)
 {
     const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
     uint64_t whole = upmu_register_bits(bank->pmu, row);
     uint64_t mask = 0, value = 0, before = 0;
+    bool release = false;
 
     for (unsigned i = 0; i < image->count; i++)
         if ((*changes >> i & 1u) && image->entry[i].row == row) {
             mask |= image->entry[i].mask;
             value |= image->entry[i].value & image->entry[i].mask;
+            release |= image->entry[i].release;
             *changes &= ~UPMU_BIT64(i);
         }
-    mask &= ~gates_in(bank->pmu, row);
+    mask &= loadable(bank->pmu, row);
     if (has_shadow(class) && ((mask & whole) != whole || upmu_rows_has(bank->known, row)) &&
-        !present_value(bank, row, &before))
+        !present_value_of_all(bank, row, &before))
         return false;
-    return write_row(bank, row, (before & ~mask) | (value & mask));
+    value = (before & ~mask) | (value & mask);
+    if (!release && !(value & class->gates) && gates_itself(bank->pmu, row, opening))
+        return put_off(bank, row, value);
+    return write_row(bank, row, value);
 }
 
 static unsigned rank_of(const struct upmu_bank *bank, const struct upmu_image_entry *entry)
@@ -331,7 +389,7 @@ static bool run_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelu
     return true;
 }
 
-bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint32_t close, uint32_t *out_changed)
+bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint32_t opening, uint32_t *out_changed)
 {
     uint64_t changes;
     uint32_t guard;
@@ -342,7 +400,7 @@ bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint
         return true;
     if (image->prelude)
         guard |= bank->pmu->counters;
-    if (!move_gates(bank, 0, maybe_open(bank, guard | close)))
+    if (!move_gates(bank, 0, maybe_open(bank, guard)))
         return false;
     *out_changed = guard;
     if (image->prelude && !run_prelude(bank, image->prelude))
@@ -350,7 +408,7 @@ bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint
     for (unsigned rank = 0; rank < 8; rank++)
         for (unsigned i = 0; i < image->count; i++)
             if ((changes >> i & 1u) && rank_of(bank, &image->entry[i]) == rank &&
-                !load_row(bank, image, image->entry[i].row, &changes))
+                !load_row(bank, image, image->entry[i].row, opening, &changes))
                 return false;
     return true;
 }
@@ -429,13 +487,15 @@ unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault)
         const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
         uint64_t value;
 
-        if (!upmu_rows_has(bank->known, row) || !upmu_rows_has(bank->found_known, row) || !has_shadow(class))
+        if (!upmu_rows_has(bank->known, row) || !upmu_rows_has(bank->found_known, row) || !has_shadow(class) ||
+            upmu_rows_has(bank->put_off, row))
             continue;
         if (!read_row(bank, row, &value)) {
             *out_fault = true;
             return row;
         }
-        if ((value ^ bank->shadow[row]) & class->owned & ~class->hardware) {
+        /* Bits that a register lacks read 0, whatever was written. */
+        if ((value ^ bank->shadow[row]) & class->owned & ~class->hardware & upmu_register_bits(pmu, row)) {
             bank->faulted = row_of(bank, row)->address;
             return row;
         }
@@ -453,6 +513,24 @@ static bool restore_counter(struct upmu_bank *bank, unsigned counter)
     return write_row(bank, where->write_row, to_write(where, bank->found[where->value_row]));
 }
 
+/* Our bits as they were found; flags of the hardware 0. */
+static bool restore_row(struct upmu_bank *bank, unsigned row)
+{
+    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
+    uint64_t ours = class->owned & ~class->hardware;
+    uint64_t before, after = bank->found[row] & ours;
+
+    if (upmu_rows_has(bank->known, row) && !upmu_rows_has(bank->put_off, row) &&
+        (bank->shadow[row] & ours) == after)
+        return true;
+    if (~class->owned & upmu_register_bits(bank->pmu, row)) {
+        if (!present_value_of_all(bank, row, &before))
+            return false;
+        after |= before & ~class->owned;
+    }
+    return write_row(bank, row, after);
+}
+
 bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
 {
     const struct upmu_pmu *pmu = bank->pmu;
@@ -464,11 +542,8 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
         for (unsigned row = 0; row < pmu->table->row_count; row++) {
             const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
 
-            if (class->load_rank != rank || !has_shadow(class) || !upmu_rows_has(bank->found_known, row))
-                continue;
-            if (upmu_rows_has(bank->known, row) && bank->shadow[row] == bank->found[row])
-                continue;
-            fine &= write_row(bank, row, bank->found[row]);
+            if (class->load_rank == rank && has_shadow(class) && upmu_rows_has(bank->found_known, row))
+                fine &= restore_row(bank, row);
         }
     return fine;
 }

@@ -25,11 +25,12 @@ bool upmu_bank_find(struct upmu_bank *bank);
 
 /*
  * Close what must be closed and load the values of an image that differ from what
- * the registers hold, in rank order.  The gates of `close` fall, too, at the
- * latest with the next upmu_bank_gate() that names them.
+ * the registers hold, in rank order.  `opening`: counters that the caller's next
+ * upmu_bank_gate() opens (or, if something fails, closes); where such a counter's
+ * select register holds its gate, too, the select is written there, once.
  * *out_changed: counters whose select, payload or prelude was written.
  */
-bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint32_t close, uint32_t *out_changed);
+bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint32_t opening, uint32_t *out_changed);
 
 /* Let gates fall and rise; one write per gate register whose bits change. */
 bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close);

@@ -184,7 +184,8 @@ static bool prime(struct upmu_cpu *cpu, struct upmu_tally *tally)
     return true;
 }
 
-static enum upmu_status load_registers(struct upmu_cpu *cpu, struct upmu_session *session)
+/* `opening`: counters that the caller opens or, if this fails, closes next. */
+static enum upmu_status load_registers(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t opening)
 {
     struct upmu_image image;
     uint32_t changed;
@@ -196,7 +197,7 @@ static enum upmu_status load_registers(struct upmu_cpu *cpu, struct upmu_session
         render_tally(cpu, session, i, &image);
     if (image.overfull)
         return UPMU_ERR_UNSUPPORTED;
-    if (!upmu_bank_load(&cpu->bank, &image, 0, &changed))
+    if (!upmu_bank_load(&cpu->bank, &image, opening, &changed))
         return UPMU_ERR_PORT;
     for (unsigned i = 0; i < session->set.count; i++) {
         struct upmu_tally *tally = &session->set.tally[i];
@@ -401,7 +402,7 @@ static enum upmu_status fail(struct upmu_cpu *cpu, struct upmu_session *session)
 /* Load a placed session and open its gates. */
 static enum upmu_status run(struct upmu_cpu *cpu, struct upmu_session *session)
 {
-    enum upmu_status status = load_registers(cpu, session);
+    enum upmu_status status = load_registers(cpu, session, session->counters);
 
     if (status != UPMU_OK)
         return status == UPMU_ERR_PORT ? fail(cpu, session) : status;
@@ -627,7 +628,7 @@ enum upmu_status upmu_schedule_preload(struct upmu_cpu *cpu, struct upmu_session
     enum upmu_status status = place(cpu, session, PLACE_STILL);
 
     if (status == UPMU_OK)
-        status = load_registers(cpu, session);
+        status = load_registers(cpu, session, 0);
     return status == UPMU_ERR_PORT ? fail(cpu, session) : status;
 }
 

@@ -245,6 +245,7 @@ struct upmu_bank {
     struct upmu_dry_run *dry; /* list writes instead of doing them */
     uint32_t known[UPMU_REGISTERS / 32];       /* shadow is what the register holds */
     uint32_t found_known[UPMU_REGISTERS / 32]; /* found is what it held before us */
+    uint32_t put_off[UPMU_REGISTERS / 32];     /* the shadow is written with the gate */
     uint32_t faulted;                          /* address of the last fault */
     volatile uint8_t in_flux;                  /* row about to be written, or UPMU_NO_ROW */
     bool safe;                                 /* may touch registers not promised */
