@@ -32,7 +32,7 @@ struct model {
     const char *title;
     uint8_t models[8]; /* of family 6; ends with 0 */
     struct shape typical;
-    uint64_t offcore0, offcore1, ldlat, frontend; /* valid bits; 0: no such register */
+    uint64_t payload[UPMU_X86_RESOURCES]; /* valid bits; 0: no such register */
     uint8_t min_period;
 };
 
@@ -43,20 +43,20 @@ struct model {
  */
 static const struct model models[] = {
     { "core", "Intel Core 2", { 0x0F, 0x16, 0x17, 0x1D }, { 2, 40, 40, 0x3, 0x7, 0x7f, false, false, false },
-      0, 0, 0, 0, 2 },
-    { "coreduo", "Intel Core Duo", { 0x0E }, { 1, 40, 0, 0x3, 0, 0x7f, false, false, false }, 0, 0, 0, 0, 2 },
+      { 0 }, 2 },
+    { "coreduo", "Intel Core Duo", { 0x0E }, { 1, 40, 0, 0x3, 0, 0x7f, false, false, false }, { 0 }, 2 },
     { "nhm", "Intel Nehalem", { 0x1A, 0x1E, 0x1F, 0x2E }, { 3, 48, 48, 0xf, 0x7, 0x3f, false, true, false },
-      0xffff, 0, 0xffff, 0, 32 },
+      { 0xffff, 0, 0xffff, 0 }, 32 },
     { "wsm", "Intel Westmere", { 0x25, 0x2C, 0x2F }, { 3, 48, 48, 0xf, 0x7, 0x7b, false, true, false },
-      0xffff, 0xffff, 0xffff, 0, 2 },
+      { 0xffff, 0xffff, 0xffff, 0 }, 2 },
     { "skl", "Intel Skylake", { 0x4E, 0x5E, 0x8E, 0x9E, 0xA5, 0xA6 },
       { 4, 48, 48, 0xf, 0x7, 0x7f, true, true, true },
-      UINT64_C(0x3fffff8fff), UINT64_C(0x3fffff8fff), 0xffff, 0x7fff17, 2 },
+      { UINT64_C(0x3fffff8fff), UINT64_C(0x3fffff8fff), 0xffff, 0x7fff17 }, 2 },
     { "icl", "Intel Ice Lake", { 0x7D, 0x7E, 0x8C, 0x8D, 0x9D, 0xA7 },
       { 5, 48, 48, 0xff, 0xf, 0xff, true, false, true },
-      UINT64_C(0x3fffffbfff), UINT64_C(0x3fffffbfff), 0xffff, 0x7fff17, 2 },
+      { UINT64_C(0x3fffffbfff), UINT64_C(0x3fffffbfff), 0xffff, 0x7fff17 }, 2 },
     { "ix86arch", "Intel architectural PMU", { 0 }, { 4, 48, 48, 0xf, 0x7, 0x7f, true, false, false },
-      0, 0, 0, 0, 2 },
+      { 0 }, 2 },
 };
 
 #define MODELS (sizeof models / sizeof models[0])
@@ -80,108 +80,84 @@ static const struct model *find_model(uint16_t family, uint16_t model)
     return &models[UNKNOWN_MODEL];
 }
 
-static void add_general(struct upmu_pmu *pmu, const struct shape *shape, unsigned n)
+/* General and fixed counters: the same description with other numbers. */
+static void add_counter(struct upmu_pmu *pmu, const struct shape *shape, unsigned i)
 {
+    struct upmu_counter *counter = &pmu->counter[i];
+    bool fixed = i >= UPMU_FIXED_COUNTER(0);
     bool global = shape->version >= 2;
-    struct upmu_counter counter = {
-        .value_row = (uint8_t)(UPMU_X86_ROW_PMC + n),
-        .write_row = (uint8_t)((shape->full_write ? UPMU_X86_ROW_FULL : UPMU_X86_ROW_PMC) + n),
-        .select_row = (uint8_t)(UPMU_X86_ROW_SELECT + n),
-        .gate_row = (uint8_t)(global ? (unsigned)UPMU_X86_ROW_GLOBAL_CTRL : UPMU_X86_ROW_SELECT + n),
-        .gate_bit = (uint8_t)(global ? n : 22u),
-        .width = shape->general_width,
-        .write_bits = shape->full_write ? shape->general_width : 32,
-        .rdpmc = n,
-    };
+    unsigned n = fixed ? i - UPMU_FIXED_COUNTER(0) : i;
 
-    upmu_register_add_counter(pmu, n, &counter);
-    pmu->general |= UPMU_BIT32(n);
+    counter->value_row = (uint8_t)((fixed ? UPMU_X86_ROW_FIXED : UPMU_X86_ROW_PMC) + n);
+    counter->write_row = counter->value_row;
+    counter->select_row = (uint8_t)(fixed ? (unsigned)UPMU_X86_ROW_FIXED_CTRL : UPMU_X86_ROW_SELECT + n);
+    counter->gate_row = global ? UPMU_X86_ROW_GLOBAL_CTRL : counter->select_row;
+    counter->gate_bit = (uint8_t)(fixed ? 32u + n : global ? n : 22u);
+    counter->width = fixed ? shape->fixed_width : shape->general_width;
+    counter->write_bits = counter->width;
+    counter->rdpmc = fixed ? UINT32_C(0x40000000) + n : n;
+    if (!fixed && shape->full_write)
+        counter->write_row = (uint8_t)(UPMU_X86_ROW_FULL + n);
+    else if (!fixed)
+        counter->write_bits = 32;
+    upmu_register_add_counter(pmu, i, counter);
+    pmu->preference[pmu->preference_count++] = (uint8_t)i;
 }
 
-static void add_fixed(struct upmu_pmu *pmu, const struct shape *shape, unsigned i)
+/* Fixed counters are preferred: they can do nothing else. */
+static void add_counters(struct upmu_pmu *pmu, const struct shape *shape)
 {
-    struct upmu_counter counter = {
-        .value_row = (uint8_t)(UPMU_X86_ROW_FIXED + i),
-        .write_row = (uint8_t)(UPMU_X86_ROW_FIXED + i),
-        .select_row = UPMU_X86_ROW_FIXED_CTRL,
-        .gate_row = UPMU_X86_ROW_GLOBAL_CTRL,
-        .gate_bit = (uint8_t)(32u + i),
-        .width = shape->fixed_width,
-        .write_bits = shape->fixed_width,
-        .rdpmc = UINT32_C(0x40000000) + i,
-    };
+    uint32_t counters = shape->general | shape->fixed << UPMU_FIXED_COUNTER(0);
 
-    upmu_register_add_counter(pmu, UPMU_FIXED_COUNTER(i), &counter);
-}
+    pmu->general = shape->general;
+    for (unsigned k = 0; k < UPMU_COUNTERS; k++) {
+        unsigned i = (k + UPMU_FIXED_COUNTER(0)) % UPMU_COUNTERS;
 
-/* Fixed counters first: they can do nothing else. */
-static void order_counters(struct upmu_pmu *pmu)
-{
-    for (unsigned pass = 0; pass < 2; pass++)
-        for (unsigned i = 0; i < UPMU_COUNTERS; i++)
-            if ((pmu->counters >> i & 1u) && (pmu->general >> i & 1u) == pass)
-                pmu->preference[pmu->preference_count++] = (uint8_t)i;
-}
-
-static void add_payloads(struct upmu_pmu *pmu, const struct model *model)
-{
-    const struct {
-        unsigned row;
-        uint64_t bits;
-    } payloads[] = {
-        { UPMU_X86_ROW_OFFCORE, model->offcore0 },
-        { UPMU_X86_ROW_OFFCORE + 1, model->offcore1 },
-        { UPMU_X86_ROW_LDLAT, model->ldlat },
-        { UPMU_X86_ROW_FRONTEND, model->frontend },
-    };
-
-    for (unsigned i = 0; i < sizeof payloads / sizeof payloads[0]; i++) {
-        if (!payloads[i].bits)
-            continue;
-        upmu_rows_set(pmu->present, payloads[i].row);
-        pmu->limit[pmu->table->rows[payloads[i].row].class_index] = payloads[i].bits;
+        if (counters >> i & 1u)
+            add_counter(pmu, shape, i);
     }
 }
 
-static void set_limits(struct upmu_pmu *pmu, const struct shape *shape)
+static void set_limits(struct upmu_pmu *pmu, const struct model *model, const struct shape *shape)
 {
-    uint64_t select = UINT64_C(0xffffffff) & ~(UINT64_C(1) << 19) & ~UPMU_X86_SELECT_ANY;
-    uint64_t fixed = 0, global = 0;
+    uint64_t any = shape->anythread ? UPMU_X86_FIXED_ANY : 0;
+    uint64_t *limit = pmu->limit;
 
-    if (shape->anythread)
-        select |= UPMU_X86_SELECT_ANY;
-    if (shape->tsx)
-        select |= UPMU_X86_SELECT_IN_TX | UPMU_X86_SELECT_IN_TXCP;
+    memset(limit, 0xff, sizeof pmu->limit);
+    limit[UPMU_X86_CLASS_PMC] = upmu_bits_ones(shape->general_width);
+    limit[UPMU_X86_CLASS_FULL] = limit[UPMU_X86_CLASS_PMC];
+    limit[UPMU_X86_CLASS_FIXED] = upmu_bits_ones(shape->fixed_width);
+    limit[UPMU_X86_CLASS_SELECT] = UINT64_C(0xffd7ffff) | any << 19 |
+                                   (shape->tsx ? UPMU_X86_SELECT_IN_TX | UPMU_X86_SELECT_IN_TXCP : 0);
+    limit[UPMU_X86_CLASS_FIXED_CTRL] = 0;
     for (unsigned i = 0; i < UPMU_X86_FIXED; i++)
         if (shape->fixed >> i & 1u)
-            fixed |= (UINT64_C(0xb) | (shape->anythread ? UPMU_X86_FIXED_ANY : 0)) << (4u * i);
-    global = shape->general | (uint64_t)shape->fixed << 32;
-    pmu->limit[UPMU_X86_CLASS_PMC] = upmu_bits_ones(shape->general_width);
-    pmu->limit[UPMU_X86_CLASS_FULL] = upmu_bits_ones(shape->general_width);
-    pmu->limit[UPMU_X86_CLASS_FIXED] = upmu_bits_ones(shape->fixed_width);
-    pmu->limit[UPMU_X86_CLASS_SELECT] = select;
-    pmu->limit[UPMU_X86_CLASS_FIXED_CTRL] = fixed;
-    pmu->limit[UPMU_X86_CLASS_GLOBAL_CTRL] = global;
-    pmu->limit[UPMU_X86_CLASS_STATUS] = ~UINT64_C(0);
-    pmu->limit[UPMU_X86_CLASS_ACK] = ~UINT64_C(0);
-    pmu->limit[UPMU_X86_CLASS_INUSE] = ~UINT64_C(0);
-    pmu->limit[UPMU_X86_CLASS_DEBUGCTL] = ~UINT64_C(0);
+            limit[UPMU_X86_CLASS_FIXED_CTRL] |= (UINT64_C(0xb) | any) << (4u * i);
+    limit[UPMU_X86_CLASS_GLOBAL_CTRL] = shape->general | (uint64_t)shape->fixed << 32;
+    for (unsigned i = 0; i < UPMU_X86_RESOURCES; i++) {
+        unsigned row = UPMU_X86_ROW_OFFCORE + i;
+
+        if (model->payload[i]) {
+            upmu_rows_set(pmu->present, row);
+            limit[pmu->table->rows[row].class_index] = model->payload[i];
+        }
+    }
 }
 
 static void add_global(struct upmu_pmu *pmu, const struct shape *shape)
 {
     pmu->capabilities |= UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_STATUS | UPMU_PMU_DEBUGCTL;
+    pmu->table = &upmu_x86_core_global_table;
     pmu->status_row = UPMU_X86_ROW_STATUS;
     pmu->ack_row = UPMU_X86_ROW_ACK;
-    upmu_rows_set(pmu->present, UPMU_X86_ROW_GLOBAL_CTRL);
-    upmu_rows_set(pmu->present, UPMU_X86_ROW_STATUS);
-    upmu_rows_set(pmu->present, UPMU_X86_ROW_ACK);
-    upmu_rows_set(pmu->present, UPMU_X86_ROW_DEBUGCTL);
-    if (shape->version >= 4) {
-        pmu->capabilities |= UPMU_PMU_INUSE;
-        pmu->inuse_row = UPMU_X86_ROW_INUSE;
-        upmu_rows_set(pmu->present, UPMU_X86_ROW_INUSE);
+    for (unsigned row = UPMU_X86_ROW_GLOBAL_CTRL; row <= UPMU_X86_ROW_DEBUGCTL; row++)
+        upmu_rows_set(pmu->present, row);
+    if (shape->version < 4) {
+        upmu_rows_clear(pmu->present, UPMU_X86_ROW_INUSE);
+        return;
     }
+    pmu->capabilities |= UPMU_PMU_INUSE;
+    pmu->inuse_row = UPMU_X86_ROW_INUSE;
 }
 
 static void build(struct upmu_pmu *pmu, const struct model *model, const struct shape *shape)
@@ -189,7 +165,7 @@ static void build(struct upmu_pmu *pmu, const struct model *model, const struct 
     pmu->name = model->name;
     pmu->title = model->title;
     pmu->backend = &upmu_x86_core_backend;
-    pmu->table = shape->version >= 2 ? &upmu_x86_core_global_table : &upmu_x86_core_single_table;
+    pmu->table = &upmu_x86_core_single_table;
     pmu->version = shape->version;
     pmu->arch_events = shape->arch_events;
     pmu->status_row = UPMU_NO_ROW;
@@ -197,21 +173,13 @@ static void build(struct upmu_pmu *pmu, const struct model *model, const struct 
     pmu->inuse_row = UPMU_NO_ROW;
     pmu->min_period = model->min_period;
     pmu->loop_config = UINT64_C(0xc0) | UPMU_X86_SELECT_USR | UPMU_X86_SELECT_OS; /* instructions retired */
-    pmu->max_period = shape->full_write ? upmu_bits_ones(shape->general_width - 1u) : upmu_bits_ones(31);
+    pmu->max_period = upmu_bits_ones(shape->full_write ? shape->general_width - 1u : 31);
     pmu->capabilities |= (shape->full_write ? UPMU_PMU_FULL_WRITE : 0) | (shape->anythread ? UPMU_PMU_ANYTHREAD : 0) |
                          (shape->tsx ? UPMU_PMU_TSX : 0);
-    set_limits(pmu, shape);
-    for (unsigned i = 0; i < UPMU_X86_GENERAL; i++)
-        if (shape->general >> i & 1u)
-            add_general(pmu, shape, i);
-    if (shape->version >= 2) {
+    if (shape->version >= 2)
         add_global(pmu, shape);
-        for (unsigned i = 0; i < UPMU_X86_FIXED; i++)
-            if (shape->fixed >> i & 1u)
-                add_fixed(pmu, shape, i);
-    }
-    add_payloads(pmu, model);
-    order_counters(pmu);
+    set_limits(pmu, model, shape);
+    add_counters(pmu, shape);
 }
 
 /* Fixed counters: CPUID understates them on early parts, and only a hypervisor means 0. */
