@@ -399,6 +399,25 @@ static enum upmu_status apply_attribute(struct encoder *encoder, const struct up
     return encoder->row.flags & UPMU_ROW_MASKED ? UPMU_ERR_NO_SUCH_MASK : status;
 }
 
+/*
+ * In a catalogue of flat names, EVENT:MASK:MASK2 where EVENT:MASK2 is a name, too:
+ * MASK2 is a unit mask and not the attribute that may be called so (EDGE, ANY).
+ */
+static bool is_second_mask(const struct encoder *encoder, const struct upmu_spec_part *part)
+{
+    const struct upmu_spec *spec = encoder->spec;
+    size_t length = spec->name.length + 1u;
+    char name[UPMU_CATALOG_NAME];
+    struct upmu_event_id id;
+
+    if (!(encoder->used & 1u) || (encoder->row.flags & UPMU_ROW_MASKED) || part->separator != ':' || part->value ||
+        length + part->length > sizeof name)
+        return false;
+    memcpy(name, spec->text + spec->name.position, length);
+    memcpy(name + length, spec->text + part->position, part->length);
+    return upmu_catalog_lookup(encoder->pmu->catalog, name, length + part->length, &id) == UPMU_OK;
+}
+
 static enum upmu_status apply_attributes(struct encoder *encoder)
 {
     for (unsigned i = 0; i < encoder->spec->attribute_count; i++) {
@@ -407,7 +426,7 @@ static enum upmu_status apply_attributes(struct encoder *encoder)
 
         if (encoder->used >> i & 1u)
             continue;
-        status = apply_attribute(encoder, part);
+        status = is_second_mask(encoder, part) ? UPMU_ERR_MASKS_EXCLUSIVE : apply_attribute(encoder, part);
         if (status == UPMU_ERR_NO_SUCH_ATTRIBUTE && !part->value && encoder->id.catalogue)
             return refuse_name(encoder, status, part, i + 1u);
         if (status != UPMU_OK)
