@@ -131,7 +131,8 @@ static void look_at(struct pass *pass, unsigned counter)
     if (!tally || tally->counter != counter || !upmu_bank_handler_read(&cpu->bank, counter, &value) ||
         !upmu_count_overflowed(cpu->pmu, counter, value))
         return;
-    pass->handled |= UPMU_BIT32(counter);
+    /* What waits for the local side was answered for by an earlier interrupt. */
+    pass->handled |= UPMU_BIT32(counter) & ~cpu->deferred;
     /* Without a common gate only what overflowed is closed, and read again then. */
     if (!shared_gate && (!upmu_bank_handler_close(&cpu->bank, UPMU_BIT32(counter)) ||
                          !upmu_bank_handler_read(&cpu->bank, counter, &value)))
