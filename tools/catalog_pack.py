@@ -26,7 +26,9 @@ ROW_FLAGS = {
     "fixed-only": 1 << 6, "precise": 1 << 7, "precise-only": 1 << 8, "deprecated": 1 << 9, "generic": 1 << 10,
     "pair": 1 << 11, "composed": 1 << 12,
 }
-MASK_LISTED, MASK_WIDE = 0x80, 0x40  # packed form only, beside the group
+MASK_LISTED, MASK_WIDE, MASK_FIRST = 0x80, 0x40, 0x20  # packed form only, beside the group
+NO_TEXT = 0xffff
+FRAGMENT = 32       # bytes of the longest fragment
 ROW_INDEXED = 1 << 15  # packed form only: the entry's two bytes are an index
 MASK_FLAGS = {
     "default": 1 << 0, "exclusive": 1 << 1, "payload": 1 << 2, "required": 1 << 3, "inv": 1 << 4, "edge": 1 << 5,
@@ -201,9 +203,9 @@ def train(suffixes, limit=256):
         merged = left + right
         if count <= len(merged) + 3:
             break
-        if len(merged) <= 60 and merged not in tokens:
+        if len(merged) <= FRAGMENT and merged not in tokens:
             tokens.append(merged)
-        elif len(merged) > 60:
+        elif len(merged) > FRAGMENT:
             del pairs[best[0]]
             continue
         for index in sorted(places.pop((left, right), ())):
@@ -354,7 +356,9 @@ def pack_names(names):
     tokens = sorted(used, key=order)
     index = {t: i for i, t in enumerate(tokens)}
     text = superstring(tokens)
-    dictionary = b"".join(struct.pack("<HB", text.index(t), len(t)) for t in tokens)
+    if len(text) > 2048:
+        sys.exit("fragments need more than 11 bits of offset")
+    dictionary = b"".join(struct.pack("<H", text.index(t) | (len(t) - 1) << 11) for t in tokens)
     blocks, packed = [], bytearray()
     for number, (shared, suffix) in enumerate(items):
         if number % BLOCK == 0:
@@ -371,16 +375,22 @@ class Pool:
     """What all catalogues of one file share."""
 
     def __init__(self, catalogues):
-        names = set()
+        names, masks = set(), set()
         for catalogue in catalogues:
             for row in catalogue.rows:
                 names.add(row.name)
-                names.update(m.name for m in row.masks)
-                names.update(a for a, _ in row.mask_aliases)
+                masks.update(m.name for m in row.masks)
+                masks.update(a for a, _ in row.mask_aliases)
             names.update(a[0] for a in catalogue.aliases)
         self.names = sorted(names, key=order)
         self.number = {name: i for i, name in enumerate(self.names)}
         self.displacements, self.slots, self.twins, self.seed = hash_table(self.names)
+        # The prefix of composed names is compared as plain text.
+        masks.update(r.name for c in catalogues for r in c.rows if r.flags & ROW_FLAGS["composed"])
+        for mask in masks:
+            if fold(mask) != mask.lower():
+                sys.exit(f"mask {mask} has a separator other than _")
+        self.mask_text = superstring(masks)
         self.shapes, self.shape_index = [], {}
         self.values, self.value_index = [], {}
 
@@ -422,10 +432,13 @@ def mask_set(row, pool):
             value = mask.bits | mask.cmask << 8
         if mask.group > 15 or (mask.cmask and value >> 8 != mask.cmask):
             sys.exit(f"{row.name}:{mask.name} cannot be packed")
-        packed += struct.pack("<HHBBBB", pool.number[mask.name], value, len(mask.name), name_key(mask.name),
+        if mask is row.masks[0] or mask.group != group:
+            where |= MASK_FIRST
+        group = mask.group
+        packed += struct.pack("<HHBBBB", pool.mask_text.index(mask.name), value, len(mask.name), name_key(mask.name),
                               mask.flags & 255, where)
     for name, target in sorted(row.mask_aliases, key=lambda a: order(a[0])):
-        packed += struct.pack("<HBB", pool.number[name], len(name), numbers[target])
+        packed += struct.pack("<HBB", pool.mask_text.index(name), len(name), numbers[target])
     return bytes(packed)
 
 
@@ -477,7 +490,8 @@ def pack_model(catalogue, pool, position):
         lengths += bytes([length, sum(1 for m in mask_rows if len(m[2].name) == length)])
     mask_table = bytearray()
     for index, (short, number, row, offset) in enumerate(mask_rows):
-        mask_table += struct.pack("<HHBBH", short, number, row.code & 255, row.umask & 255, offset)
+        plain = pool.mask_text.index(row.name) if row.flags & ROW_FLAGS["composed"] else NO_TEXT
+        mask_table += struct.pack("<HHBBHH", short, number, row.code & 255, row.umask & 255, offset, plain)
         entries[number * 3:number * 3 + 2] = struct.pack("<H", index)
 
     aliases = sorted(catalogue.aliases, key=lambda a: pool.number[a[0]])
@@ -529,8 +543,9 @@ def pack(catalogues):
     values = b"".join(struct.pack("<Q", v) for v in pool.values)
     sections = [dictionary, fragments, folded, b"".join(struct.pack("<I", b)[:3] for b in blocks), text,
                 bytes(pool.displacements), b"".join(struct.pack("<H", s) for s in pool.slots),
-                b"".join(struct.pack("<H", t) for t in pool.twins), shapes, values]
-    directory_at = 68
+                b"".join(struct.pack("<H", t) for t in pool.twins), shapes, values,
+                pool.mask_text.encode() + bytes(8)]
+    directory_at = 72
     at = directory_at + 4 * len(catalogues)
     offsets = []
     for section in sections:
@@ -545,11 +560,11 @@ def pack(catalogues):
     header = struct.pack("<3sBIHHHHHHHH", b"upc", VERSION, at + len(models), len(catalogues), len(pool.names),
                          len(pool.slots), len(pool.displacements), len(tokens), len(pool.shapes), len(pool.values),
                          pool.seed)
-    header += struct.pack("<" + "I" * 10, *offsets) + struct.pack("<I", at)
+    header += struct.pack("<" + "I" * 11, *offsets) + struct.pack("<I", at)
     header += b"\0" * (directory_at - len(header))
     header += b"".join(struct.pack("<I", p) for p in places)
     sizes["shared"] = (at, dict(zip(("dictionary", "fragments", "folded", "blocks", "names", "displacements", "slots", "twins",
-                                     "shapes", "values"), map(len, sections))))
+                                     "shapes", "values", "mask text"), map(len, sections))))
     return header + b"".join(sections) + bytes(models), sizes
 
 

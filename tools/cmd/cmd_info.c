@@ -18,6 +18,16 @@ static void copy_words(char *to, const uint32_t *words, unsigned count)
     to[i] = '\0';
 }
 
+/* The cpuid hook is made for local calls. */
+static void ask_cpuid(const struct upmu_port *port, uint32_t leaf, uint32_t out[4])
+{
+    uintptr_t flags = port->irq_save != NULL ? port->irq_save(port->context) : 0;
+
+    port->cpuid(port->context, leaf, 0, out);
+    if (port->irq_restore != NULL)
+        port->irq_restore(port->context, flags);
+}
+
 /* Family and model as CPUID.1:EAX spells them (Intel SDM vol 2 CPUID). */
 static void print_identity(struct cmd *cmd, const struct upmu_port *port, const char *title)
 {
@@ -27,18 +37,18 @@ static void print_identity(struct cmd *cmd, const struct upmu_port *port, const 
     char text[49];
     unsigned i;
 
-    port->cpuid(port->context, 0, 0, leaf);
+    ask_cpuid(port, 0, leaf);
     vendor[0] = leaf[1], vendor[1] = leaf[3], vendor[2] = leaf[2];
     copy_words(text, vendor, 3);
     cmd_print(cmd, "%-12s %s", title, text);
-    port->cpuid(port->context, 0x80000000u, 0, leaf);
+    ask_cpuid(port, 0x80000000u, leaf);
     if (leaf[0] >= 0x80000004u) {
         for (i = 0; i < 3; i++)
-            port->cpuid(port->context, 0x80000002u + i, 0, &name[i * 4]);
+            ask_cpuid(port, 0x80000002u + i, &name[i * 4]);
         copy_words(text, name, 12);
         cmd_print(cmd, ", %s", text);
     }
-    port->cpuid(port->context, 1, 0, leaf);
+    ask_cpuid(port, 1, leaf);
     family = leaf[0] >> 8 & 15u;
     model = leaf[0] >> 4 & 15u;
     if (family == 6 || family == 15)
@@ -47,12 +57,12 @@ static void print_identity(struct cmd *cmd, const struct upmu_port *port, const 
         family += leaf[0] >> 20 & 0xffu;
     cmd_print(cmd, "\n             family %02xH model %02xH stepping %x%s\n", family, model, (unsigned)(leaf[0] & 15u),
               leaf[2] >> 31 ? ", under a hypervisor" : "");
-    port->cpuid(port->context, 0, 0, leaf);
+    ask_cpuid(port, 0, leaf);
     if (leaf[0] < 0xa) {
         cmd_print(cmd, "             no CPUID leaf 0AH\n");
         return;
     }
-    port->cpuid(port->context, 0xa, 0, leaf);
+    ask_cpuid(port, 0xa, leaf);
     cmd_print(cmd, "             CPUID 0AH: EAX %08x EBX %08x ECX %08x EDX %08x\n", (unsigned)leaf[0],
               (unsigned)leaf[1], (unsigned)leaf[2], (unsigned)leaf[3]);
 }

@@ -16,7 +16,7 @@ struct self {
     const struct cmd_workload *spin;
 };
 
-static void verdict(struct cmd *cmd, struct self *self, bool good, const char *what)
+static void self_verdict(struct cmd *cmd, struct self *self, bool good, const char *what)
 {
     if (good)
         self->passed++;
@@ -25,7 +25,7 @@ static void verdict(struct cmd *cmd, struct self *self, bool good, const char *w
     cmd_print(cmd, "%s  %s", good ? "ok  " : "FAIL", what);
 }
 
-static void skip(struct cmd *cmd, struct self *self, const char *what, const char *why)
+static void self_skip(struct cmd *cmd, struct self *self, const char *what, const char *why)
 {
     self->skipped++;
     cmd_print(cmd, "skip  %s: %s\n", what, why);
@@ -81,10 +81,10 @@ static void test_known(struct cmd *cmd, struct self *self, const char *text, uin
     if (status == UPMU_OK)
         status = count_event(cmd, self, &event, NULL, &count);
     if (status != UPMU_OK) {
-        skip(cmd, self, text, upmu_status_text(status));
+        self_skip(cmd, self, text, upmu_status_text(status));
         return;
     }
-    verdict(cmd, self, within(count, expected, slack), text);
+    self_verdict(cmd, self, within(count, expected, slack), text);
     cmd_print(cmd, ": %G, expected %G to %G\n", count, expected, expected + slack);
 }
 
@@ -104,7 +104,7 @@ static void test_counters(struct cmd *cmd, struct self *self)
             continue;
         (void)upmu_counter_text(cmd->pmu, i, name, sizeof name);
         if (upmu_cpu_owner(cmd->cpu, i) != UPMU_OWNER_FREE) {
-            skip(cmd, self, name, upmu_owner_text(upmu_cpu_owner(cmd->cpu, i)));
+            self_skip(cmd, self, name, upmu_owner_text(upmu_cpu_owner(cmd->cpu, i)));
             continue;
         }
         pinned = event;
@@ -112,7 +112,7 @@ static void test_counters(struct cmd *cmd, struct self *self)
         pinned.pin = (uint8_t)i;
         pinned.attributes = (uint16_t)(pinned.attributes | UPMU_ATTR_PIN);
         status = count_event(cmd, self, &pinned, NULL, &count);
-        verdict(cmd, self, status == UPMU_OK && within(count, expected, SELF_SLACK), "instructions on ");
+        self_verdict(cmd, self, status == UPMU_OK && within(count, expected, SELF_SLACK), "instructions on ");
         cmd_print(cmd, "%s: %G, expected %G to %G\n", name, count, expected, expected + SELF_SLACK);
     }
 }
@@ -142,10 +142,10 @@ static void test_stop(struct cmd *cmd, struct self *self)
         status = upmu_session_read(&cmd->session, 0, 1, &after);
     (void)!upmu_session_detach(&cmd->session);
     if (status != UPMU_OK) {
-        skip(cmd, self, "a stopped counter stands", upmu_status_text(status));
+        self_skip(cmd, self, "a stopped counter stands", upmu_status_text(status));
         return;
     }
-    verdict(cmd, self, after.value - before.value <= SELF_SLACK, "a stopped counter stands");
+    self_verdict(cmd, self, after.value - before.value <= SELF_SLACK, "a stopped counter stands");
     cmd_print(cmd, ": %G instructions counted while stopped\n", after.value - before.value);
 }
 
@@ -170,7 +170,7 @@ static void test_width(struct cmd *cmd, struct self *self)
     enum upmu_status status = upmu_session_init(&cmd->session, cmd->machine);
 
     if (cmd->port->rdpmc == NULL || cmd->port->pmi_rearm == NULL) {
-        skip(cmd, self, "width", "needs RDPMC and interrupts");
+        self_skip(cmd, self, "width", "needs RDPMC and interrupts");
         return;
     }
     if (status == UPMU_OK)
@@ -181,7 +181,7 @@ static void test_width(struct cmd *cmd, struct self *self)
         status = upmu_session_start(&cmd->session);
     number = cmd->session.set.tally[0].counter;
     if (status != UPMU_OK || number >= UPMU_COUNTERS) {
-        skip(cmd, self, "width", upmu_status_text(status));
+        self_skip(cmd, self, "width", upmu_status_text(status));
         return;
     }
     counter = &cmd->pmu->counter[number];
@@ -190,7 +190,7 @@ static void test_width(struct cmd *cmd, struct self *self)
     if (cmd->port->irq_restore != NULL)
         cmd->port->irq_restore(cmd->port->context, flags);
     (void)!upmu_session_detach(&cmd->session);
-    verdict(cmd, self, bits_of(value) == counter->width, "width");
+    self_verdict(cmd, self, bits_of(value) == counter->width, "width");
     cmd_print(cmd, ": a counter loaded with -2^28 reads 0x%X, %u bits, CPUID says %u\n", value, bits_of(value),
               (unsigned)counter->width);
 }
@@ -208,7 +208,7 @@ static void test_overflow(struct cmd *cmd, struct self *self)
     if (status == UPMU_OK)
         status = count_event(cmd, self, &event, &sampling, &count);
     if (status != UPMU_OK) {
-        skip(cmd, self, "overflow", upmu_status_text(status));
+        self_skip(cmd, self, "overflow", upmu_status_text(status));
         return;
     }
     while (upmu_ring_next(&cmd->session.ring, &sample)) {
@@ -219,10 +219,10 @@ static void test_overflow(struct cmd *cmd, struct self *self)
         inside += symbol.name != NULL ? 1 : 0;
     }
     after = cmd_target_interrupts(cmd);
-    verdict(cmd, self, samples + lost >= SELF_PERIODS - 1 && samples + lost <= SELF_PERIODS + 1, "overflow");
+    self_verdict(cmd, self, samples + lost >= SELF_PERIODS - 1 && samples + lost <= SELF_PERIODS + 1, "overflow");
     cmd_print(cmd, ": %U samples of %u due, %U lost, %U of them inside the loop\n", samples, SELF_PERIODS, lost,
               inside);
-    verdict(cmd, self, within(count, expected, SELF_SLACK + SELF_PERIODS * 1000u), "count while sampling");
+    self_verdict(cmd, self, within(count, expected, SELF_SLACK + SELF_PERIODS * 1000u), "count while sampling");
     cmd_print(cmd, ": %G, expected from %G\n", count, expected);
     cmd_print(cmd, "      interrupts: %u handled, %u stale, %u not ours\n", (unsigned)(after.handled - before.handled),
               (unsigned)(after.stale - before.stale), (unsigned)(after.not_ours - before.not_ours));
@@ -230,6 +230,7 @@ static void test_overflow(struct cmd *cmd, struct self *self)
 
 static void test_probe(struct cmd *cmd, struct self *self)
 {
+    enum upmu_verdict wanted = cmd->port->pmi_rearm != NULL ? UPMU_VERDICT_INTERRUPTS : UPMU_VERDICT_COUNTS;
     const struct upmu_probe nothing = {0};
     struct upmu_probe probe = nothing;
     enum upmu_status status;
@@ -240,11 +241,10 @@ static void test_probe(struct cmd *cmd, struct self *self)
     }
     status = upmu_cpu_probe(cmd->cpu, &probe);
     if (status != UPMU_OK) {
-        skip(cmd, self, "probe", upmu_status_text(status));
+        self_skip(cmd, self, "probe", upmu_status_text(status));
         return;
     }
-    verdict(cmd, self, probe.verdict >= (cmd->port->pmi_rearm != NULL ? UPMU_VERDICT_INTERRUPTS : UPMU_VERDICT_COUNTS),
-            "probe");
+    self_verdict(cmd, self, probe.verdict >= wanted, "probe");
     cmd_print(cmd, ": %s\n", upmu_verdict_text(probe.verdict));
 }
 
@@ -253,7 +253,7 @@ static void test_verify(struct cmd *cmd, struct self *self)
     struct upmu_why why;
     enum upmu_status status = upmu_cpu_verify(cmd->cpu, &why);
 
-    verdict(cmd, self, status == UPMU_OK, "registers hold what was written");
+    self_verdict(cmd, self, status == UPMU_OK, "registers hold what was written");
     if (status == UPMU_OK)
         cmd_print(cmd, "\n");
     else

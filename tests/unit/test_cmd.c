@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command layer: what each command prints and answers, on paper and on
+ * simulated CPUs; the loops of the workloads, single-stepped.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <tools/cmd/cmd_catalog.c>
+#include <tools/cmd/cmd_encode.c>
+#include <tools/cmd/cmd_info.c>
+#include <tools/cmd/cmd_loops.c>
+#include <tools/cmd/cmd_main.c>
+#include <tools/cmd/cmd_print.c>
+#include <tools/cmd/cmd_record.c>
+#include <tools/cmd/cmd_selftest.c>
+#include <tools/cmd/cmd_stat.c>
+#include <tools/cmd/cmd_target.c>
+#include <tools/cmd/cmd_work.c>
+#include <tools/cmd/cmd_work_sim.c>
+
+static char printed[1 << 20], errors[1 << 16], stored[1 << 20], stored_name[64];
+static size_t printed_bytes, error_bytes, stored_bytes;
+static int keys;
+
+static void test_write(void *context, const char *text, size_t length)
+{
+    (void)context;
+    assert_true(printed_bytes + length < sizeof printed);
+    memcpy(printed + printed_bytes, text, length);
+    printed_bytes += length;
+    printed[printed_bytes] = '\0';
+}
+
+static void test_write_error(void *context, const char *text, size_t length)
+{
+    (void)context;
+    assert_true(error_bytes + length < sizeof errors);
+    memcpy(errors + error_bytes, text, length);
+    error_bytes += length;
+    errors[error_bytes] = '\0';
+}
+
+static bool test_write_file(void *context, const char *name, const void *bytes, size_t length)
+{
+    (void)context;
+    if (strcmp(name, "full/disk") == 0)
+        return false;
+    snprintf(stored_name, sizeof stored_name, "%s", name);
+    memcpy(stored, bytes, length);
+    stored[length] = '\0';
+    stored_bytes = length;
+    return true;
+}
+
+static int test_key(void *context, unsigned wait_ms)
+{
+    (void)context, (void)wait_ms;
+    return keys-- > 0 ? -1 : 'q';
+}
+
+static const struct cmd_sink test_sink = {
+    .write = test_write, .write_error = test_write_error, .write_file = test_write_file};
+static const struct cmd_sink key_sink = {.write = test_write, .write_error = test_write_error, .read_key = test_key};
+
+static struct cmd *fresh(void)
+{
+    static struct cmd cmd;
+
+    memset(&cmd, 0, sizeof cmd);
+    cmd.sink = &test_sink;
+    cmd.program = "upmu";
+    printed_bytes = error_bytes = stored_bytes = 0;
+    printed[0] = errors[0] = stored[0] = '\0';
+    return &cmd;
+}
+
+static int line(const char *text)
+{
+    return cmd_run_line(fresh(), text);
+}
+
+static void prints(const char *text)
+{
+    if (strstr(printed, text) == NULL)
+        fail_msg("no '%s' in:\n%s%s", text, printed, errors);
+}
+
+static void complains(const char *text)
+{
+    if (strstr(errors, text) == NULL)
+        fail_msg("no '%s' in the errors:\n%s", text, errors);
+}
+
+/* ---- Text and numbers ---- */
+
+static void print_pads_groups_and_fills(void **state)
+{
+    struct cmd *cmd = fresh();
+
+    (void)state;
+    cmd_print(cmd, "[%5u|%-5u|%05x|%G|%U|%X|%s|%6s|%-*s|%c|%%]", 42u, 42u, 0x2au, UINT64_C(1234567), UINT64_MAX,
+              UINT64_MAX, "text", "pad", 4, "x", 'c');
+    assert_string_equal(printed,
+                        "[   42|42   |0002a|1,234,567|18446744073709551615|ffffffffffffffff|text|   pad|x   |c|%]");
+}
+
+static void milli_shows_decimals(void **state)
+{
+    struct cmd *cmd = fresh();
+
+    (void)state;
+    cmd_milli(cmd, 1234, 2);
+    cmd_print(cmd, " ");
+    cmd_milli(cmd, 5, 3);
+    cmd_print(cmd, " ");
+    cmd_milli(cmd, 99999, 0);
+    assert_string_equal(printed, "1.23 0.005 99");
+}
+
+static void json_text_is_escaped(void **state)
+{
+    struct cmd *cmd = fresh();
+
+    (void)state;
+    cmd_json_text(cmd, "a\"b\\c\n");
+    assert_string_equal(printed, "\"a\\\"b\\\\c\\u000a\"");
+}
+
+static void division_and_scaling_agree_with_the_compilers(void **state)
+{
+    uint64_t x = 88172645463325252u, y;
+    unsigned i;
+
+    (void)state;
+    for (i = 0; i < 20000; i++) {
+        uint64_t value, by, factor;
+
+        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+        value = x >> (x & 63);
+        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+        by = (x >> (x & 63)) | 1;
+        assert_int_equal(cmd_divide(value, by), value / by);
+        y = cmd_root(value);
+        assert_true(y * y <= value && (y == UINT32_MAX || (y + 1) * (y + 1) > value));
+        factor = 1000;
+        value >>= 20, by >>= 20;
+        if (by != 0)
+            assert_int_equal(cmd_scale(value, factor, by), value / by * factor + value % by * factor / by);
+    }
+    assert_int_equal(cmd_divide(5, 0), 0);
+    assert_int_equal(cmd_scale(UINT64_MAX, 1000, 1), UINT64_MAX);
+    assert_int_equal(cmd_scale(UINT64_MAX, 1000, UINT64_MAX), 1000);
+}
+
+static void numbers_take_hex_and_thousands(void **state)
+{
+    uint64_t value;
+
+    (void)state;
+    assert_true(cmd_number("0x40000001", &value) && value == 0x40000001);
+    assert_true(cmd_number("20k", &value) && value == 20000);
+    assert_true(cmd_number("3m", &value) && value == 3000000);
+    assert_true(cmd_number("4G", &value) && value == UINT64_C(4000000000));
+    assert_false(cmd_number("", &value));
+    assert_false(cmd_number("12x", &value));
+    assert_false(cmd_number("99999999999999999999", &value));
+    assert_false(cmd_number("19000000000000000k", &value));
+}
+
+/* ---- Words and options ---- */
+
+static void an_unknown_command_or_option_is_a_usage_error(void **state)
+{
+    (void)state;
+    assert_int_equal(line("nonsense"), CMD_USAGE);
+    complains("no command 'nonsense'");
+    assert_int_equal(line("stat --placed"), CMD_USAGE);
+    complains("stat has no option '--placed'");
+    assert_int_equal(line("stat -r"), CMD_USAGE);
+    complains("needs a value");
+    assert_int_equal(line("stat -r 0"), CMD_USAGE);
+    assert_int_equal(line("stat -r 101 --sim skl"), CMD_USAGE);
+    assert_int_equal(line("encode --pmu skl"), CMD_USAGE);
+    assert_int_equal(line("pmus extra"), CMD_USAGE);
+    assert_int_equal(line("stat --sim skl nowork"), CMD_USAGE);
+    complains("no workload 'nowork'");
+}
+
+static void empty_lines_and_comments_do_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(line(""), CMD_OK);
+    assert_int_equal(line("   # stat"), CMD_OK);
+    assert_string_equal(printed, "");
+}
+
+static void quotes_hold_blanks_and_long_lines_are_refused(void **state)
+{
+    char text[3000];
+
+    (void)state;
+    assert_int_equal(line("encode --pmu skl \"2 cycles\""), CMD_OK);
+    assert_string_equal(printed, "IA32_PERFEVTSEL2 0x188 0x43003c\n");
+    memset(text, 'a', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    assert_int_equal(line(text), CMD_USAGE);
+    for (size_t i = 1; i < sizeof text - 1; i += 2)
+        text[i] = ' ';
+    assert_int_equal(line(text), CMD_USAGE);
+}
+
+static void every_command_explains_itself(void **state)
+{
+    const char *name;
+    char text[64];
+
+    (void)state;
+    for (unsigned i = 0; (name = cmd_name(i)) != NULL; i++) {
+        snprintf(text, sizeof text, "%s --help", name);
+        assert_int_equal(line(text), CMD_OK);
+        snprintf(text, sizeof text, "usage: upmu %s", name);
+        prints(text);
+    }
+    assert_int_equal(line("help"), CMD_OK);
+    prints("selftest");
+}
+
+/* ---- On paper ---- */
+
+static void encode_shows_the_lowest_general_counter(void **state)
+{
+    (void)state;
+    assert_int_equal(line("encode --pmu skl instructions branch-misses:u"), CMD_OK);
+    assert_string_equal(printed, "IA32_PERFEVTSEL0 0x186 0x4300c0\nIA32_PERFEVTSEL0 0x186 0x4100c5\n");
+}
+
+static void encode_shows_a_pinned_counter(void **state)
+{
+    (void)state;
+    assert_int_equal(line("encode --pmu skl cycles,counter=3"), CMD_OK);
+    assert_string_equal(printed, "IA32_PERFEVTSEL3 0x189 0x43003c\n");
+}
+
+static void encode_shows_payload_registers_after_the_select(void **state)
+{
+    (void)state;
+    assert_int_equal(line("encode --pmu skl FRONTEND_RETIRED.DSB_MISS"), CMD_OK);
+    assert_string_equal(printed, "IA32_PERFEVTSEL0 0x186 0x4301c6\nMSR_PEBS_FRONTEND 0x3f7 0x11\n");
+}
+
+static void encode_shows_the_fixed_control_where_there_is_no_general_form(void **state)
+{
+    (void)state;
+    assert_int_equal(line("encode --pmu skl CPU_CLK_UNHALTED.REF_TSC"), CMD_OK);
+    assert_string_equal(printed, "IA32_FIXED_CTR_CTRL 0x38d 0x300\n");
+}
+
+static void encode_writes_json(void **state)
+{
+    (void)state;
+    assert_int_equal(line("encode --pmu skl --json cycles"), CMD_OK);
+    assert_string_equal(printed, "{\"pmu\":\"skl\",\"events\":[{\"event\":\"CPU_CLK_UNHALTED.THREAD\",\"registers\":["
+                                 "{\"name\":\"IA32_PERFEVTSEL0\",\"address\":\"0x186\",\"value\":\"0x43003c\"}]}]}\n");
+}
+
+static void encode_placed_shows_what_the_list_gets(void **state)
+{
+    (void)state;
+    assert_int_equal(line("encode --pmu skl --placed instructions branches"), CMD_OK);
+    prints("IA32_PERFEVTSEL0 0x186 0x4300c4\n");
+    prints("IA32_FIXED_CTR_CTRL 0x38d 0x3\n");
+}
+
+static void wrmsr_lists_the_writes_in_order(void **state)
+{
+    (void)state;
+    assert_int_equal(line("wrmsr list --pmu skl branches"), CMD_OK);
+    assert_string_equal(printed, "wrmsr 0x186 0x4300c4 # IA32_PERFEVTSEL0\nwrmsr 0x38f 0x1 # IA32_PERF_GLOBAL_CTRL\n");
+    assert_int_equal(line("wrmsr 0x186 3"), CMD_USAGE);
+}
+
+static void a_refused_event_is_explained(void **state)
+{
+    (void)state;
+    assert_int_equal(line("encode --pmu skl brnch-misses"), CMD_REFUSED);
+    complains("\"brnch-misses\": no such event on skl");
+    assert_int_equal(line("encode --pmu nosuch cycles"), CMD_REFUSED);
+    complains("no PMU 'nosuch'");
+    assert_int_equal(line("encode cycles"), CMD_USAGE);
+    complains("--pmu");
+}
+
+static void place_names_counters(void **state)
+{
+    (void)state;
+    assert_int_equal(line("place --pmu skl instructions cycles branches"), CMD_OK);
+    prints("INST_RETIRED.ANY                         FIXED0\n");
+    prints("CPU_CLK_UNHALTED.THREAD                  FIXED1\n");
+    prints("BR_INST_RETIRED.ALL_BRANCHES             PMC0\n");
+    assert_int_equal(line("place --pmu skl --json instructions"), CMD_OK);
+    assert_string_equal(printed, "{\"pmu\":\"skl\",\"events\":[{\"event\":\"INST_RETIRED.ANY\",\"counter\":\"FIXED0\","
+                                 "\"resources\":[]}]}\n");
+}
+
+static void place_refuses_with_the_collision(void **state)
+{
+    (void)state;
+    assert_int_equal(line("place --pmu skl instructions,counter=0 cycles,counter=0"), CMD_REFUSED);
+    complains("both need counter 0");
+    assert_int_equal(line("place --pmu skl --json instructions,counter=0 cycles,counter=0"), CMD_REFUSED);
+    prints("\"conflict\":\"");
+}
+
+static void list_matches_globs_and_names_aliases(void **state)
+{
+    (void)state;
+    assert_int_equal(line("list --pmu skl MEM_LOAD_RETIRED.L1*"), CMD_OK);
+    assert_string_equal(printed, "MEM_LOAD_RETIRED.L1_HIT\nMEM_LOAD_RETIRED.L1_MISS\n");
+    assert_int_equal(line("list --pmu skl branches"), CMD_OK);
+    assert_string_equal(printed, "branches                                 = BR_INST_RETIRED.ALL_BRANCHES\n");
+    assert_int_equal(line("list --pmu skl zzz*"), CMD_REFUSED);
+}
+
+static void pmus_lists_models_and_simulations(void **state)
+{
+    (void)state;
+    assert_int_equal(line("pmus"), CMD_OK);
+    prints("skl        Intel Skylake");
+    prints("core       Intel Core 2");
+    prints("icelake                icl");
+}
+
+/* ---- On simulated CPUs ---- */
+
+static void stat_counts_exactly_what_the_model_ran(void **state)
+{
+    (void)state;
+    assert_int_equal(line("stat --sim skl -n 1000 -r 3 --json -e instructions,branches spin"), CMD_OK);
+    prints("\"simulated\":true");
+    prints("{\"event\":\"instructions\",\"mean\":2000,\"noise_ppm\":0,\"quality\":\"exact\",\"counts\":[2000,2000,2000]}");
+    prints("{\"event\":\"branches\",\"mean\":1000,\"noise_ppm\":0,\"quality\":\"exact\",\"counts\":[1000,1000,1000]}");
+}
+
+static void stat_shows_ipc_rates_and_noise(void **state)
+{
+    (void)state;
+    assert_int_equal(line("stat --sim skl -r 5"), CMD_OK);
+    prints("*** SIMULATED CPU: skylake");
+    prints("         2,100,000  instructions                # 0.27 insn per cycle");
+    prints("% of all branches");
+    prints("% of all cache refs");
+    prints(" M/sec");
+    prints("( +- 0.0");
+    prints("mean of 5 runs");
+}
+
+static void stat_refuses_what_does_not_fit_and_says_why(void **state)
+{
+    (void)state;
+    assert_int_equal(line("stat --sim core2 -e branches,branch-misses,cache-misses"), CMD_REFUSED);
+    complains("3 events for 2 counters");
+    assert_int_equal(line("stat --sim core2"), CMD_OK); /* the default list shrinks */
+    assert_int_equal(line("stat -e cycles"), CMD_REFUSED);
+    complains("--sim");
+    assert_int_equal(line("stat --sim nosuch"), CMD_REFUSED);
+    assert_int_equal(line("stat --sim no_pmu"), CMD_REFUSED);
+}
+
+static void record_writes_every_sample_to_its_file(void **state)
+{
+    size_t lines = 0;
+
+    (void)state;
+    assert_int_equal(line("record --sim skl -e instructions -c 1000 -n 10000 -o out.txt spin"), CMD_OK);
+    assert_string_equal(stored_name, "out.txt");
+    for (size_t i = 0; i < stored_bytes; i++)
+        lines += stored[i] == '\n';
+    assert_int_equal(lines, 2 + 20);
+    assert_non_null(strstr(stored, "(SIMULATED)"));
+    assert_non_null(strstr(stored, "\tspin+0x"));
+    prints("20 samples of instructions every 1,000");
+    prints("100.00%         20  spin");
+    assert_int_equal(line("record --sim skl -o full/disk spin"), CMD_REFUSED);
+    complains("cannot write full/disk");
+}
+
+static void record_gets_all_samples_in_spite_of_throttling(void **state)
+{
+    (void)state;
+    assert_int_equal(line("record --sim skl -e instructions -c 500 -n 400000 spin"), CMD_OK);
+    prints("samples of instructions every 500");
+}
+
+static void top_ends_with_a_key(void **state)
+{
+    struct cmd *cmd = fresh();
+
+    (void)state;
+    cmd->sink = &key_sink;
+    keys = 2;
+    assert_int_equal(cmd_run_line(cmd, "top --sim skl spin"), CMD_OK);
+    prints("round 3");
+    assert_null(strstr(printed, "round 4"));
+}
+
+static void selftest_passes_on_good_and_fails_on_bad_silicon(void **state)
+{
+    static const char *const good[] = {"core2", "nehalem", "skylake", "skylake_nofw", "icelake", "yonah", "merom_early"};
+    static const char *const bad[] = {"counts_nothing", "ignores_writes", "no_pmu"};
+    char text[64];
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof good / sizeof good[0]; i++) {
+        snprintf(text, sizeof text, "selftest --sim %s", good[i]);
+        if (line(text) != CMD_OK)
+            fail_msg("%s:\n%s%s", text, printed, errors);
+        prints(" 0 failed");
+        assert_null(strstr(printed, "FAIL"));
+    }
+    for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        snprintf(text, sizeof text, "selftest --sim %s", bad[i]);
+        if (line(text) != CMD_REFUSED)
+            fail_msg("%s:\n%s%s", text, printed, errors);
+    }
+}
+
+static void info_shows_counters_and_the_probes_verdict(void **state)
+{
+    (void)state;
+    assert_int_equal(line("info --sim core2"), CMD_OK);
+    prints("PMC1        40  0x00000001  free");
+    prints("FIXED2      40  0x40000002  free");
+    prints("Probe        interrupts");
+    assert_int_equal(line("info --sim no_pmu"), CMD_OK);
+    prints("none that can be used");
+}
+
+static void rdpmc_reads_counters_by_index(void **state)
+{
+    (void)state;
+    assert_int_equal(line("rdpmc --sim core2 1"), CMD_OK);
+    assert_int_equal(line("rdpmc --sim core2 0x40000002"), CMD_OK);
+    prints("0x0 0\n");
+    assert_int_equal(line("rdpmc --sim core2 2"), CMD_REFUSED);
+    complains("no such counter");
+    assert_int_equal(line("rdpmc --sim core2 x"), CMD_USAGE);
+}
+
+static void the_model_found_no_fault_with_any_command(void **state)
+{
+    static const char *const lines[] = {"info", "stat", "record", "top -r 1", "selftest", "rdpmc 0"};
+    char text[64];
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        struct cmd *cmd = fresh();
+
+        cmd->default_sim = "skl";
+        snprintf(text, sizeof text, "%s", lines[i]);
+        assert_int_equal(cmd_run_line(cmd, text), CMD_OK);
+        prints("SIMULATED");
+        if (cmd->sim.violation_count != 0)
+            fail_msg("%s: %s, register %#x", text, cmd->sim.first_violation.text,
+                     (unsigned)cmd->sim.first_violation.address);
+    }
+}
+
+/* ---- The loops ---- */
+
+static uint64_t step_child(pid_t child)
+{
+    uint64_t steps = 0;
+    int status;
+
+    assert_int_equal(waitpid(child, &status, 0), child); /* its SIGSTOP */
+    for (;;) {
+        assert_int_equal(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (!WIFSTOPPED(status))
+            break;
+        steps++;
+    }
+    return steps;
+}
+
+static uint64_t steps_of(cmd_loop *loop, uintptr_t iterations)
+{
+    static _Alignas(64) void *buffer[1024];
+    pid_t child;
+    uint64_t steps;
+
+    buffer[0] = buffer; /* a chain of one, for chase */
+    child = fork();
+    if (child == 0) {
+        ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+        raise(SIGSTOP);
+        loop(iterations, buffer, sizeof buffer / 2 - 1);
+        _exit(0);
+    }
+    steps = step_child(child);
+    return steps;
+}
+
+static void loops_retire_what_their_table_says(void **state)
+{
+    static const struct {
+        cmd_loop *loop;
+        unsigned instructions;
+    } loops[] = {
+        {cmd_loop_spin, CMD_SPIN_INSTRUCTIONS},         {cmd_loop_memset, CMD_MEMSET_INSTRUCTIONS},
+        {cmd_loop_memcpy, CMD_MEMCPY_INSTRUCTIONS},     {cmd_loop_branches, CMD_BRANCHES_INSTRUCTIONS},
+        {cmd_loop_chase, CMD_CHASE_INSTRUCTIONS},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof loops / sizeof loops[0]; i++) {
+        uint64_t few = steps_of(loops[i].loop, 100), many = steps_of(loops[i].loop, 1100);
+
+        assert_int_equal(many - few, 1000 * loops[i].instructions);
+    }
+}
+
+static void the_chain_of_chase_visits_every_line_once(void **state)
+{
+    static _Alignas(64) unsigned char buffer[64 * 1024];
+    const struct cmd_live live = {.buffer = buffer, .buffer_bytes = sizeof buffer};
+    struct cmd *cmd = fresh();
+    void *at = buffer + sizeof buffer / 2;
+    unsigned lines = sizeof buffer / 2 / 64, i;
+
+    (void)state;
+    cmd->live = &live;
+    cmd_workload_prepare(cmd);
+    for (i = 1; i <= lines; i++) {
+        at = *(void **)at;
+        assert_int_equal(at == buffer + sizeof buffer / 2, i == lines);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(print_pads_groups_and_fills),
+        cmocka_unit_test(milli_shows_decimals),
+        cmocka_unit_test(json_text_is_escaped),
+        cmocka_unit_test(division_and_scaling_agree_with_the_compilers),
+        cmocka_unit_test(numbers_take_hex_and_thousands),
+        cmocka_unit_test(an_unknown_command_or_option_is_a_usage_error),
+        cmocka_unit_test(empty_lines_and_comments_do_nothing),
+        cmocka_unit_test(quotes_hold_blanks_and_long_lines_are_refused),
+        cmocka_unit_test(every_command_explains_itself),
+        cmocka_unit_test(encode_shows_the_lowest_general_counter),
+        cmocka_unit_test(encode_shows_a_pinned_counter),
+        cmocka_unit_test(encode_shows_payload_registers_after_the_select),
+        cmocka_unit_test(encode_shows_the_fixed_control_where_there_is_no_general_form),
+        cmocka_unit_test(encode_writes_json),
+        cmocka_unit_test(encode_placed_shows_what_the_list_gets),
+        cmocka_unit_test(wrmsr_lists_the_writes_in_order),
+        cmocka_unit_test(a_refused_event_is_explained),
+        cmocka_unit_test(place_names_counters),
+        cmocka_unit_test(place_refuses_with_the_collision),
+        cmocka_unit_test(list_matches_globs_and_names_aliases),
+        cmocka_unit_test(pmus_lists_models_and_simulations),
+        cmocka_unit_test(stat_counts_exactly_what_the_model_ran),
+        cmocka_unit_test(stat_shows_ipc_rates_and_noise),
+        cmocka_unit_test(stat_refuses_what_does_not_fit_and_says_why),
+        cmocka_unit_test(record_writes_every_sample_to_its_file),
+        cmocka_unit_test(record_gets_all_samples_in_spite_of_throttling),
+        cmocka_unit_test(top_ends_with_a_key),
+        cmocka_unit_test(selftest_passes_on_good_and_fails_on_bad_silicon),
+        cmocka_unit_test(info_shows_counters_and_the_probes_verdict),
+        cmocka_unit_test(rdpmc_reads_counters_by_index),
+        cmocka_unit_test(the_model_found_no_fault_with_any_command),
+        cmocka_unit_test(loops_retire_what_their_table_says),
+        cmocka_unit_test(the_chain_of_chase_visits_every_line_once),
+    };
+
+    return cmocka_run_group_tests_name("cmd", tests, NULL, NULL);
+}
