@@ -2,191 +2,210 @@
 /*
  * Event catalogues: from a name to an id, from an id to a name.  Pure; called by
  * encode.  How a name is found: its folded text is hashed, the hash leads to one
- * name of the file, the name to a row of the catalogue; a name of a masked row with
- * its masks is cut at each separator, longest first.
+ * name of the file, the name to a row of the catalogue; a masked row's name with its
+ * masks is cut where a masked row's name may end.
  */
+#include "core/bits.h"
 #include "core/catalog_table.h"
 #include "core/mem.h"
 
 #if UPMU_NAMES
 
-#define CUTS 24 /* separators in a name; the longest has 13 */
-
-/* A name being looked up. */
+/* A name being looked up, folded. */
 struct wanted {
-    uint8_t folded[UPMU_CATALOG_NAME + 1];
+    struct upmu_names names;
+    struct upmu_section mask_text;
+    uint8_t text[UPMU_NAME_ROOM + 8];
     unsigned length;
     uint32_t hash;
-    unsigned cuts;
-    uint8_t cut[CUTS];         /* positions of separators */
-    uint16_t cut_hash[CUTS];   /* hashes of what stands before them */
+    uint32_t begun[UPMU_NAME_ROOM / 8]; /* the hash before every eighth byte */
 };
-
-static uint16_t short_hash(uint32_t hash)
-{
-    return (uint16_t)(hash ^ hash >> 16);
-}
 
 /* Fold and hash; false: no catalogue has such a name. */
 static bool wanted_begin(struct wanted *wanted, const uint8_t *file, const char *name, size_t length)
 {
     uint32_t hash = upmu_name_hash_begin(file);
-    unsigned i, count = (unsigned)length;
+    uint64_t all = 0;
+    unsigned i;
 
     if (!length || length >= UPMU_CATALOG_NAME)
         return false;
-    wanted->cuts = 0;
-    for (i = 0; i < count; i++) {
-        uint8_t byte = (uint8_t)name[i];
+    memcpy(wanted->text, name, length);
+    memset(wanted->text + length, 0, 8);
+    wanted->length = (unsigned)length;
+    for (i = 0; i < length; i += 8) {
+        uint64_t word = upmu_load64(wanted->text + i);
 
-        if (byte >= 128)
-            return false;
-        byte = upmu_catalog_fold[byte];
-        if (byte == '_' && wanted->cuts < CUTS) {
-            wanted->cut[wanted->cuts] = (uint8_t)i;
-            wanted->cut_hash[wanted->cuts++] = short_hash(hash);
-        }
-        wanted->folded[i] = byte;
-        hash = upmu_name_hash(hash, byte);
+        all |= word;
+        word = upmu_fold_word(word);
+        upmu_store64(wanted->text + i, word);
+        wanted->begun[i / 8] = hash;
+        hash = upmu_name_hash(hash, word);
     }
-    wanted->folded[count] = '_'; /* a mask ends at a separator: here too */
-    wanted->length = count;
-    wanted->hash = hash;
-    return true;
+    wanted->begun[i / 8] = hash;
+    wanted->hash = upmu_name_hash_end(hash, wanted->length);
+    wanted->text[length] = '_'; /* a mask ends at a separator: here too */
+    upmu_names_open(file, true, &wanted->names);
+    wanted->mask_text = upmu_shared_section(file, UPMU_SHARED_MASK_TEXT);
+    return !(all & UPMU_BYTES(0x80));
+}
+
+/* The hash of the first bytes of what is looked up. */
+static uint16_t prefix_hash(const struct wanted *wanted, unsigned length)
+{
+    uint32_t hash = wanted->begun[length / 8];
+
+    if (length & 7u)
+        hash = upmu_name_hash(hash, upmu_load64(wanted->text + (length & ~7u)) & upmu_bits_ones(8 * (length & 7u)));
+    return (uint16_t)upmu_name_hash_end(hash, length);
 }
 
 /* The id of a name number: a row's, or what an alias stands for. */
 static bool member_id(const struct upmu_catalog *catalog, uint32_t name, struct upmu_event_id *out_id)
 {
-    unsigned index = upmu_member_from(catalog, false, name);
+    unsigned index;
 
-    if (upmu_member_name(catalog, false, index) == name && index < upmu_own_rows(catalog)) {
+    if (upmu_member_find(catalog, false, name, &index) && index < upmu_own_rows(catalog)) {
         out_id->catalogue = upmu_catalog_number(catalog);
         out_id->row = (uint16_t)index;
         out_id->masks = 0;
         return true;
     }
-    index = upmu_member_from(catalog, true, name);
-    return upmu_member_name(catalog, true, index) == name && upmu_alias_target(catalog, index, out_id);
+    return upmu_member_find(catalog, true, name, &index) && upmu_alias_target(catalog, index, out_id);
 }
 
-/* Names that fold to one text: the one written exactly so, else the first that the catalogue has. */
+/*
+ * Names that fold to one text, of several catalogues or of this one: the one
+ * written exactly so, else the first that the catalogue has.
+ */
 static bool twin_lookup(const struct upmu_catalog *catalog, const struct wanted *wanted, uint32_t first,
                         const char *name, struct upmu_event_id *out_id)
 {
     const uint8_t *file = upmu_catalog_file(catalog);
     struct upmu_section twins = upmu_shared_section(file, UPMU_SHARED_TWINS);
-    bool found = false;
+    const uint8_t *twin = upmu_section_entry(twins, first, 2);
+    struct upmu_names names;
+    bool found = false, last = false;
 
-    for (;; first++) {
-        const uint8_t *twin = upmu_section_entry(twins, first, 2);
+    if (!twin || !upmu_name_is(&wanted->names, upmu_half(twin) & 0x7fffu, wanted->text, wanted->length))
+        return false;
+    for (; !last && (twin = upmu_section_entry(twins, first, 2)) != NULL; first++) {
+        uint32_t number = upmu_half(twin) & 0x7fffu;
+        uint8_t text[UPMU_NAME_ROOM];
         struct upmu_event_id id;
-        char text[UPMU_CATALOG_NAME];
-        uint32_t number;
 
-        if (!twin)
-            return found;
-        number = upmu_half(twin) & 0x7fffu;
-        if (upmu_name_folds_to(file, number, wanted->folded, wanted->length) && member_id(catalog, number, &id)) {
-            bool exact = upmu_name_text(file, number, text) == wanted->length &&
-                         memcmp(text, name, wanted->length) == 0;
-
-            if (exact || !found)
-                *out_id = id;
-            found = true;
-            if (exact)
-                return true;
+        last = (upmu_half(twin) & 0x8000u) != 0;
+        if (!member_id(catalog, number, &id))
+            continue;
+        if (found) {
+            upmu_names_open(file, false, &names);
+            if (upmu_name_text(&names, number, text) != wanted->length || memcmp(text, name, wanted->length))
+                continue;
         }
-        if (upmu_half(twin) & 0x8000u)
-            return found;
+        *out_id = id;
+        found = true;
     }
+    return found;
 }
 
-/* The longest mask that begins at `position` and ends at a separator, from mask `first` on. */
-static unsigned mask_at(const uint8_t *file, const struct upmu_mask_set *set, const struct wanted *wanted,
-                        unsigned position, unsigned first)
+/* Whether a packed mask is what a text begins with, up to a separator or its end. */
+static inline bool mask_begins(const struct wanted *wanted, const uint8_t *mask, const uint8_t *text, unsigned left)
 {
-    unsigned i, best = set->count, longest = 0, left = wanted->length - position;
-    const uint8_t *text = wanted->folded + position, *mask = set->masks + 7 * first;
+    unsigned length = mask[4];
 
-    for (i = first; i < set->count; i++, mask += 7) {
-        unsigned length = mask[4];
+    return length <= left && text[length] == '_' && mask[5] == upmu_name_key(text, length) &&
+           upmu_mask_text_is(wanted->mask_text, upmu_half(mask), text, length);
+}
 
-        if (length <= left && text[length] == '_' && length > longest &&
-            upmu_name_folds_to(file, upmu_half(mask), text, length)) {
-            best = i;
-            longest = length;
-        }
-    }
-    return best;
+/*
+ * The longest mask that begins at `position` and ends at a separator, from mask
+ * `first` on; of the first group that has one.
+ */
+static unsigned mask_at(const struct upmu_mask_set *set, const struct wanted *wanted, unsigned position,
+                        unsigned first)
+{
+    unsigned left = wanted->length - position;
+    const uint8_t *text = wanted->text + position, *best;
+    const uint8_t *mask = set->masks + UPMU_PACKED_MASK * first, *end = set->masks + UPMU_PACKED_MASK * set->count;
+
+    while (mask < end && !mask_begins(wanted, mask, text, left))
+        mask += UPMU_PACKED_MASK;
+    if (mask >= end)
+        return set->count;
+    best = mask;
+    for (mask += UPMU_PACKED_MASK; mask < end && !(mask[7] & UPMU_PACKED_FIRST); mask += UPMU_PACKED_MASK)
+        if (mask[4] > best[4] && mask_begins(wanted, mask, text, left))
+            best = mask;
+    return (unsigned)(best - set->masks) / UPMU_PACKED_MASK;
 }
 
 /* The masks that the rest of a name consists of, in the order of the set; 0: it does not. */
-static uint32_t masks_of(const uint8_t *file, const struct upmu_mask_set *set, const struct wanted *wanted,
-                         unsigned position)
+static uint32_t masks_of(const struct upmu_mask_set *set, const struct wanted *wanted, unsigned position)
 {
     uint32_t masks = 0;
     unsigned first = 0;
 
     while (position < wanted->length) {
-        unsigned mask = mask_at(file, set, wanted, position, first), group;
+        unsigned mask = mask_at(set, wanted, position, first), group;
 
         if (mask >= set->count || masks >> mask & 1u)
             return 0;
         masks |= UINT32_C(1) << mask;
-        position += set->masks[7 * mask + 4] + 1u;
-        group = set->masks[7 * mask + 6] & UPMU_PACKED_GROUP;
+        position += set->masks[UPMU_PACKED_MASK * mask + 4] + 1u;
+        group = set->masks[UPMU_PACKED_MASK * mask + 7] & UPMU_PACKED_GROUP;
         first = mask + 1;
-        if (set->masks[7 * mask + 5] & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE))
-            while (first < set->count && (set->masks[7 * first + 6] & UPMU_PACKED_GROUP) == group)
+        if (set->masks[UPMU_PACKED_MASK * mask + 6] & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE))
+            while (first < set->count && (set->masks[UPMU_PACKED_MASK * first + 7] & UPMU_PACKED_GROUP) == group)
                 first++;
     }
     return masks;
 }
 
-/* First record of the masked rows with at least this hash. */
-static unsigned masked_from(struct upmu_section masked, uint16_t hash)
+/* One masked row's name with masks behind it. */
+static bool masked_row_lookup(const struct upmu_catalog *catalog, const struct wanted *wanted, const uint8_t *record,
+                              unsigned length, struct upmu_event_id *out_id)
 {
-    unsigned begin = 0, end = masked.size / 8;
+    unsigned row = upmu_half(record + 2), plain = upmu_half(record + 8);
+    struct upmu_mask_set set;
+    uint32_t masks;
 
-    while (begin < end) {
-        unsigned middle = (begin + end) / 2;
-
-        if (upmu_half(masked.at + 8 * middle) < hash)
-            begin = middle + 1;
-        else
-            end = middle;
-    }
-    return begin;
+    if (plain != UPMU_NO_TEXT ? !upmu_mask_text_is(wanted->mask_text, plain, wanted->text, length)
+                              : !upmu_name_is(&wanted->names, upmu_member_name(catalog, false, row), wanted->text,
+                                              length))
+        return false;
+    if (!upmu_mask_set_at(catalog, upmu_half(record + 6), &set))
+        return false;
+    masks = masks_of(&set, wanted, length + 1);
+    if (!masks)
+        return false;
+    out_id->catalogue = upmu_catalog_number(catalog);
+    out_id->row = (uint16_t)row;
+    out_id->masks = masks;
+    return true;
 }
 
-/* A masked row's name with masks behind it. */
+/* A masked row with masks: the rows whose names may end where a separator stands, longest first. */
 static bool masked_lookup(const struct upmu_catalog *catalog, const struct wanted *wanted,
                           struct upmu_event_id *out_id)
 {
-    const uint8_t *file = upmu_catalog_file(catalog);
+    struct upmu_section lengths = upmu_own_section(catalog, UPMU_OWN_LENGTHS);
     struct upmu_section masked = upmu_own_section(catalog, UPMU_OWN_MASKED);
-    unsigned cut;
+    const uint8_t *length = lengths.at, *end = length + (lengths.size & ~1u);
+    uint32_t first = 0;
 
-    for (cut = wanted->cuts; cut-- > 0;) {
-        unsigned index = masked_from(masked, wanted->cut_hash[cut]);
-        const uint8_t *record;
+    for (; length < end; first += length[1], length += 2) {
+        const uint8_t *record = masked.at + UPMU_PACKED_MASKED * first;
+        uint16_t hash;
+        unsigned i;
 
-        while ((record = upmu_section_entry(masked, index++, 8)) && upmu_half(record) == wanted->cut_hash[cut]) {
-            unsigned row = upmu_half(record + 2);
-            struct upmu_mask_set set;
-            uint32_t name = upmu_member_name(catalog, false, row), masks = 0;
-
-            if (name != UPMU_NO_NAME && upmu_name_folds_to(file, name, wanted->folded, wanted->cut[cut]) &&
-                upmu_mask_set_at(catalog, upmu_half(record + 6), &set))
-                masks = masks_of(file, &set, wanted, wanted->cut[cut] + 1u);
-            if (masks) {
-                out_id->catalogue = upmu_catalog_number(catalog);
-                out_id->row = (uint16_t)row;
-                out_id->masks = masks;
+        if (length[0] >= wanted->length || wanted->text[length[0]] != '_')
+            continue;
+        if (UPMU_PACKED_MASKED * (first + length[1]) > masked.size)
+            return false;
+        hash = prefix_hash(wanted, length[0]);
+        for (i = 0; i < length[1]; i++, record += UPMU_PACKED_MASKED)
+            if (upmu_half(record) == hash && masked_row_lookup(catalog, wanted, record, length[0], out_id))
                 return true;
-            }
-        }
     }
     return false;
 }
@@ -207,7 +226,7 @@ enum upmu_status upmu_catalog_lookup(const struct upmu_catalog *catalog, const c
     else if (slot & 0x8000u)
         found = twin_lookup(catalog, &wanted, slot & 0x7fffu, name, out_id);
     else
-        found = upmu_name_folds_to(file, slot, wanted.folded, wanted.length) && member_id(catalog, slot, out_id);
+        found = upmu_name_is(&wanted.names, slot, wanted.text, wanted.length) && member_id(catalog, slot, out_id);
     if (!found)
         found = masked_lookup(catalog, &wanted, out_id);
     return found ? UPMU_OK : UPMU_ERR_NO_SUCH_EVENT;
@@ -216,17 +235,16 @@ enum upmu_status upmu_catalog_lookup(const struct upmu_catalog *catalog, const c
 bool upmu_catalog_mask_lookup(const struct upmu_catalog *catalog, unsigned row, const char *name, size_t length,
                               unsigned *out_mask)
 {
-    const uint8_t *file = upmu_catalog_file(catalog);
     struct upmu_mask_set set;
     struct wanted wanted;
     unsigned i;
 
-    if (!upmu_mask_set(catalog, row, &set) || !wanted_begin(&wanted, file, name, length))
+    if (!upmu_mask_set(catalog, row, &set) || !wanted_begin(&wanted, upmu_catalog_file(catalog), name, length))
         return false;
     for (i = 0; i < set.count; i++) {
-        const uint8_t *mask = set.masks + 7 * i;
+        const uint8_t *mask = set.masks + UPMU_PACKED_MASK * i;
 
-        if (mask[4] == wanted.length && upmu_name_folds_to(file, upmu_half(mask), wanted.folded, wanted.length)) {
+        if (mask[4] == wanted.length && upmu_mask_text_is(wanted.mask_text, upmu_half(mask), wanted.text, wanted.length)) {
             *out_mask = i;
             return true;
         }
@@ -235,7 +253,7 @@ bool upmu_catalog_mask_lookup(const struct upmu_catalog *catalog, unsigned row, 
         const uint8_t *alias = set.aliases + 4 * i;
 
         if (alias[2] == wanted.length && alias[3] < set.count &&
-            upmu_name_folds_to(file, upmu_half(alias), wanted.folded, wanted.length)) {
+            upmu_mask_text_is(wanted.mask_text, upmu_half(alias), wanted.text, wanted.length)) {
             *out_mask = alias[3];
             return true;
         }
@@ -346,9 +364,15 @@ enum upmu_status upmu_catalog_merge(const struct upmu_catalog *catalog, struct u
     } else if (id.masks) {
         return UPMU_ERR_NO_SUCH_MASK;
     }
-    for (i = 0; i < row.mask_count; i++)
-        if (masks >> i & 1u && upmu_catalog_mask(catalog, id.row, i, &mask) && !mask_merge(&row, &mask))
+    for (i = 0; i < row.mask_count; i++) {
+        if (!(masks >> i & 1u) || !upmu_catalog_mask(catalog, id.row, i, &mask))
+            continue;
+        if (!mask_merge(&row, &mask))
             return UPMU_ERR_CONTRADICTION;
+        /* A payload that somebody named is wired; one of defaults may be replaced. */
+        if (mask.flags & UPMU_MASK_PAYLOAD && id.masks >> i & 1u)
+            row.flags |= UPMU_ROW_PAYLOAD;
+    }
     *out_row = row;
     if (out_masks)
         *out_masks = masks;
@@ -371,23 +395,28 @@ static size_t name_give(const char *text, size_t length, char *buffer, size_t si
 
 size_t upmu_catalog_row_name(const struct upmu_catalog *catalog, unsigned row, char *buffer, size_t size)
 {
-    char text[UPMU_CATALOG_NAME];
-    uint32_t name = upmu_member_name(catalog, false, row);
+    uint32_t number = upmu_member_name(catalog, false, row);
+    struct upmu_names names;
+    uint8_t text[UPMU_NAME_ROOM];
 
-    return name_give(text, name == UPMU_NO_NAME ? 0 : upmu_name_text(upmu_catalog_file(catalog), name, text), buffer,
+    upmu_names_open(upmu_catalog_file(catalog), false, &names);
+    return name_give((const char *)text, number == UPMU_NO_NAME ? 0 : upmu_name_text(&names, number, text), buffer,
                      size);
 }
 
 size_t upmu_catalog_mask_name(const struct upmu_catalog *catalog, unsigned row, unsigned mask, char *buffer,
                               size_t size)
 {
-    char text[UPMU_CATALOG_NAME];
+    struct upmu_section text = upmu_shared_section(upmu_catalog_file(catalog), UPMU_SHARED_MASK_TEXT);
     struct upmu_mask_set set;
-    size_t length = 0;
+    const uint8_t *packed;
 
-    if (upmu_mask_set(catalog, row, &set) && mask < set.count)
-        length = upmu_name_text(upmu_catalog_file(catalog), upmu_half(set.masks + 7 * mask), text);
-    return name_give(text, length, buffer, size);
+    if (!upmu_mask_set(catalog, row, &set) || mask >= set.count)
+        return name_give("", 0, buffer, size);
+    packed = set.masks + UPMU_PACKED_MASK * mask;
+    if (upmu_half(packed) + packed[4] > text.size)
+        return name_give("", 0, buffer, size);
+    return name_give((const char *)(text.at + upmu_half(packed)), packed[4], buffer, size);
 }
 
 size_t upmu_catalog_id_name(const struct upmu_catalog *catalog, struct upmu_event_id id, char *buffer, size_t size)

@@ -51,17 +51,17 @@ struct combinations {
 
 static unsigned mask_group_of(const struct upmu_mask_set *set, unsigned mask)
 {
-    return set->masks[7 * mask + 6] & UPMU_PACKED_GROUP;
+    return set->masks[UPMU_PACKED_MASK * mask + 7] & UPMU_PACKED_GROUP;
 }
 
 static bool mask_is_listed(const struct upmu_mask_set *set, unsigned mask, unsigned group)
 {
-    return set->masks[7 * mask + 6] & UPMU_PACKED_LISTED && mask_group_of(set, mask) == group;
+    return set->masks[UPMU_PACKED_MASK * mask + 7] & UPMU_PACKED_LISTED && mask_group_of(set, mask) == group;
 }
 
 static uint32_t mask_combinations(const struct upmu_mask_set *set, unsigned mask, const struct combinations *count)
 {
-    return set->masks[7 * mask + 5] & UPMU_MASK_LAST ? 1 : count->from[mask_group_of(set, mask) + 1];
+    return set->masks[UPMU_PACKED_MASK * mask + 6] & UPMU_MASK_LAST ? 1 : count->from[mask_group_of(set, mask) + 1];
 }
 
 static void combinations_count(const struct upmu_mask_set *set, struct combinations *count)
@@ -102,7 +102,7 @@ static uint32_t combination(const struct upmu_catalog *catalog, unsigned row, ui
             size = mask_combinations(&set, i, &count);
             if (n < size) {
                 masks |= UINT32_C(1) << i;
-                last = (set.masks[7 * i + 5] & UPMU_MASK_LAST) != 0;
+                last = (set.masks[UPMU_PACKED_MASK * i + 6] & UPMU_MASK_LAST) != 0;
                 break;
             }
             n -= size;
@@ -122,6 +122,8 @@ static size_t cursor_step(const struct upmu_catalog *catalog, uint32_t *cursor, 
     uint32_t number = *cursor >> 16, combined = *cursor & 0xffffu, name;
     unsigned row, alias;
     struct upmu_row contents;
+    struct upmu_names names;
+    uint8_t spelt[UPMU_NAME_ROOM];
 
     /* The cursor holds the number of the name given last, plus one, and how many
        of its combinations were given. */
@@ -153,7 +155,9 @@ static size_t cursor_step(const struct upmu_catalog *catalog, uint32_t *cursor, 
     if (name == UPMU_NO_NAME || name < number || name >= 0xffff)
         return 0;
     *cursor = (name + 1) << 16;
-    row = upmu_name_text(upmu_catalog_file(catalog), name, text);
+    upmu_names_open(upmu_catalog_file(catalog), false, &names);
+    row = upmu_name_text(&names, name, spelt);
+    memcpy(text, spelt, row);
     text[row] = 0;
     return row;
 }
@@ -299,18 +303,20 @@ static unsigned distance(const uint8_t *a, unsigned a_length, const uint8_t *b, 
     return before[b_length];
 }
 
-bool upmu_catalog_nearest(const struct upmu_catalog *catalog, const char *name, size_t length,
-                          struct upmu_event_id *out_id)
+bool upmu_catalog_nearest_name(const struct upmu_catalog *catalog, const char *name, size_t length,
+                               struct upmu_event_id *out_id, char out_name[UPMU_CATALOG_NAME])
 {
-    uint8_t wanted[UPMU_CATALOG_NAME], other[UPMU_CATALOG_NAME];
-    const uint8_t *file = upmu_catalog_file(catalog);
-    unsigned limit, alias, i, j;
+    uint8_t wanted[UPMU_CATALOG_NAME], other[UPMU_NAME_ROOM];
+    struct upmu_names names;
+    unsigned limit, alias, i;
+    uint32_t best = 0;
     bool found = false;
 
     if (length < 2 || length >= UPMU_CATALOG_NAME)
         return false;
     for (i = 0; i < length; i++)
         wanted[i] = folded(name[i]);
+    upmu_names_open(upmu_catalog_file(catalog), true, &names);
     /* One slip in four letters still looks alike. */
     limit = 1 + (unsigned)length / 4;
     if (limit > 6)
@@ -321,23 +327,35 @@ bool upmu_catalog_nearest(const struct upmu_catalog *catalog, const char *name, 
         for (i = 0; i < members; i++) {
             struct upmu_event_id id = {upmu_catalog_number(catalog), (uint16_t)i, 0};
             uint32_t number = upmu_member_name(catalog, alias != 0, i);
-            char text[UPMU_CATALOG_NAME];
-            unsigned other_length = number == UPMU_NO_NAME ? 0 : upmu_name_text(file, number, text), steps;
+            unsigned other_length = number == UPMU_NO_NAME ? 0 : upmu_name_text(&names, number, other), steps;
 
             if (!other_length || other_length > length + limit || other_length + limit < length ||
                 (alias && !upmu_alias_target(catalog, i, &id)))
                 continue;
-            for (j = 0; j < other_length; j++)
-                other[j] = folded(text[j]);
             steps = distance(wanted, (unsigned)length, other, other_length, limit);
             if (steps > limit || (found && steps == limit))
                 continue;
             *out_id = id;
+            best = number;
             found = true;
             limit = steps;
         }
     }
+    if (found) {
+        upmu_names_open(upmu_catalog_file(catalog), false, &names);
+        i = upmu_name_text(&names, best, other);
+        memcpy(out_name, other, i);
+        out_name[i] = 0;
+    }
     return found;
+}
+
+bool upmu_catalog_nearest(const struct upmu_catalog *catalog, const char *name, size_t length,
+                          struct upmu_event_id *out_id)
+{
+    char text[UPMU_CATALOG_NAME];
+
+    return upmu_catalog_nearest_name(catalog, name, length, out_id, text);
 }
 
 #endif

@@ -51,96 +51,167 @@ struct upmu_section upmu_own_section(const struct upmu_catalog *catalog, unsigne
 
 /* ---- Names ---- */
 
-/* A name being spelt: compared with `want`, or written to `out`. */
-struct spelling {
-    const uint8_t *want;
-    char *out;
-    unsigned length, limit;
+/* Of an entry of the dictionary: bits of the offset, above them the length - 1. */
+#define FRAGMENT_OFFSET 11
+/* Bytes that any byte of an item, taken as a fragment, may reach. */
+#define DICTIONARY_REACH (2u * 256u)
+#define FRAGMENT_REACH ((1u << FRAGMENT_OFFSET) + 32u + 8u)
+
+/*
+ * Spelling checks no fragment: that the file goes on far enough behind both
+ * sections is checked here, once.
+ */
+void upmu_names_open(const uint8_t *file, bool folded, struct upmu_names *out_names)
+{
+    const uint8_t *end = file + upmu_word(file + 4);
+
+    out_names->dictionary = upmu_shared_section(file, UPMU_SHARED_DICTIONARY);
+    out_names->fragments = upmu_shared_section(file, folded ? UPMU_SHARED_FOLDED : UPMU_SHARED_FRAGMENTS);
+    out_names->blocks = upmu_shared_section(file, UPMU_SHARED_BLOCKS);
+    out_names->names = upmu_shared_section(file, UPMU_SHARED_NAMES);
+    if (end - out_names->dictionary.at < (ptrdiff_t)DICTIONARY_REACH ||
+        end - out_names->fragments.at < (ptrdiff_t)FRAGMENT_REACH)
+        out_names->blocks.size = 0;
+}
+
+/*
+ * Spell the fragments of an item behind `at` bytes, up to `limit` or a little more;
+ * where the text then ends.  Eight bytes are copied at a time: `out` and the
+ * fragments have that much room behind them.
+ */
+static unsigned item_text(const struct upmu_names *names, const uint8_t *item, uint8_t *out, unsigned at,
+                          unsigned limit)
+{
+    const uint8_t *token = item + 2, *end = token + item[1];
+    const uint8_t *dictionary = names->dictionary.at;
+
+    for (; token < end && at < limit; token++) {
+        unsigned entry = upmu_half(dictionary + 2u * *token);
+        unsigned count = (entry >> FRAGMENT_OFFSET) + 1, copied;
+        const uint8_t *fragment = names->fragments.at + (entry & ((1u << FRAGMENT_OFFSET) - 1));
+
+        if (at + count >= UPMU_CATALOG_NAME)
+            break;
+        for (copied = 0; copied < count; copied += 8)
+            __builtin_memcpy(out + at + copied, fragment + copied, 8);
+        at += count;
+    }
+    return at;
+}
+
+/* A name is what it shares with the first of its block of eight, then its own fragments. */
+struct name_item {
+    const uint8_t *head, *own;
+    unsigned shared;
 };
 
-static bool spelling_take(struct spelling *spelling, const uint8_t *bytes, unsigned count)
+static bool name_find(const struct upmu_names *names, uint32_t number, struct name_item *out)
 {
-    const uint8_t *end = bytes + count;
-
-    if (count > spelling->limit - spelling->length)
-        return false;
-    if (spelling->want) {
-        const uint8_t *want = spelling->want + spelling->length;
-
-        for (; bytes < end; bytes++, want++)
-            if (upmu_catalog_fold[*bytes & 127u] != *want)
-                return false;
-    } else {
-        char *out = spelling->out + spelling->length;
-
-        while (bytes < end)
-            *out++ = (char)*bytes++;
-    }
-    spelling->length += count;
-    return true;
-}
-
-/* Spell a name's fragments, at most `limit` bytes of them; false: not as wanted. */
-static bool spelling_item(const uint8_t *file, const uint8_t *item, struct spelling *spelling, unsigned limit)
-{
-    struct upmu_section dictionary = upmu_shared_section(file, UPMU_SHARED_DICTIONARY);
-    struct upmu_section text = upmu_shared_section(file, UPMU_SHARED_FRAGMENTS);
-    const uint8_t *token = item + 2, *end = token + item[1];
-
-    for (; token < end && spelling->length < limit; token++) {
-        const uint8_t *fragment = upmu_section_entry(dictionary, *token, 3);
-        unsigned count, offset;
-
-        if (!fragment)
-            return false;
-        offset = upmu_half(fragment);
-        count = fragment[2];
-        if (offset + count > text.size)
-            return false;
-        if (count > limit - spelling->length)
-            count = limit - spelling->length;
-        if (!spelling_take(spelling, text.at + offset, count))
-            return false;
-    }
-    return true;
-}
-
-/* Spell a whole name: what it shares with the first of its block, then its own. */
-static bool spelling_name(const uint8_t *file, uint32_t number, struct spelling *spelling)
-{
-    const uint8_t *block = upmu_section_entry(upmu_shared_section(file, UPMU_SHARED_BLOCKS), number >> 4, 3);
-    struct upmu_section names = upmu_shared_section(file, UPMU_SHARED_NAMES);
-    const uint8_t *head, *item, *end = names.at + names.size;
-    uint32_t offset;
+    const uint8_t *block = upmu_section_entry(names->blocks, number >> 3, 3);
+    const uint8_t *text = names->names.at;
+    uint32_t size = names->names.size, head, offset;
     unsigned skip;
 
     if (!block)
         return false;
-    offset = upmu_half(block) | (uint32_t)block[2] << 16;
-    if (offset >= names.size)
+    head = offset = upmu_half(block) | (uint32_t)block[2] << 16;
+    for (skip = number & 7u; skip; skip--) {
+        if (offset + 2 > size)
+            return false;
+        offset += 2u + text[offset + 1];
+    }
+    if (offset + 3 > size || offset + 2 + text[offset + 1] > size || head + 2 + text[head + 1] > size)
         return false;
-    head = item = names.at + offset;
-    for (skip = number & 15u; skip && end - item > 2; skip--)
-        item += item[1] <= end - item - 2 ? 2 + item[1] : end - item;
-    if (end - head < 2 + head[1] || end - item < 2 || end - item < 2 + item[1])
-        return false;
-    if (item[0] > spelling->limit || (item[0] && !spelling_item(file, head, spelling, item[0])))
-        return false;
-    return spelling_item(file, item, spelling, UPMU_CATALOG_NAME);
+    out->head = text + head;
+    out->own = text + offset;
+    out->shared = text[offset];
+    return out->shared < UPMU_CATALOG_NAME;
 }
 
-unsigned upmu_name_text(const uint8_t *file, unsigned number, char *out)
+static unsigned name_spell(const struct upmu_names *names, const struct name_item *item, uint8_t *out)
 {
-    struct spelling spelling = {NULL, out, 0, UPMU_CATALOG_NAME - 1};
-
-    return spelling_name(file, number, &spelling) ? spelling.length : 0;
+    if (item->shared && item_text(names, item->head, out, 0, item->shared) < item->shared)
+        return 0;
+    return item_text(names, item->own, out, item->shared, UPMU_CATALOG_NAME);
 }
 
-bool upmu_name_folds_to(const uint8_t *file, unsigned number, const uint8_t *text, unsigned length)
+unsigned upmu_name_text(const struct upmu_names *names, uint32_t number, uint8_t *out)
 {
-    struct spelling spelling = {text, NULL, 0, length};
+    struct name_item item;
 
-    return spelling_name(file, number, &spelling) && spelling.length == length;
+    return name_find(names, number, &item) ? name_spell(names, &item, out) : 0;
+}
+
+/* The lowest 0 to 8 bytes of a word. */
+static const uint64_t low_bytes[9] = {
+    0,
+    UINT64_C(0xff),
+    UINT64_C(0xffff),
+    UINT64_C(0xffffff),
+    UINT64_C(0xffffffff),
+    UINT64_C(0xffffffffff),
+    UINT64_C(0xffffffffffff),
+    UINT64_C(0xffffffffffffff),
+    UINT64_C(0xffffffffffffffff),
+};
+
+/* Compare an item's fragments with the text from `at` on, up to `limit`; how far they go, or ~0u. */
+static unsigned item_compare(const struct upmu_names *names, const uint8_t *item, const uint8_t *text, unsigned at,
+                             unsigned limit)
+{
+    const uint8_t *token = item + 2, *end = token + item[1];
+    const uint8_t *dictionary = names->dictionary.at, *fragments = names->fragments.at;
+
+    while (token < end) {
+        unsigned entry = upmu_half(dictionary + 2u * *token++);
+        unsigned left = (entry >> FRAGMENT_OFFSET) + 1, next = at + left;
+        const uint8_t *fragment = fragments + (entry & ((1u << FRAGMENT_OFFSET) - 1)), *here = text + at;
+
+        if (next >= limit) {
+            left = limit - at;
+            next = limit;
+            end = token;
+        }
+        for (; left > 8; left -= 8, fragment += 8, here += 8)
+            if (upmu_load64(fragment) != upmu_load64(here))
+                return ~0u;
+        if ((upmu_load64(fragment) ^ upmu_load64(here)) & low_bytes[left])
+            return ~0u;
+        at = next;
+    }
+    return at;
+}
+
+bool upmu_name_is(const struct upmu_names *names, uint32_t number, const uint8_t *text, unsigned length)
+{
+    struct name_item item;
+
+    if (!name_find(names, number, &item))
+        return false;
+    if (item.shared && item_compare(names, item.head, text, 0, item.shared) != item.shared)
+        return false;
+    return item_compare(names, item.own, text, item.shared, UPMU_CATALOG_NAME) == length;
+}
+
+/* Names of masks have no separator but '_': only their case is folded. */
+static inline uint64_t mask_word(const uint8_t *at)
+{
+    uint64_t word = upmu_load64(at);
+
+    return word | upmu_bytes_within(word, 'A', 'Z') >> 2;
+}
+
+bool upmu_mask_text_is(struct upmu_section mask_text, unsigned offset, const uint8_t *text, unsigned length)
+{
+    const uint8_t *mask = mask_text.at + offset;
+    unsigned left;
+
+    if (offset + length + 8 > mask_text.size)
+        return false;
+    for (left = length; left >= 8; left -= 8, mask += 8, text += 8)
+        if (mask_word(mask) != upmu_load64(text))
+            return false;
+    return !left || !((mask_word(mask) ^ upmu_load64(text)) << (64 - 8 * left));
 }
 
 uint32_t upmu_name_hash_begin(const uint8_t *file)
@@ -171,20 +242,22 @@ uint32_t upmu_name_slot(const uint8_t *file, uint32_t hash)
 
 /* ---- Rows and aliases by name ---- */
 
-unsigned upmu_member_from(const struct upmu_catalog *catalog, bool alias, uint32_t name)
+/* Where a name's page ends, and the first member of the page with at least its low byte. */
+static unsigned member_search(const struct upmu_catalog *catalog, bool alias, uint32_t name,
+                              struct upmu_section *out_low, unsigned *out_end)
 {
     struct upmu_section pages = upmu_own_section(catalog, alias ? UPMU_OWN_ALIAS_PAGES : UPMU_OWN_ROW_PAGES);
     struct upmu_section low = upmu_own_section(catalog, alias ? UPMU_OWN_ALIAS_LOW : UPMU_OWN_ROW_LOW);
     const uint8_t *page = upmu_section_entry(pages, name >> 8, 2);
-    const uint8_t *next = upmu_section_entry(pages, (name >> 8) + 1, 2);
-    unsigned begin, end;
+    unsigned begin = low.size, end = low.size;
 
-    if (!page || !next)
-        return low.size;
-    begin = upmu_half(page);
-    end = upmu_half(next);
-    if (end > low.size)
-        end = low.size;
+    if (page && (name >> 8) * 2 + 4 <= pages.size) {
+        begin = upmu_half(page);
+        if (upmu_half(page + 2) < end)
+            end = upmu_half(page + 2);
+    }
+    *out_low = low;
+    *out_end = end;
     while (begin < end) {
         unsigned middle = (begin + end) / 2;
 
@@ -194,6 +267,23 @@ unsigned upmu_member_from(const struct upmu_catalog *catalog, bool alias, uint32
             end = middle;
     }
     return begin;
+}
+
+unsigned upmu_member_from(const struct upmu_catalog *catalog, bool alias, uint32_t name)
+{
+    struct upmu_section low;
+    unsigned end;
+
+    return member_search(catalog, alias, name, &low, &end);
+}
+
+bool upmu_member_find(const struct upmu_catalog *catalog, bool alias, uint32_t name, unsigned *out_index)
+{
+    struct upmu_section low;
+    unsigned end, index = member_search(catalog, alias, name, &low, &end);
+
+    *out_index = index;
+    return index < end && low.at[index] == (name & 255u);
 }
 
 uint32_t upmu_member_name(const struct upmu_catalog *catalog, bool alias, unsigned index)
@@ -272,13 +362,13 @@ bool upmu_mask_set_at(const struct upmu_catalog *catalog, unsigned offset, struc
     struct upmu_section sets = upmu_own_section(catalog, UPMU_OWN_SETS);
     const uint8_t *set = sets.at + offset;
 
-    if (offset + 4 > sets.size || set[0] > 32 || offset + 4u + 7u * set[0] + 4u * set[1] > sets.size)
+    if (offset + 4 > sets.size || set[0] > 32 || offset + 4u + UPMU_PACKED_MASK * set[0] + 4u * set[1] > sets.size)
         return false;
     out_set->count = set[0];
     out_set->alias_count = set[1];
     out_set->value = upmu_half(set + 2);
     out_set->masks = set + 4;
-    out_set->aliases = set + 4 + 7 * set[0];
+    out_set->aliases = set + 4 + UPMU_PACKED_MASK * set[0];
     return true;
 }
 
@@ -290,7 +380,8 @@ static const uint8_t *row_masked(const struct upmu_catalog *catalog, unsigned ro
     *out_shape = shape;
     if (!shape || !(upmu_half(shape) & UPMU_ROW_MASKED))
         return NULL;
-    return upmu_section_entry(upmu_own_section(catalog, UPMU_OWN_MASKED), upmu_half(entry), 8);
+    return upmu_section_entry(upmu_own_section(catalog, UPMU_OWN_MASKED), upmu_half(entry),
+                              UPMU_PACKED_MASKED);
 }
 
 bool upmu_mask_set(const struct upmu_catalog *catalog, unsigned row, struct upmu_mask_set *out_set)
@@ -345,14 +436,14 @@ bool upmu_catalog_mask(const struct upmu_catalog *catalog, unsigned row, unsigne
 
     if (!upmu_mask_set(catalog, row, &set) || mask >= set.count)
         return false;
-    packed = set.masks + 7 * mask;
+    packed = set.masks + UPMU_PACKED_MASK * mask;
     value = upmu_half(packed + 2);
-    out_mask->flags = packed[5];
-    out_mask->group = packed[6] & UPMU_PACKED_GROUP;
+    out_mask->flags = packed[6];
+    out_mask->group = packed[7] & UPMU_PACKED_GROUP;
     out_mask->cmask = 0;
-    if (packed[5] & UPMU_MASK_PAYLOAD) {
+    if (packed[6] & UPMU_MASK_PAYLOAD) {
         out_mask->bits = payload_value(catalog, value);
-    } else if (packed[6] & UPMU_PACKED_WIDE) {
+    } else if (packed[7] & UPMU_PACKED_WIDE) {
         out_mask->bits = value;
     } else {
         out_mask->bits = value & 255u;

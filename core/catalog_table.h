@@ -12,15 +12,17 @@
 
 /* Sections of the shared part, in their order. */
 enum upmu_catalog_shared {
-    UPMU_SHARED_DICTIONARY,    /* offset in FRAGMENTS, length: 3 bytes for each fragment */
-    UPMU_SHARED_FRAGMENTS,     /* text */
-    UPMU_SHARED_BLOCKS,        /* offset in NAMES of every 16th name, 3 bytes */
+    UPMU_SHARED_DICTIONARY,    /* for each fragment: offset in FRAGMENTS (11 bits), length - 1 */
+    UPMU_SHARED_FRAGMENTS,     /* text, and 8 bytes more */
+    UPMU_SHARED_FOLDED,        /* the same text, folded */
+    UPMU_SHARED_BLOCKS,        /* offset in NAMES of every 8th name, 3 bytes */
     UPMU_SHARED_NAMES,         /* bytes shared with the block's first name, fragment count, fragments */
     UPMU_SHARED_DISPLACEMENTS, /* perfect hash: one byte for each bucket */
     UPMU_SHARED_SLOTS,         /* perfect hash: name number, or 8000h + first of TWINS */
     UPMU_SHARED_TWINS,         /* names that fold to one text, the last with 8000h */
     UPMU_SHARED_SHAPES,        /* what rows have in common, 12 bytes */
-    UPMU_SHARED_VALUES         /* payloads, 8 bytes */
+    UPMU_SHARED_VALUES,        /* payloads, 8 bytes */
+    UPMU_SHARED_MASK_TEXT      /* names of masks, of composed rows, and 8 bytes more */
 };
 
 /* Sections of one catalogue, in their order. */
@@ -29,22 +31,28 @@ enum upmu_catalog_own {
     UPMU_OWN_ROW_PAGES,   /* first row whose name number is 256 * i or above */
     UPMU_OWN_ALIAS_PAGES, /* the same for aliases */
     UPMU_OWN_ENTRIES,     /* for each row: code and unit mask, or an index; shape */
-    UPMU_OWN_MASKED,      /* rows with masks: hash, row, code, unit mask, offset of the set */
+    UPMU_OWN_MASKED,      /* rows with masks, the longest names first: hash, row,
+                             code, unit mask, offset of the set, of the name in MASK_TEXT */
     UPMU_OWN_SETS,        /* sets of masks */
     UPMU_OWN_TARGETS,     /* for each alias: row, or 8000h + index in CHOSEN */
     UPMU_OWN_CHOSEN,      /* row, masks */
     UPMU_OWN_ROW_LOW,     /* for each row: low byte of its name's number */
     UPMU_OWN_ALIAS_LOW,
+    UPMU_OWN_LENGTHS,     /* lengths of names in MASKED, and how many rows have each */
     UPMU_OWN_COUNT
 };
 
 #define UPMU_FILE_SHARED 24     /* offsets of the shared sections and of their end, 4 bytes each */
-#define UPMU_FILE_DIRECTORY 64  /* offsets of the catalogues, 4 bytes each */
+#define UPMU_FILE_DIRECTORY 72  /* offsets of the catalogues, 4 bytes each */
 #define UPMU_OWN_OFFSETS 48     /* offsets of a catalogue's sections, 2 bytes each */
 #define UPMU_SHAPE_INDEXED 0x8000u /* flag: the row's two bytes are an index */
 #define UPMU_PACKED_LISTED 0x80u   /* beside a mask's group: is part of listed names */
 #define UPMU_PACKED_WIDE 0x40u     /* beside a mask's group: 16 bits of unit mask */
+#define UPMU_PACKED_FIRST 0x20u    /* beside a mask's group: is the first of it */
 #define UPMU_PACKED_GROUP 0x0fu
+#define UPMU_PACKED_MASKED 10   /* bytes of a record of UPMU_OWN_MASKED */
+#define UPMU_NO_TEXT 0xffffu    /* there: the row's name does not stand in MASK_TEXT */
+#define UPMU_PACKED_MASK 8      /* bytes of a packed mask: text, value, length, key, flags, group */
 #define UPMU_NO_NAME 0xffffffffu
 
 /* A section: bytes and how many. */
@@ -55,7 +63,7 @@ struct upmu_section {
 
 /* The set of unit masks of a row. */
 struct upmu_mask_set {
-    const uint8_t *masks;   /* 7 bytes each */
+    const uint8_t *masks;   /* UPMU_PACKED_MASK bytes each */
     const uint8_t *aliases; /* 4 bytes each */
     unsigned count, alias_count;
     unsigned value; /* index of the row's payload */
@@ -100,21 +108,87 @@ static inline const uint8_t *upmu_section_entry(struct upmu_section section, uin
     return index < section.size && index * width + width <= section.size ? section.at + index * width : NULL;
 }
 
-/* The text of a name: bytes written to `out`, which holds UPMU_CATALOG_NAME; 0: there is none. */
-unsigned upmu_name_text(const uint8_t *file, unsigned number, char *out);
-
-/* Whether a name folds to `length` bytes of folded text. */
-bool upmu_name_folds_to(const uint8_t *file, unsigned number, const uint8_t *text, unsigned length);
-
-/* Begin of a fold hash, and one byte more. */
-uint32_t upmu_name_hash_begin(const uint8_t *file);
-static inline uint32_t upmu_name_hash(uint32_t hash, uint8_t folded)
+/* Eight bytes as a number, the first lowest. */
+static inline uint64_t upmu_load64(const uint8_t *at)
 {
-    return (hash ^ folded) * UINT32_C(16777619);
+    return upmu_word(at) | (uint64_t)upmu_word(at + 4) << 32;
+}
+
+#define UPMU_BYTES(value) (UINT64_C(0x0101010101010101) * (value))
+
+/* 80h for each byte, all of them below 80h, that is in a range. */
+static inline uint64_t upmu_bytes_within(uint64_t word, unsigned first, unsigned last)
+{
+    return (word + UPMU_BYTES(0x80 - first)) & ~(word + UPMU_BYTES(0x7f - last)) & UPMU_BYTES(0x80);
+}
+
+/* Fold eight bytes at once: lower case, separators become '_'. */
+static inline uint64_t upmu_fold_word(uint64_t word)
+{
+    uint64_t separators = upmu_bytes_within(word, '-', '.') | upmu_bytes_within(word, ':', ':');
+    uint64_t all = (separators << 1) - (separators >> 7);
+
+    word |= upmu_bytes_within(word, 'A', 'Z') >> 2;
+    return (word & ~all) | (UPMU_BYTES('_') & all);
+}
+
+/* Bytes to spell a name in: UPMU_CATALOG_NAME, and room to copy eight bytes at a time. */
+#define UPMU_NAME_ROOM 136
+
+/* Where names are spelt: opened once for a look-up, which spells several. */
+struct upmu_names {
+    struct upmu_section dictionary, fragments, blocks, names;
+};
+
+/* Open for spelling names as they are, or folded. */
+void upmu_names_open(const uint8_t *file, bool folded, struct upmu_names *out_names);
+
+/* Spell a name into UPMU_NAME_ROOM bytes; its length, 0: there is none. */
+unsigned upmu_name_text(const struct upmu_names *names, uint32_t number, uint8_t *out);
+
+/* Whether a name is these `length` bytes; they stand in an array of UPMU_NAME_ROOM + 8. */
+bool upmu_name_is(const struct upmu_names *names, uint32_t number, const uint8_t *text, unsigned length);
+
+/* Whether the `length` bytes at an offset of UPMU_SHARED_MASK_TEXT fold to a text with 8 bytes behind it. */
+bool upmu_mask_text_is(struct upmu_section mask_text, unsigned offset, const uint8_t *text, unsigned length);
+
+/* A byte that tells most names of one length apart. */
+static inline uint8_t upmu_name_key(const uint8_t *folded, unsigned length)
+{
+    return (uint8_t)(folded[0] + 3u * folded[length / 2] + 5u * folded[length ? length - 1 : 0]);
+}
+
+static inline void upmu_store64(uint8_t *at, uint64_t word)
+{
+    at[0] = (uint8_t)word;
+    at[1] = (uint8_t)(word >> 8);
+    at[2] = (uint8_t)(word >> 16);
+    at[3] = (uint8_t)(word >> 24);
+    at[4] = (uint8_t)(word >> 32);
+    at[5] = (uint8_t)(word >> 40);
+    at[6] = (uint8_t)(word >> 48);
+    at[7] = (uint8_t)(word >> 56);
+}
+
+/* Hash of folded text: begin, eight bytes more (the last with zeros behind), end. */
+uint32_t upmu_name_hash_begin(const uint8_t *file);
+static inline uint32_t upmu_name_hash(uint32_t hash, uint64_t word)
+{
+    hash = (hash ^ (uint32_t)word) * UINT32_C(0x9e3779b1);
+    hash = (hash ^ hash >> 15 ^ (uint32_t)(word >> 32)) * UINT32_C(0x85ebca6b);
+    return hash ^ hash >> 13;
+}
+static inline uint32_t upmu_name_hash_end(uint32_t hash, unsigned length)
+{
+    hash = (hash ^ length) * UINT32_C(0xc2b2ae35);
+    return hash ^ hash >> 16;
 }
 
 /* The slot's contents for a hash of folded text, or UPMU_NO_NAME. */
 uint32_t upmu_name_slot(const uint8_t *file, uint32_t hash);
+
+/* The row (or alias) with a name; false: the catalogue has none. */
+bool upmu_member_find(const struct upmu_catalog *catalog, bool alias, uint32_t name, unsigned *out_index);
 
 /* First row (or alias) whose name has at least this number. */
 unsigned upmu_member_from(const struct upmu_catalog *catalog, bool alias, uint32_t name);
