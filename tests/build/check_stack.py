@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Stack and recursion, from the compiler's own call graph (gcc -fcallgraph-info=su).
 
-An indirect call is taken for a call of each function that a backend's vtable offers
-for use inside the handler; a hook's stack is the host's and not counted.
+An indirect call of a backend's function is taken for a call of each backend's; a
+hook's stack is the host's and not counted.
 """
 import os
 import re
@@ -12,22 +12,23 @@ from checklib import FREESTANDING, check, code_of, files, main, parallel, run
 
 HANDLER_LIMIT_BYTES = 512
 LOOKUP_LIMIT_BYTES = 1024
-# Files with code that runs in the handler.
-HANDLER_FILES = ["core/pmi.c", "core/bank.c", "core/count.c", "core/ring.c"]
 LOOKUPS = ["upmu_catalog_lookup", "upmu_catalog_row", "upmu_catalog_name", "upmu_catalog_mask_name"]
 SETTINGS = {"O2-64": ["-m64", "-O2"], "Os-64": ["-m64", "-Os"], "O2-32": ["-m32", "-O2"], "Os-32": ["-m32", "-Os"]}
 
 
-def lent_to_the_handler():
-    """Backend functions that the handler's files call through the backend's table."""
-    members = {name for path in files(*HANDLER_FILES) for name in re.findall(r"backend->(\w+)\(", code_of(path))}
-    return {name for path in files("backends/*/*.c")
-            for member, name in re.findall(r"^\s*\.(\w+) = (\w+),", code_of(path), re.M) if member in members}
+def backend_functions():
+    """{member of the backend's table: its functions}"""
+    found = {}
+    for path in files("backends/*/*.c"):
+        for member, name in re.findall(r"^\s*\.(\w+) = (\w+),", code_of(path), re.M):
+            found.setdefault(member, set()).update((name, f"{path}:{name}"))
+    return found
 
 
 class Graph:
     def __init__(self, folder):
-        self.bytes, self.calls, self.lent = {}, {}, lent_to_the_handler()
+        self.bytes, self.calls, self.unknown, self.lines = {}, {}, {}, {}
+        members = backend_functions()
         for path in sorted(f"{folder}/{name}" for name in os.listdir(folder) if name.endswith(".ci")):
             text = open(path).read()
             for title, label in re.findall(r'node: \{ title: "([^"]+)" label: "((?:[^"\\]|\\.)*)"', text):
@@ -35,16 +36,32 @@ class Graph:
                 if found:
                     name = self.name(title)
                     self.bytes[name] = max(self.bytes.get(name, 0), int(found.group(1)))
-            for source, target in re.findall(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"', text):
-                self.calls.setdefault(self.name(source), set()).add(self.name(target))
+            for source, target, where in re.findall(
+                    r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"(?: label: "([^"]*)")?', text):
+                targets = {self.name(target)}
+                if target == "__indirect_call":
+                    targets = self.indirect(where, members)
+                    if targets is None:
+                        self.unknown.setdefault(self.name(source), []).append(where)
+                        targets = set()
+                self.calls.setdefault(self.name(source), set()).update(targets)
 
     @staticmethod
     def name(title):
-        return title.split(":")[-1].split(".")[0]
+        return title[2:] if title.startswith("./") else title
+
+    def indirect(self, where, members):
+        """Functions that an indirect call may reach; None if that cannot be told."""
+        path, line = re.match(r"(?:\./)?(.+?):(\d+)", where).groups()
+        if path == "core/port_call.h":
+            return set()
+        if path not in self.lines:
+            self.lines[path] = code_of(path).split("\n")
+        called = re.findall(r"backend->(\w+)\(", " ".join(self.lines[path][int(line) - 1:int(line) + 1]))
+        return set().union(*(members.get(name, set()) for name in called)) if called else None
 
     def targets(self, function):
-        found = self.calls.get(function, set())
-        return (found - {"__indirect_call"}) | (self.lent if "__indirect_call" in found else set())
+        return self.calls.get(function, set())
 
     def deepest(self, function, path=()):
         """(bytes, path) of the deepest chain; raises RecursionError with the cycle."""
@@ -142,6 +159,7 @@ def handler_calls_nothing_that_allocates_logs_or_asserts():
         if "upmu_handle_pmi" not in found.bytes:
             complaints.append(f"{setting}: there is no upmu_handle_pmi")
         for name in sorted(found.reachable("upmu_handle_pmi")):
+            complaints += [f"{setting}: {name}: what is called at {where}?" for where in found.unknown.get(name, [])]
             if re.search(r"(^|_)(log|assert|format|text|why|encode|place)(_|$)", name):
                 complaints.append(f"{setting}: {name}")
     return complaints
