@@ -509,6 +509,59 @@ static void constraints_hold_on_each_model(void **state)
     }
 }
 
+static void a_leading_index_is_held_to_the_counters_of_the_events_class(void **state)
+{
+    (void)state;
+    assert_int_equal(counters_of("core", "0 L2_LINES_IN"), 0x1);
+    assert_int_equal(counters_of("core", "1 L2_LINES_IN"), 0x2);
+    assert_int_equal(refused("core", "2 L2_LINES_IN"), UPMU_ERR_BAD_VALUE);
+    assert_int_equal(refused("core", "18 L2_LINES_IN"), UPMU_ERR_BAD_VALUE);
+    assert_int_equal(counters_of("skl", "3 LONGEST_LAT_CACHE.MISS"), 0x8);
+    assert_int_equal(counters_of("core", "2 CPU_CLK_UNHALTED.REF"), 0x40000);
+    assert_int_equal(refused("core", "1 CPU_CLK_UNHALTED.REF"), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(refused("core", "3 CPU_CLK_UNHALTED.REF"), UPMU_ERR_BAD_VALUE);
+    assert_int_equal(refused("core", "0 MUL"), UPMU_ERR_DOES_NOT_FIT);
+}
+
+static void each_fixed_counter_takes_its_own_event_only(void **state)
+{
+    static const char *const own[] = { "INSTR_RETIRED.ANY", "CPU_CLK_UNHALTED.CORE", "CPU_CLK_UNHALTED.REF" };
+    char text[64];
+
+    (void)state;
+    for (unsigned event = 0; event < 3; event++)
+        for (unsigned i = 0; i < 3; i++) {
+            snprintf(text, sizeof text, "%s,counter=%u", own[event], UPMU_FIXED_COUNTER(i));
+            assert_int_equal(refused("core", text), i == event ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT);
+        }
+}
+
+static void freebsd_specifications_are_names_with_tags_and_values(void **state)
+{
+    (void)state;
+    assert_int_equal(encoded("core", "L2_LD").config, 0x37f29);
+    assert_int_equal(encoded("core", "L2_LD,core=all,prefetch=only,cachestate=m,usr").config, 0x1d829);
+    assert_int_equal(encoded("core", "l2-ld,os,edge,inv,cmask=3").config, 0x3867f29);
+    assert_int_equal(encoded("core", "BUS_TRANS_MEM,agent=any,os,usr").config, 0x3606f);
+    assert_int_equal(encoded("core", "L2_LD,mask=m_state+prefetch").config, 0x35829);
+    assert_int_equal(encoded("core", "CMP_SNOOP,snooptype=cmp2i").config & 0x0300, 0x0200);
+}
+
+static void general_events_exist_on_every_model_and_others_are_its_own(void **state)
+{
+    static const char *const models[] = { "core", "skl", "ix86arch" };
+    static const char *const general[] = { "cycles",     "unhalted-cycles",  "instructions", "branches",
+                                           "branch-misses", "branch-mispredicts", "cache-misses", "cache-references" };
+
+    (void)state;
+    for (unsigned m = 0; m < sizeof models / sizeof models[0]; m++)
+        for (unsigned i = 0; i < sizeof general / sizeof general[0]; i++)
+            assert_int_equal(refused(models[m], general[i]), UPMU_OK);
+    assert_int_equal(refused("core", "L2_LINES_IN,core=all"), UPMU_OK);
+    assert_int_equal(refused("skl", "L2_LINES_IN,core=all"), UPMU_ERR_NO_SUCH_ATTRIBUTE);
+    assert_int_equal(refused("core", "FRONTEND_RETIRED.DSB_MISS"), UPMU_ERR_NO_SUCH_EVENT);
+}
+
 /* ---- Payload registers ---- */
 
 static unsigned ways(const char *pmu_name, const char *text, struct upmu_alternative *out)
@@ -774,6 +827,10 @@ int main(void)
         cmocka_unit_test(checkpointed_counting_is_for_counter_two_only),
         cmocka_unit_test(the_event_file_narrows_what_the_constraints_allow),
         cmocka_unit_test(constraints_hold_on_each_model),
+        cmocka_unit_test(a_leading_index_is_held_to_the_counters_of_the_events_class),
+        cmocka_unit_test(each_fixed_counter_takes_its_own_event_only),
+        cmocka_unit_test(freebsd_specifications_are_names_with_tags_and_values),
+        cmocka_unit_test(general_events_exist_on_every_model_and_others_are_its_own),
         cmocka_unit_test(an_offcore_event_runs_with_either_register_and_its_code),
         cmocka_unit_test(other_events_run_in_one_way),
         cmocka_unit_test(payloads_are_held_to_the_registers_bits),
