@@ -70,5 +70,5 @@ enum upmu_status upmu_region_end(struct upmu_region *region)
 
 enum upmu_status upmu_region_close(struct upmu_region *region)
 {
-    return upmu_session_detach(&region->session);
+    return upmu_session_close(&region->session);
 }

@@ -18,6 +18,9 @@ enum upmu_status upmu_session_init(struct upmu_session *session, struct upmu_mac
 {
     memset(session, 0, sizeof *session);
     session->machine = machine;
+    if (!++machine->last_session)
+        machine->last_session = 1;
+    session->id = machine->last_session;
     return UPMU_OK;
 }
 
@@ -291,7 +294,7 @@ enum upmu_status upmu_session_start(struct upmu_session *session)
 {
     struct call call = { .work = start_work, .session = session, .cpu = session->cpu };
 
-    if (session->state == UPMU_SESSION_DETACHED)
+    if (!session->cpu)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     return perform(&call);
 }
@@ -315,7 +318,7 @@ enum upmu_status upmu_session_stop(struct upmu_session *session)
 {
     struct call call = { .work = stop_work, .session = session, .cpu = session->cpu };
 
-    if (session->state == UPMU_SESSION_DETACHED)
+    if (!session->cpu)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     return perform(&call);
 }
@@ -341,7 +344,19 @@ enum upmu_status upmu_session_detach(struct upmu_session *session)
 {
     struct call call = { .work = detach_work, .session = session, .cpu = session->cpu };
 
-    return session->state == UPMU_SESSION_DETACHED ? UPMU_OK : perform(&call);
+    return session->cpu ? perform(&call) : UPMU_OK;
+}
+
+enum upmu_status upmu_session_close(struct upmu_session *session)
+{
+    enum upmu_status status = upmu_session_detach(session);
+
+    if (session->cpu)
+        return status;
+    session->state = UPMU_SESSION_CLOSED;
+    session->id = 0;
+    session->set.count = 0;
+    return status;
 }
 
 /* ---- Values ---- */
@@ -374,7 +389,7 @@ enum upmu_status upmu_session_write(struct upmu_session *session, unsigned index
 
     if (index >= session->set.count || value > LONGEST_PERIOD)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
-    if (session->state != UPMU_SESSION_DETACHED)
+    if (session->cpu)
         return perform(&call);
     tally = &session->set.tally[index];
     tally->total = value;
@@ -418,7 +433,7 @@ enum upmu_status upmu_session_replace(struct upmu_session *session, unsigned ind
         status = encode(session, &spec, sampling, &event);
     if (status != UPMU_OK)
         return status == UPMU_ERR_END ? upmu_session_refuse(session, UPMU_ERR_SYNTAX) : status;
-    if (session->state != UPMU_SESSION_DETACHED)
+    if (session->cpu)
         return perform(&call);
     set_event(session, index, &event, sampling);
     return UPMU_OK;

@@ -183,6 +183,7 @@ struct upmu_machine {
     uint8_t pmu_count;
     /* private */
     uint8_t cpu_count;
+    uint32_t last_session;
     struct upmu_cpu *only_cpu;
 };
 

@@ -100,7 +100,8 @@ enum upmu_session_state {
     UPMU_SESSION_STOPPED = 1,  /* attached */
     UPMU_SESSION_RUNNING = 2,
     UPMU_SESSION_MASKED = 3,   /* stopped by a full ring until restart */
-    UPMU_SESSION_SUSPENDED = 4 /* its CPU sleeps; runs on at resume */
+    UPMU_SESSION_SUSPENDED = 4, /* its CPU sleeps; runs on at resume */
+    UPMU_SESSION_CLOSED = 5    /* after upmu_session_close(): every call is refused */
 };
 
 /*
@@ -109,6 +110,7 @@ enum upmu_session_state {
  */
 struct upmu_session {
     enum upmu_status error;    /* why it was stopped without being asked, or UPMU_OK */
+    uint32_t id;               /* unique among the machine's sessions; 0: closed */
     volatile uint8_t state;    /* enum upmu_session_state */
     /* private */
     uint8_t mask_on_full;
@@ -127,7 +129,8 @@ struct upmu_session {
 
 /*
  * Make an empty session.  Touches no register; the memory's contents do not
- * matter.
+ * matter.  Sessions of one machine that two CPUs make at the same moment may get
+ * the same id: serialise if you use ids.
  *
  * Returns UPMU_OK.
  * Context: any.
@@ -222,6 +225,18 @@ enum upmu_status upmu_session_restart(struct upmu_session *session);
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_detach(struct upmu_session *session);
+
+/*
+ * End the session: stop, detach, forget.  Its id and its memory stand for nothing
+ * any more; the ring's samples stay readable.  Closing a closed session does
+ * nothing.
+ *
+ * Returns as upmu_session_detach(); except for UPMU_ERR_WRONG_CPU and
+ * UPMU_ERR_BUSY it is closed all the same.
+ * Context: local; any while detached.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_close(struct upmu_session *session);
 
 /*
  * Read `count` events from event `first` on.  Running: one counter read each and
