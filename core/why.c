@@ -9,6 +9,7 @@
 
 #include "core/backend.h"
 #include "core/bits.h"
+#include "core/catalog.h"
 #include "core/mem.h"
 #include "core/text.h"
 
@@ -97,39 +98,32 @@ size_t upmu_counter_text(const struct upmu_pmu *pmu, unsigned counter, char *buf
 
 #if UPMU_WHY_TEXT
 
-/* "counter 2" or "FIXED1": the one counter that several events need. */
-static void write_only_counter(struct upmu_text *out, const struct upmu_why *why)
+/* "PMC0-PMC3, FIXED1": runs of neighbours; "counter 2" where it is one general counter alone. */
+static void write_counters(struct upmu_text *out, const struct upmu_why *why, bool alone)
 {
-    unsigned counter = upmu_bits_lowest(why->counters);
+    uint32_t general = why->pmu ? why->pmu->general : 0;
+    bool any = false;
 
-    if (why->pmu && !(why->pmu->general >> counter & 1u)) {
-        write_counter(out, why->pmu, counter);
-        return;
-    }
-    upmu_text_string(out, "counter ");
-    upmu_text_decimal(out, counter);
-}
+    for (unsigned i = 0; i < UPMU_COUNTERS; i++) {
+        unsigned first = i;
 
-/* "PMC0-PMC3, FIXED1": runs of neighbours with one prefix. */
-static void write_counters(struct upmu_text *out, const struct upmu_pmu *pmu, uint32_t counters)
-{
-    uint32_t rest = counters;
-
-    while (rest) {
-        unsigned first = upmu_bits_lowest(rest);
-        unsigned last = first;
-        bool general = pmu->general >> first & 1u;
-
-        while (last < 31 && (rest >> (last + 1u) & 1u) && (pmu->general >> (last + 1u) & 1u) == general)
-            last++;
-        write_counter(out, pmu, first);
-        if (last > first) {
-            upmu_text_char(out, '-');
-            write_counter(out, pmu, last);
-        }
-        rest &= last < 31 ? ~(UPMU_BIT32(last + 1u) - 1u) : 0;
-        if (rest)
+        if (!(why->counters >> i & 1u))
+            continue;
+        if (any)
             upmu_text_string(out, ", ");
+        any = true;
+        if (!why->pmu || (alone && (general >> i & 1u))) {
+            upmu_text_string(out, "counter ");
+            upmu_text_decimal(out, i);
+            continue;
+        }
+        write_counter(out, why->pmu, i);
+        while (i < 31 && (why->counters >> (i + 1u) & 1u) && ((general >> i ^ general >> (i + 1u)) & 1u) == 0)
+            i++;
+        if (i > first) {
+            upmu_text_char(out, '-');
+            write_counter(out, why->pmu, i);
+        }
     }
 }
 
@@ -159,55 +153,60 @@ static void write_culprits(struct upmu_text *out, const struct upmu_why *why, co
         upmu_text_string(out, ", ...");
 }
 
-static void write_shortage(struct upmu_text *out, const struct upmu_why *why)
+static void write_shortage(struct upmu_text *out, const struct upmu_why *why, unsigned events)
 {
-    unsigned events = upmu_bits_count(why->culprits);
-
     upmu_text_decimal(out, events);
     upmu_text_string(out, events == 1 ? " event for " : " events for ");
     upmu_text_decimal(out, upmu_bits_count(why->counters));
     upmu_text_string(out, why->collision == UPMU_COLLISION_LIMIT ? " usable counters" : " counters");
-    if (why->pmu && why->counters) {
+    if (why->counters) {
         upmu_text_string(out, " (");
-        write_counters(out, why->pmu, why->counters);
+        write_counters(out, why, false);
         upmu_text_char(out, ')');
     }
     upmu_text_string(out, ": ");
     write_culprits(out, why, ", ");
 }
 
-static void write_resource(struct upmu_text *out, const struct upmu_why *why)
-{
-    if (why->pmu && why->pmu->backend->resource_name)
-        upmu_text_string(out, why->pmu->backend->resource_name(why->pmu, why->resource));
-    else
-        upmu_text_string(out, "one register");
-}
-
+/* `A and B both need counter 2`, `… need OFFCORE_RSP_0 with different values` */
 static void write_collision(struct upmu_text *out, const struct upmu_why *why)
 {
     unsigned events = upmu_bits_count(why->culprits);
+    bool resource = why->collision == UPMU_COLLISION_RESOURCE;
+    bool claimed = why->collision == UPMU_COLLISION_CLAIMED;
+    bool one = why->collision == UPMU_COLLISION_COUNTERS && upmu_bits_count(why->counters) == 1 && events > 1;
 
-    if (why->collision == UPMU_COLLISION_RESOURCE) {
-        write_culprits(out, why, " and ");
-        upmu_text_string(out, events == 1 ? " needs " : " need ");
-        write_resource(out, why);
-        upmu_text_string(out, events == 1 ? ", which holds another value" : " with different values");
-    } else if (why->collision == UPMU_COLLISION_CLAIMED) {
-        write_culprits(out, why, " and ");
-        upmu_text_string(out, events == 1 ? " needs " : " need ");
-        if (why->counters && why->pmu)
-            write_counters(out, why->pmu, why->counters);
-        else
-            write_resource(out, why);
-        upmu_text_string(out, ", in use by others");
-    } else if (why->collision == UPMU_COLLISION_COUNTERS && upmu_bits_count(why->counters) == 1 && events > 1) {
-        write_culprits(out, why, " and ");
-        upmu_text_string(out, events == 2 ? " both need " : " all need ");
-        write_only_counter(out, why);
-    } else {
-        write_shortage(out, why);
+    if (!resource && !claimed && !one) {
+        write_shortage(out, why, events);
+        return;
     }
+    write_culprits(out, why, " and ");
+    upmu_text_string(out, events == 1 ? " needs " : !one ? " need " : events == 2 ? " both need " : " all need ");
+    if (!resource && why->counters)
+        write_counters(out, why, one);
+    else
+        upmu_text_string(out, why->pmu ? why->pmu->backend->resource_name(why->pmu, why->resource) : "one register");
+    if (resource)
+        upmu_text_string(out, events == 1 ? ", which holds another value" : " with different values");
+    else if (claimed)
+        upmu_text_string(out, ", in use by others");
+}
+
+/* The name that looked alike, as it is written: it may be another name of the event. */
+static void write_nearest(struct upmu_text *out, const struct upmu_why *why)
+{
+#if UPMU_NAMES
+    char name[UPMU_CATALOG_NAME];
+    struct upmu_event_id id;
+
+    if (why->pmu && why->pmu->catalog &&
+        upmu_catalog_nearest_name(why->pmu->catalog, why->word, upmu_text_length(why->word), &id, name) &&
+        memcmp(&id, &why->nearest, sizeof id) == 0) {
+        upmu_text_string(out, name);
+        return;
+    }
+#endif
+    write_event(out, why->pmu, why->nearest);
 }
 
 /* `"brnch-misses": no such event on skl; nearest: branch-misses` */
@@ -218,18 +217,19 @@ static void write_word(struct upmu_text *out, const struct upmu_why *why)
         upmu_text_string(out, why->word);
         upmu_text_string(out, why->length >= UPMU_WHY_WORD ? "...\": " : "\": ");
     }
-    upmu_text_string(out, upmu_status_text(why->status));
+    upmu_text_string(out, why->status == UPMU_ERR_DOES_NOT_FIT ? "no counter can count this"
+                                                               : upmu_status_text(why->status));
     if (why->status == UPMU_ERR_SYNTAX || (why->status == UPMU_ERR_NO_SPACE && why->position)) {
         upmu_text_string(out, ", at byte ");
         upmu_text_decimal(out, why->position);
     }
-    if (why->pmu) {
+    if (why->pmu && why->status != UPMU_ERR_BAD_VALUE && why->status != UPMU_ERR_CONTRADICTION) {
         upmu_text_string(out, " on ");
         upmu_text_string(out, why->pmu->name);
     }
     if (why->nearest.catalogue) {
         upmu_text_string(out, "; nearest: ");
-        write_event(out, why->pmu, why->nearest);
+        write_nearest(out, why);
     }
     if (why->address) {
         upmu_text_string(out, ": register ");
