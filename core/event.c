@@ -35,6 +35,9 @@ enum upmu_status upmu_event_raw(const struct upmu_pmu *pmu, uint64_t config, uin
 /* Longest attribute name, with its NUL. */
 #define WORD_SIZE 16
 
+/* What raw words are called. */
+static const char raw_words[3][8] = { "config", "config1", "config2" };
+
 /* Masks of one row: upmu_event_id.masks is 32 bits wide. */
 #define MASKS 32u
 
@@ -143,7 +146,7 @@ static bool find_name(struct encoder *encoder)
     return false;
 }
 
-/* A refusal that suggests the name most like NAME and its first parts, or (no event was found) NAME. */
+/* A refusal that suggests the name most like NAME and its first parts. */
 static enum upmu_status refuse_name(struct encoder *encoder, enum upmu_status status,
                                     const struct upmu_spec_part *part, unsigned parts)
 {
@@ -151,12 +154,9 @@ static enum upmu_status refuse_name(struct encoder *encoder, enum upmu_status st
     struct upmu_event_id nearest;
 
     (void)refuse_part(encoder, status, part);
-    if (!encoder->why || !encoder->pmu->catalog)
-        return status;
-    if (upmu_catalog_nearest(encoder->pmu->catalog, spec->text + spec->name.position, name_length(spec, parts),
-                             &nearest) ||
-        (status == UPMU_ERR_NO_SUCH_EVENT &&
-         upmu_catalog_nearest(encoder->pmu->catalog, spec->text + spec->name.position, spec->name.length, &nearest)))
+    if (encoder->why && encoder->pmu->catalog &&
+        upmu_catalog_nearest(encoder->pmu->catalog, spec->text + spec->name.position, name_length(spec, parts),
+                             &nearest))
         encoder->why->nearest = nearest;
     return status;
 }
@@ -178,7 +178,6 @@ static bool begin_raw(struct encoder *encoder, enum upmu_status *out_status)
     const char *name = spec->text + spec->name.position;
     struct upmu_event *event = &encoder->event;
     uint64_t *const words[3] = { &event->config, &event->config1, &event->config2 };
-    static const char names[3][8] = { "config", "config1", "config2" };
     bool raw = part_is(spec, &spec->name, "raw");
 
     if (spec->name.length && !raw &&
@@ -187,7 +186,7 @@ static bool begin_raw(struct encoder *encoder, enum upmu_status *out_status)
     event->attributes = UPMU_ATTR_RAW;
     *out_status = UPMU_OK;
     for (unsigned i = 0; i < 3; i++) {
-        const struct upmu_spec_part *part = find_attribute(encoder, names[i], words[i]);
+        const struct upmu_spec_part *part = find_attribute(encoder, raw_words[i], words[i]);
 
         if (part)
             encoder->used |= UPMU_BIT32(part - spec->attribute);
@@ -530,16 +529,16 @@ size_t upmu_event_name(const struct upmu_pmu *pmu, struct upmu_event_id id, char
 
 static void write_raw(struct upmu_text *out, const struct upmu_event *event)
 {
-    upmu_text_string(out, "raw:config=");
-    upmu_text_hex(out, event->config);
-    if (event->config1) {
-        upmu_text_string(out, ":config1=");
-        upmu_text_hex(out, event->config1);
-    }
-    if (event->config2) {
-        upmu_text_string(out, ":config2=");
-        upmu_text_hex(out, event->config2);
-    }
+    const uint64_t words[3] = { event->config, event->config1, event->config2 };
+
+    upmu_text_string(out, "raw");
+    for (unsigned i = 0; i < 3; i++)
+        if (i == 0 || words[i]) {
+            upmu_text_char(out, ':');
+            upmu_text_string(out, raw_words[i]);
+            upmu_text_char(out, '=');
+            upmu_text_hex(out, words[i]);
+        }
 }
 
 size_t upmu_event_format(const struct upmu_pmu *pmu, const struct upmu_event *event, char *buffer, size_t size)

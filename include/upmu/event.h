@@ -23,7 +23,7 @@ struct upmu_spec_part {
     uint16_t length;   /* bytes; of NAME in NAME=VALUE */
     uint16_t value;    /* first byte of VALUE, 0: there is none */
     uint16_t value_length;
-    char separator;    /* ':' or ',' before it */
+    char separator;    /* ':' or ',' before it; '/' before the first of perf's terms */
 };
 
 /*
@@ -34,7 +34,7 @@ struct upmu_spec {
     const char *text;
     struct upmu_spec_part unit;  /* "unit/", length 0: none */
     struct upmu_spec_part pmu;   /* "pmu::", length 0: none */
-    struct upmu_spec_part name;  /* NAME and all that follows it */
+    struct upmu_spec_part name;  /* NAME; length 0: perf's terms, which are attributes */
     struct upmu_spec_part row;   /* leading counter index of "IDX SPEC", length 0: none */
     uint8_t attribute_count;
     struct upmu_spec_part attribute[UPMU_SPEC_ATTRIBUTES];
