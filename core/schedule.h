@@ -31,6 +31,10 @@ void upmu_schedule_replay(struct upmu_cpu *cpu);
 /* Registers were lost: load and open again all that runs. */
 enum upmu_status upmu_schedule_reload(struct upmu_cpu *cpu);
 
+/* Move what must move for a joint placement; its results are then where events run. */
+struct upmu_joint;
+enum upmu_status upmu_move_all(struct upmu_cpu *cpu, struct upmu_joint *joint);
+
 /* Handlers' masks after a change of what runs. */
 void upmu_schedule_publish(struct upmu_cpu *cpu);
 

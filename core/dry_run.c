@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Starting a session without hardware: the writes that it would make.
+ */
+#include "core/backend.h"
+#include "core/bank.h"
+#include "core/bits.h"
+#include "core/count.h"
+#include "core/joint.h"
+#include "core/mem.h"
+
+enum upmu_status upmu_session_dry_run(struct upmu_session *session, const struct upmu_pmu *pmu,
+                                      struct upmu_dry_run *dry_run)
+{
+    struct upmu_joint joint;
+    struct upmu_image image = { .count = 0 };
+    struct upmu_bank bank;
+    enum upmu_status status;
+    uint32_t counters = 0, changed;
+
+    if (!session->set.count)
+        return UPMU_ERR_STATE;
+    upmu_joint_begin(&joint, pmu);
+    (void)upmu_joint_add(&joint, session, false);
+    status = upmu_joint_solve(NULL, &joint, true, &session->why);
+    if (status != UPMU_OK)
+        return status;
+    upmu_bank_init(&bank, pmu, session->machine->port, true);
+    bank.dry = dry_run;
+    dry_run->count = 0;
+    memset(bank.known, 0xff, sizeof bank.known);
+    for (unsigned i = 0; i < joint.count; i++) {
+        bool sampling = session->set.sampling[i].period;
+
+        pmu->backend->render(pmu, &session->set.event[i], joint.result[i].alternative, joint.result[i].counter,
+                             sampling ? UPMU_RENDER_INTERRUPT : 0, &image);
+        counters |= UPMU_BIT32(joint.result[i].counter[0]);
+        if (session->state == UPMU_SESSION_DETACHED)
+            upmu_tally_place(&session->set.tally[i], &joint.result[i]);
+    }
+    (void)upmu_bank_load(&bank, &image, 0, &changed);
+    for (unsigned i = 0; i < joint.count; i++) {
+        struct upmu_tally tally = { .period = session->set.sampling[i].period };
+
+        tally.due = tally.period;
+        if (tally.period)
+            (void)upmu_bank_write(&bank, joint.result[i].counter[0],
+                                  upmu_count_load(pmu, &tally, joint.result[i].counter[0]));
+    }
+    (void)upmu_bank_gate(&bank, counters, 0);
+    return UPMU_OK;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What runs on a CPU and what is to run, as one placement problem.
+ */
+#include "core/joint.h"
+#include "core/backend.h"
+#include "core/bits.h"
+#include "core/domain.h"
+#include "core/mem.h"
+
+/* Counters that sessions may not have. */
+uint32_t upmu_cpu_blocked(const struct upmu_cpu *cpu)
+{
+    return cpu->firmware | cpu->watchdog | cpu->foreign;
+}
+
+const struct upmu_event *upmu_joint_event(const struct upmu_joint *joint, unsigned i)
+{
+    return &joint->session[i]->set.event[joint->index[i]];
+}
+
+struct upmu_tally *upmu_joint_tally(const struct upmu_joint *joint, unsigned i)
+{
+    return &joint->session[i]->set.tally[joint->index[i]];
+}
+
+static bool joint_alternative(const void *context, unsigned request, unsigned i, struct upmu_alternative *out)
+{
+    const struct upmu_joint *joint = context;
+
+    return joint->pmu->backend->alternative(joint->pmu, upmu_joint_event(joint, request), i, out);
+}
+
+bool upmu_joint_add(struct upmu_joint *joint, struct upmu_session *session, bool stays)
+{
+    for (unsigned i = 0; i < session->set.count; i++) {
+        const struct upmu_tally *tally = &session->set.tally[i];
+        unsigned k = joint->count;
+
+        if (k == UPMU_REQUESTS)
+            return false;
+        joint->session[k] = session;
+        joint->index[k] = (uint8_t)i;
+        joint->stay[k][0] = stays ? tally->counter : UPMU_NO_COUNTER;
+        for (unsigned slot = 1; slot < UPMU_SLOTS; slot++)
+            joint->stay[k][slot] = stays ? tally->extra[slot - 1] : UPMU_NO_COUNTER;
+        joint->stay_alternative[k] = stays ? tally->alternative : 0xff;
+        joint->count++;
+    }
+    return true;
+}
+
+/* Sessions that hold their counters now. */
+bool upmu_session_holds(const struct upmu_session *session)
+{
+    return session->state == UPMU_SESSION_RUNNING;
+}
+
+/* Name the culprits: the solver knows them by number only. */
+static void name_culprits(const struct upmu_joint *joint, struct upmu_why *why)
+{
+    why->pmu = joint->pmu;
+    why->culprit_count = 0;
+    for (unsigned i = 0; i < joint->count && why->culprit_count < UPMU_WHY_CULPRITS; i++)
+        if (why->culprits >> i & 1u)
+            why->culprit[why->culprit_count++] = upmu_joint_event(joint, i)->id;
+}
+
+enum upmu_status upmu_joint_solve(const struct upmu_cpu *cpu, struct upmu_joint *joint, bool alone, struct upmu_why *why)
+{
+    struct upmu_place_work work;
+    struct upmu_place_input input;
+    enum upmu_status status;
+
+    memset(&input, 0, sizeof input);
+    input.alternative = joint_alternative;
+    input.context = joint;
+    input.request_count = joint->count;
+    input.counters = joint->pmu->counters;
+    input.preference = joint->pmu->preference;
+    input.preference_count = joint->pmu->preference_count;
+    if (cpu) {
+        input.taken = upmu_cpu_blocked(cpu);
+        if (cpu->domain && !alone) {
+            input.taken |= upmu_domain_taken(cpu->domain, cpu->domain_slot);
+            input.held = joint->held;
+            input.held_count = upmu_domain_held(cpu->domain, cpu->domain_slot, joint->held, UPMU_JOINT_HELD);
+        }
+        input.stay = (const uint8_t(*)[UPMU_SLOTS])joint->stay;
+        input.stay_alternative = joint->stay_alternative;
+    }
+    status = upmu_place(&input, &work, joint->result, why);
+    if (status != UPMU_OK)
+        name_culprits(joint, why);
+    return status;
+}
+
+void upmu_joint_begin(struct upmu_joint *joint, const struct upmu_pmu *pmu)
+{
+    memset(joint, 0, sizeof *joint);
+    joint->pmu = pmu;
+}
+
+void upmu_tally_place(struct upmu_tally *tally, const struct upmu_place_result *result)
+{
+    tally->counter = result->counter[0];
+    for (unsigned slot = 1; slot < UPMU_SLOTS; slot++)
+        tally->extra[slot - 1] = result->counter[slot];
+    tally->alternative = result->alternative;
+}
+
+uint32_t upmu_tally_counters(const struct upmu_tally *tally)
+{
+    uint32_t counters = UPMU_BIT32(tally->counter);
+
+    for (unsigned slot = 0; slot < UPMU_SLOTS - 1; slot++)
+        if (tally->extra[slot] != UPMU_NO_COUNTER)
+            counters |= UPMU_BIT32(tally->extra[slot]);
+    return counters;
+}
+
+void upmu_session_sum(struct upmu_session *session)
+{
+    session->counters = 0;
+    for (unsigned i = 0; i < session->set.count; i++)
+        session->counters |= upmu_tally_counters(&session->set.tally[i]);
+}
+
+bool upmu_joint_moves(const struct upmu_joint *joint, unsigned i)
+{
+    const struct upmu_tally *tally = upmu_joint_tally(joint, i);
+    const struct upmu_place_result *result = &joint->result[i];
+
+    return upmu_session_holds(joint->session[i]) &&
+           (tally->counter != result->counter[0] || tally->alternative != result->alternative);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What runs on a CPU and what is to run, as one placement problem.
+ */
+#ifndef UPMU_CORE_JOINT_H
+#define UPMU_CORE_JOINT_H
+
+#include <upmu/session.h>
+
+/* Resource values held by other CPUs, at most. */
+#define UPMU_JOINT_HELD 48
+
+struct upmu_joint {
+    const struct upmu_pmu *pmu;
+    struct upmu_session *session[UPMU_REQUESTS];
+    uint8_t index[UPMU_REQUESTS];
+    unsigned count;
+    uint8_t stay[UPMU_REQUESTS][UPMU_SLOTS];
+    uint8_t stay_alternative[UPMU_REQUESTS];
+    struct upmu_place_result result[UPMU_REQUESTS];
+    struct upmu_held held[UPMU_JOINT_HELD];
+};
+
+/* Counters that sessions may not have. */
+uint32_t upmu_cpu_blocked(const struct upmu_cpu *cpu);
+
+/* Does a session hold its counters now? */
+bool upmu_session_holds(const struct upmu_session *session);
+
+void upmu_joint_begin(struct upmu_joint *joint, const struct upmu_pmu *pmu);
+
+/* Add a session's events; `stays`: where they are now.  False: too many. */
+bool upmu_joint_add(struct upmu_joint *joint, struct upmu_session *session, bool stays);
+
+/*
+ * Place them: beside what other CPUs hold, or `alone`; cpu NULL: on an idle PMU.
+ * As upmu_place(), with the culprits named.
+ */
+enum upmu_status upmu_joint_solve(const struct upmu_cpu *cpu, struct upmu_joint *joint, bool alone,
+                                  struct upmu_why *why);
+
+/* Event and tally of a request. */
+const struct upmu_event *upmu_joint_event(const struct upmu_joint *joint, unsigned i);
+struct upmu_tally *upmu_joint_tally(const struct upmu_joint *joint, unsigned i);
+
+/* Does a running event have to move for this solution? */
+bool upmu_joint_moves(const struct upmu_joint *joint, unsigned i);
+
+/* Note where a tally runs; the counters of a tally; those of a session. */
+void upmu_tally_place(struct upmu_tally *tally, const struct upmu_place_result *result);
+uint32_t upmu_tally_counters(const struct upmu_tally *tally);
+void upmu_session_sum(struct upmu_session *session);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Running events that must move for a placement (R12).
+ */
+#include "core/backend.h"
+#include "core/bank.h"
+#include "core/bits.h"
+#include "core/count.h"
+#include "core/joint.h"
+#include "core/local.h"
+#include "core/mem.h"
+#include "core/pmi.h"
+#include "core/run.h"
+#include "core/schedule.h"
+
+/* The new counter is visible to handlers before its gate opens. */
+static void announce(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally)
+{
+    upmu_run_take(cpu, session, tally);
+    if (tally->period) {
+        cpu->quiet |= UPMU_BIT32(tally->counter);
+        cpu->sampling |= UPMU_BIT32(tally->counter);
+    }
+    UPMU_BARRIER();
+    cpu->running |= UPMU_BIT32(tally->counter);
+}
+
+/* A register faulted before the gates moved: the event runs on where it was. */
+static void stay(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally,
+                 const struct upmu_tally *where)
+{
+    upmu_run_distrust(cpu, UPMU_BIT32(tally->counter));
+    tally->counter = where->counter;
+    memcpy(tally->extra, where->extra, sizeof tally->extra);
+    tally->alternative = where->alternative;
+    tally->base = where->base;
+    upmu_schedule_publish(cpu);
+    /* A handler that came meanwhile may have passed an overflow by. */
+    if (tally->period)
+        __atomic_fetch_or(&cpu->deferred, UPMU_BIT32(tally->counter), __ATOMIC_RELAXED);
+    upmu_run_end(session);
+}
+
+/* What the counter that it left has counted. */
+static bool take_rest(struct upmu_cpu *cpu, struct upmu_session *session, unsigned i, unsigned old, uint64_t old_base)
+{
+    struct upmu_tally *tally = &session->set.tally[i];
+    uint64_t base = tally->base, value;
+
+    cpu->last_tag[old] = 0;
+    if (!upmu_bank_read(&cpu->bank, old, &value)) {
+        tally->hole = true;
+        return false;
+    }
+    tally->base = old_base;
+    if (upmu_run_settle(cpu, session, tally, old, value))
+        upmu_pmi_emit(cpu, session, UPMU_BIT32(i), false);
+    tally->base = base;
+    return true;
+}
+
+/*
+ * Without a gap: the new counter is loaded while its gate is closed, then one
+ * write closes the old gate and opens the new one.
+ */
+static bool move_one(struct upmu_cpu *cpu, struct upmu_session *session, unsigned i,
+                     const struct upmu_place_result *result)
+{
+    struct upmu_tally *tally = &session->set.tally[i];
+    struct upmu_image image = { .count = 0 };
+    struct upmu_tally before;
+    uint32_t changed;
+    uint64_t value;
+    bool fine = true;
+
+    upmu_run_begin(session);
+    /* What is left of the period is known only with what was counted so far. */
+    if (tally->period && upmu_bank_read(&cpu->bank, tally->counter, &value))
+        (void)upmu_count_fold(cpu->pmu, &session->set.event[i], tally, tally->counter, value);
+    before = *tally;
+    upmu_tally_place(tally, result);
+    upmu_run_render(cpu, session, i, &image);
+    fine = upmu_bank_load(&cpu->bank, &image, 0, &changed) && upmu_run_prime(cpu, tally);
+    if (fine) {
+        announce(cpu, session, tally);
+        fine = upmu_bank_gate(&cpu->bank, UPMU_BIT32(tally->counter), UPMU_BIT32(before.counter));
+    }
+    if (!fine) {
+        stay(cpu, session, tally, &before);
+        return false;
+    }
+    fine = take_rest(cpu, session, i, before.counter, before.base);
+    upmu_run_end(session);
+    return fine;
+}
+
+/* One counter, no payload register, on a PMU whose gates share a register: the move leaves no gap. */
+static bool moves_alone(const struct upmu_cpu *cpu, const struct upmu_joint *joint, unsigned i)
+{
+    const struct upmu_event *event = upmu_joint_event(joint, i);
+
+    return (cpu->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL) && !event->payload &&
+           upmu_joint_tally(joint, i)->extra[0] == UPMU_NO_COUNTER &&
+           !(cpu->running >> joint->result[i].counter[0] & 1u);
+}
+
+/* Those that block one another stop, move, and go on: their counts have a hole. */
+static enum upmu_status move_with_hole(struct upmu_cpu *cpu, struct upmu_joint *joint)
+{
+    const struct upmu_port *port = cpu->machine->port;
+    uint64_t began_ns = port_clock_ns(port), gap_ns;
+    enum upmu_status status = UPMU_OK;
+    uint32_t moved = 0;
+
+    for (unsigned i = 0; i < joint->count; i++) {
+        struct upmu_session *session = joint->session[i];
+
+        if (!upmu_joint_moves(joint, i))
+            continue;
+        if (upmu_schedule_stop(cpu, session) != UPMU_OK)
+            status = UPMU_ERR_PORT;
+        session->state = UPMU_SESSION_SUSPENDED;
+    }
+    for (unsigned i = 0; i < joint->count; i++)
+        if (joint->session[i]->state == UPMU_SESSION_SUSPENDED) {
+            upmu_tally_place(upmu_joint_tally(joint, i), &joint->result[i]);
+            upmu_joint_tally(joint, i)->hole |= !port_has_clock(port);
+            moved |= UPMU_BIT32(i);
+        }
+    for (unsigned i = 0; i < joint->count; i++) {
+        struct upmu_session *session = joint->session[i];
+
+        if (session->state != UPMU_SESSION_SUSPENDED)
+            continue;
+        upmu_session_sum(session);
+        session->state = UPMU_SESSION_STOPPED;
+        if (upmu_run_start(cpu, session) != UPMU_OK)
+            status = UPMU_ERR_PORT;
+    }
+    gap_ns = port_clock_ns(port) - began_ns;
+    for (uint32_t rest = moved; rest; rest &= rest - 1u) {
+        upmu_joint_tally(joint, upmu_bits_lowest(rest))->gap_ns += gap_ns;
+        if (!joint->index[upmu_bits_lowest(rest)])
+            joint->session[upmu_bits_lowest(rest)]->enabled_ns += gap_ns;
+    }
+    return status;
+}
+
+enum upmu_status upmu_move_all(struct upmu_cpu *cpu, struct upmu_joint *joint)
+{
+    bool moved, waiting;
+
+    do {
+        moved = false;
+        waiting = false;
+        for (unsigned i = 0; i < joint->count; i++) {
+            if (!upmu_joint_moves(joint, i))
+                continue;
+            if (!moves_alone(cpu, joint, i)) {
+                waiting = true;
+                continue;
+            }
+            if (!move_one(cpu, joint->session[i], joint->index[i], &joint->result[i]))
+                return UPMU_ERR_PORT;
+            upmu_session_sum(joint->session[i]);
+            upmu_schedule_publish(cpu);
+            moved = true;
+        }
+    } while (moved && waiting);
+    return waiting ? move_with_hole(cpu, joint) : UPMU_OK;
+}

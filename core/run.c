@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A placed session on the hardware: registers loaded, gates opened, counts taken.
+ *
+ * Order (R4): configuration, then shadow of the gate, then the gate; a tally is
+ * visible to handlers before its gate opens and is marked as being changed while
+ * the local side works on it.
+ */
+#include "core/run.h"
+#include "core/backend.h"
+#include "core/bank.h"
+#include "core/bits.h"
+#include "core/claims.h"
+#include "core/count.h"
+#include "core/joint.h"
+#include "core/local.h"
+#include "core/pmi.h"
+#include "core/schedule.h"
+
+void upmu_run_render(const struct upmu_cpu *cpu, const struct upmu_session *session, unsigned i,
+                         struct upmu_image *image)
+{
+    const struct upmu_pmu *pmu = cpu->pmu;
+    const struct upmu_tally *tally = &session->set.tally[i];
+    uint8_t counters[UPMU_SLOTS] = { tally->counter };
+    unsigned flags = 0;
+
+    for (unsigned slot = 1; slot < UPMU_SLOTS; slot++)
+        counters[slot] = tally->extra[slot - 1];
+    if (port_has_pmi(cpu->machine->port) && (tally->period || (pmu->capabilities & UPMU_PMU_STATUS)))
+        flags |= UPMU_RENDER_INTERRUPT;
+    pmu->backend->render(pmu, &session->set.event[i], tally->alternative, counters, flags, image);
+}
+
+/*
+ * Give a counter that ran for somebody else, or has a new event, its start value.
+ * Its gate is closed already, unless closing it faulted the last time.
+ */
+bool upmu_run_prime(struct upmu_cpu *cpu, struct upmu_tally *tally)
+{
+    unsigned counter = tally->counter;
+
+    if (!upmu_bank_gate(&cpu->bank, 0, UPMU_BIT32(counter)))
+        return false;
+    if (tally->period) {
+        tally->base = upmu_count_load(cpu->pmu, tally, counter);
+        cpu->used |= UPMU_BIT32(counter);
+        if (!upmu_bank_write(&cpu->bank, counter, tally->base))
+            return false;
+    } else if (!upmu_bank_read(&cpu->bank, counter, &tally->base)) {
+        return false;
+    }
+    cpu->used |= UPMU_BIT32(counter);
+    cpu->last_tag[counter] = tally->tag;
+    return true;
+}
+
+/* `opening`: counters that the caller opens or, if this fails, closes next. */
+enum upmu_status upmu_run_load(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t opening)
+{
+    struct upmu_image image;
+    uint32_t changed;
+
+    image.count = 0;
+    image.overfull = false;
+    image.prelude = NULL;
+    for (unsigned i = 0; i < session->set.count; i++)
+        upmu_run_render(cpu, session, i, &image);
+    if (image.overfull)
+        return UPMU_ERR_UNSUPPORTED;
+    if (!upmu_bank_load(&cpu->bank, &image, opening, &changed))
+        return UPMU_ERR_PORT;
+    for (unsigned i = 0; i < session->set.count; i++) {
+        struct upmu_tally *tally = &session->set.tally[i];
+
+        if (((changed >> tally->counter & 1u) || cpu->last_tag[tally->counter] != tally->tag) && !upmu_run_prime(cpu, tally))
+            return UPMU_ERR_PORT;
+    }
+    return UPMU_OK;
+}
+
+void upmu_schedule_publish(struct upmu_cpu *cpu)
+{
+    uint32_t running = 0, sampling = 0, quiet = 0;
+
+    for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
+        uint32_t mine = 0;
+
+        if (!upmu_session_holds(session))
+            continue;
+        for (unsigned i = 0; i < session->set.count; i++)
+            if (session->set.tally[i].period)
+                mine |= UPMU_BIT32(session->set.tally[i].counter);
+        running |= session->counters;
+        sampling |= mine;
+        if (mine)
+            quiet |= session->counters;
+    }
+    cpu->sampling = sampling;
+    cpu->quiet = quiet;
+    UPMU_BARRIER();
+    cpu->running = running;
+    UPMU_BARRIER();
+}
+
+void upmu_run_take(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally)
+{
+    cpu->of_tally[tally->counter] = session;
+    cpu->tally[tally->counter] = tally;
+}
+
+/* An overflow found without its interrupt: the interrupt may still come. */
+static void expect_stale(struct upmu_cpu *cpu, unsigned interrupts)
+{
+    cpu->stale_credit += interrupts;
+    cpu->stale_since_ns = port_clock_ns(cpu->machine->port);
+}
+
+/*
+ * Take the value of a closed counter into its tally; true: a sample is due.  A
+ * sampling counter that passed zero, or whose sample came before that because the
+ * shortest load is longer than what was left, must be loaded again before it runs.
+ */
+bool upmu_run_settle(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally, unsigned counter,
+                   uint64_t value)
+{
+    const struct upmu_event *event = &session->set.event[upmu_tally_index(session, tally)];
+    bool due, passed = tally->period && upmu_count_overflowed(cpu->pmu, counter, value);
+
+    if (upmu_count_fold(cpu->pmu, event, tally, counter, value))
+        cpu->seen_counting = 1;
+    due = upmu_count_due(tally);
+    if (due || passed || tally->throttled)
+        cpu->last_tag[counter] = 0;
+    if (passed && !tally->throttled) {
+        if (cpu->deferred >> counter & 1u)
+            __atomic_fetch_and(&cpu->deferred, ~UPMU_BIT32(counter), __ATOMIC_RELAXED);
+        else
+            expect_stale(cpu, 1);
+    }
+    tally->throttled = false;
+    return due;
+}
+
+/* Read the closed counters of a session into its tallies. */
+enum upmu_status upmu_run_counts(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    bool deferred = cpu->deferred & session->counters;
+    uint32_t due = 0;
+    enum upmu_status status = UPMU_OK;
+
+    for (unsigned i = 0; i < session->set.count; i++) {
+        struct upmu_tally *tally = &session->set.tally[i];
+        uint64_t value;
+
+        if (!upmu_bank_read(&cpu->bank, tally->counter, &value)) {
+            status = UPMU_ERR_PORT;
+            tally->hole = true;
+            cpu->last_tag[tally->counter] = 0;
+        } else if (upmu_run_settle(cpu, session, tally, tally->counter, value)) {
+            due |= UPMU_BIT32(i);
+        }
+    }
+    if (due)
+        upmu_pmi_emit(cpu, session, due, deferred);
+    return status;
+}
+
+void upmu_run_begin(struct upmu_session *session)
+{
+    for (unsigned i = 0; i < session->set.count; i++)
+        upmu_tally_begin(&session->set.tally[i]);
+}
+
+void upmu_run_end(struct upmu_session *session)
+{
+    for (unsigned i = 0; i < session->set.count; i++)
+        upmu_tally_end(&session->set.tally[i]);
+}
+
+/* Counters of a fault: whatever they hold, they are loaded before they run again. */
+void upmu_run_distrust(struct upmu_cpu *cpu, uint32_t counters)
+{
+    for (uint32_t rest = counters; rest; rest &= rest - 1u)
+        cpu->last_tag[upmu_bits_lowest(rest)] = 0;
+}
+
+/* Close gates; a fault is answered by a second attempt, with the register read. */
+bool upmu_run_close(struct upmu_cpu *cpu, uint32_t counters)
+{
+    return upmu_bank_gate(&cpu->bank, 0, counters) || upmu_bank_gate(&cpu->bank, 0, counters);
+}
+
+/* A register faulted: the session stops, the others run on. */
+enum upmu_status upmu_run_fail(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    (void)upmu_run_close(cpu, session->counters);
+    if (session->state == UPMU_SESSION_RUNNING)
+        session->enabled_ns += port_clock_ns(cpu->machine->port) - session->started_ns;
+    session->why.status = UPMU_ERR_PORT;
+    session->why.pmu = cpu->pmu;
+    session->why.address = cpu->bank.faulted;
+    session->error = UPMU_ERR_PORT;
+    session->state = UPMU_SESSION_STOPPED;
+    upmu_run_distrust(cpu, session->counters);
+    upmu_schedule_publish(cpu);
+    if (cpu->domain)
+        upmu_claims_release(cpu, session);
+    port_log(cpu->machine->port, "upmu: a register faulted; a session was stopped");
+    return UPMU_ERR_PORT;
+}
+
+/* Load a placed session and open its gates. */
+enum upmu_status upmu_run_start(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    enum upmu_status status = upmu_run_load(cpu, session, session->counters);
+
+    if (status != UPMU_OK)
+        return status == UPMU_ERR_PORT ? upmu_run_fail(cpu, session) : status;
+    upmu_run_begin(session);
+    for (unsigned i = 0; i < session->set.count; i++) {
+        upmu_run_take(cpu, session, &session->set.tally[i]);
+        session->set.tally[i].ran = true;
+    }
+    session->error = UPMU_OK;
+    session->full = 0;
+    session->state = UPMU_SESSION_RUNNING;
+    upmu_schedule_publish(cpu);
+    upmu_run_end(session);
+    session->started_ns = port_clock_ns(cpu->machine->port);
+    if (upmu_bank_gate(&cpu->bank, session->counters, 0))
+        return UPMU_OK;
+    for (unsigned i = 0; i < session->set.count; i++)
+        session->set.tally[i].hole = true;
+    return upmu_run_fail(cpu, session);
+}

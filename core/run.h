@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A placed session on the hardware.  All inside a local bracket.
+ */
+#ifndef UPMU_CORE_RUN_H
+#define UPMU_CORE_RUN_H
+
+#include "core/backend.h"
+#include <upmu/session.h>
+
+/* Hold all tallies of a session against handlers, and let go. */
+void upmu_run_begin(struct upmu_session *session);
+void upmu_run_end(struct upmu_session *session);
+
+/* Add the registers of one placed event to an image. */
+void upmu_run_render(const struct upmu_cpu *cpu, const struct upmu_session *session, unsigned i,
+                     struct upmu_image *image);
+
+/* Give a closed counter its start value: a load for sampling, a base for counting. */
+bool upmu_run_prime(struct upmu_cpu *cpu, struct upmu_tally *tally);
+
+/* Load a placed session's registers, gates closed; `opening`: counters that open next. */
+enum upmu_status upmu_run_load(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t opening);
+
+/* Load a placed session and open its gates. */
+enum upmu_status upmu_run_start(struct upmu_cpu *cpu, struct upmu_session *session);
+
+/* A register faulted: this session stops, the others run on.  Returns UPMU_ERR_PORT. */
+enum upmu_status upmu_run_fail(struct upmu_cpu *cpu, struct upmu_session *session);
+
+/* Close gates; what faulted is closed as far as it can be. */
+bool upmu_run_close(struct upmu_cpu *cpu, uint32_t counters);
+
+/* Nobody's values are on these counters any more. */
+void upmu_run_distrust(struct upmu_cpu *cpu, uint32_t counters);
+
+/* Make a tally the user of its counter. */
+void upmu_run_take(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally);
+
+/* Take the value of a closed counter into its tally; true: a sample is due. */
+bool upmu_run_settle(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally, unsigned counter,
+                     uint64_t value);
+
+/* The same for all closed counters of a session, with the samples due. */
+enum upmu_status upmu_run_counts(struct upmu_cpu *cpu, struct upmu_session *session);
+
+#endif
