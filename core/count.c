@@ -64,7 +64,7 @@ uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *ta
     const struct upmu_counter *where = &pmu->counter[counter];
     unsigned bits = where->write_bits < where->width ? where->write_bits : where->width;
     uint64_t longest = upmu_bits_ones(bits - 1u);
-    uint64_t wait = tally->due - tally->total;
+    uint64_t wait = tally->due > tally->total ? tally->due - tally->total : 0;
 
     if (tally->throttled || wait > longest)
         wait = longest;

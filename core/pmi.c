@@ -36,6 +36,7 @@ struct pass {
     uint32_t handled; /* counters that had overflowed */
     uint32_t due;     /* of these, with a sample due */
     uint32_t closed;  /* to stay closed: the local side replays them */
+    uint32_t failed;  /* a register faulted: the local side loads them again */
 };
 
 static void put_sample(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events,
@@ -105,6 +106,7 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
     struct upmu_cpu *cpu = pass->cpu;
     struct upmu_session *session = cpu->of_tally[counter];
     uint32_t lost = tally->lost;
+    uint64_t load;
 
     tally->sequence += 1u;
     UPMU_BARRIER();
@@ -114,35 +116,48 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
         pass->due |= UPMU_BIT32(counter);
         throttle(pass, tally, tally->lost != lost);
     }
-    tally->base = upmu_count_load(cpu->pmu, tally, counter);
-    if (!upmu_bank_handler_write(&cpu->bank, counter, tally->base))
-        tally->hole = true;
+    load = upmu_count_load(cpu->pmu, tally, counter);
+    if (upmu_bank_handler_write(&cpu->bank, counter, load))
+        tally->base = load;
+    else
+        pass->failed |= UPMU_BIT32(counter);
     UPMU_BARRIER();
     tally->sequence += 1u;
+}
+
+/* Without a common gate only what overflowed is closed, and read again then. */
+static bool close_alone(struct upmu_cpu *cpu, unsigned counter, uint64_t *value)
+{
+    return (cpu->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL) ||
+           (upmu_bank_handler_close(&cpu->bank, UPMU_BIT32(counter)) &&
+            upmu_bank_handler_read(&cpu->bank, counter, value));
 }
 
 static void look_at(struct pass *pass, unsigned counter)
 {
     struct upmu_cpu *cpu = pass->cpu;
     struct upmu_tally *tally = cpu->tally[counter];
-    bool shared_gate = cpu->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL;
     uint64_t value;
 
-    if (!tally || tally->counter != counter || !upmu_bank_handler_read(&cpu->bank, counter, &value) ||
-        !upmu_count_overflowed(cpu->pmu, counter, value))
+    if (!tally || tally->counter != counter)
+        return;
+    if (!upmu_bank_handler_read(&cpu->bank, counter, &value)) {
+        pass->failed |= UPMU_BIT32(counter);
+        return;
+    }
+    if (!upmu_count_overflowed(cpu->pmu, counter, value))
         return;
     /* What waits for the local side was answered for by an earlier interrupt. */
     pass->handled |= UPMU_BIT32(counter) & ~cpu->deferred;
-    /* Without a common gate only what overflowed is closed, and read again then. */
-    if (!shared_gate && (!upmu_bank_handler_close(&cpu->bank, UPMU_BIT32(counter)) ||
-                         !upmu_bank_handler_read(&cpu->bank, counter, &value)))
-        return;
-    if (tally->sequence & 1u)
+    if (!close_alone(cpu, counter, &value))
+        pass->failed |= UPMU_BIT32(counter);
+    else if (tally->sequence & 1u)
         defer(pass, counter);
     else
         take_overflow(pass, counter, tally, value);
-    if (!shared_gate)
-        (void)upmu_bank_handler_open(&cpu->bank, UPMU_BIT32(counter), pass->closed);
+    if (!(cpu->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL) &&
+        !upmu_bank_handler_open(&cpu->bank, UPMU_BIT32(counter), pass->closed))
+        pass->failed |= UPMU_BIT32(counter);
 }
 
 /* A counter that only counts has wrapped: fold it, so that the next wrap is told apart. */
@@ -209,6 +224,20 @@ static enum upmu_pmi answer(struct pass *pass, uint32_t flagged)
     return UPMU_PMI_NOT_OURS;
 }
 
+/* Counters that no write could open miss what happens until the local side has repaired them. */
+static void open_again(struct pass *pass, uint32_t counters)
+{
+    struct upmu_cpu *cpu = pass->cpu;
+
+    if (upmu_bank_handler_open(&cpu->bank, counters, pass->closed) ||
+        upmu_bank_handler_open(&cpu->bank, counters, pass->closed))
+        return;
+    pass->failed |= cpu->sampling;
+    for (uint32_t rest = counters; rest; rest &= rest - 1u)
+        if (cpu->tally[upmu_bits_lowest(rest)])
+            cpu->tally[upmu_bits_lowest(rest)]->hole = true;
+}
+
 static enum upmu_pmi handle(struct pass *pass)
 {
     struct upmu_cpu *cpu = pass->cpu;
@@ -219,15 +248,15 @@ static enum upmu_pmi handle(struct pass *pass)
     uint32_t flagged = 0;
     uint64_t status = 0;
 
-    if (quiet)
-        (void)upmu_bank_handler_close(&cpu->bank, quiet);
+    if (quiet && !upmu_bank_handler_close(&cpu->bank, quiet) && !upmu_bank_handler_close(&cpu->bank, quiet))
+        pass->failed = cpu->sampling;
     if (port_has_pmi(port)) {
         cpu->bank.handler_accesses.rearms++;
         port_pmi_rearm(port);
     }
     if (pmu->status_row != UPMU_NO_ROW && upmu_bank_handler_status(&cpu->bank, &status))
         flagged = pmu->backend->overflowed(pmu, status) & mine;
-    for (uint32_t rest = cpu->sampling; rest; rest &= rest - 1u)
+    for (uint32_t rest = cpu->sampling & ~pass->failed; rest; rest &= rest - 1u)
         look_at(pass, upmu_bits_lowest(rest));
     for (uint32_t rest = flagged & cpu->running & ~cpu->sampling; rest; rest &= rest - 1u)
         fold_wrapped(pass, upmu_bits_lowest(rest));
@@ -236,7 +265,8 @@ static enum upmu_pmi handle(struct pass *pass)
     if (flagged)
         (void)upmu_bank_handler_acknowledge(&cpu->bank, pmu->backend->acknowledge(pmu, flagged));
     if (quiet)
-        (void)upmu_bank_handler_open(&cpu->bank, quiet, pass->closed);
+        open_again(pass, quiet);
+    cpu->deferred |= pass->failed;
     mask_full(cpu);
     return answer(pass, flagged);
 }
