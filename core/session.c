@@ -146,7 +146,7 @@ enum upmu_status upmu_session_ring(struct upmu_session *session, void *buffer, s
 {
     if (session->state != UPMU_SESSION_DETACHED)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
-    if (bytes < 256 || bytes > 0x7fffffff || ((uintptr_t)buffer & 7u))
+    if (bytes < 256 || bytes > 0x7fffffff || ((uintptr_t)buffer & (_Alignof(uint64_t) - 1u)))
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     upmu_ring_init(&session->ring, buffer, (uint32_t)bytes);
     return UPMU_OK;

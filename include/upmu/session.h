@@ -159,7 +159,7 @@ enum upmu_status upmu_session_add_event(struct upmu_session *session, const stru
 
 /*
  * Give the session memory for samples: at least 256 bytes, below 2 GiB, aligned
- * to 8; kept until the session is detached for good.  `mask_on_full`: a full ring
+ * as uint64_t; kept until the session is detached for good.  `mask_on_full`: a full ring
  * stops the session (UPMU_SESSION_MASKED) until upmu_session_restart(), instead of
  * losing samples.
  *
