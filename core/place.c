@@ -159,15 +159,15 @@ static bool input_is_valid(const struct upmu_place_input *input)
 static void rank_counters(struct placement *p)
 {
     const struct upmu_place_input *input = p->input;
-    uint32_t ranked = 0;
+    uint32_t left = ~UINT32_C(0);
     unsigned rank = 0;
 
-    for (unsigned i = 0; i < input->preference_count + UPMU_COUNTERS; i++) {
-        unsigned counter = i < input->preference_count ? input->preference[i] : i - input->preference_count;
+    for (unsigned i = 0; left != 0; i++) {
+        unsigned counter = i < input->preference_count ? input->preference[i] : upmu_bits_lowest(left);
 
-        if (ranked >> counter & 1u)
+        if ((left >> counter & 1u) == 0)
             continue;
-        ranked |= UPMU_BIT32(counter);
+        left &= ~UPMU_BIT32(counter);
         p->rank[counter] = (uint8_t)rank;
         p->order[rank++] = (uint8_t)counter;
     }
@@ -176,7 +176,6 @@ static void rank_counters(struct placement *p)
 static void begin_placement(struct placement *p, const struct upmu_place_input *input)
 {
     p->input = input;
-    p->ignored = 0;
     p->lift_held = false;
     p->rounds = PLACE_ROUNDS;
     rank_counters(p);
@@ -202,10 +201,12 @@ static void write_results(const struct placement *p, uint32_t stayed, struct upm
 {
     for (unsigned request = 0; request < p->input->request_count; request++) {
         out[request].alternative = (uint8_t)chosen_alternative(p, request, stayed);
-        for (unsigned k = 0; k < UPMU_SLOTS; k++) {
+        memset(out[request].counter, UPMU_NO_COUNTER, UPMU_SLOTS);
+        for (unsigned k = 0; k < (p->wide >> request & 1u ? UPMU_SLOTS : 1u); k++) {
             unsigned counter = p->u.search.counter[k * UPMU_REQUESTS + request];
 
-            out[request].counter[k] = counter == UPMU_NO_COUNTER ? UPMU_NO_COUNTER : p->order[counter];
+            if (counter != UPMU_NO_COUNTER)
+                out[request].counter[k] = p->order[counter];
         }
     }
 }
@@ -217,6 +218,7 @@ static enum upmu_status place_requests(struct placement *p, struct upmu_place_re
 
     if (status != UPMU_OK)
         return status;
+    p->ignored = p->idle;
     stayers = find_stayers(p);
     while (left != 0) {
         uint32_t members = component_of(p, left);

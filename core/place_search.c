@@ -133,58 +133,66 @@ static bool keep_limit(struct placement *p)
     return true;
 }
 
+/* Slots that a request may have. */
+static unsigned slots_of(const struct placement *p, unsigned request)
+{
+    return p->wide >> request & 1u ? UPMU_SLOTS : 1;
+}
+
 /* Give every unit a counter, within the limit. */
 static bool match_all(struct placement *p)
 {
-    for (;;) {
-        unsigned unit;
+    for (; p->unmatched != 0; p->unmatched &= p->unmatched - 1u) {
+        unsigned request = upmu_bits_lowest(p->unmatched);
 
-        if (p->limited != 0 && !keep_limit(p))
-            return false;
-        if (p->unmatched == 0)
-            return true;
-        unit = upmu_bits_lowest(p->unmatched);
-        while (unit < PLACE_UNITS &&
-               (p->u.search.allowed[unit] == 0 || p->u.search.counter[unit] != UPMU_NO_COUNTER))
-            unit += UPMU_REQUESTS;
-        if (unit >= PLACE_UNITS)
-            p->unmatched &= p->unmatched - 1u;
-        else if (!match_unit(p, unit))
-            return false;
+        for (unsigned unit = request; unit < slots_of(p, request) * UPMU_REQUESTS; unit += UPMU_REQUESTS) {
+            if (p->u.search.allowed[unit] == 0 || p->u.search.counter[unit] != UPMU_NO_COUNTER)
+                continue;
+            if (!match_unit(p, unit) || (p->limited != 0 && !keep_limit(p)))
+                return false;
+        }
     }
+    return p->limited == 0 || keep_limit(p);
 }
 
 /* ---- Options ---- */
 
-/* What the options left to a request allow its units. */
-static void refresh_request(struct placement *p, unsigned request)
+/* Let a unit use these counters; takes it off its own if that is not one of them. */
+static void allow_counters(struct placement *p, unsigned unit, uint32_t counters)
 {
     struct place_search *search = &p->u.search;
+    unsigned counter = search->counter[unit];
+
+    search->allowed[unit] = counters;
+    if (counter != UPMU_NO_COUNTER && (counters >> counter & 1u) == 0) {
+        p->used &= ~UPMU_BIT32(counter);
+        search->counter[unit] = UPMU_NO_COUNTER;
+    }
+}
+
+/* What the options left to a request allow its units: slots that all of them have. */
+static void refresh_request(struct placement *p, unsigned request)
+{
     const struct place_option *options = &p->option[p->first[request]];
-    uint32_t allowed[UPMU_SLOTS] = {0, 0, 0};
-    unsigned slots = UPMU_SLOTS;
+    unsigned slots = slots_of(p, request);
 
-    for (uint32_t left = search->viable[request]; left != 0; left &= left - 1u) {
-        const struct place_option *option = &options[upmu_bits_lowest(left)];
-
-        if ((option->shape & OPTION_SLOTS) < slots)
-            slots = option->shape & OPTION_SLOTS;
-        for (unsigned k = 0; k < slots; k++)
-            allowed[k] |= p->mask[option->mask[k]];
-    }
-    for (unsigned k = 0; k < UPMU_SLOTS; k++) {
-        unsigned unit = k * UPMU_REQUESTS + request, counter = search->counter[unit];
-
-        allowed[k] = k < slots ? allowed[k] & p->available : 0;
-        if (k < slots && (p->pinned >> request & 1u))
-            allowed[k] = UPMU_BIT32(p->rank[p->input->stay[request][k]]);
-        search->allowed[unit] = allowed[k];
-        if (counter != UPMU_NO_COUNTER && (allowed[k] >> counter & 1u) == 0) {
-            p->used &= ~UPMU_BIT32(counter);
-            search->counter[unit] = UPMU_NO_COUNTER;
-        }
-    }
     p->unmatched |= UPMU_BIT32(request);
+    for (unsigned k = 0; k < slots; k++) {
+        uint32_t counters = 0;
+
+        for (uint32_t left = p->u.search.viable[request]; left != 0; left &= left - 1u) {
+            const struct place_option *option = &options[upmu_bits_lowest(left)];
+
+            if ((option->shape & OPTION_SLOTS) <= k) {
+                counters = 0;
+                break;
+            }
+            counters |= p->mask[option->mask[k]];
+        }
+        if (counters != 0 && (p->pinned >> request & 1u))
+            counters = UPMU_BIT32(p->rank[p->input->stay[request][k]]);
+        allow_counters(p, k * UPMU_REQUESTS + request, counters & p->available);
+    }
 }
 
 static void exclude_option(struct placement *p, unsigned index)
@@ -316,7 +324,7 @@ static bool begin_search(struct placement *p, uint32_t members, uint32_t pinned)
         uint32_t usable = usable_options(p, request);
 
         p->u.search.viable[request] = usable;
-        for (unsigned k = 0; k < UPMU_SLOTS; k++)
+        for (unsigned k = 0; k < slots_of(p, request); k++)
             p->u.search.counter[k * UPMU_REQUESTS + request] = UPMU_NO_COUNTER;
         if (usable == 0) {
             p->witness = UPMU_BIT32(request);

@@ -22,13 +22,12 @@ static uint32_t unranked_mask(const struct placement *p, uint32_t mask)
  */
 static bool only_counters_matter(const struct placement *p, uint32_t members)
 {
-    if (p->limited != 0)
+    if (p->limited != 0 || (p->wide & members) != 0)
         return false;
     for (; members != 0; members &= members - 1u) {
         unsigned request = upmu_bits_lowest(members);
 
-        if (p->resources[request] != 0 || !single_bit(p->u.search.viable[request]) ||
-            p->u.search.allowed[UPMU_REQUESTS + request] != 0)
+        if (p->resources[request] != 0 || !single_bit(p->u.search.viable[request]))
             return false;
     }
     return true;
@@ -89,7 +88,7 @@ static bool explain_resource(struct placement *p, uint32_t members, uint64_t res
 {
     unsigned first = UPMU_NO_RESOURCE;
 
-    p->ignored = resources;
+    p->ignored = ~UINT64_C(0);
     if (resources == 0 || !fits_now(p, members))
         return false;
     why->collision = UPMU_COLLISION_RESOURCE;
@@ -98,7 +97,7 @@ static bool explain_resource(struct placement *p, uint32_t members, uint64_t res
             continue;
         if (first == UPMU_NO_RESOURCE)
             first = resource;
-        p->ignored = UPMU_BIT64(resource);
+        p->ignored = p->idle | UPMU_BIT64(resource);
         if (fits_now(p, members)) {
             first = resource;
             break;
@@ -127,7 +126,7 @@ void upmu_placement_explain(struct placement *p, uint32_t members, struct upmu_w
         return;
     if (explain_resource(p, members, resources, why))
         return;
-    p->ignored = 0;
+    p->ignored = p->idle;
     upmu_placement_rules(p, false, true);
     if (p->input->limited != 0 && fits_now(p, members)) {
         why->collision = UPMU_COLLISION_LIMIT;

@@ -21,8 +21,6 @@
 #define PLACE_ROUNDS 20000u
 
 #define NO_CLAIM 0xffu
-#define NO_USER 0xffu
-#define MANY_USERS 0xfeu
 #define NO_PARENT 0xffu
 
 /* The parts of an option's shape. */
@@ -45,11 +43,13 @@ struct place_option {
 
 /* Needed while the requests are read. */
 struct place_reading {
+    uint64_t users;          /* resources that a request uses ... */
+    uint64_t several_users;  /* ... that several do, */
+    uint64_t several_values; /* ... and that are wanted with several values */
     uint64_t value[PLACE_CLAIMS];
     uint32_t given[PLACE_MASKS];     /* `mask` as the backend numbers counters */
     uint8_t next[PLACE_CLAIMS];      /* further claims on the same resource */
     uint8_t chain[UPMU_RESOURCES];   /* first claim on a resource */
-    uint8_t user[UPMU_RESOURCES];    /* the request that can use it, or MANY_USERS */
 };
 
 /* Decision of the search. */
@@ -72,41 +72,44 @@ struct place_search {
     struct place_decision decision[UPMU_REQUESTS];
 };
 
+/* Scalars come first: the nearer a field, the shorter the instructions. */
 struct placement {
     const struct upmu_place_input *input;
 
-    /* The requests, as read. */
-    uint64_t resources[UPMU_REQUESTS]; /* that it can collide over */
-    uint32_t counters[UPMU_REQUESTS];  /* that any of its options names */
-    uint32_t mask[PLACE_MASKS];
-    struct place_option option[PLACE_OPTIONS];
-    uint8_t list[PLACE_LIST];
-    uint8_t resource[PLACE_CLAIMS]; /* of a claim; reading: bit 7 set if others contradict it */
-    uint8_t blocker[UPMU_REQUESTS]; /* resource by which others block it, or UPMU_NO_RESOURCE */
-    uint8_t first[UPMU_REQUESTS + 1];
-    uint8_t keep[UPMU_REQUESTS]; /* option that a request runs on now */
-    uint8_t order[UPMU_COUNTERS]; /* counter of a bit */
-    uint8_t rank[UPMU_COUNTERS];  /* bit of a counter */
-    uint16_t list_used;
-    uint8_t option_count, claim_count, mask_count;
-
     /* The question: which requests, under which rules. */
-    uint64_t ignored; /* resources that nobody minds */
+    uint64_t idle;    /* resources over which no two requests can collide */
+    uint64_t ignored; /* these, and those that do not matter for the moment */
     uint32_t members;
     uint32_t pinned;    /* of these, requests that must stay where they are */
     uint32_t available; /* counters */
     uint32_t limited;   /* 0: the limit cannot be felt */
+    uint32_t wide;      /* requests that have options of several slots */
     bool lift_held;     /* values held by others do not matter */
 
     /* The state of the search. */
+    uint8_t trail_count, decision_count;
     uint32_t used;      /* counters with a unit */
     uint32_t unmatched; /* requests that may have a unit without a counter */
     uint32_t changed;   /* requests whose options changed */
     uint32_t decided;   /* requests with one option that has not been spread */
     uint32_t settled;   /* requests with one option that has been spread */
     uint32_t rounds;    /* left */
-    uint8_t trail_count, decision_count;
-    uint32_t witness; /* requests that cannot be placed, found without any exclusion; or 0 */
+    uint32_t witness;   /* requests that cannot be placed, found without any exclusion; or 0 */
+
+    /* The requests, as read. */
+    uint16_t list_used;
+    uint8_t option_count, claim_count, mask_count;
+    uint8_t first[UPMU_REQUESTS + 1];
+    uint8_t order[UPMU_COUNTERS]; /* counter of a bit */
+    uint8_t rank[UPMU_COUNTERS];  /* bit of a counter */
+    uint64_t resources[UPMU_REQUESTS]; /* that it can collide over */
+    uint32_t counters[UPMU_REQUESTS];  /* that any of its options names */
+    uint32_t mask[PLACE_MASKS];
+    struct place_option option[PLACE_OPTIONS];
+    uint8_t list[PLACE_LIST];
+    uint8_t resource[PLACE_CLAIMS]; /* of a claim */
+    uint8_t blocker[UPMU_REQUESTS]; /* resource by which others block it, or UPMU_NO_RESOURCE */
+    uint8_t keep[UPMU_REQUESTS];    /* option that a request runs on now */
 
     union {
         struct place_reading reading;
