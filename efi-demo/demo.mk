@@ -43,11 +43,16 @@ $(foreach arch,x64 ia32,$(eval $(call DEMO_RULES,$(arch))))
 .PHONY: demo demo-run test-demo demo-apps
 demo-apps: build/demo/x64/upmu.efi build/demo/ia32/upmu.efi
 
+ifeq ($(wildcard $(DEMO_EFI_INCLUDE)/efi.h),)
+demo demo-run:
+	@echo "$@: gnu-efi is not installed; 'make deps' installs it" && false
+else
 demo: build/demo/x64/upmu.efi
 	@tests/demo/run-demo.sh show x64 $<
 
 demo-run: build/demo/x64/upmu.efi
 	@tests/demo/run-demo.sh run x64 $<
+endif
 
 test-demo:
 	@tests/demo/test-demo.sh "$(MAKE)"

@@ -159,7 +159,7 @@ def masked_row(event, answers):
                 mask.flags |= MASK_FLAGS["default"]
             if exclusive:
                 mask.flags |= MASK_FLAGS["exclusive"]
-            elif len(members) > 1 and not any(name in pair for pair in inner):
+            elif len(members) > 1 and number != 3 and not any(name in pair for pair in inner):
                 mask.flags |= MASK_FLAGS["alone"]
             if not default and not nomask:
                 mask.flags |= MASK_FLAGS["required"]

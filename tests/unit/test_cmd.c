@@ -347,8 +347,10 @@ static void stat_counts_exactly_what_the_model_ran(void **state)
     (void)state;
     assert_int_equal(line("stat --sim skl -n 1000 -r 3 --json -e instructions,branches spin"), CMD_OK);
     prints("\"simulated\":true");
-    prints("{\"event\":\"instructions\",\"mean\":2000,\"noise_ppm\":0,\"quality\":\"exact\",\"counts\":[2000,2000,2000]}");
-    prints("{\"event\":\"branches\",\"mean\":1000,\"noise_ppm\":0,\"quality\":\"exact\",\"counts\":[1000,1000,1000]}");
+    prints("{\"event\":\"instructions\",\"mean\":2000,\"noise_ppm\":0,\"quality\":\"exact\",");
+    prints("\"counts\":[2000,2000,2000]}");
+    prints("{\"event\":\"branches\",\"mean\":1000,\"noise_ppm\":0,\"quality\":\"exact\",");
+    prints("\"counts\":[1000,1000,1000]}");
 }
 
 static void stat_shows_ipc_rates_and_noise(void **state)
@@ -415,7 +417,8 @@ static void top_ends_with_a_key(void **state)
 
 static void selftest_passes_on_good_and_fails_on_bad_silicon(void **state)
 {
-    static const char *const good[] = {"core2", "nehalem", "skylake", "skylake_nofw", "icelake", "yonah", "merom_early"};
+    static const char *const good[] = {"core2",   "nehalem", "skylake",    "skylake_nofw",
+                                       "icelake", "yonah",   "merom_early"};
     static const char *const bad[] = {"counts_nothing", "ignores_writes", "no_pmu"};
     char text[64];
 
@@ -493,6 +496,12 @@ static uint64_t step_child(pid_t child)
     return steps;
 }
 
+static void CMD_LOOP_ABI step_chase(uintptr_t iterations, void *buffer, uintptr_t mask)
+{
+    (void)mask;
+    (void)!cmd_loop_chase(iterations, buffer);
+}
+
 static uint64_t steps_of(cmd_loop *loop, uintptr_t iterations)
 {
     static _Alignas(64) void *buffer[1024];
@@ -519,7 +528,7 @@ static void loops_retire_what_their_table_says(void **state)
     } loops[] = {
         {cmd_loop_spin, CMD_SPIN_INSTRUCTIONS},         {cmd_loop_memset, CMD_MEMSET_INSTRUCTIONS},
         {cmd_loop_memcpy, CMD_MEMCPY_INSTRUCTIONS},     {cmd_loop_branches, CMD_BRANCHES_INSTRUCTIONS},
-        {cmd_loop_chase, CMD_CHASE_INSTRUCTIONS},
+        {step_chase, CMD_CHASE_INSTRUCTIONS},
     };
 
     (void)state;
@@ -545,6 +554,60 @@ static void the_chain_of_chase_visits_every_line_once(void **state)
         at = *(void **)at;
         assert_int_equal(at == buffer + sizeof buffer / 2, i == lines);
     }
+}
+
+/* The line after so many steps from line 0. */
+static unsigned chase_line(unsigned steps, unsigned lines)
+{
+    unsigned line_now = 0;
+
+    while (steps-- != 0)
+        line_now = (line_now * 5 + 1) % lines;
+    return line_now;
+}
+
+/* The executing CPU's road, with a model's registers behind the hooks: the loops run, nothing counts. */
+static void the_live_road_runs_the_loops_natively(void **state)
+{
+    static _Alignas(64) unsigned char buffer[64 * 1024];
+    static struct upmu_sim sim;
+    static struct upmu_machine machine;
+    static struct upmu_cpu cpu;
+    const struct cmd_live live = {
+        .port = &sim.port, .machine = &machine, .cpu = &cpu, .buffer = buffer, .buffer_bytes = sizeof buffer};
+    struct cmd *cmd;
+
+    (void)state;
+    upmu_sim_init(&sim, upmu_sim_profile("skl"), 1);
+    upmu_sim_bind_cpu(&sim, 0, &cpu);
+    memset(&cpu, 0, sizeof cpu);
+    assert_int_equal(upmu_machine_init(&machine, &sim.port), UPMU_OK);
+    assert_int_equal(upmu_cpu_init(&cpu, &machine, NULL), UPMU_OK);
+    cmd = fresh();
+    cmd->live = &live;
+    cmd->default_sim = "core2";
+    memset(buffer, 0xee, sizeof buffer / 2);
+    assert_int_equal(cmd_run_line(cmd, "stat -n 4096 -e instructions memset"), CMD_OK);
+    assert_null(strstr(printed, "SIMULATED"));
+    prints("Counts of 'memset' on skl");
+    prints("(unproven)");
+    for (unsigned i = 0; i < 4096 * sizeof(void *); i++)
+        assert_int_equal(buffer[i % (sizeof buffer / 2)], 0);
+    memset(buffer, 0x55, sizeof buffer / 4);
+    assert_int_equal(cmd_run_line(cmd, "stat -n 4096 -e instructions memcpy"), CMD_OK);
+    assert_memory_equal(buffer, buffer + sizeof buffer / 4, 4096 * sizeof(void *) < sizeof buffer / 4
+                                                                ? 4096 * sizeof(void *)
+                                                                : sizeof buffer / 4);
+    assert_int_equal(cmd_run_line(cmd, "record -n 1000 chase"), CMD_OK);
+    prints("no sample");
+    assert_ptr_equal(cmd->chain_at, buffer + sizeof buffer / 2 + chase_line(1000, sizeof buffer / 2 / 64) * 64);
+    assert_int_equal(cmd_run_line(cmd, "stat -n 1000 -r 2"), CMD_OK); /* mix: all the others */
+    assert_int_equal(cmd_run_line(cmd, "encode cycles"), CMD_OK);
+    prints("IA32_PERFEVTSEL0 0x186 0x43003c");
+    assert_int_equal(cmd_run_line(cmd, "info --sim core2"), CMD_OK);
+    prints("This machine GenuineIntel");
+    assert_int_equal(upmu_cpu_fini(&cpu), UPMU_OK);
+    assert_int_equal(sim.violation_count, 0);
 }
 
 int main(void)
@@ -583,6 +646,7 @@ int main(void)
         cmocka_unit_test(the_model_found_no_fault_with_any_command),
         cmocka_unit_test(loops_retire_what_their_table_says),
         cmocka_unit_test(the_chain_of_chase_visits_every_line_once),
+        cmocka_unit_test(the_live_road_runs_the_loops_natively),
     };
 
     return cmocka_run_group_tests_name("cmd", tests, NULL, NULL);

@@ -50,6 +50,7 @@ __asm__(
     "1: movq (%rsi), %rsi\n"
     "subq $1, %rdi\n"
     "jnz 1b\n"
+    "movq %rsi, %rax\n"
     "ret\n"
     ".balign 32\n.globl cmd_loop_end\n.hidden cmd_loop_end\ncmd_loop_end:\n");
 
@@ -114,6 +115,7 @@ __asm__(
     "1: movl (%ecx), %ecx\n"
     "subl $1, %edx\n"
     "jnz 1b\n"
+    "movl %ecx, %eax\n"
     "ret\n"
     ".balign 32\n.globl cmd_loop_end\n.hidden cmd_loop_end\ncmd_loop_end:\n");
 

@@ -66,6 +66,7 @@ static void live_prepare(struct cmd *cmd)
 
         *(void **)(void *)(chain + i * 64) = chain + next * 64;
     }
+    cmd->chain_at = chain;
 }
 
 /* The lower half of the buffer is written to; the upper half holds the chain. */
@@ -73,7 +74,6 @@ static void live_run(struct cmd *cmd, const struct cmd_workload *workload, uintp
 {
     uintptr_t half = cmd->live->buffer_bytes / 2;
     void *buffer = cmd->live->buffer;
-    void *chain = (char *)buffer + half;
     uintptr_t mask = half - 1;
     bool all = workload == &workloads[WORK_MIX];
 
@@ -84,7 +84,7 @@ static void live_run(struct cmd *cmd, const struct cmd_workload *workload, uintp
     if (all || workload == &workloads[WORK_BRANCHES])
         cmd_loop_branches(iterations, buffer, mask);
     if (all || workload == &workloads[WORK_CHASE])
-        cmd_loop_chase(iterations, chain, mask);
+        cmd->chain_at = cmd_loop_chase(iterations, cmd->chain_at);
     if (all || workload == &workloads[WORK_SPIN])
         cmd_loop_spin(iterations, buffer, mask);
 }
@@ -130,10 +130,8 @@ static bool live_symbol(unsigned index, struct cmd_symbol *out_symbol)
 
 void cmd_workload_prepare(struct cmd *cmd)
 {
-    if (!cmd->simulated && !cmd->chained) {
+    if (!cmd->simulated && cmd->chain_at == NULL)
         live_prepare(cmd);
-        cmd->chained = true;
-    }
 }
 
 void cmd_workload_run(struct cmd *cmd, const struct cmd_workload *workload, uint64_t iterations)
