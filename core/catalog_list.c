@@ -197,7 +197,7 @@ static bool encodings_equal(const struct upmu_row *a, const struct upmu_row *b)
         return false;
     if (a->code != b->code && !(a->code2 && a->code2 == b->code))
         return false;
-    return !a->msr || a->payload == b->payload;
+    return a->payload == b->payload;
 }
 
 /* The masks of one group that make up `want`: one mask of that value, or several. */
