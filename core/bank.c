@@ -324,13 +324,10 @@ static void find_changes(const struct upmu_bank *bank, const struct upmu_image *
  * Keep a value that upmu_bank_gate() writes with the gate.  Handlers may write it
  * earlier; its gate is closed in it.
  */
-static bool put_off(struct upmu_bank *bank, unsigned row, uint64_t value)
+static void put_off(struct upmu_bank *bank, unsigned row, uint64_t value)
 {
-    if (!remember(bank, row))
-        return false;
     keep_value(bank, row, value);
     upmu_rows_set(bank->put_off, row);
-    return true;
 }
 
 /* Is the register select and gate at once of one of `counters`? */
@@ -352,13 +349,11 @@ static bool load_row(struct upmu_bank *bank, const struct upmu_image *image, uns
     const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
     uint64_t whole = upmu_register_bits(bank->pmu, row);
     uint64_t mask = 0, value = 0, before = 0;
-    bool release = false;
 
     for (unsigned i = 0; i < image->count; i++)
         if ((*changes >> i & 1u) && image->entry[i].row == row) {
             mask |= image->entry[i].mask;
             value |= image->entry[i].value & image->entry[i].mask;
-            release |= image->entry[i].release;
             *changes &= ~UPMU_BIT64(i);
         }
     mask &= loadable(bank->pmu, row);
@@ -366,9 +361,10 @@ static bool load_row(struct upmu_bank *bank, const struct upmu_image *image, uns
         !present_value_of_all(bank, row, &before))
         return false;
     value = (before & ~mask) | (value & mask);
-    if (!release && !(value & class->gates) && gates_itself(bank->pmu, row, opening))
-        return put_off(bank, row, value);
-    return write_row(bank, row, value);
+    if ((value & class->gates) || !gates_itself(bank->pmu, row, opening))
+        return write_row(bank, row, value);
+    put_off(bank, row, value);
+    return true;
 }
 
 static unsigned rank_of(const struct upmu_bank *bank, const struct upmu_image_entry *entry)

@@ -105,7 +105,7 @@ static void every_register_is_as_the_facts_say(void **state)
 
 static void every_model_has_the_registers_that_the_facts_give_it(void **state)
 {
-    static const unsigned models[] = { 0, 1, 2, 3, 4, 6 };
+    static const unsigned models[] = {0, 1, 2, 3, 4, 6};
 
     (void)state;
     for (unsigned m = 0; m < sizeof models / sizeof models[0]; m++) {
@@ -172,10 +172,10 @@ static void everything_is_shared_by_the_threads_of_a_core(void **state)
 /* Linux arch/x86/events/intel/p4.c; Intel SDM vol 3 18.15. */
 static void ranks_give_the_documented_order(void **state)
 {
-    static const unsigned loading[] = { UPMU_P4_CLASS_ESCR, UPMU_P4_CLASS_MATRIX_VERT, UPMU_P4_CLASS_PEBS_ENABLE,
-                                        UPMU_P4_CLASS_COUNTER, UPMU_P4_CLASS_CCCR };
-    static const unsigned giving_up[] = { UPMU_P4_CLASS_CCCR, UPMU_P4_CLASS_ESCR, UPMU_P4_CLASS_PEBS_ENABLE,
-                                          UPMU_P4_CLASS_MATRIX_VERT };
+    static const unsigned loading[] = {UPMU_P4_CLASS_ESCR, UPMU_P4_CLASS_MATRIX_VERT, UPMU_P4_CLASS_PEBS_ENABLE,
+                                       UPMU_P4_CLASS_COUNTER, UPMU_P4_CLASS_CCCR};
+    static const unsigned giving_up[] = {UPMU_P4_CLASS_CCCR, UPMU_P4_CLASS_ESCR, UPMU_P4_CLASS_PEBS_ENABLE,
+                                         UPMU_P4_CLASS_MATRIX_VERT};
     const struct upmu_register_class *classes = upmu_p4_table.classes;
 
     (void)state;
