@@ -145,7 +145,9 @@ static void look_at(struct pass *pass, unsigned counter)
         pass->failed |= UPMU_BIT32(counter);
         return;
     }
-    if (!upmu_count_overflowed(cpu->pmu, counter, value))
+    /* One that the local side has settled, and loads next, has no news either. */
+    if (!upmu_count_overflowed(cpu->pmu, counter, value) ||
+        ((tally->sequence & 1u) && cpu->last_tag[counter] != tally->tag))
         return;
     /* What waits for the local side was answered for by an earlier interrupt. */
     pass->handled |= UPMU_BIT32(counter) & ~cpu->deferred;
@@ -206,13 +208,13 @@ static void mask_full(struct upmu_cpu *cpu)
 static enum upmu_pmi answer(struct pass *pass, uint32_t flagged)
 {
     struct upmu_cpu *cpu = pass->cpu;
-    unsigned overflows = upmu_bits_count(pass->handled);
+    unsigned overflows = upmu_bits_count(pass->handled | flagged);
 
     if (overflows > 1) {
         cpu->stale_credit += overflows - 1u;
         cpu->stale_since_ns = pass->now_ns;
     }
-    if (overflows || flagged) {
+    if (overflows) {
         cpu->interrupts++;
         return UPMU_PMI_HANDLED;
     }
