@@ -109,7 +109,7 @@ static uint32_t claims(const struct upmu_pmu *pmu, const uint64_t *found, const 
 }
 
 /* Freezing on an interrupt would stop counters of other sessions: never used. */
-static void take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
+static void rest_at_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
 {
     if (pmu->capabilities & UPMU_PMU_DEBUGCTL)
         upmu_image_add(image, UPMU_X86_ROW_DEBUGCTL, UPMU_X86_DEBUGCTL_FREEZE, 0, 0);
@@ -140,7 +140,7 @@ const struct upmu_backend upmu_x86_core_backend = {
     .overflowed = overflowed,
     .acknowledge = acknowledge,
     .claims = claims,
-    .take_over = take_over,
+    .take_over = rest_at_take_over,
     .resource_name = upmu_x86_core_resource_name,
     .counter_prefix = counter_prefix,
     .resource_row = upmu_x86_core_resource_row,
