@@ -761,7 +761,7 @@ static void random_text_never_harms_and_refusals_change_nothing(void **state)
         "M_STATE", "core=all", ":umask=", "ANY", ":c=", "2", "0x", "ff", ":e=1", ":u", ":counter=", "cachestate=m+e",
         ":ldlat=", ":offcore_rsp=", "/", "cpu/", "skl::", "event=", " ", "L3_HIT", ".", "_", "mask=", "+", ":uk",
         ":precise", "1 ", "18446744073709551616", "MEM_TRANS_RETIRED.LOAD_LATENCY", "INST_RETIRED", "\x80", ":c=3:c=2",
-        "L2_LD:M_STATE:E_STATE",
+        "L2_LD:SELF:BOTH_CORES",
     };
     unsigned good = 0, by_status[128] = { 0 };
 
