@@ -11,135 +11,10 @@
 #include <string.h>
 #include <cmocka.h>
 #include "core/placement.h"
-#include "tests/common/place_shapes.h"
+#include "tests/common/place_exhaustive.h"
 
 #define NONE UPMU_NO_COUNTER
-
-/* ---- The exhaustive search ---- */
-
-/* Rules that it may leave out. */
-#define LIFT_TAKEN 1u
-#define LIFT_HELD 2u
-#define LIFT_LIMIT 4u
-#define LIFT_RESOURCES 8u
-#define MUST_STAY 16u
-
-struct exhaustive {
-    const struct shape *shape;
-    uint32_t requests;
-    unsigned rules;
-    uint32_t used;
-    unsigned claim_count;
-    struct {
-        unsigned resource;
-        uint64_t value;
-    } claim[UPMU_REQUESTS * 9];
-};
-
-static bool all_slots(struct exhaustive *e, unsigned request, unsigned alternative, unsigned slot);
-
-static bool claims_agree(struct exhaustive *e, const struct upmu_alternative *way)
-{
-    const struct upmu_place_input *input = &e->shape->input;
-    for (unsigned k = 0; k < way->slot_count; k++)
-        for (unsigned j = 0; j < way->slot[k].resource_count; j++) {
-            unsigned resource = way->slot[k].resource[j];
-            uint64_t value = way->slot[k].value[j];
-            for (unsigned i = 0; i < input->held_count && !(e->rules & LIFT_HELD); i++)
-                if (input->held[i].resource == resource &&
-                    !(input->held[i].shareable && input->held[i].value == value))
-                    return false;
-            for (unsigned i = 0; i < e->claim_count; i++)
-                if (e->claim[i].resource == resource && e->claim[i].value != value)
-                    return false;
-            e->claim[e->claim_count].resource = resource;
-            e->claim[e->claim_count++].value = value;
-        }
-    return true;
-}
-
-static bool next_request(struct exhaustive *e, unsigned request)
-{
-    while (request < e->shape->input.request_count && !(e->requests >> request & 1u))
-        request++;
-    if (request == e->shape->input.request_count)
-        return true;
-    for (unsigned i = 0; i < e->shape->alternative_count[request]; i++) {
-        unsigned claims = e->claim_count;
-        bool fits = (e->rules & LIFT_RESOURCES) || claims_agree(e, &e->shape->alternative[request][i]);
-        if ((e->rules & MUST_STAY) && e->shape->stay[request][0] != NONE &&
-            e->shape->stay_alternative[request] != i)
-            fits = false;
-        fits = fits && all_slots(e, request, i, 0);
-        e->claim_count = claims;
-        if (fits)
-            return true;
-    }
-    return false;
-}
-
-static unsigned ones(uint32_t mask)
-{
-    unsigned count = 0;
-    for (; mask; mask &= mask - 1)
-        count++;
-    return count;
-}
-
-static unsigned slot_counter[UPMU_SLOTS];
-
-static bool all_slots(struct exhaustive *e, unsigned request, unsigned alternative, unsigned slot)
-{
-    const struct upmu_place_input *input = &e->shape->input;
-    const struct upmu_alternative *way = &e->shape->alternative[request][alternative];
-    uint32_t counters;
-
-    if (slot == way->slot_count)
-        return next_request(e, request + 1);
-    counters = way->slot[slot].counters & input->counters & ~e->used;
-    if (!(e->rules & LIFT_TAKEN))
-        counters &= ~input->taken;
-    if ((e->rules & MUST_STAY) && e->shape->stay[request][0] != NONE)
-        counters &= e->shape->stay[request][slot] == NONE ? 0 : UINT32_C(1) << e->shape->stay[request][slot];
-    for (unsigned counter = 0; counter < 32; counter++) {
-        uint32_t bit = UINT32_C(1) << counter;
-        unsigned first = slot_counter[0];
-        bool fits = (counters & bit) != 0;
-        if (fits && input->limited && !(e->rules & LIFT_LIMIT))
-            fits = ones((e->used | bit) & input->limited) <= input->limit;
-        if (fits && slot == 1 && way->pair_count) {
-            fits = false;
-            for (unsigned i = 0; i < way->pair_count; i++)
-                fits |= way->pairs[i].first == first && way->pairs[i].second == counter;
-        }
-        if (!fits)
-            continue;
-        e->used |= bit;
-        slot_counter[slot] = counter;
-        fits = all_slots(e, request, alternative, slot + 1);
-        slot_counter[0] = first;
-        e->used &= ~bit;
-        if (fits)
-            return true;
-    }
-    return false;
-}
-
-static bool exhaustive_fits(const struct shape *shape, uint32_t requests, unsigned rules)
-{
-    static struct exhaustive e;
-    e.shape = shape;
-    e.requests = requests;
-    e.rules = rules;
-    e.used = 0;
-    e.claim_count = 0;
-    return next_request(&e, 0);
-}
-
-static uint32_t all_requests(const struct shape *shape)
-{
-    return (uint32_t)((UINT64_C(1) << shape->input.request_count) - 1);
-}
+#define ones exhaustive_ones
 
 /* ---- Checks ---- */
 
@@ -186,7 +61,7 @@ static bool result_is_valid(const struct shape *shape)
         }
         fixed.stay_alternative[request] = result[request].alternative;
     }
-    return exhaustive_fits(&fixed, all_requests(shape), MUST_STAY);
+    return exhaustive_fits(&fixed, exhaustive_all(shape), MUST_STAY);
 }
 
 static bool everybody_stayed(const struct shape *shape)
@@ -260,7 +135,7 @@ static unsigned fits_seen, refusals_seen, collisions_seen[5];
 /* One set against the exhaustive search, in all respects. */
 static void check_set(const struct shape *shape)
 {
-    bool fits = exhaustive_fits(shape, all_requests(shape), 0);
+    bool fits = exhaustive_fits(shape, exhaustive_all(shape), 0);
     enum upmu_status status = place(shape);
 
     assert_int_equal(status, fits ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT);
@@ -268,7 +143,7 @@ static void check_set(const struct shape *shape)
         fits_seen++;
         assert_int_equal(why.culprits, 0);
         assert_true(result_is_valid(shape));
-        if (shape->input.stay && exhaustive_fits(shape, all_requests(shape), MUST_STAY))
+        if (shape->input.stay && exhaustive_fits(shape, exhaustive_all(shape), MUST_STAY))
             assert_true(everybody_stayed(shape));
         return;
     }
@@ -454,7 +329,7 @@ static void place_agrees_with_exhaustive_search_on_tangled_resources(void **stat
 
 static void check_p4_set(const struct shape *shape)
 {
-    bool fits = shape_p4_fits(shape, all_requests(shape));
+    bool fits = shape_p4_fits(shape, exhaustive_all(shape));
     enum upmu_status status = place(shape);
 
     assert_int_equal(status, fits ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT);
