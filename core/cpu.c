@@ -108,6 +108,7 @@ static enum upmu_status join(struct upmu_cpu *cpu, struct upmu_domain *const *do
 enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machine, struct upmu_domain *const *domains)
 {
     const struct upmu_port *port = machine->port;
+    uint8_t pmus = machine->pmu_count;
     uintptr_t state;
     enum upmu_status status;
 
@@ -130,6 +131,8 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
         cpu->live = 1;
     } else if (cpu->pmu && status != UPMU_ERR_NO_PMU) {
         (void)upmu_bank_restore(&cpu->bank, 0);
+        cpu->pmu = NULL;
+        machine->pmu_count = pmus;
     }
     if (status != UPMU_OK && cpu->domain) {
         upmu_domain_leave(cpu->domain, cpu->domain_slot);

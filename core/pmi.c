@@ -125,6 +125,20 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
     tally->sequence += 1u;
 }
 
+/* Counters that no write could open miss what happens until the local side has repaired them. */
+static void open_again(struct pass *pass, uint32_t counters)
+{
+    struct upmu_cpu *cpu = pass->cpu;
+
+    if (upmu_bank_handler_open(&cpu->bank, counters, pass->closed) ||
+        upmu_bank_handler_open(&cpu->bank, counters, pass->closed))
+        return;
+    pass->failed |= cpu->sampling & counters;
+    for (uint32_t rest = counters; rest; rest &= rest - 1u)
+        if (cpu->tally[upmu_bits_lowest(rest)])
+            cpu->tally[upmu_bits_lowest(rest)]->hole = true;
+}
+
 /* Without a common gate only what overflowed is closed, and read again then. */
 static bool close_alone(struct upmu_cpu *cpu, unsigned counter, uint64_t *value)
 {
@@ -157,9 +171,8 @@ static void look_at(struct pass *pass, unsigned counter)
         defer(pass, counter);
     else
         take_overflow(pass, counter, tally, value);
-    if (!(cpu->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL) &&
-        !upmu_bank_handler_open(&cpu->bank, UPMU_BIT32(counter), pass->closed))
-        pass->failed |= UPMU_BIT32(counter);
+    if (!(cpu->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL))
+        open_again(pass, UPMU_BIT32(counter));
 }
 
 /* A counter that only counts has wrapped: fold it, so that the next wrap is told apart. */
@@ -224,20 +237,6 @@ static enum upmu_pmi answer(struct pass *pass, uint32_t flagged)
     }
     cpu->stale_credit = 0;
     return UPMU_PMI_NOT_OURS;
-}
-
-/* Counters that no write could open miss what happens until the local side has repaired them. */
-static void open_again(struct pass *pass, uint32_t counters)
-{
-    struct upmu_cpu *cpu = pass->cpu;
-
-    if (upmu_bank_handler_open(&cpu->bank, counters, pass->closed) ||
-        upmu_bank_handler_open(&cpu->bank, counters, pass->closed))
-        return;
-    pass->failed |= cpu->sampling;
-    for (uint32_t rest = counters; rest; rest &= rest - 1u)
-        if (cpu->tally[upmu_bits_lowest(rest)])
-            cpu->tally[upmu_bits_lowest(rest)]->hole = true;
 }
 
 static enum upmu_pmi handle(struct pass *pass)
