@@ -15,7 +15,7 @@ PROGRAMS = "build/gcc-64/tests/bench"
 COUNTED = ["bench_instructions", "bench_place"]
 BUDGETS = {
     "lookup-hit-worst": 2000, "lookup-folded-worst": 2000, "lookup-miss-worst": 2000, "row-worst": 300,
-    "row-name-worst": 2000, "place-icelake_12-placed-worst": 20000, "place-icelake_12-refused-worst": 120000,
+    "row-name-worst": 2000, "place-icelake12-placed-worst": 20000, "place-icelake12-refused-worst": 120000,
 }
 
 
