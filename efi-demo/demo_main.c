@@ -50,6 +50,19 @@ static void demo_hook_log(void *context, const char *line)
     demo_text("\n");
 }
 
+/* CR4.PCE lets programs use RDPMC: does it take both values?  Left as found. */
+static bool user_rdpmc_switches(void)
+{
+    bool found = upmu_x86_user_rdpmc_allowed(), on, off;
+
+    upmu_x86_user_rdpmc(true);
+    on = upmu_x86_user_rdpmc_allowed();
+    upmu_x86_user_rdpmc(false);
+    off = !upmu_x86_user_rdpmc_allowed();
+    upmu_x86_user_rdpmc(found);
+    return on && off && upmu_x86_user_rdpmc_allowed() == found;
+}
+
 /* An NMI of our own and an RDPMC that cannot work: do both come back? */
 static void check_port(struct demo *demo)
 {
@@ -69,6 +82,8 @@ static void check_port(struct demo *demo)
     demo_text(!efi->port.rdpmc(efi->port.context, 0x7fffffff, &value) && efi->traps.faults != faults
                   ? ", faults are survived"
                   : ", FAULTS ARE NOT SEEN");
+    if (user_rdpmc_switches())
+        demo_text(", user RDPMC switches");
     demo_text(", TSC ");
     demo_number(upmu_efi_tsc_khz(efi) / 1000);
     demo_text(" MHz\n");

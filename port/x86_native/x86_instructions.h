@@ -74,4 +74,13 @@ static inline void upmu_x86_user_rdpmc(bool allowed)
     __asm__ volatile("mov %0, %%cr4" : : "r"(cr4) : "memory");
 }
 
+/* Is it allowed on the executing CPU? */
+static inline bool upmu_x86_user_rdpmc_allowed(void)
+{
+    uintptr_t cr4;
+
+    __asm__ volatile("mov %%cr4, %0" : "=r"(cr4));
+    return (cr4 & UPMU_X86_CR4_PCE) != 0;
+}
+
 #endif
