@@ -139,8 +139,7 @@ static bool input_is_valid(const struct upmu_place_input *input)
 {
     if (input->alternative == NULL || input->request_count == 0 || input->request_count > UPMU_REQUESTS)
         return false;
-    if ((input->held == NULL && input->held_count != 0) ||
-        (input->preference == NULL && input->preference_count != 0))
+    if ((input->held == NULL && input->held_count != 0) || (input->preference == NULL && input->preference_count != 0))
         return false;
     for (unsigned i = 0; i < input->held_count; i++)
         if (input->held[i].resource >= UPMU_RESOURCES)

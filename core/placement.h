@@ -47,9 +47,9 @@ struct place_reading {
     uint64_t several_users;  /* ... that several do, */
     uint64_t several_values; /* ... and that are wanted with several values */
     uint64_t value[PLACE_CLAIMS];
-    uint32_t given[PLACE_MASKS];     /* `mask` as the backend numbers counters */
-    uint8_t next[PLACE_CLAIMS];      /* further claims on the same resource */
-    uint8_t chain[UPMU_RESOURCES];   /* first claim on a resource */
+    uint32_t given[PLACE_MASKS];   /* `mask` as the backend numbers counters */
+    uint8_t next[PLACE_CLAIMS];    /* further claims on the same resource */
+    uint8_t chain[UPMU_RESOURCES]; /* first claim on a resource */
 };
 
 /* Decision of the search. */
@@ -63,12 +63,12 @@ struct place_decision {
  * request.
  */
 struct place_search {
-    uint32_t allowed[PLACE_UNITS]; /* counters its viable options leave; 0: not a unit yet */
+    uint32_t allowed[PLACE_UNITS];  /* counters its viable options leave; 0: not a unit yet */
     uint32_t viable[UPMU_REQUESTS]; /* options not excluded; bits from the request's first */
     uint8_t counter[PLACE_UNITS];
-    uint8_t owner[UPMU_COUNTERS];   /* unit on a used counter */
-    uint8_t parent[UPMU_COUNTERS];  /* unit that reached a counter, or NO_PARENT */
-    uint8_t trail[PLACE_OPTIONS];   /* options excluded, in order */
+    uint8_t owner[UPMU_COUNTERS];  /* unit on a used counter */
+    uint8_t parent[UPMU_COUNTERS]; /* unit that reached a counter, or NO_PARENT */
+    uint8_t trail[PLACE_OPTIONS];  /* options excluded, in order */
     struct place_decision decision[UPMU_REQUESTS];
 };
 
@@ -100,8 +100,8 @@ struct placement {
     uint16_t list_used;
     uint8_t option_count, claim_count, mask_count;
     uint8_t first[UPMU_REQUESTS + 1];
-    uint8_t order[UPMU_COUNTERS]; /* counter of a bit */
-    uint8_t rank[UPMU_COUNTERS];  /* bit of a counter */
+    uint8_t order[UPMU_COUNTERS];      /* counter of a bit */
+    uint8_t rank[UPMU_COUNTERS];       /* bit of a counter */
     uint64_t resources[UPMU_REQUESTS]; /* that it can collide over */
     uint32_t counters[UPMU_REQUESTS];  /* that any of its options names */
     uint32_t mask[PLACE_MASKS];

@@ -38,8 +38,7 @@ static inline bool exhaustive_claims_agree(struct exhaustive *e, const struct up
             unsigned resource = way->slot[k].resource[j];
             uint64_t value = way->slot[k].value[j];
             for (unsigned i = 0; i < input->held_count && !(e->rules & LIFT_HELD); i++)
-                if (input->held[i].resource == resource &&
-                    !(input->held[i].shareable && input->held[i].value == value))
+                if (input->held[i].resource == resource && !(input->held[i].shareable && input->held[i].value == value))
                     return false;
             for (unsigned i = 0; i < e->claim_count; i++)
                 if (e->claim[i].resource == resource && e->claim[i].value != value)

@@ -216,8 +216,7 @@ static inline void shape_icelake(struct shape *shape, uint64_t *state, unsigned 
 #define P4_EVENTS 47
 
 /* Counters of the groups BPU, MS, FLAME, IQ that ESCR 0 and ESCR 1 of a unit reach. */
-static const uint32_t p4_side_counters[4][2] = {
-    {0x3, 0xc}, {0x30, 0xc0}, {0x300, 0xc00}, {0x13000, 0x2c000}};
+static const uint32_t p4_side_counters[4][2] = {{0x3, 0xc}, {0x30, 0xc0}, {0x300, 0xc00}, {0x13000, 0x2c000}};
 
 /* Group of each unit: BPU ITLB MOB PMH BSU FSB, TC MS TBPU, DAC SAAT FIRM, ALF CRU1 CRU0 RAT. */
 static const uint8_t p4_unit_group[P4_UNITS] = {0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3};
@@ -319,8 +318,7 @@ static inline bool shape_p4_fits(const struct shape *shape, uint32_t requests)
                 for (unsigned j = 0; j < i && good; j++)
                     good = (sides >> j & 1u) != side ||
                            p4_event_unit(event) != p4_event_unit(shape->event[member[j]]) ||
-                           (event == shape->event[member[j]] &&
-                            shape->setting[member[i]] == shape->setting[member[j]]);
+                           (event == shape->event[member[j]] && shape->setting[member[i]] == shape->setting[member[j]]);
             }
             found = good;
         }

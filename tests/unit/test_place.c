@@ -67,9 +67,8 @@ static bool result_is_valid(const struct shape *shape)
 static bool everybody_stayed(const struct shape *shape)
 {
     for (unsigned request = 0; request < shape->input.request_count; request++)
-        if (shape->stay[request][0] != NONE &&
-            (result[request].alternative != shape->stay_alternative[request] ||
-             memcmp(result[request].counter, shape->stay[request], UPMU_SLOTS)))
+        if (shape->stay[request][0] != NONE && (result[request].alternative != shape->stay_alternative[request] ||
+                                                memcmp(result[request].counter, shape->stay[request], UPMU_SLOTS)))
             return false;
     return true;
 }
@@ -176,7 +175,7 @@ static void check_sets(const char *what, uint64_t seed, unsigned sets, draw_shap
         failed_seed = seed + i;
         uint64_t state = failed_seed * UINT64_C(0x9e3779b97f4a7c15) | 1u;
         draw(&shape, &state);
-            check_set(&shape);
+        check_set(&shape);
     }
     failed_seed = 0;
     printf("%s: %u fit, %u do not (counters %u, resource %u, limit %u, claimed %u); at most %u rounds\n", what,
@@ -285,9 +284,10 @@ static void draw_general(struct shape *shape, uint64_t *state)
         shape_take(shape, shape_random(state, counters));
     if (shape_chance(state, 30))
         for (unsigned i = 1 + shape_random(state, 2); i; i--)
-            shape->held[shape->input.held_count++] = (struct upmu_held){
-                .resource = (uint8_t)(shape_random(state, 4) * 21), .shareable = shape_chance(state, 70),
-                .value = shape_random(state, 3)};
+            shape->held[shape->input.held_count++] =
+                (struct upmu_held){.resource = (uint8_t)(shape_random(state, 4) * 21),
+                                   .shareable = shape_chance(state, 70),
+                                   .value = shape_random(state, 3)};
     if (shape_chance(state, 30)) {
         shape->input.limited = shape_random(state, UINT32_C(1) << counters);
         shape->input.limit = (uint8_t)shape_random(state, 5);
@@ -582,11 +582,11 @@ static void place_refuses_what_is_out_of_range(void **state)
 
     begin_valid(&shape);
     assert_int_equal(place(&shape), UPMU_OK);
-#define REFUSES(change)                                                                                          \
-    do {                                                                                                         \
-        begin_valid(&shape);                                                                                     \
-        change;                                                                                                  \
-        assert_int_equal(place(&shape), UPMU_ERR_INVALID);                                                       \
+#define REFUSES(change)                                                                                                \
+    do {                                                                                                               \
+        begin_valid(&shape);                                                                                           \
+        change;                                                                                                        \
+        assert_int_equal(place(&shape), UPMU_ERR_INVALID);                                                             \
     } while (0)
     REFUSES(shape.input.request_count = 0);
     REFUSES(shape.input.request_count = 33);
