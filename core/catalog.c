@@ -237,9 +237,10 @@ bool upmu_catalog_mask_lookup(const struct upmu_catalog *catalog, unsigned row, 
 {
     struct upmu_mask_set set;
     struct wanted wanted;
+    struct upmu_row contents;
     unsigned i;
 
-    if (!upmu_mask_set(catalog, row, &set) || !wanted_begin(&wanted, upmu_catalog_file(catalog), name, length))
+    if (!upmu_row_read(catalog, row, &contents, &set) || !wanted_begin(&wanted, upmu_catalog_file(catalog), name, length))
         return false;
     for (i = 0; i < set.count; i++) {
         const uint8_t *mask = set.masks + UPMU_PACKED_MASK * i;
@@ -283,90 +284,69 @@ static bool mask_merge(struct upmu_row *row, const struct upmu_mask *mask)
     return true;
 }
 
-/* Masks of a group: which exist, which are defaults, what they demand together. */
-struct mask_group {
-    uint32_t all, defaults, single, last;
-    bool required;
-};
-
-static bool mask_group_read(const struct upmu_catalog *catalog, unsigned row, unsigned group, struct mask_group *out)
-{
-    struct upmu_mask mask;
-    unsigned i;
-
-    memset(out, 0, sizeof *out);
-    for (i = 0; upmu_catalog_mask(catalog, row, i, &mask); i++) {
-        uint32_t bit = UINT32_C(1) << i;
-
-        if (mask.group != group)
-            continue;
-        out->all |= bit;
-        if (mask.flags & UPMU_MASK_DEFAULT)
-            out->defaults |= bit;
-        if (mask.flags & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE))
-            out->single |= bit;
-        if (mask.flags & UPMU_MASK_LAST)
-            out->last |= bit;
-        out->required |= (mask.flags & UPMU_MASK_REQUIRED) != 0;
-    }
-    return out->all != 0;
-}
-
 /*
  * Which masks are in force: those named, and the defaults of groups of which none
  * is.  A named LAST mask refuses masks of later groups; a LAST mask of either kind
  * keeps their defaults away.
  */
-static enum upmu_status masks_complete(const struct upmu_catalog *catalog, unsigned row, uint32_t named,
-                                       uint32_t *out_masks)
+static enum upmu_status masks_complete(const struct upmu_mask_set *set, uint32_t named, uint32_t *out_masks)
 {
-    uint32_t masks = 0, seen = 0;
     bool closed = false, refused = false;
-    struct mask_group group;
-    unsigned i;
+    unsigned i, end;
 
-    for (i = 0; mask_group_read(catalog, row, i, &group); i++) {
-        uint32_t taken = named & group.all;
+    *out_masks = 0;
+    if (set->count < 32 && named >> set->count)
+        return UPMU_ERR_NO_SUCH_MASK;
+    for (i = 0; i < set->count; i = end) {
+        uint32_t all = 0, defaults = 0, single = 0, last = 0, taken;
+        unsigned flags = 0;
 
-        seen |= group.all;
-        if (taken & group.single && taken & (taken - 1))
-            return UPMU_ERR_MASKS_EXCLUSIVE;
-        if (taken && refused)
-            return UPMU_ERR_MASKS_EXCLUSIVE;
-        refused |= (taken & group.last) != 0;
-        if (!taken && !closed) {
-            if (group.required)
-                return UPMU_ERR_MASK_REQUIRED;
-            taken = group.defaults;
+        end = upmu_mask_group_end(set, i);
+        for (; i < end; i++) {
+            unsigned own = set->masks[UPMU_PACKED_MASK * i + 6];
+            uint32_t bit = UINT32_C(1) << i;
+
+            flags |= own;
+            all |= bit;
+            defaults |= own & UPMU_MASK_DEFAULT ? bit : 0;
+            single |= own & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE) ? bit : 0;
+            last |= own & UPMU_MASK_LAST ? bit : 0;
         }
-        closed |= (taken & group.last) != 0;
-        masks |= taken;
+        taken = named & all;
+        if (taken && (refused || (taken & single && taken & (taken - 1))))
+            return UPMU_ERR_MASKS_EXCLUSIVE;
+        refused |= (taken & last) != 0;
+        if (!taken && !closed) {
+            if (flags & UPMU_MASK_REQUIRED)
+                return UPMU_ERR_MASK_REQUIRED;
+            taken = defaults;
+        }
+        closed |= (taken & last) != 0;
+        *out_masks |= taken;
     }
-    *out_masks = masks;
-    return named & ~seen ? UPMU_ERR_NO_SUCH_MASK : UPMU_OK;
+    return UPMU_OK;
 }
 
 enum upmu_status upmu_catalog_merge(const struct upmu_catalog *catalog, struct upmu_event_id id,
                                     struct upmu_row *out_row, uint32_t *out_masks)
 {
+    enum upmu_status status;
+    struct upmu_mask_set set;
     struct upmu_row row;
-    struct upmu_mask mask;
-    uint32_t masks = 0;
+    uint32_t masks;
     unsigned i;
 
-    if (id.catalogue != upmu_catalog_number(catalog) || !upmu_catalog_row(catalog, id.row, &row))
+    if (id.catalogue != upmu_catalog_number(catalog) || !upmu_row_read(catalog, id.row, &row, &set))
         return UPMU_ERR_NO_SUCH_EVENT;
-    if (row.flags & UPMU_ROW_MASKED) {
-        enum upmu_status status = masks_complete(catalog, id.row, id.masks, &masks);
+    status = masks_complete(&set, id.masks, &masks);
+    if (status)
+        return status;
+    for (i = 0; i < set.count; i++) {
+        struct upmu_mask mask;
 
-        if (status)
-            return status;
-    } else if (id.masks) {
-        return UPMU_ERR_NO_SUCH_MASK;
-    }
-    for (i = 0; i < row.mask_count; i++) {
-        if (!(masks >> i & 1u) || !upmu_catalog_mask(catalog, id.row, i, &mask))
+        if (!(masks >> i & 1u))
             continue;
+        upmu_mask_read(catalog, &set, i, &mask);
         if (!mask_merge(&row, &mask))
             return UPMU_ERR_CONTRADICTION;
         /* A payload that somebody named is wired; one of defaults may be replaced. */
@@ -377,6 +357,24 @@ enum upmu_status upmu_catalog_merge(const struct upmu_catalog *catalog, struct u
     if (out_masks)
         *out_masks = masks;
     return UPMU_OK;
+}
+
+bool upmu_catalog_row(const struct upmu_catalog *catalog, unsigned row, struct upmu_row *out_row)
+{
+    struct upmu_mask_set set;
+
+    return upmu_row_read(catalog, row, out_row, &set);
+}
+
+bool upmu_catalog_mask(const struct upmu_catalog *catalog, unsigned row, unsigned mask, struct upmu_mask *out_mask)
+{
+    struct upmu_mask_set set;
+    struct upmu_row contents;
+
+    if (!upmu_row_read(catalog, row, &contents, &set) || mask >= set.count)
+        return false;
+    upmu_mask_read(catalog, &set, mask, out_mask);
+    return true;
 }
 
 /* ---- Names ---- */
@@ -404,37 +402,52 @@ size_t upmu_catalog_row_name(const struct upmu_catalog *catalog, unsigned row, c
                      size);
 }
 
+/* The text of a packed mask; its length. */
+static unsigned mask_text_at(const struct upmu_catalog *catalog, const struct upmu_mask_set *set, unsigned mask,
+                             const char **out_text)
+{
+    struct upmu_section text = upmu_shared_section(upmu_catalog_file(catalog), UPMU_SHARED_MASK_TEXT);
+    const uint8_t *packed = set->masks + UPMU_PACKED_MASK * mask;
+
+    *out_text = (const char *)text.at + upmu_half(packed);
+    return upmu_half(packed) + packed[4] <= text.size ? packed[4] : 0;
+}
+
 size_t upmu_catalog_mask_name(const struct upmu_catalog *catalog, unsigned row, unsigned mask, char *buffer,
                               size_t size)
 {
-    struct upmu_section text = upmu_shared_section(upmu_catalog_file(catalog), UPMU_SHARED_MASK_TEXT);
     struct upmu_mask_set set;
-    const uint8_t *packed;
+    struct upmu_row contents;
+    const char *text = "";
+    size_t length = 0;
 
-    if (!upmu_mask_set(catalog, row, &set) || mask >= set.count)
-        return name_give("", 0, buffer, size);
-    packed = set.masks + UPMU_PACKED_MASK * mask;
-    if (upmu_half(packed) + packed[4] > text.size)
-        return name_give("", 0, buffer, size);
-    return name_give((const char *)(text.at + upmu_half(packed)), packed[4], buffer, size);
+    if (upmu_row_read(catalog, row, &contents, &set) && mask < set.count)
+        length = mask_text_at(catalog, &set, mask, &text);
+    return name_give(text, length, buffer, size);
 }
 
 size_t upmu_catalog_id_name(const struct upmu_catalog *catalog, struct upmu_event_id id, char *buffer, size_t size)
 {
+    struct upmu_mask_set set;
     struct upmu_row row;
-    size_t length = upmu_catalog_row_name(catalog, id.row, buffer, size);
+    size_t length = 0;
     unsigned i;
 
-    if (id.catalogue != upmu_catalog_number(catalog) || !length || !upmu_catalog_row(catalog, id.row, &row))
+    if (id.catalogue == upmu_catalog_number(catalog) && upmu_row_read(catalog, id.row, &row, &set))
+        length = upmu_catalog_row_name(catalog, id.row, buffer, size);
+    if (!length)
         return name_give("", 0, buffer, size);
-    for (i = 0; i < row.mask_count; i++) {
-        char joint = row.flags & UPMU_ROW_COMPOSED ? '.' : ':';
+    for (i = 0; i < set.count; i++) {
+        const char *text;
+        unsigned count;
 
         if (!(id.masks >> i & 1u))
             continue;
-        length += name_give(&joint, 1, length < size ? buffer + length : NULL, length < size ? size - length : 0);
-        length += upmu_catalog_mask_name(catalog, id.row, i, length < size ? buffer + length : NULL,
-                                         length < size ? size - length : 0);
+        name_give(row.flags & UPMU_ROW_COMPOSED ? "." : ":", 1, buffer + length, length < size ? size - length : 0);
+        length++;
+        count = mask_text_at(catalog, &set, i, &text);
+        name_give(text, count, buffer + length, length < size ? size - length : 0);
+        length += count;
     }
     return length;
 }

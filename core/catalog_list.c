@@ -82,11 +82,12 @@ static void combinations_count(const struct upmu_mask_set *set, struct combinati
 static uint32_t combination(const struct upmu_catalog *catalog, unsigned row, uint32_t n)
 {
     struct upmu_mask_set set;
+    struct upmu_row contents;
     struct combinations count;
     uint32_t masks = 0;
     unsigned group, i;
 
-    if (!upmu_mask_set(catalog, row, &set))
+    if (!upmu_row_read(catalog, row, &contents, &set) || !(contents.flags & UPMU_ROW_COMPOSED))
         return 0;
     combinations_count(&set, &count);
     if (!count.groups || n >= count.from[0])
@@ -121,7 +122,6 @@ static size_t cursor_step(const struct upmu_catalog *catalog, uint32_t *cursor, 
 {
     uint32_t number = *cursor >> 16, combined = *cursor & 0xffffu, name;
     unsigned row, alias;
-    struct upmu_row contents;
     struct upmu_names names;
     uint8_t spelt[UPMU_NAME_ROOM];
 
@@ -129,16 +129,14 @@ static size_t cursor_step(const struct upmu_catalog *catalog, uint32_t *cursor, 
        of its combinations were given. */
     out_id->catalogue = upmu_catalog_number(catalog);
     if (number) {
-        row = upmu_member_from(catalog, false, number - 1);
-        if (upmu_member_name(catalog, false, row) == number - 1 && upmu_catalog_row(catalog, row, &contents) &&
-            contents.flags & UPMU_ROW_COMPOSED) {
-            out_id->row = (uint16_t)row;
-            out_id->masks = combination(catalog, row, combined);
-            if (out_id->masks) {
-                *cursor += 1;
-                *out_alias = false;
-                return upmu_catalog_id_name(catalog, *out_id, text, UPMU_CATALOG_NAME);
-            }
+        if (!upmu_member_find(catalog, false, number - 1, &row))
+            row = upmu_own_rows(catalog);
+        out_id->row = (uint16_t)row;
+        out_id->masks = combination(catalog, row, combined);
+        if (out_id->masks) {
+            *cursor += 1;
+            *out_alias = false;
+            return upmu_catalog_id_name(catalog, *out_id, text, UPMU_CATALOG_NAME);
         }
     }
     row = upmu_member_from(catalog, false, number);
@@ -201,45 +199,40 @@ static bool encodings_equal(const struct upmu_row *a, const struct upmu_row *b)
 }
 
 /* The masks of one group that make up `want`: one mask of that value, or several. */
-static uint32_t group_masks(const struct upmu_catalog *catalog, unsigned row, unsigned group, uint64_t want)
+static uint32_t group_masks(const struct upmu_catalog *catalog, const struct upmu_mask_set *set, unsigned first,
+                            const struct upmu_row *row)
 {
+    unsigned i, end = upmu_mask_group_end(set, first);
+    uint32_t masks = 0, exact = 0;
+    uint64_t field = 0, have = 0, want;
     struct upmu_mask mask;
-    uint32_t masks = 0;
-    uint64_t have = 0;
-    unsigned i;
 
-    for (i = 0; upmu_catalog_mask(catalog, row, i, &mask); i++)
-        if (mask.group == group && mask.bits == want)
-            return UINT32_C(1) << i;
-    for (i = 0; upmu_catalog_mask(catalog, row, i, &mask); i++) {
-        if (mask.group != group || mask.bits & ~want || !(mask.bits & ~have) ||
-            mask.flags & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE))
-            continue;
-        have |= mask.bits;
-        masks |= UINT32_C(1) << i;
+    for (i = first; i < end; i++) {
+        upmu_mask_read(catalog, set, i, &mask);
+        field |= mask.bits;
     }
-    return have == want ? masks : 0;
+    want = field & (mask.flags & UPMU_MASK_PAYLOAD ? row->payload : row->umask);
+    for (i = end; i-- > first;) {
+        upmu_mask_read(catalog, set, i, &mask);
+        if (mask.bits == want)
+            exact = UINT32_C(1) << i;
+        if (!(mask.bits & ~want) && mask.bits & ~have && !(mask.flags & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE))) {
+            have |= mask.bits;
+            masks |= UINT32_C(1) << i;
+        }
+    }
+    return exact ? exact : masks;
 }
 
 /* The masks that give a masked row an encoding, group by group; checked by merging. */
-static bool masks_by_encoding(const struct upmu_catalog *catalog, struct upmu_event_id *id, const struct upmu_row *want)
+static bool masks_by_encoding(const struct upmu_catalog *catalog, struct upmu_event_id *id,
+                              const struct upmu_mask_set *set, const struct upmu_row *want)
 {
     struct upmu_row merged;
-    struct upmu_mask mask;
-    unsigned group, i;
+    unsigned first;
 
-    id->masks = 0;
-    for (group = 0; group < GROUPS; group++) {
-        uint64_t field = 0;
-        bool payload = false;
-
-        for (i = 0; upmu_catalog_mask(catalog, id->row, i, &mask); i++)
-            if (mask.group == group) {
-                field |= mask.bits;
-                payload = (mask.flags & UPMU_MASK_PAYLOAD) != 0;
-            }
-        id->masks |= group_masks(catalog, id->row, group, field & (payload ? want->payload : want->umask));
-    }
+    for (first = 0; first < set->count; first = upmu_mask_group_end(set, first))
+        id->masks |= group_masks(catalog, set, first, want);
     return upmu_catalog_merge(catalog, *id, &merged, NULL) == UPMU_OK && encodings_equal(&merged, want);
 }
 
@@ -247,18 +240,16 @@ enum upmu_status upmu_catalog_by_encoding(const struct upmu_catalog *catalog, co
                                           struct upmu_event_id *out_id)
 {
     struct upmu_event_id id = {upmu_catalog_number(catalog), 0, 0};
-    unsigned masked, i, rows = upmu_catalog_rows(catalog);
+    struct upmu_mask_set set;
     struct upmu_row present;
+    unsigned masked, i;
 
     for (masked = 0; masked < 2; masked++)
-        for (i = 0; i < rows; i++) {
+        for (i = 0; upmu_row_read(catalog, i, &present, &set); i++) {
             id.row = (uint16_t)i;
             id.masks = 0;
-            if (!upmu_catalog_row(catalog, i, &present) || !(present.flags & UPMU_ROW_MASKED) != !masked)
-                continue;
-            if (masked ? (present.code == row->code || (present.code2 && present.code2 == row->code)) &&
-                             masks_by_encoding(catalog, &id, row)
-                       : encodings_equal(&present, row)) {
+            if (!set.count == !masked &&
+                (masked ? masks_by_encoding(catalog, &id, &set, row) : encodings_equal(&present, row))) {
                 *out_id = id;
                 return UPMU_OK;
             }
@@ -268,39 +259,34 @@ enum upmu_status upmu_catalog_by_encoding(const struct upmu_catalog *catalog, co
 
 /* ---- The most similar name ---- */
 
-/* Changes that turn one text into the other (insert, remove, replace, exchange neighbours), or more than `limit`. */
+/* Changes that turn one text into the other (insert, remove, replace), or more than `limit`. */
 static unsigned distance(const uint8_t *a, unsigned a_length, const uint8_t *b, unsigned b_length, unsigned limit)
 {
-    uint8_t rows[3][UPMU_CATALOG_NAME + 1];
-    uint8_t *above = rows[0], *before = rows[1], *now = rows[2];
+    uint8_t row[UPMU_CATALOG_NAME + 1];
     unsigned i, j;
 
     for (j = 0; j <= b_length; j++)
-        before[j] = (uint8_t)j;
+        row[j] = (uint8_t)j;
     for (i = 1; i <= a_length; i++) {
-        unsigned least = now[0] = (uint8_t)i;
-        uint8_t *oldest = above;
+        unsigned least = i, diagonal = row[0];
 
+        row[0] = (uint8_t)i;
         for (j = 1; j <= b_length; j++) {
-            unsigned best = before[j - 1] + (a[i - 1] == b[j - 1] ? 0u : 1u);
+            unsigned best = diagonal + (a[i - 1] == b[j - 1] ? 0u : 1u);
 
-            if (before[j] + 1u < best)
-                best = before[j] + 1u;
-            if (now[j - 1] + 1u < best)
-                best = now[j - 1] + 1u;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && above[j - 2] + 1u < best)
-                best = above[j - 2] + 1u;
-            now[j] = (uint8_t)best;
+            diagonal = row[j];
+            if (diagonal + 1 < best)
+                best = diagonal + 1;
+            if (row[j - 1] + 1u < best)
+                best = row[j - 1] + 1u;
+            row[j] = (uint8_t)best;
             if (best < least)
                 least = best;
         }
         if (least > limit)
-            return limit + 1;
-        above = before;
-        before = now;
-        now = oldest;
+            return least;
     }
-    return before[b_length];
+    return row[b_length];
 }
 
 bool upmu_catalog_nearest_name(const struct upmu_catalog *catalog, const char *name, size_t length,

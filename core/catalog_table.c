@@ -333,30 +333,15 @@ bool upmu_alias_target(const struct upmu_catalog *catalog, unsigned index, struc
 
 /* ---- Contents of a row ---- */
 
-/* A row's two bytes, its shape, and for a masked row its record. */
-static const uint8_t *row_shape(const struct upmu_catalog *catalog, unsigned row, const uint8_t **out_entry)
-{
-    const uint8_t *entry = NULL, *own = NULL;
-
-    if (row < upmu_own_rows(catalog))
-        entry = upmu_section_entry(upmu_own_section(catalog, UPMU_OWN_ENTRIES), row, 3);
-    if (entry)
-        own = upmu_section_entry(upmu_own_section(catalog, UPMU_OWN_SHAPES), entry[2], 2);
-    *out_entry = entry;
-    if (!own)
-        return NULL;
-    return upmu_section_entry(upmu_shared_section(upmu_catalog_file(catalog), UPMU_SHARED_SHAPES), upmu_half(own),
-                              12);
-}
-
 static uint64_t payload_value(const struct upmu_catalog *catalog, unsigned index)
 {
     const uint8_t *value =
         upmu_section_entry(upmu_shared_section(upmu_catalog_file(catalog), UPMU_SHARED_VALUES), index, 8);
 
-    return value ? upmu_word(value) | (uint64_t)upmu_word(value + 4) << 32 : 0;
+    return value ? upmu_load64(value) : 0;
 }
 
+/* A set is: counts of masks and of their other names, index of the row's payload, the masks, the names. */
 bool upmu_mask_set_at(const struct upmu_catalog *catalog, unsigned offset, struct upmu_mask_set *out_set)
 {
     struct upmu_section sets = upmu_own_section(catalog, UPMU_OWN_SETS);
@@ -366,90 +351,66 @@ bool upmu_mask_set_at(const struct upmu_catalog *catalog, unsigned offset, struc
         return false;
     out_set->count = set[0];
     out_set->alias_count = set[1];
-    out_set->value = upmu_half(set + 2);
     out_set->masks = set + 4;
     out_set->aliases = set + 4 + UPMU_PACKED_MASK * set[0];
     return true;
 }
 
-/* The record of a masked row: hash, row, code, unit mask, offset of the set. */
-static const uint8_t *row_masked(const struct upmu_catalog *catalog, unsigned row, const uint8_t **out_shape)
+bool upmu_row_read(const struct upmu_catalog *catalog, unsigned row, struct upmu_row *out_row,
+                   struct upmu_mask_set *out_set)
 {
-    const uint8_t *entry, *shape = row_shape(catalog, row, &entry);
+    const uint8_t *entry = upmu_section_entry(upmu_own_section(catalog, UPMU_OWN_ENTRIES), row, 3);
+    const uint8_t *shape = NULL, *masked;
+    unsigned flags, value, payload = 0;
 
-    *out_shape = shape;
-    if (!shape || !(upmu_half(shape) & UPMU_ROW_MASKED))
-        return NULL;
-    return upmu_section_entry(upmu_own_section(catalog, UPMU_OWN_MASKED), upmu_half(entry),
-                              UPMU_PACKED_MASKED);
-}
-
-bool upmu_mask_set(const struct upmu_catalog *catalog, unsigned row, struct upmu_mask_set *out_set)
-{
-    const uint8_t *shape, *masked = row_masked(catalog, row, &shape);
-
-    return masked && upmu_mask_set_at(catalog, upmu_half(masked + 6), out_set);
-}
-
-bool upmu_catalog_row(const struct upmu_catalog *catalog, unsigned row, struct upmu_row *out_row)
-{
-    const uint8_t *entry, *shape = row_shape(catalog, row, &entry);
-    unsigned flags;
-
+    if (entry)
+        shape = upmu_section_entry(upmu_own_section(catalog, UPMU_OWN_SHAPES), entry[2], 2);
+    if (shape)
+        shape = upmu_section_entry(upmu_shared_section(upmu_catalog_file(catalog), UPMU_SHARED_SHAPES),
+                                   upmu_half(shape), 12);
     if (!shape)
         return false;
     flags = upmu_half(shape);
+    value = upmu_half(entry);
+    out_set->count = out_set->alias_count = 0;
+    if (flags & UPMU_ROW_MASKED) {
+        masked = upmu_section_entry(upmu_own_section(catalog, UPMU_OWN_MASKED), value, UPMU_PACKED_MASKED);
+        if (!masked || !upmu_mask_set_at(catalog, upmu_half(masked + 6), out_set))
+            return false;
+        value = upmu_half(masked + 4);
+        payload = upmu_half(out_set->masks - 2);
+    } else if (flags & UPMU_SHAPE_INDEXED) {
+        payload = value;
+        value = 0;
+    }
     out_row->flags = (uint16_t)(flags & ~UPMU_SHAPE_INDEXED);
     out_row->cmask = shape[2];
     out_row->code2 = shape[3];
-    out_row->code = (uint16_t)upmu_half(shape + 4);
-    out_row->umask = (uint16_t)upmu_half(shape + 6);
+    out_row->code = (uint16_t)(upmu_half(shape + 4) | (value & 255u));
+    out_row->umask = (uint16_t)(upmu_half(shape + 6) | value >> 8);
     out_row->counters = upmu_half(shape + 8);
     out_row->msr = upmu_half(shape + 10);
-    out_row->payload = 0;
-    out_row->mask_count = 0;
-    if (flags & UPMU_ROW_MASKED) {
-        const uint8_t *masked = row_masked(catalog, row, &shape);
-        struct upmu_mask_set set;
-
-        if (!masked || !upmu_mask_set_at(catalog, upmu_half(masked + 6), &set))
-            return false;
-        out_row->code |= masked[4];
-        out_row->umask |= masked[5];
-        out_row->mask_count = (uint8_t)set.count;
-        if (out_row->msr)
-            out_row->payload = payload_value(catalog, set.value);
-    } else if (flags & UPMU_SHAPE_INDEXED) {
-        out_row->payload = payload_value(catalog, upmu_half(entry));
-    } else {
-        out_row->code |= entry[0];
-        out_row->umask |= entry[1];
-    }
+    out_row->payload = out_row->msr ? payload_value(catalog, payload) : 0;
+    out_row->mask_count = (uint8_t)out_set->count;
     return true;
 }
 
-bool upmu_catalog_mask(const struct upmu_catalog *catalog, unsigned row, unsigned mask, struct upmu_mask *out_mask)
+void upmu_mask_read(const struct upmu_catalog *catalog, const struct upmu_mask_set *set, unsigned mask,
+                    struct upmu_mask *out_mask)
 {
-    struct upmu_mask_set set;
-    const uint8_t *packed;
-    unsigned value;
+    const uint8_t *packed = set->masks + UPMU_PACKED_MASK * mask;
+    unsigned value = upmu_half(packed + 2);
 
-    if (!upmu_mask_set(catalog, row, &set) || mask >= set.count)
-        return false;
-    packed = set.masks + UPMU_PACKED_MASK * mask;
-    value = upmu_half(packed + 2);
     out_mask->flags = packed[6];
     out_mask->group = packed[7] & UPMU_PACKED_GROUP;
     out_mask->cmask = 0;
+    out_mask->bits = value;
     if (packed[6] & UPMU_MASK_PAYLOAD) {
         out_mask->bits = payload_value(catalog, value);
-    } else if (packed[7] & UPMU_PACKED_WIDE) {
-        out_mask->bits = value;
-    } else {
+    } else if (!(packed[7] & UPMU_PACKED_WIDE)) {
         out_mask->bits = value & 255u;
         out_mask->cmask = (uint8_t)(value >> 8);
     }
-    return true;
 }
 
 #endif

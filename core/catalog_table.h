@@ -66,7 +66,6 @@ struct upmu_mask_set {
     const uint8_t *masks;   /* UPMU_PACKED_MASK bytes each */
     const uint8_t *aliases; /* 4 bytes each */
     unsigned count, alias_count;
-    unsigned value; /* index of the row's payload */
 };
 
 static inline unsigned upmu_half(const uint8_t *at)
@@ -199,10 +198,23 @@ uint32_t upmu_member_name(const struct upmu_catalog *catalog, bool alias, unsign
 /* The id that an alias stands for; false if there is no such alias. */
 bool upmu_alias_target(const struct upmu_catalog *catalog, unsigned index, struct upmu_event_id *out_id);
 
-/* The masks of a row; false if it has none. */
-bool upmu_mask_set(const struct upmu_catalog *catalog, unsigned row, struct upmu_mask_set *out_set);
+/* Unpack a row and find its masks (count 0: a flat row); false if there is no such row. */
+bool upmu_row_read(const struct upmu_catalog *catalog, unsigned row, struct upmu_row *out_row,
+                   struct upmu_mask_set *out_set);
 
 /* The masks of the set at an offset of UPMU_OWN_SETS. */
 bool upmu_mask_set_at(const struct upmu_catalog *catalog, unsigned offset, struct upmu_mask_set *out_set);
+
+/* Unpack a mask of a set, below its count. */
+void upmu_mask_read(const struct upmu_catalog *catalog, const struct upmu_mask_set *set, unsigned mask,
+                    struct upmu_mask *out_mask);
+
+/* The first mask after the group that mask `first` is in. */
+static inline unsigned upmu_mask_group_end(const struct upmu_mask_set *set, unsigned first)
+{
+    while (++first < set->count && !(set->masks[UPMU_PACKED_MASK * first + 7] & UPMU_PACKED_FIRST))
+        ;
+    return first;
+}
 
 #endif
