@@ -164,7 +164,7 @@ static enum upmu_status add_pairs(struct placement *p, unsigned request, const s
             return UPMU_ERR_INVALID;
         counters[0] = from->slot[0].counters & UPMU_BIT32(pair->first);
         counters[1] = from->slot[1].counters & UPMU_BIT32(pair->second);
-        if (counters[0] == 0 || counters[1] == 0 || counters[0] == counters[1])
+        if (counters[0] == 0 || counters[1] == 0)
             continue;
         status = add_option(p, request, counters);
         if (status != UPMU_OK)

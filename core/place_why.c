@@ -17,12 +17,11 @@ static uint32_t unranked_mask(const struct placement *p, uint32_t mask)
 
 /*
  * Does the whole refusal of `members` follow from the matching, which names no
- * request too many?  Not with a limit, which fewer may still exceed, and not with
- * further slots, of which some may not have been matched.
+ * request too many?  Not with further slots, of which some may not have been matched.
  */
 static bool only_counters_matter(const struct placement *p, uint32_t members)
 {
-    if (p->limited != 0 || (p->wide & members) != 0)
+    if ((p->wide & members) != 0)
         return false;
     for (; members != 0; members &= members - 1u) {
         unsigned request = upmu_bits_lowest(members);

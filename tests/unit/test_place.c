@@ -440,21 +440,27 @@ static void place_moves_as_few_running_requests_as_found(void **state)
 {
     struct shape shape;
     (void)state;
-    /* 0, 1 and 2 run on counters 0, 1 and 2; 3 needs counter 1. */
+    /* 0, 1 and 2 run on counters 3, 2 and 1, not where they would be put; 3 needs counter 2. */
     shape_begin(&shape, 0xf);
     shape.input.request_count = 4;
     for (unsigned request = 0; request < 3; request++) {
         shape_way(&shape, request, 0xf);
-        shape.stay[request][0] = (uint8_t)request;
+        shape.stay[request][0] = (uint8_t)(3 - request);
         shape.stay_alternative[request] = 0;
     }
-    shape_way(&shape, 3, 0x2);
+    shape_way(&shape, 3, 0x4);
     shape.input.stay = (const uint8_t(*)[UPMU_SLOTS])shape.stay;
     shape.input.stay_alternative = shape.stay_alternative;
     assert_int_equal(place(&shape), UPMU_OK);
-    assert_int_equal(result[0].counter[0], 0);
-    assert_int_equal(result[1].counter[0], 3);
-    assert_int_equal(result[2].counter[0], 2);
+    assert_int_equal(result[0].counter[0], 3);
+    assert_int_equal(result[1].counter[0], 0);
+    assert_int_equal(result[2].counter[0], 1);
+    assert_int_equal(result[3].counter[0], 2);
+    shape.alternative[3][0].slot[0].counters = 0x2;
+    assert_int_equal(place(&shape), UPMU_OK);
+    assert_int_equal(result[0].counter[0], 3);
+    assert_int_equal(result[1].counter[0], 2);
+    assert_int_equal(result[2].counter[0], 0);
     assert_int_equal(result[3].counter[0], 1);
 }
 
