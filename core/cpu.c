@@ -28,20 +28,21 @@ static uint32_t ours(const struct upmu_cpu *cpu)
 
 /*
  * Does a counter keep what is written to it?  The low 16 bits are flipped, as
- * every width and every sign extension keeps those, and put back.
+ * every width and every sign extension keeps those, and put back.  UPMU_OK,
+ * UPMU_ERR_NO_PMU, UPMU_ERR_PORT.
  */
-static bool writes_stick(struct upmu_cpu *cpu, unsigned counter)
+static enum upmu_status try_write(struct upmu_cpu *cpu, unsigned counter)
 {
     struct upmu_bank *bank = &cpu->bank;
     unsigned row = cpu->pmu->counter[counter].value_row;
     uint64_t before, after;
 
     if (!upmu_bank_read_row(bank, row, &before) || !upmu_bank_write(bank, counter, before ^ 0xffffu))
-        return false;
-    if (!upmu_bank_read_row(bank, row, &after) || !upmu_bank_write(bank, counter, before))
-        return false;
+        return UPMU_ERR_PORT;
     cpu->used |= UPMU_BIT32(counter);
-    return ((before ^ after) & 0xffffu) == 0xffffu;
+    if (!upmu_bank_read_row(bank, row, &after) || !upmu_bank_write(bank, counter, before))
+        return UPMU_ERR_PORT;
+    return ((before ^ after) & 0xffffu) == 0xffffu ? UPMU_OK : UPMU_ERR_NO_PMU;
 }
 
 /* Gates of what is ours closed, freezing off, stale status acknowledged, interrupt re-armed. */
@@ -71,6 +72,7 @@ static bool quieten(struct upmu_cpu *cpu)
 /* What init and resume have in common. */
 static enum upmu_status take_over(struct upmu_cpu *cpu)
 {
+    enum upmu_status status;
     uint32_t writable;
 
     upmu_bank_forget(&cpu->bank);
@@ -84,13 +86,15 @@ static enum upmu_status take_over(struct upmu_cpu *cpu)
     if (!quieten(cpu))
         return UPMU_ERR_PORT;
     writable = ours(cpu);
-    if (writable && !writes_stick(cpu, upmu_bits_lowest(writable))) {
+    cpu->ignores_writes = 0;
+    if (!writable)
+        return UPMU_OK;
+    status = try_write(cpu, upmu_bits_lowest(writable));
+    if (status == UPMU_ERR_NO_PMU) {
         cpu->ignores_writes = 1;
         port_log(cpu->machine->port, "upmu: writes to the PMU are ignored: none is usable here");
-        return UPMU_ERR_NO_PMU;
     }
-    cpu->ignores_writes = 0;
-    return UPMU_OK;
+    return status;
 }
 
 /* The domain where this PMU's shared parts are claimed. */
@@ -130,7 +134,7 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
         UPMU_BARRIER();
         cpu->live = 1;
     } else if (cpu->pmu && status != UPMU_ERR_NO_PMU) {
-        (void)upmu_bank_restore(&cpu->bank, 0);
+        (void)upmu_bank_restore(&cpu->bank, cpu->used);
         cpu->pmu = NULL;
         machine->pmu_count = pmus;
     }
@@ -171,6 +175,9 @@ enum upmu_status upmu_cpu_resume(struct upmu_cpu *cpu)
 
     if (!cpu->pmu)
         return UPMU_ERR_NO_PMU;
+    /* A take-over now would find our own sessions and call them the firmware's. */
+    if (cpu->live)
+        return UPMU_OK;
     status = upmu_local_enter(cpu, &irq);
     if (status != UPMU_OK)
         return status;

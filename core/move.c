@@ -148,7 +148,7 @@ static enum upmu_status move_with_hole(struct upmu_cpu *cpu, struct upmu_joint *
 
 enum upmu_status upmu_move_all(struct upmu_cpu *cpu, struct upmu_joint *joint)
 {
-    bool moved, waiting;
+    bool moved, waiting, fine;
 
     do {
         moved = false;
@@ -160,10 +160,11 @@ enum upmu_status upmu_move_all(struct upmu_cpu *cpu, struct upmu_joint *joint)
                 waiting = true;
                 continue;
             }
-            if (!move_one(cpu, joint->session[i], joint->index[i], &joint->result[i]))
-                return UPMU_ERR_PORT;
+            fine = move_one(cpu, joint->session[i], joint->index[i], &joint->result[i]);
             upmu_session_sum(joint->session[i]);
             upmu_schedule_publish(cpu);
+            if (!fine)
+                return UPMU_ERR_PORT;
             moved = true;
         }
     } while (moved && waiting);

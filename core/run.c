@@ -206,7 +206,8 @@ enum upmu_status upmu_run_fail(struct upmu_cpu *cpu, struct upmu_session *sessio
     upmu_schedule_publish(cpu);
     if (cpu->domain)
         upmu_claims_release(cpu, session);
-    port_log(cpu->machine->port, "upmu: a register faulted; a session was stopped");
+    if (!cpu->in_handler)
+        port_log(cpu->machine->port, "upmu: a register faulted; a session was stopped");
     return UPMU_ERR_PORT;
 }
 

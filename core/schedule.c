@@ -40,10 +40,12 @@ static enum upmu_status place(struct upmu_cpu *cpu, struct upmu_session *session
         if (upmu_joint_moves(&joint, i))
             return UPMU_ERR_DOES_NOT_FIT;
     status = upmu_move_all(cpu, &joint);
+    if (status != UPMU_OK)
+        return status;
     for (unsigned i = 0; i < session->set.count; i++)
         upmu_tally_place(&session->set.tally[i], &joint.result[first + i]);
     upmu_session_sum(session);
-    return status;
+    return UPMU_OK;
 }
 
 enum upmu_status upmu_schedule_fits(struct upmu_cpu *cpu, struct upmu_session *session)
@@ -91,10 +93,22 @@ enum upmu_status upmu_schedule_preload(struct upmu_cpu *cpu, struct upmu_session
     return status == UPMU_ERR_PORT ? upmu_run_fail(cpu, session) : status;
 }
 
+/* A register faulted: say so in the session. */
+static enum upmu_status fault_met(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    session->error = UPMU_ERR_PORT;
+    session->why.status = UPMU_ERR_PORT;
+    session->why.pmu = cpu->pmu;
+    session->why.address = cpu->bank.faulted;
+    return UPMU_ERR_PORT;
+}
+
 enum upmu_status upmu_schedule_start(struct upmu_cpu *cpu, struct upmu_session *session)
 {
     enum upmu_status status = reserve(cpu, session);
 
+    if (status == UPMU_ERR_PORT)
+        return fault_met(cpu, session);
     return status == UPMU_OK ? upmu_run_start(cpu, session) : status;
 }
 
@@ -115,10 +129,7 @@ enum upmu_status upmu_schedule_stop(struct upmu_cpu *cpu, struct upmu_session *s
         upmu_claims_release(cpu, session);
     if (status == UPMU_ERR_PORT) {
         upmu_run_distrust(cpu, session->counters);
-        session->error = UPMU_ERR_PORT;
-        session->why.status = UPMU_ERR_PORT;
-        session->why.pmu = cpu->pmu;
-        session->why.address = cpu->bank.faulted;
+        return fault_met(cpu, session);
     }
     return status;
 }
