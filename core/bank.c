@@ -290,6 +290,11 @@ bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close)
     return move_gates(bank, open, close);
 }
 
+bool upmu_bank_close(struct upmu_bank *bank, uint32_t counters)
+{
+    return move_gates(bank, 0, maybe_open(bank, counters));
+}
+
 /* Bits of a register that a load may change: ours, but gates stay as they are. */
 static uint64_t loadable(const struct upmu_pmu *pmu, unsigned row)
 {
@@ -396,7 +401,7 @@ bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint
         return true;
     if (image->prelude)
         guard |= bank->pmu->counters;
-    if (!move_gates(bank, 0, maybe_open(bank, guard)))
+    if (!upmu_bank_close(bank, guard))
         return false;
     *out_changed = guard;
     if (image->prelude && !run_prelude(bank, image->prelude))
@@ -530,7 +535,7 @@ static bool restore_row(struct upmu_bank *bank, unsigned row)
 bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
 {
     const struct upmu_pmu *pmu = bank->pmu;
-    bool fine = move_gates(bank, 0, maybe_open(bank, counters));
+    bool fine = upmu_bank_close(bank, counters);
 
     for (uint32_t rest = counters; rest; rest &= rest - 1u)
         fine &= restore_counter(bank, upmu_bits_lowest(rest));

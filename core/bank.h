@@ -35,6 +35,12 @@ bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint
 /* Let gates fall and rise; one write per gate register whose bits change. */
 bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close);
 
+/*
+ * Close those of `counters` that are open or, as their gate is unknown, may be: no
+ * access if all are known to be closed.
+ */
+bool upmu_bank_close(struct upmu_bank *bank, uint32_t counters);
+
 /* Counters of `counters` whose gate is open, by the shadow. */
 uint32_t upmu_bank_open(const struct upmu_bank *bank, uint32_t counters);
 

@@ -40,7 +40,7 @@ bool upmu_run_prime(struct upmu_cpu *cpu, struct upmu_tally *tally)
 {
     unsigned counter = tally->counter;
 
-    if (!upmu_bank_gate(&cpu->bank, 0, UPMU_BIT32(counter)))
+    if (!upmu_bank_close(&cpu->bank, UPMU_BIT32(counter)))
         return false;
     if (tally->period) {
         tally->base = upmu_count_load(cpu->pmu, tally, counter);

@@ -470,6 +470,33 @@ static void a_select_put_off_is_written_when_its_counter_is_closed_instead(void 
     }
 }
 
+static void closing_what_is_known_to_be_closed_costs_nothing(void **state)
+{
+    (void)state;
+    for (unsigned t = 0; t < TABLES; t++) {
+        struct space space;
+        struct upmu_image image = {.count = 0};
+        uint32_t changed;
+
+        take_over(&space, tables[t]);
+        add_any(&space, &image, 0, 3);
+        assert_true(upmu_bank_load(&space.bank, &image, UPMU_BIT32(0), &changed));
+        forget_trace(&space);
+        assert_true(upmu_bank_close(&space.bank, UPMU_BIT32(0)));
+        expect_no_writes(&space);
+        assert_true(upmu_bank_gate(&space.bank, UPMU_BIT32(0), 0));
+        assert_true(upmu_bank_close(&space.bank, UPMU_BIT32(0)));
+        assert_int_equal(space.writes, 2);
+        assert_false(gate_open(&space, 0));
+        /* Unknown: it is read, and closed if need be. */
+        space.value[space.pmu.counter[0].gate_row] |= UPMU_BIT64(space.pmu.counter[0].gate_bit);
+        upmu_bank_forget(&space.bank);
+        assert_true(upmu_bank_close(&space.bank, UPMU_BIT32(0)));
+        assert_false(gate_open(&space, 0));
+        assert_int_equal(space.reads, 1);
+    }
+}
+
 static void one_write_gates_all_counters_of_a_register(void **state)
 {
     struct space space;
@@ -1172,6 +1199,7 @@ int main(void)
         cmocka_unit_test(global_table_gives_up_selects_before_payloads),
         cmocka_unit_test(a_select_that_gates_itself_is_closed_idle_and_then_written_once),
         cmocka_unit_test(a_select_put_off_is_written_when_its_counter_is_closed_instead),
+        cmocka_unit_test(closing_what_is_known_to_be_closed_costs_nothing),
         cmocka_unit_test(one_write_gates_all_counters_of_a_register),
         cmocka_unit_test(closing_netburst_keeps_the_configuration_and_opening_is_one_write),
         cmocka_unit_test(bits_of_other_counters_stay),
