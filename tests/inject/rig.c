@@ -1,0 +1,805 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rig: calls with their bookkeeping, injection, and what must hold.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/inject/rig.h"
+
+#define FAULT_RETRIES 12
+
+void rig_fail(struct rig *rig, const char *format, ...)
+{
+    va_list list;
+
+    if ((rig->failed && !rig->order.trace) || rig->over)
+        return;
+    va_start(list, format);
+    vsnprintf(rig->failure, sizeof rig->failure, format, list);
+    va_end(list);
+    if (rig->order.trace)
+        printf("    FAILS at access %u: %s\n", (unsigned)rig->sim.accesses, rig->failure);
+    rig->failed = true;
+}
+
+uint64_t rig_amount(enum rig_kind kind, uint64_t instructions)
+{
+    switch (kind) {
+    case RIG_INSTRUCTIONS:
+        return instructions;
+    case RIG_CYCLES:
+        return 2 * instructions;
+    case RIG_BRANCHES:
+        return instructions / 2;
+    default:
+        return instructions / 4;
+    }
+}
+
+/* ---- Truth ---- */
+
+static int kind_of_select(uint64_t select)
+{
+    switch (select & 0xffffu) {
+    case 0x00c0:
+        return RIG_INSTRUCTIONS;
+    case 0x003c:
+        return RIG_CYCLES;
+    case 0x00c4:
+        return RIG_BRANCHES;
+    case 0x4f2e:
+        return RIG_REFERENCES;
+    default:
+        return -1;
+    }
+}
+
+static int kind_on(const struct rig *rig, unsigned cpu, unsigned counter)
+{
+    if (counter == UPMU_SIM_FIXED)
+        return RIG_INSTRUCTIONS;
+    if (counter == UPMU_SIM_FIXED + 1)
+        return RIG_CYCLES;
+    return counter < UPMU_SIM_GENERAL ? kind_of_select(rig->select[cpu][counter]) : -1;
+}
+
+void rig_account(struct rig *rig)
+{
+    for (unsigned cpu = 0; cpu < 2; cpu++)
+        for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++) {
+            uint64_t counted = rig->sim.cpu[cpu].counter[i].counted;
+            int kind = kind_on(rig, cpu, i);
+
+            if (counted != rig->counted[cpu][i] && kind >= 0 && !(rig->not_ours[cpu] >> i & 1u))
+                rig->truth[kind] += counted - rig->counted[cpu][i];
+            rig->counted[cpu][i] = counted;
+            if (i < UPMU_SIM_GENERAL)
+                rig->select[cpu][i] = rig->sim.cpu[cpu].select[i];
+        }
+}
+
+static uint64_t happened_on(const struct rig *rig, unsigned cpu, enum rig_kind kind)
+{
+    const struct upmu_sim_totals *truth = &rig->sim.cpu[cpu].truth[0];
+
+    switch (kind) {
+    case RIG_INSTRUCTIONS:
+        return truth->instructions;
+    case RIG_CYCLES:
+        return truth->cycles;
+    case RIG_BRANCHES:
+        return truth->branches;
+    default:
+        return truth->llc_references;
+    }
+}
+
+static uint64_t wraps(const struct rig *rig)
+{
+    uint64_t sum = 0;
+
+    for (unsigned cpu = 0; cpu < 2; cpu++)
+        for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++)
+            sum += rig->sim.cpu[cpu].counter[i].wraps;
+    return sum;
+}
+
+/* ---- Execution, interrupts, injection ---- */
+
+/* A session that a call on another moves: without a gap only if it counts and the gates are one register. */
+static bool may_miss(const struct rig *rig, const struct rig_duty *duty)
+{
+    if (!rig->others_concerned || !rig->calling)
+        return false;
+    return duty->period[0] || !rig->cpu[0].pmu || !(rig->cpu[0].pmu->capabilities & UPMU_PMU_GLOBAL_CTRL);
+}
+
+static void burst(struct rig *rig, uint64_t instructions)
+{
+    struct upmu_sim_burst work = {
+        .instructions = instructions,
+        .cycles = rig_amount(RIG_CYCLES, instructions),
+        .branches = rig_amount(RIG_BRANCHES, instructions),
+        .llc_references = rig_amount(RIG_REFERENCES, instructions),
+        .ip = 0x1000,
+        .ip_step = 1,
+        .sp = 0x8000,
+    };
+
+    for (unsigned i = 0; i < RIG_DUTIES; i++) {
+        struct rig_duty *duty = &rig->duty[i];
+
+        if (duty->running && duty->cpu == rig->sim.current && !rig->in_handler && !may_miss(rig, duty))
+            for (unsigned k = 0; k < duty->events; k++)
+                duty->certain[k] += rig_amount(duty->kind[k], instructions);
+    }
+    rig_account(rig);
+    upmu_sim_events(&rig->sim, &work);
+    rig_account(rig);
+}
+
+void rig_run(struct rig *rig, uint64_t instructions)
+{
+    if (rig->order.trace)
+        printf("  %u instructions on CPU %u, access %u\n", (unsigned)instructions, rig->sim.current,
+               (unsigned)rig->sim.accesses);
+    burst(rig, instructions);
+}
+
+/* A local call inside a local call is refused, and does no damage. */
+static void call_inside(struct rig *rig, unsigned cpu)
+{
+    enum upmu_status status;
+
+    if (!rig->cpu[cpu].busy || !rig->cpu[cpu].live)
+        return;
+    status = upmu_cpu_poll(&rig->cpu[cpu]);
+    RIG_CHECK(rig, status == UPMU_ERR_BUSY, "poll inside a call answered %s", upmu_status_text(status));
+    if (!rig->duty[0].attached)
+        return;
+    status = upmu_session_stop(&rig->duty[0].session);
+    RIG_CHECK(rig, status == UPMU_ERR_BUSY, "stop inside a call answered %s", upmu_status_text(status));
+    rig->refused++;
+}
+
+static void rig_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
+{
+    struct rig *rig = sim->test;
+    struct upmu_frame frame = { interrupt->ip, interrupt->sp, interrupt->user };
+    enum upmu_pmi answer;
+    bool live = rig->cpu[cpu].live;
+
+    rig->in_handler++;
+    answer = upmu_handle_pmi(&rig->cpu[cpu], &frame);
+    if (rig->nests)
+        call_inside(rig, cpu);
+    rig->in_handler--;
+    if (rig->order.trace)
+        printf("    %s%s answered %u at access %u\n", interrupt->foreign ? "foreign " : "",
+               interrupt->nmi ? "NMI" : "vector", (unsigned)answer, (unsigned)sim->accesses);
+    rig->swaps += interrupt->foreign && answer != UPMU_PMI_NOT_OURS;
+    if (answer == UPMU_PMI_HANDLED) {
+        if (interrupt->foreign && wraps(rig) == rig->wraps_claimed && !rig->order.variant->status_lag)
+            rig_fail(rig, "a foreign NMI was claimed though nothing had overflowed");
+        rig->wraps_claimed = wraps(rig);
+    } else if (answer == UPMU_PMI_NOT_OURS && !interrupt->foreign && live && !rig->not_ours[cpu] &&
+               !rig->order.variant->status_lag &&
+               rig->order.injection != RIG_FAULT) {
+        /* A foreign NMI that came before it took its overflow: they are swapped. */
+        RIG_CHECK(rig, rig->swaps || rig->strangers, "an interrupt of ours was answered NOT_OURS");
+        rig->swaps -= rig->swaps != 0;
+    }
+}
+
+static void inject(struct rig *rig)
+{
+    rig->injected++;
+    if (rig->order.trace)
+        printf("    injected at access %u%s\n", (unsigned)rig->sim.accesses, rig->in_handler ? ", in the handler" : "");
+    if (rig->order.injection == RIG_FOREIGN) {
+        upmu_sim_foreign_nmi(&rig->sim);
+        return;
+    }
+    /* Where an overflow waits for its interrupt, the next one is too early. */
+    if (rig->in_handler || rig->order.variant->skid || rig->order.variant->vector)
+        rig->may_lose++;
+    burst(rig, RIG_UNIT);
+}
+
+static void note_fault(struct rig *rig, uint32_t number)
+{
+    if (rig->order.injection != RIG_FAULT || number < rig->order.at || number >= rig->order.at + rig->order.width)
+        return;
+    if (number == rig->order.at) {
+        rig->injected++;
+        rig->fault_calling = rig->calling;
+        rig->fault_in_handler = rig->in_handler;
+    }
+    rig->fault_in_handler |= rig->in_handler != 0;
+    rig->may_lose += rig->in_handler != 0 ? 2u : 0u; /* until a local call repairs it */
+    rig->fault_hit = true;
+}
+
+static void before(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+{
+    struct rig *rig = sim->test;
+
+    (void)cpu;
+    rig_account(rig);
+    if (rig->order.trace)
+        printf("    %3u CPU %u %s %x%s\n", (unsigned)number, cpu,
+               kind == UPMU_SIM_RDMSR   ? "rdmsr"
+               : kind == UPMU_SIM_WRMSR ? "wrmsr"
+               : kind == UPMU_SIM_RDPMC ? "rdpmc"
+                                        : "rearm",
+               (unsigned)address, rig->in_handler ? " (handler)" : "");
+    note_fault(rig, number);
+    if (number == rig->order.at && !rig->order.after &&
+        (rig->order.injection == RIG_OVERFLOW || rig->order.injection == RIG_FOREIGN))
+        inject(rig);
+}
+
+static void after(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+{
+    struct rig *rig = sim->test;
+
+    (void)cpu;
+    (void)kind;
+    (void)address;
+    rig_account(rig);
+    if (number == rig->order.at && rig->order.after &&
+        (rig->order.injection == RIG_OVERFLOW || rig->order.injection == RIG_FOREIGN))
+        inject(rig);
+}
+
+/* ---- The machine ---- */
+
+static const uint32_t registers[] = { 0xc1,  0xc2,  0xc3,  0xc4,  0xc5,  0xc6,  0xc7,  0xc8,  0x186, 0x187, 0x188, 0x189,
+                                      0x18a, 0x18b, 0x18c, 0x18d, 0x1a0, 0x1a6, 0x1a7, 0x1d9, 0x309, 0x30a, 0x30b, 0x30c,
+                                      0x329, 0x38d, 0x38f, 0x3f1, 0x3f6, 0x3f7, 0x600 };
+
+static void snapshot(struct rig *rig, unsigned cpu, uint64_t *out)
+{
+    for (unsigned i = 0; i < sizeof registers / sizeof registers[0]; i++)
+        out[i] = upmu_sim_peek(&rig->sim, cpu, registers[i]);
+}
+
+void rig_begin(struct rig *rig, const struct rig_order *order)
+{
+    const struct rig_variant *variant = order->variant;
+
+    memset(rig, 0, sizeof *rig);
+    rig->order = *order;
+    upmu_sim_init(&rig->sim, upmu_sim_profile(order->profile), 2);
+    rig->sim.test = rig;
+    rig->sim.deliver = rig_deliver;
+    rig->sim.before_access = before;
+    rig->sim.after_access = after;
+    rig->sim.events_per_access = variant->events_per_access;
+    rig->sim.status_lag = variant->status_lag;
+    rig->sim.skid = variant->skid;
+    rig->sim.ns_per_access = 10;
+    rig->sim.rule[UPMU_SIM_RULE_LVTPC_DROPS] = !variant->latch;
+    if (order->injection == RIG_FAULT) {
+        rig->sim.fault_at = order->at;
+        rig->sim.fault_until = order->at + order->width - 1u;
+    }
+    if (variant->no_rdpmc)
+        rig->sim.port.rdpmc = NULL;
+    if (variant->no_clock)
+        rig->sim.port.clock_ns = NULL;
+    if (variant->no_pmi)
+        rig->sim.port.pmi_rearm = NULL;
+    for (unsigned cpu = 0; cpu < 2; cpu++) {
+        upmu_sim_bind_cpu(&rig->sim, cpu, &rig->cpu[cpu]);
+        if (variant->vector)
+            upmu_sim_set_delivery(&rig->sim, cpu, 0x40);
+    }
+    upmu_domain_init(&rig->domain, UPMU_SCOPE_CORE);
+    rig->domains[0] = variant->domain ? &rig->domain : NULL;
+    if (upmu_machine_init(&rig->machine, upmu_sim_port(&rig->sim)) != UPMU_OK)
+        rig_fail(rig, "upmu_machine_init");
+}
+
+/* Was this answer the injected fault's? */
+static bool excused(struct rig *rig, enum upmu_status status, const char *call)
+{
+    if (status == UPMU_OK)
+        return false;
+    if (status == UPMU_ERR_PORT && rig->fault_hit)
+        return true;
+    rig_fail(rig, "%s answered %s", call, upmu_status_text(status));
+    return false;
+}
+
+static void tell(const struct rig *rig, const char *call, unsigned which)
+{
+    if (rig->order.trace)
+        printf("  %s(%u) from access %u\n", call, which, (unsigned)rig->sim.accesses);
+}
+
+void rig_cpu_init(struct rig *rig, unsigned cpu)
+{
+    tell(rig, "cpu_init", cpu);
+    upmu_sim_switch_cpu(&rig->sim, cpu);
+    snapshot(rig, cpu, rig->found[cpu]);
+    rig_account(rig);
+    for (unsigned attempt = 0; attempt < FAULT_RETRIES; attempt++) {
+        enum upmu_status status = upmu_cpu_init(&rig->cpu[cpu], &rig->machine, rig->domains);
+
+        /* A fault in the trial write makes the PMU look as if it ignored writes: once more from the start. */
+        if (status == UPMU_ERR_NO_PMU && rig->fault_hit)
+            status = upmu_machine_init(&rig->machine, upmu_sim_port(&rig->sim)) == UPMU_OK ? UPMU_ERR_PORT : status;
+        if (!excused(rig, status, "cpu_init"))
+            break;
+    }
+    rig->cpu_up[cpu] = true;
+    upmu_sim_switch_cpu(&rig->sim, 0);
+}
+
+static bool counts_for_others(const struct rig *rig, unsigned cpu, uint32_t msr)
+{
+    return (msr >= 0xc1 && msr <= 0xc8 && rig->not_ours[cpu] >> (msr - 0xc1u) & 1u) ||
+           (msr >= 0x309 && msr <= 0x30c && rig->not_ours[cpu] >> (UPMU_SIM_FIXED + msr - 0x309u) & 1u);
+}
+
+static void compare_found(struct rig *rig, unsigned cpu)
+{
+    uint64_t now[RIG_REGISTERS];
+
+    snapshot(rig, cpu, now);
+    for (unsigned i = 0; i < sizeof registers / sizeof registers[0]; i++)
+        if (now[i] != rig->found[cpu][i] && !counts_for_others(rig, cpu, registers[i]))
+            rig_fail(rig, "register %x of CPU %u holds %llx after cpu_fini, was %llx", (unsigned)registers[i], cpu,
+                     (unsigned long long)now[i], (unsigned long long)rig->found[cpu][i]);
+}
+
+/* ---- Bookkeeping around calls ---- */
+
+static void enter(struct rig *rig, struct rig_duty *duty)
+{
+    rig_account(rig);
+    rig->calling = duty;
+    if (!duty->entitled)
+        for (unsigned k = 0; k < duty->events; k++)
+            duty->entered[k] = happened_on(rig, duty->cpu, duty->kind[k]);
+    duty->running = false;
+}
+
+static void take_possible(struct rig *rig, struct rig_duty *duty)
+{
+    for (unsigned k = 0; k < duty->events; k++) {
+        uint64_t now = happened_on(rig, duty->cpu, duty->kind[k]);
+
+        duty->possible[k] += now - duty->entered[k];
+        duty->entered[k] = now;
+    }
+}
+
+/* Sessions that a fault has stopped. */
+static void notice_faults(struct rig *rig)
+{
+    for (unsigned i = 0; i < RIG_DUTIES; i++)
+        if (rig->duty[i].session.error != UPMU_OK && rig->fault_hit) {
+            rig->duty[i].marred = true;
+            rig->duty[i].running &= rig->duty[i].session.state == UPMU_SESSION_RUNNING;
+        }
+}
+
+static void leave(struct rig *rig, struct rig_duty *duty)
+{
+    rig_account(rig);
+    rig->calling = NULL;
+    if (duty->entitled)
+        take_possible(rig, duty);
+    notice_faults(rig);
+}
+
+void rig_session(struct rig *rig, unsigned index, const char *list, unsigned sampled)
+{
+    static const char *const names[] = { "instructions", "cycles", "branches", "cache-references" };
+    struct rig_duty *duty = &rig->duty[index];
+    size_t cursor = 0;
+    struct upmu_spec spec;
+
+    if (upmu_session_init(&duty->session, &rig->machine) != UPMU_OK)
+        rig_fail(rig, "session_init");
+    while (upmu_spec_next(list, &cursor, &spec, NULL) == UPMU_OK) {
+        unsigned k = duty->events;
+        char text[80];
+        struct upmu_sampling sampling = { .period = 0 };
+
+        upmu_spec_format(&spec, text, sizeof text);
+        for (unsigned kind = 0; kind < RIG_KINDS; kind++)
+            if (!strncmp(text, names[kind], strlen(names[kind])))
+                duty->kind[k] = (enum rig_kind)kind;
+        if (sampled >> k & 1u)
+            sampling.period = rig_amount(duty->kind[k], RIG_UNIT);
+        duty->period[k] = sampling.period;
+        if (upmu_session_add(&duty->session, text, &sampling) != UPMU_OK)
+            rig_fail(rig, "session_add(%s): %s", text, upmu_status_text(duty->session.why.status));
+        duty->events++;
+    }
+    if (sampled && upmu_session_ring(&duty->session, duty->buffer, sizeof duty->buffer) != UPMU_OK)
+        rig_fail(rig, "session_ring");
+}
+
+/* Make a call, again while it meets the injected fault. */
+static void call(struct rig *rig, struct rig_duty *duty, enum upmu_status (*function)(struct upmu_session *),
+                 const char *name)
+{
+    for (unsigned attempt = 0; attempt < FAULT_RETRIES; attempt++) {
+        enum upmu_status status = function(&duty->session);
+
+        if (!excused(rig, status, name))
+            break;
+        duty->marred = true;
+        if (function == upmu_session_stop || function == upmu_session_detach)
+            break;
+        RIG_CHECK(rig, duty->session.state != UPMU_SESSION_RUNNING, "%s faulted, and the session runs", name);
+    }
+}
+
+void rig_attach(struct rig *rig, unsigned index, unsigned cpu)
+{
+    struct rig_duty *duty = &rig->duty[index];
+
+    tell(rig, "attach", index);
+    duty->cpu = cpu;
+    enter(rig, duty);
+    for (unsigned attempt = 0; attempt < FAULT_RETRIES; attempt++) {
+        enum upmu_status status = upmu_session_attach_cpu(&duty->session, &rig->cpu[cpu]);
+
+        /* A fault in detection may have made two CPUs look different. */
+        rig->over |= status == UPMU_ERR_WRONG_PMU && rig->fault_hit;
+        if (rig->over || !excused(rig, status, "attach"))
+            break;
+        RIG_CHECK(rig, duty->session.state == UPMU_SESSION_DETACHED, "attach faulted, and the session is attached");
+    }
+    leave(rig, duty);
+    duty->attached = true;
+}
+
+void rig_start(struct rig *rig, unsigned index)
+{
+    struct rig_duty *duty = &rig->duty[index];
+
+    tell(rig, "start", index);
+    enter(rig, duty);
+    duty->entitled = true;
+    call(rig, duty, upmu_session_start, "start");
+    leave(rig, duty);
+    duty->running = duty->session.state == UPMU_SESSION_RUNNING && !duty->masks;
+    RIG_CHECK(rig, duty->running || duty->masks, "session %u does not run after start", index);
+}
+
+static void ended(struct rig *rig, struct rig_duty *duty)
+{
+    leave(rig, duty);
+    duty->entitled = false;
+    RIG_CHECK(rig, duty->session.state != UPMU_SESSION_RUNNING, "a session runs after stop");
+    rig_drain(rig, (unsigned)(duty - rig->duty));
+}
+
+void rig_stop(struct rig *rig, unsigned index)
+{
+    struct rig_duty *duty = &rig->duty[index];
+
+    tell(rig, "stop", index);
+    enter(rig, duty);
+    call(rig, duty, upmu_session_stop, "stop");
+    ended(rig, duty);
+}
+
+void rig_restart(struct rig *rig, unsigned index)
+{
+    struct rig_duty *duty = &rig->duty[index];
+
+    tell(rig, "restart", index);
+    enter(rig, duty);
+    duty->entitled = true;
+    call(rig, duty, upmu_session_restart, "restart");
+    leave(rig, duty);
+    duty->running = duty->session.state == UPMU_SESSION_RUNNING && !duty->masks;
+}
+
+void rig_detach(struct rig *rig, unsigned index)
+{
+    struct rig_duty *duty = &rig->duty[index];
+
+    tell(rig, "detach", index);
+    enter(rig, duty);
+    call(rig, duty, upmu_session_detach, "detach");
+    ended(rig, duty);
+    duty->attached = false;
+    RIG_CHECK(rig, duty->session.state == UPMU_SESSION_DETACHED, "a session is attached after detach");
+}
+
+void rig_read(struct rig *rig, unsigned index)
+{
+    struct rig_duty *duty = &rig->duty[index];
+    struct upmu_count counts[RIG_EVENTS];
+    uint64_t floor[RIG_EVENTS], floor_truth[RIG_EVENTS];
+    enum upmu_status status = UPMU_OK;
+    bool running = duty->running;
+
+    tell(rig, "read", index);
+    rig_account(rig);
+    for (unsigned k = 0; k < duty->events; k++) {
+        floor[k] = duty->certain[k];
+        floor_truth[k] = rig->truth[duty->kind[k]];
+    }
+    rig->calling = duty;
+    for (unsigned attempt = 0; attempt < FAULT_RETRIES; attempt++) {
+        status = upmu_session_read(&duty->session, 0, duty->events, counts);
+        if (!excused(rig, status, "read"))
+            break;
+    }
+    rig->calling = NULL;
+    rig_account(rig);
+    if (duty->entitled)
+        take_possible(rig, duty);
+    for (unsigned k = 0; status == UPMU_OK && k < duty->events; k++)
+        duty->marred |= counts[k].quality == UPMU_QUALITY_PARTIAL && rig->fault_hit;
+    for (unsigned k = 0; status == UPMU_OK && k < duty->events; k++) {
+        unsigned long long value = counts[k].raw;
+
+        RIG_CHECK(rig, value >= duty->last_read[k] || duty->marred, "event %u went back from %llu to %llu", k,
+                  (unsigned long long)duty->last_read[k], value);
+        RIG_CHECK(rig, value <= duty->possible[k], "event %u reads %llu, possible are %llu", k, value,
+                  (unsigned long long)duty->possible[k]);
+        if (running && !duty->marred)
+            RIG_CHECK(rig, value >= floor[k] && value >= floor_truth[k] && value <= rig->truth[duty->kind[k]],
+                      "event %u reads %llu, certain %llu, counted %llu to %llu", k, value, (unsigned long long)floor[k],
+                      (unsigned long long)floor_truth[k], (unsigned long long)rig->truth[duty->kind[k]]);
+        duty->last_read[k] = value;
+    }
+}
+
+/* ---- Calls on a CPU ---- */
+
+static void cpu_call(struct rig *rig, unsigned cpu, enum upmu_status (*function)(struct upmu_cpu *), const char *name,
+                     bool again)
+{
+    unsigned before_cpu = rig->sim.current;
+
+    tell(rig, name, cpu);
+    rig_account(rig);
+    upmu_sim_switch_cpu(&rig->sim, cpu);
+    for (unsigned attempt = 0; attempt < FAULT_RETRIES; attempt++)
+        if (!excused(rig, function(&rig->cpu[cpu]), name) || !again)
+            break;
+    upmu_sim_switch_cpu(&rig->sim, before_cpu);
+    rig_account(rig);
+    notice_faults(rig);
+}
+
+static void enter_all(struct rig *rig, unsigned cpu, bool running)
+{
+    for (unsigned i = 0; i < RIG_DUTIES; i++) {
+        struct rig_duty *duty = &rig->duty[i];
+
+        if (duty->cpu == cpu && duty->entitled)
+            duty->running = running && duty->session.state == UPMU_SESSION_RUNNING && !duty->masks;
+    }
+}
+
+void rig_poll(struct rig *rig, unsigned cpu)
+{
+    cpu_call(rig, cpu, upmu_cpu_poll, "poll", true);
+}
+
+void rig_suspend(struct rig *rig, unsigned cpu)
+{
+    enter_all(rig, cpu, false);
+    cpu_call(rig, cpu, upmu_cpu_suspend, "suspend", false);
+}
+
+static void mar_all(struct rig *rig, unsigned cpu)
+{
+    for (unsigned i = 0; i < RIG_DUTIES; i++)
+        rig->duty[i].marred |= rig->duty[i].cpu == cpu && rig->duty[i].entitled;
+}
+
+/* A fault may leave sessions suspended or stopped: started again here. */
+static void start_again(struct rig *rig, unsigned cpu)
+{
+    for (unsigned i = 0; i < RIG_DUTIES; i++)
+        if (rig->duty[i].entitled && rig->duty[i].cpu == cpu && rig->duty[i].session.state != UPMU_SESSION_RUNNING) {
+            RIG_CHECK(rig, rig->fault_hit, "session %u does not run again", i);
+            rig->duty[i].marred = true;
+            rig_start(rig, i);
+        }
+}
+
+void rig_resume(struct rig *rig, unsigned cpu)
+{
+    cpu_call(rig, cpu, upmu_cpu_resume, "resume", true);
+    start_again(rig, cpu);
+    enter_all(rig, cpu, true);
+}
+
+void rig_changed(struct rig *rig, unsigned cpu)
+{
+    mar_all(rig, cpu);
+    enter_all(rig, cpu, false);
+    cpu_call(rig, cpu, upmu_cpu_changed, "changed", true);
+    start_again(rig, cpu);
+    enter_all(rig, cpu, true);
+}
+
+void rig_cpu_fini(struct rig *rig, unsigned cpu)
+{
+    enter_all(rig, cpu, false);
+    cpu_call(rig, cpu, upmu_cpu_fini, "cpu_fini", false);
+    for (unsigned i = 0; i < RIG_DUTIES; i++)
+        if (rig->duty[i].attached && rig->duty[i].cpu == cpu) {
+            ended(rig, &rig->duty[i]);
+            rig->duty[i].attached = false;
+            RIG_CHECK(rig, rig->duty[i].session.state == UPMU_SESSION_DETACHED, "a session is attached after cpu_fini");
+        }
+    rig->cpu_up[cpu] = false;
+    if (!rig->fault_hit)
+        compare_found(rig, cpu);
+}
+
+/* ---- Results ---- */
+
+void rig_drain(struct rig *rig, unsigned index)
+{
+    struct rig_duty *duty = &rig->duty[index];
+    struct upmu_sample sample;
+
+    while (upmu_ring_next(&duty->session.ring, &sample)) {
+        duty->lost_in_ring += sample.lost;
+        RIG_CHECK(rig, sample.events && !(sample.events >> duty->events), "a sample of events %x",
+                  (unsigned)sample.events);
+        for (unsigned k = 0; k < duty->events; k++)
+            duty->samples[k] += sample.events >> k & 1u;
+    }
+}
+
+/* Counts at rest against the truth. */
+static void check_counts(struct rig *rig, unsigned index)
+{
+    struct rig_duty *duty = &rig->duty[index];
+    struct upmu_count counts[RIG_EVENTS];
+
+    if (upmu_session_read(&duty->session, 0, duty->events, counts) != UPMU_OK) {
+        rig_fail(rig, "session %u cannot be read at rest", index);
+        return;
+    }
+    for (unsigned k = 0; k < duty->events; k++)
+        if (counts[k].quality == UPMU_QUALITY_PARTIAL && rig->fault_hit)
+            duty->marred = true;
+    for (unsigned k = 0; k < duty->events; k++) {
+        unsigned long long value = counts[k].raw, truth = rig->truth[duty->kind[k]];
+
+        RIG_CHECK(rig, value <= duty->possible[k], "session %u event %u has %llu, possible are %llu", index, k, value,
+                  (unsigned long long)duty->possible[k]);
+        if (duty->marred)
+            continue;
+        RIG_CHECK(rig, value >= duty->certain[k], "session %u event %u has %llu, certain are %llu", index, k, value,
+                  (unsigned long long)duty->certain[k]);
+        RIG_CHECK(rig, value == truth, "session %u event %u has %llu, its counter counted %llu", index, k, value, truth);
+    }
+}
+
+static void check_samples(struct rig *rig, unsigned index)
+{
+    struct rig_duty *duty = &rig->duty[index];
+
+    for (unsigned k = 0; k < duty->events && !duty->marred && !rig->loses_samples; k++) {
+        const struct upmu_tally *tally = &duty->session.set.tally[k];
+        unsigned periods;
+
+        if (!duty->period[k])
+            continue;
+        periods = (unsigned)(tally->total / duty->period[k]);
+        RIG_CHECK(rig, duty->samples[k] + tally->lost == periods,
+                  "session %u event %u gave %u samples and lost %u in %u periods", index, k, (unsigned)duty->samples[k],
+                  (unsigned)tally->lost, periods);
+        RIG_CHECK(rig, tally->lost <= rig->may_lose, "session %u event %u lost %u samples", index, k,
+                  (unsigned)tally->lost);
+    }
+}
+
+/* Alone and undisturbed, it counts and samples exactly. */
+static void look_alive(struct rig *rig, unsigned index)
+{
+    struct rig_duty *duty = &rig->duty[index];
+    uint64_t total[RIG_EVENTS];
+    uint32_t samples[RIG_EVENTS];
+    uint64_t truth[RIG_EVENTS];
+
+    tell(rig, "alive?", index);
+    if (duty->session.state == UPMU_SESSION_DETACHED)
+        rig_attach(rig, index, duty->cpu);
+    upmu_sim_switch_cpu(&rig->sim, duty->cpu);
+    rig_drain(rig, index);
+    rig_account(rig);
+    for (unsigned k = 0; k < duty->events; k++) {
+        total[k] = duty->session.set.tally[k].total;
+        truth[k] = rig->truth[duty->kind[k]];
+        samples[k] = duty->samples[k] + duty->session.set.tally[k].lost;
+    }
+    rig_start(rig, index);
+    for (unsigned i = 0; i < 6; i++)
+        rig_run(rig, RIG_UNIT / 2);
+    rig_stop(rig, index);
+    for (unsigned k = 0; k < duty->events; k++) {
+        const struct upmu_tally *tally = &duty->session.set.tally[k];
+        uint64_t counted = tally->total - total[k];
+
+        /* A gate that a fault left open lets the model count before the start. */
+        RIG_CHECK(rig, counted <= rig->truth[duty->kind[k]] - truth[k] &&
+                           (counted == rig->truth[duty->kind[k]] - truth[k] || duty->marred) &&
+                           counted >= rig_amount(duty->kind[k], 3 * RIG_UNIT),
+                  "session %u event %u counted %u afterwards, not %u", index, k, (unsigned)counted,
+                  (unsigned)rig_amount(duty->kind[k], 3 * RIG_UNIT));
+        if (duty->period[k] && !rig->loses_samples) {
+            uint32_t expected = (uint32_t)(tally->total / duty->period[k] - total[k] / duty->period[k]);
+
+            /* After a fault the phase may have been lost, the rate not. */
+            RIG_CHECK(rig, duty->samples[k] + tally->lost - samples[k] + duty->marred >= expected &&
+                               duty->samples[k] + tally->lost - samples[k] <= expected + duty->marred,
+                      "session %u event %u gave %u samples afterwards, not %u", index, k,
+                      (unsigned)(duty->samples[k] + tally->lost - samples[k]), (unsigned)expected);
+        }
+    }
+}
+
+/* If the fault came only now: all is well that goes well afterwards. */
+static void check_alive(struct rig *rig, unsigned index)
+{
+    bool hit = rig->fault_hit, failed = rig->failed;
+
+    look_alive(rig, index);
+    if (hit || !rig->fault_hit)
+        return;
+    rig->failed = failed;
+    look_alive(rig, index);
+}
+
+static void check_others(struct rig *rig)
+{
+    if (rig->order.injection != RIG_FAULT || !rig->fault_hit || rig->others_concerned || !rig->fault_calling ||
+        rig->order.width > 1)
+        return;
+    for (unsigned i = 0; i < RIG_DUTIES; i++) {
+        bool sampled = false;
+
+        for (unsigned k = 0; k < rig->duty[i].events; k++)
+            sampled |= rig->duty[i].period[k] != 0;
+        if (&rig->duty[i] != rig->fault_calling && rig->duty[i].marred && !(rig->fault_in_handler && sampled))
+            rig_fail(rig, "session %u is marred by a fault in a call on another", i);
+    }
+}
+
+void rig_end(struct rig *rig)
+{
+    for (unsigned i = 0; i < RIG_DUTIES; i++)
+        if (rig->duty[i].entitled) {
+            upmu_sim_switch_cpu(&rig->sim, rig->duty[i].cpu);
+            rig_stop(rig, i);
+        }
+    rig_account(rig);
+    for (unsigned i = 0; i < RIG_DUTIES; i++)
+        if (rig->duty[i].events) {
+            rig_drain(rig, i);
+            check_counts(rig, i);
+            check_samples(rig, i);
+        }
+    check_others(rig);
+    for (unsigned i = 0; i < RIG_DUTIES; i++)
+        if (rig->duty[i].events && rig->cpu_up[rig->duty[i].cpu])
+            check_alive(rig, i);
+    for (unsigned cpu = 0; cpu < 2; cpu++)
+        if (rig->cpu_up[cpu])
+            rig_cpu_fini(rig, cpu);
+    if (rig->sim.violation_count)
+        rig_fail(rig, "violation at access %u: %s (register %x)", (unsigned)rig->sim.first_violation.access,
+                 rig->sim.first_violation.text, (unsigned)rig->sim.first_violation.address);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rig of the injection sweeps: one machine of the silicon model, up to four
+ * sessions, and the truth that they must agree with.
+ *
+ * Truth comes from two sides.  What a counter of the model counted for a kind of
+ * event must be what the sessions of that kind report, to the last event.  And a
+ * burst that ran while a session was running, outside of any call of its own and
+ * outside of a handler, must be in its report ("certain"); what its report holds
+ * beyond that must have happened between its start and its stop ("possible").
+ */
+#ifndef UPMU_TESTS_INJECT_RIG_H
+#define UPMU_TESTS_INJECT_RIG_H
+
+#include "port/sim/sim.h"
+#include <upmu/upmu.h>
+
+enum rig_kind { RIG_INSTRUCTIONS, RIG_CYCLES, RIG_BRANCHES, RIG_REFERENCES, RIG_KINDS };
+
+#define RIG_DUTIES 4
+#define RIG_EVENTS 3
+#define RIG_REGISTERS 64
+
+/* Events of each kind in a burst of one unit: a period of each is rig_period(kind). */
+#define RIG_UNIT 1000u
+
+/* A session and what must come of it. */
+struct rig_duty {
+    struct upmu_session session;
+    uint64_t buffer[256];
+    unsigned events;
+    enum rig_kind kind[RIG_EVENTS];
+    uint64_t period[RIG_EVENTS];
+    uint64_t certain[RIG_EVENTS];
+    uint64_t possible[RIG_EVENTS];
+    uint64_t entered[RIG_EVENTS]; /* truth when the start was entered */
+    uint64_t last_read[RIG_EVENTS];
+    uint32_t samples[RIG_EVENTS];
+    uint32_t lost_in_ring;
+    unsigned cpu;
+    bool attached;
+    bool entitled; /* between entering start and leaving stop */
+    bool running;  /* a start returned, and no call on it is in progress */
+    bool marred;   /* it met a fault, a change behind its back: bounds only */
+    bool masks;    /* mask_on_full */
+};
+
+enum rig_injection { RIG_NONE, RIG_OVERFLOW, RIG_FOREIGN, RIG_FAULT };
+
+/* One way to set the machine up. */
+struct rig_variant {
+    const char *name;
+    bool no_rdpmc, no_clock, no_pmi, vector, latch, domain;
+    uint8_t events_per_access, status_lag, skid;
+};
+
+/* What one run is: printed by a failure, so that it can be run again. */
+struct rig_order {
+    const char *scenario;
+    const char *profile;
+    const struct rig_variant *variant;
+    enum rig_injection injection;
+    bool after;
+    uint32_t at;    /* access number */
+    uint32_t width; /* of a fault: accesses */
+    bool trace;
+};
+
+struct rig {
+    struct rig_order order;
+    struct upmu_sim sim;
+    struct upmu_machine machine;
+    struct upmu_domain domain;
+    struct upmu_domain *domains[2];
+    struct upmu_cpu cpu[2];
+    struct rig_duty duty[RIG_DUTIES];
+    bool cpu_up[2];
+    uint64_t found[2][RIG_REGISTERS];
+    uint64_t counted[2][UPMU_SIM_COUNTERS]; /* at the last look */
+    uint64_t select[2][UPMU_SIM_COUNTERS];
+    uint64_t truth[RIG_KINDS];     /* counted by the model's counters */
+    uint32_t not_ours[2];          /* counters that others use: outside of the truth */
+    uint32_t in_handler;
+    uint32_t may_lose;             /* bursts at moments when a period may go by unseen */
+    uint32_t swaps;                /* foreign NMIs that were taken for ours */
+    uint64_t wraps_claimed;
+    const struct rig_duty *calling;
+    const struct rig_duty *fault_calling;
+    bool fault_in_handler;
+    bool fault_hit;
+    bool others_concerned;         /* the scenario moves others: a fault may hit them, too */
+    bool loses_samples;            /* the scenario is about loss */
+    bool strangers;                /* interrupts from before cpu_init may still come */
+    bool over;                     /* a fault made the rest of the scenario impossible */
+    bool nests;                    /* interrupts try a local call, too */
+    uint32_t injected;
+    uint32_t refused; /* calls inside calls */
+    bool failed;
+    char failure[200];
+};
+
+/* How many events of a kind one unit of work has. */
+uint64_t rig_amount(enum rig_kind kind, uint64_t instructions);
+
+/* A machine as ordered; CPU 0 (and 1) not yet initialised. */
+void rig_begin(struct rig *rig, const struct rig_order *order);
+
+/* Take the CPUs over.  `expect_faults` in an order with faults: tried again. */
+void rig_cpu_init(struct rig *rig, unsigned cpu);
+void rig_cpu_fini(struct rig *rig, unsigned cpu);
+
+/* Execute on the current CPU, in the kernel. */
+void rig_run(struct rig *rig, uint64_t instructions);
+
+/* Sessions.  `periods`: bit i: event i is sampled every RIG_UNIT instructions' worth. */
+void rig_session(struct rig *rig, unsigned duty, const char *list, unsigned sampled);
+void rig_attach(struct rig *rig, unsigned duty, unsigned cpu);
+void rig_start(struct rig *rig, unsigned duty);
+void rig_stop(struct rig *rig, unsigned duty);
+void rig_restart(struct rig *rig, unsigned duty);
+void rig_detach(struct rig *rig, unsigned duty);
+void rig_read(struct rig *rig, unsigned duty);
+void rig_poll(struct rig *rig, unsigned cpu);
+void rig_suspend(struct rig *rig, unsigned cpu);
+void rig_resume(struct rig *rig, unsigned cpu);
+void rig_changed(struct rig *rig, unsigned cpu);
+
+/* Take samples out of the rings. */
+void rig_drain(struct rig *rig, unsigned duty);
+
+/* Everything at rest: compare, prove that sampling lives, give the CPUs back, compare again. */
+void rig_end(struct rig *rig);
+
+/* Look at the model's counters. */
+void rig_account(struct rig *rig);
+
+/* Something does not hold. */
+void rig_fail(struct rig *rig, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#define RIG_CHECK(rig, condition, ...)        \
+    do {                                      \
+        if (!(condition))                     \
+            rig_fail((rig), __VA_ARGS__);     \
+    } while (0)
+
+/* ---- Scenarios ---- */
+
+struct scenario {
+    const char *name;
+    void (*play)(struct rig *rig);
+    unsigned general;   /* general counters needed */
+    bool samples;       /* needs pmi_rearm */
+};
+
+extern const struct scenario scenarios[];
+extern const unsigned scenario_count;
+
+#endif

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a host does with counters, written once; nothing here knows a backend.
+ */
+#include <stdio.h>
+
+#include "tests/inject/rig.h"
+
+static void bring_up(struct rig *rig)
+{
+    rig_cpu_init(rig, 0);
+}
+
+static void counts_and_restarts(struct rig *rig)
+{
+    bring_up(rig);
+    rig_session(rig, 0, "instructions,cycles", 0);
+    rig_attach(rig, 0, 0);
+    rig_run(rig, 300);
+    rig_start(rig, 0);
+    rig_run(rig, 700);
+    rig_read(rig, 0);
+    rig_run(rig, 500);
+    rig_stop(rig, 0);
+    rig_read(rig, 0);
+    rig_run(rig, 300);
+    rig_start(rig, 0);
+    rig_run(rig, 100);
+    rig_read(rig, 0);
+    rig_stop(rig, 0);
+    rig_end(rig);
+}
+
+static void samples_and_restarts(struct rig *rig)
+{
+    bring_up(rig);
+    rig_session(rig, 0, "instructions", 1);
+    rig_attach(rig, 0, 0);
+    rig_run(rig, 300);
+    rig_start(rig, 0);
+    for (unsigned i = 0; i < 4; i++)
+        rig_run(rig, 600);
+    rig_read(rig, 0);
+    rig_stop(rig, 0);
+    rig_run(rig, 1500);
+    rig_start(rig, 0);
+    rig_run(rig, 650);
+    rig_read(rig, 0);
+    rig_run(rig, 650);
+    rig_stop(rig, 0);
+    rig_end(rig);
+}
+
+static void counts_beside_sampling(struct rig *rig)
+{
+    bring_up(rig);
+    rig_session(rig, 0, "cycles", 0);
+    rig_session(rig, 1, "instructions", 1);
+    rig_attach(rig, 0, 0);
+    rig_start(rig, 0);
+    rig_run(rig, 100);
+    rig_attach(rig, 1, 0);
+    rig_start(rig, 1);
+    rig_run(rig, 1300);
+    rig_read(rig, 0);
+    rig_stop(rig, 1);
+    rig_run(rig, 500);
+    rig_start(rig, 1);
+    rig_run(rig, 800);
+    rig_stop(rig, 0);
+    rig_run(rig, 900);
+    rig_read(rig, 1);
+    rig_detach(rig, 1);
+    rig_end(rig);
+}
+
+static void samples_two_counters(struct rig *rig)
+{
+    bring_up(rig);
+    rig_session(rig, 0, "instructions,branches", 3);
+    rig_attach(rig, 0, 0);
+    rig_start(rig, 0);
+    rig_run(rig, 1400);
+    rig_run(rig, 1400);
+    rig_read(rig, 0);
+    rig_stop(rig, 0);
+    rig_start(rig, 0);
+    rig_run(rig, 1400);
+    rig_stop(rig, 0);
+    rig_end(rig);
+}
+
+/* Two sessions that sample: each has its own handler work and its own samples. */
+static void samples_in_two_sessions(struct rig *rig)
+{
+    bring_up(rig);
+    rig_session(rig, 0, "branches", 1);
+    rig_session(rig, 1, "instructions", 1);
+    rig_attach(rig, 0, 0);
+    rig_attach(rig, 1, 0);
+    rig_start(rig, 0);
+    rig_run(rig, 300);
+    rig_start(rig, 1);
+    rig_run(rig, 1300);
+    rig_stop(rig, 0);
+    rig_run(rig, 1300);
+    rig_start(rig, 0);
+    rig_run(rig, 700);
+    rig_read(rig, 1);
+    rig_stop(rig, 1);
+    rig_run(rig, 700);
+    rig_stop(rig, 0);
+    rig_end(rig);
+}
+
+static void displace(struct rig *rig, bool sampled)
+{
+    char pinned[32];
+
+    bring_up(rig);
+    rig->others_concerned = true;
+    rig_session(rig, 0, "branches", sampled);
+    rig_attach(rig, 0, 0);
+    rig_start(rig, 0);
+    rig_run(rig, 1300);
+    snprintf(pinned, sizeof pinned, "cycles:counter=%u", (unsigned)rig->duty[0].session.set.tally[0].counter);
+    rig_session(rig, 1, pinned, 0);
+    rig_attach(rig, 1, 0);
+    rig_start(rig, 1);
+    rig_run(rig, 1300);
+    rig_read(rig, 0);
+    rig_stop(rig, 0);
+    rig_run(rig, 300);
+    rig_start(rig, 0);
+    rig_run(rig, 1300);
+    rig_stop(rig, 1);
+    rig_run(rig, 500);
+    rig_end(rig);
+}
+
+static void moves_a_counter(struct rig *rig)
+{
+    displace(rig, false);
+}
+
+static void moves_a_sampling_counter(struct rig *rig)
+{
+    displace(rig, true);
+}
+
+/* A whole period is full at the moment of the stop. */
+static void stops_on_an_overflow(struct rig *rig)
+{
+    bring_up(rig);
+    rig_session(rig, 0, "instructions,cycles", 1);
+    rig_attach(rig, 0, 0);
+    for (unsigned i = 0; i < 3; i++) {
+        rig_start(rig, 0);
+        rig_run(rig, RIG_UNIT);
+        rig_stop(rig, 0);
+    }
+    rig_start(rig, 0);
+    rig_run(rig, RIG_UNIT - 1);
+    rig_stop(rig, 0);
+    rig_detach(rig, 0);
+    rig_attach(rig, 0, 0);
+    rig_start(rig, 0);
+    rig_run(rig, 1);
+    rig_stop(rig, 0);
+    rig_end(rig);
+}
+
+static void moves_to_another_cpu(struct rig *rig)
+{
+    bring_up(rig);
+    rig_cpu_init(rig, 1);
+    rig_session(rig, 0, "instructions,cycles", 1);
+    rig_attach(rig, 0, 0);
+    rig_start(rig, 0);
+    rig_run(rig, 1300);
+    rig_detach(rig, 0);
+    rig_run(rig, 500);
+    upmu_sim_switch_cpu(&rig->sim, 1);
+    rig_attach(rig, 0, 1);
+    rig_start(rig, 0);
+    rig_run(rig, 900);
+    rig_read(rig, 0);
+    rig_detach(rig, 0);
+    rig_end(rig);
+}
+
+/* Calls from CPU 1 are sent to the session's CPU. */
+static void is_driven_from_another_cpu(struct rig *rig)
+{
+    bring_up(rig);
+    rig_cpu_init(rig, 1);
+    rig_session(rig, 0, "instructions,cycles", 1);
+    upmu_sim_switch_cpu(&rig->sim, 1);
+    rig_attach(rig, 0, 0);
+    rig_start(rig, 0);
+    upmu_sim_switch_cpu(&rig->sim, 0);
+    rig_run(rig, 1300);
+    upmu_sim_switch_cpu(&rig->sim, 1);
+    rig_run(rig, 400);
+    rig_read(rig, 0);
+    rig_stop(rig, 0);
+    upmu_sim_switch_cpu(&rig->sim, 0);
+    rig_run(rig, 400);
+    rig_start(rig, 0);
+    rig_run(rig, 900);
+    upmu_sim_switch_cpu(&rig->sim, 1);
+    rig_detach(rig, 0);
+    upmu_sim_switch_cpu(&rig->sim, 0);
+    rig_end(rig);
+}
+
+static void sleeps(struct rig *rig)
+{
+    bring_up(rig);
+    rig_session(rig, 0, "cycles", 0);
+    rig_session(rig, 1, "instructions", 1);
+    rig_attach(rig, 0, 0);
+    rig_attach(rig, 1, 0);
+    rig_start(rig, 0);
+    rig_start(rig, 1);
+    rig_run(rig, 1300);
+    rig_suspend(rig, 0);
+    rig_run(rig, 500);
+    upmu_sim_reset_cpu(&rig->sim, 0);
+    upmu_sim_set_delivery(&rig->sim, 0, rig->order.variant->vector ? 0x40 : UPMU_SIM_LVTPC_NMI);
+    rig_resume(rig, 0);
+    rig_run(rig, 1300);
+    rig_read(rig, 0);
+    rig_read(rig, 1);
+    rig_stop(rig, 0);
+    rig_run(rig, 200);
+    rig_stop(rig, 1);
+    rig_end(rig);
+}
+
+/* A world switch swapped the registers. */
+static void is_changed_behind_its_back(struct rig *rig)
+{
+    bring_up(rig);
+    rig->others_concerned = true;
+    rig_session(rig, 0, "cycles", 0);
+    rig_session(rig, 1, "instructions", 1);
+    rig_attach(rig, 0, 0);
+    rig_attach(rig, 1, 0);
+    rig_start(rig, 0);
+    rig_start(rig, 1);
+    rig_run(rig, 1300);
+    upmu_sim_poke(&rig->sim, 0, 0x186, 0x4300c4);
+    upmu_sim_poke(&rig->sim, 0, 0x187, 0);
+    if (rig->sim.profile->version >= 2) {
+        upmu_sim_poke(&rig->sim, 0, 0x38d, 0);
+        upmu_sim_poke(&rig->sim, 0, 0x38f, 1);
+    }
+    rig_account(rig);
+    rig_changed(rig, 0);
+    rig_run(rig, 1300);
+    rig_stop(rig, 0);
+    rig_stop(rig, 1);
+    rig_end(rig);
+}
+
+static void leaves_with_sessions_running(struct rig *rig)
+{
+    bring_up(rig);
+    rig_session(rig, 0, "cycles", 0);
+    rig_session(rig, 1, "instructions", 1);
+    rig_attach(rig, 0, 0);
+    rig_attach(rig, 1, 0);
+    rig_start(rig, 0);
+    rig_start(rig, 1);
+    rig_run(rig, 1300);
+    rig_cpu_fini(rig, 0);
+    rig_run(rig, 1300);
+    rig_cpu_init(rig, 0);
+    rig_attach(rig, 1, 0);
+    rig_start(rig, 1);
+    rig_run(rig, 1300);
+    rig_stop(rig, 1);
+    rig_end(rig);
+}
+
+static void masks_a_full_ring(struct rig *rig)
+{
+    bring_up(rig);
+    rig->loses_samples = true;
+    rig_session(rig, 0, "instructions", 1);
+    rig_session(rig, 1, "cycles", 0);
+    rig->duty[0].masks = true;
+    if (upmu_session_ring(&rig->duty[0].session, rig->duty[0].buffer, 256) != UPMU_OK)
+        rig_fail(rig, "session_ring");
+    upmu_session_mask_on_full(&rig->duty[0].session, true);
+    rig_attach(rig, 0, 0);
+    rig_attach(rig, 1, 0);
+    rig_start(rig, 1);
+    rig_start(rig, 0);
+    for (unsigned i = 0; i < 7; i++)
+        rig_run(rig, RIG_UNIT);
+    rig_poll(rig, 0);
+    RIG_CHECK(rig, rig->duty[0].session.state == UPMU_SESSION_MASKED || rig->fault_hit, "a full ring masks nothing");
+    rig_drain(rig, 0);
+    RIG_CHECK(rig, rig->duty[0].samples[0] >= 3 || rig->fault_hit, "%u samples in 256 bytes", (unsigned)rig->duty[0].samples[0]);
+    rig_restart(rig, 0);
+    rig_run(rig, 2 * RIG_UNIT);
+    rig_drain(rig, 0);
+    rig_stop(rig, 0);
+    rig_stop(rig, 1);
+    rig_end(rig);
+}
+
+/* Counters that nobody reset wrap soon; without interrupts the polls must catch it. */
+static void wraps_while_counting(struct rig *rig)
+{
+    for (unsigned i = 0; i < 2; i++)
+        upmu_sim_poke(&rig->sim, 0, 0xc1 + i, (UINT64_C(1) << rig->sim.profile->general_width) - 900u - i);
+    for (unsigned i = 0; i < 2 && i < rig->sim.profile->fixed; i++)
+        upmu_sim_poke(&rig->sim, 0, 0x309 + i, (UINT64_C(1) << rig->sim.profile->fixed_width) - 1100u - i);
+    bring_up(rig);
+    rig_session(rig, 0, "instructions,branches", 0);
+    rig_attach(rig, 0, 0);
+    rig_start(rig, 0);
+    rig_run(rig, 400);
+    rig_poll(rig, 0);
+    rig_run(rig, 700);
+    rig_read(rig, 0);
+    rig_poll(rig, 0);
+    rig_run(rig, 900);
+    rig_read(rig, 0);
+    rig_stop(rig, 0);
+    rig_end(rig);
+}
+
+static void wraps_beside_sampling(struct rig *rig)
+{
+    for (unsigned i = 0; i < 2; i++)
+        upmu_sim_poke(&rig->sim, 0, 0xc1 + i, (UINT64_C(1) << rig->sim.profile->general_width) - 900u - i);
+    bring_up(rig);
+    rig_session(rig, 0, "branches", 0);
+    rig_session(rig, 1, "instructions", 1);
+    rig_attach(rig, 0, 0);
+    rig_attach(rig, 1, 0);
+    rig_start(rig, 0);
+    rig_start(rig, 1);
+    rig_run(rig, 1700);
+    rig_read(rig, 0);
+    rig_run(rig, 700);
+    rig_stop(rig, 0);
+    rig_stop(rig, 1);
+    rig_end(rig);
+}
+
+static void polls_while_sampling(struct rig *rig)
+{
+    bring_up(rig);
+    rig_session(rig, 0, "instructions,branches", 1);
+    rig_attach(rig, 0, 0);
+    rig_start(rig, 0);
+    for (unsigned i = 0; i < 4; i++) {
+        rig_run(rig, 700);
+        rig_poll(rig, 0);
+        rig_read(rig, 0);
+    }
+    rig_stop(rig, 0);
+    rig_end(rig);
+}
+
+/* Counter 0 and, where there are any, fixed counters belong to the firmware. */
+static void leaves_the_firmware_alone(struct rig *rig)
+{
+    unsigned pmu_free;
+
+    upmu_sim_firmware(&rig->sim, 0);
+    if (rig->sim.profile->version >= 2)
+        upmu_sim_poke(&rig->sim, 0, 0x38f, (UINT64_C(1) << rig->sim.profile->general) - 1u);
+    upmu_sim_set_delivery(&rig->sim, 0, rig->order.variant->vector ? 0x40 : UPMU_SIM_LVTPC_NMI);
+    rig->not_ours[0] = 1u | 0xf0000u;
+    bring_up(rig);
+    rig->not_ours[0] = rig->cpu[0].firmware;
+    if (!rig->cpu[0].pmu)
+        return;
+    pmu_free = rig->cpu[0].pmu->general & ~rig->cpu[0].firmware;
+    RIG_CHECK(rig, pmu_free && (rig->cpu[0].firmware & 1u), "counters %x of the firmware",
+              (unsigned)rig->cpu[0].firmware);
+    rig_session(rig, 0, "instructions", 1);
+    rig_attach(rig, 0, 0);
+    rig_start(rig, 0);
+    rig_run(rig, 1300);
+    rig_stop(rig, 0);
+    rig_start(rig, 0);
+    rig_run(rig, 1300);
+    rig_stop(rig, 0);
+    RIG_CHECK(rig, upmu_sim_runs(&rig->sim, 0, 0) || rig->fault_hit, "the firmware's counter was stopped");
+    rig_end(rig);
+}
+
+static void respects_a_reservation(struct rig *rig)
+{
+    bring_up(rig);
+    if (upmu_cpu_reserve(&rig->cpu[0], 1u) != UPMU_OK)
+        rig_fail(rig, "reserve");
+    upmu_sim_poke(&rig->sim, 0, 0x186, 0x4300c5);
+    rig_session(rig, 0, "branches", 1);
+    rig_attach(rig, 0, 0);
+    rig_start(rig, 0);
+    rig_run(rig, 1300);
+    RIG_CHECK(rig, rig->duty[0].session.set.tally[0].counter != 0, "a reserved counter was taken");
+    rig_stop(rig, 0);
+    RIG_CHECK(rig, upmu_sim_peek(&rig->sim, 0, 0x186) == 0x4300c5, "a reserved counter was written");
+    upmu_sim_poke(&rig->sim, 0, 0x186, 0);
+    upmu_cpu_unreserve(&rig->cpu[0], 1u);
+    rig_end(rig);
+}
+
+/* An overflow while the LVTPC was masked: nobody will ever send that interrupt again. */
+static void survives_an_interrupt_before_init(struct rig *rig)
+{
+    rig->strangers = true;
+    upmu_sim_poke(&rig->sim, 0, 0x186, 0x5300c0);
+    upmu_sim_poke(&rig->sim, 0, 0x38f, 1);
+    upmu_sim_poke(&rig->sim, 0, 0xc1, (UINT64_C(1) << rig->sim.profile->general_width) - 100u);
+    rig_run(rig, 200);
+    upmu_sim_poke(&rig->sim, 0, 0x186, 0);
+    rig_account(rig);
+    rig->truth[RIG_INSTRUCTIONS] = 0;
+    bring_up(rig);
+    rig_session(rig, 0, "instructions", 1);
+    rig_attach(rig, 0, 0);
+    rig_start(rig, 0);
+    rig_run(rig, 1300);
+    rig_run(rig, 1300);
+    rig_stop(rig, 0);
+    rig_end(rig);
+}
+
+static void refuses_calls_inside_calls(struct rig *rig)
+{
+    rig->nests = true;
+    samples_and_restarts(rig);
+}
+
+const struct scenario scenarios[] = {
+    { "counts_and_restarts", counts_and_restarts, 1, false },
+    { "samples_and_restarts", samples_and_restarts, 1, true },
+    { "counts_beside_sampling", counts_beside_sampling, 2, true },
+    { "samples_two_counters", samples_two_counters, 2, true },
+    { "samples_in_two_sessions", samples_in_two_sessions, 2, true },
+    { "moves_a_counter", moves_a_counter, 2, false },
+    { "moves_a_sampling_counter", moves_a_sampling_counter, 2, true },
+    { "stops_on_an_overflow", stops_on_an_overflow, 2, true },
+    { "moves_to_another_cpu", moves_to_another_cpu, 2, true },
+    { "is_driven_from_another_cpu", is_driven_from_another_cpu, 2, true },
+    { "sleeps", sleeps, 2, true },
+    { "is_changed_behind_its_back", is_changed_behind_its_back, 2, true },
+    { "leaves_with_sessions_running", leaves_with_sessions_running, 2, true },
+    { "masks_a_full_ring", masks_a_full_ring, 2, true },
+    { "wraps_while_counting", wraps_while_counting, 2, false },
+    { "wraps_beside_sampling", wraps_beside_sampling, 2, true },
+    { "polls_while_sampling", polls_while_sampling, 2, true },
+    { "leaves_the_firmware_alone", leaves_the_firmware_alone, 2, true },
+    { "respects_a_reservation", respects_a_reservation, 2, true },
+    { "survives_an_interrupt_before_init", survives_an_interrupt_before_init, 1, true },
+    { "refuses_calls_inside_calls", refuses_calls_inside_calls, 1, true },
+};
+
+const unsigned scenario_count = sizeof scenarios / sizeof scenarios[0];

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sweeps: every scenario, on every profile that counts, with an overflow, a
+ * foreign NMI or a fault at every register access.
+ *
+ * Without arguments: as tests; `every`: without leaving accesses out.  With
+ * `scenario=… profile=… variant=…`
+ * and `before=N`, `after=N`, `nmi-before=N`, `nmi-after=N`, `fault=N` or nothing
+ * injected: that one run, told access by access.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/inject/rig.h"
+
+static const char *const profiles[] = { "core2",          "merom_early", "yonah",   "nehalem",              "skylake",
+                                        "skylake_nofw", "skylake_smtoff", "icelake", "hypervisor_v2_nofixed" };
+
+#define PROFILES (sizeof profiles / sizeof profiles[0])
+
+static const struct rig_variant variants[] = {
+    { .name = "plain" },
+    { .name = "no_rdpmc", .no_rdpmc = true },
+    { .name = "no_clock", .no_clock = true },
+    { .name = "vector", .vector = true },
+    { .name = "own_events", .events_per_access = 3 },
+    { .name = "late_status", .status_lag = 3 },
+    { .name = "skid_2", .skid = 2 },
+    { .name = "skid_16", .skid = 16 },
+    { .name = "latch", .latch = true },
+    { .name = "domain", .domain = true },
+    { .name = "no_pmi", .no_pmi = true },
+    { .name = "vector_latch_skid_16_own_events", .vector = true, .latch = true, .skid = 16, .events_per_access = 3 },
+    { .name = "late_status_skid_2_own_events", .status_lag = 3, .skid = 2, .events_per_access = 3, .no_rdpmc = true },
+};
+
+#define VARIANTS (sizeof variants / sizeof variants[0])
+
+static uint32_t runs, injections, failures, refused;
+static bool every;
+static struct rig rig;
+
+static void describe(const struct rig_order *order)
+{
+    printf("build/gcc-64/tests/inject/test_inject scenario=%s profile=%s variant=%s", order->scenario, order->profile,
+           order->variant->name);
+    if (order->injection == RIG_OVERFLOW)
+        printf(" %s=%u", order->after ? "after" : "before", (unsigned)order->at);
+    else if (order->injection == RIG_FOREIGN)
+        printf(" nmi-%s=%u", order->after ? "after" : "before", (unsigned)order->at);
+    else if (order->injection == RIG_FAULT)
+        printf(" fault=%u width=%u", (unsigned)order->at, (unsigned)order->width);
+    printf("\n");
+}
+
+/* One run; false: something did not hold. */
+static bool play(const struct scenario *scenario, const struct rig_order *order)
+{
+    rig_begin(&rig, order);
+    scenario->play(&rig);
+    runs++;
+    injections += rig.injected;
+    refused += rig.refused;
+    if (!rig.failed)
+        return true;
+    printf("%s\n    ", rig.failure);
+    describe(order);
+    failures++;
+    return false;
+}
+
+static bool applies(const struct scenario *scenario, const char *profile, const struct rig_variant *variant)
+{
+    const struct upmu_sim_profile *model = upmu_sim_profile(profile);
+
+    return model->general >= scenario->general && !(scenario->samples && variant->no_pmi);
+}
+
+/* The injection at every access, until the scenario ends before it.  Failures up to `limit`. */
+static unsigned sweep(const struct scenario *scenario, struct rig_order order, unsigned stride, unsigned phase,
+                      unsigned limit)
+{
+    unsigned bad = 0;
+
+    for (order.at = 1 + phase % stride;; order.at += stride) {
+        bad += play(scenario, &order) ? 0u : 1u;
+        if (bad >= limit || rig.sim.accesses < order.at)
+            return bad;
+    }
+}
+
+struct task {
+    const struct scenario *scenario;
+    enum rig_injection injection;
+};
+
+/*
+ * Access numbers left out: none for a plain profile and one profile of each variant,
+ * some for the other pairs, more where runs are slow.  `every`: none anywhere.
+ */
+static unsigned stride_of(unsigned profile, unsigned variant)
+{
+    if (every)
+        return 1;
+#if defined(__SANITIZE_ADDRESS__)
+    return variant == 0 ? 7 : 23;
+#else
+    if (sizeof(void *) == 4)
+        return variant == 0 ? 2 : 9;
+    return variant == 0 || profile == variant % PROFILES ? 1 : 3;
+#endif
+}
+
+static void sweep_all(void **state)
+{
+    const struct task *task = *state;
+    unsigned bad = 0, phase = 0;
+
+    for (unsigned p = 0; p < PROFILES && bad < 6; p++)
+        for (unsigned v = 0; v < VARIANTS && bad < 6; v++) {
+            struct rig_order order = { .scenario = task->scenario->name,
+                                       .profile = profiles[p],
+                                       .variant = &variants[v],
+                                       .injection = task->injection,
+                                       .width = 1 };
+            unsigned stride = stride_of(p, v);
+
+            if (!applies(task->scenario, profiles[p], &variants[v]))
+                continue;
+            bad += sweep(task->scenario, order, stride, phase++, 2);
+            order.after = task->injection != RIG_FAULT;
+            order.width = 3;
+            bad += sweep(task->scenario, order, stride, phase++, 2);
+        }
+    if (bad)
+        fail_msg("%u runs failed", bad);
+}
+
+static void nothing_injected(void **state)
+{
+    const struct task *task = *state;
+    unsigned bad = 0;
+
+    for (unsigned p = 0; p < PROFILES; p++)
+        for (unsigned v = 0; v < VARIANTS; v++) {
+            struct rig_order order = { .scenario = task->scenario->name,
+                                       .profile = profiles[p],
+                                       .variant = &variants[v] };
+
+            if (applies(task->scenario, profiles[p], &variants[v]))
+                bad += play(task->scenario, &order) ? 0u : 1u;
+        }
+    if (bad)
+        fail_msg("%u runs failed", bad);
+}
+
+/* ---- One run, told ---- */
+
+static uint32_t number_of(const char *text)
+{
+    return (uint32_t)strtoul(text, NULL, 10);
+}
+
+static bool take_argument(const char *argument, struct rig_order *order, const struct scenario **scenario)
+{
+    const char *value = strchr(argument, '=');
+
+    if (!value)
+        return false;
+    value++;
+    if (!strncmp(argument, "scenario=", 9)) {
+        for (unsigned i = 0; i < scenario_count; i++)
+            if (!strcmp(scenarios[i].name, value))
+                *scenario = &scenarios[i];
+        order->scenario = value;
+    } else if (!strncmp(argument, "profile=", 8)) {
+        order->profile = value;
+    } else if (!strncmp(argument, "variant=", 8)) {
+        for (unsigned i = 0; i < VARIANTS; i++)
+            if (!strcmp(variants[i].name, value))
+                order->variant = &variants[i];
+    } else if (!strncmp(argument, "width=", 6)) {
+        order->width = number_of(value);
+    } else {
+        order->at = number_of(value);
+        order->after = strstr(argument, "after=") != NULL;
+        order->injection = !strncmp(argument, "nmi-", 4)    ? RIG_FOREIGN
+                           : !strncmp(argument, "fault=", 6) ? RIG_FAULT
+                                                             : RIG_OVERFLOW;
+    }
+    return true;
+}
+
+static int tell_one(int count, char **arguments)
+{
+    struct rig_order order = { .profile = "skylake", .variant = &variants[0], .width = 1, .trace = true };
+    const struct scenario *scenario = NULL;
+
+    for (int i = 1; i < count; i++)
+        if (!take_argument(arguments[i], &order, &scenario))
+            return 2;
+    if (!scenario || !upmu_sim_profile(order.profile))
+        return 2;
+    return play(scenario, &order) ? 0 : 1;
+}
+
+/* ---- Tests ---- */
+
+
+/* In the order of scenarios[]: undisturbed, and with each injection. */
+static const char *const claims[][4] = {
+    { "counts_and_restarts",
+      "counts_and_restarts_with_an_overflow_at_every_access",
+      "counts_and_restarts_with_a_foreign_nmi_at_every_access",
+      "counts_and_restarts_with_a_fault_at_every_access" },
+    { "samples_and_restarts",
+      "samples_and_restarts_with_an_overflow_at_every_access",
+      "samples_and_restarts_with_a_foreign_nmi_at_every_access",
+      "samples_and_restarts_with_a_fault_at_every_access" },
+    { "counts_beside_sampling",
+      "counts_beside_sampling_with_an_overflow_at_every_access",
+      "counts_beside_sampling_with_a_foreign_nmi_at_every_access",
+      "counts_beside_sampling_with_a_fault_at_every_access" },
+    { "samples_two_counters",
+      "samples_two_counters_with_an_overflow_at_every_access",
+      "samples_two_counters_with_a_foreign_nmi_at_every_access",
+      "samples_two_counters_with_a_fault_at_every_access" },
+    { "samples_in_two_sessions",
+      "samples_in_two_sessions_with_an_overflow_at_every_access",
+      "samples_in_two_sessions_with_a_foreign_nmi_at_every_access",
+      "samples_in_two_sessions_with_a_fault_at_every_access" },
+    { "moves_a_counter",
+      "moves_a_counter_with_an_overflow_at_every_access",
+      "moves_a_counter_with_a_foreign_nmi_at_every_access",
+      "moves_a_counter_with_a_fault_at_every_access" },
+    { "moves_a_sampling_counter",
+      "moves_a_sampling_counter_with_an_overflow_at_every_access",
+      "moves_a_sampling_counter_with_a_foreign_nmi_at_every_access",
+      "moves_a_sampling_counter_with_a_fault_at_every_access" },
+    { "stops_on_an_overflow",
+      "stops_on_an_overflow_with_an_overflow_at_every_access",
+      "stops_on_an_overflow_with_a_foreign_nmi_at_every_access",
+      "stops_on_an_overflow_with_a_fault_at_every_access" },
+    { "moves_to_another_cpu",
+      "moves_to_another_cpu_with_an_overflow_at_every_access",
+      "moves_to_another_cpu_with_a_foreign_nmi_at_every_access",
+      "moves_to_another_cpu_with_a_fault_at_every_access" },
+    { "is_driven_from_another_cpu",
+      "is_driven_from_another_cpu_with_an_overflow_at_every_access",
+      "is_driven_from_another_cpu_with_a_foreign_nmi_at_every_access",
+      "is_driven_from_another_cpu_with_a_fault_at_every_access" },
+    { "sleeps",
+      "sleeps_with_an_overflow_at_every_access",
+      "sleeps_with_a_foreign_nmi_at_every_access",
+      "sleeps_with_a_fault_at_every_access" },
+    { "is_changed_behind_its_back",
+      "is_changed_behind_its_back_with_an_overflow_at_every_access",
+      "is_changed_behind_its_back_with_a_foreign_nmi_at_every_access",
+      "is_changed_behind_its_back_with_a_fault_at_every_access" },
+    { "leaves_with_sessions_running",
+      "leaves_with_sessions_running_with_an_overflow_at_every_access",
+      "leaves_with_sessions_running_with_a_foreign_nmi_at_every_access",
+      "leaves_with_sessions_running_with_a_fault_at_every_access" },
+    { "masks_a_full_ring",
+      "masks_a_full_ring_with_an_overflow_at_every_access",
+      "masks_a_full_ring_with_a_foreign_nmi_at_every_access",
+      "masks_a_full_ring_with_a_fault_at_every_access" },
+    { "wraps_while_counting",
+      "wraps_while_counting_with_an_overflow_at_every_access",
+      "wraps_while_counting_with_a_foreign_nmi_at_every_access",
+      "wraps_while_counting_with_a_fault_at_every_access" },
+    { "wraps_beside_sampling",
+      "wraps_beside_sampling_with_an_overflow_at_every_access",
+      "wraps_beside_sampling_with_a_foreign_nmi_at_every_access",
+      "wraps_beside_sampling_with_a_fault_at_every_access" },
+    { "polls_while_sampling",
+      "polls_while_sampling_with_an_overflow_at_every_access",
+      "polls_while_sampling_with_a_foreign_nmi_at_every_access",
+      "polls_while_sampling_with_a_fault_at_every_access" },
+    { "leaves_the_firmware_alone",
+      "leaves_the_firmware_alone_with_an_overflow_at_every_access",
+      "leaves_the_firmware_alone_with_a_foreign_nmi_at_every_access",
+      "leaves_the_firmware_alone_with_a_fault_at_every_access" },
+    { "respects_a_reservation",
+      "respects_a_reservation_with_an_overflow_at_every_access",
+      "respects_a_reservation_with_a_foreign_nmi_at_every_access",
+      "respects_a_reservation_with_a_fault_at_every_access" },
+    { "survives_an_interrupt_before_init",
+      "survives_an_interrupt_before_init_with_an_overflow_at_every_access",
+      "survives_an_interrupt_before_init_with_a_foreign_nmi_at_every_access",
+      "survives_an_interrupt_before_init_with_a_fault_at_every_access" },
+    { "refuses_calls_inside_calls",
+      "refuses_calls_inside_calls_with_an_overflow_at_every_access",
+      "refuses_calls_inside_calls_with_a_foreign_nmi_at_every_access",
+      "refuses_calls_inside_calls_with_a_fault_at_every_access" },
+};
+
+int main(int count, char **arguments)
+{
+    static struct task tasks[64][4];
+    static struct CMUnitTest tests[256];
+    unsigned test_count = 0;
+    int failed;
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (count > 1 && strcmp(arguments[1], "every"))
+        return tell_one(count, arguments);
+    every = count > 1;
+    for (unsigned i = 0; i < scenario_count; i++)
+        for (unsigned k = 0; k < 4; k++) {
+            if (strncmp(claims[i][k], scenarios[i].name, strlen(scenarios[i].name)))
+                return 2;
+            tasks[i][k] = (struct task){ &scenarios[i], (enum rig_injection)k };
+            tests[test_count++] = (struct CMUnitTest){ claims[i][k], k ? sweep_all : nothing_injected, NULL, NULL,
+                                                       &tasks[i][k] };
+        }
+    failed = _cmocka_run_group_tests("inject", tests, test_count, NULL, NULL);
+    printf("%u injections in %u runs of %u scenarios; %u calls inside calls were refused\n", (unsigned)injections,
+           (unsigned)runs, scenario_count, (unsigned)refused);
+    return failed;
+}
