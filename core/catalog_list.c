@@ -259,8 +259,8 @@ enum upmu_status upmu_catalog_by_encoding(const struct upmu_catalog *catalog, co
 
 /* ---- The most similar name ---- */
 
-/* Changes that turn one text into the other (insert, remove, replace), or more than `limit`. */
-static unsigned distance(const uint8_t *a, unsigned a_length, const uint8_t *b, unsigned b_length, unsigned limit)
+/* Letters to insert, remove or replace to make one text the other, folded; or more than `limit`. */
+static unsigned distance(const char *a, unsigned a_length, const char *b, unsigned b_length, unsigned limit)
 {
     uint8_t row[UPMU_CATALOG_NAME + 1];
     unsigned i, j;
@@ -272,7 +272,7 @@ static unsigned distance(const uint8_t *a, unsigned a_length, const uint8_t *b, 
 
         row[0] = (uint8_t)i;
         for (j = 1; j <= b_length; j++) {
-            unsigned best = diagonal + (a[i - 1] == b[j - 1] ? 0u : 1u);
+            unsigned best = diagonal + (folded(a[i - 1]) == folded(b[j - 1]) ? 0u : 1u);
 
             diagonal = row[j];
             if (diagonal + 1 < best)
@@ -292,46 +292,30 @@ static unsigned distance(const uint8_t *a, unsigned a_length, const uint8_t *b, 
 bool upmu_catalog_nearest_name(const struct upmu_catalog *catalog, const char *name, size_t length,
                                struct upmu_event_id *out_id, char out_name[UPMU_CATALOG_NAME])
 {
-    uint8_t wanted[UPMU_CATALOG_NAME], other[UPMU_NAME_ROOM];
-    struct upmu_names names;
-    unsigned limit, alias, i;
-    uint32_t best = 0;
-    bool found = false;
+    char text[UPMU_CATALOG_NAME];
+    unsigned limit = 2 + (unsigned)length / 4; /* one slip in four letters still looks alike */
+    struct upmu_event_id id;
+    uint32_t cursor = 0;
+    bool found = false, alias;
+    size_t size;
 
     if (length < 2 || length >= UPMU_CATALOG_NAME)
         return false;
-    for (i = 0; i < length; i++)
-        wanted[i] = folded(name[i]);
-    upmu_names_open(upmu_catalog_file(catalog), true, &names);
-    /* One slip in four letters still looks alike. */
-    limit = 1 + (unsigned)length / 4;
-    if (limit > 6)
-        limit = 6;
-    for (alias = 0; alias < 2; alias++) {
-        unsigned members = alias ? upmu_own_aliases(catalog) : upmu_own_rows(catalog);
+    if (limit > 7)
+        limit = 7;
+    /* `limit` is what the next one must stay below. */
+    while ((size = cursor_step(catalog, &cursor, text, &id, &alias)) != 0) {
+        unsigned steps;
 
-        for (i = 0; i < members; i++) {
-            struct upmu_event_id id = {upmu_catalog_number(catalog), (uint16_t)i, 0};
-            uint32_t number = upmu_member_name(catalog, alias != 0, i);
-            unsigned other_length = number == UPMU_NO_NAME ? 0 : upmu_name_text(&names, number, other), steps;
-
-            if (!other_length || other_length > length + limit || other_length + limit < length ||
-                (alias && !upmu_alias_target(catalog, i, &id)))
-                continue;
-            steps = distance(wanted, (unsigned)length, other, other_length, limit);
-            if (steps > limit || (found && steps == limit))
-                continue;
-            *out_id = id;
-            best = number;
-            found = true;
-            limit = steps;
-        }
-    }
-    if (found) {
-        upmu_names_open(upmu_catalog_file(catalog), false, &names);
-        i = upmu_name_text(&names, best, other);
-        memcpy(out_name, other, i);
-        out_name[i] = 0;
+        if (size >= length + limit || size + limit <= length)
+            continue;
+        steps = distance(name, (unsigned)length, text, (unsigned)size, limit - 1);
+        if (steps >= limit)
+            continue;
+        *out_id = id;
+        memcpy(out_name, text, size + 1);
+        found = true;
+        limit = steps;
     }
     return found;
 }

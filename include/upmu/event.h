@@ -241,7 +241,8 @@ enum upmu_status upmu_catalog_next(const struct upmu_catalog *catalog, const cha
 
 /*
  * The id of an encoding: code, unit mask, wired attributes and payload of `row`.
- * Of several rows with one encoding, the first by name.
+ * Of several rows with one encoding, a flat one before a masked one, then the first
+ * by name.
  *
  * Returns UPMU_OK or UPMU_ERR_NO_SUCH_EVENT.
  * Context: any.
