@@ -121,8 +121,7 @@ static inline bool mask_begins(const struct wanted *wanted, const uint8_t *mask,
  * The longest mask that begins at `position` and ends at a separator, from mask
  * `first` on; of the first group that has one.
  */
-static unsigned mask_at(const struct upmu_mask_set *set, const struct wanted *wanted, unsigned position,
-                        unsigned first)
+static unsigned mask_at(const struct upmu_mask_set *set, const struct wanted *wanted, unsigned position, unsigned first)
 {
     unsigned left = wanted->length - position;
     const uint8_t *text = wanted->text + position, *best;
@@ -169,9 +168,9 @@ static bool masked_row_lookup(const struct upmu_catalog *catalog, const struct w
     struct upmu_mask_set set;
     uint32_t masks;
 
-    if (plain != UPMU_NO_TEXT ? !upmu_mask_text_is(wanted->mask_text, plain, wanted->text, length)
-                              : !upmu_name_is(&wanted->names, upmu_member_name(catalog, false, row), wanted->text,
-                                              length))
+    if (plain != UPMU_NO_TEXT
+            ? !upmu_mask_text_is(wanted->mask_text, plain, wanted->text, length)
+            : !upmu_name_is(&wanted->names, upmu_member_name(catalog, false, row), wanted->text, length))
         return false;
     if (!upmu_mask_set_at(catalog, upmu_half(record + 6), &set))
         return false;
@@ -185,8 +184,7 @@ static bool masked_row_lookup(const struct upmu_catalog *catalog, const struct w
 }
 
 /* A masked row with masks: the rows whose names may end where a separator stands, longest first. */
-static bool masked_lookup(const struct upmu_catalog *catalog, const struct wanted *wanted,
-                          struct upmu_event_id *out_id)
+static bool masked_lookup(const struct upmu_catalog *catalog, const struct wanted *wanted, struct upmu_event_id *out_id)
 {
     struct upmu_section lengths = upmu_own_section(catalog, UPMU_OWN_LENGTHS);
     struct upmu_section masked = upmu_own_section(catalog, UPMU_OWN_MASKED);
@@ -240,12 +238,14 @@ bool upmu_catalog_mask_lookup(const struct upmu_catalog *catalog, unsigned row, 
     struct upmu_row contents;
     unsigned i;
 
-    if (!upmu_row_read(catalog, row, &contents, &set) || !wanted_begin(&wanted, upmu_catalog_file(catalog), name, length))
+    if (!upmu_row_read(catalog, row, &contents, &set) ||
+        !wanted_begin(&wanted, upmu_catalog_file(catalog), name, length))
         return false;
     for (i = 0; i < set.count; i++) {
         const uint8_t *mask = set.masks + UPMU_PACKED_MASK * i;
 
-        if (mask[4] == wanted.length && upmu_mask_text_is(wanted.mask_text, upmu_half(mask), wanted.text, wanted.length)) {
+        if (mask[4] == wanted.length &&
+            upmu_mask_text_is(wanted.mask_text, upmu_half(mask), wanted.text, wanted.length)) {
             *out_mask = i;
             return true;
         }

@@ -227,16 +227,15 @@ uint32_t upmu_name_slot(const uint8_t *file, uint32_t hash)
 {
     unsigned buckets = upmu_half(file + 14), slots = upmu_half(file + 12);
     uint32_t bucket = (uint32_t)(((uint64_t)hash * buckets) >> 32);
-    const uint8_t *displacement =
-        upmu_section_entry(upmu_shared_section(file, UPMU_SHARED_DISPLACEMENTS), bucket, 1);
+    const uint8_t *displacement = upmu_section_entry(upmu_shared_section(file, UPMU_SHARED_DISPLACEMENTS), bucket, 1);
     const uint8_t *slot;
 
     if (!displacement)
         return UPMU_NO_NAME;
     hash = (hash ^ *displacement * UINT32_C(0x9e3779b1)) * UINT32_C(0x85ebca6b);
     hash = (hash ^ hash >> 15) * UINT32_C(0xc2b2ae35);
-    slot = upmu_section_entry(upmu_shared_section(file, UPMU_SHARED_SLOTS),
-                              (uint32_t)(((uint64_t)hash * slots) >> 32), 2);
+    slot =
+        upmu_section_entry(upmu_shared_section(file, UPMU_SHARED_SLOTS), (uint32_t)(((uint64_t)hash * slots) >> 32), 2);
     return slot ? upmu_half(slot) : UPMU_NO_NAME;
 }
 
@@ -289,8 +288,8 @@ bool upmu_member_find(const struct upmu_catalog *catalog, bool alias, uint32_t n
 uint32_t upmu_member_name(const struct upmu_catalog *catalog, bool alias, unsigned index)
 {
     struct upmu_section pages = upmu_own_section(catalog, alias ? UPMU_OWN_ALIAS_PAGES : UPMU_OWN_ROW_PAGES);
-    const uint8_t *low = upmu_section_entry(
-        upmu_own_section(catalog, alias ? UPMU_OWN_ALIAS_LOW : UPMU_OWN_ROW_LOW), index, 1);
+    const uint8_t *low =
+        upmu_section_entry(upmu_own_section(catalog, alias ? UPMU_OWN_ALIAS_LOW : UPMU_OWN_ROW_LOW), index, 1);
     unsigned begin = 0, end = pages.size / 2;
 
     if (!low)

@@ -38,21 +38,21 @@ enum upmu_catalog_own {
     UPMU_OWN_CHOSEN,      /* row, masks */
     UPMU_OWN_ROW_LOW,     /* for each row: low byte of its name's number */
     UPMU_OWN_ALIAS_LOW,
-    UPMU_OWN_LENGTHS,     /* lengths of names in MASKED, and how many rows have each */
+    UPMU_OWN_LENGTHS, /* lengths of names in MASKED, and how many rows have each */
     UPMU_OWN_COUNT
 };
 
-#define UPMU_FILE_SHARED 24     /* offsets of the shared sections and of their end, 4 bytes each */
-#define UPMU_FILE_DIRECTORY 72  /* offsets of the catalogues, 4 bytes each */
-#define UPMU_OWN_OFFSETS 48     /* offsets of a catalogue's sections, 2 bytes each */
+#define UPMU_FILE_SHARED 24        /* offsets of the shared sections and of their end, 4 bytes each */
+#define UPMU_FILE_DIRECTORY 72     /* offsets of the catalogues, 4 bytes each */
+#define UPMU_OWN_OFFSETS 48        /* offsets of a catalogue's sections, 2 bytes each */
 #define UPMU_SHAPE_INDEXED 0x8000u /* flag: the row's two bytes are an index */
 #define UPMU_PACKED_LISTED 0x80u   /* beside a mask's group: is part of listed names */
 #define UPMU_PACKED_WIDE 0x40u     /* beside a mask's group: 16 bits of unit mask */
 #define UPMU_PACKED_FIRST 0x20u    /* beside a mask's group: is the first of it */
 #define UPMU_PACKED_GROUP 0x0fu
-#define UPMU_PACKED_MASKED 10   /* bytes of a record of UPMU_OWN_MASKED */
-#define UPMU_NO_TEXT 0xffffu    /* there: the row's name does not stand in MASK_TEXT */
-#define UPMU_PACKED_MASK 8      /* bytes of a packed mask: text, value, length, key, flags, group */
+#define UPMU_PACKED_MASKED 10 /* bytes of a record of UPMU_OWN_MASKED */
+#define UPMU_NO_TEXT 0xffffu  /* there: the row's name does not stand in MASK_TEXT */
+#define UPMU_PACKED_MASK 8    /* bytes of a packed mask: text, value, length, key, flags, group */
 #define UPMU_NO_NAME 0xffffffffu
 
 /* A section: bytes and how many. */

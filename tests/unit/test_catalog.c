@@ -21,7 +21,7 @@
 static const char *const catalogues[] = {"ix86arch", "core", "skl"};
 #define CATALOGUES (sizeof catalogues / sizeof catalogues[0])
 
-static const char *const reserved[] = {"os",   "usr",       "edge",    "inv",        "any",
+static const char *const reserved[] = {"os",        "usr",     "edge",       "inv",    "any",
                                        "anythread", "precise", "complement", "cascade"};
 
 static const struct upmu_catalog *named(const char *name)
@@ -426,9 +426,15 @@ static void generic_names_mean_what_linux_and_the_manual_say(void **state)
         const char *name;
         uint16_t code, umask;
     } cases[] = {
-        {"cycles", 0x3c, 0},         {"instructions", 0xc0, 0},      {"branches", 0xc4, 0},
-        {"branch-misses", 0xc5, 0},  {"cache-references", 0x2e, 0x4f}, {"cache-misses", 0x2e, 0x41},
-        {"bus-cycles", 0x3c, 1},     {"ref-cycles", 0, 3},           {"unhalted-cycles", 0x3c, 0},
+        {"cycles", 0x3c, 0},
+        {"instructions", 0xc0, 0},
+        {"branches", 0xc4, 0},
+        {"branch-misses", 0xc5, 0},
+        {"cache-references", 0x2e, 0x4f},
+        {"cache-misses", 0x2e, 0x41},
+        {"bus-cycles", 0x3c, 1},
+        {"ref-cycles", 0, 3},
+        {"unhalted-cycles", 0x3c, 0},
         {"branch-mispredicts", 0xc5, 0},
     };
 
@@ -577,11 +583,16 @@ static void freebsds_names_of_core_2_are_found(void **state)
         const char *name;
         uint16_t code, umask;
     } cases[] = {
-        {"br-inst-retired.mispred", 0xc5, 0},     {"rs-uops-dispatched.port0", 0xa1, 1},
-        {"l2-rqsts.self.demand.i_state", 0x2e, 0x41}, {"l1d-cache-lock-duration", 0x42, 0x10},
-        {"fp-mmx-trans-to-fp", 0xcc, 2},          {"l1d_prefetch.requests", 0x4e, 0x10},
-        {"instr-retired.any", 0xc0, 0},           {"ic-misses", 0x81, 0},
-        {"interrupts", 0xc8, 0},                  {"llc-reference", 0x2e, 0x4f},
+        {"br-inst-retired.mispred", 0xc5, 0},
+        {"rs-uops-dispatched.port0", 0xa1, 1},
+        {"l2-rqsts.self.demand.i_state", 0x2e, 0x41},
+        {"l1d-cache-lock-duration", 0x42, 0x10},
+        {"fp-mmx-trans-to-fp", 0xcc, 2},
+        {"l1d_prefetch.requests", 0x4e, 0x10},
+        {"instr-retired.any", 0xc0, 0},
+        {"ic-misses", 0x81, 0},
+        {"interrupts", 0xc8, 0},
+        {"llc-reference", 0x2e, 0x4f},
         {"rat-stalls.other-serialization-stalls", 0xd2, 0x10},
     };
 
