@@ -167,7 +167,7 @@ static void call_inside(struct rig *rig, unsigned cpu)
 static void rig_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
 {
     struct rig *rig = sim->test;
-    struct upmu_frame frame = { interrupt->ip, interrupt->sp, interrupt->user };
+    struct upmu_frame frame = {interrupt->ip, interrupt->sp, interrupt->user};
     enum upmu_pmi answer;
     bool live = rig->cpu[cpu].live;
 
@@ -185,8 +185,7 @@ static void rig_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_si
             rig_fail(rig, "a foreign NMI was claimed though nothing had overflowed");
         rig->wraps_claimed = wraps(rig);
     } else if (answer == UPMU_PMI_NOT_OURS && !interrupt->foreign && live && !rig->not_ours[cpu] &&
-               !rig->order.variant->status_lag &&
-               rig->order.injection != RIG_FAULT) {
+               !rig->order.variant->status_lag && rig->order.injection != RIG_FAULT) {
         /* A foreign NMI that came before it took its overflow: they are swapped. */
         RIG_CHECK(rig, rig->swaps || rig->strangers, "an interrupt of ours was answered NOT_OURS");
         rig->swaps -= rig->swaps != 0;
@@ -256,9 +255,9 @@ static void after(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu
 
 /* ---- The machine ---- */
 
-static const uint32_t registers[] = { 0xc1,  0xc2,  0xc3,  0xc4,  0xc5,  0xc6,  0xc7,  0xc8,  0x186, 0x187, 0x188, 0x189,
-                                      0x18a, 0x18b, 0x18c, 0x18d, 0x1a0, 0x1a6, 0x1a7, 0x1d9, 0x309, 0x30a, 0x30b, 0x30c,
-                                      0x329, 0x38d, 0x38f, 0x3f1, 0x3f6, 0x3f7, 0x600 };
+static const uint32_t registers[] = {0xc1,  0xc2,  0xc3,  0xc4,  0xc5,  0xc6,  0xc7,  0xc8,  0x186, 0x187, 0x188,
+                                     0x189, 0x18a, 0x18b, 0x18c, 0x18d, 0x1a0, 0x1a6, 0x1a7, 0x1d9, 0x309, 0x30a,
+                                     0x30b, 0x30c, 0x329, 0x38d, 0x38f, 0x3f1, 0x3f6, 0x3f7, 0x600};
 
 static void snapshot(struct rig *rig, unsigned cpu, uint64_t *out)
 {
@@ -399,7 +398,7 @@ static void leave(struct rig *rig, struct rig_duty *duty)
 
 void rig_session(struct rig *rig, unsigned index, const char *list, unsigned sampled)
 {
-    static const char *const names[] = { "instructions", "cycles", "branches", "cache-references" };
+    static const char *const names[] = {"instructions", "cycles", "branches", "cache-references"};
     struct rig_duty *duty = &rig->duty[index];
     size_t cursor = 0;
     struct upmu_spec spec;
@@ -409,7 +408,7 @@ void rig_session(struct rig *rig, unsigned index, const char *list, unsigned sam
     while (upmu_spec_next(list, &cursor, &spec, NULL) == UPMU_OK) {
         unsigned k = duty->events;
         char text[80];
-        struct upmu_sampling sampling = { .period = 0 };
+        struct upmu_sampling sampling = {.period = 0};
 
         upmu_spec_format(&spec, text, sizeof text);
         for (unsigned kind = 0; kind < RIG_KINDS; kind++)
@@ -683,7 +682,8 @@ static void check_counts(struct rig *rig, unsigned index)
             continue;
         RIG_CHECK(rig, value >= duty->certain[k], "session %u event %u has %llu, certain are %llu", index, k, value,
                   (unsigned long long)duty->certain[k]);
-        RIG_CHECK(rig, value == truth, "session %u event %u has %llu, its counter counted %llu", index, k, value, truth);
+        RIG_CHECK(rig, value == truth, "session %u event %u has %llu, its counter counted %llu", index, k, value,
+                  truth);
     }
 }
 
@@ -734,17 +734,19 @@ static void look_alive(struct rig *rig, unsigned index)
         uint64_t counted = tally->total - total[k];
 
         /* A gate that a fault left open lets the model count before the start. */
-        RIG_CHECK(rig, counted <= rig->truth[duty->kind[k]] - truth[k] &&
-                           (counted == rig->truth[duty->kind[k]] - truth[k] || duty->marred) &&
-                           counted >= rig_amount(duty->kind[k], 3 * RIG_UNIT),
+        RIG_CHECK(rig,
+                  counted <= rig->truth[duty->kind[k]] - truth[k] &&
+                      (counted == rig->truth[duty->kind[k]] - truth[k] || duty->marred) &&
+                      counted >= rig_amount(duty->kind[k], 3 * RIG_UNIT),
                   "session %u event %u counted %u afterwards, not %u", index, k, (unsigned)counted,
                   (unsigned)rig_amount(duty->kind[k], 3 * RIG_UNIT));
         if (duty->period[k] && !rig->loses_samples) {
             uint32_t expected = (uint32_t)(tally->total / duty->period[k] - total[k] / duty->period[k]);
 
             /* After a fault the phase may have been lost, the rate not. */
-            RIG_CHECK(rig, duty->samples[k] + tally->lost - samples[k] + duty->marred >= expected &&
-                               duty->samples[k] + tally->lost - samples[k] <= expected + duty->marred,
+            RIG_CHECK(rig,
+                      duty->samples[k] + tally->lost - samples[k] + duty->marred >= expected &&
+                          duty->samples[k] + tally->lost - samples[k] <= expected + duty->marred,
                       "session %u event %u gave %u samples afterwards, not %u", index, k,
                       (unsigned)(duty->samples[k] + tally->lost - samples[k]), (unsigned)expected);
         }

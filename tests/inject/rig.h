@@ -78,21 +78,21 @@ struct rig {
     uint64_t found[2][RIG_REGISTERS];
     uint64_t counted[2][UPMU_SIM_COUNTERS]; /* at the last look */
     uint64_t select[2][UPMU_SIM_COUNTERS];
-    uint64_t truth[RIG_KINDS];     /* counted by the model's counters */
-    uint32_t not_ours[2];          /* counters that others use: outside of the truth */
+    uint64_t truth[RIG_KINDS]; /* counted by the model's counters */
+    uint32_t not_ours[2];      /* counters that others use: outside of the truth */
     uint32_t in_handler;
-    uint32_t may_lose;             /* bursts at moments when a period may go by unseen */
-    uint32_t swaps;                /* foreign NMIs that were taken for ours */
+    uint32_t may_lose; /* bursts at moments when a period may go by unseen */
+    uint32_t swaps;    /* foreign NMIs that were taken for ours */
     uint64_t wraps_claimed;
     const struct rig_duty *calling;
     const struct rig_duty *fault_calling;
     bool fault_in_handler;
     bool fault_hit;
-    bool others_concerned;         /* the scenario moves others: a fault may hit them, too */
-    bool loses_samples;            /* the scenario is about loss */
-    bool strangers;                /* interrupts from before cpu_init may still come */
-    bool over;                     /* a fault made the rest of the scenario impossible */
-    bool nests;                    /* interrupts try a local call, too */
+    bool others_concerned; /* the scenario moves others: a fault may hit them, too */
+    bool loses_samples;    /* the scenario is about loss */
+    bool strangers;        /* interrupts from before cpu_init may still come */
+    bool over;             /* a fault made the rest of the scenario impossible */
+    bool nests;            /* interrupts try a local call, too */
     uint32_t injected;
     uint32_t refused; /* calls inside calls */
     bool failed;
@@ -137,10 +137,10 @@ void rig_account(struct rig *rig);
 /* Something does not hold. */
 void rig_fail(struct rig *rig, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-#define RIG_CHECK(rig, condition, ...)        \
-    do {                                      \
-        if (!(condition))                     \
-            rig_fail((rig), __VA_ARGS__);     \
+#define RIG_CHECK(rig, condition, ...)                                                                                 \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            rig_fail((rig), __VA_ARGS__);                                                                              \
     } while (0)
 
 /* ---- Scenarios ---- */
@@ -148,8 +148,8 @@ void rig_fail(struct rig *rig, const char *format, ...) __attribute__((format(pr
 struct scenario {
     const char *name;
     void (*play)(struct rig *rig);
-    unsigned general;   /* general counters needed */
-    bool samples;       /* needs pmi_rearm */
+    unsigned general; /* general counters needed */
+    bool samples;     /* needs pmi_rearm */
 };
 
 extern const struct scenario scenarios[];

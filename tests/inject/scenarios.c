@@ -303,7 +303,8 @@ static void masks_a_full_ring(struct rig *rig)
     rig_poll(rig, 0);
     RIG_CHECK(rig, rig->duty[0].session.state == UPMU_SESSION_MASKED || rig->fault_hit, "a full ring masks nothing");
     rig_drain(rig, 0);
-    RIG_CHECK(rig, rig->duty[0].samples[0] >= 3 || rig->fault_hit, "%u samples in 256 bytes", (unsigned)rig->duty[0].samples[0]);
+    RIG_CHECK(rig, rig->duty[0].samples[0] >= 3 || rig->fault_hit, "%u samples in 256 bytes",
+              (unsigned)rig->duty[0].samples[0]);
     rig_restart(rig, 0);
     rig_run(rig, 2 * RIG_UNIT);
     rig_drain(rig, 0);
@@ -443,27 +444,27 @@ static void refuses_calls_inside_calls(struct rig *rig)
 }
 
 const struct scenario scenarios[] = {
-    { "counts_and_restarts", counts_and_restarts, 1, false },
-    { "samples_and_restarts", samples_and_restarts, 1, true },
-    { "counts_beside_sampling", counts_beside_sampling, 2, true },
-    { "samples_two_counters", samples_two_counters, 2, true },
-    { "samples_in_two_sessions", samples_in_two_sessions, 2, true },
-    { "moves_a_counter", moves_a_counter, 2, false },
-    { "moves_a_sampling_counter", moves_a_sampling_counter, 2, true },
-    { "stops_on_an_overflow", stops_on_an_overflow, 2, true },
-    { "moves_to_another_cpu", moves_to_another_cpu, 2, true },
-    { "is_driven_from_another_cpu", is_driven_from_another_cpu, 2, true },
-    { "sleeps", sleeps, 2, true },
-    { "is_changed_behind_its_back", is_changed_behind_its_back, 2, true },
-    { "leaves_with_sessions_running", leaves_with_sessions_running, 2, true },
-    { "masks_a_full_ring", masks_a_full_ring, 2, true },
-    { "wraps_while_counting", wraps_while_counting, 2, false },
-    { "wraps_beside_sampling", wraps_beside_sampling, 2, true },
-    { "polls_while_sampling", polls_while_sampling, 2, true },
-    { "leaves_the_firmware_alone", leaves_the_firmware_alone, 2, true },
-    { "respects_a_reservation", respects_a_reservation, 2, true },
-    { "survives_an_interrupt_before_init", survives_an_interrupt_before_init, 1, true },
-    { "refuses_calls_inside_calls", refuses_calls_inside_calls, 1, true },
+    {"counts_and_restarts", counts_and_restarts, 1, false},
+    {"samples_and_restarts", samples_and_restarts, 1, true},
+    {"counts_beside_sampling", counts_beside_sampling, 2, true},
+    {"samples_two_counters", samples_two_counters, 2, true},
+    {"samples_in_two_sessions", samples_in_two_sessions, 2, true},
+    {"moves_a_counter", moves_a_counter, 2, false},
+    {"moves_a_sampling_counter", moves_a_sampling_counter, 2, true},
+    {"stops_on_an_overflow", stops_on_an_overflow, 2, true},
+    {"moves_to_another_cpu", moves_to_another_cpu, 2, true},
+    {"is_driven_from_another_cpu", is_driven_from_another_cpu, 2, true},
+    {"sleeps", sleeps, 2, true},
+    {"is_changed_behind_its_back", is_changed_behind_its_back, 2, true},
+    {"leaves_with_sessions_running", leaves_with_sessions_running, 2, true},
+    {"masks_a_full_ring", masks_a_full_ring, 2, true},
+    {"wraps_while_counting", wraps_while_counting, 2, false},
+    {"wraps_beside_sampling", wraps_beside_sampling, 2, true},
+    {"polls_while_sampling", polls_while_sampling, 2, true},
+    {"leaves_the_firmware_alone", leaves_the_firmware_alone, 2, true},
+    {"respects_a_reservation", respects_a_reservation, 2, true},
+    {"survives_an_interrupt_before_init", survives_an_interrupt_before_init, 1, true},
+    {"refuses_calls_inside_calls", refuses_calls_inside_calls, 1, true},
 };
 
 const unsigned scenario_count = sizeof scenarios / sizeof scenarios[0];
