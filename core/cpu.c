@@ -10,7 +10,7 @@
 #include "core/local.h"
 #include "core/mem.h"
 #include "core/schedule.h"
-#include "core/session.h"
+#include "core/session_core.h"
 
 void upmu_cpu_rearm(struct upmu_cpu *cpu)
 {

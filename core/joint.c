@@ -53,7 +53,7 @@ bool upmu_joint_add(struct upmu_joint *joint, struct upmu_session *session, bool
 /* Sessions that hold their counters now. */
 bool upmu_session_holds(const struct upmu_session *session)
 {
-    return session->state == UPMU_SESSION_RUNNING;
+    return session->state == UPMU_SESSION_RUNNING || (session->state == UPMU_SESSION_MASKED && session->full);
 }
 
 /* Name the culprits: the solver knows them by number only. */

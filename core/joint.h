@@ -24,7 +24,7 @@ struct upmu_joint {
 /* Counters that sessions may not have. */
 uint32_t upmu_cpu_blocked(const struct upmu_cpu *cpu);
 
-/* Does a session hold its counters now? */
+/* Does a session hold its counters now: it runs, or a handler masked it and nobody took the counts yet? */
 bool upmu_session_holds(const struct upmu_session *session);
 
 void upmu_joint_begin(struct upmu_joint *joint, const struct upmu_pmu *pmu);

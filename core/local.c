@@ -21,6 +21,8 @@ enum upmu_status upmu_local_enter(struct upmu_cpu *cpu, uintptr_t *out_state)
     }
     cpu->busy = 1;
     UPMU_BARRIER();
+    if (cpu->mask_due)
+        upmu_schedule_replay(cpu);
     return UPMU_OK;
 }
 

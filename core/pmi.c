@@ -57,6 +57,7 @@ static void put_sample(struct upmu_cpu *cpu, struct upmu_session *session, uint3
     }
     if (session->ring.buffer && !upmu_ring_put(&session->ring, &sample) && session->mask_on_full) {
         session->full = 1;
+        session->state = UPMU_SESSION_MASKED;
         cpu->mask_due = 1;
     }
 }
@@ -211,11 +212,20 @@ static void emit_due(struct pass *pass)
     }
 }
 
-/* Mask sessions whose ring is full, unless the local side is at work and does it. */
-static void mask_full(struct upmu_cpu *cpu)
+/* Sessions that are masked stay closed; the next local call takes their counts. */
+static void keep_masked(struct pass *pass)
 {
-    if (cpu->mask_due && !cpu->busy)
-        upmu_schedule_replay(cpu);
+    struct upmu_cpu *cpu = pass->cpu;
+    uint32_t masked = 0;
+
+    if (!cpu->mask_due)
+        return;
+    for (struct upmu_session *session = cpu->sessions; session; session = session->next)
+        if (session->full)
+            masked |= session->counters;
+    pass->closed |= masked;
+    if (!(cpu->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL))
+        (void)upmu_bank_handler_close(&cpu->bank, masked);
 }
 
 static enum upmu_pmi answer(struct pass *pass, uint32_t flagged)
@@ -265,10 +275,10 @@ static enum upmu_pmi handle(struct pass *pass)
         emit_due(pass);
     if (flagged)
         (void)upmu_bank_handler_acknowledge(&cpu->bank, pmu->backend->acknowledge(pmu, flagged));
+    keep_masked(pass);
     if (quiet)
         open_again(pass, quiet);
     cpu->deferred |= pass->failed;
-    mask_full(cpu);
     return answer(pass, flagged);
 }
 

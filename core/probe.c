@@ -6,7 +6,7 @@
 #include "core/bits.h"
 #include "core/mem.h"
 #include "core/port_call.h"
-#include "core/session.h"
+#include "core/session_core.h"
 
 const char *upmu_verdict_text(enum upmu_verdict verdict)
 {

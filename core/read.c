@@ -6,10 +6,11 @@
 #include "core/bank.h"
 #include "core/bits.h"
 #include "core/count.h"
+#include "core/joint.h"
 #include "core/local.h"
 #include "core/mem.h"
 #include "core/muldiv.h"
-#include "core/session.h"
+#include "core/session_core.h"
 
 /* Handlers do not come faster than this many in one read. */
 #define READ_ATTEMPTS 64u
@@ -29,7 +30,7 @@ static bool total_now(struct upmu_session *session, unsigned i, uint64_t *out_to
         total = tally->total;
         base = tally->base;
         counter = tally->counter;
-        if (!cpu || session->state != UPMU_SESSION_RUNNING) {
+        if (!cpu || !upmu_session_holds(session)) {
             *out_total = total;
             return true;
         }
@@ -110,7 +111,7 @@ enum upmu_status upmu_session_read(struct upmu_session *session, unsigned first,
 
     if (first >= session->set.count || count > session->set.count - first)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
-    if (session->state != UPMU_SESSION_RUNNING) {
+    if (!upmu_session_holds(session)) {
         read_here(&remote);
         return remote.status;
     }

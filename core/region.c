@@ -3,7 +3,7 @@
  * Regions: a session that keeps running, and the difference of two reads.
  */
 #include "core/mem.h"
-#include "core/session.h"
+#include "core/session_core.h"
 
 enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *cpu, const char *list)
 {

@@ -233,8 +233,9 @@ void upmu_schedule_replay(struct upmu_cpu *cpu)
         return;
     cpu->mask_due = 0;
     for (struct upmu_session *session = cpu->sessions; session; session = session->next)
-        if (session->state == UPMU_SESSION_RUNNING && session->full) {
+        if (session->full && upmu_session_holds(session)) {
             (void)upmu_schedule_stop(cpu, session);
+            session->full = 0;
             session->state = UPMU_SESSION_MASKED;
         }
 }

@@ -10,7 +10,7 @@
 #include "core/mem.h"
 #include "core/ring.h"
 #include "core/schedule.h"
-#include "core/session.h"
+#include "core/session_core.h"
 
 #define LONGEST_PERIOD (~UINT64_C(0) >> 1)
 

@@ -2,8 +2,8 @@
 /*
  * What other core files need of sessions.
  */
-#ifndef UPMU_CORE_SESSION_H
-#define UPMU_CORE_SESSION_H
+#ifndef UPMU_CORE_SESSION_CORE_H
+#define UPMU_CORE_SESSION_CORE_H
 
 #include <upmu/session.h>
 
