@@ -193,7 +193,7 @@ static void measure_sampling(const struct scenario *scenario, unsigned number)
     }
     report(scenario->profile, "interrupt", of_interrupt,
            scenario->global ? (struct cost){.writes = 4, .reads = 1, .rdpmcs = 1, .rearms = 1}
-                            : (struct cost){.writes = 2, .rdpmcs = 1, .rearms = 1});
+                            : (struct cost){.writes = 3, .rdpmcs = 2, .rearms = 1});
     must(upmu_session_detach(&first), NULL, "detach");
 }
 
