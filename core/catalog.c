@@ -8,6 +8,7 @@
 #include "core/bits.h"
 #include "core/catalog_table.h"
 #include "core/mem.h"
+#include "core/text.h"
 
 #if UPMU_NAMES
 
@@ -379,38 +380,41 @@ bool upmu_catalog_mask(const struct upmu_catalog *catalog, unsigned row, unsigne
 
 /* ---- Names ---- */
 
-/* A text for the caller: its whole length, and as much of it as fits. */
-static size_t name_give(const char *text, size_t length, char *buffer, size_t size)
+/* upmu_text_bytes() in one go. */
+static void append(struct upmu_text *text, const void *bytes, size_t count)
 {
-    size_t kept = length < size ? length : size - 1;
+    if (text->length < text->size) {
+        size_t left = text->size - text->length;
 
-    if (size) {
-        memcpy(buffer, text, kept);
-        buffer[kept] = 0;
+        memcpy(text->buffer + text->length, bytes, count < left ? count : left);
     }
-    return length;
+    text->length += count;
+}
+
+static void append_row(struct upmu_text *text, const struct upmu_catalog *catalog, unsigned row)
+{
+    uint8_t name[UPMU_NAME_ROOM];
+    struct upmu_names names;
+
+    upmu_names_open(upmu_catalog_file(catalog), false, &names);
+    append(text, name, upmu_name_text(&names, upmu_member_name(catalog, false, row), name));
+}
+
+static void append_mask(struct upmu_text *text, const struct upmu_catalog *catalog, const uint8_t *mask)
+{
+    struct upmu_section names = upmu_shared_section(upmu_catalog_file(catalog), UPMU_SHARED_MASK_TEXT);
+
+    if (upmu_half(mask) + mask[4] <= names.size)
+        append(text, names.at + upmu_half(mask), mask[4]);
 }
 
 size_t upmu_catalog_row_name(const struct upmu_catalog *catalog, unsigned row, char *buffer, size_t size)
 {
-    uint32_t number = upmu_member_name(catalog, false, row);
-    struct upmu_names names;
-    uint8_t text[UPMU_NAME_ROOM];
+    struct upmu_text text;
 
-    upmu_names_open(upmu_catalog_file(catalog), false, &names);
-    return name_give((const char *)text, number == UPMU_NO_NAME ? 0 : upmu_name_text(&names, number, text), buffer,
-                     size);
-}
-
-/* The text of a packed mask; its length. */
-static unsigned mask_text_at(const struct upmu_catalog *catalog, const struct upmu_mask_set *set, unsigned mask,
-                             const char **out_text)
-{
-    struct upmu_section text = upmu_shared_section(upmu_catalog_file(catalog), UPMU_SHARED_MASK_TEXT);
-    const uint8_t *packed = set->masks + UPMU_PACKED_MASK * mask;
-
-    *out_text = (const char *)text.at + upmu_half(packed);
-    return upmu_half(packed) + packed[4] <= text.size ? packed[4] : 0;
+    upmu_text_begin(&text, buffer, size);
+    append_row(&text, catalog, row);
+    return upmu_text_end(&text);
 }
 
 size_t upmu_catalog_mask_name(const struct upmu_catalog *catalog, unsigned row, unsigned mask, char *buffer,
@@ -418,38 +422,30 @@ size_t upmu_catalog_mask_name(const struct upmu_catalog *catalog, unsigned row, 
 {
     struct upmu_mask_set set;
     struct upmu_row contents;
-    const char *text = "";
-    size_t length = 0;
+    struct upmu_text text;
 
+    upmu_text_begin(&text, buffer, size);
     if (upmu_row_read(catalog, row, &contents, &set) && mask < set.count)
-        length = mask_text_at(catalog, &set, mask, &text);
-    return name_give(text, length, buffer, size);
+        append_mask(&text, catalog, set.masks + UPMU_PACKED_MASK * mask);
+    return upmu_text_end(&text);
 }
 
 size_t upmu_catalog_id_name(const struct upmu_catalog *catalog, struct upmu_event_id id, char *buffer, size_t size)
 {
     struct upmu_mask_set set;
     struct upmu_row row;
-    size_t length = 0;
-    unsigned i;
+    struct upmu_text text;
 
-    if (id.catalogue == upmu_catalog_number(catalog) && upmu_row_read(catalog, id.row, &row, &set))
-        length = upmu_catalog_row_name(catalog, id.row, buffer, size);
-    if (!length)
-        return name_give("", 0, buffer, size);
-    for (i = 0; i < set.count; i++) {
-        const char *text;
-        unsigned count;
-
-        if (!(id.masks >> i & 1u))
-            continue;
-        name_give(row.flags & UPMU_ROW_COMPOSED ? "." : ":", 1, buffer + length, length < size ? size - length : 0);
-        length++;
-        count = mask_text_at(catalog, &set, i, &text);
-        name_give(text, count, buffer + length, length < size ? size - length : 0);
-        length += count;
+    upmu_text_begin(&text, buffer, size);
+    if (id.catalogue == upmu_catalog_number(catalog) && upmu_row_read(catalog, id.row, &row, &set)) {
+        append_row(&text, catalog, id.row);
+        for (unsigned i = 0; i < set.count; i++)
+            if (id.masks >> i & 1u) {
+                upmu_text_char(&text, row.flags & UPMU_ROW_COMPOSED ? '.' : ':');
+                append_mask(&text, catalog, set.masks + UPMU_PACKED_MASK * i);
+            }
     }
-    return length;
+    return upmu_text_end(&text);
 }
 
 /* ---- Which catalogues there are ---- */
