@@ -66,7 +66,8 @@ static void name_culprits(const struct upmu_joint *joint, struct upmu_why *why)
             why->culprit[why->culprit_count++] = upmu_joint_event(joint, i)->id;
 }
 
-enum upmu_status upmu_joint_solve(const struct upmu_cpu *cpu, struct upmu_joint *joint, bool alone, struct upmu_why *why)
+enum upmu_status upmu_joint_solve(const struct upmu_cpu *cpu, struct upmu_joint *joint, bool alone,
+                                  struct upmu_why *why)
 {
     struct upmu_place_work work;
     struct upmu_place_input input;

@@ -73,7 +73,8 @@ enum upmu_status upmu_run_load(struct upmu_cpu *cpu, struct upmu_session *sessio
     for (unsigned i = 0; i < session->set.count; i++) {
         struct upmu_tally *tally = &session->set.tally[i];
 
-        if (((changed >> tally->counter & 1u) || cpu->last_tag[tally->counter] != tally->tag) && !upmu_run_prime(cpu, tally))
+        if (((changed >> tally->counter & 1u) || cpu->last_tag[tally->counter] != tally->tag) &&
+            !upmu_run_prime(cpu, tally))
             return UPMU_ERR_PORT;
     }
     return UPMU_OK;
