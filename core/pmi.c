@@ -239,6 +239,9 @@ static enum upmu_pmi answer(struct pass *pass, uint32_t flagged)
     }
     if (overflows) {
         cpu->interrupts++;
+        /* Only status was left: the late interrupt of an overflow that is settled. */
+        if (!pass->handled && cpu->stale_credit)
+            cpu->stale_credit--;
         return UPMU_PMI_HANDLED;
     }
     if (cpu->stale_credit && pass->now_ns - cpu->stale_since_ns < STALE_NS) {

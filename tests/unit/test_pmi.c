@@ -1,0 +1,669 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The overflow interrupt: what is a sample, whose interrupt it was, what happens
+ * to too many of them.
+ */
+#include "tests/common/host.h"
+
+#define EACH(profile) for (const char *const *profile = every_profile; *profile; profile++)
+
+static const char *const every_profile[] = {
+    "core2",   "merom_early",           "yonah", "nehalem", "skylake", "skylake_nofw", "skylake_smtoff",
+    "icelake", "hypervisor_v2_nofixed", NULL};
+
+/* ---- Samples ---- */
+
+static void a_sample_says_where_when_and_on_which_cpu(void **state)
+{
+    (void)state;
+    EACH(profile)
+    {
+        struct upmu_sample sample;
+        struct host host;
+
+        host_set_up(&host, *profile);
+        host_sample(&host, "instructions", 100);
+        host_run(&host, 99);
+        assert_int_equal(host_drain(&host, NULL), 0);
+        host_run(&host, 1);
+        assert_int_equal(host_drain(&host, &sample), 1);
+        assert_int_equal(sample.events, 1);
+        assert_int_equal(sample.flags, 0);
+        assert_int_equal(sample.lost, 0);
+        assert_int_equal(sample.cpu, 0);
+        assert_int_equal(sample.ip, 0x1001);
+        assert_int_equal(sample.sp, 0x8000);
+        assert_int_equal(sample.time_ns, host.sim.now_ns);
+        host_end(&host);
+    }
+}
+
+static void a_sample_of_user_code_says_so(void **state)
+{
+    struct upmu_sample sample;
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    host_sample(&host, "instructions", 100);
+    upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = 100, .cycles = 100, .user = true, .ip = 7});
+    assert_int_equal(host_drain(&host, &sample), 1);
+    assert_int_equal(sample.flags, UPMU_SAMPLE_USER);
+    host_end(&host);
+}
+
+static void two_counters_that_overflow_together_give_one_sample_with_two_bits(void **state)
+{
+    (void)state;
+    EACH(profile)
+    {
+        struct upmu_sampling sampling = {.period = 200};
+        struct upmu_sample sample;
+        struct host host;
+
+        host_set_up(&host, *profile);
+        assert_int_equal(upmu_session_add(&host.session, "cycles", &sampling), UPMU_OK);
+        sampling.period = 100;
+        assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
+        host_begin(&host, &host.session);
+        host_run(&host, 100);
+        assert_int_equal(host_drain(&host, &sample), 1);
+        assert_int_equal(sample.events, 3);
+        host_run(&host, 450);
+        assert_int_equal(host_drain(&host, &sample), 4);
+        assert_int_equal(sample.events, 3);
+        host_end(&host);
+    }
+}
+
+static void sessions_that_overflow_together_get_a_sample_each(void **state)
+{
+    struct upmu_sampling sampling = {.period = 200};
+    uint64_t ring[64];
+    struct upmu_sample sample;
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_session_add(&host.other, "cycles", &sampling), UPMU_OK);
+    assert_int_equal(upmu_session_ring(&host.other, ring, sizeof ring), UPMU_OK);
+    host_begin(&host, &host.other);
+    host_sample(&host, "instructions", 100);
+    host_run(&host, 100);
+    assert_int_equal(host_drain(&host, &sample), 1);
+    assert_int_equal(sample.events, 1);
+    assert_true(upmu_ring_next(&host.other.ring, &sample));
+    assert_int_equal(sample.events, 1);
+    assert_false(upmu_ring_next(&host.other.ring, &sample));
+    host_end(&host);
+}
+
+/* A counter that cannot be loaded with a whole period wraps on the way. */
+static void a_wrap_of_the_hardware_is_no_sample(void **state)
+{
+    static const char *const short_writes[] = {"skylake_nofw", "nehalem", "core2", "yonah"};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof short_writes / sizeof short_writes[0]; i++) {
+        struct host host;
+
+        host_set_up(&host, short_writes[i]);
+        host_sample(&host, "branches", UINT64_C(5000000000));
+        host_run(&host, UINT64_C(9999999998));
+        assert_int_equal(host_drain(&host, NULL), 0);
+        assert_true(host.answers > 0);
+        assert_int_equal(host_value(&host.session, 0), UINT64_C(4999999999));
+        host_run(&host, 200);
+        assert_int_equal(host_drain(&host, NULL), 1);
+        host_run(&host, UINT64_C(10000000000));
+        assert_int_equal(host_drain(&host, NULL), 1);
+        assert_int_equal(host_value(&host.session, 0), UINT64_C(10000000099));
+        host_end(&host);
+    }
+}
+
+static void a_wrap_of_a_counter_that_only_counts_is_no_sample_and_no_loss(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    for (unsigned i = 0; i < 4; i++)
+        upmu_sim_poke(&host.sim, 0, 0xc1 + i, (UINT64_C(1) << 48) - 500);
+    host_start(&host);
+    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
+    host_begin(&host, &host.session);
+    host_run(&host, 2000);
+    assert_int_equal(host.answers, 1);
+    assert_int_equal(host.answer[0], UPMU_PMI_HANDLED);
+    assert_int_equal(host_drain(&host, NULL), 0);
+    assert_int_equal(host_value(&host.session, 0), 1000);
+    host_end(&host);
+}
+
+static void an_interrupt_without_a_frame_gives_a_sample_that_says_so(void **state)
+{
+    struct upmu_sample sample;
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    host.no_frame = true;
+    host_sample(&host, "instructions", 100);
+    host_run(&host, 100);
+    assert_int_equal(host_drain(&host, &sample), 1);
+    assert_int_equal(sample.flags, UPMU_SAMPLE_NO_FRAME);
+    assert_int_equal(sample.ip, 0);
+    assert_int_equal(sample.sp, 0);
+    host_end(&host);
+}
+
+static void an_overflow_found_by_a_stop_gives_its_sample(void **state)
+{
+    struct upmu_sample sample;
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    host.sim.skid = 1000;
+    host_sample(&host, "instructions", 100);
+    host_run(&host, 120);
+    assert_int_equal(host_drain(&host, NULL), 0);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(host.answers, 0);
+    assert_int_equal(host_drain(&host, &sample), 1);
+    assert_int_equal(sample.flags, UPMU_SAMPLE_NO_FRAME);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    host_run(&host, 79);
+    assert_int_equal(host_drain(&host, NULL), 0);
+    assert_int_equal(host_value(&host.session, 0), 199);
+    host_end(&host);
+}
+
+static void samples_arrive_on_a_vector_as_well(void **state)
+{
+    (void)state;
+    EACH(profile)
+    {
+        struct host host;
+
+        host_prepare(&host, *profile);
+        upmu_sim_set_delivery(&host.sim, 0, 0x40);
+        host_start(&host);
+        host_sample(&host, "instructions", 100);
+        host_run(&host, 1000);
+        assert_int_equal(host_drain(&host, NULL), 10);
+        host_end(&host);
+    }
+}
+
+/* ---- Rings ---- */
+
+static void samples_that_found_no_room_are_counted_and_told_in_the_stream(void **state)
+{
+    struct upmu_sampling sampling = {.period = 100};
+    struct upmu_sample sample;
+    struct host host;
+    unsigned first = 0;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_session_ring(&host.session, host.ring, 256), UPMU_OK);
+    host_begin(&host, &host.session);
+    host_run(&host, 2000);
+    while (upmu_ring_next(&host.session.ring, &sample)) {
+        assert_int_equal(sample.flags, 0);
+        first++;
+    }
+    assert_true(first >= 3 && first < 20);
+    assert_int_equal(upmu_ring_lost(&host.session.ring), 20 - first);
+    host_run(&host, 100);
+    assert_true(upmu_ring_next(&host.session.ring, &sample));
+    assert_int_equal(sample.flags, UPMU_SAMPLE_LOST);
+    assert_int_equal(sample.lost, 20 - first);
+    host_run(&host, 100);
+    assert_true(upmu_ring_next(&host.session.ring, &sample));
+    assert_int_equal(sample.flags, 0);
+    assert_int_equal(sample.lost, 0);
+    assert_int_equal(host_value(&host.session, 0), 2200);
+    host_end(&host);
+}
+
+static void a_full_ring_masks_its_session_until_the_restart_and_no_other(void **state)
+{
+    (void)state;
+    EACH(profile)
+    {
+        struct upmu_sampling sampling = {.period = 100};
+        struct host host;
+        uint64_t value;
+        unsigned samples;
+
+        host_set_up(&host, *profile);
+        assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&host.session, host.ring, 256), UPMU_OK);
+        upmu_session_mask_on_full(&host.session, true);
+        assert_int_equal(upmu_session_add(&host.other, "cycles", NULL), UPMU_OK);
+        host_begin(&host, &host.other);
+        host_begin(&host, &host.session);
+        host_run(&host, 2000);
+        assert_int_equal(host.session.state, UPMU_SESSION_MASKED);
+        value = host_value(&host.session, 0);
+        assert_true(value < 2000);
+        host_run(&host, 1000);
+        assert_int_equal(host_value(&host.session, 0), value);
+        assert_int_equal(host_value(&host.other, 0), 6000);
+        samples = host_drain(&host, NULL);
+        assert_int_equal(upmu_ring_lost(&host.session.ring), 1);
+        assert_int_equal(samples + 1, value / 100);
+        assert_int_equal(upmu_session_restart(&host.session), UPMU_OK);
+        assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
+        host_run(&host, 200);
+        assert_int_equal(host_drain(&host, NULL), 2);
+        host_end(&host);
+    }
+}
+
+static void without_a_ring_periods_are_counted_all_the_same(void **state)
+{
+    struct upmu_sampling sampling = {.period = 100};
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+    host_begin(&host, &host.session);
+    host_run(&host, 1000);
+    assert_int_equal(host.answers, 10);
+    assert_int_equal(host.session.set.tally[0].overflows, 10);
+    assert_int_equal(host_value(&host.session, 0), 1000);
+    host_end(&host);
+}
+
+/* ---- Whose interrupt ---- */
+
+static void an_interrupt_when_nothing_overflowed_is_not_ours(void **state)
+{
+    (void)state;
+    EACH(profile)
+    {
+        struct host host;
+
+        host_set_up(&host, *profile);
+        upmu_sim_foreign_nmi(&host.sim);
+        host_sample(&host, "instructions", 1000);
+        upmu_sim_foreign_nmi(&host.sim);
+        host_run(&host, 500);
+        upmu_sim_foreign_nmi(&host.sim);
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+        upmu_sim_foreign_nmi(&host.sim);
+        assert_int_equal(host.answers, 4);
+        for (unsigned i = 0; i < 4; i++)
+            assert_int_equal(host.answer[i], UPMU_PMI_NOT_OURS);
+        assert_int_equal(host_drain(&host, NULL), 0);
+        assert_int_equal(host_value(&host.session, 0), 500);
+        host_end(&host);
+    }
+}
+
+static void a_late_interrupt_of_ours_is_claimed_once(void **state)
+{
+    (void)state;
+    EACH(profile)
+    {
+        struct host host;
+
+        host_set_up(&host, *profile);
+        host.sim.skid = 200;
+        host_sample(&host, "instructions", 100);
+        host_run(&host, 110);
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+        assert_int_equal(host.answers, 0);
+        host_run(&host, 400);
+        assert_int_equal(host.answers, 1);
+        assert_int_not_equal(host.answer[0], UPMU_PMI_NOT_OURS);
+        upmu_sim_foreign_nmi(&host.sim);
+        assert_int_equal(host.answer[1], UPMU_PMI_NOT_OURS);
+        assert_int_equal(host_drain(&host, NULL), 1);
+        host_end(&host);
+    }
+}
+
+static void the_second_of_two_interrupts_for_one_pass_is_stale(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    host_sample(&host, "instructions,branches", 100);
+    host.sim.rule[UPMU_SIM_RULE_LVTPC_MASKS] = 0;
+    upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = 50, .branches = 50});
+    host.sim.skid = 0;
+    /* Both overflow in one step; the first handler serves both. */
+    upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = 50, .branches = 50});
+    assert_int_equal(host_drain(&host, NULL), 1);
+    assert_int_equal(host.answer[0], UPMU_PMI_HANDLED);
+    host.answers = 0;
+    upmu_sim_foreign_nmi(&host.sim);
+    assert_int_equal(host.answer[0], UPMU_PMI_STALE);
+    upmu_sim_foreign_nmi(&host.sim);
+    assert_int_equal(host.answer[1], UPMU_PMI_NOT_OURS);
+    host_end(&host);
+}
+
+static void a_late_interrupt_is_expected_for_a_tenth_of_a_second_only(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    host_sample(&host, "instructions,branches", 100);
+    upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = 100, .branches = 100});
+    assert_int_equal(host.answer[0], UPMU_PMI_HANDLED);
+    upmu_sim_advance_ns(&host.sim, 100000000);
+    host.answers = 0;
+    upmu_sim_foreign_nmi(&host.sim);
+    assert_int_equal(host.answer[0], UPMU_PMI_NOT_OURS);
+    host_end(&host);
+}
+
+static void without_a_clock_a_late_interrupt_is_expected_by_number(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    host.sim.port.clock_ns = NULL;
+    host_start(&host);
+    host_sample(&host, "instructions,branches", 100);
+    upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = 100, .branches = 100});
+    upmu_sim_advance_ns(&host.sim, UINT64_C(1000000000));
+    host.answers = 0;
+    upmu_sim_foreign_nmi(&host.sim);
+    upmu_sim_foreign_nmi(&host.sim);
+    assert_int_equal(host.answer[0], UPMU_PMI_STALE);
+    assert_int_equal(host.answer[1], UPMU_PMI_NOT_OURS);
+    host_end(&host);
+}
+
+static void status_of_a_counter_that_nobody_runs_is_acknowledged_without_a_sample(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    host_sample(&host, "instructions", 1000);
+    host.sim.cpu[0].status |= UINT64_C(1) << 2;
+    upmu_sim_foreign_nmi(&host.sim);
+    assert_int_equal(host.answer[0], UPMU_PMI_HANDLED);
+    assert_int_equal(host.sim.cpu[0].status, 0);
+    assert_int_equal(host_drain(&host, NULL), 0);
+    upmu_sim_foreign_nmi(&host.sim);
+    assert_int_equal(host.answer[1], UPMU_PMI_NOT_OURS);
+    host_end(&host);
+}
+
+static void status_of_a_counter_of_the_hosts_is_left_to_the_host(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 4), UPMU_OK);
+    host_sample(&host, "instructions", 1000);
+    host.sim.cpu[0].status |= UINT64_C(1) << 2;
+    upmu_sim_foreign_nmi(&host.sim);
+    assert_int_equal(host.answer[0], UPMU_PMI_NOT_OURS);
+    assert_int_equal(host.sim.cpu[0].status, UINT64_C(1) << 2);
+    host_end(&host);
+}
+
+static void before_init_and_after_fini_no_interrupt_is_ours(void **state)
+{
+    static struct upmu_cpu zeroed;
+    struct upmu_frame frame = {0, 0, false};
+    struct host host;
+
+    (void)state;
+    assert_int_equal(upmu_handle_pmi(NULL, &frame), UPMU_PMI_NOT_OURS);
+    assert_int_equal(upmu_handle_pmi(&zeroed, &frame), UPMU_PMI_NOT_OURS);
+    host_set_up(&host, "skylake");
+    host_sample(&host, "instructions", 100);
+    host_end(&host);
+    host.sim.cpu[0].status = 1;
+    assert_int_equal(upmu_handle_pmi(&host.cpu[0], &frame), UPMU_PMI_NOT_OURS);
+    assert_int_equal(host.sim.cpu[0].status, 1);
+}
+
+static void enter_handler_again(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
+                                uint32_t address)
+{
+    struct host *host = sim->test;
+
+    (void)number;
+    (void)kind;
+    (void)address;
+    if (host->cpu[cpu].in_handler && host->answers < HOST_ANSWERS)
+        host->answer[host->answers++] = upmu_handle_pmi(&host->cpu[cpu], NULL);
+}
+
+static void a_handler_inside_the_handler_does_nothing(void **state)
+{
+    (void)state;
+    EACH(profile)
+    {
+        struct host host;
+
+        host_set_up(&host, *profile);
+        host_sample(&host, "instructions", 100);
+        host.sim.before_access = enter_handler_again;
+        host_run(&host, 100);
+        assert_true(host.answers > 3);
+        for (unsigned i = 0; i + 1 < host.answers; i++)
+            assert_int_equal(host.answer[i], UPMU_PMI_STALE);
+        assert_int_equal(host.answer[host.answers - 1], UPMU_PMI_HANDLED);
+        assert_int_equal(host_drain(&host, NULL), 1);
+        assert_int_equal(host_value(&host.session, 0), 100);
+        host_end(&host);
+    }
+}
+
+/* ---- Too many ---- */
+
+static void too_short_a_period_is_throttled_reported_and_resumed_by_a_poll(void **state)
+{
+    (void)state;
+    EACH(profile)
+    {
+        struct host host;
+        unsigned answers;
+        uint32_t lost;
+
+        host_set_up(&host, *profile);
+        host_sample(&host, "instructions", 100);
+        host_run(&host, 500000);
+        answers = host.answers;
+        assert_true(answers >= 1000 && answers < 1100);
+        assert_int_equal(host_value(&host.session, 0), 500000);
+        assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
+        lost = host.session.set.tally[0].lost;
+        assert_true(lost > 0);
+        assert_int_equal(host_drain(&host, NULL) + upmu_ring_lost(&host.session.ring) + lost, 5000);
+        host_run(&host, 1000);
+        assert_int_equal(host.answers, answers + 10);
+        assert_int_equal(host.session.set.tally[0].lost, lost);
+        assert_int_equal(host_value(&host.session, 0), 501000);
+        host_end(&host);
+    }
+}
+
+/* Time passes between overflows: many are no storm. */
+static void a_reasonable_rate_is_never_throttled(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    host_sample(&host, "instructions", 10000);
+    for (unsigned i = 0; i < 3000; i++) {
+        host_run(&host, 10000);
+        assert_int_equal(host_drain(&host, NULL), 1);
+    }
+    assert_int_equal(host.session.set.tally[0].lost, 0);
+    host_end(&host);
+}
+
+/* The handler's own events overflow the counter again and again: it must end. */
+static void a_handler_that_overflows_its_own_counter_comes_to_an_end(void **state)
+{
+    (void)state;
+    EACH(profile)
+    {
+        struct host host;
+
+        host_set_up(&host, *profile);
+        host.sim.events_per_access = 40;
+        host_sample(&host, "instructions", 50);
+        host_run(&host, 1000);
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+        host.sim.events_per_access = 0;
+        assert_true(host.answers < 20000);
+        assert_int_equal(host.session.set.tally[0].overflows, host_value(&host.session, 0) / 50);
+        host_end(&host);
+    }
+}
+
+/* ---- Beginnings ---- */
+
+static void freeze_bits_that_firmware_left_are_cleared_and_given_back(void **state)
+{
+    static const char *const freezing[] = {"core2", "nehalem", "skylake", "icelake"};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof freezing / sizeof freezing[0]; i++) {
+        struct host host;
+
+        host_prepare(&host, freezing[i]);
+        upmu_sim_poke(&host.sim, 0, 0x1d9, 0x1801);
+        host_start(&host);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x1d9), 1);
+        host_sample(&host, "instructions", 100);
+        host_run(&host, 1000);
+        assert_int_equal(host_drain(&host, NULL), 10);
+        assert_int_equal(host_value(&host.session, 0), 1000);
+        host_end(&host);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x1d9), 0x1801);
+    }
+}
+
+static void a_period_below_the_shortest_is_refused(void **state)
+{
+    struct upmu_sampling sampling = {.period = 31};
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "nehalem");
+    assert_int_equal(host.cpu[0].pmu->min_period, 32);
+    assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_ERR_INVALID);
+    sampling.period = 32;
+    assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+    sampling.period = (UINT64_C(1) << 63) - 1;
+    assert_int_equal(upmu_session_add(&host.session, "cycles", &sampling), UPMU_OK);
+    sampling.period = UINT64_C(1) << 63;
+    assert_int_equal(upmu_session_add(&host.session, "cycles", &sampling), UPMU_ERR_INVALID);
+    assert_int_equal(host.session.set.count, 2);
+    host_end(&host);
+}
+
+/* What is left of a period after a stop may be shorter than the shortest load: no period is lost by it. */
+static void the_shortest_load_delays_a_sample_and_loses_none(void **state)
+{
+    struct host host;
+    unsigned samples = 0;
+
+    (void)state;
+    host_set_up(&host, "nehalem");
+    host_sample(&host, "instructions", 100);
+    for (unsigned i = 0; i < 60; i++) {
+        host_run(&host, 33);
+        assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+        host_begin(&host, &host.session);
+        samples += host_drain(&host, NULL);
+    }
+    host_run(&host, 40);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(samples + host_drain(&host, NULL), (60 * 33 + 40) / 100);
+    assert_int_equal(host_value(&host.session, 0), 60 * 33 + 40);
+    host_end(&host);
+}
+
+static void a_value_given_to_a_sampling_event_begins_a_full_period(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    host_sample(&host, "instructions", 100);
+    host_run(&host, 90);
+    assert_int_equal(upmu_session_write(&host.session, 0, 1000), UPMU_OK);
+    host_run(&host, 99);
+    assert_int_equal(host_drain(&host, NULL), 0);
+    host_run(&host, 1);
+    assert_int_equal(host_drain(&host, NULL), 1);
+    assert_int_equal(host_value(&host.session, 0), 1100);
+    host_end(&host);
+}
+
+static void without_a_way_to_rearm_sampling_is_refused(void **state)
+{
+    struct upmu_sampling sampling = {.period = 1000};
+    struct host host;
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    host.sim.port.pmi_rearm = NULL;
+    host_start(&host);
+    assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_ERR_HOOK_MISSING);
+    assert_int_equal(host.session.why.status, UPMU_ERR_HOOK_MISSING);
+    host_end(&host);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sample_says_where_when_and_on_which_cpu),
+        cmocka_unit_test(a_sample_of_user_code_says_so),
+        cmocka_unit_test(two_counters_that_overflow_together_give_one_sample_with_two_bits),
+        cmocka_unit_test(sessions_that_overflow_together_get_a_sample_each),
+        cmocka_unit_test(a_wrap_of_the_hardware_is_no_sample),
+        cmocka_unit_test(a_wrap_of_a_counter_that_only_counts_is_no_sample_and_no_loss),
+        cmocka_unit_test(an_interrupt_without_a_frame_gives_a_sample_that_says_so),
+        cmocka_unit_test(an_overflow_found_by_a_stop_gives_its_sample),
+        cmocka_unit_test(samples_arrive_on_a_vector_as_well),
+        cmocka_unit_test(samples_that_found_no_room_are_counted_and_told_in_the_stream),
+        cmocka_unit_test(a_full_ring_masks_its_session_until_the_restart_and_no_other),
+        cmocka_unit_test(without_a_ring_periods_are_counted_all_the_same),
+        cmocka_unit_test(an_interrupt_when_nothing_overflowed_is_not_ours),
+        cmocka_unit_test(a_late_interrupt_of_ours_is_claimed_once),
+        cmocka_unit_test(the_second_of_two_interrupts_for_one_pass_is_stale),
+        cmocka_unit_test(a_late_interrupt_is_expected_for_a_tenth_of_a_second_only),
+        cmocka_unit_test(without_a_clock_a_late_interrupt_is_expected_by_number),
+        cmocka_unit_test(status_of_a_counter_that_nobody_runs_is_acknowledged_without_a_sample),
+        cmocka_unit_test(status_of_a_counter_of_the_hosts_is_left_to_the_host),
+        cmocka_unit_test(before_init_and_after_fini_no_interrupt_is_ours),
+        cmocka_unit_test(a_handler_inside_the_handler_does_nothing),
+        cmocka_unit_test(too_short_a_period_is_throttled_reported_and_resumed_by_a_poll),
+        cmocka_unit_test(a_reasonable_rate_is_never_throttled),
+        cmocka_unit_test(a_handler_that_overflows_its_own_counter_comes_to_an_end),
+        cmocka_unit_test(freeze_bits_that_firmware_left_are_cleared_and_given_back),
+        cmocka_unit_test(a_period_below_the_shortest_is_refused),
+        cmocka_unit_test(the_shortest_load_delays_a_sample_and_loses_none),
+        cmocka_unit_test(a_value_given_to_a_sampling_event_begins_a_full_period),
+        cmocka_unit_test(without_a_way_to_rearm_sampling_is_refused),
+    };
+
+    return cmocka_run_group_tests_name("pmi", tests, NULL, NULL);
+}
