@@ -146,17 +146,15 @@ static uint32_t masks_of(const struct upmu_mask_set *set, const struct wanted *w
     unsigned first = 0;
 
     while (position < wanted->length) {
-        unsigned mask = mask_at(set, wanted, position, first), group;
+        unsigned mask = mask_at(set, wanted, position, first);
 
         if (mask >= set->count || masks >> mask & 1u)
             return 0;
         masks |= UINT32_C(1) << mask;
         position += set->masks[UPMU_PACKED_MASK * mask + 4] + 1u;
-        group = set->masks[UPMU_PACKED_MASK * mask + 7] & UPMU_PACKED_GROUP;
         first = mask + 1;
         if (set->masks[UPMU_PACKED_MASK * mask + 6] & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE))
-            while (first < set->count && (set->masks[UPMU_PACKED_MASK * first + 7] & UPMU_PACKED_GROUP) == group)
-                first++;
+            first = upmu_mask_group_end(set, mask);
     }
     return masks;
 }

@@ -53,13 +53,14 @@ struct upmu_section upmu_own_section(const struct upmu_catalog *catalog, unsigne
 
 /* Of an entry of the dictionary: bits of the offset, above them the length - 1. */
 #define FRAGMENT_OFFSET 11
-/* Bytes that any byte of an item, taken as a fragment, may reach. */
+/* How far spelling may reach: by a fragment's number, into the fragments, behind the names. */
 #define DICTIONARY_REACH (2u * 256u)
 #define FRAGMENT_REACH ((1u << FRAGMENT_OFFSET) + 32u + 8u)
+#define NAME_REACH (8u * 257u + 3u)
 
 /*
- * Spelling checks no fragment: that the file goes on far enough behind both
- * sections is checked here, once.
+ * Spelling checks no fragment and no length of a name: that the file goes on far
+ * enough behind the sections is checked here, once.  A file is padded to that.
  */
 void upmu_names_open(const uint8_t *file, bool folded, struct upmu_names *out_names)
 {
@@ -70,7 +71,8 @@ void upmu_names_open(const uint8_t *file, bool folded, struct upmu_names *out_na
     out_names->blocks = upmu_shared_section(file, UPMU_SHARED_BLOCKS);
     out_names->names = upmu_shared_section(file, UPMU_SHARED_NAMES);
     if (end - out_names->dictionary.at < (ptrdiff_t)DICTIONARY_REACH ||
-        end - out_names->fragments.at < (ptrdiff_t)FRAGMENT_REACH)
+        end - out_names->fragments.at < (ptrdiff_t)FRAGMENT_REACH ||
+        end - (out_names->names.at + out_names->names.size) < (ptrdiff_t)NAME_REACH)
         out_names->blocks.size = 0;
 }
 
@@ -108,23 +110,20 @@ struct name_item {
 static bool name_find(const struct upmu_names *names, uint32_t number, struct name_item *out)
 {
     const uint8_t *block = upmu_section_entry(names->blocks, number >> 3, 3);
-    const uint8_t *text = names->names.at;
-    uint32_t size = names->names.size, head, offset;
+    const uint8_t *item;
+    uint32_t offset;
     unsigned skip;
 
     if (!block)
         return false;
-    head = offset = upmu_half(block) | (uint32_t)block[2] << 16;
-    for (skip = number & 7u; skip; skip--) {
-        if (offset + 2 > size)
-            return false;
-        offset += 2u + text[offset + 1];
-    }
-    if (offset + 3 > size || offset + 2 + text[offset + 1] > size || head + 2 + text[head + 1] > size)
+    offset = upmu_half(block) | (uint32_t)block[2] << 16;
+    if (offset >= names->names.size)
         return false;
-    out->head = text + head;
-    out->own = text + offset;
-    out->shared = text[offset];
+    item = out->head = names->names.at + offset;
+    for (skip = number & 7u; skip; skip--)
+        item += 2u + item[1];
+    out->own = item;
+    out->shared = item[0];
     return out->shared < UPMU_CATALOG_NAME;
 }
 

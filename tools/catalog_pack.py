@@ -557,6 +557,9 @@ def pack(catalogues):
         packed, parts = pack_model(catalogue, pool, at + len(models))
         sizes[catalogue.name] = (len(packed), parts)
         models += packed
+    # The reader looks this far behind sections without asking (core/catalog_table.c).
+    for section, reach in ((0, 512), (1, 2088), (2, 2088), (5, 8 * 257 + 3)):
+        models += bytes(max(0, offsets[section] + reach - at - len(models)))
     header = struct.pack("<3sBIHHHHHHHH", b"upc", VERSION, at + len(models), len(catalogues), len(pool.names),
                          len(pool.slots), len(pool.displacements), len(tokens), len(pool.shapes), len(pool.values),
                          pool.seed)
