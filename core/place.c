@@ -4,11 +4,9 @@
  * hardware, no backend.
  *
  * Every way to run a request is fetched once and becomes an `option` in the work
- * area; values of resources become small numbers, and counters are renumbered in
- * the order of preference, so that the lowest bit of a mask is the best counter.
- * Options of one request that differ in their counters alone are merged, and a
- * resource over which nobody can collide is forgotten, so that most sets are pure
- * matching problems.
+ * area; values of resources become small numbers.  Options of one request that
+ * differ in their counters alone are merged, so that most sets are pure matching
+ * problems.
  *
  * Requests that share neither counters nor resources are solved apart.  The search
  * decides options only.  Two prunings follow each decision: an option whose value
@@ -22,6 +20,19 @@
 
 /* ---- Components ---- */
 
+void upmu_placement_lift(struct placement *p, unsigned rules)
+{
+    const struct upmu_place_input *input = p->input;
+
+    p->lifted = (uint8_t)rules;
+    p->available = input->counters;
+    if ((rules & PLACE_LIFT_TAKEN) == 0)
+        p->available &= ~input->taken;
+    p->limited = input->limited & p->available;
+    if ((rules & PLACE_LIFT_LIMIT) || upmu_bits_count(p->limited) <= input->limit)
+        p->limited = 0;
+}
+
 /* All requests of `left` that the first of them depends on, itself included. */
 static uint32_t component_of(const struct placement *p, uint32_t left)
 {
@@ -29,33 +40,25 @@ static uint32_t component_of(const struct placement *p, uint32_t left)
     uint64_t resources = 0;
 
     while (joined != 0) {
-        members |= joined;
-        left &= ~joined;
-        for (; joined != 0; joined &= joined - 1u) {
-            counters |= p->counters[upmu_bits_lowest(joined)];
-            resources |= p->resources[upmu_bits_lowest(joined)];
-        }
-        counters &= p->available;
+        unsigned request = upmu_bits_lowest(joined);
+
+        joined &= joined - 1u;
+        members |= UPMU_BIT32(request);
+        left &= ~UPMU_BIT32(request);
+        counters |= p->counters[request] & p->available;
+        resources |= p->resources[request] & p->contested;
         if (counters & p->limited)
             counters |= p->limited;
+        if (joined != 0)
+            continue;
         for (uint32_t others = left; others != 0; others &= others - 1u) {
-            unsigned request = upmu_bits_lowest(others);
+            unsigned other = upmu_bits_lowest(others);
 
-            if ((p->counters[request] & counters) != 0 || (p->resources[request] & resources) != 0)
-                joined |= UPMU_BIT32(request);
+            if ((p->counters[other] & counters) != 0 || (p->resources[other] & resources) != 0)
+                joined |= UPMU_BIT32(other);
         }
     }
     return members;
-}
-
-void upmu_placement_rules(struct placement *p, bool lift_taken, bool lift_limit)
-{
-    const struct upmu_place_input *input = p->input;
-    uint32_t available = input->counters & (lift_taken ? ~UINT32_C(0) : ~input->taken);
-    uint32_t limited = input->limited & available;
-
-    p->available = upmu_placement_ranked(p, available);
-    p->limited = lift_limit || upmu_bits_count(limited) <= input->limit ? 0 : upmu_placement_ranked(p, limited);
 }
 
 /* ---- Staying ---- */
@@ -63,22 +66,17 @@ void upmu_placement_rules(struct placement *p, bool lift_taken, bool lift_limit)
 /* The option that a running request is on, if it still has it; PLACE_OPTIONS otherwise. */
 static unsigned option_in_use(const struct placement *p, unsigned request)
 {
-    const struct upmu_place_input *input = p->input;
-    const uint8_t *counters = input->stay[request];
-    unsigned alternative = input->stay_alternative ? input->stay_alternative[request] : 0xffu;
+    const uint8_t *counters = p->input->stay[request];
 
     for (unsigned i = p->first[request]; i < p->first[request + 1]; i++) {
         const struct place_option *option = &p->option[i];
-        unsigned slots = option->shape & OPTION_SLOTS, k;
+        unsigned slots = option->shape & OPTION_SLOTS, k = 0;
+        const uint32_t *own = &option->counters[slots == 1];
 
-        if ((option->shape & OPTION_BLOCKED) || (alternative != 0xff && option->alternative != alternative))
+        if ((option->shape & OPTION_BLOCKED) || option->alternative != p->input->stay_alternative[request])
             continue;
-        for (k = 0; k < slots; k++) {
-            uint32_t own = p->mask[option->mask[slots == 1 ? 1 : k]] & p->available;
-
-            if (counters[k] == UPMU_NO_COUNTER || (own >> p->rank[counters[k]] & 1u) == 0)
-                break;
-        }
+        while (k < slots && counters[k] < UPMU_COUNTERS && ((own[k] & p->available) >> counters[k] & 1u) != 0)
+            k++;
         if (k == slots)
             return i;
     }
@@ -90,56 +88,45 @@ static uint32_t find_stayers(struct placement *p)
 {
     uint32_t stayers = 0;
 
-    if (p->input->stay == NULL)
-        return 0;
-    for (unsigned request = 0; request < p->input->request_count; request++) {
-        unsigned option;
-
-        if (p->input->stay[request][0] == UPMU_NO_COUNTER)
-            continue;
-        option = option_in_use(p, request);
-        p->keep[request] = (uint8_t)option;
-        if (option != PLACE_OPTIONS)
+    for (unsigned request = p->input->stay ? p->input->request_count : 0; request-- != 0;) {
+        p->keep[request] = (uint8_t)option_in_use(p, request);
+        if (p->keep[request] != PLACE_OPTIONS)
             stayers |= UPMU_BIT32(request);
     }
     return stayers;
 }
 
-/* Place a component with as many of `stayers` as possible where they are. */
+/*
+ * Place a component with as many of `stayers` as possible where they are: all, or
+ * none, to know whether it fits, and then one more as long as it does.
+ */
 static enum upmu_status solve_component(struct placement *p, uint32_t members, uint32_t stayers)
 {
     uint32_t staying = 0;
     enum upmu_status status;
 
     stayers &= members;
-    if (stayers != 0 && upmu_placement_solve(p, members, stayers) == UPMU_OK)
-        return UPMU_OK;
-    status = upmu_placement_solve(p, members, 0);
-    if (status != UPMU_OK || stayers == 0)
+    status = upmu_placement_solve(p, members, stayers);
+    if (status == UPMU_OK || stayers == 0)
         return status;
-    for (uint32_t left = stayers; left != 0; left &= left - 1u) {
-        uint32_t attempt = staying | (left & (0u - left));
+    status = upmu_placement_solve(p, members, 0);
+    if (status != UPMU_OK)
+        return status;
+    for (; stayers != 0; stayers &= stayers - 1u) {
+        uint32_t attempt = staying | (stayers & (0u - stayers));
 
-        status = upmu_placement_solve(p, members, attempt);
-        if (status == UPMU_OK)
+        if (upmu_placement_solve(p, members, attempt) == UPMU_OK)
             staying = attempt;
-        else if (status == UPMU_ERR_TOO_HARD)
-            break;
     }
-    if (p->pinned != staying || status != UPMU_OK) {
-        p->rounds += PLACE_ROUNDS;
-        status = upmu_placement_solve(p, members, staying); /* known to fit */
-    }
-    return status;
+    p->rounds += PLACE_ROUNDS; /* known to fit, and how fast */
+    return upmu_placement_solve(p, members, staying);
 }
 
 /* ---- The call ---- */
 
 static bool input_is_valid(const struct upmu_place_input *input)
 {
-    if (input->alternative == NULL || input->request_count == 0 || input->request_count > UPMU_REQUESTS)
-        return false;
-    if ((input->held == NULL && input->held_count != 0) || (input->preference == NULL && input->preference_count != 0))
+    if (input->request_count - 1u >= UPMU_REQUESTS)
         return false;
     for (unsigned i = 0; i < input->held_count; i++)
         if (input->held[i].resource >= UPMU_RESOURCES)
@@ -147,82 +134,44 @@ static bool input_is_valid(const struct upmu_place_input *input)
     for (unsigned i = 0; i < input->preference_count; i++)
         if (input->preference[i] >= UPMU_COUNTERS)
             return false;
-    for (unsigned request = 0; input->stay != NULL && request < input->request_count; request++)
-        for (unsigned k = 0; k < UPMU_SLOTS; k++)
-            if (input->stay[request][k] >= UPMU_COUNTERS && input->stay[request][k] != UPMU_NO_COUNTER)
-                return false;
     return true;
-}
-
-/* Number the counters in the order of preference; those not mentioned come last. */
-static void rank_counters(struct placement *p)
-{
-    const struct upmu_place_input *input = p->input;
-    uint32_t left = ~UINT32_C(0);
-    unsigned rank = 0;
-
-    for (unsigned i = 0; left != 0; i++) {
-        unsigned counter = i < input->preference_count ? input->preference[i] : upmu_bits_lowest(left);
-
-        if ((left >> counter & 1u) == 0)
-            continue;
-        left &= ~UPMU_BIT32(counter);
-        p->rank[counter] = (uint8_t)rank;
-        p->order[rank++] = (uint8_t)counter;
-    }
-}
-
-static void begin_placement(struct placement *p, const struct upmu_place_input *input)
-{
-    p->input = input;
-    p->lift_held = false;
-    p->rounds = PLACE_ROUNDS;
-    rank_counters(p);
-    upmu_placement_rules(p, false, false);
 }
 
 /* The alternative of a placed request: the first that allows its counter. */
 static unsigned chosen_alternative(const struct placement *p, unsigned request, uint32_t stayed)
 {
-    const struct place_search *search = &p->u.search;
-    unsigned lead = p->first[request] + upmu_bits_lowest(search->viable[request]);
-    unsigned i = lead;
+    unsigned lead = p->first[request] + upmu_bits_lowest(p->u.search.viable[request]), i = lead;
 
     if (stayed >> request & 1u)
-        return p->option[p->keep[request]].alternative;
-    if ((p->option[lead].shape & OPTION_SLOTS) == 1)
-        while (p->option[i].lead != lead || (p->mask[p->option[i].mask[1]] >> search->counter[request] & 1u) == 0)
+        i = p->keep[request];
+    else if ((p->option[lead].shape & OPTION_SLOTS) == 1)
+        while (p->option[i].lead != lead || (p->option[i].counters[1] >> p->u.search.counter[request] & 1u) == 0)
             i++;
     return p->option[i].alternative;
 }
 
 static void write_results(const struct placement *p, uint32_t stayed, struct upmu_place_result *out)
 {
-    for (unsigned request = 0; request < p->input->request_count; request++) {
-        out[request].alternative = (uint8_t)chosen_alternative(p, request, stayed);
-        memset(out[request].counter, UPMU_NO_COUNTER, UPMU_SLOTS);
-        for (unsigned k = 0; k < (p->wide >> request & 1u ? UPMU_SLOTS : 1u); k++) {
-            unsigned counter = p->u.search.counter[k * UPMU_REQUESTS + request];
-
-            if (counter != UPMU_NO_COUNTER)
-                out[request].counter[k] = p->order[counter];
-        }
+    for (unsigned request = 0; request < p->input->request_count; request++, out++) {
+        out->alternative = (uint8_t)chosen_alternative(p, request, stayed);
+        for (unsigned k = 0; k < UPMU_SLOTS; k++)
+            out->counter[k] = p->u.search.counter[k * UPMU_REQUESTS + request];
     }
 }
 
+/* Component by component. */
 static enum upmu_status place_requests(struct placement *p, struct upmu_place_result *out, struct upmu_why *why)
 {
     uint32_t left = (uint32_t)upmu_bits_ones(p->input->request_count), stayers, stayed = 0;
-    enum upmu_status status = upmu_placement_read(p);
 
-    if (status != UPMU_OK)
-        return status;
-    p->ignored = p->idle;
+    upmu_placement_read(p);
+    if (p->fault != UPMU_OK)
+        return p->fault;
     stayers = find_stayers(p);
     while (left != 0) {
         uint32_t members = component_of(p, left);
+        enum upmu_status status = solve_component(p, members, stayers);
 
-        status = solve_component(p, members, stayers);
         if (status == UPMU_ERR_DOES_NOT_FIT && why != NULL)
             upmu_placement_explain(p, members, why);
         if (status != UPMU_OK)
@@ -242,8 +191,11 @@ enum upmu_status upmu_place(const struct upmu_place_input *input, struct upmu_pl
 
     if (why != NULL)
         memset(why, 0, sizeof *why);
-    if (input != NULL && work != NULL && out != NULL && input_is_valid(input)) {
-        begin_placement(p, input);
+    if (input_is_valid(input)) {
+        memset(p, 0, offsetof(struct placement, keep));
+        p->input = input;
+        p->rounds = PLACE_ROUNDS;
+        upmu_placement_lift(p, 0);
         status = place_requests(p, out, why);
     }
     if (why != NULL)

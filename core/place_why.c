@@ -6,132 +6,99 @@
  */
 #include "core/placement.h"
 
-static uint32_t unranked_mask(const struct placement *p, uint32_t mask)
-{
-    uint32_t counters = 0;
+/* What the requests of a subset have in common. */
+struct place_needs {
+    uint32_t counters;
+    uint64_t contested; /* resources with several values */
+    uint64_t shared;    /* of these, those that several requests claim */
+    unsigned blocker;   /* resource by which others block one of them */
+};
 
-    for (; mask != 0; mask &= mask - 1u)
-        counters |= UPMU_BIT32(p->order[upmu_bits_lowest(mask)]);
-    return counters;
+static struct place_needs needs_of(const struct placement *p, uint32_t members)
+{
+    struct place_needs needs = {0, 0, 0, UPMU_NO_RESOURCE};
+
+    for (; members != 0; members &= members - 1u) {
+        unsigned request = upmu_bits_lowest(members);
+        uint64_t contested = p->resources[request] & p->contested;
+
+        needs.counters |= p->counters[request];
+        needs.shared |= needs.contested & contested;
+        needs.contested |= contested;
+        if (p->blocker[request] != UPMU_NO_RESOURCE)
+            needs.blocker = p->blocker[request];
+    }
+    return needs;
 }
 
 /*
- * Does the whole refusal of `members` follow from the matching, which names no
- * request too many?  Not with further slots, of which some may not have been matched.
+ * Leave out requests while the rest still collides.  A witness of pure counter
+ * trouble is minimal as it is: whoever is left out, the others can shift.
  */
-static bool only_counters_matter(const struct placement *p, uint32_t members)
-{
-    if ((p->wide & members) != 0)
-        return false;
-    for (; members != 0; members &= members - 1u) {
-        unsigned request = upmu_bits_lowest(members);
-
-        if (p->resources[request] != 0 || !single_bit(p->u.search.viable[request]))
-            return false;
-    }
-    return true;
-}
-
-/* Leave out requests while the rest still collides. */
 static uint32_t colliding_subset(struct placement *p, uint32_t members)
 {
-    if (p->witness != 0 && (single_bit(p->witness) || only_counters_matter(p, p->witness)))
-        return p->witness;
-    if (p->witness != 0)
+    if (p->witness != 0) {
         members = p->witness;
+        if (p->slots == 1 && needs_of(p, members).contested == 0)
+            return members;
+    }
     for (uint32_t left = members; left != 0; left &= left - 1u) {
         uint32_t rest = members & ~(left & (0u - left));
 
         if (upmu_placement_solve(p, rest, 0) != UPMU_ERR_DOES_NOT_FIT)
             continue;
-        members = p->witness ? p->witness : rest;
+        members = p->witness != 0 ? p->witness : rest;
         left &= members | (left & (0u - left));
     }
     return members;
 }
 
-static bool fits_now(struct placement *p, uint32_t members)
+/* The rule without which the subset would fit; 0: there is none. */
+static unsigned rule_to_lift(struct placement *p, uint32_t members)
 {
-    return upmu_placement_solve(p, members, 0) == UPMU_OK;
-}
+    static const uint8_t tried[] = {PLACE_LIFT_TAKEN, PLACE_LIFT_HELD, PLACE_LIFT_TAKEN | PLACE_LIFT_HELD,
+                                    PLACE_LIFT_RESOURCES, PLACE_LIFT_LIMIT};
 
-/* Would the subset fit, were it not for others? */
-static bool explain_claims(struct placement *p, uint32_t members, uint32_t counters, struct upmu_why *why)
-{
-    unsigned resource = UPMU_NO_RESOURCE;
-
-    counters &= p->input->taken & p->input->counters;
-    for (uint32_t left = members; left != 0 && resource == UPMU_NO_RESOURCE; left &= left - 1u)
-        resource = p->blocker[upmu_bits_lowest(left)];
-    for (unsigned lift = 1; lift <= 3; lift++) {
-        bool lift_taken = (lift & 1u) != 0, lift_held = (lift & 2u) != 0;
-
-        if ((lift_taken && counters == 0) || (lift_held && resource == UPMU_NO_RESOURCE))
-            continue;
-        p->lift_held = lift_held;
-        upmu_placement_rules(p, lift_taken, false);
-        if (!fits_now(p, members))
-            continue;
-        why->collision = UPMU_COLLISION_CLAIMED;
-        why->counters = lift_taken ? counters : 0;
-        why->resource = (uint8_t)(lift_held ? resource : UPMU_NO_RESOURCE);
-        return true;
+    for (unsigned i = 0; i < sizeof tried; i++) {
+        upmu_placement_lift(p, tried[i]);
+        if (upmu_placement_solve(p, members, 0) == UPMU_OK)
+            return tried[i];
     }
-    p->lift_held = false;
-    upmu_placement_rules(p, false, false);
-    return false;
-}
-
-/* Would the subset fit, were it not for resources?  Names the one that suffices, or the first. */
-static bool explain_resource(struct placement *p, uint32_t members, uint64_t resources, struct upmu_why *why)
-{
-    unsigned first = UPMU_NO_RESOURCE;
-
-    p->ignored = ~UINT64_C(0);
-    if (resources == 0 || !fits_now(p, members))
-        return false;
-    why->collision = UPMU_COLLISION_RESOURCE;
-    for (unsigned resource = 0; resource < UPMU_RESOURCES; resource++) {
-        if ((resources & UPMU_BIT64(resource)) == 0)
-            continue;
-        if (first == UPMU_NO_RESOURCE)
-            first = resource;
-        p->ignored = p->idle | UPMU_BIT64(resource);
-        if (fits_now(p, members)) {
-            first = resource;
-            break;
-        }
-    }
-    why->resource = (uint8_t)first;
-    return true;
+    return 0;
 }
 
 void upmu_placement_explain(struct placement *p, uint32_t members, struct upmu_why *why)
 {
-    uint64_t resources = 0;
-    uint32_t counters = 0;
+    const struct upmu_place_input *input = p->input;
+    struct place_needs needs;
+    unsigned lift, resource = UPMU_NO_RESOURCE;
+    uint32_t counters;
 
     p->rounds = PLACE_ROUNDS;
     members = colliding_subset(p, members);
-    why->status = UPMU_ERR_DOES_NOT_FIT;
+    needs = needs_of(p, members);
+    lift = rule_to_lift(p, members);
+    counters = needs.counters & input->counters;
     why->culprits = members;
-    why->resource = UPMU_NO_RESOURCE;
-    for (uint32_t left = members; left != 0; left &= left - 1u) {
-        counters |= p->counters[upmu_bits_lowest(left)];
-        resources |= p->resources[upmu_bits_lowest(left)];
-    }
-    counters = unranked_mask(p, counters);
-    if (explain_claims(p, members, counters, why))
-        return;
-    if (explain_resource(p, members, resources, why))
-        return;
-    p->ignored = p->idle;
-    upmu_placement_rules(p, false, true);
-    if (p->input->limited != 0 && fits_now(p, members)) {
+    if (lift & (PLACE_LIFT_TAKEN | PLACE_LIFT_HELD)) {
+        why->collision = UPMU_COLLISION_CLAIMED;
+        counters = lift & PLACE_LIFT_TAKEN ? counters & input->taken : 0;
+        if (lift & PLACE_LIFT_HELD)
+            resource = needs.blocker;
+    } else if (lift == PLACE_LIFT_RESOURCES) {
+        why->collision = UPMU_COLLISION_RESOURCE;
+        counters = 0;
+        if (needs.shared == 0) /* one that contradicts itself */
+            needs.shared = needs.contested;
+        for (resource = 0; (needs.shared >> resource & 1u) == 0; resource++)
+            continue;
+    } else if (lift == PLACE_LIFT_LIMIT) {
         why->collision = UPMU_COLLISION_LIMIT;
-        why->counters = p->input->limited & p->input->counters;
-        return;
+        counters = input->limited & input->counters;
+    } else {
+        why->collision = UPMU_COLLISION_COUNTERS;
+        counters &= ~input->taken;
     }
-    why->collision = UPMU_COLLISION_COUNTERS;
-    why->counters = counters & p->input->counters & ~p->input->taken;
+    why->counters = counters;
+    why->resource = (uint8_t)resource;
 }

@@ -606,13 +606,6 @@ static void place_refuses_what_is_out_of_range(void **state)
     REFUSES((shape.input.held_count = 1, shape.held[0].resource = UPMU_RESOURCES));
     REFUSES((shape.input.preference_count = 1, shape.input.preference = shape.preference,
              shape.preference[0] = UPMU_COUNTERS));
-    REFUSES((shape.input.stay = (const uint8_t(*)[UPMU_SLOTS])shape.stay, shape.stay[0][2] = UPMU_COUNTERS));
-    begin_valid(&shape);
-    assert_int_equal(upmu_place(NULL, &work, result, &why), UPMU_ERR_INVALID);
-    assert_int_equal(upmu_place(&shape.input, NULL, result, &why), UPMU_ERR_INVALID);
-    assert_int_equal(upmu_place(&shape.input, &work, NULL, &why), UPMU_ERR_INVALID);
-    shape.input.alternative = NULL;
-    assert_int_equal(upmu_place(&shape.input, &work, result, &why), UPMU_ERR_INVALID);
 }
 
 /* context[0] resources, one value for each request: one request too many for any search to see at once. */
