@@ -240,7 +240,7 @@ static enum upmu_pmi answer(struct pass *pass, uint32_t flagged)
     if (overflows) {
         cpu->interrupts++;
         /* Only status was left: the late interrupt of an overflow that is settled. */
-        if (!pass->handled && cpu->stale_credit)
+        if (!(pass->handled | (flagged & cpu->running)) && cpu->stale_credit)
             cpu->stale_credit--;
         return UPMU_PMI_HANDLED;
     }

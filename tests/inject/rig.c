@@ -780,8 +780,30 @@ static void check_others(struct rig *rig)
     }
 }
 
+/* After a fault and a poll, what runs samples on without being started again. */
+static void check_going_on(struct rig *rig, unsigned index)
+{
+    struct rig_duty *duty = &rig->duty[index];
+    const struct upmu_tally *tally = &duty->session.set.tally[0];
+    uint32_t before;
+
+    if (!rig->fault_hit || duty->session.state != UPMU_SESSION_RUNNING || !duty->period[0] || rig->loses_samples)
+        return;
+    upmu_sim_switch_cpu(&rig->sim, duty->cpu);
+    rig_poll(rig, duty->cpu);
+    rig_drain(rig, index);
+    before = duty->samples[0] + tally->lost;
+    rig_run(rig, 3 * RIG_UNIT);
+    rig_drain(rig, index);
+    RIG_CHECK(rig, duty->session.state != UPMU_SESSION_RUNNING || duty->samples[0] + tally->lost >= before + 2,
+              "session %u samples no more, though it runs", index);
+}
+
 void rig_end(struct rig *rig)
 {
+    for (unsigned i = 0; i < RIG_DUTIES; i++)
+        if (rig->duty[i].entitled)
+            check_going_on(rig, i);
     for (unsigned i = 0; i < RIG_DUTIES; i++)
         if (rig->duty[i].entitled) {
             upmu_sim_switch_cpu(&rig->sim, rig->duty[i].cpu);
