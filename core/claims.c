@@ -1,27 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A session's claims on what other CPUs share (R2).  Held while it runs.
+ * Claims on what other CPUs share (R2), held for what runs.  All that a placement
+ * needs is claimed before anything moves, and what nothing needs any more is given
+ * back when all of it runs.
  */
 #include "core/claims.h"
 #include "core/backend.h"
 #include "core/bank.h"
 #include "core/bits.h"
 #include "core/domain.h"
-#include "core/joint.h"
 
-static uint32_t shared_of(const struct upmu_cpu *cpu, const struct upmu_session *session)
-{
-    return cpu->domain ? session->counters & cpu->pmu->shared_counters : 0;
-}
-
-/* Shared resources that an event uses in its alternative: claim them; or name them in *needed. */
-static bool event_resources(struct upmu_cpu *cpu, const struct upmu_session *session, unsigned i, bool claim,
+/* Shared resources that one way to run an event uses: name them in *needed and, if asked to, claim them. */
+static bool event_resources(struct upmu_cpu *cpu, const struct upmu_event *event, unsigned alternative, bool claim,
                             uint64_t *needed)
 {
     const struct upmu_pmu *pmu = cpu->pmu;
     struct upmu_alternative how;
 
-    if (!pmu->backend->alternative(pmu, &session->set.event[i], session->set.tally[i].alternative, &how))
+    if (!pmu->shared || !pmu->backend->alternative(pmu, event, alternative, &how))
         return true;
     for (unsigned slot = 0; slot < how.slot_count; slot++)
         for (unsigned k = 0; k < how.slot[slot].resource_count; k++) {
@@ -36,41 +32,55 @@ static bool event_resources(struct upmu_cpu *cpu, const struct upmu_session *ses
     return true;
 }
 
-/*
- * Give shared parts back that no running session needs; others may change their
- * registers from now on.
- */
-void upmu_claims_release(struct upmu_cpu *cpu, struct upmu_session *session)
+static void give_back_counter(struct upmu_cpu *cpu, unsigned counter)
 {
-    uint64_t needed = 0;
+    cpu->last_tag[counter] = 0;
+    upmu_bank_forget_row(&cpu->bank, cpu->pmu->counter[counter].select_row);
+    upmu_domain_release_counter(cpu->domain, cpu->domain_slot, counter);
+}
 
-    for (uint32_t rest = shared_of(cpu, session); rest; rest &= rest - 1u) {
-        unsigned counter = upmu_bits_lowest(rest);
+/* Give back all but what sessions that run need; others may change it from now on. */
+static void give_back(struct upmu_cpu *cpu)
+{
+    uint32_t counters = 0;
+    uint64_t resources = 0;
 
-        cpu->last_tag[counter] = 0;
-        upmu_bank_forget_row(&cpu->bank, cpu->pmu->counter[counter].select_row);
-        upmu_domain_release_counter(cpu->domain, cpu->domain_slot, counter);
-    }
-    for (struct upmu_session *other = cpu->sessions; other; other = other->next)
-        for (unsigned i = 0; other != session && upmu_session_holds(other) && i < other->set.count; i++)
-            (void)event_resources(cpu, other, i, false, &needed);
+    for (struct upmu_session *session = cpu->sessions; session; session = session->next)
+        if (upmu_session_holds(session)) {
+            counters |= session->counters;
+            for (unsigned i = 0; i < session->set.count; i++)
+                (void)event_resources(cpu, &session->set.event[i], session->set.tally[i].alternative, false,
+                                      &resources);
+        }
+    for (uint32_t rest = cpu->pmu->shared_counters & ~counters; rest; rest &= rest - 1u)
+        give_back_counter(cpu, upmu_bits_lowest(rest));
     for (unsigned i = 0; i < UPMU_RESOURCES; i++)
-        if ((cpu->pmu->shared & ~needed) >> i & 1u) {
+        if ((cpu->pmu->shared & ~resources) >> i & 1u) {
             upmu_bank_forget_row(&cpu->bank, cpu->pmu->backend->resource_row(cpu->pmu, i));
             upmu_domain_release_resource(cpu->domain, cpu->domain_slot, i);
         }
 }
 
-bool upmu_claims_take(struct upmu_cpu *cpu, struct upmu_session *session)
+void upmu_claims_trim(struct upmu_cpu *cpu)
+{
+    if (cpu->domain && !cpu->keep_claims)
+        give_back(cpu);
+}
+
+bool upmu_claims_take(struct upmu_cpu *cpu, const struct upmu_joint *joint)
 {
     uint64_t needed = 0;
     bool fine = true;
 
-    for (uint32_t rest = shared_of(cpu, session); fine && rest; rest &= rest - 1u)
-        fine = upmu_domain_claim_counter(cpu->domain, cpu->domain_slot, upmu_bits_lowest(rest));
-    for (unsigned i = 0; fine && i < session->set.count; i++)
-        fine = event_resources(cpu, session, i, true, &needed);
+    for (unsigned i = 0; cpu->domain && fine && i < joint->count; i++) {
+        const struct upmu_place_result *result = &joint->result[i];
+
+        for (unsigned slot = 0; fine && slot < UPMU_SLOTS; slot++)
+            if (result->counter[slot] != UPMU_NO_COUNTER && (cpu->pmu->shared_counters >> result->counter[slot] & 1u))
+                fine = upmu_domain_claim_counter(cpu->domain, cpu->domain_slot, result->counter[slot]);
+        fine = fine && event_resources(cpu, upmu_joint_event(joint, i), result->alternative, true, &needed);
+    }
     if (!fine)
-        upmu_claims_release(cpu, session);
+        give_back(cpu);
     return fine;
 }

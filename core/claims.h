@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A session's claims on what other CPUs share.
+ * What of the hardware that other CPUs share this CPU has claimed.
  */
 #ifndef UPMU_CORE_CLAIMS_H
 #define UPMU_CORE_CLAIMS_H
 
-#include <upmu/session.h>
+#include "core/joint.h"
 
-/* Claim the shared parts of a placed session; false: another CPU was faster, nothing is held. */
-bool upmu_claims_take(struct upmu_cpu *cpu, struct upmu_session *session);
+/*
+ * Claim all shared parts of a placement, beside what runs already; false: another
+ * CPU was faster, nothing is held but for what runs.
+ */
+bool upmu_claims_take(struct upmu_cpu *cpu, const struct upmu_joint *joint);
 
-/* Give back what no other session that runs needs; others may change it from now on. */
-void upmu_claims_release(struct upmu_cpu *cpu, struct upmu_session *session);
+/* Give back what no session that runs needs, unless cpu->keep_claims. */
+void upmu_claims_trim(struct upmu_cpu *cpu);
 
 #endif

@@ -205,8 +205,7 @@ enum upmu_status upmu_run_fail(struct upmu_cpu *cpu, struct upmu_session *sessio
     session->state = UPMU_SESSION_STOPPED;
     upmu_run_distrust(cpu, session->counters);
     upmu_schedule_publish(cpu);
-    if (cpu->domain)
-        upmu_claims_release(cpu, session);
+    upmu_claims_trim(cpu);
     if (!cpu->in_handler)
         port_log(cpu->machine->port, "upmu: a register faulted; a session was stopped");
     return UPMU_ERR_PORT;

@@ -39,6 +39,8 @@ static enum upmu_status place(struct upmu_cpu *cpu, struct upmu_session *session
     for (unsigned i = 0; mode == PLACE_STILL && i < first; i++)
         if (upmu_joint_moves(&joint, i))
             return UPMU_ERR_DOES_NOT_FIT;
+    if (!upmu_claims_take(cpu, &joint))
+        return UPMU_ERR_LOST_CLAIM;
     status = upmu_move_all(cpu, &joint);
     if (status != UPMU_OK)
         return status;
@@ -68,20 +70,15 @@ static bool still_placed(const struct upmu_cpu *cpu, const struct upmu_session *
     return true;
 }
 
-/* Placed beside what runs, and what is shared is claimed. */
+/* Placed beside what runs, and what is shared is claimed; once more if another CPU was faster. */
 static enum upmu_status reserve(struct upmu_cpu *cpu, struct upmu_session *session)
 {
-    for (unsigned attempt = 0; attempt < 2; attempt++) {
-        if (attempt || !still_placed(cpu, session)) {
-            enum upmu_status status = place(cpu, session, PLACE_MOVE);
+    enum upmu_status status;
 
-            if (status != UPMU_OK)
-                return status;
-        }
-        if (!cpu->domain || upmu_claims_take(cpu, session))
-            return UPMU_OK;
-    }
-    return UPMU_ERR_LOST_CLAIM;
+    if (still_placed(cpu, session))
+        return UPMU_OK;
+    status = place(cpu, session, PLACE_MOVE);
+    return status == UPMU_ERR_LOST_CLAIM ? place(cpu, session, PLACE_MOVE) : status;
 }
 
 enum upmu_status upmu_schedule_preload(struct upmu_cpu *cpu, struct upmu_session *session)
@@ -105,11 +102,17 @@ static enum upmu_status fault_met(struct upmu_cpu *cpu, struct upmu_session *ses
 
 enum upmu_status upmu_schedule_start(struct upmu_cpu *cpu, struct upmu_session *session)
 {
-    enum upmu_status status = reserve(cpu, session);
+    enum upmu_status status;
 
+    cpu->keep_claims = 1;
+    status = reserve(cpu, session);
     if (status == UPMU_ERR_PORT)
-        return fault_met(cpu, session);
-    return status == UPMU_OK ? upmu_run_start(cpu, session) : status;
+        (void)fault_met(cpu, session);
+    else if (status == UPMU_OK)
+        status = upmu_run_start(cpu, session);
+    cpu->keep_claims = 0;
+    upmu_claims_trim(cpu);
+    return status;
 }
 
 enum upmu_status upmu_schedule_stop(struct upmu_cpu *cpu, struct upmu_session *session)
@@ -125,8 +128,7 @@ enum upmu_status upmu_schedule_stop(struct upmu_cpu *cpu, struct upmu_session *s
     session->state = UPMU_SESSION_STOPPED;
     upmu_schedule_publish(cpu);
     upmu_run_end(session);
-    if (cpu->domain)
-        upmu_claims_release(cpu, session);
+    upmu_claims_trim(cpu);
     if (status == UPMU_ERR_PORT) {
         upmu_run_distrust(cpu, session->counters);
         return fault_met(cpu, session);

@@ -268,6 +268,7 @@ struct upmu_cpu {
     /* private */
     struct upmu_domain *domain;         /* where the PMU's shared parts are claimed, or NULL */
     uint8_t domain_slot;                /* our number there */
+    uint8_t keep_claims;                /* a start is under way: nothing is given back */
     uint8_t number;                     /* order of initialisation */
     volatile uint8_t live;              /* 1: handlers may act */
     volatile uint8_t busy;              /* a local call is in progress */

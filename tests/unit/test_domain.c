@@ -1,0 +1,992 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Claims on what several CPUs share: their rules, two CPUs at every atomic step, two
+ * real threads; and two logical CPUs of one NetBurst core, with sessions, on one
+ * register file.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backends/x86_p4/p4_registers.h"
+#include "core/backend.h"
+#include "core/bank.h"
+#include "core/bits.h"
+#include "core/domain.h"
+#include "core/register.h"
+#include <upmu/upmu.h>
+
+/* ---- A copy of core/domain.c that lets the other CPU in before each atomic step ---- */
+
+static void (*at_step)(void);
+
+static void step(void)
+{
+    void (*other)(void) = at_step;
+
+    if (!other)
+        return;
+    at_step = NULL;
+    other();
+    at_step = other;
+}
+
+#define __atomic_load_n(p, o) (step(), __atomic_load_n(p, o))
+#define __atomic_store_n(p, v, o) (step(), __atomic_store_n(p, v, o))
+#define __atomic_fetch_add(p, v, o) (step(), __atomic_fetch_add(p, v, o))
+#define __atomic_compare_exchange_n(p, e, d, w, s, f) (step(), __atomic_compare_exchange_n(p, e, d, w, s, f))
+#define upmu_domain_init stepped_domain_init
+#define upmu_domain_join stepped_domain_join
+#define upmu_domain_leave stepped_domain_leave
+#define upmu_domain_claim_counter stepped_domain_claim_counter
+#define upmu_domain_release_counter stepped_domain_release_counter
+#define upmu_domain_claim_resource stepped_domain_claim_resource
+#define upmu_domain_release_resource stepped_domain_release_resource
+#define upmu_domain_taken stepped_domain_taken
+#define upmu_domain_held stepped_domain_held
+void stepped_domain_init(struct upmu_domain *domain, enum upmu_scope scope);
+bool stepped_domain_join(struct upmu_domain *domain, uint8_t *out_slot);
+void stepped_domain_leave(struct upmu_domain *domain, uint8_t slot);
+bool stepped_domain_claim_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter);
+void stepped_domain_release_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter);
+bool stepped_domain_claim_resource(struct upmu_domain *domain, uint8_t slot, unsigned resource, uint64_t value);
+void stepped_domain_release_resource(struct upmu_domain *domain, uint8_t slot, unsigned resource);
+uint32_t stepped_domain_taken(const struct upmu_domain *domain, uint8_t slot);
+unsigned stepped_domain_held(const struct upmu_domain *domain, uint8_t slot, struct upmu_held *held, unsigned capacity);
+#include "core/domain.c"
+#undef __atomic_load_n
+#undef __atomic_store_n
+#undef __atomic_fetch_add
+#undef __atomic_compare_exchange_n
+#undef upmu_domain_init
+#undef upmu_domain_join
+#undef upmu_domain_leave
+#undef upmu_domain_claim_counter
+#undef upmu_domain_release_counter
+#undef upmu_domain_claim_resource
+#undef upmu_domain_release_resource
+#undef upmu_domain_taken
+#undef upmu_domain_held
+
+/* ---- Rules ---- */
+
+static uint32_t holders_of(uint32_t word)
+{
+    return word & 0xffffu;
+}
+
+static void counters_are_exclusive(void **state)
+{
+    struct upmu_domain domain;
+
+    (void)state;
+    upmu_domain_init(&domain, UPMU_SCOPE_CORE);
+    assert_true(upmu_domain_claim_counter(&domain, 0, 5));
+    assert_true(upmu_domain_claim_counter(&domain, 0, 5));
+    assert_false(upmu_domain_claim_counter(&domain, 1, 5));
+    assert_true(upmu_domain_claim_counter(&domain, 1, 6));
+    assert_int_equal(upmu_domain_taken(&domain, 0), 1u << 6);
+    assert_int_equal(upmu_domain_taken(&domain, 1), 1u << 5);
+    assert_int_equal(upmu_domain_taken(&domain, 2), 3u << 5);
+    upmu_domain_release_counter(&domain, 1, 5); /* not its own */
+    assert_false(upmu_domain_claim_counter(&domain, 1, 5));
+    upmu_domain_release_counter(&domain, 0, 5);
+    assert_true(upmu_domain_claim_counter(&domain, 1, 5));
+    assert_int_equal(upmu_domain_taken(&domain, 1), 0);
+}
+
+static void equal_values_are_shared_and_different_ones_refused(void **state)
+{
+    struct upmu_domain domain;
+    struct upmu_held held[4];
+
+    (void)state;
+    upmu_domain_init(&domain, UPMU_SCOPE_CORE);
+    assert_true(upmu_domain_claim_resource(&domain, 0, 9, UINT64_C(0x100000007)));
+    assert_true(upmu_domain_claim_resource(&domain, 1, 9, UINT64_C(0x100000007)));
+    assert_false(upmu_domain_claim_resource(&domain, 2, 9, 7));
+    assert_int_equal(upmu_domain_held(&domain, 2, held, 4), 1);
+    assert_int_equal(held[0].resource, 9);
+    assert_true(held[0].shareable);
+    assert_true(held[0].value == UINT64_C(0x100000007));
+    /* While another holds it, not even a holder may change it. */
+    assert_false(upmu_domain_claim_resource(&domain, 0, 9, 8));
+    upmu_domain_release_resource(&domain, 1, 9);
+    assert_int_equal(upmu_domain_held(&domain, 0, held, 4), 0);
+    assert_int_equal(upmu_domain_held(&domain, 1, held, 4), 1);
+    /* Alone, it may. */
+    assert_true(upmu_domain_claim_resource(&domain, 0, 9, 8));
+    assert_true(upmu_domain_claim_resource(&domain, 1, 9, 8));
+    assert_false(upmu_domain_claim_resource(&domain, 2, 9, UINT64_C(0x100000007)));
+    assert_true(upmu_domain_claim_resource(&domain, 2, 10, 7));
+    assert_int_equal(upmu_domain_held(&domain, 3, held, 1), 1); /* no more than there is room for */
+}
+
+static void giving_back_counts_a_generation_for_those_who_wait(void **state)
+{
+    struct upmu_domain domain;
+    uint32_t before;
+
+    (void)state;
+    upmu_domain_init(&domain, UPMU_SCOPE_CORE);
+    before = domain.generation;
+    assert_true(upmu_domain_claim_counter(&domain, 0, 1));
+    assert_true(upmu_domain_claim_resource(&domain, 0, 1, 1));
+    assert_false(upmu_domain_claim_counter(&domain, 1, 1));
+    assert_int_equal(domain.generation, before);
+    upmu_domain_release_counter(&domain, 0, 1);
+    assert_int_equal(domain.generation, before + 1);
+    upmu_domain_release_resource(&domain, 0, 1);
+    assert_int_equal(domain.generation, before + 2);
+    upmu_domain_release_resource(&domain, 0, 1); /* nothing was held */
+    upmu_domain_release_counter(&domain, 1, 1);
+    assert_int_equal(domain.generation, before + 2);
+}
+
+static void a_claim_given_back_and_taken_again_is_another_word(void **state)
+{
+    struct upmu_domain domain;
+    uint32_t counter, resource;
+
+    (void)state;
+    upmu_domain_init(&domain, UPMU_SCOPE_CORE);
+    assert_true(upmu_domain_claim_counter(&domain, 3, 1));
+    assert_true(upmu_domain_claim_resource(&domain, 3, 1, 77));
+    for (unsigned i = 0; i < 40000; i++) { /* past the wrap of a 15-bit generation */
+        counter = domain.counter[1];
+        resource = domain.resource[1];
+        upmu_domain_release_counter(&domain, 3, 1);
+        upmu_domain_release_resource(&domain, 3, 1);
+        assert_int_equal(holders_of(domain.counter[1]) | holders_of(domain.resource[1]), 0);
+        assert_true(upmu_domain_claim_counter(&domain, 3, 1));
+        assert_true(upmu_domain_claim_resource(&domain, 3, 1, 77));
+        assert_int_equal(holders_of(domain.counter[1]), 1u << 3);
+        assert_int_equal(holders_of(domain.resource[1]), 1u << 3);
+        assert_int_not_equal(domain.counter[1], counter);
+        assert_int_not_equal(domain.resource[1], resource);
+        assert_int_equal(domain.resource[1] >> 16 & 1u, 0);
+    }
+}
+
+static void sixteen_cpus_join_and_no_more(void **state)
+{
+    struct upmu_domain domain;
+    uint8_t slot;
+
+    (void)state;
+    upmu_domain_init(&domain, UPMU_SCOPE_NODE);
+    assert_int_equal(domain.scope, UPMU_SCOPE_NODE);
+    for (unsigned i = 0; i < 16; i++) {
+        assert_true(upmu_domain_join(&domain, &slot));
+        assert_int_equal(slot, i);
+    }
+    assert_false(upmu_domain_join(&domain, &slot));
+    for (uint8_t i = 0; i < 16; i++)
+        assert_true(upmu_domain_claim_resource(&domain, i, 0, 5));
+    assert_int_equal(holders_of(domain.resource[0]), 0xffff);
+    assert_false(upmu_domain_claim_resource(&domain, 15, 0, 6));
+    for (uint8_t i = 0; i < 15; i++)
+        upmu_domain_release_resource(&domain, i, 0);
+    assert_true(upmu_domain_claim_resource(&domain, 15, 0, 6));
+    upmu_domain_leave(&domain, 7);
+    assert_true(upmu_domain_join(&domain, &slot));
+    assert_int_equal(slot, 7);
+}
+
+/* ---- Two CPUs, one inside the other's every atomic step ---- */
+
+enum operation { CLAIM_COUNTER, CLAIM_ONE, CLAIM_TWO, RELEASE_COUNTER, RELEASE_RESOURCE, JOIN, OPERATIONS };
+
+struct claimant {
+    uint8_t slot;
+    bool counter;
+    uint64_t value; /* of the resource, 0: not held */
+    uint8_t joined; /* slot + 1 */
+};
+
+static struct upmu_domain stepped;
+
+static bool operate(struct claimant *who, enum operation operation)
+{
+    bool fine = true;
+
+    switch (operation) {
+    case CLAIM_COUNTER:
+        fine = stepped_domain_claim_counter(&stepped, who->slot, 3);
+        who->counter |= fine;
+        break;
+    case CLAIM_ONE:
+    case CLAIM_TWO:
+        fine = stepped_domain_claim_resource(&stepped, who->slot, 4, operation == CLAIM_ONE ? 1 : 2);
+        if (fine)
+            who->value = operation == CLAIM_ONE ? 1 : 2;
+        break;
+    case RELEASE_COUNTER:
+        stepped_domain_release_counter(&stepped, who->slot, 3);
+        who->counter = false;
+        break;
+    case RELEASE_RESOURCE:
+        stepped_domain_release_resource(&stepped, who->slot, 4);
+        who->value = 0;
+        break;
+    default: {
+        uint8_t slot;
+
+        if (!who->joined && stepped_domain_join(&stepped, &slot))
+            who->joined = (uint8_t)(slot + 1);
+        break;
+    }
+    }
+    return fine;
+}
+
+/* What the words say is what the two were told, and the two do not contradict each other. */
+static void check_claimants(const struct claimant *a, const struct claimant *b)
+{
+    uint32_t counter = (a->counter ? 1u << a->slot : 0) | (b->counter ? 1u << b->slot : 0);
+    uint32_t resource = (a->value ? 1u << a->slot : 0) | (b->value ? 1u << b->slot : 0);
+
+    assert_false(a->counter && b->counter);
+    assert_false(a->value && b->value && a->value != b->value);
+    assert_int_equal(holders_of(stepped.counter[3]), counter);
+    assert_int_equal(holders_of(stepped.resource[4]), resource);
+    assert_int_equal(stepped.resource[4] >> 16 & 1u, 0);
+    if (a->value || b->value)
+        assert_true(stepped.value[4] == (a->value ? a->value : b->value));
+    assert_false(a->joined && a->joined == b->joined);
+}
+
+static struct claimant one, two;
+static enum operation inner[2];
+static unsigned inner_count, steps_until_inner;
+static bool inner_done, inner_result;
+
+static void let_other_in(void)
+{
+    if (inner_done || steps_until_inner--)
+        return;
+    inner_done = true;
+    for (unsigned i = 0; i < inner_count; i++)
+        inner_result = operate(&two, inner[i]);
+}
+
+/* The state before: who holds what. */
+static void prepare(unsigned setting)
+{
+    at_step = NULL;
+    stepped_domain_init(&stepped, UPMU_SCOPE_CORE);
+    one = (struct claimant){.slot = 0};
+    two = (struct claimant){.slot = 1};
+    if (setting & 1u)
+        (void)operate(&one, CLAIM_COUNTER);
+    if (setting & 2u)
+        (void)operate(&two, CLAIM_COUNTER);
+    if (setting & 4u)
+        (void)operate(&one, CLAIM_ONE);
+    if (setting & 8u)
+        (void)operate(&two, setting & 16u ? CLAIM_TWO : CLAIM_ONE);
+}
+
+static unsigned interleavings;
+
+static void interleave(unsigned setting, enum operation outer)
+{
+    for (unsigned at = 0;; at++) {
+        bool result;
+
+        prepare(setting);
+        check_claimants(&one, &two);
+        inner_done = false;
+        steps_until_inner = at;
+        at_step = let_other_in;
+        result = operate(&one, outer);
+        at_step = NULL;
+        if (!inner_done)
+            return;
+        interleavings++;
+        check_claimants(&one, &two);
+        /* Of two that want the same, one gets it. */
+        if (inner_count == 1 && inner[0] == outer && outer == CLAIM_COUNTER)
+            assert_true(result || inner_result);
+        if (inner_count == 1 && inner[0] == outer && (outer == CLAIM_ONE || outer == CLAIM_TWO) && !(setting & 28u))
+            assert_true(result || inner_result);
+    }
+}
+
+static void two_cpus_agree_whatever_atomic_step_the_other_comes_at(void **state)
+{
+    (void)state;
+    interleavings = 0;
+    for (unsigned setting = 0; setting < 32; setting++)
+        for (unsigned outer = 0; outer < OPERATIONS; outer++)
+            for (unsigned a = 0; a < OPERATIONS; a++) {
+                inner[0] = (enum operation)a;
+                inner_count = 1;
+                interleave(setting, (enum operation)outer);
+                /* Two calls: what was seen is given back and taken again (ABA). */
+                for (unsigned b = 0; b < OPERATIONS; b++) {
+                    inner[1] = (enum operation)b;
+                    inner_count = 2;
+                    interleave(setting, (enum operation)outer);
+                }
+            }
+    assert_true(interleavings > 5000);
+    printf("%u interleavings of claims\n", interleavings);
+}
+
+/* ---- Two real threads ---- */
+
+#define THREAD_ROUNDS 200000u
+
+struct thread {
+    struct upmu_domain *domain;
+    uint8_t slot;
+    uint32_t seed;
+    uint32_t claimed, refused, wrong;
+};
+
+static uint32_t owner_of_counter[2];
+static uint32_t users_of_value[2][3]; /* by resource and value */
+
+static uint32_t draw(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed >> 16;
+}
+
+static void use_counter(struct thread *thread, unsigned counter)
+{
+    if (!upmu_domain_claim_counter(thread->domain, thread->slot, counter)) {
+        thread->refused++;
+        return;
+    }
+    thread->claimed++;
+    if (__atomic_fetch_add(&owner_of_counter[counter], 1, __ATOMIC_SEQ_CST))
+        thread->wrong++;
+    __atomic_fetch_sub(&owner_of_counter[counter], 1, __ATOMIC_SEQ_CST);
+    upmu_domain_release_counter(thread->domain, thread->slot, counter);
+}
+
+static void use_resource(struct thread *thread, unsigned resource, unsigned value)
+{
+    if (!upmu_domain_claim_resource(thread->domain, thread->slot, resource, UINT64_C(0x100000001) * value)) {
+        thread->refused++;
+        return;
+    }
+    thread->claimed++;
+    __atomic_fetch_add(&users_of_value[resource][value], 1, __ATOMIC_SEQ_CST);
+    for (unsigned other = 0; other < 3; other++)
+        if (other != value && __atomic_load_n(&users_of_value[resource][other], __ATOMIC_SEQ_CST))
+            thread->wrong++;
+    if (thread->domain->value[resource] != UINT64_C(0x100000001) * value)
+        thread->wrong++;
+    __atomic_fetch_sub(&users_of_value[resource][value], 1, __ATOMIC_SEQ_CST);
+    upmu_domain_release_resource(thread->domain, thread->slot, resource);
+}
+
+static void *claim_and_release(void *argument)
+{
+    struct thread *thread = argument;
+
+    for (unsigned i = 0; i < THREAD_ROUNDS; i++) {
+        uint32_t what = draw(&thread->seed);
+
+        if (what & 1u)
+            use_counter(thread, what >> 1 & 1u);
+        else
+            use_resource(thread, what >> 1 & 1u, (what >> 2) % 3u);
+    }
+    return NULL;
+}
+
+static void two_threads_never_hold_what_excludes_the_other(void **state)
+{
+    struct upmu_domain domain;
+    struct thread threads[2] = {{.domain = &domain, .slot = 0, .seed = 1}, {.domain = &domain, .slot = 15, .seed = 2}};
+    pthread_t handles[2];
+
+    (void)state;
+    upmu_domain_init(&domain, UPMU_SCOPE_CORE);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&handles[i], NULL, claim_and_release, &threads[i]), 0);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(pthread_join(handles[i], NULL), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(threads[i].wrong, 0);
+        assert_int_equal(threads[i].claimed + threads[i].refused, THREAD_ROUNDS);
+        assert_true(threads[i].claimed > THREAD_ROUNDS / 10);
+    }
+    assert_int_equal(domain.generation, threads[0].claimed + threads[1].claimed);
+    for (unsigned i = 0; i < UPMU_COUNTERS; i++)
+        assert_int_equal(holders_of(domain.counter[i]), 0);
+    for (unsigned i = 0; i < UPMU_RESOURCES; i++)
+        assert_int_equal(domain.resource[i] & 0x1ffff, 0);
+}
+
+/* ---- Two logical CPUs of one NetBurst core ---- */
+
+#define SESSIONS 4
+
+struct core {
+    struct upmu_machine machine;
+    struct upmu_port port;
+    struct upmu_domain domain;
+    struct upmu_cpu cpu[2];
+    unsigned current; /* CPU that executes */
+    uint64_t value[UPMU_REGISTERS];
+    struct upmu_session session[2][SESSIONS];
+    uint64_t expected[2][SESSIONS];
+    /* Before each register access and each look of a scheduler at its ways, on CPU 0. */
+    void (*between)(struct core *core);
+    unsigned points;
+};
+
+static struct core *the_core; /* for backend functions, which have no context */
+
+static void point(struct core *core)
+{
+    void (*between)(struct core *) = core->between;
+
+    if (core->current || !between)
+        return;
+    core->points++;
+    core->between = NULL;
+    between(core);
+    core->between = between;
+}
+
+static bool core_rdmsr(void *context, uint32_t address, uint64_t *out_value)
+{
+    struct core *core = context;
+    unsigned row = upmu_register_find(&core->machine.pmu[0], address);
+
+    point(core);
+    assert_int_not_equal(row, UPMU_NO_ROW);
+    *out_value = core->value[row];
+    return true;
+}
+
+/* Registers of the core are written by the holder of their claim alone. */
+static void check_claim(const struct core *core, unsigned row)
+{
+    uint32_t me = 1u << core->cpu[core->current].domain_slot;
+    uint32_t holders;
+
+    if (row < UPMU_P4_ROW_CCCR)
+        holders = holders_of(core->domain.counter[row - UPMU_P4_ROW_COUNTER]);
+    else if (row < UPMU_P4_ROW_ESCR)
+        holders = holders_of(core->domain.counter[row - UPMU_P4_ROW_CCCR]);
+    else
+        holders = holders_of(core->domain.resource[row - UPMU_P4_ROW_ESCR]);
+    if (!(holders & me))
+        fail_msg("CPU %u writes %s without a claim", core->current, upmu_register_name(&core->machine.pmu[0], row));
+}
+
+static bool core_wrmsr(void *context, uint32_t address, uint64_t value)
+{
+    struct core *core = context;
+    unsigned row = upmu_register_find(&core->machine.pmu[0], address);
+
+    point(core);
+    assert_int_not_equal(row, UPMU_NO_ROW);
+    check_claim(core, row);
+    if (row < UPMU_P4_ROW_CCCR)
+        assert_true((core->value[row - UPMU_P4_ROW_COUNTER + UPMU_P4_ROW_CCCR] & UPMU_P4_CCCR_ENABLE) == 0);
+    core->value[row] = value & upmu_register_bits(&core->machine.pmu[0], row);
+    return true;
+}
+
+static bool core_rdpmc(void *context, uint32_t index, uint64_t *out_value)
+{
+    struct core *core = context;
+
+    point(core);
+    *out_value = core->value[UPMU_P4_ROW_COUNTER + index];
+    return index < UPMU_P4_COUNTERS;
+}
+
+static void core_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    (void)context;
+    (void)leaf;
+    (void)subleaf;
+    memset(out, 0, 4 * sizeof out[0]);
+}
+
+static struct upmu_cpu *core_this_cpu(void *context)
+{
+    struct core *core = context;
+
+    return &core->cpu[core->current];
+}
+
+/*
+ * A backend that knows just enough: an event is a CCCR word (config), an ESCR word
+ * (config1) and the number of the ESCR (config2).
+ */
+static bool bare_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned i,
+                             struct upmu_alternative *out)
+{
+    (void)pmu;
+    if (the_core)
+        point(the_core);
+    if (i)
+        return false;
+    memset(out, 0, sizeof *out);
+    out->slot_count = 1;
+    out->slot[0].counters = event->counters;
+    out->slot[0].resource_count = 1;
+    out->slot[0].resource[0] = (uint8_t)event->config2;
+    out->slot[0].value[0] = event->config1;
+    return true;
+}
+
+static void bare_render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
+                        const uint8_t *counters, unsigned flags, struct upmu_image *image)
+{
+    (void)pmu;
+    (void)alternative;
+    (void)flags;
+    upmu_image_add(image, UPMU_P4_ROW_ESCR + (unsigned)event->config2, ~UINT64_C(0), event->config1,
+                   UPMU_BIT32(counters[0]));
+    upmu_image_add(image, UPMU_P4_ROW_CCCR + counters[0], ~(UPMU_P4_CCCR_OVF | UPMU_P4_CCCR_ENABLE), event->config,
+                   UPMU_BIT32(counters[0]));
+}
+
+static void bare_release(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image)
+{
+    (void)pmu;
+    for (; counters; counters &= counters - 1u)
+        upmu_image_add(image, UPMU_P4_ROW_CCCR + upmu_bits_lowest(counters), ~UPMU_P4_CCCR_OVF, 0,
+                       counters & (~counters + 1u));
+}
+
+static unsigned bare_resource_row(const struct upmu_pmu *pmu, unsigned resource)
+{
+    (void)pmu;
+    return UPMU_P4_ROW_ESCR + resource;
+}
+
+static const char *bare_resource_name(const struct upmu_pmu *pmu, unsigned resource)
+{
+    return upmu_register_name(pmu, UPMU_P4_ROW_ESCR + resource);
+}
+
+static const struct upmu_backend bare_backend = {
+    .name = "bare",
+    .alternative = bare_alternative,
+    .render = bare_render,
+    .release = bare_release,
+    .resource_name = bare_resource_name,
+    .resource_row = bare_resource_row,
+};
+
+static void begin_core(struct core *core)
+{
+    struct upmu_pmu *pmu = &core->machine.pmu[0];
+
+    memset(core, 0, sizeof *core);
+    the_core = core;
+    core->port = (struct upmu_port){.context = core,
+                                    .rdmsr = core_rdmsr,
+                                    .wrmsr = core_wrmsr,
+                                    .cpuid = core_cpuid,
+                                    .rdpmc = core_rdpmc,
+                                    .this_cpu = core_this_cpu,
+                                    .msr_faults_are_safe = true};
+    assert_int_equal(upmu_machine_init(&core->machine, &core->port), UPMU_OK);
+    upmu_p4_describe_table(pmu, 2);
+    pmu->name = "p4";
+    pmu->backend = &bare_backend;
+    pmu->min_period = 16;
+    for (uint8_t n = 0; n < UPMU_P4_COUNTERS; n++)
+        pmu->preference[n] = n;
+    pmu->preference_count = UPMU_P4_COUNTERS;
+    core->machine.pmu_count = 1;
+    upmu_domain_init(&core->domain, UPMU_SCOPE_CORE);
+    for (unsigned i = 0; i < 2; i++) {
+        struct upmu_cpu *cpu = &core->cpu[i];
+
+        cpu->machine = &core->machine;
+        cpu->pmu = pmu;
+        cpu->number = (uint8_t)i;
+        cpu->domain = &core->domain;
+        assert_true(upmu_domain_join(&core->domain, &cpu->domain_slot));
+        upmu_bank_init(&cpu->bank, pmu, &core->port, true);
+        cpu->live = 1;
+    }
+}
+
+/* An event that any of `counters` counts through `escr`. */
+static void add_event(struct core *core, unsigned cpu, unsigned session, uint32_t counters, unsigned escr,
+                      uint64_t value)
+{
+    struct upmu_event event;
+
+    memset(&event, 0, sizeof event);
+    event.counters = counters;
+    event.config = UINT64_C(0x30000) | (uint64_t)(escr & 7u) << 13;
+    event.config1 = value;
+    event.config2 = escr;
+    assert_int_equal(upmu_session_add_event(&core->session[cpu][session], &event, NULL), UPMU_OK);
+}
+
+static void begin_session(struct core *core, unsigned cpu, unsigned session)
+{
+    assert_int_equal(upmu_session_init(&core->session[cpu][session], &core->machine), UPMU_OK);
+    core->expected[cpu][session] = 0;
+}
+
+static void attach(struct core *core, unsigned cpu, unsigned session)
+{
+    core->current = cpu;
+    assert_int_equal(upmu_session_attach_cpu(&core->session[cpu][session], &core->cpu[cpu]), UPMU_OK);
+}
+
+/* Everything that is enabled counts `events`; sessions that run get them. */
+static void happen(struct core *core, unsigned events)
+{
+    for (unsigned n = 0; n < UPMU_P4_COUNTERS; n++)
+        if (core->value[UPMU_P4_ROW_CCCR + n] & UPMU_P4_CCCR_ENABLE)
+            core->value[UPMU_P4_ROW_COUNTER + n] = (core->value[UPMU_P4_ROW_COUNTER + n] + events) & upmu_bits_ones(40);
+    for (unsigned cpu = 0; cpu < 2; cpu++)
+        for (unsigned i = 0; i < SESSIONS; i++)
+            if (core->session[cpu][i].state == UPMU_SESSION_RUNNING)
+                core->expected[cpu][i] += events;
+}
+
+/* What a shadow says is what the register holds, on both CPUs; counts are right; what runs is configured. */
+static void check_core(struct core *core)
+{
+    const struct upmu_pmu *pmu = &core->machine.pmu[0];
+    unsigned current = core->current;
+
+    for (unsigned c = 0; c < 2; c++) {
+        struct upmu_cpu *cpu = &core->cpu[c];
+
+        for (unsigned row = 0; row < UPMU_P4_ROWS; row++)
+            if (upmu_rows_has(cpu->bank.known, row) &&
+                ((cpu->bank.shadow[row] ^ core->value[row]) & upmu_register_bits(pmu, row)))
+                fail_msg("CPU %u: stale shadow of %s", c, upmu_register_name(pmu, row));
+        core->current = c;
+        for (unsigned i = 0; i < SESSIONS; i++) {
+            struct upmu_session *session = &core->session[c][i];
+
+            for (unsigned k = 0; k < session->set.count; k++) {
+                const struct upmu_event *event = &session->set.event[k];
+                unsigned counter = session->set.tally[k].counter;
+                struct upmu_count count;
+
+                assert_int_equal(upmu_session_read(session, k, 1, &count), UPMU_OK);
+                assert_true(count.value == core->expected[c][i]);
+                if (session->state != UPMU_SESSION_RUNNING)
+                    continue;
+                assert_true(core->value[UPMU_P4_ROW_CCCR + counter] == (event->config | UPMU_P4_CCCR_ENABLE));
+                assert_true(core->value[UPMU_P4_ROW_ESCR + event->config2] == event->config1);
+            }
+        }
+    }
+    core->current = current;
+}
+
+static void two_threads_of_a_core_take_turns_on_a_counter(void **state)
+{
+    static struct core core;
+    struct upmu_session *first = &core.session[0][0], *second = &core.session[1][0];
+
+    (void)state;
+    begin_core(&core);
+    for (unsigned c = 0; c < 2; c++) {
+        begin_session(&core, c, 0);
+        add_event(&core, c, 0, 1u << 4, 33, c ? 0x0400000c : 0x06000003);
+        attach(&core, c, 0);
+    }
+    for (unsigned turn = 0; turn < 6; turn++) {
+        struct upmu_session *mine = turn & 1u ? second : first, *other = turn & 1u ? first : second;
+        uint32_t generation = core.domain.generation;
+
+        core.current = turn & 1u;
+        assert_int_equal(upmu_session_start(mine), UPMU_OK);
+        check_core(&core);
+        core.current = !(turn & 1u);
+        assert_int_equal(upmu_session_start(other), UPMU_ERR_DOES_NOT_FIT);
+        assert_int_equal(other->why.collision, UPMU_COLLISION_CLAIMED);
+        happen(&core, 10 + turn);
+        check_core(&core);
+        core.current = turn & 1u;
+        assert_int_equal(upmu_session_stop(mine), UPMU_OK);
+        happen(&core, 1000);
+        check_core(&core);
+        assert_int_not_equal(core.domain.generation, generation); /* the other may try again */
+    }
+    for (unsigned c = 0; c < 2; c++) {
+        core.current = c;
+        assert_int_equal(upmu_session_detach(&core.session[c][0]), UPMU_OK);
+    }
+}
+
+static void two_threads_of_a_core_share_an_escr_of_equal_value_only(void **state)
+{
+    static struct core core;
+
+    (void)state;
+    begin_core(&core);
+    for (unsigned c = 0; c < 2; c++)
+        for (unsigned i = 0; i < 2; i++) {
+            begin_session(&core, c, i);
+            add_event(&core, c, i, UINT32_C(0x13000), 41, i ? 0x0c00000c : 0x0400000c);
+            attach(&core, c, i);
+        }
+    core.current = 0;
+    assert_int_equal(upmu_session_start(&core.session[0][0]), UPMU_OK);
+    core.current = 1;
+    assert_int_equal(upmu_session_start(&core.session[1][1]), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(upmu_session_start(&core.session[1][0]), UPMU_OK);
+    happen(&core, 7);
+    check_core(&core);
+    core.current = 0;
+    assert_int_equal(upmu_session_stop(&core.session[0][0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&core.session[0][1]), UPMU_ERR_DOES_NOT_FIT);
+    happen(&core, 9);
+    core.current = 1;
+    assert_int_equal(upmu_session_stop(&core.session[1][0]), UPMU_OK);
+    core.current = 0;
+    assert_int_equal(upmu_session_start(&core.session[0][1]), UPMU_OK);
+    happen(&core, 11);
+    check_core(&core);
+    assert_true(core.expected[1][0] == 16 && core.expected[0][1] == 11);
+}
+
+static void expect_start(enum upmu_status status)
+{
+    if (status != UPMU_OK && status != UPMU_ERR_DOES_NOT_FIT && status != UPMU_ERR_LOST_CLAIM)
+        fail_msg("start: %s", upmu_status_text(status));
+}
+
+static void random_events(struct core *core, unsigned cpu, unsigned session, uint32_t *seed)
+{
+    unsigned count = 1 + draw(seed) % 3u;
+
+    begin_session(core, cpu, session);
+    for (unsigned k = 0; k < count; k++) {
+        unsigned group = draw(seed) % 3u;
+        uint32_t counters = group == 0 ? 0x3u : group == 1 ? 0x30u : 0x13000u;
+
+        add_event(core, cpu, session, counters, 24 + group * 2 + (draw(seed) & 1u),
+                  UINT64_C(0x02000004) + (draw(seed) % 2u << 9));
+    }
+}
+
+static void two_threads_of_a_core_never_work_on_stale_shadows(void **state)
+{
+    static struct core core;
+    uint32_t seed = 20240607;
+    unsigned started = 0, refused = 0;
+
+    (void)state;
+    for (unsigned round = 0; round < 60; round++) {
+        begin_core(&core);
+        for (unsigned c = 0; c < 2; c++)
+            for (unsigned i = 0; i < SESSIONS; i++) {
+                random_events(&core, c, i, &seed);
+                core.current = c;
+                if (upmu_session_attach_cpu(&core.session[c][i], &core.cpu[c]) == UPMU_OK)
+                    continue;
+                assert_int_equal(core.session[c][i].why.status, UPMU_ERR_DOES_NOT_FIT);
+                begin_session(&core, c, i);
+                add_event(&core, c, i, 1, 24, 0x02000004);
+                attach(&core, c, i);
+            }
+        for (unsigned turn = 0; turn < 100; turn++) {
+            unsigned c = draw(&seed) & 1u, i = draw(&seed) % SESSIONS;
+            struct upmu_session *session = &core.session[c][i];
+
+            core.current = c;
+            if (session->state == UPMU_SESSION_RUNNING) {
+                assert_int_equal(upmu_session_stop(session), UPMU_OK);
+            } else {
+                enum upmu_status status = upmu_session_start(session);
+
+                expect_start(status);
+                started += status == UPMU_OK;
+                refused += status != UPMU_OK;
+            }
+            check_core(&core);
+            happen(&core, draw(&seed) % 100u);
+        }
+        for (unsigned c = 0; c < 2; c++)
+            for (unsigned i = 0; i < SESSIONS; i++) {
+                core.current = c;
+                assert_int_equal(upmu_session_detach(&core.session[c][i]), UPMU_OK);
+            }
+        check_core(&core);
+        for (unsigned i = 0; i < UPMU_COUNTERS; i++)
+            assert_int_equal(holders_of(core.domain.counter[i]), 0);
+        for (unsigned i = 0; i < UPMU_RESOURCES; i++)
+            assert_int_equal(core.domain.resource[i] & 0x1ffff, 0);
+        for (unsigned n = 0; n < UPMU_P4_COUNTERS; n++)
+            assert_true((core.value[UPMU_P4_ROW_CCCR + n] & UPMU_P4_CCCR_ENABLE) == 0);
+    }
+    assert_true(started > 500 && refused > 500);
+}
+
+static unsigned other_at;
+
+/* The sibling starts its session, or stops it, whole, at one point of CPU 0's work. */
+static void sibling_acts(struct core *core)
+{
+    struct upmu_session *session = &core->session[1][0];
+
+    if (core->points != other_at)
+        return;
+    core->current = 1;
+    if (session->state == UPMU_SESSION_RUNNING)
+        assert_int_equal(upmu_session_stop(session), UPMU_OK);
+    else
+        expect_start(upmu_session_start(session));
+    core->current = 0;
+}
+
+/* CPU 0's session has two ways, one of them the sibling's counter and ESCR. */
+static unsigned race(unsigned at, bool sibling_runs)
+{
+    static struct core core;
+    enum upmu_status status;
+    unsigned points;
+
+    begin_core(&core);
+    for (unsigned c = 0; c < 2; c++) {
+        begin_session(&core, c, 0);
+        add_event(&core, c, 0, 0x3, 24, c ? 0x0400000c : 0x06000003);
+        add_event(&core, c, 0, 0x30, 33, 0x0400000c);
+        add_event(&core, c, 0, c ? 0x1000 : 0x11000, 28, 0x0c00000c);
+        attach(&core, c, 0);
+    }
+    if (sibling_runs) {
+        core.current = 1;
+        assert_int_equal(upmu_session_start(&core.session[1][0]), UPMU_OK);
+    }
+    core.current = 0;
+    other_at = at;
+    core.points = 0;
+    core.between = sibling_acts;
+    status = upmu_session_start(&core.session[0][0]);
+    expect_start(status);
+    if (status == UPMU_OK)
+        assert_int_equal(upmu_session_stop(&core.session[0][0]), UPMU_OK);
+    core.between = NULL;
+    points = core.points;
+    check_core(&core);
+    /* Whatever happened, each can run when the other does not. */
+    for (unsigned c = 0; c < 2; c++) {
+        core.current = 1;
+        if (core.session[1][0].state == UPMU_SESSION_RUNNING)
+            assert_int_equal(upmu_session_stop(&core.session[1][0]), UPMU_OK);
+        core.current = c;
+        assert_int_equal(upmu_session_start(&core.session[c][0]), UPMU_OK);
+        happen(&core, 3);
+        check_core(&core);
+        assert_int_equal(upmu_session_stop(&core.session[c][0]), UPMU_OK);
+    }
+    check_core(&core);
+    return points;
+}
+
+static void a_sibling_that_comes_between_placement_and_claim_loses_nothing(void **state)
+{
+    unsigned swept = 0;
+
+    (void)state;
+    for (unsigned running = 0; running < 2; running++) {
+        unsigned points = 1;
+
+        for (unsigned at = 1; at <= points; at++, swept++)
+            points = race(at, running);
+        assert_true(points > 2);
+    }
+    assert_true(swept > 15);
+    printf("%u points of a start where the sibling came\n", swept);
+}
+
+/*
+ * On CPU 0 one session runs on counter 0, though it could on 1; another needs 0.
+ * The sibling wants counter 1, at any moment.
+ */
+static unsigned move_race(unsigned at, unsigned *moved)
+{
+    static struct core core;
+    struct upmu_session *runs = &core.session[0][1], *needs = &core.session[0][0];
+    enum upmu_status status;
+    unsigned points;
+
+    begin_core(&core);
+    begin_session(&core, 0, 0);
+    begin_session(&core, 0, 1);
+    begin_session(&core, 1, 0);
+    add_event(&core, 0, 0, 0x1, 18, 0x0400000c);
+    add_event(&core, 0, 1, 0x3, 24, 0x0600000c);
+    add_event(&core, 1, 0, 0x2, 33, 0x0800000c);
+    attach(&core, 0, 0);
+    attach(&core, 0, 1);
+    attach(&core, 1, 0);
+    core.current = 0;
+    assert_int_equal(upmu_session_start(runs), UPMU_OK);
+    assert_int_equal(runs->counters, 1);
+    happen(&core, 5);
+    other_at = at;
+    core.points = 0;
+    core.between = sibling_acts;
+    status = upmu_session_start(needs);
+    core.between = NULL;
+    points = core.points;
+    expect_start(status);
+    assert_int_equal(runs->state, UPMU_SESSION_RUNNING);
+    assert_int_equal(runs->error, UPMU_OK);
+    assert_int_equal(runs->counters, status == UPMU_OK ? 2 : 1);
+    assert_int_equal(core.session[1][0].state == UPMU_SESSION_RUNNING, status != UPMU_OK && at <= points);
+    *moved += status == UPMU_OK;
+    happen(&core, 6);
+    check_core(&core);
+    /* What it moved away from and what the loser had claimed is free again. */
+    assert_int_equal(upmu_domain_taken(&core.domain, 9), 1u | (status == UPMU_OK || at <= points ? 2u : 0));
+    return points;
+}
+
+static void a_session_that_must_move_is_not_lost_to_a_sibling(void **state)
+{
+    unsigned points = 1, moved = 0, at;
+
+    (void)state;
+    for (at = 1; at <= points; at++)
+        points = move_race(at, &moved);
+    (void)move_race(at, &moved);
+    assert_true(moved > 5);
+    assert_true(at > moved);
+    printf("%u points of a move where the sibling came\n", at);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counters_are_exclusive),
+        cmocka_unit_test(equal_values_are_shared_and_different_ones_refused),
+        cmocka_unit_test(giving_back_counts_a_generation_for_those_who_wait),
+        cmocka_unit_test(a_claim_given_back_and_taken_again_is_another_word),
+        cmocka_unit_test(sixteen_cpus_join_and_no_more),
+        cmocka_unit_test(two_cpus_agree_whatever_atomic_step_the_other_comes_at),
+        cmocka_unit_test(two_threads_never_hold_what_excludes_the_other),
+        cmocka_unit_test(two_threads_of_a_core_take_turns_on_a_counter),
+        cmocka_unit_test(two_threads_of_a_core_share_an_escr_of_equal_value_only),
+        cmocka_unit_test(two_threads_of_a_core_never_work_on_stale_shadows),
+        cmocka_unit_test(a_sibling_that_comes_between_placement_and_claim_loses_nothing),
+        cmocka_unit_test(a_session_that_must_move_is_not_lost_to_a_sibling),
+    };
+
+    return cmocka_run_group_tests_name("domain", tests, NULL, NULL);
+}
