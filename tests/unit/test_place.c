@@ -517,6 +517,26 @@ static void place_names_a_request_without_any_alternative(void **state)
     assert_int_equal(why.counters, 0);
 }
 
+static void place_names_the_resource_that_the_culprits_share(void **state)
+{
+    struct shape shape;
+    struct upmu_slot *slot;
+    (void)state;
+    /* 0 and 1 want different values of resource 5; 2 and 0 use resource 3, without a collision. */
+    shape_begin(&shape, 0xf);
+    shape.input.request_count = 3;
+    slot = shape_way(&shape, 0, 0xf);
+    shape_claim(slot, 3, 1);
+    shape_claim(slot, 5, 1);
+    shape_claim(shape_way(&shape, 1, 0xf), 5, 2);
+    shape_claim(shape_way(&shape, 2, 0xf), 3, 1);
+    shape_claim(shape_way(&shape, 2, 0xf), 3, 2);
+    assert_int_equal(place(&shape), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(why.culprits, 3);
+    assert_int_equal(why.collision, UPMU_COLLISION_RESOURCE);
+    assert_int_equal(why.resource, 5);
+}
+
 static void place_leaves_the_results_alone_when_it_refuses(void **state)
 {
     struct shape shape;
@@ -653,6 +673,7 @@ int main(void)
         cmocka_unit_test(place_keeps_the_alternative_of_a_request_that_stays),
         cmocka_unit_test(place_counts_a_limit_over_requests_that_share_nothing_else),
         cmocka_unit_test(place_names_a_request_without_any_alternative),
+        cmocka_unit_test(place_names_the_resource_that_the_culprits_share),
         cmocka_unit_test(place_leaves_the_results_alone_when_it_refuses),
         cmocka_unit_test(place_has_room_for_32_netburst_requests_and_says_when_it_has_none),
         cmocka_unit_test(place_stops_reading_alternatives_without_end),
