@@ -181,7 +181,7 @@ static bool begin_raw(struct encoder *encoder, enum upmu_status *out_status)
     bool raw = part_is(spec, &spec->name, "raw");
 
     if (spec->name.length && !raw &&
-        (upmu_text_lower(name[0]) != 'r' || !upmu_text_hex_number(name + 1, spec->name.length - 1u, &event->config)))
+        (upmu_text_lower(name[0]) != 'r' || !upmu_text_digits(name + 1, spec->name.length - 1u, 16, &event->config)))
         return false;
     event->attributes = UPMU_ATTR_RAW;
     *out_status = UPMU_OK;

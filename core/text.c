@@ -30,43 +30,48 @@ void upmu_text_string(struct upmu_text *text, const char *string)
         upmu_text_char(text, *string++);
 }
 
-void upmu_text_hex(struct upmu_text *text, uint64_t value)
-{
-    unsigned shift = 60;
+static const char digits[] = "0123456789abcdef";
 
-    while (shift && !(value >> shift))
-        shift -= 4u;
-    upmu_text_string(text, "0x");
-    for (;; shift -= 4u) {
-        upmu_text_char(text, "0123456789abcdef"[value >> shift & 15u]);
-        if (!shift)
+#define TENS(n) UINT64_C(1##n)
+static const uint64_t powers_of_ten[] = {
+    TENS(0000000000000000000), TENS(000000000000000000), TENS(00000000000000000), TENS(0000000000000000),
+    TENS(000000000000000),     TENS(00000000000000),     TENS(0000000000000),     TENS(000000000000),
+    TENS(00000000000),         TENS(0000000000),         TENS(000000000),         TENS(00000000),
+    TENS(0000000),             TENS(000000),             TENS(00000),             TENS(0000),
+    TENS(000),                 TENS(00),                 TENS(0),                 1,
+};
+
+static const uint64_t powers_of_sixteen[] = {
+    UINT64_C(1) << 60, UINT64_C(1) << 56, UINT64_C(1) << 52, UINT64_C(1) << 48, UINT64_C(1) << 44, UINT64_C(1) << 40,
+    UINT64_C(1) << 36, UINT64_C(1) << 32, UINT64_C(1) << 28, UINT64_C(1) << 24, UINT64_C(1) << 20, UINT64_C(1) << 16,
+    UINT64_C(1) << 12, UINT64_C(1) << 8,  UINT64_C(1) << 4,  1,
+};
+
+/* Digits by subtraction, so that nothing is divided; `power` ends with 1. */
+static void write_digits(struct upmu_text *text, uint64_t value, const uint64_t *power)
+{
+    while (*power > 1 && value < *power)
+        power++;
+    for (;; power++) {
+        unsigned digit = 0;
+
+        for (; value >= *power; value -= *power)
+            digit++;
+        upmu_text_char(text, digits[digit]);
+        if (*power == 1)
             return;
     }
 }
 
-/*
- * Decimal by doubling: the bits of the value are shifted, highest first, into 20
- * decimal digits.
- */
+void upmu_text_hex(struct upmu_text *text, uint64_t value)
+{
+    upmu_text_string(text, "0x");
+    write_digits(text, value, powers_of_sixteen);
+}
+
 void upmu_text_decimal(struct upmu_text *text, uint64_t value)
 {
-    uint8_t digit[20] = { 0 };
-    unsigned i = 20;
-
-    for (unsigned bit = 64; bit-- > 0;) {
-        unsigned carry = value >> bit & 1u;
-
-        for (unsigned k = 0; k < 20; k++) {
-            unsigned doubled = 2u * digit[k] + carry;
-
-            carry = doubled > 9;
-            digit[k] = (uint8_t)(carry ? doubled - 10u : doubled);
-        }
-    }
-    while (i > 1 && !digit[i - 1])
-        i--;
-    while (i-- > 0)
-        upmu_text_char(text, (char)('0' + digit[i]));
+    write_digits(text, value, powers_of_ten);
 }
 
 char *upmu_text_room(const struct upmu_text *text, size_t *out_left)
@@ -104,44 +109,36 @@ bool upmu_text_is(const char *bytes, size_t length, const char *string)
     return !string[length];
 }
 
-static unsigned digit_value(char c)
-{
-    c = upmu_text_lower(c);
-    if (c >= '0' && c <= '9')
-        return (unsigned)(c - '0');
-    return c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10u : 99u;
-}
-
-bool upmu_text_hex_number(const char *bytes, size_t length, uint64_t *out_value)
+/* Multiplies by adding: so a carry out of 64 bits is seen, and nothing of libgcc's is called. */
+bool upmu_text_digits(const char *bytes, size_t length, unsigned base, uint64_t *out_value)
 {
     uint64_t value = 0;
 
-    for (size_t i = 0; i < length; i++) {
-        unsigned digit = digit_value(bytes[i]);
+    if (!length)
+        return false;
+    do {
+        unsigned digit = 0;
+        uint64_t sum;
 
-        if (digit > 15 || value >> 60)
-            return false;
-        value = value << 4 | digit;
-    }
-    if (length)
-        *out_value = value;
-    return length != 0;
+        while (digits[digit] != upmu_text_lower(*bytes))
+            if (++digit == base)
+                return false;
+        sum = digit;
+        for (unsigned k = 0; k < base; k++) {
+            sum += value;
+            if (sum < value)
+                return false;
+        }
+        value = sum;
+        bytes++;
+    } while (--length);
+    *out_value = value;
+    return true;
 }
 
 bool upmu_text_number(const char *bytes, size_t length, uint64_t *out_value)
 {
-    uint64_t value = 0;
-
     if (length > 2 && bytes[0] == '0' && upmu_text_lower(bytes[1]) == 'x')
-        return upmu_text_hex_number(bytes + 2, length - 2u, out_value);
-    for (size_t i = 0; i < length; i++) {
-        unsigned digit = digit_value(bytes[i]);
-
-        if (digit > 9 || value > UINT64_C(1844674407370955161) || (value << 3) + (value << 1) > UINT64_MAX - digit)
-            return false;
-        value = (value << 3) + (value << 1) + digit;
-    }
-    if (length)
-        *out_value = value;
-    return length != 0;
+        return upmu_text_digits(bytes + 2, length - 2u, 16, out_value);
+    return upmu_text_digits(bytes, length, 10, out_value);
 }

@@ -43,7 +43,7 @@ size_t upmu_text_length(const char *string);
 /* Lower case of an ASCII letter, any other byte as it is. */
 static inline char upmu_text_lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
 /* The bytes are `string` (given in lower case), whatever their case. */
@@ -55,7 +55,7 @@ bool upmu_text_is(const char *bytes, size_t length, const char *string);
  */
 bool upmu_text_number(const char *bytes, size_t length, uint64_t *out_value);
 
-/* The same for bare hexadecimal digits. */
-bool upmu_text_hex_number(const char *bytes, size_t length, uint64_t *out_value);
+/* The same for bare digits of a base from 2 to 16. */
+bool upmu_text_digits(const char *bytes, size_t length, unsigned base, uint64_t *out_value);
 
 #endif
