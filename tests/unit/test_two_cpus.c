@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two CPUs of one machine: each has its own counters, a call finds its CPU or says
+ * that it cannot, a session moves from one to the other.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "port/sim/sim.h"
+#include <upmu/upmu.h>
+
+struct fixture {
+    struct upmu_sim sim;
+    struct upmu_machine machine;
+    struct upmu_domain domain;
+    struct upmu_domain *domains[2];
+    struct upmu_cpu cpu[2];
+    struct upmu_session session[3];
+    uint64_t ring[2][512];
+};
+
+static void deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
+{
+    struct fixture *f = sim->test;
+    struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
+
+    assert_int_equal(upmu_handle_pmi(&f->cpu[cpu], &frame), UPMU_PMI_HANDLED);
+}
+
+static void set_up_with(struct fixture *f, const char *profile, bool reachable, bool domain)
+{
+    memset(f, 0, sizeof *f);
+    upmu_sim_init(&f->sim, upmu_sim_profile(profile), 2);
+    f->sim.test = f;
+    f->sim.deliver = deliver;
+    if (!reachable)
+        f->sim.port.run_on_cpu = NULL;
+    upmu_domain_init(&f->domain, UPMU_SCOPE_CORE);
+    f->domains[0] = domain ? &f->domain : NULL;
+    assert_int_equal(upmu_machine_init(&f->machine, upmu_sim_port(&f->sim)), UPMU_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        upmu_sim_switch_cpu(&f->sim, i);
+        upmu_sim_bind_cpu(&f->sim, i, &f->cpu[i]);
+        assert_int_equal(upmu_cpu_init(&f->cpu[i], &f->machine, f->domains), UPMU_OK);
+    }
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(upmu_session_init(&f->session[i], &f->machine), UPMU_OK);
+    upmu_sim_switch_cpu(&f->sim, 0);
+}
+
+static void set_up(struct fixture *f, bool reachable)
+{
+    set_up_with(f, "skylake", reachable, false);
+}
+
+static void no_violation(const struct fixture *f)
+{
+    if (f->sim.violation_count)
+        fail_msg("%s (register %x)", f->sim.first_violation.text, (unsigned)f->sim.first_violation.address);
+}
+
+static void tear_down(struct fixture *f)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        upmu_sim_switch_cpu(&f->sim, i);
+        assert_int_equal(upmu_cpu_fini(&f->cpu[i]), UPMU_OK);
+        for (unsigned n = 0; n < UPMU_SIM_COUNTERS; n++)
+            assert_false(upmu_sim_runs(&f->sim, i, n));
+    }
+    no_violation(f);
+}
+
+/* Instructions on one CPU. */
+static void run(struct fixture *f, unsigned cpu, uint64_t instructions)
+{
+    unsigned current = f->sim.current;
+
+    upmu_sim_switch_cpu(&f->sim, cpu);
+    upmu_sim_events(&f->sim, &(struct upmu_sim_burst){.instructions = instructions,
+                                                      .cycles = 2 * instructions,
+                                                      .branches = instructions / 5,
+                                                      .ip = cpu ? 0x2000 : 0x1000,
+                                                      .ip_step = 1});
+    upmu_sim_switch_cpu(&f->sim, current);
+}
+
+static void prepare(struct fixture *f, unsigned i, const char *list, unsigned cpu)
+{
+    assert_int_equal(upmu_session_add(&f->session[i], list, NULL), UPMU_OK);
+    upmu_sim_switch_cpu(&f->sim, cpu);
+    assert_int_equal(upmu_session_attach_cpu(&f->session[i], &f->cpu[cpu]), UPMU_OK);
+}
+
+static uint64_t value(struct fixture *f, unsigned i, unsigned event)
+{
+    struct upmu_count count;
+
+    assert_int_equal(upmu_session_read(&f->session[i], event, 1, &count), UPMU_OK);
+    return count.value;
+}
+
+static void each_cpu_counts_its_own_work(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, false);
+    for (unsigned i = 0; i < 2; i++) {
+        prepare(&f, i, "instructions,cycles,branches", i);
+        assert_int_equal(upmu_session_start(&f.session[i]), UPMU_OK);
+    }
+    run(&f, 0, 1000);
+    run(&f, 1, 250);
+    run(&f, 0, 1000);
+    upmu_sim_switch_cpu(&f.sim, 0);
+    assert_int_equal(value(&f, 0, 0), 2000);
+    assert_int_equal(value(&f, 0, 1), 4000);
+    assert_int_equal(value(&f, 0, 2), 400);
+    assert_int_equal(upmu_session_stop(&f.session[0]), UPMU_OK);
+    run(&f, 0, 50);
+    run(&f, 1, 50);
+    upmu_sim_switch_cpu(&f.sim, 1);
+    assert_int_equal(upmu_session_stop(&f.session[1]), UPMU_OK);
+    assert_int_equal(value(&f, 1, 0), 300);
+    assert_int_equal(value(&f, 1, 2), 60);
+    assert_int_equal(value(&f, 0, 0), 2000); /* stopped: from anywhere */
+    tear_down(&f);
+}
+
+static void both_cpus_have_all_counters(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, false);
+    for (unsigned i = 0; i < 2; i++) {
+        prepare(&f, i, "branches,branch-misses,cache-references,cache-misses,instructions,cycles", i);
+        assert_int_equal(upmu_session_start(&f.session[i]), UPMU_OK);
+        for (unsigned n = 0; n < 4; n++) {
+            assert_int_equal(upmu_cpu_owner(&f.cpu[i], n), UPMU_OWNER_OURS);
+            assert_int_equal(upmu_cpu_owner(&f.cpu[1], n), i ? UPMU_OWNER_OURS : UPMU_OWNER_FREE);
+        }
+    }
+    tear_down(&f);
+}
+
+static void wrong_cpu(const struct upmu_session *session, enum upmu_status status)
+{
+    assert_int_equal(status, UPMU_ERR_WRONG_CPU);
+    if (session)
+        assert_int_equal(session->why.status, UPMU_ERR_WRONG_CPU);
+}
+
+static void a_call_on_the_wrong_cpu_is_refused_and_changes_nothing(void **state)
+{
+    struct fixture f;
+    struct upmu_session *session = &f.session[0];
+    struct upmu_count count;
+    struct upmu_cpu before;
+
+    (void)state;
+    set_up(&f, false);
+    prepare(&f, 0, "instructions", 0);
+    prepare(&f, 2, "branches", 0);
+    assert_int_equal(upmu_session_add(&f.session[1], "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(session), UPMU_OK);
+    before = f.cpu[0];
+    upmu_sim_switch_cpu(&f.sim, 1);
+    upmu_sim_forget(&f.sim);
+    wrong_cpu(&f.session[1], upmu_session_attach_cpu(&f.session[1], &f.cpu[0]));
+    wrong_cpu(session, upmu_session_stop(session));
+    wrong_cpu(session, upmu_session_detach(session));
+    wrong_cpu(session, upmu_session_write(session, 0, 5));
+    wrong_cpu(session, upmu_session_read(session, 0, 1, &count));
+    wrong_cpu(&f.session[2], upmu_session_start(&f.session[2]));
+    wrong_cpu(&f.session[2], upmu_session_replace(&f.session[2], 0, "cycles", NULL));
+    wrong_cpu(NULL, upmu_cpu_suspend(&f.cpu[0]));
+    wrong_cpu(NULL, upmu_cpu_changed(&f.cpu[0]));
+    wrong_cpu(NULL, upmu_cpu_verify(&f.cpu[0], NULL));
+    wrong_cpu(NULL, upmu_cpu_poll(&f.cpu[0]));
+    wrong_cpu(NULL, upmu_cpu_fini(&f.cpu[0]));
+    assert_int_equal(f.sim.accesses, 0);
+    assert_memory_equal(&f.cpu[0], &before, sizeof before);
+    assert_int_equal(f.session[1].state, UPMU_SESSION_DETACHED);
+    assert_int_equal(session->state, UPMU_SESSION_RUNNING);
+    assert_int_equal(f.session[2].state, UPMU_SESSION_STOPPED);
+    run(&f, 0, 100);
+    upmu_sim_switch_cpu(&f.sim, 0);
+    assert_int_equal(value(&f, 0, 0), 100);
+    tear_down(&f);
+}
+
+static void a_call_from_the_wrong_cpu_is_sent_to_the_right_one(void **state)
+{
+    struct fixture f;
+    struct upmu_session *session = &f.session[0];
+    struct upmu_count count;
+
+    (void)state;
+    set_up(&f, true);
+    assert_int_equal(upmu_session_add(session, "instructions", NULL), UPMU_OK);
+    upmu_sim_switch_cpu(&f.sim, 1);
+    assert_int_equal(upmu_session_attach_cpu(session, &f.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(session), UPMU_OK);
+    assert_int_equal(f.sim.current, 1);
+    assert_true(upmu_sim_runs(&f.sim, 0, UPMU_SIM_FIXED));
+    assert_false(upmu_sim_runs(&f.sim, 1, UPMU_SIM_FIXED));
+    run(&f, 0, 100);
+    run(&f, 1, 7);
+    assert_int_equal(upmu_session_read(session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(count.value, 100);
+    assert_int_equal(upmu_session_write(session, 0, 1000), UPMU_OK);
+    run(&f, 0, 10);
+    assert_int_equal(upmu_session_stop(session), UPMU_OK);
+    assert_int_equal(value(&f, 0, 0), 1010);
+    /* A refusal comes back as it is. */
+    prepare(&f, 1, "branches:counter=0", 0);
+    prepare(&f, 2, "branch-misses:counter=0", 0);
+    upmu_sim_switch_cpu(&f.sim, 1);
+    assert_int_equal(upmu_session_start(&f.session[1]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.session[2]), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(upmu_session_detach(session), UPMU_OK);
+    assert_null(session->cpu);
+    tear_down(&f);
+}
+
+static void a_cpu_that_cannot_be_reached_is_the_wrong_cpu(void **state)
+{
+    struct fixture f;
+    struct upmu_count count;
+
+    (void)state;
+    set_up(&f, true);
+    prepare(&f, 0, "instructions", 0);
+    assert_int_equal(upmu_session_start(&f.session[0]), UPMU_OK);
+    run(&f, 0, 5);
+    f.sim.cpu[0].offline = true;
+    upmu_sim_switch_cpu(&f.sim, 1);
+    wrong_cpu(&f.session[0], upmu_session_stop(&f.session[0]));
+    wrong_cpu(&f.session[0], upmu_session_read(&f.session[0], 0, 1, &count));
+    f.sim.cpu[0].offline = false;
+    assert_int_equal(value(&f, 0, 0), 5);
+    tear_down(&f);
+}
+
+static void a_session_attached_elsewhere_keeps_its_counts_and_goes_on(void **state)
+{
+    struct fixture f;
+    struct upmu_session *session = &f.session[0];
+
+    (void)state;
+    set_up(&f, false);
+    assert_int_equal(upmu_session_add(session, "instructions,branches", NULL), UPMU_OK);
+    for (unsigned turn = 0; turn < 6; turn++) {
+        unsigned cpu = turn & 1u;
+
+        upmu_sim_switch_cpu(&f.sim, cpu);
+        assert_int_equal(upmu_session_attach_cpu(session, &f.cpu[cpu]), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(session, &f.cpu[cpu]), UPMU_ERR_STATE);
+        run(&f, cpu, 33);
+        assert_int_equal(upmu_session_start(session), UPMU_OK);
+        run(&f, cpu, 100);
+        run(&f, !cpu, 1000);
+        assert_int_equal(value(&f, 0, 0), 100 * (turn + 1));
+        assert_int_equal(upmu_session_detach(session), UPMU_OK);
+        assert_int_equal(value(&f, 0, 0), 100 * (turn + 1));
+        assert_int_equal(value(&f, 0, 1), 20 * (turn + 1));
+    }
+    tear_down(&f);
+}
+
+static void samples_name_the_cpu_that_took_them(void **state)
+{
+    struct fixture f;
+    struct upmu_sampling sampling = {.period = 100};
+
+    (void)state;
+    set_up(&f, false);
+    for (unsigned i = 0; i < 2; i++) {
+        upmu_sim_switch_cpu(&f.sim, i);
+        assert_int_equal(upmu_session_add(&f.session[i], "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&f.session[i], f.ring[i], sizeof f.ring[i]), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&f.session[i], &f.cpu[i]), UPMU_OK);
+        assert_int_equal(upmu_session_start(&f.session[i]), UPMU_OK);
+    }
+    run(&f, 0, 1000);
+    run(&f, 1, 500);
+    for (unsigned i = 0; i < 2; i++) {
+        struct upmu_sample sample;
+        unsigned samples = 0;
+
+        while (upmu_ring_next(&f.session[i].ring, &sample)) {
+            assert_int_equal(sample.cpu, i);
+            assert_int_equal(sample.ip >> 12, i + 1);
+            samples++;
+        }
+        assert_int_equal(samples, i ? 5 : 10);
+    }
+    tear_down(&f);
+}
+
+static void a_cpu_that_sleeps_does_not_disturb_the_other(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, false);
+    for (unsigned i = 0; i < 2; i++) {
+        prepare(&f, i, "instructions,branches", i);
+        assert_int_equal(upmu_session_start(&f.session[i]), UPMU_OK);
+        run(&f, i, 100);
+    }
+    upmu_sim_switch_cpu(&f.sim, 0);
+    assert_int_equal(upmu_cpu_suspend(&f.cpu[0]), UPMU_OK);
+    upmu_sim_switch_cpu(&f.sim, 1);
+    wrong_cpu(NULL, upmu_cpu_resume(&f.cpu[0]));
+    upmu_sim_switch_cpu(&f.sim, 0);
+    run(&f, 1, 100);
+    upmu_sim_reset_cpu(&f.sim, 0);
+    run(&f, 0, 77);
+    assert_int_equal(upmu_cpu_resume(&f.cpu[0]), UPMU_OK);
+    run(&f, 0, 100);
+    assert_int_equal(value(&f, 0, 0), 200);
+    upmu_sim_switch_cpu(&f.sim, 1);
+    assert_int_equal(value(&f, 1, 0), 200);
+    assert_int_equal(value(&f, 1, 1), 40);
+    tear_down(&f);
+}
+
+static void a_second_cpu_needs_this_cpu(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    memset(&f, 0, sizeof f);
+    upmu_sim_init(&f.sim, upmu_sim_profile("skylake"), 2);
+    f.sim.port.this_cpu = NULL;
+    assert_int_equal(upmu_machine_init(&f.machine, upmu_sim_port(&f.sim)), UPMU_OK);
+    assert_int_equal(upmu_cpu_init(&f.cpu[0], &f.machine, NULL), UPMU_OK);
+    upmu_sim_switch_cpu(&f.sim, 1);
+    upmu_sim_forget(&f.sim);
+    assert_int_equal(upmu_cpu_init(&f.cpu[1], &f.machine, NULL), UPMU_ERR_HOOK_MISSING);
+    assert_int_equal(f.sim.accesses, 0);
+    upmu_sim_switch_cpu(&f.sim, 0);
+    assert_int_equal(upmu_session_init(&f.session[0], &f.machine), UPMU_OK);
+    prepare(&f, 0, "instructions", 0);
+    assert_int_equal(upmu_session_start(&f.session[0]), UPMU_OK);
+    run(&f, 0, 10);
+    assert_int_equal(value(&f, 0, 0), 10);
+    assert_int_equal(upmu_cpu_fini(&f.cpu[0]), UPMU_OK);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_cpu_counts_its_own_work),
+        cmocka_unit_test(both_cpus_have_all_counters),
+        cmocka_unit_test(a_call_on_the_wrong_cpu_is_refused_and_changes_nothing),
+        cmocka_unit_test(a_call_from_the_wrong_cpu_is_sent_to_the_right_one),
+        cmocka_unit_test(a_cpu_that_cannot_be_reached_is_the_wrong_cpu),
+        cmocka_unit_test(a_session_attached_elsewhere_keeps_its_counts_and_goes_on),
+        cmocka_unit_test(samples_name_the_cpu_that_took_them),
+        cmocka_unit_test(a_cpu_that_sleeps_does_not_disturb_the_other),
+        cmocka_unit_test(a_second_cpu_needs_this_cpu),
+    };
+
+    return cmocka_run_group_tests_name("two_cpus", tests, NULL, NULL);
+}
