@@ -124,20 +124,36 @@ def library_compiles_as_one_file():
     return parallel(compile_whole, COMPILERS)
 
 
+def chosen(values):
+    return [f"-D{name}={value}" for name, value in zip(OPTIONS, values)]
+
+
 @check
-def every_combination_of_options_compiles_and_links():
+def every_combination_of_options_compiles():
     source = amalgamation()
 
     def compile_with(values):
-        options = [f"-D{name}={value}" for name, value in zip(OPTIONS, values)]
+        code, output = run(["gcc"] + FREESTANDING + WARNINGS + chosen(values) + ["-fsyntax-only", source])
+        return [f"{' '.join(chosen(values))}: {output.strip()[:400]}"] if code else []
+    return parallel(compile_with, itertools.product((1, 0), repeat=len(OPTIONS)))
+
+
+@check
+def each_option_alone_and_each_left_out_needs_nothing_more():
+    source = amalgamation()
+
+    def link_with(values):
         built = "build/tests/options-" + "".join(map(str, values)) + ".o"
-        code, output = run(["gcc"] + FREESTANDING + WARNINGS + options + ["-O0", "-c", "-o", built, source])
+        code, output = run(["gcc"] + FREESTANDING + chosen(values) + ["-O0", "-c", "-o", built, source])
         if code == 0:
             undefined = set(symbols([built], "-u")) - MEMORY_FUNCTIONS
             os.unlink(built)
             output, code = f"undefined: {' '.join(sorted(undefined))}", bool(undefined)
-        return [f"{' '.join(options)}: {output.strip()[:400]}"] if code else []
-    return parallel(compile_with, itertools.product((1, 0), repeat=len(OPTIONS)))
+        return [f"{' '.join(chosen(values))}: {output.strip()[:400]}"] if code else []
+    count = len(OPTIONS)
+    cases = {tuple([1 - one] * count) for one in (0, 1)}
+    cases |= {tuple(int((i == lone) == bool(one)) for i in range(count)) for lone in range(count) for one in (0, 1)}
+    return parallel(link_with, sorted(cases))
 
 
 @check
