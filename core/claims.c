@@ -63,7 +63,7 @@ static void give_back(struct upmu_cpu *cpu)
 
 void upmu_claims_trim(struct upmu_cpu *cpu)
 {
-    if (cpu->domain && !cpu->keep_claims)
+    if (upmu_cpu_domain(cpu) && !cpu->keep_claims)
         give_back(cpu);
 }
 
@@ -72,7 +72,7 @@ bool upmu_claims_take(struct upmu_cpu *cpu, const struct upmu_joint *joint)
     uint64_t needed = 0;
     bool fine = true;
 
-    for (unsigned i = 0; cpu->domain && fine && i < joint->count; i++) {
+    for (unsigned i = 0; upmu_cpu_domain(cpu) && fine && i < joint->count; i++) {
         const struct upmu_place_result *result = &joint->result[i];
 
         for (unsigned slot = 0; fine && slot < UPMU_SLOTS; slot++)

@@ -7,6 +7,18 @@
 
 #include "core/joint.h"
 
+/* Where this CPU's shared parts are claimed, or NULL. */
+static inline struct upmu_domain *upmu_cpu_domain(const struct upmu_cpu *cpu)
+{
+    return UPMU_DOMAINS ? cpu->domain : NULL;
+}
+
+/* Does the PMU of this CPU have parts that others see? */
+static inline bool upmu_cpu_shares(const struct upmu_cpu *cpu)
+{
+    return upmu_cpu_domain(cpu) && (cpu->pmu->shared || cpu->pmu->shared_counters);
+}
+
 /*
  * Claim all shared parts of a placement, beside what runs already; false: another
  * CPU was faster, nothing is held but for what runs.

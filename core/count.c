@@ -45,7 +45,7 @@ bool upmu_count_due(struct upmu_tally *tally)
 {
     uint64_t over, periods, rest;
 
-    if (!tally->period || tally->total < tally->due)
+    if (!upmu_tally_samples(tally) || tally->total < tally->due)
         return false;
     over = tally->total - tally->due;
     tally->overflows++;

@@ -8,6 +8,12 @@
 
 #include <upmu/session.h>
 
+/* Does this tally sample?  In a build without sampling none does. */
+static inline bool upmu_tally_samples(const struct upmu_tally *tally)
+{
+    return UPMU_SAMPLING && tally->period;
+}
+
 /* Add what a counter counted since the tally's base; false: nothing. */
 bool upmu_count_fold(const struct upmu_pmu *pmu, const struct upmu_event *event, struct upmu_tally *tally,
                      unsigned counter, uint64_t value);

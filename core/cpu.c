@@ -6,6 +6,7 @@
 #include "core/backend.h"
 #include "core/bank.h"
 #include "core/bits.h"
+#include "core/claims.h"
 #include "core/domain.h"
 #include "core/local.h"
 #include "core/mem.h"
@@ -100,7 +101,7 @@ static enum upmu_status take_over(struct upmu_cpu *cpu)
 /* The domain where this PMU's shared parts are claimed. */
 static enum upmu_status join(struct upmu_cpu *cpu, struct upmu_domain *const *domains)
 {
-    for (; domains && *domains; domains++) {
+    for (; UPMU_DOMAINS && domains && *domains; domains++) {
         if ((uint8_t)(*domains)->scope != cpu->pmu->shared_scope || !(cpu->pmu->shared || cpu->pmu->shared_counters))
             continue;
         cpu->domain = *domains;
@@ -138,7 +139,7 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
         cpu->pmu = NULL;
         machine->pmu_count = pmus;
     }
-    if (status != UPMU_OK && cpu->domain) {
+    if (status != UPMU_OK && upmu_cpu_domain(cpu)) {
         upmu_domain_leave(cpu->domain, cpu->domain_slot);
         cpu->domain = NULL;
     }
@@ -239,7 +240,7 @@ enum upmu_status upmu_cpu_fini(struct upmu_cpu *cpu)
     UPMU_BARRIER();
     if (!upmu_bank_restore(&cpu->bank, cpu->used))
         status = UPMU_ERR_PORT;
-    if (cpu->domain)
+    if (upmu_cpu_domain(cpu))
         upmu_domain_leave(cpu->domain, cpu->domain_slot);
     cpu->domain = NULL;
     upmu_local_leave(cpu, irq);

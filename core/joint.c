@@ -82,7 +82,7 @@ enum upmu_status upmu_joint_solve(const struct upmu_cpu *cpu, struct upmu_joint 
     input.preference_count = joint->pmu->preference_count;
     if (cpu) {
         input.taken = upmu_cpu_blocked(cpu);
-        if (cpu->domain && !alone) {
+        if (UPMU_DOMAINS && cpu->domain && !alone) {
             input.taken |= upmu_domain_taken(cpu->domain, cpu->domain_slot);
             input.held = joint->held;
             input.held_count = upmu_domain_held(cpu->domain, cpu->domain_slot, joint->held, UPMU_JOINT_HELD);

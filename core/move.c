@@ -13,11 +13,13 @@
 #include "core/run.h"
 #include "core/schedule.h"
 
+#if UPMU_MOVES
+
 /* The new counter is visible to handlers before its gate opens. */
 static void announce(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally)
 {
     upmu_run_take(cpu, session, tally);
-    if (tally->period) {
+    if (upmu_tally_samples(tally)) {
         cpu->quiet |= UPMU_BIT32(tally->counter);
         cpu->sampling |= UPMU_BIT32(tally->counter);
     }
@@ -36,7 +38,7 @@ static void stay(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu
     tally->base = where->base;
     upmu_schedule_publish(cpu);
     /* A handler that came meanwhile may have passed an overflow by. */
-    if (tally->period)
+    if (upmu_tally_samples(tally))
         __atomic_fetch_or(&cpu->deferred, UPMU_BIT32(tally->counter), __ATOMIC_RELAXED);
     upmu_run_end(session);
 }
@@ -75,7 +77,7 @@ static bool move_one(struct upmu_cpu *cpu, struct upmu_session *session, unsigne
 
     upmu_run_begin(session);
     /* What is left of the period is known only with what was counted so far. */
-    if (tally->period && upmu_bank_read(&cpu->bank, tally->counter, &value))
+    if (upmu_tally_samples(tally) && upmu_bank_read(&cpu->bank, tally->counter, &value))
         (void)upmu_count_fold(cpu->pmu, &session->set.event[i], tally, tally->counter, value);
     before = *tally;
     upmu_tally_place(tally, result);
@@ -170,3 +172,5 @@ enum upmu_status upmu_move_all(struct upmu_cpu *cpu, struct upmu_joint *joint)
     } while (moved && waiting);
     return waiting ? move_with_hole(cpu, joint) : UPMU_OK;
 }
+
+#endif

@@ -67,7 +67,7 @@ static void grade(const struct upmu_session *session, unsigned i, struct upmu_co
         count->quality = UPMU_QUALITY_NEVER_RAN;
     } else if (tally->hole) {
         count->quality = UPMU_QUALITY_PARTIAL;
-    } else if (tally->gap_ns) {
+    } else if (UPMU_MOVES && tally->gap_ns) {
         count->quality = UPMU_QUALITY_SCALED;
         count->value = upmu_muldiv(count->raw, count->enabled_ns, count->running_ns);
         count->error = count->value - count->raw;

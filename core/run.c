@@ -27,7 +27,8 @@ void upmu_run_render(const struct upmu_cpu *cpu, const struct upmu_session *sess
 
     for (unsigned slot = 1; slot < UPMU_SLOTS; slot++)
         counters[slot] = tally->extra[slot - 1];
-    if (port_has_pmi(cpu->machine->port) && (tally->period || (pmu->capabilities & UPMU_PMU_STATUS)))
+    if (UPMU_SAMPLING && port_has_pmi(cpu->machine->port) &&
+        (tally->period || (pmu->capabilities & UPMU_PMU_STATUS)))
         flags |= UPMU_RENDER_INTERRUPT;
     pmu->backend->render(pmu, &session->set.event[i], tally->alternative, counters, flags, image);
 }
@@ -42,7 +43,7 @@ bool upmu_run_prime(struct upmu_cpu *cpu, struct upmu_tally *tally)
 
     if (!upmu_bank_close(&cpu->bank, UPMU_BIT32(counter)))
         return false;
-    if (tally->period) {
+    if (upmu_tally_samples(tally)) {
         tally->base = upmu_count_load(cpu->pmu, tally, counter);
         cpu->used |= UPMU_BIT32(counter);
         if (!upmu_bank_write(&cpu->bank, counter, tally->base))
@@ -90,7 +91,7 @@ void upmu_schedule_publish(struct upmu_cpu *cpu)
         if (!upmu_session_holds(session))
             continue;
         for (unsigned i = 0; i < session->set.count; i++)
-            if (session->set.tally[i].period)
+            if (upmu_tally_samples(&session->set.tally[i]))
                 mine |= UPMU_BIT32(session->set.tally[i].counter);
         running |= session->counters;
         sampling |= mine;
@@ -126,10 +127,12 @@ bool upmu_run_settle(struct upmu_cpu *cpu, struct upmu_session *session, struct 
                    uint64_t value)
 {
     const struct upmu_event *event = &session->set.event[upmu_tally_index(session, tally)];
-    bool due, passed = tally->period && upmu_count_overflowed(cpu->pmu, counter, value);
+    bool due, passed = upmu_tally_samples(tally) && upmu_count_overflowed(cpu->pmu, counter, value);
 
     if (upmu_count_fold(cpu->pmu, event, tally, counter, value))
         cpu->seen_counting = 1;
+    if (!upmu_tally_samples(tally))
+        return false;
     due = upmu_count_due(tally);
     if (due || passed || tally->throttled)
         cpu->last_tag[counter] = 0;

@@ -11,7 +11,6 @@
 #include "core/count.h"
 #include "core/joint.h"
 #include "core/local.h"
-#include "core/pmi.h"
 #include "core/run.h"
 
 enum place_mode {
@@ -36,12 +35,13 @@ static enum upmu_status place(struct upmu_cpu *cpu, struct upmu_session *session
     status = upmu_joint_solve(cpu, &joint, mode == PLACE_ALONE, &session->why);
     if (status != UPMU_OK || mode == PLACE_ALONE)
         return status;
-    for (unsigned i = 0; mode == PLACE_STILL && i < first; i++)
+    for (unsigned i = 0; (mode == PLACE_STILL || !UPMU_MOVES) && i < first; i++)
         if (upmu_joint_moves(&joint, i))
             return UPMU_ERR_DOES_NOT_FIT;
     if (!upmu_claims_take(cpu, &joint))
         return UPMU_ERR_LOST_CLAIM;
-    status = upmu_move_all(cpu, &joint);
+    if (UPMU_MOVES)
+        status = upmu_move_all(cpu, &joint);
     if (status != UPMU_OK)
         return status;
     for (unsigned i = 0; i < session->set.count; i++)
@@ -60,10 +60,10 @@ static bool still_placed(const struct upmu_cpu *cpu, const struct upmu_session *
 {
     if (!session->counters || (session->counters & (cpu->running | upmu_cpu_blocked(cpu))))
         return false;
-    if (!cpu->running && !cpu->domain)
-        return true;
-    if (cpu->domain && (cpu->pmu->shared || cpu->pmu->shared_counters))
+    if (upmu_cpu_shares(cpu))
         return false;
+    if (!cpu->running)
+        return true;
     for (unsigned i = 0; i < session->set.count; i++)
         if (session->set.event[i].payload)
             return false;
@@ -164,7 +164,7 @@ enum upmu_status upmu_schedule_fold(struct upmu_cpu *cpu)
         struct upmu_session *session = cpu->of_tally[counter];
         uint64_t value;
 
-        if (!tally || tally->counter != counter || (tally->period && !tally->throttled))
+        if (!tally || tally->counter != counter || (upmu_tally_samples(tally) && !tally->throttled))
             continue;
         upmu_tally_begin(tally);
         tally->storm = 0;
@@ -178,68 +178,6 @@ enum upmu_status upmu_schedule_fold(struct upmu_cpu *cpu)
         upmu_tally_end(tally);
     }
     return status;
-}
-
-static void forget_deferred(struct upmu_cpu *cpu, unsigned counter)
-{
-    __atomic_fetch_and(&cpu->deferred, ~UPMU_BIT32(counter), __ATOMIC_RELAXED);
-}
-
-/* Take the value of a running counter, emit what is due, load it again. */
-static bool replay_counter(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally,
-                           unsigned counter)
-{
-    uint64_t value;
-
-    if (!upmu_bank_gate(&cpu->bank, 0, UPMU_BIT32(counter)) || !upmu_bank_read(&cpu->bank, counter, &value))
-        return false;
-    if (upmu_run_settle(cpu, session, tally, counter, value))
-        upmu_pmi_emit(cpu, session, UPMU_BIT32(upmu_tally_index(session, tally)), true);
-    forget_deferred(cpu, counter);
-    if (cpu->last_tag[counter] != tally->tag && !upmu_run_prime(cpu, tally))
-        return false;
-    return upmu_bank_gate(&cpu->bank, UPMU_BIT32(counter), 0);
-}
-
-/*
- * An overflow that a handler found while its tally was being changed, or a
- * throttled counter that may sample again.  All tallies of the session are held:
- * its ring has one writer at a time.
- */
-static void replay_one(struct upmu_cpu *cpu, unsigned counter)
-{
-    struct upmu_tally *tally = cpu->tally[counter];
-    struct upmu_session *session = cpu->of_tally[counter];
-    bool fine;
-
-    if (!(cpu->running >> counter & 1u) || tally->counter != counter) {
-        forget_deferred(cpu, counter);
-        return;
-    }
-    upmu_run_begin(session);
-    fine = replay_counter(cpu, session, tally, counter);
-    if (!fine) {
-        forget_deferred(cpu, counter);
-        tally->hole = true;
-    }
-    upmu_run_end(session);
-    if (!fine)
-        (void)upmu_run_fail(cpu, session);
-}
-
-void upmu_schedule_replay(struct upmu_cpu *cpu)
-{
-    while (cpu->deferred)
-        replay_one(cpu, upmu_bits_lowest(cpu->deferred));
-    if (!cpu->mask_due)
-        return;
-    cpu->mask_due = 0;
-    for (struct upmu_session *session = cpu->sessions; session; session = session->next)
-        if (session->full && upmu_session_holds(session)) {
-            (void)upmu_schedule_stop(cpu, session);
-            session->full = 0;
-            session->state = UPMU_SESSION_MASKED;
-        }
 }
 
 enum upmu_status upmu_schedule_reload(struct upmu_cpu *cpu)

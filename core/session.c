@@ -5,6 +5,7 @@
  */
 #include "core/backend.h"
 #include "core/bits.h"
+#include "core/claims.h"
 #include "core/cpu.h"
 #include "core/local.h"
 #include "core/mem.h"
@@ -253,7 +254,7 @@ static enum upmu_status attach_work(struct call *call)
     if (samples(session))
         upmu_cpu_rearm(cpu);
     /* Loading now makes the start cheap; what does not fit beside others waits for the start. */
-    if (!cpu->domain || !(cpu->pmu->shared || cpu->pmu->shared_counters)) {
+    if (!upmu_cpu_shares(cpu)) {
         status = upmu_schedule_preload(cpu, session);
         memset(&session->why, 0, sizeof session->why);
     }

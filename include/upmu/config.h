@@ -31,6 +31,18 @@
 #define UPMU_NAMES 1
 #endif
 
+/* A running event moves to another counter where a session fits in no other way.
+   0: such a session is refused, without naming a collision. */
+#ifndef UPMU_MOVES
+#define UPMU_MOVES 1
+#endif
+
+/* Parts of a PMU that other CPUs see are claimed in domains.  0: every CPU acts as
+   if it were alone; no harm on Intel cores since Sandy Bridge. */
+#ifndef UPMU_DOMAINS
+#define UPMU_DOMAINS 1
+#endif
+
 /* The graded probe, upmu_cpu_probe(). */
 #ifndef UPMU_PROBE
 #define UPMU_PROBE 1
@@ -39,11 +51,6 @@
 /* Explanations as text, upmu_why_text(); 0: it writes the status name only. */
 #ifndef UPMU_WHY_TEXT
 #define UPMU_WHY_TEXT 1
-#endif
-
-/* Caller's bugs stop in UPMU_ASSERT.  0: they are undefined behaviour. */
-#ifndef UPMU_ASSERTIONS
-#define UPMU_ASSERTIONS 1
 #endif
 
 /* 1: hooks are the static inline functions of the header UPMU_PORT_HEADER

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What handlers left for the local side: overflows of tallies that were being
+ * changed, throttled counters that may sample again, sessions to be masked.
+ */
+#include "core/bank.h"
+#include "core/bits.h"
+#include "core/joint.h"
+#include "core/local.h"
+#include "core/pmi.h"
+#include "core/run.h"
+#include "core/schedule.h"
+
+#if UPMU_SAMPLING
+
+static void forget_deferred(struct upmu_cpu *cpu, unsigned counter)
+{
+    __atomic_fetch_and(&cpu->deferred, ~UPMU_BIT32(counter), __ATOMIC_RELAXED);
+}
+
+/* Take the value of a running counter, emit what is due, load it again. */
+static bool replay_counter(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally,
+                           unsigned counter)
+{
+    uint64_t value;
+
+    if (!upmu_bank_gate(&cpu->bank, 0, UPMU_BIT32(counter)) || !upmu_bank_read(&cpu->bank, counter, &value))
+        return false;
+    if (upmu_run_settle(cpu, session, tally, counter, value))
+        upmu_pmi_emit(cpu, session, UPMU_BIT32(upmu_tally_index(session, tally)), true);
+    forget_deferred(cpu, counter);
+    if (cpu->last_tag[counter] != tally->tag && !upmu_run_prime(cpu, tally))
+        return false;
+    return upmu_bank_gate(&cpu->bank, UPMU_BIT32(counter), 0);
+}
+
+/*
+ * An overflow that a handler found while its tally was being changed, or a
+ * throttled counter that may sample again.  All tallies of the session are held:
+ * its ring has one writer at a time.
+ */
+static void replay_one(struct upmu_cpu *cpu, unsigned counter)
+{
+    struct upmu_tally *tally = cpu->tally[counter];
+    struct upmu_session *session = cpu->of_tally[counter];
+    bool fine;
+
+    if (!(cpu->running >> counter & 1u) || tally->counter != counter) {
+        forget_deferred(cpu, counter);
+        return;
+    }
+    upmu_run_begin(session);
+    fine = replay_counter(cpu, session, tally, counter);
+    if (!fine) {
+        forget_deferred(cpu, counter);
+        tally->hole = true;
+    }
+    upmu_run_end(session);
+    if (!fine)
+        (void)upmu_run_fail(cpu, session);
+}
+
+void upmu_schedule_replay(struct upmu_cpu *cpu)
+{
+    while (cpu->deferred)
+        replay_one(cpu, upmu_bits_lowest(cpu->deferred));
+    if (!cpu->mask_due)
+        return;
+    cpu->mask_due = 0;
+    for (struct upmu_session *session = cpu->sessions; session; session = session->next)
+        if (session->full && upmu_session_holds(session)) {
+            (void)upmu_schedule_stop(cpu, session);
+            session->full = 0;
+            session->state = UPMU_SESSION_MASKED;
+        }
+}
+
+#else
+
+void upmu_schedule_replay(struct upmu_cpu *cpu)
+{
+    (void)cpu;
+}
+
+#endif
