@@ -240,6 +240,10 @@ enum upmu_status upmu_cpu_fini(struct upmu_cpu *cpu)
     UPMU_BARRIER();
     if (!upmu_bank_restore(&cpu->bank, cpu->used))
         status = UPMU_ERR_PORT;
+    /* Nothing is ours any more: a second fini finds nothing to do. */
+    upmu_bank_forget(&cpu->bank);
+    memset(cpu->bank.found_known, 0, sizeof cpu->bank.found_known);
+    cpu->used = 0;
     if (upmu_cpu_domain(cpu))
         upmu_domain_leave(cpu->domain, cpu->domain_slot);
     cpu->domain = NULL;

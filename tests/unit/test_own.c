@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who uses which counter: sessions, the firmware, the host's watchdog, somebody
+ * who came later.
+ */
+#include "tests/common/host.h"
+
+static const char *const every_profile[] = {
+    "core2",   "merom_early",           "yonah", "nehalem", "skylake", "skylake_nofw", "skylake_smtoff",
+    "icelake", "hypervisor_v2_nofixed", NULL};
+
+#define EACH(profile) for (const char *const *profile = every_profile; *profile; profile++)
+
+/* Leaves of the firmware that this CPU can hold. */
+static void leave_firmware(struct host *host)
+{
+    upmu_sim_firmware(&host->sim, 0);
+    upmu_sim_poke(&host->sim, 0, 0x38f,
+                  host->sim.profile->version >= 2 ? (UINT64_C(1) << host->sim.profile->general) - 1u : 0);
+    if (!host->sim.profile->fixed)
+        upmu_sim_poke(&host->sim, 0, 0x38d, 0);
+    upmu_sim_set_delivery(&host->sim, 0, UPMU_SIM_LVTPC_NMI);
+}
+
+static void an_idle_cpu_has_free_counters_and_no_others(void **state)
+{
+    (void)state;
+    EACH(profile)
+    {
+        struct host host;
+
+        host_set_up(&host, *profile);
+        for (unsigned i = 0; i < UPMU_COUNTERS; i++) {
+            bool exists = i < host.sim.profile->general ||
+                          (i >= UPMU_FIXED_COUNTER(0) && i < UPMU_FIXED_COUNTER(0) + host.sim.profile->fixed);
+
+            assert_int_equal(upmu_cpu_owner(&host.cpu[0], i), exists ? UPMU_OWNER_FREE : UPMU_OWNER_ABSENT);
+        }
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], UPMU_COUNTERS), UPMU_OWNER_ABSENT);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], ~0u), UPMU_OWNER_ABSENT);
+        host_end(&host);
+    }
+}
+
+static void a_session_owns_its_counters_from_attach_to_detach(void **state)
+{
+    struct host host;
+    unsigned counter;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
+    counter = host.session.set.tally[0].counter;
+    assert_int_equal(upmu_cpu_owner(&host.cpu[0], counter), UPMU_OWNER_OURS);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    assert_int_equal(upmu_cpu_owner(&host.cpu[0], counter), UPMU_OWNER_OURS);
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    assert_int_equal(upmu_cpu_owner(&host.cpu[0], counter), UPMU_OWNER_FREE);
+    host_end(&host);
+}
+
+static void counters_of_the_firmware_run_on_untouched(void **state)
+{
+    (void)state;
+    EACH(profile)
+    {
+        struct upmu_sampling sampling = {.period = 100};
+        struct host host;
+        uint64_t counted;
+
+        host_prepare(&host, *profile);
+        leave_firmware(&host);
+        host_start(&host);
+        assert_true(host.sim.log_lines > 0);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], 0), UPMU_OWNER_FIRMWARE);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], 1), UPMU_OWNER_FREE);
+        assert_int_equal(upmu_session_add(&host.session, "branches", &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
+        host_begin(&host, &host.session);
+        assert_int_not_equal(host.session.set.tally[0].counter, 0);
+        host_run(&host, 1000);
+        assert_int_equal(host_drain(&host, NULL), 5);
+        assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+        counted = host.sim.cpu[0].counter[0].counted;
+        assert_int_equal(counted, 2000);
+        host_end(&host);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x186), 0x53003c);
+        assert_true(upmu_sim_runs(&host.sim, 0, 0));
+        host_run(&host, 10);
+        assert_int_equal(host.sim.cpu[0].counter[0].counted, counted + 20);
+    }
+}
+
+static void what_the_firmware_holds_cannot_be_placed_and_the_refusal_says_so(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_prepare(&host, "core2");
+    upmu_sim_poke(&host.sim, 0, 0x186, 0x43003c);
+    upmu_sim_poke(&host.sim, 0, 0x187, 0x4300c0);
+    upmu_sim_poke(&host.sim, 0, 0x38f, 3);
+    host_start(&host);
+    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(host.session.why.status, UPMU_ERR_DOES_NOT_FIT);
+    assert_int_not_equal(host.session.why.collision, UPMU_COLLISION_NONE);
+    assert_int_equal(host.session.why.culprits, 1);
+    assert_int_equal(host.session.state, UPMU_SESSION_DETACHED);
+    host_end(&host);
+}
+
+static void counters_of_the_firmware_can_be_taken_and_are_given_back(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    leave_firmware(&host);
+    host_start(&host);
+    upmu_cpu_take_firmware(&host.cpu[0]);
+    assert_int_equal(upmu_cpu_owner(&host.cpu[0], 0), UPMU_OWNER_FREE);
+    assert_false(upmu_sim_runs(&host.sim, 0, 0));
+    assert_int_equal(upmu_session_add(&host.session, "cycles:counter=0", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    host_run(&host, 100);
+    assert_int_equal(host_value(&host.session, 0), 200);
+    host_end(&host);
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x186), 0x53003c);
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x38d), 0x222);
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x38f), 0xf);
+}
+
+static void a_reserved_counter_is_left_to_the_host(void **state)
+{
+    (void)state;
+    EACH(profile)
+    {
+        struct host host;
+
+        host_set_up(&host, *profile);
+        assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 1), UPMU_OK);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], 0), UPMU_OWNER_WATCHDOG);
+        /* The host's watchdog at work. */
+        upmu_sim_poke(&host.sim, 0, 0x186, 0x43003c);
+        if (host.sim.profile->version >= 2)
+            upmu_sim_poke(&host.sim, 0, 0x38f, upmu_sim_peek(&host.sim, 0, 0x38f) | 1);
+        assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
+        assert_int_not_equal(host.session.set.tally[0].counter, 0);
+        assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x186), 0x43003c);
+        upmu_sim_poke(&host.sim, 0, 0x186, 0);
+        upmu_cpu_unreserve(&host.cpu[0], 1);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], 0), UPMU_OWNER_FREE);
+        assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+    }
+}
+
+static void a_counter_in_use_cannot_be_reserved(void **state)
+{
+    struct host host;
+    unsigned counter;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    counter = host.session.set.tally[0].counter;
+    assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 1u << counter), UPMU_ERR_STATE);
+    assert_int_equal(upmu_cpu_owner(&host.cpu[0], counter), UPMU_OWNER_OURS);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 1u << counter), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    assert_int_not_equal(host.session.set.tally[0].counter, counter);
+    host_run(&host, 100);
+    assert_int_equal(host_value(&host.session, 0), 50);
+    host_end(&host);
+}
+
+static void everything_reserved_leaves_room_for_nothing(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_cpu_reserve(&host.cpu[0], host.cpu[0].pmu->counters), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_ERR_DOES_NOT_FIT);
+    upmu_cpu_unreserve(&host.cpu[0], ~UINT32_C(0));
+    assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
+    host_end(&host);
+}
+
+/* From version 4 on the hardware tells what is in use. */
+static void somebody_who_came_later_is_noticed_by_the_next_attach(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    upmu_sim_poke(&host.sim, 0, 0x187, 0x4300c5);
+    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_cpu_owner(&host.cpu[0], 1), UPMU_OWNER_FOREIGN);
+    assert_int_not_equal(host.session.set.tally[0].counter, 1);
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x187), 0x4300c5);
+    assert_true(host.sim.log_lines > 0);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    host_run(&host, 100);
+    assert_int_equal(host_value(&host.session, 0), 50);
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x187), 0x4300c5);
+    host_no_violation(&host);
+}
+
+static void owners_have_names(void **state)
+{
+    static const char *const names[] = {"free", "ours", "firmware", "watchdog", "foreign", "absent"};
+
+    (void)state;
+    for (unsigned i = 0; i < 6; i++)
+        assert_string_equal(upmu_owner_text((enum upmu_owner)i), names[i]);
+    assert_non_null(upmu_owner_text((enum upmu_owner)99));
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_idle_cpu_has_free_counters_and_no_others),
+        cmocka_unit_test(a_session_owns_its_counters_from_attach_to_detach),
+        cmocka_unit_test(counters_of_the_firmware_run_on_untouched),
+        cmocka_unit_test(what_the_firmware_holds_cannot_be_placed_and_the_refusal_says_so),
+        cmocka_unit_test(counters_of_the_firmware_can_be_taken_and_are_given_back),
+        cmocka_unit_test(a_reserved_counter_is_left_to_the_host),
+        cmocka_unit_test(a_counter_in_use_cannot_be_reserved),
+        cmocka_unit_test(everything_reserved_leaves_room_for_nothing),
+        cmocka_unit_test(somebody_who_came_later_is_noticed_by_the_next_attach),
+        cmocka_unit_test(owners_have_names),
+    };
+
+    return cmocka_run_group_tests_name("own", tests, NULL, NULL);
+}
