@@ -54,17 +54,14 @@ static void set_event(struct upmu_session *session, unsigned i, const struct upm
                       const struct upmu_sampling *sampling)
 {
     struct upmu_tally *tally = &session->set.tally[i];
-    uint32_t sequence = tally->sequence;
 
     session->set.event[i] = *event;
     session->set.sampling[i].period = sampling ? sampling->period : 0;
     memset(tally, 0, sizeof *tally);
-    tally->sequence = sequence;
     tally->period = session->set.sampling[i].period;
     tally->due = tally->period;
     tally->counter = UPMU_NO_COUNTER;
-    for (unsigned slot = 0; slot < UPMU_SLOTS - 1; slot++)
-        tally->extra[slot] = UPMU_NO_COUNTER;
+    memset(tally->extra, UPMU_NO_COUNTER, sizeof tally->extra);
 }
 
 enum upmu_status upmu_session_add_event(struct upmu_session *session, const struct upmu_event *event,
@@ -165,11 +162,10 @@ struct call {
     enum upmu_status (*work)(struct call *call);
     struct upmu_session *session;
     struct upmu_cpu *cpu;
-    unsigned first, count;
+    unsigned index;
     uint64_t value;
     const struct upmu_event *event;
     const struct upmu_sampling *sampling;
-    struct upmu_count *counts;
     enum upmu_status status;
 };
 
@@ -195,15 +191,27 @@ static enum upmu_status perform(struct call *call)
     return call->status;
 }
 
+/* A call that needs nothing but its session; it must be attached. */
+static enum upmu_status on_cpu(struct upmu_session *session, enum upmu_status (*work)(struct call *call))
+{
+    struct call call = { .work = work, .session = session, .cpu = session->cpu };
+
+    return session->cpu ? perform(&call) : upmu_session_refuse(session, UPMU_ERR_STATE);
+}
+
+/* Unique on its CPU until it wraps; never 0. */
+static void give_tag(struct upmu_cpu *cpu, struct upmu_tally *tally)
+{
+    if (!++cpu->next_tag)
+        cpu->next_tag = 1;
+    tally->tag = cpu->next_tag;
+}
+
 static void link_session(struct upmu_cpu *cpu, struct upmu_session *session)
 {
     for (unsigned i = 0; i < session->set.count; i++) {
-        struct upmu_tally *tally = &session->set.tally[i];
-
-        if (!++cpu->next_tag)
-            cpu->next_tag = 1;
-        tally->tag = cpu->next_tag;
-        tally->counter = UPMU_NO_COUNTER;
+        give_tag(cpu, &session->set.tally[i]);
+        session->set.tally[i].counter = UPMU_NO_COUNTER;
     }
     session->cpu = cpu;
     session->counters = 0;
@@ -254,7 +262,7 @@ static enum upmu_status attach_work(struct call *call)
     if (samples(session))
         upmu_cpu_rearm(cpu);
     /* Loading now makes the start cheap; what does not fit beside others waits for the start. */
-    if (!upmu_cpu_shares(cpu)) {
+    if (!upmu_session_shares(cpu, session)) {
         status = upmu_schedule_preload(cpu, session);
         memset(&session->why, 0, sizeof session->why);
     }
@@ -293,11 +301,7 @@ static enum upmu_status start_work(struct call *call)
 
 enum upmu_status upmu_session_start(struct upmu_session *session)
 {
-    struct call call = { .work = start_work, .session = session, .cpu = session->cpu };
-
-    if (!session->cpu)
-        return upmu_session_refuse(session, UPMU_ERR_STATE);
-    return perform(&call);
+    return on_cpu(session, start_work);
 }
 
 enum upmu_status upmu_session_restart(struct upmu_session *session)
@@ -317,11 +321,7 @@ static enum upmu_status stop_work(struct call *call)
 
 enum upmu_status upmu_session_stop(struct upmu_session *session)
 {
-    struct call call = { .work = stop_work, .session = session, .cpu = session->cpu };
-
-    if (!session->cpu)
-        return upmu_session_refuse(session, UPMU_ERR_STATE);
-    return perform(&call);
+    return on_cpu(session, stop_work);
 }
 
 enum upmu_status upmu_session_leave(struct upmu_cpu *cpu, struct upmu_session *session)
@@ -343,9 +343,7 @@ static enum upmu_status detach_work(struct call *call)
 
 enum upmu_status upmu_session_detach(struct upmu_session *session)
 {
-    struct call call = { .work = detach_work, .session = session, .cpu = session->cpu };
-
-    return session->cpu ? perform(&call) : UPMU_OK;
+    return session->cpu ? on_cpu(session, detach_work) : UPMU_OK;
 }
 
 enum upmu_status upmu_session_close(struct upmu_session *session)
@@ -366,38 +364,28 @@ static enum upmu_status write_work(struct call *call)
 {
     struct upmu_session *session = call->session;
     struct upmu_cpu *cpu = call->cpu;
-    struct upmu_tally *tally = &session->set.tally[call->first];
+    struct upmu_tally *tally = &session->set.tally[call->index];
     bool running = session->state == UPMU_SESSION_RUNNING;
-    enum upmu_status status = UPMU_OK;
+    enum upmu_status status = running ? upmu_schedule_stop(cpu, session) : UPMU_OK;
 
-    if (running)
-        status = upmu_schedule_stop(cpu, session);
-    if (status == UPMU_OK) {
-        tally->total = call->value;
-        tally->due = call->value + tally->period;
-        if (tally->counter < UPMU_COUNTERS && tally->period)
-            cpu->last_tag[tally->counter] = 0;
-        tally->hole = false;
-        tally->gap_ns = 0;
-    }
-    return status == UPMU_OK && running ? upmu_schedule_start(cpu, session) : status;
+    if (status != UPMU_OK)
+        return status;
+    tally->total = call->value;
+    tally->due = call->value + tally->period;
+    tally->hole = false;
+    tally->gap_ns = 0;
+    if (cpu && tally->counter < UPMU_COUNTERS && tally->period)
+        cpu->last_tag[tally->counter] = 0;
+    return running ? upmu_schedule_start(cpu, session) : UPMU_OK;
 }
 
 enum upmu_status upmu_session_write(struct upmu_session *session, unsigned index, uint64_t value)
 {
-    struct call call = { .work = write_work, .session = session, .cpu = session->cpu, .first = index, .value = value };
-    struct upmu_tally *tally;
+    struct call call = { .work = write_work, .session = session, .cpu = session->cpu, .index = index, .value = value };
 
     if (index >= session->set.count || value > LONGEST_PERIOD)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
-    if (session->cpu)
-        return perform(&call);
-    tally = &session->set.tally[index];
-    tally->total = value;
-    tally->due = value + tally->period;
-    tally->hole = false;
-    tally->gap_ns = 0;
-    return UPMU_OK;
+    return session->cpu ? perform(&call) : write_work(&call);
 }
 
 static enum upmu_status replace_work(struct call *call)
@@ -407,10 +395,8 @@ static enum upmu_status replace_work(struct call *call)
     if (session->state == UPMU_SESSION_RUNNING)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     (void)upmu_schedule_release(call->cpu, session);
-    set_event(session, call->first, call->event, call->sampling);
-    if (!++call->cpu->next_tag)
-        call->cpu->next_tag = 1;
-    session->set.tally[call->first].tag = call->cpu->next_tag;
+    set_event(session, call->index, call->event, call->sampling);
+    give_tag(call->cpu, &session->set.tally[call->index]);
     return UPMU_OK;
 }
 
@@ -420,7 +406,7 @@ enum upmu_status upmu_session_replace(struct upmu_session *session, unsigned ind
 #if UPMU_NAMES
     struct upmu_event event;
     struct call call = { .work = replace_work, .session = session,  .cpu = session->cpu,
-                         .first = index,       .event = &event,     .sampling = sampling };
+                         .index = index,       .event = &event,     .sampling = sampling };
     struct upmu_spec spec;
     size_t cursor = 0;
     enum upmu_status status;
