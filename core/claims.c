@@ -10,6 +10,17 @@
 #include "core/bits.h"
 #include "core/domain.h"
 
+bool upmu_session_shares(const struct upmu_cpu *cpu, const struct upmu_session *session)
+{
+    bool payload = false;
+
+    if (!upmu_cpu_domain(cpu))
+        return false;
+    for (unsigned i = 0; i < session->set.count; i++)
+        payload |= session->set.event[i].payload != 0;
+    return cpu->pmu->shared_counters || (cpu->pmu->shared && payload);
+}
+
 /* Shared resources that one way to run an event uses: name them in *needed and, if asked to, claim them. */
 static bool event_resources(struct upmu_cpu *cpu, const struct upmu_event *event, unsigned alternative, bool claim,
                             uint64_t *needed)
@@ -83,4 +94,28 @@ bool upmu_claims_take(struct upmu_cpu *cpu, const struct upmu_joint *joint)
     if (!fine)
         give_back(cpu);
     return fine;
+}
+
+uint32_t upmu_claims_restore(struct upmu_cpu *cpu, uint32_t counters)
+{
+    const struct upmu_pmu *pmu = cpu->pmu;
+
+    if (!upmu_cpu_domain(cpu))
+        return counters;
+    for (uint32_t rest = pmu->shared_counters; rest; rest &= rest - 1u) {
+        unsigned counter = upmu_bits_lowest(rest);
+
+        if (upmu_domain_claim_counter(cpu->domain, cpu->domain_slot, counter))
+            continue;
+        counters &= ~UPMU_BIT32(counter);
+        upmu_rows_clear(cpu->bank.found_known, pmu->counter[counter].select_row);
+    }
+    for (unsigned i = 0; i < UPMU_RESOURCES; i++)
+        if (pmu->shared >> i & 1u) {
+            unsigned row = pmu->backend->resource_row(pmu, i);
+
+            if (!upmu_domain_claim_resource(cpu->domain, cpu->domain_slot, i, cpu->bank.found[row]))
+                upmu_rows_clear(cpu->bank.found_known, row);
+        }
+    return counters;
 }

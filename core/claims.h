@@ -13,17 +13,21 @@ static inline struct upmu_domain *upmu_cpu_domain(const struct upmu_cpu *cpu)
     return UPMU_DOMAINS ? cpu->domain : NULL;
 }
 
-/* Does the PMU of this CPU have parts that others see? */
-static inline bool upmu_cpu_shares(const struct upmu_cpu *cpu)
-{
-    return upmu_cpu_domain(cpu) && (cpu->pmu->shared || cpu->pmu->shared_counters);
-}
+/* Might the session use parts that other CPUs see, wherever it is placed? */
+bool upmu_session_shares(const struct upmu_cpu *cpu, const struct upmu_session *session);
 
 /*
  * Claim all shared parts of a placement, beside what runs already; false: another
  * CPU was faster, nothing is held but for what runs.
  */
 bool upmu_claims_take(struct upmu_cpu *cpu, const struct upmu_joint *joint);
+
+/*
+ * Before what was found is restored: claim all shared parts, and forget what was
+ * found in those that other CPUs hold.  Returns those of `counters` that are ours to
+ * restore.  upmu_claims_trim() gives back.
+ */
+uint32_t upmu_claims_restore(struct upmu_cpu *cpu, uint32_t counters);
 
 /* Give back what no session that runs needs, unless cpu->keep_claims. */
 void upmu_claims_trim(struct upmu_cpu *cpu);

@@ -238,8 +238,9 @@ enum upmu_status upmu_cpu_fini(struct upmu_cpu *cpu)
             status = UPMU_ERR_PORT;
     cpu->live = 0;
     UPMU_BARRIER();
-    if (!upmu_bank_restore(&cpu->bank, cpu->used))
+    if (!upmu_bank_restore(&cpu->bank, upmu_claims_restore(cpu, cpu->used)))
         status = UPMU_ERR_PORT;
+    upmu_claims_trim(cpu);
     /* Nothing is ours any more: a second fini finds nothing to do. */
     upmu_bank_forget(&cpu->bank);
     memset(cpu->bank.found_known, 0, sizeof cpu->bank.found_known);

@@ -60,7 +60,7 @@ static bool still_placed(const struct upmu_cpu *cpu, const struct upmu_session *
 {
     if (!session->counters || (session->counters & (cpu->running | upmu_cpu_blocked(cpu))))
         return false;
-    if (upmu_cpu_shares(cpu))
+    if (upmu_session_shares(cpu, session))
         return false;
     if (!cpu->running)
         return true;

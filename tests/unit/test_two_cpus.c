@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Two CPUs of one machine: each has its own counters, a call finds its CPU or says
- * that it cannot, a session moves from one to the other.
+ * that it cannot, a session moves from one to the other; two hyper-threads that
+ * share payload registers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -355,6 +356,126 @@ static void a_second_cpu_needs_this_cpu(void **state)
     assert_int_equal(upmu_cpu_fini(&f.cpu[0]), UPMU_OK);
 }
 
+/* ---- Hyper-threads that share the offcore response register ---- */
+
+#define OFFCORE UINT32_C(0x1A6)
+#define PAYLOAD_A UINT64_C(0x0101)
+#define PAYLOAD_B UINT64_C(0x0402)
+
+static void prepare_offcore(struct fixture *f, unsigned i, unsigned cpu, uint64_t payload)
+{
+    struct upmu_event event;
+
+    upmu_sim_switch_cpu(&f->sim, cpu);
+    assert_int_equal(upmu_event_raw(f->cpu[cpu].pmu, 0x4301b7, payload, 0, &event), UPMU_OK);
+    assert_int_equal(upmu_session_add_event(&f->session[i], &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f->session[i], &f->cpu[cpu]), UPMU_OK);
+}
+
+static void offcore_happens(struct fixture *f, unsigned cpu, uint64_t payload, uint64_t count)
+{
+    unsigned current = f->sim.current;
+    struct upmu_sim_burst burst = {.instructions = 100, .cycles = 100};
+
+    burst.other[0] = (struct upmu_sim_other){.count = count, .payload = payload, .event = 0xb7, .umask = 1};
+    upmu_sim_switch_cpu(&f->sim, cpu);
+    upmu_sim_events(&f->sim, &burst);
+    upmu_sim_switch_cpu(&f->sim, current);
+}
+
+static void hyper_threads_share_a_payload_of_equal_value_and_take_turns_else(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up_with(&f, "nehalem", false, true);
+    prepare_offcore(&f, 0, 0, PAYLOAD_A);
+    prepare_offcore(&f, 1, 1, PAYLOAD_B);
+    prepare_offcore(&f, 2, 1, PAYLOAD_A);
+    upmu_sim_switch_cpu(&f.sim, 0);
+    assert_int_equal(upmu_session_start(&f.session[0]), UPMU_OK);
+    assert_true(upmu_sim_peek(&f.sim, 1, OFFCORE) == PAYLOAD_A);
+    upmu_sim_switch_cpu(&f.sim, 1);
+    assert_int_equal(upmu_session_start(&f.session[1]), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(f.session[1].why.collision, UPMU_COLLISION_CLAIMED);
+    assert_int_equal(upmu_session_start(&f.session[2]), UPMU_OK);
+    offcore_happens(&f, 0, PAYLOAD_A, 10);
+    offcore_happens(&f, 1, PAYLOAD_A, 3);
+    assert_int_equal(value(&f, 2, 0), 3);
+    assert_int_equal(upmu_session_stop(&f.session[2]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.session[1]), UPMU_ERR_DOES_NOT_FIT);
+    upmu_sim_switch_cpu(&f.sim, 0);
+    assert_int_equal(value(&f, 0, 0), 10);
+    assert_int_equal(upmu_session_stop(&f.session[0]), UPMU_OK);
+    upmu_sim_switch_cpu(&f.sim, 1);
+    assert_int_equal(upmu_session_start(&f.session[1]), UPMU_OK);
+    assert_true(upmu_sim_peek(&f.sim, 0, OFFCORE) == PAYLOAD_B);
+    offcore_happens(&f, 1, PAYLOAD_B, 4);
+    assert_int_equal(value(&f, 1, 0), 4);
+    /* The first comes back: its register was the other's meanwhile. */
+    assert_int_equal(upmu_session_stop(&f.session[1]), UPMU_OK);
+    upmu_sim_switch_cpu(&f.sim, 0);
+    assert_int_equal(upmu_session_start(&f.session[0]), UPMU_OK);
+    offcore_happens(&f, 0, PAYLOAD_A, 5);
+    assert_int_equal(value(&f, 0, 0), 15);
+    tear_down(&f);
+}
+
+static void events_that_share_nothing_are_loaded_at_attach_in_a_domain_too(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up_with(&f, "nehalem", false, true);
+    prepare(&f, 0, "branches,cycles", 0);
+    f.cpu[0].bank.accesses = (struct upmu_accesses){0, 0, 0, 0};
+    assert_int_equal(upmu_session_start(&f.session[0]), UPMU_OK);
+    assert_int_equal(f.cpu[0].bank.accesses.writes, 1);
+    assert_int_equal(f.cpu[0].bank.accesses.rdpmcs + f.cpu[0].bank.accesses.reads, 0);
+    tear_down(&f);
+}
+
+static void a_cpu_that_leaves_lets_alone_what_its_sibling_uses(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up_with(&f, "nehalem", false, true);
+    prepare_offcore(&f, 0, 0, PAYLOAD_A);
+    assert_int_equal(upmu_session_start(&f.session[0]), UPMU_OK);
+    assert_int_equal(upmu_session_stop(&f.session[0]), UPMU_OK);
+    prepare_offcore(&f, 1, 1, PAYLOAD_B);
+    assert_int_equal(upmu_session_start(&f.session[1]), UPMU_OK);
+    upmu_sim_switch_cpu(&f.sim, 0);
+    assert_int_equal(upmu_cpu_fini(&f.cpu[0]), UPMU_OK);
+    no_violation(&f);
+    assert_true(upmu_sim_peek(&f.sim, 1, OFFCORE) == PAYLOAD_B);
+    offcore_happens(&f, 1, PAYLOAD_B, 9);
+    upmu_sim_switch_cpu(&f.sim, 1);
+    assert_int_equal(value(&f, 1, 0), 9);
+    assert_int_equal(upmu_session_stop(&f.session[1]), UPMU_OK);
+    assert_int_equal(upmu_cpu_fini(&f.cpu[1]), UPMU_OK);
+    no_violation(&f);
+}
+
+static void a_cpu_that_leaves_last_restores_what_is_shared(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up_with(&f, "nehalem", false, true);
+    upmu_sim_poke(&f.sim, 0, OFFCORE, 0x8);
+    prepare_offcore(&f, 0, 0, PAYLOAD_A);
+    assert_int_equal(upmu_session_start(&f.session[0]), UPMU_OK);
+    upmu_sim_switch_cpu(&f.sim, 1);
+    assert_int_equal(upmu_cpu_fini(&f.cpu[1]), UPMU_OK);
+    assert_true(upmu_sim_peek(&f.sim, 0, OFFCORE) == PAYLOAD_A);
+    upmu_sim_switch_cpu(&f.sim, 0);
+    assert_int_equal(upmu_cpu_fini(&f.cpu[0]), UPMU_OK);
+    assert_true(upmu_sim_peek(&f.sim, 0, OFFCORE) == 0x8);
+    no_violation(&f);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -367,6 +488,10 @@ int main(void)
         cmocka_unit_test(samples_name_the_cpu_that_took_them),
         cmocka_unit_test(a_cpu_that_sleeps_does_not_disturb_the_other),
         cmocka_unit_test(a_second_cpu_needs_this_cpu),
+        cmocka_unit_test(hyper_threads_share_a_payload_of_equal_value_and_take_turns_else),
+        cmocka_unit_test(events_that_share_nothing_are_loaded_at_attach_in_a_domain_too),
+        cmocka_unit_test(a_cpu_that_leaves_lets_alone_what_its_sibling_uses),
+        cmocka_unit_test(a_cpu_that_leaves_last_restores_what_is_shared),
     };
 
     return cmocka_run_group_tests_name("two_cpus", tests, NULL, NULL);
