@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every answer that the calls on sessions and regions document, provoked; and that
+ * a refusal changes nothing.
+ */
+#include "tests/common/host.h"
+
+#define REFUSED(status, call) assert_int_equal((call), (status))
+
+static void add_refuses_what_it_cannot_understand_place_or_sample(void **state)
+{
+    struct upmu_sampling sampling = {.period = 0};
+    struct upmu_event event;
+    struct upmu_spec spec;
+    struct host host;
+    size_t cursor = 0;
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    host_machine(&host);
+    REFUSED(UPMU_ERR_NO_PMU, upmu_session_add(&host.session, "cycles", NULL));
+    assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_OK);
+    REFUSED(UPMU_ERR_SYNTAX, upmu_session_add(&host.session, "", NULL));
+    REFUSED(UPMU_ERR_SYNTAX, upmu_session_add(&host.session, "cycles,,cycles", NULL));
+    REFUSED(UPMU_ERR_NO_SUCH_EVENT, upmu_session_add(&host.session, "cycles,no-such-event", NULL));
+    assert_int_equal(host.session.set.count, 0);
+    assert_int_equal(host.session.why.status, UPMU_ERR_NO_SUCH_EVENT);
+    assert_int_equal(host.session.why.position, 7);
+    sampling.period = UINT64_C(1) << 63;
+    REFUSED(UPMU_ERR_INVALID, upmu_session_add(&host.session, "cycles", &sampling));
+    for (unsigned i = 0; i < UPMU_SET_EVENTS; i++)
+        assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
+    REFUSED(UPMU_ERR_NO_SPACE, upmu_session_add(&host.session, "cycles", NULL));
+    assert_int_equal(upmu_spec_next("cycles", &cursor, &spec, NULL), UPMU_OK);
+    assert_int_equal(upmu_event_encode(host.cpu[0].pmu, &spec, &event, NULL), UPMU_OK);
+    REFUSED(UPMU_ERR_NO_SPACE, upmu_session_add_event(&host.session, &event, NULL));
+    REFUSED(UPMU_ERR_INVALID, upmu_session_add_event(&host.other, &event, &sampling));
+    assert_int_equal(host.other.set.count, 0);
+    host_end(&host);
+}
+
+static void add_adds_all_of_a_list_or_nothing(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_session_add(&host.session, "cycles,branches", NULL), UPMU_OK);
+    REFUSED(UPMU_ERR_NO_SUCH_EVENT, upmu_session_add(&host.session, "instructions,nothing", NULL));
+    assert_int_equal(host.session.set.count, 2);
+    host_end(&host);
+}
+
+static void an_attached_session_takes_no_events_and_no_ring(void **state)
+{
+    struct upmu_event event;
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_event_parse(host.cpu[0].pmu, "cycles", &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
+    REFUSED(UPMU_ERR_STATE, upmu_session_add(&host.session, "cycles", NULL));
+    REFUSED(UPMU_ERR_STATE, upmu_session_add_event(&host.session, &event, NULL));
+    REFUSED(UPMU_ERR_STATE, upmu_session_ring(&host.session, host.ring, sizeof host.ring));
+    REFUSED(UPMU_ERR_STATE, upmu_session_attach_cpu(&host.session, &host.cpu[0]));
+    assert_int_equal(host.session.set.count, 1);
+    host_end(&host);
+}
+
+static void a_ring_has_its_size_and_alignment(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    REFUSED(UPMU_ERR_INVALID, upmu_session_ring(&host.session, host.ring, 255));
+    REFUSED(UPMU_ERR_INVALID, upmu_session_ring(&host.session, (char *)host.ring + 1, 1024));
+    if (sizeof(size_t) > 4)
+        REFUSED(UPMU_ERR_INVALID, upmu_session_ring(&host.session, host.ring, (size_t)0x80000000u));
+    assert_int_equal(upmu_session_ring(&host.session, host.ring, 256), UPMU_OK);
+    host_end(&host);
+}
+
+static void a_detached_session_cannot_be_run(void **state)
+{
+    struct upmu_count count;
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    REFUSED(UPMU_ERR_STATE, upmu_session_attach_cpu(&host.session, &host.cpu[0]));
+    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
+    REFUSED(UPMU_ERR_STATE, upmu_session_start(&host.session));
+    REFUSED(UPMU_ERR_STATE, upmu_session_stop(&host.session));
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    assert_int_equal(upmu_session_restart(&host.session), UPMU_OK);
+    REFUSED(UPMU_ERR_INVALID, upmu_session_read(&host.session, 1, 1, &count));
+    REFUSED(UPMU_ERR_INVALID, upmu_session_read(&host.session, 0, 2, &count));
+    assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(count.quality, UPMU_QUALITY_NEVER_RAN);
+    host_end(&host);
+}
+
+static void attach_needs_a_living_cpu_of_the_events_pmu(void **state)
+{
+    struct upmu_cpu never;
+    struct host host;
+
+    (void)state;
+    memset(&never, 0, sizeof never);
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
+    REFUSED(UPMU_ERR_NO_PMU, upmu_session_attach_cpu(&host.session, &never));
+    /* Another core type. */
+    upmu_sim_switch_cpu(&host.sim, 1);
+    host.sim.profile = upmu_sim_profile("core2");
+    upmu_sim_reset_cpu(&host.sim, 1);
+    assert_int_equal(upmu_cpu_init(&host.cpu[1], &host.machine, NULL), UPMU_OK);
+    REFUSED(UPMU_ERR_WRONG_PMU, upmu_session_attach_cpu(&host.session, &host.cpu[1]));
+    assert_int_equal(host.session.state, UPMU_SESSION_DETACHED);
+    assert_null(host.cpu[1].sessions);
+    assert_int_equal(upmu_cpu_fini(&host.cpu[1]), UPMU_OK);
+    REFUSED(UPMU_ERR_NO_PMU, upmu_session_attach_cpu(&host.session, &host.cpu[1]));
+}
+
+static void attach_refuses_what_does_not_fit_even_alone(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "core2");
+    assert_int_equal(upmu_session_add(&host.session, "branches,cache-references,bus-cycles", NULL), UPMU_OK);
+    REFUSED(UPMU_ERR_DOES_NOT_FIT, upmu_session_attach_cpu(&host.session, &host.cpu[0]));
+    assert_int_equal(host.session.why.collision, UPMU_COLLISION_COUNTERS);
+    assert_int_equal(host.session.why.culprits, 7);
+    assert_int_equal(host.session.why.culprit_count, 3);
+    assert_int_equal(host.session.why.counters, 3);
+    assert_int_equal(host.session.state, UPMU_SESSION_DETACHED);
+    host_end(&host);
+}
+
+static void start_refuses_what_does_not_fit_beside_what_runs(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "core2");
+    assert_int_equal(upmu_session_add(&host.session, "branches,cache-references", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    assert_int_equal(upmu_session_add(&host.other, "bus-cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
+    REFUSED(UPMU_ERR_DOES_NOT_FIT, upmu_session_start(&host.other));
+    assert_int_equal(host.other.why.collision, UPMU_COLLISION_COUNTERS);
+    assert_int_equal(host.other.why.culprit_count, 3);
+    host_run(&host, 100);
+    assert_int_equal(host_value(&host.session, 0), 50);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
+    assert_int_equal(host.other.why.status, UPMU_OK);
+    host_end(&host);
+}
+
+static void precise_sampling_is_not_supported_yet(void **state)
+{
+    struct upmu_event event;
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_event_parse(host.cpu[0].pmu, "cycles", &event, NULL), UPMU_OK);
+    event.attributes |= UPMU_ATTR_PRECISE;
+    REFUSED(UPMU_ERR_UNSUPPORTED, upmu_session_add_event(&host.session, &event, NULL));
+    host_end(&host);
+}
+
+static void from_another_cpu_without_a_way_there_calls_are_refused(void **state)
+{
+    struct upmu_count count;
+    struct host host;
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    host.sim.port.run_on_cpu = NULL;
+    host_start(&host);
+    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
+    upmu_sim_switch_cpu(&host.sim, 1);
+    REFUSED(UPMU_ERR_WRONG_CPU, upmu_session_attach_cpu(&host.session, &host.cpu[0]));
+    upmu_sim_switch_cpu(&host.sim, 0);
+    host_begin(&host, &host.session);
+    host_run(&host, 100);
+    upmu_sim_switch_cpu(&host.sim, 1);
+    REFUSED(UPMU_ERR_WRONG_CPU, upmu_session_start(&host.session));
+    REFUSED(UPMU_ERR_WRONG_CPU, upmu_session_stop(&host.session));
+    REFUSED(UPMU_ERR_WRONG_CPU, upmu_session_detach(&host.session));
+    REFUSED(UPMU_ERR_WRONG_CPU, upmu_session_read(&host.session, 0, 1, &count));
+    REFUSED(UPMU_ERR_WRONG_CPU, upmu_session_write(&host.session, 0, 1));
+    assert_int_equal(host.session.why.status, UPMU_ERR_WRONG_CPU);
+    assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
+    upmu_sim_switch_cpu(&host.sim, 0);
+    assert_int_equal(host_value(&host.session, 0), 200);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    /* At rest a read needs no register, from anywhere. */
+    upmu_sim_switch_cpu(&host.sim, 1);
+    assert_int_equal(host_value(&host.session, 0), 200);
+    upmu_sim_switch_cpu(&host.sim, 0);
+    host_end(&host);
+}
+
+static void an_unreachable_cpu_refuses_as_well(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    upmu_sim_switch_cpu(&host.sim, 1);
+    host.sim.cpu[0].offline = true;
+    REFUSED(UPMU_ERR_WRONG_CPU, upmu_session_stop(&host.session));
+    host.sim.cpu[0].offline = false;
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    upmu_sim_switch_cpu(&host.sim, 0);
+    host_end(&host);
+}
+
+static void a_read_that_faults_says_so_and_the_session_runs_on(void **state)
+{
+    struct upmu_count count;
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    host_run(&host, 100);
+    host.sim.fault_at = host.sim.accesses + 1;
+    host.sim.fault_until = host.sim.accesses + 2;
+    REFUSED(UPMU_ERR_PORT, upmu_session_read(&host.session, 0, 1, &count));
+    assert_int_equal(host_value(&host.session, 0), 200);
+    host_end(&host);
+}
+
+static void write_gives_a_count_a_value_at_any_time(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_session_add(&host.session, "cycles,instructions", NULL), UPMU_OK);
+    REFUSED(UPMU_ERR_INVALID, upmu_session_write(&host.session, 2, 0));
+    assert_int_equal(upmu_session_write(&host.session, 0, 7), UPMU_OK);
+    host_begin(&host, &host.session);
+    host_run(&host, 100);
+    assert_int_equal(host_value(&host.session, 0), 207);
+    assert_int_equal(upmu_session_write(&host.session, 0, 1000), UPMU_OK);
+    host_run(&host, 100);
+    assert_int_equal(host_value(&host.session, 0), 1200);
+    assert_int_equal(host_value(&host.session, 1), 200);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(upmu_session_write(&host.session, 0, 3), UPMU_OK);
+    assert_int_equal(host_value(&host.session, 0), 3);
+    host_end(&host);
+}
+
+static void replace_changes_one_event_of_a_session_that_does_not_run(void **state)
+{
+    struct upmu_sampling sampling = {.period = UINT64_C(1) << 63};
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_session_add(&host.session, "cycles,instructions", NULL), UPMU_OK);
+    REFUSED(UPMU_ERR_INVALID, upmu_session_replace(&host.session, 2, "branches", NULL));
+    REFUSED(UPMU_ERR_SYNTAX, upmu_session_replace(&host.session, 0, "", NULL));
+    REFUSED(UPMU_ERR_NO_SUCH_EVENT, upmu_session_replace(&host.session, 0, "nothing", NULL));
+    REFUSED(UPMU_ERR_INVALID, upmu_session_replace(&host.session, 0, "branches", &sampling));
+    host_begin(&host, &host.session);
+    host_run(&host, 100);
+    REFUSED(UPMU_ERR_STATE, upmu_session_replace(&host.session, 0, "branches", NULL));
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(upmu_session_replace(&host.session, 0, "branches", NULL), UPMU_OK);
+    assert_int_equal(host_value(&host.session, 0), 0);
+    assert_int_equal(host_value(&host.session, 1), 100);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    host_run(&host, 100);
+    assert_int_equal(host_value(&host.session, 0), 50);
+    assert_int_equal(host_value(&host.session, 1), 200);
+    host_end(&host);
+}
+
+static void dry_run_lists_writes_and_touches_nothing(void **state)
+{
+    struct upmu_write writes[8];
+    struct upmu_dry_run dry = {.writes = writes, .capacity = 8};
+    struct host host;
+    uint32_t accesses;
+    size_t all;
+
+    (void)state;
+    host_set_up(&host, "core2");
+    accesses = host.sim.accesses;
+    REFUSED(UPMU_ERR_STATE, upmu_session_dry_run(&host.session, host.cpu[0].pmu, &dry));
+    assert_int_equal(upmu_session_add(&host.session, "branches,cache-references", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_dry_run(&host.session, host.cpu[0].pmu, &dry), UPMU_OK);
+    all = dry.count;
+    assert_true(all >= 3 && all <= 8);
+    assert_int_equal(writes[all - 1].address, 0x38f);
+    dry.capacity = 1;
+    assert_int_equal(upmu_session_dry_run(&host.session, host.cpu[0].pmu, &dry), UPMU_OK);
+    assert_int_equal(dry.count, all);
+    assert_int_equal(upmu_session_add(&host.session, "bus-cycles", NULL), UPMU_OK);
+    REFUSED(UPMU_ERR_DOES_NOT_FIT, upmu_session_dry_run(&host.session, host.cpu[0].pmu, &dry));
+    assert_int_equal(host.sim.accesses, accesses);
+    host_end(&host);
+}
+
+static void a_closed_session_refuses_everything(void **state)
+{
+    struct upmu_count count;
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    host_sample(&host, "cycles", 100);
+    host_run(&host, 100);
+    assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+    assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+    assert_int_equal(host.session.state, UPMU_SESSION_CLOSED);
+    assert_int_equal(host.session.id, 0);
+    assert_null(host.cpu[0].sessions);
+    REFUSED(UPMU_ERR_STATE, upmu_session_add(&host.session, "cycles", NULL));
+    REFUSED(UPMU_ERR_STATE, upmu_session_ring(&host.session, host.ring, sizeof host.ring));
+    REFUSED(UPMU_ERR_STATE, upmu_session_attach_cpu(&host.session, &host.cpu[0]));
+    assert_int_not_equal(upmu_session_start(&host.session), UPMU_OK);
+    assert_int_not_equal(upmu_session_stop(&host.session), UPMU_OK);
+    (void)!upmu_session_read(&host.session, 0, 1, &count);
+    assert_int_equal(host_drain(&host, NULL), 2);
+    host_end(&host);
+}
+
+static void regions_pass_on_what_refused_and_leave_nothing_behind(void **state)
+{
+    static struct upmu_region region;
+    struct upmu_cpu never;
+    struct host host;
+
+    (void)state;
+    memset(&never, 0, sizeof never);
+    host_set_up(&host, "core2");
+    REFUSED(UPMU_ERR_NO_PMU, upmu_region_open(&region, &never, "cycles"));
+    REFUSED(UPMU_ERR_NO_SUCH_EVENT, upmu_region_open(&region, &host.cpu[0], "nothing"));
+    REFUSED(UPMU_ERR_DOES_NOT_FIT, upmu_region_open(&region, &host.cpu[0], "branches,cache-references,bus-cycles"));
+    assert_null(host.cpu[0].sessions);
+    REFUSED(UPMU_ERR_STATE, upmu_region_begin(&region));
+    REFUSED(UPMU_ERR_STATE, upmu_region_end(&region));
+    assert_int_equal(upmu_session_add(&host.session, "branches,cache-references", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    REFUSED(UPMU_ERR_DOES_NOT_FIT, upmu_region_open(&region, &host.cpu[0], "bus-cycles"));
+    assert_int_equal(region.session.why.collision, UPMU_COLLISION_COUNTERS);
+    assert_ptr_equal(host.cpu[0].sessions, &host.session);
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    assert_int_equal(upmu_region_open(&region, &host.cpu[0], "branches,cycles"), UPMU_OK);
+    host_run(&host, 100);
+    assert_int_equal(upmu_region_begin(&region), UPMU_OK);
+    host_run(&host, 1000);
+    assert_int_equal(upmu_region_end(&region), UPMU_OK);
+    assert_int_equal(region.count[0].value, 500);
+    assert_int_equal(region.count[1].value, 2000);
+    host.sim.fault_at = host.sim.accesses + 1;
+    host.sim.fault_until = host.sim.accesses + 2;
+    REFUSED(UPMU_ERR_PORT, upmu_region_begin(&region));
+    assert_int_equal(upmu_region_close(&region), UPMU_OK);
+    assert_int_equal(upmu_region_close(&region), UPMU_OK);
+    host_end(&host);
+}
+
+static void starting_and_stopping_twice_does_nothing(void **state)
+{
+    struct host host;
+    uint32_t accesses;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    accesses = host.sim.accesses;
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    assert_int_equal(host.sim.accesses, accesses);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    accesses = host.sim.accesses;
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(host.sim.accesses, accesses);
+    host_end(&host);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(add_refuses_what_it_cannot_understand_place_or_sample),
+        cmocka_unit_test(add_adds_all_of_a_list_or_nothing),
+        cmocka_unit_test(an_attached_session_takes_no_events_and_no_ring),
+        cmocka_unit_test(a_ring_has_its_size_and_alignment),
+        cmocka_unit_test(a_detached_session_cannot_be_run),
+        cmocka_unit_test(attach_needs_a_living_cpu_of_the_events_pmu),
+        cmocka_unit_test(attach_refuses_what_does_not_fit_even_alone),
+        cmocka_unit_test(start_refuses_what_does_not_fit_beside_what_runs),
+        cmocka_unit_test(precise_sampling_is_not_supported_yet),
+        cmocka_unit_test(from_another_cpu_without_a_way_there_calls_are_refused),
+        cmocka_unit_test(an_unreachable_cpu_refuses_as_well),
+        cmocka_unit_test(a_read_that_faults_says_so_and_the_session_runs_on),
+        cmocka_unit_test(write_gives_a_count_a_value_at_any_time),
+        cmocka_unit_test(replace_changes_one_event_of_a_session_that_does_not_run),
+        cmocka_unit_test(dry_run_lists_writes_and_touches_nothing),
+        cmocka_unit_test(a_closed_session_refuses_everything),
+        cmocka_unit_test(regions_pass_on_what_refused_and_leave_nothing_behind),
+        cmocka_unit_test(starting_and_stopping_twice_does_nothing),
+    };
+
+    return cmocka_run_group_tests_name("refusals", tests, NULL, NULL);
+}
