@@ -51,11 +51,13 @@ static void give_back_counter(struct upmu_cpu *cpu, unsigned counter)
 }
 
 /* Give back all but what sessions that run need; others may change it from now on. */
-static void give_back(struct upmu_cpu *cpu)
+void upmu_claims_trim(struct upmu_cpu *cpu)
 {
     uint32_t counters = 0;
     uint64_t resources = 0;
 
+    if (!upmu_cpu_domain(cpu) || cpu->keep_claims)
+        return;
     for (struct upmu_session *session = cpu->sessions; session; session = session->next)
         if (upmu_session_holds(session)) {
             counters |= session->counters;
@@ -72,12 +74,6 @@ static void give_back(struct upmu_cpu *cpu)
         }
 }
 
-void upmu_claims_trim(struct upmu_cpu *cpu)
-{
-    if (upmu_cpu_domain(cpu) && !cpu->keep_claims)
-        give_back(cpu);
-}
-
 bool upmu_claims_take(struct upmu_cpu *cpu, const struct upmu_joint *joint)
 {
     uint64_t needed = 0;
@@ -91,8 +87,6 @@ bool upmu_claims_take(struct upmu_cpu *cpu, const struct upmu_joint *joint)
                 fine = upmu_domain_claim_counter(cpu->domain, cpu->domain_slot, result->counter[slot]);
         fine = fine && event_resources(cpu, upmu_joint_event(joint, i), result->alternative, true, &needed);
     }
-    if (!fine)
-        give_back(cpu);
     return fine;
 }
 

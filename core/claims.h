@@ -18,7 +18,7 @@ bool upmu_session_shares(const struct upmu_cpu *cpu, const struct upmu_session *
 
 /*
  * Claim all shared parts of a placement, beside what runs already; false: another
- * CPU was faster, nothing is held but for what runs.
+ * CPU was faster, and upmu_claims_trim() gives back what was claimed before that.
  */
 bool upmu_claims_take(struct upmu_cpu *cpu, const struct upmu_joint *joint);
 

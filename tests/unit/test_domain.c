@@ -319,6 +319,30 @@ static void interleave(unsigned setting, enum operation outer)
     }
 }
 
+static unsigned half_stored;
+
+static void look_at_held(void)
+{
+    struct upmu_held held[2];
+
+    if (!(stepped.resource[4] >> 16 & 1u))
+        return;
+    assert_int_equal(upmu_domain_held(&stepped, 1, held, 2), 1);
+    assert_false(held[0].shareable);
+    half_stored++;
+}
+
+static void a_value_that_is_being_stored_is_not_shareable_yet(void **state)
+{
+    (void)state;
+    prepare(0);
+    half_stored = 0;
+    at_step = look_at_held;
+    assert_true(operate(&one, CLAIM_ONE));
+    at_step = NULL;
+    assert_int_equal(half_stored, 1);
+}
+
 static void two_cpus_agree_whatever_atomic_step_the_other_comes_at(void **state)
 {
     (void)state;
@@ -979,6 +1003,7 @@ int main(void)
         cmocka_unit_test(giving_back_counts_a_generation_for_those_who_wait),
         cmocka_unit_test(a_claim_given_back_and_taken_again_is_another_word),
         cmocka_unit_test(sixteen_cpus_join_and_no_more),
+        cmocka_unit_test(a_value_that_is_being_stored_is_not_shareable_yet),
         cmocka_unit_test(two_cpus_agree_whatever_atomic_step_the_other_comes_at),
         cmocka_unit_test(two_threads_never_hold_what_excludes_the_other),
         cmocka_unit_test(two_threads_of_a_core_take_turns_on_a_counter),

@@ -421,6 +421,25 @@ static void hyper_threads_share_a_payload_of_equal_value_and_take_turns_else(voi
     tear_down(&f);
 }
 
+static void a_session_that_does_not_run_holds_nothing(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up_with(&f, "nehalem", false, true);
+    prepare_offcore(&f, 0, 0, PAYLOAD_A);
+    prepare_offcore(&f, 1, 1, PAYLOAD_B);
+    for (unsigned round = 0; round < 3; round++)
+        for (unsigned cpu = 2; cpu-- > 0;) {
+            upmu_sim_switch_cpu(&f.sim, cpu);
+            assert_int_equal(upmu_session_start(&f.session[cpu]), UPMU_OK);
+            offcore_happens(&f, cpu, cpu ? PAYLOAD_B : PAYLOAD_A, 2);
+            assert_int_equal(value(&f, cpu, 0), 2 * (round + 1));
+            assert_int_equal(upmu_session_stop(&f.session[cpu]), UPMU_OK);
+        }
+    tear_down(&f);
+}
+
 static void events_that_share_nothing_are_loaded_at_attach_in_a_domain_too(void **state)
 {
     struct fixture f;
@@ -489,6 +508,7 @@ int main(void)
         cmocka_unit_test(a_cpu_that_sleeps_does_not_disturb_the_other),
         cmocka_unit_test(a_second_cpu_needs_this_cpu),
         cmocka_unit_test(hyper_threads_share_a_payload_of_equal_value_and_take_turns_else),
+        cmocka_unit_test(a_session_that_does_not_run_holds_nothing),
         cmocka_unit_test(events_that_share_nothing_are_loaded_at_attach_in_a_domain_too),
         cmocka_unit_test(a_cpu_that_leaves_lets_alone_what_its_sibling_uses),
         cmocka_unit_test(a_cpu_that_leaves_last_restores_what_is_shared),
