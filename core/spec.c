@@ -3,7 +3,7 @@
  * Specifications: from text to name and attributes.  The one parser; it knows no
  * hardware, and docs/EVENTS.md is its description.  Pure.
  */
-#include <upmu/event.h>
+#include "core/spec.h"
 
 #include "core/mem.h"
 #include "core/text.h"
@@ -15,288 +15,252 @@
 #define TEXT_LIMIT 65535u
 
 /* After a comma, these belong to the specification before. */
-static const char reserved_words[] = "os\0usr\0edge\0inv\0any\0anythread\0precise\0complement\0cascade\0";
+static const char reserved_words[][11] = {"os",        "usr",     "edge",       "inv",    "any",
+                                          "anythread", "precise", "complement", "cascade"};
 
 /* A specification being parsed. */
 struct parser {
-    const char *text;
-    size_t at; /* what comes next */
+    const char *at; /* what comes next; after a refusal, what is refused */
+    enum upmu_status refusal;
+    struct upmu_spec_part *attribute; /* the next */
     struct upmu_spec spec;
-    struct upmu_why *why;
 };
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
+/* What a character may stand in: a blank; any word; the NAME of NAME=VALUE; one without a unit; an index. */
+#define IN_BLANK 1u
+#define IN_WORD 2u
+#define IN_NAME 4u
+#define IN_PLAIN 8u
+#define IN_INDEX 16u
 
-static bool is_word(char c)
-{
-    return c > ' ' && c < 0x7f && c != ',' && c != ':';
-}
+#define PRINT (IN_WORD | IN_NAME | IN_PLAIN)
+#define DIGIT (PRINT | IN_INDEX)
+#define SLASH (PRINT & ~IN_PLAIN)
+#define EQUAL IN_WORD
+#define BLANK IN_BLANK
+#define FOUR(use) use, use, use, use
+#define SIXTEEN(use) FOUR(use), FOUR(use), FOUR(use), FOUR(use)
 
-static size_t skip_blanks(const char *text, size_t at)
+/* clang-format off */
+/* By ASCII, 16 to a line; ',' and ':' end everything. */
+static const uint8_t uses[256] = {
+    FOUR(0), FOUR(0), 0, BLANK, BLANK, 0, 0, BLANK, 0, 0,
+    SIXTEEN(0),
+    BLANK, PRINT, PRINT, PRINT, FOUR(PRINT), FOUR(PRINT), 0, PRINT, PRINT, SLASH,
+    FOUR(DIGIT), FOUR(DIGIT), DIGIT, DIGIT, 0, PRINT, PRINT, EQUAL, PRINT, PRINT,
+    SIXTEEN(PRINT), SIXTEEN(PRINT),
+    SIXTEEN(PRINT), FOUR(PRINT), FOUR(PRINT), FOUR(PRINT), PRINT, PRINT, PRINT, 0,
+};
+/* clang-format on */
+
+/* The end of what stands at `at` for one use. */
+static const char *skip(const char *at, unsigned use)
 {
-    while (at < TEXT_LIMIT && is_blank(text[at]))
+    while (uses[(unsigned char)*at] & use)
         at++;
     return at;
 }
 
-static size_t word_end(const char *text, size_t at)
+/* The end of the word at `begin`, without the '/' that perf closes with. */
+static const char *word_end(const char *begin)
 {
-    while (at < TEXT_LIMIT && is_word(text[at]))
-        at++;
-    return at;
+    const char *end = skip(begin, IN_WORD);
+
+    return end > begin && end[-1] == '/' ? end - 1 : end;
 }
 
-static bool is_reserved(const char *word, size_t length)
+static void set_part(struct parser *parser, struct upmu_spec_part *part, const char *begin, const char *end)
 {
-    for (const char *reserved = reserved_words; *reserved; reserved += upmu_text_length(reserved) + 1u)
-        if (upmu_text_is(word, length, reserved))
-            return true;
-    return false;
-}
-
-static void set_part(struct upmu_spec_part *part, size_t begin, size_t end)
-{
-    part->position = (uint16_t)begin;
+    part->position = (uint16_t)(begin - parser->spec.text);
     part->length = (uint16_t)(end - begin);
 }
 
-/* Where `c` stands in [begin, end), or `end`. */
-static size_t find_first(const char *text, size_t begin, size_t end, char c)
+static bool is_reserved(const char *word, const char *end)
 {
-    while (begin < end && text[begin] != c)
-        begin++;
-    return begin;
-}
-
-/* A refusal at `position`; a text that goes on past the limit is only too long. */
-static enum upmu_status bad_text(struct parser *parser, enum upmu_status status, size_t position, size_t length)
-{
-    if (position >= TEXT_LIMIT || parser->at >= TEXT_LIMIT) {
-        status = UPMU_ERR_NO_SPACE;
-        position = TEXT_LIMIT;
-        length = 0;
-    }
-    return upmu_why_refuse(parser->why, status, NULL, parser->text, position, length);
-}
-
-/* Syntax error: the rest of the word at `position`, or the one character there. */
-static enum upmu_status bad_syntax(struct parser *parser, size_t position)
-{
-    size_t end = word_end(parser->text, position);
-
-    if (end == position && position < TEXT_LIMIT && parser->text[position])
-        end++;
-    return bad_text(parser, UPMU_ERR_SYNTAX, position, end - position);
+    for (unsigned i = 0; i < sizeof reserved_words / sizeof reserved_words[0]; i++)
+        if (upmu_text_is(word, (size_t)(end - word), reserved_words[i]))
+            return true;
+    return false;
 }
 
 /* A leading counter index: a bare number, a blank, and something to count. */
 static void parse_row(struct parser *parser)
 {
-    size_t end = parser->at;
-    size_t next;
+    const char *end = skip(parser->at, IN_INDEX);
+    const char *next = skip(end, IN_BLANK);
 
-    while (end < TEXT_LIMIT && parser->text[end] >= '0' && parser->text[end] <= '9')
-        end++;
-    next = skip_blanks(parser->text, end);
-    if (end == parser->at || next == end || !parser->text[next] || parser->text[next] == ',')
+    if (end == parser->at || next == end || !(uses[(unsigned char)*next] & IN_WORD))
         return;
-    set_part(&parser->spec.row, parser->at, end);
+    set_part(parser, &parser->spec.row, parser->at, end);
     parser->at = next;
 }
 
-/* The last '/' of a word ends the unit; false: it is empty. */
-static bool parse_unit(struct parser *parser, size_t end)
+/* [unit/][pmu::]NAME.  Of perf's unit/term=value… the first term is left to parse_attributes(). */
+static bool parse_name(struct parser *parser)
 {
-    size_t name = end;
+    struct upmu_spec *spec = &parser->spec;
+    const char *name, *end;
 
-    while (name > parser->at && parser->text[name - 1u] != '/')
-        name--;
-    if (name == parser->at)
-        return true;
-    set_part(&parser->spec.unit, parser->at, name - 1u);
-    parser->at = name;
-    return parser->spec.unit.length != 0;
+    for (;;) {
+        end = name = word_end(parser->at);
+        while (name > parser->at && name[-1] != '/')
+            name--;
+        if (name > parser->at) {
+            if (spec->pmu.length)
+                return false;
+            set_part(parser, &spec->unit, parser->at, name - 1);
+            parser->at = name;
+            if (!spec->unit.length)
+                return false;
+        }
+        if (name == end)
+            return false;
+        if (spec->pmu.length || end[0] != ':' || end[1] != ':')
+            break;
+        set_part(parser, &spec->pmu, name, end);
+        parser->at = end + 2;
+    }
+    if (*skip(name, IN_NAME) == '=') {
+        spec->name.position = (uint16_t)(name - spec->text);
+        return spec->unit.length && !spec->pmu.length;
+    }
+    set_part(parser, &spec->name, name, end);
+    if (is_reserved(name, end))
+        return false;
+    parser->at = end;
+    return true;
 }
 
-/* Attribute [begin, end); NAME=VALUE is split at the first '='. */
-static enum upmu_status add_attribute(struct parser *parser, char separator, size_t begin, size_t end)
+/* NAME or NAME=VALUE. */
+static bool add_attribute(struct parser *parser, char separator)
 {
-    size_t equals = find_first(parser->text, begin, end, '=');
-    struct upmu_spec_part *part = &parser->spec.attribute[parser->spec.attribute_count];
+    const char *begin = parser->at;
+    const char *end = word_end(begin);
+    const char *equals = skip(begin, IN_NAME);
+    struct upmu_spec_part *part = parser->attribute++;
 
-    if (equals == begin || equals + 1u == end)
-        return bad_syntax(parser, begin);
-    if (parser->spec.attribute_count == UPMU_SPEC_ATTRIBUTES)
-        return bad_text(parser, UPMU_ERR_NO_SPACE, begin, end - begin);
-    set_part(part, begin, equals);
-    if (equals < end) {
-        part->value = (uint16_t)(equals + 1u);
-        part->value_length = (uint16_t)(end - equals - 1u);
+    if (parser->spec.attribute_count == UPMU_SPEC_ATTRIBUTES) {
+        parser->refusal = UPMU_ERR_NO_SPACE;
+        return false;
     }
-    part->separator = separator;
     parser->spec.attribute_count++;
-    return UPMU_OK;
-}
-
-/* perf closes "unit/…" with a slash. */
-static size_t without_slash(const struct parser *parser, size_t begin, size_t end)
-{
-    return end > begin + 1u && parser->text[end - 1u] == '/' ? end - 1u : end;
-}
-
-/* [unit/][pmu::]NAME, or perf's unit/term=value… where the terms are attributes. */
-static enum upmu_status parse_name(struct parser *parser)
-{
-    const char *text = parser->text;
-    size_t end = word_end(text, parser->at);
-    size_t next = end;
-
-    if (text[end] == ':' && text[end + 1u] == ':') {
-        if (!parse_unit(parser, end) || parser->at == end)
-            return bad_syntax(parser, parser->at);
-        set_part(&parser->spec.pmu, parser->at, end);
-        parser->at = end + 2u;
-        next = word_end(text, parser->at);
-        end = without_slash(parser, parser->at, next);
-        if (find_first(text, parser->at, end, '/') < end)
-            return bad_syntax(parser, parser->at);
+    part->separator = separator;
+    if (*equals == '=') {
+        part->value = (uint16_t)(equals + 1 - parser->spec.text);
+        part->value_length = (uint16_t)(end - equals - 1);
+        if (equals + 1 == end)
+            return false;
     } else {
-        end = without_slash(parser, parser->at, end);
-        if (!parse_unit(parser, end))
-            return bad_syntax(parser, parser->at);
+        equals = end;
     }
-    set_part(&parser->spec.name, parser->at, end);
-    if (find_first(text, parser->at, end, '=') < end) {
-        if (!parser->spec.unit.length || parser->spec.pmu.length)
-            return bad_syntax(parser, parser->at);
-        parser->spec.name.length = 0;
-        parser->at = next;
-        return add_attribute(parser, '/', parser->spec.name.position, end);
-    }
-    if (parser->at == end || is_reserved(text + parser->at, end - parser->at))
-        return bad_syntax(parser, parser->at);
-    parser->at = next;
-    return UPMU_OK;
+    set_part(parser, part, begin, equals);
+    if (equals == begin || end[-1] == '/')
+        return false;
+    parser->at = end;
+    return true;
 }
 
 /* After a comma: does what stands at `at` belong to the specification before? */
-static bool continues(const char *text, size_t at)
+static bool continues(const char *at)
 {
-    size_t end = at;
+    const char *end = skip(at, IN_PLAIN);
 
-    while (end < TEXT_LIMIT && is_word(text[end]) && text[end] != '=' && text[end] != '/')
-        end++;
-    return end > at && (text[end] == '=' || is_reserved(text + at, end - at));
+    return *end == '=' || is_reserved(at, end);
 }
 
-static enum upmu_status parse_attributes(struct parser *parser)
+/* Attributes, and what separates specifications: blanks, or a comma and something. */
+static bool parse_attributes(struct parser *parser)
 {
-    const char *text = parser->text;
-
     for (;;) {
-        size_t begin = skip_blanks(text, parser->at);
-        char separator = text[parser->at];
-        size_t end;
-        enum upmu_status status;
+        const char *next;
+        char separator;
 
-        if (separator == ':') {
-            begin = parser->at + 1u;
-        } else if (text[begin] == ',' && continues(text, skip_blanks(text, begin + 1u))) {
+        if (*parser->at == '/')
+            parser->at++;
+        separator = *parser->at;
+        next = skip(parser->at, IN_BLANK);
+        if (!parser->spec.name.length && !parser->spec.attribute_count) {
+            separator = '/';
+        } else if (separator == ':') {
+            parser->at++;
+        } else if (*next == ',') {
+            parser->at = next;
+            next = skip(next + 1, IN_BLANK);
+            if (!*next || *next == ',')
+                return false;
+            parser->at = next;
+            if (!continues(next))
+                return true;
             separator = ',';
-            begin = skip_blanks(text, begin + 1u);
         } else {
-            return UPMU_OK;
+            bool ends = next != parser->at || !*next;
+
+            parser->at = next;
+            return ends;
         }
-        end = word_end(text, begin);
-        parser->at = end;
-        if (begin == end)
-            return bad_syntax(parser, begin);
-        if (parser->spec.unit.length)
-            end = without_slash(parser, begin, end);
-        if (end < parser->at && text[end - 1u] == '/')
-            return bad_syntax(parser, begin);
-        status = add_attribute(parser, separator, begin, end);
-        if (status != UPMU_OK)
-            return status;
+        if (!add_attribute(parser, separator))
+            return false;
     }
-}
-
-/* What follows must be the end, a blank, or a comma and another specification. */
-static enum upmu_status parse_separator(struct parser *parser)
-{
-    const char *text = parser->text;
-    size_t next = skip_blanks(text, parser->at);
-
-    if (text[next] == ',') {
-        size_t after = skip_blanks(text, next + 1u);
-
-        if (!text[after] || text[after] == ',')
-            return bad_syntax(parser, next);
-        next = after;
-    } else if (text[next] && next == parser->at) {
-        return bad_syntax(parser, next);
-    }
-    parser->at = next;
-    return next < TEXT_LIMIT ? UPMU_OK : bad_text(parser, UPMU_ERR_NO_SPACE, next, 0);
 }
 
 enum upmu_status upmu_spec_next(const char *list, size_t *cursor, struct upmu_spec *out_spec, struct upmu_why *why)
 {
-    struct parser parser = { .text = list, .at = *cursor, .why = why };
-    enum upmu_status status;
+    struct parser parser;
+    size_t position, length;
+    bool good;
 
+    memset(&parser, 0, sizeof parser);
     parser.spec.text = list;
-    if (parser.at < TEXT_LIMIT)
-        parser.at = skip_blanks(list, parser.at);
-    if (parser.at >= TEXT_LIMIT)
-        return bad_text(&parser, UPMU_ERR_NO_SPACE, parser.at, 0);
-    if (!list[parser.at])
-        return upmu_why_refuse(why, UPMU_ERR_END, NULL, list, parser.at, 0);
+    parser.attribute = parser.spec.attribute;
+    parser.at = skip(list + *cursor, IN_BLANK);
+    parser.refusal = *parser.at ? UPMU_ERR_SYNTAX : UPMU_ERR_END;
     parse_row(&parser);
-    status = parse_name(&parser);
-    if (status == UPMU_OK)
-        status = parse_attributes(&parser);
-    if (status == UPMU_OK)
-        status = parse_separator(&parser);
-    if (status != UPMU_OK)
-        return status;
-    *out_spec = parser.spec;
-    *cursor = parser.at;
-    upmu_why_clear(why);
-    return UPMU_OK;
+    good = parse_name(&parser) && parse_attributes(&parser);
+    position = (size_t)(parser.at - list);
+    length = (size_t)(skip(parser.at, IN_WORD) - parser.at);
+    if (position >= TEXT_LIMIT) {
+        parser.refusal = UPMU_ERR_NO_SPACE;
+        position = TEXT_LIMIT;
+        length = 0;
+    } else if (good) {
+        *out_spec = parser.spec;
+        *cursor = position;
+        upmu_why_clear(why);
+        return UPMU_OK;
+    } else if (!length && *parser.at) {
+        length = 1;
+    }
+    return upmu_why_refuse(why, parser.refusal, NULL, list, position, length);
 }
 
-static void write_prefix(struct upmu_text *out, const char *text, const struct upmu_spec_part *part, const char *end)
+size_t upmu_spec_part_end(const struct upmu_spec_part *part)
 {
-    if (!part->length)
-        return;
-    for (unsigned i = 0; i < part->length; i++)
-        upmu_text_char(out, upmu_text_lower(text[part->position + i]));
-    upmu_text_string(out, end);
+    return part->value ? (size_t)part->value + part->value_length : (size_t)part->position + part->length;
 }
 
 size_t upmu_spec_format(const struct upmu_spec *spec, char *buffer, size_t size)
 {
+    static const char ends[][3] = {" ", "/", "::"};
+    const struct upmu_spec_part *const prefixes[] = {&spec->row, &spec->unit, &spec->pmu};
+    const struct upmu_spec_part *part = spec->attribute;
     struct upmu_text out;
 
     upmu_text_begin(&out, buffer, size);
-    write_prefix(&out, spec->text, &spec->row, " ");
-    write_prefix(&out, spec->text, &spec->unit, "/");
-    write_prefix(&out, spec->text, &spec->pmu, "::");
-    upmu_text_bytes(&out, spec->text + spec->name.position, spec->name.length);
-    for (unsigned i = 0; i < spec->attribute_count; i++) {
-        const struct upmu_spec_part *part = &spec->attribute[i];
+    for (unsigned i = 0; i < 3; i++) {
+        const char *text = spec->text + prefixes[i]->position;
+        const char *end = text + prefixes[i]->length;
 
+        if (text == end)
+            continue;
+        while (text < end)
+            upmu_text_char(&out, upmu_text_lower(*text++));
+        upmu_text_string(&out, ends[i]);
+    }
+    upmu_text_bytes(&out, spec->text + spec->name.position, spec->name.length);
+    for (unsigned i = spec->attribute_count; i > 0; i--, part++) {
         if (part->separator != '/')
             upmu_text_char(&out, part->separator);
-        upmu_text_bytes(&out, spec->text + part->position, part->length);
-        if (part->value) {
-            upmu_text_char(&out, '=');
-            upmu_text_bytes(&out, spec->text + part->value, part->value_length);
-        }
+        upmu_text_bytes(&out, spec->text + part->position, upmu_spec_part_end(part) - part->position);
     }
     return upmu_text_end(&out);
 }

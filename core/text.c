@@ -34,16 +34,32 @@ static const char digits[] = "0123456789abcdef";
 
 #define TENS(n) UINT64_C(1##n)
 static const uint64_t powers_of_ten[] = {
-    TENS(0000000000000000000), TENS(000000000000000000), TENS(00000000000000000), TENS(0000000000000000),
-    TENS(000000000000000),     TENS(00000000000000),     TENS(0000000000000),     TENS(000000000000),
-    TENS(00000000000),         TENS(0000000000),         TENS(000000000),         TENS(00000000),
-    TENS(0000000),             TENS(000000),             TENS(00000),             TENS(0000),
-    TENS(000),                 TENS(00),                 TENS(0),                 1,
+    TENS(0000000000000000000),
+    TENS(000000000000000000),
+    TENS(00000000000000000),
+    TENS(0000000000000000),
+    TENS(000000000000000),
+    TENS(00000000000000),
+    TENS(0000000000000),
+    TENS(000000000000),
+    TENS(00000000000),
+    TENS(0000000000),
+    TENS(000000000),
+    TENS(00000000),
+    TENS(0000000),
+    TENS(000000),
+    TENS(00000),
+    TENS(0000),
+    TENS(000),
+    TENS(00),
+    TENS(0),
+    1,
 };
 
 static const uint64_t powers_of_sixteen[] = {
-    UINT64_C(1) << 60, UINT64_C(1) << 56, UINT64_C(1) << 52, UINT64_C(1) << 48, UINT64_C(1) << 44, UINT64_C(1) << 40,
-    UINT64_C(1) << 36, UINT64_C(1) << 32, UINT64_C(1) << 28, UINT64_C(1) << 24, UINT64_C(1) << 20, UINT64_C(1) << 16,
+    UINT64_C(1) << 60, UINT64_C(1) << 56, UINT64_C(1) << 52, UINT64_C(1) << 48,
+    UINT64_C(1) << 44, UINT64_C(1) << 40, UINT64_C(1) << 36, UINT64_C(1) << 32,
+    UINT64_C(1) << 28, UINT64_C(1) << 24, UINT64_C(1) << 20, UINT64_C(1) << 16,
     UINT64_C(1) << 12, UINT64_C(1) << 8,  UINT64_C(1) << 4,  1,
 };
 

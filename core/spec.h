@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Specifications inside the library.
+ */
+#ifndef UPMU_CORE_SPEC_H
+#define UPMU_CORE_SPEC_H
+
+#include <upmu/event.h>
+
+/* Where a part ends, with its value. */
+size_t upmu_spec_part_end(const struct upmu_spec_part *part);
+
+#endif
