@@ -32,6 +32,23 @@ static bool swap_word(uint32_t *word, uint32_t before, uint32_t after)
     return __atomic_compare_exchange_n(word, &before, after, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
+/*
+ * Values are read while others may store them; a torn one is found out by the
+ * compare-and-swap that follows.  By halves: 64-bit atomics need a library on i386.
+ */
+static uint64_t load_value(const struct upmu_domain *domain, unsigned resource)
+{
+    uint64_t high = __atomic_load_n(&domain->value[resource][1], __ATOMIC_RELAXED);
+
+    return high << 32 | __atomic_load_n(&domain->value[resource][0], __ATOMIC_RELAXED);
+}
+
+static void store_value(struct upmu_domain *domain, unsigned resource, uint64_t value)
+{
+    __atomic_store_n(&domain->value[resource][0], (uint32_t)value, __ATOMIC_RELAXED);
+    __atomic_store_n(&domain->value[resource][1], (uint32_t)(value >> 32), __ATOMIC_RELAXED);
+}
+
 bool upmu_domain_join(struct upmu_domain *domain, uint8_t *out_slot)
 {
     for (unsigned slot = 0; slot < UPMU_DOMAIN_CPUS; slot++) {
@@ -96,10 +113,10 @@ bool upmu_domain_claim_resource(struct upmu_domain *domain, uint8_t slot, unsign
     if (before & STORING)
         return false;
     if (before & HOLDERS & ~mine)
-        return domain->value[resource] == value && swap_word(word, before, before | mine);
+        return load_value(domain, resource) == value && swap_word(word, before, before | mine);
     if (!swap_word(word, before, before | mine | STORING))
         return false;
-    domain->value[resource] = value;
+    store_value(domain, resource, value);
     __atomic_store_n(word, (before | mine) + GENERATION, __ATOMIC_RELEASE);
     return true;
 }
@@ -130,7 +147,7 @@ unsigned upmu_domain_held(const struct upmu_domain *domain, uint8_t slot, struct
             continue;
         held[count++] = (struct upmu_held){ .resource = (uint8_t)i,
                                             .shareable = !(word & STORING),
-                                            .value = domain->value[i] };
+                                            .value = load_value(domain, i) };
     }
     return count;
 }

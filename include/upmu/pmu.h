@@ -199,7 +199,7 @@ struct upmu_domain {
     uint32_t cpus; /* bit i: CPU number i of this domain is linked */
     uint32_t counter[UPMU_COUNTERS];
     uint32_t resource[UPMU_RESOURCES];
-    uint64_t value[UPMU_RESOURCES];
+    uint32_t value[UPMU_RESOURCES][2]; /* low and high half */
 };
 
 /* Who uses a counter. */

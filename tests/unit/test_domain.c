@@ -258,7 +258,7 @@ static void check_claimants(const struct claimant *a, const struct claimant *b)
     assert_int_equal(holders_of(stepped.resource[4]), resource);
     assert_int_equal(stepped.resource[4] >> 16 & 1u, 0);
     if (a->value || b->value)
-        assert_true(stepped.value[4] == (a->value ? a->value : b->value));
+        assert_int_equal(stepped.value[4][0], a->value ? a->value : b->value);
     assert_false(a->joined && a->joined == b->joined);
 }
 
@@ -340,7 +340,7 @@ static void a_value_that_is_being_stored_is_not_shareable_yet(void **state)
     at_step = look_at_held;
     assert_true(operate(&one, CLAIM_ONE));
     at_step = NULL;
-    assert_int_equal(half_stored, 1);
+    assert_true(half_stored > 0);
 }
 
 static void two_cpus_agree_whatever_atomic_step_the_other_comes_at(void **state)
@@ -408,7 +408,7 @@ static void use_resource(struct thread *thread, unsigned resource, unsigned valu
     for (unsigned other = 0; other < 3; other++)
         if (other != value && __atomic_load_n(&users_of_value[resource][other], __ATOMIC_SEQ_CST))
             thread->wrong++;
-    if (thread->domain->value[resource] != UINT64_C(0x100000001) * value)
+    if (thread->domain->value[resource][0] != value || thread->domain->value[resource][1] != value)
         thread->wrong++;
     __atomic_fetch_sub(&users_of_value[resource][value], 1, __ATOMIC_SEQ_CST);
     upmu_domain_release_resource(thread->domain, thread->slot, resource);
