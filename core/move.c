@@ -92,6 +92,8 @@ static bool move_one(struct upmu_cpu *cpu, struct upmu_session *session, unsigne
         return false;
     }
     fine = take_rest(cpu, session, i, before.counter, before.base);
+    /* Handlers look for a session's samples by its counters. */
+    upmu_session_sum(session);
     upmu_run_end(session);
     return fine;
 }
@@ -163,7 +165,6 @@ enum upmu_status upmu_move_all(struct upmu_cpu *cpu, struct upmu_joint *joint)
                 continue;
             }
             fine = move_one(cpu, joint->session[i], joint->index[i], &joint->result[i]);
-            upmu_session_sum(joint->session[i]);
             upmu_schedule_publish(cpu);
             if (!fine)
                 return UPMU_ERR_PORT;

@@ -192,7 +192,7 @@ static void rig_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_si
     }
 }
 
-static void inject(struct rig *rig)
+void rig_inject(struct rig *rig)
 {
     rig->injected++;
     if (rig->order.trace)
@@ -237,7 +237,7 @@ static void before(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upm
     note_fault(rig, number);
     if (number == rig->order.at && !rig->order.after &&
         (rig->order.injection == RIG_OVERFLOW || rig->order.injection == RIG_FOREIGN))
-        inject(rig);
+        rig_inject(rig);
 }
 
 static void after(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
@@ -250,7 +250,7 @@ static void after(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu
     rig_account(rig);
     if (number == rig->order.at && rig->order.after &&
         (rig->order.injection == RIG_OVERFLOW || rig->order.injection == RIG_FOREIGN))
-        inject(rig);
+        rig_inject(rig);
 }
 
 /* ---- The machine ---- */
@@ -425,13 +425,23 @@ void rig_session(struct rig *rig, unsigned index, const char *list, unsigned sam
         rig_fail(rig, "session_ring");
 }
 
+static void inside(struct rig *rig, bool begins)
+{
+    rig->inside = begins;
+    if (rig->on_inside)
+        rig->on_inside(begins);
+}
+
 /* Make a call, again while it meets the injected fault. */
 static void call(struct rig *rig, struct rig_duty *duty, enum upmu_status (*function)(struct upmu_session *),
                  const char *name)
 {
     for (unsigned attempt = 0; attempt < FAULT_RETRIES; attempt++) {
-        enum upmu_status status = function(&duty->session);
+        enum upmu_status status;
 
+        inside(rig, true);
+        status = function(&duty->session);
+        inside(rig, false);
         if (!excused(rig, status, name))
             break;
         duty->marred = true;
@@ -532,7 +542,9 @@ void rig_read(struct rig *rig, unsigned index)
     }
     rig->calling = duty;
     for (unsigned attempt = 0; attempt < FAULT_RETRIES; attempt++) {
+        inside(rig, true);
         status = upmu_session_read(&duty->session, 0, duty->events, counts);
+        inside(rig, false);
         if (!excused(rig, status, "read"))
             break;
     }
@@ -567,9 +579,15 @@ static void cpu_call(struct rig *rig, unsigned cpu, enum upmu_status (*function)
     tell(rig, name, cpu);
     rig_account(rig);
     upmu_sim_switch_cpu(&rig->sim, cpu);
-    for (unsigned attempt = 0; attempt < FAULT_RETRIES; attempt++)
-        if (!excused(rig, function(&rig->cpu[cpu]), name) || !again)
+    for (unsigned attempt = 0; attempt < FAULT_RETRIES; attempt++) {
+        enum upmu_status status;
+
+        inside(rig, true);
+        status = function(&rig->cpu[cpu]);
+        inside(rig, false);
+        if (!excused(rig, status, name) || !again)
             break;
+    }
     upmu_sim_switch_cpu(&rig->sim, before_cpu);
     rig_account(rig);
     notice_faults(rig);
@@ -646,12 +664,22 @@ void rig_cpu_fini(struct rig *rig, unsigned cpu)
 
 /* ---- Results ---- */
 
+static bool next_sample(struct rig *rig, struct rig_duty *duty, struct upmu_sample *out_sample)
+{
+    bool got;
+
+    inside(rig, true);
+    got = upmu_ring_next(&duty->session.ring, out_sample);
+    inside(rig, false);
+    return got;
+}
+
 void rig_drain(struct rig *rig, unsigned index)
 {
     struct rig_duty *duty = &rig->duty[index];
     struct upmu_sample sample;
 
-    while (upmu_ring_next(&duty->session.ring, &sample)) {
+    while (next_sample(rig, duty, &sample)) {
         duty->lost_in_ring += sample.lost;
         RIG_CHECK(rig, sample.events && !(sample.events >> duty->events), "a sample of events %x",
                   (unsigned)sample.events);

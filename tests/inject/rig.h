@@ -88,11 +88,13 @@ struct rig {
     const struct rig_duty *fault_calling;
     bool fault_in_handler;
     bool fault_hit;
-    bool others_concerned; /* the scenario moves others: a fault may hit them, too */
-    bool loses_samples;    /* the scenario is about loss */
-    bool strangers;        /* interrupts from before cpu_init may still come */
-    bool over;             /* a fault made the rest of the scenario impossible */
-    bool nests;            /* interrupts try a local call, too */
+    bool others_concerned;          /* the scenario moves others: a fault may hit them, too */
+    bool loses_samples;             /* the scenario is about loss */
+    bool strangers;                 /* interrupts from before cpu_init may still come */
+    bool over;                      /* a fault made the rest of the scenario impossible */
+    bool nests;                     /* interrupts try a local call, too */
+    void (*on_inside)(bool inside); /* told when a call of the library begins and ends */
+    bool inside;
     uint32_t injected;
     uint32_t refused; /* calls inside calls */
     bool failed;
@@ -130,6 +132,9 @@ void rig_drain(struct rig *rig, unsigned duty);
 
 /* Everything at rest: compare, prove that sampling lives, give the CPUs back, compare again. */
 void rig_end(struct rig *rig);
+
+/* The injection that was ordered, now. */
+void rig_inject(struct rig *rig);
 
 /* Look at the model's counters. */
 void rig_account(struct rig *rig);

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An overflow at every instruction of the library's calls: between two stores there
+ * are races that no register access shows.
+ *
+ * The process steps itself through start, stop, read, poll, …; at each instruction
+ * (`every`; without arguments at a part of them, spread evenly) it forks, and the
+ * child takes the overflow there and plays the scenario to its end.  With `scenario=… profile=… variant=… step=N` that one child is played and
+ * told.  x86 with Linux only.
+ */
+#define _GNU_SOURCE /* REG_EFL */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/inject/rig.h"
+
+#define TRAP_FLAG 0x100
+
+#define FLAGS_OF(context) ((context)->uc_mcontext.gregs[REG_EFL])
+
+static struct rig rig;
+static struct upmu_port hooks; /* the model's own */
+static unsigned hook_depth;
+static uint32_t steps, forks, failed_at, only_step, stride, phase;
+static bool stepping, child, every;
+
+/* ---- Nothing is injected inside the model ---- */
+
+static bool step_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
+{
+    bool result;
+
+    hook_depth++;
+    result = hooks.rdmsr(context, msr, out_value);
+    hook_depth--;
+    return result;
+}
+
+static bool step_wrmsr(void *context, uint32_t msr, uint64_t value)
+{
+    bool result;
+
+    hook_depth++;
+    result = hooks.wrmsr(context, msr, value);
+    hook_depth--;
+    return result;
+}
+
+static bool step_rdpmc(void *context, uint32_t index, uint64_t *out_value)
+{
+    bool result;
+
+    hook_depth++;
+    result = hooks.rdpmc(context, index, out_value);
+    hook_depth--;
+    return result;
+}
+
+static struct upmu_cpu *step_this_cpu(void *context)
+{
+    struct upmu_cpu *result;
+
+    hook_depth++;
+    result = hooks.this_cpu(context);
+    hook_depth--;
+    return result;
+}
+
+static uintptr_t step_irq_save(void *context)
+{
+    uintptr_t result;
+
+    hook_depth++;
+    result = hooks.irq_save(context);
+    hook_depth--;
+    return result;
+}
+
+static void step_irq_restore(void *context, uintptr_t state)
+{
+    hook_depth++;
+    hooks.irq_restore(context, state);
+    hook_depth--;
+}
+
+static void step_pmi_rearm(void *context)
+{
+    hook_depth++;
+    hooks.pmi_rearm(context);
+    hook_depth--;
+}
+
+static uint64_t step_clock_ns(void *context)
+{
+    uint64_t result;
+
+    hook_depth++;
+    result = hooks.clock_ns(context);
+    hook_depth--;
+    return result;
+}
+
+static void step_log(void *context, const char *line)
+{
+    hook_depth++;
+    hooks.log(context, line);
+    hook_depth--;
+}
+
+static void wrap_hooks(struct upmu_port *port)
+{
+    hooks = *port;
+    port->rdmsr = step_rdmsr;
+    port->wrmsr = step_wrmsr;
+    port->rdpmc = port->rdpmc ? step_rdpmc : NULL;
+    port->this_cpu = step_this_cpu;
+    port->irq_save = step_irq_save;
+    port->irq_restore = step_irq_restore;
+    port->pmi_rearm = port->pmi_rearm ? step_pmi_rearm : NULL;
+    port->clock_ns = port->clock_ns ? step_clock_ns : NULL;
+    port->log = step_log;
+}
+
+/* ---- Stepping ---- */
+
+static void look_after(pid_t pid)
+{
+    int status = 0;
+
+    forks++;
+    if (waitpid(pid, &status, 0) != pid || status != 0)
+        failed_at = failed_at ? failed_at : steps;
+}
+
+static void on_trap(int number, siginfo_t *info, void *where)
+{
+    ucontext_t *context = where;
+
+    (void)number;
+    (void)info;
+    if (!stepping || !rig.inside) {
+        FLAGS_OF(context) &= ~TRAP_FLAG;
+        return;
+    }
+    FLAGS_OF(context) |= TRAP_FLAG;
+    if (hook_depth || rig.in_handler)
+        return;
+    steps++;
+    if (only_step ? steps != only_step : failed_at || steps % stride != phase)
+        return;
+    if (!only_step) {
+        pid_t pid = fork();
+
+        if (pid != 0) {
+            look_after(pid);
+            return;
+        }
+        child = true;
+    }
+    stepping = false;
+    FLAGS_OF(context) &= ~TRAP_FLAG;
+    rig_inject(&rig);
+}
+
+static void on_inside(bool inside)
+{
+    if (inside && stepping)
+        raise(SIGTRAP);
+}
+
+static const struct scenario *scenario_of(const char *name)
+{
+    for (unsigned i = 0; i < scenario_count; i++)
+        if (!strcmp(scenarios[i].name, name))
+            return &scenarios[i];
+    return NULL;
+}
+
+/* One scenario, stepped through.  In a child: does not return. */
+static void play(const char *name, const char *profile, const struct rig_variant *variant, bool trace)
+{
+    struct rig_order order = {
+        .scenario = name, .profile = profile, .variant = variant, .injection = RIG_OVERFLOW, .trace = trace};
+    const struct scenario *scenario = scenario_of(name);
+    struct sigaction action;
+
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = on_trap;
+    action.sa_flags = SA_SIGINFO | SA_NODEFER;
+    sigaction(SIGTRAP, &action, NULL);
+    steps = 0;
+    failed_at = 0;
+    hook_depth = 0;
+    rig_begin(&rig, &order);
+    wrap_hooks(&rig.sim.port);
+    rig.on_inside = on_inside;
+    stepping = true;
+    scenario->play(&rig);
+    stepping = false;
+    if (child) {
+        if (rig.failed)
+            printf("%s\n", rig.failure);
+        fflush(stdout);
+        _exit(rig.failed ? 1 : 0);
+    }
+}
+
+static const struct rig_variant variants[] = {
+    {.name = "plain"}, {.name = "vector", .vector = true}, {.name = "no_clock", .no_clock = true}};
+static const char *const profiles[] = {"core2", "skylake", "yonah"};
+
+static void sweep(const char *name)
+{
+    unsigned bad = 0;
+
+    for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++)
+        for (unsigned v = 0; v < sizeof variants / sizeof variants[0]; v++) {
+            stride = every ? 1 : v || p != 1 ? 101 : 11;
+#if defined(__SANITIZE_ADDRESS__)
+            stride *= 17;
+#elif !defined(__x86_64__)
+            stride *= 5;
+#endif
+            phase = (phase + 1) % stride;
+            fflush(stdout);
+            play(name, profiles[p], &variants[v], false);
+            assert_true(steps > 500);
+            if (failed_at) {
+                printf("    build/gcc-64/tests/inject/test_step scenario=%s profile=%s variant=%s step=%u\n", name,
+                       profiles[p], variants[v].name, (unsigned)failed_at);
+                bad++;
+            }
+            if (rig.failed)
+                fail_msg("not even undisturbed: %s", rig.failure);
+        }
+    if (bad)
+        fail_msg("%u runs failed", bad);
+}
+
+static void counting_beside_sampling_survives_an_overflow_at_every_instruction(void **state)
+{
+    (void)state;
+    sweep("counts_beside_sampling");
+}
+
+static void restarts_survive_an_overflow_at_every_instruction(void **state)
+{
+    (void)state;
+    sweep("samples_and_restarts");
+}
+
+static void two_sampling_counters_survive_an_overflow_at_every_instruction(void **state)
+{
+    (void)state;
+    sweep("samples_two_counters");
+}
+
+static void two_sampling_sessions_survive_an_overflow_at_every_instruction(void **state)
+{
+    (void)state;
+    sweep("samples_in_two_sessions");
+}
+
+static void moves_survive_an_overflow_at_every_instruction(void **state)
+{
+    (void)state;
+    sweep("moves_a_sampling_counter");
+}
+
+static void full_rings_survive_an_overflow_at_every_instruction(void **state)
+{
+    (void)state;
+    sweep("masks_a_full_ring");
+}
+
+static void polls_survive_an_overflow_at_every_instruction(void **state)
+{
+    (void)state;
+    sweep("polls_while_sampling");
+}
+
+static int tell_one(int count, char **arguments)
+{
+    const char *scenario = NULL, *profile = "skylake";
+    const struct rig_variant *variant = &variants[0];
+
+    for (int i = 1; i < count; i++) {
+        if (!strncmp(arguments[i], "scenario=", 9))
+            scenario = arguments[i] + 9;
+        else if (!strncmp(arguments[i], "profile=", 8))
+            profile = arguments[i] + 8;
+        else if (!strncmp(arguments[i], "step=", 5))
+            only_step = (uint32_t)strtoul(arguments[i] + 5, NULL, 10);
+        for (unsigned v = 0; v < sizeof variants / sizeof variants[0]; v++)
+            if (!strncmp(arguments[i], "variant=", 8) && !strcmp(arguments[i] + 8, variants[v].name))
+                variant = &variants[v];
+    }
+    if (!scenario || !scenario_of(scenario) || !only_step)
+        return 2;
+    play(scenario, profile, variant, true);
+    return rig.failed ? 1 : 0;
+}
+
+int main(int count, char **arguments)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counting_beside_sampling_survives_an_overflow_at_every_instruction),
+        cmocka_unit_test(restarts_survive_an_overflow_at_every_instruction),
+        cmocka_unit_test(two_sampling_counters_survive_an_overflow_at_every_instruction),
+        cmocka_unit_test(two_sampling_sessions_survive_an_overflow_at_every_instruction),
+        cmocka_unit_test(moves_survive_an_overflow_at_every_instruction),
+        cmocka_unit_test(full_rings_survive_an_overflow_at_every_instruction),
+        cmocka_unit_test(polls_survive_an_overflow_at_every_instruction),
+    };
+    int failed;
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    every = count == 2 && !strcmp(arguments[1], "every");
+    if (count > 1 && !every)
+        return tell_one(count, arguments);
+    failed = cmocka_run_group_tests_name("step", tests, NULL, NULL);
+    printf("%u overflows injected between instructions\n", (unsigned)forks);
+    return failed;
+}
