@@ -543,7 +543,12 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
         for (unsigned row = 0; row < pmu->table->row_count; row++) {
             const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
 
-            if (class->load_rank == rank && has_shadow(class) && upmu_rows_has(bank->found_known, row))
+            if (class->load_rank != rank || !has_shadow(class) || !upmu_rows_has(bank->found_known, row))
+                continue;
+            /* A common gate is not opened over a select that still holds our event. */
+            if (!fine && class->kind == UPMU_KIND_CONTROL && class->gates)
+                (void)upmu_bank_close(bank, counters);
+            else
                 fine &= restore_row(bank, row);
         }
     return fine;

@@ -151,6 +151,7 @@ enum upmu_status upmu_cpu_suspend(struct upmu_cpu *cpu)
 {
     uintptr_t irq;
     enum upmu_status status = upmu_local_enter(cpu, &irq);
+    bool live;
 
     if (status != UPMU_OK)
         return status;
@@ -161,8 +162,12 @@ enum upmu_status upmu_cpu_suspend(struct upmu_cpu *cpu)
             status = UPMU_ERR_PORT;
         session->state = UPMU_SESSION_SUSPENDED;
     }
+    live = cpu->live;
     cpu->live = 0;
     UPMU_BARRIER();
+    /* Should registers outlive the sleep, resume must not find ours and call them the firmware's. */
+    if (live && !upmu_bank_restore(&cpu->bank, cpu->used))
+        status = UPMU_ERR_PORT;
     upmu_bank_forget(&cpu->bank);
     memset(cpu->last_tag, 0, sizeof cpu->last_tag);
     upmu_local_leave(cpu, irq);

@@ -342,8 +342,8 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
 
 /*
  * Before the registers lose their contents (sleep, offline): fold all counts,
- * close all gates, forget the shadow.  Sessions stay attached and, if they ran,
- * run again after upmu_cpu_resume().
+ * write back what was found at take-over, forget the shadow.  Sessions stay
+ * attached and, if they ran, run again after upmu_cpu_resume().
  *
  * Returns UPMU_OK, UPMU_ERR_PORT or UPMU_ERR_BUSY.
  * Context: local.
