@@ -19,8 +19,9 @@ STRUCTS = {  # struct: limit in bytes
     "upmu_machine": None, "upmu_pmu": None, "upmu_domain": None, "upmu_region": None, "upmu_port": None,
     "upmu_sample": None, "upmu_count": None, "upmu_why": None, "upmu_probe": None,
 }
-CORE_LIMIT = 28 * 1024
-MINIMUM_LIMIT = 12 * 1024
+# Code: what it may not exceed now, and what is aimed at (docs/DESIGN.md, "Size").
+CORE_LIMIT, CORE_AIM = 51000, 28 * 1024
+MINIMUM_LIMIT, MINIMUM_AIM = 21500, 12 * 1024
 MINIMUM_OPTIONS = ["-DUPMU_BACKEND_X86_P4=0", "-DUPMU_SAMPLING=0", "-DUPMU_NAMES=0", "-DUPMU_PROBE=0",
                    "-DUPMU_WHY_TEXT=0", "-DUPMU_MOVES=0", "-DUPMU_DOMAINS=0"]
 FLAGS = "-std=c11 -ffreestanding -mgeneral-regs-only -fno-pie -fno-pic -fno-stack-protector -Iinclude -I.".split()
@@ -81,8 +82,10 @@ def main():
     os.makedirs(WORK, exist_ok=True)
     broken = []
 
-    def line(name, value, unit="bytes", limit=None):
+    def line(name, value, unit="bytes", limit=None, aim=None):
         print(f"{name}\t{value}\t{unit}")
+        if aim is not None:
+            print(f"aim.{name}\t{aim}\t{unit}")
         if limit is not None and arguments.limits:
             print(f"limit.{name}\t{limit}\t{unit}")
         if limit is not None and value > limit:
@@ -94,12 +97,13 @@ def main():
             line(f"text.{source}", text)
     for group in sorted({row[0] for row in rows}):
         line(f"text.{group}", sum(row[2] for row in rows if row[0] == group))
-    line("text.core+x86_core", sum(row[2] for row in rows if row[0] in ("core", "backends/x86_core")), limit=CORE_LIMIT)
+    line("text.core+x86_core", sum(row[2] for row in rows if row[0] in ("core", "backends/x86_core")),
+         limit=CORE_LIMIT, aim=CORE_AIM)
     for group, source, text, rodata in rows:
         if rodata:
             line(f"rodata.{source}", rodata)
     text, rodata = minimum(arguments.cc)
-    line("text.minimum", text, limit=MINIMUM_LIMIT)
+    line("text.minimum", text, limit=MINIMUM_LIMIT, aim=MINIMUM_AIM)
     line("rodata.minimum", rodata)
     for width in (64, 32):
         for name, size in struct_sizes(arguments.cc, width).items():
