@@ -7,6 +7,7 @@
 #define UPMU_CORE_BACKEND_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <upmu/event.h>
 #include <upmu/place.h>
@@ -60,6 +61,8 @@ struct upmu_detection {
     bool hypervisor;
 };
 
+struct upmu_text;
+
 /* How the handler and the renderer want an event to run. */
 #define UPMU_RENDER_INTERRUPT (1u << 0) /* overflow raises the PMI */
 
@@ -75,11 +78,12 @@ struct upmu_backend {
 
 #if UPMU_NAMES
     /*
-     * Apply one attribute to an event under construction.  `name` is folded
-     * lower case.  UPMU_ERR_NO_SUCH_ATTRIBUTE, _BAD_VALUE, _CONTRADICTION.
+     * Apply one attribute to an event under construction.  `name` is as it was
+     * typed; `value` is NULL if none was given, UINT64_MAX if it is no number.
+     * UPMU_ERR_NO_SUCH_ATTRIBUTE, _BAD_VALUE, _CONTRADICTION.
      */
     enum upmu_status (*attribute)(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,
-                                  bool has_value, uint64_t value);
+                                  size_t length, const uint64_t *value);
     /* Start an event from a catalogue row with the masks already merged in. */
     enum upmu_status (*from_row)(const struct upmu_pmu *pmu, const struct upmu_row *row, struct upmu_event *event);
     /*
@@ -87,10 +91,11 @@ struct upmu_backend {
      * the field they belong to; false: no such qualifier, or (with *out_field set) no
      * such word.  May be NULL.
      */
-    bool (*qualifier)(const char *name, const char *word, size_t length, uint16_t *out_field, uint16_t *out_bits);
-    /* Append the attributes that the row does not imply: ":u:c=2". */
-    size_t (*format)(const struct upmu_pmu *pmu, const struct upmu_event *event, const struct upmu_row *row,
-                     char *buffer, size_t size);
+    bool (*qualifier)(const char *name, size_t name_length, const char *word, size_t length, uint16_t *out_field,
+                      uint16_t *out_bits);
+    /* Append the attributes that the row (of a raw event: none) does not imply: ":u:c=2". */
+    void (*format)(const struct upmu_pmu *pmu, const struct upmu_event *event, const struct upmu_row *row,
+                   struct upmu_text *out);
 #endif
     /*
      * Finish an event: constraints, defaults, validation.  Fills in `counters`,

@@ -92,6 +92,8 @@ static void parse_row(struct parser *parser)
     if (end == parser->at || next == end || !(uses[(unsigned char)*next] & IN_WORD))
         return;
     set_part(parser, &parser->spec.row, parser->at, end);
+    parser->spec.row.value = parser->spec.row.position;
+    parser->spec.row.value_length = parser->spec.row.length;
     parser->at = next;
 }
 

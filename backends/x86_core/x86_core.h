@@ -30,13 +30,13 @@ const char *upmu_x86_core_names(unsigned i);
 /* x86_core_encode.c */
 #if UPMU_NAMES
 enum upmu_status upmu_x86_core_attribute(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,
-                                         bool has_value, uint64_t value);
+                                         size_t length, const uint64_t *value);
 enum upmu_status upmu_x86_core_from_row(const struct upmu_pmu *pmu, const struct upmu_row *row,
                                         struct upmu_event *event);
-bool upmu_x86_core_qualifier(const char *name, const char *word, size_t length, uint16_t *out_field,
-                             uint16_t *out_bits);
-size_t upmu_x86_core_format(const struct upmu_pmu *pmu, const struct upmu_event *event, const struct upmu_row *row,
-                            char *buffer, size_t size);
+bool upmu_x86_core_qualifier(const char *name, size_t name_length, const char *word, size_t length,
+                             uint16_t *out_field, uint16_t *out_bits);
+void upmu_x86_core_format(const struct upmu_pmu *pmu, const struct upmu_event *event, const struct upmu_row *row,
+                          struct upmu_text *out);
 #endif
 enum upmu_status upmu_x86_core_finish(const struct upmu_pmu *pmu, struct upmu_event *event);
 

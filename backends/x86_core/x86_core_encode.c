@@ -160,9 +160,9 @@ static enum upmu_status set_code(struct upmu_event *event, uint64_t bits, unsign
 }
 
 enum upmu_status upmu_x86_core_attribute(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,
-                                         bool has_value, uint64_t value)
+                                         size_t length, const uint64_t *given)
 {
-    size_t length = upmu_text_length(name);
+    uint64_t value = given ? *given : 1;
     unsigned i = 0, what;
 
     while (i < ATTRIBUTE_WORDS && !upmu_text_is(name, length, attribute_words[i].name))
@@ -170,10 +170,8 @@ enum upmu_status upmu_x86_core_attribute(const struct upmu_pmu *pmu, struct upmu
     if (i == ATTRIBUTE_WORDS)
         return UPMU_ERR_NO_SUCH_ATTRIBUTE;
     what = attribute_words[i].what;
-    if (!has_value && (what == 4 || what > WORD_PRECISE))
+    if (!given && (what == 4 || what > WORD_PRECISE))
         return UPMU_ERR_BAD_VALUE;
-    if (!has_value)
-        value = 1;
     if (what < FIELD_EDGE)
         return set_privilege(pmu, event, &select_fields[what], value);
     if (what < SELECT_FIELDS)
@@ -215,11 +213,9 @@ static const struct {
     { "snooptype", "cmp2i", 0x03, 0x02 },
 };
 
-bool upmu_x86_core_qualifier(const char *name, const char *word, size_t length, uint16_t *out_field,
-                             uint16_t *out_bits)
+bool upmu_x86_core_qualifier(const char *name, size_t name_length, const char *word, size_t length,
+                             uint16_t *out_field, uint16_t *out_bits)
 {
-    size_t name_length = upmu_text_length(name);
-
     for (unsigned i = 0; i < sizeof qualifiers / sizeof qualifiers[0]; i++) {
         if (!upmu_text_is(name, name_length, qualifiers[i].name))
             continue;
@@ -284,23 +280,19 @@ static void write_attributes(struct upmu_text *out, const struct upmu_event *eve
         write_number(out, payloads[event->payload - 1u], event->config1);
 }
 
-size_t upmu_x86_core_format(const struct upmu_pmu *pmu, const struct upmu_event *event, const struct upmu_row *row,
-                            char *buffer, size_t size)
+void upmu_x86_core_format(const struct upmu_pmu *pmu, const struct upmu_event *event, const struct upmu_row *row,
+                          struct upmu_text *out)
 {
-    struct upmu_text out;
-
     (void)pmu;
-    upmu_text_begin(&out, buffer, size);
     if (!(event->attributes & UPMU_ATTR_RAW)) {
         if ((row->flags & UPMU_ROW_MASKED) && !event->id.masks) {
-            upmu_text_string(&out, ":umask=");
-            upmu_text_hex(&out, event->config >> 8 & 0xffu);
+            upmu_text_string(out, ":umask=");
+            upmu_text_hex(out, event->config >> 8 & 0xffu);
         }
-        write_attributes(&out, event);
+        write_attributes(out, event);
     }
     if (event->attributes & UPMU_ATTR_PRECISE)
-        upmu_text_string(&out, ":precise=1");
-    return upmu_text_end(&out);
+        upmu_text_string(out, ":precise=1");
 }
 
 #endif

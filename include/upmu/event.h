@@ -35,7 +35,7 @@ struct upmu_spec {
     struct upmu_spec_part unit;  /* "unit/", length 0: none */
     struct upmu_spec_part pmu;   /* "pmu::", length 0: none */
     struct upmu_spec_part name;  /* NAME; length 0: perf's terms, which are attributes */
-    struct upmu_spec_part row;   /* leading counter index of "IDX SPEC", length 0: none */
+    struct upmu_spec_part row;   /* leading counter index of "IDX SPEC", its own value; length 0: none */
     uint8_t attribute_count;
     struct upmu_spec_part attribute[UPMU_SPEC_ATTRIBUTES];
 };
