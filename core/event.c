@@ -456,7 +456,7 @@ size_t upmu_event_format(const struct upmu_pmu *pmu, const struct upmu_event *ev
     if (event->attributes & UPMU_ATTR_RAW) {
         write_raw(&out, event);
     } else {
-        upmu_text_skip(&out, upmu_event_name(pmu, event->id, buffer, size));
+        out.length = upmu_event_name(pmu, event->id, buffer, size);
         known = out.length && upmu_catalog_row(pmu->catalog, event->id.row, &row);
     }
     if (known)

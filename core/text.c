@@ -90,17 +90,6 @@ void upmu_text_decimal(struct upmu_text *text, uint64_t value)
     write_digits(text, value, powers_of_ten);
 }
 
-char *upmu_text_room(const struct upmu_text *text, size_t *out_left)
-{
-    *out_left = text->length < text->size ? text->size - text->length : 0;
-    return *out_left ? text->buffer + text->length : NULL;
-}
-
-void upmu_text_skip(struct upmu_text *text, size_t length)
-{
-    text->length += length;
-}
-
 size_t upmu_text_end(struct upmu_text *text)
 {
     if (text->size)

@@ -27,13 +27,6 @@ void upmu_text_string(struct upmu_text *text, const char *string);
 void upmu_text_hex(struct upmu_text *text, uint64_t value); /* "0x3c": no leading zeros */
 void upmu_text_decimal(struct upmu_text *text, uint64_t value);
 
-/*
- * Room for a function that writes (buffer, size) and returns its whole length:
- *     upmu_text_skip(&text, upmu_event_name(pmu, id, upmu_text_room(&text, &left), left));
- */
-char *upmu_text_room(const struct upmu_text *text, size_t *out_left);
-void upmu_text_skip(struct upmu_text *text, size_t length);
-
 /* Write the NUL; returns the whole length. */
 size_t upmu_text_end(struct upmu_text *text);
 

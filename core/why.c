@@ -17,34 +17,34 @@ static const struct {
     uint8_t status;
     char text[31];
 } status_texts[] = {
-    { UPMU_OK, "no error" },
-    { UPMU_ERR_SYNTAX, "not a specification" },
-    { UPMU_ERR_NO_SUCH_PMU, "no such PMU" },
-    { UPMU_ERR_NO_SUCH_EVENT, "no such event" },
-    { UPMU_ERR_NO_SUCH_MASK, "no such unit mask" },
-    { UPMU_ERR_NO_SUCH_ATTRIBUTE, "no such attribute" },
-    { UPMU_ERR_BAD_VALUE, "value out of range" },
-    { UPMU_ERR_CONTRADICTION, "contradicts another setting" },
-    { UPMU_ERR_MASK_REQUIRED, "needs a unit mask" },
-    { UPMU_ERR_MASKS_EXCLUSIVE, "unit masks exclude each other" },
-    { UPMU_ERR_NO_PMU, "no usable PMU" },
-    { UPMU_ERR_UNSUPPORTED, "not supported" },
-    { UPMU_ERR_PORT, "register access faulted" },
-    { UPMU_ERR_DOES_NOT_FIT, "does not fit" },
-    { UPMU_ERR_TOO_HARD, "placement search gave up" },
-    { UPMU_ERR_CHANGED, "register was changed by others" },
-    { UPMU_ERR_LOST_CLAIM, "another CPU took a resource" },
-    { UPMU_ERR_VERSION, "header and library differ" },
-    { UPMU_ERR_HOOK_MISSING, "hook is missing" },
-    { UPMU_ERR_BUSY, "call inside a call" },
-    { UPMU_ERR_WRONG_CPU, "wrong CPU" },
-    { UPMU_ERR_STATE, "not possible in this state" },
-    { UPMU_ERR_NO_SPACE, "out of space" },
-    { UPMU_ERR_INVALID, "invalid argument" },
-    { UPMU_ERR_COMPILED_OUT, "left out by a build option" },
-    { UPMU_ERR_END, "nothing left" },
-    { UPMU_ERR_NOT_PERMITTED, "not permitted" },
-    { UPMU_ERR_WRONG_PMU, "made for another PMU" },
+    {UPMU_OK, "no error"},
+    {UPMU_ERR_SYNTAX, "not a specification"},
+    {UPMU_ERR_NO_SUCH_PMU, "no such PMU"},
+    {UPMU_ERR_NO_SUCH_EVENT, "no such event"},
+    {UPMU_ERR_NO_SUCH_MASK, "no such unit mask"},
+    {UPMU_ERR_NO_SUCH_ATTRIBUTE, "no such attribute"},
+    {UPMU_ERR_BAD_VALUE, "value out of range"},
+    {UPMU_ERR_CONTRADICTION, "contradicts another setting"},
+    {UPMU_ERR_MASK_REQUIRED, "needs a unit mask"},
+    {UPMU_ERR_MASKS_EXCLUSIVE, "unit masks exclude each other"},
+    {UPMU_ERR_NO_PMU, "no usable PMU"},
+    {UPMU_ERR_UNSUPPORTED, "not supported"},
+    {UPMU_ERR_PORT, "register access faulted"},
+    {UPMU_ERR_DOES_NOT_FIT, "does not fit"},
+    {UPMU_ERR_TOO_HARD, "placement search gave up"},
+    {UPMU_ERR_CHANGED, "register was changed by others"},
+    {UPMU_ERR_LOST_CLAIM, "another CPU took a resource"},
+    {UPMU_ERR_VERSION, "header and library differ"},
+    {UPMU_ERR_HOOK_MISSING, "hook is missing"},
+    {UPMU_ERR_BUSY, "call inside a call"},
+    {UPMU_ERR_WRONG_CPU, "wrong CPU"},
+    {UPMU_ERR_STATE, "not possible in this state"},
+    {UPMU_ERR_NO_SPACE, "out of space"},
+    {UPMU_ERR_INVALID, "invalid argument"},
+    {UPMU_ERR_COMPILED_OUT, "left out by a build option"},
+    {UPMU_ERR_END, "nothing left"},
+    {UPMU_ERR_NOT_PERMITTED, "not permitted"},
+    {UPMU_ERR_WRONG_PMU, "made for another PMU"},
 };
 
 const char *upmu_status_text(enum upmu_status status)
@@ -98,43 +98,36 @@ size_t upmu_counter_text(const struct upmu_pmu *pmu, unsigned counter, char *buf
 
 #if UPMU_WHY_TEXT
 
-/* "PMC0-PMC3, FIXED1": runs of neighbours; "counter 2" where it is one general counter alone. */
-static void write_counters(struct upmu_text *out, const struct upmu_why *why, bool alone)
+/* "PMC0-PMC3, FIXED1": runs of neighbours of one kind. */
+static void write_counters(struct upmu_text *out, const struct upmu_why *why)
 {
-    uint32_t general = why->pmu ? why->pmu->general : 0;
-    bool any = false;
+    uint32_t general = why->counters & why->pmu->general;
+    uint32_t others = why->counters & ~why->pmu->general;
+    uint32_t first = (general & ~(general << 1)) | (others & ~(others << 1));
+    uint32_t last = (general & ~(general >> 1)) | (others & ~(others >> 1));
+    const char *separator = "";
 
     for (unsigned i = 0; i < UPMU_COUNTERS; i++) {
-        unsigned first = i;
-
-        if (!(why->counters >> i & 1u))
-            continue;
-        if (any)
-            upmu_text_string(out, ", ");
-        any = true;
-        if (!why->pmu || (alone && (general >> i & 1u))) {
-            upmu_text_string(out, "counter ");
-            upmu_text_decimal(out, i);
+        if (first >> i & 1u) {
+            upmu_text_string(out, separator);
+            separator = ", ";
+        } else if (last >> i & 1u) {
+            upmu_text_char(out, '-');
+        } else {
             continue;
         }
         write_counter(out, why->pmu, i);
-        while (i < 31 && (why->counters >> (i + 1u) & 1u) && ((general >> i ^ general >> (i + 1u)) & 1u) == 0)
-            i++;
-        if (i > first) {
-            upmu_text_char(out, '-');
-            write_counter(out, why->pmu, i);
-        }
     }
+    if (!why->counters)
+        upmu_text_string(out, "none");
 }
 
 static void write_event(struct upmu_text *out, const struct upmu_pmu *pmu, struct upmu_event_id id)
 {
-    size_t left;
-    char *room = upmu_text_room(out, &left);
-    size_t length = pmu ? upmu_event_name(pmu, id, room, left) : 0;
+    char name[UPMU_CATALOG_NAME];
 
-    if (length)
-        upmu_text_skip(out, length);
+    if (upmu_event_name(pmu, id, name, sizeof name))
+        upmu_text_string(out, name);
     else
         upmu_text_string(out, id.catalogue ? "an event" : "a raw event");
 }
@@ -142,54 +135,69 @@ static void write_event(struct upmu_text *out, const struct upmu_pmu *pmu, struc
 /* "A, B, C", the last two joined by `last`. */
 static void write_culprits(struct upmu_text *out, const struct upmu_why *why, const char *last)
 {
-    unsigned total = upmu_bits_count(why->culprits);
+    unsigned left = upmu_bits_count(why->culprits);
 
     for (unsigned i = 0; i < why->culprit_count; i++) {
         if (i)
-            upmu_text_string(out, i + 1u == total ? last : ", ");
+            upmu_text_string(out, left == 1 ? last : ", ");
         write_event(out, why->pmu, why->culprit[i]);
+        left--;
     }
-    if (total > why->culprit_count)
+    if (left)
         upmu_text_string(out, ", ...");
 }
 
-static void write_shortage(struct upmu_text *out, const struct upmu_why *why, unsigned events)
-{
-    upmu_text_decimal(out, events);
-    upmu_text_string(out, events == 1 ? " event for " : " events for ");
-    upmu_text_decimal(out, upmu_bits_count(why->counters));
-    upmu_text_string(out, why->collision == UPMU_COLLISION_LIMIT ? " usable counters" : " counters");
-    if (why->counters) {
-        upmu_text_string(out, " (");
-        write_counters(out, why, false);
-        upmu_text_char(out, ')');
-    }
-    upmu_text_string(out, ": ");
-    write_culprits(out, why, ", ");
-}
+/*
+ * What is said of one, two and more events, by enum upmu_collision; then of events
+ * that need one counter, a general one and another.  In these forms stand
+ *     A  the events, the last two joined by "and"       L  the events, by commas only
+ *     N  how many events                                M  how many counters
+ *     C  the counters                                   B  the lowest counter's number
+ *     R  the resource, or what is claimed
+ */
+enum { ONE_GENERAL = UPMU_COLLISION_CLAIMED + 1, ONE_OTHER };
 
-/* `A and B both need counter 2`, `… need OFFCORE_RSP_0 with different values` */
+static const char *const collision_forms[][3] = {
+    [UPMU_COLLISION_COUNTERS] = {"N event for M counters (C): L", "N events for M counters (C): L",
+                                 "N events for M counters (C): L"},
+    [UPMU_COLLISION_RESOURCE] = {"A needs R, which holds another value", "A need R with different values",
+                                 "A need R with different values"},
+    [UPMU_COLLISION_LIMIT] = {"N event for M usable counters (C): L", "N events for M usable counters (C): L",
+                              "N events for M usable counters (C): L"},
+    [UPMU_COLLISION_CLAIMED] = {"A needs R, in use by others", "A need R, in use by others",
+                                "A need R, in use by others"},
+    [ONE_GENERAL] = {"", "A both need counter B", "A all need counter B"},
+    [ONE_OTHER] = {"", "A both need C", "A all need C"},
+};
+
 static void write_collision(struct upmu_text *out, const struct upmu_why *why)
 {
-    unsigned events = upmu_bits_count(why->culprits);
-    bool resource = why->collision == UPMU_COLLISION_RESOURCE;
-    bool claimed = why->collision == UPMU_COLLISION_CLAIMED;
-    bool one = why->collision == UPMU_COLLISION_COUNTERS && upmu_bits_count(why->counters) == 1 && events > 1;
+    unsigned events = upmu_bits_count(why->culprits), counters = upmu_bits_count(why->counters);
+    unsigned kind = why->collision;
 
-    if (!resource && !claimed && !one) {
-        write_shortage(out, why, events);
-        return;
-    }
-    write_culprits(out, why, " and ");
-    upmu_text_string(out, events == 1 ? " needs " : !one ? " need " : events == 2 ? " both need " : " all need ");
-    if (!resource && why->counters)
-        write_counters(out, why, one);
-    else
-        upmu_text_string(out, why->pmu ? why->pmu->backend->resource_name(why->pmu, why->resource) : "one register");
-    if (resource)
-        upmu_text_string(out, events == 1 ? ", which holds another value" : " with different values");
-    else if (claimed)
-        upmu_text_string(out, ", in use by others");
+    if (kind == UPMU_COLLISION_COUNTERS && counters == 1 && events > 1)
+        kind = why->counters & why->pmu->general ? ONE_GENERAL : ONE_OTHER;
+    for (const char *form = collision_forms[kind][events < 3 ? events - 1u : 2u]; *form; form++)
+        switch (*form) {
+        case 'A':
+        case 'L':
+            write_culprits(out, why, *form == 'A' ? " and " : ", ");
+            break;
+        case 'N':
+        case 'M':
+        case 'B':
+            upmu_text_decimal(out, *form == 'N' ? events : *form == 'M' ? counters : upmu_bits_lowest(why->counters));
+            break;
+        case 'R':
+        case 'C':
+            if (*form == 'C' || (kind == UPMU_COLLISION_CLAIMED && counters))
+                write_counters(out, why);
+            else
+                upmu_text_string(out, why->pmu->backend->resource_name(why->pmu, why->resource));
+            break;
+        default:
+            upmu_text_char(out, *form);
+        }
 }
 
 /* The name that looked alike, as it is written: it may be another name of the event. */
@@ -199,8 +207,7 @@ static void write_nearest(struct upmu_text *out, const struct upmu_why *why)
     char name[UPMU_CATALOG_NAME];
     struct upmu_event_id id;
 
-    if (why->pmu && why->pmu->catalog &&
-        upmu_catalog_nearest_name(why->pmu->catalog, why->word, upmu_text_length(why->word), &id, name) &&
+    if (upmu_catalog_nearest_name(why->pmu->catalog, why->word, upmu_text_length(why->word), &id, name) &&
         memcmp(&id, &why->nearest, sizeof id) == 0) {
         upmu_text_string(out, name);
         return;
@@ -215,7 +222,7 @@ static void write_word(struct upmu_text *out, const struct upmu_why *why)
     if (why->length) {
         upmu_text_char(out, '"');
         upmu_text_string(out, why->word);
-        upmu_text_string(out, why->length >= UPMU_WHY_WORD ? "...\": " : "\": ");
+        upmu_text_string(out, &"...\": "[why->length >= UPMU_WHY_WORD ? 0 : 3]);
     }
     upmu_text_string(out, why->status == UPMU_ERR_DOES_NOT_FIT ? "no counter can count this"
                                                                : upmu_status_text(why->status));
@@ -227,7 +234,7 @@ static void write_word(struct upmu_text *out, const struct upmu_why *why)
         upmu_text_string(out, " on ");
         upmu_text_string(out, why->pmu->name);
     }
-    if (why->nearest.catalogue) {
+    if (why->nearest.catalogue && why->pmu) {
         upmu_text_string(out, "; nearest: ");
         write_nearest(out, why);
     }
@@ -242,7 +249,7 @@ size_t upmu_why_text(const struct upmu_why *why, char *buffer, size_t size)
     struct upmu_text out;
 
     upmu_text_begin(&out, buffer, size);
-    if (why->culprits && why->collision != UPMU_COLLISION_NONE)
+    if (why->culprits && why->collision != UPMU_COLLISION_NONE && why->pmu)
         write_collision(&out, why);
     else
         write_word(&out, why);
