@@ -148,7 +148,7 @@ static bool close_alone(struct upmu_cpu *cpu, unsigned counter, uint64_t *value)
             upmu_bank_handler_read(&cpu->bank, counter, value));
 }
 
-static void look_at(struct pass *pass, unsigned counter)
+static void look_at_counter(struct pass *pass, unsigned counter)
 {
     struct upmu_cpu *cpu = pass->cpu;
     struct upmu_tally *tally = cpu->tally[counter];
@@ -271,7 +271,7 @@ static enum upmu_pmi handle(struct pass *pass)
     if (pmu->status_row != UPMU_NO_ROW && upmu_bank_handler_status(&cpu->bank, &status))
         flagged = pmu->backend->overflowed(pmu, status) & mine;
     for (uint32_t rest = cpu->sampling & ~pass->failed; rest; rest &= rest - 1u)
-        look_at(pass, upmu_bits_lowest(rest));
+        look_at_counter(pass, upmu_bits_lowest(rest));
     for (uint32_t rest = flagged & cpu->running & ~cpu->sampling; rest; rest &= rest - 1u)
         fold_wrapped(pass, upmu_bits_lowest(rest));
     if (pass->due)
