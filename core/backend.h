@@ -118,8 +118,8 @@ struct upmu_backend {
     uint32_t (*overflowed)(const struct upmu_pmu *pmu, uint64_t status);
     uint64_t (*acknowledge)(const struct upmu_pmu *pmu, uint32_t counters);
 
-    /* Counters in use by somebody, from the values found at take-over. */
-    uint32_t (*claims)(const struct upmu_pmu *pmu, const uint64_t *found, const uint32_t *found_known);
+    /* Counters in use by somebody, from the values found at take-over, by row. */
+    uint32_t (*claims)(const struct upmu_pmu *pmu, const uint64_t *found);
 
     /* Registers to set once at take-over (freeze bits off), as image entries. */
     void (*take_over)(const struct upmu_pmu *pmu, struct upmu_image *image);

@@ -15,30 +15,15 @@
 #include "core/port_call.h"
 #include "core/register.h"
 
-void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const struct upmu_port *port, bool safe)
+/* Is a bit of bank->state set for a row? */
+static bool row_is(const struct upmu_bank *bank, unsigned row, unsigned state)
 {
-    memset(bank, 0, sizeof *bank);
-    bank->pmu = pmu;
-    bank->port = port;
-    bank->safe = safe;
-    bank->in_flux = UPMU_NO_ROW;
+    return bank->state[row] & state;
 }
 
-void upmu_bank_forget(struct upmu_bank *bank)
+static void row_becomes(struct upmu_bank *bank, unsigned row, unsigned set, unsigned clear)
 {
-    memset(bank->known, 0, sizeof bank->known);
-    memset(bank->put_off, 0, sizeof bank->put_off);
-}
-
-void upmu_bank_forget_row(struct upmu_bank *bank, unsigned row)
-{
-    upmu_rows_clear(bank->known, row);
-    upmu_rows_clear(bank->put_off, row);
-}
-
-static const struct upmu_register *row_of(const struct upmu_bank *bank, unsigned row)
-{
-    return &bank->pmu->table->rows[row];
+    bank->state[row] = (uint8_t)((bank->state[row] & ~clear) | set);
 }
 
 /*
@@ -46,34 +31,61 @@ static const struct upmu_register *row_of(const struct upmu_bank *bank, unsigned
  * have bits that hardware changes in other registers: an overflow flag that was read
  * as 1 must not be written back with the next change of its neighbours.
  */
-static bool has_shadow(const struct upmu_register_class *class)
+void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const struct upmu_port *port, bool safe)
 {
-    return class->kind != UPMU_KIND_COUNTER && class->access == UPMU_ACCESS_RW;
+    memset(bank, 0, sizeof *bank);
+    bank->pmu = pmu;
+    bank->port = port;
+    bank->in_flux = UPMU_NO_ROW;
+    for (unsigned row = 0; row < pmu->table->row_count; row++) {
+        const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
+
+        if (class->kind != UPMU_KIND_COUNTER && class->access == UPMU_ACCESS_RW)
+            row_becomes(bank, row, UPMU_ROW_SHADOWED, 0);
+        if (class->space == UPMU_SPACE_MSR && (class->promised || safe))
+            row_becomes(bank, row, UPMU_ROW_REACHABLE, 0);
+    }
 }
 
-/* May the register be touched at all? */
-static bool reachable(const struct upmu_bank *bank, unsigned row)
+void upmu_bank_forget_row(struct upmu_bank *bank, unsigned row)
 {
-    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
+    row_becomes(bank, row, 0, UPMU_ROW_KNOWN | UPMU_ROW_PUT_OFF);
+}
 
-    return class->space == UPMU_SPACE_MSR && (class->promised || bank->safe);
+void upmu_bank_forget(struct upmu_bank *bank)
+{
+    for (unsigned row = 0; row < UPMU_REGISTERS; row++)
+        upmu_bank_forget_row(bank, row);
+}
+
+void upmu_bank_pretend(struct upmu_bank *bank, struct upmu_dry_run *dry)
+{
+    bank->dry = dry;
+    dry->count = 0;
+    for (unsigned row = 0; row < UPMU_REGISTERS; row++)
+        if (row_is(bank, row, UPMU_ROW_SHADOWED))
+            row_becomes(bank, row, UPMU_ROW_KNOWN | UPMU_ROW_FOUND, 0);
 }
 
 static bool read_msr(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned row, uint64_t *out_value)
 {
+    uint32_t address = bank->pmu->table->rows[row].address;
+
     accesses->reads++;
-    if (reachable(bank, row) && port_rdmsr(bank->port, row_of(bank, row)->address, out_value))
+    if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_rdmsr(bank->port, address, out_value))
         return true;
-    bank->faulted = row_of(bank, row)->address;
+    bank->faulted = address;
     return false;
 }
 
 static bool write_msr(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned row, uint64_t value)
 {
+    uint32_t address = bank->pmu->table->rows[row].address;
+
     accesses->writes++;
-    if (reachable(bank, row) && port_wrmsr(bank->port, row_of(bank, row)->address, value))
+    if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_wrmsr(bank->port, address, value))
         return true;
-    bank->faulted = row_of(bank, row)->address;
+    bank->faulted = address;
     return false;
 }
 
@@ -83,49 +95,35 @@ static void note_dry_write(struct upmu_bank *bank, unsigned row, uint64_t value)
 
     if (dry->count < dry->capacity)
         dry->writes[dry->count] = (struct upmu_write){ upmu_register_name(bank->pmu, row),
-                                                       row_of(bank, row)->address, value };
+                                                       upmu_register_address(bank->pmu, row), value };
     dry->count++;
 }
 
-static bool read_row(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
+bool upmu_bank_read_row(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 {
-    if (bank->dry) {
-        *out_value = upmu_rows_has(bank->known, row) ? bank->shadow[row]
-                                                     : upmu_register_class_of(bank->pmu, row)->reset;
-        return true;
-    }
     return read_msr(bank, &bank->accesses, row, out_value);
 }
 
-/* Remember what a register held before its first write. */
-static bool remember(struct upmu_bank *bank, unsigned row)
+/* Remember what a register holds before its first write. */
+static bool find_row(struct upmu_bank *bank, unsigned row)
 {
-    uint64_t value;
-
-    if (bank->dry || upmu_rows_has(bank->found_known, row))
-        return true;
-    if (!read_row(bank, row, &value))
+    if (!upmu_bank_read_row(bank, row, &bank->found[row]))
         return false;
-    bank->found[row] = value;
-    upmu_rows_set(bank->found_known, row);
+    row_becomes(bank, row, UPMU_ROW_FOUND, 0);
     return true;
 }
 
 /* Store a shadow; a handler that comes in the middle finds the row in flux. */
-static void store_shadow(struct upmu_bank *bank, unsigned row, uint64_t value)
+static void keep_value(struct upmu_bank *bank, unsigned row, uint64_t value)
 {
+    value &= ~upmu_register_class_of(bank->pmu, row)->hardware;
     bank->in_flux = (uint8_t)row;
     UPMU_BARRIER();
-    bank->shadow[row] = value & ~upmu_register_class_of(bank->pmu, row)->hardware;
+    bank->shadow[row] = value;
     UPMU_BARRIER();
     bank->in_flux = UPMU_NO_ROW;
     UPMU_BARRIER();
-}
-
-static void keep_value(struct upmu_bank *bank, unsigned row, uint64_t value)
-{
-    store_shadow(bank, row, value);
-    upmu_rows_set(bank->known, row);
+    row_becomes(bank, row, UPMU_ROW_KNOWN, 0);
 }
 
 /*
@@ -135,50 +133,47 @@ static void keep_value(struct upmu_bank *bank, unsigned row, uint64_t value)
 static bool write_row(struct upmu_bank *bank, unsigned row, uint64_t value)
 {
     uint64_t before = bank->shadow[row];
-    bool shadowed = has_shadow(upmu_register_class_of(bank->pmu, row));
+    bool shadowed = row_is(bank, row, UPMU_ROW_SHADOWED);
 
-    if (shadowed && !remember(bank, row))
-        return false;
     if (shadowed) {
+        if (!row_is(bank, row, UPMU_ROW_FOUND) && !find_row(bank, row))
+            return false;
         keep_value(bank, row, value);
-        upmu_rows_clear(bank->put_off, row);
+        row_becomes(bank, row, 0, UPMU_ROW_PUT_OFF);
     }
     if (bank->dry) {
         note_dry_write(bank, row, value);
         return true;
     }
-    UPMU_BARRIER();
     if (write_msr(bank, &bank->accesses, row, value))
         return true;
     if (shadowed) {
-        store_shadow(bank, row, before);
-        upmu_rows_clear(bank->known, row);
+        keep_value(bank, row, before);
+        upmu_bank_forget_row(bank, row);
     }
     return false;
 }
 
-/* What a register holds: the shadow, or what a read says. */
-static bool present_value(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
+/* Bits that the register has and that are not ours. */
+static uint64_t bits_of_others(const struct upmu_bank *bank, unsigned row)
 {
-    if (upmu_rows_has(bank->known, row)) {
-        *out_value = bank->shadow[row];
-        return true;
-    }
-    if (!read_row(bank, row, out_value))
-        return false;
-    if (has_shadow(upmu_register_class_of(bank->pmu, row))) {
-        keep_value(bank, row, *out_value);
-        *out_value = bank->shadow[row];
-    }
-    return true;
+    return upmu_register_bits(bank->pmu, row) & ~upmu_register_class_of(bank->pmu, row)->owned;
 }
 
-/* The same, if the register has bits that are not ours: those have no shadow either. */
-static bool present_value_of_all(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
+/* What a register with a shadow holds.  Bits that are not ours have none: a read tells. */
+static bool present_value(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 {
-    if (upmu_register_bits(bank->pmu, row) & ~upmu_register_class_of(bank->pmu, row)->owned)
-        upmu_rows_clear(bank->known, row);
-    return present_value(bank, row, out_value);
+    uint64_t value;
+
+    if (bits_of_others(bank, row) && !bank->dry)
+        row_becomes(bank, row, 0, UPMU_ROW_KNOWN);
+    if (!row_is(bank, row, UPMU_ROW_KNOWN)) {
+        if (!upmu_bank_read_row(bank, row, &value))
+            return false;
+        keep_value(bank, row, value);
+    }
+    *out_value = bank->shadow[row];
+    return true;
 }
 
 bool upmu_bank_find(struct upmu_bank *bank)
@@ -186,17 +181,14 @@ bool upmu_bank_find(struct upmu_bank *bank)
     const struct upmu_pmu *pmu = bank->pmu;
 
     for (unsigned row = 0; row < pmu->table->row_count; row++) {
-        const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
-        uint64_t value;
-
-        if (!upmu_rows_has(pmu->present, row) || !class->found || !reachable(bank, row))
+        row_becomes(bank, row, 0, UPMU_ROW_FOUND);
+        if (!upmu_rows_has(pmu->present, row) || !upmu_register_class_of(pmu, row)->found ||
+            !row_is(bank, row, UPMU_ROW_REACHABLE))
             continue;
-        if (!read_row(bank, row, &value))
+        if (!find_row(bank, row))
             return false;
-        bank->found[row] = value;
-        upmu_rows_set(bank->found_known, row);
-        if (has_shadow(class))
-            keep_value(bank, row, value);
+        if (row_is(bank, row, UPMU_ROW_SHADOWED))
+            keep_value(bank, row, bank->found[row]);
     }
     return true;
 }
@@ -215,21 +207,10 @@ uint32_t upmu_bank_open(const struct upmu_bank *bank, uint32_t counters)
         unsigned i = upmu_bits_lowest(rest);
         const struct upmu_counter *counter = &bank->pmu->counter[i];
 
-        if (upmu_rows_has(bank->known, counter->gate_row) &&
+        if (!row_is(bank, counter->gate_row, UPMU_ROW_KNOWN) ||
             (bank->shadow[counter->gate_row] >> counter->gate_bit & 1u))
             open |= UPMU_BIT32(i);
     }
-    return open;
-}
-
-/* Those of `counters` that are open or, after the shadow was forgotten, may be. */
-static uint32_t maybe_open(const struct upmu_bank *bank, uint32_t counters)
-{
-    uint32_t open = upmu_bank_open(bank, counters);
-
-    for (uint32_t rest = counters; rest; rest &= rest - 1u)
-        if (!upmu_rows_has(bank->known, bank->pmu->counter[upmu_bits_lowest(rest)].gate_row))
-            open |= rest & (~rest + 1u);
     return open;
 }
 
@@ -256,83 +237,61 @@ static uint64_t idle_value(const struct upmu_pmu *pmu, unsigned row, uint64_t va
     return (value & class->idle_keep) | class->idle_value;
 }
 
-/* Change gate bits; a register that is select and gate at once goes idle. */
-static bool move_gates(struct upmu_bank *bank, uint32_t open, uint32_t close)
+/* A register that is select and gate at once goes idle when its counter closes. */
+bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close)
 {
     const struct upmu_pmu *pmu = bank->pmu;
-    uint32_t rest = open | close;
     bool fine = true;
 
-    while (rest) {
-        const struct upmu_counter *counter = &pmu->counter[upmu_bits_lowest(rest)];
+    while (open | close) {
+        const struct upmu_counter *counter = &pmu->counter[upmu_bits_lowest(open | close)];
         unsigned row = counter->gate_row;
-        uint64_t before, after, opened, closed;
+        uint64_t opened = take_gates(pmu, &open, row);
+        uint64_t closed = take_gates(pmu, &close, row);
+        uint64_t before, after;
 
-        take_gates(pmu, &rest, row);
-        opened = take_gates(pmu, &open, row);
-        closed = take_gates(pmu, &close, row);
         if (!present_value(bank, row, &before)) {
             fine = false;
             continue;
         }
         after = before;
-        if (closed && gate_is_select(counter))
-            after = before & closed ? idle_value(pmu, row, before) : before;
+        if ((before & closed) && gate_is_select(counter))
+            after = idle_value(pmu, row, before);
         after = (after & ~closed) | opened;
-        if ((after != before || upmu_rows_has(bank->put_off, row)) && !write_row(bank, row, after))
-            fine = false;
+        if (after != before || row_is(bank, row, UPMU_ROW_PUT_OFF))
+            fine &= write_row(bank, row, after);
     }
     return fine;
 }
 
-bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close)
-{
-    return move_gates(bank, open, close);
-}
-
 bool upmu_bank_close(struct upmu_bank *bank, uint32_t counters)
 {
-    return move_gates(bank, 0, maybe_open(bank, counters));
-}
-
-/* Bits of a register that a load may change: ours, but gates stay as they are. */
-static uint64_t loadable(const struct upmu_pmu *pmu, unsigned row)
-{
-    const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
-
-    return class->owned & ~class->gates;
+    return upmu_bank_gate(bank, 0, upmu_bank_open(bank, counters));
 }
 
 /*
  * Which entries differ from what the registers hold, or ask for a write of bits that
  * hardware changes?  *out_guard: counters that they concern.
  */
-static void find_changes(const struct upmu_bank *bank, const struct upmu_image *image, uint64_t *out_changes,
-                         uint32_t *out_guard)
+static uint64_t find_changes(const struct upmu_bank *bank, const struct upmu_image *image, uint32_t *out_guard)
 {
-    *out_changes = 0;
-    *out_guard = 0;
+    uint64_t changes = 0;
+    uint32_t guard = 0;
+
     for (unsigned i = 0; i < image->count; i++) {
         const struct upmu_image_entry *entry = &image->entry[i];
         const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, entry->row);
-        uint64_t mask = entry->mask & loadable(bank->pmu, entry->row);
+        /* Gates stay as they are. */
+        uint64_t mask = entry->mask & class->owned & ~class->gates;
 
-        if (upmu_rows_has(bank->known, entry->row) && has_shadow(class) && !(mask & class->hardware) &&
+        if (row_is(bank, entry->row, UPMU_ROW_KNOWN) && !(mask & class->hardware) &&
             !((bank->shadow[entry->row] ^ entry->value) & mask))
             continue;
-        *out_changes |= UPMU_BIT64(i);
-        *out_guard |= entry->guard;
+        changes |= UPMU_BIT64(i);
+        guard |= entry->guard;
     }
-}
-
-/*
- * Keep a value that upmu_bank_gate() writes with the gate.  Handlers may write it
- * earlier; its gate is closed in it.
- */
-static void put_off(struct upmu_bank *bank, unsigned row, uint64_t value)
-{
-    keep_value(bank, row, value);
-    upmu_rows_set(bank->put_off, row);
+    *out_guard = guard;
+    return changes;
 }
 
 /* Is the register select and gate at once of one of `counters`? */
@@ -361,22 +320,35 @@ static bool load_row(struct upmu_bank *bank, const struct upmu_image *image, uns
             value |= image->entry[i].value & image->entry[i].mask;
             *changes &= ~UPMU_BIT64(i);
         }
-    mask &= loadable(bank->pmu, row);
-    if (has_shadow(class) && ((mask & whole) != whole || upmu_rows_has(bank->known, row)) &&
-        !present_value_of_all(bank, row, &before))
+    mask &= class->owned & ~class->gates;
+    if (row_is(bank, row, UPMU_ROW_SHADOWED) && ((whole & ~mask) || row_is(bank, row, UPMU_ROW_KNOWN)) &&
+        !present_value(bank, row, &before))
         return false;
     value = (before & ~mask) | (value & mask);
     if ((value & class->gates) || !gates_itself(bank->pmu, row, opening))
         return write_row(bank, row, value);
-    put_off(bank, row, value);
+    /* upmu_bank_gate() writes it with the gate.  Handlers may do so earlier: the gate is closed in it. */
+    keep_value(bank, row, value);
+    row_becomes(bank, row, UPMU_ROW_PUT_OFF, 0);
     return true;
 }
 
-static unsigned rank_of(const struct upmu_bank *bank, const struct upmu_image_entry *entry)
+/* The row of the changed entry that is loaded first. */
+static unsigned next_row(const struct upmu_bank *bank, const struct upmu_image *image, uint64_t changes)
 {
-    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, entry->row);
+    unsigned first = UPMU_NO_ROW, lowest = 8;
 
-    return entry->release ? class->release_rank : class->load_rank;
+    for (unsigned i = 0; i < image->count; i++) {
+        const struct upmu_image_entry *entry = &image->entry[i];
+        const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, entry->row);
+        unsigned rank = entry->release ? class->release_rank : class->load_rank;
+
+        if ((changes >> i & 1u) && rank < lowest) {
+            lowest = rank;
+            first = entry->row;
+        }
+    }
+    return first;
 }
 
 /* A prelude overwrites whole registers: nothing of them is known afterwards. */
@@ -385,18 +357,17 @@ static bool run_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelu
     for (unsigned i = 0; i < prelude->step_count; i++) {
         if (!write_row(bank, prelude->steps[i].row, prelude->steps[i].value))
             return false;
-        upmu_rows_clear(bank->known, prelude->steps[i].row);
+        upmu_bank_forget_row(bank, prelude->steps[i].row);
     }
     return true;
 }
 
 bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint32_t opening, uint32_t *out_changed)
 {
-    uint64_t changes;
     uint32_t guard;
+    uint64_t changes = find_changes(bank, image, &guard);
 
     *out_changed = 0;
-    find_changes(bank, image, &changes, &guard);
     if (!changes)
         return true;
     if (image->prelude)
@@ -406,34 +377,9 @@ bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint
     *out_changed = guard;
     if (image->prelude && !run_prelude(bank, image->prelude))
         return false;
-    for (unsigned rank = 0; rank < 8; rank++)
-        for (unsigned i = 0; i < image->count; i++)
-            if ((changes >> i & 1u) && rank_of(bank, &image->entry[i]) == rank &&
-                !load_row(bank, image, image->entry[i].row, opening, &changes))
-                return false;
-    return true;
-}
-
-static bool read_counter(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned index, uint64_t *out_value)
-{
-    const struct upmu_counter *counter = &bank->pmu->counter[index];
-    uint64_t value;
-
-    if (bank->dry) {
-        *out_value = 0;
-        return true;
-    }
-    if (counter->rdpmc != UPMU_NO_RDPMC && !bank->no_rdpmc && port_has_rdpmc(bank->port)) {
-        accesses->rdpmcs++;
-        if (port_rdpmc(bank->port, counter->rdpmc, &value)) {
-            *out_value = value & upmu_bits_ones(counter->width);
-            return true;
-        }
-        bank->no_rdpmc = true;
-    }
-    if (!read_msr(bank, accesses, counter->value_row, &value))
-        return false;
-    *out_value = value & upmu_bits_ones(counter->width);
+    while (changes)
+        if (!load_row(bank, image, next_row(bank, image, changes), opening, &changes))
+            return false;
     return true;
 }
 
@@ -441,6 +387,22 @@ static bool read_counter(struct upmu_bank *bank, struct upmu_accesses *accesses,
 static uint64_t to_write(const struct upmu_counter *counter, uint64_t value)
 {
     return value & upmu_bits_ones(counter->write_bits < counter->width ? counter->write_bits : counter->width);
+}
+
+static bool read_counter(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned index, uint64_t *out_value)
+{
+    const struct upmu_counter *counter = &bank->pmu->counter[index];
+    bool fine = false;
+
+    if (counter->rdpmc != UPMU_NO_RDPMC && !bank->no_rdpmc && port_has_rdpmc(bank->port)) {
+        accesses->rdpmcs++;
+        fine = port_rdpmc(bank->port, counter->rdpmc, out_value);
+        bank->no_rdpmc = !fine;
+    }
+    if (!fine && !read_msr(bank, accesses, counter->value_row, out_value))
+        return false;
+    *out_value &= upmu_bits_ones(counter->width);
+    return true;
 }
 
 bool upmu_bank_read(struct upmu_bank *bank, unsigned counter, uint64_t *out_value)
@@ -455,11 +417,6 @@ bool upmu_bank_write(struct upmu_bank *bank, unsigned counter, uint64_t value)
     return write_row(bank, where->write_row, to_write(where, value));
 }
 
-bool upmu_bank_read_row(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
-{
-    return read_row(bank, row, out_value);
-}
-
 bool upmu_bank_acknowledge(struct upmu_bank *bank, uint64_t bits)
 {
     return write_row(bank, bank->pmu->ack_row, bits);
@@ -470,7 +427,7 @@ bool upmu_bank_agrees(const struct upmu_bank *bank, unsigned row, unsigned count
     const struct upmu_pmu *pmu = bank->pmu;
     struct upmu_image image = { .count = 0 };
 
-    if (!upmu_rows_has(bank->known, row))
+    if (!row_is(bank, row, UPMU_ROW_KNOWN))
         return true;
     pmu->backend->release(pmu, UPMU_BIT32(counter), &image);
     for (unsigned i = 0; i < image.count; i++)
@@ -479,55 +436,51 @@ bool upmu_bank_agrees(const struct upmu_bank *bank, unsigned row, unsigned count
     return true;
 }
 
+/* Bits of a register that are ours and stay as they are written. */
+static uint64_t lasting_bits(const struct upmu_bank *bank, unsigned row)
+{
+    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
+
+    return class->owned & ~class->hardware;
+}
+
 unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault)
 {
     const struct upmu_pmu *pmu = bank->pmu;
 
     *out_fault = false;
     for (unsigned row = 0; row < pmu->table->row_count; row++) {
-        const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
         uint64_t value;
 
-        if (!upmu_rows_has(bank->known, row) || !upmu_rows_has(bank->found_known, row) || !has_shadow(class) ||
-            upmu_rows_has(bank->put_off, row))
+        if ((bank->state[row] & (UPMU_ROW_KNOWN | UPMU_ROW_FOUND | UPMU_ROW_PUT_OFF)) !=
+            (UPMU_ROW_KNOWN | UPMU_ROW_FOUND))
             continue;
-        if (!read_row(bank, row, &value)) {
+        if (!upmu_bank_read_row(bank, row, &value)) {
             *out_fault = true;
             return row;
         }
         /* Bits that a register lacks read 0, whatever was written. */
-        if ((value ^ bank->shadow[row]) & class->owned & ~class->hardware & upmu_register_bits(pmu, row)) {
-            bank->faulted = row_of(bank, row)->address;
+        if ((value ^ bank->shadow[row]) & lasting_bits(bank, row) & upmu_register_bits(pmu, row)) {
+            bank->faulted = upmu_register_address(pmu, row);
             return row;
         }
     }
     return UPMU_NO_ROW;
 }
 
-/* A found counter value as its write register takes it; false: it cannot be written back exactly. */
-static bool restore_counter(struct upmu_bank *bank, unsigned counter)
-{
-    const struct upmu_counter *where = &bank->pmu->counter[counter];
-
-    if (!upmu_rows_has(bank->found_known, where->value_row))
-        return true;
-    return write_row(bank, where->write_row, to_write(where, bank->found[where->value_row]));
-}
-
 /* Our bits as they were found; flags of the hardware 0. */
 static bool restore_row(struct upmu_bank *bank, unsigned row)
 {
-    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
-    uint64_t ours = class->owned & ~class->hardware;
+    uint64_t ours = lasting_bits(bank, row);
     uint64_t before, after = bank->found[row] & ours;
 
-    if (upmu_rows_has(bank->known, row) && !upmu_rows_has(bank->put_off, row) &&
+    if (row_is(bank, row, UPMU_ROW_KNOWN) && !row_is(bank, row, UPMU_ROW_PUT_OFF) &&
         (bank->shadow[row] & ours) == after)
         return true;
-    if (~class->owned & upmu_register_bits(bank->pmu, row)) {
-        if (!present_value_of_all(bank, row, &before))
+    if (bits_of_others(bank, row)) {
+        if (!present_value(bank, row, &before))
             return false;
-        after |= before & ~class->owned;
+        after |= before & ~upmu_register_class_of(bank->pmu, row)->owned;
     }
     return write_row(bank, row, after);
 }
@@ -537,13 +490,18 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
     const struct upmu_pmu *pmu = bank->pmu;
     bool fine = upmu_bank_close(bank, counters);
 
-    for (uint32_t rest = counters; rest; rest &= rest - 1u)
-        fine &= restore_counter(bank, upmu_bits_lowest(rest));
+    for (uint32_t rest = counters; rest; rest &= rest - 1u) {
+        const struct upmu_counter *where = &pmu->counter[upmu_bits_lowest(rest)];
+
+        if (row_is(bank, where->value_row, UPMU_ROW_FOUND))
+            fine &= upmu_bank_write(bank, upmu_bits_lowest(rest), bank->found[where->value_row]);
+    }
     for (unsigned rank = 0; rank < 8; rank++)
         for (unsigned row = 0; row < pmu->table->row_count; row++) {
             const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
 
-            if (class->load_rank != rank || !has_shadow(class) || !upmu_rows_has(bank->found_known, row))
+            if (class->load_rank != rank || !row_is(bank, row, UPMU_ROW_SHADOWED) ||
+                !row_is(bank, row, UPMU_ROW_FOUND))
                 continue;
             /* A common gate is not opened over a select that still holds our event. */
             if (!fine && class->kind == UPMU_KIND_CONTROL && class->gates)
@@ -556,25 +514,10 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
 
 /* ---- The handler's half ---- */
 
-bool upmu_bank_handler_close(struct upmu_bank *bank, uint32_t counters)
-{
-    const struct upmu_pmu *pmu = bank->pmu;
-    bool fine = true;
-
-    while (counters) {
-        const struct upmu_counter *counter = &pmu->counter[upmu_bits_lowest(counters)];
-        unsigned row = counter->gate_row;
-        uint64_t bits = take_gates(pmu, &counters, row);
-        uint64_t value = bank->shadow[row];
-
-        if (gate_is_select(counter))
-            value = idle_value(pmu, row, value);
-        fine &= write_msr(bank, &bank->handler_accesses, row, value & ~bits);
-    }
-    return fine;
-}
-
-/* Bring the gates of `counters` to the shadow, but for those to keep closed. */
+/*
+ * Bring the gates of `counters` to the shadow, but for those to keep closed.  A select
+ * that is its own gate goes idle if its shadow may be half new or is not to be trusted.
+ */
 bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t keep_closed)
 {
     const struct upmu_pmu *pmu = bank->pmu;
@@ -584,13 +527,19 @@ bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t 
         const struct upmu_counter *counter = &pmu->counter[upmu_bits_lowest(counters)];
         unsigned row = counter->gate_row;
         uint64_t closed = take_gates(pmu, &keep_closed, row);
+        uint64_t value = bank->shadow[row];
 
         take_gates(pmu, &counters, row);
-        if (gate_is_select(counter) && (closed || bank->in_flux == row || !upmu_rows_has(bank->known, row)))
-            continue;
-        fine &= write_msr(bank, &bank->handler_accesses, row, bank->shadow[row] & ~closed);
+        if (gate_is_select(counter) && (closed || bank->in_flux == row || !row_is(bank, row, UPMU_ROW_KNOWN)))
+            value = idle_value(pmu, row, value);
+        fine &= write_msr(bank, &bank->handler_accesses, row, value & ~closed);
     }
     return fine;
+}
+
+bool upmu_bank_handler_close(struct upmu_bank *bank, uint32_t counters)
+{
+    return upmu_bank_handler_open(bank, counters, counters);
 }
 
 bool upmu_bank_handler_read(struct upmu_bank *bank, unsigned counter, uint64_t *out_value)

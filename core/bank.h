@@ -12,13 +12,34 @@
 
 #include "core/backend.h"
 
+/* Bits of upmu_bank.state. */
+#define UPMU_ROW_KNOWN (1u << 0)     /* the shadow is what the register holds */
+#define UPMU_ROW_FOUND (1u << 1)     /* `found` is what it held before us */
+#define UPMU_ROW_PUT_OFF (1u << 2)   /* the shadow is written with the gate */
+#define UPMU_ROW_SHADOWED (1u << 3)  /* has a shadow: the others below imply it, but for UPMU_ROW_FOUND */
+#define UPMU_ROW_REACHABLE (1u << 4) /* may be touched at all */
+
 /* Begin with nothing known.  `safe`: registers that nobody promises may be touched. */
 void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const struct upmu_port *port, bool safe);
+
+/* From now on writes are listed in *dry, which is emptied, and registers hold 0. */
+void upmu_bank_pretend(struct upmu_bank *bank, struct upmu_dry_run *dry);
 
 /* Forget what the registers hold (they were lost or changed by others). */
 void upmu_bank_forget(struct upmu_bank *bank);
 
 void upmu_bank_forget_row(struct upmu_bank *bank, unsigned row);
+
+static inline bool upmu_bank_knows(const struct upmu_bank *bank, unsigned row)
+{
+    return bank->state[row] & UPMU_ROW_KNOWN;
+}
+
+/* What was found in a row is not restored: it is others' now. */
+static inline void upmu_bank_disclaim_row(struct upmu_bank *bank, unsigned row)
+{
+    bank->state[row] &= (uint8_t)~UPMU_ROW_FOUND;
+}
 
 /* Read and remember every register that exists and can be read at take-over; false: one faulted. */
 bool upmu_bank_find(struct upmu_bank *bank);
@@ -41,7 +62,7 @@ bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close);
  */
 bool upmu_bank_close(struct upmu_bank *bank, uint32_t counters);
 
-/* Counters of `counters` whose gate is open, by the shadow. */
+/* Those of `counters` whose gate is open, by the shadow, or unknown. */
 uint32_t upmu_bank_open(const struct upmu_bank *bank, uint32_t counters);
 
 /* Read a counter, by RDPMC where there is one. */

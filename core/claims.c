@@ -102,14 +102,14 @@ uint32_t upmu_claims_restore(struct upmu_cpu *cpu, uint32_t counters)
         if (upmu_domain_claim_counter(cpu->domain, cpu->domain_slot, counter))
             continue;
         counters &= ~UPMU_BIT32(counter);
-        upmu_rows_clear(cpu->bank.found_known, pmu->counter[counter].select_row);
+        upmu_bank_disclaim_row(&cpu->bank, pmu->counter[counter].select_row);
     }
     for (unsigned i = 0; i < UPMU_RESOURCES; i++)
         if (pmu->shared >> i & 1u) {
             unsigned row = pmu->backend->resource_row(pmu, i);
 
             if (!upmu_domain_claim_resource(cpu->domain, cpu->domain_slot, i, cpu->bank.found[row]))
-                upmu_rows_clear(cpu->bank.found_known, row);
+                upmu_bank_disclaim_row(&cpu->bank, row);
         }
     return counters;
 }

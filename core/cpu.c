@@ -70,16 +70,21 @@ static bool quieten(struct upmu_cpu *cpu)
     return true;
 }
 
+/* Nothing is known of the registers, and nobody's values are on the counters. */
+static void forget(struct upmu_cpu *cpu)
+{
+    cpu->deferred = 0;
+    upmu_bank_forget(&cpu->bank);
+    memset(cpu->last_tag, 0, sizeof cpu->last_tag);
+}
+
 /* What init and resume have in common. */
 static enum upmu_status take_over(struct upmu_cpu *cpu)
 {
     enum upmu_status status;
     uint32_t writable;
 
-    upmu_bank_forget(&cpu->bank);
-    memset(cpu->bank.found_known, 0, sizeof cpu->bank.found_known);
-    memset(cpu->last_tag, 0, sizeof cpu->last_tag);
-    cpu->deferred = 0;
+    forget(cpu);
     cpu->stale_credit = 0;
     if (!upmu_bank_find(&cpu->bank))
         return UPMU_ERR_PORT;
@@ -87,27 +92,34 @@ static enum upmu_status take_over(struct upmu_cpu *cpu)
     if (!quieten(cpu))
         return UPMU_ERR_PORT;
     writable = ours(cpu);
-    cpu->ignores_writes = 0;
-    if (!writable)
-        return UPMU_OK;
-    status = try_write(cpu, upmu_bits_lowest(writable));
-    if (status == UPMU_ERR_NO_PMU) {
-        cpu->ignores_writes = 1;
+    status = writable ? try_write(cpu, upmu_bits_lowest(writable)) : UPMU_OK;
+    cpu->ignores_writes = status == UPMU_ERR_NO_PMU;
+    if (cpu->ignores_writes)
         port_log(cpu->machine->port, "upmu: writes to the PMU are ignored: none is usable here");
-    }
     return status;
 }
 
-/* The domain where this PMU's shared parts are claimed. */
+/* Find the domain where this PMU's shared parts are claimed. */
 static enum upmu_status join(struct upmu_cpu *cpu, struct upmu_domain *const *domains)
 {
-    for (; UPMU_DOMAINS && domains && *domains; domains++) {
-        if ((uint8_t)(*domains)->scope != cpu->pmu->shared_scope || !(cpu->pmu->shared || cpu->pmu->shared_counters))
+    if (!UPMU_DOMAINS || !domains || !(cpu->pmu->shared || cpu->pmu->shared_counters))
+        return UPMU_OK;
+    for (; *domains; domains++) {
+        if ((uint8_t)(*domains)->scope != cpu->pmu->shared_scope)
             continue;
+        if (!upmu_domain_join(*domains, &cpu->domain_slot))
+            return UPMU_ERR_NO_SPACE;
         cpu->domain = *domains;
-        return upmu_domain_join(cpu->domain, &cpu->domain_slot) ? UPMU_OK : UPMU_ERR_NO_SPACE;
+        break;
     }
     return UPMU_OK;
+}
+
+static void leave_domain(struct upmu_cpu *cpu)
+{
+    if (upmu_cpu_domain(cpu))
+        upmu_domain_leave(cpu->domain, cpu->domain_slot);
+    cpu->domain = NULL;
 }
 
 enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machine, struct upmu_domain *const *domains)
@@ -126,35 +138,43 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
     if (status == UPMU_OK) {
         upmu_bank_init(&cpu->bank, cpu->pmu, port, port->msr_faults_are_safe);
         status = join(cpu, domains);
+        if (status == UPMU_OK)
+            status = take_over(cpu);
     }
-    if (status == UPMU_OK)
-        status = take_over(cpu);
     if (status == UPMU_OK) {
         machine->only_cpu = cpu;
         cpu->number = machine->cpu_count++;
         UPMU_BARRIER();
         cpu->live = 1;
-    } else if (cpu->pmu && status != UPMU_ERR_NO_PMU) {
-        (void)upmu_bank_restore(&cpu->bank, cpu->used);
-        cpu->pmu = NULL;
-        machine->pmu_count = pmus;
-    }
-    if (status != UPMU_OK && upmu_cpu_domain(cpu)) {
-        upmu_domain_leave(cpu->domain, cpu->domain_slot);
-        cpu->domain = NULL;
+    } else if (cpu->pmu) {
+        if (status != UPMU_ERR_NO_PMU) {
+            (void)upmu_bank_restore(&cpu->bank, cpu->used);
+            cpu->pmu = NULL;
+            machine->pmu_count = pmus;
+        }
+        leave_domain(cpu);
     }
     port_irq_restore(port, state);
     return status;
 }
 
-enum upmu_status upmu_cpu_suspend(struct upmu_cpu *cpu)
+/* Work in the bracket of its CPU. */
+static enum upmu_status in_bracket(struct upmu_cpu *cpu, enum upmu_status (*work)(struct upmu_cpu *cpu))
 {
     uintptr_t irq;
     enum upmu_status status = upmu_local_enter(cpu, &irq);
-    bool live;
 
-    if (status != UPMU_OK)
-        return status;
+    if (status == UPMU_OK) {
+        status = work(cpu);
+        upmu_local_leave(cpu, irq);
+    }
+    return status;
+}
+
+static enum upmu_status suspend(struct upmu_cpu *cpu)
+{
+    enum upmu_status status = UPMU_OK;
+
     for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
         if (session->state != UPMU_SESSION_RUNNING)
             continue;
@@ -162,52 +182,44 @@ enum upmu_status upmu_cpu_suspend(struct upmu_cpu *cpu)
             status = UPMU_ERR_PORT;
         session->state = UPMU_SESSION_SUSPENDED;
     }
-    live = cpu->live;
     cpu->live = 0;
     UPMU_BARRIER();
     /* Should registers outlive the sleep, resume must not find ours and call them the firmware's. */
-    if (live && !upmu_bank_restore(&cpu->bank, cpu->used))
+    if (!upmu_bank_restore(&cpu->bank, cpu->used))
         status = UPMU_ERR_PORT;
-    upmu_bank_forget(&cpu->bank);
-    memset(cpu->last_tag, 0, sizeof cpu->last_tag);
-    upmu_local_leave(cpu, irq);
+    forget(cpu);
     return status;
+}
+
+enum upmu_status upmu_cpu_suspend(struct upmu_cpu *cpu)
+{
+    return cpu->live ? in_bracket(cpu, suspend) : UPMU_OK;
+}
+
+static enum upmu_status resume(struct upmu_cpu *cpu)
+{
+    enum upmu_status status = take_over(cpu);
+
+    if (status != UPMU_OK)
+        return status;
+    cpu->live = 1;
+    UPMU_BARRIER();
+    return upmu_schedule_reload(cpu);
 }
 
 enum upmu_status upmu_cpu_resume(struct upmu_cpu *cpu)
 {
-    uintptr_t irq;
-    enum upmu_status status;
-
     if (!cpu->pmu)
         return UPMU_ERR_NO_PMU;
     /* A take-over now would find our own sessions and call them the firmware's. */
-    if (cpu->live)
-        return UPMU_OK;
-    status = upmu_local_enter(cpu, &irq);
-    if (status != UPMU_OK)
-        return status;
-    status = take_over(cpu);
-    if (status == UPMU_OK) {
-        cpu->live = 1;
-        UPMU_BARRIER();
-        status = upmu_schedule_reload(cpu);
-    }
-    upmu_local_leave(cpu, irq);
-    return status;
+    return cpu->live ? UPMU_OK : in_bracket(cpu, resume);
 }
 
 /* Registers are not what the shadow says: forget, close, and load what runs again. */
-enum upmu_status upmu_cpu_changed(struct upmu_cpu *cpu)
+static enum upmu_status start_over(struct upmu_cpu *cpu)
 {
-    uintptr_t irq;
-    enum upmu_status status;
+    bool fine;
 
-    if (!cpu->live)
-        return UPMU_ERR_NO_PMU;
-    status = upmu_local_enter(cpu, &irq);
-    if (status != UPMU_OK)
-        return status;
     for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
         if (session->state != UPMU_SESSION_RUNNING)
             continue;
@@ -217,27 +229,20 @@ enum upmu_status upmu_cpu_changed(struct upmu_cpu *cpu)
         session->state = UPMU_SESSION_SUSPENDED;
     }
     upmu_schedule_publish(cpu);
-    cpu->deferred = 0;
-    upmu_bank_forget(&cpu->bank);
-    memset(cpu->last_tag, 0, sizeof cpu->last_tag);
-    if (!quieten(cpu))
-        status = UPMU_ERR_PORT;
-    if (upmu_schedule_reload(cpu) != UPMU_OK)
-        status = UPMU_ERR_PORT;
-    upmu_local_leave(cpu, irq);
-    return status;
+    forget(cpu);
+    fine = quieten(cpu);
+    return upmu_schedule_reload(cpu) == UPMU_OK && fine ? UPMU_OK : UPMU_ERR_PORT;
 }
 
-enum upmu_status upmu_cpu_fini(struct upmu_cpu *cpu)
+enum upmu_status upmu_cpu_changed(struct upmu_cpu *cpu)
 {
-    uintptr_t irq;
-    enum upmu_status status;
+    return cpu->live ? in_bracket(cpu, start_over) : UPMU_ERR_NO_PMU;
+}
 
-    if (!cpu->pmu)
-        return UPMU_OK;
-    status = upmu_local_enter(cpu, &irq);
-    if (status != UPMU_OK)
-        return status;
+static enum upmu_status leave(struct upmu_cpu *cpu)
+{
+    enum upmu_status status = UPMU_OK;
+
     while (cpu->sessions)
         if (upmu_session_leave(cpu, cpu->sessions) != UPMU_OK)
             status = UPMU_ERR_PORT;
@@ -246,68 +251,48 @@ enum upmu_status upmu_cpu_fini(struct upmu_cpu *cpu)
     if (!upmu_bank_restore(&cpu->bank, upmu_claims_restore(cpu, cpu->used)))
         status = UPMU_ERR_PORT;
     upmu_claims_trim(cpu);
+    leave_domain(cpu);
     /* Nothing is ours any more: a second fini finds nothing to do. */
-    upmu_bank_forget(&cpu->bank);
-    memset(cpu->bank.found_known, 0, sizeof cpu->bank.found_known);
-    cpu->used = 0;
-    if (upmu_cpu_domain(cpu))
-        upmu_domain_leave(cpu->domain, cpu->domain_slot);
-    cpu->domain = NULL;
-    upmu_local_leave(cpu, irq);
+    cpu->pmu = NULL;
     return status;
+}
+
+enum upmu_status upmu_cpu_fini(struct upmu_cpu *cpu)
+{
+    return cpu->pmu ? in_bracket(cpu, leave) : UPMU_OK;
 }
 
 enum upmu_status upmu_cpu_poll(struct upmu_cpu *cpu)
 {
-    uintptr_t irq;
-    enum upmu_status status;
-
-    if (!cpu->live)
-        return UPMU_OK;
-    status = upmu_local_enter(cpu, &irq);
-    if (status != UPMU_OK)
-        return status;
-    status = upmu_schedule_fold(cpu);
-    upmu_local_leave(cpu, irq);
-    return status;
+    return cpu->live ? in_bracket(cpu, upmu_schedule_fold) : UPMU_OK;
 }
 
 /* A counter whose own register differs belongs to somebody else from now on. */
-static void disown(struct upmu_cpu *cpu, unsigned row)
+static enum upmu_status verify(struct upmu_cpu *cpu)
 {
-    for (uint32_t rest = cpu->pmu->counters; rest; rest &= rest - 1u) {
-        unsigned counter = upmu_bits_lowest(rest);
+    bool fault;
+    unsigned row = upmu_bank_verify(&cpu->bank, &fault);
+    unsigned counter;
 
-        if (cpu->pmu->table->rows[row].counter == counter && !(cpu->running >> counter & 1u))
-            cpu->foreign |= UPMU_BIT32(counter);
-    }
+    if (row == UPMU_NO_ROW)
+        return UPMU_OK;
+    counter = cpu->pmu->table->rows[row].counter;
+    if (counter < UPMU_COUNTERS)
+        cpu->foreign |= UPMU_BIT32(counter) & cpu->pmu->counters & ~cpu->running;
     upmu_bank_forget_row(&cpu->bank, row);
+    return fault ? UPMU_ERR_PORT : UPMU_ERR_CHANGED;
 }
 
 enum upmu_status upmu_cpu_verify(struct upmu_cpu *cpu, struct upmu_why *why)
 {
-    uintptr_t irq;
-    enum upmu_status status;
-    unsigned row;
-    bool fault;
+    enum upmu_status status = cpu->live ? in_bracket(cpu, verify) : UPMU_OK;
 
-    if (why)
-        memset(why, 0, sizeof *why);
-    if (!cpu->live)
-        return UPMU_OK;
-    status = upmu_local_enter(cpu, &irq);
-    if (status == UPMU_OK) {
-        row = upmu_bank_verify(&cpu->bank, &fault);
-        if (row != UPMU_NO_ROW) {
-            status = fault ? UPMU_ERR_PORT : UPMU_ERR_CHANGED;
-            disown(cpu, row);
-        }
-        upmu_local_leave(cpu, irq);
-    }
     if (why) {
+        memset(why, 0, sizeof *why);
         why->status = status;
         why->pmu = cpu->pmu;
-        why->address = status == UPMU_OK || status == UPMU_ERR_BUSY ? 0 : cpu->bank.faulted;
+        if (status == UPMU_ERR_PORT || status == UPMU_ERR_CHANGED)
+            why->address = cpu->bank.faulted;
     }
     return status;
 }

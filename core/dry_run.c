@@ -26,9 +26,7 @@ enum upmu_status upmu_session_dry_run(struct upmu_session *session, const struct
     if (status != UPMU_OK)
         return status;
     upmu_bank_init(&bank, pmu, session->machine->port, true);
-    bank.dry = dry_run;
-    dry_run->count = 0;
-    memset(bank.known, 0xff, sizeof bank.known);
+    upmu_bank_pretend(&bank, dry_run);
     for (unsigned i = 0; i < joint.count; i++) {
         bool sampling = session->set.sampling[i].period;
 

@@ -14,7 +14,7 @@ void upmu_cpu_find_owners(struct upmu_cpu *cpu)
     const struct upmu_pmu *pmu = cpu->pmu;
 
     cpu->foreign = 0;
-    cpu->firmware = pmu->backend->claims(pmu, cpu->bank.found, cpu->bank.found_known);
+    cpu->firmware = pmu->backend->claims(pmu, cpu->bank.found);
     if (cpu->firmware)
         port_log(cpu->machine->port, "upmu: counters are in use by the firmware; they are left alone");
 }

@@ -90,20 +90,18 @@ static void release(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_i
  * leftover; Linux looks at the enable bits, Intel's sharing guide at code and
  * interrupt bit.)
  */
-static uint32_t claims(const struct upmu_pmu *pmu, const uint64_t *found, const uint32_t *found_known)
+static uint32_t claims(const struct upmu_pmu *pmu, const uint64_t *found)
 {
     uint32_t counters = 0;
 
     for (unsigned n = 0; n < UPMU_X86_GENERAL; n++) {
         unsigned row = UPMU_X86_ROW_SELECT + n;
 
-        if ((pmu->general >> n & 1u) && upmu_rows_has(found_known, row) &&
-            (found[row] & (UPMU_X86_SELECT_EN | UPMU_X86_SELECT_INT)))
+        if ((pmu->general >> n & 1u) && (found[row] & (UPMU_X86_SELECT_EN | UPMU_X86_SELECT_INT)))
             counters |= UPMU_BIT32(n);
     }
     for (unsigned i = 0; i < UPMU_X86_FIXED; i++)
-        if (upmu_rows_has(found_known, UPMU_X86_ROW_FIXED_CTRL) &&
-            (found[UPMU_X86_ROW_FIXED_CTRL] >> (4u * i) & (UPMU_X86_FIXED_OS | UPMU_X86_FIXED_USR)))
+        if (found[UPMU_X86_ROW_FIXED_CTRL] >> (4u * i) & (UPMU_X86_FIXED_OS | UPMU_X86_FIXED_USR))
             counters |= UPMU_BIT32(UPMU_FIXED_COUNTER(i));
     return counters & pmu->counters;
 }

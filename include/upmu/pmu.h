@@ -243,14 +243,11 @@ struct upmu_bank {
     struct upmu_accesses handler_accesses; /* by upmu_handle_pmi() */
     const struct upmu_port *port;
     const struct upmu_pmu *pmu;
-    struct upmu_dry_run *dry; /* list writes instead of doing them */
-    uint32_t known[UPMU_REGISTERS / 32];       /* shadow is what the register holds */
-    uint32_t found_known[UPMU_REGISTERS / 32]; /* found is what it held before us */
-    uint32_t put_off[UPMU_REGISTERS / 32];     /* the shadow is written with the gate */
-    uint32_t faulted;                          /* address of the last fault */
-    volatile uint8_t in_flux;                  /* row about to be written, or UPMU_NO_ROW */
-    bool safe;                                 /* may touch registers not promised */
-    bool no_rdpmc;                             /* the hook faulted: use rdmsr */
+    struct upmu_dry_run *dry;      /* list writes instead of doing them */
+    uint32_t faulted;              /* address of the last fault */
+    volatile uint8_t in_flux;      /* row about to be written, or UPMU_NO_ROW */
+    bool no_rdpmc;                 /* the hook faulted: use rdmsr */
+    uint8_t state[UPMU_REGISTERS]; /* what is known of a row: UPMU_ROW_… */
     uint64_t shadow[UPMU_REGISTERS];
     uint64_t found[UPMU_REGISTERS];
 };

@@ -695,7 +695,7 @@ static void check_core(struct core *core)
         struct upmu_cpu *cpu = &core->cpu[c];
 
         for (unsigned row = 0; row < UPMU_P4_ROWS; row++)
-            if (upmu_rows_has(cpu->bank.known, row) &&
+            if (upmu_bank_knows(&cpu->bank, row) &&
                 ((cpu->bank.shadow[row] ^ core->value[row]) & upmu_register_bits(pmu, row)))
                 fail_msg("CPU %u: stale shadow of %s", c, upmu_register_name(pmu, row));
         core->current = c;
