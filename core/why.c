@@ -221,7 +221,9 @@ static void write_word(struct upmu_text *out, const struct upmu_why *why)
 {
     if (why->length) {
         upmu_text_char(out, '"');
-        upmu_text_string(out, why->word);
+        /* A log line stays one line of ASCII, whatever was typed. */
+        for (const char *at = why->word; *at; at++)
+            upmu_text_char(out, *at >= ' ' && *at <= '~' ? *at : '?');
         upmu_text_string(out, &"...\": "[why->length >= UPMU_WHY_WORD ? 0 : 3]);
     }
     upmu_text_string(out, why->status == UPMU_ERR_DOES_NOT_FIT ? "no counter can count this"
