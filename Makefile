@@ -38,13 +38,14 @@ HOST_CFLAGS := -std=gnu11 -g -fno-pie -Wall -Wextra -Wshadow -Werror -Iinclude -
 
 # A build is a compiler, a width and how it optimises.  Shipped objects are
 # gcc-64, gcc-32, clang-64 and clang-32; `os` is measured; `asan` watches.
-BUILDS := gcc-64 gcc-32 clang-64 clang-32 os asan
+BUILDS := gcc-64 gcc-32 clang-64 clang-32 os asan fuzz
 gcc-64_CC := $(CC) -m64
 gcc-32_CC := $(CC) -m32
 clang-64_CC := $(CLANG) -m64
 clang-32_CC := $(CLANG) -m32
 os_CC := $(CC) -m64
 asan_CC := $(CC) -m64
+fuzz_CC := $(CLANG) -m64
 gcc-64_FLAGS := -O2
 gcc-32_FLAGS := -O2
 clang-64_FLAGS := -O2
@@ -52,6 +53,7 @@ clang-32_FLAGS := -O2
 os_FLAGS := -Os
 asan_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 asan_LINK := -fsanitize=address,undefined
+fuzz_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 
 # Builds that the test programs are run in.
 HAVE_CMOCKA_32 := $(wildcard /usr/lib/i386-linux-gnu/libcmocka.so)
@@ -121,7 +123,7 @@ build/gcc-64/tests/bench/%: build/gcc-64/tests/bench/%.o $(BENCH_HELPERS) build/
 # A layer is tests/LAYER/test_*.c; each is a program, linked with the other files
 # of its folder and the whole library, and is run in every build of TEST_BUILDS.
 
-LAYERS := unit golden inject
+LAYERS := unit golden inject fuzz
 define LAYER_RULES
 $(1)_TESTS := $$(sort $$(patsubst tests/$(1)/%.c,%,$$(wildcard tests/$(1)/test_*.c)))
 $(1)_HELPERS := $$(filter-out tests/$(1)/test_%.c,$$(wildcard tests/$(1)/*.c)) $$(wildcard tests/common/*.c)
@@ -138,10 +140,30 @@ $(foreach layer,$(LAYERS),$(eval $(call LAYER_RULES,$(layer))))
 $(foreach layer,$(LAYERS),$(foreach build,gcc-64 gcc-32 clang-64 clang-32 asan,$(eval $(call LAYER_LINK,$(build),$(layer)))))
 .SECONDARY:
 
+# Fuzzing: test-fuzz runs the corpus and a seeded hundredth, soak all of it, fuzz
+# searches with libFuzzer for FUZZ_SECONDS in each target.
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS := $(patsubst tests/fuzz/test_fuzz_%.c,%,$(wildcard tests/fuzz/test_fuzz_*.c))
+build/fuzz/tests/fuzz/%.o: HOST_CFLAGS += -DFUZZ_LIBFUZZER=1
+build/fuzz/fuzz-%: build/fuzz/tests/fuzz/test_fuzz_%.o $(fuzz_HELPERS:%.c=build/fuzz/%.o) build/fuzz/libsim.a build/fuzz/libupmu.a
+	$(QUIET)$(fuzz_CC) -no-pie -fsanitize=fuzzer,address,undefined -o $@ $(filter %.o,$^) \
+		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group
+.PHONY: fuzz soak
+fuzz: $(FUZZ_TARGETS:%=build/fuzz/fuzz-%)
+	@for target in $(FUZZ_TARGETS); do \
+		mkdir -p build/fuzz/corpus/$$target && \
+		echo "== fuzz $$target" && \
+		build/fuzz/fuzz-$$target -max_total_time=$(FUZZ_SECONDS) -max_len=1024 -print_final_stats=1 \
+			-artifact_prefix=build/fuzz/$$target- build/fuzz/corpus/$$target tests/fuzz/corpus/$$target || exit 1; \
+	done
+soak: $(FUZZ_TARGETS:%=build/asan/tests/fuzz/test_fuzz_%)
+	@FUZZ_RUNS=soak $(PYTHON) tests/run_layer.py soak --jobs $(JOBS) $^
+
 -include efi-demo/demo.mk
+-include tests/oracle/oracle.mk
 
 ALL_LAYERS := $(foreach layer,$(LAYERS),$(if $($(layer)_TESTS),$(layer))) build \
-	$(if $(wildcard efi-demo/demo.mk),demo)
+	$(if $(wildcard tests/oracle/oracle.mk),oracle) $(if $(wildcard efi-demo/demo.mk),demo)
 
 .PHONY: test
 test:
@@ -213,6 +235,7 @@ help:
 	@echo "demo-run       the same, interactive"
 	@echo "test           every layer of tests, then totals"
 	@echo "test-LAYER     one of: $(ALL_LAYERS)   (V=1 shows commands, TEST_BUILDS=... chooses builds)"
+	@echo "fuzz, soak     libFuzzer for FUZZ_SECONDS a target; the whole numbers of the seeded runs"
 	@echo "check          the rules that source text must keep"
 	@echo "size, bench    bytes; register accesses and instructions"
 	@echo "readme         put these figures into README.md"

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fuzzing: lists of specifications, on every PMU.  Splitting and plain form are one
+ * thing, so are an event and its text; refusals leave outputs alone and blame bytes
+ * of the text.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <upmu/upmu.h>
+
+#include "tests/fuzz/fuzz.h"
+
+#define TEXT 512u
+#define PLAIN 2048u
+
+static void check_part(const struct upmu_spec_part *part, size_t end, const char *list)
+{
+    FUZZ_CHECK((size_t)part->position + part->length <= end && (size_t)part->value + part->value_length <= end,
+               "a part of \"%s\" is outside of it", list);
+}
+
+/* The plain form, split again, has the same plain form. */
+static void check_plain(const struct upmu_spec *spec, const char *list)
+{
+    char plain[PLAIN], again[PLAIN];
+    struct upmu_spec second;
+    size_t cursor = 0, length = upmu_spec_format(spec, plain, sizeof plain);
+
+    FUZZ_CHECK(length < sizeof plain && strlen(plain) == length, "plain form of \"%s\": %u bytes", list,
+               (unsigned)length);
+    FUZZ_CHECK(upmu_spec_next(plain, &cursor, &second, NULL) == UPMU_OK && !plain[cursor],
+               "plain form \"%s\" of \"%s\" is refused", plain, list);
+    FUZZ_CHECK(upmu_spec_format(&second, again, sizeof again) == length && !strcmp(plain, again),
+               "\"%s\" is plain \"%s\", which is plain \"%s\"", list, plain, again);
+    for (size_t size = 0; size < 3; size++) {
+        char cut[8] = "???????";
+
+        FUZZ_CHECK(upmu_spec_format(spec, cut, size) == length && (!size || strlen(cut) < size) && cut[size] == '?',
+                   "\"%s\" cut to %u bytes", list, (unsigned)size);
+    }
+}
+
+static void check_why(const struct upmu_why *why, enum upmu_status status, const char *list)
+{
+    char text[300], cut[16];
+    size_t length;
+
+    FUZZ_CHECK(why->status == status, "\"%s\": status %d, but why says %d", list, status, why->status);
+    FUZZ_CHECK((size_t)why->position + why->length <= strlen(list), "\"%s\": why blames bytes %u to %u", list,
+               why->position, why->position + why->length);
+    FUZZ_CHECK(memchr(why->word, 0, sizeof why->word), "\"%s\": why.word has no end", list);
+    length = upmu_why_text(why, text, sizeof text);
+    FUZZ_CHECK(length && (length >= sizeof text || strlen(text) == length), "\"%s\": explanation of %u bytes", list,
+               (unsigned)length);
+    FUZZ_CHECK(!strchr(text, '\n'), "\"%s\": explanation of several lines", list);
+    FUZZ_CHECK(upmu_why_text(why, cut, sizeof cut) == length && strlen(cut) < sizeof cut, "\"%s\": cut explanation",
+               list);
+}
+
+static void check_event(const struct upmu_pmu *pmu, const struct upmu_event *event, const char *list)
+{
+    char text[PLAIN];
+    struct upmu_event again;
+    struct upmu_why why;
+    size_t length = upmu_event_format(pmu, event, text, sizeof text);
+
+    FUZZ_CHECK(event->counters && !(event->counters & ~pmu->counters), "%s: \"%s\" on counters %x", pmu->name, list,
+               (unsigned)event->counters);
+    FUZZ_CHECK(!(event->config & (UINT64_C(1) << 19 | UINT64_C(1) << 20 | UINT64_C(1) << 22)) && !(event->config >> 34),
+               "%s: \"%s\" has config %llx", pmu->name, list, (unsigned long long)event->config);
+    FUZZ_CHECK(length < sizeof text && strlen(text) == length, "%s: \"%s\" has a text of %u bytes", pmu->name, list,
+               (unsigned)length);
+    memset(&again, 0, sizeof again);
+    FUZZ_CHECK(upmu_event_parse(pmu, text, &again, &why) == UPMU_OK, "%s: \"%s\" is \"%s\", which is refused (%d)",
+               pmu->name, list, text, why.status);
+    FUZZ_CHECK(!memcmp(event, &again, sizeof again),
+               "%s: \"%s\" is \"%s\", which is another event: config %llx %llx, attributes %x %x, masks %x %x",
+               pmu->name, list, text, (unsigned long long)event->config, (unsigned long long)again.config,
+               event->attributes, again.attributes, (unsigned)event->id.masks, (unsigned)again.id.masks);
+}
+
+static enum upmu_status run_spec(const struct upmu_pmu *pmu, const struct upmu_spec *spec, const char *list)
+{
+    struct upmu_event event, before;
+    struct upmu_why why;
+    enum upmu_status status;
+
+    memset(&event, 0xA5, sizeof event);
+    memset(&why, 0xA5, sizeof why);
+    before = event;
+    status = upmu_event_encode(pmu, spec, &event, &why);
+    if (status == UPMU_OK) {
+        check_event(pmu, &event, list);
+        FUZZ_CHECK(why.status == UPMU_OK && !why.culprits, "\"%s\": accepted, but why is not cleared", list);
+    } else {
+        FUZZ_CHECK(!memcmp(&event, &before, sizeof event), "%s: \"%s\" is refused, but the event is written",
+                   pmu->name, list);
+        check_why(&why, status, list);
+    }
+    return status;
+}
+
+/* All events of a list are added, or none. */
+static void run_session(const struct upmu_pmu *pmu, const char *list, unsigned accepted, bool refused)
+{
+    struct upmu_machine machine;
+    struct upmu_session session;
+    enum upmu_status status;
+
+    memset(&machine, 0, sizeof machine);
+    machine.pmu[0] = *pmu;
+    machine.pmu_count = 1;
+    FUZZ_CHECK(upmu_session_init(&session, &machine) == UPMU_OK, "session_init");
+    status = upmu_session_add(&session, list, NULL);
+    FUZZ_CHECK(session.set.count == (status == UPMU_OK ? accepted : 0), "%s: \"%s\" gave %u of %u events (%d)",
+               pmu->name, list, session.set.count, accepted, status);
+    FUZZ_CHECK(status != UPMU_OK || !refused, "%s: \"%s\" is accepted as a whole", pmu->name, list);
+    if (status != UPMU_OK)
+        check_why(&session.why, status, list);
+}
+
+static void run_list(const struct upmu_pmu *pmu, const char *list)
+{
+    struct upmu_spec spec, before;
+    struct upmu_why why;
+    size_t cursor = 0, from = 0;
+    unsigned accepted = 0;
+    bool refused = false;
+    enum upmu_status status;
+
+    for (;;) {
+        memset(&spec, 0xA5, sizeof spec);
+        before = spec;
+        status = upmu_spec_next(list, &cursor, &spec, &why);
+        if (status != UPMU_OK)
+            break;
+        FUZZ_CHECK(cursor > from && cursor <= strlen(list), "\"%s\": from %u to %u", list, (unsigned)from,
+                   (unsigned)cursor);
+        from = cursor;
+        check_part(&spec.unit, cursor, list);
+        check_part(&spec.pmu, cursor, list);
+        check_part(&spec.name, cursor, list);
+        check_part(&spec.row, cursor, list);
+        FUZZ_CHECK(spec.attribute_count <= UPMU_SPEC_ATTRIBUTES, "\"%s\": %u attributes", list, spec.attribute_count);
+        for (unsigned i = 0; i < spec.attribute_count; i++)
+            check_part(&spec.attribute[i], cursor, list);
+        check_plain(&spec, list);
+        if (run_spec(pmu, &spec, list) == UPMU_OK)
+            accepted++;
+        else
+            refused = true;
+    }
+    if (status != UPMU_ERR_END) {
+        FUZZ_CHECK(!memcmp(&spec, &before, sizeof spec), "\"%s\" is refused, but the specification is written", list);
+        check_why(&why, status, list);
+        refused = true;
+    }
+    run_session(pmu, list, accepted, refused);
+}
+
+static void run(const uint8_t *bytes, size_t length)
+{
+    static struct upmu_pmu pmu;
+    char list[TEXT];
+    unsigned which = length ? bytes[0] : 0, known = 0;
+
+    while (upmu_pmu_known(known))
+        known++;
+    length = length ? length - 1 : 0;
+    if (length >= sizeof list)
+        length = sizeof list - 1;
+    memcpy(list, bytes + 1 - !length, length);
+    list[length] = 0;
+    for (unsigned i = 0; i < known; i++) {
+        if (which && (which - 1) % known != i)
+            continue;
+        FUZZ_CHECK(upmu_pmu_by_name(&pmu, upmu_pmu_known(i)) == UPMU_OK, "%s", upmu_pmu_known(i));
+        run_list(&pmu, list);
+    }
+}
+
+/* ---- Making lists ---- */
+
+static void put_name(uint64_t *random, struct fuzz_draft *draft, const struct upmu_catalog *catalog)
+{
+    static const char *const names[] = {"cycles", "instructions:u", "branch-misses", "raw:config=0x1c0", "r1c0",
+                                        "cpu/event=0x3c,umask=0/", "skl::cycles", "2 instructions", "LLC-misses",
+                                        "cpu/cycles/u", "OFFCORE_RESPONSE_0", "L2_LINES_IN,core=all,prefetch=only",
+                                        "raw:config=0x1b7:config1=1", "mask=self+m_state", "nonsense"};
+    char name[200];
+    struct upmu_row row;
+    unsigned number, masks;
+
+    if (!catalog || !upmu_catalog_rows(catalog) || !fuzz_below(random, 4)) {
+        fuzz_put_text(draft, names[fuzz_below(random, sizeof names / sizeof names[0])]);
+        return;
+    }
+    number = fuzz_below(random, upmu_catalog_rows(catalog));
+    (void)upmu_catalog_row_name(catalog, number, name, sizeof name);
+    fuzz_put_text(draft, name);
+    if (!upmu_catalog_row(catalog, number, &row) || !row.mask_count)
+        return;
+    for (masks = fuzz_below(random, 4); masks; masks--) {
+        (void)upmu_catalog_mask_name(catalog, number, fuzz_below(random, row.mask_count), name, sizeof name);
+        fuzz_put_text(draft, ":");
+        fuzz_put_text(draft, name);
+    }
+}
+
+static void put_attribute(uint64_t *random, struct fuzz_draft *draft)
+{
+    static const char *const words[] = {"u", "k", "usr", "os", "e", "edge", "i", "inv", "c=", "cmask=", "t", "any",
+                                        "intx", "intxcp", "p", "precise=", "ldlat=", "offcore_rsp=", "frontend=",
+                                        "umask=", "event=", "counter=", "u=", "k=", "e=", "i=", "uk", "pp", "core=",
+                                        "agent=any", "cachestate=m+e", "mask=", "config=", "config1=", "xyz"};
+    const char *word = words[fuzz_below(random, sizeof words / sizeof words[0])];
+    char value[24];
+
+    fuzz_put_text(draft, fuzz_below(random, 4) ? ":" : ",");
+    fuzz_put_text(draft, word);
+    if (word[strlen(word) - 1] != '=')
+        return;
+    snprintf(value, sizeof value, fuzz_below(random, 2) ? "%llu" : "0x%llx",
+             (unsigned long long)(fuzz_below(random, 2) ? fuzz_below(random, 6) : fuzz_word(random)));
+    fuzz_put_text(draft, value);
+}
+
+static void make(uint64_t *random, struct fuzz_draft *draft)
+{
+    unsigned known = 0, which;
+    struct upmu_pmu pmu;
+
+    while (upmu_pmu_known(known))
+        known++;
+    which = fuzz_below(random, known);
+    fuzz_put(draft, which + 1, 1);
+    if (upmu_pmu_by_name(&pmu, upmu_pmu_known(which)) != UPMU_OK)
+        return;
+    for (unsigned specs = 1 + fuzz_below(random, 3); specs; specs--) {
+        put_name(random, draft, pmu.catalog);
+        for (unsigned attributes = fuzz_below(random, 4); attributes; attributes--)
+            put_attribute(random, draft);
+        fuzz_put_text(draft, specs > 1 ? "," : "");
+    }
+    if (!fuzz_below(random, 3))
+        for (unsigned changes = 1 + fuzz_below(random, 3); changes; changes--)
+            draft->bytes[1 + fuzz_below(random, (unsigned)draft->length - 1)] =
+                fuzz_below(random, 2) ? (uint8_t)" ,:=/+_.019xXuk\t"[fuzz_below(random, 16)] : (uint8_t)fuzz_random(random);
+}
+
+const struct fuzz_target fuzz_target = {"text", "any_text_is_an_event_with_a_text_or_refused_without_harm", 20000,
+                                        2000000, run, make};
