@@ -22,6 +22,15 @@ extern const struct upmu_backend upmu_x86_core_backend;
 #define UPMU_X86_PAYLOAD_LDLAT 2u
 #define UPMU_X86_PAYLOAD_FRONTEND 3u
 
+/* upmu_pmu.quirks: whose rows of constraints hold; the last for models without rows of their own. */
+#define UPMU_X86_RULES_YON 0x01u
+#define UPMU_X86_RULES_COR 0x02u
+#define UPMU_X86_RULES_NHM 0x04u
+#define UPMU_X86_RULES_WSM 0x08u
+#define UPMU_X86_RULES_SKL 0x10u
+#define UPMU_X86_RULES_ICL 0x20u
+#define UPMU_X86_RULES_ARCHITECTURE 0x40u
+
 /* x86_core_detect.c */
 bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pmu *out_pmu);
 bool upmu_x86_core_describe(const char *name, struct upmu_pmu *out_pmu);

@@ -10,72 +10,65 @@
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
 #include "core/bits.h"
-#include "core/register.h"
-#include "core/text.h"
+#include "core/mem.h"
 
 #if UPMU_BACKEND_X86_CORE
 
-/* Models, bits of constraint.models. */
-#define ON_YON 0x01u
-#define ON_COR 0x02u
-#define ON_NHM 0x04u
-#define ON_WSM 0x08u
-#define ON_SKL 0x10u
-#define ON_ICL 0x20u
-#define ON_ARC 0x40u /* a model without rows of its own */
+/* Models (UPMU_X86_RULES_…), bits of constraint.models. */
+#define ON_YON UPMU_X86_RULES_YON
+#define ON_COR UPMU_X86_RULES_COR
+#define ON_NHM UPMU_X86_RULES_NHM
+#define ON_WSM UPMU_X86_RULES_WSM
+#define ON_SKL UPMU_X86_RULES_SKL
+#define ON_ICL UPMU_X86_RULES_ICL
+#define ON_ARC UPMU_X86_RULES_ARCHITECTURE
 #define ON_NEH (ON_NHM | ON_WSM)
 #define ON_ALL (ON_COR | ON_NEH | ON_SKL | ON_ICL | ON_ARC)
 
-static const struct {
-    char name[8];
-    uint8_t bit;
-} model_bits[] = {
-    { "coreduo", ON_YON }, { "core", ON_COR }, { "nhm", ON_NHM },
-    { "wsm", ON_WSM },     { "skl", ON_SKL },  { "icl", ON_ICL },
-};
-
-/* Kinds of rows. */
+/* Kinds of rows; of each the first row that applies counts. */
 enum {
-    RULE_FIXED, /* a fixed counter and `general`; only without modifiers */
-    RULE_PLAIN, /* general counters */
+    RULE_PLAIN, /* general and fixed counters */
     RULE_PEBS,  /* counters of precise events */
     RULE_FILE,  /* further limit by Intel's event file */
-    RULE_EXTRA  /* `general` is the kind of the payload register */
+    RULE_EXTRA, /* `counters` is the kind of the payload register */
+    RULES
 };
 
-/* What a row asks of edge, inv, cmask, in_tx, in_txcp (and, for RULE_PEBS, any); WITH_CYCLES: inv and a high cmask. */
-enum { WITH_ANYTHING = 0, WITH_NOTHING = 1, WITH_CYCLES = 2 };
+/*
+ * What a row asks of edge, inv, cmask, in_tx, in_txcp (and, for RULE_PEBS, any):
+ * none of them, or just inv and this counter mask (counting cycles by instructions
+ * retired: 16, or 10 in Intel's file for TOTAL_CYCLES_PS), or WITH_ANYTHING.
+ */
+#define WITH_NOTHING 0
+#define WITH_ANYTHING 0xff
 
 #define ALL_GENERAL 0xffu
-#define NO_FIXED 0xffu
+#define ALL_FIXED 0xffff0000u
 #define ANY_UMASK 0, 0
 #define UMASK(u) (u), 0xff
 
 struct constraint {
     uint8_t models;
     uint8_t kind;
-    uint8_t event_low, event_high;
+    uint8_t event_low, event_span; /* the code: event_low to event_low + event_span */
     uint8_t umask, umask_bits; /* the unit mask, in these bits, must be `umask` */
     uint8_t modifiers;
-    uint8_t general;
-    uint8_t fixed;       /* fixed counter, or NO_FIXED */
-    uint8_t over_file;   /* 1: counters that the event file gives do not count */
+    uint8_t over_file; /* 1: counters that the event file gives do not count */
+    uint32_t counters;
 };
 
 #define FIXED_ROW(models, event, umask, general, fixed) \
-    { models, RULE_FIXED, event, event, UMASK(umask), WITH_NOTHING, general, fixed, 0 }
-#define PLAIN_ROW(models, low, high, general) \
-    { models, RULE_PLAIN, low, high, ANY_UMASK, WITH_ANYTHING, general, NO_FIXED, 0 }
+    { models, RULE_PLAIN, event, 0, UMASK(umask), WITH_NOTHING, 0, (general) | 0x10000u << (fixed) }
+#define PLAIN_ROW(models, low, high, general) { models, RULE_PLAIN, low, (high) - (low), ANY_UMASK, WITH_ANYTHING, 0, general }
 #define UMASK_ROW(models, event, umask, general) \
-    { models, RULE_PLAIN, event, event, UMASK(umask), WITH_ANYTHING, general, NO_FIXED, 0 }
+    { models, RULE_PLAIN, event, 0, UMASK(umask), WITH_ANYTHING, 0, general }
 #define PEBS_ROW(models, event, umask, general) \
-    { models, RULE_PEBS, event, event, UMASK(umask), WITH_NOTHING, general, NO_FIXED, 0 }
-#define PEBS_ANY(models, low, high, general) \
-    { models, RULE_PEBS, low, high, ANY_UMASK, WITH_NOTHING, general, NO_FIXED, 0 }
+    { models, RULE_PEBS, event, 0, UMASK(umask), WITH_NOTHING, 0, general }
+#define PEBS_ANY(models, low, high, general) { models, RULE_PEBS, low, (high) - (low), ANY_UMASK, WITH_NOTHING, 0, general }
 #define FILE_ROW(models, event, umask, general) \
-    { models, RULE_FILE, event, event, UMASK(umask), WITH_ANYTHING, general, NO_FIXED, 0 }
+    { models, RULE_FILE, event, 0, UMASK(umask), WITH_ANYTHING, 0, (general) | ALL_FIXED }
 #define EXTRA_ROW(models, event, umask, payload) \
-    { models, RULE_EXTRA, event, event, UMASK(umask), WITH_ANYTHING, payload, NO_FIXED, 0 }
+    { models, RULE_EXTRA, event, 0, UMASK(umask), WITH_ANYTHING, 0, payload }
 
 static const struct constraint constraints[] = {
     FIXED_ROW(ON_ALL, 0xC0, 0x00, ALL_GENERAL, 0),
@@ -109,7 +102,7 @@ static const struct constraint constraints[] = {
     PLAIN_ROW(ON_WSM, 0xB3, 0xB3, 0x1), /* SNOOPQ_REQUESTS_OUTSTANDING */
 
     /* INST_RETIRED.PREC_DIST, TOTAL_CYCLES_PS: the file and this row exclude each other. */
-    { ON_SKL, RULE_PLAIN, 0xC0, 0xC0, UMASK(0x01), WITH_ANYTHING, 0x2, NO_FIXED, 1 },
+    { ON_SKL, RULE_PLAIN, 0xC0, 0, UMASK(0x01), WITH_ANYTHING, 1, 0x2 },
     PLAIN_ROW(ON_SKL, 0xD0, 0xD2, 0xf),
     PLAIN_ROW(ON_SKL, 0xCD, 0xCD, 0xf),
     PLAIN_ROW(ON_SKL, 0xC6, 0xC6, 0xf),
@@ -151,12 +144,12 @@ static const struct constraint constraints[] = {
     PEBS_ROW(ON_COR, 0xC5, 0x00, 0x1),
     PEBS_ROW(ON_COR, 0xC7, 0x1F, 0x1),
     PEBS_ANY(ON_COR, 0xCB, 0xCB, 0x1),
-    { ON_COR, RULE_PEBS, 0xC0, 0xC0, UMASK(0x00), WITH_CYCLES, 0x1, NO_FIXED, 0 },
+    { ON_COR, RULE_PEBS, 0xC0, 0, UMASK(0x00), 16, 0, 0x1 },
     PEBS_ROW(ON_NEH, 0x0B, 0x10, 0xf), /* load latency */
     PEBS_ANY(ON_NEH, 0x0F, 0x0F, 0xf),
     PEBS_ROW(ON_NEH, 0x0C, 0x01, 0xf),
     PEBS_ANY(ON_NEH, 0xC0, 0xC0, 0xf),
-    { ON_NEH, RULE_PEBS, 0xC2, 0xC2, ANY_UMASK, WITH_ANYTHING, 0xf, NO_FIXED, 0 },
+    { ON_NEH, RULE_PEBS, 0xC2, 0, ANY_UMASK, WITH_ANYTHING, 0, 0xf },
     PEBS_ANY(ON_NEH, 0xC4, 0xC4, 0xf),
     PEBS_ROW(ON_NHM, 0xC5, 0x02, 0xf),
     PEBS_ANY(ON_WSM, 0xC5, 0xC5, 0xf),
@@ -164,10 +157,11 @@ static const struct constraint constraints[] = {
     PEBS_ROW(ON_NEH, 0xC8, 0x20, 0xf),
     PEBS_ANY(ON_NEH, 0xCB, 0xCB, 0xf),
     PEBS_ANY(ON_NEH, 0xF7, 0xF7, 0xf),
-    { ON_NEH, RULE_PEBS, 0xC0, 0xC0, UMASK(0x00), WITH_CYCLES, 0xf, NO_FIXED, 0 },
-    { ON_SKL, RULE_PEBS, 0xC0, 0xC0, UMASK(0x01), WITH_NOTHING, 0x2, NO_FIXED, 1 },
-    { ON_SKL, RULE_PEBS, 0xC0, 0xC0, UMASK(0x01), WITH_CYCLES, 0x2, NO_FIXED, 1 },
-    { ON_SKL, RULE_PEBS, 0xC0, 0xC0, UMASK(0x00), WITH_CYCLES, 0xf, NO_FIXED, 0 },
+    { ON_NEH, RULE_PEBS, 0xC0, 0, UMASK(0x00), 16, 0, 0xf },
+    { ON_SKL, RULE_PEBS, 0xC0, 0, UMASK(0x01), WITH_NOTHING, 1, 0x2 },
+    { ON_SKL, RULE_PEBS, 0xC0, 0, UMASK(0x01), 16, 1, 0x2 },
+    { ON_SKL, RULE_PEBS, 0xC0, 0, UMASK(0x01), 10, 1, 0x2 },
+    { ON_SKL, RULE_PEBS, 0xC0, 0, UMASK(0x00), 16, 0, 0xf },
     PEBS_ANY(ON_SKL, 0x00, 0xFF, 0xf), /* any event without modifiers */
     PEBS_ROW(ON_ICL, 0xCD, 0x01, ALL_GENERAL), /* load latency */
     PEBS_ANY(ON_ICL, 0xD0, 0xD4, 0xf),
@@ -179,52 +173,34 @@ static const struct constraint constraints[] = {
     EXTRA_ROW(ON_SKL | ON_ICL, 0xC6, 0x01, UPMU_X86_PAYLOAD_FRONTEND),
 };
 
-static unsigned model_bit(const struct upmu_pmu *pmu)
-{
-    size_t length = upmu_text_length(pmu->name);
+/* Select bits from edge on. */
+#define MODIFIERS(select) ((unsigned)((select) >> 18))
 
-    for (unsigned i = 0; i < sizeof model_bits / sizeof model_bits[0]; i++)
-        if (upmu_text_is(pmu->name, length, model_bits[i].name))
-            return model_bits[i].bit;
-    return ON_ARC;
-}
-
-static bool modifiers_match(const struct constraint *row, uint64_t config)
+/* The row of each kind that applies; NULL: none. */
+static void find_constraints(const struct upmu_pmu *pmu, uint64_t config, const struct constraint *found[RULES])
 {
-    uint64_t modifiers = config & (UPMU_X86_SELECT_EDGE | UPMU_X86_SELECT_INV | UPMU_X86_SELECT_CMASK |
+    const unsigned all = MODIFIERS(UPMU_X86_SELECT_EDGE | UPMU_X86_SELECT_INV | UPMU_X86_SELECT_CMASK |
                                    UPMU_X86_SELECT_IN_TX | UPMU_X86_SELECT_IN_TXCP);
+    unsigned code = (unsigned)config;
 
-    if (row->kind == RULE_PEBS)
-        modifiers |= config & UPMU_X86_SELECT_ANY;
-    if (row->modifiers == WITH_NOTHING)
-        return modifiers == 0;
-    /* Counting cycles by instructions retired: inv and 16, or 10 in Intel's file for TOTAL_CYCLES_PS. */
-    return row->modifiers == WITH_ANYTHING || modifiers == (UPMU_X86_SELECT_INV | UINT64_C(16) << 24) ||
-           (row->umask == 1 && modifiers == (UPMU_X86_SELECT_INV | UINT64_C(10) << 24));
-}
+    memset(found, 0, RULES * sizeof *found);
+    for (const struct constraint *row = constraints + sizeof constraints / sizeof constraints[0];
+         row-- > constraints;) {
+        unsigned given = MODIFIERS(config) & (row->kind == RULE_PEBS ? all | MODIFIERS(UPMU_X86_SELECT_ANY) : all);
+        unsigned asked = row->modifiers ? MODIFIERS(UPMU_X86_SELECT_INV | (uint64_t)row->modifiers << 24) : 0;
 
-/* The first row of a kind from `i` on that applies; NULL: none. */
-static const struct constraint *find_constraint(unsigned models, unsigned first_kind, unsigned last_kind,
-                                                uint64_t config, unsigned *i)
-{
-    unsigned event = config & 0xffu, umask = config >> 8 & 0xffu;
-
-    while (*i < sizeof constraints / sizeof constraints[0]) {
-        const struct constraint *row = &constraints[(*i)++];
-
-        if ((row->models & models) && row->kind >= first_kind && row->kind <= last_kind && event >= row->event_low &&
-            event <= row->event_high && (umask & row->umask_bits) == row->umask && modifiers_match(row, config))
-            return row;
+        if ((row->models & pmu->quirks) && (uint8_t)(code - row->event_low) <= row->event_span &&
+            ((code >> 8 ^ row->umask) & row->umask_bits) == 0 && (row->modifiers == WITH_ANYTHING || given == asked))
+            found[row->kind] = row;
     }
-    return NULL;
 }
 
 uint8_t upmu_x86_core_payload(const struct upmu_pmu *pmu, uint64_t config)
 {
-    unsigned i = 0;
-    const struct constraint *row = find_constraint(model_bit(pmu), RULE_EXTRA, RULE_EXTRA, config, &i);
+    const struct constraint *found[RULES];
 
-    return row ? row->general : 0;
+    find_constraints(pmu, config, found);
+    return found[RULE_EXTRA] ? (uint8_t)found[RULE_EXTRA]->counters : 0;
 }
 
 #if UPMU_NAMES
@@ -236,9 +212,7 @@ static const uint16_t architectural[] = { 0x003C, 0x00C0, 0x013C, 0x4F2E, 0x412E
 
 bool upmu_x86_core_announced(const struct upmu_pmu *pmu, uint64_t config)
 {
-    const char *catalog = upmu_catalog_name(pmu->catalog);
-
-    if (!upmu_text_is(catalog, upmu_text_length(catalog), "ix86arch"))
+    if (memcmp(upmu_catalog_name(pmu->catalog), "ix86arch", sizeof "ix86arch") != 0)
         return true;
     for (unsigned i = 0; i < sizeof architectural / sizeof architectural[0]; i++)
         if (architectural[i] == (config & 0xffffu))
@@ -250,31 +224,28 @@ bool upmu_x86_core_announced(const struct upmu_pmu *pmu, uint64_t config)
 
 uint32_t upmu_x86_core_counters(const struct upmu_pmu *pmu, const struct upmu_event *event)
 {
-    const uint32_t fixed = ~pmu->general;
-    unsigned models = model_bit(pmu);
-    const struct constraint *row = NULL;
-    uint32_t counters;
-    unsigned i = 0;
+    const struct constraint *found[RULES], *row;
+    uint32_t counters = pmu->counters;
 
+    find_constraints(pmu, event->config, found);
+    row = found[RULE_PLAIN];
     if (event->attributes & UPMU_ATTR_PRECISE) {
-        row = find_constraint(models, RULE_PEBS, RULE_PEBS, event->config, &i);
-        if (!row && models != ON_ICL)
+        if (found[RULE_PEBS])
+            row = found[RULE_PEBS];
+        else if (pmu->quirks != ON_ICL)
             return 0;
-        i = 0;
     }
-    if (!row)
-        row = find_constraint(models, RULE_FIXED, RULE_PLAIN, event->config, &i);
     if (row)
-        counters = row->general | (row->fixed != NO_FIXED ? UPMU_BIT32(UPMU_FIXED_COUNTER(row->fixed)) : 0);
+        counters &= row->counters;
     else /* event 00h counts on fixed counters only */
-        counters = event->config & UPMU_X86_SELECT_EVENT ? pmu->general : 0;
+        counters &= event->config & UPMU_X86_SELECT_EVENT ? pmu->general : 0;
     if (event->counters && !(row && row->over_file))
-        counters &= event->counters | fixed;
-    for (i = 0; (row = find_constraint(models, RULE_FILE, RULE_FILE, event->config, &i)) != NULL;)
-        counters &= row->general | fixed;
+        counters &= event->counters | ALL_FIXED;
+    if (found[RULE_FILE])
+        counters &= found[RULE_FILE]->counters;
     if (event->config & UPMU_X86_SELECT_IN_TXCP)
         counters &= UPMU_BIT32(2);
-    return counters & pmu->counters;
+    return counters;
 }
 
 #endif

@@ -34,6 +34,7 @@ struct model {
     struct shape typical;
     uint64_t payload[UPMU_X86_RESOURCES]; /* valid bits; 0: no such register */
     uint8_t min_period;
+    uint8_t rules;  /* UPMU_X86_RULES_… */
     uint8_t shared; /* resources that both threads of a core see */
 };
 
@@ -47,20 +48,20 @@ struct model {
 
 static const struct model models[] = {
     { "core", "Intel Core 2", { 0x0F, 0x16, 0x17, 0x1D }, { 2, 40, 40, 0x3, 0x7, 0x7f, false, false, false },
-      { 0 }, 2, 0 },
-    { "coreduo", "Intel Core Duo", { 0x0E }, { 1, 40, 0, 0x3, 0, 0x7f, false, false, false }, { 0 }, 2, 0 },
+      { 0 }, 2, UPMU_X86_RULES_COR, 0 },
+    { "coreduo", "Intel Core Duo", { 0x0E }, { 1, 40, 0, 0x3, 0, 0x7f, false, false, false }, { 0 }, 2, UPMU_X86_RULES_YON, 0 },
     { "nhm", "Intel Nehalem", { 0x1A, 0x1E, 0x1F, 0x2E }, { 3, 48, 48, 0xf, 0x7, 0x3f, false, true, false },
-      { 0xffff, 0, 0xffff, 0 }, 32, OFFCORE_SHARED },
+      { 0xffff, 0, 0xffff, 0 }, 32, UPMU_X86_RULES_NHM, OFFCORE_SHARED },
     { "wsm", "Intel Westmere", { 0x25, 0x2C, 0x2F }, { 3, 48, 48, 0xf, 0x7, 0x7b, false, true, false },
-      { 0xffff, 0xffff, 0xffff, 0 }, 2, OFFCORE_SHARED },
+      { 0xffff, 0xffff, 0xffff, 0 }, 2, UPMU_X86_RULES_WSM, OFFCORE_SHARED },
     { "skl", "Intel Skylake", { 0x4E, 0x5E, 0x8E, 0x9E, 0xA5, 0xA6 },
       { 4, 48, 48, 0xf, 0x7, 0x7f, true, true, true },
-      { UINT64_C(0x3fffff8fff), UINT64_C(0x3fffff8fff), 0xffff, 0x7fff17 }, 2, 0 },
+      { UINT64_C(0x3fffff8fff), UINT64_C(0x3fffff8fff), 0xffff, 0x7fff17 }, 2, UPMU_X86_RULES_SKL, 0 },
     { "icl", "Intel Ice Lake", { 0x7D, 0x7E, 0x8C, 0x8D, 0x9D, 0xA7 },
       { 5, 48, 48, 0xff, 0xf, 0xff, true, false, true },
-      { UINT64_C(0x3fffffbfff), UINT64_C(0x3fffffbfff), 0xffff, 0x7fff17 }, 2, 0 },
+      { UINT64_C(0x3fffffbfff), UINT64_C(0x3fffffbfff), 0xffff, 0x7fff17 }, 2, UPMU_X86_RULES_ICL, 0 },
     { "ix86arch", "Intel architectural PMU", { 0 }, { 4, 48, 48, 0xf, 0x7, 0x7f, true, false, false },
-      { 0 }, 2, 0 },
+      { 0 }, 2, UPMU_X86_RULES_ARCHITECTURE, 0 },
 };
 
 #define MODELS (sizeof models / sizeof models[0])
@@ -177,6 +178,7 @@ static void build(struct upmu_pmu *pmu, const struct model *model, const struct 
     pmu->ack_row = UPMU_NO_ROW;
     pmu->inuse_row = UPMU_NO_ROW;
     pmu->min_period = model->min_period;
+    pmu->quirks = model->rules;
     pmu->shared_scope = UPMU_SCOPE_CORE;
     pmu->loop_config = UINT64_C(0xc0) | UPMU_X86_SELECT_USR | UPMU_X86_SELECT_OS; /* instructions retired */
     pmu->max_period = upmu_bits_ones(shape->full_write ? shape->general_width - 1u : 31);
