@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fuzzing: events by register words, on every PMU.  What is accepted has no bit that
+ * the register table does not let a session set, and a start would write nothing
+ * but what selects, payloads, counters and gates may hold.
+ */
+#include <string.h>
+
+#include <upmu/upmu.h>
+
+#include "tests/fuzz/fuzz.h"
+
+#define EVENTS 8u
+#define WRITES 96u
+
+#define SELECT_INT (UINT64_C(1) << 20)
+#define SELECT_EN (UINT64_C(1) << 22)
+
+static bool has_row(const struct upmu_pmu *pmu, unsigned row)
+{
+    return pmu->present[row / 32u] >> (row % 32u) & 1u;
+}
+
+static const struct upmu_register_class *class_of(const struct upmu_pmu *pmu, unsigned row)
+{
+    return &pmu->table->classes[pmu->table->rows[row].class_index];
+}
+
+/* Bits that exist in a row. */
+static uint64_t bits_of(const struct upmu_pmu *pmu, unsigned row)
+{
+    uint64_t bits = pmu->limit[pmu->table->rows[row].class_index];
+
+    return pmu->table->row_bits ? bits & (pmu->table->row_bits[row] | ~UINT64_C(0xffffffff)) : bits;
+}
+
+/* What raw words may have in the rows of a kind, at a session's level or the administrator's. */
+static uint64_t settable(const struct upmu_pmu *pmu, unsigned kind, bool privileged)
+{
+    uint64_t bits = 0;
+
+    for (unsigned row = 0; row < pmu->table->row_count; row++)
+        if (has_row(pmu, row) && class_of(pmu, row)->kind == kind)
+            bits |= (class_of(pmu, row)->session | (privileged ? class_of(pmu, row)->privileged : 0)) &
+                    bits_of(pmu, row);
+    return bits;
+}
+
+static void check_accepted(const struct upmu_pmu *pmu, const struct upmu_event *event, uint64_t config)
+{
+    uint64_t select = settable(pmu, UPMU_KIND_SELECT, false) & ~SELECT_EN;
+    uint64_t payload = settable(pmu, UPMU_KIND_PAYLOAD, true);
+    struct upmu_event again;
+    char text[200];
+
+    FUZZ_CHECK(!(event->config & ~select), "%s: config %llx has bits that no session may set", pmu->name,
+               (unsigned long long)event->config);
+    FUZZ_CHECK(!((event->config ^ config) & ~(SELECT_EN | SELECT_INT | UINT64_C(3) << 16)),
+               "%s: config %llx became %llx", pmu->name, (unsigned long long)config, (unsigned long long)event->config);
+    FUZZ_CHECK(event->config & UINT64_C(3) << 16, "%s: config %llx counts in no ring", pmu->name,
+               (unsigned long long)event->config);
+    FUZZ_CHECK(!(event->config1 & ~payload) && (!event->config1 || event->payload),
+               "%s: config1 %llx is not one of its payload registers'", pmu->name, (unsigned long long)event->config1);
+    FUZZ_CHECK(!event->config2, "%s: config2 %llx", pmu->name, (unsigned long long)event->config2);
+    FUZZ_CHECK(event->counters && !(event->counters & ~pmu->counters), "%s: on counters %x", pmu->name,
+               (unsigned)event->counters);
+    FUZZ_CHECK(upmu_event_format(pmu, event, text, sizeof text) < sizeof text, "%s: long text", pmu->name);
+    memset(&again, 0, sizeof again);
+    FUZZ_CHECK(upmu_event_parse(pmu, text, &again, NULL) == UPMU_OK && !memcmp(&again, event, sizeof again),
+               "%s: \"%s\" is not what it stands for", pmu->name, text);
+}
+
+/* A word that the table allows is refused for a reason other than permission. */
+static void check_refused(const struct upmu_pmu *pmu, enum upmu_status status, uint64_t config, uint64_t config1,
+                          uint64_t config2)
+{
+    uint64_t select = settable(pmu, UPMU_KIND_SELECT, false) | SELECT_EN | SELECT_INT;
+
+    FUZZ_CHECK(status == UPMU_ERR_NOT_PERMITTED || status == UPMU_ERR_DOES_NOT_FIT, "%s: %llx gives status %d",
+               pmu->name, (unsigned long long)config, status);
+    FUZZ_CHECK((config & ~select) || config1 || config2 || status != UPMU_ERR_NOT_PERMITTED,
+               "%s: config %llx is not permitted", pmu->name, (unsigned long long)config);
+}
+
+static void check_write(const struct upmu_pmu *pmu, const struct upmu_write *write, bool sampling)
+{
+    unsigned row = 0;
+    uint64_t allowed;
+
+    while (row < pmu->table->row_count && !(has_row(pmu, row) && pmu->table->rows[row].address == write->address))
+        row++;
+    FUZZ_CHECK(row < pmu->table->row_count, "%s: writes %x, which it has not", pmu->name, (unsigned)write->address);
+    allowed = class_of(pmu, row)->session | class_of(pmu, row)->privileged | class_of(pmu, row)->gates;
+    FUZZ_CHECK(class_of(pmu, row)->access == UPMU_ACCESS_RW, "%s: writes %s", pmu->name, write->name);
+    FUZZ_CHECK(!(write->value & ~(allowed & bits_of(pmu, row))), "%s: writes %llx to %s", pmu->name,
+               (unsigned long long)write->value, write->name);
+    if (!sampling && class_of(pmu, row)->kind == UPMU_KIND_SELECT)
+        FUZZ_CHECK(!(write->value & SELECT_INT), "%s: %s asks for interrupts", pmu->name, write->name);
+    if (!sampling)
+        FUZZ_CHECK(class_of(pmu, row)->kind != UPMU_KIND_COUNTER, "%s: loads %s", pmu->name, write->name);
+}
+
+static void run_dry(const struct upmu_pmu *pmu, const struct upmu_event *events, unsigned count, uint64_t period)
+{
+    static struct upmu_machine machine;
+    static struct upmu_session session;
+    const struct upmu_port port = {.pmi_rearm = (void (*)(void *))1};
+    struct upmu_sampling sampling = {period};
+    struct upmu_write writes[WRITES];
+    struct upmu_dry_run dry = {writes, WRITES, 0};
+    unsigned added = 0;
+    enum upmu_status status;
+
+    memset(&machine, 0, sizeof machine);
+    machine.port = &port;
+    machine.pmu[0] = *pmu;
+    machine.pmu_count = 1;
+    FUZZ_CHECK(upmu_session_init(&session, &machine) == UPMU_OK, "session_init");
+    for (unsigned i = 0; i < count; i++)
+        if (upmu_session_add_event(&session, &events[i], &sampling) == UPMU_OK)
+            added++;
+    status = upmu_session_dry_run(&session, &machine.pmu[0], &dry);
+    FUZZ_CHECK(added || status == UPMU_ERR_STATE, "a dry run of nothing gives %d", status);
+    if (status != UPMU_OK)
+        return;
+    FUZZ_CHECK(dry.count && dry.count <= WRITES, "%u writes", (unsigned)dry.count);
+    for (size_t i = 0; i < dry.count; i++)
+        check_write(pmu, &writes[i], period != 0);
+    for (unsigned i = 0; i < session.set.count; i++)
+        FUZZ_CHECK(session.set.event[i].counters >> session.set.tally[i].counter & 1u, "%s: event %u on counter %u",
+                   pmu->name, i, session.set.tally[i].counter);
+}
+
+/* Byte: which PMU; byte: how many events; word: period; of each: three words. */
+static void run(const uint8_t *bytes, size_t length)
+{
+    static struct upmu_pmu pmu;
+    struct fuzz_bytes input = {bytes, bytes + length};
+    struct upmu_event events[EVENTS];
+    unsigned known = 0, count = 0, which = fuzz_u8(&input), wanted = 1u + fuzz_u8(&input) % EVENTS;
+    uint64_t period = fuzz_u64(&input);
+
+    while (upmu_pmu_known(known))
+        known++;
+    FUZZ_CHECK(upmu_pmu_by_name(&pmu, upmu_pmu_known(which % known)) == UPMU_OK, "%s", upmu_pmu_known(which % known));
+    for (unsigned i = 0; i < wanted; i++) {
+        uint64_t config = fuzz_u64(&input), config1 = fuzz_u64(&input), config2 = fuzz_u64(&input);
+        struct upmu_event before;
+        enum upmu_status status;
+
+        memset(&events[count], 0xA5, sizeof events[count]);
+        before = events[count];
+        status = upmu_event_raw(&pmu, config, config1, config2, &events[count]);
+        if (status == UPMU_OK) {
+            check_accepted(&pmu, &events[count], config);
+            count++;
+        } else {
+            check_refused(&pmu, status, config, config1, config2);
+            FUZZ_CHECK(!memcmp(&events[count], &before, sizeof before), "%s: refused, but the event is written",
+                       pmu.name);
+        }
+    }
+    run_dry(&pmu, events, count, period);
+}
+
+/* Words that exist, with changed bits, and any. */
+static void make(uint64_t *random, struct fuzz_draft *draft)
+{
+    static const uint64_t codes[] = {0xc0, 0x3c, 0x13c, 0x300, 0xc4, 0xc5, 0x4f2e, 0x412e, 0x1b7, 0x1bb, 0x1cd, 0x1c6,
+                                     0x100b, 0x8a3, 0x1d1, 0x2cb, 0x148, 0x14, 0x400, 0x1a4, 0x8000};
+    unsigned count = 1 + fuzz_below(random, EVENTS);
+
+    fuzz_put(draft, fuzz_random(random), 1);
+    fuzz_put(draft, count - 1, 1);
+    fuzz_put(draft, fuzz_below(random, 2) ? 0 : fuzz_word(random), 8);
+    for (; count; count--) {
+        uint64_t config = codes[fuzz_below(random, sizeof codes / sizeof codes[0])];
+
+        if (!fuzz_below(random, 3))
+            config = fuzz_word(random);
+        if (fuzz_below(random, 2))
+            config ^= UINT64_C(1) << fuzz_below(random, 36);
+        if (fuzz_below(random, 2))
+            config |= (uint64_t)fuzz_below(random, 8) << 16;
+        fuzz_put(draft, config, 8);
+        fuzz_put(draft, fuzz_below(random, 3) ? 0 : fuzz_word(random), 8);
+        fuzz_put(draft, fuzz_below(random, 8) ? 0 : fuzz_word(random), 8);
+    }
+}
+
+const struct fuzz_target fuzz_target = {"raw", "any_words_set_only_what_a_session_may_set", 20000, 2000000, run, make};
