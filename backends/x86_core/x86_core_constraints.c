@@ -51,24 +51,40 @@ struct constraint {
     uint8_t models;
     uint8_t kind;
     uint8_t event_low, event_span; /* the code: event_low to event_low + event_span */
-    uint8_t umask, umask_bits; /* the unit mask, in these bits, must be `umask` */
+    uint8_t umask, umask_bits;     /* the unit mask, in these bits, must be `umask` */
     uint8_t modifiers;
     uint8_t over_file; /* 1: counters that the event file gives do not count */
     uint32_t counters;
 };
 
-#define FIXED_ROW(models, event, umask, general, fixed) \
-    { models, RULE_PLAIN, event, 0, UMASK(umask), WITH_NOTHING, 0, (general) | 0x10000u << (fixed) }
-#define PLAIN_ROW(models, low, high, general) { models, RULE_PLAIN, low, (high) - (low), ANY_UMASK, WITH_ANYTHING, 0, general }
-#define UMASK_ROW(models, event, umask, general) \
-    { models, RULE_PLAIN, event, 0, UMASK(umask), WITH_ANYTHING, 0, general }
-#define PEBS_ROW(models, event, umask, general) \
-    { models, RULE_PEBS, event, 0, UMASK(umask), WITH_NOTHING, 0, general }
-#define PEBS_ANY(models, low, high, general) { models, RULE_PEBS, low, (high) - (low), ANY_UMASK, WITH_NOTHING, 0, general }
-#define FILE_ROW(models, event, umask, general) \
-    { models, RULE_FILE, event, 0, UMASK(umask), WITH_ANYTHING, 0, (general) | ALL_FIXED }
-#define EXTRA_ROW(models, event, umask, payload) \
-    { models, RULE_EXTRA, event, 0, UMASK(umask), WITH_ANYTHING, 0, payload }
+#define FIXED_ROW(models, event, umask, general, fixed)                                                                \
+    {                                                                                                                  \
+        models, RULE_PLAIN, event, 0, UMASK(umask), WITH_NOTHING, 0, (general) | 0x10000u << (fixed)                   \
+    }
+#define PLAIN_ROW(models, low, high, general)                                                                          \
+    {                                                                                                                  \
+        models, RULE_PLAIN, low, (high) - (low), ANY_UMASK, WITH_ANYTHING, 0, general                                  \
+    }
+#define UMASK_ROW(models, event, umask, general)                                                                       \
+    {                                                                                                                  \
+        models, RULE_PLAIN, event, 0, UMASK(umask), WITH_ANYTHING, 0, general                                          \
+    }
+#define PEBS_ROW(models, event, umask, general)                                                                        \
+    {                                                                                                                  \
+        models, RULE_PEBS, event, 0, UMASK(umask), WITH_NOTHING, 0, general                                            \
+    }
+#define PEBS_ANY(models, low, high, general)                                                                           \
+    {                                                                                                                  \
+        models, RULE_PEBS, low, (high) - (low), ANY_UMASK, WITH_NOTHING, 0, general                                    \
+    }
+#define FILE_ROW(models, event, umask, general)                                                                        \
+    {                                                                                                                  \
+        models, RULE_FILE, event, 0, UMASK(umask), WITH_ANYTHING, 0, (general) | ALL_FIXED                             \
+    }
+#define EXTRA_ROW(models, event, umask, payload)                                                                       \
+    {                                                                                                                  \
+        models, RULE_EXTRA, event, 0, UMASK(umask), WITH_ANYTHING, 0, payload                                          \
+    }
 
 static const struct constraint constraints[] = {
     FIXED_ROW(ON_ALL, 0xC0, 0x00, ALL_GENERAL, 0),
@@ -102,7 +118,7 @@ static const struct constraint constraints[] = {
     PLAIN_ROW(ON_WSM, 0xB3, 0xB3, 0x1), /* SNOOPQ_REQUESTS_OUTSTANDING */
 
     /* INST_RETIRED.PREC_DIST, TOTAL_CYCLES_PS: the file and this row exclude each other. */
-    { ON_SKL, RULE_PLAIN, 0xC0, 0, UMASK(0x01), WITH_ANYTHING, 1, 0x2 },
+    {ON_SKL, RULE_PLAIN, 0xC0, 0, UMASK(0x01), WITH_ANYTHING, 1, 0x2},
     PLAIN_ROW(ON_SKL, 0xD0, 0xD2, 0xf),
     PLAIN_ROW(ON_SKL, 0xCD, 0xCD, 0xf),
     PLAIN_ROW(ON_SKL, 0xC6, 0xC6, 0xf),
@@ -144,12 +160,12 @@ static const struct constraint constraints[] = {
     PEBS_ROW(ON_COR, 0xC5, 0x00, 0x1),
     PEBS_ROW(ON_COR, 0xC7, 0x1F, 0x1),
     PEBS_ANY(ON_COR, 0xCB, 0xCB, 0x1),
-    { ON_COR, RULE_PEBS, 0xC0, 0, UMASK(0x00), 16, 0, 0x1 },
+    {ON_COR, RULE_PEBS, 0xC0, 0, UMASK(0x00), 16, 0, 0x1},
     PEBS_ROW(ON_NEH, 0x0B, 0x10, 0xf), /* load latency */
     PEBS_ANY(ON_NEH, 0x0F, 0x0F, 0xf),
     PEBS_ROW(ON_NEH, 0x0C, 0x01, 0xf),
     PEBS_ANY(ON_NEH, 0xC0, 0xC0, 0xf),
-    { ON_NEH, RULE_PEBS, 0xC2, 0, ANY_UMASK, WITH_ANYTHING, 0, 0xf },
+    {ON_NEH, RULE_PEBS, 0xC2, 0, ANY_UMASK, WITH_ANYTHING, 0, 0xf},
     PEBS_ANY(ON_NEH, 0xC4, 0xC4, 0xf),
     PEBS_ROW(ON_NHM, 0xC5, 0x02, 0xf),
     PEBS_ANY(ON_WSM, 0xC5, 0xC5, 0xf),
@@ -157,12 +173,12 @@ static const struct constraint constraints[] = {
     PEBS_ROW(ON_NEH, 0xC8, 0x20, 0xf),
     PEBS_ANY(ON_NEH, 0xCB, 0xCB, 0xf),
     PEBS_ANY(ON_NEH, 0xF7, 0xF7, 0xf),
-    { ON_NEH, RULE_PEBS, 0xC0, 0, UMASK(0x00), 16, 0, 0xf },
-    { ON_SKL, RULE_PEBS, 0xC0, 0, UMASK(0x01), WITH_NOTHING, 1, 0x2 },
-    { ON_SKL, RULE_PEBS, 0xC0, 0, UMASK(0x01), 16, 1, 0x2 },
-    { ON_SKL, RULE_PEBS, 0xC0, 0, UMASK(0x01), 10, 1, 0x2 },
-    { ON_SKL, RULE_PEBS, 0xC0, 0, UMASK(0x00), 16, 0, 0xf },
-    PEBS_ANY(ON_SKL, 0x00, 0xFF, 0xf), /* any event without modifiers */
+    {ON_NEH, RULE_PEBS, 0xC0, 0, UMASK(0x00), 16, 0, 0xf},
+    {ON_SKL, RULE_PEBS, 0xC0, 0, UMASK(0x01), WITH_NOTHING, 1, 0x2},
+    {ON_SKL, RULE_PEBS, 0xC0, 0, UMASK(0x01), 16, 1, 0x2},
+    {ON_SKL, RULE_PEBS, 0xC0, 0, UMASK(0x01), 10, 1, 0x2},
+    {ON_SKL, RULE_PEBS, 0xC0, 0, UMASK(0x00), 16, 0, 0xf},
+    PEBS_ANY(ON_SKL, 0x00, 0xFF, 0xf),         /* any event without modifiers */
     PEBS_ROW(ON_ICL, 0xCD, 0x01, ALL_GENERAL), /* load latency */
     PEBS_ANY(ON_ICL, 0xD0, 0xD4, 0xf),
 
@@ -207,8 +223,8 @@ uint8_t upmu_x86_core_payload(const struct upmu_pmu *pmu, uint64_t config)
 
 /* Architectural events by their bit in CPUID leaf 0Ah: code, unit mask.
    (Intel SDM vol 3 (325384-059) 18.2.1.2; from bit 7: Linux arch/x86/events/intel/core.c) */
-static const uint16_t architectural[] = { 0x003C, 0x00C0, 0x013C, 0x4F2E, 0x412E, 0x00C4, 0x00C5,
-                                          0x01A4, 0x02A4, 0x0073, 0x019C, 0x02C2, 0x01E4 };
+static const uint16_t architectural[] = {0x003C, 0x00C0, 0x013C, 0x4F2E, 0x412E, 0x00C4, 0x00C5,
+                                         0x01A4, 0x02A4, 0x0073, 0x019C, 0x02C2, 0x01E4};
 
 bool upmu_x86_core_announced(const struct upmu_pmu *pmu, uint64_t config)
 {

@@ -47,21 +47,55 @@ struct model {
 #define OFFCORE_SHARED ((1u << UPMU_X86_RESOURCE_OFFCORE0) | (1u << UPMU_X86_RESOURCE_OFFCORE1))
 
 static const struct model models[] = {
-    { "core", "Intel Core 2", { 0x0F, 0x16, 0x17, 0x1D }, { 2, 40, 40, 0x3, 0x7, 0x7f, false, false, false },
-      { 0 }, 2, UPMU_X86_RULES_COR, 0 },
-    { "coreduo", "Intel Core Duo", { 0x0E }, { 1, 40, 0, 0x3, 0, 0x7f, false, false, false }, { 0 }, 2, UPMU_X86_RULES_YON, 0 },
-    { "nhm", "Intel Nehalem", { 0x1A, 0x1E, 0x1F, 0x2E }, { 3, 48, 48, 0xf, 0x7, 0x3f, false, true, false },
-      { 0xffff, 0, 0xffff, 0 }, 32, UPMU_X86_RULES_NHM, OFFCORE_SHARED },
-    { "wsm", "Intel Westmere", { 0x25, 0x2C, 0x2F }, { 3, 48, 48, 0xf, 0x7, 0x7b, false, true, false },
-      { 0xffff, 0xffff, 0xffff, 0 }, 2, UPMU_X86_RULES_WSM, OFFCORE_SHARED },
-    { "skl", "Intel Skylake", { 0x4E, 0x5E, 0x8E, 0x9E, 0xA5, 0xA6 },
-      { 4, 48, 48, 0xf, 0x7, 0x7f, true, true, true },
-      { UINT64_C(0x3fffff8fff), UINT64_C(0x3fffff8fff), 0xffff, 0x7fff17 }, 2, UPMU_X86_RULES_SKL, 0 },
-    { "icl", "Intel Ice Lake", { 0x7D, 0x7E, 0x8C, 0x8D, 0x9D, 0xA7 },
-      { 5, 48, 48, 0xff, 0xf, 0xff, true, false, true },
-      { UINT64_C(0x3fffffbfff), UINT64_C(0x3fffffbfff), 0xffff, 0x7fff17 }, 2, UPMU_X86_RULES_ICL, 0 },
-    { "ix86arch", "Intel architectural PMU", { 0 }, { 4, 48, 48, 0xf, 0x7, 0x7f, true, false, false },
-      { 0 }, 2, UPMU_X86_RULES_ARCHITECTURE, 0 },
+    {"core",
+     "Intel Core 2",
+     {0x0F, 0x16, 0x17, 0x1D},
+     {2, 40, 40, 0x3, 0x7, 0x7f, false, false, false},
+     {0},
+     2,
+     UPMU_X86_RULES_COR,
+     0},
+    {"coreduo", "Intel Core Duo", {0x0E}, {1, 40, 0, 0x3, 0, 0x7f, false, false, false}, {0}, 2, UPMU_X86_RULES_YON, 0},
+    {"nhm",
+     "Intel Nehalem",
+     {0x1A, 0x1E, 0x1F, 0x2E},
+     {3, 48, 48, 0xf, 0x7, 0x3f, false, true, false},
+     {0xffff, 0, 0xffff, 0},
+     32,
+     UPMU_X86_RULES_NHM,
+     OFFCORE_SHARED},
+    {"wsm",
+     "Intel Westmere",
+     {0x25, 0x2C, 0x2F},
+     {3, 48, 48, 0xf, 0x7, 0x7b, false, true, false},
+     {0xffff, 0xffff, 0xffff, 0},
+     2,
+     UPMU_X86_RULES_WSM,
+     OFFCORE_SHARED},
+    {"skl",
+     "Intel Skylake",
+     {0x4E, 0x5E, 0x8E, 0x9E, 0xA5, 0xA6},
+     {4, 48, 48, 0xf, 0x7, 0x7f, true, true, true},
+     {UINT64_C(0x3fffff8fff), UINT64_C(0x3fffff8fff), 0xffff, 0x7fff17},
+     2,
+     UPMU_X86_RULES_SKL,
+     0},
+    {"icl",
+     "Intel Ice Lake",
+     {0x7D, 0x7E, 0x8C, 0x8D, 0x9D, 0xA7},
+     {5, 48, 48, 0xff, 0xf, 0xff, true, false, true},
+     {UINT64_C(0x3fffffbfff), UINT64_C(0x3fffffbfff), 0xffff, 0x7fff17},
+     2,
+     UPMU_X86_RULES_ICL,
+     0},
+    {"ix86arch",
+     "Intel architectural PMU",
+     {0},
+     {4, 48, 48, 0xf, 0x7, 0x7f, true, false, false},
+     {0},
+     2,
+     UPMU_X86_RULES_ARCHITECTURE,
+     0},
 };
 
 #define MODELS (sizeof models / sizeof models[0])
@@ -132,8 +166,8 @@ static void set_limits(struct upmu_pmu *pmu, const struct model *model, const st
     limit[UPMU_X86_CLASS_PMC] = upmu_bits_ones(shape->general_width);
     limit[UPMU_X86_CLASS_FULL] = limit[UPMU_X86_CLASS_PMC];
     limit[UPMU_X86_CLASS_FIXED] = upmu_bits_ones(shape->fixed_width);
-    limit[UPMU_X86_CLASS_SELECT] = UINT64_C(0xffd7ffff) | any << 19 |
-                                   (shape->tsx ? UPMU_X86_SELECT_IN_TX | UPMU_X86_SELECT_IN_TXCP : 0);
+    limit[UPMU_X86_CLASS_SELECT] =
+        UINT64_C(0xffd7ffff) | any << 19 | (shape->tsx ? UPMU_X86_SELECT_IN_TX | UPMU_X86_SELECT_IN_TXCP : 0);
     limit[UPMU_X86_CLASS_FIXED_CTRL] = 0;
     for (unsigned i = 0; i < UPMU_X86_FIXED; i++)
         if (shape->fixed >> i & 1u)
