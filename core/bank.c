@@ -15,10 +15,19 @@
 #include "core/port_call.h"
 #include "core/register.h"
 
+/* The rank of nothing that is to be loaded: above all others. */
+#define LOADED 8u
+
 /* Is a bit of bank->state set for a row? */
 static bool row_is(const struct upmu_bank *bank, unsigned row, unsigned state)
 {
     return bank->state[row] & state;
+}
+
+/* Are all these bits set? */
+static bool row_has(const struct upmu_bank *bank, unsigned row, unsigned state)
+{
+    return (bank->state[row] & state) == state;
 }
 
 static void row_becomes(struct upmu_bank *bank, unsigned row, unsigned set, unsigned clear)
@@ -39,11 +48,17 @@ void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const st
     bank->in_flux = UPMU_NO_ROW;
     for (unsigned row = 0; row < pmu->table->row_count; row++) {
         const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
+        unsigned state = 0;
 
-        if (class->kind != UPMU_KIND_COUNTER && class->access == UPMU_ACCESS_RW)
-            row_becomes(bank, row, UPMU_ROW_SHADOWED, 0);
+        if (!upmu_rows_has(pmu->present, row))
+            continue;
         if (class->space == UPMU_SPACE_MSR && (class->promised || safe))
-            row_becomes(bank, row, UPMU_ROW_REACHABLE, 0);
+            state = class->found ? UPMU_ROW_REACHABLE | UPMU_ROW_EARLY : UPMU_ROW_REACHABLE;
+        if (class->kind != UPMU_KIND_COUNTER && class->access == UPMU_ACCESS_RW)
+            state |= UPMU_ROW_SHADOWED;
+        if (upmu_register_bits(pmu, row) & ~class->owned)
+            state |= UPMU_ROW_MIXED;
+        bank->state[row] = (uint8_t)state;
     }
 }
 
@@ -154,20 +169,14 @@ static bool write_row(struct upmu_bank *bank, unsigned row, uint64_t value)
     return false;
 }
 
-/* Bits that the register has and that are not ours. */
-static uint64_t bits_of_others(const struct upmu_bank *bank, unsigned row)
-{
-    return upmu_register_bits(bank->pmu, row) & ~upmu_register_class_of(bank->pmu, row)->owned;
-}
-
 /* What a register with a shadow holds.  Bits that are not ours have none: a read tells. */
 static bool present_value(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 {
     uint64_t value;
 
-    if (bits_of_others(bank, row) && !bank->dry)
+    if (row_is(bank, row, UPMU_ROW_MIXED) && !bank->dry)
         row_becomes(bank, row, 0, UPMU_ROW_KNOWN);
-    if (!row_is(bank, row, UPMU_ROW_KNOWN)) {
+    if (!upmu_bank_knows(bank, row)) {
         if (!upmu_bank_read_row(bank, row, &value))
             return false;
         keep_value(bank, row, value);
@@ -178,12 +187,9 @@ static bool present_value(struct upmu_bank *bank, unsigned row, uint64_t *out_va
 
 bool upmu_bank_find(struct upmu_bank *bank)
 {
-    const struct upmu_pmu *pmu = bank->pmu;
-
-    for (unsigned row = 0; row < pmu->table->row_count; row++) {
+    for (unsigned row = 0; row < UPMU_REGISTERS; row++) {
         row_becomes(bank, row, 0, UPMU_ROW_FOUND);
-        if (!upmu_rows_has(pmu->present, row) || !upmu_register_class_of(pmu, row)->found ||
-            !row_is(bank, row, UPMU_ROW_REACHABLE))
+        if (!row_is(bank, row, UPMU_ROW_EARLY))
             continue;
         if (!find_row(bank, row))
             return false;
@@ -207,7 +213,7 @@ uint32_t upmu_bank_open(const struct upmu_bank *bank, uint32_t counters)
         unsigned i = upmu_bits_lowest(rest);
         const struct upmu_counter *counter = &bank->pmu->counter[i];
 
-        if (!row_is(bank, counter->gate_row, UPMU_ROW_KNOWN) ||
+        if (!upmu_bank_knows(bank, counter->gate_row) ||
             (bank->shadow[counter->gate_row] >> counter->gate_bit & 1u))
             open |= UPMU_BIT32(i);
     }
@@ -271,11 +277,13 @@ bool upmu_bank_close(struct upmu_bank *bank, uint32_t counters)
 
 /*
  * Which entries differ from what the registers hold, or ask for a write of bits that
- * hardware changes?  *out_guard: counters that they concern.
+ * hardware changes?  They get their rank, the others LOADED.  *out_guard: counters
+ * that they concern.
  */
-static uint64_t find_changes(const struct upmu_bank *bank, const struct upmu_image *image, uint32_t *out_guard)
+static bool find_changes(const struct upmu_bank *bank, const struct upmu_image *image, uint8_t *ranks,
+                         uint32_t *out_guard)
 {
-    uint64_t changes = 0;
+    bool any = false;
     uint32_t guard = 0;
 
     for (unsigned i = 0; i < image->count; i++) {
@@ -284,71 +292,43 @@ static uint64_t find_changes(const struct upmu_bank *bank, const struct upmu_ima
         /* Gates stay as they are. */
         uint64_t mask = entry->mask & class->owned & ~class->gates;
 
-        if (row_is(bank, entry->row, UPMU_ROW_KNOWN) && !(mask & class->hardware) &&
+        ranks[i] = LOADED;
+        if (upmu_bank_knows(bank, entry->row) && !(mask & class->hardware) &&
             !((bank->shadow[entry->row] ^ entry->value) & mask))
             continue;
-        changes |= UPMU_BIT64(i);
+        ranks[i] = entry->release ? class->release_rank : class->load_rank;
         guard |= entry->guard;
+        any = true;
     }
     *out_guard = guard;
-    return changes;
+    return any;
 }
 
-/* Is the register select and gate at once of one of `counters`? */
-static bool gates_itself(const struct upmu_pmu *pmu, unsigned row, uint32_t counters)
-{
-    for (; counters; counters &= counters - 1u) {
-        const struct upmu_counter *counter = &pmu->counter[upmu_bits_lowest(counters)];
-
-        if (counter->gate_row == row && gate_is_select(counter))
-            return true;
-    }
-    return false;
-}
-
-/* Write one register with all its changed entries, and take them off *changes. */
+/* Write one register with all its entries that differ. */
 static bool load_row(struct upmu_bank *bank, const struct upmu_image *image, unsigned row, uint32_t opening,
-                     uint64_t *changes)
+                     uint8_t *ranks)
 {
     const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
-    uint64_t whole = upmu_register_bits(bank->pmu, row);
     uint64_t mask = 0, value = 0, before = 0;
 
     for (unsigned i = 0; i < image->count; i++)
-        if ((*changes >> i & 1u) && image->entry[i].row == row) {
+        if (image->entry[i].row == row && ranks[i] != LOADED) {
             mask |= image->entry[i].mask;
             value |= image->entry[i].value & image->entry[i].mask;
-            *changes &= ~UPMU_BIT64(i);
+            ranks[i] = LOADED;
         }
     mask &= class->owned & ~class->gates;
-    if (row_is(bank, row, UPMU_ROW_SHADOWED) && ((whole & ~mask) || row_is(bank, row, UPMU_ROW_KNOWN)) &&
+    if (row_is(bank, row, UPMU_ROW_SHADOWED) &&
+        (upmu_bank_knows(bank, row) || (upmu_register_bits(bank->pmu, row) & ~mask)) &&
         !present_value(bank, row, &before))
         return false;
     value = (before & ~mask) | (value & mask);
-    if ((value & class->gates) || !gates_itself(bank->pmu, row, opening))
+    if ((value & class->gates) || !take_gates(bank->pmu, &opening, row))
         return write_row(bank, row, value);
     /* upmu_bank_gate() writes it with the gate.  Handlers may do so earlier: the gate is closed in it. */
     keep_value(bank, row, value);
     row_becomes(bank, row, UPMU_ROW_PUT_OFF, 0);
     return true;
-}
-
-/* The row of the changed entry that is loaded first. */
-static unsigned next_row(const struct upmu_bank *bank, const struct upmu_image *image, uint64_t changes)
-{
-    unsigned first = UPMU_NO_ROW, lowest = 8;
-
-    for (unsigned i = 0; i < image->count; i++) {
-        const struct upmu_image_entry *entry = &image->entry[i];
-        const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, entry->row);
-        unsigned rank = entry->release ? class->release_rank : class->load_rank;
-
-        if ((changes >> i & 1u) && rank < lowest) {
-            lowest = rank;
-            first = entry->row;
-        }
-    }
-    return first;
 }
 
 /* A prelude overwrites whole registers: nothing of them is known afterwards. */
@@ -364,11 +344,11 @@ static bool run_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelu
 
 bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint32_t opening, uint32_t *out_changed)
 {
+    uint8_t ranks[UPMU_IMAGE_ENTRIES];
     uint32_t guard;
-    uint64_t changes = find_changes(bank, image, &guard);
 
     *out_changed = 0;
-    if (!changes)
+    if (!find_changes(bank, image, ranks, &guard))
         return true;
     if (image->prelude)
         guard |= bank->pmu->counters;
@@ -377,16 +357,17 @@ bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint
     *out_changed = guard;
     if (image->prelude && !run_prelude(bank, image->prelude))
         return false;
-    while (changes)
-        if (!load_row(bank, image, next_row(bank, image, changes), opening, &changes))
-            return false;
+    for (unsigned rank = 0; rank < LOADED; rank++)
+        for (unsigned i = 0; i < image->count; i++)
+            if (ranks[i] == rank && !load_row(bank, image, image->entry[i].row, opening, ranks))
+                return false;
     return true;
 }
 
 /* Where the hardware sign-extends a short write, only the short part is sent. */
 static uint64_t to_write(const struct upmu_counter *counter, uint64_t value)
 {
-    return value & upmu_bits_ones(counter->write_bits < counter->width ? counter->write_bits : counter->width);
+    return upmu_bits_low(value, counter->write_bits < counter->width ? counter->write_bits : counter->width);
 }
 
 static bool read_counter(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned index, uint64_t *out_value)
@@ -401,7 +382,7 @@ static bool read_counter(struct upmu_bank *bank, struct upmu_accesses *accesses,
     }
     if (!fine && !read_msr(bank, accesses, counter->value_row, out_value))
         return false;
-    *out_value &= upmu_bits_ones(counter->width);
+    *out_value = upmu_bits_low(*out_value, counter->width);
     return true;
 }
 
@@ -422,12 +403,14 @@ bool upmu_bank_acknowledge(struct upmu_bank *bank, uint64_t bits)
     return write_row(bank, bank->pmu->ack_row, bits);
 }
 
-bool upmu_bank_agrees(const struct upmu_bank *bank, unsigned row, unsigned counter, uint64_t value)
+bool upmu_bank_agrees(struct upmu_bank *bank, unsigned counter)
 {
     const struct upmu_pmu *pmu = bank->pmu;
+    unsigned row = pmu->counter[counter].select_row;
     struct upmu_image image = { .count = 0 };
+    uint64_t value;
 
-    if (!row_is(bank, row, UPMU_ROW_KNOWN))
+    if (!upmu_bank_knows(bank, row) || !upmu_bank_read_row(bank, row, &value))
         return true;
     pmu->backend->release(pmu, UPMU_BIT32(counter), &image);
     for (unsigned i = 0; i < image.count; i++)
@@ -446,10 +429,8 @@ static uint64_t lasting_bits(const struct upmu_bank *bank, unsigned row)
 
 unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault)
 {
-    const struct upmu_pmu *pmu = bank->pmu;
-
     *out_fault = false;
-    for (unsigned row = 0; row < pmu->table->row_count; row++) {
+    for (unsigned row = 0; row < UPMU_REGISTERS; row++) {
         uint64_t value;
 
         if ((bank->state[row] & (UPMU_ROW_KNOWN | UPMU_ROW_FOUND | UPMU_ROW_PUT_OFF)) !=
@@ -460,8 +441,8 @@ unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault)
             return row;
         }
         /* Bits that a register lacks read 0, whatever was written. */
-        if ((value ^ bank->shadow[row]) & lasting_bits(bank, row) & upmu_register_bits(pmu, row)) {
-            bank->faulted = upmu_register_address(pmu, row);
+        if ((value ^ bank->shadow[row]) & lasting_bits(bank, row) & upmu_register_bits(bank->pmu, row)) {
+            bank->faulted = upmu_register_address(bank->pmu, row);
             return row;
         }
     }
@@ -474,10 +455,10 @@ static bool restore_row(struct upmu_bank *bank, unsigned row)
     uint64_t ours = lasting_bits(bank, row);
     uint64_t before, after = bank->found[row] & ours;
 
-    if (row_is(bank, row, UPMU_ROW_KNOWN) && !row_is(bank, row, UPMU_ROW_PUT_OFF) &&
+    if (upmu_bank_knows(bank, row) && !row_is(bank, row, UPMU_ROW_PUT_OFF) &&
         (bank->shadow[row] & ours) == after)
         return true;
-    if (bits_of_others(bank, row)) {
+    if (row_is(bank, row, UPMU_ROW_MIXED)) {
         if (!present_value(bank, row, &before))
             return false;
         after |= before & ~upmu_register_class_of(bank->pmu, row)->owned;
@@ -487,21 +468,22 @@ static bool restore_row(struct upmu_bank *bank, unsigned row)
 
 bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
 {
-    const struct upmu_pmu *pmu = bank->pmu;
     bool fine = upmu_bank_close(bank, counters);
 
     for (uint32_t rest = counters; rest; rest &= rest - 1u) {
-        const struct upmu_counter *where = &pmu->counter[upmu_bits_lowest(rest)];
+        const struct upmu_counter *where = &bank->pmu->counter[upmu_bits_lowest(rest)];
 
         if (row_is(bank, where->value_row, UPMU_ROW_FOUND))
             fine &= upmu_bank_write(bank, upmu_bits_lowest(rest), bank->found[where->value_row]);
     }
     for (unsigned rank = 0; rank < 8; rank++)
-        for (unsigned row = 0; row < pmu->table->row_count; row++) {
-            const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
+        for (unsigned row = 0; row < UPMU_REGISTERS; row++) {
+            const struct upmu_register_class *class;
 
-            if (class->load_rank != rank || !row_is(bank, row, UPMU_ROW_SHADOWED) ||
-                !row_is(bank, row, UPMU_ROW_FOUND))
+            if (!row_has(bank, row, UPMU_ROW_SHADOWED | UPMU_ROW_FOUND))
+                continue;
+            class = upmu_register_class_of(bank->pmu, row);
+            if (class->load_rank != rank)
                 continue;
             /* A common gate is not opened over a select that still holds our event. */
             if (!fine && class->kind == UPMU_KIND_CONTROL && class->gates)
@@ -530,7 +512,7 @@ bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t 
         uint64_t value = bank->shadow[row];
 
         take_gates(pmu, &counters, row);
-        if (gate_is_select(counter) && (closed || bank->in_flux == row || !row_is(bank, row, UPMU_ROW_KNOWN)))
+        if (gate_is_select(counter) && (closed || bank->in_flux == row || !upmu_bank_knows(bank, row)))
             value = idle_value(pmu, row, value);
         fine &= write_msr(bank, &bank->handler_accesses, row, value & ~closed);
     }

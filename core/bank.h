@@ -18,6 +18,8 @@
 #define UPMU_ROW_PUT_OFF (1u << 2)   /* the shadow is written with the gate */
 #define UPMU_ROW_SHADOWED (1u << 3)  /* has a shadow: the others below imply it, but for UPMU_ROW_FOUND */
 #define UPMU_ROW_REACHABLE (1u << 4) /* may be touched at all */
+#define UPMU_ROW_MIXED (1u << 5)     /* has bits that are not ours, too */
+#define UPMU_ROW_EARLY (1u << 6)     /* read at take-over */
 
 /* Begin with nothing known.  `safe`: registers that nobody promises may be touched. */
 void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const struct upmu_port *port, bool safe);
@@ -74,8 +76,8 @@ bool upmu_bank_write(struct upmu_bank *bank, unsigned counter, uint64_t value);
 /* Read any row. */
 bool upmu_bank_read_row(struct upmu_bank *bank, unsigned row, uint64_t *out_value);
 
-/* Is `value` what the shadow says of the part of a register that concerns a counter? */
-bool upmu_bank_agrees(const struct upmu_bank *bank, unsigned row, unsigned counter, uint64_t value);
+/* Is what the shadow says of a counter's event what its select register holds, as far as it is known? */
+bool upmu_bank_agrees(struct upmu_bank *bank, unsigned counter);
 
 /* Read owned rows back; UPMU_NO_ROW: all agree.  *out_fault: a read faulted. */
 unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault);

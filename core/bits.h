@@ -31,6 +31,14 @@ static inline uint64_t upmu_bits_ones(unsigned width)
     return width >= 64 ? ~UINT64_C(0) : UPMU_BIT64(width) - 1u;
 }
 
+/* The low `width` bits of a value, width 1 to 64. */
+static inline uint64_t upmu_bits_low(uint64_t value, unsigned width)
+{
+    unsigned above = (64u - width) & 63u;
+
+    return value << above >> above;
+}
+
 /* A mask of rows (struct upmu_pmu.present and friends). */
 static inline bool upmu_rows_has(const uint32_t *rows, unsigned row)
 {

@@ -40,10 +40,8 @@ void upmu_cpu_notice_foreign(struct upmu_cpu *cpu)
     found = pmu->backend->overflowed(pmu, in_use) & ~(cpu->firmware | cpu->watchdog | cpu->foreign);
     for (uint32_t rest = found; rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
-        unsigned row = pmu->counter[counter].select_row;
-        uint64_t value;
 
-        if (!upmu_bank_read_row(&cpu->bank, row, &value) || upmu_bank_agrees(&cpu->bank, row, counter, value))
+        if (upmu_bank_agrees(&cpu->bank, counter))
             continue;
         cpu->foreign |= UPMU_BIT32(counter);
         port_log(cpu->machine->port, "upmu: a counter is in use by somebody else now");
