@@ -434,6 +434,29 @@ def skylake_offcore(row, answers):
               "the same event: upmu takes the register, and with it the code, that is free")
 
 
+def summed(catalogue, head, other):
+    """
+    One row whose unit masks may be named together, of the rows HEAD.MASK and
+    OTHER.MASK; names that stood for these rows stand for the masks, and OTHER for HEAD.
+    """
+    place = {}  # name of a row that goes -> its mask
+    row = Row(head, 0, 0, 0, ROW_FLAGS["composed"])
+    for present in sorted(catalogue.rows, key=lambda r: pack.order(r.name)):
+        event, _, mask = present.name.partition(".")
+        if event not in (head, other):
+            continue
+        place[present.name] = mask
+        row.code, row.counters = present.code, row.counters | present.counters
+        row.masks.append(Mask(mask, present.umask, 0, MASK_FLAGS["required"] |
+                              (MASK_FLAGS["listed"] if event == head else 0)))
+    catalogue.rows = [r for r in catalogue.rows if r.name not in place] + [row]
+    own = {fold(f"{head}.{mask}") for mask in place.values()}
+    catalogue.aliases = [(name, head, [place[target]]) if target in place else (name, target, chosen)
+                         for name, target, chosen in catalogue.aliases if fold(name) not in own]
+    catalogue.aliases += [(name, head, [mask]) for name, mask in place.items() if fold(name) not in own]
+    catalogue.aliases.append((other, head, []))
+
+
 def skylake(options):
     catalogue = Catalogue("skl", 3, "skylake")
     with open(options.intel_skl, encoding="ascii") as source:
@@ -465,6 +488,8 @@ def skylake(options):
     names.alias("branch-mispredicts", "BR_MISP_RETIRED.ALL_BRANCHES")
     names.alias("interrupts", "HW_INTERRUPTS.RECEIVED")
     names.alias("unhalted-cycles", "CPU_CLK_UNHALTED.THREAD")
+    # Intel's own SCALAR, VECTOR and 4_FLOPS are sums of the others.
+    summed(catalogue, "FP_ARITH_INST_RETIRED", "FP_ARITH")
     return catalogue, document["Header"]["Version"]
 
 
