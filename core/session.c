@@ -32,42 +32,48 @@ enum upmu_status upmu_session_refuse(struct upmu_session *session, enum upmu_sta
     return status;
 }
 
-static enum upmu_status check_sampling(const struct upmu_session *session, const struct upmu_sampling *sampling,
-                                       const struct upmu_event *event)
+static uint64_t period_of(const struct upmu_sampling *sampling)
+{
+    return sampling ? sampling->period : 0;
+}
+
+static enum upmu_status check_sampling(const struct upmu_session *session, const struct upmu_event *event,
+                                       uint64_t period)
 {
     const struct upmu_machine *machine = session->machine;
 
     if (event->attributes & UPMU_ATTR_PRECISE)
         return UPMU_ERR_UNSUPPORTED;
-    if (!sampling || !sampling->period)
+    if (!period)
         return UPMU_OK;
     if (!UPMU_SAMPLING)
         return UPMU_ERR_COMPILED_OUT;
     if (!port_has_pmi(machine->port))
         return UPMU_ERR_HOOK_MISSING;
-    if (sampling->period > LONGEST_PERIOD || sampling->period < machine->pmu[event->pmu].min_period)
+    if (period > LONGEST_PERIOD || period < machine->pmu[event->pmu].min_period)
         return UPMU_ERR_INVALID;
     return UPMU_OK;
 }
 
-static void set_event(struct upmu_session *session, unsigned i, const struct upmu_event *event,
-                      const struct upmu_sampling *sampling)
+static void set_event(struct upmu_session *session, unsigned i, const struct upmu_event *event, uint64_t period)
 {
     struct upmu_tally *tally = &session->set.tally[i];
 
     session->set.event[i] = *event;
-    session->set.sampling[i].period = sampling ? sampling->period : 0;
+    session->set.sampling[i].period = period;
     memset(tally, 0, sizeof *tally);
-    tally->period = session->set.sampling[i].period;
-    tally->due = tally->period;
+    tally->period = period;
+    tally->due = period;
     tally->counter = UPMU_NO_COUNTER;
-    memset(tally->extra, UPMU_NO_COUNTER, sizeof tally->extra);
+    for (unsigned slot = 0; slot < UPMU_SLOTS - 1; slot++)
+        tally->extra[slot] = UPMU_NO_COUNTER;
 }
 
 enum upmu_status upmu_session_add_event(struct upmu_session *session, const struct upmu_event *event,
                                         const struct upmu_sampling *sampling)
 {
-    enum upmu_status status = check_sampling(session, sampling, event);
+    uint64_t period = period_of(sampling);
+    enum upmu_status status = check_sampling(session, event, period);
 
     if (session->state != UPMU_SESSION_DETACHED)
         status = UPMU_ERR_STATE;
@@ -75,58 +81,45 @@ enum upmu_status upmu_session_add_event(struct upmu_session *session, const stru
         status = UPMU_ERR_NO_PMU;
     else if (session->set.count == UPMU_SET_EVENTS)
         status = UPMU_ERR_NO_SPACE;
-    if (status != UPMU_OK)
-        return upmu_session_refuse(session, status);
-    set_event(session, session->set.count, event, sampling);
-    session->set.count++;
-    session->why.status = UPMU_OK;
-    return UPMU_OK;
+    else if (status == UPMU_OK)
+        set_event(session, session->set.count++, event, period);
+    return upmu_session_refuse(session, status);
 }
 
 #if UPMU_NAMES
 
-/* Encode one specification for this machine, and check that it can be sampled as asked. */
-static enum upmu_status encode(struct upmu_session *session, const struct upmu_spec *spec,
-                               const struct upmu_sampling *sampling, struct upmu_event *out_event)
+/* Encode the next specification of a list for this machine. */
+static enum upmu_status encode_next(struct upmu_session *session, const char *list, size_t *cursor,
+                                    struct upmu_event *out_event)
 {
-    enum upmu_status status;
+    struct upmu_spec spec;
+    enum upmu_status status = upmu_spec_next(list, cursor, &spec, &session->why);
 
-    if (!session->machine->pmu_count)
-        return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
-    status = upmu_event_encode(&session->machine->pmu[0], spec, out_event, &session->why);
     if (status != UPMU_OK)
         return status;
-    status = check_sampling(session, sampling, out_event);
-    return status == UPMU_OK ? UPMU_OK : upmu_session_refuse(session, status);
+    if (!session->machine->pmu_count)
+        return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
+    return upmu_event_encode(&session->machine->pmu[0], &spec, out_event, &session->why);
 }
 
 enum upmu_status upmu_session_add(struct upmu_session *session, const char *list, const struct upmu_sampling *sampling)
 {
     uint8_t before = session->set.count;
     size_t cursor = 0;
+    struct upmu_event event;
     enum upmu_status status;
 
     if (session->state != UPMU_SESSION_DETACHED)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
-    for (;;) {
-        struct upmu_spec spec;
-        struct upmu_event event;
-
-        status = upmu_spec_next(list, &cursor, &spec, &session->why);
-        if (status != UPMU_OK)
-            break;
-        status = encode(session, &spec, sampling, &event);
+    do {
+        status = encode_next(session, list, &cursor, &event);
         if (status == UPMU_OK)
             status = upmu_session_add_event(session, &event, sampling);
-        if (status != UPMU_OK)
-            break;
-    }
-    if (status == UPMU_ERR_END && session->set.count > before) {
-        memset(&session->why, 0, sizeof session->why);
-        return UPMU_OK;
-    }
+    } while (status == UPMU_OK);
+    if (status == UPMU_ERR_END)
+        return upmu_session_refuse(session, session->set.count > before ? UPMU_OK : UPMU_ERR_SYNTAX);
     session->set.count = before;
-    return status == UPMU_ERR_END ? upmu_session_refuse(session, UPMU_ERR_SYNTAX) : status;
+    return status;
 }
 
 #else
@@ -159,13 +152,12 @@ void upmu_session_mask_on_full(struct upmu_session *session, bool mask_on_full)
 
 /* One of them, so that it can be sent to another CPU. */
 struct call {
-    enum upmu_status (*work)(struct call *call);
+    enum upmu_status (*work)(const struct call *call);
     struct upmu_session *session;
     struct upmu_cpu *cpu;
     unsigned index;
     uint64_t value;
     const struct upmu_event *event;
-    const struct upmu_sampling *sampling;
     enum upmu_status status;
 };
 
@@ -181,22 +173,27 @@ static void bracketed(void *argument)
     upmu_local_leave(call->cpu, state);
 }
 
-static enum upmu_status perform(struct call *call)
+/* On a CPU or, if the session is not attached, anywhere. */
+static enum upmu_status perform(enum upmu_status (*work)(const struct call *call), struct upmu_session *session,
+                                struct upmu_cpu *cpu, unsigned index, uint64_t value, const struct upmu_event *event)
 {
-    bracketed(call);
-    if (call->status == UPMU_ERR_WRONG_CPU && port_run_on_cpu(call->cpu->machine->port, call->cpu, bracketed, call))
-        return call->status;
-    if (call->status == UPMU_ERR_WRONG_CPU || call->status == UPMU_ERR_BUSY)
-        (void)upmu_session_refuse(call->session, call->status);
-    return call->status;
+    struct call call = { work, session, cpu, index, value, event, UPMU_OK };
+
+    if (!cpu)
+        return work(&call);
+    bracketed(&call);
+    if (call.status == UPMU_ERR_WRONG_CPU && port_run_on_cpu(cpu->machine->port, cpu, bracketed, &call))
+        return call.status;
+    if (call.status == UPMU_ERR_WRONG_CPU || call.status == UPMU_ERR_BUSY)
+        (void)upmu_session_refuse(session, call.status);
+    return call.status;
 }
 
 /* A call that needs nothing but its session; it must be attached. */
-static enum upmu_status on_cpu(struct upmu_session *session, enum upmu_status (*work)(struct call *call))
+static enum upmu_status on_cpu(struct upmu_session *session, enum upmu_status (*work)(const struct call *call))
 {
-    struct call call = { .work = work, .session = session, .cpu = session->cpu };
-
-    return session->cpu ? perform(&call) : upmu_session_refuse(session, UPMU_ERR_STATE);
+    return session->cpu ? perform(work, session, session->cpu, 0, 0, NULL)
+                        : upmu_session_refuse(session, UPMU_ERR_STATE);
 }
 
 /* Unique on its CPU until it wraps; never 0. */
@@ -207,11 +204,17 @@ static void give_tag(struct upmu_cpu *cpu, struct upmu_tally *tally)
     tally->tag = cpu->next_tag;
 }
 
-static void link_session(struct upmu_cpu *cpu, struct upmu_session *session)
+/* True: it samples. */
+static bool link_session(struct upmu_cpu *cpu, struct upmu_session *session)
 {
+    bool samples = false;
+
     for (unsigned i = 0; i < session->set.count; i++) {
-        give_tag(cpu, &session->set.tally[i]);
-        session->set.tally[i].counter = UPMU_NO_COUNTER;
+        struct upmu_tally *tally = &session->set.tally[i];
+
+        give_tag(cpu, tally);
+        tally->counter = UPMU_NO_COUNTER;
+        samples |= tally->period != 0;
     }
     session->cpu = cpu;
     session->counters = 0;
@@ -219,30 +222,22 @@ static void link_session(struct upmu_cpu *cpu, struct upmu_session *session)
     session->next = cpu->sessions;
     UPMU_BARRIER();
     cpu->sessions = session;
+    return samples;
 }
 
 static void unlink_session(struct upmu_cpu *cpu, struct upmu_session *session)
 {
     struct upmu_session **link = &cpu->sessions;
 
-    while (*link && *link != session)
+    while (*link != session)
         link = &(*link)->next;
-    if (*link)
-        *link = session->next;
+    *link = session->next;
     UPMU_BARRIER();
     session->state = UPMU_SESSION_DETACHED;
     session->cpu = NULL;
 }
 
-static bool samples(const struct upmu_session *session)
-{
-    for (unsigned i = 0; i < session->set.count; i++)
-        if (session->set.tally[i].period)
-            return true;
-    return false;
-}
-
-static enum upmu_status attach_work(struct call *call)
+static enum upmu_status attach_work(const struct call *call)
 {
     struct upmu_session *session = call->session;
     struct upmu_cpu *cpu = call->cpu;
@@ -253,38 +248,33 @@ static enum upmu_status attach_work(struct call *call)
     for (unsigned i = 0; i < session->set.count; i++)
         if (&cpu->machine->pmu[session->set.event[i].pmu] != cpu->pmu)
             return upmu_session_refuse(session, UPMU_ERR_WRONG_PMU);
-    memset(&session->why, 0, sizeof session->why);
+    (void)upmu_session_refuse(session, UPMU_OK);
     status = upmu_schedule_fits(cpu, session);
     if (status != UPMU_OK)
         return status;
     upmu_cpu_notice_foreign(cpu);
-    link_session(cpu, session);
-    if (samples(session))
+    if (link_session(cpu, session))
         upmu_cpu_rearm(cpu);
     /* Loading now makes the start cheap; what does not fit beside others waits for the start. */
-    if (!upmu_session_shares(cpu, session)) {
+    if (!upmu_session_shares(cpu, session))
         status = upmu_schedule_preload(cpu, session);
-        memset(&session->why, 0, sizeof session->why);
-    }
-    if (status == UPMU_ERR_PORT) {
+    if (status == UPMU_ERR_PORT)
         unlink_session(cpu, session);
-        return upmu_session_refuse(session, UPMU_ERR_PORT);
-    }
-    return UPMU_OK;
+    else
+        status = UPMU_OK;
+    return upmu_session_refuse(session, status);
 }
 
 enum upmu_status upmu_session_attach_cpu(struct upmu_session *session, struct upmu_cpu *cpu)
 {
-    struct call call = { .work = attach_work, .session = session, .cpu = cpu };
-
     if (session->state != UPMU_SESSION_DETACHED || !session->set.count)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     if (!cpu->machine || !cpu->pmu)
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
-    return perform(&call);
+    return perform(attach_work, session, cpu, 0, 0, NULL);
 }
 
-static enum upmu_status start_work(struct call *call)
+static enum upmu_status start_work(const struct call *call)
 {
     struct upmu_session *session = call->session;
     enum upmu_status status;
@@ -293,7 +283,7 @@ static enum upmu_status start_work(struct call *call)
         return UPMU_OK;
     if (!call->cpu->live)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
-    memset(&session->why, 0, sizeof session->why);
+    (void)upmu_session_refuse(session, UPMU_OK);
     status = upmu_schedule_start(call->cpu, session);
     session->why.status = status;
     return status;
@@ -309,7 +299,7 @@ enum upmu_status upmu_session_restart(struct upmu_session *session)
     return session->state == UPMU_SESSION_MASKED ? upmu_session_start(session) : UPMU_OK;
 }
 
-static enum upmu_status stop_work(struct call *call)
+static enum upmu_status stop_work(const struct call *call)
 {
     struct upmu_session *session = call->session;
 
@@ -336,7 +326,7 @@ enum upmu_status upmu_session_leave(struct upmu_cpu *cpu, struct upmu_session *s
     return status != UPMU_OK ? status : released;
 }
 
-static enum upmu_status detach_work(struct call *call)
+static enum upmu_status detach_work(const struct call *call)
 {
     return upmu_session_leave(call->cpu, call->session);
 }
@@ -360,7 +350,7 @@ enum upmu_status upmu_session_close(struct upmu_session *session)
 
 /* ---- Values ---- */
 
-static enum upmu_status write_work(struct call *call)
+static enum upmu_status write_work(const struct call *call)
 {
     struct upmu_session *session = call->session;
     struct upmu_cpu *cpu = call->cpu;
@@ -381,22 +371,22 @@ static enum upmu_status write_work(struct call *call)
 
 enum upmu_status upmu_session_write(struct upmu_session *session, unsigned index, uint64_t value)
 {
-    struct call call = { .work = write_work, .session = session, .cpu = session->cpu, .index = index, .value = value };
-
     if (index >= session->set.count || value > LONGEST_PERIOD)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
-    return session->cpu ? perform(&call) : write_work(&call);
+    return perform(write_work, session, session->cpu, index, value, NULL);
 }
 
-static enum upmu_status replace_work(struct call *call)
+static enum upmu_status replace_work(const struct call *call)
 {
     struct upmu_session *session = call->session;
 
     if (session->state == UPMU_SESSION_RUNNING)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
-    (void)upmu_schedule_release(call->cpu, session);
-    set_event(session, call->index, call->event, call->sampling);
-    give_tag(call->cpu, &session->set.tally[call->index]);
+    if (call->cpu)
+        (void)upmu_schedule_release(call->cpu, session);
+    set_event(session, call->index, call->event, call->value);
+    if (call->cpu)
+        give_tag(call->cpu, &session->set.tally[call->index]);
     return UPMU_OK;
 }
 
@@ -404,26 +394,22 @@ enum upmu_status upmu_session_replace(struct upmu_session *session, unsigned ind
                                       const struct upmu_sampling *sampling)
 {
 #if UPMU_NAMES
+    uint64_t period = period_of(sampling);
     struct upmu_event event;
-    struct call call = { .work = replace_work, .session = session,  .cpu = session->cpu,
-                         .index = index,       .event = &event,     .sampling = sampling };
-    struct upmu_spec spec;
     size_t cursor = 0;
     enum upmu_status status;
 
     if (index >= session->set.count)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
-    if (session->state == UPMU_SESSION_RUNNING)
-        return upmu_session_refuse(session, UPMU_ERR_STATE);
-    status = upmu_spec_next(specification, &cursor, &spec, &session->why);
-    if (status == UPMU_OK)
-        status = encode(session, &spec, sampling, &event);
+    status = encode_next(session, specification, &cursor, &event);
+    if (status == UPMU_ERR_END)
+        return upmu_session_refuse(session, UPMU_ERR_SYNTAX);
     if (status != UPMU_OK)
-        return status == UPMU_ERR_END ? upmu_session_refuse(session, UPMU_ERR_SYNTAX) : status;
-    if (session->cpu)
-        return perform(&call);
-    set_event(session, index, &event, sampling);
-    return UPMU_OK;
+        return status;
+    status = check_sampling(session, &event, period);
+    if (status != UPMU_OK)
+        return upmu_session_refuse(session, status);
+    return perform(replace_work, session, session->cpu, index, period, &event);
 #else
     (void)index;
     (void)specification;
