@@ -26,63 +26,49 @@ static uint64_t acknowledge(const struct upmu_pmu *pmu, uint32_t counters)
     return global_bits(counters);
 }
 
-static void render_fixed(const struct upmu_event *event, unsigned counter, unsigned flags, struct upmu_image *image)
+/* The select register of a general counter, the nibble of a fixed one. */
+static void add_control(struct upmu_image *image, unsigned counter, uint64_t value)
 {
-    unsigned shift = 4u * (counter - UPMU_FIXED_COUNTER(0));
-    uint64_t nibble = 0;
+    unsigned row = UPMU_X86_ROW_SELECT + counter, shift = 0;
+    uint64_t mask = ~UINT64_C(0);
 
-    if (event->config & UPMU_X86_SELECT_OS)
-        nibble |= UPMU_X86_FIXED_OS;
-    if (event->config & UPMU_X86_SELECT_USR)
-        nibble |= UPMU_X86_FIXED_USR;
-    if (event->config & UPMU_X86_SELECT_ANY)
-        nibble |= UPMU_X86_FIXED_ANY;
-    if (flags & UPMU_RENDER_INTERRUPT)
-        nibble |= UPMU_X86_FIXED_PMI;
-    upmu_image_add(image, UPMU_X86_ROW_FIXED_CTRL, UINT64_C(0xf) << shift, nibble << shift, UPMU_BIT32(counter));
+    if (counter >= UPMU_FIXED_COUNTER(0)) {
+        row = UPMU_X86_ROW_FIXED_CTRL;
+        shift = 4u * (counter - UPMU_FIXED_COUNTER(0));
+        mask = 0xf;
+    }
+    upmu_image_add(image, row, mask << shift, value << shift, UPMU_BIT32(counter));
 }
 
-static void render_general(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
-                           unsigned counter, unsigned flags, struct upmu_image *image)
+/* OS, USR, ANY and interrupt of a select word, where a fixed counter has them. */
+static uint64_t fixed_nibble(uint64_t select)
 {
-    uint64_t select = upmu_x86_core_select(pmu, event, alternative) | UPMU_X86_SELECT_EN;
+    unsigned bits = (unsigned)select >> 16; /* USR 0, OS 1, interrupt 4, ANY 5 */
 
-    if (flags & UPMU_RENDER_INTERRUPT)
-        select |= UPMU_X86_SELECT_INT;
-    upmu_image_add(image, UPMU_X86_ROW_SELECT + counter, ~UINT64_C(0), select, UPMU_BIT32(counter));
+    return (bits >> 1 & UPMU_X86_FIXED_OS) | (bits << 1 & UPMU_X86_FIXED_USR) | (bits >> 3 & UPMU_X86_FIXED_ANY) |
+           (bits >> 1 & UPMU_X86_FIXED_PMI);
 }
 
 static void render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
                    const uint8_t *counters, unsigned flags, struct upmu_image *image)
 {
     unsigned counter = counters[0];
-    struct upmu_alternative how;
+    uint64_t select = upmu_x86_core_select(event, alternative) | UPMU_X86_SELECT_EN;
 
-    if (counter >= UPMU_FIXED_COUNTER(0)) {
-        render_fixed(event, counter, flags, image);
-        return;
-    }
-    render_general(pmu, event, alternative, counter, flags, image);
-    if (!event->payload || !upmu_x86_core_alternative(pmu, event, alternative, &how))
-        return;
-    for (unsigned i = 0; i < how.slot[0].resource_count; i++)
-        upmu_image_add(image, upmu_x86_core_resource_row(pmu, how.slot[0].resource[i]), ~UINT64_C(0),
-                       how.slot[0].value[i], UPMU_BIT32(counter));
+    if (flags & UPMU_RENDER_INTERRUPT)
+        select |= UPMU_X86_SELECT_INT;
+    add_control(image, counter, counter < UPMU_FIXED_COUNTER(0) ? select : fixed_nibble(select));
+    if (event->payload && counter < UPMU_FIXED_COUNTER(0))
+        upmu_image_add(image, upmu_x86_core_resource_row(pmu, upmu_x86_core_resource(event, alternative)),
+                       ~UINT64_C(0), event->config1, UPMU_BIT32(counter));
 }
 
 /* Counters given up count nothing: select 0, nibble 0. */
 static void release(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image)
 {
     (void)pmu;
-    for (uint32_t rest = counters; rest; rest &= rest - 1u) {
-        unsigned counter = upmu_bits_lowest(rest);
-
-        if (counter >= UPMU_FIXED_COUNTER(0))
-            upmu_image_add(image, UPMU_X86_ROW_FIXED_CTRL, UINT64_C(0xf) << (4u * (counter - UPMU_FIXED_COUNTER(0))),
-                           0, UPMU_BIT32(counter));
-        else
-            upmu_image_add(image, UPMU_X86_ROW_SELECT + counter, ~UINT64_C(0), 0, UPMU_BIT32(counter));
-    }
+    for (; counters; counters &= counters - 1u)
+        add_control(image, upmu_bits_lowest(counters), 0);
 }
 
 /*
@@ -94,16 +80,16 @@ static uint32_t claims(const struct upmu_pmu *pmu, const uint64_t *found)
 {
     uint32_t counters = 0;
 
-    for (unsigned n = 0; n < UPMU_X86_GENERAL; n++) {
-        unsigned row = UPMU_X86_ROW_SELECT + n;
+    for (uint32_t rest = pmu->counters; rest; rest &= rest - 1u) {
+        unsigned counter = upmu_bits_lowest(rest);
 
-        if ((pmu->general >> n & 1u) && (found[row] & (UPMU_X86_SELECT_EN | UPMU_X86_SELECT_INT)))
-            counters |= UPMU_BIT32(n);
+        if (counter < UPMU_FIXED_COUNTER(0)
+                ? found[UPMU_X86_ROW_SELECT + counter] & (UPMU_X86_SELECT_EN | UPMU_X86_SELECT_INT)
+                : found[UPMU_X86_ROW_FIXED_CTRL] >> (4u * (counter - UPMU_FIXED_COUNTER(0))) &
+                      (UPMU_X86_FIXED_OS | UPMU_X86_FIXED_USR))
+            counters |= UPMU_BIT32(counter);
     }
-    for (unsigned i = 0; i < UPMU_X86_FIXED; i++)
-        if (found[UPMU_X86_ROW_FIXED_CTRL] >> (4u * i) & (UPMU_X86_FIXED_OS | UPMU_X86_FIXED_USR))
-            counters |= UPMU_BIT32(UPMU_FIXED_COUNTER(i));
-    return counters & pmu->counters;
+    return counters;
 }
 
 /* Freezing on an interrupt would stop counters of other sessions: never used. */

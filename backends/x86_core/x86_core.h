@@ -17,7 +17,7 @@ extern const struct upmu_backend upmu_x86_core_backend;
 #define UPMU_X86_RESOURCE_FRONTEND 3u
 #define UPMU_X86_RESOURCES 4u
 
-/* Payload kinds (upmu_event.payload); an offcore payload fits either resource. */
+/* Payload kinds (upmu_event.payload): the number of the resource, but an offcore payload fits either. */
 #define UPMU_X86_PAYLOAD_OFFCORE 1u
 #define UPMU_X86_PAYLOAD_LDLAT 2u
 #define UPMU_X86_PAYLOAD_FRONTEND 3u
@@ -67,7 +67,8 @@ bool upmu_x86_core_alternative(const struct upmu_pmu *pmu, const struct upmu_eve
 const char *upmu_x86_core_resource_name(const struct upmu_pmu *pmu, unsigned resource);
 unsigned upmu_x86_core_resource_row(const struct upmu_pmu *pmu, unsigned resource);
 
-/* Select word of an event in its alternative (the offcore code depends on it). */
-uint64_t upmu_x86_core_select(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative);
+/* Select word of an event in its alternative (the offcore code depends on it), and its payload's resource. */
+uint64_t upmu_x86_core_select(const struct upmu_event *event, unsigned alternative);
+unsigned upmu_x86_core_resource(const struct upmu_event *event, unsigned alternative);
 
 #endif

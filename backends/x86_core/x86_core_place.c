@@ -16,25 +16,29 @@
 #define OFFCORE_CODE0 0xB7u
 #define OFFCORE_CODE1 0xBBu
 
-/* Which offcore register alternative `i` uses: first the one of the event's own code. */
-static unsigned offcore_index(const struct upmu_event *event, unsigned i)
+_Static_assert(UPMU_X86_PAYLOAD_LDLAT == UPMU_X86_RESOURCE_LDLAT &&
+                   UPMU_X86_PAYLOAD_FRONTEND == UPMU_X86_RESOURCE_FRONTEND,
+               "a payload's resource is its kind");
+
+/* Offcore: first the one of the event's own code, then the other. */
+unsigned upmu_x86_core_resource(const struct upmu_event *event, unsigned alternative)
 {
-    return ((event->config & UPMU_X86_SELECT_EVENT) == OFFCORE_CODE1 ? 1u : 0u) ^ i;
+    if (event->payload != UPMU_X86_PAYLOAD_OFFCORE)
+        return event->payload;
+    return ((event->config & UPMU_X86_SELECT_EVENT) == OFFCORE_CODE1) ^ (alternative & 1u) ? UPMU_X86_RESOURCE_OFFCORE1
+                                                                                           : UPMU_X86_RESOURCE_OFFCORE0;
 }
 
 unsigned upmu_x86_core_resource_row(const struct upmu_pmu *pmu, unsigned resource)
 {
-    static const uint8_t rows[UPMU_X86_RESOURCES] = { UPMU_X86_ROW_OFFCORE, UPMU_X86_ROW_OFFCORE + 1,
-                                                      UPMU_X86_ROW_LDLAT, UPMU_X86_ROW_FRONTEND };
+    unsigned row = UPMU_X86_ROW_OFFCORE + resource;
 
-    if (resource >= UPMU_X86_RESOURCES || !upmu_rows_has(pmu->present, rows[resource]))
-        return UPMU_NO_ROW;
-    return rows[resource];
+    return resource < UPMU_X86_RESOURCES && upmu_rows_has(pmu->present, row) ? row : UPMU_NO_ROW;
 }
 
 const char *upmu_x86_core_resource_name(const struct upmu_pmu *pmu, unsigned resource)
 {
-    static const char names[UPMU_X86_RESOURCES][16] = { "OFFCORE_RSP_0", "OFFCORE_RSP_1", "LD_LAT", "FRONTEND" };
+    static const char names[UPMU_X86_RESOURCES][16] = {"OFFCORE_RSP_0", "OFFCORE_RSP_1", "LD_LAT", "FRONTEND"};
 
     (void)pmu;
     return resource < UPMU_X86_RESOURCES ? names[resource] : "?";
@@ -43,11 +47,10 @@ const char *upmu_x86_core_resource_name(const struct upmu_pmu *pmu, unsigned res
 bool upmu_x86_core_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned i,
                                struct upmu_alternative *out)
 {
-    bool offcore = event->payload == UPMU_X86_PAYLOAD_OFFCORE;
-    unsigned resource = offcore ? UPMU_X86_RESOURCE_OFFCORE0 + offcore_index(event, i & 1u)
-                                : UPMU_X86_RESOURCE_LDLAT + event->payload - UPMU_X86_PAYLOAD_LDLAT;
+    unsigned resource = upmu_x86_core_resource(event, i);
 
-    if (i > offcore || (event->payload && upmu_x86_core_resource_row(pmu, resource) == UPMU_NO_ROW))
+    if (i > (event->payload == UPMU_X86_PAYLOAD_OFFCORE) ||
+        (event->payload && upmu_x86_core_resource_row(pmu, resource) == UPMU_NO_ROW))
         return false;
     memset(out, 0, sizeof *out);
     out->slot_count = 1;
@@ -60,13 +63,12 @@ bool upmu_x86_core_alternative(const struct upmu_pmu *pmu, const struct upmu_eve
     return true;
 }
 
-uint64_t upmu_x86_core_select(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative)
+uint64_t upmu_x86_core_select(const struct upmu_event *event, unsigned alternative)
 {
-    (void)pmu;
     if (event->payload != UPMU_X86_PAYLOAD_OFFCORE)
         return event->config;
     return (event->config & ~UPMU_X86_SELECT_EVENT) |
-           (offcore_index(event, alternative & 1u) ? OFFCORE_CODE1 : OFFCORE_CODE0);
+           (upmu_x86_core_resource(event, alternative) == UPMU_X86_RESOURCE_OFFCORE1 ? OFFCORE_CODE1 : OFFCORE_CODE0);
 }
 
 #endif
