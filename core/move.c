@@ -27,16 +27,38 @@ static void announce(struct upmu_cpu *cpu, struct upmu_session *session, struct 
     cpu->running |= UPMU_BIT32(tally->counter);
 }
 
-/* A register faulted before the gates moved: the event runs on where it was. */
-static void stay(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally,
-                 const struct upmu_tally *where)
+/*
+ * The write that was to move the gates faulted; a handler that came before it may
+ * have moved them all the same, and the new counter has counted since.
+ */
+static void move_back(struct upmu_cpu *cpu, const struct upmu_session *session, struct upmu_tally *tally,
+                      unsigned tried, uint64_t base)
 {
-    upmu_run_distrust(cpu, UPMU_BIT32(tally->counter));
+    const struct upmu_event *event = &session->set.event[upmu_tally_index(session, tally)];
+    uint64_t value;
+
+    if (upmu_bank_gate(&cpu->bank, UPMU_BIT32(tally->counter), UPMU_BIT32(tried)) &&
+        upmu_bank_read(&cpu->bank, tried, &value))
+        tally->total = upmu_count_now(cpu->pmu, event, tally->total, base, tried, value);
+    else
+        tally->hole = true;
+}
+
+/* A register faulted before the event had moved: it runs on where it was. */
+static void stay(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally,
+                 const struct upmu_tally *where, bool announced)
+{
+    unsigned tried = tally->counter;
+    uint64_t base = tally->base;
+
+    upmu_run_distrust(cpu, UPMU_BIT32(tried));
     tally->counter = where->counter;
     memcpy(tally->extra, where->extra, sizeof tally->extra);
     tally->alternative = where->alternative;
     tally->base = where->base;
     upmu_schedule_publish(cpu);
+    if (announced)
+        move_back(cpu, session, tally, tried, base);
     /* A handler that came meanwhile may have passed an overflow by. */
     if (upmu_tally_samples(tally))
         __atomic_fetch_or(&cpu->deferred, UPMU_BIT32(tally->counter), __ATOMIC_RELAXED);
@@ -73,7 +95,7 @@ static bool move_one(struct upmu_cpu *cpu, struct upmu_session *session, unsigne
     struct upmu_tally before;
     uint32_t changed;
     uint64_t value;
-    bool fine = true;
+    bool fine, announced = false;
 
     upmu_run_begin(session);
     /* What is left of the period is known only with what was counted so far. */
@@ -85,10 +107,11 @@ static bool move_one(struct upmu_cpu *cpu, struct upmu_session *session, unsigne
     fine = upmu_bank_load(&cpu->bank, &image, 0, &changed) && upmu_run_prime(cpu, tally);
     if (fine) {
         announce(cpu, session, tally);
+        announced = true;
         fine = upmu_bank_gate(&cpu->bank, UPMU_BIT32(tally->counter), UPMU_BIT32(before.counter));
     }
     if (!fine) {
-        stay(cpu, session, tally, &before);
+        stay(cpu, session, tally, &before, announced);
         return false;
     }
     fine = take_rest(cpu, session, i, before.counter, before.base);

@@ -313,6 +313,34 @@ static void masks_a_full_ring(struct rig *rig)
     rig_end(rig);
 }
 
+/* The ring fills up inside a call: when it returns, the session is masked. */
+static void masks_inside_a_call(struct rig *rig)
+{
+    bring_up(rig);
+    rig->loses_samples = true;
+    rig_session(rig, 0, "instructions", 1);
+    rig->duty[0].masks = true;
+    if (upmu_session_ring(&rig->duty[0].session, rig->duty[0].buffer, 256) != UPMU_OK)
+        rig_fail(rig, "session_ring");
+    upmu_session_mask_on_full(&rig->duty[0].session, true);
+    rig_attach(rig, 0, 0);
+    rig_start(rig, 0);
+    for (unsigned i = 0; i < 4; i++)
+        rig_run(rig, RIG_UNIT);
+    for (unsigned i = 0; i < 3; i++) {
+        rig_poll(rig, 0);
+        RIG_CHECK(rig,
+                  upmu_ring_lost(&rig->duty[0].session.ring) == 0 ||
+                      rig->duty[0].session.state == UPMU_SESSION_MASKED || rig->fault_hit,
+                  "a call returns, and a full ring has masked nothing");
+    }
+    rig_drain(rig, 0);
+    rig_restart(rig, 0);
+    rig_run(rig, 2 * RIG_UNIT);
+    rig_stop(rig, 0);
+    rig_end(rig);
+}
+
 /* Counters that nobody reset wrap soon; without interrupts the polls must catch it. */
 static void wraps_while_counting(struct rig *rig)
 {
@@ -458,6 +486,7 @@ const struct scenario scenarios[] = {
     {"is_changed_behind_its_back", is_changed_behind_its_back, 2, true},
     {"leaves_with_sessions_running", leaves_with_sessions_running, 2, true},
     {"masks_a_full_ring", masks_a_full_ring, 2, true},
+    {"masks_inside_a_call", masks_inside_a_call, 1, true},
     {"wraps_while_counting", wraps_while_counting, 2, false},
     {"wraps_beside_sampling", wraps_beside_sampling, 2, true},
     {"polls_while_sampling", polls_while_sampling, 2, true},

@@ -249,6 +249,8 @@ static const char *const claims[][4] = {
      "leaves_with_sessions_running_with_a_fault_at_every_access"},
     {"masks_a_full_ring", "masks_a_full_ring_with_an_overflow_at_every_access",
      "masks_a_full_ring_with_a_foreign_nmi_at_every_access", "masks_a_full_ring_with_a_fault_at_every_access"},
+    {"masks_inside_a_call", "masks_inside_a_call_with_an_overflow_at_every_access",
+     "masks_inside_a_call_with_a_foreign_nmi_at_every_access", "masks_inside_a_call_with_a_fault_at_every_access"},
     {"wraps_while_counting", "wraps_while_counting_with_an_overflow_at_every_access",
      "wraps_while_counting_with_a_foreign_nmi_at_every_access", "wraps_while_counting_with_a_fault_at_every_access"},
     {"wraps_beside_sampling", "wraps_beside_sampling_with_an_overflow_at_every_access",

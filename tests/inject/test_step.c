@@ -305,6 +305,12 @@ static void full_rings_survive_an_overflow_at_every_instruction(void **state)
     sweep("masks_a_full_ring");
 }
 
+static void a_ring_that_fills_up_at_any_instruction_of_a_call_masks_its_session(void **state)
+{
+    (void)state;
+    sweep("masks_inside_a_call");
+}
+
 static void polls_survive_an_overflow_at_every_instruction(void **state)
 {
     (void)state;
@@ -342,6 +348,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(two_sampling_sessions_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(moves_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(full_rings_survive_an_overflow_at_every_instruction),
+        cmocka_unit_test(a_ring_that_fills_up_at_any_instruction_of_a_call_masks_its_session),
         cmocka_unit_test(polls_survive_an_overflow_at_every_instruction),
     };
     int failed;

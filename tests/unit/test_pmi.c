@@ -232,6 +232,39 @@ static void samples_that_found_no_room_are_counted_and_told_in_the_stream(void *
     host_end(&host);
 }
 
+/* Whatever the ring's size: in order, none twice, none lost but those that are told. */
+static void rings_of_every_size_keep_the_order(void **state)
+{
+    (void)state;
+    for (unsigned bytes = 256; bytes <= 640; bytes += 8)
+        for (unsigned greed = 1; greed <= 7; greed += 3) {
+            struct upmu_sampling sampling = {.period = 100};
+            struct upmu_sample sample;
+            struct host host;
+            unsigned got = 0, told = 0;
+            uint64_t time_ns = 0;
+
+            host_set_up(&host, "skylake");
+            assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+            assert_int_equal(upmu_session_ring(&host.session, host.ring, bytes), UPMU_OK);
+            host_begin(&host, &host.session);
+            for (unsigned i = 0; i < 60; i++) {
+                host_run(&host, 100 * (1 + i % 7));
+                for (unsigned k = 0; k < greed && upmu_ring_next(&host.session.ring, &sample); k++) {
+                    assert_true(sample.time_ns > time_ns);
+                    assert_int_equal(sample.flags, sample.lost ? UPMU_SAMPLE_LOST : 0);
+                    time_ns = sample.time_ns;
+                    told += sample.lost;
+                    got++;
+                }
+            }
+            got += host_drain(&host, NULL);
+            assert_true(told <= upmu_ring_lost(&host.session.ring));
+            assert_int_equal(got + upmu_ring_lost(&host.session.ring), host_value(&host.session, 0) / 100);
+            assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+        }
+}
+
 static void a_full_ring_masks_its_session_until_the_restart_and_no_other(void **state)
 {
     (void)state;
@@ -536,6 +569,46 @@ static void a_handler_that_overflows_its_own_counter_comes_to_an_end(void **stat
     }
 }
 
+/* An overflow comes while its counter is about to move, and then the move faults. */
+static void overflow_before_the_gate(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
+                                     uint32_t address)
+{
+    struct host *host = sim->test;
+
+    if (kind != UPMU_SIM_WRMSR || address != 0x38f || sim->cpu[cpu].in_nmi)
+        return;
+    sim->before_access = NULL;
+    sim->fault_at = number;
+    host_run(host, 200);
+}
+
+static void a_move_that_faults_goes_on_sampling_where_it_was(void **state)
+{
+    struct host host;
+    unsigned counter;
+
+    (void)state;
+    host_set_up(&host, "core2");
+    host_sample(&host, "branches", 100);
+    counter = host.session.set.tally[0].counter;
+    assert_int_equal(upmu_session_add(&host.other, counter ? "cycles:counter=1" : "cycles:counter=0", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
+    host_run(&host, 20);
+    host.sim.before_access = overflow_before_the_gate;
+    assert_int_equal(upmu_session_start(&host.other), UPMU_ERR_PORT);
+    assert_null(host.sim.before_access);
+    assert_int_equal(host.other.error, UPMU_ERR_PORT);
+    assert_int_equal(host_value(&host.session, 0), 110);
+    assert_int_equal(host.session.set.tally[0].counter, counter);
+    assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
+    assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
+    host_drain(&host, NULL);
+    host_run(&host, 2000);
+    assert_int_equal(host_drain(&host, NULL), 10);
+    assert_int_equal(host_value(&host.session, 0), 1110);
+    host_end(&host);
+}
+
 /* ---- Beginnings ---- */
 
 static void freeze_bits_that_firmware_left_are_cleared_and_given_back(void **state)
@@ -644,6 +717,8 @@ int main(void)
         cmocka_unit_test(an_overflow_found_by_a_stop_gives_its_sample),
         cmocka_unit_test(samples_arrive_on_a_vector_as_well),
         cmocka_unit_test(samples_that_found_no_room_are_counted_and_told_in_the_stream),
+        cmocka_unit_test(rings_of_every_size_keep_the_order),
+        cmocka_unit_test(a_move_that_faults_goes_on_sampling_where_it_was),
         cmocka_unit_test(a_full_ring_masks_its_session_until_the_restart_and_no_other),
         cmocka_unit_test(without_a_ring_periods_are_counted_all_the_same),
         cmocka_unit_test(an_interrupt_when_nothing_overflowed_is_not_ours),
