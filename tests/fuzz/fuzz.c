@@ -93,6 +93,8 @@ static void keep_input(void)
     char path[sizeof UPMU_SOURCE_DIR + 80];
     FILE *file;
 
+    if (!current)
+        return;
     mkdir(UPMU_SOURCE_DIR "/build", 0777);
     mkdir(UPMU_SOURCE_DIR "/build/fuzz", 0777);
     snprintf(path, sizeof path, UPMU_SOURCE_DIR "/build/fuzz/failed-%s", fuzz_target.name);
@@ -163,6 +165,7 @@ static void run_one(const uint8_t *bytes, size_t length)
     current = copy;
     current_length = length;
     fuzz_target.run(copy, length);
+    current = NULL;
     free(copy);
 }
 

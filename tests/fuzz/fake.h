@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fuzzing: a CPU that is made of numbers.  CPUID says what the target likes,
+ * registers hold, fault or lie as it likes; only what the leaves promise exists.
+ *
+ * Where it is honest it counts: fake_run() moves every counter that registers say
+ * runs, and calls the interrupt handler.
+ */
+#ifndef UPMU_TESTS_FUZZ_FAKE_H
+#define UPMU_TESTS_FUZZ_FAKE_H
+
+#include <upmu/upmu.h>
+
+#include "tests/fuzz/fuzz.h"
+
+/* What CPUID says. */
+struct fake_leaves {
+    uint32_t leaf0[4], leaf1[4], leaf7[4], leaf_a[4], leaf_1a[4];
+    uint64_t others; /* seed of all other leaves */
+};
+
+/* What the leaves promise: the oracle. */
+struct fake_promise {
+    bool pmu;         /* there is one */
+    unsigned version; /* 1 upwards */
+    uint32_t general; /* counters, as upmu numbers them: 8 at most */
+    uint32_t fixed;   /* 4 at most, from bit 0 */
+    unsigned width, fixed_width;
+    uint32_t events; /* architectural ones that are available */
+    bool any, transactions, capabilities, hypervisor;
+};
+
+/* How registers behave. */
+enum fake_manner {
+    FAKE_MEMORY,   /* hold what was written, count nothing */
+    FAKE_COUNTS,   /* count, too */
+    FAKE_IGNORES,  /* drop writes */
+    FAKE_FAULTS,   /* all fault */
+    FAKE_MANNERS,
+    FAKE_NOISE     /* count, but fault or read garbage now and then */
+};
+
+#define FAKE_REGISTERS 40
+
+struct fake {
+    struct upmu_port port;
+    struct upmu_machine machine;
+    struct upmu_cpu cpu;
+    struct fake_leaves leaves;
+    struct fake_promise promise;
+    enum fake_manner manner;
+    bool full_write; /* PERF_CAPABILITIES[13] */
+    uint64_t value[FAKE_REGISTERS];
+    uint64_t noise;                     /* FAKE_NOISE: state of the generator */
+    uint8_t fault_odds, garbage_odds;   /* of 256 accesses */
+    uint64_t now_ns;
+    bool in_interrupt, deaf; /* deaf: interrupts get lost */
+    uint32_t reads, writes, faults, interrupts;
+};
+
+/* What the leaves promise. */
+struct fake_promise fake_promised(const struct fake_leaves *leaves);
+
+/* Contents as after reset; `seed` not 0: what a firmware may have left. */
+void fake_init(struct fake *fake, const struct fake_leaves *leaves, enum fake_manner manner, uint64_t seed);
+
+/* Bits that a register has; 0: there is no such register. */
+uint64_t fake_bits(const struct fake *fake, uint32_t msr);
+
+/* A register's contents; it must exist. */
+uint64_t *fake_register(struct fake *fake, uint32_t msr);
+
+/* So many instructions, cycles, and everything else. */
+void fake_run(struct fake *fake, uint64_t events);
+
+/* Leaves of real CPUs (InstLatx64's dumps), and their number. */
+extern const struct fake_leaves fake_known_leaves[];
+extern const unsigned fake_known_count;
+
+#endif
