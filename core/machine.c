@@ -21,9 +21,10 @@ enum upmu_status upmu_machine_init_checked(struct upmu_machine *machine, const s
     return UPMU_OK;
 }
 
+/* A detection and where it reads. */
 struct reader {
+    struct upmu_detection detection;
     const struct upmu_port *port;
-    bool hypervisor;
 };
 
 static void read_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
@@ -38,7 +39,7 @@ static bool read_register(void *context, uint32_t msr, bool promised, uint64_t *
     const struct reader *reader = context;
 
     /* Hypervisors fault on registers that CPUID promises, too. */
-    if (!reader->port->msr_faults_are_safe && (!promised || reader->hypervisor))
+    if (!reader->port->msr_faults_are_safe && (!promised || reader->detection.hypervisor))
         return false;
     return port_rdmsr(reader->port, msr, out_value);
 }
@@ -61,37 +62,44 @@ static void read_identity(struct upmu_detection *detection)
 }
 
 /* A PMU of this machine that is the same, or a place for a new one. */
-static struct upmu_pmu *find_pmu(struct upmu_machine *machine, const struct upmu_pmu *pmu)
+static enum upmu_status find_pmu(struct upmu_machine *machine, const struct upmu_pmu *pmu,
+                                 const struct upmu_pmu **out_pmu)
 {
-    for (unsigned i = 0; i < machine->pmu_count; i++)
-        if (!memcmp(&machine->pmu[i], pmu, sizeof *pmu))
-            return &machine->pmu[i];
-    if (machine->pmu_count == UPMU_CORE_TYPES)
-        return NULL;
-    machine->pmu[machine->pmu_count] = *pmu;
-    return &machine->pmu[machine->pmu_count++];
+    struct upmu_pmu *place = machine->pmu;
+
+    for (unsigned i = 0; i < UPMU_CORE_TYPES; i++, place++) {
+        if (i == machine->pmu_count) {
+            memcpy(place, pmu, sizeof *place);
+            machine->pmu_count++;
+        }
+        if (memcmp(place, pmu, sizeof *pmu) == 0) {
+            *out_pmu = place;
+            return UPMU_OK;
+        }
+    }
+    return UPMU_ERR_NO_SPACE;
 }
 
 enum upmu_status upmu_machine_detect(struct upmu_machine *machine, const struct upmu_pmu **out_pmu)
 {
-    struct reader reader = { machine->port, false };
-    struct upmu_detection detection;
+    const struct upmu_backend *backend;
+    struct reader reader;
     struct upmu_pmu pmu;
-    bool found = false;
+    unsigned i = 0;
 
-    memset(&detection, 0, sizeof detection);
-    detection.context = &reader;
-    detection.cpuid = read_cpuid;
-    detection.rdmsr = read_register;
-    port_cpuid(machine->port, 0, 0, detection.leaf0);
-    port_cpuid(machine->port, 1, 0, detection.leaf1);
-    read_identity(&detection);
-    reader.hypervisor = detection.hypervisor;
-    for (unsigned i = 0; !found && upmu_backend(i); i++)
-        found = upmu_backend(i)->detect(&detection, &pmu);
-    if (!found)
-        return UPMU_ERR_NO_PMU;
+    memset(&reader, 0, sizeof reader);
+    reader.port = machine->port;
+    reader.detection.context = &reader;
+    reader.detection.cpuid = read_cpuid;
+    reader.detection.rdmsr = read_register;
+    read_cpuid(&reader, 0, 0, reader.detection.leaf0);
+    read_cpuid(&reader, 1, 0, reader.detection.leaf1);
+    read_identity(&reader.detection);
+    do {
+        backend = upmu_backend(i++);
+        if (!backend)
+            return UPMU_ERR_NO_PMU;
+    } while (!backend->detect(&reader.detection, &pmu));
     upmu_pmu_find_catalog(&pmu);
-    *out_pmu = find_pmu(machine, &pmu);
-    return *out_pmu ? UPMU_OK : UPMU_ERR_NO_SPACE;
+    return find_pmu(machine, &pmu, out_pmu);
 }
