@@ -24,7 +24,7 @@ void upmu_cpu_rearm(struct upmu_cpu *cpu)
 /* Counters that are neither in use by the firmware nor by the host. */
 static uint32_t ours(const struct upmu_cpu *cpu)
 {
-    return cpu->pmu->counters & ~(cpu->firmware | cpu->watchdog | cpu->foreign);
+    return cpu->pmu->counters & ~upmu_cpu_blocked(cpu);
 }
 
 /*
@@ -51,18 +51,18 @@ static bool quieten(struct upmu_cpu *cpu)
 {
     const struct upmu_pmu *pmu = cpu->pmu;
     struct upmu_image image = { .count = 0 };
-    uint32_t changed;
+    uint32_t mine = ours(cpu), changed;
     uint64_t status;
 
     pmu->backend->take_over(pmu, &image);
-    if (!upmu_bank_gate(&cpu->bank, 0, ours(cpu)) || !upmu_bank_load(&cpu->bank, &image, 0, &changed))
+    if (!upmu_bank_gate(&cpu->bank, 0, mine) || !upmu_bank_load(&cpu->bank, &image, 0, &changed))
         return false;
     if (pmu->status_row != UPMU_NO_ROW) {
         uint32_t flagged;
 
         if (!upmu_bank_read_row(&cpu->bank, pmu->status_row, &status))
             return false;
-        flagged = pmu->backend->overflowed(pmu, status) & ours(cpu);
+        flagged = pmu->backend->overflowed(pmu, status) & mine;
         if (flagged && !upmu_bank_acknowledge(&cpu->bank, pmu->backend->acknowledge(pmu, flagged)))
             return false;
     }

@@ -41,11 +41,13 @@ bool upmu_joint_add(struct upmu_joint *joint, struct upmu_session *session, bool
             return false;
         joint->session[k] = session;
         joint->index[k] = (uint8_t)i;
-        joint->stay[k][0] = stays ? tally->counter : UPMU_NO_COUNTER;
-        for (unsigned slot = 1; slot < UPMU_SLOTS; slot++)
-            joint->stay[k][slot] = stays ? tally->extra[slot - 1] : UPMU_NO_COUNTER;
-        joint->stay_alternative[k] = stays ? tally->alternative : 0xff;
         joint->count++;
+        if (!stays)
+            continue;
+        joint->stay[k][0] = tally->counter;
+        for (unsigned slot = 1; slot < UPMU_SLOTS; slot++)
+            joint->stay[k][slot] = tally->extra[slot - 1];
+        joint->stay_alternative[k] = tally->alternative;
     }
     return true;
 }
@@ -98,8 +100,10 @@ enum upmu_status upmu_joint_solve(const struct upmu_cpu *cpu, struct upmu_joint 
 
 void upmu_joint_begin(struct upmu_joint *joint, const struct upmu_pmu *pmu)
 {
-    memset(joint, 0, sizeof *joint);
+    /* UPMU_NO_COUNTER everywhere: nothing stays where it is. */
+    memset(joint, 0xff, sizeof *joint);
     joint->pmu = pmu;
+    joint->count = 0;
 }
 
 void upmu_tally_place(struct upmu_tally *tally, const struct upmu_place_result *result)

@@ -6,6 +6,7 @@
 #include "core/bank.h"
 #include "core/bits.h"
 #include "core/cpu.h"
+#include "core/joint.h"
 #include "core/local.h"
 #include "core/schedule.h"
 
@@ -37,7 +38,7 @@ void upmu_cpu_notice_foreign(struct upmu_cpu *cpu)
 
     if (pmu->inuse_row == UPMU_NO_ROW || !upmu_bank_read_row(&cpu->bank, pmu->inuse_row, &in_use))
         return;
-    found = pmu->backend->overflowed(pmu, in_use) & ~(cpu->firmware | cpu->watchdog | cpu->foreign);
+    found = pmu->backend->overflowed(pmu, in_use) & ~upmu_cpu_blocked(cpu);
     for (uint32_t rest = found; rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
 

@@ -15,25 +15,21 @@
 /* Handlers do not come faster than this many in one read. */
 #define READ_ATTEMPTS 64u
 
-/* The total of one event at this moment. */
+/* What a counter of a session that holds it says. */
 static bool total_now(struct upmu_session *session, unsigned i, uint64_t *out_total)
 {
-    struct upmu_tally *tally = &session->set.tally[i];
+    const struct upmu_tally *tally = &session->set.tally[i];
     struct upmu_cpu *cpu = session->cpu;
-    uint64_t total, base, value;
-    uint32_t sequence;
-    uint8_t counter;
 
     for (unsigned attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
-        sequence = tally->sequence;
+        uint32_t sequence = tally->sequence;
+        uint64_t total, base, value;
+        unsigned counter;
+
         UPMU_BARRIER();
         total = tally->total;
         base = tally->base;
         counter = tally->counter;
-        if (!cpu || !upmu_session_holds(session)) {
-            *out_total = total;
-            return true;
-        }
         if (!upmu_bank_read(&cpu->bank, counter, &value))
             return false;
         UPMU_BARRIER();
@@ -47,21 +43,9 @@ static bool total_now(struct upmu_session *session, unsigned i, uint64_t *out_to
     return false;
 }
 
-static uint64_t enabled_now(const struct upmu_session *session)
+static void grade(const struct upmu_session *session, const struct upmu_tally *tally, struct upmu_count *count)
 {
-    uint64_t enabled_ns = session->enabled_ns;
-
-    if (session->state == UPMU_SESSION_RUNNING)
-        enabled_ns += port_clock_ns(session->machine->port) - session->started_ns;
-    return enabled_ns;
-}
-
-static void grade(const struct upmu_session *session, unsigned i, struct upmu_count *count)
-{
-    const struct upmu_tally *tally = &session->set.tally[i];
-
     count->value = count->raw;
-    count->enabled_ns = enabled_now(session);
     count->running_ns = count->enabled_ns > tally->gap_ns ? count->enabled_ns - tally->gap_ns : 0;
     if (!tally->ran) {
         count->quality = UPMU_QUALITY_NEVER_RAN;
@@ -76,18 +60,6 @@ static void grade(const struct upmu_session *session, unsigned i, struct upmu_co
     }
 }
 
-static enum upmu_status read_counts(struct upmu_session *session, unsigned first, unsigned count,
-                                    struct upmu_count *out_counts)
-{
-    for (unsigned i = 0; i < count; i++) {
-        memset(&out_counts[i], 0, sizeof out_counts[i]);
-        if (!total_now(session, first + i, &out_counts[i].raw))
-            return upmu_session_refuse(session, UPMU_ERR_PORT);
-        grade(session, first + i, &out_counts[i]);
-    }
-    return UPMU_OK;
-}
-
 struct remote_read {
     struct upmu_session *session;
     unsigned first, count;
@@ -98,8 +70,25 @@ struct remote_read {
 static void read_here(void *argument)
 {
     struct remote_read *remote = argument;
+    struct upmu_session *session = remote->session;
+    bool holds = upmu_session_holds(session);
 
-    remote->status = read_counts(remote->session, remote->first, remote->count, remote->counts);
+    for (unsigned i = 0; i < remote->count; i++) {
+        const struct upmu_tally *tally = &session->set.tally[remote->first + i];
+        struct upmu_count *count = &remote->counts[i];
+
+        memset(count, 0, sizeof *count);
+        count->raw = tally->total;
+        count->enabled_ns = session->enabled_ns;
+        if (session->state == UPMU_SESSION_RUNNING)
+            count->enabled_ns += port_clock_ns(session->machine->port) - session->started_ns;
+        if (holds && !total_now(session, remote->first + i, &count->raw)) {
+            remote->status = upmu_session_refuse(session, UPMU_ERR_PORT);
+            return;
+        }
+        grade(session, tally, count);
+    }
+    remote->status = UPMU_OK;
 }
 
 enum upmu_status upmu_session_read(struct upmu_session *session, unsigned first, unsigned count,
@@ -108,21 +97,16 @@ enum upmu_status upmu_session_read(struct upmu_session *session, unsigned first,
     struct remote_read remote = { session, first, count, out_counts, UPMU_OK };
     const struct upmu_port *port = session->machine->port;
     uintptr_t state;
+    bool here;
 
     if (first >= session->set.count || count > session->set.count - first)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
-    if (!upmu_session_holds(session)) {
-        read_here(&remote);
-        return remote.status;
-    }
     state = port_irq_save(port);
-    if (!port_has_this_cpu(port) || port_this_cpu(port) == session->cpu) {
+    here = !upmu_session_holds(session) || !port_has_this_cpu(port) || port_this_cpu(port) == session->cpu;
+    if (here)
         read_here(&remote);
-        port_irq_restore(port, state);
-        return remote.status;
-    }
     port_irq_restore(port, state);
-    if (port_run_on_cpu(port, session->cpu, read_here, &remote))
-        return remote.status;
-    return upmu_session_refuse(session, UPMU_ERR_WRONG_CPU);
+    if (!here && !port_run_on_cpu(port, session->cpu, read_here, &remote))
+        return upmu_session_refuse(session, UPMU_ERR_WRONG_CPU);
+    return remote.status;
 }

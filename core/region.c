@@ -18,42 +18,35 @@ enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *c
         status = upmu_session_add(session, list, NULL);
     if (status == UPMU_OK)
         status = upmu_session_attach_cpu(session, cpu);
-    if (status != UPMU_OK)
-        return status;
-    status = upmu_session_start(session);
-    if (status != UPMU_OK) {
-        struct upmu_why why = session->why;
-
-        if (upmu_session_detach(session) != UPMU_OK)
-            status = UPMU_ERR_PORT;
-        session->why = why;
-        return status;
-    }
+    if (status == UPMU_OK)
+        status = upmu_session_start(session);
     region->events = session->set.count;
-    return UPMU_OK;
+    if (status != UPMU_OK && upmu_session_detach(session) != UPMU_OK)
+        status = UPMU_ERR_PORT;
+    return status;
+}
+
+static enum upmu_status read_all(struct upmu_region *region)
+{
+    if (region->session.state != UPMU_SESSION_RUNNING)
+        return UPMU_ERR_STATE;
+    return upmu_session_read(&region->session, 0, region->events, region->count);
 }
 
 enum upmu_status upmu_region_begin(struct upmu_region *region)
 {
-    enum upmu_status status;
+    enum upmu_status status = read_all(region);
 
-    if (region->session.state != UPMU_SESSION_RUNNING)
-        return UPMU_ERR_STATE;
-    status = upmu_session_read(&region->session, 0, region->events, region->count);
-    for (unsigned i = 0; status == UPMU_OK && i < region->events; i++) {
+    for (unsigned i = 0; status == UPMU_OK && i < region->events; i++)
         region->begun[i] = region->count[i].raw;
-        region->begun_ns = region->count[i].enabled_ns;
-    }
+    region->begun_ns = region->count[0].enabled_ns;
     return status;
 }
 
 enum upmu_status upmu_region_end(struct upmu_region *region)
 {
-    enum upmu_status status;
+    enum upmu_status status = read_all(region);
 
-    if (region->session.state != UPMU_SESSION_RUNNING)
-        return UPMU_ERR_STATE;
-    status = upmu_session_read(&region->session, 0, region->events, region->count);
     for (unsigned i = 0; status == UPMU_OK && i < region->events; i++) {
         struct upmu_count *count = &region->count[i];
 

@@ -31,12 +31,13 @@ unsigned upmu_register_find(const struct upmu_pmu *pmu, uint32_t address)
 
 void upmu_register_add_counter(struct upmu_pmu *pmu, unsigned counter, const struct upmu_counter *description)
 {
+    const uint8_t rows[] = { description->value_row, description->write_row, description->select_row,
+                             description->gate_row };
+
     pmu->counter[counter] = *description;
     pmu->counters |= UPMU_BIT32(counter);
-    upmu_rows_set(pmu->present, description->value_row);
-    upmu_rows_set(pmu->present, description->write_row);
-    upmu_rows_set(pmu->present, description->select_row);
-    upmu_rows_set(pmu->present, description->gate_row);
+    for (unsigned i = 0; i < sizeof rows; i++)
+        upmu_rows_set(pmu->present, rows[i]);
 }
 
 const char *upmu_register_name(const struct upmu_pmu *pmu, unsigned row)
