@@ -106,12 +106,14 @@ static bool write_msr(struct upmu_bank *bank, struct upmu_accesses *accesses, un
 
 static void note_dry_write(struct upmu_bank *bank, unsigned row, uint64_t value)
 {
-    struct upmu_dry_run *dry = bank->dry;
+    const struct upmu_register_table *table = bank->pmu->table;
+    struct upmu_write *write = &bank->dry->writes[bank->dry->count];
 
-    if (dry->count < dry->capacity)
-        dry->writes[dry->count] = (struct upmu_write){ upmu_register_name(bank->pmu, row),
-                                                       upmu_register_address(bank->pmu, row), value };
-    dry->count++;
+    if (bank->dry->count++ >= bank->dry->capacity)
+        return;
+    write->name = table->text + table->rows[row].name;
+    write->address = table->rows[row].address;
+    write->value = value;
 }
 
 bool upmu_bank_read_row(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
@@ -275,6 +277,14 @@ bool upmu_bank_close(struct upmu_bank *bank, uint32_t counters)
     return upmu_bank_gate(bank, 0, upmu_bank_open(bank, counters));
 }
 
+/* Bits of a register that a load may change: ours, but gates stay as they are. */
+static uint64_t loadable(const struct upmu_bank *bank, unsigned row)
+{
+    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
+
+    return class->owned & ~class->gates;
+}
+
 /*
  * Which entries differ from what the registers hold, or ask for a write of bits that
  * hardware changes?  They get their rank, the others LOADED.  *out_guard: counters
@@ -289,8 +299,7 @@ static bool find_changes(const struct upmu_bank *bank, const struct upmu_image *
     for (unsigned i = 0; i < image->count; i++) {
         const struct upmu_image_entry *entry = &image->entry[i];
         const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, entry->row);
-        /* Gates stay as they are. */
-        uint64_t mask = entry->mask & class->owned & ~class->gates;
+        uint64_t mask = entry->mask & loadable(bank, entry->row);
 
         ranks[i] = LOADED;
         if (upmu_bank_knows(bank, entry->row) && !(mask & class->hardware) &&
@@ -304,12 +313,32 @@ static bool find_changes(const struct upmu_bank *bank, const struct upmu_image *
     return any;
 }
 
+/*
+ * Give some bits of a register a value.  A select whose counter is among `opening`
+ * and is its own gate is left to upmu_bank_gate().  Handlers may write it earlier:
+ * the gate is closed in it.
+ */
+static bool merge_row(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64_t value, uint32_t opening)
+{
+    uint64_t before = 0;
+
+    if (row_is(bank, row, UPMU_ROW_SHADOWED) &&
+        (upmu_bank_knows(bank, row) || (upmu_register_bits(bank->pmu, row) & ~mask)) &&
+        !present_value(bank, row, &before))
+        return false;
+    value = (before & ~mask) | (value & mask);
+    if ((value & upmu_register_class_of(bank->pmu, row)->gates) || !take_gates(bank->pmu, &opening, row))
+        return write_row(bank, row, value);
+    keep_value(bank, row, value);
+    row_becomes(bank, row, UPMU_ROW_PUT_OFF, 0);
+    return true;
+}
+
 /* Write one register with all its entries that differ. */
 static bool load_row(struct upmu_bank *bank, const struct upmu_image *image, unsigned row, uint32_t opening,
                      uint8_t *ranks)
 {
-    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
-    uint64_t mask = 0, value = 0, before = 0;
+    uint64_t mask = 0, value = 0;
 
     for (unsigned i = 0; i < image->count; i++)
         if (image->entry[i].row == row && ranks[i] != LOADED) {
@@ -317,18 +346,7 @@ static bool load_row(struct upmu_bank *bank, const struct upmu_image *image, uns
             value |= image->entry[i].value & image->entry[i].mask;
             ranks[i] = LOADED;
         }
-    mask &= class->owned & ~class->gates;
-    if (row_is(bank, row, UPMU_ROW_SHADOWED) &&
-        (upmu_bank_knows(bank, row) || (upmu_register_bits(bank->pmu, row) & ~mask)) &&
-        !present_value(bank, row, &before))
-        return false;
-    value = (before & ~mask) | (value & mask);
-    if ((value & class->gates) || !take_gates(bank->pmu, &opening, row))
-        return write_row(bank, row, value);
-    /* upmu_bank_gate() writes it with the gate.  Handlers may do so earlier: the gate is closed in it. */
-    keep_value(bank, row, value);
-    row_becomes(bank, row, UPMU_ROW_PUT_OFF, 0);
-    return true;
+    return merge_row(bank, row, mask & loadable(bank, row), value, opening);
 }
 
 /* A prelude overwrites whole registers: nothing of them is known afterwards. */
@@ -453,17 +471,10 @@ unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault)
 static bool restore_row(struct upmu_bank *bank, unsigned row)
 {
     uint64_t ours = lasting_bits(bank, row);
-    uint64_t before, after = bank->found[row] & ours;
 
-    if (upmu_bank_knows(bank, row) && !row_is(bank, row, UPMU_ROW_PUT_OFF) &&
-        (bank->shadow[row] & ours) == after)
-        return true;
-    if (row_is(bank, row, UPMU_ROW_MIXED)) {
-        if (!present_value(bank, row, &before))
-            return false;
-        after |= before & ~upmu_register_class_of(bank->pmu, row)->owned;
-    }
-    return write_row(bank, row, after);
+    return (upmu_bank_knows(bank, row) && !row_is(bank, row, UPMU_ROW_PUT_OFF) &&
+            !((bank->shadow[row] ^ bank->found[row]) & ours)) ||
+           merge_row(bank, row, ours, bank->found[row], 0);
 }
 
 bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
