@@ -55,7 +55,7 @@ struct encoder {
     bool replaced;  /* the unit mask or the payload is given as a whole */
     uint16_t field; /* of the unit mask, given as bits that no mask has */
     uint16_t field_bits;
-    uint32_t used; /* bit i: attribute i has had its effect */
+    uint32_t used; /* bit i: attribute i belongs to the name or the code */
 };
 
 static bool part_is(const struct encoder *encoder, const char *word)
@@ -307,9 +307,9 @@ static enum upmu_status use_attributes(struct encoder *encoder, bool all)
             continue;
         look_at(encoder, &encoder->spec->attribute[i]);
         status = all ? apply_attribute(encoder) : take_code(encoder);
-        if (status == UPMU_OK)
+        if (status == UPMU_OK && !all)
             encoder->used |= UPMU_BIT32(i);
-        else if (all || status != UPMU_ERR_NO_SUCH_ATTRIBUTE)
+        else if (all ? status != UPMU_OK : status != UPMU_ERR_NO_SUCH_ATTRIBUTE)
             return status;
     }
     look_at(encoder, &encoder->spec->name);

@@ -344,6 +344,7 @@ static void equal_spellings_give_equal_events(void **state)
         { "cycles:t", "cycles,anythread" },
         { "cycles:e=0", "cycles" },
         { "cycles:pp", "cycles,precise" },
+        { "INST_RETIRED:e=0:t", "INST_RETIRED:e=0:any" }, /* no unit mask was named before */
         { "3 cycles", "cycles:counter=3" },
         { "MEM_INST_RETIRED.ALL_LOADS", "mem-inst-retired:all-loads" },
         { "raw:config=0x3c", "r3c" },
