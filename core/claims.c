@@ -79,7 +79,9 @@ bool upmu_claims_take(struct upmu_cpu *cpu, const struct upmu_joint *joint)
     uint64_t needed = 0;
     bool fine = true;
 
-    for (unsigned i = 0; upmu_cpu_domain(cpu) && fine && i < joint->count; i++) {
+    if (!upmu_cpu_domain(cpu))
+        return true;
+    for (unsigned i = 0; fine && i < joint->count; i++) {
         const struct upmu_place_result *result = &joint->result[i];
 
         for (unsigned slot = 0; fine && slot < UPMU_SLOTS; slot++)

@@ -95,7 +95,7 @@ static enum upmu_status take_over(struct upmu_cpu *cpu)
     status = writable ? try_write(cpu, upmu_bits_lowest(writable)) : UPMU_OK;
     cpu->ignores_writes = status == UPMU_ERR_NO_PMU;
     if (cpu->ignores_writes)
-        port_log(cpu->machine->port, "upmu: writes to the PMU are ignored: none is usable here");
+        upmu_cpu_log(cpu, "upmu: writes to the PMU are ignored: none is usable here");
     return status;
 }
 

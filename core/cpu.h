@@ -14,6 +14,9 @@ enum upmu_status upmu_machine_detect(struct upmu_machine *machine, const struct 
 void upmu_cpu_find_owners(struct upmu_cpu *cpu);
 void upmu_cpu_notice_foreign(struct upmu_cpu *cpu);
 
+/* One line for the host's log, where the port has one. */
+void upmu_cpu_log(const struct upmu_cpu *cpu, const char *line);
+
 /* Unmask the interrupt, where the port has one. */
 void upmu_cpu_rearm(struct upmu_cpu *cpu);
 

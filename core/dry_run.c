@@ -28,22 +28,21 @@ enum upmu_status upmu_session_dry_run(struct upmu_session *session, const struct
     upmu_bank_init(&bank, pmu, session->machine->port, true);
     upmu_bank_pretend(&bank, dry_run);
     for (unsigned i = 0; i < joint.count; i++) {
-        bool sampling = session->set.sampling[i].period;
+        const struct upmu_place_result *result = &joint.result[i];
 
-        pmu->backend->render(pmu, &session->set.event[i], joint.result[i].alternative, joint.result[i].counter,
-                             sampling ? UPMU_RENDER_INTERRUPT : 0, &image);
-        counters |= UPMU_BIT32(joint.result[i].counter[0]);
+        pmu->backend->render(pmu, &session->set.event[i], result->alternative, result->counter,
+                             session->set.tally[i].period ? UPMU_RENDER_INTERRUPT : 0, &image);
+        counters |= UPMU_BIT32(result->counter[0]);
         if (session->state == UPMU_SESSION_DETACHED)
-            upmu_tally_place(&session->set.tally[i], &joint.result[i]);
+            upmu_tally_place(&session->set.tally[i], result);
     }
     (void)upmu_bank_load(&bank, &image, 0, &changed);
     for (unsigned i = 0; i < joint.count; i++) {
-        struct upmu_tally tally = { .period = session->set.sampling[i].period };
+        const struct upmu_tally *tally = &session->set.tally[i];
+        unsigned counter = joint.result[i].counter[0];
 
-        tally.due = tally.period;
-        if (tally.period)
-            (void)upmu_bank_write(&bank, joint.result[i].counter[0],
-                                  upmu_count_load(pmu, &tally, joint.result[i].counter[0]));
+        if (tally->period)
+            (void)upmu_bank_write(&bank, counter, upmu_count_load(pmu, tally, counter));
     }
     (void)upmu_bank_gate(&bank, counters, 0);
     return UPMU_OK;

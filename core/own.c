@@ -10,6 +10,11 @@
 #include "core/local.h"
 #include "core/schedule.h"
 
+void upmu_cpu_log(const struct upmu_cpu *cpu, const char *line)
+{
+    port_log(cpu->machine->port, line);
+}
+
 void upmu_cpu_find_owners(struct upmu_cpu *cpu)
 {
     const struct upmu_pmu *pmu = cpu->pmu;
@@ -17,7 +22,7 @@ void upmu_cpu_find_owners(struct upmu_cpu *cpu)
     cpu->foreign = 0;
     cpu->firmware = pmu->backend->claims(pmu, cpu->bank.found);
     if (cpu->firmware)
-        port_log(cpu->machine->port, "upmu: counters are in use by the firmware; they are left alone");
+        upmu_cpu_log(cpu, "upmu: counters are in use by the firmware; they are left alone");
 }
 
 static uint32_t attached_counters(const struct upmu_cpu *cpu)
@@ -45,7 +50,7 @@ void upmu_cpu_notice_foreign(struct upmu_cpu *cpu)
         if (upmu_bank_agrees(&cpu->bank, counter))
             continue;
         cpu->foreign |= UPMU_BIT32(counter);
-        port_log(cpu->machine->port, "upmu: a counter is in use by somebody else now");
+        upmu_cpu_log(cpu, "upmu: a counter is in use by somebody else now");
     }
 }
 
