@@ -51,18 +51,16 @@ static void store_value(struct upmu_domain *domain, unsigned resource, uint64_t 
 
 bool upmu_domain_join(struct upmu_domain *domain, uint8_t *out_slot)
 {
-    for (unsigned slot = 0; slot < UPMU_DOMAIN_CPUS; slot++) {
-        uint32_t cpus = load_word(&domain->cpus);
+    uint32_t cpus, room;
 
-        while (!(cpus >> slot & 1u)) {
-            if (swap_word(&domain->cpus, cpus, cpus | UPMU_BIT32(slot))) {
-                *out_slot = (uint8_t)slot;
-                return true;
-            }
-            cpus = load_word(&domain->cpus);
-        }
-    }
-    return false;
+    do {
+        cpus = load_word(&domain->cpus);
+        room = ~cpus & HOLDERS;
+        if (!room)
+            return false;
+    } while (!swap_word(&domain->cpus, cpus, cpus | (room & (~room + 1u))));
+    *out_slot = (uint8_t)upmu_bits_lowest(room);
+    return true;
 }
 
 void upmu_domain_leave(struct upmu_domain *domain, uint8_t slot)

@@ -63,9 +63,8 @@ static void name_culprits(const struct upmu_joint *joint, struct upmu_why *why)
 {
     why->pmu = joint->pmu;
     why->culprit_count = 0;
-    for (unsigned i = 0; i < joint->count && why->culprit_count < UPMU_WHY_CULPRITS; i++)
-        if (why->culprits >> i & 1u)
-            why->culprit[why->culprit_count++] = upmu_joint_event(joint, i)->id;
+    for (uint32_t rest = why->culprits; rest && why->culprit_count < UPMU_WHY_CULPRITS; rest &= rest - 1u)
+        why->culprit[why->culprit_count++] = upmu_joint_event(joint, upmu_bits_lowest(rest))->id;
 }
 
 enum upmu_status upmu_joint_solve(const struct upmu_cpu *cpu, struct upmu_joint *joint, bool alone,
