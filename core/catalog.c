@@ -437,11 +437,17 @@ size_t upmu_catalog_id_name(const struct upmu_catalog *catalog, struct upmu_even
     upmu_text_begin(&text, buffer, size);
     if (id.catalogue == upmu_catalog_number(catalog) && upmu_row_read(catalog, id.row, &row, &set)) {
         append_row(&text, catalog, id.row);
-        for (unsigned i = 0; i < set.count; i++)
+        for (unsigned i = 0; i < set.count; i++) {
+            const uint8_t *mask = set.masks + UPMU_PACKED_MASK * i;
+
+            /* A default that excludes what follows stands aside where it may not be named, but is taken. */
+            if (mask[6] & UPMU_MASK_LAST && mask[6] & UPMU_MASK_DEFAULT && id.masks >> i > 1)
+                continue;
             if (id.masks >> i & 1u) {
                 upmu_text_char(&text, row.flags & UPMU_ROW_COMPOSED ? '.' : ':');
-                append_mask(&text, catalog, set.masks + UPMU_PACKED_MASK * i);
+                append_mask(&text, catalog, mask);
             }
+        }
     }
     return upmu_text_end(&text);
 }
