@@ -131,6 +131,24 @@ static void check_samples(struct duty *duty)
                    (unsigned long long)duty->period);
 }
 
+/* At rest: each period that was completed is a sample, or was said to be lost. */
+static void check_periods(struct duty *duty)
+{
+    check_samples(duty);
+    for (unsigned i = 0; duty->period && !duty->marred && i < duty->events; i++) {
+        const struct upmu_tally *tally = &duty->session.set.tally[i];
+        uint64_t told = duty->samples[i] + tally->lost;
+
+        FUZZ_CHECK(tally->overflows == duty->expected[i] / duty->period, "%u periods of %llu in %llu events",
+                   (unsigned)tally->overflows, (unsigned long long)duty->period,
+                   (unsigned long long)duty->expected[i]);
+        FUZZ_CHECK(!duty->session.ring.buffer || (told <= tally->overflows &&
+                                                  told + upmu_ring_lost(&duty->session.ring) >= tally->overflows),
+                   "%llu samples, %u lost, %u in the ring, of %u periods", (unsigned long long)duty->samples[i],
+                   (unsigned)tally->lost, (unsigned)upmu_ring_lost(&duty->session.ring), (unsigned)tally->overflows);
+    }
+}
+
 static void check_model(unsigned call)
 {
     FUZZ_CHECK(!sim.violation_count, "call %u: %s (%x, %llx)", call, sim.first_violation.text,
@@ -369,7 +387,7 @@ static void tear_down(void)
         check_counts(&duties[i]);
         FUZZ_CHECK(upmu_session_detach(&duties[i].session) == UPMU_OK, "session_detach");
         check_counts(&duties[i]);
-        check_samples(&duties[i]);
+        check_periods(&duties[i]);
     }
     for (unsigned i = 0; i < CPUS; i++) {
         upmu_sim_switch_cpu(&sim, i);
