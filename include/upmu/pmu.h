@@ -86,7 +86,6 @@ struct upmu_register_class {
     uint8_t found;        /* 1: read at take-over; 0: before its first write */
     uint8_t promised;     /* 1: CPUID (or the family) promises it: never faults */
     uint16_t source;      /* offset of the manual's section in the table's text */
-    uint64_t reset;       /* value after reset */
     uint64_t owned;
     uint64_t gates;
     uint64_t hardware;
