@@ -233,7 +233,8 @@ static void run_made(void **state)
     static uint8_t bytes[FUZZ_INPUT];
     const char *asked = getenv("FUZZ_RUNS"), *folder = getenv("FUZZ_WRITE");
     uint64_t seed = number_of("FUZZ_SEED", SEED), only = number_of("FUZZ_ONLY", 0);
-    uint64_t runs = asked && !strcmp(asked, "soak") ? fuzz_target.runs_of_soak : number_of("FUZZ_RUNS", fuzz_target.runs);
+    bool soak = asked && !strcmp(asked, "soak");
+    uint64_t runs = soak ? fuzz_target.runs_of_soak : number_of("FUZZ_RUNS", fuzz_target.runs);
 
     (void)state;
     printf("%s: seed %llu, %llu made inputs\n", fuzz_target.name, (unsigned long long)seed, (unsigned long long)runs);

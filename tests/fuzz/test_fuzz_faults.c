@@ -266,4 +266,6 @@ static void make(uint64_t *random, struct fuzz_draft *draft)
         fuzz_put(draft, fuzz_random(random), 2);
 }
 
-const struct fuzz_target fuzz_target = {"faults", "any_faults_and_lies_leave_sessions_whole", 10000, 1000000, run, make};
+const struct fuzz_target fuzz_target = {
+    "faults", "any_faults_and_lies_leave_sessions_whole", 10000, 1000000, run, make,
+};

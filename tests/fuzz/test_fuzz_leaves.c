@@ -125,7 +125,8 @@ static void check_session(const char *list, uint64_t period)
             happened += fake.manner == FAKE_COUNTS ? 1000 : 0;
             FUZZ_CHECK(upmu_session_read(&session, 0, session.set.count, counts) == UPMU_OK, "session_read");
             for (unsigned k = 0; k < session.set.count; k++)
-                FUZZ_CHECK(counts[k].raw == happened || fake.manner == FAKE_MEMORY, "\"%s\": event %u counts %llu", list,
+                FUZZ_CHECK(counts[k].raw == happened || fake.manner == FAKE_MEMORY,
+                           "\"%s\": event %u counts %llu", list,
                            k, (unsigned long long)counts[k].raw);
         }
         FUZZ_CHECK(upmu_session_stop(&session) == UPMU_OK, "session_stop");

@@ -246,7 +246,8 @@ static void make(uint64_t *random, struct fuzz_draft *draft)
     if (!fuzz_below(random, 3))
         for (unsigned changes = 1 + fuzz_below(random, 3); changes; changes--)
             draft->bytes[1 + fuzz_below(random, (unsigned)draft->length - 1)] =
-                fuzz_below(random, 2) ? (uint8_t)" ,:=/+_.019xXuk\t"[fuzz_below(random, 16)] : (uint8_t)fuzz_random(random);
+                fuzz_below(random, 2) ? (uint8_t)" ,:=/+_.019xXuk\t"[fuzz_below(random, 16)]
+                                      : (uint8_t)fuzz_random(random);
 }
 
 const struct fuzz_target fuzz_target = {"text", "any_text_is_an_event_with_a_text_or_refused_without_harm", 20000,

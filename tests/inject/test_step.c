@@ -5,8 +5,9 @@
  *
  * The process steps itself through start, stop, read, poll, …; at each instruction
  * (`every`; without arguments at a part of them, spread evenly) it forks, and the
- * child takes the overflow there and plays the scenario to its end.  With `scenario=… profile=… variant=… step=N` that one child is played and
- * told.  x86 with Linux only.
+ * child takes the overflow there and plays the scenario to its end.  With
+ * `scenario=… profile=… variant=… step=N` that one child is played and told.  x86
+ * with Linux only.
  */
 #define _GNU_SOURCE /* REG_EFL */
 #include <setjmp.h>
