@@ -21,7 +21,8 @@ struct record_header {
     uint32_t zero;
 };
 
-#define RECORD_BYTES ((uint32_t)(sizeof(struct record_header) + sizeof(struct upmu_sample)))
+/* A multiple of 8, so that what is left at the end always holds a header. */
+#define RECORD_BYTES ((uint32_t)(sizeof(struct record_header) + sizeof(struct upmu_sample) + 7u) & ~UINT32_C(7))
 
 void upmu_ring_init(struct upmu_ring *ring, void *buffer, uint32_t bytes)
 {

@@ -325,7 +325,7 @@ static void masks_inside_a_call(struct rig *rig)
     upmu_session_mask_on_full(&rig->duty[0].session, true);
     rig_attach(rig, 0, 0);
     rig_start(rig, 0);
-    for (unsigned i = 0; i < 4; i++)
+    for (unsigned i = 0; i < 5; i++) /* one more does not fit */
         rig_run(rig, RIG_UNIT);
     for (unsigned i = 0; i < 3; i++) {
         rig_poll(rig, 0);

@@ -247,6 +247,7 @@ static void rings_of_every_size_keep_the_order(void **state)
             host_set_up(&host, "skylake");
             assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
             assert_int_equal(upmu_session_ring(&host.session, host.ring, bytes), UPMU_OK);
+            host.ring[bytes / 8] = UINT64_C(0x1122334455667788);
             host_begin(&host, &host.session);
             for (unsigned i = 0; i < 60; i++) {
                 host_run(&host, 100 * (1 + i % 7));
@@ -260,6 +261,7 @@ static void rings_of_every_size_keep_the_order(void **state)
             }
             got += host_drain(&host, NULL);
             assert_true(told <= upmu_ring_lost(&host.session.ring));
+            assert_true(host.ring[bytes / 8] == UINT64_C(0x1122334455667788));
             assert_int_equal(got + upmu_ring_lost(&host.session.ring), host_value(&host.session, 0) / 100);
             assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
         }
