@@ -24,8 +24,8 @@ struct fake_promise fake_promised(const struct fake_leaves *leaves)
 
     /* "GenuineIntel", a leaf 0AH, counters; not Knights Corner, not NetBurst, which have other registers. */
     promise.pmu = leaves->leaf0[1] == 0x756e6547 && leaves->leaf0[3] == 0x49656e69 && leaves->leaf0[2] == 0x6c65746e &&
-                  leaves->leaf0[0] >= 0xa && family >= 6 && family != 11 && family != 15 && promise.version &&
-                  count && promise.width >= 32 && promise.width <= 64;
+                  leaves->leaf0[0] >= 0xa && family >= 6 && family != 11 && family != 15 && promise.version && count &&
+                  promise.width >= 32 && promise.width <= 64;
     if (!promise.pmu)
         return (struct fake_promise){.pmu = false};
     promise.hypervisor = leaves->leaf1[2] >> 31;
@@ -55,8 +55,8 @@ struct fake_promise fake_promised(const struct fake_leaves *leaves)
 
 /* ---- Registers ---- */
 
-static const uint32_t single_registers[] = {0x38d, 0x38e, 0x38f, 0x390, 0x392, 0x1d9, 0x345,
-                                            0x1a6, 0x1a7, 0x3f6, 0x3f7};
+static const uint32_t single_registers[] = {0x38d, 0x38e, 0x38f, 0x390, 0x392, 0x1d9,
+                                            0x345, 0x1a6, 0x1a7, 0x3f6, 0x3f7};
 
 static unsigned index_of(uint32_t msr)
 {
@@ -308,7 +308,10 @@ void fake_run(struct fake *fake, uint64_t events)
 
 /* ---- Leaves of real CPUs ---- */
 
-#define GENUINE(leaf) {leaf, 0x756e6547, 0x6c65746e, 0x49656e69}
+#define GENUINE(leaf)                                                                                                  \
+    {                                                                                                                  \
+        leaf, 0x756e6547, 0x6c65746e, 0x49656e69                                                                       \
+    }
 
 const struct fake_leaves fake_known_leaves[] = {
     {GENUINE(0x16), {0x506e3, 0, 0x8000, 0}, {0, 0x810, 0, 0}, {0x07300404, 0, 0, 0x603}, {0}, 1},

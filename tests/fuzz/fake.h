@@ -32,12 +32,12 @@ struct fake_promise {
 
 /* How registers behave. */
 enum fake_manner {
-    FAKE_MEMORY,   /* hold what was written, count nothing */
-    FAKE_COUNTS,   /* count, too */
-    FAKE_IGNORES,  /* drop writes */
-    FAKE_FAULTS,   /* all fault */
+    FAKE_MEMORY,  /* hold what was written, count nothing */
+    FAKE_COUNTS,  /* count, too */
+    FAKE_IGNORES, /* drop writes */
+    FAKE_FAULTS,  /* all fault */
     FAKE_MANNERS,
-    FAKE_NOISE     /* count, but fault or read garbage now and then */
+    FAKE_NOISE /* count, but fault or read garbage now and then */
 };
 
 #define FAKE_REGISTERS 40
@@ -51,8 +51,8 @@ struct fake {
     enum fake_manner manner;
     bool full_write; /* PERF_CAPABILITIES[13] */
     uint64_t value[FAKE_REGISTERS];
-    uint64_t noise;                     /* FAKE_NOISE: state of the generator */
-    uint8_t fault_odds, garbage_odds;   /* of 256 accesses */
+    uint64_t noise;                   /* FAKE_NOISE: state of the generator */
+    uint8_t fault_odds, garbage_odds; /* of 256 accesses */
     uint64_t now_ns;
     bool in_interrupt, deaf; /* deaf: interrupts get lost */
     uint32_t reads, writes, faults, interrupts;

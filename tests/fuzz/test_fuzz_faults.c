@@ -83,8 +83,13 @@ static void check_samples(struct upmu_session *at)
 
 static void begin_session(unsigned i, unsigned choice)
 {
-    static const char *const lists[] = {"cycles", "instructions,cycles:u", "branches,branch-misses", "instructions:k",
-                                        "cycles:c=1,cycles:counter=0", "LLC-misses", "raw:config=0x1b7:config1=0x1",
+    static const char *const lists[] = {"cycles",
+                                        "instructions,cycles:u",
+                                        "branches,branch-misses",
+                                        "instructions:k",
+                                        "cycles:c=1,cycles:counter=0",
+                                        "LLC-misses",
+                                        "raw:config=0x1b7:config1=0x1",
                                         "instructions,cycles,branches,branch-misses"};
     static const uint64_t periods[] = {0, 0, 100, 1000, 1000000, UINT64_C(0x7fffffff), UINT64_C(1) << 40};
     const struct upmu_sampling sampling = {periods[(choice >> 3) % 7]};

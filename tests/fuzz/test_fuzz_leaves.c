@@ -9,11 +9,11 @@
 #include "tests/fuzz/fake.h"
 
 /* Bits of the input's first byte. */
-#define UNSAFE 1u   /* faults are not survived */
+#define UNSAFE 1u /* faults are not survived */
 #define NO_RDPMC 2u
 #define NO_PMI 4u
 #define NO_CLOCK 8u
-#define FULL 16u    /* PERF_CAPABILITIES says full-width writes */
+#define FULL 16u     /* PERF_CAPABILITIES says full-width writes */
 #define FIRMWARE 32u /* registers are not as after reset */
 #define FORCE 64u
 
@@ -125,9 +125,8 @@ static void check_session(const char *list, uint64_t period)
             happened += fake.manner == FAKE_COUNTS ? 1000 : 0;
             FUZZ_CHECK(upmu_session_read(&session, 0, session.set.count, counts) == UPMU_OK, "session_read");
             for (unsigned k = 0; k < session.set.count; k++)
-                FUZZ_CHECK(counts[k].raw == happened || fake.manner == FAKE_MEMORY,
-                           "\"%s\": event %u counts %llu", list,
-                           k, (unsigned long long)counts[k].raw);
+                FUZZ_CHECK(counts[k].raw == happened || fake.manner == FAKE_MEMORY, "\"%s\": event %u counts %llu",
+                           list, k, (unsigned long long)counts[k].raw);
         }
         FUZZ_CHECK(upmu_session_stop(&session) == UPMU_OK, "session_stop");
     }

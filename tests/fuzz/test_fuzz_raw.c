@@ -41,8 +41,8 @@ static uint64_t settable(const struct upmu_pmu *pmu, unsigned kind, bool privile
 
     for (unsigned row = 0; row < pmu->table->row_count; row++)
         if (has_row(pmu, row) && class_of(pmu, row)->kind == kind)
-            bits |= (class_of(pmu, row)->session | (privileged ? class_of(pmu, row)->privileged : 0)) &
-                    bits_of(pmu, row);
+            bits |=
+                (class_of(pmu, row)->session | (privileged ? class_of(pmu, row)->privileged : 0)) & bits_of(pmu, row);
     return bits;
 }
 
@@ -166,8 +166,8 @@ static void run(const uint8_t *bytes, size_t length)
 /* Words that exist, with changed bits, and any. */
 static void make(uint64_t *random, struct fuzz_draft *draft)
 {
-    static const uint64_t codes[] = {0xc0, 0x3c, 0x13c, 0x300, 0xc4, 0xc5, 0x4f2e, 0x412e, 0x1b7, 0x1bb, 0x1cd, 0x1c6,
-                                     0x100b, 0x8a3, 0x1d1, 0x2cb, 0x148, 0x14, 0x400, 0x1a4, 0x8000};
+    static const uint64_t codes[] = {0xc0,  0x3c,   0x13c, 0x300, 0xc4,  0xc5,  0x4f2e, 0x412e, 0x1b7, 0x1bb, 0x1cd,
+                                     0x1c6, 0x100b, 0x8a3, 0x1d1, 0x2cb, 0x148, 0x14,   0x400,  0x1a4, 0x8000};
     unsigned count = 1 + fuzz_below(random, EVENTS);
 
     fuzz_put(draft, fuzz_random(random), 1);

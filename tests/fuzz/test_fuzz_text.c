@@ -94,8 +94,8 @@ static enum upmu_status run_spec(const struct upmu_pmu *pmu, const struct upmu_s
         check_event(pmu, &event, list);
         FUZZ_CHECK(why.status == UPMU_OK && !why.culprits, "\"%s\": accepted, but why is not cleared", list);
     } else {
-        FUZZ_CHECK(!memcmp(&event, &before, sizeof event), "%s: \"%s\" is refused, but the event is written",
-                   pmu->name, list);
+        FUZZ_CHECK(!memcmp(&event, &before, sizeof event), "%s: \"%s\" is refused, but the event is written", pmu->name,
+                   list);
         check_why(&why, status, list);
     }
     return status;
@@ -184,10 +184,21 @@ static void run(const uint8_t *bytes, size_t length)
 
 static void put_name(uint64_t *random, struct fuzz_draft *draft, const struct upmu_catalog *catalog)
 {
-    static const char *const names[] = {"cycles", "instructions:u", "branch-misses", "raw:config=0x1c0", "r1c0",
-                                        "cpu/event=0x3c,umask=0/", "skl::cycles", "2 instructions", "LLC-misses",
-                                        "cpu/cycles/u", "OFFCORE_RESPONSE_0", "L2_LINES_IN,core=all,prefetch=only",
-                                        "raw:config=0x1b7:config1=1", "mask=self+m_state", "nonsense"};
+    static const char *const names[] = {"cycles",
+                                        "instructions:u",
+                                        "branch-misses",
+                                        "raw:config=0x1c0",
+                                        "r1c0",
+                                        "cpu/event=0x3c,umask=0/",
+                                        "skl::cycles",
+                                        "2 instructions",
+                                        "LLC-misses",
+                                        "cpu/cycles/u",
+                                        "OFFCORE_RESPONSE_0",
+                                        "L2_LINES_IN,core=all,prefetch=only",
+                                        "raw:config=0x1b7:config1=1",
+                                        "mask=self+m_state",
+                                        "nonsense"};
     char name[200];
     struct upmu_row row;
     unsigned number, masks;
@@ -210,10 +221,41 @@ static void put_name(uint64_t *random, struct fuzz_draft *draft, const struct up
 
 static void put_attribute(uint64_t *random, struct fuzz_draft *draft)
 {
-    static const char *const words[] = {"u", "k", "usr", "os", "e", "edge", "i", "inv", "c=", "cmask=", "t", "any",
-                                        "intx", "intxcp", "p", "precise=", "ldlat=", "offcore_rsp=", "frontend=",
-                                        "umask=", "event=", "counter=", "u=", "k=", "e=", "i=", "uk", "pp", "core=",
-                                        "agent=any", "cachestate=m+e", "mask=", "config=", "config1=", "xyz"};
+    static const char *const words[] = {"u",
+                                        "k",
+                                        "usr",
+                                        "os",
+                                        "e",
+                                        "edge",
+                                        "i",
+                                        "inv",
+                                        "c=",
+                                        "cmask=",
+                                        "t",
+                                        "any",
+                                        "intx",
+                                        "intxcp",
+                                        "p",
+                                        "precise=",
+                                        "ldlat=",
+                                        "offcore_rsp=",
+                                        "frontend=",
+                                        "umask=",
+                                        "event=",
+                                        "counter=",
+                                        "u=",
+                                        "k=",
+                                        "e=",
+                                        "i=",
+                                        "uk",
+                                        "pp",
+                                        "core=",
+                                        "agent=any",
+                                        "cachestate=m+e",
+                                        "mask=",
+                                        "config=",
+                                        "config1=",
+                                        "xyz"};
     const char *word = words[fuzz_below(random, sizeof words / sizeof words[0])];
     char value[24];
 
@@ -246,9 +288,9 @@ static void make(uint64_t *random, struct fuzz_draft *draft)
     if (!fuzz_below(random, 3))
         for (unsigned changes = 1 + fuzz_below(random, 3); changes; changes--)
             draft->bytes[1 + fuzz_below(random, (unsigned)draft->length - 1)] =
-                fuzz_below(random, 2) ? (uint8_t)" ,:=/+_.019xXuk\t"[fuzz_below(random, 16)]
+                fuzz_below(random, 2) ? (uint8_t) " ,:=/+_.019xXuk\t"[fuzz_below(random, 16)]
                                       : (uint8_t)fuzz_random(random);
 }
 
-const struct fuzz_target fuzz_target = {"text", "any_text_is_an_event_with_a_text_or_refused_without_harm", 20000,
-                                        2000000, run, make};
+const struct fuzz_target fuzz_target = {
+    "text", "any_text_is_an_event_with_a_text_or_refused_without_harm", 20000, 2000000, run, make};
