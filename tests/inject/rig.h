@@ -139,6 +139,9 @@ void rig_inject(struct rig *rig);
 /* Look at the model's counters. */
 void rig_account(struct rig *rig);
 
+/* With trace: which call comes now. */
+void rig_tell(const struct rig *rig, const char *call, unsigned which);
+
 /* Something does not hold. */
 void rig_fail(struct rig *rig, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
