@@ -351,7 +351,8 @@ enum upmu_status upmu_cpu_suspend(struct upmu_cpu *cpu);
  * After it: the same take-over as upmu_cpu_init(), then everything that ran is
  * reloaded.
  *
- * Returns as upmu_cpu_init(); a session that could not be restarted is stopped
+ * Returns as upmu_cpu_init(), or UPMU_ERR_DOES_NOT_FIT (counters were reserved
+ * meanwhile); a session that could not be restarted is stopped
  * with its `error` set, others run.
  * Context: local.
  */
@@ -364,7 +365,7 @@ enum upmu_status upmu_cpu_resume(struct upmu_cpu *cpu);
  * What a running counter counted since its last read is lost unless its register
  * survived; the counts of affected sessions become UPMU_QUALITY_PARTIAL.
  *
- * Returns UPMU_OK, UPMU_ERR_PORT or UPMU_ERR_BUSY.
+ * Returns UPMU_OK, UPMU_ERR_PORT, UPMU_ERR_BUSY or UPMU_ERR_NO_PMU (not live).
  * Context: local.
  */
 UPMU_MUST_CHECK
