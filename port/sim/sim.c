@@ -365,10 +365,9 @@ void upmu_sim_set_delivery(struct upmu_sim *sim, unsigned cpu, uint32_t mode)
 /* Left by a BIOS: cycles on counter 0 with INT, three fixed counters in user mode. */
 void upmu_sim_firmware(struct upmu_sim *sim, unsigned cpu)
 {
-    /* Only what the profile has: a firmware cannot have set the rest. */
     upmu_sim_poke(sim, cpu, 0x186, 0x53003c);
-    upmu_sim_poke(sim, cpu, 0x38f, 0xfu & ((1u << sim->profile->general) - 1u));
-    upmu_sim_poke(sim, cpu, 0x38d, 0x222u & ((1u << 4u * sim->profile->fixed) - 1u));
+    upmu_sim_poke(sim, cpu, 0x38f, 0xf);
+    upmu_sim_poke(sim, cpu, 0x38d, 0x222);
     sim->cpu[cpu].lvtpc = UPMU_SIM_LVTPC_MASKED | 0x20u;
 }
 
