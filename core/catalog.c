@@ -2,260 +2,183 @@
 /*
  * Event catalogues: from a name to an id, from an id to a name.  Pure; called by
  * encode.  How a name is found: its folded text is hashed, the hash leads to one
- * name of the file, the name to a row of the catalogue; a masked row's name with its
- * masks is cut where a masked row's name may end.
+ * name of the file, the name to a row or alias of the catalogue.  A masked row may be
+ * followed by its masks: the name is looked up at every separator where the hash so
+ * far is one of a masked row.
  */
-#include "core/bits.h"
 #include "core/catalog_table.h"
 #include "core/mem.h"
 #include "core/text.h"
 
 #if UPMU_NAMES
 
-/* A name being looked up, folded. */
+/* A name being looked up. */
 struct wanted {
-    struct upmu_names names;
-    struct upmu_section mask_text;
-    uint8_t text[UPMU_NAME_ROOM + 8];
-    unsigned length;
-    uint32_t hash;
-    uint32_t begun[UPMU_NAME_ROOM / 8]; /* the hash before every eighth byte */
+    const struct upmu_catalog *catalog;
+    const char *name, *end;
+    struct upmu_event_id id; /* found, if status is UPMU_OK */
+    enum upmu_status status;
 };
 
-/* Fold and hash; false: no catalogue has such a name. */
-static bool wanted_begin(struct wanted *wanted, const uint8_t *file, const char *name, size_t length)
+/* The high half of a product: a remainder of evenly spread numbers without a division. */
+static uint32_t scaled(uint32_t hash, const uint8_t *count)
 {
-    uint32_t hash = upmu_name_hash_begin(file);
-    uint64_t all = 0;
-    unsigned i;
-
-    if (!length || length >= UPMU_CATALOG_NAME)
-        return false;
-    memcpy(wanted->text, name, length);
-    memset(wanted->text + length, 0, 8);
-    wanted->length = (unsigned)length;
-    for (i = 0; i < length; i += 8) {
-        uint64_t word = upmu_load64(wanted->text + i);
-
-        all |= word;
-        word = upmu_fold_word(word);
-        upmu_store64(wanted->text + i, word);
-        wanted->begun[i / 8] = hash;
-        hash = upmu_name_hash(hash, word);
-    }
-    wanted->begun[i / 8] = hash;
-    wanted->hash = upmu_name_hash_end(hash, wanted->length);
-    wanted->text[length] = '_'; /* a mask ends at a separator: here too */
-    upmu_names_open(file, true, &wanted->names);
-    wanted->mask_text = upmu_shared_section(file, UPMU_SHARED_MASK_TEXT);
-    return !(all & UPMU_BYTES(0x80));
-}
-
-/* The hash of the first bytes of what is looked up. */
-static uint16_t prefix_hash(const struct wanted *wanted, unsigned length)
-{
-    uint32_t hash = wanted->begun[length / 8];
-
-    if (length & 7u)
-        hash = upmu_name_hash(hash, upmu_load64(wanted->text + (length & ~7u)) & upmu_bits_ones(8 * (length & 7u)));
-    return (uint16_t)upmu_name_hash_end(hash, length);
-}
-
-/* The id of a name number: a row's, or what an alias stands for. */
-static bool member_id(const struct upmu_catalog *catalog, uint32_t name, struct upmu_event_id *out_id)
-{
-    unsigned index;
-
-    if (upmu_member_find(catalog, false, name, &index) && index < upmu_own_rows(catalog)) {
-        out_id->catalogue = upmu_catalog_number(catalog);
-        out_id->row = (uint16_t)index;
-        out_id->masks = 0;
-        return true;
-    }
-    return upmu_member_find(catalog, true, name, &index) && upmu_alias_target(catalog, index, out_id);
+    return (uint32_t)(((uint64_t)hash * upmu_half(count)) >> 32);
 }
 
 /*
- * Names that fold to one text, of several catalogues or of this one: the one
- * written exactly so, else the first that the catalogue has.
+ * The mask that a text begins with up to a separator or its end, from mask `first`
+ * on.  Of a group's masks that begin alike, the longest comes last.
  */
-static bool twin_lookup(const struct upmu_catalog *catalog, const struct wanted *wanted, uint32_t first,
-                        const char *name, struct upmu_event_id *out_id)
+static unsigned mask_at(const struct upmu_unpacked *row, unsigned first, const char *text, unsigned left)
 {
-    const uint8_t *file = upmu_catalog_file(catalog);
-    struct upmu_section twins = upmu_shared_section(file, UPMU_SHARED_TWINS);
-    const uint8_t *twin = upmu_section_entry(twins, first, 2);
-    struct upmu_names names;
-    bool found = false, last = false;
+    while (first < row->row.mask_count) {
+        unsigned end = upmu_mask_group_end(row, first);
+        const uint8_t *begin = row->masks + UPMU_PACKED_MASK * first, *mask = row->masks + UPMU_PACKED_MASK * end;
 
-    if (!twin || !upmu_name_is(&wanted->names, upmu_half(twin) & 0x7fffu, wanted->text, wanted->length))
-        return false;
-    for (; !last && (twin = upmu_section_entry(twins, first, 2)) != NULL; first++) {
-        uint32_t number = upmu_half(twin) & 0x7fffu;
-        uint8_t text[UPMU_NAME_ROOM];
-        struct upmu_event_id id;
+        while (mask != begin) {
+            unsigned length;
 
-        last = (upmu_half(twin) & 0x8000u) != 0;
-        if (!member_id(catalog, number, &id))
-            continue;
-        if (found) {
-            upmu_names_open(file, false, &names);
-            if (upmu_name_text(&names, number, text) != wanted->length || memcmp(text, name, wanted->length))
-                continue;
+            mask -= UPMU_PACKED_MASK;
+            length = mask[4];
+            if (length <= left && (length == left || upmu_catalog_fold[(uint8_t)text[length]] == '_') &&
+                upmu_same_folded(text, upmu_mask_text(row, mask), length))
+                return (unsigned)(mask - row->masks) / UPMU_PACKED_MASK;
         }
-        *out_id = id;
-        found = true;
+        first = end;
     }
-    return found;
-}
-
-/* Whether a packed mask is what a text begins with, up to a separator or its end. */
-static inline bool mask_begins(const struct wanted *wanted, const uint8_t *mask, const uint8_t *text, unsigned left)
-{
-    unsigned length = mask[4];
-
-    return length <= left && text[length] == '_' && mask[5] == upmu_name_key(text, length) &&
-           upmu_mask_text_is(wanted->mask_text, upmu_half(mask), text, length);
+    return first;
 }
 
 /*
- * The longest mask that begins at `position` and ends at a separator, from mask
- * `first` on; of the first group that has one.
+ * Take the masks that a text consists of, in the order of the row, into an id.
+ * UPMU_ERR_NO_SUCH_EVENT: it begins with masks and goes on with none, UPMU_ERR_END: it
+ * is no text of masks, so that the name may be another.
  */
-static unsigned mask_at(const struct upmu_mask_set *set, const struct wanted *wanted, unsigned position, unsigned first)
+static enum upmu_status masks_take(const struct upmu_catalog *catalog, const char *text, const char *end,
+                                   struct upmu_event_id *id)
 {
-    unsigned left = wanted->length - position;
-    const uint8_t *text = wanted->text + position, *best;
-    const uint8_t *mask = set->masks + UPMU_PACKED_MASK * first, *end = set->masks + UPMU_PACKED_MASK * set->count;
+    unsigned first = 0, mask;
+    struct upmu_unpacked row;
 
-    while (mask < end && !mask_begins(wanted, mask, text, left))
-        mask += UPMU_PACKED_MASK;
-    if (mask >= end)
-        return set->count;
-    best = mask;
-    for (mask += UPMU_PACKED_MASK; mask < end && !(mask[7] & UPMU_PACKED_FIRST); mask += UPMU_PACKED_MASK)
-        if (mask[4] > best[4] && mask_begins(wanted, mask, text, left))
-            best = mask;
-    return (unsigned)(best - set->masks) / UPMU_PACKED_MASK;
-}
-
-/* The masks that the rest of a name consists of, in the order of the set; 0: it does not. */
-static uint32_t masks_of(const struct upmu_mask_set *set, const struct wanted *wanted, unsigned position)
-{
-    uint32_t masks = 0;
-    unsigned first = 0;
-
-    while (position < wanted->length) {
-        unsigned mask = mask_at(set, wanted, position, first);
-
-        if (mask >= set->count || masks >> mask & 1u)
-            return 0;
-        masks |= UINT32_C(1) << mask;
-        position += set->masks[UPMU_PACKED_MASK * mask + 4] + 1u;
+    if (!upmu_row_masks(catalog, id->row, &row))
+        return UPMU_ERR_END;
+    id->masks = 0;
+    for (; text <= end; text += row.masks[UPMU_PACKED_MASK * mask + 4] + 1) {
+        mask = mask_at(&row, first, text, (unsigned)(end - text));
+        if (mask >= row.row.mask_count)
+            return id->masks && row.closed ? UPMU_ERR_NO_SUCH_EVENT : UPMU_ERR_END;
+        id->masks |= UINT32_C(1) << mask;
         first = mask + 1;
-        if (set->masks[UPMU_PACKED_MASK * mask + 6] & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE))
-            first = upmu_mask_group_end(set, mask);
+        if (row.masks[UPMU_PACKED_MASK * mask + 6] & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE))
+            first = upmu_mask_group_end(&row, mask);
     }
-    return masks;
+    return UPMU_OK;
 }
 
-/* One masked row's name with masks behind it. */
-static bool masked_row_lookup(const struct upmu_catalog *catalog, const struct wanted *wanted, const uint8_t *record,
-                              unsigned length, struct upmu_event_id *out_id)
+/* The id of the row or alias with a name; false: the catalogue has none. */
+static bool member_lookup(const struct upmu_catalog *catalog, unsigned name, struct upmu_event_id *out_id)
 {
-    unsigned row = upmu_half(record + 2), plain = upmu_half(record + 8);
-    struct upmu_mask_set set;
-    uint32_t masks;
+    unsigned present, member = upmu_member_from(catalog, false, name, &present);
 
-    if (plain != UPMU_NO_TEXT
-            ? !upmu_mask_text_is(wanted->mask_text, plain, wanted->text, length)
-            : !upmu_name_is(&wanted->names, upmu_member_name(catalog, false, row), wanted->text, length))
+    if (present != name)
+        member = upmu_member_from(catalog, true, name, &present);
+    if (present != name)
         return false;
-    if (!upmu_mask_set_at(catalog, upmu_half(record + 6), &set))
-        return false;
-    masks = masks_of(&set, wanted, length + 1);
-    if (!masks)
-        return false;
-    out_id->catalogue = upmu_catalog_number(catalog);
-    out_id->row = (uint16_t)row;
-    out_id->masks = masks;
+    upmu_member_id(catalog, member, out_id);
     return true;
 }
 
-/* A masked row with masks: the rows whose names may end where a separator stands, longest first. */
-static bool masked_lookup(const struct upmu_catalog *catalog, const struct wanted *wanted, struct upmu_event_id *out_id)
+/*
+ * Look up a name that goes up to `at` and has this hash; behind that masks follow, if
+ * it is not the end.  The hash is perfect, by displacement: a bucket's byte moves its
+ * names to free slots.  Of names that fold to one text: the one written exactly so,
+ * else the first that the catalogue has.  False if the name may yet end elsewhere.
+ */
+static bool name_lookup(struct wanted *wanted, const char *at, uint32_t hash)
 {
-    struct upmu_section lengths = upmu_own_section(catalog, UPMU_OWN_LENGTHS);
-    struct upmu_section masked = upmu_own_section(catalog, UPMU_OWN_MASKED);
-    const uint8_t *length = lengths.at, *end = length + (lengths.size & ~1u);
-    uint32_t first = 0;
+    const uint8_t *file = upmu_catalog_file(wanted->catalog);
+    const uint8_t *slot = upmu_section_at(file, UPMU_SHARED_DISPLACEMENTS, scaled(hash, file + 14));
+    unsigned left = UPMU_TWINS, length = (unsigned)(at - wanted->name), entry;
+    char text[UPMU_NAME_ROOM];
+    bool found = false;
 
-    for (; length < end; first += length[1], length += 2) {
-        const uint8_t *record = masked.at + UPMU_PACKED_MASKED * first;
-        uint16_t hash;
-        unsigned i;
+    hash = (hash ^ *slot * UINT32_C(0x9e3779b1)) * UINT32_C(0x85ebca6b);
+    slot = upmu_section_at(file, UPMU_SHARED_SLOTS, scaled(hash, file + 12));
+    entry = upmu_half(slot);
+    if (at < wanted->end && !(entry & UPMU_SLOT_MASKED))
+        return false;
+    if (!(entry & UPMU_LAST_TWIN))
+        slot = upmu_section_at(file, UPMU_SHARED_TWINS, entry & UPMU_SLOT_NAME);
+    do {
+        enum upmu_status status = UPMU_OK;
+        struct upmu_event_id id;
 
-        if (length[0] >= wanted->length || wanted->text[length[0]] != '_')
+        entry = upmu_half(slot);
+        slot += 2;
+        if (!member_lookup(wanted->catalog, entry & UPMU_SLOT_NAME, &id))
             continue;
-        if (UPMU_PACKED_MASKED * (first + length[1]) > masked.size)
-            return false;
-        hash = prefix_hash(wanted, length[0]);
-        for (i = 0; i < length[1]; i++, record += UPMU_PACKED_MASKED)
-            if (upmu_half(record) == hash && masked_row_lookup(catalog, wanted, record, length[0], out_id))
-                return true;
-    }
-    return false;
+        if (at < wanted->end)
+            status = masks_take(wanted->catalog, at + 1, wanted->end, &id);
+        /* What is refused need not be compared: no name begins like a masked row's, by hash alone. */
+        if (status == UPMU_ERR_NO_SUCH_EVENT)
+            return true;
+        if (status == UPMU_ERR_END || upmu_name_text(file, entry & UPMU_SLOT_NAME, text) != length ||
+            !upmu_same_folded(wanted->name, text, length) || (found && memcmp(wanted->name, text, length)))
+            continue;
+        found = true;
+        wanted->id = id;
+        wanted->status = UPMU_OK;
+    } while (!(entry & UPMU_LAST_TWIN) && --left);
+    return found;
+}
+
+static inline uint32_t hash_more(uint32_t hash, uint8_t letter)
+{
+    return (hash ^ letter) * UINT32_C(0x01000193);
 }
 
 enum upmu_status upmu_catalog_lookup(const struct upmu_catalog *catalog, const char *name, size_t length,
                                      struct upmu_event_id *out_id)
 {
-    const uint8_t *file = upmu_catalog_file(catalog);
-    struct wanted wanted;
-    uint32_t slot;
-    bool found;
+    uint32_t hash = UINT32_C(2166136261) ^ upmu_half(upmu_catalog_file(catalog) + 22);
+    struct wanted wanted = {catalog, name, name + length, {0, 0, 0}, UPMU_ERR_NO_SUCH_EVENT};
+    const char *at = name, *last = name + (catalog->byte[22] & 127u);
+    const uint8_t *filter = upmu_section_at(catalog->byte, UPMU_OWN_FILTER, 0);
+    unsigned shift = 22 + (catalog->byte[23] & 7u);
 
-    if (!wanted_begin(&wanted, file, name, length))
+    if (!length || length >= UPMU_CATALOG_NAME)
         return UPMU_ERR_NO_SUCH_EVENT;
-    slot = upmu_name_slot(file, wanted.hash);
-    if (slot == UPMU_NO_NAME)
-        found = false;
-    else if (slot & 0x8000u)
-        found = twin_lookup(catalog, &wanted, slot & 0x7fffu, name, out_id);
-    else
-        found = upmu_name_is(&wanted.names, slot, wanted.text, wanted.length) && member_id(catalog, slot, out_id);
-    if (!found)
-        found = masked_lookup(catalog, &wanted, out_id);
-    return found ? UPMU_OK : UPMU_ERR_NO_SUCH_EVENT;
+    for (;; at++) {
+        for (; at < wanted.end && upmu_catalog_fold[(uint8_t)*at] != '_'; at++)
+            hash = hash_more(hash, upmu_catalog_fold[(uint8_t)*at]);
+        /* A bit says whether a masked row may have this name: at most one in eight of others passes, too. */
+        if ((at == wanted.end || (at <= last && filter[hash >> shift >> 3] & 1u << (hash >> shift & 7u))) &&
+            name_lookup(&wanted, at, hash))
+            break;
+        if (at == wanted.end)
+            break;
+        hash = hash_more(hash, '_');
+    }
+    if (wanted.status == UPMU_OK)
+        *out_id = wanted.id;
+    return wanted.status;
 }
 
 bool upmu_catalog_mask_lookup(const struct upmu_catalog *catalog, unsigned row, const char *name, size_t length,
                               unsigned *out_mask)
 {
-    struct upmu_mask_set set;
-    struct wanted wanted;
-    struct upmu_row contents;
+    struct upmu_unpacked unpacked;
+    const uint8_t *mask;
     unsigned i;
 
-    if (!upmu_row_read(catalog, row, &contents, &set) ||
-        !wanted_begin(&wanted, upmu_catalog_file(catalog), name, length))
+    if (!upmu_row_read(catalog, row, &unpacked))
         return false;
-    for (i = 0; i < set.count; i++) {
-        const uint8_t *mask = set.masks + UPMU_PACKED_MASK * i;
-
-        if (mask[4] == wanted.length &&
-            upmu_mask_text_is(wanted.mask_text, upmu_half(mask), wanted.text, wanted.length)) {
-            *out_mask = i;
-            return true;
-        }
-    }
-    for (i = 0; i < set.alias_count; i++) {
-        const uint8_t *alias = set.aliases + 4 * i;
-
-        if (alias[2] == wanted.length && alias[3] < set.count &&
-            upmu_mask_text_is(wanted.mask_text, upmu_half(alias), wanted.text, wanted.length)) {
-            *out_mask = alias[3];
-            return true;
+    for (i = 0; i < unpacked.row.mask_count + unpacked.other_names; i++) {
+        mask = unpacked.masks + UPMU_PACKED_MASK * i;
+        if (mask[4] == length && upmu_same_folded(name, upmu_mask_text(&unpacked, mask), mask[4])) {
+            *out_mask = i < unpacked.row.mask_count ? i : upmu_half(mask + 2);
+            return *out_mask < unpacked.row.mask_count;
         }
     }
     return false;
@@ -288,39 +211,41 @@ static bool mask_merge(struct upmu_row *row, const struct upmu_mask *mask)
  * is.  A named LAST mask refuses masks of later groups; a LAST mask of either kind
  * keeps their defaults away.
  */
-static enum upmu_status masks_complete(const struct upmu_mask_set *set, uint32_t named, uint32_t *out_masks)
+static enum upmu_status masks_complete(const struct upmu_unpacked *row, uint32_t named, uint32_t *out_masks)
 {
-    bool closed = false, refused = false;
-    unsigned i, end;
+    unsigned count = row->row.mask_count, i, end;
+    bool refused = false, closed = false;
 
     *out_masks = 0;
-    if (set->count < 32 && named >> set->count)
+    if (count < 32 && named >> count)
         return UPMU_ERR_NO_SUCH_MASK;
-    for (i = 0; i < set->count; i = end) {
-        uint32_t all = 0, defaults = 0, single = 0, last = 0, taken;
-        unsigned flags = 0;
+    for (i = 0; i < count;) {
+        uint32_t taken = 0, defaults = 0;
+        unsigned flags = 0, taken_flags = 0, default_flags = 0;
 
-        end = upmu_mask_group_end(set, i);
-        for (; i < end; i++) {
-            unsigned own = set->masks[UPMU_PACKED_MASK * i + 6];
-            uint32_t bit = UINT32_C(1) << i;
+        for (end = upmu_mask_group_end(row, i); i < end; i++) {
+            unsigned own = row->masks[UPMU_PACKED_MASK * i + 6];
 
             flags |= own;
-            all |= bit;
-            defaults |= own & UPMU_MASK_DEFAULT ? bit : 0;
-            single |= own & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE) ? bit : 0;
-            last |= own & UPMU_MASK_LAST ? bit : 0;
+            if (named >> i & 1u) {
+                taken |= UINT32_C(1) << i;
+                taken_flags |= own;
+            } else if (own & UPMU_MASK_DEFAULT) {
+                defaults |= UINT32_C(1) << i;
+                default_flags |= own;
+            }
         }
-        taken = named & all;
-        if (taken && (refused || (taken & single && taken & (taken - 1))))
-            return UPMU_ERR_MASKS_EXCLUSIVE;
-        refused |= (taken & last) != 0;
-        if (!taken && !closed) {
+        if (taken) {
+            if (refused || (taken_flags & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE) && taken & (taken - 1)))
+                return UPMU_ERR_MASKS_EXCLUSIVE;
+            refused = (taken_flags & UPMU_MASK_LAST) != 0;
+        } else if (!closed) {
             if (flags & UPMU_MASK_REQUIRED)
                 return UPMU_ERR_MASK_REQUIRED;
             taken = defaults;
+            taken_flags = default_flags;
         }
-        closed |= (taken & last) != 0;
+        closed |= (taken_flags & UPMU_MASK_LAST) != 0;
         *out_masks |= taken;
     }
     return UPMU_OK;
@@ -330,29 +255,28 @@ enum upmu_status upmu_catalog_merge(const struct upmu_catalog *catalog, struct u
                                     struct upmu_row *out_row, uint32_t *out_masks)
 {
     enum upmu_status status;
-    struct upmu_mask_set set;
-    struct upmu_row row;
+    struct upmu_unpacked row;
     uint32_t masks;
     unsigned i;
 
-    if (id.catalogue != upmu_catalog_number(catalog) || !upmu_row_read(catalog, id.row, &row, &set))
+    if (id.catalogue != upmu_catalog_number(catalog) || !upmu_row_read(catalog, id.row, &row))
         return UPMU_ERR_NO_SUCH_EVENT;
-    status = masks_complete(&set, id.masks, &masks);
+    status = masks_complete(&row, id.masks, &masks);
     if (status)
         return status;
-    for (i = 0; i < set.count; i++) {
+    for (i = 0; i < row.row.mask_count; i++) {
         struct upmu_mask mask;
 
         if (!(masks >> i & 1u))
             continue;
-        upmu_mask_read(catalog, &set, i, &mask);
-        if (!mask_merge(&row, &mask))
+        upmu_mask_read(catalog, &row, i, &mask);
+        if (!mask_merge(&row.row, &mask))
             return UPMU_ERR_CONTRADICTION;
         /* A payload that somebody named is wired; one of defaults may be replaced. */
         if (mask.flags & UPMU_MASK_PAYLOAD && id.masks >> i & 1u)
-            row.flags |= UPMU_ROW_PAYLOAD;
+            row.row.flags |= UPMU_ROW_PAYLOAD;
     }
-    *out_row = row;
+    *out_row = row.row;
     if (out_masks)
         *out_masks = masks;
     return UPMU_OK;
@@ -360,109 +284,76 @@ enum upmu_status upmu_catalog_merge(const struct upmu_catalog *catalog, struct u
 
 bool upmu_catalog_row(const struct upmu_catalog *catalog, unsigned row, struct upmu_row *out_row)
 {
-    struct upmu_mask_set set;
+    struct upmu_unpacked unpacked;
 
-    return upmu_row_read(catalog, row, out_row, &set);
+    if (!upmu_row_read(catalog, row, &unpacked))
+        return false;
+    *out_row = unpacked.row;
+    return true;
 }
 
 bool upmu_catalog_mask(const struct upmu_catalog *catalog, unsigned row, unsigned mask, struct upmu_mask *out_mask)
 {
-    struct upmu_mask_set set;
-    struct upmu_row contents;
+    struct upmu_unpacked unpacked;
 
-    if (!upmu_row_read(catalog, row, &contents, &set) || mask >= set.count)
+    if (!upmu_row_read(catalog, row, &unpacked) || mask >= unpacked.row.mask_count)
         return false;
-    upmu_mask_read(catalog, &set, mask, out_mask);
+    upmu_mask_read(catalog, &unpacked, mask, out_mask);
     return true;
 }
 
 /* ---- Names ---- */
 
-/* upmu_text_bytes() in one go. */
-static void append(struct upmu_text *text, const void *bytes, size_t count)
+static void append_mask(struct upmu_text *text, const struct upmu_unpacked *row, const uint8_t *mask)
 {
-    if (text->length < text->size) {
-        size_t left = text->size - text->length;
-
-        memcpy(text->buffer + text->length, bytes, count < left ? count : left);
-    }
-    text->length += count;
-}
-
-static void append_row(struct upmu_text *text, const struct upmu_catalog *catalog, unsigned row)
-{
-    uint8_t name[UPMU_NAME_ROOM];
-    struct upmu_names names;
-
-    upmu_names_open(upmu_catalog_file(catalog), false, &names);
-    append(text, name, upmu_name_text(&names, upmu_member_name(catalog, false, row), name));
-}
-
-static void append_mask(struct upmu_text *text, const struct upmu_catalog *catalog, const uint8_t *mask)
-{
-    struct upmu_section names = upmu_shared_section(upmu_catalog_file(catalog), UPMU_SHARED_MASK_TEXT);
-
-    if (upmu_half(mask) + mask[4] <= names.size)
-        append(text, names.at + upmu_half(mask), mask[4]);
-}
-
-size_t upmu_catalog_row_name(const struct upmu_catalog *catalog, unsigned row, char *buffer, size_t size)
-{
-    struct upmu_text text;
-
-    upmu_text_begin(&text, buffer, size);
-    append_row(&text, catalog, row);
-    return upmu_text_end(&text);
-}
-
-size_t upmu_catalog_mask_name(const struct upmu_catalog *catalog, unsigned row, unsigned mask, char *buffer,
-                              size_t size)
-{
-    struct upmu_mask_set set;
-    struct upmu_row contents;
-    struct upmu_text text;
-
-    upmu_text_begin(&text, buffer, size);
-    if (upmu_row_read(catalog, row, &contents, &set) && mask < set.count)
-        append_mask(&text, catalog, set.masks + UPMU_PACKED_MASK * mask);
-    return upmu_text_end(&text);
+    upmu_text_bytes(text, upmu_mask_text(row, mask), mask[4]);
 }
 
 size_t upmu_catalog_id_name(const struct upmu_catalog *catalog, struct upmu_event_id id, char *buffer, size_t size)
 {
-    struct upmu_mask_set set;
-    struct upmu_row row;
+    struct upmu_unpacked row;
+    char name[UPMU_NAME_ROOM];
     struct upmu_text text;
+    unsigned i;
 
     upmu_text_begin(&text, buffer, size);
-    if (id.catalogue == upmu_catalog_number(catalog) && upmu_row_read(catalog, id.row, &row, &set)) {
-        append_row(&text, catalog, id.row);
-        for (unsigned i = 0; i < set.count; i++) {
-            const uint8_t *mask = set.masks + UPMU_PACKED_MASK * i;
+    if (id.catalogue == upmu_catalog_number(catalog) && upmu_row_read(catalog, id.row, &row)) {
+        upmu_text_bytes(&text, name,
+                        upmu_name_text(upmu_catalog_file(catalog), upmu_member_name(catalog, id.row), name));
+        for (i = 0; i < row.row.mask_count; i++) {
+            const uint8_t *mask = row.masks + UPMU_PACKED_MASK * i;
 
             /* A default that excludes what follows stands aside where it may not be named, but is taken. */
-            if (mask[6] & UPMU_MASK_LAST && mask[6] & UPMU_MASK_DEFAULT && id.masks >> i > 1)
+            if (!(id.masks >> i & 1u) ||
+                (mask[6] & UPMU_MASK_LAST && mask[6] & UPMU_MASK_DEFAULT && id.masks >> i > 1))
                 continue;
-            if (id.masks >> i & 1u) {
-                upmu_text_char(&text, row.flags & UPMU_ROW_COMPOSED ? '.' : ':');
-                append_mask(&text, catalog, mask);
-            }
+            upmu_text_char(&text, row.row.flags & UPMU_ROW_COMPOSED ? '.' : ':');
+            append_mask(&text, &row, mask);
         }
     }
     return upmu_text_end(&text);
 }
 
-/* ---- Which catalogues there are ---- */
-
-static bool name_is_other_case(const uint8_t *name, const char *text)
+size_t upmu_catalog_row_name(const struct upmu_catalog *catalog, unsigned row, char *buffer, size_t size)
 {
-    unsigned i;
+    struct upmu_event_id id = {upmu_catalog_number(catalog), (uint16_t)(row < UINT16_MAX ? row : UINT16_MAX), 0};
 
-    for (i = 0; i < 12 && name[i]; i++)
-        if ((uint8_t)text[i] >= 128 || upmu_catalog_fold[name[i] & 127u] != upmu_catalog_fold[(uint8_t)text[i]])
-            return false;
-    return i && !text[i];
+    return upmu_catalog_id_name(catalog, id, buffer, size);
 }
+
+size_t upmu_catalog_mask_name(const struct upmu_catalog *catalog, unsigned row, unsigned mask, char *buffer,
+                              size_t size)
+{
+    struct upmu_unpacked unpacked;
+    struct upmu_text text;
+
+    upmu_text_begin(&text, buffer, size);
+    if (upmu_row_read(catalog, row, &unpacked) && mask < unpacked.row.mask_count)
+        append_mask(&text, &unpacked, unpacked.masks + UPMU_PACKED_MASK * mask);
+    return upmu_text_end(&text);
+}
+
+/* ---- Which catalogues there are ---- */
 
 const struct upmu_catalog *upmu_catalog_builtin(unsigned i)
 {
@@ -475,10 +366,11 @@ const struct upmu_catalog *upmu_catalog_builtin(unsigned i)
 const struct upmu_catalog *upmu_catalog_find(const char *pmu_name)
 {
     const struct upmu_catalog *catalog;
+    size_t length = upmu_text_length(pmu_name);
     unsigned i;
 
-    for (i = 0; (catalog = upmu_catalog_builtin(i)) != NULL; i++)
-        if (name_is_other_case(catalog->byte + 24, pmu_name) || name_is_other_case(catalog->byte + 36, pmu_name))
+    for (i = 0; length && (catalog = upmu_catalog_builtin(i >> 1)) != NULL; i++)
+        if (upmu_text_is(pmu_name, length, (const char *)catalog->byte + UPMU_OWN_NAME + 12 * (i & 1u)))
             return catalog;
     return NULL;
 }
@@ -490,12 +382,12 @@ uint16_t upmu_catalog_number(const struct upmu_catalog *catalog)
 
 const char *upmu_catalog_name(const struct upmu_catalog *catalog)
 {
-    return (const char *)(catalog->byte + 24);
+    return (const char *)(catalog->byte + UPMU_OWN_NAME);
 }
 
 enum upmu_source upmu_catalog_source(const struct upmu_catalog *catalog)
 {
-    return catalog->byte[22] ? UPMU_SOURCE_IMPORTED : UPMU_SOURCE_BUILT_IN;
+    return catalog->byte[22] & 128u ? UPMU_SOURCE_IMPORTED : UPMU_SOURCE_BUILT_IN;
 }
 
 unsigned upmu_catalog_rows(const struct upmu_catalog *catalog)

@@ -5,14 +5,13 @@
  */
 #include "core/catalog_table.h"
 #include "core/mem.h"
+#include "core/text.h"
 
 #if UPMU_NAMES
 
-#define GROUPS 16 /* groups of masks in one row */
-
 static uint8_t folded(char byte)
 {
-    return upmu_catalog_fold[(uint8_t)byte & 127u];
+    return upmu_catalog_fold[(uint8_t)byte];
 }
 
 /* '*' and '?' against a whole text, folded; goes back to the last star only. */
@@ -43,146 +42,96 @@ static bool glob_matches(const char *glob, const char *text)
 
 /* ---- Combinations of a composed row ---- */
 
-/* How many combinations begin with group g, if the groups before left it open. */
-struct combinations {
-    uint32_t from[GROUPS + 1];
-    unsigned groups;
-};
-
-static unsigned mask_group_of(const struct upmu_mask_set *set, unsigned mask)
+/*
+ * The masks of a row's n-th combination, in the order of names; 0: there are fewer.
+ * The last group counts fastest; in a group the masks that are listed come first.  A
+ * LAST mask is followed by none: it stands for *out_step combinations.
+ */
+static uint32_t combination(const struct upmu_unpacked *row, uint32_t n, uint32_t *out_step)
 {
-    return set->masks[UPMU_PACKED_MASK * mask + 7] & UPMU_PACKED_GROUP;
-}
+    uint32_t size = 1, masks = 0;
+    unsigned i = row->row.mask_count, chosen;
 
-static bool mask_is_listed(const struct upmu_mask_set *set, unsigned mask, unsigned group)
-{
-    return set->masks[UPMU_PACKED_MASK * mask + 7] & UPMU_PACKED_LISTED && mask_group_of(set, mask) == group;
-}
+    *out_step = 1;
+    while (i > 0) {
+        unsigned end = i, listed = 0;
 
-static uint32_t mask_combinations(const struct upmu_mask_set *set, unsigned mask, const struct combinations *count)
-{
-    return set->masks[UPMU_PACKED_MASK * mask + 6] & UPMU_MASK_LAST ? 1 : count->from[mask_group_of(set, mask) + 1];
-}
-
-static void combinations_count(const struct upmu_mask_set *set, struct combinations *count)
-{
-    unsigned group, i;
-
-    count->groups = set->count ? mask_group_of(set, set->count - 1) + 1 : 0;
-    count->from[count->groups] = 1;
-    for (group = count->groups; group-- > 0;) {
-        count->from[group] = 0;
-        for (i = 0; i < set->count; i++)
-            if (mask_is_listed(set, i, group) && count->from[group] < 0xffff)
-                count->from[group] += mask_combinations(set, i, count);
-    }
-}
-
-/* The masks of a row's n-th combination, in the order of names; 0: there are fewer. */
-static uint32_t combination(const struct upmu_catalog *catalog, unsigned row, uint32_t n)
-{
-    struct upmu_mask_set set;
-    struct upmu_row contents;
-    struct combinations count;
-    uint32_t masks = 0;
-    unsigned group, i;
-
-    if (!upmu_row_read(catalog, row, &contents, &set) || !(contents.flags & UPMU_ROW_COMPOSED))
-        return 0;
-    combinations_count(&set, &count);
-    if (!count.groups || n >= count.from[0])
-        return 0;
-    for (group = 0; group < count.groups; group++) {
-        bool last = false;
-
-        for (i = 0; i < set.count; i++) {
-            uint32_t size;
-
-            if (!mask_is_listed(&set, i, group))
-                continue;
-            size = mask_combinations(&set, i, &count);
-            if (n < size) {
-                masks |= UINT32_C(1) << i;
-                last = (set.masks[UPMU_PACKED_MASK * i + 6] & UPMU_MASK_LAST) != 0;
-                break;
-            }
-            n -= size;
+        do
+            listed += (unsigned)row->masks[UPMU_PACKED_MASK * --i + 7] >> UPMU_PACKED_LISTED_SHIFT;
+        while (i > 0 && upmu_mask_group_end(row, i - 1) == end);
+        if (!listed)
+            return 0;
+        chosen = i + n % listed;
+        n /= listed;
+        if (row->masks[UPMU_PACKED_MASK * chosen + 6] & UPMU_MASK_LAST) {
+            masks = 0;
+            *out_step = size;
         }
-        if (last)
-            break;
+        masks |= UINT32_C(1) << chosen;
+        size *= listed;
     }
-    return masks;
+    return n ? 0 : masks;
 }
 
 /* ---- Listing ---- */
 
-/* The next name after a cursor: of a row, an alias, or one more combination. */
-static size_t cursor_step(const struct upmu_catalog *catalog, uint32_t *cursor, char *text,
-                          struct upmu_event_id *out_id, bool *out_alias)
+/*
+ * The next name after a cursor: of a row, an alias, or one more combination.  The
+ * cursor holds the number of the name given last, plus one, and how many of its
+ * combinations were given.
+ */
+static unsigned cursor_step(const struct upmu_catalog *catalog, uint32_t *cursor, char text[UPMU_NAME_ROOM],
+                            struct upmu_event_id *out_id, bool *out_alias)
 {
-    uint32_t number = *cursor >> 16, combined = *cursor & 0xffffu, name;
-    unsigned row, alias;
-    struct upmu_names names;
-    uint8_t spelt[UPMU_NAME_ROOM];
+    unsigned number = *cursor >> 16, name, other;
+    unsigned member = upmu_member_from(catalog, false, number, &name);
+    unsigned alias = upmu_member_from(catalog, true, number, &other);
+    struct upmu_unpacked row;
+    uint32_t step;
 
-    /* The cursor holds the number of the name given last, plus one, and how many
-       of its combinations were given. */
-    out_id->catalogue = upmu_catalog_number(catalog);
-    if (number) {
-        if (!upmu_member_find(catalog, false, number - 1, &row))
-            row = upmu_own_rows(catalog);
-        out_id->row = (uint16_t)row;
-        out_id->masks = combination(catalog, row, combined);
+    *out_alias = false;
+    if (member && upmu_member_name(catalog, member - 1) + 1 == number && upmu_row_read(catalog, member - 1, &row) &&
+        row.row.flags & UPMU_ROW_COMPOSED) {
+        upmu_member_id(catalog, member - 1, out_id);
+        out_id->masks = combination(&row, *cursor & 0xffffu, &step);
         if (out_id->masks) {
-            *cursor += 1;
-            *out_alias = false;
-            return upmu_catalog_id_name(catalog, *out_id, text, UPMU_CATALOG_NAME);
+            *cursor += step;
+            return (unsigned)upmu_catalog_id_name(catalog, *out_id, text, UPMU_CATALOG_NAME);
         }
     }
-    row = upmu_member_from(catalog, false, number);
-    alias = upmu_member_from(catalog, true, number);
-    name = upmu_member_name(catalog, false, row);
-    *out_alias = upmu_member_name(catalog, true, alias) < name;
-    out_id->row = (uint16_t)row;
-    out_id->masks = 0;
-    if (*out_alias) {
-        name = upmu_member_name(catalog, true, alias);
-        if (!upmu_alias_target(catalog, alias, out_id))
-            return 0;
+    if (other < name) {
+        *out_alias = true;
+        member = alias;
+        name = other;
     }
-    if (name == UPMU_NO_NAME || name < number || name >= 0xffff)
+    if (name < number || name > UPMU_SLOT_NAME)
         return 0;
     *cursor = (name + 1) << 16;
-    upmu_names_open(upmu_catalog_file(catalog), false, &names);
-    row = upmu_name_text(&names, name, spelt);
-    memcpy(text, spelt, row);
-    text[row] = 0;
-    return row;
+    upmu_member_id(catalog, member, out_id);
+    name = upmu_name_text(upmu_catalog_file(catalog), name, text);
+    text[name] = 0;
+    return name;
 }
 
 enum upmu_status upmu_catalog_next(const struct upmu_catalog *catalog, const char *glob, uint32_t *cursor,
                                    struct upmu_event_id *out_id, char *buffer, size_t size, bool *out_alias)
 {
-    char text[UPMU_CATALOG_NAME];
+    char text[UPMU_NAME_ROOM];
     struct upmu_event_id id;
+    struct upmu_text out;
     bool alias;
-    size_t length;
 
-    while ((length = cursor_step(catalog, cursor, text, &id, &alias)) != 0) {
-        if (!glob_matches(glob, text))
-            continue;
-        if (size) {
-            size_t kept = length < size ? length : size - 1;
-
-            memcpy(buffer, text, kept);
-            buffer[kept] = 0;
-        }
-        *out_id = id;
-        if (out_alias)
-            *out_alias = alias;
-        return UPMU_OK;
-    }
-    return UPMU_ERR_END;
+    do
+        if (!cursor_step(catalog, cursor, text, &id, &alias))
+            return UPMU_ERR_END;
+    while (!glob_matches(glob, text));
+    upmu_text_begin(&out, buffer, size);
+    upmu_text_string(&out, text);
+    (void)upmu_text_end(&out);
+    *out_id = id;
+    if (out_alias)
+        *out_alias = alias;
+    return UPMU_OK;
 }
 
 /* ---- The id of an encoding ---- */
@@ -198,63 +147,57 @@ static bool encodings_equal(const struct upmu_row *a, const struct upmu_row *b)
     return a->payload == b->payload;
 }
 
-/* The masks of one group that make up `want`: one mask of that value, or several. */
-static uint32_t group_masks(const struct upmu_catalog *catalog, const struct upmu_mask_set *set, unsigned first,
+/* The masks of one group that make up what a row has in its bits: one mask, or several. */
+static uint32_t group_masks(const struct upmu_catalog *catalog, const struct upmu_unpacked *unpacked, unsigned first,
                             const struct upmu_row *row)
 {
-    unsigned i, end = upmu_mask_group_end(set, first);
-    uint32_t masks = 0, exact = 0;
-    uint64_t field = 0, have = 0, want;
+    unsigned i, end = upmu_mask_group_end(unpacked, first);
+    uint64_t field = 0, want;
+    uint32_t masks = 0;
     struct upmu_mask mask;
 
     for (i = first; i < end; i++) {
-        upmu_mask_read(catalog, set, i, &mask);
+        upmu_mask_read(catalog, unpacked, i, &mask);
         field |= mask.bits;
     }
     want = field & (mask.flags & UPMU_MASK_PAYLOAD ? row->payload : row->umask);
+    /* From here on `field` is what no mask was taken for. */
     for (i = end; i-- > first;) {
-        upmu_mask_read(catalog, set, i, &mask);
+        upmu_mask_read(catalog, unpacked, i, &mask);
         if (mask.bits == want)
-            exact = UINT32_C(1) << i;
-        if (!(mask.bits & ~want) && mask.bits & ~have && !(mask.flags & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE))) {
-            have |= mask.bits;
-            masks |= UINT32_C(1) << i;
-        }
+            masks = 0;
+        else if (mask.bits & ~want || !(mask.bits & field) ||
+                 mask.flags & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE))
+            continue;
+        masks |= UINT32_C(1) << i;
+        field &= mask.bits == want ? 0 : ~mask.bits;
     }
-    return exact ? exact : masks;
-}
-
-/* The masks that give a masked row an encoding, group by group; checked by merging. */
-static bool masks_by_encoding(const struct upmu_catalog *catalog, struct upmu_event_id *id,
-                              const struct upmu_mask_set *set, const struct upmu_row *want)
-{
-    struct upmu_row merged;
-    unsigned first;
-
-    for (first = 0; first < set->count; first = upmu_mask_group_end(set, first))
-        id->masks |= group_masks(catalog, set, first, want);
-    return upmu_catalog_merge(catalog, *id, &merged, NULL) == UPMU_OK && encodings_equal(&merged, want);
+    return masks;
 }
 
 enum upmu_status upmu_catalog_by_encoding(const struct upmu_catalog *catalog, const struct upmu_row *row,
                                           struct upmu_event_id *out_id)
 {
-    struct upmu_event_id id = {upmu_catalog_number(catalog), 0, 0};
-    struct upmu_mask_set set;
-    struct upmu_row present;
-    unsigned masked, i;
+    enum upmu_status status = UPMU_ERR_NO_SUCH_EVENT;
+    struct upmu_unpacked unpacked;
+    struct upmu_event_id id;
+    struct upmu_row merged;
+    unsigned i, first;
 
-    for (masked = 0; masked < 2; masked++)
-        for (i = 0; upmu_row_read(catalog, i, &present, &set); i++) {
-            id.row = (uint16_t)i;
-            id.masks = 0;
-            if (!set.count == !masked &&
-                (masked ? masks_by_encoding(catalog, &id, &set, row) : encodings_equal(&present, row))) {
-                *out_id = id;
-                return UPMU_OK;
-            }
-        }
-    return UPMU_ERR_NO_SUCH_EVENT;
+    for (i = 0; upmu_row_read(catalog, i, &unpacked); i++) {
+        if (status == UPMU_OK && unpacked.row.mask_count)
+            continue;
+        upmu_member_id(catalog, i, &id);
+        for (first = 0; first < unpacked.row.mask_count; first = upmu_mask_group_end(&unpacked, first))
+            id.masks |= group_masks(catalog, &unpacked, first, row);
+        if (upmu_catalog_merge(catalog, id, &merged, NULL) || !encodings_equal(&merged, row))
+            continue;
+        *out_id = id;
+        status = UPMU_OK;
+        if (!unpacked.row.mask_count)
+            break;
+    }
+    return status;
 }
 
 /* ---- The most similar name ---- */
@@ -292,12 +235,12 @@ static unsigned distance(const char *a, unsigned a_length, const char *b, unsign
 bool upmu_catalog_nearest_name(const struct upmu_catalog *catalog, const char *name, size_t length,
                                struct upmu_event_id *out_id, char out_name[UPMU_CATALOG_NAME])
 {
-    char text[UPMU_CATALOG_NAME];
+    char text[UPMU_NAME_ROOM];
     unsigned limit = 2 + (unsigned)length / 4; /* one slip in four letters still looks alike */
     struct upmu_event_id id;
     uint32_t cursor = 0;
     bool found = false, alias;
-    size_t size;
+    unsigned size;
 
     if (length < 2 || length >= UPMU_CATALOG_NAME)
         return false;
@@ -309,7 +252,7 @@ bool upmu_catalog_nearest_name(const struct upmu_catalog *catalog, const char *n
 
         if (size >= length + limit || size + limit <= length)
             continue;
-        steps = distance(name, (unsigned)length, text, (unsigned)size, limit - 1);
+        steps = distance(name, (unsigned)length, text, size, limit - 1);
         if (steps >= limit)
             continue;
         *out_id = id;

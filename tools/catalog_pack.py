@@ -16,7 +16,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OUTPUT = "events/catalog_data.c"
-VERSION = 1
+VERSION = 2
 BLOCK = 8           # names per front-coded block
 LONGEST = 120       # bytes of the longest name
 ALIAS_MASKS = 0x8000
@@ -26,9 +26,11 @@ ROW_FLAGS = {
     "fixed-only": 1 << 6, "precise": 1 << 7, "precise-only": 1 << 8, "deprecated": 1 << 9, "generic": 1 << 10,
     "pair": 1 << 11, "composed": 1 << 12,
 }
-MASK_LISTED, MASK_WIDE, MASK_FIRST = 0x80, 0x40, 0x20  # packed form only, beside the group
-NO_TEXT = 0xffff
-FRAGMENT = 32       # bytes of the longest fragment
+MASK_LISTED = 0x80  # packed form only, beside the last of the group
+SET_CLOSED = 0x20   # packed form only, beside the count of other names
+LAST_TWIN, SLOT_MASKED = 0x8000, 0x4000
+TWINS = 8           # names that may fold to one text
+FRAGMENT = 16       # bytes of the longest fragment
 ROW_INDEXED = 1 << 15  # packed form only: the entry's two bytes are an index
 MASK_FLAGS = {
     "default": 1 << 0, "exclusive": 1 << 1, "payload": 1 << 2, "required": 1 << 3, "inv": 1 << 4, "edge": 1 << 5,
@@ -153,7 +155,12 @@ def complete(row):
         row.flags |= ROW_FLAGS["cmask"]
     if row.masks:
         row.flags |= ROW_FLAGS["masked"]
-        row.masks.sort(key=lambda m: (m.group, order(m.name)))
+        # Within a group those that listings show come first; of names that begin alike, the longest last.
+        row.masks.sort(key=lambda m: (m.group, not m.flags & MASK_FLAGS["listed"], order(m.name)))
+        for index, mask in enumerate(row.masks):
+            for before in row.masks[:index]:
+                if before.group == mask.group and fold(before.name).startswith(fold(mask.name) + "_"):
+                    sys.exit(f"{row.name}: mask {mask.name} hides {before.name}")
     if row.code2:
         row.flags |= ROW_FLAGS["pair"]
 
@@ -278,43 +285,59 @@ def shared_prefix(a, b):
 
 
 def name_hash(text, seed):
-    """Hash of folded text, eight bytes at a time."""
+    """Hash of folded text: FNV-1a, 32 bits."""
     value = 2166136261 ^ seed
-    for start in range(0, len(text), 8):
-        word = text[start:start + 8].encode().ljust(8, b"\0")
-        for half, factor, shift in ((word[:4], 0x9e3779b1, 15), (word[4:], 0x85ebca6b, 13)):
-            value = ((value ^ int.from_bytes(half, "little")) * factor) & 0xffffffff
-            value ^= value >> shift
-    value = ((value ^ len(text)) * 0xc2b2ae35) & 0xffffffff
-    return value ^ (value >> 16)
-
-
-def name_key(name):
-    """A byte that tells most names of one length apart."""
-    text = fold(name).encode()
-    return (text[0] + 3 * text[len(text) // 2] + 5 * text[-1]) & 255
+    for byte in text.encode():
+        value = ((value ^ byte) * 0x01000193) & 0xffffffff
+    return value
 
 
 def slot_of(value, displacement, slots):
     value = ((value ^ (displacement * 0x9e3779b1)) * 0x85ebca6b) & 0xffffffff
-    value ^= value >> 15
-    value = (value * 0xc2b2ae35) & 0xffffffff
     return (value * slots) >> 32
 
 
-def hash_table(names):
+def filter_of(rows, seed):
+    """Which hashes a catalogue's masked rows have: high bits that are dropped, bits as bytes."""
+    masked = [row.name for row in rows if row.masks]
+    bits = [0] * 8
+    while len(bits) < min(len(masked), 128):  # a bit for 8 hashes
+        bits += [0] * len(bits)
+    shift = 32 - (8 * len(bits) - 1).bit_length()
+    for name in masked:
+        value = name_hash(fold(name), seed) >> shift
+        bits[value >> 3] |= 1 << (value & 7)
+    return shift, bits
+
+
+def prefixes(names):
+    """What stands before separators in names, folded."""
+    return {name[:end] for name in map(fold, names) for end, letter in enumerate(name) if letter == "_"}
+
+
+def closed(row, names):
+    """Whether no other name begins with the row's and one of its masks."""
+    begins = tuple(fold(f"{row.name}_{mask.name}_") for mask in row.masks)
+    return not any((fold(name) + "_").startswith(begins) for name in names)
+
+
+def hash_table(names, catalogues):
     """Perfect hash of the folded names: displacement bytes, slots, names of equal folding, seed."""
+    masked = {fold(row.name) for c in catalogues for row in c.rows if row.masks}
     folded = {}
     for number, name in enumerate(names):
         folded.setdefault(fold(name), []).append(number)
     twins, values = [], {}
     for key in sorted(folded):
         numbers = folded[key]
+        values[key] = numbers[0] | LAST_TWIN
         if len(numbers) > 1:
-            values[key] = 0x8000 | len(twins)
-            twins += numbers[:-1] + [numbers[-1] | 0x8000]
-        else:
-            values[key] = numbers[0]
+            if len(numbers) > TWINS:
+                sys.exit(f"{key}: {len(numbers)} names")
+            values[key] = len(twins)
+            twins += numbers[:-1] + [numbers[-1] | LAST_TWIN]
+        if key in masked:
+            values[key] |= SLOT_MASKED
     keys = sorted(values)
     buckets = max(1, (len(keys) + 2) // 3)
     slots = len(keys) + len(keys) // 10 + 1
@@ -335,8 +358,25 @@ def hash_table(names):
             for place, (_, key) in zip(places, lists[bucket]):
                 table[place] = values[key]
         else:
-            return displacements, [0x7fff if s is None else s for s in table], twins, seed
+            table = [LAST_TWIN if s is None else s for s in table]  # empty: any name
+            if look_ups_are_quick(names, catalogues, displacements, table, seed):
+                return displacements, table, twins, seed
     sys.exit("no perfect hash found")
+
+
+def look_ups_are_quick(names, catalogues, displacements, slots, seed):
+    """Whether no name begins with what is taken for a masked row's before the names are compared."""
+    begins = prefixes(names)
+    for catalogue in catalogues:
+        masked = {fold(row.name) for row in catalogue.rows if row.masks}
+        shift, bits = filter_of(catalogue.rows, seed)
+        for name in begins - masked:
+            value = name_hash(name, seed)
+            slot = slots[slot_of(value, displacements[(value * len(displacements)) >> 32], len(slots))]
+            if (len(name) <= max(map(len, masked), default=0) and slot & SLOT_MASKED and
+                    bits[value >> shift >> 3] >> (value >> shift & 7) & 1):
+                return False
+    return True
 
 
 def pack_names(names):
@@ -365,8 +405,8 @@ def pack_names(names):
             blocks.append(len(packed))
         spelling = spell(suffix, index, longest)
         packed += bytes([shared, len(spelling)] + spelling)
-    # Texts are copied eight bytes at a time, so eight bytes more stand behind them.
-    return (tokens, dictionary, text.encode() + bytes(8), fold(text).encode() + bytes(8), blocks, bytes(packed))
+    # Fragments are copied as if they had 16 bytes, so 16 bytes more stand behind them.
+    return (dictionary.ljust(512, b"\0") + text.encode() + bytes(16), blocks, bytes(packed))
 
 
 # ---- tables ----
@@ -383,16 +423,19 @@ class Pool:
                 masks.update(a for a, _ in row.mask_aliases)
             names.update(a[0] for a in catalogue.aliases)
         self.names = sorted(names, key=order)
+        if len(self.names) >= SLOT_MASKED - 1:
+            sys.exit("too many names")
         self.number = {name: i for i, name in enumerate(self.names)}
-        self.displacements, self.slots, self.twins, self.seed = hash_table(self.names)
-        # The prefix of composed names is compared as plain text.
-        masks.update(r.name for c in catalogues for r in c.rows if r.flags & ROW_FLAGS["composed"])
+        self.displacements, self.slots, self.twins, self.seed = hash_table(self.names, catalogues)
         for mask in masks:
             if fold(mask) != mask.lower():
                 sys.exit(f"mask {mask} has a separator other than _")
         self.mask_text = superstring(masks)
+        if len(self.mask_text) > 4096:
+            sys.exit("names of masks need more than 12 bits of offset")
         self.shapes, self.shape_index = [], {}
         self.values, self.value_index = [], {}
+        self.sets, self.set_index = bytearray(), {}
 
     def shape(self, record):
         if record not in self.shape_index:
@@ -406,40 +449,39 @@ class Pool:
             self.values.append(value)
         return self.value_index[value]
 
-
-def members(numbers, pages):
-    """Name numbers, ascending: where each page of 256 begins, and the low bytes."""
-    starts = [0] * (pages + 1)
-    for number in numbers:
-        starts[(number >> 8) + 1] += 1
-    for page in range(pages):
-        starts[page + 1] += starts[page]
-    return b"".join(struct.pack("<H", s) for s in starts), bytes(n & 255 for n in numbers)
+    def mask_set(self, packed):
+        """Rows with equal sets of masks share them; numbered by fours of bytes."""
+        if packed not in self.set_index:
+            self.set_index[packed] = len(self.sets) // 4
+            self.sets += packed
+        return self.set_index[packed]
 
 
-def mask_set(row, pool):
-    """The masks of one row; rows with equal sets share them."""
-    packed = bytearray(struct.pack("<BBH", len(row.masks), len(row.mask_aliases),
-                                   pool.value(row.payload) if row.msr else 0))
-    numbers = {m.name: i for i, m in enumerate(row.masks)}
+def mask_record(pool, name, bits, cmask=0, flags=0, group=0, where=0):
+    if bits > 65535:
+        sys.exit(f"mask {name} cannot be packed")
+    return struct.pack("<HHBBBB", pool.mask_text.index(name) | group << 12, bits, len(name), cmask, flags & 255, where)
+
+
+def mask_set(row, pool, names):
+    """The masks of one row and their other names."""
+    if len(row.mask_aliases) > 31:
+        sys.exit(f"{row.name} has more than 31 other names of masks")
+    packed = struct.pack("<BBH", len(row.masks), len(row.mask_aliases) | (SET_CLOSED if closed(row, names) else 0),
+                         pool.value(row.payload) if row.msr else 0)
+    groups = [m.group for m in row.masks]
     for mask in row.masks:
-        where = mask.group | (MASK_LISTED if mask.flags & MASK_FLAGS["listed"] else 0)
-        if mask.flags & MASK_FLAGS["payload"]:
-            value = pool.value(mask.bits)
-        elif mask.bits > 255:
-            value, where = mask.bits, where | MASK_WIDE
-        else:
-            value = mask.bits | mask.cmask << 8
-        if mask.group > 15 or (mask.cmask and value >> 8 != mask.cmask):
-            sys.exit(f"{row.name}:{mask.name} cannot be packed")
-        if mask is row.masks[0] or mask.group != group:
-            where |= MASK_FIRST
-        group = mask.group
-        packed += struct.pack("<HHBBBB", pool.mask_text.index(mask.name), value, len(mask.name), name_key(mask.name),
-                              mask.flags & 255, where)
+        where = len(groups) - 1 - groups[::-1].index(mask.group)
+        if mask.flags & MASK_FLAGS["listed"]:
+            where |= MASK_LISTED
+        if mask.group > 15:
+            sys.exit(f"{row.name}:{mask.name} has too high a group")
+        bits = pool.value(mask.bits) if mask.flags & MASK_FLAGS["payload"] else mask.bits
+        packed += mask_record(pool, mask.name, bits, mask.cmask, mask.flags, mask.group, where)
+    numbers = {m.name: i for i, m in enumerate(row.masks)}
     for name, target in sorted(row.mask_aliases, key=lambda a: order(a[0])):
-        packed += struct.pack("<HBB", pool.mask_text.index(name), len(name), numbers[target])
-    return bytes(packed)
+        packed += mask_record(pool, name, numbers[target])
+    return packed
 
 
 def pack_model(catalogue, pool, position):
@@ -449,11 +491,12 @@ def pack_model(catalogue, pool, position):
     check(catalogue)
     rows = sorted(catalogue.rows, key=lambda r: pool.number[r.name])
     row_number = {r.name: i for i, r in enumerate(rows)}
-    pages = (len(pool.names) + 255) // 256
-
     local, local_index = [], {}
-    entries, masked = bytearray(), []
-    for number, row in enumerate(rows):
+    entries, masked = bytearray(), bytearray()
+    longest = max([len(row.name) for row in rows if row.masks], default=0)
+    others = {r.name for r in rows} | {a[0] for a in catalogue.aliases}
+    filter_shift, filter_bits = filter_of(rows, pool.seed)
+    for row in rows:
         flags, high_code, high_umask = row.flags, row.code & 0xff00, row.umask & 0xff00
         if row.masks:
             flags |= ROW_INDEXED
@@ -466,33 +509,16 @@ def pack_model(catalogue, pool, position):
             local_index[shape] = len(local)
             local.append(shape)
         if row.masks:
-            masked.append((number, row))
-            entry = None
+            entry = struct.pack("<H", len(masked) // 4)
+            masked_set = pool.mask_set(mask_set(row, pool, others - {row.name}))
+            masked += struct.pack("<BBH", row.code & 255, row.umask & 255, masked_set)
         elif row.msr:
             entry = struct.pack("<H", pool.value(row.payload))
         else:
             entry = bytes([row.code & 255, row.umask & 255])
-        entries += (entry or b"\0\0") + bytes([local_index[shape]])
+        entries += entry + bytes([local_index[shape]])
     if len(local) > 256:
         sys.exit(f"{catalogue.name}: {len(local)} shapes of rows")
-
-    sets, set_index, mask_rows = bytearray(), {}, []
-    for number, row in masked:
-        value = name_hash(fold(row.name), pool.seed)
-        packed = mask_set(row, pool)
-        if packed not in set_index:
-            set_index[packed] = len(sets)
-            sets += packed
-        mask_rows.append((value & 0xffff, number, row, set_index[packed]))
-    mask_rows.sort(key=lambda m: (-len(m[2].name), m[0], m[1]))
-    lengths = bytearray()
-    for length in sorted({len(m[2].name) for m in mask_rows}, reverse=True):
-        lengths += bytes([length, sum(1 for m in mask_rows if len(m[2].name) == length)])
-    mask_table = bytearray()
-    for index, (short, number, row, offset) in enumerate(mask_rows):
-        plain = pool.mask_text.index(row.name) if row.flags & ROW_FLAGS["composed"] else NO_TEXT
-        mask_table += struct.pack("<HHBBHH", short, number, row.code & 255, row.umask & 255, offset, plain)
-        entries[number * 3:number * 3 + 2] = struct.pack("<H", index)
 
     aliases = sorted(catalogue.aliases, key=lambda a: pool.number[a[0]])
     targets, chosen = bytearray(), bytearray()
@@ -505,27 +531,21 @@ def pack_model(catalogue, pool, position):
         else:
             targets += struct.pack("<H", row_number[target])
 
-    row_pages, row_low = members([pool.number[r.name] for r in rows], pages)
-    alias_pages, alias_low = members([pool.number[a[0]] for a in aliases], pages)
-    shapes = b"".join(struct.pack("<H", s) for s in local)
-    sections = [shapes, row_pages, alias_pages, bytes(entries), bytes(mask_table), bytes(sets), bytes(targets),
-                bytes(chosen), row_low, alias_low, bytes(lengths)]
-    header_size = 70
-    offsets, at = [], header_size
+    numbers = [pool.number[r.name] for r in rows] + [0xffff] + [pool.number[a[0]] for a in aliases] + [0xffff]
+    sections = [bytes(filter_bits), b"".join(struct.pack("<H", s) for s in local), bytes(entries), bytes(masked),
+                struct.pack(f"<{len(numbers)}H", *numbers), bytes(targets), bytes(chosen)]
+    offsets, at = [], 76
     for section in sections:
         offsets.append(at)
         at += len(section)
-    header = struct.pack("<3sBIIHHHHHBB", b"upm", VERSION, position, at, catalogue.number, len(rows), len(aliases),
-                         len(mask_rows), len(local), 0 if catalogue.built_in else 1, pages)
+    sections.append(bytes(max(0, 76 + 128 - at)))  # the filter's reach
+    at += len(sections[-1])
+    header = struct.pack("<3sBIIHHHHHBB7I", b"upm", VERSION, at, position, catalogue.number, len(rows), len(aliases),
+                         len(masked) // 4, len(local), longest | (0 if catalogue.built_in else 128),
+                         filter_shift - 22, *offsets)
     header += catalogue.name.encode().ljust(12, b"\0") + catalogue.other.encode().ljust(12, b"\0")
-    # Sections follow one another; each offset is also the end of the section before.
-    if at > 65535:
-        sys.exit(f"{catalogue.name} needs {at} bytes: too large")
-    header += struct.pack("<" + "H" * 11, *offsets)
-    header += b"\0" * (header_size - len(header))
     return header + b"".join(sections), dict(zip(
-        ("shapes", "row pages", "alias pages", "entries", "masked", "mask sets", "targets", "chosen", "row low",
-         "alias low", "lengths"), map(len, sections)))
+        ("filter", "shapes", "entries", "masked", "names", "targets", "chosen"), map(len, sections)))
 
 
 def pack(catalogues):
@@ -534,18 +554,18 @@ def pack(catalogues):
     for catalogue in catalogues:
         for row in catalogue.rows:
             complete(row)
-    tokens, dictionary, fragments, folded, blocks, text = pack_names(pool.names)
+    fragments, blocks, text = pack_names(pool.names)
     # Catalogues first fill the shared tables, then are packed at their places.
     for catalogue in catalogues:
         pack_model(catalogue, pool, 0)
     shapes = b"".join(struct.pack("<HBBHHHH", f, c, c2, code, umask, counters, msr)
                       for f, c, c2, code, umask, counters, msr in pool.shapes)
     values = b"".join(struct.pack("<Q", v) for v in pool.values)
-    sections = [dictionary, fragments, folded, b"".join(struct.pack("<I", b)[:3] for b in blocks), text,
+    sections = [pool.mask_text.encode(), fragments, b"".join(struct.pack("<I", b)[:3] for b in blocks), text,
                 bytes(pool.displacements), b"".join(struct.pack("<H", s) for s in pool.slots),
                 b"".join(struct.pack("<H", t) for t in pool.twins), shapes, values,
-                pool.mask_text.encode() + bytes(8)]
-    directory_at = 72
+                bytes(pool.sets)]
+    directory_at = 64
     at = directory_at + 4 * len(catalogues)
     offsets = []
     for section in sections:
@@ -557,17 +577,18 @@ def pack(catalogues):
         packed, parts = pack_model(catalogue, pool, at + len(models))
         sizes[catalogue.name] = (len(packed), parts)
         models += packed
-    # The reader looks this far behind sections without asking (core/catalog_table.c).
-    for section, reach in ((0, 512), (1, 2088), (2, 2088), (5, 8 * 257 + 3)):
-        models += bytes(max(0, offsets[section] + reach - at - len(models)))
+    # How far the reader looks behind the last entry of a section (core/catalog_table.h).
+    ends = dict(enumerate(offsets[1:] + [at]))
+    for begin, reach in ((offsets[0], 4351), (offsets[1], 2576), (ends[2] - 3, 4), (ends[3] - 2, 2056),
+                         (ends[6] - 2, 2 * TWINS), (ends[9] - 4, 508)):
+        models += bytes(max(0, begin + reach - at - len(models)))
     header = struct.pack("<3sBIHHHHHHHH", b"upc", VERSION, at + len(models), len(catalogues), len(pool.names),
-                         len(pool.slots), len(pool.displacements), len(tokens), len(pool.shapes), len(pool.values),
+                         len(pool.slots), len(pool.displacements), 0, len(pool.shapes), len(pool.values),
                          pool.seed)
-    header += struct.pack("<" + "I" * 11, *offsets) + struct.pack("<I", at)
-    header += b"\0" * (directory_at - len(header))
+    header += struct.pack("<10I", *offsets)
     header += b"".join(struct.pack("<I", p) for p in places)
-    sizes["shared"] = (at, dict(zip(("dictionary", "fragments", "folded", "blocks", "names", "displacements", "slots", "twins",
-                                     "shapes", "values", "mask text"), map(len, sections))))
+    sizes["shared"] = (at, dict(zip(("mask text", "fragments", "blocks", "names", "displacements", "slots", "twins",
+                                     "shapes", "values", "sets"), map(len, sections))))
     return header + b"".join(sections) + bytes(models), sizes
 
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Start, stop, read and the handler with hooks that do nothing, and lookups of every
- * name of the largest catalogue: run under callgrind by tools/bench.py.
+ * name of every catalogue: run under callgrind by tools/bench.py.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,22 +212,14 @@ static void do_row_name(void *argument)
 {
     struct lookup *lookup = argument;
     char name[256];
-    lookup->status = upmu_catalog_row_name(lookup->catalog, lookup->id.row, name, sizeof name) ? UPMU_OK
-                                                                                                 : UPMU_ERR_INVALID;
-}
-
-static const struct upmu_catalog *largest_catalog(void)
-{
-    const struct upmu_catalog *largest = upmu_catalog_builtin(0), *catalog;
-    for (unsigned i = 0; (catalog = upmu_catalog_builtin(i)) != NULL; i++)
-        if (upmu_catalog_rows(catalog) > upmu_catalog_rows(largest))
-            largest = catalog;
-    return largest;
+    lookup->status =
+        upmu_catalog_row_name(lookup->catalog, lookup->id.row, name, sizeof name) ? UPMU_OK : UPMU_ERR_INVALID;
 }
 
 static void measure_lookup(struct lookup *lookup, const char *name, enum upmu_status expected, const char *figure)
 {
-    snprintf(lookup->name, sizeof lookup->name, "%s", name);
+    if (name != lookup->name)
+        snprintf(lookup->name, sizeof lookup->name, "%s", name);
     lookup->length = strlen(lookup->name);
     bench_count_run(do_lookup, lookup);
     must(lookup->status == expected, name);
@@ -247,16 +239,10 @@ static void measure_by_id(struct lookup *lookup)
 /* Every name as listed, folded, and with its last letter changed, which is a miss. */
 static void measure_every_lookup(struct lookup *lookup)
 {
-    char listed[256], first[256] = "", middle[256] = "", last[256] = "";
+    char listed[256];
     struct upmu_event_id id;
-    unsigned names = 0, position = 0;
     for (uint32_t cursor = 0;
-         upmu_catalog_next(lookup->catalog, NULL, &cursor, &id, listed, sizeof listed, NULL) == UPMU_OK; names++)
-        snprintf(names ? last : first, sizeof first, "%s", listed);
-    for (uint32_t cursor = 0;
-         upmu_catalog_next(lookup->catalog, NULL, &cursor, &id, listed, sizeof listed, NULL) == UPMU_OK; position++) {
-        if (position == names / 2)
-            snprintf(middle, sizeof middle, "%s", listed);
+         upmu_catalog_next(lookup->catalog, NULL, &cursor, &id, listed, sizeof listed, NULL) == UPMU_OK;) {
         measure_lookup(lookup, listed, UPMU_OK, "lookup-hit");
         measure_by_id(lookup);
         for (char *c = listed; *c; c++)
@@ -265,10 +251,40 @@ static void measure_every_lookup(struct lookup *lookup)
         listed[strlen(listed) - 1] = '!';
         measure_lookup(lookup, listed, UPMU_ERR_NO_SUCH_EVENT, "lookup-miss");
     }
-    measure_lookup(lookup, first, UPMU_OK, "lookup-first-name");
-    measure_lookup(lookup, middle, UPMU_OK, "lookup-middle-name");
-    measure_lookup(lookup, last, UPMU_OK, "lookup-last-name");
-    measure_lookup(lookup, "NO_SUCH_EVENT.AT_ALL", UPMU_ERR_NO_SUCH_EVENT, "lookup-no-such-name");
+}
+
+/* Every unit mask alone and, as long as the row takes them, one after the other. */
+static void measure_masks(struct lookup *lookup)
+{
+    struct upmu_row row;
+    for (unsigned r = 0; upmu_catalog_row(lookup->catalog, r, &row); r++) {
+        char name[256], mask[128];
+        size_t base = upmu_catalog_row_name(lookup->catalog, r, name, sizeof name), length = base;
+        for (unsigned m = 0; m < row.mask_count; m++) {
+            upmu_catalog_mask_name(lookup->catalog, r, m, mask, sizeof mask);
+            snprintf(lookup->name, sizeof lookup->name, "%.*s:%s", (int)length, name, mask);
+            lookup->length = strlen(lookup->name);
+            do_lookup(lookup);
+            if (lookup->status != UPMU_OK)
+                continue;
+            measure_lookup(lookup, lookup->name, UPMU_OK, "lookup-masks");
+            snprintf(name, sizeof name, "%s", lookup->name);
+            length = lookup->length;
+            lookup->name[lookup->length - 1] = '!';
+            measure_lookup(lookup, lookup->name, UPMU_ERR_NO_SUCH_EVENT, "lookup-masks-miss");
+        }
+    }
+}
+
+static void measure_catalog(struct lookup *lookup)
+{
+    measure_every_lookup(lookup);
+    measure_masks(lookup);
+    measure_lookup(lookup, "NO_SUCH_EVENT.AT_ALL", UPMU_ERR_NO_SUCH_EVENT, "lookup-miss");
+    /* The longest text that is looked at, and no name. */
+    memset(lookup->name, '-', 120);
+    lookup->name[120] = '\0';
+    measure_lookup(lookup, lookup->name, UPMU_ERR_NO_SUCH_EVENT, "lookup-separators");
 }
 
 int main(void)
@@ -276,8 +292,8 @@ int main(void)
     static struct lookup lookup;
     measure_counting();
     measure_interrupt();
-    lookup.catalog = largest_catalog();
-    must(lookup.catalog != NULL, "no catalogue");
-    measure_every_lookup(&lookup);
+    must(upmu_catalog_builtin(0) != NULL, "no catalogue");
+    for (unsigned i = 0; (lookup.catalog = upmu_catalog_builtin(i)) != NULL; i++)
+        measure_catalog(&lookup);
     return 0;
 }
