@@ -34,10 +34,23 @@ struct upmu_pair {
     uint8_t second;
 };
 
-/* One way to run a request. */
+/*
+ * One way to run a request.
+ *
+ * The last slot may be a helper: it wants no count, only that some counter of the
+ * same set is enabled on its one resource r or on the other of the pair, r ^ 1.  A
+ * slot of any request of the set that claims either serves it, if that slot has a
+ * counter and is not `dormant`; helpers of the set serve each other.  A served
+ * helper gets no counter (UPMU_NO_COUNTER in the result), any other one of its
+ * own.  Its resource has its value either way.  Two uses: NetBurst's upstream ESCR
+ * works only if a counter is enabled on the ESCR or its twin; top-down metrics
+ * need one counter of slots between them.
+ */
 struct upmu_alternative {
     uint8_t slot_count; /* 1 to UPMU_SLOTS */
     uint8_t pair_count; /* slots 0 and 1 must be one of `pairs`; 0: free */
+    bool helper;        /* the last slot is one; it is not slot 0, and not tied by `pairs` */
+    uint8_t dormant;    /* bit k: something else enables slot k later (the target of a cascade) */
     const struct upmu_pair *pairs;
     struct upmu_slot slot[UPMU_SLOTS];
 };
@@ -61,18 +74,19 @@ struct upmu_place_input {
     uint32_t taken;               /* of these, held by others */
     const struct upmu_held *held; /* resource values held by others */
     unsigned held_count;
-    uint32_t limited;             /* at most `limit` counters of this mask; 0: no limit */
+    uint32_t limited; /* at most `limit` counters of this mask; 0: no limit */
     uint8_t limit;
-    const uint8_t *preference;    /* counters in the order they are tried */
+    const uint8_t *preference; /* counters in the order they are tried */
     unsigned preference_count;
     const uint8_t (*stay)[UPMU_SLOTS]; /* per request: counters it runs on now, or UPMU_NO_COUNTER; NULL: none */
     const uint8_t *stay_alternative;   /* per request: its alternative now, or 0xff */
+    const uint8_t *set_of;             /* per request: the set whose requests run together; NULL: one set */
 };
 
 /* Where one request runs. */
 struct upmu_place_result {
     uint8_t alternative;
-    uint8_t counter[UPMU_SLOTS]; /* UPMU_NO_COUNTER beyond its slots */
+    uint8_t counter[UPMU_SLOTS]; /* UPMU_NO_COUNTER beyond its slots, and for a served helper */
 };
 
 /* Working memory of one placement; contents private.  At most 4 KiB. */
@@ -83,13 +97,13 @@ struct upmu_place_work {
 /*
  * Place all requests or none.
  *
- * Requests with `stay` keep their counters if any solution lets all of them keep
- * theirs; else as many as found.  Never recurses.  `out` has request_count
+ * Requests with `stay` keep their counters (and served helpers go without) if any
+ * solution lets all of them keep theirs; else as many as found.  Never recurses.  `out` has request_count
  * entries, written on success only.  `why` (may be NULL) gets culprits, collision
  * and the counters or resource collided over; names are the caller's to add.
  * Returns UPMU_OK, UPMU_ERR_DOES_NOT_FIT, UPMU_ERR_TOO_HARD (step limit),
  * UPMU_ERR_NO_SPACE (`work` cannot hold the alternatives), UPMU_ERR_INVALID (no
- * or too many requests, a resource or counter out of range).
+ * or too many requests, a resource or counter out of range, a malformed helper).
  * Context: any.
  */
 UPMU_MUST_CHECK
