@@ -65,6 +65,7 @@ struct upmu_text;
 
 /* How the handler and the renderer want an event to run. */
 #define UPMU_RENDER_INTERRUPT (1u << 0) /* overflow raises the PMI */
+#define UPMU_RENDER_THREAD1 (1u << 1)   /* for the second hyper-thread of the core (see `thread`) */
 
 struct upmu_backend {
     const char *name;
@@ -103,8 +104,17 @@ struct upmu_backend {
      */
     enum upmu_status (*finish)(const struct upmu_pmu *pmu, struct upmu_event *event);
 
-    /* The i-th way to run an event, best first. */
-    bool (*alternative)(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned i,
+    /*
+     * Which hyper-thread of its core the executing CPU is, 0 or 1, where that matters
+     * to the hardware.  NULL: always 0.  May read CPUID only.
+     */
+    unsigned (*thread)(const struct upmu_detection *detection);
+
+    /*
+     * The i-th way to run an event for hyper-thread `thread`, best first.  Of an event
+     * with UPMU_ATTR_CASCADE slot 0 is the target, slot 1 the initiator.
+     */
+    bool (*alternative)(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,
                         struct upmu_alternative *out);
 
     /* Add the registers of a placed event to an image; the gates are the core's. */

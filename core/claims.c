@@ -28,7 +28,7 @@ static bool event_resources(struct upmu_cpu *cpu, const struct upmu_event *event
     const struct upmu_pmu *pmu = cpu->pmu;
     struct upmu_alternative how;
 
-    if (!pmu->shared || !pmu->backend->alternative(pmu, event, alternative, &how))
+    if (!pmu->shared || !pmu->backend->alternative(pmu, event, cpu->thread, alternative, &how))
         return true;
     for (unsigned slot = 0; slot < how.slot_count; slot++)
         for (unsigned k = 0; k < how.slot[slot].resource_count; k++) {

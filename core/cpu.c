@@ -134,7 +134,7 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
     memset(cpu, 0, sizeof *cpu);
     cpu->machine = machine;
     state = port_irq_save(port);
-    status = upmu_machine_detect(machine, &cpu->pmu);
+    status = upmu_machine_detect(machine, cpu);
     if (status == UPMU_OK) {
         upmu_bank_init(&cpu->bank, cpu->pmu, port, port->msr_faults_are_safe);
         status = join(cpu, domains);

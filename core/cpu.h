@@ -7,8 +7,8 @@
 
 #include <upmu/pmu.h>
 
-/* Detect the PMU of the executing CPU; UPMU_ERR_NO_PMU, _NO_SPACE. */
-enum upmu_status upmu_machine_detect(struct upmu_machine *machine, const struct upmu_pmu **out_pmu);
+/* Detect the PMU of the executing CPU: cpu->pmu, cpu->thread; UPMU_ERR_NO_PMU, _NO_SPACE. */
+enum upmu_status upmu_machine_detect(struct upmu_machine *machine, struct upmu_cpu *cpu);
 
 /* Counters that no session may have are sorted out by their owner: at take-over, and later. */
 void upmu_cpu_find_owners(struct upmu_cpu *cpu);

@@ -28,7 +28,7 @@ static bool joint_alternative(const void *context, unsigned request, unsigned i,
 {
     const struct upmu_joint *joint = context;
 
-    return joint->pmu->backend->alternative(joint->pmu, upmu_joint_event(joint, request), i, out);
+    return joint->pmu->backend->alternative(joint->pmu, upmu_joint_event(joint, request), joint->thread, i, out);
 }
 
 bool upmu_joint_add(struct upmu_joint *joint, struct upmu_session *session, bool stays)
@@ -81,6 +81,7 @@ enum upmu_status upmu_joint_solve(const struct upmu_cpu *cpu, struct upmu_joint 
     input.counters = joint->pmu->counters;
     input.preference = joint->pmu->preference;
     input.preference_count = joint->pmu->preference_count;
+    joint->thread = cpu ? cpu->thread : 0;
     if (cpu) {
         input.taken = upmu_cpu_blocked(cpu);
         if (UPMU_DOMAINS && cpu->domain && !alone) {

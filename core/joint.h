@@ -15,6 +15,7 @@ struct upmu_joint {
     struct upmu_session *session[UPMU_REQUESTS];
     uint8_t index[UPMU_REQUESTS];
     unsigned count;
+    uint8_t thread; /* that asks */
     uint8_t stay[UPMU_REQUESTS][UPMU_SLOTS];
     uint8_t stay_alternative[UPMU_REQUESTS];
     struct upmu_place_result result[UPMU_REQUESTS];

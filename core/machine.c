@@ -80,7 +80,7 @@ static enum upmu_status find_pmu(struct upmu_machine *machine, const struct upmu
     return UPMU_ERR_NO_SPACE;
 }
 
-enum upmu_status upmu_machine_detect(struct upmu_machine *machine, const struct upmu_pmu **out_pmu)
+enum upmu_status upmu_machine_detect(struct upmu_machine *machine, struct upmu_cpu *cpu)
 {
     const struct upmu_backend *backend;
     struct reader reader;
@@ -100,6 +100,8 @@ enum upmu_status upmu_machine_detect(struct upmu_machine *machine, const struct 
         if (!backend)
             return UPMU_ERR_NO_PMU;
     } while (!backend->detect(&reader.detection, &pmu));
+    if (backend->thread)
+        cpu->thread = (uint8_t)backend->thread(&reader.detection);
     upmu_pmu_find_catalog(&pmu);
-    return find_pmu(machine, &pmu, out_pmu);
+    return find_pmu(machine, &pmu, &cpu->pmu);
 }

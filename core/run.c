@@ -23,7 +23,7 @@ void upmu_run_render(const struct upmu_cpu *cpu, const struct upmu_session *sess
     const struct upmu_pmu *pmu = cpu->pmu;
     const struct upmu_tally *tally = &session->set.tally[i];
     uint8_t counters[UPMU_SLOTS] = { tally->counter };
-    unsigned flags = 0;
+    unsigned flags = cpu->thread ? UPMU_RENDER_THREAD1 : 0;
 
     for (unsigned slot = 1; slot < UPMU_SLOTS; slot++)
         counters[slot] = tally->extra[slot - 1];

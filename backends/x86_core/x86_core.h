@@ -62,8 +62,8 @@ bool upmu_x86_core_announced(const struct upmu_pmu *pmu, uint64_t config);
 #endif
 
 /* x86_core_place.c */
-bool upmu_x86_core_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned i,
-                               struct upmu_alternative *out);
+bool upmu_x86_core_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread,
+                               unsigned i, struct upmu_alternative *out);
 const char *upmu_x86_core_resource_name(const struct upmu_pmu *pmu, unsigned resource);
 unsigned upmu_x86_core_resource_row(const struct upmu_pmu *pmu, unsigned resource);
 

@@ -44,11 +44,12 @@ const char *upmu_x86_core_resource_name(const struct upmu_pmu *pmu, unsigned res
     return resource < UPMU_X86_RESOURCES ? names[resource] : "?";
 }
 
-bool upmu_x86_core_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned i,
-                               struct upmu_alternative *out)
+bool upmu_x86_core_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread,
+                               unsigned i, struct upmu_alternative *out)
 {
     unsigned resource = upmu_x86_core_resource(event, i);
 
+    (void)thread;
     if (i > (event->payload == UPMU_X86_PAYLOAD_OFFCORE) ||
         (event->payload && upmu_x86_core_resource_row(pmu, resource) == UPMU_NO_ROW))
         return false;

@@ -136,6 +136,8 @@ struct upmu_counter {
 #define UPMU_PMU_HYPERVISOR (1u << 6)   /* CPUID says that a hypervisor is there */
 #define UPMU_PMU_FIXED_FLOORED (1u << 7) /* CPUID understated the fixed counters */
 #define UPMU_PMU_DEBUGCTL (1u << 8)     /* freeze bits exist and are kept clear */
+#define UPMU_PMU_REARM_LAST (1u << 9)   /* the interrupt is re-armed after all overflows are acknowledged */
+#define UPMU_PMU_CARRY_LOST (1u << 10)  /* a stop can lose the carry from bit 31 into bit 32 of a counter */
 
 struct upmu_backend;
 struct upmu_catalog;
@@ -264,6 +266,7 @@ struct upmu_cpu {
     /* private */
     struct upmu_domain *domain;         /* where the PMU's shared parts are claimed, or NULL */
     uint8_t domain_slot;                /* our number there */
+    uint8_t thread;                     /* which hyper-thread of its core, where that matters to the PMU */
     uint8_t keep_claims;                /* a start is under way: nothing is given back */
     uint8_t number;                     /* order of initialisation */
     volatile uint8_t live;              /* 1: handlers may act */

@@ -554,10 +554,11 @@ static struct upmu_cpu *core_this_cpu(void *context)
  * A backend that knows just enough: an event is a CCCR word (config), an ESCR word
  * (config1) and the number of the ESCR (config2).
  */
-static bool bare_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned i,
-                             struct upmu_alternative *out)
+static bool bare_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread,
+                             unsigned i, struct upmu_alternative *out)
 {
     (void)pmu;
+    (void)thread;
     if (the_core)
         point(the_core);
     if (i)

@@ -571,7 +571,7 @@ static unsigned ways(const char *pmu_name, const char *text, struct upmu_alterna
     struct upmu_event event = encoded(pmu_name, text);
     unsigned count = 0;
 
-    while (count < 4 && pmu->backend->alternative(pmu, &event, count, &out[count]))
+    while (count < 4 && pmu->backend->alternative(pmu, &event, 0, count, &out[count]))
         count++;
     return count;
 }

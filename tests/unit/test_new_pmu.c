@@ -108,10 +108,11 @@ static enum upmu_status fabric_finish(const struct upmu_pmu *pmu, struct upmu_ev
     return UPMU_OK;
 }
 
-static bool fabric_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned i,
-                               struct upmu_alternative *out)
+static bool fabric_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread,
+                               unsigned i, struct upmu_alternative *out)
 {
     (void)pmu;
+    (void)thread;
     if (i)
         return false;
     memset(out, 0, sizeof *out);

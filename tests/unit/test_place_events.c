@@ -62,7 +62,7 @@ static void draw_set(uint64_t *random)
         const struct upmu_event *drawn = draw_event(random);
         unsigned *count = &shape.alternative_count[request];
         while (*count < SHAPE_ALTERNATIVES &&
-               pmu.backend->alternative(&pmu, drawn, *count, &shape.alternative[request][*count]))
+               pmu.backend->alternative(&pmu, drawn, 0, *count, &shape.alternative[request][*count]))
             ++*count;
         assert_in_range(*count, 1, SHAPE_ALTERNATIVES - 1);
     }
