@@ -9,16 +9,13 @@
 #include <stddef.h>
 #include <efi.h>
 #include <efilib.h>
-#include <tools/cmd/cmd.h>
-
-#define DEMO_LINE 256
+#include <examples/common/common.h>
 
 /* ---- demo_console.c ---- */
 
 /* Text to the screen and, once there is one, the log; "\n" becomes CR LF on the screen. */
 void demo_write(void *context, const char *text, size_t length);
 void demo_text(const char *text);
-void demo_number(unsigned value);
 void demo_clear(void *context);
 
 /* The log: everything written from now on, up to `bytes`. */
@@ -41,18 +38,9 @@ char *demo_volume_read(const char *name, size_t *out_bytes);
 
 bool demo_volume_write(void *context, const char *name, const void *bytes, size_t length);
 
-/* ---- demo_shell.c ---- */
+/* ---- demo_options.c ---- */
 
-/* Run a script's lines; returns how many did not do as expected. */
-unsigned demo_run_script(struct cmd *cmd, char *text);
-
-/* Ask for commands.  True: switch the machine off. */
-bool demo_converse(struct cmd *cmd);
-
-/* The commands in the load options of `image`; false: none. */
+/* The load options of `image` as text; false: none. */
 bool demo_options_line(EFI_HANDLE image, char *line, size_t size);
-
-/* Run them, ';' between them; `line` is used up.  True: one was "off". */
-bool demo_run_options(struct cmd *cmd, char *line);
 
 #endif

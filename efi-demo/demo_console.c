@@ -50,19 +50,6 @@ void demo_text(const char *text)
     demo_write(NULL, text, length);
 }
 
-void demo_number(unsigned value)
-{
-    char digits[11];
-    unsigned i = sizeof digits - 1;
-
-    digits[i] = '\0';
-    do {
-        digits[--i] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value != 0);
-    demo_text(&digits[i]);
-}
-
 void demo_clear(void *context)
 {
     (void)context;

@@ -11,7 +11,6 @@
 
 #define DEMO_LOG_BYTES (1024u * 1024u)
 #define DEMO_BUFFER_BYTES (32u * 1024u * 1024u)
-#define DEMO_FALLBACK "skl"
 
 #if defined(__x86_64__)
 #define DEMO_MACHINE "x64"
@@ -26,6 +25,7 @@ struct demo {
     struct upmu_cpu cpu;
     struct cmd_live live;
     struct cmd cmd;
+    struct shell shell;
 };
 
 static void demo_stall(void *context, unsigned microseconds)
@@ -50,74 +50,20 @@ static void demo_hook_log(void *context, const char *line)
     demo_text("\n");
 }
 
-/* CR4.PCE lets programs use RDPMC: does it take both values?  Left as found. */
-static bool user_rdpmc_switches(void)
-{
-    bool found = upmu_x86_user_rdpmc_allowed(), on, off;
-
-    upmu_x86_user_rdpmc(true);
-    on = upmu_x86_user_rdpmc_allowed();
-    upmu_x86_user_rdpmc(false);
-    off = !upmu_x86_user_rdpmc_allowed();
-    upmu_x86_user_rdpmc(found);
-    return on && off && upmu_x86_user_rdpmc_allowed() == found;
-}
-
-/* An NMI of our own and an RDPMC that cannot work: do both come back? */
-static void check_port(struct demo *demo)
-{
-    struct upmu_efi *efi = &demo->efi;
-    uint32_t nmis = efi->traps.nmis, faults = efi->traps.faults;
-    uint64_t value;
-    unsigned i;
-
-    efi->swallow_foreign = true;
-    if (upmu_efi_self_nmi(efi))
-        for (i = 0; i < 100000 && efi->traps.nmis == nmis; i++)
-            __asm__ volatile("pause");
-    efi->swallow_foreign = false;
-    demo_text("Port: ");
-    demo_text(efi->apic.mode == UPMU_APIC_X2 ? "x2APIC" : efi->apic.mode == UPMU_APIC_PAGE ? "xAPIC" : "no APIC");
-    demo_text(efi->traps.nmis != nmis ? ", NMI arrives" : ", NMI DOES NOT ARRIVE");
-    demo_text(!efi->port.rdpmc(efi->port.context, 0x7fffffff, &value) && efi->traps.faults != faults
-                  ? ", faults are survived"
-                  : ", FAULTS ARE NOT SEEN");
-    if (user_rdpmc_switches())
-        demo_text(", user RDPMC switches");
-    demo_text(", TSC ");
-    demo_number(upmu_efi_tsc_khz(efi) / 1000);
-    demo_text(" MHz\n");
-}
-
 /* Bring up the executing CPU; live.cpu->pmu stays NULL if it has no PMU. */
 static void bring_up(struct demo *demo)
 {
-    enum upmu_status status = upmu_efi_open(&demo->efi, demo_stall, NULL, 0);
+    struct upmu_efi *efi = &demo->efi;
+    const struct common_traps traps = {&efi->traps.nmis, &efi->traps.faults, &efi->swallow_foreign};
+    enum upmu_status status = upmu_efi_open(efi, demo_stall, NULL, 0);
 
-    demo->efi.cpu = &demo->cpu;
-    demo->efi.port.log = demo_hook_log;
+    efi->cpu = &demo->cpu;
+    efi->port.log = demo_hook_log;
     if (status == UPMU_OK)
-        check_port(demo);
-    if (status == UPMU_OK)
-        status = upmu_machine_init(&demo->machine, &demo->efi.port);
-    if (status == UPMU_OK)
-        status = upmu_cpu_init(&demo->cpu, &demo->machine, NULL);
-    demo->live.port = &demo->efi.port;
-    demo->live.machine = &demo->machine;
-    demo->live.cpu = &demo->cpu;
-    demo->live.why_not = upmu_status_text(status);
+        common_check_port(&demo->shell, &efi->port, &efi->apic, &traps, upmu_efi_tsc_khz(efi));
+    common_bring_up(&demo->shell, &demo->live, &demo->machine, &demo->cpu, &efi->port);
     demo->live.interrupts = demo_interrupts;
-    demo->live.interrupts_context = &demo->efi;
-    if (status != UPMU_OK) {
-        demo->cpu.pmu = NULL;
-        demo_text("This machine has no PMU that can be used (");
-        demo_text(demo->live.why_not);
-        demo_text(").\nGoing on with a SIMULATED CPU, a model of Skylake: no figure below is this machine's.\n");
-    } else {
-        demo_text("PMU: ");
-        demo_text(demo->cpu.pmu->title);
-        demo_text("\n");
-    }
+    demo->live.interrupts_context = efi;
 }
 
 static void take_down(struct demo *demo)
@@ -142,18 +88,18 @@ static void find_buffer(struct demo *demo)
 /* True: switch the machine off afterwards. */
 static bool run_demo(EFI_HANDLE image, struct demo *demo, struct cmd_sink *sink, char *log)
 {
-    char line[DEMO_LINE];
-    char *script;
+    char line[SHELL_LINE];
+    char *script, *commands;
     size_t bytes;
 
-    if (demo_options_line(image, line, sizeof line))
-        return demo_run_options(&demo->cmd, line);
+    if (demo_options_line(image, line, sizeof line) && (commands = shell_find_command(&demo->shell, line)) != NULL)
+        return shell_line(&demo->shell, commands);
     script = demo_volume_read("upmu.cmd", &bytes);
     if (script == NULL)
-        return demo_converse(&demo->cmd);
+        return shell_converse(&demo->shell);
     sink->read_key = NULL; /* nobody is watching */
     sink->clear = NULL;
-    (void)demo_run_script(&demo->cmd, script);
+    (void)shell_script(&demo->shell, script);
     FreePool(script);
     if (log != NULL && !demo_volume_write(NULL, "upmu.log", log, demo_log_bytes()))
         demo_text("upmu.log could not be written\n");
@@ -177,13 +123,15 @@ EFI_STATUS efi_main(EFI_HANDLE image, EFI_SYSTEM_TABLE *system_table)
     log = AllocatePool(DEMO_LOG_BYTES);
     demo_log_to(log, DEMO_LOG_BYTES);
     demo_volume_open(image);
+    demo->shell.cmd = &demo->cmd;
+    demo->shell.read_line = demo_line;
+    demo->cmd.sink = &sink;
     demo_text("\nupmu demo, " DEMO_MACHINE "\n");
     bring_up(demo);
     find_buffer(demo);
-    demo->cmd.sink = &sink;
     demo->cmd.program = "upmu";
     demo->cmd.live = &demo->live;
-    demo->cmd.default_sim = DEMO_FALLBACK;
+    demo->cmd.default_sim = SHELL_FALLBACK;
     off = run_demo(image, demo, &sink, log);
     take_down(demo);
     if (off)

@@ -4,9 +4,9 @@
  * to find their port by, so one pointer to it is kept here.
  */
 #include <stddef.h>
-#include <port/efi/efi_access.h>
 #include <port/efi/efi_port.h>
 #include <port/efi/efi_stubs.h>
+#include <port/x86_native/x86_guard.h>
 
 #define UPMU_EFI_GATES 256u
 #define UPMU_EFI_SPURIOUS_VECTOR 0xffu
@@ -35,19 +35,19 @@ static struct upmu_efi_gate efi_table[UPMU_EFI_GATES] __attribute__((aligned(16)
 static bool efi_hook_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
 {
     (void)context;
-    return upmu_efi_rdmsr(msr, out_value);
+    return upmu_x86_guarded_rdmsr(msr, out_value);
 }
 
 static bool efi_hook_wrmsr(void *context, uint32_t msr, uint64_t value)
 {
     (void)context;
-    return upmu_efi_wrmsr(msr, value);
+    return upmu_x86_guarded_wrmsr(msr, value);
 }
 
 static bool efi_hook_rdpmc(void *context, uint32_t index, uint64_t *out_value)
 {
     (void)context;
-    return upmu_efi_rdpmc(index, out_value);
+    return upmu_x86_guarded_rdpmc(index, out_value);
 }
 
 static void efi_hook_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
@@ -85,15 +85,11 @@ static uint64_t efi_hook_clock_ns(void *context)
 /* Resume behind an access of ours that faulted. */
 static bool efi_survive(struct upmu_efi *efi, struct upmu_efi_frame *frame)
 {
-    const uint8_t *code = (const uint8_t *)frame->ip;
-    uint32_t mark;
+    uintptr_t landing = upmu_x86_guard_landing(frame->ip);
 
-    if (code[0] != 0x0f || (code[1] != 0x30 && code[1] != 0x32 && code[1] != 0x33) || code[2] != 0xeb)
+    if (landing == 0)
         return false;
-    mark = (uint32_t)code[4] | (uint32_t)code[5] << 8 | (uint32_t)code[6] << 16 | (uint32_t)code[7] << 24;
-    if (mark != UPMU_EFI_MARK)
-        return false;
-    frame->ip += UPMU_EFI_LANDING;
+    frame->ip = landing;
     efi->traps.faults++;
     return true;
 }
@@ -279,18 +275,7 @@ uint32_t upmu_efi_tsc_khz(const struct upmu_efi *efi)
     return efi->tsc_khz;
 }
 
-/* NMI to a destination: the shorthand "self" takes fixed delivery only (10.6.1). */
 bool upmu_efi_self_nmi(const struct upmu_efi *efi)
 {
-    const uint32_t assert_nmi = 1u << 14 | UPMU_APIC_LVT_NMI;
-
-    if (efi->apic.mode == UPMU_APIC_X2) {
-        uint64_t id = upmu_x86_rdmsr(0x802u);
-
-        upmu_x86_wrmsr(0x830u, id << 32 | assert_nmi);
-    } else if (efi->apic.mode == UPMU_APIC_PAGE) {
-        upmu_apic_write(&efi->apic, 0x310u, efi->apic.page[0x20 / 4] & 0xff000000u);
-        upmu_apic_write(&efi->apic, 0x300u, assert_nmi);
-    }
-    return efi->apic.mode != UPMU_APIC_NONE;
+    return upmu_apic_self_nmi(&efi->apic);
 }

@@ -91,4 +91,21 @@ static inline uint32_t upmu_apic_lvtpc(unsigned vector)
     return vector == 0 ? UPMU_APIC_LVT_NMI : (uint32_t)vector & 0xffu;
 }
 
+/*
+ * Raise an NMI on the executing CPU.  It is sent to the CPU's own number, because the
+ * shorthand "self" takes fixed delivery only (10.6.1).  False: no APIC.
+ */
+static inline bool upmu_apic_self_nmi(const struct upmu_apic *apic)
+{
+    const uint32_t assert_nmi = 1u << 14 | UPMU_APIC_LVT_NMI;
+
+    if (apic->mode == UPMU_APIC_X2) {
+        upmu_x86_wrmsr(0x830u, upmu_x86_rdmsr(0x802u) << 32 | assert_nmi);
+    } else if (apic->mode == UPMU_APIC_PAGE) {
+        apic->page[0x310 / 4] = apic->page[0x20 / 4] & 0xff000000u;
+        apic->page[0x300 / 4] = assert_nmi;
+    }
+    return apic->mode != UPMU_APIC_NONE;
+}
+
 #endif

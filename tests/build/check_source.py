@@ -25,7 +25,8 @@ def library():
 
 
 def freestanding():
-    return library() + files("port/**/*.[ch]", "tools/cmd/*.[ch]", "efi-demo/*.[ch]", "include/upmu/*.h")
+    return library() + files("port/**/*.[ch]", "tools/cmd/*.[ch]", "efi-demo/*.[ch]", "examples/**/*.[ch]",
+                             "include/upmu/*.h")
 
 
 @check
@@ -47,7 +48,8 @@ def file_names_are_lower_case_and_unique():
     complaints, seen = [], {}
     for path in tracked(".c", ".h", ".S"):
         name = os.path.basename(path)
-        if name != name.lower():
+        stem = os.path.splitext(name)[0]  # .S is preprocessed, .s is not
+        if stem != stem.lower():
             complaints.append(f"{path}: not lower case")
         if name in seen:
             complaints.append(f"{path}: {seen[name]} has the same name")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The two memory functions of upmu's four that gnu-efi's library does not have
- * (it has memcpy and memset).
+ * Two of the four memory functions that upmu needs.  (The other two, memcpy and
+ * memset, are in gnu-efi's library and in examples/kernel.)
  */
 #include <stddef.h>
 

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the UEFI demo and the example kernel have in common: a shell around upmu's
+ * commands, and bringing up the executing CPU.
+ */
+#ifndef UPMU_EXAMPLES_COMMON_H
+#define UPMU_EXAMPLES_COMMON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <port/x86_native/x86_apic.h>
+#include <tools/cmd/cmd.h>
+
+#define SHELL_LINE 256
+
+/* The CPU that commands simulate if the machine has no PMU. */
+#define SHELL_FALLBACK "skl"
+
+struct shell;
+
+/* A command that only this program has. */
+struct shell_command {
+    const char *name;
+    int (*run)(struct shell *shell, const char *rest); /* as cmd_run(); `rest`: behind the name */
+};
+
+struct shell {
+    struct cmd *cmd;
+    bool (*read_line)(char *line, size_t size); /* a line with echo; false: nobody there */
+    const struct shell_command *own;            /* ends with a NULL name; or NULL */
+};
+
+/* ---- common_shell.c ---- */
+
+/* Text, a number, a hexadecimal number to the console. */
+void shell_text(const struct shell *shell, const char *text);
+void shell_number(const struct shell *shell, uint64_t value);
+void shell_hex(const struct shell *shell, uint64_t value);
+
+/*
+ * Run a script's lines; a line that begins with '!' is expected to be refused.
+ * Returns how many did not do as expected.
+ */
+unsigned shell_script(struct shell *shell, char *text);
+
+/* Ask for commands.  True: switch the machine off. */
+bool shell_converse(struct shell *shell);
+
+/*
+ * Where a line's commands begin: behind the name of the program, if that is its first
+ * word (some loaders put it there, others do not).  NULL: no command.
+ */
+char *shell_find_command(const struct shell *shell, char *line);
+
+/* Run commands with ';' between them; `line` is used up.  True: one was "off". */
+bool shell_line(struct shell *shell, char *line);
+
+/* ---- common_cpu.c ---- */
+
+/* What the program's handlers counted. */
+struct common_traps {
+    const volatile uint32_t *nmis;
+    const volatile uint32_t *faults;
+    bool *swallow_foreign; /* set while an NMI of our own is on its way; or NULL */
+};
+
+/* Say how the port does: APIC, an NMI of our own, an RDPMC that faults, the clock. */
+void common_check_port(const struct shell *shell, const struct upmu_port *port, const struct upmu_apic *apic,
+                       const struct common_traps *traps, uint32_t tsc_khz);
+
+/*
+ * Bring up the executing CPU on `port` and tell; fills in live's port, machine, cpu and
+ * why_not.  live->cpu->pmu stays NULL if there is no PMU.
+ */
+void common_bring_up(const struct shell *shell, struct cmd_live *live, struct upmu_machine *machine,
+                     struct upmu_cpu *cpu, const struct upmu_port *port);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Bringing up the executing CPU, and a word about how the port does.
+ */
+#include <examples/common/common.h>
+
+/* CR4.PCE lets programs use RDPMC: does it take both values?  Left as found. */
+static bool user_rdpmc_switches(void)
+{
+    bool found = upmu_x86_user_rdpmc_allowed(), on, off;
+
+    upmu_x86_user_rdpmc(true);
+    on = upmu_x86_user_rdpmc_allowed();
+    upmu_x86_user_rdpmc(false);
+    off = !upmu_x86_user_rdpmc_allowed();
+    upmu_x86_user_rdpmc(found);
+    return on && off && upmu_x86_user_rdpmc_allowed() == found;
+}
+
+void common_check_port(const struct shell *shell, const struct upmu_port *port, const struct upmu_apic *apic,
+                       const struct common_traps *traps, uint32_t tsc_khz)
+{
+    uint32_t nmis = *traps->nmis, faults = *traps->faults;
+    uint64_t value;
+    unsigned i;
+
+    if (traps->swallow_foreign != NULL)
+        *traps->swallow_foreign = true;
+    if (upmu_apic_self_nmi(apic))
+        for (i = 0; i < 100000 && *traps->nmis == nmis; i++)
+            __asm__ volatile("pause");
+    if (traps->swallow_foreign != NULL)
+        *traps->swallow_foreign = false;
+    shell_text(shell, "Port: ");
+    shell_text(shell, apic->mode == UPMU_APIC_X2 ? "x2APIC" : apic->mode == UPMU_APIC_PAGE ? "xAPIC" : "no APIC");
+    if (apic->mode != UPMU_APIC_NONE)
+        shell_text(shell, *traps->nmis != nmis ? ", NMI arrives" : ", NMI DOES NOT ARRIVE");
+    if (port->rdpmc != NULL)
+        shell_text(shell, !port->rdpmc(port->context, 0x7fffffff, &value) && *traps->faults != faults
+                              ? ", faults are survived"
+                              : ", FAULTS ARE NOT SEEN");
+    if (user_rdpmc_switches())
+        shell_text(shell, ", user RDPMC switches");
+    shell_text(shell, ", TSC ");
+    shell_number(shell, tsc_khz / 1000);
+    shell_text(shell, " MHz\n");
+}
+
+void common_bring_up(const struct shell *shell, struct cmd_live *live, struct upmu_machine *machine,
+                     struct upmu_cpu *cpu, const struct upmu_port *port)
+{
+    enum upmu_status status = upmu_machine_init(machine, port);
+
+    if (status == UPMU_OK)
+        status = upmu_cpu_init(cpu, machine, NULL);
+    live->port = port;
+    live->machine = machine;
+    live->cpu = cpu;
+    live->why_not = upmu_status_text(status);
+    if (status != UPMU_OK) {
+        cpu->pmu = NULL;
+        shell_text(shell, "This machine has no PMU that can be used (");
+        shell_text(shell, live->why_not);
+        shell_text(shell, ").\nGoing on with a SIMULATED CPU, a model of Skylake: "
+                          "no figure below is this machine's.\n");
+    } else {
+        shell_text(shell, "PMU: ");
+        shell_text(shell, cpu->pmu->title);
+        shell_text(shell, "\n");
+    }
+}

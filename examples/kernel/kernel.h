@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The example kernel's parts.
+ */
+#ifndef UPMU_KERNEL_H
+#define UPMU_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <examples/common/common.h>
+#include <port/x86_native/x86_native.h>
+
+static inline void kernel_out8(uint16_t io_port, uint8_t value)
+{
+    __asm__ volatile("outb %0, %1" : : "a"(value), "Nd"(io_port));
+}
+
+static inline void kernel_out32(uint16_t io_port, uint32_t value)
+{
+    __asm__ volatile("outl %0, %1" : : "a"(value), "Nd"(io_port));
+}
+
+static inline uint8_t kernel_in8(uint16_t io_port)
+{
+    uint8_t value;
+
+    __asm__ volatile("inb %1, %0" : "=a"(value) : "Nd"(io_port));
+    return value;
+}
+
+/* ---- kernel_console.c: COM1 and VGA text; the PS/2 keyboard and COM1 ---- */
+
+void kernel_console_open(void);
+void kernel_write(void *context, const char *text, size_t length);
+void kernel_clear(void *context);
+
+/* A character within so many milliseconds, or -1. */
+int kernel_key(void *context, unsigned wait_ms);
+
+/* A line with echo. */
+bool kernel_read_line(char *line, size_t size);
+
+/* Wait until everything is out. */
+void kernel_flush(void);
+
+/* ---- kernel_time.c ---- */
+
+/* Thousand TSC ticks a second, timed by the PIT; 0: it cannot be told. */
+uint32_t kernel_tsc_khz(void);
+
+/* ---- kernel_port.c: interrupts and upmu's port ---- */
+
+/* What the handlers saw. */
+struct kernel_traps {
+    uint32_t faults; /* #GP and #UD that a register access survived */
+    uint32_t nmis;
+    uint32_t vectors;
+    uint32_t handled; /* answers of upmu_handle_pmi() */
+    uint32_t stale;
+    uint32_t not_ours;
+    uint32_t from_user; /* overflow interrupts that came out of ring 3 */
+};
+extern volatile struct kernel_traps kernel_traps;
+
+/* How the port is to be; all false and 0: NMI delivery, every hook, faults survived. */
+struct kernel_port_options {
+    uint8_t vector;   /* deliver overflows on this vector, 32 to 254; 0: as NMI */
+    bool no_apic;     /* no pmi_rearm: counting only */
+    bool no_rdpmc;    /* no rdpmc hook */
+    bool no_clock;    /* no clock_ns hook */
+    bool unsafe;      /* do not tell upmu that faults are survived */
+    bool enable_apic; /* switch on an APIC that the BIOS has left off */
+};
+
+/* The interrupt table in force, PICs masked, interrupts on. */
+void kernel_interrupts_open(void);
+
+/* Fill in the port.  `cpu` is who gets the overflows. */
+void kernel_port_open(struct upmu_x86_native *native, const struct kernel_port_options *options, uint32_t tsc_khz,
+                      struct upmu_cpu *cpu);
+
+/* ---- kernel_stubs.S ---- */
+
+/*
+ * Go on in ring 3 at `entry` with this stack; `argument` is in RDI or EDI.  Returns when
+ * ring 3 executes HLT.  Interrupts stay as they are there and are off afterwards.
+ */
+void kernel_user_enter(void (*entry)(void), void *stack, uintptr_t argument);
+
+/* ---- kernel_main.c ---- */
+
+/* Leave: `code` is the exit status for a monitor; a real machine halts. */
+__attribute__((noreturn)) void kernel_exit(bool failed);
+
+/* A trap that nobody expected. */
+__attribute__((noreturn)) void kernel_panic(uintptr_t vector, uintptr_t error, uintptr_t ip);
+
+/* ---- kernel_vmtest.c ---- */
+
+int kernel_vmtest(struct shell *shell, const char *rest);
+int kernel_probe(struct shell *shell, const char *rest);
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Interrupts, and the port: port/x86_native with register accesses that survive faults.
+ */
+#include <examples/kernel/kernel.h>
+#include <examples/kernel/kernel_layout.h>
+#include <port/x86_native/x86_guard.h>
+
+#define VECTOR_NMI 2u
+#define VECTOR_UD 6u
+#define VECTOR_GP 13u
+#define VECTOR_PIC 0x20u
+#define VECTOR_SPURIOUS 0xffu
+#define ENTRY_BYTES 16u
+
+/* What kernel_stubs.S saves, lowest address first. */
+struct kernel_trap {
+#if defined(__x86_64__)
+    uintptr_t saved[10];
+#else
+    uintptr_t saved[8];
+#endif
+    uintptr_t vector;
+    uintptr_t error;
+    uintptr_t ip;
+    uintptr_t cs;
+    uintptr_t flags;
+    uintptr_t sp; /* in 32 bits only if a ring was changed */
+    uintptr_t ss;
+};
+
+/* One interrupt gate (Intel SDM vol 3 (325384-059) 6.11, 6.14.1). */
+struct kernel_gate {
+    uint16_t offset_low;
+    uint16_t selector;
+    uint8_t stack;
+    uint8_t type;
+    uint16_t offset_middle;
+#if defined(__x86_64__)
+    uint32_t offset_high;
+    uint32_t reserved;
+#endif
+};
+
+struct kernel_descriptor {
+    uint16_t limit;
+    uintptr_t base;
+} __attribute__((packed));
+
+extern const char kernel_entries[]; /* kernel_stubs.S */
+extern uint8_t kernel_tss[128];     /* kernel_start.S */
+extern uint8_t kernel_stack_end[];
+__attribute__((noreturn)) void kernel_user_leave(void);
+void kernel_trap(struct kernel_trap *trap);
+
+volatile struct kernel_traps kernel_traps;
+
+static struct kernel_gate gates[256] __attribute__((aligned(16)));
+static struct upmu_cpu *pmi_cpu;
+static const struct upmu_x86_native *pmi_native;
+static unsigned pmi_vector;
+
+static void overflow(const struct kernel_trap *trap)
+{
+    struct upmu_frame frame = {.ip = trap->ip, .user = (trap->cs & 3u) != 0};
+
+#if defined(__x86_64__)
+    frame.sp = trap->sp;
+#else
+    frame.sp = frame.user ? trap->sp : (uintptr_t)&trap->sp;
+#endif
+    kernel_traps.from_user += frame.user ? 1 : 0;
+    switch (upmu_handle_pmi(pmi_cpu, &frame)) {
+    case UPMU_PMI_HANDLED:
+        kernel_traps.handled++;
+        break;
+    case UPMU_PMI_STALE:
+        kernel_traps.stale++;
+        break;
+    case UPMU_PMI_NOT_OURS:
+    default:
+        kernel_traps.not_ours++;
+        break;
+    }
+}
+
+/* A register access that faulted goes on behind it; a HLT of ring 3 is its way back. */
+static bool fault(struct kernel_trap *trap)
+{
+    uintptr_t landing;
+
+    if ((trap->cs & 3u) != 0) {
+        if (trap->vector == VECTOR_GP && *(const uint8_t *)trap->ip == 0xf4)
+            kernel_user_leave();
+        return false;
+    }
+    landing = upmu_x86_guard_landing(trap->ip);
+    if (landing == 0)
+        return false;
+    trap->ip = landing;
+    kernel_traps.faults++;
+    return true;
+}
+
+void kernel_trap(struct kernel_trap *trap)
+{
+    unsigned vector = (unsigned)trap->vector;
+
+    if (vector == VECTOR_NMI) {
+        kernel_traps.nmis++;
+        overflow(trap);
+    } else if (pmi_vector != 0 && vector == pmi_vector) {
+        kernel_traps.vectors++;
+        overflow(trap);
+        upmu_x86_native_eoi(pmi_native);
+    } else if (vector == VECTOR_GP || vector == VECTOR_UD) {
+        if (!fault(trap))
+            kernel_panic(vector, trap->error, trap->ip);
+    } else if (vector != VECTOR_SPURIOUS && (vector < VECTOR_PIC || vector >= VECTOR_PIC + 16)) {
+        kernel_panic(vector, trap->error, trap->ip); /* masked PICs still send spurious ones */
+    }
+}
+
+static void gate_set(unsigned vector)
+{
+    uintptr_t offset = (uintptr_t)kernel_entries + vector * ENTRY_BYTES;
+    struct kernel_gate *gate = &gates[vector];
+
+    gate->offset_low = (uint16_t)(offset & 0xffffu);
+    gate->selector = KERNEL_CS;
+    gate->stack = 0;
+    gate->type = 0x8e; /* present, ring 0, interrupt gate */
+    gate->offset_middle = (uint16_t)(offset >> 16 & 0xffffu);
+#if defined(__x86_64__)
+    gate->offset_high = (uint32_t)(offset >> 32);
+    gate->reserved = 0;
+#endif
+}
+
+/* 8259A: vectors 20h to 2Fh, everything masked. */
+static void pics_off(void)
+{
+    unsigned i;
+
+    for (i = 0; i < 2; i++) {
+        uint16_t command = i == 0 ? 0x20 : 0xa0;
+        uint16_t mask = (uint16_t)(command + 1);
+
+        kernel_out8(command, 0x11);
+        kernel_out8(mask, (uint8_t)(VECTOR_PIC + i * 8));
+        kernel_out8(mask, i == 0 ? 4 : 2);
+        kernel_out8(mask, 1);
+        kernel_out8(mask, 0xff);
+    }
+}
+
+void kernel_interrupts_open(void)
+{
+    struct kernel_descriptor descriptor = {(uint16_t)(sizeof gates - 1), (uintptr_t)gates};
+    unsigned i;
+
+    for (i = 0; i < 256; i++)
+        gate_set(i);
+    pics_off();
+    /* until somebody enters ring 3 no stack is taken from the TSS */
+    kernel_tss[TSS_IO_MAP] = sizeof kernel_tss;
+    __asm__ volatile("lidt %0\n\tsti" : : "m"(descriptor) : "memory");
+}
+
+static bool kernel_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
+{
+    (void)context;
+    return upmu_x86_guarded_rdmsr(msr, out_value);
+}
+
+static bool kernel_wrmsr(void *context, uint32_t msr, uint64_t value)
+{
+    (void)context;
+    return upmu_x86_guarded_wrmsr(msr, value);
+}
+
+static bool kernel_rdpmc(void *context, uint32_t index, uint64_t *out_value)
+{
+    (void)context;
+    return upmu_x86_guarded_rdpmc(index, out_value);
+}
+
+/*
+ * CPUID hides an APIC that is switched off, and many BIOSes of the Pentium 4's time
+ * leave it so.  Not done unasked: those BIOSes may have had a reason.
+ */
+static void apic_enable(void)
+{
+    uint32_t leaf[4];
+    uint64_t base;
+
+    upmu_x86_cpuid(1, 0, leaf);
+    if ((leaf[3] >> 5 & 1u) != 0 && upmu_x86_guarded_rdmsr(UPMU_APIC_BASE_MSR, &base) &&
+        !(base & UPMU_APIC_BASE_ENABLED))
+        (void)upmu_x86_guarded_wrmsr(UPMU_APIC_BASE_MSR, base | UPMU_APIC_BASE_ENABLED);
+}
+
+void kernel_port_open(struct upmu_x86_native *native, const struct kernel_port_options *options, uint32_t tsc_khz,
+                      struct upmu_cpu *cpu)
+{
+    volatile void *page = NULL;
+
+    if (options->enable_apic)
+        apic_enable();
+    if (!options->no_apic && upmu_apic_exists())
+        page = (volatile void *)(uintptr_t)upmu_apic_base();
+    upmu_x86_native_port(native, page, options->vector, options->no_clock ? 0 : tsc_khz);
+    if (options->no_apic)
+        native->port.pmi_rearm = NULL;
+    native->port.rdmsr = kernel_rdmsr;
+    native->port.wrmsr = kernel_wrmsr;
+    native->port.rdpmc = options->no_rdpmc ? NULL : kernel_rdpmc;
+    native->port.msr_faults_are_safe = !options->unsafe;
+    pmi_vector = options->vector;
+    pmi_native = native;
+    pmi_cpu = cpu;
+    /* an APIC that software has not enabled keeps every local vector masked */
+    if (native->apic.mode != UPMU_APIC_NONE)
+        upmu_apic_write(&native->apic, UPMU_APIC_SPURIOUS, UPMU_APIC_SPURIOUS_ENABLE | VECTOR_SPURIOUS);
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Commands for tests, in plain lines "key value":
+ *
+ *   probe    what upmu found this CPU to be, and what its PMU is worth
+ *   vmtest   a workload that is known to the last instruction, counted and sampled in
+ *            rings 0 and 3; whoever runs the machine compares
+ *
+ * Ring 3 runs "call workload" and one HLT, which faults and so retires nothing; in 32
+ * bits one push before them.
+ */
+#include <examples/kernel/kernel.h>
+
+#define RING_WORDS 16384u
+#define SAMPLE_PERIOD 100u
+#define SAMPLE_PASSES 7700u /* of 13 instructions: 1001 periods */
+#define API_PERIOD 97u
+#define API_ROUNDS 50u
+#define API_PASSES 3u
+
+void workload(uint32_t passes);
+void kernel_user_workload(void);
+extern const uint8_t workload_begin[], workload_end[];
+
+struct vmtest {
+    struct shell *shell;
+    struct upmu_session session, second;
+    uint64_t ring[RING_WORDS];
+    uint8_t user_stack[4096] __attribute__((aligned(16)));
+};
+
+static struct vmtest vmtest;
+static struct upmu_machine probe_machine;
+static struct upmu_cpu probe_cpu;
+
+/* ---- Lines ---- */
+
+static void key(const struct shell *shell, const char *first, const char *second)
+{
+    shell_text(shell, first);
+    shell_text(shell, second);
+    shell_text(shell, " ");
+}
+
+static void line_number(const struct shell *shell, const char *first, const char *second, uint64_t value)
+{
+    key(shell, first, second);
+    shell_number(shell, value);
+    shell_text(shell, "\n");
+}
+
+static void line_hex(const struct shell *shell, const char *first, const char *second, uint64_t value)
+{
+    key(shell, first, second);
+    shell_hex(shell, value);
+    shell_text(shell, "\n");
+}
+
+static void line_text(const struct shell *shell, const char *first, const char *second, const char *value)
+{
+    key(shell, first, second);
+    shell_text(shell, value);
+    shell_text(shell, "\n");
+}
+
+/* ---- probe ---- */
+
+static void print_pmu(const struct shell *shell, const struct upmu_pmu *pmu)
+{
+    line_text(shell, "probe.", "pmu", pmu != NULL ? pmu->name : "none");
+    if (pmu == NULL)
+        return;
+    line_text(shell, "probe.", "title", pmu->title);
+    line_number(shell, "probe.", "version", pmu->version);
+    line_hex(shell, "probe.", "counters", pmu->counters);
+    line_hex(shell, "probe.", "general", pmu->general);
+}
+
+/* Counts have to be flagged or refused unless the verdict says that they count. */
+static void print_count(const struct shell *shell, struct upmu_cpu *cpu)
+{
+    static const char *const qualities[] = {"exact", "scaled", "partial", "never-ran", "unproven"};
+    struct upmu_session *session = &vmtest.session;
+    struct upmu_count count = {0};
+    enum upmu_status status = upmu_session_init(session, cpu->machine);
+
+    if (status == UPMU_OK)
+        status = upmu_session_add(session, "instructions", NULL);
+    if (status == UPMU_OK)
+        status = upmu_session_attach_cpu(session, cpu);
+    if (status == UPMU_OK)
+        status = upmu_session_start(session);
+    if (status == UPMU_OK) {
+        workload(1000);
+        status = upmu_session_stop(session);
+    }
+    if (status == UPMU_OK)
+        status = upmu_session_read(session, 0, 1, &count);
+    (void)!upmu_session_close(session);
+    line_text(shell, "probe.", "count.status", upmu_status_text(status));
+    if (status != UPMU_OK)
+        return;
+    line_number(shell, "probe.", "count.value", count.value);
+    line_text(shell, "probe.", "count.quality", qualities[count.quality]);
+}
+
+int kernel_probe(struct shell *shell, const char *rest)
+{
+    const struct cmd_live *live = shell->cmd->live;
+    struct upmu_cpu *cpu = live->cpu;
+    const struct upmu_probe nothing = {0};
+    struct upmu_probe probe = nothing;
+    enum upmu_status status = UPMU_OK;
+    uint32_t leaf[4];
+
+    (void)rest;
+    upmu_x86_cpuid(1, 0, leaf);
+    line_hex(shell, "probe.", "signature", leaf[0]);
+    if (cpu->pmu == NULL) { /* once more, to look at what was refused */
+        cpu = &probe_cpu;
+        status = upmu_machine_init(&probe_machine, live->port);
+        if (status == UPMU_OK)
+            status = upmu_cpu_init(cpu, &probe_machine, NULL);
+    }
+    line_text(shell, "probe.", "init", upmu_status_text(status));
+    print_pmu(shell, cpu->pmu);
+    line_hex(shell, "probe.", "init.faulted", cpu->bank.faulted);
+    status = upmu_cpu_probe(cpu, &probe);
+    line_text(shell, "probe.", "status", upmu_status_text(status));
+    line_text(shell, "probe.", "verdict", upmu_verdict_text(probe.verdict));
+    line_number(shell, "probe.", "counted", probe.counted);
+    if (live->cpu->pmu != NULL)
+        print_count(shell, cpu);
+    line_number(shell, "probe.", "faults", kernel_traps.faults);
+    line_text(shell, "probe.", "end", "ok");
+    return CMD_OK;
+}
+
+/* ---- vmtest ---- */
+
+static void run_workload(bool user, uint32_t passes)
+{
+    if (user)
+        kernel_user_enter(kernel_user_workload, &vmtest.user_stack[sizeof vmtest.user_stack - 16], passes);
+    else
+        workload(passes);
+}
+
+/* Attached with one event, its configuration loaded. */
+static enum upmu_status open_event(struct upmu_session *session, const char *event,
+                                   const struct upmu_sampling *sampling)
+{
+    const struct cmd_live *live = vmtest.shell->cmd->live;
+    enum upmu_status status = upmu_session_init(session, live->machine);
+
+    if (status == UPMU_OK)
+        status = upmu_session_add(session, event, sampling);
+    if (status == UPMU_OK && sampling != NULL)
+        status = upmu_session_ring(session, vmtest.ring, sizeof vmtest.ring);
+    if (status == UPMU_OK)
+        status = upmu_session_attach_cpu(session, live->cpu);
+    return status;
+}
+
+static enum upmu_status run_counted(struct upmu_session *session, bool user, uint32_t passes, uint64_t *out_value)
+{
+    struct upmu_count before, after;
+    enum upmu_status status = upmu_session_read(session, 0, 1, &before);
+
+    if (status == UPMU_OK)
+        status = upmu_session_start(session);
+    if (status == UPMU_OK) {
+        run_workload(user, passes);
+        status = upmu_session_stop(session);
+    }
+    if (status == UPMU_OK)
+        status = upmu_session_read(session, 0, 1, &after);
+    *out_value = status == UPMU_OK ? after.value - before.value : 0;
+    return status;
+}
+
+/* Lines RING.EVENT.PASSES COUNT; the first run, whose start does more, is not told. */
+static void count_one(const char *ring, const char *event, bool user)
+{
+    static const uint32_t passes[] = {10, 100, 1000};
+    static const char *const names[] = {".10", ".100", ".1000"};
+    struct upmu_session *session = &vmtest.session;
+    uint64_t value;
+    unsigned i;
+    enum upmu_status status = open_event(session, event, NULL);
+
+    if (status == UPMU_OK)
+        status = run_counted(session, user, 1, &value);
+    for (i = 0; i < 3 && status == UPMU_OK; i++) {
+        status = run_counted(session, user, passes[i], &value);
+        if (status == UPMU_OK) {
+            shell_text(vmtest.shell, ring);
+            line_number(vmtest.shell, event, names[i], value);
+        }
+    }
+    if (status != UPMU_OK) {
+        shell_text(vmtest.shell, ring);
+        line_text(vmtest.shell, event, ".refused", upmu_status_text(status));
+    }
+    (void)!upmu_session_close(session);
+}
+
+/* Every sample's address, eight on a line; outside: not the workload's. */
+static void print_samples(const char *name, struct upmu_session *session, bool addresses)
+{
+    const struct shell *shell = vmtest.shell;
+    struct upmu_sample sample;
+    struct upmu_count count;
+    uint64_t samples = 0, lost = 0, outside = 0;
+
+    if (upmu_session_read(session, 0, 1, &count) == UPMU_OK)
+        line_number(shell, name, ".count", count.value);
+    while (upmu_ring_next(&session->ring, &sample)) {
+        if (addresses) {
+            shell_text(shell, (samples & 7u) != 0 ? " " : samples != 0 ? "\nips " : "ips ");
+            shell_hex(shell, sample.ip);
+        }
+        samples++;
+        lost += sample.lost;
+        if (sample.ip < (uintptr_t)workload_begin || sample.ip >= (uintptr_t)workload_end)
+            outside++;
+    }
+    if (addresses && samples != 0)
+        shell_text(shell, "\n");
+    line_number(shell, name, ".samples", samples);
+    line_number(shell, name, ".lost", lost + upmu_ring_lost(&session->ring));
+    line_number(shell, name, ".outside", outside);
+}
+
+static void print_traps(const char *name, const struct kernel_traps *before)
+{
+    const struct shell *shell = vmtest.shell;
+
+    line_number(shell, name, ".handled", kernel_traps.handled - before->handled);
+    line_number(shell, name, ".stale", kernel_traps.stale - before->stale);
+    line_number(shell, name, ".not-ours", kernel_traps.not_ours - before->not_ours);
+    line_number(shell, name, ".from-user", kernel_traps.from_user - before->from_user);
+}
+
+static void sample_one(const char *name, const char *event, bool user)
+{
+    const struct upmu_sampling sampling = {.period = SAMPLE_PERIOD};
+    const struct kernel_traps before = kernel_traps;
+    struct upmu_session *session = &vmtest.session;
+    enum upmu_status status = open_event(session, event, &sampling);
+
+    if (status == UPMU_OK)
+        status = upmu_session_start(session);
+    if (status == UPMU_OK) {
+        run_workload(user, SAMPLE_PASSES);
+        status = upmu_session_stop(session);
+    }
+    line_text(vmtest.shell, name, ".status", upmu_status_text(status));
+    line_text(vmtest.shell, name, ".event", event);
+    line_number(vmtest.shell, name, ".period", SAMPLE_PERIOD);
+    line_number(vmtest.shell, name, ".passes", SAMPLE_PASSES);
+    if (status == UPMU_OK) {
+        print_samples(name, session, user);
+        print_traps(name, &before);
+    }
+    (void)!upmu_session_close(session);
+}
+
+/* Overflows inside start, read, stop of another session, which counts ring 3. */
+static void sample_inside_calls(void)
+{
+    const struct upmu_sampling sampling = {.period = API_PERIOD};
+    const struct kernel_traps before = kernel_traps;
+    struct upmu_session *sampler = &vmtest.session, *counter = &vmtest.second;
+    uint64_t value, total = 0;
+    unsigned i;
+    enum upmu_status status = open_event(sampler, "instructions", &sampling);
+
+    if (status == UPMU_OK)
+        status = open_event(counter, "branches:u", NULL);
+    if (status == UPMU_OK)
+        status = upmu_session_start(sampler);
+    for (i = 0; i < API_ROUNDS && status == UPMU_OK; i++) {
+        status = run_counted(counter, true, API_PASSES, &value);
+        total += value;
+    }
+    if (status == UPMU_OK)
+        status = upmu_session_stop(sampler);
+    line_text(vmtest.shell, "calls", ".status", upmu_status_text(status));
+    line_number(vmtest.shell, "calls", ".period", API_PERIOD);
+    line_number(vmtest.shell, "calls", ".rounds", API_ROUNDS);
+    line_number(vmtest.shell, "calls", ".passes", API_PASSES);
+    if (status == UPMU_OK) {
+        line_number(vmtest.shell, "calls", ".branches:u", total);
+        print_samples("calls", sampler, false);
+        print_traps("calls", &before);
+    }
+    (void)!upmu_session_close(counter);
+    (void)!upmu_session_close(sampler);
+}
+
+int kernel_vmtest(struct shell *shell, const char *rest)
+{
+    static const char *const events[] = {"instructions", "instructions:u", "instructions:k",
+                                         "branches",     "branches:u",     "branches:k"};
+    unsigned i;
+
+    (void)rest;
+    vmtest.shell = shell;
+    line_number(shell, "vmtest.", "bits", sizeof(void *) * 8);
+    line_text(shell, "vmtest.", "pmu", shell->cmd->live->cpu->pmu != NULL ? shell->cmd->live->cpu->pmu->name : "none");
+    line_hex(shell, "workload.", "begin", (uintptr_t)workload_begin);
+    line_hex(shell, "workload.", "end", (uintptr_t)workload_end);
+    if (shell->cmd->live->cpu->pmu != NULL) {
+        for (i = 0; i < sizeof events / sizeof events[0]; i++) {
+            count_one("ring0.", events[i], false);
+            count_one("ring3.", events[i], true);
+        }
+        sample_one("sample0", "instructions", false);
+        sample_one("sample3", "instructions:u", true);
+        sample_inside_calls();
+    }
+    line_text(shell, "vmtest.", "end", "ok");
+    return CMD_OK;
+}

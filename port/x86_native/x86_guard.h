@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Register accesses that survive a fault.
+ *
+ * Behind each instruction stands a jump over a four-byte mark and the landing for
+ * the fault.  The handler knows a fault as ours by the mark and resumes at the
+ * landing: no table, no variable, so accesses may nest in an NMI.  The handlers of
+ * #GP and #UD (an RDPMC that does not exist) ask upmu_x86_guard_landing().
+ */
+#ifndef UPMU_X86_GUARD_H
+#define UPMU_X86_GUARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define UPMU_X86_GUARD_MARK UINT32_C(0x756d7075) /* "upmu" */
+/* rdmsr 0f 32, wrmsr 0f 30, rdpmc 0f 33; then eb xx, then the mark. */
+#define UPMU_X86_GUARD_LANDING 8u
+
+#define UPMU_X86_GUARD "jmp 1f\n\t.byte 0x75, 0x70, 0x6d, 0x75\n\txorl %[ok], %[ok]\n1:"
+
+static inline bool upmu_x86_guarded_rdmsr(uint32_t msr, uint64_t *out_value)
+{
+    uint32_t low, high, ok = 1;
+
+    __asm__ volatile("rdmsr\n\t" UPMU_X86_GUARD
+                     : "=a"(low), "=d"(high), [ok] "+r"(ok)
+                     : "c"(msr)
+                     : "memory", "cc");
+    *out_value = (uint64_t)high << 32 | low;
+    return ok != 0;
+}
+
+static inline bool upmu_x86_guarded_wrmsr(uint32_t msr, uint64_t value)
+{
+    uint32_t ok = 1;
+
+    __asm__ volatile("wrmsr\n\t" UPMU_X86_GUARD
+                     : [ok] "+r"(ok)
+                     : "c"(msr), "a"((uint32_t)value), "d"((uint32_t)(value >> 32))
+                     : "memory", "cc");
+    return ok != 0;
+}
+
+static inline bool upmu_x86_guarded_rdpmc(uint32_t index, uint64_t *out_value)
+{
+    uint32_t low, high, ok = 1;
+
+    __asm__ volatile("rdpmc\n\t" UPMU_X86_GUARD
+                     : "=a"(low), "=d"(high), [ok] "+r"(ok)
+                     : "c"(index)
+                     : "memory", "cc");
+    *out_value = (uint64_t)high << 32 | low;
+    return ok != 0;
+}
+
+/*
+ * Where to resume after a fault at `ip`, or 0 if the access was not one of these.
+ * `ip` must be readable as code.
+ */
+static inline uintptr_t upmu_x86_guard_landing(uintptr_t ip)
+{
+    const uint8_t *code = (const uint8_t *)ip;
+    uint32_t mark;
+
+    if (code[0] != 0x0f || (code[1] != 0x30 && code[1] != 0x32 && code[1] != 0x33) || code[2] != 0xeb)
+        return 0;
+    mark = (uint32_t)code[4] | (uint32_t)code[5] << 8 | (uint32_t)code[6] << 16 | (uint32_t)code[7] << 24;
+    return mark == UPMU_X86_GUARD_MARK ? ip + UPMU_X86_GUARD_LANDING : 0;
+}
+
+#endif
