@@ -11,6 +11,7 @@
  */
 #include "core/bank.h"
 #include "core/bits.h"
+#include "core/domain.h"
 #include "core/mem.h"
 #include "core/port_call.h"
 #include "core/register.h"
@@ -121,13 +122,36 @@ bool upmu_bank_read_row(struct upmu_bank *bank, unsigned row, uint64_t *out_valu
     return read_msr(bank, &bank->accesses, row, out_value);
 }
 
-/* Remember what a register holds before its first write. */
+/* The domain that knows what a register held before any of its CPUs came, or NULL. */
+static struct upmu_domain *domain_of(const struct upmu_bank *bank, unsigned row)
+{
+    return UPMU_DOMAINS && row_is(bank, row, UPMU_ROW_SHARED) ? bank->domain : NULL;
+}
+
+/* Remember what a register holds before its first write; of a shared one, by the first CPU. */
 static bool find_row(struct upmu_bank *bank, unsigned row)
 {
-    if (!upmu_bank_read_row(bank, row, &bank->found[row]))
-        return false;
+    struct upmu_domain *domain = domain_of(bank, row);
+
+    if (!domain || !upmu_domain_recall(domain, row, &bank->found[row])) {
+        if (!upmu_bank_read_row(bank, row, &bank->found[row]))
+            return false;
+        if (domain)
+            upmu_domain_remember(domain, row, bank->found[row]);
+    }
     row_becomes(bank, row, UPMU_ROW_FOUND, 0);
     return true;
+}
+
+void upmu_bank_inherit(struct upmu_bank *bank, bool mine)
+{
+    for (unsigned row = 0; row < UPMU_REGISTERS; row++)
+        if (domain_of(bank, row)) {
+            upmu_bank_forget_row(bank, row);
+            row_becomes(bank, row, 0, UPMU_ROW_FOUND);
+            if (mine && upmu_domain_recall(bank->domain, row, &bank->found[row]))
+                row_becomes(bank, row, UPMU_ROW_FOUND, 0);
+        }
 }
 
 /* Store a shadow; a handler that comes in the middle finds the row in flux. */

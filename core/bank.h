@@ -20,6 +20,7 @@
 #define UPMU_ROW_REACHABLE (1u << 4) /* may be touched at all */
 #define UPMU_ROW_MIXED (1u << 5)     /* has bits that are not ours, too */
 #define UPMU_ROW_EARLY (1u << 6)     /* read at take-over */
+#define UPMU_ROW_SHARED (1u << 7)    /* other CPUs of bank->domain see it, too */
 
 /* Begin with nothing known.  `safe`: registers that nobody promises may be touched. */
 void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const struct upmu_port *port, bool safe);
@@ -37,11 +38,18 @@ static inline bool upmu_bank_knows(const struct upmu_bank *bank, unsigned row)
     return bank->state[row] & UPMU_ROW_KNOWN;
 }
 
-/* What was found in a row is not restored: it is others' now. */
-static inline void upmu_bank_disclaim_row(struct upmu_bank *bank, unsigned row)
+
+/* Row is seen by other CPUs of the domain. */
+static inline void upmu_bank_share_row(struct upmu_bank *bank, unsigned row)
 {
-    bank->state[row] &= (uint8_t)~UPMU_ROW_FOUND;
+    bank->state[row] |= UPMU_ROW_SHARED;
 }
+
+/*
+ * Nothing is known of shared registers.  What they held before the first CPU becomes
+ * this bank's to restore, or (`mine` false) is left to another CPU.
+ */
+void upmu_bank_inherit(struct upmu_bank *bank, bool mine);
 
 /* Read and remember every register that exists and can be read at take-over; false: one faulted. */
 bool upmu_bank_find(struct upmu_bank *bank);

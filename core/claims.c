@@ -92,26 +92,49 @@ bool upmu_claims_take(struct upmu_cpu *cpu, const struct upmu_joint *joint)
     return fine;
 }
 
-uint32_t upmu_claims_restore(struct upmu_cpu *cpu, uint32_t counters)
+void upmu_claims_share(struct upmu_cpu *cpu)
 {
     const struct upmu_pmu *pmu = cpu->pmu;
 
-    if (!upmu_cpu_domain(cpu))
-        return counters;
+    cpu->bank.domain = cpu->domain;
     for (uint32_t rest = pmu->shared_counters; rest; rest &= rest - 1u) {
-        unsigned counter = upmu_bits_lowest(rest);
+        const struct upmu_counter *counter = &pmu->counter[upmu_bits_lowest(rest)];
 
-        if (upmu_domain_claim_counter(cpu->domain, cpu->domain_slot, counter))
-            continue;
-        counters &= ~UPMU_BIT32(counter);
-        upmu_bank_disclaim_row(&cpu->bank, pmu->counter[counter].select_row);
+        upmu_bank_share_row(&cpu->bank, counter->value_row);
+        upmu_bank_share_row(&cpu->bank, counter->select_row);
     }
     for (unsigned i = 0; i < UPMU_RESOURCES; i++)
-        if (pmu->shared >> i & 1u) {
-            unsigned row = pmu->backend->resource_row(pmu, i);
+        if (pmu->shared >> i & 1u)
+            upmu_bank_share_row(&cpu->bank, pmu->backend->resource_row(pmu, i));
+}
 
-            if (!upmu_domain_claim_resource(cpu->domain, cpu->domain_slot, i, cpu->bank.found[row]))
-                upmu_bank_disclaim_row(&cpu->bank, row);
-        }
+bool upmu_claims_others(const struct upmu_cpu *cpu)
+{
+    return upmu_cpu_domain(cpu) && upmu_domain_others(cpu->domain, cpu->domain_slot);
+}
+
+uint32_t upmu_claims_counters(struct upmu_cpu *cpu, uint32_t counters)
+{
+    for (uint32_t rest = counters & cpu->pmu->shared_counters; rest && upmu_cpu_domain(cpu); rest &= rest - 1u)
+        if (!upmu_domain_claim_counter(cpu->domain, cpu->domain_slot, upmu_bits_lowest(rest)))
+            counters &= ~(rest & (~rest + 1u));
     return counters;
+}
+
+bool upmu_claims_restore(struct upmu_cpu *cpu)
+{
+    struct upmu_domain *domain = upmu_cpu_domain(cpu);
+    uint32_t counters = cpu->used;
+    bool last, fine;
+
+    if (!domain)
+        return upmu_bank_restore(&cpu->bank, counters);
+    __atomic_fetch_or(&domain->used, counters & cpu->pmu->shared_counters, __ATOMIC_RELAXED);
+    last = upmu_domain_end(domain, cpu->domain_slot);
+    upmu_bank_inherit(&cpu->bank, last);
+    counters = last ? counters | domain->used : counters & ~cpu->pmu->shared_counters;
+    fine = upmu_bank_restore(&cpu->bank, counters);
+    if (last)
+        upmu_domain_forget(domain);
+    return fine;
 }

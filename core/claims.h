@@ -22,12 +22,20 @@ bool upmu_session_shares(const struct upmu_cpu *cpu, const struct upmu_session *
  */
 bool upmu_claims_take(struct upmu_cpu *cpu, const struct upmu_joint *joint);
 
+/* Name the registers that other CPUs of the domain see, too. */
+void upmu_claims_share(struct upmu_cpu *cpu);
+
+/* Has another CPU of the domain taken over, too? */
+bool upmu_claims_others(const struct upmu_cpu *cpu);
+
+/* Of these counters, those that are not shared, or could be claimed: upmu_claims_trim() gives them back. */
+uint32_t upmu_claims_counters(struct upmu_cpu *cpu, uint32_t counters);
+
 /*
- * Before what was found is restored: claim all shared parts, and forget what was
- * found in those that other CPUs hold.  Returns those of `counters` that are ours to
- * restore.  upmu_claims_trim() gives back.
+ * Write back what was found: of what is shared, the last CPU of the domain restores
+ * what the first one found, for all.
  */
-uint32_t upmu_claims_restore(struct upmu_cpu *cpu, uint32_t counters);
+bool upmu_claims_restore(struct upmu_cpu *cpu);
 
 /* Give back what no session that runs needs, unless cpu->keep_claims. */
 void upmu_claims_trim(struct upmu_cpu *cpu);

@@ -46,15 +46,27 @@ static enum upmu_status try_write(struct upmu_cpu *cpu, unsigned counter)
     return ((before ^ after) & 0xffffu) == 0xffffu ? UPMU_OK : UPMU_ERR_NO_PMU;
 }
 
+/* Drop what concerns other counters than `mine` and, beside `others`, what is shared. */
+static void keep_own(const struct upmu_cpu *cpu, struct upmu_image *image, uint32_t mine, bool others)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < image->count; i++)
+        if (!(image->entry[i].guard & ~mine) && !(others && (cpu->bank.state[image->entry[i].row] & UPMU_ROW_SHARED)))
+            image->entry[count++] = image->entry[i];
+    image->count = (uint8_t)count;
+}
+
 /* Gates of what is ours closed, freezing off, stale status acknowledged, interrupt re-armed. */
-static bool quieten(struct upmu_cpu *cpu)
+static bool quieten(struct upmu_cpu *cpu, uint32_t mine)
 {
     const struct upmu_pmu *pmu = cpu->pmu;
     struct upmu_image image = { .count = 0 };
-    uint32_t mine = ours(cpu), changed;
+    uint32_t changed;
     uint64_t status;
 
     pmu->backend->take_over(pmu, &image);
+    keep_own(cpu, &image, mine, upmu_claims_others(cpu));
     if (!upmu_bank_gate(&cpu->bank, 0, mine) || !upmu_bank_load(&cpu->bank, &image, 0, &changed))
         return false;
     if (pmu->status_row != UPMU_NO_ROW) {
@@ -78,7 +90,7 @@ static void forget(struct upmu_cpu *cpu)
     memset(cpu->last_tag, 0, sizeof cpu->last_tag);
 }
 
-/* What init and resume have in common. */
+/* What init and resume have in common.  What is shared is unknown afterwards: others may claim it. */
 static enum upmu_status take_over(struct upmu_cpu *cpu)
 {
     enum upmu_status status;
@@ -89,13 +101,20 @@ static enum upmu_status take_over(struct upmu_cpu *cpu)
     if (!upmu_bank_find(&cpu->bank))
         return UPMU_ERR_PORT;
     upmu_cpu_find_owners(cpu);
-    if (!quieten(cpu))
-        return UPMU_ERR_PORT;
     writable = ours(cpu);
+    if (upmu_claims_others(cpu)) {
+        upmu_bank_inherit(&cpu->bank, true);
+        writable &= ~cpu->pmu->shared_counters;
+    }
+    if (!quieten(cpu, writable))
+        return UPMU_ERR_PORT;
     status = writable ? try_write(cpu, upmu_bits_lowest(writable)) : UPMU_OK;
+    upmu_bank_inherit(&cpu->bank, true);
     cpu->ignores_writes = status == UPMU_ERR_NO_PMU;
     if (cpu->ignores_writes)
         upmu_cpu_log(cpu, "upmu: writes to the PMU are ignored: none is usable here");
+    else if (status == UPMU_OK && upmu_cpu_domain(cpu))
+        upmu_domain_begin(cpu->domain, cpu->domain_slot);
     return status;
 }
 
@@ -110,6 +129,7 @@ static enum upmu_status join(struct upmu_cpu *cpu, struct upmu_domain *const *do
         if (!upmu_domain_join(*domains, &cpu->domain_slot))
             return UPMU_ERR_NO_SPACE;
         cpu->domain = *domains;
+        upmu_claims_share(cpu);
         break;
     }
     return UPMU_OK;
@@ -117,8 +137,11 @@ static enum upmu_status join(struct upmu_cpu *cpu, struct upmu_domain *const *do
 
 static void leave_domain(struct upmu_cpu *cpu)
 {
-    if (upmu_cpu_domain(cpu))
+    if (upmu_cpu_domain(cpu)) {
+        if (upmu_domain_end(cpu->domain, cpu->domain_slot))
+            upmu_domain_forget(cpu->domain);
         upmu_domain_leave(cpu->domain, cpu->domain_slot);
+    }
     cpu->domain = NULL;
 }
 
@@ -148,7 +171,7 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
         cpu->live = 1;
     } else if (cpu->pmu) {
         if (status != UPMU_ERR_NO_PMU) {
-            (void)upmu_bank_restore(&cpu->bank, cpu->used);
+            (void)upmu_claims_restore(cpu);
             cpu->pmu = NULL;
             machine->pmu_count = pmus;
         }
@@ -185,7 +208,7 @@ static enum upmu_status suspend(struct upmu_cpu *cpu)
     cpu->live = 0;
     UPMU_BARRIER();
     /* Should registers outlive the sleep, resume must not find ours and call them the firmware's. */
-    if (!upmu_bank_restore(&cpu->bank, cpu->used))
+    if (!upmu_claims_restore(cpu))
         status = UPMU_ERR_PORT;
     forget(cpu);
     return status;
@@ -218,8 +241,11 @@ enum upmu_status upmu_cpu_resume(struct upmu_cpu *cpu)
 /* Registers are not what the shadow says: forget, close, and load what runs again. */
 static enum upmu_status start_over(struct upmu_cpu *cpu)
 {
+    uint32_t mine = ours(cpu);
     bool fine;
 
+    if (upmu_claims_others(cpu))
+        mine &= ~cpu->pmu->shared_counters | cpu->running;
     for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
         if (session->state != UPMU_SESSION_RUNNING)
             continue;
@@ -230,7 +256,7 @@ static enum upmu_status start_over(struct upmu_cpu *cpu)
     }
     upmu_schedule_publish(cpu);
     forget(cpu);
-    fine = quieten(cpu);
+    fine = quieten(cpu, mine);
     return upmu_schedule_reload(cpu) == UPMU_OK && fine ? UPMU_OK : UPMU_ERR_PORT;
 }
 
@@ -248,9 +274,8 @@ static enum upmu_status leave(struct upmu_cpu *cpu)
             status = UPMU_ERR_PORT;
     cpu->live = 0;
     UPMU_BARRIER();
-    if (!upmu_bank_restore(&cpu->bank, upmu_claims_restore(cpu, cpu->used)))
+    if (!upmu_claims_restore(cpu))
         status = UPMU_ERR_PORT;
-    upmu_claims_trim(cpu);
     leave_domain(cpu);
     /* Nothing is ours any more: a second fini finds nothing to do. */
     cpu->pmu = NULL;

@@ -72,6 +72,42 @@ void upmu_domain_leave(struct upmu_domain *domain, uint8_t slot)
     while (!swap_word(&domain->cpus, cpus, cpus & ~UPMU_BIT32(slot)));
 }
 
+void upmu_domain_begin(struct upmu_domain *domain, uint8_t slot)
+{
+    __atomic_fetch_or(&domain->live, UPMU_BIT32(slot), __ATOMIC_ACQ_REL);
+}
+
+bool upmu_domain_end(struct upmu_domain *domain, uint8_t slot)
+{
+    return !(__atomic_and_fetch(&domain->live, ~UPMU_BIT32(slot), __ATOMIC_ACQ_REL));
+}
+
+bool upmu_domain_others(const struct upmu_domain *domain, uint8_t slot)
+{
+    return load_word(&domain->live) & ~UPMU_BIT32(slot);
+}
+
+bool upmu_domain_recall(const struct upmu_domain *domain, unsigned row, uint64_t *out_value)
+{
+    if (!(load_word(&domain->known[row / 32]) >> (row & 31u) & 1u))
+        return false;
+    *out_value = domain->found[row];
+    return true;
+}
+
+/* Once only, and by the holder of the register: its value is whole before anybody looks. */
+void upmu_domain_remember(struct upmu_domain *domain, unsigned row, uint64_t value)
+{
+    domain->found[row] = value;
+    __atomic_fetch_or(&domain->known[row / 32], UPMU_BIT32(row & 31u), __ATOMIC_RELEASE);
+}
+
+void upmu_domain_forget(struct upmu_domain *domain)
+{
+    domain->used = 0;
+    memset(domain->known, 0, sizeof domain->known);
+}
+
 static void release_word(struct upmu_domain *domain, uint32_t *word, uint8_t slot)
 {
     uint32_t before, after;

@@ -16,6 +16,20 @@
 bool upmu_domain_join(struct upmu_domain *domain, uint8_t *out_slot);
 void upmu_domain_leave(struct upmu_domain *domain, uint8_t slot);
 
+/* Note that a CPU has taken over.  upmu_domain_end(): it leaves or sleeps; true: it was the last. */
+void upmu_domain_begin(struct upmu_domain *domain, uint8_t slot);
+bool upmu_domain_end(struct upmu_domain *domain, uint8_t slot);
+
+/* Has another CPU taken over? */
+bool upmu_domain_others(const struct upmu_domain *domain, uint8_t slot);
+
+/* What a shared register held before the first CPU; false: nobody has looked yet. */
+bool upmu_domain_recall(const struct upmu_domain *domain, unsigned row, uint64_t *out_value);
+void upmu_domain_remember(struct upmu_domain *domain, unsigned row, uint64_t value);
+
+/* The last CPU has restored it all: the next one looks anew. */
+void upmu_domain_forget(struct upmu_domain *domain);
+
 /* Claim a counter for this CPU alone; true also if it holds it already. */
 bool upmu_domain_claim_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter);
 void upmu_domain_release_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter);

@@ -5,6 +5,7 @@
 #include "core/backend.h"
 #include "core/bank.h"
 #include "core/bits.h"
+#include "core/claims.h"
 #include "core/cpu.h"
 #include "core/joint.h"
 #include "core/local.h"
@@ -90,8 +91,9 @@ void upmu_cpu_take_firmware(struct upmu_cpu *cpu)
 
     if (!cpu->live || upmu_local_enter(cpu, &irq) != UPMU_OK)
         return;
-    (void)upmu_bank_gate(&cpu->bank, 0, cpu->firmware);
+    (void)upmu_bank_gate(&cpu->bank, 0, upmu_claims_counters(cpu, cpu->firmware));
     cpu->firmware = 0;
+    upmu_claims_trim(cpu);
     upmu_local_leave(cpu, irq);
 }
 

@@ -198,6 +198,10 @@ struct upmu_domain {
     uint32_t generation; /* counts claims given back, for waiting sessions */
     /* private */
     uint32_t cpus; /* bit i: CPU number i of this domain is linked */
+    uint32_t live; /* bit i: it has taken over */
+    uint32_t used; /* counters that a CPU which left has written */
+    uint32_t known[UPMU_REGISTERS / 32]; /* rows in `found` */
+    uint64_t found[UPMU_REGISTERS];      /* what shared registers held before the first CPU */
     uint32_t counter[UPMU_COUNTERS];
     uint32_t resource[UPMU_RESOURCES];
     uint32_t value[UPMU_RESOURCES][2]; /* low and high half */
@@ -244,6 +248,7 @@ struct upmu_bank {
     struct upmu_accesses handler_accesses; /* by upmu_handle_pmi() */
     const struct upmu_port *port;
     const struct upmu_pmu *pmu;
+    struct upmu_domain *domain;    /* that knows what was found in shared registers, or NULL */
     struct upmu_dry_run *dry;      /* list writes instead of doing them */
     uint32_t faulted;              /* address of the last fault */
     volatile uint8_t in_flux;      /* row about to be written, or UPMU_NO_ROW */
@@ -328,7 +333,9 @@ void upmu_domain_init(struct upmu_domain *domain, enum upmu_scope scope);
  * in use, verify that a counter can be written at all, re-arm the interrupt.
  *
  * `domains`: array of pointers ending with NULL, kept; NULL: shares nothing.
- * CPUs come up one at a time.
+ * What other CPUs see, too, is read by the first CPU of its domain, left alone by the
+ * others, and restored by the last.  CPUs come up one at a time, and none comes up or
+ * resumes while another one of its domain leaves or falls asleep.
  * Returns UPMU_OK; UPMU_ERR_NO_PMU (none, or writes to it are ignored: the CPU
  * stays usable for nothing but upmu_cpu_probe(), and counts nothing);
  * UPMU_ERR_PORT (a promised register faulted); UPMU_ERR_HOOK_MISSING (second CPU

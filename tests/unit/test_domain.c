@@ -18,6 +18,7 @@
 #include "core/backend.h"
 #include "core/bank.h"
 #include "core/bits.h"
+#include "core/claims.h"
 #include "core/domain.h"
 #include "core/register.h"
 #include <upmu/upmu.h>
@@ -50,6 +51,12 @@ static void step(void)
 #define upmu_domain_release_resource stepped_domain_release_resource
 #define upmu_domain_taken stepped_domain_taken
 #define upmu_domain_held stepped_domain_held
+#define upmu_domain_begin stepped_domain_begin
+#define upmu_domain_end stepped_domain_end
+#define upmu_domain_others stepped_domain_others
+#define upmu_domain_recall stepped_domain_recall
+#define upmu_domain_remember stepped_domain_remember
+#define upmu_domain_forget stepped_domain_forget
 void stepped_domain_init(struct upmu_domain *domain, enum upmu_scope scope);
 bool stepped_domain_join(struct upmu_domain *domain, uint8_t *out_slot);
 void stepped_domain_leave(struct upmu_domain *domain, uint8_t slot);
@@ -59,6 +66,12 @@ bool stepped_domain_claim_resource(struct upmu_domain *domain, uint8_t slot, uns
 void stepped_domain_release_resource(struct upmu_domain *domain, uint8_t slot, unsigned resource);
 uint32_t stepped_domain_taken(const struct upmu_domain *domain, uint8_t slot);
 unsigned stepped_domain_held(const struct upmu_domain *domain, uint8_t slot, struct upmu_held *held, unsigned capacity);
+void stepped_domain_begin(struct upmu_domain *domain, uint8_t slot);
+bool stepped_domain_end(struct upmu_domain *domain, uint8_t slot);
+bool stepped_domain_others(const struct upmu_domain *domain, uint8_t slot);
+bool stepped_domain_recall(const struct upmu_domain *domain, unsigned row, uint64_t *out_value);
+void stepped_domain_remember(struct upmu_domain *domain, unsigned row, uint64_t value);
+void stepped_domain_forget(struct upmu_domain *domain);
 #include "core/domain.c"
 #undef __atomic_load_n
 #undef __atomic_store_n
@@ -73,6 +86,12 @@ unsigned stepped_domain_held(const struct upmu_domain *domain, uint8_t slot, str
 #undef upmu_domain_release_resource
 #undef upmu_domain_taken
 #undef upmu_domain_held
+#undef upmu_domain_begin
+#undef upmu_domain_end
+#undef upmu_domain_others
+#undef upmu_domain_recall
+#undef upmu_domain_remember
+#undef upmu_domain_forget
 
 /* ---- Rules ---- */
 
@@ -496,12 +515,14 @@ static bool core_rdmsr(void *context, uint32_t address, uint64_t *out_value)
     return true;
 }
 
-/* Registers of the core are written by the holder of their claim alone. */
+/* Registers of the core are written by the holder of their claim, or by a CPU that is alone. */
 static void check_claim(const struct core *core, unsigned row)
 {
     uint32_t me = 1u << core->cpu[core->current].domain_slot;
     uint32_t holders;
 
+    if (!upmu_domain_others(&core->domain, core->cpu[core->current].domain_slot))
+        return;
     if (row < UPMU_P4_ROW_CCCR)
         holders = holders_of(core->domain.counter[row - UPMU_P4_ROW_COUNTER]);
     else if (row < UPMU_P4_ROW_ESCR)
@@ -603,8 +624,30 @@ static const char *bare_resource_name(const struct upmu_pmu *pmu, unsigned resou
     return upmu_register_name(pmu, UPMU_P4_ROW_ESCR + resource);
 }
 
+static uint32_t bare_claims(const struct upmu_pmu *pmu, const uint64_t *found)
+{
+    uint32_t counters = 0;
+
+    (void)pmu;
+    for (unsigned n = 0; n < UPMU_P4_COUNTERS; n++)
+        if (found[UPMU_P4_ROW_CCCR + n] & UPMU_P4_CCCR_ENABLE)
+            counters |= UPMU_BIT32(n);
+    return counters;
+}
+
+/* Flags that were left standing keep the interrupt asserted; a replay tag would count in every session. */
+static void bare_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
+{
+    (void)pmu;
+    for (unsigned n = 0; n < UPMU_P4_COUNTERS; n++)
+        upmu_image_add(image, UPMU_P4_ROW_CCCR + n, UPMU_P4_CCCR_OVF, 0, UPMU_BIT32(n));
+    upmu_image_add(image, UPMU_P4_ROW_MATRIX_VERT, ~UINT64_C(0), 0, 0);
+}
+
 static const struct upmu_backend bare_backend = {
     .name = "bare",
+    .claims = bare_claims,
+    .take_over = bare_take_over,
     .alternative = bare_alternative,
     .render = bare_render,
     .release = bare_release,
@@ -644,6 +687,8 @@ static void begin_core(struct core *core)
         cpu->domain = &core->domain;
         assert_true(upmu_domain_join(&core->domain, &cpu->domain_slot));
         upmu_bank_init(&cpu->bank, pmu, &core->port, true);
+        upmu_claims_share(cpu);
+        upmu_domain_begin(&core->domain, cpu->domain_slot);
         cpu->live = 1;
     }
 }
@@ -996,6 +1041,178 @@ static void a_session_that_must_move_is_not_lost_to_a_sibling(void **state)
     printf("%u points of a move where the sibling came\n", at);
 }
 
+/* ---- Coming, sleeping and leaving beside a sibling that runs ---- */
+
+/* A core as firmware leaves it, before either CPU came: every register holds something, counter 5 is in use. */
+static void found_core(struct core *core, uint64_t before[UPMU_REGISTERS])
+{
+    begin_core(core);
+    for (unsigned c = 0; c < 2; c++) {
+        assert_int_equal(upmu_domain_end(&core->domain, core->cpu[c].domain_slot), c == 1);
+        core->cpu[c].live = 0;
+    }
+    for (unsigned row = 0; row < UPMU_P4_ROWS; row++)
+        core->value[row] = (row * UINT64_C(0x01000193) & ~(UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_OVF)) &
+                           upmu_register_bits(&core->machine.pmu[0], row);
+    core->value[UPMU_P4_ROW_CCCR + 5] |= UPMU_P4_CCCR_ENABLE;
+    memcpy(before, core->value, sizeof core->value);
+    core->value[UPMU_P4_ROW_CCCR + 7] |= UPMU_P4_CCCR_OVF;
+}
+
+static void come(struct core *core, unsigned cpu)
+{
+    core->current = cpu;
+    assert_int_equal(upmu_cpu_resume(&core->cpu[cpu]), UPMU_OK);
+    assert_int_equal(core->cpu[cpu].firmware, 1u << 5);
+}
+
+static void run_one(struct core *core, unsigned cpu, uint32_t counters, unsigned escr)
+{
+    begin_session(core, cpu, 0);
+    add_event(core, cpu, 0, counters, escr, 0x0400000c + cpu);
+    attach(core, cpu, 0);
+    assert_int_equal(upmu_session_start(&core->session[cpu][0]), UPMU_OK);
+}
+
+static void assert_registers(const struct core *core, const uint64_t *values)
+{
+    for (unsigned row = 0; row < UPMU_P4_ROWS; row++)
+        if (core->value[row] != values[row])
+            fail_msg("%s is %llx, not %llx", upmu_register_name(&core->machine.pmu[0], row),
+                     (unsigned long long)core->value[row], (unsigned long long)values[row]);
+}
+
+static void a_cpu_that_comes_later_takes_nothing_of_its_sibling_for_the_firmwares(void **state)
+{
+    static struct core core;
+    uint64_t before[UPMU_REGISTERS], during[UPMU_REGISTERS];
+
+    (void)state;
+    found_core(&core, before);
+    come(&core, 0);
+    assert_int_equal(core.value[UPMU_P4_ROW_CCCR + 7] & UPMU_P4_CCCR_OVF, 0);
+    run_one(&core, 0, 0xf, 33);
+    memcpy(during, core.value, sizeof during);
+    core.cpu[1].bank.accesses = (struct upmu_accesses){0, 0, 0, 0};
+    come(&core, 1);
+    assert_int_equal(core.cpu[1].bank.accesses.writes, 0);
+    assert_int_equal(core.cpu[1].bank.accesses.reads, 0);
+    assert_registers(&core, during);
+    run_one(&core, 1, 0xf, 34);
+    happen(&core, 12);
+    check_core(&core);
+    assert_int_not_equal(core.session[0][0].set.tally[0].counter, core.session[1][0].set.tally[0].counter);
+}
+
+static void the_last_cpu_restores_what_the_first_one_found(void **state)
+{
+    (void)state;
+    for (unsigned leaver = 0; leaver < 2; leaver++) {
+        static struct core core;
+        uint64_t before[UPMU_REGISTERS], during[UPMU_REGISTERS];
+
+        found_core(&core, before);
+        come(&core, 0);
+        run_one(&core, 0, 0xf, 33);
+        come(&core, 1);
+        run_one(&core, 1, 0xf, 34);
+        happen(&core, 12);
+        core.current = leaver;
+        assert_int_equal(upmu_session_close(&core.session[leaver][0]), UPMU_OK);
+        memcpy(during, core.value, sizeof during);
+        assert_int_equal(upmu_cpu_fini(&core.cpu[leaver]), UPMU_OK);
+        assert_registers(&core, during);
+        happen(&core, 5);
+        core.expected[leaver][0] = 0;
+        core.current = !leaver;
+        assert_int_equal(upmu_cpu_fini(&core.cpu[!leaver]), UPMU_OK);
+        before[UPMU_P4_ROW_COUNTER + 5] += 17; /* the firmware's has counted on */
+        assert_registers(&core, before);
+        assert_int_equal(core.session[!leaver][0].set.tally[0].total, 17);
+    }
+}
+
+static void a_cpu_that_sleeps_lets_its_sibling_run(void **state)
+{
+    static struct core core;
+    uint64_t before[UPMU_REGISTERS];
+
+    (void)state;
+    found_core(&core, before);
+    come(&core, 0);
+    come(&core, 1);
+    run_one(&core, 0, 0xf, 33);
+    run_one(&core, 1, 0xf, 34);
+    happen(&core, 3);
+    core.current = 0;
+    assert_int_equal(upmu_cpu_suspend(&core.cpu[0]), UPMU_OK);
+    happen(&core, 4);
+    check_core(&core);
+    come(&core, 0);
+    assert_int_equal(core.session[0][0].state, UPMU_SESSION_RUNNING);
+    happen(&core, 5);
+    check_core(&core);
+    assert_true(core.expected[0][0] == 8 && core.expected[1][0] == 12);
+    /* Both sleep, and the firmware works meanwhile: the first to wake looks anew. */
+    for (unsigned c = 0; c < 2; c++) {
+        core.current = c;
+        assert_int_equal(upmu_cpu_suspend(&core.cpu[c]), UPMU_OK);
+    }
+    before[UPMU_P4_ROW_COUNTER + 5] += 12;
+    assert_registers(&core, before);
+    core.value[UPMU_P4_ROW_ESCR + 40] = 0x205;
+    before[UPMU_P4_ROW_ESCR + 40] = 0x205;
+    for (unsigned c = 0; c < 2; c++)
+        come(&core, c);
+    happen(&core, 6);
+    check_core(&core);
+    for (unsigned c = 0; c < 2; c++) {
+        core.current = c;
+        assert_int_equal(upmu_cpu_fini(&core.cpu[c]), UPMU_OK);
+    }
+    before[UPMU_P4_ROW_COUNTER + 5] += 6;
+    assert_registers(&core, before);
+}
+
+static void a_cpu_told_of_changes_closes_nothing_of_its_sibling(void **state)
+{
+    static struct core core;
+    uint64_t before[UPMU_REGISTERS];
+
+    (void)state;
+    found_core(&core, before);
+    come(&core, 0);
+    come(&core, 1);
+    run_one(&core, 0, 0xf, 33);
+    run_one(&core, 1, 0xf, 34);
+    happen(&core, 3);
+    core.current = 0;
+    assert_int_equal(upmu_cpu_changed(&core.cpu[0]), UPMU_OK);
+    core.expected[0][0] = core.session[0][0].set.tally[0].total; /* what it counted since its last read is lost */
+    happen(&core, 4);
+    check_core(&core);
+}
+
+static void a_sibling_that_takes_the_firmwares_counters_closes_none_that_is_taken(void **state)
+{
+    static struct core core;
+    uint64_t before[UPMU_REGISTERS];
+
+    (void)state;
+    found_core(&core, before);
+    come(&core, 0);
+    come(&core, 1);
+    core.current = 0;
+    upmu_cpu_take_firmware(&core.cpu[0]);
+    assert_int_equal(core.value[UPMU_P4_ROW_CCCR + 5] & UPMU_P4_CCCR_ENABLE, 0);
+    run_one(&core, 0, 1u << 5, 33);
+    happen(&core, 3);
+    core.current = 1;
+    upmu_cpu_take_firmware(&core.cpu[1]);
+    happen(&core, 4);
+    check_core(&core);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -1012,6 +1229,11 @@ int main(void)
         cmocka_unit_test(two_threads_of_a_core_never_work_on_stale_shadows),
         cmocka_unit_test(a_sibling_that_comes_between_placement_and_claim_loses_nothing),
         cmocka_unit_test(a_session_that_must_move_is_not_lost_to_a_sibling),
+        cmocka_unit_test(a_cpu_that_comes_later_takes_nothing_of_its_sibling_for_the_firmwares),
+        cmocka_unit_test(the_last_cpu_restores_what_the_first_one_found),
+        cmocka_unit_test(a_cpu_that_sleeps_lets_its_sibling_run),
+        cmocka_unit_test(a_cpu_told_of_changes_closes_nothing_of_its_sibling),
+        cmocka_unit_test(a_sibling_that_takes_the_firmwares_counters_closes_none_that_is_taken),
     };
 
     return cmocka_run_group_tests_name("domain", tests, NULL, NULL);
