@@ -7,10 +7,16 @@
 #if UPMU_BACKEND_X86_CORE
 extern const struct upmu_backend upmu_x86_core_backend;
 #endif
+#if UPMU_BACKEND_X86_P4
+extern const struct upmu_backend upmu_x86_p4_backend;
+#endif
 
 static const struct upmu_backend *const backends[] = {
 #if UPMU_BACKEND_X86_CORE
     &upmu_x86_core_backend,
+#endif
+#if UPMU_BACKEND_X86_P4
+    &upmu_x86_p4_backend,
 #endif
     NULL
 };

@@ -35,6 +35,12 @@ enum {
 #define UPMU_P4_IQ_ESCR0 26u
 #define UPMU_P4_IQ_ESCR1 27u
 
+/* Of others that have a rule of their own.  There is no SSU_ESCR1. */
+#define UPMU_P4_FSB_ESCR0 2u
+#define UPMU_P4_SAAT_ESCR0 14u
+#define UPMU_P4_RAT_ESCR0 28u
+#define UPMU_P4_SSU_ESCR0 30u
+
 /*
  * Resources: resource n below UPMU_P4_ESCRS is ESCR n.  PEBS_ENABLE and
  * PEBS_MATRIX_VERT select the kind of replay that is tagged.
@@ -50,6 +56,7 @@ enum {
 #define UPMU_P4_ESCR_T0_OS (UINT64_C(1) << 3)
 #define UPMU_P4_ESCR_TAG_ENABLE (UINT64_C(1) << 4)
 #define UPMU_P4_ESCR_TAG_VALUE (UINT64_C(0xf) << 5)
+#define UPMU_P4_ESCR_TAG_BIT0 (UINT64_C(1) << 5)
 #define UPMU_P4_ESCR_MASK (UINT64_C(0xffff) << 9)
 #define UPMU_P4_ESCR_SELECT (UINT64_C(0x3f) << 25)
 

@@ -203,7 +203,10 @@ static void counters_are_read_by_the_index_of_their_kind(void **state)
     }
 }
 
-/* Intel SDM vol 3 (325384-059) 18.2.1: IA32_PMCn at C1h + n, IA32_PERFEVTSELn at 186h + n. */
+/*
+ * Intel SDM vol 3 (325384-059) 18.2.1: IA32_PMCn at C1h + n, IA32_PERFEVTSELn at 186h + n;
+ * 18.15: of NetBurst's 18, counter n at 300h + n, its CCCR at 360h + n.
+ */
 static void each_general_counter_has_an_event_register_of_its_own(void **state)
 {
     const char *name;
@@ -215,10 +218,11 @@ static void each_general_counter_has_an_event_register_of_its_own(void **state)
 
         assert_int_equal(upmu_pmu_by_name(&pmu, name), UPMU_OK);
         for (uint32_t rest = pmu.general; rest; rest &= rest - 1u) {
-            unsigned n = upmu_bits_lowest(rest);
+            unsigned n = upmu_bits_lowest(rest), value = pmu.family == 15 ? 0x300 : 0xc1;
+            unsigned select = pmu.family == 15 ? 0x360 : 0x186;
 
-            assert_int_equal(upmu_register_address(&pmu, pmu.counter[n].value_row), 0xc1 + n);
-            assert_int_equal(upmu_register_address(&pmu, pmu.counter[n].select_row), 0x186 + n);
+            assert_int_equal(upmu_register_address(&pmu, pmu.counter[n].value_row), value + n);
+            assert_int_equal(upmu_register_address(&pmu, pmu.counter[n].select_row), select + n);
             seen++;
         }
     }

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which NetBurst PMU is this, and which hyper-thread asks.  Pure: reads go through the
+ * detection's functions.
+ *
+ * Sources: Intel SDM vol 3 (325384-059) 18.15 to 18.17, tables 35-41 and 35-42
+ * (IA32_MISC_ENABLE); perfctr 2.6.42 (thread numbers of dual-core parts); errata N17
+ * (249199) and O9 (290741) of the stopping counter.
+ */
+#include "backends/x86_p4/x86_p4.h"
+#include "core/bits.h"
+#include "core/mem.h"
+#include "core/text.h"
+
+#if UPMU_BACKEND_X86_P4
+
+#define MISC_ENABLE 0x1A0u
+#define MISC_ENABLE_PERFMON UPMU_BIT64(7)   /* there is a PMU */
+#define MISC_ENABLE_NO_PEBS UPMU_BIT64(12)  /* and no replay tagging in it */
+
+/* CPUID leaf 1, EDX. */
+#define CPUID_HTT UPMU_BIT32(28)
+
+/*
+ * Preset values of -8 to -1 were seen to interrupt one instruction for ever (perfctr);
+ * the sign bit says what has overflowed, so a counter waits for half its range.
+ */
+#define LEAST_PERIOD 9u
+#define LONGEST_PERIOD ((UINT64_C(1) << 39) - 1u)
+
+/* CCCR and ESCR of instr_retired, mask NBOGUSNTAG, which any loop makes happen. */
+#define LOOP_EVENT (UINT64_C(0x38000) << 32 | 0x0400020c)
+
+static const struct known {
+    char name[14];
+    uint8_t model;
+    uint8_t stepping;
+    bool threads;
+} known_models[] = {
+    {"netburst", 2, 9, true},      {"netburst_p", 4, 3, true},     {"p4_willamette", 1, 2, false},
+    {"p4_northwood", 2, 9, true},  {"p4_prescott", 3, 4, true},    {"p4_cedarmill", 6, 4, false},
+};
+#define LISTED 2u
+
+/* Titles by model; those without one never had this PMU. */
+static const char titles[7][30] = {"Intel Pentium 4 (Willamette)", "Intel Pentium 4 (Willamette)",
+                                   "Intel Pentium 4 (Northwood)",  "Intel Pentium 4 (Prescott)",
+                                   "Intel Pentium 4 (Prescott)",   "",
+                                   "Intel Pentium 4 (Cedar Mill)"};
+
+/* Counter 1 last: Linux says that its ENABLE bit does not work properly. */
+static void prefer_counters(struct upmu_pmu *pmu)
+{
+    for (unsigned n = 0; n < UPMU_P4_COUNTERS; n++)
+        if (n != 1)
+            pmu->preference[pmu->preference_count++] = (uint8_t)n;
+    pmu->preference[pmu->preference_count++] = 1;
+}
+
+static void build_p4(struct upmu_pmu *pmu, unsigned model, unsigned stepping, bool threads, bool tags)
+{
+    memset(pmu, 0, sizeof *pmu);
+    pmu->name = known_models[model < 3 ? 0 : 1].name;
+    pmu->title = titles[model];
+    pmu->backend = &upmu_x86_p4_backend;
+    pmu->family = 15;
+    pmu->model = (uint16_t)model;
+    pmu->stepping = (uint8_t)stepping;
+    upmu_p4_describe_table(pmu, model);
+    prefer_counters(pmu);
+    /* Thread-independent events: no register, but both threads see them. */
+    pmu->shared |= ~upmu_bits_ones(UPMU_P4_RESOURCE_TI);
+    pmu->capabilities = UPMU_PMU_REARM_LAST;
+    if (model <= 2)
+        pmu->capabilities |= UPMU_PMU_CARRY_LOST;
+    pmu->max_period = LONGEST_PERIOD;
+    pmu->min_period = LEAST_PERIOD;
+    pmu->loop_config = LOOP_EVENT;
+    if (model < 2 || (model == 2 && stepping < 7))
+        pmu->quirks |= UPMU_P4_EARLY_BUS;
+    if (threads) {
+        pmu->quirks |= UPMU_P4_HT;
+    } else {
+        pmu->limit[UPMU_P4_CLASS_ESCR] &= ~(UPMU_P4_ESCR_T1_USR | UPMU_P4_ESCR_T1_OS);
+        pmu->limit[UPMU_P4_CLASS_CCCR] &= ~UPMU_P4_CCCR_OVF_PMI_T1;
+    }
+    if (!tags)
+        for (unsigned n = UPMU_P4_RESOURCE_PEBS_ENABLE; n <= UPMU_P4_RESOURCE_MATRIX_VERT; n++) {
+            upmu_rows_clear(pmu->present, UPMU_P4_ROW_ESCR + n);
+            pmu->shared &= ~UPMU_BIT64(n);
+        }
+}
+
+/* Threads of a core: logical CPUs of the package by its cores, which leaf 4 counts. */
+static unsigned core_threads(const struct upmu_detection *detection)
+{
+    unsigned logical = detection->leaf1[3] & CPUID_HTT ? detection->leaf1[1] >> 16 & 0xffu : 1, threads = 1;
+    uint32_t leaf[4] = {0, 0, 0, 0};
+
+    if (detection->leaf0[0] >= 4)
+        detection->cpuid(detection->context, 4, 0, leaf);
+    while (threads * ((leaf[0] >> 26) + 1u) < logical)
+        threads <<= 1;
+    return threads;
+}
+
+unsigned upmu_p4_thread(const struct upmu_detection *detection)
+{
+    return detection->leaf1[1] >> 24 & (core_threads(detection) - 1u) & 1u;
+}
+
+bool upmu_p4_detect(const struct upmu_detection *detection, struct upmu_pmu *out_pmu)
+{
+    uint64_t enable;
+
+    /* EBX, ECX, EDX of "GenuineIntel" */
+    if (memcmp(&detection->leaf0[1], "GenuntelineI", 12) != 0 || detection->family != 15 || detection->model > 6 ||
+        !titles[detection->model][0])
+        return false;
+    /* A hypervisor that only borrows the family's number leaves bit 7 clear, or faults. */
+    if (!detection->rdmsr(detection->context, MISC_ENABLE, true, &enable) || !(enable & MISC_ENABLE_PERFMON))
+        return false;
+    build_p4(out_pmu, detection->model, detection->stepping, core_threads(detection) > 1,
+             !(enable & MISC_ENABLE_NO_PEBS));
+    if (detection->hypervisor)
+        out_pmu->capabilities |= UPMU_PMU_HYPERVISOR;
+    return true;
+}
+
+bool upmu_p4_describe(const char *name, struct upmu_pmu *out_pmu)
+{
+    for (unsigned i = 0; i < sizeof known_models / sizeof known_models[0]; i++) {
+        const struct known *known = &known_models[i];
+
+        if (!upmu_text_is(name, upmu_text_length(name), known->name))
+            continue;
+        build_p4(out_pmu, known->model, known->stepping, known->threads, true);
+        return true;
+    }
+    return false;
+}
+
+const char *upmu_p4_names(unsigned i)
+{
+    return i < LISTED ? known_models[i].name : NULL;
+}
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ways to run a NetBurst event, and the registers of one: an event may stand in the
+ * even or in the odd ESCR of its unit, each of which half of the group's counters see.
+ * Pure; called by placement and by whoever loads what was placed.
+ *
+ * Sources: Intel SDM vol 3 (325384-059) 18.15.5 (cascading), 18.15.6 and tables 19-32
+ * to 19-34 (tagging), 18.16 (hyper-threads); 18.15.3: an ESCR works, for tagging too,
+ * only if an enabled counter can reach it or its twin.
+ */
+#include "backends/x86_p4/x86_p4.h"
+#include "core/bits.h"
+#include "core/mem.h"
+
+#if UPMU_BACKEND_X86_P4
+
+/*
+ * Whose overflow starts whom: {target, initiator}.  By bit 30 of the target's CCCR;
+ * from EXTENDED on by bit 11, which models 0 and 1 lack.
+ */
+static const struct upmu_pair cascades[] = {
+    {0, 2},   {1, 3},  {2, 0},   {3, 1},   {4, 6},   {5, 7},   {6, 4},   {7, 5},   {8, 10},  {9, 11},  {10, 8},
+    {11, 9},  {12, 14}, {13, 15}, {14, 12}, {15, 13}, {16, 14}, {17, 15}, {12, 16}, {15, 17}, {16, 17}, {17, 16},
+};
+#define EXTENDED 18u
+#define CASCADES (sizeof cascades / sizeof cascades[0])
+
+#define CCCR(bits) ((bits) << 32)
+
+/* An ESCR as a hyper-thread wants it; words that name thread 1 are taken as they are. */
+static uint64_t escr_value(uint64_t word, unsigned thread)
+{
+    uint64_t both = UPMU_P4_ESCR_T0_USR | UPMU_P4_ESCR_T0_OS;
+    uint64_t value = word & 0xffffffffu;
+
+    if (!thread || (value & (both >> 2)))
+        return value;
+    return (value & ~both) | (value & both) >> 2;
+}
+
+/* Put an ESCR among the resources of a slot; false: this PMU does not have it. */
+static bool add_escr(const struct upmu_pmu *pmu, struct upmu_slot *slot, unsigned even, unsigned odd, uint64_t value)
+{
+    if ((odd && even == UPMU_P4_SSU_ESCR0) || !upmu_rows_has(pmu->present, UPMU_P4_ROW_ESCR + even + odd))
+        return false;
+    slot->resource[slot->resource_count] = (uint8_t)(even + odd);
+    slot->value[slot->resource_count++] = value;
+    return true;
+}
+
+static void add_value(struct upmu_slot *slot, unsigned resource, uint64_t value)
+{
+    slot->resource[slot->resource_count] = (uint8_t)resource;
+    slot->value[slot->resource_count++] = value;
+}
+
+/*
+ * What a counter counts, on one side; false: not there.  Tag bits 0 and 2 belong to
+ * even ESCRs, 1 and 3 to odd ones, so that one tag never means two things.
+ */
+static bool fill_slot(const struct upmu_pmu *pmu, struct upmu_slot *slot, unsigned group, uint64_t word, int row,
+                      unsigned thread, unsigned odd)
+{
+    unsigned tags = (unsigned)(word >> 5) & 0xfu;
+
+    slot->counters &= upmu_p4_side(group, odd);
+    if (row >= 0)
+        slot->counters &= upmu_p4_counters(pmu, (unsigned)row);
+    if (!slot->counters || ((tags & 0xau) && !(tags & 5u) && !odd) || ((tags & 5u) && !(tags & 0xau) && odd))
+        return false;
+    /* A thread-independent event counts both threads, whoever asks: it has one owner. */
+    if (row >= 0 && row < (int)UPMU_P4_TI_EVENTS)
+        add_value(slot, UPMU_P4_RESOURCE_TI + (unsigned)row, thread);
+    return add_escr(pmu, slot, upmu_p4_even_escr(group, word), odd, escr_value(word, thread));
+}
+
+/* Tagging by the odd FIRM_ESCR is by tag bit 1, with the mask bit that goes with it. */
+static uint64_t moved_tag(uint64_t word)
+{
+    return (word & ~UPMU_P4_ESCR_TAG_VALUE) | (word & UPMU_P4_ESCR_TAG_VALUE) << 1;
+}
+
+/*
+ * The upstream ESCR of a tagging recipe.  Front-end tags are a single bit: each thread
+ * has one RAT_ESCR for it, so that loads and stores cannot mix.  Tables 19-32 to 19-34
+ * give the split metrics the side of their SAAT_ESCR.
+ */
+static bool fill_upstream(const struct upmu_pmu *pmu, struct upmu_alternative *out, const struct upmu_event *event,
+                          unsigned thread, unsigned odd)
+{
+    unsigned group = UPMU_P4_PAYLOAD_SECOND(event->payload);
+    unsigned even = upmu_p4_even_escr(group, event->config1);
+    uint64_t word = event->config1;
+    bool loads = (word & UPMU_P4_ESCR_SELECT) >> 25 == 0x04;
+
+    if ((even == UPMU_P4_RAT_ESCR0 && odd != thread) || (even == UPMU_P4_SAAT_ESCR0 && odd != loads))
+        return false;
+    if (odd && (word & UPMU_P4_ESCR_TAG_ENABLE)) {
+        word = moved_tag(word);
+        out->slot[0].value[0] =
+            (out->slot[0].value[0] & ~UPMU_P4_ESCR_MASK) | (out->slot[0].value[0] & UPMU_P4_ESCR_MASK) << 1;
+    }
+    out->helper = true;
+    out->slot_count = 2;
+    out->slot[1].counters = upmu_p4_side(group, odd);
+    return add_escr(pmu, &out->slot[1], even, odd, escr_value(word, thread));
+}
+
+static bool fill_cascade(const struct upmu_pmu *pmu, struct upmu_alternative *out, const struct upmu_event *event,
+                         unsigned thread, unsigned odd)
+{
+    unsigned first = event->config & CCCR(UPMU_P4_CCCR_CASCADE) ? 0 : EXTENDED;
+    unsigned group = UPMU_P4_PAYLOAD_SECOND(event->payload);
+
+    out->slot_count = 2;
+    out->dormant = 1;
+    out->pairs = cascades + first;
+    out->pair_count =
+        (uint8_t)((event->config & CCCR(UPMU_P4_CCCR_EXTENDED_CASCADE) ? CASCADES : EXTENDED) - first);
+    out->slot[1].counters = pmu->counters;
+    return fill_slot(pmu, &out->slot[1], group, event->config1, upmu_p4_find(group, event->config1), thread, odd);
+}
+
+/* One of four ways: the sides of the first ESCR and of the second. */
+static bool fill_way(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned way,
+                     struct upmu_alternative *out)
+{
+    unsigned group = UPMU_P4_PAYLOAD_GROUP(event->payload), odd = way & 1u, second = way >> 1;
+    struct upmu_slot *slot = &out->slot[0];
+
+    memset(out, 0, sizeof *out);
+    out->slot_count = 1;
+    slot->counters = event->counters;
+    /* Precise samples are made by counter 16, for the second thread by 17. */
+    if (event->attributes & UPMU_ATTR_PRECISE)
+        slot->counters &= UPMU_BIT32(thread ? 17 : 16);
+    if (!fill_slot(pmu, slot, group, event->config, event->flags - 1, thread, odd))
+        return false;
+    if (event->config2) {
+        add_value(slot, UPMU_P4_RESOURCE_PEBS_ENABLE, event->config2 & 0xffffffffu);
+        add_value(slot, UPMU_P4_RESOURCE_MATRIX_VERT, event->config2 >> 32);
+    }
+    switch (upmu_p4_second(event)) {
+    case UPMU_P4_UPSTREAM:
+        return fill_upstream(pmu, out, event, thread, second);
+    case UPMU_P4_INITIATOR:
+        return fill_cascade(pmu, out, event, thread, second);
+    case UPMU_P4_PARTNER:
+        return !second && add_escr(pmu, slot, upmu_p4_even_escr(group, event->config1), !odd,
+                                   escr_value(event->config1, thread));
+    default:
+        return !second;
+    }
+}
+
+bool upmu_p4_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,
+                         struct upmu_alternative *out)
+{
+    for (unsigned way = 0; way < 4; way++)
+        if (fill_way(pmu, event, thread, way, out) && i-- == 0)
+            return true;
+    return false;
+}
+
+/* A CCCR, without ENABLE, OVF and interrupts. */
+static uint64_t cccr_value(const struct upmu_event *event, unsigned slot, const uint8_t *counters)
+{
+    uint64_t value = (slot ? event->config1 : event->config) >> 32, both;
+
+    if (slot || !(event->attributes & UPMU_ATTR_CASCADE))
+        return value;
+    /* The target's CCCR names its initiator by one of two bits. */
+    both = UPMU_P4_CCCR_CASCADE | UPMU_P4_CCCR_EXTENDED_CASCADE;
+    for (unsigned i = EXTENDED; i < CASCADES; i++)
+        if (cascades[i].first == counters[0] && cascades[i].second == counters[1])
+            return (value & ~both) | UPMU_P4_CCCR_EXTENDED_CASCADE;
+    return (value & ~both) | UPMU_P4_CCCR_CASCADE;
+}
+
+void upmu_p4_render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
+                    const uint8_t *counters, unsigned flags, struct upmu_image *image)
+{
+    unsigned thread = flags & UPMU_RENDER_THREAD1 ? 1 : 0;
+    struct upmu_alternative way;
+
+    if (!upmu_p4_alternative(pmu, event, thread, alternative, &way))
+        return;
+    for (unsigned slot = 0; slot < way.slot_count; slot++) {
+        uint32_t guard = UPMU_BIT32(counters[0]);
+
+        if (counters[slot] != UPMU_NO_COUNTER) {
+            uint64_t value = cccr_value(event, slot, counters);
+
+            guard |= UPMU_BIT32(counters[slot]);
+            /* A target raises no interrupt (erratum, models 0 to 2), an initiator must not be acknowledged. */
+            if (!slot && (flags & UPMU_RENDER_INTERRUPT) && !(event->attributes & UPMU_ATTR_CASCADE))
+                value |= thread ? UPMU_P4_CCCR_OVF_PMI_T1 : UPMU_P4_CCCR_OVF_PMI_T0;
+            upmu_image_add(image, UPMU_P4_ROW_CCCR + counters[slot],
+                           0xffffffffu & ~(UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_OVF), value,
+                           UPMU_BIT32(counters[slot]));
+        }
+        for (unsigned k = 0; k < way.slot[slot].resource_count; k++) {
+            unsigned row = upmu_p4_resource_row(pmu, way.slot[slot].resource[k]);
+
+            if (row != UPMU_NO_ROW)
+                upmu_image_add(image, row, ~UINT64_C(0), way.slot[slot].value[k], guard);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The NetBurst backend: what counters leave behind, who uses them at take-over, names,
+ * and the table of its functions.
+ */
+#include "backends/x86_p4/x86_p4.h"
+#include "core/bits.h"
+
+#if UPMU_BACKEND_X86_P4
+
+/*
+ * There is no status register: the core looks at the counters' values, and every write
+ * of a CCCR clears its OVF.
+ */
+static uint32_t no_status(const struct upmu_pmu *pmu, uint64_t status)
+{
+    (void)pmu, (void)status;
+    return 0;
+}
+
+static uint64_t no_acknowledgement(const struct upmu_pmu *pmu, uint32_t counters)
+{
+    (void)pmu, (void)counters;
+    return 0;
+}
+
+/* Counters given up count nothing, start nothing, and keep no interrupt asserted (OVF). */
+static void release_counters(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image)
+{
+    (void)pmu;
+    for (; counters; counters &= counters - 1u)
+        upmu_image_add(image, UPMU_P4_ROW_CCCR + upmu_bits_lowest(counters), 0xffffffffu, 0,
+                       counters & (0u - counters));
+}
+
+/* In use: enabled, asking for interrupts, or waiting for a cascade. */
+static uint32_t claimed_counters(const struct upmu_pmu *pmu, const uint64_t *found)
+{
+    uint32_t counters = 0;
+
+    for (unsigned n = 0; n < UPMU_P4_COUNTERS; n++)
+        if (found[UPMU_P4_ROW_CCCR + n] &
+            (UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_CASCADE | UPMU_P4_CCCR_OVF_PMI_T0 | UPMU_P4_CCCR_OVF_PMI_T1))
+            counters |= UPMU_BIT32(n);
+    return counters & pmu->counters;
+}
+
+static void nothing_at_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
+{
+    (void)pmu, (void)image;
+}
+
+unsigned upmu_p4_resource_row(const struct upmu_pmu *pmu, unsigned resource)
+{
+    unsigned row = UPMU_P4_ROW_ESCR + resource;
+
+    return resource < UPMU_P4_RESOURCES && upmu_rows_has(pmu->present, row) ? row : UPMU_NO_ROW;
+}
+
+static const char *resource_text(const struct upmu_pmu *pmu, unsigned resource)
+{
+    unsigned row = upmu_p4_resource_row(pmu, resource);
+
+    return row == UPMU_NO_ROW ? "both hyper-threads, which it cannot tell apart"
+                              : pmu->table->text + pmu->table->rows[row].name;
+}
+
+/* "IQ_COUNTER4" */
+static const char *counter_group_prefix(const struct upmu_pmu *pmu, unsigned counter, unsigned *out_index)
+{
+    static const char prefixes[UPMU_P4_GROUPS][14] = {"BPU_COUNTER", "MS_COUNTER", "FLAME_COUNTER", "IQ_COUNTER"};
+    unsigned group = counter < 12 ? counter >> 2 : UPMU_P4_GROUP_IQ;
+
+    (void)pmu;
+    *out_index = counter - 4 * group;
+    return prefixes[group];
+}
+
+const struct upmu_backend upmu_x86_p4_backend = {
+    .name = "x86_p4",
+    .detect = upmu_p4_detect,
+    .describe = upmu_p4_describe,
+    .names = upmu_p4_names,
+#if UPMU_NAMES
+    .attribute = upmu_p4_attribute,
+    .from_row = upmu_p4_from_row,
+    .format = upmu_p4_format,
+#endif
+    .finish = upmu_p4_finish,
+    .thread = upmu_p4_thread,
+    .alternative = upmu_p4_alternative,
+    .render = upmu_p4_render,
+    .release = release_counters,
+    .overflowed = no_status,
+    .acknowledge = no_acknowledgement,
+    .claims = claimed_counters,
+    .take_over = nothing_at_take_over,
+    .resource_name = resource_text,
+    .counter_prefix = counter_group_prefix,
+    .resource_row = upmu_p4_resource_row,
+};
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The NetBurst backend's functions, file by file; contracts are those of struct
+ * upmu_backend in core/backend.h.  How the PMU works: docs/pentium4.md.
+ *
+ * An event's words: config is CCCR << 32 | ESCR of what is counted, config1 the same
+ * of a second ESCR (what tags, what must be programmed as well, what starts a
+ * cascade), config2 MATRIX_VERT << 32 | PEBS_ENABLE.  ESCRs stand there as for
+ * hyper-thread 0; words that name thread 1 (bits 1:0) are taken as they are.
+ */
+#ifndef UPMU_X86_P4_H
+#define UPMU_X86_P4_H
+
+#include "backends/x86_p4/p4_registers.h"
+#include "core/backend.h"
+
+extern const struct upmu_backend upmu_x86_p4_backend;
+
+/* upmu_pmu.quirks */
+#define UPMU_P4_HT 0x1u        /* two hyper-threads see the PMU */
+#define UPMU_P4_EARLY_BUS 0x2u /* signature below F27h: IOQ_allocation has one ESCR */
+
+/* Counter groups.  Within one, the lower half sees even ESCRs, the other half odd ones. */
+enum { UPMU_P4_GROUP_BPU, UPMU_P4_GROUP_MS, UPMU_P4_GROUP_FLAME, UPMU_P4_GROUP_IQ, UPMU_P4_GROUPS };
+
+#define UPMU_P4_NO_ESCR 0xffu
+
+/*
+ * Resources behind the registers: the n-th thread-independent event, whose value is
+ * the hyper-thread that counts it.  Two threads cannot have one at the same time.
+ */
+#define UPMU_P4_RESOURCE_TI 47u
+#define UPMU_P4_TI_EVENTS 17u
+
+/*
+ * An event as tables hold it, an ESCR and how to reach it: event select (bits 5:0),
+ * CCCR select (8:6), counter group (10:9), the same as codes of catalogue rows.
+ */
+#define UPMU_P4_CODE(group, cccr_select, event_select) ((group) << 9 | (cccr_select) << 6 | (event_select))
+#define UPMU_P4_CODE_GROUP(code) ((code) >> 9 & 3u)
+
+/* upmu_event.payload: 1 + group of config; 8 * (1 + group) of config1, where that is used. */
+#define UPMU_P4_PAYLOAD_GROUP(payload) (((payload) & 7u) - 1u)
+#define UPMU_P4_PAYLOAD_SECOND(payload) (((payload) >> 3 & 7u) - 1u)
+
+/* upmu_event.flags: the event's row in the table of documented events + 1, or 0. */
+
+/* What the second word of an event is. */
+enum upmu_p4_second {
+    UPMU_P4_ALONE,    /* there is none */
+    UPMU_P4_PARTNER,  /* the unit's other ESCR, which has to be programmed as well */
+    UPMU_P4_UPSTREAM, /* tags what is counted: needs an enabled counter on its unit */
+    UPMU_P4_INITIATOR /* of a cascade */
+};
+
+/* ---- p4_events.c: what the manuals say of events ---- */
+
+/* The row of an event in the table of documented events, or -1; `group` UPMU_P4_GROUPS: the first that has it. */
+int upmu_p4_find(unsigned group, uint64_t config);
+
+/* Its code. */
+unsigned upmu_p4_code(unsigned row);
+
+/* Counters of its group that can count it on this PMU; 0: the model does not have it. */
+uint32_t upmu_p4_counters(const struct upmu_pmu *pmu, unsigned row);
+
+/* The number of the even ESCR that a select means in a group, or UPMU_P4_NO_ESCR. */
+unsigned upmu_p4_even_escr(unsigned group, uint64_t config);
+
+/* Counters of a group on one side. */
+uint32_t upmu_p4_side(unsigned group, unsigned odd);
+
+/* Words for a code and a mask, without privileges. */
+uint64_t upmu_p4_word(unsigned code, unsigned mask);
+
+/* What the second word of an event is. */
+enum upmu_p4_second upmu_p4_second(const struct upmu_event *event);
+
+/* ---- p4_detect.c ---- */
+
+bool upmu_p4_detect(const struct upmu_detection *detection, struct upmu_pmu *out_pmu);
+bool upmu_p4_describe(const char *name, struct upmu_pmu *out_pmu);
+const char *upmu_p4_names(unsigned i);
+unsigned upmu_p4_thread(const struct upmu_detection *detection);
+
+/* ---- p4_encode.c ---- */
+
+#if UPMU_NAMES
+enum upmu_status upmu_p4_attribute(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,
+                                   size_t length, const uint64_t *value);
+enum upmu_status upmu_p4_from_row(const struct upmu_pmu *pmu, const struct upmu_row *row, struct upmu_event *event);
+void upmu_p4_format(const struct upmu_pmu *pmu, const struct upmu_event *event, const struct upmu_row *row,
+                    struct upmu_text *out);
+#endif
+enum upmu_status upmu_p4_finish(const struct upmu_pmu *pmu, struct upmu_event *event);
+
+/* ---- p4_place.c ---- */
+
+bool upmu_p4_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,
+                         struct upmu_alternative *out);
+void upmu_p4_render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
+                    const uint8_t *counters, unsigned flags, struct upmu_image *image);
+
+/* ---- x86_p4.c ---- */
+
+unsigned upmu_p4_resource_row(const struct upmu_pmu *pmu, unsigned resource);
+
+#endif
