@@ -26,20 +26,13 @@ static void sim_check_context(struct upmu_sim *sim, const char *text, uint32_t a
         upmu_sim_violate(sim, text, address, 0);
 }
 
-static bool sim_is_payload(const struct upmu_sim_profile *profile, uint32_t msr)
-{
-    for (unsigned i = 0; i < UPMU_SIM_PAYLOADS; i++) {
-        if (profile->payload[i].address == msr && msr != 0)
-            return true;
-    }
-    return false;
-}
-
 /* Under a hypervisor a port without safe faults leaves payload registers alone. */
 static void sim_check_hypervisor(struct upmu_sim *sim, uint32_t msr)
 {
-    if (sim_on(sim, UPMU_SIM_RULE_CHECK_HYPERVISOR) && sim->profile->flags & UPMU_SIM_HYPERVISOR && !sim->forced &&
-        !sim->port.msr_faults_are_safe && sim_is_payload(sim->profile, msr))
+    const struct upmu_sim_profile *profile = sim_is(sim, sim->current);
+
+    if (sim_on(sim, UPMU_SIM_RULE_CHECK_HYPERVISOR) && profile->flags & UPMU_SIM_HYPERVISOR && !sim->forced &&
+        !sim->port.msr_faults_are_safe && upmu_sim_intel_payload_at(profile, msr) < UPMU_SIM_PAYLOADS)
         upmu_sim_violate(sim, "payload register under a hypervisor without safe faults", msr, 0);
 }
 
@@ -49,8 +42,7 @@ static void sim_check_hypervisor(struct upmu_sim *sim, uint32_t msr)
  */
 static void sim_check_fault(struct upmu_sim *sim, enum upmu_sim_kind kind, uint32_t address, uint64_t value)
 {
-    bool withheld = sim->profile->flags & UPMU_SIM_FEATURES_FAULT && kind != UPMU_SIM_RDPMC &&
-                    (address == 0x345 || sim_is_payload(sim->profile, address));
+    bool withheld = kind != UPMU_SIM_RDPMC && upmu_sim_intel_feature_faults(sim_is(sim, sim->current), address);
 
     sim->faults++;
     if (!sim_on(sim, UPMU_SIM_RULE_CHECK_FAULT) || sim->expect_faults || withheld)
@@ -320,6 +312,20 @@ void upmu_sim_init(struct upmu_sim *sim, const struct upmu_sim_profile *profile,
     }
 }
 
+void upmu_sim_set_profile(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_profile *profile)
+{
+    if (cpu >= sim->cpus)
+        return;
+    sim->cpu[cpu].profile = profile;
+    upmu_sim_reset_cpu(sim, cpu);
+    upmu_sim_set_delivery(sim, cpu, UPMU_SIM_LVTPC_NMI);
+}
+
+const struct upmu_sim_profile *upmu_sim_cpu_profile(const struct upmu_sim *sim, unsigned cpu)
+{
+    return sim_is(sim, cpu);
+}
+
 const struct upmu_port *upmu_sim_port(struct upmu_sim *sim)
 {
     return &sim->port;
@@ -346,7 +352,7 @@ void upmu_sim_init_signal(struct upmu_sim *sim, unsigned cpu)
     if (sim_on(sim, UPMU_SIM_RULE_INIT_KEEPS))
         return;
     for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++) {
-        if (sim_has_counter(sim->profile, i))
+        if (sim_has_counter(sim_is(sim, cpu), i))
             sim->cpu[cpu].counter[i].value ^= UINT64_C(0x5a5a3c3c96);
     }
 }

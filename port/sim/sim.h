@@ -29,11 +29,12 @@
 #define UPMU_SIM_CPUS_DEFAULT 2
 
 /* Counters of one CPU: general n is n, fixed i is UPMU_SIM_FIXED + i (as upmu numbers them). */
-#define UPMU_SIM_GENERAL 8
+#define UPMU_SIM_GENERAL 10
 #define UPMU_SIM_FIXED 16u
-#define UPMU_SIM_COUNTERS 20
+#define UPMU_SIM_COUNTERS 23
 
-#define UPMU_SIM_PAYLOADS 4
+#define UPMU_SIM_PAYLOADS 6
+#define UPMU_SIM_METRICS 8
 #define UPMU_SIM_OTHERS 8
 
 /* Where kernel code of the model's own runs (events_per_access, upmu_sim_work). */
@@ -64,9 +65,20 @@ struct upmu_sim;
 #define UPMU_SIM_IGNORES_WRITES (1u << 8)  /* every MSR reads 0, drops writes and never faults */
 #define UPMU_SIM_COUNTS_NOTHING (1u << 9)  /* registers are memory, nothing counts */
 #define UPMU_SIM_FEATURES_FAULT (1u << 10) /* PERF_CAPABILITIES and payload registers #GP all the same */
-#define UPMU_SIM_NEHALEM (1u << 11)        /* errata AAK100 and AAJ80 apply */
+#define UPMU_SIM_AAJ80 (1u << 11)          /* Nehalem: branch-misses is mostly wrong */
+#define UPMU_SIM_AAK100 (1u << 12)         /* Nehalem, Westmere: a new event needs a sequence before it */
+#define UPMU_SIM_P6 (1u << 13)             /* no leaf 0AH; two counters, both enabled by select 0 */
+#define UPMU_SIM_TFA (1u << 14)            /* TSX_FORCE_ABORT: counter 3 is the microcode's unless told not to */
+#define UPMU_SIM_BJ122 (1u << 15)          /* D0H to D3H corrupt the hyper-thread's counter of the same number */
+#define UPMU_SIM_PRECISE_STORE (1u << 16)  /* PEBS_ENABLE bit 63 */
+#define UPMU_SIM_HSW11 (1u << 17)          /* C0H/01H: a period is at least 128 */
+#define UPMU_SIM_BDM55 (1u << 18)          /* C0H/01H: the low 6 bits of a period are ignored */
+#define UPMU_SIM_STICKY_REF (1u << 19)     /* fixed 2 can overflow a second time after re-arming */
+#define UPMU_SIM_ONE_REF_CLOCK (1u << 20)  /* 3CH/01H is fixed 2's clock */
+#define UPMU_SIM_HYBRID (1u << 21)         /* CPUID.7:EDX[15] */
+#define UPMU_SIM_METRICS_HIDDEN (1u << 22) /* PERF_METRICS exists, PERF_CAPABILITIES[15] denies it */
 
-/* A payload register and the event that uses it. */
+/* A payload register and an event that uses it; rows of the same address are one register. */
 struct upmu_sim_payload {
     uint32_t address;
     uint8_t event;
@@ -87,18 +99,24 @@ struct upmu_sim_profile {
     uint8_t fixed;          /* there really are */
     uint8_t fixed_width;    /* real; reported 0 if fixed_reported is 0 */
     uint8_t events_length;  /* leaf 0AH EAX[31:24] */
-    uint8_t events_unavailable;
+    uint16_t events_unavailable;
     uint8_t fixed_bitmap;  /* leaf 0AH ECX */
     bool any_deprecated;   /* leaf 0AH EDX[15] */
-    uint16_t flags;        /* UPMU_SIM_… above */
+    uint32_t flags;        /* UPMU_SIM_… above */
     uint32_t capabilities; /* PERF_CAPABILITIES */
     struct upmu_sim_payload payload[UPMU_SIM_PAYLOADS];
+    uint8_t general_reported;      /* leaf 0AH, if it does not say `general` */
+    uint8_t fixed_holes;           /* of fixed 0 to `fixed` - 1 these do not exist */
+    uint16_t fixed_odd;            /* more bits of leaf 0AH EDX */
+    uint8_t metrics;               /* bytes of PERF_METRICS that count */
+    uint8_t shortest;              /* shortest period that counts right, 0: any */
+    uint32_t core_type;            /* leaf 1AH EAX, 0: no such leaf */
+    const uint32_t (*extended)[4]; /* leaf 23H, subleaves 0 to 5; NULL: no such leaf */
 };
 
 /*
- * By name or alias: core2 (core), merom_early, yonah, nehalem (nhm), skylake
- * (skl), skylake_nofw, skylake_smtoff, icelake (icl), hypervisor_v2_nofixed,
- * hypervisor_faults, ignores_writes, counts_nothing, no_pmu, tcg.  NULL if unknown.
+ * By name or alias; port/sim/sim_profiles.c lists them: P6 to Panther Lake, odd
+ * ones, hypervisors.  NULL if unknown.
  */
 const struct upmu_sim_profile *upmu_sim_profile(const char *name);
 
@@ -129,7 +147,9 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(FULL_NEEDS_CAP, 1, "4C1H exists with PERF_CAPABILITIES[13] only (always)", "KVMI get_fw_gp_pmc; KST")       \
     R(FIXED_WIDTH_FAULTS, 1, "fixed counter write above the width #GPs (masked)", "SDM 18.2.2; Xen vpmu_intel.c") \
     R(SELECT_RESERVED, 1, "reserved select bits #GP (stored)", "KVMI")                                            \
-    R(SELECT_PIN, 1, "select bit 19 is accepted (#GP)", "KVM; Xen rejects")                                       \
+    R(SELECT_PIN, 1, "select bit 19 is accepted before version 6 (#GP)", "KVM; Xen rejects")                      \
+    R(SELECT_PIN_V6, 1, "version 6: select bit 19 #GPs (is accepted)", "public version 6 vPMU patches")           \
+    R(SELECT_EXTENDED, 1, "select bits 36, 37, 47:40 as leaf 23H says (always #GP)", "LX core.c; LXH perf_event.h") \
     R(SELECT_ANY, 1, "select bit 21 by version and EDX[15] (always #GP)", "SDM 18.2.3; KVM")                      \
     R(SELECT_TXCP, 1, "IN_TXCP on counter 2 only (any)", "KVMI")                                                  \
     R(FIXED_RESERVED, 1, "reserved FIXED_CTR_CTRL bits #GP (stored)", "KVMI; KST")                                \
@@ -140,6 +160,8 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(ACK_READS_ZERO, 1, "STATUS_RESET/SET read 0 (#GP)", "KVM")                                                  \
     R(SET_BIT63, 1, "STATUS_SET bit 63 #GPs (accepted)", "SDM 18.2.4.2 table")                                    \
     R(V4_REGISTERS, 1, "STATUS_SET, INUSE from version 4 on (always)", "SDM 18.2.4")                              \
+    R(V6_BLOCK, 1, "registers 1900H up from version 6 on (always)", "LX core.c; LXH msr-index.h")                 \
+    R(V6_RELOAD, 1, "1902H, 1903H up as leaf 23H says (with the block)", "LX core.c intel_pmu_acr")               \
     R(INUSE_READ_ONLY, 1, "INUSE write #GPs (dropped)", "SDM 18.2.4.3")                                           \
     R(INUSE_BIT63, 1, "INUSE shows PMI in bit 63 (32)", "SDM 18.2.4.3 figure")                                    \
     R(CAP_READ_ONLY, 1, "PERF_CAPABILITIES write #GPs (dropped)", "KST vmx_pmu_caps_test.c; SDM")                 \
@@ -155,10 +177,14 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(COUNT_FROZEN, 1, "CTR_FRZ stops counting, v4+ (no effect)", "SDM 18.2.4.1")                                 \
     R(COUNT_CMASK, 1, "CMASK counts cycles with enough events (ignored)", "SDM 18.2.1.1")                         \
     R(COUNT_INV, 1, "INV turns the comparison round (ignored)", "SDM 18.2.1.1")                                   \
+    R(COUNT_EQ, 1, "EQ makes the comparison an equality (ignored)", "LXH perf_event.h; leaf 23H EBX[1]")          \
+    R(COUNT_UMASK2, 1, "UMASK2 names another event (ignored)", "LXH perf_event.h; leaf 23H EBX[0]")               \
+    R(COUNT_P6, 1, "P6: select 0's EN enables both counters (each its own)", "LX p6.c")                           \
     R(COUNT_EDGE, 1, "EDGE counts rising edges (ignored)", "SDM 18.2.1.1")                                        \
     R(COUNT_ANY, 1, "AnyThread counts the sibling too (ignored)", "SDM 18.2.3")                                   \
     R(COUNT_TX, 1, "IN_TX counts inside transactions only, IN_TXCP rolls back (ignored)", "LX core.c")            \
     R(REF_IS_NOT_BUS, 1, "3CH/01H and fixed 2 have different clocks (same)", "LX intel_pmu_ref_cycles_ext")       \
+    R(REF_IS_BUS, 1, "Golden Cove, Gracemont and later: the same clock (different)", "LX intel_pmu_ref_cycles_ext") \
     R(SMM_FREEZE, 1, "DEBUGCTL[14] keeps SMM out (ignored)", "SDM 17.4.7")                                        \
     R(STATUS_WITHOUT_INT, 1, "overflow sets status with INT clear too (only with INT)", "KVM; KUT")               \
     R(INT_REQUESTS_PMI, 1, "overflow with INT requests a PMI (never)", "KVM; KUT")                                \
@@ -179,14 +205,23 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(RDPMC_TYPE, 1, "RDPMC of an unknown type #GPs (general)", "KVMI; SDM vol 2 RDPMC")                          \
     R(RDPMC_BIT31, 1, "RDPMC with bit 31 #GPs (fixed counter)", "KST; SDM")                                       \
     R(RDPMC_PCE, 1, "RDPMC outside ring 0 needs CR4.PCE (allowed)", "SDM vol 2 RDPMC")                            \
+    R(RDPMC_HIDDEN, 1, "select bit 37 hides a counter outside ring 0 (does not)", "LX core.c; leaf 23H EBX[2]")   \
+    R(RDPMC_FAST, 1, "P6: RDPMC with bit 31 gives 32 bits (all)", "SDM vol 2 RDPMC")                              \
     R(METRICS_CLEAR, 1, "RDPMC of metrics clears them where enabled (never)", "LX core.c")                        \
+    R(METRICS_GATE, 1, "metrics need GLOBAL_CTRL[48] (only fixed 3)", "LX icl_set_topdown_event_period")        \
+    R(METRICS_ORDER, 1, "metrics not zeroed after fixed 3 are garbage (right)", "LX icl_set_topdown_event_period") \
     R(ERRATUM_AAJ80, 1, "Nehalem: C5H/00H is mostly wrong (right)", "LX intel_nehalem_quirk")                     \
+    R(ERRATUM_BJ122, 1, "D0H-D3H count into the sibling's counter as well (do not)", "LX intel_ht_bug")           \
+    R(ERRATUM_BDM55, 1, "Broadwell C0H/01H: low 6 bits of a period are dropped (kept)", "LX bdw_limit_period")    \
+    R(ERRATUM_TFA, 1, "a transaction uses counter 3 unless 10FH[0] (never)", "LX intel_tfa_pmu_enable_all")       \
     R(HAZARD_FIXED2, 0, "fixed 2 sets its status again once after re-arming (not)", "Intel perfmon REF_TSC")      \
     R(HAZARD_AAK100, 0, "Nehalem: a new event starts wrong without the sequence (not)", "LX intel_pmu_nhm_workaround") \
     R(CHECK_CONTEXT, 1, "violation: a hook with interrupts on, outside an NMI", "upmu/port.h")                    \
     R(CHECK_RUNNING_COUNTER, 1, "violation: write of a running counter", "SDM 18.2.1.1")                          \
     R(CHECK_RUNNING_SELECT, 1, "violation: change of a running counter's select", "SDM 18.2.1.1")                 \
     R(CHECK_RUNNING_PAYLOAD, 1, "violation: payload changed under a running user", "LX core.c order of enabling") \
+    R(CHECK_PERIOD, 0, "violation: a period shorter than the model can do", "LX nhm_limit_period, hsw_limit_period") \
+    R(CHECK_TFA, 1, "violation: counter 3 runs with 10FH[0] clear", "LX intel_tfa_pmu_enable_all")                \
     R(CHECK_FAULT, 1, "violation: a write that #GPs; any #GP if the port says faults are unsafe", "upmu/port.h")  \
     R(CHECK_HYPERVISOR, 1, "violation: payload registers under a hypervisor, faults unsafe, no force", "upmu/port.h")
 /* clang-format on */
@@ -218,6 +253,9 @@ struct upmu_sim_totals {
     uint64_t llc_references; /* 2EH/4FH */
     uint64_t llc_misses;     /* 2EH/41H */
     uint64_t slots;          /* A4H/01H, fixed 3 (where they exist) */
+    uint64_t bad_slots;      /* 73H/00H, fixed 4 (likewise) */
+    uint64_t frontend_slots; /* 9CH/01H, fixed 5 */
+    uint64_t retiring_slots; /* C2H/02H, fixed 6 */
 };
 
 /* Any other general event. */
@@ -227,6 +265,7 @@ struct upmu_sim_other {
     uint32_t counters; /* counts only on these general counters; 0: on all */
     uint8_t event;
     uint8_t umask;
+    uint8_t umask2;
 };
 
 /*
@@ -247,6 +286,9 @@ struct upmu_sim_burst {
     uint64_t llc_references;
     uint64_t llc_misses;
     uint64_t slots;
+    uint64_t bad_slots;
+    uint64_t frontend_slots;
+    uint64_t retiring_slots;
     struct upmu_sim_other other[UPMU_SIM_OTHERS]; /* until count 0 */
     uint32_t per_cycle;                           /* for CMASK: occurrences in each cycle that has one; 0 is 1 */
     uint32_t runs;                                /* for EDGE: such cycles come in this many runs; 0 is 1 */
@@ -254,7 +296,7 @@ struct upmu_sim_burst {
     bool smm;                                     /* in system-management mode */
     bool in_tx;                                   /* inside one transaction … */
     bool tx_abort;                                /* … which aborts at the end */
-    uint64_t metrics;                             /* PERF_METRICS afterwards, if it runs; 0: as before */
+    uint64_t metrics;                             /* of its slots, byte by byte, so many 255ths; 0: not told */
     uint64_t ip;                                  /* of the first instruction … */
     uint64_t ip_step;                             /* … and from one to the next */
     uint32_t ip_loop;                             /* instructions until it starts over at `ip`; 0: never */
@@ -339,6 +381,7 @@ struct upmu_sim_counter {
 };
 
 struct upmu_sim_cpu {
+    const struct upmu_sim_profile *profile; /* NULL: the model's */
     struct upmu_cpu *bound;
     bool offline; /* run_on_cpu cannot reach it */
     bool irqs_on; /* maskable interrupts */
@@ -365,19 +408,26 @@ struct upmu_sim_cpu {
     uint64_t ds_area;
     uint64_t metrics;
     uint64_t payload[UPMU_SIM_PAYLOADS];
+    uint64_t reload[UPMU_SIM_COUNTERS][2]; /* version 6: CFG_B, CFG_C */
+    uint64_t pebs_base[2];                 /* architectural PEBS: 3F4H, 3F5H */
+    uint64_t force_abort;
     uint64_t tsc_offset;
-    uint8_t magic; /* AAK100: how far the sequence was seen */
+    uint64_t metric_sum[UPMU_SIM_METRICS]; /* slots times 255ths since PERF_METRICS was written */
+    uint64_t metric_slots;
+    bool metrics_wrong; /* fixed 3 was written after PERF_METRICS */
+    uint8_t magic;      /* AAK100: how far the sequence was seen */
     /* Interrupts on their way */
     uint32_t skid_left;
     uint32_t sticky_left;
     bool sticky_armed;
     struct upmu_sim_interrupt where; /* what executes */
     /* Truth */
-    struct upmu_sim_totals truth[2]; /* [0] kernel, [1] user */
-    uint32_t pmi_requests;           /* by overflows */
-    uint32_t pmi_dropped;            /* met a masked LVTPC */
-    uint32_t interrupts;             /* delivered, of any kind */
-    uint32_t foreign;                /* of these, foreign NMIs */
+    struct upmu_sim_totals truth[2];         /* [0] kernel, [1] user */
+    uint64_t metric_truth[UPMU_SIM_METRICS]; /* slots times 255ths */
+    uint32_t pmi_requests;                   /* by overflows */
+    uint32_t pmi_dropped;                    /* met a masked LVTPC */
+    uint32_t interrupts;                     /* delivered, of any kind */
+    uint32_t foreign;                        /* of these, foreign NMIs */
     uint32_t pebs_records;
     uint32_t pebs_threshold; /* records until status bit 62; 0: never */
 };
@@ -427,6 +477,12 @@ struct upmu_sim {
 
 /* A machine after reset with so many CPUs (0: UPMU_SIM_CPUS_DEFAULT), LVTPC set up for NMI but masked. */
 void upmu_sim_init(struct upmu_sim *sim, const struct upmu_sim_profile *profile, unsigned cpus);
+
+/* This CPU is of another type than the rest; right after upmu_sim_init(). */
+void upmu_sim_set_profile(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_profile *profile);
+
+/* What this CPU is. */
+const struct upmu_sim_profile *upmu_sim_cpu_profile(const struct upmu_sim *sim, unsigned cpu);
 
 /* The filled port, &sim->port.  msr_faults_are_safe is true; change it there. */
 const struct upmu_port *upmu_sim_port(struct upmu_sim *sim);

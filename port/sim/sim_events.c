@@ -99,6 +99,7 @@ static uint64_t burst_span(const struct upmu_sim_burst *burst)
     span = sim_larger(span, sim_larger(burst->branches, burst->mispredicts));
     span = sim_larger(span, sim_larger(burst->llc_references, burst->llc_misses));
     span = sim_larger(span, burst->slots);
+    span = sim_larger(span, sim_larger(burst->bad_slots, sim_larger(burst->frontend_slots, burst->retiring_slots)));
     for (unsigned i = 0; i < UPMU_SIM_OTHERS && burst->other[i].count != 0; i++)
         span = sim_larger(span, burst->other[i].count);
     return span;
@@ -114,7 +115,7 @@ static uint64_t burst_ns(const struct upmu_sim_burst *burst)
 /* Can a counter of this CPU count what runs on run->from? */
 static bool sim_concerned(const struct sim_run *run, unsigned cpu)
 {
-    return cpu == run->from || (run->sim->profile->flags & UPMU_SIM_SMT && (cpu ^ run->from) == 1u);
+    return cpu == run->from || (sim_is(run->sim, cpu)->flags & UPMU_SIM_SMT && (cpu ^ run->from) == 1u);
 }
 
 /*
@@ -132,13 +133,13 @@ static uint64_t next_cut(struct sim_run *run)
             uint64_t total = 0;
             uint64_t before, room;
 
-            if (sim_has_counter(run->sim->profile, i))
+            if (sim_has_counter(sim_is(run->sim, cpu), i))
                 total = upmu_sim_intel_delta(run->sim, cpu, i, run->from, run->burst);
             run->total[cpu][i] = total;
             if (total == 0)
                 continue;
             before = sim_happened(total, run->step, run->span);
-            room = sim_width_mask(run->sim->profile, i) - run->sim->cpu[cpu].counter[i].value + 1u;
+            room = sim_width_mask(sim_is(run->sim, cpu), i) - run->sim->cpu[cpu].counter[i].value + 1u;
             if (total - before >= room && sim_step_of(before + room, total, run->span) < cut)
                 cut = sim_step_of(before + room, total, run->span);
         }
@@ -171,9 +172,12 @@ static void count_up_to(struct sim_run *run, uint64_t cut, unsigned cpu)
         if (total == 0)
             continue;
         count = sim_happened(total, cut, run->span) - sim_happened(total, run->step, run->span);
-        mask = sim_width_mask(run->sim->profile, i);
+        mask = sim_width_mask(sim_is(run->sim, cpu), i);
         counter->counted += count;
         counter->value += count;
+        upmu_sim_intel_side_effects(run->sim, cpu, i, count);
+        if (i == UPMU_SIM_FIXED + 3)
+            upmu_sim_intel_metrics(run->sim, cpu, count, run->burst);
         if (counter->value > mask) {
             counter->value &= mask;
             counter->wraps++;
@@ -214,6 +218,9 @@ static void add_truth(struct upmu_sim_totals *truth, const struct upmu_sim_burst
     truth->llc_references += burst->llc_references;
     truth->llc_misses += burst->llc_misses;
     truth->slots += burst->slots;
+    truth->bad_slots += burst->bad_slots;
+    truth->frontend_slots += burst->frontend_slots;
+    truth->retiring_slots += burst->retiring_slots;
 }
 
 /* IN_TXCP: an aborted transaction has not been counted (Linux core.c). */
@@ -221,9 +228,12 @@ static void sim_transaction(struct upmu_sim *sim, const struct upmu_sim_burst *b
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[sim->current];
 
+    if (burst->in_tx && !end && sim_is(sim, sim->current)->flags & UPMU_SIM_TFA && !(cpu->force_abort & 1u) &&
+        sim_on(sim, UPMU_SIM_RULE_ERRATUM_TFA))
+        cpu->counter[3].value ^= 0x1f;
     if (!burst->in_tx || !sim_on(sim, UPMU_SIM_RULE_COUNT_TX))
         return;
-    for (unsigned i = 0; i < sim->profile->general; i++) {
+    for (unsigned i = 0; i < sim_is(sim, sim->current)->general; i++) {
         if (!(cpu->select[i] & SIM_SELECT_IN_TXCP))
             continue;
         if (!end) {
@@ -240,7 +250,6 @@ void upmu_sim_events(struct upmu_sim *sim, const struct upmu_sim_burst *burst)
 {
     struct sim_run run;
     struct upmu_sim_cpu *cpu = &sim->cpu[sim->current];
-    const uint64_t metrics_bit = SIM_BIT(48);
 
     run.sim = sim;
     run.burst = burst;
@@ -252,8 +261,8 @@ void upmu_sim_events(struct upmu_sim *sim, const struct upmu_sim_burst *burst)
         run_up_to(&run, next_cut(&run));
     sim_transaction(sim, burst, true);
     add_truth(&cpu->truth[burst->user ? 1 : 0], burst);
-    if (burst->metrics != 0 && cpu->global_ctrl & metrics_bit && upmu_sim_runs(sim, run.from, UPMU_SIM_FIXED + 3))
-        cpu->metrics = burst->metrics;
+    for (unsigned i = 0; i < UPMU_SIM_METRICS; i++)
+        cpu->metric_truth[i] += burst->slots * (burst->metrics >> 8u * i & 0xffu);
 }
 
 void upmu_sim_work(void *sim)

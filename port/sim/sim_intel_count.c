@@ -13,17 +13,17 @@ unsigned upmu_sim_intel_payload(const struct upmu_sim_profile *profile, uint64_t
         const struct upmu_sim_payload *payload = &profile->payload[i];
 
         if (payload->address != 0 && (select & 0xffffu) == ((uint64_t)payload->umask << 8 | payload->event))
-            return i;
+            return upmu_sim_intel_payload_at(profile, payload->address);
     }
     return UPMU_SIM_PAYLOADS;
 }
 
-/* The CPU that holds a payload register: on Nehalem siblings share OFFCORE_RSP. */
+/* The CPU that holds a payload register: siblings share OFFCORE_RSP on some models. */
 unsigned upmu_sim_intel_payload_home(const struct upmu_sim *sim, unsigned cpu, unsigned payload)
 {
-    uint32_t address = sim->profile->payload[payload].address;
+    uint32_t address = sim_is(sim, cpu)->payload[payload].address;
 
-    if (sim->profile->flags & UPMU_SIM_SHARED_PAYLOAD && (address == 0x1a6 || address == 0x1a7))
+    if (sim_is(sim, cpu)->flags & UPMU_SIM_SHARED_PAYLOAD && (address == 0x1a6 || address == 0x1a7))
         return cpu & ~1u;
     return cpu;
 }
@@ -32,10 +32,13 @@ unsigned upmu_sim_intel_payload_home(const struct upmu_sim *sim, unsigned cpu, u
 
 uint64_t upmu_sim_intel_config(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
 {
+    const struct upmu_sim_profile *profile = sim_is(sim, cpu);
     uint64_t nibble;
 
-    if (!sim_has_counter(sim->profile, counter))
+    if (!sim_has_counter(profile, counter))
         return 0;
+    if (!sim_is_fixed(counter) && profile->flags & UPMU_SIM_P6 && sim_on(sim, UPMU_SIM_RULE_COUNT_P6))
+        return (sim->cpu[cpu].select[counter] & ~SIM_SELECT_EN) | (sim->cpu[cpu].select[0] & SIM_SELECT_EN);
     if (!sim_is_fixed(counter))
         return sim->cpu[cpu].select[counter];
     nibble = sim->cpu[cpu].fixed_ctrl >> (4u * (counter - UPMU_SIM_FIXED)) & 0xfu;
@@ -48,10 +51,11 @@ static bool sim_gates_open(const struct upmu_sim *sim, unsigned cpu, unsigned co
 {
     const struct upmu_sim_cpu *c = &sim->cpu[cpu];
 
-    if (sim->profile->version >= 2 && sim_on(sim, UPMU_SIM_RULE_COUNT_GLOBAL) &&
+    if (sim_is(sim, cpu)->version >= 2 && sim_on(sim, UPMU_SIM_RULE_COUNT_GLOBAL) &&
         !(c->global_ctrl & sim_global_bit(counter)))
         return false;
-    return sim->profile->version < 4 || !sim_on(sim, UPMU_SIM_RULE_COUNT_FROZEN) || !(c->status & SIM_STATUS_FROZEN);
+    return sim_is(sim, cpu)->version < 4 || !sim_on(sim, UPMU_SIM_RULE_COUNT_FROZEN) ||
+           !(c->status & SIM_STATUS_FROZEN);
 }
 
 bool upmu_sim_runs(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
@@ -70,23 +74,41 @@ static uint64_t fixed_happened(const struct upmu_sim *sim, unsigned index, const
         return burst->cycles;
     case 2:
         return sim_on(sim, UPMU_SIM_RULE_REF_IS_NOT_BUS) ? burst->ref_cycles : burst->bus_cycles;
-    default:
+    case 3:
         return burst->slots;
+    case 4:
+        return burst->bad_slots;
+    case 5:
+        return burst->frontend_slots;
+    default:
+        return burst->retiring_slots;
     }
 }
 
-/* The architectural events, umask in the high byte. */
-static uint64_t named_happened(const struct upmu_sim *sim, uint32_t code, const struct upmu_sim_burst *burst)
+/* Is this architectural event, by its bit in leaf 0AH and 23H, what its code says? */
+static bool named_exists(const struct upmu_sim_profile *profile, unsigned bit)
 {
-    bool nehalem = sim->profile->flags & UPMU_SIM_NEHALEM;
+    if (profile->extended != NULL)
+        return sim_extended(profile, 3, 0) >> bit & 1u;
+    return profile->events_length > bit && !((unsigned)profile->events_unavailable >> bit & 1u);
+}
+
+/* The architectural events, umask in the high byte. */
+static uint64_t named_happened(const struct upmu_sim *sim, unsigned cpu, uint32_t code,
+                               const struct upmu_sim_burst *burst)
+{
+    const struct upmu_sim_profile *profile = sim_is(sim, cpu);
+    bool wrong = profile->flags & UPMU_SIM_AAJ80;
+    bool one_clock = profile->flags & UPMU_SIM_ONE_REF_CLOCK && sim_on(sim, UPMU_SIM_RULE_REF_IS_BUS);
 
     switch (code) {
     case 0x00c0:
         return burst->instructions;
     case 0x003c:
-        return burst->cycles;
+    case 0x0079: /* P6 */
+        return code == 0x003c || profile->flags & UPMU_SIM_P6 ? burst->cycles : 0;
     case 0x013c:
-        return burst->bus_cycles;
+        return one_clock ? burst->ref_cycles : burst->bus_cycles;
     case 0x4f2e:
         return burst->llc_references;
     case 0x412e:
@@ -94,11 +116,17 @@ static uint64_t named_happened(const struct upmu_sim *sim, uint32_t code, const 
     case 0x00c4:
         return burst->branches;
     case 0x00c5:
-        return nehalem && sim_on(sim, UPMU_SIM_RULE_ERRATUM_AAJ80) ? burst->mispredicts >> 2 : burst->mispredicts;
+        return wrong && sim_on(sim, UPMU_SIM_RULE_ERRATUM_AAJ80) ? burst->mispredicts >> 2 : burst->mispredicts;
     case 0x7f89:
-        return nehalem ? burst->mispredicts : 0;
+        return wrong ? burst->mispredicts : 0;
     case 0x01a4:
-        return sim->profile->events_length >= 8 ? burst->slots : 0;
+        return named_exists(profile, 7) ? burst->slots : 0;
+    case 0x0073:
+        return named_exists(profile, 9) ? burst->bad_slots : 0;
+    case 0x019c:
+        return named_exists(profile, 10) ? burst->frontend_slots : 0;
+    case 0x02c2:
+        return named_exists(profile, 11) ? burst->retiring_slots : 0;
     default:
         return 0;
     }
@@ -107,7 +135,8 @@ static uint64_t named_happened(const struct upmu_sim *sim, uint32_t code, const 
 static uint64_t other_happened(const struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t config,
                                const struct upmu_sim_burst *burst)
 {
-    unsigned payload = upmu_sim_intel_payload(sim->profile, config);
+    unsigned payload = upmu_sim_intel_payload(sim_is(sim, cpu), config);
+    unsigned umask2 = (unsigned)(config >> 40) & 0xffu;
     uint64_t present = 0;
     uint64_t sum = 0;
 
@@ -117,6 +146,8 @@ static uint64_t other_happened(const struct upmu_sim *sim, unsigned cpu, unsigne
         const struct upmu_sim_other *other = &burst->other[i];
 
         if ((config & 0xffffu) != ((uint64_t)other->umask << 8 | other->event))
+            continue;
+        if (other->umask2 != umask2 && sim_on(sim, UPMU_SIM_RULE_COUNT_UMASK2))
             continue;
         if (other->counters != 0 && !(other->counters >> counter & 1u))
             continue;
@@ -138,7 +169,9 @@ static uint64_t sim_conditioned(const struct upmu_sim *sim, uint64_t config, uin
     uint64_t runs = burst->runs != 0 ? burst->runs : 1;
     uint64_t active = upmu_sim_divide(count + per_cycle - 1u, per_cycle);
     uint64_t cmask = sim_on(sim, UPMU_SIM_RULE_COUNT_CMASK) ? config >> 24 & 0xffu : 0;
-    uint64_t cycles = cmask != 0 ? (per_cycle >= cmask ? active : 0) : active;
+    bool equal = config & SIM_SELECT_EQ && sim_on(sim, UPMU_SIM_RULE_COUNT_EQ);
+    bool enough = equal ? per_cycle == cmask : per_cycle >= cmask;
+    uint64_t cycles = cmask != 0 ? (enough ? active : 0) : active;
     bool inverted = cmask != 0 && config & SIM_SELECT_INV && sim_on(sim, UPMU_SIM_RULE_COUNT_INV);
 
     if (inverted)
@@ -151,7 +184,8 @@ static uint64_t sim_conditioned(const struct upmu_sim *sim, uint64_t config, uin
 static uint64_t general_happened(const struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t config,
                                  const struct upmu_sim_burst *burst)
 {
-    uint64_t count = named_happened(sim, (uint32_t)(config & 0xffffu), burst);
+    bool other = config & SIM_SELECT_UMASK2 && sim_on(sim, UPMU_SIM_RULE_COUNT_UMASK2);
+    uint64_t count = other ? 0 : named_happened(sim, cpu, (uint32_t)(config & 0xffffu), burst);
 
     if (config & SIM_SELECT_IN_TX && !burst->in_tx && sim_on(sim, UPMU_SIM_RULE_COUNT_TX))
         return 0;
@@ -164,7 +198,7 @@ uint64_t upmu_sim_intel_delta(const struct upmu_sim *sim, unsigned cpu, unsigned
     uint64_t config = upmu_sim_intel_config(sim, cpu, counter);
     uint64_t ring = burst->user ? SIM_SELECT_USR : SIM_SELECT_OS;
 
-    if (sim->profile->flags & (UPMU_SIM_COUNTS_NOTHING | UPMU_SIM_IGNORES_WRITES))
+    if (sim_is(sim, cpu)->flags & (UPMU_SIM_COUNTS_NOTHING | UPMU_SIM_IGNORES_WRITES))
         return 0;
     if (sim_on(sim, UPMU_SIM_RULE_COUNT_ENABLE) && !(config & SIM_SELECT_EN))
         return 0;
@@ -181,13 +215,51 @@ uint64_t upmu_sim_intel_delta(const struct upmu_sim *sim, unsigned cpu, unsigned
     return general_happened(sim, cpu, counter, config, burst);
 }
 
+/* ---- What counting does elsewhere ---- */
+
+/* PERF_METRICS: the part of the slots that a metric has had, in 255ths, since it was written. */
+void upmu_sim_intel_metrics(struct upmu_sim *sim, unsigned index, uint64_t slots, const struct upmu_sim_burst *burst)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[index];
+    const struct upmu_sim_profile *profile = sim_is(sim, index);
+    bool open = cpu->global_ctrl & SIM_STATUS_METRICS || !sim_on(sim, UPMU_SIM_RULE_METRICS_GATE);
+
+    if (burst->metrics == 0 || slots == 0 || !sim_has_metrics(profile) || !open)
+        return;
+    cpu->metric_slots += slots;
+    cpu->metrics = 0;
+    for (unsigned i = 0; i < UPMU_SIM_METRICS && i < profile->metrics; i++) {
+        cpu->metric_sum[i] += slots * (burst->metrics >> 8u * i & 0xffu);
+        cpu->metrics |= upmu_sim_divide(cpu->metric_sum[i] + (cpu->metric_slots >> 1), cpu->metric_slots) << 8u * i;
+    }
+}
+
+/*
+ * BJ122 and its like: what counts D0H to D3H counts into the hyper-thread's counter
+ * of the same number as well.
+ */
+void upmu_sim_intel_side_effects(struct upmu_sim *sim, unsigned index, unsigned counter, uint64_t count)
+{
+    const struct upmu_sim_profile *profile = sim_is(sim, index);
+    unsigned sibling = index ^ 1u;
+
+    if (sim_is_fixed(counter) || !(profile->flags & UPMU_SIM_BJ122) || !(profile->flags & UPMU_SIM_SMT) ||
+        sibling >= sim->cpus || !sim_on(sim, UPMU_SIM_RULE_ERRATUM_BJ122))
+        return;
+    if ((sim->cpu[index].select[counter] & 0xfcu) == 0xd0)
+        sim->cpu[sibling].counter[counter].value =
+            (sim->cpu[sibling].counter[counter].value + count) & sim_width_mask(profile, counter);
+}
+
 /* ---- Overflow ---- */
 
-static void sim_freeze(const struct upmu_sim *sim, struct upmu_sim_cpu *cpu)
+static void sim_freeze(struct upmu_sim *sim, unsigned index)
 {
-    bool streamlined = sim->profile->version >= 4 && sim_on(sim, UPMU_SIM_RULE_FREEZE_STREAMLINED);
+    struct upmu_sim_cpu *cpu = &sim->cpu[index];
+    unsigned version = sim_is(sim, index)->version;
+    bool streamlined = version >= 4 && sim_on(sim, UPMU_SIM_RULE_FREEZE_STREAMLINED);
 
-    if (sim->profile->version < 2)
+    if (version < 2)
         return;
     if (cpu->debugctl & SIM_DEBUGCTL_FREEZE) {
         if (streamlined)
@@ -210,12 +282,12 @@ static bool pebs_record(struct upmu_sim *sim, unsigned index, unsigned counter)
 
     if (!(cpu->pebs_enable & sim_global_bit(counter)) || !sim_on(sim, UPMU_SIM_RULE_PEBS_RECORDS))
         return false;
-    cpu->counter[counter].value = cpu->counter[counter].pebs_reset & sim_width_mask(sim->profile, counter);
+    cpu->counter[counter].value = cpu->counter[counter].pebs_reset & sim_width_mask(sim_is(sim, index), counter);
     cpu->status &= ~sim_global_bit(counter);
     cpu->pebs_records++;
     if (cpu->pebs_threshold != 0 && cpu->pebs_records >= cpu->pebs_threshold) {
         cpu->status |= SIM_STATUS_DS;
-        sim_freeze(sim, cpu);
+        sim_freeze(sim, index);
         upmu_sim_request_pmi(sim, index);
     }
     return true;
@@ -228,16 +300,17 @@ void upmu_sim_intel_overflow(struct upmu_sim *sim, unsigned index, unsigned coun
 
     if (pebs_record(sim, index, counter))
         return;
-    if (sim_has_global(sim) && (wants_pmi || sim_on(sim, UPMU_SIM_RULE_STATUS_WITHOUT_INT))) {
+    if (sim_has_global(sim, index) && (wants_pmi || sim_on(sim, UPMU_SIM_RULE_STATUS_WITHOUT_INT))) {
         if (sim->status_lag != 0)
             cpu->counter[counter].late = sim->status_lag;
         else
             cpu->status |= sim_global_bit(counter);
     }
-    if (counter == UPMU_SIM_FIXED + 2 && sim_on(sim, UPMU_SIM_RULE_HAZARD_FIXED2))
+    if (counter == UPMU_SIM_FIXED + 2 && sim_is(sim, index)->flags & UPMU_SIM_STICKY_REF &&
+        sim_on(sim, UPMU_SIM_RULE_HAZARD_FIXED2))
         cpu->sticky_armed = true;
     if (wants_pmi || !sim_on(sim, UPMU_SIM_RULE_FREEZE_NEEDS_INT))
-        sim_freeze(sim, cpu);
+        sim_freeze(sim, index);
     if ((wants_pmi && sim_on(sim, UPMU_SIM_RULE_INT_REQUESTS_PMI)) ||
         (!wants_pmi && !sim_on(sim, UPMU_SIM_RULE_INT_NEEDED)))
         upmu_sim_request_pmi(sim, index);

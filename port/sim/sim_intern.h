@@ -5,9 +5,11 @@
  *   sim.c              the hooks, CPUs, what is injected and recorded
  *   sim_pmi.c          LVTPC, NMI, vector: from a request to sim->deliver
  *   sim_events.c       bursts: when something overflows
- *   sim_intel.c        registers of Intel's core PMU
+ *   sim_intel.c        registers of Intel's core PMU: what exists, reads, RDPMC
+ *   sim_intel_write.c  what writes do
  *   sim_intel_count.c  what makes its counters count, what an overflow does
- *   sim_profiles.c     which CPUs, CPUID
+ *   sim_profiles.c     which CPUs
+ *   sim_cpuid.c        their CPUID
  *   sim_rules.c        the table of rules
  */
 #ifndef UPMU_SIM_INTERN_H
@@ -16,6 +18,30 @@
 #include "port/sim/sim.h"
 
 #define SIM_BIT(n) (UINT64_C(1) << (n))
+
+#define SIM_MSR_TSC 0x10u
+#define SIM_MSR_COUNTER 0xc1u
+#define SIM_MSR_FORCE_ABORT 0x10fu
+#define SIM_MSR_SELECT 0x186u
+#define SIM_MSR_MISC_ENABLE 0x1a0u
+#define SIM_MSR_DEBUGCTL 0x1d9u
+#define SIM_MSR_FIXED_COUNTER 0x309u
+#define SIM_MSR_METRICS 0x329u
+#define SIM_MSR_CAPABILITIES 0x345u
+#define SIM_MSR_FIXED_CTRL 0x38du
+#define SIM_MSR_STATUS 0x38eu
+#define SIM_MSR_GLOBAL_CTRL 0x38fu
+#define SIM_MSR_STATUS_RESET 0x390u
+#define SIM_MSR_STATUS_SET 0x391u
+#define SIM_MSR_INUSE 0x392u
+#define SIM_MSR_PEBS_ENABLE 0x3f1u
+#define SIM_MSR_PEBS_DATA_CFG 0x3f2u
+#define SIM_MSR_PEBS_BASE 0x3f4u
+#define SIM_MSR_PEBS_INDEX 0x3f5u
+#define SIM_MSR_FULL_COUNTER 0x4c1u
+#define SIM_MSR_DS_AREA 0x600u
+#define SIM_MSR_V6_GENERAL 0x1900u
+#define SIM_MSR_V6_FIXED 0x1980u
 
 /* Bits of a select; a fixed counter's are given in the same places. */
 #define SIM_SELECT_USR SIM_BIT(16)
@@ -29,9 +55,13 @@
 #define SIM_SELECT_IN_TX SIM_BIT(32)
 #define SIM_SELECT_IN_TXCP SIM_BIT(33)
 #define SIM_SELECT_ADAPTIVE SIM_BIT(34)
+#define SIM_SELECT_EQ SIM_BIT(36)
+#define SIM_SELECT_HIDDEN SIM_BIT(37)
+#define SIM_SELECT_UMASK2 (UINT64_C(0xff) << 40)
 
 /* Bits of GLOBAL_STATUS that are not overflows. */
 #define SIM_STATUS_METRICS SIM_BIT(48)
+#define SIM_STATUS_ARCH_PEBS SIM_BIT(54)
 #define SIM_STATUS_PT SIM_BIT(55)
 #define SIM_STATUS_LBR_FROZEN SIM_BIT(58)
 #define SIM_STATUS_FROZEN SIM_BIT(59)
@@ -45,6 +75,7 @@
 #define SIM_DEBUGCTL_FREEZE SIM_BIT(12)
 #define SIM_DEBUGCTL_FREEZE_SMM SIM_BIT(14)
 
+#define SIM_CAP_PEBS_FORMAT(capabilities) ((capabilities) >> 8 & 0xfu)
 #define SIM_CAP_FULL_WRITE (1u << 13)
 #define SIM_CAP_BASELINE (1u << 14)
 #define SIM_CAP_METRICS (1u << 15)
@@ -60,11 +91,30 @@ static inline bool sim_is_fixed(unsigned counter)
     return counter >= UPMU_SIM_FIXED;
 }
 
+/* The profile of this CPU. */
+static inline const struct upmu_sim_profile *sim_is(const struct upmu_sim *sim, unsigned cpu)
+{
+    return sim->cpu[cpu].profile != NULL ? sim->cpu[cpu].profile : sim->profile;
+}
+
 static inline bool sim_has_counter(const struct upmu_sim_profile *profile, unsigned counter)
 {
+    unsigned fixed = counter - UPMU_SIM_FIXED;
+
     if (sim_is_fixed(counter))
-        return counter - UPMU_SIM_FIXED < profile->fixed;
+        return fixed < profile->fixed && !((unsigned)profile->fixed_holes >> fixed & 1u);
     return counter < profile->general;
+}
+
+/* A word of leaf 23H, 0 if the CPU has no such leaf. */
+static inline uint32_t sim_extended(const struct upmu_sim_profile *profile, unsigned subleaf, unsigned word)
+{
+    return profile->extended != NULL ? profile->extended[subleaf][word] : 0;
+}
+
+static inline bool sim_has_metrics(const struct upmu_sim_profile *profile)
+{
+    return profile->capabilities & SIM_CAP_METRICS || profile->flags & UPMU_SIM_METRICS_HIDDEN;
 }
 
 static inline uint64_t sim_width_mask(const struct upmu_sim_profile *profile, unsigned counter)
@@ -79,9 +129,11 @@ static inline uint64_t sim_global_bit(unsigned counter)
 }
 
 /* GLOBAL_CTRL, GLOBAL_STATUS and their like exist. */
-static inline bool sim_has_global(const struct upmu_sim *sim)
+static inline bool sim_has_global(const struct upmu_sim *sim, unsigned cpu)
 {
-    return sim->profile->version >= 2 || (sim->profile->version == 1 && !sim_on(sim, UPMU_SIM_RULE_GLOBAL_NEEDS_V2));
+    unsigned version = sim_is(sim, cpu)->version;
+
+    return version >= 2 || (version == 1 && !sim_on(sim, UPMU_SIM_RULE_GLOBAL_NEEDS_V2));
 }
 
 /* sim.c */
@@ -106,12 +158,32 @@ uint32_t upmu_sim_steps_left(const struct upmu_sim_cpu *cpu);
 /* The LVTPC is written. */
 void upmu_sim_write_lvtpc(struct upmu_sim *sim, unsigned cpu, uint32_t value);
 
-/* sim_intel.c, sim_intel_count.c: one CPU's registers.  The accesses return false for #GP. */
+/* sim_intel.c, sim_intel_write.c, sim_intel_count.c: one CPU's registers.  The accesses return false for #GP. */
 
 void upmu_sim_intel_reset(struct upmu_sim *sim, unsigned cpu);
 bool upmu_sim_intel_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t *out_value);
 bool upmu_sim_intel_write(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
 bool upmu_sim_intel_rdpmc(struct upmu_sim *sim, unsigned cpu, uint32_t index, uint64_t *out_value);
+
+/* Which register an address is: counters (or UPMU_SIM_COUNTERS), payload rows (or UPMU_SIM_PAYLOADS). */
+unsigned upmu_sim_intel_counter_at(const struct upmu_sim *sim, unsigned cpu, uint32_t msr);
+unsigned upmu_sim_intel_payload_at(const struct upmu_sim_profile *profile, uint32_t msr);
+
+/* Selects by either address; UPMU_SIM_GENERAL if it is none. */
+unsigned upmu_sim_intel_select_at(const struct upmu_sim *sim, unsigned cpu, uint32_t msr);
+
+/* CFG_B and CFG_C of version 6: NULL if it is none; the bits that can be written. */
+uint64_t *upmu_sim_intel_reload_at(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t *out_writable);
+
+/* Control registers: is there one, what does a read give? */
+bool upmu_sim_intel_has_control(const struct upmu_sim *sim, unsigned cpu, uint32_t msr);
+
+/* A register that is promised and faults; what an access to a missing one does. */
+bool upmu_sim_intel_feature_faults(const struct upmu_sim_profile *profile, uint32_t msr);
+bool upmu_sim_intel_missing(const struct upmu_sim *sim, uint32_t msr);
+
+/* Bits that stand for existing counters in GLOBAL_CTRL and its like. */
+uint64_t upmu_sim_intel_counter_bits(const struct upmu_sim_profile *profile);
 
 /* The counter's configuration in the layout of a select; 0 if there is none. */
 uint64_t upmu_sim_intel_config(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
@@ -126,13 +198,19 @@ uint64_t upmu_sim_intel_delta(const struct upmu_sim *sim, unsigned cpu, unsigned
 /* The counter wrapped: status, freeze, request. */
 void upmu_sim_intel_overflow(struct upmu_sim *sim, unsigned cpu, unsigned counter);
 
-/* The payload register that this select uses, or UPMU_SIM_PAYLOADS. */
+/* The payload register that this select uses (its first row), or UPMU_SIM_PAYLOADS. */
 unsigned upmu_sim_intel_payload(const struct upmu_sim_profile *profile, uint64_t select);
 
 /* The CPU that holds a payload register for `cpu`: on Nehalem siblings share OFFCORE_RSP. */
 unsigned upmu_sim_intel_payload_home(const struct upmu_sim *sim, unsigned cpu, unsigned payload);
 
-/* sim_profiles.c */
+/* Fixed 3 counted so many slots of this burst. */
+void upmu_sim_intel_metrics(struct upmu_sim *sim, unsigned cpu, uint64_t slots, const struct upmu_sim_burst *burst);
+
+/* A counter counted so much of this burst: what that does elsewhere (errata). */
+void upmu_sim_intel_side_effects(struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t count);
+
+/* sim_cpuid.c */
 
 void upmu_sim_cpuid(const struct upmu_sim *sim, unsigned cpu, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
 

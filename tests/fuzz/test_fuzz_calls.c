@@ -327,7 +327,7 @@ static void call_cpu(unsigned choice)
 /* What a firmware left: only bits that the registers have. */
 static void leave_behind(unsigned number)
 {
-    uint64_t fixed = (UINT64_C(1) << sim.profile->fixed) - 1;
+    uint64_t fixed = ((UINT64_C(1) << sim.profile->fixed) - 1) & ~(uint64_t)sim.profile->fixed_holes;
 
     upmu_sim_firmware(&sim, number);
     upmu_sim_poke(&sim, number, 0x38f, ((UINT64_C(1) << sim.profile->general) - 1) | fixed << 32);

@@ -169,6 +169,9 @@ static void set_burst(struct upmu_sim_burst *burst, const char *key, uint64_t va
         {"llcref", offsetof(struct upmu_sim_burst, llc_references)},
         {"llcmiss", offsetof(struct upmu_sim_burst, llc_misses)},
         {"slots", offsetof(struct upmu_sim_burst, slots)},
+        {"bad", offsetof(struct upmu_sim_burst, bad_slots)},
+        {"frontend", offsetof(struct upmu_sim_burst, frontend_slots)},
+        {"retiring", offsetof(struct upmu_sim_burst, retiring_slots)},
         {"metrics", offsetof(struct upmu_sim_burst, metrics)},
         {"payload", offsetof(struct upmu_sim_burst, other[0].payload)},
     };
@@ -183,6 +186,8 @@ static void set_burst(struct upmu_sim_burst *burst, const char *key, uint64_t va
         burst->per_cycle = (uint32_t)value;
     else if (strcmp(key, "runs") == 0)
         burst->runs = (uint32_t)value;
+    else if (strcmp(key, "umask2") == 0)
+        burst->other[0].umask2 = (uint8_t)value;
     else if (strcmp(key, "counters") == 0)
         burst->other[0].counters = (uint32_t)value;
     else if (strcmp(key, "user") == 0)
