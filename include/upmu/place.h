@@ -50,7 +50,7 @@ struct upmu_alternative {
     uint8_t slot_count; /* 1 to UPMU_SLOTS */
     uint8_t pair_count; /* slots 0 and 1 must be one of `pairs`; 0: free */
     bool helper;        /* the last slot is one; it is not slot 0, and not tied by `pairs` */
-    uint8_t dormant;    /* bit k: something else enables slot k later (the target of a cascade) */
+    bool dormant;       /* something else enables slot 0 later: the target of a cascade */
     const struct upmu_pair *pairs;
     struct upmu_slot slot[UPMU_SLOTS];
 };
