@@ -42,6 +42,7 @@ static unsigned mask_at(const struct upmu_unpacked *row, unsigned first, const c
             mask -= UPMU_PACKED_MASK;
             length = mask[4];
             if (length <= left && (length == left || upmu_catalog_fold[(uint8_t)text[length]] == '_') &&
+                !((*text ^ *upmu_mask_text(row, mask)) & 0xdf) &&
                 upmu_same_folded(text, upmu_mask_text(row, mask), length))
                 return (unsigned)(mask - row->masks) / UPMU_PACKED_MASK;
         }
@@ -120,12 +121,11 @@ static bool name_lookup(struct wanted *wanted, const char *at, uint32_t hash)
             continue;
         if (at < wanted->end)
             status = masks_take(wanted->catalog, at + 1, wanted->end, &id);
-        /* What is refused need not be compared: no name begins like a masked row's, by hash alone. */
-        if (status == UPMU_ERR_NO_SUCH_EVENT)
-            return true;
         if (status == UPMU_ERR_END || upmu_name_text(file, entry & UPMU_SLOT_NAME, text) != length ||
             !upmu_same_folded(wanted->name, text, length) || (found && memcmp(wanted->name, text, length)))
             continue;
+        if (status == UPMU_ERR_NO_SUCH_EVENT)
+            return true;
         found = true;
         wanted->id = id;
         wanted->status = UPMU_OK;

@@ -152,9 +152,12 @@ static uint32_t group_masks(const struct upmu_catalog *catalog, const struct upm
                             const struct upmu_row *row)
 {
     unsigned i, end = upmu_mask_group_end(unpacked, first);
+    unsigned wired = (row->flags ^ unpacked->row.flags) & (UPMU_ROW_INV | UPMU_ROW_EDGE);
+    unsigned flags = (wired & UPMU_ROW_INV ? UPMU_MASK_INV : 0u) | (wired & UPMU_ROW_EDGE ? UPMU_MASK_EDGE : 0u);
     uint64_t field = 0, want;
     uint32_t masks = 0;
     struct upmu_mask mask;
+    bool whole;
 
     for (i = first; i < end; i++) {
         upmu_mask_read(catalog, unpacked, i, &mask);
@@ -164,13 +167,16 @@ static uint32_t group_masks(const struct upmu_catalog *catalog, const struct upm
     /* From here on `field` is what no mask was taken for. */
     for (i = end; i-- > first;) {
         upmu_mask_read(catalog, unpacked, i, &mask);
-        if (mask.bits == want)
+        if (mask.flags & ~flags & (UPMU_MASK_INV | UPMU_MASK_EDGE) || (mask.cmask && mask.cmask != row->cmask))
+            continue;
+        whole = mask.bits == want && (mask.cmask == row->cmask || unpacked->row.cmask) &&
+                !((mask.flags ^ flags) & (UPMU_MASK_INV | UPMU_MASK_EDGE));
+        if (whole)
             masks = 0;
-        else if (mask.bits & ~want || !(mask.bits & field) ||
-                 mask.flags & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE))
+        else if (mask.bits & ~want || !(mask.bits & field) || mask.flags & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE))
             continue;
         masks |= UINT32_C(1) << i;
-        field &= mask.bits == want ? 0 : ~mask.bits;
+        field &= whole ? 0 : ~mask.bits;
     }
     return masks;
 }

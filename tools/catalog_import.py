@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Make the catalogue sources events/*.tsv from published event tables.
 
-    python3 tools/catalog_import.py --out events --intel-skl skylake_core.json --libpfm names.csv
-        --freebsd core2.csv --generic generic_map.csv --arch architectural.csv
+    python3 tools/catalog_import.py --out events --intel-skl skylake_core.json
+        --intel-nhm NehalemEP_core.json --libpfm names.csv --freebsd core2.csv
+        --generic generic_map.csv --arch architectural.csv
 
 --intel-skl  Intel's event file of Skylake (github.com/intel/perfmon, SKL/events/skylake_core.json)
+--intel-nhm  and of Nehalem (NHM-EP/events/NehalemEP_core.json)
 --libpfm     model,event,umask,kind,select,payload: what libpfm4 answers for each event and unit mask;
              kind is nomask, single, single* (a default) or pair
 --freebsd    table,class,name,enumerator,event,umask of FreeBSD's hwpmc
@@ -281,14 +283,24 @@ def freebsd_row(names, line):
         names.add(Row(name, code, bits))
 
 
-def generic(options, names, uarch):
-    """Linux's generic events: aliases of the events that they mean."""
+def generic(options, names, uarch, errata=()):
+    """Linux's generic events: aliases of the events that they mean; `errata`: those that an erratum replaces."""
     with open(options.generic, encoding="ascii") as source:
         for line in csv.DictReader(source):
-            if line["uarch"] != uarch or line["status"] != "linux":
+            if line["uarch"] != uarch or line["status"] != (
+                    "linux_erratum" if line["generic_event"] in errata else "linux"):
                 continue
             code, umask = int(line["event"], 16), int(line["umask"], 16)
-            target, masks = preferred(names, line["generic_event"], code, umask)
+            if int(line["cmask"]):
+                inverted = ROW_FLAGS["inv"] if int(line["inv"]) else 0
+                same = names.same(Row("", code, umask, int(line["cmask"]), inverted).encoding())
+                if not same:
+                    names.add(Row(line["generic_event"], code, umask, int(line["cmask"]),
+                                  inverted | ROW_FLAGS["generic"]))
+                    continue
+                target, masks = same.name, []
+            else:
+                target, masks = preferred(names, line["generic_event"], code, umask)
             names.alias(line["generic_event"], target, masks)
             other = {"cache-misses": "LLC-misses", "cache-references": "LLC-references"}.get(line["generic_event"])
             if other:
@@ -335,7 +347,9 @@ def intel_row(record):
     row.code2 = codes[1] if len(codes) > 1 and codes[1] != codes[0] else 0
     listed = record.get("CounterHTOff") or record.get("Counter", "")
     if "ixed" in listed or "FIXED" in listed:
-        fixed = FIXED_CODES.get(umask & 0xff) if row.code == 0 else None
+        # Newer files number the fixed counters in the unit mask, older ones in words only.
+        number = umask & 0xff or first_number(listed.rpartition(" ")[2] if listed[-1:].isdigit() else 0)
+        fixed = FIXED_CODES.get(number) if row.code == 0 else None
         if fixed:
             row.code, row.umask = fixed[0], fixed[1]
             row.flags |= fixed[2]
@@ -508,7 +522,7 @@ def libpfm_name(names, name, value, payload):
         flags |= ROW_FLAGS["fixed-only"]
     row = Row(name, code, umask, cmask, flags)
     if payload:
-        row.msr, row.payload = (0x3f6 if code == 0xcd else 0x3f7), int(payload, 16)
+        row.msr, row.payload = (0x3f6 if code in (0xcd, 0x0b) else 0x3f7), int(payload, 16)
         if row.msr == 0x3f7:
             row.flags |= ROW_FLAGS["payload"]
     if cmask:
@@ -518,7 +532,7 @@ def libpfm_name(names, name, value, payload):
     present = names.rows.get(fold(name))
     if present:
         if present.encoding()[:3] != row.encoding()[:3] or (present.flags ^ row.flags) & WIRED:
-            exception("skl", name, f"{present.code:#x}/{present.umask:#x}/{present.cmask}",
+            exception(names.catalogue.name, name, f"{present.code:#x}/{present.umask:#x}/{present.cmask}",
                       f"{row.code:#x}/{row.umask:#x}/{row.cmask}", "Intel's file stands")
         return
     same = names.same(row.encoding(), name.partition(".")[0] + ".")
@@ -526,6 +540,125 @@ def libpfm_name(names, name, value, payload):
         names.alias(name, same.name)
     else:
         names.add(row)
+
+
+# ---- Nehalem ----
+
+def nehalem_offcore(rows, answers):
+    """
+    One masked row: what libpfm4 names, by its bits, and Intel's names for requests and
+    responses that it has not.  Payload: requests 7:0, responses 15:8 (Intel SDM vol 3).
+    """
+    row = Row("OFFCORE_RESPONSE_0", 0xb7, 0x01, 0, ROW_FLAGS["composed"], 0, 0x1a6)
+    base = MASK_FLAGS["payload"]
+    bits = {}
+    for mask, kind, _, payload in answers:
+        if kind.startswith("single"):
+            value = int(payload, 16)
+            request = value >> 8 == 0xff and mask != "ANY_RESPONSE"
+            bits[mask] = (0 if request else 1, value & 0xff if request else value & 0xff00,
+                          MASK_FLAGS["default"] if kind == "single*" else 0)
+    for record in rows:
+        _, request, response = record.name.split(".")
+        for group, name, value in ((0, request, record.payload & 0xff), (1, response, record.payload & 0xff00)):
+            known = bits.get(name)
+            if known is None:
+                bits[name] = (group, value, MASK_FLAGS["listed"])
+            elif known[:2] == (group, value):
+                bits[name] = (group, value, known[2] | MASK_FLAGS["listed"])
+            else:
+                bits[name] = (group, value, known[2] | MASK_FLAGS["listed"])
+                exception("nhm", f"OFFCORE_RESPONSE_0:{name}", f"{value:#x}", f"{known[1]:#x}", "Intel's file stands")
+    # A row has 32 masks at most: two names of one value share a mask, and one request is the sum of two.
+    shown = {}
+    for name, (group, value, flags) in sorted(bits.items(), key=lambda b: (-(b[1][2] & MASK_FLAGS["listed"]), b[0])):
+        if (group, value) in shown:
+            shown[group, value].flags |= flags & MASK_FLAGS["default"]
+            row.mask_aliases.append((name, shown[group, value].name))
+        else:
+            shown[group, value] = Mask(name, value, group, base | flags)
+    del shown[0, 0x70]
+    row.masks = list(shown.values())
+    aliases = [(f"OFFCORE_RESPONSE_0.PREFETCH.{mask.name}", row.name, ["PF_DATA", "PF_IFETCH", mask.name])
+               for mask in row.masks if mask.group == 1 and mask.flags & MASK_FLAGS["listed"]]
+    return row, aliases
+
+
+def nehalem_masked(head, code, answers, records):
+    """A row whose unit masks add up: libpfm4's, and those that only Intel's file has."""
+    row = Row(head, code, 0, 0, ROW_FLAGS["composed"])
+    nomask = [value for _, kind, value, _ in answers if kind == "nomask"]
+    pairs = {name for mask, kind, _, _ in answers if kind == "pair" for name in mask.split(":")}
+    required = 0 if nomask or any(kind == "single*" for _, kind, _, _ in answers) else MASK_FLAGS["required"]
+    for mask, kind, value, payload in answers:
+        if not kind.startswith("single") or payload:
+            continue
+        event, umask, cmask, flags = select(value)
+        if event != code or flags & ROW_FLAGS["any"]:
+            return None
+        add = required | (MASK_FLAGS["default"] if kind == "single*" else 0) | MASK_FLAGS["listed"]
+        add |= (flags & ROW_FLAGS["inv"] and MASK_FLAGS["inv"]) | (flags & ROW_FLAGS["edge"] and MASK_FLAGS["edge"])
+        add |= 0 if mask in pairs else MASK_FLAGS["alone"] if pairs else MASK_FLAGS["exclusive"]
+        row.masks.append(Mask(mask, umask, 0, add, cmask))
+    return row if row.masks else None
+
+
+def nehalem(options):
+    catalogue = Catalogue("nhm", 4, "nehalem")
+    with open(options.intel_nhm, encoding="ascii") as source:
+        document = json.load(source)
+    rows = [intel_row(record) for record in document["Events"]]
+    events = read_libpfm(options.libpfm, "nhm")
+    offcore, prefetches = nehalem_offcore([r for r in rows if r.name.startswith("OFFCORE_RESPONSE")], events["OFFCORE_RESPONSE_0"])
+    rows = [r for r in rows if not r.name.startswith("OFFCORE_RESPONSE")]
+    heads = {}
+    for event, answers in events.items():
+        if event.startswith("OFFCORE_RESPONSE") or not any(kind.startswith("single") for _, kind, _, _ in answers):
+            continue
+        code = next(select(value)[0] for _, kind, value, _ in answers if kind.startswith("single"))
+        if sum(kind.startswith("single") for _, kind, _, _ in answers) < 2:
+            continue
+        row = nehalem_masked(event, code, answers, rows)
+        if row:
+            heads[event] = row
+    flat = []
+    for row in rows:
+        head, _, tail = row.name.partition(".")
+        place = heads.get(head)
+        mask = next((m for m in place.masks if fold(m.name) == fold(tail)), None) if place else None
+        if place and row.counters:
+            place.counters |= row.counters
+        if mask:
+            place.flags |= row.flags & ROW_FLAGS["precise"]
+            present = (place.code, mask.bits, mask.cmask, bool(mask.flags & MASK_FLAGS["inv"]),
+                       bool(mask.flags & MASK_FLAGS["edge"]))
+            theirs = (row.code, row.umask, row.cmask, bool(row.flags & ROW_FLAGS["inv"]),
+                      bool(row.flags & ROW_FLAGS["edge"]))
+            if present == theirs:
+                continue
+            exception("nhm", row.name, f"{theirs}", f"{present}", "Intel's file stands")
+            place.masks.remove(mask)
+        flat.append(row)
+    catalogue.rows = flat + list(heads.values()) + [offcore]
+    names = Names(catalogue)
+    default = []
+    for event, answers in events.items():
+        if event.startswith("OFFCORE_RESPONSE"):
+            continue
+        if event in heads:
+            answers = [answer for answer in answers if answer[3] and answer[1] != "pair"]
+        libpfm_flat(names, event, answers, default)
+    for event, encoding, payload in default:
+        libpfm_name(names, event, encoding, payload)
+    names.alias("OFFCORE_RESPONSE", "OFFCORE_RESPONSE_0")
+    for alias in prefetches:
+        names.alias(*alias)
+    generic(options, names, "nehalem", ("branch-misses",))
+    names.alias("INSTR_RETIRED.ANY", "INST_RETIRED.ANY")
+    names.alias("CPU_CLK_UNHALTED.CORE", "CPU_CLK_UNHALTED.THREAD")
+    names.alias("unhalted-cycles", "CPU_CLK_UNHALTED.THREAD")
+    names.alias("branch-mispredicts", "BR_MISP_EXEC", ["ANY"])
+    return catalogue, document["Header"]["Version"]
 
 
 # ---- architectural events ----
@@ -555,7 +688,7 @@ def architectural(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for option in ("out", "intel-skl", "libpfm", "freebsd", "generic", "arch"):
+    for option in ("out", "intel-skl", "intel-nhm", "libpfm", "freebsd", "generic", "arch"):
         parser.add_argument("--" + option, required=True)
     options = parser.parse_args()
     linux = "Linux arch/x86/events/intel/core.c (generic names)"
@@ -567,6 +700,10 @@ def main():
     write(os.path.join(options.out, "skl.tsv"), catalogue,
           [f"source: Intel perfmon SKL/events/skylake_core.json V{version} (2026-08-13), libpfm4 4.13 (second names), "
            + linux])
+    catalogue, version = nehalem(options)
+    write(os.path.join(options.out, "nhm.tsv"), catalogue,
+          [f"source: Intel perfmon NHM-EP/events/NehalemEP_core.json V{version} (2026-08-13), libpfm4 4.13 (unit masks, "
+           "second names), " + linux])
     with open(os.path.join(options.out, "exceptions.tsv"), "w", encoding="ascii") as out:
         out.write("# SPDX-License-Identifier: MIT\n# Names to which two sources give different codes: what upmu takes, "
                   "what the other says, why.\n# catalogue name taken other reason\n")

@@ -359,15 +359,15 @@ def hash_table(names, catalogues):
                 table[place] = values[key]
         else:
             table = [LAST_TWIN if s is None else s for s in table]  # empty: any name
-            if look_ups_are_quick(names, catalogues, displacements, table, seed):
+            if look_ups_are_quick(catalogues, displacements, table, seed):
                 return displacements, table, twins, seed
     sys.exit("no perfect hash found")
 
 
-def look_ups_are_quick(names, catalogues, displacements, slots, seed):
-    """Whether no name begins with what is taken for a masked row's before the names are compared."""
-    begins = prefixes(names)
+def look_ups_are_quick(catalogues, displacements, slots, seed):
+    """Whether no name of a catalogue begins with what is taken for one of its masked rows before both are compared."""
     for catalogue in catalogues:
+        begins = prefixes([row.name for row in catalogue.rows] + [alias[0] for alias in catalogue.aliases])
         masked = {fold(row.name) for row in catalogue.rows if row.masks}
         shift, bits = filter_of(catalogue.rows, seed)
         for name in begins - masked:

@@ -18,8 +18,12 @@
 #define UPMU_SOURCE_DIR "."
 #endif
 
-static const char *const catalogues[] = {"ix86arch", "core", "skl"};
+static const char *const catalogues[] = {"ix86arch", "core", "skl", "nhm"};
 #define CATALOGUES (sizeof catalogues / sizeof catalogues[0])
+
+/* Requests x responses of its offcore event as Intel lists them, and the unit masks of its other masked rows. */
+#define NEHALEM_COMBINATIONS (16 * 16 + NEHALEM_MASKS)
+#define NEHALEM_MASKS 266
 
 static const char *const reserved[] = {"os",        "usr",     "edge",       "inv",    "any",
                                        "anythread", "precise", "complement", "cascade"};
@@ -126,6 +130,7 @@ static void row_check(const struct upmu_catalog *catalog, const struct line *lin
         {"precise-only", UPMU_ROW_PRECISE_ONLY},
         {"deprecated", UPMU_ROW_DEPRECATED},
         {"composed", UPMU_ROW_COMPOSED},
+        {"generic", UPMU_ROW_GENERIC},
     };
     const char *second = strchr(line->field[2], '/');
     unsigned flags = number(line->field[4]) ? UPMU_ROW_CMASK : 0, i;
@@ -163,6 +168,8 @@ static void mask_check(const struct upmu_catalog *catalog, const struct line *li
     flags |= flag(line->field[4], "required", UPMU_MASK_REQUIRED);
     flags |= flag(line->field[4], "alone", UPMU_MASK_ALONE);
     flags |= flag(line->field[4], "last", UPMU_MASK_LAST);
+    flags |= flag(line->field[4], "inv", UPMU_MASK_INV);
+    flags |= flag(line->field[4], "edge", UPMU_MASK_EDGE);
     assert_int_equal(mask.flags, flags);
     assert_true(mask.bits == number(line->field[2]));
     assert_int_equal(mask.group, number(line->field[3]));
@@ -275,8 +282,11 @@ static void names_lead_to_ids_and_back_exactly_and_folded_in_alphabetical_order(
         bool alias;
 
         while (upmu_catalog_next(catalog, NULL, &cursor, &id, name, sizeof name, &alias) == UPMU_OK) {
-            assert_true(order(before, name) < 0);
-            strcpy(before, name);
+            /* The combinations of a row stand together, whatever comes between them by the alphabet. */
+            if (alias || !id.masks) {
+                assert_true(order(before, name) < 0);
+                strcpy(before, name);
+            }
             assert_true(same_id(id_of(catalog, name), id));
             length = upmu_catalog_id_name(catalog, id, back, sizeof back);
             assert_int_equal(length, strlen(back));
@@ -293,8 +303,13 @@ static void names_lead_to_ids_and_back_exactly_and_folded_in_alphabetical_order(
         }
         assert_int_equal(rows, upmu_catalog_rows(catalog));
         assert_true(aliases > 0);
-        /* Offcore: 4 requests x (8 suppliers x 8 snoops + any response); FP_ARITH_INST_RETIRED. */
-        assert_int_equal(combinations, strcmp(catalogues[i], "skl") ? 0 : 260 + 9);
+        /* Skylake's offcore: 4 requests x (8 suppliers x 8 snoops + any response); FP_ARITH_INST_RETIRED. */
+        if (strcmp(catalogues[i], "skl") == 0)
+            assert_int_equal(combinations, 260 + 9);
+        else if (strcmp(catalogues[i], "nhm") == 0)
+            assert_int_equal(combinations, NEHALEM_COMBINATIONS);
+        else
+            assert_int_equal(combinations, 0);
     }
 }
 
@@ -443,8 +458,11 @@ static void generic_names_mean_what_linux_and_the_manual_say(void **state)
         for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
             struct upmu_row row = merged(named(catalogues[k]), cases[i].name);
 
-            assert_int_equal(row.code, cases[i].code);
-            assert_int_equal(row.umask, cases[i].umask);
+            /* Nehalem's architectural event for mispredictions miscounts (AAJ80). */
+            bool erratum = strcmp(catalogues[k], "nhm") == 0 && cases[i].code == 0xc5;
+
+            assert_int_equal(row.code, erratum ? 0x89 : cases[i].code);
+            assert_int_equal(row.umask, erratum ? 0x7f : cases[i].umask);
             assert_int_equal(!!(row.flags & UPMU_ROW_FIXED_ONLY), cases[i].code == 0);
         }
     assert_int_equal(merged(named("skl"), "LLC-misses").umask, 0x41);
@@ -621,7 +639,8 @@ static void encodings_lead_to_an_id_with_the_same_encoding(void **state)
             if (status == UPMU_ERR_MASK_REQUIRED)
                 continue;
             assert_int_equal(status, UPMU_OK);
-            assert_int_equal(upmu_catalog_by_encoding(catalog, &row, &found), UPMU_OK);
+            if (upmu_catalog_by_encoding(catalog, &row, &found) != UPMU_OK)
+                fail_msg("%s", name);
             assert_int_equal(upmu_catalog_merge(catalog, found, &again, NULL), UPMU_OK);
             assert_int_equal(again.code, row.code);
             assert_int_equal(again.umask, row.umask);
