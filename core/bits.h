@@ -25,6 +25,12 @@ static inline unsigned upmu_bits_lowest(uint32_t mask)
     return (unsigned)__builtin_ctz(mask);
 }
 
+/* Index of the highest one of a mask that is not 0. */
+static inline unsigned upmu_bits_highest(uint32_t mask)
+{
+    return 31u - (unsigned)__builtin_clz(mask);
+}
+
 /* Low `width` bits set, width 0 to 64. */
 static inline uint64_t upmu_bits_ones(unsigned width)
 {

@@ -4,21 +4,39 @@
  * hardware, no backend.
  *
  * Every way to run a request is fetched once and becomes an `option` in the work
- * area; values of resources become small numbers.  Options of one request that
- * differ in their counters alone are merged, so that most sets are pure matching
- * problems.
+ * area; values of resources become small numbers.
  *
- * Requests that share neither counters nor resources are solved apart.  The search
- * decides options only.  Two prunings follow each decision: an option whose value
- * contradicts a settled one is dropped, and a matching of counters to slots (each
- * slot with the union of the counters that its options leave) must exist.  The
- * matching is kept by augmenting paths and mended after each step, so taking a
- * decision back needs no copy of it.
+ * Requests that share neither counters nor resources are solved apart.  A matching
+ * of counters to slots, each slot with the union of the counters that its options
+ * leave, suggests an option for each request; most sets are done with that.  Where
+ * two suggestions contradict each other, the search decides for one of them.  Two
+ * prunings follow each decision: an option whose value contradicts a settled one is
+ * dropped, and the matching must still exist.  It is kept by augmenting paths and
+ * mended after each step, so taking a decision back needs no copy of it.
  */
 #include "core/mem.h"
 #include "core/placement.h"
 
-/* ---- Components ---- */
+/* ---- Rules and components ---- */
+
+/* Options of a request that could be used if it were alone. */
+static uint32_t usable_options(const struct placement *p, unsigned request)
+{
+    const struct place_option *option = &p->option[p->first[request]];
+    uint32_t usable = 0, bit = 1;
+
+    for (unsigned left = p->first[request + 1] - p->first[request]; left != 0; left--, option++, bit <<= 1) {
+        unsigned slots = option->shape & OPTION_SLOTS;
+
+        if ((option->shape & OPTION_BLOCKED) && (p->lifted & PLACE_LIFT_HELD) == 0)
+            continue;
+        while (slots != 0 && (option->counters[slots - 1] & p->available) != 0)
+            slots--;
+        if (slots == 0)
+            usable |= bit;
+    }
+    return usable;
+}
 
 void upmu_placement_lift(struct placement *p, unsigned rules)
 {
@@ -31,6 +49,16 @@ void upmu_placement_lift(struct placement *p, unsigned rules)
     p->limited = input->limited & p->available;
     if ((rules & PLACE_LIFT_LIMIT) || upmu_bits_count(p->limited) <= input->limit)
         p->limited = 0;
+    for (unsigned request = 0; request < input->request_count; request++)
+        p->usable[request] = usable_options(p, request);
+}
+
+/* Both of each pair of which there is one. */
+static uint64_t with_twins(uint64_t resources)
+{
+    uint64_t second = UINT64_C(0xaaaaaaaaaaaaaaaa);
+
+    return resources | (resources & second) >> 1 | (resources << 1 & second);
 }
 
 /* All requests of `left` that the first of them depends on, itself included. */
@@ -47,6 +75,8 @@ static uint32_t component_of(const struct placement *p, uint32_t left)
         left &= ~UPMU_BIT32(request);
         counters |= p->counters[request] & p->available;
         resources |= p->resources[request] & p->contested;
+        if (p->helped != 0)
+            resources |= with_twins(p->resources[request] & p->helped);
         if (counters & p->limited)
             counters |= p->limited;
         if (joined != 0)
@@ -71,11 +101,12 @@ static unsigned option_in_use(const struct placement *p, unsigned request)
     for (unsigned i = p->first[request]; i < p->first[request + 1]; i++) {
         const struct place_option *option = &p->option[i];
         unsigned slots = option->shape & OPTION_SLOTS, k = 0;
-        const uint32_t *own = &option->counters[slots == 1];
 
-        if ((option->shape & OPTION_BLOCKED) || option->alternative != p->input->stay_alternative[request])
+        if ((p->usable[request] >> (i - p->first[request]) & 1u) == 0 ||
+            option->alternative != p->input->stay_alternative[request])
             continue;
-        while (k < slots && counters[k] < UPMU_COUNTERS && ((own[k] & p->available) >> counters[k] & 1u) != 0)
+        while (k < slots && counters[k] < UPMU_COUNTERS &&
+               ((option->counters[k] & p->available) >> counters[k] & 1u) != 0)
             k++;
         if (k == slots)
             return i;
@@ -137,36 +168,28 @@ static bool input_is_valid(const struct upmu_place_input *input)
     return true;
 }
 
-/* The alternative of a placed request: the first that allows its counter. */
-static unsigned chosen_alternative(const struct placement *p, unsigned request, uint32_t stayed)
+static void write_results(const struct placement *p, struct upmu_place_result *out)
 {
-    unsigned lead = p->first[request] + upmu_bits_lowest(p->u.search.viable[request]), i = lead;
+    unsigned count = p->input->request_count;
 
-    if (stayed >> request & 1u)
-        i = p->keep[request];
-    else if ((p->option[lead].shape & OPTION_SLOTS) == 1)
-        while (p->option[i].lead != lead || (p->option[i].counters[1] >> p->u.search.counter[request] & 1u) == 0)
-            i++;
-    return p->option[i].alternative;
-}
+    for (unsigned request = 0; request < count; request++, out++) {
+        const uint8_t *counter = &p->u.search.counter[request];
 
-static void write_results(const struct placement *p, uint32_t stayed, struct upmu_place_result *out)
-{
-    for (unsigned request = 0; request < p->input->request_count; request++, out++) {
-        out->alternative = (uint8_t)chosen_alternative(p, request, stayed);
-        for (unsigned k = 0; k < UPMU_SLOTS; k++)
-            out->counter[k] = p->u.search.counter[k * UPMU_REQUESTS + request];
+        out->alternative = p->option[p->u.search.choice[request]].alternative;
+        for (unsigned k = 0; k < UPMU_SLOTS; k++, counter += UPMU_REQUESTS)
+            out->counter[k] = *counter;
     }
 }
 
 /* Component by component. */
 static enum upmu_status place_requests(struct placement *p, struct upmu_place_result *out, struct upmu_why *why)
 {
-    uint32_t left = (uint32_t)upmu_bits_ones(p->input->request_count), stayers, stayed = 0;
+    uint32_t left = (uint32_t)upmu_bits_ones(p->input->request_count), stayers;
 
     upmu_placement_read(p);
     if (p->fault != UPMU_OK)
         return p->fault;
+    upmu_placement_lift(p, 0);
     stayers = find_stayers(p);
     while (left != 0) {
         uint32_t members = component_of(p, left);
@@ -176,10 +199,9 @@ static enum upmu_status place_requests(struct placement *p, struct upmu_place_re
             upmu_placement_explain(p, members, why);
         if (status != UPMU_OK)
             return status;
-        stayed |= p->pinned;
         left &= ~members;
     }
-    write_results(p, stayed, out);
+    write_results(p, out);
     return UPMU_OK;
 }
 
@@ -195,7 +217,7 @@ enum upmu_status upmu_place(const struct upmu_place_input *input, struct upmu_pl
         memset(p, 0, offsetof(struct placement, keep));
         p->input = input;
         p->rounds = PLACE_ROUNDS;
-        upmu_placement_lift(p, 0);
+        p->tries = PLACE_TRIES;
         status = place_requests(p, out, why);
     }
     if (why != NULL)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read the requests of a placement into its work area: values become small
- * numbers, and options that differ in counters alone become one.
+ * Read the requests of a placement into its work area: alternatives become options
+ * and values small numbers.
  */
+#include "core/bits.h"
 #include "core/mem.h"
 #include "core/placement.h"
 
@@ -17,19 +18,22 @@ static bool held_by_others(const struct upmu_place_input *input, unsigned resour
     return false;
 }
 
-/* The claim of a value on a resource; NO_CLAIM if there is no room. */
+/* The claim of a value on a resource. */
 static unsigned number_claim(struct placement *p, unsigned resource, uint64_t value)
 {
     struct place_reading *reading = &p->u.reading;
-    unsigned first = reading->chain[resource], claim;
+    unsigned first = reading->chain[resource], claim = first;
 
-    for (claim = first; claim != NO_CLAIM; claim = reading->next[claim])
-        if (reading->value[claim] == value)
-            return claim;
+    while (claim != NO_CLAIM && reading->value[claim] != value)
+        claim = reading->next[claim];
+    if (claim != NO_CLAIM)
+        return claim;
     claim = p->claim_count;
-    if (claim == PLACE_CLAIMS)
-        return NO_CLAIM;
-    p->claim_count++;
+    if (claim == PLACE_CLAIMS) {
+        p->fault = UPMU_ERR_NO_SPACE;
+        return 0;
+    }
+    p->claim_count = (uint8_t)(claim + 1);
     if (first != NO_CLAIM)
         p->contested |= UPMU_BIT64(resource);
     reading->value[claim] = value;
@@ -39,53 +43,59 @@ static unsigned number_claim(struct placement *p, unsigned resource, uint64_t va
     return claim;
 }
 
-/* Add what one slot claims to the option under construction. */
-static void read_slot(struct placement *p, unsigned request, const struct upmu_slot *slot)
+/* Add what one slot of an option claims to the list, from `end` on; the new end. */
+static unsigned read_claims(struct placement *p, struct place_option *option, const struct upmu_slot *slot,
+                            unsigned end)
 {
-    struct place_option *option = &p->option[p->option_count];
-    uint8_t *list = &p->list[p->list_used];
+    uint64_t resources = 0;
 
-    if (slot->resource_count > UPMU_SLOT_RESOURCES)
-        p->fault = UPMU_ERR_INVALID;
-    for (unsigned j = 0; j < slot->resource_count && p->fault == UPMU_OK; j++) {
-        unsigned resource = slot->resource[j], claim;
+    for (unsigned j = 0; j < slot->resource_count; j++) {
+        unsigned resource = j < UPMU_SLOT_RESOURCES ? slot->resource[j] : UPMU_NO_RESOURCE;
 
         if (resource >= UPMU_RESOURCES) {
             p->fault = UPMU_ERR_INVALID;
-            return;
+            break;
         }
-        p->resources[request] |= UPMU_BIT64(resource);
+        resources |= UPMU_BIT64(resource);
         if (held_by_others(p->input, resource, slot->value[j])) {
             option->shape |= OPTION_BLOCKED;
-            p->blocker[request] = (uint8_t)resource;
+            p->blocker[option->request] = (uint8_t)resource;
         }
-        claim = number_claim(p, resource, slot->value[j]);
-        if (claim == NO_CLAIM)
-            p->fault = UPMU_ERR_NO_SPACE;
-        list[++list[0]] = (uint8_t)claim;
+        p->list[end++] = (uint8_t)number_claim(p, resource, slot->value[j]);
     }
+    p->resources[option->request] |= resources;
+    return end;
 }
 
 /* Keep the option under construction, and begin another like it. */
-static void keep_option(struct placement *p, unsigned request)
+static struct place_option *keep_option(struct placement *p, struct place_option *option)
 {
-    struct place_option *option = &p->option[p->option_count];
-
-    option->lead = p->option_count;
-    for (unsigned k = 0; k < (option->shape & OPTION_SLOTS); k++)
-        p->counters[request] |= option->counters[k];
     option[1] = option[0];
     p->option_count++;
-    if (p->option_count - p->first[request] == PLACE_OPTIONS_EACH || p->option_count == PLACE_OPTIONS - 1)
+    if (p->option_count == PLACE_OPTIONS - 2)
         p->fault = UPMU_ERR_NO_SPACE;
+    return option + 1;
+}
+
+/* If the last slot is a helper: keep it with a counter of its own, and with none and serving nobody. */
+static struct place_option *keep_both(struct placement *p, struct place_option *option, bool helper)
+{
+    unsigned own = option->shape;
+
+    option = keep_option(p, option);
+    if (!helper)
+        return option;
+    option->shape = (uint8_t)(own - 1u + OPTION_SERVED);
+    option = keep_option(p, option);
+    option->shape = (uint8_t)own;
+    return option;
 }
 
 /* Keep an option for each pair that the slots allow. */
-static void keep_pairs(struct placement *p, unsigned request, const struct upmu_alternative *from)
+static void keep_pairs(struct placement *p, struct place_option *option, const struct upmu_alternative *from)
 {
     for (unsigned i = 0; i < from->pair_count && p->fault == UPMU_OK; i++) {
         const struct upmu_pair *pair = &from->pairs[i];
-        struct place_option *option = &p->option[p->option_count];
 
         if ((pair->first | pair->second) >= UPMU_COUNTERS) {
             p->fault = UPMU_ERR_INVALID;
@@ -94,68 +104,50 @@ static void keep_pairs(struct placement *p, unsigned request, const struct upmu_
         option->counters[0] = from->slot[0].counters & UPMU_BIT32(pair->first);
         option->counters[1] = from->slot[1].counters & UPMU_BIT32(pair->second);
         if (option->counters[0] != 0 && option->counters[1] != 0)
-            keep_option(p, request);
+            option = keep_both(p, option, from->helper);
     }
 }
 
-static void read_alternative(struct placement *p, unsigned request, unsigned i, const struct upmu_alternative *from)
+static bool alternative_is_valid(const struct upmu_alternative *from)
 {
-    struct place_option *option = &p->option[p->option_count];
-    uint8_t *list = &p->list[p->list_used];
-    unsigned slots = from->slot_count;
+    unsigned slots = from->slot_count, tied = from->pair_count != 0 ? 2 : 1;
 
-    if (slots - 1u >= UPMU_SLOTS || (from->pair_count != 0 && (slots == 1 || from->pairs == NULL))) {
+    if (slots - 1u >= UPMU_SLOTS || slots < tied || (tied == 2 && from->pairs == NULL))
+        return false;
+    return !from->helper || (slots > tied && from->slot[slots - 1].resource_count == 1);
+}
+
+static void read_alternative(struct placement *p, struct place_option *option, const struct upmu_alternative *from)
+{
+    unsigned slots = from->slot_count, start = p->list_used, end = start + 1;
+    uint32_t counters = 0;
+
+    if (!alternative_is_valid(from)) {
         p->fault = UPMU_ERR_INVALID;
         return;
     }
-    option->alternative = (uint8_t)i;
-    option->shape = (uint8_t)(slots | request << OPTION_REQUEST);
-    option->claims = p->list_used;
     if (p->slots < slots)
         p->slots = (uint8_t)slots;
-    list[0] = 0;
-    for (unsigned k = 0; k < slots; k++) {
+    if (from->dormant)
+        slots += (unsigned)from->slot[0].resource_count << OPTION_DORMANT;
+    option->shape = (uint8_t)slots;
+    option->claims = (uint8_t)start;
+    for (unsigned k = 0; k < from->slot_count; k++) {
         option->counters[k] = from->slot[k].counters;
-        read_slot(p, request, &from->slot[k]);
+        counters |= option->counters[k];
+        end = read_claims(p, option, &from->slot[k], end);
     }
-    p->list_used = (uint8_t)(p->list_used + 1u + list[0]);
-    if (p->list_used >= PLACE_LIST - 2u * (1u + UPMU_SLOTS * UPMU_SLOT_RESOURCES)) /* there must be room for one more */
+    p->counters[option->request] |= counters;
+    if (from->helper && p->fault == UPMU_OK)
+        p->helped |= UINT64_C(3) << (p->resource[p->list[end - 1]] & 62u);
+    p->list[start] = (uint8_t)(end - start - 1);
+    p->list_used = (uint8_t)end;
+    if (end >= PLACE_LIST - (1u + UPMU_SLOTS * UPMU_SLOT_RESOURCES)) /* there must be room for one more */
         p->fault = UPMU_ERR_NO_SPACE;
     if (from->pair_count != 0)
-        keep_pairs(p, request, from);
+        keep_pairs(p, option, from);
     else
-        keep_option(p, request);
-}
-
-static bool same_claims(const struct placement *p, const struct place_option *a, const struct place_option *b)
-{
-    const uint8_t *x = &p->list[a->claims], *y = &p->list[b->claims];
-
-    for (unsigned i = 0; i <= x[0]; i++)
-        if (x[i] != y[i])
-            return false;
-    return true;
-}
-
-/*
- * Give one-slot options to the first of their request whose claims are the same,
- * or are nobody's business.
- */
-static void merge_options(struct placement *p, unsigned request)
-{
-    bool contested = (p->resources[request] & p->contested) != 0;
-
-    for (unsigned i = p->first[request]; i < p->first[request + 1]; i++) {
-        struct place_option *option = &p->option[i], *lead = &p->option[p->first[request]];
-
-        if ((option->shape & OPTION_SLOTS) != 1)
-            continue;
-        option->counters[1] = option->counters[0];
-        while (lead->shape != option->shape || (contested && !same_claims(p, lead, option)))
-            lead++;
-        lead->counters[0] |= option->counters[0];
-        option->lead = lead->lead;
-    }
+        keep_both(p, option, from->helper);
 }
 
 void upmu_placement_read(struct placement *p)
@@ -168,11 +160,17 @@ void upmu_placement_read(struct placement *p)
     memset(p->blocker, UPMU_NO_RESOURCE, sizeof p->blocker);
     for (request = 0; request < input->request_count; request++) {
         p->first[request] = p->option_count;
-        for (unsigned i = 0; p->fault == UPMU_OK && input->alternative(input->context, request, i, &alternative); i++)
-            read_alternative(p, request, i, &alternative);
+        for (unsigned i = 0; p->fault == UPMU_OK; i++) {
+            struct place_option *option = &p->option[p->option_count];
+
+            if (!input->alternative(input->context, request, i, &alternative))
+                break;
+            option->alternative = (uint8_t)i;
+            option->request = (uint8_t)request;
+            read_alternative(p, option, &alternative);
+        }
+        if (p->option_count - p->first[request] > PLACE_OPTIONS_EACH)
+            p->fault = UPMU_ERR_NO_SPACE;
     }
     p->first[request] = p->option_count;
-    if (p->fault == UPMU_OK)
-        while (request != 0)
-            merge_options(p, --request);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The search of a placement: decides options, prunes by values and by a matching
- * of counters to slots, which it mends after each step instead of copying it.
+ * The search of a placement: takes the options that a matching of counters to slots
+ * suggests, decides where they contradict each other, and prunes by values and by
+ * the matching, which it mends after each step instead of copying it.
  */
+#include "core/mem.h"
 #include "core/placement.h"
 
 /* ---- Matching counters to units ---- */
@@ -12,20 +14,28 @@ static uint32_t unit_request(unsigned unit)
     return UPMU_BIT32(unit & (UPMU_REQUESTS - 1u));
 }
 
+/* Which of some counters is tried first. */
+static unsigned preferred_counter(const struct placement *p, uint32_t counters)
+{
+    const uint8_t *preference = p->input->preference;
+
+    if (!single_bit(counters))
+        for (unsigned left = p->input->preference_count; left != 0; left--, preference++)
+            if (counters >> *preference & 1u)
+                return *preference;
+    return upmu_bits_lowest(counters);
+}
+
 /* Which of some counters a unit tries first: of its best option, the preferred one. */
 static unsigned best_counter(const struct placement *p, unsigned unit, uint32_t counters)
 {
-    const struct upmu_place_input *input = p->input;
+    unsigned request = unit & (UPMU_REQUESTS - 1u), slot = unit >> 5;
+    const struct place_option *options = &p->option[p->first[request]];
+    uint32_t best = 0;
 
-    for (unsigned i = p->first[unit & (UPMU_REQUESTS - 1u)]; p->slots == 1; i++)
-        if (p->option[i].counters[1] & counters) {
-            counters &= p->option[i].counters[1];
-            break;
-        }
-    for (unsigned i = 0; i < input->preference_count; i++)
-        if (counters >> input->preference[i] & 1u)
-            return input->preference[i];
-    return upmu_bits_lowest(counters);
+    for (uint32_t left = p->u.search.viable[request]; best == 0; left &= left - 1u)
+        best = options[upmu_bits_lowest(left)].counters[slot] & counters;
+    return preferred_counter(p, best);
 }
 
 /* Remember who blocks whom, if nothing but the requests themselves is the reason. */
@@ -38,17 +48,22 @@ static void note_witness(struct placement *p, uint32_t counters, uint32_t witnes
     p->witness = witness;
 }
 
+static void take_counter(struct placement *p, unsigned unit, unsigned counter)
+{
+    p->used |= UPMU_BIT32(counter);
+    p->u.search.counter[unit] = (uint8_t)counter;
+    p->u.search.owner[counter] = (uint8_t)unit;
+}
+
 /* Move `unit` to `counter` and, back along the parents, each unit to the place of the one before. */
 static void shift_units(struct placement *p, unsigned unit, unsigned counter)
 {
     struct place_search *search = &p->u.search;
 
-    p->used |= UPMU_BIT32(counter);
     for (;;) {
         unsigned left = search->counter[unit];
 
-        search->counter[unit] = (uint8_t)counter;
-        search->owner[counter] = (uint8_t)unit;
+        take_counter(p, unit, counter);
         if (left == UPMU_NO_COUNTER)
             return;
         unit = search->parent[left];
@@ -110,41 +125,56 @@ static bool match_all(struct placement *p)
 {
     const struct place_search *search = &p->u.search;
 
-    for (; p->unmatched != 0; p->unmatched &= p->unmatched - 1u) {
-        unsigned unit = upmu_bits_lowest(p->unmatched);
+    for (uint32_t left = p->unmatched; left != 0; left &= left - 1u) {
+        unsigned unit = upmu_bits_lowest(left);
 
-        for (unsigned k = 0; k < p->slots; k++, unit += UPMU_REQUESTS)
-            if (search->allowed[unit] != 0 && search->counter[unit] == UPMU_NO_COUNTER &&
-                (!find_counter(p, unit) || !keep_limit(p)))
+        for (unsigned k = p->slots; k != 0; k--, unit += UPMU_REQUESTS) {
+            uint32_t allowed = search->allowed[unit], unused = allowed & ~p->used;
+
+            if (allowed == 0 || search->counter[unit] != UPMU_NO_COUNTER)
+                continue;
+            if (unused != 0)
+                take_counter(p, unit, best_counter(p, unit, unused));
+            else if (!find_counter(p, unit))
                 return false;
+            if (!keep_limit(p))
+                return false;
+        }
     }
+    p->unmatched = 0;
     return keep_limit(p);
 }
 
 /* ---- Options ---- */
 
-/* What the options left to a request allow its units: slots that all of them have. */
+/* Counters that a slot of a request may have, if all options left have that slot; else 0. */
+static uint32_t allowed_counters(const struct placement *p, unsigned request, unsigned slot)
+{
+    const struct place_option *options = &p->option[p->first[request]];
+    uint32_t left = p->u.search.viable[request], counters = 0;
+
+    if (p->pinned >> request & 1u)
+        return (options[upmu_bits_lowest(left)].shape & OPTION_SLOTS) > slot ? UPMU_BIT32(p->input->stay[request][slot])
+                                                                             : 0;
+    for (; left != 0; left &= left - 1u) {
+        const struct place_option *option = &options[upmu_bits_lowest(left)];
+
+        if ((option->shape & OPTION_SLOTS) <= slot)
+            return 0;
+        counters |= option->counters[slot];
+    }
+    return counters & p->available;
+}
+
 static void refresh_request(struct placement *p, unsigned request)
 {
     struct place_search *search = &p->u.search;
-    const struct place_option *options = &p->option[p->first[request]];
+    unsigned unit = request;
 
-    p->unmatched |= UPMU_BIT32(request);
-    for (unsigned k = 0; k < p->slots; k++) {
-        unsigned unit = k * UPMU_REQUESTS + request, counter = search->counter[unit];
-        uint32_t counters = 0;
+    for (unsigned k = 0; k < p->slots; k++, unit += UPMU_REQUESTS) {
+        unsigned counter = search->counter[unit];
+        uint32_t counters = allowed_counters(p, request, k);
 
-        for (uint32_t left = search->viable[request]; left != 0; left &= left - 1u) {
-            const struct place_option *option = &options[upmu_bits_lowest(left)];
-
-            if ((option->shape & OPTION_SLOTS) <= k) {
-                counters = 0;
-                break;
-            }
-            counters |= option->counters[k] & p->available;
-        }
-        if (counters != 0 && (p->pinned >> request & 1u))
-            counters = UPMU_BIT32(p->input->stay[request][k]);
         search->allowed[unit] = counters;
         if (counter != UPMU_NO_COUNTER && (counters >> counter & 1u) == 0) {
             p->used &= ~UPMU_BIT32(counter);
@@ -156,7 +186,7 @@ static void refresh_request(struct placement *p, unsigned request)
 /* Make an option viable that is not, or the other way round. */
 static void flip_option(struct placement *p, unsigned index)
 {
-    unsigned request = p->option[index].shape >> OPTION_REQUEST;
+    unsigned request = p->option[index].request;
 
     p->u.search.viable[request] ^= UPMU_BIT32(index - p->first[request]);
     p->changed |= UPMU_BIT32(request);
@@ -168,23 +198,40 @@ static void exclude_option(struct placement *p, unsigned index)
     flip_option(p, index);
 }
 
-static bool options_contradict(const struct placement *p, const struct place_option *a, const struct place_option *b)
+/* Do the claims of an option agree with those that were made? */
+static bool claims_agree(const struct placement *p, const uint8_t *list, const uint8_t *made)
 {
-    const uint8_t *x = &p->list[a->claims], *y = &p->list[b->claims];
+    for (unsigned left = *list; left != 0; left--) {
+        unsigned claim = *++list, by = made[p->resource[claim]];
 
-    for (unsigned i = x[0]; i != 0; i--)
-        for (unsigned j = y[0]; j != 0; j--)
-            if (x[i] != y[j] && p->resource[x[i]] == p->resource[y[j]])
-                return true;
-    return false;
+        if (by != NO_CLAIM && by != claim)
+            return false;
+    }
+    return true;
+}
+
+/* Make the claims of an option, by resource, unless they contradict others or each other. */
+static bool make_claims(const struct placement *p, unsigned index, uint8_t *made)
+{
+    const uint8_t *list = &p->list[p->option[index].claims];
+
+    if (p->lifted & PLACE_LIFT_RESOURCES)
+        return true;
+    if (!claims_agree(p, list, made))
+        return false;
+    for (unsigned i = *list; i != 0; i--)
+        made[p->resource[list[i]]] = list[i];
+    return *list == 1 || claims_agree(p, list, made);
 }
 
 /* Exclude what contradicts the only option of a request; the option itself, if it contradicts itself. */
 static void spread_option(struct placement *p, unsigned request)
 {
-    unsigned only = p->first[request] + upmu_bits_lowest(p->u.search.viable[request]);
     uint64_t resources = p->lifted & PLACE_LIFT_RESOURCES ? 0 : p->resources[request] & p->contested;
+    uint8_t made[UPMU_RESOURCES];
 
+    memset(made, NO_CLAIM, sizeof made);
+    (void)make_claims(p, p->first[request] + upmu_bits_lowest(p->u.search.viable[request]), made);
     for (uint32_t others = p->members & ~p->settled; others != 0 && resources != 0; others &= others - 1u) {
         unsigned other = upmu_bits_lowest(others);
 
@@ -193,7 +240,7 @@ static void spread_option(struct placement *p, unsigned request)
         for (uint32_t left = p->u.search.viable[other]; left != 0; left &= left - 1u) {
             unsigned index = p->first[other] + upmu_bits_lowest(left);
 
-            if (options_contradict(p, &p->option[only], &p->option[index]))
+            if (!claims_agree(p, &p->list[p->option[index].claims], made))
                 exclude_option(p, index);
         }
     }
@@ -204,6 +251,7 @@ static void spread_option(struct placement *p, unsigned request)
 static bool draw_conclusions(struct placement *p)
 {
     for (;;) {
+        p->unmatched |= p->changed;
         for (; p->changed != 0; p->changed &= p->changed - 1u) {
             unsigned request = upmu_bits_lowest(p->changed);
             uint32_t viable = p->u.search.viable[request];
@@ -226,27 +274,7 @@ static bool draw_conclusions(struct placement *p)
     }
 }
 
-/* ---- The search ---- */
-
-/* Options of a request that could be used if it were alone. */
-static uint32_t usable_options(const struct placement *p, unsigned request)
-{
-    unsigned first = p->first[request];
-    uint32_t usable = 0;
-
-    if (p->pinned >> request & 1u)
-        return UPMU_BIT32(p->option[p->keep[request]].lead - first);
-    for (unsigned i = first; i < p->first[request + 1]; i++) {
-        const struct place_option *option = &p->option[i];
-        bool good = option->lead == i && ((option->shape & OPTION_BLOCKED) == 0 || (p->lifted & PLACE_LIFT_HELD));
-
-        for (unsigned k = 0; k < (option->shape & OPTION_SLOTS); k++)
-            good = good && (option->counters[k] & p->available) != 0;
-        if (good)
-            usable |= UPMU_BIT32(i - first);
-    }
-    return usable;
-}
+/* ---- Decisions ---- */
 
 static void begin_search(struct placement *p, uint32_t members, uint32_t pinned)
 {
@@ -263,22 +291,24 @@ static void begin_search(struct placement *p, uint32_t members, uint32_t pinned)
     for (; members != 0; members &= members - 1u) {
         unsigned request = upmu_bits_lowest(members);
 
-        p->u.search.viable[request] = usable_options(p, request);
+        p->u.search.viable[request] =
+            p->pinned >> request & 1u ? UPMU_BIT32(p->keep[request] - p->first[request]) : p->usable[request];
         for (unsigned k = 0; k < UPMU_SLOTS; k++)
             p->u.search.counter[k * UPMU_REQUESTS + request] = UPMU_NO_COUNTER;
     }
 }
 
-/* Try the first option that a request has left. */
-static void decide_option(struct placement *p, unsigned request)
+/* Try an option of a request. */
+static void decide_option(struct placement *p, unsigned index)
 {
-    uint32_t viable = p->u.search.viable[request];
+    unsigned request = p->option[index].request, first = p->first[request];
+    uint32_t others = p->u.search.viable[request] & ~UPMU_BIT32(index - first);
     struct place_decision *decision = &p->u.search.decision[p->decision_count++];
 
-    decision->option = (uint8_t)(p->first[request] + upmu_bits_lowest(viable));
+    decision->option = (uint8_t)index;
     decision->trail = p->trail_count;
-    while ((viable &= viable - 1u) != 0)
-        exclude_option(p, p->first[request] + upmu_bits_lowest(viable));
+    for (; others != 0; others &= others - 1u)
+        exclude_option(p, first + upmu_bits_lowest(others));
 }
 
 /* Take the last decision back and exclude what it tried. */
@@ -294,16 +324,191 @@ static void reverse_decision(struct placement *p)
     exclude_option(p, decision->option);
 }
 
+/* ---- Suggestions ---- */
+
+/* Do the counters that a request has allow an option? */
+static bool option_is_matched(const struct placement *p, const struct place_option *option, unsigned unit)
+{
+    const uint32_t *counters = option->counters;
+
+    for (unsigned slots = option->shape & OPTION_SLOTS; slots != 0; slots--, unit += UPMU_REQUESTS) {
+        unsigned counter = p->u.search.counter[unit];
+
+        if (counter == UPMU_NO_COUNTER || (*counters++ >> counter & 1u) == 0)
+            return false;
+    }
+    return true;
+}
+
+/* The first option of a request that its counters allow, or NO_OPTION. */
+static unsigned suggested_option(const struct placement *p, unsigned request)
+{
+    for (uint32_t left = p->u.search.viable[request]; left != 0; left &= left - 1u) {
+        unsigned index = p->first[request] + upmu_bits_lowest(left);
+
+        if (option_is_matched(p, &p->option[index], request))
+            return index;
+    }
+    return NO_OPTION;
+}
+
+/*
+ * Note what the matching suggests.  The option to decide on if that does not hold:
+ * of two requests that contradict each other, the first one's.
+ */
+static unsigned find_contradiction(struct placement *p)
+{
+    uint8_t made[UPMU_RESOURCES];
+
+    memset(made, NO_CLAIM, sizeof made);
+    for (uint32_t left = p->members; left != 0;) {
+        unsigned request = upmu_bits_highest(left), index = suggested_option(p, request);
+
+        left ^= UPMU_BIT32(request);
+        if (index == NO_OPTION)
+            return p->first[request] + upmu_bits_lowest(p->u.search.viable[request]);
+        p->u.search.choice[request] = (uint8_t)index;
+        if (!make_claims(p, index, made))
+            return index;
+    }
+    return NO_OPTION;
+}
+
+/* Give a request of one slot the first of its options that agrees with the claims made and has a counter left. */
+static bool take_option(struct placement *p, unsigned request, uint8_t *made)
+{
+    uint32_t unused = p->available & ~p->used;
+
+    if (p->pinned >> request & 1u)
+        unused &= UPMU_BIT32(p->input->stay[request][0]);
+    for (uint32_t left = p->u.search.viable[request]; left != 0; left &= left - 1u) {
+        unsigned index = p->first[request] + upmu_bits_lowest(left);
+        uint32_t counters = p->option[index].counters[0] & unused;
+
+        if (counters == 0 || !make_claims(p, index, made))
+            continue;
+        take_counter(p, request, preferred_counter(p, counters));
+        p->u.search.choice[request] = (uint8_t)index;
+        return true;
+    }
+    return false;
+}
+
+/*
+ * Requests of one slot, one after the other without looking back; whoever finds
+ * nothing is the first next time.  Enough for nearly all sets that fit, and else a
+ * start for the matching.
+ */
+static bool take_options(struct placement *p)
+{
+    uint8_t made[UPMU_RESOURCES];
+    uint32_t first = 0, left = 0, next;
+
+    if (p->slots != 1 || p->limited != 0)
+        return false;
+    for (unsigned tries = p->tries; tries != 0; tries--) {
+        memset(made, NO_CLAIM, sizeof made);
+        p->used = 0;
+        for (left = p->members; left != 0; left ^= next) {
+            next = left & first ? left & first : left;
+            next &= 0u - next;
+            if (!take_option(p, upmu_bits_lowest(next), made))
+                break;
+        }
+        if (left == 0)
+            return true;
+        first |= next;
+    }
+    for (; left != 0; left &= left - 1u)
+        p->u.search.counter[upmu_bits_lowest(left)] = UPMU_NO_COUNTER;
+    return false;
+}
+
+/* ---- Helpers ---- */
+
+/* The pair of resources on one of which a served helper wants a counter. */
+static unsigned helper_pair(const struct placement *p, const struct place_option *option)
+{
+    const uint8_t *list = &p->list[option->claims];
+
+    return p->resource[list[*list]] >> 1;
+}
+
+static bool option_serves(const struct placement *p, const struct place_option *option, unsigned pair)
+{
+    const uint8_t *list = &p->list[option->claims];
+    unsigned end = *list + (option->shape & OPTION_SERVED ? 0 : 1u);
+
+    for (unsigned i = 1u + (option->shape >> OPTION_DORMANT); i < end; i++)
+        if ((unsigned)p->resource[list[i]] >> 1 == pair)
+            return true;
+    return false;
+}
+
+/*
+ * An option by which somebody of the request's set serves a helper: a suggested one
+ * if there is any, another that is left, or NO_OPTION.
+ */
+static unsigned find_server(const struct placement *p, unsigned request, unsigned pair)
+{
+    const uint8_t *set_of = p->input->set_of;
+    unsigned found = NO_OPTION;
+
+    for (uint32_t others = p->members; others != 0; others &= others - 1u) {
+        unsigned other = upmu_bits_lowest(others);
+
+        if (set_of != NULL && set_of[other] != set_of[request])
+            continue;
+        for (uint32_t left = p->u.search.viable[other]; left != 0; left &= left - 1u) {
+            unsigned index = p->first[other] + upmu_bits_lowest(left);
+
+            if (!option_serves(p, &p->option[index], pair))
+                continue;
+            found = index;
+            if (index == p->u.search.choice[other])
+                return found;
+        }
+    }
+    return found;
+}
+
+/* Is every helper served that has no counter?  If not, make a step towards it. */
+static bool helpers_are_served(struct placement *p)
+{
+    for (uint32_t left = p->members; left != 0; left &= left - 1u) {
+        unsigned request = upmu_bits_lowest(left), pair, server;
+        const struct place_option *chosen = &p->option[p->u.search.choice[request]];
+
+        if ((chosen->shape & OPTION_SERVED) == 0)
+            continue;
+        pair = helper_pair(p, chosen);
+        server = find_server(p, request, pair);
+        if (server == NO_OPTION)
+            exclude_option(p, p->u.search.choice[request]);
+        else if (server != p->u.search.choice[p->option[server].request])
+            decide_option(p, server);
+        else
+            continue;
+        return false;
+    }
+    return true;
+}
+
+/* ---- The search ---- */
+
 enum upmu_status upmu_placement_solve(struct placement *p, uint32_t members, uint32_t pinned)
 {
     begin_search(p, members, pinned);
+    if (take_options(p))
+        return UPMU_OK;
     for (; p->rounds != 0; p->rounds--) {
         if (draw_conclusions(p)) {
-            uint32_t open = p->members & ~p->settled;
+            unsigned index = find_contradiction(p);
 
-            if (open == 0)
+            if (index != NO_OPTION)
+                decide_option(p, index);
+            else if (p->helped == 0 || helpers_are_served(p))
                 return UPMU_OK;
-            decide_option(p, upmu_bits_lowest(open));
         } else {
             if (p->decision_count == 0)
                 return UPMU_ERR_DOES_NOT_FIT;

@@ -33,7 +33,9 @@ static struct place_needs needs_of(const struct placement *p, uint32_t members)
 
 /*
  * Leave out requests while the rest still collides.  A witness of pure counter
- * trouble is minimal as it is: whoever is left out, the others can shift.
+ * trouble is minimal as it is: whoever is left out, the others can shift.  Where
+ * helpers are served, leaving one out may also spoil what fitted, so all are tried
+ * again.
  */
 static uint32_t colliding_subset(struct placement *p, uint32_t members)
 {
@@ -42,13 +44,14 @@ static uint32_t colliding_subset(struct placement *p, uint32_t members)
         if (p->slots == 1 && needs_of(p, members).contested == 0)
             return members;
     }
-    for (uint32_t left = members; left != 0; left &= left - 1u) {
-        uint32_t rest = members & ~(left & (0u - left));
+    for (uint32_t left = members; left != 0;) {
+        uint32_t tried = left & (0u - left);
 
-        if (upmu_placement_solve(p, rest, 0) != UPMU_ERR_DOES_NOT_FIT)
+        left ^= tried;
+        if (upmu_placement_solve(p, members & ~tried, 0) != UPMU_ERR_DOES_NOT_FIT)
             continue;
-        members = p->witness != 0 ? p->witness : rest;
-        left &= members | (left & (0u - left));
+        members = p->witness != 0 ? p->witness : members & ~tried;
+        left = p->helped != 0 ? members : left & members;
     }
     return members;
 }
@@ -75,6 +78,7 @@ void upmu_placement_explain(struct placement *p, uint32_t members, struct upmu_w
     uint32_t counters;
 
     p->rounds = PLACE_ROUNDS;
+    p->tries = 0;
     members = colliding_subset(p, members);
     needs = needs_of(p, members);
     lift = rule_to_lift(p, members);

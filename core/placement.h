@@ -10,7 +10,7 @@
 #include <upmu/place.h>
 #include "core/bits.h"
 
-#define PLACE_OPTIONS 144
+#define PLACE_OPTIONS 134
 #define PLACE_OPTIONS_EACH 32 /* of one request: bits of `viable` */
 #define PLACE_CLAIMS 88
 #define PLACE_LIST 256
@@ -19,27 +19,30 @@
 /* Rounds of pruning in one search for a placement, and once more to explain a refusal. */
 #define PLACE_ROUNDS 20000u
 
+/* Passes over the requests before that; none while a refusal is explained. */
+#define PLACE_TRIES 3u
+
 #define NO_CLAIM 0xffu
 #define NO_UNIT 0xffu
+#define NO_OPTION 0xffu
 
 /*
- * One way to run a request: an alternative, with one of its pairs.  One-slot
- * options that differ in counters alone are represented by their lead, the first
- * of them: counters[0] of a lead holds the counters of all, counters[1] an
- * option's own.
+ * One way to run a request: an alternative, with one of its pairs; one that ends
+ * in a helper makes two options, the helper with a counter of its own and served.
  */
 struct place_option {
     uint32_t counters[UPMU_SLOTS];
     uint8_t alternative;
-    uint8_t shape;  /* slots, flag, request */
-    uint8_t lead;   /* the option that represents this one */
-    uint8_t claims; /* offset in `list`: how many, then the claims */
+    uint8_t request;
+    uint8_t shape;  /* slots that need a counter, flags, claims that serve no helper */
+    uint8_t claims; /* offset in `list`: how many, then those of dormant slots, others, a helper's */
 };
 
 /* The parts of a shape. */
 #define OPTION_SLOTS 3u
 #define OPTION_BLOCKED 4u /* contradicts a value held by others */
-#define OPTION_REQUEST 3  /* shift */
+#define OPTION_SERVED 8u  /* its helper needs one who serves it */
+#define OPTION_DORMANT 4  /* shift: claims of dormant slots */
 
 /* Needed while the requests are read: claims are numbered. */
 struct place_reading {
@@ -64,6 +67,7 @@ struct place_search {
     uint8_t counter[PLACE_UNITS];
     uint8_t owner[UPMU_COUNTERS];  /* unit on a used counter */
     uint8_t parent[UPMU_COUNTERS]; /* unit that reached a counter, or NO_UNIT */
+    uint8_t choice[UPMU_REQUESTS]; /* option that the counters suggest */
     uint8_t trail[PLACE_OPTIONS];  /* options excluded, in order */
     struct place_decision decision[UPMU_REQUESTS];
 };
@@ -72,12 +76,14 @@ struct place_search {
 struct placement {
     const struct upmu_place_input *input;
     uint64_t contested; /* resources that are wanted with several values */
+    uint64_t helped;    /* resources by which helpers are served */
 
     /* The question: which requests, under which rules. */
     uint32_t members;
     uint32_t pinned;    /* of these, requests that must stay where they are */
     uint32_t available; /* counters */
     uint32_t limited;   /* counters under the limit; 0: it cannot be felt */
+    uint8_t tries;      /* passes over the requests before a search */
     uint8_t lifted;     /* rules that do not hold for the moment: PLACE_LIFT_... */
 
     /* The state of the search. */
@@ -98,6 +104,7 @@ struct placement {
     uint8_t first[UPMU_REQUESTS + 1];  /* option of a request */
     uint64_t resources[UPMU_REQUESTS]; /* that any of its options claims */
     uint32_t counters[UPMU_REQUESTS];  /* that any of its options names */
+    uint32_t usable[UPMU_REQUESTS];    /* options that a request has under the rules, if it is alone */
     uint8_t keep[UPMU_REQUESTS];       /* option that a request runs on now */
     uint8_t blocker[UPMU_REQUESTS];    /* resource by which others block it, or UPMU_NO_RESOURCE */
     struct place_option option[PLACE_OPTIONS];

@@ -26,9 +26,15 @@ struct exhaustive {
         unsigned resource;
         uint64_t value;
     } claim[UPMU_REQUESTS * 9];
+    /* Slots that serve helpers, and helpers without a counter: set, pair of resources. */
+    unsigned serving_count, wanting_count;
+    struct {
+        unsigned set, pair;
+    } serving[UPMU_REQUESTS * 9], wanting[UPMU_REQUESTS];
 };
 
 static inline bool exhaustive_slots(struct exhaustive *e, unsigned request, unsigned alternative, unsigned slot);
+static inline bool exhaustive_next(struct exhaustive *e, unsigned request);
 
 static inline bool exhaustive_claims_agree(struct exhaustive *e, const struct upmu_alternative *way)
 {
@@ -49,12 +55,44 @@ static inline bool exhaustive_claims_agree(struct exhaustive *e, const struct up
     return true;
 }
 
+/* Does somebody serve every helper that has no counter? */
+static inline bool exhaustive_served(const struct exhaustive *e)
+{
+    for (unsigned i = 0; i < e->wanting_count; i++) {
+        bool served = false;
+        for (unsigned j = 0; j < e->serving_count; j++)
+            served |= e->serving[j].set == e->wanting[i].set && e->serving[j].pair == e->wanting[i].pair;
+        if (!served)
+            return false;
+    }
+    return true;
+}
+
+static inline unsigned exhaustive_set(const struct exhaustive *e, unsigned request)
+{
+    return e->shape->input.set_of ? e->shape->set_of[request] : 0;
+}
+
+/* The last slot without a counter, if it is a helper. */
+static inline bool exhaustive_helper(struct exhaustive *e, unsigned request, const struct upmu_alternative *way)
+{
+    bool fits;
+    if ((e->rules & MUST_STAY) && e->shape->stay[request][0] != UPMU_NO_COUNTER &&
+        e->shape->stay[request][way->slot_count - 1] != UPMU_NO_COUNTER)
+        return false;
+    e->wanting[e->wanting_count].set = exhaustive_set(e, request);
+    e->wanting[e->wanting_count++].pair = way->slot[way->slot_count - 1].resource[0] / 2;
+    fits = exhaustive_next(e, request + 1);
+    e->wanting_count--;
+    return fits;
+}
+
 static inline bool exhaustive_next(struct exhaustive *e, unsigned request)
 {
     while (request < e->shape->input.request_count && !(e->requests >> request & 1u))
         request++;
     if (request == e->shape->input.request_count)
-        return true;
+        return exhaustive_served(e);
     for (unsigned i = 0; i < e->shape->alternative_count[request]; i++) {
         unsigned claims = e->claim_count;
         bool fits = (e->rules & LIFT_RESOURCES) || exhaustive_claims_agree(e, &e->shape->alternative[request][i]);
@@ -82,9 +120,16 @@ static inline bool exhaustive_slots(struct exhaustive *e, unsigned request, unsi
     const struct upmu_place_input *input = &e->shape->input;
     const struct upmu_alternative *way = &e->shape->alternative[request][alternative];
     uint32_t counters;
+    unsigned serving = e->serving_count;
 
     if (slot == way->slot_count)
         return exhaustive_next(e, request + 1);
+    if (way->helper && slot == way->slot_count - 1u && exhaustive_helper(e, request, way))
+        return true;
+    for (unsigned j = 0; j < way->slot[slot].resource_count && !(way->dormant && slot == 0); j++) {
+        e->serving[e->serving_count].set = exhaustive_set(e, request);
+        e->serving[e->serving_count++].pair = way->slot[slot].resource[j] / 2;
+    }
     counters = way->slot[slot].counters & input->counters & ~e->used;
     if (!(e->rules & LIFT_TAKEN))
         counters &= ~input->taken;
@@ -111,6 +156,7 @@ static inline bool exhaustive_slots(struct exhaustive *e, unsigned request, unsi
         if (fits)
             return true;
     }
+    e->serving_count = serving;
     return false;
 }
 
@@ -122,6 +168,8 @@ static inline bool exhaustive_fits(const struct shape *shape, uint32_t requests,
     e.rules = rules;
     e.used = 0;
     e.claim_count = 0;
+    e.serving_count = 0;
+    e.wanting_count = 0;
     return exhaustive_next(&e, 0);
 }
 

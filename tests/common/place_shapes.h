@@ -23,6 +23,7 @@ struct shape {
     uint8_t preference[UPMU_COUNTERS];
     uint8_t stay[UPMU_REQUESTS][UPMU_SLOTS];
     uint8_t stay_alternative[UPMU_REQUESTS];
+    uint8_t set_of[UPMU_REQUESTS];
     /* NetBurst sets: what each request is. */
     uint8_t event[UPMU_REQUESTS];
     uint8_t setting[UPMU_REQUESTS];

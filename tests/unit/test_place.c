@@ -38,6 +38,8 @@ static enum upmu_status place(const struct shape *shape)
         copy.input.stay = (const uint8_t(*)[UPMU_SLOTS])copy.stay;
         copy.input.stay_alternative = copy.stay_alternative;
     }
+    if (shape->input.set_of)
+        copy.input.set_of = copy.set_of;
     memset(&work, 0xa5, sizeof work);
     status = upmu_place(&copy.input, &work, result, &why);
     if (status == UPMU_OK && PLACE_ROUNDS - p->rounds > most_rounds && p->rounds <= PLACE_ROUNDS)
@@ -54,7 +56,10 @@ static bool result_is_valid(const struct shape *shape)
         if (result[request].alternative >= shape->alternative_count[request])
             return false;
         for (unsigned k = 0; k < UPMU_SLOTS; k++) {
-            bool used = k < shape->alternative[request][result[request].alternative].slot_count;
+            const struct upmu_alternative *way = &shape->alternative[request][result[request].alternative];
+            bool used = k < way->slot_count;
+            if (used && k == way->slot_count - 1u && way->helper)
+                used = result[request].counter[k] != NONE;
             if (used != (result[request].counter[k] != NONE))
                 return false;
             fixed.stay[request][k] = result[request].counter[k];
@@ -213,6 +218,13 @@ static void place_agrees_with_exhaustive_search_on_core2_shapes(void **state)
 static const struct upmu_pair adjacent[] = {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}};
 static const struct upmu_pair crossed[] = {{2, 0}, {3, 1}, {0, 5}, {1, 1}};
 
+/* Few, so that many share them: two pairs. */
+static unsigned drawn_resource(uint64_t *state)
+{
+    static const uint8_t resources[4] = {0, 1, 62, 63};
+    return resources[shape_random(state, 4)];
+}
+
 static void draw_way(struct shape *shape, uint64_t *state, unsigned request, unsigned counters)
 {
     struct upmu_alternative *way = &shape->alternative[request][shape->alternative_count[request]++];
@@ -221,9 +233,16 @@ static void draw_way(struct shape *shape, uint64_t *state, unsigned request, uns
     for (unsigned k = 0; k < way->slot_count; k++) {
         way->slot[k].counters = shape_random(state, UINT32_C(1) << counters);
         for (unsigned j = shape_chance(state, 50) ? shape_random(state, 4) : 0; j; j--)
-            shape_claim(&way->slot[k], shape_random(state, 4) * 21, shape_random(state, 3));
+            shape_claim(&way->slot[k], drawn_resource(state), shape_random(state, 3));
     }
-    if (way->slot_count > 1 && shape_chance(state, 40)) {
+    way->dormant = shape_chance(state, 20);
+    if (way->slot_count > 1 && shape_chance(state, 50)) {
+        struct upmu_slot *last = &way->slot[way->slot_count - 1];
+        way->helper = true;
+        last->resource_count = 0;
+        shape_claim(last, drawn_resource(state), shape_random(state, 3));
+    }
+    if (way->slot_count > 1u + way->helper && shape_chance(state, 40)) {
         bool order = shape_chance(state, 50);
         way->pairs = order ? adjacent : crossed;
         way->pair_count = order ? 5 : 4;
@@ -258,6 +277,9 @@ static void draw_stay(struct shape *shape, uint64_t *state)
         shape->alternative_count[other] = count;
         memcpy(shape->stay[other], shape->stay[0], UPMU_SLOTS);
         shape->stay_alternative[other] = shape->stay_alternative[0];
+        uint8_t set = shape->set_of[0];
+        shape->set_of[0] = shape->set_of[other];
+        shape->set_of[other] = set;
         memset(shape->stay[0], NONE, UPMU_SLOTS);
         shape->stay_alternative[0] = 0xff;
     }
@@ -278,16 +300,20 @@ static void draw_general(struct shape *shape, uint64_t *state)
         for (unsigned i = 0; i < counters; i++)
             shape->preference[i] = (uint8_t)shape_random(state, counters);
     }
+    if (shape_chance(state, 30)) {
+        shape->input.set_of = shape->set_of;
+        for (unsigned request = 0; request < shape->input.request_count; request++)
+            shape->set_of[request] = (uint8_t)shape_random(state, 2);
+    }
     if (shape_chance(state, 30))
         draw_stay(shape, state);
     if (shape_chance(state, 30))
         shape_take(shape, shape_random(state, counters));
     if (shape_chance(state, 30))
         for (unsigned i = 1 + shape_random(state, 2); i; i--)
-            shape->held[shape->input.held_count++] =
-                (struct upmu_held){.resource = (uint8_t)(shape_random(state, 4) * 21),
-                                   .shareable = shape_chance(state, 70),
-                                   .value = shape_random(state, 3)};
+            shape->held[shape->input.held_count++] = (struct upmu_held){.resource = (uint8_t)drawn_resource(state),
+                                                                        .shareable = shape_chance(state, 70),
+                                                                        .value = shape_random(state, 3)};
     if (shape_chance(state, 30)) {
         shape->input.limited = shape_random(state, UINT32_C(1) << counters);
         shape->input.limit = (uint8_t)shape_random(state, 5);
