@@ -163,9 +163,10 @@ soak: $(FUZZ_TARGETS:%=build/asan/tests/fuzz/test_fuzz_%)
 
 -include efi-demo/demo.mk
 -include tests/oracle/oracle.mk
+-include tests/trap/trap.mk
 
 ALL_LAYERS := $(foreach layer,$(LAYERS),$(if $($(layer)_TESTS),$(layer))) build \
-	$(if $(wildcard tests/oracle/oracle.mk),oracle) $(if $(wildcard efi-demo/demo.mk),demo)
+	$(if $(wildcard tests/oracle/oracle.mk),oracle) $(if $(wildcard tests/trap/trap.mk),trap) $(if $(wildcard efi-demo/demo.mk),demo)
 
 .PHONY: test
 test:

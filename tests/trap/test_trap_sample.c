@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Samples of real instructions: 1000 overflows at a period of 100 are 1000 samples,
+ * 100 instructions apart.  Where the n-th instruction after the enabling write led is
+ * remembered by the harness, which knows nothing of counters.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/common/workload.h"
+#include "tests/trap/trap.h"
+
+#define PERIOD 100u
+#define SAMPLES 1000u
+
+/* Runs; the 32-bit program makes fewer, and all of them with TRAP_RUNS=soak. */
+#define RUNS 20u
+#define RUNS_32 10u
+
+/* As many passes as so many samples need, the last one's skid included. */
+#define PASSES_FOR(samples) ((samples)*PERIOD / WORKLOAD_INSTRUCTIONS + 3)
+
+static struct trap trap;
+
+static bool workload_holds(uint64_t ip)
+{
+    return ip >= (uintptr_t)workload_begin && ip < (uintptr_t)workload_end;
+}
+
+/* Start, enough passes, stop. */
+static void run(const char *event, uint32_t samples)
+{
+    trap_up(&trap);
+    trap_session(&trap, event, PERIOD);
+    trap_step_on(&trap);
+    assert_int_equal(upmu_session_start(&trap.session), UPMU_OK);
+    workload(PASSES_FOR(samples));
+    assert_int_equal(upmu_session_stop(&trap.session), UPMU_OK);
+    trap_step_off(&trap);
+}
+
+/*
+ * Every sample is where the harness was after `PERIOD` more counted steps and the
+ * skid.  Returns how many there were; those of the workload in *out_inside.
+ */
+static unsigned check_samples(unsigned *out_inside)
+{
+    uint64_t expected = 0;
+    struct upmu_sample sample;
+    unsigned samples = 0, inside = 0;
+
+    while (upmu_ring_next(&trap.session.ring, &sample)) {
+        samples++;
+        expected = (uint64_t)samples * PERIOD + trap.sim.skid;
+        if (trap.rings == TRAP_RING_KERNEL && !trap.enabling_counts)
+            expected++;
+        assert_true(expected < TRAP_SEEN);
+        assert_int_equal((uint32_t)sample.ip, trap.seen[expected]);
+        assert_int_equal(sample.events, 1);
+        assert_int_equal(sample.lost, 0);
+        assert_int_equal(sample.flags, trap.rings == TRAP_RING_WORKLOAD ? UPMU_SAMPLE_USER : 0);
+        inside += workload_holds(sample.ip);
+    }
+    assert_int_equal(upmu_ring_lost(&trap.session.ring), 0);
+    assert_int_equal(trap.sim.cpu[0].pmi_dropped, 0);
+    assert_int_equal(trap.session.set.tally[0].lost, 0);
+    assert_int_equal(trap.answers[UPMU_PMI_HANDLED], samples);
+    assert_int_equal(trap.interrupts, samples);
+    assert_int_equal(trap.eois, trap.vector ? samples : 0);
+    *out_inside = inside;
+    return samples;
+}
+
+/* Everything is ring 0: the samples outside of the workload are those of start and stop. */
+static void kernel_run(const char *event, uint32_t passed)
+{
+    unsigned inside, samples;
+
+    run(event, passed);
+    samples = check_samples(&inside);
+    assert_int_equal(samples, trap_value(&trap, 0) / PERIOD);
+    assert_int_equal(trap_value(&trap, 0), trap_between(&trap) + trap.enabling_counts + trap.disabling_counts);
+    assert_true(inside >= passed - 1 && samples - inside <= 8);
+    trap_down(&trap);
+}
+
+/* The workload is ring 3: exactly so many samples, all of them in it. */
+static void user_run(const char *event, uint32_t samples)
+{
+    unsigned inside;
+
+    run(event, samples);
+    assert_int_equal(check_samples(&inside), samples);
+    assert_int_equal(inside, samples);
+    assert_int_equal(trap_value(&trap, 0), PASSES_FOR(samples) * WORKLOAD_INSTRUCTIONS + WORKLOAD_AROUND_INSTRUCTIONS);
+    trap_down(&trap);
+}
+
+/* ---- 20 of 20 ---- */
+
+static const char *const profiles[] = {"core2", "skylake", "nehalem", "icelake", "yonah"};
+
+static void a_thousand_overflows_are_a_thousand_samples_in_every_run(void **state)
+{
+    const char *wanted = getenv("TRAP_RUNS");
+    unsigned runs = sizeof(void *) == 4 && !(wanted && !strcmp(wanted, "soak")) ? RUNS_32 : RUNS;
+
+    (void)state;
+    for (unsigned i = 0; i < runs; i++) {
+        const char *profile = profiles[i % 5];
+
+        trap_prepare(&trap, profile);
+        trap.x2apic = i >> 1 & 1;
+        trap.no_rdpmc = i % 3 == 2;
+        trap.rings = i & 1 ? TRAP_RING_WORKLOAD : TRAP_RING_KERNEL;
+        /* (a vector waits while start and stop have interrupts off: the sample is later than the overflow) */
+        trap.vector = (i & 5) == 5 ? 0xe0 : 0;
+        trap.enabling_counts = i % 7 != 3;
+        if (i & 1)
+            user_run("instructions:u", SAMPLES);
+        else
+            kernel_run("instructions", SAMPLES);
+    }
+    printf("%u of %u runs: %u samples, %u instructions apart, all at the right instruction\n", runs, runs, SAMPLES,
+           PERIOD);
+}
+
+static void general_counters_sample_as_fixed_ones_do(void **state)
+{
+    (void)state;
+    trap_prepare(&trap, "skylake");
+    trap.rings = TRAP_RING_WORKLOAD;
+    user_run("INST_RETIRED.ANY_P:u", 200);
+    trap_prepare(&trap, "core2");
+    trap.rings = TRAP_RING_WORKLOAD;
+    user_run("INST_RETIRED.ANY_P:u", 200);
+}
+
+static void skid_moves_every_sample_by_as_much(void **state)
+{
+    static const uint32_t skids[] = {1, 3, 16};
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        trap_prepare(&trap, profiles[i % 2]);
+        trap.rings = TRAP_RING_WORKLOAD;
+        trap.sim.skid = skids[i];
+        user_run("instructions:u", 100);
+    }
+}
+
+static void a_status_that_comes_late_changes_no_sample(void **state)
+{
+    (void)state;
+    trap_prepare(&trap, "skylake");
+    trap.rings = TRAP_RING_WORKLOAD;
+    trap.sim.status_lag = 5;
+    run("instructions:u", 100);
+    assert_int_equal(trap_value(&trap, 0), PASSES_FOR(100) * WORKLOAD_INSTRUCTIONS + WORKLOAD_AROUND_INSTRUCTIONS);
+    assert_int_equal(trap.session.set.tally[0].overflows, 100);
+    trap_down(&trap);
+}
+
+static void branches_are_sampled_at_branches(void **state)
+{
+    struct upmu_sample sample;
+    unsigned samples = 0;
+
+    (void)state;
+    trap_prepare(&trap, "skylake");
+    trap.rings = TRAP_RING_WORKLOAD;
+    run("branches:u", 100);
+    while (upmu_ring_next(&trap.session.ring, &sample)) {
+        samples++;
+        assert_true(workload_holds(sample.ip));
+    }
+    /* (one at the end belongs to the workload's return) */
+    assert_int_equal(samples, (PASSES_FOR(100) * WORKLOAD_BRANCHES + WORKLOAD_AROUND_BRANCHES) / PERIOD);
+    trap_down(&trap);
+}
+
+/* ---- The handler's own instructions ---- */
+
+/* Ring 3 is sampled, the handler is ring 0: it may take as long as it likes. */
+static void a_stepped_handler_leaves_the_other_ring_alone(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        trap_prepare(&trap, profiles[i % 2]);
+        trap.rings = TRAP_RING_WORKLOAD;
+        trap.step_handler = true;
+        trap.vector = i & 2 ? 0xe0 : 0;
+        user_run("instructions:u", 40);
+    }
+}
+
+/*
+ * Ring 0 is sampled, the handler in it: what it executes before it has closed the gate
+ * and after it has opened it is counted, as on silicon, and is in the next period.
+ */
+static void a_stepped_handler_counts_itself_and_loses_nothing(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct upmu_sampling every = {.period = 1000};
+        struct upmu_sample sample;
+        unsigned samples = 0, counter;
+        uint64_t value;
+
+        trap_prepare(&trap, profiles[i]);
+        trap.step_handler = true;
+        trap_up(&trap);
+        assert_int_equal(upmu_session_init(&trap.session, &trap.machine), UPMU_OK);
+        assert_int_equal(upmu_session_add(&trap.session, "instructions", &every), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&trap.session, trap.ring, sizeof trap.ring), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&trap.session, &trap.cpu), UPMU_OK);
+        trap_step_on(&trap);
+        assert_int_equal(upmu_session_start(&trap.session), UPMU_OK);
+        workload(3000);
+        assert_int_equal(upmu_session_stop(&trap.session), UPMU_OK);
+        trap_step_off(&trap);
+        value = trap_value(&trap, 0);
+        counter = trap.session.set.tally[0].counter;
+        assert_int_equal(value, trap.sim.cpu[0].counter[counter].counted);
+        assert_true(value > 3000 * WORKLOAD_INSTRUCTIONS && value < trap_between(&trap));
+        while (upmu_ring_next(&trap.session.ring, &sample))
+            samples++;
+        assert_int_equal(samples, value / 1000);
+        assert_int_equal(trap.session.set.tally[0].lost, 0);
+        trap_down(&trap);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_thousand_overflows_are_a_thousand_samples_in_every_run),
+        cmocka_unit_test(general_counters_sample_as_fixed_ones_do),
+        cmocka_unit_test(skid_moves_every_sample_by_as_much),
+        cmocka_unit_test(a_status_that_comes_late_changes_no_sample),
+        cmocka_unit_test(branches_are_sampled_at_branches),
+        cmocka_unit_test(a_stepped_handler_leaves_the_other_ring_alone),
+        cmocka_unit_test(a_stepped_handler_counts_itself_and_loses_nothing),
+    };
+
+    if (!trap_able())
+        return 0;
+    return cmocka_run_group_tests_name("trap_sample", tests, NULL, NULL);
+}

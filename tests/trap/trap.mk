@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+#
+# The library's real ring-0 instructions, executed in a process where they fault and
+# are answered by the silicon model.  Included by the Makefile.
+
+TRAP_BUILDS := gcc-64 $(if $(HAVE_CMOCKA_32),clang-32)
+TRAP_TESTS := $(sort $(patsubst %.c,%,$(wildcard tests/trap/test_*.c)))
+TRAP_HELPERS := $(filter-out tests/trap/test_%.c,$(wildcard tests/trap/*.c)) tests/common/workload.S
+
+# (handlers may be entered anywhere: no vector registers, memory functions by byte)
+TRAP_CFLAGS := -mgeneral-regs-only -fno-stack-protector -fno-builtin
+gcc-64_TRAP := -fno-tree-loop-distribute-patterns -fcf-protection=none
+
+define TRAP_RULES
+build/$(1)/tests/trap/%.o: HOST_CFLAGS += $(TRAP_CFLAGS) $$($(1)_TRAP)
+build/$(1)/tests/common/workload.o: tests/common/workload.S
+	@mkdir -p $$(@D)
+	$$(QUIET)$$($(1)_CC) -c -o $$@ $$<
+build/$(1)/tests/trap/%: build/$(1)/tests/trap/%.o $(patsubst %,build/$(1)/%.o,$(basename $(TRAP_HELPERS))) \
+		build/$(1)/port/x86_native/x86_native.o build/$(1)/libsim.a build/$(1)/libupmu.a
+	$$(QUIET)$$($(1)_CC) -no-pie $$($(1)_LINK) -o $$@ $$(filter %.o,$$^) \
+		-Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group -lcmocka
+endef
+$(foreach build,$(TRAP_BUILDS),$(eval $(call TRAP_RULES,$(build))))
+
+.PHONY: test-trap
+test-trap: $(foreach build,$(TRAP_BUILDS),$(TRAP_TESTS:%=build/$(build)/%))
+	@$(PYTHON) tests/run_layer.py trap --jobs $(JOBS) $(if $(HAVE_CMOCKA_32),,--skipped "the 32-bit build: libcmocka-dev:i386 is not installed") $^

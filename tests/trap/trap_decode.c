@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Decoding: see trap_decode.h.
+ */
+#include <string.h>
+
+#include "tests/trap/trap_decode.h"
+
+/* Prefixes and REX; the latter in *rex. */
+static const uint8_t *skip_prefixes(const uint8_t *code, unsigned *rex)
+{
+    *rex = 0;
+    for (;; code++) {
+        bool segment =
+            *code == 0x2e || *code == 0x36 || *code == 0x3e || *code == 0x26 || *code == 0x64 || *code == 0x65;
+
+        if (!segment && *code != 0x66 && *code != 0x67 && *code != 0xf0 && *code != 0xf2 && *code != 0xf3)
+            break;
+    }
+#ifdef __x86_64__
+    if ((*code & 0xf0) == 0x40)
+        *rex = *code++;
+#endif
+    return code;
+}
+
+/* Bytes of ModRM, SIB and displacement. */
+static unsigned address_bytes(const uint8_t *modrm)
+{
+    unsigned mod = *modrm >> 6, rm = *modrm & 7u, bytes = 1;
+
+    if (mod == 3)
+        return 1;
+    if (rm == 4) {
+        bytes++;
+        if (mod == 0 && (modrm[1] & 7u) == 5)
+            return bytes + 4;
+    }
+    if (mod == 0 && rm == 5)
+        return bytes + 4;
+    return bytes + (mod == 1 ? 1 : mod == 2 ? 4 : 0);
+}
+
+static void decode_memory(struct trap_instruction *instruction, const uint8_t *code, unsigned rex)
+{
+    instruction->reg = (code[1] >> 3 & 7u) | (rex & 4u) << 1;
+    instruction->length += address_bytes(code + 1);
+    if (*code == 0x89) {
+        instruction->operation = TRAP_STORE;
+    } else if (*code == 0x8b) {
+        instruction->operation = TRAP_LOAD;
+    } else if (*code == 0xc7 && (code[1] >> 3 & 7u) == 0) {
+        instruction->operation = TRAP_STORE;
+        instruction->immediate = true;
+        memcpy(&instruction->value, code + 1 + address_bytes(code + 1), 4);
+        instruction->length += 4;
+    }
+}
+
+static enum trap_operation of_two_bytes(const uint8_t *code)
+{
+    switch (code[1]) {
+    case 0x30:
+        return TRAP_WRMSR;
+    case 0x31:
+        return TRAP_RDTSC;
+    case 0x32:
+        return TRAP_RDMSR;
+    case 0x33:
+        return TRAP_RDPMC;
+    case 0xa2:
+        return TRAP_CPUID;
+    default:
+        return TRAP_OTHER;
+    }
+}
+
+struct trap_instruction trap_decode(const uint8_t *code)
+{
+    struct trap_instruction instruction = {.operation = TRAP_OTHER};
+    unsigned rex;
+    const uint8_t *opcode = skip_prefixes(code, &rex);
+
+    instruction.length = (unsigned)(opcode - code) + 1;
+    switch (*opcode) {
+    case 0x0f:
+        instruction.operation = of_two_bytes(opcode);
+        instruction.length++;
+        break;
+    case 0xf4:
+        instruction.operation = TRAP_HLT;
+        break;
+    case 0xfa:
+        instruction.operation = TRAP_CLI;
+        break;
+    case 0xfb:
+        instruction.operation = TRAP_STI;
+        break;
+    case 0x89:
+    case 0x8b:
+    case 0xc7:
+        decode_memory(&instruction, opcode, rex);
+        break;
+#ifndef __x86_64__
+    case 0xa1: /* EAX, absolute address */
+    case 0xa3:
+        instruction.operation = *opcode == 0xa1 ? TRAP_LOAD : TRAP_STORE;
+        instruction.length += 4;
+        break;
+#endif
+    default:
+        break;
+    }
+    return instruction;
+}
+
+bool trap_is_branch(const uint8_t *code)
+{
+    unsigned rex, group;
+
+    code = skip_prefixes(code, &rex);
+    if (*code >= 0x70 && *code <= 0x7f)
+        return true;
+    if (*code == 0x0f)
+        return code[1] >= 0x80 && code[1] <= 0x8f;
+    if (*code == 0xff) {
+        group = code[1] >> 3 & 7u;
+        return group >= 2 && group <= 5;
+    }
+    return *code == 0xc2 || *code == 0xc3 || (*code >= 0xe0 && *code <= 0xe3) || *code == 0xe8 || *code == 0xe9 ||
+           *code == 0xeb;
+}
+
+bool trap_is_pushf(const uint8_t *code)
+{
+    return *code == 0x9c;
+}
