@@ -123,7 +123,7 @@ static bool sim_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
     uint32_t number = sim_begin_access(sim, UPMU_SIM_RDMSR, msr);
     uint64_t value = 0;
     bool injected = sim_injected_fault(sim, number, UPMU_SIM_RDMSR, msr);
-    bool done = !injected && upmu_sim_intel_read(sim, sim->current, msr, &value);
+    bool done = !injected && upmu_sim_family_read(sim, sim->current, msr, &value);
 
     sim_check_hypervisor(sim, msr);
     if (injected)
@@ -141,7 +141,7 @@ static bool sim_wrmsr(void *context, uint32_t msr, uint64_t value)
     struct upmu_sim *sim = context;
     uint32_t number = sim_begin_access(sim, UPMU_SIM_WRMSR, msr);
     bool injected = sim_injected_fault(sim, number, UPMU_SIM_WRMSR, msr);
-    bool done = !injected && upmu_sim_intel_write(sim, sim->current, msr, value);
+    bool done = !injected && upmu_sim_family_write(sim, sim->current, msr, value);
 
     sim_check_hypervisor(sim, msr);
     if (injected)
@@ -158,7 +158,7 @@ static bool sim_rdpmc(void *context, uint32_t index, uint64_t *out_value)
     uint32_t number = sim_begin_access(sim, UPMU_SIM_RDPMC, index);
     uint64_t value = 0;
     bool injected = sim_injected_fault(sim, number, UPMU_SIM_RDPMC, index);
-    bool done = !injected && upmu_sim_intel_rdpmc(sim, sim->current, index, &value);
+    bool done = !injected && upmu_sim_family_rdpmc(sim, sim->current, index, &value);
 
     if (injected)
         sim->faults++;
@@ -344,7 +344,7 @@ void upmu_sim_bind_cpu(struct upmu_sim *sim, unsigned cpu, struct upmu_cpu *boun
 
 void upmu_sim_reset_cpu(struct upmu_sim *sim, unsigned cpu)
 {
-    upmu_sim_intel_reset(sim, cpu);
+    upmu_sim_family_reset(sim, cpu);
 }
 
 void upmu_sim_init_signal(struct upmu_sim *sim, unsigned cpu)
@@ -368,13 +368,17 @@ void upmu_sim_set_delivery(struct upmu_sim *sim, unsigned cpu, uint32_t mode)
     upmu_sim_write_lvtpc(sim, cpu, (sim->cpu[cpu].lvtpc & UPMU_SIM_LVTPC_MASKED) | mode);
 }
 
-/* Left by a BIOS: cycles on counter 0 with INT, three fixed counters in user mode. */
+/* Left by a BIOS: cycles on counter 0 with INT, three fixed counters in user mode; Pentium 4: cycles. */
 void upmu_sim_firmware(struct upmu_sim *sim, unsigned cpu)
 {
+    sim->cpu[cpu].lvtpc = UPMU_SIM_LVTPC_MASKED | 0x20u;
+    if (sim_is_p4(sim)) {
+        upmu_sim_p4_firmware(sim, cpu);
+        return;
+    }
     upmu_sim_poke(sim, cpu, 0x186, 0x53003c);
     upmu_sim_poke(sim, cpu, 0x38f, 0xf);
     upmu_sim_poke(sim, cpu, 0x38d, 0x222);
-    sim->cpu[cpu].lvtpc = UPMU_SIM_LVTPC_MASKED | 0x20u;
 }
 
 void upmu_sim_advance_ns(struct upmu_sim *sim, uint64_t ns)

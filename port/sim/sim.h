@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model of Intel's core PMU, register by register, behind upmu's hooks: for
- * tests, tools and a demo on a machine without a PMU.  It is stricter than any
- * real CPU and records what its caller does wrong.
+ * A model of Intel's core PMU and of the Pentium 4's, register by register, behind
+ * upmu's hooks: for tests, tools and a demo on a machine without a PMU.  It is
+ * stricter than any real CPU and records what its caller does wrong.
  *
  * Freestanding; no heap, no statics: everything is in `struct upmu_sim`.  One
  * model is one machine; nothing in it is safe against real concurrency: "another
@@ -28,10 +28,16 @@
 #define UPMU_SIM_CPUS 4
 #define UPMU_SIM_CPUS_DEFAULT 2
 
-/* Counters of one CPU: general n is n, fixed i is UPMU_SIM_FIXED + i (as upmu numbers them). */
+/*
+ * Counters of one CPU: general n is n, fixed i is UPMU_SIM_FIXED + i (as upmu numbers
+ * them).  A Pentium 4 has UPMU_SIM_P4_COUNTERS, 0 to 17; hyper-threads share those of
+ * the first of them.
+ */
 #define UPMU_SIM_GENERAL 10
 #define UPMU_SIM_FIXED 16u
 #define UPMU_SIM_COUNTERS 23
+#define UPMU_SIM_P4_COUNTERS 18
+#define UPMU_SIM_P4_ESCRS 45
 
 #define UPMU_SIM_PAYLOADS 6
 #define UPMU_SIM_METRICS 8
@@ -77,6 +83,7 @@ struct upmu_sim;
 #define UPMU_SIM_ONE_REF_CLOCK (1u << 20)  /* 3CH/01H is fixed 2's clock */
 #define UPMU_SIM_HYBRID (1u << 21)         /* CPUID.7:EDX[15] */
 #define UPMU_SIM_METRICS_HIDDEN (1u << 22) /* PERF_METRICS exists, PERF_CAPABILITIES[15] denies it */
+#define UPMU_SIM_P4 (1u << 31)             /* NetBurst: CCCRs and ESCRs, no leaf 0AH */
 
 /* A payload register and an event that uses it; rows of the same address are one register. */
 struct upmu_sim_payload {
@@ -116,7 +123,7 @@ struct upmu_sim_profile {
 
 /*
  * By name or alias; port/sim/sim_profiles.c lists them: P6 to Panther Lake, odd
- * ones, hypervisors.  NULL if unknown.
+ * ones, hypervisors; sim_p4_profiles.c: Pentium 4.  NULL if unknown.
  */
 const struct upmu_sim_profile *upmu_sim_profile(const char *name);
 
@@ -226,8 +233,65 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(CHECK_HYPERVISOR, 1, "violation: payload registers under a hypervisor, faults unsafe, no force", "upmu/port.h")
 /* clang-format on */
 
+/*
+ * The same for the Pentium 4.  SDM: Intel SDM vol 3 (325384-059) 18.15 to 18.18; VBOX:
+ * VirtualBox's CPU database, probed on a CPU of signature 0F43H; LX: Linux
+ * arch/x86/events/intel/p4.c; PERFCTR: perfctr 2.6.42; SU: Intel 249199, errata N.
+ */
+/* clang-format off */
+#define UPMU_SIM_RULES_P4(R)                                                                                          \
+    R(P4_COUNTER_HIGH, 1, "counter bits 63:40 are ignored (#GP)", "VBOX")                                             \
+    R(P4_ESCR_BIT31, 1, "ESCR bit 31 #GPs (ignored)", "VBOX")                                                         \
+    R(P4_UNIMPLEMENTED, 1, "unimplemented bits read 0 (stored)", "VBOX")                                              \
+    R(P4_IQ_ESCR, 1, "IQ_ESCR0/1 exist on models 0 to 2 only (always)", "SDM table 35-41; VBOX")                      \
+    R(P4_EXTENDED_CASCADE, 1, "CCCR bit 11 from model 2 on, counters 12, 15, 16, 17 (never)", "SDM 18.15; VBOX")      \
+    R(P4_MISC_RESERVED, 1, "reserved MISC_ENABLE bits #GP (ignored)", "VBOX")                                         \
+    R(P4_RDPMC_FAST, 1, "RDPMC bit 31: low 32 bits (all 40)", "SDM vol 2 RDPMC")                                      \
+    R(P4_ENABLE, 1, "counting needs CCCR.ENABLE or a cascade (runs anyway)", "SDM 18.15")                             \
+    R(P4_MATRIX, 1, "a select that is not wired sees no ESCR (one)", "SDM 18.15")                                     \
+    R(P4_NULL_EVENT, 1, "event select 0 counts nothing (clocks)", "SDM 18.15")                                        \
+    R(P4_NULL_UNIT, 1, "an ESCR tags only if an enabled counter can reach it or its pair (always)", "SDM 18.15")      \
+    R(P4_RING, 1, "counting needs the OS/USR bit (any ring)", "SDM 18.15")                                            \
+    R(P4_THREAD, 1, "T0/T1 bits tell threads apart (either counts both)", "SDM 18.16, table 19-34")                   \
+    R(P4_THREAD_INDEPENDENT, 1, "thread-independent events count both threads (as told)", "SDM 18.16, table 19-34")   \
+    R(P4_ACTIVE_THREAD, 1, "ACTIVE_THREAD: none, one, both, any (always any)", "SDM 18.16")                           \
+    R(P4_COMPARE, 1, "COMPARE counts clocks above the threshold (ignored)", "SDM 18.15")                              \
+    R(P4_COMPLEMENT, 1, "COMPLEMENT: at or below the threshold (ignored)", "SDM 18.15")                               \
+    R(P4_EDGE, 1, "EDGE counts rising edges of the comparison (ignored)", "SDM 18.15")                                \
+    R(P4_EDGE_COMPARE, 1, "EDGE without COMPARE does nothing (counts edges)", "SDM 18.15")                            \
+    R(P4_IOQ_AND, 1, "IOQ masks are all required from model 2 on (never)", "SDM table 19-28")                         \
+    R(P4_IOQ_CPL, 1, "IOQ_allocation before 0F27H: FSB_ESCR0 only, any ring (as later)", "SDM table 19-28")           \
+    R(P4_BSQ_FIELDS, 1, "BSQ_allocation: type, length and memory are codes (flags)", "SDM table 19-28")               \
+    R(P4_BSQ_HALF, 1, "bsq_active_entries: every second clock on models 3 and 4 (every)", "SDM table 19-28")          \
+    R(P4_TC_MISC_TWICE, 1, "TC_misc counts twice (once)", "SDM table 19-28")                                          \
+    R(P4_TAGGED_INSTRUCTIONS, 1, "instr_retired tells front-end tagged ones apart (not)", "SDM table 19-29")          \
+    R(P4_TAG_ENABLE, 1, "an execution tag needs TAG_ENABLE and TAG_VALUE (always bit 0)", "SDM 18.15, table 19-32")   \
+    R(P4_UOP_TAG, 1, "a replay tag needs 3F1H bit 24 (not)", "SDM table 19-33; LX")                                   \
+    R(P4_REPLAY_UPSTREAM, 1, "MOB and split replay tags need their upstream event (not)", "SDM table 19-33")          \
+    R(P4_OVF, 1, "an overflow sets OVF (never)", "SDM 18.15")                                                         \
+    R(P4_OVF_WRITE_CLEARS, 1, "OVF is cleared by a write of 0 (of 1)", "SDM 18.15")                                   \
+    R(P4_FORCE_OVF, 1, "FORCE_OVF overflows at every increment (ignored)", "SDM 18.15")                               \
+    R(P4_PMI, 1, "OVF_PMI_T0/T1 interrupt that thread (the other)", "SDM 18.16")                                      \
+    R(P4_PMI_NEXT, 1, "the interrupt comes with the event after the overflow (at once)", "SDM 18.15")                 \
+    R(P4_OVF_ASSERTS, 1, "OVF keeps the request asserted until cleared (edge)", "LX p4_pmu_handle_irq")               \
+    R(P4_CASCADE, 1, "CASCADE runs a counter while its initiator's OVF is set (never)", "SDM 18.15")                  \
+    R(P4_CASCADE_PMI, 1, "a cascade raises no PMI on model 2, late 0, 1 (does)", "PERFCTR; SU")                       \
+    R(P4_WRITE_LOST, 1, "N15: a write of an enabled counter is lost (is not)", "SU N15")                              \
+    R(HAZARD_P4_CARRY, 0, "N17: a stop loses a carry that has just gone into bits 39:32 (not)", "SU N17")             \
+    R(HAZARD_P4_UNFLAGGED, 0, "an overflow interrupts without setting OVF (sets it)", "LX p4_pmu_clear_cccr_ovf")     \
+    R(CHECK_P4_RESERVED, 1, "violation: reserved or unimplemented bits written as 1", "SDM 18.15")                    \
+    R(CHECK_P4_ONE_THREAD, 1, "violation: a missing thread's bits, ACTIVE_THREAD not 11B", "SDM 18.15; PERFCTR")      \
+    R(CHECK_P4_SELECT, 1, "violation: a counter enabled on a select that is not wired", "SDM 18.15")                  \
+    R(CHECK_P4_OVF, 1, "violation: OVF written as 1 where it is 0", "SDM 18.15")                                      \
+    R(CHECK_P4_SIBLING, 1, "violation: a counter that the other thread enabled is written", "SDM 18.16")              \
+    R(CHECK_P4_RUNNING_ESCR, 1, "violation: ESCR, 3F1H, 3F2H changed under a counter", "SDM 18.15")                   \
+    R(CHECK_P4_UNTOUCHABLE, 1, "violation: IQ_ESCR, 3F0H, 3F5H to 3F8H, PEBS bits", "PERFCTR; VBOX")
+/* clang-format on */
+
 #define UPMU_SIM_RULE_ENUM(id, on, text, source) UPMU_SIM_RULE_##id,
-enum upmu_sim_rule_id { UPMU_SIM_RULES(UPMU_SIM_RULE_ENUM) UPMU_SIM_RULE_COUNT };
+enum upmu_sim_rule_id {
+    UPMU_SIM_RULES(UPMU_SIM_RULE_ENUM) UPMU_SIM_RULES_P4(UPMU_SIM_RULE_ENUM) UPMU_SIM_RULE_COUNT
+};
 #undef UPMU_SIM_RULE_ENUM
 
 struct upmu_sim_rule {
@@ -256,9 +320,17 @@ struct upmu_sim_totals {
     uint64_t bad_slots;      /* 73H/00H, fixed 4 (likewise) */
     uint64_t frontend_slots; /* 9CH/01H, fixed 5 */
     uint64_t retiring_slots; /* C2H/02H, fixed 6 */
+    uint64_t uops;           /* Pentium 4: retired ones … */
+    uint64_t loads;          /* … of them loads … */
+    uint64_t stores;         /* … and stores */
 };
 
-/* Any other general event. */
+/*
+ * Any other general event.  Pentium 4: an occurrence at the unit whose even ESCR is
+ * `escr`, of class `event`, that answers to the bits of `mask` (of IOQ and BSQ
+ * allocations: is so encoded).  A replay (3CCH, 09H) has the bit of 3F1H as `payload`
+ * and that of 3F2H as `matrix`.
+ */
 struct upmu_sim_other {
     uint64_t count;
     uint64_t payload;  /* counts only while its payload register holds this; 0: always */
@@ -266,6 +338,9 @@ struct upmu_sim_other {
     uint8_t event;
     uint8_t umask;
     uint8_t umask2;
+    uint16_t escr;
+    uint16_t mask;
+    uint16_t matrix;
 };
 
 /*
@@ -289,6 +364,9 @@ struct upmu_sim_burst {
     uint64_t bad_slots;
     uint64_t frontend_slots;
     uint64_t retiring_slots;
+    uint64_t uops;
+    uint64_t loads;
+    uint64_t stores;
     struct upmu_sim_other other[UPMU_SIM_OTHERS]; /* until count 0 */
     uint32_t per_cycle;                           /* for CMASK: occurrences in each cycle that has one; 0 is 1 */
     uint32_t runs;                                /* for EDGE: such cycles come in this many runs; 0 is 1 */
@@ -380,9 +458,22 @@ struct upmu_sim_counter {
     bool selected_new;    /* AAK100: select changed since it last ran */
 };
 
+/* Registers of a NetBurst core: those of its first thread's CPU are used. */
+struct upmu_sim_p4 {
+    uint64_t cccr[UPMU_SIM_P4_COUNTERS];
+    uint64_t escr[UPMU_SIM_P4_ESCRS]; /* in the order of their addresses */
+    uint64_t tc_precise;              /* 3F0H */
+    uint64_t replay;                  /* 3F1H */
+    uint64_t matrix;                  /* 3F2H */
+    uint32_t pmi_due;                 /* counters that interrupt with their next event */
+    uint32_t carried;                 /* N17: counters whose bits 39:32 have just changed */
+    uint8_t enabler[UPMU_SIM_P4_COUNTERS]; /* the CPU that set ENABLE or CASCADE */
+};
+
 struct upmu_sim_cpu {
     const struct upmu_sim_profile *profile; /* NULL: the model's */
     struct upmu_cpu *bound;
+    bool halted; /* Pentium 4: an inactive thread (ACTIVE_THREAD) */
     bool offline; /* run_on_cpu cannot reach it */
     bool irqs_on; /* maskable interrupts */
     bool in_nmi;
@@ -416,6 +507,7 @@ struct upmu_sim_cpu {
     uint64_t metric_slots;
     bool metrics_wrong; /* fixed 3 was written after PERF_METRICS */
     uint8_t magic;      /* AAK100: how far the sequence was seen */
+    struct upmu_sim_p4 p4;
     /* Interrupts on their way */
     uint32_t skid_left;
     uint32_t sticky_left;

@@ -100,6 +100,7 @@ static uint64_t burst_span(const struct upmu_sim_burst *burst)
     span = sim_larger(span, sim_larger(burst->llc_references, burst->llc_misses));
     span = sim_larger(span, burst->slots);
     span = sim_larger(span, sim_larger(burst->bad_slots, sim_larger(burst->frontend_slots, burst->retiring_slots)));
+    span = sim_larger(span, sim_larger(burst->uops, sim_larger(burst->loads, burst->stores)));
     for (unsigned i = 0; i < UPMU_SIM_OTHERS && burst->other[i].count != 0; i++)
         span = sim_larger(span, burst->other[i].count);
     return span;
@@ -130,16 +131,14 @@ static uint64_t next_cut(struct sim_run *run)
         if (!sim_concerned(run, cpu))
             continue;
         for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++) {
-            uint64_t total = 0;
+            uint64_t total = upmu_sim_family_delta(run->sim, cpu, i, run->from, run->burst);
             uint64_t before, room;
 
-            if (sim_has_counter(sim_is(run->sim, cpu), i))
-                total = upmu_sim_intel_delta(run->sim, cpu, i, run->from, run->burst);
             run->total[cpu][i] = total;
             if (total == 0)
                 continue;
             before = sim_happened(total, run->step, run->span);
-            room = sim_width_mask(sim_is(run->sim, cpu), i) - run->sim->cpu[cpu].counter[i].value + 1u;
+            room = upmu_sim_family_room(run->sim, cpu, i);
             if (total - before >= room && sim_step_of(before + room, total, run->span) < cut)
                 cut = sim_step_of(before + room, total, run->span);
         }
@@ -165,24 +164,12 @@ static void sim_locate(const struct sim_run *run)
 static void count_up_to(struct sim_run *run, uint64_t cut, unsigned cpu)
 {
     for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++) {
-        struct upmu_sim_counter *counter = &run->sim->cpu[cpu].counter[i];
         uint64_t total = run->total[cpu][i];
-        uint64_t mask, count;
 
-        if (total == 0)
-            continue;
-        count = sim_happened(total, cut, run->span) - sim_happened(total, run->step, run->span);
-        mask = sim_width_mask(sim_is(run->sim, cpu), i);
-        counter->counted += count;
-        counter->value += count;
-        upmu_sim_intel_side_effects(run->sim, cpu, i, count);
-        if (i == UPMU_SIM_FIXED + 3)
-            upmu_sim_intel_metrics(run->sim, cpu, count, run->burst);
-        if (counter->value > mask) {
-            counter->value &= mask;
-            counter->wraps++;
-            upmu_sim_intel_overflow(run->sim, cpu, i);
-        }
+        if (total != 0)
+            upmu_sim_family_count(run->sim, cpu, i,
+                                  sim_happened(total, cut, run->span) - sim_happened(total, run->step, run->span),
+                                  run->burst);
     }
 }
 
@@ -221,6 +208,9 @@ static void add_truth(struct upmu_sim_totals *truth, const struct upmu_sim_burst
     truth->bad_slots += burst->bad_slots;
     truth->frontend_slots += burst->frontend_slots;
     truth->retiring_slots += burst->retiring_slots;
+    truth->uops += burst->uops;
+    truth->loads += burst->loads;
+    truth->stores += burst->stores;
 }
 
 /* IN_TXCP: an aborted transaction has not been counted (Linux core.c). */
@@ -228,6 +218,8 @@ static void sim_transaction(struct upmu_sim *sim, const struct upmu_sim_burst *b
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[sim->current];
 
+    if (sim_is_p4(sim))
+        return;
     if (burst->in_tx && !end && sim_is(sim, sim->current)->flags & UPMU_SIM_TFA && !(cpu->force_abort & 1u) &&
         sim_on(sim, UPMU_SIM_RULE_ERRATUM_TFA))
         cpu->counter[3].value ^= 0x1f;
@@ -277,6 +269,9 @@ void upmu_sim_work(void *sim)
         .llc_references = UPMU_SIM_WORK_INSTRUCTIONS / 50u,
         .llc_misses = UPMU_SIM_WORK_INSTRUCTIONS / 200u,
         .slots = UPMU_SIM_WORK_CYCLES * 4u,
+        .uops = UPMU_SIM_WORK_INSTRUCTIONS + UPMU_SIM_WORK_INSTRUCTIONS / 2u,
+        .loads = UPMU_SIM_WORK_INSTRUCTIONS / 4u,
+        .stores = UPMU_SIM_WORK_INSTRUCTIONS / 8u,
         .ip = UPMU_SIM_WORK_IP,
         .ip_step = 4,
         .ip_loop = 50,

@@ -453,7 +453,7 @@ static uint64_t *sim_place_of(struct upmu_sim *sim, unsigned index, uint32_t msr
     }
 }
 
-void upmu_sim_poke(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value)
+void upmu_sim_intel_poke(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value)
 {
     uint64_t *place = sim_place_of(sim, cpu, msr);
 
@@ -461,7 +461,7 @@ void upmu_sim_poke(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t va
         *place = value;
 }
 
-uint64_t upmu_sim_peek(struct upmu_sim *sim, unsigned cpu, uint32_t msr)
+uint64_t upmu_sim_intel_peek(struct upmu_sim *sim, unsigned cpu, uint32_t msr)
 {
     const uint64_t *place = sim_place_of(sim, cpu, msr);
 

@@ -58,7 +58,7 @@ static bool sim_gates_open(const struct upmu_sim *sim, unsigned cpu, unsigned co
            !(c->status & SIM_STATUS_FROZEN);
 }
 
-bool upmu_sim_runs(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
+bool upmu_sim_intel_runs(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
 {
     uint64_t config = upmu_sim_intel_config(sim, cpu, counter);
 

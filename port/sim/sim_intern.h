@@ -8,6 +8,10 @@
  *   sim_intel.c        registers of Intel's core PMU: what exists, reads, RDPMC
  *   sim_intel_write.c  what writes do
  *   sim_intel_count.c  what makes its counters count, what an overflow does
+ *   sim_p4.c           registers of the Pentium 4's PMU
+ *   sim_p4_count.c     what makes its counters count, what an overflow does
+ *   sim_p4_profiles.c  which Pentium 4s, their CPUID
+ *   sim_family.c       Intel core or Pentium 4
  *   sim_profiles.c     which CPUs
  *   sim_cpuid.c        their CPUID
  *   sim_rules.c        the table of rules
@@ -101,6 +105,8 @@ static inline bool sim_has_counter(const struct upmu_sim_profile *profile, unsig
 {
     unsigned fixed = counter - UPMU_SIM_FIXED;
 
+    if (profile->flags & UPMU_SIM_P4)
+        return counter < UPMU_SIM_P4_COUNTERS;
     if (sim_is_fixed(counter))
         return fixed < profile->fixed && !((unsigned)profile->fixed_holes >> fixed & 1u);
     return counter < profile->general;
@@ -119,6 +125,8 @@ static inline bool sim_has_metrics(const struct upmu_sim_profile *profile)
 
 static inline uint64_t sim_width_mask(const struct upmu_sim_profile *profile, unsigned counter)
 {
+    if (profile->flags & UPMU_SIM_P4)
+        return SIM_BIT(40) - 1u;
     return SIM_BIT(sim_is_fixed(counter) ? profile->fixed_width : profile->general_width) - 1u;
 }
 
@@ -158,7 +166,76 @@ uint32_t upmu_sim_steps_left(const struct upmu_sim_cpu *cpu);
 /* The LVTPC is written. */
 void upmu_sim_write_lvtpc(struct upmu_sim *sim, unsigned cpu, uint32_t value);
 
+/* sim_family.c: as sim_intel.c and sim_p4.c, by the profile. */
+
+static inline bool sim_is_p4(const struct upmu_sim *sim)
+{
+    return sim->profile->flags & UPMU_SIM_P4;
+}
+
+void upmu_sim_family_reset(struct upmu_sim *sim, unsigned cpu);
+bool upmu_sim_family_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t *out_value);
+bool upmu_sim_family_write(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
+bool upmu_sim_family_rdpmc(struct upmu_sim *sim, unsigned cpu, uint32_t index, uint64_t *out_value);
+
+/* What a counter counts of a burst on CPU `from`; 0 if there is no such counter. */
+uint64_t upmu_sim_family_delta(const struct upmu_sim *sim, unsigned cpu, unsigned counter, unsigned from,
+                               const struct upmu_sim_burst *burst);
+
+/* Events until something happens: a wrap, or what the family has besides. */
+uint64_t upmu_sim_family_room(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
+
+/* The counter has counted so many events of this burst. */
+void upmu_sim_family_count(struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t count,
+                           const struct upmu_sim_burst *burst);
+
+/* The late status bit of a counter shows now. */
+void upmu_sim_family_flag(struct upmu_sim *sim, unsigned cpu, unsigned counter);
+
+/* sim_p4.c, sim_p4_count.c: `cpu` is a thread; `home` the CPU that holds its core's registers. */
+
+unsigned upmu_sim_p4_home(const struct upmu_sim *sim, unsigned cpu);
+unsigned upmu_sim_p4_model(const struct upmu_sim_profile *profile);
+bool upmu_sim_p4_threads(const struct upmu_sim *sim, unsigned home);
+
+/* The number of an ESCR, by its address; UPMU_SIM_P4_ESCRS if this model has none there. */
+unsigned upmu_sim_p4_escr(const struct upmu_sim *sim, uint32_t address);
+
+/* The address of the ESCR that a counter sees with this CCCR, 0 if the select is not wired. */
+uint32_t upmu_sim_p4_wired(const struct upmu_sim *sim, unsigned counter, uint64_t cccr);
+
+/* Can this counter reach the unit of this ESCR? */
+bool upmu_sim_p4_reaches(const struct upmu_sim *sim, unsigned counter, uint32_t address);
+
+/* ENABLE, or a cascade that goes. */
+bool upmu_sim_p4_enabled(const struct upmu_sim *sim, unsigned home, unsigned counter);
+
+void upmu_sim_p4_reset(struct upmu_sim *sim, unsigned cpu);
+bool upmu_sim_p4_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t *out_value);
+bool upmu_sim_p4_write(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
+bool upmu_sim_p4_rdpmc(struct upmu_sim *sim, unsigned cpu, uint32_t index, uint64_t *out_value);
+uint64_t *upmu_sim_p4_place(struct upmu_sim *sim, unsigned cpu, uint32_t msr);
+void upmu_sim_p4_firmware(struct upmu_sim *sim, unsigned cpu);
+
+bool upmu_sim_p4_runs(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
+uint64_t upmu_sim_p4_delta(const struct upmu_sim *sim, unsigned cpu, unsigned counter, unsigned from,
+                           const struct upmu_sim_burst *burst);
+uint64_t upmu_sim_p4_room(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
+void upmu_sim_p4_count(struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t count);
+
+/* Does an OVF of the core ask for an interrupt of this thread? */
+bool upmu_sim_p4_asserted(const struct upmu_sim *sim, unsigned cpu);
+
+/* sim_p4_profiles.c */
+
+const struct upmu_sim_profile *upmu_sim_p4_profile_at(unsigned index);
+void upmu_sim_p4_cpuid(const struct upmu_sim *sim, unsigned cpu, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
+
 /* sim_intel.c, sim_intel_write.c, sim_intel_count.c: one CPU's registers.  The accesses return false for #GP. */
+
+bool upmu_sim_intel_runs(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
+uint64_t upmu_sim_intel_peek(struct upmu_sim *sim, unsigned cpu, uint32_t msr);
+void upmu_sim_intel_poke(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
 
 void upmu_sim_intel_reset(struct upmu_sim *sim, unsigned cpu);
 bool upmu_sim_intel_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t *out_value);

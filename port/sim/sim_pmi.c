@@ -131,7 +131,7 @@ void upmu_sim_step(struct upmu_sim *sim, unsigned index, uint64_t steps)
 
     for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++) {
         if (sim_count_down(&cpu->counter[i].late, steps))
-            cpu->status |= sim_global_bit(i);
+            upmu_sim_family_flag(sim, index, i);
     }
     if (sim_count_down(&cpu->skid_left, steps))
         sim_raise_pmi(sim, index);
@@ -162,7 +162,7 @@ void upmu_sim_write_lvtpc(struct upmu_sim *sim, unsigned index, uint32_t value)
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
 
     cpu->lvtpc = value;
-    if (cpu->latched && !(value & UPMU_SIM_LVTPC_MASKED)) {
+    if ((cpu->latched || upmu_sim_p4_asserted(sim, index)) && !(value & UPMU_SIM_LVTPC_MASKED)) {
         cpu->latched = false;
         sim_raise_pmi(sim, index);
         upmu_sim_poll(sim, index);

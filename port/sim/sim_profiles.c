@@ -276,7 +276,9 @@ static bool sim_text_equal(const char *a, const char *b)
 
 const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index)
 {
-    return index < sizeof sim_profiles / sizeof sim_profiles[0] ? &sim_profiles[index] : NULL;
+    const unsigned count = sizeof sim_profiles / sizeof sim_profiles[0];
+
+    return index < count ? &sim_profiles[index] : upmu_sim_p4_profile_at(index - count);
 }
 
 const struct upmu_sim_profile *upmu_sim_profile(const char *name)

@@ -340,7 +340,7 @@ static bool set_up(struct fuzz_bytes *input)
     unsigned profile = fuzz_u8(input), hooks = fuzz_u8(input), interrupts = fuzz_u8(input), left = fuzz_u8(input);
     unsigned profiles = 0;
 
-    while (upmu_sim_profile_at(profiles))
+    while (!(upmu_sim_profile_at(profiles)->flags & UPMU_SIM_P4)) /* those are last, and count apart */
         profiles++;
     upmu_sim_init(&sim, upmu_sim_profile_at(profile % profiles), CPUS);
     if (!sim.profile->version || sim.profile->flags & (UPMU_SIM_IGNORES_WRITES | UPMU_SIM_COUNTS_NOTHING))

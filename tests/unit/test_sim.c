@@ -567,7 +567,7 @@ static void profiles_have_unique_names_and_sources(void **state)
         if (profile->alias != NULL)
             assert_ptr_equal(upmu_sim_profile(profile->alias), profile);
         assert_true(profile->source[0] != '\0' && profile->about[0] != '\0');
-        assert_true(profile->general <= UPMU_SIM_GENERAL);
+        assert_true(profile->general <= (profile->flags & UPMU_SIM_P4 ? UPMU_SIM_P4_COUNTERS : UPMU_SIM_GENERAL));
         assert_true(profile->fixed <= UPMU_SIM_COUNTERS - UPMU_SIM_FIXED);
     }
     assert_null(upmu_sim_profile("no such"));

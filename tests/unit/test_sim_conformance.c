@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The silicon model against what is known about the hardware: runs the cases of
- * tests/conformance/intel_msrs.tsv on the model, through the hooks and without
- * the library; then switches each of the model's rules to its other side, which
+ * tests/conformance/intel_msrs.tsv and p4_cases.tsv on the model, through the hooks
+ * and without the library; then switches each of the model's rules to its other side, which
  * some case has to notice.
  */
 #include <stdarg.h>
@@ -16,13 +16,13 @@
 
 #include "port/sim/sim.h"
 
-#define CASES_FILE "tests/conformance/intel_msrs.tsv"
-#define MAX_LINES 2000
+#define MAX_LINES 3000
 #define MAX_FIELDS 7
 
 enum field { FIELD_CASE, FIELD_PROFILES, FIELD_STEP, FIELD_WHAT, FIELD_VALUE, FIELD_EXPECT, FIELD_SOURCE };
 
 struct line {
+    const char *file;
     unsigned number;
     const char *field[MAX_FIELDS];
 };
@@ -36,26 +36,28 @@ struct machine {
     char failure[400];
 };
 
-static char *cases_text;
+static const char *const cases_files[] = {"tests/conformance/intel_msrs.tsv", "tests/conformance/p4_cases.tsv"};
+#define CASES_FILES (sizeof cases_files / sizeof cases_files[0])
+
+static char *cases_text[CASES_FILES];
 static struct line cases[MAX_LINES];
 static unsigned case_lines;
 
-static int load_cases(void **state)
+static int load_file(const char *name, char **text)
 {
-    FILE *file = fopen(CASES_FILE, "r");
+    FILE *file = fopen(name, "r");
     unsigned number = 0;
     char *next;
 
-    (void)state;
     if (file == NULL) {
-        printf("%s not found: run this from the top of the source tree\n", CASES_FILE);
+        printf("%s not found: run this from the top of the source tree\n", name);
         return -1;
     }
-    cases_text = calloc(1, 1 << 18);
-    if (fread(cases_text, 1, (1 << 18) - 1, file) == 0)
+    *text = calloc(1, 1 << 18);
+    if (fread(*text, 1, (1 << 18) - 1, file) == 0)
         return -1;
     fclose(file);
-    for (char *at = cases_text; *at != '\0'; at = next) {
+    for (char *at = *text; *at != '\0'; at = next) {
         struct line *line = &cases[case_lines];
 
         next = at + strcspn(at, "\n");
@@ -64,6 +66,7 @@ static int load_cases(void **state)
         number++;
         if (*at == '#' || *at == '\0')
             continue;
+        line->file = name;
         line->number = number;
         for (unsigned i = 0; i < MAX_FIELDS; i++) {
             line->field[i] = at;
@@ -78,10 +81,21 @@ static int load_cases(void **state)
     return 0;
 }
 
+static int load_cases(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CASES_FILES; i++) {
+        if (load_file(cases_files[i], &cases_text[i]) != 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int free_cases(void **state)
 {
     (void)state;
-    free(cases_text);
+    for (size_t i = 0; i < CASES_FILES; i++)
+        free(cases_text[i]);
     return 0;
 }
 
@@ -106,7 +120,7 @@ static uint64_t number_of(const struct machine *machine, const char *text, unsig
 
 static bool failed(struct machine *machine, const struct line *line, const char *what, uint64_t got)
 {
-    snprintf(machine->failure, sizeof machine->failure, "%s:%u (%s) %s: got 0x%llx", CASES_FILE, line->number,
+    snprintf(machine->failure, sizeof machine->failure, "%s:%u (%s) %s: got 0x%llx", line->file, line->number,
              machine->profile.name, what, (unsigned long long)got);
     return false;
 }
@@ -133,7 +147,8 @@ static bool step_access(struct machine *machine, const struct line *line)
     const struct upmu_port *port = &machine->sim.port;
     uint32_t address = (uint32_t)strtoul(line->field[FIELD_WHAT], NULL, 16);
     const char *expect = line->field[FIELD_EXPECT];
-    bool fixed = (address >= 0x309 && address < 0x320) || address >> 30 == 1;
+    bool p4 = machine->profile.flags & UPMU_SIM_P4;
+    bool fixed = !p4 && ((address >= 0x309 && address < 0x320) || address >> 30 == 1);
     unsigned width = fixed ? machine->profile.fixed_width : machine->profile.general_width;
     uint64_t value = 0;
     bool done;
@@ -174,6 +189,9 @@ static void set_burst(struct upmu_sim_burst *burst, const char *key, uint64_t va
         {"retiring", offsetof(struct upmu_sim_burst, retiring_slots)},
         {"metrics", offsetof(struct upmu_sim_burst, metrics)},
         {"payload", offsetof(struct upmu_sim_burst, other[0].payload)},
+        {"uops", offsetof(struct upmu_sim_burst, uops)},
+        {"loads", offsetof(struct upmu_sim_burst, loads)},
+        {"stores", offsetof(struct upmu_sim_burst, stores)},
     };
 
     for (size_t i = 0; i < sizeof streams / sizeof streams[0]; i++) {
@@ -198,7 +216,17 @@ static void set_burst(struct upmu_sim_burst *burst, const char *key, uint64_t va
         burst->in_tx = value != 0;
     else if (strcmp(key, "abort") == 0)
         burst->tx_abort = value != 0;
-    else if (key[0] == 'e' && strlen(key) == 5) {
+    else if (strcmp(key, "xmask") == 0)
+        burst->other[0].mask = (uint16_t)value;
+    else if (strcmp(key, "xmatrix") == 0)
+        burst->other[0].matrix = (uint16_t)value;
+    else if (key[0] == 'x' && strlen(key) == 6) {
+        uint32_t code = (uint32_t)strtoul(key + 1, NULL, 16); /* ESCR, class */
+
+        burst->other[0].escr = (uint16_t)(code >> 8);
+        burst->other[0].event = (uint8_t)code;
+        burst->other[0].count = value;
+    } else if (key[0] == 'e' && strlen(key) == 5) {
         uint32_t code = (uint32_t)strtoul(key + 1, NULL, 16); /* event, umask */
 
         burst->other[0].event = (uint8_t)(code >> 8);
@@ -292,6 +320,8 @@ static void step_set(struct machine *machine, const struct line *line)
         upmu_sim_irqs(sim, value != 0);
     else if (strcmp(step, "user") == 0)
         cpu->user = value != 0;
+    else if (strcmp(step, "halt") == 0)
+        cpu->halted = value != 0;
     else if (strcmp(step, "pce") == 0)
         cpu->cr4_pce = value != 0;
     else if (strcmp(step, "handler") == 0)
@@ -320,7 +350,7 @@ static void step_set(struct machine *machine, const struct line *line)
         cpu->counter[value].pebs_reset = strtoull(line->field[FIELD_VALUE], NULL, 16);
         cpu->pebs_threshold = 2;
     } else {
-        fail_msg("%s:%u: no such step: %s", CASES_FILE, line->number, step);
+        fail_msg("%s:%u: no such step: %s", line->file, line->number, step);
     }
 }
 
@@ -335,7 +365,7 @@ static void step_rule(struct machine *machine, const struct line *line)
             return;
         }
     }
-    fail_msg("%s:%u: no such rule", CASES_FILE, line->number);
+    fail_msg("%s:%u: no such rule", line->file, line->number);
 }
 
 static bool run_step(struct machine *machine, const struct line *line)
@@ -367,7 +397,7 @@ static bool run_case(struct machine *machine, unsigned first, const char *profil
 
     memset(machine, 0, sizeof *machine);
     if (found == NULL)
-        fail_msg("%s:%u: no such profile: %s", CASES_FILE, cases[first].number, profile);
+        fail_msg("%s:%u: no such profile: %s", cases[first].file, cases[first].number, profile);
     machine->profile = *found;
     machine->handler = "";
     upmu_sim_init(&machine->sim, &machine->profile, 2);
@@ -454,7 +484,7 @@ static void every_case_has_a_source(void **state)
     (void)state;
     for (unsigned i = 0; i < case_lines; i++) {
         if (cases[i].field[FIELD_CASE][0] != '\0' && cases[i].field[FIELD_SOURCE][0] == '\0')
-            fail_msg("%s:%u has no source", CASES_FILE, cases[i].number);
+            fail_msg("%s:%u has no source", cases[i].file, cases[i].number);
     }
 }
 

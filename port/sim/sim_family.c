@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Intel core or Pentium 4: the registers of the profile's family.
+ */
+#include "port/sim/sim_intern.h"
+
+void upmu_sim_family_reset(struct upmu_sim *sim, unsigned cpu)
+{
+    upmu_sim_intel_reset(sim, cpu);
+    if (sim_is_p4(sim))
+        upmu_sim_p4_reset(sim, cpu);
+}
+
+bool upmu_sim_family_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t *out_value)
+{
+    return sim_is_p4(sim) ? upmu_sim_p4_read(sim, cpu, msr, out_value) : upmu_sim_intel_read(sim, cpu, msr, out_value);
+}
+
+bool upmu_sim_family_write(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value)
+{
+    return sim_is_p4(sim) ? upmu_sim_p4_write(sim, cpu, msr, value) : upmu_sim_intel_write(sim, cpu, msr, value);
+}
+
+bool upmu_sim_family_rdpmc(struct upmu_sim *sim, unsigned cpu, uint32_t index, uint64_t *out_value)
+{
+    return sim_is_p4(sim) ? upmu_sim_p4_rdpmc(sim, cpu, index, out_value)
+                          : upmu_sim_intel_rdpmc(sim, cpu, index, out_value);
+}
+
+uint64_t upmu_sim_family_delta(const struct upmu_sim *sim, unsigned cpu, unsigned counter, unsigned from,
+                               const struct upmu_sim_burst *burst)
+{
+    if (!sim_has_counter(sim_is(sim, cpu), counter))
+        return 0;
+    return sim_is_p4(sim) ? upmu_sim_p4_delta(sim, cpu, counter, from, burst)
+                          : upmu_sim_intel_delta(sim, cpu, counter, from, burst);
+}
+
+uint64_t upmu_sim_family_room(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
+{
+    if (sim_is_p4(sim))
+        return upmu_sim_p4_room(sim, cpu, counter);
+    return sim_width_mask(sim_is(sim, cpu), counter) - sim->cpu[cpu].counter[counter].value + 1u;
+}
+
+void upmu_sim_family_count(struct upmu_sim *sim, unsigned cpu, unsigned index, uint64_t count,
+                           const struct upmu_sim_burst *burst)
+{
+    struct upmu_sim_counter *counter = &sim->cpu[cpu].counter[index];
+    uint64_t mask = sim_width_mask(sim_is(sim, cpu), index);
+
+    counter->counted += count;
+    if (sim_is_p4(sim)) {
+        upmu_sim_p4_count(sim, cpu, index, count);
+        return;
+    }
+    counter->value += count;
+    upmu_sim_intel_side_effects(sim, cpu, index, count);
+    if (index == UPMU_SIM_FIXED + 3)
+        upmu_sim_intel_metrics(sim, cpu, count, burst);
+    if (counter->value > mask) {
+        counter->value &= mask;
+        counter->wraps++;
+        upmu_sim_intel_overflow(sim, cpu, index);
+    }
+}
+
+void upmu_sim_family_flag(struct upmu_sim *sim, unsigned cpu, unsigned counter)
+{
+    if (sim_is_p4(sim))
+        sim->cpu[cpu].p4.cccr[counter] |= SIM_BIT(31);
+    else
+        sim->cpu[cpu].status |= sim_global_bit(counter);
+}
+
+bool upmu_sim_runs(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
+{
+    return sim_is_p4(sim) ? upmu_sim_p4_runs(sim, cpu, counter) : upmu_sim_intel_runs(sim, cpu, counter);
+}
+
+void upmu_sim_poke(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value)
+{
+    uint64_t *place;
+
+    if (!sim_is_p4(sim)) {
+        upmu_sim_intel_poke(sim, cpu, msr, value);
+        return;
+    }
+    place = upmu_sim_p4_place(sim, cpu, msr);
+    if (place != NULL)
+        *place = value;
+}
+
+uint64_t upmu_sim_peek(struct upmu_sim *sim, unsigned cpu, uint32_t msr)
+{
+    const uint64_t *place;
+
+    if (!sim_is_p4(sim))
+        return upmu_sim_intel_peek(sim, cpu, msr);
+    place = upmu_sim_p4_place(sim, cpu, msr);
+    return place != NULL ? *place : 0;
+}
