@@ -287,7 +287,7 @@ bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close)
             continue;
         }
         after = before;
-        if ((before & closed) && gate_is_select(counter))
+        if (closed && gate_is_select(counter))
             after = idle_value(pmu, row, before);
         after = (after & ~closed) | opened;
         if (after != before || row_is(bank, row, UPMU_ROW_PUT_OFF))

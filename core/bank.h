@@ -63,7 +63,10 @@ bool upmu_bank_find(struct upmu_bank *bank);
  */
 bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint32_t opening, uint32_t *out_changed);
 
-/* Let gates fall and rise; one write per gate register whose bits change. */
+/*
+ * Let gates fall and rise; one write per gate register whose bits change.  A select
+ * that holds its gate goes idle, also if only the overflow of another counter opens it.
+ */
 bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close);
 
 /*

@@ -32,7 +32,9 @@ enum upmu_status upmu_session_dry_run(struct upmu_session *session, const struct
 
         pmu->backend->render(pmu, &session->set.event[i], result->alternative, result->counter,
                              session->set.tally[i].period ? UPMU_RENDER_INTERRUPT : 0, &image);
-        counters |= UPMU_BIT32(result->counter[0]);
+        for (unsigned slot = upmu_event_cascades(&session->set.event[i]); slot < UPMU_SLOTS; slot++)
+            if (result->counter[slot] != UPMU_NO_COUNTER)
+                counters |= UPMU_BIT32(result->counter[slot]);
         if (session->state == UPMU_SESSION_DETACHED)
             upmu_tally_place(&session->set.tally[i], result);
     }
@@ -43,6 +45,8 @@ enum upmu_status upmu_session_dry_run(struct upmu_session *session, const struct
 
         if (tally->period)
             (void)upmu_bank_write(&bank, counter, upmu_count_load(pmu, tally, counter));
+        if (upmu_event_cascades(&session->set.event[i]))
+            (void)upmu_bank_write(&bank, joint.result[i].counter[1], UINT64_C(0) - session->set.sampling[i].period);
     }
     (void)upmu_bank_gate(&bank, counters, 0);
     return UPMU_OK;

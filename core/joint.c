@@ -41,14 +41,14 @@ bool upmu_joint_add(struct upmu_joint *joint, struct upmu_session *session, bool
             return false;
         joint->session[k] = session;
         joint->index[k] = (uint8_t)i;
+        joint->set[k] = joint->sets;
         joint->count++;
         if (!stays)
             continue;
-        joint->stay[k][0] = tally->counter;
-        for (unsigned slot = 1; slot < UPMU_SLOTS; slot++)
-            joint->stay[k][slot] = tally->extra[slot - 1];
+        memcpy(joint->stay[k], tally->slot, sizeof tally->slot);
         joint->stay_alternative[k] = tally->alternative;
     }
+    joint->sets++;
     return true;
 }
 
@@ -77,6 +77,7 @@ enum upmu_status upmu_joint_solve(const struct upmu_cpu *cpu, struct upmu_joint 
     memset(&input, 0, sizeof input);
     input.alternative = joint_alternative;
     input.context = joint;
+    input.set_of = joint->set;
     input.request_count = joint->count;
     input.counters = joint->pmu->counters;
     input.preference = joint->pmu->preference;
@@ -104,31 +105,34 @@ void upmu_joint_begin(struct upmu_joint *joint, const struct upmu_pmu *pmu)
     memset(joint, 0xff, sizeof *joint);
     joint->pmu = pmu;
     joint->count = 0;
+    joint->sets = 0;
 }
 
 void upmu_tally_place(struct upmu_tally *tally, const struct upmu_place_result *result)
 {
-    tally->counter = result->counter[0];
-    for (unsigned slot = 1; slot < UPMU_SLOTS; slot++)
-        tally->extra[slot - 1] = result->counter[slot];
+    memcpy(tally->slot, result->counter, sizeof tally->slot);
     tally->alternative = result->alternative;
+    tally->counters = 0;
+    for (unsigned slot = 0; slot < UPMU_SLOTS; slot++)
+        if (tally->slot[slot] != UPMU_NO_COUNTER)
+            tally->counters |= UPMU_BIT32(tally->slot[slot]);
 }
 
-uint32_t upmu_tally_counters(const struct upmu_tally *tally)
+uint32_t upmu_session_targets(const struct upmu_session *session)
 {
-    uint32_t counters = UPMU_BIT32(tally->counter);
+    uint32_t dormant = 0;
 
-    for (unsigned slot = 0; slot < UPMU_SLOTS - 1; slot++)
-        if (tally->extra[slot] != UPMU_NO_COUNTER)
-            counters |= UPMU_BIT32(tally->extra[slot]);
-    return counters;
+    for (unsigned i = 0; i < session->set.count; i++)
+        if (upmu_event_cascades(&session->set.event[i]))
+            dormant |= UPMU_BIT32(session->set.tally[i].counter & 31u);
+    return dormant;
 }
 
 void upmu_session_sum(struct upmu_session *session)
 {
     session->counters = 0;
     for (unsigned i = 0; i < session->set.count; i++)
-        session->counters |= upmu_tally_counters(&session->set.tally[i]);
+        session->counters |= session->set.tally[i].counters;
 }
 
 bool upmu_joint_moves(const struct upmu_joint *joint, unsigned i)
@@ -137,5 +141,6 @@ bool upmu_joint_moves(const struct upmu_joint *joint, unsigned i)
     const struct upmu_place_result *result = &joint->result[i];
 
     return upmu_session_holds(joint->session[i]) &&
-           (tally->counter != result->counter[0] || tally->alternative != result->alternative);
+           (tally->alternative != result->alternative ||
+            memcmp(tally->slot, result->counter, sizeof tally->slot) != 0);
 }

@@ -14,6 +14,8 @@ struct upmu_joint {
     const struct upmu_pmu *pmu;
     struct upmu_session *session[UPMU_REQUESTS];
     uint8_t index[UPMU_REQUESTS];
+    uint8_t set[UPMU_REQUESTS]; /* its session's number here */
+    uint8_t sets;
     unsigned count;
     uint8_t thread; /* that asks */
     uint8_t stay[UPMU_REQUESTS][UPMU_SLOTS];
@@ -47,9 +49,21 @@ struct upmu_tally *upmu_joint_tally(const struct upmu_joint *joint, unsigned i);
 /* Does a running event have to move for this solution? */
 bool upmu_joint_moves(const struct upmu_joint *joint, unsigned i);
 
-/* Note where a tally runs; the counters of a tally; those of a session. */
+/* Note where a tally runs; the counters of a session. */
 void upmu_tally_place(struct upmu_tally *tally, const struct upmu_place_result *result);
-uint32_t upmu_tally_counters(const struct upmu_tally *tally);
 void upmu_session_sum(struct upmu_session *session);
+
+/* Only NetBurst has cascades: builds without it save the code. */
+static inline bool upmu_event_cascades(const struct upmu_event *event)
+{
+    return UPMU_BACKEND_X86_P4 && (event->attributes & UPMU_ATTR_CASCADE);
+}
+
+/* Counters that are not opened, as the overflow of another starts them: targets of cascades.  0: has none. */
+uint32_t upmu_session_targets(const struct upmu_session *session);
+static inline uint32_t upmu_session_dormant(const struct upmu_session *session)
+{
+    return UPMU_BACKEND_X86_P4 ? upmu_session_targets(session) : 0;
+}
 
 #endif

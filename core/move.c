@@ -51,9 +51,9 @@ static void stay(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu
     unsigned tried = tally->counter;
     uint64_t base = tally->base;
 
-    upmu_run_distrust(cpu, UPMU_BIT32(tried));
-    tally->counter = where->counter;
-    memcpy(tally->extra, where->extra, sizeof tally->extra);
+    upmu_run_tag(cpu, UPMU_BIT32(tried), 0);
+    memcpy(tally->slot, where->slot, sizeof tally->slot);
+    tally->counters = where->counters;
     tally->alternative = where->alternative;
     tally->base = where->base;
     upmu_schedule_publish(cpu);
@@ -94,13 +94,12 @@ static bool move_one(struct upmu_cpu *cpu, struct upmu_session *session, unsigne
     struct upmu_image image = { .count = 0 };
     struct upmu_tally before;
     uint32_t changed;
-    uint64_t value;
     bool fine, announced = false;
 
     upmu_run_begin(session);
     /* What is left of the period is known only with what was counted so far. */
-    if (upmu_tally_samples(tally) && upmu_bank_read(&cpu->bank, tally->counter, &value))
-        (void)upmu_count_fold(cpu->pmu, &session->set.event[i], tally, tally->counter, value);
+    if (upmu_tally_samples(tally))
+        (void)upmu_run_fold(cpu, session, tally);
     before = *tally;
     upmu_tally_place(tally, result);
     upmu_run_render(cpu, session, i, &image);
@@ -127,7 +126,8 @@ static bool moves_alone(const struct upmu_cpu *cpu, const struct upmu_joint *joi
     const struct upmu_event *event = upmu_joint_event(joint, i);
 
     return (cpu->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL) && !event->payload &&
-           upmu_joint_tally(joint, i)->extra[0] == UPMU_NO_COUNTER &&
+           upmu_joint_tally(joint, i)->slot[1] == UPMU_NO_COUNTER &&
+           joint->result[i].counter[1] == UPMU_NO_COUNTER &&
            !(cpu->running >> joint->result[i].counter[0] & 1u);
 }
 
@@ -151,7 +151,8 @@ static enum upmu_status move_with_hole(struct upmu_cpu *cpu, struct upmu_joint *
     for (unsigned i = 0; i < joint->count; i++)
         if (joint->session[i]->state == UPMU_SESSION_SUSPENDED) {
             upmu_tally_place(upmu_joint_tally(joint, i), &joint->result[i]);
-            upmu_joint_tally(joint, i)->hole |= !port_has_clock(port);
+            upmu_joint_tally(joint, i)->hole |=
+                !port_has_clock(port) || upmu_event_cascades(upmu_joint_event(joint, i));
             moved |= UPMU_BIT32(i);
         }
     for (unsigned i = 0; i < joint->count; i++) {

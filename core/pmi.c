@@ -14,6 +14,7 @@
 #include "core/count.h"
 #include "core/local.h"
 #include "core/mem.h"
+#include "core/register.h"
 #include "core/ring.h"
 #include "core/schedule.h"
 
@@ -252,11 +253,18 @@ static enum upmu_pmi answer(struct pass *pass, uint32_t flagged)
     return UPMU_PMI_NOT_OURS;
 }
 
+static void rearm(struct upmu_cpu *cpu)
+{
+    if (!port_has_pmi(cpu->machine->port))
+        return;
+    cpu->bank.handler_accesses.rearms++;
+    port_pmi_rearm(cpu->machine->port);
+}
+
 static enum upmu_pmi handle(struct pass *pass)
 {
     struct upmu_cpu *cpu = pass->cpu;
     const struct upmu_pmu *pmu = cpu->pmu;
-    const struct upmu_port *port = cpu->machine->port;
     uint32_t quiet = pmu->capabilities & UPMU_PMU_GLOBAL_CTRL ? cpu->quiet : 0;
     uint32_t mine = ~(cpu->firmware | cpu->watchdog | cpu->foreign);
     uint32_t flagged = 0;
@@ -264,10 +272,8 @@ static enum upmu_pmi handle(struct pass *pass)
 
     if (quiet && !upmu_bank_handler_close(&cpu->bank, quiet) && !upmu_bank_handler_close(&cpu->bank, quiet))
         pass->failed = cpu->sampling;
-    if (port_has_pmi(port)) {
-        cpu->bank.handler_accesses.rearms++;
-        port_pmi_rearm(port);
-    }
+    if (!upmu_pmu_is(pmu, UPMU_PMU_REARM_LAST))
+        rearm(cpu);
     if (pmu->status_row != UPMU_NO_ROW && upmu_bank_handler_status(&cpu->bank, &status))
         flagged = pmu->backend->overflowed(pmu, status) & mine;
     for (uint32_t rest = cpu->sampling & ~pass->failed; rest; rest &= rest - 1u)
@@ -281,6 +287,8 @@ static enum upmu_pmi handle(struct pass *pass)
     keep_masked(pass);
     if (quiet)
         open_again(pass, quiet);
+    if (upmu_pmu_is(pmu, UPMU_PMU_REARM_LAST))
+        rearm(cpu);
     cpu->deferred |= pass->failed;
     return answer(pass, flagged);
 }

@@ -10,6 +10,7 @@
 #include "core/local.h"
 #include "core/mem.h"
 #include "core/muldiv.h"
+#include "core/run.h"
 #include "core/session_core.h"
 
 /* Handlers do not come faster than this many in one read. */
@@ -30,7 +31,7 @@ static bool total_now(struct upmu_session *session, unsigned i, uint64_t *out_to
         total = tally->total;
         base = tally->base;
         counter = tally->counter;
-        if (!upmu_bank_read(&cpu->bank, counter, &value))
+        if (!upmu_run_passed(cpu, session, i) || !upmu_bank_read(&cpu->bank, counter, &value))
             return false;
         UPMU_BARRIER();
         if (tally->sequence != sequence)

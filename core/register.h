@@ -13,6 +13,15 @@ static inline const struct upmu_register_class *upmu_register_class_of(const str
     return &pmu->table->classes[pmu->table->rows[row].class_index];
 }
 
+/* Capabilities that only NetBurst has: builds without it save the code. */
+#define UPMU_PMU_NETBURST (UPMU_PMU_REARM_LAST | UPMU_PMU_CARRY_LOST)
+
+/* Has a PMU a capability? */
+static inline bool upmu_pmu_is(const struct upmu_pmu *pmu, uint32_t capability)
+{
+    return (UPMU_BACKEND_X86_P4 || !(capability & UPMU_PMU_NETBURST)) && (pmu->capabilities & capability);
+}
+
 /* Bits of a row that exist on this PMU. */
 static inline uint64_t upmu_register_bits(const struct upmu_pmu *pmu, unsigned row)
 {

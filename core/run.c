@@ -15,6 +15,7 @@
 #include "core/joint.h"
 #include "core/local.h"
 #include "core/pmi.h"
+#include "core/register.h"
 #include "core/schedule.h"
 
 void upmu_run_render(const struct upmu_cpu *cpu, const struct upmu_session *session, unsigned i,
@@ -22,20 +23,34 @@ void upmu_run_render(const struct upmu_cpu *cpu, const struct upmu_session *sess
 {
     const struct upmu_pmu *pmu = cpu->pmu;
     const struct upmu_tally *tally = &session->set.tally[i];
-    uint8_t counters[UPMU_SLOTS] = { tally->counter };
     unsigned flags = cpu->thread ? UPMU_RENDER_THREAD1 : 0;
 
-    for (unsigned slot = 1; slot < UPMU_SLOTS; slot++)
-        counters[slot] = tally->extra[slot - 1];
     if (UPMU_SAMPLING && port_has_pmi(cpu->machine->port) &&
         (tally->period || (pmu->capabilities & UPMU_PMU_STATUS)))
         flags |= UPMU_RENDER_INTERRUPT;
-    pmu->backend->render(pmu, &session->set.event[i], tally->alternative, counters, flags, image);
+    pmu->backend->render(pmu, &session->set.event[i], tally->alternative, tally->slot, flags, image);
+}
+
+void upmu_run_tag(struct upmu_cpu *cpu, uint32_t counters, uint32_t tag)
+{
+    for (; counters; counters &= counters - 1u)
+        cpu->last_tag[upmu_bits_lowest(counters)] = tag;
+}
+
+uint32_t upmu_run_tagged(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
+{
+    uint32_t counters = tally->counters;
+
+    for (uint32_t rest = counters; rest; rest &= rest - 1u)
+        if (cpu->last_tag[upmu_bits_lowest(rest)] != tally->tag)
+            counters &= ~rest | (rest - 1u);
+    return counters;
 }
 
 /*
  * Give a counter that ran for somebody else, or has a new event, its start value.
- * Its gate is closed already, unless closing it faulted the last time.
+ * Its gate is closed already, unless closing it faulted the last time.  From those
+ * beside it nothing is read, but they are not what others left there.
  */
 bool upmu_run_prime(struct upmu_cpu *cpu, struct upmu_tally *tally)
 {
@@ -51,9 +66,19 @@ bool upmu_run_prime(struct upmu_cpu *cpu, struct upmu_tally *tally)
     } else if (!upmu_bank_read(&cpu->bank, counter, &tally->base)) {
         return false;
     }
-    cpu->used |= UPMU_BIT32(counter);
-    cpu->last_tag[counter] = tally->tag;
+    cpu->used |= tally->counters;
+    upmu_run_tag(cpu, tally->counters, tally->tag);
     return true;
+}
+
+/* The initiator of a cascade begins anew with each start. */
+static bool prime_initiator(struct upmu_cpu *cpu, const struct upmu_session *session, unsigned i)
+{
+    unsigned counter = session->set.tally[i].slot[1];
+
+    return !upmu_event_cascades(&session->set.event[i]) ||
+           (upmu_bank_close(&cpu->bank, UPMU_BIT32(counter)) &&
+            upmu_bank_write(&cpu->bank, counter, UINT64_C(0) - session->set.sampling[i].period));
 }
 
 /* `opening`: counters that the caller opens or, if this fails, closes next. */
@@ -74,8 +99,9 @@ enum upmu_status upmu_run_load(struct upmu_cpu *cpu, struct upmu_session *sessio
     for (unsigned i = 0; i < session->set.count; i++) {
         struct upmu_tally *tally = &session->set.tally[i];
 
-        if (((changed >> tally->counter & 1u) || cpu->last_tag[tally->counter] != tally->tag) &&
-            !upmu_run_prime(cpu, tally))
+        if ((((changed & tally->counters) || upmu_run_tagged(cpu, tally) != tally->counters) &&
+             !upmu_run_prime(cpu, tally)) ||
+            !prime_initiator(cpu, session, i))
             return UPMU_ERR_PORT;
     }
     return UPMU_OK;
@@ -107,8 +133,10 @@ void upmu_schedule_publish(struct upmu_cpu *cpu)
 
 void upmu_run_take(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally)
 {
-    cpu->of_tally[tally->counter] = session;
-    cpu->tally[tally->counter] = tally;
+    for (uint32_t rest = tally->counters; rest; rest &= rest - 1u) {
+        cpu->of_tally[upmu_bits_lowest(rest)] = session;
+        cpu->tally[upmu_bits_lowest(rest)] = tally;
+    }
 }
 
 /* An overflow found without its interrupt: the interrupt may still come. */
@@ -116,6 +144,17 @@ static void expect_stale(struct upmu_cpu *cpu, unsigned interrupts)
 {
     cpu->stale_credit += interrupts;
     cpu->stale_since_ns = port_clock_ns(cpu->machine->port);
+}
+
+bool upmu_run_fold(struct upmu_cpu *cpu, const struct upmu_session *session, struct upmu_tally *tally)
+{
+    uint64_t value;
+
+    if (!upmu_bank_read(&cpu->bank, tally->counter, &value))
+        return false;
+    if (upmu_count_fold(cpu->pmu, &session->set.event[upmu_tally_index(session, tally)], tally, tally->counter, value))
+        cpu->seen_counting = 1;
+    return true;
 }
 
 /*
@@ -129,6 +168,9 @@ bool upmu_run_settle(struct upmu_cpu *cpu, struct upmu_session *session, struct 
     const struct upmu_event *event = &session->set.event[upmu_tally_index(session, tally)];
     bool due, passed = upmu_tally_samples(tally) && upmu_count_overflowed(cpu->pmu, counter, value);
 
+    /* What it counted since it was folded, just before it was closed, is little. */
+    if (upmu_run_folds_first(cpu))
+        tally->base = value - (uint32_t)(value - tally->base);
     if (upmu_count_fold(cpu->pmu, event, tally, counter, value))
         cpu->seen_counting = 1;
     if (!upmu_tally_samples(tally))
@@ -146,6 +188,16 @@ bool upmu_run_settle(struct upmu_cpu *cpu, struct upmu_session *session, struct 
     return due;
 }
 
+bool upmu_run_look(struct upmu_cpu *cpu, struct upmu_tally *tally)
+{
+    uint64_t value;
+
+    if (!upmu_bank_read(&cpu->bank, tally->slot[1], &value))
+        return false;
+    tally->ran |= upmu_count_overflowed(cpu->pmu, tally->slot[1], value);
+    return true;
+}
+
 /* Read the closed counters of a session into its tallies. */
 enum upmu_status upmu_run_counts(struct upmu_cpu *cpu, struct upmu_session *session)
 {
@@ -157,7 +209,7 @@ enum upmu_status upmu_run_counts(struct upmu_cpu *cpu, struct upmu_session *sess
         struct upmu_tally *tally = &session->set.tally[i];
         uint64_t value;
 
-        if (!upmu_bank_read(&cpu->bank, tally->counter, &value)) {
+        if (!upmu_run_passed(cpu, session, i) || !upmu_bank_read(&cpu->bank, tally->counter, &value)) {
             status = UPMU_ERR_PORT;
             tally->hole = true;
             cpu->last_tag[tally->counter] = 0;
@@ -182,23 +234,25 @@ void upmu_run_end(struct upmu_session *session)
         upmu_tally_end(&session->set.tally[i]);
 }
 
-/* Counters of a fault: whatever they hold, they are loaded before they run again. */
-void upmu_run_distrust(struct upmu_cpu *cpu, uint32_t counters)
-{
-    for (uint32_t rest = counters; rest; rest &= rest - 1u)
-        cpu->last_tag[upmu_bits_lowest(rest)] = 0;
-}
-
 /* Close gates; a fault is answered by a second attempt, with the register read. */
-bool upmu_run_close(struct upmu_cpu *cpu, uint32_t counters)
+static bool close_gates(struct upmu_cpu *cpu, uint32_t counters)
 {
     return upmu_bank_gate(&cpu->bank, 0, counters) || upmu_bank_gate(&cpu->bank, 0, counters);
+}
+
+/* The target of a cascade first: the end of its initiator's overflow would stop it, too. */
+bool upmu_run_close(struct upmu_cpu *cpu, const struct upmu_session *session)
+{
+    uint32_t dormant = upmu_session_dormant(session) & session->counters;
+    bool fine = !dormant || close_gates(cpu, dormant);
+
+    return close_gates(cpu, session->counters & ~dormant) && fine;
 }
 
 /* A register faulted: the session stops, the others run on. */
 enum upmu_status upmu_run_fail(struct upmu_cpu *cpu, struct upmu_session *session)
 {
-    (void)upmu_run_close(cpu, session->counters);
+    (void)upmu_run_close(cpu, session);
     if (session->state == UPMU_SESSION_RUNNING)
         session->enabled_ns += port_clock_ns(cpu->machine->port) - session->started_ns;
     session->why.status = UPMU_ERR_PORT;
@@ -206,7 +260,7 @@ enum upmu_status upmu_run_fail(struct upmu_cpu *cpu, struct upmu_session *sessio
     session->why.address = cpu->bank.faulted;
     session->error = UPMU_ERR_PORT;
     session->state = UPMU_SESSION_STOPPED;
-    upmu_run_distrust(cpu, session->counters);
+    upmu_run_tag(cpu, session->counters, 0);
     upmu_schedule_publish(cpu);
     upmu_claims_trim(cpu);
     if (!cpu->in_handler)
@@ -217,14 +271,15 @@ enum upmu_status upmu_run_fail(struct upmu_cpu *cpu, struct upmu_session *sessio
 /* Load a placed session and open its gates. */
 enum upmu_status upmu_run_start(struct upmu_cpu *cpu, struct upmu_session *session)
 {
-    enum upmu_status status = upmu_run_load(cpu, session, session->counters);
+    uint32_t opening = session->counters & ~upmu_session_dormant(session);
+    enum upmu_status status = upmu_run_load(cpu, session, opening);
 
     if (status != UPMU_OK)
         return status == UPMU_ERR_PORT ? upmu_run_fail(cpu, session) : status;
     upmu_run_begin(session);
     for (unsigned i = 0; i < session->set.count; i++) {
         upmu_run_take(cpu, session, &session->set.tally[i]);
-        session->set.tally[i].ran = true;
+        session->set.tally[i].ran |= !upmu_event_cascades(&session->set.event[i]);
     }
     session->error = UPMU_OK;
     session->full = 0;
@@ -232,7 +287,7 @@ enum upmu_status upmu_run_start(struct upmu_cpu *cpu, struct upmu_session *sessi
     upmu_schedule_publish(cpu);
     upmu_run_end(session);
     session->started_ns = port_clock_ns(cpu->machine->port);
-    if (upmu_bank_gate(&cpu->bank, session->counters, 0))
+    if (upmu_bank_gate(&cpu->bank, opening, 0))
         return UPMU_OK;
     for (unsigned i = 0; i < session->set.count; i++)
         session->set.tally[i].hole = true;

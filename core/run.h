@@ -6,6 +6,8 @@
 #define UPMU_CORE_RUN_H
 
 #include "core/backend.h"
+#include "core/joint.h"
+#include "core/register.h"
 #include <upmu/session.h>
 
 /* Hold all tallies of a session against handlers, and let go. */
@@ -28,14 +30,33 @@ enum upmu_status upmu_run_start(struct upmu_cpu *cpu, struct upmu_session *sessi
 /* A register faulted: this session stops, the others run on.  Returns UPMU_ERR_PORT. */
 enum upmu_status upmu_run_fail(struct upmu_cpu *cpu, struct upmu_session *session);
 
-/* Close gates; what faulted is closed as far as it can be. */
-bool upmu_run_close(struct upmu_cpu *cpu, uint32_t counters);
+/* Close the gates of a session; what faulted is closed as far as it can be. */
+bool upmu_run_close(struct upmu_cpu *cpu, const struct upmu_session *session);
 
-/* Nobody's values are on these counters any more. */
-void upmu_run_distrust(struct upmu_cpu *cpu, uint32_t counters);
+/* Of a cascade: note whether its initiator has overflowed.  False: a register faulted. */
+bool upmu_run_look(struct upmu_cpu *cpu, struct upmu_tally *tally);
+static inline bool upmu_run_passed(struct upmu_cpu *cpu, struct upmu_session *session, unsigned i)
+{
+    return !upmu_event_cascades(&session->set.event[i]) || upmu_run_look(cpu, &session->set.tally[i]);
+}
+
+/* Say whose values are on these counters; 0: nobody's, they are loaded before they run again. */
+void upmu_run_tag(struct upmu_cpu *cpu, uint32_t counters, uint32_t tag);
+
+/* Counters of a tally that nobody else has used since it ran. */
+uint32_t upmu_run_tagged(const struct upmu_cpu *cpu, const struct upmu_tally *tally);
 
 /* Make a tally the user of its counter. */
 void upmu_run_take(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally);
+
+/* Take the value of a tally's counter, which may run, into it; false: a register faulted. */
+bool upmu_run_fold(struct upmu_cpu *cpu, const struct upmu_session *session, struct upmu_tally *tally);
+
+/* Does closing a counter lose a carry?  Then it is folded before that. */
+static inline bool upmu_run_folds_first(const struct upmu_cpu *cpu)
+{
+    return upmu_pmu_is(cpu->pmu, UPMU_PMU_CARRY_LOST);
+}
 
 /* Take the value of a closed counter into its tally; true: a sample is due. */
 bool upmu_run_settle(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally, unsigned counter,

@@ -120,7 +120,10 @@ enum upmu_status upmu_schedule_stop(struct upmu_cpu *cpu, struct upmu_session *s
     enum upmu_status status = UPMU_OK;
 
     upmu_run_begin(session);
-    if (!upmu_run_close(cpu, session->counters))
+    for (unsigned i = 0; upmu_run_folds_first(cpu) && i < session->set.count; i++)
+        if (!upmu_run_fold(cpu, session, &session->set.tally[i]))
+            status = UPMU_ERR_PORT;
+    if (!upmu_run_close(cpu, session))
         status = UPMU_ERR_PORT;
     session->enabled_ns += port_clock_ns(cpu->machine->port) - session->started_ns;
     if (upmu_run_counts(cpu, session) != UPMU_OK)
@@ -130,7 +133,7 @@ enum upmu_status upmu_schedule_stop(struct upmu_cpu *cpu, struct upmu_session *s
     upmu_run_end(session);
     upmu_claims_trim(cpu);
     if (status == UPMU_ERR_PORT) {
-        upmu_run_distrust(cpu, session->counters);
+        upmu_run_tag(cpu, session->counters, 0);
         return fault_met(cpu, session);
     }
     return status;
@@ -142,14 +145,12 @@ enum upmu_status upmu_schedule_release(struct upmu_cpu *cpu, struct upmu_session
     uint32_t mine = 0, changed;
 
     for (unsigned i = 0; session->counters && i < session->set.count; i++)
-        if (cpu->last_tag[session->set.tally[i].counter] == session->set.tally[i].tag)
-            mine |= upmu_tally_counters(&session->set.tally[i]);
+        mine |= upmu_run_tagged(cpu, &session->set.tally[i]);
     mine &= ~cpu->running;
     cpu->pmu->backend->release(cpu->pmu, mine, &image);
     for (unsigned i = 0; i < image.count; i++)
         image.entry[i].release = true;
-    for (uint32_t rest = mine; rest; rest &= rest - 1u)
-        cpu->last_tag[upmu_bits_lowest(rest)] = 0;
+    upmu_run_tag(cpu, mine, 0);
     session->counters = 0;
     return upmu_bank_load(&cpu->bank, &image, 0, &changed) ? UPMU_OK : UPMU_ERR_PORT;
 }
@@ -161,18 +162,13 @@ enum upmu_status upmu_schedule_fold(struct upmu_cpu *cpu)
     for (uint32_t rest = cpu->running; rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
         struct upmu_tally *tally = cpu->tally[counter];
-        struct upmu_session *session = cpu->of_tally[counter];
-        uint64_t value;
 
         if (!tally || tally->counter != counter || (upmu_tally_samples(tally) && !tally->throttled))
             continue;
         upmu_tally_begin(tally);
         tally->storm = 0;
-        if (!upmu_bank_read(&cpu->bank, counter, &value))
+        if (!upmu_run_fold(cpu, cpu->of_tally[counter], tally))
             status = UPMU_ERR_PORT;
-        else if (upmu_count_fold(cpu->pmu, &session->set.event[upmu_tally_index(session, tally)], tally, counter,
-                                 value))
-            cpu->seen_counting = 1;
         if (tally->throttled)
             __atomic_fetch_or(&cpu->deferred, UPMU_BIT32(counter), __ATOMIC_RELAXED);
         upmu_tally_end(tally);

@@ -44,6 +44,8 @@ static enum upmu_status check_sampling(const struct upmu_session *session, const
 
     if (event->attributes & UPMU_ATTR_PRECISE)
         return UPMU_ERR_UNSUPPORTED;
+    if (upmu_event_cascades(event))
+        return period && period <= machine->pmu[event->pmu].max_period ? UPMU_OK : UPMU_ERR_INVALID;
     if (!period)
         return UPMU_OK;
     if (!UPMU_SAMPLING)
@@ -62,11 +64,10 @@ static void set_event(struct upmu_session *session, unsigned i, const struct upm
     session->set.event[i] = *event;
     session->set.sampling[i].period = period;
     memset(tally, 0, sizeof *tally);
-    tally->period = period;
-    tally->due = period;
-    tally->counter = UPMU_NO_COUNTER;
-    for (unsigned slot = 0; slot < UPMU_SLOTS - 1; slot++)
-        tally->extra[slot] = UPMU_NO_COUNTER;
+    if (!upmu_event_cascades(event))
+        tally->period = period;
+    tally->due = tally->period;
+    memset(tally->slot, UPMU_NO_COUNTER, sizeof tally->slot);
 }
 
 enum upmu_status upmu_session_add_event(struct upmu_session *session, const struct upmu_event *event,
@@ -256,7 +257,7 @@ static enum upmu_status attach_work(const struct call *call)
     if (link_session(cpu, session))
         upmu_cpu_rearm(cpu);
     /* Loading now makes the start cheap; what does not fit beside others waits for the start. */
-    if (!upmu_session_shares(cpu, session))
+    if (!upmu_session_shares(cpu, session) && !upmu_session_dormant(session))
         status = upmu_schedule_preload(cpu, session);
     if (status == UPMU_ERR_PORT)
         unlink_session(cpu, session);

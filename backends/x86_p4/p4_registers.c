@@ -162,7 +162,7 @@ static const uint32_t p4_row_bits[UPMU_P4_ROWS] = {
 /*
  * load_rank: ESCR 2, matrix 3, replay tags 4, counter 5, CCCR 6, which also opens.
  * Given up in the order CCCR, ESCR, tags, matrix.  A CCCR goes idle by losing
- * ENABLE; every write of it clears OVF, which keeps the interrupt asserted.
+ * ENABLE and what lets another's overflow start it; every write of it clears OVF, which keeps the interrupt asserted.
  */
 static const struct upmu_register_class p4_classes[UPMU_P4_CLASSES] = {
     [UPMU_P4_CLASS_COUNTER] = { .kind = UPMU_KIND_COUNTER, .scope = UPMU_SCOPE_CORE, .load_rank = 5,
@@ -172,7 +172,8 @@ static const struct upmu_register_class p4_classes[UPMU_P4_CLASSES] = {
                              .release_rank = 1, .found = 1, .promised = 1, .owned = ALL,
                              .gates = UPMU_P4_CCCR_ENABLE, .hardware = UPMU_P4_CCCR_OVF,
                              .session = CCCR_SESSION, .privileged = CCCR_PRIVILEGED,
-                             .idle_keep = ~(UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_OVF) },
+                             .idle_keep = ~(UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_OVF | UPMU_P4_CCCR_CASCADE |
+                                            UPMU_P4_CCCR_EXTENDED_CASCADE) },
     [UPMU_P4_CLASS_ESCR] = { .kind = UPMU_KIND_CONTROL, .scope = UPMU_SCOPE_CORE, .load_rank = 2,
                              .release_rank = 2, .found = 1, .promised = 1, .owned = ALL,
                              .session = UINT64_C(0x7fffffff) },

@@ -76,7 +76,7 @@ size_t upmu_spec_format(const struct upmu_spec *spec, char *buffer, size_t size)
 #define UPMU_ATTR_PAYLOAD (1u << 9) /* config1 was given (ldlat=, offcore_rsp=, frontend=) */
 #define UPMU_ATTR_PIN (1u << 10)    /* counter=N */
 #define UPMU_ATTR_RAW (1u << 11)    /* raw words, no name */
-#define UPMU_ATTR_CASCADE (1u << 12) /* counts from the moment when another event, its initiator, has come */
+#define UPMU_ATTR_CASCADE (1u << 12) /* counts when an initiator has come as often as its sampling period says */
 #define UPMU_ATTR_ACTIVE (1u << 13)  /* active=: how many hyper-threads must be awake */
 
 /*

@@ -19,7 +19,7 @@ enum upmu_quality {
     UPMU_QUALITY_EXACT = 0,     /* the event was counted all the time it was enabled */
     UPMU_QUALITY_SCALED = 1,    /* estimated from part of the time; see `error` */
     UPMU_QUALITY_PARTIAL = 2,   /* raw: some of the time is missing, nobody knows how much */
-    UPMU_QUALITY_NEVER_RAN = 3, /* no value: never started, or never got its counter */
+    UPMU_QUALITY_NEVER_RAN = 3, /* no value: never started, never got its counter, or its initiator did not come */
     UPMU_QUALITY_UNPROVEN = 4   /* 0, on a CPU where no counter was ever seen to move */
 };
 
@@ -33,7 +33,11 @@ struct upmu_count {
     enum upmu_quality quality;
 };
 
-/* Sampling attributes of one event.  All zero: count only. */
+/*
+ * Sampling attributes of one event.  All zero: count only.  An event with
+ * UPMU_ATTR_CASCADE is never sampled: `period`, at least 1, is how often its
+ * initiator must come after each start before it is counted.
+ */
 struct upmu_sampling {
     uint64_t period; /* events between two samples, 1 to 2^63 - 1; 0: count only */
 };
@@ -50,8 +54,11 @@ struct upmu_tally {
     uint32_t overflows;         /* periods completed */
     uint32_t lost;              /* periods completed without a sample: throttled, or too short */
     uint16_t storm;             /* overflows in this throttle window */
-    uint8_t counter;            /* UPMU_NO_COUNTER: not placed */
-    uint8_t extra[UPMU_SLOTS - 1]; /* counters of its further slots */
+    uint32_t counters;          /* of its placement; 0: not placed */
+    union {
+        uint8_t counter;           /* that counts; UPMU_NO_COUNTER: not placed */
+        uint8_t slot[UPMU_SLOTS];  /* it, and those beside it or UPMU_NO_COUNTER */
+    };
     uint8_t alternative;
     bool throttled;
     bool ran;
