@@ -200,6 +200,30 @@ static enum upmu_status add_words(struct encoder *encoder)
     return by_name ? UPMU_OK : add_field(encoder, field, all_bits);
 }
 
+#if UPMU_BACKEND_X86_P4
+/* FreeBSD's numbers for NetBurst's unit masks that are the bits of a field. */
+static enum upmu_status add_numbered_masks(struct encoder *encoder)
+{
+    static const struct {
+        char word[11], mask[10];
+    } fields[] = {{"busreqtype", "REQ_TYPE0"}, {"tag", "TAG0"}};
+
+    for (unsigned i = 0; i < 2; i++)
+        for (uint64_t bit = 0; part_is(encoder, fields[i].word) && bit < 64; bit++) {
+            char name[10];
+            size_t length = upmu_text_length(fields[i].mask);
+
+            memcpy(name, fields[i].mask, sizeof name);
+            name[length - 1] = (char)((unsigned)name[length - 1] + (unsigned)bit);
+            if (!(encoder->value >> bit))
+                return UPMU_OK;
+            if ((encoder->value >> bit & 1u) && (bit > 4 || !add_mask(encoder, name, length)))
+                return bit ? UPMU_ERR_BAD_VALUE : UPMU_ERR_NO_SUCH_ATTRIBUTE;
+        }
+    return UPMU_ERR_NO_SUCH_ATTRIBUTE;
+}
+#endif
+
 /* UPMU_ERR_NO_SUCH_ATTRIBUTE: the part says something else. */
 static enum upmu_status take_code(struct encoder *encoder)
 {
@@ -220,7 +244,11 @@ static enum upmu_status take_code(struct encoder *encoder)
     }
     if (part_is(encoder, "offcore_rsp"))
         encoder->replaced = true;
+#if UPMU_BACKEND_X86_P4
+    return add_numbered_masks(encoder);
+#else
     return UPMU_ERR_NO_SUCH_ATTRIBUTE;
+#endif
 }
 
 /* ---- Attributes ---- */

@@ -359,23 +359,35 @@ def hash_table(names, catalogues):
                 table[place] = values[key]
         else:
             table = [LAST_TWIN if s is None else s for s in table]  # empty: any name
-            if look_ups_are_quick(catalogues, displacements, table, seed):
+            if look_ups_are_quick(names, catalogues, displacements, table, twins, seed):
                 return displacements, table, twins, seed
     sys.exit("no perfect hash found")
 
 
-def look_ups_are_quick(catalogues, displacements, slots, seed):
-    """Whether no name of a catalogue begins with what is taken for one of its masked rows before both are compared."""
+def look_ups_are_quick(names, catalogues, displacements, slots, twins, seed):
+    """Whether no name of a catalogue is taken for a masked row and one of its masks before both are compared."""
     for catalogue in catalogues:
-        begins = prefixes([row.name for row in catalogue.rows] + [alias[0] for alias in catalogue.aliases])
-        masked = {fold(row.name) for row in catalogue.rows if row.masks}
+        masks = {row.name: [fold(m.name) + "_" for m in row.masks] + [fold(a[0]) + "_" for a in row.mask_aliases]
+                 for row in catalogue.rows if row.masks}
+        masked = {fold(name) for name in masks}
+        longest = max(map(len, masked), default=0)
         shift, bits = filter_of(catalogue.rows, seed)
-        for name in begins - masked:
-            value = name_hash(name, seed)
-            slot = slots[slot_of(value, displacements[(value * len(displacements)) >> 32], len(slots))]
-            if (len(name) <= max(map(len, masked), default=0) and slot & SLOT_MASKED and
-                    bits[value >> shift >> 3] >> (value >> shift & 7) & 1):
-                return False
+        for name in map(fold, [row.name for row in catalogue.rows] + [alias[0] for alias in catalogue.aliases]):
+            for begin in prefixes([name]) - masked:
+                value = name_hash(begin, seed)
+                slot = slots[slot_of(value, displacements[(value * len(displacements)) >> 32], len(slots))]
+                if (len(begin) > longest or not slot & SLOT_MASKED or
+                        not bits[value >> shift >> 3] >> (value >> shift & 7) & 1):
+                    continue
+                entry, others = slot & ~SLOT_MASKED, []
+                while not entry & LAST_TWIN:
+                    others.append(twins[entry + len(others)])
+                    if others[-1] & LAST_TWIN:
+                        break
+                for number in others or [entry]:
+                    rest = name[len(begin) + 1:] + "_"
+                    if any(rest.startswith(m) for m in masks.get(names[number & ~LAST_TWIN], [])):
+                        return False
     return True
 
 

@@ -375,13 +375,34 @@ static void settle_p4_attributes(struct upmu_event *event)
     event->attributes = (uint16_t)attributes;
 }
 
+/* front_end_event, execution_event, replay_event: what can be sampled precisely. */
+static bool is_tagged(unsigned group, uint64_t word)
+{
+    unsigned select = (unsigned)(word >> 25) & 0x3fu;
+
+    return group == UPMU_P4_GROUP_IQ && (word >> 45 & 7u) == 5 && (select == 8 || select == 9 || select == 12);
+}
+
+/* Counters that some way to run it has, for either hyper-thread. */
+static enum upmu_status restrict_counters(const struct upmu_pmu *pmu, struct upmu_event *event)
+{
+    struct upmu_alternative way;
+    uint32_t counters = 0;
+
+    if (!event->counters)
+        event->counters = pmu->counters;
+    for (unsigned thread = 0; thread < 2; thread++)
+        for (unsigned i = 0; upmu_p4_alternative(pmu, event, thread, i, &way); i++)
+            counters |= way.slot[0].counters;
+    event->counters = counters;
+    return counters ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
+}
+
 enum upmu_status upmu_p4_finish(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
     uint64_t replay = event->config2;
     enum upmu_status status;
     unsigned group;
-    uint32_t counters;
-    int row;
 
     if (!event->payload)
         event->payload = (uint8_t)(raw_group(event, event->config, true) + 1u);
@@ -404,13 +425,11 @@ enum upmu_status upmu_p4_finish(const struct upmu_pmu *pmu, struct upmu_event *e
     status = finish_second(pmu, event);
     if (status != UPMU_OK)
         return status;
+    if ((event->attributes & UPMU_ATTR_PRECISE) && !is_tagged(group, event->config))
+        return UPMU_ERR_DOES_NOT_FIT;
     settle_p4_attributes(event);
-    row = upmu_p4_find(group, event->config);
-    event->flags = (uint8_t)(row + 1);
-    counters = row >= 0 ? upmu_p4_counters(pmu, (unsigned)row)
-                        : upmu_p4_side(group, 0) | upmu_p4_side(group, 1);
-    event->counters = event->counters ? event->counters & counters : counters;
-    return event->counters ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
+    event->flags = (uint8_t)(upmu_p4_find(group, event->config) + 1);
+    return restrict_counters(pmu, event);
 }
 
 #endif

@@ -18,7 +18,7 @@
 #define UPMU_SOURCE_DIR "."
 #endif
 
-static const char *const catalogues[] = {"ix86arch", "core", "skl", "nhm"};
+static const char *const catalogues[] = {"ix86arch", "core", "skl", "nhm", "netburst"};
 #define CATALOGUES (sizeof catalogues / sizeof catalogues[0])
 
 /* Requests x responses of its offcore event as Intel lists them, and the unit masks of its other masked rows. */
@@ -455,7 +455,8 @@ static void generic_names_mean_what_linux_and_the_manual_say(void **state)
 
     (void)state;
     for (unsigned k = 0; k < CATALOGUES; k++)
-        for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        /* NetBurst's codes are of another kind (test_p4_events.c). */
+        for (unsigned i = 0; strcmp(catalogues[k], "netburst") != 0 && i < sizeof cases / sizeof cases[0]; i++) {
             struct upmu_row row = merged(named(catalogues[k]), cases[i].name);
 
             /* Nehalem's architectural event for mispredictions miscounts (AAJ80). */

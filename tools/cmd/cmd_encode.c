@@ -40,19 +40,30 @@ static enum upmu_status dry_writes(struct cmd *cmd, struct upmu_session *session
     return status;
 }
 
-static enum upmu_register_kind kind_at(const struct upmu_pmu *pmu, uint32_t address)
+/* Payload registers, and controls that neither select nor open a counter (NetBurst's ESCRs). */
+static bool is_payload(const struct upmu_pmu *pmu, uint32_t address)
 {
-    unsigned row;
+    unsigned row, counter, kind = UPMU_KIND_AUX;
 
     for (row = 0; row < pmu->table->row_count; row++)
         if (pmu->table->rows[row].address == address)
-            return (enum upmu_register_kind)pmu->table->classes[pmu->table->rows[row].class_index].kind;
-    return UPMU_KIND_AUX;
+            break;
+    if (row < pmu->table->row_count)
+        kind = pmu->table->classes[pmu->table->rows[row].class_index].kind;
+    for (counter = 0; counter < UPMU_COUNTERS; counter++)
+        if ((pmu->counters >> counter & 1u) != 0 &&
+            (pmu->counter[counter].select_row == row || pmu->counter[counter].gate_row == row))
+            return false;
+    return kind == UPMU_KIND_PAYLOAD || kind == UPMU_KIND_CONTROL;
 }
 
+/* Where each counter has a gate of its own, an event may have more counters than one. */
 static bool is_select_of(const struct upmu_pmu *pmu, unsigned counter, uint32_t address)
 {
-    return upmu_register_address(pmu, pmu->counter[counter].select_row) == address;
+    const struct upmu_counter *of = &pmu->counter[counter];
+
+    return (pmu->family == 15 && of->gate_row == of->select_row) ||
+           upmu_register_address(pmu, of->select_row) == address;
 }
 
 static void print_register(struct cmd *cmd, const struct upmu_write *write, bool json, bool first)
@@ -74,7 +85,7 @@ static void print_event_registers(struct cmd *cmd, const struct upmu_write *writ
 
     for (pass = 0; pass < 2; pass++) {
         for (i = 0; i < count; i++) {
-            bool payload = kind_at(cmd->pmu, writes[i].address) == UPMU_KIND_PAYLOAD;
+            bool payload = is_payload(cmd->pmu, writes[i].address);
             bool shown = counter == UPMU_NO_COUNTER || is_select_of(cmd->pmu, counter, writes[i].address);
             bool wanted = pass == 0 ? shown && !payload : payload;
 
@@ -200,14 +211,25 @@ int cmd_encode(struct cmd *cmd, const struct cmd_args *args)
     return result;
 }
 
+/* The ESCR of NetBurst's counters: even ones are seen by the lower half of a group. */
+static bool escr_is_of(unsigned counter, uint32_t address)
+{
+    bool odd = counter < 12 ? (counter & 2u) != 0 : counter == 14 || counter == 15 || counter == 17;
+
+    return odd == ((address & 1u) != 0);
+}
+
 /* Payload registers of this event: written with its value by the whole list's run. */
-static void place_resources(struct cmd *cmd, const struct upmu_event *event, const struct upmu_write *writes,
-                            size_t count, bool json)
+static void place_resources(struct cmd *cmd, const struct upmu_event *event, unsigned counter,
+                            const struct upmu_write *writes, size_t count, bool json)
 {
     size_t i;
 
     for (i = 0; event->payload != 0 && i < count; i++) {
-        if (kind_at(cmd->pmu, writes[i].address) != UPMU_KIND_PAYLOAD || writes[i].value != event->config1)
+        uint64_t value = cmd->pmu->family == 15 ? event->config & 0xffffffffu : event->config1;
+
+        if (!is_payload(cmd->pmu, writes[i].address) || writes[i].value != value ||
+            (cmd->pmu->family == 15 && !escr_is_of(counter, writes[i].address)))
             continue;
         if (json)
             cmd_print(cmd, "{\"name\":\"%s\",\"value\":\"0x%X\"}", writes[i].name, writes[i].value);
@@ -229,14 +251,14 @@ static void place_line(struct cmd *cmd, unsigned index, const struct upmu_write 
         cmd_print(cmd, "%s{\"event\":", index == 0 ? "" : ",");
         cmd_json_text(cmd, text);
         cmd_print(cmd, ",\"counter\":\"%s\",\"resources\":[", name);
-        place_resources(cmd, event, writes, count, true);
+        place_resources(cmd, event, counter, writes, count, true);
         cmd_print(cmd, "]}");
         return;
     }
     cmd_print(cmd, "%s", text);
     cmd_column(cmd, 40);
     cmd_print(cmd, " %s", name);
-    place_resources(cmd, event, writes, count, false);
+    place_resources(cmd, event, counter, writes, count, false);
     cmd_print(cmd, "\n");
 }
 
