@@ -164,9 +164,11 @@ soak: $(FUZZ_TARGETS:%=build/asan/tests/fuzz/test_fuzz_%)
 -include efi-demo/demo.mk
 -include tests/oracle/oracle.mk
 -include tests/trap/trap.mk
+-include tests/bochs/bochs.mk
 
 ALL_LAYERS := $(foreach layer,$(LAYERS),$(if $($(layer)_TESTS),$(layer))) build \
-	$(if $(wildcard tests/oracle/oracle.mk),oracle) $(if $(wildcard tests/trap/trap.mk),trap) $(if $(wildcard efi-demo/demo.mk),demo)
+	$(if $(wildcard tests/oracle/oracle.mk),oracle) $(if $(wildcard tests/trap/trap.mk),trap) $(if $(wildcard efi-demo/demo.mk),demo) \
+	$(if $(wildcard tests/bochs/bochs.mk),bochs)
 
 .PHONY: test
 test:
@@ -213,7 +215,8 @@ vendor:
 	@echo "build/vendor holds what an embedder needs: copy it into your tree and include upmu.mk"
 
 DEPS := gcc g++ binutils libc6-dev libc6-dev-i386 lib32gcc-12-dev clang libclang-rt-14-dev make python3 git \
-	gnu-efi ovmf ovmf-ia32 qemu-system-x86 mtools libcmocka-dev libpfm4-dev valgrind gcovr clang-format
+	gnu-efi ovmf ovmf-ia32 qemu-system-x86 mtools libcmocka-dev libpfm4-dev valgrind gcovr clang-format \
+	bochs bochsbios vgabios nasm
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 # The 32-bit cmocka is of another architecture, and a mirror may lag behind with

@@ -100,5 +100,6 @@ __attribute__((noreturn)) void kernel_panic(uintptr_t vector, uintptr_t error, u
 
 int kernel_vmtest(struct shell *shell, const char *rest);
 int kernel_probe(struct shell *shell, const char *rest);
+int kernel_msr(struct shell *shell, const char *rest);
 
 #endif

@@ -167,6 +167,7 @@ static void take_options(void)
 static const struct shell_command own_commands[] = {
     {"vmtest", kernel_vmtest},
     {"probe", kernel_probe},
+    {"msr", kernel_msr},
     {NULL, NULL},
 };
 

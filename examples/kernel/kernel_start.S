@@ -77,18 +77,32 @@ kernel_entry:
         lgdt    gdt_descriptor
         ljmp    $KERNEL_CS, $long_mode
 
-        /* On COM1, as far as a loader may have set it up; then stop. */
+        /* Say so on COM1 and on the screen; stop (Bochs: for good). */
 no_long_mode:
+        movw    $0x3fb, %dx             /* 8n1 */
+        movb    $3, %al
+        outb    %al, %dx
         movl    $no_long_mode_text, %esi
-4:      lodsb
-        testb   %al, %al
-        jz      5f
+        movl    $0xb8000, %edi
+3:      movl    $100000, %ecx
+        movw    $0x3fd, %dx
+4:      inb     %dx, %al
+        testb   $0x40, %al              /* all is sent */
+        loopz   4b
+        cmpb    $'S', (%esi)
+        je      5f
+        lodsb
         movw    $0x3f8, %dx
         outb    %al, %dx
-        jmp     4b
-5:      movl    $0x11, %eax             /* isa-debug-exit, for emulators */
-        movw    $0x501, %dx
+        stosb
+        movb    $7, %al
+        stosb
+        jmp     3b
+5:      movw    $0x8900, %dx
+5:      lodsb
         outb    %al, %dx
+        testb   %al, %al
+        jnz     5b
 6:      hlt
         jmp     6b
 
@@ -143,7 +157,8 @@ long_mode:
 
         .section .rodata
 no_long_mode_text:
-        .asciz  "\r\nupmu kernel: this CPU has no 64-bit mode, boot upmu32.elf\r\n"
+        .ascii  "upmu kernel: this CPU has no 64-bit mode, boot the 32-bit one"
+        .asciz  "Shutdown"
 
         .data
         .balign 16

@@ -2,6 +2,7 @@
 /*
  * Commands for tests, in plain lines "key value":
  *
+ *   msr      read a register, or write it and read it back; a fault is an answer
  *   probe    what upmu found this CPU to be, and what its PMU is worth
  *   vmtest   a workload that is known to the last instruction, counted and sampled in
  *            rings 0 and 3; whoever runs the machine compares
@@ -63,7 +64,73 @@ static void line_text(const struct shell *shell, const char *first, const char *
     shell_text(shell, "\n");
 }
 
+/* ---- msr ---- */
+
+/* Hexadecimal; NULL: no number. */
+static const char *take_hex(const char *text, uint64_t *out_value)
+{
+    const char *start;
+
+    if (text[0] == '0' && text[1] == 'x')
+        text += 2;
+    *out_value = 0;
+    for (start = text; *text != ' ' && *text != '\0'; text++) {
+        unsigned digit = (unsigned char)*text - '0';
+
+        if (digit > 9)
+            digit = ((unsigned char)*text | 0x20u) - 'a' + 10;
+        if (digit > 15 || text - start == 16)
+            return NULL;
+        *out_value = *out_value << 4 | digit;
+    }
+    while (*text == ' ')
+        text++;
+    return text[0] != '\0' || text != start ? text : NULL;
+}
+
+int kernel_msr(struct shell *shell, const char *rest)
+{
+    const struct upmu_port *port = shell->cmd->live->port;
+    uint64_t address, value;
+
+    rest = take_hex(rest, &address);
+    if (rest == NULL || (*rest != '\0' && take_hex(rest, &value) == NULL)) {
+        shell_text(shell, "usage: msr ADDRESS [VALUE], hexadecimal\n");
+        return CMD_USAGE;
+    }
+    if (*rest != '\0' && !port->wrmsr(port->context, (uint32_t)address, value)) {
+        shell_text(shell, "the write faults\n");
+        return CMD_REFUSED;
+    }
+    if (!port->rdmsr(port->context, (uint32_t)address, &value)) {
+        shell_text(shell, "the read faults\n");
+        return CMD_REFUSED;
+    }
+    line_hex(shell, "", "msr", value);
+    return CMD_OK;
+}
+
 /* ---- probe ---- */
+
+static void print_identity(const struct shell *shell)
+{
+    uint32_t leaf[4], highest;
+    char vendor[13];
+    unsigned i;
+
+    upmu_x86_cpuid(0, 0, leaf);
+    highest = leaf[0];
+    for (i = 0; i < 12; i++) /* EBX, EDX, ECX */
+        vendor[i] = (char)(leaf[i / 4 == 0 ? 1 : 4 - i / 4] >> (i % 4 * 8));
+    vendor[12] = '\0';
+    line_text(shell, "probe.", "vendor", vendor);
+    upmu_x86_cpuid(1, 0, leaf);
+    line_hex(shell, "probe.", "signature", leaf[0]);
+    leaf[0] = 0;
+    if (highest >= 0xa)
+        upmu_x86_cpuid(0xa, 0, leaf);
+    line_hex(shell, "probe.", "leaf0a", leaf[0]);
+}
 
 static void print_pmu(const struct shell *shell, const struct upmu_pmu *pmu)
 {
@@ -82,10 +149,13 @@ static void print_count(const struct shell *shell, struct upmu_cpu *cpu)
     static const char *const qualities[] = {"exact", "scaled", "partial", "never-ran", "unproven"};
     struct upmu_session *session = &vmtest.session;
     struct upmu_count count = {0};
+    struct upmu_event event;
     enum upmu_status status = upmu_session_init(session, cpu->machine);
 
     if (status == UPMU_OK)
-        status = upmu_session_add(session, "instructions", NULL);
+        status = upmu_event_raw(cpu->pmu, cpu->pmu->loop_config, 0, 0, &event);
+    if (status == UPMU_OK)
+        status = upmu_session_add_event(session, &event, NULL);
     if (status == UPMU_OK)
         status = upmu_session_attach_cpu(session, cpu);
     if (status == UPMU_OK)
@@ -111,11 +181,9 @@ int kernel_probe(struct shell *shell, const char *rest)
     const struct upmu_probe nothing = {0};
     struct upmu_probe probe = nothing;
     enum upmu_status status = UPMU_OK;
-    uint32_t leaf[4];
 
     (void)rest;
-    upmu_x86_cpuid(1, 0, leaf);
-    line_hex(shell, "probe.", "signature", leaf[0]);
+    print_identity(shell);
     if (cpu->pmu == NULL) { /* once more, to look at what was refused */
         cpu = &probe_cpu;
         status = upmu_machine_init(&probe_machine, live->port);
@@ -311,6 +379,8 @@ int kernel_vmtest(struct shell *shell, const char *rest)
     line_text(shell, "vmtest.", "pmu", shell->cmd->live->cpu->pmu != NULL ? shell->cmd->live->cpu->pmu->name : "none");
     line_hex(shell, "workload.", "begin", (uintptr_t)workload_begin);
     line_hex(shell, "workload.", "end", (uintptr_t)workload_end);
+    run_workload(true, 1);
+    line_text(shell, "vmtest.", "ring3", "came back");
     if (shell->cmd->live->cpu->pmu != NULL) {
         for (i = 0; i < sizeof events / sizeof events[0]; i++) {
             count_one("ring0.", events[i], false);
