@@ -140,7 +140,7 @@ struct upmu_backend {
     /* Name of a counter: prefix and index. */
     const char *(*counter_prefix)(const struct upmu_pmu *pmu, unsigned counter, unsigned *out_index);
 
-    /* The row of a resource, or UPMU_NO_ROW. */
+    /* The row of a resource; UPMU_NO_ROW: no register, but nobody shares it all the same. */
     unsigned (*resource_row)(const struct upmu_pmu *pmu, unsigned resource);
 };
 

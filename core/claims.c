@@ -69,7 +69,10 @@ void upmu_claims_trim(struct upmu_cpu *cpu)
         give_back_counter(cpu, upmu_bits_lowest(rest));
     for (unsigned i = 0; i < UPMU_RESOURCES; i++)
         if ((cpu->pmu->shared & ~resources) >> i & 1u) {
-            upmu_bank_forget_row(&cpu->bank, cpu->pmu->backend->resource_row(cpu->pmu, i));
+            unsigned row = cpu->pmu->backend->resource_row(cpu->pmu, i);
+
+            if (row != UPMU_NO_ROW)
+                upmu_bank_forget_row(&cpu->bank, row);
             upmu_domain_release_resource(cpu->domain, cpu->domain_slot, i);
         }
 }
@@ -104,7 +107,7 @@ void upmu_claims_share(struct upmu_cpu *cpu)
         upmu_bank_share_row(&cpu->bank, counter->select_row);
     }
     for (unsigned i = 0; i < UPMU_RESOURCES; i++)
-        if (pmu->shared >> i & 1u)
+        if ((pmu->shared >> i & 1u) && pmu->backend->resource_row(pmu, i) != UPMU_NO_ROW)
             upmu_bank_share_row(&cpu->bank, pmu->backend->resource_row(pmu, i));
 }
 

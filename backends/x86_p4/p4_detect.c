@@ -71,7 +71,8 @@ static void build_p4(struct upmu_pmu *pmu, unsigned model, unsigned stepping, bo
     /* Thread-independent events: no register, but both threads see them. */
     pmu->shared |= ~upmu_bits_ones(UPMU_P4_RESOURCE_TI);
     pmu->capabilities = UPMU_PMU_REARM_LAST;
-    if (model <= 2)
+    /* N17, O9: of the steppings concerned only the first models are known to be among them. */
+    if (model < 2)
         pmu->capabilities |= UPMU_PMU_CARRY_LOST;
     pmu->max_period = LONGEST_PERIOD;
     pmu->min_period = LEAST_PERIOD;
