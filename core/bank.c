@@ -98,6 +98,8 @@ static bool write_msr(struct upmu_bank *bank, struct upmu_accesses *accesses, un
 {
     uint32_t address = bank->pmu->table->rows[row].address;
 
+    /* A gate that no register has is one of the shadow alone. */
+    value &= upmu_register_bits(bank->pmu, row) | ~upmu_register_class_of(bank->pmu, row)->gates;
     accesses->writes++;
     if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_wrmsr(bank->port, address, value))
         return true;

@@ -65,10 +65,16 @@ uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *ta
     unsigned bits = where->write_bits < where->width ? where->write_bits : where->width;
     uint64_t longest = upmu_bits_ones(bits - 1u);
     uint64_t wait = tally->due > tally->total ? tally->due - tally->total : 0;
+    uint64_t steps = (UINT64_C(1) << tally->step_log2) - 1u;
 
-    if (tally->throttled || wait > longest)
-        wait = longest;
     if (wait < pmu->min_period)
         wait = pmu->min_period;
+    if (wait >> tally->least_log2 == 0)
+        wait = UINT64_C(1) << tally->least_log2;
+    /* A sample that is due in the middle of a step comes at its end. */
+    wait += steps;
+    if (tally->throttled || wait > longest)
+        wait = longest;
+    wait &= ~steps;
     return (UINT64_C(0) - wait) & upmu_bits_ones(where->width);
 }

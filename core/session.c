@@ -67,6 +67,8 @@ static void set_event(struct upmu_session *session, unsigned i, const struct upm
     if (!upmu_event_cascades(event))
         tally->period = period;
     tally->due = tally->period;
+    tally->least_log2 = event->least_log2;
+    tally->step_log2 = event->step_log2;
     memset(tally->slot, UPMU_NO_COUNTER, sizeof tally->slot);
 }
 

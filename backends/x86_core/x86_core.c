@@ -9,10 +9,11 @@
 
 #if UPMU_BACKEND_X86_CORE
 
-/* Status and global control: general counters from bit 0, fixed ones from bit 32. */
+/* Status and global control: general counters from bit 0, fixed ones from bit 32, all metrics bit 48. */
 static uint64_t global_bits(uint32_t counters)
 {
-    return (counters & 0xffffu) | (uint64_t)(counters >> 16 & 0xffu) << 32;
+    return (counters & 0xffffu) | (uint64_t)(counters >> 16 & 0xffu) << 32 |
+           (uint64_t)(counters >> UPMU_X86_METRIC(0) != 0) << 48;
 }
 
 static uint32_t overflowed(const struct upmu_pmu *pmu, uint64_t status)
@@ -49,6 +50,16 @@ static uint64_t fixed_nibble(uint64_t select)
            (bits >> 1 & UPMU_X86_FIXED_PMI);
 }
 
+/* Metrics need their bit of GLOBAL_CTRL only, which is a gate; slots are counted in the next slot. */
+static void add_counter_control(const struct upmu_pmu *pmu, struct upmu_image *image, unsigned counter, uint64_t select)
+{
+    if (counter >= UPMU_X86_METRIC(0))
+        return;
+    add_control(image, counter, counter < UPMU_FIXED_COUNTER(0) ? select : fixed_nibble(select));
+    if (!pmu->version) /* P6: select 0 enables both counters */
+        upmu_image_add(image, UPMU_X86_ROW_SELECT, UPMU_X86_SELECT_EN, UPMU_X86_SELECT_EN, UPMU_BIT32(counter));
+}
+
 static void render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
                    const uint8_t *counters, unsigned flags, struct upmu_image *image)
 {
@@ -57,34 +68,40 @@ static void render(const struct upmu_pmu *pmu, const struct upmu_event *event, u
 
     if (flags & UPMU_RENDER_INTERRUPT)
         select |= UPMU_X86_SELECT_INT;
-    add_control(image, counter, counter < UPMU_FIXED_COUNTER(0) ? select : fixed_nibble(select));
+    add_counter_control(pmu, image, counter, select);
     if (event->payload && counter < UPMU_FIXED_COUNTER(0))
         upmu_image_add(image, upmu_x86_core_resource_row(pmu, upmu_x86_core_resource(event, alternative)),
                        ~UINT64_C(0), event->config1, UPMU_BIT32(counter));
+    if (counters[1] != UPMU_NO_COUNTER)
+        add_counter_control(pmu, image, counters[1],
+                            (select & ~(UPMU_X86_CODE | UPMU_X86_SELECT_INT)) | UPMU_X86_LDLAT_AUX);
 }
 
 /* Counters given up count nothing: select 0, nibble 0. */
 static void release(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image)
 {
-    (void)pmu;
     for (; counters; counters &= counters - 1u)
-        add_control(image, upmu_bits_lowest(counters), 0);
+        if (upmu_bits_lowest(counters) < UPMU_X86_METRIC(0))
+            add_control(image, upmu_bits_lowest(counters), pmu->table->classes[UPMU_X86_CLASS_SELECT].idle_value);
 }
 
 /*
  * In use: enabled or asking for interrupts.  (An event code alone may be a
  * leftover; Linux looks at the enable bits, Intel's sharing guide at code and
- * interrupt bit.)
+ * interrupt bit.)  On P6 select 0 enables both counters.
  */
 static uint32_t claims(const struct upmu_pmu *pmu, const uint64_t *found)
 {
+    uint64_t used = UPMU_X86_SELECT_EN | UPMU_X86_SELECT_INT;
     uint32_t counters = 0;
 
-    for (uint32_t rest = pmu->counters; rest; rest &= rest - 1u) {
+    if (!pmu->version)
+        used = found[UPMU_X86_ROW_SELECT] & UPMU_X86_SELECT_EN ? UPMU_X86_SELECT_USR | UPMU_X86_SELECT_OS : 0;
+    for (uint32_t rest = pmu->counters & ~(UPMU_BIT32(UPMU_X86_METRIC(0)) * 0xffu); rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
 
         if (counter < UPMU_FIXED_COUNTER(0)
-                ? found[UPMU_X86_ROW_SELECT + counter] & (UPMU_X86_SELECT_EN | UPMU_X86_SELECT_INT)
+                ? found[UPMU_X86_ROW_SELECT + counter] & used
                 : found[UPMU_X86_ROW_FIXED_CTRL] >> (4u * (counter - UPMU_FIXED_COUNTER(0))) &
                       (UPMU_X86_FIXED_OS | UPMU_X86_FIXED_USR))
             counters |= UPMU_BIT32(counter);
@@ -101,9 +118,11 @@ static void rest_at_take_over(const struct upmu_pmu *pmu, struct upmu_image *ima
 
 static const char *counter_prefix(const struct upmu_pmu *pmu, unsigned counter, unsigned *out_index)
 {
+    static const char prefixes[][8] = {"PMC", "PMC", "FIXED", "METRIC"};
+
     (void)pmu;
-    *out_index = counter < UPMU_FIXED_COUNTER(0) ? counter : counter - UPMU_FIXED_COUNTER(0);
-    return counter < UPMU_FIXED_COUNTER(0) ? "PMC" : "FIXED";
+    *out_index = counter < UPMU_FIXED_COUNTER(0) ? counter : counter & 7u;
+    return prefixes[counter >> 3 & 3u];
 }
 
 const struct upmu_backend upmu_x86_core_backend = {

@@ -10,26 +10,88 @@
 
 extern const struct upmu_backend upmu_x86_core_backend;
 
-/* Resources: payload registers that hold one value at a time. */
+/* Resources: payload registers, which hold one value at a time, and what metrics share. */
 #define UPMU_X86_RESOURCE_OFFCORE0 0u
 #define UPMU_X86_RESOURCE_OFFCORE1 1u
 #define UPMU_X86_RESOURCE_LDLAT 2u
 #define UPMU_X86_RESOURCE_FRONTEND 3u
-#define UPMU_X86_RESOURCES 4u
+#define UPMU_X86_RESOURCE_SNOOP0 4u
+#define UPMU_X86_RESOURCE_SNOOP1 5u
+#define UPMU_X86_RESOURCE_OMR0 6u
+#define UPMU_X86_RESOURCE_OMR1 7u
+#define UPMU_X86_RESOURCE_OMR2 8u
+#define UPMU_X86_RESOURCE_OMR3 9u
+#define UPMU_X86_PAYLOADS 10u
+#define UPMU_X86_RESOURCE_SLOTS 10u /* fixed counter 3, counting slots at the privileges that are its value */
 
-/* Payload kinds (upmu_event.payload): the number of the resource, but an offcore payload fits either. */
+/* Payload kinds (upmu_event.payload): what the attribute is called; of offcore and OMR registers alike. */
 #define UPMU_X86_PAYLOAD_OFFCORE 1u
 #define UPMU_X86_PAYLOAD_LDLAT 2u
 #define UPMU_X86_PAYLOAD_FRONTEND 3u
+#define UPMU_X86_PAYLOAD_SNOOP 4u
 
-/* upmu_pmu.quirks: whose rows of constraints hold; the last for models without rows of their own. */
-#define UPMU_X86_RULES_YON 0x01u
-#define UPMU_X86_RULES_COR 0x02u
-#define UPMU_X86_RULES_NHM 0x04u
-#define UPMU_X86_RULES_WSM 0x08u
-#define UPMU_X86_RULES_SKL 0x10u
-#define UPMU_X86_RULES_ICL 0x20u
-#define UPMU_X86_RULES_ARCHITECTURE 0x40u
+/* upmu_event.flags: the payload's resource, and: */
+#define UPMU_X86_EVENT_RESOURCE 0x0fu
+#define UPMU_X86_EVENT_EXCLUSIVE 0x40u /* disturbs the counter of the same number on the other hyper-thread */
+#define UPMU_X86_EVENT_BY_UMASK 0x80u  /* the unit mask, not the code, chooses among the offcore registers */
+
+/*
+ * Whose rows of constraints hold: upmu_pmu.quirks, bits 4 to 0.  SNX, IVX: the
+ * servers of SNB and IVB; GEN, GN5: models without rows of their own.
+ */
+enum {
+    UPMU_X86_RULES_P6,
+    UPMU_X86_RULES_YON,
+    UPMU_X86_RULES_COR,
+    UPMU_X86_RULES_BNL,
+    UPMU_X86_RULES_NHM,
+    UPMU_X86_RULES_WSM,
+    UPMU_X86_RULES_SNB,
+    UPMU_X86_RULES_SNX,
+    UPMU_X86_RULES_IVB,
+    UPMU_X86_RULES_IVX,
+    UPMU_X86_RULES_HSW,
+    UPMU_X86_RULES_BDW,
+    UPMU_X86_RULES_SKL,
+    UPMU_X86_RULES_ICL,
+    UPMU_X86_RULES_GLC,
+    UPMU_X86_RULES_RWC,
+    UPMU_X86_RULES_LNC,
+    UPMU_X86_RULES_CGC,
+    UPMU_X86_RULES_PTC,
+    UPMU_X86_RULES_CYC,
+    UPMU_X86_RULES_SLM,
+    UPMU_X86_RULES_GLM,
+    UPMU_X86_RULES_GLP,
+    UPMU_X86_RULES_TNT,
+    UPMU_X86_RULES_GRT,
+    UPMU_X86_RULES_CMT,
+    UPMU_X86_RULES_SKT,
+    UPMU_X86_RULES_DKT,
+    UPMU_X86_RULES_AWF,
+    UPMU_X86_RULES_KNL,
+    UPMU_X86_RULES_GEN,
+    UPMU_X86_RULES_GN5
+};
+
+/* The bit of a PMU's models. */
+static inline uint32_t upmu_x86_core_rules(const struct upmu_pmu *pmu)
+{
+    return UINT32_C(1) << (pmu->quirks & 0x1fu);
+}
+
+/*
+ * upmu_pmu.quirks: errata.  Where no name is given the source is Linux
+ * arch/x86/events/intel/core.c, which has no other.
+ */
+#define UPMU_X86_QUIRK_PRELUDE 0x0100u   /* AAK100, AAP53, BD53: new events start wrong without a sequence */
+#define UPMU_X86_QUIRK_EXCLUSIVE 0x0200u /* BJ122, BV98, HSD29: events D0h to D3h disturb the sibling's counter */
+#define UPMU_X86_QUIRK_HSW11 0x0400u     /* HSW11: INST_RETIRED miscounts at periods below 128 */
+#define UPMU_X86_QUIRK_BDM55 0x0800u     /* BDM11, BDM55: that, and bits 5:0 of a period are ignored */
+#define UPMU_X86_QUIRK_LDLAT_AUX 0x1000u /* load latency needs event 03h/82h beside it */
+#define UPMU_X86_QUIRK_NO_CAP_15 0x2000u /* RPL018: PERF_CAPABILITIES hides PERF_METRICS */
+#define UPMU_X86_QUIRK_AAJ80 0x4000u     /* AAJ80: branch-misses by 89h/7Fh */
+#define UPMU_X86_QUIRK_TFA 0x8000u       /* microcode takes general counter 3 for TSX_FORCE_ABORT */
 
 /* x86_core_detect.c */
 bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pmu *out_pmu);
@@ -50,15 +112,21 @@ void upmu_x86_core_format(const struct upmu_pmu *pmu, const struct upmu_event *e
 enum upmu_status upmu_x86_core_finish(const struct upmu_pmu *pmu, struct upmu_event *event);
 
 /*
- * x86_core_constraints.c: the payload kind that a select word goes with (0: none);
- * the counters that an event may use, among event->counters if that is not 0;
- * whether CPUID announces an event of the architectural catalogue (codes that it
- * does not announce mean other things; other catalogues know their model).
+ * x86_core_constraints.c: the payload register that a select word goes with and what
+ * may be set in it, UPMU_NO_RESOURCE: none; the registers of that kind that a PMU has;
+ * the counters that an event may use, among event->counters if that is not 0.
  */
-uint8_t upmu_x86_core_payload(const struct upmu_pmu *pmu, uint64_t config);
+unsigned upmu_x86_core_payload(const struct upmu_pmu *pmu, uint64_t config, uint64_t *out_bits);
+void upmu_x86_core_add_payloads(struct upmu_pmu *pmu);
 uint32_t upmu_x86_core_counters(const struct upmu_pmu *pmu, const struct upmu_event *event);
+
 #if UPMU_NAMES
-bool upmu_x86_core_announced(const struct upmu_pmu *pmu, uint64_t config);
+/*
+ * x86_core_generic.c: what an event of the architectural catalogue is on this PMU, and
+ * whether its row's counters still hold (0: no); false: the PMU has no such event.
+ * Other catalogues know their model.
+ */
+bool upmu_x86_core_translate(const struct upmu_pmu *pmu, uint64_t *config, uint32_t *counters);
 #endif
 
 /* x86_core_place.c */
@@ -70,5 +138,11 @@ unsigned upmu_x86_core_resource_row(const struct upmu_pmu *pmu, unsigned resourc
 /* Select word of an event in its alternative (the offcore code depends on it), and its payload's resource. */
 uint64_t upmu_x86_core_select(const struct upmu_event *event, unsigned alternative);
 unsigned upmu_x86_core_resource(const struct upmu_event *event, unsigned alternative);
+
+/* The event that must count beside load latency (UPMU_X86_QUIRK_LDLAT_AUX), at the same privileges. */
+#define UPMU_X86_LDLAT_AUX 0x8203u
+
+/* Bits of a select that name an event of the table of constraints. */
+#define UPMU_X86_CODE UINT64_C(0xffff)
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which Intel core PMU is this, and what has it: CPUID leaf 0Ah with its traps,
- * PERF_CAPABILITIES, the model's payload registers.  Pure: reads go through the
+ * Which Intel core PMU is this, and what has it: CPUID leaves 0Ah and 23h with their
+ * traps, PERF_CAPABILITIES, the table of models in x86_core_models.h.  Pure: reads go through the
  * detection's functions.
  *
- * Sources: Intel SDM vol 3 (325384-059) 18.2; CPUID dumps; Linux
- * arch/x86/events/intel/core.c for the floors and the hypervisor rule.
+ * Sources: Intel SDM vol 3 (325384-059) 18.2; CPUID dumps of InstLatx64; Linux
+ * arch/x86/events/intel/core.c for leaf 23h, floors, core types and the hypervisor
+ * rule; names: libpfm4 4.13, where it has one.
  */
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
@@ -15,6 +16,8 @@
 
 #if UPMU_BACKEND_X86_CORE
 
+#include "backends/x86_core/x86_core_models.h"
+
 /* What CPUID says, before it is turned into a PMU. */
 struct shape {
     uint8_t version;
@@ -22,51 +25,11 @@ struct shape {
     uint32_t general, fixed; /* bitmaps */
     uint32_t arch_events;
     uint32_t capabilities; /* UPMU_PMU_… that versions do not imply */
+    uint64_t select;       /* select bits that versions do not imply */
+    bool metrics;
 };
-
-/* A model: its name, what CPUID reports on it, and its payload registers. */
-struct model {
-    const char *name;
-    const char *title;
-    uint8_t models[8]; /* of family 6; ends with 0 */
-    struct shape typical;
-    uint64_t payload[UPMU_X86_RESOURCES]; /* valid bits; 0: no such register */
-    uint8_t min_period;
-    uint8_t rules;  /* UPMU_X86_RULES_… */
-    uint8_t shared; /* resources that both threads of a core see */
-};
-
-#define WITH_FULL UPMU_PMU_FULL_WRITE
-#define WITH_ANY UPMU_PMU_ANYTHREAD
-#define WITH_TSX UPMU_PMU_TSX
-#define OFFCORE_SHARED ((1u << UPMU_X86_RESOURCE_OFFCORE0) | (1u << UPMU_X86_RESOURCE_OFFCORE1))
 
 /* clang-format off */
-/*
- * Valid payload bits: Linux arch/x86/events/intel/core.c, tables of extra
- * registers.  Shortest periods: erratum workaround for Nehalem there; elsewhere
- * two events, the shortest that Linux programs.  Threads of a core share the offcore
- * registers on Nehalem and Westmere only (ibid.).
- */
-static const struct model models[] = {
-    { "core", "Intel Core 2", { 0x0F, 0x16, 0x17, 0x1D }, { 2, 40, 40, 0x3, 0x7, 0x7f, 0 },
-      { 0 }, 2, UPMU_X86_RULES_COR, 0 },
-    { "coreduo", "Intel Core Duo", { 0x0E }, { 1, 40, 0, 0x3, 0, 0x7f, 0 },
-      { 0 }, 2, UPMU_X86_RULES_YON, 0 },
-    { "nhm", "Intel Nehalem", { 0x1A, 0x1E, 0x1F, 0x2E }, { 3, 48, 48, 0xf, 0x7, 0x3f, WITH_ANY },
-      { 0xffff, 0, 0xffff, 0 }, 32, UPMU_X86_RULES_NHM, OFFCORE_SHARED },
-    { "wsm", "Intel Westmere", { 0x25, 0x2C, 0x2F }, { 3, 48, 48, 0xf, 0x7, 0x7b, WITH_ANY },
-      { 0xffff, 0xffff, 0xffff, 0 }, 2, UPMU_X86_RULES_WSM, OFFCORE_SHARED },
-    { "skl", "Intel Skylake", { 0x4E, 0x5E, 0x8E, 0x9E, 0xA5, 0xA6 },
-      { 4, 48, 48, 0xf, 0x7, 0x7f, WITH_FULL | WITH_ANY | WITH_TSX },
-      { UINT64_C(0x3fffff8fff), UINT64_C(0x3fffff8fff), 0xffff, 0x7fff17 }, 2, UPMU_X86_RULES_SKL, 0 },
-    { "icl", "Intel Ice Lake", { 0x7D, 0x7E, 0x8C, 0x8D, 0x9D, 0xA7 },
-      { 5, 48, 48, 0xff, 0xf, 0xff, WITH_FULL | WITH_TSX },
-      { UINT64_C(0x3fffffbfff), UINT64_C(0x3fffffbfff), 0xffff, 0x7fff17 }, 2, UPMU_X86_RULES_ICL, 0 },
-    { "ix86arch", "Intel architectural PMU", { 0 }, { 4, 48, 48, 0xf, 0x7, 0x7f, WITH_FULL },
-      { 0 }, 2, UPMU_X86_RULES_ARCHITECTURE, 0 },
-};
-
 /* A PMU of version 2 with counters of no width yet, which are written in 32 bits. */
 #define GLOBAL_CAPABILITIES (UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_STATUS | UPMU_PMU_DEBUGCTL)
 #define GENERAL_ONE(n) \
@@ -75,29 +38,33 @@ static const struct model models[] = {
 #define FIXED_ONE(n) \
     [UPMU_FIXED_COUNTER(n)] = { UPMU_X86_ROW_FIXED + (n), UPMU_X86_ROW_FIXED + (n), UPMU_X86_ROW_FIXED_CTRL, \
                                 UPMU_X86_ROW_GLOBAL_CTRL, 32 + (n), 0, 0, UINT32_C(0x40000000) + (n) }
+#define METRIC_ONE(n) \
+    [UPMU_X86_METRIC(n)] = { UPMU_X86_ROW_METRICS, UPMU_X86_ROW_METRICS, UPMU_X86_ROW_FIXED_CTRL, \
+                             UPMU_X86_ROW_GLOBAL_CTRL, 48, 0, 0, UINT32_C(0x20000000) }
+#define ROW_BIT(row) UPMU_BIT32((row) & 31)
 static const struct upmu_pmu version2 = {
     .backend = &upmu_x86_core_backend,
     .table = &upmu_x86_core_global_table,
     .capabilities = GLOBAL_CAPABILITIES,
     .shared_scope = UPMU_SCOPE_CORE,
     .counter = { GENERAL_ONE(0), GENERAL_ONE(1), GENERAL_ONE(2), GENERAL_ONE(3), GENERAL_ONE(4), GENERAL_ONE(5),
-                 GENERAL_ONE(6), GENERAL_ONE(7),
-                 FIXED_ONE(0), FIXED_ONE(1), FIXED_ONE(2), FIXED_ONE(3) },
+                 GENERAL_ONE(6), GENERAL_ONE(7), GENERAL_ONE(8), GENERAL_ONE(9),
+                 FIXED_ONE(0), FIXED_ONE(1), FIXED_ONE(2), FIXED_ONE(3), FIXED_ONE(4), FIXED_ONE(5), FIXED_ONE(6),
+                 METRIC_ONE(0), METRIC_ONE(1), METRIC_ONE(2), METRIC_ONE(3), METRIC_ONE(4), METRIC_ONE(5),
+                 METRIC_ONE(6), METRIC_ONE(7) },
     .status_row = UPMU_X86_ROW_STATUS,
     .ack_row = UPMU_X86_ROW_ACK,
     .inuse_row = UPMU_NO_ROW,
     .loop_config = UINT64_C(0xc0) | UPMU_X86_SELECT_USR | UPMU_X86_SELECT_OS, /* instructions retired */
-    .present = { UPMU_BIT32(UPMU_X86_ROW_GLOBAL_CTRL) | UPMU_BIT32(UPMU_X86_ROW_STATUS) |
-                     UPMU_BIT32(UPMU_X86_ROW_ACK),
-                 UPMU_BIT32(UPMU_X86_ROW_DEBUGCTL - 32) },
+    .present = { 0, ROW_BIT(UPMU_X86_ROW_GLOBAL_CTRL) | ROW_BIT(UPMU_X86_ROW_STATUS) |
+                        ROW_BIT(UPMU_X86_ROW_ACK) | ROW_BIT(UPMU_X86_ROW_DEBUGCTL) },
     .limit = { [UPMU_X86_CLASS_SELECT] = 0xffd7ffff,
                [UPMU_X86_CLASS_STATUS] = ~UINT64_C(0), [UPMU_X86_CLASS_ACK] = ~UINT64_C(0),
-               [UPMU_X86_CLASS_INUSE] = ~UINT64_C(0), [UPMU_X86_CLASS_DEBUGCTL] = ~UINT64_C(0) },
+               [UPMU_X86_CLASS_INUSE] = ~UINT64_C(0), [UPMU_X86_CLASS_DEBUGCTL] = ~UINT64_C(0),
+               [UPMU_X86_CLASS_METRICS] = ~UINT64_C(0) },
 };
+_Static_assert(UPMU_X86_ROW_GLOBAL_CTRL / 32 == 1 && UPMU_X86_ROW_DEBUGCTL / 32 == 1, "rows in one word of `present`");
 /* clang-format on */
-
-#define MODELS (sizeof models / sizeof models[0])
-#define UNKNOWN_MODEL (MODELS - 1)
 
 static bool same_text(const char *a, const char *b)
 {
@@ -106,15 +73,6 @@ static bool same_text(const char *a, const char *b)
         b++;
     }
     return *a == *b;
-}
-
-static const struct model *find_model(uint16_t family, uint16_t model)
-{
-    for (unsigned i = 0; family == 6 && i < UNKNOWN_MODEL; i++)
-        for (unsigned k = 0; k < sizeof models[i].models && models[i].models[k]; k++)
-            if (models[i].models[k] == model)
-                return &models[i];
-    return &models[UNKNOWN_MODEL];
 }
 
 /* What this CPU makes of a counter; fixed counters are preferred: they can do nothing else. */
@@ -126,29 +84,42 @@ static void add_counter(struct upmu_pmu *pmu, const struct shape *shape, unsigne
     if (i >= UPMU_FIXED_COUNTER(0)) {
         counter->width = shape->fixed_width;
         counter->write_bits = counter->width;
-        pmu->limit[UPMU_X86_CLASS_FIXED_CTRL] |=
-            (uint64_t)(shape->capabilities & UPMU_PMU_ANYTHREAD ? 0xf : 0xb) << (4u * (i - UPMU_FIXED_COUNTER(0)));
-    } else if (shape->capabilities & UPMU_PMU_FULL_WRITE) {
-        counter->write_row = (uint8_t)(UPMU_X86_ROW_FULL + i);
+        if (i < UPMU_X86_METRIC(0))
+            pmu->limit[UPMU_X86_CLASS_FIXED_CTRL] |= (uint64_t)(shape->capabilities & UPMU_PMU_ANYTHREAD ? 0xf : 0xb)
+                                                     << (4u * (i - UPMU_FIXED_COUNTER(0)));
+    } else if (pmu->capabilities & UPMU_PMU_FULL_WRITE) {
+        if (shape->version < 6)
+            counter->write_row = (uint8_t)(UPMU_X86_ROW_FULL + i);
         counter->write_bits = counter->width;
     }
     if (shape->version < 2) {
         counter->gate_row = counter->select_row;
-        counter->gate_bit = 22;
+        counter->gate_bit = shape->version ? 22 : UPMU_X86_P6_GATE;
     }
     pmu->limit[UPMU_X86_CLASS_GLOBAL_CTRL] |= UPMU_BIT64(counter->gate_bit);
     upmu_register_add_counter(pmu, i, counter);
     pmu->preference[pmu->preference_count++] = (uint8_t)i;
 }
 
-static void add_payloads(struct upmu_pmu *pmu, const struct model *model)
+/* Tables and registers that go with the version. */
+static void apply_version(struct upmu_pmu *pmu, unsigned version)
 {
-    for (unsigned i = 0; i < UPMU_X86_RESOURCES; i++)
-        if (model->payload[i]) {
-            upmu_rows_set(pmu->present, UPMU_X86_ROW_OFFCORE + i);
-            pmu->limit[pmu->table->rows[UPMU_X86_ROW_OFFCORE + i].class_index] = model->payload[i];
-            pmu->shared |= model->shared & UPMU_BIT32(i);
-        }
+    if (version < 2) {
+        pmu->table = version ? &upmu_x86_core_single_table : &upmu_x86_core_p6_table;
+        pmu->capabilities = 0;
+        pmu->status_row = UPMU_NO_ROW;
+        pmu->ack_row = UPMU_NO_ROW;
+        memset(pmu->present, 0, sizeof pmu->present);
+    }
+    if (version >= 4) {
+        pmu->capabilities |= UPMU_PMU_INUSE;
+        pmu->inuse_row = UPMU_X86_ROW_INUSE;
+        upmu_rows_set(pmu->present, UPMU_X86_ROW_INUSE);
+    }
+    if (version >= 6) {
+        pmu->table = &upmu_x86_core_block_table;
+        pmu->capabilities |= UPMU_PMU_FULL_WRITE;
+    }
 }
 
 static void build(struct upmu_pmu *pmu, const struct model *model, const struct shape *shape)
@@ -161,33 +132,46 @@ static void build(struct upmu_pmu *pmu, const struct model *model, const struct 
     pmu->version = shape->version;
     pmu->arch_events = shape->arch_events;
     pmu->min_period = model->min_period;
-    pmu->quirks = model->rules;
+    pmu->quirks = model->rules | (uint32_t)model->quirks << 8;
+    /* AAJ80: Nehalems say that mispredicted branches miscount. */
+    if (model->rules == UPMU_X86_RULES_NHM && !(shape->arch_events >> 6 & 1u))
+        pmu->quirks |= UPMU_X86_QUIRK_AAJ80;
     pmu->general = shape->general;
-    if (shape->version < 2) {
-        pmu->table = &upmu_x86_core_single_table;
-        pmu->capabilities = 0;
-        pmu->status_row = UPMU_NO_ROW;
-        pmu->ack_row = UPMU_NO_ROW;
-        memset(pmu->present, 0, sizeof pmu->present);
-    }
-    if (shape->version >= 4) {
-        pmu->capabilities |= UPMU_PMU_INUSE;
-        pmu->inuse_row = UPMU_X86_ROW_INUSE;
-        upmu_rows_set(pmu->present, UPMU_X86_ROW_INUSE);
-    }
+    apply_version(pmu, shape->version);
     pmu->capabilities |= shape->capabilities;
     pmu->limit[UPMU_X86_CLASS_PMC] = upmu_bits_ones(shape->general_width);
-    pmu->max_period = shape->capabilities & UPMU_PMU_FULL_WRITE ? pmu->limit[UPMU_X86_CLASS_PMC] >> 1 : 0x7fffffff;
+    pmu->max_period =
+        pmu->capabilities & UPMU_PMU_FULL_WRITE ? pmu->limit[UPMU_X86_CLASS_PMC] >> 1 : 0x7fffffff;
     pmu->limit[UPMU_X86_CLASS_FULL] = pmu->limit[UPMU_X86_CLASS_PMC];
     pmu->limit[UPMU_X86_CLASS_FIXED] = upmu_bits_ones(shape->fixed_width);
+    pmu->limit[UPMU_X86_CLASS_SELECT] |= shape->select;
     if (shape->capabilities & UPMU_PMU_ANYTHREAD)
         pmu->limit[UPMU_X86_CLASS_SELECT] |= UPMU_X86_SELECT_ANY;
     if (shape->capabilities & UPMU_PMU_TSX)
         pmu->limit[UPMU_X86_CLASS_SELECT] |= UPMU_X86_SELECT_IN_TX | UPMU_X86_SELECT_IN_TXCP;
-    add_payloads(pmu, model);
+    upmu_x86_core_add_payloads(pmu);
+    if (model->traits & (WITH_CORE_RSP | WITH_MODULE_RSP))
+        pmu->shared = 1u << UPMU_X86_RESOURCE_OFFCORE0 | 1u << UPMU_X86_RESOURCE_OFFCORE1;
+    if (model->traits & WITH_MODULE_RSP)
+        pmu->shared_scope = UPMU_SCOPE_MODULE;
     for (unsigned k = 0; k < UPMU_COUNTERS; k++)
         if (counters >> (k ^ UPMU_FIXED_COUNTER(0)) & 1u)
             add_counter(pmu, shape, k ^ UPMU_FIXED_COUNTER(0));
+}
+
+/* What is typical for a model. */
+static void typical_shape(const struct model *model, struct shape *shape)
+{
+    memset(shape, 0, sizeof *shape);
+    shape->version = model->version;
+    shape->general_width = model->traits & WITH_40_BITS ? 40 : 48;
+    shape->fixed_width = shape->general_width;
+    shape->general = UPMU_BIT32(model->general) - 1u;
+    shape->fixed = model->fixed;
+    shape->arch_events = model->arch_events;
+    shape->capabilities = model->traits & WITH_CAPABILITIES;
+    shape->select = model->traits & WITH_UMASK2 ? UPMU_X86_SELECT_EQ | UPMU_X86_SELECT_UMASK2 : 0;
+    shape->metrics = model->traits & WITH_METRICS;
 }
 
 /* Fixed counters: CPUID understates them on early parts, and only a hypervisor means 0. */
@@ -207,7 +191,7 @@ static void read_fixed(const struct upmu_detection *detection, const uint32_t le
         width = shape->general_width;
     if (width < 32 || width > 64)
         return;
-    shape->fixed = (bitmap | (UPMU_BIT32(contiguous) - 1u)) & (UPMU_BIT32(UPMU_X86_FIXED) - 1u);
+    shape->fixed = bitmap | (UPMU_BIT32(contiguous) - 1u);
     shape->fixed_width = (uint8_t)width;
 }
 
@@ -229,7 +213,7 @@ static bool read_shape(const struct upmu_detection *detection, struct shape *sha
     events = leaf[0] >> 24;
     if (!shape->version || !general || shape->general_width < 32 || shape->general_width > 64)
         return false;
-    shape->general = UPMU_BIT32(general > UPMU_X86_GENERAL ? UPMU_X86_GENERAL : general) - 1u;
+    shape->general = UPMU_BIT32(general > 31 ? 31 : general) - 1u;
     shape->arch_events = ~leaf[1] & (UPMU_BIT32(events > 31 ? 31 : events) - 1u);
     if (shape->version >= 2)
         read_fixed(detection, leaf, shape);
@@ -238,42 +222,135 @@ static bool read_shape(const struct upmu_detection *detection, struct shape *sha
     return true;
 }
 
-/* Leaf 7: transactional counting, and the microcode that takes counter 3 for itself. */
-static void read_transactions(const struct upmu_detection *detection, struct shape *shape)
+/* Leaf 23h: what this core type has, where 0Ah tells what all have; 1 means available. */
+static void read_extension(const struct upmu_detection *detection, struct shape *shape)
 {
-    uint32_t leaf[4];
+    uint32_t leaf[4], subleaves;
 
+    detection->cpuid(detection->context, 0x23, 0, leaf);
+    subleaves = leaf[0];
+    if (leaf[1] & 1u)
+        shape->select |= UPMU_X86_SELECT_UMASK2;
+    if (leaf[1] & 2u)
+        shape->select |= UPMU_X86_SELECT_EQ;
+    if (subleaves >> 1 & 1u) {
+        detection->cpuid(detection->context, 0x23, 1, leaf);
+        if (leaf[0])
+            shape->general = leaf[0];
+        if (shape->fixed_width)
+            shape->fixed = leaf[1];
+    }
+    if (subleaves >> 3 & 1u) {
+        detection->cpuid(detection->context, 0x23, 3, leaf);
+        shape->arch_events = leaf[0];
+    }
+}
+
+/* Leaf 7: transactional counting, microcode that takes counter 3 for it (*out_tfa), and whether leaf 23h is there. */
+static void read_features(const struct upmu_detection *detection, struct shape *shape, bool *out_tfa)
+{
+    uint32_t leaf[4], subleaf[4];
+
+    *out_tfa = false;
     if (detection->leaf0[0] < 7)
         return;
     detection->cpuid(detection->context, 7, 0, leaf);
     if (leaf[1] & (UPMU_BIT32(11) | UPMU_BIT32(4)))
         shape->capabilities |= UPMU_PMU_TSX;
-    if ((leaf[3] & (UPMU_BIT32(13) | UPMU_BIT32(11))) == UPMU_BIT32(13))
-        shape->general &= ~UPMU_BIT32(3);
+    *out_tfa = (leaf[3] & (UPMU_BIT32(13) | UPMU_BIT32(11))) == UPMU_BIT32(13);
+    if (!leaf[0] || detection->leaf0[0] < 0x23 || shape->version < 2)
+        return;
+    detection->cpuid(detection->context, 7, 1, subleaf);
+    if (subleaf[0] >> 8 & 1u)
+        read_extension(detection, shape);
+}
+
+/*
+ * The model by family and model, and its core type by leaf 1Ah: type in EAX[31:24],
+ * native model below.  A leaf of zeros (E-cores disabled) means a big core.
+ */
+static const struct model *find_model(const struct upmu_detection *detection, unsigned version, uint8_t *out_type)
+{
+    unsigned row = version >= 5 ? M_UNKNOWN5 : M_UNKNOWN, native;
+    uint32_t leaf[4] = {0};
+
+    for (unsigned i = 0; i < SIGNATURES; i++)
+        if (signatures[i].family == detection->family && signatures[i].model == detection->model) {
+            row = signatures[i].row;
+            break;
+        }
+    if (row == M_SKX && detection->stepping >= 5)
+        row = M_CLX;
+    if (detection->leaf0[0] >= 0x1A)
+        detection->cpuid(detection->context, 0x1A, 0, leaf);
+    *out_type = (uint8_t)(leaf[0] >> 24);
+    if (row < M_HYBRID || row >= M_HYBRID_END)
+        return &models[row];
+    native = leaf[0] & 0xffffffu;
+    if (native - 1u < (M_HYBRID_END - M_HYBRID) / 2)
+        row = M_HYBRID + 2 * (native - 1u);
+    if (*out_type == 0x20)
+        row |= 1u;
+    return &models[row];
+}
+_Static_assert(M_HYBRID % 2 == 0, "an Atom is one above its big core");
+
+/* Where CPUID is known to say too little or too much. */
+static void correct_shape(const struct upmu_detection *detection, const struct model *model, struct shape *shape)
+{
+    if (!detection->hypervisor && (model->traits & WITH_8_OF_4) && shape->version == 5) {
+        shape->general = 0xff;
+        shape->fixed = 0xf;
+    }
+    /* RPL018, and hybrids' PERF_CAPABILITIES tell what both core types have. */
+    if (!detection->hypervisor && (model->quirks & QUIRK(NO_CAP_15)))
+        shape->metrics = true;
+    shape->general &= UPMU_BIT32(UPMU_X86_GENERAL) - 1u;
+    shape->fixed &= UPMU_BIT32(UPMU_X86_FIXED) - 1u;
+}
+
+/* P6 has no leaf 0Ah; a hypervisor that shows one has no counters. */
+static bool is_p6(const struct upmu_detection *detection, const struct model *model)
+{
+    return !model->version && !detection->hypervisor && detection->leaf0[0] < 0xA;
 }
 
 bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pmu *out_pmu)
 {
+    const struct model *model;
     struct shape shape;
     uint64_t capabilities;
-    uint32_t leaf[4];
+    uint8_t core_type;
+    bool tfa;
 
     memset(&shape, 0, sizeof shape);
     /* EBX, ECX, EDX of "GenuineIntel" */
     if (memcmp(&detection->leaf0[1], "GenuntelineI", 12) != 0 || detection->family < 6 || detection->family == 11 ||
-        detection->family == 15 || !read_shape(detection, &shape))
+        detection->family == 15)
         return false;
-    read_transactions(detection, &shape);
-    if ((detection->leaf1[2] >> 15 & 1u) && detection->rdmsr(detection->context, 0x345, true, &capabilities) &&
-        (capabilities >> 13 & 1u))
-        shape.capabilities |= UPMU_PMU_FULL_WRITE;
+    if (!read_shape(detection, &shape))
+        shape.version = 0;
+    model = find_model(detection, shape.version, &core_type);
+    if (!shape.version) {
+        if (!is_p6(detection, model))
+            return false;
+        typical_shape(model, &shape);
+    }
+    read_features(detection, &shape, &tfa);
+    if ((detection->leaf1[2] >> 15 & 1u) && detection->rdmsr(detection->context, 0x345, true, &capabilities)) {
+        if (capabilities >> 13 & 1u)
+            shape.capabilities |= UPMU_PMU_FULL_WRITE;
+        shape.metrics = shape.version >= 5 && (capabilities >> 15 & 1u);
+    }
     if (detection->hypervisor)
         shape.capabilities |= UPMU_PMU_HYPERVISOR;
-    build(out_pmu, find_model(detection->family, detection->model), &shape);
-    if (detection->leaf0[0] >= 0x1A) {
-        detection->cpuid(detection->context, 0x1A, 0, leaf);
-        out_pmu->core_type = (uint8_t)(leaf[0] >> 24);
-    }
+    correct_shape(detection, model, &shape);
+    if (tfa)
+        shape.general &= ~UPMU_BIT32(3);
+    build(out_pmu, model, &shape);
+    if (tfa)
+        out_pmu->quirks |= UPMU_X86_QUIRK_TFA;
+    out_pmu->core_type = core_type;
     out_pmu->family = detection->family;
     out_pmu->model = detection->model;
     out_pmu->stepping = detection->stepping;
@@ -282,14 +359,21 @@ bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pm
 
 bool upmu_x86_core_describe(const char *name, struct upmu_pmu *out_pmu)
 {
+    struct shape shape;
+
     if (same_text(name, "core2"))
-        name = "core";
-    for (unsigned i = 0; i < MODELS; i++) {
+        name = models[M_CORE].name;
+    for (unsigned i = 0; i < M_UNKNOWN5; i++) {
         if (!same_text(models[i].name, name))
             continue;
-        build(out_pmu, &models[i], &models[i].typical);
+        typical_shape(&models[i], &shape);
+        build(out_pmu, &models[i], &shape);
         out_pmu->family = 6;
-        out_pmu->model = models[i].models[0];
+        for (unsigned k = SIGNATURES; k-- > 0;)
+            if (signatures[k].row == i || (signatures[k].row | 1u) == i) {
+                out_pmu->family = signatures[k].family;
+                out_pmu->model = signatures[k].model;
+            }
         return true;
     }
     return false;
@@ -297,7 +381,7 @@ bool upmu_x86_core_describe(const char *name, struct upmu_pmu *out_pmu)
 
 const char *upmu_x86_core_names(unsigned i)
 {
-    return i < MODELS ? models[i].name : NULL;
+    return i < M_UNKNOWN5 ? models[i].name : NULL;
 }
 
 #endif

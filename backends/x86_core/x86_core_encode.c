@@ -42,6 +42,7 @@ static const struct field {
     {~UINT64_C(0), UPMU_ATTR_PAYLOAD, 0, UPMU_X86_ROW_OFFCORE, UPMU_X86_PAYLOAD_OFFCORE, 1, ":offcore_rsp="},
     {~UINT64_C(0), UPMU_ATTR_PAYLOAD, 0, UPMU_X86_ROW_LDLAT, UPMU_X86_PAYLOAD_LDLAT, LDLAT_LEAST, ":ldlat="},
     {~UINT64_C(0), UPMU_ATTR_PAYLOAD, 0, UPMU_X86_ROW_FRONTEND, UPMU_X86_PAYLOAD_FRONTEND, 1, ":frontend="},
+    {~UINT64_C(0), UPMU_ATTR_PAYLOAD, 0, UPMU_X86_ROW_SNOOP, UPMU_X86_PAYLOAD_SNOOP, 1, ":snoop_rsp="},
     {UPMU_X86_SELECT_UMASK, UPMU_ATTR_RAW, 8, UPMU_X86_ROW_SELECT, 0, 0, ":umask="},
     {UPMU_X86_SELECT_EVENT, UPMU_ATTR_RAW, 0, UPMU_X86_ROW_SELECT, 0, 0, ":event="},
 };
@@ -49,17 +50,25 @@ static const struct field {
 /* Indices of fields: the privileges stand first; then other fields of the select word. */
 #define FIELD_EDGE 2u
 #define FIELD_PAYLOADS 8u
-#define FIELD_UMASK 11u
+#define FIELD_UMASK 12u
 #define FIELDS (sizeof fields / sizeof fields[0])
 
 /* Attributes that a select word implies, without the privileges. */
 #define SELECT_ATTRIBUTES                                                                                              \
     (UPMU_ATTR_EDGE | UPMU_ATTR_INV | UPMU_ATTR_CMASK | UPMU_ATTR_ANY | UPMU_ATTR_IN_TX | UPMU_ATTR_IN_TXCP)
 
+/* What may be set in a row; newer CPUs have OMR registers where others have offcore ones. */
+static uint64_t settable(const struct upmu_pmu *pmu, unsigned row)
+{
+    if (row == UPMU_X86_ROW_OFFCORE && !upmu_rows_has(pmu->present, row))
+        row = UPMU_X86_ROW_OMR;
+    return upmu_register_settable(pmu, row, UPMU_LEVEL_PRIVILEGED);
+}
+
 #if UPMU_NAMES
 
 /* Names of attributes, the family's first, with an index into `fields`. */
-#define WORD_PRECISE FIELDS
+#define WORD_PRECISELY FIELDS
 
 static const struct {
     char name[12];
@@ -89,10 +98,11 @@ static const struct {
     {"offcore_rsp", 8},
     {"ldlat", 9},
     {"frontend", 10},
-    {"umask", 11},
-    {"event", 12},
-    {"p", WORD_PRECISE},
-    {"precise", WORD_PRECISE},
+    {"snoop_rsp", 11},
+    {"umask", 12},
+    {"event", 13},
+    {"p", WORD_PRECISELY},
+    {"precise", WORD_PRECISELY},
 };
 #define ATTRIBUTE_WORDS (sizeof attribute_words / sizeof attribute_words[0])
 
@@ -103,7 +113,7 @@ static const struct {
 static enum upmu_status set_field(const struct upmu_pmu *pmu, struct upmu_event *event, const struct field *field,
                                   const uint64_t *given)
 {
-    uint64_t bits = field->bits & upmu_register_settable(pmu, field->row, UPMU_LEVEL_PRIVILEGED);
+    uint64_t bits = field->bits & settable(pmu, field->row);
     uint64_t *word = field->payload ? &event->config1 : &event->config;
     uint64_t value = given ? *given : 1, room = bits >> field->shift;
 
@@ -130,7 +140,7 @@ enum upmu_status upmu_x86_core_attribute(const struct upmu_pmu *pmu, struct upmu
         if (++i == ATTRIBUTE_WORDS)
             return UPMU_ERR_NO_SUCH_ATTRIBUTE;
     i = attribute_words[i].what;
-    if (i == WORD_PRECISE) {
+    if (i == WORD_PRECISELY) {
         if (value && *value > 3)
             return UPMU_ERR_BAD_VALUE;
         if (!value || *value)
@@ -175,8 +185,6 @@ enum upmu_status upmu_x86_core_from_row(const struct upmu_pmu *pmu, const struct
                                         struct upmu_event *event)
 {
     event->config = (row->code & UPMU_X86_SELECT_EVENT) | (row->umask & 0xffu) << 8;
-    if (!upmu_x86_core_announced(pmu, event->config))
-        return UPMU_ERR_UNSUPPORTED;
     if (row->flags & UPMU_ROW_EDGE)
         event->config |= UPMU_X86_SELECT_EDGE;
     if (row->flags & UPMU_ROW_INV)
@@ -190,8 +198,8 @@ enum upmu_status upmu_x86_core_from_row(const struct upmu_pmu *pmu, const struct
         event->config1 = row->payload;
     event->counters = row->counters;
     if (row->flags & UPMU_ROW_FIXED_ONLY)
-        event->counters = ~pmu->general;
-    return UPMU_OK;
+        event->counters = ~UINT32_C(0xffff);
+    return upmu_x86_core_translate(pmu, &event->config, &event->counters) ? UPMU_OK : UPMU_ERR_UNSUPPORTED;
 }
 
 static void write_field(struct upmu_text *out, const char *name, uint64_t value)
@@ -248,30 +256,65 @@ static void settle_attributes(struct upmu_event *event)
     event->attributes = (uint16_t)attributes;
 }
 
+/*
+ * Periods: HSW11 and BDM11, instructions retired by general counters miscount at
+ * short ones; BDM55, bits 5:0 of the count that is left are ignored.
+ */
+static void settle_period(const struct upmu_pmu *pmu, struct upmu_event *event)
+{
+    if ((event->config & UPMU_X86_CODE) != 0x01c0 ||
+        !(pmu->quirks & (UPMU_X86_QUIRK_HSW11 | UPMU_X86_QUIRK_BDM55)))
+        return;
+    event->least_log2 = 7;
+    if (pmu->quirks & UPMU_X86_QUIRK_BDM55)
+        event->step_log2 = 6;
+}
+
+/* The payload's register and kind are the event's; its value must be one that the register takes. */
+static enum upmu_status settle_payload(const struct upmu_pmu *pmu, struct upmu_event *event)
+{
+    static const uint8_t kinds[UPMU_X86_PAYLOADS] = {
+        UPMU_X86_PAYLOAD_OFFCORE, UPMU_X86_PAYLOAD_OFFCORE, UPMU_X86_PAYLOAD_LDLAT,   UPMU_X86_PAYLOAD_FRONTEND,
+        UPMU_X86_PAYLOAD_SNOOP,   UPMU_X86_PAYLOAD_SNOOP,   UPMU_X86_PAYLOAD_OFFCORE, UPMU_X86_PAYLOAD_OFFCORE,
+        UPMU_X86_PAYLOAD_OFFCORE, UPMU_X86_PAYLOAD_OFFCORE};
+    uint64_t bits, other;
+    unsigned resource = upmu_x86_core_payload(pmu, event->config, &bits);
+    unsigned payload = resource < UPMU_X86_PAYLOADS ? kinds[resource] : 0;
+
+    if (event->payload && event->payload != payload)
+        return UPMU_ERR_NO_SUCH_ATTRIBUTE;
+    event->payload = (uint8_t)payload;
+    event->flags = (uint8_t)(resource & UPMU_X86_EVENT_RESOURCE);
+    /* Atoms choose the offcore register by the unit mask, 1 or 2. */
+    if (payload == UPMU_X86_PAYLOAD_OFFCORE &&
+        upmu_x86_core_payload(pmu, event->config ^ 0x300, &other) == (resource ^ 1u))
+        event->flags |= UPMU_X86_EVENT_BY_UMASK;
+    if (payload == UPMU_X86_PAYLOAD_LDLAT && !event->config1)
+        event->config1 = LDLAT_LEAST;
+    return (event->config1 & ~bits) || (payload == UPMU_X86_PAYLOAD_LDLAT && event->config1 < LDLAT_LEAST)
+               ? UPMU_ERR_NOT_PERMITTED
+               : UPMU_OK;
+}
+
 enum upmu_status upmu_x86_core_finish(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
-    static const uint8_t payload_rows[] = {UPMU_NO_ROW, UPMU_X86_ROW_OFFCORE, UPMU_X86_ROW_LDLAT,
-                                           UPMU_X86_ROW_FRONTEND};
-    unsigned payload;
+    enum upmu_status status;
 
     event->config &= ~(UPMU_X86_SELECT_EN | UPMU_X86_SELECT_INT);
-    if ((event->config & ~upmu_register_settable(pmu, UPMU_X86_ROW_SELECT, UPMU_LEVEL_PRIVILEGED)) || event->config2)
+    if ((event->config & ~settable(pmu, UPMU_X86_ROW_SELECT)) || event->config2)
         return UPMU_ERR_NOT_PERMITTED;
     /* Both privileges unless one is named; what is named decides the other. */
     if (!(event->config & SELECT_BOTH))
         event->config |= SELECT_BOTH & ~((uint64_t)event->attributes * UPMU_X86_SELECT_USR);
     if (!(event->config & SELECT_BOTH))
         return UPMU_ERR_CONTRADICTION;
-    /* The payload's kind is the event's; its value must be one that the register takes. */
-    payload = upmu_x86_core_payload(pmu, event->config);
-    if (event->payload && event->payload != payload)
-        return UPMU_ERR_NO_SUCH_ATTRIBUTE;
-    event->payload = (uint8_t)payload;
-    if (payload == UPMU_X86_PAYLOAD_LDLAT && !event->config1)
-        event->config1 = LDLAT_LEAST;
-    if ((event->config1 & ~upmu_register_settable(pmu, payload_rows[payload], UPMU_LEVEL_PRIVILEGED)) ||
-        (payload == UPMU_X86_PAYLOAD_LDLAT && event->config1 < LDLAT_LEAST))
-        return UPMU_ERR_NOT_PERMITTED;
+    status = settle_payload(pmu, event);
+    if (status != UPMU_OK)
+        return status;
+    /* BJ122, BV98, HSD29: see UPMU_X86_EVENT_EXCLUSIVE. */
+    if ((pmu->quirks & UPMU_X86_QUIRK_EXCLUSIVE) && (event->config & 0xfc) == 0xd0)
+        event->flags |= UPMU_X86_EVENT_EXCLUSIVE;
+    settle_period(pmu, event);
     settle_attributes(event);
     event->counters = upmu_x86_core_counters(pmu, event);
     return event->counters ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;

@@ -1,75 +1,111 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The ways to run an event of an Intel core PMU: one, or for offcore responses one
- * for each of the two payload registers, whose event codes differ.
+ * for each of the two payload registers, whose event codes (on Atoms: unit masks)
+ * differ.  Two events need a second counter: top-down metrics fixed counter 3, which
+ * all of a set share, and load latency on Golden Cove an auxiliary event.
  *
- * Source: Linux arch/x86/events/intel/core.c (extra registers): B7h/01h goes with
- * MSR 1A6h, BBh/01h with 1A7h.
+ * Source: Linux arch/x86/events/intel/core.c (extra registers, top-down metrics,
+ * mem-loads-aux): B7h/01h goes with MSR 1A6h, BBh/01h with 1A7h; 2Ah/01h and 2Bh/01h
+ * since Golden Cove; B7h/01h and B7h/02h on Atoms.
  */
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
 #include "core/bits.h"
 #include "core/mem.h"
+#include "core/register.h"
 
 #if UPMU_BACKEND_X86_CORE
 
-#define OFFCORE_CODE0 0xB7u
-#define OFFCORE_CODE1 0xBBu
+/* The two codes differ in these bits: B7h and BBh, 2Ah and 2Bh, unit masks 1 and 2. */
+#define CODES_BIG 0x0Cu
+#define CODES_GOLDEN_COVE 0x01u
+#define CODES_ATOM 0x0300u
 
-_Static_assert(UPMU_X86_PAYLOAD_LDLAT == UPMU_X86_RESOURCE_LDLAT &&
-                   UPMU_X86_PAYLOAD_FRONTEND == UPMU_X86_RESOURCE_FRONTEND,
-               "a payload's resource is its kind");
+#define PRIVILEGES (UPMU_X86_SELECT_USR | UPMU_X86_SELECT_OS)
 
 /* Offcore: first the one of the event's own code, then the other. */
 unsigned upmu_x86_core_resource(const struct upmu_event *event, unsigned alternative)
 {
-    if (event->payload != UPMU_X86_PAYLOAD_OFFCORE)
-        return event->payload;
-    return ((event->config & UPMU_X86_SELECT_EVENT) == OFFCORE_CODE1) ^ (alternative & 1u) ? UPMU_X86_RESOURCE_OFFCORE1
-                                                                                           : UPMU_X86_RESOURCE_OFFCORE0;
+    return (event->flags & UPMU_X86_EVENT_RESOURCE) ^ alternative;
 }
 
 unsigned upmu_x86_core_resource_row(const struct upmu_pmu *pmu, unsigned resource)
 {
     unsigned row = UPMU_X86_ROW_OFFCORE + resource;
 
-    return resource < UPMU_X86_RESOURCES && upmu_rows_has(pmu->present, row) ? row : UPMU_NO_ROW;
+    return resource < UPMU_X86_PAYLOADS && upmu_rows_has(pmu->present, row) ? row : UPMU_NO_ROW;
 }
 
 const char *upmu_x86_core_resource_name(const struct upmu_pmu *pmu, unsigned resource)
 {
-    static const char names[UPMU_X86_RESOURCES][16] = {"OFFCORE_RSP_0", "OFFCORE_RSP_1", "LD_LAT", "FRONTEND"};
+    static const char names[][16] = {"OFFCORE_RSP_0", "OFFCORE_RSP_1", "LD_LAT", "FRONTEND", "SNOOP_RSP_0",
+                                     "SNOOP_RSP_1",   "OMR_0",         "OMR_1",  "OMR_2",    "OMR_3", "SLOTS"};
 
     (void)pmu;
-    return resource < UPMU_X86_RESOURCES ? names[resource] : "?";
+    return resource < sizeof names / sizeof names[0] ? names[resource] : "?";
+}
+
+static void add_resource(struct upmu_slot *slot, unsigned resource, uint64_t value)
+{
+    slot->resource_count = 1;
+    slot->resource[0] = (uint8_t)resource;
+    slot->value[0] = value;
+}
+
+/* Metrics are fractions of the slots counted by fixed counter 3, at the same privileges (R29). */
+static void add_slots(const struct upmu_event *event, struct upmu_alternative *out)
+{
+    unsigned slot = event->counters != UPMU_BIT32(UPMU_X86_SLOTS);
+
+    add_resource(&out->slot[slot], UPMU_X86_RESOURCE_SLOTS, event->config & PRIVILEGES);
+    if (slot) {
+        out->slot[slot].counters = UPMU_BIT32(UPMU_X86_SLOTS);
+        out->slot_count = 2;
+        out->helper = true;
+    }
+}
+
+/* On Golden Cove load latency is wrong without the auxiliary event (Linux: mem-loads-aux). */
+static void add_auxiliary(const struct upmu_pmu *pmu, struct upmu_alternative *out)
+{
+    struct upmu_event auxiliary;
+
+    memset(&auxiliary, 0, sizeof auxiliary);
+    auxiliary.config = UPMU_X86_LDLAT_AUX;
+    out->slot[1].counters = upmu_x86_core_counters(pmu, &auxiliary);
+    out->slot_count = 2;
 }
 
 bool upmu_x86_core_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread,
                                unsigned i, struct upmu_alternative *out)
 {
     unsigned resource = upmu_x86_core_resource(event, i);
+    unsigned row = upmu_x86_core_resource_row(pmu, resource);
 
     (void)thread;
-    if (i > (event->payload == UPMU_X86_PAYLOAD_OFFCORE) ||
-        (event->payload && upmu_x86_core_resource_row(pmu, resource) == UPMU_NO_ROW))
+    if (i > (event->payload == UPMU_X86_PAYLOAD_OFFCORE && resource <= UPMU_X86_RESOURCE_OFFCORE1) ||
+        (event->payload && (event->config1 & ~upmu_register_settable(pmu, row, UPMU_LEVEL_PRIVILEGED))))
         return false;
     memset(out, 0, sizeof *out);
     out->slot_count = 1;
     out->slot[0].counters = event->counters;
-    if (event->payload) {
-        out->slot[0].resource_count = 1;
-        out->slot[0].resource[0] = (uint8_t)resource;
-        out->slot[0].value[0] = event->config1;
-    }
+    if (event->payload)
+        add_resource(&out->slot[0], resource, event->config1);
+    if (!(event->counters & ~(UPMU_BIT32(UPMU_X86_SLOTS) | UPMU_BIT32(UPMU_X86_METRIC(0)) * 0xffu)))
+        add_slots(event, out);
+    if (event->payload == UPMU_X86_PAYLOAD_LDLAT && (pmu->quirks & UPMU_X86_QUIRK_LDLAT_AUX))
+        add_auxiliary(pmu, out);
     return true;
 }
 
 uint64_t upmu_x86_core_select(const struct upmu_event *event, unsigned alternative)
 {
-    if (event->payload != UPMU_X86_PAYLOAD_OFFCORE)
-        return event->config;
-    return (event->config & ~UPMU_X86_SELECT_EVENT) |
-           (upmu_x86_core_resource(event, alternative) == UPMU_X86_RESOURCE_OFFCORE1 ? OFFCORE_CODE1 : OFFCORE_CODE0);
+    unsigned differ = event->flags & UPMU_X86_EVENT_BY_UMASK ? CODES_ATOM
+                      : (event->config & 0xf0) == 0x20       ? CODES_GOLDEN_COVE
+                                                             : CODES_BIG;
+
+    return alternative ? event->config ^ differ : event->config;
 }
 
 #endif

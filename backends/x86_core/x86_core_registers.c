@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Registers of the Intel core PMUs: Intel SDM vol 3 (325384-059) chapters 18 and
- * 35; which of them a CPU has is decided by detection.  Two tables: with global
- * control (version 2 and later) the gate of a counter is a bit of GLOBAL_CTRL,
- * before it is the enable bit of its own select register.
+ * 35; 329h, 3E0h to 3E3h, 1328h, 1329h and those of version 6 at 1900h and 1980h:
+ * Linux arch/x86/include/asm/msr-index.h.  Which of them a CPU has is decided by
+ * detection.  Four tables: with global control (version 2 and later) the gate of a
+ * counter is a bit of GLOBAL_CTRL; from version 6 on counters and selects have a
+ * block of their own; before version 2 the gate is the enable bit of the counter's
+ * select; on P6 there is one enable bit for both counters.
  */
 #include "backends/x86_core/x86_core_registers.h"
 #include "core/bits.h"
@@ -13,43 +16,50 @@
 #define ALL (~UINT64_C(0))
 
 /* Select bits that any session may set: event, unit mask, USR, OS, edge, any, inv,
-   cmask, in_tx, in_txcp.  Privileged: the interrupt.  Pin control (19) never. */
-#define SELECT_SESSION UINT64_C(0x3ffe7ffff)
+   cmask, in_tx, in_txcp, eq, further unit mask bits.  Privileged: the interrupt.  Pin
+   control (19) never. */
+#define SELECT_SESSION (UINT64_C(0x3ffe7ffff) | UPMU_X86_SELECT_EQ | UPMU_X86_SELECT_UMASK2)
 #define SELECT_PRIVILEGED UPMU_X86_SELECT_INT
 
 /* Fixed control: OS, USR and ANY of each counter; privileged: its interrupt. */
-#define FIXED_SESSION UINT64_C(0x77777777)
-#define FIXED_PRIVILEGED UINT64_C(0x88888888)
+#define FIXED_SESSION UINT64_C(0x7777777)
+#define FIXED_PRIVILEGED UINT64_C(0x8888888)
 
 static const char register_text[] =
     "SDM 18.2\0"
-    "IA32_PMC0\0IA32_PMC1\0IA32_PMC2\0IA32_PMC3\0IA32_PMC4\0IA32_PMC5\0IA32_PMC6\0IA32_PMC7\0"
-    "IA32_PERFEVTSEL0\0IA32_PERFEVTSEL1\0IA32_PERFEVTSEL2\0IA32_PERFEVTSEL3\0"
-    "IA32_PERFEVTSEL4\0IA32_PERFEVTSEL5\0IA32_PERFEVTSEL6\0IA32_PERFEVTSEL7\0"
-    "IA32_A_PMC0\0IA32_A_PMC1\0IA32_A_PMC2\0IA32_A_PMC3\0IA32_A_PMC4\0IA32_A_PMC5\0IA32_A_PMC6\0IA32_A_PMC7\0"
+    "IA32_PMC0\0IA32_PMC1\0IA32_PMC2\0IA32_PMC3\0IA32_PMC4\0"
+    "IA32_PMC5\0IA32_PMC6\0IA32_PMC7\0IA32_PMC8\0IA32_PMC9\0"
+    "IA32_PERFEVTSEL0\0IA32_PERFEVTSEL1\0IA32_PERFEVTSEL2\0IA32_PERFEVTSEL3\0IA32_PERFEVTSEL4\0"
+    "IA32_PERFEVTSEL5\0IA32_PERFEVTSEL6\0IA32_PERFEVTSEL7\0IA32_PERFEVTSEL8\0IA32_PERFEVTSEL9\0"
+    "IA32_A_PMC0\0IA32_A_PMC1\0IA32_A_PMC2\0IA32_A_PMC3\0IA32_A_PMC4\0"
+    "IA32_A_PMC5\0IA32_A_PMC6\0IA32_A_PMC7\0IA32_A_PMC8\0IA32_A_PMC9\0"
     "IA32_FIXED_CTR0\0IA32_FIXED_CTR1\0IA32_FIXED_CTR2\0IA32_FIXED_CTR3\0"
+    "IA32_FIXED_CTR4\0IA32_FIXED_CTR5\0IA32_FIXED_CTR6\0"
     "IA32_FIXED_CTR_CTRL\0IA32_PERF_GLOBAL_CTRL\0IA32_PERF_GLOBAL_STATUS\0IA32_PERF_GLOBAL_OVF_CTRL\0"
-    "IA32_PERF_GLOBAL_INUSE\0IA32_DEBUGCTL\0MSR_OFFCORE_RSP_0\0MSR_OFFCORE_RSP_1\0MSR_PEBS_LD_LAT_THRESHOLD\0"
-    "MSR_PEBS_FRONTEND\0";
+    "IA32_PERF_GLOBAL_INUSE\0IA32_DEBUGCTL\0MSR_PERF_METRICS\0MSR_OFFCORE_RSP_0\0MSR_OFFCORE_RSP_1\0"
+    "MSR_PEBS_LD_LAT_THRESHOLD\0MSR_PEBS_FRONTEND\0MSR_SNOOP_RSP_0\0MSR_SNOOP_RSP_1\0"
+    "MSR_OMR_0\0MSR_OMR_1\0MSR_OMR_2\0MSR_OMR_3\0";
 
 /* Offsets into register_text. */
 enum {
     TEXT_SOURCE = 0,
     TEXT_PMC = 9,
-    TEXT_SELECT = TEXT_PMC + 8 * 10,
-    TEXT_FULL = TEXT_SELECT + 8 * 17,
-    TEXT_FIXED = TEXT_FULL + 8 * 12,
-    TEXT_FIXED_CTRL = TEXT_FIXED + 4 * 16,
+    TEXT_SELECT = TEXT_PMC + 10 * 10,
+    TEXT_FULL = TEXT_SELECT + 10 * 17,
+    TEXT_FIXED = TEXT_FULL + 10 * 12,
+    TEXT_FIXED_CTRL = TEXT_FIXED + 7 * 16,
     TEXT_GLOBAL_CTRL = TEXT_FIXED_CTRL + 20,
     TEXT_STATUS = TEXT_GLOBAL_CTRL + 22,
     TEXT_ACK = TEXT_STATUS + 24,
     TEXT_INUSE = TEXT_ACK + 26,
     TEXT_DEBUGCTL = TEXT_INUSE + 23,
-    TEXT_OFFCORE0 = TEXT_DEBUGCTL + 14,
-    TEXT_OFFCORE1 = TEXT_OFFCORE0 + 18,
-    TEXT_LDLAT = TEXT_OFFCORE1 + 18,
+    TEXT_METRICS = TEXT_DEBUGCTL + 14,
+    TEXT_OFFCORE = TEXT_METRICS + 17,
+    TEXT_LDLAT = TEXT_OFFCORE + 2 * 18,
     TEXT_FRONTEND = TEXT_LDLAT + 26,
-    TEXT_END = TEXT_FRONTEND + 18
+    TEXT_SNOOP = TEXT_FRONTEND + 18,
+    TEXT_OMR = TEXT_SNOOP + 2 * 16,
+    TEXT_END = TEXT_OMR + 4 * 10
 };
 _Static_assert(TEXT_END + 1 == sizeof register_text, "a name changed its length");
 
@@ -59,73 +69,116 @@ _Static_assert(TEXT_END + 1 == sizeof register_text, "a name changed its length"
         .found = !(alias), .promised = 1, .owned = ALL, .hardware = ALL, .session = ALL, .privileged = ALL     \
     }
 
-/* load_rank: auxiliary 0, payload 2, select 3, fixed control 4, counter 5, global 7. */
-#define CLASSES(select_gates)                                                                                  \
+#define PAYLOAD_CLASS                                                                                          \
     {                                                                                                          \
-        [UPMU_X86_CLASS_PMC] = COUNTER_CLASS(0),                                                               \
-        [UPMU_X86_CLASS_SELECT] = { .kind = UPMU_KIND_SELECT, .load_rank = 3, .release_rank = 2, .found = 1,   \
-                                    .promised = 1, .owned = ALL, .gates = (select_gates),                      \
-                                    .session = SELECT_SESSION, .privileged = SELECT_PRIVILEGED,                \
-                                    .idle_keep = ~UPMU_X86_SELECT_EN },                                        \
-        [UPMU_X86_CLASS_FULL] = COUNTER_CLASS(1),                                                              \
-        [UPMU_X86_CLASS_FIXED] = COUNTER_CLASS(0),                                                             \
-        [UPMU_X86_CLASS_FIXED_CTRL] = { .kind = UPMU_KIND_CONTROL, .load_rank = 4, .release_rank = 2,          \
-                                        .found = 1, .promised = 1, .owned = ALL, .session = FIXED_SESSION,     \
-                                        .privileged = FIXED_PRIVILEGED },                                      \
-        [UPMU_X86_CLASS_GLOBAL_CTRL] = { .kind = UPMU_KIND_CONTROL, .load_rank = 7, .release_rank = 0,         \
-                                         .found = 1, .promised = 1, .owned = ALL, .gates = ALL },              \
-        [UPMU_X86_CLASS_STATUS] = { .kind = UPMU_KIND_STATUS, .access = UPMU_ACCESS_RO, .promised = 1,         \
-                                    .hardware = ALL },                                                         \
-        [UPMU_X86_CLASS_ACK] = { .kind = UPMU_KIND_ACK, .access = UPMU_ACCESS_W1C, .load_rank = 6,             \
-                                 .promised = 1, .hardware = ALL },                                             \
-        [UPMU_X86_CLASS_INUSE] = { .kind = UPMU_KIND_STATUS, .access = UPMU_ACCESS_RO, .promised = 1,          \
-                                   .hardware = ALL },                                                          \
-        [UPMU_X86_CLASS_DEBUGCTL] = { .kind = UPMU_KIND_AUX, .load_rank = 0, .release_rank = 4, .found = 1,    \
-                                      .promised = 1, .owned = UPMU_X86_DEBUGCTL_FREEZE },                      \
-        [UPMU_X86_CLASS_OFFCORE] = { .kind = UPMU_KIND_PAYLOAD, .load_rank = 2, .release_rank = 3,             \
-                                     .owned = ALL, .privileged = ALL },                                        \
-        [UPMU_X86_CLASS_LDLAT] = { .kind = UPMU_KIND_PAYLOAD, .load_rank = 2, .release_rank = 3,               \
-                                   .owned = ALL, .privileged = ALL },                                          \
-        [UPMU_X86_CLASS_FRONTEND] = { .kind = UPMU_KIND_PAYLOAD, .load_rank = 2, .release_rank = 3,            \
-                                      .owned = ALL, .privileged = ALL },                                       \
+        .kind = UPMU_KIND_PAYLOAD, .load_rank = 2, .release_rank = 3, .owned = ALL, .privileged = ALL          \
     }
 
-static const struct upmu_register_class global_classes[UPMU_X86_CLASSES] = CLASSES(0);
-static const struct upmu_register_class single_classes[UPMU_X86_CLASSES] = CLASSES(UPMU_X86_SELECT_EN);
+#define SELECT_CLASS(select_gates, keep, idle)                                                                 \
+    {                                                                                                          \
+        .kind = UPMU_KIND_SELECT, .load_rank = 3, .release_rank = 2, .found = 1, .promised = 1, .owned = ALL,  \
+        .gates = (select_gates), .session = SELECT_SESSION, .privileged = SELECT_PRIVILEGED,                   \
+        .idle_keep = (keep), .idle_value = (idle)                                                              \
+    }
 
-#define PMC(n) [UPMU_X86_ROW_PMC + (n)] = { 0xC1 + (n), UPMU_X86_CLASS_PMC, (n), TEXT_PMC + (n) * 10 }
-#define SELECT(n) [UPMU_X86_ROW_SELECT + (n)] = { 0x186 + (n), UPMU_X86_CLASS_SELECT, (n), TEXT_SELECT + (n) * 17 }
-#define FULL(n) [UPMU_X86_ROW_FULL + (n)] = { 0x4C1 + (n), UPMU_X86_CLASS_FULL, (n), TEXT_FULL + (n) * 12 }
-#define FIXED(n) \
-    [UPMU_X86_ROW_FIXED + (n)] = { 0x309 + (n), UPMU_X86_CLASS_FIXED, UPMU_FIXED_COUNTER(n), TEXT_FIXED + (n) * 16 }
-#define EIGHT(row) row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)
-
-static const struct upmu_register register_rows[UPMU_X86_ROWS] = {
-    EIGHT(PMC),
-    EIGHT(SELECT),
-    EIGHT(FULL),
-    FIXED(0),
-    FIXED(1),
-    FIXED(2),
-    FIXED(3),
-    [UPMU_X86_ROW_FIXED_CTRL] = { 0x38D, UPMU_X86_CLASS_FIXED_CTRL, UPMU_NO_COUNTER, TEXT_FIXED_CTRL },
-    [UPMU_X86_ROW_GLOBAL_CTRL] = { 0x38F, UPMU_X86_CLASS_GLOBAL_CTRL, UPMU_NO_COUNTER, TEXT_GLOBAL_CTRL },
-    [UPMU_X86_ROW_STATUS] = { 0x38E, UPMU_X86_CLASS_STATUS, UPMU_NO_COUNTER, TEXT_STATUS },
-    [UPMU_X86_ROW_ACK] = { 0x390, UPMU_X86_CLASS_ACK, UPMU_NO_COUNTER, TEXT_ACK },
-    [UPMU_X86_ROW_INUSE] = { 0x392, UPMU_X86_CLASS_INUSE, UPMU_NO_COUNTER, TEXT_INUSE },
-    [UPMU_X86_ROW_DEBUGCTL] = { 0x1D9, UPMU_X86_CLASS_DEBUGCTL, UPMU_NO_COUNTER, TEXT_DEBUGCTL },
-    [UPMU_X86_ROW_OFFCORE] = { 0x1A6, UPMU_X86_CLASS_OFFCORE, UPMU_NO_COUNTER, TEXT_OFFCORE0 },
-    [UPMU_X86_ROW_OFFCORE + 1] = { 0x1A7, UPMU_X86_CLASS_OFFCORE, UPMU_NO_COUNTER, TEXT_OFFCORE1 },
-    [UPMU_X86_ROW_LDLAT] = { 0x3F6, UPMU_X86_CLASS_LDLAT, UPMU_NO_COUNTER, TEXT_LDLAT },
-    [UPMU_X86_ROW_FRONTEND] = { 0x3F7, UPMU_X86_CLASS_FRONTEND, UPMU_NO_COUNTER, TEXT_FRONTEND },
+/* load_rank: auxiliary 0, payload 2, select 3, fixed control 4, counter 5, acknowledgement 6, global 7. */
+static const struct upmu_register_class global_classes[UPMU_X86_CLASSES] = {
+    [UPMU_X86_CLASS_PMC] = COUNTER_CLASS(0),
+    [UPMU_X86_CLASS_SELECT] = SELECT_CLASS(0, ~UPMU_X86_SELECT_EN, 0),
+    [UPMU_X86_CLASS_FULL] = COUNTER_CLASS(1),
+    [UPMU_X86_CLASS_FIXED] = COUNTER_CLASS(0),
+    [UPMU_X86_CLASS_FIXED_CTRL] = { .kind = UPMU_KIND_CONTROL, .load_rank = 4, .release_rank = 2, .found = 1,
+                                    .promised = 1, .owned = ALL, .session = FIXED_SESSION,
+                                    .privileged = FIXED_PRIVILEGED },
+    [UPMU_X86_CLASS_GLOBAL_CTRL] = { .kind = UPMU_KIND_CONTROL, .load_rank = 7, .release_rank = 0, .found = 1,
+                                     .promised = 1, .owned = ALL, .gates = ALL },
+    [UPMU_X86_CLASS_STATUS] = { .kind = UPMU_KIND_STATUS, .access = UPMU_ACCESS_RO, .promised = 1, .hardware = ALL },
+    [UPMU_X86_CLASS_ACK] = { .kind = UPMU_KIND_ACK, .access = UPMU_ACCESS_W1C, .load_rank = 6, .promised = 1,
+                             .hardware = ALL },
+    [UPMU_X86_CLASS_INUSE] = { .kind = UPMU_KIND_STATUS, .access = UPMU_ACCESS_RO, .promised = 1, .hardware = ALL },
+    [UPMU_X86_CLASS_DEBUGCTL] = { .kind = UPMU_KIND_AUX, .load_rank = 0, .release_rank = 4, .found = 1,
+                                  .promised = 1, .owned = UPMU_X86_DEBUGCTL_FREEZE },
+    [UPMU_X86_CLASS_METRICS] = { .kind = UPMU_KIND_COUNTER, .load_rank = 6, .release_rank = 6, .promised = 1,
+                                 .owned = ALL, .hardware = ALL },
+    [UPMU_X86_CLASS_OFFCORE0] = PAYLOAD_CLASS,
+    [UPMU_X86_CLASS_OFFCORE1] = PAYLOAD_CLASS,
+    [UPMU_X86_CLASS_LDLAT] = PAYLOAD_CLASS,
+    [UPMU_X86_CLASS_FRONTEND] = PAYLOAD_CLASS,
+    [UPMU_X86_CLASS_SNOOP] = PAYLOAD_CLASS,
+    [UPMU_X86_CLASS_OMR] = PAYLOAD_CLASS,
 };
+
+/* Before version 2 there are only counters and selects. */
+#define SINGLE_CLASSES (UPMU_X86_CLASS_SELECT + 1)
+#define SINGLE_ROWS UPMU_X86_ROW_FULL
+
+static const struct upmu_register_class single_classes[SINGLE_CLASSES] = {
+    [UPMU_X86_CLASS_PMC] = COUNTER_CLASS(0),
+    [UPMU_X86_CLASS_SELECT] = SELECT_CLASS(UPMU_X86_SELECT_EN, ~UPMU_X86_SELECT_EN, 0),
+};
+
+/* L2_RQSTS without a unit mask, at no privilege, counts nothing (Linux arch/x86/events/intel/p6.c). */
+static const struct upmu_register_class p6_classes[SINGLE_CLASSES] = {
+    [UPMU_X86_CLASS_PMC] = COUNTER_CLASS(0),
+    [UPMU_X86_CLASS_SELECT] = SELECT_CLASS(UINT64_C(1) << UPMU_X86_P6_GATE, 0, UPMU_X86_P6_IDLE),
+};
+
+#define PMC(n) [UPMU_X86_ROW_PMC + (n)] = { PMC_ADDRESS(n), UPMU_X86_CLASS_PMC, (n), TEXT_PMC + (n) * 10 }
+#define SELECT(n) \
+    [UPMU_X86_ROW_SELECT + (n)] = { SELECT_ADDRESS(n), UPMU_X86_CLASS_SELECT, (n), TEXT_SELECT + (n) * 17 }
+#define FULL(n) [UPMU_X86_ROW_FULL + (n)] = { 0x4C1 + (n), UPMU_X86_CLASS_FULL, (n), TEXT_FULL + (n) * 12 }
+#define FIXED(n)                                                                                               \
+    [UPMU_X86_ROW_FIXED + (n)] = { FIXED_ADDRESS(n), UPMU_X86_CLASS_FIXED, UPMU_FIXED_COUNTER(n),              \
+                                   TEXT_FIXED + (n) * 16 }
+#define SEVEN(row) row(0), row(1), row(2), row(3), row(4), row(5), row(6)
+#define TEN(row) SEVEN(row), row(7), row(8), row(9)
+#define OTHER(row, address, class, text) \
+    [UPMU_X86_ROW_##row] = { address, UPMU_X86_CLASS_##class, UPMU_NO_COUNTER, TEXT_##text }
+#define OTHER_ROWS                                                                                             \
+    OTHER(FIXED_CTRL, 0x38D, FIXED_CTRL, FIXED_CTRL), OTHER(GLOBAL_CTRL, 0x38F, GLOBAL_CTRL, GLOBAL_CTRL),     \
+        OTHER(STATUS, 0x38E, STATUS, STATUS), OTHER(ACK, 0x390, ACK, ACK), OTHER(INUSE, 0x392, INUSE, INUSE),  \
+        OTHER(DEBUGCTL, 0x1D9, DEBUGCTL, DEBUGCTL), OTHER(METRICS, 0x329, METRICS, METRICS),                   \
+        OTHER(OFFCORE, 0x1A6, OFFCORE0, OFFCORE), OTHER(OFFCORE + 1, 0x1A7, OFFCORE1, OFFCORE + 18),           \
+        OTHER(LDLAT, 0x3F6, LDLAT, LDLAT), OTHER(FRONTEND, 0x3F7, FRONTEND, FRONTEND),                         \
+        OTHER(SNOOP, 0x1328, SNOOP, SNOOP), OTHER(SNOOP + 1, 0x1329, SNOOP, SNOOP + 16),                       \
+        OTHER(OMR, 0x3E0, OMR, OMR), OTHER(OMR + 1, 0x3E1, OMR, OMR + 10),                                     \
+        OTHER(OMR + 2, 0x3E2, OMR, OMR + 20), OTHER(OMR + 3, 0x3E3, OMR, OMR + 30)
+
+#define PMC_ADDRESS(n) (0xC1 + (n))
+#define SELECT_ADDRESS(n) (0x186 + (n))
+#define FIXED_ADDRESS(n) (0x309 + (n))
+static const struct upmu_register register_rows[UPMU_X86_ROWS] = {
+    TEN(PMC), TEN(SELECT), TEN(FULL), SEVEN(FIXED), OTHER_ROWS
+};
+#undef PMC_ADDRESS
+#undef SELECT_ADDRESS
+#undef FIXED_ADDRESS
+
+/* Version 6: IA32_PMC_GPn_CTR, _CFG_A, IA32_PMC_FXn_CTR. */
+#define PMC_ADDRESS(n) (0x1900 + 4 * (n))
+#define SELECT_ADDRESS(n) (0x1901 + 4 * (n))
+#define FIXED_ADDRESS(n) (0x1980 + 4 * (n))
+static const struct upmu_register block_rows[UPMU_X86_ROWS] = {
+    TEN(PMC), TEN(SELECT), TEN(FULL), SEVEN(FIXED), OTHER_ROWS
+};
+#undef PMC_ADDRESS
+#undef SELECT_ADDRESS
+#undef FIXED_ADDRESS
 
 const struct upmu_register_table upmu_x86_core_global_table = {
     register_rows, global_classes, register_text, UPMU_X86_ROWS, UPMU_X86_CLASSES, 0
 };
 
+const struct upmu_register_table upmu_x86_core_block_table = {
+    block_rows, global_classes, register_text, UPMU_X86_ROWS, UPMU_X86_CLASSES, 0
+};
+
 const struct upmu_register_table upmu_x86_core_single_table = {
-    register_rows, single_classes, register_text, UPMU_X86_ROWS, UPMU_X86_CLASSES, 0
+    register_rows, single_classes, register_text, SINGLE_ROWS, SINGLE_CLASSES, 0
+};
+
+const struct upmu_register_table upmu_x86_core_p6_table = {
+    register_rows, p6_classes, register_text, SINGLE_ROWS, SINGLE_CLASSES, 0
 };
 
 #endif

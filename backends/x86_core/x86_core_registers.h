@@ -2,7 +2,9 @@
 /*
  * Rows, classes and bit layouts of the Intel core PMUs' registers.
  * Layouts: Intel SDM vol 3 (325384-059) 18.2.1 (selects), 18.2.2 (fixed counters,
- * global registers), 17.4.1 (DEBUGCTL).
+ * global registers), 17.4.1 (DEBUGCTL); select bits 36 and 40 to 47, general counters
+ * 8 and 9, fixed counters 4 to 6 and the register block of version 6: Linux
+ * arch/x86/include/asm/perf_event.h and msr-index.h.
  */
 #ifndef UPMU_X86_CORE_REGISTERS_H
 #define UPMU_X86_CORE_REGISTERS_H
@@ -20,31 +22,43 @@ enum {
     UPMU_X86_CLASS_ACK,
     UPMU_X86_CLASS_INUSE,
     UPMU_X86_CLASS_DEBUGCTL,
-    UPMU_X86_CLASS_OFFCORE,
+    UPMU_X86_CLASS_METRICS,
+    UPMU_X86_CLASS_OFFCORE0,
+    UPMU_X86_CLASS_OFFCORE1,
     UPMU_X86_CLASS_LDLAT,
     UPMU_X86_CLASS_FRONTEND,
+    UPMU_X86_CLASS_SNOOP,
+    UPMU_X86_CLASS_OMR,
     UPMU_X86_CLASSES
 };
 
-/* General counters 0…7, fixed counters 0…3. */
-#define UPMU_X86_GENERAL 8u
-#define UPMU_X86_FIXED 4u
+/* General counters 0…9, fixed counters 0…6, bytes of PERF_METRICS 0…7. */
+#define UPMU_X86_GENERAL 10u
+#define UPMU_X86_FIXED 7u
+#define UPMU_X86_METRICS 8u
+#define UPMU_X86_METRIC(byte) (24u + (byte))
+
+/* The fixed counter that counts slots; PERF_METRICS needs it. */
+#define UPMU_X86_SLOTS UPMU_FIXED_COUNTER(3)
 
 enum {
     UPMU_X86_ROW_PMC = 0,
-    UPMU_X86_ROW_SELECT = 8,
-    UPMU_X86_ROW_FULL = 16,
-    UPMU_X86_ROW_FIXED = 24,
-    UPMU_X86_ROW_FIXED_CTRL = 28,
+    UPMU_X86_ROW_SELECT = UPMU_X86_ROW_PMC + UPMU_X86_GENERAL,
+    UPMU_X86_ROW_FULL = UPMU_X86_ROW_SELECT + UPMU_X86_GENERAL,
+    UPMU_X86_ROW_FIXED = UPMU_X86_ROW_FULL + UPMU_X86_GENERAL,
+    UPMU_X86_ROW_FIXED_CTRL = UPMU_X86_ROW_FIXED + UPMU_X86_FIXED,
     UPMU_X86_ROW_GLOBAL_CTRL,
     UPMU_X86_ROW_STATUS,
     UPMU_X86_ROW_ACK,
     UPMU_X86_ROW_INUSE,
     UPMU_X86_ROW_DEBUGCTL,
-    UPMU_X86_ROW_OFFCORE,
+    UPMU_X86_ROW_METRICS,
+    UPMU_X86_ROW_OFFCORE, /* payload registers, in the order of resources */
     UPMU_X86_ROW_LDLAT = UPMU_X86_ROW_OFFCORE + 2,
     UPMU_X86_ROW_FRONTEND,
-    UPMU_X86_ROWS
+    UPMU_X86_ROW_SNOOP,
+    UPMU_X86_ROW_OMR = UPMU_X86_ROW_SNOOP + 2,
+    UPMU_X86_ROWS = UPMU_X86_ROW_OMR + 4
 };
 
 /* IA32_PERFEVTSELn. */
@@ -60,6 +74,8 @@ enum {
 #define UPMU_X86_SELECT_CMASK (UINT64_C(0xff) << 24)
 #define UPMU_X86_SELECT_IN_TX (UINT64_C(1) << 32)
 #define UPMU_X86_SELECT_IN_TXCP (UINT64_C(1) << 33)
+#define UPMU_X86_SELECT_EQ (UINT64_C(1) << 36)
+#define UPMU_X86_SELECT_UMASK2 (UINT64_C(0xff) << 40)
 
 /* Nibble of a fixed counter in IA32_FIXED_CTR_CTRL. */
 #define UPMU_X86_FIXED_OS UINT64_C(1)
@@ -70,8 +86,18 @@ enum {
 /* IA32_DEBUGCTL: freeze branch records, counters on PMI. */
 #define UPMU_X86_DEBUGCTL_FREEZE (UINT64_C(3) << 11)
 
-/* With and without global control. */
+/*
+ * P6: the enable bit of select 0 is for both counters.  It is always set once we
+ * count; what opens and closes a counter is a bit of the shadow that the register
+ * does not have, and an idle select that counts nothing.
+ */
+#define UPMU_X86_P6_GATE 32u
+#define UPMU_X86_P6_IDLE (UPMU_X86_SELECT_EN | 0x2E)
+
+/* With global control, and its registers since version 6; without; P6. */
 extern const struct upmu_register_table upmu_x86_core_global_table;
+extern const struct upmu_register_table upmu_x86_core_block_table;
 extern const struct upmu_register_table upmu_x86_core_single_table;
+extern const struct upmu_register_table upmu_x86_core_p6_table;
 
 #endif

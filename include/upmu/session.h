@@ -60,6 +60,7 @@ struct upmu_tally {
         uint8_t slot[UPMU_SLOTS];  /* it, and those beside it or UPMU_NO_COUNTER */
     };
     uint8_t alternative;
+    uint8_t least_log2, step_log2; /* the event's */
     bool throttled;
     bool ran;
     bool hole;                  /* was moved with a gap, or lost its register */

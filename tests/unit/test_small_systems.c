@@ -205,6 +205,7 @@ static void counters_are_read_by_the_index_of_their_kind(void **state)
 
 /*
  * Intel SDM vol 3 (325384-059) 18.2.1: IA32_PMCn at C1h + n, IA32_PERFEVTSELn at 186h + n;
+ * version 6 (Linux arch/x86/include/asm/msr-index.h): at 1900h + 4n and 1901h + 4n;
  * 18.15: of NetBurst's 18, counter n at 300h + n, its CCCR at 360h + n.
  */
 static void each_general_counter_has_an_event_register_of_its_own(void **state)
@@ -221,6 +222,10 @@ static void each_general_counter_has_an_event_register_of_its_own(void **state)
             unsigned n = upmu_bits_lowest(rest), value = pmu.family == 15 ? 0x300 : 0xc1;
             unsigned select = pmu.family == 15 ? 0x360 : 0x186;
 
+            if (pmu.version == 6) {
+                value = 0x1900 + 3 * n;
+                select = 0x1901 + 3 * n;
+            }
             assert_int_equal(upmu_register_address(&pmu, pmu.counter[n].value_row), value + n);
             assert_int_equal(upmu_register_address(&pmu, pmu.counter[n].select_row), select + n);
             seen++;

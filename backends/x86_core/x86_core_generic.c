@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The architectural catalogue on models that have none of their own: which of its
+ * events a CPU announces, and what generic names stand for on models that differ.
+ *
+ * Sources: Intel SDM vol 3 (325384-059) 18.2.1.2, from bit 7 on and for generic names
+ * Linux arch/x86/events/intel/core.c, for P6 events/intel/p6.c.
+ */
+#include "backends/x86_core/x86_core.h"
+#include "backends/x86_core/x86_core_registers.h"
+#include "core/mem.h"
+
+#if UPMU_BACKEND_X86_CORE && UPMU_NAMES
+
+#define IS(model) (UINT32_C(1) << UPMU_X86_RULES_##model)
+#define EVERY UINT32_C(0xffffffff)
+#define REFERENCE_TICKS_ALIKE                                                                                          \
+    (IS(GLC) | IS(RWC) | IS(LNC) | IS(CGC) | IS(PTC) | IS(CYC) | IS(GRT) | IS(CMT) | IS(SKT) | IS(DKT) | IS(AWF))
+
+/* Codes of the catalogue: reference cycles, stalled-cycles-frontend and -backend. */
+#define CODE_REFERENCE 0x0300u
+#define CODE_FRONTEND UINT32_C(0x0180010e)
+#define CODE_BACKEND UINT32_C(0x018001b1)
+
+/* Models, select word in the catalogue, and there (0: no such event); the first row counts. */
+static const struct {
+    uint32_t models, from, to;
+} translations[] = {
+    {IS(P6), 0x003c, 0x0079},
+    {IS(P6), 0x4f2e, 0x0f2e},
+    {IS(P6), 0x412e, 0x012e},
+    {IS(P6), 0x013c, 0x0062},
+    {IS(P6) | IS(YON), CODE_REFERENCE, 0},
+    {IS(P6), CODE_FRONTEND, 0x00a2},
+    {IS(NHM) | IS(WSM) | IS(SNB) | IS(SNX) | IS(IVB) | IS(IVX), CODE_FRONTEND, CODE_FRONTEND},
+    {EVERY, CODE_FRONTEND, 0},
+    {IS(NHM) | IS(WSM), CODE_BACKEND, 0x01803fb1},
+    {IS(SNB) | IS(SNX), CODE_BACKEND, CODE_BACKEND},
+    {EVERY, CODE_BACKEND, 0},
+    /* General counters count at the rate of fixed counter 2 here, elsewhere at the bus's. */
+    {REFERENCE_TICKS_ALIKE, CODE_REFERENCE, 0x013c},
+};
+#define TRANSLATIONS (sizeof translations / sizeof translations[0])
+
+/* Architectural events by their bit in CPUID leaf 0Ah: code, unit mask. */
+static const uint16_t architectural[] = {0x003C, 0x00C0, 0x013C, 0x4F2E, 0x412E, 0x00C4, 0x00C5,
+                                         0x01A4, 0x02A4, 0x0073, 0x019C, 0x02C2, 0x01E4};
+
+static bool is_announced(const struct upmu_pmu *pmu, uint32_t code)
+{
+    for (unsigned i = 0; i < sizeof architectural / sizeof architectural[0]; i++)
+        if (architectural[i] == code)
+            return pmu->arch_events >> i & 1u;
+    return true;
+}
+
+bool upmu_x86_core_translate(const struct upmu_pmu *pmu, uint64_t *config, uint32_t *counters)
+{
+    uint32_t code = (uint32_t)*config, translated = code;
+    unsigned i = 0;
+
+    if (memcmp(upmu_catalog_name(pmu->catalog), "ix86arch", sizeof "ix86arch") != 0)
+        return true;
+    while (i < TRANSLATIONS && (translations[i].from != code || !(translations[i].models & upmu_x86_core_rules(pmu))))
+        i++;
+    if (i < TRANSLATIONS)
+        translated = translations[i].to;
+    /* AAJ80: mispredicted branches miscount; this event counts some too many. */
+    else if (code == 0x00C5 && (pmu->quirks & UPMU_X86_QUIRK_AAJ80))
+        translated = 0x7F89;
+    /* Not announced (Linux falls back, too): fixed counter 2 has what the general event lacks. */
+    if (code == CODE_REFERENCE && !is_announced(pmu, translated))
+        translated = code;
+    if (code != translated)
+        *counters = 0;
+    *config = translated;
+    return translated && is_announced(pmu, translated);
+}
+
+#undef IS
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The models of Intel core PMUs, for x86_core_detect.c alone: what each is called, what
+ * CPUID typically reports on it, which rows of constraints and which errata hold.
+ *
+ * Sources: CPUID dumps of InstLatx64; Linux arch/x86/include/asm/intel-family.h and
+ * arch/x86/events/intel/core.c (which models are alike, errata); libpfm4 4.13 (names,
+ * where it has one).
+ */
+#ifndef UPMU_X86_CORE_MODELS_H
+#define UPMU_X86_CORE_MODELS_H
+
+#include "backends/x86_core/x86_core.h"
+
+/* clang-format off */
+/* A model, and what is typically reported on it: `upmu_x86_core_describe`. */
+struct model {
+    char name[10];
+    char title[24];
+    uint8_t rules; /* UPMU_X86_RULES_… */
+    uint8_t version;
+    uint8_t general; /* how many */
+    uint8_t fixed;   /* bitmap */
+    uint16_t arch_events;
+    uint16_t traits;
+    uint8_t quirks;  /* UPMU_X86_QUIRK_… >> 8 */
+    uint8_t min_period;
+};
+
+/* Traits: capabilities as they are (full-width writes, any thread, TSX), and: */
+#define WITH_FULL UPMU_PMU_FULL_WRITE
+#define WITH_ANY UPMU_PMU_ANYTHREAD
+#define WITH_TSX UPMU_PMU_TSX
+#define WITH_CAPABILITIES (WITH_FULL | WITH_ANY | WITH_TSX)
+#define WITH_40_BITS 0x0100u   /* counters have 40 bits instead of 48 */
+#define WITH_METRICS 0x0200u   /* PERF_METRICS, of 4 bytes */
+#define WITH_8_METRICS 0x0600u /* of 8 bytes */
+#define WITH_CORE_RSP 0x0800u  /* both hyper-threads of a core see the offcore registers */
+#define WITH_MODULE_RSP 0x1000u /* both cores of a module do */
+#define WITH_8_OF_4 0x2000u    /* leaf 0Ah tells what both core types have: really 8 general and 4 fixed counters */
+#define WITH_UMASK2 0x4000u    /* select bits of leaf 23h: further unit mask, equality */
+_Static_assert(!(WITH_CAPABILITIES & ~0xffu), "traits and capabilities share bits");
+
+/* Names of models, by their place in the table. */
+enum {
+    M_PPRO, M_PII, M_P6, M_PM, M_COREDUO, M_CORE, M_ATOM, M_NHM, M_NHM_EX, M_WSM, M_WSM_DP, M_SNB, M_SNB_EP, M_IVB,
+    M_IVB_EP, M_HSW, M_HSW_EP, M_BDW, M_BDW_EP, M_SKL, M_SKX, M_CLX, M_ICL, M_ICX, M_SPR, M_EMR, M_GNR, M_SLM, M_GLM,
+    M_GLP, M_TMT, M_KNL, M_KNM, M_PTC,
+    /* Core types of hybrids by their native id, a big core and an Atom each: */
+    M_HYBRID, M_ADL_GLC = M_HYBRID, M_ADL_GRT, M_MTL_RWC, M_MTL_CMT, M_LNC, M_SKT, M_CGC, M_DKT, M_CYC, M_AWF,
+    M_HYBRID_END,
+    M_UNKNOWN = M_HYBRID_END, M_UNKNOWN5, M_MODELS
+};
+
+#define QUIRK(name) (UPMU_X86_QUIRK_##name >> 8)
+#define P6_SHAPE UPMU_X86_RULES_P6, 0, 2, 0, 0x7f, WITH_40_BITS, 0, 2
+#define OLD_ATOM 3, 2, 7, 0x7f, WITH_ANY | WITH_40_BITS
+#define CORE_I 3, 4, 7
+#define BIG5 5, 8, 0xf
+#define SNB_TRAITS WITH_FULL | WITH_ANY
+/*
+ * Shortest periods: 32 events on Nehalem and Haswell, two elsewhere, the shortest that
+ * Linux programs.  Threads of a core share the offcore registers on Nehalem and
+ * Westmere, cores of a module on Silvermont.
+ */
+static const struct model models[] = {
+    [M_PPRO] = { "ppro", "Intel Pentium Pro", P6_SHAPE },
+    [M_PII] = { "pii", "Intel Pentium II", P6_SHAPE },
+    [M_P6] = { "p6", "Intel Pentium III", P6_SHAPE },
+    [M_PM] = { "pm", "Intel Pentium M", P6_SHAPE },
+    [M_COREDUO] = { "coreduo", "Intel Core Duo", UPMU_X86_RULES_YON, 1, 2, 0, 0x7f, WITH_40_BITS, 0, 2 },
+    [M_CORE] = { "core", "Intel Core 2", UPMU_X86_RULES_COR, 2, 2, 7, 0x7f, WITH_40_BITS, 0, 2 },
+    [M_ATOM] = { "atom", "Intel Atom Bonnell", UPMU_X86_RULES_BNL, OLD_ATOM, 0, 2 },
+    [M_NHM] = { "nhm", "Intel Nehalem", UPMU_X86_RULES_NHM, CORE_I, 0x3f, WITH_ANY | WITH_CORE_RSP,
+              QUIRK(PRELUDE), 32 },
+    [M_NHM_EX] = { "nhm_ex", "Intel Nehalem-EX", UPMU_X86_RULES_NHM, CORE_I, 0x3b, WITH_ANY | WITH_CORE_RSP,
+                 QUIRK(PRELUDE), 32 },
+    [M_WSM] = { "wsm", "Intel Westmere", UPMU_X86_RULES_WSM, CORE_I, 0x7b, WITH_ANY | WITH_CORE_RSP,
+              QUIRK(PRELUDE), 2 },
+    [M_WSM_DP] = { "wsm_dp", "Intel Westmere-EP", UPMU_X86_RULES_WSM, CORE_I, 0x7b, WITH_ANY | WITH_CORE_RSP,
+                 QUIRK(PRELUDE), 2 },
+    [M_SNB] = { "snb", "Intel Sandy Bridge", UPMU_X86_RULES_SNB, CORE_I, 0x7f, SNB_TRAITS, QUIRK(EXCLUSIVE), 2 },
+    [M_SNB_EP] = { "snb_ep", "Intel Sandy Bridge-EP", UPMU_X86_RULES_SNX, CORE_I, 0x7f, SNB_TRAITS,
+                 QUIRK(EXCLUSIVE), 2 },
+    [M_IVB] = { "ivb", "Intel Ivy Bridge", UPMU_X86_RULES_IVB, CORE_I, 0x7f, SNB_TRAITS, QUIRK(EXCLUSIVE), 2 },
+    [M_IVB_EP] = { "ivb_ep", "Intel Ivy Bridge-EP", UPMU_X86_RULES_IVX, CORE_I, 0x7f, SNB_TRAITS,
+                 QUIRK(EXCLUSIVE), 2 },
+    [M_HSW] = { "hsw", "Intel Haswell", UPMU_X86_RULES_HSW, CORE_I, 0x7f, SNB_TRAITS | WITH_TSX,
+              QUIRK(EXCLUSIVE) | QUIRK(HSW11), 32 },
+    [M_HSW_EP] = { "hsw_ep", "Intel Haswell-EP", UPMU_X86_RULES_HSW, CORE_I, 0x7f, SNB_TRAITS | WITH_TSX,
+                 QUIRK(EXCLUSIVE) | QUIRK(HSW11), 32 },
+    [M_BDW] = { "bdw", "Intel Broadwell", UPMU_X86_RULES_BDW, CORE_I, 0x7f, SNB_TRAITS | WITH_TSX, QUIRK(BDM55), 2 },
+    [M_BDW_EP] = { "bdw_ep", "Intel Broadwell-EP", UPMU_X86_RULES_BDW, CORE_I, 0x7f, SNB_TRAITS | WITH_TSX,
+                 QUIRK(BDM55), 2 },
+    [M_SKL] = { "skl", "Intel Skylake", UPMU_X86_RULES_SKL, 4, 4, 7, 0x7f, SNB_TRAITS | WITH_TSX, 0, 2 },
+    [M_SKX] = { "skx", "Intel Skylake-SP", UPMU_X86_RULES_SKL, 4, 4, 7, 0x7f, SNB_TRAITS | WITH_TSX, 0, 2 },
+    [M_CLX] = { "clx", "Intel Cascade Lake", UPMU_X86_RULES_SKL, 4, 4, 7, 0x7f, SNB_TRAITS | WITH_TSX, 0, 2 },
+    [M_ICL] = { "icl", "Intel Ice Lake", UPMU_X86_RULES_ICL, BIG5, 0xff, WITH_FULL | WITH_TSX | WITH_METRICS, 0, 2 },
+    [M_ICX] = { "icx", "Intel Ice Lake-SP", UPMU_X86_RULES_ICL, BIG5, 0xff,
+                WITH_FULL | WITH_TSX | WITH_METRICS, 0, 2 },
+    [M_SPR] = { "spr", "Intel Sapphire Rapids", UPMU_X86_RULES_GLC, BIG5, 0xff, WITH_FULL | WITH_TSX | WITH_8_METRICS,
+              QUIRK(LDLAT_AUX), 2 },
+    [M_EMR] = { "emr", "Intel Emerald Rapids", UPMU_X86_RULES_GLC, BIG5, 0xff, WITH_FULL | WITH_TSX | WITH_8_METRICS,
+              QUIRK(LDLAT_AUX), 2 },
+    [M_GNR] = { "gnr", "Intel Granite Rapids", UPMU_X86_RULES_RWC, BIG5, 0xdff, WITH_FULL | WITH_TSX | WITH_8_METRICS,
+              0, 2 },
+    [M_SLM] = { "slm", "Intel Silvermont", UPMU_X86_RULES_SLM, OLD_ATOM | WITH_FULL | WITH_MODULE_RSP, 0, 2 },
+    [M_GLM] = { "glm", "Intel Goldmont", UPMU_X86_RULES_GLM, 4, 4, 7, 0x7f, WITH_FULL | WITH_ANY, 0, 2 },
+    [M_GLP] = { "glp", "Intel Goldmont Plus", UPMU_X86_RULES_GLP, 4, 4, 7, 0x7f, WITH_FULL, 0, 2 },
+    [M_TMT] = { "tmt", "Intel Tremont", UPMU_X86_RULES_TNT, 5, 4, 7, 0x7f, WITH_FULL, 0, 2 },
+    [M_KNL] = { "knl", "Intel Knights Landing", UPMU_X86_RULES_KNL, OLD_ATOM | WITH_FULL, 0, 2 },
+    [M_KNM] = { "knm", "Intel Knights Mill", UPMU_X86_RULES_KNL, OLD_ATOM | WITH_FULL, 0, 2 },
+    [M_PTC] = { "ptc", "Intel Panther Cove", UPMU_X86_RULES_PTC, 6, 8, 0xf, 0xdff,
+              WITH_FULL | WITH_TSX | WITH_8_METRICS | WITH_UMASK2, 0, 2 },
+    [M_ADL_GLC] = { "adl_glc", "Intel Golden Cove", UPMU_X86_RULES_GLC, BIG5, 0x7f,
+                  WITH_FULL | WITH_8_METRICS | WITH_8_OF_4, QUIRK(LDLAT_AUX) | QUIRK(NO_CAP_15), 2 },
+    [M_ADL_GRT] = { "adl_grt", "Intel Gracemont", UPMU_X86_RULES_GRT, 5, 6, 7, 0x7f, WITH_FULL, 0, 2 },
+    [M_MTL_RWC] = { "mtl_rwc", "Intel Redwood Cove", UPMU_X86_RULES_RWC, BIG5, 0xdff, WITH_FULL | WITH_8_METRICS,
+                  QUIRK(NO_CAP_15), 2 },
+    [M_MTL_CMT] = { "mtl_cmt", "Intel Crestmont", UPMU_X86_RULES_CMT, 5, 8, 7, 0x7f, WITH_FULL, 0, 2 },
+    [M_LNC] = { "lnc", "Intel Lion Cove", UPMU_X86_RULES_LNC, 6, 10, 0xf, 0x1dff,
+              WITH_FULL | WITH_8_METRICS | WITH_UMASK2, QUIRK(NO_CAP_15), 2 },
+    [M_SKT] = { "skt", "Intel Skymont", UPMU_X86_RULES_SKT, 6, 8, 0x77, 0x1f7f, WITH_FULL | WITH_UMASK2, 0, 2 },
+    [M_CGC] = { "cgc", "Intel Cougar Cove", UPMU_X86_RULES_CGC, 6, 10, 0xf, 0x1dff,
+              WITH_FULL | WITH_8_METRICS | WITH_UMASK2, QUIRK(NO_CAP_15), 2 },
+    [M_DKT] = { "dkt", "Intel Darkmont", UPMU_X86_RULES_DKT, 6, 8, 0x77, 0x1f7f, WITH_FULL | WITH_UMASK2, 0, 2 },
+    [M_CYC] = { "cyc", "Intel Coyote Cove", UPMU_X86_RULES_CYC, 6, 8, 0xf, 0x1dff,
+              WITH_FULL | WITH_8_METRICS | WITH_UMASK2, QUIRK(NO_CAP_15), 2 },
+    [M_AWF] = { "awf", "Intel Arctic Wolf", UPMU_X86_RULES_AWF, 6, 8, 0x77, 0x1f7f, WITH_FULL | WITH_UMASK2, 0, 2 },
+    [M_UNKNOWN] = { "ix86arch", "Intel architectural PMU", UPMU_X86_RULES_GEN, 4, 4, 7, 0x7f, WITH_FULL, 0, 2 },
+    [M_UNKNOWN5] = { "ix86arch", "Intel architectural PMU", UPMU_X86_RULES_GN5, 5, 8, 0xf, 0xff,
+                   WITH_FULL | WITH_METRICS, 0, 2 },
+};
+
+/* Family, model of CPUID, row above; the first of a row is its typical one. */
+static const struct {
+    uint8_t family, model, row;
+} signatures[] = {
+    { 6, 0x01, M_PPRO }, { 6, 0x03, M_PII }, { 6, 0x05, M_PII }, { 6, 0x06, M_PII }, { 6, 0x07, M_P6 },
+    { 6, 0x08, M_P6 }, { 6, 0x0A, M_P6 }, { 6, 0x0B, M_P6 }, { 6, 0x09, M_PM }, { 6, 0x0D, M_PM },
+    { 6, 0x0E, M_COREDUO }, { 6, 0x0F, M_CORE }, { 6, 0x16, M_CORE }, { 6, 0x17, M_CORE }, { 6, 0x1D, M_CORE },
+    { 6, 0x1C, M_ATOM }, { 6, 0x26, M_ATOM }, { 6, 0x27, M_ATOM }, { 6, 0x35, M_ATOM }, { 6, 0x36, M_ATOM },
+    { 6, 0x1A, M_NHM }, { 6, 0x1E, M_NHM }, { 6, 0x1F, M_NHM }, { 6, 0x2E, M_NHM_EX }, { 6, 0x25, M_WSM },
+    { 6, 0x2C, M_WSM_DP }, { 6, 0x2F, M_WSM_DP }, { 6, 0x2A, M_SNB }, { 6, 0x2D, M_SNB_EP }, { 6, 0x3A, M_IVB },
+    { 6, 0x3E, M_IVB_EP }, { 6, 0x3C, M_HSW }, { 6, 0x45, M_HSW }, { 6, 0x46, M_HSW }, { 6, 0x3F, M_HSW_EP },
+    { 6, 0x3D, M_BDW }, { 6, 0x47, M_BDW }, { 6, 0x4F, M_BDW_EP }, { 6, 0x56, M_BDW_EP }, { 6, 0x4E, M_SKL },
+    { 6, 0x5E, M_SKL }, { 6, 0x8E, M_SKL }, { 6, 0x9E, M_SKL }, { 6, 0xA5, M_SKL }, { 6, 0xA6, M_SKL },
+    { 6, 0x55, M_SKX }, { 6, 0x55, M_CLX }, { 6, 0x7D, M_ICL }, { 6, 0x7E, M_ICL }, { 6, 0x8C, M_ICL },
+    { 6, 0x8D, M_ICL }, { 6, 0x9D, M_ICL }, { 6, 0xA7, M_ICL }, { 6, 0x6C, M_ICL }, { 6, 0x6A, M_ICX },
+    { 6, 0x8F, M_SPR }, { 6, 0xCF, M_EMR }, { 6, 0xAD, M_GNR }, { 6, 0xAE, M_GNR }, { 6, 0x37, M_SLM },
+    { 6, 0x4A, M_SLM }, { 6, 0x4C, M_SLM }, { 6, 0x4D, M_SLM }, { 6, 0x5A, M_SLM }, { 6, 0x75, M_SLM },
+    { 6, 0x5C, M_GLM }, { 6, 0x5F, M_GLM }, { 6, 0x7A, M_GLP }, { 6, 0x86, M_TMT }, { 6, 0x96, M_TMT },
+    { 6, 0x9C, M_TMT }, { 6, 0x57, M_KNL }, { 6, 0x85, M_KNM }, { 6, 0x97, M_ADL_GLC }, { 6, 0x9A, M_ADL_GLC },
+    { 6, 0xB7, M_ADL_GLC }, { 6, 0xBA, M_ADL_GLC }, { 6, 0xBF, M_ADL_GLC }, { 6, 0xD7, M_ADL_GLC },
+    { 6, 0xBE, M_ADL_GRT }, { 6, 0xAA, M_MTL_RWC }, { 6, 0xAC, M_MTL_RWC }, { 6, 0xB5, M_MTL_RWC },
+    { 6, 0xAF, M_MTL_CMT }, { 6, 0xB6, M_MTL_CMT }, { 6, 0xBD, M_LNC }, { 6, 0xC5, M_LNC }, { 6, 0xC6, M_LNC },
+    { 6, 0xCC, M_CGC }, { 6, 0xD5, M_CGC }, { 6, 0xE5, M_CGC }, { 6, 0xDD, M_DKT }, { 18, 0x01, M_CYC },
+    { 18, 0x03, M_CYC }, { 19, 0x01, M_PTC },
+};
+#define SIGNATURES (sizeof signatures / sizeof signatures[0])
+/* clang-format on */
+
+#endif
