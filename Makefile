@@ -164,11 +164,13 @@ soak: $(FUZZ_TARGETS:%=build/asan/tests/fuzz/test_fuzz_%)
 -include efi-demo/demo.mk
 -include tests/oracle/oracle.mk
 -include tests/trap/trap.mk
+-include examples/kernel/kernel.mk
+-include tests/kernel/kernel.mk
 -include tests/bochs/bochs.mk
 
 ALL_LAYERS := $(foreach layer,$(LAYERS),$(if $($(layer)_TESTS),$(layer))) build \
 	$(if $(wildcard tests/oracle/oracle.mk),oracle) $(if $(wildcard tests/trap/trap.mk),trap) $(if $(wildcard efi-demo/demo.mk),demo) \
-	$(if $(wildcard tests/bochs/bochs.mk),bochs)
+	$(if $(wildcard tests/kernel/kernel.mk),kernel) $(if $(wildcard tests/bochs/bochs.mk),bochs)
 
 .PHONY: test
 test:
@@ -216,7 +218,7 @@ vendor:
 
 DEPS := gcc g++ binutils libc6-dev libc6-dev-i386 lib32gcc-12-dev clang libclang-rt-14-dev make python3 git \
 	gnu-efi ovmf ovmf-ia32 qemu-system-x86 mtools libcmocka-dev libpfm4-dev valgrind gcovr clang-format \
-	bochs bochsbios vgabios nasm
+	bochs bochsbios vgabios nasm grub-common grub-pc-bin xorriso
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 # The 32-bit cmocka is of another architecture, and a mirror may lag behind with
@@ -239,6 +241,8 @@ help:
 	@echo "deps           install what the rest needs (Debian 12, apt)"
 	@echo "demo           boot the UEFI demo under QEMU and show what it measured"
 	@echo "demo-run       the same, interactive"
+	@echo "demo-bios      the same commands in a kernel of their own: boot it under QEMU as a Pentium 4"
+	@echo "kernel         build it (build/kernel; examples/kernel/README.md)"
 	@echo "test           every layer of tests, then totals"
 	@echo "test-LAYER     one of: $(ALL_LAYERS)   (V=1 shows commands, TEST_BUILDS=... chooses builds)"
 	@echo "fuzz, soak     libFuzzer for FUZZ_SECONDS a target; the whole numbers of the seeded runs"

@@ -98,7 +98,7 @@ static uint32_t word_at(uintptr_t address)
 static const char *take_command_line(uint32_t magic, uint32_t information)
 {
     const char *line = NULL, *loader = "unknown loader";
-    unsigned i;
+    unsigned i = 0;
 
     if (magic == MULTIBOOT_LOADED) {
         loader = "multiboot";
@@ -108,8 +108,10 @@ static const char *take_command_line(uint32_t magic, uint32_t information)
         loader = "PVH";
         line = (const char *)(uintptr_t)word_at(information + 24);
     }
-    for (i = 0; line != NULL && line[i] != '\0' && i + 1 < COMMAND_LINE; i++)
-        command_line[i] = line[i] >= ' ' && line[i] < 127 ? line[i] : ' ';
+    for (; line != NULL && *line != '\0' && i + 1 < COMMAND_LINE; line++) {
+        if (*line != '"' && *line != '\'' && *line != '\\') /* GRUB puts words with blanks in quotes */
+            command_line[i++] = *line >= ' ' && *line < 127 ? *line : ' ';
+    }
     command_line[i] = '\0';
     return loader;
 }

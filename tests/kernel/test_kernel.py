@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Boot the example kernel by every loader and check what it prints, shows and hears."""
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import machine  # noqa: E402
+
+TESTS = []
+CHECK = "debug-exit vmtest; probe; off"
+
+
+class Skip(Exception):
+    pass
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def lacks(text, *patterns):
+    return [f"prints nothing like {pattern!r}" for pattern in patterns if not re.search(pattern, text, re.M)]
+
+
+def boots(medium, *patterns, cpu="qemu64"):
+    status, text = machine.run(medium, cpu)
+    complaints = lacks(text, *patterns, r"^vmtest\.ring3 came back$", r"^vmtest\.end ok$", r"^probe\.end ok$",
+                       r"^Port: xAPIC, NMI arrives, faults are survived, user RDPMC switches, TSC [1-9]")
+    return complaints + ([] if status == machine.LEFT_WELL else [f"QEMU ended with {status}"])
+
+
+def without_multiboot(name):
+    """A copy that can only be booted by PVH."""
+    copy = machine.path(name.replace(".elf", "pvh.elf"))
+    subprocess.run(["objcopy", "-R", ".multiboot", machine.path(name), copy], check=True)
+    return copy
+
+
+@test
+def kernel_32_boots_by_multiboot():
+    return boots(machine.kernel("upmu32.elf", CHECK), "^upmu kernel, 32-bit, multiboot$", "^vmtest.bits 32$")
+
+
+@test
+def kernel_32_boots_by_pvh():
+    return boots(machine.kernel(without_multiboot("upmu32.elf"), CHECK), "^upmu kernel, 32-bit, PVH$")
+
+
+@test
+def kernel_64_boots_by_pvh():
+    return boots(machine.kernel("upmu64.elf", CHECK), "^upmu kernel, 64-bit, PVH$", "^vmtest.bits 64$")
+
+
+@test
+def kernel_64_boots_by_multiboot():
+    return boots(machine.kernel("upmu64mb.elf", CHECK), "^upmu kernel, 64-bit, multiboot$")
+
+
+def disk(name):
+    if not os.path.exists(machine.path(name)):
+        raise Skip("nasm is not installed (make deps)")
+    with open(machine.path(name), "rb") as file:
+        image = bytearray(file.read())
+    line = CHECK.encode() + b"\0"
+    image[512:512 + len(line)] = line
+    with open(machine.path("test.img"), "wb") as file:
+        file.write(image)
+    return ["-drive", "format=raw,file=test.img"]
+
+
+@test
+def kernel_32_boots_from_its_disk_image():
+    return boots(disk("upmu32.img"), "^upmu kernel, 32-bit, multiboot$")
+
+
+@test
+def kernel_64_boots_from_its_disk_image():
+    return boots(disk("upmu64.img"), "^upmu kernel, 64-bit, multiboot$")
+
+
+@test
+def kernel_boots_by_grub():
+    if not os.path.exists(machine.path("upmu.iso")):
+        raise Skip("grub-mkrescue, xorriso or grub-pc-bin is not installed (make deps)")
+    talk = machine.Conversation(["-cdrom", "upmu.iso", "-boot", "d"], monitor=True)
+    for _ in range(100):  # the menu's hot key, until it is there
+        talk.send("sendkey p\n")
+        if talk.wait_briefly("vmtest.end ok"):
+            break
+    status = talk.end()
+    return lacks(talk.text, "^upmu kernel, 32-bit, multiboot$", "^probe.end ok$") + \
+        ([] if status == machine.LEFT_WELL else [f"QEMU ended with {status}"])
+
+
+@test
+def kernel_says_at_once_that_there_is_no_pmu():
+    text = machine.run(machine.kernel("upmu32.elf", "debug-exit off"))[1]
+    return lacks("\n".join(text.split("\n")[:5]), "no PMU that can be used")
+
+
+@test
+def kernel_has_the_commands_of_the_demo():
+    complaints = []
+    for name in ("upmu32.elf", "upmu64.elf"):
+        line = "debug-exit help; list *miss*; encode branch-misses; stat -n 1000 -e instructions,branches spin; " \
+            "place instructions,counter=0 cycles,counter=0; record -c 5000 mix; selftest; off"
+        text = machine.run(machine.kernel(name, line))[1]
+        complaints += lacks(text, "^ *record ", "^IA32_PERFEVTSEL0 0x186 0x4300c5$", " 2,000  instructions",
+                            "both need counter", r"%  *[0-9,]*  chase", "^1[0-9] passed, 0 failed", "SIMULATED")
+    return complaints
+
+
+@test
+def kernel_refuses_what_it_cannot_do():
+    text = machine.run(machine.kernel("upmu32.elf", "debug-exit pmus; nonsense; msr zz; stat nonsense; off"))[1]
+    return lacks(text, "no command 'nonsense'", "usage: msr ADDRESS", "no workload 'nonsense'")
+
+
+@test
+def kernel_obeys_its_options():
+    text = machine.run(machine.kernel("upmu32.elf", "debug-exit noapic nordpmc info; off"))[1]
+    return lacks(text, "^Port: no APIC, user RDPMC switches")
+
+
+@test
+def kernel_is_called_a_pentium_4_where_it_runs_on_one():
+    complaints = boots(machine.kernel("upmu32.elf", CHECK), "^probe.signature 0xf43$", cpu=machine.PENTIUM_4)
+    text = machine.run(machine.kernel("upmu32.elf", "debug-exit info; off"), machine.PENTIUM_4)[1]
+    return complaints + lacks(text, "family 0fH model 04H stepping 3")
+
+
+@test
+def kernel_takes_commands_from_com1():
+    talk = machine.Conversation(machine.kernel("upmu32.elf", "debug-exit"))
+    talk.wait("upmu> ")
+    for count, line in enumerate(("encode cycles", "menu", "2", "off")):
+        talk.wait("upmu> ", count + 1)
+        talk.send(line + "\r")
+    status = talk.end()
+    return lacks(talk.text, "0x43003c", "mean of 5 runs") + \
+        ([] if status == machine.LEFT_WELL else [f"QEMU ended with {status}"])
+
+
+@test
+def kernel_takes_commands_from_a_keyboard_and_shows_them_on_the_screen():
+    screen = machine.path("screen.bin")
+    if os.path.exists(screen):
+        os.unlink(screen)
+    talk = machine.Conversation(machine.kernel("upmu32.elf", "debug-exit"), monitor=True)
+    talk.wait("upmu> ")
+    for key in ("shift-e", "backspace", "e", "n", "c", "o", "d", "e", "spc", "c", "y", "c", "l", "e", "s", "ret"):
+        talk.send(f"sendkey {key}\n")
+        talk.pause()
+    talk.wait("upmu> ", 2)
+    talk.send("pmemsave 0xb8000 4000 screen.bin\n")
+    talk.pause()
+    for key in ("o", "f", "f", "ret"):
+        talk.send(f"sendkey {key}\n")
+        talk.pause()
+    status = talk.end()
+    with open(screen, "rb") as file:
+        shown = file.read()[::2].decode("latin-1")
+    rows = "\n".join(shown[i:i + 80].rstrip() for i in range(0, len(shown), 80))
+    return lacks(talk.text, "0x43003c") + lacks(rows, "^upmu> encode cycles$", "^IA32_PERFEVTSEL0 0x186 0x43003c$",
+                                                "^upmu>$", "SIMULATED") + \
+        ([] if status == machine.LEFT_WELL else [f"QEMU ended with {status}"])
+
+
+def main():
+    failed = 0
+    for function in TESTS:
+        try:
+            complaints = function()
+        except Skip as why:
+            print(f"    skipped: {function.__name__}: {why}")
+            print(f"[  SKIPPED ] {function.__name__}")
+            continue
+        for complaint in complaints:
+            print(f"    {complaint}")
+        print(f"[  {'FAILED  ' if complaints else '     OK '}] {function.__name__}")
+        failed += bool(complaints)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
