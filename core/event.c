@@ -33,8 +33,18 @@ enum upmu_status upmu_event_raw(const struct upmu_pmu *pmu, uint64_t config, uin
 
 #if UPMU_NAMES
 
-/* What raw words are called. */
-static const char raw_words[3][8] = {"config", "config1", "config2"};
+/* What raw words are called, and their halves on NetBurst. */
+static const struct {
+    char name[8];
+    uint8_t word, shift;
+} raw_words[] = {
+    {"config", 0, 0}, {"config1", 1, 0}, {"config2", 2, 0},
+#if UPMU_BACKEND_X86_P4
+    {"escr", 0, 0},   {"cccr", 0, 32},   {"escr1", 1, 0},   {"cccr1", 1, 32}, {"pebs", 2, 0}, {"vert", 2, 32},
+#endif
+};
+#define RAW_WORDS (sizeof raw_words / sizeof raw_words[0])
+#define RAW_WHOLE 3u
 
 /* Masks of one row: upmu_event_id.masks is 32 bits wide. */
 #define MASKS 32u
@@ -125,11 +135,17 @@ static bool is_raw(struct encoder *encoder)
 
 static enum upmu_status take_raw_word(struct encoder *encoder)
 {
-    for (unsigned i = 0; i < 3; i++)
-        if (encoder->is_number && !encoder->raw[i] && part_is(encoder, raw_words[i])) {
-            encoder->raw[i] = encoder->value;
-            return UPMU_OK;
-        }
+    for (unsigned i = 0; i < RAW_WORDS; i++) {
+        uint64_t *word = &encoder->raw[raw_words[i].word];
+        uint64_t room = i < RAW_WHOLE ? ~UINT64_C(0) : UINT32_MAX;
+
+        if (!encoder->is_number || !part_is(encoder, raw_words[i].name) || (*word >> raw_words[i].shift & room))
+            continue;
+        if (encoder->value & ~room)
+            return UPMU_ERR_BAD_VALUE;
+        *word |= encoder->value << raw_words[i].shift;
+        return UPMU_OK;
+    }
     return UPMU_ERR_NO_SUCH_ATTRIBUTE;
 }
 
@@ -467,7 +483,7 @@ static void write_raw(struct upmu_text *out, const struct upmu_event *event)
     for (unsigned i = 0; i < 3; i++)
         if (i == 0 || words[i]) {
             upmu_text_string(out, separator);
-            upmu_text_string(out, raw_words[i]);
+            upmu_text_string(out, raw_words[i].name);
             upmu_text_char(out, '=');
             upmu_text_hex(out, words[i]);
             separator = ":";
