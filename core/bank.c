@@ -94,14 +94,18 @@ static bool read_msr(struct upmu_bank *bank, struct upmu_accesses *accesses, uns
     return false;
 }
 
+/* A gate that no register has is one of the shadow alone. */
+static uint64_t to_register(const struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+    return value & (upmu_register_bits(bank->pmu, row) | ~upmu_register_class_of(bank->pmu, row)->gates);
+}
+
 static bool write_msr(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned row, uint64_t value)
 {
     uint32_t address = bank->pmu->table->rows[row].address;
 
-    /* A gate that no register has is one of the shadow alone. */
-    value &= upmu_register_bits(bank->pmu, row) | ~upmu_register_class_of(bank->pmu, row)->gates;
     accesses->writes++;
-    if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_wrmsr(bank->port, address, value))
+    if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_wrmsr(bank->port, address, to_register(bank, row, value)))
         return true;
     bank->faulted = address;
     return false;
@@ -116,7 +120,7 @@ static void note_dry_write(struct upmu_bank *bank, unsigned row, uint64_t value)
         return;
     write->name = table->text + table->rows[row].name;
     write->address = table->rows[row].address;
-    write->value = value;
+    write->value = to_register(bank, row, value);
 }
 
 bool upmu_bank_read_row(struct upmu_bank *bank, unsigned row, uint64_t *out_value)

@@ -326,8 +326,8 @@ static bool check_word(const struct upmu_pmu *pmu, unsigned group, uint64_t *wor
     *word &= ~RUN_BITS;
     if (even == UPMU_P4_NO_ESCR)
         return false;
-    cccr = upmu_register_settable(pmu, UPMU_P4_ROW_CCCR, UPMU_LEVEL_PRIVILEGED) |
-           upmu_register_settable(pmu, UPMU_P4_ROW_CCCR + 12, UPMU_LEVEL_PRIVILEGED);
+    cccr = upmu_register_settable(pmu, UPMU_P4_ROW_CCCR, UPMU_LEVEL_SESSION) |
+           upmu_register_settable(pmu, UPMU_P4_ROW_CCCR + 12, UPMU_LEVEL_SESSION);
     escr = upmu_register_settable(pmu, UPMU_P4_ROW_ESCR + even, UPMU_LEVEL_PRIVILEGED) |
            upmu_register_settable(pmu, UPMU_P4_ROW_ESCR + odd, UPMU_LEVEL_PRIVILEGED);
     if (!(pmu->quirks & UPMU_P4_HT))
@@ -410,10 +410,10 @@ enum upmu_status upmu_p4_finish(const struct upmu_pmu *pmu, struct upmu_event *e
     /* Both privileges unless one is named; what is named decides the other. */
     if (!(event->config & (T0_BOTH | (event->attributes & UPMU_ATTR_ANY ? 0 : T1_BOTH))))
         event->config |= T0_BOTH & ~((uint64_t)event->attributes * UPMU_P4_ESCR_T0_USR);
-    if (!(event->config & (T0_BOTH | T1_BOTH)))
-        return UPMU_ERR_CONTRADICTION;
     if (event->attributes & UPMU_ATTR_ANY)
         event->config = (event->config & ~T1_BOTH) | (event->config & T0_BOTH) >> 2;
+    if (!(event->config & (T0_BOTH | T1_BOTH)))
+        return UPMU_ERR_CONTRADICTION;
     /* Filters work on the comparison only. */
     if (event->config & FILTERS)
         event->config |= CCCR(UPMU_P4_CCCR_COMPARE);

@@ -16,6 +16,16 @@
 #define SELECT_INT (UINT64_C(1) << 20)
 #define SELECT_EN (UINT64_C(1) << 22)
 
+/* NetBurst: an event is a CCCR (upper half) and an ESCR. */
+#define CCCR_ENABLE (UINT64_C(1) << 12)
+#define CCCR_COMPARE (UINT64_C(1) << 18)
+#define CCCR_PMI (UINT64_C(3) << 26)
+#define CCCR_OVF (UINT64_C(1) << 31)
+#define CCCR_THREAD (UINT64_C(3) << 16)
+#define ESCR_PRIVILEGES UINT64_C(0xf)
+/* PEBS_MATRIX_VERT (upper half) and PEBS_ENABLE without the bits that make records (25, 26). */
+#define REPLAY_TAGS UINT64_C(0x00001fff01ffffff)
+
 static bool has_row(const struct upmu_pmu *pmu, unsigned row)
 {
     return pmu->present[row / 32u] >> (row % 32u) & 1u;
@@ -46,12 +56,15 @@ static uint64_t settable(const struct upmu_pmu *pmu, unsigned kind, bool privile
     return bits;
 }
 
-static void check_accepted(const struct upmu_pmu *pmu, const struct upmu_event *event, uint64_t config)
+static bool is_netburst(const struct upmu_pmu *pmu)
+{
+    return pmu->name[0] == 'n' && pmu->name[1] == 'e' && pmu->name[2] == 't';
+}
+
+static void check_select(const struct upmu_pmu *pmu, const struct upmu_event *event, uint64_t config)
 {
     uint64_t select = settable(pmu, UPMU_KIND_SELECT, false) & ~SELECT_EN;
     uint64_t payload = settable(pmu, UPMU_KIND_PAYLOAD, true);
-    struct upmu_event again;
-    char text[200];
 
     FUZZ_CHECK(!(event->config & ~select), "%s: config %llx has bits that no session may set", pmu->name,
                (unsigned long long)event->config);
@@ -62,6 +75,33 @@ static void check_accepted(const struct upmu_pmu *pmu, const struct upmu_event *
     FUZZ_CHECK(!(event->config1 & ~payload) && (!event->config1 || event->payload),
                "%s: config1 %llx is not one of its payload registers'", pmu->name, (unsigned long long)event->config1);
     FUZZ_CHECK(!event->config2, "%s: config2 %llx", pmu->name, (unsigned long long)event->config2);
+}
+
+static void check_escr(const struct upmu_pmu *pmu, const struct upmu_event *event, uint64_t config)
+{
+    uint64_t words = settable(pmu, UPMU_KIND_CONTROL, false) | (settable(pmu, UPMU_KIND_SELECT, false) & ~CCCR_ENABLE)
+                                                                   << 32;
+    uint64_t run = (CCCR_ENABLE | CCCR_PMI | CCCR_OVF) << 32;
+    uint64_t added = ESCR_PRIVILEGES | (CCCR_COMPARE | CCCR_THREAD) << 32;
+
+    FUZZ_CHECK(!((event->config | event->config1) & ~words), "%s: words %llx, %llx have bits that no session may set",
+               pmu->name, (unsigned long long)event->config, (unsigned long long)event->config1);
+    FUZZ_CHECK(!((event->config ^ config) & ~(run | added)), "%s: config %llx became %llx", pmu->name,
+               (unsigned long long)config, (unsigned long long)event->config);
+    FUZZ_CHECK(event->config & ESCR_PRIVILEGES, "%s: config %llx counts in no ring", pmu->name,
+               (unsigned long long)event->config);
+    FUZZ_CHECK(!(event->config2 & ~REPLAY_TAGS), "%s: config2 %llx", pmu->name, (unsigned long long)event->config2);
+}
+
+static void check_accepted(const struct upmu_pmu *pmu, const struct upmu_event *event, uint64_t config)
+{
+    struct upmu_event again;
+    char text[200];
+
+    if (is_netburst(pmu))
+        check_escr(pmu, event, config);
+    else
+        check_select(pmu, event, config);
     FUZZ_CHECK(event->counters && !(event->counters & ~pmu->counters), "%s: on counters %x", pmu->name,
                (unsigned)event->counters);
     FUZZ_CHECK(upmu_event_format(pmu, event, text, sizeof text) < sizeof text, "%s: long text", pmu->name);
@@ -78,7 +118,8 @@ static void check_refused(const struct upmu_pmu *pmu, enum upmu_status status, u
 
     FUZZ_CHECK(status == UPMU_ERR_NOT_PERMITTED || status == UPMU_ERR_DOES_NOT_FIT, "%s: %llx gives status %d",
                pmu->name, (unsigned long long)config, status);
-    FUZZ_CHECK((config & ~select) || config1 || config2 || status != UPMU_ERR_NOT_PERMITTED,
+    /* On NetBurst each ESCR has bits of its own, and not every CCCR select leads to one. */
+    FUZZ_CHECK(is_netburst(pmu) || (config & ~select) || config1 || config2 || status != UPMU_ERR_NOT_PERMITTED,
                "%s: config %llx is not permitted", pmu->name, (unsigned long long)config);
 }
 
@@ -95,7 +136,8 @@ static void check_write(const struct upmu_pmu *pmu, const struct upmu_write *wri
     FUZZ_CHECK(!(write->value & ~(allowed & bits_of(pmu, row))), "%s: writes %llx to %s", pmu->name,
                (unsigned long long)write->value, write->name);
     if (!sampling && class_of(pmu, row)->kind == UPMU_KIND_SELECT)
-        FUZZ_CHECK(!(write->value & SELECT_INT), "%s: %s asks for interrupts", pmu->name, write->name);
+        FUZZ_CHECK(!(write->value & (is_netburst(pmu) ? CCCR_PMI : SELECT_INT)), "%s: %s asks for interrupts",
+                   pmu->name, write->name);
     if (!sampling)
         FUZZ_CHECK(class_of(pmu, row)->kind != UPMU_KIND_COUNTER, "%s: loads %s", pmu->name, write->name);
 }
@@ -166,8 +208,31 @@ static void run(const uint8_t *bytes, size_t length)
 /* Words that exist, with changed bits, and any. */
 static void make(uint64_t *random, struct fuzz_draft *draft)
 {
-    static const uint64_t codes[] = {0xc0,  0x3c,   0x13c, 0x300, 0xc4,  0xc5,  0x4f2e, 0x412e, 0x1b7, 0x1bb, 0x1cd,
-                                     0x1c6, 0x100b, 0x8a3, 0x1d1, 0x2cb, 0x148, 0x14,   0x400,  0x1a4, 0x8000};
+    static const uint64_t codes[] = {0xc0,
+                                     0x3c,
+                                     0x13c,
+                                     0x300,
+                                     0xc4,
+                                     0xc5,
+                                     0x4f2e,
+                                     0x412e,
+                                     0x1b7,
+                                     0x1bb,
+                                     0x1cd,
+                                     0x1c6,
+                                     0x100b,
+                                     0x8a3,
+                                     0x1d1,
+                                     0x2cb,
+                                     0x148,
+                                     0x14,
+                                     0x400,
+                                     0x1a4,
+                                     0x8000,
+                                     0x0003a0000c00140c,
+                                     0x0003800004000208,
+                                     0x0003c00026000200,
+                                     0x0003200010000210};
     unsigned count = 1 + fuzz_below(random, EVENTS);
 
     fuzz_put(draft, fuzz_random(random), 1);

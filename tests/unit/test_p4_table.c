@@ -197,7 +197,8 @@ static void sessions_may_not_raise_interrupts_or_make_records(void **state)
     assert_true((upmu_register_settable(&pmu, cccr, UPMU_LEVEL_PRIVILEGED) & UPMU_P4_CCCR_OVF) == 0);
     assert_true(upmu_register_settable(&pmu, cccr, UPMU_LEVEL_SESSION) == UINT64_C(0x41fff800));
     assert_true(upmu_register_settable(&pmu, UPMU_P4_ROW_CCCR, UPMU_LEVEL_SESSION) == UINT64_C(0x41fff000));
-    assert_true(upmu_register_settable(&pmu, tags, UPMU_LEVEL_PRIVILEGED) == 0);
+    assert_true(upmu_register_settable(&pmu, tags, UPMU_LEVEL_SESSION) == 0);
+    assert_true(upmu_register_settable(&pmu, tags, UPMU_LEVEL_PRIVILEGED) == UPMU_P4_PEBS_TAGS);
     assert_true(upmu_register_settable(&pmu, tags, UPMU_LEVEL_LIBRARY) == UINT64_C(0x07ffffff));
     assert_true(upmu_register_settable(&pmu, UPMU_P4_ROW_ESCR, UPMU_LEVEL_SESSION) == UINT64_C(0x7fffffff));
     assert_true(upmu_register_settable(&pmu, UPMU_P4_ROW_ESCR + UPMU_P4_IQ_ESCR0, UPMU_LEVEL_LIBRARY) == 0);
