@@ -28,7 +28,11 @@ struct upmu_image_entry {
 
 #define UPMU_IMAGE_ENTRIES 48
 
-/* A constant sequence that an erratum needs, run with all gates closed. */
+/*
+ * A constant sequence that an erratum needs before a new event (UPMU_PMU_PRELUDE), run
+ * with all gates closed.  Steps to counters and selects of others are left out, and
+ * gates of others keep what they are.
+ */
 struct upmu_prelude_step {
     uint8_t row;
     uint64_t value;

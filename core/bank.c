@@ -379,13 +379,28 @@ static bool load_row(struct upmu_bank *bank, const struct upmu_image *image, uns
     return merge_row(bank, row, mask & loadable(bank, row), value, opening);
 }
 
-/* A prelude overwrites whole registers: nothing of them is known afterwards. */
-static bool run_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelude)
+bool upmu_bank_differs(const struct upmu_bank *bank, const struct upmu_image *image)
+{
+    uint8_t ranks[UPMU_IMAGE_ENTRIES];
+    uint32_t guard;
+
+    return find_changes(bank, image, ranks, &guard);
+}
+
+/* It overwrites whole registers: nothing of them is known afterwards. */
+bool upmu_bank_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelude, uint32_t keep)
 {
     for (unsigned i = 0; i < prelude->step_count; i++) {
-        if (!write_row(bank, prelude->steps[i].row, prelude->steps[i].value))
+        unsigned row = prelude->steps[i].row, counter = bank->pmu->table->rows[row].counter;
+        uint32_t others = keep;
+        uint64_t gates = take_gates(bank->pmu, &others, row), before = 0;
+
+        if (counter < UPMU_COUNTERS && (keep >> counter & 1u))
+            continue;
+        if ((gates && !present_value(bank, row, &before)) ||
+            !write_row(bank, row, (prelude->steps[i].value & ~gates) | (before & gates)))
             return false;
-        upmu_bank_forget_row(bank, prelude->steps[i].row);
+        upmu_bank_forget_row(bank, row);
     }
     return true;
 }
@@ -398,13 +413,9 @@ bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint
     *out_changed = 0;
     if (!find_changes(bank, image, ranks, &guard))
         return true;
-    if (image->prelude)
-        guard |= bank->pmu->counters;
     if (!upmu_bank_close(bank, guard))
         return false;
     *out_changed = guard;
-    if (image->prelude && !run_prelude(bank, image->prelude))
-        return false;
     for (unsigned rank = 0; rank < LOADED; rank++)
         for (unsigned i = 0; i < image->count; i++)
             if (ranks[i] == rank && !load_row(bank, image, image->entry[i].row, opening, ranks))

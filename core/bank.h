@@ -59,9 +59,15 @@ bool upmu_bank_find(struct upmu_bank *bank);
  * the registers hold, in rank order.  `opening`: counters that the caller's next
  * upmu_bank_gate() opens (or, if something fails, closes); where such a counter's
  * select register holds its gate, too, the select is written there, once.
- * *out_changed: counters whose select, payload or prelude was written.
+ * *out_changed: counters whose select or payload was written.
  */
 bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint32_t opening, uint32_t *out_changed);
+
+/* Would a load of this image write anything? */
+bool upmu_bank_differs(const struct upmu_bank *bank, const struct upmu_image *image);
+
+/* Run a prelude; the gates are closed, but for those of the counters to `keep`, which are others'. */
+bool upmu_bank_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelude, uint32_t keep);
 
 /*
  * Let gates fall and rise; one write per gate register whose bits change.  A select

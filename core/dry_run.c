@@ -38,6 +38,8 @@ enum upmu_status upmu_session_dry_run(struct upmu_session *session, const struct
         if (session->state == UPMU_SESSION_DETACHED)
             upmu_tally_place(&session->set.tally[i], result);
     }
+    if (UPMU_PRELUDES && image.prelude)
+        (void)upmu_bank_prelude(&bank, image.prelude, 0);
     (void)upmu_bank_load(&bank, &image, 0, &changed);
     for (unsigned i = 0; i < joint.count; i++) {
         const struct upmu_tally *tally = &session->set.tally[i];

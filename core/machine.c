@@ -100,6 +100,8 @@ enum upmu_status upmu_machine_detect(struct upmu_machine *machine, struct upmu_c
         if (!backend)
             return UPMU_ERR_NO_PMU;
     } while (!backend->detect(&reader.detection, &pmu));
+    if (!UPMU_PRELUDES && (pmu.capabilities & UPMU_PMU_PRELUDE))
+        return UPMU_ERR_NO_PMU;
     if (backend->thread)
         cpu->thread = (uint8_t)backend->thread(&reader.detection);
     upmu_pmu_find_catalog(&pmu);

@@ -125,8 +125,8 @@ static bool moves_alone(const struct upmu_cpu *cpu, const struct upmu_joint *joi
 {
     const struct upmu_event *event = upmu_joint_event(joint, i);
 
-    return (cpu->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL) && !event->payload &&
-           upmu_joint_tally(joint, i)->slot[1] == UPMU_NO_COUNTER &&
+    return (cpu->pmu->capabilities & (UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_PRELUDE)) == UPMU_PMU_GLOBAL_CTRL &&
+           !event->payload && upmu_joint_tally(joint, i)->slot[1] == UPMU_NO_COUNTER &&
            joint->result[i].counter[1] == UPMU_NO_COUNTER &&
            !(cpu->running >> joint->result[i].counter[0] & 1u);
 }

@@ -81,32 +81,6 @@ static bool prime_initiator(struct upmu_cpu *cpu, const struct upmu_session *ses
             upmu_bank_write(&cpu->bank, counter, UINT64_C(0) - session->set.sampling[i].period));
 }
 
-/* `opening`: counters that the caller opens or, if this fails, closes next. */
-enum upmu_status upmu_run_load(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t opening)
-{
-    struct upmu_image image;
-    uint32_t changed;
-
-    image.count = 0;
-    image.overfull = false;
-    image.prelude = NULL;
-    for (unsigned i = 0; i < session->set.count; i++)
-        upmu_run_render(cpu, session, i, &image);
-    if (image.overfull)
-        return UPMU_ERR_UNSUPPORTED;
-    if (!upmu_bank_load(&cpu->bank, &image, opening, &changed))
-        return UPMU_ERR_PORT;
-    for (unsigned i = 0; i < session->set.count; i++) {
-        struct upmu_tally *tally = &session->set.tally[i];
-
-        if ((((changed & tally->counters) || upmu_run_tagged(cpu, tally) != tally->counters) &&
-             !upmu_run_prime(cpu, tally)) ||
-            !prime_initiator(cpu, session, i))
-            return UPMU_ERR_PORT;
-    }
-    return UPMU_OK;
-}
-
 void upmu_schedule_publish(struct upmu_cpu *cpu)
 {
     uint32_t running = 0, sampling = 0, quiet = 0;
@@ -268,14 +242,143 @@ enum upmu_status upmu_run_fail(struct upmu_cpu *cpu, struct upmu_session *sessio
     return UPMU_ERR_PORT;
 }
 
+/*
+ * `opening`: counters that the caller opens or, if this fails, closes next.  What
+ * needs a prelude first is not loaded if the caller can run it: it is named.
+ */
+static enum upmu_status load_registers(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t opening,
+                                       const struct upmu_prelude **out_prelude)
+{
+    struct upmu_image image;
+    uint32_t changed;
+
+    image.count = 0;
+    image.overfull = false;
+    image.prelude = NULL;
+    for (unsigned i = 0; i < session->set.count; i++)
+        upmu_run_render(cpu, session, i, &image);
+    if (image.overfull)
+        return UPMU_ERR_UNSUPPORTED;
+    if (UPMU_PRELUDES && out_prelude && image.prelude && upmu_bank_differs(&cpu->bank, &image)) {
+        *out_prelude = image.prelude;
+        return UPMU_OK;
+    }
+    if (!upmu_bank_load(&cpu->bank, &image, opening, &changed))
+        return UPMU_ERR_PORT;
+    for (unsigned i = 0; i < session->set.count; i++) {
+        struct upmu_tally *tally = &session->set.tally[i];
+
+        if ((((changed & tally->counters) || upmu_run_tagged(cpu, tally) != tally->counters) &&
+             !upmu_run_prime(cpu, tally)) ||
+            !prime_initiator(cpu, session, i))
+            return UPMU_ERR_PORT;
+    }
+    return UPMU_OK;
+}
+
+/* All that runs is closed and its counts are taken: the counters of a prelude lose what they hold. */
+static bool pause_others(struct upmu_cpu *cpu)
+{
+    bool fine;
+
+    cpu->paused = cpu->running;
+    cpu->paused_ns = port_clock_ns(cpu->machine->port);
+    for (struct upmu_session *other = cpu->sessions; other; other = other->next)
+        if (upmu_session_holds(other))
+            upmu_run_begin(other);
+    fine = close_gates(cpu, cpu->paused);
+    for (struct upmu_session *other = cpu->sessions; other; other = other->next)
+        if (upmu_session_holds(other))
+            (void)upmu_run_counts(cpu, other);
+    return fine;
+}
+
+/* Nobody knows how much is missing of its counts. */
+static void mar(struct upmu_session *session, bool marred)
+{
+    for (unsigned i = 0; i < session->set.count; i++)
+        session->set.tally[i].hole |= marred;
+}
+
+/* A session that was paused and cannot go on. */
+static void give_up(struct upmu_cpu *cpu, struct upmu_session *other)
+{
+    cpu->paused &= ~other->counters;
+    mar(other, true);
+    upmu_run_end(other);
+    (void)upmu_run_fail(cpu, other);
+}
+
+/*
+ * The accesses of a prelude, and of all that it makes necessary, are counted apart.
+ * Those that ran are loaded again, but open together with the new one: the sequence
+ * is good for one start (Linux arch/x86/events/intel/core.c, intel_pmu_nhm_enable_all).
+ */
+static enum upmu_status load_after_prelude(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t opening,
+                                           const struct upmu_prelude *prelude)
+{
+    struct upmu_accesses *now = &cpu->bank.accesses, before = *now;
+    bool fine = pause_others(cpu);
+
+    upmu_run_tag(cpu, prelude->counters, 0);
+    cpu->used |= prelude->counters & ~upmu_cpu_blocked(cpu);
+    fine = fine && upmu_bank_prelude(&cpu->bank, prelude, upmu_cpu_blocked(cpu));
+    for (struct upmu_session *other = cpu->sessions; other; other = other->next) {
+        if (!upmu_session_holds(other))
+            continue;
+        mar(other, !fine);
+        if (load_registers(cpu, other, other->counters, NULL) != UPMU_OK)
+            give_up(cpu, other);
+    }
+    before.prelude += now->writes - before.writes + now->reads - before.reads + now->rdpmcs - before.rdpmcs;
+    *now = before;
+    return fine ? load_registers(cpu, session, opening, NULL) : UPMU_ERR_PORT;
+}
+
+/* Open these, and what a prelude had paused: the time between is a gap in its counts. */
+static bool open_gates(struct upmu_cpu *cpu, uint32_t opening)
+{
+    const struct upmu_port *port = cpu->machine->port;
+    bool fine = upmu_bank_gate(&cpu->bank, opening | cpu->paused, 0);
+
+    if (!UPMU_PRELUDES || !cpu->paused)
+        return fine;
+    for (struct upmu_session *other = cpu->sessions; other; other = other->next) {
+        if (!(other->counters & cpu->paused))
+            continue;
+        if (!fine) {
+            give_up(cpu, other);
+            continue;
+        }
+        mar(other, !port_has_clock(port));
+        for (unsigned i = 0; i < other->set.count; i++)
+            other->set.tally[i].gap_ns += port_clock_ns(port) - cpu->paused_ns;
+        upmu_run_end(other);
+    }
+    cpu->paused = 0;
+    return fine;
+}
+
+/* `opening`: counters that the caller opens or, if this fails, closes next. */
+enum upmu_status upmu_run_load(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t opening)
+{
+    const struct upmu_prelude *prelude = NULL;
+    enum upmu_status status = load_registers(cpu, session, opening, &prelude);
+
+    return UPMU_PRELUDES && prelude ? load_after_prelude(cpu, session, opening, prelude) : status;
+}
+
 /* Load a placed session and open its gates. */
 enum upmu_status upmu_run_start(struct upmu_cpu *cpu, struct upmu_session *session)
 {
     uint32_t opening = session->counters & ~upmu_session_dormant(session);
     enum upmu_status status = upmu_run_load(cpu, session, opening);
 
-    if (status != UPMU_OK)
+    if (status != UPMU_OK) {
+        if (cpu->paused)
+            (void)open_gates(cpu, 0);
         return status == UPMU_ERR_PORT ? upmu_run_fail(cpu, session) : status;
+    }
     upmu_run_begin(session);
     for (unsigned i = 0; i < session->set.count; i++) {
         upmu_run_take(cpu, session, &session->set.tally[i]);
@@ -287,9 +390,8 @@ enum upmu_status upmu_run_start(struct upmu_cpu *cpu, struct upmu_session *sessi
     upmu_schedule_publish(cpu);
     upmu_run_end(session);
     session->started_ns = port_clock_ns(cpu->machine->port);
-    if (upmu_bank_gate(&cpu->bank, opening, 0))
+    if (open_gates(cpu, opening))
         return UPMU_OK;
-    for (unsigned i = 0; i < session->set.count; i++)
-        session->set.tally[i].hole = true;
+    mar(session, true);
     return upmu_run_fail(cpu, session);
 }

@@ -37,6 +37,12 @@
 #define UPMU_MOVES 1
 #endif
 
+/* Errata that want a sequence before each new event (Nehalem, Westmere).  0: those
+   CPUs have no PMU for upmu. */
+#ifndef UPMU_PRELUDES
+#define UPMU_PRELUDES 1
+#endif
+
 /* Parts of a PMU that other CPUs see are claimed in domains.  0: every CPU acts as
    if it were alone; no harm on Intel cores since Sandy Bridge. */
 #ifndef UPMU_DOMAINS

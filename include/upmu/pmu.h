@@ -138,6 +138,7 @@ struct upmu_counter {
 #define UPMU_PMU_DEBUGCTL (1u << 8)     /* freeze bits exist and are kept clear */
 #define UPMU_PMU_REARM_LAST (1u << 9)   /* the interrupt is re-armed after all overflows are acknowledged */
 #define UPMU_PMU_CARRY_LOST (1u << 10)  /* a stop can lose the carry from bit 31 into bit 32 of a counter */
+#define UPMU_PMU_PRELUDE (1u << 11)     /* a sequence that clobbers counters precedes every new event */
 
 struct upmu_backend;
 struct upmu_catalog;
@@ -237,6 +238,7 @@ struct upmu_accesses {
     uint32_t reads;
     uint32_t rdpmcs;
     uint32_t rearms;
+    uint32_t prelude; /* of all kinds, that an erratum's sequence took, with what it made necessary */
 };
 
 /*
@@ -293,6 +295,8 @@ struct upmu_cpu {
     volatile uint32_t sampling;         /* of these, loaded to overflow */
     volatile uint32_t quiet;            /* of these, closed while the handler works */
     uint32_t used;                      /* counters written since take-over */
+    uint32_t paused;                    /* counters that a prelude closed, to be opened with the next start */
+    uint64_t paused_ns;
     volatile uint32_t interrupts;       /* handled since upmu_cpu_init() */
     uint32_t next_tag;
     struct upmu_session *sessions;               /* attached here */

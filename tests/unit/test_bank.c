@@ -778,17 +778,16 @@ static unsigned prelude_seen;
 
 static void look_during_prelude(struct space *space)
 {
-    if (space->writes > 1 && space->writes < 5) {
-        expect_all_closed(space);
-        prelude_seen++;
-    }
+    expect_all_closed(space);
+    prelude_seen++;
 }
 
-static void a_prelude_runs_first_with_all_gates_closed_and_leaves_its_registers_unknown(void **state)
+static void a_prelude_keeps_gates_closed_leaves_its_registers_unknown_and_lets_others_alone(void **state)
 {
     static const struct upmu_prelude_step steps[] = {
-        {UPMU_X86_ROW_SELECT, 0x4300b5}, {UPMU_X86_ROW_PMC, 0}, {UPMU_X86_ROW_SELECT, 0}};
-    static const struct upmu_prelude prelude = {steps, 3, 1};
+        {UPMU_X86_ROW_SELECT, 0x4300b5},  {UPMU_X86_ROW_SELECT + 2, 0x4300d2}, {UPMU_X86_ROW_PMC, 0},
+        {UPMU_X86_ROW_PMC + 2, 0},        {UPMU_X86_ROW_GLOBAL_CTRL, 0xb},     {UPMU_X86_ROW_GLOBAL_CTRL, 0}};
+    static const struct upmu_prelude prelude = {steps, 4, 5}, pulse = {steps + 4, 2, 0};
     struct space space;
     struct upmu_image image = {.prelude = &prelude};
     uint32_t changed;
@@ -796,20 +795,28 @@ static void a_prelude_runs_first_with_all_gates_closed_and_leaves_its_registers_
     (void)state;
     prelude_seen = 0;
     take_over(&space, GLOBAL_SHORT_WRITES);
-    assert_true(upmu_bank_gate(&space.bank, UINT32_C(0x7000f), 0));
+    add_general(&image, 1, 0x3c);
+    assert_true(upmu_bank_differs(&space.bank, &image));
+    assert_true(upmu_bank_load(&space.bank, &image, UPMU_BIT32(1), &changed));
+    assert_false(upmu_bank_differs(&space.bank, &image));
     forget_trace(&space);
     space.handler = look_during_prelude;
-    add_general(&image, 1, 0x3c);
-    assert_true(upmu_bank_load(&space.bank, &image, UPMU_BIT32(1), &changed));
-    EXPECT_WRITES(&space, 0x38F, 0x186, 0xC1, 0x186, 0x187);
-    assert_int_equal(changed, space.pmu.counters);
-    assert_int_equal(prelude_seen, 6);
+    assert_true(upmu_bank_prelude(&space.bank, &prelude, 0));
+    EXPECT_WRITES(&space, 0x186, 0x188, 0xC1, 0xC3);
+    assert_int_equal(prelude_seen, 8);
     assert_false(upmu_bank_knows(&space.bank, UPMU_X86_ROW_SELECT));
     assert_true(upmu_bank_knows(&space.bank, UPMU_X86_ROW_SELECT + 1));
-    /* Nothing to load: no prelude. */
+    space.handler = NULL;
+    /* Counter 2 is somebody else's and runs. */
+    assert_true(upmu_bank_gate(&space.bank, 4, 0));
     forget_trace(&space);
-    assert_true(upmu_bank_load(&space.bank, &image, UPMU_BIT32(1), &changed));
-    expect_no_writes(&space);
+    assert_true(upmu_bank_prelude(&space.bank, &prelude, 4));
+    EXPECT_WRITES(&space, 0x186, 0xC1);
+    forget_trace(&space);
+    assert_true(upmu_bank_prelude(&space.bank, &pulse, 4));
+    EXPECT_WRITES(&space, 0x38F, 0x38F);
+    assert_true(gate_open(&space, 2) && !gate_open(&space, 0));
+    assert_false(upmu_bank_knows(&space.bank, UPMU_X86_ROW_GLOBAL_CTRL));
 }
 
 /* ---- Faults ---- */
@@ -1216,7 +1223,7 @@ int main(void)
         cmocka_unit_test(counters_and_acknowledgements_are_written_each_time),
         cmocka_unit_test(short_writes_send_what_the_hardware_sign_extends),
         cmocka_unit_test(counters_are_read_by_rdpmc_and_after_its_first_fault_by_rdmsr),
-        cmocka_unit_test(a_prelude_runs_first_with_all_gates_closed_and_leaves_its_registers_unknown),
+        cmocka_unit_test(a_prelude_keeps_gates_closed_leaves_its_registers_unknown_and_lets_others_alone),
         cmocka_unit_test(a_fault_at_any_access_leaves_its_counter_closed_and_others_running),
         cmocka_unit_test(a_fault_of_the_opening_write_does_not_leave_an_open_shadow),
         cmocka_unit_test(a_fault_at_take_over_is_reported),

@@ -1093,7 +1093,7 @@ static void a_cpu_that_comes_later_takes_nothing_of_its_sibling_for_the_firmware
     assert_int_equal(core.value[UPMU_P4_ROW_CCCR + 7] & UPMU_P4_CCCR_OVF, 0);
     run_one(&core, 0, 0xf, 33);
     memcpy(during, core.value, sizeof during);
-    core.cpu[1].bank.accesses = (struct upmu_accesses){0, 0, 0, 0};
+    core.cpu[1].bank.accesses = (struct upmu_accesses){.writes = 0};
     come(&core, 1);
     assert_int_equal(core.cpu[1].bank.accesses.writes, 0);
     assert_int_equal(core.cpu[1].bank.accesses.reads, 0);

@@ -447,7 +447,7 @@ static void events_that_share_nothing_are_loaded_at_attach_in_a_domain_too(void 
     (void)state;
     set_up_with(&f, "nehalem", false, true);
     prepare(&f, 0, "branches,cycles", 0);
-    f.cpu[0].bank.accesses = (struct upmu_accesses){0, 0, 0, 0};
+    f.cpu[0].bank.accesses = (struct upmu_accesses){.writes = 0};
     assert_int_equal(upmu_session_start(&f.session[0]), UPMU_OK);
     assert_int_equal(f.cpu[0].bank.accesses.writes, 1);
     assert_int_equal(f.cpu[0].bank.accesses.rdpmcs + f.cpu[0].bank.accesses.reads, 0);
