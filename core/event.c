@@ -408,7 +408,8 @@ static enum upmu_status finish_event(struct encoder *encoder)
         return status;
     if (encoder->spec->row.length) {
         look_at(encoder, &encoder->spec->row);
-        if (encoder->value >= UPMU_FIXED_COUNTER(0))
+        if (encoder->value >= UPMU_FIXED_COUNTER(0) &&
+            (encoder->value >= UPMU_COUNTERS || !(encoder->pmu->general >> encoder->value & 1u)))
             return UPMU_ERR_BAD_VALUE;
         /* Of the event's class: a general counter where the event has one, else a fixed counter. */
         if (!(event->counters & encoder->pmu->general))

@@ -44,6 +44,7 @@ static const struct p4_field {
 #define WORD_PRECISE 6u
 #define WORD_ACTIVE 7u
 #define WORD_CASCADE 8u
+#define WORD_UMASK 9u
 
 static const struct {
     char name[11];
@@ -53,6 +54,7 @@ static const struct {
     {"i", 3},         {"inv", 3},       {"cmpl", 3},  {"complement", 3},  {"c", 4},         {"cmask", 4},
     {"count", 4},     {"thr", 4},       {"t", 5},     {"threshold", 4},   {"any", 5},       {"anythread", 5},
     {"p", WORD_PRECISE}, {"precise", WORD_PRECISE}, {"active", WORD_ACTIVE}, {"cascade", WORD_CASCADE},
+    {"umask", WORD_UMASK},
 };
 
 /* ACTIVE_THREAD by value. */
@@ -167,6 +169,11 @@ enum upmu_status upmu_p4_attribute(const struct upmu_pmu *pmu, struct upmu_event
         return UPMU_OK;
     case WORD_ACTIVE:
         return text ? set_active(pmu, event, text, text_length) : UPMU_ERR_BAD_VALUE;
+    case WORD_UMASK:
+        /* The core has taken it: what is in force may be said again. */
+        return !value || *value > 0xffff ? UPMU_ERR_BAD_VALUE
+               : *value == (event->config >> 9 & 0xffffu) ? UPMU_OK
+                                                          : UPMU_ERR_CONTRADICTION;
     case WORD_CASCADE:
         return set_initiator(pmu, event, text, text_length);
     default:

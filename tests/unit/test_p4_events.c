@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * NetBurst events as placement sees them: sides, upstream ESCRs, tag registers,
+ * cascades, what cannot be told apart by hyper-thread; and two threads of a core with
+ * a session each.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backends/x86_p4/p4_registers.h"
+#include "core/backend.h"
+#include "core/bits.h"
+#include "core/catalog.h"
+#include "core/register.h"
+#include "port/sim/sim.h"
+#include <upmu/upmu.h>
+
+#define TI_RESOURCES 47u
+
+static struct upmu_pmu pmu;
+
+static int describe_northwood(void **state)
+{
+    (void)state;
+    return upmu_pmu_by_name(&pmu, "netburst") == UPMU_OK ? 0 : 1;
+}
+
+static struct upmu_event event_of(const struct upmu_pmu *of, const char *text)
+{
+    struct upmu_event event;
+    struct upmu_why why;
+    char words[200];
+
+    if (upmu_event_parse(of, text, &event, &why) != UPMU_OK) {
+        (void)upmu_why_text(&why, words, sizeof words);
+        fail_msg("%s: %s", text, words);
+    }
+    return event;
+}
+
+#define MOST_WAYS 4u
+struct ways {
+    struct upmu_alternative way[MOST_WAYS + 1];
+    unsigned count;
+};
+
+static struct ways ways_of(const char *text, unsigned thread)
+{
+    struct upmu_event event = event_of(&pmu, text);
+    struct ways ways = {.count = 0};
+
+    while (ways.count <= MOST_WAYS && pmu.backend->alternative(&pmu, &event, thread, ways.count, &ways.way[ways.count]))
+        ways.count++;
+    assert_in_range(ways.count, 1, MOST_WAYS);
+    return ways;
+}
+
+/* The value that a slot wants in a resource; UINT64_MAX: it does not want it. */
+static uint64_t wanted(const struct upmu_slot *slot, unsigned resource)
+{
+    for (unsigned k = 0; k < slot->resource_count; k++)
+        if (slot->resource[k] == resource)
+            return slot->value[k];
+    return UINT64_MAX;
+}
+
+static unsigned escr_named(const char *name)
+{
+    for (unsigned n = 0; n < UPMU_P4_ESCRS; n++)
+        if (!strcmp(upmu_register_name(&pmu, UPMU_P4_ROW_ESCR + n), name))
+            return n;
+    fail_msg("no %s", name);
+    return 0;
+}
+
+/* ---- Ways ---- */
+
+static void an_event_stands_in_either_escr_of_its_unit(void **state)
+{
+    struct ways ways = ways_of("instr_retired", 0), second = ways_of("instr_retired", 1);
+
+    (void)state;
+    assert_int_equal(ways.count, 2);
+    assert_int_equal(ways.way[0].slot[0].counters, 0x13000);
+    assert_int_equal(ways.way[1].slot[0].counters, 0x2c000);
+    assert_true(wanted(&ways.way[0].slot[0], escr_named("MSR_CRU_ESCR0")) == 0x04001e0c);
+    assert_true(wanted(&ways.way[1].slot[0], escr_named("MSR_CRU_ESCR1")) == 0x04001e0c);
+    assert_true(wanted(&second.way[0].slot[0], escr_named("MSR_CRU_ESCR0")) == 0x04001e03);
+    assert_int_equal(ways.way[0].slot[0].resource_count, 1);
+    assert_int_equal(ways_of("BSQ_allocation", 0).count, 1);
+    assert_int_equal(ways_of("p4-instr-retired,mask=nbogustag:counter=14", 0).count, 1);
+}
+
+static void every_event_has_a_way_for_both_threads_within_the_tables_limits(void **state)
+{
+    struct upmu_event_id id;
+    uint32_t cursor = 0;
+    char name[UPMU_CATALOG_NAME];
+
+    (void)state;
+    while (upmu_catalog_next(pmu.catalog, NULL, &cursor, &id, name, sizeof name, NULL) == UPMU_OK) {
+        if (!strncmp(name, "instr_completed", 15))
+            continue;
+        for (unsigned thread = 0; thread < 2; thread++) {
+            struct ways ways = ways_of(name, thread);
+            uint32_t counters = 0;
+
+            for (unsigned i = 0; i < ways.count; i++) {
+                counters |= ways.way[i].slot[0].counters;
+                for (unsigned slot = 0; slot < ways.way[i].slot_count; slot++) {
+                    const struct upmu_slot *one = &ways.way[i].slot[slot];
+
+                    assert_in_range(one->resource_count, 1, UPMU_SLOT_RESOURCES);
+                    assert_true(one->counters && !(one->counters & ~pmu.counters));
+                    for (unsigned k = 0; k < one->resource_count; k++)
+                        assert_true(pmu.shared >> one->resource[k] & 1u);
+                }
+            }
+            assert_int_equal(counters, event_of(&pmu, name).counters);
+        }
+    }
+}
+
+/* Intel SDM vol 3 table 19-31: what cannot be told apart has one owner. */
+static void thread_independent_events_have_one_resource_each(void **state)
+{
+    static const char *const independent[] = {
+        "tc_deliver_mode", "page_walk_type", "FSB_data_activity", "SSE_input_assist", "packed_SP_uop",
+        "packed_DP_uop",   "scalar_SP_uop",  "scalar_DP_uop",     "64bit_MMX_uop",    "128bit_MMX_uop",
+        "x87_FP_uop",      "x87_SIMD_moves_uop", "WC_Buffer",     "b2b_cycles",       "bnr",
+        "snoop",           "response",
+    };
+    uint64_t seen = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof independent / sizeof independent[0]; i++)
+        for (unsigned thread = 0; thread < 2; thread++) {
+            struct ways ways = ways_of(independent[i], thread);
+
+            for (unsigned k = 0; k < ways.count; k++) {
+                unsigned resource = ways.way[k].slot[0].resource[0];
+
+                assert_true(resource >= TI_RESOURCES && resource < UPMU_RESOURCES);
+                assert_int_equal(pmu.backend->resource_row(&pmu, resource), UPMU_NO_ROW);
+                assert_true(ways.way[k].slot[0].value[0] == thread);
+                assert_true(!(seen >> resource & 1u) || k || thread);
+                seen |= UPMU_BIT64(resource);
+            }
+        }
+    assert_int_equal(upmu_bits_count((uint32_t)(seen >> 32)), sizeof independent / sizeof independent[0]);
+    for (unsigned k = 0; k < 2; k++)
+        assert_true(ways_of("uops_retired", 0).way[k].slot[0].resource[0] < UPMU_P4_ESCRS);
+}
+
+/* ---- Recipes ---- */
+
+/* Intel SDM vol 3 table 19-33: tag value 1 with NBOGUS0; of the odd ESCR the next bit of either. */
+static void execution_recipes_tag_upstream_with_a_bit_of_that_escr(void **state)
+{
+    static const struct {
+        const char *name;
+        uint64_t upstream;
+    } recipes[] = {
+        {"packed_SP_retired", 0x1100003c},  {"packed_DP_retired", 0x1900003c},  {"scalar_SP_retired", 0x1500003c},
+        {"scalar_DP_retired", 0x1d00003c},  {"64_bit_MMX_retired", 0x0500003c}, {"128_bit_MMX_retired", 0x3500003c},
+        {"X87_FP_retired", 0x0900003c},     {"X87_SIMD_memory_moves_retired", 0x5c00303c},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof recipes / sizeof recipes[0]; i++) {
+        struct ways ways = ways_of(recipes[i].name, 0);
+
+        assert_int_equal(ways.count, 4);
+        for (unsigned k = 0; k < 4; k++) {
+            const struct upmu_alternative *way = &ways.way[k];
+            unsigned odd = way->slot[1].resource[0] & 1u;
+
+            assert_int_equal(way->slot_count, 2);
+            assert_true(way->helper);
+            assert_int_equal(way->slot[1].resource[0], escr_named("MSR_FIRM_ESCR0") + odd);
+            assert_true(way->slot[1].value[0] == (odd ? recipes[i].upstream + 0x20 : recipes[i].upstream));
+            assert_int_equal(way->slot[1].counters, odd ? 0xc00 : 0x300);
+            assert_true(way->slot[0].value[0] == (odd ? 0x1800040c : 0x1800020c));
+        }
+    }
+    /* What is counted of the tagged is the counted ESCR's to say. */
+    assert_true(ways_of("packed_SP_retired:u", 0).way[0].slot[0].value[0] == 0x18000204);
+    assert_true(ways_of("packed_SP_retired:u", 0).way[0].slot[1].value[0] == 0x1100003c);
+    assert_true(ways_of("packed_SP_retired", 1).way[0].slot[1].value[0] == 0x11000033);
+}
+
+/* One front-end tag: within a thread loads and stores have one ESCR between them. */
+static void front_end_recipes_tag_in_their_threads_escr(void **state)
+{
+    (void)state;
+    for (unsigned thread = 0; thread < 2; thread++)
+        for (unsigned stores = 0; stores < 2; stores++) {
+            struct ways ways = ways_of(stores ? "memory_stores" : "memory_loads", thread);
+
+            assert_int_equal(ways.count, 2);
+            for (unsigned k = 0; k < 2; k++) {
+                assert_int_equal(ways.way[k].slot[1].resource[0], escr_named("MSR_RAT_ESCR0") + thread);
+                assert_true(ways.way[k].slot[1].value[0] ==
+                            (uint64_t)(stores ? 0x04000800 : 0x04000400) + (thread ? 3 : 12));
+            }
+        }
+}
+
+static void replay_recipes_hold_both_tag_registers(void **state)
+{
+    struct ways loads = ways_of("split_load_retired", 0), stores = ways_of("split_store_retired", 0);
+    struct ways mob = ways_of("MOB_load_replay_retired", 0), misses = ways_of("L1-dcache-load-misses", 0);
+
+    (void)state;
+    assert_int_equal(loads.count, 2);
+    assert_true(wanted(&loads.way[0].slot[0], UPMU_P4_RESOURCE_PEBS_ENABLE) == 0x01000400);
+    assert_true(wanted(&loads.way[0].slot[0], UPMU_P4_RESOURCE_MATRIX_VERT) == 1);
+    assert_true(wanted(&stores.way[0].slot[0], UPMU_P4_RESOURCE_MATRIX_VERT) == 2);
+    /* Intel SDM vol 3 table 19-34: SAAT_ESCR1 for loads, SAAT_ESCR0 for stores. */
+    assert_int_equal(loads.way[0].slot[1].resource[0], escr_named("MSR_SAAT_ESCR1"));
+    assert_int_equal(stores.way[0].slot[1].resource[0], escr_named("MSR_SAAT_ESCR0"));
+    assert_int_equal(mob.count, 4);
+    assert_int_equal(misses.count, 2);
+    assert_int_equal(misses.way[0].slot_count, 1);
+}
+
+static void occupancy_takes_both_escrs_of_its_unit_and_one_counter(void **state)
+{
+    struct ways ways = ways_of("IOQ_active_entries:ALL_READ:OWN", 0), bsq = ways_of("BSQ_active_entries", 1);
+
+    (void)state;
+    assert_int_equal(ways.count, 1);
+    assert_int_equal(ways.way[0].slot_count, 1);
+    assert_int_equal(ways.way[0].slot[0].counters, 0xc);
+    assert_true(wanted(&ways.way[0].slot[0], escr_named("MSR_FSB_ESCR1")) == 0x3440400c);
+    assert_true(wanted(&ways.way[0].slot[0], escr_named("MSR_FSB_ESCR0")) == 0x0640400c);
+    /* The same as the allocation event wants, which so runs beside it. */
+    assert_true(wanted(&ways_of("IOQ_allocation:ALL_READ:OWN:e", 0).way[0].slot[0], escr_named("MSR_FSB_ESCR0")) ==
+                0x0640400c);
+    assert_true(wanted(&bsq.way[0].slot[0], escr_named("MSR_BSU_ESCR0")) == (0x0a000000 | 0x3fef << 9 | 3));
+}
+
+static void a_tag_value_belongs_to_a_side(void **state)
+{
+    (void)state;
+    assert_int_equal(event_of(&pmu, "packed_SP_uop:TAG0").counters, 0x300);
+    assert_int_equal(event_of(&pmu, "packed_SP_uop:TAG1").counters, 0xc00);
+    assert_int_equal(event_of(&pmu, "packed_SP_uop:TAG2").counters, 0x300);
+    assert_int_equal(event_of(&pmu, "packed_SP_uop:TAG0:TAG1").counters, 0xf00);
+    assert_int_equal(event_of(&pmu, "packed_SP_uop").counters, 0xf00);
+}
+
+/* ---- Cascades ---- */
+
+static bool has_pair(const struct upmu_alternative *way, unsigned target, unsigned initiator)
+{
+    for (unsigned i = 0; i < way->pair_count; i++)
+        if (way->pairs[i].first == target && way->pairs[i].second == initiator)
+            return true;
+    return false;
+}
+
+/* Intel SDM vol 3 18.15.5: initiators by bit 30, and by bit 11 from model 2 on. */
+static void cascades_have_the_pairs_that_are_wired(void **state)
+{
+    static const unsigned by_bit_30[18] = {2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 14, 15};
+    struct upmu_alternative way = ways_of("branch_retired,cascade=instr_retired.nbogusntag", 0).way[0];
+    struct upmu_pmu old, *const models[] = {&pmu, &old};
+
+    (void)state;
+    assert_int_equal(upmu_pmu_by_name(&old, "p4_willamette"), UPMU_OK);
+    assert_int_equal(way.slot_count, 2);
+    assert_int_equal(way.dormant, 1);
+    assert_false(way.helper);
+    for (unsigned m = 0; m < 2; m++) {
+        struct upmu_event event = event_of(models[m], "branch_retired,cascade=instr_retired.nbogusntag");
+
+        assert_true(event.attributes & UPMU_ATTR_CASCADE);
+        assert_true(pmu.backend->alternative(models[m], &event, 0, 0, &way));
+        for (unsigned n = 0; n < 18; n++)
+            for (unsigned from = 0; from < 18; from++) {
+                bool extended = (n == 12 && from == 16) || (n == 15 && from == 17) || (n == 16 && from == 17) ||
+                                (n == 17 && from == 16);
+
+                assert_int_equal(has_pair(&way, n, from), by_bit_30[n] == from || (extended && !m));
+            }
+    }
+}
+
+static void a_target_names_its_initiator_by_the_bit_of_the_pair(void **state)
+{
+    static const struct {
+        uint8_t target, initiator;
+        uint64_t bit;
+    } pairs[] = {{16, 14, UPMU_P4_CCCR_CASCADE}, {16, 17, UPMU_P4_CCCR_EXTENDED_CASCADE},
+                 {12, 14, UPMU_P4_CCCR_CASCADE}};
+    struct upmu_event event = event_of(&pmu, "branch_retired:MMTM,cascade=instr_retired.nbogusntag");
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        const uint8_t counters[UPMU_SLOTS] = {pairs[i].target, pairs[i].initiator, UPMU_NO_COUNTER};
+        struct upmu_image image = {.count = 0};
+        uint64_t target = 0, initiator = 0;
+
+        pmu.backend->render(&pmu, &event, 0, counters, UPMU_RENDER_INTERRUPT, &image);
+        for (unsigned k = 0; k < image.count; k++) {
+            if (image.entry[k].row == UPMU_P4_ROW_CCCR + pairs[i].target)
+                target = image.entry[k].value;
+            if (image.entry[k].row == UPMU_P4_ROW_CCCR + pairs[i].initiator)
+                initiator = image.entry[k].value;
+        }
+        /* Neither interrupts: targets cannot on models 0 to 2, an initiator's OVF must stay. */
+        assert_true(target == (0x3a000 | pairs[i].bit));
+        assert_true(initiator == 0x38000);
+    }
+}
+
+/* ---- Two threads of one core ---- */
+
+struct core {
+    struct upmu_sim sim;
+    struct upmu_domain domain;
+    struct upmu_domain *domains[2];
+    struct upmu_machine machine;
+    struct upmu_cpu cpu[2];
+    struct upmu_session session[2];
+};
+
+static void core_set_up(struct core *core, const char *const texts[2])
+{
+    memset(core, 0, sizeof *core);
+    upmu_sim_init(&core->sim, upmu_sim_profile("northwood"), 2);
+    core->sim.test = core;
+    upmu_domain_init(&core->domain, UPMU_SCOPE_CORE);
+    core->domains[0] = &core->domain;
+    assert_int_equal(upmu_machine_init(&core->machine, upmu_sim_port(&core->sim)), UPMU_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        upmu_sim_switch_cpu(&core->sim, i);
+        upmu_sim_bind_cpu(&core->sim, i, &core->cpu[i]);
+        assert_int_equal(upmu_cpu_init(&core->cpu[i], &core->machine, core->domains), UPMU_OK);
+        assert_int_equal(core->cpu[i].thread, i);
+        assert_int_equal(upmu_session_init(&core->session[i], &core->machine), UPMU_OK);
+        assert_int_equal(upmu_session_add(&core->session[i], texts[i], NULL), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&core->session[i], &core->cpu[i]), UPMU_OK);
+    }
+    assert_int_equal(core->machine.pmu_count, 1);
+}
+
+static enum upmu_status core_start(struct core *core, unsigned i)
+{
+    upmu_sim_switch_cpu(&core->sim, i);
+    return upmu_session_start(&core->session[i]);
+}
+
+static void core_end(struct core *core)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        upmu_sim_switch_cpu(&core->sim, i);
+        assert_int_equal(upmu_cpu_fini(&core->cpu[i]), UPMU_OK);
+    }
+}
+
+static void a_thread_independent_event_of_two_owners_is_refused_with_the_reason(void **state)
+{
+    static const char *const texts[2] = {"page_walk_type:DTMISS", "page_walk_type:ITMISS"};
+    static struct core core;
+    char words[200];
+
+    (void)state;
+    core_set_up(&core, texts);
+    assert_int_equal(core_start(&core, 0), UPMU_OK);
+    assert_int_equal(core_start(&core, 1), UPMU_ERR_DOES_NOT_FIT);
+    (void)upmu_why_text(&core.session[1].why, words, sizeof words);
+    assert_string_equal(words,
+                        "page_walk_type:ITMISS needs both hyper-threads, which it cannot tell apart, in use by others");
+    upmu_sim_switch_cpu(&core.sim, 0);
+    assert_int_equal(upmu_session_stop(&core.session[0]), UPMU_OK);
+    assert_int_equal(core_start(&core, 1), UPMU_OK);
+    core_end(&core);
+}
+
+/* Each thread tags and counts what is its own; loads of one and stores of the other do not mix. */
+static void two_threads_tag_in_escrs_of_their_own(void **state)
+{
+    static const char *const texts[2] = {"memory_loads,instr_retired", "memory_stores,instr_retired"};
+    static struct core core;
+
+    (void)state;
+    core_set_up(&core, texts);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(core_start(&core, i), UPMU_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        struct upmu_count counts[2];
+
+        upmu_sim_switch_cpu(&core.sim, i);
+        upmu_sim_work(&core.sim);
+        assert_int_equal(upmu_session_read(&core.session[i], 0, 2, counts), UPMU_OK);
+        assert_true(counts[1].value >= 1000);
+    }
+    core_end(&core);
+}
+
+/* PEBS_ENABLE and PEBS_MATRIX_VERT hold one metric for the whole core. */
+static void two_replay_metrics_never_run_together(void **state)
+{
+    static const char *const texts[2] = {"L1-dcache-load-misses", "dTLB-load-misses"};
+    static struct core core;
+    char words[200];
+
+    (void)state;
+    core_set_up(&core, texts);
+    assert_int_equal(core_start(&core, 0), UPMU_OK);
+    assert_int_equal(core_start(&core, 1), UPMU_ERR_DOES_NOT_FIT);
+    (void)upmu_why_text(&core.session[1].why, words, sizeof words);
+    assert_non_null(strstr(words, "in use by others"));
+    core_end(&core);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_event_stands_in_either_escr_of_its_unit),
+        cmocka_unit_test(every_event_has_a_way_for_both_threads_within_the_tables_limits),
+        cmocka_unit_test(thread_independent_events_have_one_resource_each),
+        cmocka_unit_test(execution_recipes_tag_upstream_with_a_bit_of_that_escr),
+        cmocka_unit_test(front_end_recipes_tag_in_their_threads_escr),
+        cmocka_unit_test(replay_recipes_hold_both_tag_registers),
+        cmocka_unit_test(occupancy_takes_both_escrs_of_its_unit_and_one_counter),
+        cmocka_unit_test(a_tag_value_belongs_to_a_side),
+        cmocka_unit_test(cascades_have_the_pairs_that_are_wired),
+        cmocka_unit_test(a_target_names_its_initiator_by_the_bit_of_the_pair),
+        cmocka_unit_test(a_thread_independent_event_of_two_owners_is_refused_with_the_reason),
+        cmocka_unit_test(two_threads_tag_in_escrs_of_their_own),
+        cmocka_unit_test(two_replay_metrics_never_run_together),
+    };
+
+    return cmocka_run_group_tests_name("p4_events", tests, describe_northwood, NULL);
+}
