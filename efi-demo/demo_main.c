@@ -131,7 +131,6 @@ EFI_STATUS efi_main(EFI_HANDLE image, EFI_SYSTEM_TABLE *system_table)
     find_buffer(demo);
     demo->cmd.program = "upmu";
     demo->cmd.live = &demo->live;
-    demo->cmd.default_sim = SHELL_FALLBACK;
     off = run_demo(image, demo, &sink, log);
     take_down(demo);
     if (off)

@@ -14,9 +14,6 @@
 
 #define SHELL_LINE 256
 
-/* The CPU that commands simulate if the machine has no PMU. */
-#define SHELL_FALLBACK "skl"
-
 struct shell;
 
 /* A command that only this program has. */
@@ -71,7 +68,8 @@ void common_check_port(const struct shell *shell, const struct upmu_port *port, 
 
 /*
  * Bring up the executing CPU on `port` and tell; fills in live's port, machine, cpu and
- * why_not.  live->cpu->pmu stays NULL if there is no PMU.
+ * why_not.  live->cpu->pmu stays NULL if there is no PMU; which CPU commands simulate then
+ * (cmd.default_sim) depends on the one that is there.
  */
 void common_bring_up(const struct shell *shell, struct cmd_live *live, struct upmu_machine *machine,
                      struct upmu_cpu *cpu, const struct upmu_port *port);

@@ -4,6 +4,26 @@
  */
 #include <examples/common/common.h>
 
+/* What is simulated instead: a Pentium 4 on one, else Skylake. */
+static const char *const stand_ins[][2] = {
+    {"skl", "a model of Skylake"},
+    {"netburst", "a model of a Pentium 4 (Northwood)"},
+    {"netburst_p", "a model of a Pentium 4 (Prescott)"},
+};
+
+static unsigned stand_in(void)
+{
+    uint32_t leaf[4];
+
+    upmu_x86_cpuid(0, 0, leaf);
+    if (leaf[1] != 0x756e6547u || leaf[3] != 0x49656e69u || leaf[2] != 0x6c65746eu) /* GenuineIntel */
+        return 0;
+    upmu_x86_cpuid(1, 0, leaf);
+    if ((leaf[0] & 0x0ff00f00u) != 0xf00u)
+        return 0;
+    return (leaf[0] & 0xf00f0u) < 0x30u ? 1 : 2; /* Prescott is model 3 */
+}
+
 /* CR4.PCE lets programs use RDPMC: does it take both values?  Left as found. */
 static bool user_rdpmc_switches(void)
 {
@@ -57,12 +77,14 @@ void common_bring_up(const struct shell *shell, struct cmd_live *live, struct up
     live->machine = machine;
     live->cpu = cpu;
     live->why_not = upmu_status_text(status);
+    shell->cmd->default_sim = stand_ins[stand_in()][0];
     if (status != UPMU_OK) {
         cpu->pmu = NULL;
         shell_text(shell, "This machine has no PMU that can be used (");
         shell_text(shell, live->why_not);
-        shell_text(shell, ").\nGoing on with a SIMULATED CPU, a model of Skylake: "
-                          "no figure below is this machine's.\n");
+        shell_text(shell, ").\nGoing on with a SIMULATED CPU, ");
+        shell_text(shell, stand_ins[stand_in()][1]);
+        shell_text(shell, ": no figure below is this machine's.\n");
     } else {
         shell_text(shell, "PMU: ");
         shell_text(shell, cpu->pmu->title);

@@ -205,7 +205,6 @@ void kernel_main(uint32_t magic, uint32_t information)
     cmd.sink = &sink;
     cmd.program = "upmu";
     cmd.live = &live;
-    cmd.default_sim = SHELL_FALLBACK;
     kernel_console_open();
     take_options();
     bring_up(loader);

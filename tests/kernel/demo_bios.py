@@ -11,7 +11,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import machine  # noqa: E402
 
 COMMANDS = "info; stat -r 5 mix; stat -e instructions,cycles,branches,branch-misses branches; " \
-    "record -e cycles -c 10000 mix; encode branch-misses; probe; selftest; off"
+    "record -e cycles -c 10000 mix; list *branch*; encode p4-branch-retired,mask=mmtm+mmnm,os,usr; " \
+    "place branches branch-misses instructions cycles; probe; selftest; off"
 
 ON_A_REAL_ONE = """
 QEMU has no performance counters: what you saw beyond the first lines is a simulated CPU.

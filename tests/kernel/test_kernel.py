@@ -129,8 +129,16 @@ def kernel_obeys_its_options():
 @test
 def kernel_is_called_a_pentium_4_where_it_runs_on_one():
     complaints = boots(machine.kernel("upmu32.elf", CHECK), "^probe.signature 0xf43$", cpu=machine.PENTIUM_4)
-    text = machine.run(machine.kernel("upmu32.elf", "debug-exit info; off"), machine.PENTIUM_4)[1]
-    return complaints + lacks(text, "family 0fH model 04H stepping 3")
+    return complaints
+
+
+@test
+def kernel_simulates_a_pentium_4_where_one_has_no_pmu():
+    text = machine.run(machine.kernel("upmu32.elf", "debug-exit info; stat -n 1000 -e instructions,branches spin; "
+                                      "encode p4-branch-retired,mask=mmtm+mmnm,os,usr; selftest; off"),
+                       machine.PENTIUM_4)[1]
+    return lacks(text, "family 0fH model 04H stepping 3", "SIMULATED CPU, a model of a Pentium 4",
+                 r"^PMU +netburst_p ", " 2,000  instructions", " 1,000  branches", r"\b0xc00140c$", "^1[0-9] passed, 0 failed")
 
 
 @test
