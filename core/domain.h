@@ -32,6 +32,13 @@ void upmu_domain_forget(struct upmu_domain *domain);
 
 /* Claim a counter for this CPU alone; true also if it holds it already. */
 bool upmu_domain_claim_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter);
+
+/* Does this CPU hold it? */
+static inline bool upmu_domain_holds(const struct upmu_domain *domain, uint8_t slot, unsigned counter)
+{
+    return __atomic_load_n(&domain->counter[counter], __ATOMIC_RELAXED) >> slot & 1u;
+}
+
 void upmu_domain_release_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter);
 
 /* Claim a resource with a value; several CPUs may hold an equal value. */

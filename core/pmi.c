@@ -11,7 +11,9 @@
 #include "core/backend.h"
 #include "core/bank.h"
 #include "core/bits.h"
+#include "core/claims.h"
 #include "core/count.h"
+#include "core/domain.h"
 #include "core/local.h"
 #include "core/mem.h"
 #include "core/register.h"
@@ -261,6 +263,35 @@ static void rearm(struct upmu_cpu *cpu)
     port_pmi_rearm(cpu->machine->port);
 }
 
+/* May this CPU write a counter that nobody runs?  On a shared one until `let_go`. */
+static bool take_stray(struct upmu_cpu *cpu, unsigned counter)
+{
+    struct upmu_domain *domain = upmu_cpu_domain(cpu);
+
+    return !upmu_bank_knows(&cpu->bank, cpu->pmu->counter[counter].select_row) &&
+           (!domain || (!upmu_domain_holds(domain, cpu->domain_slot, counter) &&
+                        upmu_domain_claim_counter(domain, cpu->domain_slot, counter)));
+}
+
+/*
+ * Nothing of ours has overflowed, but an overflow keeps its interrupt asserted: what a
+ * fault has left running is closed, or there would be no end.
+ */
+static void close_strays(struct upmu_cpu *cpu)
+{
+    uint32_t strays = cpu->used & ~(cpu->running | cpu->firmware | cpu->watchdog | cpu->foreign);
+
+    for (uint32_t rest = strays; rest; rest &= rest - 1u) {
+        unsigned counter = upmu_bits_lowest(rest);
+
+        if (!take_stray(cpu, counter))
+            continue;
+        (void)upmu_bank_handler_close(&cpu->bank, UPMU_BIT32(counter));
+        if (upmu_cpu_domain(cpu))
+            upmu_domain_release_counter(cpu->domain, cpu->domain_slot, counter);
+    }
+}
+
 static enum upmu_pmi handle(struct pass *pass)
 {
     struct upmu_cpu *cpu = pass->cpu;
@@ -287,8 +318,11 @@ static enum upmu_pmi handle(struct pass *pass)
     keep_masked(pass);
     if (quiet)
         open_again(pass, quiet);
-    if (upmu_pmu_is(pmu, UPMU_PMU_REARM_LAST))
+    if (upmu_pmu_is(pmu, UPMU_PMU_REARM_LAST)) {
+        if (!pass->handled)
+            close_strays(cpu);
         rearm(cpu);
+    }
     cpu->deferred |= pass->failed;
     return answer(pass, flagged);
 }

@@ -68,7 +68,7 @@ void upmu_sim_family_count(struct upmu_sim *sim, unsigned cpu, unsigned index, u
 void upmu_sim_family_flag(struct upmu_sim *sim, unsigned cpu, unsigned counter)
 {
     if (sim_is_p4(sim))
-        sim->cpu[cpu].p4.cccr[counter] |= SIM_BIT(31);
+        upmu_sim_p4_flag(sim, cpu, counter);
     else
         sim->cpu[cpu].status |= sim_global_bit(counter);
 }

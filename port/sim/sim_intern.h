@@ -222,6 +222,7 @@ uint64_t upmu_sim_p4_delta(const struct upmu_sim *sim, unsigned cpu, unsigned co
                            const struct upmu_sim_burst *burst);
 uint64_t upmu_sim_p4_room(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
 void upmu_sim_p4_count(struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t count);
+void upmu_sim_p4_flag(struct upmu_sim *sim, unsigned cpu, unsigned counter);
 
 /* Does an OVF of the core ask for an interrupt of this thread? */
 bool upmu_sim_p4_asserted(const struct upmu_sim *sim, unsigned cpu);

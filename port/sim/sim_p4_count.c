@@ -414,6 +414,17 @@ static void nb_request(struct upmu_sim *sim, unsigned home, unsigned counter)
         upmu_sim_request_pmi(sim, first ^ 1u);
 }
 
+/* A late OVF: what asks for an interrupt by being set asks now, if it was not heard before. */
+void upmu_sim_p4_flag(struct upmu_sim *sim, unsigned home, unsigned counter)
+{
+    struct upmu_sim_p4 *p4 = &sim->cpu[home].p4;
+
+    p4->cccr[counter] |= P4_CCCR_OVF;
+    if (!(p4->pmi_due >> counter & 1u) && !nb_silent(sim, p4->cccr[counter]) &&
+        sim_on(sim, UPMU_SIM_RULE_P4_OVF_ASSERTS))
+        nb_request(sim, home, counter);
+}
+
 static void nb_overflow(struct upmu_sim *sim, unsigned home, unsigned counter)
 {
     struct upmu_sim_p4 *p4 = &sim->cpu[home].p4;

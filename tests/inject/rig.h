@@ -19,7 +19,7 @@ enum rig_kind { RIG_INSTRUCTIONS, RIG_CYCLES, RIG_BRANCHES, RIG_REFERENCES, RIG_
 
 #define RIG_DUTIES 4
 #define RIG_EVENTS 3
-#define RIG_REGISTERS 64
+#define RIG_REGISTERS 128
 
 /* Events of each kind in a burst of one unit: a period of each is rig_period(kind). */
 #define RIG_UNIT 1000u
@@ -77,9 +77,9 @@ struct rig {
     bool cpu_up[2];
     uint64_t found[2][RIG_REGISTERS];
     uint64_t counted[2][UPMU_SIM_COUNTERS]; /* at the last look */
-    uint64_t select[2][UPMU_SIM_COUNTERS];
-    uint64_t truth[RIG_KINDS]; /* counted by the model's counters */
-    uint32_t not_ours[2];      /* counters that others use: outside of the truth */
+    uint64_t select[2][UPMU_SIM_COUNTERS];  /* Pentium 4: ESCR and its address (bits 63:32) */
+    uint64_t truth[2][RIG_KINDS];           /* counted by the model's counters, by CPU */
+    uint32_t not_ours[2];                   /* counters that others use: outside of the truth */
     uint32_t in_handler;
     uint32_t may_lose; /* bursts at moments when a period may go by unseen */
     uint32_t swaps;    /* foreign NMIs that were taken for ours */
@@ -90,6 +90,7 @@ struct rig {
     bool fault_hit;
     bool others_concerned;          /* the scenario moves others: a fault may hit them, too */
     bool loses_samples;             /* the scenario is about loss */
+    bool apart;                     /* each session stays on its CPU: what it counts is the CPU's own truth */
     bool strangers;                 /* interrupts from before cpu_init may still come */
     bool over;                      /* a fault made the rest of the scenario impossible */
     bool nests;                     /* interrupts try a local call, too */
@@ -139,6 +140,16 @@ void rig_inject(struct rig *rig);
 /* Look at the model's counters. */
 void rig_account(struct rig *rig);
 
+/* What the model's counters counted of a kind of event for this session. */
+uint64_t rig_truth(const struct rig *rig, const struct rig_duty *duty, unsigned event);
+
+/* Pentium 4, by the profile. */
+bool rig_is_p4(const struct rig *rig);
+
+/* The registers of counter `i` of CPU 0: value, select (CCCR). */
+uint32_t rig_value_msr(const struct rig *rig, unsigned i);
+uint32_t rig_select_msr(const struct rig *rig, unsigned i);
+
 /* With trace: which call comes now. */
 void rig_tell(const struct rig *rig, const char *call, unsigned which);
 
@@ -158,9 +169,14 @@ struct scenario {
     void (*play)(struct rig *rig);
     unsigned general; /* general counters needed */
     bool samples;     /* needs pmi_rearm */
+    bool threads;     /* needs two hyper-threads */
 };
 
 extern const struct scenario scenarios[];
 extern const unsigned scenario_count;
+
+/* What only a Pentium 4 has. */
+extern const struct scenario p4_scenarios[];
+extern const unsigned p4_scenario_count;
 
 #endif

@@ -18,7 +18,7 @@ static void check_counts(struct rig *rig, unsigned index)
         if (counts[k].quality == UPMU_QUALITY_PARTIAL && rig->fault_hit)
             duty->marred = true;
     for (unsigned k = 0; k < duty->events; k++) {
-        unsigned long long value = counts[k].raw, truth = rig->truth[duty->kind[k]];
+        unsigned long long value = counts[k].raw, truth = rig_truth(rig, duty, k);
 
         RIG_CHECK(rig, value <= duty->possible[k], "session %u event %u has %llu, possible are %llu", index, k, value,
                   (unsigned long long)duty->possible[k]);
@@ -66,7 +66,7 @@ static void look_alive(struct rig *rig, unsigned index)
     rig_account(rig);
     for (unsigned k = 0; k < duty->events; k++) {
         total[k] = duty->session.set.tally[k].total;
-        truth[k] = rig->truth[duty->kind[k]];
+        truth[k] = rig_truth(rig, duty, k);
         samples[k] = duty->samples[k] + duty->session.set.tally[k].lost;
     }
     rig_start(rig, index);
@@ -79,8 +79,8 @@ static void look_alive(struct rig *rig, unsigned index)
 
         /* A gate that a fault left open lets the model count before the start. */
         RIG_CHECK(rig,
-                  counted <= rig->truth[duty->kind[k]] - truth[k] &&
-                      (counted == rig->truth[duty->kind[k]] - truth[k] || duty->marred) &&
+                  counted <= rig_truth(rig, duty, k) - truth[k] &&
+                      (counted == rig_truth(rig, duty, k) - truth[k] || duty->marred) &&
                       counted >= rig_amount(duty->kind[k], 3 * RIG_UNIT),
                   "session %u event %u counted %u afterwards, not %u", index, k, (unsigned)counted,
                   (unsigned)rig_amount(duty->kind[k], 3 * RIG_UNIT));

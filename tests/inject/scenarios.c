@@ -123,7 +123,9 @@ static void displace(struct rig *rig, bool sampled)
     rig_attach(rig, 0, 0);
     rig_start(rig, 0);
     rig_run(rig, 1300);
-    snprintf(pinned, sizeof pinned, "cycles:counter=%u", (unsigned)rig->duty[0].session.set.tally[0].counter);
+    /* Something else that this counter can count. */
+    snprintf(pinned, sizeof pinned, "%s:counter=%u", rig_is_p4(rig) ? "instructions" : "cycles",
+             (unsigned)rig->duty[0].session.set.tally[0].counter);
     rig_session(rig, 1, pinned, 0);
     rig_attach(rig, 1, 0);
     rig_start(rig, 1);
@@ -250,9 +252,12 @@ static void is_changed_behind_its_back(struct rig *rig)
     rig_start(rig, 0);
     rig_start(rig, 1);
     rig_run(rig, 1300);
-    upmu_sim_poke(&rig->sim, 0, 0x186, 0x4300c4);
-    upmu_sim_poke(&rig->sim, 0, 0x187, 0);
-    if (rig->sim.profile->version >= 2) {
+    upmu_sim_poke(&rig->sim, 0, rig_select_msr(rig, 0), rig_is_p4(rig) ? 0 : 0x4300c4);
+    upmu_sim_poke(&rig->sim, 0, rig_select_msr(rig, 1), 0);
+    if (rig_is_p4(rig)) {
+        upmu_sim_poke(&rig->sim, 0, 0x3b8, 0x0600020c);
+        upmu_sim_poke(&rig->sim, 0, rig_select_msr(rig, 12), 0x39000);
+    } else if (rig->sim.profile->version >= 2) {
         upmu_sim_poke(&rig->sim, 0, 0x38d, 0);
         upmu_sim_poke(&rig->sim, 0, 0x38f, 1);
     }
@@ -341,11 +346,16 @@ static void masks_inside_a_call(struct rig *rig)
     rig_end(rig);
 }
 
+static void wind_up(struct rig *rig)
+{
+    for (unsigned i = 0; i < (rig_is_p4(rig) ? UPMU_SIM_P4_COUNTERS : 2u); i++)
+        upmu_sim_poke(&rig->sim, 0, rig_value_msr(rig, i), (UINT64_C(1) << rig->sim.profile->general_width) - 900u - i);
+}
+
 /* Counters that nobody reset wrap soon; without interrupts the polls must catch it. */
 static void wraps_while_counting(struct rig *rig)
 {
-    for (unsigned i = 0; i < 2; i++)
-        upmu_sim_poke(&rig->sim, 0, 0xc1 + i, (UINT64_C(1) << rig->sim.profile->general_width) - 900u - i);
+    wind_up(rig);
     for (unsigned i = 0; i < 2 && i < rig->sim.profile->fixed; i++)
         upmu_sim_poke(&rig->sim, 0, 0x309 + i, (UINT64_C(1) << rig->sim.profile->fixed_width) - 1100u - i);
     bring_up(rig);
@@ -365,8 +375,7 @@ static void wraps_while_counting(struct rig *rig)
 
 static void wraps_beside_sampling(struct rig *rig)
 {
-    for (unsigned i = 0; i < 2; i++)
-        upmu_sim_poke(&rig->sim, 0, 0xc1 + i, (UINT64_C(1) << rig->sim.profile->general_width) - 900u - i);
+    wind_up(rig);
     bring_up(rig);
     rig_session(rig, 0, "branches", 0);
     rig_session(rig, 1, "instructions", 1);
@@ -406,7 +415,7 @@ static void leaves_the_firmware_alone(struct rig *rig)
     if (rig->sim.profile->version >= 2)
         upmu_sim_poke(&rig->sim, 0, 0x38f, (UINT64_C(1) << rig->sim.profile->general) - 1u);
     upmu_sim_set_delivery(&rig->sim, 0, rig->order.variant->vector ? 0x40 : UPMU_SIM_LVTPC_NMI);
-    rig->not_ours[0] = 1u | 0xf0000u;
+    rig->not_ours[0] = rig_is_p4(rig) ? 1u : 1u | 0xf0000u;
     bring_up(rig);
     rig->not_ours[0] = rig->cpu[0].firmware;
     if (!rig->cpu[0].pmu)
@@ -428,33 +437,39 @@ static void leaves_the_firmware_alone(struct rig *rig)
 
 static void respects_a_reservation(struct rig *rig)
 {
+    unsigned counter = rig_is_p4(rig) ? 12 : 0;
+    uint64_t select = rig_is_p4(rig) ? 0x38000 : 0x4300c5;
+
     bring_up(rig);
-    if (upmu_cpu_reserve(&rig->cpu[0], 1u) != UPMU_OK)
+    if (upmu_cpu_reserve(&rig->cpu[0], 1u << counter) != UPMU_OK)
         rig_fail(rig, "reserve");
-    upmu_sim_poke(&rig->sim, 0, 0x186, 0x4300c5);
+    upmu_sim_poke(&rig->sim, 0, rig_select_msr(rig, counter), select);
     rig_session(rig, 0, "branches", 1);
     rig_attach(rig, 0, 0);
     rig_start(rig, 0);
     rig_run(rig, 1300);
-    RIG_CHECK(rig, rig->duty[0].session.set.tally[0].counter != 0, "a reserved counter was taken");
+    RIG_CHECK(rig, rig->duty[0].session.set.tally[0].counter != counter, "a reserved counter was taken");
     rig_stop(rig, 0);
-    RIG_CHECK(rig, upmu_sim_peek(&rig->sim, 0, 0x186) == 0x4300c5, "a reserved counter was written");
-    upmu_sim_poke(&rig->sim, 0, 0x186, 0);
-    upmu_cpu_unreserve(&rig->cpu[0], 1u);
+    RIG_CHECK(rig, upmu_sim_peek(&rig->sim, 0, rig_select_msr(rig, counter)) == select,
+              "a reserved counter was written");
+    upmu_sim_poke(&rig->sim, 0, rig_select_msr(rig, counter), 0);
+    upmu_cpu_unreserve(&rig->cpu[0], 1u << counter);
     rig_end(rig);
 }
 
 /* An overflow while the LVTPC was masked: nobody will ever send that interrupt again. */
 static void survives_an_interrupt_before_init(struct rig *rig)
 {
+    unsigned counter = rig_is_p4(rig) ? 12 : 0;
+
     rig->strangers = true;
-    upmu_sim_poke(&rig->sim, 0, 0x186, 0x5300c0);
-    upmu_sim_poke(&rig->sim, 0, 0x38f, 1);
-    upmu_sim_poke(&rig->sim, 0, 0xc1, (UINT64_C(1) << rig->sim.profile->general_width) - 100u);
+    upmu_sim_poke(&rig->sim, 0, rig_select_msr(rig, counter), rig_is_p4(rig) ? 0x4039000 : 0x5300c0);
+    upmu_sim_poke(&rig->sim, 0, rig_is_p4(rig) ? 0x3b8 : 0x38f, rig_is_p4(rig) ? 0x0400060c : 1);
+    upmu_sim_poke(&rig->sim, 0, rig_value_msr(rig, counter), (UINT64_C(1) << rig->sim.profile->general_width) - 100u);
     rig_run(rig, 200);
-    upmu_sim_poke(&rig->sim, 0, 0x186, 0);
+    upmu_sim_poke(&rig->sim, 0, rig_select_msr(rig, counter), 0);
     rig_account(rig);
-    rig->truth[RIG_INSTRUCTIONS] = 0;
+    rig->truth[0][RIG_INSTRUCTIONS] = 0;
     bring_up(rig);
     rig_session(rig, 0, "instructions", 1);
     rig_attach(rig, 0, 0);
@@ -472,28 +487,28 @@ static void refuses_calls_inside_calls(struct rig *rig)
 }
 
 const struct scenario scenarios[] = {
-    {"counts_and_restarts", counts_and_restarts, 1, false},
-    {"samples_and_restarts", samples_and_restarts, 1, true},
-    {"counts_beside_sampling", counts_beside_sampling, 2, true},
-    {"samples_two_counters", samples_two_counters, 2, true},
-    {"samples_in_two_sessions", samples_in_two_sessions, 2, true},
-    {"moves_a_counter", moves_a_counter, 2, false},
-    {"moves_a_sampling_counter", moves_a_sampling_counter, 2, true},
-    {"stops_on_an_overflow", stops_on_an_overflow, 2, true},
-    {"moves_to_another_cpu", moves_to_another_cpu, 2, true},
-    {"is_driven_from_another_cpu", is_driven_from_another_cpu, 2, true},
-    {"sleeps", sleeps, 2, true},
-    {"is_changed_behind_its_back", is_changed_behind_its_back, 2, true},
-    {"leaves_with_sessions_running", leaves_with_sessions_running, 2, true},
-    {"masks_a_full_ring", masks_a_full_ring, 2, true},
-    {"masks_inside_a_call", masks_inside_a_call, 1, true},
-    {"wraps_while_counting", wraps_while_counting, 2, false},
-    {"wraps_beside_sampling", wraps_beside_sampling, 2, true},
-    {"polls_while_sampling", polls_while_sampling, 2, true},
-    {"leaves_the_firmware_alone", leaves_the_firmware_alone, 2, true},
-    {"respects_a_reservation", respects_a_reservation, 2, true},
-    {"survives_an_interrupt_before_init", survives_an_interrupt_before_init, 1, true},
-    {"refuses_calls_inside_calls", refuses_calls_inside_calls, 1, true},
+    {"counts_and_restarts", counts_and_restarts, 1, false, false},
+    {"samples_and_restarts", samples_and_restarts, 1, true, false},
+    {"counts_beside_sampling", counts_beside_sampling, 2, true, false},
+    {"samples_two_counters", samples_two_counters, 2, true, false},
+    {"samples_in_two_sessions", samples_in_two_sessions, 2, true, false},
+    {"moves_a_counter", moves_a_counter, 2, false, false},
+    {"moves_a_sampling_counter", moves_a_sampling_counter, 2, true, false},
+    {"stops_on_an_overflow", stops_on_an_overflow, 2, true, false},
+    {"moves_to_another_cpu", moves_to_another_cpu, 2, true, false},
+    {"is_driven_from_another_cpu", is_driven_from_another_cpu, 2, true, false},
+    {"sleeps", sleeps, 2, true, false},
+    {"is_changed_behind_its_back", is_changed_behind_its_back, 2, true, false},
+    {"leaves_with_sessions_running", leaves_with_sessions_running, 2, true, false},
+    {"masks_a_full_ring", masks_a_full_ring, 2, true, false},
+    {"masks_inside_a_call", masks_inside_a_call, 1, true, false},
+    {"wraps_while_counting", wraps_while_counting, 2, false, false},
+    {"wraps_beside_sampling", wraps_beside_sampling, 2, true, false},
+    {"polls_while_sampling", polls_while_sampling, 2, true, false},
+    {"leaves_the_firmware_alone", leaves_the_firmware_alone, 2, true, false},
+    {"respects_a_reservation", respects_a_reservation, 2, true, false},
+    {"survives_an_interrupt_before_init", survives_an_interrupt_before_init, 1, true, false},
+    {"refuses_calls_inside_calls", refuses_calls_inside_calls, 1, true, false},
 };
 
 const unsigned scenario_count = sizeof scenarios / sizeof scenarios[0];

@@ -20,9 +20,17 @@
 
 #include "tests/inject/rig.h"
 
-static const char *const profiles[] = {"core2",          "merom_early", "yonah",
-                                       "nehalem",        "skylake",     "skylake_nofw",
-                                       "skylake_smtoff", "icelake",     "hypervisor_v2_nofixed"};
+/* tests/inject/test_inject_p4.c has its own, and its part of the runs. */
+#ifndef RIG_PROFILES
+#define RIG_PROFILES                                                                                                   \
+    "core2", "merom_early", "yonah", "nehalem", "skylake", "skylake_nofw", "skylake_smtoff", "icelake",                \
+        "hypervisor_v2_nofixed"
+#define RIG_P4 0
+#define RIG_STRIDE 1u
+#define RIG_PROGRAM "test_inject"
+#endif
+
+static const char *const profiles[] = {RIG_PROFILES};
 
 #define PROFILES (sizeof profiles / sizeof profiles[0])
 
@@ -48,10 +56,17 @@ static uint32_t runs, injections, failures, refused;
 static bool every;
 static struct rig rig;
 
+static const struct scenario *scenario_at(unsigned i)
+{
+    if (i < scenario_count)
+        return &scenarios[i];
+    return RIG_P4 && i - scenario_count < p4_scenario_count ? &p4_scenarios[i - scenario_count] : NULL;
+}
+
 static void describe(const struct rig_order *order)
 {
-    printf("build/gcc-64/tests/inject/test_inject scenario=%s profile=%s variant=%s", order->scenario, order->profile,
-           order->variant->name);
+    printf("build/gcc-64/tests/inject/" RIG_PROGRAM " scenario=%s profile=%s variant=%s", order->scenario,
+           order->profile, order->variant->name);
     if (order->injection == RIG_OVERFLOW)
         printf(" %s=%u", order->after ? "after" : "before", (unsigned)order->at);
     else if (order->injection == RIG_FOREIGN)
@@ -81,7 +96,8 @@ static bool applies(const struct scenario *scenario, const char *profile, const 
 {
     const struct upmu_sim_profile *model = upmu_sim_profile(profile);
 
-    return model->general >= scenario->general && !(scenario->samples && variant->no_pmi);
+    return model->general >= scenario->general && !(scenario->samples && variant->no_pmi) &&
+           !(scenario->threads && !(model->flags & UPMU_SIM_SMT));
 }
 
 /* The injection at every access, until the scenario ends before it.  Failures up to `limit`. */
@@ -111,11 +127,13 @@ static unsigned stride_of(unsigned profile, unsigned variant)
     if (every)
         return 1;
 #if defined(__SANITIZE_ADDRESS__)
-    return variant == 0 && profile < 5 ? 7 : 23;
+    return RIG_STRIDE * (variant == 0 && profile < 5 ? 7 : 23);
 #else
     if (sizeof(void *) == 4)
-        return variant == 0 ? 2 : 9;
-    return variant == 0 || profile == variant % PROFILES ? 1 : 3;
+        return RIG_STRIDE * (variant == 0 ? 2 : 9);
+    if (variant == 0 && profile == 0)
+        return 1;
+    return RIG_STRIDE * (variant == 0 || profile == variant % PROFILES ? 1 : 3);
 #endif
 }
 
@@ -176,9 +194,9 @@ static bool take_argument(const char *argument, struct rig_order *order, const s
         return false;
     value++;
     if (!strncmp(argument, "scenario=", 9)) {
-        for (unsigned i = 0; i < scenario_count; i++)
-            if (!strcmp(scenarios[i].name, value))
-                *scenario = &scenarios[i];
+        for (unsigned i = 0; scenario_at(i); i++)
+            if (!strcmp(scenario_at(i)->name, value))
+                *scenario = scenario_at(i);
         order->scenario = value;
     } else if (!strncmp(argument, "profile=", 8)) {
         order->profile = value;
@@ -212,6 +230,20 @@ static int tell_one(int count, char **arguments)
 }
 
 /* ---- Tests ---- */
+
+#if RIG_P4
+
+static const char *claim(unsigned i, unsigned k)
+{
+    static const char *const how[] = {"", "_with_an_overflow_at_every_access", "_with_a_foreign_nmi_at_every_access",
+                                      "_with_a_fault_at_every_access"};
+    static char text[64][4][100];
+
+    snprintf(text[i][k], sizeof text[i][k], "netburst_%s%s", scenario_at(i)->name, how[k]);
+    return text[i][k];
+}
+
+#else
 
 /* In the order of scenarios[]: undisturbed, and with each injection. */
 static const char *const claims[][4] = {
@@ -271,6 +303,13 @@ static const char *const claims[][4] = {
      "refuses_calls_inside_calls_with_a_fault_at_every_access"},
 };
 
+static const char *claim(unsigned i, unsigned k)
+{
+    return strncmp(claims[i][k], scenarios[i].name, strlen(scenarios[i].name)) ? NULL : claims[i][k];
+}
+
+#endif
+
 int main(int count, char **arguments)
 {
     static struct task tasks[64][4];
@@ -282,16 +321,16 @@ int main(int count, char **arguments)
     if (count > 1 && strcmp(arguments[1], "every"))
         return tell_one(count, arguments);
     every = count > 1;
-    for (unsigned i = 0; i < scenario_count; i++)
+    for (unsigned i = 0; scenario_at(i); i++)
         for (unsigned k = 0; k < 4; k++) {
-            if (strncmp(claims[i][k], scenarios[i].name, strlen(scenarios[i].name)))
+            if (!claim(i, k))
                 return 2;
-            tasks[i][k] = (struct task){&scenarios[i], (enum rig_injection)k};
+            tasks[i][k] = (struct task){scenario_at(i), (enum rig_injection)k};
             tests[test_count++] =
-                (struct CMUnitTest){claims[i][k], k ? sweep_all : nothing_injected, NULL, NULL, &tasks[i][k]};
+                (struct CMUnitTest){claim(i, k), k ? sweep_all : nothing_injected, NULL, NULL, &tasks[i][k]};
         }
-    failed = _cmocka_run_group_tests("inject", tests, test_count, NULL, NULL);
+    failed = _cmocka_run_group_tests(RIG_P4 ? "inject_p4" : "inject", tests, test_count, NULL, NULL);
     printf("%u injections in %u runs of %u scenarios; %u calls inside calls were refused\n", (unsigned)injections,
-           (unsigned)runs, scenario_count, (unsigned)refused);
+           (unsigned)runs, test_count / 4, (unsigned)refused);
     return failed;
 }
