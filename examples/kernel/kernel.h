@@ -71,6 +71,7 @@ struct kernel_port_options {
     bool no_clock;    /* no clock_ns hook */
     bool unsafe;      /* do not tell upmu that faults are survived */
     bool enable_apic; /* switch on an APIC that the BIOS has left off */
+    bool x2apic;      /* put the APIC in x2APIC mode, if it has one */
 };
 
 /* The interrupt table in force, PICs masked, interrupts on. */
@@ -79,6 +80,9 @@ void kernel_interrupts_open(void);
 /* Fill in the port.  `cpu` is who gets the overflows. */
 void kernel_port_open(struct upmu_x86_native *native, const struct kernel_port_options *options, uint32_t tsc_khz,
                       struct upmu_cpu *cpu);
+
+/* Send the vector of the options to this CPU; does it arrive?  Counted as an interrupt that is not ours. */
+bool kernel_vector_arrives(const struct upmu_x86_native *native);
 
 /* ---- kernel_stubs.S ---- */
 

@@ -4,7 +4,7 @@
  * those of its command line, then what is typed on the keyboard or COM1.
  *
  * Options come before the commands: vector=N, noapic, nordpmc, noclock, unsafe, lapic,
- * debug-exit (README.md has them).
+ * x2apic, debug-exit (README.md has them).
  */
 #include <examples/kernel/kernel.h>
 
@@ -151,7 +151,8 @@ static void take_options(void)
         bool *value;
     } flags[] = {
         {"noapic", &options.no_apic}, {"nordpmc", &options.no_rdpmc},  {"noclock", &options.no_clock},
-        {"unsafe", &options.unsafe},  {"lapic", &options.enable_apic}, {"debug-exit", &debug_exit},
+        {"unsafe", &options.unsafe},  {"lapic", &options.enable_apic}, {"x2apic", &options.x2apic},
+        {"debug-exit", &debug_exit},
     };
     unsigned i, at, vector;
 
@@ -186,6 +187,8 @@ static void bring_up(const char *loader)
     kernel_port_open(&native, &options, tsc_khz, &cpu);
     native.port.log = log_line;
     common_check_port(&shell, &native.port, &native.apic, &traps, tsc_khz);
+    if (options.vector != 0)
+        shell_text(&shell, kernel_vector_arrives(&native) ? "Vector arrives\n" : "VECTOR DOES NOT ARRIVE\n");
     live.interrupts = interrupts;
     live.buffer = buffer;
     live.buffer_bytes = sizeof buffer;

@@ -200,6 +200,33 @@ static void apic_enable(void)
         (void)upmu_x86_guarded_wrmsr(UPMU_APIC_BASE_MSR, base | UPMU_APIC_BASE_ENABLED);
 }
 
+/* Intel SDM vol 3 (325384-059) 10.12.1: CPUID.1:ECX[21], IA32_APIC_BASE[10]. */
+static void x2apic_enter(void)
+{
+    uint32_t leaf[4];
+    uint64_t base;
+
+    upmu_x86_cpuid(1, 0, leaf);
+    if ((leaf[2] >> 21 & 1u) != 0 && upmu_x86_guarded_rdmsr(UPMU_APIC_BASE_MSR, &base))
+        (void)upmu_x86_guarded_wrmsr(UPMU_APIC_BASE_MSR, base | UPMU_APIC_BASE_X2APIC);
+}
+
+/* The interrupt command register, shorthand "self", fixed (10.6.1, 10.12.9). */
+bool kernel_vector_arrives(const struct upmu_x86_native *native)
+{
+    const uint32_t to_self = 1u << 18 | 1u << 14 | pmi_vector;
+    uint32_t before = kernel_traps.vectors;
+    unsigned i;
+
+    if (native->apic.mode == UPMU_APIC_X2)
+        upmu_x86_wrmsr(0x830u, to_self);
+    else if (native->apic.mode == UPMU_APIC_PAGE)
+        upmu_apic_write(&native->apic, 0x300u, to_self);
+    for (i = 0; i < 100000 && kernel_traps.vectors == before; i++)
+        __asm__ volatile("pause");
+    return kernel_traps.vectors != before;
+}
+
 void kernel_port_open(struct upmu_x86_native *native, const struct kernel_port_options *options, uint32_t tsc_khz,
                       struct upmu_cpu *cpu)
 {
@@ -207,6 +234,8 @@ void kernel_port_open(struct upmu_x86_native *native, const struct kernel_port_o
 
     if (options->enable_apic)
         apic_enable();
+    if (options->x2apic)
+        x2apic_enter();
     if (!options->no_apic && upmu_apic_exists())
         page = (volatile void *)(uintptr_t)upmu_apic_base();
     upmu_x86_native_port(native, page, options->vector, options->no_clock ? 0 : tsc_khz);

@@ -5,7 +5,7 @@
  *
  * What only you know is yours to add to `port` afterwards: this_cpu (mandatory
  * with the second CPU), run_on_cpu, log; and rdmsr, wrmsr, rdpmc of your own with
- * msr_faults_are_safe if your kernel recovers from #GP.
+ * msr_faults_are_safe if your kernel recovers from #GP (x86_guard.h has them).
  */
 #ifndef UPMU_X86_NATIVE_H
 #define UPMU_X86_NATIVE_H
