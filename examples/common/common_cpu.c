@@ -24,11 +24,18 @@ static unsigned stand_in(void)
     return (leaf[0] & 0xf00f0u) < 0x30u ? 1 : 2; /* Prescott is model 3 */
 }
 
-/* CR4.PCE lets programs use RDPMC: does it take both values?  Left as found. */
+/*
+ * CR4.PCE lets programs use RDPMC: does it take both values?  Left as found.  Before
+ * family 6 there may be no such bit, and setting it would fault.
+ */
 static bool user_rdpmc_switches(void)
 {
     bool found = upmu_x86_user_rdpmc_allowed(), on, off;
+    uint32_t leaf[4];
 
+    upmu_x86_cpuid(1, 0, leaf);
+    if ((leaf[0] >> 8 & 15u) < 6)
+        return false;
     upmu_x86_user_rdpmc(true);
     on = upmu_x86_user_rdpmc_allowed();
     upmu_x86_user_rdpmc(false);

@@ -7,7 +7,6 @@ ifeq ($(and $(shell command -v bochs),$(shell command -v nasm)),)
 test-bochs:
 	@$(PYTHON) tests/run_layer.py bochs --skipped "all of it: bochs or nasm is not installed (make deps)"
 else
-test-bochs:
-	+@$(MAKE) --no-print-directory -C examples/kernel CC="$(CC)" all images
+test-bochs: kernel-images
 	@$(PYTHON) tests/run_layer.py bochs tests/bochs/test_bochs.py
 endif

@@ -9,7 +9,6 @@ test-kernel: kernel
 else
 HAVE_NASM := $(shell command -v nasm)
 HAVE_GRUB := $(and $(shell command -v grub-mkrescue),$(shell command -v xorriso),$(wildcard /usr/lib/grub/i386-pc))
-test-kernel: kernel
-	+@$(MAKE) --no-print-directory -s -C examples/kernel CC="$(CC)" $(if $(HAVE_NASM),images) $(if $(HAVE_GRUB),iso)
+test-kernel: kernel $(if $(HAVE_NASM),kernel-images $(if $(HAVE_GRUB),kernel-iso))
 	@$(PYTHON) tests/run_layer.py kernel tests/kernel/test_kernel.py
 endif

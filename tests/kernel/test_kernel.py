@@ -133,6 +133,17 @@ def kernel_is_called_a_pentium_4_where_it_runs_on_one():
 
 
 @test
+def kernel_runs_on_old_and_new_cpus():
+    complaints = []
+    for cpu in ("486", "pentium", "pentium2", "athlon", "n270", "phenom", "Skylake-Client", "max"):
+        status, text = machine.run(machine.kernel("upmu32.elf", CHECK), cpu)
+        complaints += [f"-cpu {cpu}: {complaint}" for complaint in
+                       lacks(text, "^vmtest.ring3 came back$", "^probe.verdict absent$", "^probe.end ok$") +
+                       ([] if status == machine.LEFT_WELL else [f"QEMU ended with {status}"])]
+    return complaints
+
+
+@test
 def kernel_simulates_a_pentium_4_where_one_has_no_pmu():
     text = machine.run(machine.kernel("upmu32.elf", "debug-exit info; stat -n 1000 -e instructions,branches spin; "
                                       "encode p4-branch-retired,mask=mmtm+mmnm,os,usr; selftest; off"),
