@@ -82,9 +82,12 @@ struct upmu_backend {
     const char *(*names)(unsigned i);
 
 #if UPMU_NAMES
+    /* What FreeBSD puts before the names of the catalogue ("p4-"); NULL: nothing. */
+    const char *prefix;
     /*
      * Apply one attribute to an event under construction.  `name` is as it was
-     * typed; `value` is NULL if none was given, UINT64_MAX if it is no number.
+     * typed, its value's text stands behind it and '='; `value` is NULL if none was
+     * given, UINT64_MAX if it is no number.
      * UPMU_ERR_NO_SUCH_ATTRIBUTE, _BAD_VALUE, _CONTRADICTION.
      */
     enum upmu_status (*attribute)(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,

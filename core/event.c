@@ -9,6 +9,7 @@
 #include "core/backend.h"
 #include "core/bits.h"
 #include "core/catalog.h"
+#include "core/catalog_table.h"
 #include "core/mem.h"
 #include "core/spec.h"
 #include "core/text.h"
@@ -100,26 +101,41 @@ static size_t name_length(const struct encoder *encoder, const struct upmu_spec_
     return upmu_spec_part_end(last) - encoder->spec->name.position;
 }
 
-/* The longest text from NAME on, cut at a ':', that the catalogue knows. */
+/* Bytes of the prefix that the backend's names may have, 0: this one has none. */
+static size_t prefix_length(const struct encoder *encoder)
+{
+    const char *prefix = encoder->pmu->backend->prefix;
+    unsigned length = prefix ? (unsigned)upmu_text_length(prefix) : 0;
+
+    return encoder->part->length > length && (!length || upmu_same_folded(encoder->text, prefix, length)) ? length : 0;
+}
+
+/* The longest text from NAME on, cut at a ':', that the catalogue knows; its first bytes may be a prefix. */
 static bool find_name(struct encoder *encoder)
 {
     const struct upmu_spec *spec = encoder->spec;
-    unsigned parts = 0;
+    size_t prefix = prefix_length(encoder);
+    unsigned all = 0, parts;
 
     if (!encoder->catalog || !spec->name.length)
         return false;
-    while (parts < spec->attribute_count && spec->attribute[parts].separator == ':')
-        parts++;
+    while (all < spec->attribute_count && spec->attribute[all].separator == ':')
+        all++;
+    parts = all;
     for (;; parts--) {
         const struct upmu_spec_part *last = parts ? &spec->attribute[parts - 1u] : &spec->name;
 
-        if (upmu_catalog_lookup(encoder->catalog, encoder->text, name_length(encoder, last), &encoder->event.id) ==
-            UPMU_OK) {
+        if (upmu_catalog_lookup(encoder->catalog, encoder->text + prefix, name_length(encoder, last) - prefix,
+                                &encoder->event.id) == UPMU_OK) {
             encoder->used = UPMU_BIT32(parts) - 1u;
             return upmu_catalog_row(encoder->catalog, encoder->event.id.row, &encoder->row);
         }
-        if (!parts)
+        if (parts)
+            continue;
+        if (!prefix)
             return false;
+        prefix = 0;
+        parts = all + 1;
     }
 }
 

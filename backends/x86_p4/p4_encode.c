@@ -103,7 +103,11 @@ static enum upmu_status set_initiator(const struct upmu_pmu *pmu, struct upmu_ev
     if ((event->attributes & (UPMU_ATTR_CASCADE | UPMU_ATTR_RAW)) || event->config1)
         return UPMU_ERR_CONTRADICTION;
     if (text) {
-        status = upmu_catalog_lookup(pmu->catalog, text, length, &id);
+        size_t prefix = sizeof UPMU_P4_PREFIX - 1;
+
+        if (length < prefix || !upmu_text_is(text, prefix, UPMU_P4_PREFIX))
+            prefix = 0;
+        status = upmu_catalog_lookup(pmu->catalog, text + prefix, length - prefix, &id);
         if (status != UPMU_OK)
             return status;
     }

@@ -16,6 +16,9 @@
 
 extern const struct upmu_backend upmu_x86_p4_backend;
 
+/* FreeBSD's names are those of the catalogue with this before them. */
+#define UPMU_P4_PREFIX "p4-"
+
 /* upmu_pmu.quirks */
 #define UPMU_P4_HT 0x1u        /* two hyper-threads see the PMU */
 #define UPMU_P4_EARLY_BUS 0x2u /* signature below F27h: IOQ_allocation has one ESCR */

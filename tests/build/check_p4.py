@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Bytes of the Pentium 4 backend, at gcc -Os for i386.
+
+Code is the .text of backends/x86_p4; tables are the .rodata of its files that hold registers, ESCRs, events and
+cascades, and what the catalogue `netburst` adds to the packed file, names included.
+"""
+import os
+import re
+import sys
+
+from checklib import COMPILERS, FREESTANDING, ROOT, check, files, main, read, run
+
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+import catalog_pack  # noqa: E402
+
+CODE_LIMIT = 12 * 1024
+TABLES_LIMIT = 8 * 1024
+TABLE_FILES = ("p4_registers.c", "p4_events.c", "p4_place.c")
+WORK = "build/size"
+
+
+def sections(source, options=()):
+    """(bytes of .text, of constants) of one source."""
+    os.makedirs(WORK, exist_ok=True)
+    target = f"{WORK}/i386-{os.path.basename(source)[:-2]}.o"
+    code, output = run([*COMPILERS["gcc-32"], *FREESTANDING, "-Os", *options, "-c", "-o", target, source])
+    assert code == 0, output
+    rows = re.findall(r"^(\.\S+)\s+(\d+)", run(["size", "-A", target])[1], re.M)
+    return (sum(int(size) for name, size in rows if name.startswith(".text")),
+            sum(int(size) for name, size in rows if name.startswith((".rodata", ".data"))))
+
+
+@check
+def code_of_the_backend_is_at_most_12_kib():
+    text = sum(sections(source)[0] for source in files("backends/x86_p4/*.c"))
+    print(f"text.x86_p4.i386: {text} of {CODE_LIMIT} bytes")
+    return [f"{text} bytes of code"] if text > CODE_LIMIT else []
+
+
+def packed_size(catalogues):
+    """Bytes of a packed file; the hash is as large whatever it is, so none is searched for."""
+    def no_hash(names, _):
+        folded = len({catalog_pack.fold(name) for name in names})
+        return [0] * ((folded + 2) // 3), [0] * (folded + folded // 10 + 1), [], 0
+    catalog_pack.hash_table = no_hash
+    return len(catalog_pack.pack(catalogues)[0])
+
+
+@check
+def tables_with_their_names_are_at_most_8_kib():
+    registers = sum(sections(source)[1] for source in files("backends/x86_p4/*.c")
+                    if os.path.basename(source) in TABLE_FILES)
+    whole = int(re.search(r"upmu_catalog_data\[(\d+)\]", read(catalog_pack.OUTPUT)).group(1))
+    events = whole - packed_size([c for c in catalog_pack.sources()[0] if c.name != "netburst"])
+    print(f"tables.x86_p4: {registers} + catalogue {events} of {TABLES_LIMIT} bytes")
+    return [f"{registers + events} bytes of tables"] if registers + events > TABLES_LIMIT else []
+
+
+@check
+def a_build_without_it_holds_none_of_it():
+    return [f"{source}: {sizes}" for source in files("backends/x86_p4/*.c")
+            for sizes in [sections(source, ["-DUPMU_BACKEND_X86_P4=0"])] if sizes != (0, 0)]
+
+
+if __name__ == "__main__":
+    main()
