@@ -79,11 +79,14 @@ unsigned upmu_sim_p4_escr(const struct upmu_sim *sim, uint32_t address)
     if (address >> 1 == MSR_IQ_ESCR0 >> 1 && upmu_sim_p4_model(sim->profile) > 2 &&
         sim_on(sim, UPMU_SIM_RULE_P4_IQ_ESCR))
         return UPMU_SIM_P4_ESCRS;
-    for (unsigned i = 0; i < UPMU_SIM_P4_ESCRS; i++) {
-        if (nb_escrs[i].address == address)
-            return i;
-    }
-    return UPMU_SIM_P4_ESCRS;
+    /* In the order of nb_escrs. */
+    if (address - 0x3a0u <= 0x3beu - 0x3a0u)
+        return address - 0x3a0u;
+    if (address - 0x3c0u < 6)
+        return 31u + address - 0x3c0u;
+    if (address - 0x3c8u < 6)
+        return 37u + address - 0x3c8u;
+    return address - 0x3e0u < 2 ? 43u + address - 0x3e0u : UPMU_SIM_P4_ESCRS;
 }
 
 static unsigned nb_group(unsigned counter)

@@ -34,6 +34,10 @@ uint64_t rig_amount(enum rig_kind kind, uint64_t instructions)
         return 2 * instructions;
     case RIG_BRANCHES:
         return instructions / 2;
+    case RIG_TAGGED:
+        return instructions / 5;
+    case RIG_REPLAYED:
+        return instructions / 10;
     default:
         return instructions / 4;
     }
@@ -92,6 +96,10 @@ static int kind_of_p4(uint64_t select)
         return RIG_BRANCHES;
     case P4_BSU << 8 | 0x0c:
         return RIG_REFERENCES;
+    case P4_CRU2 << 8 | P4_EXECUTION_EVENT:
+        return RIG_TAGGED;
+    case P4_CRU2 << 8 | P4_REPLAY_EVENT:
+        return RIG_REPLAYED;
     default:
         return -1;
     }
@@ -146,8 +154,10 @@ static uint64_t happened_on(const struct rig *rig, unsigned cpu, enum rig_kind k
         return truth->cycles;
     case RIG_BRANCHES:
         return truth->branches;
-    default:
+    case RIG_REFERENCES:
         return truth->llc_references;
+    default:
+        return rig->tags[cpu][kind - RIG_TAGGED];
     }
 }
 
@@ -178,20 +188,35 @@ static void burst(struct rig *rig, uint64_t instructions)
         .cycles = rig_amount(RIG_CYCLES, instructions),
         .branches = rig_amount(RIG_BRANCHES, instructions),
         .llc_references = rig_amount(RIG_REFERENCES, instructions),
+        .uops = instructions,
         .ip = 0x1000,
         .ip_step = 1,
         .sp = 0x8000,
     };
+    unsigned cpu = rig->sim.current;
+
+    if (rig_is_p4(rig)) {
+        work.other[0] = (struct upmu_sim_other){
+            .count = rig_amount(RIG_TAGGED, instructions), .escr = P4_FIRM, .event = 0x08, .mask = 0x8000};
+        work.other[1] = (struct upmu_sim_other){.count = rig_amount(RIG_REPLAYED, instructions),
+                                                .escr = P4_CRU2,
+                                                .event = P4_REPLAY_EVENT,
+                                                .mask = 1,
+                                                .payload = 1,
+                                                .matrix = 1};
+    }
 
     for (unsigned i = 0; i < RIG_DUTIES; i++) {
         struct rig_duty *duty = &rig->duty[i];
 
-        if (duty->running && duty->cpu == rig->sim.current && !rig->in_handler && !may_miss(rig, duty))
+        if (duty->running && duty->cpu == rig->sim.current && !rig->in_handler && !may_miss(rig, duty) && !duty->late)
             for (unsigned k = 0; k < duty->events; k++)
                 duty->certain[k] += rig_amount(duty->kind[k], instructions);
     }
     rig_account(rig);
     upmu_sim_events(&rig->sim, &work);
+    rig->tags[cpu][0] += rig_amount(RIG_TAGGED, instructions);
+    rig->tags[cpu][1] += rig_amount(RIG_REPLAYED, instructions);
     rig_account(rig);
 }
 
@@ -480,10 +505,6 @@ static void leave(struct rig *rig, struct rig_duty *duty)
 
 static const char *const kind_names[] = {"instructions", "cycles", "branches", "cache-references"};
 
-/* Pentium 4: in words, so that nothing here depends on what a name means there. */
-static const char *const p4_texts[] = {"raw:config=0x380000400060c", "raw:config=0x3c0002600020c",
-                                       "raw:config=0x3a0000c001e0c", "raw:config=0x3e0001802040c"};
-
 void rig_session(struct rig *rig, unsigned index, const char *list, unsigned sampled)
 {
     struct rig_duty *duty = &rig->duty[index];
@@ -498,15 +519,9 @@ void rig_session(struct rig *rig, unsigned index, const char *list, unsigned sam
         struct upmu_sampling sampling = {.period = 0};
 
         upmu_spec_format(&spec, text, sizeof text);
-        for (unsigned kind = 0; kind < RIG_KINDS; kind++)
+        for (unsigned kind = 0; kind < RIG_TAGGED; kind++)
             if (!strncmp(text, kind_names[kind], strlen(kind_names[kind])))
                 duty->kind[k] = (enum rig_kind)kind;
-        if (rig_is_p4(rig)) {
-            char rest[40];
-
-            snprintf(rest, sizeof rest, "%s", text + strlen(kind_names[duty->kind[k]]));
-            snprintf(text, sizeof text, "%s%s", p4_texts[duty->kind[k]], rest);
-        }
         if (sampled >> k & 1u)
             sampling.period = rig_amount(duty->kind[k], RIG_UNIT);
         duty->period[k] = sampling.period;
@@ -514,6 +529,24 @@ void rig_session(struct rig *rig, unsigned index, const char *list, unsigned sam
             rig_fail(rig, "session_add(%s): %s", text, upmu_status_text(duty->session.why.status));
         duty->events++;
     }
+    if (sampled && upmu_session_ring(&duty->session, duty->buffer, sizeof duty->buffer) != UPMU_OK)
+        rig_fail(rig, "session_ring");
+}
+
+void rig_p4_event(struct rig *rig, unsigned index, const char *text, enum rig_kind kind, bool sampled, uint64_t cascade)
+{
+    struct rig_duty *duty = &rig->duty[index];
+    unsigned k = duty->events++;
+    struct upmu_sampling sampling = {.period = cascade};
+
+    if (!k && upmu_session_init(&duty->session, &rig->machine) != UPMU_OK)
+        rig_fail(rig, "session_init");
+    duty->kind[k] = kind;
+    duty->late |= cascade != 0;
+    if (sampled)
+        sampling.period = duty->period[k] = rig_amount(kind, RIG_UNIT);
+    if (upmu_session_add(&duty->session, text, &sampling) != UPMU_OK)
+        rig_fail(rig, "session_add(%s): %s", text, upmu_status_text(duty->session.why.status));
     if (sampled && upmu_session_ring(&duty->session, duty->buffer, sizeof duty->buffer) != UPMU_OK)
         rig_fail(rig, "session_ring");
 }

@@ -15,7 +15,8 @@
 #include "port/sim/sim.h"
 #include <upmu/upmu.h>
 
-enum rig_kind { RIG_INSTRUCTIONS, RIG_CYCLES, RIG_BRANCHES, RIG_REFERENCES, RIG_KINDS };
+/* The last two are the Pentium 4's: uops tagged in execution and by replay. */
+enum rig_kind { RIG_INSTRUCTIONS, RIG_CYCLES, RIG_BRANCHES, RIG_REFERENCES, RIG_TAGGED, RIG_REPLAYED, RIG_KINDS };
 
 #define RIG_DUTIES 4
 #define RIG_EVENTS 3
@@ -43,6 +44,7 @@ struct rig_duty {
     bool running;  /* a start returned, and no call on it is in progress */
     bool marred;   /* it met a fault, a change behind its back: bounds only */
     bool masks;    /* mask_on_full */
+    bool late;     /* a cascade: what it counts begins some time after the start */
 };
 
 enum rig_injection { RIG_NONE, RIG_OVERFLOW, RIG_FOREIGN, RIG_FAULT };
@@ -76,10 +78,11 @@ struct rig {
     struct rig_duty duty[RIG_DUTIES];
     bool cpu_up[2];
     uint64_t found[2][RIG_REGISTERS];
-    uint64_t counted[2][UPMU_SIM_COUNTERS]; /* at the last look */
-    uint64_t select[2][UPMU_SIM_COUNTERS];  /* Pentium 4: ESCR and its address (bits 63:32) */
-    uint64_t truth[2][RIG_KINDS];           /* counted by the model's counters, by CPU */
-    uint32_t not_ours[2];                   /* counters that others use: outside of the truth */
+    uint64_t counted[2][UPMU_SIM_COUNTERS];   /* at the last look */
+    uint64_t select[2][UPMU_SIM_COUNTERS];    /* Pentium 4: ESCR and its address (bits 63:32) */
+    uint64_t truth[2][RIG_KINDS];             /* counted by the model's counters, by CPU */
+    uint64_t tags[2][RIG_KINDS - RIG_TAGGED]; /* of these kinds, by CPU */
+    uint32_t not_ours[2];                     /* counters that others use: outside of the truth */
     uint32_t in_handler;
     uint32_t may_lose; /* bursts at moments when a period may go by unseen */
     uint32_t swaps;    /* foreign NMIs that were taken for ours */
@@ -117,6 +120,8 @@ void rig_run(struct rig *rig, uint64_t instructions);
 
 /* Sessions.  `periods`: bit i: event i is sampled every RIG_UNIT instructions' worth. */
 void rig_session(struct rig *rig, unsigned duty, const char *list, unsigned sampled);
+/* Add an event by its Pentium 4 name: sampled, or (a cascade) started by so many events of its initiator. */
+void rig_p4_event(struct rig *rig, unsigned duty, const char *text, enum rig_kind kind, bool sampled, uint64_t cascade);
 void rig_attach(struct rig *rig, unsigned duty, unsigned cpu);
 void rig_start(struct rig *rig, unsigned duty);
 void rig_stop(struct rig *rig, unsigned duty);

@@ -67,9 +67,128 @@ static void a_sibling_comes_and_goes(struct rig *rig)
     rig_end(rig);
 }
 
+/* A cascade counts branches after every 600 instructions' start, beside a sampling session. */
+static void cascades(struct rig *rig)
+{
+    rig_cpu_init(rig, 0);
+    rig_p4_event(rig, 0, "branch_retired,cascade=instr_retired.nbogusntag", RIG_BRANCHES, false, 600);
+    rig_session(rig, 1, "cycles", 1);
+    rig_attach(rig, 0, 0);
+    rig_attach(rig, 1, 0);
+    rig_start(rig, 1);
+    rig_start(rig, 0);
+    rig_run(rig, 500);
+    rig_read(rig, 0);
+    rig_run(rig, 900);
+    rig_read(rig, 0);
+    rig_poll(rig, 0);
+    rig_run(rig, 700);
+    rig_stop(rig, 0);
+    rig_run(rig, 700);
+    rig_start(rig, 0);
+    rig_run(rig, 1100);
+    rig_stop(rig, 1);
+    rig_run(rig, 300);
+    rig_stop(rig, 0);
+    rig_end(rig);
+}
+
+/* Uops tagged in execution are sampled, those tagged by replay are counted. */
+static void tags(struct rig *rig)
+{
+    rig_cpu_init(rig, 0);
+    rig_p4_event(rig, 0, "packed_SP_retired", RIG_TAGGED, true, 0);
+    rig_p4_event(rig, 1, "1stL_cache_load_miss_retired", RIG_REPLAYED, false, 0);
+    rig_attach(rig, 0, 0);
+    rig_attach(rig, 1, 0);
+    rig_start(rig, 0);
+    rig_run(rig, 700);
+    rig_start(rig, 1);
+    rig_run(rig, 1300);
+    rig_read(rig, 0);
+    rig_read(rig, 1);
+    rig_stop(rig, 0);
+    rig_run(rig, 500);
+    rig_start(rig, 0);
+    rig_run(rig, 600);
+    rig_stop(rig, 1);
+    rig_run(rig, 900);
+    rig_stop(rig, 0);
+    rig_end(rig);
+}
+
+/* Two threads, each with tags of its own kind; both sample. */
+static void tags_of_two_threads(struct rig *rig)
+{
+    rig->apart = true;
+    rig_cpu_init(rig, 0);
+    rig_cpu_init(rig, 1);
+    rig_p4_event(rig, 0, "packed_SP_retired", RIG_TAGGED, true, 0);
+    rig_p4_event(rig, 1, "1stL_cache_load_miss_retired", RIG_REPLAYED, true, 0);
+    rig_attach(rig, 0, 0);
+    rig_start(rig, 0);
+    upmu_sim_switch_cpu(&rig->sim, 1);
+    rig_attach(rig, 1, 1);
+    rig_start(rig, 1);
+    for (unsigned i = 0; i < 3; i++) {
+        upmu_sim_switch_cpu(&rig->sim, 0);
+        rig_run(rig, 700);
+        upmu_sim_switch_cpu(&rig->sim, 1);
+        rig_run(rig, 900);
+    }
+    rig_read(rig, 1);
+    upmu_sim_switch_cpu(&rig->sim, 0);
+    rig_stop(rig, 0);
+    upmu_sim_switch_cpu(&rig->sim, 1);
+    rig_run(rig, 800);
+    rig_detach(rig, 1);
+    upmu_sim_switch_cpu(&rig->sim, 0);
+    rig_start(rig, 0);
+    rig_run(rig, 800);
+    rig_stop(rig, 0);
+    rig_end(rig);
+}
+
+/* A cascade of the second thread, while the first one samples. */
+static void a_cascade_beside_a_thread(struct rig *rig)
+{
+    rig->apart = true;
+    rig_cpu_init(rig, 0);
+    rig_cpu_init(rig, 1);
+    rig_session(rig, 0, "instructions,branches", 1);
+    rig_p4_event(rig, 1, "branch_retired,cascade=uops_retired.nbogus", RIG_BRANCHES, false, 600);
+    rig_attach(rig, 0, 0);
+    rig_start(rig, 0);
+    upmu_sim_switch_cpu(&rig->sim, 1);
+    rig_attach(rig, 1, 1);
+    rig_start(rig, 1);
+    for (unsigned i = 0; i < 3; i++) {
+        upmu_sim_switch_cpu(&rig->sim, i & 1u);
+        rig_run(rig, 900);
+    }
+    upmu_sim_switch_cpu(&rig->sim, 1);
+    rig_run(rig, 900);
+    rig_read(rig, 1);
+    rig_stop(rig, 1);
+    rig_run(rig, 300);
+    rig_start(rig, 1);
+    rig_run(rig, 900);
+    upmu_sim_switch_cpu(&rig->sim, 0);
+    rig_run(rig, 400);
+    rig_stop(rig, 0);
+    upmu_sim_switch_cpu(&rig->sim, 1);
+    rig_stop(rig, 1);
+    upmu_sim_switch_cpu(&rig->sim, 0);
+    rig_end(rig);
+}
+
 const struct scenario p4_scenarios[] = {
     {"two_threads", two_threads, 2, true, true},
     {"a_sibling_comes_and_goes", a_sibling_comes_and_goes, 2, true, true},
+    {"cascades", cascades, 2, true, false},
+    {"tags", tags, 2, true, false},
+    {"tags_of_two_threads", tags_of_two_threads, 2, true, true},
+    {"a_cascade_beside_a_thread", a_cascade_beside_a_thread, 2, true, true},
 };
 
 const unsigned p4_scenario_count = sizeof p4_scenarios / sizeof p4_scenarios[0];

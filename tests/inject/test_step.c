@@ -192,6 +192,9 @@ static const struct scenario *scenario_of(const char *name)
     for (unsigned i = 0; i < scenario_count; i++)
         if (!strcmp(scenarios[i].name, name))
             return &scenarios[i];
+    for (unsigned i = 0; i < p4_scenario_count; i++)
+        if (!strcmp(p4_scenarios[i].name, name))
+            return &p4_scenarios[i];
     return NULL;
 }
 
@@ -226,7 +229,8 @@ static void play(const char *name, const char *profile, const struct rig_variant
 
 static const struct rig_variant variants[] = {
     {.name = "plain"}, {.name = "vector", .vector = true}, {.name = "no_clock", .no_clock = true}};
-static const char *const profiles[] = {"core2", "skylake", "yonah"};
+static const char *const profiles[] = {"core2", "skylake", "yonah", "prescott"};
+#define P4 3u
 
 /* Stepping is slow where it is instrumented; forks copy shadow memory there. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -237,19 +241,19 @@ static const char *const profiles[] = {"core2", "skylake", "yonah"};
 #define STRIDE 23
 #endif
 
-/* Everything on Skylake; 64 bits: the other profiles plainly, too. */
+/* Everything on Skylake; 64 bits: the other profiles plainly, too; the Pentium 4 always. */
 static bool left_out(unsigned profile, unsigned variant)
 {
     if (STRIDE != 23)
-        return profile != 1 || variant;
+        return (profile != 1 && profile != P4) || variant;
     return profile != 1 && variant;
 }
 
-static void sweep(const char *name)
+static void sweep_from(unsigned first, const char *name)
 {
     unsigned bad = 0;
 
-    for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++)
+    for (unsigned p = first; p < sizeof profiles / sizeof profiles[0]; p++)
         for (unsigned v = 0; v < sizeof variants / sizeof variants[0]; v++) {
             if (!every && left_out(p, v))
                 continue;
@@ -268,6 +272,11 @@ static void sweep(const char *name)
         }
     if (bad)
         fail_msg("%u runs failed", bad);
+}
+
+static void sweep(const char *name)
+{
+    sweep_from(0, name);
 }
 
 static void counting_beside_sampling_survives_an_overflow_at_every_instruction(void **state)
@@ -318,6 +327,24 @@ static void polls_survive_an_overflow_at_every_instruction(void **state)
     sweep("polls_while_sampling");
 }
 
+static void two_threads_survive_an_overflow_at_every_instruction(void **state)
+{
+    (void)state;
+    sweep_from(P4, "two_threads");
+}
+
+static void cascades_survive_an_overflow_at_every_instruction(void **state)
+{
+    (void)state;
+    sweep_from(P4, "cascades");
+}
+
+static void tags_survive_an_overflow_at_every_instruction(void **state)
+{
+    (void)state;
+    sweep_from(P4, "tags_of_two_threads");
+}
+
 static int tell_one(int count, char **arguments)
 {
     const char *scenario = NULL, *profile = "skylake";
@@ -351,6 +378,9 @@ int main(int count, char **arguments)
         cmocka_unit_test(full_rings_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(a_ring_that_fills_up_at_any_instruction_of_a_call_masks_its_session),
         cmocka_unit_test(polls_survive_an_overflow_at_every_instruction),
+        cmocka_unit_test(two_threads_survive_an_overflow_at_every_instruction),
+        cmocka_unit_test(cascades_survive_an_overflow_at_every_instruction),
+        cmocka_unit_test(tags_survive_an_overflow_at_every_instruction),
     };
     int failed;
 
