@@ -50,6 +50,10 @@ enum upmu_status upmu_session_dry_run(struct upmu_session *session, const struct
         if (upmu_event_cascades(&session->set.event[i]))
             (void)upmu_bank_write(&bank, joint.result[i].counter[1], UINT64_C(0) - session->set.sampling[i].period);
     }
+    if (UPMU_METRICS && (counters & UPMU_METRIC_COUNTERS)) {
+        (void)upmu_bank_write(&bank, UPMU_SLOTS_COUNTER, 0);
+        (void)upmu_bank_write(&bank, upmu_bits_lowest(counters & UPMU_METRIC_COUNTERS), 0);
+    }
     (void)upmu_bank_gate(&bank, counters, 0);
     return UPMU_OK;
 }

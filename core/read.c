@@ -9,6 +9,7 @@
 #include "core/joint.h"
 #include "core/local.h"
 #include "core/mem.h"
+#include "core/metrics.h"
 #include "core/muldiv.h"
 #include "core/run.h"
 #include "core/session_core.h"
@@ -61,6 +62,35 @@ static void grade(const struct upmu_session *session, const struct upmu_tally *t
     }
 }
 
+#if UPMU_METRICS
+
+/* The bytes of metrics are right to half of a 255th: what that is in slots is in the tally. */
+static void grade_metric(const struct upmu_tally *tally, struct upmu_count *count)
+{
+    if (!upmu_tally_is_metric(tally) || count->quality == UPMU_QUALITY_NEVER_RAN)
+        return;
+    count->error += tally->base;
+    if (count->quality == UPMU_QUALITY_EXACT && count->error)
+        count->quality = UPMU_QUALITY_SCALED;
+}
+
+/* Reading metrics ends their window, which is a local call. */
+static enum upmu_status read_metrics(struct upmu_session *session)
+{
+    struct upmu_cpu *cpu = session->cpu;
+    uintptr_t irq;
+    enum upmu_status status = upmu_local_enter(cpu, &irq);
+
+    if (status != UPMU_OK)
+        return status;
+    if (upmu_session_holds(session))
+        status = upmu_metrics_update(cpu, session);
+    upmu_local_leave(cpu, irq);
+    return status;
+}
+
+#endif
+
 struct remote_read {
     struct upmu_session *session;
     unsigned first, count;
@@ -74,6 +104,16 @@ static void read_here(void *argument)
     struct upmu_session *session = remote->session;
     bool holds = upmu_session_holds(session);
 
+#if UPMU_METRICS
+    if (holds && upmu_session_has_metrics(session)) {
+        remote->status = read_metrics(session);
+        if (remote->status != UPMU_OK) {
+            (void)upmu_session_refuse(session, remote->status);
+            return;
+        }
+        holds = upmu_session_holds(session);
+    }
+#endif
     for (unsigned i = 0; i < remote->count; i++) {
         const struct upmu_tally *tally = &session->set.tally[remote->first + i];
         struct upmu_count *count = &remote->counts[i];
@@ -83,11 +123,14 @@ static void read_here(void *argument)
         count->enabled_ns = session->enabled_ns;
         if (session->state == UPMU_SESSION_RUNNING)
             count->enabled_ns += port_clock_ns(session->machine->port) - session->started_ns;
-        if (holds && !total_now(session, remote->first + i, &count->raw)) {
+        if (holds && !upmu_tally_is_metric(tally) && !total_now(session, remote->first + i, &count->raw)) {
             remote->status = upmu_session_refuse(session, UPMU_ERR_PORT);
             return;
         }
         grade(session, tally, count);
+#if UPMU_METRICS
+        grade_metric(tally, count);
+#endif
     }
     remote->status = UPMU_OK;
 }

@@ -52,11 +52,14 @@ enum upmu_status upmu_region_end(struct upmu_region *region)
 
         count->raw -= region->begun[i];
         count->value = count->raw;
-        count->error = 0;
         count->enabled_ns -= region->begun_ns;
         count->running_ns = count->enabled_ns;
-        if (count->quality == UPMU_QUALITY_SCALED)
-            count->quality = UPMU_QUALITY_PARTIAL;
+        /* A gap may lie outside of the region; the error of a metric is that since its start, at most. */
+        if (region->session.set.tally[i].gap_ns) {
+            count->error = 0;
+            if (count->quality == UPMU_QUALITY_SCALED)
+                count->quality = UPMU_QUALITY_PARTIAL;
+        }
     }
     return status;
 }

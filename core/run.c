@@ -14,6 +14,7 @@
 #include "core/count.h"
 #include "core/joint.h"
 #include "core/local.h"
+#include "core/metrics.h"
 #include "core/pmi.h"
 #include "core/register.h"
 #include "core/schedule.h"
@@ -172,6 +173,13 @@ bool upmu_run_look(struct upmu_cpu *cpu, struct upmu_tally *tally)
     return true;
 }
 
+/* Nobody knows how much is missing of its counts. */
+static void mar(struct upmu_session *session, bool marred)
+{
+    for (unsigned i = 0; i < session->set.count; i++)
+        session->set.tally[i].hole |= marred;
+}
+
 /* Read the closed counters of a session into its tallies. */
 enum upmu_status upmu_run_counts(struct upmu_cpu *cpu, struct upmu_session *session)
 {
@@ -179,10 +187,16 @@ enum upmu_status upmu_run_counts(struct upmu_cpu *cpu, struct upmu_session *sess
     uint32_t due = 0;
     enum upmu_status status = UPMU_OK;
 
+    if (upmu_session_has_metrics(session) && !upmu_metrics_take(cpu, session)) {
+        status = UPMU_ERR_PORT;
+        mar(session, true);
+    }
     for (unsigned i = 0; i < session->set.count; i++) {
         struct upmu_tally *tally = &session->set.tally[i];
         uint64_t value;
 
+        if (upmu_tally_is_metric(tally))
+            continue;
         if (!upmu_run_passed(cpu, session, i) || !upmu_bank_read(&cpu->bank, tally->counter, &value)) {
             status = UPMU_ERR_PORT;
             tally->hole = true;
@@ -268,12 +282,14 @@ static enum upmu_status load_registers(struct upmu_cpu *cpu, struct upmu_session
     for (unsigned i = 0; i < session->set.count; i++) {
         struct upmu_tally *tally = &session->set.tally[i];
 
+        if (upmu_tally_is_metric(tally))
+            continue;
         if ((((changed & tally->counters) || upmu_run_tagged(cpu, tally) != tally->counters) &&
              !upmu_run_prime(cpu, tally)) ||
             !prime_initiator(cpu, session, i))
             return UPMU_ERR_PORT;
     }
-    return UPMU_OK;
+    return upmu_session_has_metrics(session) ? upmu_metrics_begin(cpu, session) : UPMU_OK;
 }
 
 /* All that runs is closed and its counts are taken: the counters of a prelude lose what they hold. */
@@ -291,13 +307,6 @@ static bool pause_others(struct upmu_cpu *cpu)
         if (upmu_session_holds(other))
             (void)upmu_run_counts(cpu, other);
     return fine;
-}
-
-/* Nobody knows how much is missing of its counts. */
-static void mar(struct upmu_session *session, bool marred)
-{
-    for (unsigned i = 0; i < session->set.count; i++)
-        session->set.tally[i].hole |= marred;
 }
 
 /* A session that was paused and cannot go on. */

@@ -11,6 +11,7 @@
 #include "core/count.h"
 #include "core/joint.h"
 #include "core/local.h"
+#include "core/metrics.h"
 #include "core/run.h"
 
 enum place_mode {
@@ -163,7 +164,8 @@ enum upmu_status upmu_schedule_fold(struct upmu_cpu *cpu)
         unsigned counter = upmu_bits_lowest(rest);
         struct upmu_tally *tally = cpu->tally[counter];
 
-        if (!tally || tally->counter != counter || (upmu_tally_samples(tally) && !tally->throttled))
+        if (!tally || tally->counter != counter || upmu_tally_is_metric(tally) ||
+            (upmu_tally_samples(tally) && !tally->throttled))
             continue;
         upmu_tally_begin(tally);
         tally->storm = 0;
@@ -173,6 +175,10 @@ enum upmu_status upmu_schedule_fold(struct upmu_cpu *cpu)
             __atomic_fetch_or(&cpu->deferred, UPMU_BIT32(counter), __ATOMIC_RELAXED);
         upmu_tally_end(tally);
     }
+    for (struct upmu_session *session = cpu->sessions; UPMU_METRICS && session; session = session->next)
+        if (upmu_session_has_metrics(session) && upmu_session_holds(session) &&
+            upmu_metrics_update(cpu, session) != UPMU_OK)
+            status = UPMU_ERR_PORT;
     return status;
 }
 

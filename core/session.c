@@ -46,6 +46,8 @@ static enum upmu_status check_sampling(const struct upmu_session *session, const
         return UPMU_ERR_UNSUPPORTED;
     if (upmu_event_cascades(event))
         return period && period <= machine->pmu[event->pmu].max_period ? UPMU_OK : UPMU_ERR_INVALID;
+    if (!(event->counters & ~UPMU_METRIC_COUNTERS) && event->counters && (period || !UPMU_METRICS))
+        return UPMU_METRICS ? UPMU_ERR_UNSUPPORTED : UPMU_ERR_COMPILED_OUT;
     if (!period)
         return UPMU_OK;
     if (!UPMU_SAMPLING)

@@ -82,7 +82,7 @@ static void add_counter(struct upmu_pmu *pmu, const struct shape *shape, unsigne
 
     counter->width = shape->general_width;
     if (i >= UPMU_FIXED_COUNTER(0)) {
-        counter->width = shape->fixed_width;
+        counter->width = i < UPMU_X86_METRIC(0) ? shape->fixed_width : 64;
         counter->write_bits = counter->width;
         if (i < UPMU_X86_METRIC(0))
             pmu->limit[UPMU_X86_CLASS_FIXED_CTRL] |= (uint64_t)(shape->capabilities & UPMU_PMU_ANYTHREAD ? 0xf : 0xb)
@@ -126,6 +126,8 @@ static void build(struct upmu_pmu *pmu, const struct model *model, const struct 
 {
     uint32_t counters = shape->general | shape->fixed << UPMU_FIXED_COUNTER(0);
 
+    if (shape->metrics)
+        counters |= ((model->traits & WITH_8_METRICS) == WITH_8_METRICS ? 0xffu : 0xfu) << UPMU_X86_METRIC(0);
     memcpy(pmu, &version2, sizeof *pmu);
     pmu->name = model->name;
     pmu->title = model->title;

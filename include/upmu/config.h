@@ -43,6 +43,12 @@
 #define UPMU_PRELUDES 1
 #endif
 
+/* Top-down metrics (PERF_METRICS of Ice Lake and later).  0: such events are
+   refused with UPMU_ERR_COMPILED_OUT. */
+#ifndef UPMU_METRICS
+#define UPMU_METRICS 1
+#endif
+
 /* Parts of a PMU that other CPUs see are claimed in domains.  0: every CPU acts as
    if it were alone; no harm on Intel cores since Sandy Bridge. */
 #ifndef UPMU_DOMAINS

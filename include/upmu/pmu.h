@@ -23,6 +23,8 @@
 #define UPMU_COUNTERS 32
 #define UPMU_FIXED_COUNTER(i) (16u + (i))
 #define UPMU_NO_COUNTER 0xffu
+#define UPMU_METRIC_COUNTERS 0xff000000u /* metric bytes */
+#define UPMU_SLOTS_COUNTER UPMU_FIXED_COUNTER(3) /* counts what they are fractions of */
 
 /* Rows of a register table, at most (NetBurst, the largest, has 83). */
 #define UPMU_REGISTERS 96

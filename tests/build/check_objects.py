@@ -14,7 +14,7 @@ MEMORY_FUNCTIONS = {"memcpy", "memmove", "memset", "memcmp"}
 # What a backend may call: the core's pure helpers.
 BACKEND_MAY_CALL = re.compile(r"^(mem(cpy|move|set|cmp)|upmu_(image|register|text|catalog|bits|pmu|event_raw)_?\w*)$")
 OPTIONS = ["UPMU_BACKEND_X86_CORE", "UPMU_BACKEND_X86_P4", "UPMU_SAMPLING", "UPMU_NAMES", "UPMU_PROBE",
-           "UPMU_MOVES", "UPMU_PRELUDES", "UPMU_DOMAINS", "UPMU_WHY_TEXT"]
+           "UPMU_MOVES", "UPMU_PRELUDES", "UPMU_METRICS", "UPMU_DOMAINS", "UPMU_WHY_TEXT"]
 
 
 def objects(build, folder=""):

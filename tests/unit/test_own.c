@@ -32,7 +32,8 @@ static void an_idle_cpu_has_free_counters_and_no_others(void **state)
         host_set_up(&host, *profile);
         for (unsigned i = 0; i < UPMU_COUNTERS; i++) {
             bool exists = i < host.sim.profile->general ||
-                          (i >= UPMU_FIXED_COUNTER(0) && i < UPMU_FIXED_COUNTER(0) + host.sim.profile->fixed);
+                          (i >= UPMU_FIXED_COUNTER(0) && i < UPMU_FIXED_COUNTER(0) + host.sim.profile->fixed) ||
+                          (i >= 24 && i < 24u + host.sim.profile->metrics);
 
             assert_int_equal(upmu_cpu_owner(&host.cpu[0], i), exists ? UPMU_OWNER_FREE : UPMU_OWNER_ABSENT);
         }

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Top-down metrics: bytes of PERF_METRICS as 64-bit counts of slots, on the model of
+ * an Ice Lake, which spoils them if they are zeroed in the wrong order.
+ */
+#include "core/bits.h"
+#include "tests/common/host.h"
+
+/* Event 00h with unit masks 80h to 83h: retiring, bad speculation, front end, back end. */
+static struct upmu_event metric(const struct host *host, unsigned byte)
+{
+    struct upmu_event event;
+
+    assert_int_equal(upmu_event_raw(&host->machine.pmu[0], 0x30000u | (0x80u + byte) << 8, 0, 0, &event), UPMU_OK);
+    assert_int_equal(event.counters, UINT32_C(1) << (24 + byte));
+    return event;
+}
+
+static struct upmu_event slots(const struct host *host)
+{
+    struct upmu_event event;
+
+    assert_int_equal(upmu_event_raw(&host->machine.pmu[0], 0x30400, 0, 0, &event), UPMU_OK);
+    return event;
+}
+
+static void add(struct upmu_session *session, struct upmu_event event, uint64_t period)
+{
+    struct upmu_sampling sampling = {.period = period};
+
+    assert_int_equal(upmu_session_add_event(session, &event, &sampling), UPMU_OK);
+}
+
+/* Slots, of which so many 255ths are of each kind. */
+static void happen(struct host *host, uint64_t count, uint32_t bytes)
+{
+    upmu_sim_events(&host->sim, &(struct upmu_sim_burst){.instructions = count / 4,
+                                                         .cycles = count / 5,
+                                                         .branches = count / 8,
+                                                         .slots = count,
+                                                         .metrics = bytes,
+                                                         .ip = 0x1000,
+                                                         .ip_step = 1});
+}
+
+static void set_up_metrics(struct host *host, unsigned count)
+{
+    host_set_up(host, "icelake");
+    for (unsigned i = 0; i < count; i++)
+        add(&host->session, metric(host, i), 0);
+}
+
+/* Are all metrics right to their own error, and is that what it may be? */
+static void check(struct host *host, unsigned count, uint64_t all, unsigned windows)
+{
+    struct upmu_count counts[4];
+
+    assert_int_equal(upmu_session_read(&host->session, 0, count, counts), UPMU_OK);
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t truth = host->sim.cpu[0].metric_truth[i] / 255u;
+        uint64_t off = counts[i].value > truth ? counts[i].value - truth : truth - counts[i].value;
+
+        if (off > counts[i].error)
+            fail_msg("metric %u: %llu, not %llu", i, (unsigned long long)counts[i].value, (unsigned long long)truth);
+        assert_int_equal(counts[i].quality, UPMU_QUALITY_SCALED);
+        assert_true(counts[i].error <= all / 510u + windows);
+    }
+}
+
+static void a_metric_counts_its_part_of_the_slots(void **state)
+{
+    static struct host host;
+
+    (void)state;
+    set_up_metrics(&host, 4);
+    host_begin(&host, &host.session);
+    happen(&host, 1000000, 0x20405f40);
+    check(&host, 4, 1000000, 1);
+    happen(&host, 500000, 0x00ff0000);
+    happen(&host, 70, 0xff000000);
+    check(&host, 4, 1500070, 2);
+    assert_true(host_value(&host.session, 2) > 700000);
+    host_end(&host);
+}
+
+static void reading_metrics_takes_four_writes_and_two_reads(void **state)
+{
+    static struct host host;
+    struct upmu_count counts[4];
+
+    (void)state;
+    set_up_metrics(&host, 4);
+    host_begin(&host, &host.session);
+    happen(&host, 1000000, 0x20405f40);
+    host.cpu[0].bank.accesses = (struct upmu_accesses){.writes = 0};
+    assert_int_equal(upmu_session_read(&host.session, 0, 4, counts), UPMU_OK);
+    assert_int_equal(host.cpu[0].bank.accesses.writes, 4);
+    assert_int_equal(host.cpu[0].bank.accesses.rdpmcs, 2);
+    assert_int_equal(host.cpu[0].bank.accesses.reads, 0);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    host.cpu[0].bank.accesses = (struct upmu_accesses){.writes = 0};
+    assert_int_equal(upmu_session_read(&host.session, 0, 4, counts), UPMU_OK);
+    assert_int_equal(host.cpu[0].bank.accesses.writes + host.cpu[0].bank.accesses.rdpmcs, 0);
+    host_end(&host);
+}
+
+static void metrics_go_on_after_a_stop_and_a_poll(void **state)
+{
+    static struct host host;
+
+    (void)state;
+    set_up_metrics(&host, 3);
+    host_begin(&host, &host.session);
+    for (unsigned i = 0; i < 6; i++) {
+        uint64_t before[3];
+
+        happen(&host, 10000 + i, 0x10604040);
+        assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
+        happen(&host, 10000 + i, 0x60104040);
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+        memcpy(before, host.sim.cpu[0].metric_truth, sizeof before);
+        happen(&host, 10000, 0xff); /* not counted */
+        memcpy(host.sim.cpu[0].metric_truth, before, sizeof before);
+        check(&host, 3, 20000u * (i + 1) + 100, 2 * (i + 1));
+        assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    }
+    host_end(&host);
+}
+
+static void slots_beside_their_metrics_are_exact(void **state)
+{
+    static struct host host;
+    struct upmu_count count;
+
+    (void)state;
+    set_up_metrics(&host, 2);
+    add(&host.session, slots(&host), 0);
+    host_begin(&host, &host.session);
+    for (unsigned i = 1; i <= 4; i++) {
+        happen(&host, 12345, 0x8040);
+        check(&host, 2, 12345 * i, 2 * i);
+        assert_int_equal(upmu_session_read(&host.session, 2, 1, &count), UPMU_OK);
+        assert_int_equal(count.value, 12345 * i);
+        assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
+    }
+    host_end(&host);
+}
+
+static void metrics_are_not_sampled_nor_are_slots_beside_them(void **state)
+{
+    static struct host host;
+    struct upmu_sampling sampling = {.period = 1000};
+    struct upmu_event event;
+
+    (void)state;
+    set_up_metrics(&host, 1);
+    event = metric(&host, 1);
+    assert_int_equal(upmu_session_add_event(&host.session, &event, &sampling), UPMU_ERR_UNSUPPORTED);
+    add(&host.session, slots(&host), 1000);
+    assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_ERR_UNSUPPORTED);
+    assert_int_equal(host.session.state, UPMU_SESSION_STOPPED);
+    happen(&host, 5000, 0x8040);
+    assert_int_equal(host.answers, 0);
+    host_end(&host);
+}
+
+static void metrics_of_two_sessions_do_not_share_their_slots(void **state)
+{
+    static struct host host;
+
+    (void)state;
+    set_up_metrics(&host, 2);
+    host_begin(&host, &host.session);
+    add(&host.other, metric(&host, 2), 0);
+    assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.other), UPMU_ERR_DOES_NOT_FIT);
+    happen(&host, 5000, 0x8040);
+    check(&host, 2, 5000, 1);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
+    host_end(&host);
+}
+
+static void a_region_measures_metrics(void **state)
+{
+    static struct host host;
+    static struct upmu_region region;
+
+    (void)state;
+    host_set_up(&host, "icelake");
+    assert_int_equal(upmu_region_open(&region, &host.cpu[0], "r8000,instructions"), UPMU_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        happen(&host, 33333, 0xff);
+        assert_int_equal(upmu_region_begin(&region), UPMU_OK);
+        happen(&host, 255000, 0x33);
+        assert_int_equal(upmu_region_end(&region), UPMU_OK);
+        assert_in_range(region.count[0].value + region.count[0].error, 51000, 51000 + 2 * region.count[0].error);
+        assert_int_equal(region.count[0].quality, UPMU_QUALITY_SCALED);
+        assert_int_equal(region.count[1].value, 63750);
+        assert_int_equal(region.count[1].quality, UPMU_QUALITY_EXACT);
+    }
+    assert_int_equal(upmu_region_close(&region), UPMU_OK);
+    host_end(&host);
+}
+
+/* ---- Interrupts and faults at each access of a read ---- */
+
+static struct host *injected;
+static uint32_t inject_at, seen;
+
+static void inject(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+{
+    (void)sim, (void)cpu, (void)number, (void)kind, (void)address;
+    if (injected && ++seen == inject_at)
+        happen(injected, 4096, 0x20405f40);
+}
+
+static uint32_t overflow_at(uint32_t at)
+{
+    static struct host host;
+    struct upmu_sampling sampling = {.period = 1000};
+    struct upmu_count counts[4];
+
+    set_up_metrics(&host, 4);
+    assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
+    host_begin(&host, &host.session);
+    happen(&host, 3000, 0x20405f40);
+    injected = &host;
+    inject_at = at;
+    seen = 0;
+    host.sim.before_access = inject;
+    assert_int_equal(upmu_session_read(&host.session, 0, 4, counts), UPMU_OK);
+    injected = NULL;
+    happen(&host, 30000, 0x20405f40);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(upmu_session_read(&host.session, 0, 4, counts), UPMU_OK);
+    for (unsigned i = 0; i < 4; i++) {
+        uint64_t truth = 33000u * (0x20405f40u >> 8 * i & 0xffu) / 255u;
+
+        assert_in_range(counts[i].value + counts[i].error, truth, truth + 4096 + 2 * counts[i].error);
+    }
+    assert_int_equal(host_drain(&host, NULL) + host.session.set.tally[4].lost, host_value(&host.session, 4) / 1000);
+    assert_in_range(host_value(&host.session, 4), 8250, 8250 + 1024);
+    host_end(&host);
+    return seen;
+}
+
+static void an_overflow_at_any_access_of_a_read_is_lost_to_nobody(void **state)
+{
+    uint32_t accesses = overflow_at(0);
+
+    (void)state;
+    assert_true(accesses >= 6);
+    for (uint32_t at = 1; at <= accesses; at++)
+        (void)overflow_at(at);
+}
+
+static void a_fault_at_any_access_of_a_read_stops_the_session_and_says_so(void **state)
+{
+    (void)state;
+    for (uint32_t at = 1; at <= 6; at++) {
+        static struct host host;
+        struct upmu_count count;
+
+        set_up_metrics(&host, 2);
+        host_begin(&host, &host.session);
+        happen(&host, 3000, 0x20405f40);
+        host.sim.fault_at = host.sim.accesses + at;
+        if (upmu_session_read(&host.session, 0, 1, &count) != UPMU_OK) {
+            assert_int_equal(host.session.state, UPMU_SESSION_STOPPED);
+            assert_int_equal(host.session.error, UPMU_ERR_PORT);
+        }
+        for (unsigned i = 0; i < 2; i++)
+            assert_int_equal(host.session.set.tally[i].sequence & 1u, 0);
+        assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_metric_counts_its_part_of_the_slots),
+        cmocka_unit_test(reading_metrics_takes_four_writes_and_two_reads),
+        cmocka_unit_test(metrics_go_on_after_a_stop_and_a_poll),
+        cmocka_unit_test(slots_beside_their_metrics_are_exact),
+        cmocka_unit_test(metrics_are_not_sampled_nor_are_slots_beside_them),
+        cmocka_unit_test(metrics_of_two_sessions_do_not_share_their_slots),
+        cmocka_unit_test(a_region_measures_metrics),
+        cmocka_unit_test(an_overflow_at_any_access_of_a_read_is_lost_to_nobody),
+        cmocka_unit_test(a_fault_at_any_access_of_a_read_stops_the_session_and_says_so),
+    };
+
+    return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);
+}
