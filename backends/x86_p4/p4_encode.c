@@ -257,7 +257,7 @@ enum upmu_status upmu_p4_from_row(const struct upmu_pmu *pmu, const struct upmu_
     event->config = upmu_p4_word(row->code, mask) | ROW_TAGS(row->payload) << 4;
     event->config2 = row->payload & ROW_CONFIG2;
     known = upmu_p4_find(UPMU_P4_CODE_GROUP(row->code), event->config);
-    if (known < 0 || !upmu_p4_counters(pmu, (unsigned)known))
+    if (known < 0 || !upmu_p4_counters(pmu, UPMU_P4_CODE_GROUP(row->code), event->config, known))
         return UPMU_ERR_UNSUPPORTED;
     /* What is driven for oneself, or to be sampled by oneself, is nothing that is not for oneself. */
     if (row->code == FSB(0x17) && ((mask & 0x06) == 0x06 || (mask & 0x30) == 0x30))
@@ -365,8 +365,11 @@ static enum upmu_status finish_second(const struct upmu_pmu *pmu, struct upmu_ev
         event->attributes |= UPMU_ATTR_CASCADE;
     if (!event->config1)
         return event->attributes & UPMU_ATTR_CASCADE ? UPMU_ERR_NOT_PERMITTED : UPMU_OK;
+    /* A cascade stays within its group. */
     if (event->attributes & UPMU_ATTR_RAW)
-        event->payload |= (uint8_t)((raw_group(event, event->config1, false) + 1u) << 3);
+        event->payload |= (uint8_t)(event->attributes & UPMU_ATTR_CASCADE
+                                        ? (event->payload & 7u) << 3
+                                        : (raw_group(event, event->config1, false) + 1u) << 3);
     group = UPMU_P4_PAYLOAD_SECOND(event->payload);
     if (!(event->config1 & (T0_BOTH | T1_BOTH)))
         event->config1 |= event->config & (T0_BOTH | T1_BOTH);
@@ -394,26 +397,12 @@ static bool is_tagged(unsigned group, uint64_t word)
     return group == UPMU_P4_GROUP_IQ && (word >> 45 & 7u) == 5 && (select == 8 || select == 9 || select == 12);
 }
 
-/* Counters that some way to run it has, for either hyper-thread. */
-static enum upmu_status restrict_counters(const struct upmu_pmu *pmu, struct upmu_event *event)
-{
-    struct upmu_alternative way;
-    uint32_t counters = 0;
-
-    if (!event->counters)
-        event->counters = pmu->counters;
-    for (unsigned thread = 0; thread < 2; thread++)
-        for (unsigned i = 0; upmu_p4_alternative(pmu, event, thread, i, &way); i++)
-            counters |= way.slot[0].counters;
-    event->counters = counters;
-    return counters ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
-}
-
 enum upmu_status upmu_p4_finish(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
     uint64_t replay = event->config2;
     enum upmu_status status;
     unsigned group;
+    int row;
 
     if (!event->payload)
         event->payload = (uint8_t)(raw_group(event, event->config, true) + 1u);
@@ -439,8 +428,16 @@ enum upmu_status upmu_p4_finish(const struct upmu_pmu *pmu, struct upmu_event *e
     if ((event->attributes & UPMU_ATTR_PRECISE) && !is_tagged(group, event->config))
         return UPMU_ERR_DOES_NOT_FIT;
     settle_p4_attributes(event);
-    event->flags = (uint8_t)(upmu_p4_find(group, event->config) + 1);
-    return restrict_counters(pmu, event);
+    row = upmu_p4_find(group, event->config);
+    event->flags = (uint8_t)(row + 1);
+    if (!event->counters)
+        event->counters = pmu->counters;
+    event->counters &= upmu_p4_counters(pmu, group, event->config, row);
+    if (event->attributes & UPMU_ATTR_PRECISE)
+        event->counters &= UPMU_BIT32(16) | UPMU_BIT32(17);
+    if ((event->attributes & UPMU_ATTR_CASCADE) && group != UPMU_P4_PAYLOAD_SECOND(event->payload))
+        return UPMU_ERR_DOES_NOT_FIT;
+    return event->counters ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
 }
 
 #endif

@@ -114,16 +114,22 @@ unsigned upmu_p4_code(unsigned row)
     return p4_events[row] & CODE_BITS;
 }
 
-uint32_t upmu_p4_counters(const struct upmu_pmu *pmu, unsigned row)
+/*
+ * Tag bits 0 and 2 belong to even ESCRs, 1 and 3 to odd ones, so that one tag never
+ * means two things; several at once may stand anywhere.
+ */
+uint32_t upmu_p4_counters(const struct upmu_pmu *pmu, unsigned group, uint64_t word, int row)
 {
-    unsigned event = p4_events[row], group = UPMU_P4_CODE_GROUP(event);
+    unsigned event = row < 0 ? 0 : p4_events[row], even = upmu_p4_even_escr(group, word);
+    unsigned tags = (unsigned)(word >> 5) & 0xfu;
     uint32_t counters = 0;
 
     if ((event & FROM_MODEL_3) && pmu->model < 3)
         return 0;
-    if (!(event & ODD_ONLY))
+    if (!(event & ODD_ONLY) && !((tags & 0xau) && !(tags & 5u)))
         counters = p4_even_counters[group];
-    if (!(event & EVEN_ONLY) && !((event & EVEN_BEFORE_F27) && (pmu->quirks & UPMU_P4_EARLY_BUS)))
+    if (!(event & EVEN_ONLY) && !((event & EVEN_BEFORE_F27) && (pmu->quirks & UPMU_P4_EARLY_BUS)) &&
+        !((tags & 5u) && !(tags & 0xau)) && even != UPMU_P4_SSU_ESCR0)
         counters |= p4_odd_counters[group];
     return counters;
 }

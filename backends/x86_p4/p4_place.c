@@ -38,40 +38,20 @@ static uint64_t escr_value(uint64_t word, unsigned thread)
     return (value & ~both) | (value & both) >> 2;
 }
 
-/* Put an ESCR among the resources of a slot; false: this PMU does not have it. */
-static bool add_escr(const struct upmu_pmu *pmu, struct upmu_slot *slot, unsigned even, unsigned odd, uint64_t value)
-{
-    if ((odd && even == UPMU_P4_SSU_ESCR0) || !upmu_rows_has(pmu->present, UPMU_P4_ROW_ESCR + even + odd))
-        return false;
-    slot->resource[slot->resource_count] = (uint8_t)(even + odd);
-    slot->value[slot->resource_count++] = value;
-    return true;
-}
-
 static void add_value(struct upmu_slot *slot, unsigned resource, uint64_t value)
 {
     slot->resource[slot->resource_count] = (uint8_t)resource;
     slot->value[slot->resource_count++] = value;
 }
 
-/*
- * What a counter counts, on one side; false: not there.  Tag bits 0 and 2 belong to
- * even ESCRs, 1 and 3 to odd ones, so that one tag never means two things.
- */
-static bool fill_slot(const struct upmu_pmu *pmu, struct upmu_slot *slot, unsigned group, uint64_t word, int row,
-                      unsigned thread, unsigned odd)
+/* What a counter counts, on one side; `row`: of documented events, below 0: none. */
+static void fill_slot(struct upmu_slot *slot, unsigned group, uint64_t word, int row, unsigned thread, unsigned odd)
 {
-    unsigned tags = (unsigned)(word >> 5) & 0xfu;
-
     slot->counters &= upmu_p4_side(group, odd);
-    if (row >= 0)
-        slot->counters &= upmu_p4_counters(pmu, (unsigned)row);
-    if (!slot->counters || ((tags & 0xau) && !(tags & 5u) && !odd) || ((tags & 5u) && !(tags & 0xau) && odd))
-        return false;
     /* A thread-independent event counts both threads, whoever asks: it has one owner. */
     if (row >= 0 && row < (int)UPMU_P4_TI_EVENTS)
         add_value(slot, UPMU_P4_RESOURCE_TI + (unsigned)row, thread);
-    return add_escr(pmu, slot, upmu_p4_even_escr(group, word), odd, escr_value(word, thread));
+    add_value(slot, upmu_p4_even_escr(group, word) + odd, escr_value(word, thread));
 }
 
 /* Tagging by the odd FIRM_ESCR is by tag bit 1, with the mask bit that goes with it. */
@@ -81,12 +61,11 @@ static uint64_t moved_tag(uint64_t word)
 }
 
 /*
- * The upstream ESCR of a tagging recipe.  Front-end tags are a single bit: each thread
- * has one RAT_ESCR for it, so that loads and stores cannot mix.  Tables 19-32 to 19-34
- * give the split metrics the side of their SAAT_ESCR.
+ * The upstream ESCR of a tagging recipe; false: not this one.  Front-end tags are a
+ * single bit: each thread has one RAT_ESCR for it, so that loads and stores cannot mix.
+ * Tables 19-32 to 19-34 give the split metrics the side of their SAAT_ESCR.
  */
-static bool fill_upstream(const struct upmu_pmu *pmu, struct upmu_alternative *out, const struct upmu_event *event,
-                          unsigned thread, unsigned odd)
+static bool fill_upstream(struct upmu_alternative *out, const struct upmu_event *event, unsigned thread, unsigned odd)
 {
     unsigned group = UPMU_P4_PAYLOAD_SECOND(event->payload);
     unsigned even = upmu_p4_even_escr(group, event->config1);
@@ -102,8 +81,9 @@ static bool fill_upstream(const struct upmu_pmu *pmu, struct upmu_alternative *o
     }
     out->helper = true;
     out->slot_count = 2;
-    out->slot[1].counters = upmu_p4_side(group, odd);
-    return add_escr(pmu, &out->slot[1], even, odd, escr_value(word, thread));
+    out->slot[1].counters = UINT32_MAX;
+    fill_slot(&out->slot[1], group, word, -1, thread, odd);
+    return true;
 }
 
 static bool fill_cascade(const struct upmu_pmu *pmu, struct upmu_alternative *out, const struct upmu_event *event,
@@ -111,21 +91,23 @@ static bool fill_cascade(const struct upmu_pmu *pmu, struct upmu_alternative *ou
 {
     unsigned first = event->config & CCCR(UPMU_P4_CCCR_CASCADE) ? 0 : EXTENDED;
     unsigned group = UPMU_P4_PAYLOAD_SECOND(event->payload);
+    int row = upmu_p4_find(group, event->config1);
 
     out->slot_count = 2;
     out->dormant = 1;
     out->pairs = cascades + first;
     out->pair_count =
         (uint8_t)((event->config & CCCR(UPMU_P4_CCCR_EXTENDED_CASCADE) ? CASCADES : EXTENDED) - first);
-    out->slot[1].counters = pmu->counters;
-    return fill_slot(pmu, &out->slot[1], group, event->config1, upmu_p4_find(group, event->config1), thread, odd);
+    out->slot[1].counters = upmu_p4_counters(pmu, group, event->config1, row);
+    fill_slot(&out->slot[1], group, event->config1, row, thread, odd);
+    return out->slot[1].counters;
 }
 
-/* One of four ways: the sides of the first ESCR and of the second. */
-static bool fill_way(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned way,
-                     struct upmu_alternative *out)
+/* One way: the sides of the first ESCR and of the second.  False: there is no such way. */
+static bool fill_way(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned odd,
+                     unsigned second, struct upmu_alternative *out)
 {
-    unsigned group = UPMU_P4_PAYLOAD_GROUP(event->payload), odd = way & 1u, second = way >> 1;
+    unsigned group = UPMU_P4_PAYLOAD_GROUP(event->payload);
     struct upmu_slot *slot = &out->slot[0];
 
     memset(out, 0, sizeof *out);
@@ -134,31 +116,38 @@ static bool fill_way(const struct upmu_pmu *pmu, const struct upmu_event *event,
     /* Precise samples are made by counter 16, for the second thread by 17. */
     if (event->attributes & UPMU_ATTR_PRECISE)
         slot->counters &= UPMU_BIT32(thread ? 17 : 16);
-    if (!fill_slot(pmu, slot, group, event->config, event->flags - 1, thread, odd))
-        return false;
+    fill_slot(slot, group, event->config, event->flags - 1, thread, odd);
     if (event->config2) {
         add_value(slot, UPMU_P4_RESOURCE_PEBS_ENABLE, event->config2 & 0xffffffffu);
         add_value(slot, UPMU_P4_RESOURCE_MATRIX_VERT, event->config2 >> 32);
     }
+    if (!event->config1)
+        return slot->counters;
     switch (upmu_p4_second(event)) {
     case UPMU_P4_UPSTREAM:
-        return fill_upstream(pmu, out, event, thread, second);
+        return slot->counters && fill_upstream(out, event, thread, second);
     case UPMU_P4_INITIATOR:
-        return fill_cascade(pmu, out, event, thread, second);
-    case UPMU_P4_PARTNER:
-        return !second && add_escr(pmu, slot, upmu_p4_even_escr(group, event->config1), !odd,
-                                   escr_value(event->config1, thread));
+        return slot->counters && fill_cascade(pmu, out, event, thread, second);
     default:
-        return !second;
+        add_value(slot, upmu_p4_even_escr(group, event->config1) + !odd, escr_value(event->config1, thread));
+        return slot->counters && !second;
     }
 }
 
 bool upmu_p4_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,
                          struct upmu_alternative *out)
 {
-    for (unsigned way = 0; way < 4; way++)
-        if (fill_way(pmu, event, thread, way, out) && i-- == 0)
+    unsigned group = UPMU_P4_PAYLOAD_GROUP(event->payload), ways = event->config1 ? 4 : 2;
+
+    for (unsigned way = 0; way < ways; way++) {
+        if (!(event->counters & upmu_p4_side(group, way & 1u)))
+            continue;
+        /* A single ESCR has a way for each side that it has counters on. */
+        if (i && !event->config1 && !(event->attributes & UPMU_ATTR_PRECISE))
+            i--;
+        else if (fill_way(pmu, event, thread, way & 1u, way >> 1, out) && i-- == 0)
             return true;
+    }
     return false;
 }
 

@@ -64,8 +64,11 @@ int upmu_p4_find(unsigned group, uint64_t config);
 /* Its code. */
 unsigned upmu_p4_code(unsigned row);
 
-/* Counters of its group that can count it on this PMU; 0: the model does not have it. */
-uint32_t upmu_p4_counters(const struct upmu_pmu *pmu, unsigned row);
+/*
+ * Counters that can count what a group's counters see by a word on this PMU; 0: the model
+ * does not have it.  `row`: upmu_p4_find().
+ */
+uint32_t upmu_p4_counters(const struct upmu_pmu *pmu, unsigned group, uint64_t word, int row);
 
 /* The number of the even ESCR that a select means in a group, or UPMU_P4_NO_ESCR. */
 unsigned upmu_p4_even_escr(unsigned group, uint64_t config);
