@@ -83,21 +83,36 @@ void upmu_bank_pretend(struct upmu_bank *bank, struct upmu_dry_run *dry)
             row_becomes(bank, row, UPMU_ROW_KNOWN | UPMU_ROW_FOUND, 0);
 }
 
+/*
+ * A gate that the register does not have (P6) is a bit of the shadow: while it is
+ * clear the register holds its idle value, whatever else the shadow says.
+ */
+static uint64_t own_gate(const struct upmu_pmu *pmu, unsigned row)
+{
+    uint64_t gates = upmu_register_class_of(pmu, row)->gates;
+
+    return gates & upmu_register_bits(pmu, row) ? 0 : gates;
+}
+
 static bool read_msr(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned row, uint64_t *out_value)
 {
     uint32_t address = bank->pmu->table->rows[row].address;
 
     accesses->reads++;
-    if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_rdmsr(bank->port, address, out_value))
+    if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_rdmsr(bank->port, address, out_value)) {
+        if (*out_value != upmu_register_class_of(bank->pmu, row)->idle_value)
+            *out_value |= own_gate(bank->pmu, row);
         return true;
+    }
     bank->faulted = address;
     return false;
 }
 
-/* A gate that no register has is one of the shadow alone. */
 static uint64_t to_register(const struct upmu_bank *bank, unsigned row, uint64_t value)
 {
-    return value & (upmu_register_bits(bank->pmu, row) | ~upmu_register_class_of(bank->pmu, row)->gates);
+    uint64_t gate = own_gate(bank->pmu, row);
+
+    return gate && !(value & gate) ? upmu_register_class_of(bank->pmu, row)->idle_value : value & ~gate;
 }
 
 static bool write_msr(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned row, uint64_t value)
@@ -357,7 +372,8 @@ static bool merge_row(struct upmu_bank *bank, unsigned row, uint64_t mask, uint6
         !present_value(bank, row, &before))
         return false;
     value = (before & ~mask) | (value & mask);
-    if ((value & upmu_register_class_of(bank->pmu, row)->gates) || !take_gates(bank->pmu, &opening, row))
+    if ((value & upmu_register_class_of(bank->pmu, row)->gates) ||
+        (!take_gates(bank->pmu, &opening, row) && !own_gate(bank->pmu, row)))
         return write_row(bank, row, value);
     keep_value(bank, row, value);
     row_becomes(bank, row, UPMU_ROW_PUT_OFF, 0);
@@ -390,6 +406,9 @@ bool upmu_bank_differs(const struct upmu_bank *bank, const struct upmu_image *im
 /* It overwrites whole registers: nothing of them is known afterwards. */
 bool upmu_bank_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelude, uint32_t keep)
 {
+    /* A fault may have left the last one's gates open. */
+    if (!upmu_bank_close(bank, prelude->counters & ~keep))
+        return false;
     for (unsigned i = 0; i < prelude->step_count; i++) {
         unsigned row = prelude->steps[i].row, counter = bank->pmu->table->rows[row].counter;
         uint32_t others = keep;
@@ -400,7 +419,8 @@ bool upmu_bank_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelud
         if ((gates && !present_value(bank, row, &before)) ||
             !write_row(bank, row, (prelude->steps[i].value & ~gates) | (before & gates)))
             return false;
-        upmu_bank_forget_row(bank, row);
+        if (!bank->dry)
+            upmu_bank_forget_row(bank, row);
     }
     return true;
 }

@@ -56,6 +56,9 @@ static enum upmu_status check_sampling(const struct upmu_session *session, const
         return UPMU_ERR_HOOK_MISSING;
     if (period > LONGEST_PERIOD || period < machine->pmu[event->pmu].min_period)
         return UPMU_ERR_INVALID;
+    /* A transaction that aborts takes the overflow back, and the handler would never end. */
+    if ((event->attributes & UPMU_ATTR_IN_TXCP) && period < 0x7fffffff)
+        return UPMU_ERR_INVALID;
     return UPMU_OK;
 }
 

@@ -27,6 +27,23 @@ static uint64_t acknowledge(const struct upmu_pmu *pmu, uint32_t counters)
     return global_bits(counters);
 }
 
+/*
+ * AAK100, AAP53, BD53: on Nehalem and Westmere counters that get a new event start
+ * wrong.  Intel's sequence of three magic events, and a fourth that Linux found
+ * needed (arch/x86/events/intel/core.c, intel_pmu_nhm_workaround); then all selects
+ * are idle, and the bank writes those in use again.
+ */
+static const struct upmu_prelude_step nehalem_steps[] = {
+    {UPMU_X86_ROW_SELECT + 0, 0x4300B5}, {UPMU_X86_ROW_SELECT + 1, 0x4300D2}, {UPMU_X86_ROW_SELECT + 2, 0x4300B1},
+    {UPMU_X86_ROW_SELECT + 3, 0x4300B1}, {UPMU_X86_ROW_PMC + 0, 0},           {UPMU_X86_ROW_PMC + 1, 0},
+    {UPMU_X86_ROW_PMC + 2, 0},           {UPMU_X86_ROW_PMC + 3, 0},           {UPMU_X86_ROW_GLOBAL_CTRL, 0xF},
+    {UPMU_X86_ROW_GLOBAL_CTRL, 0},       {UPMU_X86_ROW_SELECT + 0, 0},        {UPMU_X86_ROW_SELECT + 1, 0},
+    {UPMU_X86_ROW_SELECT + 2, 0},        {UPMU_X86_ROW_SELECT + 3, 0},
+};
+static const struct upmu_prelude nehalem_prelude = {
+    nehalem_steps, sizeof nehalem_steps / sizeof nehalem_steps[0], 0xF
+};
+
 /* The select register of a general counter, the nibble of a fixed one. */
 static void add_control(struct upmu_image *image, unsigned counter, uint64_t value)
 {
@@ -75,6 +92,8 @@ static void render(const struct upmu_pmu *pmu, const struct upmu_event *event, u
     if (counters[1] != UPMU_NO_COUNTER)
         add_counter_control(pmu, image, counters[1],
                             (select & ~(UPMU_X86_CODE | UPMU_X86_SELECT_INT)) | UPMU_X86_LDLAT_AUX);
+    if ((pmu->quirks & UPMU_X86_QUIRK_PRELUDE) && counter < UPMU_FIXED_COUNTER(0))
+        image->prelude = &nehalem_prelude;
 }
 
 /* Counters given up count nothing: select 0, nibble 0. */

@@ -122,8 +122,9 @@ uint32_t upmu_x86_core_counters(const struct upmu_pmu *pmu, const struct upmu_ev
     row = find_rule(pmu, event->config, RULE_FILE);
     if (row)
         counters &= counters_of(row) | ALL_FIXED;
+    /* Checkpointed counting: on counter 2, and not of both threads. */
     if (event->config & UPMU_X86_SELECT_IN_TXCP)
-        counters &= UPMU_BIT32(2);
+        counters &= event->config & UPMU_X86_SELECT_ANY ? 0 : UPMU_BIT32(2);
     return counters;
 }
 

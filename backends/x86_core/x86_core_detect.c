@@ -135,6 +135,8 @@ static void build(struct upmu_pmu *pmu, const struct model *model, const struct 
     pmu->arch_events = shape->arch_events;
     pmu->min_period = model->min_period;
     pmu->quirks = model->rules | (uint32_t)model->quirks << 8;
+    if (pmu->quirks & UPMU_X86_QUIRK_PRELUDE)
+        pmu->capabilities |= UPMU_PMU_PRELUDE;
     /* AAJ80: Nehalems say that mispredicted branches miscount. */
     if (model->rules == UPMU_X86_RULES_NHM && !(shape->arch_events >> 6 & 1u))
         pmu->quirks |= UPMU_X86_QUIRK_AAJ80;

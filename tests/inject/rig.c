@@ -176,6 +176,10 @@ static uint64_t wraps(const struct rig *rig)
 /* A session that a call on another moves: without a gap only if it counts and the gates are one register. */
 static bool may_miss(const struct rig *rig, const struct rig_duty *duty)
 {
+    /* An erratum's sequence before the other's new events stops everything. */
+    if (rig->calling && rig->calling != duty && rig->cpu[0].pmu &&
+        (rig->cpu[0].pmu->capabilities & UPMU_PMU_PRELUDE))
+        return true;
     if (!rig->others_concerned || !rig->calling)
         return false;
     return duty->period[0] || !rig->cpu[0].pmu || !(rig->cpu[0].pmu->capabilities & UPMU_PMU_GLOBAL_CTRL);

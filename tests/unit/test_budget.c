@@ -45,7 +45,7 @@ struct profile {
 #define CHANGED2 "branches:u,cache-references:u"
 #define CHANGED4 CHANGED2 ",cache-misses:u,bus-cycles:u"
 static const struct profile profiles[] = {
-    {"core2", 2, true, EVENTS2, CHANGED2},   {"nehalem", 4, true, EVENTS4, CHANGED4},
+    {"core2", 2, true, EVENTS2, CHANGED2},   {"sandybridge", 4, true, EVENTS4, CHANGED4},
     {"skylake", 4, true, EVENTS4, CHANGED4}, {"icelake", 4, true, EVENTS4, CHANGED4},
     {"yonah", 2, false, EVENTS2, CHANGED2},
 };
@@ -405,7 +405,7 @@ static void add_offcore(struct fixture *f, unsigned i, unsigned cpu, uint64_t pa
 
 static void a_changed_payload_costs_one_write(void **state)
 {
-    static const char *const names[] = {"nehalem", "skylake", "icelake"};
+    static const char *const names[] = {"sandybridge", "skylake", "icelake"};
 
     (void)state;
     for (unsigned p = 0; p < 3; p++)

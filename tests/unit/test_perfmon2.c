@@ -558,10 +558,12 @@ static void attaching_touches_the_cpu_attached_to_and_the_registers_used(void **
             assert_int_equal(w.trace[i].cpu, cpu);
             for (unsigned k = 0; k < uses; k++)
                 mine |= w.trace[i].address == used[k];
+            mine |= (pmu->capabilities & UPMU_PMU_PRELUDE) != 0; /* an erratum's sequence uses all counters */
             if (!mine)
                 fail_msg("%s: %x was written", profiles[p], (unsigned)w.trace[i].address);
         }
-        assert_int_equal(written(&w).configuration, 2);
+        if (!(pmu->capabilities & UPMU_PMU_PRELUDE))
+            assert_int_equal(written(&w).configuration, 2);
         unwatch(&w);
         upmu_sim_switch_cpu(&host.sim, 0);
         end_both(&host);
