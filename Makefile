@@ -164,12 +164,13 @@ soak: $(FUZZ_TARGETS:%=build/asan/tests/fuzz/test_fuzz_%)
 -include efi-demo/demo.mk
 -include tests/oracle/oracle.mk
 -include tests/trap/trap.mk
+-include tests/vm/vm.mk
 -include examples/kernel/kernel.mk
 -include tests/kernel/kernel.mk
 -include tests/bochs/bochs.mk
 
 ALL_LAYERS := $(foreach layer,$(LAYERS),$(if $($(layer)_TESTS),$(layer))) build \
-	$(if $(wildcard tests/oracle/oracle.mk),oracle) $(if $(wildcard tests/trap/trap.mk),trap) $(if $(wildcard efi-demo/demo.mk),demo) \
+	$(if $(wildcard tests/oracle/oracle.mk),oracle) $(if $(wildcard tests/trap/trap.mk),trap) $(if $(wildcard tests/vm/vm.mk),vm) $(if $(wildcard efi-demo/demo.mk),demo) \
 	$(if $(wildcard tests/kernel/kernel.mk),kernel) $(if $(wildcard tests/bochs/bochs.mk),bochs)
 
 .PHONY: test

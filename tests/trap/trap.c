@@ -47,6 +47,7 @@
 static const int registers[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
                                   REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
 #define RED_ZONE 128u
+#define LONG_MODE true
 #else
 #define IP REG_EIP
 #define SP REG_ESP
@@ -55,6 +56,7 @@ static const int registers[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, R
 #define DX REG_EDX
 static const int registers[8] = {REG_EAX, REG_ECX, REG_EDX, REG_EBX, REG_ESP, REG_EBP, REG_ESI, REG_EDI};
 #define RED_ZONE 0u
+#define LONG_MODE false
 #endif
 #define GREG(context, name) ((context)->uc_mcontext.gregs[name])
 
@@ -85,7 +87,7 @@ static bool is_user(const struct trap *trap, uint64_t ip)
 /* The instruction at `from` was executed; the context shows the next one. */
 static void retire(struct trap *trap, uintptr_t from, const ucontext_t *context)
 {
-    bool user = is_user(trap, from), branch = trap_is_branch((const uint8_t *)from);
+    bool user = is_user(trap, from), branch = trap_is_branch((const uint8_t *)from, LONG_MODE);
     uint64_t index;
     struct upmu_sim_burst burst = {.instructions = 1,
                                    .cycles = 1,
@@ -333,7 +335,7 @@ static void on_fault(int number, siginfo_t *info, void *where)
     ucontext_t *context = where;
     struct trap *trap = now;
     uintptr_t from = (uintptr_t)GREG(context, IP);
-    struct trap_instruction instruction = trap_decode((const uint8_t *)from);
+    struct trap_instruction instruction = trap_decode((const uint8_t *)from, LONG_MODE);
     uint64_t offset = (uint64_t)((uintptr_t)info->si_addr - (uintptr_t)apic_page);
     bool ticking = trap->stepping && GREG(context, REG_EFL) & TRAP_FLAG;
     const ucontext_t *outer = boundary;

@@ -7,7 +7,7 @@
 #include "tests/trap/trap_decode.h"
 
 /* Prefixes and REX; the latter in *rex. */
-static const uint8_t *skip_prefixes(const uint8_t *code, unsigned *rex)
+static const uint8_t *skip_prefixes(const uint8_t *code, bool long_mode, unsigned *rex)
 {
     *rex = 0;
     for (;; code++) {
@@ -17,10 +17,8 @@ static const uint8_t *skip_prefixes(const uint8_t *code, unsigned *rex)
         if (!segment && *code != 0x66 && *code != 0x67 && *code != 0xf0 && *code != 0xf2 && *code != 0xf3)
             break;
     }
-#ifdef __x86_64__
-    if ((*code & 0xf0) == 0x40)
+    if (long_mode && (*code & 0xf0) == 0x40)
         *rex = *code++;
-#endif
     return code;
 }
 
@@ -75,11 +73,11 @@ static enum trap_operation of_two_bytes(const uint8_t *code)
     }
 }
 
-struct trap_instruction trap_decode(const uint8_t *code)
+struct trap_instruction trap_decode(const uint8_t *code, bool long_mode)
 {
     struct trap_instruction instruction = {.operation = TRAP_OTHER};
     unsigned rex;
-    const uint8_t *opcode = skip_prefixes(code, &rex);
+    const uint8_t *opcode = skip_prefixes(code, long_mode, &rex);
 
     instruction.length = (unsigned)(opcode - code) + 1;
     switch (*opcode) {
@@ -101,24 +99,22 @@ struct trap_instruction trap_decode(const uint8_t *code)
     case 0xc7:
         decode_memory(&instruction, opcode, rex);
         break;
-#ifndef __x86_64__
     case 0xa1: /* EAX, absolute address */
     case 0xa3:
         instruction.operation = *opcode == 0xa1 ? TRAP_LOAD : TRAP_STORE;
-        instruction.length += 4;
+        instruction.length += long_mode ? 8 : 4;
         break;
-#endif
     default:
         break;
     }
     return instruction;
 }
 
-bool trap_is_branch(const uint8_t *code)
+bool trap_is_branch(const uint8_t *code, bool long_mode)
 {
     unsigned rex, group;
 
-    code = skip_prefixes(code, &rex);
+    code = skip_prefixes(code, long_mode, &rex);
     if (*code >= 0x70 && *code <= 0x7f)
         return true;
     if (*code == 0x0f)

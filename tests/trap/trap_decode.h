@@ -32,10 +32,10 @@ struct trap_instruction {
 };
 
 /* Intel SDM vol 2 (325383-059) 2.1, 2.2 and the opcode map of appendix A. */
-struct trap_instruction trap_decode(const uint8_t *code);
+struct trap_instruction trap_decode(const uint8_t *code, bool long_mode);
 
 /* Retired branch instructions: jumps, calls, returns, loops, taken or not. */
-bool trap_is_branch(const uint8_t *code);
+bool trap_is_branch(const uint8_t *code, bool long_mode);
 
 bool trap_is_pushf(const uint8_t *code);
 

@@ -1,0 +1,805 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The monitor: see vm.h.
+ *
+ * Every exit but a step is completed at once (KVM_RUN with immediate_exit), so that the
+ * guest always stands between two instructions when the model is asked something.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kvm.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "port/sim/sim_intern.h"
+#include "tests/trap/trap_decode.h"
+#include "tests/vm/vm.h"
+
+#define MEMORY_BYTES (64u << 20)
+#define MULTIBOOT_AT 0x8000u
+#define MULTIBOOT_LOADED 0x2badb002u
+#define LINE_AT 0x8100u
+#define LINE_BYTES 0x200u
+#define APIC_BASE_MSR 0x1bu
+#define APIC_PHYSICAL 0xfee00000u
+#define APIC_BASE_VALUE (APIC_PHYSICAL | 0x900u)
+#define APIC_LVTPC 0x340u
+#define APIC_ICR 0x300u
+#define APIC_MODE 0x700u
+#define APIC_MODE_NMI 0x400u
+#define EXIT_PORT 0x501u
+#define NO_BRANCH UINT64_MAX /* as an address: of an instruction that is none */
+#define TRAP_FLAG 0x100u
+#define VECTOR_DEBUG 1u
+#define ENTRY_BYTES 16u /* of an interrupt entry of the kernel's */
+#define PIT_SHOT_NS 20000000u
+
+static double seconds_now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static bool refuse(struct vm *vm, const char *what)
+{
+    if (!vm->failure[0])
+        snprintf(vm->failure, sizeof vm->failure, "%s: %s", what, strerror(errno));
+    vm->done = true;
+    return false;
+}
+
+/* ---- A machine ---- */
+
+/* Everything below 2000h but what KVM must keep comes to us. */
+static bool filter_msrs(struct vm *vm)
+{
+    static uint8_t none[0x2000 / 8];
+    struct kvm_enable_cap enable = {.cap = KVM_CAP_X86_USER_SPACE_MSR};
+    struct kvm_msr_filter filter;
+
+    enable.args[0] = KVM_MSR_EXIT_REASON_FILTER | KVM_MSR_EXIT_REASON_UNKNOWN | KVM_MSR_EXIT_REASON_INVAL;
+    memset(&filter, 0, sizeof filter);
+    filter.flags = KVM_MSR_FILTER_DEFAULT_ALLOW;
+    filter.ranges[0].flags = KVM_MSR_FILTER_READ | KVM_MSR_FILTER_WRITE;
+    filter.ranges[0].nmsrs = sizeof none * 8;
+    filter.ranges[0].bitmap = none;
+    if (ioctl(vm->vm, KVM_ENABLE_CAP, &enable) < 0)
+        return refuse(vm, "KVM_CAP_X86_USER_SPACE_MSR");
+    if (ioctl(vm->vm, KVM_X86_SET_MSR_FILTER, &filter) < 0)
+        return refuse(vm, "KVM_X86_SET_MSR_FILTER");
+    return true;
+}
+
+static bool add_memory(struct vm *vm)
+{
+    struct kvm_userspace_memory_region region = {.memory_size = MEMORY_BYTES};
+
+    vm->memory = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (vm->memory == MAP_FAILED)
+        return refuse(vm, "guest memory");
+    region.userspace_addr = (uintptr_t)vm->memory;
+    if (ioctl(vm->vm, KVM_SET_USER_MEMORY_REGION, &region) < 0)
+        return refuse(vm, "KVM_SET_USER_MEMORY_REGION");
+    return true;
+}
+
+/* A machine with one CPU that has no CPUID yet. */
+static bool make_machine(struct vm *vm)
+{
+    int bytes;
+
+    vm->vm = vm->cpu = -1;
+    vm->kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
+    if (vm->kvm < 0)
+        return refuse(vm, "/dev/kvm");
+    vm->vm = ioctl(vm->kvm, KVM_CREATE_VM, 0);
+    if (vm->vm < 0)
+        return refuse(vm, "KVM_CREATE_VM");
+    (void)ioctl(vm->vm, KVM_SET_TSS_ADDR, 0xfffbd000ul);
+    if (!add_memory(vm))
+        return false;
+    vm->cpu = ioctl(vm->vm, KVM_CREATE_VCPU, 0);
+    if (vm->cpu < 0)
+        return refuse(vm, "KVM_CREATE_VCPU");
+    bytes = ioctl(vm->kvm, KVM_GET_VCPU_MMAP_SIZE, 0);
+    vm->run = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, vm->cpu, 0);
+    if (vm->run == MAP_FAILED)
+        return refuse(vm, "struct kvm_run");
+    return true;
+}
+
+void vm_close(struct vm *vm)
+{
+    if (vm->cpu > 0)
+        close(vm->cpu);
+    if (vm->vm > 0)
+        close(vm->vm);
+    if (vm->kvm > 0)
+        close(vm->kvm);
+    if (vm->memory)
+        munmap(vm->memory, MEMORY_BYTES);
+    vm->memory = NULL;
+}
+
+/* Two instructions of real mode: OUT, HLT. */
+const char *vm_unable(void)
+{
+    static const uint8_t code[] = {0xe6, 0x80, 0xf4};
+    static struct vm vm;
+    struct kvm_sregs sregs;
+    struct kvm_regs regs;
+    bool ran;
+
+    memset(&vm, 0, sizeof vm);
+    if (!make_machine(&vm))
+        return vm.failure;
+    memcpy(vm.memory + 0x1000, code, sizeof code);
+    memset(&regs, 0, sizeof regs);
+    regs.rip = 0x1000;
+    regs.rflags = 2;
+    ran = ioctl(vm.cpu, KVM_GET_SREGS, &sregs) == 0;
+    sregs.cs.base = 0;
+    sregs.cs.selector = 0;
+    ran = ran && ioctl(vm.cpu, KVM_SET_SREGS, &sregs) == 0 && ioctl(vm.cpu, KVM_SET_REGS, &regs) == 0 &&
+          ioctl(vm.cpu, KVM_RUN, 0) == 0 && vm.run->exit_reason == KVM_EXIT_IO && vm.run->io.port == 0x80 &&
+          ioctl(vm.cpu, KVM_RUN, 0) == 0 && vm.run->exit_reason == KVM_EXIT_HLT;
+    if (ran && ioctl(vm.kvm, KVM_CHECK_EXTENSION, KVM_CAP_SYNC_REGS) <= 0) {
+        ran = false;
+        snprintf(vm.failure, sizeof vm.failure, "no KVM_CAP_SYNC_REGS");
+    }
+    vm_close(&vm);
+    if (ran)
+        return NULL;
+    if (!vm.failure[0])
+        snprintf(vm.failure, sizeof vm.failure, "a guest of two instructions does not run");
+    return vm.failure;
+}
+
+/* ---- CPUID ---- */
+
+#define LEAF1_EDX 0x0780a15bu /* FPU PSE TSC MSR PAE CX8 PGE CMOV MMX FXSR SSE SSE2: what KVM wants to know of */
+
+static void add_leaf(struct kvm_cpuid2 *leaves, const struct upmu_sim *sim, uint32_t leaf, uint32_t subleaf,
+                     bool indexed)
+{
+    struct kvm_cpuid_entry2 *entry = &leaves->entries[leaves->nent++];
+    uint32_t out[4];
+
+    sim->port.cpuid(sim->port.context, leaf, subleaf, out);
+    memset(entry, 0, sizeof *entry);
+    entry->function = leaf;
+    entry->index = subleaf;
+    entry->flags = indexed ? KVM_CPUID_FLAG_SIGNIFCANT_INDEX : 0;
+    entry->eax = out[0];
+    entry->ebx = out[1];
+    entry->ecx = out[2];
+    entry->edx = out[3];
+    if (leaf == 1)
+        entry->edx |= LEAF1_EDX;
+}
+
+static bool set_cpuid(struct vm *vm)
+{
+    struct {
+        struct kvm_cpuid2 leaves;
+        struct kvm_cpuid_entry2 room[160];
+    } *all = calloc(1, sizeof *all);
+    uint32_t out[4];
+    bool done;
+
+    vm->sim.cpu[0].irqs_on = false;
+    vm->sim.port.cpuid(vm->sim.port.context, 0, 0, out);
+    for (uint32_t leaf = 0; leaf <= out[0] && leaf < 0x40; leaf++) {
+        bool indexed = leaf == 4 || leaf == 7 || leaf == 0xb || leaf == 0xd || leaf == 0x14 || leaf == 0x23;
+
+        for (uint32_t subleaf = 0; subleaf < (indexed ? 4 : 1); subleaf++)
+            add_leaf(&all->leaves, &vm->sim, leaf, subleaf, indexed);
+    }
+    for (uint32_t leaf = 0x80000000u; leaf <= 0x80000008u; leaf++)
+        add_leaf(&all->leaves, &vm->sim, leaf, 0, false);
+    done = ioctl(vm->cpu, KVM_SET_CPUID2, &all->leaves) == 0;
+    free(all);
+    return done ? true : refuse(vm, "KVM_SET_CPUID2");
+}
+
+/* ---- Loading ---- */
+
+static bool load_segment(struct vm *vm, const unsigned char *file, uint64_t offset, uint64_t at, uint64_t bytes,
+                         uint64_t in_memory)
+{
+    if (at + in_memory > MEMORY_BYTES || at < LINE_AT + LINE_BYTES)
+        return refuse(vm, "the kernel does not fit");
+    memcpy(vm->memory + at, file + offset, bytes);
+    return true;
+}
+
+static bool load_elf(struct vm *vm, const unsigned char *file, uint64_t *out_entry)
+{
+    if (file[EI_CLASS] == ELFCLASS64) {
+        const Elf64_Ehdr *header = (const void *)file;
+        const Elf64_Phdr *part = (const void *)(file + header->e_phoff);
+
+        *out_entry = header->e_entry;
+        for (unsigned i = 0; i < header->e_phnum; i++)
+            if (part[i].p_type == PT_LOAD &&
+                !load_segment(vm, file, part[i].p_offset, part[i].p_paddr, part[i].p_filesz, part[i].p_memsz))
+                return false;
+    } else {
+        const Elf32_Ehdr *header = (const void *)file;
+        const Elf32_Phdr *part = (const void *)(file + header->e_phoff);
+
+        *out_entry = header->e_entry;
+        for (unsigned i = 0; i < header->e_phnum; i++)
+            if (part[i].p_type == PT_LOAD &&
+                !load_segment(vm, file, part[i].p_offset, part[i].p_paddr, part[i].p_filesz, part[i].p_memsz))
+                return false;
+    }
+    return true;
+}
+
+static bool load_file(struct vm *vm, const char *path, uint64_t *out_entry)
+{
+    static unsigned char file[4u << 20];
+    FILE *stream = fopen(path, "rb");
+    size_t length = stream ? fread(file, 1, sizeof file, stream) : 0;
+
+    if (stream)
+        fclose(stream);
+    if (length < sizeof(Elf64_Ehdr) || memcmp(file, ELFMAG, SELFMAG) != 0)
+        return refuse(vm, path);
+    return load_elf(vm, file, out_entry);
+}
+
+static void flat_segment(struct kvm_segment *segment, bool code)
+{
+    memset(segment, 0, sizeof *segment);
+    segment->limit = 0xffffffffu;
+    segment->selector = code ? 8 : 16;
+    segment->type = code ? 11 : 3;
+    segment->present = segment->s = segment->g = segment->db = 1;
+}
+
+/* As Multiboot 0.6.96 3.2 wants it: protected mode, flat, EBX at the information. */
+static bool enter_kernel(struct vm *vm, uint64_t entry)
+{
+    uint32_t *information = (void *)(vm->memory + MULTIBOOT_AT);
+    struct kvm_sregs sregs;
+    struct kvm_regs regs;
+
+    information[0] = 4; /* a command line */
+    information[4] = LINE_AT;
+    snprintf((char *)vm->memory + LINE_AT, LINE_BYTES, "%s", vm->line);
+    memset(&regs, 0, sizeof regs);
+    regs.rip = entry;
+    regs.rflags = 2;
+    regs.rax = MULTIBOOT_LOADED;
+    regs.rbx = MULTIBOOT_AT;
+    if (ioctl(vm->cpu, KVM_GET_SREGS, &sregs) < 0)
+        return refuse(vm, "KVM_GET_SREGS");
+    flat_segment(&sregs.cs, true);
+    flat_segment(&sregs.ds, false);
+    sregs.es = sregs.fs = sregs.gs = sregs.ss = sregs.ds;
+    sregs.cr0 |= 1;
+    if (ioctl(vm->cpu, KVM_SET_SREGS, &sregs) < 0 || ioctl(vm->cpu, KVM_SET_REGS, &regs) < 0)
+        return refuse(vm, "registers");
+    return true;
+}
+
+/* ---- Interrupts ---- */
+
+static void inject(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
+{
+    struct vm *vm = sim->test;
+    struct kvm_interrupt vector = {.irq = sim->cpu[0].lvtpc & 0xffu};
+
+    (void)cpu;
+    vm->interrupts++;
+    if (interrupt->nmi) {
+        if (ioctl(vm->cpu, KVM_NMI, 0) < 0)
+            refuse(vm, "KVM_NMI");
+    } else if (ioctl(vm->cpu, KVM_INTERRUPT, &vector) < 0) {
+        refuse(vm, "KVM_INTERRUPT");
+    }
+}
+
+/* What the guest's flags and NMI blocking mean for the model. */
+static void tell_model(struct vm *vm)
+{
+    struct upmu_sim_cpu *cpu = &vm->sim.cpu[0];
+
+    cpu->irqs_on = vm->run->if_flag && vm->run->ready_for_interrupt_injection;
+}
+
+static bool nmi_blocked(const struct vm *vm)
+{
+    return vm->run->s.regs.events.nmi.masked || vm->run->s.regs.events.nmi.injected;
+}
+
+bool vm_open(struct vm *vm, const char *profile, const char *elf, const char *line)
+{
+    const struct upmu_sim_profile *found = upmu_sim_profile(profile);
+    uint64_t entry;
+
+    memset(vm, 0, sizeof *vm);
+    vm->line = line;
+    vm->exit_code = -1;
+    vm->seconds = 240;
+    vm->enabling_counts = true;
+    if (!found)
+        return refuse(vm, profile);
+    upmu_sim_init(&vm->sim, found, 1);
+    vm->sim.test = vm;
+    vm->sim.deliver = inject;
+    if (!make_machine(vm) || !filter_msrs(vm) || !set_cpuid(vm) || !load_file(vm, elf, &entry))
+        return false;
+    return enter_kernel(vm, entry);
+}
+
+/* ---- Stepping ---- */
+
+static bool anything_runs(const struct upmu_sim *sim)
+{
+    for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++)
+        if (upmu_sim_runs(sim, 0, i))
+            return true;
+    return false;
+}
+
+static void step_guest(struct vm *vm, bool on)
+{
+    struct kvm_guest_debug debug = {.control = on ? KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_SINGLESTEP : 0};
+
+    if (on == vm->stepping)
+        return;
+    if (ioctl(vm->cpu, KVM_SET_GUEST_DEBUG, &debug) < 0)
+        refuse(vm, "KVM_SET_GUEST_DEBUG");
+    vm->stepping = on;
+}
+
+static void look(struct vm *vm)
+{
+    const struct kvm_sregs *sregs = &vm->run->s.regs.sregs;
+
+    vm->last_ip = vm->run->s.regs.regs.rip;
+    vm->last_ring = sregs->cs.selector & 3u;
+    vm->long_mode = sregs->cs.l;
+}
+
+/* The instruction that stood at last_ip was executed; the guest stands at the next. */
+static void retire(struct vm *vm)
+{
+    unsigned ring = vm->last_ring != 0;
+    bool branch = vm->last_ip < MEMORY_BYTES && trap_is_branch(vm->memory + vm->last_ip, vm->long_mode);
+    struct upmu_sim_burst burst = {.instructions = 1,
+                                   .cycles = 1,
+                                   .ref_cycles = 1,
+                                   .branches = branch,
+                                   .user = ring,
+                                   .ip = vm->run->s.regs.regs.rip,
+                                   .sp = vm->run->s.regs.regs.rsp};
+
+    vm->steps[ring]++;
+    vm->branches[ring] += branch;
+    if (vm->in_span) {
+        vm->span[vm->spans].steps[ring]++;
+        vm->span[vm->spans].branches[ring] += branch;
+        if (ring && vm->seen_count < VM_SEEN)
+            vm->seen[vm->seen_count++] = (uint32_t)burst.ip;
+    }
+    tell_model(vm);
+    upmu_sim_events(&vm->sim, &burst);
+}
+
+/* ---- IRET ---- */
+
+/*
+ * Done here, always while stepping: the flags it loads end the stepping, and in 32
+ * bits not every KVM can emulate it.
+ */
+static bool at_iret(const struct vm *vm)
+{
+    const uint8_t *code = vm->memory + vm->last_ip;
+
+    if (vm->last_ip >= MEMORY_BYTES - 1)
+        return false;
+    return *code == 0xcf || (vm->long_mode && *code == 0x48 && code[1] == 0xcf);
+}
+
+static void user_segment(struct kvm_segment *segment, uint64_t selector, bool code, bool long_mode)
+{
+    flat_segment(segment, code);
+    segment->selector = (uint16_t)selector;
+    segment->dpl = selector & 3u;
+    segment->l = code && long_mode;
+    segment->db = !segment->l;
+}
+
+static uint64_t stack_word(const struct vm *vm, uint64_t sp, unsigned word)
+{
+    unsigned bytes = vm->long_mode ? 8 : 4;
+    uint64_t value = 0, at = sp + word * bytes;
+
+    if (at + bytes <= MEMORY_BYTES)
+        memcpy(&value, vm->memory + at, bytes);
+    return value;
+}
+
+/*
+ * Leave an interrupt whose frame is at `sp`.  The trap flag of ring 3 is set while we
+ * step: some KVMs step ring 0 by themselves, and ring 3 only by its own flag.
+ */
+static void leave_to(struct vm *vm, uint64_t sp)
+{
+    struct kvm_regs *regs = &vm->run->s.regs.regs;
+    struct kvm_sregs *sregs = &vm->run->s.regs.sregs;
+    uint64_t cs = stack_word(vm, sp, 1);
+    bool outward = (cs & 3u) > (sregs->cs.selector & 3u);
+
+    regs->rip = stack_word(vm, sp, 0);
+    regs->rflags = stack_word(vm, sp, 2) & ~TRAP_FLAG;
+    if (vm->stepping && (cs & 3u) && vm->long_mode)
+        regs->rflags |= TRAP_FLAG;
+    user_segment(&sregs->cs, cs, true, vm->long_mode);
+    if (vm->long_mode || outward) {
+        regs->rsp = stack_word(vm, sp, 3);
+        user_segment(&sregs->ss, stack_word(vm, sp, 4), false, false);
+    } else {
+        regs->rsp = sp + 12;
+    }
+    if (ioctl(vm->cpu, KVM_SET_SREGS, sregs) < 0 || ioctl(vm->cpu, KVM_SET_REGS, regs) < 0)
+        refuse(vm, "IRET");
+    vm->run->if_flag = regs->rflags >> 9 & 1;
+    vm->run->ready_for_interrupt_injection = vm->run->if_flag;
+}
+
+/* Stepping is tied to the flags that were just replaced. */
+static void step_again(struct vm *vm)
+{
+    if (!vm->stepping)
+        return;
+    vm->stepping = false;
+    step_guest(vm, true);
+}
+
+static void do_iret(struct vm *vm)
+{
+    struct kvm_vcpu_events *events = &vm->run->s.regs.events;
+
+    leave_to(vm, vm->run->s.regs.regs.rsp);
+    events->nmi.masked = 0;
+    events->flags = 0;
+    if (ioctl(vm->cpu, KVM_SET_VCPU_EVENTS, events) < 0)
+        refuse(vm, "KVM_SET_VCPU_EVENTS");
+    vm->irets++;
+    if (vm->stepping)
+        retire(vm);
+    step_again(vm);
+    look(vm);
+}
+
+/* ---- Steps ---- */
+
+/* Where the guest's interrupt descriptor table sends a vector. */
+static uint64_t gate(const struct vm *vm, unsigned vector)
+{
+    unsigned bytes = vm->long_mode ? 16 : 8;
+    uint64_t at = vm->run->s.regs.sregs.idt.base + vector * bytes;
+    const uint8_t *descriptor = vm->memory + at;
+    uint16_t low, middle;
+    uint32_t high = 0;
+
+    if (at + bytes > MEMORY_BYTES)
+        return UINT64_MAX;
+    memcpy(&low, descriptor, 2);
+    memcpy(&middle, descriptor + 6, 2);
+    if (vm->long_mode)
+        memcpy(&high, descriptor + 8, 4);
+    return (uint64_t)high << 32 | (uint32_t)middle << 16 | low;
+}
+
+static bool inside_entry(uint64_t ip, uint64_t entry)
+{
+    return ip >= entry && ip < entry + ENTRY_BYTES;
+}
+
+/*
+ * A step was reported.  If an interrupt or a fault was taken, the handler's first
+ * instruction is what was executed.  If it was ring 3's own trap, which some KVMs give
+ * to the guest, its handler has pushed a word; the guest must never know.
+ */
+static void take_step(struct vm *vm)
+{
+    uint64_t ip = vm->run->s.regs.regs.rip, entry = gate(vm, VECTOR_DEBUG);
+    bool ring0 = !(vm->run->s.regs.sregs.cs.selector & 3u);
+
+    if (vm->last_ring && ring0 && inside_entry(ip, entry)) {
+        leave_to(vm, vm->run->s.regs.regs.rsp + (ip != entry ? 8 : 0));
+        retire(vm);
+        step_again(vm);
+        return;
+    }
+    for (unsigned vector = 0; ring0 && vector < 256 && ip >= gate(vm, 0); vector++) {
+        entry = gate(vm, vector);
+        if (inside_entry(ip, entry) && !inside_entry(vm->last_ip, entry)) {
+            vm->last_ip = entry;
+            vm->last_ring = 0;
+            break;
+        }
+    }
+    retire(vm);
+}
+
+/* ---- Exits ---- */
+
+static bool is_ours(const struct vm *vm, uint32_t msr, uint64_t *out_value)
+{
+    (void)vm;
+    *out_value = APIC_BASE_VALUE;
+    return msr == APIC_BASE_MSR;
+}
+
+static void exit_rdmsr(struct vm *vm)
+{
+    uint64_t value = 0;
+    bool done = is_ours(vm, vm->run->msr.index, &value);
+
+    vm->msr_reads++;
+    vm->sim.cpu[0].irqs_on = vm->run->if_flag && !nmi_blocked(vm);
+    if (!done)
+        done = vm->sim.port.rdmsr(&vm->sim, vm->run->msr.index, &value);
+    vm->run->msr.data = value;
+    vm->run->msr.error = !done;
+    vm->msr_faults += !done;
+}
+
+static void exit_wrmsr(struct vm *vm)
+{
+    uint64_t base;
+
+    vm->msr_writes++;
+    vm->sim.cpu[0].irqs_on = vm->run->if_flag && !nmi_blocked(vm);
+    vm->run->msr.error =
+        !is_ours(vm, vm->run->msr.index, &base) && !vm->sim.port.wrmsr(&vm->sim, vm->run->msr.index, vm->run->msr.data);
+    vm->msr_faults += vm->run->msr.error;
+}
+
+static void exit_mmio(struct vm *vm)
+{
+    uint64_t offset = vm->run->mmio.phys_addr - APIC_PHYSICAL;
+    uint32_t value = 0;
+
+    if (!vm->run->mmio.is_write) {
+        value = offset == APIC_LVTPC ? vm->sim.cpu[0].lvtpc : offset < 4096 ? vm->lapic[offset / 4] : 0;
+        memset(vm->run->mmio.data, 0, sizeof vm->run->mmio.data);
+        memcpy(vm->run->mmio.data, &value, sizeof value);
+        return;
+    }
+    memcpy(&value, vm->run->mmio.data, sizeof value);
+    if (offset == APIC_LVTPC) {
+        vm->lapic_writes++;
+        upmu_sim_write_lvtpc(&vm->sim, 0, value);
+    } else if (offset == APIC_ICR && (value & APIC_MODE) == APIC_MODE_NMI) {
+        if (ioctl(vm->cpu, KVM_NMI, 0) < 0)
+            refuse(vm, "KVM_NMI");
+    } else if (offset < 4096) {
+        vm->lapic[offset / 4] = value;
+    }
+}
+
+static uint8_t read_port(struct vm *vm, unsigned port)
+{
+    double late = seconds_now() * 1e9 - (double)vm->shot_at;
+
+    switch (port) {
+    case 0x3fd:
+        return 0x60; /* sent */
+    case 0x61:
+        return vm->shot_at && late >= PIT_SHOT_NS ? 0x20 : 0;
+    case 0x64:
+    case 0x60:
+        return 0;
+    default:
+        return 0xff;
+    }
+}
+
+static void write_port(struct vm *vm, unsigned port, uint8_t value)
+{
+    switch (port) {
+    case 0x3f8:
+        if (vm->line_control & 0x80u || vm->serial_length >= VM_SERIAL - 1)
+            break;
+        vm->serial[vm->serial_length++] = (char)value;
+        if (value == '\n' && vm->lines < VM_LINES)
+            vm->spans_at[vm->lines++] = vm->spans;
+        break;
+    case 0x3fb:
+        vm->line_control = value;
+        break;
+    case 0x42:
+        vm->shot_at = (uint64_t)(seconds_now() * 1e9);
+        break;
+    case EXIT_PORT:
+        vm->exit_code = value;
+        vm->done = true;
+        break;
+    default:
+        break;
+    }
+}
+
+static void exit_io(struct vm *vm)
+{
+    uint8_t *data = (uint8_t *)vm->run + vm->run->io.data_offset;
+
+    for (uint32_t i = 0; i < vm->run->io.count; i++, data += vm->run->io.size) {
+        if (vm->run->io.direction == KVM_EXIT_IO_OUT) {
+            write_port(vm, vm->run->io.port, *data);
+        } else {
+            memset(data, 0xff, vm->run->io.size);
+            *data = read_port(vm, vm->run->io.port);
+        }
+    }
+}
+
+/* The access is answered: have the guest stand behind its instruction. */
+static void complete(struct vm *vm)
+{
+    vm->run->immediate_exit = 1;
+    if (ioctl(vm->cpu, KVM_RUN, 0) < 0 && errno != EINTR)
+        refuse(vm, "KVM_RUN to complete an access");
+    vm->run->immediate_exit = 0;
+}
+
+/* A write that lets counters run begins a span, one that stops all ends it. */
+static void exit_access(struct vm *vm)
+{
+    bool before = anything_runs(&vm->sim), after;
+    bool write = vm->run->exit_reason == KVM_EXIT_X86_WRMSR;
+
+    if (vm->run->exit_reason == KVM_EXIT_X86_RDMSR)
+        exit_rdmsr(vm);
+    else if (write)
+        exit_wrmsr(vm);
+    else if (vm->run->exit_reason == KVM_EXIT_MMIO)
+        exit_mmio(vm);
+    else
+        exit_io(vm);
+    if (vm->done)
+        return;
+    after = anything_runs(&vm->sim);
+    complete(vm);
+    vm->last_ip = NO_BRANCH;
+    vm->last_ring = 0;
+    if (before && !after) {
+        vm->in_span = false;
+        vm->spans++;
+    }
+    if (before || (after && vm->enabling_counts))
+        retire(vm);
+    if (after && !before && vm->spans < VM_SPANS) {
+        vm->in_span = true;
+        vm->span[vm->spans].user_at = vm->seen_count;
+    }
+    step_guest(vm, after);
+}
+
+static void describe_stop(struct vm *vm)
+{
+    snprintf(vm->failure, sizeof vm->failure, "exit %u (suberror %u) at %llx", vm->run->exit_reason,
+             vm->run->exit_reason == KVM_EXIT_INTERNAL_ERROR ? vm->run->internal.suberror : 0,
+             (unsigned long long)vm->run->s.regs.regs.rip);
+    vm->done = true;
+}
+
+static void handle_exit(struct vm *vm)
+{
+    switch (vm->run->exit_reason) {
+    case KVM_EXIT_DEBUG:
+        if (vm->stepping)
+            take_step(vm);
+        break;
+    case KVM_EXIT_X86_RDMSR:
+    case KVM_EXIT_X86_WRMSR:
+    case KVM_EXIT_MMIO:
+    case KVM_EXIT_IO:
+        exit_access(vm);
+        break;
+    case KVM_EXIT_IRQ_WINDOW_OPEN:
+    case KVM_EXIT_INTR:
+        break;
+    case KVM_EXIT_INTERNAL_ERROR:
+        look(vm);
+        if (at_iret(vm))
+            break;
+        describe_stop(vm);
+        break;
+    default:
+        describe_stop(vm);
+        break;
+    }
+}
+
+bool vm_run(struct vm *vm)
+{
+    double end = seconds_now() + vm->seconds;
+    unsigned exits = 0;
+
+    vm->run->kvm_valid_regs = KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS | KVM_SYNC_X86_EVENTS;
+    while (!vm->done) {
+        tell_model(vm);
+        upmu_sim_poll(&vm->sim, 0);
+        vm->run->request_interrupt_window = vm->sim.cpu[0].irq_pending;
+        if (ioctl(vm->cpu, KVM_RUN, 0) < 0 && errno != EINTR && errno != EAGAIN)
+            return refuse(vm, "KVM_RUN");
+        handle_exit(vm);
+        look(vm);
+        while (!vm->done && at_iret(vm) && (vm->stepping || vm->run->exit_reason == KVM_EXIT_INTERNAL_ERROR)) {
+            vm->run->exit_reason = KVM_EXIT_DEBUG;
+            do_iret(vm);
+        }
+        if ((++exits & 0xfff) == 0 && seconds_now() > end) {
+            snprintf(vm->failure, sizeof vm->failure, "not done after %.0f s, at %llx", vm->seconds,
+                     (unsigned long long)vm->last_ip);
+            return false;
+        }
+    }
+    vm->serial[vm->serial_length] = '\0';
+    return !vm->failure[0];
+}
+
+/* ---- What it said ---- */
+
+static const char *find_line(const struct vm *vm, const char *key, unsigned *out_number)
+{
+    const char *line = vm->serial;
+    size_t length = strlen(key);
+
+    for (*out_number = 0; *line; ++*out_number) {
+        if (strncmp(line, key, length) == 0 && line[length] == ' ')
+            return line + length + 1;
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+    return NULL;
+}
+
+bool vm_text(const struct vm *vm, const char *key, char *buffer, size_t size)
+{
+    unsigned number;
+    const char *text = find_line(vm, key, &number);
+
+    if (!text)
+        return false;
+    snprintf(buffer, size, "%.*s", (int)strcspn(text, "\r\n"), text);
+    return true;
+}
+
+bool vm_value(const struct vm *vm, const char *key, uint64_t *out_value)
+{
+    char text[64];
+
+    if (!vm_text(vm, key, text, sizeof text))
+        return false;
+    *out_value = strtoull(text, NULL, 0);
+    return true;
+}
+
+bool vm_spans_of(const struct vm *vm, const char *key, unsigned *out_first, unsigned *out_behind)
+{
+    unsigned number;
+
+    if (!find_line(vm, key, &number) || number >= vm->lines || number == 0)
+        return false;
+    *out_first = vm->spans_at[number - 1];
+    *out_behind = vm->spans_at[number];
+    return *out_behind <= VM_SPANS;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The checks: what the kernel prints against what is known of its workload, and
+ * against the steps that the monitor counted.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/common/workload.h"
+#include "tests/vm/vm.h"
+#include "tests/vm/vm_checks.h"
+
+#define SAMPLES 1000u
+
+static struct vm vm;
+
+static uint64_t value_of(const char *first, const char *second)
+{
+    char key[64];
+    uint64_t value = 0;
+
+    snprintf(key, sizeof key, "%s%s", first, second);
+    if (!vm_value(&vm, key, &value))
+        fail_msg("the kernel did not say %s", key);
+    return value;
+}
+
+static void expect_text(const char *key, const char *expected)
+{
+    char text[64] = "";
+
+    (void)vm_text(&vm, key, text, sizeof text);
+    assert_string_equal(text, expected);
+}
+
+/* Ring 3 runs more than the workload: a call, and in 32 bits a push before it. */
+static unsigned around_user(const struct vm_guest *guest)
+{
+    return WORKLOAD_AROUND_INSTRUCTIONS + (guest->bits == 64 ? 1 : 2);
+}
+
+static void run(const struct vm_guest *guest, const char *commands)
+{
+    char elf[64], line[128];
+
+    snprintf(elf, sizeof elf, "build/kernel/upmu%u.elf", guest->bits);
+    snprintf(line, sizeof line, "debug-exit %s; %s; off", guest->options, commands);
+    if (!vm_open(&vm, guest->profile, elf, line))
+        fail_msg("%s", vm.failure);
+    vm.enabling_counts = guest->enabling_counts;
+    vm.disabling_counts = guest->disabling_counts;
+    if (!vm_run(&vm))
+        fail_msg("%s; it said: %.2000s", vm.failure, vm.serial);
+    assert_int_equal(vm.exit_code, 0x10);
+    if (vm.sim.violation_count)
+        fail_msg("%s (register %x)", vm.sim.first_violation.text, (unsigned)vm.sim.first_violation.address);
+    expect_text("vmtest.pmu", guest->pmu);
+    expect_text("vmtest.end", "ok");
+    assert_int_equal(value_of("vmtest.", "bits"), guest->bits);
+    assert_int_equal(vm.sim.cpu[0].pmi_dropped, 0);
+}
+
+/* ---- Counts ---- */
+
+struct event {
+    const char *name;
+    bool branches, kernel, user;
+};
+
+static const struct event events[] = {
+    {".instructions", false, true, true},    {".instructions:u", false, false, true},
+    {".instructions:k", false, true, false}, {".branches", true, true, true},
+    {".branches:u", true, false, true},      {".branches:k", true, true, false},
+};
+
+/* The steps of that line's run that the event counts. */
+static uint64_t stepped(const struct vm_guest *guest, const char *key, const struct event *event)
+{
+    unsigned first, behind;
+    uint64_t sum = 0;
+    const struct vm_span *span;
+
+    assert_true(vm_spans_of(&vm, key, &first, &behind));
+    assert_true(behind > first);
+    span = &vm.span[behind - 1];
+    for (unsigned ring = 0; ring < 2; ring++)
+        if (ring ? event->user : event->kernel)
+            sum += event->branches ? span->branches[ring] : span->steps[ring];
+    if (event->kernel && !event->branches)
+        sum += guest->enabling_counts + guest->disabling_counts;
+    return sum;
+}
+
+/* Counts minus what the passes are known to have: one constant for 10, 100, 1000. */
+static uint64_t constant_of(const struct vm_guest *guest, const struct event *event, bool user)
+{
+    static const unsigned passes[] = {10, 100, 1000};
+    bool counted = user ? event->user : event->kernel;
+    unsigned per_pass = !counted ? 0 : event->branches ? WORKLOAD_BRANCHES : WORKLOAD_INSTRUCTIONS;
+    uint64_t constant = 0;
+
+    for (unsigned i = 0; i < 3; i++) {
+        char key[64];
+        uint64_t value;
+
+        snprintf(key, sizeof key, "ring%u%s.%u", user ? 3 : 0, event->name, passes[i]);
+        value = value_of(key, "");
+        if (value != stepped(guest, key, event))
+            fail_msg("%s: %u counted, %u stepped", key, (unsigned)value, (unsigned)stepped(guest, key, event));
+        if (i == 0)
+            constant = value - passes[i] * per_pass;
+        if (value - passes[i] * per_pass != constant)
+            fail_msg("%s: %u, but the constant was %u", key, (unsigned)value, (unsigned)constant);
+    }
+    return constant;
+}
+
+static void check_counts(const struct vm_guest *guest)
+{
+    for (unsigned i = 0; i < sizeof events / sizeof events[0]; i++) {
+        const struct event *event = &events[i];
+        uint64_t inside = constant_of(guest, event, false), outside = constant_of(guest, event, true);
+
+        if (!event->kernel) {
+            assert_int_equal(inside, 0);
+            assert_int_equal(outside, event->branches ? WORKLOAD_AROUND_BRANCHES + 1 : around_user(guest));
+        } else {
+            assert_true(inside > 10 && inside < 3000);
+            assert_true(outside > 10 && outside < 3000);
+        }
+        printf("%s %u-bit%s: 10, 100, 1000 passes: in ring 0 %u, in ring 3 %u more than the workload's\n",
+               guest->profile, guest->bits, event->name, (unsigned)inside, (unsigned)outside);
+    }
+}
+
+/* ---- Samples ---- */
+
+static void check_interrupts(const char *name, uint64_t samples)
+{
+    assert_int_equal(value_of(name, ".lost"), 0);
+    assert_int_equal(value_of(name, ".handled"), samples);
+    assert_int_equal(value_of(name, ".stale"), 0);
+    assert_int_equal(value_of(name, ".not-ours"), 0);
+}
+
+/* "ips A B C …" lines in order. */
+static unsigned next_address(const char **at, uint64_t *out_ip)
+{
+    for (;;) {
+        if (strncmp(*at, "ips ", 4) == 0)
+            *at += 4;
+        if (**at >= '0' && **at <= '9') {
+            char *end;
+
+            *out_ip = strtoull(*at, &end, 0);
+            *at = end + (*end == ' ' || *end == '\n');
+            return 1;
+        }
+        if (**at == '\r' || **at == '\n' || **at == ' ')
+            ++*at;
+        else
+            return 0;
+    }
+}
+
+/* Every address is where ring 3 stood after 100 more of its instructions. */
+static void check_addresses(void)
+{
+    const char *at = strstr(vm.serial, "ips ");
+    unsigned first, behind, samples = 0;
+    uint64_t ip;
+
+    assert_non_null(at);
+    assert_true(vm_spans_of(&vm, "sample3.status", &first, &behind));
+    while (next_address(&at, &ip)) {
+        uint32_t index = vm.span[first].user_at + ++samples * 100 - 1;
+
+        assert_true(index < vm.seen_count);
+        assert_int_equal((uint32_t)ip, vm.seen[index]);
+    }
+    assert_int_equal(samples, SAMPLES);
+}
+
+static void check_user_samples(const struct vm_guest *guest)
+{
+    assert_int_equal(value_of("sample3", ".samples"), SAMPLES);
+    assert_int_equal(value_of("sample3", ".outside"), 0);
+    assert_int_equal(value_of("sample3", ".from-user"), SAMPLES);
+    assert_int_equal(value_of("sample3", ".period"), 100);
+    assert_int_equal(value_of("sample3", ".count"),
+                     value_of("sample3", ".passes") * WORKLOAD_INSTRUCTIONS + around_user(guest));
+    check_interrupts("sample3", SAMPLES);
+    check_addresses();
+}
+
+/* The handler is counted, too, while its gates are open: what is reported is what was stepped. */
+static void check_kernel_samples(const struct vm_guest *guest)
+{
+    uint64_t count = value_of("sample0", ".count"), sum = 0;
+    unsigned first, behind;
+
+    assert_true(vm_spans_of(&vm, "sample0.status", &first, &behind));
+    for (unsigned i = first; i < behind; i++)
+        sum += vm.span[i].steps[0] + vm.span[i].steps[1] + guest->enabling_counts + guest->disabling_counts;
+    assert_int_equal(count, sum);
+    assert_int_equal(value_of("sample0", ".samples"), count / value_of("sample0", ".period"));
+    check_interrupts("sample0", value_of("sample0", ".samples"));
+}
+
+/* Interrupts inside start, read, stop of a session that counts ring 3's branches. */
+static void check_calls(void)
+{
+    uint64_t samples = value_of("calls", ".samples");
+
+    assert_int_equal(value_of("calls", ".branches:u"),
+                     value_of("calls", ".rounds") *
+                         (value_of("calls", ".passes") * WORKLOAD_BRANCHES + WORKLOAD_AROUND_BRANCHES + 1));
+    assert_int_equal(samples, value_of("calls", ".count") / value_of("calls", ".period"));
+    assert_true(value_of("calls", ".outside") >= 50);
+    assert_int_equal(value_of("calls", ".lost"), 0);
+    assert_int_equal(value_of("calls", ".not-ours"), 0);
+    printf("%u interrupts inside and beside %u starts, reads and stops\n", (unsigned)samples,
+           (unsigned)value_of("calls", ".rounds"));
+}
+
+void vm_check_all(const struct vm_guest *guest)
+{
+    run(guest, "vmtest");
+    check_counts(guest);
+    check_user_samples(guest);
+    check_kernel_samples(guest);
+    check_calls();
+    vm_close(&vm);
+}
+
+void vm_check_samples(const struct vm_guest *guest)
+{
+    run(guest, "vmtest samples");
+    check_user_samples(guest);
+    vm_close(&vm);
+}
+
+bool vm_able(void)
+{
+    const char *reason = vm_unable();
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (!reason)
+        return true;
+    printf("skipped: no guest runs here: %s\n[  SKIPPED ] vm\n", reason);
+    return false;
+}

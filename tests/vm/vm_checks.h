@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What must hold for every kind of CPU that the example kernel finds in the monitor.
+ */
+#ifndef UPMU_TESTS_VM_VM_CHECKS_H
+#define UPMU_TESTS_VM_VM_CHECKS_H
+
+#include <stdbool.h>
+
+/* One guest: which CPU, how wide, which words on its command line before the commands. */
+struct vm_guest {
+    const char *profile;
+    const char *pmu; /* libpfm4's name, as the kernel prints it */
+    unsigned bits;
+    const char *options;
+    bool enabling_counts, disabling_counts;
+};
+
+/*
+ * Boots the guest and runs all of "vmtest": counts for 10, 100 and 1000 passes in both
+ * rings, 1000 samples of ring 3, samples of ring 0, interrupts inside calls.
+ */
+void vm_check_all(const struct vm_guest *guest);
+
+/* Only the 1000 samples. */
+void vm_check_samples(const struct vm_guest *guest);
+
+/* False, and a skipped test printed, if guests do not run here. */
+bool vm_able(void);
+
+#endif
