@@ -14,7 +14,7 @@
 #define UPMU_BACKEND_X86_CORE 1
 #endif
 
-/* The NetBurst register table (the backend that drives it is to come). */
+/* The Pentium 4 backend: NetBurst, family 15 (docs/pentium4.md). */
 #ifndef UPMU_BACKEND_X86_P4
 #define UPMU_BACKEND_X86_P4 1
 #endif

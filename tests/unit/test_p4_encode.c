@@ -18,6 +18,10 @@
 #include "core/catalog.h"
 #include <upmu/upmu.h>
 
+#ifndef UPMU_SOURCE_DIR
+#define UPMU_SOURCE_DIR "."
+#endif
+
 enum { WILLAMETTE, NORTHWOOD, PRESCOTT, CEDARMILL, MODELS };
 static struct upmu_pmu p4[MODELS];
 
@@ -457,9 +461,71 @@ static void generic_names_mean_netbursts_events(void **state)
     assert_true(cccr("nonsleep_clockticks") == 0xffa000);
 }
 
+/* ---- The manual ---- */
+
+/* What a cell of a table holds between backquotes. */
+static bool quoted_cell(const char *line, char *out, size_t size)
+{
+    const char *begin = strncmp(line, "| `", 3) == 0 ? line + 3 : NULL;
+    const char *end = begin ? strchr(begin, '`') : NULL;
+
+    if (!end || strncmp(end, "` |", 3) != 0)
+        return false;
+    snprintf(out, size, "%.*s", (int)(end - begin), begin);
+    return true;
+}
+
+/* Recipes of docs/pentium4.md are placed; what it says is refused is, in its words. */
+static void the_manuals_recipes_hold(void **state)
+{
+    FILE *manual = fopen(UPMU_SOURCE_DIR "/docs/pentium4.md", "r");
+    char line[400], text[200], words[300];
+    unsigned placed = 0, refused = 0;
+    bool recipes = false;
+
+    (void)state;
+    assert_non_null(manual);
+    while (fgets(line, sizeof line, manual)) {
+        static struct upmu_session session;
+        static struct upmu_machine machine;
+        const struct upmu_sampling initiator = {.period = 1000};
+        struct upmu_write writes[64];
+        struct upmu_dry_run dry = {writes, 64, 0};
+        const char *reason;
+        enum upmu_status status;
+
+        if (line[0] == '#')
+            recipes = strncmp(line, "## Recipes", 10) == 0;
+        if (!recipes || !quoted_cell(line, text, sizeof text))
+            continue;
+        memset(&machine, 0, sizeof machine);
+        machine.pmu[0] = p4[PRESCOTT];
+        machine.pmu_count = 1;
+        machine.port = &(const struct upmu_port){.context = NULL};
+        assert_int_equal(upmu_session_init(&session, &machine), UPMU_OK);
+        status = upmu_session_add(&session, text, strstr(text, "cascade=") ? &initiator : NULL);
+        if (status == UPMU_OK)
+            status = upmu_session_dry_run(&session, &machine.pmu[0], &dry);
+        (void)upmu_why_text(&session.why, words, sizeof words);
+        reason = strstr(line, "` | ") + 4;
+        line[strcspn(line, "\n") - 2] = '\0';
+        if (status == UPMU_OK) {
+            placed++;
+            continue;
+        }
+        if (strcmp(words, reason) != 0)
+            fail_msg("%s: %s", text, words);
+        refused++;
+    }
+    fclose(manual);
+    assert_int_equal(placed, 15);
+    assert_int_equal(refused, 9);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_manuals_recipes_hold),
         cmocka_unit_test(family_15_of_intel_with_its_flag_set_is_a_pentium_4),
         cmocka_unit_test(what_lacks_the_flag_or_only_borrows_the_number_is_none),
         cmocka_unit_test(without_pebs_there_are_no_replay_tags),
