@@ -29,20 +29,23 @@ static uint32_t ours(const struct upmu_cpu *cpu)
 
 /*
  * Does a counter keep what is written to it?  The low 16 bits are flipped, as
- * every width and every sign extension keeps those, and put back.  UPMU_OK,
- * UPMU_ERR_NO_PMU, UPMU_ERR_PORT.
+ * every width and every sign extension keeps those, and put back.  An RDPMC that reads
+ * something else (emulators answer 0) is not used.  UPMU_OK, UPMU_ERR_NO_PMU,
+ * UPMU_ERR_PORT.
  */
 static enum upmu_status try_write(struct upmu_cpu *cpu, unsigned counter)
 {
     struct upmu_bank *bank = &cpu->bank;
     unsigned row = cpu->pmu->counter[counter].value_row;
-    uint64_t before, after;
+    uint64_t before, after, quick;
 
     if (!upmu_bank_read_row(bank, row, &before) || !upmu_bank_write(bank, counter, before ^ 0xffffu))
         return UPMU_ERR_PORT;
     cpu->used |= UPMU_BIT32(counter);
-    if (!upmu_bank_read_row(bank, row, &after) || !upmu_bank_write(bank, counter, before))
+    if (!upmu_bank_read_row(bank, row, &after) || !upmu_bank_read(bank, counter, &quick) ||
+        !upmu_bank_write(bank, counter, before))
         return UPMU_ERR_PORT;
+    bank->no_rdpmc |= ((quick ^ after) & 0xffffu) != 0;
     return ((before ^ after) & 0xffffu) == 0xffffu ? UPMU_OK : UPMU_ERR_NO_PMU;
 }
 

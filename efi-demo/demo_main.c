@@ -45,7 +45,6 @@ static struct cmd_interrupts demo_interrupts(void *context)
 static void demo_hook_log(void *context, const char *line)
 {
     (void)context;
-    demo_text("upmu: ");
     demo_text(line);
     demo_text("\n");
 }

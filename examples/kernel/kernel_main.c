@@ -72,7 +72,6 @@ void kernel_panic(uintptr_t vector, uintptr_t error, uintptr_t ip)
 static void log_line(void *context, const char *line)
 {
     (void)context;
-    shell_text(&shell, "upmu: ");
     shell_text(&shell, line);
     shell_text(&shell, "\n");
 }

@@ -441,8 +441,8 @@ static void info_shows_counters_and_the_probes_verdict(void **state)
 {
     (void)state;
     assert_int_equal(line("info --sim core2"), CMD_OK);
-    prints("PMC1        40  0x00000001  free");
-    prints("FIXED2      40  0x40000002  free");
+    prints("PMC1              40  0x00000001  free");
+    prints("FIXED2            40  0x40000002  free");
     prints("Probe        interrupts");
     assert_int_equal(line("info --sim no_pmu"), CMD_OK);
     prints("none that can be used");

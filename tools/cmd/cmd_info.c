@@ -110,12 +110,12 @@ static void print_counters(struct cmd *cmd)
     char name[24];
     unsigned i;
 
-    cmd_print(cmd, "Counters     name      bits  RDPMC       used by\n");
+    cmd_print(cmd, "Counters     name            bits  RDPMC       used by\n");
     for (i = 0; i < UPMU_COUNTERS; i++) {
         if ((pmu->counters >> i & 1u) == 0)
             continue;
         (void)upmu_counter_text(pmu, i, name, sizeof name);
-        cmd_print(cmd, "             %-8s  %4u  ", name, (unsigned)pmu->counter[i].width);
+        cmd_print(cmd, "             %-14s  %4u  ", name, (unsigned)pmu->counter[i].width);
         if (pmu->counter[i].rdpmc != UPMU_NO_RDPMC)
             cmd_print(cmd, "0x%08x  ", (unsigned)pmu->counter[i].rdpmc);
         else
