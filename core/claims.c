@@ -18,7 +18,7 @@ bool upmu_session_shares(const struct upmu_cpu *cpu, const struct upmu_session *
         return false;
     for (unsigned i = 0; i < session->set.count; i++)
         payload |= session->set.event[i].payload != 0;
-    return cpu->pmu->shared_counters || (cpu->pmu->shared && payload);
+    return cpu->pmu->shared_counters || upmu_pmu_is_paired(cpu->pmu) || (cpu->pmu->shared && payload);
 }
 
 /* Shared resources that one way to run an event uses: name them in *needed and, if asked to, claim them. */
@@ -43,6 +43,15 @@ static bool event_resources(struct upmu_cpu *cpu, const struct upmu_event *event
     return true;
 }
 
+/* Of a paired PMU: the hyper-threads share a counter's number while neither has an exclusive event on it. */
+static bool claim_pair(struct upmu_cpu *cpu, const struct upmu_event *event, unsigned counter)
+{
+    if (!upmu_pmu_is_paired(cpu->pmu) || counter >= 8)
+        return true;
+    return upmu_domain_claim_resource(cpu->domain, cpu->domain_slot, UPMU_PAIR_RESOURCE(counter),
+                                      upmu_event_is_exclusive(event) ? 1u + cpu->domain_slot : 0);
+}
+
 static void give_back_counter(struct upmu_cpu *cpu, unsigned counter)
 {
     cpu->last_tag[counter] = 0;
@@ -61,6 +70,8 @@ void upmu_claims_trim(struct upmu_cpu *cpu)
     for (struct upmu_session *session = cpu->sessions; session; session = session->next)
         if (upmu_session_holds(session)) {
             counters |= session->counters;
+            if (upmu_pmu_is_paired(cpu->pmu))
+                resources |= (uint64_t)(session->counters & cpu->pmu->general) << UPMU_PAIR_RESOURCE(0);
             for (unsigned i = 0; i < session->set.count; i++)
                 (void)event_resources(cpu, &session->set.event[i], session->set.tally[i].alternative, false,
                                       &resources);
@@ -90,7 +101,8 @@ bool upmu_claims_take(struct upmu_cpu *cpu, const struct upmu_joint *joint)
         for (unsigned slot = 0; fine && slot < UPMU_SLOTS; slot++)
             if (result->counter[slot] != UPMU_NO_COUNTER && (cpu->pmu->shared_counters >> result->counter[slot] & 1u))
                 fine = upmu_domain_claim_counter(cpu->domain, cpu->domain_slot, result->counter[slot]);
-        fine = fine && event_resources(cpu, upmu_joint_event(joint, i), result->alternative, true, &needed);
+        fine = fine && event_resources(cpu, upmu_joint_event(joint, i), result->alternative, true, &needed) &&
+               claim_pair(cpu, upmu_joint_event(joint, i), result->counter[0]);
     }
     return fine;
 }

@@ -28,7 +28,34 @@ static bool joint_alternative(const void *context, unsigned request, unsigned i,
 {
     const struct upmu_joint *joint = context;
 
-    return joint->pmu->backend->alternative(joint->pmu, upmu_joint_event(joint, request), joint->thread, i, out);
+    const struct upmu_event *event = upmu_joint_event(joint, request);
+
+    if (!joint->pmu->backend->alternative(joint->pmu, event, joint->thread, i, out))
+        return false;
+    if (UPMU_DOMAINS)
+        out->slot[0].counters &= ~(upmu_event_is_exclusive(event) ? joint->beside : joint->spoiled);
+    return true;
+}
+
+/* While an exclusive event runs on a core, each hyper-thread uses half of its counters (Linux intel_ht_bug). */
+static void look_at_pairs(struct upmu_joint *joint, struct upmu_place_input *input)
+{
+    bool exclusive;
+
+    for (unsigned k = 0; k < input->held_count; k++) {
+        uint32_t counter = (uint32_t)(UPMU_BIT64(joint->held[k].resource) >> UPMU_PAIR_RESOURCE(0));
+
+        joint->beside |= counter;
+        if (joint->held[k].value)
+            joint->spoiled |= counter;
+    }
+    exclusive = joint->spoiled != 0;
+    for (unsigned k = 0; k < joint->count; k++)
+        exclusive |= upmu_event_is_exclusive(upmu_joint_event(joint, k));
+    if (!exclusive)
+        return;
+    input->limited = joint->pmu->general;
+    input->limit = (uint8_t)(upmu_bits_count(joint->pmu->general) >> 1);
 }
 
 bool upmu_joint_add(struct upmu_joint *joint, struct upmu_session *session, bool stays)
@@ -89,6 +116,8 @@ enum upmu_status upmu_joint_solve(const struct upmu_cpu *cpu, struct upmu_joint 
             input.taken |= upmu_domain_taken(cpu->domain, cpu->domain_slot);
             input.held = joint->held;
             input.held_count = upmu_domain_held(cpu->domain, cpu->domain_slot, joint->held, UPMU_JOINT_HELD);
+            if (upmu_pmu_is_paired(joint->pmu) && upmu_domain_others(cpu->domain, cpu->domain_slot))
+                look_at_pairs(joint, &input);
         }
         input.stay = (const uint8_t(*)[UPMU_SLOTS])joint->stay;
         input.stay_alternative = joint->stay_alternative;
@@ -106,6 +135,8 @@ void upmu_joint_begin(struct upmu_joint *joint, const struct upmu_pmu *pmu)
     joint->pmu = pmu;
     joint->count = 0;
     joint->sets = 0;
+    joint->beside = 0;
+    joint->spoiled = 0;
 }
 
 void upmu_tally_place(struct upmu_tally *tally, const struct upmu_place_result *result)

@@ -22,6 +22,8 @@ struct upmu_joint {
     uint8_t stay_alternative[UPMU_REQUESTS];
     struct upmu_place_result result[UPMU_REQUESTS];
     struct upmu_held held[UPMU_JOINT_HELD];
+    uint32_t beside;  /* of a paired PMU: counters that the other hyper-thread uses */
+    uint32_t spoiled; /* of these, with an exclusive event */
 };
 
 /* Counters that sessions may not have. */
@@ -52,6 +54,16 @@ bool upmu_joint_moves(const struct upmu_joint *joint, unsigned i);
 /* Note where a tally runs; the counters of a session. */
 void upmu_tally_place(struct upmu_tally *tally, const struct upmu_place_result *result);
 void upmu_session_sum(struct upmu_session *session);
+
+static inline bool upmu_event_is_exclusive(const struct upmu_event *event)
+{
+    return event->attributes & UPMU_ATTR_EXCLUSIVE;
+}
+
+static inline bool upmu_pmu_is_paired(const struct upmu_pmu *pmu)
+{
+    return UPMU_DOMAINS && (pmu->capabilities & UPMU_PMU_PAIRED);
+}
 
 /* Only NetBurst has cascades: builds without it save the code. */
 static inline bool upmu_event_cascades(const struct upmu_event *event)

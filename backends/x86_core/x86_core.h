@@ -32,7 +32,6 @@ extern const struct upmu_backend upmu_x86_core_backend;
 
 /* upmu_event.flags: the payload's resource, and: */
 #define UPMU_X86_EVENT_RESOURCE 0x0fu
-#define UPMU_X86_EVENT_EXCLUSIVE 0x40u /* disturbs the counter of the same number on the other hyper-thread */
 #define UPMU_X86_EVENT_BY_UMASK 0x80u  /* the unit mask, not the code, chooses among the offcore registers */
 
 /*

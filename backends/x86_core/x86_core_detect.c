@@ -156,6 +156,10 @@ static void build(struct upmu_pmu *pmu, const struct model *model, const struct 
     upmu_x86_core_add_payloads(pmu);
     if (model->traits & (WITH_CORE_RSP | WITH_MODULE_RSP))
         pmu->shared = 1u << UPMU_X86_RESOURCE_OFFCORE0 | 1u << UPMU_X86_RESOURCE_OFFCORE1;
+    if (pmu->quirks & UPMU_X86_QUIRK_EXCLUSIVE) {
+        pmu->capabilities |= UPMU_PMU_PAIRED;
+        pmu->shared |= UINT64_C(0xff) << UPMU_PAIR_RESOURCE(0);
+    }
     if (model->traits & WITH_MODULE_RSP)
         pmu->shared_scope = UPMU_SCOPE_MODULE;
     for (unsigned k = 0; k < UPMU_COUNTERS; k++)

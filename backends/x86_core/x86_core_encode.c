@@ -311,11 +311,11 @@ enum upmu_status upmu_x86_core_finish(const struct upmu_pmu *pmu, struct upmu_ev
     status = settle_payload(pmu, event);
     if (status != UPMU_OK)
         return status;
-    /* BJ122, BV98, HSD29: see UPMU_X86_EVENT_EXCLUSIVE. */
-    if ((pmu->quirks & UPMU_X86_QUIRK_EXCLUSIVE) && (event->config & 0xfc) == 0xd0)
-        event->flags |= UPMU_X86_EVENT_EXCLUSIVE;
     settle_period(pmu, event);
     settle_attributes(event);
+    /* BJ122, BV98, HSD29: D0h to D3h. */
+    if ((pmu->quirks & UPMU_X86_QUIRK_EXCLUSIVE) && (event->config & 0xfc) == 0xd0)
+        event->attributes |= UPMU_ATTR_EXCLUSIVE;
     event->counters = upmu_x86_core_counters(pmu, event);
     return event->counters ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
 }

@@ -78,6 +78,7 @@ size_t upmu_spec_format(const struct upmu_spec *spec, char *buffer, size_t size)
 #define UPMU_ATTR_RAW (1u << 11)    /* raw words, no name */
 #define UPMU_ATTR_CASCADE (1u << 12) /* counts when an initiator has come as often as its sampling period says */
 #define UPMU_ATTR_ACTIVE (1u << 13)  /* active=: how many hyper-threads must be awake */
+#define UPMU_ATTR_EXCLUSIVE (1u << 14) /* by itself: disturbs the counter of the same number of a hyper-thread */
 
 /*
  * An event of one PMU.  A value: copy it freely.

@@ -37,6 +37,12 @@
 #define UPMU_RESOURCES 64
 #define UPMU_NO_RESOURCE 0xffu
 
+/*
+ * Of a UPMU_PMU_PAIRED PMU (bits of upmu_pmu.shared): general counter n, below 8, and
+ * that of the same number on the other hyper-thread, which an exclusive event disturbs.
+ */
+#define UPMU_PAIR_RESOURCE(n) (UPMU_RESOURCES - 8u + (n))
+
 enum upmu_register_space { UPMU_SPACE_MSR = 0, UPMU_SPACE_PCI = 1, UPMU_SPACE_MMIO = 2 };
 
 enum upmu_scope {
@@ -141,6 +147,7 @@ struct upmu_counter {
 #define UPMU_PMU_REARM_LAST (1u << 9)   /* the interrupt is re-armed after all overflows are acknowledged */
 #define UPMU_PMU_CARRY_LOST (1u << 10)  /* a stop can lose the carry from bit 31 into bit 32 of a counter */
 #define UPMU_PMU_PRELUDE (1u << 11)     /* a sequence that clobbers counters precedes every new event */
+#define UPMU_PMU_PAIRED (1u << 12)      /* UPMU_ATTR_EXCLUSIVE: see UPMU_PAIR_RESOURCE */
 
 struct upmu_backend;
 struct upmu_catalog;
