@@ -24,8 +24,11 @@ import stored  # noqa: E402
 
 OUT = os.path.join(ROOT, "build", "bochs")
 KERNEL = {32: "build/kernel/upmu32.img", 64: "build/kernel/upmu64.img"}
-COMMANDS = "debug-exit {options}probe; off\0"
+COMMANDS = "debug-exit {options}{commands}; off\0"
 X2APIC = "tigerlake"
+# On these the demo's commands run, too, in what they store and in a simulated CPU.
+SHOWN = ("p4_willamette", "p4_prescott_celeron_336", "core2_penryn_t9600")
+DEMO = "info; stat -n 1000 -e instructions,cycles spin; record -c 1000 spin; selftest"
 CYLINDER = 16 * 63 * 512
 LIMIT_S = 60
 
@@ -56,14 +59,14 @@ def identities():
     return [dict(zip(lines[0], line)) for line in lines[1:]]
 
 
-def boot(row, mode, bits, options=""):
+def boot(row, mode, bits, options="", commands="probe"):
     """Run it; (what it printed, complaints)."""
-    folder = os.path.join(OUT, f"{row['model']}-{mode}-{bits}{options}".strip())
+    folder = os.path.join(OUT, f"{row['model']}-{mode}-{bits}{options}{commands[:5]}")
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(ROOT, KERNEL[bits]), "rb") as file:
         disk = bytearray(file.read())
-    commands = COMMANDS.format(options="nordpmc " + options if bits == 64 else options).encode()
-    disk[512:512 + len(commands)] = commands
+    line = COMMANDS.format(options="nordpmc " + options if bits == 64 else options, commands=commands).encode()
+    disk[512:512 + len(line)] = line
     cylinders = -(-len(disk) // CYLINDER)
     registers = {"faults": "ignore_bad_msrs=0", "ignores": "ignore_bad_msrs=1", "stores": "msrs=msrs.def"}[mode]
     serial = os.path.join(folder, "serial.txt")
@@ -117,6 +120,18 @@ def local_apic(row, bits, options, *patterns):
     return f"bochs_{row['model']}_{bits}_takes_interrupts_with_{re.sub('[^a-z0-9]+', '_', options.strip())}", complaints
 
 
+def demo(row, mode):
+    """No command shows a zero of the hardware as data."""
+    text, complaints = boot(row, mode, 32, commands=DEMO)
+    patterns = {
+        "stores": ["^Probe +counts nothing$", r"^ +0  instructions +\(unproven\)$", "^ 0 samples of cycles",
+                   "^FAIL  probe: counts nothing$", "^ok    registers hold what was written$"],
+        "ignores": [r"SIMULATED CPU, a model of a Pentium 4 \((Northwood|Prescott)\)" if row["model"].startswith("p4")
+                    else "SIMULATED CPU, a model of Skylake", "^ +2,000  instructions", "^1[0-9] passed, 0 failed$"]}
+    complaints += [f"prints nothing like {pattern!r}" for pattern in patterns[mode] if not re.search(pattern, text, re.M)]
+    return f"bochs_{row['model']}_shows_the_demo_where_registers_{mode.rstrip('s')}", complaints
+
+
 def judge(row, mode, bits):
     """Name of the test and its complaints."""
     how = {"faults": "registers_fault", "ignores": "registers_ignore_writes", "stores": "registers_only_store"}[mode]
@@ -151,6 +166,7 @@ def main():
                 jobs.append((judge, row, mode, 32))
                 if row["bits"] == "64" and mode != "faults":
                     jobs.append((judge, row, mode, 64))
+    jobs += [(demo, row, mode) for row in rows if row["model"] in SHOWN for mode in ("ignores", "stores")]
     row = next(row for row in rows if row["model"] == X2APIC)
     for bits in (32, 64):
         jobs.append((local_apic, row, bits, "x2apic vector=0xe0 ", "^Port: x2APIC, NMI arrives", "^Vector arrives$"))
