@@ -18,8 +18,7 @@
 #include "core/bits.h"
 #include "core/catalog.h"
 #include "core/register.h"
-#include "port/sim/sim.h"
-#include <upmu/upmu.h>
+#include "tests/common/host.h"
 
 #define TI_RESOURCES 47u
 
@@ -422,6 +421,122 @@ static void two_replay_metrics_never_run_together(void **state)
     core_end(&core);
 }
 
+/* ---- On the silicon model ---- */
+
+static void every_event_runs_on_every_model_as_the_silicon_allows(void **state)
+{
+    static const char *const profiles[] = {"willamette", "northwood",       "northwood_smtoff", "prescott",
+                                           "nocona",     "prescott_smtoff", "smithfield",       "cedarmill"};
+    static struct host host;
+    unsigned ran = 0, missing = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof profiles / sizeof profiles[0]; i++) {
+        struct upmu_event_id id;
+        uint32_t cursor = 0;
+        char name[UPMU_CATALOG_NAME];
+
+        host_set_up(&host, profiles[i]);
+        while (upmu_catalog_next(pmu.catalog, NULL, &cursor, &id, name, sizeof name, NULL) == UPMU_OK) {
+            enum upmu_status status;
+
+            assert_int_equal(upmu_session_init(&host.session, &host.machine), UPMU_OK);
+            status = upmu_session_add(&host.session, name, NULL);
+            if (status != UPMU_OK) {
+                assert_int_equal(status, UPMU_ERR_UNSUPPORTED);
+                missing++;
+                continue;
+            }
+            host_begin(&host, &host.session);
+            host_run(&host, 100);
+            assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+            host_no_violation(&host);
+            ran++;
+        }
+        host_end(&host);
+    }
+    assert_int_equal(missing, 3); /* instr_completed on models 1 and 2 */
+    assert_true(ran > 600);
+}
+
+static uint64_t counted_of(struct host *host, const char *text, const struct upmu_sim_burst *burst)
+{
+    uint64_t value;
+
+    assert_int_equal(upmu_session_init(&host->session, &host->machine), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host->session, text, NULL), UPMU_OK);
+    host_begin(host, &host->session);
+    upmu_sim_events(&host->sim, burst);
+    value = host_value(&host->session, 0);
+    assert_int_equal(upmu_session_close(&host->session), UPMU_OK);
+    host_no_violation(host);
+    return value;
+}
+
+/* A model that knows the ESCRs and not the recipes counts what each recipe's name says. */
+static void recipes_count_what_their_names_say(void **state)
+{
+    static const struct upmu_sim_burst burst = {
+        .instructions = 5000, .cycles = 10000, .branches = 100, .mispredicts = 7, .uops = 6000, .loads = 800,
+        .stores = 300, .ip = 0x1000, .ip_step = 1,
+        .other = {{.count = 111, .escr = 0x3a4, .event = 0x08, .mask = 0x8000},
+                  {.count = 222, .escr = 0x3a4, .event = 0x0e, .mask = 0x8000},
+                  {.count = 55, .escr = 0x3cc, .event = 0x09, .mask = 1, .payload = 1u << 0, .matrix = 1},
+                  {.count = 44, .escr = 0x3cc, .event = 0x09, .mask = 1, .payload = 1u << 2, .matrix = 2},
+                  {.count = 33, .escr = 0x3cc, .event = 0x09, .mask = 1, .payload = 1u << 10, .matrix = 1}}};
+    static const struct {
+        const char *text;
+        uint64_t counts;
+    } recipes[] = {
+        {"memory_loads", 800},
+        {"memory_stores", 300},
+        {"packed_SP_retired", 111},
+        {"scalar_DP_retired", 222},
+        {"packed_DP_retired", 0},
+        {"packed_SP_retired:counter=14", 111},
+        {"L1-dcache-load-misses", 55},
+        {"DTLB_load_miss_retired", 0},
+        {"DTLB_store_miss_retired", 44},
+        {"DTLB_all_miss_retired", 44},
+        {"split_load_retired", 33},
+        {"nonsleep_clockticks", 10000},
+        {"instructions", 5000},
+        {"branches", 100},
+        {"branch-misses", 7},
+        {"cycles", 10000},
+    };
+    static struct host host;
+
+    (void)state;
+    host_set_up(&host, "northwood");
+    for (unsigned i = 0; i < sizeof recipes / sizeof recipes[0]; i++)
+        if (counted_of(&host, recipes[i].text, &burst) != recipes[i].counts)
+            fail_msg("%s: %u", recipes[i].text, (unsigned)counted_of(&host, recipes[i].text, &burst));
+    host_end(&host);
+}
+
+/* Two kinds at once, each by the tag of the ESCR that it got. */
+static void two_execution_recipes_do_not_mix(void **state)
+{
+    static const struct upmu_sim_burst burst = {
+        .instructions = 5000, .cycles = 10000, .uops = 6000, .ip = 0x1000, .ip_step = 1,
+        .other = {{.count = 111, .escr = 0x3a4, .event = 0x08, .mask = 0x8000},
+                  {.count = 222, .escr = 0x3a4, .event = 0x0e, .mask = 0x8000}}};
+    static struct host host;
+
+    (void)state;
+    host_set_up(&host, "prescott");
+    assert_int_equal(upmu_session_add(&host.session, "scalar_DP_retired packed_SP_retired instructions", NULL),
+                     UPMU_OK);
+    host_begin(&host, &host.session);
+    upmu_sim_events(&host.sim, &burst);
+    assert_int_equal(host_value(&host.session, 0), 222);
+    assert_int_equal(host_value(&host.session, 1), 111);
+    assert_int_equal(host_value(&host.session, 2), 5000);
+    assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+    host_end(&host);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -438,6 +553,9 @@ int main(void)
         cmocka_unit_test(a_thread_independent_event_of_two_owners_is_refused_with_the_reason),
         cmocka_unit_test(two_threads_tag_in_escrs_of_their_own),
         cmocka_unit_test(two_replay_metrics_never_run_together),
+        cmocka_unit_test(every_event_runs_on_every_model_as_the_silicon_allows),
+        cmocka_unit_test(recipes_count_what_their_names_say),
+        cmocka_unit_test(two_execution_recipes_do_not_mix),
     };
 
     return cmocka_run_group_tests_name("p4_events", tests, describe_northwood, NULL);
