@@ -19,25 +19,6 @@
 
 /* ---- Rules and components ---- */
 
-/* Options of a request that could be used if it were alone. */
-static uint32_t usable_options(const struct placement *p, unsigned request)
-{
-    const struct place_option *option = &p->option[p->first[request]];
-    uint32_t usable = 0, bit = 1;
-
-    for (unsigned left = p->first[request + 1] - p->first[request]; left != 0; left--, option++, bit <<= 1) {
-        unsigned slots = option->shape & OPTION_SLOTS;
-
-        if ((option->shape & OPTION_BLOCKED) && (p->lifted & PLACE_LIFT_HELD) == 0)
-            continue;
-        while (slots != 0 && (option->counters[slots - 1] & p->available) != 0)
-            slots--;
-        if (slots == 0)
-            usable |= bit;
-    }
-    return usable;
-}
-
 void upmu_placement_lift(struct placement *p, unsigned rules)
 {
     const struct upmu_place_input *input = p->input;
@@ -49,8 +30,13 @@ void upmu_placement_lift(struct placement *p, unsigned rules)
     p->limited = input->limited & p->available;
     if ((rules & PLACE_LIFT_LIMIT) || upmu_bits_count(p->limited) <= input->limit)
         p->limited = 0;
-    for (unsigned request = 0; request < input->request_count; request++)
-        p->usable[request] = usable_options(p, request);
+    memset(p->usable, 0, sizeof p->usable);
+    for (unsigned i = 0; i < p->option_count; i++) {
+        const struct place_option *option = &p->option[i];
+
+        if (option_is_usable(p, option))
+            p->usable[option->request] |= UPMU_BIT32(i - p->first[option->request]);
+    }
 }
 
 /* Both of each pair of which there is one. */
@@ -189,7 +175,6 @@ static enum upmu_status place_requests(struct placement *p, struct upmu_place_re
     upmu_placement_read(p);
     if (p->fault != UPMU_OK)
         return p->fault;
-    upmu_placement_lift(p, 0);
     stayers = find_stayers(p);
     while (left != 0) {
         uint32_t members = component_of(p, left);
@@ -218,6 +203,7 @@ enum upmu_status upmu_place(const struct upmu_place_input *input, struct upmu_pl
         p->input = input;
         p->rounds = PLACE_ROUNDS;
         p->tries = PLACE_TRIES;
+        upmu_placement_lift(p, 0);
         status = place_requests(p, out, why);
     }
     if (why != NULL)

@@ -70,6 +70,8 @@ static unsigned read_claims(struct placement *p, struct place_option *option, co
 /* Keep the option under construction, and begin another like it. */
 static struct place_option *keep_option(struct placement *p, struct place_option *option)
 {
+    if (option_is_usable(p, option))
+        p->usable[option->request] |= UPMU_BIT32((p->option_count - p->first[option->request]) & 31u);
     option[1] = option[0];
     p->option_count++;
     if (p->option_count == PLACE_OPTIONS - 2)

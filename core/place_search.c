@@ -210,18 +210,21 @@ static bool claims_agree(const struct placement *p, const uint8_t *list, const u
     return true;
 }
 
-/* Make the claims of an option, by resource, unless they contradict others or each other. */
+/* Make the claims of an option, by resource, until one contradicts others or its own. */
 static bool make_claims(const struct placement *p, unsigned index, uint8_t *made)
 {
     const uint8_t *list = &p->list[p->option[index].claims];
 
-    if (p->lifted & PLACE_LIFT_RESOURCES)
-        return true;
-    if (!claims_agree(p, list, made))
-        return false;
-    for (unsigned i = *list; i != 0; i--)
-        made[p->resource[list[i]]] = list[i];
-    return *list == 1 || claims_agree(p, list, made);
+    for (unsigned left = p->lifted & PLACE_LIFT_RESOURCES ? 0 : *list; left != 0; left--) {
+        unsigned claim = *++list;
+        uint8_t *by = &made[p->resource[claim]];
+
+        if (*by == NO_CLAIM)
+            *by = (uint8_t)claim;
+        else if (*by != claim)
+            return false;
+    }
+    return true;
 }
 
 /* Exclude what contradicts the only option of a request; the option itself, if it contradicts itself. */

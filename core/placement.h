@@ -124,14 +124,28 @@ static inline bool single_bit(uint32_t mask)
     return (mask & (mask - 1u)) == 0;
 }
 
-/* Read the requests; `fault` gets UPMU_ERR_NO_SPACE or UPMU_ERR_INVALID. */
-void upmu_placement_read(struct placement *p);
-
-/* Lift some rules, and let the others hold. */
+/* Rules that can be lifted. */
 #define PLACE_LIFT_TAKEN 1u     /* counters that others have */
 #define PLACE_LIFT_HELD 2u      /* values that others hold */
 #define PLACE_LIFT_RESOURCES 4u /* values against each other */
 #define PLACE_LIFT_LIMIT 8u
+
+/* Could its request run by an option if it were alone? */
+static inline bool option_is_usable(const struct placement *p, const struct place_option *option)
+{
+    unsigned slots = option->shape & OPTION_SLOTS;
+
+    if ((option->shape & OPTION_BLOCKED) && (p->lifted & PLACE_LIFT_HELD) == 0)
+        return false;
+    while (slots != 0 && (option->counters[slots - 1] & p->available) != 0)
+        slots--;
+    return slots == 0;
+}
+
+/* Read the requests; `fault` gets UPMU_ERR_NO_SPACE or UPMU_ERR_INVALID. */
+void upmu_placement_read(struct placement *p);
+
+/* Lift some rules, and let the others hold. */
 void upmu_placement_lift(struct placement *p, unsigned rules);
 
 /*
