@@ -23,6 +23,7 @@
 static volatile uint16_t *const screen = (volatile uint16_t *)(uintptr_t)0xb8000;
 static unsigned screen_at;
 static bool shifted;
+static bool serial_gone;
 
 /* US layout, scan code set 1; first plain, then shifted. */
 static const char keys[2][0x3a] = {
@@ -61,13 +62,18 @@ static void screen_put(char c)
         screen_scroll();
 }
 
-/* Gives up on a port that never gets ready: there may be none. */
-static void serial_put(char c)
+/* Waits, but not for a port that was never ready: there may be none. */
+static void serial_wait(uint8_t wanted)
 {
     unsigned i;
 
-    for (i = 0; i < COM_PATIENCE && !(kernel_in8(COM_LINE_STATUS) & COM_CAN_SEND); i++)
-        ;
+    for (i = 0; !serial_gone && !(kernel_in8(COM_LINE_STATUS) & wanted); i++)
+        serial_gone = i == COM_PATIENCE;
+}
+
+static void serial_put(char c)
+{
+    serial_wait(COM_CAN_SEND);
     kernel_out8(COM1, (uint8_t)c);
 }
 
@@ -110,10 +116,7 @@ void kernel_clear(void *context)
 
 void kernel_flush(void)
 {
-    unsigned i;
-
-    for (i = 0; i < COM_PATIENCE && !(kernel_in8(COM_LINE_STATUS) & COM_ALL_SENT); i++)
-        ;
+    serial_wait(COM_ALL_SENT);
 }
 
 /* -1: nothing.  A status of all ones is a bus with nobody on it. */
