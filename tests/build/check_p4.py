@@ -9,7 +9,7 @@ import os
 import re
 import sys
 
-from checklib import COMPILERS, FREESTANDING, ROOT, check, files, main, read, run
+from checklib import COMPILERS, FREESTANDING, ROOT, check, files, library_sources, main, read, run
 
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 import catalog_pack  # noqa: E402
@@ -61,6 +61,17 @@ def tables_with_their_names_are_at_most_8_kib():
 def a_build_without_it_holds_none_of_it():
     return [f"{source}: {sizes}" for source in files("backends/x86_p4/*.c")
             for sizes in [sections(source, ["-DUPMU_BACKEND_X86_P4=0"])] if sizes != (0, 0)]
+
+
+@check
+def eighteen_events_run_in_one_session_within_the_budgets():
+    program = f"{WORK}/p4_eighteen"
+    os.makedirs(WORK, exist_ok=True)
+    sources = library_sources() + files("port/sim/*.c") + ["tests/build/p4_eighteen.c"]
+    code, output = run(["gcc", "-std=gnu11", "-O0", "-DUPMU_SET_EVENTS=18", "-Iinclude", "-I.", "-o", program, *sources])
+    if code == 0:
+        code, output = run([program])
+    return output.split("\n") if code else []
 
 
 if __name__ == "__main__":

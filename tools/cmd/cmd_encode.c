@@ -226,10 +226,11 @@ static void place_resources(struct cmd *cmd, const struct upmu_event *event, uns
     size_t i;
 
     for (i = 0; event->payload != 0 && i < count; i++) {
-        uint64_t value = cmd->pmu->family == 15 ? event->config & 0xffffffffu : event->config1;
+        /* NetBurst: the ESCR on the counter's side that holds the event's select; tagging may have moved its mask. */
+        bool escr = cmd->pmu->family == 15;
+        uint64_t differs = escr ? (writes[i].value ^ event->config) & 0x7e000000u : writes[i].value ^ event->config1;
 
-        if (!is_payload(cmd->pmu, writes[i].address) || writes[i].value != value ||
-            (cmd->pmu->family == 15 && !escr_is_of(counter, writes[i].address)))
+        if (!is_payload(cmd->pmu, writes[i].address) || differs != 0 || (escr && !escr_is_of(counter, writes[i].address)))
             continue;
         if (json)
             cmd_print(cmd, "{\"name\":\"%s\",\"value\":\"0x%X\"}", writes[i].name, writes[i].value);
