@@ -13,10 +13,12 @@ import sys
 
 PROGRAMS = "build/gcc-64/tests/bench"
 COUNTED = ["bench_instructions", "bench_place"]
+SHARES = "bench_p4_share"
 BUDGETS = {
     "lookup-hit-worst": 2750, "lookup-folded-worst": 2750, "lookup-miss-worst": 2150,
     "lookup-masks-worst": 4000, "lookup-masks-miss-worst": 4000, "lookup-separators-worst": 4000, "row-worst": 300,
     "row-name-worst": 2000, "place-icelake12-placed-worst": 20000, "place-icelake12-refused-worst": 120000,
+    "place-p4full18-placed-worst": 20000, "place-p4full18-refused-worst": 120000, "place-p4wild18-refused-worst": 120000,
 }
 
 
@@ -25,10 +27,11 @@ def run(command):
     return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
 
 
-def accesses():
-    code, output, errors = run([f"{PROGRAMS}/bench_accesses"])
+def printed(program):
+    """What a program prints itself."""
+    code, output, errors = run([f"{PROGRAMS}/{program}"])
     if code != 0:
-        raise RuntimeError(f"bench_accesses ended with {code}: {errors}")
+        raise RuntimeError(f"{program} ended with {code}: {errors}")
     return [(name, int(value), unit) for name, value, unit in re.findall(r"^(\S+)\t(\d+)\t(\S+)$", output, re.M)]
 
 
@@ -73,8 +76,9 @@ def instructions():
 def main():
     lines = []
     try:
-        lines += accesses() if "--instructions" not in sys.argv else []
-        lines += instructions() if "--accesses" not in sys.argv else []
+        for what, measure in (("--accesses", lambda: printed("bench_accesses")), ("--instructions", instructions),
+                              ("--shares", lambda: printed(SHARES))):
+            lines += measure() if what in sys.argv or len(sys.argv) == 1 else []
     except (RuntimeError, OSError) as error:
         print(error, file=sys.stderr)
         return 2

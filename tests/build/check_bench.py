@@ -45,8 +45,17 @@ def every_lookup_is_within_2000_instructions():
 
 
 @check
-def placing_12_events_is_within_its_budgets():
+def placing_12_and_18_events_is_within_its_budgets():
     return over("--instructions", "instructions.place")
+
+
+@check
+def every_set_of_netburst_events_that_fits_is_placed():
+    code, output = measured("--shares")
+    shares = re.findall(r"^placed\.p4-(\d+)\.upmu\t(\d+)\t", output, re.M)
+    if code != 0 or len(shares) != 18:
+        return [output[-2000:] or "nothing was measured"]
+    return [f"{events} events: {share} of a million" for events, share in shares if share != "1000000"]
 
 
 if __name__ == "__main__":

@@ -509,10 +509,10 @@ static inline void p4_draw_small(struct p4_set *set, uint64_t *random)
     p4_draw_finish(set, random);
 }
 
-/* Nine to eighteen: a few tags and cascades, and events that might fill the rest. */
-static inline void p4_draw_large(struct p4_set *set, uint64_t *random)
+/* A few tags and cascades, and events that might fill the rest. */
+static inline void p4_draw_mixed(struct p4_set *set, uint64_t *random, unsigned count)
 {
-    unsigned count = 9 + shape_random(random, 10), tags = shape_random(random, 5), cascades = shape_random(random, 3);
+    unsigned tags = shape_random(random, 5), cascades = shape_random(random, 3);
 
     memset(set, 0, sizeof *set);
     while (tags--)
@@ -535,6 +535,11 @@ static inline void p4_draw_large(struct p4_set *set, uint64_t *random)
         set->request[other] = moved;
     }
     p4_draw_finish(set, random);
+}
+
+static inline void p4_draw_large(struct p4_set *set, uint64_t *random)
+{
+    p4_draw_mixed(set, random, 9 + shape_random(random, 10));
 }
 
 /* ---- Is it a placement? ---- */
