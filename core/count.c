@@ -12,6 +12,7 @@
 #include "core/bits.h"
 #include "core/muldiv.h"
 #include "core/port_call.h"
+#include "core/register.h"
 
 uint64_t upmu_count_now(const struct upmu_pmu *pmu, const struct upmu_event *event, uint64_t total, uint64_t base,
                         unsigned counter, uint64_t value)
@@ -28,9 +29,14 @@ uint64_t upmu_count_now(const struct upmu_pmu *pmu, const struct upmu_event *eve
 bool upmu_count_fold(const struct upmu_pmu *pmu, const struct upmu_event *event, struct upmu_tally *tally,
                      unsigned counter, uint64_t value)
 {
-    uint64_t total = upmu_count_now(pmu, event, tally->total, tally->base, counter, value);
-    bool moved = total != tally->total;
+    uint64_t total;
+    bool moved;
 
+    /* What closed it may have lost a carry; a sampling counter never waits for 2^32 events there. */
+    if (upmu_pmu_is(pmu, UPMU_PMU_CARRY_LOST) && upmu_tally_samples(tally))
+        tally->base = value - (uint32_t)(value - tally->base);
+    total = upmu_count_now(pmu, event, tally->total, tally->base, counter, value);
+    moved = total != tally->total;
     tally->total = total;
     tally->base = value;
     return moved;
@@ -63,7 +69,7 @@ uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *ta
 {
     const struct upmu_counter *where = &pmu->counter[counter];
     unsigned bits = where->write_bits < where->width ? where->write_bits : where->width;
-    uint64_t longest = upmu_bits_ones(bits - 1u);
+    uint64_t longest = upmu_bits_ones((upmu_pmu_is(pmu, UPMU_PMU_CARRY_LOST) ? 32u : bits) - 1u);
     uint64_t wait = tally->due > tally->total ? tally->due - tally->total : 0;
     uint64_t steps = (UINT64_C(1) << tally->step_log2) - 1u;
 

@@ -177,8 +177,7 @@ static uint64_t wraps(const struct rig *rig)
 static bool may_miss(const struct rig *rig, const struct rig_duty *duty)
 {
     /* An erratum's sequence before the other's new events stops everything. */
-    if (rig->calling && rig->calling != duty && rig->cpu[0].pmu &&
-        (rig->cpu[0].pmu->capabilities & UPMU_PMU_PRELUDE))
+    if (rig->calling && rig->calling != duty && rig->cpu[0].pmu && (rig->cpu[0].pmu->capabilities & UPMU_PMU_PRELUDE))
         return true;
     if (!rig->others_concerned || !rig->calling)
         return false;
@@ -386,6 +385,7 @@ void rig_begin(struct rig *rig, const struct rig_order *order)
     rig->sim.skid = variant->skid;
     rig->sim.ns_per_access = 10;
     rig->sim.rule[UPMU_SIM_RULE_LVTPC_DROPS] = !variant->latch;
+    rig->sim.rule[UPMU_SIM_RULE_HAZARD_P4_CARRY] = variant->carry;
     if (order->injection == RIG_FAULT) {
         rig->sim.fault_at = order->at;
         rig->sim.fault_until = order->at + order->width - 1u;

@@ -53,6 +53,7 @@ enum rig_injection { RIG_NONE, RIG_OVERFLOW, RIG_FOREIGN, RIG_FAULT };
 struct rig_variant {
     const char *name;
     bool no_rdpmc, no_clock, no_pmi, vector, latch, domain;
+    bool carry; /* Pentium 4, models 0 and 1: erratum N17 */
     uint8_t events_per_access, status_lag, skid;
 };
 

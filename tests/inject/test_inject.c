@@ -46,6 +46,7 @@ static const struct rig_variant variants[] = {
     {.name = "latch", .latch = true},
     {.name = "domain", .domain = true},
     {.name = "no_pmi", .no_pmi = true},
+    {.name = "carry", .carry = true},
     {.name = "vector_latch_skid_16_own_events", .vector = true, .latch = true, .skid = 16, .events_per_access = 3},
     {.name = "late_status_skid_2_own_events", .status_lag = 3, .skid = 2, .events_per_access = 3, .no_rdpmc = true},
 };
@@ -97,7 +98,8 @@ static bool applies(const struct scenario *scenario, const char *profile, const 
     const struct upmu_sim_profile *model = upmu_sim_profile(profile);
 
     return model->general >= scenario->general && !(scenario->samples && variant->no_pmi) &&
-           !(scenario->threads && !(model->flags & UPMU_SIM_SMT));
+           !(scenario->threads && !(model->flags & UPMU_SIM_SMT)) &&
+           !(variant->carry && !(model->flags & UPMU_SIM_P4 && model->signature < 0xf20));
 }
 
 /* The injection at every access, until the scenario ends before it.  Failures up to `limit`. */
