@@ -287,7 +287,7 @@ static uint64_t idle_value(const struct upmu_pmu *pmu, unsigned row, uint64_t va
 {
     const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
 
-    return (value & class->idle_keep) | class->idle_value;
+    return own_gate(pmu, row) ? value & ~own_gate(pmu, row) : (value & class->idle_keep) | class->idle_value;
 }
 
 /* A register that is select and gate at once goes idle when its counter closes. */
@@ -372,8 +372,7 @@ static bool merge_row(struct upmu_bank *bank, unsigned row, uint64_t mask, uint6
         !present_value(bank, row, &before))
         return false;
     value = (before & ~mask) | (value & mask);
-    if ((value & upmu_register_class_of(bank->pmu, row)->gates) ||
-        (!take_gates(bank->pmu, &opening, row) && !own_gate(bank->pmu, row)))
+    if ((value & upmu_register_class_of(bank->pmu, row)->gates) || !take_gates(bank->pmu, &opening, row))
         return write_row(bank, row, value);
     keep_value(bank, row, value);
     row_becomes(bank, row, UPMU_ROW_PUT_OFF, 0);
@@ -482,6 +481,12 @@ bool upmu_bank_acknowledge(struct upmu_bank *bank, uint64_t bits)
     return write_row(bank, bank->pmu->ack_row, bits);
 }
 
+/* Bits in which a value that was read is not what the shadow stands for. */
+static uint64_t differs(const struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+    return to_register(bank, row, value) ^ to_register(bank, row, bank->shadow[row]);
+}
+
 bool upmu_bank_agrees(struct upmu_bank *bank, unsigned counter)
 {
     const struct upmu_pmu *pmu = bank->pmu;
@@ -493,7 +498,7 @@ bool upmu_bank_agrees(struct upmu_bank *bank, unsigned counter)
         return true;
     pmu->backend->release(pmu, UPMU_BIT32(counter), &image);
     for (unsigned i = 0; i < image.count; i++)
-        if (image.entry[i].row == row && ((value ^ bank->shadow[row]) & image.entry[i].mask))
+        if (image.entry[i].row == row && (differs(bank, row, value) & image.entry[i].mask))
             return false;
     return true;
 }
@@ -520,7 +525,7 @@ unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault)
             return row;
         }
         /* Bits that a register lacks read 0, whatever was written. */
-        if ((value ^ bank->shadow[row]) & lasting_bits(bank, row) & upmu_register_bits(bank->pmu, row)) {
+        if (differs(bank, row, value) & lasting_bits(bank, row) & upmu_register_bits(bank->pmu, row)) {
             bank->faulted = upmu_register_address(bank->pmu, row);
             return row;
         }

@@ -313,6 +313,7 @@ static void correct_shape(const struct upmu_detection *detection, const struct m
     /* RPL018, and hybrids' PERF_CAPABILITIES tell what both core types have. */
     if (!detection->hypervisor && (model->quirks & QUIRK(NO_CAP_15)))
         shape->metrics = true;
+    shape->metrics &= shape->fixed >> 3 & 1u; /* fractions of what fixed counter 3 counts */
     shape->general &= UPMU_BIT32(UPMU_X86_GENERAL) - 1u;
     shape->fixed &= UPMU_BIT32(UPMU_X86_FIXED) - 1u;
 }

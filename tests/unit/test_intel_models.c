@@ -116,7 +116,7 @@ static void check_model(char *const *field)
     assert_int_equal(pmu.version, number(field[VERSION]));
     assert_int_equal(pmu.general, number(field[GENERAL]));
     assert_int_equal(pmu.counters & 0xffffff, number(field[GENERAL]) | number(field[FIXED]) << 16);
-    /* METRICS */
+    assert_int_equal(pmu.counters >> 24, (1u << number(field[METRICS])) - 1);
     assert_int_equal(pmu.arch_events, number(field[EVENTS]));
     assert_int_equal(pmu.quirks & 0xff00 & ~UPMU_X86_QUIRK_TFA, quirks_of(field[QUIRKS]));
     assert_int_equal(pmu.core_type, leaves.core_type >> 24);

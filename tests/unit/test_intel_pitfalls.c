@@ -439,7 +439,7 @@ static void constraints_are_linuxs_first_match_narrowed_by_intels_files(void **s
 
             assert_int_equal(upmu_pmu_by_name(&pmu, names[i]), UPMU_OK);
             assert_int_equal(upmu_event_raw(&pmu, 0x0100 | code, 0, 0, &event), UPMU_OK);
-            assert_int_equal((event.flags & UPMU_X86_EVENT_EXCLUSIVE) != 0, i < 3 && code >= 0xd0 && code <= 0xd3);
+            assert_int_equal((event.attributes & UPMU_ATTR_EXCLUSIVE) != 0, i < 3 && code >= 0xd0 && code <= 0xd3);
         }
 }
 
