@@ -11,12 +11,13 @@ struct place_needs {
     uint32_t counters;
     uint64_t contested; /* resources with several values */
     uint64_t shared;    /* of these, those that several requests claim */
+    uint64_t common;    /* resources that all claim */
     unsigned blocker;   /* resource by which others block one of them */
 };
 
 static struct place_needs needs_of(const struct placement *p, uint32_t members)
 {
-    struct place_needs needs = {0, 0, 0, UPMU_NO_RESOURCE};
+    struct place_needs needs = {0, 0, 0, ~UINT64_C(0), UPMU_NO_RESOURCE};
 
     for (; members != 0; members &= members - 1u) {
         unsigned request = upmu_bits_lowest(members);
@@ -25,6 +26,7 @@ static struct place_needs needs_of(const struct placement *p, uint32_t members)
         needs.counters |= p->counters[request];
         needs.shared |= needs.contested & contested;
         needs.contested |= contested;
+        needs.common &= contested;
         if (p->blocker[request] != UPMU_NO_RESOURCE)
             needs.blocker = p->blocker[request];
     }
@@ -94,6 +96,8 @@ void upmu_placement_explain(struct placement *p, uint32_t members, struct upmu_w
         counters = 0;
         if (needs.shared == 0) /* one that contradicts itself */
             needs.shared = needs.contested;
+        if (needs.common & needs.shared) /* rather what all of them want */
+            needs.shared &= needs.common;
         for (resource = 0; (needs.shared >> resource & 1u) == 0; resource++)
             continue;
     } else if (lift == PLACE_LIFT_LIMIT) {

@@ -519,7 +519,7 @@ static void the_manuals_recipes_hold(void **state)
     }
     fclose(manual);
     assert_int_equal(placed, 15);
-    assert_int_equal(refused, 9);
+    assert_int_equal(refused, 10);
 }
 
 int main(void)
