@@ -472,6 +472,54 @@ static void errata_that_need_code_are_bits_of_their_models(void **state)
     }
 }
 
+/* 15 */
+static void metrics_are_zeroed_after_slots_and_have_bit_48(void **state)
+{
+    static const struct {
+        const char *profile;
+        unsigned metrics;
+    } cases[] = {{"icelake", 4}, {"sapphirerapids", 8}, {"adl_p", 8}, {"rpl_p", 8}, /* denies them */
+                 {"mtl_p", 8},   {"lnl_p", 8},          {"adl_e", 0}, {"lnl_e", 0}, {"skylake", 0}};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        static struct upmu_sim_access trace[64];
+        unsigned slots = 0, metrics = 0;
+        struct upmu_event event;
+        struct host host;
+
+        host_set_up(&host, cases[i].profile);
+        assert_int_equal(upmu_bits_count(host.cpu[0].pmu->counters >> 24), cases[i].metrics);
+        assert_int_equal(upmu_event_raw(host.cpu[0].pmu, 0x8300, 0, 0, &event),
+                         cases[i].metrics ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT);
+        assert_int_equal(upmu_event_raw(host.cpu[0].pmu, 0x8400, 0, 0, &event),
+                         cases[i].metrics == 8 ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT);
+        if (cases[i].metrics) {
+            host.sim.trace = trace;
+            host.sim.trace_size = 64;
+            assert_int_equal(upmu_session_add(&host.session, "r8000,r8300", NULL), UPMU_OK);
+            host_begin(&host, &host.session);
+            host.sim.trace_size = 0;
+            for (unsigned k = 0; k < host.sim.trace_count; k++) {
+                if (trace[k].kind != UPMU_SIM_WRMSR)
+                    continue;
+                if (trace[k].address == upmu_register_address(host.cpu[0].pmu, UPMU_X86_ROW_FIXED + 3)) {
+                    assert_true(trace[k].value == 0);
+                    slots = k + 1;
+                }
+                if (trace[k].address == 0x329) {
+                    assert_true(trace[k].value == 0);
+                    metrics = k + 1;
+                }
+            }
+            assert_true(slots && metrics > slots);
+            assert_true(upmu_sim_peek(&host.sim, 0, 0x38f) == ((UINT64_C(1) << 48) | (UINT64_C(1) << 35)));
+            assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+        }
+        host_end(&host);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -492,6 +540,7 @@ int main(void)
         cmocka_unit_test(a_code_means_what_it_means_on_this_model),
         cmocka_unit_test(constraints_are_linuxs_first_match_narrowed_by_intels_files),
         cmocka_unit_test(errata_that_need_code_are_bits_of_their_models),
+        cmocka_unit_test(metrics_are_zeroed_after_slots_and_have_bit_48),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
