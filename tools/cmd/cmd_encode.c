@@ -230,7 +230,8 @@ static void place_resources(struct cmd *cmd, const struct upmu_event *event, uns
         bool escr = cmd->pmu->family == 15;
         uint64_t differs = escr ? (writes[i].value ^ event->config) & 0x7e000000u : writes[i].value ^ event->config1;
 
-        if (!is_payload(cmd->pmu, writes[i].address) || differs != 0 || (escr && !escr_is_of(counter, writes[i].address)))
+        if (!is_payload(cmd->pmu, writes[i].address) || differs != 0 ||
+            (escr && !escr_is_of(counter, writes[i].address)))
             continue;
         if (json)
             cmd_print(cmd, "{\"name\":\"%s\",\"value\":\"0x%X\"}", writes[i].name, writes[i].value);
