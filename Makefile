@@ -163,6 +163,8 @@ soak: $(FUZZ_TARGETS:%=build/asan/tests/fuzz/test_fuzz_%)
 
 -include efi-demo/demo.mk
 -include tests/oracle/oracle.mk
+-include tests/mutants/mutants.mk
+-include tests/coverage/coverage.mk
 -include tests/trap/trap.mk
 -include tests/vm/vm.mk
 -include examples/kernel/kernel.mk
@@ -247,6 +249,8 @@ help:
 	@echo "test           every layer of tests, then totals"
 	@echo "test-LAYER     one of: $(ALL_LAYERS)   (V=1 shows commands, TEST_BUILDS=... chooses builds)"
 	@echo "fuzz, soak     libFuzzer for FUZZ_SECONDS a target; the whole numbers of the seeded runs"
+	@echo "test-mutants   the model's rules and the library's lines changed, one at a time: does a test notice?"
+	@echo "coverage       lines and branches that the tests reach (gcovr)"
 	@echo "check          the rules that source text must keep"
 	@echo "size, bench    bytes; register accesses and instructions"
 	@echo "readme         put these figures into README.md"

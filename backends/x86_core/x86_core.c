@@ -133,6 +133,9 @@ static void rest_at_take_over(const struct upmu_pmu *pmu, struct upmu_image *ima
 {
     if (pmu->capabilities & UPMU_PMU_DEBUGCTL)
         upmu_image_add(image, UPMU_X86_ROW_DEBUGCTL, UPMU_X86_DEBUGCTL_FREEZE, 0, 0);
+    /* What froze before we came is let go on: version 4, SDM 18.2.4.1. */
+    if (pmu->capabilities & UPMU_PMU_INUSE)
+        upmu_image_add(image, UPMU_X86_ROW_ACK, UPMU_X86_STATUS_FROZEN, UPMU_X86_STATUS_FROZEN, 0);
 }
 
 static const char *counter_prefix(const struct upmu_pmu *pmu, unsigned counter, unsigned *out_index)

@@ -94,7 +94,7 @@ static const struct upmu_register_class global_classes[UPMU_X86_CLASSES] = {
                                      .promised = 1, .owned = ALL, .gates = ALL },
     [UPMU_X86_CLASS_STATUS] = { .kind = UPMU_KIND_STATUS, .access = UPMU_ACCESS_RO, .promised = 1, .hardware = ALL },
     [UPMU_X86_CLASS_ACK] = { .kind = UPMU_KIND_ACK, .access = UPMU_ACCESS_W1C, .load_rank = 6, .promised = 1,
-                             .hardware = ALL },
+                             .owned = UPMU_X86_STATUS_FROZEN, .hardware = ALL },
     [UPMU_X86_CLASS_INUSE] = { .kind = UPMU_KIND_STATUS, .access = UPMU_ACCESS_RO, .promised = 1, .hardware = ALL },
     [UPMU_X86_CLASS_DEBUGCTL] = { .kind = UPMU_KIND_AUX, .load_rank = 0, .release_rank = 4, .found = 1,
                                   .promised = 1, .owned = UPMU_X86_DEBUGCTL_FREEZE },

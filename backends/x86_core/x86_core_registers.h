@@ -86,6 +86,9 @@ enum {
 /* IA32_DEBUGCTL: freeze branch records, counters on PMI. */
 #define UPMU_X86_DEBUGCTL_FREEZE (UINT64_C(3) << 11)
 
+/* GLOBAL_STATUS and its acknowledgement: branch records, counters are frozen. */
+#define UPMU_X86_STATUS_FROZEN (UINT64_C(3) << 58)
+
 /*
  * P6: the enable bit of select 0 is for both counters.  It is always set once we
  * count; what opens and closes a counter is a bit of the shadow that the register

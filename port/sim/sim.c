@@ -5,6 +5,13 @@
  */
 #include "port/sim/sim_intern.h"
 
+/* tests/mutants: one rule is switched round everywhere. */
+#ifdef UPMU_SIM_MUTANT
+extern unsigned UPMU_SIM_MUTANT;
+#else
+#define UPMU_SIM_MUTANT UPMU_SIM_RULE_COUNT
+#endif
+
 /* ---- Violations ---- */
 
 void upmu_sim_violate(struct upmu_sim *sim, const char *text, uint32_t address, uint64_t value)
@@ -303,7 +310,7 @@ void upmu_sim_init(struct upmu_sim *sim, const struct upmu_sim_profile *profile,
     if (sim->cpus > UPMU_SIM_CPUS)
         sim->cpus = UPMU_SIM_CPUS;
     for (unsigned i = 0; i < UPMU_SIM_RULE_COUNT; i++)
-        sim->rule[i] = upmu_sim_rule(i)->on;
+        sim->rule[i] = upmu_sim_rule(i)->on != (i == UPMU_SIM_MUTANT);
     sim_fill_port(sim);
     for (unsigned i = 0; i < sim->cpus; i++) {
         sim->cpu[i].irqs_on = true;

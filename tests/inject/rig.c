@@ -51,6 +51,7 @@ static int kind_of_select(uint64_t select)
     case 0x00c0:
         return RIG_INSTRUCTIONS;
     case 0x003c:
+    case 0x0079: /* P6 */
         return RIG_CYCLES;
     case 0x00c4:
         return RIG_BRANCHES;
@@ -369,6 +370,40 @@ static bool sibling_is_up(const struct rig *rig, unsigned cpu)
     return rig_is_p4(rig) && rig->sim.profile->flags & UPMU_SIM_SMT && rig->cpu_up[!cpu];
 }
 
+/*
+ * What a firmware or another system may leave without owning a counter: any
+ * contents, one about to wrap, event codes, freezing armed and its bits set, stale
+ * overflows, branch records on.
+ */
+static void hostile_registers(struct rig *rig, unsigned cpu)
+{
+    const struct upmu_sim_profile *profile = rig->sim.profile;
+    uint64_t fixed = ((UINT64_C(1) << profile->fixed) - 1u) & ~(uint64_t)profile->fixed_holes;
+
+    /* What a write of 32 bits can put back. */
+    for (unsigned i = 0; i < profile->general; i++)
+        upmu_sim_poke(&rig->sim, cpu, 0xc1 + i, 0x5a3c3c96u + i);
+    for (unsigned i = 0; i < profile->fixed; i++)
+        upmu_sim_poke(&rig->sim, cpu, 0x309 + i, fixed >> i & 1u ? UINT64_C(0x7ffffffffd) + i : 0);
+    upmu_sim_poke(&rig->sim, cpu, 0xc1, (UINT64_C(1) << profile->general_width) - 700u);
+    for (unsigned i = 0; i < profile->general; i++)
+        upmu_sim_poke(&rig->sim, cpu, 0x186 + i, 0x300c4u + i);
+    if (profile->version < 2)
+        return;
+    upmu_sim_poke(&rig->sim, cpu, 0x1d9, 0x1801);
+    upmu_sim_poke(&rig->sim, cpu, 0x38e,
+                  ((UINT64_C(1) << profile->general) - 1u) | fixed << 32 | UINT64_C(0xc000000000000000) |
+                      (profile->version >= 4 ? UINT64_C(0xc00000000000000) : 0));
+}
+
+void rig_power_on(struct rig *rig, unsigned cpu)
+{
+    upmu_sim_reset_cpu(&rig->sim, cpu);
+    if (rig->order.variant->hostile)
+        hostile_registers(rig, cpu);
+    upmu_sim_set_delivery(&rig->sim, cpu, rig->order.variant->vector ? 0x40 : UPMU_SIM_LVTPC_NMI);
+}
+
 void rig_begin(struct rig *rig, const struct rig_order *order)
 {
     const struct rig_variant *variant = order->variant;
@@ -398,6 +433,8 @@ void rig_begin(struct rig *rig, const struct rig_order *order)
         rig->sim.port.pmi_rearm = NULL;
     for (unsigned cpu = 0; cpu < 2; cpu++) {
         upmu_sim_bind_cpu(&rig->sim, cpu, &rig->cpu[cpu]);
+        if (variant->hostile)
+            hostile_registers(rig, cpu);
         if (variant->vector)
             upmu_sim_set_delivery(&rig->sim, cpu, 0x40);
     }

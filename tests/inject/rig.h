@@ -54,6 +54,7 @@ struct rig_variant {
     const char *name;
     bool no_rdpmc, no_clock, no_pmi, vector, latch, domain;
     bool carry; /* Pentium 4, models 0 and 1: erratum N17 */
+    bool hostile; /* registers after reset as no driver wants them */
     uint8_t events_per_access, status_lag, skid;
 };
 
@@ -111,6 +112,9 @@ uint64_t rig_amount(enum rig_kind kind, uint64_t instructions);
 
 /* A machine as ordered; CPU 0 (and 1) not yet initialised. */
 void rig_begin(struct rig *rig, const struct rig_order *order);
+
+/* A CPU that lost its power has it again. */
+void rig_power_on(struct rig *rig, unsigned cpu);
 
 /* Take the CPUs over.  `expect_faults` in an order with faults: tried again. */
 void rig_cpu_init(struct rig *rig, unsigned cpu);

@@ -228,8 +228,7 @@ static void sleeps(struct rig *rig)
     rig_run(rig, 1300);
     rig_suspend(rig, 0);
     rig_run(rig, 500);
-    upmu_sim_reset_cpu(&rig->sim, 0);
-    upmu_sim_set_delivery(&rig->sim, 0, rig->order.variant->vector ? 0x40 : UPMU_SIM_LVTPC_NMI);
+    rig_power_on(rig, 0);
     rig_resume(rig, 0);
     rig_run(rig, 1300);
     rig_read(rig, 0);

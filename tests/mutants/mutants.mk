@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+#
+# Mutants: are the tests able to fail?  Rules of the silicon model switched round and
+# lines of the library changed (tests/mutants/mutants.tsv), one at a time; some test
+# has to notice.  Included by the Makefile.
+#
+#   make test-mutants           all of them, with progress, some minutes
+#   make test-mutants-sample    every MUTANT_STEP-th, for `make test`
+#
+# The library is a shared object here, so that one mutant costs one compilation.
+
+MUTANT_STEP ?= 12
+
+mutants_CC := $(CC) -m64
+mutants_FLAGS := -O1 -fPIC
+$(eval $(call BUILD_RULES,mutants))
+
+MUTANT_LIB := $(LIB_SOURCES:%.c=build/mutants/%.o)
+MUTANT_SIM := $(SIM_SOURCES:%.c=build/mutants/%.o)
+MUTANT_TESTS := $(unit_TESTS:%=build/mutants/tests/unit/%) build/mutants/tests/inject/test_inject \
+	build/mutants/tests/fuzz/test_fuzz_calls build/mutants/tests/fuzz/test_fuzz_leaves
+
+# The model's rules are switched by an environment variable (tests/mutants/switch.c).
+build/mutants/port/sim/sim.o: LIB_CFLAGS += -DUPMU_SIM_MUTANT=upmu_sim_mutant
+
+build/mutants/libupmu.so: $(MUTANT_LIB)
+	$(QUIET)$(mutants_CC) -shared -o $@ $^
+
+define MUTANT_LINK
+build/mutants/tests/$(1)/%: build/mutants/tests/$(1)/%.o $$($(1)_HELPERS:%.c=build/mutants/%.o) $$(MUTANT_SIM) \
+		build/mutants/tests/mutants/switch.o build/mutants/libupmu.so
+	$$(QUIET)$$(mutants_CC) -no-pie -o $$@ $$(filter %.o,$$^) -Lbuild/mutants -lupmu -lcmocka
+endef
+$(foreach layer,unit inject fuzz,$(eval $(call MUTANT_LINK,$(layer))))
+
+MUTANT_RUN = @LD_LIBRARY_PATH=build/mutants $(PYTHON) tests/mutants/mutants.py --jobs $(JOBS) \
+	--compile '$(mutants_CC) $(LIB_CFLAGS) $(mutants_FLAGS) -w' --objects '$(MUTANT_LIB)'
+
+.PHONY: test-mutants test-mutants-sample
+test-mutants: $(MUTANT_TESTS)
+	$(MUTANT_RUN) $^
+test-mutants-sample: $(MUTANT_TESTS)
+	$(MUTANT_RUN) --step $(MUTANT_STEP) $^

@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Mutants: switch a rule of the silicon model round, or change a line of the library; some test must fail.
+
+Rules come from port/sim/sim.h, changes of the library from tests/mutants/mutants.tsv,
+with the columns file (`HEADER@FILE`: a header, compiled with that file), pattern (a
+regular expression), replacement, which (`one`: the pattern matches once; `each`: every
+match is a mutant; `each:N`: every N-th), why, tests (tried first; comma-separated, may
+be empty).  Survivors that are known, and why they may survive,
+stand in tests/mutants/survivors.tsv: name, reason.
+
+Options: --step N: every N-th mutant; --only TEXT: those whose name contains it;
+--jobs N.  Prints cmocka's lines for each half, the score and the survivors.
+"""
+import argparse
+import concurrent.futures
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+ROWS = "tests/mutants/mutants.tsv"
+SURVIVORS = "tests/mutants/survivors.tsv"
+AIM = 95
+
+# What a test is given so that it takes a moment only.
+BRIEF = {"test_inject": {"INJECT_STRIDE": "97"}, "test_fuzz_calls": {"FUZZ_RUNS": "400"},
+         "test_fuzz_leaves": {"FUZZ_RUNS": "1500"}}
+# A test that needs longer than this is not tried on mutants.
+SLOW_S = 6.0
+MODEL_TESTS = ("test_sim", "test_sim_conformance", "test_p4_model")
+
+
+def run_test(path, library, extra, limit):
+    """True: it passes."""
+    environment = dict(os.environ, LD_LIBRARY_PATH=library, CMOCKA_MESSAGE_OUTPUT="STDOUT", **extra)
+    environment.update(BRIEF.get(os.path.basename(path), {}))
+    try:
+        done = subprocess.run([os.path.join(".", path)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              stdin=subprocess.DEVNULL, env=environment, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0
+
+
+class Mutant:
+    """A rule by its number, or a file with another text, compiled as `unit`."""
+    def __init__(self, name, file=None, unit=None, text=None, first=(), rule=None):
+        self.name, self.file, self.unit, self.text, self.first, self.rule = name, file, unit, text, first, rule
+        self.killer = None
+
+
+def rule_mutants():
+    """One for each rule of the model, in the order of its numbers."""
+    text = open("port/sim/sim.h").read()
+    found = re.findall(r'^    R\((\w+), [01], "([^"]*)"', text, re.M)
+    return [Mutant(f"rule {name}: not so: {about}", rule=i) for i, (name, about) in enumerate(found)]
+
+
+def line_mutants():
+    """(mutants, rows whose pattern does not match as it should)"""
+    mutants, stale, seen = [], [], {}
+    for number, line in enumerate(open(ROWS), 1):
+        if line.startswith("#") or not line.strip():
+            continue
+        fields = (line.rstrip("\n").split("\t") + ["", ""])[:6]
+        file, pattern, replacement, which, why, tests = fields
+        file, unit = (file.split("@") + [file])[:2]
+        text = open(file).read() if os.path.exists(file) else ""
+        matches = list(re.finditer(pattern, text, re.M))
+        step = int(which.split(":")[1]) if ":" in which else 1
+        matches = matches[::step]
+        if not matches or (which == "one" and len(matches) != 1):
+            stale.append(f"{ROWS}:{number}: {len(matches)} matches in {file}: {pattern}")
+            continue
+        for match in matches:
+            changed = text[:match.start()] + match.expand(replacement) + text[match.end():]
+            if which.startswith("each"):
+                # Told apart by the line, which does not move when others come above it.
+                line = text[text.rfind("\n", 0, match.start() + 1) + 1:].split("\n")[0].strip()
+                name, count = f"{file}: {why}: {line[:70]}", seen.get((file, why, line), 0)
+                seen[(file, why, line)] = count + 1
+                name += f" ({count + 1})" if count else ""
+            else:
+                name = f"{file}: {why}"
+            if changed != text:
+                mutants.append(Mutant(name, file, unit, changed, [t for t in tests.split(",") if t]))
+    return mutants, stale
+
+
+class Runner:
+    def __init__(self, options):
+        self.options, self.lock, self.folders = options, threading.Lock(), []
+        for job in range(options.jobs):
+            folder = f"build/mutants/job{job}"
+            shutil.rmtree(folder, ignore_errors=True)
+            os.makedirs(folder)
+            self.folders.append(folder)
+        self.tests = self.measure(options.tests)
+
+    def measure(self, tests):
+        """[(path, seconds)], the quickest first; those that fail unchanged or take long are left out."""
+        timed = []
+        for path in tests:
+            begun = time.monotonic()
+            if not run_test(path, "build/mutants", {}, 60):
+                print(f"    left out: {os.path.basename(path)} fails without a mutant")
+                continue
+            seconds = time.monotonic() - begun
+            if seconds > SLOW_S:
+                print(f"    left out: {os.path.basename(path)} takes {seconds:.1f} s")
+            else:
+                timed.append((path, seconds))
+        return sorted(timed, key=lambda test: test[1])
+
+    def order(self, mutant):
+        named = [t for name in mutant.first for t in self.tests if os.path.basename(t[0]) == name]
+        if mutant.rule is not None:
+            rest = sorted(self.tests, key=lambda t: os.path.basename(t[0]) not in MODEL_TESTS)
+        else:
+            rest = [t for t in self.tests if os.path.basename(t[0]) not in MODEL_TESTS]
+        return named + [test for test in rest if test not in named]
+
+    def build(self, mutant, folder):
+        """False: it does not compile, which is no test of the tests."""
+        changed, target = os.path.join(folder, mutant.file), os.path.join(folder, "mutant.o")
+        shutil.rmtree(folder)
+        os.makedirs(os.path.dirname(changed))
+        with open(changed, "w") as file:
+            file.write(mutant.text)
+        # A changed header is found before the real one.
+        source = changed if mutant.unit == mutant.file else mutant.unit
+        command = self.options.compile.split()
+        command[1:1] = ["-iquote", folder]
+        if subprocess.run(command + ["-c", "-o", target, source], stderr=subprocess.DEVNULL).returncode:
+            return False
+        own = "build/mutants/" + mutant.unit[:-2] + ".o"
+        objects = [target if o == own else o for o in self.options.objects.split()]
+        return subprocess.run([command[0], "-m64", "-shared", "-o", folder + "/libupmu.so"] + objects,
+                              stderr=subprocess.DEVNULL).returncode == 0
+
+    def judge(self, mutant):
+        with self.lock:
+            folder = self.folders.pop()
+        try:
+            if mutant.rule is not None:
+                library, extra = "build/mutants", {"UPMU_SIM_MUTANT": str(mutant.rule)}
+            else:
+                library, extra = folder, {}
+                if not self.build(mutant, folder):
+                    mutant.killer = "the compiler"
+                    return mutant
+            for path, seconds in self.order(mutant):
+                if not run_test(path, library, extra, 3 + 10 * seconds):
+                    mutant.killer = os.path.basename(path)
+                    break
+            return mutant
+        finally:
+            with self.lock:
+                self.folders.append(folder)
+
+
+def known_survivors():
+    if not os.path.exists(SURVIVORS):
+        return {}
+    rows = [line.rstrip("\n").split("\t") for line in open(SURVIVORS) if line.strip() and not line.startswith("#")]
+    return {row[0]: row[1] for row in rows if len(row) > 1}
+
+
+def report(half, mutants, known):
+    """Prints one half; true: its score is reached and every survivor explained."""
+    tried = [m for m in mutants if m.killer != "the compiler"]
+    left = [m for m in tried if m.killer is None]
+    score = 100.0 * (len(tried) - len(left)) / len(tried) if tried else 100.0
+    for mutant in mutants:
+        if mutant.killer == "the compiler":
+            print(f"    does not compile: {mutant.name}")
+    for mutant in left:
+        print(f"    survives: {mutant.name}" + (f" ({known[mutant.name]})" if mutant.name in known else " (UNEXPLAINED)"))
+    print(f"    {half}: {len(tried) - len(left)} of {len(tried)} killed, {score:.1f} %")
+    return score >= AIM, all(m.name in known for m in left) and len(tried) == len(mutants)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--step", type=int, default=1)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--compile", required=True)
+    parser.add_argument("--objects", required=True)
+    parser.add_argument("tests", nargs="+")
+    options = parser.parse_args()
+    rules, (lines, stale) = rule_mutants(), line_mutants()
+    for row in stale:
+        print("    stale: " + row)
+    chosen = [m for m in (rules + lines)[::options.step] if options.only in m.name]
+    runner, begun, done = Runner(options), time.monotonic(), 0
+    print(f"    {len(runner.tests)} tests on {len(chosen)} of {len(rules)} + {len(lines)} mutants", flush=True)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for mutant in pool.map(runner.judge, chosen):
+            done += 1
+            if options.step == 1 and not options.only and done % 20 == 0:
+                print(f"    {done} of {len(chosen)} in {time.monotonic() - begun:.0f} s", flush=True)
+            if options.only:
+                print(f"    {mutant.killer or 'SURVIVES'}: {mutant.name}")
+    known, results = known_survivors(), []
+    for half, mutants in (("rules", [m for m in chosen if m.rule is not None]),
+                          ("lines", [m for m in chosen if m.rule is None])):
+        results.append((f"{half}_switched_or_changed_are_noticed", *report(half, mutants, known)))
+    passed = failed = 0
+    sampled = options.step > 1 or bool(options.only)
+    for name, enough, explained in results + [("every_pattern_matches", not stale, True)]:
+        # Of a sample the score says little: every survivor must be a known one.
+        good = (explained and enough) or (sampled and (explained or name == "every_pattern_matches"))
+        print(f"[ {'      OK' if good else ' FAILED '} ] {name}")
+        passed, failed = passed + good, failed + (not good)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Guards that no everyday use needs: each test fails if one line of the library is
+ * left out (tests/mutants).
+ */
+#include "backends/x86_core/x86_core.h"
+#include "backends/x86_core/x86_core_registers.h"
+#include "core/backend.h"
+#include "core/count.h"
+#include "core/register.h"
+#include "tests/common/host.h"
+
+static struct host host;
+
+static void a_level_sets_no_more_than_its_bits(void **state)
+{
+    struct upmu_pmu pmu;
+    const uint64_t interrupt = UPMU_X86_SELECT_INT, pin = UINT64_C(1) << 19;
+
+    (void)state;
+    assert_true(upmu_x86_core_backend.describe("skl", &pmu));
+    for (unsigned i = 0; i < 4; i++) {
+        uint64_t session = upmu_register_settable(&pmu, UPMU_X86_ROW_SELECT + i, UPMU_LEVEL_SESSION);
+        uint64_t privileged = upmu_register_settable(&pmu, UPMU_X86_ROW_SELECT + i, UPMU_LEVEL_PRIVILEGED);
+
+        assert_int_equal(session & 0xffff, 0xffff);
+        assert_true(!(session & (interrupt | pin)));
+        assert_true((privileged & interrupt) && !(privileged & pin));
+    }
+    assert_true(upmu_register_settable(&pmu, UPMU_X86_ROW_GLOBAL_CTRL, UPMU_LEVEL_PRIVILEGED) == 0);
+    assert_true(upmu_register_settable(&pmu, UPMU_X86_ROW_DEBUGCTL, UPMU_LEVEL_PRIVILEGED) == 0);
+}
+
+static void only_counters_overflow(void **state)
+{
+    struct upmu_pmu pmu;
+
+    (void)state;
+    assert_true(upmu_x86_core_backend.describe("skl", &pmu));
+    assert_int_equal(upmu_x86_core_backend.overflowed(&pmu, ~UINT64_C(0)), pmu.counters);
+}
+
+static void a_fixed_counter_counts_the_sibling_if_asked(void **state)
+{
+    (void)state;
+    host_set_up(&host, "nehalem");
+    assert_int_equal(upmu_session_add(&host.session, "cycles:t=1", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    assert_int_equal(host.session.set.tally[0].counter, UPMU_FIXED_COUNTER(1));
+    upmu_sim_switch_cpu(&host.sim, 1);
+    host_run(&host, 1000);
+    upmu_sim_switch_cpu(&host.sim, 0);
+    assert_int_equal(host_value(&host.session, 0), 2000);
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    host_end(&host);
+}
+
+/* 32-bit writes: a longer period takes several loads, none of which looks overflowed. */
+static void a_period_longer_than_a_write_is_waited_for(void **state)
+{
+    (void)state;
+    host_set_up(&host, "core2");
+    host_sample(&host, "branches", UINT64_C(0x90000000));
+    host_run(&host, UINT64_C(2) * 0x90000000u - 2u);
+    assert_int_equal(host_drain(&host, NULL), 0);
+    host_run(&host, 2);
+    assert_int_equal(host_drain(&host, NULL), 1);
+    assert_true(host_value(&host.session, 0) == UINT64_C(0x90000000));
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    host_end(&host);
+}
+
+static void a_transaction_that_rolls_back_counts_nothing_negative(void **state)
+{
+    struct upmu_pmu pmu;
+    struct upmu_event event = {.attributes = UPMU_ATTR_IN_TXCP};
+
+    (void)state;
+    assert_true(upmu_x86_core_backend.describe("skl", &pmu));
+    assert_true(upmu_count_now(&pmu, &event, 5, 100, 2, 90) == 5);
+    assert_true(upmu_count_now(&pmu, &event, 5, 100, 2, 107) == 12);
+}
+
+/* From the middle of the counter on, through its end, and more than once round. */
+static void a_wrap_is_folded_when_it_happens(void **state)
+{
+    const uint64_t round = UINT64_C(1) << 48;
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    upmu_sim_poke(&host.sim, 0, 0xc1, round / 2);
+    host_start(&host);
+    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    host_run(&host, 2 * (round + round / 4));
+    assert_true(host_value(&host.session, 0) == round + round / 4);
+    assert_int_equal(host.session.set.tally[0].sequence & 1u, 0);
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    host_end(&host);
+}
+
+/* The handler's own events are longer than a period: it is throttled after 16 in a row. */
+static void periods_that_are_lost_in_a_row_throttle(void **state)
+{
+    (void)state;
+    host_prepare(&host, "skylake");
+    host.sim.port.clock_ns = NULL;
+    host_start(&host);
+    host_sample(&host, "instructions", 50);
+    host.sim.events_per_access = 60;
+    for (unsigned i = 0; i < 40; i++)
+        host_run(&host, 60);
+    host.sim.events_per_access = 0;
+    assert_in_range(host.answers, 16, 20);
+    assert_true(host.session.set.tally[0].throttled);
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    host_end(&host);
+}
+
+/* Core 2: FP_COMP_OPS_EXE counts on counter 0 only, so that a branch counter has to move. */
+static void add_mover(void)
+{
+    assert_int_equal(upmu_session_add(&host.other, "raw:config=0x430010", NULL), UPMU_OK);
+    host_begin(&host, &host.other);
+}
+
+static void a_counter_that_was_left_is_loaded_anew(void **state)
+{
+    (void)state;
+    host_set_up(&host, "core2");
+    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    assert_int_equal(host.session.set.tally[0].counter, 0);
+    host_run(&host, 1000);
+    add_mover();
+    assert_int_equal(host.session.set.tally[0].counter, 1);
+    host_run(&host, 600);
+    assert_int_equal(upmu_session_detach(&host.other), UPMU_OK);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(host_value(&host.session, 0), 800);
+    host_run(&host, 400);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    host_run(&host, 20);
+    assert_int_equal(host_value(&host.session, 0), 810);
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    host_end(&host);
+}
+
+static void a_counter_that_moves_keeps_what_is_left_of_its_period(void **state)
+{
+    (void)state;
+    host_set_up(&host, "core2");
+    host_sample(&host, "branches", 1000);
+    host_run(&host, 1200);
+    add_mover();
+    assert_int_equal(host.session.set.tally[0].counter, 1);
+    host_run(&host, 798);
+    assert_int_equal(host_drain(&host, NULL), 0);
+    host_run(&host, 2);
+    assert_int_equal(host_drain(&host, NULL), 1);
+    assert_int_equal(upmu_session_detach(&host.other), UPMU_OK);
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    host_end(&host);
+}
+
+/* Core Duo's gates are in two registers: a move leaves a gap, which the count tells. */
+static void a_gap_is_taken_off_what_ran(void **state)
+{
+    struct upmu_count count;
+
+    (void)state;
+    host_prepare(&host, "yonah");
+    host.sim.ns_per_access = 100;
+    host_start(&host);
+    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    assert_int_equal(host.session.set.tally[0].counter, 0);
+    host_run(&host, 1000);
+    assert_int_equal(upmu_session_add(&host.other, "raw:config=0x4300c1", NULL), UPMU_OK);
+    host_begin(&host, &host.other);
+    assert_int_equal(host.session.set.tally[0].counter, 1);
+    host_run(&host, 1000);
+    assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(count.quality, UPMU_QUALITY_SCALED);
+    assert_int_equal(count.raw, 1000);
+    assert_true(host.session.set.tally[0].gap_ns > 0);
+    assert_true(count.running_ns == count.enabled_ns - host.session.set.tally[0].gap_ns);
+    assert_true(count.value > count.raw && count.error == count.value - count.raw);
+    assert_int_equal(upmu_session_detach(&host.other), UPMU_OK);
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    host_end(&host);
+}
+
+static void take_over_leaves_the_firmware_s_overflow(void **state)
+{
+    (void)state;
+    host_prepare(&host, "skylake");
+    upmu_sim_poke(&host.sim, 0, 0x186, 0x53003c);
+    upmu_sim_poke(&host.sim, 0, 0x38e, 3);
+    host_start(&host);
+    assert_int_equal(host.cpu[0].firmware, 1);
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x38e), 1);
+    host_end(&host);
+}
+
+/* An overflow found without its interrupt; the interrupt is lost in the sleep. */
+static void no_late_interrupt_is_expected_after_sleep(void **state)
+{
+    (void)state;
+    host_set_up(&host, "skylake");
+    host.sim.skid = 5000;
+    host_sample(&host, "instructions", 100);
+    host_run(&host, 150);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(host.cpu[0].stale_credit, 1);
+    assert_int_equal(upmu_cpu_suspend(&host.cpu[0]), UPMU_OK);
+    upmu_sim_reset_cpu(&host.sim, 0);
+    upmu_sim_set_delivery(&host.sim, 0, UPMU_SIM_LVTPC_NMI);
+    assert_int_equal(upmu_cpu_resume(&host.cpu[0]), UPMU_OK);
+    upmu_sim_foreign_nmi(&host.sim);
+    assert_int_equal(host.answers, 1);
+    assert_int_equal(host.answer[0], UPMU_PMI_NOT_OURS);
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    host_end(&host);
+}
+
+/* Version 1: what is closed is not enabled, whatever else its select holds. */
+static void a_select_that_is_its_own_gate_goes_idle(void **state)
+{
+    (void)state;
+    host_set_up(&host, "yonah");
+    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    assert_true(upmu_sim_peek(&host.sim, 0, 0x186) & UPMU_X86_SELECT_EN);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_true(!(upmu_sim_peek(&host.sim, 0, 0x186) & UPMU_X86_SELECT_EN));
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    host_end(&host);
+}
+
+/* Closing faults, and the counter runs on: what it counts then is nobody's. */
+static void a_counter_that_could_not_be_closed_is_loaded_before_it_runs_again(void **state)
+{
+    struct upmu_count count;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    host_run(&host, 200);
+    host.sim.fault_address = 0x38f;
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_ERR_PORT);
+    host_run(&host, 1000);
+    host.sim.fault_address = 0;
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    host_run(&host, 20);
+    assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+    assert_true(count.raw == 110 || count.quality == UPMU_QUALITY_PARTIAL);
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    host_end(&host);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_level_sets_no_more_than_its_bits),
+        cmocka_unit_test(only_counters_overflow),
+        cmocka_unit_test(a_fixed_counter_counts_the_sibling_if_asked),
+        cmocka_unit_test(a_period_longer_than_a_write_is_waited_for),
+        cmocka_unit_test(a_transaction_that_rolls_back_counts_nothing_negative),
+        cmocka_unit_test(a_wrap_is_folded_when_it_happens),
+        cmocka_unit_test(periods_that_are_lost_in_a_row_throttle),
+        cmocka_unit_test(a_counter_that_was_left_is_loaded_anew),
+        cmocka_unit_test(a_counter_that_moves_keeps_what_is_left_of_its_period),
+        cmocka_unit_test(a_gap_is_taken_off_what_ran),
+        cmocka_unit_test(take_over_leaves_the_firmware_s_overflow),
+        cmocka_unit_test(no_late_interrupt_is_expected_after_sleep),
+        cmocka_unit_test(a_select_that_is_its_own_gate_goes_idle),
+        cmocka_unit_test(a_counter_that_could_not_be_closed_is_loaded_before_it_runs_again),
+    };
+
+    return cmocka_run_group_tests_name("guards", tests, NULL, NULL);
+}
