@@ -82,8 +82,8 @@ struct upmu_backend {
     const char *(*names)(unsigned i);
 
 #if UPMU_NAMES
-    /* What FreeBSD puts before the names of the catalogue ("p4-"); NULL: nothing. */
-    const char *prefix;
+    /* What FreeBSD puts before the names of the catalogue ("p4-"), the last with two NULs; NULL: nothing. */
+    const char *prefixes;
     /*
      * Apply one attribute to an event under construction.  `name` is as it was
      * typed, its value's text stands behind it and '='; `value` is NULL if none was

@@ -101,13 +101,17 @@ static size_t name_length(const struct encoder *encoder, const struct upmu_spec_
     return upmu_spec_part_end(last) - encoder->spec->name.position;
 }
 
-/* Bytes of the prefix that the backend's names may have, 0: this one has none. */
+/* Bytes of the prefix, one of the backend's, that a name begins with; 0: it has none. */
 static size_t prefix_length(const struct encoder *encoder)
 {
-    const char *prefix = encoder->pmu->backend->prefix;
-    unsigned length = prefix ? (unsigned)upmu_text_length(prefix) : 0;
+    const char *prefix = encoder->pmu->backend->prefixes;
 
-    return encoder->part->length > length && (!length || upmu_same_folded(encoder->text, prefix, length)) ? length : 0;
+    for (unsigned length; prefix && *prefix; prefix += length + 1u) {
+        length = (unsigned)upmu_text_length(prefix);
+        if (encoder->part->length > length && upmu_same_folded(encoder->text, prefix, length))
+            return length;
+    }
+    return 0;
 }
 
 /* The longest text from NAME on, cut at a ':', that the catalogue knows; its first bytes may be a prefix. */

@@ -82,7 +82,7 @@ const struct upmu_backend upmu_x86_p4_backend = {
     .describe = upmu_p4_describe,
     .names = upmu_p4_names,
 #if UPMU_NAMES
-    .prefix = UPMU_P4_PREFIX,
+    .prefixes = UPMU_P4_PREFIX "\0pmc_ev_p4_\0",
     .attribute = upmu_p4_attribute,
     .from_row = upmu_p4_from_row,
     .format = upmu_p4_format,

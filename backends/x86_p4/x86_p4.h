@@ -16,7 +16,7 @@
 
 extern const struct upmu_backend upmu_x86_p4_backend;
 
-/* FreeBSD's names are those of the catalogue with this before them. */
+/* FreeBSD's names are those of the catalogue with this before them, its enumerators' with PMC_EV_P4_. */
 #define UPMU_P4_PREFIX "p4-"
 
 /* upmu_pmu.quirks */

@@ -4,6 +4,7 @@
  * hyper-thread (tests/golden/p4_encodings.tsv), and every FreeBSD spelling
  * (tests/golden/p4_freebsd.tsv).
  */
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -154,6 +155,11 @@ static void freebsds_names_masks_and_defaults_mean_what_the_manual_says(void **s
         }
         escr = parsed_p4(field[1]).config;
         if (!strcmp(field[0], "event")) {
+            char enumerator[100] = "PMC_EV_P4_";
+
+            for (char *c = field[1] + 3, *out = enumerator + 10; *c; c++)
+                *out++ = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+            assert_true(parsed_p4(enumerator).config == escr);
             assert_true((escr & UPMU_P4_ESCR_SELECT) >> 25 == strtoull(field[3], NULL, 16));
             assert_true((parsed_p4(field[2]).config & UPMU_P4_ESCR_SELECT) == (escr & UPMU_P4_ESCR_SELECT));
             events++;
