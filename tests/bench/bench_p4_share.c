@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tests/common/p4_place_tables.h"
+#include "tests/common/p4_place_fits.h"
 
 #define SETS 5000 /* of each number of events */
 #define MILLION 1000000u

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "tests/common/p4_place_tables.h"
+#include "tests/common/p4_place_fits.h"
 
 static struct upmu_place_work work;
 static struct upmu_place_result result[UPMU_REQUESTS];

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "core/placement.h"
-#include "tests/common/p4_place_tables.h"
+#include "tests/common/p4_place_fits.h"
 
 #define NONE UPMU_NO_COUNTER
 
