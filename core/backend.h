@@ -138,6 +138,12 @@ struct upmu_backend {
     /* Counters in use by somebody, from the values found at take-over, by row. */
     uint32_t (*claims)(const struct upmu_pmu *pmu, const uint64_t *found);
 
+    /*
+     * The resource that a counter in use by others looks at, by the value of its select
+     * register; UPMU_NO_RESOURCE: none.  NULL: no counter looks at any.
+     */
+    unsigned (*seen_by)(const struct upmu_pmu *pmu, unsigned counter, uint64_t select);
+
     /* Registers to set once at take-over (freeze bits off), as image entries. */
     void (*take_over)(const struct upmu_pmu *pmu, struct upmu_image *image);
 

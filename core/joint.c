@@ -94,6 +94,21 @@ static void name_culprits(const struct upmu_joint *joint, struct upmu_why *why)
         why->culprit[why->culprit_count++] = upmu_joint_event(joint, upmu_bits_lowest(rest))->id;
 }
 
+/* What counters in others' hands look at is theirs, too, as their selects stood at take-over. */
+static void hold_for_others(const struct upmu_cpu *cpu, struct upmu_joint *joint, struct upmu_place_input *input)
+{
+    const struct upmu_pmu *pmu = joint->pmu;
+
+    input->held = joint->held;
+    for (uint32_t rest = pmu->backend->seen_by ? input->taken : 0; rest; rest &= rest - 1u) {
+        unsigned counter = upmu_bits_lowest(rest);
+        unsigned resource = pmu->backend->seen_by(pmu, counter, cpu->bank.found[pmu->counter[counter].select_row]);
+
+        if (resource != UPMU_NO_RESOURCE && input->held_count < UPMU_JOINT_HELD)
+            joint->held[input->held_count++] = (struct upmu_held){ .resource = (uint8_t)resource };
+    }
+}
+
 enum upmu_status upmu_joint_solve(const struct upmu_cpu *cpu, struct upmu_joint *joint, bool alone,
                                   struct upmu_why *why)
 {
@@ -112,10 +127,12 @@ enum upmu_status upmu_joint_solve(const struct upmu_cpu *cpu, struct upmu_joint 
     joint->thread = cpu ? cpu->thread : 0;
     if (cpu) {
         input.taken = upmu_cpu_blocked(cpu);
+        hold_for_others(cpu, joint, &input);
         if (UPMU_DOMAINS && cpu->domain && !alone) {
             input.taken |= upmu_domain_taken(cpu->domain, cpu->domain_slot);
-            input.held = joint->held;
-            input.held_count = upmu_domain_held(cpu->domain, cpu->domain_slot, joint->held, UPMU_JOINT_HELD);
+            input.held_count +=
+                upmu_domain_held(cpu->domain, cpu->domain_slot, joint->held + input.held_count,
+                                 UPMU_JOINT_HELD - input.held_count);
             if (upmu_pmu_is_paired(joint->pmu) && upmu_domain_others(cpu->domain, cpu->domain_slot))
                 look_at_pairs(joint, &input);
         }

@@ -34,15 +34,28 @@ static void release_counters(const struct upmu_pmu *pmu, uint32_t counters, stru
 }
 
 /* In use: enabled, asking for interrupts, or waiting for a cascade. */
+#define IN_USE (UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_CASCADE | UPMU_P4_CCCR_OVF_PMI_T0 | UPMU_P4_CCCR_OVF_PMI_T1)
+
 static uint32_t claimed_counters(const struct upmu_pmu *pmu, const uint64_t *found)
 {
     uint32_t counters = 0;
 
     for (unsigned n = 0; n < UPMU_P4_COUNTERS; n++)
-        if (found[UPMU_P4_ROW_CCCR + n] &
-            (UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_CASCADE | UPMU_P4_CCCR_OVF_PMI_T0 | UPMU_P4_CCCR_OVF_PMI_T1))
+        if (found[UPMU_P4_ROW_CCCR + n] & IN_USE)
             counters |= UPMU_BIT32(n);
     return counters & pmu->counters;
+}
+
+/* The ESCR of a watchdog's counter. */
+static unsigned escr_seen_by(const struct upmu_pmu *pmu, unsigned counter, uint64_t cccr)
+{
+    unsigned group = counter < 12 ? counter >> 2 : UPMU_P4_GROUP_IQ;
+    unsigned even = upmu_p4_even_escr(group, cccr << 32);
+
+    (void)pmu;
+    if (!(cccr & IN_USE) || even == UPMU_P4_NO_ESCR)
+        return UPMU_NO_RESOURCE;
+    return even + (upmu_p4_side(group, 1) >> counter & 1u);
 }
 
 static void nothing_at_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
@@ -95,6 +108,7 @@ const struct upmu_backend upmu_x86_p4_backend = {
     .overflowed = no_status,
     .acknowledge = no_acknowledgement,
     .claims = claimed_counters,
+    .seen_by = escr_seen_by,
     .take_over = nothing_at_take_over,
     .resource_name = resource_text,
     .counter_prefix = counter_group_prefix,

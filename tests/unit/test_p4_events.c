@@ -537,6 +537,35 @@ static void two_execution_recipes_do_not_mix(void **state)
     host_end(&host);
 }
 
+/* A kernel's watchdog counts with CRU_ESCR0 on counter 12: neither is upmu's. */
+static void what_a_watchdogs_counter_looks_at_is_left_alone(void **state)
+{
+    static struct host host;
+    struct upmu_why *why = &host.session.why;
+    uint64_t value;
+    char words[200];
+
+    (void)state;
+    host_prepare(&host, "northwood_smtoff");
+    host.sim.cpu[0].irqs_on = false;
+    assert_true(host.sim.port.wrmsr(host.sim.port.context, 0x3b8, 0x0400020c));
+    assert_true(host.sim.port.wrmsr(host.sim.port.context, 0x36c, 0x00039000));
+    host_start(&host);
+    assert_int_equal(upmu_cpu_owner(&host.cpu[0], 12), UPMU_OWNER_FIRMWARE);
+    assert_int_equal(upmu_session_add(&host.session, "branch-misses", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    assert_int_equal(host.session.set.tally[0].counter, 14); /* CRU_ESCR1 */
+    assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+    assert_int_equal(upmu_session_init(&host.session, &host.machine), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.session, "branch-misses uops_retired", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_ERR_DOES_NOT_FIT);
+    (void)upmu_why_text(why, words, sizeof words);
+    assert_non_null(strstr(words, "MSR_CRU_ESCR0, in use by others"));
+    assert_true(host.sim.port.rdmsr(host.sim.port.context, 0x3b8, &value) && value == 0x0400020c);
+    host_end(&host);
+    assert_true(host.sim.port.rdmsr(host.sim.port.context, 0x36c, &value) && value == 0x00039000);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -556,6 +585,7 @@ int main(void)
         cmocka_unit_test(every_event_runs_on_every_model_as_the_silicon_allows),
         cmocka_unit_test(recipes_count_what_their_names_say),
         cmocka_unit_test(two_execution_recipes_do_not_mix),
+        cmocka_unit_test(what_a_watchdogs_counter_looks_at_is_left_alone),
     };
 
     return cmocka_run_group_tests_name("p4_events", tests, describe_northwood, NULL);
