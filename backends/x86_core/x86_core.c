@@ -68,13 +68,10 @@ static uint64_t fixed_nibble(uint64_t select)
 }
 
 /* Metrics need their bit of GLOBAL_CTRL only, which is a gate; slots are counted in the next slot. */
-static void add_counter_control(const struct upmu_pmu *pmu, struct upmu_image *image, unsigned counter, uint64_t select)
+static void add_event(struct upmu_image *image, unsigned counter, uint64_t select)
 {
-    if (counter >= UPMU_X86_METRIC(0))
-        return;
-    add_control(image, counter, counter < UPMU_FIXED_COUNTER(0) ? select : fixed_nibble(select));
-    if (!pmu->version) /* P6: select 0 enables both counters */
-        upmu_image_add(image, UPMU_X86_ROW_SELECT, UPMU_X86_SELECT_EN, UPMU_X86_SELECT_EN, UPMU_BIT32(counter));
+    if (counter < UPMU_X86_METRIC(0))
+        add_control(image, counter, counter < UPMU_FIXED_COUNTER(0) ? select : fixed_nibble(select));
 }
 
 static void render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
@@ -85,13 +82,13 @@ static void render(const struct upmu_pmu *pmu, const struct upmu_event *event, u
 
     if (flags & UPMU_RENDER_INTERRUPT)
         select |= UPMU_X86_SELECT_INT;
-    add_counter_control(pmu, image, counter, select);
+    add_event(image, counter, select);
     if (event->payload && counter < UPMU_FIXED_COUNTER(0))
         upmu_image_add(image, upmu_x86_core_resource_row(pmu, upmu_x86_core_resource(event, alternative)),
                        ~UINT64_C(0), event->config1, UPMU_BIT32(counter));
     if (counters[1] != UPMU_NO_COUNTER)
-        add_counter_control(pmu, image, counters[1],
-                            (select & ~(UPMU_X86_CODE | UPMU_X86_SELECT_INT)) | UPMU_X86_LDLAT_AUX);
+        add_event(image, counters[1],
+                  (select & ~(UPMU_X86_CODE | UPMU_X86_SELECT_INT)) | UPMU_X86_LDLAT_AUX);
     if ((pmu->quirks & UPMU_X86_QUIRK_PRELUDE) && counter < UPMU_FIXED_COUNTER(0))
         image->prelude = &nehalem_prelude;
 }
@@ -128,14 +125,16 @@ static uint32_t claims(const struct upmu_pmu *pmu, const uint64_t *found)
     return counters;
 }
 
-/* Freezing on an interrupt would stop counters of other sessions: never used. */
+/*
+ * Freezing on an interrupt would stop counters of other sessions: never used.  On P6
+ * select 0 enables both counters, whoever has it (see UPMU_X86_P6_GATE).
+ */
 static void rest_at_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
 {
     if (pmu->capabilities & UPMU_PMU_DEBUGCTL)
         upmu_image_add(image, UPMU_X86_ROW_DEBUGCTL, UPMU_X86_DEBUGCTL_FREEZE, 0, 0);
-    /* What froze before we came is let go on: version 4, SDM 18.2.4.1. */
-    if (pmu->capabilities & UPMU_PMU_INUSE)
-        upmu_image_add(image, UPMU_X86_ROW_ACK, UPMU_X86_STATUS_FROZEN, UPMU_X86_STATUS_FROZEN, 0);
+    if (!pmu->version)
+        upmu_image_add(image, UPMU_X86_ROW_SELECT, UPMU_X86_SELECT_EN, UPMU_X86_SELECT_EN, 0);
 }
 
 static const char *counter_prefix(const struct upmu_pmu *pmu, unsigned counter, unsigned *out_index)

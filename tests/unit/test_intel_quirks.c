@@ -363,6 +363,24 @@ static void p6_leaves_a_counter_of_the_firmwares_running(void **state)
     assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x186), 0x4300c0);
 }
 
+/* The host's watchdog comes after us: its select is not ours to write. */
+static void p6_leaves_a_reserved_counter_0_to_the_host(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "p6");
+    assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 0x1), UPMU_OK);
+    upmu_sim_poke(&host.sim, 0, 0x186, 0x430079);
+    add(&host.session, "branches");
+    host_begin(&host, &host.session);
+    assert_int_equal(host.session.counters, 0x2);
+    host_run(&host, 1000);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(host_value(&host.session, 0), 500);
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x186), 0x430079);
+}
+
 /* A stale select without the common enable is nobody's. */
 static void p6_does_not_take_a_stale_select_for_a_running_counter(void **state)
 {
@@ -448,6 +466,7 @@ int main(void)
         cmocka_unit_test(p6_keeps_its_common_enable_and_stops_counters_one_by_one),
         cmocka_unit_test(p6_counts_on_counter_1_alone),
         cmocka_unit_test(p6_leaves_a_counter_of_the_firmwares_running),
+        cmocka_unit_test(p6_leaves_a_reserved_counter_0_to_the_host),
         cmocka_unit_test(p6_does_not_take_a_stale_select_for_a_running_counter),
         cmocka_unit_test(p6_samples_with_short_periods),
         cmocka_unit_test(a_hypervisors_leaves_are_not_corrected),

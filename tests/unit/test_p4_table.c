@@ -236,7 +236,9 @@ static void addresses_and_names_are_unique_and_classes_make_sense_in_every_table
     (void)state;
     table_is_well_formed(&upmu_p4_table);
     table_is_well_formed(&upmu_x86_core_global_table);
+    table_is_well_formed(&upmu_x86_core_block_table);
     table_is_well_formed(&upmu_x86_core_single_table);
+    table_is_well_formed(&upmu_x86_core_p6_table);
 }
 
 int main(void)
