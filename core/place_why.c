@@ -41,20 +41,25 @@ static struct place_needs needs_of(const struct placement *p, uint32_t members)
  */
 static uint32_t colliding_subset(struct placement *p, uint32_t members)
 {
+    uint32_t before;
+
     if (p->witness != 0) {
         members = p->witness;
         if (p->slots == 1 && needs_of(p, members).contested == 0)
             return members;
     }
-    for (uint32_t left = members; left != 0;) {
-        uint32_t tried = left & (0u - left);
+    do {
+        before = members;
+        for (uint32_t left = members; left != 0;) {
+            uint32_t tried = left & (0u - left);
 
-        left ^= tried;
-        if (upmu_placement_solve(p, members & ~tried, 0) != UPMU_ERR_DOES_NOT_FIT)
-            continue;
-        members = p->witness != 0 ? p->witness : members & ~tried;
-        left = p->helped != 0 ? members : left & members;
-    }
+            left ^= tried;
+            if (upmu_placement_solve(p, members & ~tried, 0) != UPMU_ERR_DOES_NOT_FIT)
+                continue;
+            members = p->witness != 0 ? p->witness : members & ~tried;
+            left &= members;
+        }
+    } while (p->helped != 0 && members != before);
     return members;
 }
 
