@@ -379,6 +379,25 @@ static bool merge_row(struct upmu_bank *bank, unsigned row, uint64_t mask, uint6
     return true;
 }
 
+/* It overwrites registers: nothing of them is known afterwards. */
+bool upmu_bank_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelude, uint32_t keep)
+{
+    const struct upmu_prelude_step *step = prelude->steps;
+
+    for (unsigned i = 0; i < prelude->step_count; i++, step++) {
+        unsigned counter = bank->pmu->table->rows[step->row].counter;
+        uint32_t others = keep;
+
+        if (counter < UPMU_COUNTERS && (keep >> counter & 1u))
+            continue;
+        if (!merge_row(bank, step->row, ~take_gates(bank->pmu, &others, step->row), step->value, 0))
+            return false;
+        if (!bank->dry)
+            upmu_bank_forget_row(bank, step->row);
+    }
+    return true;
+}
+
 /* Write one register with all its entries that differ. */
 static bool load_row(struct upmu_bank *bank, const struct upmu_image *image, unsigned row, uint32_t opening,
                      uint8_t *ranks)
@@ -400,28 +419,6 @@ bool upmu_bank_differs(const struct upmu_bank *bank, const struct upmu_image *im
     uint32_t guard;
 
     return find_changes(bank, image, ranks, &guard);
-}
-
-/* It overwrites whole registers: nothing of them is known afterwards. */
-bool upmu_bank_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelude, uint32_t keep)
-{
-    /* A fault may have left the last one's gates open. */
-    if (!upmu_bank_close(bank, prelude->counters & ~keep))
-        return false;
-    for (unsigned i = 0; i < prelude->step_count; i++) {
-        unsigned row = prelude->steps[i].row, counter = bank->pmu->table->rows[row].counter;
-        uint32_t others = keep;
-        uint64_t gates = take_gates(bank->pmu, &others, row), before = 0;
-
-        if (counter < UPMU_COUNTERS && (keep >> counter & 1u))
-            continue;
-        if ((gates && !present_value(bank, row, &before)) ||
-            !write_row(bank, row, (prelude->steps[i].value & ~gates) | (before & gates)))
-            return false;
-        if (!bank->dry)
-            upmu_bank_forget_row(bank, row);
-    }
-    return true;
 }
 
 bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint32_t opening, uint32_t *out_changed)

@@ -242,14 +242,14 @@ static enum upmu_status add_numbered_masks(struct encoder *encoder)
 {
     static const struct {
         char word[11], mask[10];
-    } fields[] = {{"busreqtype", "REQ_TYPE0"}, {"tag", "TAG0"}};
+    } numbered[] = {{"busreqtype", "REQ_TYPE0"}, {"tag", "TAG0"}};
 
     for (unsigned i = 0; i < 2; i++)
-        for (uint64_t bit = 0; part_is(encoder, fields[i].word) && bit < 64; bit++) {
+        for (uint64_t bit = 0; part_is(encoder, numbered[i].word) && bit < 64; bit++) {
             char name[10];
-            size_t length = upmu_text_length(fields[i].mask);
+            size_t length = upmu_text_length(numbered[i].mask);
 
-            memcpy(name, fields[i].mask, sizeof name);
+            memcpy(name, numbered[i].mask, sizeof name);
             name[length - 1] = (char)((unsigned)name[length - 1] + (unsigned)bit);
             if (!(encoder->value >> bit))
                 return UPMU_OK;

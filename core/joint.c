@@ -159,6 +159,7 @@ void upmu_joint_begin(struct upmu_joint *joint, const struct upmu_pmu *pmu)
 void upmu_tally_place(struct upmu_tally *tally, const struct upmu_place_result *result)
 {
     memcpy(tally->slot, result->counter, sizeof tally->slot);
+    tally->counter = tally->slot[0];
     tally->alternative = result->alternative;
     tally->counters = 0;
     for (unsigned slot = 0; slot < UPMU_SLOTS; slot++)

@@ -20,6 +20,8 @@ static inline bool upmu_session_has_metrics(const struct upmu_session *session)
     return UPMU_METRICS && (session->counters & UPMU_METRIC_COUNTERS);
 }
 
+#if UPMU_METRICS
+
 /*
  * Begin a window; the gates are closed.  UPMU_OK, UPMU_ERR_PORT, UPMU_ERR_UNSUPPORTED
  * (slots are sampled beside their metrics).
@@ -31,5 +33,30 @@ bool upmu_metrics_take(struct upmu_cpu *cpu, struct upmu_session *session);
 
 /* Both, while the session runs, in a local bracket; a fault stops the session. */
 enum upmu_status upmu_metrics_update(struct upmu_cpu *cpu, struct upmu_session *session);
+
+#else
+
+static inline enum upmu_status upmu_metrics_begin(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    (void)cpu;
+    (void)session;
+    return UPMU_OK;
+}
+
+static inline bool upmu_metrics_take(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    (void)cpu;
+    (void)session;
+    return true;
+}
+
+static inline enum upmu_status upmu_metrics_update(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    (void)cpu;
+    (void)session;
+    return UPMU_OK;
+}
+
+#endif
 
 #endif

@@ -53,6 +53,7 @@ static void stay(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu
 
     upmu_run_tag(cpu, UPMU_BIT32(tried), 0);
     memcpy(tally->slot, where->slot, sizeof tally->slot);
+    tally->counter = where->counter;
     tally->counters = where->counters;
     tally->alternative = where->alternative;
     tally->base = where->base;

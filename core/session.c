@@ -13,7 +13,7 @@
 #include "core/schedule.h"
 #include "core/session_core.h"
 
-#define LONGEST_PERIOD (~UINT64_C(0) >> 1)
+#define LONGEST_ASKED (~UINT64_C(0) >> 1)
 
 enum upmu_status upmu_session_init(struct upmu_session *session, struct upmu_machine *machine)
 {
@@ -54,7 +54,7 @@ static enum upmu_status check_sampling(const struct upmu_session *session, const
         return UPMU_ERR_COMPILED_OUT;
     if (!port_has_pmi(machine->port))
         return UPMU_ERR_HOOK_MISSING;
-    if (period > LONGEST_PERIOD || period < machine->pmu[event->pmu].min_period)
+    if (period > LONGEST_ASKED || period < machine->pmu[event->pmu].min_period)
         return UPMU_ERR_INVALID;
     /* A transaction that aborts takes the overflow back, and the handler would never end. */
     if ((event->attributes & UPMU_ATTR_IN_TXCP) && period < 0x7fffffff)
@@ -75,6 +75,7 @@ static void set_event(struct upmu_session *session, unsigned i, const struct upm
     tally->least_log2 = event->least_log2;
     tally->step_log2 = event->step_log2;
     memset(tally->slot, UPMU_NO_COUNTER, sizeof tally->slot);
+    tally->counter = UPMU_NO_COUNTER;
 }
 
 enum upmu_status upmu_session_add_event(struct upmu_session *session, const struct upmu_event *event,
@@ -380,7 +381,7 @@ static enum upmu_status write_work(const struct call *call)
 
 enum upmu_status upmu_session_write(struct upmu_session *session, unsigned index, uint64_t value)
 {
-    if (index >= session->set.count || value > LONGEST_PERIOD)
+    if (index >= session->set.count || value > LONGEST_ASKED)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     return perform(write_work, session, session->cpu, index, value, NULL);
 }

@@ -23,7 +23,7 @@ static const struct upmu_pair cascades[] = {
     {11, 9},  {12, 14}, {13, 15}, {14, 12}, {15, 13}, {16, 14}, {17, 15}, {12, 16}, {15, 17}, {16, 17}, {17, 16},
 };
 #define EXTENDED 18u
-#define CASCADES (sizeof cascades / sizeof cascades[0])
+#define CASCADE_PAIRS (sizeof cascades / sizeof cascades[0])
 
 #define CCCR(bits) ((bits) << 32)
 
@@ -97,7 +97,7 @@ static bool fill_cascade(const struct upmu_pmu *pmu, struct upmu_alternative *ou
     out->dormant = 1;
     out->pairs = cascades + first;
     out->pair_count =
-        (uint8_t)((event->config & CCCR(UPMU_P4_CCCR_EXTENDED_CASCADE) ? CASCADES : EXTENDED) - first);
+        (uint8_t)((event->config & CCCR(UPMU_P4_CCCR_EXTENDED_CASCADE) ? CASCADE_PAIRS : EXTENDED) - first);
     out->slot[1].counters = upmu_p4_counters(pmu, group, event->config1, row);
     fill_slot(&out->slot[1], group, event->config1, row, thread, odd);
     return out->slot[1].counters;
@@ -160,7 +160,7 @@ static uint64_t cccr_value(const struct upmu_event *event, unsigned slot, const 
         return value;
     /* The target's CCCR names its initiator by one of two bits. */
     both = UPMU_P4_CCCR_CASCADE | UPMU_P4_CCCR_EXTENDED_CASCADE;
-    for (unsigned i = EXTENDED; i < CASCADES; i++)
+    for (unsigned i = EXTENDED; i < CASCADE_PAIRS; i++)
         if (cascades[i].first == counters[0] && cascades[i].second == counters[1])
             return (value & ~both) | UPMU_P4_CCCR_EXTENDED_CASCADE;
     return (value & ~both) | UPMU_P4_CCCR_CASCADE;

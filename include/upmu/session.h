@@ -55,10 +55,8 @@ struct upmu_tally {
     uint32_t lost;              /* periods completed without a sample: throttled, or too short */
     uint16_t storm;             /* overflows in this throttle window */
     uint32_t counters;          /* of its placement; 0: not placed */
-    union {
-        uint8_t counter;           /* that counts; UPMU_NO_COUNTER: not placed */
-        uint8_t slot[UPMU_SLOTS];  /* it, and those beside it or UPMU_NO_COUNTER */
-    };
+    uint8_t counter;            /* that counts; UPMU_NO_COUNTER: not placed */
+    uint8_t slot[UPMU_SLOTS];   /* it, and those beside it or UPMU_NO_COUNTER */
     uint8_t alternative;
     uint8_t least_log2, step_log2; /* the event's */
     bool throttled;
