@@ -17,6 +17,8 @@
 #define REFERENCE_TICKS_ALIKE                                                                                          \
     (IS(GLC) | IS(RWC) | IS(LNC) | IS(CGC) | IS(PTC) | IS(CYC) | IS(GRT) | IS(CMT) | IS(SKT) | IS(DKT) | IS(AWF))
 
+#define TOPDOWN_EVENTS (IS(SKT) | IS(DKT) | IS(AWF))
+
 /* Codes of the catalogue: reference cycles, stalled-cycles-frontend and -backend. */
 #define CODE_REFERENCE 0x0300u
 #define CODE_FRONTEND UINT32_C(0x0180010e)
@@ -37,6 +39,11 @@ static const struct {
     {IS(NHM) | IS(WSM), CODE_BACKEND, 0x01803fb1},
     {IS(SNB) | IS(SNX), CODE_BACKEND, CODE_BACKEND},
     {EVERY, CODE_BACKEND, 0},
+    /* Bytes of PERF_METRICS are events of their own on Atoms that count them. */
+    {TOPDOWN_EVENTS, 0x8000, 0x02c2},
+    {TOPDOWN_EVENTS, 0x8100, 0x0073},
+    {TOPDOWN_EVENTS, 0x8200, 0x019c},
+    {TOPDOWN_EVENTS, 0x8300, 0x02a4},
     /* General counters count at the rate of fixed counter 2 here, elsewhere at the bus's. */
     {REFERENCE_TICKS_ALIKE, CODE_REFERENCE, 0x013c},
 };
@@ -46,8 +53,11 @@ static const struct {
 static const uint16_t architectural[] = {0x003C, 0x00C0, 0x013C, 0x4F2E, 0x412E, 0x00C4, 0x00C5,
                                          0x01A4, 0x02A4, 0x0073, 0x019C, 0x02C2, 0x01E4};
 
+/* Event 00h is that of a fixed counter (unit mask 0: none) or a byte of PERF_METRICS. */
 static bool is_announced(const struct upmu_pmu *pmu, uint32_t code)
 {
+    if (!(code & 0xffu))
+        return pmu->counters >> (code & 0x8000u ? UPMU_X86_METRIC(code >> 8 & 7u) : 15u + (code >> 8)) & 1u;
     for (unsigned i = 0; i < sizeof architectural / sizeof architectural[0]; i++)
         if (architectural[i] == code)
             return pmu->arch_events >> i & 1u;
@@ -74,7 +84,7 @@ bool upmu_x86_core_translate(const struct upmu_pmu *pmu, uint64_t *config, uint3
     if (code != translated)
         *counters = 0;
     *config = translated;
-    return translated && is_announced(pmu, translated);
+    return is_announced(pmu, translated);
 }
 
 #undef IS

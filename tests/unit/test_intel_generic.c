@@ -119,12 +119,47 @@ static void reference_cycles_fall_back_to_the_fixed_counter(void **state)
     assert_int_equal(event.counters, 0x40000);
 }
 
+static void topdown_names_are_metrics_or_events_where_there_are_any(void **state)
+{
+    static const char *const names[] = {"topdown-retiring",  "topdown-bad-spec",      "topdown-fe-bound",
+                                        "topdown-be-bound",  "topdown-heavy-ops",     "topdown-br-mispredict",
+                                        "topdown-fetch-lat", "topdown-mem-bound"};
+    static const struct {
+        const char *pmu;
+        unsigned count;
+        uint16_t codes[4]; /* 0: the byte of PERF_METRICS */
+    } cases[] = {{"icl", 4, {0}}, {"spr", 8, {0}},  {"adl_glc", 8, {0}}, {"lnc", 8, {0}},
+                 {"hsw", 0, {0}}, {"tmt", 0, {0}}, {"skt", 4, {0x02c2, 0x0073, 0x019c, 0x02a4}}};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (unsigned k = 0; k < 8; k++) {
+            struct upmu_event event;
+            struct upmu_pmu pmu;
+
+            assert_int_equal(upmu_pmu_by_name(&pmu, cases[i].pmu), UPMU_OK);
+            if (k >= cases[i].count) {
+                assert_int_equal(upmu_event_parse(&pmu, names[k], &event, NULL), UPMU_ERR_UNSUPPORTED);
+                continue;
+            }
+            assert_int_equal(upmu_event_parse(&pmu, names[k], &event, NULL), UPMU_OK);
+            if (cases[i].codes[0]) {
+                assert_int_equal(event.config & 0xffff, cases[i].codes[k]);
+                assert_true(event.counters & pmu.general);
+            } else {
+                assert_int_equal(event.config & 0xffff, 0x8000 + k * 0x100);
+                assert_int_equal(event.counters, UINT32_C(0x1000000) << k);
+            }
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(generic_names_are_what_linux_makes_of_them_on_every_model),
         cmocka_unit_test(what_cpuid_does_not_announce_is_refused),
         cmocka_unit_test(reference_cycles_fall_back_to_the_fixed_counter),
+        cmocka_unit_test(topdown_names_are_metrics_or_events_where_there_are_any),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
