@@ -331,7 +331,7 @@ bool vm_open(struct vm *vm, const char *profile, const char *elf, const char *li
     memset(vm, 0, sizeof *vm);
     vm->line = line;
     vm->exit_code = -1;
-    vm->seconds = 240;
+    vm->seconds = 400;
     vm->enabling_counts = true;
     if (!found)
         return refuse(vm, profile);

@@ -170,17 +170,21 @@ static unsigned next_address(const char **at, uint64_t *out_ip)
     }
 }
 
-/* Every address is where ring 3 stood after 100 more of its instructions. */
+/*
+ * Every address is where ring 3 stood after 100 more of its instructions; on a Pentium 4
+ * the interrupt comes with the event after the overflow (Intel SDM vol 3 18.15).
+ */
 static void check_addresses(void)
 {
     const char *at = strstr(vm.serial, "ips ");
+    unsigned late = vm.sim.profile->flags & UPMU_SIM_P4 && vm.sim.rule[UPMU_SIM_RULE_P4_PMI_NEXT];
     unsigned first, behind, samples = 0;
     uint64_t ip;
 
     assert_non_null(at);
     assert_true(vm_spans_of(&vm, "sample3.status", &first, &behind));
     while (next_address(&at, &ip)) {
-        uint32_t index = vm.span[first].user_at + ++samples * 100 - 1;
+        uint32_t index = vm.span[first].user_at + ++samples * 100 - 1 + late;
 
         assert_true(index < vm.seen_count);
         assert_int_equal((uint32_t)ip, vm.seen[index]);
@@ -223,7 +227,7 @@ static void check_calls(void)
                      value_of("calls", ".rounds") *
                          (value_of("calls", ".passes") * WORKLOAD_BRANCHES + WORKLOAD_AROUND_BRANCHES + 1));
     assert_int_equal(samples, value_of("calls", ".count") / value_of("calls", ".period"));
-    assert_true(value_of("calls", ".outside") >= 50);
+    assert_true(value_of("calls", ".outside") >= 20);
     assert_int_equal(value_of("calls", ".lost"), 0);
     assert_int_equal(value_of("calls", ".not-ours"), 0);
     printf("%u interrupts inside and beside %u starts, reads and stops\n", (unsigned)samples,

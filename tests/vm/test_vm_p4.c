@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The example kernel as guest on Pentium 4s: CPUID F12, F29 and F43, the latter in 32 and 64 bits.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/vm/vm_checks.h"
+
+static void f12_in_32_bits_by_nmi(void **state)
+{
+    (void)state;
+    vm_check_all(&(struct vm_guest){"willamette", "netburst", 32, "", true, false});
+}
+
+static void f29_in_32_bits_on_a_vector(void **state)
+{
+    (void)state;
+    vm_check_samples(&(struct vm_guest){"northwood_smtoff", "netburst", 32, "vector=0xe0", true, false});
+}
+
+static void f43_in_64_bits_by_nmi(void **state)
+{
+    (void)state;
+    vm_check_all(&(struct vm_guest){"nocona", "netburst_p", 64, "", true, false});
+}
+
+static void f43_in_32_bits_by_nmi(void **state)
+{
+    (void)state;
+    vm_check_samples(&(struct vm_guest){"nocona", "netburst_p", 32, "noclock", true, false});
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(f12_in_32_bits_by_nmi),
+        cmocka_unit_test(f29_in_32_bits_on_a_vector),
+        cmocka_unit_test(f43_in_64_bits_by_nmi),
+        cmocka_unit_test(f43_in_32_bits_by_nmi),
+    };
+
+    if (!vm_able())
+        return 0;
+    return cmocka_run_group_tests_name("vm_p4", tests, NULL, NULL);
+}
