@@ -139,6 +139,10 @@ static void family_15_of_intel_with_its_flag_set_is_a_pentium_4(void **state)
         assert_int_equal(upmu_register_name(&pmu, UPMU_P4_ROW_ESCR + UPMU_P4_IQ_ESCR0) != NULL, model < 3);
         assert_int_equal(pmu.preference_count, 18);
         assert_int_equal(pmu.preference[17], 1);
+        for (unsigned n = 0; n < 17; n++)
+            assert_int_equal(pmu.preference[n], n < 1 ? n : n + 1);
+        /* perfctr 2.6.42: loads of -8 to -1 interrupt one instruction for ever. */
+        assert_true(pmu.min_period > 8);
         assert_true(pmu.capabilities & UPMU_PMU_REARM_LAST);
     }
 }
@@ -296,6 +300,23 @@ static void without_a_second_thread_nothing_of_it_can_be_asked(void **state)
     assert_int_equal(answer(WILLAMETTE, "cycles,any"), UPMU_ERR_NO_SUCH_ATTRIBUTE);
     assert_int_equal(answer(WILLAMETTE, "raw:escr=0x2600020f:cccr=0x3d000"), UPMU_ERR_BAD_VALUE);
     assert_true(made(WILLAMETTE, "raw:escr=0x2600020c:cccr=0xd000").config >> 32 == 0x3c000);
+}
+
+static void below_signature_f27_bus_allocations_have_one_escr(void **state)
+{
+    struct fake_p4 fake = {.misc_enable = 0x80, .readable = true};
+
+    (void)state;
+    for (unsigned stepping = 4; stepping < 10; stepping++) {
+        struct upmu_detection detection = detection_of(&fake, 2, stepping, 0, 0);
+        struct upmu_event event;
+        struct upmu_pmu pmu;
+
+        assert_true(p4[0].backend->detect(&detection, &pmu));
+        upmu_pmu_find_catalog(&pmu);
+        assert_int_equal(upmu_event_parse(&pmu, "IOQ_allocation", &event, NULL), UPMU_OK);
+        assert_int_equal(event.counters, stepping < 7 ? 0x3 : 0xf);
+    }
 }
 
 static void models_have_the_events_that_they_have(void **state)
@@ -533,6 +554,7 @@ int main(void)
         cmocka_unit_test(row_12_of_branch_retired_is_the_classic_and_row_18_is_refused),
         cmocka_unit_test(keywords_set_their_fields),
         cmocka_unit_test(without_a_second_thread_nothing_of_it_can_be_asked),
+        cmocka_unit_test(below_signature_f27_bus_allocations_have_one_escr),
         cmocka_unit_test(models_have_the_events_that_they_have),
         cmocka_unit_test(masks_that_cannot_be_counted_together_are_refused),
         cmocka_unit_test(precise_events_are_the_three_that_count_tags),

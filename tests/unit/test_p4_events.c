@@ -255,6 +255,41 @@ static void a_tag_value_belongs_to_a_side(void **state)
     assert_int_equal(event_of(&pmu, "packed_SP_uop").counters, 0xf00);
 }
 
+/* Intel SDM vol 3 18.15.7: IQ_COUNTER4 makes records, for the second thread IQ_COUNTER5. */
+static void each_thread_samples_precisely_on_a_counter_of_its_own(void **state)
+{
+    struct ways first = ways_of("replay_event:L1_LD_MISS:precise", 0);
+    struct ways second = ways_of("replay_event:L1_LD_MISS:precise", 1);
+
+    (void)state;
+    assert_int_equal(first.count, 1);
+    assert_int_equal(second.count, 1);
+    assert_int_equal(first.way[0].slot[0].counters, 1u << 16);
+    assert_int_equal(second.way[0].slot[0].counters, 1u << 17);
+}
+
+/* An ESCR changes only while the counters that look at it, or live by its tags, are closed. */
+static void an_upstream_escr_is_guarded_by_the_counters_of_its_recipe(void **state)
+{
+    static const uint8_t counters[2][UPMU_SLOTS] = {{12, UPMU_NO_COUNTER, UPMU_NO_COUNTER},
+                                                    {12, 8, UPMU_NO_COUNTER}};
+    struct upmu_event event = event_of(&pmu, "packed_SP_retired");
+
+    (void)state;
+    for (unsigned helped = 0; helped < 2; helped++) {
+        struct upmu_image image = {.count = 0};
+        unsigned seen = 0;
+
+        pmu.backend->render(&pmu, &event, 0, counters[helped], 0, &image);
+        for (unsigned i = 0; i < image.count; i++)
+            if (image.entry[i].row == UPMU_P4_ROW_ESCR + escr_named("MSR_FIRM_ESCR0")) {
+                assert_int_equal(image.entry[i].guard, helped ? 1u << 12 | 1u << 8 : 1u << 12);
+                seen++;
+            }
+        assert_int_equal(seen, 1);
+    }
+}
+
 /* ---- Cascades ---- */
 
 static bool has_pair(const struct upmu_alternative *way, unsigned target, unsigned initiator)
@@ -537,6 +572,26 @@ static void two_execution_recipes_do_not_mix(void **state)
     host_end(&host);
 }
 
+/* Linux clears CCCRs at its start: an OVF that somebody left keeps the interrupt asserted. */
+static void a_leftover_overflow_is_cleared_and_a_released_cccr_is_zero(void **state)
+{
+    static struct host host;
+    uint64_t value;
+
+    (void)state;
+    host_prepare(&host, "northwood_smtoff");
+    host.sim.cpu[0].irqs_on = false;
+    host.sim.cpu[0].p4.cccr[12] = 0x80000000;
+    host_start(&host);
+    assert_int_equal(upmu_session_add(&host.session, "instructions:counter=12", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    host.sim.cpu[0].irqs_on = false;
+    assert_true(host.sim.port.rdmsr(host.sim.port.context, 0x36c, &value) && value == 0x39000);
+    assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+    assert_true(host.sim.port.rdmsr(host.sim.port.context, 0x36c, &value) && value == 0);
+    host_end(&host);
+}
+
 /* A kernel's watchdog counts with CRU_ESCR0 on counter 12: neither is upmu's. */
 static void what_a_watchdogs_counter_looks_at_is_left_alone(void **state)
 {
@@ -550,8 +605,11 @@ static void what_a_watchdogs_counter_looks_at_is_left_alone(void **state)
     host.sim.cpu[0].irqs_on = false;
     assert_true(host.sim.port.wrmsr(host.sim.port.context, 0x3b8, 0x0400020c));
     assert_true(host.sim.port.wrmsr(host.sim.port.context, 0x36c, 0x00039000));
+    assert_true(host.sim.port.wrmsr(host.sim.port.context, 0x364, 0x04000000)); /* asks for interrupts only */
     host_start(&host);
     assert_int_equal(upmu_cpu_owner(&host.cpu[0], 12), UPMU_OWNER_FIRMWARE);
+    assert_int_equal(upmu_cpu_owner(&host.cpu[0], 4), UPMU_OWNER_FIRMWARE);
+    assert_int_equal(upmu_cpu_owner(&host.cpu[0], 5), UPMU_OWNER_FREE);
     assert_int_equal(upmu_session_add(&host.session, "branch-misses", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     assert_int_equal(host.session.set.tally[0].counter, 14); /* CRU_ESCR1 */
@@ -585,6 +643,9 @@ int main(void)
         cmocka_unit_test(every_event_runs_on_every_model_as_the_silicon_allows),
         cmocka_unit_test(recipes_count_what_their_names_say),
         cmocka_unit_test(two_execution_recipes_do_not_mix),
+        cmocka_unit_test(each_thread_samples_precisely_on_a_counter_of_its_own),
+        cmocka_unit_test(an_upstream_escr_is_guarded_by_the_counters_of_its_recipe),
+        cmocka_unit_test(a_leftover_overflow_is_cleared_and_a_released_cccr_is_zero),
         cmocka_unit_test(what_a_watchdogs_counter_looks_at_is_left_alone),
     };
 
