@@ -59,6 +59,10 @@ void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const st
             state |= UPMU_ROW_SHADOWED;
         if (upmu_register_bits(pmu, row) & ~class->owned)
             state |= UPMU_ROW_MIXED;
+        if (class->gates && !(class->gates & upmu_register_bits(pmu, row))) {
+            bank->own_gate = class->gates;
+            bank->gate_class = pmu->table->rows[row].class_index;
+        }
         bank->state[row] = (uint8_t)state;
     }
 }
@@ -87,11 +91,9 @@ void upmu_bank_pretend(struct upmu_bank *bank, struct upmu_dry_run *dry)
  * A gate that the register does not have (P6) is a bit of the shadow: while it is
  * clear the register holds its idle value, whatever else the shadow says.
  */
-static uint64_t own_gate(const struct upmu_pmu *pmu, unsigned row)
+static uint64_t own_gate(const struct upmu_bank *bank, unsigned row)
 {
-    uint64_t gates = upmu_register_class_of(pmu, row)->gates;
-
-    return gates & upmu_register_bits(pmu, row) ? 0 : gates;
+    return bank->own_gate && bank->pmu->table->rows[row].class_index == bank->gate_class ? bank->own_gate : 0;
 }
 
 static bool read_msr(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned row, uint64_t *out_value)
@@ -101,7 +103,7 @@ static bool read_msr(struct upmu_bank *bank, struct upmu_accesses *accesses, uns
     accesses->reads++;
     if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_rdmsr(bank->port, address, out_value)) {
         if (*out_value != upmu_register_class_of(bank->pmu, row)->idle_value)
-            *out_value |= own_gate(bank->pmu, row);
+            *out_value |= own_gate(bank, row);
         return true;
     }
     bank->faulted = address;
@@ -110,7 +112,7 @@ static bool read_msr(struct upmu_bank *bank, struct upmu_accesses *accesses, uns
 
 static uint64_t to_register(const struct upmu_bank *bank, unsigned row, uint64_t value)
 {
-    uint64_t gate = own_gate(bank->pmu, row);
+    uint64_t gate = own_gate(bank, row);
 
     return gate && !(value & gate) ? upmu_register_class_of(bank->pmu, row)->idle_value : value & ~gate;
 }
@@ -283,11 +285,12 @@ static uint64_t take_gates(const struct upmu_pmu *pmu, uint32_t *counters, unsig
     return bits;
 }
 
-static uint64_t idle_value(const struct upmu_pmu *pmu, unsigned row, uint64_t value)
+static uint64_t idle_value(const struct upmu_bank *bank, unsigned row, uint64_t value)
 {
-    const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
+    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
+    uint64_t gate = own_gate(bank, row);
 
-    return own_gate(pmu, row) ? value & ~own_gate(pmu, row) : (value & class->idle_keep) | class->idle_value;
+    return gate ? value & ~gate : (value & class->idle_keep) | class->idle_value;
 }
 
 /* A register that is select and gate at once goes idle when its counter closes. */
@@ -309,7 +312,7 @@ bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close)
         }
         after = before;
         if (closed && gate_is_select(counter))
-            after = idle_value(pmu, row, before);
+            after = idle_value(bank, row, before);
         after = (after & ~closed) | opened;
         if (after != before || row_is(bank, row, UPMU_ROW_PUT_OFF))
             fine &= write_row(bank, row, after);
@@ -587,7 +590,7 @@ bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t 
 
         take_gates(pmu, &counters, row);
         if (gate_is_select(counter) && (closed || bank->in_flux == row || !upmu_bank_knows(bank, row)))
-            value = idle_value(pmu, row, value);
+            value = idle_value(bank, row, value);
         fine &= write_msr(bank, &bank->handler_accesses, row, value & ~closed);
     }
     return fine;

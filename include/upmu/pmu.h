@@ -263,6 +263,8 @@ struct upmu_bank {
     struct upmu_dry_run *dry;      /* list writes instead of doing them */
     uint32_t faulted;              /* address of the last fault */
     volatile uint8_t in_flux;      /* row about to be written, or UPMU_NO_ROW */
+    uint8_t gate_class;            /* class of rows with a gate of their own ... */
+    uint64_t own_gate;             /* ... which no register has, or 0 */
     bool no_rdpmc;                 /* the hook faulted: use rdmsr */
     uint8_t state[UPMU_REGISTERS]; /* what is known of a row: UPMU_ROW_… */
     uint64_t shadow[UPMU_REGISTERS];
