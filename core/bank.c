@@ -387,6 +387,9 @@ bool upmu_bank_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelud
 {
     const struct upmu_prelude_step *step = prelude->steps;
 
+    /* A fault in the last one may have left gates open. */
+    if (!upmu_bank_close(bank, prelude->counters & ~keep))
+        return false;
     for (unsigned i = 0; i < prelude->step_count; i++, step++) {
         unsigned counter = bank->pmu->table->rows[step->row].counter;
         uint32_t others = keep;

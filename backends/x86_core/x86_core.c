@@ -83,6 +83,8 @@ static void render(const struct upmu_pmu *pmu, const struct upmu_event *event, u
     if (flags & UPMU_RENDER_INTERRUPT)
         select |= UPMU_X86_SELECT_INT;
     add_event(image, counter, select);
+    if (!pmu->version) /* P6: whoever had counter 0 may have cleared it */
+        upmu_image_add(image, UPMU_X86_ROW_SELECT, UPMU_X86_SELECT_EN, UPMU_X86_SELECT_EN, UPMU_BIT32(counter));
     if (event->payload && counter < UPMU_FIXED_COUNTER(0))
         upmu_image_add(image, upmu_x86_core_resource_row(pmu, upmu_x86_core_resource(event, alternative)),
                        ~UINT64_C(0), event->config1, UPMU_BIT32(counter));
@@ -133,6 +135,9 @@ static void rest_at_take_over(const struct upmu_pmu *pmu, struct upmu_image *ima
 {
     if (pmu->capabilities & UPMU_PMU_DEBUGCTL)
         upmu_image_add(image, UPMU_X86_ROW_DEBUGCTL, UPMU_X86_DEBUGCTL_FREEZE, 0, 0);
+    /* What froze before we came is let go on: version 4, SDM 18.2.4.1. */
+    if (pmu->capabilities & UPMU_PMU_INUSE)
+        upmu_image_add(image, UPMU_X86_ROW_ACK, UPMU_X86_STATUS_FROZEN, UPMU_X86_STATUS_FROZEN, 0);
     if (!pmu->version)
         upmu_image_add(image, UPMU_X86_ROW_SELECT, UPMU_X86_SELECT_EN, UPMU_X86_SELECT_EN, 0);
 }

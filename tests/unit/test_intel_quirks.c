@@ -379,6 +379,13 @@ static void p6_leaves_a_reserved_counter_0_to_the_host(void **state)
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
     assert_int_equal(host_value(&host.session, 0), 500);
     assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x186), 0x430079);
+    /* Given back, with the enable bit of both cleared. */
+    upmu_sim_poke(&host.sim, 0, 0x186, 0);
+    upmu_cpu_unreserve(&host.cpu[0], 0x1);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    host_run(&host, 1000);
+    assert_int_equal(host_value(&host.session, 0), 1000);
+    host_end(&host);
 }
 
 /* A stale select without the common enable is nobody's. */
