@@ -194,6 +194,7 @@ enum upmu_status upmu_session_attach_cpu(struct upmu_session *session, struct up
  *
  * Returns UPMU_OK; UPMU_ERR_DOES_NOT_FIT with the collision in session->why;
  * UPMU_ERR_TOO_HARD; UPMU_ERR_STATE (not attached); UPMU_ERR_WRONG_CPU;
+ * UPMU_ERR_UNSUPPORTED (slots sampled beside their top-down metrics);
  * UPMU_ERR_BUSY; UPMU_ERR_LOST_CLAIM; UPMU_ERR_PORT (the session is stopped with
  * session->error set, others run on).
  * Context: local.
@@ -246,11 +247,11 @@ enum upmu_status upmu_session_close(struct upmu_session *session);
 
 /*
  * Read `count` events from event `first` on.  Running: one counter read each and
- * no write; stopped or detached: no access.  Reading from another CPU goes through
- * run_on_cpu.
+ * no write (if the session has top-down metrics: 4 writes and 2 reads for these);
+ * stopped or detached: no access.  Reading from another CPU goes through run_on_cpu.
  *
  * Returns UPMU_OK, UPMU_ERR_INVALID (no such event), UPMU_ERR_WRONG_CPU,
- * UPMU_ERR_PORT.
+ * UPMU_ERR_PORT; UPMU_ERR_BUSY (metrics, inside a local call).
  * Context: local; any while detached or stopped.
  */
 UPMU_MUST_CHECK
