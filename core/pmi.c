@@ -263,32 +263,44 @@ static void rearm(struct upmu_cpu *cpu)
     port_pmi_rearm(cpu->machine->port);
 }
 
-/* May this CPU write a counter that nobody runs?  On a shared one until `let_go`. */
-static bool take_stray(struct upmu_cpu *cpu, unsigned counter)
+/* Close a counter that does not run; false: another CPU has it. */
+static bool close_stray(struct upmu_cpu *cpu, unsigned counter)
 {
     struct upmu_domain *domain = upmu_cpu_domain(cpu);
+    bool claim = domain && !upmu_domain_holds(domain, cpu->domain_slot, counter);
 
-    return !upmu_bank_knows(&cpu->bank, cpu->pmu->counter[counter].select_row) &&
-           (!domain || (!upmu_domain_holds(domain, cpu->domain_slot, counter) &&
-                        upmu_domain_claim_counter(domain, cpu->domain_slot, counter)));
+    if (claim && !upmu_domain_claim_counter(domain, cpu->domain_slot, counter))
+        return false;
+    /* To what the shadow says: idle if that is unknown. */
+    (void)upmu_bank_handler_open(&cpu->bank, UPMU_BIT32(counter), 0);
+    if (claim)
+        upmu_domain_release_counter(domain, cpu->domain_slot, counter);
+    return true;
 }
 
 /*
- * Nothing of ours has overflowed, but an overflow keeps its interrupt asserted: what a
- * fault has left running is closed, or there would be no end.
+ * Nothing that runs has overflowed, but an overflow keeps its interrupt asserted: what
+ * a fault left running, or what is being started over, is closed, or there would be no
+ * end.  The interrupt may have been ours.
  */
-static void close_strays(struct upmu_cpu *cpu)
+static void close_strays(struct pass *pass)
 {
-    uint32_t strays = cpu->used & ~(cpu->running | cpu->firmware | cpu->watchdog | cpu->foreign);
+    struct upmu_cpu *cpu = pass->cpu;
+    uint32_t strays = cpu->used;
 
+    /* Another CPU may have left with a counter that it could not close. */
+    if (upmu_cpu_domain(cpu))
+        strays |= __atomic_load_n(&cpu->domain->used, __ATOMIC_RELAXED);
+    strays &= ~(cpu->running | cpu->firmware | cpu->watchdog | cpu->foreign);
     for (uint32_t rest = strays; rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
 
-        if (!take_stray(cpu, counter))
-            continue;
-        (void)upmu_bank_handler_close(&cpu->bank, UPMU_BIT32(counter));
-        if (upmu_cpu_domain(cpu))
-            upmu_domain_release_counter(cpu->domain, cpu->domain_slot, counter);
+        /* The local side may be about to write what it knows already. */
+        if ((cpu->busy || !upmu_bank_knows(&cpu->bank, cpu->pmu->counter[counter].select_row)) &&
+            close_stray(cpu, counter)) {
+            cpu->stale_credit |= 1u;
+            cpu->stale_since_ns = pass->now_ns;
+        }
     }
 }
 
@@ -320,7 +332,7 @@ static enum upmu_pmi handle(struct pass *pass)
         open_again(pass, quiet);
     if (upmu_pmu_is(pmu, UPMU_PMU_REARM_LAST)) {
         if (!pass->handled)
-            close_strays(cpu);
+            close_strays(pass);
         rearm(cpu);
     }
     cpu->deferred |= pass->failed;

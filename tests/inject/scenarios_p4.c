@@ -182,6 +182,136 @@ static void a_cascade_beside_a_thread(struct rig *rig)
     rig_end(rig);
 }
 
+/* Counter 0 is the firmware's; both threads leave it alone. */
+static void two_threads_leave_the_firmware_alone(struct rig *rig)
+{
+    rig->apart = true;
+    upmu_sim_firmware(&rig->sim, 0);
+    upmu_sim_set_delivery(&rig->sim, 0, rig->order.variant->vector ? 0x40 : UPMU_SIM_LVTPC_NMI);
+    rig->not_ours[0] = rig->not_ours[1] = 1u;
+    rig_cpu_init(rig, 0);
+    rig_cpu_init(rig, 1);
+    if (!rig->cpu[0].pmu || !rig->cpu[1].pmu)
+        return;
+    RIG_CHECK(rig, rig->cpu[0].firmware == 1 && rig->cpu[1].firmware == 1, "counters %x, %x of the firmware",
+              (unsigned)rig->cpu[0].firmware, (unsigned)rig->cpu[1].firmware);
+    rig_session(rig, 0, "instructions,cycles", 1);
+    rig_session(rig, 1, "branches,instructions", 1);
+    rig_attach(rig, 0, 0);
+    rig_start(rig, 0);
+    upmu_sim_switch_cpu(&rig->sim, 1);
+    rig_attach(rig, 1, 1);
+    rig_start(rig, 1);
+    rig_run(rig, 1300);
+    upmu_sim_switch_cpu(&rig->sim, 0);
+    rig_run(rig, 1300);
+    rig_stop(rig, 0);
+    upmu_sim_switch_cpu(&rig->sim, 1);
+    rig_stop(rig, 1);
+    upmu_sim_switch_cpu(&rig->sim, 0);
+    RIG_CHECK(rig, upmu_sim_runs(&rig->sim, 0, 0) || rig->fault_hit, "the firmware's counter was stopped");
+    rig_end(rig);
+}
+
+/* Both threads go to sleep with their sessions running; what the core held is gone. */
+static void two_threads_sleep(struct rig *rig)
+{
+    rig->apart = true;
+    rig_cpu_init(rig, 0);
+    rig_cpu_init(rig, 1);
+    rig_session(rig, 0, "instructions,cycles", 1);
+    rig_session(rig, 1, "instructions,branches", 0);
+    rig_attach(rig, 0, 0);
+    rig_start(rig, 0);
+    upmu_sim_switch_cpu(&rig->sim, 1);
+    rig_attach(rig, 1, 1);
+    rig_start(rig, 1);
+    rig_run(rig, 900);
+    upmu_sim_switch_cpu(&rig->sim, 0);
+    rig_run(rig, 1300);
+    rig_suspend(rig, 1);
+    rig_run(rig, 300);
+    rig_suspend(rig, 0);
+    rig_run(rig, 500);
+    for (unsigned cpu = 0; cpu < 2; cpu++) {
+        upmu_sim_reset_cpu(&rig->sim, cpu);
+        upmu_sim_set_delivery(&rig->sim, cpu, rig->order.variant->vector ? 0x40 : UPMU_SIM_LVTPC_NMI);
+    }
+    rig_resume(rig, 0);
+    rig_run(rig, 700);
+    rig_resume(rig, 1);
+    upmu_sim_switch_cpu(&rig->sim, 1);
+    rig_run(rig, 1100);
+    rig_read(rig, 1);
+    rig_stop(rig, 1);
+    upmu_sim_switch_cpu(&rig->sim, 0);
+    rig_run(rig, 700);
+    rig_stop(rig, 0);
+    rig_end(rig);
+}
+
+/* One thread's registers may have changed behind its back; the other thread samples on. */
+static void one_thread_is_told_of_a_change(struct rig *rig)
+{
+    rig->apart = true;
+    rig->others_concerned = true;
+    rig_cpu_init(rig, 0);
+    rig_cpu_init(rig, 1);
+    rig_session(rig, 0, "instructions,cycles", 1);
+    rig_session(rig, 1, "instructions,branches", 1);
+    rig_attach(rig, 0, 0);
+    rig_start(rig, 0);
+    upmu_sim_switch_cpu(&rig->sim, 1);
+    rig_attach(rig, 1, 1);
+    rig_start(rig, 1);
+    rig_run(rig, 1300);
+    upmu_sim_switch_cpu(&rig->sim, 0);
+    rig_run(rig, 1300);
+    rig_changed(rig, 0);
+    rig_run(rig, 1300);
+    upmu_sim_switch_cpu(&rig->sim, 1);
+    rig_run(rig, 900);
+    rig_read(rig, 1);
+    rig_stop(rig, 1);
+    upmu_sim_switch_cpu(&rig->sim, 0);
+    rig_stop(rig, 0);
+    rig_end(rig);
+}
+
+/* The first thread leaves with its session running; the second one goes on. */
+static void one_thread_leaves(struct rig *rig)
+{
+    rig->apart = true;
+    rig_cpu_init(rig, 0);
+    rig_cpu_init(rig, 1);
+    rig_session(rig, 0, "instructions,cycles", 1);
+    rig_session(rig, 1, "instructions,branches", 3);
+    rig_attach(rig, 0, 0);
+    rig_start(rig, 0);
+    upmu_sim_switch_cpu(&rig->sim, 1);
+    rig_attach(rig, 1, 1);
+    rig_start(rig, 1);
+    rig_run(rig, 1300);
+    upmu_sim_switch_cpu(&rig->sim, 0);
+    rig_run(rig, 700);
+    rig_cpu_fini(rig, 0);
+    rig_run(rig, 700);
+    upmu_sim_switch_cpu(&rig->sim, 1);
+    rig_run(rig, 900);
+    rig_read(rig, 1);
+    upmu_sim_switch_cpu(&rig->sim, 0);
+    rig_cpu_init(rig, 0);
+    rig_attach(rig, 0, 0);
+    rig_start(rig, 0);
+    rig_run(rig, 1300);
+    upmu_sim_switch_cpu(&rig->sim, 1);
+    rig_run(rig, 300);
+    rig_stop(rig, 1);
+    upmu_sim_switch_cpu(&rig->sim, 0);
+    rig_stop(rig, 0);
+    rig_end(rig);
+}
+
 const struct scenario p4_scenarios[] = {
     {"two_threads", two_threads, 2, true, true},
     {"a_sibling_comes_and_goes", a_sibling_comes_and_goes, 2, true, true},
@@ -189,6 +319,10 @@ const struct scenario p4_scenarios[] = {
     {"tags", tags, 2, true, false},
     {"tags_of_two_threads", tags_of_two_threads, 2, true, true},
     {"a_cascade_beside_a_thread", a_cascade_beside_a_thread, 2, true, true},
+    {"two_threads_leave_the_firmware_alone", two_threads_leave_the_firmware_alone, 2, true, true},
+    {"two_threads_sleep", two_threads_sleep, 2, true, true},
+    {"one_thread_is_told_of_a_change", one_thread_is_told_of_a_change, 2, true, true},
+    {"one_thread_leaves", one_thread_leaves, 2, true, true},
 };
 
 const unsigned p4_scenario_count = sizeof p4_scenarios / sizeof p4_scenarios[0];

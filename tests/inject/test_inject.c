@@ -186,8 +186,9 @@ static void sweep_all(void **state)
                                       .width = 1};
             unsigned stride = stride_of(p, v);
 
+            /* What a lost carry does to a counter that cannot be read either is not promised. */
             if (!combined(p, v) || !applies(task->scenario, profiles[p], &variants[v]) ||
-                (task->injection == RIG_FAULT && no_faults(profiles[p])))
+                (task->injection == RIG_FAULT && (no_faults(profiles[p]) || variants[v].carry)))
                 continue;
             bad += sweep(task->scenario, order, stride, phase++, 2);
             order.after = task->injection != RIG_FAULT;
