@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every CPU that the silicon model can be, as guest: the kernel detects it, its probe
+ * says what the PMU is worth, a count is exact, and no register is touched that faults.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/vm/vm.h"
+#include "tests/vm/vm_checks.h"
+
+static struct vm vm;
+
+/* Those that do not count, and what the probe has to say. */
+static const struct {
+    const char *profile, *verdict;
+    bool faults; /* something it promised does */
+} special[] = {
+    {"hypervisor_faults", "interrupts", true},
+    {"ignores_writes", "ignores writes", false},
+    {"counts_nothing", "counts nothing", false},
+    {"no_pmu", "absent", false},
+    {"tcg", "absent", false},
+    {"p4_ignores_writes", "ignores writes", false},
+    {"p4_faults", "absent", true},
+    {"p4_no_perfmon", "absent", false},
+};
+
+static bool has_long_mode(const struct upmu_sim_profile *profile)
+{
+    static struct upmu_sim sim;
+    uint32_t leaf[4];
+
+    if (profile->flags & UPMU_SIM_P6 || strcmp(profile->name, "yonah") == 0)
+        return false;
+    upmu_sim_init(&sim, profile, 1);
+    sim.cpu[0].irqs_on = false;
+    sim.port.cpuid(sim.port.context, 0x80000001u, 0, leaf);
+    return leaf[3] >> 29 & 1;
+}
+
+static bool expect(const struct upmu_sim_profile *profile, const char *key, const char *expected)
+{
+    char text[64] = "(nothing)";
+
+    if (vm_text(&vm, key, text, sizeof text) && strcmp(text, expected) == 0)
+        return true;
+    print_error("%s: %s is \"%s\", not \"%s\"\n", profile->name, key, text, expected);
+    return false;
+}
+
+static bool check(const struct upmu_sim_profile *profile, unsigned bits)
+{
+    const char *verdict = "interrupts";
+    bool good, faults = false, counts;
+    char elf[64];
+
+    for (unsigned i = 0; i < sizeof special / sizeof special[0]; i++)
+        if (strcmp(special[i].profile, profile->name) == 0) {
+            verdict = special[i].verdict;
+            faults = special[i].faults;
+        }
+    counts = strcmp(verdict, "interrupts") == 0;
+    snprintf(elf, sizeof elf, "build/kernel/upmu%u.elf", bits);
+    if (!vm_open(&vm, profile->name, elf, "debug-exit ; probe; off") || !vm_run(&vm)) {
+        print_error("%s: %s\n", profile->name, vm.failure);
+        vm_close(&vm);
+        return false;
+    }
+    good = expect(profile, "probe.verdict", verdict) && expect(profile, "probe.end", "ok");
+    if (counts)
+        good = expect(profile, "probe.count.quality", "exact") && good;
+    if (!faults && vm.msr_faults != 0)
+        good = false, print_error("%s: %u accesses faulted\n", profile->name, (unsigned)vm.msr_faults);
+    if (vm.sim.violation_count != 0)
+        good = false, print_error("%s: %s (register %x)\n", profile->name, vm.sim.first_violation.text,
+                                  (unsigned)vm.sim.first_violation.address);
+    vm_close(&vm);
+    return good;
+}
+
+static void every_cpu_of_the_model_is_judged_rightly(void **state)
+{
+    const struct upmu_sim_profile *profile;
+    unsigned bad = 0, i;
+
+    (void)state;
+    for (i = 0; (profile = upmu_sim_profile_at(i)) != NULL; i++)
+        bad += !check(profile, has_long_mode(profile) && i % 3 != 2 ? 64 : 32);
+    printf("%u CPUs\n", i);
+    assert_true(i > 40);
+    assert_int_equal(bad, 0);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_cpu_of_the_model_is_judged_rightly),
+    };
+
+    if (!vm_able())
+        return 0;
+    return cmocka_run_group_tests_name("vm_models", tests, NULL, NULL);
+}
