@@ -404,6 +404,52 @@ static void an_interrupt_is_answered_once(void **state)
     tear_down();
 }
 
+/* A counter that a fault kept from being closed overflows: its interrupt would never end. */
+static void what_a_fault_left_running_is_silenced(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < ALL; p++)
+        for (unsigned cpu = 0; cpu < 2; cpu++) {
+            set_up(all[p]);
+            launch(0, cpu, "instructions", 1000);
+            run(cpu, 500);
+            f.sim.fault_address = 0x360 + f.session[0].set.tally[0].counter;
+            assert_int_equal(upmu_session_stop(&f.session[0]), UPMU_ERR_PORT);
+            f.sim.fault_address = 0;
+            assert_true(upmu_sim_runs(&f.sim, cpu, f.session[0].set.tally[0].counter));
+            run(cpu, 5000);
+            assert_false(upmu_sim_runs(&f.sim, cpu, f.session[0].set.tally[0].counter));
+            assert_true(f.sim.cpu[cpu].interrupts <= 2);
+            assert_int_equal(f.answers[UPMU_PMI_NOT_OURS], 0);
+            tear_down();
+        }
+}
+
+/* Which counters other drivers would take for free, or restore over the firmware's. */
+static void a_firmware_s_counter_is_neither_used_nor_written(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < ALL; p++) {
+        prepare(all[p], 2);
+        upmu_sim_firmware(&f.sim, 0);
+        take_over(0);
+        take_over(1);
+        launch(0, 0, "cycles,cycles", 0);
+        assert_int_equal(f.session[0].counters & 3u, 0);
+        run(0, 1000);
+        assert_int_equal(value(0, 0), 2000);
+        upmu_sim_forget(&f.sim);
+        for (unsigned cpu = 0; cpu < 2; cpu++) {
+            upmu_sim_switch_cpu(&f.sim, cpu);
+            assert_int_equal(upmu_cpu_fini(&f.cpu[cpu]), UPMU_OK);
+        }
+        assert_true(upmu_sim_runs(&f.sim, 0, 0));
+        assert_true(upmu_sim_peek(&f.sim, 0, 0x360) == 0x403d000);
+        assert_true(upmu_sim_peek(&f.sim, 0, 0x300) == 2000);
+        assert_int_equal(f.sim.violation_count, 0);
+    }
+}
+
 /* ---- Two threads ---- */
 
 static void each_thread_counts_its_own(void **state)
@@ -727,6 +773,78 @@ static void start_stop_and_read_cost_one_access_per_counter(void **state)
         }
 }
 
+/* A stopped session holds nothing that the other thread could want: it is loaded again. */
+static void on_two_threads_a_start_loads_again(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < THREADED; p++)
+        for (unsigned cpu = 0; cpu < 2; cpu++) {
+            struct upmu_count counts[4];
+
+            set_up(threaded[p]);
+            add(0, "instructions,cycles,branches,cache-references", 0);
+            attach(0, cpu);
+            start(0);
+            stop(0);
+            forget_cost();
+            for (unsigned round = 0; round < 3; round++) {
+                start(0);
+                costs(8, 4, 4);
+                assert_int_equal(upmu_session_read(&f.session[0], 0, 4, counts), UPMU_OK);
+                costs(0, 0, 4);
+                stop(0);
+                costs(4, 0, 4);
+            }
+            tear_down();
+        }
+}
+
+static void a_region_reads_each_counter_once(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < ALL; p++) {
+        static struct upmu_region region;
+
+        set_up(all[p]);
+        assert_int_equal(upmu_region_open(&region, &f.cpu[0], "instructions,cycles,branches"), UPMU_OK);
+        forget_cost();
+        for (unsigned round = 0; round < 3; round++) {
+            assert_int_equal(upmu_region_begin(&region), UPMU_OK);
+            costs(0, 0, 3);
+            run(0, 100);
+            assert_int_equal(upmu_region_end(&region), UPMU_OK);
+            costs(0, 0, 3);
+            assert_int_equal(region.count[0].value, 100);
+        }
+        assert_int_equal(upmu_region_close(&region), UPMU_OK);
+        tear_down();
+    }
+}
+
+/* Its CCCR is closed anyway: one write more, and no read of where it stands. */
+static void a_sampling_counter_costs_one_more_write_a_switch(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < SINGLE; p++) {
+        set_up(single[p]);
+        add(0, "instructions:counter=12", 100000);
+        add(1, "uops_retired:NBOGUS:counter=12", 100000);
+        attach(0, 0);
+        attach(1, 0);
+        start(0);
+        stop(0);
+        start(1);
+        forget_cost();
+        for (unsigned turn = 0; turn < 4; turn++) {
+            run(0, 10);
+            stop(!(turn & 1u));
+            start(turn & 1u);
+            costs(4, 0, twice());
+        }
+        tear_down();
+    }
+}
+
 static void a_changed_counter_costs_three_writes_and_two_reads(void **state)
 {
     (void)state;
@@ -789,6 +907,8 @@ int main(void)
         cmocka_unit_test(a_lost_carry_costs_no_sample),
         cmocka_unit_test(counters_are_loaded_while_they_are_closed),
         cmocka_unit_test(an_interrupt_is_answered_once),
+        cmocka_unit_test(what_a_fault_left_running_is_silenced),
+        cmocka_unit_test(a_firmware_s_counter_is_neither_used_nor_written),
         cmocka_unit_test(each_thread_counts_its_own),
         cmocka_unit_test(each_thread_is_interrupted_for_its_own),
         cmocka_unit_test(thread_independent_events_have_one_owner),
@@ -802,6 +922,9 @@ int main(void)
         cmocka_unit_test(two_classes_of_tags_do_not_mix),
         cmocka_unit_test(the_probe_believes_the_model),
         cmocka_unit_test(start_stop_and_read_cost_one_access_per_counter),
+        cmocka_unit_test(on_two_threads_a_start_loads_again),
+        cmocka_unit_test(a_region_reads_each_counter_once),
+        cmocka_unit_test(a_sampling_counter_costs_one_more_write_a_switch),
         cmocka_unit_test(a_changed_counter_costs_three_writes_and_two_reads),
         cmocka_unit_test(an_overflow_costs_three_writes_and_one_read_more_than_there_are_sampling_counters),
     };
