@@ -135,6 +135,8 @@ static void build(struct upmu_pmu *pmu, const struct model *model, const struct 
     pmu->arch_events = shape->arch_events;
     pmu->min_period = model->min_period;
     pmu->quirks = model->rules | (uint32_t)model->quirks << 8;
+    if (shape->version < 2 || (shape->general & 0xfu) != 0xfu) /* nor have hypervisors the registers of the sequence */
+        pmu->quirks &= ~UPMU_X86_QUIRK_PRELUDE;
     if (pmu->quirks & UPMU_X86_QUIRK_PRELUDE)
         pmu->capabilities |= UPMU_PMU_PRELUDE;
     /* AAJ80: Nehalems say that mispredicted branches miscount. */
@@ -243,7 +245,7 @@ static void read_extension(const struct upmu_detection *detection, struct shape 
         shape->select |= UPMU_X86_SELECT_EQ;
     if (subleaves >> 1 & 1u) {
         detection->cpuid(detection->context, 0x23, 1, leaf);
-        if (leaf[0])
+        if (leaf[0] & 1u)
             shape->general = leaf[0];
         if (shape->fixed_width)
             shape->fixed = leaf[1];
@@ -308,7 +310,7 @@ static void correct_shape(const struct upmu_detection *detection, const struct m
 {
     if (!detection->hypervisor && (model->traits & WITH_8_OF_4) && shape->version == 5) {
         shape->general = 0xff;
-        shape->fixed = 0xf;
+        shape->fixed = shape->fixed_width ? 0xf : 0;
     }
     /* RPL018, and hybrids' PERF_CAPABILITIES tell what both core types have. */
     if (!detection->hypervisor && (model->quirks & QUIRK(NO_CAP_15)))
@@ -347,7 +349,7 @@ bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pm
     }
     read_features(detection, &shape, &tfa);
     if ((detection->leaf1[2] >> 15 & 1u) && detection->rdmsr(detection->context, 0x345, true, &capabilities)) {
-        if (capabilities >> 13 & 1u)
+        if (shape.version >= 2 && (capabilities >> 13 & 1u))
             shape.capabilities |= UPMU_PMU_FULL_WRITE;
         shape.metrics = shape.version >= 5 && (capabilities >> 15 & 1u);
     }

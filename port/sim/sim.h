@@ -221,13 +221,13 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(ERRATUM_BJ122, 1, "D0H-D3H count into the sibling's counter as well (do not)", "LX intel_ht_bug")           \
     R(ERRATUM_BDM55, 1, "Broadwell C0H/01H: low 6 bits of a period are dropped (kept)", "LX bdw_limit_period")    \
     R(ERRATUM_TFA, 1, "a transaction uses counter 3 unless 10FH[0] (never)", "LX intel_tfa_pmu_enable_all")       \
-    R(HAZARD_FIXED2, 0, "fixed 2 sets its status again once after re-arming (not)", "Intel perfmon REF_TSC")      \
+    R(HAZARD_FIXED2, 1, "fixed 2 sets its status again once after re-arming (not)", "Intel perfmon REF_TSC")      \
     R(HAZARD_AAK100, 0, "Nehalem: a new event starts wrong without the sequence (not)", "LX intel_pmu_nhm_workaround") \
     R(CHECK_CONTEXT, 1, "violation: a hook with interrupts on, outside an NMI", "upmu/port.h")                    \
     R(CHECK_RUNNING_COUNTER, 1, "violation: write of a running counter", "SDM 18.2.1.1")                          \
     R(CHECK_RUNNING_SELECT, 1, "violation: change of a running counter's select", "SDM 18.2.1.1")                 \
     R(CHECK_RUNNING_PAYLOAD, 1, "violation: payload changed under a running user", "LX core.c order of enabling") \
-    R(CHECK_PERIOD, 0, "violation: a period shorter than the model can do", "LX nhm_limit_period, hsw_limit_period") \
+    R(CHECK_PERIOD, 1, "violation: a period shorter than the model can do", "LX nhm_limit_period, hsw_limit_period") \
     R(CHECK_TFA, 1, "violation: counter 3 runs with 10FH[0] clear", "LX intel_tfa_pmu_enable_all")                \
     R(CHECK_FAULT, 1, "violation: a write that #GPs; any #GP if the port says faults are unsafe", "upmu/port.h")  \
     R(CHECK_HYPERVISOR, 1, "violation: payload registers under a hypervisor, faults unsafe, no force", "upmu/port.h")

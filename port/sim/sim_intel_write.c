@@ -85,12 +85,12 @@ static void sim_start_wrong(struct upmu_sim *sim, unsigned index)
     if (!(sim_is(sim, index)->flags & UPMU_SIM_AAK100) || cpu->magic == 1)
         return;
     for (unsigned i = 0; i < sim_is(sim, index)->general; i++) {
-        if (!cpu->counter[i].selected_new || !upmu_sim_runs(sim, index, i))
+        if (!upmu_sim_runs(sim, index, i))
             continue;
         any = true;
-        cpu->counter[i].selected_new = false;
-        if (cpu->magic != 2 && sim_on(sim, UPMU_SIM_RULE_HAZARD_AAK100))
+        if (cpu->counter[i].selected_new && sim_on(sim, UPMU_SIM_RULE_HAZARD_AAK100))
             cpu->counter[i].value = (cpu->counter[i].value + 1001u) & sim_width_mask(sim_is(sim, index), i);
+        cpu->counter[i].selected_new = false;
     }
     if (any)
         cpu->magic = 0;
@@ -106,8 +106,8 @@ static void sim_watch_magic(struct upmu_sim_cpu *cpu, uint64_t global)
         seen = seen && cpu->select[i] == magic[i];
     if (global == 0xfu && seen)
         cpu->magic = 1;
-    else if (cpu->magic == 1)
-        cpu->magic = global == 0 ? 2 : 0;
+    else if (cpu->magic == 1 && global == 0)
+        cpu->magic = 2;
 }
 
 /* Counters may have begun to run. */
@@ -134,7 +134,7 @@ static bool sim_write_select(struct upmu_sim *sim, unsigned index, unsigned coun
         (value & (SIM_SELECT_OS | SIM_SELECT_USR) || !(sim_is(sim, index)->flags & UPMU_SIM_P6)))
         upmu_sim_violate(sim, "change of a running counter's select", SIM_MSR_SELECT + counter, value);
     if ((value ^ old) & 0xffffu)
-        cpu->counter[counter].selected_new = true;
+        cpu->counter[counter].selected_new = cpu->magic != 2; /* after the sequence it starts right */
     cpu->select[counter] = value;
     if (!sim_on(sim, UPMU_SIM_RULE_SELECT_KEEPS_STATUS))
         cpu->status &= ~sim_global_bit(counter);

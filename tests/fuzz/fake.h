@@ -16,18 +16,23 @@
 /* What CPUID says. */
 struct fake_leaves {
     uint32_t leaf0[4], leaf1[4], leaf7[4], leaf_a[4], leaf_1a[4];
-    uint64_t others; /* seed of all other leaves */
+    uint64_t others;        /* seed of all other leaves */
+    uint32_t leaf7_1[4];    /* leaf 7, subleaf 1 */
+    uint32_t leaf_23[4][4]; /* by subleaf */
 };
 
 /* What the leaves promise: the oracle. */
 struct fake_promise {
     bool pmu;         /* there is one */
-    unsigned version; /* 1 upwards */
-    uint32_t general; /* counters, as upmu numbers them: 8 at most */
-    uint32_t fixed;   /* 4 at most, from bit 0 */
+    unsigned version; /* 1 upwards; 0: P6 */
+    uint32_t general; /* counters, as upmu numbers them: 10 at most */
+    uint32_t fixed;   /* 7 at most, from bit 0 */
     unsigned width, fixed_width;
     uint32_t events; /* architectural ones that are available */
+    uint64_t select; /* bits that leaf 23H announces */
     bool any, transactions, capabilities, hypervisor;
+    bool metrics;   /* PERF_METRICS, though PERF_CAPABILITIES denies it */
+    bool withdrawn; /* counter 3 is the microcode's */
 };
 
 /* How registers behave. */
@@ -40,7 +45,11 @@ enum fake_manner {
     FAKE_NOISE /* count, but fault or read garbage now and then */
 };
 
-#define FAKE_REGISTERS 40
+/* Registers, by kind: general counters, their selects, fixed counters, others. */
+#define FAKE_SELECT 10u
+#define FAKE_FIXED 20u
+#define FAKE_OTHERS 27u
+#define FAKE_REGISTERS 48
 
 struct fake {
     struct upmu_port port;

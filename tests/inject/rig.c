@@ -420,6 +420,7 @@ void rig_begin(struct rig *rig, const struct rig_order *order)
     rig->sim.skid = variant->skid;
     rig->sim.ns_per_access = 10;
     rig->sim.rule[UPMU_SIM_RULE_LVTPC_DROPS] = !variant->latch;
+    rig->sim.rule[UPMU_SIM_RULE_HAZARD_AAK100] = 1;
     rig->sim.rule[UPMU_SIM_RULE_HAZARD_P4_CARRY] = variant->carry;
     if (order->injection == RIG_FAULT) {
         rig->sim.fault_at = order->at;

@@ -410,6 +410,8 @@ static void leaves_the_firmware_alone(struct rig *rig)
 {
     unsigned pmu_free;
 
+    /* The sequence needs all selects, and one is the firmware's. */
+    rig->sim.rule[UPMU_SIM_RULE_HAZARD_AAK100] = 0;
     upmu_sim_firmware(&rig->sim, 0);
     if (rig->sim.profile->version >= 2)
         upmu_sim_poke(&rig->sim, 0, 0x38f, (UINT64_C(1) << rig->sim.profile->general) - 1u);
@@ -439,6 +441,7 @@ static void respects_a_reservation(struct rig *rig)
     unsigned counter = rig_is_p4(rig) ? 12 : 0;
     uint64_t select = rig_is_p4(rig) ? 0x38000 : 0x4300c5;
 
+    rig->sim.rule[UPMU_SIM_RULE_HAZARD_AAK100] = 0; /* as above */
     bring_up(rig);
     if (upmu_cpu_reserve(&rig->cpu[0], 1u << counter) != UPMU_OK)
         rig_fail(rig, "reserve");
