@@ -278,6 +278,44 @@ static void a_fault_at_any_access_of_a_read_stops_the_session_and_says_so(void *
     }
 }
 
+static void metrics_that_cannot_be_read_at_a_stop_are_said_to_be_partial(void **state)
+{
+    (void)state;
+    for (uint32_t at = 2; at <= 3; at++) { /* slots, metrics */
+        static struct host host;
+        struct upmu_count count;
+
+        set_up_metrics(&host, 2);
+        host_begin(&host, &host.session);
+        happen(&host, 3000, 0x20405f40);
+        host.sim.fault_at = host.sim.accesses + at;
+        host.sim.fault_until = host.sim.fault_at + 1;
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_ERR_PORT);
+        assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+        assert_int_equal(count.quality, UPMU_QUALITY_PARTIAL);
+        assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+    }
+}
+
+static void a_dry_run_shows_slots_zeroed_before_their_metrics(void **state)
+{
+    static struct host host;
+    struct upmu_write writes[8];
+    struct upmu_dry_run dry = {.writes = writes, .capacity = 8};
+
+    (void)state;
+    set_up_metrics(&host, 3);
+    assert_int_equal(upmu_session_dry_run(&host.session, &host.machine.pmu[0], &dry), UPMU_OK);
+    assert_int_equal(dry.count, 4);
+    assert_int_equal(writes[0].address, 0x38d);
+    assert_int_equal(writes[1].address, 0x30c);
+    assert_int_equal(writes[2].address, 0x329);
+    assert_int_equal(writes[1].value | writes[2].value, 0);
+    assert_int_equal(writes[3].address, 0x38f);
+    assert_true(writes[3].value == (UINT64_C(1) << 48 | UINT64_C(1) << 35));
+    host_end(&host);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -290,6 +328,8 @@ int main(void)
         cmocka_unit_test(a_region_measures_metrics),
         cmocka_unit_test(an_overflow_at_any_access_of_a_read_is_lost_to_nobody),
         cmocka_unit_test(a_fault_at_any_access_of_a_read_stops_the_session_and_says_so),
+        cmocka_unit_test(metrics_that_cannot_be_read_at_a_stop_are_said_to_be_partial),
+        cmocka_unit_test(a_dry_run_shows_slots_zeroed_before_their_metrics),
     };
 
     return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);

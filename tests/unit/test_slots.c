@@ -30,6 +30,7 @@ struct rig {
     struct upmu_session session[3];
     uint64_t value[UPMU_REGISTERS];
     bool loses_carry;
+    uint32_t dead; /* counters that cannot be read */
     struct {
         enum step step;
         unsigned row;
@@ -58,7 +59,7 @@ static bool rig_rdmsr(void *context, uint32_t address, uint64_t *out_value)
     (void)context;
     assert_int_not_equal(row, UPMU_NO_ROW);
     *out_value = rig.value[row];
-    return true;
+    return row >= UPMU_P4_COUNTERS || !(rig.dead >> row & 1u);
 }
 
 static uint64_t *cccr(unsigned counter)
@@ -92,7 +93,7 @@ static bool rig_rdpmc(void *context, uint32_t index, uint64_t *out_value)
 {
     (void)context;
     *out_value = rig.value[index];
-    return index < UPMU_P4_COUNTERS;
+    return index < UPMU_P4_COUNTERS && !(rig.dead >> index & 1u);
 }
 
 static void rig_rearm(void *context)
@@ -415,6 +416,28 @@ static void a_cascade_that_was_not_started_yet_is_not_armed(void **state)
     assert_int_equal(count_of(0).quality, UPMU_QUALITY_NEVER_RAN);
 }
 
+static void an_initiator_that_faults_is_told(void **state)
+{
+    struct upmu_count count;
+
+    (void)state;
+    begin(0);
+    add(0, cascade(), 10);
+    attach(0);
+    start(0);
+    happen(~0u, 13);
+    rig.dead = 1u << 14;
+    assert_int_equal(upmu_session_read(&rig.session[0], 0, 1, &count), UPMU_ERR_PORT);
+    assert_int_equal(upmu_session_stop(&rig.session[0]), UPMU_ERR_PORT);
+    assert_false(runs(12) || runs(14));
+    rig.dead = 0;
+    start(0);
+    happen(~0u, 10);
+    assert_int_equal(count_of(0).quality, UPMU_QUALITY_PARTIAL);
+    rig.dead = 1u << 12;
+    assert_int_equal(upmu_session_read(&rig.session[0], 0, 1, &count), UPMU_ERR_PORT);
+}
+
 static void a_cascade_needs_a_period_that_the_initiator_can_wait(void **state)
 {
     struct upmu_event event = cascade();
@@ -498,6 +521,21 @@ static void a_stop_that_loses_a_carry_loses_no_count(void **state)
     }
 }
 
+static void where_a_stop_loses_a_carry_a_counter_that_faults_before_it_is_told(void **state)
+{
+    (void)state;
+    begin(UPMU_PMU_CARRY_LOST);
+    add(0, event_on(1u << 4, 0, 3), 0);
+    attach(0);
+    start(0);
+    happen(~0u, 10);
+    rig.dead = 1u << 4;
+    assert_int_equal(upmu_session_stop(&rig.session[0]), UPMU_ERR_PORT);
+    assert_false(runs(4));
+    rig.dead = 0;
+    assert_int_equal(count_of(0).quality, UPMU_QUALITY_PARTIAL);
+}
+
 /* ---- The interrupt ---- */
 
 static unsigned handler_rearms_at(uint32_t capabilities, unsigned *out_steps)
@@ -540,10 +578,12 @@ int main(void)
         cmocka_unit_test(a_cascade_counts_when_its_initiator_has_come_often_enough),
         cmocka_unit_test(a_cascade_begins_anew_with_each_start),
         cmocka_unit_test(a_cascade_that_was_not_started_yet_is_not_armed),
+        cmocka_unit_test(an_initiator_that_faults_is_told),
         cmocka_unit_test(a_cascade_needs_a_period_that_the_initiator_can_wait),
         cmocka_unit_test(a_dry_run_shows_an_initiator_with_its_period_and_the_target_closed),
         cmocka_unit_test(a_stop_replays_an_overflow_that_it_finds_by_the_sign),
         cmocka_unit_test(a_stop_that_loses_a_carry_loses_no_count),
+        cmocka_unit_test(where_a_stop_loses_a_carry_a_counter_that_faults_before_it_is_told),
         cmocka_unit_test(where_flags_are_cleared_one_by_one_the_interrupt_is_armed_after_the_last),
     };
 
