@@ -32,8 +32,11 @@ enum upmu_status upmu_session_refuse(struct upmu_session *session, enum upmu_sta
     return status;
 }
 
-static uint64_t period_of(const struct upmu_sampling *sampling)
+/* The event may say itself when its cascade begins. */
+static uint64_t period_of(const struct upmu_event *event, const struct upmu_sampling *sampling)
 {
+    if (upmu_event_cascades(event) && !(sampling && sampling->period) && event->config2 >> 63)
+        return event->config2 & ~UPMU_EVENT_AFTER;
     return sampling ? sampling->period : 0;
 }
 
@@ -81,7 +84,7 @@ static void set_event(struct upmu_session *session, unsigned i, const struct upm
 enum upmu_status upmu_session_add_event(struct upmu_session *session, const struct upmu_event *event,
                                         const struct upmu_sampling *sampling)
 {
-    uint64_t period = period_of(sampling);
+    uint64_t period = period_of(event, sampling);
     enum upmu_status status = check_sampling(session, event, period);
 
     if (session->state != UPMU_SESSION_DETACHED)
@@ -404,9 +407,9 @@ enum upmu_status upmu_session_replace(struct upmu_session *session, unsigned ind
                                       const struct upmu_sampling *sampling)
 {
 #if UPMU_NAMES
-    uint64_t period = period_of(sampling);
     struct upmu_event event;
     size_t cursor = 0;
+    uint64_t period;
     enum upmu_status status;
 
     if (index >= session->set.count)
@@ -416,6 +419,7 @@ enum upmu_status upmu_session_replace(struct upmu_session *session, unsigned ind
         return upmu_session_refuse(session, UPMU_ERR_SYNTAX);
     if (status != UPMU_OK)
         return status;
+    period = period_of(&event, sampling);
     status = check_sampling(session, &event, period);
     if (status != UPMU_OK)
         return upmu_session_refuse(session, status);

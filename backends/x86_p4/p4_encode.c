@@ -45,6 +45,7 @@ static const struct p4_field {
 #define WORD_ACTIVE 7u
 #define WORD_CASCADE 8u
 #define WORD_UMASK 9u
+#define WORD_AFTER 10u
 
 static const struct {
     char name[11];
@@ -54,7 +55,7 @@ static const struct {
     {"i", 3},         {"inv", 3},       {"cmpl", 3},  {"complement", 3},  {"c", 4},         {"cmask", 4},
     {"count", 4},     {"thr", 4},       {"t", 5},     {"threshold", 4},   {"any", 5},       {"anythread", 5},
     {"p", WORD_PRECISE}, {"precise", WORD_PRECISE}, {"active", WORD_ACTIVE}, {"cascade", WORD_CASCADE},
-    {"umask", WORD_UMASK},
+    {"umask", WORD_UMASK}, {"after", WORD_AFTER},
 };
 
 /* ACTIVE_THREAD by value. */
@@ -178,6 +179,13 @@ enum upmu_status upmu_p4_attribute(const struct upmu_pmu *pmu, struct upmu_event
         return !value || *value > 0xffff ? UPMU_ERR_BAD_VALUE
                : *value == (event->config >> 9 & 0xffffu) ? UPMU_OK
                                                           : UPMU_ERR_CONTRADICTION;
+    case WORD_AFTER:
+        if (!value || !*value || *value > pmu->max_period)
+            return UPMU_ERR_BAD_VALUE;
+        if (event->config2 && event->config2 != (UPMU_EVENT_AFTER | *value))
+            return UPMU_ERR_CONTRADICTION;
+        event->config2 = UPMU_EVENT_AFTER | *value;
+        return UPMU_OK;
     case WORD_CASCADE:
         return set_initiator(pmu, event, text, text_length);
     default:
@@ -316,6 +324,10 @@ void upmu_p4_format(const struct upmu_pmu *pmu, const struct upmu_event *event, 
         }
         if (event->attributes & UPMU_ATTR_CASCADE)
             write_initiator(pmu, event, out);
+        if (event->config2 & UPMU_EVENT_AFTER) {
+            upmu_text_string(out, ":after=");
+            upmu_text_decimal(out, event->config2 & ~UPMU_EVENT_AFTER);
+        }
     }
     if (event->attributes & UPMU_ATTR_PRECISE)
         upmu_text_string(out, ":precise=1");
@@ -414,6 +426,8 @@ enum upmu_status upmu_p4_finish(const struct upmu_pmu *pmu, struct upmu_event *e
         event->config = (event->config & ~T1_BOTH) | (event->config & T0_BOTH) >> 2;
     if (!(event->config & (T0_BOTH | T1_BOTH)))
         return UPMU_ERR_CONTRADICTION;
+    if ((replay & UPMU_EVENT_AFTER) && (event->config & CASCADES) && (replay & ~UPMU_EVENT_AFTER) <= pmu->max_period)
+        replay = 0;
     /* Filters work on the comparison only. */
     if (event->config & FILTERS)
         event->config |= CCCR(UPMU_P4_CCCR_COMPARE);

@@ -117,7 +117,7 @@ static bool fill_way(const struct upmu_pmu *pmu, const struct upmu_event *event,
     if (event->attributes & UPMU_ATTR_PRECISE)
         slot->counters &= UPMU_BIT32(thread ? 17 : 16);
     fill_slot(slot, group, event->config, event->flags - 1, thread, odd);
-    if (event->config2) {
+    if (event->config2 && !(event->config2 & UPMU_EVENT_AFTER)) {
         add_value(slot, UPMU_P4_RESOURCE_PEBS_ENABLE, event->config2 & 0xffffffffu);
         add_value(slot, UPMU_P4_RESOURCE_MATRIX_VERT, event->config2 >> 32);
     }

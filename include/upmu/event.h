@@ -80,6 +80,9 @@ size_t upmu_spec_format(const struct upmu_spec *spec, char *buffer, size_t size)
 #define UPMU_ATTR_ACTIVE (1u << 13)  /* active=: how many hyper-threads must be awake */
 #define UPMU_ATTR_EXCLUSIVE (1u << 14) /* by itself: disturbs the counter of the same number of a hyper-thread */
 
+/* In config2 of a cascade: it begins after so many initiators, unless its sampling has a period. */
+#define UPMU_EVENT_AFTER (UINT64_C(1) << 63)
+
 /*
  * An event of one PMU.  A value: copy it freely.
  */
@@ -87,7 +90,7 @@ struct upmu_event {
     struct upmu_event_id id; /* all zero for raw words */
     uint64_t config;         /* select word without gate and interrupt bits */
     uint64_t config1;        /* payload of an extra register */
-    uint64_t config2;        /* NetBurst: PEBS_ENABLE and MATRIX_VERT words; else 0 */
+    uint64_t config2;        /* NetBurst: PEBS_ENABLE and MATRIX_VERT words, or UPMU_EVENT_AFTER + N; else 0 */
     uint32_t counters;       /* counters that catalogue, constraints and pin leave */
     uint16_t attributes;     /* UPMU_ATTR_… that were given, or defaults for os, usr */
     uint8_t pin;             /* counter, with UPMU_ATTR_PIN */

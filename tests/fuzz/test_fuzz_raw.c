@@ -90,7 +90,9 @@ static void check_escr(const struct upmu_pmu *pmu, const struct upmu_event *even
                (unsigned long long)config, (unsigned long long)event->config);
     FUZZ_CHECK(event->config & ESCR_PRIVILEGES, "%s: config %llx counts in no ring", pmu->name,
                (unsigned long long)event->config);
-    FUZZ_CHECK(!(event->config2 & ~REPLAY_TAGS), "%s: config2 %llx", pmu->name, (unsigned long long)event->config2);
+    FUZZ_CHECK(!(event->config2 & ~REPLAY_TAGS) ||
+                   ((event->config2 & UPMU_EVENT_AFTER) && (event->attributes & UPMU_ATTR_CASCADE)),
+               "%s: config2 %llx", pmu->name, (unsigned long long)event->config2);
 }
 
 static void check_accepted(const struct upmu_pmu *pmu, const struct upmu_event *event, uint64_t config)

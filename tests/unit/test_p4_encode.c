@@ -284,6 +284,11 @@ static void keywords_set_their_fields(void **state)
     assert_int_equal(answer(PRESCOTT, "cycles:u=0:k=0"), UPMU_ERR_CONTRADICTION);
     assert_int_equal(answer(PRESCOTT, "cycles:active=many"), UPMU_ERR_BAD_VALUE);
     assert_int_equal(answer(PRESCOTT, "cycles:active=both:active=any"), UPMU_ERR_CONTRADICTION);
+    assert_int_equal(answer(PRESCOTT, "branches,cascade,after=0"), UPMU_ERR_BAD_VALUE);
+    assert_int_equal(answer(PRESCOTT, "branches,cascade,after=0x8000000000"), UPMU_ERR_BAD_VALUE);
+    assert_int_equal(answer(PRESCOTT, "branches,cascade,after=5:after=6"), UPMU_ERR_CONTRADICTION);
+    assert_int_equal(answer(PRESCOTT, "L1-dcache-load-misses,cascade=uops_retired,after=5"), UPMU_ERR_CONTRADICTION);
+    assert_int_equal(answer(PRESCOTT, "branches,after=5"), UPMU_ERR_UNSUPPORTED);
     assert_int_equal(answer(PRESCOTT, "cycles:frontend=1"), UPMU_ERR_NO_SUCH_ATTRIBUTE);
     assert_int_equal(answer(PRESCOTT, "instr_retired:NBOGUSNTAGS"), UPMU_ERR_NO_SUCH_MASK);
     assert_int_equal(answer(PRESCOTT, "p4-p4-instr-retired"), UPMU_ERR_NO_SUCH_EVENT);
@@ -417,6 +422,8 @@ static void canonical_text_encodes_to_the_same_event(void **state)
         "p4_branch_retired:MMTM:cascade=p4-uops-retired.nbogus", "P4-Instr-Retired,mask=nbogusntag",
         "packed_DP_uop:TAG1:TAG3", "replay_event:BOGUS:BR_MSP:precise", "12 p4-branch-retired,mask=mmtm",
         "instr_retired:cascade=uops_retired.nbogus", "branch_retired:MMTM:cascade", "machine_clear:umask=4",
+        "branches,cascade=p4-uops-retired,after=100000",
+        "raw:escr=0x0400060c:cccr=0x40039000:config1=0x390000200020c:config2=0x8000000000000064",
         "raw:escr=0x0200400c:cccr=0x33000:counter=13", "raw:config=0x3a0000c00140c:k",
         "raw:escr=0x1200020c:cccr=0x3b000:pebs=0x1000400:vert=1:escr1=0x800040c:cccr1=0x34000",
         "raw:escr=0x0400060c:cccr=0x40039000:escr1=0x0200020c:cccr1=0x39000", "cycles:c=0",
@@ -509,7 +516,6 @@ static void the_manuals_recipes_hold(void **state)
     while (fgets(line, sizeof line, manual)) {
         static struct upmu_session session;
         static struct upmu_machine machine;
-        const struct upmu_sampling initiator = {.period = 1000};
         struct upmu_write writes[64];
         struct upmu_dry_run dry = {writes, 64, 0};
         const char *reason;
@@ -524,7 +530,7 @@ static void the_manuals_recipes_hold(void **state)
         machine.pmu_count = 1;
         machine.port = &(const struct upmu_port){.context = NULL};
         assert_int_equal(upmu_session_init(&session, &machine), UPMU_OK);
-        status = upmu_session_add(&session, text, strstr(text, "cascade=") ? &initiator : NULL);
+        status = upmu_session_add(&session, text, NULL);
         if (status == UPMU_OK)
             status = upmu_session_dry_run(&session, &machine.pmu[0], &dry);
         (void)upmu_why_text(&session.why, words, sizeof words);

@@ -572,6 +572,30 @@ static void two_execution_recipes_do_not_mix(void **state)
     host_end(&host);
 }
 
+/* The initiator's overflow after 1000 uops starts the target. */
+static void a_cascade_counts_from_the_overflow_of_its_initiator_on(void **state)
+{
+    static const struct upmu_sim_burst burst = {.instructions = 600, .cycles = 2000, .uops = 600, .ip_step = 1};
+    static struct host host;
+    struct upmu_count count;
+
+    (void)state;
+    host_set_up(&host, "northwood_smtoff");
+    assert_int_equal(
+        upmu_session_add(&host.session, "instr_retired:NBOGUSNTAG,cascade=uops_retired.nbogus,after=1000", NULL),
+        UPMU_OK);
+    host_begin(&host, &host.session);
+    upmu_sim_events(&host.sim, &burst);
+    assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(count.quality, UPMU_QUALITY_NEVER_RAN);
+    upmu_sim_events(&host.sim, &burst);
+    assert_in_range(host_value(&host.session, 0), 199, 201);
+    upmu_sim_events(&host.sim, &burst);
+    assert_in_range(host_value(&host.session, 0), 799, 801);
+    assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+    host_end(&host);
+}
+
 /* Linux clears CCCRs at its start: an OVF that somebody left keeps the interrupt asserted. */
 static void a_leftover_overflow_is_cleared_and_a_released_cccr_is_zero(void **state)
 {
@@ -643,6 +667,7 @@ int main(void)
         cmocka_unit_test(every_event_runs_on_every_model_as_the_silicon_allows),
         cmocka_unit_test(recipes_count_what_their_names_say),
         cmocka_unit_test(two_execution_recipes_do_not_mix),
+        cmocka_unit_test(a_cascade_counts_from_the_overflow_of_its_initiator_on),
         cmocka_unit_test(each_thread_samples_precisely_on_a_counter_of_its_own),
         cmocka_unit_test(an_upstream_escr_is_guarded_by_the_counters_of_its_recipe),
         cmocka_unit_test(a_leftover_overflow_is_cleared_and_a_released_cccr_is_zero),
