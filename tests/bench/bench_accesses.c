@@ -197,9 +197,9 @@ static void measure_sampling(const struct scenario *scenario, unsigned number)
     must(upmu_session_detach(&first), NULL, "detach");
 }
 
-static void measure(const struct scenario *scenario)
+static void bring_up(const char *profile)
 {
-    upmu_sim_init(&sim, upmu_sim_profile(scenario->profile), 2);
+    upmu_sim_init(&sim, upmu_sim_profile(profile), 2);
     sim.deliver = deliver;
     must(upmu_machine_init(&machine, upmu_sim_port(&sim)), NULL, "machine");
     for (unsigned number = 0; number < 2; number++) {
@@ -208,12 +208,52 @@ static void measure(const struct scenario *scenario)
         upmu_sim_bind_cpu(&sim, number, &cpu[number]);
         must(upmu_cpu_init(&cpu[number], &machine, NULL), NULL, "cpu");
     }
+}
+
+static void measure(const struct scenario *scenario)
+{
+    bring_up(scenario->profile);
     for (unsigned number = 0; number < 2; number++) {
         upmu_sim_switch_cpu(&sim, number);
         measure_counting(scenario, number);
         measure_region(scenario, number);
         measure_sampling(scenario, number);
     }
+}
+
+/* All metrics of a session in one read (R29). */
+static void measure_metrics(const char *profile)
+{
+    struct upmu_count counts[4];
+    struct cost before;
+
+    bring_up(profile);
+    upmu_sim_switch_cpu(&sim, 0);
+    open_session(&first, "r8000,r8100,r8200,r8300", NULL, 0);
+    must(upmu_session_start(&first), &first.why, "start");
+    work();
+    before = seen();
+    must(upmu_session_read(&first, 0, 4, counts), NULL, "read");
+    report(profile, "read-metrics", since(before), (struct cost){.writes = 4, .rdpmcs = 2});
+    must(upmu_session_detach(&first), NULL, "detach");
+}
+
+/* What an erratum's sequence costs a start, alone and beside two events that run (R10); no budget has it. */
+static void measure_prelude(const char *profile)
+{
+    uint32_t alone;
+
+    bring_up(profile);
+    upmu_sim_switch_cpu(&sim, 0);
+    open_session(&first, "branches,branch-misses", NULL, 0);
+    must(upmu_session_start(&first), &first.why, "start");
+    alone = cpu[0].bank.accesses.prelude;
+    open_session(&second, "cache-misses", NULL, 0);
+    must(upmu_session_start(&second), &second.why, "start");
+    printf("prelude.%s.alone\t%u\taccesses\n", profile, (unsigned)alone);
+    printf("prelude.%s.beside-two\t%u\taccesses\n", profile, (unsigned)(cpu[0].bank.accesses.prelude - alone));
+    must(upmu_session_detach(&first), NULL, "detach");
+    must(upmu_session_detach(&second), NULL, "detach");
 }
 
 int main(void)
@@ -228,6 +268,8 @@ int main(void)
     };
     for (unsigned i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
         measure(&scenarios[i]);
+    measure_metrics("icl");
+    measure_prelude("nhm");
     for (unsigned i = 0; i < result_count; i++) {
         print_cost("accesses", &results[i], results[i].cost);
         print_cost("budget.accesses", &results[i], results[i].budget);
