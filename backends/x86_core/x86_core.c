@@ -124,6 +124,9 @@ static uint32_t claims(const struct upmu_pmu *pmu, const uint64_t *found)
                       (UPMU_X86_FIXED_OS | UPMU_X86_FIXED_USR))
             counters |= UPMU_BIT32(counter);
     }
+    /* Who counts slots may read metrics, whose window a write would end. */
+    if (counters & UPMU_BIT32(UPMU_X86_SLOTS))
+        counters |= pmu->counters & UPMU_BIT32(UPMU_X86_METRIC(0)) * 0xffu;
     return counters;
 }
 

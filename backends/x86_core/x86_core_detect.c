@@ -27,6 +27,7 @@ struct shape {
     uint32_t capabilities; /* UPMU_PMU_… that versions do not imply */
     uint64_t select;       /* select bits that versions do not imply */
     bool metrics;
+    bool hybrid; /* leaf 7: core types differ */
 };
 
 /* clang-format off */
@@ -245,10 +246,9 @@ static void read_extension(const struct upmu_detection *detection, struct shape 
         shape->select |= UPMU_X86_SELECT_EQ;
     if (subleaves >> 1 & 1u) {
         detection->cpuid(detection->context, 0x23, 1, leaf);
-        if (leaf[0] & 1u)
+        if (leaf[0])
             shape->general = leaf[0];
-        if (shape->fixed_width)
-            shape->fixed = leaf[1];
+        shape->fixed = leaf[1];
     }
     if (subleaves >> 3 & 1u) {
         detection->cpuid(detection->context, 0x23, 3, leaf);
@@ -267,6 +267,7 @@ static void read_features(const struct upmu_detection *detection, struct shape *
     detection->cpuid(detection->context, 7, 0, leaf);
     if (leaf[1] & (UPMU_BIT32(11) | UPMU_BIT32(4)))
         shape->capabilities |= UPMU_PMU_TSX;
+    shape->hybrid = leaf[3] >> 15 & 1u;
     *out_tfa = (leaf[3] & (UPMU_BIT32(13) | UPMU_BIT32(11))) == UPMU_BIT32(13);
     if (!leaf[0] || detection->leaf0[0] < 0x23 || shape->version < 2)
         return;
@@ -308,10 +309,12 @@ _Static_assert(M_HYBRID % 2 == 0, "an Atom is one above its big core");
 /* Where CPUID is known to say too little or too much. */
 static void correct_shape(const struct upmu_detection *detection, const struct model *model, struct shape *shape)
 {
-    if (!detection->hypervisor && (model->traits & WITH_8_OF_4) && shape->version == 5) {
+    if (shape->hybrid && !detection->hypervisor && (model->traits & WITH_8_OF_4) && shape->version == 5) {
         shape->general = 0xff;
-        shape->fixed = shape->fixed_width ? 0xf : 0;
+        shape->fixed = 0xf;
     }
+    if (!shape->fixed_width)
+        shape->fixed = 0;
     /* RPL018, and hybrids' PERF_CAPABILITIES tell what both core types have. */
     if (!detection->hypervisor && (model->quirks & QUIRK(NO_CAP_15)))
         shape->metrics = true;
@@ -349,6 +352,7 @@ bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pm
     }
     read_features(detection, &shape, &tfa);
     if ((detection->leaf1[2] >> 15 & 1u) && detection->rdmsr(detection->context, 0x345, true, &capabilities)) {
+        /* Before version 2, where only a hypervisor has it, the tables have no rows for it. */
         if (shape.version >= 2 && (capabilities >> 13 & 1u))
             shape.capabilities |= UPMU_PMU_FULL_WRITE;
         shape.metrics = shape.version >= 5 && (capabilities >> 15 & 1u);
@@ -358,6 +362,8 @@ bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pm
     correct_shape(detection, model, &shape);
     if (tfa)
         shape.general &= ~UPMU_BIT32(3);
+    if (!(shape.general | shape.fixed))
+        return false;
     build(out_pmu, model, &shape);
     if (tfa)
         out_pmu->quirks |= UPMU_X86_QUIRK_TFA;

@@ -57,9 +57,16 @@ static const struct field {
 #define SELECT_ATTRIBUTES                                                                                              \
     (UPMU_ATTR_EDGE | UPMU_ATTR_INV | UPMU_ATTR_CMASK | UPMU_ATTR_ANY | UPMU_ATTR_IN_TX | UPMU_ATTR_IN_TXCP)
 
-/* What may be set in a row; newer CPUs have OMR registers where others have offcore ones. */
+/*
+ * What may be set in a row; newer CPUs have OMR registers where others have offcore ones.
+ * A hypervisor may leave out general counter 0, whose select stands for all.
+ */
 static uint64_t settable(const struct upmu_pmu *pmu, unsigned row)
 {
+    const struct upmu_register_class *class = &pmu->table->classes[UPMU_X86_CLASS_SELECT];
+
+    if (row == UPMU_X86_ROW_SELECT)
+        return (class->session | class->privileged) & pmu->limit[UPMU_X86_CLASS_SELECT];
     if (row == UPMU_X86_ROW_OFFCORE && !upmu_rows_has(pmu->present, row))
         row = UPMU_X86_ROW_OMR;
     return upmu_register_settable(pmu, row, UPMU_LEVEL_PRIVILEGED);

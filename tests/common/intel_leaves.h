@@ -35,7 +35,7 @@ static inline void leaves_cpuid(void *context, uint32_t leaf, uint32_t subleaf, 
     if (leaf == 7 && subleaf == 0) {
         out[0] = leaves->extended[0][0] ? 1 : 0;
         out[1] = leaves->features_ebx;
-        out[3] = leaves->features_edx;
+        out[3] = leaves->features_edx | (leaves->core_type ? 1u << 15 : 0); /* core types differ */
     } else if (leaf == 7 && subleaf == 1) {
         out[0] = leaves->extended[0][0] ? 1u << 8 : 0;
     } else if (leaf == 0xA && subleaf == 0) {

@@ -2,7 +2,10 @@
 /*
  * Fuzzing: the CPU that is made of numbers.
  *
- * Registers: Intel SDM vol 3 (325384-059) 18.2 and 35.1; full-width writes 18.2.5.
+ * Registers: Intel SDM vol 3 (325384-059) 18.2, 18.15 and 35.1; full-width writes
+ * 18.2.5; those at 1900H, 1980H: Linux arch/x86/include/asm/msr-index.h; P6: 18.17 and
+ * Linux arch/x86/events/intel/p6.c; which bits NetBurst's registers have, and that
+ * bit 31 of an ESCR faults: VirtualBox's CPU database, probed on hardware.
  */
 #include <string.h>
 
@@ -12,124 +15,65 @@
 
 #define SELECT_INT (UINT64_C(1) << 20)
 #define SELECT_EN (UINT64_C(1) << 22)
-
-/* ---- The oracle: SDM vol 2 CPUID leaves 0, 1, 7, 0AH; vol 3 18.2; Linux arch/x86/events/intel/core.c ---- */
-
-/* A hybrid's big core by its generation, 1: Golden Cove; 0: none.  Leaf 1AH knows better than the model. */
-static unsigned big_core(const struct fake_leaves *leaves, unsigned family, unsigned model)
-{
-    static const struct {
-        uint8_t family, model, core;
-    } hybrids[] = {{6, 0x97, 1}, {6, 0x9a, 1}, {6, 0xb7, 1}, {6, 0xba, 1}, {6, 0xbf, 1}, {6, 0xd7, 1}, {6, 0xbe, 0},
-                   {6, 0xaa, 2}, {6, 0xac, 2}, {6, 0xb5, 2}, {6, 0xaf, 0}, {6, 0xb6, 0}, {6, 0xbd, 3}, {6, 0xc5, 3},
-                   {6, 0xc6, 3}, {6, 0xcc, 4}, {6, 0xd5, 4}, {6, 0xe5, 4}, {6, 0xdd, 0}, {18, 1, 5},   {18, 3, 5}};
-    uint32_t type = leaves->leaf0[0] >= 0x1a ? leaves->leaf_1a[0] : 0, native = type & 0xffffff;
-
-    for (unsigned i = 0; i < sizeof hybrids / sizeof hybrids[0]; i++)
-        if (hybrids[i].family == family && hybrids[i].model == model) {
-            if (type >> 24 == 0x20)
-                return 0;
-            return native - 1 <= 4 ? native : hybrids[i].core;
-        }
-    return 0;
-}
-
-/* P6 up to Pentium M: no leaf 0AH, two counters of 40 bits. */
-static bool is_p6(const struct fake_leaves *leaves, unsigned family, unsigned model)
-{
-    return family == 6 && model < 14 && (0x2fea >> model & 1) && leaves->leaf0[0] < 0xa && !(leaves->leaf1[2] >> 31);
-}
-
-struct fake_promise fake_promised(const struct fake_leaves *leaves)
-{
-    uint32_t signature = leaves->leaf1[0], eax = leaves->leaf_a[0], edx = leaves->leaf_a[3];
-    unsigned family = (signature >> 8 & 15) + ((signature >> 8 & 15) == 15 ? signature >> 20 & 255 : 0);
-    unsigned model = (signature >> 4 & 15) + (family == 6 || family >= 15 ? signature >> 12 & 0xf0 : 0);
-    unsigned count = eax >> 8 & 255, length = eax >> 24, fixed = edx & 31, core = big_core(leaves, family, model);
-    struct fake_promise promise = {.version = eax & 255, .width = eax >> 16 & 255};
-    bool extended = leaves->leaf0[0] >= 0x23 && leaves->leaf7[0] && leaves->leaf7_1[0] >> 8 & 1;
-    bool genuine = leaves->leaf0[1] == 0x756e6547 && leaves->leaf0[3] == 0x49656e69 && leaves->leaf0[2] == 0x6c65746e;
-
-    /* "GenuineIntel", a leaf 0AH, counters; not Knights Corner, not NetBurst, which have other registers. */
-    promise.pmu = genuine && leaves->leaf0[0] >= 0xa && family >= 6 && family != 11 && family != 15 &&
-                  promise.version && count && promise.width >= 32 && promise.width <= 64;
-    if (!promise.pmu && genuine && is_p6(leaves, family, model)) {
-        promise = (struct fake_promise){.pmu = true, .general = 3, .width = 40, .events = 0x7f};
-        length = 0;
-    } else if (!promise.pmu) {
-        return (struct fake_promise){.pmu = false};
-    }
-    promise.hypervisor = leaves->leaf1[2] >> 31;
-    promise.capabilities = leaves->leaf1[2] >> 15 & 1;
-    promise.general |= (uint32_t)ONES(count > 31 ? 31 : count);
-    /* Versions 2 to 4 have three fixed counters whatever they say, but for a hypervisor. */
-    if (promise.version < 2)
-        fixed = 0;
-    else if (promise.version < 5 && !promise.hypervisor && fixed < 3)
-        fixed = 3;
-    promise.fixed = (uint32_t)ONES(fixed) | (promise.version >= 5 ? leaves->leaf_a[2] : 0);
-    promise.fixed_width = edx >> 5 & 255 ? edx >> 5 & 255 : promise.width;
-    if (promise.fixed_width < 32 || promise.fixed_width > 64)
-        promise.fixed = promise.fixed_width = 0;
-    for (unsigned i = 0; i < 31 && i < length; i++)
-        promise.events |= (~leaves->leaf_a[1] >> i & 1) << i;
-    promise.any = promise.version >= 3 && !(edx >> 15 & 1);
-    /* Leaf 23H: what this core has, where 0AH tells what all have. */
-    if (extended && promise.version >= 2) {
-        promise.select = (leaves->leaf_23[0][1] & 1 ? UINT64_C(0xff) << 40 : 0) |
-                         (leaves->leaf_23[0][1] & 2 ? UINT64_C(1) << 36 : 0);
-        if (leaves->leaf_23[0][0] & 2) {
-            promise.general = leaves->leaf_23[1][0] & 1 ? leaves->leaf_23[1][0] : promise.general;
-            promise.fixed = promise.fixed_width ? leaves->leaf_23[1][1] : 0;
-        }
-        if (leaves->leaf_23[0][0] & 8)
-            promise.events = leaves->leaf_23[3][0];
-    }
-    if (!promise.hypervisor && core == 1 && promise.version == 5) {
-        promise.general = 0xff;
-        promise.fixed = promise.fixed_width ? 0xf : 0;
-    }
-    promise.metrics = !promise.hypervisor && core && (promise.fixed & 8);
-    promise.general &= promise.version ? 0x3ff : 3;
-    promise.fixed &= 0x7f;
-    if (leaves->leaf0[0] >= 7) {
-        promise.transactions = leaves->leaf7[1] >> 4 & 1 || leaves->leaf7[1] >> 11 & 1;
-        /* Microcode that aborts transactions takes counter 3. */
-        promise.withdrawn = leaves->leaf7[3] >> 13 & 1 && !(leaves->leaf7[3] >> 11 & 1);
-        promise.general &= promise.withdrawn ? ~8u : ~0u;
-    }
-    return promise;
-}
+#define SELECT_RINGS (UINT64_C(3) << 16)
 
 /* ---- Registers ---- */
 
-static const uint32_t single_registers[] = {0x38d, 0x38e, 0x38f, 0x390, 0x392, 0x1d9,
-                                            0x345, 0x1a6, 0x1a7, 0x3f6, 0x3f7, 0x329};
+/* Places: 10 general counters, their selects, 7 fixed counters, and these; the last place is nobody's. */
+#define SELECTS 10u
+#define FIXED 20u
+#define SINGLES 27u
+#define NOBODY (FAKE_REGISTERS - 1)
+static const uint32_t single_registers[] = {0x38d, 0x38e, 0x38f, 0x390, 0x392,  0x1d9,  0x345, 0x329, 0x1a6,
+                                            0x1a7, 0x3f6, 0x3f7, 0x3e0, 0x3e1,  0x3e2,  0x3e3, 0x1328, 0x1329};
+#define FIRST_PAYLOAD 8u
 
-static unsigned index_of(uint32_t msr)
+/* NetBurst: 18 counters, their CCCRs, ESCRs by address, PEBS_ENABLE, PEBS_MATRIX_VERT, IA32_MISC_ENABLE. */
+#define CCCRS 18u
+#define ESCRS 36u
+#define TAGS 102u
+#define CCCR_ENABLE (UINT64_C(1) << 12)
+#define CCCR_THREADS (UINT64_C(3) << 16)
+#define CCCR_PMI (UINT64_C(3) << 26)
+#define CCCR_OVF (UINT64_C(1) << 31)
+
+static unsigned netburst_index(uint32_t msr)
 {
-    if (msr - 0xc1u < 10)
-        return msr - 0xc1;
-    if (msr - 0x4c1u < 10)
-        return msr - 0x4c1;
-    if (msr - 0x186u < 10)
-        return FAKE_SELECT + msr - 0x186;
-    if (msr - 0x309u < 7)
-        return FAKE_FIXED + msr - 0x309;
-    if (msr - 0x1900u < 40 && !(msr & 2))
-        return (msr & 1 ? FAKE_SELECT : 0) + (msr - 0x1900) / 4;
-    if (msr - 0x1980u < 28 && !(msr & 3))
-        return FAKE_FIXED + (msr - 0x1980) / 4;
-    for (unsigned i = 0; i < sizeof single_registers / sizeof single_registers[0]; i++)
-        if (single_registers[i] == msr)
-            return FAKE_OTHERS + i;
-    return FAKE_REGISTERS;
+    if (msr >= 0x300 && msr < 0x312)
+        return msr - 0x300;
+    if (msr >= 0x360 && msr < 0x372)
+        return CCCRS + msr - 0x360;
+    if (msr >= 0x3a0 && msr < 0x3e2)
+        return ESCRS + msr - 0x3a0;
+    return msr == 0x3f1 ? TAGS : msr == 0x3f2 ? TAGS + 1 : msr == 0x1a0 ? TAGS + 2 : NOBODY;
 }
 
-/* Writes of general counters at this address are of 32 bits, sign-extended. */
-static bool is_legacy(uint32_t msr)
+static bool is_legacy(const struct fake *fake, uint32_t msr)
 {
-    return msr - 0xc1u < 10;
+    return fake->promise.kind != FAKE_NETBURST && msr >= 0xc1 && msr < 0xcb;
+}
+
+/* Of version 6 counters and selects have a second address. */
+static unsigned index_of(const struct fake *fake, uint32_t msr)
+{
+    if (fake->promise.kind == FAKE_NETBURST)
+        return netburst_index(msr);
+    if (fake->promise.version >= 6 && msr >= 0x1900 && msr < 0x1928 && (msr & 3) < 2)
+        return (msr & 1) * SELECTS + (msr - 0x1900) / 4;
+    if (fake->promise.version >= 6 && msr >= 0x1980 && msr < 0x199c && !(msr & 3))
+        return FIXED + (msr - 0x1980) / 4;
+    if (is_legacy(fake, msr))
+        return msr - 0xc1;
+    if (msr >= 0x4c1 && msr < 0x4cb)
+        return msr - 0x4c1;
+    if (msr >= 0x186 && msr < 0x190)
+        return SELECTS + msr - 0x186;
+    if (msr >= 0x309 && msr < 0x310)
+        return FIXED + msr - 0x309;
+    for (unsigned i = 0; i < sizeof single_registers / sizeof single_registers[0]; i++)
+        if (single_registers[i] == msr)
+            return SINGLES + i;
+    return NOBODY;
 }
 
 static uint64_t control_bits(const struct fake_promise *promise)
@@ -142,40 +86,101 @@ static uint64_t control_bits(const struct fake_promise *promise)
     return bits;
 }
 
+bool fake_has_metrics(const struct fake *fake)
+{
+    const struct fake_promise *promise = &fake->promise;
+
+    return promise->metrics || (fake->metrics && promise->kind == FAKE_ARCH && promise->capabilities &&
+                                promise->version >= 5 && promise->fixed >> 3 & 1);
+}
+
+/* ESCRs: no SSU_ESCR1 (3BFH), nothing at 3C6H, 3C7H, 3CEH to 3DFH; bit 31 faults. */
+static uint64_t netburst_bits(const struct fake_promise *promise, uint32_t msr)
+{
+    unsigned i = netburst_index(msr);
+    bool cascades = promise->cascades && (msr == 0x36c || msr == 0x36f || msr == 0x370 || msr == 0x371);
+
+    if (i < CCCRS)
+        return ONES(promise->width);
+    if (i < ESCRS)
+        return UINT64_C(0xcffff000) - (promise->threads ? 0 : UINT64_C(0x8000000)) + (cascades ? 0x800 : 0);
+    if (msr == 0x3bf || msr == 0x3c6 || msr == 0x3c7 || (msr >= 0x3ce && msr < 0x3e0))
+        return 0;
+    if (i < TAGS)
+        return (msr == 0x3ba || msr == 0x3bb) && !promise->iq_escrs ? 0
+               : promise->threads                                   ? UINT64_C(0x7fffffff)
+                                                                    : UINT64_C(0x7ffffffc);
+    return msr == 0x1a0 ? UINT32_MAX : i == NOBODY || !promise->tags ? 0 : msr == 0x3f1 ? 0x7ffffff : 0x1fff;
+}
+
+/* Counters and selects of Intel's core PMUs. */
+static uint64_t counter_bits(const struct fake *fake, uint32_t msr, unsigned i)
+{
+    const struct fake_promise *promise = &fake->promise;
+
+    if (i >= FIXED)
+        return promise->fixed >> (i - FIXED) & 1 ? ONES(promise->fixed_width) : 0;
+    if (!(promise->general >> (i < SELECTS ? i : i - SELECTS) & 1))
+        return 0;
+    if (i < SELECTS)
+        return msr < 0x4c1 || msr >= 0x1900 || fake->full_write ? ONES(promise->width) : 0;
+    return UINT64_C(0xffd7ffff) | (promise->any ? UINT64_C(1) << 21 : 0) |
+           (promise->transactions ? UINT64_C(3) << 32 : 0) | (promise->equal ? UINT64_C(1) << 36 : 0) |
+           (promise->umask2 ? UINT64_C(0xff) << 40 : 0);
+}
+
 uint64_t fake_bits(const struct fake *fake, uint32_t msr)
 {
     const struct fake_promise *promise = &fake->promise;
-    uint64_t counters = promise->general | (promise->withdrawn && promise->version ? 8u : 0u) |
-                        (uint64_t)promise->fixed << 32 | (uint64_t)promise->metrics << 48;
-    unsigned i = index_of(msr);
+    uint64_t counters = promise->general | (uint64_t)promise->fixed << 32 | (uint64_t)fake_has_metrics(fake) << 48;
+    unsigned i = index_of(fake, msr);
 
-    if (!promise->pmu || i == FAKE_REGISTERS || (msr >= 0x1900 && promise->version < 6))
+    /* Family 15 has IA32_MISC_ENABLE, PMU or not. */
+    if (msr == 0x1a0 && (fake->leaves.leaf1[0] & 0xff00f00) == 0xf00)
+        return UINT32_MAX;
+    if (promise->kind == FAKE_NO_PMU || i == NOBODY)
         return 0;
-    if (i < FAKE_FIXED && !(promise->general >> (i % FAKE_SELECT) & 1))
-        return 0;
-    if (i < FAKE_SELECT)
-        return msr - 0x4c1u >= 10 || fake->full_write ? ONES(promise->width) : 0;
-    if (i < FAKE_FIXED)
-        return UINT64_C(0xffd7ffff) | (promise->any ? UINT64_C(1) << 21 : 0) |
-               (promise->transactions ? UINT64_C(3) << 32 : 0) | promise->select;
-    if (i < FAKE_OTHERS)
-        return promise->fixed >> (i - FAKE_FIXED) & 1 ? ONES(promise->fixed_width) : 0;
-    if (msr == 0x329)
-        return promise->metrics ? UINT64_MAX : 0;
+    if (promise->kind == FAKE_NETBURST)
+        return netburst_bits(promise, msr);
+    if (i < SINGLES)
+        return counter_bits(fake, msr, i);
     if (msr == 0x345)
         return promise->capabilities ? UINT64_MAX : 0;
-    if (msr == 0x1a6 || msr == 0x1a7 || msr >= 0x3f6)
+    if (msr == 0x329)
+        return fake_has_metrics(fake) ? UINT64_MAX : 0;
+    if (i >= SINGLES + FIRST_PAYLOAD)
         return fake->manner == FAKE_NOISE ? UINT64_MAX : 0;
     if (promise->version < (msr == 0x392 ? 4u : 2u))
         return 0;
-    if (msr == 0x390 && promise->version >= 4)
-        counters |= UINT64_C(3) << 58;
+    /* Freezes of version 4, buffers, changed conditions. */
+    if (msr == 0x390)
+        counters |= UINT64_C(3) << 62 | (promise->version >= 4 ? UINT64_C(3) << 58 : 0);
     return msr == 0x1d9 ? UINT64_C(0xffff) : msr == 0x38d ? control_bits(promise) : counters;
 }
 
 uint64_t *fake_register(struct fake *fake, uint32_t msr)
 {
-    return &fake->value[index_of(msr)];
+    return &fake->value[index_of(fake, msr)];
+}
+
+uint64_t *fake_counter(struct fake *fake, unsigned counter)
+{
+    if (fake->promise.kind == FAKE_NETBURST)
+        return counter < 18 ? &fake->value[counter] : NULL;
+    if (counter < 10 && fake->promise.general >> counter & 1)
+        return &fake->value[counter];
+    return counter >= 16 && counter < 23 && fake->promise.fixed >> (counter - 16) & 1
+               ? &fake->value[FIXED + counter - 16]
+               : NULL;
+}
+
+uint64_t *fake_select(struct fake *fake, unsigned counter)
+{
+    if (!fake_counter(fake, counter))
+        return NULL;
+    if (fake->promise.kind == FAKE_NETBURST)
+        return &fake->value[CCCRS + counter];
+    return counter < 16 ? &fake->value[SELECTS + counter] : NULL;
 }
 
 /* ---- Interrupts and time ---- */
@@ -218,22 +223,48 @@ static bool fake_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
     }
     *out_value = msr == 0x390 ? 0 : *fake_register(fake, msr) & bits;
     if (msr == 0x345)
-        *out_value = fake->full_write ? UINT64_C(0x2000) : 0;
+        *out_value = (fake->full_write ? 0x2000 : 0) | (fake->metrics ? 0x8000 : 0);
+    if (msr == 0x1a0)
+        *out_value = fake->leaves.misc_enable;
     if (noise(fake, fake->garbage_odds))
         *out_value = fuzz_word(&fake->noise);
     return true;
 }
 
+/* What belongs to a counter in others' hands: its registers, and its bits of common ones. */
+static void check_foreign(struct fake *fake, uint32_t msr, uint64_t value, uint64_t before)
+{
+    const uint64_t *place = fake_register(fake, msr);
+    bool netburst = fake->promise.kind == FAKE_NETBURST;
+
+    for (unsigned i = 0; i < 23; i++) {
+        uint64_t bit = UINT64_C(1) << (i < 16 ? i : i + 16);
+
+        if (!(fake->foreign >> i & 1))
+            continue;
+        FUZZ_CHECK(place != fake_counter(fake, i) && place != fake_select(fake, i), "writes %llx to %x, not its own",
+                   (unsigned long long)value, (unsigned)msr);
+        FUZZ_CHECK(netburst || msr != 0x390 || !(value & bit), "acknowledges what is not its own: %llx",
+                   (unsigned long long)value);
+        FUZZ_CHECK(netburst || msr != 0x38f || !((value ^ before) & bit), "GLOBAL_CTRL %llx becomes %llx",
+                   (unsigned long long)before, (unsigned long long)value);
+        FUZZ_CHECK(netburst || msr != 0x38d || i < 16 || !((value ^ before) >> 4 * (i - 16) & 15),
+                   "FIXED_CTR_CTRL %llx becomes %llx", (unsigned long long)before, (unsigned long long)value);
+    }
+}
+
 /* A write that a real register would not take, or that takes what is not ours. */
 static void check_value(const struct fake *fake, uint32_t msr, uint64_t value, uint64_t before)
 {
-    bool legacy = is_legacy(msr);
+    bool netburst = fake->promise.kind == FAKE_NETBURST, legacy = is_legacy(fake, msr);
 
-    FUZZ_CHECK(msr != 0x38e && msr != 0x392 && msr != 0x345, "writes %x", (unsigned)msr);
+    FUZZ_CHECK(msr != 0x38e && msr != 0x392 && msr != 0x345 && msr != 0x1a0, "writes %x", (unsigned)msr);
     if (fake->manner == FAKE_NOISE)
         return;
     FUZZ_CHECK(legacy || !(value & ~fake_bits(fake, msr)), "writes %llx to %x, which has bits %llx",
                (unsigned long long)value, (unsigned)msr, (unsigned long long)fake_bits(fake, msr));
+    FUZZ_CHECK(!netburst || msr != 0x3f1 || !((value ^ before) & 0x6000000), "PEBS_ENABLE becomes %llx",
+               (unsigned long long)value);
     FUZZ_CHECK(msr != 0x1d9 || !((value ^ before) & ~UINT64_C(0x1800)), "DEBUGCTL %llx becomes %llx",
                (unsigned long long)before, (unsigned long long)value);
 }
@@ -248,6 +279,7 @@ static bool fake_wrmsr(void *context, uint32_t msr, uint64_t value)
     if (fake->manner == FAKE_NOISE && noise(fake, fake->garbage_odds / 4))
         fake_interrupt(fake);
     check_value(fake, msr, value, *place);
+    check_foreign(fake, msr, value, *place);
     if (fake->manner == FAKE_FAULTS || noise(fake, fake->fault_odds)) {
         fake->faults++;
         return false;
@@ -256,31 +288,41 @@ static bool fake_wrmsr(void *context, uint32_t msr, uint64_t value)
         return true;
     if (msr == 0x390)
         *fake_register(fake, 0x38e) &= ~value;
-    else if (is_legacy(msr))
+    else if (is_legacy(fake, msr))
         *place = (uint64_t)(int64_t)(int32_t)value & bits;
     else
         *place = value & bits;
     return true;
 }
 
+/* Indices that no counter has fault. */
 static bool fake_rdpmc(void *context, uint32_t index, uint64_t *out_value)
 {
-    bool fixed = index >> 30 & 1;
+    const struct fake *fake = context;
+    unsigned number = index & 0xffff;
+    uint32_t first = fake->promise.kind == FAKE_NETBURST ? 0x300 : 0xc1;
 
-    return fake_rdmsr(context, (fixed ? 0x309 : 0xc1) + (index & 0xff), out_value);
+    FUZZ_CHECK(index >> 16 == 0 || index >> 16 == 0x4000 || index == 0x20000000, "RDPMC %x", (unsigned)index);
+    FUZZ_CHECK(number < (index >> 30 ? 7u : fake->promise.kind == FAKE_NETBURST ? 18u : 10u), "RDPMC %x",
+               (unsigned)index);
+    return fake_rdmsr(context, index == 0x20000000 ? 0x329 : (index >> 30 ? 0x309 : first) + number, out_value);
 }
 
 static void fake_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
 {
     const struct fake *fake = context;
-    uint64_t random = fake->leaves.others ^ (uint64_t)leaf << 32 ^ subleaf;
-    const uint32_t *known = leaf == 0      ? fake->leaves.leaf0
-                            : leaf == 1    ? fake->leaves.leaf1
-                            : leaf == 7    ? subleaf ? fake->leaves.leaf7_1 : fake->leaves.leaf7
-                            : leaf == 0xa  ? fake->leaves.leaf_a
-                            : leaf == 0x1a ? fake->leaves.leaf_1a
-                            : leaf == 0x23 ? fake->leaves.leaf_23[subleaf & 3]
-                                           : NULL;
+    const struct fake_leaves *leaves = &fake->leaves;
+    uint64_t random = leaves->others ^ (uint64_t)leaf << 32 ^ subleaf;
+    const uint32_t *const seven[2] = {leaves->leaf7, leaves->leaf7_1};
+    const uint32_t *const extension[4] = {leaves->leaf23_0, leaves->leaf23_1, NULL, leaves->leaf23_3};
+    const uint32_t *known = leaf == 0                     ? leaves->leaf0
+                            : leaf == 1                   ? leaves->leaf1
+                            : leaf == 4 && subleaf == 0   ? leaves->leaf4
+                            : leaf == 7 && subleaf < 2    ? seven[subleaf]
+                            : leaf == 0xa                 ? leaves->leaf_a
+                            : leaf == 0x1a                ? leaves->leaf_1a
+                            : leaf == 0x23 && subleaf < 4 ? extension[subleaf]
+                                                          : NULL;
 
     random += !random;
     for (unsigned i = 0; i < 4; i++)
@@ -301,10 +343,38 @@ static uint64_t fake_clock(void *context)
 
 /* ---- Life ---- */
 
+/* What a firmware may leave in a register. */
+static uint64_t leftover(const struct fake *fake, unsigned place, uint64_t *seed)
+{
+    static const uint64_t selects[] = {0, 0x5300c0, 0x51013c, 0x1000c0, 0x410000, 0xc4};
+    static const uint64_t cccrs[] = {0, 0x39000, 0x4039000, 0x4030000, 0x40030000, 0x3d000, 0x30000, 0x80030000};
+
+    if (fake->promise.kind == FAKE_NETBURST ? place >= CCCRS && place < ESCRS : place >= SELECTS && place < FIXED)
+        return fake->promise.kind == FAKE_NETBURST ? cccrs[fuzz_below(seed, 8)] : selects[fuzz_below(seed, 6)];
+    return fuzz_word(seed);
+}
+
+static void fill(struct fake *fake, uint64_t seed)
+{
+    static const uint32_t netburst[] = {0x300, 0x360, 0x3a0, 0x3f1}, core[] = {0xc1, 0x186, 0x309, 0};
+    static const uint8_t netburst_counts[] = {18, 18, 66, 2}, core_counts[] = {10, 10, 7, 0};
+    bool is_netburst = fake->promise.kind == FAKE_NETBURST;
+    const uint32_t *first = is_netburst ? netburst : core;
+    const uint8_t *counts = is_netburst ? netburst_counts : core_counts;
+
+    for (unsigned block = 0; block < 4; block++)
+        for (unsigned i = 0; i < counts[block]; i++) {
+            uint64_t *place = fake_register(fake, first[block] + i);
+            uint64_t value = leftover(fake, (unsigned)(place - fake->value), &seed);
+
+            *place = value & fake_bits(fake, first[block] + i);
+        }
+    for (unsigned i = 0; !is_netburst && i < FIRST_PAYLOAD; i++)
+        fake->value[SINGLES + i] = fuzz_word(&seed) & fake_bits(fake, single_registers[i]);
+}
+
 void fake_init(struct fake *fake, const struct fake_leaves *leaves, enum fake_manner manner, uint64_t seed)
 {
-    static const uint32_t selects[] = {0, 0x5300c0, 0x51013c, 0x1000c0, 0x410000, 0xc4};
-
     memset(fake, 0, sizeof *fake);
     fake->leaves = *leaves;
     fake->promise = fake_promised(leaves);
@@ -312,32 +382,57 @@ void fake_init(struct fake *fake, const struct fake_leaves *leaves, enum fake_ma
     fake->noise = seed + !seed;
     fake->port = (struct upmu_port){fake,       fake_rdmsr, fake_wrmsr, fake_cpuid, NULL, NULL, NULL,
                                     fake_rdpmc, fake_rearm, fake_clock, NULL,       NULL, true};
-    for (unsigned i = 0; seed && i < FAKE_SELECT; i++) {
-        fake->value[i] = fuzz_word(&seed) & fake_bits(fake, 0xc1 + i);
-        fake->value[FAKE_SELECT + i] = selects[fuzz_below(&seed, 6)] & fake_bits(fake, 0x186 + i);
-        if (i < FAKE_OTHERS - FAKE_FIXED)
-            fake->value[FAKE_FIXED + i] = fuzz_word(&seed) & fake_bits(fake, 0x309 + i);
-    }
-    for (unsigned i = 0; seed && i < 6; i++)
-        fake->value[FAKE_OTHERS + i] = fuzz_word(&seed) & fake_bits(fake, single_registers[i]);
+    if (fake_bits(fake, 0x38f))
+        *fake_register(fake, 0x38f) = fake->promise.general;
+    if (seed && fake->promise.kind != FAKE_NO_PMU)
+        fill(fake, seed);
 }
 
-/* Counters are numbered as upmu does: fixed ones from 16 on. */
+/* ---- Counting ---- */
+
+static uint64_t *runs_netburst(struct fake *fake, unsigned counter, bool *out_interrupts)
+{
+    uint64_t *value = fake_counter(fake, counter);
+
+    if (!value || !(fake->value[CCCRS + counter] & CCCR_ENABLE) || !(fake->value[CCCRS + counter] & CCCR_THREADS))
+        return NULL;
+    *out_interrupts = fake->value[CCCRS + counter] & CCCR_PMI;
+    return value;
+}
+
+/* P6: select 0 enables both counters. */
 static uint64_t *runs(struct fake *fake, unsigned counter, bool *out_interrupts)
 {
-    bool fixed = counter >= 16;
-    uint64_t global = *fake_register(fake, 0x38f) >> (fixed ? counter + 16 : counter);
-    uint64_t control = *fake_register(fake, 0x38d) >> 4 * (counter & 15);
-    uint64_t select = fake->value[FAKE_SELECT + counter % FAKE_SELECT], enable = select;
+    bool fixed = counter >= 16, p6 = fake->promise.kind == FAKE_P6;
+    uint64_t global, control, select;
 
-    /* P6: select 0 enables both, and what has no privilege counts nothing. */
-    if (!fake->promise.version)
-        enable = select & 0x30000 ? fake->value[FAKE_SELECT] : 0;
-    if (!((fake->promise.general | fake->promise.fixed << 16) >> counter & 1) ||
-        (fake->promise.version >= 2 && !(global & 1)) || (fixed ? !(control & 3) : !(enable & SELECT_EN)))
+    if (fake->promise.kind == FAKE_NETBURST)
+        return runs_netburst(fake, counter, out_interrupts);
+    if (!fake_counter(fake, counter))
+        return NULL;
+    global = *fake_register(fake, 0x38f) >> (fixed ? counter + 16 : counter);
+    control = *fake_register(fake, 0x38d) >> 4 * (counter & 15);
+    select = fixed ? 0 : fake->value[SELECTS + counter];
+    if ((fake->promise.version >= 2 && !(global & 1)) ||
+        (fixed ? !(control & 3) : !((p6 ? fake->value[SELECTS] : select) & SELECT_EN) || !(select & SELECT_RINGS)))
         return NULL;
     *out_interrupts = fixed ? control >> 3 & 1 : (select & SELECT_INT) != 0;
-    return &fake->value[fixed ? FAKE_FIXED + counter - 16 : counter];
+    return fake_counter(fake, counter);
+}
+
+static uint64_t top_of(const struct fake *fake, unsigned counter)
+{
+    bool fixed = fake->promise.kind != FAKE_NETBURST && counter >= 16;
+
+    return ONES(fixed ? fake->promise.fixed_width : fake->promise.width);
+}
+
+static void flag(struct fake *fake, unsigned counter)
+{
+    if (fake->promise.kind == FAKE_NETBURST)
+        fake->value[CCCRS + counter] |= CCCR_OVF;
+    else if (fake->promise.version >= 2)
+        *fake_register(fake, 0x38e) |= UINT64_C(1) << (counter >= 16 ? counter + 16 : counter);
 }
 
 /* In pieces, so that an interrupt comes where its counter passes zero. */
@@ -348,24 +443,22 @@ void fake_run(struct fake *fake, uint64_t events)
         bool interrupts, due = false;
 
         for (unsigned i = 0; i < 23; i++) {
-            uint64_t *value = i < 10 || i >= 16 ? runs(fake, i, &interrupts) : NULL;
-            uint64_t left = ONES(i >= 16 ? fake->promise.fixed_width : fake->promise.width);
+            uint64_t *value = runs(fake, i, &interrupts), top = top_of(fake, i);
 
-            if (value && interrupts && left - *value < piece)
-                piece = left - *value + 1;
+            if (value && interrupts && top - *value < piece)
+                piece = top - *value + 1;
         }
         piece += !piece;
         for (unsigned i = 0; i < 23; i++) {
-            uint64_t *value = i < 10 || i >= 16 ? runs(fake, i, &interrupts) : NULL;
-            uint64_t ones = ONES(i >= 16 ? fake->promise.fixed_width : fake->promise.width);
+            uint64_t *value = runs(fake, i, &interrupts), top = top_of(fake, i);
 
             if (!value)
                 continue;
-            if (ones - *value < piece) {
-                *fake_register(fake, 0x38e) |= UINT64_C(1) << (i >= 16 ? i + 16 : i);
+            if (top - *value < piece) {
+                flag(fake, i);
                 due |= interrupts;
             }
-            *value = (*value + piece) & ones;
+            *value = (*value + piece) & top;
         }
         fake->now_ns += piece;
         events -= piece;
@@ -373,60 +466,3 @@ void fake_run(struct fake *fake, uint64_t events)
             fake_interrupt(fake);
     }
 }
-
-/* ---- Leaves of real CPUs ---- */
-
-#define GENUINE(leaf)                                                                                                  \
-    {                                                                                                                  \
-        leaf, 0x756e6547, 0x6c65746e, 0x49656e69                                                                       \
-    }
-
-const struct fake_leaves fake_known_leaves[] = {
-#define KNOWN(leaves...)                                                                                               \
-    {                                                                                                                  \
-        leaves, {0},                                                                                                   \
-        {                                                                                                              \
-            {                                                                                                          \
-                0                                                                                                      \
-            }                                                                                                          \
-        }                                                                                                              \
-    }
-    KNOWN(GENUINE(0x16), {0x506e3, 0, 0x8000, 0}, {0, 0x810, 0, 0}, {0x07300404, 0, 0, 0x603}, {0}, 1),
-    KNOWN(GENUINE(0xa), {0x10676, 0, 0x8000, 0}, {0}, {0x07280202, 0, 0, 0x503}, {0}, 2),
-    KNOWN(GENUINE(0xa), {0x6f6, 0, 0x8000, 0}, {0}, {0x07280202, 0, 0, 0}, {0}, 3),
-    KNOWN(GENUINE(0xa), {0x6e8, 0, 0x8000, 0}, {0}, {0x07280201, 0, 0, 0}, {0}, 4),
-    KNOWN(GENUINE(0xb), {0x106a5, 0, 0x8000, 0}, {0}, {0x07300403, 0x44, 0, 0x603}, {0}, 5),
-    KNOWN(GENUINE(0x1b), {0x706e5, 0, 0x8000, 0}, {0}, {0x08300805, 0, 0xf, 0x8604}, {0}, 6),
-    KNOWN(GENUINE(0x16), {0x506e3, 0, 0x80008000, 0}, {0}, {0x07300802, 0, 0, 0x600}, {0}, 7),
-    KNOWN(GENUINE(0xa), {0x106c2, 0, 0x8000, 0}, {0}, {0x07280203, 0, 0, 0x2501}, {0}, 8),
-    KNOWN(GENUINE(0x20), {0x90672, 0, 0x8000, 0}, {0, 0, 0, 0x8000}, {0x07300605, 0, 7, 0x8603}, {0x40000001}, 9),
-    KNOWN(GENUINE(0x16), {0x506e3, 0, 0x8000, 0}, {0, 0x810, 0, 0x2000}, {0x07300404, 0, 0, 0x603}, {0}, 10),
-    KNOWN(GENUINE(0x20), {0x90672, 0, 0x8000, 0}, {0, 0, 0, 0x8000}, {0x07300605, 0, 7, 0x8603}, {0x20000001}, 11),
-    {GENUINE(0x23),
-     {0xa06a4, 0, 0x8000, 0},
-     {1, 0, 0, 0x8000},
-     {0x07300805, 0, 7, 0x8603},
-     {0x40000002},
-     12,
-     {0x100},
-     {{0xb}, {0xff, 0xf}, {0}, {0xdff}}},
-    {GENUINE(0x23),
-     {0xb06d1, 0, 0x8000, 0},
-     {1, 0, 0, 0x8000},
-     {0x0d300806, 0x280, 7, 0x8603},
-     {0x40000003},
-     13,
-     {0x100},
-     {{0xb, 3}, {0x3ff, 0xf}, {0}, {0x1dff}}},
-    {GENUINE(0x23),
-     {0xb06d1, 0, 0x8000, 0},
-     {1, 0, 0, 0x8000},
-     {0x0d300806, 0x280, 7, 0x8603},
-     {0x20000003},
-     14,
-     {0x100},
-     {{0xf, 3, 8}, {0xff, 0x77}, {0xfc, 3, 0xfc, 3}, {0x1f7f}}},
-    KNOWN(GENUINE(2), {0x673, 0, 0, 0}, {0}, {0}, {0}, 15),
-    KNOWN(GENUINE(2), {0x6d6, 0, 0, 0}, {0}, {0}, {0}, 16),
-};
-const unsigned fake_known_count = sizeof fake_known_leaves / sizeof fake_known_leaves[0];

@@ -13,26 +13,35 @@
 
 #include "tests/fuzz/fuzz.h"
 
-/* What CPUID says. */
+/* What CPUID says; and IA32_MISC_ENABLE, which on family 15 says whether there is a PMU. */
 struct fake_leaves {
     uint32_t leaf0[4], leaf1[4], leaf7[4], leaf_a[4], leaf_1a[4];
-    uint64_t others;        /* seed of all other leaves */
-    uint32_t leaf7_1[4];    /* leaf 7, subleaf 1 */
-    uint32_t leaf_23[4][4]; /* by subleaf */
+    uint64_t others; /* seed of all other leaves */
+    uint32_t leaf4[4], leaf7_1[4], leaf23_0[4], leaf23_1[4], leaf23_3[4];
+    uint32_t misc_enable;
+};
+
+enum fake_kind {
+    FAKE_NO_PMU,
+    FAKE_P6,   /* two counters, one enable bit */
+    FAKE_ARCH, /* leaf 0AH */
+    FAKE_NETBURST
 };
 
 /* What the leaves promise: the oracle. */
 struct fake_promise {
-    bool pmu;         /* there is one */
-    unsigned version; /* 1 upwards; 0: P6 */
-    uint32_t general; /* counters, as upmu numbers them: 10 at most */
+    enum fake_kind kind;
+    unsigned version; /* of FAKE_ARCH: 1 upwards */
+    uint32_t general; /* counters, as upmu numbers them: 10 at most, of NetBurst 18 */
     uint32_t fixed;   /* 7 at most, from bit 0 */
     unsigned width, fixed_width;
     uint32_t events; /* architectural ones that are available */
-    uint64_t select; /* bits that leaf 23H announces */
-    bool any, transactions, capabilities, hypervisor;
-    bool metrics;   /* PERF_METRICS, though PERF_CAPABILITIES denies it */
-    bool withdrawn; /* counter 3 is the microcode's */
+    bool any, transactions, equal, umask2, capabilities, hypervisor;
+    bool metrics;  /* PERF_METRICS, whatever PERF_CAPABILITIES says */
+    bool threads;  /* NetBurst: bits of the second thread */
+    bool tags;     /* NetBurst: replay tagging */
+    bool iq_escrs; /* NetBurst: MSR_IQ_ESCR0, 1 */
+    bool cascades; /* NetBurst: bit 11 of some CCCRs */
 };
 
 /* How registers behave. */
@@ -45,11 +54,7 @@ enum fake_manner {
     FAKE_NOISE /* count, but fault or read garbage now and then */
 };
 
-/* Registers, by kind: general counters, their selects, fixed counters, others. */
-#define FAKE_SELECT 10u
-#define FAKE_FIXED 20u
-#define FAKE_OTHERS 27u
-#define FAKE_REGISTERS 48
+#define FAKE_REGISTERS 106
 
 struct fake {
     struct upmu_port port;
@@ -58,9 +63,11 @@ struct fake {
     struct fake_leaves leaves;
     struct fake_promise promise;
     enum fake_manner manner;
-    bool full_write; /* PERF_CAPABILITIES[13] */
-    uint64_t value[FAKE_REGISTERS];
-    uint64_t noise;                   /* FAKE_NOISE: state of the generator */
+    uint32_t foreign;                /* counters whose registers must not be written */
+    bool full_write;                 /* PERF_CAPABILITIES[13] */
+    bool metrics;                    /* PERF_CAPABILITIES[15] */
+    uint64_t value[FAKE_REGISTERS];  /* see fake_register() */
+    uint64_t noise;                  /* FAKE_NOISE: state of the generator */
     uint8_t fault_odds, garbage_odds; /* of 256 accesses */
     uint64_t now_ns;
     bool in_interrupt, deaf; /* deaf: interrupts get lost */
@@ -70,6 +77,9 @@ struct fake {
 /* What the leaves promise. */
 struct fake_promise fake_promised(const struct fake_leaves *leaves);
 
+/* Is there a register 329H: promised, or said by PERF_CAPABILITIES? */
+bool fake_has_metrics(const struct fake *fake);
+
 /* Contents as after reset; `seed` not 0: what a firmware may have left. */
 void fake_init(struct fake *fake, const struct fake_leaves *leaves, enum fake_manner manner, uint64_t seed);
 
@@ -78,6 +88,10 @@ uint64_t fake_bits(const struct fake *fake, uint32_t msr);
 
 /* A register's contents; it must exist. */
 uint64_t *fake_register(struct fake *fake, uint32_t msr);
+
+/* A counter, as upmu numbers them, and its select; NULL: there is no such counter; fixed ones have no select. */
+uint64_t *fake_counter(struct fake *fake, unsigned counter);
+uint64_t *fake_select(struct fake *fake, unsigned counter);
 
 /* So many instructions, cycles, and everything else. */
 void fake_run(struct fake *fake, uint64_t events);

@@ -125,7 +125,22 @@ static void check_refused(const struct upmu_pmu *pmu, enum upmu_status status, u
                "%s: config %llx is not permitted", pmu->name, (unsigned long long)config);
 }
 
-static void check_write(const struct upmu_pmu *pmu, const struct upmu_write *write, bool sampling)
+/* Top-down metrics: fixed counter 3 is zeroed, then PERF_METRICS (329H), and nothing else is loaded. */
+static bool zeroes_metrics(const struct upmu_pmu *pmu, const struct upmu_session *session,
+                           const struct upmu_write *write)
+{
+    bool metrics = false;
+
+    for (unsigned i = 0; i < session->set.count && !is_netburst(pmu); i++)
+        metrics |= session->set.tally[i].counter >= 24;
+    if (!metrics || write->value)
+        return false;
+    return (write->address == 0x329 && (write[-1].address == 0x30c || write[-1].address == 0x198c)) ||
+           ((write->address == 0x30c || write->address == 0x198c) && write[1].address == 0x329);
+}
+
+static void check_write(const struct upmu_pmu *pmu, const struct upmu_session *session,
+                        const struct upmu_write *write, bool sampling)
 {
     unsigned row = 0;
     uint64_t allowed;
@@ -140,9 +155,37 @@ static void check_write(const struct upmu_pmu *pmu, const struct upmu_write *wri
     if (!sampling && class_of(pmu, row)->kind == UPMU_KIND_SELECT)
         FUZZ_CHECK(!(write->value & (is_netburst(pmu) ? CCCR_PMI : SELECT_INT)), "%s: %s asks for interrupts",
                    pmu->name, write->name);
-    /* Nehalem's sequence loads counters, and what metrics are fractions of is set to 0. */
-    if (!sampling && !(pmu->capabilities & UPMU_PMU_PRELUDE) && !(pmu->counters >> 24))
-        FUZZ_CHECK(class_of(pmu, row)->kind != UPMU_KIND_COUNTER, "%s: loads %s", pmu->name, write->name);
+    if (!sampling)
+        FUZZ_CHECK(class_of(pmu, row)->kind != UPMU_KIND_COUNTER || zeroes_metrics(pmu, session, write),
+                   "%s: loads %s", pmu->name, write->name);
+}
+
+/*
+ * What Nehalem and Westmere want before a new event of a general counter (errata AAK100,
+ * AAP53, BD53; Linux arch/x86/events/intel/core.c): exactly this, and first.  How many.
+ */
+static size_t check_prelude(const struct upmu_pmu *pmu, const struct upmu_session *session,
+                            const struct upmu_dry_run *dry)
+{
+    static const struct {
+        uint32_t address;
+        uint64_t value;
+    } steps[] = {{0x186, 0x4300b5}, {0x187, 0x4300d2}, {0x188, 0x4300b1}, {0x189, 0x4300b1}, {0xc1, 0},
+                 {0xc2, 0},         {0xc3, 0},         {0xc4, 0},         {0x38f, 0xf},      {0x38f, 0},
+                 {0x186, 0},        {0x187, 0},        {0x188, 0},        {0x189, 0}};
+    const size_t count = sizeof steps / sizeof steps[0];
+    bool wanted = false;
+
+    for (unsigned i = 0; i < session->set.count; i++)
+        wanted |= session->set.tally[i].counter < 16;
+    if (!wanted || (strncmp(pmu->name, "nhm", 3) != 0 && strncmp(pmu->name, "wsm", 3) != 0))
+        return 0;
+    FUZZ_CHECK(dry->count > count, "%s: no prelude", pmu->name);
+    for (size_t i = 0; i < count; i++)
+        FUZZ_CHECK(dry->writes[i].address == steps[i].address && dry->writes[i].value == steps[i].value,
+                   "%s: the prelude writes %llx to %s", pmu->name, (unsigned long long)dry->writes[i].value,
+                   dry->writes[i].name);
+    return count;
 }
 
 static void run_dry(const struct upmu_pmu *pmu, const struct upmu_event *events, unsigned count, uint64_t period)
@@ -151,8 +194,8 @@ static void run_dry(const struct upmu_pmu *pmu, const struct upmu_event *events,
     static struct upmu_session session;
     const struct upmu_port port = {.pmi_rearm = (void (*)(void *))1};
     struct upmu_sampling sampling = {period};
-    struct upmu_write writes[WRITES];
-    struct upmu_dry_run dry = {writes, WRITES, 0};
+    struct upmu_write room[WRITES + 2] = {{0}}; /* one before and one behind, to look at */
+    struct upmu_dry_run dry = {room + 1, WRITES, 0};
     unsigned added = 0;
     enum upmu_status status;
 
@@ -169,8 +212,8 @@ static void run_dry(const struct upmu_pmu *pmu, const struct upmu_event *events,
     if (status != UPMU_OK)
         return;
     FUZZ_CHECK(dry.count && dry.count <= WRITES, "%u writes", (unsigned)dry.count);
-    for (size_t i = 0; i < dry.count; i++)
-        check_write(pmu, &writes[i], period != 0);
+    for (size_t i = check_prelude(pmu, &session, &dry); i < dry.count; i++)
+        check_write(pmu, &session, &dry.writes[i], period != 0);
     for (unsigned i = 0; i < session.set.count; i++)
         FUZZ_CHECK(session.set.event[i].counters >> session.set.tally[i].counter & 1u, "%s: event %u on counter %u",
                    pmu->name, i, session.set.tally[i].counter);
