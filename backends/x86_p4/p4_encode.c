@@ -444,6 +444,9 @@ enum upmu_status upmu_p4_finish(const struct upmu_pmu *pmu, struct upmu_event *e
     settle_p4_attributes(event);
     row = upmu_p4_find(group, event->config);
     event->flags = (uint8_t)(row + 1);
+    /* Replay tags are two of the three resources that a slot has room for. */
+    if (replay && ((row >= 0 && row < (int)UPMU_P4_TI_EVENTS) || upmu_p4_second(event) == UPMU_P4_PARTNER))
+        return UPMU_ERR_DOES_NOT_FIT;
     if (!event->counters)
         event->counters = pmu->counters;
     event->counters &= upmu_p4_counters(pmu, group, event->config, row);
