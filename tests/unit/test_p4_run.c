@@ -548,6 +548,58 @@ static void a_thread_is_taken_over_while_the_other_one_counts(void **state)
     }
 }
 
+/* Neither takes the other's registers for changed ones. */
+static void each_thread_finds_its_registers_as_they_should_be(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < THREADED; p++) {
+        set_up(threaded[p]);
+        launch(0, 0, "instructions,cycles", 1000);
+        launch(1, 1, "packed_SP_retired", 0);
+        launch(2, 1, "branches,cache-references", 0);
+        for (unsigned round = 0; round < 3; round++)
+            for (unsigned cpu = 0; cpu < 2; cpu++) {
+                struct upmu_why why;
+
+                run(cpu, 1700);
+                assert_int_equal(upmu_cpu_verify(&f.cpu[cpu], &why), UPMU_OK);
+                if (cpu && round == 1)
+                    stop(2);
+                if (cpu && round == 2)
+                    start(2);
+            }
+        upmu_sim_switch_cpu(&f.sim, 0);
+        stop(0);
+        assert_int_equal(value(0, 0), 5100);
+        upmu_sim_switch_cpu(&f.sim, 1);
+        assert_int_equal(value(2, 0), 680);
+        tear_down();
+    }
+}
+
+/* A host that knows better than to leave a counter to the firmware. */
+static void the_firmware_s_counter_can_be_taken(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < ALL; p++) {
+        prepare(all[p], 2);
+        upmu_sim_firmware(&f.sim, 0);
+        take_over(0);
+        take_over(1);
+        upmu_sim_switch_cpu(&f.sim, 0);
+        upmu_cpu_take_firmware(&f.cpu[0]);
+        assert_false(upmu_sim_runs(&f.sim, 0, 0));
+        if (!(f.sim.profile->flags & UPMU_SIM_SMT)) {
+            launch(0, 0, "cycles:counter=0", 1000);
+            run(0, 5000);
+            stop(0);
+            assert_int_equal(value(0, 0), 10000);
+            assert_int_equal(samples(0), 10);
+        }
+        assert_int_equal(f.sim.violation_count, 0);
+    }
+}
+
 static void four_threads_of_two_cores_have_two_pmus(void **state)
 {
     (void)state;
@@ -913,6 +965,8 @@ int main(void)
         cmocka_unit_test(each_thread_is_interrupted_for_its_own),
         cmocka_unit_test(thread_independent_events_have_one_owner),
         cmocka_unit_test(a_thread_is_taken_over_while_the_other_one_counts),
+        cmocka_unit_test(each_thread_finds_its_registers_as_they_should_be),
+        cmocka_unit_test(the_firmware_s_counter_can_be_taken),
         cmocka_unit_test(four_threads_of_two_cores_have_two_pmus),
         cmocka_unit_test(two_cores_without_threads_need_no_domain),
         cmocka_unit_test(cascades_count_on_every_model),
