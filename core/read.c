@@ -51,7 +51,7 @@ static void grade(const struct upmu_session *session, const struct upmu_tally *t
     count->running_ns = count->enabled_ns > tally->gap_ns ? count->enabled_ns - tally->gap_ns : 0;
     if (!tally->ran) {
         count->quality = UPMU_QUALITY_NEVER_RAN;
-    } else if (tally->hole) {
+    } else if (tally->hole || (count->enabled_ns && !count->running_ns)) {
         count->quality = UPMU_QUALITY_PARTIAL;
     } else if (UPMU_MOVES && tally->gap_ns) {
         count->quality = UPMU_QUALITY_SCALED;

@@ -353,7 +353,8 @@ static bool open_gates(struct upmu_cpu *cpu, uint32_t opening)
     if (!UPMU_PRELUDES || !cpu->paused)
         return fine;
     for (struct upmu_session *other = cpu->sessions; other; other = other->next) {
-        if (!(other->counters & cpu->paused))
+        /* One that is stopped still says which counters it had. */
+        if (!upmu_session_holds(other) || !(other->counters & cpu->paused))
             continue;
         if (!fine) {
             give_up(cpu, other);

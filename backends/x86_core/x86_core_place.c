@@ -85,7 +85,8 @@ bool upmu_x86_core_alternative(const struct upmu_pmu *pmu, const struct upmu_eve
 
     (void)thread;
     if (i > (event->payload == UPMU_X86_PAYLOAD_OFFCORE && resource <= UPMU_X86_RESOURCE_OFFCORE1) ||
-        (event->payload && (event->config1 & ~upmu_register_settable(pmu, row, UPMU_LEVEL_PRIVILEGED))))
+        (event->payload && (row == UPMU_NO_ROW ||
+                            (event->config1 & ~upmu_register_settable(pmu, row, UPMU_LEVEL_PRIVILEGED)))))
         return false;
     memset(out, 0, sizeof *out);
     out->slot_count = 1;

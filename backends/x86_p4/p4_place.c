@@ -72,7 +72,8 @@ static bool fill_upstream(struct upmu_alternative *out, const struct upmu_event 
     uint64_t word = event->config1;
     bool loads = (word & UPMU_P4_ESCR_SELECT) >> 25 == 0x04;
 
-    if ((even == UPMU_P4_RAT_ESCR0 && odd != thread) || (even == UPMU_P4_SAAT_ESCR0 && odd != loads))
+    if ((even == UPMU_P4_RAT_ESCR0 && odd != thread) || (even == UPMU_P4_SAAT_ESCR0 && odd != loads) ||
+        (even == UPMU_P4_SSU_ESCR0 && odd)) /* there is no SSU_ESCR1 */
         return false;
     if (odd && (word & UPMU_P4_ESCR_TAG_ENABLE)) {
         word = moved_tag(word);
@@ -130,7 +131,7 @@ static bool fill_way(const struct upmu_pmu *pmu, const struct upmu_event *event,
         return slot->counters && fill_cascade(pmu, out, event, thread, second);
     default:
         add_value(slot, upmu_p4_even_escr(group, event->config1) + !odd, escr_value(event->config1, thread));
-        return slot->counters && !second;
+        return slot->counters && !second && upmu_p4_even_escr(group, event->config1) != UPMU_P4_SSU_ESCR0;
     }
 }
 
