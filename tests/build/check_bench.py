@@ -40,7 +40,7 @@ def register_accesses_are_within_their_budgets_on_two_cpus():
 
 
 @check
-def every_lookup_is_within_2000_instructions():
+def every_lookup_is_within_its_limit():
     return over("--instructions", "instructions.lookup") + over("--instructions", "instructions.row")
 
 
