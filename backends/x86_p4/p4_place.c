@@ -11,6 +11,7 @@
 #include "backends/x86_p4/x86_p4.h"
 #include "core/bits.h"
 #include "core/mem.h"
+#include "core/register.h"
 
 #if UPMU_BACKEND_X86_P4
 
@@ -65,7 +66,8 @@ static uint64_t moved_tag(uint64_t word)
  * single bit: each thread has one RAT_ESCR for it, so that loads and stores cannot mix.
  * Tables 19-32 to 19-34 give the split metrics the side of their SAAT_ESCR.
  */
-static bool fill_upstream(struct upmu_alternative *out, const struct upmu_event *event, unsigned thread, unsigned odd)
+static bool fill_upstream(const struct upmu_pmu *pmu, struct upmu_alternative *out, const struct upmu_event *event,
+                          unsigned thread, unsigned odd)
 {
     unsigned group = UPMU_P4_PAYLOAD_SECOND(event->payload);
     unsigned even = upmu_p4_even_escr(group, event->config1);
@@ -76,9 +78,14 @@ static bool fill_upstream(struct upmu_alternative *out, const struct upmu_event 
         (even == UPMU_P4_SSU_ESCR0 && odd)) /* there is no SSU_ESCR1 */
         return false;
     if (odd && (word & UPMU_P4_ESCR_TAG_ENABLE)) {
+        uint64_t *value = &out->slot[0].value[0], mask = *value & UPMU_P4_ESCR_MASK;
+
         word = moved_tag(word);
-        out->slot[0].value[0] =
-            (out->slot[0].value[0] & ~UPMU_P4_ESCR_MASK) | (out->slot[0].value[0] & UPMU_P4_ESCR_MASK) << 1;
+        *value = (*value ^ mask) | mask << 1;
+        /* Raw words may have no neighbour in the mask, or one that the register lacks. */
+        if ((mask << 1 & ~UPMU_P4_ESCR_MASK) || out->slot[0].resource[0] >= UPMU_P4_ESCRS ||
+            (*value & ~upmu_register_bits(pmu, UPMU_P4_ROW_ESCR + out->slot[0].resource[0])))
+            return false;
     }
     out->helper = true;
     out->slot_count = 2;
@@ -126,7 +133,7 @@ static bool fill_way(const struct upmu_pmu *pmu, const struct upmu_event *event,
         return slot->counters;
     switch (upmu_p4_second(event)) {
     case UPMU_P4_UPSTREAM:
-        return slot->counters && fill_upstream(out, event, thread, second);
+        return slot->counters && fill_upstream(pmu, out, event, thread, second);
     case UPMU_P4_INITIATOR:
         return slot->counters && fill_cascade(pmu, out, event, thread, second);
     default:
