@@ -385,7 +385,8 @@ static enum upmu_status finish_second(const struct upmu_pmu *pmu, struct upmu_ev
     group = UPMU_P4_PAYLOAD_SECOND(event->payload);
     if (!(event->config1 & (T0_BOTH | T1_BOTH)))
         event->config1 |= event->config & (T0_BOTH | T1_BOTH);
-    return check_word(pmu, group, &event->config1) ? UPMU_OK : UPMU_ERR_NOT_PERMITTED;
+    /* What starts or tags is not started itself. */
+    return !(event->config1 & CASCADES) && check_word(pmu, group, &event->config1) ? UPMU_OK : UPMU_ERR_NOT_PERMITTED;
 }
 
 /* Attribute bits follow the words: of a named event those that were given and are not 0. */
