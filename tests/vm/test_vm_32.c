@@ -19,13 +19,13 @@
 static void core2_on_a_vector(void **state)
 {
     (void)state;
-    vm_check_all(&(struct vm_guest){"core2", "core", 32, "vector=0xe0", true, false});
+    vm_check_all(&(struct vm_guest){"core2", "core", 32, "vector=0xe0", true});
 }
 
 static void skylake_by_nmi(void **state)
 {
     (void)state;
-    vm_check_all(&(struct vm_guest){"skylake", "skl", 32, "noclock", true, false});
+    vm_check_all(&(struct vm_guest){"skylake", "skl", 32, "noclock", true});
 }
 
 /* Together with the one of each above; with VM_RUNS=soak ten of each width. */
@@ -39,8 +39,8 @@ static void a_thousand_samples_in_every_run(void **state)
     for (unsigned i = 0; i < runs; i++) {
         bool skylake = i & 1;
 
-        vm_check_samples(&(struct vm_guest){skylake ? "skylake" : "core2", skylake ? "skl" : "core", 32,
-                                            options[i / 2 % 4], true, false});
+        vm_check_samples(
+            &(struct vm_guest){skylake ? "skylake" : "core2", skylake ? "skl" : "core", 32, options[i / 2 % 4], true});
     }
     printf("%u of %u runs: 1000 samples, 100 instructions apart, all at the right instruction\n", runs + ALONE,
            runs + ALONE);

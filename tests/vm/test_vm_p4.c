@@ -14,25 +14,25 @@
 static void f12_in_32_bits_by_nmi(void **state)
 {
     (void)state;
-    vm_check_all(&(struct vm_guest){"willamette", "netburst", 32, "", true, false});
+    vm_check_all(&(struct vm_guest){"willamette", "netburst", 32, "", true});
 }
 
 static void f29_in_32_bits_on_a_vector(void **state)
 {
     (void)state;
-    vm_check_samples(&(struct vm_guest){"northwood_smtoff", "netburst", 32, "vector=0xe0", true, false});
+    vm_check_samples(&(struct vm_guest){"northwood_smtoff", "netburst", 32, "vector=0xe0", true});
 }
 
 static void f43_in_64_bits_by_nmi(void **state)
 {
     (void)state;
-    vm_check_all(&(struct vm_guest){"nocona", "netburst_p", 64, "", true, false});
+    vm_check_all(&(struct vm_guest){"nocona", "netburst_p", 64, "", true});
 }
 
 static void f43_in_32_bits_by_nmi(void **state)
 {
     (void)state;
-    vm_check_samples(&(struct vm_guest){"nocona", "netburst_p", 32, "noclock", true, false});
+    vm_check_samples(&(struct vm_guest){"nocona", "netburst_p", 32, "noclock", true});
 }
 
 int main(void)

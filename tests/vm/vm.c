@@ -5,29 +5,16 @@
  * Every exit but a step is completed at once (KVM_RUN with immediate_exit), so that the
  * guest always stands between two instructions when the model is asked something.
  */
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/kvm.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "port/sim/sim_intern.h"
 #include "tests/trap/trap_decode.h"
-#include "tests/vm/vm.h"
+#include "tests/vm/vm_intern.h"
 
-#define MEMORY_BYTES (64u << 20)
-#define MULTIBOOT_AT 0x8000u
-#define MULTIBOOT_LOADED 0x2badb002u
-#define LINE_AT 0x8100u
-#define LINE_BYTES 0x200u
 #define APIC_BASE_MSR 0x1bu
-#define APIC_PHYSICAL 0xfee00000u
 #define APIC_BASE_VALUE (APIC_PHYSICAL | 0x900u)
 #define APIC_LVTPC 0x340u
 #define APIC_ICR 0x300u
@@ -40,262 +27,9 @@
 #define ENTRY_BYTES 16u /* of an interrupt entry of the kernel's */
 #define PIT_SHOT_NS 20000000u
 
-static double seconds_now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
-static bool refuse(struct vm *vm, const char *what)
-{
-    if (!vm->failure[0])
-        snprintf(vm->failure, sizeof vm->failure, "%s: %s", what, strerror(errno));
-    vm->done = true;
-    return false;
-}
-
-/* ---- A machine ---- */
-
-/* Everything below 2000h but what KVM must keep comes to us. */
-static bool filter_msrs(struct vm *vm)
-{
-    static uint8_t none[0x2000 / 8];
-    struct kvm_enable_cap enable = {.cap = KVM_CAP_X86_USER_SPACE_MSR};
-    struct kvm_msr_filter filter;
-
-    enable.args[0] = KVM_MSR_EXIT_REASON_FILTER | KVM_MSR_EXIT_REASON_UNKNOWN | KVM_MSR_EXIT_REASON_INVAL;
-    memset(&filter, 0, sizeof filter);
-    filter.flags = KVM_MSR_FILTER_DEFAULT_ALLOW;
-    filter.ranges[0].flags = KVM_MSR_FILTER_READ | KVM_MSR_FILTER_WRITE;
-    filter.ranges[0].nmsrs = sizeof none * 8;
-    filter.ranges[0].bitmap = none;
-    if (ioctl(vm->vm, KVM_ENABLE_CAP, &enable) < 0)
-        return refuse(vm, "KVM_CAP_X86_USER_SPACE_MSR");
-    if (ioctl(vm->vm, KVM_X86_SET_MSR_FILTER, &filter) < 0)
-        return refuse(vm, "KVM_X86_SET_MSR_FILTER");
-    return true;
-}
-
-static bool add_memory(struct vm *vm)
-{
-    struct kvm_userspace_memory_region region = {.memory_size = MEMORY_BYTES};
-
-    vm->memory = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (vm->memory == MAP_FAILED)
-        return refuse(vm, "guest memory");
-    region.userspace_addr = (uintptr_t)vm->memory;
-    if (ioctl(vm->vm, KVM_SET_USER_MEMORY_REGION, &region) < 0)
-        return refuse(vm, "KVM_SET_USER_MEMORY_REGION");
-    return true;
-}
-
-/* A machine with one CPU that has no CPUID yet. */
-static bool make_machine(struct vm *vm)
-{
-    int bytes;
-
-    vm->vm = vm->cpu = -1;
-    vm->kvm = open("/dev/kvm", O_RDWR | O_CLOEXEC);
-    if (vm->kvm < 0)
-        return refuse(vm, "/dev/kvm");
-    vm->vm = ioctl(vm->kvm, KVM_CREATE_VM, 0);
-    if (vm->vm < 0)
-        return refuse(vm, "KVM_CREATE_VM");
-    (void)ioctl(vm->vm, KVM_SET_TSS_ADDR, 0xfffbd000ul);
-    if (!add_memory(vm))
-        return false;
-    vm->cpu = ioctl(vm->vm, KVM_CREATE_VCPU, 0);
-    if (vm->cpu < 0)
-        return refuse(vm, "KVM_CREATE_VCPU");
-    bytes = ioctl(vm->kvm, KVM_GET_VCPU_MMAP_SIZE, 0);
-    vm->run = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, vm->cpu, 0);
-    if (vm->run == MAP_FAILED)
-        return refuse(vm, "struct kvm_run");
-    return true;
-}
-
-void vm_close(struct vm *vm)
-{
-    if (vm->cpu > 0)
-        close(vm->cpu);
-    if (vm->vm > 0)
-        close(vm->vm);
-    if (vm->kvm > 0)
-        close(vm->kvm);
-    if (vm->memory)
-        munmap(vm->memory, MEMORY_BYTES);
-    vm->memory = NULL;
-}
-
-/* Two instructions of real mode: OUT, HLT. */
-const char *vm_unable(void)
-{
-    static const uint8_t code[] = {0xe6, 0x80, 0xf4};
-    static struct vm vm;
-    struct kvm_sregs sregs;
-    struct kvm_regs regs;
-    bool ran;
-
-    memset(&vm, 0, sizeof vm);
-    if (!make_machine(&vm))
-        return vm.failure;
-    memcpy(vm.memory + 0x1000, code, sizeof code);
-    memset(&regs, 0, sizeof regs);
-    regs.rip = 0x1000;
-    regs.rflags = 2;
-    ran = ioctl(vm.cpu, KVM_GET_SREGS, &sregs) == 0;
-    sregs.cs.base = 0;
-    sregs.cs.selector = 0;
-    ran = ran && ioctl(vm.cpu, KVM_SET_SREGS, &sregs) == 0 && ioctl(vm.cpu, KVM_SET_REGS, &regs) == 0 &&
-          ioctl(vm.cpu, KVM_RUN, 0) == 0 && vm.run->exit_reason == KVM_EXIT_IO && vm.run->io.port == 0x80 &&
-          ioctl(vm.cpu, KVM_RUN, 0) == 0 && vm.run->exit_reason == KVM_EXIT_HLT;
-    if (ran && ioctl(vm.kvm, KVM_CHECK_EXTENSION, KVM_CAP_SYNC_REGS) <= 0) {
-        ran = false;
-        snprintf(vm.failure, sizeof vm.failure, "no KVM_CAP_SYNC_REGS");
-    }
-    vm_close(&vm);
-    if (ran)
-        return NULL;
-    if (!vm.failure[0])
-        snprintf(vm.failure, sizeof vm.failure, "a guest of two instructions does not run");
-    return vm.failure;
-}
-
-/* ---- CPUID ---- */
-
-#define LEAF1_EDX 0x0780a15bu /* FPU PSE TSC MSR PAE CX8 PGE CMOV MMX FXSR SSE SSE2: what KVM wants to know of */
-
-static void add_leaf(struct kvm_cpuid2 *leaves, const struct upmu_sim *sim, uint32_t leaf, uint32_t subleaf,
-                     bool indexed)
-{
-    struct kvm_cpuid_entry2 *entry = &leaves->entries[leaves->nent++];
-    uint32_t out[4];
-
-    sim->port.cpuid(sim->port.context, leaf, subleaf, out);
-    memset(entry, 0, sizeof *entry);
-    entry->function = leaf;
-    entry->index = subleaf;
-    entry->flags = indexed ? KVM_CPUID_FLAG_SIGNIFCANT_INDEX : 0;
-    entry->eax = out[0];
-    entry->ebx = out[1];
-    entry->ecx = out[2];
-    entry->edx = out[3];
-    if (leaf == 1)
-        entry->edx |= LEAF1_EDX;
-}
-
-static bool set_cpuid(struct vm *vm)
-{
-    struct {
-        struct kvm_cpuid2 leaves;
-        struct kvm_cpuid_entry2 room[160];
-    } *all = calloc(1, sizeof *all);
-    uint32_t out[4];
-    bool done;
-
-    vm->sim.cpu[0].irqs_on = false;
-    vm->sim.port.cpuid(vm->sim.port.context, 0, 0, out);
-    for (uint32_t leaf = 0; leaf <= out[0] && leaf < 0x40; leaf++) {
-        bool indexed = leaf == 4 || leaf == 7 || leaf == 0xb || leaf == 0xd || leaf == 0x14 || leaf == 0x23;
-
-        for (uint32_t subleaf = 0; subleaf < (indexed ? 4 : 1); subleaf++)
-            add_leaf(&all->leaves, &vm->sim, leaf, subleaf, indexed);
-    }
-    for (uint32_t leaf = 0x80000000u; leaf <= 0x80000008u; leaf++)
-        add_leaf(&all->leaves, &vm->sim, leaf, 0, false);
-    done = ioctl(vm->cpu, KVM_SET_CPUID2, &all->leaves) == 0;
-    free(all);
-    return done ? true : refuse(vm, "KVM_SET_CPUID2");
-}
-
-/* ---- Loading ---- */
-
-static bool load_segment(struct vm *vm, const unsigned char *file, uint64_t offset, uint64_t at, uint64_t bytes,
-                         uint64_t in_memory)
-{
-    if (at + in_memory > MEMORY_BYTES || at < LINE_AT + LINE_BYTES)
-        return refuse(vm, "the kernel does not fit");
-    memcpy(vm->memory + at, file + offset, bytes);
-    return true;
-}
-
-static bool load_elf(struct vm *vm, const unsigned char *file, uint64_t *out_entry)
-{
-    if (file[EI_CLASS] == ELFCLASS64) {
-        const Elf64_Ehdr *header = (const void *)file;
-        const Elf64_Phdr *part = (const void *)(file + header->e_phoff);
-
-        *out_entry = header->e_entry;
-        for (unsigned i = 0; i < header->e_phnum; i++)
-            if (part[i].p_type == PT_LOAD &&
-                !load_segment(vm, file, part[i].p_offset, part[i].p_paddr, part[i].p_filesz, part[i].p_memsz))
-                return false;
-    } else {
-        const Elf32_Ehdr *header = (const void *)file;
-        const Elf32_Phdr *part = (const void *)(file + header->e_phoff);
-
-        *out_entry = header->e_entry;
-        for (unsigned i = 0; i < header->e_phnum; i++)
-            if (part[i].p_type == PT_LOAD &&
-                !load_segment(vm, file, part[i].p_offset, part[i].p_paddr, part[i].p_filesz, part[i].p_memsz))
-                return false;
-    }
-    return true;
-}
-
-static bool load_file(struct vm *vm, const char *path, uint64_t *out_entry)
-{
-    static unsigned char file[4u << 20];
-    FILE *stream = fopen(path, "rb");
-    size_t length = stream ? fread(file, 1, sizeof file, stream) : 0;
-
-    if (stream)
-        fclose(stream);
-    if (length < sizeof(Elf64_Ehdr) || memcmp(file, ELFMAG, SELFMAG) != 0)
-        return refuse(vm, path);
-    return load_elf(vm, file, out_entry);
-}
-
-static void flat_segment(struct kvm_segment *segment, bool code)
-{
-    memset(segment, 0, sizeof *segment);
-    segment->limit = 0xffffffffu;
-    segment->selector = code ? 8 : 16;
-    segment->type = code ? 11 : 3;
-    segment->present = segment->s = segment->g = segment->db = 1;
-}
-
-/* As Multiboot 0.6.96 3.2 wants it: protected mode, flat, EBX at the information. */
-static bool enter_kernel(struct vm *vm, uint64_t entry)
-{
-    uint32_t *information = (void *)(vm->memory + MULTIBOOT_AT);
-    struct kvm_sregs sregs;
-    struct kvm_regs regs;
-
-    information[0] = 4; /* a command line */
-    information[4] = LINE_AT;
-    snprintf((char *)vm->memory + LINE_AT, LINE_BYTES, "%s", vm->line);
-    memset(&regs, 0, sizeof regs);
-    regs.rip = entry;
-    regs.rflags = 2;
-    regs.rax = MULTIBOOT_LOADED;
-    regs.rbx = MULTIBOOT_AT;
-    if (ioctl(vm->cpu, KVM_GET_SREGS, &sregs) < 0)
-        return refuse(vm, "KVM_GET_SREGS");
-    flat_segment(&sregs.cs, true);
-    flat_segment(&sregs.ds, false);
-    sregs.es = sregs.fs = sregs.gs = sregs.ss = sregs.ds;
-    sregs.cr0 |= 1;
-    if (ioctl(vm->cpu, KVM_SET_SREGS, &sregs) < 0 || ioctl(vm->cpu, KVM_SET_REGS, &regs) < 0)
-        return refuse(vm, "registers");
-    return true;
-}
-
 /* ---- Interrupts ---- */
 
-static void inject(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
+void vm_inject(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
 {
     struct vm *vm = sim->test;
     struct kvm_interrupt vector = {.irq = sim->cpu[0].lvtpc & 0xffu};
@@ -304,9 +38,9 @@ static void inject(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_int
     vm->interrupts++;
     if (interrupt->nmi) {
         if (ioctl(vm->cpu, KVM_NMI, 0) < 0)
-            refuse(vm, "KVM_NMI");
+            vm_refuse(vm, "KVM_NMI");
     } else if (ioctl(vm->cpu, KVM_INTERRUPT, &vector) < 0) {
-        refuse(vm, "KVM_INTERRUPT");
+        vm_refuse(vm, "KVM_INTERRUPT");
     }
 }
 
@@ -321,26 +55,6 @@ static void tell_model(struct vm *vm)
 static bool nmi_blocked(const struct vm *vm)
 {
     return vm->run->s.regs.events.nmi.masked || vm->run->s.regs.events.nmi.injected;
-}
-
-bool vm_open(struct vm *vm, const char *profile, const char *elf, const char *line)
-{
-    const struct upmu_sim_profile *found = upmu_sim_profile(profile);
-    uint64_t entry;
-
-    memset(vm, 0, sizeof *vm);
-    vm->line = line;
-    vm->exit_code = -1;
-    vm->seconds = 400;
-    vm->enabling_counts = true;
-    if (!found)
-        return refuse(vm, profile);
-    upmu_sim_init(&vm->sim, found, 1);
-    vm->sim.test = vm;
-    vm->sim.deliver = inject;
-    if (!make_machine(vm) || !filter_msrs(vm) || !set_cpuid(vm) || !load_file(vm, elf, &entry))
-        return false;
-    return enter_kernel(vm, entry);
 }
 
 /* ---- Stepping ---- */
@@ -360,7 +74,7 @@ static void step_guest(struct vm *vm, bool on)
     if (on == vm->stepping)
         return;
     if (ioctl(vm->cpu, KVM_SET_GUEST_DEBUG, &debug) < 0)
-        refuse(vm, "KVM_SET_GUEST_DEBUG");
+        vm_refuse(vm, "KVM_SET_GUEST_DEBUG");
     vm->stepping = on;
 }
 
@@ -415,7 +129,7 @@ static bool at_iret(const struct vm *vm)
 
 static void user_segment(struct kvm_segment *segment, uint64_t selector, bool code, bool long_mode)
 {
-    flat_segment(segment, code);
+    vm_flat_segment(segment, code);
     segment->selector = (uint16_t)selector;
     segment->dpl = selector & 3u;
     segment->l = code && long_mode;
@@ -455,7 +169,7 @@ static void leave_to(struct vm *vm, uint64_t sp)
         regs->rsp = sp + 12;
     }
     if (ioctl(vm->cpu, KVM_SET_SREGS, sregs) < 0 || ioctl(vm->cpu, KVM_SET_REGS, regs) < 0)
-        refuse(vm, "IRET");
+        vm_refuse(vm, "IRET");
     vm->run->if_flag = regs->rflags >> 9 & 1;
     vm->run->ready_for_interrupt_injection = vm->run->if_flag;
 }
@@ -477,7 +191,7 @@ static void do_iret(struct vm *vm)
     events->nmi.masked = 0;
     events->flags = 0;
     if (ioctl(vm->cpu, KVM_SET_VCPU_EVENTS, events) < 0)
-        refuse(vm, "KVM_SET_VCPU_EVENTS");
+        vm_refuse(vm, "KVM_SET_VCPU_EVENTS");
     vm->irets++;
     if (vm->stepping)
         retire(vm);
@@ -588,7 +302,7 @@ static void exit_mmio(struct vm *vm)
         upmu_sim_write_lvtpc(&vm->sim, 0, value);
     } else if (offset == APIC_ICR && (value & APIC_MODE) == APIC_MODE_NMI) {
         if (ioctl(vm->cpu, KVM_NMI, 0) < 0)
-            refuse(vm, "KVM_NMI");
+            vm_refuse(vm, "KVM_NMI");
     } else if (offset < 4096) {
         vm->lapic[offset / 4] = value;
     }
@@ -596,7 +310,7 @@ static void exit_mmio(struct vm *vm)
 
 static uint8_t read_port(struct vm *vm, unsigned port)
 {
-    double late = seconds_now() * 1e9 - (double)vm->shot_at;
+    double late = vm_seconds() * 1e9 - (double)vm->shot_at;
 
     switch (port) {
     case 0x3fd:
@@ -625,7 +339,7 @@ static void write_port(struct vm *vm, unsigned port, uint8_t value)
         vm->line_control = value;
         break;
     case 0x42:
-        vm->shot_at = (uint64_t)(seconds_now() * 1e9);
+        vm->shot_at = (uint64_t)(vm_seconds() * 1e9);
         break;
     case EXIT_PORT:
         vm->exit_code = value;
@@ -655,7 +369,7 @@ static void complete(struct vm *vm)
 {
     vm->run->immediate_exit = 1;
     if (ioctl(vm->cpu, KVM_RUN, 0) < 0 && errno != EINTR)
-        refuse(vm, "KVM_RUN to complete an access");
+        vm_refuse(vm, "KVM_RUN to complete an access");
     vm->run->immediate_exit = 0;
 }
 
@@ -730,7 +444,7 @@ static void handle_exit(struct vm *vm)
 
 bool vm_run(struct vm *vm)
 {
-    double end = seconds_now() + vm->seconds;
+    double end = vm_seconds() + vm->seconds;
     unsigned exits = 0;
 
     vm->run->kvm_valid_regs = KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS | KVM_SYNC_X86_EVENTS;
@@ -739,14 +453,14 @@ bool vm_run(struct vm *vm)
         upmu_sim_poll(&vm->sim, 0);
         vm->run->request_interrupt_window = vm->sim.cpu[0].irq_pending;
         if (ioctl(vm->cpu, KVM_RUN, 0) < 0 && errno != EINTR && errno != EAGAIN)
-            return refuse(vm, "KVM_RUN");
+            return vm_refuse(vm, "KVM_RUN");
         handle_exit(vm);
         look(vm);
         while (!vm->done && at_iret(vm) && (vm->stepping || vm->run->exit_reason == KVM_EXIT_INTERNAL_ERROR)) {
             vm->run->exit_reason = KVM_EXIT_DEBUG;
             do_iret(vm);
         }
-        if ((++exits & 0xfff) == 0 && seconds_now() > end) {
+        if ((++exits & 0xfff) == 0 && vm_seconds() > end) {
             snprintf(vm->failure, sizeof vm->failure, "not done after %.0f s, at %llx", vm->seconds,
                      (unsigned long long)vm->last_ip);
             return false;
@@ -754,52 +468,4 @@ bool vm_run(struct vm *vm)
     }
     vm->serial[vm->serial_length] = '\0';
     return !vm->failure[0];
-}
-
-/* ---- What it said ---- */
-
-static const char *find_line(const struct vm *vm, const char *key, unsigned *out_number)
-{
-    const char *line = vm->serial;
-    size_t length = strlen(key);
-
-    for (*out_number = 0; *line; ++*out_number) {
-        if (strncmp(line, key, length) == 0 && line[length] == ' ')
-            return line + length + 1;
-        line += strcspn(line, "\n");
-        line += *line == '\n';
-    }
-    return NULL;
-}
-
-bool vm_text(const struct vm *vm, const char *key, char *buffer, size_t size)
-{
-    unsigned number;
-    const char *text = find_line(vm, key, &number);
-
-    if (!text)
-        return false;
-    snprintf(buffer, size, "%.*s", (int)strcspn(text, "\r\n"), text);
-    return true;
-}
-
-bool vm_value(const struct vm *vm, const char *key, uint64_t *out_value)
-{
-    char text[64];
-
-    if (!vm_text(vm, key, text, sizeof text))
-        return false;
-    *out_value = strtoull(text, NULL, 0);
-    return true;
-}
-
-bool vm_spans_of(const struct vm *vm, const char *key, unsigned *out_first, unsigned *out_behind)
-{
-    unsigned number;
-
-    if (!find_line(vm, key, &number) || number >= vm->lines || number == 0)
-        return false;
-    *out_first = vm->spans_at[number - 1];
-    *out_behind = vm->spans_at[number];
-    return *out_behind <= VM_SPANS;
 }

@@ -34,7 +34,6 @@ struct vm {
 
     /* How */
     bool enabling_counts;
-    bool disabling_counts;
     double seconds; /* give up after */
 
     /* Seen */

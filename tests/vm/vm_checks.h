@@ -13,7 +13,7 @@ struct vm_guest {
     const char *pmu; /* libpfm4's name, as the kernel prints it */
     unsigned bits;
     const char *options;
-    bool enabling_counts, disabling_counts;
+    bool enabling_counts; /* the write that lets counters run is counted */
 };
 
 /*
