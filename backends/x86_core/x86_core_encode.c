@@ -200,6 +200,10 @@ enum upmu_status upmu_x86_core_from_row(const struct upmu_pmu *pmu, const struct
         event->config |= UPMU_X86_SELECT_ANY;
     if (row->flags & UPMU_ROW_CMASK)
         event->config |= (uint64_t)row->cmask << 24;
+    /* Where the text will say a number instead of masks, it says what they wired, too. */
+    for (unsigned i = FIELD_EDGE; (row->flags & UPMU_ROW_MASKED) && !event->id.masks && i < FIELD_PAYLOADS; i++)
+        if (event->config & fields[i].bits)
+            event->attributes |= fields[i].attribute;
     /* Elsewhere it is only a default: see upmu_x86_core_finish(). */
     if (row->flags & (UPMU_ROW_PAYLOAD | UPMU_ROW_MASKED))
         event->config1 = row->payload;
