@@ -24,8 +24,8 @@
 #define FIXED 20u
 #define SINGLES 27u
 #define NOBODY (FAKE_REGISTERS - 1)
-static const uint32_t single_registers[] = {0x38d, 0x38e, 0x38f, 0x390, 0x392,  0x1d9,  0x345, 0x329, 0x1a6,
-                                            0x1a7, 0x3f6, 0x3f7, 0x3e0, 0x3e1,  0x3e2,  0x3e3, 0x1328, 0x1329};
+static const uint32_t single_registers[] = {0x38d, 0x38e, 0x38f, 0x390, 0x392, 0x1d9, 0x345, 0x329,  0x1a6,
+                                            0x1a7, 0x3f6, 0x3f7, 0x3e0, 0x3e1, 0x3e2, 0x3e3, 0x1328, 0x1329};
 #define FIRST_PAYLOAD 8u
 
 /* NetBurst: 18 counters, their CCCRs, ESCRs by address, PEBS_ENABLE, PEBS_MATRIX_VERT, IA32_MISC_ENABLE. */
@@ -303,8 +303,10 @@ static bool fake_rdpmc(void *context, uint32_t index, uint64_t *out_value)
     uint32_t first = fake->promise.kind == FAKE_NETBURST ? 0x300 : 0xc1;
 
     FUZZ_CHECK(index >> 16 == 0 || index >> 16 == 0x4000 || index == 0x20000000, "RDPMC %x", (unsigned)index);
-    FUZZ_CHECK(number < (index >> 30 ? 7u : fake->promise.kind == FAKE_NETBURST ? 18u : 10u), "RDPMC %x",
-               (unsigned)index);
+    FUZZ_CHECK(number < (index >> 30                           ? 7u
+                         : fake->promise.kind == FAKE_NETBURST ? 18u
+                                                               : 10u),
+               "RDPMC %x", (unsigned)index);
     return fake_rdmsr(context, index == 0x20000000 ? 0x329 : (index >> 30 ? 0x309 : first) + number, out_value);
 }
 

@@ -63,11 +63,11 @@ struct fake {
     struct fake_leaves leaves;
     struct fake_promise promise;
     enum fake_manner manner;
-    uint32_t foreign;                /* counters whose registers must not be written */
-    bool full_write;                 /* PERF_CAPABILITIES[13] */
-    bool metrics;                    /* PERF_CAPABILITIES[15] */
-    uint64_t value[FAKE_REGISTERS];  /* see fake_register() */
-    uint64_t noise;                  /* FAKE_NOISE: state of the generator */
+    uint32_t foreign;                 /* counters whose registers must not be written */
+    bool full_write;                  /* PERF_CAPABILITIES[13] */
+    bool metrics;                     /* PERF_CAPABILITIES[15] */
+    uint64_t value[FAKE_REGISTERS];   /* see fake_register() */
+    uint64_t noise;                   /* FAKE_NOISE: state of the generator */
     uint8_t fault_odds, garbage_odds; /* of 256 accesses */
     uint64_t now_ns;
     bool in_interrupt, deaf; /* deaf: interrupts get lost */

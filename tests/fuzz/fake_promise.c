@@ -154,6 +154,7 @@ struct fake_promise fake_promised(const struct fake_leaves *leaves)
     }
 #define BIG_LEAF23 .leaf23_0 = {0xb, 3, 0, 0}, .leaf23_1 = {0x3ff, 0xf, 0, 0}, .leaf23_3 = {0x1dff, 0, 0, 0}
 
+/* clang-format off */
 const struct fake_leaves fake_known_leaves[] = {
     {.leaf0 = GENUINE(0x16), .leaf1 = {0x506e3, 0, 0x8000, 0}, .leaf7 = {0, 0x810, 0, 0},
      .leaf_a = {0x07300404, 0, 0, 0x603}, .others = 1},
@@ -210,4 +211,5 @@ const struct fake_leaves fake_known_leaves[] = {
     {.leaf0 = {0xd, 0x68532020, 0x20206961, 0x68676e61}, .leaf1 = {0x107b0, 0, 0x8000, 0},
      .leaf_a = {0x07300402, 0, 0, 0x603}, .others = 29},
 };
+/* clang-format on */
 const unsigned fake_known_count = sizeof fake_known_leaves / sizeof fake_known_leaves[0];

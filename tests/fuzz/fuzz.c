@@ -237,7 +237,10 @@ static void run_made(void **state)
     uint64_t runs = soak ? fuzz_target.runs_of_soak : number_of("FUZZ_RUNS", fuzz_target.runs);
 
     (void)state;
-    printf("%s: seed %llu, %llu made inputs\n", fuzz_target.name, (unsigned long long)seed, (unsigned long long)runs);
+    printf("%s: seed %llu, %llu made inputs", fuzz_target.name, (unsigned long long)seed, (unsigned long long)runs);
+    if (runs < fuzz_target.runs_of_soak)
+        printf(" (make soak: %u)", (unsigned)fuzz_target.runs_of_soak);
+    printf("\n");
     for (uint32_t i = 1; i <= runs; i++) {
         struct fuzz_draft draft = {bytes, 0};
         uint64_t random = seed * UINT64_C(0x9E3779B97F4A7C15) + i * UINT64_C(0xD1B54A32D192ED03);

@@ -37,8 +37,7 @@ static uint32_t in_use(struct fake *before)
     for (unsigned i = 0; i < COUNTERS; i++) {
         const uint64_t *select = fake_select(before, i);
 
-        if (select ? *select & used
-                   : fake_counter(before, i) && *fake_register(before, 0x38d) >> 4 * (i - 16) & 3)
+        if (select ? *select & used : fake_counter(before, i) && *fake_register(before, 0x38d) >> 4 * (i - 16) & 3)
             counters |= 1u << i;
     }
     return counters;
@@ -86,19 +85,18 @@ static void check_pmu(void)
     const struct upmu_pmu *pmu = fake.cpu.pmu;
     uint32_t capabilities = pmu->capabilities, metrics = pmu->counters >> 24;
     /* A version 1 is not asked to use them. */
-    bool wide = (promise->capabilities && may_read() && fake.full_write && promise->version >= 2) ||
-                promise->version >= 6;
+    bool wide =
+        (promise->capabilities && may_read() && fake.full_write && promise->version >= 2) || promise->version >= 6;
 
     if (promise->kind == FAKE_NETBURST)
         metrics = 0;
-    FUZZ_CHECK((pmu->counters & 0xffffff) == all_counters() && pmu->general == promise->general,
-               "counters %x, not %x", (unsigned)pmu->counters, (unsigned)all_counters());
+    FUZZ_CHECK((pmu->counters & 0xffffff) == all_counters() && pmu->general == promise->general, "counters %x, not %x",
+               (unsigned)pmu->counters, (unsigned)all_counters());
     FUZZ_CHECK(metrics == 0 || metrics == 0xf || metrics == 0xff, "metrics %x", (unsigned)metrics);
     FUZZ_CHECK(!metrics == !has_metrics(), "metrics %x", (unsigned)metrics);
     for (unsigned i = 0; i < COUNTERS; i++)
         if (pmu->counters >> i & 1)
-            FUZZ_CHECK(pmu->counter[i].width ==
-                           (fake_select(&fake, i) ? promise->width : promise->fixed_width),
+            FUZZ_CHECK(pmu->counter[i].width == (fake_select(&fake, i) ? promise->width : promise->fixed_width),
                        "counter %u: %u bits", i, pmu->counter[i].width);
     FUZZ_CHECK(!strcmp(pmu->backend->name, promise->kind == FAKE_NETBURST ? "x86_p4" : "x86_core"), "backend");
     if (promise->kind == FAKE_ARCH)

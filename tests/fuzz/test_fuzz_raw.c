@@ -139,8 +139,8 @@ static bool zeroes_metrics(const struct upmu_pmu *pmu, const struct upmu_session
            ((write->address == 0x30c || write->address == 0x198c) && write[1].address == 0x329);
 }
 
-static void check_write(const struct upmu_pmu *pmu, const struct upmu_session *session,
-                        const struct upmu_write *write, bool sampling)
+static void check_write(const struct upmu_pmu *pmu, const struct upmu_session *session, const struct upmu_write *write,
+                        bool sampling)
 {
     unsigned row = 0;
     uint64_t allowed;
@@ -156,8 +156,8 @@ static void check_write(const struct upmu_pmu *pmu, const struct upmu_session *s
         FUZZ_CHECK(!(write->value & (is_netburst(pmu) ? CCCR_PMI : SELECT_INT)), "%s: %s asks for interrupts",
                    pmu->name, write->name);
     if (!sampling)
-        FUZZ_CHECK(class_of(pmu, row)->kind != UPMU_KIND_COUNTER || zeroes_metrics(pmu, session, write),
-                   "%s: loads %s", pmu->name, write->name);
+        FUZZ_CHECK(class_of(pmu, row)->kind != UPMU_KIND_COUNTER || zeroes_metrics(pmu, session, write), "%s: loads %s",
+                   pmu->name, write->name);
 }
 
 /*
