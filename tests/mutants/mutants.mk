@@ -10,6 +10,7 @@
 # The library is a shared object here, so that one mutant costs one compilation.
 
 MUTANT_STEP ?= 12
+MUTANT_ONLY ?=
 
 mutants_CC := $(CC) -m64
 mutants_FLAGS := -O1 -fPIC
@@ -33,7 +34,7 @@ build/mutants/tests/$(1)/%: build/mutants/tests/$(1)/%.o $$($(1)_HELPERS:%.c=bui
 endef
 $(foreach layer,unit inject fuzz,$(eval $(call MUTANT_LINK,$(layer))))
 
-MUTANT_RUN = @LD_LIBRARY_PATH=build/mutants $(PYTHON) tests/mutants/mutants.py --jobs $(JOBS) \
+MUTANT_RUN = @LD_LIBRARY_PATH=build/mutants $(PYTHON) tests/mutants/mutants.py --jobs $(JOBS) --only "$(MUTANT_ONLY)" \
 	--compile '$(mutants_CC) $(LIB_CFLAGS) $(mutants_FLAGS) -w' --objects '$(MUTANT_LIB)'
 
 .PHONY: test-mutants test-mutants-sample
