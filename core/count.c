@@ -42,6 +42,13 @@ bool upmu_count_fold(const struct upmu_pmu *pmu, const struct upmu_event *event,
     return moved;
 }
 
+bool upmu_count_turned(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter, uint64_t value,
+                       uint64_t now_ns)
+{
+    return value >= tally->base && pmu->counter[counter].width >= 40 &&
+           upmu_count_stamp(now_ns) - tally->turned > 1000u;
+}
+
 bool upmu_count_overflowed(const struct upmu_pmu *pmu, unsigned counter, uint64_t value)
 {
     return !(value >> (pmu->counter[counter].width - 1u) & 1u);

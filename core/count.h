@@ -18,6 +18,20 @@ static inline bool upmu_tally_samples(const struct upmu_tally *tally)
 bool upmu_count_fold(const struct upmu_pmu *pmu, const struct upmu_event *event, struct upmu_tally *tally,
                      unsigned counter, uint64_t value);
 
+/* The unit of upmu_tally.turned. */
+static inline uint32_t upmu_count_stamp(uint64_t now_ns)
+{
+    return (uint32_t)(now_ns >> 20);
+}
+
+/*
+ * Before a fold of a counter that only counts and whose overflow was flagged: did it
+ * go all the way round since its base, so that the fold does not see it?  The flag of
+ * an overflow that is folded already comes within a second of that; 2^40 events do not.
+ */
+bool upmu_count_turned(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter, uint64_t value,
+                       uint64_t now_ns);
+
 /* Has a sampling counter passed zero?  The value decides. */
 bool upmu_count_overflowed(const struct upmu_pmu *pmu, unsigned counter, uint64_t value);
 

@@ -192,6 +192,9 @@ static void fold_wrapped(struct pass *pass, unsigned counter)
         return;
     tally->sequence += 1u;
     UPMU_BARRIER();
+    if (upmu_count_turned(cpu->pmu, tally, counter, value, pass->now_ns))
+        tally->total += UINT64_C(1) << cpu->pmu->counter[counter].width;
+    tally->turned = upmu_count_stamp(pass->now_ns);
     if (upmu_count_fold(cpu->pmu, &session->set.event[upmu_tally_index(session, tally)], tally, counter, value))
         cpu->seen_counting = 1;
     UPMU_BARRIER();

@@ -68,6 +68,7 @@ bool upmu_run_prime(struct upmu_cpu *cpu, struct upmu_tally *tally)
         return false;
     }
     cpu->used |= tally->counters;
+    tally->turned = upmu_count_stamp(port_clock_ns(cpu->machine->port));
     upmu_run_tag(cpu, tally->counters, tally->tag);
     return true;
 }
@@ -121,12 +122,20 @@ static void expect_stale(struct upmu_cpu *cpu, unsigned interrupts)
     cpu->stale_since_ns = port_clock_ns(cpu->machine->port);
 }
 
+/* A fold that sees a counter pass zero: the interrupt for it may still come. */
+static void note_turn(const struct upmu_cpu *cpu, struct upmu_tally *tally, uint64_t value)
+{
+    if (value < tally->base)
+        tally->turned = upmu_count_stamp(port_clock_ns(cpu->machine->port));
+}
+
 bool upmu_run_fold(struct upmu_cpu *cpu, const struct upmu_session *session, struct upmu_tally *tally)
 {
     uint64_t value;
 
     if (!upmu_bank_read(&cpu->bank, tally->counter, &value))
         return false;
+    note_turn(cpu, tally, value);
     if (upmu_count_fold(cpu->pmu, &session->set.event[upmu_tally_index(session, tally)], tally, tally->counter, value))
         cpu->seen_counting = 1;
     return true;
@@ -146,6 +155,7 @@ bool upmu_run_settle(struct upmu_cpu *cpu, struct upmu_session *session, struct 
     /* What it counted since it was folded, just before it was closed, is little. */
     if (upmu_run_folds_first(cpu))
         tally->base = value - (uint32_t)(value - tally->base);
+    note_turn(cpu, tally, value);
     if (upmu_count_fold(cpu->pmu, event, tally, counter, value))
         cpu->seen_counting = 1;
     if (!upmu_tally_samples(tally))

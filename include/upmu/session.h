@@ -53,6 +53,7 @@ struct upmu_tally {
     uint64_t gap_ns;            /* enabled without a counter */
     uint32_t overflows;         /* periods completed */
     uint32_t lost;              /* periods completed without a sample: throttled, or too short */
+    uint32_t turned;            /* when its counter was taken or last known to pass zero, in 2^20 ns */
     uint16_t storm;             /* overflows in this throttle window */
     uint32_t counters;          /* of its placement; 0: not placed */
     uint8_t counter;            /* that counts; UPMU_NO_COUNTER: not placed */

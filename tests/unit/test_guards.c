@@ -99,6 +99,32 @@ static void a_wrap_is_folded_when_it_happens(void **state)
     host_end(&host);
 }
 
+/* A counter that begins at 0 is at 0 again when it interrupts, and so it is each time that follows. */
+static void every_round_of_a_counter_is_counted(void **state)
+{
+    static const char *const profiles[] = {"core2", "skylake"};
+
+    (void)state;
+    for (unsigned p = 0; p < 2; p++) {
+        const uint64_t round = UINT64_C(1) << (p ? 48 : 40);
+
+        host_prepare(&host, profiles[p]);
+        host_start(&host);
+        assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+        host_begin(&host, &host.session);
+        for (unsigned i = 1; i <= 4; i++) {
+            host_run(&host, 2 * (round + i));
+            assert_true(host_value(&host.session, 0) == i * round + i * (i + 1) / 2);
+        }
+        /* A fold of the local side right behind a round, before its interrupt, does not count it twice. */
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+        assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+        assert_true(host_value(&host.session, 0) == 4 * round + 10);
+        assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+        host_end(&host);
+    }
+}
+
 /* The handler's own events are longer than a period: it is throttled after 16 in a row. */
 static void periods_that_are_lost_in_a_row_throttle(void **state)
 {
@@ -269,6 +295,7 @@ int main(void)
         cmocka_unit_test(a_period_longer_than_a_write_is_waited_for),
         cmocka_unit_test(a_transaction_that_rolls_back_counts_nothing_negative),
         cmocka_unit_test(a_wrap_is_folded_when_it_happens),
+        cmocka_unit_test(every_round_of_a_counter_is_counted),
         cmocka_unit_test(periods_that_are_lost_in_a_row_throttle),
         cmocka_unit_test(a_counter_that_was_left_is_loaded_anew),
         cmocka_unit_test(a_counter_that_moves_keeps_what_is_left_of_its_period),
