@@ -16,6 +16,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -82,13 +83,19 @@ def boot(row, mode, bits, options="", commands="probe"):
     with open(os.path.join(folder, "debugger.rc"), "w") as file:
         file.write("c\nquit\n")
     complaints = []
-    try:  # the exit code is always 1
-        subprocess.run(["bochs", "-q", "-f", "bochsrc", "-rc", "debugger.rc"], cwd=folder, stdin=subprocess.DEVNULL,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=LIMIT_S)
-    except subprocess.TimeoutExpired:
-        complaints.append(f"no end within {LIMIT_S} s")
+    for attempt in range(5):
+        try:  # the exit code is always 1
+            subprocess.run(["bochs", "-q", "-f", "bochsrc", "-rc", "debugger.rc"], cwd=folder,
+                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                           timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            complaints.append(f"no end within {LIMIT_S} s")
+        log = open(os.path.join(folder, "bochs.log"), errors="replace").read()
+        # Its display is a server without a client, and wants a port that another instance may be taking just now.
+        if "RFB could not bind" not in log:
+            break
+        time.sleep(1 + attempt)
     text = open(serial, errors="replace").read() if os.path.exists(serial) else ""
-    log = open(os.path.join(folder, "bochs.log"), errors="replace").read()
     complaints += [line for line in log.split("\n") if ">>PANIC<<" in line and "shutdown requested" not in line.lower()]
     return text, complaints
 
