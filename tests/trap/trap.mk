@@ -10,6 +10,8 @@ TRAP_HELPERS := $(filter-out tests/trap/test_%.c,$(wildcard tests/trap/*.c)) tes
 # (handlers may be entered anywhere: no vector registers, memory functions by byte)
 TRAP_CFLAGS := -mgeneral-regs-only -fno-stack-protector -fno-builtin
 gcc-64_TRAP := -fno-tree-loop-distribute-patterns -fcf-protection=none
+# (the kernel's asm/ headers serve both widths, but only the 64-bit search path has them)
+clang-32_TRAP := -idirafter /usr/include/x86_64-linux-gnu
 
 define TRAP_RULES
 build/$(1)/tests/trap/%.o: HOST_CFLAGS += $(TRAP_CFLAGS) $$($(1)_TRAP)
