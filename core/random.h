@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Random numbers for sampling periods and the order of sets: xorshift64* (Vigna,
+ * "An experimental exploration of Marsaglia's xorshift generators, scrambled", 2016).
+ * The same state gives the same numbers on every machine.  Not for secrets.
+ */
+#ifndef UPMU_CORE_RANDOM_H
+#define UPMU_CORE_RANDOM_H
+
+#include <stdint.h>
+
+/* The next 64 bits.  The state is the seed at first; 0 is as good as any.  Context: nmi. */
+uint64_t upmu_random_next(uint64_t *state);
+
+/* One of 0 to `below` - 1 (`below` at least 1), each as likely to `below` / 2^32.  Context: nmi. */
+uint32_t upmu_random_below(uint64_t *state, uint32_t below);
+
+#endif
