@@ -167,24 +167,6 @@ void kernel_interrupts_open(void)
     __asm__ volatile("lidt %0\n\tsti" : : "m"(descriptor) : "memory");
 }
 
-static bool kernel_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
-{
-    (void)context;
-    return upmu_x86_guarded_rdmsr(msr, out_value);
-}
-
-static bool kernel_wrmsr(void *context, uint32_t msr, uint64_t value)
-{
-    (void)context;
-    return upmu_x86_guarded_wrmsr(msr, value);
-}
-
-static bool kernel_rdpmc(void *context, uint32_t index, uint64_t *out_value)
-{
-    (void)context;
-    return upmu_x86_guarded_rdpmc(index, out_value);
-}
-
 /*
  * CPUID hides an APIC that is switched off, and many BIOSes of the Pentium 4's time
  * leave it so.  Not done unasked: those BIOSes may have had a reason.
@@ -241,9 +223,9 @@ void kernel_port_open(struct upmu_x86_native *native, const struct kernel_port_o
     upmu_x86_native_port(native, page, options->vector, options->no_clock ? 0 : tsc_khz);
     if (options->no_apic)
         native->port.pmi_rearm = NULL;
-    native->port.rdmsr = kernel_rdmsr;
-    native->port.wrmsr = kernel_wrmsr;
-    native->port.rdpmc = options->no_rdpmc ? NULL : kernel_rdpmc;
+    native->port.rdmsr = upmu_x86_hook_rdmsr;
+    native->port.wrmsr = upmu_x86_hook_wrmsr;
+    native->port.rdpmc = options->no_rdpmc ? NULL : upmu_x86_hook_rdpmc;
     native->port.msr_faults_are_safe = !options->unsafe;
     pmi_vector = options->vector;
     pmi_native = native;

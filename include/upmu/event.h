@@ -198,10 +198,16 @@ const struct upmu_catalog *upmu_catalog_find(const char *pmu_name);
 /* The i-th built-in catalogue, or NULL after the last.  Context: any. */
 const struct upmu_catalog *upmu_catalog_builtin(unsigned i);
 
-/* Its number (upmu_event_id.catalogue; never 0), name, source and rows. */
+/* Its number, never 0: upmu_event_id.catalogue of its events.  Context: any. */
 uint16_t upmu_catalog_number(const struct upmu_catalog *catalog);
+
+/* Its name, "skl": constant text that lives as long as it.  Context: any. */
 const char *upmu_catalog_name(const struct upmu_catalog *catalog);
+
+/* Where it comes from.  Context: any. */
 enum upmu_source upmu_catalog_source(const struct upmu_catalog *catalog);
+
+/* How many rows it has; they are numbered from 0.  Context: any. */
 unsigned upmu_catalog_rows(const struct upmu_catalog *catalog);
 
 /*
@@ -226,11 +232,15 @@ bool upmu_catalog_mask_lookup(const struct upmu_catalog *catalog, unsigned row, 
                               unsigned *out_mask);
 
 /*
- * Canonical name of a row (without masks), name of a mask.  Return the whole
- * length (0: no such row); at most `size` bytes including the NUL are written.
+ * Canonical name of a row, without masks.
+ *
+ * Returns the whole length (0: no such row); at most `size` bytes including the NUL
+ * are written.
  * Context: any.
  */
 size_t upmu_catalog_row_name(const struct upmu_catalog *catalog, unsigned row, char *buffer, size_t size);
+
+/* Name of unit mask `mask` of a masked row; returns as upmu_catalog_row_name().  Context: any. */
 size_t upmu_catalog_mask_name(const struct upmu_catalog *catalog, unsigned row, unsigned mask, char *buffer,
                               size_t size);
 

@@ -330,6 +330,7 @@ struct upmu_cpu {
 #define upmu_machine_init(machine, port) \
     upmu_machine_init_checked((machine), (port), UPMU_VERSION, sizeof(struct upmu_machine), sizeof(struct upmu_cpu))
 
+/* What upmu_machine_init() calls, with the version and sizes that the caller was compiled with. */
 UPMU_MUST_CHECK
 enum upmu_status upmu_machine_init_checked(struct upmu_machine *machine, const struct upmu_port *port, uint32_t version,
                                            size_t machine_bytes, size_t cpu_bytes);
@@ -444,6 +445,8 @@ enum upmu_owner upmu_cpu_owner(const struct upmu_cpu *cpu, unsigned counter);
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_reserve(struct upmu_cpu *cpu, uint32_t counters);
+
+/* Give reserved counters back to sessions; those that were not reserved are left alone.  Context: local. */
 void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters);
 
 /*
@@ -488,8 +491,10 @@ struct upmu_probe {
 UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_probe(struct upmu_cpu *cpu, struct upmu_probe *probe);
 
-/* Names for people: "free", "firmware", "counts nothing". */
+/* An owner for people: "free", "firmware"; constant text, "unknown" for other values.  Context: any. */
 const char *upmu_owner_text(enum upmu_owner owner);
+
+/* A verdict for people: "counts nothing"; constant text.  Context: any. */
 const char *upmu_verdict_text(enum upmu_verdict verdict);
 
 /*
@@ -506,6 +511,8 @@ size_t upmu_counter_text(const struct upmu_pmu *pmu, unsigned counter, char *buf
  * Context: any.
  */
 const char *upmu_register_name(const struct upmu_pmu *pmu, unsigned row);
+
+/* Its address in its space, or 0 beyond the table.  Context: any. */
 uint32_t upmu_register_address(const struct upmu_pmu *pmu, unsigned row);
 
 /*

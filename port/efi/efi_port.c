@@ -32,24 +32,6 @@ struct upmu_efi_descriptor {
 static struct upmu_efi *efi_installed;
 static struct upmu_efi_gate efi_table[UPMU_EFI_GATES] __attribute__((aligned(16)));
 
-static bool efi_hook_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
-{
-    (void)context;
-    return upmu_x86_guarded_rdmsr(msr, out_value);
-}
-
-static bool efi_hook_wrmsr(void *context, uint32_t msr, uint64_t value)
-{
-    (void)context;
-    return upmu_x86_guarded_wrmsr(msr, value);
-}
-
-static bool efi_hook_rdpmc(void *context, uint32_t index, uint64_t *out_value)
-{
-    (void)context;
-    return upmu_x86_guarded_rdpmc(index, out_value);
-}
-
 static void efi_hook_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
 {
     (void)context;
@@ -225,10 +207,10 @@ enum upmu_status upmu_efi_open(struct upmu_efi *efi, void (*stall)(void *context
 {
     const struct upmu_port port = {
         .context = efi,
-        .rdmsr = efi_hook_rdmsr,
-        .wrmsr = efi_hook_wrmsr,
+        .rdmsr = upmu_x86_hook_rdmsr,
+        .wrmsr = upmu_x86_hook_wrmsr,
         .cpuid = efi_hook_cpuid,
-        .rdpmc = efi_hook_rdpmc,
+        .rdpmc = upmu_x86_hook_rdpmc,
         .irq_save = efi_hook_irq_save,
         .irq_restore = efi_hook_irq_restore,
         .msr_faults_are_safe = true,

@@ -23,10 +23,7 @@ static inline bool upmu_x86_guarded_rdmsr(uint32_t msr, uint64_t *out_value)
 {
     uint32_t low, high, ok = 1;
 
-    __asm__ volatile("rdmsr\n\t" UPMU_X86_GUARD
-                     : "=a"(low), "=d"(high), [ok] "+r"(ok)
-                     : "c"(msr)
-                     : "memory", "cc");
+    __asm__ volatile("rdmsr\n\t" UPMU_X86_GUARD : "=a"(low), "=d"(high), [ok] "+r"(ok) : "c"(msr) : "memory", "cc");
     *out_value = (uint64_t)high << 32 | low;
     return ok != 0;
 }
@@ -46,12 +43,28 @@ static inline bool upmu_x86_guarded_rdpmc(uint32_t index, uint64_t *out_value)
 {
     uint32_t low, high, ok = 1;
 
-    __asm__ volatile("rdpmc\n\t" UPMU_X86_GUARD
-                     : "=a"(low), "=d"(high), [ok] "+r"(ok)
-                     : "c"(index)
-                     : "memory", "cc");
+    __asm__ volatile("rdpmc\n\t" UPMU_X86_GUARD : "=a"(low), "=d"(high), [ok] "+r"(ok) : "c"(index) : "memory", "cc");
     *out_value = (uint64_t)high << 32 | low;
     return ok != 0;
+}
+
+/* The same as hooks of a port (include/upmu/port.h); `context` is not looked at. */
+static inline bool upmu_x86_hook_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
+{
+    (void)context;
+    return upmu_x86_guarded_rdmsr(msr, out_value);
+}
+
+static inline bool upmu_x86_hook_wrmsr(void *context, uint32_t msr, uint64_t value)
+{
+    (void)context;
+    return upmu_x86_guarded_wrmsr(msr, value);
+}
+
+static inline bool upmu_x86_hook_rdpmc(void *context, uint32_t index, uint64_t *out_value)
+{
+    (void)context;
+    return upmu_x86_guarded_rdpmc(index, out_value);
 }
 
 /*

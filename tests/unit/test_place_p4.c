@@ -229,20 +229,6 @@ static void the_same_with_each_event_up_to_twice(void **state)
 
 /* ---- Seeded sets ---- */
 
-static unsigned sets_to_run(unsigned all)
-{
-    const char *runs = getenv("FUZZ_RUNS");
-#if defined(__SANITIZE_ADDRESS__) || !defined(__x86_64__)
-    bool slow = true;
-#else
-    bool slow = false;
-#endif
-    if (!slow || (runs && !strcmp(runs, "soak")))
-        return all;
-    printf("a tenth of %u sets; all of them with FUZZ_RUNS=soak\n", all);
-    return all / 10;
-}
-
 /* An event of a group that still has room and a unit with an ESCR left: most such sets fit. */
 static unsigned draw_fitting_event(const struct p4_set *set, uint64_t *random)
 {
@@ -314,7 +300,7 @@ static void draw_set(struct p4_set *set, uint64_t *random)
 
 static void seeded_sets_fit_exactly_when_the_rules_of_the_groups_say_so(void **state)
 {
-    unsigned sets = sets_to_run(1000000), fitting = 0, refused = 0, large = 0;
+    unsigned sets = p4_sets_to_run(1000000), fitting = 0, refused = 0, large = 0;
     const uint64_t seed = UINT64_C(0x9407) << 32;
     (void)state;
 

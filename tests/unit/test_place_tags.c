@@ -218,20 +218,6 @@ static void a_malformed_helper_is_refused(void **state)
 
 /* ---- Seeded sets ---- */
 
-static unsigned sets_to_run(unsigned all)
-{
-    const char *runs = getenv("FUZZ_RUNS");
-#if defined(__SANITIZE_ADDRESS__) || !defined(__x86_64__)
-    bool slow = true;
-#else
-    bool slow = false;
-#endif
-    if (!slow || (runs && !strcmp(runs, "soak")))
-        return all;
-    printf("a tenth of %u sets; all of them with FUZZ_RUNS=soak\n", all);
-    return all / 10;
-}
-
 static bool culprits_are_minimal(const struct p4_set *set)
 {
     if (!why.culprits || p4_everything_fits(set, why.culprits))
@@ -280,13 +266,13 @@ static void check_sets(uint64_t seed, unsigned sets, void (*draw)(struct p4_set 
 static void seeded_sets_with_tags_and_cascades_fit_exactly_when_a_search_finds_how(void **state)
 {
     (void)state;
-    check_sets(UINT64_C(0x7a95) << 32, sets_to_run(150000), p4_draw_small);
+    check_sets(UINT64_C(0x7a95) << 32, p4_sets_to_run(150000), p4_draw_small);
 }
 
 static void large_ones_too(void **state)
 {
     (void)state;
-    check_sets(UINT64_C(0x1a95) << 32, sets_to_run(50000), p4_draw_large);
+    check_sets(UINT64_C(0x1a95) << 32, p4_sets_to_run(50000), p4_draw_large);
 }
 
 int main(void)

@@ -60,11 +60,11 @@ static void accesses_that_fault_return_false_and_go_on(void **state)
 
     (void)state;
     sigaction(SIGSEGV, &action, &of_cmocka);
-    assert_false(efi_hook_rdmsr(&efi, 0x186, &value));
+    assert_false(upmu_x86_hook_rdmsr(&efi, 0x186, &value));
     assert_int_equal(efi.traps.faults, 1);
-    assert_false(efi_hook_wrmsr(&efi, 0x186, 0));
+    assert_false(upmu_x86_hook_wrmsr(&efi, 0x186, 0));
     assert_int_equal(efi.traps.faults, 2);
-    assert_false(efi_hook_rdpmc(&efi, 0x7fffffff, &value));
+    assert_false(upmu_x86_hook_rdpmc(&efi, 0x7fffffff, &value));
     assert_int_equal(efi.traps.faults, 3);
     sigaction(SIGSEGV, &of_cmocka, NULL);
 }

@@ -14,8 +14,6 @@
 
 #include "tests/vm/vm_checks.h"
 
-#define ALONE 2u /* guests that are tested in full */
-
 static void core2_on_a_vector(void **state)
 {
     (void)state;
@@ -28,22 +26,10 @@ static void skylake_by_nmi(void **state)
     vm_check_all(&(struct vm_guest){"skylake", "skl", 32, "noclock", true});
 }
 
-/* Together with the one of each above; with VM_RUNS=soak ten of each width. */
 static void a_thousand_samples_in_every_run(void **state)
 {
-    static const char *const options[] = {"", "vector=0xe0", "nordpmc", "noclock"};
-    const char *wanted = getenv("VM_RUNS");
-    unsigned runs = wanted && !strcmp(wanted, "soak") ? 10 - ALONE : 1;
-
     (void)state;
-    for (unsigned i = 0; i < runs; i++) {
-        bool skylake = i & 1;
-
-        vm_check_samples(
-            &(struct vm_guest){skylake ? "skylake" : "core2", skylake ? "skl" : "core", 32, options[i / 2 % 4], true});
-    }
-    printf("%u of %u runs: 1000 samples, 100 instructions apart, all at the right instruction\n", runs + ALONE,
-           runs + ALONE);
+    vm_check_runs(32, 2);
 }
 
 int main(void)

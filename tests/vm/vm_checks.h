@@ -25,6 +25,9 @@ void vm_check_all(const struct vm_guest *guest);
 /* Only the 1000 samples. */
 void vm_check_samples(const struct vm_guest *guest);
 
+/* These for Core 2 and Skylake in turn: once, with VM_RUNS=soak until it is ten with the `alone` that ran before. */
+void vm_check_runs(unsigned bits, unsigned alone);
+
 /* False, and a skipped test printed, if guests do not run here. */
 bool vm_able(void);
 
