@@ -49,7 +49,7 @@ static void sim_check_hypervisor(struct upmu_sim *sim, uint32_t msr)
  */
 static void sim_check_fault(struct upmu_sim *sim, enum upmu_sim_kind kind, uint32_t address, uint64_t value)
 {
-    bool withheld = kind != UPMU_SIM_RDPMC && upmu_sim_intel_feature_faults(sim_is(sim, sim->current), address);
+    bool withheld = kind != UPMU_SIM_RDPMC && upmu_sim_family_withheld(sim_is(sim, sim->current), address);
 
     sim->faults++;
     if (!sim_on(sim, UPMU_SIM_RULE_CHECK_FAULT) || sim->expect_faults || withheld)
@@ -375,12 +375,16 @@ void upmu_sim_set_delivery(struct upmu_sim *sim, unsigned cpu, uint32_t mode)
     upmu_sim_write_lvtpc(sim, cpu, (sim->cpu[cpu].lvtpc & UPMU_SIM_LVTPC_MASKED) | mode);
 }
 
-/* Left by a BIOS: cycles on counter 0 with INT, three fixed counters in user mode; Pentium 4: cycles. */
+/* Left by a BIOS: cycles on counter 0 with INT, three fixed counters in user mode; others: cycles. */
 void upmu_sim_firmware(struct upmu_sim *sim, unsigned cpu)
 {
     sim->cpu[cpu].lvtpc = UPMU_SIM_LVTPC_MASKED | 0x20u;
     if (sim_is_p4(sim)) {
         upmu_sim_p4_firmware(sim, cpu);
+        return;
+    }
+    if (sim_is_amd(sim)) {
+        upmu_sim_amd_firmware(sim, cpu);
         return;
     }
     upmu_sim_poke(sim, cpu, 0x186, 0x53003c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model of Intel's core PMU and of the Pentium 4's, register by register, behind
+ * A model of Intel's core PMU, the Pentium 4's and AMD's, register by register, behind
  * upmu's hooks: for tests, tools and a demo on a machine without a PMU.  It is
  * stricter than any real CPU and records what its caller does wrong.
  *
@@ -23,6 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <upmu/port.h>
+
+#include "port/sim/sim_amd_rules.h"
 
 /* CPUs of one model, at most; upmu_sim_init(…, 0) makes UPMU_SIM_CPUS_DEFAULT. */
 #define UPMU_SIM_CPUS 4
@@ -83,6 +85,8 @@ struct upmu_sim;
 #define UPMU_SIM_ONE_REF_CLOCK (1u << 20)  /* 3CH/01H is fixed 2's clock */
 #define UPMU_SIM_HYBRID (1u << 21)         /* CPUID.7:EDX[15] */
 #define UPMU_SIM_METRICS_HIDDEN (1u << 22) /* PERF_METRICS exists, PERF_CAPABILITIES[15] denies it */
+#define UPMU_SIM_NO_APIC (1u << 29)        /* no local APIC: nothing interrupts */
+#define UPMU_SIM_AMD (1u << 30)            /* AMD's registers: upmu_sim_profile.amd */
 #define UPMU_SIM_P4 (1u << 31)             /* NetBurst: CCCRs and ESCRs, no leaf 0AH */
 
 /* A payload register and an event that uses it; rows of the same address are one register. */
@@ -119,11 +123,13 @@ struct upmu_sim_profile {
     uint8_t shortest;              /* shortest period that counts right, 0: any */
     uint32_t core_type;            /* leaf 1AH EAX, 0: no such leaf */
     const uint32_t (*extended)[4]; /* leaf 23H, subleaves 0 to 5; NULL: no such leaf */
+    const struct upmu_sim_amd_facts *amd; /* NULL: not AMD */
 };
 
 /*
  * By name or alias; port/sim/sim_profiles.c lists them: P6 to Panther Lake, odd
- * ones, hypervisors; sim_p4_profiles.c: Pentium 4.  NULL if unknown.
+ * ones, hypervisors; sim_p4_profiles.c: Pentium 4; sim_amd_profiles.c: AMD.  NULL if
+ * unknown.
  */
 const struct upmu_sim_profile *upmu_sim_profile(const char *name);
 
@@ -290,7 +296,8 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
 
 #define UPMU_SIM_RULE_ENUM(id, on, text, source) UPMU_SIM_RULE_##id,
 enum upmu_sim_rule_id {
-    UPMU_SIM_RULES(UPMU_SIM_RULE_ENUM) UPMU_SIM_RULES_P4(UPMU_SIM_RULE_ENUM) UPMU_SIM_RULE_COUNT
+    UPMU_SIM_RULES(UPMU_SIM_RULE_ENUM) UPMU_SIM_RULES_P4(UPMU_SIM_RULE_ENUM) UPMU_SIM_RULES_AMD(UPMU_SIM_RULE_ENUM)
+        UPMU_SIM_RULE_COUNT
 };
 #undef UPMU_SIM_RULE_ENUM
 
@@ -341,6 +348,8 @@ struct upmu_sim_other {
     uint16_t escr;
     uint16_t mask;
     uint16_t matrix;
+    uint8_t high; /* AMD: event bits 11:8 (data fabric: 13:8) */
+    uint8_t unit; /* AMD: UPMU_SIM_UNIT_… */
 };
 
 /*
@@ -508,6 +517,7 @@ struct upmu_sim_cpu {
     bool metrics_wrong; /* fixed 3 was written after PERF_METRICS */
     uint8_t magic;      /* AAK100: how far the sequence was seen */
     struct upmu_sim_p4 p4;
+    struct upmu_sim_amd amd;
     /* Interrupts on their way */
     uint32_t skid_left;
     uint32_t sticky_left;
@@ -520,6 +530,7 @@ struct upmu_sim_cpu {
     uint32_t pmi_dropped;                    /* met a masked LVTPC */
     uint32_t interrupts;                     /* delivered, of any kind */
     uint32_t foreign;                        /* of these, foreign NMIs */
+    uint32_t ibs_requests;                   /* of IBS */
     uint32_t pebs_records;
     uint32_t pebs_threshold; /* records until status bit 62; 0: never */
 };
@@ -546,6 +557,7 @@ struct upmu_sim {
     uint32_t status_lag;        /* steps from overflow to the status bit */
     uint32_t events_per_access; /* kernel instructions and cycles before each access */
     uint32_t ns_per_access;
+    uint32_t cpus_per_node;     /* AMD: that share a northbridge; 0: all */
     struct upmu_sim_access *trace; /* records accesses, until full */
     uint32_t trace_size;
     uint32_t trace_count;

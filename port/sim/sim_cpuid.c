@@ -106,6 +106,10 @@ void upmu_sim_cpuid(const struct upmu_sim *sim, unsigned cpu, uint32_t leaf, uin
 
     for (unsigned i = 0; i < 4; i++)
         out[i] = 0;
+    if (profile->amd != NULL) {
+        upmu_sim_amd_cpuid(sim, cpu, leaf, subleaf, out);
+        return;
+    }
     if (sim_is_p4(sim)) {
         upmu_sim_p4_cpuid(sim, cpu, leaf, subleaf, out);
         return;

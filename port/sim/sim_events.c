@@ -113,10 +113,9 @@ static uint64_t burst_ns(const struct upmu_sim_burst *burst)
     return burst->cycles != 0 ? burst->cycles : burst->instructions;
 }
 
-/* Can a counter of this CPU count what runs on run->from? */
 static bool sim_concerned(const struct sim_run *run, unsigned cpu)
 {
-    return cpu == run->from || (sim_is(run->sim, cpu)->flags & UPMU_SIM_SMT && (cpu ^ run->from) == 1u);
+    return upmu_sim_family_concerned(run->sim, cpu, run->from);
 }
 
 /*
@@ -188,6 +187,8 @@ static void run_up_to(struct sim_run *run, uint64_t cut)
     }
     run->step = cut;
     sim_locate(run);
+    if (sim_is_amd(sim))
+        upmu_sim_amd_ibs_fill(sim, run->from);
     for (unsigned cpu = 0; cpu < sim->cpus; cpu++) {
         if (sim_concerned(run, cpu))
             upmu_sim_poll(sim, cpu);
@@ -218,7 +219,7 @@ static void sim_transaction(struct upmu_sim *sim, const struct upmu_sim_burst *b
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[sim->current];
 
-    if (sim_is_p4(sim))
+    if (sim_is_p4(sim) || sim_is_amd(sim))
         return;
     if (burst->in_tx && !end && sim_is(sim, sim->current)->flags & UPMU_SIM_TFA && !(cpu->force_abort & 1u) &&
         sim_on(sim, UPMU_SIM_RULE_ERRATUM_TFA))
@@ -252,6 +253,8 @@ void upmu_sim_events(struct upmu_sim *sim, const struct upmu_sim_burst *burst)
     while (run.step < run.span)
         run_up_to(&run, next_cut(&run));
     sim_transaction(sim, burst, true);
+    if (sim_is_amd(sim))
+        upmu_sim_amd_after(sim, run.from, burst);
     add_truth(&cpu->truth[burst->user ? 1 : 0], burst);
     for (unsigned i = 0; i < UPMU_SIM_METRICS; i++)
         cpu->metric_truth[i] += burst->slots * (burst->metrics >> 8u * i & 0xffu);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Intel core or Pentium 4: the registers of the profile's family.
+ * Intel core, Pentium 4 or AMD: the registers of the profile's family.
  */
 #include "port/sim/sim_intern.h"
 
@@ -9,22 +9,43 @@ void upmu_sim_family_reset(struct upmu_sim *sim, unsigned cpu)
     upmu_sim_intel_reset(sim, cpu);
     if (sim_is_p4(sim))
         upmu_sim_p4_reset(sim, cpu);
+    if (sim_is_amd(sim))
+        upmu_sim_amd_reset(sim, cpu);
 }
 
 bool upmu_sim_family_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t *out_value)
 {
+    if (sim_is_amd(sim))
+        return upmu_sim_amd_read(sim, cpu, msr, out_value);
     return sim_is_p4(sim) ? upmu_sim_p4_read(sim, cpu, msr, out_value) : upmu_sim_intel_read(sim, cpu, msr, out_value);
 }
 
 bool upmu_sim_family_write(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value)
 {
+    if (sim_is_amd(sim))
+        return upmu_sim_amd_write(sim, cpu, msr, value);
     return sim_is_p4(sim) ? upmu_sim_p4_write(sim, cpu, msr, value) : upmu_sim_intel_write(sim, cpu, msr, value);
 }
 
 bool upmu_sim_family_rdpmc(struct upmu_sim *sim, unsigned cpu, uint32_t index, uint64_t *out_value)
 {
+    if (sim_is_amd(sim))
+        return upmu_sim_amd_rdpmc(sim, cpu, index, out_value);
     return sim_is_p4(sim) ? upmu_sim_p4_rdpmc(sim, cpu, index, out_value)
                           : upmu_sim_intel_rdpmc(sim, cpu, index, out_value);
+}
+
+bool upmu_sim_family_withheld(const struct upmu_sim_profile *profile, uint32_t msr)
+{
+    return profile->amd != NULL ? upmu_sim_amd_withheld(profile, msr) : upmu_sim_intel_feature_faults(profile, msr);
+}
+
+/* Hyper-threads of one core; with AMD the northbridge is everybody's. */
+bool upmu_sim_family_concerned(const struct upmu_sim *sim, unsigned cpu, unsigned from)
+{
+    if (cpu == from || sim_is_amd(sim))
+        return true;
+    return sim_is(sim, cpu)->flags & UPMU_SIM_SMT && (cpu ^ from) == 1u;
 }
 
 uint64_t upmu_sim_family_delta(const struct upmu_sim *sim, unsigned cpu, unsigned counter, unsigned from,
@@ -32,6 +53,8 @@ uint64_t upmu_sim_family_delta(const struct upmu_sim *sim, unsigned cpu, unsigne
 {
     if (!sim_has_counter(sim_is(sim, cpu), counter))
         return 0;
+    if (sim_is_amd(sim))
+        return upmu_sim_amd_delta(sim, cpu, counter, from, burst);
     return sim_is_p4(sim) ? upmu_sim_p4_delta(sim, cpu, counter, from, burst)
                           : upmu_sim_intel_delta(sim, cpu, counter, from, burst);
 }
@@ -40,6 +63,8 @@ uint64_t upmu_sim_family_room(const struct upmu_sim *sim, unsigned cpu, unsigned
 {
     if (sim_is_p4(sim))
         return upmu_sim_p4_room(sim, cpu, counter);
+    if (sim_is_amd(sim))
+        return upmu_sim_amd_room(sim, cpu, counter);
     return sim_width_mask(sim_is(sim, cpu), counter) - sim->cpu[cpu].counter[counter].value + 1u;
 }
 
@@ -52,6 +77,10 @@ void upmu_sim_family_count(struct upmu_sim *sim, unsigned cpu, unsigned index, u
     counter->counted += count;
     if (sim_is_p4(sim)) {
         upmu_sim_p4_count(sim, cpu, index, count);
+        return;
+    }
+    if (sim_is_amd(sim)) {
+        upmu_sim_amd_count(sim, cpu, index, count, burst);
         return;
     }
     counter->value += count;
@@ -75,6 +104,8 @@ void upmu_sim_family_flag(struct upmu_sim *sim, unsigned cpu, unsigned counter)
 
 bool upmu_sim_runs(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
 {
+    if (sim_is_amd(sim))
+        return upmu_sim_amd_runs(sim, cpu, counter);
     return sim_is_p4(sim) ? upmu_sim_p4_runs(sim, cpu, counter) : upmu_sim_intel_runs(sim, cpu, counter);
 }
 
@@ -82,11 +113,11 @@ void upmu_sim_poke(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t va
 {
     uint64_t *place;
 
-    if (!sim_is_p4(sim)) {
+    if (!sim_is_p4(sim) && !sim_is_amd(sim)) {
         upmu_sim_intel_poke(sim, cpu, msr, value);
         return;
     }
-    place = upmu_sim_p4_place(sim, cpu, msr);
+    place = sim_is_amd(sim) ? upmu_sim_amd_place(sim, cpu, msr) : upmu_sim_p4_place(sim, cpu, msr);
     if (place != NULL)
         *place = value;
 }
@@ -95,8 +126,8 @@ uint64_t upmu_sim_peek(struct upmu_sim *sim, unsigned cpu, uint32_t msr)
 {
     const uint64_t *place;
 
-    if (!sim_is_p4(sim))
+    if (!sim_is_p4(sim) && !sim_is_amd(sim))
         return upmu_sim_intel_peek(sim, cpu, msr);
-    place = upmu_sim_p4_place(sim, cpu, msr);
+    place = sim_is_amd(sim) ? upmu_sim_amd_place(sim, cpu, msr) : upmu_sim_p4_place(sim, cpu, msr);
     return place != NULL ? *place : 0;
 }

@@ -11,7 +11,8 @@
  *   sim_p4.c           registers of the Pentium 4's PMU
  *   sim_p4_count.c     what makes its counters count, what an overflow does
  *   sim_p4_profiles.c  which Pentium 4s, their CPUID
- *   sim_family.c       Intel core or Pentium 4
+ *   sim_amd*.c         AMD (sim_amd.h)
+ *   sim_family.c       Intel core, Pentium 4 or AMD
  *   sim_profiles.c     which CPUs
  *   sim_cpuid.c        their CPUID
  *   sim_rules.c        the table of rules
@@ -107,6 +108,8 @@ static inline bool sim_has_counter(const struct upmu_sim_profile *profile, unsig
 
     if (profile->flags & UPMU_SIM_P4)
         return counter < UPMU_SIM_P4_COUNTERS;
+    if (profile->amd != NULL && sim_is_fixed(counter)) /* the two units of IBS */
+        return fixed < 2 && profile->amd->features & UPMU_SIM_AMD_IBS;
     if (sim_is_fixed(counter))
         return fixed < profile->fixed && !((unsigned)profile->fixed_holes >> fixed & 1u);
     return counter < profile->general;
@@ -173,6 +176,12 @@ static inline bool sim_is_p4(const struct upmu_sim *sim)
     return sim->profile->flags & UPMU_SIM_P4;
 }
 
+/* Some CPU of the model is. */
+static inline bool sim_is_amd(const struct upmu_sim *sim)
+{
+    return sim->profile->flags & UPMU_SIM_AMD;
+}
+
 void upmu_sim_family_reset(struct upmu_sim *sim, unsigned cpu);
 bool upmu_sim_family_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t *out_value);
 bool upmu_sim_family_write(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
@@ -226,6 +235,42 @@ void upmu_sim_p4_flag(struct upmu_sim *sim, unsigned cpu, unsigned counter);
 
 /* Does an OVF of the core ask for an interrupt of this thread? */
 bool upmu_sim_p4_asserted(const struct upmu_sim *sim, unsigned cpu);
+
+/* Can a counter of `cpu` count what runs on `from`? */
+bool upmu_sim_family_concerned(const struct upmu_sim *sim, unsigned cpu, unsigned from);
+
+/* An access that is promised and faults all the same. */
+bool upmu_sim_family_withheld(const struct upmu_sim_profile *profile, uint32_t msr);
+
+/* sim_amd.c, sim_amd_write.c, sim_amd_count.c, sim_amd_ibs.c, sim_amd_shared.c: see sim_amd.h */
+
+void upmu_sim_amd_reset(struct upmu_sim *sim, unsigned cpu);
+bool upmu_sim_amd_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t *out_value);
+bool upmu_sim_amd_write(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
+bool upmu_sim_amd_rdpmc(struct upmu_sim *sim, unsigned cpu, uint32_t index, uint64_t *out_value);
+uint64_t *upmu_sim_amd_place(struct upmu_sim *sim, unsigned cpu, uint32_t msr);
+void upmu_sim_amd_firmware(struct upmu_sim *sim, unsigned cpu);
+bool upmu_sim_amd_withheld(const struct upmu_sim_profile *profile, uint32_t msr);
+bool upmu_sim_amd_runs(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
+uint64_t upmu_sim_amd_delta(const struct upmu_sim *sim, unsigned cpu, unsigned counter, unsigned from,
+                            const struct upmu_sim_burst *burst);
+uint64_t upmu_sim_amd_room(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
+void upmu_sim_amd_count(struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t count,
+                        const struct upmu_sim_burst *burst);
+
+/* What executes is known now: put it into the samples that IBS has just taken. */
+void upmu_sim_amd_ibs_fill(struct upmu_sim *sim, unsigned cpu);
+
+/* The interrupt of IBS comes now. */
+void upmu_sim_amd_ibs_fire(struct upmu_sim *sim, unsigned cpu);
+
+/* A burst is over: registers that do not interrupt at the exact occurrence. */
+void upmu_sim_amd_after(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_burst *burst);
+
+/* sim_amd_profiles.c */
+
+const struct upmu_sim_profile *upmu_sim_amd_profile_at(unsigned index);
+void upmu_sim_amd_cpuid(const struct upmu_sim *sim, unsigned cpu, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
 
 /* sim_p4_profiles.c */
 

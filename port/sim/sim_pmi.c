@@ -18,12 +18,14 @@ static void sim_raise_pmi(struct upmu_sim *sim, unsigned index)
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
     uint32_t mode = cpu->lvtpc & LVTPC_MODE;
 
+    if (sim_is(sim, index)->flags & UPMU_SIM_NO_APIC && sim_on(sim, UPMU_SIM_RULE_AMD_NO_APIC))
+        return;
     if (cpu->lvtpc & UPMU_SIM_LVTPC_MASKED) {
         cpu->pmi_dropped++;
         cpu->latched = !sim_on(sim, UPMU_SIM_RULE_LVTPC_DROPS);
         return;
     }
-    if (sim_on(sim, UPMU_SIM_RULE_LVTPC_MASKS))
+    if (sim_is_amd(sim) ? !sim_on(sim, UPMU_SIM_RULE_AMD_LVTPC_KEEPS) : sim_on(sim, UPMU_SIM_RULE_LVTPC_MASKS))
         cpu->lvtpc |= UPMU_SIM_LVTPC_MASKED;
     if (mode == UPMU_SIM_LVTPC_NMI)
         cpu->nmi_pending = !cpu->in_nmi || sim_on(sim, UPMU_SIM_RULE_NMI_PENDS);
@@ -135,6 +137,8 @@ void upmu_sim_step(struct upmu_sim *sim, unsigned index, uint64_t steps)
     }
     if (sim_count_down(&cpu->skid_left, steps))
         sim_raise_pmi(sim, index);
+    if (sim_count_down(&cpu->amd.ibs_left, steps))
+        upmu_sim_amd_ibs_fire(sim, index);
     if (sim_count_down(&cpu->sticky_left, steps)) {
         cpu->status |= sim_global_bit(reference);
         if (upmu_sim_intel_config(sim, index, reference) & SIM_SELECT_INT)
@@ -154,6 +158,8 @@ uint32_t upmu_sim_steps_left(const struct upmu_sim_cpu *cpu)
         left = cpu->skid_left;
     if (cpu->sticky_left != 0 && cpu->sticky_left < left)
         left = cpu->sticky_left;
+    if (cpu->amd.ibs_left != 0 && cpu->amd.ibs_left < left)
+        left = cpu->amd.ibs_left;
     return left;
 }
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Mutants: switch a rule of the silicon model round, or change a line of the library; some test must fail.
 
-Rules come from port/sim/sim.h, changes of the library from tests/mutants/mutants.tsv,
+Rules come from port/sim/sim.h and sim_amd_rules.h, changes of the library from tests/mutants/mutants.tsv,
 with the columns file (`HEADER@FILE`: a header, compiled with that file), pattern (a
 regular expression), replacement, which (`one`: the pattern matches once; `each`: every
 match is a mutant; `each:N`: every N-th), why, tests (tried first; comma-separated, may
@@ -31,7 +31,7 @@ BRIEF = {"test_inject": {"INJECT_STRIDE": "41"}, "test_fuzz_calls": {"FUZZ_RUNS"
          "test_fuzz_leaves": {"FUZZ_RUNS": "1500"}}
 # A test that needs longer than this is not tried on mutants.
 SLOW_S = 6.0
-MODEL_TESTS = ("test_sim", "test_sim_conformance", "test_p4_model")
+MODEL_TESTS = ("test_sim", "test_sim_conformance", "test_p4_model", "test_amd_model")
 
 
 def run_test(path, library, extra, limit):
@@ -55,7 +55,7 @@ class Mutant:
 
 def rule_mutants():
     """One for each rule of the model, in the order of its numbers."""
-    text = open("port/sim/sim.h").read()
+    text = open("port/sim/sim.h").read() + open("port/sim/sim_amd_rules.h").read()
     found = re.findall(r'^    R\((\w+), [01], "([^"]*)"', text, re.M)
     return [Mutant(f"rule {name}: not so: {about}", rule=i) for i, (name, about) in enumerate(found)]
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The silicon model against what is known about the hardware: runs the cases of
- * tests/conformance/intel_msrs.tsv and p4_cases.tsv on the model, through the hooks
- * and without the library; then switches each of the model's rules to its other side, which
+ * tests/conformance/intel_msrs.tsv, p4_cases.tsv and amd_msrs.tsv on the model, through
+ * the hooks and without the library; then switches each of the model's rules to its other side, which
  * some case has to notice.
  */
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 
 #include "port/sim/sim.h"
 
-#define MAX_LINES 3000
+#define MAX_LINES 4000
 #define MAX_FIELDS 7
 
 enum field { FIELD_CASE, FIELD_PROFILES, FIELD_STEP, FIELD_WHAT, FIELD_VALUE, FIELD_EXPECT, FIELD_SOURCE };
@@ -36,7 +36,8 @@ struct machine {
     char failure[400];
 };
 
-static const char *const cases_files[] = {"tests/conformance/intel_msrs.tsv", "tests/conformance/p4_cases.tsv"};
+static const char *const cases_files[] = {"tests/conformance/intel_msrs.tsv", "tests/conformance/p4_cases.tsv",
+                                          "tests/conformance/amd_msrs.tsv"};
 #define CASES_FILES (sizeof cases_files / sizeof cases_files[0])
 
 static char *cases_text[CASES_FILES];
@@ -208,6 +209,10 @@ static void set_burst(struct upmu_sim_burst *burst, const char *key, uint64_t va
         burst->other[0].umask2 = (uint8_t)value;
     else if (strcmp(key, "counters") == 0)
         burst->other[0].counters = (uint32_t)value;
+    else if (strcmp(key, "high") == 0)
+        burst->other[0].high = (uint8_t)value;
+    else if (strcmp(key, "unit") == 0)
+        burst->other[0].unit = (uint8_t)value;
     else if (strcmp(key, "user") == 0)
         burst->user = value != 0;
     else if (strcmp(key, "smm") == 0)
@@ -322,6 +327,10 @@ static void step_set(struct machine *machine, const struct line *line)
         cpu->user = value != 0;
     else if (strcmp(step, "halt") == 0)
         cpu->halted = value != 0;
+    else if (strcmp(step, "guest") == 0)
+        cpu->amd.guest = value != 0;
+    else if (strcmp(step, "poke") == 0)
+        upmu_sim_poke(sim, sim->current, (uint32_t)value, strtoull(line->field[FIELD_VALUE], NULL, 16));
     else if (strcmp(step, "pce") == 0)
         cpu->cr4_pce = value != 0;
     else if (strcmp(step, "handler") == 0)

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Registers of AMD's PMUs: what a write keeps and does.  Sources are with the rules in
+ * port/sim/sim_amd_rules.h.
+ */
+#include "port/sim/sim_amd.h"
+
+/* Bits 7:0, 15:8, 18:16, 20, 22, 23, 31:24: on every family. */
+#define ALWAYS UINT64_C(0xffd7ffff)
+
+static void sa_check(struct upmu_sim *sim, bool wrong, enum upmu_sim_rule_id rule, const char *text, uint32_t msr,
+                     uint64_t value)
+{
+    if (wrong && sim_on(sim, rule))
+        upmu_sim_violate(sim, text, msr, value);
+}
+
+/* ---- Selects ---- */
+
+/* Bits that mean something; those that are kept without a meaning are not among them. */
+static uint64_t sa_select_bits(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
+{
+    unsigned family = sa_family(sim_is(sim, cpu));
+    uint64_t bits = ALWAYS;
+
+    if (family < 0x10)
+        bits |= SIM_SELECT_PIN;
+    if (family >= 0x10 || !sim_on(sim, UPMU_SIM_RULE_AMD_SELECT_HIGH))
+        bits |= UINT64_C(0xf) << 32;
+    if ((family >= 0x10 && family != 0x11) || !sim_on(sim, UPMU_SIM_RULE_AMD_SELECT_VIRT))
+        bits |= SA_GUEST_ONLY | SA_HOST_ONLY;
+    if (sa_facts(sim, cpu)->quirks & UPMU_SIM_AMD_PRECISE &&
+        (counter == 2 || !sim_on(sim, UPMU_SIM_RULE_AMD_SELECT_PRECISE)))
+        bits |= SA_PRECISE;
+    return bits;
+}
+
+static uint64_t sa_select_kept(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
+{
+    uint32_t quirks = sa_facts(sim, cpu)->quirks;
+    uint64_t bits = sa_select_bits(sim, cpu, counter);
+
+    if (quirks & UPMU_SIM_AMD_BIT_19)
+        bits |= SIM_SELECT_PIN;
+    if (!sim_on(sim, UPMU_SIM_RULE_AMD_SELECT_PIN))
+        bits &= ~SIM_SELECT_PIN;
+    if (quirks & UPMU_SIM_AMD_BIT_42 && sim_on(sim, UPMU_SIM_RULE_AMD_SELECT_42))
+        bits |= SIM_BIT(42);
+    return bits;
+}
+
+/* The counters of a node's cores that count northbridge events start over at 0. */
+static void sa_zero_nb(struct upmu_sim *sim, unsigned cpu)
+{
+    if (!(sa_facts(sim, cpu)->quirks & UPMU_SIM_AMD_REV_E) || !sim_on(sim, UPMU_SIM_RULE_AMD_REV_E))
+        return;
+    for (unsigned other = 0; other < sim->cpus; other++) {
+        if (upmu_sim_amd_home(sim, other) != upmu_sim_amd_home(sim, cpu))
+            continue;
+        for (unsigned i = 0; i < sim_is(sim, other)->general; i++) {
+            if (upmu_sim_amd_is_nb(sim, other, sim->cpu[other].select[i]))
+                sim->cpu[other].counter[i].value = 0;
+        }
+    }
+}
+
+/* One counter number, northbridge events, two cores. */
+static bool sa_collides(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
+{
+    for (unsigned other = 0; other < sim->cpus; other++) {
+        if (other != cpu && upmu_sim_amd_home(sim, other) == upmu_sim_amd_home(sim, cpu) &&
+            upmu_sim_amd_runs(sim, other, counter) &&
+            upmu_sim_amd_is_nb(sim, other, sim->cpu[other].select[counter]))
+            return true;
+    }
+    return false;
+}
+
+/* What must not run as it does now, after a write of `msr`. */
+static void sa_check_running(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value)
+{
+    for (unsigned i = 0; i < sim_is(sim, cpu)->general; i++) {
+        uint64_t select = sim->cpu[cpu].select[i];
+        bool runs = upmu_sim_amd_runs(sim, cpu, i);
+
+        sa_check(sim, runs && !(upmu_sim_amd_counters(sim, cpu, select) >> i & 1u), UPMU_SIM_RULE_CHECK_AMD_COUNTER,
+                 "an event runs on a counter that cannot count it", msr, value);
+        sa_check(sim, runs && upmu_sim_amd_is_nb(sim, cpu, select) && sa_collides(sim, cpu, i),
+                 UPMU_SIM_RULE_CHECK_AMD_NB, "northbridge events on one counter number of two cores", msr, value);
+        sa_check(sim,
+                 runs && sa_family(sim_is(sim, cpu)) >= 0x17 && sa_event(select) == 3 &&
+                     !upmu_sim_amd_merged(sim, cpu, i),
+                 UPMU_SIM_RULE_CHECK_AMD_MERGE, "event 003H runs without the merge event", msr, value);
+    }
+}
+
+/* The extended and the legacy registers are one: whoever uses both has lost count. */
+static void sa_check_mixed(struct upmu_sim *sim, unsigned cpu, bool legacy, uint32_t msr, uint64_t value)
+{
+    struct upmu_sim_amd *amd = &sim->cpu[cpu].amd;
+
+    if (!(sa_facts(sim, cpu)->features & UPMU_SIM_AMD_CORE))
+        return;
+    amd->legacy_used = amd->legacy_used || legacy;
+    amd->extended_used = amd->extended_used || !legacy;
+    sa_check(sim, amd->legacy_used && amd->extended_used, UPMU_SIM_RULE_CHECK_AMD_MIXED,
+             "legacy and extended registers are both written", msr, value);
+}
+
+static bool sa_write_select(struct upmu_sim *sim, unsigned cpu, const struct sa_where *where, uint32_t msr,
+                            uint64_t value)
+{
+    unsigned counter = where->index;
+    uint64_t kept = value & sa_select_kept(sim, cpu, counter);
+    bool reserved = value & ~sa_select_bits(sim, cpu, counter);
+
+    sa_check_mixed(sim, cpu, where->legacy, msr, value);
+    sa_check(sim, reserved, UPMU_SIM_RULE_CHECK_AMD_RESERVED, "reserved select bits", msr, value);
+    if (reserved && !sim_on(sim, UPMU_SIM_RULE_AMD_SELECT_DROPS))
+        return false;
+    sa_check(sim, upmu_sim_amd_runs(sim, cpu, counter) && kept != *where->place && kept & SIM_SELECT_EN,
+             UPMU_SIM_RULE_CHECK_RUNNING_SELECT, "change of a running counter's select", msr, value);
+    *where->place = kept;
+    if (!sim_on(sim, UPMU_SIM_RULE_SELECT_KEEPS_STATUS))
+        sim->cpu[cpu].status &= ~SIM_BIT(counter);
+    sa_zero_nb(sim, cpu);
+    sa_check_running(sim, cpu, msr, value);
+    return true;
+}
+
+static bool sa_write_counter(struct upmu_sim *sim, unsigned cpu, const struct sa_where *where, uint32_t msr,
+                             uint64_t value)
+{
+    if (value >> 48 != 0 && !sim_on(sim, UPMU_SIM_RULE_AMD_COUNTER_HIGH))
+        return false;
+    sa_check_mixed(sim, cpu, where->legacy, msr, value);
+    /* The odd counter of a merged pair runs with the even one. */
+    sa_check(sim,
+             upmu_sim_amd_runs(sim, cpu, where->index) ||
+                 (where->index & 1u && upmu_sim_amd_merged(sim, cpu, where->index - 1u) &&
+                  upmu_sim_amd_runs(sim, cpu, where->index - 1u)),
+             UPMU_SIM_RULE_CHECK_RUNNING_COUNTER, "write of a running counter", msr, value);
+    *where->place = value & SA_COUNTER_MASK;
+    if (!sim_on(sim, UPMU_SIM_RULE_WRITE_KEEPS_STATUS))
+        sim->cpu[cpu].status &= ~SIM_BIT(where->index);
+    return true;
+}
+
+/* ---- Global registers ---- */
+
+static bool sa_write_global(struct upmu_sim *sim, unsigned index, uint32_t msr, uint64_t value)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[index];
+    uint64_t counters = SIM_BIT(sim_is(sim, index)->general) - 1u;
+    uint64_t flags = counters | SIM_STATUS_FROZEN | SIM_STATUS_LBR_FROZEN;
+
+    switch (msr) {
+    case SA_MSR_STATUS:
+        return sim_on(sim, UPMU_SIM_RULE_AMD_STATUS_IGNORES);
+    case SA_MSR_CONTROL:
+        if (value & ~counters && !sim_on(sim, UPMU_SIM_RULE_AMD_CONTROL_DROPS))
+            return false;
+        sa_check(sim, value & ~counters, UPMU_SIM_RULE_CHECK_AMD_RESERVED, "control bits of missing counters", msr,
+                 value);
+        cpu->global_ctrl = value & counters;
+        sa_check_running(sim, index, msr, value);
+        return true;
+    case SA_MSR_CLEAR:
+        if (value & ~flags && !sim_on(sim, UPMU_SIM_RULE_AMD_CLEAR_ANY))
+            return false;
+        cpu->status &= sim_on(sim, UPMU_SIM_RULE_AMD_CLEAR) ? ~value : 0;
+        return true;
+    default: /* SA_MSR_SET */
+        cpu->status |= value & flags;
+        if (value & counters && !sim_on(sim, UPMU_SIM_RULE_AMD_SET_SILENT))
+            upmu_sim_request_pmi(sim, index);
+        return true;
+    }
+}
+
+/* ---- Others ---- */
+
+static void sa_write_other(struct upmu_sim *sim, unsigned cpu, const struct sa_where *where, uint32_t msr,
+                           uint64_t value)
+{
+    bool brs = sa_facts(sim, cpu)->features_8 >> 31;
+
+    sa_check(sim, msr == SA_MSR_DEBUG_EXTENSION && brs && (value & 0x18) != 0x18, UPMU_SIM_RULE_CHECK_AMD_BRS,
+             "bits 4:3 of C000_010FH are not 11B", msr, value);
+    if (msr == SA_MSR_LBR_SELECT)
+        value &= 0x1ff;
+    if (msr == SA_MSR_DEBUGCTL)
+        value &= 0x3fu | (sa_facts(sim, cpu)->perfmon[0] & 4u ? SIM_DEBUGCTL_FREEZE | SIM_DEBUGCTL_FREEZE_LBR : 0);
+    *where->place = value;
+}
+
+static void sa_write_node(struct upmu_sim *sim, unsigned cpu, const struct sa_where *where, uint32_t msr,
+                          uint64_t value)
+{
+    uint64_t bits = upmu_sim_amd_unit_bits(sim, cpu, where->unit);
+
+    if (where->kind == SA_NODE_COUNTER) {
+        *where->place = value & SA_COUNTER_MASK;
+        return;
+    }
+    sa_check(sim, value & ~bits, UPMU_SIM_RULE_CHECK_AMD_RESERVED, "reserved bits of a node's control", msr, value);
+    *where->place = value & bits;
+}
+
+bool upmu_sim_amd_write(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value)
+{
+    const struct upmu_sim_profile *profile = sim_is(sim, cpu);
+    struct sa_where where = upmu_sim_amd_find(sim, cpu, msr);
+
+    if (msr == SA_MSR_TSC) {
+        sim->cpu[cpu].tsc_offset = value - sim->now_ns;
+        return true;
+    }
+    if (profile->flags & UPMU_SIM_IGNORES_WRITES)
+        return true;
+    if (upmu_sim_amd_withheld(profile, msr))
+        return false;
+    switch (where.kind) {
+    case SA_NOTHING:
+        return !sim_on(sim, UPMU_SIM_RULE_MISSING_FAULTS);
+    case SA_SELECT:
+        return sa_write_select(sim, cpu, &where, msr, value);
+    case SA_COUNTER:
+        return sa_write_counter(sim, cpu, &where, msr, value);
+    case SA_GLOBAL:
+        return sa_write_global(sim, cpu, msr, value);
+    case SA_IBS:
+        upmu_sim_amd_ibs_write(sim, cpu, where.index, value);
+        return true;
+    case SA_NODE_CONTROL:
+    case SA_NODE_COUNTER:
+        sa_write_node(sim, cpu, &where, msr, value);
+        return true;
+    default:
+        sa_write_other(sim, cpu, &where, msr, value);
+        return true;
+    }
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The silicon model of AMD's PMUs, through the hooks and without the library: what its
+ * CPUID says agrees with the registers that it has, for every profile.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "port/sim/sim.h"
+
+static struct upmu_sim sim;
+
+static void set_up(const struct upmu_sim_profile *profile, unsigned cpus)
+{
+    upmu_sim_init(&sim, profile, cpus);
+    sim.expect_faults = true;
+    for (unsigned i = 0; i < sim.cpus; i++)
+        sim.cpu[i].irqs_on = false;
+}
+
+/* The i-th AMD profile. */
+static const struct upmu_sim_profile *amd_profile(unsigned index)
+{
+    const struct upmu_sim_profile *profile;
+
+    for (unsigned i = 0; (profile = upmu_sim_profile_at(i)); i++)
+        if (profile->amd && index-- == 0)
+            return profile;
+    return NULL;
+}
+
+static void leaf(uint32_t number, uint32_t out[4])
+{
+    sim.port.cpuid(sim.port.context, number, 0, out);
+}
+
+static bool exists(uint32_t msr)
+{
+    uint64_t value;
+
+    return sim.port.rdmsr(sim.port.context, msr, &value);
+}
+
+static bool rdpmc_exists(uint32_t index)
+{
+    uint64_t value;
+
+    return sim.port.rdpmc(sim.port.context, index, &value);
+}
+
+static unsigned family_of(uint32_t signature)
+{
+    unsigned base = signature >> 8 & 0xf;
+
+    return base == 0xf ? base + (signature >> 20 & 0xff) : base;
+}
+
+static bool lies(const struct upmu_sim_profile *profile)
+{
+    return profile->flags & (UPMU_SIM_IGNORES_WRITES | UPMU_SIM_FEATURES_FAULT);
+}
+
+/* Linux amd/core.c: PerfMonV2: EBX[3:0]; else PERFCTR_CORE: six; else four. */
+static unsigned counters_by_cpuid(void)
+{
+    uint32_t highest[4], features[4], perfmon[4] = {0};
+
+    leaf(0x80000000, highest);
+    leaf(0x80000001, features);
+    if (highest[0] >= 0x80000022)
+        leaf(0x80000022, perfmon);
+    if (perfmon[0] & 1)
+        return perfmon[1] & 0xf;
+    return features[2] >> 23 & 1 ? 6 : 4;
+}
+
+static void every_family_from_k7_to_zen_has_a_profile(void **state)
+{
+    static const unsigned families[] = {0x6, 0xf, 0x10, 0x11, 0x12, 0x14, 0x15, 0x16, 0x17, 0x18, 0x19, 0x1a};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof families / sizeof families[0]; i++) {
+        bool seen = false;
+
+        for (unsigned k = 0; amd_profile(k); k++)
+            seen = seen || family_of(amd_profile(k)->signature) == families[i];
+        assert_true(seen);
+    }
+}
+
+static void registers_are_those_that_cpuid_counts(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; amd_profile(k); k++) {
+        uint32_t features[4];
+        unsigned counters;
+
+        set_up(amd_profile(k), 1);
+        if (lies(sim.profile))
+            continue;
+        leaf(0x80000001, features);
+        counters = counters_by_cpuid();
+        assert_int_equal(counters, sim.profile->general);
+        for (unsigned i = 0; i < 4; i++)
+            assert_true(exists(0xc0010000 + i) && exists(0xc0010004 + i));
+        for (unsigned i = 0; i < 6; i++) {
+            bool expected = features[2] >> 23 & 1 && i < counters;
+
+            assert_int_equal(exists(0xc0010200 + 2 * i), expected);
+            assert_int_equal(exists(0xc0010201 + 2 * i), expected);
+        }
+        for (unsigned i = 0; i < 6; i++)
+            assert_int_equal(rdpmc_exists(i), i < counters);
+        assert_int_equal(exists(0xc0010241), features[2] >> 24 & 1);
+        assert_int_equal(rdpmc_exists(9), features[2] >> 24 & 1);
+        assert_int_equal(exists(0xc0010231), features[2] >> 28 & 1);
+        assert_int_equal(exists(0xc0011030), features[2] >> 10 & 1);
+        assert_false(exists(0x186) || exists(0xc1) || exists(0x38f) || exists(0x345));
+    }
+}
+
+static void global_registers_come_with_perfmon_v2(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; amd_profile(k); k++) {
+        uint32_t highest[4], perfmon[4] = {0};
+
+        set_up(amd_profile(k), 1);
+        if (lies(sim.profile))
+            continue;
+        leaf(0x80000000, highest);
+        leaf(0x80000022, perfmon);
+        if (highest[0] < 0x80000022)
+            assert_int_equal(perfmon[0] | perfmon[1] | perfmon[2] | perfmon[3], 0);
+        for (uint32_t msr = 0xc0000300; msr < 0xc0000304; msr++)
+            assert_int_equal(exists(msr), perfmon[0] & 1);
+    }
+}
+
+static void vendor_and_family_are_told(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; amd_profile(k); k++) {
+        uint32_t out[4];
+        char vendor[13] = {0};
+
+        set_up(amd_profile(k), 1);
+        leaf(0, out);
+        memcpy(vendor, &out[1], 4);
+        memcpy(vendor + 4, &out[3], 4);
+        memcpy(vendor + 8, &out[2], 4);
+        leaf(1, out);
+        assert_int_equal(out[0], sim.profile->signature);
+        assert_string_equal(vendor, family_of(out[0]) == 0x18 ? "HygonGenuine" : "AuthenticAMD");
+        assert_int_equal(out[2] >> 31, !!(sim.profile->flags & UPMU_SIM_HYPERVISOR));
+        assert_int_equal(out[3] >> 9 & 1, !(sim.profile->flags & UPMU_SIM_NO_APIC));
+        leaf(0xa, out);
+        assert_int_equal(out[0] | out[1] | out[2] | out[3], 0);
+    }
+}
+
+static void resets_to_garbage_where_the_manual_promises_nothing(void **state)
+{
+    uint64_t value = 0;
+
+    (void)state;
+    set_up(upmu_sim_profile("zen2"), 1);
+    sim.rule[UPMU_SIM_RULE_RESET_COUNTERS] = 0;
+    upmu_sim_reset_cpu(&sim, 0);
+    assert_true(sim.port.rdmsr(sim.port.context, 0xc0010201, &value));
+    assert_true(value != 0 && value >> 48 == 0);
+}
+
+static void nodes_have_a_northbridge_each(void **state)
+{
+    struct upmu_sim_burst burst = {.other = {{.count = 5, .event = 0xe0, .umask = 1, .unit = UPMU_SIM_UNIT_NB}}};
+    uint64_t value;
+
+    (void)state;
+    set_up(upmu_sim_profile("k8_revf"), 4);
+    sim.cpus_per_node = 2;
+    for (unsigned cpu = 0; cpu < 4; cpu += 2) {
+        upmu_sim_switch_cpu(&sim, cpu);
+        assert_true(sim.port.wrmsr(sim.port.context, 0xc0010000, 0x4301e0));
+    }
+    assert_int_equal(sim.violation_count, 0);
+    upmu_sim_switch_cpu(&sim, 1);
+    upmu_sim_events(&sim, &burst);
+    upmu_sim_switch_cpu(&sim, 0);
+    assert_true(sim.port.rdmsr(sim.port.context, 0xc0010004, &value));
+    assert_int_equal(value, 5);
+    upmu_sim_switch_cpu(&sim, 2);
+    assert_true(sim.port.rdmsr(sim.port.context, 0xc0010004, &value));
+    assert_int_equal(value, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_family_from_k7_to_zen_has_a_profile),
+        cmocka_unit_test(registers_are_those_that_cpuid_counts),
+        cmocka_unit_test(global_registers_come_with_perfmon_v2),
+        cmocka_unit_test(vendor_and_family_are_told),
+        cmocka_unit_test(resets_to_garbage_where_the_manual_promises_nothing),
+        cmocka_unit_test(nodes_have_a_northbridge_each),
+    };
+
+    return cmocka_run_group_tests_name("amd_model", tests, NULL, NULL);
+}
