@@ -62,9 +62,11 @@ static const struct upmu_sim_amd_facts guest_v2_few = {
 #define LIBPFM "libpfm4 4.13 pfmlib_amd64.c"
 
 static const struct upmu_sim_profile sa_profiles[] = {
-    {.name = "k7", .alias = "amd64_k7", .about = "Athlon, family 6 model 4: four counters", .source = "AMD 22007 appendix D",
+    {.name = "k7", .alias = "amd64_k7", .about = "Athlon, family 6 model 4: four counters",
+     .source = "AMD 22007 appendix D",
      .signature = 0x642, LEGACY, .flags = UPMU_SIM_AMD, .amd = &k7},
-    {.name = "k7_model1", .about = "the first Athlon: no local APIC, nothing interrupts", .source = "perfctr 2.6.42 x86.c",
+    {.name = "k7_model1", .about = "the first Athlon: no local APIC, nothing interrupts",
+     .source = "perfctr 2.6.42 x86.c",
      .signature = 0x612, LEGACY, .flags = UPMU_SIM_AMD | UPMU_SIM_NO_APIC, .amd = &k7},
     {.name = "k8_revb", .alias = "amd64_k8_revb", .about = "Opteron, revision B", .source = LIBPFM, .signature = 0xf51,
      LEGACY, .flags = UPMU_SIM_AMD, .amd = &k8},
@@ -90,8 +92,10 @@ static const struct upmu_sim_profile sa_profiles[] = {
      LEGACY, .flags = UPMU_SIM_AMD, .amd = &f12h},
     {.name = "bobcat", .alias = "amd64_fam14h_bobcat", .about = "family 14H", .source = LIBPFM, .signature = 0x500f10,
      LEGACY, .flags = UPMU_SIM_AMD, .amd = &f12h},
-    {.name = "bulldozer", .alias = "amd64_fam15h_interlagos", .about = "family 15H model 1: six counters, masks by event",
-     .source = "Linux arch/x86/events/amd/core.c", .signature = 0x600f12, EXTENDED, .flags = UPMU_SIM_AMD, .amd = &f15h},
+    {.name = "bulldozer", .alias = "amd64_fam15h_interlagos",
+     .about = "family 15H model 1: six counters, masks by event",
+     .source = "Linux arch/x86/events/amd/core.c", .signature = 0x600f12, EXTENDED, .flags = UPMU_SIM_AMD,
+     .amd = &f15h},
     {.name = "piledriver", .about = "family 15H model 2", .source = LIBPFM, .signature = 0x600f20, EXTENDED,
      .flags = UPMU_SIM_AMD, .amd = &f15h},
     {.name = "steamroller", .about = "family 15H model 30H", .source = LIBPFM, .signature = 0x630f01, EXTENDED,
@@ -132,7 +136,8 @@ static const struct upmu_sim_profile sa_profiles[] = {
      .source = "Linux arch/x86/events/core.c check_hw_exists", .signature = 0x830f10, EXTENDED,
      .flags = GUEST | UPMU_SIM_COUNTS_NOTHING, .amd = &guest_ext},
     {.name = "amd_faults", .about = "a hypervisor's Zen 4 that promises a PMU whose registers fault",
-     .source = "Linux kvm/pmu.c", .signature = 0xa10f11, V2, .flags = GUEST | UPMU_SIM_FEATURES_FAULT, .amd = &guest_v2},
+     .source = "Linux kvm/pmu.c", .signature = 0xa10f11, V2, .flags = GUEST | UPMU_SIM_FEATURES_FAULT,
+     .amd = &guest_v2},
 };
 /* clang-format on */
 

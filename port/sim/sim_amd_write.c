@@ -69,8 +69,7 @@ static bool sa_collides(const struct upmu_sim *sim, unsigned cpu, unsigned count
 {
     for (unsigned other = 0; other < sim->cpus; other++) {
         if (other != cpu && upmu_sim_amd_home(sim, other) == upmu_sim_amd_home(sim, cpu) &&
-            upmu_sim_amd_runs(sim, other, counter) &&
-            upmu_sim_amd_is_nb(sim, other, sim->cpu[other].select[counter]))
+            upmu_sim_amd_runs(sim, other, counter) && upmu_sim_amd_is_nb(sim, other, sim->cpu[other].select[counter]))
             return true;
     }
     return false;

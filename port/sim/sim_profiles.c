@@ -278,9 +278,11 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index)
 {
     const unsigned count = sizeof sim_profiles / sizeof sim_profiles[0];
 
-    const struct upmu_sim_profile *profile = index < count ? &sim_profiles[index] : upmu_sim_p4_profile_at(index - count);
+    const struct upmu_sim_profile *profile = index < count ? &sim_profiles[index] : NULL;
     unsigned i;
 
+    if (profile == NULL)
+        profile = upmu_sim_p4_profile_at(index - count);
     for (i = 0; profile == NULL && upmu_sim_p4_profile_at(i) != NULL; i++)
         ;
     return profile != NULL ? profile : upmu_sim_amd_profile_at(index - count - i);
