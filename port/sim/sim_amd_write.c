@@ -151,7 +151,8 @@ static bool sa_write_global(struct upmu_sim *sim, unsigned index, uint32_t msr, 
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
     uint64_t counters = SIM_BIT(sim_is(sim, index)->general) - 1u;
-    uint64_t flags = counters | SIM_STATUS_FROZEN | SIM_STATUS_LBR_FROZEN;
+    uint64_t freezes = sa_facts(sim, index)->perfmon[0] & 4u ? SIM_STATUS_FROZEN | SIM_STATUS_LBR_FROZEN : 0;
+    uint64_t flags = counters | freezes;
 
     switch (msr) {
     case SA_MSR_STATUS:

@@ -45,6 +45,23 @@ uint64_t rig_amount(enum rig_kind kind, uint64_t instructions)
 
 /* ---- Truth ---- */
 
+static int kind_of_amd(uint64_t select)
+{
+    switch ((select & 0xffffu) | (select >> 16 & 0xf0000u)) {
+    case 0x00c0:
+        return RIG_INSTRUCTIONS;
+    case 0x0076:
+        return RIG_CYCLES;
+    case 0x00c2:
+        return RIG_BRANCHES;
+    case 0x077d:
+    case 0xff60: /* Zen */
+        return RIG_REFERENCES;
+    default:
+        return -1;
+    }
+}
+
 static int kind_of_select(uint64_t select)
 {
     switch (select & 0xffffu) {
@@ -67,13 +84,27 @@ bool rig_is_p4(const struct rig *rig)
     return rig->sim.profile->flags & UPMU_SIM_P4;
 }
 
+bool rig_is_amd(const struct rig *rig)
+{
+    return rig->sim.profile->flags & UPMU_SIM_AMD;
+}
+
+static bool amd_extended(const struct rig *rig)
+{
+    return rig->sim.profile->amd->features & UPMU_SIM_AMD_CORE;
+}
+
 uint32_t rig_value_msr(const struct rig *rig, unsigned i)
 {
+    if (rig_is_amd(rig))
+        return amd_extended(rig) ? 0xc0010201u + 2u * i : 0xc0010004u + i;
     return (rig_is_p4(rig) ? 0x300u : 0xc1u) + i;
 }
 
 uint32_t rig_select_msr(const struct rig *rig, unsigned i)
 {
+    if (rig_is_amd(rig))
+        return amd_extended(rig) ? 0xc0010200u + 2u * i : 0xc0010000u + i;
     return (rig_is_p4(rig) ? 0x360u : 0x186u) + i;
 }
 
@@ -110,6 +141,8 @@ static int kind_on(const struct rig *rig, unsigned cpu, unsigned counter)
 {
     if (rig_is_p4(rig))
         return counter < UPMU_SIM_P4_COUNTERS ? kind_of_p4(rig->select[cpu][counter]) : -1;
+    if (rig_is_amd(rig))
+        return counter < rig->sim.profile->general ? kind_of_amd(rig->select[cpu][counter]) : -1;
     if (counter == UPMU_SIM_FIXED)
         return RIG_INSTRUCTIONS;
     if (counter == UPMU_SIM_FIXED + 1)
@@ -346,9 +379,23 @@ static const uint32_t registers[] = {0xc1,  0xc2,  0xc3,  0xc4,  0xc5,  0xc6,  0
                                      0x189, 0x18a, 0x18b, 0x18c, 0x18d, 0x1a0, 0x1a6, 0x1a7, 0x1d9, 0x309, 0x30a,
                                      0x30b, 0x30c, 0x329, 0x38d, 0x38f, 0x3f1, 0x3f6, 0x3f7, 0x600};
 
+/* AMD: selects and counters, then what they depend on. */
+static uint32_t amd_register_at(const struct rig *rig, unsigned i)
+{
+    static const uint32_t others[] = {0x1d9, 0xc0000301, 0xc0010015, 0xc0011030, 0xc0011033, 0xc001103a, 0xc001010f};
+    unsigned general = rig->sim.profile->general;
+
+    if (i < 2 * general)
+        return i < general ? rig_value_msr(rig, i) : rig_select_msr(rig, i - general);
+    i -= 2 * general;
+    return i < sizeof others / sizeof others[0] ? others[i] : 0;
+}
+
 /* The i-th register to look after, 0 behind the last. */
 static uint32_t register_at(const struct rig *rig, unsigned i)
 {
+    if (rig_is_amd(rig))
+        return amd_register_at(rig, i);
     if (!rig_is_p4(rig))
         return i < sizeof registers / sizeof registers[0] ? registers[i] : 0;
     if (i < 2 * UPMU_SIM_P4_COUNTERS)
@@ -371,6 +418,21 @@ static bool sibling_is_up(const struct rig *rig, unsigned cpu)
     return rig_is_p4(rig) && rig->sim.profile->flags & UPMU_SIM_SMT && rig->cpu_up[!cpu];
 }
 
+static void amd_hostile_registers(struct rig *rig, unsigned cpu)
+{
+    for (unsigned i = 0; i < rig->sim.profile->general; i++) {
+        upmu_sim_poke(&rig->sim, cpu, rig_value_msr(rig, i), UINT64_C(0x5a3c3c3c96) + i);
+        upmu_sim_poke(&rig->sim, cpu, rig_select_msr(rig, i), 0x300c2u + i);
+    }
+    upmu_sim_poke(&rig->sim, cpu, rig_value_msr(rig, 0), (UINT64_C(1) << 48) - 700u);
+    if (rig->sim.profile->version < 2)
+        return;
+    upmu_sim_poke(&rig->sim, cpu, 0x1d9, 0x1801);
+    upmu_sim_poke(&rig->sim, cpu, 0xc0000300,
+                  (rig->sim.profile->amd->perfmon[0] & 4u ? UINT64_C(0xc00000000000000) : 0) |
+                      ((1u << rig->sim.profile->general) - 1u));
+}
+
 /*
  * What a firmware or another system may leave without owning a counter: any
  * contents, one about to wrap, event codes, freezing armed and its bits set, stale
@@ -381,6 +443,10 @@ static void hostile_registers(struct rig *rig, unsigned cpu)
     const struct upmu_sim_profile *profile = rig->sim.profile;
     uint64_t fixed = ((UINT64_C(1) << profile->fixed) - 1u) & ~(uint64_t)profile->fixed_holes;
 
+    if (rig_is_amd(rig)) {
+        amd_hostile_registers(rig, cpu);
+        return;
+    }
     /* What a write of 32 bits can put back. */
     for (unsigned i = 0; i < profile->general; i++)
         upmu_sim_poke(&rig->sim, cpu, 0xc1 + i, 0x5a3c3c96u + i);
@@ -488,6 +554,12 @@ void rig_cpu_init(struct rig *rig, unsigned cpu)
 
 static bool counts_for_others(const struct rig *rig, unsigned cpu, uint32_t msr)
 {
+    if (rig_is_amd(rig)) {
+        for (unsigned i = 0; i < rig->sim.profile->general; i++)
+            if (msr == rig_value_msr(rig, i))
+                return rig->not_ours[cpu] >> i & 1u;
+        return false;
+    }
     if (rig_is_p4(rig))
         return msr - 0x300u < UPMU_SIM_P4_COUNTERS && rig->not_ours[cpu] >> (msr - 0x300u) & 1u;
     return (msr >= 0xc1 && msr <= 0xc8 && rig->not_ours[cpu] >> (msr - 0xc1u) & 1u) ||

@@ -156,6 +156,8 @@ uint64_t rig_truth(const struct rig *rig, const struct rig_duty *duty, unsigned 
 /* Pentium 4, by the profile. */
 bool rig_is_p4(const struct rig *rig);
 
+bool rig_is_amd(const struct rig *rig);
+
 /* The registers of counter `i` of CPU 0: value, select (CCCR). */
 uint32_t rig_value_msr(const struct rig *rig, unsigned i);
 uint32_t rig_select_msr(const struct rig *rig, unsigned i);

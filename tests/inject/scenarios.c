@@ -124,7 +124,7 @@ static void displace(struct rig *rig, bool sampled)
     rig_start(rig, 0);
     rig_run(rig, 1300);
     /* Something else that this counter can count. */
-    snprintf(pinned, sizeof pinned, "%s:counter=%u", rig_is_p4(rig) ? "instructions" : "cycles",
+    snprintf(pinned, sizeof pinned, "%s:counter=%u", rig_is_p4(rig) || rig_is_amd(rig) ? "instructions" : "cycles",
              (unsigned)rig->duty[0].session.set.tally[0].counter);
     rig_session(rig, 1, pinned, 0);
     rig_attach(rig, 1, 0);
@@ -256,6 +256,8 @@ static void is_changed_behind_its_back(struct rig *rig)
     if (rig_is_p4(rig)) {
         upmu_sim_poke(&rig->sim, 0, 0x3b8, 0x0600020c);
         upmu_sim_poke(&rig->sim, 0, rig_select_msr(rig, 12), 0x39000);
+    } else if (rig_is_amd(rig)) {
+        upmu_sim_poke(&rig->sim, 0, 0xc0000301, 1);
     } else if (rig->sim.profile->version >= 2) {
         upmu_sim_poke(&rig->sim, 0, 0x38d, 0);
         upmu_sim_poke(&rig->sim, 0, 0x38f, 1);
@@ -413,10 +415,10 @@ static void leaves_the_firmware_alone(struct rig *rig)
     /* The sequence needs all selects, and one is the firmware's. */
     rig->sim.rule[UPMU_SIM_RULE_HAZARD_AAK100] = 0;
     upmu_sim_firmware(&rig->sim, 0);
-    if (rig->sim.profile->version >= 2)
+    if (rig->sim.profile->version >= 2 && !rig_is_amd(rig))
         upmu_sim_poke(&rig->sim, 0, 0x38f, (UINT64_C(1) << rig->sim.profile->general) - 1u);
     upmu_sim_set_delivery(&rig->sim, 0, rig->order.variant->vector ? 0x40 : UPMU_SIM_LVTPC_NMI);
-    rig->not_ours[0] = rig_is_p4(rig) ? 1u : 1u | 0xf0000u;
+    rig->not_ours[0] = rig_is_p4(rig) || rig_is_amd(rig) ? 1u : 1u | 0xf0000u;
     bring_up(rig);
     rig->not_ours[0] = rig->cpu[0].firmware;
     if (!rig->cpu[0].pmu)
@@ -466,7 +468,8 @@ static void survives_an_interrupt_before_init(struct rig *rig)
 
     rig->strangers = true;
     upmu_sim_poke(&rig->sim, 0, rig_select_msr(rig, counter), rig_is_p4(rig) ? 0x4039000 : 0x5300c0);
-    upmu_sim_poke(&rig->sim, 0, rig_is_p4(rig) ? 0x3b8 : 0x38f, rig_is_p4(rig) ? 0x0400060c : 1);
+    if (!rig_is_amd(rig))
+        upmu_sim_poke(&rig->sim, 0, rig_is_p4(rig) ? 0x3b8 : 0x38f, rig_is_p4(rig) ? 0x0400060c : 1);
     upmu_sim_poke(&rig->sim, 0, rig_value_msr(rig, counter), (UINT64_C(1) << rig->sim.profile->general_width) - 100u);
     rig_run(rig, 200);
     upmu_sim_poke(&rig->sim, 0, rig_select_msr(rig, counter), 0);
