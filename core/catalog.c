@@ -26,29 +26,48 @@ static uint32_t scaled(uint32_t hash, const uint8_t *count)
     return (uint32_t)(((uint64_t)hash * upmu_half(count)) >> 32);
 }
 
-/*
- * The mask that a text begins with up to a separator or its end, from mask `first`
- * on.  Of a group's masks that begin alike, the longest comes last.
- */
-static unsigned mask_at(const struct upmu_unpacked *row, unsigned first, const char *text, unsigned left)
+/* A text of masks, taken one by one. */
+struct mask_text {
+    const char *at, *end;
+    uint64_t ends;  /* bit i: a mask of i letters ends at a separator, or with the text */
+    unsigned known; /* letters that `ends` tells of */
+};
+
+/* Go on behind some letters; 64 more are known then, or all that there are. */
+static void text_skip(struct mask_text *text, unsigned letters)
 {
-    while (first < row->row.mask_count) {
-        unsigned end = upmu_mask_group_end(row, first);
-        const uint8_t *begin = row->masks + UPMU_PACKED_MASK * first, *mask = row->masks + UPMU_PACKED_MASK * end;
+    text->at += letters;
+    text->ends = letters < 64 ? text->ends >> letters : 0;
+    text->known -= letters < text->known ? letters : text->known;
+    for (; text->known < 64 && text->at + text->known < text->end; text->known++)
+        if (upmu_catalog_fold[(uint8_t)text->at[text->known]] == '_')
+            text->ends |= UINT64_C(1) << text->known;
+    if (text->known < 64 && text->at <= text->end)
+        text->ends |= UINT64_C(1) << text->known;
+}
 
-        while (mask != begin) {
-            unsigned length;
+/*
+ * The mask that a text begins with, from mask `first` on.  A mask whose name others of
+ * its group begin with says so, and is before them; the longest is taken.
+ */
+static unsigned mask_at(const struct upmu_unpacked *row, unsigned first, const struct mask_text *text)
+{
+    const uint8_t *mask = row->masks + UPMU_PACKED_MASK * first;
+    unsigned found = row->row.mask_count, count = found;
+    uint64_t ends = text->ends;
 
-            mask -= UPMU_PACKED_MASK;
-            length = mask[4];
-            if (length <= left && (length == left || upmu_catalog_fold[(uint8_t)text[length]] == '_') &&
-                !((*text ^ *upmu_mask_text(row, mask)) & 0xdf) &&
-                upmu_same_folded(text, upmu_mask_text(row, mask), length))
-                return (unsigned)(mask - row->masks) / UPMU_PACKED_MASK;
-        }
-        first = end;
+    for (; first < count; first++, mask += UPMU_PACKED_MASK) {
+        unsigned length = mask[4] & (UPMU_MASK_ROOM - 1);
+
+        if (!(ends >> length & 1u) || (*text->at ^ *upmu_mask_text(row, mask)) & 0xdf ||
+            !upmu_same_folded(text->at, upmu_mask_text(row, mask), length))
+            continue;
+        found = first;
+        if (!(mask[7] & UPMU_PACKED_BEGINS))
+            break;
+        count = upmu_mask_group_end(row, first);
     }
-    return first;
+    return found;
 }
 
 /*
@@ -56,23 +75,25 @@ static unsigned mask_at(const struct upmu_unpacked *row, unsigned first, const c
  * UPMU_ERR_NO_SUCH_EVENT: it begins with masks and goes on with none, UPMU_ERR_END: it
  * is no text of masks, so that the name may be another.
  */
-static enum upmu_status masks_take(const struct upmu_catalog *catalog, const char *text, const char *end,
+static enum upmu_status masks_take(const struct upmu_catalog *catalog, const char *begin, const char *end,
                                    struct upmu_event_id *id)
 {
-    unsigned first = 0, mask;
+    struct mask_text text = {begin, end, 0, 0};
+    unsigned first = 0, mask, letters = 0;
     struct upmu_unpacked row;
 
     if (!upmu_row_masks(catalog, id->row, &row))
         return UPMU_ERR_END;
     id->masks = 0;
-    for (; text <= end; text += row.masks[UPMU_PACKED_MASK * mask + 4] + 1) {
-        mask = mask_at(&row, first, text, (unsigned)(end - text));
+    while (text_skip(&text, letters), text.at <= end) {
+        mask = mask_at(&row, first, &text);
         if (mask >= row.row.mask_count)
             return id->masks && row.closed ? UPMU_ERR_NO_SUCH_EVENT : UPMU_ERR_END;
         id->masks |= UINT32_C(1) << mask;
         first = mask + 1;
         if (row.masks[UPMU_PACKED_MASK * mask + 6] & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE))
             first = upmu_mask_group_end(&row, mask);
+        letters = (row.masks[UPMU_PACKED_MASK * mask + 4] & (UPMU_MASK_ROOM - 1)) + 1;
     }
     return UPMU_OK;
 }

@@ -136,15 +136,19 @@ enum upmu_status upmu_catalog_next(const struct upmu_catalog *catalog, const cha
 
 /* ---- The id of an encoding ---- */
 
+/* Of a row that is limited to revisions the rest of the unit mask and the payload are the limits. */
+#define UNIT_MASK 0xffu
+
 static bool encodings_equal(const struct upmu_row *a, const struct upmu_row *b)
 {
     unsigned wired = UPMU_ROW_INV | UPMU_ROW_EDGE | UPMU_ROW_ANY | UPMU_ROW_FIXED_ONLY;
+    bool limits = (a->flags & UPMU_ROW_REVISIONS) != 0;
 
-    if (a->umask != b->umask || a->cmask != b->cmask || (a->flags ^ b->flags) & wired)
+    if ((a->umask ^ b->umask) & (limits ? UNIT_MASK : 0xffffu) || a->cmask != b->cmask || (a->flags ^ b->flags) & wired)
         return false;
     if (a->code != b->code && !(a->code2 && a->code2 == b->code))
         return false;
-    return a->payload == b->payload;
+    return limits || a->payload == b->payload;
 }
 
 /* The masks of one group that make up what a row has in its bits: one mask, or several. */
@@ -163,10 +167,14 @@ static uint32_t group_masks(const struct upmu_catalog *catalog, const struct upm
         upmu_mask_read(catalog, unpacked, i, &mask);
         field |= mask.bits;
     }
+    if (unpacked->row.flags & UPMU_ROW_REVISIONS)
+        field &= UNIT_MASK;
     want = field & (mask.flags & UPMU_MASK_PAYLOAD ? row->payload : row->umask);
     /* From here on `field` is what no mask was taken for. */
     for (i = end; i-- > first;) {
         upmu_mask_read(catalog, unpacked, i, &mask);
+        if (unpacked->row.flags & UPMU_ROW_REVISIONS)
+            mask.bits &= UNIT_MASK;
         if (mask.flags & ~flags & (UPMU_MASK_INV | UPMU_MASK_EDGE) || (mask.cmask && mask.cmask != row->cmask))
             continue;
         whole = mask.bits == want && (mask.cmask == row->cmask || unpacked->row.cmask) &&

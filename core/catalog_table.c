@@ -176,6 +176,8 @@ bool upmu_row_masks(const struct upmu_catalog *catalog, unsigned row, struct upm
         out->closed = (set[1] & UPMU_SET_CLOSED) != 0;
         out->masks = set + 4;
         out->text = (const char *)upmu_section_at(file, UPMU_SHARED_MASK_TEXT, 0);
+        out->text_room = upmu_word(file + 4) - (UPMU_SHARED_MASK_TEXT >> 16) -
+                         (unsigned)((const uint8_t *)out->text - file);
     }
     out->row.flags = (uint16_t)(flags & ~UPMU_SHAPE_INDEXED);
     out->row.cmask = shape[2];
@@ -204,7 +206,7 @@ void upmu_mask_read(const struct upmu_catalog *catalog, const struct upmu_unpack
     out_mask->bits = upmu_half(packed + 2);
     out_mask->cmask = packed[5];
     out_mask->flags = packed[6];
-    out_mask->group = packed[1] >> 4;
+    out_mask->group = packed[7] & UPMU_PACKED_LAST;
     if (out_mask->flags & UPMU_MASK_PAYLOAD)
         out_mask->bits = payload_value(catalog, upmu_half(packed + 2));
 }

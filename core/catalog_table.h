@@ -16,7 +16,7 @@
 
 /* Sections of the file, shared by its catalogues. */
 enum upmu_catalog_shared {
-    UPMU_SHARED_MASK_TEXT = UPMU_SECTION(0, 1, 4351),  /* names of masks */
+    UPMU_SHARED_MASK_TEXT = UPMU_SECTION(0, 1, 255),   /* names of masks */
     UPMU_SHARED_FRAGMENTS = UPMU_SECTION(1, 1, 2576),  /* 256 fragments: offset (11 bits), length - 1; then text */
     UPMU_SHARED_BLOCKS = UPMU_SECTION(2, 3, 4),        /* offset in NAMES of every 8th name */
     UPMU_SHARED_NAMES = UPMU_SECTION(3, 1, 2056),      /* bytes shared with the block's first, count, fragments */
@@ -42,7 +42,7 @@ enum upmu_catalog_own {
 #define UPMU_HEADER_SECTIONS 24   /* in either header: offsets of the sections, 4 bytes each */
 #define UPMU_FILE_DIRECTORY 64    /* offsets of the catalogues, 4 bytes each */
 #define UPMU_OWN_NAME 52          /* its name and its other name, 12 bytes each */
-#define UPMU_FILE_LEAST 4351      /* bytes of the smallest file: the longest reach */
+#define UPMU_FILE_LEAST 2576      /* bytes of the smallest file: the longest reach */
 #define UPMU_LAST_TWIN 0x8000u
 #define UPMU_SLOT_MASKED 0x4000u /* some catalogue has a masked row of the name */
 #define UPMU_SLOT_NAME 0x3fffu
@@ -50,10 +50,12 @@ enum upmu_catalog_own {
 #define UPMU_TARGET_CHOSEN 0x8000u
 #define UPMU_NO_NAME 0xffffu
 #define UPMU_SHAPE_INDEXED 0x8000u /* flag: the row's two bytes are an index */
-/* Bytes of a mask: offset of the name (12 bits), group (4); bits (2 bytes); length; cmask; flags; last of its group. */
+/* Bytes of a mask: offset of the name (2), bits (2), length, cmask, flags, last of its group. */
 #define UPMU_PACKED_MASK 8u
 #define UPMU_PACKED_LISTED_SHIFT 7 /* beside the last of its group: is part of listed names */
 #define UPMU_PACKED_LAST 0x1fu
+#define UPMU_PACKED_BEGINS 0x40u /* beside it: a later mask of the group begins with its name */
+#define UPMU_MASK_ROOM 64u       /* bytes of the longest name of a mask, and its NUL */
 #define UPMU_SET_CLOSED 0x20u /* beside the count of a set's other names */
 
 /* A row, unpacked, and its row.mask_count packed masks. */
@@ -63,7 +65,8 @@ struct upmu_unpacked {
     const uint8_t *masks;
     unsigned other_names;
     bool closed;      /* no other name begins with the row's and one of its masks */
-    const char *text; /* where the names of masks are */
+    const char *text;   /* where the names of masks are */
+    unsigned text_room; /* the last offset in it that a name may have */
 };
 
 static inline unsigned upmu_half(const uint8_t *at)
@@ -133,7 +136,9 @@ void upmu_mask_read(const struct upmu_catalog *catalog, const struct upmu_unpack
 /* The name of a packed mask, its length in mask[4]. */
 static inline const char *upmu_mask_text(const struct upmu_unpacked *row, const uint8_t *mask)
 {
-    return row->text + (upmu_half(mask) & 0xfffu);
+    unsigned at = upmu_half(mask);
+
+    return row->text + (at <= row->text_room ? at : 0);
 }
 
 /* The first mask after the group that mask `first` begins or is in. */

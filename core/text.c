@@ -4,6 +4,8 @@
  */
 #include "core/text.h"
 
+#include "core/mem.h"
+
 void upmu_text_begin(struct upmu_text *text, char *buffer, size_t size)
 {
     text->buffer = buffer;
@@ -20,8 +22,11 @@ void upmu_text_char(struct upmu_text *text, char c)
 
 void upmu_text_bytes(struct upmu_text *text, const char *bytes, size_t length)
 {
-    for (size_t i = 0; i < length; i++)
-        upmu_text_char(text, bytes[i]);
+    size_t room = text->length + 1u < text->size ? text->size - text->length - 1u : 0;
+
+    if (room)
+        memcpy(text->buffer + text->length, bytes, length < room ? length : room);
+    text->length += length;
 }
 
 void upmu_text_string(struct upmu_text *text, const char *string)

@@ -16,7 +16,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OUTPUT = "events/catalog_data.c"
-VERSION = 2
+VERSION = 3
 BLOCK = 8           # names per front-coded block
 LONGEST = 120       # bytes of the longest name
 ALIAS_MASKS = 0x8000
@@ -24,9 +24,11 @@ ALIAS_MASKS = 0x8000
 ROW_FLAGS = {
     "masked": 1 << 0, "inv": 1 << 1, "edge": 1 << 2, "any": 1 << 3, "cmask": 1 << 4, "payload": 1 << 5,
     "fixed-only": 1 << 6, "precise": 1 << 7, "precise-only": 1 << 8, "deprecated": 1 << 9, "generic": 1 << 10,
-    "pair": 1 << 11, "composed": 1 << 12,
+    "pair": 1 << 11, "composed": 1 << 12, "revisions": 1 << 13,
 }
 MASK_LISTED = 0x80  # packed form only, beside the last of the group
+MASK_BEGINS = 0x40  # the same: a later mask of the group begins with its name
+MASK_LONGEST = 63   # bytes of the longest name of a mask
 SET_CLOSED = 0x20   # packed form only, beside the count of other names
 LAST_TWIN, SLOT_MASKED = 0x8000, 0x4000
 TWINS = 8           # names that may fold to one text
@@ -253,28 +255,44 @@ def spell(text, index, longest):
 
 
 def superstring(texts):
-    """One text that holds all fragments: contained ones vanish, ends overlap."""
-    parts = [t for t in sorted(set(texts), key=lambda t: (-len(t), t))]
-    kept = []
-    for part in parts:
-        if not any(part in other for other in kept):
+    """One text that holds all fragments: contained ones vanish, ends overlap, the longest overlaps first."""
+    kept, whole = [], ""
+    for part in sorted(set(texts), key=lambda t: (-len(t), t)):
+        if part not in whole:
             kept.append(part)
+            whole += "\0" + part
     kept.sort()
-    while len(kept) > 1:
-        best = (0, 0, 0)
-        for i, a in enumerate(kept):
-            for j, b in enumerate(kept):
-                if i != j:
-                    for size in range(min(len(a), len(b)) - 1, best[0], -1):
-                        if a.endswith(b[:size]):
-                            best = (size, i, j)
-                            break
-        size, i, j = best
-        if not size:
-            break
-        joined = kept[i] + kept[j][size:]
-        kept = [k for n, k in enumerate(kept) if n not in (i, j)] + [joined]
-    return "".join(kept)
+    follows, chain = {}, list(range(len(kept)))  # who stands behind whom; a part of the same chain
+
+    def root(i):
+        while chain[i] != i:
+            i = chain[i]
+        return i
+
+    preceded = set()
+    for size in range(max(map(len, kept), default=0) - 1, 0, -1):
+        begins = {}
+        for j, text in enumerate(kept):
+            if j not in preceded and len(text) > size:
+                begins.setdefault(text[:size], []).append(j)
+        for i, text in enumerate(kept):
+            if i in follows or len(text) <= size:
+                continue
+            for j in begins.get(text[-size:], ()):
+                if j not in preceded and root(i) != root(j):
+                    follows[i] = (j, size)
+                    preceded.add(j)
+                    chain[root(j)] = root(i)
+                    break
+    result = []
+    for i in range(len(kept)):
+        if i in preceded:
+            continue
+        result.append(kept[i])
+        while i in follows:
+            i, size = follows[i]
+            result.append(kept[i][size:])
+    return "".join(result)
 
 
 def shared_prefix(a, b):
@@ -443,8 +461,8 @@ class Pool:
             if fold(mask) != mask.lower():
                 sys.exit(f"mask {mask} has a separator other than _")
         self.mask_text = superstring(masks)
-        if len(self.mask_text) > 4096:
-            sys.exit("names of masks need more than 12 bits of offset")
+        if len(self.mask_text) > 65535:
+            sys.exit("names of masks need more than 16 bits of offset")
         self.shapes, self.shape_index = [], {}
         self.values, self.value_index = [], {}
         self.sets, self.set_index = bytearray(), {}
@@ -469,10 +487,10 @@ class Pool:
         return self.set_index[packed]
 
 
-def mask_record(pool, name, bits, cmask=0, flags=0, group=0, where=0):
-    if bits > 65535:
+def mask_record(pool, name, bits, cmask=0, flags=0, where=0):
+    if bits > 65535 or len(name) > MASK_LONGEST:
         sys.exit(f"mask {name} cannot be packed")
-    return struct.pack("<HHBBBB", pool.mask_text.index(name) | group << 12, bits, len(name), cmask, flags & 255, where)
+    return struct.pack("<HHBBBB", pool.mask_text.index(name), bits, len(name), cmask, flags & 255, where)
 
 
 def mask_set(row, pool, names):
@@ -486,10 +504,10 @@ def mask_set(row, pool, names):
         where = len(groups) - 1 - groups[::-1].index(mask.group)
         if mask.flags & MASK_FLAGS["listed"]:
             where |= MASK_LISTED
-        if mask.group > 15:
-            sys.exit(f"{row.name}:{mask.name} has too high a group")
+        if any(m.group == mask.group and fold(m.name).startswith(fold(mask.name) + "_") for m in row.masks):
+            where |= MASK_BEGINS
         bits = pool.value(mask.bits) if mask.flags & MASK_FLAGS["payload"] else mask.bits
-        packed += mask_record(pool, mask.name, bits, mask.cmask, mask.flags, mask.group, where)
+        packed += mask_record(pool, mask.name, bits, mask.cmask, mask.flags, where)
     numbers = {m.name: i for i, m in enumerate(row.masks)}
     for name, target in sorted(row.mask_aliases, key=lambda a: order(a[0])):
         packed += mask_record(pool, name, numbers[target])
@@ -591,7 +609,7 @@ def pack(catalogues):
         models += packed
     # How far the reader looks behind the last entry of a section (core/catalog_table.h).
     ends = dict(enumerate(offsets[1:] + [at]))
-    for begin, reach in ((offsets[0], 4351), (offsets[1], 2576), (ends[2] - 3, 4), (ends[3] - 2, 2056),
+    for begin, reach in ((ends[0], 255), (offsets[1], 2576), (ends[2] - 3, 4), (ends[3] - 2, 2056),
                          (ends[6] - 2, 2 * TWINS), (ends[9] - 4, 508)):
         models += bytes(max(0, begin + reach - at - len(models)))
     header = struct.pack("<3sBIHHHHHHHH", b"upc", VERSION, at + len(models), len(catalogues), len(pool.names),

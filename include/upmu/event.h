@@ -162,6 +162,7 @@ enum upmu_source { UPMU_SOURCE_BUILT_IN = 0, UPMU_SOURCE_IMPORTED = 1 };
 #define UPMU_ROW_GENERIC (1u << 10)   /* a generic name that no event of the PMU has */
 #define UPMU_ROW_PAIR (1u << 11)      /* code and its twin (offcore: second code), see code2 */
 #define UPMU_ROW_COMPOSED (1u << 12)  /* masked, but named and listed flat: EVENT.MASK.MASK */
+#define UPMU_ROW_REVISIONS (1u << 13) /* AMD: bits 15:8 of the unit mask, and the payload, limit it to revisions */
 
 /* One row, unpacked. */
 struct upmu_row {
@@ -179,7 +180,7 @@ struct upmu_row {
 /* One unit mask of a masked row. */
 struct upmu_mask {
     uint64_t bits;      /* ORed into umask (bits 15:0) or, with UPMU_MASK_PAYLOAD, payload */
-    uint8_t group;      /* masks of one exclusive group replace each other */
+    uint8_t group;      /* equal for masks of one group; masks of an exclusive group replace each other */
     uint8_t flags;      /* UPMU_MASK_… */
     uint8_t cmask;      /* wired counter mask, 0: none */
 };
@@ -261,7 +262,7 @@ enum upmu_status upmu_catalog_next(const struct upmu_catalog *catalog, const cha
 /*
  * The id of an encoding: code, unit mask, wired attributes and payload of `row`.
  * Of several rows with one encoding, a flat one before a masked one, then the first
- * by name.
+ * by name.  The limits of AMD's rows to revisions are no part of it.
  *
  * Returns UPMU_OK or UPMU_ERR_NO_SUCH_EVENT.
  * Context: any.
