@@ -130,6 +130,7 @@ struct upmu_counter {
     uint8_t gate_bit;
     uint8_t width;      /* bits */
     uint8_t write_bits; /* bits a write can give it, sign-extended from there */
+    uint8_t zero;       /* no byte of it is undefined: PMUs are compared as memory */
     uint32_t rdpmc;     /* RDPMC index, or UPMU_NO_RDPMC */
 };
 #define UPMU_NO_RDPMC 0xffffffffu
