@@ -14,10 +14,10 @@
 #include "core/claims.h"
 #include "core/count.h"
 #include "core/domain.h"
+#include "core/format_core.h"
 #include "core/local.h"
 #include "core/mem.h"
 #include "core/register.h"
-#include "core/ring.h"
 #include "core/schedule.h"
 
 #if UPMU_SAMPLING
@@ -42,23 +42,53 @@ struct pass {
     uint32_t failed;  /* a register faulted: the local side loads them again */
 };
 
-static void put_sample(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events,
-                       const struct upmu_frame *frame, uint64_t now_ns)
+/* Counts that go into the records of `events`; their own are folded.  `held`: by the local side. */
+static void fold_values(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, bool held)
 {
-    struct upmu_sample sample;
+    uint32_t wanted = 0;
 
-    memset(&sample, 0, sizeof sample);
-    sample.events = events;
-    sample.time_ns = now_ns;
-    sample.cpu = cpu->number;
-    if (frame) {
-        sample.ip = frame->ip;
-        sample.sp = frame->sp;
-        sample.flags = frame->user ? UPMU_SAMPLE_USER : 0;
-    } else {
-        sample.flags = UPMU_SAMPLE_NO_FRAME;
+    for (uint32_t rest = events; rest; rest &= rest - 1u)
+        wanted |= session->set.sampling[upmu_bits_lowest(rest)].values;
+    wanted &= (uint32_t)upmu_bits_ones(session->set.count) & ~events;
+    for (; wanted; wanted &= wanted - 1u) {
+        unsigned i = upmu_bits_lowest(wanted);
+        struct upmu_tally *tally = &session->set.tally[i];
+        unsigned counter = tally->counter;
+        uint64_t value;
+
+        if (counter >= UPMU_COUNTERS || cpu->tally[counter] != tally ||
+            !(cpu->running >> counter & ~UPMU_METRIC_COUNTERS >> counter & 1u) || (!held && (tally->sequence & 1u)) ||
+            !(held ? upmu_bank_read(&cpu->bank, counter, &value)
+                   : upmu_bank_handler_read(&cpu->bank, counter, &value)))
+            continue;
+        tally->sequence += held ? 0 : 1u;
+        UPMU_BARRIER();
+        (void)upmu_count_fold(cpu->pmu, &session->set.event[i], tally, counter, value);
+        UPMU_BARRIER();
+        tally->sequence += held ? 0 : 1u;
     }
-    if (session->ring.buffer && !upmu_ring_put(&session->ring, &sample) && session->mask_on_full) {
+}
+
+static void report(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, const struct upmu_frame *frame,
+                   uint64_t now_ns)
+{
+    struct upmu_overflow *overflow = &session->overflow;
+
+    memset(overflow, 0, sizeof *overflow);
+    overflow->session = session;
+    overflow->cpu = cpu;
+    overflow->set = &session->set;
+    overflow->time_ns = now_ns;
+    overflow->events = events;
+    overflow->flags = UPMU_SAMPLE_NO_FRAME;
+    if (frame) {
+        overflow->ip = frame->ip;
+        overflow->sp = frame->sp;
+        overflow->process = frame->process;
+        overflow->thread = frame->thread;
+        overflow->flags = frame->user ? UPMU_SAMPLE_USER : 0;
+    }
+    if (upmu_overflow_report(overflow) & UPMU_OVERFLOW_MASK) {
         session->full = 1;
         session->state = UPMU_SESSION_MASKED;
         cpu->mask_due = 1;
@@ -67,9 +97,12 @@ static void put_sample(struct upmu_cpu *cpu, struct upmu_session *session, uint3
 
 void upmu_pmi_emit(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, bool deferred)
 {
-    struct upmu_frame frame = { cpu->deferred_ip, cpu->deferred_sp, cpu->deferred_user };
+    struct upmu_frame frame = { cpu->deferred_ip, cpu->deferred_sp, cpu->deferred_user, cpu->deferred_process,
+                                cpu->deferred_thread };
 
-    put_sample(cpu, session, events, deferred ? &frame : NULL, port_clock_ns(cpu->machine->port));
+    if (UPMU_FORMATS)
+        fold_values(cpu, session, events, true);
+    report(cpu, session, events, deferred ? &frame : NULL, port_clock_ns(cpu->machine->port));
 }
 
 static void defer(struct pass *pass, unsigned counter)
@@ -81,6 +114,8 @@ static void defer(struct pass *pass, unsigned counter)
         cpu->deferred_ip = pass->frame->ip;
         cpu->deferred_sp = pass->frame->sp;
         cpu->deferred_user = pass->frame->user;
+        cpu->deferred_process = pass->frame->process;
+        cpu->deferred_thread = pass->frame->thread;
     }
     cpu->deferred |= UPMU_BIT32(counter);
 }
@@ -213,8 +248,11 @@ static void emit_due(struct pass *pass)
             if (session->set.tally[i].counter < UPMU_COUNTERS && (pass->due >> session->set.tally[i].counter & 1u) &&
                 pass->cpu->tally[session->set.tally[i].counter] == &session->set.tally[i])
                 events |= UPMU_BIT32(i);
-        if (events)
-            put_sample(pass->cpu, session, events, pass->frame, pass->now_ns);
+        if (!events)
+            continue;
+        if (UPMU_FORMATS)
+            fold_values(pass->cpu, session, events, false);
+        report(pass->cpu, session, events, pass->frame, pass->now_ns);
     }
 }
 

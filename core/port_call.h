@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <upmu/format.h>
+#include <upmu/message.h>
 #include <upmu/port.h>
 
 /* Keep the compiler from moving memory accesses across: handlers look at them. */
@@ -99,6 +101,54 @@ static inline void port_log(const struct upmu_port *port, const char *line)
 {
     if (PORT_HAS(port, log))
         PORT_CALL(port, log)(port->context, line);
+}
+
+/* ---- Hooks of a session ---- */
+
+static inline unsigned format_overflow(const struct upmu_session *session, const struct upmu_overflow *overflow,
+                                       bool notify)
+{
+    return session->format->overflow(session->format_state, overflow, notify);
+}
+
+static inline enum upmu_status format_begin(struct upmu_session *session, const struct upmu_format *format,
+                                            const void *argument, size_t bytes, void **out_state)
+{
+    return format->begin(session, argument, bytes, out_state);
+}
+
+static inline unsigned format_restart(struct upmu_session *session)
+{
+    return session->format->restart ? session->format->restart(session->format_state, session) : 0;
+}
+
+static inline void format_end(struct upmu_session *session)
+{
+    session->format->end(session->format_state, session);
+}
+
+static inline void notify_wake(const struct upmu_notify *notify, struct upmu_session *session)
+{
+    if (notify->wake)
+        notify->wake(notify->context, session);
+}
+
+static inline void notify_signal(const struct upmu_notify *notify, struct upmu_session *session)
+{
+    if (notify->signal && notify->signal_number)
+        notify->signal(notify->context, session, notify->signal_number);
+}
+
+static inline void notify_block(const struct upmu_notify *notify, struct upmu_session *session)
+{
+    if (notify->block)
+        notify->block(notify->context, session);
+}
+
+static inline void notify_unblock(const struct upmu_notify *notify, struct upmu_session *session)
+{
+    if (notify->unblock)
+        notify->unblock(notify->context, session);
 }
 
 #endif

@@ -5,15 +5,16 @@
 #ifndef UPMU_CORE_RING_H
 #define UPMU_CORE_RING_H
 
-#include <upmu/session.h>
+#include <upmu/format.h>
 
 /* Begin an empty ring in the caller's memory. */
 void upmu_ring_init(struct upmu_ring *ring, void *buffer, uint32_t bytes);
 
 /*
- * Append a sample; false: no room, it is counted as lost and told with the next
- * sample that finds room.  Context: nmi.
+ * Append a record about the events of an overflow; with `sampling` (NULL: a sample
+ * alone) what this event's asks for, too.  False: no room, it is counted as lost and told
+ * with the next sample that finds room.  Context: nmi.
  */
-bool upmu_ring_put(struct upmu_ring *ring, const struct upmu_sample *sample);
+bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const struct upmu_sampling *sampling);
 
 #endif

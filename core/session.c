@@ -7,8 +7,10 @@
 #include "core/bits.h"
 #include "core/claims.h"
 #include "core/cpu.h"
+#include "core/format_core.h"
 #include "core/local.h"
 #include "core/mem.h"
+#include "core/message_core.h"
 #include "core/ring.h"
 #include "core/schedule.h"
 #include "core/session_core.h"
@@ -41,12 +43,14 @@ static uint64_t period_of(const struct upmu_event *event, const struct upmu_samp
 }
 
 static enum upmu_status check_sampling(const struct upmu_session *session, const struct upmu_event *event,
-                                       uint64_t period)
+                                       const struct upmu_sampling *sampling, uint64_t period)
 {
     const struct upmu_machine *machine = session->machine;
 
     if (event->attributes & UPMU_ATTR_PRECISE)
         return UPMU_ERR_UNSUPPORTED;
+    if (sampling && (sampling->flags & ~UPMU_SAMPLING_FLAGS))
+        return UPMU_ERR_INVALID;
     if (upmu_event_cascades(event))
         return period && period <= machine->pmu[event->pmu].max_period ? UPMU_OK : UPMU_ERR_INVALID;
     if (!(event->counters & ~UPMU_METRIC_COUNTERS) && event->counters && (period || !UPMU_METRICS))
@@ -81,11 +85,22 @@ static void set_event(struct upmu_session *session, unsigned i, const struct upm
     tally->counter = UPMU_NO_COUNTER;
 }
 
+/* All but the period, which set_event() gives. */
+static void set_sampling(struct upmu_session *session, unsigned i, const struct upmu_sampling *sampling)
+{
+    uint64_t period = session->set.sampling[i].period;
+
+    memset(&session->set.sampling[i], 0, sizeof session->set.sampling[i]);
+    if (sampling)
+        session->set.sampling[i] = *sampling;
+    session->set.sampling[i].period = period;
+}
+
 enum upmu_status upmu_session_add_event(struct upmu_session *session, const struct upmu_event *event,
                                         const struct upmu_sampling *sampling)
 {
     uint64_t period = period_of(event, sampling);
-    enum upmu_status status = check_sampling(session, event, period);
+    enum upmu_status status = check_sampling(session, event, sampling, period);
 
     if (session->state != UPMU_SESSION_DETACHED)
         status = UPMU_ERR_STATE;
@@ -93,8 +108,10 @@ enum upmu_status upmu_session_add_event(struct upmu_session *session, const stru
         status = UPMU_ERR_NO_PMU;
     else if (session->set.count == UPMU_SET_EVENTS)
         status = UPMU_ERR_NO_SPACE;
-    else if (status == UPMU_OK)
-        set_event(session, session->set.count++, event, period);
+    else if (status == UPMU_OK) {
+        set_event(session, session->set.count, event, period);
+        set_sampling(session, session->set.count++, sampling);
+    }
     return upmu_session_refuse(session, status);
 }
 
@@ -309,7 +326,10 @@ enum upmu_status upmu_session_start(struct upmu_session *session)
 
 enum upmu_status upmu_session_restart(struct upmu_session *session)
 {
-    return session->state == UPMU_SESSION_MASKED ? upmu_session_start(session) : UPMU_OK;
+    if (session->state != UPMU_SESSION_MASKED || upmu_overflow_stays_masked(session))
+        return UPMU_OK;
+    upmu_message_restarted(session);
+    return upmu_session_start(session);
 }
 
 static enum upmu_status stop_work(const struct call *call)
@@ -358,6 +378,7 @@ enum upmu_status upmu_session_close(struct upmu_session *session)
     session->state = UPMU_SESSION_CLOSED;
     session->id = 0;
     session->set.count = 0;
+    upmu_overflow_end(session);
     return status;
 }
 
@@ -420,10 +441,13 @@ enum upmu_status upmu_session_replace(struct upmu_session *session, unsigned ind
     if (status != UPMU_OK)
         return status;
     period = period_of(&event, sampling);
-    status = check_sampling(session, &event, period);
+    status = check_sampling(session, &event, sampling, period);
     if (status != UPMU_OK)
         return upmu_session_refuse(session, status);
-    return perform(replace_work, session, session->cpu, index, period, &event);
+    status = perform(replace_work, session, session->cpu, index, period, &event);
+    if (status == UPMU_OK)
+        set_sampling(session, index, sampling);
+    return status;
 #else
     (void)index;
     (void)specification;

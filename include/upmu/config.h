@@ -25,6 +25,18 @@
 #define UPMU_SAMPLING 1
 #endif
 
+/* Sampling formats other than the default, and in its records the values of other
+   events, ids and last reset values (upmu/format.h). */
+#ifndef UPMU_FORMATS
+#define UPMU_FORMATS UPMU_SAMPLING
+#endif
+
+/* Messages about overflows (upmu/message.h).  0: upmu_session_messages() answers
+   UPMU_ERR_COMPILED_OUT. */
+#ifndef UPMU_MESSAGES
+#define UPMU_MESSAGES UPMU_SAMPLING
+#endif
+
 /* Event names: the parser, the catalogues, formatting.  0: events are given as
    raw words through upmu_event_raw(); text calls answer UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_NAMES

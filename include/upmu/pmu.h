@@ -303,6 +303,8 @@ struct upmu_cpu {
     uint64_t deferred_ip;
     uint64_t deferred_sp;
     uint8_t deferred_user;
+    uint32_t deferred_process;
+    uint32_t deferred_thread;
     volatile uint32_t running;          /* counters that run for a session */
     volatile uint32_t sampling;         /* of these, loaded to overflow */
     volatile uint32_t quiet;            /* of these, closed while the handler works */

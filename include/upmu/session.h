@@ -14,6 +14,9 @@
 #include <upmu/pmu.h>
 #include <upmu/status.h>
 
+struct upmu_format;
+struct upmu_queue;
+
 /* How a count was obtained. */
 enum upmu_quality {
     UPMU_QUALITY_EXACT = 0,     /* the event was counted all the time it was enabled */
@@ -39,8 +42,15 @@ struct upmu_count {
  * initiator must come after each start before it is counted.
  */
 struct upmu_sampling {
-    uint64_t period; /* events between two samples, 1 to 2^63 - 1; 0: count only */
+    uint64_t period;   /* events between two samples, 1 to 2^63 - 1; 0: count only */
+    uint64_t event_id; /* stored in the samples of this event as it is (upmu/format.h) */
+    uint32_t values;   /* bit i: the count of event i goes into them */
+    uint32_t flags;    /* UPMU_SAMPLING_… */
 };
+
+/* Bits of upmu_sampling.flags. */
+#define UPMU_SAMPLING_NOTIFY (1u << 0) /* an overflow makes a message (upmu/message.h) */
+#define UPMU_SAMPLING_FLAGS UPMU_SAMPLING_NOTIFY /* all that are known */
 
 /* 64-bit state of one event.  Private. */
 struct upmu_tally {
@@ -106,9 +116,25 @@ enum upmu_session_state {
     UPMU_SESSION_DETACHED = 0, /* add, ring, attach; counts stay readable */
     UPMU_SESSION_STOPPED = 1,  /* attached */
     UPMU_SESSION_RUNNING = 2,
-    UPMU_SESSION_MASKED = 3,   /* stopped by a full ring until restart */
+    UPMU_SESSION_MASKED = 3,   /* stopped by a full ring, a message or its format until restart */
     UPMU_SESSION_SUSPENDED = 4, /* its CPU sleeps; runs on at resume */
     UPMU_SESSION_CLOSED = 5    /* after upmu_session_close(): every call is refused */
+};
+
+/* One overflow, as its format sees it (upmu/format.h). */
+struct upmu_overflow {
+    struct upmu_session *session;
+    struct upmu_cpu *cpu;
+    const struct upmu_set *set; /* active when it happened, not after a switch */
+    uint64_t ip;
+    uint64_t sp;
+    uint64_t time_ns;
+    uint32_t events;            /* all events of the session that overflowed together */
+    uint32_t process;           /* upmu_frame's */
+    uint32_t thread;
+    uint16_t set_number;
+    uint16_t flags;             /* UPMU_SAMPLE_… */
+    uint8_t event;              /* the one that this call is about */
 };
 
 /*
@@ -121,13 +147,17 @@ struct upmu_session {
     volatile uint8_t state;    /* enum upmu_session_state */
     /* private */
     uint8_t mask_on_full;
-    volatile uint8_t full;     /* the ring was full: to be masked */
+    volatile uint8_t full;     /* to be masked by the local side: the ring was full, a message was sent */
     struct upmu_machine *machine;
     struct upmu_cpu *cpu;
     struct upmu_session *next; /* on its CPU */
     uint64_t started_ns;
     uint64_t enabled_ns;
     uint32_t counters;         /* of its placement; 0: not placed */
+    struct upmu_queue *queue;  /* of messages, or NULL */
+    const struct upmu_format *format; /* or NULL: the default */
+    void *format_state;
+    struct upmu_overflow overflow;    /* being reported: by the handler, or by who holds all tallies */
     /* public again */
     struct upmu_ring ring;
     struct upmu_why why;       /* of the last call that refused */
@@ -309,6 +339,8 @@ struct upmu_frame {
     uint64_t ip;
     uint64_t sp;
     bool user;
+    uint32_t process; /* for messages: your numbers of what was interrupted */
+    uint32_t thread;
 };
 
 enum upmu_pmi {

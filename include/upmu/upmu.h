@@ -24,6 +24,8 @@ extern "C" {
 #include <upmu/event.h>
 #include <upmu/place.h>
 #include <upmu/session.h>
+#include <upmu/message.h>
+#include <upmu/format.h>
 
 #ifdef __cplusplus
 }

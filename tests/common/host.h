@@ -29,12 +29,17 @@ struct host {
     bool was_foreign[HOST_ANSWERS];
     unsigned answers; /* all of them, remembered or not */
     bool no_frame;    /* the host's entry knows nothing of what it interrupted */
+    uint32_t process, thread; /* what it says that it interrupted */
 };
 
 static inline void host_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
 {
     struct host *host = sim->test;
-    struct upmu_frame frame = {interrupt->ip, interrupt->sp, interrupt->user};
+    struct upmu_frame frame = {.ip = interrupt->ip,
+                               .sp = interrupt->sp,
+                               .user = interrupt->user,
+                               .process = host->process,
+                               .thread = host->thread};
     enum upmu_pmi answer = upmu_handle_pmi(&host->cpu[cpu], host->no_frame ? NULL : &frame);
 
     if (host->answers < HOST_ANSWERS) {

@@ -187,7 +187,7 @@ uint64_t *fake_select(struct fake *fake, unsigned counter)
 
 static void fake_interrupt(struct fake *fake)
 {
-    const struct upmu_frame frame = {0x1000 + fake->now_ns, 0x8000, false};
+    const struct upmu_frame frame = {.ip = 0x1000 + fake->now_ns, .sp = 0x8000};
 
     if (fake->in_interrupt || fake->deaf || !fake->port.pmi_rearm)
         return;

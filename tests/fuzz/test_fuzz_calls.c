@@ -48,7 +48,7 @@ static const uint32_t kept[] = {0x186, 0x187, 0x188, 0x189, 0x18a, 0x18b, 0x18c,
 
 static void deliver(struct upmu_sim *model, unsigned number, const struct upmu_sim_interrupt *interrupt)
 {
-    const struct upmu_frame frame = {interrupt->ip, interrupt->sp, interrupt->user};
+    const struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
     enum upmu_pmi answer = upmu_handle_pmi(&cpu[number], &frame);
 
     (void)model;

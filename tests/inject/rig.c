@@ -284,7 +284,7 @@ static void call_inside(struct rig *rig, unsigned cpu)
 static void rig_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
 {
     struct rig *rig = sim->test;
-    struct upmu_frame frame = {interrupt->ip, interrupt->sp, interrupt->user};
+    struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
     enum upmu_pmi answer;
     bool live = rig->cpu[cpu].live;
 

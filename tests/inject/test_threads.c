@@ -147,7 +147,7 @@ static uint64_t thread_clock_ns(void *context)
 
 static void deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
 {
-    struct upmu_frame frame = {interrupt->ip, interrupt->sp, interrupt->user};
+    struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
 
     (void)sim;
     t.in_handler++;

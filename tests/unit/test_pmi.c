@@ -459,7 +459,7 @@ static void status_of_a_counter_of_the_hosts_is_left_to_the_host(void **state)
 static void before_init_and_after_fini_no_interrupt_is_ours(void **state)
 {
     static struct upmu_cpu zeroed;
-    struct upmu_frame frame = {0, 0, false};
+    struct upmu_frame frame = {.ip = 0};
     struct host host;
 
     (void)state;

@@ -26,7 +26,7 @@ struct fixture {
 static void deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
 {
     struct fixture *f = sim->test;
-    struct upmu_frame frame = { interrupt->ip, interrupt->sp, interrupt->user };
+    struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
 
     (void)upmu_handle_pmi(&f->cpu[cpu], &frame);
 }

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The writer's side of the message queue.
+ */
+#ifndef UPMU_CORE_MESSAGE_CORE_H
+#define UPMU_CORE_MESSAGE_CORE_H
+
+#include <upmu/format.h>
+#include <upmu/message.h>
+
+/*
+ * Queue a message about an overflow that notifies and call the hooks; a session without
+ * a queue has nobody to tell.  False: there was no room.  Context: nmi.
+ */
+bool upmu_message_put(const struct upmu_overflow *overflow);
+
+/* The session is restarted: the thread runs on if it was blocked.  Context: any. */
+void upmu_message_restarted(struct upmu_session *session);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Messages: what a session tells its owner about overflows, one by one.
+ *
+ * An event that is sampled with UPMU_SAMPLING_NOTIFY puts a message into its session's
+ * queue when it overflows, calls the hooks, and the session stops (UPMU_SESSION_MASKED)
+ * until upmu_session_restart(), unless its format decides otherwise (upmu/format.h).
+ */
+#ifndef UPMU_MESSAGE_H
+#define UPMU_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <upmu/config.h>
+#include <upmu/status.h>
+
+struct upmu_session;
+
+enum upmu_message_type { UPMU_MESSAGE_OVERFLOW = 1 };
+
+/* One overflow, of one or more events. */
+struct upmu_message {
+    uint32_t type;    /* enum upmu_message_type */
+    uint32_t process; /* of the interrupted code: upmu_frame.process */
+    uint32_t thread;
+    uint32_t events;  /* bit i: event i of the set overflowed */
+    uint16_t set;     /* that was active when it did */
+    uint16_t cpu;     /* order of initialisation */
+    uint32_t dropped; /* messages before this one that found no room */
+    uint64_t ip;      /* interrupted instruction */
+};
+
+/*
+ * How the host hears of a message.  Each may be NULL.  They are called from the
+ * interrupt handler (which may be an NMI): hand the work to something that runs later.
+ * Called for every overflow that notifies, also where no message is kept.
+ */
+struct upmu_notify {
+    void *context;
+    /* Wake who waits for messages (poll, select).  Context: nmi. */
+    void (*wake)(void *context, struct upmu_session *session);
+    /* Send the signal that was asked for.  Context: nmi. */
+    void (*signal)(void *context, struct upmu_session *session, int number);
+    /*
+     * Let the monitored thread not return to user code until unblock: only called
+     * with UPMU_QUEUE_BLOCK.  Context: nmi.
+     */
+    void (*block)(void *context, struct upmu_session *session);
+    /* Let it run on: from upmu_session_restart().  Context: that call's. */
+    void (*unblock)(void *context, struct upmu_session *session);
+    int signal_number; /* 0: none */
+};
+
+/* Bits of upmu_queue.flags. */
+#define UPMU_QUEUE_NO_MESSAGES (1u << 0) /* call the hooks, keep nothing */
+#define UPMU_QUEUE_BLOCK (1u << 1)       /* block the thread; not for a CPU's session */
+
+/* Messages of one session: one writer (the handler), one reader.  Caller's memory. */
+struct upmu_queue {
+    uint32_t dropped; /* messages that found no room, in all */
+    /* private */
+    struct upmu_message *messages;
+    const struct upmu_notify *notify;
+    uint32_t capacity;
+    uint32_t flags;
+    volatile uint32_t head; /* messages put; written by the handler */
+    volatile uint32_t tail; /* messages taken; written by the reader */
+    uint32_t dropped_told;
+    volatile bool blocked;
+};
+
+/*
+ * Give a detached session a queue (NULL: none any more), which stays until then, and
+ * memory for `capacity` messages, a power of two; `notify` (may be NULL) must stay, too.
+ * A queue without room drops the message and the session stops: nothing is lost while
+ * its owner has not looked.
+ *
+ * Returns UPMU_OK; UPMU_ERR_INVALID (capacity 0 without UPMU_QUEUE_NO_MESSAGES or not a
+ * power of two, an unknown flag); UPMU_ERR_STATE (not detached); UPMU_ERR_COMPILED_OUT.
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_messages(struct upmu_session *session, struct upmu_queue *queue,
+                                       struct upmu_message *messages, uint32_t capacity, uint32_t flags,
+                                       const struct upmu_notify *notify);
+
+/*
+ * Take the oldest messages, up to `count`; *out_count is how many there were.
+ *
+ * Returns UPMU_OK; UPMU_ERR_INVALID (`count` is 0); UPMU_ERR_END (there is none);
+ * UPMU_ERR_COMPILED_OUT.
+ * Context: any; one reader at a time.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_queue_read(struct upmu_queue *queue, struct upmu_message *messages, uint32_t count,
+                                 uint32_t *out_count);
+
+/* Messages waiting.  Context: any. */
+uint32_t upmu_queue_waiting(const struct upmu_queue *queue);
+
+#endif
