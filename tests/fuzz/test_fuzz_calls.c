@@ -168,7 +168,7 @@ static void new_session(struct duty *duty, struct fuzz_bytes *input)
     static const char *const rings[4] = {"", ":k", ":u", ""};
     static const uint64_t periods[] = {0, 0, 100, 1000, 12345, UINT64_C(0x7ffffff0), UINT64_C(1) << 36, 0};
     unsigned shape = fuzz_u8(input);
-    struct upmu_sampling sampling = {sim.port.pmi_rearm ? periods[shape & 7] : 0};
+    struct upmu_sampling sampling = {.period = sim.port.pmi_rearm ? periods[shape & 7] : 0};
     char text[60];
 
     FUZZ_CHECK(upmu_session_init(&duty->session, &machine) == UPMU_OK, "session_init");

@@ -92,7 +92,7 @@ static void begin_session(unsigned i, unsigned choice)
                                         "raw:config=0x1b7:config1=0x1",
                                         "instructions,cycles,branches,branch-misses"};
     static const uint64_t periods[] = {0, 0, 100, 1000, 1000000, UINT64_C(0x7fffffff), UINT64_C(1) << 40};
-    const struct upmu_sampling sampling = {periods[(choice >> 3) % 7]};
+    const struct upmu_sampling sampling = {.period = periods[(choice >> 3) % 7]};
 
     FUZZ_CHECK(upmu_session_init(&session[i], &fake.machine) == UPMU_OK, "session_init");
     if (upmu_session_add(&session[i], lists[choice & 7], &sampling) != UPMU_OK)

@@ -169,7 +169,7 @@ static void check_session(const char *list, uint64_t period)
 {
     static struct upmu_session session;
     static uint64_t ring[64];
-    const struct upmu_sampling sampling = {period};
+    const struct upmu_sampling sampling = {.period = period};
     struct upmu_count counts[UPMU_SET_EVENTS];
     uint64_t happened = 0;
 

@@ -193,7 +193,7 @@ static void run_dry(const struct upmu_pmu *pmu, const struct upmu_event *events,
     static struct upmu_machine machine;
     static struct upmu_session session;
     const struct upmu_port port = {.pmi_rearm = (void (*)(void *))1};
-    struct upmu_sampling sampling = {period};
+    struct upmu_sampling sampling = {.period = period};
     struct upmu_write room[WRITES + 2] = {{0}}; /* one before and one behind, to look at */
     struct upmu_dry_run dry = {room + 1, WRITES, 0};
     unsigned added = 0;
