@@ -321,7 +321,10 @@ static enum upmu_status start_work(const struct call *call)
 
 enum upmu_status upmu_session_start(struct upmu_session *session)
 {
-    return on_cpu(session, start_work);
+    enum upmu_status status = on_cpu(session, start_work);
+
+    /* A fault in an interrupt on the way may have stopped it again. */
+    return status == UPMU_OK ? session->error : status;
 }
 
 enum upmu_status upmu_session_restart(struct upmu_session *session)

@@ -31,6 +31,11 @@
 #define RIG_PROGRAM "test_inject"
 #endif
 
+/* With every skid from 0 to 16, on every profile. */
+#ifndef RIG_SKIDS
+#define RIG_SKIDS 0
+#endif
+
 /* Every variant on every profile, or some on each. */
 #ifndef RIG_SOME
 #define RIG_SOME 0
@@ -56,6 +61,14 @@ static const struct rig_variant variants[] = {
     {.name = "hostile", .hostile = true},
     {.name = "vector_latch_skid_16_own_events", .vector = true, .latch = true, .skid = 16, .events_per_access = 3},
     {.name = "late_status_skid_2_own_events", .status_lag = 3, .skid = 2, .events_per_access = 3, .no_rdpmc = true},
+#if RIG_SKIDS
+    /* The rest of 0 to 16. */
+    {.name = "skid_1", .skid = 1},   {.name = "skid_3", .skid = 3},   {.name = "skid_4", .skid = 4},
+    {.name = "skid_5", .skid = 5},   {.name = "skid_6", .skid = 6},   {.name = "skid_7", .skid = 7},
+    {.name = "skid_8", .skid = 8},   {.name = "skid_9", .skid = 9},   {.name = "skid_10", .skid = 10},
+    {.name = "skid_11", .skid = 11}, {.name = "skid_12", .skid = 12}, {.name = "skid_13", .skid = 13},
+    {.name = "skid_14", .skid = 14}, {.name = "skid_15", .skid = 15},
+#endif
 };
 
 #define VARIANTS (sizeof variants / sizeof variants[0])
@@ -118,6 +131,8 @@ static bool combined(unsigned profile, unsigned variant)
 {
     if (variants[variant].hostile)
         return !RIG_P4;
+    if (RIG_SKIDS && !strncmp(variants[variant].name, "skid_", 5))
+        return true;
     return !RIG_SOME || variant == 0 || variant == profile % VARIANTS;
 }
 
@@ -152,6 +167,8 @@ static unsigned stride_of(unsigned profile, unsigned variant)
 #if defined(__SANITIZE_ADDRESS__)
     return RIG_STRIDE * (variant == 0 && profile < 5 ? 13 : 61);
 #else
+    if (RIG_SKIDS && variants[variant].skid)
+        return RIG_STRIDE * (sizeof(void *) == 4 ? 41 : 23);
     if (sizeof(void *) == 4)
         return RIG_STRIDE * (variant == 0 ? 2 : 9);
     if (variant == 0 && profile == 0)
