@@ -52,9 +52,8 @@ const uint8_t *upmu_section_at(const uint8_t *base, unsigned section, uint32_t i
 
 /* ---- Names ---- */
 
-/* Of a fragment: bits of the offset, above them the length - 1.  Their text is behind them. */
+/* Of a fragment: bits of the offset, above them the length - 1.  Their text is behind the last of them. */
 #define FRAGMENT_OFFSET 11
-#define FRAGMENT_TEXT 512u
 
 /*
  * Spell the fragments of an item behind `at` bytes, up to `limit` or a little more;
@@ -67,7 +66,7 @@ static unsigned item_spell(const uint8_t *fragments, const uint8_t *item, char *
 
     for (; token < end && at < limit; token++) {
         unsigned fragment = upmu_half(fragments + 2u * *token);
-        const uint8_t *text = fragments + FRAGMENT_TEXT + (fragment & ((1u << FRAGMENT_OFFSET) - 1));
+        const uint8_t *text = fragments + (fragment & ((1u << FRAGMENT_OFFSET) - 1));
 
         __builtin_memcpy(out + at, text, 8);
         __builtin_memcpy(out + at + 8, text + 8, 8);

@@ -17,7 +17,7 @@
 /* Sections of the file, shared by its catalogues. */
 enum upmu_catalog_shared {
     UPMU_SHARED_MASK_TEXT = UPMU_SECTION(0, 1, 255),   /* names of masks */
-    UPMU_SHARED_FRAGMENTS = UPMU_SECTION(1, 1, 2576),  /* 256 fragments: offset (11 bits), length - 1; then text */
+    UPMU_SHARED_FRAGMENTS = UPMU_SECTION(1, 1, 2064),  /* at most 256: offset (11 bits), length - 1; then text */
     UPMU_SHARED_BLOCKS = UPMU_SECTION(2, 3, 4),        /* offset in NAMES of every 8th name */
     UPMU_SHARED_NAMES = UPMU_SECTION(3, 1, 2056),      /* bytes shared with the block's first, count, fragments */
     UPMU_SHARED_DISPLACEMENTS = UPMU_SECTION(4, 1, 1), /* perfect hash: one byte for each bucket */

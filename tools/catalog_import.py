@@ -1,714 +1,329 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Make the catalogue sources events/*.tsv from published event tables.
+"""Make catalogue sources events/*.tsv from folders of published event tables.
 
-    python3 tools/catalog_import.py --out events --intel-skl skylake_core.json
-        --intel-nhm NehalemEP_core.json --libpfm names.csv --freebsd core2.csv
-        --generic generic_map.csv --arch architectural.csv
+    python3 tools/catalog_import.py MODEL-FOLDER...
 
---intel-skl  Intel's event file of Skylake (github.com/intel/perfmon, SKL/events/skylake_core.json)
---intel-nhm  and of Nehalem (NHM-EP/events/NehalemEP_core.json)
---libpfm     model,event,umask,kind,select,payload: what libpfm4 answers for each event and unit mask;
-             kind is nomask, single, single* (a default) or pair
---freebsd    table,class,name,enumerator,event,umask of FreeBSD's hwpmc
---generic    uarch,generic_event,event,umask,inv,cmask,... of Linux's generic events
---arch       bit,name,event,umask,...: the architectural events
+A folder is one of github.com/intel/perfmon (SKX, with SKX/events/*.json) or of Linux's
+tools/perf/pmu-events/arch/x86 (skylakex, with *.json); mapfile.csv stands beside it and
+says which CPUs it is for.  Afterwards run tools/catalog_pack.py.
 
-Only facts are taken: names, codes, masks, restrictions.  Where two sources give
-one name two codes, the row is listed with the reason in exceptions.tsv.
+--out DIR     where the sources go (events)
+--uncore DIR  events of other units go to DIR/MODEL.tsv; without it they are left out
+--compare     write nothing; say where the folders, some in either form, differ
+
+Given both forms of one model, Intel's own stands, and what the other has lost is
+reported.  What is malformed is refused, by file and record; then nothing is written.
+Only facts are taken: names, codes, masks, restrictions.
 """
 import argparse
-import csv
-import json
+import glob
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import catalog_pack as pack  # noqa: E402
-from catalog_pack import MASK_FLAGS, ROW_FLAGS, Catalogue, Mask, Row, fold  # noqa: E402
+import catalog_read as read  # noqa: E402
+from catalog_pack import MASK_FLAGS, ROW_FLAGS, Catalogue, Row, fold  # noqa: E402
+from catalog_source import Names, compose, generic_names, write  # noqa: E402
 
-EXCEPTIONS = []
-WIRED = ROW_FLAGS["inv"] | ROW_FLAGS["edge"] | ROW_FLAGS["any"]
-
-
-def exception(catalogue, name, taken, other, reason):
-    EXCEPTIONS.append((catalogue, name, taken, other, reason))
-
-
-def words(flags, table):
-    return ",".join(name for name, bit in table.items() if flags & bit) or "-"
+HERE = os.path.dirname(os.path.abspath(__file__))
+MERGED = ("core", "skl", "nhm")  # of several tables: tools/catalog_merge.py
+FIRST_NUMBER = 256               # of models that are not in catalog_models.tsv
+LEAST_COMPOSED = 60              # rows that are worth a masked one in their place
+FIXED = {1: (0xc0, 0x00, 0), 2: (0x3c, 0x00, 0), 3: (0x00, 0x03, ROW_FLAGS["fixed-only"])}
 
 
-def select(text):
-    """code, umask, cmask, flags of a select register's value."""
-    value = int(text, 16)
-    flags = ((value >> 18 & 1) and ROW_FLAGS["edge"]) | ((value >> 21 & 1) and ROW_FLAGS["any"])
-    flags |= (value >> 23 & 1) and ROW_FLAGS["inv"]
-    return value & 0xff, value >> 8 & 0xff, value >> 24 & 0xff, flags
+class Model:
+    def __init__(self, name, number, other="", pmu="", uarch="generic_v5plus"):
+        self.name, self.number, self.other, self.pmu, self.uarch = name, number, other, pmu, uarch
 
 
-def write(path, catalogue, notes):
-    """A catalogue source: sorted, one fact per line."""
-    with open(path, "w", encoding="ascii") as out:
-        out.write("# SPDX-License-Identifier: MIT\n")
-        out.write(f"# catalogue: {catalogue.name} {catalogue.number} {catalogue.other}".rstrip() + "\n")
-        for note in notes:
-            out.write(f"# {note}\n")
-        out.write("# E event code[/second code] umask cmask flags counters(0: file says nothing) payload-register payload\n")
-        out.write("# M unit mask of the event before: bits group flags cmask;  N another name of a mask;  A another name\n")
-        for row in sorted(catalogue.rows, key=lambda r: pack.order(r.name)):
-            code = f"0x{row.code:02x}" + (f"/0x{row.code2:02x}" if row.code2 else "")
-            out.write("\t".join(["E", row.name, code, f"0x{row.umask:02x}", str(row.cmask),
-                                 words(row.flags & ~ROW_FLAGS["cmask"] & ~ROW_FLAGS["masked"] & ~ROW_FLAGS["pair"],
-                                       ROW_FLAGS),
-                                 f"0x{row.counters:x}", f"0x{row.msr:x}", f"0x{row.payload:x}"]) + "\n")
-            for mask in sorted(row.masks, key=lambda m: (m.group, pack.order(m.name))):
-                out.write("\t".join(["M", mask.name, f"0x{mask.bits:x}", str(mask.group),
-                                     words(mask.flags, MASK_FLAGS), str(mask.cmask)]) + "\n")
-            for name, target in sorted(row.mask_aliases):
-                out.write(f"N\t{name}\t{target}\n")
-        for name, target, masks in sorted(catalogue.aliases, key=lambda a: pack.order(a[0])):
-            out.write("\t".join(["A", name, ":".join([target] + masks)]) + "\n")
-
-
-class Names:
-    """What the names of a catalogue under construction mean."""
-
-    def __init__(self, catalogue):
-        self.catalogue = catalogue
-        self.rows = {fold(r.name): r for r in catalogue.rows}
-        self.taken = {fold(r.name) for r in catalogue.rows}
-        for row in catalogue.rows:
-            for mask in row.masks:
-                if not row.flags & ROW_FLAGS["composed"]:
-                    self.taken.add(fold(row.name + "_" + mask.name))
-
-    def add(self, row):
-        self.catalogue.rows.append(row)
-        self.rows[fold(row.name)] = row
-        self.taken.add(fold(row.name))
-
-    def alias(self, name, target, masks=()):
-        if fold(name) not in self.taken:
-            self.catalogue.aliases.append((name, target, list(masks)))
-            self.taken.add(fold(name))
-
-    def same(self, encoding, near=""):
-        """First row by name with an encoding, best one whose name begins with `near`; or None."""
-        rows = [r for r in self.catalogue.rows if not r.masks and r.encoding() == encoding]
-        return min(rows, key=lambda r: (not r.name.startswith(near), pack.order(r.name))) if rows else None
-
-    def meaning(self, code, umask):
-        """A row, or a row and one mask, that counts code/umask."""
-        row = self.same(Row("", code, umask).encoding())
-        if row:
-            return row.name, []
-        for row in sorted(self.catalogue.rows, key=lambda r: pack.order(r.name)):
-            if row.masks and row.code == code and len({m.group for m in row.masks}) == 1:
-                for mask in sorted(row.masks, key=lambda m: pack.order(m.name)):
-                    if row.umask | mask.bits == umask and not mask.cmask:
-                        return row.name, [mask.name]
-        return None, []
-
-
-# ---- libpfm4 ----
-
-def read_libpfm(path, model):
-    events = {}
-    with open(path, encoding="ascii") as source:
-        for line in csv.reader(source):
-            if line[0] == model:
-                events.setdefault(line[1], []).append((line[2], line[3], line[4], line[5]))
-    return events
-
-
-GROUP_FIELDS = (({"SELF", "BOTH_CORES"}, 0xc0), ({"THIS_AGENT", "ALL_AGENTS"}, 0x20),
-                ({"ANY", "PREFETCH", "EXCL_PREFETCH"}, 0x30),
-                ({"MESI", "I_STATE", "S_STATE", "E_STATE", "M_STATE"}, 0x0f))
-
-
-def group_of(name, names):
-    for number, (members, field) in enumerate(GROUP_FIELDS):
-        if name in members and (members <= names or number < 2):
-            return number, field
-    return 4, None
-
-
-def masked_row(event, answers):
-    """A row with masks from libpfm4's answers, its groups read off the legal pairs."""
-    singles = {mask: (select(value), kind) for mask, kind, value, _ in answers if kind.startswith("single")}
-    names = set(singles)
-    pairs = {tuple(mask.split(":")) for mask, kind, _, _ in answers if kind == "pair"}
-    nomask = [value for mask, kind, value, _ in answers if kind == "nomask"]
-    code = next(iter(singles.values()))[0][0]
-    row = Row(event, code)
-    groups = sorted({group_of(n, names) for n in names}, key=lambda g: g[0])
-    rest = 0xff
-    for _, field in groups:
-        rest &= ~(field or 0)
-    for position, (number, field) in enumerate(groups):
-        members = sorted(n for n in names if group_of(n, names)[0] == number)
-        inner = {(a, b) for a, b in pairs if a in members and b in members}
-        exclusive = len(members) > 1 and not inner and number != 3
-        default = any(singles[n][1] == "single*" for n in members)
-        for name in members:
-            (_, umask, cmask, flags), kind = singles[name]
-            mask = Mask(name, umask & (field if field and len(groups) > 1 else rest if len(groups) > 1 else 0xff),
-                        position, 0, cmask)
-            if flags:
-                sys.exit(f"{event}:{name}: wired attributes")
-            if kind == "single*":
-                mask.flags |= MASK_FLAGS["default"]
-            if exclusive:
-                mask.flags |= MASK_FLAGS["exclusive"]
-            elif len(members) > 1 and number != 3 and not any(name in pair for pair in inner):
-                mask.flags |= MASK_FLAGS["alone"]
-            if not default and not nomask:
-                mask.flags |= MASK_FLAGS["required"]
-            row.masks.append(mask)
-    for mask, kind, value, _ in answers:
-        chosen = [m for m in mask.split(":") if m]
-        if merge(row, chosen) != select(value)[:2]:
-            sys.exit(f"{event}:{mask}: {merge(row, chosen)} is not {value}")
-    return row
-
-
-def merge(row, chosen):
-    """code and umask with masks and defaults, as core/catalog.c merges them."""
-    umask = row.umask
-    for group in {m.group for m in row.masks}:
-        members = [m for m in row.masks if m.group == group]
-        taken = [m for m in members if m.name in chosen] or [m for m in members if m.flags & MASK_FLAGS["default"]]
-        for mask in taken:
-            umask |= mask.bits
-    return row.code, umask
-
-
-# ---- Core 2 ----
-
-ARCH_ENUMERATORS = {"INS_RET": (0xc0, 0), "UNH_COR_CYC": (0x3c, 0), "UNH_REF_CYC": (0x3c, 1), "LLC_REF": (0x2e, 0x4f),
-                    "LLC_MIS": (0x2e, 0x41), "BR_INS_RET": (0xc4, 0), "BR_MIS_RET": (0xc5, 0)}
-FREEBSD_FIELDS = {"IAP_M_CORE": {"SELF", "BOTH_CORES"}, "IAP_M_AGENT": {"THIS_AGENT", "ALL_AGENTS"},
-                  "IAP_M_PREFETCH": {"ANY", "PREFETCH", "EXCL_PREFETCH"},
-                  "IAP_M_MESI": {"MESI", "I_STATE", "S_STATE", "E_STATE", "M_STATE"}}
-CORE_SYNONYMS = ("UNHALTED_CORE_CYCLES", "INSTRUCTION_RETIRED", "INSTRUCTIONS_RETIRED", "BRANCH_INSTRUCTIONS_RETIRED",
-                 "MISPREDICTED_BRANCH_RETIRED", "LAST_LEVEL_CACHE_REFERENCES", "LAST_LEVEL_CACHE_MISSES")
-
-
-def core2(options):
-    catalogue = Catalogue("core", 2, "core2")
-    events = read_libpfm(options.libpfm, "core")
-    synonyms = []
-    for event, answers in events.items():
-        if any(kind.startswith("single") for _, kind, _, _ in answers):
-            catalogue.rows.append(masked_row(event, answers))
-            continue
-        code, umask, cmask, flags = select(answers[0][2])
-        if event in CORE_SYNONYMS:
-            synonyms.append((event, code, umask))
-            continue
-        if code == 0:
-            flags |= ROW_FLAGS["fixed-only"]
-        catalogue.rows.append(Row(event, code, umask, cmask, flags))
-    names = Names(catalogue)
-    for event, code, umask in synonyms:
-        names.alias(event, *names.meaning(code, umask))
-    freebsd_core2(options, names)
-    names.alias("INSTR_RETIRED.ANY", "INST_RETIRED", ["ANY_P"])
-    names.alias("CPU_CLK_UNHALTED.CORE", "CPU_CLK_UNHALTED", ["CORE_P"])
-    names.alias("CPU_CLK_UNHALTED.REF", "UNHALTED_REFERENCE_CYCLES")
-    generic(options, names, "core2")
-    for alias, target in (("branch-mispredicts", "BR_INST_RETIRED_MISPRED"), ("ic-misses", "L1I_MISSES"),
-                          ("interrupts", "HW_INT_RCV")):
-        names.alias(alias, target)
-    names.alias("unhalted-cycles", "CPU_CLK_UNHALTED", ["CORE_P"])
-    return catalogue
-
-
-def freebsd_core2(options, names):
-    with open(options.freebsd, encoding="ascii") as source:
-        for line in list(csv.DictReader(source)):
-            freebsd_row(names, line)
-
-
-def freebsd_row(names, line):
-    name, umask = line["name"], line["umask"]
-    if not line["event"]:
-        code, bits = ARCH_ENUMERATORS[line["enumerator"].split("ARCH_")[1]]
-        if fold(name) == "unhalted_reference_cycles":
-            exception("core", name, "0x300", "0x13c", "libpfm4's event is the fixed counter, FreeBSD's is "
-                      "CPU_CLK_UNHALTED:BUS; libpfm4's name stands")
-            return
-        names.alias(name, *names.meaning(code, bits))
-        return
-    code = int(line["event"], 16)
-    head, _, tail = name.partition(".")
-    row = names.rows.get(fold(name))
-    if umask.startswith("IAP_M"):
-        offered = set()
-        for field in umask.split(" | "):
-            offered |= FREEBSD_FIELDS.get(field, set())
-        ours = {m.name for m in row.masks}
-        if row.code != code:
-            sys.exit(f"{name}: code")
-        if offered and not offered <= ours:
-            exception("core", name, ",".join(sorted(ours)), ",".join(sorted(offered)),
-                      "unit masks as libpfm4 has them; FreeBSD offers others")
-        return
-    bits = int(umask, 16)
-    if row:
-        if not row.masks and row.encoding() != Row("", code, bits).encoding():
-            exception("core", name, f"{row.umask:#04x}{row.code:02x}", f"{bits:#04x}{code:02x}", "libpfm4's code stands")
-        elif row.masks and merge(row, []) != (code, bits):
-            sys.exit(f"{name}: default mask")
-        return
-    row, mask = names.rows.get(fold(head)), None
-    if row:
-        mask = next((m for m in row.masks if fold(m.name) == fold(tail)), None)
-    if mask:
-        if (row.code, row.umask | mask.bits) != (code, bits):
-            exception("core", name, f"{row.umask | mask.bits:#04x}{row.code:02x}", f"{bits:#04x}{code:02x}",
-                      "libpfm4's code stands; it agrees with the Intel SDM's table for the Core micro-architecture")
-        return
-    if fold(name) in names.taken:
-        return
-    target, masks = names.meaning(code, bits)
-    if target:
-        names.alias(name, target, masks)
-    elif row and row.masks and row.code == code and tail:
-        flags = row.masks[0].flags & MASK_FLAGS["required"]
-        row.masks.append(Mask(tail, bits, 0, flags))
-        names.taken.add(fold(name))
-    else:
-        names.add(Row(name, code, bits))
-
-
-def generic(options, names, uarch, errata=()):
-    """Linux's generic events: aliases of the events that they mean; `errata`: those that an erratum replaces."""
-    with open(options.generic, encoding="ascii") as source:
-        for line in csv.DictReader(source):
-            if line["uarch"] != uarch or line["status"] != (
-                    "linux_erratum" if line["generic_event"] in errata else "linux"):
+def models():
+    """Known models by the file or folder that they come in."""
+    known = {}
+    with open(os.path.join(HERE, "catalog_models.tsv"), encoding="ascii") as source:
+        for line in source:
+            if line.startswith("#"):
                 continue
-            code, umask = int(line["event"], 16), int(line["umask"], 16)
-            if int(line["cmask"]):
-                inverted = ROW_FLAGS["inv"] if int(line["inv"]) else 0
-                same = names.same(Row("", code, umask, int(line["cmask"]), inverted).encoding())
-                if not same:
-                    names.add(Row(line["generic_event"], code, umask, int(line["cmask"]),
-                                  inverted | ROW_FLAGS["generic"]))
-                    continue
-                target, masks = same.name, []
-            else:
-                target, masks = preferred(names, line["generic_event"], code, umask)
-            names.alias(line["generic_event"], target, masks)
-            other = {"cache-misses": "LLC-misses", "cache-references": "LLC-references"}.get(line["generic_event"])
-            if other:
-                names.alias(other, target, masks)
+            native, linux, name, number, other, pmu, uarch = line.rstrip("\n").split("\t")
+            model = Model(name, int(number), other if other != "-" else "", pmu, uarch)
+            known.update({key: model for key in (native, linux) if key != "-"})
+    return known
 
 
-# The event to show for a generic name where several rows have its encoding.
-SHOWN = {"instructions": "INST_RETIRED.ANY", "cycles": "CPU_CLK_UNHALTED.THREAD",
-         "bus-cycles": "CPU_CLK_UNHALTED.REF_XCLK", "ref-cycles": "CPU_CLK_UNHALTED.REF_TSC"}
+def sources(folder):
+    """Names and numbers of the sources that a folder has."""
+    found = {}
+    for path in glob.glob(os.path.join(folder, "*.tsv")):
+        with open(path, encoding="ascii") as source:
+            words = re.search(r"^# catalogue: (\S+) (\d+)", source.read(400), re.M)
+        if words:
+            found[words.group(1)] = int(words.group(2))
+    return found
 
 
-def preferred(names, event, code, umask):
-    row = names.rows.get(fold(SHOWN.get(event, "-")))
-    if row and not row.masks and row.encoding()[:3] == (code, umask, 0):
-        return row.name, []
-    target, masks = names.meaning(code, umask)
-    if not target:
-        row = next((r for r in names.catalogue.rows if (r.code, r.umask) == (code, umask)), None)
-        target = row.name if row else sys.exit(f"{event}: no event {code:#x}/{umask:#x}")
-    return target, masks
+def new_model(key, present):
+    """A model that catalog_models.tsv does not have: called after its file, architectural until a backend knows it."""
+    name = re.sub(r"[^a-z0-9_]", "", key.lower().replace(":", "_"))[:11]
+    taken = set(present.values()) | {model.number for model in models().values()}
+    number = present.get(name) or next(n for n in range(FIRST_NUMBER, 0xffff) if n not in taken)
+    present[name] = number
+    return Model(name, number, "", "ix86arch")
 
 
-# ---- Intel's event files ----
+# ---- Rows ----
 
-FIXED_CODES = {1: (0xc0, 0x00, 0), 2: (0x3c, 0x00, 0), 3: (0x00, 0x03, ROW_FLAGS["fixed-only"])}
-
-
-def first_number(text):
-    return int(str(text).replace(" ", "").split(",")[0] or "0", 0)
+def linux_name(name):
+    """Names with ':' and '=' as Linux spells them."""
+    return name.replace(":request=", ".").replace(":response=", ".").replace(":", ".").replace("=", "_")
 
 
-def intel_row(record):
-    """One record of an event file."""
-    codes = [int(c, 16) for c in record["EventCode"].replace(" ", "").split(",")]
-    umask = first_number("0x" + record["UMask"].split(",")[0].lower().replace("0x", "").strip())
-    umask |= (int(record.get("UMaskExt", "0"), 16) & 0xff) << 8
-    flags = 0
-    for key, flag in (("Invert", "inv"), ("EdgeDetect", "edge"), ("AnyThread", "any"), ("Deprecated", "deprecated")):
-        if first_number(record.get(key, "0")):
-            flags |= ROW_FLAGS[flag]
-    precise = first_number(record.get("PEBS", record.get("Precise", "0")))
-    flags |= (ROW_FLAGS["precise"] if precise else 0) | (ROW_FLAGS["precise-only"] if precise == 2 else 0)
-    row = Row(record["EventName"], codes[0], umask, first_number(record.get("CounterMask", "0")), flags)
-    row.code2 = codes[1] if len(codes) > 1 and codes[1] != codes[0] else 0
-    listed = record.get("CounterHTOff") or record.get("Counter", "")
-    if "ixed" in listed or "FIXED" in listed:
-        # Newer files number the fixed counters in the unit mask, older ones in words only.
-        number = umask & 0xff or first_number(listed.rpartition(" ")[2] if listed[-1:].isdigit() else 0)
-        fixed = FIXED_CODES.get(number) if row.code == 0 else None
-        if fixed:
-            row.code, row.umask = fixed[0], fixed[1]
-            row.flags |= fixed[2]
-    else:
-        row.counters = sum({1 << int(c) for c in listed.split(",") if c.strip().isdigit() and int(c) < 16})
-    msr = first_number(record.get("MSRIndex", "0") or "0")
-    if msr:
-        row.msr = msr
-        row.payload = int(str(record.get("MSRValue", "0")).split(",")[0].strip() or "0", 0)
+def row_of(event):
+    flags = sum(ROW_FLAGS[flag] for flag, is_set in (
+        ("inv", event.inv), ("edge", event.edge), ("any", event.any), ("deprecated", event.deprecated),
+        ("precise", event.precise), ("precise-only", event.precise == 2)) if is_set)
+    row = Row(linux_name(event.name), event.codes[0], event.umasks[0] | (event.umask_high & 0xff) << 8, event.cmask,
+              flags, event.counters)
+    row.code2 = event.codes[1] if len(event.codes) > 1 and event.codes[1] != event.codes[0] else 0
+    if event.fixed is not None and event.codes[0] in (0x00, 0x0a):
+        # Fixed counters are numbered in the unit mask; in older files, from 1 on, beside them only.
+        which = event.umasks[0] or event.fixed
+        row.code, row.umask, more = FIXED.get(which, (0, which, ROW_FLAGS["fixed-only"]))
+        row.flags |= more
+    if event.registers:
+        row.msr, row.payload = event.registers[0], event.value
         row.flags |= ROW_FLAGS["payload"]
+    if row.cmask:
+        row.flags |= ROW_FLAGS["cmask"]
     return row
 
 
-def compose(rows, head):
+def fold_twins(catalogue):
+    """Of names that are compared as equal and mean the same, the old one becomes another name of the new one."""
+    first = {}
+    for row in sorted(catalogue.rows, key=lambda r: r.flags & ROW_FLAGS["deprecated"]):
+        twin = first.setdefault(fold(row.name), row)
+        if twin is not row and twin.encoding() == row.encoding():
+            catalogue.rows.remove(row)
+            catalogue.aliases.append((row.name, twin.name, []))
+
+
+def product(rows):
     """
-    One masked row for rows NAME.REQUEST.SUPPLIER.SNOOP whose payloads are the OR
-    of a value for each part; None if they are not.  One supplier without a snoop
-    (ANY_RESPONSE) may stand alone.
+    Of rows NAME.REQUEST.SUPPLIER.SNOOP (or NAME.REQUEST.SUPPLIER) those that are all
+    combinations of some requests, suppliers and snoops: while they are not, the part
+    that is in the smallest share of its combinations is left out.
     """
-    table, closed = {}, {}
+    kept = {}
     for row in rows:
-        parts = row.name.split(".")[1:]
-        if len(parts) == 3:
-            table[tuple(parts)] = row.payload
-        elif len(parts) == 2:
-            closed[tuple(parts)] = row.payload
-        else:
-            return None
-    requests = sorted({k[0] for k in table} | {k[0] for k in closed})
-    suppliers, snoops = sorted({k[1] for k in table}), sorted({k[2] for k in table})
-    finals = sorted({k[1] for k in closed})
-    if len(table) != len(requests) * len(suppliers) * len(snoops) or len(closed) != len(requests) * len(finals):
-        return None
-    if len(requests) + len(suppliers) + len(snoops) + len(finals) > 32 or set(suppliers) & set(finals):
-        return None
-    every = list(table.items()) + [(k + (None,), v) for k, v in closed.items()]
+        parts = tuple(row.name.split(".")[1:])
+        if 2 <= len(parts) <= 3:
+            # A part is known by what it is and by how many follow it: requests are common to both.
+            kept[tuple((len(parts) if position else 0, position, part)
+                       for position, part in enumerate(parts))] = row
+    while kept:
+        counts, names = {}, {}
+        for parts in kept:
+            for part in parts:
+                counts[part] = counts.get(part, 0) + 1
+                names.setdefault(part[:2], set()).add(part)
+        short = len([parts for parts in kept if len(parts) == 2])
+        requests = len({parts[0][2] for parts in kept})
+        size = {2: requests * len(names.get((2, 1), ())),
+                3: requests * len(names.get((3, 1), ())) * len(names.get((3, 2), ()))}
+        if size[2] == short and size[3] == len(kept) - short and sum(map(len, names.values())) <= 32:
+            break
 
-    def common(position, part):
-        value = (1 << 64) - 1
-        for key, payload in every:
-            if key[position] == part:
-                value &= payload
-        return value
-    parts = [{r: common(0, r) for r in requests}, {s: common(1, s) for s in suppliers + finals},
-             {s: common(2, s) for s in snoops}]
-    shared = (1 << 64) - 1
-    for _, payload in every:
-        shared &= payload
-    for key, payload in every:
-        if parts[0][key[0]] | parts[1][key[1]] | (parts[2][key[2]] if key[2] else 0) != payload:
-            return None
-    model = rows[0]
-    result = Row(head, model.code, model.umask, 0, ROW_FLAGS["composed"] | ROW_FLAGS["payload"], model.counters,
-                 model.msr, shared, model.code2)
-    base = MASK_FLAGS["payload"] | MASK_FLAGS["listed"]
-    for group, names in enumerate(parts):
-        for name, bits in names.items():
-            final = MASK_FLAGS["last"] | MASK_FLAGS["alone"] if group == 1 and name in finals else 0
-            result.masks.append(Mask(name, bits & ~shared, group, base | final))
-    return result
+        def share(part):
+            whole = size[3] + size[2] if part[1] == 0 else size[part[0]]
+            return counts[part] * len(names[part[:2]]) / whole, counts[part], part
+        worst = min(counts, key=share)
+        kept = {parts: row for parts, row in kept.items() if worst not in parts}
+    return list(kept.values())
 
 
-OFFCORE_ALIASES = {"DMND_DATA_RD": "DEMAND_DATA_RD", "DMND_RFO": "DEMAND_RFO", "DMND_CODE_RD": "DEMAND_CODE_RD",
-                   "NO_SUPP": "SUPPLIER_NONE", "L3_HITM": "L3_HIT_M", "L3_HITE": "L3_HIT_E", "L3_HITS": "L3_HIT_S",
-                   "L3_HITMES": "L3_HIT", "L3_MISS_LOCAL": "L3_MISS_LOCAL_DRAM", "SNP_NONE": "SNOOP_NONE",
-                   "SNP_NOT_NEEDED": "SNOOP_NOT_NEEDED", "SNP_MISS": "SNOOP_MISS",
-                   "SNP_HIT_NO_FWD": "SNOOP_HIT_NO_FWD", "SNP_HITM": "SNOOP_HITM", "SNP_NON_DRAM": "SNOOP_NON_DRAM"}
-
-
-def skylake_offcore(row, answers):
-    """libpfm4's names and defaults for the offcore response row."""
-    row.flags &= ~ROW_FLAGS["payload"]
-    add = MASK_FLAGS["payload"]
-    row.masks += [Mask("ANY_REQUEST", 0x8007, 0, add | MASK_FLAGS["default"]),
-                  Mask("L3_MISS_REMOTE_HOP1_DRAM", 0x10000000, 1, add),
-                  Mask("SNP_ANY", 0x3f80000000, 2, add | MASK_FLAGS["default"]),
-                  Mask("SNP_HIT_WITH_FWD", 0x800000000, 2, add)]
-    bits = {m.name: m for m in row.masks}
-    bits["ANY_RESPONSE"].flags |= MASK_FLAGS["default"]
-    row.mask_aliases = sorted(OFFCORE_ALIASES.items())
-    snoops = {m.name for m in row.masks if m.group == 2}
-    for mask, kind, _, payload in answers:
-        if kind.startswith("single"):
-            name = OFFCORE_ALIASES.get(mask, mask)
-            value = bits[name].bits
-            group = bits[name].group
-            value |= 0 if group == 0 else 0x8007
-            value |= 0x10000 if group != 1 else 0
-            value |= 0x3f80000000 if group == 1 and name != "ANY_RESPONSE" and name not in snoops else 0
-            if value != int(payload, 16):
-                reason = "libpfm4 adds the any-response bit to the default request; with it the response is not looked at"
-                if mask in ("L3_MISS", "SPL_HIT"):
-                    reason = "Intel's file stands"
-                exception("skl", f"OFFCORE_RESPONSE_0:{mask}", f"{value:#x}", payload, reason)
-    exception("skl", "OFFCORE_RESPONSE_1", "0x1b7", "0x1bb",
-              "the same event: upmu takes the register, and with it the code, that is free")
-
-
-def summed(catalogue, head, other):
-    """
-    One row whose unit masks may be named together, of the rows HEAD.MASK and
-    OTHER.MASK; names that stood for these rows stand for the masks, and OTHER for HEAD.
-    """
-    place = {}  # name of a row that goes -> its mask
-    row = Row(head, 0, 0, 0, ROW_FLAGS["composed"])
-    for present in sorted(catalogue.rows, key=lambda r: pack.order(r.name)):
-        event, _, mask = present.name.partition(".")
-        if event not in (head, other):
-            continue
-        place[present.name] = mask
-        row.code, row.counters = present.code, row.counters | present.counters
-        row.masks.append(Mask(mask, present.umask, 0, MASK_FLAGS["required"] |
-                              (MASK_FLAGS["listed"] if event == head else 0)))
-    catalogue.rows = [r for r in catalogue.rows if r.name not in place] + [row]
-    own = {fold(f"{head}.{mask}") for mask in place.values()}
-    catalogue.aliases = [(name, head, [place[target]]) if target in place else (name, target, chosen)
-                         for name, target, chosen in catalogue.aliases if fold(name) not in own]
-    catalogue.aliases += [(name, head, [mask]) for name, mask in place.items() if fold(name) not in own]
-    catalogue.aliases.append((other, head, []))
-
-
-def skylake(options):
-    catalogue = Catalogue("skl", 3, "skylake")
-    with open(options.intel_skl, encoding="ascii") as source:
-        document = json.load(source)
-    rows = [intel_row(record) for record in document["Events"]]
-    offcore = [r for r in rows if r.name.startswith("OFFCORE_RESPONSE.")]
-    events = read_libpfm(options.libpfm, "skl")
-    composed = compose(offcore, "OFFCORE_RESPONSE")
-    skylake_offcore(composed, events["OFFCORE_RESPONSE_0"])
-    catalogue.rows = [r for r in rows if not r.name.startswith("OFFCORE_RESPONSE")] + [composed]
+def fold_offcore(catalogue):
+    """Offcore responses become one masked row where they are combinations of their parts."""
+    families = {}
     for row in catalogue.rows:
-        if row.name == "INST_RETIRED.TOTAL_CYCLES_PS":
-            exception("skl", row.name, "0x0", f"{row.counters:#x}", "counters: the file's list excludes the only counter "
-                      "that counts it without precise sampling")
-            row.counters = 0
+        head = row.name.split(".")[0]
+        if row.msr in (0x1a6, 0x1a7) and "." in row.name:
+            families.setdefault((head, row.code, row.umask, row.msr, row.flags), []).append(row)
+    taken = {fold(row.name) for row in catalogue.rows}
+    for (head, _, _, _, flags), rows in sorted(families.items()):
+        rows = product(rows) if fold(head) not in taken else []
+        composed = compose(rows, head) if len(rows) >= LEAST_COMPOSED else None
+        gone = {row.name for row in rows}
+        if composed and not any(is_combination(composed, row.name) for row in catalogue.rows if row.name not in gone):
+            composed.flags |= flags
+            for mask in composed.masks:
+                # Where a name of the next part begins like one of this, only one of this can be named.
+                if any(other.group > mask.group and fold(other.name).startswith(fold(mask.name) + "_")
+                       for other in composed.masks):
+                    for same in composed.masks:
+                        same.flags |= MASK_FLAGS["alone"] if same.group == mask.group else 0
+            catalogue.rows = [row for row in catalogue.rows if row.name not in gone] + [composed]
+            catalogue.aliases = [(name, *composed_name(composed, target)) if target in gone else (name, target, masks)
+                                 for name, target, masks in catalogue.aliases]
+            taken.add(fold(head))
+
+
+def is_combination(row, name):
+    """Whether a name would be read as a row and masks of it, in order, of whatever groups."""
+    head, *parts = name.split(".")
+    groups = {mask.name: mask.group for mask in row.masks}
+    found = [groups.get(part) for part in parts]
+    return head == row.name and None not in found and found == sorted(found)
+
+
+def composed_name(row, name):
+    return row.name, name.split(".")[1:]
+
+
+# Second names of FreeBSD's, where such an event exists.
+SECOND_NAMES = (("INSTR_RETIRED.ANY", "INST_RETIRED.ANY"), ("CPU_CLK_UNHALTED.CORE", "CPU_CLK_UNHALTED.THREAD"),
+                ("CPU_CLK_UNHALTED.THREAD", "CPU_CLK_UNHALTED.CORE"), ("CPU_CLK_UNHALTED.REF", "CPU_CLK_UNHALTED.REF_TSC"),
+                ("unhalted-cycles", "CPU_CLK_UNHALTED.THREAD"), ("unhalted-cycles", "CPU_CLK_UNHALTED.CORE"),
+                ("branch-mispredicts", "BR_MISP_RETIRED.ALL_BRANCHES"), ("interrupts", "HW_INTERRUPTS.RECEIVED"),
+                ("interrupts", "HW_INT_RCV"))
+
+
+def catalogue_of(model, part):
+    catalogue = Catalogue(model.name, model.number, model.other)
+    catalogue.cpus, catalogue.pmu = sorted(set(part.cpus)), model.pmu if model.pmu != model.name else ""
+    catalogue.rows = [row_of(event) for event in part.events]
+    catalogue.aliases = [(event.name, linux_name(event.name), []) for event in part.events
+                         if linux_name(event.name) != event.name]
+    fold_twins(catalogue)
+    fold_offcore(catalogue)
     names = Names(catalogue)
-    names.alias("OFFCORE_RESPONSE_0", "OFFCORE_RESPONSE")
-    names.alias("OFFCORE_RESPONSE_1", "OFFCORE_RESPONSE")
-    default = []
-    for event, answers in events.items():
-        if not event.startswith("OFFCORE_RESPONSE_"):
-            libpfm_flat(names, event, answers, default)
-    for event, encoding, payload in default:
-        libpfm_name(names, event, encoding, payload)
-    generic(options, names, "skylake")
-    names.alias("INSTR_RETIRED.ANY", "INST_RETIRED.ANY")
-    names.alias("CPU_CLK_UNHALTED.CORE", "CPU_CLK_UNHALTED.THREAD")
-    names.alias("CPU_CLK_UNHALTED.REF", "CPU_CLK_UNHALTED.REF_TSC")
-    names.alias("branch-mispredicts", "BR_MISP_RETIRED.ALL_BRANCHES")
-    names.alias("interrupts", "HW_INTERRUPTS.RECEIVED")
-    names.alias("unhalted-cycles", "CPU_CLK_UNHALTED.THREAD")
-    # Intel's own SCALAR, VECTOR and 4_FLOPS are sums of the others.
-    summed(catalogue, "FP_ARITH_INST_RETIRED", "FP_ARITH")
-    return catalogue, document["Header"]["Version"]
-
-
-def libpfm_flat(names, event, answers, default):
-    """libpfm4's EVENT:UMASK in a catalogue of flat names; events without a mask come last."""
-    for mask, kind, value, payload in answers:
-        if kind.startswith("single"):
-            libpfm_name(names, f"{event}.{mask}", value, payload)
-        elif kind == "nomask":
-            default.append((event, value, payload))
-
-
-def libpfm_name(names, name, value, payload):
-    code, umask, cmask, flags = select(value)
-    if code == 0:
-        flags |= ROW_FLAGS["fixed-only"]
-    row = Row(name, code, umask, cmask, flags)
-    if payload:
-        row.msr, row.payload = (0x3f6 if code in (0xcd, 0x0b) else 0x3f7), int(payload, 16)
-        if row.msr == 0x3f7:
-            row.flags |= ROW_FLAGS["payload"]
-    if cmask:
-        row.flags |= ROW_FLAGS["cmask"]
-    for other in names.catalogue.rows:
-        pack.complete(other)
-    present = names.rows.get(fold(name))
-    if present:
-        if present.encoding()[:3] != row.encoding()[:3] or (present.flags ^ row.flags) & WIRED:
-            exception(names.catalogue.name, name, f"{present.code:#x}/{present.umask:#x}/{present.cmask}",
-                      f"{row.code:#x}/{row.umask:#x}/{row.cmask}", "Intel's file stands")
-        return
-    same = names.same(row.encoding(), name.partition(".")[0] + ".")
-    if same:
-        names.alias(name, same.name)
-    else:
-        names.add(row)
-
-
-# ---- Nehalem ----
-
-def nehalem_offcore(rows, answers):
-    """
-    One masked row: what libpfm4 names, by its bits, and Intel's names for requests and
-    responses that it has not.  Payload: requests 7:0, responses 15:8 (Intel SDM vol 3).
-    """
-    row = Row("OFFCORE_RESPONSE_0", 0xb7, 0x01, 0, ROW_FLAGS["composed"], 0, 0x1a6)
-    base = MASK_FLAGS["payload"]
-    bits = {}
-    for mask, kind, _, payload in answers:
-        if kind.startswith("single"):
-            value = int(payload, 16)
-            request = value >> 8 == 0xff and mask != "ANY_RESPONSE"
-            bits[mask] = (0 if request else 1, value & 0xff if request else value & 0xff00,
-                          MASK_FLAGS["default"] if kind == "single*" else 0)
-    for record in rows:
-        _, request, response = record.name.split(".")
-        for group, name, value in ((0, request, record.payload & 0xff), (1, response, record.payload & 0xff00)):
-            known = bits.get(name)
-            if known is None:
-                bits[name] = (group, value, MASK_FLAGS["listed"])
-            elif known[:2] == (group, value):
-                bits[name] = (group, value, known[2] | MASK_FLAGS["listed"])
-            else:
-                bits[name] = (group, value, known[2] | MASK_FLAGS["listed"])
-                exception("nhm", f"OFFCORE_RESPONSE_0:{name}", f"{value:#x}", f"{known[1]:#x}", "Intel's file stands")
-    # A row has 32 masks at most: two names of one value share a mask, and one request is the sum of two.
-    shown = {}
-    for name, (group, value, flags) in sorted(bits.items(), key=lambda b: (-(b[1][2] & MASK_FLAGS["listed"]), b[0])):
-        if (group, value) in shown:
-            shown[group, value].flags |= flags & MASK_FLAGS["default"]
-            row.mask_aliases.append((name, shown[group, value].name))
-        else:
-            shown[group, value] = Mask(name, value, group, base | flags)
-    del shown[0, 0x70]
-    row.masks = list(shown.values())
-    aliases = [(f"OFFCORE_RESPONSE_0.PREFETCH.{mask.name}", row.name, ["PF_DATA", "PF_IFETCH", mask.name])
-               for mask in row.masks if mask.group == 1 and mask.flags & MASK_FLAGS["listed"]]
-    return row, aliases
-
-
-def nehalem_masked(head, code, answers, records):
-    """A row whose unit masks add up: libpfm4's, and those that only Intel's file has."""
-    row = Row(head, code, 0, 0, ROW_FLAGS["composed"])
-    nomask = [value for _, kind, value, _ in answers if kind == "nomask"]
-    pairs = {name for mask, kind, _, _ in answers if kind == "pair" for name in mask.split(":")}
-    required = 0 if nomask or any(kind == "single*" for _, kind, _, _ in answers) else MASK_FLAGS["required"]
-    for mask, kind, value, payload in answers:
-        if not kind.startswith("single") or payload:
-            continue
-        event, umask, cmask, flags = select(value)
-        if event != code or flags & ROW_FLAGS["any"]:
-            return None
-        add = required | (MASK_FLAGS["default"] if kind == "single*" else 0) | MASK_FLAGS["listed"]
-        add |= (flags & ROW_FLAGS["inv"] and MASK_FLAGS["inv"]) | (flags & ROW_FLAGS["edge"] and MASK_FLAGS["edge"])
-        add |= 0 if mask in pairs else MASK_FLAGS["alone"] if pairs else MASK_FLAGS["exclusive"]
-        row.masks.append(Mask(mask, umask, 0, add, cmask))
-    return row if row.masks else None
-
-
-def nehalem(options):
-    catalogue = Catalogue("nhm", 4, "nehalem")
-    with open(options.intel_nhm, encoding="ascii") as source:
-        document = json.load(source)
-    rows = [intel_row(record) for record in document["Events"]]
-    events = read_libpfm(options.libpfm, "nhm")
-    offcore, prefetches = nehalem_offcore([r for r in rows if r.name.startswith("OFFCORE_RESPONSE")], events["OFFCORE_RESPONSE_0"])
-    rows = [r for r in rows if not r.name.startswith("OFFCORE_RESPONSE")]
-    heads = {}
-    for event, answers in events.items():
-        if event.startswith("OFFCORE_RESPONSE") or not any(kind.startswith("single") for _, kind, _, _ in answers):
-            continue
-        code = next(select(value)[0] for _, kind, value, _ in answers if kind.startswith("single"))
-        if sum(kind.startswith("single") for _, kind, _, _ in answers) < 2:
-            continue
-        row = nehalem_masked(event, code, answers, rows)
-        if row:
-            heads[event] = row
-    flat = []
-    for row in rows:
-        head, _, tail = row.name.partition(".")
-        place = heads.get(head)
-        mask = next((m for m in place.masks if fold(m.name) == fold(tail)), None) if place else None
-        if place and row.counters:
-            place.counters |= row.counters
-        if mask:
-            place.flags |= row.flags & ROW_FLAGS["precise"]
-            present = (place.code, mask.bits, mask.cmask, bool(mask.flags & MASK_FLAGS["inv"]),
-                       bool(mask.flags & MASK_FLAGS["edge"]))
-            theirs = (row.code, row.umask, row.cmask, bool(row.flags & ROW_FLAGS["inv"]),
-                      bool(row.flags & ROW_FLAGS["edge"]))
-            if present == theirs:
-                continue
-            exception("nhm", row.name, f"{theirs}", f"{present}", "Intel's file stands")
-            place.masks.remove(mask)
-        flat.append(row)
-    catalogue.rows = flat + list(heads.values()) + [offcore]
-    names = Names(catalogue)
-    default = []
-    for event, answers in events.items():
-        if event.startswith("OFFCORE_RESPONSE"):
-            continue
-        if event in heads:
-            answers = [answer for answer in answers if answer[3] and answer[1] != "pair"]
-        libpfm_flat(names, event, answers, default)
-    for event, encoding, payload in default:
-        libpfm_name(names, event, encoding, payload)
-    names.alias("OFFCORE_RESPONSE", "OFFCORE_RESPONSE_0")
-    for alias in prefetches:
-        names.alias(*alias)
-    generic(options, names, "nehalem", ("branch-misses",))
-    names.alias("INSTR_RETIRED.ANY", "INST_RETIRED.ANY")
-    names.alias("CPU_CLK_UNHALTED.CORE", "CPU_CLK_UNHALTED.THREAD")
-    names.alias("unhalted-cycles", "CPU_CLK_UNHALTED.THREAD")
-    names.alias("branch-mispredicts", "BR_MISP_EXEC", ["ANY"])
-    return catalogue, document["Header"]["Version"]
-
-
-# ---- architectural events ----
-
-ARCH_NAMES = ("UNHALTED_CORE_CYCLES", "INSTRUCTION_RETIRED", None, "LLC_REFERENCES", "LLC_MISSES",
-              "BRANCH_INSTRUCTIONS_RETIRED", "MISPREDICTED_BRANCH_RETIRED", "TOPDOWN.SLOTS_P",
-              "TOPDOWN.BACKEND_BOUND_SLOTS", "TOPDOWN_BAD_SPECULATION.ALL_P", "TOPDOWN_FE_BOUND.ALL_P",
-              "TOPDOWN_RETIRING.ALL_P", "MISC_RETIRED.LBR_INSERTS")
-
-
-def architectural(options):
-    catalogue = Catalogue("ix86arch", 1)
-    with open(options.arch, encoding="ascii") as source:
-        for line in csv.DictReader(source):
-            name = ARCH_NAMES[int(line["bit"])] or "UNHALTED_BUS_CYCLES"
-            catalogue.rows.append(Row(name, int(line["event"], 16), int(line["umask"], 16)))
-    catalogue.rows.append(Row("UNHALTED_REFERENCE_CYCLES", 0, 3, 0, ROW_FLAGS["fixed-only"]))
-    names = Names(catalogue)
-    generic(options, names, "generic_v2_v4")
-    for alias, target in (("INSTRUCTIONS_RETIRED", "INSTRUCTION_RETIRED"), ("LAST_LEVEL_CACHE_MISSES", "LLC_MISSES"),
-                          ("LAST_LEVEL_CACHE_REFERENCES", "LLC_REFERENCES"),
-                          ("branch-mispredicts", "MISPREDICTED_BRANCH_RETIRED"),
-                          ("unhalted-cycles", "UNHALTED_CORE_CYCLES")):
-        names.alias(alias, target)
+    generic_names(names, model.uarch)
+    for name, target in SECOND_NAMES:
+        if fold(target) in names.rows:
+            names.alias(name, target)
     return catalogue
+
+
+def provenance(part, native):
+    files = ", ".join(os.path.relpath(path, os.path.dirname(os.path.abspath(part.folder))) for path in part.paths)
+    owner = "Intel perfmon" if native else "Linux tools/perf/pmu-events/arch/x86"
+    return [f"source: {owner} {files} {part.version}, Linux arch/x86/events/intel/core.c (generic names)"]
+
+
+# ---- Two forms of one model ----
+
+FIELDS = ("code", "umask", "cmask", "flags", "counters", "register", "payload")
+
+
+def meaning(event):
+    row = row_of(event)
+    wired = row.flags & (ROW_FLAGS["inv"] | ROW_FLAGS["edge"] | ROW_FLAGS["any"] | ROW_FLAGS["fixed-only"])
+    return (row.code | row.code2 << 16, row.umask, row.cmask, wired, row.counters, row.msr, row.payload)
+
+
+def losses(native, linux):
+    """(name, field, here, there) of each difference of the second from the first."""
+    found = []
+    theirs = {event.name.upper(): event for event in linux}
+    seen = set()
+    for event in native:
+        name = linux_name(event.name)
+        other = theirs.get(name.upper()) or theirs.get(name.upper().replace("OFFCORE_RESPONSE_0", "OFFCORE_RESPONSE"))
+        if not other:
+            found.append((name, "name", name, "-"))
+            continue
+        seen.add(other.name.upper())
+        for field, mine, its in zip(FIELDS, meaning(event), meaning(other)):
+            if mine != its:
+                found.append((name, field, f"{mine:#x}", f"{its:#x}"))
+        if event.precise != other.precise:
+            found.append((name, "precise", str(event.precise), str(other.precise)))
+    return found + [(event.name, "name", "-", event.name) for event in linux if event.name.upper() not in seen]
+
+
+# ---- Everything ----
+
+def gather(folders, out):
+    """(model, part, native) of every part of the folders."""
+    known, present, found = models(), sources(out), []
+    for folder in folders:
+        if not os.path.isdir(folder):
+            raise read.Refused(folder, 0, "is no folder")
+        native = read.is_native(folder)
+        parts = read.native_parts(folder) if native else read.linux_parts(folder)
+        if not parts:
+            raise read.Refused(folder, 0, "mapfile.csv names no core events of it")
+        for part in parts:
+            if not part.cpus:
+                raise read.Refused(folder, 0, "mapfile.csv has no row for it")
+            found.append((known.get(part.key) or new_model(part.key, present), part, native))
+    return found
+
+
+def both_forms(found):
+    """The parts to write, Intel's own first; and differences: (catalogue, name, field, native, linux)."""
+    chosen, differences = {}, []
+    for model, part, native in sorted(found, key=lambda entry: not entry[2]):
+        if model.name not in chosen:
+            chosen[model.name] = (model, part, native)
+        elif chosen[model.name][2] and not native:
+            differences += [(model.name,) + loss for loss in losses(chosen[model.name][1].events, part.events)]
+    return chosen, differences
+
+
+def uncore(folders, out, writes):
+    """Sources of events of other units: numbers as the files have them."""
+    for folder in folders:
+        name = os.path.basename(os.path.abspath(folder)).lower()
+        lines = ["# SPDX-License-Identifier: MIT", f"# source: {os.path.basename(os.path.abspath(folder))}",
+                 "# U unit name code(+bit 21) umask umask-high cmask flags counters port-mask class-mask filter"]
+        for _, event in read.uncore_events(folder):
+            flags = ",".join(flag for flag, is_set in (("inv", event.inv), ("edge", event.edge),
+                                                       ("fixed", event.fixed is not None),
+                                                       ("deprecated", event.deprecated)) if is_set) or "-"
+            lines.append("\t".join(["U", event.unit, event.name, f"0x{event.codes[0] | event.select << 21:x}",
+                                    f"0x{event.umasks[0]:02x}", f"0x{event.umask_high:x}", str(event.cmask), flags,
+                                    f"0x{event.counters:x}", f"0x{event.port_mask:x}", f"0x{event.class_mask:x}",
+                                    event.filter or "-"]))
+        if len(lines) > 3:
+            writes.append((os.path.join(out, name + ".tsv"), "\n".join(lines) + "\n"))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for option in ("out", "intel-skl", "intel-nhm", "libpfm", "freebsd", "generic", "arch"):
-        parser.add_argument("--" + option, required=True)
+    parser.add_argument("folders", nargs="+")
+    parser.add_argument("--out", default=os.path.join(pack.ROOT, "events"))
+    parser.add_argument("--uncore")
+    parser.add_argument("--compare", action="store_true")
     options = parser.parse_args()
-    linux = "Linux arch/x86/events/intel/core.c (generic names)"
-    write(os.path.join(options.out, "ix86arch.tsv"), architectural(options),
-          ["source: Intel SDM vol 3 (325384-059) 18.2 and 19.1, libpfm4 4.13 (names), " + linux])
-    write(os.path.join(options.out, "core.tsv"), core2(options),
-          ["source: libpfm4 4.13, FreeBSD 10.4 sys/dev/hwpmc (second names), " + linux])
-    catalogue, version = skylake(options)
-    write(os.path.join(options.out, "skl.tsv"), catalogue,
-          [f"source: Intel perfmon SKL/events/skylake_core.json V{version} (2026-08-13), libpfm4 4.13 (second names), "
-           + linux])
-    catalogue, version = nehalem(options)
-    write(os.path.join(options.out, "nhm.tsv"), catalogue,
-          [f"source: Intel perfmon NHM-EP/events/NehalemEP_core.json V{version} (2026-08-13), libpfm4 4.13 (unit masks, "
-           "second names), " + linux])
-    with open(os.path.join(options.out, "exceptions.tsv"), "w", encoding="ascii") as out:
-        out.write("# SPDX-License-Identifier: MIT\n# Names to which two sources give different codes: what upmu takes, "
-                  "what the other says, why.\n# catalogue name taken other reason\n")
-        for line in sorted(EXCEPTIONS):
-            out.write("\t".join(line) + "\n")
+    try:
+        found = gather(options.folders, options.out)
+        chosen, differences = both_forms(found)
+        writes = []
+        for name, (model, part, native) in sorted(chosen.items()):
+            if name in MERGED:
+                print(f"{name}: left alone (tools/catalog_merge.py)")
+                continue
+            catalogue = catalogue_of(model, part)
+            pack.check(catalogue)
+            writes.append((os.path.join(options.out, name + ".tsv"), write(catalogue, provenance(part, native))))
+        if options.uncore:
+            uncore(options.folders, options.uncore, writes)
+    except read.Refused as refusal:
+        sys.exit(f"refused: {refusal}")
+    for loss in differences:
+        print("lost\t" + "\t".join(loss))
+    if options.compare:
+        return
+    for path, text in writes:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        with open(path + ".new", "w", encoding="ascii") as out:
+            out.write(text)
+    for path, _ in writes:
+        os.replace(path + ".new", path)
+        print(path)
 
 
 if __name__ == "__main__":

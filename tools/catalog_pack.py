@@ -72,6 +72,7 @@ class Catalogue:
     def __init__(self, name, number, other=""):
         self.name, self.number, self.other = name, number, other
         self.rows, self.aliases = [], []  # aliases: (name, row name, [mask names])
+        self.cpus, self.pmu = [], ""      # (family, model, steppings, core type, native model); PMU, if called otherwise
         self.built_in = True
 
     def events(self):
@@ -129,6 +130,10 @@ def read_source(path):
                 if line.startswith("# catalogue:"):
                     words = line.split(":", 1)[1].split()
                     catalogue = Catalogue(words[0], int(words[1]), words[2] if len(words) > 2 else "")
+                elif line.startswith("# pmu:"):
+                    catalogue.pmu = line.split(":", 1)[1].strip()
+                elif line.startswith("# cpu:"):
+                    catalogue.cpus.append(tuple(int(word, 0) for word in line.split(":", 1)[1].split()))
                 continue
             field = line.split("\t")
             if field[0] == "E":
@@ -426,9 +431,9 @@ def pack_names(names):
     tokens = sorted(used, key=order)
     index = {t: i for i, t in enumerate(tokens)}
     text = superstring(tokens)
-    if len(text) > 2048:
+    if 2 * len(tokens) + len(text) > 2048:
         sys.exit("fragments need more than 11 bits of offset")
-    dictionary = b"".join(struct.pack("<H", text.index(t) | (len(t) - 1) << 11) for t in tokens)
+    dictionary = b"".join(struct.pack("<H", (2 * len(tokens) + text.index(t)) | (len(t) - 1) << 11) for t in tokens)
     blocks, packed = [], bytearray()
     for number, (shared, suffix) in enumerate(items):
         if number % BLOCK == 0:
@@ -436,7 +441,7 @@ def pack_names(names):
         spelling = spell(suffix, index, longest)
         packed += bytes([shared, len(spelling)] + spelling)
     # Fragments are copied as if they had 16 bytes, so 16 bytes more stand behind them.
-    return (dictionary.ljust(512, b"\0") + text.encode() + bytes(16), blocks, bytes(packed))
+    return (dictionary + text.encode() + bytes(16), blocks, bytes(packed))
 
 
 # ---- tables ----
@@ -609,7 +614,7 @@ def pack(catalogues):
         models += packed
     # How far the reader looks behind the last entry of a section (core/catalog_table.h).
     ends = dict(enumerate(offsets[1:] + [at]))
-    for begin, reach in ((ends[0], 255), (offsets[1], 2576), (ends[2] - 3, 4), (ends[3] - 2, 2056),
+    for begin, reach in ((ends[0], 255), (offsets[1], 2064), (ends[2] - 3, 4), (ends[3] - 2, 2056),
                          (ends[6] - 2, 2 * TWINS), (ends[9] - 4, 508)):
         models += bytes(max(0, begin + reach - at - len(models)))
     header = struct.pack("<3sBIHHHHHHHH", b"upc", VERSION, at + len(models), len(catalogues), len(pool.names),

@@ -191,7 +191,7 @@ bool upmu_x86_core_qualifier(const char *name, size_t name_length, const char *w
 enum upmu_status upmu_x86_core_from_row(const struct upmu_pmu *pmu, const struct upmu_row *row,
                                         struct upmu_event *event)
 {
-    event->config = (row->code & UPMU_X86_SELECT_EVENT) | (row->umask & 0xffu) << 8;
+    event->config = (row->code & UPMU_X86_SELECT_EVENT) | (row->umask & 0xffu) << 8 | (uint64_t)(row->umask >> 8) << 40;
     if (row->flags & UPMU_ROW_EDGE)
         event->config |= UPMU_X86_SELECT_EDGE;
     if (row->flags & UPMU_ROW_INV)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The architectural catalogue on models that have none of their own: which of its
- * events a CPU announces, and what generic names stand for on models that differ.
+ * Architectural events: which of them a CPU announces, and what the generic names of the
+ * architectural catalogue stand for on models that differ and have no catalogue of their own.
  *
  * Sources: Intel SDM vol 3 (325384-059) 18.2.1.2, from bit 7 on and for generic names
  * Linux arch/x86/events/intel/core.c, for P6 events/intel/p6.c.
@@ -67,10 +67,9 @@ static bool is_announced(const struct upmu_pmu *pmu, uint32_t code)
 bool upmu_x86_core_translate(const struct upmu_pmu *pmu, uint64_t *config, uint32_t *counters)
 {
     uint32_t code = (uint32_t)*config, translated = code;
-    unsigned i = 0;
+    bool own = memcmp(upmu_catalog_name(pmu->catalog), "ix86arch", sizeof "ix86arch") != 0;
+    unsigned i = own ? TRANSLATIONS : 0;
 
-    if (memcmp(upmu_catalog_name(pmu->catalog), "ix86arch", sizeof "ix86arch") != 0)
-        return true;
     while (i < TRANSLATIONS && (translations[i].from != code || !(translations[i].models & upmu_x86_core_rules(pmu))))
         i++;
     if (i < TRANSLATIONS)
@@ -79,8 +78,9 @@ bool upmu_x86_core_translate(const struct upmu_pmu *pmu, uint64_t *config, uint3
     else if (code == 0x00C5 && (pmu->quirks & UPMU_X86_QUIRK_AAJ80))
         translated = 0x7F89;
     /* Not announced (Linux falls back, too): fixed counter 2 has what the general event lacks. */
-    if (code == CODE_REFERENCE && !is_announced(pmu, translated))
-        translated = code;
+    if (translated == 0x013C && (code != translated || (own && (REFERENCE_TICKS_ALIKE & upmu_x86_core_rules(pmu)))) &&
+        !is_announced(pmu, translated))
+        translated = CODE_REFERENCE;
     if (code != translated)
         *counters = 0;
     *config = translated;

@@ -100,7 +100,7 @@ static void mispredictions_of_a_nehalem_are_counted_by_another_event(void **stat
     assert_int_equal(host_value(&host.session, 0), 400);
     assert_int_not_equal(host_value(&host.session, 1), 400);
     host_end(&host);
-    /* Of the architectural catalogue, which other Nehalems have. */
+    /* So is the generic event, which no event of its own stands for. */
     assert_int_equal(upmu_pmu_by_name(&pmu, "nhm_ex"), UPMU_OK);
     assert_int_equal(upmu_event_parse(&pmu, "branch-misses", &event, NULL), UPMU_OK);
     assert_int_equal(event.config & 0xffff, 0x7f89);
