@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Claims on what other CPUs share (R2), held for what runs.  All that a placement
- * needs is claimed before anything moves, and what nothing needs any more is given
- * back when all of it runs.
+ * needs is claimed before anything moves, and what nothing needs any more is parked
+ * when all of it runs: who wants it takes it, and if nobody did, the next claim finds the
+ * registers as the shadow says.
  */
 #include "core/claims.h"
 #include "core/backend.h"
@@ -21,6 +22,38 @@ bool upmu_session_shares(const struct upmu_cpu *cpu, const struct upmu_session *
     return cpu->pmu->shared_counters || upmu_pmu_is_paired(cpu->pmu) || (cpu->pmu->shared && payload);
 }
 
+static void forget_counter(struct upmu_cpu *cpu, unsigned counter)
+{
+    cpu->last_tag[counter] = 0;
+    upmu_bank_forget_row(&cpu->bank, cpu->pmu->counter[counter].select_row);
+}
+
+static void forget_resource(struct upmu_cpu *cpu, unsigned resource)
+{
+    unsigned row = cpu->pmu->backend->resource_row(cpu->pmu, resource);
+
+    if (row != UPMU_NO_ROW)
+        upmu_bank_forget_row(&cpu->bank, row);
+}
+
+static bool claim_counter(struct upmu_cpu *cpu, unsigned counter)
+{
+    enum upmu_claim claim = upmu_domain_claim_counter(cpu->domain, cpu->domain_slot, counter);
+
+    if (claim == UPMU_CLAIM_NEW)
+        forget_counter(cpu, counter);
+    return claim != UPMU_CLAIM_LOST;
+}
+
+static bool claim_resource(struct upmu_cpu *cpu, unsigned resource, uint64_t value)
+{
+    enum upmu_claim claim = upmu_domain_claim_resource(cpu->domain, cpu->domain_slot, resource, value);
+
+    if (claim == UPMU_CLAIM_NEW)
+        forget_resource(cpu, resource);
+    return claim != UPMU_CLAIM_LOST;
+}
+
 /* Shared resources that one way to run an event uses: name them in *needed and, if asked to, claim them. */
 static bool event_resources(struct upmu_cpu *cpu, const struct upmu_event *event, unsigned alternative, bool claim,
                             uint64_t *needed)
@@ -37,7 +70,7 @@ static bool event_resources(struct upmu_cpu *cpu, const struct upmu_event *event
             if (!(pmu->shared >> resource & 1u))
                 continue;
             *needed |= UPMU_BIT64(resource);
-            if (claim && !upmu_domain_claim_resource(cpu->domain, cpu->domain_slot, resource, how.slot[slot].value[k]))
+            if (claim && !claim_resource(cpu, resource, how.slot[slot].value[k]))
                 return false;
         }
     return true;
@@ -48,19 +81,11 @@ static bool claim_pair(struct upmu_cpu *cpu, const struct upmu_event *event, uns
 {
     if (!upmu_pmu_is_paired(cpu->pmu) || counter >= 8)
         return true;
-    return upmu_domain_claim_resource(cpu->domain, cpu->domain_slot, UPMU_PAIR_RESOURCE(counter),
-                                      upmu_event_is_exclusive(event) ? 1u + cpu->domain_slot : 0);
+    return claim_resource(cpu, UPMU_PAIR_RESOURCE(counter), upmu_event_is_exclusive(event) ? 1u + cpu->domain_slot : 0);
 }
 
-static void give_back_counter(struct upmu_cpu *cpu, unsigned counter)
-{
-    cpu->last_tag[counter] = 0;
-    upmu_bank_forget_row(&cpu->bank, cpu->pmu->counter[counter].select_row);
-    upmu_domain_release_counter(cpu->domain, cpu->domain_slot, counter);
-}
-
-/* Give back all but what sessions that run need; others may change it from now on. */
-void upmu_claims_trim(struct upmu_cpu *cpu)
+/* Park all but what sessions that run need. */
+void upmu_claims_trim(struct upmu_cpu *cpu, bool forget)
 {
     uint32_t counters = 0;
     uint64_t resources = 0;
@@ -76,15 +101,16 @@ void upmu_claims_trim(struct upmu_cpu *cpu)
                 (void)event_resources(cpu, &session->set.event[i], session->set.tally[i].alternative, false,
                                       &resources);
         }
-    for (uint32_t rest = cpu->pmu->shared_counters & ~counters; rest; rest &= rest - 1u)
-        give_back_counter(cpu, upmu_bits_lowest(rest));
+    for (uint32_t rest = cpu->pmu->shared_counters & ~counters; rest; rest &= rest - 1u) {
+        upmu_domain_park_counter(cpu->domain, cpu->domain_slot, upmu_bits_lowest(rest));
+        if (forget)
+            forget_counter(cpu, upmu_bits_lowest(rest));
+    }
     for (unsigned i = 0; i < UPMU_RESOURCES; i++)
         if ((cpu->pmu->shared & ~resources) >> i & 1u) {
-            unsigned row = cpu->pmu->backend->resource_row(cpu->pmu, i);
-
-            if (row != UPMU_NO_ROW)
-                upmu_bank_forget_row(&cpu->bank, row);
-            upmu_domain_release_resource(cpu->domain, cpu->domain_slot, i);
+            upmu_domain_park_resource(cpu->domain, cpu->domain_slot, i);
+            if (forget)
+                forget_resource(cpu, i);
         }
 }
 
@@ -100,7 +126,7 @@ bool upmu_claims_take(struct upmu_cpu *cpu, const struct upmu_joint *joint)
 
         for (unsigned slot = 0; fine && slot < UPMU_SLOTS; slot++)
             if (result->counter[slot] != UPMU_NO_COUNTER && (cpu->pmu->shared_counters >> result->counter[slot] & 1u))
-                fine = upmu_domain_claim_counter(cpu->domain, cpu->domain_slot, result->counter[slot]);
+                fine = claim_counter(cpu, result->counter[slot]);
         fine = fine && event_resources(cpu, upmu_joint_event(joint, i), result->alternative, true, &needed) &&
                claim_pair(cpu, upmu_joint_event(joint, i), result->counter[0]);
     }
@@ -131,7 +157,7 @@ bool upmu_claims_others(const struct upmu_cpu *cpu)
 uint32_t upmu_claims_counters(struct upmu_cpu *cpu, uint32_t counters)
 {
     for (uint32_t rest = counters & cpu->pmu->shared_counters; rest && upmu_cpu_domain(cpu); rest &= rest - 1u)
-        if (!upmu_domain_claim_counter(cpu->domain, cpu->domain_slot, upmu_bits_lowest(rest)))
+        if (!claim_counter(cpu, upmu_bits_lowest(rest)))
             counters &= ~(rest & (~rest + 1u));
     return counters;
 }

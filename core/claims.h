@@ -18,7 +18,7 @@ bool upmu_session_shares(const struct upmu_cpu *cpu, const struct upmu_session *
 
 /*
  * Claim all shared parts of a placement, beside what runs already; false: another
- * CPU was faster, and upmu_claims_trim() gives back what was claimed before that.
+ * CPU was faster, and upmu_claims_trim() parks what was claimed before that.
  */
 bool upmu_claims_take(struct upmu_cpu *cpu, const struct upmu_joint *joint);
 
@@ -28,7 +28,7 @@ void upmu_claims_share(struct upmu_cpu *cpu);
 /* Has another CPU of the domain taken over, too? */
 bool upmu_claims_others(const struct upmu_cpu *cpu);
 
-/* Of these counters, those that are not shared, or could be claimed: upmu_claims_trim() gives them back. */
+/* Of these counters, those that are not shared, or could be claimed: upmu_claims_trim() parks them. */
 uint32_t upmu_claims_counters(struct upmu_cpu *cpu, uint32_t counters);
 
 /*
@@ -37,7 +37,10 @@ uint32_t upmu_claims_counters(struct upmu_cpu *cpu, uint32_t counters);
  */
 bool upmu_claims_restore(struct upmu_cpu *cpu);
 
-/* Give back what no session that runs needs, unless cpu->keep_claims. */
-void upmu_claims_trim(struct upmu_cpu *cpu);
+/*
+ * Others may have what no session that runs needs, unless cpu->keep_claims.  `forget`:
+ * the shadow says nothing of it any more, even if nobody takes it.
+ */
+void upmu_claims_trim(struct upmu_cpu *cpu, bool forget);
 
 #endif

@@ -257,6 +257,11 @@ static enum upmu_status start_over(struct upmu_cpu *cpu)
         session->enabled_ns += port_clock_ns(cpu->machine->port) - session->started_ns;
         session->state = UPMU_SESSION_SUSPENDED;
     }
+    /* What has overflowed is thrown away, but its interrupt may be on its way. */
+    if (cpu->running) {
+        cpu->stale_credit |= 1u;
+        cpu->stale_since_ns = port_clock_ns(cpu->machine->port);
+    }
     upmu_schedule_publish(cpu);
     forget(cpu);
     fine = quieten(cpu, mine);
@@ -299,9 +304,10 @@ enum upmu_status upmu_cpu_poll(struct upmu_cpu *cpu)
 static enum upmu_status verify(struct upmu_cpu *cpu)
 {
     bool fault;
-    unsigned row = upmu_bank_verify(&cpu->bank, &fault);
-    unsigned counter;
+    unsigned row, counter;
 
+    upmu_claims_trim(cpu, true);
+    row = upmu_bank_verify(&cpu->bank, &fault);
     if (row == UPMU_NO_ROW)
         return UPMU_OK;
     counter = cpu->pmu->table->rows[row].counter;

@@ -3,10 +3,12 @@
  * Claims on what several CPUs share (docs/DESIGN.md, "Domains").
  *
  * A claim word: bits 15:0 the CPUs that hold it, bit 16 set while its first holder
- * stores the value, bits 31:17 a generation, which makes a word that was given
- * back and taken again differ from its former self.  The value is written only
- * under bit 16, so whoever sees holders and bit 16 clear may read it, and joins by
- * a compare-and-swap that fails if the word has changed since.
+ * stores the value, bit 17 (parked) if its one holder needs it no more, bits 31:18 a
+ * generation, which makes a word whose value was stored anew differ from its former
+ * self.  The value is written only under bit 16, so whoever sees holders and bits 16 and
+ * 17 clear may read it, and joins by a compare-and-swap that fails if the word has
+ * changed since.  A parked word belongs to nobody; its holder only learns from it that
+ * nobody has had the register since.
  */
 #include "core/domain.h"
 #include "core/bits.h"
@@ -14,7 +16,7 @@
 
 #define HOLDERS UINT32_C(0xffff)
 #define STORING UPMU_BIT32(16)
-#define GENERATION UPMU_BIT32(17)
+#define GENERATION UPMU_BIT32(18)
 
 void upmu_domain_init(struct upmu_domain *domain, enum upmu_scope scope)
 {
@@ -108,56 +110,76 @@ void upmu_domain_forget(struct upmu_domain *domain)
     memset(domain->known, 0, sizeof domain->known);
 }
 
-static void release_word(struct upmu_domain *domain, uint32_t *word, uint8_t slot)
+/* CPUs other than `slot` for whom a claim word stands for something that runs. */
+static uint32_t others_in(uint32_t word, uint8_t slot)
+{
+    return word & UPMU_CLAIM_PARKED ? 0 : word & HOLDERS & ~UPMU_BIT32(slot);
+}
+
+static uint32_t without_holders(uint32_t word)
+{
+    return word & ~(HOLDERS | UPMU_CLAIM_PARKED);
+}
+
+/* The last holder's bit stays if it is `parked`. */
+static void give_up_word(struct upmu_domain *domain, uint32_t *word, uint8_t slot, uint32_t parked)
 {
     uint32_t before, after;
 
     do {
         before = load_word(word);
-        if (!(before >> slot & 1u))
+        if (!(before >> slot & 1u) || (before & parked))
             return;
-        after = before & ~UPMU_BIT32(slot);
-        if (!(after & HOLDERS))
-            after += GENERATION;
+        after = before & ~(UPMU_BIT32(slot) | UPMU_CLAIM_PARKED);
+        if (parked && !(after & HOLDERS))
+            after = before | parked;
     } while (!swap_word(word, before, after));
     __atomic_fetch_add(&domain->generation, 1, __ATOMIC_RELAXED);
 }
 
-bool upmu_domain_claim_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter)
+enum upmu_claim upmu_domain_claim_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter)
 {
     uint32_t *word = &domain->counter[counter];
     uint32_t before = load_word(word);
 
-    if ((before & HOLDERS) == UPMU_BIT32(slot))
-        return true;
-    return !(before & HOLDERS) && swap_word(word, before, before | UPMU_BIT32(slot));
+    if (others_in(before, slot) || !swap_word(word, before, without_holders(before) | UPMU_BIT32(slot)))
+        return UPMU_CLAIM_LOST;
+    return before >> slot & 1u ? UPMU_CLAIM_KEPT : UPMU_CLAIM_NEW;
+}
+
+void upmu_domain_park_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter)
+{
+    give_up_word(domain, &domain->counter[counter], slot, UPMU_CLAIM_PARKED);
 }
 
 void upmu_domain_release_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter)
 {
-    release_word(domain, &domain->counter[counter], slot);
+    give_up_word(domain, &domain->counter[counter], slot, 0);
 }
 
-bool upmu_domain_claim_resource(struct upmu_domain *domain, uint8_t slot, unsigned resource, uint64_t value)
+enum upmu_claim upmu_domain_claim_resource(struct upmu_domain *domain, uint8_t slot, unsigned resource,
+                                           uint64_t value)
 {
     uint32_t *word = &domain->resource[resource];
-    uint32_t before = load_word(word);
-    uint32_t mine = UPMU_BIT32(slot);
+    uint32_t before = load_word(word), after = without_holders(before) | UPMU_BIT32(slot);
 
     if (before & STORING)
-        return false;
-    if (before & HOLDERS & ~mine)
-        return load_value(domain, resource) == value && swap_word(word, before, before | mine);
-    if (!swap_word(word, before, before | mine | STORING))
-        return false;
-    store_value(domain, resource, value);
-    __atomic_store_n(word, (before | mine) + GENERATION, __ATOMIC_RELEASE);
-    return true;
+        return UPMU_CLAIM_LOST;
+    if (others_in(before, slot)) {
+        if (load_value(domain, resource) != value || !swap_word(word, before, before | UPMU_BIT32(slot)))
+            return UPMU_CLAIM_LOST;
+    } else {
+        if (!swap_word(word, before, after | STORING))
+            return UPMU_CLAIM_LOST;
+        store_value(domain, resource, value);
+        __atomic_store_n(word, after + GENERATION, __ATOMIC_RELEASE);
+    }
+    return before >> slot & 1u ? UPMU_CLAIM_KEPT : UPMU_CLAIM_NEW;
 }
 
-void upmu_domain_release_resource(struct upmu_domain *domain, uint8_t slot, unsigned resource)
+void upmu_domain_park_resource(struct upmu_domain *domain, uint8_t slot, unsigned resource)
 {
-    release_word(domain, &domain->resource[resource], slot);
+    give_up_word(domain, &domain->resource[resource], slot, UPMU_CLAIM_PARKED);
 }
 
 uint32_t upmu_domain_taken(const struct upmu_domain *domain, uint8_t slot)
@@ -165,7 +187,7 @@ uint32_t upmu_domain_taken(const struct upmu_domain *domain, uint8_t slot)
     uint32_t taken = 0;
 
     for (unsigned i = 0; i < UPMU_COUNTERS; i++)
-        if (load_word(&domain->counter[i]) & HOLDERS & ~UPMU_BIT32(slot))
+        if (others_in(load_word(&domain->counter[i]), slot))
             taken |= UPMU_BIT32(i);
     return taken;
 }
@@ -177,7 +199,7 @@ unsigned upmu_domain_held(const struct upmu_domain *domain, uint8_t slot, struct
     for (unsigned i = 0; i < UPMU_RESOURCES && count < capacity; i++) {
         uint32_t word = load_word(&domain->resource[i]);
 
-        if (!(word & HOLDERS & ~UPMU_BIT32(slot)))
+        if (!others_in(word, slot))
             continue;
         held[count++] = (struct upmu_held){ .resource = (uint8_t)i,
                                             .shareable = !(word & STORING),

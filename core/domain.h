@@ -30,20 +30,41 @@ void upmu_domain_remember(struct upmu_domain *domain, unsigned row, uint64_t val
 /* The last CPU has restored it all: the next one looks anew. */
 void upmu_domain_forget(struct upmu_domain *domain);
 
-/* Claim a counter for this CPU alone; true also if it holds it already. */
-bool upmu_domain_claim_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter);
+/* What became of a claim. */
+enum upmu_claim {
+    UPMU_CLAIM_LOST = 0, /* another CPU holds it, or was faster */
+    UPMU_CLAIM_NEW,      /* others may have changed the register since this CPU had it, if it ever had */
+    UPMU_CLAIM_KEPT      /* nobody else has had it since */
+};
 
-/* Does this CPU hold it? */
-static inline bool upmu_domain_holds(const struct upmu_domain *domain, uint8_t slot, unsigned counter)
+/* Set in a claim word whose only holder needs it no more: whoever wants it next takes it. */
+#define UPMU_CLAIM_PARKED (UINT32_C(1) << 17)
+
+/* Claim a counter for this CPU alone. */
+enum upmu_claim upmu_domain_claim_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter);
+
+/* Does this CPU hold what a claim word stands for? */
+static inline bool upmu_domain_holds(const uint32_t *word, uint8_t slot)
 {
-    return __atomic_load_n(&domain->counter[counter], __ATOMIC_RELAXED) >> slot & 1u;
+    return (__atomic_load_n(word, __ATOMIC_RELAXED) & (UINT32_C(1) << slot | UPMU_CLAIM_PARKED)) == UINT32_C(1) << slot;
 }
 
-void upmu_domain_release_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter);
+/* Does it, or is it parked by this CPU, and nobody has had it since? */
+static inline bool upmu_domain_keeps(const uint32_t *word, uint8_t slot)
+{
+    return __atomic_load_n(word, __ATOMIC_RELAXED) >> slot & 1u;
+}
+
+/* Others may have it; as long as nobody takes it, a later claim says that it was kept. */
+void upmu_domain_park_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter);
 
 /* Claim a resource with a value; several CPUs may hold an equal value. */
-bool upmu_domain_claim_resource(struct upmu_domain *domain, uint8_t slot, unsigned resource, uint64_t value);
-void upmu_domain_release_resource(struct upmu_domain *domain, uint8_t slot, unsigned resource);
+enum upmu_claim upmu_domain_claim_resource(struct upmu_domain *domain, uint8_t slot, unsigned resource,
+                                           uint64_t value);
+void upmu_domain_park_resource(struct upmu_domain *domain, uint8_t slot, unsigned resource);
+
+/* Give a counter back for good: a later claim is a new one. */
+void upmu_domain_release_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter);
 
 /* Counters that other CPUs hold. */
 uint32_t upmu_domain_taken(const struct upmu_domain *domain, uint8_t slot);

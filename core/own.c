@@ -93,7 +93,7 @@ void upmu_cpu_take_firmware(struct upmu_cpu *cpu)
         return;
     (void)upmu_bank_gate(&cpu->bank, 0, upmu_claims_counters(cpu, cpu->firmware));
     cpu->firmware = 0;
-    upmu_claims_trim(cpu);
+    upmu_claims_trim(cpu, false);
     upmu_local_leave(cpu, irq);
 }
 

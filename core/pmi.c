@@ -308,11 +308,11 @@ static void rearm(struct upmu_cpu *cpu)
 static bool close_stray(struct upmu_cpu *cpu, unsigned counter)
 {
     struct upmu_domain *domain = upmu_cpu_domain(cpu);
-    bool claim = domain && !upmu_domain_holds(domain, cpu->domain_slot, counter);
+    bool claim = domain && !upmu_domain_holds(&domain->counter[counter], cpu->domain_slot);
 
-    if (claim && !upmu_domain_claim_counter(domain, cpu->domain_slot, counter))
+    if (claim && upmu_domain_claim_counter(domain, cpu->domain_slot, counter) == UPMU_CLAIM_LOST)
         return false;
-    /* To what the shadow says: idle if that is unknown. */
+    /* To what the shadow says: idle if that is unknown.  The local side learns from its next claim. */
     (void)upmu_bank_handler_open(&cpu->bank, UPMU_BIT32(counter), 0);
     if (claim)
         upmu_domain_release_counter(domain, cpu->domain_slot, counter);
@@ -327,17 +327,19 @@ static bool close_stray(struct upmu_cpu *cpu, unsigned counter)
 static void close_strays(struct pass *pass)
 {
     struct upmu_cpu *cpu = pass->cpu;
+    struct upmu_domain *domain = upmu_cpu_domain(cpu);
     uint32_t strays = cpu->used;
 
     /* Another CPU may have left with a counter that it could not close. */
-    if (upmu_cpu_domain(cpu))
-        strays |= __atomic_load_n(&cpu->domain->used, __ATOMIC_RELAXED);
+    if (domain)
+        strays |= __atomic_load_n(&domain->used, __ATOMIC_RELAXED);
     strays &= ~(cpu->running | cpu->firmware | cpu->watchdog | cpu->foreign);
     for (uint32_t rest = strays; rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
 
         /* The local side may be about to write what it knows already. */
-        if ((cpu->busy || !upmu_bank_knows(&cpu->bank, cpu->pmu->counter[counter].select_row)) &&
+        if ((cpu->busy || !upmu_bank_knows(&cpu->bank, cpu->pmu->counter[counter].select_row) ||
+             (domain && !upmu_domain_keeps(&domain->counter[counter], cpu->domain_slot))) &&
             close_stray(cpu, counter)) {
             cpu->stale_credit |= 1u;
             cpu->stale_since_ns = pass->now_ns;

@@ -260,7 +260,7 @@ enum upmu_status upmu_run_fail(struct upmu_cpu *cpu, struct upmu_session *sessio
     session->state = UPMU_SESSION_STOPPED;
     upmu_run_tag(cpu, session->counters, 0);
     upmu_schedule_publish(cpu);
-    upmu_claims_trim(cpu);
+    upmu_claims_trim(cpu, false);
     if (!cpu->in_handler)
         port_log(cpu->machine->port, "upmu: a register faulted; a session was stopped");
     return UPMU_ERR_PORT;

@@ -45,8 +45,14 @@ static enum upmu_status place(struct upmu_cpu *cpu, struct upmu_session *session
         status = upmu_move_all(cpu, &joint);
     if (status != UPMU_OK)
         return status;
-    for (unsigned i = 0; i < session->set.count; i++)
-        upmu_tally_place(&session->set.tally[i], &joint.result[first + i]);
+    for (unsigned i = 0; i < session->set.count; i++) {
+        struct upmu_tally *tally = &session->set.tally[i];
+
+        /* What it counts elsewhere is not on the counters that it leaves, should it come back. */
+        if (tally->counter != joint.result[first + i].counter[0])
+            upmu_run_tag(cpu, upmu_run_tagged(cpu, tally), 0);
+        upmu_tally_place(tally, &joint.result[first + i]);
+    }
     upmu_session_sum(session);
     return UPMU_OK;
 }
@@ -88,6 +94,7 @@ enum upmu_status upmu_schedule_preload(struct upmu_cpu *cpu, struct upmu_session
 
     if (status == UPMU_OK)
         status = upmu_run_load(cpu, session, 0);
+    upmu_claims_trim(cpu, false);
     return status == UPMU_ERR_PORT ? upmu_run_fail(cpu, session) : status;
 }
 
@@ -112,7 +119,7 @@ enum upmu_status upmu_schedule_start(struct upmu_cpu *cpu, struct upmu_session *
     else if (status == UPMU_OK)
         status = upmu_run_start(cpu, session);
     cpu->keep_claims = 0;
-    upmu_claims_trim(cpu);
+    upmu_claims_trim(cpu, false);
     return status;
 }
 
@@ -132,7 +139,7 @@ enum upmu_status upmu_schedule_stop(struct upmu_cpu *cpu, struct upmu_session *s
     session->state = UPMU_SESSION_STOPPED;
     upmu_schedule_publish(cpu);
     upmu_run_end(session);
-    upmu_claims_trim(cpu);
+    upmu_claims_trim(cpu, false);
     if (status == UPMU_ERR_PORT) {
         upmu_run_tag(cpu, session->counters, 0);
         return fault_met(cpu, session);
@@ -148,6 +155,8 @@ enum upmu_status upmu_schedule_release(struct upmu_cpu *cpu, struct upmu_session
     for (unsigned i = 0; session->counters && i < session->set.count; i++)
         mine |= upmu_run_tagged(cpu, &session->set.tally[i]);
     mine &= ~cpu->running;
+    if (upmu_cpu_domain(cpu))
+        mine &= ~cpu->pmu->shared_counters;
     cpu->pmu->backend->release(cpu->pmu, mine, &image);
     for (unsigned i = 0; i < image.count; i++)
         image.entry[i].release = true;

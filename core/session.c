@@ -285,7 +285,7 @@ static enum upmu_status attach_work(const struct call *call)
     if (link_session(cpu, session))
         upmu_cpu_rearm(cpu);
     /* Loading now makes the start cheap; what does not fit beside others waits for the start. */
-    if (!upmu_session_shares(cpu, session) && !upmu_session_dormant(session) &&
+    if (!upmu_session_dormant(session) &&
         !(UPMU_PRELUDES && cpu->running && (cpu->pmu->capabilities & UPMU_PMU_PRELUDE)))
         status = upmu_schedule_preload(cpu, session);
     if (status == UPMU_ERR_PORT)

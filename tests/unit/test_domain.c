@@ -46,9 +46,10 @@ static void step(void)
 #define upmu_domain_join stepped_domain_join
 #define upmu_domain_leave stepped_domain_leave
 #define upmu_domain_claim_counter stepped_domain_claim_counter
+#define upmu_domain_park_counter stepped_domain_park_counter
 #define upmu_domain_release_counter stepped_domain_release_counter
 #define upmu_domain_claim_resource stepped_domain_claim_resource
-#define upmu_domain_release_resource stepped_domain_release_resource
+#define upmu_domain_park_resource stepped_domain_park_resource
 #define upmu_domain_taken stepped_domain_taken
 #define upmu_domain_held stepped_domain_held
 #define upmu_domain_begin stepped_domain_begin
@@ -60,10 +61,12 @@ static void step(void)
 void stepped_domain_init(struct upmu_domain *domain, enum upmu_scope scope);
 bool stepped_domain_join(struct upmu_domain *domain, uint8_t *out_slot);
 void stepped_domain_leave(struct upmu_domain *domain, uint8_t slot);
-bool stepped_domain_claim_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter);
+enum upmu_claim stepped_domain_claim_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter);
+void stepped_domain_park_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter);
 void stepped_domain_release_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter);
-bool stepped_domain_claim_resource(struct upmu_domain *domain, uint8_t slot, unsigned resource, uint64_t value);
-void stepped_domain_release_resource(struct upmu_domain *domain, uint8_t slot, unsigned resource);
+enum upmu_claim stepped_domain_claim_resource(struct upmu_domain *domain, uint8_t slot, unsigned resource,
+                                              uint64_t value);
+void stepped_domain_park_resource(struct upmu_domain *domain, uint8_t slot, unsigned resource);
 uint32_t stepped_domain_taken(const struct upmu_domain *domain, uint8_t slot);
 unsigned stepped_domain_held(const struct upmu_domain *domain, uint8_t slot, struct upmu_held *held, unsigned capacity);
 void stepped_domain_begin(struct upmu_domain *domain, uint8_t slot);
@@ -81,9 +84,10 @@ void stepped_domain_forget(struct upmu_domain *domain);
 #undef upmu_domain_join
 #undef upmu_domain_leave
 #undef upmu_domain_claim_counter
+#undef upmu_domain_park_counter
 #undef upmu_domain_release_counter
 #undef upmu_domain_claim_resource
-#undef upmu_domain_release_resource
+#undef upmu_domain_park_resource
 #undef upmu_domain_taken
 #undef upmu_domain_held
 #undef upmu_domain_begin
@@ -97,7 +101,7 @@ void stepped_domain_forget(struct upmu_domain *domain);
 
 static uint32_t holders_of(uint32_t word)
 {
-    return word & 0xffffu;
+    return word & UPMU_CLAIM_PARKED ? 0 : word & 0xffffu;
 }
 
 static void counters_are_exclusive(void **state)
@@ -136,7 +140,7 @@ static void equal_values_are_shared_and_different_ones_refused(void **state)
     assert_true(held[0].value == UINT64_C(0x100000007));
     /* While another holds it, not even a holder may change it. */
     assert_false(upmu_domain_claim_resource(&domain, 0, 9, 8));
-    upmu_domain_release_resource(&domain, 1, 9);
+    upmu_domain_park_resource(&domain, 1, 9);
     assert_int_equal(upmu_domain_held(&domain, 0, held, 4), 0);
     assert_int_equal(upmu_domain_held(&domain, 1, held, 4), 1);
     /* Alone, it may. */
@@ -145,6 +149,47 @@ static void equal_values_are_shared_and_different_ones_refused(void **state)
     assert_false(upmu_domain_claim_resource(&domain, 2, 9, UINT64_C(0x100000007)));
     assert_true(upmu_domain_claim_resource(&domain, 2, 10, 7));
     assert_int_equal(upmu_domain_held(&domain, 3, held, 1), 1); /* no more than there is room for */
+}
+
+static void what_is_parked_is_anybody_s_and_kept_if_nobody_took_it(void **state)
+{
+    struct upmu_domain domain;
+    struct upmu_held held[4];
+
+    (void)state;
+    upmu_domain_init(&domain, UPMU_SCOPE_CORE);
+    assert_int_equal(upmu_domain_claim_counter(&domain, 0, 5), UPMU_CLAIM_NEW);
+    assert_int_equal(upmu_domain_claim_counter(&domain, 0, 5), UPMU_CLAIM_KEPT);
+    assert_int_equal(upmu_domain_claim_resource(&domain, 0, 9, 7), UPMU_CLAIM_NEW);
+    assert_int_equal(upmu_domain_claim_resource(&domain, 0, 9, 8), UPMU_CLAIM_KEPT);
+    assert_true(upmu_domain_holds(&domain.counter[5], 0));
+    upmu_domain_park_counter(&domain, 0, 5);
+    upmu_domain_park_resource(&domain, 0, 9);
+    assert_false(upmu_domain_holds(&domain.counter[5], 0));
+    assert_true(upmu_domain_keeps(&domain.counter[5], 0));
+    assert_int_equal(upmu_domain_taken(&domain, 1), 0);
+    assert_int_equal(upmu_domain_held(&domain, 1, held, 4), 0);
+    assert_int_equal(upmu_domain_claim_counter(&domain, 0, 5), UPMU_CLAIM_KEPT);
+    assert_int_equal(upmu_domain_claim_resource(&domain, 0, 9, 7), UPMU_CLAIM_KEPT);
+    assert_int_equal(upmu_domain_claim_counter(&domain, 1, 5), UPMU_CLAIM_LOST);
+    assert_int_equal(upmu_domain_claim_resource(&domain, 1, 9, 8), UPMU_CLAIM_LOST);
+    upmu_domain_park_counter(&domain, 0, 5);
+    upmu_domain_park_resource(&domain, 0, 9);
+    /* The other one has it, parks it in turn: it is the first one's no more. */
+    assert_int_equal(upmu_domain_claim_counter(&domain, 1, 5), UPMU_CLAIM_NEW);
+    assert_int_equal(upmu_domain_claim_resource(&domain, 1, 9, 8), UPMU_CLAIM_NEW);
+    assert_int_equal(upmu_domain_claim_counter(&domain, 0, 5), UPMU_CLAIM_LOST);
+    upmu_domain_park_counter(&domain, 1, 5);
+    upmu_domain_park_resource(&domain, 1, 9);
+    assert_false(upmu_domain_keeps(&domain.counter[5], 0));
+    assert_int_equal(upmu_domain_claim_counter(&domain, 0, 5), UPMU_CLAIM_NEW);
+    assert_int_equal(upmu_domain_claim_resource(&domain, 0, 9, 7), UPMU_CLAIM_NEW);
+    /* Given up beside another holder, or for good, it is not kept either. */
+    assert_int_equal(upmu_domain_claim_resource(&domain, 1, 9, 7), UPMU_CLAIM_NEW);
+    upmu_domain_park_resource(&domain, 0, 9);
+    assert_int_equal(upmu_domain_claim_resource(&domain, 0, 9, 7), UPMU_CLAIM_NEW);
+    upmu_domain_release_counter(&domain, 0, 5);
+    assert_int_equal(upmu_domain_claim_counter(&domain, 0, 5), UPMU_CLAIM_NEW);
 }
 
 static void giving_back_counts_a_generation_for_those_who_wait(void **state)
@@ -161,9 +206,9 @@ static void giving_back_counts_a_generation_for_those_who_wait(void **state)
     assert_int_equal(domain.generation, before);
     upmu_domain_release_counter(&domain, 0, 1);
     assert_int_equal(domain.generation, before + 1);
-    upmu_domain_release_resource(&domain, 0, 1);
+    upmu_domain_park_resource(&domain, 0, 1);
     assert_int_equal(domain.generation, before + 2);
-    upmu_domain_release_resource(&domain, 0, 1); /* nothing was held */
+    upmu_domain_park_resource(&domain, 0, 1); /* nothing was held */
     upmu_domain_release_counter(&domain, 1, 1);
     assert_int_equal(domain.generation, before + 2);
 }
@@ -171,23 +216,21 @@ static void giving_back_counts_a_generation_for_those_who_wait(void **state)
 static void a_claim_given_back_and_taken_again_is_another_word(void **state)
 {
     struct upmu_domain domain;
-    uint32_t counter, resource;
+    uint32_t resource;
 
     (void)state;
     upmu_domain_init(&domain, UPMU_SCOPE_CORE);
     assert_true(upmu_domain_claim_counter(&domain, 3, 1));
     assert_true(upmu_domain_claim_resource(&domain, 3, 1, 77));
-    for (unsigned i = 0; i < 40000; i++) { /* past the wrap of a 15-bit generation */
-        counter = domain.counter[1];
+    for (unsigned i = 0; i < 40000; i++) { /* past the wrap of a 14-bit generation */
         resource = domain.resource[1];
-        upmu_domain_release_counter(&domain, 3, 1);
-        upmu_domain_release_resource(&domain, 3, 1);
+        upmu_domain_park_counter(&domain, 3, 1);
+        upmu_domain_park_resource(&domain, 3, 1);
         assert_int_equal(holders_of(domain.counter[1]) | holders_of(domain.resource[1]), 0);
         assert_true(upmu_domain_claim_counter(&domain, 3, 1));
         assert_true(upmu_domain_claim_resource(&domain, 3, 1, 77));
         assert_int_equal(holders_of(domain.counter[1]), 1u << 3);
         assert_int_equal(holders_of(domain.resource[1]), 1u << 3);
-        assert_int_not_equal(domain.counter[1], counter);
         assert_int_not_equal(domain.resource[1], resource);
         assert_int_equal(domain.resource[1] >> 16 & 1u, 0);
     }
@@ -211,7 +254,7 @@ static void sixteen_cpus_join_and_no_more(void **state)
     assert_int_equal(holders_of(domain.resource[0]), 0xffff);
     assert_false(upmu_domain_claim_resource(&domain, 15, 0, 6));
     for (uint8_t i = 0; i < 15; i++)
-        upmu_domain_release_resource(&domain, i, 0);
+        upmu_domain_park_resource(&domain, i, 0);
     assert_true(upmu_domain_claim_resource(&domain, 15, 0, 6));
     upmu_domain_leave(&domain, 7);
     assert_true(upmu_domain_join(&domain, &slot));
@@ -220,38 +263,51 @@ static void sixteen_cpus_join_and_no_more(void **state)
 
 /* ---- Two CPUs, one inside the other's every atomic step ---- */
 
-enum operation { CLAIM_COUNTER, CLAIM_ONE, CLAIM_TWO, RELEASE_COUNTER, RELEASE_RESOURCE, JOIN, OPERATIONS };
+enum operation { CLAIM_COUNTER, CLAIM_ONE, CLAIM_TWO, PARK_COUNTER, RELEASE_COUNTER, PARK_RESOURCE, JOIN, OPERATIONS };
 
 struct claimant {
     uint8_t slot;
     bool counter;
     uint64_t value; /* of the resource, 0: not held */
+    uint64_t had;   /* the last one */
     uint8_t joined; /* slot + 1 */
 };
 
 static struct upmu_domain stepped;
+static const struct claimant *counter_user; /* who had the counter last */
+static uint64_t resource_holds;             /* the value claimed last */
 
 static bool operate(struct claimant *who, enum operation operation)
 {
-    bool fine = true;
+    enum upmu_claim claim = UPMU_CLAIM_NEW;
 
     switch (operation) {
     case CLAIM_COUNTER:
-        fine = stepped_domain_claim_counter(&stepped, who->slot, 3);
-        who->counter |= fine;
+        claim = stepped_domain_claim_counter(&stepped, who->slot, 3);
+        if (claim == UPMU_CLAIM_KEPT)
+            assert_ptr_equal(counter_user, who);
+        if (claim != UPMU_CLAIM_LOST)
+            counter_user = who;
+        who->counter |= claim != UPMU_CLAIM_LOST;
         break;
     case CLAIM_ONE:
     case CLAIM_TWO:
-        fine = stepped_domain_claim_resource(&stepped, who->slot, 4, operation == CLAIM_ONE ? 1 : 2);
-        if (fine)
-            who->value = operation == CLAIM_ONE ? 1 : 2;
+        claim = stepped_domain_claim_resource(&stepped, who->slot, 4, operation == CLAIM_ONE ? 1 : 2);
+        if (claim == UPMU_CLAIM_KEPT)
+            assert_int_equal(resource_holds, who->had);
+        if (claim != UPMU_CLAIM_LOST)
+            who->had = who->value = resource_holds = operation == CLAIM_ONE ? 1 : 2;
+        break;
+    case PARK_COUNTER:
+        stepped_domain_park_counter(&stepped, who->slot, 3);
+        who->counter = false;
         break;
     case RELEASE_COUNTER:
         stepped_domain_release_counter(&stepped, who->slot, 3);
         who->counter = false;
         break;
-    case RELEASE_RESOURCE:
-        stepped_domain_release_resource(&stepped, who->slot, 4);
+    case PARK_RESOURCE:
+        stepped_domain_park_resource(&stepped, who->slot, 4);
         who->value = 0;
         break;
     default: {
@@ -262,7 +318,7 @@ static bool operate(struct claimant *who, enum operation operation)
         break;
     }
     }
-    return fine;
+    return claim != UPMU_CLAIM_LOST;
 }
 
 /* What the words say is what the two were told, and the two do not contradict each other. */
@@ -302,6 +358,8 @@ static void prepare(unsigned setting)
     stepped_domain_init(&stepped, UPMU_SCOPE_CORE);
     one = (struct claimant){.slot = 0};
     two = (struct claimant){.slot = 1};
+    counter_user = NULL;
+    resource_holds = 0;
     if (setting & 1u)
         (void)operate(&one, CLAIM_COUNTER);
     if (setting & 2u)
@@ -310,6 +368,11 @@ static void prepare(unsigned setting)
         (void)operate(&one, CLAIM_ONE);
     if (setting & 8u)
         (void)operate(&two, setting & 16u ? CLAIM_TWO : CLAIM_ONE);
+    for (unsigned i = 0; i < 2; i++)
+        if (setting >> (5 + i) & 1u) {
+            (void)operate(i ? &two : &one, PARK_COUNTER);
+            (void)operate(i ? &two : &one, PARK_RESOURCE);
+        }
 }
 
 static unsigned interleavings;
@@ -366,7 +429,7 @@ static void two_cpus_agree_whatever_atomic_step_the_other_comes_at(void **state)
 {
     (void)state;
     interleavings = 0;
-    for (unsigned setting = 0; setting < 32; setting++)
+    for (unsigned setting = 0; setting < 128; setting++)
         for (unsigned outer = 0; outer < OPERATIONS; outer++)
             for (unsigned a = 0; a < OPERATIONS; a++) {
                 inner[0] = (enum operation)a;
@@ -413,7 +476,7 @@ static void use_counter(struct thread *thread, unsigned counter)
     if (__atomic_fetch_add(&owner_of_counter[counter], 1, __ATOMIC_SEQ_CST))
         thread->wrong++;
     __atomic_fetch_sub(&owner_of_counter[counter], 1, __ATOMIC_SEQ_CST);
-    upmu_domain_release_counter(thread->domain, thread->slot, counter);
+    upmu_domain_park_counter(thread->domain, thread->slot, counter);
 }
 
 static void use_resource(struct thread *thread, unsigned resource, unsigned value)
@@ -430,7 +493,7 @@ static void use_resource(struct thread *thread, unsigned resource, unsigned valu
     if (thread->domain->value[resource][0] != value || thread->domain->value[resource][1] != value)
         thread->wrong++;
     __atomic_fetch_sub(&users_of_value[resource][value], 1, __ATOMIC_SEQ_CST);
-    upmu_domain_release_resource(thread->domain, thread->slot, resource);
+    upmu_domain_park_resource(thread->domain, thread->slot, resource);
 }
 
 static void *claim_and_release(void *argument)
@@ -469,7 +532,7 @@ static void two_threads_never_hold_what_excludes_the_other(void **state)
     for (unsigned i = 0; i < UPMU_COUNTERS; i++)
         assert_int_equal(holders_of(domain.counter[i]), 0);
     for (unsigned i = 0; i < UPMU_RESOURCES; i++)
-        assert_int_equal(domain.resource[i] & 0x1ffff, 0);
+        assert_int_equal(holders_of(domain.resource[i]) | (domain.resource[i] >> 16 & 1u), 0);
 }
 
 /* ---- Two logical CPUs of one NetBurst core ---- */
@@ -515,21 +578,24 @@ static bool core_rdmsr(void *context, uint32_t address, uint64_t *out_value)
     return true;
 }
 
+/* The claim word of a register. */
+static const uint32_t *claim_of(const struct core *core, unsigned row)
+{
+    if (row < UPMU_P4_ROW_CCCR)
+        return &core->domain.counter[row - UPMU_P4_ROW_COUNTER];
+    if (row < UPMU_P4_ROW_ESCR)
+        return &core->domain.counter[row - UPMU_P4_ROW_CCCR];
+    return &core->domain.resource[row - UPMU_P4_ROW_ESCR];
+}
+
 /* Registers of the core are written by the holder of their claim, or by a CPU that is alone. */
 static void check_claim(const struct core *core, unsigned row)
 {
     uint32_t me = 1u << core->cpu[core->current].domain_slot;
-    uint32_t holders;
 
     if (!upmu_domain_others(&core->domain, core->cpu[core->current].domain_slot))
         return;
-    if (row < UPMU_P4_ROW_CCCR)
-        holders = holders_of(core->domain.counter[row - UPMU_P4_ROW_COUNTER]);
-    else if (row < UPMU_P4_ROW_ESCR)
-        holders = holders_of(core->domain.counter[row - UPMU_P4_ROW_CCCR]);
-    else
-        holders = holders_of(core->domain.resource[row - UPMU_P4_ROW_ESCR]);
-    if (!(holders & me))
+    if (!(holders_of(*claim_of(core, row)) & me))
         fail_msg("CPU %u writes %s without a claim", core->current, upmu_register_name(&core->machine.pmu[0], row));
 }
 
@@ -731,7 +797,7 @@ static void happen(struct core *core, unsigned events)
                 core->expected[cpu][i] += events;
 }
 
-/* What a shadow says is what the register holds, on both CPUs; counts are right; what runs is configured. */
+/* Shadows say what the registers hold, unless the other CPU took them; counts are right; what runs is configured. */
 static void check_core(struct core *core)
 {
     const struct upmu_pmu *pmu = &core->machine.pmu[0];
@@ -742,6 +808,7 @@ static void check_core(struct core *core)
 
         for (unsigned row = 0; row < UPMU_P4_ROWS; row++)
             if (upmu_bank_knows(&cpu->bank, row) &&
+                upmu_domain_keeps(claim_of(core, row), cpu->domain_slot) &&
                 ((cpu->bank.shadow[row] ^ core->value[row]) & upmu_register_bits(pmu, row)))
                 fail_msg("CPU %u: stale shadow of %s", c, upmu_register_name(pmu, row));
         core->current = c;
@@ -899,7 +966,7 @@ static void two_threads_of_a_core_never_work_on_stale_shadows(void **state)
         for (unsigned i = 0; i < UPMU_COUNTERS; i++)
             assert_int_equal(holders_of(core.domain.counter[i]), 0);
         for (unsigned i = 0; i < UPMU_RESOURCES; i++)
-            assert_int_equal(core.domain.resource[i] & 0x1ffff, 0);
+            assert_int_equal(holders_of(core.domain.resource[i]) | (core.domain.resource[i] >> 16 & 1u), 0);
         for (unsigned n = 0; n < UPMU_P4_COUNTERS; n++)
             assert_true((core.value[UPMU_P4_ROW_CCCR + n] & UPMU_P4_CCCR_ENABLE) == 0);
     }
@@ -1218,6 +1285,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(counters_are_exclusive),
         cmocka_unit_test(equal_values_are_shared_and_different_ones_refused),
+        cmocka_unit_test(what_is_parked_is_anybody_s_and_kept_if_nobody_took_it),
         cmocka_unit_test(giving_back_counts_a_generation_for_those_who_wait),
         cmocka_unit_test(a_claim_given_back_and_taken_again_is_another_word),
         cmocka_unit_test(sixteen_cpus_join_and_no_more),

@@ -557,6 +557,8 @@ static void each_thread_finds_its_registers_as_they_should_be(void **state)
         launch(0, 0, "instructions,cycles", 1000);
         launch(1, 1, "packed_SP_retired", 0);
         launch(2, 1, "branches,cache-references", 0);
+        add(3, "branches:complement:thr=3,cache-references:edge:thr=1", 0);
+        attach(3, 0);
         for (unsigned round = 0; round < 3; round++)
             for (unsigned cpu = 0; cpu < 2; cpu++) {
                 struct upmu_why why;
@@ -567,6 +569,12 @@ static void each_thread_finds_its_registers_as_they_should_be(void **state)
                     stop(2);
                 if (cpu && round == 2)
                     start(2);
+                /* On the counters that the stopped session had. */
+                if (!cpu && round == 2) {
+                    start(3);
+                    assert_int_equal(f.session[3].counters, f.session[2].counters);
+                    stop(3);
+                }
             }
         upmu_sim_switch_cpu(&f.sim, 0);
         stop(0);
@@ -825,28 +833,48 @@ static void start_stop_and_read_cost_one_access_per_counter(void **state)
         }
 }
 
-/* A stopped session holds nothing that the other thread could want: it is loaded again. */
-static void on_two_threads_a_start_loads_again(void **state)
+/* What a stopped session had is anybody's, but as long as nobody takes it a start costs no more. */
+static void on_two_threads_a_start_costs_the_same_unless_the_other_one_took_the_counters(void **state)
 {
+    static const char list[] = "instructions,cycles,branches,cache-references";
+
     (void)state;
     for (unsigned p = 0; p < THREADED; p++)
         for (unsigned cpu = 0; cpu < 2; cpu++) {
             struct upmu_count counts[4];
 
             set_up(threaded[p]);
-            add(0, "instructions,cycles,branches,cache-references", 0);
+            add(0, list, 0);
+            add(1, list, 0);
+            add(2, list, 0);
             attach(0, cpu);
-            start(0);
-            stop(0);
             forget_cost();
             for (unsigned round = 0; round < 3; round++) {
                 start(0);
-                costs(8, 4, 4);
+                costs(4, 0, 0);
                 assert_int_equal(upmu_session_read(&f.session[0], 0, 4, counts), UPMU_OK);
                 costs(0, 0, 4);
                 stop(0);
                 costs(4, 0, 4);
             }
+            /* Another session of the same thread has used the counters. */
+            attach(1, cpu);
+            start(1);
+            stop(1);
+            forget_cost();
+            start(0);
+            costs(4, 0, 4);
+            stop(0);
+            /* The other thread has: nothing is known of the registers any more. */
+            attach(2, !cpu);
+            start(2);
+            assert_int_equal(f.session[2].counters, f.session[0].counters);
+            stop(2);
+            upmu_sim_switch_cpu(&f.sim, cpu);
+            forget_cost();
+            start(0);
+            costs(8, 4, 4);
+            stop(0);
             tear_down();
         }
 }
@@ -976,7 +1004,7 @@ int main(void)
         cmocka_unit_test(two_classes_of_tags_do_not_mix),
         cmocka_unit_test(the_probe_believes_the_model),
         cmocka_unit_test(start_stop_and_read_cost_one_access_per_counter),
-        cmocka_unit_test(on_two_threads_a_start_loads_again),
+        cmocka_unit_test(on_two_threads_a_start_costs_the_same_unless_the_other_one_took_the_counters),
         cmocka_unit_test(a_region_reads_each_counter_once),
         cmocka_unit_test(a_sampling_counter_costs_one_more_write_a_switch),
         cmocka_unit_test(a_changed_counter_costs_three_writes_and_two_reads),
