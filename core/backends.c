@@ -3,6 +3,7 @@
  * The one place where the core names backends: a line for each CPU family.
  */
 #include "core/backend.h"
+#include "core/catalog.h"
 
 #if UPMU_BACKEND_X86_CORE
 extern const struct upmu_backend upmu_x86_core_backend;
@@ -26,14 +27,34 @@ const struct upmu_backend *upmu_backend(unsigned i)
     return i < sizeof backends / sizeof backends[0] ? backends[i] : NULL;
 }
 
-enum upmu_status upmu_pmu_by_name(struct upmu_pmu *pmu, const char *name)
+static bool describe(struct upmu_pmu *pmu, const char *name)
 {
     for (unsigned i = 0; backends[i]; i++)
-        if (backends[i]->describe(name, pmu)) {
+        if (backends[i]->describe(name, pmu))
+            return true;
+    return false;
+}
+
+/* By the name of a model, or of a catalogue of events for some CPUs of one. */
+enum upmu_status upmu_pmu_by_name(struct upmu_pmu *pmu, const char *name)
+{
+#if UPMU_NAMES
+    const struct upmu_catalog *catalog = upmu_catalog_find(name);
+
+    if (describe(pmu, name)) {
+        pmu->catalog = upmu_catalog_find(pmu->name);
+        if (!pmu->catalog)
             upmu_pmu_find_catalog(pmu);
-            return UPMU_OK;
-        }
-    return UPMU_ERR_NO_SUCH_PMU;
+        return UPMU_OK;
+    }
+    if (!catalog || !describe(pmu, upmu_catalog_pmu(catalog)))
+        return UPMU_ERR_NO_SUCH_PMU;
+    upmu_catalog_first_cpu(catalog, pmu);
+    pmu->catalog = catalog;
+    return UPMU_OK;
+#else
+    return describe(pmu, name) ? UPMU_OK : UPMU_ERR_NO_SUCH_PMU;
+#endif
 }
 
 const char *upmu_pmu_known(unsigned index)
@@ -42,13 +63,23 @@ const char *upmu_pmu_known(unsigned index)
         for (unsigned k = 0; backends[i]->names(k); k++)
             if (index-- == 0)
                 return backends[i]->names(k);
+#if UPMU_NAMES
+    const struct upmu_catalog *catalog;
+
+    for (unsigned i = 0; (catalog = upmu_catalog_builtin(i)) != NULL; i++)
+        if (upmu_catalog_pmu(catalog) != upmu_catalog_name(catalog) && index-- == 0)
+            return upmu_catalog_name(catalog);
+#endif
     return NULL;
 }
 
+/* Of this very CPU, else of its model, else what all have. */
 void upmu_pmu_find_catalog(struct upmu_pmu *pmu)
 {
 #if UPMU_NAMES
-    pmu->catalog = upmu_catalog_find(pmu->name);
+    pmu->catalog = upmu_catalog_for(pmu);
+    if (!pmu->catalog)
+        pmu->catalog = upmu_catalog_find(pmu->name);
     if (!pmu->catalog)
         pmu->catalog = upmu_catalog_find("ix86arch");
 #else

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <upmu/config.h>
 #include <upmu/event.h>
+#include <upmu/pmu.h>
 
 /* Bytes of the longest name, with all its masks, and its NUL. */
 #define UPMU_CATALOG_NAME 121
@@ -53,6 +54,18 @@ enum upmu_status upmu_catalog_merge(const struct upmu_catalog *catalog, struct u
  * NUL are written.  Context: any.
  */
 size_t upmu_catalog_id_name(const struct upmu_catalog *catalog, struct upmu_event_id id, char *buffer, size_t size);
+
+/* core/catalog_cpu.c: the name of the PMU that a catalogue is for.  Context: any. */
+const char *upmu_catalog_pmu(const struct upmu_catalog *catalog);
+
+/* Whether it is for a CPU: family, model, stepping, core type.  Context: any. */
+bool upmu_catalog_serves(const struct upmu_catalog *catalog, const struct upmu_pmu *pmu);
+
+/* The built-in catalogue for the CPU of a PMU, or NULL.  Context: any. */
+const struct upmu_catalog *upmu_catalog_for(const struct upmu_pmu *pmu);
+
+/* Make a PMU that of the first CPU that a catalogue is for, if it names any.  Context: any. */
+void upmu_catalog_first_cpu(const struct upmu_catalog *catalog, struct upmu_pmu *pmu);
 
 /* upmu_catalog_nearest(), and the name that is near, which may be an alias.  Context: any. */
 bool upmu_catalog_nearest_name(const struct upmu_catalog *catalog, const char *name, size_t length,

@@ -569,17 +569,22 @@ def pack_model(catalogue, pool, position):
     numbers = [pool.number[r.name] for r in rows] + [0xffff] + [pool.number[a[0]] for a in aliases] + [0xffff]
     sections = [bytes(filter_bits), b"".join(struct.pack("<H", s) for s in local), bytes(entries), bytes(masked),
                 struct.pack(f"<{len(numbers)}H", *numbers), bytes(targets), bytes(chosen)]
-    offsets, at = [], 76
+    cpus = b""
+    if catalogue.cpus or catalogue.pmu:
+        cpus = catalogue.pmu.encode().ljust(12, b"\0") + b"".join(struct.pack("<BBHBB", *cpu) for cpu in catalogue.cpus)
+        if len(catalogue.pmu) > 11:
+            sys.exit(f"{catalogue.name}: {catalogue.pmu} is too long")
+    offsets, at = [], 76 + len(cpus)
     for section in sections:
         offsets.append(at)
         at += len(section)
-    sections.append(bytes(max(0, 76 + 128 - at)))  # the filter's reach
+    sections.append(bytes(max(0, offsets[0] + 128 - at)))  # the filter's reach
     at += len(sections[-1])
     header = struct.pack("<3sBIIHHHHHBB7I", b"upm", VERSION, at, position, catalogue.number, len(rows), len(aliases),
                          len(masked) // 4, len(local), longest | (0 if catalogue.built_in else 128),
                          filter_shift - 22, *offsets)
     header += catalogue.name.encode().ljust(12, b"\0") + catalogue.other.encode().ljust(12, b"\0")
-    return header + b"".join(sections), dict(zip(
+    return header + cpus + b"".join(sections), dict(zip(
         ("filter", "shapes", "entries", "masked", "names", "targets", "chosen"), map(len, sections)))
 
 

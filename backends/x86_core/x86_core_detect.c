@@ -280,7 +280,8 @@ static void read_features(const struct upmu_detection *detection, struct shape *
  * The model by family and model, and its core type by leaf 1Ah: type in EAX[31:24],
  * native model below.  A leaf of zeros (E-cores disabled) means a big core.
  */
-static const struct model *find_model(const struct upmu_detection *detection, unsigned version, uint8_t *out_type)
+static const struct model *find_model(const struct upmu_detection *detection, unsigned version, uint8_t *out_type,
+                                      uint8_t *out_native)
 {
     unsigned row = version >= 5 ? M_UNKNOWN5 : M_UNKNOWN, native;
     uint32_t leaf[4] = {0};
@@ -295,6 +296,7 @@ static const struct model *find_model(const struct upmu_detection *detection, un
     if (detection->leaf0[0] >= 0x1A)
         detection->cpuid(detection->context, 0x1A, 0, leaf);
     *out_type = (uint8_t)(leaf[0] >> 24);
+    *out_native = (uint8_t)leaf[0];
     if (row < M_HYBRID || row >= M_HYBRID_END)
         return &models[row];
     native = leaf[0] & 0xffffffu;
@@ -334,7 +336,7 @@ bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pm
     const struct model *model;
     struct shape shape;
     uint64_t capabilities;
-    uint8_t core_type;
+    uint8_t core_type, native;
     bool tfa;
 
     memset(&shape, 0, sizeof shape);
@@ -344,7 +346,7 @@ bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pm
         return false;
     if (!read_shape(detection, &shape))
         shape.version = 0;
-    model = find_model(detection, shape.version, &core_type);
+    model = find_model(detection, shape.version, &core_type, &native);
     if (!shape.version) {
         if (!is_p6(detection, model))
             return false;
@@ -368,6 +370,7 @@ bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pm
     if (tfa)
         out_pmu->quirks |= UPMU_X86_QUIRK_TFA;
     out_pmu->core_type = core_type;
+    out_pmu->native = native;
     out_pmu->family = detection->family;
     out_pmu->model = detection->model;
     out_pmu->stepping = detection->stepping;
@@ -387,7 +390,7 @@ bool upmu_x86_core_describe(const char *name, struct upmu_pmu *out_pmu)
         build(out_pmu, &models[i], &shape);
         out_pmu->family = 6;
         for (unsigned k = SIGNATURES; k-- > 0;)
-            if (signatures[k].row == i || (signatures[k].row | 1u) == i) {
+            if (signatures[k].row == i || (i >= M_HYBRID && (signatures[k].row | 1u) == i)) {
                 out_pmu->family = signatures[k].family;
                 out_pmu->model = signatures[k].model;
             }

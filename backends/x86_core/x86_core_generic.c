@@ -53,12 +53,12 @@ static const struct {
 static const uint16_t architectural[] = {0x003C, 0x00C0, 0x013C, 0x4F2E, 0x412E, 0x00C4, 0x00C5,
                                          0x01A4, 0x02A4, 0x0073, 0x019C, 0x02C2, 0x01E4};
 
-/* Event 00h is that of a fixed counter (unit mask 0: none) or a byte of PERF_METRICS. */
-static bool is_announced(const struct upmu_pmu *pmu, uint32_t code)
+/* Of the first `known` codes; event 00h is that of a fixed counter (unit mask 0: none) or a byte of PERF_METRICS. */
+static bool is_announced(const struct upmu_pmu *pmu, uint32_t code, unsigned known)
 {
     if (!(code & 0xffu))
         return pmu->counters >> (code & 0x8000u ? UPMU_X86_METRIC(code >> 8 & 7u) : 15u + (code >> 8)) & 1u;
-    for (unsigned i = 0; i < sizeof architectural / sizeof architectural[0]; i++)
+    for (unsigned i = 0; i < known; i++)
         if (architectural[i] == code)
             return pmu->arch_events >> i & 1u;
     return true;
@@ -68,7 +68,8 @@ bool upmu_x86_core_translate(const struct upmu_pmu *pmu, uint64_t *config, uint3
 {
     uint32_t code = (uint32_t)*config, translated = code;
     bool own = memcmp(upmu_catalog_name(pmu->catalog), "ix86arch", sizeof "ix86arch") != 0;
-    unsigned i = own ? TRANSLATIONS : 0;
+    /* Codes from bit 7 on meant something else on models before them, whose catalogues say what. */
+    unsigned known = own ? 7 : sizeof architectural / sizeof architectural[0], i = own ? TRANSLATIONS : 0;
 
     while (i < TRANSLATIONS && (translations[i].from != code || !(translations[i].models & upmu_x86_core_rules(pmu))))
         i++;
@@ -79,12 +80,12 @@ bool upmu_x86_core_translate(const struct upmu_pmu *pmu, uint64_t *config, uint3
         translated = 0x7F89;
     /* Not announced (Linux falls back, too): fixed counter 2 has what the general event lacks. */
     if (translated == 0x013C && (code != translated || (own && (REFERENCE_TICKS_ALIKE & upmu_x86_core_rules(pmu)))) &&
-        !is_announced(pmu, translated))
+        !is_announced(pmu, translated, known))
         translated = CODE_REFERENCE;
     if (code != translated)
         *counters = 0;
     *config = translated;
-    return is_announced(pmu, translated);
+    return is_announced(pmu, translated, known);
 }
 
 #undef IS

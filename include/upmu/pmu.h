@@ -168,6 +168,7 @@ struct upmu_pmu {
     uint8_t core_type;                  /* CPUID 1Ah EAX[31:24], 0 where there is none */
     uint16_t family, model;
     uint8_t stepping;
+    uint8_t native;    /* CPUID 1Ah EAX[7:0], which of its core type it is; 0 where there is none */
     uint32_t counters; /* all that exist */
     uint32_t general;  /* those that are general counters */
     uint32_t arch_events; /* bit n: architectural event n is available */

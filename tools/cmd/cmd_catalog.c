@@ -13,11 +13,11 @@ static unsigned ones(uint32_t mask)
     return count;
 }
 
-static void pmus_line(struct cmd *cmd, const struct upmu_pmu *pmu)
+static void pmus_line(struct cmd *cmd, const char *name, const struct upmu_pmu *pmu)
 {
     uint32_t fixed = pmu->counters & ~pmu->general;
 
-    cmd_print(cmd, "%-10s %-30s %u general", pmu->name, pmu->title, ones(pmu->general));
+    cmd_print(cmd, "%-10s %-30s %u general", name, pmu->title, ones(pmu->general));
     if (fixed != 0)
         cmd_print(cmd, " + %u fixed", ones(fixed));
     cmd_print(cmd, " counters");
@@ -36,7 +36,7 @@ int cmd_pmus(struct cmd *cmd, const struct cmd_args *args)
     cmd_print(cmd, "PMUs (--pmu):\n");
     for (i = 0; (name = upmu_pmu_known(i)) != NULL; i++) {
         if (upmu_pmu_by_name(&cmd->own_machine.pmu[0], name) == UPMU_OK)
-            pmus_line(cmd, &cmd->own_machine.pmu[0]);
+            pmus_line(cmd, name, &cmd->own_machine.pmu[0]);
     }
     cmd_print(cmd, "Simulated CPUs (--sim):\n");
     for (i = 0; (profile = upmu_sim_profile_at(i)) != NULL; i++)

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Event catalogues: which CPUs one is for, and which PMU they have.  Pure; called when a
+ * PMU is found or named.
+ */
+#include "core/backend.h"
+#include "core/catalog_table.h"
+
+#if UPMU_NAMES
+
+/*
+ * Behind the header, before the first section: the name of the PMU, 12 bytes, then
+ * for each CPU family, model, steppings (2), core type, native model.
+ */
+#define PMU_NAME 76u
+#define CPUS 88u
+#define CPU_BYTES 6u
+#define FAMILY 0x7fu
+#define AMD 0x80u /* beside the family */
+
+/* Vendors count families alike: 18 is one of either. */
+static bool is_amd(const struct upmu_pmu *pmu)
+{
+    return pmu->backend->name[0] == 'a';
+}
+
+/* The i-th CPU of a catalogue; NULL after the last. */
+static const uint8_t *cpu_at(const struct upmu_catalog *catalog, unsigned i)
+{
+    uint32_t at = CPUS + CPU_BYTES * i, end = upmu_word(catalog->byte + UPMU_HEADER_SECTIONS);
+
+    return at + CPU_BYTES <= end && end <= upmu_word(catalog->byte + 4) ? catalog->byte + at : NULL;
+}
+
+const char *upmu_catalog_pmu(const struct upmu_catalog *catalog)
+{
+    const uint8_t *name = (const uint8_t *)catalog + PMU_NAME;
+
+    if (upmu_word(catalog->byte + UPMU_HEADER_SECTIONS) < CPUS || !name[0] || name[CPUS - PMU_NAME - 1])
+        return upmu_catalog_name(catalog);
+    return (const char *)name;
+}
+
+bool upmu_catalog_serves(const struct upmu_catalog *catalog, const struct upmu_pmu *pmu)
+{
+    const uint8_t *cpu;
+
+    for (unsigned i = 0; (cpu = cpu_at(catalog, i)) != NULL; i++)
+        if ((cpu[0] & FAMILY) == pmu->family && !(cpu[0] & AMD) == !is_amd(pmu) && cpu[1] == pmu->model &&
+            (upmu_half(cpu + 2) >> (pmu->stepping & 15u) & 1u) &&
+            /* Where CPUID hides the core type there are big cores only. */
+            (!cpu[4] || cpu[4] == pmu->core_type || (!pmu->core_type && cpu[4] == 0x40)) &&
+            (!cpu[5] || !pmu->native || cpu[5] == pmu->native))
+            return true;
+    return false;
+}
+
+const struct upmu_catalog *upmu_catalog_for(const struct upmu_pmu *pmu)
+{
+    const struct upmu_catalog *catalog;
+
+    for (unsigned i = 0; (catalog = upmu_catalog_builtin(i)) != NULL; i++)
+        if (upmu_catalog_serves(catalog, pmu))
+            return catalog;
+    return NULL;
+}
+
+void upmu_catalog_first_cpu(const struct upmu_catalog *catalog, struct upmu_pmu *pmu)
+{
+    const uint8_t *cpu = cpu_at(catalog, 0);
+
+    if (!cpu)
+        return;
+    pmu->family = cpu[0] & FAMILY;
+    pmu->model = cpu[1];
+    for (pmu->stepping = 0; pmu->stepping < 15 && !(upmu_half(cpu + 2) >> pmu->stepping & 1u);)
+        pmu->stepping++;
+    pmu->core_type = cpu[4];
+    pmu->native = cpu[5];
+}
+
+#endif
