@@ -172,7 +172,6 @@ static enum upmu_status place_requests(struct placement *p, struct upmu_place_re
 {
     uint32_t left = (uint32_t)upmu_bits_ones(p->input->request_count), stayers;
 
-    upmu_placement_read(p);
     if (p->fault != UPMU_OK)
         return p->fault;
     stayers = find_stayers(p);
@@ -190,6 +189,16 @@ static enum upmu_status place_requests(struct placement *p, struct upmu_place_re
     return UPMU_OK;
 }
 
+void upmu_placement_begin(struct placement *p, const struct upmu_place_input *input)
+{
+    memset(p, 0, offsetof(struct placement, keep));
+    p->input = input;
+    p->rounds = PLACE_ROUNDS;
+    p->tries = PLACE_TRIES;
+    upmu_placement_lift(p, 0);
+    upmu_placement_read(p);
+}
+
 enum upmu_status upmu_place(const struct upmu_place_input *input, struct upmu_place_work *work,
                             struct upmu_place_result *out, struct upmu_why *why)
 {
@@ -199,11 +208,7 @@ enum upmu_status upmu_place(const struct upmu_place_input *input, struct upmu_pl
     if (why != NULL)
         memset(why, 0, sizeof *why);
     if (input_is_valid(input)) {
-        memset(p, 0, offsetof(struct placement, keep));
-        p->input = input;
-        p->rounds = PLACE_ROUNDS;
-        p->tries = PLACE_TRIES;
-        upmu_placement_lift(p, 0);
+        upmu_placement_begin(p, input);
         status = place_requests(p, out, why);
     }
     if (why != NULL)

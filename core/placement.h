@@ -142,6 +142,9 @@ static inline bool option_is_usable(const struct placement *p, const struct plac
     return slots == 0;
 }
 
+/* Begin with an input that is valid, and read its requests. */
+void upmu_placement_begin(struct placement *p, const struct upmu_place_input *input);
+
 /* Read the requests; `fault` gets UPMU_ERR_NO_SPACE or UPMU_ERR_INVALID. */
 void upmu_placement_read(struct placement *p);
 

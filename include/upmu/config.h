@@ -37,6 +37,12 @@
 #define UPMU_MESSAGES UPMU_SAMPLING
 #endif
 
+/* Packing lists of events into few sets (upmu/pack.h).  0: it answers
+   UPMU_ERR_COMPILED_OUT. */
+#ifndef UPMU_PACK
+#define UPMU_PACK 1
+#endif
+
 /* Event names: the parser, the catalogues, formatting.  0: events are given as
    raw words through upmu_event_raw(); text calls answer UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_NAMES

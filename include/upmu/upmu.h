@@ -23,6 +23,7 @@ extern "C" {
 #include <upmu/pmu.h>
 #include <upmu/event.h>
 #include <upmu/place.h>
+#include <upmu/pack.h>
 #include <upmu/session.h>
 #include <upmu/message.h>
 #include <upmu/format.h>

@@ -20,6 +20,7 @@
 #include <tools/cmd/cmd_info.c>
 #include <tools/cmd/cmd_loops.c>
 #include <tools/cmd/cmd_main.c>
+#include <tools/cmd/cmd_pack.c>
 #include <tools/cmd/cmd_print.c>
 #include <tools/cmd/cmd_record.c>
 #include <tools/cmd/cmd_selftest.c>
@@ -310,6 +311,20 @@ static void place_names_counters(void **state)
     assert_int_equal(line("place --pmu skl --json instructions"), CMD_OK);
     assert_string_equal(printed, "{\"pmu\":\"skl\",\"events\":[{\"event\":\"INST_RETIRED.ANY\",\"counter\":\"FIXED0\","
                                  "\"resources\":[]}]}\n");
+}
+
+static void pack_names_sets_and_says_whether_fewer_are_possible(void **state)
+{
+    (void)state;
+    assert_int_equal(line("pack --pmu skl branches,counter=0 cycles,counter=0 "
+                          "'branches:u,counter=0 cycles:u,counter=1'"),
+                     CMD_OK);
+    prints("set 0:");
+    prints("set 2:");
+    prints("3 sets, no fewer are possible\n");
+    assert_int_equal(line("pack --pmu skl --json instructions"), CMD_OK);
+    prints("\"bound\":1,\"sets\":[[\"");
+    assert_int_equal(line("pack --pmu skl no-such-event"), CMD_REFUSED);
 }
 
 static void place_refuses_with_the_collision(void **state)
@@ -636,6 +651,7 @@ int main(void)
         cmocka_unit_test(wrmsr_lists_the_writes_in_order),
         cmocka_unit_test(a_refused_event_is_explained),
         cmocka_unit_test(place_names_counters),
+        cmocka_unit_test(pack_names_sets_and_says_whether_fewer_are_possible),
         cmocka_unit_test(place_refuses_with_the_collision),
         cmocka_unit_test(list_matches_globs_and_names_aliases),
         cmocka_unit_test(pmus_lists_models_and_simulations),

@@ -51,6 +51,7 @@ int cmd_pmus(struct cmd *cmd, const struct cmd_args *args);
 int cmd_list(struct cmd *cmd, const struct cmd_args *args);
 int cmd_encode(struct cmd *cmd, const struct cmd_args *args);
 int cmd_place(struct cmd *cmd, const struct cmd_args *args);
+int cmd_pack(struct cmd *cmd, const struct cmd_args *args);
 int cmd_wrmsr(struct cmd *cmd, const struct cmd_args *args);
 int cmd_stat(struct cmd *cmd, const struct cmd_args *args);
 int cmd_record(struct cmd *cmd, const struct cmd_args *args);

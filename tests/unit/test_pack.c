@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Packing against a search through all partitions, against first-fit-decreasing, and
+ * on long lists.  Lists are drawn from fixed seeds; a failure prints the seed.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <upmu/upmu.h>
+#include "tests/common/p4_place_tables.h"
+
+/* Cases of the long runs; a tenth where each access is checked. */
+#ifdef __SANITIZE_ADDRESS__
+#define CASES 1000u
+#else
+#define CASES 10000u
+#endif
+#define STEPS 4000u
+#define LONGEST 400u
+
+static union {
+    struct upmu_pack_work work;
+    uint64_t words[UPMU_PACK_BYTES(LONGEST) / 8 + 1];
+} memory;
+static uint16_t set_of[LONGEST];
+static struct upmu_pack_result result;
+static struct shape shape;
+
+static enum upmu_status pack(const struct upmu_place_input *place, unsigned count, unsigned limit, uint32_t steps)
+{
+    struct upmu_pack_input input = {place, count, limit, steps};
+
+    memset(&memory, 0xa5, sizeof memory);
+    return upmu_pack(&input, &memory.work, UPMU_PACK_BYTES(count), set_of, &result);
+}
+
+/* ---- Independent answers, by upmu_place() alone ---- */
+
+struct some {
+    const struct shape *shape;
+    unsigned member[UPMU_REQUESTS];
+};
+
+static bool some_alternative(const void *context, unsigned request, unsigned i, struct upmu_alternative *out)
+{
+    const struct some *some = context;
+    return shape_alternative(some->shape, some->member[request], i, out);
+}
+
+static bool fits(const struct shape *whole, uint32_t requests)
+{
+    static struct upmu_place_work work;
+    struct upmu_place_result results[UPMU_REQUESTS];
+    struct upmu_place_input input = whole->input;
+    struct some some = {whole, {0}};
+
+    input.alternative = some_alternative;
+    input.context = &some;
+    input.request_count = 0;
+    for (unsigned i = 0; i < UPMU_REQUESTS; i++)
+        if (requests >> i & 1u)
+            some.member[input.request_count++] = i;
+    return !input.request_count || upmu_place(&input, &work, results, NULL) == UPMU_OK;
+}
+
+/* Fewest sets, by looking at all subsets. */
+static unsigned fewest_sets(const struct shape *whole)
+{
+    static bool good[1u << 12];
+    static uint8_t least[1u << 12];
+    unsigned count = whole->input.request_count;
+
+    for (uint32_t set = 0; set < UINT32_C(1) << count; set++) {
+        good[set] = true;
+        for (unsigned i = 0; i < count && good[set]; i++)
+            if (set >> i & 1u)
+                good[set] = good[set & ~(UINT32_C(1) << i)];
+        good[set] = good[set] && fits(whole, set);
+        least[set] = (uint8_t)(set ? 0xff : 0);
+        /* The part with the lowest request. */
+        for (uint32_t part = set; part; part = (part - 1) & set)
+            if ((part & set & (0u - set)) && good[part] && least[set & ~part] != 0xff &&
+                least[set & ~part] + 1 < least[set])
+                least[set] = (uint8_t)(least[set & ~part] + 1);
+    }
+    return least[(UINT32_C(1) << count) - 1];
+}
+
+/* As the header says it: hardest first, each in the first set that has room. */
+static unsigned first_fit_decreasing(const struct shape *whole)
+{
+    uint32_t sets[UPMU_REQUESTS] = {0}, done = 0;
+    unsigned count = 0;
+
+    for (unsigned n = 0; n < whole->input.request_count; n++) {
+        unsigned best = 0, least = ~0u, set = 0;
+
+        for (unsigned i = 0; i < whole->input.request_count; i++) {
+            uint32_t counters = 0, resources = 0;
+
+            for (unsigned way = 0; way < whole->alternative_count[i]; way++)
+                for (unsigned k = 0; k < whole->alternative[i][way].slot_count; k++) {
+                    counters |= whole->alternative[i][way].slot[k].counters & ~whole->input.taken;
+                    resources |= whole->alternative[i][way].slot[k].resource_count;
+                }
+            if (!(done >> i & 1u) && 2u * (unsigned)__builtin_popcount(counters) + !resources < least) {
+                least = 2u * (unsigned)__builtin_popcount(counters) + !resources;
+                best = i;
+            }
+        }
+        done |= UINT32_C(1) << best;
+        while (!fits(whole, sets[set] | UINT32_C(1) << best))
+            set++;
+        sets[set] |= UINT32_C(1) << best;
+        if (set == count)
+            count++;
+    }
+    return count;
+}
+
+/* Every request has a set, and each set can be placed. */
+static void check_sets(const struct shape *whole)
+{
+    uint32_t sets[UPMU_REQUESTS] = {0};
+
+    for (unsigned i = 0; i < whole->input.request_count; i++) {
+        assert_true(set_of[i] < result.sets);
+        sets[set_of[i]] |= UINT32_C(1) << i;
+    }
+    for (unsigned set = 0; set < result.sets; set++) {
+        assert_true(sets[set] != 0);
+        assert_true(fits(whole, sets[set]));
+    }
+    assert_true(result.bound <= result.sets);
+    assert_int_equal(result.optimal, result.bound == result.sets);
+}
+
+/* ---- Corpora ---- */
+
+static void draw_any(uint64_t *random, unsigned count, unsigned kind)
+{
+    struct p4_set set;
+
+    switch (kind % 6) {
+    case 0:
+        shape_skylake(&shape, random, count);
+        break;
+    case 1:
+        shape_core2(&shape, random, count);
+        break;
+    case 2:
+        shape_icelake(&shape, random, count);
+        break;
+    case 3:
+        shape_p4(&shape, random, count);
+        break;
+    case 4: /* events of two units: they meet */
+        shape_p4_begin(&shape, count);
+        for (unsigned i = 0; i < count; i++)
+            shape_p4_event(&shape, i, 21 + shape_random(random, 10), shape_random(random, 3));
+        break;
+    default:
+        p4_draw_mixed(&set, random, count);
+        set.several_sets = false;
+        set.taken = 0;
+        p4_fill_shape(&shape, &set);
+        break;
+    }
+}
+
+/* Any requests that a machine might have: masks, values, several counters. */
+static void draw_wild(uint64_t *random, unsigned count)
+{
+    unsigned counters = 2 + shape_random(random, 4);
+
+    shape_begin(&shape, (UINT32_C(1) << counters) - 1u);
+    shape.input.request_count = count;
+    if (shape_chance(random, 20)) {
+        shape.input.limited = shape.input.counters >> 1;
+        shape.input.limit = (uint8_t)(1 + shape_random(random, 2));
+    }
+    for (unsigned i = 0; i < count; i++) {
+        unsigned ways = 1 + shape_random(random, 2);
+
+        for (unsigned way = 0; way < ways; way++) {
+            uint32_t mask = 1 + shape_random(random, shape.input.counters);
+            struct upmu_slot *slot = shape_way(&shape, i, mask);
+
+            if (shape_chance(random, 50))
+                shape_claim(slot, shape_random(random, 3), shape_random(random, 3));
+            if (counters > 3 && shape_chance(random, 10)) {
+                struct upmu_alternative *both = &shape.alternative[i][way];
+                both->slot[1].counters = shape.input.counters & ~mask;
+                both->slot_count = both->slot[1].counters ? 2 : 1;
+            }
+        }
+    }
+}
+
+static void every_list_of_up_to_12_that_can_be_enumerated_is_packed_optimally(void **state)
+{
+    unsigned proven = 0, bettered = 0, refused = 0;
+
+    (void)state;
+    printf("seeds 0x9acc0000 + 0..%u\n", CASES - 1);
+    for (uint64_t seed = 0; seed < CASES; seed++) {
+        uint64_t random = (UINT64_C(0x9acc0000) + seed) * UINT64_C(0x9e3779b97f4a7c15) | 1u;
+        unsigned count = seed % 100 == 0 ? 12 : seed % 20 == 0 ? 11 : 2 + shape_random(&random, 8), least;
+        enum upmu_status status;
+
+        if (seed % 2)
+            draw_wild(&random, count);
+        else
+            draw_any(&random, count, (unsigned)(seed / 2) % 5);
+        status = pack(&shape.input, count, 0, 1000000);
+        if (status != UPMU_OK) {
+            assert_int_equal(status, UPMU_ERR_DOES_NOT_FIT);
+            assert_false(fits(&shape, UINT32_C(1) << result.culprit));
+            refused++;
+            continue;
+        }
+        check_sets(&shape);
+        least = fewest_sets(&shape);
+        if (result.sets != least || !result.optimal)
+            fail_msg("seed %llu: %u sets, bound %u, enumerated %u", (unsigned long long)seed, result.sets,
+                     result.bound, least);
+        proven++;
+        bettered += first_fit_decreasing(&shape) > least;
+    }
+    printf("%u proven (%u better than first-fit-decreasing), %u cannot run at all\n", proven, bettered, refused);
+    assert_true(proven > CASES / 2);
+    assert_true(bettered > CASES / 1000);
+}
+
+/* Tags: a set may need the counter of another event; searching proves nothing then, but finds. */
+static void short_lists_with_tags_are_packed_in_as_few_sets_as_enumeration_finds(void **state)
+{
+    unsigned optimal = 0, cases_run = 0, cases = CASES / 20;
+
+    (void)state;
+    printf("seeds 0x7a660000 + 0..%u\n", cases - 1);
+    for (uint64_t seed = 0; seed < cases; seed++) {
+        uint64_t random = (UINT64_C(0x7a660000) + seed) * UINT64_C(0x9e3779b97f4a7c15) | 1u;
+        unsigned least;
+
+        draw_any(&random, 2 + shape_random(&random, 9), 5);
+        if (pack(&shape.input, shape.input.request_count, 0, 100000) != UPMU_OK) {
+            assert_false(fits(&shape, UINT32_C(1) << result.culprit));
+            continue;
+        }
+        check_sets(&shape);
+        cases_run++;
+        least = shape.input.request_count > 12 ? result.sets : fewest_sets(&shape);
+        if (result.sets > least)
+            fail_msg("seed %llu: %u sets, enumerated %u", (unsigned long long)seed, result.sets, least);
+        assert_true(result.bound <= least);
+        optimal += result.optimal;
+    }
+    printf("%u of %u proven\n", optimal, cases_run);
+    assert_true(cases_run > cases / 2 && optimal > cases_run * 9 / 10);
+}
+
+static void lists_of_up_to_24_events_of_skylake_and_netburst_are_packed_optimally(void **state)
+{
+    static const char *const name[] = {"skylake", "core2", "icelake", "netburst", "netburst, two units",
+                                       "netburst with tags"};
+    static const bool must[] = {true, true, false, true, true, false};
+    unsigned cases = CASES / 10;
+
+    (void)state;
+    for (unsigned kind = 0; kind < 6; kind++) {
+        unsigned optimal = 0, bettered = 0, lists = 0;
+        uint32_t most = 0;
+
+        for (uint64_t seed = 0; seed < cases; seed++) {
+            uint64_t random = (UINT64_C(0x24240000) + seed + 100000 * kind) * UINT64_C(0x9e3779b97f4a7c15) | 1u;
+            unsigned first_fit;
+
+            draw_any(&random, 13 + shape_random(&random, 12), kind);
+            if (pack(&shape.input, shape.input.request_count, 0, STEPS) != UPMU_OK) {
+                assert_false(fits(&shape, UINT32_C(1) << result.culprit));
+                continue;
+            }
+            check_sets(&shape);
+            lists++;
+            first_fit = first_fit_decreasing(&shape);
+            assert_true(result.sets <= first_fit);
+            bettered += result.sets < first_fit;
+            optimal += result.optimal;
+            most = result.steps > most ? result.steps : most;
+            if (!result.optimal && must[kind])
+                fail_msg("%s, seed %llu: %u sets, bound %u", name[kind], (unsigned long long)seed, result.sets,
+                         result.bound);
+        }
+        printf("%s: %u of %u optimal (%u better than first-fit-decreasing), at most %u placements\n", name[kind],
+               optimal, lists, bettered, (unsigned)most);
+        assert_true(lists > cases / 2 && optimal >= lists * 97 / 100);
+    }
+}
+
+/* ---- Long lists and refusals ---- */
+
+static bool general_alternative(const void *context, unsigned request, unsigned i, struct upmu_alternative *out)
+{
+    (void)context;
+    memset(out, 0, sizeof *out);
+    out->slot_count = 1;
+    out->slot[0].counters = request % 10 == 9 ? 0x10000u : 0xfu;
+    return i == 0;
+}
+
+static void lists_longer_than_a_set_are_packed_and_bounded(void **state)
+{
+    struct upmu_place_input place = {.alternative = general_alternative, .counters = 0x1000f};
+    unsigned in_set[LONGEST] = {0};
+
+    (void)state;
+    assert_int_equal(pack(&place, 400, 0, 0), UPMU_OK);
+    /* 360 on four counters, 40 on a fifth. */
+    assert_int_equal(result.sets, 90);
+    assert_int_equal(result.bound, 90);
+    assert_true(result.optimal);
+    for (unsigned i = 0; i < 400; i++)
+        in_set[set_of[i]]++;
+    for (unsigned i = 0; i < 90; i++)
+        assert_int_equal(in_set[i], i < 40 ? 5 : 4);
+    /* At most three in a set. */
+    assert_int_equal(pack(&place, 30, 3, 1000), UPMU_OK);
+    assert_int_equal(result.sets, 10);
+    assert_true(result.optimal);
+    assert_int_equal(pack(&place, 400, 3, 1000), UPMU_OK);
+    assert_int_equal(result.sets, 134);
+    assert_true(result.optimal);
+}
+
+static bool no_alternative(const void *context, unsigned request, unsigned i, struct upmu_alternative *out)
+{
+    const unsigned *homeless = context;
+    return request != *homeless && general_alternative(NULL, request, i, out);
+}
+
+static void refusals_say_why(void **state)
+{
+    unsigned homeless = 7;
+    struct upmu_place_input place = {.alternative = no_alternative, .context = &homeless, .counters = 0x1000f};
+    struct upmu_pack_input input = {&place, 20, 0, 100};
+
+    (void)state;
+    assert_int_equal(pack(&place, 20, 0, 100), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(result.culprit, 7);
+    assert_false(result.optimal);
+    homeless = 300;
+    assert_int_equal(pack(&place, 400, 0, 100), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(result.culprit, 300);
+    assert_int_equal(pack(&place, 0, 0, 100), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_pack(&input, &memory.work, UPMU_PACK_BYTES(20) - 1, set_of, &result), UPMU_ERR_NO_SPACE);
+    assert_int_equal(upmu_pack(&input, &memory.work, UPMU_PACK_BYTES(20), set_of, &result), UPMU_OK);
+}
+
+static void without_steps_the_packing_is_first_fit_decreasing(void **state)
+{
+    unsigned worse = 0;
+
+    (void)state;
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        uint64_t random = (UINT64_C(0xff0000) + seed) * UINT64_C(0x9e3779b97f4a7c15) | 1u;
+
+        shape_p4(&shape, &random, 24);
+        assert_int_equal(pack(&shape.input, 24, 0, 0), UPMU_OK);
+        check_sets(&shape);
+        assert_int_equal(result.sets, first_fit_decreasing(&shape));
+        worse += !result.optimal;
+    }
+    printf("%u of 300 are not optimal\n", worse);
+}
+
+static void events_of_a_pmu_are_packed(void **state)
+{
+    static const char *const names[] = {"instructions", "cycles",         "branches", "branch-misses", "cache-misses",
+                                        "LLC-loads",    "instructions:u", "cycles:u", "branches:u",    "branches:k"};
+    static struct upmu_pmu pmu;
+    struct upmu_event events[40];
+    unsigned count = 0;
+
+    (void)state;
+    assert_int_equal(upmu_pmu_by_name(&pmu, "skl"), UPMU_OK);
+    for (unsigned i = 0; count < 40; i++)
+        if (upmu_event_parse(&pmu, names[i % 10], &events[count], NULL) == UPMU_OK)
+            count++;
+    assert_int_equal(upmu_pack_events(&pmu, events, 40, 12, 1000, &memory.work, sizeof memory, set_of, &result),
+                     UPMU_OK);
+    assert_true(result.optimal);
+    assert_in_range(result.sets, 4, 9);
+    for (unsigned i = 0; i < 40; i++)
+        assert_true(set_of[i] < result.sets);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_list_of_up_to_12_that_can_be_enumerated_is_packed_optimally),
+        cmocka_unit_test(short_lists_with_tags_are_packed_in_as_few_sets_as_enumeration_finds),
+        cmocka_unit_test(lists_of_up_to_24_events_of_skylake_and_netburst_are_packed_optimally),
+        cmocka_unit_test(lists_longer_than_a_set_are_packed_and_bounded),
+        cmocka_unit_test(refusals_say_why),
+        cmocka_unit_test(without_steps_the_packing_is_first_fit_decreasing),
+        cmocka_unit_test(events_of_a_pmu_are_packed),
+    };
+    return cmocka_run_group_tests_name("pack", tests, NULL, NULL);
+}
