@@ -427,6 +427,15 @@ bool upmu_bank_differs(const struct upmu_bank *bank, const struct upmu_image *im
     return find_changes(bank, image, ranks, &guard);
 }
 
+uint32_t upmu_bank_changes(const struct upmu_bank *bank, const struct upmu_image *image)
+{
+    uint8_t ranks[UPMU_IMAGE_ENTRIES];
+    uint32_t guard;
+
+    (void)find_changes(bank, image, ranks, &guard);
+    return guard;
+}
+
 bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint32_t opening, uint32_t *out_changed)
 {
     uint8_t ranks[UPMU_IMAGE_ENTRIES];

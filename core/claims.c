@@ -17,8 +17,8 @@ bool upmu_session_shares(const struct upmu_cpu *cpu, const struct upmu_session *
 
     if (!upmu_cpu_domain(cpu))
         return false;
-    for (unsigned i = 0; i < session->set.count; i++)
-        payload |= session->set.event[i].payload != 0;
+    for (unsigned i = 0; i < upmu_active(session)->count; i++)
+        payload |= upmu_active(session)->event[i].payload != 0;
     return cpu->pmu->shared_counters || upmu_pmu_is_paired(cpu->pmu) || (cpu->pmu->shared && payload);
 }
 
@@ -97,9 +97,9 @@ void upmu_claims_trim(struct upmu_cpu *cpu, bool forget)
             counters |= session->counters;
             if (upmu_pmu_is_paired(cpu->pmu))
                 resources |= (uint64_t)(session->counters & cpu->pmu->general) << UPMU_PAIR_RESOURCE(0);
-            for (unsigned i = 0; i < session->set.count; i++)
-                (void)event_resources(cpu, &session->set.event[i], session->set.tally[i].alternative, false,
-                                      &resources);
+            for (unsigned i = 0; i < upmu_active(session)->count; i++)
+                (void)event_resources(cpu, &upmu_active(session)->event[i],
+                                      upmu_active(session)->tally[i].alternative, false, &resources);
         }
     for (uint32_t rest = cpu->pmu->shared_counters & ~counters; rest; rest &= rest - 1u) {
         upmu_domain_park_counter(cpu->domain, cpu->domain_slot, upmu_bits_lowest(rest));

@@ -12,6 +12,8 @@
 #include "core/mem.h"
 #include "core/schedule.h"
 #include "core/session_core.h"
+#include "core/turns.h"
+#include <upmu/thread.h>
 
 void upmu_cpu_rearm(struct upmu_cpu *cpu)
 {
@@ -202,6 +204,8 @@ static enum upmu_status suspend(struct upmu_cpu *cpu)
     enum upmu_status status = UPMU_OK;
 
     for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
+        if (upmu_session_waits(session))
+            upmu_session_enabled(session, port_clock_ns(cpu->machine->port));
         if (session->state != UPMU_SESSION_RUNNING)
             continue;
         if (upmu_schedule_stop(cpu, session) != UPMU_OK)
@@ -252,9 +256,9 @@ static enum upmu_status start_over(struct upmu_cpu *cpu)
     for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
         if (session->state != UPMU_SESSION_RUNNING)
             continue;
-        for (unsigned i = 0; i < session->set.count; i++)
-            session->set.tally[i].hole = true;
-        session->enabled_ns += port_clock_ns(cpu->machine->port) - session->started_ns;
+        for (unsigned i = 0; i < upmu_active(session)->count; i++)
+            upmu_active(session)->tally[i].hole = true;
+        upmu_session_ran(session, port_clock_ns(cpu->machine->port));
         session->state = UPMU_SESSION_SUSPENDED;
     }
     /* What has overflowed is thrown away, but its interrupt may be on its way. */
@@ -278,8 +282,12 @@ static enum upmu_status leave(struct upmu_cpu *cpu)
     enum upmu_status status = UPMU_OK;
 
     while (cpu->sessions)
-        if (upmu_session_leave(cpu, cpu->sessions) != UPMU_OK)
+        if ((UPMU_THREADS && cpu->sessions->thread ? upmu_thread_put : upmu_session_leave)(cpu, cpu->sessions) !=
+            UPMU_OK)
             status = UPMU_ERR_PORT;
+    if (UPMU_THREADS && cpu->current)
+        cpu->current->cpu = NULL;
+    cpu->current = NULL;
     cpu->live = 0;
     UPMU_BARRIER();
     if (!upmu_claims_restore(cpu))
@@ -293,6 +301,21 @@ static enum upmu_status leave(struct upmu_cpu *cpu)
 enum upmu_status upmu_cpu_fini(struct upmu_cpu *cpu)
 {
     return cpu->pmu ? in_bracket(cpu, leave) : UPMU_OK;
+}
+
+static enum upmu_status tick(struct upmu_cpu *cpu)
+{
+    enum upmu_status status = UPMU_OK;
+
+    if (!(++cpu->ticks & 15u))
+        status = upmu_schedule_fold(cpu);
+    upmu_turns_tick(cpu);
+    return status;
+}
+
+enum upmu_status upmu_cpu_tick(struct upmu_cpu *cpu)
+{
+    return cpu->live ? in_bracket(cpu, tick) : UPMU_OK;
 }
 
 enum upmu_status upmu_cpu_poll(struct upmu_cpu *cpu)

@@ -18,7 +18,7 @@ enum upmu_status upmu_session_dry_run(struct upmu_session *session, const struct
     enum upmu_status status;
     uint32_t counters = 0, changed;
 
-    if (!session->set.count)
+    if (!upmu_active(session)->count)
         return UPMU_ERR_STATE;
     upmu_joint_begin(&joint, pmu);
     (void)upmu_joint_add(&joint, session, false);
@@ -30,25 +30,26 @@ enum upmu_status upmu_session_dry_run(struct upmu_session *session, const struct
     for (unsigned i = 0; i < joint.count; i++) {
         const struct upmu_place_result *result = &joint.result[i];
 
-        pmu->backend->render(pmu, &session->set.event[i], result->alternative, result->counter,
-                             session->set.tally[i].period ? UPMU_RENDER_INTERRUPT : 0, &image);
-        for (unsigned slot = upmu_event_cascades(&session->set.event[i]); slot < UPMU_SLOTS; slot++)
+        pmu->backend->render(pmu, &upmu_active(session)->event[i], result->alternative, result->counter,
+                             upmu_active(session)->tally[i].period ? UPMU_RENDER_INTERRUPT : 0, &image);
+        for (unsigned slot = upmu_event_cascades(&upmu_active(session)->event[i]); slot < UPMU_SLOTS; slot++)
             if (result->counter[slot] != UPMU_NO_COUNTER)
                 counters |= UPMU_BIT32(result->counter[slot]);
         if (session->state == UPMU_SESSION_DETACHED)
-            upmu_tally_place(&session->set.tally[i], result);
+            upmu_tally_place(&upmu_active(session)->tally[i], result);
     }
     if (UPMU_PRELUDES && image.prelude)
         (void)upmu_bank_prelude(&bank, image.prelude, 0);
     (void)upmu_bank_load(&bank, &image, 0, &changed);
     for (unsigned i = 0; i < joint.count; i++) {
-        const struct upmu_tally *tally = &session->set.tally[i];
+        const struct upmu_tally *tally = &upmu_active(session)->tally[i];
         unsigned counter = joint.result[i].counter[0];
 
         if (tally->period)
             (void)upmu_bank_write(&bank, counter, upmu_count_load(pmu, tally, counter));
-        if (upmu_event_cascades(&session->set.event[i]))
-            (void)upmu_bank_write(&bank, joint.result[i].counter[1], UINT64_C(0) - session->set.sampling[i].period);
+        if (upmu_event_cascades(&upmu_active(session)->event[i]))
+            (void)upmu_bank_write(&bank, joint.result[i].counter[1],
+                                  UINT64_C(0) - upmu_active(session)->sampling[i].period);
     }
     if (UPMU_METRICS && (counters & UPMU_METRIC_COUNTERS)) {
         (void)upmu_bank_write(&bank, UPMU_SLOTS_COUNTER, 0);

@@ -16,12 +16,12 @@ uint32_t upmu_cpu_blocked(const struct upmu_cpu *cpu)
 
 const struct upmu_event *upmu_joint_event(const struct upmu_joint *joint, unsigned i)
 {
-    return &joint->session[i]->set.event[joint->index[i]];
+    return &upmu_active(joint->session[i])->event[joint->index[i]];
 }
 
 struct upmu_tally *upmu_joint_tally(const struct upmu_joint *joint, unsigned i)
 {
-    return &joint->session[i]->set.tally[joint->index[i]];
+    return &upmu_active(joint->session[i])->tally[joint->index[i]];
 }
 
 static bool joint_alternative(const void *context, unsigned request, unsigned i, struct upmu_alternative *out)
@@ -60,8 +60,8 @@ static void look_at_pairs(struct upmu_joint *joint, struct upmu_place_input *inp
 
 bool upmu_joint_add(struct upmu_joint *joint, struct upmu_session *session, bool stays)
 {
-    for (unsigned i = 0; i < session->set.count; i++) {
-        const struct upmu_tally *tally = &session->set.tally[i];
+    for (unsigned i = 0; i < upmu_active(session)->count; i++) {
+        const struct upmu_tally *tally = &upmu_active(session)->tally[i];
         unsigned k = joint->count;
 
         if (k == UPMU_REQUESTS)
@@ -171,17 +171,17 @@ uint32_t upmu_session_targets(const struct upmu_session *session)
 {
     uint32_t dormant = 0;
 
-    for (unsigned i = 0; i < session->set.count; i++)
-        if (upmu_event_cascades(&session->set.event[i]))
-            dormant |= UPMU_BIT32(session->set.tally[i].counter & 31u);
+    for (unsigned i = 0; i < upmu_active(session)->count; i++)
+        if (upmu_event_cascades(&upmu_active(session)->event[i]))
+            dormant |= UPMU_BIT32(upmu_active(session)->tally[i].counter & 31u);
     return dormant;
 }
 
 void upmu_session_sum(struct upmu_session *session)
 {
     session->counters = 0;
-    for (unsigned i = 0; i < session->set.count; i++)
-        session->counters |= session->set.tally[i].counters;
+    for (unsigned i = 0; i < upmu_active(session)->count; i++)
+        session->counters |= upmu_active(session)->tally[i].counters;
 }
 
 bool upmu_joint_moves(const struct upmu_joint *joint, unsigned i)

@@ -5,7 +5,7 @@
 #ifndef UPMU_CORE_JOINT_H
 #define UPMU_CORE_JOINT_H
 
-#include <upmu/session.h>
+#include "core/session_core.h"
 
 /* Resource values held by other CPUs, at most. */
 #define UPMU_JOINT_HELD 48

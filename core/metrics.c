@@ -17,9 +17,9 @@
 
 static struct upmu_tally *slots_of(struct upmu_session *session)
 {
-    for (unsigned i = 0; i < session->set.count; i++)
-        if (session->set.tally[i].counter == UPMU_SLOTS_COUNTER)
-            return &session->set.tally[i];
+    for (unsigned i = 0; i < upmu_active(session)->count; i++)
+        if (upmu_active(session)->tally[i].counter == UPMU_SLOTS_COUNTER)
+            return &upmu_active(session)->tally[i];
     return NULL;
 }
 
@@ -51,8 +51,8 @@ bool upmu_metrics_take(struct upmu_cpu *cpu, struct upmu_session *session)
     if (!upmu_bank_read(&cpu->bank, UPMU_SLOTS_COUNTER, &slots) ||
         !upmu_bank_read(&cpu->bank, register_of(session), &metrics))
         return false;
-    for (unsigned i = 0; slots && i < session->set.count; i++) {
-        struct upmu_tally *tally = &session->set.tally[i];
+    for (unsigned i = 0; slots && i < upmu_active(session)->count; i++) {
+        struct upmu_tally *tally = &upmu_active(session)->tally[i];
 
         if (!upmu_tally_is_metric(tally))
             continue;
@@ -71,7 +71,7 @@ enum upmu_status upmu_metrics_update(struct upmu_cpu *cpu, struct upmu_session *
 
     upmu_run_begin(session);
     fine = upmu_bank_gate(&cpu->bank, 0, counters) && upmu_metrics_take(cpu, session) &&
-           (!slots || upmu_run_fold(cpu, session, slots)) && upmu_metrics_begin(cpu, session) == UPMU_OK;
+           (!slots || upmu_run_fold(cpu, slots)) && upmu_metrics_begin(cpu, session) == UPMU_OK;
     upmu_run_end(session);
     return fine && upmu_bank_gate(&cpu->bank, counters, 0) ? UPMU_OK : upmu_run_fail(cpu, session);
 }

@@ -31,10 +31,9 @@ static void announce(struct upmu_cpu *cpu, struct upmu_session *session, struct 
  * The write that was to move the gates faulted; a handler that came before it may
  * have moved them all the same, and the new counter has counted since.
  */
-static void move_back(struct upmu_cpu *cpu, const struct upmu_session *session, struct upmu_tally *tally,
-                      unsigned tried, uint64_t base)
+static void move_back(struct upmu_cpu *cpu, struct upmu_tally *tally, unsigned tried, uint64_t base)
 {
-    const struct upmu_event *event = &session->set.event[upmu_tally_index(session, tally)];
+    const struct upmu_event *event = upmu_tally_event(tally);
     uint64_t value;
 
     if (upmu_bank_gate(&cpu->bank, UPMU_BIT32(tally->counter), UPMU_BIT32(tried)) &&
@@ -59,7 +58,7 @@ static void stay(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu
     tally->base = where->base;
     upmu_schedule_publish(cpu);
     if (announced)
-        move_back(cpu, session, tally, tried, base);
+        move_back(cpu, tally, tried, base);
     /* A handler that came meanwhile may have passed an overflow by. */
     if (upmu_tally_samples(tally))
         __atomic_fetch_or(&cpu->deferred, UPMU_BIT32(tally->counter), __ATOMIC_RELAXED);
@@ -69,7 +68,7 @@ static void stay(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu
 /* What the counter that it left has counted. */
 static bool take_rest(struct upmu_cpu *cpu, struct upmu_session *session, unsigned i, unsigned old, uint64_t old_base)
 {
-    struct upmu_tally *tally = &session->set.tally[i];
+    struct upmu_tally *tally = &upmu_active(session)->tally[i];
     uint64_t base = tally->base, value;
 
     cpu->last_tag[old] = 0;
@@ -78,7 +77,7 @@ static bool take_rest(struct upmu_cpu *cpu, struct upmu_session *session, unsign
         return false;
     }
     tally->base = old_base;
-    if (upmu_run_settle(cpu, session, tally, old, value))
+    if (upmu_run_settle(cpu, tally, old, value))
         upmu_pmi_emit(cpu, session, UPMU_BIT32(i), false);
     tally->base = base;
     return true;
@@ -91,7 +90,7 @@ static bool take_rest(struct upmu_cpu *cpu, struct upmu_session *session, unsign
 static bool move_one(struct upmu_cpu *cpu, struct upmu_session *session, unsigned i,
                      const struct upmu_place_result *result)
 {
-    struct upmu_tally *tally = &session->set.tally[i];
+    struct upmu_tally *tally = &upmu_active(session)->tally[i];
     struct upmu_image image = { .count = 0 };
     struct upmu_tally before;
     uint32_t changed;
@@ -100,10 +99,10 @@ static bool move_one(struct upmu_cpu *cpu, struct upmu_session *session, unsigne
     upmu_run_begin(session);
     /* What is left of the period is known only with what was counted so far. */
     if (upmu_tally_samples(tally))
-        (void)upmu_run_fold(cpu, session, tally);
+        (void)upmu_run_fold(cpu, tally);
     before = *tally;
     upmu_tally_place(tally, result);
-    upmu_run_render(cpu, session, i, &image);
+    upmu_run_render(cpu, upmu_active(session), i, &image);
     fine = upmu_bank_load(&cpu->bank, &image, 0, &changed) && upmu_run_prime(cpu, tally);
     if (fine) {
         announce(cpu, session, tally);
@@ -116,7 +115,7 @@ static bool move_one(struct upmu_cpu *cpu, struct upmu_session *session, unsigne
     }
     fine = take_rest(cpu, session, i, before.counter, before.base);
     /* Handlers look for a session's samples by its counters. */
-    upmu_session_sum(session);
+    upmu_session_placed(cpu, session);
     upmu_run_end(session);
     return fine;
 }
@@ -161,7 +160,7 @@ static enum upmu_status move_with_hole(struct upmu_cpu *cpu, struct upmu_joint *
 
         if (session->state != UPMU_SESSION_SUSPENDED)
             continue;
-        upmu_session_sum(session);
+        upmu_session_placed(cpu, session);
         session->state = UPMU_SESSION_STOPPED;
         if (upmu_run_start(cpu, session) != UPMU_OK)
             status = UPMU_ERR_PORT;
@@ -169,8 +168,10 @@ static enum upmu_status move_with_hole(struct upmu_cpu *cpu, struct upmu_joint *
     gap_ns = port_clock_ns(port) - began_ns;
     for (uint32_t rest = moved; rest; rest &= rest - 1u) {
         upmu_joint_tally(joint, upmu_bits_lowest(rest))->gap_ns += gap_ns;
-        if (!joint->index[upmu_bits_lowest(rest)])
+        if (!joint->index[upmu_bits_lowest(rest)]) {
             joint->session[upmu_bits_lowest(rest)]->enabled_ns += gap_ns;
+            upmu_active(joint->session[upmu_bits_lowest(rest)])->duration_ns += gap_ns;
+        }
     }
     return status;
 }

@@ -48,11 +48,11 @@ static void fold_values(struct upmu_cpu *cpu, struct upmu_session *session, uint
     uint32_t wanted = 0;
 
     for (uint32_t rest = events; rest; rest &= rest - 1u)
-        wanted |= session->set.sampling[upmu_bits_lowest(rest)].values;
-    wanted &= (uint32_t)upmu_bits_ones(session->set.count) & ~events;
+        wanted |= upmu_active(session)->sampling[upmu_bits_lowest(rest)].values;
+    wanted &= (uint32_t)upmu_bits_ones(upmu_active(session)->count) & ~events;
     for (; wanted; wanted &= wanted - 1u) {
         unsigned i = upmu_bits_lowest(wanted);
-        struct upmu_tally *tally = &session->set.tally[i];
+        struct upmu_tally *tally = &upmu_active(session)->tally[i];
         unsigned counter = tally->counter;
         uint64_t value;
 
@@ -63,7 +63,7 @@ static void fold_values(struct upmu_cpu *cpu, struct upmu_session *session, uint
             continue;
         tally->sequence += held ? 0 : 1u;
         UPMU_BARRIER();
-        (void)upmu_count_fold(cpu->pmu, &session->set.event[i], tally, counter, value);
+        (void)upmu_count_fold(cpu->pmu, upmu_tally_event(tally), tally, counter, value);
         UPMU_BARRIER();
         tally->sequence += held ? 0 : 1u;
     }
@@ -77,7 +77,8 @@ static void report(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t 
     memset(overflow, 0, sizeof *overflow);
     overflow->session = session;
     overflow->cpu = cpu;
-    overflow->set = &session->set;
+    overflow->set = upmu_active(session);
+    overflow->set_number = upmu_active(session)->number;
     overflow->time_ns = now_ns;
     overflow->events = events;
     overflow->flags = UPMU_SAMPLE_NO_FRAME;
@@ -143,13 +144,12 @@ static void throttle(struct pass *pass, struct upmu_tally *tally, bool lost)
 static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally *tally, uint64_t value)
 {
     struct upmu_cpu *cpu = pass->cpu;
-    struct upmu_session *session = cpu->of_tally[counter];
     uint32_t lost = tally->lost;
     uint64_t load;
 
     tally->sequence += 1u;
     UPMU_BARRIER();
-    if (upmu_count_fold(cpu->pmu, &session->set.event[upmu_tally_index(session, tally)], tally, counter, value))
+    if (upmu_count_fold(cpu->pmu, upmu_tally_event(tally), tally, counter, value))
         cpu->seen_counting = 1;
     if (upmu_count_due(tally)) {
         pass->due |= UPMU_BIT32(counter);
@@ -219,7 +219,6 @@ static void fold_wrapped(struct pass *pass, unsigned counter)
 {
     struct upmu_cpu *cpu = pass->cpu;
     struct upmu_tally *tally = cpu->tally[counter];
-    struct upmu_session *session = cpu->of_tally[counter];
     uint64_t value;
 
     if (!tally || tally->counter != counter || (tally->sequence & 1u) ||
@@ -230,7 +229,7 @@ static void fold_wrapped(struct pass *pass, unsigned counter)
     if (upmu_count_turned(cpu->pmu, tally, counter, value, pass->now_ns))
         tally->total += UINT64_C(1) << cpu->pmu->counter[counter].width;
     tally->turned = upmu_count_stamp(pass->now_ns);
-    if (upmu_count_fold(cpu->pmu, &session->set.event[upmu_tally_index(session, tally)], tally, counter, value))
+    if (upmu_count_fold(cpu->pmu, upmu_tally_event(tally), tally, counter, value))
         cpu->seen_counting = 1;
     UPMU_BARRIER();
     tally->sequence += 1u;
@@ -244,10 +243,13 @@ static void emit_due(struct pass *pass)
 
         if (!(session->counters & pass->due))
             continue;
-        for (unsigned i = 0; i < session->set.count; i++)
-            if (session->set.tally[i].counter < UPMU_COUNTERS && (pass->due >> session->set.tally[i].counter & 1u) &&
-                pass->cpu->tally[session->set.tally[i].counter] == &session->set.tally[i])
+        for (unsigned i = 0; i < upmu_active(session)->count; i++) {
+            const struct upmu_tally *tally = &upmu_active(session)->tally[i];
+
+            if (tally->counter < UPMU_COUNTERS && (pass->due >> tally->counter & 1u) &&
+                pass->cpu->tally[tally->counter] == tally)
                 events |= UPMU_BIT32(i);
+        }
         if (!events)
             continue;
         if (UPMU_FORMATS)

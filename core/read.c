@@ -18,10 +18,9 @@
 #define READ_ATTEMPTS 64u
 
 /* What a counter of a session that holds it says. */
-static bool total_now(struct upmu_session *session, unsigned i, uint64_t *out_total)
+static bool total_now(struct upmu_cpu *cpu, struct upmu_session *session, unsigned i, uint64_t *out_total)
 {
-    const struct upmu_tally *tally = &session->set.tally[i];
-    struct upmu_cpu *cpu = session->cpu;
+    const struct upmu_tally *tally = &upmu_active(session)->tally[i];
 
     for (unsigned attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
         uint32_t sequence = tally->sequence;
@@ -37,7 +36,7 @@ static bool total_now(struct upmu_session *session, unsigned i, uint64_t *out_to
         UPMU_BARRIER();
         if (tally->sequence != sequence)
             continue;
-        *out_total = upmu_count_now(cpu->pmu, &session->set.event[i], total, base, counter, value);
+        *out_total = upmu_count_now(cpu->pmu, &upmu_active(session)->event[i], total, base, counter, value);
         if (*out_total != total)
             cpu->seen_counting = 1;
         return true;
@@ -45,15 +44,16 @@ static bool total_now(struct upmu_session *session, unsigned i, uint64_t *out_to
     return false;
 }
 
-static void grade(const struct upmu_session *session, const struct upmu_tally *tally, struct upmu_count *count)
+static void grade(const struct upmu_session *session, const struct upmu_tally *tally, uint64_t gap_ns,
+                  struct upmu_count *count)
 {
     count->value = count->raw;
-    count->running_ns = count->enabled_ns > tally->gap_ns ? count->enabled_ns - tally->gap_ns : 0;
+    count->running_ns = count->enabled_ns > gap_ns ? count->enabled_ns - gap_ns : 0;
     if (!tally->ran) {
         count->quality = UPMU_QUALITY_NEVER_RAN;
     } else if (tally->hole || (count->enabled_ns && !count->running_ns)) {
         count->quality = UPMU_QUALITY_PARTIAL;
-    } else if (UPMU_MOVES && tally->gap_ns) {
+    } else if (UPMU_GAPS && gap_ns) {
         count->quality = UPMU_QUALITY_SCALED;
         count->value = upmu_muldiv(count->raw, count->enabled_ns, count->running_ns);
         count->error = count->value - count->raw;
@@ -93,64 +93,94 @@ static enum upmu_status read_metrics(struct upmu_session *session)
 
 struct remote_read {
     struct upmu_session *session;
+    struct upmu_set *set;
     unsigned first, count;
     struct upmu_count *counts;
     enum upmu_status status;
 };
 
+/* One count of a set; false: a register faulted. */
+static bool read_one(struct upmu_session *session, struct upmu_set *set, unsigned i, uint64_t now_ns,
+                     struct upmu_count *count)
+{
+    const struct upmu_tally *tally = &set->tally[i];
+    struct upmu_cpu *cpu = session->cpu;
+    bool holds = cpu && set == upmu_active(session) && upmu_session_holds(session);
+    uint64_t missed_ns = upmu_session_missed(session, set, now_ns, &count->enabled_ns);
+
+    count->raw = tally->total;
+    count->error = 0;
+    count->quality = UPMU_QUALITY_EXACT;
+    if (holds && !upmu_tally_is_metric(tally) && !total_now(cpu, session, i, &count->raw))
+        return false;
+    grade(session, tally, missed_ns + tally->gap_ns, count);
+#if UPMU_METRICS
+    grade_metric(tally, count);
+#endif
+    return true;
+}
+
+/* Its thread may have gone to another CPU meanwhile. */
+static bool is_here(const struct upmu_session *session)
+{
+    const struct upmu_port *port = session->machine->port;
+    struct upmu_cpu *cpu = session->cpu;
+
+    return !cpu || !upmu_session_holds(session) || !port_has_this_cpu(port) || port_this_cpu(port) == cpu;
+}
+
+/* What is read while a switch changes the session is read again. */
 static void read_here(void *argument)
 {
     struct remote_read *remote = argument;
     struct upmu_session *session = remote->session;
-    bool holds = upmu_session_holds(session);
 
-#if UPMU_METRICS
-    if (holds && upmu_session_has_metrics(session)) {
-        remote->status = read_metrics(session);
-        if (remote->status != UPMU_OK) {
-            (void)upmu_session_refuse(session, remote->status);
-            return;
-        }
-        holds = upmu_session_holds(session);
-    }
-#endif
-    for (unsigned i = 0; i < remote->count; i++) {
-        const struct upmu_tally *tally = &session->set.tally[remote->first + i];
-        struct upmu_count *count = &remote->counts[i];
-
-        memset(count, 0, sizeof *count);
-        count->raw = tally->total;
-        count->enabled_ns = session->enabled_ns;
-        if (session->state == UPMU_SESSION_RUNNING)
-            count->enabled_ns += port_clock_ns(session->machine->port) - session->started_ns;
-        if (holds && !upmu_tally_is_metric(tally) && !total_now(session, remote->first + i, &count->raw)) {
-            remote->status = upmu_session_refuse(session, UPMU_ERR_PORT);
-            return;
-        }
-        grade(session, tally, count);
-#if UPMU_METRICS
-        grade_metric(tally, count);
-#endif
-    }
     remote->status = UPMU_OK;
+#if UPMU_METRICS
+    if (upmu_session_holds(session) && remote->set == upmu_active(session) && upmu_session_has_metrics(session))
+        remote->status = read_metrics(session);
+#endif
+    for (unsigned i = 0, attempt = 0; remote->status == UPMU_OK && i < remote->count;) {
+        uint32_t sequence = UPMU_THREADS ? session->sequence : 0;
+        uint64_t now_ns = port_clock_ns(session->machine->port);
+
+        UPMU_BARRIER();
+        if (UPMU_THREADS && !is_here(session))
+            remote->status = UPMU_ERR_WRONG_CPU;
+        else if (!(sequence & 1u) && !read_one(session, remote->set, remote->first + i, now_ns, &remote->counts[i]))
+            remote->status = UPMU_ERR_PORT;
+        UPMU_BARRIER();
+        if (!(sequence & 1u) && (!UPMU_THREADS || session->sequence == sequence))
+            i++;
+        else if (++attempt == READ_ATTEMPTS)
+            remote->status = UPMU_ERR_BUSY;
+    }
+}
+
+enum upmu_status upmu_session_read_set(struct upmu_session *session, struct upmu_set *set, unsigned first,
+                                       unsigned count, struct upmu_count *out_counts)
+{
+    struct remote_read remote = { session, set, first, count, out_counts, UPMU_OK };
+    const struct upmu_port *port = session->machine->port;
+    struct upmu_cpu *cpu;
+    uintptr_t state;
+    bool here;
+
+    if (first >= set->count || count > set->count - first)
+        return upmu_session_refuse(session, UPMU_ERR_INVALID);
+    state = port_irq_save(port);
+    cpu = session->cpu;
+    here = is_here(session);
+    if (here)
+        read_here(&remote);
+    port_irq_restore(port, state);
+    if (!here && !(cpu && port_run_on_cpu(port, cpu, read_here, &remote)))
+        remote.status = UPMU_ERR_WRONG_CPU;
+    return remote.status == UPMU_OK ? UPMU_OK : upmu_session_refuse(session, remote.status);
 }
 
 enum upmu_status upmu_session_read(struct upmu_session *session, unsigned first, unsigned count,
                                    struct upmu_count *out_counts)
 {
-    struct remote_read remote = { session, first, count, out_counts, UPMU_OK };
-    const struct upmu_port *port = session->machine->port;
-    uintptr_t state;
-    bool here;
-
-    if (first >= session->set.count || count > session->set.count - first)
-        return upmu_session_refuse(session, UPMU_ERR_INVALID);
-    state = port_irq_save(port);
-    here = !upmu_session_holds(session) || !port_has_this_cpu(port) || port_this_cpu(port) == session->cpu;
-    if (here)
-        read_here(&remote);
-    port_irq_restore(port, state);
-    if (!here && !port_run_on_cpu(port, session->cpu, read_here, &remote))
-        return upmu_session_refuse(session, UPMU_ERR_WRONG_CPU);
-    return remote.status;
+    return upmu_session_read_set(session, &session->set, first, count, out_counts);
 }

@@ -49,13 +49,14 @@ enum upmu_status upmu_region_end(struct upmu_region *region)
 
     for (unsigned i = 0; status == UPMU_OK && i < region->events; i++) {
         struct upmu_count *count = &region->count[i];
+        bool missed = count->running_ns != count->enabled_ns;
 
         count->raw -= region->begun[i];
         count->value = count->raw;
         count->enabled_ns -= region->begun_ns;
         count->running_ns = count->enabled_ns;
         /* A gap may lie outside of the region; the error of a metric is that since its start, at most. */
-        if (region->session.set.tally[i].gap_ns) {
+        if (missed) {
             count->error = 0;
             if (count->quality == UPMU_QUALITY_SCALED)
                 count->quality = UPMU_QUALITY_PARTIAL;

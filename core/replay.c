@@ -24,11 +24,11 @@ static bool replay_counter(struct upmu_cpu *cpu, struct upmu_session *session, s
 {
     uint64_t value;
 
-    if ((upmu_run_folds_first(cpu) && !upmu_run_fold(cpu, session, tally)) ||
+    if ((upmu_run_folds_first(cpu) && !upmu_run_fold(cpu, tally)) ||
         !upmu_bank_gate(&cpu->bank, 0, UPMU_BIT32(counter)) || !upmu_bank_read(&cpu->bank, counter, &value))
         return false;
-    if (upmu_run_settle(cpu, session, tally, counter, value))
-        upmu_pmi_emit(cpu, session, UPMU_BIT32(upmu_tally_index(session, tally)), true);
+    if (upmu_run_settle(cpu, tally, counter, value))
+        upmu_pmi_emit(cpu, session, UPMU_BIT32(tally->index), true);
     forget_deferred(cpu, counter);
     if (cpu->last_tag[counter] != tally->tag && !upmu_run_prime(cpu, tally))
         return false;

@@ -19,17 +19,16 @@
 #include "core/register.h"
 #include "core/schedule.h"
 
-void upmu_run_render(const struct upmu_cpu *cpu, const struct upmu_session *session, unsigned i,
-                         struct upmu_image *image)
+void upmu_run_render(const struct upmu_cpu *cpu, const struct upmu_set *set, unsigned i, struct upmu_image *image)
 {
     const struct upmu_pmu *pmu = cpu->pmu;
-    const struct upmu_tally *tally = &session->set.tally[i];
+    const struct upmu_tally *tally = &set->tally[i];
     unsigned flags = cpu->thread ? UPMU_RENDER_THREAD1 : 0;
 
     if (UPMU_SAMPLING && port_has_pmi(cpu->machine->port) &&
         (tally->period || (pmu->capabilities & UPMU_PMU_STATUS)))
         flags |= UPMU_RENDER_INTERRUPT;
-    pmu->backend->render(pmu, &session->set.event[i], tally->alternative, tally->slot, flags, image);
+    pmu->backend->render(pmu, &set->event[i], tally->alternative, tally->slot, flags, image);
 }
 
 void upmu_run_tag(struct upmu_cpu *cpu, uint32_t counters, uint32_t tag)
@@ -76,11 +75,11 @@ bool upmu_run_prime(struct upmu_cpu *cpu, struct upmu_tally *tally)
 /* The initiator of a cascade begins anew with each start. */
 static bool prime_initiator(struct upmu_cpu *cpu, const struct upmu_session *session, unsigned i)
 {
-    unsigned counter = session->set.tally[i].slot[1];
+    unsigned counter = upmu_active(session)->tally[i].slot[1];
 
-    return !upmu_event_cascades(&session->set.event[i]) ||
+    return !upmu_event_cascades(&upmu_active(session)->event[i]) ||
            (upmu_bank_close(&cpu->bank, UPMU_BIT32(counter)) &&
-            upmu_bank_write(&cpu->bank, counter, UINT64_C(0) - session->set.sampling[i].period));
+            upmu_bank_write(&cpu->bank, counter, UINT64_C(0) - upmu_active(session)->sampling[i].period));
 }
 
 void upmu_schedule_publish(struct upmu_cpu *cpu)
@@ -92,9 +91,9 @@ void upmu_schedule_publish(struct upmu_cpu *cpu)
 
         if (!upmu_session_holds(session))
             continue;
-        for (unsigned i = 0; i < session->set.count; i++)
-            if (upmu_tally_samples(&session->set.tally[i]))
-                mine |= UPMU_BIT32(session->set.tally[i].counter);
+        for (unsigned i = 0; i < upmu_active(session)->count; i++)
+            if (upmu_tally_samples(&upmu_active(session)->tally[i]))
+                mine |= UPMU_BIT32(upmu_active(session)->tally[i].counter);
         running |= session->counters;
         sampling |= mine;
         if (mine)
@@ -129,14 +128,14 @@ static void note_turn(const struct upmu_cpu *cpu, struct upmu_tally *tally, uint
         tally->turned = upmu_count_stamp(port_clock_ns(cpu->machine->port));
 }
 
-bool upmu_run_fold(struct upmu_cpu *cpu, const struct upmu_session *session, struct upmu_tally *tally)
+bool upmu_run_fold(struct upmu_cpu *cpu, struct upmu_tally *tally)
 {
     uint64_t value;
 
     if (!upmu_bank_read(&cpu->bank, tally->counter, &value))
         return false;
     note_turn(cpu, tally, value);
-    if (upmu_count_fold(cpu->pmu, &session->set.event[upmu_tally_index(session, tally)], tally, tally->counter, value))
+    if (upmu_count_fold(cpu->pmu, upmu_tally_event(tally), tally, tally->counter, value))
         cpu->seen_counting = 1;
     return true;
 }
@@ -146,10 +145,10 @@ bool upmu_run_fold(struct upmu_cpu *cpu, const struct upmu_session *session, str
  * sampling counter that passed zero, or whose sample came before that because the
  * shortest load is longer than what was left, must be loaded again before it runs.
  */
-bool upmu_run_settle(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally, unsigned counter,
+bool upmu_run_settle(struct upmu_cpu *cpu, struct upmu_tally *tally, unsigned counter,
                    uint64_t value)
 {
-    const struct upmu_event *event = &session->set.event[upmu_tally_index(session, tally)];
+    const struct upmu_event *event = upmu_tally_event(tally);
     bool due, passed = upmu_tally_samples(tally) && upmu_count_overflowed(cpu->pmu, counter, value);
 
     /* What it counted since it was folded, just before it was closed, is little. */
@@ -183,11 +182,16 @@ bool upmu_run_look(struct upmu_cpu *cpu, struct upmu_tally *tally)
     return true;
 }
 
-/* Nobody knows how much is missing of its counts. */
+void upmu_run_mar(struct upmu_session *session)
+{
+    for (unsigned i = 0; i < upmu_active(session)->count; i++)
+        upmu_active(session)->tally[i].hole = true;
+}
+
 static void mar(struct upmu_session *session, bool marred)
 {
-    for (unsigned i = 0; i < session->set.count; i++)
-        session->set.tally[i].hole |= marred;
+    if (marred)
+        upmu_run_mar(session);
 }
 
 /* Read the closed counters of a session into its tallies. */
@@ -201,8 +205,8 @@ enum upmu_status upmu_run_counts(struct upmu_cpu *cpu, struct upmu_session *sess
         status = UPMU_ERR_PORT;
         mar(session, true);
     }
-    for (unsigned i = 0; i < session->set.count; i++) {
-        struct upmu_tally *tally = &session->set.tally[i];
+    for (unsigned i = 0; i < upmu_active(session)->count; i++) {
+        struct upmu_tally *tally = &upmu_active(session)->tally[i];
         uint64_t value;
 
         if (upmu_tally_is_metric(tally))
@@ -211,7 +215,7 @@ enum upmu_status upmu_run_counts(struct upmu_cpu *cpu, struct upmu_session *sess
             status = UPMU_ERR_PORT;
             tally->hole = true;
             cpu->last_tag[tally->counter] = 0;
-        } else if (upmu_run_settle(cpu, session, tally, tally->counter, value)) {
+        } else if (upmu_run_settle(cpu, tally, tally->counter, value)) {
             due |= UPMU_BIT32(i);
         }
     }
@@ -222,18 +226,43 @@ enum upmu_status upmu_run_counts(struct upmu_cpu *cpu, struct upmu_session *sess
 
 void upmu_run_begin(struct upmu_session *session)
 {
-    for (unsigned i = 0; i < session->set.count; i++)
-        upmu_tally_begin(&session->set.tally[i]);
+    for (unsigned i = 0; i < upmu_active(session)->count; i++)
+        upmu_tally_begin(&upmu_active(session)->tally[i]);
 }
 
 void upmu_run_end(struct upmu_session *session)
 {
-    for (unsigned i = 0; i < session->set.count; i++)
-        upmu_tally_end(&session->set.tally[i]);
+    for (unsigned i = 0; i < upmu_active(session)->count; i++)
+        upmu_tally_end(&upmu_active(session)->tally[i]);
+}
+
+void upmu_session_ran(struct upmu_session *session, uint64_t now_ns)
+{
+    if (UPMU_THREADS || UPMU_SETS) {
+        struct upmu_set *set = upmu_active(session);
+        uint64_t ran_ns = now_ns - session->running_ns;
+
+        set->duration_ns += ran_ns;
+        set->left_ns = set->left_ns > ran_ns ? set->left_ns - ran_ns : 0;
+    }
+    upmu_session_enabled(session, now_ns);
+}
+
+uint64_t upmu_session_missed(const struct upmu_session *session, const struct upmu_set *set, uint64_t now_ns,
+                             uint64_t *out_enabled_ns)
+{
+    uint64_t enabled_ns = session->enabled_ns, ran_ns = set->duration_ns;
+
+    if (session->state == UPMU_SESSION_RUNNING || (upmu_session_waits(session) && session->cpu))
+        enabled_ns += now_ns - session->started_ns;
+    if (session->state == UPMU_SESSION_RUNNING && set == upmu_active(session))
+        ran_ns += now_ns - session->running_ns;
+    *out_enabled_ns = enabled_ns;
+    return UPMU_THREADS || UPMU_SETS ? enabled_ns - ran_ns : 0;
 }
 
 /* Close gates; a fault is answered by a second attempt, with the register read. */
-static bool close_gates(struct upmu_cpu *cpu, uint32_t counters)
+bool upmu_run_shut(struct upmu_cpu *cpu, uint32_t counters)
 {
     return upmu_bank_gate(&cpu->bank, 0, counters) || upmu_bank_gate(&cpu->bank, 0, counters);
 }
@@ -242,9 +271,9 @@ static bool close_gates(struct upmu_cpu *cpu, uint32_t counters)
 bool upmu_run_close(struct upmu_cpu *cpu, const struct upmu_session *session)
 {
     uint32_t dormant = upmu_session_dormant(session) & session->counters;
-    bool fine = !dormant || close_gates(cpu, dormant);
+    bool fine = !dormant || upmu_run_shut(cpu, dormant);
 
-    return close_gates(cpu, session->counters & ~dormant) && fine;
+    return upmu_run_shut(cpu, session->counters & ~dormant) && fine;
 }
 
 /* A register faulted: the session stops, the others run on. */
@@ -252,7 +281,9 @@ enum upmu_status upmu_run_fail(struct upmu_cpu *cpu, struct upmu_session *sessio
 {
     (void)upmu_run_close(cpu, session);
     if (session->state == UPMU_SESSION_RUNNING)
-        session->enabled_ns += port_clock_ns(cpu->machine->port) - session->started_ns;
+        upmu_session_ran(session, port_clock_ns(cpu->machine->port));
+    else if (upmu_session_waits(session))
+        upmu_session_enabled(session, port_clock_ns(cpu->machine->port));
     session->why.status = UPMU_ERR_PORT;
     session->why.pmu = cpu->pmu;
     session->why.address = cpu->bank.faulted;
@@ -279,8 +310,8 @@ static enum upmu_status load_registers(struct upmu_cpu *cpu, struct upmu_session
     image.count = 0;
     image.overfull = false;
     image.prelude = NULL;
-    for (unsigned i = 0; i < session->set.count; i++)
-        upmu_run_render(cpu, session, i, &image);
+    for (unsigned i = 0; i < upmu_active(session)->count; i++)
+        upmu_run_render(cpu, upmu_active(session), i, &image);
     if (image.overfull)
         return UPMU_ERR_UNSUPPORTED;
     if (UPMU_PRELUDES && out_prelude && image.prelude && upmu_bank_differs(&cpu->bank, &image)) {
@@ -289,8 +320,8 @@ static enum upmu_status load_registers(struct upmu_cpu *cpu, struct upmu_session
     }
     if (!upmu_bank_load(&cpu->bank, &image, opening, &changed))
         return UPMU_ERR_PORT;
-    for (unsigned i = 0; i < session->set.count; i++) {
-        struct upmu_tally *tally = &session->set.tally[i];
+    for (unsigned i = 0; i < upmu_active(session)->count; i++) {
+        struct upmu_tally *tally = &upmu_active(session)->tally[i];
 
         if (upmu_tally_is_metric(tally))
             continue;
@@ -312,7 +343,7 @@ static bool pause_others(struct upmu_cpu *cpu)
     for (struct upmu_session *other = cpu->sessions; other; other = other->next)
         if (upmu_session_holds(other))
             upmu_run_begin(other);
-    fine = close_gates(cpu, cpu->paused);
+    fine = upmu_run_shut(cpu, cpu->paused);
     for (struct upmu_session *other = cpu->sessions; other; other = other->next)
         if (upmu_session_holds(other))
             (void)upmu_run_counts(cpu, other);
@@ -371,8 +402,8 @@ static bool open_gates(struct upmu_cpu *cpu, uint32_t opening)
             continue;
         }
         mar(other, !port_has_clock(port));
-        for (unsigned i = 0; i < other->set.count; i++)
-            other->set.tally[i].gap_ns += port_clock_ns(port) - cpu->paused_ns;
+        for (unsigned i = 0; i < upmu_active(other)->count; i++)
+            upmu_active(other)->tally[i].gap_ns += port_clock_ns(port) - cpu->paused_ns;
         upmu_run_end(other);
     }
     cpu->paused = 0;
@@ -393,6 +424,7 @@ enum upmu_status upmu_run_start(struct upmu_cpu *cpu, struct upmu_session *sessi
 {
     uint32_t opening = session->counters & ~upmu_session_dormant(session);
     enum upmu_status status = upmu_run_load(cpu, session, opening);
+    uint64_t now_ns;
 
     if (status != UPMU_OK) {
         if (cpu->paused)
@@ -400,16 +432,20 @@ enum upmu_status upmu_run_start(struct upmu_cpu *cpu, struct upmu_session *sessi
         return status == UPMU_ERR_PORT ? upmu_run_fail(cpu, session) : status;
     }
     upmu_run_begin(session);
-    for (unsigned i = 0; i < session->set.count; i++) {
-        upmu_run_take(cpu, session, &session->set.tally[i]);
-        session->set.tally[i].ran |= !upmu_event_cascades(&session->set.event[i]);
+    for (unsigned i = 0; i < upmu_active(session)->count; i++) {
+        upmu_run_take(cpu, session, &upmu_active(session)->tally[i]);
+        upmu_active(session)->tally[i].ran |= !upmu_event_cascades(&upmu_active(session)->event[i]);
     }
     session->error = UPMU_OK;
     session->full = 0;
+    now_ns = port_clock_ns(cpu->machine->port);
+    if (upmu_session_waits(session) && !(session->change & UPMU_CHANGE_FRESH))
+        upmu_session_enabled(session, now_ns);
+    session->started_ns = now_ns;
+    session->running_ns = now_ns;
     session->state = UPMU_SESSION_RUNNING;
     upmu_schedule_publish(cpu);
     upmu_run_end(session);
-    session->started_ns = port_clock_ns(cpu->machine->port);
     if (open_gates(cpu, opening))
         return UPMU_OK;
     mar(session, true);

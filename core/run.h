@@ -10,13 +10,24 @@
 #include "core/register.h"
 #include <upmu/session.h>
 
+/* What a session's part is in a change of what runs: bits of session->change. */
+#define UPMU_CHANGE_LEAVES 1u
+#define UPMU_CHANGE_COMES 2u
+#define UPMU_CHANGE_FRESH 4u /* its enabled time begins when it is on the hardware */
+#define UPMU_CHANGE_LATER 8u /* cannot come in the change itself */
+
+/* Close gates, and once more if a register faulted. */
+bool upmu_run_shut(struct upmu_cpu *cpu, uint32_t counters);
+
+/* Nobody knows how much is missing of the session's counts. */
+void upmu_run_mar(struct upmu_session *session);
+
 /* Hold all tallies of a session against handlers, and let go. */
 void upmu_run_begin(struct upmu_session *session);
 void upmu_run_end(struct upmu_session *session);
 
 /* Add the registers of one placed event to an image. */
-void upmu_run_render(const struct upmu_cpu *cpu, const struct upmu_session *session, unsigned i,
-                     struct upmu_image *image);
+void upmu_run_render(const struct upmu_cpu *cpu, const struct upmu_set *set, unsigned i, struct upmu_image *image);
 
 /* Give a closed counter its start value: a load for sampling, a base for counting. */
 bool upmu_run_prime(struct upmu_cpu *cpu, struct upmu_tally *tally);
@@ -37,7 +48,7 @@ bool upmu_run_close(struct upmu_cpu *cpu, const struct upmu_session *session);
 bool upmu_run_look(struct upmu_cpu *cpu, struct upmu_tally *tally);
 static inline bool upmu_run_passed(struct upmu_cpu *cpu, struct upmu_session *session, unsigned i)
 {
-    return !upmu_event_cascades(&session->set.event[i]) || upmu_run_look(cpu, &session->set.tally[i]);
+    return !upmu_event_cascades(&upmu_active(session)->event[i]) || upmu_run_look(cpu, &upmu_active(session)->tally[i]);
 }
 
 /* Say whose values are on these counters; 0: nobody's, they are loaded before they run again. */
@@ -50,7 +61,7 @@ uint32_t upmu_run_tagged(const struct upmu_cpu *cpu, const struct upmu_tally *ta
 void upmu_run_take(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally);
 
 /* Take the value of a tally's counter, which may run, into it; false: a register faulted. */
-bool upmu_run_fold(struct upmu_cpu *cpu, const struct upmu_session *session, struct upmu_tally *tally);
+bool upmu_run_fold(struct upmu_cpu *cpu, struct upmu_tally *tally);
 
 /* Does closing a counter lose a carry?  Then it is folded before that. */
 static inline bool upmu_run_folds_first(const struct upmu_cpu *cpu)
@@ -59,7 +70,7 @@ static inline bool upmu_run_folds_first(const struct upmu_cpu *cpu)
 }
 
 /* Take the value of a closed counter into its tally; true: a sample is due. */
-bool upmu_run_settle(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally, unsigned counter,
+bool upmu_run_settle(struct upmu_cpu *cpu, struct upmu_tally *tally, unsigned counter,
                      uint64_t value);
 
 /* The same for all closed counters of a session, with the samples due. */

@@ -13,12 +13,56 @@
 #include "core/local.h"
 #include "core/metrics.h"
 #include "core/run.h"
+#include "core/turns.h"
 
 enum place_mode {
-    PLACE_ALONE, /* could it run on an idle PMU? */
-    PLACE_STILL, /* only where nothing that runs must move */
-    PLACE_MOVE   /* wherever it fits */
+    PLACE_ALONE,  /* could it run on an idle PMU? */
+    PLACE_PINNED, /* could it run if those that share made room? */
+    PLACE_STILL,  /* only where nothing that runs must move */
+    PLACE_MOVE    /* wherever it fits */
 };
+
+#if UPMU_THREADS
+
+/* What runs beside a session, as a sum that no other such company has. */
+uint64_t upmu_schedule_company(const struct upmu_cpu *cpu, const struct upmu_session *except)
+{
+    uint64_t sum = 0;
+
+    for (const struct upmu_session *other = cpu->sessions; other; other = other->next)
+        if (other != except && upmu_session_holds(other))
+            sum += upmu_schedule_stamp(upmu_active(other));
+    return sum;
+}
+
+/* Remember for whom and beside whom the active set was placed, or (`counters` 0) found no place. */
+static void remember(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t counters)
+{
+    struct upmu_set *set = upmu_active(session);
+
+    set->counters = counters;
+    set->stamp = (uint32_t)cpu->number << 24 | (++cpu->stamps & 0xffffffu);
+    set->placed_beside = upmu_schedule_company(cpu, session);
+    set->placed_blocked = upmu_cpu_blocked(cpu);
+    set->placed_class = upmu_schedule_class(cpu);
+}
+
+#else
+
+static void remember(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t counters)
+{
+    (void)cpu;
+    (void)session;
+    (void)counters;
+}
+
+#endif
+
+void upmu_session_placed(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    upmu_session_sum(session);
+    remember(cpu, session, session->counters);
+}
 
 static enum upmu_status place(struct upmu_cpu *cpu, struct upmu_session *session, enum place_mode mode)
 {
@@ -26,15 +70,21 @@ static enum upmu_status place(struct upmu_cpu *cpu, struct upmu_session *session
     enum upmu_status status;
     unsigned first;
 
+    for (unsigned i = 0; i < upmu_active(session)->count; i++)
+        if (&cpu->machine->pmu[upmu_active(session)->event[i].pmu] != cpu->pmu)
+            return upmu_session_refuse(session, UPMU_ERR_WRONG_PMU);
     upmu_joint_begin(&joint, cpu->pmu);
     for (struct upmu_session *other = cpu->sessions; other && mode != PLACE_ALONE; other = other->next)
-        if (other != session && upmu_session_holds(other) && !upmu_joint_add(&joint, other, true))
+        if (other != session && upmu_session_holds(other) && !(mode == PLACE_PINNED && other->shares) &&
+            !upmu_joint_add(&joint, other, true))
             return UPMU_ERR_NO_SPACE;
     first = joint.count;
     if (!upmu_joint_add(&joint, session, false))
         return UPMU_ERR_NO_SPACE;
     status = upmu_joint_solve(cpu, &joint, mode == PLACE_ALONE, &session->why);
-    if (status != UPMU_OK || mode == PLACE_ALONE)
+    if (status == UPMU_ERR_DOES_NOT_FIT && mode == PLACE_STILL)
+        remember(cpu, session, 0);
+    if (status != UPMU_OK || mode < PLACE_STILL)
         return status;
     for (unsigned i = 0; (mode == PLACE_STILL || !UPMU_MOVES) && i < first; i++)
         if (upmu_joint_moves(&joint, i))
@@ -45,21 +95,26 @@ static enum upmu_status place(struct upmu_cpu *cpu, struct upmu_session *session
         status = upmu_move_all(cpu, &joint);
     if (status != UPMU_OK)
         return status;
-    for (unsigned i = 0; i < session->set.count; i++) {
-        struct upmu_tally *tally = &session->set.tally[i];
+    for (unsigned i = 0; i < upmu_active(session)->count; i++) {
+        struct upmu_tally *tally = &upmu_active(session)->tally[i];
 
         /* What it counts elsewhere is not on the counters that it leaves, should it come back. */
         if (tally->counter != joint.result[first + i].counter[0])
             upmu_run_tag(cpu, upmu_run_tagged(cpu, tally), 0);
         upmu_tally_place(tally, &joint.result[first + i]);
     }
-    upmu_session_sum(session);
+    upmu_session_placed(cpu, session);
     return UPMU_OK;
 }
 
 enum upmu_status upmu_schedule_fits(struct upmu_cpu *cpu, struct upmu_session *session)
 {
     return place(cpu, session, PLACE_ALONE);
+}
+
+bool upmu_schedule_fits_pinned(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    return place(cpu, session, PLACE_PINNED) == UPMU_OK;
 }
 
 /* Is the placement that the session has still free? */
@@ -71,21 +126,21 @@ static bool still_placed(const struct upmu_cpu *cpu, const struct upmu_session *
         return false;
     if (!cpu->running)
         return true;
-    for (unsigned i = 0; i < session->set.count; i++)
-        if (session->set.event[i].payload)
+    for (unsigned i = 0; i < upmu_active(session)->count; i++)
+        if (upmu_active(session)->event[i].payload)
             return false;
     return true;
 }
 
 /* Placed beside what runs, and what is shared is claimed; once more if another CPU was faster. */
-static enum upmu_status reserve(struct upmu_cpu *cpu, struct upmu_session *session)
+static enum upmu_status reserve(struct upmu_cpu *cpu, struct upmu_session *session, enum place_mode mode)
 {
     enum upmu_status status;
 
     if (still_placed(cpu, session))
         return UPMU_OK;
-    status = place(cpu, session, PLACE_MOVE);
-    return status == UPMU_ERR_LOST_CLAIM ? place(cpu, session, PLACE_MOVE) : status;
+    status = place(cpu, session, mode);
+    return status == UPMU_ERR_LOST_CLAIM ? place(cpu, session, mode) : status;
 }
 
 enum upmu_status upmu_schedule_preload(struct upmu_cpu *cpu, struct upmu_session *session)
@@ -108,12 +163,12 @@ static enum upmu_status fault_met(struct upmu_cpu *cpu, struct upmu_session *ses
     return UPMU_ERR_PORT;
 }
 
-enum upmu_status upmu_schedule_start(struct upmu_cpu *cpu, struct upmu_session *session)
+enum upmu_status upmu_schedule_start(struct upmu_cpu *cpu, struct upmu_session *session, bool may_move)
 {
     enum upmu_status status;
 
     cpu->keep_claims = 1;
-    status = reserve(cpu, session);
+    status = reserve(cpu, session, may_move ? PLACE_MOVE : PLACE_STILL);
     if (status == UPMU_ERR_PORT)
         (void)fault_met(cpu, session);
     else if (status == UPMU_OK)
@@ -128,12 +183,12 @@ enum upmu_status upmu_schedule_stop(struct upmu_cpu *cpu, struct upmu_session *s
     enum upmu_status status = UPMU_OK;
 
     upmu_run_begin(session);
-    for (unsigned i = 0; upmu_run_folds_first(cpu) && i < session->set.count; i++)
-        if (!upmu_run_fold(cpu, session, &session->set.tally[i]))
+    for (unsigned i = 0; upmu_run_folds_first(cpu) && i < upmu_active(session)->count; i++)
+        if (!upmu_run_fold(cpu, &upmu_active(session)->tally[i]))
             status = UPMU_ERR_PORT;
     if (!upmu_run_close(cpu, session))
         status = UPMU_ERR_PORT;
-    session->enabled_ns += port_clock_ns(cpu->machine->port) - session->started_ns;
+    upmu_session_ran(session, port_clock_ns(cpu->machine->port));
     if (upmu_run_counts(cpu, session) != UPMU_OK)
         status = UPMU_ERR_PORT;
     session->state = UPMU_SESSION_STOPPED;
@@ -152,8 +207,8 @@ enum upmu_status upmu_schedule_release(struct upmu_cpu *cpu, struct upmu_session
     struct upmu_image image = { .count = 0 };
     uint32_t mine = 0, changed;
 
-    for (unsigned i = 0; session->counters && i < session->set.count; i++)
-        mine |= upmu_run_tagged(cpu, &session->set.tally[i]);
+    for (unsigned i = 0; session->counters && i < upmu_active(session)->count; i++)
+        mine |= upmu_run_tagged(cpu, &upmu_active(session)->tally[i]);
     mine &= ~cpu->running;
     if (upmu_cpu_domain(cpu))
         mine &= ~cpu->pmu->shared_counters;
@@ -178,7 +233,7 @@ enum upmu_status upmu_schedule_fold(struct upmu_cpu *cpu)
             continue;
         upmu_tally_begin(tally);
         tally->storm = 0;
-        if (!upmu_run_fold(cpu, cpu->of_tally[counter], tally))
+        if (!upmu_run_fold(cpu, tally))
             status = UPMU_ERR_PORT;
         if (tally->throttled)
             __atomic_fetch_or(&cpu->deferred, UPMU_BIT32(counter), __ATOMIC_RELAXED);
@@ -196,10 +251,12 @@ enum upmu_status upmu_schedule_reload(struct upmu_cpu *cpu)
     enum upmu_status status = UPMU_OK;
 
     for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
+        if (upmu_session_waits(session))
+            session->started_ns = port_clock_ns(cpu->machine->port);
         if (session->state != UPMU_SESSION_SUSPENDED)
             continue;
         session->state = UPMU_SESSION_STOPPED;
-        session->error = upmu_schedule_start(cpu, session);
+        session->error = upmu_turns_start(cpu, session);
         if (session->error != UPMU_OK)
             status = session->error;
     }

@@ -10,11 +10,27 @@
 /* Could the session run on this CPU at all? */
 enum upmu_status upmu_schedule_fits(struct upmu_cpu *cpu, struct upmu_session *session);
 
+/* Could it run with those alone that do not share? */
+bool upmu_schedule_fits_pinned(struct upmu_cpu *cpu, struct upmu_session *session);
+
+/* The sum of placements that run, but for one session's; one placement in it. */
+uint64_t upmu_schedule_company(const struct upmu_cpu *cpu, const struct upmu_session *except);
+static inline uint64_t upmu_schedule_stamp(const struct upmu_set *set)
+{
+    return set->stamp * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* What kind of CPU a placement is for: never 0. */
+static inline uint8_t upmu_schedule_class(const struct upmu_cpu *cpu)
+{
+    return (uint8_t)(0x80u | (unsigned)(cpu->pmu - cpu->machine->pmu) << 1 | cpu->thread);
+}
+
 /* Place it where nothing that runs must move, and load its registers, gates closed. */
 enum upmu_status upmu_schedule_preload(struct upmu_cpu *cpu, struct upmu_session *session);
 
-/* Load if need be and open the gates. */
-enum upmu_status upmu_schedule_start(struct upmu_cpu *cpu, struct upmu_session *session);
+/* Place if need be (what runs may move for it, or not), load if need be and open the gates. */
+enum upmu_status upmu_schedule_start(struct upmu_cpu *cpu, struct upmu_session *session, bool may_move);
 
 /* Close the gates and take the counts. */
 enum upmu_status upmu_schedule_stop(struct upmu_cpu *cpu, struct upmu_session *session);
@@ -37,15 +53,5 @@ enum upmu_status upmu_move_all(struct upmu_cpu *cpu, struct upmu_joint *joint);
 
 /* Handlers' masks after a change of what runs. */
 void upmu_schedule_publish(struct upmu_cpu *cpu);
-
-/* Index of the tally on a counter in its session's set. */
-static inline unsigned upmu_tally_index(const struct upmu_session *session, const struct upmu_tally *tally)
-{
-    unsigned i = 0;
-
-    while (&session->set.tally[i] != tally)
-        i++;
-    return i;
-}
 
 #endif

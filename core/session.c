@@ -14,6 +14,7 @@
 #include "core/ring.h"
 #include "core/schedule.h"
 #include "core/session_core.h"
+#include "core/turns.h"
 
 #define LONGEST_ASKED (~UINT64_C(0) >> 1)
 
@@ -21,6 +22,8 @@ enum upmu_status upmu_session_init(struct upmu_session *session, struct upmu_mac
 {
     memset(session, 0, sizeof *session);
     session->machine = machine;
+    session->sets = &session->set;
+    session->active = &session->set;
     if (!++machine->last_session)
         machine->last_session = 1;
     session->id = machine->last_session;
@@ -69,15 +72,17 @@ static enum upmu_status check_sampling(const struct upmu_session *session, const
     return UPMU_OK;
 }
 
-static void set_event(struct upmu_session *session, unsigned i, const struct upmu_event *event, uint64_t period)
+static void set_event(struct upmu_set *set, unsigned i, const struct upmu_event *event, uint64_t period)
 {
-    struct upmu_tally *tally = &session->set.tally[i];
+    struct upmu_tally *tally = &set->tally[i];
 
-    session->set.event[i] = *event;
-    session->set.sampling[i].period = period;
+    set->placed_class = 0;
+    set->event[i] = *event;
+    set->sampling[i].period = period;
     memset(tally, 0, sizeof *tally);
     if (!upmu_event_cascades(event))
         tally->period = period;
+    tally->index = (uint8_t)i;
     tally->due = tally->period;
     tally->least_log2 = event->least_log2;
     tally->step_log2 = event->step_log2;
@@ -109,7 +114,7 @@ enum upmu_status upmu_session_add_event(struct upmu_session *session, const stru
     else if (session->set.count == UPMU_SET_EVENTS)
         status = UPMU_ERR_NO_SPACE;
     else if (status == UPMU_OK) {
-        set_event(session, session->set.count, event, period);
+        set_event(&session->set, session->set.count, event, period);
         set_sampling(session, session->set.count++, sampling);
     }
     return upmu_session_refuse(session, status);
@@ -188,6 +193,7 @@ struct call {
     uint64_t value;
     const struct upmu_event *event;
     enum upmu_status status;
+    bool follow; /* the session is attached, and its thread may have left the CPU meanwhile */
 };
 
 static void bracketed(void *argument)
@@ -198,31 +204,67 @@ static void bracketed(void *argument)
     call->status = upmu_local_enter(call->cpu, &state);
     if (call->status != UPMU_OK)
         return;
-    call->status = call->work(call);
+    call->status = UPMU_THREADS && call->follow && call->session->cpu != call->cpu ? UPMU_ERR_WRONG_CPU
+                                                                                   : call->work(call);
     upmu_local_leave(call->cpu, state);
 }
 
-/* On a CPU or, if the session is not attached, anywhere. */
-static enum upmu_status perform(enum upmu_status (*work)(const struct call *call), struct upmu_session *session,
-                                struct upmu_cpu *cpu, unsigned index, uint64_t value, const struct upmu_event *event)
+/* A session whose thread does not run: a switch passes it over while a call works on it. */
+static void anywhere(struct call *call)
 {
-    struct call call = { work, session, cpu, index, value, event, UPMU_OK };
+    struct upmu_session *session = call->session;
 
-    if (!cpu)
-        return work(&call);
-    bracketed(&call);
-    if (call.status == UPMU_ERR_WRONG_CPU && port_run_on_cpu(cpu->machine->port, cpu, bracketed, &call))
-        return call.status;
-    if (call.status == UPMU_ERR_WRONG_CPU || call.status == UPMU_ERR_BUSY)
-        (void)upmu_session_refuse(session, call.status);
-    return call.status;
+    if (!UPMU_THREADS || !session->thread) {
+        call->status = call->work(call);
+        return;
+    }
+    if (__atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE)) {
+        call->status = UPMU_ERR_BUSY;
+        return;
+    }
+    call->status = session->cpu ? UPMU_ERR_WRONG_CPU : call->work(call);
+    __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
+}
+
+/* A thread that changes its CPU while a call looks for it is followed so often. */
+#define FOLLOW 4u
+
+/* On a CPU or, if the session is nowhere, anywhere. */
+static enum upmu_status perform_call(struct call *call)
+{
+    struct upmu_session *session = call->session;
+
+    for (unsigned i = 0; i < (UPMU_THREADS ? FOLLOW : 1); i++) {
+        if (call->follow)
+            call->cpu = session->cpu;
+        if (!call->cpu) {
+            anywhere(call);
+        } else {
+            bracketed(call);
+            if (call->status == UPMU_ERR_WRONG_CPU)
+                (void)port_run_on_cpu(session->machine->port, call->cpu, bracketed, call);
+        }
+        if (call->status != UPMU_ERR_WRONG_CPU || !call->follow || session->cpu == call->cpu)
+            break;
+    }
+    if (call->status == UPMU_ERR_WRONG_CPU || call->status == UPMU_ERR_BUSY)
+        (void)upmu_session_refuse(session, call->status);
+    return call->status;
+}
+
+static enum upmu_status perform(enum upmu_status (*work)(const struct call *call), struct upmu_session *session,
+                                unsigned index, uint64_t value, const struct upmu_event *event)
+{
+    struct call call = { work, session, NULL, index, value, event, UPMU_OK, true };
+
+    return perform_call(&call);
 }
 
 /* A call that needs nothing but its session; it must be attached. */
 static enum upmu_status on_cpu(struct upmu_session *session, enum upmu_status (*work)(const struct call *call))
 {
-    return session->cpu ? perform(work, session, session->cpu, 0, 0, NULL)
-                        : upmu_session_refuse(session, UPMU_ERR_STATE);
+    return upmu_session_attached(session) ? perform(work, session, 0, 0, NULL)
+                                          : upmu_session_refuse(session, UPMU_ERR_STATE);
 }
 
 /* Unique on its CPU until it wraps; never 0. */
@@ -233,28 +275,24 @@ static void give_tag(struct upmu_cpu *cpu, struct upmu_tally *tally)
     tally->tag = cpu->next_tag;
 }
 
-/* True: it samples. */
-static bool link_session(struct upmu_cpu *cpu, struct upmu_session *session)
+/* Tags and tickets are those of the CPU where it was linked last. */
+void upmu_session_link(struct upmu_cpu *cpu, struct upmu_session *session)
 {
-    bool samples = false;
-
-    for (unsigned i = 0; i < session->set.count; i++) {
-        struct upmu_tally *tally = &session->set.tally[i];
-
-        give_tag(cpu, tally);
-        tally->counter = UPMU_NO_COUNTER;
-        samples |= tally->period != 0;
+    if (!UPMU_THREADS || session->tagged_by != cpu) {
+        for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set))
+            for (unsigned i = 0; i < set->count; i++)
+                give_tag(cpu, &set->tally[i]);
+        session->tagged_by = cpu;
+        session->ticket = UPMU_THREADS ? ++cpu->tickets : 0;
     }
     session->cpu = cpu;
     session->counters = 0;
-    session->state = UPMU_SESSION_STOPPED;
     session->next = cpu->sessions;
     UPMU_BARRIER();
     cpu->sessions = session;
-    return samples;
 }
 
-static void unlink_session(struct upmu_cpu *cpu, struct upmu_session *session)
+void upmu_session_unlink(struct upmu_cpu *cpu, struct upmu_session *session)
 {
     struct upmu_session **link = &cpu->sessions;
 
@@ -262,8 +300,23 @@ static void unlink_session(struct upmu_cpu *cpu, struct upmu_session *session)
         link = &(*link)->next;
     *link = session->next;
     UPMU_BARRIER();
-    session->state = UPMU_SESSION_DETACHED;
+    session->counters = 0;
     session->cpu = NULL;
+}
+
+bool upmu_session_unplace(struct upmu_session *session)
+{
+    bool samples = false;
+
+    session->tagged_by = NULL;
+    for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set)) {
+        set->placed_class = 0;
+        for (unsigned i = 0; i < set->count; i++) {
+            set->tally[i].counter = UPMU_NO_COUNTER;
+            samples |= set->tally[i].period != 0;
+        }
+    }
+    return samples;
 }
 
 static enum upmu_status attach_work(const struct call *call)
@@ -274,34 +327,45 @@ static enum upmu_status attach_work(const struct call *call)
 
     if (!cpu->live)
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
-    for (unsigned i = 0; i < session->set.count; i++)
-        if (&cpu->machine->pmu[session->set.event[i].pmu] != cpu->pmu)
-            return upmu_session_refuse(session, UPMU_ERR_WRONG_PMU);
     (void)upmu_session_refuse(session, UPMU_OK);
     status = upmu_schedule_fits(cpu, session);
     if (status != UPMU_OK)
         return status;
     upmu_cpu_notice_foreign(cpu);
-    if (link_session(cpu, session))
+    if (upmu_session_unplace(session))
         upmu_cpu_rearm(cpu);
+    upmu_session_link(cpu, session);
+    session->state = UPMU_SESSION_STOPPED;
     /* Loading now makes the start cheap; what does not fit beside others waits for the start. */
     if (!upmu_session_dormant(session) &&
         !(UPMU_PRELUDES && cpu->running && (cpu->pmu->capabilities & UPMU_PMU_PRELUDE)))
         status = upmu_schedule_preload(cpu, session);
-    if (status == UPMU_ERR_PORT)
-        unlink_session(cpu, session);
-    else
+    if (status == UPMU_ERR_PORT) {
+        upmu_session_unlink(cpu, session);
+        session->state = UPMU_SESSION_DETACHED;
+    } else {
         status = UPMU_OK;
+    }
     return upmu_session_refuse(session, status);
 }
 
 enum upmu_status upmu_session_attach_cpu(struct upmu_session *session, struct upmu_cpu *cpu)
 {
+    struct call call = { attach_work, session, cpu, 0, 0, NULL, UPMU_OK, false };
+
     if (session->state != UPMU_SESSION_DETACHED || !session->set.count)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     if (!cpu->machine || !cpu->pmu)
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
-    return perform(attach_work, session, cpu, 0, 0, NULL);
+    return perform_call(&call);
+}
+
+enum upmu_status upmu_session_share(struct upmu_session *session, bool share)
+{
+    if (session->state != UPMU_SESSION_DETACHED)
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
+    session->shares = UPMU_THREADS && share;
+    return UPMU_OK;
 }
 
 static enum upmu_status start_work(const struct call *call)
@@ -309,12 +373,16 @@ static enum upmu_status start_work(const struct call *call)
     struct upmu_session *session = call->session;
     enum upmu_status status;
 
-    if (session->state == UPMU_SESSION_RUNNING)
+    if (session->state == UPMU_SESSION_RUNNING || upmu_session_waits(session))
         return UPMU_OK;
-    if (!call->cpu->live)
+    if ((!UPMU_THREADS || call->cpu) && !call->cpu->live)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     (void)upmu_session_refuse(session, UPMU_OK);
-    status = upmu_schedule_start(call->cpu, session);
+    if (UPMU_THREADS && !call->cpu) {
+        session->state = UPMU_SESSION_WAITING;
+        return UPMU_OK;
+    }
+    status = upmu_turns_start(call->cpu, session);
     session->why.status = status;
     return status;
 }
@@ -339,10 +407,16 @@ static enum upmu_status stop_work(const struct call *call)
 {
     struct upmu_session *session = call->session;
 
+    enum upmu_status status = UPMU_OK;
+
     if (session->state == UPMU_SESSION_RUNNING)
-        return upmu_schedule_stop(call->cpu, session);
+        status = upmu_schedule_stop(call->cpu, session);
+    else if (upmu_session_waits(session) && call->cpu)
+        upmu_session_enabled(session, port_clock_ns(session->machine->port));
     session->state = UPMU_SESSION_STOPPED;
-    return UPMU_OK;
+    if (call->cpu)
+        upmu_turns_admit(call->cpu);
+    return status;
 }
 
 enum upmu_status upmu_session_stop(struct upmu_session *session)
@@ -356,27 +430,40 @@ enum upmu_status upmu_session_leave(struct upmu_cpu *cpu, struct upmu_session *s
 
     if (session->state == UPMU_SESSION_RUNNING)
         status = upmu_schedule_stop(cpu, session);
+    else if (upmu_session_waits(session))
+        upmu_session_enabled(session, port_clock_ns(session->machine->port));
     session->state = UPMU_SESSION_STOPPED;
     released = cpu->live ? upmu_schedule_release(cpu, session) : UPMU_OK;
-    unlink_session(cpu, session);
+    upmu_session_unlink(cpu, session);
+    session->state = UPMU_SESSION_DETACHED;
     return status != UPMU_OK ? status : released;
 }
 
 static enum upmu_status detach_work(const struct call *call)
 {
-    return upmu_session_leave(call->cpu, call->session);
+    enum upmu_status status = UPMU_OK;
+
+    if (!UPMU_THREADS)
+        return upmu_session_leave(call->cpu, call->session);
+    if (call->cpu)
+        status = upmu_session_leave(call->cpu, call->session);
+    call->session->state = UPMU_SESSION_DETACHED;
+    upmu_thread_forget(call->session);
+    if (call->cpu)
+        upmu_turns_admit(call->cpu);
+    return status;
 }
 
 enum upmu_status upmu_session_detach(struct upmu_session *session)
 {
-    return session->cpu ? on_cpu(session, detach_work) : UPMU_OK;
+    return upmu_session_attached(session) ? on_cpu(session, detach_work) : UPMU_OK;
 }
 
 enum upmu_status upmu_session_close(struct upmu_session *session)
 {
     enum upmu_status status = upmu_session_detach(session);
 
-    if (session->cpu)
+    if (upmu_session_attached(session))
         return status;
     session->state = UPMU_SESSION_CLOSED;
     session->id = 0;
@@ -394,34 +481,36 @@ static enum upmu_status write_work(const struct call *call)
     struct upmu_tally *tally = &session->set.tally[call->index];
     bool running = session->state == UPMU_SESSION_RUNNING;
     enum upmu_status status = running ? upmu_schedule_stop(cpu, session) : UPMU_OK;
+    uint64_t enabled_ns;
 
     if (status != UPMU_OK)
         return status;
     tally->total = call->value;
     tally->due = call->value + tally->period;
     tally->hole = false;
-    tally->gap_ns = 0;
+    tally->gap_ns = UINT64_C(0) - upmu_session_missed(session, &session->set,
+                                                     cpu ? port_clock_ns(session->machine->port) : 0, &enabled_ns);
     if (cpu && tally->counter < UPMU_COUNTERS && tally->period)
         cpu->last_tag[tally->counter] = 0;
-    return running ? upmu_schedule_start(cpu, session) : UPMU_OK;
+    return running ? upmu_schedule_start(cpu, session, true) : UPMU_OK;
 }
 
 enum upmu_status upmu_session_write(struct upmu_session *session, unsigned index, uint64_t value)
 {
     if (index >= session->set.count || value > LONGEST_ASKED)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
-    return perform(write_work, session, session->cpu, index, value, NULL);
+    return perform(write_work, session, index, value, NULL);
 }
 
 static enum upmu_status replace_work(const struct call *call)
 {
     struct upmu_session *session = call->session;
 
-    if (session->state == UPMU_SESSION_RUNNING)
+    if (session->state == UPMU_SESSION_RUNNING || upmu_session_waits(session))
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     if (call->cpu)
         (void)upmu_schedule_release(call->cpu, session);
-    set_event(session, call->index, call->event, call->value);
+    set_event(&session->set, call->index, call->event, call->value);
     if (call->cpu)
         give_tag(call->cpu, &session->set.tally[call->index]);
     return UPMU_OK;
@@ -447,7 +536,7 @@ enum upmu_status upmu_session_replace(struct upmu_session *session, unsigned ind
     status = check_sampling(session, &event, sampling, period);
     if (status != UPMU_OK)
         return upmu_session_refuse(session, status);
-    status = perform(replace_work, session, session->cpu, index, period, &event);
+    status = perform(replace_work, session, index, period, &event);
     if (status == UPMU_OK)
         set_sampling(session, index, sampling);
     return status;

@@ -7,10 +7,80 @@
 
 #include <upmu/session.h>
 
+/* The set whose events run, or would run next. */
+#if UPMU_SETS
+#define upmu_active(session) ((session)->active)
+#else
+#define upmu_active(session) (&(session)->set)
+#endif
+
+/* Times can differ between enabled and running, in a build that has one of the reasons. */
+#define UPMU_GAPS (UPMU_MOVES || UPMU_PRELUDES || UPMU_THREADS || UPMU_SETS)
+
+/* It is started, but has no counters now. */
+static inline bool upmu_session_waits(const struct upmu_session *session)
+{
+    return UPMU_THREADS && session->state == UPMU_SESSION_WAITING;
+}
+
+/* The sets of a session, from session->sets on. */
+static inline struct upmu_set *upmu_set_after(const struct upmu_set *set)
+{
+    return UPMU_SETS ? set->next : NULL;
+}
+
+/* The event of a tally: they stand in one set. */
+static inline const struct upmu_event *upmu_tally_event(const struct upmu_tally *tally)
+{
+    const char *set = (const char *)(tally - tally->index) - offsetof(struct upmu_set, tally);
+
+    return &((const struct upmu_set *)(const void *)set)->event[tally->index];
+}
+
+/* Enabled time of a session that is started, and whose target is here, up to now. */
+static inline void upmu_session_enabled(struct upmu_session *session, uint64_t now_ns)
+{
+    session->enabled_ns += now_ns - session->started_ns;
+    session->started_ns = now_ns;
+}
+
+/* The same for one that leaves the hardware. */
+void upmu_session_ran(struct upmu_session *session, uint64_t now_ns);
+
+/* Of what a session waits or ran, how much its active set was enabled without running. */
+uint64_t upmu_session_missed(const struct upmu_session *session, const struct upmu_set *set, uint64_t now_ns,
+                             uint64_t *out_enabled_ns);
+
+/* The session got a new placement: its counters, and what it holds beside. */
+void upmu_session_placed(struct upmu_cpu *cpu, struct upmu_session *session);
+
+/* It has a target: attached, but perhaps nowhere now. */
+static inline bool upmu_session_attached(const struct upmu_session *session)
+{
+    return session->cpu || (UPMU_THREADS && session->thread);
+}
+
 /* Fill session->why with a status and nothing else; returns it. */
 enum upmu_status upmu_session_refuse(struct upmu_session *session, enum upmu_status status);
 
 /* Stop, release and unlink a session.  Inside a local bracket. */
 enum upmu_status upmu_session_leave(struct upmu_cpu *cpu, struct upmu_session *session);
+
+/* Nothing of a session is placed; true: it samples. */
+bool upmu_session_unplace(struct upmu_session *session);
+
+/* Into the list of a CPU, with tags of that CPU, and out of it. */
+void upmu_session_link(struct upmu_cpu *cpu, struct upmu_session *session);
+void upmu_session_unlink(struct upmu_cpu *cpu, struct upmu_session *session);
+
+/* A session of a thread leaves its CPU: it waits if it was started.  Inside a local bracket. */
+enum upmu_status upmu_thread_put(struct upmu_cpu *cpu, struct upmu_session *session);
+
+/* Read events of one of its sets: as upmu_session_read(). */
+enum upmu_status upmu_session_read_set(struct upmu_session *session, struct upmu_set *set, unsigned first,
+                                       unsigned count, struct upmu_count *out_counts);
+
+/* Take a session out of its thread's list. */
+void upmu_thread_forget(struct upmu_session *session);
 
 #endif

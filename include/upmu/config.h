@@ -73,6 +73,17 @@
 #define UPMU_DOMAINS 1
 #endif
 
+/* Sessions of threads, and turns: what does not fit waits.  0: upmu_thread_switch() does
+   nothing, a session that does not fit is refused. */
+#ifndef UPMU_THREADS
+#define UPMU_THREADS 1
+#endif
+
+/* Chains of event sets.  0: a session has one. */
+#ifndef UPMU_SETS
+#define UPMU_SETS 1
+#endif
+
 /* The graded probe, upmu_cpu_probe(). */
 #ifndef UPMU_PROBE
 #define UPMU_PROBE 1

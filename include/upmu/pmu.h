@@ -275,6 +275,7 @@ struct upmu_bank {
 
 struct upmu_session;
 struct upmu_tally;
+struct upmu_thread;
 
 /*
  * One logical CPU.  Zero it or hold it in .bss; belongs to its CPU from
@@ -315,6 +316,10 @@ struct upmu_cpu {
     volatile uint32_t interrupts;       /* handled since upmu_cpu_init() */
     uint32_t next_tag;
     struct upmu_session *sessions;               /* attached here */
+    struct upmu_thread *current;                 /* that runs, if somebody monitors it */
+    uint32_t stamps;                             /* placements made here */
+    uint32_t tickets;                            /* turns given here */
+    uint8_t ticks;                               /* since counts were folded */
     uint64_t window_start_ns;                    /* of the throttle */
     struct upmu_tally *tally[UPMU_COUNTERS];     /* who runs on a counter */
     struct upmu_session *of_tally[UPMU_COUNTERS];
@@ -433,6 +438,18 @@ enum upmu_status upmu_cpu_fini(struct upmu_cpu *cpu);
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_poll(struct upmu_cpu *cpu);
+
+/*
+ * The host's clock tick, some 10 to 1000 a second: sessions that share take turns,
+ * event sets change when their time is over, a session that a switch passed over joins,
+ * and every 16th time all that upmu_cpu_poll() does.  Costs nothing but time where
+ * nobody waits.
+ *
+ * Returns as upmu_cpu_poll().
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_cpu_tick(struct upmu_cpu *cpu);
 
 /*
  * Who uses a counter of this CPU.

@@ -66,6 +66,7 @@ struct upmu_tally {
     uint32_t turned;            /* when its counter was taken or last known to pass zero, in 2^20 ns */
     uint16_t storm;             /* overflows in this throttle window */
     uint32_t counters;          /* of its placement; 0: not placed */
+    uint8_t index;              /* in its set */
     uint8_t counter;            /* that counts; UPMU_NO_COUNTER: not placed */
     uint8_t slot[UPMU_SLOTS];   /* it, and those beside it or UPMU_NO_COUNTER */
     uint8_t alternative;
@@ -76,10 +77,24 @@ struct upmu_tally {
 };
 
 /*
- * Requests that run together or not at all.
+ * Requests that run together or not at all; one link of a session's chain
+ * (<upmu/set.h>).
  */
 struct upmu_set {
     uint8_t count;
+    uint8_t flags;        /* UPMU_SET_… */
+    uint16_t number;      /* place in the chain, which is in rising order */
+    uint64_t timeout_ns;  /* UPMU_SET_TIME_SWITCH: how long it runs, as effective */
+    uint64_t runs;        /* how often it was switched to */
+    /* private */
+    struct upmu_set *next;
+    uint64_t left_ns;     /* of its timeout, kept while it does not run */
+    uint64_t duration_ns; /* on the hardware, in all */
+    uint64_t placed_beside; /* what ran when it was placed: sum of stamps */
+    uint32_t placed_blocked; /* counters that were others' then */
+    uint32_t counters;    /* of its last placement; 0: none */
+    uint32_t stamp;       /* that placement: unique on the machine until it wraps */
+    uint8_t placed_class; /* PMU and hyper-thread that it was placed for */
     struct upmu_event event[UPMU_SET_EVENTS];
     struct upmu_sampling sampling[UPMU_SET_EVENTS];
     struct upmu_tally tally[UPMU_SET_EVENTS];
@@ -118,7 +133,8 @@ enum upmu_session_state {
     UPMU_SESSION_RUNNING = 2,
     UPMU_SESSION_MASKED = 3,   /* stopped by a full ring, a message or its format until restart */
     UPMU_SESSION_SUSPENDED = 4, /* its CPU sleeps; runs on at resume */
-    UPMU_SESSION_CLOSED = 5    /* after upmu_session_close(): every call is refused */
+    UPMU_SESSION_CLOSED = 5,   /* after upmu_session_close(): every call is refused */
+    UPMU_SESSION_WAITING = 6   /* started, but its thread does not run, or others have its counters */
 };
 
 /* One overflow, as its format sees it (upmu/format.h). */
@@ -151,9 +167,22 @@ struct upmu_session {
     struct upmu_machine *machine;
     struct upmu_cpu *cpu;
     struct upmu_session *next; /* on its CPU */
-    uint64_t started_ns;
+    struct upmu_thread *thread; /* that it is attached to, or NULL */
+    struct upmu_session *next_of_thread;
+    struct upmu_set *sets;     /* chain, in rising order */
+    struct upmu_set *active;
+    struct upmu_set *leaving, *coming; /* in a change */
+    struct upmu_cpu *tagged_by; /* whose tags its tallies have */
+    uint64_t started_ns;       /* since when enabled time runs: started, and its target is here */
+    uint64_t running_ns;       /* since when its active set is on the hardware */
     uint64_t enabled_ns;
     uint32_t counters;         /* of its placement; 0: not placed */
+    uint32_t ticket;           /* turn among those that share */
+    volatile uint32_t held;    /* a call works on it while its thread does not run */
+    volatile uint32_t sequence; /* odd: times and states are being changed */
+    volatile uint8_t zombie;   /* its owner has gone: to be closed when its target comes by */
+    uint8_t shares;            /* takes turns */
+    uint8_t change;            /* part that it has in the change under way */
     struct upmu_queue *queue;  /* of messages, or NULL */
     const struct upmu_format *format; /* or NULL: the default */
     void *format_state;
@@ -220,15 +249,29 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_attach_cpu(struct upmu_session *session, struct upmu_cpu *cpu);
 
 /*
+ * Let the session take turns (true) where its counters are wanted by others: instead
+ * of being refused it waits (UPMU_SESSION_WAITING: enabled time runs, running time
+ * does not, counts are UPMU_QUALITY_SCALED), and upmu_cpu_tick() moves the turn on.
+ * Sessions that do not share (false, as after init) come first: those of the CPU, then
+ * those of the thread.
+ *
+ * Returns UPMU_OK or UPMU_ERR_STATE (not detached).
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_share(struct upmu_session *session, bool share);
+
+/*
  * Start counting: together with all that runs on the CPU, or not at all.  Starting
- * a running session does nothing.
+ * a running session does nothing.  One that shares, and one of a thread, waits if
+ * there is no room or its thread does not run.
  *
  * Returns UPMU_OK; UPMU_ERR_DOES_NOT_FIT with the collision in session->why;
  * UPMU_ERR_TOO_HARD; UPMU_ERR_STATE (not attached); UPMU_ERR_WRONG_CPU;
  * UPMU_ERR_UNSUPPORTED (slots sampled beside their top-down metrics);
  * UPMU_ERR_BUSY; UPMU_ERR_LOST_CLAIM; UPMU_ERR_PORT (the session is stopped with
  * session->error set, others run on).
- * Context: local.
+ * Context: local; any while its thread does not run.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_start(struct upmu_session *session);

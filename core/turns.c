@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who runs where not everybody can (R31): sessions of the CPU, those of the thread,
+ * then those that share, in the order of their tickets.
+ */
+#include "core/turns.h"
+#include "core/joint.h"
+#include "core/port_call.h"
+#include "core/run.h"
+#include "core/schedule.h"
+#include <upmu/thread.h>
+
+#if UPMU_THREADS
+
+/* In which order sessions are asked: never 0, unique on a CPU. */
+static uint64_t turn_of(const struct upmu_session *session)
+{
+    return (uint64_t)session->shares << 32 | session->ticket;
+}
+
+/* The next after a turn among sessions in one of two states; NULL: none. */
+static struct upmu_session *next_turn(const struct upmu_cpu *cpu, uint64_t after, bool running_too)
+{
+    struct upmu_session *best = NULL;
+
+    for (struct upmu_session *session = cpu->sessions; session; session = session->next)
+        if ((session->state == UPMU_SESSION_WAITING ||
+             (running_too && session->shares && session->state == UPMU_SESSION_RUNNING)) &&
+            turn_of(session) > after && (!best || turn_of(session) < turn_of(best)))
+            best = session;
+    return best;
+}
+
+static bool has_no_room(enum upmu_status status)
+{
+    return status == UPMU_ERR_DOES_NOT_FIT || status == UPMU_ERR_TOO_HARD || status == UPMU_ERR_LOST_CLAIM ||
+           status == UPMU_ERR_WRONG_PMU || status == UPMU_ERR_NO_SPACE;
+}
+
+/* Those that share give way to one that does not, if that helps. */
+static bool make_room(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    bool room = false;
+
+    for (struct upmu_session *other = cpu->sessions; other; other = other->next)
+        room |= other->shares && upmu_session_holds(other);
+    if (session->shares || !room || !upmu_schedule_fits_pinned(cpu, session))
+        return false;
+    for (struct upmu_session *other = cpu->sessions; other; other = other->next)
+        if (other->shares && other->state == UPMU_SESSION_RUNNING && upmu_schedule_stop(cpu, other) == UPMU_OK)
+            other->state = UPMU_SESSION_WAITING;
+    return true;
+}
+
+static enum upmu_status try_start(struct upmu_cpu *cpu, struct upmu_session *session, bool may_move)
+{
+    enum upmu_status status = upmu_schedule_start(cpu, session, may_move);
+
+    if (status == UPMU_ERR_DOES_NOT_FIT && make_room(cpu, session))
+        status = upmu_schedule_start(cpu, session, may_move);
+    return status;
+}
+
+/* Found no place beside the same company the last time. */
+static bool is_hopeless(const struct upmu_cpu *cpu, const struct upmu_session *session)
+{
+    const struct upmu_set *set = upmu_active(session);
+
+    return session->shares && !set->counters && set->placed_class == upmu_schedule_class(cpu) &&
+           set->placed_blocked == upmu_cpu_blocked(cpu) && set->placed_beside == upmu_schedule_company(cpu, session);
+}
+
+static void admit(struct upmu_cpu *cpu, bool may_move)
+{
+    uint64_t turn = 0, now_ns;
+    struct upmu_session *session;
+
+    while ((session = next_turn(cpu, turn, false)) != NULL) {
+        turn = turn_of(session);
+        if (!is_hopeless(cpu, session) && try_start(cpu, session, may_move) == UPMU_OK)
+            session->change = 0;
+        else if (!port_has_clock(cpu->machine->port))
+            upmu_run_mar(session);
+    }
+    now_ns = port_clock_ns(cpu->machine->port);
+    for (session = cpu->sessions; session; session = session->next)
+        if (session->change & UPMU_CHANGE_FRESH) {
+            session->change = 0;
+            session->started_ns = now_ns;
+        }
+}
+
+void upmu_turns_admit(struct upmu_cpu *cpu)
+{
+    if (cpu->live && next_turn(cpu, 0, false))
+        admit(cpu, false);
+}
+
+enum upmu_status upmu_turns_start(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    enum upmu_status status = try_start(cpu, session, true);
+
+    if (has_no_room(status) && (session->thread || session->shares)) {
+        session->started_ns = port_clock_ns(cpu->machine->port);
+        session->state = UPMU_SESSION_WAITING;
+        if (!port_has_clock(cpu->machine->port))
+            upmu_run_mar(session);
+        status = UPMU_OK;
+    }
+    upmu_turns_admit(cpu);
+    return status;
+}
+
+/* Of those that share, who runs together from now on: marked UPMU_CHANGE_COMES. */
+static void plan(struct upmu_cpu *cpu)
+{
+    struct upmu_joint joint;
+    struct upmu_why why;
+    uint64_t turn = 0;
+    struct upmu_session *session;
+
+    upmu_joint_begin(&joint, cpu->pmu);
+    for (session = cpu->sessions; session; session = session->next)
+        if (!session->shares && upmu_session_holds(session) && !upmu_joint_add(&joint, session, true))
+            return;
+    while ((session = next_turn(cpu, turn, true)) != NULL) {
+        struct upmu_joint before = joint;
+
+        turn = turn_of(session);
+        if (upmu_joint_add(&joint, session, session->state == UPMU_SESSION_RUNNING) &&
+            upmu_joint_solve(cpu, &joint, false, &why) == UPMU_OK)
+            session->change |= UPMU_CHANGE_COMES;
+        else
+            joint = before;
+    }
+}
+
+/* The turn moves on: the first of those that run goes to the end. */
+static void rotate(struct upmu_cpu *cpu)
+{
+    struct upmu_session *first = NULL;
+
+    for (struct upmu_session *session = cpu->sessions; session; session = session->next)
+        if (session->shares && session->state == UPMU_SESSION_RUNNING && (!first || session->ticket < first->ticket))
+            first = session;
+    if (first)
+        first->ticket = ++cpu->tickets;
+    plan(cpu);
+    for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
+        session->coming = upmu_active(session);
+        if (session->shares && session->state == UPMU_SESSION_RUNNING)
+            session->change ^= session->change & UPMU_CHANGE_COMES ? UPMU_CHANGE_COMES : UPMU_CHANGE_LEAVES;
+    }
+    upmu_change_run(cpu);
+    for (struct upmu_session *session = cpu->sessions; session; session = session->next)
+        session->change = 0;
+}
+
+void upmu_turns_tick(struct upmu_cpu *cpu)
+{
+    bool waiting = false;
+
+    for (struct upmu_session *session = cpu->current ? cpu->current->sessions : NULL; session;
+         session = session->next_of_thread)
+        if (!session->cpu)
+            (void)upmu_thread_join(cpu, session);
+    for (struct upmu_session *session = cpu->sessions; session; session = session->next)
+        waiting |= session->shares && session->state == UPMU_SESSION_WAITING;
+    if (waiting)
+        rotate(cpu);
+    if (next_turn(cpu, 0, false))
+        admit(cpu, true);
+}
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who runs where not everybody can (docs/DESIGN.md, "Threads, turns and sets"), and
+ * changes of what runs.  All inside a local bracket.
+ */
+#ifndef UPMU_CORE_TURNS_H
+#define UPMU_CORE_TURNS_H
+
+#include "core/session_core.h"
+
+#if UPMU_THREADS
+
+/* Start a session; those that share make room for one that does not, and one that may wait does. */
+enum upmu_status upmu_turns_start(struct upmu_cpu *cpu, struct upmu_session *session);
+
+/* Put what waits where it fits and moves nobody. */
+void upmu_turns_admit(struct upmu_cpu *cpu);
+
+/* The host's clock tick. */
+void upmu_turns_tick(struct upmu_cpu *cpu);
+
+/*
+ * Take the sessions of the CPU's list marked UPMU_CHANGE_LEAVES off the hardware, and
+ * put those marked UPMU_CHANGE_COMES on it, as far as they have a valid placement; the
+ * others, and those without room, are left waiting and marked UPMU_CHANGE_FRESH.
+ */
+void upmu_change_run(struct upmu_cpu *cpu);
+
+/* A session of the running thread joins the CPU's list, to come with the next change; false: it may not. */
+bool upmu_thread_join(struct upmu_cpu *cpu, struct upmu_session *session);
+
+#else
+
+#include "core/schedule.h"
+
+static inline enum upmu_status upmu_turns_start(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    return upmu_schedule_start(cpu, session, true);
+}
+
+static inline void upmu_turns_admit(struct upmu_cpu *cpu)
+{
+    (void)cpu;
+}
+
+static inline void upmu_turns_tick(struct upmu_cpu *cpu)
+{
+    (void)cpu;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,635 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sessions of threads, and who runs where not everybody can: states, calls from here
+ * and from elsewhere, threads that move and end, CPUs that go, turns.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "port/sim/sim.h"
+#include <upmu/upmu.h>
+
+#define IDLE 3
+
+struct fixture {
+    struct upmu_sim sim;
+    struct upmu_machine machine;
+    struct upmu_cpu cpu[2];
+    struct upmu_thread thread[IDLE + 2]; /* IDLE and the next are the CPUs' idle threads */
+    struct upmu_session session[5];
+    uint64_t ring[5][512];
+    unsigned running[2];
+};
+
+static void deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
+{
+    struct fixture *f = sim->test;
+    struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
+
+    (void)upmu_handle_pmi(&f->cpu[cpu], &frame);
+}
+
+static void set_up(struct fixture *f, const char *profile, bool clock)
+{
+    memset(f, 0, sizeof *f);
+    upmu_sim_init(&f->sim, upmu_sim_profile(profile), 2);
+    f->sim.test = f;
+    f->sim.deliver = deliver;
+    if (!clock)
+        f->sim.port.clock_ns = NULL;
+    assert_int_equal(upmu_machine_init(&f->machine, upmu_sim_port(&f->sim)), UPMU_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        upmu_sim_switch_cpu(&f->sim, i);
+        upmu_sim_bind_cpu(&f->sim, i, &f->cpu[i]);
+        assert_int_equal(upmu_cpu_init(&f->cpu[i], &f->machine, NULL), UPMU_OK);
+        f->running[i] = IDLE + i;
+    }
+    upmu_sim_switch_cpu(&f->sim, 0);
+    for (unsigned i = 0; i < IDLE + 2; i++)
+        upmu_thread_init(&f->thread[i], 100 + i, 200 + i, NULL);
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(upmu_session_init(&f->session[i], &f->machine), UPMU_OK);
+}
+
+static void to_thread(struct fixture *f, unsigned cpu, unsigned next)
+{
+    upmu_sim_switch_cpu(&f->sim, cpu);
+    assert_int_equal(upmu_thread_switch(&f->cpu[cpu], &f->thread[f->running[cpu]], &f->thread[next]), UPMU_OK);
+    f->running[cpu] = next;
+}
+
+static void tear_down(struct fixture *f)
+{
+    for (unsigned i = 0; i < 2; i++)
+        to_thread(f, i, IDLE + i);
+    for (unsigned i = 0; i < IDLE; i++)
+        assert_int_equal(upmu_thread_exit(&f->thread[i]), UPMU_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        upmu_sim_switch_cpu(&f->sim, i);
+        assert_int_equal(upmu_cpu_fini(&f->cpu[i]), UPMU_OK);
+        for (unsigned n = 0; n < UPMU_SIM_COUNTERS; n++)
+            assert_false(upmu_sim_runs(&f->sim, i, n));
+    }
+    if (f->sim.violation_count)
+        fail_msg("%s (register %x)", f->sim.first_violation.text, (unsigned)f->sim.first_violation.address);
+}
+
+static void add(struct fixture *f, unsigned i, const char *list)
+{
+    assert_int_equal(upmu_session_add(&f->session[i], list, NULL), UPMU_OK);
+}
+
+static void start(struct fixture *f, unsigned i)
+{
+    assert_int_equal(upmu_session_start(&f->session[i]), UPMU_OK);
+}
+
+/* Session i follows a thread that does not run. */
+static void follow(struct fixture *f, unsigned i, unsigned thread)
+{
+    assert_int_equal(upmu_session_attach_thread(&f->session[i], &f->thread[thread], NULL), UPMU_OK);
+    start(f, i);
+}
+
+static void on_cpu(struct fixture *f, unsigned i, unsigned cpu)
+{
+    upmu_sim_switch_cpu(&f->sim, cpu);
+    assert_int_equal(upmu_session_attach_cpu(&f->session[i], &f->cpu[cpu]), UPMU_OK);
+    start(f, i);
+}
+
+static void work(struct fixture *f, unsigned cpu, uint64_t instructions)
+{
+    upmu_sim_switch_cpu(&f->sim, cpu);
+    upmu_sim_events(&f->sim, &(struct upmu_sim_burst){.instructions = instructions,
+                                                      .cycles = 2 * instructions,
+                                                      .ref_cycles = 2 * instructions,
+                                                      .bus_cycles = instructions / 4,
+                                                      .branches = instructions / 5,
+                                                      .mispredicts = instructions / 50,
+                                                      .llc_references = instructions / 10,
+                                                      .llc_misses = instructions / 100,
+                                                      .user = true,
+                                                      .ip = 0x1000,
+                                                      .ip_step = 1});
+}
+
+static struct upmu_count count_of(struct fixture *f, unsigned i, unsigned event)
+{
+    struct upmu_count count;
+
+    assert_int_equal(upmu_session_read(&f->session[i], event, 1, &count), UPMU_OK);
+    return count;
+}
+
+static void counted(struct fixture *f, unsigned i, unsigned event, uint64_t value)
+{
+    struct upmu_count count = count_of(f, i, event);
+
+    assert_int_equal(count.value, value);
+    assert_int_equal(count.quality, value ? UPMU_QUALITY_EXACT : count.quality);
+}
+
+static void a_session_counts_while_its_thread_runs_wherever_that_is(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    add(&f, 0, "instructions,branches");
+    follow(&f, 0, 0);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_WAITING);
+    work(&f, 0, 1000);
+    to_thread(&f, 0, 0);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
+    work(&f, 0, 100);
+    counted(&f, 0, 0, 100);
+    work(&f, 1, 5000);
+    to_thread(&f, 0, IDLE);
+    work(&f, 0, 1000);
+    counted(&f, 0, 0, 100);
+    to_thread(&f, 1, 0);
+    work(&f, 1, 10);
+    work(&f, 0, 1000);
+    to_thread(&f, 1, 1);
+    counted(&f, 0, 0, 110);
+    counted(&f, 0, 1, 22);
+    /* Back on the first CPU, where its counters still hold what they held. */
+    to_thread(&f, 0, 0);
+    work(&f, 0, 5);
+    to_thread(&f, 0, IDLE);
+    counted(&f, 0, 0, 115);
+    tear_down(&f);
+}
+
+static void enabled_time_is_the_threads_own(void **state)
+{
+    struct fixture f;
+    struct upmu_count count;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    add(&f, 0, "instructions");
+    follow(&f, 0, 0);
+    to_thread(&f, 0, 0);
+    work(&f, 0, 500);
+    to_thread(&f, 0, IDLE);
+    upmu_sim_advance_ns(&f.sim, 1000000000);
+    to_thread(&f, 0, 0);
+    work(&f, 0, 500);
+    to_thread(&f, 0, IDLE);
+    count = count_of(&f, 0, 0);
+    assert_int_equal(count.enabled_ns, 2000);
+    assert_int_equal(count.running_ns, 2000);
+    tear_down(&f);
+}
+
+static void a_thread_attaches_and_starts_for_itself(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    to_thread(&f, 0, 0);
+    add(&f, 0, "instructions");
+    assert_int_equal(upmu_session_attach_thread(&f.session[0], &f.thread[0], &f.cpu[0]), UPMU_OK);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_STOPPED);
+    work(&f, 0, 50);
+    start(&f, 0);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
+    work(&f, 0, 100);
+    assert_int_equal(upmu_session_stop(&f.session[0]), UPMU_OK);
+    work(&f, 0, 50);
+    counted(&f, 0, 0, 100);
+    /* Stopped it stays, whatever its thread does. */
+    to_thread(&f, 0, IDLE);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_STOPPED);
+    to_thread(&f, 0, 0);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_STOPPED);
+    work(&f, 0, 50);
+    counted(&f, 0, 0, 100);
+    start(&f, 0);
+    work(&f, 0, 7);
+    assert_int_equal(upmu_session_write(&f.session[0], 0, 1000), UPMU_OK);
+    work(&f, 0, 3);
+    counted(&f, 0, 0, 1003);
+    assert_int_equal(upmu_session_close(&f.session[0]), UPMU_OK);
+    assert_null(f.thread[0].sessions);
+    tear_down(&f);
+}
+
+static void calls_from_elsewhere_find_the_thread_or_say_that_they_cannot(void **state)
+{
+    (void)state;
+    for (unsigned reachable = 0; reachable < 2; reachable++) {
+        struct fixture f;
+        enum upmu_status expected = reachable ? UPMU_OK : UPMU_ERR_WRONG_CPU;
+        struct upmu_count count;
+
+        set_up(&f, "skylake", true);
+        if (!reachable)
+            f.sim.port.run_on_cpu = NULL;
+        add(&f, 0, "instructions");
+        follow(&f, 0, 0);
+        to_thread(&f, 1, 0);
+        work(&f, 1, 100);
+        upmu_sim_switch_cpu(&f.sim, 0);
+        assert_int_equal(upmu_session_read(&f.session[0], 0, 1, &count), expected);
+        assert_int_equal(upmu_session_write(&f.session[0], 0, 7), expected);
+        assert_int_equal(upmu_session_stop(&f.session[0]), expected);
+        assert_int_equal(upmu_session_start(&f.session[0]), reachable ? UPMU_OK : UPMU_ERR_WRONG_CPU);
+        assert_int_equal(upmu_session_detach(&f.session[0]), expected);
+        if (reachable)
+            assert_int_equal(count.value, 100);
+        to_thread(&f, 1, 1);
+        upmu_sim_switch_cpu(&f.sim, 0);
+        /* Off its CPU, anybody may. */
+        if (!reachable) {
+            assert_int_equal(upmu_session_stop(&f.session[0]), UPMU_OK);
+            assert_int_equal(upmu_session_write(&f.session[0], 0, 7), UPMU_OK);
+            counted(&f, 0, 0, 7);
+            start(&f, 0);
+            assert_int_equal(upmu_session_detach(&f.session[0]), UPMU_OK);
+        }
+        tear_down(&f);
+    }
+}
+
+static void the_end_of_a_thread_detaches_its_sessions_and_leaves_them_readable(void **state)
+{
+    (void)state;
+    for (unsigned running = 0; running < 2; running++) {
+        struct fixture f;
+
+        set_up(&f, "skylake", true);
+        for (unsigned i = 0; i < 2; i++) {
+            add(&f, i, i ? "branches" : "instructions");
+            follow(&f, i, 0);
+        }
+        to_thread(&f, 0, 0);
+        work(&f, 0, 1000);
+        if (!running)
+            to_thread(&f, 0, IDLE);
+        assert_int_equal(upmu_thread_exit(&f.thread[0]), UPMU_OK);
+        for (unsigned i = 0; i < 2; i++)
+            assert_int_equal(f.session[i].state, UPMU_SESSION_DETACHED);
+        work(&f, 0, 1000);
+        counted(&f, 0, 0, 1000);
+        counted(&f, 1, 0, 200);
+        assert_int_equal(upmu_session_start(&f.session[0]), UPMU_ERR_STATE);
+        /* Another thread, the same session. */
+        follow(&f, 0, 1);
+        to_thread(&f, 0, 1);
+        work(&f, 0, 1);
+        counted(&f, 0, 0, 1001);
+        tear_down(&f);
+    }
+}
+
+static void a_cpu_that_goes_offline_keeps_no_thread(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    add(&f, 0, "instructions");
+    add(&f, 1, "instructions");
+    follow(&f, 0, 0);
+    on_cpu(&f, 1, 1);
+    to_thread(&f, 1, 0);
+    work(&f, 1, 100);
+    assert_int_equal(upmu_cpu_fini(&f.cpu[1]), UPMU_OK);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_WAITING);
+    assert_int_equal(f.session[1].state, UPMU_SESSION_DETACHED);
+    assert_null(f.thread[0].cpu);
+    f.running[1] = IDLE + 1;
+    to_thread(&f, 0, 0);
+    work(&f, 0, 10);
+    counted(&f, 0, 0, 110);
+    assert_int_equal(upmu_session_attach_cpu(&f.session[1], &f.cpu[0]), UPMU_OK);
+    start(&f, 1);
+    work(&f, 0, 10);
+    counted(&f, 1, 0, 110);
+    assert_int_equal(upmu_cpu_init(&f.cpu[1], &f.machine, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_detach(&f.session[1]), UPMU_OK);
+    tear_down(&f);
+}
+
+static void sleep_of_a_cpu_is_nobodys_time(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    add(&f, 0, "instructions");
+    follow(&f, 0, 0);
+    to_thread(&f, 0, 0);
+    work(&f, 0, 100);
+    assert_int_equal(upmu_cpu_suspend(&f.cpu[0]), UPMU_OK);
+    upmu_sim_reset_cpu(&f.sim, 0);
+    assert_int_equal(upmu_cpu_resume(&f.cpu[0]), UPMU_OK);
+    work(&f, 0, 100);
+    to_thread(&f, 0, IDLE);
+    counted(&f, 0, 0, 200);
+    tear_down(&f);
+}
+
+#define FOUR_A "branches,cache-references,cache-misses,bus-cycles"
+#define FOUR_B "branches:u,cache-references:u,cache-misses:u,bus-cycles:u"
+
+static void sessions_that_share_take_turns_and_estimate_what_they_missed(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    for (unsigned i = 0; i < 3; i++) {
+        add(&f, i, i & 1u ? FOUR_B : FOUR_A);
+        assert_int_equal(upmu_session_share(&f.session[i], true), UPMU_OK);
+        on_cpu(&f, i, 0);
+    }
+    assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
+    assert_int_equal(f.session[1].state, UPMU_SESSION_WAITING);
+    assert_int_equal(f.session[2].state, UPMU_SESSION_WAITING);
+    for (unsigned turn = 0; turn < 30; turn++) {
+        unsigned runs = 0;
+
+        work(&f, 0, 10000);
+        assert_int_equal(upmu_cpu_tick(&f.cpu[0]), UPMU_OK);
+        for (unsigned i = 0; i < 3; i++)
+            runs += f.session[i].state == UPMU_SESSION_RUNNING;
+        assert_int_equal(runs, 1);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        struct upmu_count count = count_of(&f, i, 0);
+
+        assert_int_equal(count.quality, UPMU_QUALITY_SCALED);
+        assert_int_equal(count.enabled_ns, 600000);
+        assert_int_equal(count.running_ns, 200000);
+        assert_int_equal(count.raw, 20000);
+        assert_int_equal(count.value, 60000);
+        assert_true(count.error > 0);
+    }
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(upmu_session_detach(&f.session[i]), UPMU_OK);
+    tear_down(&f);
+}
+
+static void without_a_clock_what_waited_is_partial(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake", false);
+    for (unsigned i = 0; i < 2; i++) {
+        add(&f, i, i ? FOUR_B : FOUR_A);
+        assert_int_equal(upmu_session_share(&f.session[i], true), UPMU_OK);
+        on_cpu(&f, i, 0);
+    }
+    work(&f, 0, 1000);
+    assert_int_equal(upmu_cpu_tick(&f.cpu[0]), UPMU_OK);
+    work(&f, 0, 1000);
+    assert_int_equal(upmu_cpu_tick(&f.cpu[0]), UPMU_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(count_of(&f, i, 0).quality, UPMU_QUALITY_PARTIAL);
+        assert_int_equal(count_of(&f, i, 0).value, 200);
+        assert_int_equal(upmu_session_detach(&f.session[i]), UPMU_OK);
+    }
+    tear_down(&f);
+}
+
+static void who_does_not_share_comes_first_and_is_refused_beside_its_like(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    add(&f, 0, FOUR_A);
+    assert_int_equal(upmu_session_share(&f.session[0], true), UPMU_OK);
+    on_cpu(&f, 0, 0);
+    add(&f, 1, "branches:u,cache-references:u");
+    on_cpu(&f, 1, 0);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_WAITING);
+    assert_int_equal(f.session[1].state, UPMU_SESSION_RUNNING);
+    add(&f, 2, FOUR_B);
+    assert_int_equal(upmu_session_attach_cpu(&f.session[2], &f.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.session[2]), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(f.session[2].state, UPMU_SESSION_STOPPED);
+    work(&f, 0, 1000);
+    counted(&f, 1, 0, 200);
+    /* A thread's session that does not share comes before those of the CPU that do. */
+    assert_int_equal(upmu_session_detach(&f.session[1]), UPMU_OK);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
+    add(&f, 3, "branches:u,cache-references:u,cache-misses:u");
+    follow(&f, 3, 0);
+    to_thread(&f, 0, 0);
+    assert_int_equal(f.session[3].state, UPMU_SESSION_RUNNING);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_WAITING);
+    work(&f, 0, 1000);
+    to_thread(&f, 0, IDLE);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
+    counted(&f, 3, 0, 200);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(upmu_session_detach(&f.session[i]), UPMU_OK);
+    tear_down(&f);
+}
+
+static void a_threads_session_without_room_waits_and_says_why(void **state)
+{
+    struct fixture f;
+    struct upmu_count count;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    add(&f, 0, FOUR_A);
+    on_cpu(&f, 0, 0);
+    add(&f, 1, "branches:u");
+    follow(&f, 1, 0);
+    to_thread(&f, 0, 0);
+    assert_int_equal(f.session[1].state, UPMU_SESSION_WAITING);
+    assert_int_equal(f.session[1].why.collision, UPMU_COLLISION_COUNTERS);
+    work(&f, 0, 1000);
+    count = count_of(&f, 1, 0);
+    assert_int_equal(count.quality, UPMU_QUALITY_NEVER_RAN);
+    assert_int_equal(count.enabled_ns, 2000);
+    assert_int_equal(count.running_ns, 0);
+    /* Room is made: it runs at once. */
+    assert_int_equal(upmu_session_stop(&f.session[0]), UPMU_OK);
+    assert_int_equal(f.session[1].state, UPMU_SESSION_RUNNING);
+    work(&f, 0, 1000);
+    to_thread(&f, 0, IDLE);
+    count = count_of(&f, 1, 0);
+    assert_int_equal(count.quality, UPMU_QUALITY_SCALED);
+    assert_int_equal(count.raw, 200);
+    assert_int_equal(count.value, 400);
+    assert_int_equal(upmu_session_detach(&f.session[0]), UPMU_OK);
+    tear_down(&f);
+}
+
+static void what_comes_and_goes_disturbs_nobodys_count(void **state)
+{
+    struct fixture f;
+    uint64_t total = 0;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    add(&f, 0, "instructions,branches");
+    on_cpu(&f, 0, 0);
+    add(&f, 1, "cache-references");
+    follow(&f, 1, 0);
+    for (unsigned round = 0; round < 20; round++) {
+        add(&f, 2, round & 1u ? "cycles,branch-misses" : "cache-misses,branches:u");
+        follow(&f, 2, 0);
+        to_thread(&f, 0, 0);
+        work(&f, 0, 1000 + round);
+        total += 1000 + round;
+        assert_int_equal(upmu_session_close(&f.session[2]), UPMU_OK);
+        work(&f, 0, 500);
+        total += 500;
+        to_thread(&f, 0, IDLE);
+        assert_int_equal(upmu_session_init(&f.session[2], &f.machine), UPMU_OK);
+    }
+    counted(&f, 0, 0, total);
+    assert_int_equal(upmu_session_detach(&f.session[0]), UPMU_OK);
+    tear_down(&f);
+}
+
+/* The sample of an overflow that comes while a thread is switched out is that thread's. */
+static void an_overflow_inside_a_switch_is_credited_to_the_thread_that_made_it(void **state)
+{
+    (void)state;
+    for (unsigned skid = 0; skid < 30; skid++) {
+        struct fixture f;
+        struct upmu_sample sample;
+        unsigned samples = 0;
+
+        set_up(&f, "skylake", true);
+        f.sim.skid = skid;
+        for (unsigned i = 0; i < 2; i++) {
+            assert_int_equal(upmu_session_add(&f.session[i], "branches", &(struct upmu_sampling){.period = 1000}),
+                             UPMU_OK);
+            assert_int_equal(upmu_session_ring(&f.session[i], f.ring[i], sizeof f.ring[i]), UPMU_OK);
+            follow(&f, i, i);
+        }
+        to_thread(&f, 0, 0);
+        work(&f, 0, 4999);
+        work(&f, 0, 6);
+        to_thread(&f, 0, 1);
+        work(&f, 0, 2500);
+        to_thread(&f, 0, IDLE);
+        while (upmu_ring_next(&f.session[0].ring, &sample))
+            samples++;
+        assert_int_equal(samples, 1);
+        assert_false(upmu_ring_next(&f.session[1].ring, &sample));
+        assert_int_equal(f.session[0].set.tally[0].total, 1000);
+        assert_int_equal(f.session[1].set.tally[0].total, 500);
+        tear_down(&f);
+    }
+}
+
+static void a_session_that_a_call_holds_is_passed_over_and_joins_with_the_next_tick(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    add(&f, 0, "instructions");
+    follow(&f, 0, 0);
+    f.session[0].held = 1; /* as inside upmu_session_stop() on another CPU */
+    to_thread(&f, 0, 0);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_WAITING);
+    assert_int_equal(upmu_session_start(&f.session[0]), UPMU_ERR_BUSY);
+    work(&f, 0, 1000);
+    f.session[0].held = 0;
+    assert_int_equal(upmu_cpu_tick(&f.cpu[0]), UPMU_OK);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
+    work(&f, 0, 100);
+    to_thread(&f, 0, IDLE);
+    counted(&f, 0, 0, 100);
+    tear_down(&f);
+}
+
+static void what_is_refused_changes_nothing(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    assert_int_equal(upmu_session_attach_thread(&f.session[0], &f.thread[0], NULL), UPMU_ERR_STATE);
+    add(&f, 0, "branches,branches,branches,branches");
+    add(&f, 0, "branches");
+    assert_int_equal(upmu_session_attach_thread(&f.session[0], &f.thread[0], NULL), UPMU_ERR_DOES_NOT_FIT);
+    assert_null(f.thread[0].sessions);
+    add(&f, 1, "branches");
+    upmu_sim_switch_cpu(&f.sim, 1);
+    assert_int_equal(upmu_session_attach_thread(&f.session[1], &f.thread[0], &f.cpu[0]), UPMU_ERR_WRONG_CPU);
+    f.cpu[1].busy = 1;
+    assert_int_equal(upmu_session_attach_thread(&f.session[1], &f.thread[0], &f.cpu[1]), UPMU_ERR_BUSY);
+    f.cpu[1].busy = 0;
+    assert_null(f.thread[0].sessions);
+    follow(&f, 1, 0);
+    assert_int_equal(upmu_session_attach_thread(&f.session[1], &f.thread[1], NULL), UPMU_ERR_STATE);
+    assert_int_equal(upmu_session_attach_cpu(&f.session[1], &f.cpu[0]), UPMU_ERR_STATE);
+    assert_int_equal(upmu_session_share(&f.session[1], true), UPMU_ERR_STATE);
+    assert_int_equal(upmu_thread_switch(&f.cpu[0], &f.thread[IDLE], &f.thread[0]), UPMU_ERR_WRONG_CPU);
+    f.cpu[1].busy = 1;
+    assert_int_equal(upmu_thread_switch(&f.cpu[1], &f.thread[IDLE + 1], &f.thread[0]), UPMU_ERR_BUSY);
+    f.cpu[1].busy = 0;
+    assert_int_equal(f.session[1].state, UPMU_SESSION_WAITING);
+    upmu_sim_switch_cpu(&f.sim, 0);
+    tear_down(&f);
+}
+
+static void sixty_four_prepared_sessions_are_attached_where_threads_are_born(void **state)
+{
+    static struct upmu_session pool[64];
+    static struct upmu_thread threads[64];
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    for (unsigned i = 0; i < 64; i++) {
+        assert_int_equal(upmu_session_init(&pool[i], &f.machine), UPMU_OK);
+        assert_int_equal(upmu_session_add(&pool[i], FOUR_A, NULL), UPMU_OK);
+        upmu_thread_init(&threads[i], i, i, NULL);
+    }
+    upmu_sim_forget(&f.sim);
+    for (unsigned i = 0; i < 64; i++) {
+        assert_int_equal(upmu_session_attach_thread(&pool[i], &threads[i], NULL), UPMU_OK);
+        assert_int_equal(upmu_session_start(&pool[i]), UPMU_OK);
+    }
+    assert_int_equal(f.sim.accesses, 0);
+    for (unsigned i = 0; i < 64; i++)
+        assert_int_equal(upmu_thread_exit(&threads[i]), UPMU_OK);
+    assert_int_equal(f.sim.accesses, 0);
+    tear_down(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_session_counts_while_its_thread_runs_wherever_that_is),
+        cmocka_unit_test(enabled_time_is_the_threads_own),
+        cmocka_unit_test(a_thread_attaches_and_starts_for_itself),
+        cmocka_unit_test(calls_from_elsewhere_find_the_thread_or_say_that_they_cannot),
+        cmocka_unit_test(the_end_of_a_thread_detaches_its_sessions_and_leaves_them_readable),
+        cmocka_unit_test(a_cpu_that_goes_offline_keeps_no_thread),
+        cmocka_unit_test(sleep_of_a_cpu_is_nobodys_time),
+        cmocka_unit_test(sessions_that_share_take_turns_and_estimate_what_they_missed),
+        cmocka_unit_test(without_a_clock_what_waited_is_partial),
+        cmocka_unit_test(who_does_not_share_comes_first_and_is_refused_beside_its_like),
+        cmocka_unit_test(a_threads_session_without_room_waits_and_says_why),
+        cmocka_unit_test(what_comes_and_goes_disturbs_nobodys_count),
+        cmocka_unit_test(an_overflow_inside_a_switch_is_credited_to_the_thread_that_made_it),
+        cmocka_unit_test(a_session_that_a_call_holds_is_passed_over_and_joins_with_the_next_tick),
+        cmocka_unit_test(what_is_refused_changes_nothing),
+        cmocka_unit_test(sixty_four_prepared_sessions_are_attached_where_threads_are_born),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
