@@ -18,6 +18,14 @@ UPMU_SOURCES := $(sort $(wildcard $(UPMU_DIR)/core/*.c $(UPMU_DIR)/backends/*/*.
 # The first is for whoever includes <upmu/upmu.h>, the second for upmu's own files.
 UPMU_INCLUDES := -I$(UPMU_DIR)/include -I$(UPMU_DIR)
 
+# Events of these models only (EVENTS="skl zen2 p4"; docs/CATALOGUES.md has the names);
+# all of them if it is empty.
+EVENTS ?=
+UPMU_MODELS := $(patsubst p4,netburst,$(EVENTS))
+UPMU_EVENTS_KNOWN := $(if $(UPMU_MODELS),$(shell sed -n 's/^ \* models: //p' $(UPMU_DIR)/events/catalog_models.c))
+$(foreach model,$(filter-out $(UPMU_EVENTS_KNOWN),$(UPMU_MODELS)),$(error EVENTS: no events of $(model)))
+UPMU_EVENT_OPTIONS := $(if $(UPMU_MODELS),-DUPMU_EVENTS_ALL=0 $(UPMU_MODELS:%=-DUPMU_EVENTS_%=1))
+
 # Flags that the sources are written for; -mgeneral-regs-only because the
 # interrupt handler must not touch vector registers.
-UPMU_CFLAGS := -std=c11 -ffreestanding -mgeneral-regs-only
+UPMU_CFLAGS := -std=c11 -ffreestanding -mgeneral-regs-only $(UPMU_EVENT_OPTIONS)

@@ -378,10 +378,14 @@ size_t upmu_catalog_mask_name(const struct upmu_catalog *catalog, unsigned row, 
 
 const struct upmu_catalog *upmu_catalog_builtin(unsigned i)
 {
-    if (i >= upmu_half(upmu_catalog_data + 8))
-        return NULL;
-    return (const struct upmu_catalog *)(const void *)(upmu_catalog_data +
-                                                       upmu_word(upmu_catalog_data + UPMU_FILE_DIRECTORY + 4 * i));
+    const uint8_t *file;
+
+    for (unsigned k = 0; (file = upmu_catalog_file_at(k)) != NULL; k++) {
+        if (i < upmu_half(file + 8))
+            return (const struct upmu_catalog *)(const void *)(file + upmu_word(file + UPMU_FILE_DIRECTORY + 4 * i));
+        i -= upmu_half(file + 8);
+    }
+    return NULL;
 }
 
 const struct upmu_catalog *upmu_catalog_find(const char *pmu_name)

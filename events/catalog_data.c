@@ -5,7 +5,7 @@
  */
 #include "core/catalog.h"
 
-#if UPMU_NAMES
+#if UPMU_NAMES && UPMU_EVENTS_ALL
 const uint8_t upmu_catalog_data[231998] = {
     117, 112, 99, 3, 62, 138, 3, 0, 59, 0, 158, 22, 193, 24, 128, 7, 0, 0, 189, 0, 200, 5, 0, 0,
     44, 1, 0, 0, 102, 60, 0, 0, 165, 63, 0, 0, 33, 72, 0, 0, 80, 24, 1, 0, 208, 31, 1, 0,

@@ -49,6 +49,12 @@
 #define UPMU_NAMES 1
 #endif
 
+/* Events of all models.  0: of those only for which UPMU_EVENTS_name is 1, by the names
+   of docs/CATALOGUES.md (UPMU_EVENTS_skl), and architectural ones. */
+#ifndef UPMU_EVENTS_ALL
+#define UPMU_EVENTS_ALL 1
+#endif
+
 /* A running event moves to another counter where a session fits in no other way.
    0: such a session is refused, without naming a collision. */
 #ifndef UPMU_MOVES

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Catalogues in a build: their bytes, and builds that choose some of them."""
+import os
+import re
+
+from checklib import ROOT, check, files, library_sources, main, read, run
+
+WORK = "build/tests/events"
+ALL_LIMIT = 250_000
+LIMITS = {"skl": 13 * 1024}
+PROGRAM = r"""
+#include <stdio.h>
+#include <upmu/upmu.h>
+#include "core/catalog.h"
+int main(void)
+{
+    const struct upmu_catalog *catalog;
+    static struct upmu_pmu pmu;
+    struct upmu_event event;
+    for (unsigned i = 0; (catalog = upmu_catalog_builtin(i)) != NULL; i++)
+        printf("%s ", upmu_catalog_name(catalog));
+    if (upmu_pmu_by_name(&pmu, "hsw") == UPMU_OK && upmu_event_parse(&pmu, "instructions", &event, NULL) == UPMU_OK)
+        printf("hsw: %s", upmu_catalog_name(pmu.catalog));
+    return 0;
+}
+"""
+
+
+def alone():
+    """{catalogue: bytes of its own packed file}"""
+    return {name: int(size) for name, size in
+            re.findall(r"^static const uint8_t catalog_(\w+)\[(\d+)\]", read("events/catalog_models.c"), re.M)}
+
+
+def options(events):
+    os.makedirs(WORK, exist_ok=True)
+    with open(f"{WORK}/print.mk", "w", encoding="ascii") as file:
+        file.write(f"EVENTS = {events}\ninclude upmu.mk\nprint: ; @echo $(UPMU_CFLAGS)\n")
+    return run(["make", "-s", "--no-print-directory", "-f", f"{WORK}/print.mk", "print"])
+
+
+def built(events):
+    """(what a program with these catalogues prints, bytes of them)"""
+    code, flags = options(events)
+    if code:
+        return flags, 0
+    with open(f"{WORK}/main.c", "w", encoding="ascii") as file:
+        file.write(PROGRAM)
+    flags = flags.split() + ["-Wall", "-Wundef", "-Werror", "-Iinclude", "-I.", "-fno-pie", "-Os"]
+    code, output = run(["gcc", *flags, "-no-pie", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections",
+                        "-o", f"{WORK}/main", f"{WORK}/main.c", *library_sources()])
+    if code:
+        return output, 0
+    # Constants of events/ alone.
+    size = 0
+    for source in files("events/*.c"):
+        run(["gcc", *flags, "-c", "-o", f"{WORK}/part.o", source])
+        size += sum(int(bytes) for bytes in re.findall(r"^\.rodata\S*\s+(\d+)", run(["size", "-A", f"{WORK}/part.o"])[1],
+                                                       re.M))
+    return run([f"{WORK}/main"])[1], size
+
+
+@check
+def all_catalogues_and_single_ones_are_within_their_limits():
+    whole = int(re.search(r"upmu_catalog_data\[(\d+)\]", read("events/catalog_data.c")).group(1))
+    print(f"all: {whole} of {ALL_LIMIT} bytes")
+    complaints = [f"all: {whole} bytes"] if whole > ALL_LIMIT else []
+    for name, limit in LIMITS.items():
+        print(f"{name}: {alone()[name]} of {limit} bytes")
+        complaints += [f"{name}: {alone()[name]} bytes"] if alone()[name] > limit else []
+    return complaints
+
+
+@check
+def chosen_catalogues_are_there_and_others_cost_nothing():
+    complaints, sizes = [], alone()
+    for events, wanted in (("skl", ["skl"]), ("haswell p4 zen2", ["netburst", "hsw", "zen2"])):
+        printed, size = built(events)
+        expected = "ix86arch " + " ".join(wanted) + (" hsw: hsw" if "hsw" in wanted else " hsw: ix86arch")
+        if printed != expected:
+            complaints.append(f"EVENTS={events}: {printed[-300:]}, not {expected}")
+        bytes = sum(sizes[name] for name in ["ix86arch"] + wanted)
+        if not bytes <= size <= bytes + 32 * (len(wanted) + 1):
+            complaints.append(f"EVENTS={events}: {size} bytes, not {bytes}")
+    return complaints
+
+
+@check
+def a_catalogue_that_there_is_not_is_refused():
+    code, output = options("skl nosuch")
+    return [] if code and "no events of nosuch" in output else [output]
+
+
+@check
+def every_source_has_a_catalogue_of_its_own():
+    present = {os.path.basename(path)[:-4] for path in files("events/*.tsv")} - {"exceptions"}
+    return [f"{name}: events/catalog_models.c lacks it" for name in sorted(present - set(alone()))] + \
+        [f"{name}: no source" for name in sorted(set(alone()) - present)]
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    main()
