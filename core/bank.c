@@ -299,8 +299,9 @@ bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close)
     const struct upmu_pmu *pmu = bank->pmu;
     bool fine = true;
 
+    /* The upper counter of an AMD pair opens first and closes last. */
     while (open | close) {
-        const struct upmu_counter *counter = &pmu->counter[upmu_bits_lowest(open | close)];
+        const struct upmu_counter *counter = &pmu->counter[close ? upmu_bits_lowest(close) : upmu_bits_highest(open)];
         unsigned row = counter->gate_row;
         uint64_t opened = take_gates(pmu, &open, row);
         uint64_t closed = take_gates(pmu, &close, row);

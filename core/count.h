@@ -48,4 +48,15 @@ uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *ta
 uint64_t upmu_count_now(const struct upmu_pmu *pmu, const struct upmu_event *event, uint64_t total, uint64_t base,
                         unsigned counter, uint64_t value);
 
+/*
+ * The second counter of a wide event has 16 bits more; so loaded, the two overflow
+ * together when the first one does.
+ */
+#define UPMU_WIDE_LOAD UINT64_C(0xffff)
+
+static inline bool upmu_tally_is_wide(const struct upmu_tally *tally)
+{
+    return UPMU_BACKEND_AMD && tally->wide;
+}
+
 #endif

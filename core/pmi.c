@@ -140,6 +140,12 @@ static void throttle(struct pass *pass, struct upmu_tally *tally, bool lost)
     }
 }
 
+/* The upper half of a wide event has overflowed with the lower one. */
+static bool load_upper(struct upmu_cpu *cpu, const struct upmu_tally *tally)
+{
+    return !upmu_tally_is_wide(tally) || upmu_bank_handler_write(&cpu->bank, tally->slot[1], UPMU_WIDE_LOAD);
+}
+
 /* A sampling counter that is closed and has passed zero. */
 static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally *tally, uint64_t value)
 {
@@ -156,7 +162,7 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
         throttle(pass, tally, tally->lost != lost);
     }
     load = upmu_count_load(cpu->pmu, tally, counter);
-    if (upmu_bank_handler_write(&cpu->bank, counter, load))
+    if (load_upper(cpu, tally) && upmu_bank_handler_write(&cpu->bank, counter, load))
         tally->base = load;
     else
         pass->failed |= UPMU_BIT32(counter);
@@ -226,6 +232,8 @@ static void fold_wrapped(struct pass *pass, unsigned counter)
         return;
     tally->sequence += 1u;
     UPMU_BARRIER();
+    if (!load_upper(cpu, tally))
+        tally->hole = true;
     if (upmu_count_turned(cpu->pmu, tally, counter, value, pass->now_ns))
         tally->total += UINT64_C(1) << cpu->pmu->counter[counter].width;
     tally->turned = upmu_count_stamp(pass->now_ns);
@@ -278,11 +286,16 @@ static enum upmu_pmi answer(struct pass *pass, uint32_t flagged)
 {
     struct upmu_cpu *cpu = pass->cpu;
     unsigned overflows = upmu_bits_count(pass->handled | flagged);
+    /* Where interrupts are late this one may have been another source's: none of the overflows is matched. */
+    unsigned own = cpu->pmu->capabilities & UPMU_PMU_LATE ? 0 : 1;
 
-    if (overflows > 1) {
-        cpu->stale_credit += overflows - 1u;
+    if (overflows > own) {
+        cpu->stale_credit += overflows - own;
         cpu->stale_since_ns = pass->now_ns;
     }
+    /* One for each counter, at most: interrupts that wait do not add up. */
+    if (!own && cpu->stale_credit > cpu->pmu->preference_count)
+        cpu->stale_credit = cpu->pmu->preference_count;
     if (overflows) {
         cpu->interrupts++;
         /* Only status was left: the late interrupt of an overflow that is settled. */

@@ -58,15 +58,16 @@ bool upmu_run_prime(struct upmu_cpu *cpu, struct upmu_tally *tally)
 
     if (!upmu_bank_close(&cpu->bank, UPMU_BIT32(counter)))
         return false;
+    cpu->used |= tally->counters;
+    if (upmu_tally_is_wide(tally) && !upmu_bank_write(&cpu->bank, tally->slot[1], UPMU_WIDE_LOAD))
+        return false;
     if (upmu_tally_samples(tally)) {
         tally->base = upmu_count_load(cpu->pmu, tally, counter);
-        cpu->used |= UPMU_BIT32(counter);
         if (!upmu_bank_write(&cpu->bank, counter, tally->base))
             return false;
     } else if (!upmu_bank_read(&cpu->bank, counter, &tally->base)) {
         return false;
     }
-    cpu->used |= tally->counters;
     tally->turned = upmu_count_stamp(port_clock_ns(cpu->machine->port));
     upmu_run_tag(cpu, tally->counters, tally->tag);
     return true;

@@ -86,6 +86,7 @@ static void set_event(struct upmu_set *set, unsigned i, const struct upmu_event 
     tally->due = tally->period;
     tally->least_log2 = event->least_log2;
     tally->step_log2 = event->step_log2;
+    tally->wide = event->attributes & UPMU_ATTR_WIDE;
     memset(tally->slot, UPMU_NO_COUNTER, sizeof tally->slot);
     tally->counter = UPMU_NO_COUNTER;
 }

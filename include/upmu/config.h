@@ -19,6 +19,11 @@
 #define UPMU_BACKEND_X86_P4 1
 #endif
 
+/* The AMD backend: K7 to Zen, Hygon (docs/amd.md). */
+#ifndef UPMU_BACKEND_AMD
+#define UPMU_BACKEND_AMD 1
+#endif
+
 /* Overflow sampling: upmu_handle_pmi, rings.  0: those calls answer
    UPMU_ERR_COMPILED_OUT (the handler: UPMU_PMI_NOT_OURS). */
 #ifndef UPMU_SAMPLING

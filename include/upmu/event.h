@@ -79,6 +79,7 @@ size_t upmu_spec_format(const struct upmu_spec *spec, char *buffer, size_t size)
 #define UPMU_ATTR_CASCADE (1u << 12) /* counts when an initiator has come as often as its sampling period says */
 #define UPMU_ATTR_ACTIVE (1u << 13)  /* active=: how many hyper-threads must be awake */
 #define UPMU_ATTR_EXCLUSIVE (1u << 14) /* by itself: disturbs the counter of the same number of a hyper-thread */
+#define UPMU_ATTR_WIDE (1u << 15) /* by itself: a second counter holds the bits above its counter's */
 
 /* In config2 of a cascade: it begins after so many initiators, unless its sampling has a period. */
 #define UPMU_EVENT_AFTER (UINT64_C(1) << 63)

@@ -149,6 +149,7 @@ struct upmu_counter {
 #define UPMU_PMU_CARRY_LOST (1u << 10)  /* a stop can lose the carry from bit 31 into bit 32 of a counter */
 #define UPMU_PMU_PRELUDE (1u << 11)     /* a sequence that clobbers counters precedes every new event */
 #define UPMU_PMU_PAIRED (1u << 12)      /* UPMU_ATTR_EXCLUSIVE: see UPMU_PAIR_RESOURCE */
+#define UPMU_PMU_LATE (1u << 13)        /* an overflow's interrupt may come after another one has answered for it */
 
 struct upmu_backend;
 struct upmu_catalog;

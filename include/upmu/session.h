@@ -74,6 +74,7 @@ struct upmu_tally {
     bool throttled;
     bool ran;
     bool hole;                  /* was moved with a gap, or lost its register */
+    bool wide;                  /* slot[1] holds the bits above its counter's */
 };
 
 /*
