@@ -81,6 +81,9 @@ struct upmu_backend {
     bool (*describe)(const char *name, struct upmu_pmu *out_pmu);
     const char *(*names)(unsigned i);
 
+    /* The catalogue of a PMU that is not called like it, or NULL: there is none, or it is. */
+    const char *(*catalog)(const struct upmu_pmu *pmu);
+
 #if UPMU_NAMES
     /* What FreeBSD puts before the names of the catalogue ("p4-"), the last with two NULs; NULL: nothing. */
     const char *prefixes;

@@ -11,6 +11,9 @@ extern const struct upmu_backend upmu_x86_core_backend;
 #if UPMU_BACKEND_X86_P4
 extern const struct upmu_backend upmu_x86_p4_backend;
 #endif
+#if UPMU_BACKEND_AMD
+extern const struct upmu_backend upmu_amd_k8_backend;
+#endif
 
 static const struct upmu_backend *const backends[] = {
 #if UPMU_BACKEND_X86_CORE
@@ -18,6 +21,9 @@ static const struct upmu_backend *const backends[] = {
 #endif
 #if UPMU_BACKEND_X86_P4
     &upmu_x86_p4_backend,
+#endif
+#if UPMU_BACKEND_AMD
+    &upmu_amd_k8_backend,
 #endif
     NULL
 };
@@ -80,6 +86,8 @@ void upmu_pmu_find_catalog(struct upmu_pmu *pmu)
     pmu->catalog = upmu_catalog_for(pmu);
     if (!pmu->catalog)
         pmu->catalog = upmu_catalog_find(pmu->name);
+    if (!pmu->catalog && pmu->backend->catalog)
+        pmu->catalog = upmu_catalog_find(pmu->backend->catalog(pmu));
     if (!pmu->catalog)
         pmu->catalog = upmu_catalog_find("ix86arch");
 #else

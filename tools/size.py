@@ -23,7 +23,8 @@ STRUCTS = {  # struct: limit in bytes
 CORE_LIMIT, CORE_AIM = 53500, 28 * 1024
 MINIMUM_LIMIT, MINIMUM_AIM = 23000, 12 * 1024
 CATALOGUES_LIMIT = 250000
-MINIMUM_OPTIONS = ["-DUPMU_BACKEND_X86_P4=0", "-DUPMU_SAMPLING=0", "-DUPMU_NAMES=0", "-DUPMU_PROBE=0",
+MINIMUM_OPTIONS = ["-DUPMU_BACKEND_X86_P4=0", "-DUPMU_BACKEND_AMD=0", "-DUPMU_SAMPLING=0", "-DUPMU_NAMES=0",
+                   "-DUPMU_PROBE=0",
                    "-DUPMU_WHY_TEXT=0", "-DUPMU_MOVES=0", "-DUPMU_DOMAINS=0", "-DUPMU_PRELUDES=0",
                    "-DUPMU_METRICS=0", "-DUPMU_THREADS=0", "-DUPMU_SETS=0"]
 FLAGS = "-std=c11 -ffreestanding -mgeneral-regs-only -fno-pie -fno-pic -fno-stack-protector -Iinclude -I.".split()

@@ -13,7 +13,7 @@ from checklib import COMPILERS, FREESTANDING, WARNINGS, check, files, library_so
 MEMORY_FUNCTIONS = {"memcpy", "memmove", "memset", "memcmp"}
 # What a backend may call: the core's pure helpers.
 BACKEND_MAY_CALL = re.compile(r"^(mem(cpy|move|set|cmp)|upmu_(image|register|text|catalog|bits|pmu|event_raw)_?\w*)$")
-OPTIONS = ["UPMU_BACKEND_X86_CORE", "UPMU_BACKEND_X86_P4", "UPMU_SAMPLING", "UPMU_NAMES", "UPMU_PROBE",
+OPTIONS = ["UPMU_BACKEND_X86_CORE", "UPMU_BACKEND_X86_P4", "UPMU_BACKEND_AMD", "UPMU_SAMPLING", "UPMU_NAMES", "UPMU_PROBE",
            "UPMU_MOVES", "UPMU_DOMAINS", "UPMU_WHY_TEXT", "UPMU_PRELUDES", "UPMU_METRICS"]
 # The last of them, which combine with nothing: one of them is on, the other off.
 LONERS = 2
@@ -81,7 +81,7 @@ def external_names_have_the_prefix():
 def backends_call_only_pure_helpers():
     complaints = []
     for path in objects("gcc-64", "backends/"):
-        own = ("upmu_" + path.split("/")[3] + "_", "upmu_p4_")
+        own = ("upmu_" + path.split("/")[3] + "_", "upmu_p4_", "upmu_amd_")
         for name in symbols([path], "-u"):
             if not BACKEND_MAY_CALL.match(name) and not name.startswith(own):
                 complaints.append(f"{path}: {name}")

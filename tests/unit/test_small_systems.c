@@ -210,7 +210,8 @@ static void counters_are_read_by_the_index_of_their_kind(void **state)
 /*
  * Intel SDM vol 3 (325384-059) 18.2.1: IA32_PMCn at C1h + n, IA32_PERFEVTSELn at 186h + n;
  * version 6 (Linux arch/x86/include/asm/msr-index.h): at 1900h + 4n and 1901h + 4n;
- * 18.15: of NetBurst's 18, counter n at 300h + n, its CCCR at 360h + n.
+ * 18.15: of NetBurst's 18, counter n at 300h + n, its CCCR at 360h + n.  AMD APM vol 2
+ * 13.2: four legacy counters, else C001_0200h + 2n and the next.
  */
 static void each_general_counter_has_an_event_register_of_its_own(void **state)
 {
@@ -226,7 +227,12 @@ static void each_general_counter_has_an_event_register_of_its_own(void **state)
             unsigned n = upmu_bits_lowest(rest), value = pmu.family == 15 ? 0x300 : 0xc1;
             unsigned select = pmu.family == 15 ? 0x360 : 0x186;
 
-            if (pmu.version == 6) {
+            if (pmu.counter[n].rdpmc == n && upmu_register_address(&pmu, pmu.counter[0].value_row) >= 0xc0000000) {
+                bool legacy = upmu_bits_count(pmu.general) == 4;
+
+                value = legacy ? 0xc0010004 : 0xc0010201 + n;
+                select = legacy ? 0xc0010000 : 0xc0010200 + n;
+            } else if (pmu.version == 6) {
                 value = 0x1900 + 3 * n;
                 select = 0x1901 + 3 * n;
             }

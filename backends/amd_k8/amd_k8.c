@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The AMD backend: status words to counters, who uses them at take-over, what they leave
+ * behind, and the table of its functions.
+ */
+#include "backends/amd_k8/amd_k8.h"
+#include "backends/amd_k8/amd_registers.h"
+#include "core/bits.h"
+
+#if UPMU_BACKEND_AMD
+
+/* Status and acknowledgement: bit n is counter n.  Others may be set (Linux amd/core.c): they are no counters. */
+static uint32_t amd_overflowed(const struct upmu_pmu *pmu, uint64_t status)
+{
+    return pmu->counters & (uint32_t)status;
+}
+
+static uint64_t amd_acknowledge(const struct upmu_pmu *pmu, uint32_t counters)
+{
+    (void)pmu;
+    return counters;
+}
+
+/* Counters given up count nothing. */
+static void amd_release(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image)
+{
+    (void)pmu;
+    for (; counters; counters &= counters - 1u)
+        upmu_image_add(image, UPMU_AMD_ROW_SELECT + upmu_bits_lowest(counters), ~UINT64_C(0), 0,
+                       counters & (0u - counters));
+}
+
+/* In use: enabled or asking for interrupts. */
+static uint32_t amd_claims(const struct upmu_pmu *pmu, const uint64_t *found)
+{
+    uint32_t counters = 0;
+
+    for (uint32_t rest = pmu->counters; rest; rest &= rest - 1u)
+        if (found[UPMU_AMD_ROW_SELECT + upmu_bits_lowest(rest)] & (UPMU_AMD_SELECT_EN | UPMU_AMD_SELECT_INT))
+            counters |= rest & (0u - rest);
+    return counters;
+}
+
+/* Freezing on an interrupt would stop counters of other sessions: never used; what froze before is let go on. */
+static void amd_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
+{
+    if (!(pmu->capabilities & UPMU_PMU_DEBUGCTL))
+        return;
+    upmu_image_add(image, UPMU_AMD_ROW_DEBUGCTL, UPMU_AMD_DEBUGCTL_FREEZE, 0, 0);
+    upmu_image_add(image, UPMU_AMD_ROW_ACK, UPMU_AMD_STATUS_FROZEN, UPMU_AMD_STATUS_FROZEN, 0);
+}
+
+static const char *amd_resource_name(const struct upmu_pmu *pmu, unsigned resource)
+{
+    (void)pmu, (void)resource;
+    return "the node's northbridge";
+}
+
+static const char *amd_counter_prefix(const struct upmu_pmu *pmu, unsigned counter, unsigned *out_index)
+{
+    (void)pmu;
+    *out_index = counter;
+    return "PMC";
+}
+
+/* The northbridge is counted by core counters: no register stands for it. */
+static unsigned amd_resource_row(const struct upmu_pmu *pmu, unsigned resource)
+{
+    (void)pmu, (void)resource;
+    return UPMU_NO_ROW;
+}
+
+const struct upmu_backend upmu_amd_k8_backend = {
+    .name = "amd_k8",
+    .detect = upmu_amd_detect,
+    .describe = upmu_amd_describe,
+    .names = upmu_amd_names,
+    .catalog = upmu_amd_catalog,
+#if UPMU_NAMES
+    .prefixes = UPMU_AMD_PREFIXES,
+    .attribute = upmu_amd_attribute,
+    .from_row = upmu_amd_from_row,
+    .qualifier = upmu_amd_qualifier,
+    .format = upmu_amd_format,
+#endif
+    .finish = upmu_amd_finish,
+    .thread = upmu_amd_thread,
+    .alternative = upmu_amd_alternative,
+    .render = upmu_amd_render,
+    .release = amd_release,
+    .overflowed = amd_overflowed,
+    .acknowledge = amd_acknowledge,
+    .claims = amd_claims,
+    .take_over = amd_take_over,
+    .resource_name = amd_resource_name,
+    .counter_prefix = amd_counter_prefix,
+    .resource_row = amd_resource_row,
+};
+
+#endif

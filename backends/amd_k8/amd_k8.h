@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The AMD backend's functions, K7 to Zen, file by file; contracts are those of struct
+ * upmu_backend in core/backend.h.  How the PMU works: docs/amd.md.
+ *
+ * An event's word is its select register, without enable and interrupt bits.
+ */
+#ifndef UPMU_AMD_K8_H
+#define UPMU_AMD_K8_H
+
+#include "core/backend.h"
+
+extern const struct upmu_backend upmu_amd_k8_backend;
+
+/* What FreeBSD puts before the names of the catalogues. */
+#define UPMU_AMD_PREFIXES "k8-\0k7-\0pmc_ev_k8_\0pmc_ev_k7_\0"
+
+/* The northbridge, which one core of a node counts: its value is the core's APIC id. */
+#define UPMU_AMD_RESOURCE_NB 0u
+
+/* upmu_event.payload: the event is the northbridge's. */
+#define UPMU_AMD_PAYLOAD_NB 1u
+
+/* upmu_pmu.quirks, from bit 8 on; below: the model's place in the table of models. */
+#define UPMU_AMD_MODEL 0xffu
+#define UPMU_AMD_GROUPS 0x0100u    /* family 15h: counters by groups of events */
+#define UPMU_AMD_NB_SHARED 0x0200u /* northbridge events are counted by core counters, for the node */
+#define UPMU_AMD_NB_APART 0x0400u  /* ... by counters of their own only */
+#define UPMU_AMD_PAIRS 0x0800u     /* event 003h takes two counters */
+#define UPMU_AMD_1292 0x1000u      /* erratum 1292: retire events may overcount but on counter 2 */
+#define UPMU_AMD_NB_RESET 0x2000u  /* K8 revision E, more cores than one: any write of a select clears them */
+#define UPMU_AMD_SVME 0x4000u      /* EFER.SVME was set at take-over: HostOnly counts */
+
+/* Event 003h and the word of the odd counter beside it. */
+#define UPMU_AMD_WIDE_CODE 0x003u
+#define UPMU_AMD_MERGE UINT64_C(0xf000000ff)
+
+/* The 12-bit event code of a select word, and the other way. */
+static inline unsigned upmu_amd_code(uint64_t config)
+{
+    return ((unsigned)config & 0xffu) | ((unsigned)(config >> 24) & 0xf00u);
+}
+
+static inline uint64_t upmu_amd_word(unsigned code)
+{
+    return (code & 0xffu) | (uint64_t)(code >> 8 & 0xfu) << 32;
+}
+
+/* The northbridge's, on families that have one: E0h to FFh, 1E0h to 1FFh and so on. */
+static inline bool upmu_amd_is_nb(unsigned code)
+{
+    return (code & 0xe0u) == 0xe0u;
+}
+
+/* ---- amd_detect.c ---- */
+
+bool upmu_amd_detect(const struct upmu_detection *detection, struct upmu_pmu *out_pmu);
+bool upmu_amd_describe(const char *name, struct upmu_pmu *out_pmu);
+const char *upmu_amd_names(unsigned i);
+unsigned upmu_amd_thread(const struct upmu_detection *detection);
+
+/* The catalogue of a PMU's events; where there is none, "ix86arch", whose events are translated. */
+const char *upmu_amd_catalog(const struct upmu_pmu *pmu);
+
+/* Which events generic names stand for: UPMU_AMD_GENERIC_… of a PMU. */
+enum {
+    UPMU_AMD_GENERIC_NONE,
+    UPMU_AMD_GENERIC_K7,
+    UPMU_AMD_GENERIC_ZEN1,
+    UPMU_AMD_GENERIC_ZEN2,
+    UPMU_AMD_GENERIC_ZEN4
+};
+unsigned upmu_amd_generic(const struct upmu_pmu *pmu);
+
+/* ---- amd_encode.c ---- */
+
+#if UPMU_NAMES
+enum upmu_status upmu_amd_attribute(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,
+                                    size_t length, const uint64_t *value);
+enum upmu_status upmu_amd_from_row(const struct upmu_pmu *pmu, const struct upmu_row *row, struct upmu_event *event);
+bool upmu_amd_qualifier(const char *name, size_t name_length, const char *word, size_t length, uint16_t *out_field,
+                        uint16_t *out_bits);
+void upmu_amd_format(const struct upmu_pmu *pmu, const struct upmu_event *event, const struct upmu_row *row,
+                     struct upmu_text *out);
+#endif
+enum upmu_status upmu_amd_finish(const struct upmu_pmu *pmu, struct upmu_event *event);
+
+/* ---- amd_place.c ---- */
+
+/* Counters that can count an event; 0: none can. */
+uint32_t upmu_amd_counters(const struct upmu_pmu *pmu, uint64_t config);
+
+/* Is it one of the events that erratum 1292 lists, on a PMU that has it? */
+bool upmu_amd_overcounts(const struct upmu_pmu *pmu, uint64_t config);
+
+bool upmu_amd_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,
+                          struct upmu_alternative *out);
+void upmu_amd_render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
+                     const uint8_t *counters, unsigned flags, struct upmu_image *image);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Registers of AMD's PMUs: AMD APM vol 2 (24593) chapter 13; Linux
+ * arch/x86/include/asm/msr-index.h.  The legacy set is two blocks of four, the extended one
+ * interleaved; where both exist the first four are the same hardware, and only the
+ * extended ones are used.  Before PerfMonV2 a counter runs while the enable bit of its
+ * select is set; since then the bit is always set and the gate is in PerfCntrGlobalCtl.
+ */
+#include "backends/amd_k8/amd_registers.h"
+#include "core/bits.h"
+
+#if UPMU_BACKEND_AMD
+
+#define AMD_ALL (~UINT64_C(0))
+
+/*
+ * Select bits that any session may set: event, unit mask, USR, OS, edge, inv, cmask,
+ * event bits 11:8, guest and host.  Privileged: the interrupt and pin control.
+ */
+#define AMD_SELECT_SESSION                                                                                           \
+    (UPMU_AMD_SELECT_EVENT | UPMU_AMD_SELECT_UMASK | UPMU_AMD_SELECT_USR | UPMU_AMD_SELECT_OS |                    \
+     UPMU_AMD_SELECT_EDGE | UPMU_AMD_SELECT_EN | UPMU_AMD_SELECT_INV | UPMU_AMD_SELECT_CMASK |                     \
+     UPMU_AMD_SELECT_GUEST | UPMU_AMD_SELECT_HOST)
+#define AMD_SELECT_PRIVILEGED (UPMU_AMD_SELECT_INT | UPMU_AMD_SELECT_PC)
+
+/* clang-format off */
+#define AMD_FOUR(R) R(0) R(1) R(2) R(3)
+#define AMD_FIFTEEN(R) AMD_FOUR(R) R(4) R(5) R(6) R(7) R(8) R(9) R(10) R(11) R(12) R(13) R(14)
+
+#define AMD_LEGACY_MEMBERS(n) char select##n[sizeof "PERFEVTSEL" #n], counter##n[sizeof "PERFCTR" #n];
+#define AMD_LEGACY_NAMES(n) "PERFEVTSEL" #n, "PERFCTR" #n,
+static const struct amd_legacy_names {
+    char source[sizeof "APM 13.2"];
+    AMD_FOUR(AMD_LEGACY_MEMBERS)
+} amd_legacy_names = { "APM 13.2", AMD_FOUR(AMD_LEGACY_NAMES) };
+
+#define AMD_EXTENDED_MEMBERS(n) char select##n[sizeof "PERF_CTL" #n], counter##n[sizeof "PERF_CTR" #n];
+#define AMD_EXTENDED_NAMES(n) "PERF_CTL" #n, "PERF_CTR" #n,
+static const struct amd_extended_names {
+    char source[sizeof "APM 13.2"];
+    AMD_FIFTEEN(AMD_EXTENDED_MEMBERS)
+    char global_ctl[sizeof "PerfCntrGlobalCtl"], status[sizeof "PerfCntrGlobalStatus"];
+    char ack[sizeof "PerfCntrGlobalStatusClr"], debugctl[sizeof "DebugCtl"];
+} amd_extended_names = {
+    "APM 13.2", AMD_FIFTEEN(AMD_EXTENDED_NAMES)
+    "PerfCntrGlobalCtl", "PerfCntrGlobalStatus", "PerfCntrGlobalStatusClr", "DebugCtl"
+};
+
+#define AMD_LEGACY_ROWS(n)                                                                                           \
+    [UPMU_AMD_ROW_CTR + (n)] = { 0xC0010004u + (n), UPMU_AMD_CLASS_CTR, (n),                                       \
+                                 (uint16_t)offsetof(struct amd_legacy_names, counter##n) },                          \
+    [UPMU_AMD_ROW_SELECT + (n)] = { 0xC0010000u + (n), UPMU_AMD_CLASS_SELECT, (n),                                 \
+                                    (uint16_t)offsetof(struct amd_legacy_names, select##n) },
+#define AMD_EXTENDED_ROWS(n)                                                                                         \
+    [UPMU_AMD_ROW_CTR + (n)] = { 0xC0010201u + 2 * (n), UPMU_AMD_CLASS_CTR, (n),                                   \
+                                 (uint16_t)offsetof(struct amd_extended_names, counter##n) },                        \
+    [UPMU_AMD_ROW_SELECT + (n)] = { 0xC0010200u + 2 * (n), UPMU_AMD_CLASS_SELECT, (n),                             \
+                                    (uint16_t)offsetof(struct amd_extended_names, select##n) },
+#define AMD_OTHER_ROW(row, address, name)                                                                            \
+    [UPMU_AMD_ROW_##row] = { address, UPMU_AMD_CLASS_##row, UPMU_NO_COUNTER,                                       \
+                             (uint16_t)offsetof(struct amd_extended_names, name) },
+
+static const struct upmu_register amd_legacy_rows[UPMU_AMD_ROW_GLOBAL_CTL] = { AMD_FOUR(AMD_LEGACY_ROWS) };
+static const struct upmu_register amd_extended_rows[UPMU_AMD_ROWS] = {
+    AMD_FIFTEEN(AMD_EXTENDED_ROWS)
+    AMD_OTHER_ROW(GLOBAL_CTL, 0xC0000301u, global_ctl)
+    AMD_OTHER_ROW(STATUS, 0xC0000300u, status)
+    AMD_OTHER_ROW(ACK, 0xC0000302u, ack)
+    AMD_OTHER_ROW(DEBUGCTL, 0x1D9u, debugctl)
+};
+
+/* load_rank: auxiliary 0, select 3, counter 5, acknowledgement 6, global control 7. */
+#define AMD_COUNTER_CLASS                                                                                            \
+    {                                                                                                              \
+        .kind = UPMU_KIND_COUNTER, .load_rank = 5, .release_rank = 5, .found = 1, .promised = 1, .owned = AMD_ALL,   \
+        .hardware = AMD_ALL, .session = AMD_ALL, .privileged = AMD_ALL                                               \
+    }
+#define AMD_SELECT_CLASS(select_gates)                                                                               \
+    {                                                                                                              \
+        .kind = UPMU_KIND_SELECT, .load_rank = 3, .release_rank = 2, .found = 1, .promised = 1, .owned = AMD_ALL,    \
+        .gates = (select_gates), .session = AMD_SELECT_SESSION, .privileged = AMD_SELECT_PRIVILEGED,                 \
+        .idle_keep = ~UPMU_AMD_SELECT_EN                                                                           \
+    }
+
+#define AMD_SINGLE_CLASSES (UPMU_AMD_CLASS_SELECT + 1)
+static const struct upmu_register_class amd_single_classes[AMD_SINGLE_CLASSES] = {
+    [UPMU_AMD_CLASS_CTR] = AMD_COUNTER_CLASS,
+    [UPMU_AMD_CLASS_SELECT] = AMD_SELECT_CLASS(UPMU_AMD_SELECT_EN),
+};
+
+static const struct upmu_register_class amd_global_classes[UPMU_AMD_CLASSES] = {
+    [UPMU_AMD_CLASS_CTR] = AMD_COUNTER_CLASS,
+    [UPMU_AMD_CLASS_SELECT] = AMD_SELECT_CLASS(0),
+    [UPMU_AMD_CLASS_GLOBAL_CTL] = { .kind = UPMU_KIND_CONTROL, .load_rank = 7, .release_rank = 0, .found = 1,
+                                    .promised = 1, .owned = AMD_ALL, .gates = AMD_ALL },
+    [UPMU_AMD_CLASS_STATUS] = { .kind = UPMU_KIND_STATUS, .access = UPMU_ACCESS_RO, .promised = 1,
+                                .hardware = AMD_ALL },
+    [UPMU_AMD_CLASS_ACK] = { .kind = UPMU_KIND_ACK, .access = UPMU_ACCESS_W1C, .load_rank = 6, .promised = 1,
+                             .owned = UPMU_AMD_STATUS_FROZEN, .hardware = AMD_ALL },
+    [UPMU_AMD_CLASS_DEBUGCTL] = { .kind = UPMU_KIND_AUX, .load_rank = 0, .release_rank = 4, .found = 1,
+                                  .promised = 1, .owned = UPMU_AMD_DEBUGCTL_FREEZE },
+};
+/* clang-format on */
+
+const struct upmu_register_table upmu_amd_legacy_table = {
+    amd_legacy_rows, amd_single_classes, (const char *)&amd_legacy_names, UPMU_AMD_ROW_GLOBAL_CTL,
+    AMD_SINGLE_CLASSES, 0
+};
+
+const struct upmu_register_table upmu_amd_extended_table = {
+    amd_extended_rows, amd_single_classes, (const char *)&amd_extended_names, UPMU_AMD_ROW_GLOBAL_CTL,
+    AMD_SINGLE_CLASSES, 0
+};
+
+const struct upmu_register_table upmu_amd_global_table = {
+    amd_extended_rows, amd_global_classes, (const char *)&amd_extended_names, UPMU_AMD_ROWS, UPMU_AMD_CLASSES, 0
+};
+
+#endif
