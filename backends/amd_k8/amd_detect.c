@@ -188,7 +188,7 @@ static void read_amd_shape(const struct upmu_detection *detection, struct amd_sh
 }
 
 /* EBX, ECX, EDX of "AuthenticAMD" and of "HygonGenuine". */
-static bool is_amd(const struct upmu_detection *detection)
+static bool is_amd_or_hygon(const struct upmu_detection *detection)
 {
     return memcmp(&detection->leaf0[1], "AuthcAMDenti", 12) == 0 ||
            (memcmp(&detection->leaf0[1], "HygouinenGen", 12) == 0 && detection->family >= 0x17);
@@ -199,7 +199,7 @@ bool upmu_amd_detect(const struct upmu_detection *detection, struct upmu_pmu *ou
     struct amd_shape shape;
     uint64_t select;
 
-    if (!is_amd(detection) || detection->family < 6)
+    if (!is_amd_or_hygon(detection) || detection->family < 6)
         return false;
     read_amd_shape(detection, &shape);
     /* No CPUID bit promises the legacy registers: a hypervisor may have none. */
