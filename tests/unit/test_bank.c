@@ -817,6 +817,12 @@ static void a_prelude_keeps_gates_closed_leaves_its_registers_unknown_and_lets_o
     EXPECT_WRITES(&space, 0x38F, 0x38F);
     assert_true(gate_open(&space, 2) && !gate_open(&space, 0));
     assert_false(upmu_bank_knows(&space.bank, UPMU_X86_ROW_GLOBAL_CTRL));
+    /* Counter 0, which the last prelude's fault may have left running, is closed first. */
+    assert_true(upmu_bank_gate(&space.bank, 1, 0) && gate_open(&space, 0));
+    forget_trace(&space);
+    assert_true(upmu_bank_prelude(&space.bank, &prelude, 4));
+    EXPECT_WRITES(&space, 0x38F, 0x186, 0xC1);
+    assert_true(gate_open(&space, 2) && !gate_open(&space, 0));
 }
 
 /* ---- Faults ---- */

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the register tables of the Intel core PMUs promise the bank: the order in
+ * which registers are loaded and given up, which bits hardware changes, which
+ * registers never fault, what an idle select is, and which counter guards which
+ * register.  Intel SDM vol 3 (325384-059) 18.2; for the order also Linux
+ * arch/x86/events/intel/core.c.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backends/x86_core/x86_core_registers.h"
+#include "core/backend.h"
+#include "core/bits.h"
+#include "core/register.h"
+#include <upmu/upmu.h>
+
+static const struct upmu_register_table *const tables[] = {&upmu_x86_core_global_table, &upmu_x86_core_block_table,
+                                                           &upmu_x86_core_single_table, &upmu_x86_core_p6_table};
+#define TABLES (sizeof tables / sizeof tables[0])
+
+static const struct upmu_register_class *class_of(const struct upmu_register_table *table, unsigned row)
+{
+    return &table->classes[table->rows[row].class_index];
+}
+
+/* Each before the next. */
+static void expect_load_order(const struct upmu_register_table *table, const uint8_t *rows, unsigned count)
+{
+    for (unsigned i = 1; i < count; i++)
+        assert_true(class_of(table, rows[i - 1])->load_rank < class_of(table, rows[i])->load_rank);
+}
+
+static void expect_release_order(const struct upmu_register_table *table, const uint8_t *rows, unsigned count)
+{
+    for (unsigned i = 1; i < count; i++)
+        assert_true(class_of(table, rows[i - 1])->release_rank < class_of(table, rows[i])->release_rank);
+}
+
+/* A counter is written with its event chosen; what an overflow left behind is acknowledged before it may run. */
+static void registers_are_loaded_from_freeze_bits_to_the_common_gate(void **state)
+{
+    static const uint8_t rows[] = {UPMU_X86_ROW_DEBUGCTL, UPMU_X86_ROW_OFFCORE, UPMU_X86_ROW_SELECT,
+                                   UPMU_X86_ROW_FIXED_CTRL, UPMU_X86_ROW_PMC, UPMU_X86_ROW_ACK,
+                                   UPMU_X86_ROW_GLOBAL_CTRL};
+
+    (void)state;
+    for (unsigned t = 0; t < 2; t++)
+        expect_load_order(tables[t], rows, sizeof rows);
+}
+
+/* Slots are written before the metrics that are fractions of them (Linux icl_set_topdown_event_period). */
+static void metrics_are_loaded_after_the_slots_they_divide(void **state)
+{
+    (void)state;
+    for (unsigned t = 0; t < 2; t++)
+        assert_true(class_of(tables[t], UPMU_X86_ROW_METRICS)->load_rank >
+                    class_of(tables[t], UPMU_X86_ROW_FIXED)->load_rank);
+}
+
+/* The common gate first; a payload only when no select asks for it any more; freeze bits come back last. */
+static void registers_are_given_up_from_the_common_gate_to_the_freeze_bits(void **state)
+{
+    static const uint8_t general[] = {UPMU_X86_ROW_GLOBAL_CTRL, UPMU_X86_ROW_SELECT, UPMU_X86_ROW_OFFCORE,
+                                      UPMU_X86_ROW_DEBUGCTL, UPMU_X86_ROW_PMC};
+    static const uint8_t fixed[] = {UPMU_X86_ROW_GLOBAL_CTRL, UPMU_X86_ROW_FIXED_CTRL, UPMU_X86_ROW_DEBUGCTL,
+                                    UPMU_X86_ROW_FIXED, UPMU_X86_ROW_METRICS};
+    static const uint8_t single[] = {UPMU_X86_ROW_SELECT, UPMU_X86_ROW_PMC};
+
+    (void)state;
+    for (unsigned t = 0; t < 2; t++) {
+        expect_release_order(tables[t], general, sizeof general);
+        expect_release_order(tables[t], fixed, sizeof fixed);
+    }
+    for (unsigned t = 2; t < TABLES; t++)
+        expect_release_order(tables[t], single, sizeof single);
+}
+
+/* So no shadow of them is ever believed. */
+static void hardware_changes_all_of_counters_status_and_acknowledgements_and_nothing_else(void **state)
+{
+    (void)state;
+    for (unsigned t = 0; t < TABLES; t++)
+        for (unsigned i = 0; i < tables[t]->class_count; i++) {
+            const struct upmu_register_class *class = &tables[t]->classes[i];
+            bool volatile_kind = class->kind == UPMU_KIND_COUNTER || class->kind == UPMU_KIND_STATUS ||
+                                 class->kind == UPMU_KIND_ACK;
+
+            assert_true(class->hardware == (volatile_kind ? ~UINT64_C(0) : 0));
+            assert_true((class->access == UPMU_ACCESS_RO) == (class->kind == UPMU_KIND_STATUS));
+            assert_true((class->access == UPMU_ACCESS_W1C) == (class->kind == UPMU_KIND_ACK));
+        }
+}
+
+/* CPUID or PERF_CAPABILITIES enumerates every register but those that model-specific events bring along. */
+static void only_payload_registers_may_fault(void **state)
+{
+    (void)state;
+    for (unsigned t = 0; t < TABLES; t++)
+        for (unsigned i = 0; i < tables[t]->class_count; i++)
+            assert_int_equal(tables[t]->classes[i].promised, tables[t]->classes[i].kind != UPMU_KIND_PAYLOAD);
+}
+
+/* What somebody may have configured before us is read at take-over, and so can be put back. */
+static void configuration_is_read_at_take_over(void **state)
+{
+    (void)state;
+    for (unsigned t = 0; t < TABLES; t++)
+        for (unsigned i = 0; i < tables[t]->class_count; i++) {
+            unsigned kind = tables[t]->classes[i].kind;
+
+            if (kind == UPMU_KIND_SELECT || kind == UPMU_KIND_CONTROL || kind == UPMU_KIND_AUX)
+                assert_int_equal(tables[t]->classes[i].found, 1);
+        }
+}
+
+static void an_idle_select_is_disabled_but_for_the_enable_bit_that_both_counters_of_p6_need(void **state)
+{
+    (void)state;
+    for (unsigned t = 0; t < TABLES; t++) {
+        const struct upmu_register_class *class = class_of(tables[t], UPMU_X86_ROW_SELECT);
+        uint64_t idle = (~UINT64_C(0) & class->idle_keep) | class->idle_value;
+
+        if (tables[t] == &upmu_x86_core_p6_table)
+            assert_true((idle & (UPMU_X86_SELECT_USR | UPMU_X86_SELECT_OS)) == 0);
+        else
+            assert_true((idle & UPMU_X86_SELECT_EN) == 0);
+    }
+}
+
+static const struct upmu_image_entry *entry_of(const struct upmu_image *image, unsigned row)
+{
+    for (unsigned i = 0; i < image->count; i++)
+        if (image->entry[i].row == row)
+            return &image->entry[i];
+    fail_msg("no entry for row %u", row);
+    return NULL;
+}
+
+/* Neither may change while the counter that looks at it runs. */
+static void the_counter_of_an_event_guards_its_select_and_its_payload(void **state)
+{
+    struct upmu_pmu pmu;
+    struct upmu_event event;
+    struct upmu_why why;
+
+    (void)state;
+    assert_int_equal(upmu_pmu_by_name(&pmu, "skl"), UPMU_OK);
+    assert_int_equal(upmu_event_parse(&pmu, "raw:config=0x1b7:config1=0x10001", &event, &why), UPMU_OK);
+    for (unsigned counter = 0; counter < 4; counter++) {
+        struct upmu_image image = {0};
+        uint8_t counters[UPMU_SLOTS];
+
+        memset(counters, UPMU_NO_COUNTER, sizeof counters);
+        counters[0] = (uint8_t)counter;
+        pmu.backend->render(&pmu, &event, 0, counters, 0, &image);
+        assert_int_equal(entry_of(&image, UPMU_X86_ROW_SELECT + counter)->guard, UPMU_BIT32(counter));
+        assert_int_equal(entry_of(&image, UPMU_X86_ROW_OFFCORE)->guard, UPMU_BIT32(counter));
+        assert_true(entry_of(&image, UPMU_X86_ROW_OFFCORE)->value == 0x10001);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(registers_are_loaded_from_freeze_bits_to_the_common_gate),
+        cmocka_unit_test(metrics_are_loaded_after_the_slots_they_divide),
+        cmocka_unit_test(registers_are_given_up_from_the_common_gate_to_the_freeze_bits),
+        cmocka_unit_test(hardware_changes_all_of_counters_status_and_acknowledgements_and_nothing_else),
+        cmocka_unit_test(only_payload_registers_may_fault),
+        cmocka_unit_test(configuration_is_read_at_take_over),
+        cmocka_unit_test(an_idle_select_is_disabled_but_for_the_enable_bit_that_both_counters_of_p6_need),
+        cmocka_unit_test(the_counter_of_an_event_guards_its_select_and_its_payload),
+    };
+
+    return cmocka_run_group_tests_name("intel_registers", tests, NULL, NULL);
+}
