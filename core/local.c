@@ -4,6 +4,7 @@
  */
 #include "core/local.h"
 #include "core/schedule.h"
+#include "core/user_page.h"
 
 enum upmu_status upmu_local_enter(struct upmu_cpu *cpu, uintptr_t *out_state)
 {
@@ -34,6 +35,8 @@ void upmu_local_leave(struct upmu_cpu *cpu, uintptr_t state)
      */
     do {
         upmu_schedule_replay(cpu);
+        if (UPMU_USER_PAGES && (cpu->machine->pages || cpu->pages))
+            upmu_user_pages_write(cpu);
         UPMU_BARRIER();
         cpu->busy = 0;
         UPMU_BARRIER();

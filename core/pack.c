@@ -95,7 +95,7 @@ static void sort_component(struct list *list, uint16_t component)
 
 /* ---- First-fit-decreasing ---- */
 
-static void choose(struct list *list, unsigned count)
+static void take_members(struct list *list, unsigned count)
 {
     list->place.request_count = count;
     list->out->steps++;
@@ -115,7 +115,7 @@ static enum upmu_status fits_in_set(struct list *list, uint16_t component, unsig
         list->work->member[count++] = (uint16_t)i;
     }
     list->work->member[count++] = (uint16_t)request;
-    choose(list, count);
+    take_members(list, count);
     return upmu_place(&list->place, &list->work->place, list->work->result, NULL);
 }
 

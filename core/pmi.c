@@ -19,6 +19,7 @@
 #include "core/mem.h"
 #include "core/register.h"
 #include "core/schedule.h"
+#include "core/user_page.h"
 
 #if UPMU_SAMPLING
 
@@ -386,6 +387,8 @@ static enum upmu_pmi handle(struct pass *pass)
     if (flagged)
         (void)upmu_bank_handler_acknowledge(&cpu->bank, pmu->backend->acknowledge(pmu, flagged));
     keep_masked(pass);
+    if (UPMU_USER_PAGES && cpu->pages)
+        upmu_user_pages_loaded(cpu);
     if (quiet)
         open_again(pass, quiet);
     if (upmu_pmu_is(pmu, UPMU_PMU_REARM_LAST)) {

@@ -91,6 +91,16 @@ static inline uint64_t port_clock_ns(const struct upmu_port *port)
     return PORT_HAS(port, clock_ns) ? PORT_CALL(port, clock_ns)(port->context) : 0;
 }
 
+static inline bool port_has_allow_rdpmc(const struct upmu_port *port)
+{
+    return PORT_HAS(port, allow_rdpmc);
+}
+
+static inline void port_allow_rdpmc(const struct upmu_port *port, bool allow)
+{
+    PORT_CALL(port, allow_rdpmc)(port->context, allow);
+}
+
 static inline bool port_run_on_cpu(const struct upmu_port *port, struct upmu_cpu *cpu, void (*function)(void *argument),
                                    void *argument)
 {

@@ -14,6 +14,7 @@
 #include "core/ring.h"
 #include "core/schedule.h"
 #include "core/session_core.h"
+#include "core/user_page.h"
 #include "core/turns.h"
 
 #define LONGEST_ASKED (~UINT64_C(0) >> 1)
@@ -470,6 +471,7 @@ enum upmu_status upmu_session_close(struct upmu_session *session)
     session->id = 0;
     session->set.count = 0;
     upmu_overflow_end(session);
+    upmu_user_page_end(session);
     return status;
 }
 

@@ -42,6 +42,11 @@
 #define UPMU_MESSAGES UPMU_SAMPLING
 #endif
 
+/* Pages for reading counts from user mode (upmu/page.h).  0: UPMU_ERR_COMPILED_OUT. */
+#ifndef UPMU_USER_PAGES
+#define UPMU_USER_PAGES 1
+#endif
+
 /* Packing lists of events into few sets (upmu/pack.h).  0: it answers
    UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_PACK

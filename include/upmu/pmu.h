@@ -198,6 +198,7 @@ struct upmu_machine {
     /* private */
     uint8_t cpu_count;
     uint32_t last_session;
+    uint32_t pages; /* sessions that are published */
     struct upmu_cpu *only_cpu;
 };
 
@@ -321,6 +322,8 @@ struct upmu_cpu {
     uint32_t stamps;                             /* placements made here */
     uint32_t tickets;                            /* turns given here */
     uint8_t ticks;                               /* since counts were folded */
+    struct upmu_session *pages;                  /* published ones that run */
+    bool user_reads;                             /* user mode may execute RDPMC */
     uint64_t window_start_ns;                    /* of the throttle */
     struct upmu_tally *tally[UPMU_COUNTERS];     /* who runs on a counter */
     struct upmu_session *of_tally[UPMU_COUNTERS];

@@ -88,6 +88,13 @@ struct upmu_port {
     uint64_t (*clock_ns)(void *context);
 
     /*
+     * Let user mode execute RDPMC on this CPU or not (CR4.PCE), while a session that is
+     * published (upmu/page.h) runs.  NULL: you see to that yourself.
+     * Context: local.
+     */
+    void (*allow_rdpmc)(void *context, bool allow);
+
+    /*
      * Run function(argument) on another CPU with interrupts off and wait for it.
      * False if that CPU cannot be reached.
      * NULL: a local call on another CPU's session is UPMU_ERR_WRONG_CPU.

@@ -16,6 +16,7 @@
 
 struct upmu_format;
 struct upmu_queue;
+struct upmu_user_page;
 
 /* How a count was obtained. */
 enum upmu_quality {
@@ -187,6 +188,9 @@ struct upmu_session {
     struct upmu_queue *queue;  /* of messages, or NULL */
     const struct upmu_format *format; /* or NULL: the default */
     void *format_state;
+    struct upmu_user_page *page;      /* published, or NULL */
+    struct upmu_session *next_page;
+    uint8_t page_open;                /* in its CPU's list of pages */
     struct upmu_overflow overflow;    /* being reported: by the handler, or by who holds all tallies */
     /* public again */
     struct upmu_ring ring;

@@ -27,6 +27,7 @@ extern "C" {
 #include <upmu/session.h>
 #include <upmu/message.h>
 #include <upmu/format.h>
+#include <upmu/page.h>
 #include <upmu/thread.h>
 
 #ifdef __cplusplus

@@ -75,6 +75,12 @@ static uint64_t template_clock_ns(void *context)
     return 0; /* FILL IN */
 }
 
+/* Set or clear CR4.PCE.  Without it: see yourself to who may execute RDPMC. */
+static void template_allow_rdpmc(void *context, bool allow)
+{
+    (void)context, (void)allow; /* FILL IN */
+}
+
 /* Run function(argument) on another CPU, interrupts off, and wait.  Without it:
    sessions are used on their own CPU only. */
 static bool template_run_on_cpu(void *context, struct upmu_cpu *cpu, void (*function)(void *argument), void *argument)
@@ -100,6 +106,7 @@ const struct upmu_port template_port = {
     .rdpmc = template_rdpmc,
     .pmi_rearm = template_pmi_rearm,
     .clock_ns = template_clock_ns,
+    .allow_rdpmc = template_allow_rdpmc,
     .run_on_cpu = template_run_on_cpu,
     .log = template_log,
     .msr_faults_are_safe = false, /* true if rdmsr, wrmsr and rdpmc survive #GP */

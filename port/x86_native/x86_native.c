@@ -58,6 +58,12 @@ static uint64_t native_clock_ns(void *context)
     return upmu_x86_clock_ns(native->clock, upmu_x86_rdtsc());
 }
 
+static void native_allow_rdpmc(void *context, bool allow)
+{
+    (void)context;
+    upmu_x86_user_rdpmc(allow);
+}
+
 void upmu_x86_native_port(struct upmu_x86_native *native, volatile void *apic_page, unsigned vector,
                           uint32_t tsc_khz)
 {
@@ -69,6 +75,7 @@ void upmu_x86_native_port(struct upmu_x86_native *native, volatile void *apic_pa
         .rdpmc = native_rdpmc,
         .irq_save = native_irq_save,
         .irq_restore = native_irq_restore,
+        .allow_rdpmc = native_allow_rdpmc,
     };
 
     native->port = port;

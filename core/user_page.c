@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pages that user mode reads (include/upmu/page.h, include/upmu/user.h).
+ *
+ * A page is written by its CPU: by local calls before they give interrupts back, and by
+ * handlers.  One that finds it being written leaves it to the local side, which sees
+ * that interrupts were handled meanwhile and writes again.
+ */
+#include "core/user_page.h"
+#include "core/count.h"
+#include "core/joint.h"
+#include "core/mem.h"
+#include "core/metrics.h"
+#include "core/port_call.h"
+#include "core/session_core.h"
+
+#if UPMU_USER_PAGES
+
+_Static_assert(sizeof(struct upmu_user_event) == 24 && sizeof(struct upmu_user_page) == 48 + 24 * UPMU_USER_EVENTS,
+               "the layout is the same everywhere");
+_Static_assert(UPMU_SET_EVENTS <= UPMU_USER_EVENTS, "a page holds a set");
+
+/* RDPMC index + 1 of an event that runs; 0: it has no counter that user mode can read. */
+static uint32_t index_of(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
+{
+    unsigned counter = tally->counter;
+
+    if (counter >= UPMU_COUNTERS || cpu->tally[counter] != tally || !(cpu->running >> counter & 1u) ||
+        (UPMU_METRIC_COUNTERS >> counter & 1u))
+        return 0;
+    return cpu->pmu->counter[counter].rdpmc + 1u; /* UPMU_NO_RDPMC + 1 is 0 */
+}
+
+static void publish_event(const struct upmu_cpu *cpu, const struct upmu_set *set, unsigned i,
+                        struct upmu_user_page *page, bool open)
+{
+    const struct upmu_tally *tally = &set->tally[i];
+    struct upmu_user_event *event = &page->event[i];
+    /* (A transaction that rolls back can take a count back: that needs the kernel.) */
+    uint32_t index = open && !(set->event[i].attributes & UPMU_ATTR_IN_TXCP) ? index_of(cpu, tally) : 0;
+
+    page->generation += event->index != index;
+    event->index = index;
+    event->width = index ? cpu->pmu->counter[tally->counter].width : 0;
+    event->total = tally->total;
+    event->base = tally->base;
+}
+
+/* `cpu` NULL: the session runs nowhere. */
+static void write_page(const struct upmu_cpu *cpu, struct upmu_session *session, uint64_t now_ns)
+{
+    struct upmu_user_page *page = session->page;
+    const struct upmu_set *set = upmu_active(session);
+    uint64_t missed_ns, enabled_ns;
+
+    missed_ns = upmu_session_missed(session, set, now_ns, &enabled_ns);
+    page->sequence++;
+    UPMU_BARRIER();
+    page->count = set->count;
+    page->set = set->number;
+    page->flags = cpu ? UPMU_USER_RUNNING : 0;
+    page->time_ns = now_ns;
+    page->enabled_ns = enabled_ns;
+    page->running_ns = enabled_ns > missed_ns ? enabled_ns - missed_ns : 0;
+    for (unsigned i = 0; i < set->count; i++)
+        publish_event(cpu, set, i, page, cpu != NULL);
+    UPMU_BARRIER();
+    page->sequence++;
+}
+
+static void write_settled(const struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    uint32_t interrupts;
+
+    do {
+        interrupts = cpu->interrupts;
+        UPMU_BARRIER();
+        write_page(session->page_open ? cpu : NULL, session, port_clock_ns(cpu->machine->port));
+        UPMU_BARRIER();
+    } while (interrupts != cpu->interrupts);
+}
+
+void upmu_user_pages_write(struct upmu_cpu *cpu)
+{
+    bool any = false;
+
+    /* What ran and does not run any more. */
+    for (struct upmu_session **link = &cpu->pages; *link;) {
+        struct upmu_session *session = *link;
+
+        session->page_open = session->cpu == cpu && session->page && upmu_session_holds(session);
+        if (session->page)
+            write_settled(cpu, session);
+        if (session->page_open)
+            link = &session->next_page;
+        else
+            *link = session->next_page;
+    }
+    for (struct upmu_session *session = cpu->sessions; session; session = session->next)
+        if (session->page && !session->page_open && upmu_session_holds(session)) {
+            session->page_open = 1;
+            session->next_page = cpu->pages;
+            cpu->pages = session;
+            write_settled(cpu, session);
+        }
+    any = cpu->pages != NULL;
+    if (any != cpu->user_reads && port_has_allow_rdpmc(cpu->machine->port)) {
+        cpu->user_reads = any;
+        port_allow_rdpmc(cpu->machine->port, any);
+    }
+}
+
+void upmu_user_pages_loaded(struct upmu_cpu *cpu)
+{
+    for (struct upmu_session *session = cpu->pages; session; session = session->next_page)
+        if (session->page && !(session->page->sequence & 1u))
+            write_page(cpu, session, port_clock_ns(cpu->machine->port));
+}
+
+enum upmu_status upmu_session_publish(struct upmu_session *session, struct upmu_user_page *page)
+{
+    if (session->state != UPMU_SESSION_DETACHED)
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
+    upmu_user_page_end(session);
+    session->page = page;
+    if (!page)
+        return UPMU_OK;
+    memset(page, 0, sizeof *page);
+    page->version = UPMU_USER_VERSION;
+    session->machine->pages++;
+    write_page(NULL, session, 0);
+    return UPMU_OK;
+}
+
+void upmu_user_page_end(struct upmu_session *session)
+{
+    if (!session->page)
+        return;
+    session->machine->pages--;
+    write_page(NULL, session, 0);
+    session->page->flags = UPMU_USER_CLOSED;
+    session->page = NULL;
+}
+
+#else
+
+enum upmu_status upmu_session_publish(struct upmu_session *session, struct upmu_user_page *page)
+{
+    (void)page;
+    return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
+}
+
+void upmu_user_pages_write(struct upmu_cpu *cpu)
+{
+    (void)cpu;
+}
+
+void upmu_user_pages_loaded(struct upmu_cpu *cpu)
+{
+    (void)cpu;
+}
+
+void upmu_user_page_end(struct upmu_session *session)
+{
+    (void)session;
+}
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the published pages are written.
+ */
+#ifndef UPMU_CORE_USER_PAGE_H
+#define UPMU_CORE_USER_PAGE_H
+
+#include <upmu/page.h>
+
+/* At the end of a local call: what runs here, and what ran here before. */
+void upmu_user_pages_write(struct upmu_cpu *cpu);
+
+/* In the handler, after counters were loaded. */
+void upmu_user_pages_loaded(struct upmu_cpu *cpu);
+
+/* The session is closed. */
+void upmu_user_page_end(struct upmu_session *session);
+
+#endif

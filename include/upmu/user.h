@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading counts from user mode: the page that the kernel publishes, and a reader that
+ * needs nothing but this header.  For C99 and later, and C++.
+ *
+ * The reader is for the thread that is monitored (or, of a CPU's session, for code that
+ * cannot leave this CPU): RDPMC reads the counters of the CPU it runs on.
+ */
+#ifndef UPMU_USER_H
+#define UPMU_USER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define UPMU_USER_VERSION 1u
+#define UPMU_USER_EVENTS 32
+
+/* Bits of upmu_user_page.flags. */
+#define UPMU_USER_RUNNING (1u << 0) /* the session has its counters at this moment */
+#define UPMU_USER_CLOSED (1u << 1)  /* the session has ended */
+
+/* One event: count = total + (counter - base) modulo 2^width. */
+struct upmu_user_event {
+    uint64_t total;
+    uint64_t base;
+    uint32_t index; /* RDPMC index + 1; 0: ask the kernel, `total` is what it last knew */
+    uint32_t width; /* bits */
+};
+
+/* What the kernel maps read-only.  The layout is the same for 32 and 64 bits. */
+struct upmu_user_page {
+    uint32_t version;           /* UPMU_USER_VERSION */
+    volatile uint32_t sequence; /* odd: being written */
+    uint32_t generation;        /* changes when some event's counter does */
+    uint32_t count;             /* events in use */
+    uint32_t flags;             /* UPMU_USER_… */
+    uint32_t set;               /* number of the active event set */
+    uint64_t time_ns;           /* of this state; 0: no clock, or it is detached */
+    uint64_t enabled_ns;        /* as in struct upmu_count, at time_ns */
+    uint64_t running_ns;
+    struct upmu_user_event event[UPMU_USER_EVENTS];
+};
+
+/* Keep the compiler from moving accesses across. */
+#ifndef UPMU_USER_BARRIER
+#define UPMU_USER_BARRIER() __asm__ volatile("" ::: "memory")
+#endif
+
+/* RDPMC; a program that cannot use it defines its own. */
+#ifndef UPMU_USER_RDPMC
+static inline uint64_t upmu_user_rdpmc(uint32_t index, bool fence)
+{
+    uint32_t low, high;
+
+    /* RDPMC is not serializing: earlier instructions may still be under way (Intel SDM vol 2, RDPMC). */
+    if (fence)
+        __asm__ volatile("lfence" ::: "memory");
+    __asm__ volatile("rdpmc" : "=a"(low), "=d"(high) : "c"(index));
+    return (uint64_t)high << 32 | low;
+}
+#define UPMU_USER_RDPMC(index, fence) upmu_user_rdpmc(index, fence)
+#endif
+
+/*
+ * The count of an event now.  `fence`: let all instructions before it finish first.
+ *
+ * False: it has no counter at this moment, or changed too often while it was read; then
+ * make the slow call.  *out_count is what the kernel last knew.
+ */
+static inline bool upmu_user_read(const struct upmu_user_page *page, unsigned event, bool fence, uint64_t *out_count)
+{
+    unsigned tries;
+
+    *out_count = 0;
+    for (tries = 0; tries < 1000; tries++) {
+        const struct upmu_user_event *from = &page->event[event % UPMU_USER_EVENTS];
+        uint32_t sequence = page->sequence, index, width;
+        uint64_t total, value;
+
+        UPMU_USER_BARRIER();
+        if (sequence & 1u)
+            continue;
+        index = from->index;
+        width = from->width;
+        total = from->total;
+        value = index ? UPMU_USER_RDPMC(index - 1u, fence) - from->base : 0;
+        UPMU_USER_BARRIER();
+        if (page->sequence != sequence)
+            continue;
+        if (index && width < 64)
+            value &= ((uint64_t)1 << width) - 1u;
+        *out_count = total + value;
+        return index != 0;
+    }
+    return false;
+}
+
+#endif

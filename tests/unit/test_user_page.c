@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Counts read from user mode: by the page that the kernel publishes and RDPMC alone.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+static uint64_t model_rdpmc(uint32_t index);
+#define UPMU_USER_RDPMC(index, fence) ((void)(fence), model_rdpmc(index))
+#include <upmu/user.h>
+
+#include "tests/common/host.h"
+
+_Static_assert(offsetof(struct upmu_user_page, event) == 48 && sizeof(struct upmu_user_event) == 24 &&
+                   offsetof(struct upmu_user_page, time_ns) == 24 && sizeof(struct upmu_user_page) <= 4096,
+               "the layout is the same for 32 and 64 bits");
+
+static struct host host;
+static struct upmu_user_page page;
+static unsigned reads, opened, closed;
+static void (*meanwhile)(void); /* once, between two accesses of the reader */
+
+static uint64_t model_rdpmc(uint32_t index)
+{
+    uint64_t value = 0;
+    void (*once)(void) = meanwhile;
+    uintptr_t irq;
+
+    meanwhile = NULL;
+    if (once)
+        once();
+    /* (The hook may be called with interrupts off only; the instruction anywhere.) */
+    irq = host.sim.port.irq_save(host.sim.port.context);
+    assert_true(host.sim.port.rdpmc(host.sim.port.context, index, &value));
+    host.sim.port.irq_restore(host.sim.port.context, irq);
+    reads++;
+    return value;
+}
+
+static void note_allowed(void *context, bool allow)
+{
+    (void)context;
+    if (allow)
+        opened++;
+    else
+        closed++;
+}
+
+static void begin(const char *profile)
+{
+    memset(&page, 0xff, sizeof page);
+    opened = closed = reads = 0;
+    meanwhile = NULL;
+    host_prepare(&host, profile);
+    host.sim.port.allow_rdpmc = note_allowed;
+    host_start(&host);
+}
+
+static void user_reads_equal_the_kernels_and_cost_one_rdpmc(void **state)
+{
+    static const char *const profiles[] = {"skylake", "core2", "nehalem", "yonah", "prescott", "willamette"};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof profiles / sizeof *profiles; i++) {
+        begin(profiles[i]);
+        assert_int_equal(upmu_session_add(&host.session, "instructions,branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+        assert_int_equal(page.version, UPMU_USER_VERSION);
+        host_begin(&host, &host.session);
+        for (unsigned round = 0; round < 5; round++) {
+            uint64_t count = 0, writes = host.cpu[0].bank.accesses.writes;
+
+            host_run(&host, 1000);
+            for (unsigned event = 0; event < 2; event++) {
+                reads = 0;
+                assert_true(upmu_user_read(&page, event, false, &count));
+                assert_int_equal(reads, 1);
+                assert_int_equal(count, host_value(&host.session, event));
+            }
+            assert_int_equal(host.cpu[0].bank.accesses.writes, writes);
+        }
+        assert_int_equal(page.count, 2);
+        assert_int_equal(page.flags, UPMU_USER_RUNNING);
+        host_end(&host);
+    }
+}
+
+static void a_stopped_session_needs_the_slow_call(void **state)
+{
+    uint64_t count;
+
+    (void)state;
+    begin("skylake");
+    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+    assert_false(upmu_user_read(&page, 0, true, &count));
+    assert_int_equal(count, 0);
+    host_begin(&host, &host.session);
+    assert_int_equal(upmu_session_publish(&host.session, NULL), UPMU_ERR_STATE);
+    host_run(&host, 77);
+    assert_true(upmu_user_read(&page, 0, true, &count));
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_false(upmu_user_read(&page, 0, true, &count));
+    assert_int_equal(count, 77);
+    assert_int_equal(page.event[0].index, 0);
+    assert_int_equal(page.flags, 0);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    host_run(&host, 23);
+    assert_true(upmu_user_read(&page, 0, true, &count));
+    assert_int_equal(count, 100);
+    assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+    assert_int_equal(page.flags, UPMU_USER_CLOSED);
+    assert_false(upmu_user_read(&page, 0, true, &count));
+    assert_int_equal(host.machine.pages, 0);
+    host_end(&host);
+}
+
+static void interrupts_that_load_a_counter_publish_it_again(void **state)
+{
+    struct upmu_sampling sampling = {.period = 100};
+    uint64_t count;
+
+    (void)state;
+    begin("skylake");
+    assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+    host_begin(&host, &host.session);
+    for (unsigned i = 1; i <= 50; i++) {
+        host_run(&host, 37);
+        assert_true(upmu_user_read(&page, 0, false, &count));
+        assert_int_equal(count, 37 * i);
+        assert_int_equal(count, host_value(&host.session, 0));
+    }
+    assert_true(host.answers >= 18);
+    host_end(&host);
+}
+
+static void run_more(void)
+{
+    host_run(&host, 150);
+}
+
+/* An interrupt between the reader's accesses changes total, base and counter together. */
+static void a_read_that_meets_an_interrupt_is_repeated(void **state)
+{
+    struct upmu_sampling sampling = {.period = 100};
+    uint64_t count;
+
+    (void)state;
+    begin("skylake");
+    assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+    host_begin(&host, &host.session);
+    host_run(&host, 10);
+    meanwhile = run_more;
+    reads = 0;
+    assert_true(upmu_user_read(&page, 0, false, &count));
+    assert_int_equal(reads, 2);
+    assert_int_equal(count, 160);
+    host_end(&host);
+}
+
+static void a_page_that_is_never_finished_ends_in_the_slow_call(void **state)
+{
+    uint64_t count;
+
+    (void)state;
+    begin("skylake");
+    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+    host_begin(&host, &host.session);
+    page.sequence |= 1u;
+    assert_false(upmu_user_read(&page, 0, false, &count));
+    host_end(&host);
+}
+
+static void an_event_that_moves_has_a_new_generation_and_the_right_count(void **state)
+{
+    uint64_t count;
+    uint32_t generation;
+
+    (void)state;
+    begin("core2");
+    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+    host_begin(&host, &host.session);
+    host_run(&host, 200);
+    generation = page.generation;
+    assert_int_equal(upmu_session_add(&host.other, "cache-misses,counter=0", NULL), UPMU_OK);
+    host_begin(&host, &host.other);
+    assert_int_equal(page.event[0].index, 2);
+    assert_true(page.generation != generation);
+    host_run(&host, 200);
+    assert_true(upmu_user_read(&page, 0, false, &count));
+    assert_int_equal(count, 200);
+    host_end(&host);
+}
+
+static void user_mode_may_read_only_while_a_published_session_runs(void **state)
+{
+    struct upmu_thread mine, theirs;
+    uint64_t count;
+
+    (void)state;
+    begin("skylake");
+    upmu_thread_init(&mine, 1, 1, NULL);
+    upmu_thread_init(&theirs, 2, 2, NULL);
+    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.session, &mine, &host.cpu[0]), UPMU_OK);
+    assert_int_equal(opened, 0);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    assert_int_equal(opened, 1);
+    host_run(&host, 50);
+    assert_int_equal(upmu_thread_switch(&host.cpu[0], &mine, &theirs), UPMU_OK);
+    assert_int_equal(opened, 1);
+    assert_int_equal(closed, 1);
+    assert_false(upmu_user_read(&page, 0, false, &count));
+    assert_int_equal(count, 50);
+    host_run(&host, 1000);
+    assert_int_equal(upmu_thread_switch(&host.cpu[0], &theirs, &mine), UPMU_OK);
+    assert_int_equal(opened, 2);
+    host_run(&host, 5);
+    assert_true(upmu_user_read(&page, 0, false, &count));
+    assert_int_equal(count, 55);
+    assert_int_equal(upmu_thread_exit(&mine), UPMU_OK);
+    assert_int_equal(closed, 2);
+    assert_int_equal(page.event[0].index, 0);
+    host_end(&host);
+}
+
+/* Nobody pays for pages that nobody has: the hook is not called, nothing is written. */
+static void without_a_page_nothing_is_opened(void **state)
+{
+    (void)state;
+    begin("skylake");
+    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    host_run(&host, 50);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(opened + closed, 0);
+    host_end(&host);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(user_reads_equal_the_kernels_and_cost_one_rdpmc),
+        cmocka_unit_test(a_stopped_session_needs_the_slow_call),
+        cmocka_unit_test(interrupts_that_load_a_counter_publish_it_again),
+        cmocka_unit_test(a_read_that_meets_an_interrupt_is_repeated),
+        cmocka_unit_test(a_page_that_is_never_finished_ends_in_the_slow_call),
+        cmocka_unit_test(an_event_that_moves_has_a_new_generation_and_the_right_count),
+        cmocka_unit_test(user_mode_may_read_only_while_a_published_session_runs),
+        cmocka_unit_test(without_a_page_nothing_is_opened),
+    };
+    return cmocka_run_group_tests_name("user_page", tests, NULL, NULL);
+}
