@@ -74,6 +74,12 @@ static void add_event(struct upmu_image *image, unsigned counter, uint64_t selec
         add_control(image, counter, counter < UPMU_FIXED_COUNTER(0) ? select : fixed_nibble(select));
 }
 
+/* P6 and Core Duo. */
+static bool has_one_enable(const struct upmu_pmu *pmu)
+{
+    return pmu->table == &upmu_x86_core_p6_table;
+}
+
 static void render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
                    const uint8_t *counters, unsigned flags, struct upmu_image *image)
 {
@@ -83,7 +89,7 @@ static void render(const struct upmu_pmu *pmu, const struct upmu_event *event, u
     if (flags & UPMU_RENDER_INTERRUPT)
         select |= UPMU_X86_SELECT_INT;
     add_event(image, counter, select);
-    if (!pmu->version) /* P6: whoever had counter 0 may have cleared it */
+    if (has_one_enable(pmu)) /* whoever had counter 0 may have cleared it */
         upmu_image_add(image, UPMU_X86_ROW_SELECT, UPMU_X86_SELECT_EN, UPMU_X86_SELECT_EN, UPMU_BIT32(counter));
     if (event->payload && counter < UPMU_FIXED_COUNTER(0))
         upmu_image_add(image, upmu_x86_core_resource_row(pmu, upmu_x86_core_resource(event, alternative)),
@@ -106,14 +112,14 @@ static void release(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_i
 /*
  * In use: enabled or asking for interrupts.  (An event code alone may be a
  * leftover; Linux looks at the enable bits, Intel's sharing guide at code and
- * interrupt bit.)  On P6 select 0 enables both counters.
+ * interrupt bit.)  On P6 and Core Duo select 0 enables both counters.
  */
 static uint32_t claims(const struct upmu_pmu *pmu, const uint64_t *found)
 {
     uint64_t used = UPMU_X86_SELECT_EN | UPMU_X86_SELECT_INT;
     uint32_t counters = 0;
 
-    if (!pmu->version)
+    if (has_one_enable(pmu))
         used = found[UPMU_X86_ROW_SELECT] & UPMU_X86_SELECT_EN ? UPMU_X86_SELECT_USR | UPMU_X86_SELECT_OS : 0;
     for (uint32_t rest = pmu->counters & ~(UPMU_BIT32(UPMU_X86_METRIC(0)) * 0xffu); rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
@@ -131,8 +137,8 @@ static uint32_t claims(const struct upmu_pmu *pmu, const uint64_t *found)
 }
 
 /*
- * Freezing on an interrupt would stop counters of other sessions: never used.  On P6
- * select 0 enables both counters, whoever has it (see UPMU_X86_P6_GATE).
+ * Freezing on an interrupt would stop counters of other sessions: never used.
+ * Where select 0 enables both counters it does, whoever has it (see UPMU_X86_P6_GATE).
  */
 static void rest_at_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
 {
@@ -141,7 +147,7 @@ static void rest_at_take_over(const struct upmu_pmu *pmu, struct upmu_image *ima
     /* What froze before we came is let go on: version 4, SDM 18.2.4.1. */
     if (pmu->capabilities & UPMU_PMU_INUSE)
         upmu_image_add(image, UPMU_X86_ROW_ACK, UPMU_X86_STATUS_FROZEN, UPMU_X86_STATUS_FROZEN, 0);
-    if (!pmu->version)
+    if (has_one_enable(pmu))
         upmu_image_add(image, UPMU_X86_ROW_SELECT, UPMU_X86_SELECT_EN, UPMU_X86_SELECT_EN, 0);
 }
 

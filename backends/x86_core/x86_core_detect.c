@@ -95,7 +95,7 @@ static void add_counter(struct upmu_pmu *pmu, const struct shape *shape, unsigne
     }
     if (shape->version < 2) {
         counter->gate_row = counter->select_row;
-        counter->gate_bit = shape->version ? 22 : UPMU_X86_P6_GATE;
+        counter->gate_bit = pmu->table == &upmu_x86_core_single_table ? 22 : UPMU_X86_P6_GATE;
     }
     pmu->limit[UPMU_X86_CLASS_GLOBAL_CTRL] |= UPMU_BIT64(counter->gate_bit);
     upmu_register_add_counter(pmu, i, counter);
@@ -106,7 +106,9 @@ static void add_counter(struct upmu_pmu *pmu, const struct shape *shape, unsigne
 static void apply_version(struct upmu_pmu *pmu, unsigned version)
 {
     if (version < 2) {
-        pmu->table = version ? &upmu_x86_core_single_table : &upmu_x86_core_p6_table;
+        /* AE49: nor has Core Duo an enable bit of its own for counter 1 (Linux 2.6 perfctr-watchdog.c). */
+        pmu->table =
+            (pmu->quirks & 31u) > UPMU_X86_RULES_YON ? &upmu_x86_core_single_table : &upmu_x86_core_p6_table;
         pmu->capabilities = 0;
         pmu->status_row = UPMU_NO_ROW;
         pmu->ack_row = UPMU_NO_ROW;

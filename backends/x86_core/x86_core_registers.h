@@ -90,7 +90,7 @@ enum {
 #define UPMU_X86_STATUS_FROZEN (UINT64_C(3) << 58)
 
 /*
- * P6: the enable bit of select 0 is for both counters.  It is always set once we
+ * P6, Core Duo: the enable bit of select 0 is for both counters.  It is always set once we
  * count; what opens and closes a counter is a bit of the shadow that the register
  * does not have, and an idle select that counts nothing.
  */

@@ -85,6 +85,7 @@ struct upmu_sim;
 #define UPMU_SIM_ONE_REF_CLOCK (1u << 20)  /* 3CH/01H is fixed 2's clock */
 #define UPMU_SIM_HYBRID (1u << 21)         /* CPUID.7:EDX[15] */
 #define UPMU_SIM_METRICS_HIDDEN (1u << 22) /* PERF_METRICS exists, PERF_CAPABILITIES[15] denies it */
+#define UPMU_SIM_ONE_ENABLE (1u << 23)     /* Core Duo, AE49: select 0 enables both counters */
 #define UPMU_SIM_NO_APIC (1u << 29)        /* no local APIC: nothing interrupts */
 #define UPMU_SIM_AMD (1u << 30)            /* AMD's registers: upmu_sim_profile.amd */
 #define UPMU_SIM_P4 (1u << 31)             /* NetBurst: CCCRs and ESCRs, no leaf 0AH */
@@ -192,7 +193,7 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(COUNT_INV, 1, "INV turns the comparison round (ignored)", "SDM 18.2.1.1")                                   \
     R(COUNT_EQ, 1, "EQ makes the comparison an equality (ignored)", "LXH perf_event.h; leaf 23H EBX[1]")          \
     R(COUNT_UMASK2, 1, "UMASK2 names another event (ignored)", "LXH perf_event.h; leaf 23H EBX[0]")               \
-    R(COUNT_P6, 1, "P6: select 0's EN enables both counters (each its own)", "LX p6.c")                           \
+    R(COUNT_P6, 1, "P6, AE49: select 0's EN enables both counters (each its own)", "LX p6.c, perfctr-watchdog.c") \
     R(COUNT_EDGE, 1, "EDGE counts rising edges (ignored)", "SDM 18.2.1.1")                                        \
     R(COUNT_ANY, 1, "AnyThread counts the sibling too (ignored)", "SDM 18.2.3")                                   \
     R(COUNT_TX, 1, "IN_TX counts inside transactions only, IN_TXCP rolls back (ignored)", "LX core.c")            \

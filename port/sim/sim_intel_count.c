@@ -37,7 +37,8 @@ uint64_t upmu_sim_intel_config(const struct upmu_sim *sim, unsigned cpu, unsigne
 
     if (!sim_has_counter(profile, counter))
         return 0;
-    if (!sim_is_fixed(counter) && profile->flags & UPMU_SIM_P6 && sim_on(sim, UPMU_SIM_RULE_COUNT_P6))
+    if (!sim_is_fixed(counter) && profile->flags & (UPMU_SIM_P6 | UPMU_SIM_ONE_ENABLE) &&
+        sim_on(sim, UPMU_SIM_RULE_COUNT_P6))
         return (sim->cpu[cpu].select[counter] & ~SIM_SELECT_EN) | (sim->cpu[cpu].select[0] & SIM_SELECT_EN);
     if (!sim_is_fixed(counter))
         return sim->cpu[cpu].select[counter];

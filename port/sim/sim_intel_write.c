@@ -128,10 +128,14 @@ static bool sim_write_select(struct upmu_sim *sim, unsigned index, unsigned coun
 
     if (value & ~sim_select_writable(sim, index, counter) && sim_on(sim, UPMU_SIM_RULE_SELECT_RESERVED))
         return false;
-    /* P6 has no other way to stop one counter than an event at no privilege (Linux arch/x86/events/intel/p6.c). */
+    /*
+     * With one enable bit for both there is no other way to stop one counter than an event at no privilege (Linux
+     * arch/x86/events/intel/p6.c).
+     */
     if (sim_on(sim, UPMU_SIM_RULE_CHECK_RUNNING_SELECT) && upmu_sim_runs(sim, index, counter) && value != old &&
         value & SIM_SELECT_EN &&
-        (value & (SIM_SELECT_OS | SIM_SELECT_USR) || !(sim_is(sim, index)->flags & UPMU_SIM_P6)))
+        (value & (SIM_SELECT_OS | SIM_SELECT_USR) ||
+         !(sim_is(sim, index)->flags & (UPMU_SIM_P6 | UPMU_SIM_ONE_ENABLE))))
         upmu_sim_violate(sim, "change of a running counter's select", SIM_MSR_SELECT + counter, value);
     if ((value ^ old) & 0xffffu)
         cpu->counter[counter].selected_new = cpu->magic != 2; /* after the sequence it starts right */

@@ -264,7 +264,7 @@ int main(void)
          "instructions,cycles,branch-misses,cache-misses", 5, true},
         {"core", "instructions,branches,branch-misses", "instructions:u,branches:u,branch-misses:u", "branches",
          "instructions,branch-misses", 3, true},
-        {"yonah", "branches,branch-misses", "branches:u,branch-misses:u", "branches", "branch-misses", 2, false},
+        {"version1", "branches,branch-misses", "branches:u,branch-misses:u", "branches", "branch-misses", 2, false},
     };
     for (unsigned i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
         measure(&scenarios[i]);

@@ -24,7 +24,7 @@
 /* tests/inject/test_inject_p4.c and test_inject_models.c have their own, and their part of the runs. */
 #ifndef RIG_PROFILES
 #define RIG_PROFILES                                                                                                   \
-    "core2", "merom_early", "yonah", "nehalem", "skylake", "skylake_nofw", "skylake_smtoff", "icelake",                \
+    "core2", "merom_early", "version1", "nehalem", "skylake", "skylake_nofw", "skylake_smtoff", "icelake",             \
         "hypervisor_v2_nofixed"
 #define RIG_P4 0
 #define RIG_STRIDE 1u
@@ -184,7 +184,7 @@ static unsigned stride_of(unsigned profile, unsigned variant)
  */
 static bool no_faults(const char *profile)
 {
-    return upmu_sim_profile(profile)->flags & (UPMU_SIM_P6 | UPMU_SIM_AAK100);
+    return upmu_sim_profile(profile)->flags & (UPMU_SIM_P6 | UPMU_SIM_ONE_ENABLE | UPMU_SIM_AAK100);
 }
 
 static void sweep_all(void **state)

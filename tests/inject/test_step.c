@@ -229,7 +229,7 @@ static void play(const char *name, const char *profile, const struct rig_variant
 
 static const struct rig_variant variants[] = {
     {.name = "plain"}, {.name = "vector", .vector = true}, {.name = "no_clock", .no_clock = true}};
-static const char *const profiles[] = {"core2", "skylake", "yonah", "prescott"};
+static const char *const profiles[] = {"core2", "skylake", "version1", "prescott"};
 #define P4 3u
 
 /* Stepping is slow where it is instrumented; forks copy shadow memory there. */

@@ -421,7 +421,7 @@ static void capabilities_and_debug_store_are_left_alone(void **state)
 static void version_1_is_driven_without_global_registers(void **state)
 {
     (void)state;
-    up("yonah");
+    up("version1");
     trap_session(&trap, "instructions,branches", PERIOD);
     measure(20);
     assert_true(samples() > 0);

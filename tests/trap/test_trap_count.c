@@ -18,7 +18,7 @@
 static struct trap trap;
 
 static const char *const profiles[] = {"core2",   "skylake",          "nehalem", "icelake",
-                                       "yonah",   "willamette", "northwood_smtoff", "nocona"};
+                                       "version1",   "willamette", "northwood_smtoff", "nocona"};
 #define PROFILES (sizeof profiles / sizeof profiles[0])
 
 /*

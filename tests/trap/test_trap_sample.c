@@ -111,7 +111,7 @@ static void user_run(const char *event, uint32_t samples)
 
 /* ---- 20 of 20 ---- */
 
-static const char *const profiles[] = {"core2", "skylake", "nehalem", "icelake", "yonah"};
+static const char *const profiles[] = {"core2", "skylake", "nehalem", "icelake", "version1"};
 
 static void a_thousand_overflows_are_a_thousand_samples_in_every_run(void **state)
 {

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
 #include "backends/x86_p4/p4_registers.h"
 #include "core/backend.h"
@@ -188,9 +189,27 @@ static void space_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t
 #define NETBURST "p4"
 #define GLOBAL "skl"
 #define GLOBAL_SHORT_WRITES "nhm"
-#define SINGLE "coreduo"
+#define SINGLE "core" /* with the registers of version 1 */
 static const char *const tables[] = {NETBURST, GLOBAL, GLOBAL_SHORT_WRITES, SINGLE};
+static void version1_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    (void)context, (void)subleaf;
+    memset(out, 0, 4 * sizeof out[0]);
+    if (leaf == 0xa)
+        out[0] = 0x07280201;
+}
+
 #define TABLES (sizeof tables / sizeof tables[0])
+
+/* No model is known that has it. */
+static void make_version1(struct upmu_pmu *pmu)
+{
+    struct upmu_detection detection = {.cpuid = version1_cpuid, .leaf0 = {0xa, 0x756e6547, 0x6c65746e, 0x49656e69}};
+
+    detection.family = 6;
+    detection.model = 15;
+    assert_true(upmu_x86_core_detect(&detection, pmu));
+}
 
 static void begin(struct space *space, const char *name)
 {
@@ -199,6 +218,8 @@ static void begin(struct space *space, const char *name)
         upmu_p4_describe_table(&space->pmu, 4);
     else
         assert_int_equal(upmu_pmu_by_name(&space->pmu, name), UPMU_OK);
+    if (!strcmp(name, SINGLE))
+        make_version1(&space->pmu);
     space->port = (struct upmu_port){
         .context = space, .rdmsr = space_rdmsr, .wrmsr = space_wrmsr, .cpuid = space_cpuid, .rdpmc = space_rdpmc};
     upmu_bank_init(&space->bank, &space->pmu, &space->port, true);

@@ -47,7 +47,7 @@ struct profile {
 static const struct profile profiles[] = {
     {"core2", 2, true, EVENTS2, CHANGED2},   {"sandybridge", 4, true, EVENTS4, CHANGED4},
     {"skylake", 4, true, EVENTS4, CHANGED4}, {"icelake", 4, true, EVENTS4, CHANGED4},
-    {"yonah", 2, false, EVENTS2, CHANGED2},
+    {"version1", 2, false, EVENTS2, CHANGED2},
 };
 #define PROFILES (sizeof profiles / sizeof profiles[0])
 

@@ -433,7 +433,7 @@ static void top_ends_with_a_key(void **state)
 static void selftest_passes_on_good_and_fails_on_bad_silicon(void **state)
 {
     static const char *const good[] = {"core2",   "nehalem", "skylake",    "skylake_nofw",
-                                       "icelake", "yonah",   "merom_early"};
+                                       "icelake", "version1",   "merom_early"};
     static const char *const bad[] = {"counts_nothing", "ignores_writes", "no_pmu"};
     char text[64];
 

@@ -206,7 +206,7 @@ static void work(uint64_t ip, uint64_t cycles, bool user)
 
 static void an_hour_later_samples_show_where_the_kernel_works(void **state)
 {
-    static const char *const profiles[] = {"skylake", "core2", "icelake", "nehalem", "skylake_nofw", "yonah"};
+    static const char *const profiles[] = {"skylake", "core2", "icelake", "nehalem", "skylake_nofw", "version1"};
 
     (void)state;
     for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++) {

@@ -7,7 +7,7 @@
 
 static void samples_carry_the_values_that_the_event_asks_for_lowest_first(void **state)
 {
-    static const char *const profiles[] = {"skylake", "core2", "nehalem", "yonah"};
+    static const char *const profiles[] = {"skylake", "core2", "nehalem", "version1"};
 
     (void)state;
     for (unsigned i = 0; i < sizeof profiles / sizeof *profiles; i++) {

@@ -254,7 +254,7 @@ static void no_late_interrupt_is_expected_after_sleep(void **state)
 static void a_select_that_is_its_own_gate_goes_idle(void **state)
 {
     (void)state;
-    host_set_up(&host, "yonah");
+    host_set_up(&host, "version1");
     assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     assert_true(upmu_sim_peek(&host.sim, 0, 0x186) & UPMU_X86_SELECT_EN);

@@ -119,8 +119,8 @@ static void the_pmu_translates_a_name_for_its_own_counters(void **state)
         uint64_t value;
     } expected[] = {
         {"skl", "instructions", 0x38d, 0x3},          {"skl", "instructions:counter=1", 0x187, 0x4300c0},
-        {"core", "instructions", 0x38d, 0x3},         {"coreduo", "instructions", 0x186, 0x300c0},
-        {"skl", "cycles:k", 0x38d, 0x10},             {"coreduo", "cycles:k", 0x186, 0x2003c},
+        {"core", "instructions", 0x38d, 0x3},         {"coreduo", "instructions", 0x186, 0x4300c0},
+        {"skl", "cycles:k", 0x38d, 0x10},             {"coreduo", "cycles:k", 0x186, 0x42003c},
         {"skl", "branch-misses:u", 0x186, 0x4100c5},  {"core", "branch-misses:u", 0x186, 0x4100c5},
     };
 
@@ -131,13 +131,16 @@ static void the_pmu_translates_a_name_for_its_own_counters(void **state)
         struct upmu_write writes[8];
         struct upmu_dry_run dry = {writes, 8, 0};
         struct host host;
+        unsigned at = 0;
 
         host_set_up(&host, "skylake");
         assert_int_equal(upmu_session_add_event(&host.session, &event, NULL), UPMU_OK);
         assert_int_equal(upmu_session_dry_run(&host.session, &pmu, &dry), UPMU_OK);
-        if (writes[0].address != expected[i].address || writes[0].value != expected[i].value)
-            fail_msg("%s on %s: %x := %llx", expected[i].text, expected[i].pmu, (unsigned)writes[0].address,
-                     (unsigned long long)writes[0].value);
+        while (at < dry.count && (writes[at].address != expected[i].address || writes[at].value != expected[i].value))
+            at++;
+        if (at == dry.count)
+            fail_msg("%s on %s: nowhere %x := %llx", expected[i].text, expected[i].pmu, (unsigned)expected[i].address,
+                     (unsigned long long)expected[i].value);
         host_end(&host);
     }
 }

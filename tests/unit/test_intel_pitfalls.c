@@ -16,7 +16,7 @@
 #include "tests/common/intel_leaves.h"
 
 static const char *const all_profiles[] = {
-    "p6", "pentium_m", "yonah", "core2", "merom_early", "bonnell_odd", "nehalem", "westmere", "sandybridge",
+    "p6", "pentium_m", "yonah", "version1", "core2", "merom_early", "bonnell_odd", "nehalem", "westmere", "sandybridge",
     "ivb_smtoff", "haswell_smt", "broadwell", "skylake", "skylake_nofw", "skylake_smtoff", "skylake_tfa", "silvermont",
     "knl", "goldmont_plus", "tremont", "rkl_es", "icelake", "sapphirerapids", "adl_p", "adl_e", "rpl_p", "mtl_p",
     "mtl_e", "arl_h_p", "lnl_p", "lnl_e", "ptl_p", "everything", "hypervisor_v2_nofixed"};

@@ -301,124 +301,139 @@ static void precise_events_are_described_and_not_started(void **state)
     }
 }
 
-/* ---- P6 ---- */
+/* ---- One enable bit for both counters: P6, and Core Duo (AE49) ---- */
 
-static void p6_keeps_its_common_enable_and_stops_counters_one_by_one(void **state)
+static const char *const one_enable[] = {"p6", "pentium_m", "yonah"};
+#define ONE_ENABLE (sizeof one_enable / sizeof one_enable[0])
+
+static void a_common_enable_stays_and_counters_stop_one_by_one(void **state)
 {
-    struct host host;
-
     (void)state;
-    host_set_up(&host, "p6");
-    add(&host.session, "branches:counter=0");
-    add(&host.other, "instructions:counter=1");
-    host_begin(&host, &host.session);
-    host_begin(&host, &host.other);
-    host_run(&host, 1000);
-    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
-    assert_true(upmu_sim_peek(&host.sim, 0, 0x186) & UPMU_X86_SELECT_EN);
-    assert_false(upmu_sim_runs(&host.sim, 0, 0));
-    host_run(&host, 1000);
-    assert_int_equal(host_value(&host.session, 0), 500);
-    assert_int_equal(host_value(&host.other, 0), 2000);
-    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
-    assert_int_equal(upmu_session_stop(&host.other), UPMU_OK);
-    host_run(&host, 1000);
-    assert_int_equal(host_value(&host.session, 0), 1000);
-    assert_int_equal(host_value(&host.other, 0), 2000);
-    host_end(&host);
-    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x186), 0);
+    for (unsigned p = 0; p < ONE_ENABLE; p++) {
+        struct host host;
+
+        host_set_up(&host, one_enable[p]);
+        add(&host.session, "branches:counter=0");
+        add(&host.other, "instructions:counter=1");
+        host_begin(&host, &host.session);
+        host_begin(&host, &host.other);
+        host_run(&host, 1000);
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+        assert_true(upmu_sim_peek(&host.sim, 0, 0x186) & UPMU_X86_SELECT_EN);
+        assert_false(upmu_sim_runs(&host.sim, 0, 0));
+        host_run(&host, 1000);
+        assert_int_equal(host_value(&host.session, 0), 500);
+        assert_int_equal(host_value(&host.other, 0), 2000);
+        assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+        assert_int_equal(upmu_session_stop(&host.other), UPMU_OK);
+        host_run(&host, 1000);
+        assert_int_equal(host_value(&host.session, 0), 1000);
+        assert_int_equal(host_value(&host.other, 0), 2000);
+        host_end(&host);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x186), 0);
+    }
 }
 
-static void p6_counts_on_counter_1_alone(void **state)
+static void counter_1_counts_alone_under_a_common_enable(void **state)
 {
-    struct host host;
-
     (void)state;
-    host_set_up(&host, "p6");
-    add(&host.session, "r12"); /* MUL: counter 1 only */
-    host_begin(&host, &host.session);
-    assert_int_equal(host.session.counters, 0x2);
-    upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.cycles = 1000, .other = {{.count = 123, .event = 0x12}}});
-    assert_int_equal(host_value(&host.session, 0), 123);
-    host_end(&host);
+    for (unsigned p = 0; p < ONE_ENABLE; p++) {
+        struct host host;
+
+        host_set_up(&host, one_enable[p]);
+        add(&host.session, "r12"); /* MUL: counter 1 only */
+        host_begin(&host, &host.session);
+        assert_int_equal(host.session.counters, 0x2);
+        upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.cycles = 1000, .other = {{.count = 123, .event = 0x12}}});
+        assert_int_equal(host_value(&host.session, 0), 123);
+        host_end(&host);
+    }
 }
 
-static void p6_leaves_a_counter_of_the_firmwares_running(void **state)
+static void a_common_enable_leaves_a_counter_of_the_firmwares_running(void **state)
 {
-    struct host host;
-
     (void)state;
-    host_prepare(&host, "p6");
-    upmu_sim_poke(&host.sim, 0, 0x186, 0x4300c0);
-    host_start(&host);
-    assert_int_equal(upmu_cpu_owner(&host.cpu[0], 0), UPMU_OWNER_FIRMWARE);
-    assert_int_equal(upmu_cpu_owner(&host.cpu[0], 1), UPMU_OWNER_FREE);
-    add(&host.session, "branches");
-    host_begin(&host, &host.session);
-    host_run(&host, 1000);
-    assert_int_equal(host_value(&host.session, 0), 500);
-    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x186), 0x4300c0);
-    assert_true(upmu_cpu_verify(&host.cpu[0], NULL) == UPMU_OK);
-    host_end(&host);
-    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x186), 0x4300c0);
+    for (unsigned p = 0; p < ONE_ENABLE; p++) {
+        struct host host;
+
+        host_prepare(&host, one_enable[p]);
+        upmu_sim_poke(&host.sim, 0, 0x186, 0x4300c0);
+        host_start(&host);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], 0), UPMU_OWNER_FIRMWARE);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], 1), UPMU_OWNER_FREE);
+        add(&host.session, "branches");
+        host_begin(&host, &host.session);
+        host_run(&host, 1000);
+        assert_int_equal(host_value(&host.session, 0), 500);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x186), 0x4300c0);
+        assert_true(upmu_cpu_verify(&host.cpu[0], NULL) == UPMU_OK);
+        host_end(&host);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x186), 0x4300c0);
+    }
 }
 
 /* The host's watchdog comes after us: its select is not ours to write. */
-static void p6_leaves_a_reserved_counter_0_to_the_host(void **state)
+static void a_common_enable_leaves_a_reserved_counter_0_to_the_host(void **state)
 {
-    struct host host;
-
     (void)state;
-    host_set_up(&host, "p6");
-    assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 0x1), UPMU_OK);
-    upmu_sim_poke(&host.sim, 0, 0x186, 0x430079);
-    add(&host.session, "branches");
-    host_begin(&host, &host.session);
-    assert_int_equal(host.session.counters, 0x2);
-    host_run(&host, 1000);
-    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
-    assert_int_equal(host_value(&host.session, 0), 500);
-    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x186), 0x430079);
-    /* Given back, with the enable bit of both cleared. */
-    upmu_sim_poke(&host.sim, 0, 0x186, 0);
-    upmu_cpu_unreserve(&host.cpu[0], 0x1);
-    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
-    host_run(&host, 1000);
-    assert_int_equal(host_value(&host.session, 0), 1000);
-    host_end(&host);
+    for (unsigned p = 0; p < ONE_ENABLE; p++) {
+        struct host host;
+
+        host_set_up(&host, one_enable[p]);
+        assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 0x1), UPMU_OK);
+        upmu_sim_poke(&host.sim, 0, 0x186, 0x430079);
+        add(&host.session, "branches");
+        host_begin(&host, &host.session);
+        assert_int_equal(host.session.counters, 0x2);
+        host_run(&host, 1000);
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+        assert_int_equal(host_value(&host.session, 0), 500);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x186), 0x430079);
+        /* Given back, with the enable bit of both cleared. */
+        upmu_sim_poke(&host.sim, 0, 0x186, 0);
+        upmu_cpu_unreserve(&host.cpu[0], 0x1);
+        assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+        host_run(&host, 1000);
+        assert_int_equal(host_value(&host.session, 0), 1000);
+        host_end(&host);
+    }
 }
 
 /* A stale select without the common enable is nobody's. */
-static void p6_does_not_take_a_stale_select_for_a_running_counter(void **state)
+static void under_a_common_enable_a_stale_select_is_no_running_counter(void **state)
 {
-    struct host host;
-
     (void)state;
-    host_prepare(&host, "p6");
-    upmu_sim_poke(&host.sim, 0, 0x187, 0x0300c0);
-    host_start(&host);
-    assert_int_equal(upmu_cpu_owner(&host.cpu[0], 1), UPMU_OWNER_FREE);
-    add(&host.session, "branches:counter=0");
-    host_begin(&host, &host.session);
-    assert_false(upmu_sim_runs(&host.sim, 0, 1) && host.session.counters == 1 && host.cpu[0].running != 1);
-    host_end(&host);
-    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x187), 0x0300c0);
+    for (unsigned p = 0; p < ONE_ENABLE; p++) {
+        struct host host;
+
+        host_prepare(&host, one_enable[p]);
+        upmu_sim_poke(&host.sim, 0, 0x187, 0x0300c0);
+        host_start(&host);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], 1), UPMU_OWNER_FREE);
+        add(&host.session, "branches:counter=0");
+        host_begin(&host, &host.session);
+        assert_false(upmu_sim_runs(&host.sim, 0, 1) && host.session.counters == 1 && host.cpu[0].running != 1);
+        host_end(&host);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x187), 0x0300c0);
+    }
 }
 
-static void p6_samples_with_short_periods(void **state)
+static void a_common_enable_samples_with_short_periods(void **state)
 {
-    struct host host;
-
     (void)state;
-    host_set_up(&host, "p6");
-    upmu_sim_set_delivery(&host.sim, 0, UPMU_SIM_LVTPC_NMI);
-    host_sample(&host, "branches", 100);
-    add(&host.other, "instructions");
-    host_begin(&host, &host.other);
-    host_run(&host, 10000);
-    assert_int_equal(host_drain(&host, NULL), 50);
-    assert_int_equal(host_value(&host.other, 0), 10000);
-    host_end(&host);
+    for (unsigned p = 0; p < ONE_ENABLE; p++) {
+        struct host host;
+
+        host_set_up(&host, one_enable[p]);
+        upmu_sim_set_delivery(&host.sim, 0, UPMU_SIM_LVTPC_NMI);
+        host_sample(&host, "branches", 100);
+        add(&host.other, "instructions");
+        host_begin(&host, &host.other);
+        host_run(&host, 10000);
+        assert_int_equal(host_drain(&host, NULL), 50);
+        assert_int_equal(host_value(&host.other, 0), 10000);
+        host_end(&host);
+    }
 }
 
 /* ---- What leaves say of hypervisors ---- */
@@ -470,12 +485,12 @@ int main(void)
         cmocka_unit_test(counter_3_is_left_to_the_microcode_that_takes_it_for_transactions),
         cmocka_unit_test(load_latency_of_golden_cove_has_its_auxiliary_event_beside_it),
         cmocka_unit_test(precise_events_are_described_and_not_started),
-        cmocka_unit_test(p6_keeps_its_common_enable_and_stops_counters_one_by_one),
-        cmocka_unit_test(p6_counts_on_counter_1_alone),
-        cmocka_unit_test(p6_leaves_a_counter_of_the_firmwares_running),
-        cmocka_unit_test(p6_leaves_a_reserved_counter_0_to_the_host),
-        cmocka_unit_test(p6_does_not_take_a_stale_select_for_a_running_counter),
-        cmocka_unit_test(p6_samples_with_short_periods),
+        cmocka_unit_test(a_common_enable_stays_and_counters_stop_one_by_one),
+        cmocka_unit_test(counter_1_counts_alone_under_a_common_enable),
+        cmocka_unit_test(a_common_enable_leaves_a_counter_of_the_firmwares_running),
+        cmocka_unit_test(a_common_enable_leaves_a_reserved_counter_0_to_the_host),
+        cmocka_unit_test(under_a_common_enable_a_stale_select_is_no_running_counter),
+        cmocka_unit_test(a_common_enable_samples_with_short_periods),
         cmocka_unit_test(a_hypervisors_leaves_are_not_corrected),
         cmocka_unit_test(offcore_registers_are_shared_by_threads_of_nehalem_and_modules_of_silvermont),
     };

@@ -6,7 +6,7 @@
 #include "tests/common/host.h"
 
 static const char *const every_profile[] = {
-    "core2",   "merom_early",           "yonah", "nehalem", "skylake", "skylake_nofw", "skylake_smtoff",
+    "core2",   "merom_early",           "version1", "nehalem", "skylake", "skylake_nofw", "skylake_smtoff",
     "icelake", "hypervisor_v2_nofixed", NULL};
 
 #define EACH(profile) for (const char *const *profile = every_profile; *profile; profile++)
@@ -145,7 +145,7 @@ static void a_second_cpu_needs_this_cpu(void **state)
 
 static void a_fifth_core_type_finds_no_space(void **state)
 {
-    static const char *const types[] = {"skylake", "core2", "yonah", "nehalem", "icelake"};
+    static const char *const types[] = {"skylake", "core2", "version1", "nehalem", "icelake"};
     static struct upmu_cpu cpus[5];
     struct host host;
 
@@ -349,7 +349,7 @@ static void what_cannot_run_on_after_sleep_is_stopped_and_says_why(void **state)
     struct host host;
 
     (void)state;
-    host_set_up(&host, "yonah");
+    host_set_up(&host, "version1");
     assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
     assert_int_equal(upmu_session_add(&host.other, "instructions", NULL), UPMU_OK);
     host_begin(&host, &host.session);

@@ -105,7 +105,7 @@ static void an_overflow_that_notifies_makes_one_message_with_all_fields(void **s
 
 static void a_session_that_notified_counts_nothing_until_it_is_restarted(void **state)
 {
-    static const char *const profiles[] = {"skylake", "core2", "nehalem", "yonah"};
+    static const char *const profiles[] = {"skylake", "core2", "nehalem", "version1"};
     struct upmu_message message[CAPACITY];
     struct listener l;
 

@@ -67,7 +67,7 @@ static void writes_of_31_bits_lose_no_count_and_no_period(void **state)
 
 static void parts_of_two_counters_have_two(void **state)
 {
-    static const char *const profiles[] = {"yonah", "core2", "bonnell_odd", "silvermont", "knl", "p6"};
+    static const char *const profiles[] = {"version1", "core2", "bonnell_odd", "silvermont", "knl", "p6",  "yonah"};
 
     (void)state;
     for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++) {
@@ -117,7 +117,7 @@ static void fixed_counters_may_be_narrower_than_general_ones(void **state)
 /* KVM recomputes a running counter that is written, real CPUs lose events: the model forbids it. */
 static void no_counter_is_written_while_it_runs(void **state)
 {
-    static const char *const profiles[] = {"yonah", "core2", "nehalem", "skylake", "icelake", "lnl_p", "p6"};
+    static const char *const profiles[] = {"version1", "core2", "nehalem", "skylake", "icelake", "lnl_p", "p6"};
 
     (void)state;
     for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++) {
@@ -149,7 +149,7 @@ static void overflow(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum u
 
 static void an_overflow_between_a_read_and_a_switch_is_counted_once(void **state)
 {
-    static const char *const profiles[] = {"core2", "skylake", "yonah"};
+    static const char *const profiles[] = {"core2", "skylake", "version1"};
 
     (void)state;
     for (unsigned p = 0; p < 3; p++)
@@ -197,7 +197,8 @@ static void an_nmi_of_somebody_else_is_never_claimed(void **state)
 /* Hardware masks LVTPC at each delivery: without re-arming there would be one sample. */
 static void the_masked_vector_entry_is_unmasked_by_each_interrupt(void **state)
 {
-    static const char *const profiles[] = {"p6", "yonah", "core2", "silvermont", "skylake", "icelake", "lnl_e"};
+    static const char *const profiles[] = {"p6",      "yonah",  "version1", "core2", "silvermont",
+                                           "skylake", "icelake", "lnl_e"};
 
     (void)state;
     for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++)
@@ -228,7 +229,7 @@ static void zero_counter(struct upmu_sim *sim, unsigned cpu, uint32_t number, en
 
 static void a_select_write_that_resets_the_counter_changes_no_count(void **state)
 {
-    static const char *const profiles[] = {"yonah", "core2", "sandybridge", "skylake", "icelake"};
+    static const char *const profiles[] = {"version1", "core2", "sandybridge", "skylake", "icelake"};
 
     (void)state;
     for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++) {

@@ -11,7 +11,7 @@
 #include "core/bits.h"
 #include "core/register.h"
 
-static const char *const profiles[] = {"skylake", "icelake", "nehalem", "core2", "yonah"};
+static const char *const profiles[] = {"skylake", "icelake", "nehalem", "core2", "version1"};
 #define EACH(profile) for (unsigned profile = 0; profile < sizeof profiles / sizeof profiles[0]; profile++)
 
 /* ---- What was written ---- */

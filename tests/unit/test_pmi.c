@@ -8,7 +8,7 @@
 #define EACH(profile) for (const char *const *profile = every_profile; *profile; profile++)
 
 static const char *const every_profile[] = {
-    "core2",   "merom_early",           "yonah", "nehalem", "skylake", "skylake_nofw", "skylake_smtoff",
+    "core2",   "merom_early",           "version1", "nehalem", "skylake", "skylake_nofw", "skylake_smtoff",
     "icelake", "hypervisor_v2_nofixed", NULL};
 
 /* ---- Samples ---- */
@@ -102,7 +102,7 @@ static void sessions_that_overflow_together_get_a_sample_each(void **state)
 /* A counter that cannot be loaded with a whole period wraps on the way. */
 static void a_wrap_of_the_hardware_is_no_sample(void **state)
 {
-    static const char *const short_writes[] = {"skylake_nofw", "nehalem", "core2", "yonah"};
+    static const char *const short_writes[] = {"skylake_nofw", "nehalem", "core2", "version1"};
 
     (void)state;
     for (unsigned i = 0; i < sizeof short_writes / sizeof short_writes[0]; i++) {

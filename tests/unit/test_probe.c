@@ -5,7 +5,7 @@
 #include "tests/common/host.h"
 
 static const char *const every_profile[] = {
-    "core2",   "merom_early",           "yonah", "nehalem", "skylake", "skylake_nofw", "skylake_smtoff",
+    "core2",   "merom_early",           "version1", "nehalem", "skylake", "skylake_nofw", "skylake_smtoff",
     "icelake", "hypervisor_v2_nofixed", NULL};
 
 #define EACH(profile) for (const char *const *profile = every_profile; *profile; profile++)

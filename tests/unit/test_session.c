@@ -71,7 +71,7 @@ static uint64_t value(struct upmu_session *session, unsigned i)
 
 static void a_session_counts_between_start_and_stop(void **state)
 {
-    static const char *const profiles[] = { "skl", "core", "nhm", "icl", "yonah", "skylake_nofw" };
+    static const char *const profiles[] = { "skl", "core", "nhm", "icl", "version1", "skylake_nofw" };
 
     (void)state;
     for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++) {
@@ -100,7 +100,7 @@ static void a_session_counts_between_start_and_stop(void **state)
 
 static void sampling_gives_one_sample_a_period(void **state)
 {
-    static const char *const profiles[] = { "skl", "core", "nhm", "icl", "yonah", "skylake_nofw" };
+    static const char *const profiles[] = { "skl", "core", "nhm", "icl", "version1", "skylake_nofw" };
 
     (void)state;
     for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++) {

@@ -483,7 +483,7 @@ static void three_hooks_are_enough_to_count_and_refuse_to_sample(void **state)
 static void polling_within_half_the_range_keeps_counts_exact_without_interrupts(void **state)
 {
     (void)state;
-    upmu_sim_init(&sim, upmu_sim_profile("yonah"), 1);
+    upmu_sim_init(&sim, upmu_sim_profile("version1"), 1);
     sim.port.pmi_rearm = NULL;
     assert_int_equal(upmu_machine_init(&machine, upmu_sim_port(&sim)), UPMU_OK);
     memset(&cpu[0], 0, sizeof cpu[0]);

@@ -8,7 +8,7 @@
 
 #include "core/bits.h"
 
-static const char *const profiles[] = {"skylake", "icelake", "nehalem", "core2", "merom_early", "yonah"};
+static const char *const profiles[] = {"skylake", "icelake", "nehalem", "core2", "merom_early", "version1"};
 #define EACH(profile) for (unsigned profile = 0; profile < sizeof profiles / sizeof profiles[0]; profile++)
 
 #define GLOBAL_CTRL 0x38fu
