@@ -256,6 +256,15 @@ const char *upmu_amd_catalog(const struct upmu_pmu *pmu)
     return amd_models[pmu->quirks & UPMU_AMD_MODEL].catalog;
 }
 
+unsigned upmu_amd_revision(const struct upmu_pmu *pmu)
+{
+    unsigned model = pmu->quirks & UPMU_AMD_MODEL;
+
+    if (model >= AMD_10H_B && model <= AMD_10H_D)
+        return model - AMD_10H_B;
+    return model >= AMD_K8_B && model <= AMD_K8_G ? model - AMD_K8_B : 0;
+}
+
 unsigned upmu_amd_generic(const struct upmu_pmu *pmu)
 {
     return amd_models[pmu->quirks & UPMU_AMD_MODEL].generic;

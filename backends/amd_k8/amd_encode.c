@@ -146,9 +146,29 @@ static uint64_t translate_generic(const struct upmu_pmu *pmu, uint64_t config)
     return 0;
 }
 
+/*
+ * The unit mask of a row on this revision; false: it lacks the event, or a mask that was
+ * taken.  Bits 15:8 are revisions that do, bytes of the payload the masks of each.
+ */
+static bool umask_of_revision(const struct upmu_pmu *pmu, const struct upmu_row *row, unsigned *out_umask)
+{
+    unsigned revision = upmu_amd_revision(pmu);
+
+    *out_umask = row->umask & 0xffu;
+    if (!(row->flags & UPMU_ROW_REVISIONS))
+        return true;
+    if (row->msr)
+        *out_umask &= (unsigned)(row->payload >> 8 * revision);
+    return !(row->umask >> 8 >> revision & 1u);
+}
+
 enum upmu_status upmu_amd_from_row(const struct upmu_pmu *pmu, const struct upmu_row *row, struct upmu_event *event)
 {
-    event->config = upmu_amd_word(row->code) | (row->umask & 0xffu) << 8;
+    unsigned umask;
+
+    if (!umask_of_revision(pmu, row, &umask))
+        return UPMU_ERR_UNSUPPORTED;
+    event->config = upmu_amd_word(row->code) | umask << 8;
     if (row->flags & UPMU_ROW_EDGE)
         event->config |= UPMU_AMD_SELECT_EDGE;
     if (row->flags & UPMU_ROW_INV)

@@ -62,6 +62,9 @@ unsigned upmu_amd_thread(const struct upmu_detection *detection);
 /* The catalogue of a PMU's events; where there is none, "ix86arch", whose events are translated. */
 const char *upmu_amd_catalog(const struct upmu_pmu *pmu);
 
+/* Its place among the revisions that its catalogue tells apart; 0 where that tells none. */
+unsigned upmu_amd_revision(const struct upmu_pmu *pmu);
+
 /* Which events generic names stand for: UPMU_AMD_GENERIC_… of a PMU. */
 enum {
     UPMU_AMD_GENERIC_NONE,

@@ -222,15 +222,75 @@ static void generic_names_stand_for_what_linux_counts(void **state)
             struct upmu_pmu pmu = amd[model];
             struct upmu_event event;
 
-            /* With the architectural catalogue, which a model without one of its own has. */
-            pmu.catalog = architectural;
-            if (!word)
-                assert_int_equal(upmu_event_parse(&pmu, names[i].name, &event, NULL), UPMU_ERR_UNSUPPORTED);
-            else
-                assert_int_equal(upmu_event_parse(&pmu, names[i].name, &event, NULL), UPMU_OK);
-            if (word && event.config != (word | 0x30000))
-                fail_msg("%s on %s: %llx", names[i].name, pmu.name, (unsigned long long)event.config);
+            /* By its own catalogue, and by the architectural one, which a model without has. */
+            for (unsigned own = 0; own < 2; own++) {
+                enum upmu_status status;
+
+                if (!own)
+                    pmu.catalog = architectural;
+                else
+                    pmu.catalog = amd[model].catalog;
+                status = upmu_event_parse(&pmu, names[i].name, &event, NULL);
+                if (!word)
+                    assert_int_equal(status, own ? UPMU_ERR_NO_SUCH_EVENT : UPMU_ERR_UNSUPPORTED);
+                else if (status != UPMU_OK || event.config != (word | 0x30000))
+                    fail_msg("%s on %s (%u): %d, %llx", names[i].name, pmu.name, own, status,
+                             (unsigned long long)event.config);
+            }
         }
+}
+
+/* FreeBSD 10.4 lib/libpmc: pmc.k7.3, pmc.k8.3. */
+static void freebsds_specifications_are_taken(void **state)
+{
+    static const struct {
+        unsigned model;
+        const char *text;
+        uint64_t word;
+    } specifications[] = {
+        {K8, "k8-dc-refill-from-l2,mask=modified+owner", 0x31842},
+        {K8, "k8-dc-refill-from-l2,mask=modified+owner,usr", 0x11842},
+        {K8, "k8-bu-fill-into-l2,mask=dirty-l2-victim,os", 0x2017f},
+        {K8, "k8-fr-retired-x86-instructions,count=2,inv,edge", 0x028700c0},
+        {K8, "2 k8-dc-miss", 0x30041},
+        {K7, "k7-dc-refills-from-l2,unitmask=m+o", 0x31842},
+        {K7, "k7-dc-refills-from-l2,unitmask=mo+e", 0x31c42},
+        {K7, "k7-dc-refills-from-l2", 0x31f42},
+        {K7, "k7-retired-instructions,count=1,usr", 0x010100c0},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof specifications / sizeof specifications[0]; i++) {
+        struct upmu_event event = made(specifications[i].model, specifications[i].text);
+
+        if (event.config != specifications[i].word)
+            fail_msg("%s: %llx", specifications[i].text, (unsigned long long)event.config);
+    }
+    assert_int_equal(refused(K7, "k7-dc-refills-from-l2,unitmask=m+x"), UPMU_ERR_BAD_VALUE);
+    assert_int_equal(refused(K7, "k7-dc-accesses,unitmask=m"), UPMU_ERR_NO_SUCH_ATTRIBUTE);
+    assert_int_equal(refused(K8, "k8-dc-miss,mask=modified"), UPMU_ERR_NO_SUCH_ATTRIBUTE);
+}
+
+/* libpfm4 4.13 amd64_events_k8.h, amd64_events_fam10h.h: what revisions lack. */
+static void revisions_lack_what_came_later(void **state)
+{
+    static const char *const k8[] = {"amd64_k8_revb", "amd64_k8_revc", "amd64_k8_revd",
+                                     "amd64_k8_reve", "amd64_k8_revf", "amd64_k8_revg"};
+    static const char *const k10[] = {"amd64_fam10h_barcelona", "amd64_fam10h_shanghai", "amd64_fam10h_istanbul"};
+    struct upmu_event event;
+    struct upmu_pmu pmu;
+
+    (void)state;
+    for (unsigned i = 0; i < 6; i++) {
+        assert_int_equal(upmu_pmu_by_name(&pmu, k8[i]), UPMU_OK);
+        assert_int_equal(upmu_event_parse(&pmu, "CACHE_BLOCK", &event, NULL), i < 3 ? UPMU_ERR_UNSUPPORTED : UPMU_OK);
+        assert_int_equal(upmu_event_parse(&pmu, "PROBE:ALL", &event, NULL), UPMU_OK);
+        assert_true(event.config == (i < 2 ? 0x33fec : 0x37fec));
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(upmu_pmu_by_name(&pmu, k10[i]), UPMU_OK);
+        assert_int_equal(upmu_event_parse(&pmu, "IBS_OPS_TAGGED", &event, NULL), i ? UPMU_OK : UPMU_ERR_UNSUPPORTED);
+    }
 }
 
 static void an_unknown_family_has_raw_words_and_what_all_families_count(void **state)
@@ -434,6 +494,8 @@ int main(void)
         cmocka_unit_test(neither_privilege_means_both_and_raw_words_keep_theirs),
         cmocka_unit_test(guest_and_host_are_loaded_so_that_they_count),
         cmocka_unit_test(generic_names_stand_for_what_linux_counts),
+        cmocka_unit_test(freebsds_specifications_are_taken),
+        cmocka_unit_test(revisions_lack_what_came_later),
         cmocka_unit_test(an_unknown_family_has_raw_words_and_what_all_families_count),
         cmocka_unit_test(canonical_text_is_the_event_again),
         cmocka_unit_test(a_counter_is_chosen_by_its_number),
