@@ -248,7 +248,7 @@ def losses(native, linux):
 def gather(folders, out):
     """(model, part, native) of every part of the folders."""
     known, present, found = models(), sources(out), []
-    for folder in folders:
+    for folder in sorted(folders, key=lambda folder: not read.is_native(folder)):
         if not os.path.isdir(folder):
             raise read.Refused(folder, 0, "is no folder")
         native = read.is_native(folder)
@@ -258,8 +258,17 @@ def gather(folders, out):
         for part in parts:
             if not part.cpus:
                 raise read.Refused(folder, 0, "mapfile.csv has no row for it")
-            found.append((known.get(part.key) or new_model(part.key, present), part, native))
+            found.append((known.get(part.key) or same_cpus(part, found) or new_model(part.key, present), part, native))
     return found
+
+
+def same_cpus(part, found):
+    """A model that was found already for the same CPUs, in the other form."""
+    mine = {(family, model, core_type) for family, model, _, core_type, _ in part.cpus}
+    for model, other, _ in found:
+        if mine & {(family, number, core_type) for family, number, _, core_type, _ in other.cpus}:
+            return model
+    return None
 
 
 def both_forms(found):

@@ -1,0 +1,375 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The importer of event tables: both forms, malformed files, a model that nobody knows.
+
+tests/import holds a made-up model in either form.  With UPMU_PERFMON_DATA, a folder with
+intel-perfmon and intel-perfmon-linux-form, every published model is imported, too.
+IMPORT_MUTATIONS: how many bytes are changed (10,000 in a soak, else a tenth).
+"""
+import glob
+import json
+import os
+import random
+import shutil
+import sys
+
+from checklib import ROOT, Skip, check, main, read, run
+
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+import catalog_import  # noqa: E402
+import catalog_pack  # noqa: E402
+import catalog_read  # noqa: E402
+
+WORK = "build/tests/import"
+NATIVE, LINUX = "tests/import/native/NEW", "tests/import/linux/newmodel"
+CORE = NATIVE + "/events/new_core.json"
+MUTATIONS = int(os.environ.get("IMPORT_MUTATIONS", "10000" if os.environ.get("FUZZ_RUNS") == "soak" else "1000"))
+SEED = 20261121
+IMPORT = [sys.executable, "tools/catalog_import.py"]
+
+# The made-up model's rows: name, code, umask, cmask, flags, counters, payload register, payload.
+ROWS = """
+INST_RETIRED.ANY 0xc0 0x00 0 precise 0x0 0x0 0x0
+CPU_CLK_UNHALTED.THREAD 0x3c 0x00 0 - 0x0 0x0 0x0
+CPU_CLK_UNHALTED.REF_TSC 0x00 0x03 0 fixed-only 0x0 0x0 0x0
+TOPDOWN.SLOTS 0x00 0x04 0 fixed-only 0x0 0x0 0x0
+CPU_CLK_UNHALTED.THREAD_P 0x3c 0x00 0 - 0xff 0x0 0x0
+LONGEST_LAT_CACHE.MISS 0x2e 0x41 0 - 0xff 0x0 0x0
+BR_MISP_RETIRED.ALL_BRANCHES 0xc5 0x00 0 precise,precise-only 0xff 0x0 0x0
+UOPS.STALLS 0x0e 0x01 1 inv 0x4 0x0 0x0
+UOPS.STARTS 0x0e 0x01 16 edge 0xff 0x0 0x0
+UOPS.ANY_THREAD 0x0e 0x01 0 any 0xff 0x0 0x0
+UOPS.OLD_NAME 0x0e 0x02 0 deprecated 0xff 0x0 0x0
+RS.EMPTY_COUNT 0xa5 0x07 1 inv,edge 0xff 0x0 0x0
+WIDE.LOW_AND_HIGH 0x2b 0x310 0 - 0xff 0x0 0x0
+WIDE.HIGH_ONLY 0x2b 0x400 0 - 0xff 0x0 0x0
+LOADS.LATENCY_GT_8 0xcd 0x01 0 payload,precise,precise-only 0xff 0x3f6 0x8
+FRONTEND.LATE 0xc6 0x01 0 payload 0xff 0x3f7 0x500106
+OFFCORE_RESPONSE.DEMAND_RFO.L3_HIT.ANY 0xb7/0xbb 0x01 0 payload 0xf 0x1a6 0x3f803c0002
+MODULE_RESPONSE.ANY 0xb7 0x01 0 payload 0xff 0x1a6 0x10001
+TRANSLATED.IN_DECIMAL 0x11 0x20 0 - 0xff 0x0 0x0
+"""
+ALIASES = {"RS_EMPTY.COUNT": "RS.EMPTY_COUNT", "cycles": "CPU_CLK_UNHALTED.THREAD", "instructions": "INST_RETIRED.ANY",
+           "OFFCORE_RESPONSE:request=DEMAND_RFO:response=L3_HIT.ANY": "OFFCORE_RESPONSE.DEMAND_RFO.L3_HIT.ANY"}
+CPUS = ["# pmu: ix86arch", "# cpu: 6 0xe1 0xffff 0x0 0", "# cpu: 6 0xe2 0x40f 0x0 0"]
+UNCORE = """
+CHA UNC_CHA_LOOKUP.ALL 0x34 0xff 0x1fff 0 - 0xf 0x0 0x0 -
+QPI_LL UNC_Q_FLITS.SNP 0x200000 0x01 0x0 0 - 0xf 0x0 0x0 na
+IIO UNC_IIO_REQ.CARD 0x83 0x01 0x0 0 - 0x3 0xf 0x7 -
+CBO UNC_C_TOR.OPCODE 0x35 0x03 0x0 0 - 0x3 0x0 0x0 CBoFilter1[28:20]
+iMC UNC_M_CLOCKTICKS_F 0x0 0x00 0x0 0 fixed 0x0 0x0 0x0 -
+"""
+# What Linux's form of it has lost.
+LOST = """
+WIDE.HIGH_ONLY umask 0x400 0x0
+CPU_CLK_UNHALTED.THREAD_P counters 0xff 0xf
+"""
+
+
+def fresh(name):
+    path = os.path.join(WORK, name)
+    shutil.rmtree(path, ignore_errors=True)
+    os.makedirs(path)
+    return path
+
+
+def lines(text):
+    return [line for line in text.split("\n") if line]
+
+
+@check
+def every_key_that_changes_an_encoding_is_read():
+    out = fresh("native")
+    code, output = run([*IMPORT, "--out", out, NATIVE])
+    if code:
+        return [output]
+    made = lines(read(out + "/new.tsv"))
+    rows = {line.replace("\t", " ")[2:] for line in made if line.startswith("E\t")}
+    complaints = [f"no row {line}" for line in lines(ROWS) if line not in rows]
+    for name, target in ALIASES.items():
+        if f"A\t{name}\t{target}" not in made:
+            complaints.append(f"no alias {name} of {target}")
+    return complaints + [f"no line {line}" for line in CPUS if line not in made]
+
+
+@check
+def both_forms_give_the_same_but_for_listed_losses():
+    code, output = run([*IMPORT, "--out", WORK, "--compare", LINUX, NATIVE])
+    found = {line[len("lost\tnew\t"):].replace("\t", " ") for line in lines(output)}
+    if code or found != set(lines(LOST)):
+        return [output]
+    # Intel's own stands.
+    out = fresh("both")
+    code, output = run([*IMPORT, "--out", out, LINUX, NATIVE])
+    return [] if not code and os.listdir(out) == ["new.tsv"] and "WIDE.HIGH_ONLY\t0x2b\t0x400" in read(out + "/new.tsv") \
+        else [output]
+
+
+@check
+def events_of_other_units_are_kept_by_unit_where_asked_for():
+    out = fresh("uncore")
+    code, output = run([*IMPORT, "--out", out, "--uncore", out + "/uncore", NATIVE])
+    made = {line.replace("QPI LL", "QPI_LL").replace("\t", " ")[2:] for line in lines(read(out + "/uncore/new.tsv"))
+            if line.startswith("U\t")}
+    code = code or (made != set(lines(UNCORE)))
+    return [output, *sorted(made)] if code or "UNC_" in read(out + "/new.tsv") else []
+
+
+# ---- Malformed files ----
+
+MALFORMED = {  # what is changed in the sample: text, instead, what the refusal says
+    "a code that is none": ('"EventCode": "0xC0"', '"EventCode": "0xCG"', "record 5: EventCode: '0xCG' is no number"),
+    "two events of one name": ('"EventName": "UOPS.STARTS"', '"EventName": "Uops.Stalls"', "record 12: Uops.Stalls is also record 11"),
+    "a name with a blank": ('"EventName": "UOPS.STARTS"', '"EventName": "UOPS STARTS"', "record 12: EventName"),
+    "a key twice": ('"UMask": "0x02",\n   "EventName": "CPU', '"UMask": "0x02", "UMask": "0x02",\n   "EventName": "CPU',
+                    "record 2: not JSON: a key stands twice"),
+    "no end": (']\n}', '', "record 23"),
+    "a comma too many": ('  },\n  {\n   "EventCode": "0x11"', '  },,\n  {\n   "EventCode": "0x11"', "record 23"),
+    "an array as value": ('"CounterMask": "16"', '"CounterMask": ["16"]', "record 12: CounterMask"),
+    "a counter that is none": ('"Counter": "2"', '"Counter": "two"', "record 11: Counter"),
+    "a counter mask of nine bits": ('"CounterMask": "16"', '"CounterMask": "256"', "record 12: CounterMask is above"),
+    "no events": ('"Events"', '"Evente"', "key 'Evente'"),
+}
+
+
+@check
+def malformed_files_are_refused_by_name_and_record_and_nothing_is_written():
+    complaints = []
+    for what, (old, new, says) in MALFORMED.items():
+        folder, out = fresh("malformed"), fresh("refused")
+        shutil.copytree("tests/import/native", folder, dirs_exist_ok=True)
+        text = read(CORE)
+        if text.count(old) < 1:
+            complaints.append(f"{what}: the sample lacks it")
+        at = text.rindex(old) if what == "no end" else text.index(old)
+        with open(folder + "/NEW/events/new_core.json", "w", encoding="ascii") as file:
+            file.write(text[:at] + new + text[at + len(old):])
+        code, output = run([*IMPORT, "--out", out, folder + "/NEW"])
+        if not code or "new_core.json" not in output or says not in output or "Traceback" in output:
+            complaints.append(f"{what}: {output}")
+        if os.listdir(out):
+            complaints.append(f"{what}: something was written")
+    return complaints
+
+
+@check
+def a_mapfile_that_says_nothing_of_a_folder_is_refused():
+    complaints = []
+    for rows, says in (("", "names no core events"), ("GenuineIntel-6-E1,V1\n", "mapfile.csv: record 2"),
+                       ("GenuineIntel-6-E(1,V1,/NEW/events/new_core.json,core\n", "mapfile.csv: record 2")):
+        folder = fresh("mapfile")
+        shutil.copytree("tests/import/native", folder, dirs_exist_ok=True)
+        with open(folder + "/mapfile.csv", "w", encoding="ascii") as file:
+            file.write("Family-model,Version,Filename,EventType\n" + rows)
+        code, output = run([*IMPORT, "--out", fresh("refused"), folder + "/NEW"])
+        if not code or says not in output or "Traceback" in output:
+            complaints.append(f"{rows!r}: {output}")
+    return complaints
+
+
+def table(text, path):
+    """{(unit, name): what it means} of a file's text."""
+    return {(event.unit, event.name): (catalog_import.meaning(event), event.precise, event.deprecated, event.umasks,
+                                       event.filter, event.select, event.umask_high, event.port_mask, event.class_mask)
+            for event in catalog_read.read_text(path, text)[1]}
+
+
+def spans(text):
+    """Where each record begins and ends."""
+    walk = catalog_read.Walk("", text)
+    at, found = text.index("[", text.find('"Events"') if '"Events"' in text else 0), []
+    walk.at = at + 1
+    while walk.next() != "]":
+        begin = walk.at
+        walk.value()
+        found.append((begin, walk.at))
+        if walk.next() == ",":
+            walk.at += 1
+    return found
+
+
+def mutate(path, count, chance):
+    """Complaints about so many changed bytes of a file, each alone; how many were refused."""
+    with open(path, "rb") as file:
+        data = file.read()
+    text = data.decode()
+    whole, records, refused, complaints = table(text, path), spans(text), 0, []
+    names = [json.loads(text[begin:end]).get("EventName") for begin, end in records]
+    for _ in range(count):
+        at, letter = chance.randrange(len(data)), chance.randrange(1, 256)
+        if chance.randrange(4):  # mostly another character that may stand there
+            letter = data[at] ^ chance.choice(b"0123456789abcdefABCDEFxX,.:_ \"{}[]\\") or 1
+        changed = data[:at] + bytes([data[at] ^ letter]) + data[at + 1:]
+        # Near the changed record or between two: that one or the next.
+        number = next((n for n, (_, end) in enumerate(records, 1) if at < end), len(records) + 1)
+        where = f"{path}: byte {at} {data[at]:#x} -> {data[at] ^ letter:#x}"
+        try:
+            now = table(changed.decode("utf-8", "surrogateescape"), path)
+        except catalog_read.Refused as refusal:
+            refused += 1
+            inside = number <= len(records) and records[number - 1][0] <= at
+            if path not in str(refusal) or (inside and f"record {number}:" not in str(refusal) and
+                                            f"is also record {number}" not in str(refusal)):
+                complaints.append(f"{where} is record {number}: {refusal}")
+            continue
+        old = {key for key in whole if now.get(key) != whole[key]}
+        new = {key for key in now if key not in whole}
+        if len(old) > 1 or len(new) > 1 or any(name != names[number - 1] for _, name in old):
+            complaints.append(f"{where}, record {number}: {sorted(old)[:3]} {sorted(new)[:3]}")
+    return complaints, refused
+
+
+@check
+def one_changed_byte_changes_one_record_or_is_refused():
+    chance, complaints = random.Random(SEED), []
+    for path in (CORE, NATIVE + "/events/new_uncore.json", LINUX + "/pipeline.json", LINUX + "/other.json"):
+        found, refused = mutate(path, MUTATIONS // 4, chance)
+        complaints += found
+        print(f"{path}: seed {SEED}, {MUTATIONS // 4} changed bytes, {refused} refused")
+    return complaints
+
+
+# ---- A model that nobody knows ----
+
+PROGRAM = r"""
+#include <stdio.h>
+#include <upmu/upmu.h>
+#include "core/backend.h"
+#include "core/catalog.h"
+int main(void)
+{
+    static struct upmu_pmu pmu;
+    struct upmu_event event;
+    if (upmu_pmu_by_name(&pmu, "new") != UPMU_OK)
+        return 1;
+    printf("%s %s %u %#x\n", pmu.name, upmu_catalog_name(pmu.catalog), pmu.family, pmu.model);
+    if (upmu_event_parse(&pmu, "UOPS.STALLS", &event, NULL) != UPMU_OK)
+        return 2;
+    printf("%#llx\n", (unsigned long long)event.config);
+    if (upmu_pmu_by_name(&pmu, "ix86arch") != UPMU_OK)
+        return 3;
+    pmu.family = 6; /* as detection finds it on such a CPU */
+    pmu.model = 0xE2;
+    for (pmu.stepping = 9; pmu.stepping < 11; pmu.stepping++) {
+        upmu_pmu_find_catalog(&pmu);
+        printf("%u: %s\n", pmu.stepping, upmu_catalog_name(pmu.catalog));
+    }
+    return 0;
+}
+"""
+EXPECTED = "ix86arch new 6 0xe1\n0x183010e\n9: ix86arch\n10: new\n"
+
+
+@check
+def a_folder_and_a_row_of_the_mapfile_make_a_new_model():
+    folder = fresh("new")
+    code, output = run([*IMPORT, "--out", folder, NATIVE])
+    if code:
+        return [output]
+    with open(folder + "/main.c", "w", encoding="ascii") as file:
+        file.write(PROGRAM)
+    pack = ("import sys; sys.dont_write_bytecode = True; sys.path.insert(0, 'tools'); import catalog_pack as pack; "
+            f"paths = ['events/ix86arch.tsv', '{folder}/new.tsv']; "
+            "pack.sources = lambda: ([pack.read_source(path) for path in paths], paths); "
+            f"open('{folder}/catalog_data.c', 'w').write(pack.generate()[0])")
+    code, output = run([sys.executable, "-c", pack])
+    if code:
+        return [output[-1000:]]
+    code, output = run(["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-no-pie", "-Iinclude", "-I.", "-o",
+                        f"{folder}/main", f"{folder}/main.c", f"{folder}/catalog_data.c", "build/gcc-64/libupmu.a"])
+    if code:
+        return [output[-1000:]]
+    code, output = run([f"{folder}/main"])
+    return [] if code == 0 and output == EXPECTED else [f"exit {code}:", *output.split("\n")]
+
+
+@check
+def a_new_model_keeps_its_number():
+    folder = fresh("number")
+    for present in ("# catalogue: other 256\n", "# catalogue: new 300\n"):
+        with open(f"{folder}/{present.split()[2]}.tsv", "w", encoding="ascii") as file:
+            file.write(present)
+    code, output = run([*IMPORT, "--out", folder, NATIVE])
+    return [] if not code and "# catalogue: new 300" in read(folder + "/new.tsv") else [output]
+
+
+# ---- What is published ----
+
+def published(name):
+    folder = os.environ.get("UPMU_PERFMON_DATA")
+    if not folder or not os.path.isdir(os.path.join(folder, name)):
+        raise Skip("UPMU_PERFMON_DATA names no folder with " + name)
+    return sorted(path for path in glob.glob(os.path.join(folder, name, "*")) if os.path.isdir(path))
+
+
+@check
+def both_published_forms_give_the_same_but_for_listed_losses():
+    """Encodings; which counters Linux's form lists, and what can be precise, is counted only."""
+    code, output = run([*IMPORT, "--compare", *published("intel-perfmon"), *published("intel-perfmon-linux-form")])
+    fields = {}
+    for line in lines(output):
+        if line.startswith("lost\t"):
+            fields.setdefault(line.split("\t")[3], []).append(line)
+    print(", ".join(f"{len(found)} {field}" for field, found in sorted(fields.items())))
+    listed = {line for line in lines(read("tests/import/losses.tsv")) if not line.startswith("#")}
+    lost = {line for field, found in fields.items() if field not in ("counters", "precise") for line in found}
+    return [f"exit {code}: {output[-500:]}"] if code else sorted(lost ^ listed)
+
+
+@check
+def published_models_are_checked_in_as_imported():
+    out = fresh("published")
+    code, output = run([*IMPORT, "--out", out, *published("intel-perfmon")])
+    made = sorted(os.listdir(out))
+    print(f"{len(made)} models")
+    return [output[-500:]] if code or len(made) < 40 else \
+        [name for name in made if read(f"{out}/{name}") != read(f"events/{name}")]
+
+
+@check
+def every_published_event_is_in_its_catalogue():
+    """Combinations of composed rows spelt out."""
+    complaints, events = [], 0
+    for folder in published("intel-perfmon"):
+        for part in catalog_read.native_parts(folder):
+            model = catalog_import.models()[part.key]
+            catalogue = catalog_pack.read_source(f"events/{model.name}.tsv")
+            if model.name in catalog_import.MERGED:
+                continue
+            flat = {}
+            for row in catalogue.rows:
+                catalog_pack.complete(row)
+                for masks in catalog_pack.combinations(row) if row.masks else [[]]:
+                    payload = row.payload
+                    for mask in masks:
+                        payload |= mask.bits
+                    flat[".".join([row.name] + [mask.name for mask in masks])] = (
+                        row.code, row.umask, row.cmask, row.msr, payload, row.code2, row.counters)
+            aliases = {name: ".".join([target] + masks) for name, target, masks in catalogue.aliases}
+            for event in part.events:
+                row = catalog_import.row_of(event)
+                wanted = (row.code, row.umask, row.cmask, row.msr, row.payload, row.code2, row.counters)
+                events += 1
+                if flat.get(row.name, flat.get(aliases.get(row.name))) != wanted:
+                    complaints.append(f"{model.name}: {event.name}")
+    print(f"{events} events")
+    return complaints
+
+
+@check
+def one_changed_byte_of_a_published_file_changes_one_record_or_is_refused():
+    chance, complaints, count = random.Random(SEED + 1), [], 0
+    paths = [path for folder in published("intel-perfmon") for path in glob.glob(folder + "/events/*_core.json")]
+    paths += [path for folder in published("intel-perfmon-linux-form") for path in glob.glob(folder + "/pipeline.json")]
+    for path in sorted(paths):
+        each = max(1, MUTATIONS // len(paths) // (1 if MUTATIONS >= 10000 else 5))
+        found, _ = mutate(path, each, chance)
+        complaints += found
+        count += each
+    print(f"seed {SEED + 1}, {count} changed bytes of {len(paths)} files")
+    return complaints
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    main()
