@@ -221,6 +221,19 @@ static void look_at_counter(struct pass *pass, unsigned counter)
         open_again(pass, UPMU_BIT32(counter));
 }
 
+/* The same of one that only counts: it is closed for it, unless all of its session are. */
+static bool reload_upper(const struct pass *pass, const struct upmu_tally *tally)
+{
+    struct upmu_cpu *cpu = pass->cpu;
+    uint32_t pair = tally->counters & ~cpu->quiet, kept = cpu->quiet | pass->closed;
+    bool fine;
+
+    if (!upmu_tally_is_wide(tally) || !pair)
+        return load_upper(cpu, tally);
+    fine = upmu_bank_handler_close(&cpu->bank, pair | kept) && load_upper(cpu, tally);
+    return upmu_bank_handler_open(&cpu->bank, pair, kept) && fine;
+}
+
 /* A counter that only counts has wrapped: fold it, so that the next wrap is told apart. */
 static void fold_wrapped(struct pass *pass, unsigned counter)
 {
@@ -233,7 +246,7 @@ static void fold_wrapped(struct pass *pass, unsigned counter)
         return;
     tally->sequence += 1u;
     UPMU_BARRIER();
-    if (!load_upper(cpu, tally))
+    if (!reload_upper(pass, tally))
         tally->hole = true;
     if (upmu_count_turned(cpu->pmu, tally, counter, value, pass->now_ns))
         tally->total += UINT64_C(1) << cpu->pmu->counter[counter].width;
