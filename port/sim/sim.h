@@ -531,6 +531,7 @@ struct upmu_sim_cpu {
     uint32_t pmi_dropped;                    /* met a masked LVTPC */
     uint32_t interrupts;                     /* delivered, of any kind */
     uint32_t foreign;                        /* of these, foreign NMIs */
+    uint32_t merged;                         /* foreign NMIs that became one with a counter's */
     uint32_t ibs_requests;                   /* of IBS */
     uint32_t pebs_records;
     uint32_t pebs_threshold; /* records until status bit 62; 0: never */

@@ -17,7 +17,7 @@
 #define IRPERF (1u << 1)
 
 /* clang-format off */
-static const struct upmu_sim_amd_facts k7 = {.highest = 0x80000008};
+static const struct upmu_sim_amd_facts k7 = {.highest = 0x80000006};
 static const struct upmu_sim_amd_facts k8 = {.highest = 0x80000018, .quirks = UPMU_SIM_AMD_BIT_19};
 static const struct upmu_sim_amd_facts k8_rev_e = {
     .highest = 0x80000018, .quirks = UPMU_SIM_AMD_BIT_19 | UPMU_SIM_AMD_REV_E};
@@ -211,7 +211,7 @@ static void sa_extended(const struct upmu_sim *sim, unsigned cpu, uint32_t leaf,
             out[i] = sa_letters(brand + 16u * (leaf - 0x80000002u) + 4u * i);
         break;
     case 0x80000008u:
-        out[0] = sa_family(profile) >= 0xf ? 48u << 8 | 40u : 32u << 8 | 34u;
+        out[0] = 48u << 8 | 40u;
         out[1] = facts->features_8;
         out[2] = (uint32_t)sim->cpus - 1u;
         break;

@@ -27,6 +27,7 @@ static void sim_raise_pmi(struct upmu_sim *sim, unsigned index)
     }
     if (sim_is_amd(sim) ? !sim_on(sim, UPMU_SIM_RULE_AMD_LVTPC_KEEPS) : sim_on(sim, UPMU_SIM_RULE_LVTPC_MASKS))
         cpu->lvtpc |= UPMU_SIM_LVTPC_MASKED;
+    cpu->merged += mode == UPMU_SIM_LVTPC_NMI && cpu->nmi_pending && cpu->nmi_foreign ? 1u : 0u;
     if (mode == UPMU_SIM_LVTPC_NMI)
         cpu->nmi_pending = !cpu->in_nmi || sim_on(sim, UPMU_SIM_RULE_NMI_PENDS);
     else if (mode == 0 && (cpu->lvtpc & LVTPC_VECTOR) >= 16)
@@ -112,6 +113,7 @@ void upmu_sim_foreign_nmi(struct upmu_sim *sim)
 
     if (cpu->in_nmi && !sim_on(sim, UPMU_SIM_RULE_NMI_PENDS))
         return;
+    cpu->merged += cpu->nmi_pending && !cpu->nmi_foreign ? 1u : 0u;
     cpu->nmi_pending = true;
     cpu->nmi_foreign = true;
     upmu_sim_poll(sim, sim->current);
