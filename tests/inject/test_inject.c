@@ -168,7 +168,7 @@ static unsigned stride_of(unsigned profile, unsigned variant)
     return RIG_STRIDE * (variant == 0 && profile < 5 ? 13 : 61);
 #else
     if (RIG_SKIDS && variants[variant].skid)
-        return RIG_STRIDE * (sizeof(void *) == 4 ? 41 : 23);
+        return RIG_STRIDE * (sizeof(void *) == 4 ? 97 : 41);
     if (sizeof(void *) == 4)
         return RIG_STRIDE * (variant == 0 ? 2 : 9);
     if (variant == 0 && profile == 0)

@@ -41,6 +41,10 @@ bool vm_refuse(struct vm *vm, const char *what)
 /* Everything below 2000h but what KVM must keep comes to us. */
 static bool filter_msrs(struct vm *vm)
 {
+    /* AMD's PMU has registers in all of them; what is between them (EFER, …) is the host's. */
+    static const struct {
+        uint32_t base, count;
+    } ranges[] = {{0, 0x2000}, {0xc0000300u, 8}, {0xc0010000u, 0x2000}};
     static uint8_t none[0x2000 / 8];
     struct kvm_enable_cap enable = {.cap = KVM_CAP_X86_USER_SPACE_MSR};
     struct kvm_msr_filter filter;
@@ -48,9 +52,12 @@ static bool filter_msrs(struct vm *vm)
     enable.args[0] = KVM_MSR_EXIT_REASON_FILTER | KVM_MSR_EXIT_REASON_UNKNOWN | KVM_MSR_EXIT_REASON_INVAL;
     memset(&filter, 0, sizeof filter);
     filter.flags = KVM_MSR_FILTER_DEFAULT_ALLOW;
-    filter.ranges[0].flags = KVM_MSR_FILTER_READ | KVM_MSR_FILTER_WRITE;
-    filter.ranges[0].nmsrs = sizeof none * 8;
-    filter.ranges[0].bitmap = none;
+    for (unsigned i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        filter.ranges[i].flags = KVM_MSR_FILTER_READ | KVM_MSR_FILTER_WRITE;
+        filter.ranges[i].base = ranges[i].base;
+        filter.ranges[i].nmsrs = ranges[i].count;
+        filter.ranges[i].bitmap = none;
+    }
     if (ioctl(vm->vm, KVM_ENABLE_CAP, &enable) < 0)
         return vm_refuse(vm, "KVM_CAP_X86_USER_SPACE_MSR");
     if (ioctl(vm->vm, KVM_X86_SET_MSR_FILTER, &filter) < 0)
@@ -183,7 +190,8 @@ static bool set_cpuid(struct vm *vm)
         for (uint32_t subleaf = 0; subleaf < (indexed ? 4 : 1); subleaf++)
             add_leaf(&all->leaves, &vm->sim, leaf, subleaf, indexed);
     }
-    for (uint32_t leaf = 0x80000000u; leaf <= 0x80000008u; leaf++)
+    vm->sim.port.cpuid(vm->sim.port.context, 0x80000000u, 0, out);
+    for (uint32_t leaf = 0x80000000u; leaf <= 0x80000008u || (leaf <= out[0] && leaf < 0x80000040u); leaf++)
         add_leaf(&all->leaves, &vm->sim, leaf, 0, false);
     done = ioctl(vm->cpu, KVM_SET_CPUID2, &all->leaves) == 0;
     free(all);
