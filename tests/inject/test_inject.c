@@ -63,11 +63,20 @@ static const struct rig_variant variants[] = {
     {.name = "late_status_skid_2_own_events", .status_lag = 3, .skid = 2, .events_per_access = 3, .no_rdpmc = true},
 #if RIG_SKIDS
     /* The rest of 0 to 16. */
-    {.name = "skid_1", .skid = 1},   {.name = "skid_3", .skid = 3},   {.name = "skid_4", .skid = 4},
-    {.name = "skid_5", .skid = 5},   {.name = "skid_6", .skid = 6},   {.name = "skid_7", .skid = 7},
-    {.name = "skid_8", .skid = 8},   {.name = "skid_9", .skid = 9},   {.name = "skid_10", .skid = 10},
-    {.name = "skid_11", .skid = 11}, {.name = "skid_12", .skid = 12}, {.name = "skid_13", .skid = 13},
-    {.name = "skid_14", .skid = 14}, {.name = "skid_15", .skid = 15},
+    {.name = "skid_1", .skid = 1},
+    {.name = "skid_3", .skid = 3},
+    {.name = "skid_4", .skid = 4},
+    {.name = "skid_5", .skid = 5},
+    {.name = "skid_6", .skid = 6},
+    {.name = "skid_7", .skid = 7},
+    {.name = "skid_8", .skid = 8},
+    {.name = "skid_9", .skid = 9},
+    {.name = "skid_10", .skid = 10},
+    {.name = "skid_11", .skid = 11},
+    {.name = "skid_12", .skid = 12},
+    {.name = "skid_13", .skid = 13},
+    {.name = "skid_14", .skid = 14},
+    {.name = "skid_15", .skid = 15},
 #endif
 };
 
@@ -75,6 +84,13 @@ static const struct rig_variant variants[] = {
 
 static uint32_t runs, injections, failures, refused;
 static bool every;
+
+/* Instrumented or in 32 bits: fewer pairs of profile and skid. */
+#if defined(__SANITIZE_ADDRESS__)
+#define SLOW_BUILD true
+#else
+#define SLOW_BUILD (sizeof(void *) == 4)
+#endif
 static unsigned wide; /* every so many accesses, everywhere */
 static struct rig rig;
 
@@ -132,7 +148,7 @@ static bool combined(unsigned profile, unsigned variant)
     if (variants[variant].hostile)
         return !RIG_P4;
     if (RIG_SKIDS && !strncmp(variants[variant].name, "skid_", 5))
-        return true;
+        return !SLOW_BUILD || every || profile % 5 == variant % 5;
     return !RIG_SOME || variant == 0 || variant == profile % VARIANTS;
 }
 
@@ -168,7 +184,7 @@ static unsigned stride_of(unsigned profile, unsigned variant)
     return RIG_STRIDE * (variant == 0 && profile < 5 ? 13 : 61);
 #else
     if (RIG_SKIDS && variants[variant].skid)
-        return RIG_STRIDE * (sizeof(void *) == 4 ? 97 : 41);
+        return RIG_STRIDE * 41;
     if (sizeof(void *) == 4)
         return RIG_STRIDE * (variant == 0 ? 2 : 9);
     if (variant == 0 && profile == 0)
@@ -390,7 +406,7 @@ int main(int count, char **arguments)
         if (no_faults(profiles[p]))
             printf("skipped: faults on %s: inside its common enable or its sequence nobody knows what ran\n",
                    profiles[p]);
-    printf("skipped: %s\n", RIG_P4 ? "faults where a stop loses a carry"
-                                    : "a hostile reset where the firmware's own counter runs");
+    printf("skipped: %s\n",
+           RIG_P4 ? "faults where a stop loses a carry" : "a hostile reset where the firmware's own counter runs");
     return failed;
 }
