@@ -17,7 +17,8 @@ SHARES = "bench_p4_share"
 BUDGETS = {
     "lookup-hit-worst": 2750, "lookup-folded-worst": 2800, "lookup-miss-worst": 2500,
     "lookup-masks-worst": 4250, "lookup-masks-miss-worst": 4200, "lookup-separators-worst": 4000, "row-worst": 300,
-    "row-name-worst": 2000, "place-icelake12-placed-worst": 20000, "place-icelake12-refused-worst": 120000,
+    "row-name-worst": 2000, "list-spr-l2": 3000000,
+    "place-icelake12-placed-worst": 20000, "place-icelake12-refused-worst": 120000,
     "place-p4full18-placed-worst": 20000, "place-p4full18-refused-worst": 120000, "pack-skylake24-worst": 5000000,
     "pack-p4_24-worst": 5000000, "pack-p4crowd24-worst": 5000000, "place-p4wild18-refused-worst": 120000,
 }

@@ -287,9 +287,25 @@ static void measure_catalog(struct lookup *lookup)
     measure_lookup(lookup, lookup->name, UPMU_ERR_NO_SUCH_EVENT, "lookup-separators");
 }
 
+/* What `upmu list --pmu spr 'L2_*'` asks of the library. */
+static void do_list(void *argument)
+{
+    struct lookup *lookup = argument;
+    struct upmu_event_id id;
+    uint32_t cursor = 0;
+    char name[256];
+    lookup->length = 0;
+    lookup->catalog = upmu_catalog_find("spr");
+    while (upmu_catalog_next(lookup->catalog, "L2_*", &cursor, &id, name, sizeof name, NULL) == UPMU_OK)
+        lookup->length++;
+}
+
 int main(void)
 {
     static struct lookup lookup;
+    bench_count_run(do_list, &lookup);
+    must(lookup.length > 20, "list");
+    bench_count_name("list-spr-l2");
     measure_counting();
     measure_interrupt();
     must(upmu_catalog_builtin(0) != NULL, "no catalogue");

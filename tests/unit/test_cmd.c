@@ -355,6 +355,25 @@ static void pmus_lists_models_and_simulations(void **state)
     prints("icelake                icl");
 }
 
+static void every_model_lists_encodes_and_places_by_its_name(void **state)
+{
+    const char *name;
+    char text[128];
+    unsigned i;
+
+    (void)state;
+    for (i = 0; (name = upmu_pmu_known(i)) != NULL; i++) {
+        snprintf(text, sizeof text, "list --pmu %s cycles", name);
+        assert_int_equal(line(text), CMD_OK);
+        prints("cycles");
+        snprintf(text, sizeof text, "encode --pmu %s instructions", name);
+        assert_int_equal(line(text), CMD_OK);
+        snprintf(text, sizeof text, "place --pmu %s instructions cycles", name);
+        assert_int_equal(line(text), CMD_OK);
+    }
+    assert_true(i > 50);
+}
+
 /* ---- On simulated CPUs ---- */
 
 static void stat_counts_exactly_what_the_model_ran(void **state)
@@ -655,6 +674,7 @@ int main(void)
         cmocka_unit_test(place_refuses_with_the_collision),
         cmocka_unit_test(list_matches_globs_and_names_aliases),
         cmocka_unit_test(pmus_lists_models_and_simulations),
+        cmocka_unit_test(every_model_lists_encodes_and_places_by_its_name),
         cmocka_unit_test(stat_counts_exactly_what_the_model_ran),
         cmocka_unit_test(stat_shows_ipc_rates_and_noise),
         cmocka_unit_test(stat_refuses_what_does_not_fit_and_says_why),
