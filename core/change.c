@@ -16,6 +16,7 @@
 #include "core/metrics.h"
 #include "core/run.h"
 #include "core/schedule.h"
+#include "core/sets.h"
 #include "core/turns.h"
 
 #if UPMU_THREADS
@@ -126,7 +127,8 @@ static void find_staying(struct change *change)
     uint32_t spoiled = change->differ;
 
     for (struct upmu_session *session = change->cpu->sessions; session; session = session->next)
-        if (leaves(session) && (session->full || upmu_session_has_metrics(session) || upmu_session_dormant(session)))
+        if (leaves(session) && (session->full || session->switch_due || upmu_session_has_metrics(session) ||
+                                upmu_session_dormant(session)))
             spoiled |= session->counters;
     for (struct upmu_session *session = change->cpu->sessions; session; session = session->next)
         for (unsigned i = 0; comes(session) && i < session->coming->count; i++) {
@@ -157,7 +159,7 @@ static void hold(const struct change *change, bool hold)
         UPMU_BARRIER();
         if (leaves(session))
             hold_set(session->leaving, hold);
-        if (comes(session))
+        if (comes(session) && !(leaves(session) && session->coming == session->leaving))
             hold_set(session->coming, hold);
     }
 }
@@ -171,6 +173,10 @@ static void stop_leaving(struct change *change, struct upmu_session *session, bo
     upmu_session_ran(session, now_ns);
     session->state = session->full ? UPMU_SESSION_MASKED : UPMU_SESSION_WAITING;
     session->full = 0;
+    if (UPMU_SETS && session->change & UPMU_CHANGE_COMES_OR_LATER)
+        upmu_sets_switched(session, session->leaving);
+    else if (session->change & UPMU_CHANGE_TURN)
+        upmu_estimate_slot(session->leaving);
     if (closed)
         return;
     /* A register faulted: what it left is loaded anew by whoever comes. */
@@ -238,7 +244,8 @@ static void load_coming(struct change *change, struct upmu_session *session)
         return;
     change->coming &= ~session->counters;
     session->change &= (uint8_t)~UPMU_CHANGE_COMES;
-    hold_set(session->coming, false);
+    if (!leaves(session) || session->coming != session->leaving)
+        hold_set(session->coming, false);
     session->sequence += !leaves(session);
     (void)upmu_run_fail(cpu, session);
 }

@@ -56,7 +56,7 @@ bool upmu_count_overflowed(const struct upmu_pmu *pmu, unsigned counter, uint64_
 
 bool upmu_count_due(struct upmu_tally *tally)
 {
-    uint64_t over, periods, rest;
+    uint64_t over, periods = 0, rest;
 
     if (!upmu_tally_samples(tally) || tally->total < tally->due)
         return false;
@@ -68,6 +68,9 @@ bool upmu_count_due(struct upmu_tally *tally)
         tally->lost += (uint32_t)periods;
         over = rest;
     }
+    if (UPMU_SETS && tally->to_switch && tally->to_switch != UPMU_SWITCH_NOW)
+        tally->to_switch = tally->to_switch > 1u + (uint32_t)periods ? tally->to_switch - 1u - (uint32_t)periods
+                                                                     : UPMU_SWITCH_NOW;
     tally->due = tally->total - over + tally->period;
     return true;
 }

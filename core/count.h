@@ -8,6 +8,9 @@
 
 #include <upmu/session.h>
 
+/* upmu_tally.to_switch: its set is to give way. */
+#define UPMU_SWITCH_NOW 0xffffffffu
+
 /* Does this tally sample?  In a build without sampling none does. */
 static inline bool upmu_tally_samples(const struct upmu_tally *tally)
 {

@@ -70,6 +70,25 @@ static void fold_values(struct upmu_cpu *cpu, struct upmu_session *session, uint
     }
 }
 
+/* An event has overflowed as often as its set waits for: the local side changes it. */
+static void want_switch(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, uint64_t now_ns)
+{
+    for (uint32_t rest = events; rest; rest &= rest - 1u) {
+        struct upmu_tally *tally = &upmu_active(session)->tally[upmu_bits_lowest(rest)];
+
+        if (tally->to_switch != UPMU_SWITCH_NOW)
+            continue;
+        tally->to_switch = 0;
+        if (session->switch_due)
+            continue;
+        session->closed_ns = now_ns;
+        session->switch_due = 1;
+        cpu->mask_due = 1;
+        if (cpu->in_handler)
+            port_request_tick(cpu->machine->port);
+    }
+}
+
 static void report(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, const struct upmu_frame *frame,
                    uint64_t now_ns)
 {
@@ -90,6 +109,8 @@ static void report(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t 
         overflow->thread = frame->thread;
         overflow->flags = frame->user ? UPMU_SAMPLE_USER : 0;
     }
+    if (UPMU_SETS)
+        want_switch(cpu, session, events, now_ns);
     if (upmu_overflow_report(overflow) & UPMU_OVERFLOW_MASK) {
         session->full = 1;
         session->state = UPMU_SESSION_MASKED;
@@ -289,7 +310,7 @@ static void keep_masked(struct pass *pass)
     if (!cpu->mask_due)
         return;
     for (struct upmu_session *session = cpu->sessions; session; session = session->next)
-        if (session->full)
+        if (session->full || session->switch_due)
             masked |= session->counters;
     pass->closed |= masked;
     if (!(cpu->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL))

@@ -101,6 +101,12 @@ static inline void port_allow_rdpmc(const struct upmu_port *port, bool allow)
     PORT_CALL(port, allow_rdpmc)(port->context, allow);
 }
 
+static inline void port_request_tick(const struct upmu_port *port)
+{
+    if (PORT_HAS(port, request_tick))
+        PORT_CALL(port, request_tick)(port->context);
+}
+
 static inline bool port_run_on_cpu(const struct upmu_port *port, struct upmu_cpu *cpu, void (*function)(void *argument),
                                    void *argument)
 {

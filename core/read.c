@@ -12,6 +12,7 @@
 #include "core/metrics.h"
 #include "core/muldiv.h"
 #include "core/run.h"
+#include "core/sets.h"
 #include "core/session_core.h"
 
 /* Handlers do not come faster than this many in one read. */
@@ -44,8 +45,8 @@ static bool total_now(struct upmu_cpu *cpu, struct upmu_session *session, unsign
     return false;
 }
 
-static void grade(const struct upmu_session *session, const struct upmu_tally *tally, uint64_t gap_ns,
-                  struct upmu_count *count)
+static void grade(const struct upmu_session *session, const struct upmu_set *set, const struct upmu_tally *tally,
+                  uint64_t gap_ns, struct upmu_count *count)
 {
     count->value = count->raw;
     count->running_ns = count->enabled_ns > gap_ns ? count->enabled_ns - gap_ns : 0;
@@ -56,7 +57,11 @@ static void grade(const struct upmu_session *session, const struct upmu_tally *t
     } else if (UPMU_GAPS && gap_ns) {
         count->quality = UPMU_QUALITY_SCALED;
         count->value = upmu_muldiv(count->raw, count->enabled_ns, count->running_ns);
+#if UPMU_THREADS
+        count->error = upmu_estimate_error(set, tally, count);
+#else
         count->error = count->value - count->raw;
+#endif
     } else if (!count->raw && session->cpu && !session->cpu->seen_counting) {
         count->quality = UPMU_QUALITY_UNPROVEN;
     }
@@ -113,7 +118,7 @@ static bool read_one(struct upmu_session *session, struct upmu_set *set, unsigne
     count->quality = UPMU_QUALITY_EXACT;
     if (holds && !upmu_tally_is_metric(tally) && !total_now(cpu, session, i, &count->raw))
         return false;
-    grade(session, tally, missed_ns + tally->gap_ns, count);
+    grade(session, set, tally, missed_ns + tally->gap_ns, count);
 #if UPMU_METRICS
     grade_metric(tally, count);
 #endif
@@ -157,8 +162,8 @@ static void read_here(void *argument)
     }
 }
 
-enum upmu_status upmu_session_read_set(struct upmu_session *session, struct upmu_set *set, unsigned first,
-                                       unsigned count, struct upmu_count *out_counts)
+enum upmu_status upmu_set_read(struct upmu_session *session, struct upmu_set *set, unsigned first, unsigned count,
+                               struct upmu_count *out_counts)
 {
     struct remote_read remote = { session, set, first, count, out_counts, UPMU_OK };
     const struct upmu_port *port = session->machine->port;
@@ -182,5 +187,5 @@ enum upmu_status upmu_session_read_set(struct upmu_session *session, struct upmu
 enum upmu_status upmu_session_read(struct upmu_session *session, unsigned first, unsigned count,
                                    struct upmu_count *out_counts)
 {
-    return upmu_session_read_set(session, &session->set, first, count, out_counts);
+    return upmu_set_read(session, &session->set, first, count, out_counts);
 }

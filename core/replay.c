@@ -10,6 +10,7 @@
 #include "core/pmi.h"
 #include "core/run.h"
 #include "core/schedule.h"
+#include "core/sets.h"
 
 #if UPMU_SAMPLING
 
@@ -68,6 +69,9 @@ void upmu_schedule_replay(struct upmu_cpu *cpu)
     if (!cpu->mask_due)
         return;
     cpu->mask_due = 0;
+    for (struct upmu_session *session = cpu->sessions; UPMU_SETS && session; session = session->next)
+        if (session->switch_due && !session->full && session->state == UPMU_SESSION_RUNNING)
+            upmu_sets_switch(cpu, session, NULL);
     for (struct upmu_session *session = cpu->sessions; session; session = session->next)
         if (session->full && upmu_session_holds(session)) {
             (void)upmu_schedule_stop(cpu, session);

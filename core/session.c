@@ -13,6 +13,7 @@
 #include "core/message_core.h"
 #include "core/ring.h"
 #include "core/schedule.h"
+#include "core/sets.h"
 #include "core/session_core.h"
 #include "core/user_page.h"
 #include "core/turns.h"
@@ -93,18 +94,18 @@ static void set_event(struct upmu_set *set, unsigned i, const struct upmu_event 
 }
 
 /* All but the period, which set_event() gives. */
-static void set_sampling(struct upmu_session *session, unsigned i, const struct upmu_sampling *sampling)
+static void set_sampling(struct upmu_set *set, unsigned i, const struct upmu_sampling *sampling)
 {
-    uint64_t period = session->set.sampling[i].period;
+    uint64_t period = set->sampling[i].period;
 
-    memset(&session->set.sampling[i], 0, sizeof session->set.sampling[i]);
+    memset(&set->sampling[i], 0, sizeof set->sampling[i]);
     if (sampling)
-        session->set.sampling[i] = *sampling;
-    session->set.sampling[i].period = period;
+        set->sampling[i] = *sampling;
+    set->sampling[i].period = period;
 }
 
-enum upmu_status upmu_session_add_event(struct upmu_session *session, const struct upmu_event *event,
-                                        const struct upmu_sampling *sampling)
+enum upmu_status upmu_set_add_event(struct upmu_session *session, struct upmu_set *set,
+                                    const struct upmu_event *event, const struct upmu_sampling *sampling)
 {
     uint64_t period = period_of(event, sampling);
     enum upmu_status status = check_sampling(session, event, sampling, period);
@@ -113,13 +114,19 @@ enum upmu_status upmu_session_add_event(struct upmu_session *session, const stru
         status = UPMU_ERR_STATE;
     else if (!session->machine->pmu_count)
         status = UPMU_ERR_NO_PMU;
-    else if (session->set.count == UPMU_SET_EVENTS)
+    else if (set->count == UPMU_SET_EVENTS)
         status = UPMU_ERR_NO_SPACE;
     else if (status == UPMU_OK) {
-        set_event(&session->set, session->set.count, event, period);
-        set_sampling(session, session->set.count++, sampling);
+        set_event(set, set->count, event, period);
+        set_sampling(set, set->count++, sampling);
     }
     return upmu_session_refuse(session, status);
+}
+
+enum upmu_status upmu_session_add_event(struct upmu_session *session, const struct upmu_event *event,
+                                        const struct upmu_sampling *sampling)
+{
+    return upmu_set_add_event(session, &session->set, event, sampling);
 }
 
 #if UPMU_NAMES
@@ -138,9 +145,10 @@ static enum upmu_status encode_next(struct upmu_session *session, const char *li
     return upmu_event_encode(&session->machine->pmu[0], &spec, out_event, &session->why);
 }
 
-enum upmu_status upmu_session_add(struct upmu_session *session, const char *list, const struct upmu_sampling *sampling)
+enum upmu_status upmu_set_add(struct upmu_session *session, struct upmu_set *set, const char *list,
+                              const struct upmu_sampling *sampling)
 {
-    uint8_t before = session->set.count;
+    uint8_t before = set->count;
     size_t cursor = 0;
     struct upmu_event event;
     enum upmu_status status;
@@ -150,24 +158,31 @@ enum upmu_status upmu_session_add(struct upmu_session *session, const char *list
     do {
         status = encode_next(session, list, &cursor, &event);
         if (status == UPMU_OK)
-            status = upmu_session_add_event(session, &event, sampling);
+            status = upmu_set_add_event(session, set, &event, sampling);
     } while (status == UPMU_OK);
     if (status == UPMU_ERR_END)
-        return upmu_session_refuse(session, session->set.count > before ? UPMU_OK : UPMU_ERR_SYNTAX);
-    session->set.count = before;
+        return upmu_session_refuse(session, set->count > before ? UPMU_OK : UPMU_ERR_SYNTAX);
+    set->count = before;
     return status;
 }
 
 #else
 
-enum upmu_status upmu_session_add(struct upmu_session *session, const char *list, const struct upmu_sampling *sampling)
+enum upmu_status upmu_set_add(struct upmu_session *session, struct upmu_set *set, const char *list,
+                              const struct upmu_sampling *sampling)
 {
+    (void)set;
     (void)list;
     (void)sampling;
     return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
 }
 
 #endif
+
+enum upmu_status upmu_session_add(struct upmu_session *session, const char *list, const struct upmu_sampling *sampling)
+{
+    return upmu_set_add(session, &session->set, list, sampling);
+}
 
 enum upmu_status upmu_session_ring(struct upmu_session *session, void *buffer, size_t bytes)
 {
@@ -186,21 +201,9 @@ void upmu_session_mask_on_full(struct upmu_session *session, bool mask_on_full)
 
 /* ---- Calls that need their CPU ---- */
 
-/* One of them, so that it can be sent to another CPU. */
-struct call {
-    enum upmu_status (*work)(const struct call *call);
-    struct upmu_session *session;
-    struct upmu_cpu *cpu;
-    unsigned index;
-    uint64_t value;
-    const struct upmu_event *event;
-    enum upmu_status status;
-    bool follow; /* the session is attached, and its thread may have left the CPU meanwhile */
-};
-
 static void bracketed(void *argument)
 {
-    struct call *call = argument;
+    struct upmu_call *call = argument;
     uintptr_t state;
 
     call->status = upmu_local_enter(call->cpu, &state);
@@ -212,7 +215,7 @@ static void bracketed(void *argument)
 }
 
 /* A session whose thread does not run: a switch passes it over while a call works on it. */
-static void anywhere(struct call *call)
+static void anywhere(struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
 
@@ -232,7 +235,7 @@ static void anywhere(struct call *call)
 #define FOLLOW 4u
 
 /* On a CPU or, if the session is nowhere, anywhere. */
-static enum upmu_status perform_call(struct call *call)
+enum upmu_status upmu_session_call(struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
 
@@ -254,19 +257,12 @@ static enum upmu_status perform_call(struct call *call)
     return call->status;
 }
 
-static enum upmu_status perform(enum upmu_status (*work)(const struct call *call), struct upmu_session *session,
-                                unsigned index, uint64_t value, const struct upmu_event *event)
-{
-    struct call call = { work, session, NULL, index, value, event, UPMU_OK, true };
-
-    return perform_call(&call);
-}
-
 /* A call that needs nothing but its session; it must be attached. */
-static enum upmu_status on_cpu(struct upmu_session *session, enum upmu_status (*work)(const struct call *call))
+static enum upmu_status on_cpu(struct upmu_session *session, enum upmu_status (*work)(const struct upmu_call *call))
 {
-    return upmu_session_attached(session) ? perform(work, session, 0, 0, NULL)
-                                          : upmu_session_refuse(session, UPMU_ERR_STATE);
+    struct upmu_call call = { .work = work, .session = session, .follow = true };
+
+    return upmu_session_attached(session) ? upmu_session_call(&call) : upmu_session_refuse(session, UPMU_ERR_STATE);
 }
 
 /* Unique on its CPU until it wraps; never 0. */
@@ -321,7 +317,7 @@ bool upmu_session_unplace(struct upmu_session *session)
     return samples;
 }
 
-static enum upmu_status attach_work(const struct call *call)
+static enum upmu_status attach_work(const struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
     struct upmu_cpu *cpu = call->cpu;
@@ -330,9 +326,13 @@ static enum upmu_status attach_work(const struct call *call)
     if (!cpu->live)
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
     (void)upmu_session_refuse(session, UPMU_OK);
-    status = upmu_schedule_fits(cpu, session);
-    if (status != UPMU_OK)
-        return status;
+    for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set)) {
+        session->active = set;
+        status = upmu_schedule_fits(cpu, session);
+        if (status != UPMU_OK)
+            return status;
+    }
+    upmu_session_rewind(session);
     upmu_cpu_notice_foreign(cpu);
     if (upmu_session_unplace(session))
         upmu_cpu_rearm(cpu);
@@ -353,13 +353,13 @@ static enum upmu_status attach_work(const struct call *call)
 
 enum upmu_status upmu_session_attach_cpu(struct upmu_session *session, struct upmu_cpu *cpu)
 {
-    struct call call = { attach_work, session, cpu, 0, 0, NULL, UPMU_OK, false };
+    struct upmu_call call = { .work = attach_work, .session = session, .cpu = cpu };
 
-    if (session->state != UPMU_SESSION_DETACHED || !session->set.count)
+    if (session->state != UPMU_SESSION_DETACHED || !upmu_session_events(session))
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     if (!cpu->machine || !cpu->pmu)
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
-    return perform_call(&call);
+    return upmu_session_call(&call);
 }
 
 enum upmu_status upmu_session_share(struct upmu_session *session, bool share)
@@ -370,7 +370,7 @@ enum upmu_status upmu_session_share(struct upmu_session *session, bool share)
     return UPMU_OK;
 }
 
-static enum upmu_status start_work(const struct call *call)
+static enum upmu_status start_work(const struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
     enum upmu_status status;
@@ -379,6 +379,10 @@ static enum upmu_status start_work(const struct call *call)
         return UPMU_OK;
     if ((!UPMU_THREADS || call->cpu) && !call->cpu->live)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
+    if (UPMU_SETS)
+        upmu_sets_begin(session);
+    if (UPMU_SETS && session->switch_due)
+        upmu_sets_advance(session, NULL);
     (void)upmu_session_refuse(session, UPMU_OK);
     if (UPMU_THREADS && !call->cpu) {
         session->state = UPMU_SESSION_WAITING;
@@ -405,7 +409,7 @@ enum upmu_status upmu_session_restart(struct upmu_session *session)
     return upmu_session_start(session);
 }
 
-static enum upmu_status stop_work(const struct call *call)
+static enum upmu_status stop_work(const struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
 
@@ -441,7 +445,7 @@ enum upmu_status upmu_session_leave(struct upmu_cpu *cpu, struct upmu_session *s
     return status != UPMU_OK ? status : released;
 }
 
-static enum upmu_status detach_work(const struct call *call)
+static enum upmu_status detach_work(const struct upmu_call *call)
 {
     enum upmu_status status = UPMU_OK;
 
@@ -477,35 +481,47 @@ enum upmu_status upmu_session_close(struct upmu_session *session)
 
 /* ---- Values ---- */
 
-static enum upmu_status write_work(const struct call *call)
+static enum upmu_status write_work(const struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
     struct upmu_cpu *cpu = call->cpu;
-    struct upmu_tally *tally = &session->set.tally[call->index];
-    bool running = session->state == UPMU_SESSION_RUNNING;
+    struct upmu_tally *tally = &call->set->tally[call->index];
+    bool running = session->state == UPMU_SESSION_RUNNING && call->set == upmu_active(session);
     enum upmu_status status = running ? upmu_schedule_stop(cpu, session) : UPMU_OK;
     uint64_t enabled_ns;
 
     if (status != UPMU_OK)
         return status;
     tally->total = call->value;
+    tally->slot_total = call->value;
     tally->due = call->value + tally->period;
     tally->hole = false;
-    tally->gap_ns = UINT64_C(0) - upmu_session_missed(session, &session->set,
+    tally->gap_ns = UINT64_C(0) - upmu_session_missed(session, call->set,
                                                      cpu ? port_clock_ns(session->machine->port) : 0, &enabled_ns);
     if (cpu && tally->counter < UPMU_COUNTERS && tally->period)
         cpu->last_tag[tally->counter] = 0;
     return running ? upmu_schedule_start(cpu, session, true) : UPMU_OK;
 }
 
-enum upmu_status upmu_session_write(struct upmu_session *session, unsigned index, uint64_t value)
+enum upmu_status upmu_set_write(struct upmu_session *session, struct upmu_set *set, unsigned index, uint64_t value)
 {
-    if (index >= session->set.count || value > LONGEST_ASKED)
+    struct upmu_call call = {
+        .work = write_work, .session = session, .set = set, .index = index, .value = value, .follow = true
+    };
+
+    if (index >= set->count || value > LONGEST_ASKED)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
-    return perform(write_work, session, index, value, NULL);
+    return upmu_session_call(&call);
 }
 
-static enum upmu_status replace_work(const struct call *call)
+enum upmu_status upmu_session_write(struct upmu_session *session, unsigned index, uint64_t value)
+{
+    return upmu_set_write(session, &session->set, index, value);
+}
+
+#if UPMU_NAMES
+
+static enum upmu_status replace_work(const struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
 
@@ -513,41 +529,56 @@ static enum upmu_status replace_work(const struct call *call)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     if (call->cpu)
         (void)upmu_schedule_release(call->cpu, session);
-    set_event(&session->set, call->index, call->event, call->value);
+    set_event(call->set, call->index, call->event, call->value);
+    session->tagged_by = call->cpu;
     if (call->cpu)
-        give_tag(call->cpu, &session->set.tally[call->index]);
+        give_tag(call->cpu, &call->set->tally[call->index]);
     return UPMU_OK;
 }
 
-enum upmu_status upmu_session_replace(struct upmu_session *session, unsigned index, const char *specification,
-                                      const struct upmu_sampling *sampling)
+enum upmu_status upmu_set_replace(struct upmu_session *session, struct upmu_set *set, unsigned index,
+                                  const char *specification, const struct upmu_sampling *sampling)
 {
-#if UPMU_NAMES
     struct upmu_event event;
+    struct upmu_call call = {
+        .work = replace_work, .session = session, .set = set, .index = index, .event = &event, .follow = true
+    };
     size_t cursor = 0;
-    uint64_t period;
     enum upmu_status status;
 
-    if (index >= session->set.count)
+    if (index >= set->count)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     status = encode_next(session, specification, &cursor, &event);
     if (status == UPMU_ERR_END)
         return upmu_session_refuse(session, UPMU_ERR_SYNTAX);
     if (status != UPMU_OK)
         return status;
-    period = period_of(&event, sampling);
-    status = check_sampling(session, &event, sampling, period);
+    call.value = period_of(&event, sampling);
+    status = check_sampling(session, &event, sampling, call.value);
     if (status != UPMU_OK)
         return upmu_session_refuse(session, status);
-    status = perform(replace_work, session, index, period, &event);
+    status = upmu_session_call(&call);
     if (status == UPMU_OK)
-        set_sampling(session, index, sampling);
+        set_sampling(set, index, sampling);
     return status;
+}
+
 #else
+
+enum upmu_status upmu_set_replace(struct upmu_session *session, struct upmu_set *set, unsigned index,
+                                  const char *specification, const struct upmu_sampling *sampling)
+{
+    (void)set;
     (void)index;
     (void)specification;
     (void)sampling;
-    (void)replace_work;
     return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
+}
+
 #endif
+
+enum upmu_status upmu_session_replace(struct upmu_session *session, unsigned index, const char *specification,
+                                      const struct upmu_sampling *sampling)
+{
+    return upmu_set_replace(session, &session->set, index, specification, sampling);
 }

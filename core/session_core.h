@@ -6,6 +6,7 @@
 #define UPMU_CORE_SESSION_CORE_H
 
 #include <upmu/session.h>
+#include <upmu/set.h>
 
 /* The set whose events run, or would run next. */
 #if UPMU_SETS
@@ -36,6 +37,28 @@ static inline const struct upmu_event *upmu_tally_event(const struct upmu_tally 
 
     return &((const struct upmu_set *)(const void *)set)->event[tally->index];
 }
+
+/* A call that needs its CPU, so that it can be sent to another one. */
+struct upmu_call {
+    enum upmu_status (*work)(const struct upmu_call *call);
+    struct upmu_session *session;
+    struct upmu_cpu *cpu; /* NULL: the thread does not run, or it is attached nowhere */
+    struct upmu_set *set;
+    unsigned index;
+    uint64_t value;
+    const struct upmu_event *event;
+    enum upmu_status status;
+    bool follow; /* on the CPU where the session is, wherever its thread goes meanwhile */
+};
+
+/* Do the work in the bracket of its CPU, or anywhere. */
+enum upmu_status upmu_session_call(struct upmu_call *call);
+
+/* Events in all sets. */
+unsigned upmu_session_events(const struct upmu_session *session);
+
+/* The set that a start begins with: the one that was active last, or the first. */
+void upmu_session_rewind(struct upmu_session *session);
 
 /* Enabled time of a session that is started, and whose target is here, up to now. */
 static inline void upmu_session_enabled(struct upmu_session *session, uint64_t now_ns)
@@ -75,10 +98,6 @@ void upmu_session_unlink(struct upmu_cpu *cpu, struct upmu_session *session);
 
 /* A session of a thread leaves its CPU: it waits if it was started.  Inside a local bracket. */
 enum upmu_status upmu_thread_put(struct upmu_cpu *cpu, struct upmu_session *session);
-
-/* Read events of one of its sets: as upmu_session_read(). */
-enum upmu_status upmu_session_read_set(struct upmu_session *session, struct upmu_set *set, unsigned first,
-                                       unsigned count, struct upmu_count *out_counts);
 
 /* Take a session out of its thread's list. */
 void upmu_thread_forget(struct upmu_session *session);

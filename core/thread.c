@@ -10,7 +10,12 @@
 #include "core/mem.h"
 #include "core/run.h"
 #include "core/schedule.h"
+#include "core/sets.h"
 #include "core/turns.h"
+
+#if UPMU_SETS && !UPMU_THREADS
+#error "UPMU_SETS needs UPMU_THREADS"
+#endif
 
 _Static_assert(sizeof(struct upmu_thread) <= 64, "struct upmu_thread is to be small");
 
@@ -51,6 +56,8 @@ bool upmu_thread_join(struct upmu_cpu *cpu, struct upmu_session *session)
         return false;
     upmu_session_link(cpu, session);
     __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
+    if (UPMU_SETS && session->switch_due)
+        upmu_sets_advance(session, NULL);
     session->coming = upmu_active(session);
     session->change = session->state == UPMU_SESSION_WAITING ? UPMU_CHANGE_COMES | UPMU_CHANGE_FRESH : 0;
     return true;
@@ -138,17 +145,26 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
 /* Every set for itself, on an idle PMU. */
 static enum upmu_status check_fits(struct upmu_session *session)
 {
-    const struct upmu_pmu *pmu = &session->machine->pmu[upmu_active(session)->event[0].pmu];
+    const struct upmu_pmu *pmu = NULL;
     struct upmu_joint joint;
-    enum upmu_status status;
+    enum upmu_status status = UPMU_OK;
 
-    upmu_joint_begin(&joint, pmu);
-    for (unsigned i = 0; i < upmu_active(session)->count; i++)
-        if (&session->machine->pmu[upmu_active(session)->event[i].pmu] != pmu)
-            return upmu_session_refuse(session, UPMU_ERR_WRONG_PMU);
-    (void)upmu_joint_add(&joint, session, false);
     (void)upmu_session_refuse(session, UPMU_OK);
-    status = upmu_joint_solve(NULL, &joint, true, &session->why);
+    for (struct upmu_set *set = session->sets; status == UPMU_OK && set; set = upmu_set_after(set)) {
+        session->active = set;
+        for (unsigned i = 0; i < set->count; i++) {
+            if (!pmu)
+                pmu = &session->machine->pmu[set->event[i].pmu];
+            if (&session->machine->pmu[set->event[i].pmu] != pmu)
+                return upmu_session_refuse(session, UPMU_ERR_WRONG_PMU);
+        }
+        if (!set->count)
+            continue;
+        upmu_joint_begin(&joint, pmu);
+        (void)upmu_joint_add(&joint, session, false);
+        status = upmu_joint_solve(NULL, &joint, true, &session->why);
+    }
+    upmu_session_rewind(session);
     session->why.status = status;
     return status;
 }
@@ -160,7 +176,7 @@ enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct
     enum upmu_status status;
     bool samples;
 
-    if (session->state != UPMU_SESSION_DETACHED || !upmu_active(session)->count)
+    if (session->state != UPMU_SESSION_DETACHED || !upmu_session_events(session))
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     status = check_fits(session);
     if (status != UPMU_OK)

@@ -8,6 +8,7 @@
 #include "core/port_call.h"
 #include "core/run.h"
 #include "core/schedule.h"
+#include "core/sets.h"
 #include <upmu/thread.h>
 
 #if UPMU_THREADS
@@ -47,8 +48,10 @@ static bool make_room(struct upmu_cpu *cpu, struct upmu_session *session)
     if (session->shares || !room || !upmu_schedule_fits_pinned(cpu, session))
         return false;
     for (struct upmu_session *other = cpu->sessions; other; other = other->next)
-        if (other->shares && other->state == UPMU_SESSION_RUNNING && upmu_schedule_stop(cpu, other) == UPMU_OK)
+        if (other->shares && other->state == UPMU_SESSION_RUNNING && upmu_schedule_stop(cpu, other) == UPMU_OK) {
             other->state = UPMU_SESSION_WAITING;
+            upmu_estimate_slot(upmu_active(other));
+        }
     return true;
 }
 
@@ -149,7 +152,8 @@ static void rotate(struct upmu_cpu *cpu)
     for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
         session->coming = upmu_active(session);
         if (session->shares && session->state == UPMU_SESSION_RUNNING)
-            session->change ^= session->change & UPMU_CHANGE_COMES ? UPMU_CHANGE_COMES : UPMU_CHANGE_LEAVES;
+            session->change ^= session->change & UPMU_CHANGE_COMES ? UPMU_CHANGE_COMES
+                                                                   : UPMU_CHANGE_LEAVES | UPMU_CHANGE_TURN;
     }
     upmu_change_run(cpu);
     for (struct upmu_session *session = cpu->sessions; session; session = session->next)
@@ -164,6 +168,8 @@ void upmu_turns_tick(struct upmu_cpu *cpu)
          session = session->next_of_thread)
         if (!session->cpu)
             (void)upmu_thread_join(cpu, session);
+    if (UPMU_SETS && upmu_sets_expire(cpu, port_clock_ns(cpu->machine->port)))
+        upmu_change_run(cpu);
     for (struct upmu_session *session = cpu->sessions; session; session = session->next)
         waiting |= session->shares && session->state == UPMU_SESSION_WAITING;
     if (waiting)

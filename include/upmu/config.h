@@ -95,9 +95,9 @@
 #define UPMU_THREADS 1
 #endif
 
-/* Chains of event sets.  0: a session has one. */
+/* Chains of event sets; needs UPMU_THREADS.  0: a session has one. */
 #ifndef UPMU_SETS
-#define UPMU_SETS 1
+#define UPMU_SETS UPMU_THREADS
 #endif
 
 /* The graded probe, upmu_cpu_probe(). */

@@ -103,6 +103,17 @@ struct upmu_port {
     bool (*run_on_cpu)(void *context, struct upmu_cpu *cpu, void (*function)(void *argument), void *argument);
 
     /*
+     * Ask that upmu_cpu_tick() is called on this CPU soon (a self-interrupt): the handler
+     * has left something to do there, such as a switch of sets by overflow.
+     * NULL: it is done with the next local call on that CPU.
+     * Context: nmi.
+     */
+    void (*request_tick)(void *context);
+
+    /* Time between two calls of upmu_cpu_tick(), to which timeouts are rounded up; 0: unknown. */
+    uint64_t tick_ns;
+
+    /*
      * One line of news for the host's log, without a newline: a faked PMU, a
      * foreign owner, a faulting register.  NULL: silence.
      * Context: local.

@@ -46,6 +46,7 @@ struct upmu_sampling {
     uint64_t period;   /* events between two samples, 1 to 2^63 - 1; 0: count only */
     uint64_t event_id; /* stored in the samples of this event as it is (upmu/format.h) */
     uint32_t values;   /* bit i: the count of event i goes into them */
+    uint32_t switch_after; /* overflows until its set gives way (UPMU_SET_OVERFLOW_SWITCH); 0: none do */
     uint32_t flags;    /* UPMU_SAMPLING_… */
 };
 
@@ -64,6 +65,10 @@ struct upmu_tally {
     uint64_t gap_ns;            /* enabled without a counter */
     uint32_t overflows;         /* periods completed */
     uint32_t lost;              /* periods completed without a sample: throttled, or too short */
+    uint32_t to_switch;         /* overflows until its set gives way; 0: none do */
+    uint64_t slot_total;        /* total at the begin of this run of its set */
+    uint64_t squares;           /* of counts in runs, and their products with the time: scaled */
+    uint64_t products;
     uint32_t turned;            /* when its counter was taken or last known to pass zero, in 2^20 ns */
     uint16_t storm;             /* overflows in this throttle window */
     uint32_t counters;          /* of its placement; 0: not placed */
@@ -72,6 +77,7 @@ struct upmu_tally {
     uint8_t slot[UPMU_SLOTS];   /* it, and those beside it or UPMU_NO_COUNTER */
     uint8_t alternative;
     uint8_t least_log2, step_log2; /* the event's */
+    uint8_t scale;              /* bits that counts are shifted by in these sums */
     bool throttled;
     bool ran;
     bool hole;                  /* was moved with a gap, or lost its register */
@@ -92,6 +98,11 @@ struct upmu_set {
     struct upmu_set *next;
     uint64_t left_ns;     /* of its timeout, kept while it does not run */
     uint64_t duration_ns; /* on the hardware, in all */
+    uint64_t slot_ns;     /* duration at the begin of this run */
+    uint64_t slot_squares; /* of the times of runs, scaled */
+    uint32_t slots;       /* runs that are over and have counted */
+    uint32_t round;       /* the last in which it was drawn */
+    uint8_t scale;        /* bits that times are shifted by in these sums */
     uint64_t placed_beside; /* what ran when it was placed: sum of stamps */
     uint32_t placed_blocked; /* counters that were others' then */
     uint32_t counters;    /* of its last placement; 0: none */
@@ -182,6 +193,12 @@ struct upmu_session {
     uint32_t ticket;           /* turn among those that share */
     volatile uint32_t held;    /* a call works on it while its thread does not run */
     volatile uint32_t sequence; /* odd: times and states are being changed */
+    volatile uint8_t switch_due; /* an overflow wants the next set; its counters are closed */
+    uint8_t ordered;           /* sets are not shuffled */
+    uint8_t begun;             /* was started: the active set is the one to go on with */
+    uint32_t round;            /* of drawing sets */
+    uint64_t random;           /* state of the generator */
+    uint64_t closed_ns;        /* when the handler closed them */
     volatile uint8_t zombie;   /* its owner has gone: to be closed when its target comes by */
     uint8_t shares;            /* takes turns */
     uint8_t change;            /* part that it has in the change under way */

@@ -29,6 +29,7 @@ extern "C" {
 #include <upmu/format.h>
 #include <upmu/page.h>
 #include <upmu/thread.h>
+#include <upmu/set.h>
 
 #ifdef __cplusplus
 }

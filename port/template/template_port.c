@@ -89,6 +89,13 @@ static bool template_run_on_cpu(void *context, struct upmu_cpu *cpu, void (*func
     return false; /* FILL IN: an IPI */
 }
 
+/* Have upmu_cpu_tick() called on this CPU soon (a self-IPI); called from the handler.
+   Without it: a set that overflowed gives way with the next local call. */
+static void template_request_tick(void *context)
+{
+    (void)context; /* FILL IN */
+}
+
 /* A line for your log, without newline.  Without it: silence. */
 static void template_log(void *context, const char *line)
 {
@@ -108,6 +115,8 @@ const struct upmu_port template_port = {
     .clock_ns = template_clock_ns,
     .allow_rdpmc = template_allow_rdpmc,
     .run_on_cpu = template_run_on_cpu,
+    .request_tick = template_request_tick,
+    .tick_ns = 0, /* FILL IN: time between your calls of upmu_cpu_tick() */
     .log = template_log,
     .msr_faults_are_safe = false, /* true if rdmsr, wrmsr and rdpmc survive #GP */
 };

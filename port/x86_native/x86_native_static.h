@@ -23,6 +23,7 @@
 #define UPMU_STATIC_irq_restore 1
 #define UPMU_STATIC_rdpmc 1
 #define UPMU_STATIC_allow_rdpmc 1
+#define UPMU_STATIC_request_tick 0
 #define UPMU_STATIC_run_on_cpu 0
 #define UPMU_STATIC_log 0
 
@@ -102,6 +103,11 @@ static inline uint64_t upmu_static_clock_ns(void *context)
     const struct upmu_x86_native *native = context;
 
     return upmu_x86_clock_ns(native->clock, upmu_x86_rdtsc());
+}
+
+static inline void upmu_static_request_tick(void *context)
+{
+    (void)context;
 }
 
 static inline void upmu_static_allow_rdpmc(void *context, bool allow)

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How far an estimate may be from the truth (R23): three standard errors of the rate in
+ * the slots that were seen, with the factor for having seen that many of all.
+ *
+ * With c and d the count and the time of a slot and R = sum c / sum d, the residuals
+ * c - R d have the sum of squares  V = sum c² - 2 R sum cd + R² sum d²;  the standard
+ * error of the whole is  enabled / running * sqrt(n / (n - 1) * V * (1 - running / enabled)).
+ * Sums are kept of values shifted right by `scale`, which grows so that none overflows.
+ */
+#include "core/muldiv.h"
+#include "core/sets.h"
+
+#if UPMU_THREADS || UPMU_SETS
+
+#define SUM_LIMIT (UINT64_C(1) << 62)
+#define PART_LIMIT (UINT64_C(1) << 30)
+
+/* One addition to a sum may not exceed half of what it can hold. */
+static void make_place(uint64_t value, uint64_t sum, uint8_t *scale, unsigned *shifts)
+{
+    *shifts = 0;
+    while (value >> *scale >= PART_LIMIT || sum >> 2 * *shifts >= SUM_LIMIT) {
+        ++*scale;
+        ++*shifts;
+    }
+}
+
+void upmu_estimate_slot(struct upmu_set *set)
+{
+    uint64_t time = set->duration_ns - set->slot_ns, scaled_time;
+    unsigned shifts, time_shifts;
+
+    set->slot_ns = set->duration_ns;
+    if (!time)
+        return;
+    make_place(time, set->slot_squares, &set->scale, &time_shifts);
+    set->slot_squares >>= 2 * time_shifts;
+    scaled_time = time >> set->scale;
+    set->slot_squares += scaled_time * scaled_time;
+    set->slots++;
+    for (unsigned i = 0; i < set->count; i++) {
+        struct upmu_tally *tally = &set->tally[i];
+        uint64_t count = tally->total - tally->slot_total;
+
+        tally->slot_total = tally->total;
+        make_place(count, tally->squares > tally->products >> time_shifts ? tally->squares
+                                                                          : tally->products >> time_shifts,
+                   &tally->scale, &shifts);
+        count >>= tally->scale;
+        tally->squares = (tally->squares >> 2 * shifts) + count * count;
+        tally->products = (tally->products >> (shifts + time_shifts)) + count * scaled_time;
+    }
+}
+
+static uint64_t square_root(uint64_t value)
+{
+    uint64_t root = 0;
+
+    for (uint64_t bit = UINT64_C(1) << 31; bit; bit >>= 1)
+        if ((root | bit) * (root | bit) <= value)
+            root |= bit;
+    return root;
+}
+
+uint64_t upmu_estimate_error(const struct upmu_set *set, const struct upmu_tally *tally,
+                             const struct upmu_count *count)
+{
+    uint64_t counts = tally->slot_total >> tally->scale, times = set->slot_ns >> set->scale;
+    uint64_t most, least, variance, bound;
+
+    if (set->slots < 2 || !times)
+        return count->value - count->raw;
+    most = upmu_muldiv(upmu_muldiv(set->slot_squares, counts, times), counts, times) + tally->squares;
+    least = 2 * upmu_muldiv(tally->products, counts, times);
+    variance = most > least ? most - least : 0;
+    variance = upmu_muldiv(variance, count->enabled_ns - count->running_ns, count->enabled_ns);
+    variance = upmu_muldiv(variance, set->slots, set->slots - 1u);
+    bound = (3 * (square_root(variance) + 1)) << tally->scale;
+    /* And what one slot's end more or less is worth. */
+    return upmu_muldiv(bound, count->enabled_ns, count->running_ns) + 1;
+}
+
+#endif

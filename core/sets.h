@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Chains of event sets: which is next, and what their runs tell about what they missed.
+ */
+#ifndef UPMU_CORE_SETS_H
+#define UPMU_CORE_SETS_H
+
+#include "core/session_core.h"
+
+/* Make a set (NULL: the next) the active one of a session that is not on the hardware. */
+void upmu_sets_advance(struct upmu_session *session, struct upmu_set *set);
+
+/* Change what runs to that set (NULL: the next).  Inside a local bracket. */
+void upmu_sets_switch(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_set *set);
+
+/* A session is started: the first run of its first set begins. */
+void upmu_sets_begin(struct upmu_session *session);
+
+/* A change takes the set `before` off the hardware for session->coming. */
+void upmu_sets_switched(struct upmu_session *session, struct upmu_set *before);
+
+/* Mark sessions whose set has had its time: to be changed. */
+bool upmu_sets_expire(struct upmu_cpu *cpu, uint64_t now_ns);
+
+/* A run of a set is over: one more slot for the estimates. */
+void upmu_estimate_slot(struct upmu_set *set);
+
+/* Three standard errors of an estimate from `raw` events in running_ns of enabled_ns. */
+uint64_t upmu_estimate_error(const struct upmu_set *set, const struct upmu_tally *tally,
+                             const struct upmu_count *count);
+
+#endif

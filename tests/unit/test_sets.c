@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Event sets: chains, switches by time, by overflow and by hand, what they cost, and
+ * estimates with their error.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "port/sim/sim.h"
+#include <upmu/upmu.h>
+
+#define SETS 10
+
+struct fixture {
+    struct upmu_sim sim;
+    struct upmu_machine machine;
+    struct upmu_cpu cpu;
+    struct upmu_thread thread[2];
+    struct upmu_session session, other;
+    struct upmu_set set[SETS]; /* set[0] is not used: set 0 is the session's */
+    uint64_t ring[4096];
+    unsigned running;
+    unsigned ticks_asked;
+};
+
+static void deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
+{
+    struct fixture *f = sim->test;
+    struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
+
+    (void)cpu;
+    (void)upmu_handle_pmi(&f->cpu, &frame);
+}
+
+static void ask_tick(void *context)
+{
+    struct upmu_sim *sim = context;
+
+    ((struct fixture *)sim->test)->ticks_asked++;
+}
+
+static void set_up(struct fixture *f, const char *profile)
+{
+    memset(f, 0, sizeof *f);
+    upmu_sim_init(&f->sim, upmu_sim_profile(profile), 1);
+    f->sim.test = f;
+    f->sim.deliver = deliver;
+    f->sim.port.request_tick = ask_tick;
+    assert_int_equal(upmu_machine_init(&f->machine, upmu_sim_port(&f->sim)), UPMU_OK);
+    upmu_sim_bind_cpu(&f->sim, 0, &f->cpu);
+    assert_int_equal(upmu_cpu_init(&f->cpu, &f->machine, NULL), UPMU_OK);
+    for (unsigned i = 0; i < 2; i++)
+        upmu_thread_init(&f->thread[i], i, i, NULL);
+    assert_int_equal(upmu_session_init(&f->session, &f->machine), UPMU_OK);
+    assert_int_equal(upmu_session_init(&f->other, &f->machine), UPMU_OK);
+    f->running = 1;
+}
+
+static void tear_down(struct fixture *f)
+{
+    assert_int_equal(upmu_session_detach(&f->session), UPMU_OK);
+    assert_int_equal(upmu_session_detach(&f->other), UPMU_OK);
+    assert_int_equal(upmu_cpu_fini(&f->cpu), UPMU_OK);
+    if (f->sim.violation_count)
+        fail_msg("%s (register %x)", f->sim.first_violation.text, (unsigned)f->sim.first_violation.address);
+}
+
+static void tick(struct fixture *f)
+{
+    assert_int_equal(upmu_cpu_tick(&f->cpu), UPMU_OK);
+}
+
+static void attach(struct fixture *f)
+{
+    assert_int_equal(upmu_session_attach_cpu(&f->session, &f->cpu), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f->session), UPMU_OK);
+}
+
+/* A new set of these events in the chain. */
+static void chain(struct fixture *f, unsigned i, uint16_t number, const char *list, unsigned flags, uint64_t timeout_ns)
+{
+    assert_int_equal(upmu_session_add_set(&f->session, &f->set[i], number, flags, timeout_ns), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f->session, &f->set[i], list, NULL), UPMU_OK);
+}
+
+static void work(struct fixture *f, uint64_t instructions)
+{
+    upmu_sim_events(&f->sim, &(struct upmu_sim_burst){.instructions = instructions,
+                                                      .cycles = 2 * instructions,
+                                                      .ref_cycles = 2 * instructions,
+                                                      .bus_cycles = instructions / 4,
+                                                      .branches = instructions / 5,
+                                                      .mispredicts = instructions / 50,
+                                                      .llc_references = instructions / 10,
+                                                      .llc_misses = instructions / 100,
+                                                      .ip = 0x1000,
+                                                      .ip_step = 1});
+}
+
+static void to_thread(struct fixture *f, unsigned next)
+{
+    assert_int_equal(upmu_thread_switch(&f->cpu, &f->thread[f->running], &f->thread[next]), UPMU_OK);
+    f->running = next;
+}
+
+static void forget_cost(struct fixture *f)
+{
+    memset(f->sim.access_count, 0, sizeof f->sim.access_count);
+}
+
+static void costs(struct fixture *f, unsigned writes, unsigned reads)
+{
+    unsigned w = f->sim.access_count[UPMU_SIM_WRMSR];
+    unsigned p = f->sim.access_count[UPMU_SIM_RDPMC] + f->sim.access_count[UPMU_SIM_RDMSR];
+
+    if (w != writes || p != reads)
+        fail_msg("%s: %u W %u P instead of %u W %u P", f->sim.profile->name, w, p, writes, reads);
+    forget_cost(f);
+}
+
+static void sets_stand_in_rising_order_and_the_first_is_the_lowest(void **state)
+{
+    static const uint16_t numbers[] = {9, 3, 65535, 5};
+    static const uint16_t order[] = {0, 3, 5, 9, 65535};
+    struct fixture f;
+    const struct upmu_set *set;
+    unsigned i;
+
+    (void)state;
+    set_up(&f, "skylake");
+    assert_int_equal(upmu_session_add(&f.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
+    for (i = 0; i < 4; i++)
+        chain(&f, i + 1, numbers[i], "branches", UPMU_SET_TIME_SWITCH, 1000);
+    for (set = f.session.sets, i = 0; set; set = set->next, i++)
+        assert_int_equal(set->number, order[i]);
+    assert_int_equal(i, 5);
+    assert_ptr_equal(upmu_session_find_set(&f.session, 9), &f.set[1]);
+    assert_null(upmu_session_find_set(&f.session, 4));
+    attach(&f);
+    assert_int_equal(f.session.active->number, 0);
+    /* Set 0 has no switch: it stays until it is told. */
+    work(&f, 100000);
+    tick(&f);
+    assert_int_equal(f.session.active->number, 0);
+    assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_OK);
+    for (i = 1; i < 11; i++) {
+        assert_int_equal(f.session.active->number, order[i % 5]);
+        work(&f, 1000);
+        if (i % 5)
+            tick(&f);
+        else
+            assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_OK);
+    }
+    /* Without set 0 the first is the lowest that is left. */
+    assert_int_equal(upmu_session_add_set(&f.session, &f.set[5], 7, 0, 0), UPMU_ERR_STATE);
+    assert_int_equal(upmu_session_remove_set(&f.session, 3), UPMU_ERR_STATE);
+    assert_int_equal(upmu_session_detach(&f.session), UPMU_OK);
+    assert_int_equal(upmu_session_remove_set(&f.session, 0), UPMU_OK);
+    assert_int_equal(upmu_session_remove_set(&f.session, 0), UPMU_ERR_INVALID);
+    f.session.begun = 0;
+    assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu), UPMU_OK);
+    assert_int_equal(f.session.active->number, 3);
+    assert_int_equal(upmu_session_detach(&f.session), UPMU_OK);
+    for (i = 1; i < 5; i++)
+        assert_int_equal(upmu_session_remove_set(&f.session, order[i]), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu), UPMU_ERR_STATE);
+    tear_down(&f);
+}
+
+static void what_a_set_cannot_be_is_refused(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake");
+    assert_int_equal(upmu_session_add_set(&f.session, &f.set[1], 1, 4, 0), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_session_add_set(&f.session, &f.set[1], 1, UPMU_SET_TIME_SWITCH, 0), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_session_add_set(&f.session, &f.set[1], 1, 0, 5), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_session_add_set(&f.session, NULL, 1, 0, 0), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_ERR_STATE);
+    assert_int_equal(upmu_session_add(&f.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu), UPMU_OK);
+    assert_int_equal(upmu_session_switch(&f.session, &f.set[3]), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_ERR_STATE);
+    assert_int_equal(upmu_session_detach(&f.session), UPMU_OK);
+    f.sim.port.clock_ns = NULL;
+    assert_int_equal(upmu_session_add_set(&f.session, &f.set[1], 1, UPMU_SET_TIME_SWITCH, 5), UPMU_ERR_HOOK_MISSING);
+    tear_down(&f);
+}
+
+static void a_set_that_is_made_again_keeps_its_events(void **state)
+{
+    struct fixture f;
+    struct upmu_set_info info;
+
+    (void)state;
+    set_up(&f, "skylake");
+    f.sim.port.tick_ns = 1000;
+    assert_int_equal(upmu_session_add(&f.session, "instructions,branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, UPMU_SET_TIME_SWITCH, 2500), UPMU_OK);
+    attach(&f);
+    work(&f, 100);
+    assert_int_equal(upmu_session_detach(&f.session), UPMU_OK);
+    upmu_set_info(&f.session, &f.session.set, &info);
+    assert_int_equal(info.runs, 1);
+    assert_int_equal(info.duration_ns, 200);
+    assert_int_equal(info.timeout_ns, 3000);
+    assert_int_equal(info.left_ns, 2800);
+    assert_int_equal(info.flags, UPMU_SET_TIME_SWITCH);
+    assert_true(info.active);
+    assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, 0, 0), UPMU_OK);
+    upmu_set_info(&f.session, &f.session.set, &info);
+    assert_int_equal(info.runs, 0);
+    assert_int_equal(info.duration_ns, 0);
+    assert_int_equal(info.flags, 0);
+    assert_int_equal(f.session.set.count, 2);
+    assert_int_equal(info.available_counters, f.cpu.pmu->counters);
+    assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu), UPMU_OK);
+    assert_int_equal(upmu_cpu_reserve(&f.cpu, 8), UPMU_OK);
+    upmu_set_info(&f.session, &f.session.set, &info);
+    assert_int_equal(info.available_counters, f.cpu.pmu->counters & ~8u);
+    upmu_cpu_unreserve(&f.cpu, 8);
+    tear_down(&f);
+}
+
+static void time_of_a_threads_sets_is_its_own_and_the_rest_is_kept(void **state)
+{
+    struct fixture f;
+    struct upmu_set_info info;
+
+    (void)state;
+    set_up(&f, "skylake");
+    assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
+    assert_int_equal(upmu_session_add(&f.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, UPMU_SET_TIME_SWITCH, 10000), UPMU_OK);
+    chain(&f, 1, 1, "branches", UPMU_SET_TIME_SWITCH, 10000);
+    assert_int_equal(upmu_session_attach_thread(&f.session, &f.thread[0], NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.session), UPMU_OK);
+    for (unsigned round = 0; round < 9; round++) {
+        to_thread(&f, 0);
+        work(&f, 500);
+        tick(&f);
+        assert_int_equal(f.session.active->number, 0);
+        to_thread(&f, 1);
+        upmu_sim_advance_ns(&f.sim, 1000000);
+        tick(&f);
+        upmu_set_info(&f.session, &f.session.set, &info);
+        assert_int_equal(info.left_ns, 10000 - 1000 * (round + 1));
+    }
+    to_thread(&f, 0);
+    work(&f, 500);
+    tick(&f);
+    assert_int_equal(f.session.active->number, 1);
+    work(&f, 100);
+    to_thread(&f, 1);
+    upmu_set_info(&f.session, &f.session.set, &info);
+    assert_int_equal(info.duration_ns, 10000);
+    upmu_set_info(&f.session, &f.set[1], &info);
+    assert_int_equal(info.duration_ns, 200);
+    assert_int_equal(info.runs, 1);
+    tear_down(&f);
+}
+
+static void wall_time_is_what_counts_for_a_cpu(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake");
+    assert_int_equal(upmu_session_add(&f.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, UPMU_SET_TIME_SWITCH, 10000), UPMU_OK);
+    chain(&f, 1, 1, "branches", UPMU_SET_TIME_SWITCH, 10000);
+    attach(&f);
+    upmu_sim_advance_ns(&f.sim, 9999);
+    tick(&f);
+    assert_int_equal(f.session.active->number, 0);
+    upmu_sim_advance_ns(&f.sim, 1);
+    tick(&f);
+    assert_int_equal(f.session.active->number, 1);
+    tear_down(&f);
+}
+
+static void a_set_gives_way_at_the_nth_overflow_exactly(void **state)
+{
+    (void)state;
+    for (unsigned direct = 0; direct < 2; direct++) {
+        struct fixture f;
+        struct upmu_sampling sampling = {.period = 1000, .switch_after = 3};
+        struct upmu_sample sample;
+        struct upmu_count count;
+        unsigned samples = 0;
+
+        set_up(&f, "skylake");
+        if (!direct)
+            f.sim.port.request_tick = NULL;
+        assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
+        assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
+        assert_int_equal(upmu_session_add(&f.session, "branches", &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_add(&f.session, "cache-references", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&f.session, f.ring, sizeof f.ring), UPMU_OK);
+        chain(&f, 1, 7, "instructions", 0, 0);
+        attach(&f);
+        for (unsigned i = 0; i < 2; i++) {
+            work(&f, 5000);
+            tick(&f);
+            assert_int_equal(f.session.active->number, 0);
+        }
+        work(&f, 5000);
+        assert_int_equal(f.ticks_asked, direct);
+        /* Its counters are closed until then. */
+        work(&f, 300);
+        tick(&f);
+        assert_int_equal(f.session.active->number, 7);
+        work(&f, 100);
+        while (upmu_ring_next(&f.session.ring, &sample))
+            samples++;
+        assert_int_equal(samples, 3);
+        assert_int_equal(upmu_session_read(&f.session, 1, 1, &count), UPMU_OK);
+        assert_int_equal(count.raw, 1500);
+        assert_int_equal(count.quality, UPMU_QUALITY_SCALED);
+        assert_int_equal(upmu_set_read(&f.session, &f.set[1], 0, 1, &count), UPMU_OK);
+        assert_int_equal(count.raw, 100);
+        tear_down(&f);
+    }
+}
+
+static void sampling_goes_on_where_a_set_left_it(void **state)
+{
+    struct fixture f;
+    struct upmu_sampling sampling = {.period = 1000};
+    struct upmu_sample sample;
+    unsigned samples = 0;
+
+    (void)state;
+    set_up(&f, "skylake");
+    assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
+    assert_int_equal(upmu_session_add(&f.session, "branches", &sampling), UPMU_OK);
+    assert_int_equal(upmu_session_ring(&f.session, f.ring, sizeof f.ring), UPMU_OK);
+    chain(&f, 1, 7, "branches:u", 0, 0);
+    attach(&f);
+    for (unsigned i = 0; i < 100; i++) {
+        work(&f, 555);
+        assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_OK);
+    }
+    while (upmu_ring_next(&f.session.ring, &sample))
+        samples++;
+    assert_int_equal(samples, 5);
+    assert_int_equal(f.session.set.tally[0].total, 50 * 111);
+    tear_down(&f);
+}
+
+#define FOUR_A "branches,cache-references,cache-misses,bus-cycles"
+#define FOUR_B "branches:u,cache-references:u,cache-misses:u,bus-cycles:u"
+
+static void a_set_switch_costs_what_a_thread_switch_does(void **state)
+{
+    static const struct {
+        const char *name, *a, *b;
+        unsigned n;
+        bool global;
+    } profiles[] = {
+        {"skylake", FOUR_A, FOUR_B, 4, true},
+        {"icelake", FOUR_A, FOUR_B, 4, true},
+        {"core2", "branches,cache-references", "branches:u,cache-references:u", 2, true},
+        {"p6", "r00c4,r012e", "r01c4,r022e", 2, false},
+    };
+
+    (void)state;
+    for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++) {
+        struct fixture f;
+        unsigned n = profiles[p].n;
+
+        set_up(&f, profiles[p].name);
+        assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
+        assert_int_equal(upmu_session_add(&f.session, profiles[p].a, NULL), UPMU_OK);
+        chain(&f, 1, 1, profiles[p].b, 0, 0);
+        attach(&f);
+        assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_OK);
+        assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_OK);
+        forget_cost(&f);
+        for (unsigned i = 0; i < 5; i++) {
+            work(&f, 100);
+            assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_OK);
+            if (profiles[p].global)
+                costs(&f, 2 + n, 2 * n);
+        }
+        tear_down(&f);
+    }
+}
+
+static void a_set_without_room_waits_and_the_next_does_not(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake");
+    assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
+    assert_int_equal(upmu_session_add(&f.other, "branches,cache-references", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f.other, &f.cpu), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.other), UPMU_OK);
+    assert_int_equal(upmu_session_add(&f.session, "branches:u", NULL), UPMU_OK);
+    chain(&f, 1, 1, FOUR_B, 0, 0);
+    attach(&f);
+    work(&f, 100);
+    assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_OK);
+    assert_int_equal(f.session.state, UPMU_SESSION_WAITING);
+    work(&f, 100);
+    assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_OK);
+    assert_int_equal(f.session.state, UPMU_SESSION_RUNNING);
+    assert_int_equal(f.session.active->number, 0);
+    tear_down(&f);
+}
+
+/* Forty events on four counters; the load is on for `phase` slots and off for as many, 0: always on. */
+static void forty_events(uint64_t seed, unsigned slots, unsigned phase, unsigned *inside, unsigned *asked,
+                         uint64_t *worst_permille)
+{
+    static const char *const lists[2] = {FOUR_A, FOUR_B};
+    struct fixture f;
+    uint64_t random = seed * 7919 + 1, truth[4] = {0, 0, 0, 0};
+
+    set_up(&f, "skylake");
+    assert_int_equal(upmu_session_shuffle(&f.session, true, seed), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, UPMU_SET_TIME_SWITCH, 100000), UPMU_OK);
+    assert_int_equal(upmu_session_add(&f.session, FOUR_A, NULL), UPMU_OK);
+    for (unsigned i = 1; i < SETS; i++)
+        chain(&f, i, (uint16_t)i, lists[i & 1u], UPMU_SET_TIME_SWITCH, 100000);
+    attach(&f);
+    for (unsigned slot = 0; slot < slots; slot++) {
+        bool on = !phase || !(slot / phase & 1u);
+        struct upmu_sim_burst burst = {.cycles = 100000, .ref_cycles = 100000, .user = true, .ip = 1};
+
+        random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        if (on) {
+            burst.branches = 20000 + (random >> 40) % 1000;
+            burst.llc_references = 5000 + (random >> 30) % 400;
+            burst.llc_misses = 1200 + (random >> 20) % 100;
+            burst.bus_cycles = 25000;
+            burst.instructions = 4 * burst.branches;
+        }
+        truth[0] += burst.branches;
+        truth[1] += burst.llc_references;
+        truth[2] += burst.llc_misses;
+        truth[3] += burst.bus_cycles;
+        upmu_sim_events(&f.sim, &burst);
+        tick(&f);
+    }
+    for (unsigned i = 0; i < SETS; i++)
+        for (unsigned k = 0; k < 4; k++) {
+            struct upmu_set *set = upmu_session_find_set(&f.session, (uint16_t)i);
+            struct upmu_count count;
+            uint64_t error;
+
+            assert_int_equal(upmu_set_read(&f.session, set, k, 1, &count), UPMU_OK);
+            assert_int_equal(count.quality, UPMU_QUALITY_SCALED);
+            error = count.value > truth[k] ? count.value - truth[k] : truth[k] - count.value;
+            *asked += 1;
+            *inside += error <= count.error;
+            if (error * 1000 / truth[k] > *worst_permille)
+                *worst_permille = error * 1000 / truth[k];
+        }
+    tear_down(&f);
+}
+
+static void a_stationary_load_is_estimated_to_one_percent_inside_the_stated_error(void **state)
+{
+    unsigned inside = 0, asked = 0;
+    uint64_t worst = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 1000; seed++)
+        forty_events(seed, 1000, 0, &inside, &asked, &worst);
+    print_message("inside %u of %u, worst error %u per mille\n", inside, asked, (unsigned)worst);
+    assert_true(worst <= 10);
+    assert_true(inside * 100 >= asked * 99);
+}
+
+static void a_load_of_any_period_is_inside_the_stated_error(void **state)
+{
+    unsigned inside = 0, asked = 0;
+    uint64_t worst = 0;
+
+    (void)state;
+    for (unsigned phase = 1; phase <= 250; phase++) {
+        unsigned here = 0, of = 0;
+
+        for (uint64_t seed = 1; seed <= 4; seed++)
+            forty_events(seed + 100 * phase, 1000, phase, &here, &of, &worst);
+        if (here * 100 < of * 95)
+            print_message("phases of %u slots: inside %u of %u\n", phase, here, of);
+        inside += here;
+        asked += of;
+    }
+    print_message("inside %u of %u, worst error %u per mille\n", inside, asked, (unsigned)worst);
+    assert_true(inside * 100 >= asked * 95);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sets_stand_in_rising_order_and_the_first_is_the_lowest),
+        cmocka_unit_test(what_a_set_cannot_be_is_refused),
+        cmocka_unit_test(a_set_that_is_made_again_keeps_its_events),
+        cmocka_unit_test(time_of_a_threads_sets_is_its_own_and_the_rest_is_kept),
+        cmocka_unit_test(wall_time_is_what_counts_for_a_cpu),
+        cmocka_unit_test(a_set_gives_way_at_the_nth_overflow_exactly),
+        cmocka_unit_test(sampling_goes_on_where_a_set_left_it),
+        cmocka_unit_test(a_set_switch_costs_what_a_thread_switch_does),
+        cmocka_unit_test(a_set_without_room_waits_and_the_next_does_not),
+        cmocka_unit_test(a_stationary_load_is_estimated_to_one_percent_inside_the_stated_error),
+        cmocka_unit_test(a_load_of_any_period_is_inside_the_stated_error),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
