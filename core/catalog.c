@@ -12,12 +12,25 @@
 
 #if UPMU_NAMES
 
+/* The hash of names takes eight letters at a time. */
+#define HASH_FACTOR UINT64_C(0x9e3779b97f4a7c15)
+
+/* Places in a name that are tried as the end of a masked row's name. */
+#define CUTS 8
+
 /* A name being looked up. */
 struct wanted {
     const struct upmu_catalog *catalog;
-    const char *name, *end;
+    const char *name;
+    unsigned length;
     struct upmu_event_id id; /* found, if status is UPMU_OK */
     enum upmu_status status;
+    uint8_t ends[UPMU_CATALOG_NAME / 8 + 9]; /* bit i: it may end or be cut before byte i */
+    unsigned cuts;
+    struct {
+        uint32_t hash;
+        uint32_t at;
+    } cut[CUTS]; /* where the name of a masked row may end */
 };
 
 /* The high half of a product: a remainder of evenly spread numbers without a division. */
@@ -26,41 +39,32 @@ static uint32_t scaled(uint32_t hash, const uint8_t *count)
     return (uint32_t)(((uint64_t)hash * upmu_half(count)) >> 32);
 }
 
-/* A text of masks, taken one by one. */
-struct mask_text {
-    const char *at, *end;
-    uint64_t ends;  /* bit i: a mask of i letters ends at a separator, or with the text */
-    unsigned known; /* letters that `ends` tells of */
-};
-
-/* Go on behind some letters; 64 more are known then, or all that there are. */
-static void text_skip(struct mask_text *text, unsigned letters)
+/* Whether the name ends at a place, or has a separator there: the bits of `ends` are a little generous. */
+static bool is_end(const struct wanted *wanted, unsigned at)
 {
-    text->at += letters;
-    text->ends = letters < 64 ? text->ends >> letters : 0;
-    text->known -= letters < text->known ? letters : text->known;
-    for (; text->known < 64 && text->at + text->known < text->end; text->known++)
-        if (upmu_catalog_fold[(uint8_t)text->at[text->known]] == '_')
-            text->ends |= UINT64_C(1) << text->known;
-    if (text->known < 64 && text->at <= text->end)
-        text->ends |= UINT64_C(1) << text->known;
+    return at >= wanted->length || upmu_catalog_fold[(uint8_t)wanted->name[at]] == '_';
 }
 
 /*
  * The mask that a text begins with, from mask `first` on.  A mask whose name others of
  * its group begin with says so, and is before them; the longest is taken.
  */
-static unsigned mask_at(const struct upmu_unpacked *row, unsigned first, const struct mask_text *text)
+static unsigned mask_at(const struct upmu_unpacked *row, unsigned first, const struct wanted *wanted, unsigned at)
 {
-    const uint8_t *mask = row->masks + UPMU_PACKED_MASK * first;
+    const uint8_t *mask = row->masks + UPMU_PACKED_MASK * first, *near = wanted->ends + (at >> 3);
+    uint64_t ends = (upmu_word(near) | (uint64_t)upmu_word(near + 4) << 32) >> (at & 7u) & ~UINT64_C(1);
+    const char *last = wanted->name + at - 1, *text;
     unsigned found = row->row.mask_count, count = found;
-    uint64_t ends = text->ends;
 
     for (; first < count; first++, mask += UPMU_PACKED_MASK) {
-        unsigned length = mask[4] & (UPMU_MASK_ROOM - 1);
+        unsigned length = mask[4];
 
-        if (!(ends >> length & 1u) || (*text->at ^ *upmu_mask_text(row, mask)) & 0xdf ||
-            !upmu_same_folded(text->at, upmu_mask_text(row, mask), length))
+        if (!(ends >> (length % UPMU_MASK_ROOM) & 1u))
+            continue;
+        length %= UPMU_MASK_ROOM;
+        text = upmu_mask_text(row, mask);
+        if ((((last[length] ^ text[length - 1]) | (last[1] ^ text[0])) & 0xdf) ||
+            !upmu_same_folded(last + 1, text, length) || !is_end(wanted, at + length))
             continue;
         found = first;
         if (!(mask[7] & UPMU_PACKED_BEGINS))
@@ -71,39 +75,37 @@ static unsigned mask_at(const struct upmu_unpacked *row, unsigned first, const s
 }
 
 /*
- * Take the masks that a text consists of, in the order of the row, into an id.
- * UPMU_ERR_NO_SUCH_EVENT: it begins with masks and goes on with none, UPMU_ERR_END: it
- * is no text of masks, so that the name may be another.
+ * Take the masks that the text from `at` on consists of, in the order of the row, into
+ * an id.  UPMU_ERR_NO_SUCH_EVENT: it begins with masks and goes on with none,
+ * UPMU_ERR_END: it is no text of masks, so that the name may be another.
  */
-static enum upmu_status masks_take(const struct upmu_catalog *catalog, const char *begin, const char *end,
-                                   struct upmu_event_id *id)
+static enum upmu_status masks_take(const struct wanted *wanted, unsigned at, struct upmu_event_id *id)
 {
-    struct mask_text text = {begin, end, 0, 0};
-    unsigned first = 0, mask, letters = 0;
+    unsigned first = 0, mask;
     struct upmu_unpacked row;
 
-    if (!upmu_row_masks(catalog, id->row, &row))
+    if (!upmu_row_masks(wanted->catalog, id->row, &row))
         return UPMU_ERR_END;
     id->masks = 0;
-    while (text_skip(&text, letters), text.at <= end) {
-        mask = mask_at(&row, first, &text);
+    while (at <= wanted->length) {
+        mask = mask_at(&row, first, wanted, at);
         if (mask >= row.row.mask_count)
             return id->masks && row.closed ? UPMU_ERR_NO_SUCH_EVENT : UPMU_ERR_END;
         id->masks |= UINT32_C(1) << mask;
         first = mask + 1;
         if (row.masks[UPMU_PACKED_MASK * mask + 6] & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE))
             first = upmu_mask_group_end(&row, mask);
-        letters = (row.masks[UPMU_PACKED_MASK * mask + 4] & (UPMU_MASK_ROOM - 1)) + 1;
+        at += (row.masks[UPMU_PACKED_MASK * mask + 4] % UPMU_MASK_ROOM) + 1;
     }
     return UPMU_OK;
 }
 
 /* The id of the row or alias with a name; false: the catalogue has none. */
-static bool member_lookup(const struct upmu_catalog *catalog, unsigned name, struct upmu_event_id *out_id)
+static bool member_lookup(const struct upmu_catalog *catalog, unsigned name, bool alias, struct upmu_event_id *out_id)
 {
     unsigned present, member = upmu_member_from(catalog, false, name, &present);
 
-    if (present != name)
+    if (present != name && alias)
         member = upmu_member_from(catalog, true, name, &present);
     if (present != name)
         return false;
@@ -111,24 +113,32 @@ static bool member_lookup(const struct upmu_catalog *catalog, unsigned name, str
     return true;
 }
 
+static bool same_bytes(const char *a, const char *b, unsigned length)
+{
+    while (length && a[length - 1] == b[length - 1])
+        length--;
+    return !length;
+}
+
 /*
  * Look up a name that goes up to `at` and has this hash; behind that masks follow, if
  * it is not the end.  The hash is perfect, by displacement: a bucket's byte moves its
- * names to free slots.  Of names that fold to one text: the one written exactly so,
- * else the first that the catalogue has.  False if the name may yet end elsewhere.
+ * names to free slots, and of most other hashes the slot says that they are not its
+ * name's.  Of names that fold to one text: the one written exactly so, else the first
+ * that the catalogue has.  False if the name may yet end elsewhere.
  */
-static bool name_lookup(struct wanted *wanted, const char *at, uint32_t hash)
+static bool name_lookup(struct wanted *wanted, unsigned at, uint32_t hash)
 {
     const uint8_t *file = upmu_catalog_file(wanted->catalog);
-    const uint8_t *slot = upmu_section_at(file, UPMU_SHARED_DISPLACEMENTS, scaled(hash, file + 14));
-    unsigned left = UPMU_TWINS, length = (unsigned)(at - wanted->name), entry;
+    const uint8_t *slot = upmu_section_here(file, UPMU_SHARED_DISPLACEMENTS, scaled(hash, file + 14));
+    bool whole = at == wanted->length, found = false;
+    unsigned left = UPMU_TWINS, entry, print = hash & 255u;
     char text[UPMU_NAME_ROOM];
-    bool found = false;
 
     hash = (hash ^ *slot * UINT32_C(0x9e3779b1)) * UINT32_C(0x85ebca6b);
-    slot = upmu_section_at(file, UPMU_SHARED_SLOTS, scaled(hash, file + 12));
+    slot = upmu_section_here(file, UPMU_SHARED_SLOTS, scaled(hash, file + 12));
     entry = upmu_half(slot);
-    if (at < wanted->end && !(entry & UPMU_SLOT_MASKED))
+    if (slot[2] != print || (!whole && !(entry & UPMU_SLOT_MASKED)))
         return false;
     if (!(entry & UPMU_LAST_TWIN))
         slot = upmu_section_at(file, UPMU_SHARED_TWINS, entry & UPMU_SLOT_NAME);
@@ -138,12 +148,12 @@ static bool name_lookup(struct wanted *wanted, const char *at, uint32_t hash)
 
         entry = upmu_half(slot);
         slot += 2;
-        if (!member_lookup(wanted->catalog, entry & UPMU_SLOT_NAME, &id))
+        if (!member_lookup(wanted->catalog, entry & UPMU_SLOT_NAME, whole, &id))
             continue;
-        if (at < wanted->end)
-            status = masks_take(wanted->catalog, at + 1, wanted->end, &id);
-        if (status == UPMU_ERR_END || upmu_name_text(file, entry & UPMU_SLOT_NAME, text) != length ||
-            !upmu_same_folded(wanted->name, text, length) || (found && memcmp(wanted->name, text, length)))
+        if (!whole)
+            status = masks_take(wanted, at + 1, &id);
+        if (status == UPMU_ERR_END || upmu_name_text(file, entry & UPMU_SLOT_NAME, text) != at ||
+            !upmu_same_folded(wanted->name, text, at) || (found && !same_bytes(wanted->name, text, at)))
             continue;
         if (status == UPMU_ERR_NO_SUCH_EVENT)
             return true;
@@ -154,33 +164,93 @@ static bool name_lookup(struct wanted *wanted, const char *at, uint32_t hash)
     return found;
 }
 
-static inline uint32_t hash_more(uint32_t hash, uint8_t letter)
+/* ---- The hash ---- */
+
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/*
+ * Fold eight bytes: letters to lower case, - . : _ to one byte.  Other bytes fold like
+ * these, too, all below the digits as separators; what is found is compared.
+ */
+static inline uint64_t fold_eight(uint64_t eight, uint64_t *out_separators)
 {
-    return (hash ^ letter) * UINT32_C(0x01000193);
+    uint64_t lower = (eight | EACH(0x20)) & EACH(0x7f), spread;
+
+    /* Below '0', above '9' and not above ':', above 'z'. */
+    spread = ~(lower + EACH(0x50)) | ((lower + EACH(0x46)) & ~(lower + EACH(0x45))) | (lower + EACH(0x05));
+    *out_separators = spread >> 7 & EACH(1);
+    spread = *out_separators * 255;
+    return (lower & ~spread) | (spread & EACH('_'));
+}
+
+/*
+ * Hash the name; note where separators are, and where the name of a masked row may
+ * end: at most one in eight of the other names passes the filter.
+ */
+static uint32_t wanted_hash(struct wanted *wanted)
+{
+    const struct upmu_catalog *catalog = wanted->catalog;
+    const uint8_t *filter = upmu_section_at(catalog->byte, UPMU_OWN_FILTER, 0);
+    unsigned shift = 54 + (catalog->byte[23] & 7u), last = catalog->byte[22] & 127u, left, i;
+    uint64_t hash = upmu_half(upmu_catalog_file(catalog) + 22);
+
+    memset(wanted->ends, 0, sizeof wanted->ends);
+    wanted->cuts = 0;
+    for (unsigned at = 0;; at += 8) {
+        uint64_t eight = 0, separators;
+        unsigned ends;
+
+        left = wanted->length - at;
+        if (left >= 8)
+            __builtin_memcpy(&eight, wanted->name + at, 8);
+        else
+            for (i = 0; i < left; i++)
+                eight |= (uint64_t)(uint8_t)wanted->name[at + i] << 8 * i;
+        eight = fold_eight(eight, &separators);
+        /* Of each byte its lowest bit, side by side. */
+        ends = (unsigned)(separators * UINT64_C(0x0102040810204080) >> 56);
+        if (left < 8) {
+            ends = (ends & ((1u << left) - 1)) | 1u << left;
+            eight &= (UINT64_C(1) << 8 * left) - 1;
+        }
+        wanted->ends[at >> 3] = (uint8_t)ends;
+        if (at > last && left >= 8)
+            ends = 0;
+        for (; ends; ends &= ends - 1) {
+            uint64_t whole;
+
+            i = (unsigned)__builtin_ctz(ends);
+            whole = (hash ^ (eight & ((UINT64_C(1) << 8 * i) - 1))) * HASH_FACTOR;
+            if (i == left)
+                return (uint32_t)(whole >> 32);
+            if (filter[whole >> shift >> 3] >> (whole >> shift & 7u) & 1u && at + i <= last && wanted->cuts < CUTS &&
+                is_end(wanted, at + i)) {
+                wanted->cut[wanted->cuts].hash = (uint32_t)(whole >> 32);
+                wanted->cut[wanted->cuts++].at = at + i;
+            }
+        }
+        hash = (hash ^ eight) * HASH_FACTOR;
+        hash ^= hash >> 32;
+    }
 }
 
 enum upmu_status upmu_catalog_lookup(const struct upmu_catalog *catalog, const char *name, size_t length,
                                      struct upmu_event_id *out_id)
 {
-    uint32_t hash = UINT32_C(2166136261) ^ upmu_half(upmu_catalog_file(catalog) + 22);
-    struct wanted wanted = {catalog, name, name + length, {0, 0, 0}, UPMU_ERR_NO_SUCH_EVENT};
-    const char *at = name, *last = name + (catalog->byte[22] & 127u);
-    const uint8_t *filter = upmu_section_at(catalog->byte, UPMU_OWN_FILTER, 0);
-    unsigned shift = 22 + (catalog->byte[23] & 7u);
+    struct wanted wanted;
+    bool found;
+    uint32_t hash;
 
     if (!length || length >= UPMU_CATALOG_NAME)
         return UPMU_ERR_NO_SUCH_EVENT;
-    for (;; at++) {
-        for (; at < wanted.end && upmu_catalog_fold[(uint8_t)*at] != '_'; at++)
-            hash = hash_more(hash, upmu_catalog_fold[(uint8_t)*at]);
-        /* A bit says whether a masked row may have this name: at most one in eight of others passes, too. */
-        if ((at == wanted.end || (at <= last && filter[hash >> shift >> 3] & 1u << (hash >> shift & 7u))) &&
-            name_lookup(&wanted, at, hash))
-            break;
-        if (at == wanted.end)
-            break;
-        hash = hash_more(hash, '_');
-    }
+    wanted.catalog = catalog;
+    wanted.name = name;
+    wanted.length = (unsigned)length;
+    wanted.status = UPMU_ERR_NO_SUCH_EVENT;
+    hash = wanted_hash(&wanted);
+    found = name_lookup(&wanted, wanted.length, hash);
+    for (unsigned i = 0; i < wanted.cuts && !found; i++)
+        found = name_lookup(&wanted, wanted.cut[i].at, wanted.cut[i].hash);
     if (wanted.status == UPMU_OK)
         *out_id = wanted.id;
     return wanted.status;

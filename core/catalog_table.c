@@ -22,43 +22,51 @@ const uint8_t upmu_catalog_fold[256] = {
 };
 /* clang-format on */
 
-/* From the end, as names that differ tend to begin alike; four at a time while only case differs. */
+/* Whether only case differs in a few letters; generous with other bytes, as the table is. */
+static inline bool same_letters(const char *text, const char *other, bool four)
+{
+    uint64_t a = 0, b = 0;
+
+    __builtin_memcpy(&a, text, four ? 4 : 8);
+    __builtin_memcpy(&b, other, four ? 4 : 8);
+    return !((a ^ b) & UINT64_C(0xdfdfdfdfdfdfdfdf));
+}
+
+/* From the end, as names that differ tend to begin alike. */
 bool upmu_same_folded(const char *text, const char *other, unsigned length)
 {
-    const uint8_t *a = (const uint8_t *)text, *b = (const uint8_t *)other;
+    unsigned left = length;
 
-    while (length > 0) {
-        if (length >= 4 && !((upmu_word(a + length - 4) ^ upmu_word(b + length - 4)) & 0xdfdfdfdfu)) {
-            length -= 4;
-            continue;
+    while (left > 0) {
+        if (left >= 8 && same_letters(text + left - 8, other + left - 8, false)) {
+            left -= 8;
+        } else if (left < 8 && length >= 8 && same_letters(text, other, false)) {
+            return true;
+        } else if (left >= 4 && same_letters(text + left - 4, other + left - 4, true)) {
+            left -= 4;
+        } else {
+            left--;
+            if (upmu_catalog_fold[(uint8_t)text[left]] != upmu_catalog_fold[(uint8_t)other[left]])
+                return false;
         }
-        length--;
-        if (upmu_catalog_fold[a[length]] != upmu_catalog_fold[b[length]])
-            return false;
     }
     return true;
 }
 
-/*
- * The reach is checked against the whole file (or catalogue), not the section: that
- * is what safety needs, and sections need no end.  No file is smaller than a reach.
- */
 const uint8_t *upmu_section_at(const uint8_t *base, unsigned section, uint32_t index)
 {
-    uint32_t at = upmu_word(base + UPMU_HEADER_SECTIONS + 4 * (section & 255u)) + index * (section >> 8 & 255u);
-
-    return base + (at <= upmu_word(base + 4) - (section >> 16) ? at : 0);
+    return upmu_section_here(base, section, index);
 }
 
 /* ---- Names ---- */
 
-/* Of a fragment: bits of the offset, above them the length - 1.  Their text is behind the last of them. */
+/* Of a fragment: bits of the offset, above them the length.  Their text is behind the last of them. */
 #define FRAGMENT_OFFSET 11
 
 /*
  * Spell the fragments of an item behind `at` bytes, up to `limit` or a little more;
- * where the text then ends.  Fragments have at most 16 bytes and are copied as if they
- * had 16: `out` and the section have that much room behind them.
+ * where the text then ends.  Fragments have at most 8 bytes and are copied as if they
+ * had 8: `out` and the section have that much room behind them.
  */
 static unsigned item_spell(const uint8_t *fragments, const uint8_t *item, char *out, unsigned at, unsigned limit)
 {
@@ -66,11 +74,9 @@ static unsigned item_spell(const uint8_t *fragments, const uint8_t *item, char *
 
     for (; token < end && at < limit; token++) {
         unsigned fragment = upmu_half(fragments + 2u * *token);
-        const uint8_t *text = fragments + (fragment & ((1u << FRAGMENT_OFFSET) - 1));
 
-        __builtin_memcpy(out + at, text, 8);
-        __builtin_memcpy(out + at + 8, text + 8, 8);
-        at += (fragment >> FRAGMENT_OFFSET & 15u) + 1;
+        __builtin_memcpy(out + at, fragments + (fragment & ((1u << FRAGMENT_OFFSET) - 1)), 8);
+        at += fragment >> FRAGMENT_OFFSET;
     }
     return at;
 }
@@ -79,8 +85,8 @@ static unsigned item_spell(const uint8_t *fragments, const uint8_t *item, char *
 unsigned upmu_name_text(const uint8_t *file, uint32_t number, char *out)
 {
     const uint8_t *fragments = upmu_section_at(file, UPMU_SHARED_FRAGMENTS, 0);
-    uint32_t block = upmu_word(upmu_section_at(file, UPMU_SHARED_BLOCKS, number >> 3)) & 0xffffffu;
-    const uint8_t *head = upmu_section_at(file, UPMU_SHARED_NAMES, block), *own = head;
+    uint32_t block = upmu_word(upmu_section_here(file, UPMU_SHARED_BLOCKS, number >> 3)) & 0xffffffu;
+    const uint8_t *head = upmu_section_here(file, UPMU_SHARED_NAMES, block), *own = head;
     unsigned length;
 
     for (number &= 7u; number; number--)
@@ -103,7 +109,7 @@ unsigned upmu_member_from(const struct upmu_catalog *catalog, bool alias, unsign
         first = count + 1;
         count = upmu_half(catalog->byte + 16);
     }
-    high = upmu_section_at(catalog->byte, UPMU_OWN_NAMES, first + count);
+    high = upmu_section_here(catalog->byte, UPMU_OWN_NAMES, first + count);
     /* Where the last is, the others are before it. */
     begin = low = high == catalog->byte ? high : high - 2 * count;
     while (low < high) {

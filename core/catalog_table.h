@@ -17,11 +17,11 @@
 /* Sections of the file, shared by its catalogues. */
 enum upmu_catalog_shared {
     UPMU_SHARED_MASK_TEXT = UPMU_SECTION(0, 1, 255),   /* names of masks */
-    UPMU_SHARED_FRAGMENTS = UPMU_SECTION(1, 1, 2064),  /* at most 256: offset (11 bits), length - 1; then text */
+    UPMU_SHARED_FRAGMENTS = UPMU_SECTION(1, 1, 2056),  /* at most 256: offset (11 bits), length; then text */
     UPMU_SHARED_BLOCKS = UPMU_SECTION(2, 3, 4),        /* offset in NAMES of every 8th name */
     UPMU_SHARED_NAMES = UPMU_SECTION(3, 1, 2056),      /* bytes shared with the block's first, count, fragments */
     UPMU_SHARED_DISPLACEMENTS = UPMU_SECTION(4, 1, 1), /* perfect hash: one byte for each bucket */
-    UPMU_SHARED_SLOTS = UPMU_SECTION(5, 2, 2),         /* name number + LAST_TWIN, or index in TWINS; + SLOT_MASKED */
+    UPMU_SHARED_SLOTS = UPMU_SECTION(5, 3, 3),         /* name + LAST_TWIN, or index in TWINS; + SLOT_MASKED; print */
     UPMU_SHARED_TWINS = UPMU_SECTION(6, 2, 16),        /* names that fold to one text, the last + UPMU_LAST_TWIN */
     UPMU_SHARED_SHAPES = UPMU_SECTION(7, 12, 12),      /* what rows have in common */
     UPMU_SHARED_VALUES = UPMU_SECTION(8, 8, 8),        /* payloads */
@@ -42,7 +42,7 @@ enum upmu_catalog_own {
 #define UPMU_HEADER_SECTIONS 24   /* in either header: offsets of the sections, 4 bytes each */
 #define UPMU_FILE_DIRECTORY 64    /* offsets of the catalogues, 4 bytes each */
 #define UPMU_OWN_NAME 52          /* its name and its other name, 12 bytes each */
-#define UPMU_FILE_LEAST 2576      /* bytes of the smallest file: the longest reach */
+#define UPMU_FILE_LEAST 2056      /* bytes of the smallest file: the longest reach */
 #define UPMU_LAST_TWIN 0x8000u
 #define UPMU_SLOT_MASKED 0x4000u /* some catalogue has a masked row of the name */
 #define UPMU_SLOT_NAME 0x3fffu
@@ -55,7 +55,7 @@ enum upmu_catalog_own {
 #define UPMU_PACKED_LISTED_SHIFT 7 /* beside the last of its group: is part of listed names */
 #define UPMU_PACKED_LAST 0x1fu
 #define UPMU_PACKED_BEGINS 0x40u /* beside it: a later mask of the group begins with its name */
-#define UPMU_MASK_ROOM 64u       /* bytes of the longest name of a mask, and its NUL */
+#define UPMU_MASK_ROOM 64u       /* names of masks are shorter, by 8 bytes at least */
 #define UPMU_SET_CLOSED 0x20u /* beside the count of a set's other names */
 
 /* A row, unpacked, and its row.mask_count packed masks. */
@@ -101,6 +101,18 @@ bool upmu_same_folded(const char *text, const char *other, unsigned length);
  * it is outside: the header, which is as good as any other bytes.
  */
 const uint8_t *upmu_section_at(const uint8_t *base, unsigned section, uint32_t index);
+
+/*
+ * The same in the caller, where each look-up comes by.  The reach is checked against
+ * the whole file (or catalogue), not the section: that is what safety needs, and
+ * sections need no end.  No file is smaller than a reach.
+ */
+static inline const uint8_t *upmu_section_here(const uint8_t *base, unsigned section, uint32_t index)
+{
+    uint32_t at = upmu_word(base + UPMU_HEADER_SECTIONS + 4 * (section & 255u)) + index * (section >> 8 & 255u);
+
+    return base + (at <= upmu_word(base + 4) - (section >> 16) ? at : 0);
+}
 
 /* Bytes to spell a name in: UPMU_CATALOG_NAME, and room to copy eight bytes at a time. */
 #define UPMU_NAME_ROOM 136

@@ -15,8 +15,8 @@ PROGRAMS = "build/gcc-64/tests/bench"
 COUNTED = ["bench_instructions", "bench_place", "bench_pack"]
 SHARES = "bench_p4_share"
 BUDGETS = {
-    "lookup-hit-worst": 2750, "lookup-folded-worst": 2800, "lookup-miss-worst": 2500,
-    "lookup-masks-worst": 4250, "lookup-masks-miss-worst": 4200, "lookup-separators-worst": 4000, "row-worst": 300,
+    "lookup-hit-worst": 2700, "lookup-folded-worst": 2700, "lookup-miss-worst": 2750,
+    "lookup-masks-worst": 3500, "lookup-masks-miss-worst": 3600, "lookup-separators-worst": 3000, "row-worst": 300,
     "row-name-worst": 2000, "list-spr-l2": 3000000,
     "place-icelake12-placed-worst": 20000, "place-icelake12-refused-worst": 120000,
     "place-p4full18-placed-worst": 20000, "place-p4full18-refused-worst": 120000, "pack-skylake24-worst": 5000000,

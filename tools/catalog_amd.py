@@ -405,8 +405,9 @@ def write(path, catalogue, events, aliases):
             lines.append(f"M\t{mask.name}\t{mask_text(mask)}\t{mask.group}\t{','.join(mask.flags) or '-'}\t0")
         for alias, target in sorted(event.others, key=lambda o: order(o[0])):
             lines.append(f"N\t{alias}\t{target}")
+    names = {fold(event) for event in events}
     for alias, target, masks in sorted(aliases, key=lambda a: order(a[0])):
-        if fold(alias) in RESERVED_WORDS:
+        if fold(alias) in RESERVED_WORDS or fold(alias) in names:
             continue
         lines.append("A\t" + alias + "\t" + ":".join([target] + masks))
     with open(path, "w", encoding="ascii") as out:

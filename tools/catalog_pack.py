@@ -31,11 +31,13 @@ ROW_FLAGS = {
 }
 MASK_LISTED = 0x80  # packed form only, beside the last of the group
 MASK_BEGINS = 0x40  # the same: a later mask of the group begins with its name
-MASK_LONGEST = 63   # bytes of the longest name of a mask
+CUTS = 8            # places in a name that are tried as the end of a masked row's name
+MASK_LONGEST = 56   # bytes of the longest name of a mask
 SET_CLOSED = 0x20   # packed form only, beside the count of other names
 LAST_TWIN, SLOT_MASKED = 0x8000, 0x4000
 TWINS = 8           # names that may fold to one text
-FRAGMENT = 16       # bytes of the longest fragment
+HASH_FACTOR = 0x9e3779b97f4a7c15
+FRAGMENT = 8        # bytes of the longest fragment
 ROW_INDEXED = 1 << 15  # packed form only: the entry's two bytes are an index
 MASK_FLAGS = {
     "default": 1 << 0, "exclusive": 1 << 1, "payload": 1 << 2, "required": 1 << 3, "inv": 1 << 4, "edge": 1 << 5,
@@ -311,11 +313,14 @@ def shared_prefix(a, b):
 
 
 def name_hash(text, seed):
-    """Hash of folded text: FNV-1a, 32 bits."""
-    value = 2166136261 ^ seed
-    for byte in text.encode():
-        value = ((value ^ byte) * 0x01000193) & 0xffffffff
-    return value
+    """Hash of folded text: eight letters at a time, the last nought to seven once more."""
+    value, letters = seed, bytes(0x5f if c < 0x30 or c == 0x3a or c > 0x7a else c
+                                 for c in ((c | 0x20) & 0x7f for c in text.encode()))
+    whole = len(letters) // 8 * 8
+    for at in range(0, whole, 8):
+        value = ((value ^ int.from_bytes(letters[at:at + 8], "little")) * HASH_FACTOR) & (1 << 64) - 1
+        value ^= value >> 32
+    return ((value ^ int.from_bytes(letters[whole:], "little")) * HASH_FACTOR & (1 << 64) - 1) >> 32
 
 
 def slot_of(value, displacement, slots):
@@ -382,7 +387,7 @@ def hash_table(names, catalogues):
                 break
             displacements[bucket] = displacement
             for place, (_, key) in zip(places, lists[bucket]):
-                table[place] = values[key]
+                table[place] = values[key] | (name_hash(key, seed) & 255) << 16
         else:
             table = [LAST_TWIN if s is None else s for s in table]  # empty: any name
             if look_ups_are_quick(names, catalogues, displacements, table, twins, seed):
@@ -398,14 +403,18 @@ def look_ups_are_quick(names, catalogues, displacements, slots, twins, seed):
         masked = {fold(name) for name in masks}
         longest = max(map(len, masked), default=0)
         shift, bits = filter_of(catalogue.rows, seed)
+        for name in masked:
+            ends = [value >> shift for value in (name_hash(p, seed) for p in prefixes([name]))]
+            if sum(bits[end >> 3] >> (end & 7) & 1 for end in ends) >= CUTS:
+                return False
         for name in map(fold, [row.name for row in catalogue.rows] + [alias[0] for alias in catalogue.aliases]):
             for begin in prefixes([name]) - masked:
                 value = name_hash(begin, seed)
                 slot = slots[slot_of(value, displacements[(value * len(displacements)) >> 32], len(slots))]
-                if (len(begin) > longest or not slot & SLOT_MASKED or
+                if (len(begin) > longest or not slot & SLOT_MASKED or slot >> 16 != value & 255 or
                         not bits[value >> shift >> 3] >> (value >> shift & 7) & 1):
                     continue
-                entry, others = slot & ~SLOT_MASKED, []
+                entry, others = slot & 0xffff & ~SLOT_MASKED, []
                 while not entry & LAST_TWIN:
                     others.append(twins[entry + len(others)])
                     if others[-1] & LAST_TWIN:
@@ -436,15 +445,15 @@ def pack_names(names):
     text = superstring(tokens)
     if 2 * len(tokens) + len(text) > 2048:
         sys.exit("fragments need more than 11 bits of offset")
-    dictionary = b"".join(struct.pack("<H", (2 * len(tokens) + text.index(t)) | (len(t) - 1) << 11) for t in tokens)
+    dictionary = b"".join(struct.pack("<H", (2 * len(tokens) + text.index(t)) | len(t) << 11) for t in tokens)
     blocks, packed = [], bytearray()
     for number, (shared, suffix) in enumerate(items):
         if number % BLOCK == 0:
             blocks.append(len(packed))
         spelling = spell(suffix, index, longest)
         packed += bytes([shared, len(spelling)] + spelling)
-    # Fragments are copied as if they had 16 bytes, so 16 bytes more stand behind them.
-    return (dictionary + text.encode() + bytes(16), blocks, bytes(packed))
+    # Fragments are copied as if they had 8 bytes, so 8 bytes more stand behind them.
+    return (dictionary + text.encode() + bytes(8), blocks, bytes(packed))
 
 
 # ---- tables ----
@@ -605,7 +614,7 @@ def pack(catalogues):
                       for f, c, c2, code, umask, counters, msr in pool.shapes)
     values = b"".join(struct.pack("<Q", v) for v in pool.values)
     sections = [pool.mask_text.encode(), fragments, b"".join(struct.pack("<I", b)[:3] for b in blocks), text,
-                bytes(pool.displacements), b"".join(struct.pack("<H", s) for s in pool.slots),
+                bytes(pool.displacements), b"".join(struct.pack("<I", s)[:3] for s in pool.slots),
                 b"".join(struct.pack("<H", t) for t in pool.twins), shapes, values,
                 bytes(pool.sets)]
     directory_at = 64
@@ -622,7 +631,7 @@ def pack(catalogues):
         models += packed
     # How far the reader looks behind the last entry of a section (core/catalog_table.h).
     ends = dict(enumerate(offsets[1:] + [at]))
-    for begin, reach in ((ends[0], 255), (offsets[1], 2064), (ends[2] - 3, 4), (ends[3] - 2, 2056),
+    for begin, reach in ((ends[0], 255), (offsets[1], 2056), (ends[2] - 3, 4), (ends[3] - 2, 2056),
                          (ends[6] - 2, 2 * TWINS), (ends[9] - 4, 508)):
         models += bytes(max(0, begin + reach - at - len(models)))
     header = struct.pack("<3sBIHHHHHHHH", b"upc", VERSION, at + len(models), len(catalogues), len(pool.names),
