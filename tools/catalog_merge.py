@@ -24,7 +24,7 @@ import catalog_pack as pack  # noqa: E402
 from catalog_pack import MASK_FLAGS, ROW_FLAGS, Catalogue, Mask, Row, fold  # noqa: E402
 from catalog_source import Names, compose, preferred, write  # noqa: E402
 import catalog_read as read  # noqa: E402
-from catalog_import import row_of  # noqa: E402
+from catalog_import import MERGED, row_of  # noqa: E402
 
 EXCEPTIONS = []
 WIRED = ROW_FLAGS["inv"] | ROW_FLAGS["edge"] | ROW_FLAGS["any"]
@@ -512,7 +512,12 @@ def main():
     put(os.path.join(options.out, "nhm.tsv"), catalogue,
         f"source: Intel perfmon NHM-EP/events/NehalemEP_core.json {version} (2026-08-13), libpfm4 4.13 (unit masks, "
         "second names), " + linux)
-    with open(os.path.join(options.out, "exceptions.tsv"), "w", encoding="ascii") as out:
+    path = os.path.join(options.out, "exceptions.tsv")
+    if os.path.exists(path):
+        with open(path, encoding="ascii") as present:
+            lines = [line.rstrip("\n").split("\t") for line in present if not line.startswith("#")]
+        EXCEPTIONS.extend(tuple(line) for line in lines if line[0] not in MERGED)
+    with open(path, "w", encoding="ascii") as out:
         out.write("# SPDX-License-Identifier: MIT\n# Names to which two sources give different codes: what upmu takes, "
                   "what the other says, why.\n# catalogue name taken other reason\n")
         for line in sorted(EXCEPTIONS):
