@@ -116,6 +116,9 @@ enum upmu_status upmu_joint_solve(const struct upmu_cpu *cpu, struct upmu_joint 
     struct upmu_place_input input;
     enum upmu_status status;
 
+    /* A set of a chain may be empty. */
+    if (!joint->count)
+        return UPMU_OK;
     memset(&input, 0, sizeof input);
     input.alternative = joint_alternative;
     input.context = joint;

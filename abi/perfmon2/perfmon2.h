@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perfmon2's calls on upmu's sessions: a kernel wires its system calls to them.  The
+ * host keeps the table of descriptors, gives memory, and copies from and to its programs.
+ *
+ * Each byte of a program's memory is read at most once.  A refused call leaves the
+ * context as it was.  Register numbers are rows of the PMU's register table
+ * (machine->pmu[0]): PMDs are the rows of counters, PMCs those of selects, fixed
+ * control, ESCRs and payloads.
+ */
+#ifndef UPMU_ABI_PERFMON2_H
+#define UPMU_ABI_PERFMON2_H
+
+#include <abi/perfmon2/pfm.h>
+#include <upmu/upmu.h>
+
+/* What the host gives, once.  Zeroed members are their defaults. */
+struct upmu_pfm {
+    struct upmu_machine *machine;
+    void *context;
+    /* Copy from and to the calling program; false: it has no such memory. */
+    bool (*copy_in)(void *context, void *to, const void *user, size_t bytes);
+    bool (*copy_out)(void *context, void *user, const void *from, size_t bytes);
+    /* May the caller create a context with these flags?  NULL: anybody may. */
+    bool (*may_create)(void *context, uint32_t flags);
+    /* The thread of a number and the CPU that it runs on (NULL: none), or NULL. */
+    struct upmu_thread *(*find_thread)(void *context, uint32_t number, struct upmu_cpu **out_cpu);
+    /* The CPU of a number, or NULL. */
+    struct upmu_cpu *(*find_cpu)(void *context, uint32_t number);
+    const struct upmu_format *const *formats; /* ends with NULL */
+    const struct upmu_notify *notify;
+    uint32_t most_contexts;                   /* 0: any number */
+    /* private */
+    uint32_t contexts;
+};
+
+/* A set of registers as the program wrote them.  Private. */
+struct upmu_pfm_set {
+    bool used;
+    uint16_t number;
+    uint32_t pmds;                      /* counters whose PMD was written */
+    uint32_t narrow;                    /* of these, without 64-bit emulation */
+    uint32_t pmcs[UPMU_REGISTERS / 32]; /* rows that were written */
+    uint8_t event_of[UPMU_COUNTERS];    /* its event in the core's set, or 0xff */
+    uint64_t origin[UPMU_COUNTERS];     /* value of the PMD when its event's count was 0 */
+    uint64_t pmc[UPMU_REGISTERS];
+    struct pfarg_pmd pmd[UPMU_COUNTERS];
+    struct upmu_set own; /* in the session's chain, for sets but set 0 */
+};
+
+/* Memory of one context, given by the host until its last reference goes. */
+struct upmu_pfm_memory {
+    struct upmu_pfm_set *sets; /* the first is set 0 */
+    unsigned set_count;
+    void *vector;              /* aligned for uint64_t: the longest vector in one call */
+    size_t vector_bytes;
+    struct upmu_message *messages;
+    uint32_t message_count;    /* a power of two */
+    void *ring;                /* samples; may be NULL */
+    size_t ring_bytes;
+};
+
+/* What a descriptor stands for. */
+struct upmu_pfm_context {
+    struct upmu_session session;
+    /* private */
+    struct upmu_pfm *pfm;
+    struct upmu_pfm_memory memory;
+    struct upmu_queue queue;
+    uint32_t flags;
+    uint32_t references;
+    bool loaded;
+};
+
+/*
+ * pfm_create_context().  Without PFM_FL_SMPL_FMT name, argument and size must be 0.
+ * `name` is the host's copy.
+ *
+ * Returns UPMU_OK; UPMU_ERR_INVALID (flags, what belongs to them, or a CPU's context that
+ * blocks); UPMU_ERR_NOT_PERMITTED (may_create); UPMU_ERR_NO_SPACE (most_contexts, memory);
+ * UPMU_ERR_NO_PMU; what the format answers.
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_pfm_create_context(struct upmu_pfm *pfm, struct upmu_pfm_context *context,
+                                         const struct upmu_pfm_memory *memory, uint32_t flags, const char *name,
+                                         const void *argument, size_t argument_bytes);
+
+/* A descriptor was duplicated.  Context: any. */
+void upmu_pfm_share(struct upmu_pfm_context *context);
+
+/*
+ * close(): the last descriptor's ends the session; *out_last: the memory is the host's
+ * again.  Not that of a session that could not be stopped here: then as
+ * upmu_session_close(), and the reference stays.
+ *
+ * Context: as upmu_session_close().
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_pfm_close(struct upmu_pfm_context *context, bool *out_last);
+
+/*
+ * pfm_write_pmcs(), pfm_write_pmds(), pfm_read_pmds(): a vector of `bytes`.
+ *
+ * Returns UPMU_OK; UPMU_ERR_INVALID (size, register, set, flag or reserved field);
+ * UPMU_ERR_NO_SPACE (longer than memory.vector_bytes); UPMU_ERR_NOT_PERMITTED (a bit
+ * that no program may set); UPMU_ERR_PORT (copying); as upmu_session_attach_cpu() where
+ * a loaded session has to be loaded anew.
+ * Context: local; any while it is not loaded.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_pfm_write_pmcs(struct upmu_pfm_context *context, const void *user, size_t bytes);
+UPMU_MUST_CHECK
+enum upmu_status upmu_pfm_write_pmds(struct upmu_pfm_context *context, const void *user, size_t bytes);
+UPMU_MUST_CHECK
+enum upmu_status upmu_pfm_read_pmds(struct upmu_pfm_context *context, void *user, size_t bytes);
+
+/*
+ * pfm_load_context(), pfm_unload_context(): `target` is a thread's number or, of a CPU's
+ * context, that of the executing CPU.  Unloading what is not loaded does nothing.
+ *
+ * Returns UPMU_OK; UPMU_ERR_INVALID (flags, no such target); UPMU_ERR_STATE (loaded);
+ * UPMU_ERR_WRONG_CPU; as upmu_session_attach_cpu() and _attach_thread().
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_pfm_load_context(struct upmu_pfm_context *context, uint32_t flags, uint32_t target);
+UPMU_MUST_CHECK
+enum upmu_status upmu_pfm_unload_context(struct upmu_pfm_context *context, uint32_t flags);
+
+/*
+ * pfm_start(), pfm_stop(): `set` with PFM_STARTFL_SET.
+ *
+ * Returns UPMU_OK; UPMU_ERR_INVALID (flags, no such set); UPMU_ERR_STATE (not loaded);
+ * as upmu_session_start() and _stop().
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_pfm_start(struct upmu_pfm_context *context, uint32_t flags, uint16_t set);
+UPMU_MUST_CHECK
+enum upmu_status upmu_pfm_stop(struct upmu_pfm_context *context, uint32_t flags);
+
+/*
+ * pfm_create_evtsets(), pfm_delete_evtsets(), pfm_getinfo_evtsets().
+ *
+ * Returns UPMU_OK; UPMU_ERR_INVALID (size, flag, reserved field, no such set);
+ * UPMU_ERR_NO_SPACE (vector, memory.set_count); UPMU_ERR_STATE (creating or deleting
+ * while loaded); UPMU_ERR_PORT (copying); as upmu_session_add_set().
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_pfm_create_evtsets(struct upmu_pfm_context *context, const void *user, size_t bytes);
+UPMU_MUST_CHECK
+enum upmu_status upmu_pfm_delete_evtsets(struct upmu_pfm_context *context, const void *user, size_t bytes);
+UPMU_MUST_CHECK
+enum upmu_status upmu_pfm_getinfo_evtsets(struct upmu_pfm_context *context, void *user, size_t bytes);
+
+/*
+ * read(): messages, whole ones only.
+ *
+ * Returns UPMU_OK and the bytes; UPMU_ERR_INVALID (not a multiple of a message);
+ * UPMU_ERR_END (none waits); UPMU_ERR_PORT (copying: they are gone).
+ * Context: any; one reader at a time.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_pfm_read(struct upmu_pfm_context *context, void *user, size_t bytes, size_t *out_bytes);
+
+/*
+ * Section 9: the same in its own structures; `count` elements, at least 1.
+ * Returns and context as above.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_pfm9_create_session(struct upmu_pfm *pfm, struct upmu_pfm_context *context,
+                                          const struct upmu_pfm_memory *memory, const void *user, const char *name,
+                                          const void *argument, size_t argument_bytes);
+UPMU_MUST_CHECK
+enum upmu_status upmu_pfm9_write_pmcs(struct upmu_pfm_context *context, const void *user, unsigned count);
+UPMU_MUST_CHECK
+enum upmu_status upmu_pfm9_write_pmds(struct upmu_pfm_context *context, const void *user, unsigned count);
+UPMU_MUST_CHECK
+enum upmu_status upmu_pfm9_read_pmds(struct upmu_pfm_context *context, void *user, unsigned count);
+UPMU_MUST_CHECK
+enum upmu_status upmu_pfm9_load_context(struct upmu_pfm_context *context, const void *user);
+UPMU_MUST_CHECK
+enum upmu_status upmu_pfm9_unload_context(struct upmu_pfm_context *context);
+UPMU_MUST_CHECK
+enum upmu_status upmu_pfm9_start(struct upmu_pfm_context *context);
+UPMU_MUST_CHECK
+enum upmu_status upmu_pfm9_stop(struct upmu_pfm_context *context);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perfmon2's structures and numbers, for kernel and programs: "perfmon2 syscall interface
+ * rationale v2" (Stephane Eranian, linux-kernel, 2008), section 10, with bit vectors of
+ * four words; and those of section 9, padded to what a 64-bit program sees.  No pointers
+ * inside; the same bytes for 32 and 64 bits.
+ */
+#ifndef UPMU_ABI_PERFMON2_PFM_H
+#define UPMU_ABI_PERFMON2_PFM_H
+
+#include <stdint.h>
+
+/* Bits of registers by number: a register's number is its row in the PMU's register table. */
+#define PFM_PMC_BV 4
+#define PFM_PMD_BV 4
+
+/* pfm_create_context() */
+#define PFM_FL_NOTIFY_BLOCK 0x01 /* block the task while a message waits */
+#define PFM_FL_SYSTEM_WIDE 0x02  /* of a CPU */
+#define PFM_FL_SMPL_FMT 0x04     /* a sampling format is named */
+#define PFM_FL_OVFL_NO_MSG 0x08  /* no messages */
+
+/* pfm_start() */
+#define PFM_STARTFL_SET 0x1     /* the set to begin with is given */
+#define PFM_STARTFL_RESTART 0x2 /* go on after a message */
+
+#define PFM_PMCFL_NO_EMUL64 0x1 /* the counter keeps the hardware's width */
+
+struct pfarg_pmc {
+    uint16_t reg_num;
+    uint16_t reg_set;
+    uint32_t reg_flags;
+    uint64_t reg_value;
+    uint64_t reg_reserved2[4];
+};
+
+#define PFM_PMDFL_SMPL 0x1        /* fields for sampling are meant */
+#define PFM_PMDFL_SWITCH 0x2      /* reg_ovfl_switch_cnt is */
+#define PFM_PMDFL_OVFL_NOTIFY 0x4 /* an overflow makes a message */
+#define PFM_PMDFL_RANDOM 0x8      /* reset values are made random by reg_random_mask */
+
+struct pfarg_pmd {
+    uint16_t reg_num;
+    uint16_t reg_set;
+    uint32_t reg_flags;
+    uint64_t reg_value;
+    uint64_t reg_long_reset;  /* after an overflow with a message */
+    uint64_t reg_short_reset; /* after any other */
+    uint64_t reg_last_reset_val;
+    uint64_t reg_ovfl_switch_cnt;
+    uint64_t reg_reset_pmds[PFM_PMD_BV];
+    uint64_t reg_smpl_pmds[PFM_PMD_BV];
+    uint64_t reg_smpl_eventid;
+    uint64_t reg_random_mask;
+    uint32_t reg_reserved2[8];
+};
+
+#define PFM_MSG_OVFL 1
+
+struct pfarg_ovfl_msg {
+    uint32_t msg_type;
+    uint32_t msg_ovfl_pid;
+    uint16_t msg_active_set;
+    uint16_t msg_ovfl_cpu;
+    uint32_t msg_ovfl_tid;
+    uint64_t msg_ovfl_ip;
+    uint64_t msg_ovfl_pmds[PFM_PMD_BV];
+};
+
+union pfarg_msg {
+    uint32_t type;
+    struct pfarg_ovfl_msg pfm_ovfl_msg;
+};
+
+#define PFM_SETFL_OVFL_SWITCH 0x01
+#define PFM_SETFL_TIME_SWITCH 0x02
+
+struct pfarg_setdesc {
+    uint16_t set_id;
+    uint16_t set_reserved1;
+    uint32_t set_flags;
+    uint64_t set_timeout; /* ns */
+    uint64_t reserved[6];
+};
+
+struct pfarg_setinfo {
+    uint16_t set_id;
+    uint16_t set_reserved1;
+    uint32_t set_flags;
+    uint64_t set_ovfl_pmds[PFM_PMD_BV];
+    uint64_t set_runs;
+    uint64_t set_timeout; /* of the active set what is left of it, else all of it; as effective */
+    uint64_t set_act_duration;
+    uint64_t set_avail_pmcs[PFM_PMC_BV];
+    uint64_t set_avail_pmds[PFM_PMD_BV];
+    uint64_t set_reserved3[6];
+};
+
+/* ---- Section 9 ---- */
+
+#define PFM_CTX_SYSTEM_WIDE PFM_FL_SYSTEM_WIDE
+
+struct pfarg_ctx {
+    uint32_t flags;
+    uint32_t padding;
+    uint64_t reserved[4];
+};
+
+/* pfarg_pmc and pfarg_pmd of section 9 are alike. */
+struct pfarg_reg9 {
+    uint16_t reg_num;
+    uint16_t padding[3];
+    uint64_t reg_value;
+    uint64_t reserved[4];
+};
+
+struct pfarg_load {
+    uint32_t target;
+    uint32_t padding;
+    uint64_t reserved[4];
+};
+
+#endif

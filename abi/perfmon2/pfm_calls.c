@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The calls of section 10 that concern a context as a whole.
+ */
+#include <abi/perfmon2/pfm_core.h>
+#include "core/mem.h"
+#include "core/port_call.h"
+
+#define CONTEXT_FLAGS (PFM_FL_NOTIFY_BLOCK | PFM_FL_SYSTEM_WIDE | PFM_FL_SMPL_FMT | PFM_FL_OVFL_NO_MSG)
+#define START_FLAGS (PFM_STARTFL_SET | PFM_STARTFL_RESTART)
+
+_Static_assert(sizeof(struct pfarg_pmc) == 48 && sizeof(struct pfarg_pmd) == 160, "section 10");
+_Static_assert(sizeof(struct pfarg_setdesc) == 64 && sizeof(struct pfarg_setinfo) == 176, "section 10");
+_Static_assert(sizeof(union pfarg_msg) == 56, "section 10");
+_Static_assert(sizeof(struct pfarg_ctx) == 40 && sizeof(struct pfarg_reg9) == 48 && sizeof(struct pfarg_load) == 40,
+               "section 9");
+
+struct upmu_pfm_set *upmu_pfm_find_set(struct upmu_pfm_context *context, unsigned number)
+{
+    for (unsigned i = 0; i < context->memory.set_count; i++)
+        if (context->memory.sets[i].used && context->memory.sets[i].number == number)
+            return &context->memory.sets[i];
+    return NULL;
+}
+
+struct upmu_set *upmu_pfm_core_set(struct upmu_pfm_context *context, struct upmu_pfm_set *set)
+{
+    struct upmu_set *core = upmu_session_find_set(&context->session, set->number);
+
+    return core ? core : &set->own;
+}
+
+enum upmu_status upmu_pfm_fetch(struct upmu_pfm_context *context, const void *user, size_t bytes, size_t element,
+                                size_t *out_count)
+{
+    size_t whole = 0;
+
+    *out_count = 0;
+    if (bytes > context->memory.vector_bytes)
+        return UPMU_ERR_NO_SPACE;
+    for (; whole < bytes; whole += element)
+        ++*out_count;
+    if (!bytes || whole != bytes)
+        return UPMU_ERR_INVALID;
+    return context->pfm->copy_in(context->pfm->context, context->memory.vector, user, bytes) ? UPMU_OK : UPMU_ERR_PORT;
+}
+
+/* ---- Life ---- */
+
+static enum upmu_status open_session(struct upmu_pfm_context *context, const char *name, const void *argument,
+                                     size_t argument_bytes)
+{
+    struct upmu_pfm *pfm = context->pfm;
+    const struct upmu_pfm_memory *memory = &context->memory;
+    const struct upmu_format *format = NULL;
+    uint32_t flags = 0;
+    enum upmu_status status = upmu_session_init(&context->session, pfm->machine);
+
+    if (context->flags & PFM_FL_NOTIFY_BLOCK)
+        flags |= UPMU_QUEUE_BLOCK;
+    if ((context->flags & PFM_FL_OVFL_NO_MSG) || !memory->message_count)
+        flags |= UPMU_QUEUE_NO_MESSAGES;
+    if (context->flags & PFM_FL_SMPL_FMT) {
+        format = upmu_format_by_name(pfm->formats, name);
+        if (!format)
+            return UPMU_ERR_INVALID;
+    }
+    if (status == UPMU_OK && memory->ring)
+        status = upmu_session_ring(&context->session, memory->ring, memory->ring_bytes);
+    if (status == UPMU_OK)
+        status = upmu_session_messages(&context->session, &context->queue, memory->messages, memory->message_count,
+                                       flags, pfm->notify);
+    if (status == UPMU_OK && format)
+        status = upmu_session_format(&context->session, format, argument, argument_bytes);
+    return status;
+}
+
+enum upmu_status upmu_pfm_create_context(struct upmu_pfm *pfm, struct upmu_pfm_context *context,
+                                         const struct upmu_pfm_memory *memory, uint32_t flags, const char *name,
+                                         const void *argument, size_t argument_bytes)
+{
+    enum upmu_status status;
+
+    if ((flags & ~(uint32_t)CONTEXT_FLAGS) || (!(flags & PFM_FL_SMPL_FMT) != (!name && !argument && !argument_bytes)) ||
+        (flags & PFM_FL_SMPL_FMT && !name) ||
+        (flags & (PFM_FL_NOTIFY_BLOCK | PFM_FL_SYSTEM_WIDE)) == (PFM_FL_NOTIFY_BLOCK | PFM_FL_SYSTEM_WIDE))
+        return UPMU_ERR_INVALID;
+    if (!pfm->machine->pmu_count)
+        return UPMU_ERR_NO_PMU;
+    if (!memory->set_count || (pfm->most_contexts && pfm->contexts >= pfm->most_contexts))
+        return UPMU_ERR_NO_SPACE;
+    if (pfm->may_create && !pfm->may_create(pfm->context, flags))
+        return UPMU_ERR_NOT_PERMITTED;
+    memset(context, 0, sizeof *context);
+    context->pfm = pfm;
+    context->memory = *memory;
+    context->flags = flags;
+    context->references = 1;
+    for (unsigned i = 0; i < memory->set_count; i++)
+        memset(&memory->sets[i], 0, sizeof memory->sets[i]);
+    memory->sets[0].used = true;
+    memset(memory->sets[0].event_of, PFM_NO_EVENT, sizeof memory->sets[0].event_of);
+    status = open_session(context, name, argument, argument_bytes);
+    if (status == UPMU_OK)
+        pfm->contexts++;
+    return status;
+}
+
+void upmu_pfm_share(struct upmu_pfm_context *context)
+{
+    context->references++;
+}
+
+enum upmu_status upmu_pfm_close(struct upmu_pfm_context *context, bool *out_last)
+{
+    enum upmu_status status;
+
+    *out_last = false;
+    if (context->references > 1) {
+        context->references--;
+        return UPMU_OK;
+    }
+    status = upmu_session_close(&context->session);
+    if (context->session.state != UPMU_SESSION_CLOSED)
+        return status;
+    context->references = 0;
+    context->loaded = false;
+    context->pfm->contexts--;
+    *out_last = true;
+    return status;
+}
+
+/* ---- Targets ---- */
+
+static enum upmu_status attach(struct upmu_pfm_context *context, uint32_t target)
+{
+    struct upmu_pfm *pfm = context->pfm;
+    const struct upmu_port *port = pfm->machine->port;
+    struct upmu_thread *thread;
+    struct upmu_cpu *cpu = NULL;
+
+    if (context->flags & PFM_FL_SYSTEM_WIDE) {
+        cpu = pfm->find_cpu ? pfm->find_cpu(pfm->context, target) : NULL;
+        if (!cpu)
+            return UPMU_ERR_INVALID;
+        /* The caller must be there: nobody is sent. */
+        if (port_has_this_cpu(port)) {
+            uintptr_t irq = port_irq_save(port);
+            bool here = port_this_cpu(port) == cpu;
+
+            port_irq_restore(port, irq);
+            if (!here)
+                return UPMU_ERR_WRONG_CPU;
+        }
+        return upmu_session_attach_cpu(&context->session, cpu);
+    }
+    thread = pfm->find_thread ? pfm->find_thread(pfm->context, target, &cpu) : NULL;
+    return thread ? upmu_session_attach_thread(&context->session, thread, cpu) : UPMU_ERR_INVALID;
+}
+
+enum upmu_status upmu_pfm_load_context(struct upmu_pfm_context *context, uint32_t flags, uint32_t target)
+{
+    enum upmu_status status;
+
+    if (flags)
+        return UPMU_ERR_INVALID;
+    if (context->session.state != UPMU_SESSION_DETACHED)
+        return UPMU_ERR_STATE;
+    /* The kernel may have detached it: its target has gone. */
+    if (context->loaded)
+        upmu_pfm_keep(context);
+    context->loaded = false;
+    status = upmu_pfm_build(context);
+    if (status == UPMU_OK)
+        status = attach(context, target);
+    context->loaded = status == UPMU_OK;
+    return status;
+}
+
+enum upmu_status upmu_pfm_unload_context(struct upmu_pfm_context *context, uint32_t flags)
+{
+    enum upmu_status status;
+
+    if (flags)
+        return UPMU_ERR_INVALID;
+    status = upmu_session_detach(&context->session);
+    if (context->session.state != UPMU_SESSION_DETACHED)
+        return status;
+    if (context->loaded)
+        upmu_pfm_keep(context);
+    context->loaded = false;
+    return status;
+}
+
+/* ---- Start and stop ---- */
+
+/* After a message its PMDs begin the long period. */
+static void begin_long(struct upmu_pfm_context *context)
+{
+    for (unsigned i = 0; i < context->memory.set_count; i++) {
+        struct upmu_pfm_set *set = &context->memory.sets[i];
+        struct upmu_set *core = set->used ? upmu_pfm_core_set(context, set) : NULL;
+
+        for (unsigned counter = 0; core && counter < UPMU_COUNTERS; counter++) {
+            const struct pfarg_pmd *pmd = &set->pmd[counter];
+            unsigned event = set->event_of[counter];
+            struct upmu_tally *tally = &core->tally[event & 31u];
+
+            if (event == PFM_NO_EVENT || !(pmd->reg_flags & PFM_PMDFL_OVFL_NOTIFY) || !pmd->reg_long_reset ||
+                !tally->period || tally->due - tally->total != tally->period)
+                continue;
+            tally->due = tally->total - pmd->reg_long_reset;
+            if (context->session.cpu && tally->counter < UPMU_COUNTERS)
+                context->session.cpu->last_tag[tally->counter] = 0;
+        }
+    }
+}
+
+enum upmu_status upmu_pfm_start(struct upmu_pfm_context *context, uint32_t flags, uint16_t number)
+{
+    struct upmu_session *session = &context->session;
+    enum upmu_status status = UPMU_OK;
+
+    if ((flags & ~(uint32_t)START_FLAGS) || flags == START_FLAGS || (number && !(flags & PFM_STARTFL_SET)))
+        return UPMU_ERR_INVALID;
+    if (flags & PFM_STARTFL_SET) {
+        struct upmu_pfm_set *set = upmu_pfm_find_set(context, number);
+
+        if (!set)
+            return UPMU_ERR_INVALID;
+        if (!context->loaded)
+            return UPMU_ERR_STATE;
+        status = upmu_session_switch(session, upmu_pfm_core_set(context, set));
+    }
+    if (flags & PFM_STARTFL_RESTART) {
+        if (session->state != UPMU_SESSION_MASKED)
+            return session->state == UPMU_SESSION_RUNNING ? UPMU_OK : UPMU_ERR_STATE;
+        begin_long(context);
+        return upmu_session_restart(session);
+    }
+    return status == UPMU_OK ? upmu_session_start(session) : status;
+}
+
+enum upmu_status upmu_pfm_stop(struct upmu_pfm_context *context, uint32_t flags)
+{
+    return flags ? UPMU_ERR_INVALID : upmu_session_stop(&context->session);
+}
+
+/* ---- Messages ---- */
+
+static void fill_message(struct upmu_pfm_context *context, const struct upmu_message *from, union pfarg_msg *out)
+{
+    const struct upmu_pmu *pmu = upmu_pfm_pmu(context);
+    const struct upmu_pfm_set *set = upmu_pfm_find_set(context, from->set);
+    struct pfarg_ovfl_msg *message = &out->pfm_ovfl_msg;
+
+    memset(out, 0, sizeof *out);
+    message->msg_type = PFM_MSG_OVFL;
+    message->msg_ovfl_pid = from->process;
+    message->msg_ovfl_tid = from->thread;
+    message->msg_active_set = from->set;
+    message->msg_ovfl_cpu = from->cpu;
+    message->msg_ovfl_ip = from->ip;
+    for (unsigned counter = 0; set && counter < UPMU_COUNTERS; counter++)
+        if (set->event_of[counter] < 32 && (from->events >> set->event_of[counter] & 1u))
+            upmu_pfm_set_bit(message->msg_ovfl_pmds, pmu->counter[counter].value_row);
+}
+
+enum upmu_status upmu_pfm_read(struct upmu_pfm_context *context, void *user, size_t bytes, size_t *out_bytes)
+{
+    size_t room = 0, whole = 0;
+    enum upmu_status status = UPMU_ERR_END;
+
+    *out_bytes = 0;
+    for (; whole < bytes; whole += sizeof(union pfarg_msg))
+        room++;
+    if (!bytes || whole != bytes)
+        return UPMU_ERR_INVALID;
+    for (; room; room--) {
+        struct upmu_message message;
+        union pfarg_msg out;
+        uint32_t count;
+
+        if (upmu_queue_read(&context->queue, &message, 1, &count) != UPMU_OK)
+            break;
+        fill_message(context, &message, &out);
+        if (!context->pfm->copy_out(context->pfm->context, (char *)user + *out_bytes, &out, sizeof out))
+            return UPMU_ERR_PORT;
+        *out_bytes += sizeof out;
+        status = UPMU_OK;
+    }
+    return status;
+}

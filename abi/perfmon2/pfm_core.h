@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the parts of the perfmon2 layer share.
+ */
+#ifndef UPMU_ABI_PERFMON2_CORE_H
+#define UPMU_ABI_PERFMON2_CORE_H
+
+#include <abi/perfmon2/perfmon2.h>
+
+#define PFM_NO_EVENT 0xffu
+
+static inline const struct upmu_pmu *upmu_pfm_pmu(const struct upmu_pfm_context *context)
+{
+    return &context->session.machine->pmu[0];
+}
+
+/* The set of a number, or NULL. */
+struct upmu_pfm_set *upmu_pfm_find_set(struct upmu_pfm_context *context, unsigned number);
+
+/* The set of the session's chain that stands for it. */
+struct upmu_set *upmu_pfm_core_set(struct upmu_pfm_context *context, struct upmu_pfm_set *set);
+
+/* Copy a vector of elements into memory.vector; *out_count of them. */
+enum upmu_status upmu_pfm_fetch(struct upmu_pfm_context *context, const void *user, size_t bytes, size_t element,
+                                size_t *out_count);
+
+/* The counter whose PMD has this number, or UPMU_NO_COUNTER. */
+unsigned upmu_pfm_counter(const struct upmu_pmu *pmu, unsigned number);
+
+/* May a program write this PMC? */
+bool upmu_pfm_is_pmc(const struct upmu_pmu *pmu, unsigned number);
+
+/* Bits of register numbers. */
+void upmu_pfm_set_bit(uint64_t *bits, unsigned number);
+
+/* What the calls do with `count` elements that are in memory.vector. */
+enum upmu_status upmu_pfm_take_pmcs(struct upmu_pfm_context *context, size_t count);
+enum upmu_status upmu_pfm_take_pmds(struct upmu_pfm_context *context, size_t count);
+enum upmu_status upmu_pfm_fill_pmds(struct upmu_pfm_context *context, size_t count);
+
+/* Make events of the registers of all sets, in a detached session. */
+enum upmu_status upmu_pfm_build(struct upmu_pfm_context *context);
+
+/* The value of a PMD now; UPMU_OK or as upmu_session_read(). */
+enum upmu_status upmu_pfm_value(struct upmu_pfm_context *context, struct upmu_pfm_set *set, unsigned counter,
+                                uint64_t *out_value);
+
+/* Keep all values, after the session was detached. */
+void upmu_pfm_keep(struct upmu_pfm_context *context);
+
+#endif

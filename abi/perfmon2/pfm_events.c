@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From the registers that a program wrote to the events of a session, and from counts
+ * back to the values of its data registers.
+ *
+ * A PMD that samples stands at minus what is left of its period; one that counts, at
+ * what it was given plus the count.
+ */
+#include <abi/perfmon2/pfm_core.h>
+#include "core/backend.h"
+#include "core/bits.h"
+#include "core/mem.h"
+
+/* The longest period, and the first of a PMD that is further from its overflow. */
+#define LONGEST (~UINT64_C(0) >> 1)
+
+/* USR and OS of a general select (Intel SDM vol 3, IA32_PERFEVTSELx), and of a fixed counter's control. */
+#define SELECT_USR (UINT64_C(1) << 16)
+#define SELECT_OS (UINT64_C(1) << 17)
+#define FIXED_OS 1u
+#define FIXED_USR 2u
+
+/* What the fixed counters count, as select words (Intel SDM vol 3, architectural events). */
+static const uint16_t fixed_code[] = {0x00c0, 0x003c, 0x0300, 0x0400};
+
+static bool is_netburst(const struct upmu_pmu *pmu)
+{
+    return pmu->counter[0].select_row != UPMU_NO_ROW && pmu->family == 15 && pmu->shared_counters;
+}
+
+static bool samples(const struct pfarg_pmd *pmd)
+{
+    return pmd->reg_flags & (PFM_PMDFL_SMPL | PFM_PMDFL_SWITCH | PFM_PMDFL_OVFL_NOTIFY | PFM_PMDFL_RANDOM);
+}
+
+static uint64_t period_until_overflow(uint64_t value)
+{
+    uint64_t period = UINT64_C(0) - value;
+
+    return period - 1u >= LONGEST ? LONGEST : period;
+}
+
+/* The word of a fixed counter, by its field in the control register; 0: it is off. */
+static uint64_t fixed_word(const struct upmu_pmu *pmu, const struct upmu_pfm_set *set, unsigned counter)
+{
+    unsigned index = counter - UPMU_FIXED_COUNTER(0);
+    uint64_t field = set->pmc[pmu->counter[counter].select_row] >> 4u * (index & 15u);
+
+    if (!(field & (FIXED_OS | FIXED_USR)) || index >= sizeof fixed_code / sizeof *fixed_code)
+        return 0;
+    return fixed_code[index] | (field & FIXED_OS ? SELECT_OS : 0) | (field & FIXED_USR ? SELECT_USR : 0);
+}
+
+/* Does one way to run an event on a counter use the register of this row? */
+static bool uses_row(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned counter, unsigned row)
+{
+    struct upmu_alternative alternative;
+
+    for (unsigned i = 0; pmu->backend->alternative(pmu, event, 0, i, &alternative); i++)
+        for (unsigned k = 0; k < alternative.slot[0].resource_count; k++)
+            if ((alternative.slot[0].counters >> counter & 1u) &&
+                pmu->backend->resource_row(pmu, alternative.slot[0].resource[k]) == row)
+                return true;
+    return false;
+}
+
+/* Rows that were written and belong to no counter. */
+static bool is_payload(const struct upmu_pmu *pmu, const struct upmu_pfm_set *set, unsigned row)
+{
+    return upmu_rows_has(set->pmcs, row) && pmu->table->rows[row].counter == UPMU_NO_COUNTER && set->pmc[row];
+}
+
+/* The event of a select word, with the payload register (NetBurst: the ESCR) that it looks at. */
+static enum upmu_status event_of_word(const struct upmu_pmu *pmu, const struct upmu_pfm_set *set, unsigned counter,
+                                      uint64_t word, struct upmu_event *out)
+{
+    bool netburst = is_netburst(pmu);
+    enum upmu_status status = netburst ? UPMU_ERR_INVALID : upmu_event_raw(pmu, word, 0, 0, out);
+
+    if (status == UPMU_OK && (!pmu->backend->resource_row || !out->payload))
+        return UPMU_OK;
+    for (unsigned row = 0; row < pmu->table->row_count; row++) {
+        struct upmu_event event;
+
+        if (is_payload(pmu, set, row) &&
+            upmu_event_raw(pmu, netburst ? word << 32 | set->pmc[row] : word, netburst ? 0 : set->pmc[row], 0,
+                           &event) == UPMU_OK &&
+            uses_row(pmu, &event, counter, row)) {
+            *out = event;
+            return UPMU_OK;
+        }
+    }
+    return status;
+}
+
+static enum upmu_status make_event(const struct upmu_pmu *pmu, const struct upmu_pfm_set *set, unsigned counter,
+                                   struct upmu_event *out)
+{
+    bool fixed = !(pmu->general >> counter & 1u);
+    unsigned row = pmu->counter[counter].select_row;
+    uint64_t word = fixed ? fixed_word(pmu, set, counter) : set->pmc[row];
+    enum upmu_status status;
+
+    if (!upmu_rows_has(set->pmcs, row) || !word)
+        return UPMU_ERR_END;
+    status = event_of_word(pmu, set, counter, word, out);
+    if (status != UPMU_OK)
+        return status;
+    if (!(out->counters >> counter & 1u))
+        return UPMU_ERR_DOES_NOT_FIT;
+    out->counters = UPMU_BIT32(counter);
+    out->pin = (uint8_t)counter;
+    out->attributes |= UPMU_ATTR_PIN;
+    return UPMU_OK;
+}
+
+/* PMDs as events of a set: those that have one. */
+static uint32_t events_of(const struct upmu_pmu *pmu, const struct upmu_pfm_set *set, const uint64_t *pmds)
+{
+    uint32_t events = 0;
+
+    for (uint32_t rest = pmu->counters; rest; rest &= rest - 1u) {
+        unsigned counter = upmu_bits_lowest(rest), number = pmu->counter[counter].value_row;
+
+        if ((pmds[number >> 6] >> (number & 63u) & 1u) && set->event_of[counter] != PFM_NO_EVENT)
+            events |= UPMU_BIT32(set->event_of[counter]);
+    }
+    return events;
+}
+
+static void fill_sampling(const struct upmu_pmu *pmu, const struct upmu_pfm_set *set, unsigned counter,
+                          struct upmu_sampling *out)
+{
+    const struct pfarg_pmd *pmd = &set->pmd[counter];
+
+    memset(out, 0, sizeof *out);
+    if (!samples(pmd))
+        return;
+    out->period = period_until_overflow(pmd->reg_short_reset ? pmd->reg_short_reset : pmd->reg_value);
+    out->flags = pmd->reg_flags & PFM_PMDFL_OVFL_NOTIFY ? UPMU_SAMPLING_NOTIFY : 0;
+    if (pmd->reg_flags & PFM_PMDFL_SMPL) {
+        out->event_id = pmd->reg_smpl_eventid;
+        out->values = events_of(pmu, set, pmd->reg_smpl_pmds);
+    }
+    if (pmd->reg_flags & PFM_PMDFL_SWITCH)
+        out->switch_after = (uint32_t)pmd->reg_ovfl_switch_cnt;
+}
+
+static enum upmu_status build_set(struct upmu_pfm_context *context, struct upmu_pfm_set *set)
+{
+    const struct upmu_pmu *pmu = upmu_pfm_pmu(context);
+    struct upmu_set *core = upmu_pfm_core_set(context, set);
+    struct upmu_event event[UPMU_SET_EVENTS];
+    unsigned count = 0;
+
+    core->count = 0;
+    memset(set->event_of, PFM_NO_EVENT, sizeof set->event_of);
+    for (uint32_t rest = pmu->counters; rest; rest &= rest - 1u) {
+        unsigned counter = upmu_bits_lowest(rest);
+        enum upmu_status status = count < UPMU_SET_EVENTS ? make_event(pmu, set, counter, &event[count])
+                                                          : UPMU_ERR_NO_SPACE;
+
+        if (status == UPMU_OK)
+            set->event_of[counter] = (uint8_t)count++;
+        else if (status != UPMU_ERR_END)
+            return status;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        unsigned counter = event[i].pin;
+        struct upmu_sampling sampling;
+        enum upmu_status status;
+
+        fill_sampling(pmu, set, counter, &sampling);
+        status = upmu_set_add_event(&context->session, core, &event[i], sampling.period ? &sampling : NULL);
+        if (status != UPMU_OK)
+            return status;
+        set->origin[counter] = set->pmd[counter].reg_value;
+        if (sampling.period)
+            core->tally[i].due = period_until_overflow(set->pmd[counter].reg_value);
+    }
+    return UPMU_OK;
+}
+
+enum upmu_status upmu_pfm_build(struct upmu_pfm_context *context)
+{
+    enum upmu_status status = UPMU_OK;
+
+    for (unsigned i = 0; i < context->memory.set_count && status == UPMU_OK; i++)
+        if (context->memory.sets[i].used)
+            status = build_set(context, &context->memory.sets[i]);
+    return status;
+}
+
+enum upmu_status upmu_pfm_value(struct upmu_pfm_context *context, struct upmu_pfm_set *set, unsigned counter,
+                                uint64_t *out_value)
+{
+    struct upmu_set *core = upmu_pfm_core_set(context, set);
+    unsigned event = set->event_of[counter];
+    const struct upmu_tally *tally = &core->tally[event & 31u];
+    struct upmu_count count;
+    enum upmu_status status;
+
+    *out_value = set->pmd[counter].reg_value;
+    if (event == PFM_NO_EVENT || !context->loaded)
+        return UPMU_OK;
+    status = upmu_set_read(&context->session, core, event, 1, &count);
+    if (status != UPMU_OK)
+        return status;
+    *out_value = tally->period ? count.raw - tally->due : set->origin[counter] + count.raw;
+    if (set->narrow >> counter & 1u)
+        *out_value = upmu_bits_low(*out_value, upmu_pfm_pmu(context)->counter[counter].width);
+    return UPMU_OK;
+}
+
+void upmu_pfm_keep(struct upmu_pfm_context *context)
+{
+    for (unsigned i = 0; i < context->memory.set_count; i++) {
+        struct upmu_pfm_set *set = &context->memory.sets[i];
+
+        for (unsigned counter = 0; set->used && counter < UPMU_COUNTERS; counter++) {
+            uint64_t value;
+
+            if (set->event_of[counter] != PFM_NO_EVENT && upmu_pfm_value(context, set, counter, &value) == UPMU_OK)
+                set->pmd[counter].reg_value = value;
+        }
+        memset(set->event_of, PFM_NO_EVENT, sizeof set->event_of);
+    }
+}

@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The perfmon2 layer, as an embedder compiles it: both widths, both compilers, no library."""
+import os
+import re
+
+from checklib import FREESTANDING, check, files, main, parallel, run
+
+WARNINGS = ("-Wall -Wextra -Wpedantic -Wshadow -Wundef -Wconversion -Wsign-conversion -Wcast-qual "
+            "-Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror").split()
+
+
+@check
+def perfmon2_layer_compiles_freestanding_and_needs_only_upmu():
+    jobs = [(compiler, width, source) for compiler in ("gcc", "clang") for width in ("-m64", "-m32")
+            for source in files("abi/perfmon2/*.c")]
+
+    def compile_one(job):
+        compiler, width, source = job
+        built = f"build/tests/abi-{compiler}{width}-{os.path.basename(source)[:-2]}.o"
+        code, output = run([compiler] + FREESTANDING + WARNINGS + [width, "-O2", "-c", "-o", built, source])
+        if code:
+            return [output]
+        names = re.findall(r"^\s+U (\S+)$", run(["nm", built])[1], re.M)
+        return [f"{source} {compiler} {width}: needs {name}" for name in names
+                if not re.match(r"upmu_|mem(cpy|set|move|cmp)$", name)]
+    os.makedirs("build/tests", exist_ok=True)
+    return parallel(compile_one, jobs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,961 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perfmon2's calls: layouts, whole sessions, refusals that change nothing, and a caller
+ * whose memory changes while it is read.
+ */
+#include "tests/common/host.h"
+
+#include "abi/perfmon2/pfm_calls.c"
+#include "abi/perfmon2/pfm_events.c"
+#include "abi/perfmon2/pfm_registers.c"
+#include "abi/perfmon2/pfm_section9.c"
+#include "abi/perfmon2/pfm_sets.c"
+
+#define SETS 4
+#define VECTOR 24
+
+#define USR_OS 0x30000u
+#define INSTRUCTIONS (0xc0u | USR_OS)
+#define CYCLES (0x3cu | USR_OS)
+#define BRANCHES (0xc4u | USR_OS)
+
+struct caller {
+    struct host host;
+    struct upmu_pfm pfm;
+    struct upmu_pfm_context context;
+    struct upmu_pfm_memory memory;
+    struct upmu_pfm_set sets[SETS];
+    struct pfarg_pmd vector[VECTOR];
+    struct upmu_message messages[4];
+    uint64_t ring[512];
+    struct upmu_thread thread;
+    bool deny;
+    size_t bytes_in;  /* read from the program */
+    void *mutate;     /* this byte changes with each copy */
+    bool no_memory;   /* copying faults */
+    bool thread_runs;
+};
+
+static struct caller caller;
+
+static bool test_copy_in(void *context, void *to, const void *user, size_t bytes)
+{
+    struct caller *c = context;
+
+    if (c->no_memory)
+        return false;
+    memcpy(to, user, bytes);
+    c->bytes_in += bytes;
+    if (c->mutate)
+        ++*(unsigned char *)c->mutate;
+    return true;
+}
+
+static bool test_copy_out(void *context, void *user, const void *from, size_t bytes)
+{
+    if (((struct caller *)context)->no_memory)
+        return false;
+    memcpy(user, from, bytes);
+    return true;
+}
+
+static bool test_may_create(void *context, uint32_t flags)
+{
+    (void)flags;
+    return !((struct caller *)context)->deny;
+}
+
+static struct upmu_thread *test_find_thread(void *context, uint32_t number, struct upmu_cpu **out_cpu)
+{
+    struct caller *c = context;
+
+    *out_cpu = c->thread_runs ? &c->host.cpu[0] : NULL;
+    return number == 42 ? &c->thread : NULL;
+}
+
+static struct upmu_cpu *test_find_cpu(void *context, uint32_t number)
+{
+    return number < 2 ? &((struct caller *)context)->host.cpu[number] : NULL;
+}
+
+static enum upmu_status create(uint32_t flags)
+{
+    return upmu_pfm_create_context(&caller.pfm, &caller.context, &caller.memory, flags, NULL, NULL, 0);
+}
+
+static void begin(const char *profile, uint32_t flags)
+{
+    memset(&caller, 0, sizeof caller);
+    host_set_up(&caller.host, profile);
+    caller.pfm = (struct upmu_pfm){.machine = &caller.host.machine,
+                                   .context = &caller,
+                                   .copy_in = test_copy_in,
+                                   .copy_out = test_copy_out,
+                                   .may_create = test_may_create,
+                                   .find_thread = test_find_thread,
+                                   .find_cpu = test_find_cpu};
+    caller.memory = (struct upmu_pfm_memory){.sets = caller.sets,
+                                             .set_count = SETS,
+                                             .vector = caller.vector,
+                                             .vector_bytes = sizeof caller.vector,
+                                             .messages = caller.messages,
+                                             .message_count = 4,
+                                             .ring = caller.ring,
+                                             .ring_bytes = sizeof caller.ring};
+    upmu_thread_init(&caller.thread, 41, 42, NULL);
+    caller.thread_runs = true;
+    assert_int_equal(create(flags), UPMU_OK);
+}
+
+static void end(void)
+{
+    bool last;
+
+    assert_int_equal(upmu_pfm_close(&caller.context, &last), UPMU_OK);
+    assert_true(last);
+    assert_int_equal(caller.pfm.contexts, 0);
+    host_end(&caller.host);
+}
+
+static const struct upmu_pmu *pmu(void)
+{
+    return &caller.host.machine.pmu[0];
+}
+
+static struct pfarg_pmc pmc_of(unsigned counter, uint64_t value)
+{
+    return (struct pfarg_pmc){.reg_num = pmu()->counter[counter].select_row, .reg_value = value};
+}
+
+static struct pfarg_pmd pmd_of(unsigned counter, uint64_t value)
+{
+    return (struct pfarg_pmd){.reg_num = pmu()->counter[counter].value_row, .reg_value = value};
+}
+
+static void program(unsigned counter, uint64_t word, uint64_t value)
+{
+    struct pfarg_pmc pmc = pmc_of(counter, word);
+    struct pfarg_pmd pmd = pmd_of(counter, value);
+
+    assert_int_equal(upmu_pfm_write_pmcs(&caller.context, &pmc, sizeof pmc), UPMU_OK);
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, sizeof pmd), UPMU_OK);
+}
+
+static uint64_t value_of(unsigned counter)
+{
+    struct pfarg_pmd pmd = pmd_of(counter, 99);
+
+    assert_int_equal(upmu_pfm_read_pmds(&caller.context, &pmd, sizeof pmd), UPMU_OK);
+    return pmd.reg_value;
+}
+
+static void load_and_start(uint32_t target)
+{
+    assert_int_equal(upmu_pfm_load_context(&caller.context, 0, target), UPMU_OK);
+    assert_int_equal(upmu_pfm_start(&caller.context, 0, 0), UPMU_OK);
+}
+
+/* ---- Layouts ---- */
+
+static void structures_have_the_same_bytes_for_32_and_64_bits(void **state)
+{
+    (void)state;
+    assert_int_equal(sizeof(struct pfarg_pmc), 48);
+    assert_int_equal(offsetof(struct pfarg_pmc, reg_set), 2);
+    assert_int_equal(offsetof(struct pfarg_pmc, reg_flags), 4);
+    assert_int_equal(offsetof(struct pfarg_pmc, reg_value), 8);
+    assert_int_equal(sizeof(struct pfarg_pmd), 160);
+    assert_int_equal(offsetof(struct pfarg_pmd, reg_long_reset), 16);
+    assert_int_equal(offsetof(struct pfarg_pmd, reg_short_reset), 24);
+    assert_int_equal(offsetof(struct pfarg_pmd, reg_last_reset_val), 32);
+    assert_int_equal(offsetof(struct pfarg_pmd, reg_ovfl_switch_cnt), 40);
+    assert_int_equal(offsetof(struct pfarg_pmd, reg_reset_pmds), 48);
+    assert_int_equal(offsetof(struct pfarg_pmd, reg_smpl_pmds), 80);
+    assert_int_equal(offsetof(struct pfarg_pmd, reg_smpl_eventid), 112);
+    assert_int_equal(offsetof(struct pfarg_pmd, reg_random_mask), 120);
+    assert_int_equal(offsetof(struct pfarg_pmd, reg_reserved2), 128);
+    assert_int_equal(sizeof(struct pfarg_setdesc), 64);
+    assert_int_equal(offsetof(struct pfarg_setdesc, set_timeout), 8);
+    assert_int_equal(sizeof(struct pfarg_setinfo), 176);
+    assert_int_equal(offsetof(struct pfarg_setinfo, set_runs), 40);
+    assert_int_equal(offsetof(struct pfarg_setinfo, set_avail_pmcs), 64);
+    assert_int_equal(offsetof(struct pfarg_setinfo, set_avail_pmds), 96);
+    assert_int_equal(sizeof(union pfarg_msg), 56);
+    assert_int_equal(offsetof(struct pfarg_ovfl_msg, msg_active_set), 8);
+    assert_int_equal(offsetof(struct pfarg_ovfl_msg, msg_ovfl_tid), 12);
+    assert_int_equal(offsetof(struct pfarg_ovfl_msg, msg_ovfl_ip), 16);
+    assert_int_equal(offsetof(struct pfarg_ovfl_msg, msg_ovfl_pmds), 24);
+    assert_int_equal(sizeof(struct pfarg_reg9), 48);
+    assert_int_equal(offsetof(struct pfarg_reg9, reg_value), 8);
+    assert_int_equal(PFM_PMD_BV, 4);
+    assert_true(UPMU_REGISTERS <= 64 * PFM_PMD_BV);
+    assert_int_equal(PFM_FL_NOTIFY_BLOCK | PFM_FL_SYSTEM_WIDE << 4 | PFM_FL_SMPL_FMT << 8 | PFM_FL_OVFL_NO_MSG << 12,
+                     0x8421);
+    assert_int_equal(PFM_PMDFL_SMPL | PFM_PMDFL_SWITCH << 4 | PFM_PMDFL_OVFL_NOTIFY << 8 | PFM_PMDFL_RANDOM << 12,
+                     0x8421);
+    assert_int_equal(PFM_MSG_OVFL | PFM_SETFL_OVFL_SWITCH << 4 | PFM_SETFL_TIME_SWITCH << 8 |
+                         PFM_PMCFL_NO_EMUL64 << 12 | PFM_STARTFL_SET << 16 | PFM_STARTFL_RESTART << 20,
+                     0x211211);
+}
+
+/* ---- Sessions ---- */
+
+static void the_eight_actions_count_a_cpu(void **state)
+{
+    static const char *const profiles[] = {"skylake", "core2", "nehalem", "icelake", "yonah"};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof profiles / sizeof *profiles; i++) {
+        begin(profiles[i], PFM_FL_SYSTEM_WIDE);
+        assert_int_equal(value_of(0), 0);
+        program(0, INSTRUCTIONS, 0);
+        program(1, BRANCHES, UINT64_C(1) << 60);
+        load_and_start(0);
+        host_run(&caller.host, 1000);
+        assert_int_equal(value_of(0), 1000);
+        assert_true(value_of(1) == (UINT64_C(1) << 60) + 500);
+        assert_int_equal(upmu_pfm_stop(&caller.context, 0), UPMU_OK);
+        host_run(&caller.host, 1000);
+        assert_int_equal(upmu_pfm_start(&caller.context, 0, 0), UPMU_OK);
+        host_run(&caller.host, 500);
+        assert_int_equal(upmu_pfm_unload_context(&caller.context, 0), UPMU_OK);
+        assert_int_equal(upmu_pfm_unload_context(&caller.context, 0), UPMU_OK);
+        host_run(&caller.host, 500);
+        assert_int_equal(value_of(0), 1500);
+        /* And on from there. */
+        load_and_start(0);
+        host_run(&caller.host, 10);
+        assert_int_equal(value_of(0), 1510);
+        end();
+    }
+}
+
+static void a_thread_is_counted_while_it_runs(void **state)
+{
+    struct upmu_thread other;
+
+    (void)state;
+    begin("skylake", 0);
+    upmu_thread_init(&other, 1, 1, NULL);
+    program(0, INSTRUCTIONS, 0);
+    assert_int_equal(upmu_pfm_load_context(&caller.context, 0, 43), UPMU_ERR_INVALID);
+    load_and_start(42);
+    assert_int_equal(upmu_pfm_load_context(&caller.context, 0, 42), UPMU_ERR_STATE);
+    host_run(&caller.host, 100);
+    assert_int_equal(upmu_thread_switch(&caller.host.cpu[0], &caller.thread, &other), UPMU_OK);
+    caller.thread_runs = false;
+    host_run(&caller.host, 1000);
+    assert_int_equal(value_of(0), 100);
+    assert_int_equal(upmu_thread_switch(&caller.host.cpu[0], &other, &caller.thread), UPMU_OK);
+    host_run(&caller.host, 11);
+    assert_int_equal(value_of(0), 111);
+    /* The thread ends: only detached. */
+    assert_int_equal(upmu_thread_exit(&caller.thread), UPMU_OK);
+    assert_int_equal(value_of(0), 111);
+    assert_int_equal(upmu_pfm_unload_context(&caller.context, 0), UPMU_OK);
+    assert_int_equal(value_of(0), 111);
+    end();
+}
+
+static void a_cpus_context_is_loaded_on_that_cpu_only(void **state)
+{
+    (void)state;
+    begin("skylake", PFM_FL_SYSTEM_WIDE);
+    program(0, INSTRUCTIONS, 0);
+    assert_int_equal(upmu_pfm_load_context(&caller.context, 0, 1), UPMU_ERR_WRONG_CPU);
+    assert_int_equal(upmu_pfm_load_context(&caller.context, 0, 2), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_pfm_load_context(&caller.context, 1, 0), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_pfm_start(&caller.context, 0, 0), UPMU_ERR_STATE);
+    assert_int_equal(upmu_pfm_load_context(&caller.context, 0, 0), UPMU_OK);
+    end();
+}
+
+static void fixed_counters_are_programmed_by_their_control(void **state)
+{
+    (void)state;
+    begin("skylake", PFM_FL_SYSTEM_WIDE);
+    /* INST_RETIRED in both rings, CPU_CLK_UNHALTED in ring 3 alone. */
+    program(16, 0x23, 7);
+    load_and_start(0);
+    host_run(&caller.host, 1000);
+    assert_int_equal(value_of(16), 1007);
+    assert_int_equal(value_of(17), 0);
+    end();
+}
+
+static void a_value_is_rewritten_without_touching_any_register(void **state)
+{
+    struct pfarg_pmd pmd;
+    uint32_t writes;
+
+    (void)state;
+    begin("skylake", PFM_FL_SYSTEM_WIDE);
+    program(0, INSTRUCTIONS, 0);
+    load_and_start(0);
+    writes = caller.host.cpu[0].bank.accesses.writes;
+    for (unsigned i = 0; i < 10; i++) {
+        host_run(&caller.host, 100);
+        assert_int_equal(value_of(0), i ? 5100 : 100);
+        pmd = pmd_of(0, 5000);
+        assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, sizeof pmd), UPMU_OK);
+    }
+    assert_int_equal(caller.host.cpu[0].bank.accesses.writes, writes);
+    end();
+}
+
+static void an_event_is_changed_while_the_session_runs(void **state)
+{
+    struct pfarg_pmc pmc;
+
+    (void)state;
+    begin("skylake", PFM_FL_SYSTEM_WIDE);
+    program(0, INSTRUCTIONS, 0);
+    load_and_start(0);
+    host_run(&caller.host, 100);
+    pmc = pmc_of(0, BRANCHES);
+    assert_int_equal(upmu_pfm_write_pmcs(&caller.context, &pmc, sizeof pmc), UPMU_OK);
+    assert_int_equal(caller.context.session.state, UPMU_SESSION_RUNNING);
+    host_run(&caller.host, 100);
+    assert_int_equal(value_of(0), 150);
+    end();
+}
+
+static void without_emulation_a_counter_keeps_the_hardwares_width(void **state)
+{
+    struct pfarg_pmc pmc;
+
+    (void)state;
+    begin("core2", PFM_FL_SYSTEM_WIDE);
+    program(0, INSTRUCTIONS, (UINT64_C(1) << 40) - 50);
+    load_and_start(0);
+    host_run(&caller.host, 100);
+    assert_true(value_of(0) == (UINT64_C(1) << 40) + 50);
+    pmc = pmc_of(0, INSTRUCTIONS);
+    pmc.reg_flags = PFM_PMCFL_NO_EMUL64;
+    assert_int_equal(upmu_pfm_write_pmcs(&caller.context, &pmc, sizeof pmc), UPMU_OK);
+    assert_int_equal(value_of(0), 50);
+    end();
+}
+
+static void eighteen_registers_of_a_pentium_4_go_in_one_vector(void **state)
+{
+    struct pfarg_pmd pmds[18];
+    struct pfarg_pmc pmcs[2];
+    const struct upmu_pmu *p4;
+
+    (void)state;
+    begin("prescott", PFM_FL_SYSTEM_WIDE);
+    p4 = pmu();
+    for (unsigned counter = 0; counter < 18; counter++)
+        pmds[counter] = pmd_of(counter, 1000 + counter);
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, pmds, sizeof pmds), UPMU_OK);
+    for (unsigned counter = 0; counter < 18; counter++)
+        assert_int_equal(value_of(counter), 1000 + counter);
+    /* instr_retired on MSR_IQ_COUNTER0: CRU_ESCR0 (select 4), event 2, NBOGUSNTAG, both rings of thread 0. */
+    pmcs[0] = pmc_of(12, 0x3b000u & ~0xe000u);
+    pmcs[0].reg_value = 0x30000u | 4u << 13 | 1u << 12;
+    pmcs[1] = (struct pfarg_pmc){.reg_value = 2u << 25 | 1u << 9 | 3u << 2};
+    for (unsigned row = 0; row < p4->table->row_count; row++)
+        if (!strcmp(p4->table->text + p4->table->rows[row].name, "MSR_CRU_ESCR0"))
+            pmcs[1].reg_num = (uint16_t)row;
+    assert_int_not_equal(pmcs[1].reg_num, 0);
+    assert_int_equal(upmu_pfm_write_pmcs(&caller.context, pmcs, sizeof pmcs), UPMU_OK);
+    load_and_start(0);
+    host_run(&caller.host, 100);
+    assert_int_equal(value_of(12), 1012 + 100);
+    end();
+}
+
+/* ---- Sampling and messages ---- */
+
+static void minus_n_overflows_after_n_and_resets_are_long_after_a_message(void **state)
+{
+    struct pfarg_pmc pmc;
+    struct pfarg_pmd pmd;
+    union pfarg_msg message[2];
+    size_t bytes;
+
+    (void)state;
+    begin("core2", PFM_FL_SYSTEM_WIDE);
+    caller.host.process = 7;
+    caller.host.thread = 8;
+    pmc = pmc_of(0, INSTRUCTIONS);
+    pmd = pmd_of(0, UINT64_C(0) - 100);
+    pmd.reg_flags = PFM_PMDFL_OVFL_NOTIFY;
+    pmd.reg_short_reset = UINT64_C(0) - 100;
+    pmd.reg_long_reset = UINT64_C(0) - 300;
+    assert_int_equal(upmu_pfm_write_pmcs(&caller.context, &pmc, sizeof pmc), UPMU_OK);
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, sizeof pmd), UPMU_OK);
+    load_and_start(0);
+    host_run(&caller.host, 99);
+    assert_true(value_of(0) == UINT64_MAX);
+    assert_int_equal(upmu_pfm_read(&caller.context, message, sizeof message, &bytes), UPMU_ERR_END);
+    host_run(&caller.host, 1);
+    assert_int_equal(caller.context.session.state, UPMU_SESSION_MASKED);
+    assert_int_equal(upmu_pfm_read(&caller.context, message, sizeof message[0] - 1, &bytes), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_pfm_read(&caller.context, message, sizeof message[0] * 5 / 2, &bytes), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_pfm_read(&caller.context, message, 0, &bytes), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_pfm_read(&caller.context, message, sizeof message, &bytes), UPMU_OK);
+    assert_int_equal(bytes, sizeof message[0]);
+    assert_int_equal(message[0].type, PFM_MSG_OVFL);
+    assert_int_equal(message[0].pfm_ovfl_msg.msg_ovfl_pid, 7);
+    assert_int_equal(message[0].pfm_ovfl_msg.msg_ovfl_tid, 8);
+    assert_int_equal(message[0].pfm_ovfl_msg.msg_active_set, 0);
+    assert_int_equal(message[0].pfm_ovfl_msg.msg_ovfl_cpu, 0);
+    assert_int_equal(message[0].pfm_ovfl_msg.msg_ovfl_ip, 0x1001);
+    assert_int_equal(message[0].pfm_ovfl_msg.msg_ovfl_pmds[0], UINT64_C(1) << pmd.reg_num);
+    assert_int_equal(upmu_pfm_start(&caller.context, PFM_STARTFL_RESTART, 0), UPMU_OK);
+    host_run(&caller.host, 299);
+    assert_int_equal(caller.context.session.state, UPMU_SESSION_RUNNING);
+    host_run(&caller.host, 1);
+    assert_int_equal(caller.context.session.state, UPMU_SESSION_MASKED);
+    end();
+}
+
+static void samples_carry_pmds_and_the_event_id(void **state)
+{
+    struct upmu_record record;
+    struct pfarg_pmd pmd;
+
+    (void)state;
+    begin("skylake", PFM_FL_SYSTEM_WIDE);
+    program(1, BRANCHES, 0);
+    program(0, INSTRUCTIONS, 0);
+    pmd = pmd_of(0, UINT64_C(0) - 100);
+    pmd.reg_flags = PFM_PMDFL_SMPL;
+    pmd.reg_short_reset = UINT64_C(0) - 100;
+    pmd.reg_smpl_eventid = 0x1234567890;
+    pmd.reg_smpl_pmds[0] = UINT64_C(1) << pmu()->counter[1].value_row;
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, sizeof pmd), UPMU_OK);
+    load_and_start(0);
+    host_run(&caller.host, 250);
+    for (unsigned i = 1; i <= 2; i++) {
+        assert_true(upmu_ring_view(&caller.context.session.ring, &record));
+        assert_true(record.event_id == 0x1234567890);
+        assert_in_range(record.value[0], 50 * i - 1, 50 * i);
+        upmu_ring_drop(&caller.context.session.ring);
+    }
+    assert_false(upmu_ring_view(&caller.context.session.ring, &record));
+    /* Registers that do not exist. */
+    pmd.reg_smpl_pmds[3] = UINT64_C(1) << 63;
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, sizeof pmd), UPMU_ERR_INVALID);
+    pmd.reg_smpl_pmds[3] = 0;
+    pmd.reg_reset_pmds[2] = 1;
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, sizeof pmd), UPMU_ERR_INVALID);
+    /* Without their flag the fields are not looked at. */
+    pmd.reg_flags = 0;
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, sizeof pmd), UPMU_OK);
+    end();
+}
+
+/* ---- Refusals ---- */
+
+/* All that a context is, but for its vector. */
+struct image {
+    struct upmu_pfm_context context;
+    struct upmu_pfm_set sets[SETS];
+};
+
+static void take_image(struct image *image)
+{
+    memset(&caller.context.session.why, 0, sizeof caller.context.session.why);
+    image->context = caller.context;
+    memcpy(image->sets, caller.sets, sizeof image->sets);
+}
+
+static void nothing_changed(const struct image *image)
+{
+    memset(&caller.context.session.why, 0, sizeof caller.context.session.why);
+    assert_memory_equal(&image->context, &caller.context, sizeof caller.context);
+    assert_memory_equal(image->sets, caller.sets, sizeof caller.sets);
+}
+
+static void refused_vectors_change_nothing(void **state)
+{
+    static struct image image;
+    struct pfarg_pmc good, pmcs[3];
+    struct pfarg_pmd fine, pmds[VECTOR + 1];
+    struct upmu_accesses accesses;
+
+    (void)state;
+    for (unsigned loaded = 0; loaded < 2; loaded++) {
+        begin("skylake", PFM_FL_SYSTEM_WIDE);
+        program(0, INSTRUCTIONS, 5);
+        if (loaded)
+            load_and_start(0);
+        take_image(&image);
+        accesses = caller.host.cpu[0].bank.accesses;
+        good = pmc_of(1, BRANCHES);
+        for (unsigned bad = 0; bad < 3; bad++) {
+            pmcs[0] = pmcs[1] = pmcs[2] = good;
+#define REFUSED(field, value, status)                                                                            \
+    do {                                                                                                         \
+        pmcs[bad].field = (value);                                                                               \
+        assert_int_equal(upmu_pfm_write_pmcs(&caller.context, pmcs, sizeof pmcs), (status));                     \
+        nothing_changed(&image);                                                                                 \
+        pmcs[bad] = good;                                                                                        \
+    } while (0)
+            REFUSED(reg_num, 95, UPMU_ERR_INVALID);
+            REFUSED(reg_num, 0xffff, UPMU_ERR_INVALID);
+            REFUSED(reg_num, pmu()->counter[0].value_row, UPMU_ERR_INVALID);
+            REFUSED(reg_num, 38, UPMU_ERR_INVALID); /* IA32_PERF_GLOBAL_CTRL */
+            REFUSED(reg_set, 1, UPMU_ERR_INVALID);
+            REFUSED(reg_flags, 2, UPMU_ERR_INVALID);
+            REFUSED(reg_reserved2[3], 1, UPMU_ERR_INVALID);
+            REFUSED(reg_value, UINT64_C(1) << 40, UPMU_ERR_NOT_PERMITTED);
+#undef REFUSED
+        }
+        fine = pmd_of(1, 3);
+        for (unsigned bad = 0; bad < 3; bad++) {
+            pmds[0] = pmds[1] = pmds[2] = fine;
+#define REFUSED(field, value)                                                                                    \
+    do {                                                                                                         \
+        pmds[bad].field = (value);                                                                               \
+        assert_int_equal(upmu_pfm_write_pmds(&caller.context, pmds, 3 * sizeof *pmds), UPMU_ERR_INVALID);        \
+        nothing_changed(&image);                                                                                 \
+        pmds[bad] = fine;                                                                                        \
+    } while (0)
+            REFUSED(reg_num, pmu()->counter[0].select_row);
+            REFUSED(reg_set, 7);
+            REFUSED(reg_flags, 0x10);
+            REFUSED(reg_reserved2[7], 1);
+#undef REFUSED
+            pmds[bad].reg_flags = PFM_PMDFL_SWITCH; /* after no overflow */
+            assert_int_equal(upmu_pfm_write_pmds(&caller.context, pmds, 3 * sizeof *pmds), UPMU_ERR_INVALID);
+            nothing_changed(&image);
+        }
+        /* Sizes. */
+        assert_int_equal(upmu_pfm_write_pmcs(&caller.context, pmcs, sizeof pmcs - 1), UPMU_ERR_INVALID);
+        assert_int_equal(upmu_pfm_write_pmcs(&caller.context, pmcs, 0), UPMU_ERR_INVALID);
+        assert_int_equal(upmu_pfm_write_pmds(&caller.context, pmds, sizeof *pmds + 8), UPMU_ERR_INVALID);
+        assert_int_equal(upmu_pfm_write_pmds(&caller.context, pmds, sizeof pmds), UPMU_ERR_NO_SPACE);
+        assert_int_equal(upmu_pfm_read_pmds(&caller.context, pmds, sizeof pmds), UPMU_ERR_NO_SPACE);
+        caller.no_memory = true;
+        assert_int_equal(upmu_pfm_write_pmcs(&caller.context, pmcs, sizeof pmcs), UPMU_ERR_PORT);
+        caller.no_memory = false;
+        assert_int_equal(upmu_pfm_start(&caller.context, 4, 0), UPMU_ERR_INVALID);
+        assert_int_equal(upmu_pfm_start(&caller.context, PFM_STARTFL_SET, 9), UPMU_ERR_INVALID);
+        assert_int_equal(upmu_pfm_stop(&caller.context, 1), UPMU_ERR_INVALID);
+        assert_int_equal(upmu_pfm_unload_context(&caller.context, 1), UPMU_ERR_INVALID);
+        nothing_changed(&image);
+        assert_int_equal(accesses.writes, caller.host.cpu[0].bank.accesses.writes);
+        end();
+    }
+}
+
+/* What only the load finds out: the session runs on as it was. */
+static void a_loaded_session_survives_registers_that_make_no_event(void **state)
+{
+    struct pfarg_pmc pmcs[2];
+    struct pfarg_pmd pmd;
+
+    (void)state;
+    begin("skylake", PFM_FL_SYSTEM_WIDE);
+    program(0, INSTRUCTIONS, 0);
+    load_and_start(0);
+    host_run(&caller.host, 100);
+    /* Reference cycles exist on fixed counter 2 alone. */
+    pmcs[0] = pmc_of(0, BRANCHES);
+    pmcs[1] = pmc_of(1, 0x300u | USR_OS);
+    assert_int_equal(upmu_pfm_write_pmcs(&caller.context, pmcs, sizeof pmcs), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(caller.context.session.state, UPMU_SESSION_RUNNING);
+    assert_true(caller.sets[0].pmc[pmcs[0].reg_num] == INSTRUCTIONS);
+    host_run(&caller.host, 100);
+    assert_int_equal(value_of(0), 200);
+    /* A period that the PMU cannot have. */
+    pmd = pmd_of(0, UINT64_C(0) - 1);
+    pmd.reg_flags = PFM_PMDFL_OVFL_NOTIFY;
+    pmd.reg_short_reset = UINT64_C(0) - 1;
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, sizeof pmd), UPMU_ERR_INVALID);
+    host_run(&caller.host, 100);
+    assert_int_equal(value_of(0), 300);
+    end();
+}
+
+static void vectors_up_to_the_limit_are_taken(void **state)
+{
+    struct pfarg_pmd pmds[VECTOR];
+
+    (void)state;
+    begin("skylake", 0);
+    for (unsigned i = 0; i < VECTOR; i++)
+        pmds[i] = pmd_of(i % 4, i);
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, pmds, sizeof pmds), UPMU_OK);
+    assert_int_equal(value_of(3), VECTOR - 1);
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, pmds, sizeof pmds[0]), UPMU_OK);
+    end();
+}
+
+static void creation_can_be_denied_and_leaves_nothing(void **state)
+{
+    struct image image;
+    unsigned argument = 0;
+    bool last;
+
+    (void)state;
+    begin("skylake", 0);
+    assert_int_equal(upmu_pfm_close(&caller.context, &last), UPMU_OK);
+    take_image(&image);
+    caller.deny = true;
+    assert_int_equal(create(0), UPMU_ERR_NOT_PERMITTED);
+    nothing_changed(&image);
+    caller.deny = false;
+    assert_int_equal(create(0x10), UPMU_ERR_INVALID);
+    assert_int_equal(create(PFM_FL_SMPL_FMT), UPMU_ERR_INVALID);
+    assert_int_equal(create(PFM_FL_SYSTEM_WIDE | PFM_FL_NOTIFY_BLOCK), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_pfm_create_context(&caller.pfm, &caller.context, &caller.memory, 0, "default", NULL, 0),
+                     UPMU_ERR_INVALID);
+    assert_int_equal(upmu_pfm_create_context(&caller.pfm, &caller.context, &caller.memory, 0, NULL, &argument, 0),
+                     UPMU_ERR_INVALID);
+    assert_int_equal(upmu_pfm_create_context(&caller.pfm, &caller.context, &caller.memory, 0, NULL, NULL, 4),
+                     UPMU_ERR_INVALID);
+    nothing_changed(&image);
+    assert_int_equal(upmu_pfm_create_context(&caller.pfm, &caller.context, &caller.memory, PFM_FL_SMPL_FMT, "none",
+                                             NULL, 0),
+                     UPMU_ERR_INVALID);
+    assert_int_equal(caller.pfm.contexts, 0);
+    caller.pfm.most_contexts = 1;
+    assert_int_equal(upmu_pfm_create_context(&caller.pfm, &caller.context, &caller.memory, PFM_FL_SMPL_FMT, "default",
+                                             NULL, 0),
+                     UPMU_OK);
+    assert_int_equal(create(0), UPMU_ERR_NO_SPACE);
+    end();
+}
+
+static void the_last_descriptor_ends_the_session(void **state)
+{
+    bool last;
+
+    (void)state;
+    begin("skylake", PFM_FL_SYSTEM_WIDE);
+    program(0, INSTRUCTIONS, 0);
+    load_and_start(0);
+    upmu_pfm_share(&caller.context);
+    assert_int_equal(upmu_pfm_close(&caller.context, &last), UPMU_OK);
+    assert_false(last);
+    host_run(&caller.host, 100);
+    assert_int_equal(value_of(0), 100);
+    end();
+    assert_int_equal(caller.context.session.id, 0);
+}
+
+/* The program changes its memory behind each copy: what was fetched counts, and nothing is fetched twice. */
+static void callers_memory_is_read_once(void **state)
+{
+    struct pfarg_pmc pmcs[3];
+    struct pfarg_pmd pmds[3];
+
+    (void)state;
+    begin("skylake", 0);
+    for (unsigned i = 0; i < 3; i++) {
+        pmcs[i] = pmc_of(i, INSTRUCTIONS);
+        pmds[i] = pmd_of(i, 10 * i);
+    }
+    caller.mutate = &pmcs[2].reg_num;
+    caller.bytes_in = 0;
+    assert_int_equal(upmu_pfm_write_pmcs(&caller.context, pmcs, sizeof pmcs), UPMU_OK);
+    assert_int_equal(caller.bytes_in, sizeof pmcs);
+    assert_true(caller.sets[0].pmc[pmu()->counter[2].select_row] == INSTRUCTIONS);
+    assert_true(caller.sets[0].pmc[pmu()->counter[3].select_row] == 0);
+    caller.mutate = &pmds[1].reg_flags;
+    caller.bytes_in = 0;
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, pmds, sizeof pmds), UPMU_OK);
+    assert_int_equal(caller.bytes_in, sizeof pmds);
+    assert_int_equal(caller.sets[0].pmd[1].reg_flags, 0);
+    caller.bytes_in = 0;
+    caller.mutate = NULL;
+    assert_int_equal(upmu_pfm_read_pmds(&caller.context, pmds, sizeof pmds), UPMU_OK);
+    assert_int_equal(caller.bytes_in, sizeof pmds);
+    assert_int_equal(pmds[2].reg_value, 20);
+    end();
+}
+
+/* ---- Event sets ---- */
+
+static struct pfarg_setdesc set_of(unsigned number, unsigned flags, uint64_t timeout)
+{
+    return (struct pfarg_setdesc){.set_id = (uint16_t)number, .set_flags = flags, .set_timeout = timeout};
+}
+
+static void make_set(unsigned number, unsigned flags, uint64_t timeout)
+{
+    struct pfarg_setdesc set = set_of(number, flags, timeout);
+
+    assert_int_equal(upmu_pfm_create_evtsets(&caller.context, &set, sizeof set), UPMU_OK);
+}
+
+static void program_in(unsigned set, unsigned counter, uint64_t word, uint64_t value)
+{
+    struct pfarg_pmc pmc = pmc_of(counter, word);
+    struct pfarg_pmd pmd = pmd_of(counter, value);
+
+    pmc.reg_set = pmd.reg_set = (uint16_t)set;
+    assert_int_equal(upmu_pfm_write_pmcs(&caller.context, &pmc, sizeof pmc), UPMU_OK);
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, sizeof pmd), UPMU_OK);
+}
+
+static uint64_t value_in(unsigned set, unsigned counter)
+{
+    struct pfarg_pmd pmd = pmd_of(counter, 0);
+
+    pmd.reg_set = (uint16_t)set;
+    assert_int_equal(upmu_pfm_read_pmds(&caller.context, &pmd, sizeof pmd), UPMU_OK);
+    return pmd.reg_value;
+}
+
+static struct pfarg_setinfo info_of(unsigned set)
+{
+    struct pfarg_setinfo info = {.set_id = (uint16_t)set};
+
+    assert_int_equal(upmu_pfm_getinfo_evtsets(&caller.context, &info, sizeof info), UPMU_OK);
+    assert_int_equal(info.set_id, set);
+    return info;
+}
+
+static void a_register_has_a_value_in_each_set_and_start_says_which(void **state)
+{
+    (void)state;
+    begin("skylake", PFM_FL_SYSTEM_WIDE);
+    make_set(7, 0, 0);
+    make_set(65535, 0, 0);
+    program_in(0, 0, INSTRUCTIONS, 100);
+    program_in(7, 0, BRANCHES, 200);
+    assert_int_equal(value_in(0, 0), 100);
+    assert_int_equal(value_in(7, 0), 200);
+    /* The first set is the first in the list; afterwards the last that was active. */
+    load_and_start(0);
+    host_run(&caller.host, 10);
+    assert_int_equal(value_in(0, 0), 110);
+    assert_int_equal(upmu_pfm_stop(&caller.context, 0), UPMU_OK);
+    assert_int_equal(upmu_pfm_start(&caller.context, PFM_STARTFL_SET, 7), UPMU_OK);
+    host_run(&caller.host, 10);
+    assert_int_equal(value_in(7, 0), 205);
+    assert_int_equal(upmu_pfm_stop(&caller.context, 0), UPMU_OK);
+    assert_int_equal(upmu_pfm_start(&caller.context, 0, 0), UPMU_OK);
+    host_run(&caller.host, 10);
+    assert_int_equal(value_in(7, 0), 210);
+    assert_int_equal(value_in(0, 0), 110);
+    assert_int_equal(info_of(0).set_runs, 1);
+    assert_int_equal(info_of(65535).set_runs, 0);
+    end();
+}
+
+static void sets_come_and_go_in_vectors_while_detached(void **state)
+{
+    static struct image image;
+    struct pfarg_setdesc sets[3];
+    struct pfarg_setinfo info = {.set_id = 9};
+
+    (void)state;
+    begin("skylake", PFM_FL_SYSTEM_WIDE);
+    sets[0] = set_of(9, 0, 0);
+    sets[1] = set_of(3, PFM_SETFL_TIME_SWITCH, 1000000);
+    sets[2] = set_of(5, PFM_SETFL_OVFL_SWITCH, 0);
+    take_image(&image);
+#define REFUSED(field, value, status)                                                                            \
+    do {                                                                                                         \
+        struct pfarg_setdesc kept = sets[2];                                                                     \
+        sets[2].field = (value);                                                                                 \
+        assert_int_equal(upmu_pfm_create_evtsets(&caller.context, sets, sizeof sets), (status));                 \
+        nothing_changed(&image);                                                                                 \
+        sets[2] = kept;                                                                                          \
+    } while (0)
+    REFUSED(set_flags, 4, UPMU_ERR_INVALID);
+    REFUSED(set_flags, PFM_SETFL_TIME_SWITCH, UPMU_ERR_INVALID);
+    REFUSED(set_timeout, 5, UPMU_ERR_INVALID);
+    REFUSED(set_reserved1, 1, UPMU_ERR_INVALID);
+    REFUSED(reserved[5], 1, UPMU_ERR_INVALID);
+#undef REFUSED
+    assert_int_equal(upmu_pfm_create_evtsets(&caller.context, sets, sizeof sets - 1), UPMU_ERR_INVALID);
+    nothing_changed(&image);
+    assert_int_equal(upmu_pfm_create_evtsets(&caller.context, sets, sizeof sets), UPMU_OK);
+    /* Four are all that there is memory for. */
+    take_image(&image);
+    sets[0] = set_of(1, 0, 0);
+    assert_int_equal(upmu_pfm_create_evtsets(&caller.context, sets, sizeof sets[0]), UPMU_ERR_NO_SPACE);
+    nothing_changed(&image);
+    /* One that exists gets other properties and keeps its registers. */
+    program_in(9, 2, CYCLES, 77);
+    make_set(9, PFM_SETFL_TIME_SWITCH, 5000000);
+    assert_int_equal(value_in(9, 2), 77);
+    assert_int_equal(info_of(9).set_flags, PFM_SETFL_TIME_SWITCH);
+    assert_true(info_of(9).set_timeout >= 5000000);
+    /* Deleting: all or none, set 0, too. */
+    sets[0] = set_of(0, 0, 0);
+    sets[1] = set_of(4, 0, 0);
+    take_image(&image);
+    assert_int_equal(upmu_pfm_delete_evtsets(&caller.context, sets, 2 * sizeof sets[0]), UPMU_ERR_INVALID);
+    sets[1] = set_of(0, 0, 0);
+    assert_int_equal(upmu_pfm_delete_evtsets(&caller.context, sets, 2 * sizeof sets[0]), UPMU_ERR_INVALID);
+    nothing_changed(&image);
+    sets[1] = set_of(9, 0, 0);
+    assert_int_equal(upmu_pfm_delete_evtsets(&caller.context, sets, 2 * sizeof sets[0]), UPMU_OK);
+    assert_int_equal(upmu_pfm_getinfo_evtsets(&caller.context, &info, sizeof info), UPMU_ERR_INVALID);
+    /* The first is the lowest that is left. */
+    program_in(3, 0, INSTRUCTIONS, 0);
+    load_and_start(0);
+    host_run(&caller.host, 10);
+    assert_int_equal(value_in(3, 0), 10);
+    assert_int_equal(upmu_pfm_create_evtsets(&caller.context, sets, sizeof sets[0]), UPMU_ERR_STATE);
+    assert_int_equal(upmu_pfm_delete_evtsets(&caller.context, sets, sizeof sets[0]), UPMU_ERR_STATE);
+    end();
+}
+
+static void the_nth_overflow_switches_and_the_message_names_the_set_before(void **state)
+{
+    union pfarg_msg message;
+    struct pfarg_pmd pmd;
+    size_t bytes;
+
+    (void)state;
+    begin("skylake", PFM_FL_SYSTEM_WIDE);
+    make_set(0, PFM_SETFL_OVFL_SWITCH, 0);
+    make_set(2, 0, 0);
+    program_in(0, 0, INSTRUCTIONS, 0);
+    program_in(2, 0, INSTRUCTIONS, 0);
+    pmd = pmd_of(0, UINT64_C(0) - 100);
+    pmd.reg_flags = PFM_PMDFL_SWITCH | PFM_PMDFL_SMPL;
+    pmd.reg_short_reset = UINT64_C(0) - 100;
+    pmd.reg_ovfl_switch_cnt = 3;
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, sizeof pmd), UPMU_OK);
+    load_and_start(0);
+    host_run(&caller.host, 299);
+    assert_int_equal(upmu_cpu_tick(&caller.host.cpu[0]), UPMU_OK);
+    assert_int_equal(value_in(2, 0), 0);
+    host_run(&caller.host, 1);
+    assert_int_equal(upmu_cpu_tick(&caller.host.cpu[0]), UPMU_OK);
+    host_run(&caller.host, 50);
+    assert_int_equal(value_in(2, 0), 50);
+    assert_true(info_of(0).set_ovfl_pmds[0] == UINT64_C(1) << pmd.reg_num);
+    end();
+    /* With a message on the same overflow. */
+    begin("skylake", PFM_FL_SYSTEM_WIDE);
+    make_set(1, PFM_SETFL_OVFL_SWITCH, 0);
+    make_set(2, 0, 0);
+    program_in(1, 0, INSTRUCTIONS, 0);
+    program_in(2, 0, INSTRUCTIONS, 0);
+    pmd.reg_set = 1;
+    pmd.reg_ovfl_switch_cnt = 1;
+    pmd.reg_flags |= PFM_PMDFL_OVFL_NOTIFY;
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, sizeof pmd), UPMU_OK);
+    assert_int_equal(upmu_pfm_load_context(&caller.context, 0, 0), UPMU_OK);
+    assert_int_equal(upmu_pfm_start(&caller.context, PFM_STARTFL_SET, 1), UPMU_OK);
+    host_run(&caller.host, 100);
+    assert_int_equal(upmu_cpu_tick(&caller.host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_pfm_read(&caller.context, &message, sizeof message, &bytes), UPMU_OK);
+    assert_int_equal(message.pfm_ovfl_msg.msg_active_set, 1);
+    assert_true(message.pfm_ovfl_msg.msg_ovfl_pmds[0] == UINT64_C(1) << pmd.reg_num);
+    end();
+}
+
+static void info_tells_runs_durations_and_registers_that_are_to_be_had(void **state)
+{
+    struct pfarg_setinfo info;
+
+    (void)state;
+    begin("skylake", PFM_FL_SYSTEM_WIDE);
+    assert_int_equal(upmu_cpu_reserve(&caller.host.cpu[0], 1u << 3), UPMU_OK);
+    make_set(0, PFM_SETFL_TIME_SWITCH, 1000000);
+    make_set(1, PFM_SETFL_TIME_SWITCH, 1000000);
+    program_in(0, 0, INSTRUCTIONS, 0);
+    program_in(1, 0, BRANCHES, 0);
+    load_and_start(0);
+    for (unsigned i = 0; i < 40; i++) {
+        host_run(&caller.host, 1000);
+        caller.host.sim.now_ns += 1000000;
+        assert_int_equal(upmu_cpu_tick(&caller.host.cpu[0]), UPMU_OK);
+    }
+    for (unsigned set = 0; set < 2; set++) {
+        info = info_of(set);
+        assert_in_range(info.set_runs, 10, 30);
+        assert_in_range(info.set_act_duration, 10000000, 30000000);
+        assert_true(info.set_avail_pmds[0] >> pmu()->counter[0].value_row & 1u);
+        assert_true(info.set_avail_pmcs[0] >> pmu()->counter[0].select_row & 1u);
+        assert_false(info.set_avail_pmds[0] >> pmu()->counter[3].value_row & 1u);
+        assert_false(info.set_avail_pmcs[0] >> pmu()->counter[3].select_row & 1u);
+    }
+    /* Counts while they ran, and both ran: each instruction in one of them, each branch half of one. */
+    assert_true(value_in(0, 0) > 0 && value_in(1, 0) > 0);
+    assert_in_range(value_in(0, 0) + 2 * value_in(1, 0), 39000, 40000);
+    end();
+}
+
+/* ---- Section 9 ---- */
+
+static void section_9_is_served_by_the_same_session(void **state)
+{
+    struct pfarg_ctx context = {.flags = PFM_CTX_SYSTEM_WIDE};
+    struct pfarg_reg9 pmcs[2], pmds[2];
+    struct pfarg_load load = {.target = 0};
+    bool last;
+
+    (void)state;
+    begin("skylake", 0);
+    assert_int_equal(upmu_pfm_close(&caller.context, &last), UPMU_OK);
+    context.reserved[2] = 1;
+    assert_int_equal(upmu_pfm9_create_session(&caller.pfm, &caller.context, &caller.memory, &context, NULL, NULL, 0),
+                     UPMU_ERR_INVALID);
+    context.reserved[2] = 0;
+    context.flags = 1;
+    assert_int_equal(upmu_pfm9_create_session(&caller.pfm, &caller.context, &caller.memory, &context, NULL, NULL, 0),
+                     UPMU_ERR_INVALID);
+    context.flags = PFM_CTX_SYSTEM_WIDE;
+    assert_int_equal(upmu_pfm9_create_session(&caller.pfm, &caller.context, &caller.memory, &context, NULL, NULL, 1),
+                     UPMU_ERR_INVALID);
+    assert_int_equal(upmu_pfm9_create_session(&caller.pfm, &caller.context, &caller.memory, &context, NULL, NULL, 0),
+                     UPMU_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        pmcs[i] = (struct pfarg_reg9){.reg_num = pmu()->counter[i].select_row,
+                                      .reg_value = i ? BRANCHES : INSTRUCTIONS};
+        pmds[i] = (struct pfarg_reg9){.reg_num = pmu()->counter[i].value_row, .reg_value = i};
+    }
+    assert_int_equal(upmu_pfm9_write_pmcs(&caller.context, pmcs, 0), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_pfm9_write_pmcs(&caller.context, pmcs, 2), UPMU_OK);
+    assert_int_equal(upmu_pfm9_write_pmds(&caller.context, pmds, 2), UPMU_OK);
+    assert_int_equal(upmu_pfm9_write_pmds(&caller.context, pmds, VECTOR + 1), UPMU_ERR_NO_SPACE);
+    pmds[1].reserved[0] = 1;
+    assert_int_equal(upmu_pfm9_write_pmds(&caller.context, pmds, 2), UPMU_ERR_INVALID);
+    pmds[1].reserved[0] = 0;
+    load.reserved[0] = 1;
+    assert_int_equal(upmu_pfm9_load_context(&caller.context, &load), UPMU_ERR_INVALID);
+    load.reserved[0] = 0;
+    assert_int_equal(upmu_pfm9_load_context(&caller.context, &load), UPMU_OK);
+    assert_int_equal(upmu_pfm9_start(&caller.context), UPMU_OK);
+    host_run(&caller.host, 1000);
+    assert_int_equal(upmu_pfm9_stop(&caller.context), UPMU_OK);
+    assert_int_equal(upmu_pfm9_read_pmds(&caller.context, pmds, 2), UPMU_OK);
+    assert_int_equal(pmds[0].reg_value, 1000);
+    assert_int_equal(pmds[1].reg_value, 501);
+    assert_int_equal(pmds[1].reg_num, pmu()->counter[1].value_row);
+    assert_int_equal(upmu_pfm9_unload_context(&caller.context), UPMU_OK);
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(structures_have_the_same_bytes_for_32_and_64_bits),
+        cmocka_unit_test(the_eight_actions_count_a_cpu),
+        cmocka_unit_test(a_thread_is_counted_while_it_runs),
+        cmocka_unit_test(a_cpus_context_is_loaded_on_that_cpu_only),
+        cmocka_unit_test(fixed_counters_are_programmed_by_their_control),
+        cmocka_unit_test(a_value_is_rewritten_without_touching_any_register),
+        cmocka_unit_test(an_event_is_changed_while_the_session_runs),
+        cmocka_unit_test(without_emulation_a_counter_keeps_the_hardwares_width),
+        cmocka_unit_test(eighteen_registers_of_a_pentium_4_go_in_one_vector),
+        cmocka_unit_test(minus_n_overflows_after_n_and_resets_are_long_after_a_message),
+        cmocka_unit_test(samples_carry_pmds_and_the_event_id),
+        cmocka_unit_test(refused_vectors_change_nothing),
+        cmocka_unit_test(a_loaded_session_survives_registers_that_make_no_event),
+        cmocka_unit_test(vectors_up_to_the_limit_are_taken),
+        cmocka_unit_test(creation_can_be_denied_and_leaves_nothing),
+        cmocka_unit_test(the_last_descriptor_ends_the_session),
+        cmocka_unit_test(callers_memory_is_read_once),
+        cmocka_unit_test(a_register_has_a_value_in_each_set_and_start_says_which),
+        cmocka_unit_test(sets_come_and_go_in_vectors_while_detached),
+        cmocka_unit_test(the_nth_overflow_switches_and_the_message_names_the_set_before),
+        cmocka_unit_test(info_tells_runs_durations_and_registers_that_are_to_be_had),
+        cmocka_unit_test(section_9_is_served_by_the_same_session),
+    };
+    return cmocka_run_group_tests_name("abi_perfmon2", tests, NULL, NULL);
+}
