@@ -98,11 +98,12 @@ static uint64_t own_gate(const struct upmu_bank *bank, unsigned row)
 
 static bool read_msr(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned row, uint64_t *out_value)
 {
+    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
     uint32_t address = bank->pmu->table->rows[row].address;
 
     accesses->reads++;
     if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_rdmsr(bank->port, address, out_value)) {
-        if (*out_value != upmu_register_class_of(bank->pmu, row)->idle_value)
+        if ((*out_value ^ class->idle_value) & ~class->idle_keep)
             *out_value |= own_gate(bank, row);
         return true;
     }
@@ -112,9 +113,11 @@ static bool read_msr(struct upmu_bank *bank, struct upmu_accesses *accesses, uns
 
 static uint64_t to_register(const struct upmu_bank *bank, unsigned row, uint64_t value)
 {
+    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
     uint64_t gate = own_gate(bank, row);
 
-    return gate && !(value & gate) ? upmu_register_class_of(bank->pmu, row)->idle_value : value & ~gate;
+    return gate && !(value & gate) ? (value & class->idle_keep) | (class->idle_value & ~class->idle_keep)
+                                   : value & ~gate;
 }
 
 static bool write_msr(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned row, uint64_t value)
@@ -575,8 +578,8 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
             class = upmu_register_class_of(bank->pmu, row);
             if (class->load_rank != rank)
                 continue;
-            /* A common gate is not opened over a select that still holds our event. */
-            if (!fine && class->kind == UPMU_KIND_CONTROL && class->gates)
+            /* A common gate is not opened over a select that still holds our event, nor one put under it. */
+            if (!fine && class->gates && (class->kind == UPMU_KIND_CONTROL || own_gate(bank, row)))
                 (void)upmu_bank_close(bank, counters);
             else
                 fine &= restore_row(bank, row);

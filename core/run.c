@@ -369,21 +369,23 @@ static enum upmu_status load_after_prelude(struct upmu_cpu *cpu, struct upmu_ses
                                            const struct upmu_prelude *prelude)
 {
     struct upmu_accesses *now = &cpu->bank.accesses, before = *now;
-    bool fine = pause_others(cpu);
+    bool fine = pause_others(cpu), broken = false;
 
     upmu_run_tag(cpu, prelude->counters, 0);
     cpu->used |= prelude->counters & ~upmu_cpu_blocked(cpu);
-    fine = fine && upmu_bank_prelude(&cpu->bank, prelude, upmu_cpu_blocked(cpu));
+    if (fine) /* a fault is answered by a second attempt: what was selected without the whole sequence counts wrong */
+        broken = !upmu_bank_prelude(&cpu->bank, prelude, upmu_cpu_blocked(cpu)) &&
+                 !upmu_bank_prelude(&cpu->bank, prelude, upmu_cpu_blocked(cpu));
     for (struct upmu_session *other = cpu->sessions; other; other = other->next) {
         if (!upmu_session_holds(other))
             continue;
         mar(other, !fine);
-        if (load_registers(cpu, other, other->counters, NULL) != UPMU_OK)
+        if (broken || load_registers(cpu, other, other->counters, NULL) != UPMU_OK)
             give_up(cpu, other);
     }
     before.prelude += now->writes - before.writes + now->reads - before.reads + now->rdpmcs - before.rdpmcs;
     *now = before;
-    return fine ? load_registers(cpu, session, opening, NULL) : UPMU_ERR_PORT;
+    return fine && !broken ? load_registers(cpu, session, opening, NULL) : UPMU_ERR_PORT;
 }
 
 /* Open these, and what a prelude had paused: the time between is a gap in its counts. */

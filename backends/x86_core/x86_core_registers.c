@@ -120,7 +120,7 @@ static const struct upmu_register_class single_classes[SINGLE_CLASSES] = {
 /* L2_RQSTS without a unit mask, at no privilege, counts nothing (Linux arch/x86/events/intel/p6.c). */
 static const struct upmu_register_class p6_classes[SINGLE_CLASSES] = {
     [UPMU_X86_CLASS_PMC] = COUNTER_CLASS(0),
-    [UPMU_X86_CLASS_SELECT] = SELECT_CLASS(UINT64_C(1) << UPMU_X86_P6_GATE, 0, UPMU_X86_P6_IDLE),
+    [UPMU_X86_CLASS_SELECT] = SELECT_CLASS(UINT64_C(1) << UPMU_X86_P6_GATE, UPMU_X86_SELECT_EN, UPMU_X86_P6_IDLE),
 };
 
 #define PMC(n) [UPMU_X86_ROW_PMC + (n)] = { PMC_ADDRESS(n), UPMU_X86_CLASS_PMC, (n), TEXT_PMC + (n) * 10 }

@@ -408,6 +408,17 @@ static void polls_while_sampling(struct rig *rig)
 }
 
 /* Counter 0 and, where there are any, fixed counters belong to the firmware. */
+/* Freezing would let the hardware stop the firmware's counter; a common enable would run what is stale beside it. */
+static void tame(struct rig *rig)
+{
+    if (rig->sim.profile->flags & (UPMU_SIM_P6 | UPMU_SIM_ONE_ENABLE))
+        upmu_sim_poke(&rig->sim, 0, 0x187, 0);
+    if (rig->sim.profile->version < 2 || rig_is_amd(rig))
+        return;
+    upmu_sim_poke(&rig->sim, 0, 0x1d9, 1);
+    upmu_sim_poke(&rig->sim, 0, 0x38e, upmu_sim_peek(&rig->sim, 0, 0x38e) & ~(UINT64_C(3) << 58));
+}
+
 static void leaves_the_firmware_alone(struct rig *rig)
 {
     unsigned pmu_free;
@@ -415,6 +426,8 @@ static void leaves_the_firmware_alone(struct rig *rig)
     /* The sequence needs all selects, and one is the firmware's. */
     rig->sim.rule[UPMU_SIM_RULE_HAZARD_AAK100] = 0;
     upmu_sim_firmware(&rig->sim, 0);
+    if (rig->order.variant->hostile)
+        tame(rig);
     if (rig->sim.profile->version >= 2 && !rig_is_amd(rig))
         upmu_sim_poke(&rig->sim, 0, 0x38f, (UINT64_C(1) << rig->sim.profile->general) - 1u);
     upmu_sim_set_delivery(&rig->sim, 0, rig->order.variant->vector ? 0x40 : UPMU_SIM_LVTPC_NMI);

@@ -134,9 +134,6 @@ static bool applies(const struct scenario *scenario, const char *profile, const 
 {
     const struct upmu_sim_profile *model = upmu_sim_profile(profile);
 
-    /* Freezing armed, and hardware itself may stop the firmware's counter. */
-    if (variant->hostile && !strcmp(scenario->name, "leaves_the_firmware_alone"))
-        return false;
     return model->general >= scenario->general && !(scenario->samples && variant->no_pmi) &&
            !(scenario->threads && !(model->flags & UPMU_SIM_SMT)) &&
            !(variant->carry && !(model->flags & UPMU_SIM_P4 && model->signature < 0xf20));
@@ -193,16 +190,6 @@ static unsigned stride_of(unsigned profile, unsigned variant)
 #endif
 }
 
-/*
- * P6 enables both counters by one bit of select 0: after a fault in the middle of a
- * take-over or of an overflow it is not known which of them ran.  Nor is it in the
- * middle of Nehalem's sequence, which runs counters itself.
- */
-static bool no_faults(const char *profile)
-{
-    return upmu_sim_profile(profile)->flags & (UPMU_SIM_P6 | UPMU_SIM_ONE_ENABLE | UPMU_SIM_AAK100);
-}
-
 static void sweep_all(void **state)
 {
     const struct task *task = *state;
@@ -217,9 +204,7 @@ static void sweep_all(void **state)
                                       .width = 1};
             unsigned stride = stride_of(p, v);
 
-            /* What a lost carry does to a counter that cannot be read either is not promised. */
-            if (!combined(p, v) || !applies(task->scenario, profiles[p], &variants[v]) ||
-                (task->injection == RIG_FAULT && (no_faults(profiles[p]) || variants[v].carry)))
+            if (!combined(p, v) || !applies(task->scenario, profiles[p], &variants[v]))
                 continue;
             bad += sweep(task->scenario, order, stride, phase++, 2);
             order.after = task->injection != RIG_FAULT;
@@ -402,11 +387,5 @@ int main(int count, char **arguments)
     failed = _cmocka_run_group_tests(RIG_P4 ? "inject_p4" : "inject", tests, test_count, NULL, NULL);
     printf("%u injections in %u runs of %u scenarios; %u calls inside calls were refused\n", (unsigned)injections,
            (unsigned)runs, test_count / 4, (unsigned)refused);
-    for (unsigned p = 0; p < PROFILES; p++)
-        if (no_faults(profiles[p]))
-            printf("skipped: faults on %s: inside its common enable or its sequence nobody knows what ran\n",
-                   profiles[p]);
-    printf("skipped: %s\n",
-           RIG_P4 ? "faults where a stop loses a carry" : "a hostile reset where the firmware's own counter runs");
     return failed;
 }
