@@ -382,8 +382,14 @@ void fake_init(struct fake *fake, const struct fake_leaves *leaves, enum fake_ma
     fake->promise = fake_promised(leaves);
     fake->manner = manner;
     fake->noise = seed + !seed;
-    fake->port = (struct upmu_port){fake,       fake_rdmsr, fake_wrmsr, fake_cpuid, NULL, NULL, NULL,
-                                    fake_rdpmc, fake_rearm, fake_clock, NULL,       NULL, true};
+    fake->port = (struct upmu_port){.context = fake,
+                                    .rdmsr = fake_rdmsr,
+                                    .wrmsr = fake_wrmsr,
+                                    .cpuid = fake_cpuid,
+                                    .rdpmc = fake_rdpmc,
+                                    .pmi_rearm = fake_rearm,
+                                    .clock_ns = fake_clock,
+                                    .msr_faults_are_safe = true};
     if (fake_bits(fake, 0x38f))
         *fake_register(fake, 0x38f) = fake->promise.general;
     if (seed && fake->promise.kind != FAKE_NO_PMU)
