@@ -234,7 +234,7 @@ static uint32_t wanted_hash(struct wanted *wanted)
     }
 }
 
-enum upmu_status upmu_catalog_lookup(const struct upmu_catalog *catalog, const char *name, size_t length,
+static enum upmu_status plain_lookup(const struct upmu_catalog *catalog, const char *name, size_t length,
                                      struct upmu_event_id *out_id)
 {
     struct wanted wanted;
@@ -254,6 +254,42 @@ enum upmu_status upmu_catalog_lookup(const struct upmu_catalog *catalog, const c
     if (wanted.status == UPMU_OK)
         *out_id = wanted.id;
     return wanted.status;
+}
+
+/* Where Intel spells OFFCORE_RESPONSE.X.Y as OFFCORE_RESPONSE:request=X:response=Y. */
+#define FIRST_KEYWORD 17u
+#define FIRST_EQUALS (FIRST_KEYWORD + 7)
+
+/* Such a name without its keywords; its length, 0: it is none. */
+static size_t without_keywords(const char *name, size_t length, char plain[UPMU_CATALOG_NAME])
+{
+    size_t count = FIRST_KEYWORD, at = FIRST_EQUALS + 1;
+
+    if (length <= at || length >= UPMU_CATALOG_NAME || name[FIRST_EQUALS] != '=' ||
+        !upmu_same_folded(name + FIRST_KEYWORD, "request", 7))
+        return 0;
+    memcpy(plain, name, count);
+    while (at < length) {
+        if (length - at > 9 && upmu_same_folded(name + at, "_response=", 10)) {
+            plain[count++] = '_';
+            at += 10;
+        } else {
+            plain[count++] = name[at++];
+        }
+    }
+    return count;
+}
+
+enum upmu_status upmu_catalog_lookup(const struct upmu_catalog *catalog, const char *name, size_t length,
+                                     struct upmu_event_id *out_id)
+{
+    enum upmu_status status = plain_lookup(catalog, name, length, out_id);
+    char plain[UPMU_CATALOG_NAME];
+
+    if (status != UPMU_ERR_NO_SUCH_EVENT)
+        return status;
+    length = without_keywords(name, length, plain);
+    return length ? plain_lookup(catalog, plain, length, out_id) : status;
 }
 
 bool upmu_catalog_mask_lookup(const struct upmu_catalog *catalog, unsigned row, const char *name, size_t length,

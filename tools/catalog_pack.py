@@ -600,12 +600,19 @@ def pack_model(catalogue, pool, position):
         ("filter", "shapes", "entries", "masked", "names", "targets", "chosen"), map(len, sections)))
 
 
+def has_keywords(name, target, masks):
+    """Whether an alias is Intel's spelling of an offcore response, which the reader knows by itself."""
+    plain = name.replace(":request=", ".", 1).replace(":response=", ".", 1)
+    return plain != name and name.startswith("OFFCORE_RESPONSE:request=") and plain == ".".join([target] + masks)
+
+
 def pack(catalogues):
     """The whole file: header, shared part, catalogues."""
-    pool = Pool(catalogues)
     for catalogue in catalogues:
+        catalogue.aliases = [alias for alias in catalogue.aliases if not has_keywords(*alias)]
         for row in catalogue.rows:
             complete(row)
+    pool = Pool(catalogues)
     fragments, blocks, text = pack_names(pool.names)
     # Catalogues first fill the shared tables, then are packed at their places.
     for catalogue in catalogues:
