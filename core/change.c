@@ -48,7 +48,8 @@ static bool compare(const struct upmu_cpu *cpu, const struct upmu_set *set, uint
     image.overfull = false;
     image.prelude = NULL;
     for (unsigned i = 0; i < set->count; i++) {
-        if (upmu_event_cascades(&set->event[i]) || upmu_tally_is_metric(&set->tally[i]))
+        if (upmu_event_cascades(&set->event[i]) || upmu_tally_is_metric(&set->tally[i]) ||
+            upmu_tally_is_wide(&set->tally[i]))
             return false;
         upmu_run_render(cpu, set, i, &image);
     }

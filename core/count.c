@@ -12,6 +12,7 @@
 #include "core/bits.h"
 #include "core/muldiv.h"
 #include "core/port_call.h"
+#include "core/random.h"
 #include "core/register.h"
 
 uint64_t upmu_count_now(const struct upmu_pmu *pmu, const struct upmu_event *event, uint64_t total, uint64_t base,
@@ -54,6 +55,37 @@ bool upmu_count_overflowed(const struct upmu_pmu *pmu, unsigned counter, uint64_
     return !(value >> (pmu->counter[counter].width - 1u) & 1u);
 }
 
+void upmu_count_next(struct upmu_tally *tally, uint64_t period)
+{
+    const struct upmu_sampling *sampling = upmu_tally_sampling(tally);
+
+    tally->reset = period;
+    if (sampling->random_mask)
+        tally->reset += upmu_random_next(&tally->random) & sampling->random_mask;
+}
+
+void upmu_count_adapt(struct upmu_tally *tally, uint64_t now_ns)
+{
+    uint64_t elapsed_ns = now_ns - tally->adapted_ns, ideal, rest;
+    uint32_t frequency = upmu_tally_sampling(tally)->frequency;
+
+    if (!frequency)
+        return;
+    tally->adapted_ns = now_ns;
+    if (!elapsed_ns)
+        return;
+    ideal = upmu_divide(upmu_muldiv(tally->ended, UINT64_C(1000000000), elapsed_ns), frequency, &rest);
+    if (ideal > UPMU_LONGEST_PERIOD >> 1)
+        ideal = UPMU_LONGEST_PERIOD >> 1;
+    /* An eighth of the way, as far samples tell less of what is to come. */
+    if (ideal > tally->period)
+        tally->period += (ideal - tally->period + 7u) >> 3;
+    else
+        tally->period -= (tally->period - ideal + 7u) >> 3;
+    if (!tally->period)
+        tally->period = 1;
+}
+
 bool upmu_count_due(struct upmu_tally *tally)
 {
     uint64_t over, periods = 0, rest;
@@ -71,7 +103,9 @@ bool upmu_count_due(struct upmu_tally *tally)
     if (UPMU_SETS && tally->to_switch && tally->to_switch != UPMU_SWITCH_NOW)
         tally->to_switch = tally->to_switch > 1u + (uint32_t)periods ? tally->to_switch - 1u - (uint32_t)periods
                                                                      : UPMU_SWITCH_NOW;
-    tally->due = tally->total - over + tally->period;
+    tally->ended = tally->reset;
+    upmu_count_next(tally, tally->period);
+    tally->due = tally->total - over + tally->reset;
     return true;
 }
 

@@ -6,7 +6,7 @@
 #ifndef UPMU_CORE_COUNT_H
 #define UPMU_CORE_COUNT_H
 
-#include <upmu/session.h>
+#include "core/session_core.h"
 
 /* upmu_tally.to_switch: its set is to give way. */
 #define UPMU_SWITCH_NOW 0xffffffffu
@@ -43,6 +43,15 @@ bool upmu_count_overflowed(const struct upmu_pmu *pmu, unsigned counter, uint64_
  * without one.
  */
 bool upmu_count_due(struct upmu_tally *tally);
+
+/* What is waited for next: a period and its random part. */
+void upmu_count_next(struct upmu_tally *tally, uint64_t period);
+
+/* After a sample that was due: the period follows the frequency.  `now_ns`: enabled time of its session. */
+void upmu_count_adapt(struct upmu_tally *tally, uint64_t now_ns);
+
+/* The longest period that can be asked for. */
+#define UPMU_LONGEST_PERIOD (~UINT64_C(0) >> 1)
 
 /* The value to load so that the counter overflows when the next sample is due. */
 uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter);

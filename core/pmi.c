@@ -112,9 +112,43 @@ static void report(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t 
     if (UPMU_SETS)
         want_switch(cpu, session, events, now_ns);
     if (upmu_overflow_report(overflow) & UPMU_OVERFLOW_MASK) {
+        session->long_due |= events;
         session->full = 1;
         session->state = UPMU_SESSION_MASKED;
         cpu->mask_due = 1;
+    }
+}
+
+/*
+ * Events that an overflow sets back.  The counter of one that samples is not loaded anew:
+ * it overflows once when nothing is due, and then waits for the rest.
+ */
+static void reset_others(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, bool held)
+{
+    struct upmu_set *set = upmu_active(session);
+    uint32_t wanted = 0;
+
+    for (uint32_t rest = events; rest; rest &= rest - 1u)
+        wanted |= set->sampling[upmu_bits_lowest(rest)].resets;
+    wanted &= (uint32_t)upmu_bits_ones(set->count) & ~events;
+    for (; wanted; wanted &= wanted - 1u) {
+        struct upmu_tally *tally = &set->tally[upmu_bits_lowest(wanted)];
+        uint64_t value;
+
+        if (tally->counter >= UPMU_COUNTERS || cpu->tally[tally->counter] != tally || upmu_tally_is_wide(tally) ||
+            (!held && (tally->sequence & 1u)) ||
+            !(held ? upmu_bank_read(&cpu->bank, tally->counter, &value)
+                   : upmu_bank_handler_read(&cpu->bank, tally->counter, &value)))
+            continue;
+        tally->sequence += held ? 0 : 1u;
+        UPMU_BARRIER();
+        tally->base = value;
+        tally->total = 0;
+        tally->slot_total = 0;
+        tally->due = tally->period;
+        tally->reset = tally->period;
+        UPMU_BARRIER();
+        tally->sequence += held ? 0 : 1u;
     }
 }
 
@@ -126,6 +160,7 @@ void upmu_pmi_emit(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t 
     if (UPMU_FORMATS)
         fold_values(cpu, session, events, true);
     report(cpu, session, events, deferred ? &frame : NULL, port_clock_ns(cpu->machine->port));
+    reset_others(cpu, session, events, true);
 }
 
 static void defer(struct pass *pass, unsigned counter)
@@ -180,6 +215,7 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
     if (upmu_count_fold(cpu->pmu, upmu_tally_event(tally), tally, counter, value))
         cpu->seen_counting = 1;
     if (upmu_count_due(tally)) {
+        upmu_count_adapt(tally, upmu_session_clock(cpu->of_tally[counter], pass->now_ns));
         pass->due |= UPMU_BIT32(counter);
         throttle(pass, tally, tally->lost != lost);
     }
@@ -298,6 +334,7 @@ static void emit_due(struct pass *pass)
         if (UPMU_FORMATS)
             fold_values(pass->cpu, session, events, false);
         report(pass->cpu, session, events, pass->frame, pass->now_ns);
+        reset_others(pass->cpu, session, events, false);
     }
 }
 

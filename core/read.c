@@ -114,10 +114,14 @@ static bool read_one(struct upmu_session *session, struct upmu_set *set, unsigne
     uint64_t missed_ns = upmu_session_missed(session, set, now_ns, &count->enabled_ns);
 
     count->raw = tally->total;
+    count->reset = tally->reset;
     count->error = 0;
     count->quality = UPMU_QUALITY_EXACT;
     if (holds && !upmu_tally_is_metric(tally) && !total_now(cpu, session, i, &count->raw))
         return false;
+    count->left = upmu_tally_samples(tally) && tally->due > count->raw ? tally->due - count->raw : 0;
+    if (UPMU_SAMPLING && (set->sampling[i].flags & UPMU_SAMPLING_WRAP) && tally->counter < UPMU_COUNTERS && cpu)
+        count->raw &= upmu_bits_ones(cpu->pmu->counter[tally->counter].width);
     grade(session, set, tally, missed_ns + tally->gap_ns, count);
 #if UPMU_METRICS
     grade_metric(tally, count);

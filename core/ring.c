@@ -93,7 +93,7 @@ static void fill_extension(struct record_extension *extension, const struct upmu
     uint64_t *value = (uint64_t *)(void *)(extension + 1);
 
     extension->event_id = sampling->event_id;
-    extension->last_reset = overflow->set->tally[overflow->event].period;
+    extension->last_reset = overflow->set->tally[overflow->event].ended;
     extension->values = values;
     extension->process = overflow->process;
     extension->thread = overflow->thread;

@@ -25,7 +25,7 @@ void upmu_run_render(const struct upmu_cpu *cpu, const struct upmu_set *set, uns
     const struct upmu_tally *tally = &set->tally[i];
     unsigned flags = cpu->thread ? UPMU_RENDER_THREAD1 : 0;
 
-    if (UPMU_SAMPLING && port_has_pmi(cpu->machine->port) &&
+    if (UPMU_SAMPLING && port_has_pmi(cpu->machine->port) && !(set->sampling[i].flags & UPMU_SAMPLING_WRAP) &&
         (tally->period || (pmu->capabilities & UPMU_PMU_STATUS)))
         flags |= UPMU_RENDER_INTERRUPT;
     pmu->backend->render(pmu, &set->event[i], tally->alternative, tally->slot, flags, image);
@@ -161,6 +161,8 @@ bool upmu_run_settle(struct upmu_cpu *cpu, struct upmu_tally *tally, unsigned co
     if (!upmu_tally_samples(tally))
         return false;
     due = upmu_count_due(tally);
+    if (due)
+        upmu_count_adapt(tally, upmu_session_clock(cpu->of_tally[counter], port_clock_ns(cpu->machine->port)));
     if (due || passed || tally->throttled)
         cpu->last_tag[counter] = 0;
     if (passed && !tally->throttled) {

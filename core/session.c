@@ -6,6 +6,7 @@
 #include "core/backend.h"
 #include "core/bits.h"
 #include "core/claims.h"
+#include "core/count.h"
 #include "core/cpu.h"
 #include "core/format_core.h"
 #include "core/local.h"
@@ -18,7 +19,8 @@
 #include "core/user_page.h"
 #include "core/turns.h"
 
-#define LONGEST_ASKED (~UINT64_C(0) >> 1)
+/* The first period of a frequency. */
+#define FIRST_PERIOD 10000u
 
 enum upmu_status upmu_session_init(struct upmu_session *session, struct upmu_machine *machine)
 {
@@ -44,6 +46,8 @@ static uint64_t period_of(const struct upmu_event *event, const struct upmu_samp
 {
     if (upmu_event_cascades(event) && !(sampling && sampling->period) && event->config2 >> 63)
         return event->config2 & ~UPMU_EVENT_AFTER;
+    if (sampling && sampling->frequency && !sampling->period)
+        return FIRST_PERIOD;
     return sampling ? sampling->period : 0;
 }
 
@@ -66,7 +70,11 @@ static enum upmu_status check_sampling(const struct upmu_session *session, const
         return UPMU_ERR_COMPILED_OUT;
     if (!port_has_pmi(machine->port))
         return UPMU_ERR_HOOK_MISSING;
-    if (period > LONGEST_ASKED || period < machine->pmu[event->pmu].min_period)
+    if (sampling->frequency && !port_has_clock(machine->port))
+        return UPMU_ERR_HOOK_MISSING;
+    if (sampling->random_mask > UPMU_LONGEST_PERIOD - period || sampling->long_period > UPMU_LONGEST_PERIOD)
+        return UPMU_ERR_INVALID;
+    if (period > UPMU_LONGEST_PERIOD || period < machine->pmu[event->pmu].min_period)
         return UPMU_ERR_INVALID;
     /* A transaction that aborts takes the overflow back, and the handler would never end. */
     if ((event->attributes & UPMU_ATTR_IN_TXCP) && period < 0x7fffffff)
@@ -86,6 +94,7 @@ static void set_event(struct upmu_set *set, unsigned i, const struct upmu_event 
         tally->period = period;
     tally->index = (uint8_t)i;
     tally->due = tally->period;
+    tally->reset = tally->period;
     tally->least_log2 = event->least_log2;
     tally->step_log2 = event->step_log2;
     tally->wide = event->attributes & UPMU_ATTR_WIDE;
@@ -102,6 +111,7 @@ static void set_sampling(struct upmu_set *set, unsigned i, const struct upmu_sam
     if (sampling)
         set->sampling[i] = *sampling;
     set->sampling[i].period = period;
+    set->tally[i].random = set->sampling[i].random_seed;
 }
 
 enum upmu_status upmu_set_add_event(struct upmu_session *session, struct upmu_set *set,
@@ -370,6 +380,26 @@ enum upmu_status upmu_session_share(struct upmu_session *session, bool share)
     return UPMU_OK;
 }
 
+/* What stopped the session waits for its long period now. */
+static void begin_long(struct upmu_session *session)
+{
+    struct upmu_set *set = upmu_active(session);
+
+    for (uint32_t rest = session->long_due; rest; rest &= rest - 1u) {
+        unsigned i = upmu_bits_lowest(rest);
+        struct upmu_tally *tally = &set->tally[i];
+
+        if (i >= set->count || !set->sampling[i].long_period)
+            continue;
+        upmu_count_next(tally, set->sampling[i].long_period);
+        tally->due = tally->total + tally->reset;
+        if (session->cpu && tally->counter < UPMU_COUNTERS)
+            session->cpu->last_tag[tally->counter] = 0;
+        session->tagged_by = session->cpu;
+    }
+    session->long_due = 0;
+}
+
 static enum upmu_status start_work(const struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
@@ -379,6 +409,8 @@ static enum upmu_status start_work(const struct upmu_call *call)
         return UPMU_OK;
     if ((!UPMU_THREADS || call->cpu) && !call->cpu->live)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
+    if (UPMU_SAMPLING)
+        begin_long(session);
     if (UPMU_SETS)
         upmu_sets_begin(session);
     if (UPMU_SETS && session->switch_due)
@@ -495,6 +527,7 @@ static enum upmu_status write_work(const struct upmu_call *call)
     tally->total = call->value;
     tally->slot_total = call->value;
     tally->due = call->value + tally->period;
+    tally->reset = tally->period;
     tally->hole = false;
     tally->gap_ns = UINT64_C(0) - upmu_session_missed(session, call->set,
                                                      cpu ? port_clock_ns(session->machine->port) : 0, &enabled_ns);
@@ -509,7 +542,7 @@ enum upmu_status upmu_set_write(struct upmu_session *session, struct upmu_set *s
         .work = write_work, .session = session, .set = set, .index = index, .value = value, .follow = true
     };
 
-    if (index >= set->count || value > LONGEST_ASKED)
+    if (index >= set->count || value > UPMU_LONGEST_PERIOD)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     return upmu_session_call(&call);
 }

@@ -67,6 +67,12 @@ static inline void upmu_session_enabled(struct upmu_session *session, uint64_t n
     session->started_ns = now_ns;
 }
 
+/* Enabled time of a session that runs. */
+static inline uint64_t upmu_session_clock(const struct upmu_session *session, uint64_t now_ns)
+{
+    return session->enabled_ns + (now_ns - session->started_ns);
+}
+
 /* The same for one that leaves the hardware. */
 void upmu_session_ran(struct upmu_session *session, uint64_t now_ns);
 
@@ -81,6 +87,14 @@ void upmu_session_placed(struct upmu_cpu *cpu, struct upmu_session *session);
 static inline bool upmu_session_attached(const struct upmu_session *session)
 {
     return session->cpu || (UPMU_THREADS && session->thread);
+}
+
+/* Its sampling attributes. */
+static inline const struct upmu_sampling *upmu_tally_sampling(const struct upmu_tally *tally)
+{
+    const char *set = (const char *)(tally - tally->index) - offsetof(struct upmu_set, tally);
+
+    return &((const struct upmu_set *)(const void *)set)->sampling[tally->index];
 }
 
 /* Fill session->why with a status and nothing else; returns it. */

@@ -34,6 +34,8 @@ struct upmu_count {
     uint64_t error;      /* of `value`, what is estimated and not counted; 0: exact */
     uint64_t enabled_ns; /* time between start and stop; 0 without clock_ns */
     uint64_t running_ns; /* of it, with a counter */
+    uint64_t left;       /* of a sampling event: events until the next sample ... */
+    uint64_t reset;      /* ... and the period that runs, with its random part */
     enum upmu_quality quality;
 };
 
@@ -47,12 +49,18 @@ struct upmu_sampling {
     uint64_t event_id; /* stored in the samples of this event as it is (upmu/format.h) */
     uint32_t values;   /* bit i: the count of event i goes into them */
     uint32_t switch_after; /* overflows until its set gives way (UPMU_SET_OVERFLOW_SWITCH); 0: none do */
+    uint64_t long_period;  /* the period after a restart, if it stopped the session; 0: as any other */
+    uint64_t random_mask;  /* each further period is longer by a random number & this: core/random.h says which */
+    uint64_t random_seed;
+    uint32_t resets;       /* bit i: an overflow sets event i to 0, or to the begin of a period */
+    uint32_t frequency;    /* samples a second that the period is to follow; `period` (0: 10000) is the first */
     uint32_t flags;    /* UPMU_SAMPLING_… */
 };
 
 /* Bits of upmu_sampling.flags. */
 #define UPMU_SAMPLING_NOTIFY (1u << 0) /* an overflow makes a message (upmu/message.h) */
-#define UPMU_SAMPLING_FLAGS UPMU_SAMPLING_NOTIFY /* all that are known */
+#define UPMU_SAMPLING_WRAP (1u << 1)   /* of an event without period: no interrupt, it wraps as its counter does */
+#define UPMU_SAMPLING_FLAGS (UPMU_SAMPLING_NOTIFY | UPMU_SAMPLING_WRAP) /* all that are known */
 
 /* 64-bit state of one event.  Private. */
 struct upmu_tally {
@@ -62,6 +70,10 @@ struct upmu_tally {
     uint64_t base;              /* counter value that `total` belongs to */
     uint64_t due;               /* sampling: total at which the next sample falls due */
     uint64_t period;            /* sampling: events between samples; 0: counts only */
+    uint64_t reset;             /* sampling: the period that runs, with its random part ... */
+    uint64_t ended;             /* ... and the one before it */
+    uint64_t random;            /* state of the generator */
+    uint64_t adapted_ns;        /* enabled time at the last sample, for a frequency */
     uint64_t gap_ns;            /* enabled without a counter */
     uint32_t overflows;         /* periods completed */
     uint32_t lost;              /* periods completed without a sample: throttled, or too short */
@@ -193,6 +205,7 @@ struct upmu_session {
     uint32_t ticket;           /* turn among those that share */
     volatile uint32_t held;    /* a call works on it while its thread does not run */
     volatile uint32_t sequence; /* odd: times and states are being changed */
+    uint32_t long_due;         /* events that stopped it: their next period is the long one */
     volatile uint8_t switch_due; /* an overflow wants the next set; its counters are closed */
     uint8_t ordered;           /* sets are not shuffled */
     uint8_t begun;             /* was started: the active set is the one to go on with */
