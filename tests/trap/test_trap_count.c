@@ -17,8 +17,9 @@
 
 static struct trap trap;
 
-static const char *const profiles[] = {"core2",   "skylake",          "nehalem", "icelake",
-                                       "version1",   "willamette", "northwood_smtoff", "nocona"};
+static const char *const profiles[] = {
+    "core2",  "skylake", "nehalem",   "icelake", "version1", "willamette", "northwood_smtoff",
+    "nocona", "k8_revc", "bulldozer", "zen2",    "zen4"};
 #define PROFILES (sizeof profiles / sizeof profiles[0])
 
 /*

@@ -111,7 +111,9 @@ static void user_run(const char *event, uint32_t samples)
 
 /* ---- 20 of 20 ---- */
 
-static const char *const profiles[] = {"core2", "skylake", "nehalem", "icelake", "version1"};
+static const char *const profiles[] = {"core2",   "skylake", "k8_revc",   "zen4", "version1",
+                                       "nehalem", "icelake", "bulldozer", "zen2"};
+#define PROFILES (sizeof profiles / sizeof profiles[0])
 
 static void a_thousand_overflows_are_a_thousand_samples_in_every_run(void **state)
 {
@@ -120,7 +122,7 @@ static void a_thousand_overflows_are_a_thousand_samples_in_every_run(void **stat
 
     (void)state;
     for (unsigned i = 0; i < runs; i++) {
-        const char *profile = profiles[i % 5];
+        const char *profile = profiles[i % PROFILES];
 
         trap_prepare(&trap, profile);
         trap.x2apic = i >> 1 & 1;
