@@ -45,12 +45,15 @@ static const struct field {
     {~UINT64_C(0), UPMU_ATTR_PAYLOAD, 0, UPMU_X86_ROW_SNOOP, UPMU_X86_PAYLOAD_SNOOP, 1, ":snoop_rsp="},
     {UPMU_X86_SELECT_UMASK, UPMU_ATTR_RAW, 8, UPMU_X86_ROW_SELECT, 0, 0, ":umask="},
     {UPMU_X86_SELECT_EVENT, UPMU_ATTR_RAW, 0, UPMU_X86_ROW_SELECT, 0, 0, ":event="},
+    {UINT64_C(0xfff00), UPMU_ATTR_PAYLOAD, 8, UPMU_X86_ROW_FRONTEND, UPMU_X86_PAYLOAD_FRONTEND, 1, ":fe_thres="},
 };
 
 /* Indices of fields: the privileges stand first; then other fields of the select word. */
 #define FIELD_EDGE 2u
 #define FIELD_PAYLOADS 8u
+#define FIELD_FRONTEND 10u
 #define FIELD_UMASK 12u
+#define FIELD_THRESHOLD 14u
 #define FIELDS (sizeof fields / sizeof fields[0])
 
 /* Attributes that a select word implies, without the privileges. */
@@ -104,7 +107,8 @@ static const struct {
     {"in_tx_cp", 7},
     {"offcore_rsp", 8},
     {"ldlat", 9},
-    {"frontend", 10},
+    {"frontend", FIELD_FRONTEND},
+    {"fe_thres", FIELD_THRESHOLD},
     {"snoop_rsp", 11},
     {"umask", 12},
     {"event", 13},
@@ -113,9 +117,13 @@ static const struct {
 };
 #define ATTRIBUTE_WORDS (sizeof attribute_words / sizeof attribute_words[0])
 
+/* A front-end event of latency: bubbles for so many cycles, 1 unless the event says more. */
+#define FRONTEND_LATENCY 0x06u
+#define FRONTEND_LEAST UINT64_C(0x100)
+
 /*
  * Give a field its value.  A field that is set already without having been given
- * is wired in the event: it may only be confirmed.
+ * is wired in the event: it may only be confirmed, but for the shortest latency.
  */
 static enum upmu_status set_field(const struct upmu_pmu *pmu, struct upmu_event *event, const struct field *field,
                                   const uint64_t *given)
@@ -129,6 +137,12 @@ static enum upmu_status set_field(const struct upmu_pmu *pmu, struct upmu_event 
     if ((!given && room != 1) || (value & ~room) || value < field->least)
         return UPMU_ERR_BAD_VALUE;
     value <<= field->shift;
+    if (field == &fields[FIELD_THRESHOLD]) {
+        if ((*word & 0xffu) != FRONTEND_LATENCY)
+            return UPMU_ERR_NO_SUCH_ATTRIBUTE;
+        if (value != FRONTEND_LEAST && (*word & bits) == FRONTEND_LEAST && !(event->attributes & UPMU_ATTR_PAYLOAD))
+            *word &= ~bits;
+    }
     bits &= *word;
     if (bits || ((event->attributes ^ UPMU_ATTR_RAW) & field->attribute))
         return bits == value ? UPMU_OK : UPMU_ERR_CONTRADICTION;
@@ -237,10 +251,15 @@ void upmu_x86_core_format(const struct upmu_pmu *pmu, const struct upmu_event *e
         }
         if ((event->config & SELECT_BOTH) != SELECT_BOTH)
             upmu_text_string(out, fields[event->config & UPMU_X86_SELECT_USR ? 0 : 1].name);
-        for (const struct field *field = &fields[FIELD_EDGE]; field < &fields[FIELD_UMASK]; field++)
+        for (unsigned i = FIELD_EDGE; i < FIELD_UMASK; i++) {
+            /* Where the row has a payload only its threshold can be given. */
+            const struct field *field =
+                &fields[i == FIELD_FRONTEND && (row->flags & UPMU_ROW_PAYLOAD) ? FIELD_THRESHOLD : i];
+
             if ((event->attributes & field->attribute) && (!field->payload || field->payload == event->payload))
                 write_field(out, field->name,
                             ((field->payload ? event->config1 : event->config) & field->bits) >> field->shift);
+        }
     }
     if (event->attributes & UPMU_ATTR_PRECISE)
         upmu_text_string(out, ":precise=1");

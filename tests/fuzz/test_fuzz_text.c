@@ -242,7 +242,7 @@ static void put_attribute(uint64_t *random, struct fuzz_draft *draft)
                                         "intxcp",
                                         "p",
                                         "precise=",
-                                        "ldlat=",
+                                        "ldlat=", "fe_thres=",
                                         "offcore_rsp=",
                                         "frontend=",
                                         "umask=",

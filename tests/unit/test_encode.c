@@ -220,7 +220,7 @@ static void every_event_with_every_attribute_is_written_so_that_it_encodes_again
     static const char *const attributes[] = {
         "", ":u", ":k", ":uk", ":u=0", ":c=2", ":c=0", ":e", ":e=1:i=1:c=255", ":t=1", ",any,os", ":intx=1",
         ":intxcp=1:c=1", ":precise", ":counter=1", ":counter=16", ":u:e=1:c=3:counter=0", ":umask=0x41", ":ldlat=100",
-        ":offcore_rsp=0x1", ":c=1:precise=2:k",
+        ":fe_thres=1", ":fe_thres=15", ":offcore_rsp=0x1", ":c=1:precise=2:k",
     };
     unsigned written = 0, names = 0;
 
@@ -641,6 +641,23 @@ static void payloads_are_held_to_the_registers_bits(void **state)
     assert_int_equal(encoded("skl", "r1cd").config1, 3);
 }
 
+static void a_front_end_event_of_latency_takes_a_threshold(void **state)
+{
+    (void)state;
+    assert_true(encoded("skl", "FRONTEND_RETIRED:IDQ_2_BUBBLES").config1 == 0x200106);
+    assert_true(encoded("skl", "FRONTEND_RETIRED:IDQ_2_BUBBLES:fe_thres=1").config1 == 0x200106);
+    assert_true(encoded("skl", "FRONTEND_RETIRED:IDQ_2_BUBBLES:fe_thres=255").config1 == 0x20ff06);
+    assert_true(encoded("skl", "FRONTEND_RETIRED.IDQ_1_BUBBLE:fe_thres=4095").config1 == 0x1fff06);
+    assert_int_equal(refused("skl", "FRONTEND_RETIRED:IDQ_2_BUBBLES:fe_thres=4096"), UPMU_ERR_BAD_VALUE);
+    assert_int_equal(refused("skl", "FRONTEND_RETIRED:IDQ_2_BUBBLES:fe_thres=0"), UPMU_ERR_BAD_VALUE);
+    assert_int_equal(refused("skl", "FRONTEND_RETIRED:IDQ_2_BUBBLES:fe_thres=2:fe_thres=3"), UPMU_ERR_CONTRADICTION);
+    assert_int_equal(refused("skl", "FRONTEND_RETIRED:LATENCY_GE_16:fe_thres=2"), UPMU_ERR_CONTRADICTION);
+    assert_int_equal(refused("skl", "FRONTEND_RETIRED:LATENCY_GE_16:fe_thres=16"), UPMU_OK);
+    assert_int_equal(refused("skl", "FRONTEND_RETIRED:ITLB_MISS:fe_thres=2"), UPMU_ERR_NO_SUCH_ATTRIBUTE);
+    assert_int_equal(refused("skl", "BR_INST_RETIRED:ALL_BRANCHES:fe_thres=2"), UPMU_ERR_NO_SUCH_ATTRIBUTE);
+    assert_int_equal(refused("nhm", "r1c6:fe_thres=2"), UPMU_ERR_NO_SUCH_ATTRIBUTE);
+}
+
 /* ---- Explanations ---- */
 
 static const char *explained(const struct upmu_why *why)
@@ -836,6 +853,7 @@ int main(void)
         cmocka_unit_test(an_offcore_event_runs_with_either_register_and_its_code),
         cmocka_unit_test(other_events_run_in_one_way),
         cmocka_unit_test(payloads_are_held_to_the_registers_bits),
+        cmocka_unit_test(a_front_end_event_of_latency_takes_a_threshold),
         cmocka_unit_test(collisions_are_explained_in_one_line),
         cmocka_unit_test(refusals_without_an_event_are_explained_by_their_status),
         cmocka_unit_test(every_status_has_words_of_its_own),
