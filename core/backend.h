@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <upmu/event.h>
+#include <upmu/ibs.h>
 #include <upmu/place.h>
 #include <upmu/pmu.h>
 
@@ -155,6 +156,13 @@ struct upmu_backend {
 
     /* Name of a counter: prefix and index. */
     const char *(*counter_prefix)(const struct upmu_pmu *pmu, unsigned counter, unsigned *out_index);
+
+    /*
+     * How a sampling unit is driven; false: not with this period.  What a sample needs before
+     * it is kept; false: it is dropped.  Where pmu->ibs is not 0.
+     */
+    bool (*ibs)(const struct upmu_pmu *pmu, const struct upmu_ibs *ibs, struct upmu_ibs_plan *plan);
+    bool (*ibs_sample)(const struct upmu_pmu *pmu, struct upmu_ibs_sample *sample);
 
     /* The row of a resource; UPMU_NO_ROW: no register, but nobody shares it all the same. */
     unsigned (*resource_row)(const struct upmu_pmu *pmu, unsigned resource);

@@ -638,3 +638,24 @@ bool upmu_bank_handler_acknowledge(struct upmu_bank *bank, uint64_t bits)
 {
     return write_msr(bank, &bank->handler_accesses, bank->pmu->ack_row, bits);
 }
+
+#if UPMU_IBS
+
+bool upmu_bank_command(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned row, uint64_t value)
+{
+    uint32_t address = bank->pmu->table->rows[row].address;
+
+    /* No select, so no gate that a register lacks (write_msr()); the handler's stack is short. */
+    accesses->writes++;
+    if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_wrmsr(bank->port, address, value))
+        return true;
+    bank->faulted = address;
+    return false;
+}
+
+bool upmu_bank_look(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned row, uint64_t *out_value)
+{
+    return read_msr(bank, accesses, row, out_value);
+}
+
+#endif

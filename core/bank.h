@@ -106,6 +106,12 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters);
 /* Acknowledge status bits (local side). */
 bool upmu_bank_acknowledge(struct upmu_bank *bank, uint64_t bits);
 
+#if UPMU_IBS
+/* Registers that have no shadow, by the local side or the handler, whose accesses are counted. */
+bool upmu_bank_command(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned row, uint64_t value);
+bool upmu_bank_look(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned row, uint64_t *out_value);
+#endif
+
 /*
  * The handler's half: never touches the shadow, only brings the hardware to it.
  * Accesses are counted in bank->handler_accesses.

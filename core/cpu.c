@@ -8,6 +8,7 @@
 #include "core/bits.h"
 #include "core/claims.h"
 #include "core/domain.h"
+#include "core/ibs_core.h"
 #include "core/local.h"
 #include "core/mem.h"
 #include "core/schedule.h"
@@ -212,6 +213,8 @@ static enum upmu_status suspend(struct upmu_cpu *cpu)
             status = UPMU_ERR_PORT;
         session->state = UPMU_SESSION_SUSPENDED;
     }
+    if (!upmu_ibs_end(cpu))
+        status = UPMU_ERR_PORT;
     cpu->live = 0;
     UPMU_BARRIER();
     /* Should registers outlive the sleep, resume must not find ours and call them the firmware's. */
@@ -288,6 +291,8 @@ static enum upmu_status leave(struct upmu_cpu *cpu)
     if (UPMU_THREADS && cpu->current)
         cpu->current->cpu = NULL;
     cpu->current = NULL;
+    if (!upmu_ibs_end(cpu))
+        status = UPMU_ERR_PORT;
     cpu->live = 0;
     UPMU_BARRIER();
     if (!upmu_claims_restore(cpu))

@@ -14,6 +14,7 @@
 #include "core/claims.h"
 #include "core/count.h"
 #include "core/domain.h"
+#include "core/ibs_core.h"
 #include "core/format_core.h"
 #include "core/local.h"
 #include "core/mem.h"
@@ -40,6 +41,7 @@ struct pass {
     uint32_t handled; /* counters that had overflowed */
     uint32_t due;     /* of these, with a sample due */
     uint32_t closed;  /* to stay closed: the local side replays them */
+    unsigned samples; /* of units beside the counters */
     uint32_t failed;  /* a register faulted: the local side loads them again */
 };
 
@@ -357,7 +359,7 @@ static void keep_masked(struct pass *pass)
 static enum upmu_pmi answer(struct pass *pass, uint32_t flagged)
 {
     struct upmu_cpu *cpu = pass->cpu;
-    unsigned overflows = upmu_bits_count(pass->handled | flagged);
+    unsigned overflows = upmu_bits_count(pass->handled | flagged) + pass->samples;
     /* Where interrupts are late this one may have been another source's: none of the overflows is matched. */
     unsigned own = cpu->pmu->capabilities & UPMU_PMU_LATE ? 0 : 1;
 
@@ -371,7 +373,7 @@ static enum upmu_pmi answer(struct pass *pass, uint32_t flagged)
     if (overflows) {
         cpu->interrupts++;
         /* Only status was left: the late interrupt of an overflow that is settled. */
-        if (!(pass->handled | (flagged & cpu->running)) && cpu->stale_credit)
+        if (!(pass->handled | (flagged & cpu->running)) && !pass->samples && cpu->stale_credit)
             cpu->stale_credit--;
         return UPMU_PMI_HANDLED;
     }
@@ -486,6 +488,7 @@ enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *fra
     pass.cpu = cpu;
     pass.frame = frame;
     pass.now_ns = port_clock_ns(cpu->machine->port);
+    pass.samples = upmu_ibs_handle(cpu, frame);
     result = handle(&pass);
     UPMU_BARRIER();
     cpu->in_handler = 0;

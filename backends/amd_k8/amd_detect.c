@@ -20,11 +20,17 @@
 
 #define AMD_EXTENDED_FEATURES UINT32_C(0x80000001)
 #define AMD_ADDRESS_SIZES UINT32_C(0x80000008)
+#define AMD_IBS_LEAF UINT32_C(0x8000001b)
 #define AMD_PERFORMANCE UINT32_C(0x80000022)
 
 /* Leaf 8000_0001h, ECX. */
 #define AMD_CPUID_SVM UPMU_BIT32(2)
 #define AMD_CPUID_PERFCTR_CORE UPMU_BIT32(23)
+
+#define AMD_CPUID_IBS UPMU_BIT32(10)
+
+/* Leaf 8000_001Bh, EAX: bit 0 says that the others mean anything; else there are both units. */
+#define AMD_IBS_BASIC 7u
 
 /* Leaf 8000_0022h, EAX. */
 #define AMD_CPUID_PERFMON_V2 UPMU_BIT32(0)
@@ -42,6 +48,7 @@
 struct amd_shape {
     uint8_t model;
     uint8_t counters;
+    uint32_t ibs;
     bool extended, global, freeze, svm, svme, cores;
 };
 
@@ -95,6 +102,29 @@ static uint64_t select_limit(const struct amd_model *model, const struct amd_sha
     return shape->svm ? bits | UPMU_AMD_SELECT_GUEST | UPMU_AMD_SELECT_HOST : bits;
 }
 
+/* Registers of IBS; some are there with a capability only. */
+static void add_ibs(struct upmu_pmu *pmu, uint32_t capabilities)
+{
+    static const struct {
+        uint8_t row;
+        uint16_t with; /* one of these, in bits 31:4 of the capabilities */
+    } optional[] = {
+        {UPMU_AMD_ROW_FETCH + 3, 1u << 5}, {UPMU_AMD_ROW_OP + 7, 1u << 1}, {UPMU_AMD_ROW_OP + 8, 1u << 6},
+        {UPMU_AMD_ROW_FETCH2, 1u << 9},    {UPMU_AMD_ROW_OP2, 1u << 9},
+    };
+
+    pmu->ibs = capabilities;
+    pmu->limit[UPMU_AMD_CLASS_IBS_CTL] = ~UINT64_C(0);
+    pmu->limit[UPMU_AMD_CLASS_IBS_DATA] = ~UINT64_C(0);
+    for (unsigned row = UPMU_AMD_ROW_FETCH; row < UPMU_AMD_ROW_FETCH2; row++)
+        upmu_rows_set(pmu->present, row);
+    for (unsigned i = 0; i < sizeof optional / sizeof optional[0]; i++)
+        if (capabilities >> 4 & optional[i].with)
+            upmu_rows_set(pmu->present, optional[i].row);
+        else
+            upmu_rows_clear(pmu->present, optional[i].row);
+}
+
 static void build_amd(struct upmu_pmu *pmu, const struct amd_shape *shape)
 {
     const struct amd_model *model = &amd_models[shape->model];
@@ -122,6 +152,8 @@ static void build_amd(struct upmu_pmu *pmu, const struct amd_shape *shape)
         pmu->shared = UPMU_BIT64(UPMU_AMD_RESOURCE_NB);
         pmu->shared_scope = UPMU_SCOPE_NODE;
     }
+    if (UPMU_IBS && shape->ibs)
+        add_ibs(pmu, shape->ibs);
     if (shape->global)
         add_global(pmu, shape);
     for (unsigned n = 0; n < shape->counters; n++)
@@ -152,6 +184,15 @@ static bool knows_guests(unsigned model)
     return !(amd_models[model].traits & AMD_WITH_BITS_8) && model != AMD_11H;
 }
 
+static uint32_t read_ibs(const struct upmu_detection *detection, uint32_t most)
+{
+    uint32_t leaf[4] = {0, 0, 0, 0};
+
+    if (most >= AMD_IBS_LEAF)
+        detection->cpuid(detection->context, AMD_IBS_LEAF, 0, leaf);
+    return leaf[0] & 1u ? leaf[0] : AMD_IBS_BASIC;
+}
+
 /* Counters by CPUID: PerfMonV2 says how many, the extended block has six, the legacy one four. */
 static void read_amd_shape(const struct upmu_detection *detection, struct amd_shape *shape)
 {
@@ -172,6 +213,8 @@ static void read_amd_shape(const struct upmu_detection *detection, struct amd_sh
         shape->counters = UPMU_AMD_EXTENDED;
     if (shape->svm && detection->rdmsr(detection->context, AMD_MSR_EFER, true, &efer))
         shape->svme = efer & AMD_EFER_SVME;
+    if (leaf[2] & AMD_CPUID_IBS)
+        shape->ibs = read_ibs(detection, most);
     if (most >= AMD_ADDRESS_SIZES) {
         detection->cpuid(detection->context, AMD_ADDRESS_SIZES, 0, leaf);
         shape->cores = leaf[2] & 0xffu;

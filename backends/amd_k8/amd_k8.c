@@ -94,6 +94,10 @@ const struct upmu_backend upmu_amd_k8_backend = {
     .take_over = amd_take_over,
     .resource_name = amd_resource_name,
     .counter_prefix = amd_counter_prefix,
+#if UPMU_IBS
+    .ibs = upmu_amd_ibs,
+    .ibs_sample = upmu_amd_ibs_sample,
+#endif
     .resource_row = amd_resource_row,
 };
 

@@ -101,4 +101,9 @@ bool upmu_amd_alternative(const struct upmu_pmu *pmu, const struct upmu_event *e
 void upmu_amd_render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
                      const uint8_t *counters, unsigned flags, struct upmu_image *image);
 
+/* ---- amd_ibs.c ---- */
+
+bool upmu_amd_ibs(const struct upmu_pmu *pmu, const struct upmu_ibs *ibs, struct upmu_ibs_plan *plan);
+bool upmu_amd_ibs_sample(const struct upmu_pmu *pmu, struct upmu_ibs_sample *sample);
+
 #endif

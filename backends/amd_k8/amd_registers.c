@@ -27,22 +27,45 @@
 #define AMD_FOUR(R) R(0) R(1) R(2) R(3)
 #define AMD_FIFTEEN(R) AMD_FOUR(R) R(4) R(5) R(6) R(7) R(8) R(9) R(10) R(11) R(12) R(13) R(14)
 
+/* Control, then data in the order of a sample (upmu/ibs.h); the second controls. */
+#define AMD_IBS(R) \
+    R(FETCH, 0xC0011030u, IBS_CTL, "IbsFetchCtl", ibs_fetch_ctl) \
+    R(FETCH + 1, 0xC0011031u, IBS_DATA, "IbsFetchLinAd", ibs_fetch_linear) \
+    R(FETCH + 2, 0xC0011032u, IBS_DATA, "IbsFetchPhysAd", ibs_fetch_physical) \
+    R(FETCH + 3, 0xC001103Cu, IBS_DATA, "IbsFetchCtlExtd", ibs_fetch_extended) \
+    R(OP, 0xC0011033u, IBS_CTL, "IbsOpCtl", ibs_op_ctl) \
+    R(OP + 1, 0xC0011034u, IBS_DATA, "IbsOpRip", ibs_op_rip) \
+    R(OP + 2, 0xC0011035u, IBS_DATA, "IbsOpData", ibs_op_data1) \
+    R(OP + 3, 0xC0011036u, IBS_DATA, "IbsOpData2", ibs_op_data2) \
+    R(OP + 4, 0xC0011037u, IBS_DATA, "IbsOpData3", ibs_op_data3) \
+    R(OP + 5, 0xC0011038u, IBS_DATA, "IbsDcLinAd", ibs_dc_linear) \
+    R(OP + 6, 0xC0011039u, IBS_DATA, "IbsDcPhysAd", ibs_dc_physical) \
+    R(OP + 7, 0xC001103Bu, IBS_DATA, "IbsBrTarget", ibs_br_target) \
+    R(OP + 8, 0xC001103Du, IBS_DATA, "IbsOpData4", ibs_op_data4) \
+    R(FETCH2, 0xC001103Fu, IBS_CTL, "IbsFetchCtl2", ibs_fetch_ctl2) \
+    R(OP2, 0xC001103Eu, IBS_CTL, "IbsOpCtl2", ibs_op_ctl2)
+#define AMD_IBS_MEMBER(row, address, class, text, member) char member[sizeof text];
+#define AMD_IBS_NAME(row, address, class, text, member) text,
+
 #define AMD_LEGACY_MEMBERS(n) char select##n[sizeof "PERFEVTSEL" #n], counter##n[sizeof "PERFCTR" #n];
 #define AMD_LEGACY_NAMES(n) "PERFEVTSEL" #n, "PERFCTR" #n,
 static const struct amd_legacy_names {
     char source[sizeof "APM 13.2"];
     AMD_FOUR(AMD_LEGACY_MEMBERS)
-} amd_legacy_names = { "APM 13.2", AMD_FOUR(AMD_LEGACY_NAMES) };
+    AMD_IBS(AMD_IBS_MEMBER)
+} amd_legacy_names = { "APM 13.2", AMD_FOUR(AMD_LEGACY_NAMES) AMD_IBS(AMD_IBS_NAME) };
 
 #define AMD_EXTENDED_MEMBERS(n) char select##n[sizeof "PERF_CTL" #n], counter##n[sizeof "PERF_CTR" #n];
 #define AMD_EXTENDED_NAMES(n) "PERF_CTL" #n, "PERF_CTR" #n,
 static const struct amd_extended_names {
     char source[sizeof "APM 13.2"];
     AMD_FIFTEEN(AMD_EXTENDED_MEMBERS)
+    AMD_IBS(AMD_IBS_MEMBER)
     char global_ctl[sizeof "PerfCntrGlobalCtl"], status[sizeof "PerfCntrGlobalStatus"];
     char ack[sizeof "PerfCntrGlobalStatusClr"], debugctl[sizeof "DebugCtl"];
 } amd_extended_names = {
     "APM 13.2", AMD_FIFTEEN(AMD_EXTENDED_NAMES)
+    AMD_IBS(AMD_IBS_NAME)
     "PerfCntrGlobalCtl", "PerfCntrGlobalStatus", "PerfCntrGlobalStatusClr", "DebugCtl"
 };
 
@@ -60,9 +83,20 @@ static const struct amd_extended_names {
     [UPMU_AMD_ROW_##row] = { address, UPMU_AMD_CLASS_##row, UPMU_NO_COUNTER,                                       \
                              (uint16_t)offsetof(struct amd_extended_names, name) },
 
-static const struct upmu_register amd_legacy_rows[UPMU_AMD_ROW_GLOBAL_CTL] = { AMD_FOUR(AMD_LEGACY_ROWS) };
+#define AMD_LEGACY_IBS(row, address, class, text, member)                                                           \
+    [UPMU_AMD_ROW_##row] = { address, UPMU_AMD_CLASS_##class, UPMU_NO_COUNTER,                                       \
+                             (uint16_t)offsetof(struct amd_legacy_names, member) },
+#define AMD_EXTENDED_IBS(row, address, class, text, member)                                                         \
+    [UPMU_AMD_ROW_##row] = { address, UPMU_AMD_CLASS_##class, UPMU_NO_COUNTER,                                       \
+                             (uint16_t)offsetof(struct amd_extended_names, member) },
+
+static const struct upmu_register amd_legacy_rows[UPMU_AMD_ROW_GLOBAL_CTL] = {
+    AMD_FOUR(AMD_LEGACY_ROWS)
+    AMD_IBS(AMD_LEGACY_IBS)
+};
 static const struct upmu_register amd_extended_rows[UPMU_AMD_ROWS] = {
     AMD_FIFTEEN(AMD_EXTENDED_ROWS)
+    AMD_IBS(AMD_EXTENDED_IBS)
     AMD_OTHER_ROW(GLOBAL_CTL, 0xC0000301u, global_ctl)
     AMD_OTHER_ROW(STATUS, 0xC0000300u, status)
     AMD_OTHER_ROW(ACK, 0xC0000302u, ack)
@@ -82,15 +116,24 @@ static const struct upmu_register amd_extended_rows[UPMU_AMD_ROWS] = {
         .idle_keep = ~UPMU_AMD_SELECT_EN                                                                           \
     }
 
-#define AMD_SINGLE_CLASSES (UPMU_AMD_CLASS_SELECT + 1)
+/* Every write of a control acts, and nobody else sets one. */
+#define AMD_IBS_CLASSES                                                                                             \
+    [UPMU_AMD_CLASS_IBS_CTL] = { .kind = UPMU_KIND_AUX, .access = UPMU_ACCESS_COMMAND, .promised = 1,                \
+                                 .owned = AMD_ALL, .hardware = AMD_ALL },                                            \
+    [UPMU_AMD_CLASS_IBS_DATA] = { .kind = UPMU_KIND_STATUS, .access = UPMU_ACCESS_RO, .promised = 1,                 \
+                                  .hardware = AMD_ALL }
+
+#define AMD_SINGLE_CLASSES UPMU_AMD_CLASS_GLOBAL_CTL
 static const struct upmu_register_class amd_single_classes[AMD_SINGLE_CLASSES] = {
     [UPMU_AMD_CLASS_CTR] = AMD_COUNTER_CLASS,
     [UPMU_AMD_CLASS_SELECT] = AMD_SELECT_CLASS(UPMU_AMD_SELECT_EN),
+    AMD_IBS_CLASSES,
 };
 
 static const struct upmu_register_class amd_global_classes[UPMU_AMD_CLASSES] = {
     [UPMU_AMD_CLASS_CTR] = AMD_COUNTER_CLASS,
     [UPMU_AMD_CLASS_SELECT] = AMD_SELECT_CLASS(0),
+    AMD_IBS_CLASSES,
     [UPMU_AMD_CLASS_GLOBAL_CTL] = { .kind = UPMU_KIND_CONTROL, .load_rank = 7, .release_rank = 0, .found = 1,
                                     .promised = 1, .owned = AMD_ALL, .gates = AMD_ALL },
     [UPMU_AMD_CLASS_STATUS] = { .kind = UPMU_KIND_STATUS, .access = UPMU_ACCESS_RO, .promised = 1,

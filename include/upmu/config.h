@@ -100,6 +100,11 @@
 #define UPMU_SETS UPMU_THREADS
 #endif
 
+/* Instruction-based sampling (upmu/ibs.h); AMD's alone. */
+#ifndef UPMU_IBS
+#define UPMU_IBS (UPMU_BACKEND_AMD && UPMU_SAMPLING)
+#endif
+
 /* The graded probe, upmu_cpu_probe(). */
 #ifndef UPMU_PROBE
 #define UPMU_PROBE 1

@@ -182,6 +182,7 @@ struct upmu_pmu {
     uint8_t preference[UPMU_COUNTERS]; /* counters in the order they are tried */
     uint8_t preference_count;
     uint8_t status_row, ack_row, inuse_row; /* or UPMU_NO_ROW */
+    uint32_t ibs;         /* upmu_ibs_capabilities() */
     uint64_t loop_config; /* raw event that any loop makes happen: for the probe */
     uint32_t present[UPMU_REGISTERS / 32];  /* rows that this PMU has */
     uint64_t limit[UPMU_REGISTER_CLASSES];  /* bits that exist, per class */
@@ -277,6 +278,7 @@ struct upmu_bank {
 
 struct upmu_session;
 struct upmu_tally;
+struct upmu_ibs;
 struct upmu_thread;
 
 /*
@@ -328,6 +330,7 @@ struct upmu_cpu {
     struct upmu_tally *tally[UPMU_COUNTERS];     /* who runs on a counter */
     struct upmu_session *of_tally[UPMU_COUNTERS];
     uint32_t last_tag[UPMU_COUNTERS];            /* who ran on it last */
+    struct upmu_ibs *volatile ibs[2];            /* units at work */
     struct upmu_bank bank; /* bank.accesses: what it cost */
 };
 

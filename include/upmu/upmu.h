@@ -28,6 +28,7 @@ extern "C" {
 #include <upmu/message.h>
 #include <upmu/format.h>
 #include <upmu/page.h>
+#include <upmu/ibs.h>
 #include <upmu/thread.h>
 #include <upmu/set.h>
 

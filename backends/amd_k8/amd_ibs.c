@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Instruction-based sampling: what is written to its controls, which of its registers exist,
+ * and errata of what it tells.  Pure.
+ *
+ * Sources: AMD APM vol 2 (24593) 13.3; Linux arch/x86/events/amd/ibs.c (errata 420, 1197,
+ * 1293; families 16h to 18h; the alternate disable bit).
+ */
+#include "backends/amd_k8/amd_k8.h"
+#include "backends/amd_k8/amd_registers.h"
+#include "core/bits.h"
+#include "core/register.h"
+
+#if UPMU_BACKEND_AMD && UPMU_IBS
+
+#define FETCH_EN UPMU_BIT64(48)
+#define FETCH_VAL UPMU_BIT64(49)
+#define FETCH_RANDOM UPMU_BIT64(57)
+#define OP_EN UPMU_BIT64(17)
+#define OP_VAL UPMU_BIT64(18)
+#define OP_COUNTS_OPS UPMU_BIT64(19)
+#define OP_MAXIMUM_HIGH UINT64_C(0x07f00000) /* the same bits of the period */
+#define AMD_MAXIMUM UINT64_C(0xffff)             /* bits 19:4 of the period */
+
+#define LEAST_FETCHES 0x10u
+#define LEAST_OPS 0x90u
+#define AMD_LONGEST 0xffff0u
+#define AMD_LONGEST_EXTENDED 0x7fffff0u
+
+#define CAN_EXTENDED_COUNT 6u
+#define CAN_RIP_INVALID 7u
+#define CAN_DISABLE 13u
+
+/* DATA1, DATA3. */
+#define DATA1_RIP_INVALID UPMU_BIT64(38)
+#define DATA3_NO_MISS_BUFFER UPMU_BIT64(16)
+#define DATA3_PREFETCH UPMU_BIT64(21)
+
+static bool can(const struct upmu_pmu *pmu, unsigned capability)
+{
+    return pmu->ibs >> capability & 1u;
+}
+
+static void add_step(struct upmu_ibs_plan *plan, unsigned row, uint64_t value)
+{
+    plan->step[plan->starts + plan->agains + plan->stops] = (struct upmu_ibs_step){(uint8_t)row, value};
+}
+
+#define ADD_START(plan, row, value) (add_step(plan, row, value), (plan)->starts++)
+#define ADD_AGAIN(plan, row, value) (add_step(plan, row, value), (plan)->agains++)
+#define ADD_STOP(plan, row, value) (add_step(plan, row, value), (plan)->stops++)
+
+static bool control_word(const struct upmu_pmu *pmu, const struct upmu_ibs *ibs, uint64_t *out_word)
+{
+    uint32_t longest = AMD_LONGEST, least = LEAST_FETCHES;
+    uint64_t word = (ibs->period >> 4 & AMD_MAXIMUM) | (ibs->random ? FETCH_RANDOM : 0) | FETCH_EN;
+
+    if (ibs->kind == UPMU_IBS_OP) {
+        least = LEAST_OPS;
+        if (can(pmu, CAN_EXTENDED_COUNT))
+            longest = AMD_LONGEST_EXTENDED;
+        word = (ibs->period >> 4 & AMD_MAXIMUM) | (ibs->period & OP_MAXIMUM_HIGH) | OP_EN;
+        if (ibs->ops)
+            word |= OP_COUNTS_OPS;
+    }
+    *out_word = word;
+    return !(ibs->period & 0xfu) && ibs->period >= least && ibs->period <= longest;
+}
+
+bool upmu_amd_ibs(const struct upmu_pmu *pmu, const struct upmu_ibs *ibs, struct upmu_ibs_plan *plan)
+{
+    bool op = ibs->kind == UPMU_IBS_OP;
+    unsigned control = op ? UPMU_AMD_ROW_OP : UPMU_AMD_ROW_FETCH, second = op ? UPMU_AMD_ROW_OP2 : UPMU_AMD_ROW_FETCH2;
+    uint64_t word, enabled = op ? OP_EN : FETCH_EN;
+
+    if (!control_word(pmu, ibs, &word))
+        return false;
+    plan->row_count = op ? UPMU_AMD_OP_ROWS : UPMU_AMD_FETCH_ROWS;
+    for (unsigned i = 0; i < plan->row_count; i++)
+        plan->row[i] = (uint8_t)(upmu_rows_has(pmu->present, control + i) ? control + i : UPMU_NO_ROW);
+    plan->second_row = (uint8_t)(can(pmu, CAN_DISABLE) ? second : UPMU_NO_ROW);
+    plan->enabled = enabled;
+    plan->valid = op ? OP_VAL : FETCH_VAL;
+    ADD_START(plan, control, word);
+    if (can(pmu, CAN_DISABLE))
+        ADD_START(plan, second, 0);
+    /* Families 16h to 18h begin a new fetch count with a rising enable bit only. */
+    if (!op && pmu->family >= 0x16 && pmu->family <= 0x18)
+        ADD_AGAIN(plan, control, word & ~enabled);
+    ADD_AGAIN(plan, control, word);
+    if (can(pmu, CAN_DISABLE))
+        ADD_STOP(plan, second, 1);
+    /* Erratum 420: first the maximum, then the enable bit. */
+    if (pmu->family == 0x10)
+        ADD_STOP(plan, control, enabled);
+    ADD_STOP(plan, control, 0);
+    return true;
+}
+
+bool upmu_amd_ibs_sample(const struct upmu_pmu *pmu, struct upmu_ibs_sample *sample)
+{
+    bool zen3 = pmu->family == 0x19 && pmu->model < 0x10;
+    uint64_t *registers = sample->registers;
+
+    /* Erratum 1197: fetches at address 0 never were. */
+    if (sample->kind == UPMU_IBS_FETCH)
+        return !(zen3 && !registers[UPMU_IBS_FETCH_LINEAR]);
+    if (can(pmu, CAN_RIP_INVALID) && (registers[UPMU_IBS_OP_DATA1] & DATA1_RIP_INVALID))
+        sample->flags |= UPMU_IBS_NO_RIP;
+    if (zen3 && (registers[UPMU_IBS_OP_DATA3] & (DATA3_PREFETCH | DATA3_NO_MISS_BUFFER))) {
+        sample->flags |= UPMU_IBS_NO_DATA2;
+        registers[UPMU_IBS_OP_DATA2] = 0;
+    }
+    return true;
+}
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sampling units beside the counters.  A unit puts a sample down and waits; the handler
+ * takes it and lets the unit go on.  One writer of the queue: the handler, and while
+ * `closing` is set the local side.
+ */
+#include <upmu/ibs.h>
+
+#include "core/backend.h"
+#include "core/bank.h"
+#include "core/ibs_core.h"
+#include "core/local.h"
+#include "core/mem.h"
+
+#if UPMU_IBS
+
+uint32_t upmu_ibs_capabilities(const struct upmu_pmu *pmu)
+{
+    return pmu->ibs;
+}
+
+/* Some steps of a plan, by the local side or the handler. */
+static bool take_steps(struct upmu_bank *bank, struct upmu_accesses *accesses, const struct upmu_ibs_step *step,
+                       unsigned count)
+{
+    bool fine = true;
+
+    for (; count; count--, step++)
+        fine &= upmu_bank_command(bank, accesses, step->row, step->value);
+    return fine;
+}
+
+/* Read a sample, whose control is known, into its place in the queue. */
+static void queue_sample(struct upmu_cpu *cpu, struct upmu_accesses *accesses, struct upmu_ibs *ibs, uint64_t control,
+                         const struct upmu_frame *frame)
+{
+    uint32_t head = ibs->head;
+    struct upmu_ibs_sample *sample = &ibs->samples[head & (ibs->capacity - 1u)];
+
+    if (head - __atomic_load_n(&ibs->tail, __ATOMIC_ACQUIRE) == ibs->capacity) {
+        ibs->lost++;
+        return;
+    }
+    memset(sample, 0, sizeof *sample);
+    sample->registers[0] = control;
+    for (unsigned i = 1; i < ibs->plan.row_count; i++)
+        if (ibs->plan.row[i] != UPMU_NO_ROW &&
+            !upmu_bank_look(&cpu->bank, accesses, ibs->plan.row[i], &sample->registers[i]))
+            return;
+    sample->cpu = cpu->number;
+    sample->kind = (uint8_t)ibs->kind;
+    if (frame)
+        sample->ip = frame->ip;
+    else
+        sample->flags = UPMU_IBS_NO_FRAME;
+    if (!cpu->pmu->backend->ibs_sample(cpu->pmu, sample))
+        return;
+    sample->lost = ibs->lost - ibs->lost_told;
+    ibs->lost_told = ibs->lost;
+    sample->time_ns = port_clock_ns(cpu->machine->port);
+    __atomic_store_n(&ibs->head, head + 1u, __ATOMIC_RELEASE);
+}
+
+/* Take the sample of a unit; false: there is none. */
+static bool take_sample(struct upmu_cpu *cpu, struct upmu_accesses *accesses, struct upmu_ibs *ibs,
+                        const struct upmu_frame *frame)
+{
+    uint64_t control;
+
+    if (!upmu_bank_look(&cpu->bank, accesses, ibs->plan.row[0], &control) || !(control & ibs->plan.valid))
+        return false;
+    queue_sample(cpu, accesses, ibs, control, frame);
+    return true;
+}
+
+unsigned upmu_ibs_handle(struct upmu_cpu *cpu, const struct upmu_frame *frame)
+{
+    struct upmu_accesses *accesses = &cpu->bank.handler_accesses;
+    unsigned taken = 0;
+
+    for (unsigned kind = 0; kind < UPMU_IBS_KINDS; kind++) {
+        struct upmu_ibs *ibs = cpu->ibs[kind];
+
+        if (!ibs || ibs->closing || !take_sample(cpu, accesses, ibs, frame))
+            continue;
+        taken++;
+        (void)take_steps(&cpu->bank, accesses, ibs->plan.step + ibs->plan.starts, ibs->plan.agains);
+    }
+    return taken;
+}
+
+static bool end_unit(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
+{
+    struct upmu_ibs_plan *plan = &ibs->plan;
+    struct upmu_accesses *accesses = &cpu->bank.accesses;
+    bool fine = take_steps(&cpu->bank, accesses, plan->step + plan->starts + plan->agains, plan->stops);
+
+    if (plan->second_row != UPMU_NO_ROW)
+        fine &= upmu_bank_command(&cpu->bank, accesses, plan->second_row, ibs->second);
+    UPMU_BARRIER();
+    cpu->ibs[ibs->kind] = NULL;
+    return fine;
+}
+
+static enum upmu_status start_unit(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
+{
+    struct upmu_ibs_plan *plan = &ibs->plan;
+    struct upmu_accesses *accesses = &cpu->bank.accesses;
+    uint64_t control;
+
+    if (cpu->ibs[ibs->kind])
+        return UPMU_ERR_STATE;
+    memset(plan, 0, sizeof *plan);
+    if (!cpu->pmu->backend->ibs(cpu->pmu, ibs, plan))
+        return UPMU_ERR_INVALID;
+    if (!upmu_bank_look(&cpu->bank, accesses, plan->row[0], &control) ||
+        (plan->second_row != UPMU_NO_ROW && !upmu_bank_look(&cpu->bank, accesses, plan->second_row, &ibs->second)))
+        return UPMU_ERR_PORT;
+    if (control & plan->enabled)
+        return UPMU_ERR_STATE;
+    ibs->head = ibs->tail = ibs->lost = ibs->lost_told = 0;
+    ibs->closing = 0;
+    UPMU_BARRIER();
+    cpu->ibs[ibs->kind] = ibs;
+    UPMU_BARRIER();
+    if (take_steps(&cpu->bank, accesses, plan->step, plan->starts))
+        return UPMU_OK;
+    (void)end_unit(cpu, ibs);
+    return UPMU_ERR_PORT;
+}
+
+/* Its interrupt may still come. */
+static bool stop_unit(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
+{
+    cpu->stale_credit++;
+    cpu->stale_since_ns = port_clock_ns(cpu->machine->port);
+    UPMU_BARRIER();
+    ibs->closing = 1;
+    UPMU_BARRIER();
+    (void)take_sample(cpu, &cpu->bank.accesses, ibs, NULL);
+    return end_unit(cpu, ibs);
+}
+
+bool upmu_ibs_end(struct upmu_cpu *cpu)
+{
+    bool fine = true;
+
+    for (unsigned kind = 0; kind < UPMU_IBS_KINDS; kind++)
+        if (cpu->ibs[kind])
+            fine &= stop_unit(cpu, cpu->ibs[kind]);
+    return fine;
+}
+
+enum upmu_status upmu_ibs_start(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
+{
+    uintptr_t irq;
+    enum upmu_status status;
+
+    if (!cpu->live || !cpu->pmu)
+        return UPMU_ERR_NO_PMU;
+    if (!(cpu->pmu->ibs >> (1u + (unsigned)ibs->kind) & 1u))
+        return UPMU_ERR_UNSUPPORTED;
+    if (ibs->ops && !(cpu->pmu->ibs >> 4 & 1u))
+        return UPMU_ERR_UNSUPPORTED;
+    if (!ibs->samples || !ibs->capacity || (ibs->capacity & (ibs->capacity - 1u)))
+        return UPMU_ERR_INVALID;
+    status = upmu_local_enter(cpu, &irq);
+    if (status != UPMU_OK)
+        return status;
+    status = start_unit(cpu, ibs);
+    upmu_local_leave(cpu, irq);
+    return status;
+}
+
+enum upmu_status upmu_ibs_stop(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
+{
+    uintptr_t irq;
+    enum upmu_status status;
+
+    if (!cpu->pmu)
+        return UPMU_ERR_NO_PMU;
+    status = upmu_local_enter(cpu, &irq);
+    if (status != UPMU_OK)
+        return status;
+    if ((unsigned)ibs->kind < UPMU_IBS_KINDS && cpu->ibs[ibs->kind] == ibs && !stop_unit(cpu, ibs))
+        status = UPMU_ERR_PORT;
+    upmu_local_leave(cpu, irq);
+    return status;
+}
+
+#else
+
+uint32_t upmu_ibs_capabilities(const struct upmu_pmu *pmu)
+{
+    (void)pmu;
+    return 0;
+}
+
+enum upmu_status upmu_ibs_start(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
+{
+    (void)cpu, (void)ibs;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+enum upmu_status upmu_ibs_stop(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
+{
+    (void)cpu, (void)ibs;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+#endif
+
+bool upmu_ibs_next(struct upmu_ibs *ibs, struct upmu_ibs_sample *out_sample)
+{
+    uint32_t tail = ibs->tail;
+
+    if (tail == __atomic_load_n(&ibs->head, __ATOMIC_ACQUIRE))
+        return false;
+    *out_sample = ibs->samples[tail & (ibs->capacity - 1u)];
+    __atomic_store_n(&ibs->tail, tail + 1u, __ATOMIC_RELEASE);
+    return true;
+}

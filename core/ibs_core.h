@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sampling units beside the counters: the handler's part, and the end of a CPU's life.
+ */
+#ifndef UPMU_CORE_IBS_CORE_H
+#define UPMU_CORE_IBS_CORE_H
+
+#include <upmu/ibs.h>
+#include <upmu/session.h>
+
+#if UPMU_IBS
+
+/* A unit's registers in the handler: how many samples it took (0 or 1). */
+unsigned upmu_ibs_handle(struct upmu_cpu *cpu, const struct upmu_frame *frame);
+
+/* Stop all units of a CPU that leaves or sleeps; false: a register faulted.  In a local bracket. */
+bool upmu_ibs_end(struct upmu_cpu *cpu);
+
+#else
+
+static inline unsigned upmu_ibs_handle(struct upmu_cpu *cpu, const struct upmu_frame *frame)
+{
+    (void)cpu, (void)frame;
+    return 0;
+}
+
+static inline bool upmu_ibs_end(struct upmu_cpu *cpu)
+{
+    (void)cpu;
+    return true;
+}
+
+#endif
+
+#endif

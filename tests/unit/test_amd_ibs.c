@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Instruction-based sampling on the silicon model: each sample once, with its registers;
+ * errata 420, 1197, 1293; late interrupts; who has no unit is told so.
+ */
+#include "backends/amd_k8/amd_k8.h"
+#include "tests/common/host.h"
+
+#define SAMPLES 64u
+
+static struct upmu_ibs_sample samples[2][SAMPLES];
+
+static const char *const profiles[] = {"barcelona", "shanghai", "llano", "bobcat", "bulldozer", "jaguar", "zen1",
+                                       "hygon",     "zen2",     "zen3",  "zen4",   "zen5",      "zen6"};
+#define PROFILES (sizeof profiles / sizeof profiles[0])
+
+static struct upmu_ibs unit(enum upmu_ibs_kind kind, uint32_t period)
+{
+    return (struct upmu_ibs){.kind = kind, .period = period, .samples = samples[kind], .capacity = SAMPLES};
+}
+
+static unsigned drain(struct upmu_ibs *ibs, struct upmu_ibs_sample *out_last)
+{
+    struct upmu_ibs_sample sample;
+    unsigned count = 0;
+
+    while (upmu_ibs_next(ibs, &sample)) {
+        assert_int_equal(sample.kind, ibs->kind);
+        assert_int_equal(sample.lost, 0);
+        count++;
+        *out_last = sample;
+    }
+    return count;
+}
+
+static void set_up(struct host *host, const char *profile)
+{
+    host_prepare(host, profile);
+    /* What firmware does from family 12h on and the host on family 10h: an entry of the extended LVT. */
+    host->sim.cpu[0].amd.ibs[0xa] = 0x101;
+    host_start(host);
+}
+
+static void both_units_take_a_sample_each_period(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < PROFILES; i++)
+        for (unsigned skid = 0; skid < 17; skid += 8) {
+            struct upmu_ibs fetch = unit(UPMU_IBS_FETCH, 1600), op = unit(UPMU_IBS_OP, 3200);
+            struct upmu_ibs_sample last;
+            struct host host;
+
+            set_up(&host, profiles[i]);
+            host.sim.skid = skid;
+            assert_int_equal(upmu_ibs_start(&host.cpu[0], &fetch), UPMU_OK);
+            for (unsigned round = 0; round < 10; round++)
+                host_run(&host, 1650);
+            assert_in_range(drain(&fetch, &last), skid ? 9 : 10, 10);
+            assert_true(last.registers[UPMU_IBS_FETCH_CTL] >> 49 & 1);
+            assert_in_range(last.registers[UPMU_IBS_FETCH_LINEAR], 0x1000, 0x2000);
+            assert_in_range(last.ip, 0x1000, 0x2000);
+            assert_int_equal(last.flags, 0);
+            assert_int_equal(upmu_ibs_start(&host.cpu[0], &op), UPMU_OK);
+            assert_int_equal(upmu_ibs_stop(&host.cpu[0], &fetch), UPMU_OK);
+            for (unsigned round = 0; round < 10; round++)
+                host_run(&host, 1650); /* twice as many cycles */
+            assert_in_range(drain(&op, &last), skid ? 9 : 10, 10);
+            assert_true(last.registers[UPMU_IBS_OP_CTL] >> 18 & 1);
+            assert_in_range(last.registers[UPMU_IBS_OP_RIP], 0x1000, 0x2000);
+            assert_true(last.registers[UPMU_IBS_OP_DATA1] == 0x00100005);
+            assert_int_equal(drain(&fetch, &last), 0);
+            assert_int_equal(upmu_ibs_stop(&host.cpu[0], &op), UPMU_OK);
+            host_run(&host, 20000);
+            assert_int_equal(drain(&op, &last), 0);
+            for (unsigned k = 0; k < host.answers && k < HOST_ANSWERS; k++)
+                assert_int_not_equal(host.answer[k], UPMU_PMI_NOT_OURS);
+            assert_true(host.sim.cpu[0].amd.ibs[0] == 0 && host.sim.cpu[0].amd.ibs[3] == 0);
+            host_no_violation(&host);
+            host_end(&host);
+        }
+}
+
+static void the_op_unit_counts_ops_as_well(void **state)
+{
+    struct upmu_ibs op = unit(UPMU_IBS_OP, 0x100000);
+    struct upmu_ibs_sample last;
+    struct host host;
+
+    (void)state;
+    set_up(&host, "zen2");
+    op.ops = true;
+    assert_int_equal(upmu_ibs_start(&host.cpu[0], &op), UPMU_OK);
+    assert_true(host.sim.cpu[0].amd.ibs[3] == (UINT64_C(1) << 20 | 1u << 19 | 1u << 17));
+    host_run(&host, 0x100000);
+    host_run(&host, 100);
+    assert_int_equal(drain(&op, &last), 1);
+    assert_int_equal(upmu_ibs_stop(&host.cpu[0], &op), UPMU_OK);
+    host_end(&host);
+}
+
+/* Beside a session that samples with counters: an interrupt may be of both. */
+static void counters_sample_beside_the_units(void **state)
+{
+    static const char *const some[] = {"barcelona", "bulldozer", "zen2", "zen4"};
+
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        struct upmu_ibs op = unit(UPMU_IBS_OP, 1600);
+        struct upmu_ibs_sample last;
+        struct host host;
+
+        set_up(&host, some[i]);
+        host_sample(&host, "instructions", 700);
+        assert_int_equal(upmu_ibs_start(&host.cpu[0], &op), UPMU_OK);
+        for (unsigned round = 0; round < 20; round++)
+            host_run(&host, 700);
+        assert_int_equal(host_drain(&host, NULL), 20);
+        assert_in_range(drain(&op, &last), 16, 18);
+        assert_int_equal(upmu_ibs_stop(&host.cpu[0], &op), UPMU_OK);
+        assert_true(host_value(&host.session, 0) == 14000);
+        host_no_violation(&host);
+        host_end(&host);
+    }
+}
+
+/* Erratum 420; a unit that was stopped interrupts once more: nobody else's, for a while. */
+static void a_late_interrupt_of_a_stopped_unit_is_stale(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < PROFILES; i++) {
+        struct upmu_ibs fetch = unit(UPMU_IBS_FETCH, 1600);
+        struct host host;
+
+        set_up(&host, profiles[i]);
+        host.sim.rule[UPMU_SIM_RULE_HAZARD_AMD_IBS_LATE] = 1;
+        assert_int_equal(upmu_ibs_start(&host.cpu[0], &fetch), UPMU_OK);
+        host_run(&host, 100);
+        assert_int_equal(upmu_ibs_stop(&host.cpu[0], &fetch), UPMU_OK);
+        host_run(&host, 1000);
+        assert_int_equal(host.answers, 1);
+        assert_int_equal(host.answer[0], UPMU_PMI_STALE);
+        host_end(&host);
+    }
+}
+
+static void errata_of_early_zen_3_are_known(void **state)
+{
+    struct upmu_pmu pmu;
+    struct upmu_ibs_sample sample;
+    struct host host;
+
+    (void)state;
+    set_up(&host, "zen3");
+    pmu = *host.cpu[0].pmu;
+    memset(&sample, 0, sizeof sample);
+    assert_false(upmu_amd_ibs_sample(&pmu, &sample));
+    sample.registers[UPMU_IBS_FETCH_LINEAR] = 1;
+    assert_true(upmu_amd_ibs_sample(&pmu, &sample));
+    sample.kind = UPMU_IBS_OP;
+    for (unsigned bit = 0; bit < 64; bit++) {
+        bool garbage = bit == 21 || bit == 16;
+
+        sample.flags = 0;
+        sample.registers[UPMU_IBS_OP_DATA2] = 7;
+        sample.registers[UPMU_IBS_OP_DATA3] = UINT64_C(1) << bit;
+        assert_true(upmu_amd_ibs_sample(&pmu, &sample));
+        assert_int_equal(sample.flags, garbage ? UPMU_IBS_NO_DATA2 : 0);
+        assert_true(sample.registers[UPMU_IBS_OP_DATA2] == (garbage ? 0 : 7));
+    }
+    sample.registers[UPMU_IBS_OP_DATA1] = UINT64_C(1) << 38;
+    sample.flags = 0;
+    assert_true(upmu_amd_ibs_sample(&pmu, &sample));
+    assert_true(sample.flags & UPMU_IBS_NO_RIP);
+    pmu.model = 0x21;
+    memset(&sample, 0, sizeof sample);
+    assert_true(upmu_amd_ibs_sample(&pmu, &sample));
+    host_end(&host);
+}
+
+static void samples_without_room_are_counted(void **state)
+{
+    struct upmu_ibs fetch = unit(UPMU_IBS_FETCH, 1600);
+    struct upmu_ibs_sample sample;
+    struct host host;
+
+    (void)state;
+    set_up(&host, "zen2");
+    fetch.capacity = 2;
+    assert_int_equal(upmu_ibs_start(&host.cpu[0], &fetch), UPMU_OK);
+    for (unsigned round = 0; round < 5; round++)
+        host_run(&host, 1650);
+    assert_true(upmu_ibs_next(&fetch, &sample) && sample.lost == 0);
+    host_run(&host, 1650);
+    assert_true(upmu_ibs_next(&fetch, &sample) && sample.lost == 0);
+    assert_true(upmu_ibs_next(&fetch, &sample) && sample.lost == 3);
+    assert_false(upmu_ibs_next(&fetch, &sample));
+    assert_int_equal(upmu_ibs_stop(&host.cpu[0], &fetch), UPMU_OK);
+    host_end(&host);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    static const struct {
+        enum upmu_ibs_kind kind;
+        uint32_t period;
+        const char *profile;
+        enum upmu_status status;
+    } periods[] = {
+        {UPMU_IBS_FETCH, 0, "zen2", UPMU_ERR_INVALID},
+        {UPMU_IBS_FETCH, 16, "zen2", UPMU_OK},
+        {UPMU_IBS_FETCH, 0xffff0, "zen2", UPMU_OK},
+        {UPMU_IBS_FETCH, 0x100000, "zen2", UPMU_ERR_INVALID},
+        {UPMU_IBS_FETCH, 1601, "zen2", UPMU_ERR_INVALID},
+        {UPMU_IBS_OP, 0x80, "zen2", UPMU_ERR_INVALID},
+        {UPMU_IBS_OP, 0x90, "zen2", UPMU_OK},
+        {UPMU_IBS_OP, 0x7fffff0, "zen2", UPMU_OK},
+        {UPMU_IBS_OP, 0x8000000, "zen2", UPMU_ERR_INVALID},
+        {UPMU_IBS_OP, 0x100000, "barcelona", UPMU_ERR_INVALID},
+        {UPMU_IBS_OP, 0xffff0, "barcelona", UPMU_OK},
+        {UPMU_IBS_OP, 0x90, "k8_revf", UPMU_ERR_UNSUPPORTED},
+        {UPMU_IBS_FETCH, 16, "griffin", UPMU_ERR_UNSUPPORTED},
+        {UPMU_IBS_FETCH, 16, "skylake", UPMU_ERR_UNSUPPORTED},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof periods / sizeof periods[0]; i++) {
+        struct upmu_ibs ibs = unit(periods[i].kind, periods[i].period), again = ibs;
+        struct host host;
+
+        host_set_up(&host, periods[i].profile);
+        assert_int_equal(upmu_ibs_start(&host.cpu[0], &ibs), periods[i].status);
+        if (periods[i].status == UPMU_OK) {
+            assert_int_equal(upmu_ibs_start(&host.cpu[0], &again), UPMU_ERR_STATE);
+            assert_int_equal(upmu_ibs_stop(&host.cpu[0], &again), UPMU_OK);
+            assert_int_equal(upmu_ibs_stop(&host.cpu[0], &ibs), UPMU_OK);
+            /* Somebody else's is left alone. */
+            host.sim.cpu[0].amd.ibs[periods[i].kind == UPMU_IBS_OP ? 3 : 0] =
+                periods[i].kind == UPMU_IBS_OP ? UINT64_C(1) << 17 : UINT64_C(1) << 48;
+            assert_int_equal(upmu_ibs_start(&host.cpu[0], &ibs), UPMU_ERR_STATE);
+            host.sim.cpu[0].amd.ibs[0] = host.sim.cpu[0].amd.ibs[3] = 0;
+            ibs.capacity = 3;
+            assert_int_equal(upmu_ibs_start(&host.cpu[0], &ibs), UPMU_ERR_INVALID);
+        } else if (periods[i].status == UPMU_ERR_UNSUPPORTED) {
+            assert_int_equal(upmu_ibs_capabilities(host.cpu[0].pmu), 0);
+        }
+        host_end(&host);
+    }
+}
+
+/* A CPU that sleeps or leaves leaves no unit running. */
+static void leaving_and_sleeping_stop_the_units(void **state)
+{
+    struct upmu_ibs fetch = unit(UPMU_IBS_FETCH, 1600), op = unit(UPMU_IBS_OP, 1600);
+    struct host host;
+
+    (void)state;
+    set_up(&host, "zen6");
+    assert_int_equal(upmu_ibs_start(&host.cpu[0], &fetch), UPMU_OK);
+    assert_int_equal(upmu_ibs_start(&host.cpu[0], &op), UPMU_OK);
+    assert_int_equal(upmu_cpu_suspend(&host.cpu[0]), UPMU_OK);
+    assert_true(host.sim.cpu[0].amd.ibs[0] == 0 && host.sim.cpu[0].amd.ibs[3] == 0);
+    assert_int_equal(upmu_ibs_start(&host.cpu[0], &op), UPMU_ERR_NO_PMU);
+    assert_int_equal(upmu_cpu_resume(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_ibs_start(&host.cpu[0], &op), UPMU_OK);
+    assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+    assert_true(host.sim.cpu[0].amd.ibs[3] == 0);
+    host_no_violation(&host);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_units_take_a_sample_each_period),
+        cmocka_unit_test(the_op_unit_counts_ops_as_well),
+        cmocka_unit_test(counters_sample_beside_the_units),
+        cmocka_unit_test(a_late_interrupt_of_a_stopped_unit_is_stale),
+        cmocka_unit_test(errata_of_early_zen_3_are_known),
+        cmocka_unit_test(samples_without_room_are_counted),
+        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(leaving_and_sleeping_stop_the_units),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
