@@ -287,17 +287,20 @@ void upmu_change_run(struct upmu_cpu *cpu)
 {
     struct change change = { .cpu = cpu };
     uint64_t now_ns;
+    bool some_leave = false;
 
     for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
         session->leaving = upmu_active(session);
-        if (leaves(session))
-            change.leaving |= session->counters;
+        if (!leaves(session))
+            continue;
+        some_leave = true;
+        change.leaving |= session->counters; /* (none of an empty set) */
     }
     cpu->keep_claims = 1;
     choose(&change);
     find_staying(&change);
     hold(&change, true);
-    if (change.leaving)
+    if (some_leave)
         close_leaving(&change);
     for (struct upmu_session *session = cpu->sessions; session; session = session->next)
         if (comes(session)) {

@@ -417,6 +417,7 @@ static enum upmu_status start_work(const struct upmu_call *call)
         upmu_sets_advance(session, NULL);
     (void)upmu_session_refuse(session, UPMU_OK);
     if (UPMU_THREADS && !call->cpu) {
+        session->error = UPMU_OK;
         session->state = UPMU_SESSION_WAITING;
         return UPMU_OK;
     }

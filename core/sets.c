@@ -161,6 +161,7 @@ void upmu_sets_advance(struct upmu_session *session, struct upmu_set *set)
     if (set != session->active) {
         mar_set(session, session->active);
         mar_set(session, set);
+        session->counters = 0; /* those of the other set's placement */
     }
     upmu_estimate_slot(session->active);
     session->switch_due = 0;

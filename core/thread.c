@@ -39,6 +39,12 @@ void upmu_thread_forget(struct upmu_session *session)
     while (*link != session)
         link = &(*link)->next_of_thread;
     *link = session->next_of_thread;
+    /* Switches of a thread that nobody monitors are not seen: where it runs is not known any more. */
+    if (!session->thread->sessions) {
+        if (session->thread->cpu && session->thread->cpu->current == session->thread)
+            session->thread->cpu->current = NULL;
+        session->thread->cpu = NULL;
+    }
     session->thread = NULL;
 }
 

@@ -69,7 +69,7 @@ static bool is_hopeless(const struct upmu_cpu *cpu, const struct upmu_session *s
 {
     const struct upmu_set *set = upmu_active(session);
 
-    return session->shares && !set->counters && set->placed_class == upmu_schedule_class(cpu) &&
+    return session->shares && set->count && !set->counters && set->placed_class == upmu_schedule_class(cpu) &&
            set->placed_blocked == upmu_cpu_blocked(cpu) && set->placed_beside == upmu_schedule_company(cpu, session);
 }
 
@@ -105,6 +105,7 @@ enum upmu_status upmu_turns_start(struct upmu_cpu *cpu, struct upmu_session *ses
 
     if (has_no_room(status) && (session->thread || session->shares)) {
         session->started_ns = port_clock_ns(cpu->machine->port);
+        session->error = UPMU_OK;
         session->state = UPMU_SESSION_WAITING;
         if (!port_has_clock(cpu->machine->port))
             upmu_run_mar(session);
