@@ -60,6 +60,7 @@ static void grade(const struct upmu_session *session, const struct upmu_set *set
 #if UPMU_THREADS
         count->error = upmu_estimate_error(set, tally, count);
 #else
+        (void)set;
         count->error = count->value - count->raw;
 #endif
     } else if (!count->raw && session->cpu && !session->cpu->seen_counting) {

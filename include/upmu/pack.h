@@ -29,7 +29,7 @@ struct upmu_pack_work {
     struct upmu_place_work place;
     struct upmu_place_result result[UPMU_REQUESTS];
     uint16_t member[UPMU_REQUESTS];
-    struct upmu_pack_request request[]; /* one for each of the list */
+    struct upmu_pack_request request[1]; /* one for each of the list: UPMU_PACK_BYTES */
 };
 
 struct upmu_pack_input {
