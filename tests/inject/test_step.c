@@ -229,8 +229,9 @@ static void play(const char *name, const char *profile, const struct rig_variant
 
 static const struct rig_variant variants[] = {
     {.name = "plain"}, {.name = "vector", .vector = true}, {.name = "no_clock", .no_clock = true}};
-static const char *const profiles[] = {"core2", "skylake", "version1", "prescott"};
-#define P4 3u
+static const char *const profiles[] = {"core2", "skylake", "version1", "k8_revc", "zen4", "prescott"};
+#define K8 3u
+#define P4 5u
 
 /* Stepping is slow where it is instrumented; forks copy shadow memory there. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -257,7 +258,7 @@ static void sweep_from(unsigned first, const char *name)
         for (unsigned v = 0; v < sizeof variants / sizeof variants[0]; v++) {
             if (!every && left_out(p, v))
                 continue;
-            stride = every ? 1 : STRIDE == 53 && p == P4 ? 3 * STRIDE : STRIDE;
+            stride = every ? 1 : p >= K8 && (STRIDE == 53 || p < P4) ? 3 * STRIDE : STRIDE;
             phase = (phase + 1) % stride;
             fflush(stdout);
             play(name, profiles[p], &variants[v], false);
