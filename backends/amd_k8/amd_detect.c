@@ -250,8 +250,10 @@ bool upmu_amd_detect(const struct upmu_detection *detection, struct upmu_pmu *ou
         !detection->rdmsr(detection->context, AMD_MSR_SELECT0, false, &select))
         return false;
     build_amd(out_pmu, &shape);
-    if (detection->hypervisor)
+    if (detection->hypervisor) {
         out_pmu->capabilities |= UPMU_PMU_HYPERVISOR;
+        out_pmu->quirks &= ~UPMU_AMD_1292; /* its bit is none that guests are given */
+    }
     out_pmu->family = detection->family;
     out_pmu->model = detection->model;
     out_pmu->stepping = detection->stepping;

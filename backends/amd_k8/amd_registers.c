@@ -15,13 +15,13 @@
 
 /*
  * Select bits that any session may set: event, unit mask, USR, OS, edge, inv, cmask,
- * event bits 11:8, guest and host.  Privileged: the interrupt and pin control.
+ * event bits 11:8, guest and host, pin control.  Privileged: the interrupt.
  */
 #define AMD_SELECT_SESSION                                                                                           \
     (UPMU_AMD_SELECT_EVENT | UPMU_AMD_SELECT_UMASK | UPMU_AMD_SELECT_USR | UPMU_AMD_SELECT_OS |                    \
      UPMU_AMD_SELECT_EDGE | UPMU_AMD_SELECT_EN | UPMU_AMD_SELECT_INV | UPMU_AMD_SELECT_CMASK |                     \
-     UPMU_AMD_SELECT_GUEST | UPMU_AMD_SELECT_HOST)
-#define AMD_SELECT_PRIVILEGED (UPMU_AMD_SELECT_INT | UPMU_AMD_SELECT_PC)
+     UPMU_AMD_SELECT_GUEST | UPMU_AMD_SELECT_HOST | UPMU_AMD_SELECT_PC)
+#define AMD_SELECT_PRIVILEGED UPMU_AMD_SELECT_INT
 
 /* clang-format off */
 #define AMD_FOUR(R) R(0) R(1) R(2) R(3)

@@ -48,9 +48,41 @@ static unsigned netburst_index(uint32_t msr)
     return msr == 0x3f1 ? TAGS : msr == 0x3f2 ? TAGS + 1 : msr == 0x1a0 ? TAGS + 2 : NOBODY;
 }
 
+/* AMD: 15 counters where the others have theirs, 15 selects where NetBurst has its CCCRs, and these. */
+#define AMD_SINGLES 40u
+#define AMD_EFER 0xc0000080u
+static const uint32_t amd_singles[] = {0xc0000300, 0xc0000301, 0xc0000302, 0x1d9, AMD_EFER};
+
+static unsigned amd_index(const struct fake *fake, uint32_t msr)
+{
+    if (!fake->promise.extended && msr >= 0xc0010000 && msr < 0xc0010008)
+        return (msr & 4 ? 0 : CCCRS) + (msr & 3);
+    if (fake->promise.extended && msr >= 0xc0010200 && msr < 0xc001021e)
+        return (msr & 1 ? 0 : CCCRS) + (msr - 0xc0010200) / 2;
+    for (unsigned i = 0; i < sizeof amd_singles / sizeof amd_singles[0]; i++)
+        if (amd_singles[i] == msr)
+            return AMD_SINGLES + i;
+    return NOBODY;
+}
+
+static uint64_t amd_bits(const struct fake_promise *promise, uint32_t msr, unsigned i)
+{
+    if (i < CCCRS)
+        return promise->general >> i & 1 ? ONES(promise->width) : 0;
+    if (i < AMD_SINGLES)
+        return promise->general >> (i - CCCRS) & 1 ? promise->select : 0;
+    if (msr == AMD_EFER)
+        return UINT64_MAX;
+    if (promise->version < 2)
+        return 0;
+    if (msr == 0x1d9)
+        return promise->freeze ? 0xffff : 0;
+    return promise->general | (msr == 0xc0000302 ? UINT64_C(3) << 58 : 0);
+}
+
 static bool is_legacy(const struct fake *fake, uint32_t msr)
 {
-    return fake->promise.kind != FAKE_NETBURST && msr >= 0xc1 && msr < 0xcb;
+    return fake->promise.kind != FAKE_NETBURST && fake->promise.kind != FAKE_AMD && msr >= 0xc1 && msr < 0xcb;
 }
 
 /* Of version 6 counters and selects have a second address. */
@@ -58,6 +90,8 @@ static unsigned index_of(const struct fake *fake, uint32_t msr)
 {
     if (fake->promise.kind == FAKE_NETBURST)
         return netburst_index(msr);
+    if (fake->promise.kind == FAKE_AMD)
+        return amd_index(fake, msr);
     if (fake->promise.version >= 6 && msr >= 0x1900 && msr < 0x1928 && (msr & 3) < 2)
         return (msr & 1) * SELECTS + (msr - 0x1900) / 4;
     if (fake->promise.version >= 6 && msr >= 0x1980 && msr < 0x199c && !(msr & 3))
@@ -142,6 +176,8 @@ uint64_t fake_bits(const struct fake *fake, uint32_t msr)
         return 0;
     if (promise->kind == FAKE_NETBURST)
         return netburst_bits(promise, msr);
+    if (promise->kind == FAKE_AMD)
+        return amd_bits(promise, msr, i);
     if (i < SINGLES)
         return counter_bits(fake, msr, i);
     if (msr == 0x345)
@@ -167,6 +203,8 @@ uint64_t *fake_counter(struct fake *fake, unsigned counter)
 {
     if (fake->promise.kind == FAKE_NETBURST)
         return counter < 18 ? &fake->value[counter] : NULL;
+    if (fake->promise.kind == FAKE_AMD)
+        return counter < 15 && fake->promise.general >> counter & 1 ? &fake->value[counter] : NULL;
     if (counter < 10 && fake->promise.general >> counter & 1)
         return &fake->value[counter];
     return counter >= 16 && counter < 23 && fake->promise.fixed >> (counter - 16) & 1
@@ -178,7 +216,7 @@ uint64_t *fake_select(struct fake *fake, unsigned counter)
 {
     if (!fake_counter(fake, counter))
         return NULL;
-    if (fake->promise.kind == FAKE_NETBURST)
+    if (fake->promise.kind == FAKE_NETBURST || fake->promise.kind == FAKE_AMD)
         return &fake->value[CCCRS + counter];
     return counter < 16 ? &fake->value[SELECTS + counter] : NULL;
 }
@@ -221,7 +259,7 @@ static bool fake_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
         fake->faults++;
         return false;
     }
-    *out_value = msr == 0x390 ? 0 : *fake_register(fake, msr) & bits;
+    *out_value = msr == 0x390 || msr == 0xc0000302 ? 0 : *fake_register(fake, msr) & bits;
     if (msr == 0x345)
         *out_value = (fake->full_write ? 0x2000 : 0) | (fake->metrics ? 0x8000 : 0);
     if (msr == 0x1a0)
@@ -244,6 +282,10 @@ static void check_foreign(struct fake *fake, uint32_t msr, uint64_t value, uint6
             continue;
         FUZZ_CHECK(place != fake_counter(fake, i) && place != fake_select(fake, i), "writes %llx to %x, not its own",
                    (unsigned long long)value, (unsigned)msr);
+        FUZZ_CHECK(msr != 0xc0000302 || !(value >> i & 1), "acknowledges what is not its own: %llx",
+                   (unsigned long long)value);
+        FUZZ_CHECK(msr != 0xc0000301 || !((value ^ before) >> i & 1), "PerfCntrGlobalCtl %llx becomes %llx",
+                   (unsigned long long)before, (unsigned long long)value);
         FUZZ_CHECK(netburst || msr != 0x390 || !(value & bit), "acknowledges what is not its own: %llx",
                    (unsigned long long)value);
         FUZZ_CHECK(netburst || msr != 0x38f || !((value ^ before) & bit), "GLOBAL_CTRL %llx becomes %llx",
@@ -258,9 +300,14 @@ static void check_value(const struct fake *fake, uint32_t msr, uint64_t value, u
 {
     bool netburst = fake->promise.kind == FAKE_NETBURST, legacy = is_legacy(fake, msr);
 
-    FUZZ_CHECK(msr != 0x38e && msr != 0x392 && msr != 0x345 && msr != 0x1a0, "writes %x", (unsigned)msr);
+    FUZZ_CHECK(msr != AMD_EFER && msr != 0xc0000300 && msr != 0x38e && msr != 0x392 && msr != 0x345 && msr != 0x1a0,
+               "writes %x", (unsigned)msr);
     if (fake->manner == FAKE_NOISE)
         return;
+    /* Erratum 1292: bit 43 of select 2 on early Zen 3. */
+    if (fake->promise.kind == FAKE_AMD && (msr == 0xc0010204 || msr == 0xc0010002) &&
+        (fake->leaves.leaf1[0] & 0xff00000) == 0xa00000 && !fake->promise.hypervisor)
+        value &= ~(UINT64_C(1) << 43);
     FUZZ_CHECK(legacy || !(value & ~fake_bits(fake, msr)), "writes %llx to %x, which has bits %llx",
                (unsigned long long)value, (unsigned)msr, (unsigned long long)fake_bits(fake, msr));
     FUZZ_CHECK(!netburst || msr != 0x3f1 || !((value ^ before) & 0x6000000), "PEBS_ENABLE becomes %llx",
@@ -288,6 +335,8 @@ static bool fake_wrmsr(void *context, uint32_t msr, uint64_t value)
         return true;
     if (msr == 0x390)
         *fake_register(fake, 0x38e) &= ~value;
+    else if (msr == 0xc0000302)
+        *fake_register(fake, 0xc0000300) &= ~value;
     else if (is_legacy(fake, msr))
         *place = (uint64_t)(int64_t)(int32_t)value & bits;
     else
@@ -302,6 +351,10 @@ static bool fake_rdpmc(void *context, uint32_t index, uint64_t *out_value)
     unsigned number = index & 0xffff;
     uint32_t first = fake->promise.kind == FAKE_NETBURST ? 0x300 : 0xc1;
 
+    if (fake->promise.kind == FAKE_AMD) {
+        FUZZ_CHECK(index < 6, "RDPMC %x", (unsigned)index);
+        return fake_rdmsr(context, fake->promise.extended ? 0xc0010201 + 2 * index : 0xc0010004 + index, out_value);
+    }
     FUZZ_CHECK(index >> 16 == 0 || index >> 16 == 0x4000 || index == 0x20000000, "RDPMC %x", (unsigned)index);
     FUZZ_CHECK(number < (index >> 30                           ? 7u
                          : fake->promise.kind == FAKE_NETBURST ? 18u
@@ -310,10 +363,8 @@ static bool fake_rdpmc(void *context, uint32_t index, uint64_t *out_value)
     return fake_rdmsr(context, index == 0x20000000 ? 0x329 : (index >> 30 ? 0x309 : first) + number, out_value);
 }
 
-static void fake_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+void fake_leaf(const struct fake_leaves *leaves, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
 {
-    const struct fake *fake = context;
-    const struct fake_leaves *leaves = &fake->leaves;
     uint64_t random = leaves->others ^ (uint64_t)leaf << 32 ^ subleaf;
     const uint32_t *const seven[2] = {leaves->leaf7, leaves->leaf7_1};
     const uint32_t *const extension[4] = {leaves->leaf23_0, leaves->leaf23_1, NULL, leaves->leaf23_3};
@@ -329,6 +380,13 @@ static void fake_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t 
     random += !random;
     for (unsigned i = 0; i < 4; i++)
         out[i] = known ? known[i] : (uint32_t)fuzz_random(&random);
+}
+
+static void fake_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    const struct fake *fake = context;
+
+    fake_leaf(&fake->leaves, leaf, subleaf, out);
 }
 
 static void fake_rearm(void *context)
@@ -356,6 +414,20 @@ static uint64_t leftover(const struct fake *fake, unsigned place, uint64_t *seed
     return fuzz_word(seed);
 }
 
+static void fill_amd(struct fake *fake, uint64_t seed)
+{
+    static const uint64_t selects[] = {0, 0x5300c0, 0x510076, 0x1000c0, 0x410000, 0xc4};
+
+    for (unsigned i = 0; i < 15; i++)
+        if (fake_counter(fake, i)) {
+            *fake_counter(fake, i) = fuzz_word(&seed) & ONES(48);
+            *fake_select(fake, i) = selects[fuzz_below(&seed, 6)];
+        }
+    for (unsigned i = 0; i < sizeof amd_singles / sizeof amd_singles[0]; i++)
+        if (fake_bits(fake, amd_singles[i]))
+            fake->value[AMD_SINGLES + i] = fuzz_word(&seed) & fake_bits(fake, amd_singles[i]);
+}
+
 static void fill(struct fake *fake, uint64_t seed)
 {
     static const uint32_t netburst[] = {0x300, 0x360, 0x3a0, 0x3f1}, core[] = {0xc1, 0x186, 0x309, 0};
@@ -363,6 +435,11 @@ static void fill(struct fake *fake, uint64_t seed)
     bool is_netburst = fake->promise.kind == FAKE_NETBURST;
     const uint32_t *first = is_netburst ? netburst : core;
     const uint8_t *counts = is_netburst ? netburst_counts : core_counts;
+
+    if (fake->promise.kind == FAKE_AMD) {
+        fill_amd(fake, seed);
+        return;
+    }
 
     for (unsigned block = 0; block < 4; block++)
         for (unsigned i = 0; i < counts[block]; i++) {
@@ -390,6 +467,8 @@ void fake_init(struct fake *fake, const struct fake_leaves *leaves, enum fake_ma
                                     .pmi_rearm = fake_rearm,
                                     .clock_ns = fake_clock,
                                     .msr_faults_are_safe = true};
+    if (fake_bits(fake, 0xc0000301))
+        *fake_register(fake, 0xc0000301) = fake->promise.general;
     if (fake_bits(fake, 0x38f))
         *fake_register(fake, 0x38f) = fake->promise.general;
     if (seed && fake->promise.kind != FAKE_NO_PMU)
@@ -408,6 +487,17 @@ static uint64_t *runs_netburst(struct fake *fake, unsigned counter, bool *out_in
     return value;
 }
 
+static uint64_t *runs_amd(struct fake *fake, unsigned counter, bool *out_interrupts)
+{
+    const uint64_t *select = fake_select(fake, counter);
+
+    if (!select || !(*select & SELECT_EN) || !(*select & SELECT_RINGS) ||
+        (fake->promise.version >= 2 && !(*fake_register(fake, 0xc0000301) >> counter & 1)))
+        return NULL;
+    *out_interrupts = *select & SELECT_INT;
+    return fake_counter(fake, counter);
+}
+
 /* P6: select 0 enables both counters. */
 static uint64_t *runs(struct fake *fake, unsigned counter, bool *out_interrupts)
 {
@@ -416,6 +506,8 @@ static uint64_t *runs(struct fake *fake, unsigned counter, bool *out_interrupts)
 
     if (fake->promise.kind == FAKE_NETBURST)
         return runs_netburst(fake, counter, out_interrupts);
+    if (fake->promise.kind == FAKE_AMD)
+        return runs_amd(fake, counter, out_interrupts);
     if (!fake_counter(fake, counter))
         return NULL;
     global = *fake_register(fake, 0x38f) >> (fixed ? counter + 16 : counter);
@@ -439,6 +531,8 @@ static void flag(struct fake *fake, unsigned counter)
 {
     if (fake->promise.kind == FAKE_NETBURST)
         fake->value[CCCRS + counter] |= CCCR_OVF;
+    else if (fake->promise.kind == FAKE_AMD && fake->promise.version >= 2)
+        *fake_register(fake, 0xc0000300) |= UINT64_C(1) << counter;
     else if (fake->promise.version >= 2)
         *fake_register(fake, 0x38e) |= UINT64_C(1) << (counter >= 16 ? counter + 16 : counter);
 }

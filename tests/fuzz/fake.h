@@ -25,7 +25,8 @@ enum fake_kind {
     FAKE_NO_PMU,
     FAKE_P6,   /* two counters, one enable bit */
     FAKE_ARCH, /* leaf 0AH */
-    FAKE_NETBURST
+    FAKE_NETBURST,
+    FAKE_AMD
 };
 
 /* What the leaves promise: the oracle. */
@@ -37,11 +38,14 @@ struct fake_promise {
     unsigned width, fixed_width;
     uint32_t events; /* architectural ones that are available */
     bool any, transactions, equal, umask2, capabilities, hypervisor;
-    bool metrics;  /* PERF_METRICS, whatever PERF_CAPABILITIES says */
-    bool threads;  /* NetBurst: bits of the second thread */
-    bool tags;     /* NetBurst: replay tagging */
-    bool iq_escrs; /* NetBurst: MSR_IQ_ESCR0, 1 */
-    bool cascades; /* NetBurst: bit 11 of some CCCRs */
+    bool metrics;    /* PERF_METRICS, whatever PERF_CAPABILITIES says */
+    bool threads;    /* NetBurst: bits of the second thread */
+    bool tags;       /* NetBurst: replay tagging */
+    bool iq_escrs;   /* NetBurst: MSR_IQ_ESCR0, 1 */
+    bool cascades;   /* NetBurst: bit 11 of some CCCRs */
+    bool extended;   /* AMD: registers from C0010200H on */
+    bool freeze;     /* AMD: DebugCtl freezes */
+    uint64_t select; /* AMD: bits of a select */
 };
 
 /* How registers behave. */
@@ -73,6 +77,9 @@ struct fake {
     bool in_interrupt, deaf; /* deaf: interrupts get lost */
     uint32_t reads, writes, faults, interrupts;
 };
+
+/* CPUID. */
+void fake_leaf(const struct fake_leaves *leaves, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
 
 /* What the leaves promise. */
 struct fake_promise fake_promised(const struct fake_leaves *leaves);

@@ -45,6 +45,46 @@ static struct fake_promise promised_p6(const struct fake_leaves *leaves, unsigne
     return exists ? promise : (struct fake_promise){.kind = FAKE_NO_PMU};
 }
 
+/*
+ * ---- AMD: AMD APM vol 2 (24593) 13.2; four counters by the family alone, six by a flag,
+ * as many as CPUID says with PerfMonV2 ----
+ */
+
+static struct fake_promise promised_amd(const struct fake_leaves *leaves, unsigned family)
+{
+    struct fake_promise promise = {.kind = FAKE_AMD, .general = 0xf, .width = 48, .select = 0xffd7ffff};
+    uint32_t leaf[4], highest, core = 0;
+
+    promise.hypervisor = leaves->leaf1[2] >> 31;
+    fake_leaf(leaves, 0x80000000, 0, leaf);
+    highest = leaf[0];
+    if (highest >= 0x80000001) {
+        fake_leaf(leaves, 0x80000001, 0, leaf);
+        core = leaf[2];
+    }
+    if (family == 6 || family == 15)
+        promise.select |= 1u << 19;
+    else
+        promise.select |= UINT64_C(0xf) << 32 | (core >> 2 & 1 && family != 17 ? UINT64_C(3) << 40 : 0);
+    promise.extended = core >> 23 & 1;
+    if (promise.extended)
+        promise.general = 0x3f;
+    if (highest >= 0x80000022)
+        fake_leaf(leaves, 0x80000022, 0, leaf);
+    if (highest >= 0x80000022 && leaf[0] & 1 && leaf[1] & 15) {
+        promise.version = 2;
+        promise.general = ONES32(leaf[1] & 15);
+        promise.extended = true;
+        promise.freeze = leaf[0] >> 2 & 1;
+    }
+    return promise;
+}
+
+static bool is_vendor(const struct fake_leaves *leaves, uint32_t ebx, uint32_t ecx, uint32_t edx)
+{
+    return leaves->leaf0[1] == ebx && leaves->leaf0[2] == ecx && leaves->leaf0[3] == edx;
+}
+
 /* ---- Leaves 0AH, 1AH and 23H ---- */
 
 static bool listed(const uint8_t *models, unsigned count, unsigned model)
@@ -128,6 +168,10 @@ struct fake_promise fake_promised(const struct fake_leaves *leaves)
     unsigned model = (signature >> 4 & 15) | ((signature >> 8 & 15) == 6 || family >= 15 ? signature >> 12 & 240 : 0);
     struct fake_promise promise = {.kind = FAKE_NO_PMU};
 
+    /* "AuthenticAMD", and "HygonGenuine" from family 17H on. */
+    if ((is_vendor(leaves, 0x68747541, 0x444d4163, 0x69746e65) && family >= 6) ||
+        (is_vendor(leaves, 0x6f677948, 0x656e6975, 0x6e65476e) && family >= 23))
+        return promised_amd(leaves, family);
     if (leaves->leaf0[1] == 0x756e6547 && leaves->leaf0[3] == 0x49656e69 && leaves->leaf0[2] == 0x6c65746e &&
         family >= 6 && family != 11)
         promise = family == 15 ? promised_netburst(leaves, model) : promised_arch(leaves, family, model);
@@ -207,6 +251,10 @@ const struct fake_leaves fake_known_leaves[] = {
     {.leaf0 = GENUINE(0x20), .leaf1 = {0x90672, 0, 0x8000, 0}, .leaf_a = {0x08300805, 0, 0xf, 0x8604}, .others = 26},
     /* Other vendors: AMD, Hygon's family 24, Zhaoxin, which has a leaf 0AH */
     {.leaf0 = {0x10, 0x68747541, 0x444d4163, 0x69746e65}, .leaf1 = {0xa20f10, 0, 0, 0}, .others = 27},
+    {.leaf0 = {0x10, 0x68747541, 0x444d4163, 0x69746e65}, .leaf1 = {0x20fb1, 0x10000, 0, 0}, .others = 30},
+    {.leaf0 = {0xd, 0x68747541, 0x444d4163, 0x69746e65}, .leaf1 = {0x600f12, 0, 0, 0}, .others = 31},
+    {.leaf0 = {0x10, 0x68747541, 0x444d4163, 0x69746e65}, .leaf1 = {0xa60f12, 0, 0, 0}, .others = 32},
+    {.leaf0 = {1, 0x68747541, 0x444d4163, 0x69746e65}, .leaf1 = {0x662, 0, 0, 0}, .others = 33},
     {.leaf0 = {0xd, 0x6f677948, 0x656e6975, 0x6e65476e}, .leaf1 = {0x900f02, 0, 0, 0}, .others = 28},
     {.leaf0 = {0xd, 0x68532020, 0x20206961, 0x68676e61}, .leaf1 = {0x107b0, 0, 0x8000, 0},
      .leaf_a = {0x07300402, 0, 0, 0x603}, .others = 29},

@@ -58,6 +58,9 @@ static bool may_read(void)
 /* Leaves alone do not tell whether a NetBurst has a PMU. */
 static bool has_pmu(void)
 {
+    /* Nor do they promise the four legacy registers of AMD's to a hypervisor's guest. */
+    if (fake.promise.kind == FAKE_AMD && fake.promise.hypervisor && !fake.promise.extended)
+        return may_read() && fake.manner != FAKE_FAULTS;
     return fake.promise.kind == FAKE_NETBURST ? may_read() && fake.manner != FAKE_FAULTS
                                               : fake.promise.kind != FAKE_NO_PMU;
 }
@@ -90,6 +93,7 @@ static void check_pmu(void)
 
     if (promise->kind == FAKE_NETBURST)
         metrics = 0;
+    wide |= promise->kind == FAKE_AMD;
     FUZZ_CHECK((pmu->counters & 0xffffff) == all_counters() && pmu->general == promise->general, "counters %x, not %x",
                (unsigned)pmu->counters, (unsigned)all_counters());
     FUZZ_CHECK(metrics == 0 || metrics == 0xf || metrics == 0xff, "metrics %x", (unsigned)metrics);
@@ -98,11 +102,14 @@ static void check_pmu(void)
         if (pmu->counters >> i & 1)
             FUZZ_CHECK(pmu->counter[i].width == (fake_select(&fake, i) ? promise->width : promise->fixed_width),
                        "counter %u: %u bits", i, pmu->counter[i].width);
-    FUZZ_CHECK(!strcmp(pmu->backend->name, promise->kind == FAKE_NETBURST ? "x86_p4" : "x86_core"), "backend");
+    FUZZ_CHECK(!strcmp(pmu->backend->name, promise->kind == FAKE_NETBURST ? "x86_p4"
+                                           : promise->kind == FAKE_AMD    ? "amd_k8"
+                                                                          : "x86_core"),
+               "backend");
     if (promise->kind == FAKE_ARCH)
         check_arch(pmu);
     else
-        FUZZ_CHECK(!pmu->version, "version %u", pmu->version);
+        FUZZ_CHECK(pmu->version == promise->version, "version %u", pmu->version);
     FUZZ_CHECK(!(capabilities & UPMU_PMU_ANYTHREAD) == !promise->any, "any thread");
     FUZZ_CHECK(!(capabilities & UPMU_PMU_TSX) == !promise->transactions, "transactions");
     FUZZ_CHECK(!(capabilities & UPMU_PMU_HYPERVISOR) == !promise->hypervisor, "hypervisor");
@@ -139,6 +146,9 @@ static uint32_t loop_counters(void)
             counters &= ~sides[sides[1] >> i & 1];
     if (fake.promise.kind == FAKE_NETBURST)
         return counters;
+    /* Family 15h counts retired instructions on six counters, however many there are. */
+    if (fake.promise.kind == FAKE_AMD)
+        return (signature & 0xff00f00) == 0x600f00 ? 0x3f : 0x7fff;
     /* Models up to Core Duo have no fixed counters, whatever they say: no event of their own goes there. */
     return (signature & 0xf00) == 0x600 && model < 0xf && (0x6fea >> model & 1) ? 0x3ff : 0x103ff;
 }
@@ -222,8 +232,10 @@ static void check_restored(void)
     }
     for (uint32_t msr = 0x3a0; netburst && msr < 0x3e2; msr++)
         check_register_restored(msr, UINT64_MAX);
-    for (uint32_t msr = 0x38d; msr <= 0x38f && !netburst; msr += 2)
+    for (uint32_t msr = 0x38d; msr <= 0x38f && !netburst && fake.promise.kind != FAKE_AMD; msr += 2)
         check_register_restored(msr, UINT64_MAX);
+    if (fake.promise.kind == FAKE_AMD)
+        check_register_restored(0xc0000301, UINT64_MAX);
     check_register_restored(netburst ? 0x3f1 : 0x1d9, UINT64_MAX);
 }
 

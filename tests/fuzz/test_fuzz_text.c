@@ -9,6 +9,8 @@
 
 #include <upmu/upmu.h>
 
+#include "core/backend.h"
+
 #include "tests/fuzz/fuzz.h"
 
 #define TEXT 512u
@@ -61,6 +63,8 @@ static void check_why(const struct upmu_why *why, enum upmu_status status, const
 /* What a start sets, and what no text may ask for: bits 63:34, 22, 20, 19 of a select; of CCCR << 32 | ESCR the
    reserved ones, ENABLE, FORCE_OVF, both OVF_PMI, OVF. */
 #define SELECT_RUN (UINT64_C(0xfffffffc00580000))
+/* AMD's: bits 63:42, 39:36, 22 to 20. */
+#define AMD_RUN (UINT64_C(0xfffffcf000700000))
 #define CCCR_RUN (UINT64_C(0xbe0017ff80000000))
 
 static void check_event(const struct upmu_pmu *pmu, const struct upmu_event *event, const char *list)
@@ -72,7 +76,9 @@ static void check_event(const struct upmu_pmu *pmu, const struct upmu_event *eve
 
     FUZZ_CHECK(event->counters && !(event->counters & ~pmu->counters), "%s: \"%s\" on counters %x", pmu->name, list,
                (unsigned)event->counters);
-    FUZZ_CHECK(!(event->config & (strncmp(pmu->name, "netburst", 8) ? SELECT_RUN : CCCR_RUN)),
+    FUZZ_CHECK(!(event->config & (!strcmp(pmu->backend->name, "amd_k8") ? AMD_RUN
+                                  : strncmp(pmu->name, "netburst", 8)   ? SELECT_RUN
+                                                                        : CCCR_RUN)),
                "%s: \"%s\" has config %llx", pmu->name, list, (unsigned long long)event->config);
     FUZZ_CHECK(length < sizeof text && strlen(text) == length, "%s: \"%s\" has a text of %u bytes", pmu->name, list,
                (unsigned)length);
@@ -242,7 +248,8 @@ static void put_attribute(uint64_t *random, struct fuzz_draft *draft)
                                         "intxcp",
                                         "p",
                                         "precise=",
-                                        "ldlat=", "fe_thres=",
+                                        "ldlat=",
+                                        "fe_thres=",
                                         "offcore_rsp=",
                                         "frontend=",
                                         "umask=",
