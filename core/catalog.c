@@ -223,8 +223,8 @@ static uint32_t wanted_hash(struct wanted *wanted)
             whole = (hash ^ (eight & ((UINT64_C(1) << 8 * i) - 1))) * HASH_FACTOR;
             if (i == left)
                 return (uint32_t)(whole >> 32);
-            if (filter[whole >> shift >> 3] >> (whole >> shift & 7u) & 1u && at + i <= last && wanted->cuts < CUTS &&
-                is_end(wanted, at + i)) {
+            if (((unsigned)filter[whole >> shift >> 3] >> (whole >> shift & 7u) & 1u) && at + i <= last &&
+                wanted->cuts < CUTS && is_end(wanted, at + i)) {
                 wanted->cut[wanted->cuts].hash = (uint32_t)(whole >> 32);
                 wanted->cut[wanted->cuts++].at = at + i;
             }

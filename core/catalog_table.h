@@ -42,6 +42,9 @@ enum upmu_catalog_own {
 #define UPMU_HEADER_SECTIONS 24   /* in either header: offsets of the sections, 4 bytes each */
 #define UPMU_FILE_DIRECTORY 64    /* offsets of the catalogues, 4 bytes each */
 #define UPMU_OWN_NAME 52          /* its name and its other name, 12 bytes each */
+#define UPMU_FILE_VERSION 3u
+#define UPMU_CATALOG_LEAST 204u     /* bytes of the smallest catalogue: header and a filter's reach */
+#define UPMU_CATALOG_IMPORTED 256u  /* the first number of those from outside */
 #define UPMU_FILE_LEAST 2056      /* bytes of the smallest file: the longest reach */
 #define UPMU_LAST_TWIN 0x8000u
 #define UPMU_SLOT_MASKED 0x4000u /* some catalogue has a masked row of the name */

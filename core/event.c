@@ -85,12 +85,17 @@ static void look_at(struct encoder *encoder, const struct upmu_spec_part *part)
 /* ---- Which PMU ---- */
 
 /* perf's name for any core PMU, the PMU's own, or a name of its catalogue. */
+static bool names_catalog(const struct encoder *encoder, const struct upmu_catalog *catalog)
+{
+    return catalog &&
+           (part_is(encoder, upmu_catalog_name(catalog)) || part_is(encoder, upmu_catalog_other_name(catalog)));
+}
+
 static bool names_pmu(struct encoder *encoder, const struct upmu_spec_part *part)
 {
     look_at(encoder, part);
     return !part->length || part_is(encoder, "cpu") || part_is(encoder, encoder->pmu->name) ||
-           (encoder->catalog && (part_is(encoder, upmu_catalog_name(encoder->catalog)) ||
-                                 part_is(encoder, upmu_catalog_other_name(encoder->catalog))));
+           names_catalog(encoder, encoder->pmu->catalog) || names_catalog(encoder, encoder->pmu->imported);
 }
 
 /* ---- Which event ---- */
@@ -115,7 +120,7 @@ static size_t prefix_length(const struct encoder *encoder)
 }
 
 /* The longest text from NAME on, cut at a ':', that the catalogue knows; its first bytes may be a prefix. */
-static bool find_name(struct encoder *encoder)
+static bool find_in_catalog(struct encoder *encoder)
 {
     const struct upmu_spec *spec = encoder->spec;
     size_t prefix = prefix_length(encoder);
@@ -141,6 +146,16 @@ static bool find_name(struct encoder *encoder)
         prefix = 0;
         parts = all + 1;
     }
+}
+
+/* First among events from outside, then among those built in. */
+static bool find_name(struct encoder *encoder)
+{
+    encoder->catalog = encoder->pmu->imported;
+    if (encoder->catalog && find_in_catalog(encoder))
+        return true;
+    encoder->catalog = encoder->pmu->refuses & 1u << UPMU_SOURCE_BUILT_IN ? NULL : encoder->pmu->catalog;
+    return find_in_catalog(encoder);
 }
 
 /* raw:config=0x…, rHEX, perf's unit/event=…,umask=… */
@@ -486,12 +501,18 @@ enum upmu_status upmu_event_parse(const struct upmu_pmu *pmu, const char *text, 
 
 /* ---- Text ---- */
 
+/* The catalogue of the PMU that an id is of, or may be of. */
+static const struct upmu_catalog *catalog_of(const struct upmu_pmu *pmu, struct upmu_event_id id)
+{
+    return pmu->imported && upmu_catalog_number(pmu->imported) == id.catalogue ? pmu->imported : pmu->catalog;
+}
+
 size_t upmu_event_name(const struct upmu_pmu *pmu, struct upmu_event_id id, char *buffer, size_t size)
 {
     struct upmu_text out;
 
-    if (pmu->catalog && id.catalogue)
-        return upmu_catalog_id_name(pmu->catalog, id, buffer, size);
+    if (catalog_of(pmu, id) && id.catalogue)
+        return upmu_catalog_id_name(catalog_of(pmu, id), id, buffer, size);
     upmu_text_begin(&out, buffer, size);
     return upmu_text_end(&out);
 }
@@ -522,7 +543,7 @@ size_t upmu_event_format(const struct upmu_pmu *pmu, const struct upmu_event *ev
         write_raw(&out, event);
     } else {
         out.length = upmu_event_name(pmu, event->id, buffer, size);
-        known = out.length && upmu_catalog_row(pmu->catalog, event->id.row, &row);
+        known = out.length && upmu_catalog_row(catalog_of(pmu, event->id), event->id.row, &row);
     }
     if (known)
         pmu->backend->format(pmu, event, &row, &out);

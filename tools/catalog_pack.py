@@ -5,6 +5,7 @@
     python3 tools/catalog_pack.py            write the files
     python3 tools/catalog_pack.py --check    compare with the files, exit 1 if one differs
     python3 tools/catalog_pack.py --sizes    bytes of each part
+    python3 tools/catalog_pack.py --blob FILE SOURCE.tsv...    a file for upmu_catalog_load()
 
 The packed form is specified in docs/CATALOGUES.md; core/catalog.c reads it.
 Equal sources give equal bytes.
@@ -32,6 +33,7 @@ ROW_FLAGS = {
 MASK_LISTED = 0x80  # packed form only, beside the last of the group
 MASK_BEGINS = 0x40  # the same: a later mask of the group begins with its name
 CUTS = 8            # places in a name that are tried as the end of a masked row's name
+IMPORTED = 256      # the first number of catalogues from outside
 MASK_LONGEST = 56   # bytes of the longest name of a mask
 SET_CLOSED = 0x20   # packed form only, beside the count of other names
 LAST_TWIN, SLOT_MASKED = 0x8000, 0x4000
@@ -606,6 +608,25 @@ def has_keywords(name, target, masks):
     return plain != name and name.startswith("OFFCORE_RESPONSE:request=") and plain == ".".join([target] + masks)
 
 
+def checksum(data):
+    """FNV-1a, 32 bits."""
+    value = 2166136261
+    for byte in data:
+        value = ((value ^ byte) * 0x01000193) & 0xffffffff
+    return value
+
+
+def write_blob(path, names):
+    """A file that upmu_catalog_load() takes, of sources by their paths."""
+    catalogues = [read_source(name) for name in names]
+    for catalogue in catalogues:
+        catalogue.built_in = False
+        if catalogue.number < IMPORTED:
+            catalogue.number += IMPORTED
+    with open(path, "wb") as out:
+        out.write(pack(catalogues)[0])
+
+
 def pack(catalogues):
     """The whole file: header, shared part, catalogues."""
     for catalogue in catalogues:
@@ -641,14 +662,16 @@ def pack(catalogues):
     for begin, reach in ((ends[0], 255), (offsets[1], 2056), (ends[2] - 3, 4), (ends[3] - 2, 2056),
                          (ends[6] - 2, 2 * TWINS), (ends[9] - 4, 508)):
         models += bytes(max(0, begin + reach - at - len(models)))
-    header = struct.pack("<3sBIHHHHHHHH", b"upc", VERSION, at + len(models), len(catalogues), len(pool.names),
+    size = at + len(models) + 4
+    header = struct.pack("<3sBIHHHHHHHH", b"upc", VERSION, size, len(catalogues), len(pool.names),
                          len(pool.slots), len(pool.displacements), 0, len(pool.shapes), len(pool.values),
                          pool.seed)
     header += struct.pack("<10I", *offsets)
     header += b"".join(struct.pack("<I", p) for p in places)
     sizes["shared"] = (at, dict(zip(("mask text", "fragments", "blocks", "names", "displacements", "slots", "twins",
                                      "shapes", "values", "sets"), map(len, sections))))
-    return header + b"".join(sections) + bytes(models), sizes
+    data = header + b"".join(sections) + bytes(models)
+    return data + struct.pack("<I", checksum(data)), sizes
 
 
 def sources():
@@ -713,6 +736,12 @@ def show_sizes(data, sizes, catalogues, models):
 
 
 def main():
+    if "--blob" in sys.argv:
+        at = sys.argv.index("--blob")
+        if len(sys.argv) < at + 3:
+            sys.exit("--blob FILE SOURCE.tsv...")
+        write_blob(sys.argv[at + 1], sys.argv[at + 2:])
+        return
     text, data, sizes, catalogues = generate()
     models, alone_sizes = generate_models(catalogues)
     if "--sizes" in sys.argv:

@@ -56,8 +56,11 @@ static const uint16_t architectural[] = {0x003C, 0x00C0, 0x013C, 0x4F2E, 0x412E,
 /* Of the first `known` codes; event 00h is that of a fixed counter (unit mask 0: none) or a byte of PERF_METRICS. */
 static bool is_announced(const struct upmu_pmu *pmu, uint32_t code, unsigned known)
 {
+    unsigned counter = code & 0x8000u ? UPMU_X86_METRIC(code >> 8 & 7u) : 15u + (code >> 8);
+
+    /* Of an event from outside anything may stand above the code. */
     if (!(code & 0xffu))
-        return pmu->counters >> (code & 0x8000u ? UPMU_X86_METRIC(code >> 8 & 7u) : 15u + (code >> 8)) & 1u;
+        return counter < UPMU_COUNTERS && pmu->counters >> counter & 1u;
     for (unsigned i = 0; i < known; i++)
         if (architectural[i] == code)
             return pmu->arch_events >> i & 1u;

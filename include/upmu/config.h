@@ -59,6 +59,11 @@
 #define UPMU_NAMES 1
 #endif
 
+/* Catalogues from outside, upmu_catalog_load().  0: it answers UPMU_ERR_COMPILED_OUT. */
+#ifndef UPMU_IMPORT
+#define UPMU_IMPORT UPMU_NAMES
+#endif
+
 /* Events of all models.  0: of those only for which UPMU_EVENTS_name is 1, by the names
    of docs/CATALOGUES.md (UPMU_EVENTS_skl), and architectural ones. */
 #ifndef UPMU_EVENTS_ALL

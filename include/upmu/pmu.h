@@ -163,12 +163,14 @@ struct upmu_pmu {
     const struct upmu_backend *backend;
     const struct upmu_register_table *table;
     const struct upmu_catalog *catalog; /* its events, or NULL: architectural and raw only */
+    const struct upmu_catalog *imported; /* from outside, looked in first; NULL: none */
     uint32_t capabilities;              /* UPMU_PMU_… */
     uint32_t quirks;                    /* the backend's bits */
     uint8_t version;                    /* architectural perfmon version, 0: none */
     uint8_t core_type;                  /* CPUID 1Ah EAX[31:24], 0 where there is none */
     uint16_t family, model;
     uint8_t stepping;
+    uint8_t refuses;   /* bit: an enum upmu_source of which it takes no events */
     uint8_t native;    /* CPUID 1Ah EAX[7:0], which of its core type it is; 0 where there is none */
     uint32_t counters; /* all that exist */
     uint32_t general;  /* those that are general counters */

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Event catalogues from outside: a packed file (docs/CATALOGUES.md) is checked before
+ * any of its catalogues is used, and a PMU is told to use one.  Pure.  What is checked
+ * once is sense; reads stay within the file whatever happens to its bytes afterwards.
+ */
+#include "core/backend.h"
+#include "core/bits.h"
+#include "core/catalog_table.h"
+#include "core/mem.h"
+#include "core/text.h"
+
+#if UPMU_NAMES && UPMU_IMPORT
+
+#define FILE_MOST 0x1000000u /* bytes */
+#define CHECKSUM 4u          /* bytes, the last of the file */
+#define NAMES_MOST 0x10000u  /* that one catalogue lists */
+
+/* Whether `count` entries of a section end within `size` bytes. */
+static bool section_fits(const uint8_t *base, unsigned section, uint32_t count)
+{
+    uint32_t at = upmu_word(base + UPMU_HEADER_SECTIONS + 4 * (section & 255u)), size = upmu_word(base + 4);
+
+    return at <= size && count <= FILE_MOST / 16 && count * (section >> 8 & 255u) <= size - at;
+}
+
+static uint32_t checksum(const uint8_t *bytes, size_t size)
+{
+    uint32_t sum = UINT32_C(2166136261);
+
+    while (size--)
+        sum = (sum ^ *bytes++) * UINT32_C(0x01000193);
+    return sum;
+}
+
+/* Names ascend and exist; behind them stands none. */
+static bool members_ascend(const struct upmu_catalog *catalog, unsigned first, unsigned count)
+{
+    unsigned names = upmu_half(upmu_catalog_file(catalog) + 10);
+
+    for (unsigned i = 0; i < count; i++) {
+        unsigned name = upmu_member_name(catalog, first + i);
+
+        if (name >= names || name > UPMU_SLOT_NAME || (i && name <= upmu_member_name(catalog, first + i - 1)))
+            return false;
+    }
+    return upmu_member_name(catalog, first + count) == UPMU_NO_NAME;
+}
+
+/* Groups follow one another, each mask has a name of its own and leads to a mask. */
+static bool masks_are_sound(const struct upmu_catalog *catalog, unsigned row, const struct upmu_unpacked *unpacked)
+{
+    unsigned count = unpacked->row.mask_count, values = upmu_half(upmu_catalog_file(catalog) + 20), found;
+
+    for (unsigned i = 0; i < count + unpacked->other_names; i++) {
+        const uint8_t *mask = unpacked->masks + UPMU_PACKED_MASK * i;
+        unsigned last = mask[7] & UPMU_PACKED_LAST, at = upmu_half(mask), letters;
+
+        if (!mask[4] || mask[4] > UPMU_MASK_ROOM - 8 || at > unpacked->text_room)
+            return false;
+        for (letters = 0; letters < mask[4]; letters++)
+            if (upmu_catalog_fold[(uint8_t)unpacked->text[at + letters]] < '0')
+                return false;
+        if (!upmu_catalog_mask_lookup(catalog, row, unpacked->text + at, mask[4], &found))
+            return false;
+        if (i >= count)
+            continue;
+        if (found != i || last < i || last >= count ||
+            (i < last && (unpacked->masks[UPMU_PACKED_MASK * (i + 1) + 7] & UPMU_PACKED_LAST) != last))
+            return false;
+        if (mask[6] & UPMU_MASK_PAYLOAD && upmu_half(mask + 2) >= values)
+            return false;
+    }
+    return true;
+}
+
+static bool row_is_sound(const struct upmu_catalog *catalog, unsigned row)
+{
+    const uint8_t *file = upmu_catalog_file(catalog), *entry = upmu_section_at(catalog->byte, UPMU_OWN_ENTRIES, row);
+    const uint8_t *shape = upmu_section_at(catalog->byte, UPMU_OWN_SHAPES, entry[2]), *masked;
+    unsigned index = upmu_half(entry), values = upmu_half(file + 20), flags;
+    struct upmu_unpacked unpacked;
+
+    if (entry[2] >= upmu_half(catalog->byte + 20) || upmu_half(shape) >= upmu_half(file + 18))
+        return false;
+    shape = upmu_section_at(file, UPMU_SHARED_SHAPES, upmu_half(shape));
+    flags = upmu_half(shape);
+    if (!(flags & UPMU_ROW_MASKED))
+        return !(flags & UPMU_ROW_COMPOSED) && !(flags & UPMU_SHAPE_INDEXED) == !upmu_half(shape + 10) &&
+               (!(flags & UPMU_SHAPE_INDEXED) || index < values);
+    if (!(flags & UPMU_SHAPE_INDEXED) || index >= upmu_half(catalog->byte + 18))
+        return false;
+    masked = upmu_section_at(catalog->byte, UPMU_OWN_MASKED, index);
+    index = upmu_half(masked + 2);
+    if (!section_fits(file, UPMU_SHARED_SETS, index + 1) || !upmu_row_masks(catalog, row, &unpacked))
+        return false;
+    /* In fours of bytes, as sets are counted; the count is what stands there, not what is read of it. */
+    return unpacked.row.mask_count && unpacked.row.mask_count == unpacked.masks[-4] &&
+           section_fits(file, UPMU_SHARED_SETS, index + 1 + 2 * (unpacked.row.mask_count + unpacked.other_names)) &&
+           (!unpacked.row.msr || unpacked.row.payload < values) && masks_are_sound(catalog, row, &unpacked);
+}
+
+static bool alias_is_sound(const struct upmu_catalog *catalog, unsigned alias)
+{
+    struct upmu_event_id id;
+    struct upmu_row row;
+
+    upmu_member_id(catalog, upmu_own_rows(catalog) + 1 + alias, &id);
+    return upmu_catalog_row(catalog, id.row, &row) && (row.mask_count == 32 || !(id.masks >> row.mask_count));
+}
+
+/* Every name that is listed leads to its id, and the id to its name. */
+static bool names_lead_back(const struct upmu_catalog *catalog)
+{
+    char name[UPMU_CATALOG_NAME], back[UPMU_CATALOG_NAME];
+    uint32_t cursor = 0, before = 0;
+    struct upmu_event_id id, found;
+    unsigned names = 0;
+    bool alias;
+
+    while (upmu_catalog_next(catalog, NULL, &cursor, &id, name, sizeof name, &alias) == UPMU_OK) {
+        size_t length = upmu_text_length(name);
+
+        if (cursor <= before || ++names > NAMES_MOST ||
+            upmu_catalog_id_name(catalog, id, back, sizeof back) >= sizeof back ||
+            upmu_catalog_lookup(catalog, name, length, &found) != UPMU_OK || memcmp(&found, &id, sizeof id) != 0 ||
+            (!alias && memcmp(name, back, length + 1) != 0))
+            return false;
+        before = cursor;
+    }
+    return names >= upmu_catalog_rows(catalog);
+}
+
+static bool catalog_is_sound(const struct upmu_catalog *catalog)
+{
+    unsigned rows = upmu_own_rows(catalog), aliases = upmu_half(catalog->byte + 16);
+
+    if (!rows || !section_fits(catalog->byte, UPMU_OWN_FILTER, 1) ||
+        !section_fits(catalog->byte, UPMU_OWN_SHAPES, upmu_half(catalog->byte + 20)) ||
+        !section_fits(catalog->byte, UPMU_OWN_ENTRIES, rows) ||
+        !section_fits(catalog->byte, UPMU_OWN_MASKED, upmu_half(catalog->byte + 18)) ||
+        !section_fits(catalog->byte, UPMU_OWN_NAMES, rows + aliases + 2) ||
+        !section_fits(catalog->byte, UPMU_OWN_TARGETS, aliases) || !members_ascend(catalog, 0, rows) ||
+        !members_ascend(catalog, rows + 1, aliases))
+        return false;
+    for (unsigned i = 0; i < rows; i++)
+        if (!row_is_sound(catalog, i))
+            return false;
+    for (unsigned i = 0; i < aliases; i++)
+        if (!alias_is_sound(catalog, i))
+            return false;
+    return names_lead_back(catalog);
+}
+
+/* A catalogue stands where the directory says, and is what it says it is. */
+static bool stands_there(const uint8_t *file, unsigned i)
+{
+    uint32_t size = upmu_word(file + 4), at = upmu_word(file + UPMU_FILE_DIRECTORY + 4 * i), own;
+    const struct upmu_catalog *catalog;
+
+    if (at < UPMU_FILE_DIRECTORY || at > size - UPMU_CATALOG_LEAST)
+        return false;
+    catalog = (const struct upmu_catalog *)(const void *)(file + at);
+    own = upmu_word(catalog->byte + 4);
+    if (memcmp(catalog->byte, "upm", 3) != 0 || catalog->byte[3] != UPMU_FILE_VERSION || own < UPMU_CATALOG_LEAST ||
+        own > size - at || upmu_word(catalog->byte + 8) != at)
+        return false;
+    if (upmu_catalog_number(catalog) < UPMU_CATALOG_IMPORTED || upmu_catalog_source(catalog) != UPMU_SOURCE_IMPORTED)
+        return false;
+    for (unsigned k = 0; k < i; k++)
+        if (upmu_catalog_number(upmu_catalog_loaded(file, k)) == upmu_catalog_number(catalog))
+            return false;
+    /* Its names end. */
+    return *upmu_catalog_name(catalog) && !catalog->byte[UPMU_OWN_NAME + 11] && !catalog->byte[UPMU_OWN_NAME + 23];
+}
+
+enum upmu_status upmu_catalog_load(const void *bytes, size_t size)
+{
+    const uint8_t *file = bytes;
+    unsigned count;
+
+    if (size < UPMU_FILE_LEAST + CHECKSUM || size > FILE_MOST || memcmp(file, "upc", 3) != 0)
+        return UPMU_ERR_INVALID;
+    if (file[3] != UPMU_FILE_VERSION)
+        return UPMU_ERR_VERSION;
+    count = upmu_half(file + 8);
+    if (upmu_word(file + 4) != size || upmu_word(file + size - CHECKSUM) != checksum(file, size - CHECKSUM) || !count ||
+        UPMU_FILE_DIRECTORY + 4 * count > size || !section_fits(file, UPMU_SHARED_FRAGMENTS, 1) ||
+        !section_fits(file, UPMU_SHARED_BLOCKS, (upmu_half(file + 10) + 7) >> 3) ||
+        !section_fits(file, UPMU_SHARED_SLOTS, upmu_half(file + 12)) ||
+        !section_fits(file, UPMU_SHARED_DISPLACEMENTS, upmu_half(file + 14)) ||
+        !section_fits(file, UPMU_SHARED_SHAPES, upmu_half(file + 18)) ||
+        !section_fits(file, UPMU_SHARED_VALUES, upmu_half(file + 20)))
+        return UPMU_ERR_INVALID;
+    for (unsigned i = 0; i < count; i++)
+        if (!stands_there(file, i))
+            return UPMU_ERR_INVALID;
+    for (unsigned i = 0; i < count; i++)
+        if (!catalog_is_sound(upmu_catalog_loaded(file, i)))
+            return UPMU_ERR_INVALID;
+    return UPMU_OK;
+}
+
+const struct upmu_catalog *upmu_catalog_loaded(const void *file, unsigned i)
+{
+    const uint8_t *bytes = file;
+
+    if (i >= upmu_half(bytes + 8))
+        return NULL;
+    return (const struct upmu_catalog *)(const void *)(bytes + upmu_word(bytes + UPMU_FILE_DIRECTORY + 4 * i));
+}
+
+static bool is_called(const struct upmu_pmu *pmu, const char *name)
+{
+    return upmu_text_is(pmu->name, upmu_text_length(pmu->name), name);
+}
+
+enum upmu_status upmu_pmu_import(struct upmu_pmu *pmu, const void *file)
+{
+    const struct upmu_catalog *catalog, *named = NULL;
+
+    if (!file) {
+        pmu->imported = NULL;
+        return UPMU_OK;
+    }
+    if (pmu->refuses & 1u << UPMU_SOURCE_IMPORTED)
+        return UPMU_ERR_NOT_PERMITTED;
+    for (unsigned i = 0; (catalog = upmu_catalog_loaded(file, i)) != NULL; i++) {
+        if (upmu_catalog_serves(catalog, pmu)) {
+            pmu->imported = catalog;
+            return UPMU_OK;
+        }
+        if (!named && (is_called(pmu, upmu_catalog_name(catalog)) || is_called(pmu, upmu_catalog_other_name(catalog)) ||
+                       is_called(pmu, upmu_catalog_pmu(catalog))))
+            named = catalog;
+    }
+    if (!named)
+        return UPMU_ERR_NO_SUCH_PMU;
+    pmu->imported = named;
+    return UPMU_OK;
+}
+
+#else
+
+enum upmu_status upmu_catalog_load(const void *bytes, size_t size)
+{
+    (void)bytes, (void)size;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+const struct upmu_catalog *upmu_catalog_loaded(const void *file, unsigned i)
+{
+    (void)file, (void)i;
+    return NULL;
+}
+
+enum upmu_status upmu_pmu_import(struct upmu_pmu *pmu, const void *file)
+{
+    (void)pmu, (void)file;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fuzzing: packed catalogues from outside with bytes changed and the checksum put right.
+ * None that is accepted reads outside itself (with the address sanitizer), and each that
+ * is accepted is consistent: every name leads to its id and back, every event that a PMU
+ * encodes has only bits that the PMU's registers have, and comes back from its text.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <upmu/upmu.h>
+
+#include "core/catalog.h"
+
+#include "tests/common/blobs.h"
+#include "tests/fuzz/fuzz.h"
+
+#define NAME 160
+
+/* Names of an accepted file that are encoded. */
+#define ENCODED 24u
+
+static const char *const models[] = {"skl", "coreduo", "zen2", "k8", "netburst"};
+#define MODELS (sizeof models / sizeof models[0])
+
+/* What is encoded under a name comes back from its text, and is raw words that the PMU permits. */
+static void check_event(const struct upmu_pmu *pmu, const char *name)
+{
+    struct upmu_event event, again;
+    char text[NAME * 2];
+
+    if (upmu_event_parse(pmu, name, &event, NULL) != UPMU_OK)
+        return;
+    FUZZ_CHECK(upmu_event_format(pmu, &event, text, sizeof text) < sizeof text, "%s: too long a text", name);
+    if (upmu_event_parse(pmu, text, &again, NULL) == UPMU_OK && again.id.catalogue == event.id.catalogue)
+        FUZZ_CHECK(again.config == event.config && again.config1 == event.config1, "%s: %s is another event", name,
+                   text);
+}
+
+static void check_catalog(const struct upmu_catalog *catalog, const void *file, unsigned model)
+{
+    char name[NAME], back[NAME];
+    unsigned names = 0, every;
+    struct upmu_event_id id, found;
+    struct upmu_mask mask;
+    struct upmu_row row;
+    uint32_t cursor = 0;
+    struct upmu_pmu pmu;
+    bool alias;
+
+    if (upmu_pmu_by_name(&pmu, models[model]) != UPMU_OK)
+        return;
+    if (upmu_pmu_import(&pmu, file) != UPMU_OK)
+        pmu.imported = catalog; /* a host could be that careless */
+    every = upmu_catalog_rows(catalog) / ENCODED + 1;
+    for (unsigned i = 0; i < upmu_catalog_rows(catalog); i++) {
+        FUZZ_CHECK(upmu_catalog_row(catalog, i, &row), "row %u is missing", i);
+        for (unsigned k = 0; k < row.mask_count; k++)
+            FUZZ_CHECK(upmu_catalog_mask(catalog, i, k, &mask) &&
+                           upmu_catalog_mask_name(catalog, i, k, name, sizeof name) < sizeof name,
+                       "row %u: mask %u is missing", i, k);
+    }
+    while (upmu_catalog_next(catalog, NULL, &cursor, &id, name, sizeof name, &alias) == UPMU_OK) {
+        FUZZ_CHECK(upmu_catalog_lookup(catalog, name, strlen(name), &found) == UPMU_OK &&
+                       memcmp(&found, &id, sizeof id) == 0,
+                   "%s leads elsewhere", name);
+        (void)upmu_catalog_id_name(catalog, id, back, sizeof back);
+        FUZZ_CHECK(alias || strcmp(name, back) == 0, "%s comes back as %s", name, back);
+        if (names++ % every == 0)
+            check_event(&pmu, name);
+    }
+    row.code = 0xc0, row.umask = 0, row.payload = 0;
+    (void)!upmu_catalog_by_encoding(catalog, &row, &id);
+    (void)upmu_catalog_nearest(catalog, "instuctions", 11, &id);
+}
+
+/* Which file, which PMU, then changes: where (2 bytes), to what. */
+static void run(const uint8_t *bytes, size_t length)
+{
+    struct fuzz_bytes input = {bytes, bytes + length};
+    static uint8_t made[BLOB_ROOM];
+    unsigned which = fuzz_u8(&input) % blob_count(), model = fuzz_u8(&input) % MODELS;
+    size_t size = blob_make(which, made);
+    uint8_t *file = malloc(size);
+
+    if (!file)
+        abort();
+    memcpy(file, made, size);
+    while (fuzz_more(&input)) {
+        size_t at = (size_t)fuzz_take(&input, 2) % (size - 4);
+
+        file[at] = fuzz_u8(&input);
+    }
+    blob_seal(file, size);
+    if (upmu_catalog_load(file, size) == UPMU_OK)
+        for (unsigned i = 0; upmu_catalog_loaded(file, i); i++)
+            check_catalog(upmu_catalog_loaded(file, i), file, model);
+    free(file);
+}
+
+/* Half of them of at most 4 KiB; few changes, near the headers more often than elsewhere. */
+static void make(uint64_t *random, struct fuzz_draft *draft)
+{
+    unsigned small = blob_small_count(), which;
+    static uint8_t made[BLOB_ROOM];
+    size_t size;
+
+    which = fuzz_below(random, 2) ? fuzz_below(random, small) : small + fuzz_below(random, blob_count() - small);
+    size = blob_make(which, made);
+    fuzz_put(draft, which, 1);
+    fuzz_put(draft, fuzz_below(random, MODELS), 1);
+    for (unsigned changes = 1 + fuzz_below(random, fuzz_below(random, 4) ? 2 : 12); changes; changes--) {
+        unsigned at = fuzz_below(random, fuzz_below(random, 4) ? (unsigned)size : 68);
+
+        fuzz_put(draft, at, 2);
+        fuzz_put(draft, fuzz_below(random, 3) ? made[at] ^ 1u << fuzz_below(random, 8) : fuzz_word(random) & 255u, 1);
+    }
+}
+
+const struct fuzz_target fuzz_target = {
+    "catalog", "no_changed_catalogue_reads_outside_itself_and_what_is_accepted_is_consistent", 10000, 1000000, run,
+    make};

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Catalogues from outside: which files are taken, where names are looked for then, and
+ * that an event says where it comes from.
+ */
+#include "tests/common/host.h"
+
+#include "core/catalog_table.h"
+#include "tests/common/blobs.h"
+
+#define NAME 160
+
+struct blob {
+    uint8_t bytes[BLOB_ROOM];
+    size_t size;
+};
+
+/* The blob whose catalogue has a name. */
+static void take(struct blob *blob, const char *name)
+{
+    for (unsigned i = 0; i < blob_count(); i++) {
+        blob->size = blob_make(i, blob->bytes);
+        if (strcmp(upmu_catalog_name(upmu_catalog_loaded(blob->bytes, 0)), name) == 0)
+            return;
+    }
+    fail_msg("no file of %s", name);
+}
+
+/* The catalogue in a blob, to change. */
+static uint8_t *header(struct blob *blob)
+{
+    return blob->bytes + upmu_word(blob->bytes + UPMU_FILE_DIRECTORY);
+}
+
+static void rename_to(struct blob *blob, const char *name)
+{
+    memset(header(blob) + UPMU_OWN_NAME, 0, 24);
+    memcpy(header(blob) + UPMU_OWN_NAME, name, strlen(name));
+    blob_seal(blob->bytes, blob->size);
+    assert_int_equal(upmu_catalog_load(blob->bytes, blob->size), UPMU_OK);
+}
+
+static struct upmu_pmu pmu_named(const char *name)
+{
+    struct upmu_pmu pmu;
+
+    assert_int_equal(upmu_pmu_by_name(&pmu, name), UPMU_OK);
+    return pmu;
+}
+
+/* ---- Which files are taken ---- */
+
+static void files_of_the_packer_are_taken_and_say_what_the_built_in_tables_say(void **state)
+{
+    static struct blob blob;
+    unsigned files = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < blob_count(); i++, files++) {
+        const struct upmu_catalog *catalog, *built_in;
+        struct upmu_event_id id, other;
+        char name[NAME];
+        uint32_t cursor = 0;
+
+        blob.size = blob_make(i, blob.bytes);
+        assert_int_equal(upmu_catalog_load(blob.bytes, blob.size), UPMU_OK);
+        catalog = upmu_catalog_loaded(blob.bytes, 0);
+        built_in = upmu_catalog_find(upmu_catalog_name(catalog));
+        assert_non_null(built_in);
+        assert_null(upmu_catalog_loaded(blob.bytes, 1));
+        assert_int_equal(upmu_catalog_source(catalog), UPMU_SOURCE_IMPORTED);
+        assert_int_equal(upmu_catalog_source(built_in), UPMU_SOURCE_BUILT_IN);
+        assert_int_equal(upmu_catalog_number(catalog), upmu_catalog_number(built_in) + 256);
+        assert_int_equal(upmu_catalog_rows(catalog), upmu_catalog_rows(built_in));
+        while (upmu_catalog_next(catalog, NULL, &cursor, &id, name, sizeof name, NULL) == UPMU_OK) {
+            struct upmu_row row, expected;
+            enum upmu_status status = upmu_catalog_merge(catalog, id, &row, NULL);
+
+            assert_int_equal(upmu_catalog_lookup(built_in, name, strlen(name), &other), UPMU_OK);
+            assert_int_equal(upmu_catalog_merge(built_in, other, &expected, NULL), status);
+            if (status != UPMU_OK)
+                continue;
+            assert_int_equal(row.code, expected.code);
+            assert_int_equal(row.umask, expected.umask);
+            assert_int_equal(row.flags, expected.flags);
+            assert_true(row.payload == expected.payload);
+        }
+    }
+    assert_true(files >= 6 && blob_small_count() >= 3);
+}
+
+static void a_file_of_another_version_is_refused(void **state)
+{
+    static struct blob blob;
+
+    (void)state;
+    take(&blob, "k7");
+    for (unsigned version = 0; version < 256; version++) {
+        blob.bytes[3] = (uint8_t)version;
+        blob_seal(blob.bytes, blob.size);
+        assert_int_equal(upmu_catalog_load(blob.bytes, blob.size),
+                         version == UPMU_FILE_VERSION ? UPMU_OK : UPMU_ERR_VERSION);
+    }
+    take(&blob, "k7");
+    header(&blob)[3]++;
+    blob_seal(blob.bytes, blob.size);
+    assert_int_equal(upmu_catalog_load(blob.bytes, blob.size), UPMU_ERR_INVALID);
+}
+
+static void a_file_cut_or_changed_without_its_checksum_is_refused(void **state)
+{
+    static struct blob blob;
+
+    (void)state;
+    take(&blob, "ppro");
+    for (size_t size = 0; size < blob.size; size++)
+        assert_int_equal(upmu_catalog_load(blob.bytes, size), UPMU_ERR_INVALID);
+    for (size_t at = 0; at < blob.size; at++) {
+        blob.bytes[at] ^= 0x10;
+        assert_int_not_equal(upmu_catalog_load(blob.bytes, blob.size), UPMU_OK);
+        blob.bytes[at] ^= 0x10;
+    }
+    assert_int_equal(upmu_catalog_load(blob.bytes, blob.size), UPMU_OK);
+}
+
+static void a_file_that_takes_the_place_of_built_in_tables_is_refused(void **state)
+{
+    static struct blob blob;
+
+    (void)state;
+    take(&blob, "k7");
+    header(&blob)[13] = 0; /* a built-in's number */
+    blob_seal(blob.bytes, blob.size);
+    assert_int_equal(upmu_catalog_load(blob.bytes, blob.size), UPMU_ERR_INVALID);
+    take(&blob, "k7");
+    header(&blob)[22] &= 127; /* from where it is not */
+    blob_seal(blob.bytes, blob.size);
+    assert_int_equal(upmu_catalog_load(blob.bytes, blob.size), UPMU_ERR_INVALID);
+    take(&blob, "k7");
+    header(&blob)[UPMU_OWN_NAME + 11] = 'x'; /* a name without an end */
+    blob_seal(blob.bytes, blob.size);
+    assert_int_equal(upmu_catalog_load(blob.bytes, blob.size), UPMU_ERR_INVALID);
+}
+
+/* Two names changed places: sorted no more, and what stands under them leads elsewhere. */
+static void a_file_whose_names_are_out_of_order_is_refused(void **state)
+{
+    static struct blob blob;
+    uint8_t *names, kept[2];
+
+    (void)state;
+    take(&blob, "k7");
+    names = header(&blob) + upmu_word(header(&blob) + UPMU_HEADER_SECTIONS + 4 * 4);
+    for (unsigned i = 0; i < 20; i++) {
+        memcpy(kept, names + 2 * i, 2);
+        memcpy(names + 2 * i, names + 2 * i + 2, 2);
+        memcpy(names + 2 * i + 2, kept, 2);
+        blob_seal(blob.bytes, blob.size);
+        assert_int_equal(upmu_catalog_load(blob.bytes, blob.size), UPMU_ERR_INVALID);
+        memcpy(names + 2 * i + 2, names + 2 * i, 2);
+        memcpy(names + 2 * i, kept, 2);
+    }
+    blob_seal(blob.bytes, blob.size);
+    assert_int_equal(upmu_catalog_load(blob.bytes, blob.size), UPMU_OK);
+}
+
+/* ---- Where names are looked for ---- */
+
+static void names_are_looked_for_outside_first_then_among_those_built_in(void **state)
+{
+    static struct blob blob;
+    struct upmu_pmu pmu = pmu_named("skl");
+    struct upmu_event built_in, outside;
+    char name[NAME];
+
+    (void)state;
+    assert_int_equal(upmu_event_parse(&pmu, "cycles", &built_in, NULL), UPMU_OK);
+    assert_int_equal(upmu_event_parse(&pmu, "emon_simd_instr_retired", &outside, NULL), UPMU_ERR_NO_SUCH_EVENT);
+    take(&blob, "pm");
+    assert_int_equal(upmu_pmu_import(&pmu, blob.bytes), UPMU_ERR_NO_SUCH_PMU);
+    rename_to(&blob, "skl");
+    assert_int_equal(upmu_pmu_import(&pmu, blob.bytes), UPMU_OK);
+    /* In both: the one from outside. */
+    assert_int_equal(upmu_event_parse(&pmu, "cycles", &outside, NULL), UPMU_OK);
+    assert_int_equal(outside.id.catalogue, upmu_catalog_number(pmu.imported));
+    assert_int_not_equal(outside.id.catalogue, built_in.id.catalogue);
+    /* In one of them. */
+    assert_int_equal(upmu_event_parse(&pmu, "emon_simd_instr_retired", &outside, NULL), UPMU_OK);
+    assert_int_equal(outside.config & 0xff, 0xce);
+    assert_true(upmu_event_name(&pmu, outside.id, name, sizeof name) > 0);
+    assert_int_equal(upmu_event_parse(&pmu, name, &built_in, NULL), UPMU_OK);
+    assert_memory_equal(&built_in.id, &outside.id, sizeof outside.id);
+    assert_int_equal(upmu_event_parse(&pmu, "uops_executed.stall_cycles", &built_in, NULL), UPMU_OK);
+    assert_int_equal(built_in.id.catalogue, upmu_catalog_number(pmu.catalog));
+    (void)upmu_event_name(&pmu, built_in.id, name, sizeof name);
+    assert_string_equal(name, "UOPS_EXECUTED.STALL_CYCLES");
+    /* And no longer. */
+    assert_int_equal(upmu_pmu_import(&pmu, NULL), UPMU_OK);
+    assert_int_equal(upmu_event_parse(&pmu, "emon_simd_instr_retired", &outside, NULL), UPMU_ERR_NO_SUCH_EVENT);
+}
+
+/* A PMU may take events of one kind, of the other, or of both. */
+static void a_pmu_refuses_events_of_a_source_that_it_does_not_take(void **state)
+{
+    static struct blob blob;
+    struct upmu_event event;
+
+    (void)state;
+    take(&blob, "skl");
+    for (unsigned refused = 0; refused < 4; refused++) {
+        struct upmu_pmu pmu = pmu_named("skl");
+        bool built_in = !(refused >> UPMU_SOURCE_BUILT_IN & 1u), outside = !(refused >> UPMU_SOURCE_IMPORTED & 1u);
+
+        pmu.refuses = (uint8_t)refused;
+        assert_int_equal(upmu_event_parse(&pmu, "branches", &event, NULL),
+                         built_in ? UPMU_OK : UPMU_ERR_NO_SUCH_EVENT);
+        assert_int_equal(upmu_pmu_import(&pmu, blob.bytes), outside ? UPMU_OK : UPMU_ERR_NOT_PERMITTED);
+        assert_int_equal(upmu_event_parse(&pmu, "branches", &event, NULL),
+                         built_in || outside ? UPMU_OK : UPMU_ERR_NO_SUCH_EVENT);
+        if (outside)
+            assert_int_equal(event.id.catalogue, upmu_catalog_number(pmu.imported));
+    }
+}
+
+static void an_event_from_outside_counts_and_says_so_as_long_as_its_session_lives(void **state)
+{
+    static struct blob blob;
+    struct upmu_pmu pmu = pmu_named("skl");
+    struct upmu_event event;
+    struct upmu_count count;
+    struct host host;
+    char name[NAME];
+
+    (void)state;
+    take(&blob, "skl");
+    assert_int_equal(upmu_catalog_load(blob.bytes, blob.size), UPMU_OK);
+    assert_int_equal(upmu_pmu_import(&pmu, blob.bytes), UPMU_OK);
+    assert_int_equal(upmu_event_parse(&pmu, "br_misp_retired.all_branches:u", &event, NULL), UPMU_OK);
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_session_add_event(&host.session, &event, NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    host_run(&host, 1000);
+    assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_memory_equal(&host.session.set.event[0].id, &event.id, sizeof event.id);
+    assert_int_equal(event.id.catalogue, upmu_catalog_number(pmu.imported));
+    (void)upmu_event_name(&pmu, event.id, name, sizeof name);
+    assert_string_equal(name, "BR_MISP_RETIRED.ALL_BRANCHES");
+    (void)upmu_event_format(&pmu, &event, name, sizeof name);
+    assert_string_equal(name, "BR_MISP_RETIRED.ALL_BRANCHES:u");
+    /* Without the file it has no name, and not another's. */
+    assert_int_equal(upmu_pmu_import(&pmu, NULL), UPMU_OK);
+    assert_int_equal(upmu_event_name(&pmu, event.id, name, sizeof name), 0);
+    host_end(&host);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files_of_the_packer_are_taken_and_say_what_the_built_in_tables_say),
+        cmocka_unit_test(a_file_of_another_version_is_refused),
+        cmocka_unit_test(a_file_cut_or_changed_without_its_checksum_is_refused),
+        cmocka_unit_test(a_file_that_takes_the_place_of_built_in_tables_is_refused),
+        cmocka_unit_test(a_file_whose_names_are_out_of_order_is_refused),
+        cmocka_unit_test(names_are_looked_for_outside_first_then_among_those_built_in),
+        cmocka_unit_test(a_pmu_refuses_events_of_a_source_that_it_does_not_take),
+        cmocka_unit_test(an_event_from_outside_counts_and_says_so_as_long_as_its_session_lives),
+    };
+
+    return cmocka_run_group_tests_name("catalog_load", tests, NULL, NULL);
+}
