@@ -19,7 +19,8 @@ BUDGETS = {
     "lookup-masks-worst": 3500, "lookup-masks-miss-worst": 3600, "lookup-separators-worst": 3000, "row-worst": 300,
     "row-name-worst": 2000, "list-spr-l2": 3000000,
     "place-icelake12-placed-worst": 20000, "place-icelake12-refused-worst": 120000,
-    "place-p4full18-placed-worst": 20000, "place-p4full18-refused-worst": 120000, "pack-skylake24-worst": 5000000,
+    "place-p4full18-placed-worst": 20000, "place-p4full18-refused-worst": 120000,
+    "place-netburst18-placed-worst": 20000, "place-netburst18-refused-worst": 120000, "pack-skylake24-worst": 5000000,
     "pack-p4_24-worst": 5000000, "pack-p4crowd24-worst": 5000000, "place-p4wild18-refused-worst": 120000,
 }
 

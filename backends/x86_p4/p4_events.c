@@ -84,16 +84,14 @@ static const uint16_t p4_events[] = {
 
 /* Even ESCRs by group and CCCR select; the odd one is the next. */
 #define NONE UPMU_P4_NO_ESCR
-static const uint8_t p4_even_escrs[UPMU_P4_GROUPS][8] = {
+const uint8_t upmu_p4_even_escrs[UPMU_P4_GROUPS][8] = {
     [UPMU_P4_GROUP_BPU] = {18, 20, 10, 22, 12, 37, 2, 0},
     [UPMU_P4_GROUP_MS] = {31, 35, 33, NONE, NONE, NONE, NONE, NONE},
     [UPMU_P4_GROUP_FLAME] = {6, 4, 14, 16, NONE, 8, NONE, NONE},
     [UPMU_P4_GROUP_IQ] = {UPMU_P4_IQ_ESCR0, 39, 28, 30, 24, 41, 43, NONE},
 };
 
-/* Counters of the even side; the others of the group are odd. */
-static const uint32_t p4_even_counters[UPMU_P4_GROUPS] = {0x3, 0x30, 0x300, 0x13000};
-static const uint32_t p4_odd_counters[UPMU_P4_GROUPS] = {0xc, 0xc0, 0xc00, 0x2c000};
+const uint32_t upmu_p4_sides[2][UPMU_P4_GROUPS] = {{0x3, 0x30, 0x300, 0x13000}, {0xc, 0xc0, 0xc00, 0x2c000}};
 
 static unsigned word_code(unsigned group, uint64_t word)
 {
@@ -127,21 +125,11 @@ uint32_t upmu_p4_counters(const struct upmu_pmu *pmu, unsigned group, uint64_t w
     if ((event & FROM_MODEL_3) && pmu->model < 3)
         return 0;
     if (!(event & ODD_ONLY) && !((tags & 0xau) && !(tags & 5u)))
-        counters = p4_even_counters[group];
+        counters = upmu_p4_side(group, 0);
     if (!(event & EVEN_ONLY) && !((event & EVEN_BEFORE_F27) && (pmu->quirks & UPMU_P4_EARLY_BUS)) &&
         !((tags & 5u) && !(tags & 0xau)) && even != UPMU_P4_SSU_ESCR0)
-        counters |= p4_odd_counters[group];
+        counters |= upmu_p4_side(group, 1);
     return counters;
-}
-
-unsigned upmu_p4_even_escr(unsigned group, uint64_t config)
-{
-    return p4_even_escrs[group][config >> 45 & 7u];
-}
-
-uint32_t upmu_p4_side(unsigned group, unsigned odd)
-{
-    return odd ? p4_odd_counters[group] : p4_even_counters[group];
 }
 
 uint64_t upmu_p4_word(unsigned code, unsigned mask)

@@ -10,7 +10,6 @@
  */
 #include "backends/x86_p4/x86_p4.h"
 #include "core/bits.h"
-#include "core/mem.h"
 #include "core/register.h"
 
 #if UPMU_BACKEND_X86_P4
@@ -90,6 +89,7 @@ static bool fill_upstream(const struct upmu_pmu *pmu, struct upmu_alternative *o
     out->helper = true;
     out->slot_count = 2;
     out->slot[1].counters = UINT32_MAX;
+    out->slot[1].resource_count = 0;
     fill_slot(&out->slot[1], group, word, -1, thread, odd);
     return true;
 }
@@ -107,8 +107,26 @@ static bool fill_cascade(const struct upmu_pmu *pmu, struct upmu_alternative *ou
     out->pair_count =
         (uint8_t)((event->config & CCCR(UPMU_P4_CCCR_EXTENDED_CASCADE) ? CASCADE_PAIRS : EXTENDED) - first);
     out->slot[1].counters = upmu_p4_counters(pmu, group, event->config1, row);
+    out->slot[1].resource_count = 0;
     fill_slot(&out->slot[1], group, event->config1, row, thread, odd);
     return out->slot[1].counters;
+}
+
+/* One slot on one side.  Field by field: most of it is never looked at, and this is what a placement does most. */
+static struct upmu_slot *begin_way(const struct upmu_event *event, unsigned group, unsigned thread, unsigned odd,
+                                   struct upmu_alternative *out)
+{
+    struct upmu_slot *slot = &out->slot[0];
+
+    out->slot_count = 1;
+    out->pair_count = 0;
+    out->helper = false;
+    out->dormant = false;
+    out->pairs = NULL;
+    slot->resource_count = 0;
+    slot->counters = event->counters;
+    fill_slot(slot, group, event->config, event->flags - 1, thread, odd);
+    return slot;
 }
 
 /* One way: the sides of the first ESCR and of the second.  False: there is no such way. */
@@ -116,15 +134,11 @@ static bool fill_way(const struct upmu_pmu *pmu, const struct upmu_event *event,
                      unsigned second, struct upmu_alternative *out)
 {
     unsigned group = UPMU_P4_PAYLOAD_GROUP(event->payload);
-    struct upmu_slot *slot = &out->slot[0];
+    struct upmu_slot *slot = begin_way(event, group, thread, odd, out);
 
-    memset(out, 0, sizeof *out);
-    out->slot_count = 1;
-    slot->counters = event->counters;
     /* Precise samples are made by counter 16, for the second thread by 17. */
     if (event->attributes & UPMU_ATTR_PRECISE)
         slot->counters &= UPMU_BIT32(thread ? 17 : 16);
-    fill_slot(slot, group, event->config, event->flags - 1, thread, odd);
     if (event->config2 && !(event->config2 & UPMU_EVENT_AFTER)) {
         add_value(slot, UPMU_P4_RESOURCE_PEBS_ENABLE, event->config2 & 0xffffffffu);
         add_value(slot, UPMU_P4_RESOURCE_MATRIX_VERT, event->config2 >> 32);
@@ -147,13 +161,14 @@ bool upmu_p4_alternative(const struct upmu_pmu *pmu, const struct upmu_event *ev
 {
     unsigned group = UPMU_P4_PAYLOAD_GROUP(event->payload), ways = event->config1 ? 4 : 2;
 
+    /* A single ESCR has a way for each side that it has counters on. */
+    if (!event->config1 && !event->config2 && !(event->attributes & UPMU_ATTR_PRECISE)) {
+        i += !(event->counters & upmu_p4_side(group, 0));
+        return i < ways && (event->counters & upmu_p4_side(group, i)) && begin_way(event, group, thread, i, out);
+    }
     for (unsigned way = 0; way < ways; way++) {
-        if (!(event->counters & upmu_p4_side(group, way & 1u)))
-            continue;
-        /* A single ESCR has a way for each side that it has counters on. */
-        if (i && !event->config1 && !(event->attributes & UPMU_ATTR_PRECISE))
-            i--;
-        else if (fill_way(pmu, event, thread, way & 1u, way >> 1, out) && i-- == 0)
+        if ((event->counters & upmu_p4_side(group, way & 1u)) &&
+            fill_way(pmu, event, thread, way & 1u, way >> 1, out) && i-- == 0)
             return true;
     }
     return false;

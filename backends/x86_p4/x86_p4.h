@@ -71,10 +71,18 @@ unsigned upmu_p4_code(unsigned row);
 uint32_t upmu_p4_counters(const struct upmu_pmu *pmu, unsigned group, uint64_t word, int row);
 
 /* The number of the even ESCR that a select means in a group, or UPMU_P4_NO_ESCR. */
-unsigned upmu_p4_even_escr(unsigned group, uint64_t config);
+extern const uint8_t upmu_p4_even_escrs[UPMU_P4_GROUPS][8];
+static inline unsigned upmu_p4_even_escr(unsigned group, uint64_t config)
+{
+    return upmu_p4_even_escrs[group][(unsigned)(config >> 45) & 7u];
+}
 
 /* Counters of a group on one side. */
-uint32_t upmu_p4_side(unsigned group, unsigned odd);
+extern const uint32_t upmu_p4_sides[2][UPMU_P4_GROUPS];
+static inline uint32_t upmu_p4_side(unsigned group, unsigned odd)
+{
+    return upmu_p4_sides[odd][group];
+}
 
 /* Words for a code and a mask, without privileges. */
 uint64_t upmu_p4_word(unsigned code, unsigned mask);
