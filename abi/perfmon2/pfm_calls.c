@@ -194,28 +194,6 @@ enum upmu_status upmu_pfm_unload_context(struct upmu_pfm_context *context, uint3
 
 /* ---- Start and stop ---- */
 
-/* After a message its PMDs begin the long period. */
-static void begin_long(struct upmu_pfm_context *context)
-{
-    for (unsigned i = 0; i < context->memory.set_count; i++) {
-        struct upmu_pfm_set *set = &context->memory.sets[i];
-        struct upmu_set *core = set->used ? upmu_pfm_core_set(context, set) : NULL;
-
-        for (unsigned counter = 0; core && counter < UPMU_COUNTERS; counter++) {
-            const struct pfarg_pmd *pmd = &set->pmd[counter];
-            unsigned event = set->event_of[counter];
-            struct upmu_tally *tally = &core->tally[event & 31u];
-
-            if (event == PFM_NO_EVENT || !(pmd->reg_flags & PFM_PMDFL_OVFL_NOTIFY) || !pmd->reg_long_reset ||
-                !tally->period || tally->due - tally->total != tally->period)
-                continue;
-            tally->due = tally->total - pmd->reg_long_reset;
-            if (context->session.cpu && tally->counter < UPMU_COUNTERS)
-                context->session.cpu->last_tag[tally->counter] = 0;
-        }
-    }
-}
-
 enum upmu_status upmu_pfm_start(struct upmu_pfm_context *context, uint32_t flags, uint16_t number)
 {
     struct upmu_session *session = &context->session;
@@ -235,7 +213,6 @@ enum upmu_status upmu_pfm_start(struct upmu_pfm_context *context, uint32_t flags
     if (flags & PFM_STARTFL_RESTART) {
         if (session->state != UPMU_SESSION_MASKED)
             return session->state == UPMU_SESSION_RUNNING ? UPMU_OK : UPMU_ERR_STATE;
-        begin_long(context);
         return upmu_session_restart(session);
     }
     return status == UPMU_OK ? upmu_session_start(session) : status;

@@ -45,6 +45,9 @@ enum upmu_status upmu_pfm_build(struct upmu_pfm_context *context);
 enum upmu_status upmu_pfm_value(struct upmu_pfm_context *context, struct upmu_pfm_set *set, unsigned counter,
                                 uint64_t *out_value);
 
+/* The value that a PMD was set to last, by an overflow or its program. */
+uint64_t upmu_pfm_last_reset(struct upmu_pfm_context *context, struct upmu_pfm_set *set, unsigned counter);
+
 /* Keep all values, after the session was detached. */
 void upmu_pfm_keep(struct upmu_pfm_context *context);
 

@@ -134,13 +134,22 @@ static void fill_sampling(const struct upmu_pmu *pmu, const struct upmu_pfm_set 
     const struct pfarg_pmd *pmd = &set->pmd[counter];
 
     memset(out, 0, sizeof *out);
-    if (!samples(pmd))
+    if (!samples(pmd)) {
+        out->flags = set->narrow >> counter & 1u ? UPMU_SAMPLING_WRAP : 0;
         return;
+    }
     out->period = period_until_overflow(pmd->reg_short_reset ? pmd->reg_short_reset : pmd->reg_value);
     out->flags = pmd->reg_flags & PFM_PMDFL_OVFL_NOTIFY ? UPMU_SAMPLING_NOTIFY : 0;
     if (pmd->reg_flags & PFM_PMDFL_SMPL) {
         out->event_id = pmd->reg_smpl_eventid;
         out->values = events_of(pmu, set, pmd->reg_smpl_pmds);
+    }
+    out->resets = events_of(pmu, set, pmd->reg_reset_pmds);
+    if ((pmd->reg_flags & PFM_PMDFL_OVFL_NOTIFY) && pmd->reg_long_reset)
+        out->long_period = period_until_overflow(pmd->reg_long_reset);
+    if (pmd->reg_flags & PFM_PMDFL_RANDOM) {
+        out->random_mask = pmd->reg_random_mask;
+        out->random_seed = pmd->reg_value;
     }
     if (pmd->reg_flags & PFM_PMDFL_SWITCH)
         out->switch_after = (uint32_t)pmd->reg_ovfl_switch_cnt;
@@ -171,12 +180,12 @@ static enum upmu_status build_set(struct upmu_pfm_context *context, struct upmu_
         enum upmu_status status;
 
         fill_sampling(pmu, set, counter, &sampling);
-        status = upmu_set_add_event(&context->session, core, &event[i], sampling.period ? &sampling : NULL);
+        status = upmu_set_add_event(&context->session, core, &event[i], &sampling);
         if (status != UPMU_OK)
             return status;
         set->origin[counter] = set->pmd[counter].reg_value;
         if (sampling.period)
-            core->tally[i].due = period_until_overflow(set->pmd[counter].reg_value);
+            core->tally[i].due = core->tally[i].reset = period_until_overflow(set->pmd[counter].reg_value);
     }
     return UPMU_OK;
 }
@@ -210,6 +219,16 @@ enum upmu_status upmu_pfm_value(struct upmu_pfm_context *context, struct upmu_pf
     if (set->narrow >> counter & 1u)
         *out_value = upmu_bits_low(*out_value, upmu_pfm_pmu(context)->counter[counter].width);
     return UPMU_OK;
+}
+
+uint64_t upmu_pfm_last_reset(struct upmu_pfm_context *context, struct upmu_pfm_set *set, unsigned counter)
+{
+    unsigned event = set->event_of[counter];
+    const struct upmu_tally *tally = &upmu_pfm_core_set(context, set)->tally[event & 31u];
+
+    if (context->loaded && event != PFM_NO_EVENT && tally->period)
+        return UINT64_C(0) - tally->reset;
+    return set->pmd[counter].reg_last_reset_val;
 }
 
 void upmu_pfm_keep(struct upmu_pfm_context *context)

@@ -313,7 +313,7 @@ enum upmu_status upmu_pfm_fill_pmds(struct upmu_pfm_context *context, size_t cou
         if (!set || counter == UPMU_NO_COUNTER || !all_zero(pmd[i].reg_reserved2, sizeof pmd[i].reg_reserved2))
             return UPMU_ERR_INVALID;
         status = upmu_pfm_value(context, set, counter, &pmd[i].reg_value);
-        pmd[i].reg_last_reset_val = set->pmd[counter].reg_last_reset_val;
+        pmd[i].reg_last_reset_val = upmu_pfm_last_reset(context, set, counter);
     }
     return status;
 }

@@ -448,6 +448,59 @@ static void samples_carry_pmds_and_the_event_id(void **state)
     end();
 }
 
+static void overflows_set_other_pmds_back_and_say_the_last_reset_value(void **state)
+{
+    struct pfarg_pmd pmd, read;
+
+    (void)state;
+    begin("skylake", PFM_FL_SYSTEM_WIDE);
+    program(1, BRANCHES, 0);
+    program(0, INSTRUCTIONS, 0);
+    pmd = pmd_of(0, UINT64_C(0) - 70);
+    pmd.reg_flags = PFM_PMDFL_SMPL;
+    pmd.reg_short_reset = UINT64_C(0) - 100;
+    pmd.reg_reset_pmds[0] = UINT64_C(1) << pmu()->counter[1].value_row;
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, sizeof pmd), UPMU_OK);
+    load_and_start(0);
+    read = pmd_of(0, 0);
+    assert_int_equal(upmu_pfm_read_pmds(&caller.context, &read, sizeof read), UPMU_OK);
+    assert_true(read.reg_last_reset_val == UINT64_C(0) - 70);
+    host_run(&caller.host, 170); /* overflows at 70 and 170 */
+    host_run(&caller.host, 40);
+    assert_int_equal(value_of(1), 20);
+    assert_int_equal(upmu_pfm_read_pmds(&caller.context, &read, sizeof read), UPMU_OK);
+    assert_true(read.reg_last_reset_val == UINT64_C(0) - 100);
+    assert_true(read.reg_value == UINT64_C(0) - 60);
+    end();
+}
+
+static void random_reset_values_stay_within_their_mask(void **state)
+{
+    struct pfarg_pmd pmd, read;
+    uint64_t first = 0;
+    bool varies = false;
+
+    (void)state;
+    begin("skylake", PFM_FL_SYSTEM_WIDE);
+    program(0, INSTRUCTIONS, 0);
+    pmd = pmd_of(0, UINT64_C(0) - 1000);
+    pmd.reg_flags = PFM_PMDFL_SMPL | PFM_PMDFL_RANDOM;
+    pmd.reg_short_reset = UINT64_C(0) - 1000;
+    pmd.reg_random_mask = 0xff;
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, sizeof pmd), UPMU_OK);
+    load_and_start(0);
+    for (unsigned i = 0; i < 50; i++) {
+        host_run(&caller.host, 1256);
+        read = pmd_of(0, 0);
+        assert_int_equal(upmu_pfm_read_pmds(&caller.context, &read, sizeof read), UPMU_OK);
+        assert_in_range(UINT64_C(0) - read.reg_last_reset_val, 1000, 1255);
+        varies = varies || (i && read.reg_last_reset_val != first);
+        first = read.reg_last_reset_val;
+    }
+    assert_true(varies);
+    end();
+}
+
 /* ---- Refusals ---- */
 
 /* All that a context is, but for its vector. */
@@ -945,6 +998,8 @@ int main(void)
         cmocka_unit_test(eighteen_registers_of_a_pentium_4_go_in_one_vector),
         cmocka_unit_test(minus_n_overflows_after_n_and_resets_are_long_after_a_message),
         cmocka_unit_test(samples_carry_pmds_and_the_event_id),
+        cmocka_unit_test(overflows_set_other_pmds_back_and_say_the_last_reset_value),
+        cmocka_unit_test(random_reset_values_stay_within_their_mask),
         cmocka_unit_test(refused_vectors_change_nothing),
         cmocka_unit_test(a_loaded_session_survives_registers_that_make_no_event),
         cmocka_unit_test(vectors_up_to_the_limit_are_taken),
