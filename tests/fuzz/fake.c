@@ -501,7 +501,7 @@ static uint64_t *runs_amd(struct fake *fake, unsigned counter, bool *out_interru
 /* P6: select 0 enables both counters. */
 static uint64_t *runs(struct fake *fake, unsigned counter, bool *out_interrupts)
 {
-    bool fixed = counter >= 16, p6 = fake->promise.kind == FAKE_P6;
+    bool fixed = counter >= 16, p6 = fake->promise.one_enable;
     uint64_t global, control, select;
 
     if (fake->promise.kind == FAKE_NETBURST)

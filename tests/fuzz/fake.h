@@ -43,6 +43,7 @@ struct fake_promise {
     bool tags;       /* NetBurst: replay tagging */
     bool iq_escrs;   /* NetBurst: MSR_IQ_ESCR0, 1 */
     bool cascades;   /* NetBurst: bit 11 of some CCCRs */
+    bool one_enable; /* select 0 enables both counters: P6, Core Duo (AE49), whatever leaf 0AH says */
     bool extended;   /* AMD: registers from C0010200H on */
     bool freeze;     /* AMD: DebugCtl freezes */
     uint64_t select; /* AMD: bits of a select */

@@ -39,7 +39,7 @@ static struct fake_promise promised_netburst(const struct fake_leaves *leaves, u
 
 static struct fake_promise promised_p6(const struct fake_leaves *leaves, unsigned family, unsigned model)
 {
-    const struct fake_promise promise = {.kind = FAKE_P6, .general = 3, .width = 40};
+    const struct fake_promise promise = {.kind = FAKE_P6, .general = 3, .width = 40, .one_enable = true};
     bool exists = family == 6 && among(0x2fea, model) && leaves->leaf0[0] < 0xa && !(leaves->leaf1[2] >> 31);
 
     return exists ? promise : (struct fake_promise){.kind = FAKE_NO_PMU};
@@ -154,6 +154,7 @@ static struct fake_promise promised_arch(const struct fake_leaves *leaves, unsig
     correct_hybrid(leaves, family, model, &promise);
     if (promise.fixed_width < 32 || promise.fixed_width > 64)
         promise.fixed = 0;
+    promise.one_enable = promise.version == 1 && family == 6 && among(0x6fea, model);
     promise.general &= 0x3ff;
     promise.fixed &= 0x7f;
     promise.metrics &= promise.fixed >> 3 & 1;

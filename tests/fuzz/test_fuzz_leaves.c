@@ -27,7 +27,7 @@ static struct fake fake, found;
 /* Counters that a firmware uses: enabled, asking for interrupts, or waiting for another's overflow. */
 static uint32_t in_use(struct fake *before)
 {
-    bool p6 = before->promise.kind == FAKE_P6;
+    bool p6 = before->promise.one_enable;
     uint64_t used = before->promise.kind == FAKE_NETBURST ? 0x4c001000 : 0x500000;
     uint32_t counters = 0;
 
