@@ -129,7 +129,13 @@ def absent(row, revisions):
 
 def set_groups(event):
     """Masks whose bits overlap are one group; only where several defaults say that there are more."""
-    if len([m for m in event.masks if "default" in m.flags and not m.absent]) < 2:
+    defaults = [m for m in event.masks if "default" in m.flags and not m.absent]
+    if len(defaults) < 2:
+        # Which half of a HyperTransport link is a choice of its own, which need not be made.
+        for mask in event.masks:
+            if mask.name == "SUBLINK_MASK":
+                mask.group = 1
+                mask.flags.append("optional")
         return
     groups = []  # bits, words that names begin with
     for mask in sorted(event.masks, key=lambda m: m.bits == 0):
@@ -169,7 +175,7 @@ def libpfm4(tables, table):
     for event in events.values():
         set_groups(event)
         for group in {m.group for m in event.masks}:
-            if not any("default" in m.flags for m in event.masks if m.group == group):
+            if not any({"default", "optional"} & set(m.flags) for m in event.masks if m.group == group):
                 for mask in event.masks:
                     if mask.group == group:
                         mask.flags.append("required")
@@ -402,7 +408,7 @@ def write(path, catalogue, events, aliases):
         lines.append(f"E\t{event.name}\t0x{event.code:03x}\t0x{event.umask | event.absent << 8:02x}\t0\t{flags}\t0x0\t"
                      f"0x{BY_REVISION if event.payload else 0:x}\t0x{event.payload:x}")
         for mask in sorted(event.masks, key=lambda m: (m.group, order(m.name))):
-            lines.append(f"M\t{mask.name}\t{mask_text(mask)}\t{mask.group}\t{','.join(mask.flags) or '-'}\t0")
+            lines.append(f"M\t{mask.name}\t{mask_text(mask)}\t{mask.group}\t{','.join(f for f in mask.flags if f != 'optional') or '-'}\t0")
         for alias, target in sorted(event.others, key=lambda o: order(o[0])):
             lines.append(f"N\t{alias}\t{target}")
     names = {fold(event) for event in events}
