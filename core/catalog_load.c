@@ -210,9 +210,20 @@ const struct upmu_catalog *upmu_catalog_loaded(const void *file, unsigned i)
     return (const struct upmu_catalog *)(const void *)(bytes + upmu_word(bytes + UPMU_FILE_DIRECTORY + 4 * i));
 }
 
-static bool is_called(const struct upmu_pmu *pmu, const char *name)
+/* A catalogue is a PMU's if it has the PMU's name, or that of the built-in catalogue that it has. */
+static bool is_named_for(const struct upmu_catalog *catalog, const struct upmu_pmu *pmu)
 {
-    return upmu_text_is(pmu->name, upmu_text_length(pmu->name), name);
+    const char *names[] = {pmu->name, pmu->catalog ? upmu_catalog_name(pmu->catalog) : pmu->name};
+
+    for (unsigned i = 0; i < 2; i++) {
+        size_t length = upmu_text_length(names[i]);
+
+        if (upmu_text_is(names[i], length, upmu_catalog_name(catalog)) ||
+            upmu_text_is(names[i], length, upmu_catalog_other_name(catalog)) ||
+            upmu_text_is(names[i], length, upmu_catalog_pmu(catalog)))
+            return true;
+    }
+    return false;
 }
 
 enum upmu_status upmu_pmu_import(struct upmu_pmu *pmu, const void *file)
@@ -230,8 +241,7 @@ enum upmu_status upmu_pmu_import(struct upmu_pmu *pmu, const void *file)
             pmu->imported = catalog;
             return UPMU_OK;
         }
-        if (!named && (is_called(pmu, upmu_catalog_name(catalog)) || is_called(pmu, upmu_catalog_other_name(catalog)) ||
-                       is_called(pmu, upmu_catalog_pmu(catalog))))
+        if (!named && is_named_for(catalog, pmu))
             named = catalog;
     }
     if (!named)

@@ -199,6 +199,30 @@ static void names_are_looked_for_outside_first_then_among_those_built_in(void **
     assert_int_equal(upmu_event_parse(&pmu, "emon_simd_instr_retired", &outside, NULL), UPMU_ERR_NO_SUCH_EVENT);
 }
 
+/* AMD and NetBurst, whose codes are of another kind. */
+static void amd_and_netburst_take_catalogues_from_outside_too(void **state)
+{
+    static const char *const names[][3] = {
+        {"amd64_fam17h_zen2", "zen2", "l2_request_g1.rd_blk_l"},
+        {"amd64_k7", "k7", "data_cache_refills:l2_modified"},
+        {"netburst", "netburst", "branch_retired:mmtm:mmnm"},
+    };
+    static struct blob blob;
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        struct upmu_pmu pmu = pmu_named(names[i][0]);
+        struct upmu_event built_in, outside;
+
+        take(&blob, names[i][1]);
+        assert_int_equal(upmu_event_parse(&pmu, names[i][2], &built_in, NULL), UPMU_OK);
+        assert_int_equal(upmu_pmu_import(&pmu, blob.bytes), UPMU_OK);
+        assert_int_equal(upmu_event_parse(&pmu, names[i][2], &outside, NULL), UPMU_OK);
+        assert_true(outside.config == built_in.config && outside.config1 == built_in.config1);
+        assert_int_equal(outside.id.catalogue, built_in.id.catalogue + 256);
+    }
+}
+
 /* A PMU may take events of one kind, of the other, or of both. */
 static void a_pmu_refuses_events_of_a_source_that_it_does_not_take(void **state)
 {
@@ -263,6 +287,7 @@ int main(void)
         cmocka_unit_test(a_file_that_takes_the_place_of_built_in_tables_is_refused),
         cmocka_unit_test(a_file_whose_names_are_out_of_order_is_refused),
         cmocka_unit_test(names_are_looked_for_outside_first_then_among_those_built_in),
+        cmocka_unit_test(amd_and_netburst_take_catalogues_from_outside_too),
         cmocka_unit_test(a_pmu_refuses_events_of_a_source_that_it_does_not_take),
         cmocka_unit_test(an_event_from_outside_counts_and_says_so_as_long_as_its_session_lives),
     };
