@@ -933,6 +933,84 @@ static void info_tells_runs_durations_and_registers_that_are_to_be_had(void **st
     end();
 }
 
+static void a_set_with_both_switches_gives_way_to_whichever_comes_first(void **state)
+{
+    struct pfarg_pmd pmd;
+
+    (void)state;
+    for (unsigned by_time = 0; by_time < 2; by_time++) {
+        begin("skylake", PFM_FL_SYSTEM_WIDE);
+        make_set(0, PFM_SETFL_TIME_SWITCH | PFM_SETFL_OVFL_SWITCH, 2000000);
+        make_set(2, 0, 0);
+        program_in(0, 0, INSTRUCTIONS, 0);
+        program_in(2, 0, INSTRUCTIONS, 0);
+        pmd = pmd_of(0, UINT64_C(0) - 1000);
+        pmd.reg_flags = PFM_PMDFL_SWITCH;
+        pmd.reg_short_reset = UINT64_C(0) - 1000;
+        pmd.reg_ovfl_switch_cnt = 1;
+        assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, sizeof pmd), UPMU_OK);
+        load_and_start(0);
+        host_run(&caller.host, by_time ? 999 : 1000);
+        caller.host.sim.now_ns += by_time ? 3000000 : 1000;
+        assert_int_equal(upmu_cpu_tick(&caller.host.cpu[0]), UPMU_OK);
+        host_run(&caller.host, 10);
+        assert_int_equal(value_in(2, 0), 10);
+        end();
+    }
+}
+
+/* ---- The end ---- */
+
+static void a_process_that_ends_closes_all_its_descriptors(void **state)
+{
+    static struct upmu_pfm_context second;
+    static struct upmu_pfm_set sets[2];
+    static struct pfarg_pmd vector[2];
+    const struct upmu_pfm_memory memory = {
+        .sets = sets, .set_count = 2, .vector = vector, .vector_bytes = sizeof vector};
+    struct upmu_pfm_context *const descriptors[] = {&caller.context, &second, &caller.context};
+    unsigned ended = 0;
+
+    (void)state;
+    begin("skylake", PFM_FL_SYSTEM_WIDE);
+    assert_int_equal(upmu_pfm_create_context(&caller.pfm, &second, &memory, 0, NULL, NULL, 0), UPMU_OK);
+    upmu_pfm_share(&caller.context);
+    assert_int_equal(caller.pfm.contexts, 2);
+    program(0, INSTRUCTIONS, 0);
+    load_and_start(0);
+    for (unsigned i = 0; i < 3; i++) {
+        bool last;
+
+        assert_int_equal(upmu_pfm_close(descriptors[i], &last), UPMU_OK);
+        ended += last;
+    }
+    assert_int_equal(ended, 2);
+    assert_int_equal(caller.pfm.contexts, 0);
+    assert_null(caller.host.cpu[0].sessions);
+    assert_int_equal(upmu_sim_peek(&caller.host.sim, 0, 0x38f) & 0xf, 0);
+    host_end(&caller.host);
+}
+
+static void a_cpus_context_is_closed_from_another_cpu(void **state)
+{
+    bool last;
+
+    (void)state;
+    begin("skylake", PFM_FL_SYSTEM_WIDE);
+    upmu_sim_switch_cpu(&caller.host.sim, 1);
+    assert_int_equal(upmu_cpu_init(&caller.host.cpu[1], &caller.host.machine, NULL), UPMU_OK);
+    upmu_sim_switch_cpu(&caller.host.sim, 0);
+    program(0, INSTRUCTIONS, 0);
+    load_and_start(0);
+    upmu_sim_switch_cpu(&caller.host.sim, 1);
+    assert_int_equal(upmu_pfm_close(&caller.context, &last), UPMU_OK);
+    assert_true(last);
+    assert_int_equal(upmu_sim_peek(&caller.host.sim, 0, 0x38f) & 0xf, 0);
+    assert_int_equal(upmu_cpu_fini(&caller.host.cpu[1]), UPMU_OK);
+    upmu_sim_switch_cpu(&caller.host.sim, 0);
+    host_end(&caller.host);
+}
+
 /* ---- Section 9 ---- */
 
 static void section_9_is_served_by_the_same_session(void **state)
@@ -1010,6 +1088,9 @@ int main(void)
         cmocka_unit_test(sets_come_and_go_in_vectors_while_detached),
         cmocka_unit_test(the_nth_overflow_switches_and_the_message_names_the_set_before),
         cmocka_unit_test(info_tells_runs_durations_and_registers_that_are_to_be_had),
+        cmocka_unit_test(a_set_with_both_switches_gives_way_to_whichever_comes_first),
+        cmocka_unit_test(a_process_that_ends_closes_all_its_descriptors),
+        cmocka_unit_test(a_cpus_context_is_closed_from_another_cpu),
         cmocka_unit_test(section_9_is_served_by_the_same_session),
     };
     return cmocka_run_group_tests_name("abi_perfmon2", tests, NULL, NULL);
