@@ -37,14 +37,33 @@ struct duty {
 static struct upmu_sim sim;
 static struct upmu_machine machine;
 static struct upmu_cpu cpu[CPUS];
+static struct upmu_domain domain;
 static struct duty duties[DUTIES];
 static bool asleep[CPUS];
-static uint64_t found[CPUS][24];
+static uint64_t found[CPUS][90];
 
 /* ---- The model ---- */
 
-static const uint32_t kept[] = {0x186, 0x187, 0x188, 0x189, 0x18a, 0x18b, 0x18c, 0x18d, 0x38d, 0x38f, 0x1d9};
-#define KEPT (sizeof kept / sizeof kept[0])
+static bool is_p4(void)
+{
+    return sim.profile->flags & UPMU_SIM_P4;
+}
+
+/* Hyper-threads of a Pentium 4 share all registers. */
+static bool is_shared(void)
+{
+    return is_p4() && sim.profile->flags & UPMU_SIM_SMT;
+}
+
+/* Registers that are given back, 0 after the last: on a Pentium 4 CCCRs, ESCRs and those of tags. */
+static uint32_t kept(unsigned i)
+{
+    static const uint32_t registers[] = {0x186, 0x187, 0x188, 0x189, 0x18a, 0x18b, 0x18c, 0x18d, 0x38d, 0x38f, 0x1d9};
+
+    if (is_p4())
+        return i < 18 ? 0x360 + i : i < 18 + 66 ? 0x3a0 + i - 18 : i < 86 ? 0x3f1 + i - 84 : 0;
+    return i < sizeof registers / sizeof registers[0] ? registers[i] : 0;
+}
 
 static void deliver(struct upmu_sim *model, unsigned number, const struct upmu_sim_interrupt *interrupt)
 {
@@ -165,6 +184,8 @@ static void new_session(struct duty *duty, struct fuzz_bytes *input)
 {
     static const char *const names[KINDS] = {"instructions", "cycles", "raw:config=0xc4", "raw:config=0x4f2e",
                                              "raw:config=0x412e"};
+    static const char *const p4_names[KINDS] = {"instructions", "cycles", "branches", "cache-references",
+                                                "cache-misses"};
     static const char *const rings[4] = {"", ":k", ":u", ""};
     static const uint64_t periods[] = {0, 0, 100, 1000, 12345, UINT64_C(0x7ffffff0), UINT64_C(1) << 36, 0};
     unsigned shape = fuzz_u8(input);
@@ -180,7 +201,7 @@ static void new_session(struct duty *duty, struct fuzz_bytes *input)
     for (unsigned i = 0; i < 1 + (shape >> 3 & 3); i++) {
         unsigned which = fuzz_u8(input);
 
-        snprintf(text, sizeof text, "%s%s", names[which % KINDS], rings[which >> 4 & 3]);
+        snprintf(text, sizeof text, "%s%s", (is_p4() ? p4_names : names)[which % KINDS], rings[which >> 4 & 3]);
         if (upmu_session_add(&duty->session, text, &sampling) != UPMU_OK)
             continue;
         duty->kind[duty->events] = which % KINDS;
@@ -271,11 +292,11 @@ static void sleep_or_wake(unsigned number, bool reset)
         FUZZ_CHECK(upmu_cpu_suspend(&cpu[number]) == UPMU_OK, "cpu_suspend");
         asleep[number] = true;
     } else {
-        if (reset) {
+        if (reset && !is_shared()) {
             upmu_sim_reset_cpu(&sim, number);
             upmu_sim_set_delivery(&sim, number, UPMU_SIM_LVTPC_NMI);
-            for (unsigned i = 0; i < KEPT; i++)
-                found[number][i] = upmu_sim_peek(&sim, number, kept[i]);
+            for (unsigned i = 0; kept(i); i++)
+                found[number][i] = upmu_sim_peek(&sim, number, kept(i));
         }
         status = upmu_cpu_resume(&cpu[number]);
         /* Counters may have been reserved meanwhile. */
@@ -330,6 +351,8 @@ static void leave_behind(unsigned number)
     uint64_t fixed = ((UINT64_C(1) << sim.profile->fixed) - 1) & ~(uint64_t)sim.profile->fixed_holes;
 
     upmu_sim_firmware(&sim, number);
+    if (is_p4())
+        return;
     upmu_sim_poke(&sim, number, 0x38f, ((UINT64_C(1) << sim.profile->general) - 1) | fixed << 32);
     upmu_sim_poke(&sim, number, 0x38d, sim.profile->fixed ? 0x222 : 0);
 }
@@ -338,17 +361,19 @@ static void leave_behind(unsigned number)
 static bool set_up(struct fuzz_bytes *input)
 {
     unsigned profile = fuzz_u8(input), hooks = fuzz_u8(input), interrupts = fuzz_u8(input), left = fuzz_u8(input);
-    unsigned profiles = 0;
-    static bool told;
+    unsigned profiles = 0, p4s = 0;
+    struct upmu_domain *domains[] = {&domain, NULL};
 
-    if (!told)
-        printf("skipped: calls on Pentium 4 profiles, which test_inject_p4 and test_lots_p4 make\n");
-    told = true;
-    while (!(upmu_sim_profile_at(profiles)->flags & UPMU_SIM_P4)) /* those are last, and count apart */
+    while (!(upmu_sim_profile_at(profiles)->flags & UPMU_SIM_P4)) /* those come next */
         profiles++;
-    upmu_sim_init(&sim, upmu_sim_profile_at(profile % profiles), CPUS);
-    if (!sim.profile->version || sim.profile->flags & (UPMU_SIM_IGNORES_WRITES | UPMU_SIM_COUNTS_NOTHING))
+    while (upmu_sim_profile_at(profiles + p4s)->flags & UPMU_SIM_P4)
+        p4s++;
+    profile = profile < 192 ? profile % profiles : profiles + profile % p4s;
+    upmu_sim_init(&sim, upmu_sim_profile_at(profile), CPUS);
+    if (!(is_p4() ? !(sim.profile->flags & UPMU_SIM_HYPERVISOR) : sim.profile->version) ||
+        sim.profile->flags & (UPMU_SIM_IGNORES_WRITES | UPMU_SIM_COUNTS_NOTHING))
         return false;
+    upmu_domain_init(&domain, UPMU_SCOPE_CORE);
     sim.deliver = deliver;
     sim.skid = interrupts & 16 ? interrupts & 15 : 0;
     sim.status_lag = interrupts & 32 ? interrupts & 7 : 0;
@@ -362,9 +387,10 @@ static bool set_up(struct fuzz_bytes *input)
             leave_behind(i);
         upmu_sim_set_delivery(&sim, i, interrupts & 128 ? 0x40 : UPMU_SIM_LVTPC_NMI);
         upmu_sim_bind_cpu(&sim, i, &cpu[i]);
-        for (unsigned k = 0; k < KEPT; k++)
-            found[i][k] = upmu_sim_peek(&sim, i, kept[k]);
     }
+    for (unsigned i = 0; i < CPUS; i++)
+        for (unsigned k = 0; kept(k); k++)
+            found[i][k] = upmu_sim_peek(&sim, i, kept(k));
     if (hooks & 1)
         sim.port.rdpmc = NULL;
     if (hooks & 2)
@@ -376,7 +402,7 @@ static bool set_up(struct fuzz_bytes *input)
     FUZZ_CHECK(upmu_machine_init(&machine, upmu_sim_port(&sim)) == UPMU_OK, "machine_init");
     for (unsigned i = 0; i < CPUS; i++) {
         upmu_sim_switch_cpu(&sim, i);
-        FUZZ_CHECK(upmu_cpu_init(&cpu[i], &machine, NULL) == UPMU_OK, "cpu_init");
+        FUZZ_CHECK(upmu_cpu_init(&cpu[i], &machine, is_shared() ? domains : NULL) == UPMU_OK, "cpu_init");
     }
     upmu_sim_switch_cpu(&sim, 0);
     return true;
@@ -397,11 +423,12 @@ static void tear_down(void)
     for (unsigned i = 0; i < CPUS; i++) {
         upmu_sim_switch_cpu(&sim, i);
         FUZZ_CHECK(upmu_cpu_fini(&cpu[i]) == UPMU_OK, "cpu_fini");
-        for (unsigned k = 0; k < KEPT; k++)
-            FUZZ_CHECK(upmu_sim_peek(&sim, i, kept[k]) == found[i][k], "%x of CPU %u is %llx, was %llx",
-                       (unsigned)kept[k], i, (unsigned long long)upmu_sim_peek(&sim, i, kept[k]),
-                       (unsigned long long)found[i][k]);
     }
+    for (unsigned i = 0; i < CPUS; i++)
+        for (unsigned k = 0; kept(k); k++)
+            FUZZ_CHECK(upmu_sim_peek(&sim, i, kept(k)) == found[i][k], "%x of CPU %u is %llx, was %llx",
+                       (unsigned)kept(k), i, (unsigned long long)upmu_sim_peek(&sim, i, kept(k)),
+                       (unsigned long long)found[i][k]);
     check_model(99);
 }
 
@@ -433,7 +460,8 @@ static void run(const uint8_t *bytes, size_t length)
         else if (call == 10)
             call_region(choice);
         else
-            work_for(choice < 192 ? choice : UINT64_C(1) << (choice & 31), what >> 6 & 1);
+            /* A status that is late is not late by seconds. */
+            work_for(choice < 192 ? choice : UINT64_C(1) << (choice & (sim.status_lag ? 15 : 31)), what >> 6 & 1);
         check_model(call);
     }
     tear_down();
