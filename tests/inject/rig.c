@@ -331,7 +331,7 @@ static void note_fault(struct rig *rig, uint32_t number)
         return;
     if (number == rig->order.at) {
         rig->injected++;
-        rig->fault_calling = rig->calling;
+        rig->fault_calling = rig->switching ? NULL : rig->calling;
         rig->fault_in_handler = rig->in_handler;
     }
     rig->fault_in_handler |= rig->in_handler != 0;
@@ -722,7 +722,7 @@ void rig_start(struct rig *rig, unsigned index)
     call(rig, duty, upmu_session_start, "start");
     leave(rig, duty);
     duty->running = duty->session.state == UPMU_SESSION_RUNNING && !duty->masks;
-    RIG_CHECK(rig, duty->running || duty->masks, "session %u does not run after start", index);
+    RIG_CHECK(rig, duty->running || duty->masks || duty->session.shares, "session %u does not run after start", index);
 }
 
 static void ended(struct rig *rig, struct rig_duty *duty)
@@ -901,6 +901,96 @@ void rig_cpu_fini(struct rig *rig, unsigned cpu)
     rig->cpu_up[cpu] = false;
     if (!rig->fault_hit && !sibling_is_up(rig, cpu))
         compare_found(rig, cpu);
+}
+
+/* ---- Threads and turns ---- */
+
+void rig_follow(struct rig *rig, unsigned index, unsigned thread)
+{
+    struct rig_duty *duty = &rig->duty[index];
+
+    rig_tell(rig, "follow", index);
+    if (!rig->thread[thread].tid)
+        upmu_thread_init(&rig->thread[thread], 1, thread + 1, NULL);
+    inside(rig, true);
+    if (upmu_session_attach_thread(&duty->session, &rig->thread[thread], NULL) != UPMU_OK ||
+        upmu_session_start(&duty->session) != UPMU_OK)
+        rig_fail(rig, "follow: %s", upmu_status_text(duty->session.why.status));
+    inside(rig, false);
+    duty->attached = true;
+    duty->thread = thread + 1;
+}
+
+void rig_share(struct rig *rig, unsigned index)
+{
+    if (upmu_session_share(&rig->duty[index].session, true) != UPMU_OK)
+        rig_fail(rig, "share");
+}
+
+/* A fault stops a session; it goes on from here. */
+static void go_on(struct rig *rig, struct rig_duty *duty, bool here)
+{
+    if (duty->session.state == UPMU_SESSION_STOPPED) {
+        RIG_CHECK(rig, rig->fault_hit, "a session does not run after a switch");
+        duty->marred = true;
+        if (here) {
+            rig_start(rig, (unsigned)(duty - rig->duty));
+            return;
+        }
+        call(rig, duty, upmu_session_start, "start");
+    }
+    duty->running = here && duty->session.state == UPMU_SESSION_RUNNING;
+}
+
+void rig_switch(struct rig *rig, unsigned next)
+{
+    unsigned prev = rig->thread_on;
+    enum upmu_status status;
+
+    rig_tell(rig, "switch", next);
+    for (unsigned i = 0; i < RIG_DUTIES; i++) {
+        struct rig_duty *duty = &rig->duty[i];
+
+        if (!duty->thread || (duty->thread != prev + 1 && duty->thread != next + 1))
+            continue;
+        enter(rig, duty);
+        duty->entitled = true;
+    }
+    rig->switching = true;
+    inside(rig, true);
+    status = upmu_thread_switch(&rig->cpu[0], &rig->thread[prev], &rig->thread[next]);
+    inside(rig, false);
+    RIG_CHECK(rig, status == UPMU_OK, "switch answered %s", upmu_status_text(status));
+    for (unsigned i = 0; i < RIG_DUTIES; i++) {
+        struct rig_duty *duty = &rig->duty[i];
+
+        if (!duty->thread || (duty->thread != prev + 1 && duty->thread != next + 1))
+            continue;
+        leave(rig, duty);
+        duty->entitled = duty->thread == next + 1;
+        go_on(rig, duty, duty->entitled);
+        RIG_CHECK(rig, duty->running == duty->entitled, "session %u: %s after a switch", i,
+                  duty->running ? "runs" : "does not run");
+    }
+    rig->switching = false;
+    rig->thread_on = next;
+}
+
+void rig_tick(struct rig *rig, unsigned cpu)
+{
+    rig->switching = true;
+    enter_all(rig, cpu, false);
+    cpu_call(rig, cpu, upmu_cpu_tick, "tick", true);
+    for (unsigned i = 0; i < RIG_DUTIES; i++)
+        if (rig->duty[i].entitled && rig->duty[i].cpu == cpu && rig->duty[i].attached) {
+            if (rig->duty[i].session.state == UPMU_SESSION_STOPPED) {
+                RIG_CHECK(rig, rig->fault_hit, "session %u does not run after a tick", i);
+                rig->duty[i].marred = true;
+                rig_start(rig, i);
+            }
+            rig->duty[i].running = rig->duty[i].session.state == UPMU_SESSION_RUNNING;
+        }
+    rig->switching = false;
 }
 
 /* ---- Results ---- */

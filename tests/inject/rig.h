@@ -21,6 +21,7 @@ enum rig_kind { RIG_INSTRUCTIONS, RIG_CYCLES, RIG_BRANCHES, RIG_REFERENCES, RIG_
 #define RIG_DUTIES 4
 #define RIG_EVENTS 3
 #define RIG_REGISTERS 128
+#define RIG_THREADS 3 /* the first is never monitored, and runs at the start */
 
 /* Events of each kind in a burst of one unit: a period of each is rig_period(kind). */
 #define RIG_UNIT 1000u
@@ -39,6 +40,7 @@ struct rig_duty {
     uint32_t samples[RIG_EVENTS];
     uint32_t lost_in_ring;
     unsigned cpu;
+    unsigned thread; /* that it follows, from 1; 0: none */
     bool attached;
     bool entitled; /* between entering start and leaving stop */
     bool running;  /* a start returned, and no call on it is in progress */
@@ -91,6 +93,9 @@ struct rig {
     uint64_t wraps_claimed;
     const struct rig_duty *calling;
     const struct rig_duty *fault_calling;
+    bool switching; /* a call that concerns several sessions */
+    unsigned thread_on; /* on CPU 0 */
+    struct upmu_thread thread[RIG_THREADS];
     bool fault_in_handler;
     bool fault_hit;
     bool others_concerned;          /* the scenario moves others: a fault may hit them, too */
@@ -137,6 +142,13 @@ void rig_poll(struct rig *rig, unsigned cpu);
 void rig_suspend(struct rig *rig, unsigned cpu);
 void rig_resume(struct rig *rig, unsigned cpu);
 void rig_changed(struct rig *rig, unsigned cpu);
+
+/* Follow a thread that does not run, started; a switch on CPU 0; the clock's tick: those that share change. */
+void rig_follow(struct rig *rig, unsigned duty, unsigned thread);
+void rig_switch(struct rig *rig, unsigned next);
+void rig_tick(struct rig *rig, unsigned cpu);
+/* Let a detached session take turns. */
+void rig_share(struct rig *rig, unsigned duty);
 
 /* Take samples out of the rings. */
 void rig_drain(struct rig *rig, unsigned duty);

@@ -498,6 +498,76 @@ static void survives_an_interrupt_before_init(struct rig *rig)
     rig_end(rig);
 }
 
+/* Two threads on one counter, sampling both; beside them a session of the CPU that counts. */
+static void switches_threads(struct rig *rig)
+{
+    bring_up(rig);
+    rig_session(rig, 0, "branches", 1);
+    rig_session(rig, 1, "cache-references", 1);
+    rig_session(rig, 2, "cycles", 0);
+    rig_attach(rig, 2, 0);
+    rig_start(rig, 2);
+    rig_follow(rig, 0, 1);
+    rig_follow(rig, 1, 2);
+    rig_run(rig, 300);
+    for (unsigned round = 0; round < 2; round++) {
+        rig_switch(rig, 1);
+        rig_run(rig, 700);
+        rig_switch(rig, 2);
+        rig_run(rig, 700);
+    }
+    rig_read(rig, 1);
+    rig_switch(rig, 0);
+    rig_run(rig, 300);
+    rig_switch(rig, 2);
+    rig_run(rig, 800);
+    rig_switch(rig, 1);
+    rig_run(rig, 800);
+    rig_switch(rig, 0);
+    rig_stop(rig, 2);
+    rig_detach(rig, 0);
+    rig_detach(rig, 1);
+    rig_end(rig);
+}
+
+/* Two that want one counter, sampling, take turns. */
+static void takes_turns(struct rig *rig)
+{
+    char pinned[40];
+
+    bring_up(rig);
+    rig_session(rig, 0, "branches", 1);
+    rig_share(rig, 0);
+    rig_attach(rig, 0, 0);
+    rig_start(rig, 0);
+    rig_run(rig, 700);
+    snprintf(pinned, sizeof pinned, "%s:counter=%u", rig_is_p4(rig) || rig_is_amd(rig) ? "instructions" : "cycles",
+             (unsigned)rig->duty[0].session.set.tally[0].counter);
+    rig_stop(rig, 0);
+    rig_detach(rig, 0);
+    rig_session(rig, 1, pinned, 1);
+    rig_share(rig, 1);
+    snprintf(pinned, sizeof pinned, "cache-references");
+    rig_session(rig, 2, pinned, 0);
+    rig_attach(rig, 2, 0);
+    rig_start(rig, 2);
+    rig_attach(rig, 0, 0);
+    rig_start(rig, 0);
+    rig_attach(rig, 1, 0);
+    rig_start(rig, 1);
+    for (unsigned round = 0; round < 5; round++) {
+        rig_run(rig, 700);
+        rig_tick(rig, 0);
+    }
+    rig_stop(rig, 0);
+    rig_run(rig, 700);
+    rig_stop(rig, 2);
+    rig_stop(rig, 1);
+    for (unsigned i = 0; i < 3; i++)
+        rig_detach(rig, i);
+    rig_end(rig);
+}
+
 static void refuses_calls_inside_calls(struct rig *rig)
 {
     rig->nests = true;
@@ -527,6 +597,8 @@ const struct scenario scenarios[] = {
     {"respects_a_reservation", respects_a_reservation, 2, true, false},
     {"survives_an_interrupt_before_init", survives_an_interrupt_before_init, 1, true, false},
     {"refuses_calls_inside_calls", refuses_calls_inside_calls, 1, true, false},
+    {"switches_threads", switches_threads, 2, true, false},
+    {"takes_turns", takes_turns, 2, true, false},
 };
 
 const unsigned scenario_count = sizeof scenarios / sizeof scenarios[0];

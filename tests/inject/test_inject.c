@@ -354,6 +354,10 @@ static const char *const claims[][4] = {
     {"refuses_calls_inside_calls", "refuses_calls_inside_calls_with_an_overflow_at_every_access",
      "refuses_calls_inside_calls_with_a_foreign_nmi_at_every_access",
      "refuses_calls_inside_calls_with_a_fault_at_every_access"},
+    {"switches_threads", "switches_threads_with_an_overflow_at_every_access",
+     "switches_threads_with_a_foreign_nmi_at_every_access", "switches_threads_with_a_fault_at_every_access"},
+    {"takes_turns", "takes_turns_with_an_overflow_at_every_access", "takes_turns_with_a_foreign_nmi_at_every_access",
+     "takes_turns_with_a_fault_at_every_access"},
 };
 
 static const char *claim(unsigned i, unsigned k)

@@ -328,6 +328,18 @@ static void polls_survive_an_overflow_at_every_instruction(void **state)
     sweep("polls_while_sampling");
 }
 
+static void thread_switches_survive_an_overflow_at_every_instruction(void **state)
+{
+    (void)state;
+    sweep("switches_threads");
+}
+
+static void ticks_survive_an_overflow_at_every_instruction(void **state)
+{
+    (void)state;
+    sweep("takes_turns");
+}
+
 static void two_threads_survive_an_overflow_at_every_instruction(void **state)
 {
     (void)state;
@@ -379,6 +391,8 @@ int main(int count, char **arguments)
         cmocka_unit_test(full_rings_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(a_ring_that_fills_up_at_any_instruction_of_a_call_masks_its_session),
         cmocka_unit_test(polls_survive_an_overflow_at_every_instruction),
+        cmocka_unit_test(thread_switches_survive_an_overflow_at_every_instruction),
+        cmocka_unit_test(ticks_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(two_threads_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(cascades_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(tags_survive_an_overflow_at_every_instruction),

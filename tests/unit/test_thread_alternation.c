@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two threads alternate 100,000 times, four event sets each, sampling; in switch k an
+ * overflow comes at access k mod m.  What ran while a thread ran is that thread's,
+ * exactly; what ran inside a switch is one of theirs or nobody's, never both's, and a
+ * session of the CPU has it all.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "port/sim/sim.h"
+#include <upmu/upmu.h>
+
+#define SETS 4
+#define PERIOD 500u
+#define INSIDE 700u /* branches of a burst inside a switch: more than a period */
+
+struct fixture {
+    struct upmu_sim sim;
+    struct upmu_machine machine;
+    struct upmu_cpu cpu;
+    struct upmu_thread thread[2];
+    struct upmu_session session[2], of_cpu;
+    struct upmu_set set[2][SETS - 1];
+    uint64_t ring[2][2048];
+    unsigned samples[2];
+    unsigned at, accesses; /* in the switch under way */
+    bool switching, injected;
+    unsigned injections, whole, none;
+    uint64_t truth; /* branches of the last injection that a counter counted */
+};
+
+static void deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
+{
+    struct fixture *f = sim->test;
+    struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
+
+    (void)cpu;
+    (void)upmu_handle_pmi(&f->cpu, &frame);
+}
+
+static void burst(struct fixture *f, uint64_t branches)
+{
+    upmu_sim_events(&f->sim, &(struct upmu_sim_burst){.instructions = 5 * branches,
+                                                      .cycles = 10 * branches,
+                                                      .ref_cycles = 10 * branches,
+                                                      .branches = branches,
+                                                      .llc_references = branches / 10,
+                                                      .llc_misses = branches / 50,
+                                                      .bus_cycles = branches,
+                                                      .ip = 0x1000,
+                                                      .ip_step = 1});
+}
+
+/* What the model's counters that look at branches have counted. */
+static uint64_t seen_by_model(const struct fixture *f)
+{
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i < UPMU_SIM_GENERAL; i++)
+        if ((f->sim.cpu[0].select[i] & 0xffff) == 0x00c4)
+            sum += f->sim.cpu[0].counter[i].counted;
+    return sum;
+}
+
+static void inject(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+{
+    struct fixture *f = sim->test;
+
+    (void)cpu;
+    (void)number;
+    (void)kind;
+    (void)address;
+    if (!f->switching || f->injected || f->accesses++ != f->at)
+        return;
+    f->injected = true;
+    f->injections++;
+    f->truth = seen_by_model(f);
+    burst(f, INSIDE);
+    f->truth = seen_by_model(f) - f->truth;
+    f->whole += f->truth == INSIDE;
+    f->none += f->truth == 0;
+}
+
+/* Branches that a session's sets have counted, running or not. */
+static uint64_t counted(struct fixture *f, unsigned i)
+{
+    uint64_t sum = 0;
+
+    for (struct upmu_set *set = f->session[i].sets; set; set = set->next) {
+        struct upmu_count count;
+
+        assert_int_equal(upmu_set_read(&f->session[i], set, 0, 1, &count), UPMU_OK);
+        sum += count.raw;
+    }
+    return sum;
+}
+
+static void take_samples(struct fixture *f, unsigned i)
+{
+    struct upmu_sample sample;
+
+    while (upmu_ring_next(&f->session[i].ring, &sample))
+        f->samples[i] += 1 + sample.lost;
+}
+
+static void prepare(struct fixture *f, unsigned i)
+{
+    static const char *const lists[2] = {"branches,cache-references", "branches,cache-misses"};
+    struct upmu_sampling sampling = {.period = PERIOD};
+    struct upmu_session *session = &f->session[i];
+
+    assert_int_equal(upmu_session_init(session, &f->machine), UPMU_OK);
+    assert_int_equal(upmu_session_ring(session, f->ring[i], sizeof f->ring[i]), UPMU_OK);
+    for (uint16_t k = 0; k < SETS; k++) {
+        struct upmu_set *set = k ? &f->set[i][k - 1] : &session->set;
+        const char *list = lists[(k + i) & 1u];
+
+        assert_int_equal(upmu_session_add_set(session, set, k, UPMU_SET_TIME_SWITCH, 20000), UPMU_OK);
+        /* Not every set samples: some switches leave a counter running. */
+        assert_int_equal(upmu_set_add(session, set, "branches", k & 1u ? &sampling : NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(session, set, strchr(list, ',') + 1, NULL), UPMU_OK);
+    }
+    assert_int_equal(upmu_session_attach_thread(session, &f->thread[i], NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(session), UPMU_OK);
+}
+
+static void set_up(struct fixture *f, const char *profile)
+{
+    memset(f, 0, sizeof *f);
+    upmu_sim_init(&f->sim, upmu_sim_profile(profile), 1);
+    f->sim.test = f;
+    f->sim.deliver = deliver;
+    f->sim.before_access = inject;
+    assert_int_equal(upmu_machine_init(&f->machine, upmu_sim_port(&f->sim)), UPMU_OK);
+    upmu_sim_bind_cpu(&f->sim, 0, &f->cpu);
+    assert_int_equal(upmu_cpu_init(&f->cpu, &f->machine, NULL), UPMU_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        upmu_thread_init(&f->thread[i], i, i, NULL);
+        prepare(f, i);
+    }
+    assert_int_equal(upmu_session_init(&f->of_cpu, &f->machine), UPMU_OK);
+    assert_int_equal(upmu_session_add(&f->of_cpu, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f->of_cpu, &f->cpu), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f->of_cpu), UPMU_OK);
+}
+
+static void tear_down(struct fixture *f)
+{
+    f->sim.before_access = NULL;
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(upmu_thread_exit(&f->thread[i]), UPMU_OK);
+    assert_int_equal(upmu_cpu_fini(&f->cpu), UPMU_OK);
+    if (f->sim.violation_count)
+        fail_msg("%s (register %x)", f->sim.first_violation.text, (unsigned)f->sim.first_violation.address);
+}
+
+static void alternate(const char *profile, unsigned switches, unsigned modulus)
+{
+    struct fixture f;
+    uint64_t total[2] = {0, 0}, inside[2] = {0, 0}, all = 0, random = 1;
+    struct upmu_count count;
+
+    set_up(&f, profile);
+    for (unsigned k = 0; k < switches; k++) {
+        unsigned next = k & 1u;
+        uint64_t before[2], after[2], branches;
+
+        for (unsigned i = 0; i < 2; i++)
+            before[i] = counted(&f, i);
+        f.at = k % modulus;
+        f.accesses = 0;
+        f.injected = false;
+        f.truth = 0;
+        f.switching = true;
+        assert_int_equal(upmu_thread_switch(&f.cpu, &f.thread[!next], &f.thread[next]), UPMU_OK);
+        f.switching = false;
+        for (unsigned i = 0; i < 2; i++) {
+            after[i] = counted(&f, i);
+            inside[i] += after[i] - before[i];
+        }
+        branches = after[0] - before[0] + after[1] - before[1];
+        if (branches != f.truth)
+            fail_msg("%s, switch %u: %u of %u branches inside it were counted", profile, k, (unsigned)branches,
+                     (unsigned)f.truth);
+        assert_int_equal(f.session[next].state, UPMU_SESSION_RUNNING);
+        random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        branches = 50 + (random >> 33) % 1500;
+        burst(&f, branches);
+        total[next] += branches;
+        all += branches + (f.injected ? INSIDE : 0);
+        assert_int_equal(upmu_cpu_tick(&f.cpu), UPMU_OK);
+        take_samples(&f, 0);
+        take_samples(&f, 1);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t periods = 0, runs = 0;
+
+        assert_true(counted(&f, i) == total[i] + inside[i]);
+        for (struct upmu_set *set = f.session[i].sets; set; set = set->next) {
+            if (set->number & 1u)
+                periods += set->tally[0].overflows;
+            runs += set->runs;
+            assert_true(set->runs > switches / 40);
+        }
+        assert_true(periods > switches / 4);
+        assert_true(runs > switches / 10);
+    }
+    assert_int_equal(upmu_session_read(&f.of_cpu, 0, 1, &count), UPMU_OK);
+    assert_true(count.value == 5 * all);
+    assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
+    assert_true(f.injections > switches / 4);
+    assert_true(f.whole > switches / 20 && f.none > switches / 100);
+    /* At rest every period has its sample. */
+    f.switching = false;
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned overflows = 0;
+
+        assert_int_equal(upmu_session_detach(&f.session[i]), UPMU_OK);
+        take_samples(&f, i);
+        for (struct upmu_set *set = f.session[i].sets; set; set = set->next)
+            if (set->number & 1u) {
+                overflows += set->tally[0].overflows - set->tally[0].lost;
+                assert_int_equal(set->tally[0].overflows, set->tally[0].total / PERIOD);
+            }
+        assert_int_equal(f.samples[i], overflows);
+    }
+    tear_down(&f);
+}
+
+static void a_hundred_thousand_switches_lose_nothing_and_count_nothing_twice(void **state)
+{
+    (void)state;
+    alternate("skylake", 100000, 23);
+}
+
+static void nor_do_they_on_other_pmus(void **state)
+{
+    static const char *const profiles[] = {"core2", "icelake", "sandybridge", "tremont", "lnl_p"};
+
+    (void)state;
+    for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++)
+        alternate(profiles[p], 5000, 17);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_hundred_thousand_switches_lose_nothing_and_count_nothing_twice),
+        cmocka_unit_test(nor_do_they_on_other_pmus),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
