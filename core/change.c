@@ -27,6 +27,7 @@ struct change {
     uint32_t coming;  /* counters of those that come */
     uint32_t differ;  /* of these, with another configuration than the registers hold */
     uint32_t staying; /* counters that run on from one to the other */
+    uint32_t kept;    /* counters that run on for nobody */
 };
 
 static bool leaves(const struct upmu_session *session)
@@ -122,6 +123,17 @@ static struct upmu_tally *leaving_tally(const struct change *change, unsigned co
     return tally && tally->counter == counter && !upmu_tally_samples(tally) ? tally : NULL;
 }
 
+/* Left running by a static session, and known to be. */
+static bool runs_for_nobody(const struct upmu_cpu *cpu, uint32_t counters)
+{
+    if ((counters & cpu->running) || upmu_bank_open(&cpu->bank, counters) != counters)
+        return false;
+    for (uint32_t rest = counters; rest; rest &= rest - 1u)
+        if (!upmu_bank_knows(&cpu->bank, cpu->pmu->counter[upmu_bits_lowest(rest)].gate_row))
+            return false;
+    return true;
+}
+
 /* Counters that need not be closed: both sides only count there, the same. */
 static void find_staying(struct change *change)
 {
@@ -135,10 +147,16 @@ static void find_staying(struct change *change)
         for (unsigned i = 0; comes(session) && i < session->coming->count; i++) {
             const struct upmu_tally *tally = &session->coming->tally[i];
 
-            if (!upmu_tally_samples(tally) && !(tally->counters & (spoiled | ~change->leaving)) &&
-                leaving_tally(change, tally->counter))
+            if (upmu_tally_samples(tally) || (tally->counters & spoiled))
+                continue;
+            if (runs_for_nobody(change->cpu, tally->counters) ||
+                (!(tally->counters & ~change->leaving) && leaving_tally(change, tally->counter)))
                 change->staying |= tally->counters;
         }
+    for (struct upmu_session *session = change->cpu->sessions; session; session = session->next)
+        for (unsigned i = 0; leaves(session) && session->is_static && i < session->leaving->count; i++)
+            if (!upmu_tally_samples(&session->leaving->tally[i]))
+                change->kept |= session->leaving->tally[i].counters & ~(spoiled | change->coming);
 }
 
 static void hold_set(struct upmu_set *set, bool hold)
@@ -189,7 +207,7 @@ static void stop_leaving(struct change *change, struct upmu_session *session, bo
 static void close_leaving(struct change *change)
 {
     struct upmu_cpu *cpu = change->cpu;
-    uint32_t dormant = 0, closing = change->leaving & ~change->staying;
+    uint32_t dormant = 0, closing = change->leaving & ~(change->staying | change->kept);
     uint64_t now_ns;
     bool closed = true;
 
@@ -220,8 +238,11 @@ static void take_staying(struct change *change, struct upmu_session *session)
 
         if (!(tally->counters & change->staying))
             continue;
-        tally->base = cpu->tally[tally->counter]->base;
-        tally->turned = cpu->tally[tally->counter]->turned;
+        tally->turned = upmu_count_stamp(port_clock_ns(cpu->machine->port));
+        if (change->leaving & tally->counters)
+            tally->base = cpu->tally[tally->counter]->base;
+        else if (!upmu_bank_read(&cpu->bank, tally->counter, &tally->base))
+            cpu->last_tag[tally->counter] = 0;
         /* A read that faulted left no base. */
         if (cpu->last_tag[tally->counter])
             upmu_run_tag(cpu, tally->counters, tally->tag);

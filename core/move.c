@@ -150,6 +150,8 @@ static enum upmu_status move_with_hole(struct upmu_cpu *cpu, struct upmu_joint *
     }
     for (unsigned i = 0; i < joint->count; i++)
         if (joint->session[i]->state == UPMU_SESSION_SUSPENDED) {
+            /* Should it come back, its base is not what it left there. */
+            upmu_run_tag(cpu, upmu_run_tagged(cpu, upmu_joint_tally(joint, i)), 0);
             upmu_tally_place(upmu_joint_tally(joint, i), &joint->result[i]);
             upmu_joint_tally(joint, i)->hole |=
                 !port_has_clock(port) || upmu_event_cascades(upmu_joint_event(joint, i));

@@ -96,6 +96,8 @@ static void report(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t 
 {
     struct upmu_overflow *overflow = &session->overflow;
 
+    if (session->zombie)
+        return;
     memset(overflow, 0, sizeof *overflow);
     overflow->session = session;
     overflow->cpu = cpu;

@@ -9,6 +9,7 @@
 #include "core/bits.h"
 #include "core/claims.h"
 #include "core/count.h"
+#include "core/cpu.h"
 #include "core/joint.h"
 #include "core/local.h"
 #include "core/metrics.h"
@@ -220,17 +221,36 @@ enum upmu_status upmu_schedule_release(struct upmu_cpu *cpu, struct upmu_session
     return upmu_bank_load(&cpu->bank, &image, 0, &changed) ? UPMU_OK : UPMU_ERR_PORT;
 }
 
+/* A sampling counter that has overflowed though no interrupt came: it was dropped, or LVTPC was masked by others. */
+static bool look_for_silence(struct upmu_cpu *cpu, unsigned counter)
+{
+    uint64_t value;
+
+    if ((cpu->deferred >> counter & 1u) || !upmu_bank_read(&cpu->bank, counter, &value) ||
+        !upmu_count_overflowed(cpu->pmu, counter, value))
+        return false;
+    __atomic_fetch_or(&cpu->deferred, UPMU_BIT32(counter), __ATOMIC_RELAXED);
+    /* With interrupts off it may only be late. */
+    cpu->stale_credit++;
+    cpu->stale_since_ns = port_clock_ns(cpu->machine->port);
+    return true;
+}
+
 enum upmu_status upmu_schedule_fold(struct upmu_cpu *cpu)
 {
     enum upmu_status status = UPMU_OK;
+    bool silent = false;
 
     for (uint32_t rest = cpu->running; rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
         struct upmu_tally *tally = cpu->tally[counter];
 
         if (!tally || tally->counter != counter || upmu_tally_is_metric(tally) ||
-            (upmu_tally_samples(tally) && !tally->throttled))
+            (upmu_tally_samples(tally) && !tally->throttled)) {
+            if (tally && tally->counter == counter && upmu_tally_samples(tally))
+                silent |= look_for_silence(cpu, counter);
             continue;
+        }
         upmu_tally_begin(tally);
         tally->storm = 0;
         if (!upmu_run_fold(cpu, tally))
@@ -243,6 +263,8 @@ enum upmu_status upmu_schedule_fold(struct upmu_cpu *cpu)
         if (upmu_session_has_metrics(session) && upmu_session_holds(session) &&
             upmu_metrics_update(cpu, session) != UPMU_OK)
             status = UPMU_ERR_PORT;
+    if (silent)
+        upmu_cpu_rearm(cpu);
     return status;
 }
 

@@ -400,6 +400,14 @@ static void begin_long(struct upmu_session *session)
     session->long_due = 0;
 }
 
+enum upmu_status upmu_session_static(struct upmu_session *session, bool is_static)
+{
+    if (session->state != UPMU_SESSION_DETACHED)
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
+    session->is_static = is_static;
+    return UPMU_OK;
+}
+
 static enum upmu_status start_work(const struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
@@ -498,18 +506,40 @@ enum upmu_status upmu_session_detach(struct upmu_session *session)
     return upmu_session_attached(session) ? on_cpu(session, detach_work) : UPMU_OK;
 }
 
-enum upmu_status upmu_session_close(struct upmu_session *session)
+void upmu_session_end(struct upmu_session *session)
 {
-    enum upmu_status status = upmu_session_detach(session);
-
-    if (upmu_session_attached(session))
-        return status;
     session->state = UPMU_SESSION_CLOSED;
     session->id = 0;
     session->set.count = 0;
     upmu_overflow_end(session);
     upmu_user_page_end(session);
+}
+
+enum upmu_status upmu_session_close(struct upmu_session *session)
+{
+    enum upmu_status status = upmu_session_detach(session);
+
+    if (!upmu_session_attached(session))
+        upmu_session_end(session);
     return status;
+}
+
+void upmu_session_hold(struct upmu_session *session)
+{
+    session->controllers++;
+}
+
+enum upmu_status upmu_session_drop(struct upmu_session *session)
+{
+    enum upmu_status status;
+
+    if (session->controllers) {
+        session->controllers--;
+        return UPMU_OK;
+    }
+    session->zombie = 1;
+    status = upmu_session_close(session);
+    return status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY ? UPMU_OK : status;
 }
 
 /* ---- Values ---- */

@@ -103,6 +103,9 @@ enum upmu_status upmu_session_refuse(struct upmu_session *session, enum upmu_sta
 /* Stop, release and unlink a session.  Inside a local bracket. */
 enum upmu_status upmu_session_leave(struct upmu_cpu *cpu, struct upmu_session *session);
 
+/* It is closed: detached, and nobody's. */
+void upmu_session_end(struct upmu_session *session);
+
 /* Nothing of a session is placed; true: it samples. */
 bool upmu_session_unplace(struct upmu_session *session);
 

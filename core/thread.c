@@ -52,8 +52,7 @@ void upmu_thread_forget(struct upmu_session *session)
 static void bury(struct upmu_session *session)
 {
     upmu_thread_forget(session);
-    session->state = UPMU_SESSION_CLOSED;
-    session->id = 0;
+    upmu_session_end(session);
 }
 
 bool upmu_thread_join(struct upmu_cpu *cpu, struct upmu_session *session)

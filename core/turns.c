@@ -161,6 +161,21 @@ static void rotate(struct upmu_cpu *cpu)
         session->change = 0;
 }
 
+/* Sessions that nobody controls any more. */
+static void bury_zombies(struct upmu_cpu *cpu)
+{
+    struct upmu_session *next;
+
+    for (struct upmu_session *session = cpu->sessions; session; session = next) {
+        next = session->next;
+        if (!session->zombie)
+            continue;
+        (void)upmu_session_leave(cpu, session);
+        upmu_thread_forget(session);
+        upmu_session_end(session);
+    }
+}
+
 void upmu_turns_tick(struct upmu_cpu *cpu)
 {
     bool waiting = false;
@@ -169,6 +184,7 @@ void upmu_turns_tick(struct upmu_cpu *cpu)
          session = session->next_of_thread)
         if (!session->cpu)
             (void)upmu_thread_join(cpu, session);
+    bury_zombies(cpu);
     if (UPMU_SETS && upmu_sets_expire(cpu, port_clock_ns(cpu->machine->port)))
         upmu_change_run(cpu);
     for (struct upmu_session *session = cpu->sessions; session; session = session->next)

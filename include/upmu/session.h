@@ -214,6 +214,8 @@ struct upmu_session {
     uint64_t closed_ns;        /* when the handler closed them */
     volatile uint8_t zombie;   /* its owner has gone: to be closed when its target comes by */
     uint8_t shares;            /* takes turns */
+    uint8_t is_static;         /* its counters are left running */
+    uint32_t controllers;      /* beside the first */
     uint8_t change;            /* part that it has in the change under way */
     struct upmu_queue *queue;  /* of messages, or NULL */
     const struct upmu_format *format; /* or NULL: the default */
@@ -295,6 +297,38 @@ enum upmu_status upmu_session_attach_cpu(struct upmu_session *session, struct up
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_share(struct upmu_session *session, bool share);
+
+/*
+ * Static counters (true): where its thread gives the CPU to one that does not need its
+ * counters, these are left running, and only their values are taken: a switch is one
+ * counter read each and no write, both ways.  For events that are counted, not
+ * sampled; what a counter counts for nobody is not in any count.
+ *
+ * Returns UPMU_OK or UPMU_ERR_STATE (not detached).
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_static(struct upmu_session *session, bool is_static);
+
+/*
+ * One more that controls the session (a descriptor that was duplicated).  After init
+ * there is one.
+ *
+ * Context: any; calls on one session's controllers are the host's to serialise.
+ */
+void upmu_session_hold(struct upmu_session *session);
+
+/*
+ * One less.  With the last the session is closed; where that cannot be done from here
+ * (it runs on a CPU that cannot be reached), it is a zombie: it gives no more samples
+ * or messages, and the next switch of its thread or tick of its CPU closes it.  Its
+ * memory is the host's again when its state is UPMU_SESSION_CLOSED.
+ *
+ * Returns UPMU_OK, or UPMU_ERR_PORT as upmu_session_close().
+ * Context: local; any while its thread does not run.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_drop(struct upmu_session *session);
 
 /*
  * Start counting: together with all that runs on the CPU, or not at all.  Starting

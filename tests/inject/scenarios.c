@@ -536,6 +536,8 @@ static void takes_turns(struct rig *rig)
     char pinned[40];
 
     bring_up(rig);
+    /* A start or a turn may move who runs; who waits without a clock has partial counts. */
+    rig->others_concerned = true;
     rig_session(rig, 0, "branches", 1);
     rig_share(rig, 0);
     rig_attach(rig, 0, 0);

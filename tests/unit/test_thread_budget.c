@@ -373,6 +373,46 @@ static void a_session_of_the_cpu_makes_no_switch_dearer_and_counts_on(void **sta
     on_each(beside_a_cpu_session);
 }
 
+/* What runs on has no write either way, beside a thread that nobody monitors. */
+static void kept_running(struct fixture *f, const struct profile *profile)
+{
+    unsigned n = profile->general;
+
+    assert_int_equal(upmu_session_static(&f->session[0], true), UPMU_OK);
+    monitor(f, 0, profile->generals, 0);
+    assert_int_equal(upmu_session_static(&f->session[0], true), UPMU_ERR_STATE);
+    to_thread(f, 0);
+    forget_cost(f);
+    for (unsigned round = 0; round < 10; round++) {
+        work(f, 1000);
+        to_thread(f, THREADS);
+        costs(f, "a static session leaves", 0, n);
+        work(f, 333);
+        to_thread(f, 0);
+        costs(f, "a static session comes", 0, n);
+    }
+    to_thread(f, THREADS);
+    assert_true(value(f, 0, 0) == 10000);
+    /* Another takes its counters, and it comes back. */
+    monitor(f, 1, profile->changed, 0);
+    to_thread(f, 1);
+    work(f, 500);
+    to_thread(f, 0);
+    work(f, 500);
+    to_thread(f, THREADS);
+    work(f, 500);
+    to_thread(f, 1);
+    to_thread(f, THREADS);
+    assert_true(value(f, 0, 0) == 10500);
+    assert_true(value(f, 1, 0) == 500);
+}
+
+static void static_counters_run_on_and_a_switch_only_reads_them(void **state)
+{
+    (void)state;
+    on_each(kept_running);
+}
+
 static void detached_ones(struct fixture *f, const struct profile *profile)
 {
     static struct upmu_session many[100];
@@ -400,6 +440,7 @@ int main(void)
         cmocka_unit_test(an_unmonitored_thread_is_one_write_away),
         cmocka_unit_test(sampling_costs_one_more_write_and_no_sample_is_lost),
         cmocka_unit_test(a_session_of_the_cpu_makes_no_switch_dearer_and_counts_on),
+        cmocka_unit_test(static_counters_run_on_and_a_switch_only_reads_them),
         cmocka_unit_test(sessions_that_are_attached_nowhere_cost_nothing),
     };
 

@@ -554,6 +554,87 @@ static void a_session_that_a_call_holds_is_passed_over_and_joins_with_the_next_t
     tear_down(&f);
 }
 
+static void the_last_of_its_controllers_closes_a_session(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    add(&f, 0, "instructions");
+    upmu_session_hold(&f.session[0]);
+    follow(&f, 0, 0);
+    to_thread(&f, 0, 0);
+    assert_int_equal(upmu_session_drop(&f.session[0]), UPMU_OK);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
+    assert_int_equal(upmu_session_drop(&f.session[0]), UPMU_OK);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_CLOSED);
+    assert_null(f.thread[0].sessions);
+    tear_down(&f);
+}
+
+static void a_zombie_gives_no_sample_and_is_closed_when_its_target_comes_by(void **state)
+{
+    (void)state;
+    for (unsigned way = 0; way < 3; way++) {
+        struct fixture f;
+        struct upmu_sample sample;
+        unsigned before = 0;
+
+        set_up(&f, "skylake", true);
+        f.sim.port.run_on_cpu = NULL;
+        assert_int_equal(upmu_session_add(&f.session[0], "branches", &(struct upmu_sampling){.period = 1000}), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&f.session[0], f.ring[0], sizeof f.ring[0]), UPMU_OK);
+        if (way < 2) {
+            follow(&f, 0, 0);
+            to_thread(&f, 1, 0);
+        } else {
+            on_cpu(&f, 0, 1);
+        }
+        work(&f, 1, 7000);
+        while (upmu_ring_next(&f.session[0].ring, &sample))
+            before++;
+        assert_int_equal(before, 1);
+        upmu_sim_switch_cpu(&f.sim, 0);
+        assert_int_equal(upmu_session_drop(&f.session[0]), UPMU_OK);
+        assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
+        work(&f, 1, 7000);
+        assert_false(upmu_ring_next(&f.session[0].ring, &sample));
+        if (way == 0)
+            to_thread(&f, 1, IDLE + 1);
+        else
+            assert_int_equal(upmu_cpu_tick(&f.cpu[1]), UPMU_OK);
+        assert_int_equal(f.session[0].state, UPMU_SESSION_CLOSED);
+        assert_null(f.thread[0].sessions);
+        work(&f, 1, 7000);
+        tear_down(&f);
+    }
+}
+
+static void a_session_whose_interrupt_was_dropped_is_not_silent_for_ever(void **state)
+{
+    struct fixture f;
+    struct upmu_sample sample;
+    unsigned samples = 0;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    assert_int_equal(upmu_session_add(&f.session[0], "branches", &(struct upmu_sampling){.period = 1000}), UPMU_OK);
+    assert_int_equal(upmu_session_ring(&f.session[0], f.ring[0], sizeof f.ring[0]), UPMU_OK);
+    on_cpu(&f, 0, 0);
+    work(&f, 0, 5000);
+    f.sim.cpu[0].lvtpc |= UPMU_SIM_LVTPC_MASKED; /* somebody else's doing */
+    work(&f, 0, 15000);
+    assert_int_equal(upmu_cpu_poll(&f.cpu[0]), UPMU_OK);
+    work(&f, 0, 20000);
+    while (upmu_ring_next(&f.session[0].ring, &sample))
+        samples++;
+    assert_int_equal(samples + f.session[0].set.tally[0].lost, 8);
+    assert_true(samples >= 6);
+    counted(&f, 0, 0, 8000);
+    assert_int_equal(upmu_session_detach(&f.session[0]), UPMU_OK);
+    tear_down(&f);
+}
+
 static void what_is_refused_changes_nothing(void **state)
 {
     struct fixture f;
@@ -627,6 +708,9 @@ int main(void)
         cmocka_unit_test(what_comes_and_goes_disturbs_nobodys_count),
         cmocka_unit_test(an_overflow_inside_a_switch_is_credited_to_the_thread_that_made_it),
         cmocka_unit_test(a_session_that_a_call_holds_is_passed_over_and_joins_with_the_next_tick),
+        cmocka_unit_test(the_last_of_its_controllers_closes_a_session),
+        cmocka_unit_test(a_zombie_gives_no_sample_and_is_closed_when_its_target_comes_by),
+        cmocka_unit_test(a_session_whose_interrupt_was_dropped_is_not_silent_for_ever),
         cmocka_unit_test(what_is_refused_changes_nothing),
         cmocka_unit_test(sixty_four_prepared_sessions_are_attached_where_threads_are_born),
     };
