@@ -160,7 +160,7 @@ def compose(rows, head):
     model = rows[0]
     result = Row(head, model.code, model.umask, 0, ROW_FLAGS["composed"] | ROW_FLAGS["payload"], model.counters,
                  model.msr, shared, model.code2)
-    base = MASK_FLAGS["payload"] | MASK_FLAGS["listed"]
+    base = MASK_FLAGS["payload"] | MASK_FLAGS["listed"] | MASK_FLAGS["required"]  # no part alone is an event
     for group, names in enumerate(parts):
         for name, bits in names.items():
             final = MASK_FLAGS["last"] | MASK_FLAGS["alone"] if group == 1 and name in finals else 0

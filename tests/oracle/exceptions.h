@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#define ORACLE_EXCEPTIONS 96
+#define ORACLE_EXCEPTIONS 256
 #define ORACLE_LINE 1024
 
 struct oracle_exception {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Encodings against libpfm4: every event of its tables `core`, `nhm`, `skl` and of NetBurst bare,
+ * Encodings against libpfm4: every event of its tables of Core 2, Nehalem, Skylake, NetBurst and AMD bare,
  * with each unit mask, with pairs of unit masks, and each of these with each modifier,
  * is given as the same text to libpfm4 and to upmu.  Register words must be equal, and
- * what libpfm4 refuses because the hardware cannot do it must be refused.
+ * what libpfm4 refuses because the hardware cannot do it must be refused.  Of its other
+ * tables, names with each unit mask that both have must mean the same.
  *
  * Differences are listed, with who is right by a second source, in
  * tests/oracle/exceptions.tsv; a line that explains nothing is a failure.
@@ -31,6 +32,9 @@
 
 /* Of the rows that libpfm4 encodes and no second source corrects, at least so many per mille agree. */
 #define AGREE_PER_MILLE 995u
+
+/* Of the names of other tables that both have and no second source corrects. */
+#define NAMES_AGREE_PER_CENT 99u
 
 /* EN and INT of the select word: libpfm4 sets them, upmu leaves them to the driver. */
 #define SELECT_IGNORED ((UINT64_C(1) << 20) | (UINT64_C(1) << 22))
@@ -429,6 +433,112 @@ static void amd_encodes_as_libpfm4_does(void **state)
         compare_table(tables[i].name, tables[i].table);
 }
 
+/* ---- Every other table: names that both have ---- */
+
+struct oracle_names {
+    unsigned theirs;    /* that libpfm4 encodes */
+    unsigned both;      /* of them, that upmu has */
+    unsigned agreed;    /* of these */
+    unsigned corrected; /* that differ, and a second source says as upmu does */
+};
+
+static bool has_own_test(const char *name)
+{
+    static const char *const names[] = {"core", "nhm", "skl", "netburst", "netburst_p"};
+
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return strncmp(name, "amd64", 5) == 0;
+}
+
+/* A name of libpfm4's that upmu does not have is no disagreement: its names are Intel's. */
+static void compare_name(struct oracle_names *names, struct oracle_tally *tally, const char *text)
+{
+    struct oracle_words ours = {0, 0}, twin = {0, 0}, theirs = {0, 0};
+    char name[TEXT_SIZE], difference[TEXT_SIZE];
+    const struct oracle_exception *exception;
+    enum upmu_status status;
+
+    write_text(name, "%s::%s:u=1:k=1", tally->pmu.name, text);
+    if (encode_theirs(name, &theirs) != PFM_SUCCESS)
+        return;
+    names->theirs++;
+    status = encode_ours(&tally->pmu, name, &ours, &twin);
+    if (status == UPMU_ERR_NO_SUCH_EVENT || status == UPMU_ERR_NO_SUCH_ATTRIBUTE ||
+        status == UPMU_ERR_NO_SUCH_MASK || status == UPMU_ERR_MASK_REQUIRED)
+        return;
+    names->both++;
+    if (status == UPMU_OK && (same_words(&ours, &theirs) || same_words(&twin, &theirs))) {
+        names->agreed++;
+        return;
+    }
+    if (status != UPMU_OK)
+        write_text(difference, "upmu refuses: %s", upmu_status_text(status));
+    else
+        write_text(difference, "select^%#llx payload^%#llx", (unsigned long long)(ours.select ^ theirs.select),
+                   (unsigned long long)(ours.payload ^ theirs.payload));
+    exception = explain(tally, text, difference);
+    names->corrected += exception && oracle_exception_is_ours(exception);
+}
+
+static void compare_names(const pfm_pmu_info_t *table)
+{
+    struct oracle_names names = {0, 0, 0, 0};
+    struct oracle_tally tally;
+    pfm_event_info_t info;
+    char text[TEXT_SIZE];
+    unsigned counted;
+
+    memset(&tally, 0, sizeof tally);
+    if (upmu_pmu_by_name(&tally.pmu, table->name) != UPMU_OK)
+        return;
+    tally.pmu.name = table->name;
+    for (int event = table->first_event; event != -1; event = pfm_get_event_next(event)) {
+        memset(&info, 0, sizeof info);
+        info.size = sizeof info;
+        assert_int_equal(pfm_get_event_info(event, PFM_OS_NONE, &info), PFM_SUCCESS);
+        compare_name(&names, &tally, info.name);
+        for (int i = 0; i < info.nattrs; i++) {
+            pfm_event_attr_info_t attribute;
+
+            assert_int_equal(describe_attribute(event, i, &attribute), PFM_SUCCESS);
+            if (attribute.type != PFM_ATTR_UMASK)
+                continue;
+            write_text(text, "%s:%s", info.name, attribute.name);
+            compare_name(&names, &tally, text);
+        }
+    }
+    if (!names.both)
+        return;
+    counted = names.both - names.corrected;
+    print_message("    %s: of %u names that libpfm4 encodes upmu has %u: %u agree, %u differ and a second source says "
+                  "as upmu does, %u upmu lacks: %u.%02u %% agree where no second source corrects it\n",
+                  table->name, names.theirs, names.both, names.agreed, names.corrected, counted - names.agreed,
+                  names.agreed * 100u / counted, names.agreed * 10000u / counted % 100u);
+    assert_int_equal(tally.shown, 0);
+    assert_true(names.agreed * 100u >= counted * NAMES_AGREE_PER_CENT);
+}
+
+static void names_of_every_other_model_mean_what_they_mean_to_libpfm4(void **state)
+{
+    unsigned tables = 0;
+
+    (void)state;
+    for (int i = 0; i < PFM_PMU_MAX; i++) {
+        pfm_pmu_info_t info;
+
+        memset(&info, 0, sizeof info);
+        info.size = sizeof info;
+        if (pfm_get_pmu_info((pfm_pmu_t)i, &info) != PFM_SUCCESS || info.type != PFM_PMU_TYPE_CORE ||
+            has_own_test(info.name))
+            continue;
+        compare_names(&info);
+        tables++;
+    }
+    assert_true(tables > 20);
+}
+
 /* Runs last: the tables were compared. */
 static void every_exception_explains_its_rows_by_a_second_source(void **state)
 {
@@ -491,6 +601,7 @@ int main(void)
         cmocka_unit_test(pentium_4_encodes_as_libpfm4_does),
         cmocka_unit_test(prescott_encodes_as_libpfm4_does),
         cmocka_unit_test(amd_encodes_as_libpfm4_does),
+        cmocka_unit_test(names_of_every_other_model_mean_what_they_mean_to_libpfm4),
         cmocka_unit_test(every_exception_explains_its_rows_by_a_second_source),
     };
 
