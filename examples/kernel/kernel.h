@@ -103,6 +103,14 @@ __attribute__((noreturn)) void kernel_panic(uintptr_t vector, uintptr_t error, u
 /* ---- kernel_vmtest.c ---- */
 
 int kernel_vmtest(struct shell *shell, const char *rest);
+
+/* ---- kernel_calls.c ---- */
+
+/* A system call from ring 3: number and arguments; returns its answer. */
+uintptr_t kernel_call(uintptr_t number, uintptr_t first, uintptr_t second, uintptr_t third);
+
+/* The command: a program counts itself and another thread by perfmon2's calls. */
+int kernel_perfmon2(struct shell *shell, const char *rest);
 int kernel_probe(struct shell *shell, const char *rest);
 int kernel_msr(struct shell *shell, const char *rest);
 

@@ -10,8 +10,17 @@
 #define VECTOR_UD 6u
 #define VECTOR_GP 13u
 #define VECTOR_PIC 0x20u
+#define VECTOR_CALL 0x80u
 #define VECTOR_SPURIOUS 0xffu
 #define ENTRY_BYTES 16u
+#define FLAGS_TF 0x100u
+
+/* Where the registers of a system call are in what is saved. */
+#if defined(__x86_64__)
+enum { SAVED_DI = 5, SAVED_SI = 6, SAVED_DX = 7, SAVED_AX = 9 };
+#else
+enum { SAVED_DI = 0, SAVED_SI = 1, SAVED_DX = 5, SAVED_AX = 7 };
+#endif
 
 /* What kernel_stubs.S saves, lowest address first. */
 struct kernel_trap {
@@ -84,16 +93,34 @@ static void overflow(const struct kernel_trap *trap)
     }
 }
 
-/* A register access that faulted goes on behind it; a HLT of ring 3 is its way back. */
+static void call_of(struct kernel_trap *trap)
+{
+    trap->saved[SAVED_AX] = kernel_call(trap->saved[SAVED_AX], trap->saved[SAVED_DI], trap->saved[SAVED_SI],
+                                        trap->saved[SAVED_DX]);
+}
+
+/* A fault of ring 3: HLT is its way back; a monitor that emulates knows no INT n (Linux's KVM: #UD). */
+static bool fault_of_user(struct kernel_trap *trap)
+{
+    const uint8_t *code = (const uint8_t *)trap->ip;
+
+    if (trap->vector == VECTOR_GP && code[0] == 0xf4)
+        kernel_user_leave();
+    if (trap->vector != VECTOR_UD || code[0] != 0xcd || code[1] != VECTOR_CALL)
+        return false;
+    trap->ip += 2;
+    trap->flags &= ~(uintptr_t)FLAGS_TF; /* one that steps us leaves its trap flag behind */
+    call_of(trap);
+    return true;
+}
+
+/* A register access that faulted goes on behind it. */
 static bool fault(struct kernel_trap *trap)
 {
     uintptr_t landing;
 
-    if ((trap->cs & 3u) != 0) {
-        if (trap->vector == VECTOR_GP && *(const uint8_t *)trap->ip == 0xf4)
-            kernel_user_leave();
-        return false;
-    }
+    if ((trap->cs & 3u) != 0)
+        return fault_of_user(trap);
     landing = upmu_x86_guard_landing(trap->ip);
     if (landing == 0)
         return false;
@@ -113,6 +140,8 @@ void kernel_trap(struct kernel_trap *trap)
         kernel_traps.vectors++;
         overflow(trap);
         upmu_x86_native_eoi(pmi_native);
+    } else if (vector == VECTOR_CALL) {
+        call_of(trap);
     } else if (vector == VECTOR_GP || vector == VECTOR_UD) {
         if (!fault(trap))
             kernel_panic(vector, trap->error, trap->ip);
@@ -129,7 +158,7 @@ static void gate_set(unsigned vector)
     gate->offset_low = (uint16_t)(offset & 0xffffu);
     gate->selector = KERNEL_CS;
     gate->stack = 0;
-    gate->type = 0x8e; /* present, ring 0, interrupt gate */
+    gate->type = vector == VECTOR_CALL ? 0xee : 0x8e; /* present, for ring 3 or 0 alone, interrupt gate */
     gate->offset_middle = (uint16_t)(offset >> 16 & 0xffffu);
 #if defined(__x86_64__)
     gate->offset_high = (uint32_t)(offset >> 32);
