@@ -31,12 +31,34 @@ static bool host_write_file(void *context, const char *name, const void *bytes, 
     return fclose(file) == 0 && written;
 }
 
+/* Kept until the end. */
+static const void *host_read_file(void *context, const char *name, size_t *out_length)
+{
+    FILE *file = fopen(name, "rb");
+    char *bytes = NULL;
+    long length;
+
+    (void)context;
+    if (file == NULL)
+        return NULL;
+    if (fseek(file, 0, SEEK_END) == 0 && (length = ftell(file)) > 0 && fseek(file, 0, SEEK_SET) == 0)
+        bytes = malloc((size_t)length);
+    if (bytes != NULL && fread(bytes, 1, (size_t)length, file) != (size_t)length) {
+        free(bytes);
+        bytes = NULL;
+    }
+    *out_length = bytes != NULL ? (size_t)length : 0;
+    (void)fclose(file);
+    return bytes;
+}
+
 int main(int argc, char **argv)
 {
     static const struct cmd_sink sink = {
         .write = host_write,
         .write_error = host_write_error,
         .write_file = host_write_file,
+        .read_file = host_read_file,
     };
     static struct cmd cmd = {.sink = &sink, .program = "upmu"};
     int result = cmd_run(&cmd, (unsigned)(argc - 1), (const char *const *)(argv + 1));

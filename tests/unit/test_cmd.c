@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "tests/common/blobs.h"
 #include <tools/cmd/cmd_catalog.c>
 #include <tools/cmd/cmd_encode.c>
 #include <tools/cmd/cmd_info.c>
@@ -69,8 +70,29 @@ static int test_key(void *context, unsigned wait_ms)
     return keys-- > 0 ? -1 : 'q';
 }
 
-static const struct cmd_sink test_sink = {
-    .write = test_write, .write_error = test_write_error, .write_file = test_write_file};
+/* "blob": K7's events; "text": something else. */
+static const void *test_read_file(void *context, const char *name, size_t *out_length)
+{
+    static uint8_t blob[BLOB_ROOM];
+    unsigned i = 0;
+
+    (void)context;
+    if (strcmp(name, "text") == 0) {
+        *out_length = 5000;
+        return memset(blob, 'x', sizeof blob);
+    }
+    if (strcmp(name, "blob") != 0)
+        return NULL;
+    do
+        *out_length = blob_make(i++, blob);
+    while (strcmp(upmu_catalog_name(upmu_catalog_loaded(blob, 0)), "k7") != 0);
+    return blob;
+}
+
+static const struct cmd_sink test_sink = {.write = test_write,
+                                          .write_error = test_write_error,
+                                          .write_file = test_write_file,
+                                          .read_file = test_read_file};
 static const struct cmd_sink key_sink = {.write = test_write, .write_error = test_write_error, .read_key = test_key};
 
 static struct cmd *fresh(void)
@@ -344,6 +366,20 @@ static void list_matches_globs_and_names_aliases(void **state)
     assert_int_equal(line("list --pmu skl branches"), CMD_OK);
     assert_string_equal(printed, "branches                                 = BR_INST_RETIRED.ALL_BRANCHES\n");
     assert_int_equal(line("list --pmu skl zzz*"), CMD_REFUSED);
+}
+
+static void events_are_listed_and_encoded_from_a_file_of_catalogues(void **state)
+{
+    (void)state;
+    assert_int_equal(line("list --pmu amd64_k7 --blob blob snoop*"), CMD_OK);
+    assert_string_equal(printed, "SNOOP_HITS\nSNOOP_RESYNCS\n");
+    assert_int_equal(line("encode --pmu amd64_k7 --blob blob snoop_hits:l2"), CMD_OK);
+    prints("0x430473");
+    assert_int_equal(line("list --pmu skl --blob blob"), CMD_REFUSED);
+    assert_non_null(strstr(errors, "no catalogues for skl"));
+    assert_int_equal(line("list --pmu amd64_k7 --blob text"), CMD_REFUSED);
+    assert_int_equal(line("list --pmu amd64_k7 --blob nothing"), CMD_REFUSED);
+    assert_non_null(strstr(errors, "cannot read nothing"));
 }
 
 static void pmus_lists_models_and_simulations(void **state)
@@ -673,6 +709,7 @@ int main(void)
         cmocka_unit_test(pack_names_sets_and_says_whether_fewer_are_possible),
         cmocka_unit_test(place_refuses_with_the_collision),
         cmocka_unit_test(list_matches_globs_and_names_aliases),
+        cmocka_unit_test(events_are_listed_and_encoded_from_a_file_of_catalogues),
         cmocka_unit_test(pmus_lists_models_and_simulations),
         cmocka_unit_test(every_model_lists_encodes_and_places_by_its_name),
         cmocka_unit_test(stat_counts_exactly_what_the_model_ran),

@@ -25,6 +25,8 @@ struct cmd_sink {
     void (*write_error)(void *context, const char *text, size_t length);
     /* Store a file; false: it did not work.  NULL: nowhere to. */
     bool (*write_file)(void *context, const char *name, const void *bytes, size_t length);
+    /* The bytes of a file, which stay; NULL: it cannot be read.  NULL itself: no files. */
+    const void *(*read_file)(void *context, const char *name, size_t *out_length);
     /* Wait for a key; -1: none came.  NULL: no keys, nobody is watching. */
     int (*read_key)(void *context, unsigned wait_ms);
     /* Clear the screen.  NULL: output just goes on. */

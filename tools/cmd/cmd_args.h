@@ -20,6 +20,7 @@
 #define CMD_OPT_OUT (1u << 6)     /* -o FILE */
 #define CMD_OPT_JSON (1u << 7)    /* --json */
 #define CMD_OPT_PLACED (1u << 8)  /* --placed */
+#define CMD_OPT_BLOB (1u << 9)    /* --blob FILE */
 
 struct cmd_args {
     const char *name; /* of the command */
@@ -27,6 +28,7 @@ struct cmd_args {
     const char *sim;
     const char *events;
     const char *out;
+    const char *blob;
     uint64_t period;     /* 0: not given */
     uint64_t iterations; /* 0: not given */
     unsigned runs;       /* 0: not given */

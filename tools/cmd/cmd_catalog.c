@@ -53,14 +53,16 @@ int cmd_list(struct cmd *cmd, const struct cmd_args *args)
     bool alias = false;
     char name[160], canonical[160];
     int result = cmd_target_pmu(cmd, args);
+    const struct upmu_catalog *catalog;
 
     if (result != CMD_OK)
         return result;
-    if (cmd->pmu->catalog == NULL) {
+    catalog = args->blob != NULL ? cmd->pmu->imported : cmd->pmu->catalog;
+    if (catalog == NULL) {
         cmd_error(cmd, "no event names for %s; raw events work", cmd->pmu->name);
         return CMD_REFUSED;
     }
-    while (upmu_catalog_next(cmd->pmu->catalog, glob, &cursor, &id, name, sizeof name, &alias) == UPMU_OK) {
+    while (upmu_catalog_next(catalog, glob, &cursor, &id, name, sizeof name, &alias) == UPMU_OK) {
         cmd_print(cmd, "%s", name);
         if (alias) {
             (void)upmu_event_name(cmd->pmu, id, canonical, sizeof canonical);

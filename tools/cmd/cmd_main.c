@@ -4,14 +4,17 @@
  */
 #include <tools/cmd/cmd_args.h>
 
-#define CMD_OPT_TARGET (CMD_OPT_PMU | CMD_OPT_SIM)
+#define CMD_OPT_TARGET (CMD_OPT_PMU | CMD_OPT_SIM | CMD_OPT_BLOB)
 #define CMD_WORDS 48
 #define CMD_LINE_BYTES 1024
 
 static const struct cmd_command commands[] = {
     {"info", "[--sim CPU]", "CPU, PMU, counters, who uses them, what a probe finds", "", CMD_OPT_SIM, 0, 0, cmd_info},
     {"pmus", "", "PMUs that upmu knows, CPUs that it can simulate", "", 0, 0, 0, cmd_pmus},
-    {"list", "[--pmu PMU] [GLOB]", "events of a PMU by name; '*' and '?' match", "", CMD_OPT_TARGET, 0, 1, cmd_list},
+    {"list", "[--pmu PMU] [--blob FILE] [GLOB]", "events of a PMU by name; '*' and '?' match",
+     "--blob looks in a file of catalogues, as tools/catalog_pack.py makes them (encode, place, pack\n"
+     "and wrmsr look there first).\n",
+     CMD_OPT_TARGET, 0, 1, cmd_list},
     {"encode", "[--pmu PMU] [--placed] [--json] SPEC...", "register words of events",
      "One line per register, NAME 0xADDRESS 0xVALUE: the event on the lowest general counter\n"
      "that may count it (or counter=N), enabled, without interrupt; then its payload registers.\n"
@@ -93,7 +96,7 @@ static unsigned option_of(const char *word)
         {"--event", CMD_OPT_EVENTS},  {"-c", CMD_OPT_PERIOD},         {"--count", CMD_OPT_PERIOD},
         {"-r", CMD_OPT_RUNS},         {"--repeat", CMD_OPT_RUNS},     {"-n", CMD_OPT_WORK},
         {"-o", CMD_OPT_OUT},          {"--output", CMD_OPT_OUT},      {"--json", CMD_OPT_JSON},
-        {"--placed", CMD_OPT_PLACED},
+        {"--placed", CMD_OPT_PLACED}, {"--blob", CMD_OPT_BLOB},
     };
     unsigned i;
 
@@ -119,6 +122,9 @@ static bool option_value(struct cmd *cmd, struct cmd_args *args, unsigned option
         return true;
     case CMD_OPT_OUT:
         args->out = value;
+        return true;
+    case CMD_OPT_BLOB:
+        args->blob = value;
         return true;
     default:
         break;

@@ -109,6 +109,24 @@ struct cmd_interrupts cmd_target_interrupts(const struct cmd *cmd)
     return cmd->live->interrupts != NULL ? cmd->live->interrupts(cmd->live->interrupts_context) : none;
 }
 
+/* Events from a file, for the PMU on paper. */
+static int import(struct cmd *cmd, const char *name)
+{
+    size_t length = 0;
+    const void *file = cmd->sink->read_file != NULL ? cmd->sink->read_file(cmd->sink->context, name, &length) : NULL;
+    enum upmu_status status = file != NULL ? upmu_catalog_load(file, length) : UPMU_ERR_INVALID;
+
+    if (status == UPMU_OK)
+        status = upmu_pmu_import(&cmd->own_machine.pmu[0], file);
+    if (status == UPMU_OK)
+        return CMD_OK;
+    if (file == NULL)
+        cmd_error(cmd, "cannot read %s", name);
+    else
+        cmd_error(cmd, "%s: no catalogues for %s: %s", name, cmd->own_machine.pmu[0].name, upmu_status_text(status));
+    return CMD_REFUSED;
+}
+
 /* A machine on paper, with this PMU alone. */
 static int open_on_paper(struct cmd *cmd, const char *name)
 {
@@ -123,7 +141,7 @@ static int open_on_paper(struct cmd *cmd, const char *name)
     cmd->pmu = &cmd->own_machine.pmu[0];
     cmd->cpu = NULL;
     cmd->simulated = false;
-    return CMD_OK;
+    return cmd->args->blob != NULL ? import(cmd, cmd->args->blob) : CMD_OK;
 }
 
 int cmd_target_pmu(struct cmd *cmd, const struct cmd_args *args)
@@ -135,7 +153,7 @@ int cmd_target_pmu(struct cmd *cmd, const struct cmd_args *args)
 
         name = profile != NULL && profile->alias != NULL ? profile->alias : args->sim;
     }
-    if (name == NULL && cmd->live != NULL && cmd->live->cpu->pmu != NULL) {
+    if (name == NULL && args->blob == NULL && cmd->live != NULL && cmd->live->cpu->pmu != NULL) {
         cmd->machine = cmd->live->machine;
         cmd->pmu = cmd->live->cpu->pmu;
         cmd->cpu = NULL;
