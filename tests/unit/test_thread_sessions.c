@@ -3,7 +3,9 @@
  * Sessions of threads, and who runs where not everybody can: states, calls from here
  * and from elsewhere, threads that move and end, CPUs that go, turns.
  */
+#define _GNU_SOURCE /* sigaction */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -635,6 +637,131 @@ static void a_session_whose_interrupt_was_dropped_is_not_silent_for_ever(void **
     tear_down(&f);
 }
 
+/* Steps of one switch, by the processor's trap flag. */
+#if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+
+static volatile unsigned steps;
+
+static void count_step(int number, siginfo_t *info, void *where)
+{
+    (void)number;
+    (void)info;
+    (void)where;
+    steps++;
+}
+
+static unsigned steps_of_a_switch(struct fixture *f, unsigned next)
+{
+    steps = 0;
+    __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+    assert_int_equal(upmu_thread_switch(&f->cpu[0], &f->thread[f->running[0]], &f->thread[next]), UPMU_OK);
+    __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+    f->running[0] = next;
+    return steps;
+}
+
+static void a_switch_costs_the_same_with_ten_thousand_sessions(void **state)
+{
+    static struct upmu_session many[10000];
+    static struct upmu_thread threads[10000];
+    static const unsigned counts[] = {1, 100, 10000};
+    struct sigaction action, before;
+    unsigned first = 0;
+
+    (void)state;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = count_step;
+    action.sa_flags = SA_SIGINFO;
+    sigaction(SIGTRAP, &action, &before);
+    for (unsigned k = 0; k < 3; k++) {
+        struct fixture f;
+        unsigned cost, accesses;
+
+        set_up(&f, "skylake", true);
+        for (unsigned i = 0; i < counts[k]; i++) {
+            assert_int_equal(upmu_session_init(&many[i], &f.machine), UPMU_OK);
+            assert_int_equal(upmu_session_add(&many[i], FOUR_A, NULL), UPMU_OK);
+            /* Half of them wait for threads that do not run. */
+            upmu_thread_init(&threads[i], i, i, NULL);
+            if (i & 1u) {
+                assert_int_equal(upmu_session_attach_thread(&many[i], &threads[i], NULL), UPMU_OK);
+                assert_int_equal(upmu_session_start(&many[i]), UPMU_OK);
+            }
+        }
+        for (unsigned i = 0; i < 2; i++) {
+            add(&f, i, i ? FOUR_A : FOUR_B);
+            follow(&f, i, i);
+        }
+        for (unsigned i = 0; i < 4; i++)
+            to_thread(&f, 0, i & 1u);
+        accesses = f.sim.accesses;
+        to_thread(&f, 0, 0);
+        accesses = f.sim.accesses - accesses;
+        assert_int_equal(accesses, 6 + 8);
+        cost = steps_of_a_switch(&f, 1);
+        if (!first)
+            first = cost;
+        print_message("%u sessions: %u instructions, model and hooks included\n", counts[k], cost);
+        assert_true(cost > 500);
+        assert_true(cost * 100 <= first * 102 && cost * 102 >= first * 100);
+        accesses = f.sim.accesses;
+        assert_int_equal(upmu_cpu_tick(&f.cpu[0]), UPMU_OK);
+        assert_int_equal(f.sim.accesses, accesses);
+        for (unsigned i = 0; i < counts[k]; i++)
+            assert_int_equal(upmu_thread_exit(&threads[i]), UPMU_OK);
+        tear_down(&f);
+    }
+    sigaction(SIGTRAP, &before, NULL);
+}
+
+#else
+
+static void a_switch_costs_the_same_with_ten_thousand_sessions(void **state)
+{
+    (void)state;
+    skip();
+}
+
+#endif
+
+static void on_another_type_of_core_a_session_waits_and_says_why(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    memset(&f, 0, sizeof f);
+    upmu_sim_init(&f.sim, upmu_sim_profile("adl_p"), 2);
+    upmu_sim_set_profile(&f.sim, 1, upmu_sim_profile("adl_e"));
+    f.sim.test = &f;
+    assert_int_equal(upmu_machine_init(&f.machine, upmu_sim_port(&f.sim)), UPMU_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        upmu_sim_switch_cpu(&f.sim, i);
+        upmu_sim_bind_cpu(&f.sim, i, &f.cpu[i]);
+        assert_int_equal(upmu_cpu_init(&f.cpu[i], &f.machine, NULL), UPMU_OK);
+        f.running[i] = IDLE + i;
+    }
+    for (unsigned i = 0; i < IDLE + 2; i++)
+        upmu_thread_init(&f.thread[i], i, i, NULL);
+    assert_int_equal(upmu_session_init(&f.session[0], &f.machine), UPMU_OK);
+    add(&f, 0, "instructions,branches");
+    follow(&f, 0, 0);
+    to_thread(&f, 0, 0);
+    work(&f, 0, 1000);
+    to_thread(&f, 0, IDLE);
+    to_thread(&f, 1, 0);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_WAITING);
+    assert_int_equal(f.session[0].why.status, UPMU_ERR_WRONG_PMU);
+    work(&f, 1, 1000);
+    to_thread(&f, 1, IDLE + 1);
+    to_thread(&f, 0, 0);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
+    work(&f, 0, 1000);
+    to_thread(&f, 0, IDLE);
+    assert_int_equal(count_of(&f, 0, 0).raw, 2000);
+    assert_int_equal(count_of(&f, 0, 0).quality, UPMU_QUALITY_SCALED);
+    tear_down(&f);
+}
+
 static void what_is_refused_changes_nothing(void **state)
 {
     struct fixture f;
@@ -711,6 +838,8 @@ int main(void)
         cmocka_unit_test(the_last_of_its_controllers_closes_a_session),
         cmocka_unit_test(a_zombie_gives_no_sample_and_is_closed_when_its_target_comes_by),
         cmocka_unit_test(a_session_whose_interrupt_was_dropped_is_not_silent_for_ever),
+        cmocka_unit_test(a_switch_costs_the_same_with_ten_thousand_sessions),
+        cmocka_unit_test(on_another_type_of_core_a_session_waits_and_says_why),
         cmocka_unit_test(what_is_refused_changes_nothing),
         cmocka_unit_test(sixty_four_prepared_sessions_are_attached_where_threads_are_born),
     };
