@@ -64,9 +64,16 @@ def sources(folder):
     return found
 
 
+def short_name(key):
+    """At most 11 characters, in which the core types of a hybrid still differ."""
+    name = re.sub(r"[^a-z0-9_]", "", key.lower().replace(":", "_"))
+    head, _, tail = name.rpartition("_")
+    return name if len(name) <= 11 else f"{head[:6]}_{tail[:4]}" if head else name[:11]
+
+
 def new_model(key, present):
     """A model that catalog_models.tsv does not have: called after its file, architectural until a backend knows it."""
-    name = re.sub(r"[^a-z0-9_]", "", key.lower().replace(":", "_"))[:11]
+    name = short_name(key)
     taken = set(present.values()) | {model.number for model in models().values()}
     number = present.get(name) or next(n for n in range(FIRST_NUMBER, 0xffff) if n not in taken)
     present[name] = number
@@ -277,9 +284,26 @@ def both_forms(found):
     for model, part, native in sorted(found, key=lambda entry: not entry[2]):
         if model.name not in chosen:
             chosen[model.name] = (model, part, native)
+        elif chosen[model.name][2] == native and model.number < FIRST_NUMBER:
+            chosen[model.name][1].cpus += part.cpus
+        elif chosen[model.name][2] == native:
+            raise read.Refused(part.folder, 0, f"{part.key} and {chosen[model.name][1].key} would both be called {model.name}")
         elif chosen[model.name][2] and not native:
             differences += [(model.name,) + loss for loss in losses(chosen[model.name][1].events, part.events)]
     return chosen, differences
+
+
+def left_out(chosen):
+    """What a source has no place for, and CPUs that cannot be told apart."""
+    owners = {}
+    for name, (_, part, _) in sorted(chosen.items()):
+        pairs = [event for event in part.events if len(event.umasks) > 1 or len(event.codes) > 2]
+        if pairs:
+            yield f"{name}: {len(pairs)} events: unit mask or code for the second payload register"
+        for family, model, _, core_type, native in part.cpus:
+            other = owners.setdefault((family, model, core_type, native), name)
+            if other != name and not all(chosen[n][1].cpus[0][2] != 0xffff for n in (name, other)):
+                yield f"{name}: family {family} model {model:#x} type {core_type:#x} is {other}'s, too"
 
 
 def uncore(folders, out, writes):
@@ -324,6 +348,8 @@ def main():
         sys.exit(f"refused: {refusal}")
     for loss in differences:
         print("lost\t" + "\t".join(loss))
+    for note in left_out(chosen):
+        print("left out\t" + note)
     if options.compare:
         return
     for path, text in writes:
