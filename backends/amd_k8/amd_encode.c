@@ -120,30 +120,34 @@ bool upmu_amd_qualifier(const char *name, size_t name_length, const char *word, 
 }
 
 /*
- * Events of the architectural catalogue, by its select words, on each generation; 0: none.
- * Columns: UPMU_AMD_GENERIC_….
+ * Events of the architectural catalogue, by its select words, on each generation (columns:
+ * UPMU_AMD_GENERIC_…): event code, unit mask in bits 23:16; 0: none.
  */
 static const struct {
     uint32_t from;
-    uint64_t to[UPMU_AMD_GENERIC_ZEN4 + 1];
+    uint32_t to[UPMU_AMD_GENERIC_ZEN4 + 1];
 } amd_generic[] = {
-    {0x003c, {0x76, 0x76, 0x76, 0x76, 0x76}},      /* cycles */
-    {0x00c0, {0xc0, 0xc0, 0xc0, 0xc0, 0xc0}},      /* instructions */
-    {0x00c4, {0xc2, 0xc2, 0xc2, 0xc2, 0xc2}},      /* branches */
-    {0x00c5, {0xc3, 0xc3, 0xc3, 0xc3, 0xc3}},      /* branch-misses */
-    {0x4f2e, {0, 0x077d, 0xff60, 0xff60, 0xff60}}, /* cache-references */
-    {0x412e, {0, 0x077e, 0x0964, 0x0964, 0x0964}}, /* cache-misses */
-    {0x0180010e, {0, 0xd0, 0x0287, 0xa9, 0xa9}},   /* stalled-cycles-frontend */
-    {0x018001b1, {0, 0xd1, 0x0187, 0, 0}},         /* stalled-cycles-backend */
-    {0x0300, {0, 0, 0, 0, UINT64_C(0x100000120)}}, /* ref-cycles */
+    {0x003c, {0x76, 0x76, 0x76, 0x76, 0x76}},              /* cycles */
+    {0x00c0, {0xc0, 0xc0, 0xc0, 0xc0, 0xc0}},              /* instructions */
+    {0x00c4, {0xc2, 0xc2, 0xc2, 0xc2, 0xc2}},              /* branches */
+    {0x00c5, {0xc3, 0xc3, 0xc3, 0xc3, 0xc3}},              /* branch-misses */
+    {0x4f2e, {0, 0x07007d, 0xff0060, 0xff0060, 0xff0060}}, /* cache-references */
+    {0x412e, {0, 0x07007e, 0x090064, 0x090064, 0x090064}}, /* cache-misses */
+    {0x0180010e, {0, 0xd0, 0x020087, 0xa9, 0xa9}},         /* stalled-cycles-frontend */
+    {0x018001b1, {0, 0xd1, 0x010087, 0, 0}},               /* stalled-cycles-backend */
+    {0x0300, {0, 0, 0, 0, 0x010120}},                      /* ref-cycles */
 };
 
 static uint64_t translate_generic(const struct upmu_pmu *pmu, uint64_t config)
 {
-    for (unsigned i = 0; i < sizeof amd_generic / sizeof amd_generic[0]; i++)
-        if (amd_generic[i].from == config)
-            return amd_generic[i].to[upmu_amd_generic(pmu)];
-    return 0;
+    unsigned i = 0;
+    uint32_t to;
+
+    while (amd_generic[i].from != config)
+        if (++i == sizeof amd_generic / sizeof amd_generic[0])
+            return 0;
+    to = amd_generic[i].to[upmu_amd_generic(pmu)];
+    return upmu_amd_word(to) | (to >> 16) << 8;
 }
 
 /*

@@ -14,9 +14,9 @@
 #include "backends/amd_k8/amd_k8.h"
 
 struct amd_model {
-    char name[26];   /* of the PMU, libpfm4's where it has one */
-    char title[30];  /* for people */
-    char catalog[8]; /* of its events */
+    char name[24];   /* of the PMU, libpfm4's where it has one */
+    char title[26];  /* for people */
+    char catalog[7]; /* of its events */
     uint8_t generic; /* UPMU_AMD_GENERIC_… */
     uint8_t traits;
 };
