@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 PROGRAMS = "build/gcc-64/tests/bench"
-COUNTED = ["bench_instructions", "bench_place", "bench_pack"]
+COUNTED = ["bench_instructions", "bench_place", "bench_pack", "bench_names"]
 SHARES = "bench_p4_share"
 BUDGETS = {
     "lookup-hit-worst": 2900, "lookup-folded-worst": 2900, "lookup-miss-worst": 2750,

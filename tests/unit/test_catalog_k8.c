@@ -82,6 +82,7 @@ static void every_event_of_k8_is_found_in_both_spellings_and_comes_back(void **s
 
 static void words_of_a_mask_add_up_and_an_event_that_takes_one_refuses_two(void **state)
 {
+    static const char two[] = "k8-ls-locked-operation,mask=locked-instructions+cycles-to-complete";
     struct upmu_pmu pmu = revision('f');
     struct upmu_event event;
 
@@ -91,9 +92,7 @@ static void words_of_a_mask_add_up_and_an_event_that_takes_one_refuses_two(void 
     check_spelling(&pmu, "dc-refill-from-l2,mask=Modified+OWNER+owner", 0x42, 0x18);
     check_spelling(&pmu, "k8-ls-locked-operation", 0x24, 0x01);
     check_spelling(&pmu, "k8-ls-locked-operation,mask=cycles-to-complete", 0x24, 0x04);
-    assert_int_equal(upmu_event_parse(&pmu, "k8-ls-locked-operation,mask=locked-instructions+cycles-to-complete", &event,
-                                      NULL),
-                     UPMU_ERR_MASKS_EXCLUSIVE);
+    assert_int_equal(upmu_event_parse(&pmu, two, &event, NULL), UPMU_ERR_MASKS_EXCLUSIVE);
     assert_int_equal(upmu_event_parse(&pmu, "k8-dc-refill-from-l2,mask=modifed", &event, NULL), UPMU_ERR_NO_SUCH_MASK);
 }
 

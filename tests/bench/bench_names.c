@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names to register words, by upmu and by libpfm4, the same names in the same run: under
+ * callgrind, by tools/bench.py.  libpfm4 is loaded if it is there; else nothing is counted.
+ */
+#include <stdbool.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <upmu/upmu.h>
+#include "tests/bench/callgrind_count.h"
+
+#if __has_include(<perfmon/pfmlib.h>)
+#include <perfmon/pfmlib.h>
+
+/* One event of libpfm4's tables in so many is measured. */
+#define EVERY 6
+
+static pfm_err_t (*initialize)(void);
+static pfm_err_t (*pmu_info)(pfm_pmu_t pmu, pfm_pmu_info_t *out);
+static pfm_err_t (*event_info)(int event, pfm_os_t os, pfm_event_info_t *out);
+static int (*event_next)(int event);
+static pfm_err_t (*encode)(const char *name, int levels, pfm_os_t os, void *arguments);
+
+struct name {
+    struct upmu_pmu pmu;
+    char text[160];
+    bool encoded;
+};
+
+static void do_ours(void *argument)
+{
+    struct name *name = argument;
+    struct upmu_event event;
+
+    name->encoded = upmu_event_parse(&name->pmu, name->text, &event, NULL) == UPMU_OK;
+}
+
+static void do_theirs(void *argument)
+{
+    struct name *name = argument;
+    uint64_t codes[4] = {0};
+    pfm_pmu_encode_arg_t arguments = {.codes = codes, .count = 4, .size = sizeof arguments};
+
+    name->encoded = encode(name->text, PFM_PLM0 | PFM_PLM3, PFM_OS_NONE, &arguments) == PFM_SUCCESS;
+}
+
+static void measure_table(pfm_pmu_t table)
+{
+    pfm_pmu_info_t pmu = {.size = sizeof pmu};
+    static struct name name;
+    char figure[80];
+    int number = 0;
+
+    if (pmu_info(table, &pmu) != PFM_SUCCESS || upmu_pmu_by_name(&name.pmu, pmu.name) != UPMU_OK)
+        return;
+    for (int event = pmu.first_event; event != -1; event = event_next(event)) {
+        pfm_event_info_t info = {.size = sizeof info};
+
+        if (number++ % EVERY || event_info(event, PFM_OS_NONE, &info) != PFM_SUCCESS)
+            continue;
+        snprintf(name.text, sizeof name.text, "%s::%s", pmu.name, info.name);
+        do_ours(&name);
+        if (!name.encoded)
+            continue;
+        do_theirs(&name);
+        if (!name.encoded)
+            continue;
+        bench_count_run(do_ours, &name);
+        snprintf(figure, sizeof figure, "name-upmu-%s", pmu.name);
+        bench_count_name(figure);
+        bench_count_run(do_theirs, &name);
+        snprintf(figure, sizeof figure, "name-libpfm4-%s", pmu.name);
+        bench_count_name(figure);
+    }
+}
+
+static bool load(void)
+{
+    void *library = dlopen("libpfm.so.4", RTLD_NOW);
+
+    if (!library || setenv("LIBPFM_ENCODE_INACTIVE", "1", 1) != 0)
+        return false;
+    *(void **)&initialize = dlsym(library, "pfm_initialize");
+    *(void **)&pmu_info = dlsym(library, "pfm_get_pmu_info");
+    *(void **)&event_info = dlsym(library, "pfm_get_event_info");
+    *(void **)&event_next = dlsym(library, "pfm_get_event_next");
+    *(void **)&encode = dlsym(library, "pfm_get_os_event_encoding");
+    return initialize && pmu_info && event_info && event_next && encode && initialize() == PFM_SUCCESS;
+}
+
+int main(void)
+{
+    static const pfm_pmu_t tables[] = {PFM_PMU_INTEL_CORE, PFM_PMU_INTEL_NHM, PFM_PMU_INTEL_SKL, PFM_PMU_AMD64_K8_REVG,
+                                       PFM_PMU_AMD64_FAM17H_ZEN2};
+
+    if (!load())
+        return 0;
+    for (unsigned i = 0; i < sizeof tables / sizeof tables[0]; i++)
+        measure_table(tables[i]);
+    return 0;
+}
+
+#else
+
+int main(void)
+{
+    return 0;
+}
+
+#endif
