@@ -288,6 +288,19 @@ static void encode_shows_the_fixed_control_where_there_is_no_general_form(void *
     assert_string_equal(printed, "IA32_FIXED_CTR_CTRL 0x38d 0x300\n");
 }
 
+static void encode_shows_the_registers_of_each_make(void **state)
+{
+    (void)state;
+    assert_int_equal(line("encode --pmu k7 instructions:u"), CMD_OK);
+    assert_string_equal(printed, "PERFEVTSEL0 0xc0010000 0x4100c0\n");
+    assert_int_equal(line("encode --pmu k8 \"3 k8-dc-refill-from-l2,mask=modified+owner\""), CMD_OK);
+    assert_string_equal(printed, "PERFEVTSEL3 0xc0010003 0x431842\n");
+    assert_int_equal(line("encode --pmu zen2 --placed cpu/event=0x03,umask=0xff/"), CMD_OK);
+    assert_string_equal(printed, "PERF_CTL1 0xc0010202 0xf004000ff\nPERF_CTL0 0xc0010200 0x43ff03\n");
+    assert_int_equal(line("encode --pmu netburst \"12 p4-branch-retired,mask=mmtm+mmnm\""), CMD_OK);
+    assert_string_equal(printed, "MSR_IQ_CCCR0 0x36c 0x3b000\nMSR_CRU_ESCR2 0x3cc 0xc00140c\n");
+}
+
 static void encode_writes_json(void **state)
 {
     (void)state;
@@ -701,6 +714,7 @@ int main(void)
         cmocka_unit_test(encode_shows_a_pinned_counter),
         cmocka_unit_test(encode_shows_payload_registers_after_the_select),
         cmocka_unit_test(encode_shows_the_fixed_control_where_there_is_no_general_form),
+        cmocka_unit_test(encode_shows_the_registers_of_each_make),
         cmocka_unit_test(encode_writes_json),
         cmocka_unit_test(encode_placed_shows_what_the_list_gets),
         cmocka_unit_test(wrmsr_lists_the_writes_in_order),
