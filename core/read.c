@@ -167,10 +167,13 @@ static void read_here(void *argument)
     }
 }
 
+/* Its thread may come or go while it is looked for: followed so often. */
+#define READ_FOLLOW (UPMU_THREADS ? 4u : 1u)
+
 enum upmu_status upmu_set_read(struct upmu_session *session, struct upmu_set *set, unsigned first, unsigned count,
                                struct upmu_count *out_counts)
 {
-    struct remote_read remote = { session, set, first, count, out_counts, UPMU_OK };
+    struct remote_read remote = { session, set, first, count, out_counts, UPMU_ERR_WRONG_CPU };
     const struct upmu_port *port = session->machine->port;
     struct upmu_cpu *cpu;
     uintptr_t state;
@@ -178,14 +181,16 @@ enum upmu_status upmu_set_read(struct upmu_session *session, struct upmu_set *se
 
     if (first >= set->count || count > set->count - first)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
-    state = port_irq_save(port);
-    cpu = session->cpu;
-    here = is_here(session);
-    if (here)
-        read_here(&remote);
-    port_irq_restore(port, state);
-    if (!here && !(cpu && port_run_on_cpu(port, cpu, read_here, &remote)))
-        remote.status = UPMU_ERR_WRONG_CPU;
+    for (unsigned i = 0; remote.status == UPMU_ERR_WRONG_CPU && i < READ_FOLLOW; i++) {
+        state = port_irq_save(port);
+        cpu = session->cpu;
+        here = is_here(session);
+        if (here)
+            read_here(&remote);
+        port_irq_restore(port, state);
+        if (!here && cpu && !port_run_on_cpu(port, cpu, read_here, &remote))
+            break;
+    }
     return remote.status == UPMU_OK ? UPMU_OK : upmu_session_refuse(session, remote.status);
 }
 
