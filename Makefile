@@ -255,4 +255,5 @@ help:
 	@echo "size, bench    bytes; register accesses and instructions"
 	@echo "readme         put these figures into README.md"
 	@echo "vendor         copy what an embedder needs to build/vendor"
+	@echo "EVENTS=\"skl p4\"  with all, size ... after clean: the events of these models only (docs/CATALOGUES.md)"
 	@echo "format, clean"

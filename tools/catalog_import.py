@@ -29,6 +29,7 @@ from catalog_pack import MASK_FLAGS, ROW_FLAGS, Catalogue, Row, fold  # noqa: E4
 from catalog_source import Names, compose, generic_names, write  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+NEW_AMD = "zen5"  # the PMU of AMD models that are not in catalog_models.tsv
 MERGED = ("core", "skl", "nhm")  # of several tables: tools/catalog_merge.py
 FIRST_NUMBER = 256               # of models that are not in catalog_models.tsv
 LEAST_COMPOSED = 60              # rows that are worth a masked one in their place
@@ -71,13 +72,13 @@ def short_name(key):
     return name if len(name) <= 11 else f"{head[:6]}_{tail[:4]}" if head else name[:11]
 
 
-def new_model(key, present):
+def new_model(key, present, amd=False):
     """A model that catalog_models.tsv does not have: called after its file, architectural until a backend knows it."""
     name = short_name(key)
     taken = set(present.values()) | {model.number for model in models().values()}
     number = present.get(name) or next(n for n in range(FIRST_NUMBER, 0xffff) if n not in taken)
     present[name] = number
-    return Model(name, number, "", "ix86arch")
+    return Model(name, number, "", NEW_AMD, "") if amd else Model(name, number, "", "ix86arch")
 
 
 # ---- Rows ----
@@ -206,7 +207,8 @@ def catalogue_of(model, part):
     fold_twins(catalogue)
     fold_offcore(catalogue)
     names = Names(catalogue)
-    generic_names(names, model.uarch)
+    if model.uarch:
+        generic_names(names, model.uarch)
     for name, target in SECOND_NAMES:
         if fold(target) in names.rows:
             names.alias(name, target)
@@ -265,7 +267,8 @@ def gather(folders, out):
         for part in parts:
             if not part.cpus:
                 raise read.Refused(folder, 0, "mapfile.csv has no row for it")
-            found.append((known.get(part.key) or same_cpus(part, found) or new_model(part.key, present), part, native))
+            found.append((known.get(part.key) or same_cpus(part, found) or
+                          new_model(part.key, present, bool(part.cpus[0][0] & read.AMD)), part, native))
     return found
 
 

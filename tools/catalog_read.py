@@ -248,6 +248,9 @@ class Part:
 UNITS = {"cpu_core": (0x40, "core"), "cpu_atom": (0x20, "atom"), "cpu_lowpower": (0x20, "lowpower")}
 
 
+AMD = 0x80  # beside the family
+
+
 def bracket(text):
     """What [...] stands for, in lower case."""
     found, index = set(), 0
@@ -297,7 +300,7 @@ def alternatives(pattern):
 
 
 def cpus_of(pattern):
-    """(family, model, steppings) of Vendor-family-MODEL[-STEPPING]; bit n of steppings: stepping n."""
+    """(family, AMD: + 80h, model, steppings) of Vendor-family-MODEL[-STEPPING]; bit n of steppings: stepping n."""
     vendor, _, rest = pattern.partition("-")
     if vendor not in ("GenuineIntel", "AuthenticAMD"):
         raise ValueError(f"vendor {vendor!r}")
@@ -306,7 +309,7 @@ def cpus_of(pattern):
         parts = text.split("-")
         if not 2 <= len(parts) <= 3 or not re.fullmatch(r"[0-9]{1,3}", parts[0]):
             raise ValueError(f"{pattern!r} is no family and model")
-        key = int(parts[0]), int(parts[1], 16)
+        key = int(parts[0]) | (AMD if vendor == "AuthenticAMD" else 0), int(parts[1], 16)
         found[key] = found.get(key, 0) | (1 << int(parts[2], 16) if len(parts) == 3 else 0xffff)
     return [(family, model, steppings) for (family, model), steppings in found.items()]
 

@@ -285,6 +285,26 @@ def a_folder_and_a_row_of_the_mapfile_make_a_new_model():
 
 
 @check
+def a_folder_of_amds_events_makes_a_model_of_its_vendor():
+    root, out = fresh("amd"), fresh("amd-out")
+    os.makedirs(root + "/amdnew")
+    records = [{"EventName": "ex_ret_instr", "EventCode": "0xc0", "BriefDescription": "x"},
+               {"EventName": "op_cache_hit_miss.op_cache_miss", "EventCode": "0x28f", "UMask": "0x04"},
+               {"EventName": "l3_lookup_state.all", "EventCode": "0x04", "UMask": "0xff", "Unit": "L3PMC"}]
+    with open(root + "/amdnew/core.json", "w", encoding="ascii") as file:
+        json.dump(records, file)
+    with open(root + "/mapfile.csv", "w", encoding="ascii") as file:
+        file.write("Family-model,Version,Filename,EventType\nAuthenticAMD-26-7[[:xdigit:]],v1,amdnew,core\n")
+    code, output = run([*IMPORT, "--out", out, root + "/amdnew"])
+    made = lines(read(out + "/amdnew.tsv"))
+    wanted = ["# pmu: zen5", "# cpu: 154 0x70 0xffff 0x0 0", "# cpu: 154 0x7f 0xffff 0x0 0",
+              "E\tex_ret_instr\t0xc0\t0x00\t0\t-\t0x0\t0x0\t0x0",
+              "E\top_cache_hit_miss.op_cache_miss\t0x28f\t0x04\t0\t-\t0x0\t0x0\t0x0"]
+    complaints = [f"no line {line}" for line in wanted if line not in made]
+    return complaints + ([output] if code or any("l3_lookup" in line for line in made) else [])
+
+
+@check
 def a_new_model_keeps_its_number():
     folder = fresh("number")
     for present in ("# catalogue: other 256\n", "# catalogue: new 300\n"):
