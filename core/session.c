@@ -93,10 +93,12 @@ static void set_event(struct upmu_set *set, unsigned i, const struct upmu_event 
     if (!upmu_event_cascades(event))
         tally->period = period;
     tally->index = (uint8_t)i;
-    tally->due = tally->period;
-    tally->reset = tally->period;
-    tally->least_log2 = event->least_log2;
-    tally->step_log2 = event->step_log2;
+    if (UPMU_SAMPLING) {
+        tally->due = tally->period;
+        tally->reset = tally->period;
+        tally->least_log2 = event->least_log2;
+        tally->step_log2 = event->step_log2;
+    }
     tally->wide = event->attributes & UPMU_ATTR_WIDE;
     memset(tally->slot, UPMU_NO_COUNTER, sizeof tally->slot);
     tally->counter = UPMU_NO_COUNTER;
@@ -107,6 +109,8 @@ static void set_sampling(struct upmu_set *set, unsigned i, const struct upmu_sam
 {
     uint64_t period = set->sampling[i].period;
 
+    if (!UPMU_SAMPLING)
+        return;
     memset(&set->sampling[i], 0, sizeof set->sampling[i]);
     if (sampling)
         set->sampling[i] = *sampling;
