@@ -31,6 +31,8 @@ struct fixture {
     unsigned samples[2];
     unsigned at, accesses; /* in the switch under way */
     bool switching, injected;
+    bool intel;  /* selects tell what the model's counters look at */
+    bool spare;  /* a session of the CPU has room beside those of the threads, and is never stopped */
     unsigned injections, whole, none;
     uint64_t truth; /* branches of the last injection that a counter counted */
 };
@@ -130,9 +132,11 @@ static void prepare(struct fixture *f, unsigned i)
     assert_int_equal(upmu_session_start(session), UPMU_OK);
 }
 
-static void set_up(struct fixture *f, const char *profile)
+static void set_up(struct fixture *f, const char *profile, bool intel, bool spare)
 {
     memset(f, 0, sizeof *f);
+    f->intel = intel;
+    f->spare = spare;
     upmu_sim_init(&f->sim, upmu_sim_profile(profile), 1);
     f->sim.test = f;
     f->sim.deliver = deliver;
@@ -145,6 +149,8 @@ static void set_up(struct fixture *f, const char *profile)
         prepare(f, i);
     }
     assert_int_equal(upmu_session_init(&f->of_cpu, &f->machine), UPMU_OK);
+    if (!f->spare)
+        return;
     assert_int_equal(upmu_session_add(&f->of_cpu, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&f->of_cpu, &f->cpu), UPMU_OK);
     assert_int_equal(upmu_session_start(&f->of_cpu), UPMU_OK);
@@ -160,13 +166,13 @@ static void tear_down(struct fixture *f)
         fail_msg("%s (register %x)", f->sim.first_violation.text, (unsigned)f->sim.first_violation.address);
 }
 
-static void alternate(const char *profile, unsigned switches, unsigned modulus)
+static void alternate(const char *profile, unsigned switches, unsigned modulus, bool intel, bool spare)
 {
     struct fixture f;
     uint64_t total[2] = {0, 0}, inside[2] = {0, 0}, all = 0, random = 1;
     struct upmu_count count;
 
-    set_up(&f, profile);
+    set_up(&f, profile, intel, spare);
     for (unsigned k = 0; k < switches; k++) {
         unsigned next = k & 1u;
         uint64_t before[2], after[2], branches;
@@ -185,7 +191,7 @@ static void alternate(const char *profile, unsigned switches, unsigned modulus)
             inside[i] += after[i] - before[i];
         }
         branches = after[0] - before[0] + after[1] - before[1];
-        if (branches != f.truth)
+        if (intel ? branches != f.truth : branches > (f.injected ? INSIDE : 0))
             fail_msg("%s, switch %u: %u of %u branches inside it were counted", profile, k, (unsigned)branches,
                      (unsigned)f.truth);
         assert_int_equal(f.session[next].state, UPMU_SESSION_RUNNING);
@@ -211,11 +217,13 @@ static void alternate(const char *profile, unsigned switches, unsigned modulus)
         assert_true(periods > switches / 4);
         assert_true(runs > switches / 10);
     }
-    assert_int_equal(upmu_session_read(&f.of_cpu, 0, 1, &count), UPMU_OK);
-    assert_true(count.value == 5 * all);
-    assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
-    assert_true(f.injections > switches / 4);
-    assert_true(f.whole > switches / 20 && f.none > switches / 100);
+    if (spare) {
+        assert_int_equal(upmu_session_read(&f.of_cpu, 0, 1, &count), UPMU_OK);
+        assert_true(count.value == 5 * all);
+        assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
+    }
+    assert_true(f.injections > switches / 12);
+    assert_true(!spare || (f.whole > switches / 50 && f.none > switches / 100));
     /* At rest every period has its sample. */
     f.switching = false;
     for (unsigned i = 0; i < 2; i++) {
@@ -236,16 +244,21 @@ static void alternate(const char *profile, unsigned switches, unsigned modulus)
 static void a_hundred_thousand_switches_lose_nothing_and_count_nothing_twice(void **state)
 {
     (void)state;
-    alternate("skylake", 100000, 23);
+    alternate("skylake", 100000, 23, true, true);
 }
 
 static void nor_do_they_on_other_pmus(void **state)
 {
-    static const char *const profiles[] = {"core2", "icelake", "sandybridge", "tremont", "lnl_p"};
+    static const char *const intel[] = {"core2", "icelake", "sandybridge", "tremont", "lnl_p"};
+    static const char *const others[] = {"northwood_smtoff", "prescott", "k8_revf", "barcelona", "zen1", "zen4"};
 
     (void)state;
-    for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++)
-        alternate(profiles[p], 5000, 17);
+    for (unsigned p = 0; p < sizeof intel / sizeof intel[0]; p++)
+        alternate(intel[p], 5000, 17, true, true);
+    alternate("version1", 5000, 19, true, false);
+    alternate("nehalem", 2000, 61, true, false);
+    for (unsigned p = 0; p < sizeof others / sizeof others[0]; p++)
+        alternate(others[p], 5000, 19, false, false);
 }
 
 int main(void)
