@@ -270,6 +270,91 @@ static void an_nmi_before_the_library_is_up_is_not_ours(void **state)
     assert_int_equal(unknown_nmis, 1);
 }
 
+/* ---- A scheduler: per-thread counters ---- */
+
+struct thread {
+    uint64_t work; /* what it does when it runs */
+    struct upmu_thread pmu;
+};
+
+static enum upmu_status switch_to(struct thread *prev, struct thread *next)
+{
+    enum upmu_status status = upmu_thread_switch(this_cpu_pmu(), &prev->pmu, &next->pmu);
+
+    upmu_sim_events(&sim, &(struct upmu_sim_burst){.instructions = next->work, .cycles = 2 * next->work});
+    return status;
+}
+
+static void a_scheduler_counts_its_threads_with_one_line(void **state)
+{
+    static struct thread threads[3] = {{.work = 1000}, {.work = 500}, {.work = 7}};
+    static struct upmu_session session[2];
+    struct upmu_count count;
+
+    (void)state;
+    power_on("skylake");
+    assert_int_equal(upmu_machine_init(&machine, &port), UPMU_OK);
+    assert_int_equal(upmu_cpu_init(&cpu, &machine, NULL), UPMU_OK);
+    for (unsigned i = 0; i < 3; i++)
+        upmu_thread_init(&threads[i].pmu, 1, i, &threads[i]);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(upmu_session_init(&session[i], &machine), UPMU_OK);
+        assert_int_equal(upmu_session_add(&session[i], "instructions,cycles", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_attach_thread(&session[i], &threads[i].pmu, NULL), UPMU_OK);
+        assert_int_equal(upmu_session_start(&session[i]), UPMU_OK);
+    }
+    for (unsigned i = 0; i < 30; i++)
+        assert_int_equal(switch_to(&threads[(i + 2) % 3], &threads[i % 3]), UPMU_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(upmu_session_read(&session[i], 0, 1, &count), UPMU_OK);
+        assert_int_equal(count.value, 10 * threads[i].work);
+        assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
+        assert_int_equal(upmu_thread_exit(&threads[i].pmu), UPMU_OK);
+    }
+    assert_int_equal(upmu_cpu_fini(&cpu), UPMU_OK);
+    nothing_was_done_wrong();
+}
+
+/* Three hooks, no interrupt, no clock: the tick takes care of counters that wrap, and the host switches sets. */
+static void threads_and_sets_work_without_interrupts_and_without_a_clock(void **state)
+{
+    static struct thread threads[2] = {{.work = 0x7fffffff}, {.work = 0x10000000}};
+    static struct upmu_session session;
+    static struct upmu_set second;
+    struct upmu_count count;
+
+    (void)state;
+    power_on("p6");
+    assert_int_equal(upmu_machine_init(&machine, &port), UPMU_OK);
+    assert_int_equal(upmu_cpu_init(&cpu, &machine, NULL), UPMU_OK);
+    for (unsigned i = 0; i < 2; i++)
+        upmu_thread_init(&threads[i].pmu, 1, i, NULL);
+    assert_int_equal(upmu_session_init(&session, &machine), UPMU_OK);
+    assert_int_equal(upmu_session_add(&session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&session, &second, 1, 0, 0), UPMU_OK);
+    assert_int_equal(upmu_set_add(&session, &second, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&session, &threads[0].pmu, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(&session), UPMU_OK);
+    for (unsigned i = 0; i < 100; i++) {
+        assert_int_equal(switch_to(&threads[1], &threads[0]), UPMU_OK);
+        for (unsigned k = 0; k < 16; k++)
+            assert_int_equal(upmu_cpu_tick(&cpu), UPMU_OK);
+        assert_int_equal(switch_to(&threads[0], &threads[1]), UPMU_OK);
+    }
+    assert_int_equal(upmu_session_read(&session, 0, 1, &count), UPMU_OK);
+    assert_true(count.value == UINT64_C(100) * 0x7fffffff);
+    assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
+    assert_int_equal(upmu_session_switch(&session, &second), UPMU_OK);
+    assert_int_equal(switch_to(&threads[1], &threads[0]), UPMU_OK);
+    assert_int_equal(upmu_thread_exit(&threads[0].pmu), UPMU_OK);
+    /* What each missed nobody knows. */
+    assert_int_equal(upmu_set_read(&session, &second, 0, 1, &count), UPMU_OK);
+    assert_true(count.raw == UINT64_C(2) * 0x7fffffff);
+    assert_int_equal(count.quality, UPMU_QUALITY_PARTIAL);
+    assert_int_equal(upmu_cpu_fini(&cpu), UPMU_OK);
+    nothing_was_done_wrong();
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -279,6 +364,8 @@ int main(void)
         cmocka_unit_test(an_hour_later_samples_show_where_the_kernel_works),
         cmocka_unit_test(sampling_without_the_hook_for_it_is_refused),
         cmocka_unit_test(an_nmi_before_the_library_is_up_is_not_ours),
+        cmocka_unit_test(a_scheduler_counts_its_threads_with_one_line),
+        cmocka_unit_test(threads_and_sets_work_without_interrupts_and_without_a_clock),
     };
 
     return cmocka_run_group_tests_name("first_contact", tests, NULL, NULL);
