@@ -113,6 +113,14 @@ static bool member_lookup(const struct upmu_catalog *catalog, unsigned name, boo
     return true;
 }
 
+/* Whether a name may be that of the whole text: one that is not differs in its first letters, most often. */
+static bool begins_alike(const struct wanted *wanted, unsigned name, char text[UPMU_NAME_ROOM])
+{
+    unsigned length = upmu_name_begin(upmu_catalog_file(wanted->catalog), name, text, 4);
+
+    return upmu_same_folded(wanted->name, text, length < wanted->length ? length : wanted->length);
+}
+
 static bool same_bytes(const char *a, const char *b, unsigned length)
 {
     while (length && a[length - 1] == b[length - 1])
@@ -148,7 +156,8 @@ static bool name_lookup(struct wanted *wanted, unsigned at, uint32_t hash)
 
         entry = upmu_half(slot);
         slot += 2;
-        if (!member_lookup(wanted->catalog, entry & UPMU_SLOT_NAME, whole, &id))
+        if ((whole && wanted->cuts && !begins_alike(wanted, entry & UPMU_SLOT_NAME, text)) ||
+            !member_lookup(wanted->catalog, entry & UPMU_SLOT_NAME, whole, &id))
             continue;
         if (!whole)
             status = masks_take(wanted, at + 1, &id);

@@ -47,6 +47,24 @@ static bool members_ascend(const struct upmu_catalog *catalog, unsigned first, u
     return upmu_member_name(catalog, first + count) == UPMU_NO_NAME;
 }
 
+/* A mask that stands alone is the only default of its group, and one that ends the groups stands alone. */
+static bool group_is_sound(const struct upmu_unpacked *unpacked, unsigned first, unsigned last)
+{
+    unsigned defaults = 0, alone = 0, exclusive = 0;
+
+    for (unsigned i = first; i <= last; i++) {
+        unsigned flags = unpacked->masks[UPMU_PACKED_MASK * i + 6];
+        bool stands_alone = (flags & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE)) != 0;
+
+        if (flags & UPMU_MASK_LAST && !stands_alone)
+            return false;
+        exclusive += (flags & UPMU_MASK_EXCLUSIVE) != 0;
+        defaults += (flags & UPMU_MASK_DEFAULT) != 0;
+        alone += flags & UPMU_MASK_DEFAULT && stands_alone;
+    }
+    return (!alone || defaults == 1) && (!exclusive || exclusive == last - first + 1);
+}
+
 /* Groups follow one another, each mask has a name of its own and leads to a mask. */
 static bool masks_are_sound(const struct upmu_catalog *catalog, unsigned row, const struct upmu_unpacked *unpacked)
 {
@@ -69,6 +87,8 @@ static bool masks_are_sound(const struct upmu_catalog *catalog, unsigned row, co
             (i < last && (unpacked->masks[UPMU_PACKED_MASK * (i + 1) + 7] & UPMU_PACKED_LAST) != last))
             return false;
         if (mask[6] & UPMU_MASK_PAYLOAD && upmu_half(mask + 2) >= values)
+            return false;
+        if ((!i || (mask[7 - (int)UPMU_PACKED_MASK] & UPMU_PACKED_LAST) != last) && !group_is_sound(unpacked, i, last))
             return false;
     }
     return true;

@@ -82,19 +82,24 @@ static unsigned item_spell(const uint8_t *fragments, const uint8_t *item, char *
 }
 
 /* A name is what it shares with the first of its block of eight, then its own fragments. */
-unsigned upmu_name_text(const uint8_t *file, uint32_t number, char *out)
+unsigned upmu_name_begin(const uint8_t *file, uint32_t number, char *out, unsigned limit)
 {
     const uint8_t *fragments = upmu_section_at(file, UPMU_SHARED_FRAGMENTS, 0);
     uint32_t block = upmu_word(upmu_section_here(file, UPMU_SHARED_BLOCKS, number >> 3)) & 0xffffffu;
     const uint8_t *head = upmu_section_here(file, UPMU_SHARED_NAMES, block), *own = head;
-    unsigned length;
 
     for (number &= 7u; number; number--)
         own += 2u + own[1];
     if (own[0] >= UPMU_CATALOG_NAME)
         return 0;
-    (void)item_spell(fragments, head, out, 0, own[0]);
-    length = item_spell(fragments, own, out, own[0], UPMU_CATALOG_NAME - 1);
+    (void)item_spell(fragments, head, out, 0, own[0] < limit ? own[0] : limit);
+    return own[0] < limit ? item_spell(fragments, own, out, own[0], limit) : limit;
+}
+
+unsigned upmu_name_text(const uint8_t *file, uint32_t number, char *out)
+{
+    unsigned length = upmu_name_begin(file, number, out, UPMU_CATALOG_NAME - 1);
+
     return length < UPMU_CATALOG_NAME ? length : 0;
 }
 

@@ -123,6 +123,9 @@ static inline const uint8_t *upmu_section_here(const uint8_t *base, unsigned sec
 /* Spell a name into UPMU_NAME_ROOM bytes, without a NUL; its length, below UPMU_CATALOG_NAME. */
 unsigned upmu_name_text(const uint8_t *file, uint32_t number, char *out);
 
+/* Spell its first letters, up to `limit` and a few more; how many. */
+unsigned upmu_name_begin(const uint8_t *file, uint32_t number, char *out, unsigned limit);
+
 /* Members are rows, from 0 on, then one that is none, then aliases: the name number of one. */
 static inline unsigned upmu_member_name(const struct upmu_catalog *catalog, unsigned member)
 {
