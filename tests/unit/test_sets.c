@@ -292,6 +292,15 @@ static void wall_time_is_what_counts_for_a_cpu(void **state)
     upmu_sim_advance_ns(&f.sim, 1);
     tick(&f);
     assert_int_equal(f.session.active->number, 1);
+    /* Each run has all of its time. */
+    for (unsigned i = 0; i < 6; i++) {
+        upmu_sim_advance_ns(&f.sim, 9000);
+        tick(&f);
+        assert_int_equal(f.session.active->number, !(i & 1u));
+        upmu_sim_advance_ns(&f.sim, 1000);
+        tick(&f);
+        assert_int_equal(f.session.active->number, i & 1u);
+    }
     tear_down(&f);
 }
 
@@ -337,6 +346,34 @@ static void a_set_gives_way_at_the_nth_overflow_exactly(void **state)
         assert_int_equal(count.raw, 100);
         tear_down(&f);
     }
+}
+
+/* The handler has closed all its counters: one that both sets have alike is opened again. */
+static void a_counter_that_both_sets_have_runs_on_after_an_overflow(void **state)
+{
+    struct fixture f;
+    struct upmu_sampling sampling = {.period = 1000, .switch_after = 1};
+    struct upmu_count count;
+
+    (void)state;
+    set_up(&f, "skylake");
+    assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
+    assert_int_equal(upmu_session_add(&f.session, "branches", &sampling), UPMU_OK);
+    assert_int_equal(upmu_session_add(&f.session, "cache-references", NULL), UPMU_OK);
+    chain(&f, 1, 1, "branch-misses,cache-references", 0, 0);
+    attach(&f);
+    /* Once round, so that both have their places. */
+    assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_OK);
+    assert_int_equal(f.session.set.tally[1].counter, f.set[1].tally[1].counter);
+    work(&f, 5000);
+    tick(&f);
+    assert_int_equal(f.session.active->number, 1);
+    work(&f, 3000);
+    assert_int_equal(upmu_set_read(&f.session, &f.set[1], 1, 1, &count), UPMU_OK);
+    assert_int_equal(count.raw, 300);
+    tear_down(&f);
 }
 
 static void sampling_goes_on_where_a_set_left_it(void **state)
@@ -519,6 +556,7 @@ int main(void)
         cmocka_unit_test(time_of_a_threads_sets_is_its_own_and_the_rest_is_kept),
         cmocka_unit_test(wall_time_is_what_counts_for_a_cpu),
         cmocka_unit_test(a_set_gives_way_at_the_nth_overflow_exactly),
+        cmocka_unit_test(a_counter_that_both_sets_have_runs_on_after_an_overflow),
         cmocka_unit_test(sampling_goes_on_where_a_set_left_it),
         cmocka_unit_test(a_set_switch_costs_what_a_thread_switch_does),
         cmocka_unit_test(a_set_without_room_waits_and_the_next_does_not),

@@ -637,6 +637,90 @@ static void a_session_whose_interrupt_was_dropped_is_not_silent_for_ever(void **
     tear_down(&f);
 }
 
+#define OFFCORE(value) "r01b7:offcore_rsp=" value
+
+/* A place that was good is not any more: its registers have been given to others meanwhile. */
+static void a_remembered_place_holds_only_beside_the_same_company(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    add(&f, 0, OFFCORE("0x10001"));
+    follow(&f, 0, 0);
+    to_thread(&f, 0, 0);
+    to_thread(&f, 0, IDLE);
+    add(&f, 1, OFFCORE("0x10002"));
+    on_cpu(&f, 1, 0);
+    assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x1a6), 0x10002);
+    to_thread(&f, 0, 0);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
+    assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x1a6), 0x10002);
+    assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x1a7), 0x10001);
+    to_thread(&f, 0, IDLE);
+    /* One other session instead of one other session, but with both registers. */
+    assert_int_equal(upmu_session_detach(&f.session[1]), UPMU_OK);
+    add(&f, 2, OFFCORE("0x10004"));
+    add(&f, 2, OFFCORE("0x10008"));
+    on_cpu(&f, 2, 0);
+    to_thread(&f, 0, 0);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_WAITING);
+    assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x1a6) + upmu_sim_peek(&f.sim, 0, 0x1a7), 0x20000 + 0xc);
+    assert_int_equal(upmu_session_detach(&f.session[2]), UPMU_OK);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
+    tear_down(&f);
+}
+
+static void a_counter_that_was_reserved_meanwhile_is_left_alone(void **state)
+{
+    struct fixture f;
+    unsigned counter;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    add(&f, 0, "branches");
+    follow(&f, 0, 0);
+    to_thread(&f, 0, 0);
+    counter = f.session[0].set.tally[0].counter;
+    to_thread(&f, 0, IDLE);
+    assert_int_equal(upmu_cpu_reserve(&f.cpu[0], 1u << counter), UPMU_OK);
+    to_thread(&f, 0, 0);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
+    assert_int_not_equal(f.session[0].set.tally[0].counter, counter);
+    assert_false(upmu_sim_runs(&f.sim, 0, counter));
+    to_thread(&f, 0, IDLE);
+    upmu_cpu_unreserve(&f.cpu[0], 1u << counter);
+    tear_down(&f);
+}
+
+/* The overflow that finds the ring full is found by the switch itself. */
+static void a_ring_that_a_switch_finds_full_masks_the_session(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    assert_int_equal(upmu_session_add(&f.session[0], "branches", &(struct upmu_sampling){.period = 1000}), UPMU_OK);
+    assert_int_equal(upmu_session_ring(&f.session[0], f.ring[0], 256), UPMU_OK);
+    upmu_session_mask_on_full(&f.session[0], true);
+    follow(&f, 0, 0);
+    to_thread(&f, 0, 0);
+    while (upmu_ring_lost(&f.session[0].ring) == 0 && f.session[0].set.tally[0].overflows < 4)
+        work(&f, 0, 5000);
+    f.sim.skid = 100;
+    work(&f, 0, 5000 * 3);
+    to_thread(&f, 0, IDLE);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_MASKED);
+    to_thread(&f, 0, 0);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_MASKED);
+    work(&f, 0, 5000);
+    to_thread(&f, 0, IDLE);
+    assert_int_equal(upmu_session_restart(&f.session[0]), UPMU_OK);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_WAITING);
+    f.sim.skid = 0;
+    tear_down(&f);
+}
+
 /* Steps of one switch, by the processor's trap flag. */
 #if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
 
@@ -838,6 +922,9 @@ int main(void)
         cmocka_unit_test(the_last_of_its_controllers_closes_a_session),
         cmocka_unit_test(a_zombie_gives_no_sample_and_is_closed_when_its_target_comes_by),
         cmocka_unit_test(a_session_whose_interrupt_was_dropped_is_not_silent_for_ever),
+        cmocka_unit_test(a_remembered_place_holds_only_beside_the_same_company),
+        cmocka_unit_test(a_counter_that_was_reserved_meanwhile_is_left_alone),
+        cmocka_unit_test(a_ring_that_a_switch_finds_full_masks_the_session),
         cmocka_unit_test(a_switch_costs_the_same_with_ten_thousand_sessions),
         cmocka_unit_test(on_another_type_of_core_a_session_waits_and_says_why),
         cmocka_unit_test(what_is_refused_changes_nothing),
