@@ -247,7 +247,7 @@ enum upmu_status upmu_session_switch(struct upmu_session *session, struct upmu_s
     return upmu_session_call(&call);
 }
 
-void upmu_set_info(const struct upmu_session *session, const struct upmu_set *set, struct upmu_set_info *out_info)
+void upmu_set_ask(const struct upmu_session *session, const struct upmu_set *set, struct upmu_set_info *out_info)
 {
     const struct upmu_cpu *cpu = session->cpu;
     const struct upmu_pmu *pmu = cpu ? cpu->pmu : &session->machine->pmu[set->count ? set->event[0].pmu : 0];
@@ -302,7 +302,7 @@ enum upmu_status upmu_session_switch(struct upmu_session *session, struct upmu_s
     return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
 }
 
-void upmu_set_info(const struct upmu_session *session, const struct upmu_set *set, struct upmu_set_info *out_info)
+void upmu_set_ask(const struct upmu_session *session, const struct upmu_set *set, struct upmu_set_info *out_info)
 {
     (void)session;
     (void)set;

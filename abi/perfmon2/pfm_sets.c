@@ -117,7 +117,7 @@ static void fill_info(struct upmu_pfm_context *context, struct upmu_pfm_set *set
     const struct upmu_pmu *pmu = upmu_pfm_pmu(context);
     struct upmu_set_info info;
 
-    upmu_set_info(&context->session, upmu_pfm_core_set(context, set), &info);
+    upmu_set_ask(&context->session, upmu_pfm_core_set(context, set), &info);
     memset(out, 0, sizeof *out);
     out->set_id = set->number;
     out->set_flags = (info.flags & UPMU_SET_TIME_SWITCH ? PFM_SETFL_TIME_SWITCH : 0u) |

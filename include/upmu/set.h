@@ -101,6 +101,6 @@ struct upmu_set_info {
 };
 
 /* Context: any; exact while the session does not run. */
-void upmu_set_info(const struct upmu_session *session, const struct upmu_set *set, struct upmu_set_info *out_info);
+void upmu_set_ask(const struct upmu_session *session, const struct upmu_set *set, struct upmu_set_info *out_info);
 
 #endif

@@ -215,7 +215,7 @@ static void a_set_that_is_made_again_keeps_its_events(void **state)
     attach(&f);
     work(&f, 100);
     assert_int_equal(upmu_session_detach(&f.session), UPMU_OK);
-    upmu_set_info(&f.session, &f.session.set, &info);
+    upmu_set_ask(&f.session, &f.session.set, &info);
     assert_int_equal(info.runs, 1);
     assert_int_equal(info.duration_ns, 200);
     assert_int_equal(info.timeout_ns, 3000);
@@ -223,7 +223,7 @@ static void a_set_that_is_made_again_keeps_its_events(void **state)
     assert_int_equal(info.flags, UPMU_SET_TIME_SWITCH);
     assert_true(info.active);
     assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, 0, 0), UPMU_OK);
-    upmu_set_info(&f.session, &f.session.set, &info);
+    upmu_set_ask(&f.session, &f.session.set, &info);
     assert_int_equal(info.runs, 0);
     assert_int_equal(info.duration_ns, 0);
     assert_int_equal(info.flags, 0);
@@ -231,7 +231,7 @@ static void a_set_that_is_made_again_keeps_its_events(void **state)
     assert_int_equal(info.available_counters, f.cpu.pmu->counters);
     assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu), UPMU_OK);
     assert_int_equal(upmu_cpu_reserve(&f.cpu, 8), UPMU_OK);
-    upmu_set_info(&f.session, &f.session.set, &info);
+    upmu_set_ask(&f.session, &f.session.set, &info);
     assert_int_equal(info.available_counters, f.cpu.pmu->counters & ~8u);
     upmu_cpu_unreserve(&f.cpu, 8);
     tear_down(&f);
@@ -258,7 +258,7 @@ static void time_of_a_threads_sets_is_its_own_and_the_rest_is_kept(void **state)
         to_thread(&f, 1);
         upmu_sim_advance_ns(&f.sim, 1000000);
         tick(&f);
-        upmu_set_info(&f.session, &f.session.set, &info);
+        upmu_set_ask(&f.session, &f.session.set, &info);
         assert_int_equal(info.left_ns, 10000 - 1000 * (round + 1));
     }
     to_thread(&f, 0);
@@ -267,9 +267,9 @@ static void time_of_a_threads_sets_is_its_own_and_the_rest_is_kept(void **state)
     assert_int_equal(f.session.active->number, 1);
     work(&f, 100);
     to_thread(&f, 1);
-    upmu_set_info(&f.session, &f.session.set, &info);
+    upmu_set_ask(&f.session, &f.session.set, &info);
     assert_int_equal(info.duration_ns, 10000);
-    upmu_set_info(&f.session, &f.set[1], &info);
+    upmu_set_ask(&f.session, &f.set[1], &info);
     assert_int_equal(info.duration_ns, 200);
     assert_int_equal(info.runs, 1);
     tear_down(&f);
