@@ -28,7 +28,7 @@ SURVIVORS = "tests/mutants/survivors.tsv"
 AIM = 95
 
 # What a test is given so that it takes a moment only.
-BRIEF = {"test_inject": {"INJECT_STRIDE": "41"}, "test_fuzz_calls": {"FUZZ_RUNS": "400"},
+BRIEF = {"test_inject": {"INJECT_STRIDE": "41"}, "test_inject_amd": {"INJECT_STRIDE": "397"}, "test_fuzz_calls": {"FUZZ_RUNS": "400"},
          "test_fuzz_leaves": {"FUZZ_RUNS": "1500"}}
 # A test that needs longer than this is not tried on mutants.
 SLOW_S = 6.0

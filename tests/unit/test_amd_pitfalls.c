@@ -441,6 +441,58 @@ static void revision_e_loses_northbridge_counts_and_they_are_refused(void **stat
     host_end(&host);
 }
 
+/* A counter that counts or asks for interrupts is somebody's, and left to run. */
+static void counters_that_others_use_are_left_to_them(void **state)
+{
+    static const uint64_t selects[] = {0x430076, 0x130076, 0x530076};
+
+    (void)state;
+    for (unsigned p = 0; p < PROTOCOLS; p++)
+        for (unsigned i = 0; i < 3; i++) {
+            struct host host;
+
+            host_prepare(&host, protocols[p]);
+            upmu_sim_poke(&host.sim, 0, select_msr(&host, 1), selects[i]);
+            host_start(&host);
+            assert_int_equal(upmu_cpu_owner(&host.cpu[0], 1), UPMU_OWNER_FIRMWARE);
+            assert_int_equal(upmu_cpu_owner(&host.cpu[0], 0), UPMU_OWNER_FREE);
+            assert_int_equal(upmu_session_add(&host.session, "instructions,branches", NULL), UPMU_OK);
+            host_begin(&host, &host.session);
+            host_run(&host, 1000);
+            assert_int_equal(host_value(&host.session, 0), 1000);
+            assert_false(host.session.counters & 2u);
+            assert_true(upmu_sim_peek(&host.sim, 0, select_msr(&host, 1)) == selects[i]);
+            assert_int_equal(upmu_sim_runs(&host.sim, 0, 1), selects[i] != 0x130076);
+            host_end(&host);
+        }
+}
+
+/* Capabilities of IBS whose bit 0 is clear say nothing: the oldest ones are taken (Linux ibs.c). */
+static void ibs_capabilities_need_their_valid_bit(void **state)
+{
+    static const struct {
+        uint32_t leaf, taken;
+    } cases[] = {{0x1f, 0x1f}, {0x1e, 0x7}, {0, 0x7}, {0x3ff, 0x3ff}};
+
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        struct upmu_sim_profile profile = *upmu_sim_profile("llano");
+        struct upmu_sim_amd_facts facts = *profile.amd;
+        struct host host;
+
+        facts.ibs = cases[i].leaf;
+        profile.amd = &facts;
+        host_prepare(&host, "llano");
+        upmu_sim_init(&host.sim, &profile, 1);
+        host.sim.test = &host;
+        host.sim.deliver = host_deliver;
+        upmu_sim_bind_cpu(&host.sim, 0, &host.cpu[0]);
+        host_start(&host);
+        assert_int_equal(host.cpu[0].pmu->ibs, cases[i].taken);
+        host_end(&host);
+    }
+}
+
 /* ---- 9 ---- */
 
 static void family_15h_counts_events_where_they_can_be_counted(void **state)
@@ -634,6 +686,8 @@ int main(void)
         cmocka_unit_test(counters_count_whether_svm_is_on_or_off),
         cmocka_unit_test(one_core_of_a_node_counts_northbridge_events),
         cmocka_unit_test(revision_e_loses_northbridge_counts_and_they_are_refused),
+        cmocka_unit_test(counters_that_others_use_are_left_to_them),
+        cmocka_unit_test(ibs_capabilities_need_their_valid_bit),
         cmocka_unit_test(family_15h_counts_events_where_they_can_be_counted),
         cmocka_unit_test(events_of_the_northbridge_are_refused_on_core_counters_of_family_15h),
         cmocka_unit_test(large_increments_have_a_pair_of_counters),
