@@ -201,7 +201,7 @@ format:
 
 .PHONY: size bench readme
 size: build/os/libupmu.a
-	@$(PYTHON) tools/size.py --cc "$(CC)" --limits
+	@$(PYTHON) tools/size.py --cc "$(CC)" --limits $(if $(PRICES),--prices)
 
 bench: $(BENCH_PROGRAMS)
 	@$(PYTHON) tools/bench.py
@@ -253,6 +253,7 @@ help:
 	@echo "coverage       lines and branches that the tests reach (gcovr)"
 	@echo "check          the rules that source text must keep"
 	@echo "size, bench    bytes; register accesses and instructions"
+	@echo "size PRICES=1  what each build option costs in text"
 	@echo "readme         put these figures into README.md"
 	@echo "vendor         copy what an embedder needs to build/vendor"
 	@echo "EVENTS=\"skl p4\"  with all, size ... after clean: the events of these models only (docs/CATALOGUES.md)"

@@ -78,12 +78,39 @@ def minimum(compiler):
     return sections(whole, ".text") - sections(program, ".text"), sections(whole, ".rodata")
 
 
+# Options whose price is worth knowing.
+PRICED = ["UPMU_BACKEND_X86_CORE", "UPMU_BACKEND_X86_P4", "UPMU_BACKEND_AMD", "UPMU_SAMPLING", "UPMU_FORMATS",
+          "UPMU_MESSAGES", "UPMU_USER_PAGES", "UPMU_PACK", "UPMU_NAMES", "UPMU_IMPORT", "UPMU_MOVES", "UPMU_PRELUDES",
+          "UPMU_METRICS", "UPMU_DOMAINS", "UPMU_THREADS", "UPMU_SETS", "UPMU_IBS", "UPMU_PROBE", "UPMU_WHY_TEXT"]
+
+
+def code_size(compiler, options):
+    """Text of core and backends with some options, file by file."""
+    total = 0
+    for source in sorted(glob.glob("core/*.c") + glob.glob("backends/*/*.c")):
+        target = f"{WORK}/price.o"
+        subprocess.run([compiler, *FLAGS, "-m64", "-Os", *options, "-c", "-o", target, source], check=True)
+        total += sections(target, ".text")
+    return total
+
+
+def print_prices(compiler):
+    whole = code_size(compiler, [])
+    print(f"text.core+backends\t{whole}\tbytes")
+    for name in PRICED:
+        print(f"price.{name}\t{whole - code_size(compiler, [f'-D{name}=0'])}\tbytes", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cc", default="gcc")
+    parser.add_argument("--prices", action="store_true", help="only: what each option of config.h costs in text")
     parser.add_argument("--limits", action="store_true")
     arguments = parser.parse_args()
     os.makedirs(WORK, exist_ok=True)
+    if arguments.prices:
+        print_prices(arguments.cc)
+        return 0
     broken = []
 
     def line(name, value, unit="bytes", limit=None, aim=None):
