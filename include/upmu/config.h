@@ -126,7 +126,7 @@
 #define UPMU_PORT_STATIC 0
 #endif
 
-/* Events in one set; 1 to 32.  Memory: about 200 bytes each. */
+/* Events in one set; 1 to 32.  Memory: about 270 bytes each. */
 #ifndef UPMU_SET_EVENTS
 #define UPMU_SET_EVENTS 12
 #endif
