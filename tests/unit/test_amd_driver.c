@@ -296,6 +296,61 @@ static void instructions_of_early_zen_3_count_right_on_counter_2(void **state)
     host_end(&host);
 }
 
+/* ---- Interrupts, owners ---- */
+
+/* Without a clock late interrupts are told by their number: one for each counter, at most. */
+static void overflows_leave_a_credit_for_each_counter_at_most(void **state)
+{
+    static const char *const profiles[] = {"k8_revf", "zen2", "zen4"};
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        struct host host;
+        unsigned stale = 0;
+
+        host_prepare(&host, profiles[i]);
+        host.sim.port.clock_ns = NULL;
+        host_start(&host);
+        host_sample(&host, "instructions", 1000);
+        host_run(&host, 50500);
+        assert_int_equal(host_drain(&host, NULL), 50);
+        /* As an NMI of another source; the model is not asked (it would find interrupts on). */
+        while (upmu_handle_pmi(&host.cpu[0], NULL) == UPMU_PMI_STALE)
+            assert_true(++stale < 50);
+        assert_in_range(stale, 1, i ? 6 : 4);
+    }
+}
+
+/* Enabled, or only asking for interrupts: somebody uses it. */
+static void counters_in_use_at_take_over_are_left_alone(void **state)
+{
+    static const char *const profiles[] = {"k7", "k8_revf", "bulldozer", "zen2", "zen4"};
+
+    (void)state;
+    for (unsigned i = 0; i < 5; i++) {
+        struct host host;
+
+        host_prepare(&host, profiles[i]);
+        host.sim.cpu[0].select[0] = 0x4300c0;
+        host.sim.cpu[0].select[2] = 0x1300c0;
+        host.sim.cpu[0].select[3] = 0x0300c0;
+        host_start(&host);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], 0), UPMU_OWNER_FIRMWARE);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], 1), UPMU_OWNER_FREE);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], 2), UPMU_OWNER_FIRMWARE);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], 3), UPMU_OWNER_FREE);
+        assert_int_equal(upmu_session_add(&host.session, "instructions,cycles", NULL), UPMU_OK);
+        host_begin(&host, &host.session);
+        host_run(&host, 100);
+        assert_true(host_value(&host.session, 0) == 100);
+        assert_true(host.sim.cpu[0].select[0] == 0x4300c0 && host.sim.cpu[0].select[2] == 0x1300c0);
+        assert_true(host.sim.cpu[0].counter[0].value >= 100);
+        host_no_violation(&host);
+        host_end(&host);
+        assert_true(host.sim.cpu[0].select[3] == 0x0300c0);
+    }
+}
+
 /* ---- Hypervisors, families that nobody knows ---- */
 
 static void hypervisors_that_only_pretend_are_told_apart(void **state)
@@ -373,6 +428,8 @@ int main(void)
         cmocka_unit_test(revision_e_with_two_cores_refuses_the_northbridge),
         cmocka_unit_test(host_only_counts_with_svm_and_without),
         cmocka_unit_test(instructions_of_early_zen_3_count_right_on_counter_2),
+        cmocka_unit_test(overflows_leave_a_credit_for_each_counter_at_most),
+        cmocka_unit_test(counters_in_use_at_take_over_are_left_alone),
         cmocka_unit_test(hypervisors_that_only_pretend_are_told_apart),
         cmocka_unit_test(a_family_that_nobody_knows_counts_what_all_have),
     };

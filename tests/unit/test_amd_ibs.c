@@ -143,6 +143,59 @@ static void a_late_interrupt_of_a_stopped_unit_is_stale(void **state)
     }
 }
 
+/* Erratum 420: on family 10h an enable bit that falls over a maximum leaves an interrupt. */
+static void a_unit_that_is_stopped_in_order_interrupts_no_more(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < PROFILES; i++)
+        for (unsigned kind = 0; kind < UPMU_IBS_KINDS; kind++) {
+            struct upmu_ibs ibs = unit((enum upmu_ibs_kind)kind, 16000);
+            struct host host;
+
+            set_up(&host, profiles[i]);
+            assert_int_equal(upmu_ibs_start(&host.cpu[0], &ibs), UPMU_OK);
+            host_run(&host, 100);
+            assert_int_equal(upmu_ibs_stop(&host.cpu[0], &ibs), UPMU_OK);
+            host_run(&host, 1000);
+            assert_int_equal(host.answers, 0);
+            host_end(&host);
+        }
+}
+
+/* Capability bit 13 (Linux amd/ibs.c): the second control's bit 0 stops; it is left as it was found. */
+static void the_alternate_disable_bit_is_cleared_set_and_put_back(void **state)
+{
+    (void)state;
+    for (unsigned kind = 0; kind < UPMU_IBS_KINDS; kind++) {
+        struct upmu_ibs ibs = unit((enum upmu_ibs_kind)kind, 1600);
+        unsigned second = kind ? 0xe : 0xf, writes = 0;
+        struct upmu_sim_access trace[16];
+        struct upmu_ibs_sample last;
+        struct host host;
+
+        set_up(&host, "zen6");
+        host.sim.cpu[0].amd.ibs[second] = 1;
+        assert_int_equal(upmu_ibs_start(&host.cpu[0], &ibs), UPMU_OK);
+        assert_true(host.sim.cpu[0].amd.ibs[second] == 0);
+        host_run(&host, 1650);
+        assert_in_range(drain(&ibs, &last), 1, 3);
+        assert_int_equal(upmu_ibs_stop(&host.cpu[0], &ibs), UPMU_OK);
+        assert_true(host.sim.cpu[0].amd.ibs[second] == 1);
+        host.sim.cpu[0].amd.ibs[second] = 0;
+        assert_int_equal(upmu_ibs_start(&host.cpu[0], &ibs), UPMU_OK);
+        host.sim.trace = trace;
+        host.sim.trace_size = 16;
+        assert_int_equal(upmu_ibs_stop(&host.cpu[0], &ibs), UPMU_OK);
+        for (unsigned i = 0; i < host.sim.trace_count; i++)
+            if (trace[i].kind == UPMU_SIM_WRMSR && trace[i].address == 0xc0011030 + second)
+                assert_true(trace[i].value == (writes++ == 0));
+        assert_int_equal(writes, 2);
+        host.sim.trace_size = 0;
+        assert_true(host.sim.cpu[0].amd.ibs[second] == 0);
+        host_end(&host);
+    }
+}
+
 static void errata_of_early_zen_3_are_known(void **state)
 {
     struct upmu_pmu pmu;
@@ -274,6 +327,8 @@ int main(void)
         cmocka_unit_test(the_op_unit_counts_ops_as_well),
         cmocka_unit_test(counters_sample_beside_the_units),
         cmocka_unit_test(a_late_interrupt_of_a_stopped_unit_is_stale),
+        cmocka_unit_test(a_unit_that_is_stopped_in_order_interrupts_no_more),
+        cmocka_unit_test(the_alternate_disable_bit_is_cleared_set_and_put_back),
         cmocka_unit_test(errata_of_early_zen_3_are_known),
         cmocka_unit_test(samples_without_room_are_counted),
         cmocka_unit_test(what_cannot_be_is_refused),
