@@ -489,6 +489,7 @@ void rig_begin(struct rig *rig, const struct rig_order *order)
     rig->sim.rule[UPMU_SIM_RULE_LVTPC_DROPS] = !variant->latch;
     rig->sim.rule[UPMU_SIM_RULE_HAZARD_AAK100] = 1;
     rig->sim.rule[UPMU_SIM_RULE_HAZARD_P4_CARRY] = variant->carry;
+    rig->sim.rule[UPMU_SIM_RULE_HAZARD_P4_UNFLAGGED] = variant->unflagged;
     if (order->injection == RIG_FAULT) {
         rig->sim.fault_at = order->at;
         rig->sim.fault_until = order->at + order->width - 1u;

@@ -56,6 +56,7 @@ struct rig_variant {
     const char *name;
     bool no_rdpmc, no_clock, no_pmi, vector, latch, domain;
     bool carry; /* Pentium 4, models 0 and 1: erratum N17 */
+    bool unflagged; /* Pentium 4: overflows interrupt and set no OVF */
     bool hostile; /* registers after reset as no driver wants them */
     uint8_t events_per_access, status_lag, skid;
 };

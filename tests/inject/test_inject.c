@@ -58,6 +58,7 @@ static const struct rig_variant variants[] = {
     {.name = "domain", .domain = true},
     {.name = "no_pmi", .no_pmi = true},
     {.name = "carry", .carry = true},
+    {.name = "unflagged", .unflagged = true},
     {.name = "hostile", .hostile = true},
     {.name = "vector_latch_skid_16_own_events", .vector = true, .latch = true, .skid = 16, .events_per_access = 3},
     {.name = "late_status_skid_2_own_events", .status_lag = 3, .skid = 2, .events_per_access = 3, .no_rdpmc = true},
@@ -130,12 +131,19 @@ static bool play(const struct scenario *scenario, const struct rig_order *order)
     return false;
 }
 
+/* Without flags nothing cascades, and periods whose interrupts are not heard make no samples. */
+static bool needs_flags(const char *name)
+{
+    return strstr(name, "cascade") || !strcmp(name, "masks_a_full_ring") || !strcmp(name, "takes_turns");
+}
+
 static bool applies(const struct scenario *scenario, const char *profile, const struct rig_variant *variant)
 {
     const struct upmu_sim_profile *model = upmu_sim_profile(profile);
 
     return model->general >= scenario->general && !(scenario->samples && variant->no_pmi) &&
            !(scenario->threads && !(model->flags & UPMU_SIM_SMT)) &&
+           !(variant->unflagged && (!(model->flags & UPMU_SIM_P4) || needs_flags(scenario->name))) &&
            !(variant->carry && !(model->flags & UPMU_SIM_P4 && model->signature < 0xf20));
 }
 

@@ -329,6 +329,29 @@ static void unflagged_overflows_are_samples_too(void **state)
 }
 
 /* Intel 249199, N17. */
+/* It came while the interrupt was masked, set no flag that would assert it again, and is never heard of. */
+static void an_overflow_that_nobody_heard_is_found_by_a_poll(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < ALL; p++) {
+        set_up(all[p]);
+        f.sim.rule[UPMU_SIM_RULE_HAZARD_P4_UNFLAGGED] = 1;
+        launch(0, 0, "instructions", 1000);
+        upmu_sim_set_delivery(&f.sim, 0, UPMU_SIM_LVTPC_NMI | 0x10000u);
+        run(0, 1600);
+        assert_int_equal(samples(0), 0);
+        assert_int_equal(upmu_cpu_poll(&f.cpu[0]), UPMU_OK);
+        assert_int_equal(samples(0), 1);
+        assert_int_equal(upmu_cpu_poll(&f.cpu[0]), UPMU_OK);
+        assert_int_equal(samples(0), 0);
+        run(0, 900);
+        assert_int_equal(upmu_cpu_poll(&f.cpu[0]), UPMU_OK);
+        assert_int_equal(samples(0), 1);
+        assert_int_equal(value(0, 0), 2500);
+        tear_down();
+    }
+}
+
 static void carries_that_a_stop_loses_are_not_missed(void **state)
 {
     (void)state;
@@ -983,6 +1006,7 @@ int main(void)
         cmocka_unit_test(every_period_is_a_sample),
         cmocka_unit_test(a_stop_on_an_overflow_finds_it),
         cmocka_unit_test(unflagged_overflows_are_samples_too),
+        cmocka_unit_test(an_overflow_that_nobody_heard_is_found_by_a_poll),
         cmocka_unit_test(carries_that_a_stop_loses_are_not_missed),
         cmocka_unit_test(a_lost_carry_costs_no_sample),
         cmocka_unit_test(counters_are_loaded_while_they_are_closed),
