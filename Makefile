@@ -215,7 +215,7 @@ readme: build/os/libupmu.a $(BENCH_PROGRAMS)
 vendor:
 	@rm -rf build/vendor
 	@mkdir -p build/vendor
-	@cp -r --parents LICENSE upmu.mk include core backends $(wildcard events port/template port/x86_native) build/vendor
+	@cp -r --parents LICENSE upmu.mk include core backends $(wildcard abi events port/template port/x86_native) build/vendor
 	@find build/vendor -name '*.tsv' -delete
 	@echo "build/vendor holds what an embedder needs: copy it into your tree and include upmu.mk"
 
