@@ -135,7 +135,7 @@ static bool names_lead_back(const struct upmu_catalog *catalog)
     char name[UPMU_CATALOG_NAME], back[UPMU_CATALOG_NAME];
     uint32_t cursor = 0, before = 0;
     struct upmu_event_id id, found;
-    unsigned names = 0;
+    unsigned names = 0, members = 0;
     bool alias;
 
     while (upmu_catalog_next(catalog, NULL, &cursor, &id, name, sizeof name, &alias) == UPMU_OK) {
@@ -147,8 +147,10 @@ static bool names_lead_back(const struct upmu_catalog *catalog)
             (!alias && memcmp(name, back, length + 1) != 0))
             return false;
         before = cursor;
+        members += alias || !id.masks;
     }
-    return names >= upmu_catalog_rows(catalog);
+    /* A name without letters ends the list. */
+    return members == upmu_own_rows(catalog) + upmu_half(catalog->byte + 16);
 }
 
 static bool catalog_is_sound(const struct upmu_catalog *catalog)
