@@ -349,14 +349,13 @@ static void a_set_gives_way_at_the_nth_overflow_exactly(void **state)
 }
 
 /* The handler has closed all its counters: one that both sets have alike is opened again. */
-static void a_counter_that_both_sets_have_runs_on_after_an_overflow(void **state)
+static void both_sets_have(const char *profile)
 {
     struct fixture f;
     struct upmu_sampling sampling = {.period = 1000, .switch_after = 1};
     struct upmu_count count;
 
-    (void)state;
-    set_up(&f, "skylake");
+    set_up(&f, profile);
     assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
     assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
     assert_int_equal(upmu_session_add(&f.session, "branches", &sampling), UPMU_OK);
@@ -374,6 +373,14 @@ static void a_counter_that_both_sets_have_runs_on_after_an_overflow(void **state
     assert_int_equal(upmu_set_read(&f.session, &f.set[1], 1, 1, &count), UPMU_OK);
     assert_int_equal(count.raw, 300);
     tear_down(&f);
+}
+
+static void a_counter_that_both_sets_have_runs_on_after_an_overflow(void **state)
+{
+    (void)state;
+    both_sets_have("skylake");
+    both_sets_have("k8_revf");
+    both_sets_have("version1");
 }
 
 static void sampling_goes_on_where_a_set_left_it(void **state)
