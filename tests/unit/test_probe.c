@@ -204,6 +204,21 @@ static void under_a_hypervisor_without_safe_faults_it_must_be_forced(void **stat
     host_end(&host);
 }
 
+/* PERF_CAPABILITIES is promised and faults: where a fault is the end nobody looks. */
+static void what_a_hypervisor_promises_is_not_read_where_faults_are_unsafe(void **state)
+{
+    struct host host;
+
+    (void)state;
+    for (unsigned safe = 0; safe < 2; safe++) {
+        host_prepare(&host, "hypervisor_faults");
+        host.sim.port.msr_faults_are_safe = safe;
+        host_start(&host);
+        assert_int_equal(host.sim.faults != 0, safe);
+        host_end(&host);
+    }
+}
+
 static void the_built_in_loop_runs_without_the_callers(void **state)
 {
     struct host host;
@@ -264,6 +279,7 @@ int main(void)
         cmocka_unit_test(counters_of_others_are_not_probed),
         cmocka_unit_test(without_a_free_counter_there_is_no_verdict),
         cmocka_unit_test(under_a_hypervisor_without_safe_faults_it_must_be_forced),
+        cmocka_unit_test(what_a_hypervisor_promises_is_not_read_where_faults_are_unsafe),
         cmocka_unit_test(the_built_in_loop_runs_without_the_callers),
         cmocka_unit_test(a_fault_leaves_no_session_behind),
         cmocka_unit_test(verdicts_have_names),
