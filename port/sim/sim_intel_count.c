@@ -114,6 +114,10 @@ static uint64_t named_happened(const struct upmu_sim *sim, unsigned cpu, uint32_
         return burst->llc_references;
     case 0x412e:
         return burst->llc_misses;
+    case 0x0f2e: /* P6: L2_RQSTS in all states; invalid (Linux arch/x86/events/intel/p6.c) */
+        return profile->flags & UPMU_SIM_P6 ? burst->llc_references : 0;
+    case 0x012e:
+        return profile->flags & UPMU_SIM_P6 ? burst->llc_misses : 0;
     case 0x00c4:
         return burst->branches;
     case 0x00c5:

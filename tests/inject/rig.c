@@ -73,6 +73,7 @@ static int kind_of_select(uint64_t select)
     case 0x00c4:
         return RIG_BRANCHES;
     case 0x4f2e:
+    case 0x0f2e: /* P6 */
         return RIG_REFERENCES;
     default:
         return -1;
