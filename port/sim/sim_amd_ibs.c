@@ -128,6 +128,7 @@ void upmu_sim_amd_ibs_fire(struct upmu_sim *sim, unsigned index)
     if (!(cpu->amd.ibs[SA_IBS_CONTROL] >> 8 & 1u))
         return;
     cpu->ibs_requests++;
+    cpu->merged += cpu->nmi_pending && cpu->nmi_foreign ? 1u : 0u;
     cpu->nmi_pending = cpu->nmi_pending || !cpu->in_nmi || sim_on(sim, UPMU_SIM_RULE_NMI_PENDS);
 }
 

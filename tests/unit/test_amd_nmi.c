@@ -171,6 +171,33 @@ static void every_foreign_nmi_reaches_its_source(void **state)
             }
 }
 
+/* Beside IBS, whose interrupts come by the same way. */
+static void foreign_nmis_reach_their_source_beside_ibs(void **state)
+{
+    static const char *const some[] = {"barcelona", "llano", "bulldozer", "jaguar", "zen1", "zen3", "zen4", "zen6"};
+    static struct upmu_ibs_sample samples[256];
+    static struct nmi_host host;
+
+    (void)state;
+    for (unsigned p = 0; p < sizeof some / sizeof some[0]; p++)
+        for (unsigned skid = 0; skid < SKIDS; skid += 2) {
+            struct upmu_ibs op = {.kind = UPMU_IBS_OP, .period = 400, .samples = samples, .capacity = 256};
+            unsigned raised;
+
+            nmi_host_up(&host, some[p], skid, false);
+            upmu_sim_poke(&host.sim, 0, 0xc001103a, 0x101); /* on family 10h the host gives it an interrupt */
+            assert_int_equal(upmu_ibs_start(&host.cpu, &op), UPMU_OK);
+            raised = mix(&host);
+            assert_int_equal(upmu_ibs_stop(&host.cpu, &op), UPMU_OK);
+            execute(&host, 40);
+            assert_int_equal(host.reached, raised);
+            assert_int_equal(host.not_ours, 0);
+            assert_true(host.sim.cpu[0].ibs_requests > 10);
+            check_counts(&host);
+            nmi_host_down(&host);
+        }
+}
+
 /* A source that takes its time: 100 ms after the last overflow nothing is taken for ours. */
 static void after_a_while_nothing_is_taken_for_ours(void **state)
 {
@@ -220,6 +247,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_foreign_nmi_reaches_its_source),
+        cmocka_unit_test(foreign_nmis_reach_their_source_beside_ibs),
         cmocka_unit_test(after_a_while_nothing_is_taken_for_ours),
         cmocka_unit_test(a_storm_of_another_source_starves_nobody),
     };
