@@ -21,6 +21,9 @@
 
 #define SELECT_BOTH (UPMU_X86_SELECT_USR | UPMU_X86_SELECT_OS)
 
+/* Compare with the counter mask for equality; the bit of an attribute that only NetBurst has. */
+#define UPMU_X86_ATTR_EQ UPMU_ATTR_ACTIVE
+
 /* What can be given to an event: fields of its select word, and with `payload` the payload of that kind. */
 static const struct field {
     uint64_t bits;
@@ -39,6 +42,7 @@ static const struct field {
     {UPMU_X86_SELECT_ANY, UPMU_ATTR_ANY, 21, UPMU_X86_ROW_SELECT, 0, 0, ":t="},
     {UPMU_X86_SELECT_IN_TX, UPMU_ATTR_IN_TX, 32, UPMU_X86_ROW_SELECT, 0, 0, ":intx="},
     {UPMU_X86_SELECT_IN_TXCP, UPMU_ATTR_IN_TXCP, 33, UPMU_X86_ROW_SELECT, 0, 0, ":intxcp="},
+    {UPMU_X86_SELECT_EQ, UPMU_X86_ATTR_EQ, 36, UPMU_X86_ROW_SELECT, 0, 0, ":eq="},
     {~UINT64_C(0), UPMU_ATTR_PAYLOAD, 0, UPMU_X86_ROW_OFFCORE, UPMU_X86_PAYLOAD_OFFCORE, 1, ":offcore_rsp="},
     {~UINT64_C(0), UPMU_ATTR_PAYLOAD, 0, UPMU_X86_ROW_LDLAT, UPMU_X86_PAYLOAD_LDLAT, LDLAT_LEAST, ":ldlat="},
     {~UINT64_C(0), UPMU_ATTR_PAYLOAD, 0, UPMU_X86_ROW_FRONTEND, UPMU_X86_PAYLOAD_FRONTEND, 1, ":frontend="},
@@ -50,15 +54,16 @@ static const struct field {
 
 /* Indices of fields: the privileges stand first; then other fields of the select word. */
 #define FIELD_EDGE 2u
-#define FIELD_PAYLOADS 8u
-#define FIELD_FRONTEND 10u
-#define FIELD_UMASK 12u
-#define FIELD_THRESHOLD 14u
+#define FIELD_PAYLOADS 9u
+#define FIELD_FRONTEND 11u
+#define FIELD_UMASK 13u
+#define FIELD_THRESHOLD 15u
 #define FIELDS (sizeof fields / sizeof fields[0])
 
 /* Attributes that a select word implies, without the privileges. */
 #define SELECT_ATTRIBUTES                                                                                              \
-    (UPMU_ATTR_EDGE | UPMU_ATTR_INV | UPMU_ATTR_CMASK | UPMU_ATTR_ANY | UPMU_ATTR_IN_TX | UPMU_ATTR_IN_TXCP)
+    (UPMU_ATTR_EDGE | UPMU_ATTR_INV | UPMU_ATTR_CMASK | UPMU_ATTR_ANY | UPMU_ATTR_IN_TX | UPMU_ATTR_IN_TXCP |          \
+     UPMU_X86_ATTR_EQ)
 
 /*
  * What may be set in a row; newer CPUs have OMR registers where others have offcore ones.
@@ -105,13 +110,14 @@ static const struct {
     {"intxcp", 7},
     {"in_txcp", 7},
     {"in_tx_cp", 7},
-    {"offcore_rsp", 8},
-    {"ldlat", 9},
+    {"eq", 8},
+    {"offcore_rsp", FIELD_PAYLOADS},
+    {"ldlat", 10},
     {"frontend", FIELD_FRONTEND},
     {"fe_thres", FIELD_THRESHOLD},
-    {"snoop_rsp", 11},
-    {"umask", 12},
-    {"event", 13},
+    {"snoop_rsp", 12},
+    {"umask", FIELD_UMASK},
+    {"event", 14},
     {"p", WORD_PRECISELY},
     {"precise", WORD_PRECISELY},
 };

@@ -220,7 +220,7 @@ static void every_event_with_every_attribute_is_written_so_that_it_encodes_again
     static const char *const attributes[] = {
         "", ":u", ":k", ":uk", ":u=0", ":c=2", ":c=0", ":e", ":e=1:i=1:c=255", ":t=1", ",any,os", ":intx=1",
         ":intxcp=1:c=1", ":precise", ":counter=1", ":counter=16", ":u:e=1:c=3:counter=0", ":umask=0x41", ":ldlat=100",
-        ":fe_thres=1", ":fe_thres=15", ":offcore_rsp=0x1", ":c=1:precise=2:k",
+        ":fe_thres=1", ":fe_thres=15", ":c=3:eq=1", ":offcore_rsp=0x1", ":c=1:precise=2:k",
     };
     unsigned written = 0, names = 0;
 
@@ -658,6 +658,26 @@ static void a_front_end_event_of_latency_takes_a_threshold(void **state)
     assert_int_equal(refused("nhm", "r1c6:fe_thres=2"), UPMU_ERR_NO_SUCH_ATTRIBUTE);
 }
 
+static void equality_is_asked_for_where_leaf_23h_has_it(void **state)
+{
+    struct upmu_pmu lnc;
+    struct upmu_event event;
+    char text[64];
+
+    (void)state;
+    assert_int_equal(upmu_pmu_by_name(&lnc, "lnc"), UPMU_OK);
+    assert_int_equal(upmu_event_parse(&lnc, "r3c:c=2:eq=1", &event, NULL), UPMU_OK);
+    assert_true(event.config >> 36 & 1u);
+    assert_int_equal(upmu_event_parse(&lnc, "cycles:c=2:eq:counter=0", &event, NULL), UPMU_OK);
+    assert_true(event.config >> 36 & 1u);
+    assert_true(upmu_event_format(&lnc, &event, text, sizeof text) < sizeof text);
+    assert_non_null(strstr(text, ":eq=1"));
+    assert_int_equal(upmu_event_parse(&lnc, text, &event, NULL), UPMU_OK);
+    assert_true(event.config >> 36 & 1u);
+    assert_int_equal(upmu_event_parse(&lnc, "cycles:eq=2", &event, NULL), UPMU_ERR_BAD_VALUE);
+    assert_int_equal(refused("skl", "r3c:c=2:eq=1"), UPMU_ERR_NO_SUCH_ATTRIBUTE);
+}
+
 /* ---- Explanations ---- */
 
 static const char *explained(const struct upmu_why *why)
@@ -854,6 +874,7 @@ int main(void)
         cmocka_unit_test(other_events_run_in_one_way),
         cmocka_unit_test(payloads_are_held_to_the_registers_bits),
         cmocka_unit_test(a_front_end_event_of_latency_takes_a_threshold),
+        cmocka_unit_test(equality_is_asked_for_where_leaf_23h_has_it),
         cmocka_unit_test(collisions_are_explained_in_one_line),
         cmocka_unit_test(refusals_without_an_event_are_explained_by_their_status),
         cmocka_unit_test(every_status_has_words_of_its_own),
