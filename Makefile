@@ -159,7 +159,7 @@ fuzz: $(FUZZ_TARGETS:%=build/fuzz/fuzz-%)
 			-artifact_prefix=build/fuzz/$$target- build/fuzz/corpus/$$target tests/fuzz/corpus/$$target || exit 1; \
 	done
 soak: $(FUZZ_TARGETS:%=build/asan/tests/fuzz/test_fuzz_%)
-	@FUZZ_RUNS=soak $(PYTHON) tests/run_layer.py soak --jobs $(JOBS) $^
+	@FUZZ_RUNS=soak IMPORT_MUTATIONS=10000 $(PYTHON) tests/run_layer.py soak --jobs $(JOBS) $^ tests/build/check_import.py
 
 -include efi-demo/demo.mk
 -include tests/oracle/oracle.mk

@@ -89,26 +89,35 @@ void upmu_bank_pretend(struct upmu_bank *bank, struct upmu_dry_run *dry)
 
 /*
  * A gate that the register does not have (P6) is a bit of the shadow: while it is
- * clear the register holds its idle value, whatever else the shadow says.
+ * clear the register holds its idle value, whatever else the shadow says.  (Inline:
+ * the handler's stack is short.)
  */
-static uint64_t own_gate(const struct upmu_bank *bank, unsigned row)
+__attribute__((always_inline)) static inline uint64_t own_gate(const struct upmu_bank *bank, unsigned row)
 {
     return bank->own_gate && bank->pmu->table->rows[row].class_index == bank->gate_class ? bank->own_gate : 0;
+}
+
+/* A register that is no select. */
+static bool read_plain(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned row, uint64_t *out_value)
+{
+    uint32_t address = bank->pmu->table->rows[row].address;
+
+    accesses->reads++;
+    if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_rdmsr(bank->port, address, out_value))
+        return true;
+    bank->faulted = address;
+    return false;
 }
 
 static bool read_msr(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned row, uint64_t *out_value)
 {
     const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
-    uint32_t address = bank->pmu->table->rows[row].address;
 
-    accesses->reads++;
-    if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_rdmsr(bank->port, address, out_value)) {
-        if ((*out_value ^ class->idle_value) & ~class->idle_keep)
-            *out_value |= own_gate(bank, row);
-        return true;
-    }
-    bank->faulted = address;
-    return false;
+    if (!read_plain(bank, accesses, row, out_value))
+        return false;
+    if ((*out_value ^ class->idle_value) & ~class->idle_keep)
+        *out_value |= own_gate(bank, row);
+    return true;
 }
 
 static uint64_t to_register(const struct upmu_bank *bank, unsigned row, uint64_t value)
@@ -474,7 +483,7 @@ static bool read_counter(struct upmu_bank *bank, struct upmu_accesses *accesses,
         fine = port_rdpmc(bank->port, counter->rdpmc, out_value);
         bank->no_rdpmc = !fine;
     }
-    if (!fine && !read_msr(bank, accesses, counter->value_row, out_value))
+    if (!fine && !read_plain(bank, accesses, counter->value_row, out_value))
         return false;
     *out_value = upmu_bits_low(*out_value, counter->width);
     return true;
@@ -631,7 +640,7 @@ bool upmu_bank_handler_write(struct upmu_bank *bank, unsigned counter, uint64_t 
 
 bool upmu_bank_handler_status(struct upmu_bank *bank, uint64_t *out_status)
 {
-    return read_msr(bank, &bank->handler_accesses, bank->pmu->status_row, out_status);
+    return read_plain(bank, &bank->handler_accesses, bank->pmu->status_row, out_status);
 }
 
 bool upmu_bank_handler_acknowledge(struct upmu_bank *bank, uint64_t bits)
@@ -655,7 +664,7 @@ bool upmu_bank_command(struct upmu_bank *bank, struct upmu_accesses *accesses, u
 
 bool upmu_bank_look(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned row, uint64_t *out_value)
 {
-    return read_msr(bank, accesses, row, out_value);
+    return read_plain(bank, accesses, row, out_value);
 }
 
 #endif

@@ -45,28 +45,32 @@ struct pass {
     uint32_t failed;  /* a register faulted: the local side loads them again */
 };
 
-/* Counts that go into the records of `events`; their own are folded.  `held`: by the local side. */
-static void fold_values(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, bool held)
+/* Is its counter one that runs for it, so that its value may be folded now?  `held`: by the local side. */
+static bool may_fold(const struct upmu_cpu *cpu, const struct upmu_tally *tally, bool held)
+{
+    unsigned counter = tally->counter;
+
+    return counter < UPMU_COUNTERS && cpu->tally[counter] == tally &&
+           (cpu->running & ~UPMU_METRIC_COUNTERS & UPMU_BIT32(counter)) && (held || !(tally->sequence & 1u));
+}
+
+/* Counts that go into the records of `events`; their own are folded. */
+static void fold_values(struct upmu_cpu *cpu, struct upmu_set *set, uint32_t events, bool held)
 {
     uint32_t wanted = 0;
 
     for (uint32_t rest = events; rest; rest &= rest - 1u)
-        wanted |= upmu_active(session)->sampling[upmu_bits_lowest(rest)].values;
-    wanted &= (uint32_t)upmu_bits_ones(upmu_active(session)->count) & ~events;
-    for (; wanted; wanted &= wanted - 1u) {
-        unsigned i = upmu_bits_lowest(wanted);
-        struct upmu_tally *tally = &upmu_active(session)->tally[i];
-        unsigned counter = tally->counter;
+        wanted |= set->sampling[upmu_bits_lowest(rest)].values;
+    for (wanted &= (uint32_t)upmu_bits_ones(set->count) & ~events; wanted; wanted &= wanted - 1u) {
+        struct upmu_tally *tally = &set->tally[upmu_bits_lowest(wanted)];
         uint64_t value;
 
-        if (counter >= UPMU_COUNTERS || cpu->tally[counter] != tally ||
-            !(cpu->running >> counter & ~UPMU_METRIC_COUNTERS >> counter & 1u) || (!held && (tally->sequence & 1u)) ||
-            !(held ? upmu_bank_read(&cpu->bank, counter, &value)
-                   : upmu_bank_handler_read(&cpu->bank, counter, &value)))
+        if (!may_fold(cpu, tally, held) || !(held ? upmu_bank_read(&cpu->bank, tally->counter, &value)
+                                                  : upmu_bank_handler_read(&cpu->bank, tally->counter, &value)))
             continue;
         tally->sequence += held ? 0 : 1u;
         UPMU_BARRIER();
-        (void)upmu_count_fold(cpu->pmu, upmu_tally_event(tally), tally, counter, value);
+        (void)upmu_count_fold(cpu->pmu, upmu_tally_event(tally), tally, tally->counter, value);
         UPMU_BARRIER();
         tally->sequence += held ? 0 : 1u;
     }
@@ -162,7 +166,7 @@ void upmu_pmi_emit(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t 
                                 cpu->deferred_thread };
 
     if (UPMU_FORMATS)
-        fold_values(cpu, session, events, true);
+        fold_values(cpu, upmu_active(session), events, true);
     report(cpu, session, events, deferred ? &frame : NULL, port_clock_ns(cpu->machine->port));
     reset_others(cpu, session, events, true);
 }
@@ -336,7 +340,7 @@ static void emit_due(struct pass *pass)
         if (!events)
             continue;
         if (UPMU_FORMATS)
-            fold_values(pass->cpu, session, events, false);
+            fold_values(pass->cpu, upmu_active(session), events, false);
         report(pass->cpu, session, events, pass->frame, pass->now_ns);
         reset_others(pass->cpu, session, events, false);
     }

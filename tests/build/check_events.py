@@ -37,7 +37,9 @@ def options(events):
     os.makedirs(WORK, exist_ok=True)
     with open(f"{WORK}/print.mk", "w", encoding="ascii") as file:
         file.write(f"EVENTS = {events}\ninclude upmu.mk\nprint: ; @echo $(UPMU_CFLAGS)\n")
-    return run(["make", "-s", "--no-print-directory", "-f", f"{WORK}/print.mk", "print"])
+    # (The options of the make above are not this one's.)
+    clean = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    return run(["make", "-s", "--no-print-directory", "-f", f"{WORK}/print.mk", "print"], env=clean)
 
 
 def built(events):

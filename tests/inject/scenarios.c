@@ -498,20 +498,12 @@ static void survives_an_interrupt_before_init(struct rig *rig)
     rig_end(rig);
 }
 
-/* A kind that is counted on general counters (the model's P6 has no cache references). */
-static const char *third_kind(const struct rig *rig)
-{
-    bool fixed = rig->cpu[0].pmu && rig->cpu[0].pmu->counters >> 16;
-
-    return fixed || rig_is_p4(rig) || rig_is_amd(rig) ? "cache-references" : "instructions";
-}
-
 /* Two threads on one counter, sampling both; beside them a session of the CPU that counts. */
 static void switches_threads(struct rig *rig)
 {
     bring_up(rig);
     rig_session(rig, 0, "branches", 1);
-    rig_session(rig, 1, third_kind(rig), 1);
+    rig_session(rig, 1, "cache-references", 1);
     rig_session(rig, 2, "cycles", 0);
     rig_attach(rig, 2, 0);
     rig_start(rig, 2);
@@ -557,7 +549,8 @@ static void takes_turns(struct rig *rig)
     rig_detach(rig, 0);
     rig_session(rig, 1, pinned, 1);
     rig_share(rig, 1);
-    rig_session(rig, 2, third_kind(rig), 0);
+    snprintf(pinned, sizeof pinned, "cache-references");
+    rig_session(rig, 2, pinned, 0);
     rig_attach(rig, 2, 0);
     rig_start(rig, 2);
     rig_attach(rig, 0, 0);
