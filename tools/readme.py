@@ -12,6 +12,9 @@ import sys
 MARKERS = re.compile(r"(<!-- figures -->\n).*?(<!-- end of figures -->)", re.S)
 OPERATIONS = [("start", "start"), ("read", "read while running"), ("stop", "stop"), ("region-begin", "region begin"),
               ("region-end", "region end"), ("switch-changed", "stop, and start with everything changed"),
+              ("thread-switch-changed", "thread switch, both monitored, everything changed"),
+              ("thread-switch-same", "thread switch, both monitored, same events"),
+              ("thread-switch-unmonitored", "thread switch to a thread that nobody monitors"),
               ("start-sampling", "start with one event sampling"), ("interrupt", "overflow interrupt, one of n samples")]
 
 

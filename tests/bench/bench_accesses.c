@@ -16,7 +16,8 @@ struct cost {
 static struct upmu_sim sim;
 static struct upmu_machine machine;
 static struct upmu_cpu cpu[2];
-static struct upmu_session first, second;
+static struct upmu_session first, second, third;
+static struct upmu_thread idle, one, other, same;
 static struct upmu_region region;
 static uint64_t ring[512];
 static struct cost of_interrupt;
@@ -48,16 +49,16 @@ static struct cost since(struct cost before)
 
 /* ---- Results: the worst of the CPUs ---- */
 
-#define RESULTS 32
+#define RESULTS 48
 static struct result {
     const char *profile, *name;
     struct cost cost, budget;
 } results[RESULTS];
 static unsigned result_count;
 
-static unsigned larger(unsigned one, unsigned other)
+static unsigned larger(unsigned left, unsigned right)
 {
-    return one > other ? one : other;
+    return left > right ? left : right;
 }
 
 static void report(const char *profile, const char *name, struct cost cost, struct cost budget)
@@ -197,6 +198,50 @@ static void measure_sampling(const struct scenario *scenario, unsigned number)
     must(upmu_session_detach(&first), NULL, "detach");
 }
 
+static void follow(struct upmu_session *session, struct upmu_thread *thread, const char *list)
+{
+    upmu_thread_init(thread, 1, 1, NULL);
+    must(upmu_session_init(session, &machine), NULL, "init");
+    must(upmu_session_add(session, list, NULL), &session->why, list);
+    must(upmu_session_attach_thread(session, thread, NULL), &session->why, "attach");
+    must(upmu_session_start(session), &session->why, "start");
+}
+
+static struct cost switch_threads(unsigned number, struct upmu_thread *prev, struct upmu_thread *next)
+{
+    struct cost before = seen();
+
+    must(upmu_thread_switch(&cpu[number], prev, next), NULL, "switch");
+    work();
+    return since(before);
+}
+
+static void measure_threads(const struct scenario *scenario, unsigned number)
+{
+    const char *profile = scenario->profile;
+    unsigned n = scenario->events, gates = scenario->global ? 1 : n;
+
+    upmu_thread_init(&idle, 0, 0, NULL);
+    follow(&first, &one, scenario->list);
+    follow(&second, &other, scenario->changed);
+    follow(&third, &same, scenario->list);
+    /* Each is placed when it first comes. */
+    (void)switch_threads(number, &idle, &one);
+    (void)switch_threads(number, &one, &same);
+    (void)switch_threads(number, &same, &other);
+    for (unsigned turn = 0; turn < 2; turn++) {
+        report(profile, "thread-switch-changed", switch_threads(number, &other, &one),
+               (struct cost){.writes = scenario->global ? 2 + n : 2 * n, .rdpmcs = 2 * n});
+        report(profile, "thread-switch-same", switch_threads(number, &one, &same), (struct cost){.rdpmcs = n});
+        (void)switch_threads(number, &same, &other);
+    }
+    report(profile, "thread-switch-unmonitored", switch_threads(number, &other, &idle),
+           (struct cost){.writes = gates, .rdpmcs = n});
+    must(upmu_thread_exit(&one), NULL, "exit");
+    must(upmu_thread_exit(&other), NULL, "exit");
+    must(upmu_thread_exit(&same), NULL, "exit");
+}
+
 static void bring_up(const char *profile)
 {
     upmu_sim_init(&sim, upmu_sim_profile(profile), 2);
@@ -218,6 +263,7 @@ static void measure(const struct scenario *scenario)
         measure_counting(scenario, number);
         measure_region(scenario, number);
         measure_sampling(scenario, number);
+        measure_threads(scenario, number);
     }
 }
 
