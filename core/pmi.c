@@ -39,6 +39,7 @@ struct pass {
     const struct upmu_frame *frame;
     uint64_t now_ns;
     uint32_t handled; /* counters that had overflowed */
+    bool again;       /* one was answered for already, by a poll, and has overflowed since or still waits */
     uint32_t due;     /* of these, with a sample due */
     uint32_t closed;  /* to stay closed: the local side replays them */
     unsigned samples; /* of units beside the counters */
@@ -276,6 +277,7 @@ static void look_at_counter(struct pass *pass, unsigned counter)
         return;
     /* What waits for the local side was answered for by an earlier interrupt. */
     pass->handled |= UPMU_BIT32(counter) & ~cpu->deferred;
+    pass->again |= cpu->deferred >> counter & 1u;
     if (!close_alone(cpu, counter, &value))
         pass->failed |= UPMU_BIT32(counter);
     else if (tally->sequence & 1u)
@@ -384,7 +386,8 @@ static enum upmu_pmi answer(struct pass *pass, uint32_t flagged)
         return UPMU_PMI_HANDLED;
     }
     if (cpu->stale_credit && pass->now_ns - cpu->stale_since_ns < STALE_NS) {
-        cpu->stale_credit--;
+        /* (Whether it overflowed twice nobody knows: a second interrupt may come.) */
+        cpu->stale_credit -= pass->again ? 0 : 1u;
         return UPMU_PMI_STALE;
     }
     cpu->stale_credit = 0;
