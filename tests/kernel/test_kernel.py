@@ -135,10 +135,13 @@ def kernel_is_called_a_pentium_4_where_it_runs_on_one():
 @test
 def kernel_runs_on_old_and_new_cpus():
     complaints = []
+    # QEMU gives none of them a PMU.  AMD's have one in every book, so its registers are tried.
+    verdicts = {"athlon": "ignores writes", "phenom": "ignores writes", "max": "ignores writes"}
     for cpu in ("486", "pentium", "pentium2", "athlon", "n270", "phenom", "Skylake-Client", "max"):
+        verdict = verdicts.get(cpu, "absent")
         status, text = machine.run(machine.kernel("upmu32.elf", CHECK), cpu)
         complaints += [f"-cpu {cpu}: {complaint}" for complaint in
-                       lacks(text, "^vmtest.ring3 came back$", "^probe.verdict absent$", "^probe.end ok$") +
+                       lacks(text, "^vmtest.ring3 came back$", f"^probe.verdict {verdict}$", "^probe.end ok$") +
                        ([] if status == machine.LEFT_WELL else [f"QEMU ended with {status}"])]
     return complaints
 
