@@ -235,17 +235,17 @@ static const char *const profiles[] = {"core2", "skylake", "version1", "k8_revc"
 
 /* Stepping is slow where it is instrumented; forks copy shadow memory there. */
 #if defined(__SANITIZE_ADDRESS__)
-#define STRIDE 501
+#define STRIDE 2003
 #elif !defined(__x86_64__)
-#define STRIDE 53
+#define STRIDE 83
 #else
-#define STRIDE 23
+#define STRIDE 61
 #endif
 
 /* Everything on Skylake; 64 bits: the other profiles plainly, too; the Pentium 4 always. */
 static bool left_out(unsigned profile, unsigned variant)
 {
-    if (STRIDE != 23)
+    if (STRIDE != 61)
         return (profile != 1 && profile != P4) || variant;
     return profile != 1 && variant;
 }
@@ -258,7 +258,7 @@ static void sweep_from(unsigned first, const char *name)
         for (unsigned v = 0; v < sizeof variants / sizeof variants[0]; v++) {
             if (!every && left_out(p, v))
                 continue;
-            stride = every ? 1 : p >= K8 && (STRIDE == 53 || p < P4) ? 3 * STRIDE : STRIDE;
+            stride = every ? 1 : p >= K8 && (STRIDE == 83 || p < P4) ? 3 * STRIDE : STRIDE;
             phase = (phase + 1) % stride;
             fflush(stdout);
             play(name, profiles[p], &variants[v], false);
