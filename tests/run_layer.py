@@ -73,6 +73,8 @@ def main():
             print(f"{arguments.layer} {build} {program}: {len(good)} passed, {len(bad)} failed.")
             for line in own[:OWN_LINES_SHOWN] if not bad else []:
                 print("    " + line)
+            for name in (name for name, result in results.items() if result == "SKIPPED"):
+                print(f"    skipped: {name}")
             if bad:
                 print("\n".join("    | " + line for line in output.splitlines()[-120:]))
                 print("\n".join(f"    FAILED {arguments.layer} {build} {program}: {name}" for name in bad))

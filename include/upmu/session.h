@@ -271,6 +271,8 @@ enum upmu_status upmu_session_add_event(struct upmu_session *session, const stru
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_ring(struct upmu_session *session, void *buffer, size_t bytes);
+
+/* See upmu_session_ring(); off after upmu_session_init().  Holds from the next overflow on.  Context: any. */
 void upmu_session_mask_on_full(struct upmu_session *session, bool mask_on_full);
 
 /*
@@ -504,6 +506,8 @@ enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *c
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_region_begin(struct upmu_region *region);
+
+/* The end: region->count[] holds what was counted since the last begin.  Returns and context: as begin. */
 UPMU_MUST_CHECK
 enum upmu_status upmu_region_end(struct upmu_region *region);
 

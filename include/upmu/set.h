@@ -56,20 +56,32 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_shuffle(struct upmu_session *session, bool shuffle, uint64_t seed);
 
 /*
- * As upmu_session_add(), _add_event(), _read(), _write() and _replace(), for a set of
- * the session's.  A set that is not active is read and written without an access.
+ * The session calls of the same names for one set of the session's chain, which is not
+ * checked: another session's set is the caller's mistake.  They return what those
+ * return; contexts are the same.  A set that is not active is read and written without
+ * an access.
+ *
+ * Add the events of a list, all or none: upmu_session_add().
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_set_add(struct upmu_session *session, struct upmu_set *set, const char *list,
                               const struct upmu_sampling *sampling);
+
+/* Add an event that is encoded already: upmu_session_add_event(). */
 UPMU_MUST_CHECK
 enum upmu_status upmu_set_add_event(struct upmu_session *session, struct upmu_set *set,
                                     const struct upmu_event *event, const struct upmu_sampling *sampling);
+
+/* Read counts: upmu_session_read().  Counts of sets that took turns are estimates with an error. */
 UPMU_MUST_CHECK
 enum upmu_status upmu_set_read(struct upmu_session *session, struct upmu_set *set, unsigned first, unsigned count,
                                struct upmu_count *out_counts);
+
+/* Give a count a new value: upmu_session_write(). */
 UPMU_MUST_CHECK
 enum upmu_status upmu_set_write(struct upmu_session *session, struct upmu_set *set, unsigned index, uint64_t value);
+
+/* Replace an event, keeping its index: upmu_session_replace(). */
 UPMU_MUST_CHECK
 enum upmu_status upmu_set_replace(struct upmu_session *session, struct upmu_set *set, unsigned index,
                                   const char *specification, const struct upmu_sampling *sampling);

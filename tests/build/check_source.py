@@ -99,6 +99,9 @@ def include_lines_follow_the_direction_of_dependency():
                 complaints.append(where)
             elif folder == "core" and root not in ("core", "upmu") and path != "core/backends.c":
                 complaints.append(where)
+            elif folder == "abi" and not (root in ("core", "upmu") or
+                                          what.startswith("/".join(path.split("/")[:2]) + "/")):
+                complaints.append(where)
             elif folder == "backends":
                 own = "/".join(path.split("/")[:2]) + "/"
                 if not (what in BACKEND_MAY_USE or what.startswith((own, "backends/x86_common/"))):

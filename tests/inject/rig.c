@@ -323,7 +323,10 @@ void rig_inject(struct rig *rig)
     /* Where an overflow waits for its interrupt, the next one is too early. */
     if (rig->in_handler || rig->order.variant->skid || rig->order.variant->vector)
         rig->may_lose++;
-    /* Without its flag it leaves no trace of its interrupt there: the next one or a poll finds it, periods later. */
+    /*
+     * Its interrupt comes while LVTPC is masked and, without the flag, is not raised again (docs/pentium4.md): the
+     * next one or a poll finds the overflow, up to a scenario's longest quiet stretch of 8 periods later.
+     */
     if (rig->in_handler && rig->order.variant->unflagged)
         rig->may_lose += 8;
     burst(rig, RIG_UNIT);
