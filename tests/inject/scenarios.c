@@ -407,7 +407,6 @@ static void polls_while_sampling(struct rig *rig)
     rig_end(rig);
 }
 
-/* Counter 0 and, where there are any, fixed counters belong to the firmware. */
 /* Freezing would let the hardware stop the firmware's counter; a common enable would run what is stale beside it. */
 static void tame(struct rig *rig)
 {
@@ -419,6 +418,7 @@ static void tame(struct rig *rig)
     upmu_sim_poke(&rig->sim, 0, 0x38e, upmu_sim_peek(&rig->sim, 0, 0x38e) & ~(UINT64_C(3) << 58));
 }
 
+/* Counter 0 and, where there are any, fixed counters belong to the firmware. */
 static void leaves_the_firmware_alone(struct rig *rig)
 {
     unsigned pmu_free;

@@ -379,6 +379,20 @@ static const char *claim(unsigned i, unsigned k)
 
 #endif
 
+/* What applies(), needs_flags(), the firmware scenario and the strides leave out. */
+static void tell_left_out(void)
+{
+    if (RIG_P4)
+        printf("skipped: overflows without flag where counters cascade, in masks_a_full_ring and in takes_turns\n");
+    else
+        printf("skipped: freezing left on, and a stale select beside a common enable, where firmware counts\n");
+    for (unsigned p = 0; p < PROFILES; p++)
+        if (!strcmp(profiles[p], "amd_future"))
+            printf("skipped: switches_threads and takes_turns on amd_future, which has no names of cache events\n");
+    if (!every)
+        printf("a share of the accesses on most profiles: the argument `every` takes all\n");
+}
+
 int main(int count, char **arguments)
 {
     static struct task tasks[64][4];
@@ -403,5 +417,6 @@ int main(int count, char **arguments)
     failed = _cmocka_run_group_tests(RIG_P4 ? "inject_p4" : "inject", tests, test_count, NULL, NULL);
     printf("%u injections in %u runs of %u scenarios; %u calls inside calls were refused\n", (unsigned)injections,
            (unsigned)runs, test_count / 4, (unsigned)refused);
+    tell_left_out();
     return failed;
 }
