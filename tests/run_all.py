@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 CLOSING = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 
@@ -49,15 +50,18 @@ def run_layer(command, layer=None):
 def main():
     make, jobs, layers = sys.argv[1], sys.argv[2], sys.argv[3:]
     own_jobs = [] if "jobserver" in os.environ.get("MAKEFLAGS", "") else ["-j" + jobs]
-    totals = {}
+    totals, seconds = {}, {}
     for layer in layers:
         print(f"== {layer}", flush=True)
+        begun = time.monotonic()
         totals[layer] = run_layer([make, "--no-print-directory", *own_jobs, "test-" + layer], layer)
+        seconds[layer] = f" ({time.monotonic() - begun:.0f} s)"
     print("== requirements", flush=True)
     totals["requirements"] = run_layer([sys.executable, "tests/run_requirements.py", *layers])
     print("== totals")
     for layer, (passed, failed, skipped) in totals.items():
-        print(f"    {layer}: {passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else "") + ".")
+        print(f"    {layer}: {passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else "") +
+              seconds.get(layer, "") + ".")
     passed, failed, skipped = (sum(column) for column in zip(*totals.values()))
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     return 1 if failed else 0

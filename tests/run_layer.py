@@ -13,15 +13,18 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 TEST_LINE = re.compile(r"^\[\s*(OK|FAILED|SKIPPED)\s*\] (\S.*)$")
 CMOCKA_LINE = re.compile(r"^\[\s*(=+|-+|RUN|OK|PASSED|FAILED|SKIPPED|ERROR|LINE)\s*\]|^\s*$|^ \d+ (FAILED|SKIPPED)")
 OWN_LINES_SHOWN = 40
+SLOW_S = 5
 TIME_LIMIT_S = 900
 
 
 def run_program(path):
-    """(path, {test: result}, own lines, whole output, exit code or text)"""
+    """(path, {test: result}, own lines, whole output, exit code or text, seconds)"""
+    begun = time.monotonic()
     command = [sys.executable, path] if path.endswith(".py") else [os.path.join(".", path)]
     environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="STDOUT", PYTHONDONTWRITEBYTECODE="1")
     try:
@@ -40,7 +43,7 @@ def run_program(path):
                 results[name] = result
         elif not CMOCKA_LINE.match(line):
             own.append(line)
-    return path, results, own, output, code
+    return path, results, own, output, code, time.monotonic() - begun
 
 
 def place_of(path):
@@ -59,7 +62,7 @@ def main():
     passed = failed = skipped = 0
     rows = []
     with concurrent.futures.ThreadPoolExecutor(max(1, arguments.jobs)) as pool:
-        for path, results, own, output, code in pool.map(run_program, arguments.programs):
+        for path, results, own, output, code, seconds in pool.map(run_program, arguments.programs):
             build, program = place_of(path)
             bad = [name for name, result in results.items() if result == "FAILED"]
             good = [name for name, result in results.items() if result == "OK"]
@@ -70,7 +73,8 @@ def main():
             passed, failed = passed + len(good), failed + len(bad)
             skipped += len(results) - len([r for r in results.values() if r != "SKIPPED"])
             rows += [(build, program, name, result) for name, result in results.items()]
-            print(f"{arguments.layer} {build} {program}: {len(good)} passed, {len(bad)} failed.")
+            slow = f" ({seconds:.0f} s)" if seconds >= SLOW_S else ""
+            print(f"{arguments.layer} {build} {program}: {len(good)} passed, {len(bad)} failed{slow}.")
             for line in own[:OWN_LINES_SHOWN] if not bad else []:
                 print("    " + line)
             for name in (name for name, result in results.items() if result == "SKIPPED"):
