@@ -15,32 +15,30 @@
 #include "core/random.h"
 #include "core/register.h"
 
-uint64_t upmu_count_now(const struct upmu_pmu *pmu, const struct upmu_event *event, uint64_t total, uint64_t base,
-                        unsigned counter, uint64_t value)
+uint64_t upmu_count_since(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter, uint64_t base,
+                          uint64_t value)
 {
     unsigned width = pmu->counter[counter].width;
     uint64_t delta = (value - base) & upmu_bits_ones(width);
 
     /* A rolled-back transaction can take a count back: no negative counts. */
-    if ((event->attributes & UPMU_ATTR_IN_TXCP) && (delta >> (width - 1u) & 1u))
+    if (tally->falls && (delta >> (width - 1u) & 1u))
         delta = 0;
-    return total + delta;
+    return delta;
 }
 
-bool upmu_count_fold(const struct upmu_pmu *pmu, const struct upmu_event *event, struct upmu_tally *tally,
-                     unsigned counter, uint64_t value)
+void upmu_count_fold(struct upmu_cpu *cpu, struct upmu_tally *tally, unsigned counter, uint64_t value)
 {
-    uint64_t total;
-    bool moved;
+    uint64_t delta;
 
     /* What closed it may have lost a carry; a sampling counter never waits for 2^32 events there. */
-    if (upmu_pmu_is(pmu, UPMU_PMU_CARRY_LOST) && upmu_tally_samples(tally))
+    if (upmu_pmu_is(cpu->pmu, UPMU_PMU_CARRY_LOST) && upmu_tally_samples(tally))
         tally->base = value - (uint32_t)(value - tally->base);
-    total = upmu_count_now(pmu, event, tally->total, tally->base, counter, value);
-    moved = total != tally->total;
-    tally->total = total;
+    delta = upmu_count_since(cpu->pmu, tally, counter, tally->base, value);
+    if (delta)
+        cpu->seen_counting = 1;
+    tally->total += delta;
     tally->base = value;
-    return moved;
 }
 
 bool upmu_count_turned(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter, uint64_t value,

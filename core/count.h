@@ -17,9 +17,8 @@ static inline bool upmu_tally_samples(const struct upmu_tally *tally)
     return UPMU_SAMPLING && tally->period;
 }
 
-/* Add what a counter counted since the tally's base; false: nothing. */
-bool upmu_count_fold(const struct upmu_pmu *pmu, const struct upmu_event *event, struct upmu_tally *tally,
-                     unsigned counter, uint64_t value);
+/* Add what a counter counted since the tally's base. */
+void upmu_count_fold(struct upmu_cpu *cpu, struct upmu_tally *tally, unsigned counter, uint64_t value);
 
 /* The unit of upmu_tally.turned. */
 static inline uint32_t upmu_count_stamp(uint64_t now_ns)
@@ -56,9 +55,9 @@ void upmu_count_adapt(struct upmu_tally *tally, uint64_t now_ns);
 /* The value to load so that the counter overflows when the next sample is due. */
 uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter);
 
-/* The count of a tally, given the counter's present value (if it is running). */
-uint64_t upmu_count_now(const struct upmu_pmu *pmu, const struct upmu_event *event, uint64_t total, uint64_t base,
-                        unsigned counter, uint64_t value);
+/* What a tally's counter counted from one value to another. */
+uint64_t upmu_count_since(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter, uint64_t base,
+                          uint64_t value);
 
 /*
  * The second counter of a wide event has 16 bits more; so loaded, the two overflow

@@ -40,16 +40,16 @@ void upmu_estimate_slot(struct upmu_set *set)
     set->slot_squares += scaled_time * scaled_time;
     set->slots++;
     for (unsigned i = 0; i < set->count; i++) {
-        struct upmu_tally *tally = &set->tally[i];
-        uint64_t count = tally->total - tally->slot_total;
+        struct upmu_estimate *sums = &set->estimate[i];
+        uint64_t total = set->tally[i].total, count = total - sums->slot_total;
 
-        tally->slot_total = tally->total;
-        make_place(count, tally->squares > tally->products >> time_shifts ? tally->squares
-                                                                          : tally->products >> time_shifts,
-                   &tally->scale, &shifts);
-        count >>= tally->scale;
-        tally->squares = (tally->squares >> 2 * shifts) + count * count;
-        tally->products = (tally->products >> (shifts + time_shifts)) + count * scaled_time;
+        sums->slot_total = total;
+        make_place(count, sums->squares > sums->products >> time_shifts ? sums->squares
+                                                                        : sums->products >> time_shifts,
+                   &sums->scale, &shifts);
+        count >>= sums->scale;
+        sums->squares = (sums->squares >> 2 * shifts) + count * count;
+        sums->products = (sums->products >> (shifts + time_shifts)) + count * scaled_time;
     }
 }
 
@@ -66,17 +66,18 @@ static uint64_t square_root(uint64_t value)
 uint64_t upmu_estimate_error(const struct upmu_set *set, const struct upmu_tally *tally,
                              const struct upmu_count *count)
 {
-    uint64_t counts = tally->slot_total >> tally->scale, times = set->slot_ns >> set->scale;
+    const struct upmu_estimate *sums = &set->estimate[tally->index];
+    uint64_t counts = sums->slot_total >> sums->scale, times = set->slot_ns >> set->scale;
     uint64_t most, least, variance, bound;
 
     if (set->slots < 2 || !times)
         return count->value - count->raw;
-    most = upmu_muldiv(upmu_muldiv(set->slot_squares, counts, times), counts, times) + tally->squares;
-    least = 2 * upmu_muldiv(tally->products, counts, times);
+    most = upmu_muldiv(upmu_muldiv(set->slot_squares, counts, times), counts, times) + sums->squares;
+    least = 2 * upmu_muldiv(sums->products, counts, times);
     variance = most > least ? most - least : 0;
     variance = upmu_muldiv(variance, count->enabled_ns - count->running_ns, count->enabled_ns);
     variance = upmu_muldiv(variance, set->slots, set->slots - 1u);
-    bound = (3 * (square_root(variance) + 1)) << tally->scale;
+    bound = (3 * (square_root(variance) + 1)) << sums->scale;
     /* And what one slot's end more or less is worth. */
     return upmu_muldiv(bound, count->enabled_ns, count->running_ns) + 1;
 }

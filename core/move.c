@@ -33,12 +33,11 @@ static void announce(struct upmu_cpu *cpu, struct upmu_session *session, struct 
  */
 static void move_back(struct upmu_cpu *cpu, struct upmu_tally *tally, unsigned tried, uint64_t base)
 {
-    const struct upmu_event *event = upmu_tally_event(tally);
     uint64_t value;
 
     if (upmu_bank_gate(&cpu->bank, UPMU_BIT32(tally->counter), UPMU_BIT32(tried)) &&
         upmu_bank_read(&cpu->bank, tried, &value))
-        tally->total = upmu_count_now(cpu->pmu, event, tally->total, base, tried, value);
+        tally->total += upmu_count_since(cpu->pmu, tally, tried, base, value);
     else
         tally->hole = true;
 }

@@ -71,7 +71,7 @@ static void fold_values(struct upmu_cpu *cpu, struct upmu_set *set, uint32_t eve
             continue;
         tally->sequence += held ? 0 : 1u;
         UPMU_BARRIER();
-        (void)upmu_count_fold(cpu->pmu, upmu_tally_event(tally), tally, tally->counter, value);
+        upmu_count_fold(cpu, tally, tally->counter, value);
         UPMU_BARRIER();
         tally->sequence += held ? 0 : 1u;
     }
@@ -153,7 +153,7 @@ static void reset_others(struct upmu_cpu *cpu, struct upmu_session *session, uin
         UPMU_BARRIER();
         tally->base = value;
         tally->total = 0;
-        tally->slot_total = 0;
+        set->estimate[tally->index].slot_total = 0;
         tally->due = tally->period;
         tally->reset = tally->period;
         UPMU_BARRIER();
@@ -221,8 +221,7 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
 
     tally->sequence += 1u;
     UPMU_BARRIER();
-    if (upmu_count_fold(cpu->pmu, upmu_tally_event(tally), tally, counter, value))
-        cpu->seen_counting = 1;
+    upmu_count_fold(cpu, tally, counter, value);
     if (upmu_count_due(tally)) {
         upmu_count_adapt(tally, upmu_session_clock(cpu->of_tally[counter], pass->now_ns));
         pass->due |= UPMU_BIT32(counter);
@@ -318,8 +317,7 @@ static void fold_wrapped(struct pass *pass, unsigned counter)
     if (upmu_count_turned(cpu->pmu, tally, counter, value, pass->now_ns))
         tally->total += UINT64_C(1) << cpu->pmu->counter[counter].width;
     tally->turned = upmu_count_stamp(pass->now_ns);
-    if (upmu_count_fold(cpu->pmu, upmu_tally_event(tally), tally, counter, value))
-        cpu->seen_counting = 1;
+    upmu_count_fold(cpu, tally, counter, value);
     UPMU_BARRIER();
     tally->sequence += 1u;
 }

@@ -136,8 +136,7 @@ bool upmu_run_fold(struct upmu_cpu *cpu, struct upmu_tally *tally)
     if (!upmu_bank_read(&cpu->bank, tally->counter, &value))
         return false;
     note_turn(cpu, tally, value);
-    if (upmu_count_fold(cpu->pmu, upmu_tally_event(tally), tally, tally->counter, value))
-        cpu->seen_counting = 1;
+    upmu_count_fold(cpu, tally, tally->counter, value);
     return true;
 }
 
@@ -149,15 +148,13 @@ bool upmu_run_fold(struct upmu_cpu *cpu, struct upmu_tally *tally)
 bool upmu_run_settle(struct upmu_cpu *cpu, struct upmu_tally *tally, unsigned counter,
                    uint64_t value)
 {
-    const struct upmu_event *event = upmu_tally_event(tally);
     bool due, passed = upmu_tally_samples(tally) && upmu_count_overflowed(cpu->pmu, counter, value);
 
     /* What it counted since it was folded, just before it was closed, is little. */
     if (upmu_run_folds_first(cpu))
         tally->base = value - (uint32_t)(value - tally->base);
     note_turn(cpu, tally, value);
-    if (upmu_count_fold(cpu->pmu, event, tally, counter, value))
-        cpu->seen_counting = 1;
+    upmu_count_fold(cpu, tally, counter, value);
     if (!upmu_tally_samples(tally))
         return false;
     due = upmu_count_due(tally);

@@ -90,6 +90,7 @@ static void set_event(struct upmu_set *set, unsigned i, const struct upmu_event 
     set->event[i] = *event;
     set->sampling[i].period = period;
     memset(tally, 0, sizeof *tally);
+    memset(&set->estimate[i], 0, sizeof set->estimate[i]);
     if (!upmu_event_cascades(event))
         tally->period = period;
     tally->index = (uint8_t)i;
@@ -100,6 +101,7 @@ static void set_event(struct upmu_set *set, unsigned i, const struct upmu_event 
         tally->step_log2 = event->step_log2;
     }
     tally->wide = event->attributes & UPMU_ATTR_WIDE;
+    tally->falls = event->attributes & UPMU_ATTR_IN_TXCP;
     memset(tally->slot, UPMU_NO_COUNTER, sizeof tally->slot);
     tally->counter = UPMU_NO_COUNTER;
 }
@@ -560,7 +562,7 @@ static enum upmu_status write_work(const struct upmu_call *call)
     if (status != UPMU_OK)
         return status;
     tally->total = call->value;
-    tally->slot_total = call->value;
+    call->set->estimate[call->index].slot_total = call->value;
     tally->due = call->value + tally->period;
     tally->reset = tally->period;
     tally->hole = false;

@@ -30,14 +30,6 @@ static inline struct upmu_set *upmu_set_after(const struct upmu_set *set)
     return UPMU_SETS ? set->next : NULL;
 }
 
-/* The event of a tally: they stand in one set. */
-static inline const struct upmu_event *upmu_tally_event(const struct upmu_tally *tally)
-{
-    const char *set = (const char *)(tally - tally->index) - offsetof(struct upmu_set, tally);
-
-    return &((const struct upmu_set *)(const void *)set)->event[tally->index];
-}
-
 /* A call that needs its CPU, so that it can be sent to another one. */
 struct upmu_call {
     enum upmu_status (*work)(const struct upmu_call *call);

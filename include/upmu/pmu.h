@@ -290,7 +290,9 @@ struct upmu_thread;
 struct upmu_cpu {
     struct upmu_machine *machine;
     const struct upmu_pmu *pmu; /* NULL: this CPU has none */
-    /* private */
+    /* private, what is used most first */
+    struct upmu_session *sessions;      /* attached here */
+    struct upmu_thread *current;        /* that runs, if somebody monitors it */
     struct upmu_domain *domain;         /* where the PMU's shared parts are claimed, or NULL */
     uint8_t domain_slot;                /* our number there */
     uint8_t thread;                     /* which hyper-thread of its core, where that matters to the PMU */
@@ -301,39 +303,37 @@ struct upmu_cpu {
     volatile uint8_t in_handler;
     uint8_t seen_counting;              /* some counter was seen to move */
     uint8_t ignores_writes;             /* take-over found that writes do not stick */
+    volatile uint8_t mask_due;          /* a session is to be masked by the local side */
+    uint8_t ticks;                      /* since counts were folded */
+    uint8_t deferred_user;
     uint32_t firmware;                  /* counters in use at take-over */
     uint32_t watchdog;                  /* counters that the host reserved */
     uint32_t foreign;                   /* counters found changed or in use by others */
-    uint32_t stale_credit;              /* interrupts of ours still on their way */
-    uint64_t stale_since_ns;
-    volatile uint32_t deferred;         /* counters whose overflow the local side replays */
-    volatile uint8_t mask_due;          /* a session is to be masked by the local side */
-    uint64_t deferred_ip;
-    uint64_t deferred_sp;
-    uint8_t deferred_user;
-    uint32_t deferred_process;
-    uint32_t deferred_thread;
     volatile uint32_t running;          /* counters that run for a session */
     volatile uint32_t sampling;         /* of these, loaded to overflow */
     volatile uint32_t quiet;            /* of these, closed while the handler works */
+    volatile uint32_t deferred;         /* counters whose overflow the local side replays */
     uint32_t used;                      /* counters written since take-over */
     uint32_t paused;                    /* counters that a prelude closed, to be opened with the next start */
-    uint64_t paused_ns;
+    uint32_t stale_credit;              /* interrupts of ours still on their way */
+    uint64_t stale_since_ns;
     volatile uint32_t interrupts;       /* handled since upmu_cpu_init() */
     uint32_t next_tag;
-    struct upmu_session *sessions;               /* attached here */
-    struct upmu_thread *current;                 /* that runs, if somebody monitors it */
-    uint32_t stamps;                             /* placements made here */
-    uint32_t tickets;                            /* turns given here */
-    uint8_t ticks;                               /* since counts were folded */
-    struct upmu_session *pages;                  /* published ones that run */
-    bool user_reads;                             /* user mode may execute RDPMC */
-    uint64_t window_start_ns;                    /* of the throttle */
+    struct upmu_session *pages;         /* published ones that run */
+    struct upmu_bank bank;              /* bank.accesses: what it cost */
     struct upmu_tally *tally[UPMU_COUNTERS];     /* who runs on a counter */
     struct upmu_session *of_tally[UPMU_COUNTERS];
     uint32_t last_tag[UPMU_COUNTERS];            /* who ran on it last */
+    uint64_t deferred_ip;
+    uint64_t deferred_sp;
+    uint32_t deferred_process;
+    uint32_t deferred_thread;
+    uint64_t paused_ns;
+    uint64_t window_start_ns;                    /* of the throttle */
+    uint32_t stamps;                             /* placements made here */
+    uint32_t tickets;                            /* turns given here */
+    bool user_reads;                             /* user mode may execute RDPMC */
     struct upmu_ibs *volatile ibs[2];            /* units at work */
-    struct upmu_bank bank; /* bank.accesses: what it cost */
 };
 
 /*

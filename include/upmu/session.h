@@ -66,6 +66,17 @@ struct upmu_sampling {
 struct upmu_tally {
     volatile uint32_t sequence; /* odd: being changed (R4) */
     uint32_t tag;               /* who ran last on a counter: unique on its CPU */
+    uint32_t counters;          /* of its placement; 0: not placed */
+    uint8_t index;              /* in its set */
+    uint8_t counter;            /* that counts; UPMU_NO_COUNTER: not placed */
+    uint8_t slot[UPMU_SLOTS];   /* it, and those beside it or UPMU_NO_COUNTER */
+    uint8_t alternative;
+    uint8_t least_log2, step_log2; /* the event's */
+    bool throttled;
+    bool ran;
+    bool hole;                  /* was moved with a gap, or lost its register */
+    bool wide;                  /* slot[1] holds the bits above its counter's */
+    bool falls;                 /* the event's count can fall: UPMU_ATTR_IN_TXCP */
     uint64_t total;             /* events up to `base` */
     uint64_t base;              /* counter value that `total` belongs to */
     uint64_t due;               /* sampling: total at which the next sample falls due */
@@ -78,22 +89,16 @@ struct upmu_tally {
     uint32_t overflows;         /* periods completed */
     uint32_t lost;              /* periods completed without a sample: throttled, or too short */
     uint32_t to_switch;         /* overflows until its set gives way; 0: none do */
+    uint32_t turned;            /* when its counter was taken or last known to pass zero, in 2^20 ns */
+    uint16_t storm;             /* overflows in this throttle window */
+};
+
+/* What the runs of a set tell about one event's counts in the time between.  Private. */
+struct upmu_estimate {
     uint64_t slot_total;        /* total at the begin of this run of its set */
     uint64_t squares;           /* of counts in runs, and their products with the time: scaled */
     uint64_t products;
-    uint32_t turned;            /* when its counter was taken or last known to pass zero, in 2^20 ns */
-    uint16_t storm;             /* overflows in this throttle window */
-    uint32_t counters;          /* of its placement; 0: not placed */
-    uint8_t index;              /* in its set */
-    uint8_t counter;            /* that counts; UPMU_NO_COUNTER: not placed */
-    uint8_t slot[UPMU_SLOTS];   /* it, and those beside it or UPMU_NO_COUNTER */
-    uint8_t alternative;
-    uint8_t least_log2, step_log2; /* the event's */
     uint8_t scale;              /* bits that counts are shifted by in these sums */
-    bool throttled;
-    bool ran;
-    bool hole;                  /* was moved with a gap, or lost its register */
-    bool wide;                  /* slot[1] holds the bits above its counter's */
 };
 
 /*
@@ -104,6 +109,8 @@ struct upmu_set {
     uint8_t count;
     uint8_t flags;        /* UPMU_SET_… */
     uint16_t number;      /* place in the chain, which is in rising order */
+    uint32_t counters;    /* of its last placement; 0: none (private) */
+    struct upmu_tally tally[UPMU_SET_EVENTS]; /* near the beginning: short code */
     uint64_t timeout_ns;  /* UPMU_SET_TIME_SWITCH: how long it runs, as effective */
     uint64_t runs;        /* how often it was switched to */
     /* private */
@@ -114,15 +121,14 @@ struct upmu_set {
     uint64_t slot_squares; /* of the times of runs, scaled */
     uint32_t slots;       /* runs that are over and have counted */
     uint32_t round;       /* the last in which it was drawn */
-    uint8_t scale;        /* bits that times are shifted by in these sums */
     uint64_t placed_beside; /* what ran when it was placed: sum of stamps */
     uint32_t placed_blocked; /* counters that were others' then */
-    uint32_t counters;    /* of its last placement; 0: none */
     uint32_t stamp;       /* that placement: unique on the machine until it wraps */
     uint8_t placed_class; /* PMU and hyper-thread that it was placed for */
+    uint8_t scale;        /* bits that times are shifted by in these sums */
     struct upmu_event event[UPMU_SET_EVENTS];
     struct upmu_sampling sampling[UPMU_SET_EVENTS];
-    struct upmu_tally tally[UPMU_SET_EVENTS];
+    struct upmu_estimate estimate[UPMU_SET_EVENTS];
 };
 
 /* A byte ring of records; one writer (the handler), one reader. */
@@ -186,9 +192,14 @@ struct upmu_session {
     enum upmu_status error;    /* why it was stopped without being asked, or UPMU_OK */
     uint32_t id;               /* unique among the machine's sessions; 0: closed */
     volatile uint8_t state;    /* enum upmu_session_state */
-    /* private */
+    /* private, what is used most first */
     uint8_t mask_on_full;
     volatile uint8_t full;     /* to be masked by the local side: the ring was full, a message was sent */
+    volatile uint8_t switch_due; /* an overflow wants the next set; its counters are closed */
+    uint8_t change;            /* part that it has in the change under way */
+    uint8_t shares;            /* takes turns */
+    uint8_t is_static;         /* its counters are left running */
+    volatile uint8_t zombie;   /* its owner has gone: to be closed when its target comes by */
     struct upmu_machine *machine;
     struct upmu_cpu *cpu;
     struct upmu_session *next; /* on its CPU */
@@ -197,7 +208,6 @@ struct upmu_session {
     struct upmu_set *sets;     /* chain, in rising order */
     struct upmu_set *active;
     struct upmu_set *leaving, *coming; /* in a change */
-    struct upmu_cpu *tagged_by; /* whose tags its tallies have */
     uint64_t started_ns;       /* since when enabled time runs: started, and its target is here */
     uint64_t running_ns;       /* since when its active set is on the hardware */
     uint64_t enabled_ns;
@@ -205,24 +215,20 @@ struct upmu_session {
     uint32_t ticket;           /* turn among those that share */
     volatile uint32_t held;    /* a call works on it while its thread does not run */
     volatile uint32_t sequence; /* odd: times and states are being changed */
+    struct upmu_cpu *tagged_by; /* whose tags its tallies have */
     uint32_t long_due;         /* events that stopped it: their next period is the long one */
-    volatile uint8_t switch_due; /* an overflow wants the next set; its counters are closed */
     uint8_t ordered;           /* sets are not shuffled */
     uint8_t begun;             /* was started: the active set is the one to go on with */
+    uint8_t page_open;         /* in its CPU's list of pages */
     uint32_t round;            /* of drawing sets */
+    uint32_t controllers;      /* beside the first */
     uint64_t random;           /* state of the generator */
     uint64_t closed_ns;        /* when the handler closed them */
-    volatile uint8_t zombie;   /* its owner has gone: to be closed when its target comes by */
-    uint8_t shares;            /* takes turns */
-    uint8_t is_static;         /* its counters are left running */
-    uint32_t controllers;      /* beside the first */
-    uint8_t change;            /* part that it has in the change under way */
     struct upmu_queue *queue;  /* of messages, or NULL */
     const struct upmu_format *format; /* or NULL: the default */
     void *format_state;
     struct upmu_user_page *page;      /* published, or NULL */
     struct upmu_session *next_page;
-    uint8_t page_open;                /* in its CPU's list of pages */
     struct upmu_overflow overflow;    /* being reported: by the handler, or by who holds all tallies */
     /* public again */
     struct upmu_ring ring;

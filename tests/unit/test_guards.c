@@ -73,12 +73,12 @@ static void a_period_longer_than_a_write_is_waited_for(void **state)
 static void a_transaction_that_rolls_back_counts_nothing_negative(void **state)
 {
     struct upmu_pmu pmu;
-    struct upmu_event event = {.attributes = UPMU_ATTR_IN_TXCP};
+    struct upmu_tally tally = {.falls = true};
 
     (void)state;
     assert_true(upmu_x86_core_backend.describe("skl", &pmu));
-    assert_true(upmu_count_now(&pmu, &event, 5, 100, 2, 90) == 5);
-    assert_true(upmu_count_now(&pmu, &event, 5, 100, 2, 107) == 12);
+    assert_true(upmu_count_since(&pmu, &tally, 2, 100, 90) == 0);
+    assert_true(upmu_count_since(&pmu, &tally, 2, 100, 107) == 7);
 }
 
 /* From the middle of the counter on, through its end, and more than once round. */
