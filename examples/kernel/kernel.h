@@ -104,6 +104,11 @@ __attribute__((noreturn)) void kernel_panic(uintptr_t vector, uintptr_t error, u
 
 int kernel_vmtest(struct shell *shell, const char *rest);
 
+/* ---- kernel_switches.c ---- */
+
+/* The command: switches and an interrupt, for a monitor that counts register accesses. */
+int kernel_switches(struct shell *shell, const char *rest);
+
 /* ---- kernel_calls.c ---- */
 
 /* A system call from ring 3: number and arguments; returns its answer. */

@@ -168,6 +168,7 @@ static void take_options(void)
 
 static const struct shell_command own_commands[] = {
     {"vmtest", kernel_vmtest},
+    {"switches", kernel_switches},
     {"perfmon2", kernel_perfmon2},
     {"probe", kernel_probe},
     {"msr", kernel_msr},

@@ -21,6 +21,7 @@
 #define APIC_MODE 0x700u
 #define APIC_MODE_NMI 0x400u
 #define EXIT_PORT 0x501u
+#define POST_PORT 0x80u
 #define NO_BRANCH UINT64_MAX /* as an address: of an instruction that is none */
 #define TRAP_FLAG 0x100u
 #define VECTOR_DEBUG 1u
@@ -340,6 +341,12 @@ static void write_port(struct vm *vm, unsigned port, uint8_t value)
         break;
     case 0x42:
         vm->shot_at = (uint64_t)(vm_seconds() * 1e9);
+        break;
+    case POST_PORT:
+        if (vm->marks == VM_MARKS)
+            break;
+        vm->accesses_at[vm->marks] = (struct vm_accesses){vm->msr_reads, vm->msr_writes, vm->lapic_writes};
+        vm->mark[vm->marks++] = value;
         break;
     case EXIT_PORT:
         vm->exit_code = value;

@@ -21,6 +21,12 @@
 #define VM_SPANS 8192u
 #define VM_LINES 4096u
 #define VM_SEEN (1u << 18)
+#define VM_MARKS 256u
+
+/* Register accesses as their exits were seen. */
+struct vm_accesses {
+    uint32_t reads, writes, rearms; /* RDMSR, WRMSR, writes of LVTPC */
+};
 
 /* From the write that lets the first counter run to the one that stops the last. */
 struct vm_span {
@@ -44,7 +50,10 @@ struct vm {
     struct vm_span span[VM_SPANS];
     unsigned spans;
     unsigned lines;
-    unsigned spans_at[VM_LINES]; /* how many there were when a serial line ended */
+    unsigned spans_at[VM_LINES];              /* how many there were when a serial line ended */
+    struct vm_accesses accesses_at[VM_MARKS]; /* how many there were when the guest wrote a POST code */
+    uint8_t mark[VM_MARKS];
+    unsigned marks;
     uint64_t steps[2], branches[2];
     uint32_t seen[VM_SEEN]; /* where ring-3 instructions led, in order, all spans */
     uint32_t seen_count;
@@ -82,5 +91,8 @@ bool vm_text(const struct vm *vm, const char *key, char *buffer, size_t size);
 
 /* The spans that ended between the line before that one and its own end. */
 bool vm_spans_of(const struct vm *vm, const char *key, unsigned *out_first, unsigned *out_behind);
+
+/* Register accesses between the n-th (from 0) POST code of that value and the next one. */
+bool vm_accesses_of(const struct vm *vm, uint8_t code, unsigned n, struct vm_accesses *out_accesses);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the guest said on its serial port.
+ * What the guest said on its serial port, and what it did between two POST codes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,4 +52,19 @@ bool vm_spans_of(const struct vm *vm, const char *key, unsigned *out_first, unsi
     *out_first = vm->spans_at[number - 1];
     *out_behind = vm->spans_at[number];
     return *out_behind <= VM_SPANS;
+}
+
+bool vm_accesses_of(const struct vm *vm, uint8_t code, unsigned n, struct vm_accesses *out_accesses)
+{
+    for (unsigned i = 0; i + 1 < vm->marks; i++) {
+        const struct vm_accesses *at = &vm->accesses_at[i];
+
+        if (vm->mark[i] != code || n--)
+            continue;
+        out_accesses->reads = at[1].reads - at->reads;
+        out_accesses->writes = at[1].writes - at->writes;
+        out_accesses->rearms = at[1].rearms - at->rearms;
+        return true;
+    }
+    return false;
 }

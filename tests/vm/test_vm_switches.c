@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What thread switches, set switches and an interrupt of the example kernel cost, with
+ * real instructions: the monitor counts the RDMSRs and WRMSRs that left the guest, and
+ * compares them with the budgets that the silicon model asserts (tests/unit/
+ * test_budget_profiles.c).  RDPMC always #GPs in a guest: each P is an RDMSR here.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/vm/vm.h"
+#include "tests/vm/vm_checks.h"
+
+#define ROUNDS 1u
+
+enum protocol { GLOBAL, SELECT, NETBURST };
+
+static struct vm vm;
+
+struct guest {
+    const char *profile;
+    unsigned bits;
+    const char *options;
+    enum protocol protocol;
+    const char *events;
+};
+
+#define INTEL4 "r00c4,r412e,r4f2e,r00c5,instructions"
+#define INTEL2 "r00c4,r412e,instructions"
+#define AMD4 "r00c2,r00c3,r0076,r00c0"
+#define P4 "branches,cache-references,instructions,branch-misses"
+static const struct guest guests[] = {
+    {"skylake", 64, "", GLOBAL, INTEL4},       {"core2", 32, "vector=0xe0", GLOBAL, INTEL2},
+    {"zen4", 64, "vector=0xe0", GLOBAL, AMD4}, {"version1", 32, "", SELECT, "r00c4,r412e"},
+    {"k8_revc", 64, "", SELECT, AMD4},         {"nocona", 64, "", NETBURST, P4},
+};
+
+static void costs(const struct guest *guest, char code, unsigned n, unsigned writes, unsigned reads, unsigned rearms)
+{
+    struct vm_accesses seen;
+
+    if (!vm_accesses_of(&vm, (uint8_t)code, n, &seen))
+        fail_msg("%s: no switch %u of %c; it said: %.2000s", guest->profile, n, code, vm.serial);
+    if (seen.writes != writes || seen.reads != reads || seen.rearms != rearms)
+        fail_msg("%s: %c: %u W %u P %u LVT instead of %u W %u P %u LVT", guest->profile, code, (unsigned)seen.writes,
+                 (unsigned)seen.reads, (unsigned)seen.rearms, writes, reads, rearms);
+}
+
+static void check(const struct guest *guest)
+{
+    char elf[64], line[128], text[16] = "";
+    uint64_t value = 0;
+    unsigned n, gates, changed;
+
+    snprintf(elf, sizeof elf, "build/kernel/upmu%u.elf", guest->bits);
+    snprintf(line, sizeof line, "debug-exit %s; switches %s; off", guest->options, guest->events);
+    if (!vm_open(&vm, guest->profile, elf, line))
+        fail_msg("%s", vm.failure);
+    if (!vm_run(&vm))
+        fail_msg("%s: %s; it said: %.2000s", guest->profile, vm.failure, vm.serial);
+    if (vm.sim.violation_count)
+        fail_msg("%s (register %x)", vm.sim.first_violation.text, (unsigned)vm.sim.first_violation.address);
+    if (!vm_text(&vm, "switches.status", text, sizeof text) || strcmp(text, "no error") != 0)
+        fail_msg("%s: %s; it said: %.2000s", guest->profile, text, vm.serial);
+    assert_true(vm_value(&vm, "switches.events", &value));
+    n = (unsigned)value;
+    assert_in_range(n, 2, 5);
+    gates = guest->protocol == GLOBAL ? 1 : n;
+    changed = guest->protocol == GLOBAL ? 2 + n : guest->protocol == SELECT ? 2 * n : 3 * n;
+    for (unsigned round = 0; round < 2 * ROUNDS; round++) {
+        costs(guest, 's', round, 0, n, 0);
+        costs(guest, 'c', round, changed, 2 * n, 0);
+        costs(guest, 'e', round, changed, 2 * n, 0);
+        if (round >= ROUNDS)
+            continue;
+        costs(guest, 'a', round, gates, n, 0);
+        costs(guest, 'b', round, gates, 0, 0);
+    }
+    costs(guest, 'i', 0, guest->protocol == GLOBAL ? 4 : 3, 2, 1);
+    printf("%-16s %u-bit, %u events: same 0 W %u P, changed %2u W %2u P, sets %2u W %2u P, unmonitored %u W %u P, "
+           "interrupt %u W 2 R/P 1 LVT\n",
+           guest->profile, guest->bits, n, n, changed, 2 * n, changed, 2 * n, gates, n,
+           guest->protocol == GLOBAL ? 4 : 3);
+    vm_close(&vm);
+}
+
+static void switches_of_a_real_kernel_cost_what_the_model_says(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < sizeof guests / sizeof guests[0]; i++)
+        check(&guests[i]);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(switches_of_a_real_kernel_cost_what_the_model_says),
+    };
+
+    if (!vm_able())
+        return 0;
+    return cmocka_run_group_tests_name("vm_switches", tests, NULL, NULL);
+}
