@@ -66,6 +66,23 @@ struct upmu_detection {
     bool hypervisor;
 };
 
+/* A CPUID leaf that detection reads if `bits` is 0, or word `gate` of those before it has one of them. */
+struct upmu_leaf {
+    uint32_t leaf;
+    uint32_t bits;
+    uint8_t subleaf;
+    uint8_t gate;
+};
+
+#define UPMU_LEAF_WORD(place, word) (4u * (place) + (word)) /* EAX to EDX are 0 to 3 */
+
+/* Read leaves up to the highest one that there is, four words each; others are zeros. */
+void upmu_detection_read(const struct upmu_detection *detection, uint32_t highest, const struct upmu_leaf *leaf,
+                         unsigned count, uint32_t *out_words);
+
+/* Give a PMU what the detection itself says of its CPU; returns true. */
+bool upmu_detection_identify(const struct upmu_detection *detection, struct upmu_pmu *pmu);
+
 struct upmu_text;
 
 /* How the handler and the renderer want an event to run. */

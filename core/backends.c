@@ -4,6 +4,7 @@
  */
 #include "core/backend.h"
 #include "core/catalog.h"
+#include "core/mem.h"
 
 #if UPMU_BACKEND_X86_CORE
 extern const struct upmu_backend upmu_x86_core_backend;
@@ -31,6 +32,28 @@ static const struct upmu_backend *const backends[] = {
 const struct upmu_backend *upmu_backend(unsigned i)
 {
     return i < sizeof backends / sizeof backends[0] ? backends[i] : NULL;
+}
+
+void upmu_detection_read(const struct upmu_detection *detection, uint32_t highest, const struct upmu_leaf *leaf,
+                         unsigned count, uint32_t *out_words)
+{
+    uint32_t *words = out_words;
+
+    for (; count; count--, leaf++, words += 4) {
+        memset(words, 0, 4 * sizeof *words);
+        if (leaf->leaf <= highest && (!leaf->bits || (out_words[leaf->gate] & leaf->bits)))
+            detection->cpuid(detection->context, leaf->leaf, leaf->subleaf, words);
+    }
+}
+
+bool upmu_detection_identify(const struct upmu_detection *detection, struct upmu_pmu *pmu)
+{
+    pmu->family = detection->family;
+    pmu->model = detection->model;
+    pmu->stepping = detection->stepping;
+    if (detection->hypervisor)
+        pmu->capabilities |= UPMU_PMU_HYPERVISOR;
+    return true;
 }
 
 static bool describe(struct upmu_pmu *pmu, const char *name)

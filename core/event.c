@@ -52,21 +52,21 @@ static const struct {
 
 /* An event under construction. */
 struct encoder {
-    struct upmu_event event;
     const struct upmu_pmu *pmu;
     const struct upmu_catalog *catalog;
     const struct upmu_spec *spec;
     const struct upmu_spec_part *part; /* looked at; what a refusal blames */
     const char *text;                  /* the part's */
-    const struct upmu_spec_part *near; /* up to its end there may be a misspelt name; NULL: no */
-    struct upmu_row row;
-    uint64_t raw[3];
     uint64_t value; /* of the part: a number, or the highest one, which nothing takes */
+    const struct upmu_spec_part *near; /* up to its end there may be a misspelt name; NULL: no */
+    uint32_t used;  /* bit i: attribute i belongs to the name or the code */
     bool is_number;
     bool replaced;  /* the unit mask or the payload is given as a whole */
     uint16_t field; /* of the unit mask, given as bits that no mask has */
     uint16_t field_bits;
-    uint32_t used; /* bit i: attribute i belongs to the name or the code */
+    struct upmu_event event;
+    struct upmu_row row;
+    uint64_t raw[3];
 };
 
 static bool part_is(const struct encoder *encoder, const char *word)

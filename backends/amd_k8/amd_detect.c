@@ -18,11 +18,6 @@
 
 #include "backends/amd_k8/amd_models.h"
 
-#define AMD_EXTENDED_FEATURES UINT32_C(0x80000001)
-#define AMD_ADDRESS_SIZES UINT32_C(0x80000008)
-#define AMD_IBS_LEAF UINT32_C(0x8000001b)
-#define AMD_PERFORMANCE UINT32_C(0x80000022)
-
 /* Leaf 8000_0001h, ECX. */
 #define AMD_CPUID_SVM UPMU_BIT32(2)
 #define AMD_CPUID_PERFCTR_CORE UPMU_BIT32(23)
@@ -44,121 +39,102 @@
 #define AMD_LEAST_PERIOD 2u
 #define AMD_WIDTH 48u
 
-/* What a CPU has. */
-struct amd_shape {
-    uint8_t model;
-    uint8_t counters;
-    uint32_t ibs;
-    bool extended, global, freeze, svm, svme, cores;
-};
+/* What a CPU has beside its model's traits and quirks. */
+#define AMD_HAS_FREEZE 0x100u
+#define AMD_HAS_GUESTS 0x200u
+
+/* Row 32 and above, in its word of `present`. */
+#define AMD_ROW_BIT(row) UPMU_BIT32((row) - 32)
 
 /* One counter: where its registers are is the same in all tables. */
-static void add_amd_counter(struct upmu_pmu *pmu, const struct amd_shape *shape, unsigned n)
+static void add_amd_counter(struct upmu_pmu *pmu, unsigned n)
 {
-    struct upmu_counter counter = {.value_row = (uint8_t)(UPMU_AMD_ROW_CTR + n),
-                                   .write_row = (uint8_t)(UPMU_AMD_ROW_CTR + n),
-                                   .select_row = (uint8_t)(UPMU_AMD_ROW_SELECT + n),
-                                   .gate_row = (uint8_t)(UPMU_AMD_ROW_SELECT + n),
-                                   .gate_bit = UPMU_AMD_SELECT_EN_BIT,
-                                   .width = AMD_WIDTH,
-                                   .write_bits = AMD_WIDTH,
-                                   .rdpmc = n < UPMU_AMD_EXTENDED ? n : UPMU_NO_RDPMC};
+    struct upmu_counter *counter = &pmu->counter[n];
 
-    if (shape->global) {
-        counter.gate_row = UPMU_AMD_ROW_GLOBAL_CTL;
-        counter.gate_bit = (uint8_t)n;
-        pmu->limit[UPMU_AMD_CLASS_GLOBAL_CTL] |= UPMU_BIT64(n);
+    counter->value_row = counter->write_row = (uint8_t)(UPMU_AMD_ROW_CTR + n);
+    counter->select_row = counter->gate_row = (uint8_t)(UPMU_AMD_ROW_SELECT + n);
+    counter->gate_bit = UPMU_AMD_SELECT_EN_BIT;
+    if (pmu->capabilities & UPMU_PMU_GLOBAL_CTRL) {
+        counter->gate_row = UPMU_AMD_ROW_GLOBAL_CTL;
+        counter->gate_bit = (uint8_t)n;
     }
-    upmu_register_add_counter(pmu, n, &counter);
+    counter->width = counter->write_bits = AMD_WIDTH;
+    counter->rdpmc = n < UPMU_AMD_EXTENDED ? n : UPMU_NO_RDPMC;
+    upmu_register_add_counter(pmu, n, counter);
     pmu->preference[pmu->preference_count++] = (uint8_t)n;
 }
 
 /* Global control, status and acknowledgement of PerfMonV2. */
-static void add_global(struct upmu_pmu *pmu, const struct amd_shape *shape)
+static void add_global(struct upmu_pmu *pmu, unsigned has)
 {
     pmu->version = 2;
     pmu->table = &upmu_amd_global_table;
     pmu->capabilities |= UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_STATUS;
     pmu->status_row = UPMU_AMD_ROW_STATUS;
     pmu->ack_row = UPMU_AMD_ROW_ACK;
-    upmu_rows_set(pmu->present, UPMU_AMD_ROW_STATUS);
-    upmu_rows_set(pmu->present, UPMU_AMD_ROW_ACK);
-    pmu->limit[UPMU_AMD_CLASS_STATUS] = ~UINT64_C(0);
-    pmu->limit[UPMU_AMD_CLASS_ACK] = ~UINT64_C(0);
-    pmu->limit[UPMU_AMD_CLASS_DEBUGCTL] = ~UINT64_C(0);
-    if (!shape->freeze)
+    pmu->present[1] = AMD_ROW_BIT(UPMU_AMD_ROW_STATUS) | AMD_ROW_BIT(UPMU_AMD_ROW_ACK);
+    memset(&pmu->limit[UPMU_AMD_CLASS_STATUS], 0xff, 3 * sizeof pmu->limit[0]);
+    if (!(has & AMD_HAS_FREEZE))
         return;
     pmu->capabilities |= UPMU_PMU_DEBUGCTL;
-    upmu_rows_set(pmu->present, UPMU_AMD_ROW_DEBUGCTL);
+    pmu->present[1] |= AMD_ROW_BIT(UPMU_AMD_ROW_DEBUGCTL);
 }
+_Static_assert(UPMU_AMD_CLASS_STATUS + 1 == UPMU_AMD_CLASS_ACK && UPMU_AMD_CLASS_ACK + 1 == UPMU_AMD_CLASS_DEBUGCTL,
+               "the three of PerfMonV2");
 
 /* Select bits: event bits 11:8 came with family 10h, guest and host with SVM's counters there. */
-static uint64_t select_limit(const struct amd_model *model, const struct amd_shape *shape)
+static uint64_t select_limit(unsigned has)
 {
     uint64_t bits = UPMU_AMD_SELECT_EVENT | UINT64_C(0xffd7ff00);
 
-    if (model->traits & AMD_WITH_BITS_8)
-        return (bits | UPMU_AMD_SELECT_PC) & UINT64_C(0xffffffff);
-    return shape->svm ? bits | UPMU_AMD_SELECT_GUEST | UPMU_AMD_SELECT_HOST : bits;
+    if (has & AMD_WITH_BITS_8)
+        return UINT64_C(0xffd7ffff) | UPMU_AMD_SELECT_PC;
+    return has & AMD_HAS_GUESTS ? bits | UPMU_AMD_SELECT_GUEST | UPMU_AMD_SELECT_HOST : bits;
 }
 
-/* Registers of IBS; some are there with a capability only. */
+/* Registers of IBS; some are there with a capability only: one of these, in its bits 31:4. */
 static void add_ibs(struct upmu_pmu *pmu, uint32_t capabilities)
 {
-    static const struct {
-        uint8_t row;
-        uint16_t with; /* one of these, in bits 31:4 of the capabilities */
-    } optional[] = {
-        {UPMU_AMD_ROW_FETCH + 3, 1u << 5}, {UPMU_AMD_ROW_OP + 7, 1u << 1}, {UPMU_AMD_ROW_OP + 8, 1u << 6},
-        {UPMU_AMD_ROW_FETCH2, 1u << 9},    {UPMU_AMD_ROW_OP2, 1u << 9},
-    };
+    static const uint16_t with[] = {[3] = 1u << 5, [11] = 1u << 1, [12] = 1u << 6, [13] = 1u << 9, [14] = 1u << 9};
 
     pmu->ibs = capabilities;
     pmu->limit[UPMU_AMD_CLASS_IBS_CTL] = ~UINT64_C(0);
     pmu->limit[UPMU_AMD_CLASS_IBS_DATA] = ~UINT64_C(0);
-    for (unsigned row = UPMU_AMD_ROW_FETCH; row < UPMU_AMD_ROW_FETCH2; row++)
-        upmu_rows_set(pmu->present, row);
-    for (unsigned i = 0; i < sizeof optional / sizeof optional[0]; i++)
-        if (capabilities >> 4 & optional[i].with)
-            upmu_rows_set(pmu->present, optional[i].row);
-        else
-            upmu_rows_clear(pmu->present, optional[i].row);
+    for (unsigned i = 0; i < sizeof with / sizeof with[0]; i++)
+        if (!with[i] || (capabilities >> 4 & with[i]))
+            upmu_rows_set(pmu->present, UPMU_AMD_ROW_FETCH + i);
 }
+_Static_assert(UPMU_AMD_ROW_OP == UPMU_AMD_ROW_FETCH + 4 && UPMU_AMD_ROW_OP2 == UPMU_AMD_ROW_FETCH + 14,
+               "rows of `with`");
 
-static void build_amd(struct upmu_pmu *pmu, const struct amd_shape *shape)
+static void build_amd(struct upmu_pmu *pmu, unsigned index, unsigned counters, unsigned has)
 {
-    const struct amd_model *model = &amd_models[shape->model];
+    const struct amd_model *model = &amd_models[index];
 
     memset(pmu, 0, sizeof *pmu);
     pmu->name = model->name;
     pmu->title = model->title;
     pmu->backend = &upmu_amd_k8_backend;
-    pmu->table = shape->extended ? &upmu_amd_extended_table : &upmu_amd_legacy_table;
+    pmu->table = has & AMD_WITH_EXTENDED ? &upmu_amd_extended_table : &upmu_amd_legacy_table;
     pmu->capabilities = UPMU_PMU_FULL_WRITE | UPMU_PMU_LATE;
-    pmu->quirks = shape->model | (uint32_t)(model->traits & AMD_TRAIT_QUIRKS) << 8;
-    if (shape->svme)
-        pmu->quirks |= UPMU_AMD_SVME;
-    if (shape->model == AMD_K8_E && shape->cores)
-        pmu->quirks |= UPMU_AMD_NB_RESET;
-    pmu->status_row = UPMU_NO_ROW;
-    pmu->ack_row = UPMU_NO_ROW;
-    pmu->inuse_row = UPMU_NO_ROW;
+    pmu->quirks = index | (uint32_t)(model->traits & AMD_TRAIT_QUIRKS) << 8;
+    pmu->quirks |= has & (UPMU_AMD_SVME | UPMU_AMD_NB_RESET);
+    pmu->status_row = pmu->ack_row = pmu->inuse_row = UPMU_NO_ROW;
     pmu->max_period = upmu_bits_ones(AMD_WIDTH - 1u);
     pmu->min_period = AMD_LEAST_PERIOD;
     pmu->loop_config = UINT64_C(0xc0) | UPMU_AMD_SELECT_USR | UPMU_AMD_SELECT_OS; /* instructions retired */
     pmu->limit[UPMU_AMD_CLASS_CTR] = upmu_bits_ones(AMD_WIDTH);
-    pmu->limit[UPMU_AMD_CLASS_SELECT] = select_limit(model, shape);
+    pmu->limit[UPMU_AMD_CLASS_SELECT] = select_limit(has | model->traits);
     if (pmu->quirks & UPMU_AMD_NB_SHARED) {
         pmu->shared = UPMU_BIT64(UPMU_AMD_RESOURCE_NB);
         pmu->shared_scope = UPMU_SCOPE_NODE;
     }
-    if (UPMU_IBS && shape->ibs)
-        add_ibs(pmu, shape->ibs);
-    if (shape->global)
-        add_global(pmu, shape);
-    for (unsigned n = 0; n < shape->counters; n++)
-        add_amd_counter(pmu, shape, n);
+    if ((has & AMD_WITH_GLOBAL) == AMD_WITH_GLOBAL)
+        add_global(pmu, has);
+    for (unsigned n = 0; n < counters; n++)
+        add_amd_counter(pmu, n);
     pmu->general = pmu->counters;
+    pmu->limit[UPMU_AMD_CLASS_GLOBAL_CTL] = pmu->counters;
 }
 
 /* libpfm4's rule of K8's revision B: model 5 below stepping 2, model 4 of stepping 0. */
@@ -184,50 +160,43 @@ static bool knows_guests(unsigned model)
     return !(amd_models[model].traits & AMD_WITH_BITS_8) && model != AMD_11H;
 }
 
-static uint32_t read_ibs(const struct upmu_detection *detection, uint32_t most)
-{
-    uint32_t leaf[4] = {0, 0, 0, 0};
+/* Leaves that are read, by place in `words`. */
+enum { AMD_LEAF_FEATURES, AMD_LEAF_SIZES, AMD_LEAF_IBS, AMD_LEAF_PERFORMANCE, AMD_LEAVES };
 
-    if (most >= AMD_IBS_LEAF)
-        detection->cpuid(detection->context, AMD_IBS_LEAF, 0, leaf);
-    return leaf[0] & 1u ? leaf[0] : AMD_IBS_BASIC;
-}
+static const struct upmu_leaf amd_leaves[AMD_LEAVES] = {
+    [AMD_LEAF_FEATURES] = {.leaf = UINT32_C(0x80000001)},
+    [AMD_LEAF_SIZES] = {.leaf = UINT32_C(0x80000008)},
+    [AMD_LEAF_IBS] = {.leaf = UINT32_C(0x8000001b),
+                      .gate = UPMU_LEAF_WORD(AMD_LEAF_FEATURES, 2),
+                      .bits = AMD_CPUID_IBS},
+    [AMD_LEAF_PERFORMANCE] = {.leaf = UINT32_C(0x80000022)},
+};
 
 /* Counters by CPUID: PerfMonV2 says how many, the extended block has six, the legacy one four. */
-static void read_amd_shape(const struct upmu_detection *detection, struct amd_shape *shape)
+static void describe_cpu(const struct upmu_detection *detection, const uint32_t words[][4], struct upmu_pmu *out_pmu)
 {
-    uint32_t leaf[4], most;
+    uint32_t features = words[AMD_LEAF_FEATURES][2], performance = words[AMD_LEAF_PERFORMANCE][0];
+    unsigned model = find_amd_model(detection), counters = UPMU_AMD_LEGACY, has = 0;
     uint64_t efer;
 
-    memset(shape, 0, sizeof *shape);
-    shape->model = (uint8_t)find_amd_model(detection);
-    shape->counters = UPMU_AMD_LEGACY;
-    detection->cpuid(detection->context, UINT32_C(0x80000000), 0, leaf);
-    most = leaf[0];
-    if (most < AMD_EXTENDED_FEATURES)
-        return;
-    detection->cpuid(detection->context, AMD_EXTENDED_FEATURES, 0, leaf);
-    shape->svm = (leaf[2] & AMD_CPUID_SVM) && knows_guests(shape->model);
-    shape->extended = leaf[2] & AMD_CPUID_PERFCTR_CORE;
-    if (shape->extended)
-        shape->counters = UPMU_AMD_EXTENDED;
-    if (shape->svm && detection->rdmsr(detection->context, AMD_MSR_EFER, true, &efer))
-        shape->svme = efer & AMD_EFER_SVME;
-    if (leaf[2] & AMD_CPUID_IBS)
-        shape->ibs = read_ibs(detection, most);
-    if (most >= AMD_ADDRESS_SIZES) {
-        detection->cpuid(detection->context, AMD_ADDRESS_SIZES, 0, leaf);
-        shape->cores = leaf[2] & 0xffu;
+    if (features & AMD_CPUID_PERFCTR_CORE) {
+        has = AMD_WITH_EXTENDED;
+        counters = UPMU_AMD_EXTENDED;
     }
-    if (most < AMD_PERFORMANCE)
-        return;
-    detection->cpuid(detection->context, AMD_PERFORMANCE, 0, leaf);
-    if (!(leaf[0] & AMD_CPUID_PERFMON_V2) || !(leaf[1] & 0xfu))
-        return;
-    shape->counters = leaf[1] & 0xfu;
-    shape->extended = true;
-    shape->global = true;
-    shape->freeze = leaf[0] & AMD_CPUID_FREEZE;
+    if ((features & AMD_CPUID_SVM) && knows_guests(model)) {
+        has |= AMD_HAS_GUESTS;
+        if (detection->rdmsr(detection->context, AMD_MSR_EFER, true, &efer) && (efer & AMD_EFER_SVME))
+            has |= UPMU_AMD_SVME;
+    }
+    if (model == AMD_K8_E && (words[AMD_LEAF_SIZES][2] & 0xffu))
+        has |= UPMU_AMD_NB_RESET;
+    if ((performance & AMD_CPUID_PERFMON_V2) && (words[AMD_LEAF_PERFORMANCE][1] & 0xfu)) {
+        counters = words[AMD_LEAF_PERFORMANCE][1] & 0xfu;
+        has |= performance & AMD_CPUID_FREEZE ? AMD_WITH_GLOBAL | AMD_HAS_FREEZE : AMD_WITH_GLOBAL;
+    }
+    build_amd(out_pmu, model, counters, has);
+    if (UPMU_IBS && (features & AMD_CPUID_IBS))
+        add_ibs(out_pmu, words[AMD_LEAF_IBS][0] & 1u ? words[AMD_LEAF_IBS][0] : AMD_IBS_BASIC);
 }
 
 /* EBX, ECX, EDX of "AuthenticAMD" and of "HygonGenuine". */
@@ -239,47 +208,42 @@ static bool is_amd_or_hygon(const struct upmu_detection *detection)
 
 bool upmu_amd_detect(const struct upmu_detection *detection, struct upmu_pmu *out_pmu)
 {
-    struct amd_shape shape;
+    uint32_t words[AMD_LEAVES][4];
     uint64_t select;
 
     if (!is_amd_or_hygon(detection) || detection->family < 6)
         return false;
-    read_amd_shape(detection, &shape);
+    detection->cpuid(detection->context, UINT32_C(0x80000000), 0, words[0]);
+    upmu_detection_read(detection, words[0][0], amd_leaves, AMD_LEAVES, words[0]);
+    describe_cpu(detection, (const uint32_t(*)[4])words, out_pmu);
+    (void)upmu_detection_identify(detection, out_pmu);
+    if (!detection->hypervisor)
+        return true;
+    out_pmu->quirks &= ~UPMU_AMD_1292; /* its bit is none that guests are given */
     /* No CPUID bit promises the legacy registers: a hypervisor may have none. */
-    if (detection->hypervisor && !shape.extended &&
-        !detection->rdmsr(detection->context, AMD_MSR_SELECT0, false, &select))
-        return false;
-    build_amd(out_pmu, &shape);
-    if (detection->hypervisor) {
-        out_pmu->capabilities |= UPMU_PMU_HYPERVISOR;
-        out_pmu->quirks &= ~UPMU_AMD_1292; /* its bit is none that guests are given */
-    }
-    out_pmu->family = detection->family;
-    out_pmu->model = detection->model;
-    out_pmu->stepping = detection->stepping;
-    return true;
+    return out_pmu->table != &upmu_amd_legacy_table ||
+           detection->rdmsr(detection->context, AMD_MSR_SELECT0, false, &select);
 }
 
 /* What is typical for a model, found by libpfm4's name or that of its catalogue. */
 bool upmu_amd_describe(const char *name, struct upmu_pmu *out_pmu)
 {
     size_t length = upmu_text_length(name);
-    struct amd_shape shape;
 
     for (unsigned i = 0; length && i < AMD_MODELS; i++) {
+        const struct amd_model *model = &amd_models[i];
+        unsigned has = model->traits & AMD_WITH_GLOBAL;
+
         /* A catalogue of several models: the last of them. */
-        if (i == AMD_ZEN3_0 || (!upmu_text_is(name, length, amd_models[i].name) &&
-                                (!upmu_text_is(name, length, amd_models[i].catalog) || i == AMD_HYGON ||
-                                 (i + 1u < AMD_MODELS && upmu_text_is(name, length, amd_models[i + 1u].catalog)))))
+        if (i == AMD_ZEN3_0 || (!upmu_text_is(name, length, model->name) &&
+                                (!upmu_text_is(name, length, model->catalog) || i == AMD_HYGON ||
+                                 (i + 1u < AMD_MODELS && upmu_text_is(name, length, model[1].catalog)))))
             continue;
-        memset(&shape, 0, sizeof shape);
-        shape.model = (uint8_t)i;
-        shape.extended = amd_models[i].traits & AMD_WITH_EXTENDED;
-        shape.global = (amd_models[i].traits & AMD_WITH_GLOBAL) == AMD_WITH_GLOBAL;
-        shape.freeze = shape.global;
-        shape.counters = shape.extended ? UPMU_AMD_EXTENDED : UPMU_AMD_LEGACY;
-        shape.svm = knows_guests(i);
-        build_amd(out_pmu, &shape);
+        if (has == AMD_WITH_GLOBAL)
+            has |= AMD_HAS_FREEZE;
+        if (knows_guests(i))
+            has |= AMD_HAS_GUESTS;
+        build_amd(out_pmu, i, has & AMD_WITH_EXTENDED ? UPMU_AMD_EXTENDED : UPMU_AMD_LEGACY, has);
         for (unsigned k = AMD_SIGNATURES; k-- > 0;)
             if (amd_signatures[k].model == i) {
                 out_pmu->family = amd_signatures[k].family;

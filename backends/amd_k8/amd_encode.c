@@ -7,6 +7,7 @@
  */
 #include "backends/amd_k8/amd_k8.h"
 #include "backends/amd_k8/amd_registers.h"
+#include "backends/x86_common/x86_select.h"
 #include "core/bits.h"
 #include "core/mem.h"
 #include "core/register.h"
@@ -14,7 +15,6 @@
 
 #if UPMU_BACKEND_AMD
 
-#define AMD_SELECT_BOTH (UPMU_AMD_SELECT_USR | UPMU_AMD_SELECT_OS)
 #define AMD_SELECT_WORLDS (UPMU_AMD_SELECT_GUEST | UPMU_AMD_SELECT_HOST)
 
 /* What can be set in a select. */
@@ -25,76 +25,23 @@ static uint64_t amd_settable(const struct upmu_pmu *pmu)
 
 #if UPMU_NAMES
 
-/* What can be given to an event: fields of its select word. */
-static const struct amd_field {
-    uint64_t bits;
-    uint16_t attribute; /* UPMU_ATTR_…; _RAW: part of the code, which only raw events can be given; 0: never wired */
-    uint8_t shift;
-    char name[5]; /* in canonical text */
-} amd_fields[] = {
-    {UPMU_AMD_SELECT_USR, UPMU_ATTR_USR, 16, ":u"},
-    {UPMU_AMD_SELECT_OS, UPMU_ATTR_OS, 17, ":k"},
-    {UPMU_AMD_SELECT_EDGE, UPMU_ATTR_EDGE, 18, ":e="},
-    {UPMU_AMD_SELECT_INV, UPMU_ATTR_INV, 23, ":i="},
-    {UPMU_AMD_SELECT_CMASK, UPMU_ATTR_CMASK, 24, ":c="},
-    {UPMU_AMD_SELECT_GUEST, 0, 40, ":g="},
-    {UPMU_AMD_SELECT_HOST, 0, 41, ":h="},
-    {UPMU_AMD_SELECT_PC, 0, 19, ":pc="},
-    {UPMU_AMD_SELECT_UMASK, UPMU_ATTR_RAW, 8, ""},
-    {UPMU_AMD_SELECT_EVENT, UPMU_ATTR_RAW, 0, ""},
-};
-#define AMD_FIELD_FILTERS 2u /* behind the privileges */
-#define AMD_FIELD_CODES 8u
-
-/* Words for them, with an index into `amd_fields`. */
-static const struct {
-    char name[10];
-    uint8_t field;
-} amd_words[] = {
-    {"u", 0},     {"usr", 0}, {"k", 1},     {"os", 1},    {"e", 2},     {"edge", 2},      {"i", 3},
-    {"inv", 3},   {"c", 4},   {"cmask", 4}, {"count", 4}, {"thr", 4},   {"threshold", 4}, {"g", 5},
-    {"guest", 5}, {"h", 6},   {"host", 6},  {"pc", 7},    {"umask", 8}, {"event", 9},
-};
-#define AMD_WORDS (sizeof amd_words / sizeof amd_words[0])
-
-/*
- * A field that is set already without having been given is wired in the event: it may
- * only be confirmed.
- */
-static enum upmu_status set_amd_field(struct upmu_event *event, uint64_t bits, const struct amd_field *field,
-                                      const uint64_t *given)
-{
-    uint64_t value = given ? *given : 1, room = bits >> field->shift;
-
-    /* The code's bits stand apart: as a number they are together. */
-    if (bits == UPMU_AMD_SELECT_EVENT)
-        room = 0xfff;
-    if (!bits)
-        return UPMU_ERR_NO_SUCH_ATTRIBUTE;
-    if ((!given && room != 1) || (value & ~room))
-        return UPMU_ERR_BAD_VALUE;
-    value = bits == UPMU_AMD_SELECT_EVENT ? upmu_amd_word((unsigned)value) : value << field->shift;
-    bits &= event->config;
-    if (bits || ((event->attributes ^ UPMU_ATTR_RAW) & field->attribute))
-        return bits == value ? UPMU_OK : UPMU_ERR_CONTRADICTION;
-    event->config |= value;
-    event->attributes |= field->attribute;
-    return UPMU_OK;
-}
-
 enum upmu_status upmu_amd_attribute(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,
                                     size_t length, const uint64_t *value)
 {
-    unsigned i = 0;
+    unsigned i = upmu_x86_field_of(name, length);
+    uint64_t code;
 
-    while (!upmu_text_is(name, length, amd_words[i].name))
-        if (++i == AMD_WORDS)
-            return UPMU_ERR_NO_SUCH_ATTRIBUTE;
-    i = amd_words[i].field;
-    /* USR and OS of raw words give way to attributes; elsewhere they are never wired. */
-    if (i < AMD_FIELD_FILTERS && !(event->attributes & (UPMU_ATTR_USR | UPMU_ATTR_OS)))
-        event->config &= ~AMD_SELECT_BOTH;
-    return set_amd_field(event, amd_fields[i].bits & amd_settable(pmu), &amd_fields[i], value);
+    /* The code's bits stand apart: as a number they are together. */
+    if (i == UPMU_X86_FIELD_EVENT) {
+        i = UPMU_X86_FIELD_AMD_EVENT;
+        if (value) {
+            code = *value > 0xfff ? ~UINT64_C(0) : upmu_amd_word((unsigned)*value);
+            value = &code;
+        }
+    }
+    if (i >= UPMU_X86_FIELDS || !(upmu_x86_fields[i].families & UPMU_X86_AMD))
+        return UPMU_ERR_NO_SUCH_ATTRIBUTE;
+    return upmu_x86_set(event, i, amd_settable(pmu), value);
 }
 
 /* FreeBSD's unitmask=m+o+e+s+i of K7: states of the cache line, letters together or apart. */
@@ -172,13 +119,7 @@ enum upmu_status upmu_amd_from_row(const struct upmu_pmu *pmu, const struct upmu
 
     if (!umask_of_revision(pmu, row, &umask))
         return UPMU_ERR_UNSUPPORTED;
-    event->config = upmu_amd_word(row->code) | umask << 8;
-    if (row->flags & UPMU_ROW_EDGE)
-        event->config |= UPMU_AMD_SELECT_EDGE;
-    if (row->flags & UPMU_ROW_INV)
-        event->config |= UPMU_AMD_SELECT_INV;
-    if (row->flags & UPMU_ROW_CMASK)
-        event->config |= (uint64_t)row->cmask << 24;
+    event->config = upmu_amd_word(row->code) | umask << 8 | upmu_x86_modifiers(row);
     event->counters = row->counters;
     if (memcmp(upmu_catalog_name(pmu->catalog), "ix86arch", sizeof "ix86arch") == 0) {
         event->config = translate_generic(pmu, event->config);
@@ -187,49 +128,14 @@ enum upmu_status upmu_amd_from_row(const struct upmu_pmu *pmu, const struct upmu
     return event->config ? UPMU_OK : UPMU_ERR_UNSUPPORTED;
 }
 
-/* With '=', because unit masks may have the names of attributes. */
 void upmu_amd_format(const struct upmu_pmu *pmu, const struct upmu_event *event, const struct upmu_row *row,
                      struct upmu_text *out)
 {
     (void)pmu;
-    if (event->attributes & UPMU_ATTR_RAW)
-        return;
-    if ((row->flags & UPMU_ROW_MASKED) && !event->id.masks) {
-        upmu_text_string(out, ":umask=");
-        upmu_text_hex(out, event->config >> 8 & 0xffu);
-    }
-    if ((event->config & AMD_SELECT_BOTH) != AMD_SELECT_BOTH)
-        upmu_text_string(out, amd_fields[event->config & UPMU_AMD_SELECT_USR ? 0 : 1].name);
-    for (const struct amd_field *field = &amd_fields[AMD_FIELD_FILTERS]; field < &amd_fields[AMD_FIELD_CODES]; field++)
-        if ((event->config & field->bits) && (!field->attribute || (event->attributes & field->attribute))) {
-            upmu_text_string(out, field->name);
-            upmu_text_decimal(out, (event->config & field->bits) >> field->shift);
-        }
+    upmu_x86_format(event, row, UPMU_X86_AMD, out);
 }
 
 #endif
-
-/*
- * Attribute bits follow the word: of a named event, those that were given and are not 0;
- * of a raw one the privileges, since the word says the rest.
- */
-static void settle_amd_attributes(struct upmu_event *event)
-{
-    unsigned attributes = event->attributes;
-
-    if (attributes & UPMU_ATTR_RAW)
-        attributes &= ~(UPMU_ATTR_EDGE | UPMU_ATTR_INV | UPMU_ATTR_CMASK);
-    if (!(event->config & UPMU_AMD_SELECT_EDGE))
-        attributes &= ~UPMU_ATTR_EDGE;
-    if (!(event->config & UPMU_AMD_SELECT_INV))
-        attributes &= ~UPMU_ATTR_INV;
-    if (!(event->config & UPMU_AMD_SELECT_CMASK))
-        attributes &= ~UPMU_ATTR_CMASK;
-    attributes &= ~(UPMU_ATTR_USR | UPMU_ATTR_OS);
-    attributes |= (unsigned)(event->config >> 16) & (UPMU_ATTR_USR | UPMU_ATTR_OS);
-    event->attributes = (uint16_t)attributes;
-}
-_Static_assert(UPMU_AMD_SELECT_USR >> 16 == UPMU_ATTR_USR && UPMU_AMD_SELECT_OS >> 16 == UPMU_ATTR_OS, "bits 17:16");
 
 /* What is said of an event by its code: northbridge, two counters. */
 static enum upmu_status settle_code(const struct upmu_pmu *pmu, struct upmu_event *event)
@@ -253,20 +159,17 @@ static enum upmu_status settle_code(const struct upmu_pmu *pmu, struct upmu_even
 
 enum upmu_status upmu_amd_finish(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
+    enum upmu_status status = upmu_x86_settle(event, amd_settable(pmu));
     uint32_t counters;
 
-    event->config &= ~(UPMU_AMD_SELECT_EN | UPMU_AMD_SELECT_INT);
-    if ((event->config & ~amd_settable(pmu)) || event->config1 || event->config2)
+    if (status != UPMU_OK)
+        return status;
+    if (event->config1)
         return UPMU_ERR_NOT_PERMITTED;
-    /* Both privileges unless one is named; what is named decides the other. */
-    if (!(event->config & AMD_SELECT_BOTH))
-        event->config |= AMD_SELECT_BOTH & ~((uint64_t)event->attributes * UPMU_AMD_SELECT_USR);
-    if (!(event->config & AMD_SELECT_BOTH))
-        return UPMU_ERR_CONTRADICTION;
     /* Guest and host together are everything, which counts without SVM, too. */
     if ((event->config & AMD_SELECT_WORLDS) == AMD_SELECT_WORLDS)
         event->config &= ~AMD_SELECT_WORLDS;
-    settle_amd_attributes(event);
+    upmu_x86_settle_attributes(event);
     counters = upmu_amd_counters(pmu, event->config);
     if (event->counters & counters)
         counters &= event->counters;

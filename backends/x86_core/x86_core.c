@@ -9,22 +9,17 @@
 
 #if UPMU_BACKEND_X86_CORE
 
-/* Status and global control: general counters from bit 0, fixed ones from bit 32, all metrics bit 48. */
-static uint64_t global_bits(uint32_t counters)
-{
-    return (counters & 0xffffu) | (uint64_t)(counters >> 16 & 0xffu) << 32 |
-           (uint64_t)(counters >> UPMU_X86_METRIC(0) != 0) << 48;
-}
-
 static uint32_t overflowed(const struct upmu_pmu *pmu, uint64_t status)
 {
     return pmu->counters & (uint32_t)((status & 0xffffu) | (status >> 32 & 0xffu) << 16);
 }
 
-static uint64_t acknowledge(const struct upmu_pmu *pmu, uint32_t counters)
+/* Status and global control: general counters from bit 0, fixed ones from bit 32, all metrics bit 48. */
+uint64_t upmu_x86_core_acknowledge(const struct upmu_pmu *pmu, uint32_t counters)
 {
     (void)pmu;
-    return global_bits(counters);
+    return (counters & 0xffffu) | (uint64_t)(counters >> 16 & 0xffu) << 32 |
+           (uint64_t)(counters >> UPMU_X86_METRIC(0) != 0) << 48;
 }
 
 /*
@@ -176,7 +171,7 @@ const struct upmu_backend upmu_x86_core_backend = {
     .render = render,
     .release = release,
     .overflowed = overflowed,
-    .acknowledge = acknowledge,
+    .acknowledge = upmu_x86_core_acknowledge,
     .claims = claims,
     .take_over = rest_at_take_over,
     .resource_name = upmu_x86_core_resource_name,

@@ -6,6 +6,7 @@
 #ifndef UPMU_X86_CORE_H
 #define UPMU_X86_CORE_H
 
+#include "backends/x86_common/x86_select.h"
 #include "core/backend.h"
 
 extern const struct upmu_backend upmu_x86_core_backend;
@@ -23,12 +24,6 @@ extern const struct upmu_backend upmu_x86_core_backend;
 #define UPMU_X86_RESOURCE_OMR3 9u
 #define UPMU_X86_PAYLOADS 10u
 #define UPMU_X86_RESOURCE_SLOTS 10u /* fixed counter 3, counting slots at the privileges that are its value */
-
-/* Payload kinds (upmu_event.payload): what the attribute is called; of offcore and OMR registers alike. */
-#define UPMU_X86_PAYLOAD_OFFCORE 1u
-#define UPMU_X86_PAYLOAD_LDLAT 2u
-#define UPMU_X86_PAYLOAD_FRONTEND 3u
-#define UPMU_X86_PAYLOAD_SNOOP 4u
 
 /* upmu_event.flags: the payload's resource, and: */
 #define UPMU_X86_EVENT_RESOURCE 0x0fu
@@ -91,6 +86,9 @@ static inline uint32_t upmu_x86_core_rules(const struct upmu_pmu *pmu)
 #define UPMU_X86_QUIRK_NO_CAP_15 0x2000u /* RPL018: PERF_CAPABILITIES hides PERF_METRICS */
 #define UPMU_X86_QUIRK_AAJ80 0x4000u     /* AAJ80: branch-misses by 89h/7Fh */
 #define UPMU_X86_QUIRK_TFA 0x8000u       /* microcode takes general counter 3 for TSX_FORCE_ABORT */
+
+/* x86_core.c: bits of counters in GLOBAL_CTRL, status and acknowledgement. */
+uint64_t upmu_x86_core_acknowledge(const struct upmu_pmu *pmu, uint32_t counters);
 
 /* x86_core_detect.c */
 bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pmu *out_pmu);

@@ -27,12 +27,10 @@ struct shape {
     uint32_t capabilities; /* UPMU_PMU_… that versions do not imply */
     uint64_t select;       /* select bits that versions do not imply */
     bool metrics;
-    bool hybrid; /* leaf 7: core types differ */
 };
 
 /* clang-format off */
-/* A PMU of version 2 with counters of no width yet, which are written in 32 bits. */
-#define GLOBAL_CAPABILITIES (UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_STATUS | UPMU_PMU_DEBUGCTL)
+/* Counters of version 2 that have no width yet, and are written in 32 bits. */
 #define GENERAL_ONE(n) \
     [n] = { UPMU_X86_ROW_PMC + (n), UPMU_X86_ROW_PMC + (n), UPMU_X86_ROW_SELECT + (n), UPMU_X86_ROW_GLOBAL_CTRL, \
             (n), 0, 32, 0, (n) }
@@ -42,27 +40,43 @@ struct shape {
 #define METRIC_ONE(n) \
     [UPMU_X86_METRIC(n)] = { UPMU_X86_ROW_METRICS, UPMU_X86_ROW_METRICS, UPMU_X86_ROW_FIXED_CTRL, \
                              UPMU_X86_ROW_GLOBAL_CTRL, 48, 0, 0, 0, UINT32_C(0x20000000) }
-#define ROW_BIT(row) UPMU_BIT32((row) & 31)
-static const struct upmu_pmu version2 = {
+static const struct upmu_pmu intel_common = {
     .backend = &upmu_x86_core_backend,
-    .table = &upmu_x86_core_global_table,
-    .capabilities = GLOBAL_CAPABILITIES,
     .shared_scope = UPMU_SCOPE_CORE,
     .counter = { GENERAL_ONE(0), GENERAL_ONE(1), GENERAL_ONE(2), GENERAL_ONE(3), GENERAL_ONE(4), GENERAL_ONE(5),
                  GENERAL_ONE(6), GENERAL_ONE(7), GENERAL_ONE(8), GENERAL_ONE(9),
                  FIXED_ONE(0), FIXED_ONE(1), FIXED_ONE(2), FIXED_ONE(3), FIXED_ONE(4), FIXED_ONE(5), FIXED_ONE(6),
                  METRIC_ONE(0), METRIC_ONE(1), METRIC_ONE(2), METRIC_ONE(3), METRIC_ONE(4), METRIC_ONE(5),
                  METRIC_ONE(6), METRIC_ONE(7) },
-    .status_row = UPMU_X86_ROW_STATUS,
-    .ack_row = UPMU_X86_ROW_ACK,
-    .inuse_row = UPMU_NO_ROW,
     .loop_config = UINT64_C(0xc0) | UPMU_X86_SELECT_USR | UPMU_X86_SELECT_OS, /* instructions retired */
-    .present = { 0, ROW_BIT(UPMU_X86_ROW_GLOBAL_CTRL) | ROW_BIT(UPMU_X86_ROW_STATUS) |
-                        ROW_BIT(UPMU_X86_ROW_ACK) | ROW_BIT(UPMU_X86_ROW_DEBUGCTL) },
     .limit = { [UPMU_X86_CLASS_SELECT] = 0xffd7ffff,
                [UPMU_X86_CLASS_STATUS] = ~UINT64_C(0), [UPMU_X86_CLASS_ACK] = ~UINT64_C(0),
                [UPMU_X86_CLASS_INUSE] = ~UINT64_C(0), [UPMU_X86_CLASS_DEBUGCTL] = ~UINT64_C(0),
                [UPMU_X86_CLASS_METRICS] = ~UINT64_C(0) },
+};
+
+/* What goes with the version. */
+#define ROW_BIT(row) UPMU_BIT32((row) & 31)
+#define GLOBAL_ROWS (ROW_BIT(UPMU_X86_ROW_GLOBAL_CTRL) | ROW_BIT(UPMU_X86_ROW_STATUS) | \
+                     ROW_BIT(UPMU_X86_ROW_ACK) | ROW_BIT(UPMU_X86_ROW_DEBUGCTL))
+#define GLOBAL_CAPABILITIES (UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_STATUS | UPMU_PMU_DEBUGCTL)
+static const struct stage {
+    const struct upmu_register_table *table;
+    uint32_t present; /* rows 32 to 63 */
+    uint16_t capabilities;
+    uint8_t gate_bit; /* of a counter's select; 0: gates are in GLOBAL_CTRL */
+    uint8_t rows[3];  /* status_row, ack_row, inuse_row */
+} intel_stages[] = {
+    /* P6; AE49: nor has Core Duo an enable bit of its own for counter 1 (Linux 2.6 perfctr-watchdog.c). */
+    { &upmu_x86_core_p6_table, 0, 0, UPMU_X86_P6_GATE, { UPMU_NO_ROW, UPMU_NO_ROW, UPMU_NO_ROW } },
+    { &upmu_x86_core_single_table, 0, 0, 22, { UPMU_NO_ROW, UPMU_NO_ROW, UPMU_NO_ROW } },
+    { &upmu_x86_core_global_table, GLOBAL_ROWS, GLOBAL_CAPABILITIES, 0,
+      { UPMU_X86_ROW_STATUS, UPMU_X86_ROW_ACK, UPMU_NO_ROW } },
+    { &upmu_x86_core_global_table, GLOBAL_ROWS | ROW_BIT(UPMU_X86_ROW_INUSE), GLOBAL_CAPABILITIES | UPMU_PMU_INUSE, 0,
+      { UPMU_X86_ROW_STATUS, UPMU_X86_ROW_ACK, UPMU_X86_ROW_INUSE } },
+    { &upmu_x86_core_block_table, GLOBAL_ROWS | ROW_BIT(UPMU_X86_ROW_INUSE),
+      GLOBAL_CAPABILITIES | UPMU_PMU_INUSE | UPMU_PMU_FULL_WRITE, 0,
+      { UPMU_X86_ROW_STATUS, UPMU_X86_ROW_ACK, UPMU_X86_ROW_INUSE } },
 };
 _Static_assert(UPMU_X86_ROW_GLOBAL_CTRL / 32 == 1 && UPMU_X86_ROW_DEBUGCTL / 32 == 1, "rows in one word of `present`");
 /* clang-format on */
@@ -77,82 +91,77 @@ static bool same_text(const char *a, const char *b)
 }
 
 /* What this CPU makes of a counter; fixed counters are preferred: they can do nothing else. */
-static void add_counter(struct upmu_pmu *pmu, const struct shape *shape, unsigned i)
+static void add_counter(struct upmu_pmu *pmu, const struct shape *shape, const struct stage *stage, unsigned i)
 {
     struct upmu_counter *counter = &pmu->counter[i];
 
     counter->width = shape->general_width;
-    if (i >= UPMU_FIXED_COUNTER(0)) {
-        counter->width = i < UPMU_X86_METRIC(0) ? shape->fixed_width : 64;
-        counter->write_bits = counter->width;
-        if (i < UPMU_X86_METRIC(0))
-            pmu->limit[UPMU_X86_CLASS_FIXED_CTRL] |= (uint64_t)(shape->capabilities & UPMU_PMU_ANYTHREAD ? 0xf : 0xb)
-                                                     << (4u * (i - UPMU_FIXED_COUNTER(0)));
+    if (i >= UPMU_X86_METRIC(0)) {
+        counter->width = counter->write_bits = 64;
+    } else if (i >= UPMU_FIXED_COUNTER(0)) {
+        counter->width = counter->write_bits = shape->fixed_width;
+        pmu->limit[UPMU_X86_CLASS_FIXED_CTRL] |= (uint64_t)(shape->capabilities & UPMU_PMU_ANYTHREAD ? 0xf : 0xb)
+                                                 << (4u * (i - UPMU_FIXED_COUNTER(0)));
     } else if (pmu->capabilities & UPMU_PMU_FULL_WRITE) {
+        counter->write_bits = shape->general_width;
         if (shape->version < 6)
             counter->write_row = (uint8_t)(UPMU_X86_ROW_FULL + i);
-        counter->write_bits = counter->width;
     }
-    if (shape->version < 2) {
+    if (stage->gate_bit) {
         counter->gate_row = counter->select_row;
-        counter->gate_bit = pmu->table == &upmu_x86_core_single_table ? 22 : UPMU_X86_P6_GATE;
+        counter->gate_bit = stage->gate_bit;
     }
-    pmu->limit[UPMU_X86_CLASS_GLOBAL_CTRL] |= UPMU_BIT64(counter->gate_bit);
     upmu_register_add_counter(pmu, i, counter);
     pmu->preference[pmu->preference_count++] = (uint8_t)i;
 }
 
-/* Tables and registers that go with the version. */
-static void apply_version(struct upmu_pmu *pmu, unsigned version)
+/* Errata that a CPU of a model has. */
+static uint32_t quirks_of(const struct model *model, const struct shape *shape)
 {
-    if (version < 2) {
-        /* AE49: nor has Core Duo an enable bit of its own for counter 1 (Linux 2.6 perfctr-watchdog.c). */
-        pmu->table =
-            (pmu->quirks & 31u) > UPMU_X86_RULES_YON ? &upmu_x86_core_single_table : &upmu_x86_core_p6_table;
-        pmu->capabilities = 0;
-        pmu->status_row = UPMU_NO_ROW;
-        pmu->ack_row = UPMU_NO_ROW;
-        memset(pmu->present, 0, sizeof pmu->present);
-    }
-    if (version >= 4) {
-        pmu->capabilities |= UPMU_PMU_INUSE;
-        pmu->inuse_row = UPMU_X86_ROW_INUSE;
-        upmu_rows_set(pmu->present, UPMU_X86_ROW_INUSE);
-    }
-    if (version >= 6) {
-        pmu->table = &upmu_x86_core_block_table;
-        pmu->capabilities |= UPMU_PMU_FULL_WRITE;
-    }
+    uint32_t quirks = model->rules | (uint32_t)model->quirks << 8;
+
+    if (shape->version < 2 || (shape->general & 0xfu) != 0xfu) /* nor have hypervisors the registers of the sequence */
+        quirks &= ~UPMU_X86_QUIRK_PRELUDE;
+    /* AAJ80: Nehalems say that mispredicted branches miscount. */
+    if (model->rules == UPMU_X86_RULES_NHM && !(shape->arch_events >> 6 & 1u))
+        quirks |= UPMU_X86_QUIRK_AAJ80;
+    return quirks;
 }
+
+/* Errata that are capabilities, too. */
+#define SHOWN (UPMU_X86_QUIRK_PRELUDE | UPMU_X86_QUIRK_EXCLUSIVE)
+_Static_assert(UPMU_X86_QUIRK_PRELUDE << 3 == UPMU_PMU_PRELUDE && UPMU_X86_QUIRK_EXCLUSIVE << 3 == UPMU_PMU_PAIRED,
+               "the same distance");
 
 static void build(struct upmu_pmu *pmu, const struct model *model, const struct shape *shape)
 {
+    unsigned number = shape->version < 2 ? model->rules > UPMU_X86_RULES_YON
+                                         : 2u + (shape->version >= 4) + (shape->version >= 6);
+    const struct stage *stage = &intel_stages[number];
     uint32_t counters = shape->general | shape->fixed << UPMU_FIXED_COUNTER(0);
 
     if (shape->metrics)
-        counters |= ((model->traits & WITH_8_METRICS) == WITH_8_METRICS ? 0xffu : 0xfu) << UPMU_X86_METRIC(0);
-    memcpy(pmu, &version2, sizeof *pmu);
+        counters |= (model->traits & WITH_8 ? 0xffu : 0xfu) << UPMU_X86_METRIC(0);
+    memcpy(pmu, &intel_common, sizeof *pmu);
     pmu->name = model->name;
     pmu->title = model->title;
+    pmu->table = stage->table;
     pmu->version = shape->version;
     pmu->arch_events = shape->arch_events;
     pmu->min_period = model->min_period;
-    pmu->quirks = model->rules | (uint32_t)model->quirks << 8;
-    if (shape->version < 2 || (shape->general & 0xfu) != 0xfu) /* nor have hypervisors the registers of the sequence */
-        pmu->quirks &= ~UPMU_X86_QUIRK_PRELUDE;
-    if (pmu->quirks & UPMU_X86_QUIRK_PRELUDE)
-        pmu->capabilities |= UPMU_PMU_PRELUDE;
-    /* AAJ80: Nehalems say that mispredicted branches miscount. */
-    if (model->rules == UPMU_X86_RULES_NHM && !(shape->arch_events >> 6 & 1u))
-        pmu->quirks |= UPMU_X86_QUIRK_AAJ80;
+    pmu->quirks = quirks_of(model, shape);
+    pmu->capabilities = stage->capabilities | shape->capabilities | (pmu->quirks & SHOWN) << 3;
     pmu->general = shape->general;
-    apply_version(pmu, shape->version);
-    pmu->capabilities |= shape->capabilities;
-    pmu->limit[UPMU_X86_CLASS_PMC] = upmu_bits_ones(shape->general_width);
+    pmu->present[1] = stage->present;
+    pmu->status_row = stage->rows[0];
+    pmu->ack_row = stage->rows[1];
+    pmu->inuse_row = stage->rows[2];
+    pmu->limit[UPMU_X86_CLASS_PMC] = upmu_bits_low(~UINT64_C(0), shape->general_width);
     pmu->max_period =
         pmu->capabilities & UPMU_PMU_FULL_WRITE ? pmu->limit[UPMU_X86_CLASS_PMC] >> 1 : 0x7fffffff;
     pmu->limit[UPMU_X86_CLASS_FULL] = pmu->limit[UPMU_X86_CLASS_PMC];
-    pmu->limit[UPMU_X86_CLASS_FIXED] = upmu_bits_ones(shape->fixed_width);
+    pmu->limit[UPMU_X86_CLASS_FIXED] = upmu_bits_low(~UINT64_C(0), shape->fixed_width);
+    pmu->limit[UPMU_X86_CLASS_GLOBAL_CTRL] = upmu_x86_core_acknowledge(pmu, counters);
     pmu->limit[UPMU_X86_CLASS_SELECT] |= shape->select;
     if (shape->capabilities & UPMU_PMU_ANYTHREAD)
         pmu->limit[UPMU_X86_CLASS_SELECT] |= UPMU_X86_SELECT_ANY;
@@ -161,15 +170,13 @@ static void build(struct upmu_pmu *pmu, const struct model *model, const struct 
     upmu_x86_core_add_payloads(pmu);
     if (model->traits & (WITH_CORE_RSP | WITH_MODULE_RSP))
         pmu->shared = 1u << UPMU_X86_RESOURCE_OFFCORE0 | 1u << UPMU_X86_RESOURCE_OFFCORE1;
-    if (pmu->quirks & UPMU_X86_QUIRK_EXCLUSIVE) {
-        pmu->capabilities |= UPMU_PMU_PAIRED;
+    if (pmu->quirks & UPMU_X86_QUIRK_EXCLUSIVE)
         pmu->shared |= UINT64_C(0xff) << UPMU_PAIR_RESOURCE(0);
-    }
     if (model->traits & WITH_MODULE_RSP)
         pmu->shared_scope = UPMU_SCOPE_MODULE;
     for (unsigned k = 0; k < UPMU_COUNTERS; k++)
         if (counters >> (k ^ UPMU_FIXED_COUNTER(0)) & 1u)
-            add_counter(pmu, shape, k ^ UPMU_FIXED_COUNTER(0));
+            add_counter(pmu, shape, stage, k ^ UPMU_FIXED_COUNTER(0));
 }
 
 /* What is typical for a model. */
@@ -187,106 +194,85 @@ static void typical_shape(const struct model *model, struct shape *shape)
     shape->metrics = model->traits & WITH_METRICS;
 }
 
+/* Leaves that are read, by place in `words`. */
+enum { LEAF_PMU, LEAF_FEATURES, LEAF_FEATURES_1, LEAF_TYPE, LEAF_23, LEAF_23_COUNTERS, LEAF_23_EVENTS, INTEL_LEAVES };
+
+static const struct upmu_leaf intel_leaves[INTEL_LEAVES] = {
+    [LEAF_PMU] = {.leaf = 0xA},
+    [LEAF_FEATURES] = {.leaf = 7},
+    [LEAF_FEATURES_1] = {.leaf = 7, .subleaf = 1, .gate = UPMU_LEAF_WORD(LEAF_FEATURES, 0), .bits = ~UINT32_C(0)},
+    [LEAF_TYPE] = {.leaf = 0x1A},
+    [LEAF_23] = {.leaf = 0x23, .gate = UPMU_LEAF_WORD(LEAF_FEATURES_1, 0), .bits = UPMU_BIT32(8)},
+    [LEAF_23_COUNTERS] = {.leaf = 0x23, .subleaf = 1, .gate = UPMU_LEAF_WORD(LEAF_23, 0), .bits = UPMU_BIT32(1)},
+    [LEAF_23_EVENTS] = {.leaf = 0x23, .subleaf = 3, .gate = UPMU_LEAF_WORD(LEAF_23, 0), .bits = UPMU_BIT32(3)},
+};
+
 /* Fixed counters: CPUID understates them on early parts, and only a hypervisor means 0. */
 static void read_fixed(const struct upmu_detection *detection, const uint32_t leaf[4], struct shape *shape)
 {
     unsigned contiguous = leaf[3] & 0x1fu;
     unsigned width = leaf[3] >> 5 & 0xffu;
-    uint32_t bitmap = 0;
 
     if (shape->version >= 5) {
-        bitmap = leaf[2];
+        shape->fixed = leaf[2];
     } else if (!detection->hypervisor && contiguous < 3) {
         contiguous = 3;
         shape->capabilities |= UPMU_PMU_FIXED_FLOORED;
     }
     if (!width)
         width = shape->general_width;
-    if (width < 32 || width > 64)
+    if (width - 32u > 32u)
         return;
-    shape->fixed = bitmap | (UPMU_BIT32(contiguous) - 1u);
+    shape->fixed |= UPMU_BIT32(contiguous) - 1u;
     shape->fixed_width = (uint8_t)width;
 }
 
-/*
- * Leaf 0Ah.  A bit of EBX means "not available", and only those below the length
- * in EAX[31:24] mean anything.
- */
-static bool read_shape(const struct upmu_detection *detection, struct shape *shape)
+/* Leaf 23h: what this core type has, where 0Ah tells what all have; 1 means available. */
+static void read_extension(const uint32_t words[][4], struct shape *shape)
 {
-    uint32_t leaf[4];
-    unsigned general, events;
+    if (words[LEAF_23][1] & 1u)
+        shape->select = UPMU_X86_SELECT_UMASK2;
+    if (words[LEAF_23][1] & 2u)
+        shape->select |= UPMU_X86_SELECT_EQ;
+    if (words[LEAF_23_COUNTERS][0])
+        shape->general = words[LEAF_23_COUNTERS][0];
+    if (words[LEAF_23][0] & intel_leaves[LEAF_23_COUNTERS].bits)
+        shape->fixed = words[LEAF_23_COUNTERS][1];
+    if (words[LEAF_23][0] & intel_leaves[LEAF_23_EVENTS].bits)
+        shape->arch_events = words[LEAF_23_EVENTS][0];
+}
 
-    if (detection->leaf0[0] < 0xA)
-        return false;
-    detection->cpuid(detection->context, 0xA, 0, leaf);
-    shape->version = (uint8_t)leaf[0];
-    general = leaf[0] >> 8 & 0xffu;
+/*
+ * Leaf 0Ah: version 0 if it says nothing.  A bit of EBX means "not available", and only
+ * those below the length in EAX[31:24] mean anything.
+ */
+static void read_shape(const struct upmu_detection *detection, const uint32_t words[][4], struct shape *shape)
+{
+    const uint32_t *leaf = words[LEAF_PMU];
+    unsigned general = leaf[0] >> 8 & 0xffu, events = leaf[0] >> 24;
+
+    memset(shape, 0, sizeof *shape);
     shape->general_width = (uint8_t)(leaf[0] >> 16);
-    events = leaf[0] >> 24;
-    if (!shape->version || !general || shape->general_width < 32 || shape->general_width > 64)
-        return false;
+    if (!general || shape->general_width - 32u > 32u)
+        return;
+    shape->version = (uint8_t)leaf[0];
     shape->general = UPMU_BIT32(general > 31 ? 31 : general) - 1u;
     shape->arch_events = ~leaf[1] & (UPMU_BIT32(events > 31 ? 31 : events) - 1u);
-    if (shape->version >= 2)
-        read_fixed(detection, leaf, shape);
+    if (shape->version < 2)
+        return;
     if (shape->version >= 3 && !(leaf[3] >> 15 & 1u))
         shape->capabilities |= UPMU_PMU_ANYTHREAD;
-    return true;
-}
-
-/* Leaf 23h: what this core type has, where 0Ah tells what all have; 1 means available. */
-static void read_extension(const struct upmu_detection *detection, struct shape *shape)
-{
-    uint32_t leaf[4], subleaves;
-
-    detection->cpuid(detection->context, 0x23, 0, leaf);
-    subleaves = leaf[0];
-    if (leaf[1] & 1u)
-        shape->select |= UPMU_X86_SELECT_UMASK2;
-    if (leaf[1] & 2u)
-        shape->select |= UPMU_X86_SELECT_EQ;
-    if (subleaves >> 1 & 1u) {
-        detection->cpuid(detection->context, 0x23, 1, leaf);
-        if (leaf[0])
-            shape->general = leaf[0];
-        shape->fixed = leaf[1];
-    }
-    if (subleaves >> 3 & 1u) {
-        detection->cpuid(detection->context, 0x23, 3, leaf);
-        shape->arch_events = leaf[0];
-    }
-}
-
-/* Leaf 7: transactional counting, microcode that takes counter 3 for it (*out_tfa), and whether leaf 23h is there. */
-static void read_features(const struct upmu_detection *detection, struct shape *shape, bool *out_tfa)
-{
-    uint32_t leaf[4], subleaf[4];
-
-    *out_tfa = false;
-    if (detection->leaf0[0] < 7)
-        return;
-    detection->cpuid(detection->context, 7, 0, leaf);
-    if (leaf[1] & (UPMU_BIT32(11) | UPMU_BIT32(4)))
-        shape->capabilities |= UPMU_PMU_TSX;
-    shape->hybrid = leaf[3] >> 15 & 1u;
-    *out_tfa = (leaf[3] & (UPMU_BIT32(13) | UPMU_BIT32(11))) == UPMU_BIT32(13);
-    if (!leaf[0] || detection->leaf0[0] < 0x23 || shape->version < 2)
-        return;
-    detection->cpuid(detection->context, 7, 1, subleaf);
-    if (subleaf[0] >> 8 & 1u)
-        read_extension(detection, shape);
+    read_fixed(detection, leaf, shape);
+    read_extension(words, shape);
 }
 
 /*
  * The model by family and model, and its core type by leaf 1Ah: type in EAX[31:24],
  * native model below.  A leaf of zeros (E-cores disabled) means a big core.
  */
-static const struct model *find_model(const struct upmu_detection *detection, unsigned version, uint8_t *out_type,
-                                      uint8_t *out_native)
+static const struct model *find_model(const struct upmu_detection *detection, unsigned version, uint32_t type)
 {
-    unsigned row = version >= 5 ? M_UNKNOWN5 : M_UNKNOWN, native;
-    uint32_t leaf[4] = {0};
+    unsigned row = version >= 5 ? M_UNKNOWN5 : M_UNKNOWN, native = (type & 0xffffffu) - 1u;
 
     for (unsigned i = 0; i < SIGNATURES; i++)
         if (signatures[i].family == detection->family && signatures[i].model == detection->model) {
@@ -295,75 +281,81 @@ static const struct model *find_model(const struct upmu_detection *detection, un
         }
     if (row == M_SKX && detection->stepping >= 5)
         row = M_CLX;
-    if (detection->leaf0[0] >= 0x1A)
-        detection->cpuid(detection->context, 0x1A, 0, leaf);
-    *out_type = (uint8_t)(leaf[0] >> 24);
-    *out_native = (uint8_t)leaf[0];
-    if (row < M_HYBRID || row >= M_HYBRID_END)
-        return &models[row];
-    native = leaf[0] & 0xffffffu;
-    if (native - 1u < (M_HYBRID_END - M_HYBRID) / 2)
-        row = M_HYBRID + 2 * (native - 1u);
-    if (*out_type == 0x20)
-        row |= 1u;
+    if (row >= M_HYBRID && row < M_HYBRID_END) {
+        if (native < (M_HYBRID_END - M_HYBRID) / 2)
+            row = M_HYBRID + 2 * native;
+        if (type >> 24 == 0x20)
+            row |= 1u;
+    }
     return &models[row];
 }
 _Static_assert(M_HYBRID % 2 == 0, "an Atom is one above its big core");
 
-/* Where CPUID is known to say too little or too much. */
-static void correct_shape(const struct upmu_detection *detection, const struct model *model, struct shape *shape)
+/* Where CPUID is known to say too little or too much; EDX[15] of leaf 7: core types differ. */
+static void correct_shape(const struct upmu_detection *detection, const struct model *model, bool hybrid,
+                          struct shape *shape)
 {
-    if (shape->hybrid && !detection->hypervisor && (model->traits & WITH_8_OF_4) && shape->version == 5) {
-        shape->general = 0xff;
-        shape->fixed = 0xf;
+    if (!detection->hypervisor) {
+        if (hybrid && (model->traits & WITH_8_OF_4) && shape->version == 5) {
+            shape->general = 0xff;
+            shape->fixed = 0xf;
+        }
+        /* RPL018, and hybrids' PERF_CAPABILITIES tell what both core types have. */
+        if (model->quirks & QUIRK(NO_CAP_15))
+            shape->metrics = true;
     }
     if (!shape->fixed_width)
         shape->fixed = 0;
-    /* RPL018, and hybrids' PERF_CAPABILITIES tell what both core types have. */
-    if (!detection->hypervisor && (model->quirks & QUIRK(NO_CAP_15)))
-        shape->metrics = true;
     shape->metrics &= shape->fixed >> 3 & 1u; /* fractions of what fixed counter 3 counts */
     shape->general &= UPMU_BIT32(UPMU_X86_GENERAL) - 1u;
     shape->fixed &= UPMU_BIT32(UPMU_X86_FIXED) - 1u;
 }
 
-/* P6 has no leaf 0Ah; a hypervisor that shows one has no counters. */
-static bool is_p6(const struct upmu_detection *detection, const struct model *model)
+/* PERF_CAPABILITIES. */
+static void read_capabilities(const struct upmu_detection *detection, struct shape *shape)
 {
-    return !model->version && !detection->hypervisor && detection->leaf0[0] < 0xA;
+    uint64_t capabilities;
+
+    if (!(detection->leaf1[2] >> 15 & 1u) || !detection->rdmsr(detection->context, 0x345, true, &capabilities))
+        return;
+    /* Before version 2, where only a hypervisor has it, the tables have no rows for it. */
+    if (shape->version >= 2 && (capabilities >> 13 & 1u))
+        shape->capabilities |= UPMU_PMU_FULL_WRITE;
+    shape->metrics = shape->version >= 5 && (capabilities >> 15 & 1u);
+}
+
+/* EBX, ECX, EDX of "GenuineIntel"; families 11 and 15 have other PMUs. */
+static bool is_intel_core(const struct upmu_detection *detection)
+{
+    return memcmp(&detection->leaf0[1], "GenuntelineI", 12) == 0 && detection->family >= 6 &&
+           detection->family != 11 && detection->family != 15;
 }
 
 bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pmu *out_pmu)
 {
+    uint32_t words[INTEL_LEAVES][4], features;
     const struct model *model;
     struct shape shape;
-    uint64_t capabilities;
-    uint8_t core_type, native;
     bool tfa;
 
-    memset(&shape, 0, sizeof shape);
-    /* EBX, ECX, EDX of "GenuineIntel" */
-    if (memcmp(&detection->leaf0[1], "GenuntelineI", 12) != 0 || detection->family < 6 || detection->family == 11 ||
-        detection->family == 15)
+    if (!is_intel_core(detection))
         return false;
-    if (!read_shape(detection, &shape))
-        shape.version = 0;
-    model = find_model(detection, shape.version, &core_type, &native);
+    upmu_detection_read(detection, detection->leaf0[0], intel_leaves, INTEL_LEAVES, words[0]);
+    read_shape(detection, (const uint32_t(*)[4])words, &shape);
+    model = find_model(detection, shape.version, words[LEAF_TYPE][0]);
     if (!shape.version) {
-        if (!is_p6(detection, model))
+        /* P6 has no leaf 0Ah; a hypervisor that shows one has no counters. */
+        if (model->version || detection->hypervisor || detection->leaf0[0] >= 0xA)
             return false;
         typical_shape(model, &shape);
     }
-    read_features(detection, &shape, &tfa);
-    if ((detection->leaf1[2] >> 15 & 1u) && detection->rdmsr(detection->context, 0x345, true, &capabilities)) {
-        /* Before version 2, where only a hypervisor has it, the tables have no rows for it. */
-        if (shape.version >= 2 && (capabilities >> 13 & 1u))
-            shape.capabilities |= UPMU_PMU_FULL_WRITE;
-        shape.metrics = shape.version >= 5 && (capabilities >> 15 & 1u);
-    }
-    if (detection->hypervisor)
-        shape.capabilities |= UPMU_PMU_HYPERVISOR;
-    correct_shape(detection, model, &shape);
+    /* Transactional counting, and microcode that takes counter 3 for it. */
+    if (words[LEAF_FEATURES][1] & (UPMU_BIT32(11) | UPMU_BIT32(4)))
+        shape.capabilities |= UPMU_PMU_TSX;
+    features = words[LEAF_FEATURES][3];
+    tfa = (features & (UPMU_BIT32(13) | UPMU_BIT32(11))) == UPMU_BIT32(13);
+    read_capabilities(detection, &shape);
+    correct_shape(detection, model, features >> 15 & 1u, &shape);
     if (tfa)
         shape.general &= ~UPMU_BIT32(3);
     if (!(shape.general | shape.fixed))
@@ -371,12 +363,9 @@ bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pm
     build(out_pmu, model, &shape);
     if (tfa)
         out_pmu->quirks |= UPMU_X86_QUIRK_TFA;
-    out_pmu->core_type = core_type;
-    out_pmu->native = native;
-    out_pmu->family = detection->family;
-    out_pmu->model = detection->model;
-    out_pmu->stepping = detection->stepping;
-    return true;
+    out_pmu->core_type = (uint8_t)(words[LEAF_TYPE][0] >> 24);
+    out_pmu->native = (uint8_t)words[LEAF_TYPE][0];
+    return upmu_detection_identify(detection, out_pmu);
 }
 
 bool upmu_x86_core_describe(const char *name, struct upmu_pmu *out_pmu)

@@ -34,7 +34,7 @@ struct model {
 #define WITH_CAPABILITIES (WITH_FULL | WITH_ANY | WITH_TSX)
 #define WITH_40_BITS 0x0100u   /* counters have 40 bits instead of 48 */
 #define WITH_METRICS 0x0200u   /* PERF_METRICS, of 4 bytes */
-#define WITH_8_METRICS 0x0600u /* of 8 bytes */
+#define WITH_8 0x0400u         /* of 8 bytes */
 #define WITH_CORE_RSP 0x0800u  /* both hyper-threads of a core see the offcore registers */
 #define WITH_MODULE_RSP 0x1000u /* both cores of a module do */
 #define WITH_8_OF_4 0x2000u    /* leaf 0Ah tells what both core types have: really 8 general and 4 fixed counters */
@@ -98,11 +98,14 @@ static const struct model models[] = {
     [M_ICL] = { "icl", "Intel Ice Lake", UPMU_X86_RULES_ICL, BIG5, 0xff, WITH_FULL | WITH_TSX | WITH_METRICS, 0, 2 },
     [M_ICX] = { "icx", "Intel Ice Lake-SP", UPMU_X86_RULES_ICL, BIG5, 0xff,
                 WITH_FULL | WITH_TSX | WITH_METRICS, 0, 2 },
-    [M_SPR] = { "spr", "Intel Sapphire Rapids", UPMU_X86_RULES_GLC, BIG5, 0xff, WITH_FULL | WITH_TSX | WITH_8_METRICS,
+    [M_SPR] = { "spr", "Intel Sapphire Rapids", UPMU_X86_RULES_GLC, BIG5, 0xff,
+                WITH_FULL | WITH_TSX | WITH_METRICS | WITH_8,
               QUIRK(LDLAT_AUX), 2 },
-    [M_EMR] = { "emr", "Intel Emerald Rapids", UPMU_X86_RULES_GLC, BIG5, 0xff, WITH_FULL | WITH_TSX | WITH_8_METRICS,
+    [M_EMR] = { "emr", "Intel Emerald Rapids", UPMU_X86_RULES_GLC, BIG5, 0xff,
+                WITH_FULL | WITH_TSX | WITH_METRICS | WITH_8,
               QUIRK(LDLAT_AUX), 2 },
-    [M_GNR] = { "gnr", "Intel Granite Rapids", UPMU_X86_RULES_RWC, BIG5, 0xdff, WITH_FULL | WITH_TSX | WITH_8_METRICS,
+    [M_GNR] = { "gnr", "Intel Granite Rapids", UPMU_X86_RULES_RWC, BIG5, 0xdff,
+                WITH_FULL | WITH_TSX | WITH_METRICS | WITH_8,
               0, 2 },
     [M_SLM] = { "slm", "Intel Silvermont", UPMU_X86_RULES_SLM, OLD_ATOM | WITH_FULL | WITH_MODULE_RSP, 0, 2 },
     [M_GLM] = { "glm", "Intel Goldmont", UPMU_X86_RULES_GLM, 4, 4, 7, 0x7f, WITH_FULL | WITH_ANY, 0, 2 },
@@ -111,21 +114,21 @@ static const struct model models[] = {
     [M_KNL] = { "knl", "Intel Knights Landing", UPMU_X86_RULES_KNL, OLD_ATOM | WITH_FULL, 0, 2 },
     [M_KNM] = { "knm", "Intel Knights Mill", UPMU_X86_RULES_KNL, OLD_ATOM | WITH_FULL, 0, 2 },
     [M_PTC] = { "ptc", "Intel Panther Cove", UPMU_X86_RULES_PTC, 6, 8, 0xf, 0xdff,
-              WITH_FULL | WITH_TSX | WITH_8_METRICS | WITH_UMASK2, 0, 2 },
+              WITH_FULL | WITH_TSX | WITH_METRICS | WITH_8 | WITH_UMASK2, 0, 2 },
     [M_ADL_GLC] = { "adl_glc", "Intel Golden Cove", UPMU_X86_RULES_GLC, BIG5, 0x7f,
-                  WITH_FULL | WITH_8_METRICS | WITH_8_OF_4, QUIRK(LDLAT_AUX) | QUIRK(NO_CAP_15), 2 },
+                  WITH_FULL | WITH_METRICS | WITH_8 | WITH_8_OF_4, QUIRK(LDLAT_AUX) | QUIRK(NO_CAP_15), 2 },
     [M_ADL_GRT] = { "adl_grt", "Intel Gracemont", UPMU_X86_RULES_GRT, 5, 6, 7, 0x7f, WITH_FULL, 0, 2 },
-    [M_MTL_RWC] = { "mtl_rwc", "Intel Redwood Cove", UPMU_X86_RULES_RWC, BIG5, 0xdff, WITH_FULL | WITH_8_METRICS,
+    [M_MTL_RWC] = { "mtl_rwc", "Intel Redwood Cove", UPMU_X86_RULES_RWC, BIG5, 0xdff, WITH_FULL | WITH_METRICS | WITH_8,
                   QUIRK(NO_CAP_15), 2 },
     [M_MTL_CMT] = { "mtl_cmt", "Intel Crestmont", UPMU_X86_RULES_CMT, 5, 8, 7, 0x7f, WITH_FULL, 0, 2 },
     [M_LNC] = { "lnc", "Intel Lion Cove", UPMU_X86_RULES_LNC, 6, 10, 0xf, 0x1dff,
-              WITH_FULL | WITH_8_METRICS | WITH_UMASK2, QUIRK(NO_CAP_15), 2 },
+              WITH_FULL | WITH_METRICS | WITH_8 | WITH_UMASK2, QUIRK(NO_CAP_15), 2 },
     [M_SKT] = { "skt", "Intel Skymont", UPMU_X86_RULES_SKT, 6, 8, 0x77, 0x1f7f, WITH_FULL | WITH_UMASK2, 0, 2 },
     [M_CGC] = { "cgc", "Intel Cougar Cove", UPMU_X86_RULES_CGC, 6, 10, 0xf, 0x1dff,
-              WITH_FULL | WITH_8_METRICS | WITH_UMASK2, QUIRK(NO_CAP_15), 2 },
+              WITH_FULL | WITH_METRICS | WITH_8 | WITH_UMASK2, QUIRK(NO_CAP_15), 2 },
     [M_DKT] = { "dkt", "Intel Darkmont", UPMU_X86_RULES_DKT, 6, 8, 0x77, 0x1f7f, WITH_FULL | WITH_UMASK2, 0, 2 },
     [M_CYC] = { "cyc", "Intel Coyote Cove", UPMU_X86_RULES_CYC, 6, 8, 0xf, 0x1dff,
-              WITH_FULL | WITH_8_METRICS | WITH_UMASK2, QUIRK(NO_CAP_15), 2 },
+              WITH_FULL | WITH_METRICS | WITH_8 | WITH_UMASK2, QUIRK(NO_CAP_15), 2 },
     [M_AWF] = { "awf", "Intel Arctic Wolf", UPMU_X86_RULES_AWF, 6, 8, 0x77, 0x1f7f, WITH_FULL | WITH_UMASK2, 0, 2 },
     [M_UNKNOWN] = { "ix86arch", "Intel architectural PMU", UPMU_X86_RULES_GEN, 4, 4, 7, 0x7f, WITH_FULL, 0, 2 },
     [M_UNKNOWN5] = { "ix86arch", "Intel architectural PMU", UPMU_X86_RULES_GN5, 5, 8, 0xf, 0xff,

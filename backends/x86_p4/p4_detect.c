@@ -123,9 +123,7 @@ bool upmu_p4_detect(const struct upmu_detection *detection, struct upmu_pmu *out
         return false;
     build_p4(out_pmu, detection->model, detection->stepping, core_threads(detection) > 1,
              !(enable & MISC_ENABLE_NO_PEBS));
-    if (detection->hypervisor)
-        out_pmu->capabilities |= UPMU_PMU_HYPERVISOR;
-    return true;
+    return upmu_detection_identify(detection, out_pmu);
 }
 
 bool upmu_p4_describe(const char *name, struct upmu_pmu *out_pmu)

@@ -158,36 +158,36 @@ struct upmu_catalog;
  * One kind of hardware unit.  Constant once detected.
  */
 struct upmu_pmu {
-    const char *name;  /* libpfm4's where it has one: "skl", "core" */
-    const char *title; /* for people: "Intel Skylake" */
+    const char *name;                   /* libpfm4's where it has one: "skl", "core" */
+    const char *title;                  /* for people: "Intel Skylake" */
     const struct upmu_backend *backend;
     const struct upmu_register_table *table;
     const struct upmu_catalog *catalog; /* its events, or NULL: architectural and raw only */
     const struct upmu_catalog *imported; /* from outside, looked in first; NULL: none */
     uint32_t capabilities;              /* UPMU_PMU_… */
     uint32_t quirks;                    /* the backend's bits */
-    uint8_t version;                    /* architectural perfmon version, 0: none */
-    uint8_t core_type;                  /* CPUID 1Ah EAX[31:24], 0 where there is none */
+    uint32_t counters;                  /* all that exist */
+    uint32_t general;                   /* those that are general counters */
+    uint32_t shared_counters;           /* counters that other CPUs see, too */
     uint16_t family, model;
     uint8_t stepping;
-    uint8_t refuses;   /* bit: an enum upmu_source of which it takes no events */
-    uint8_t native;    /* CPUID 1Ah EAX[7:0], which of its core type it is; 0 where there is none */
-    uint32_t counters; /* all that exist */
-    uint32_t general;  /* those that are general counters */
-    uint32_t arch_events; /* bit n: architectural event n is available */
-    uint64_t shared;      /* resources that other CPUs see, too: bit = resource */
-    uint32_t shared_counters; /* counters that other CPUs see, too */
-    uint8_t shared_scope;     /* which of them: enum upmu_scope */
-    uint64_t max_period;  /* events that one load of a counter can wait for */
-    uint64_t min_period;  /* shortest period programmed */
-    struct upmu_counter counter[UPMU_COUNTERS];
-    uint8_t preference[UPMU_COUNTERS]; /* counters in the order they are tried */
-    uint8_t preference_count;
+    uint8_t version;                    /* architectural perfmon version, 0: none */
+    uint8_t core_type;                  /* CPUID 1Ah EAX[31:24], 0 where there is none */
+    uint8_t native;                     /* CPUID 1Ah EAX[7:0], which of its core type it is; 0 where there is none */
+    uint8_t refuses;                    /* bit: an enum upmu_source of which it takes no events */
     uint8_t status_row, ack_row, inuse_row; /* or UPMU_NO_ROW */
-    uint32_t ibs;         /* upmu_ibs_capabilities() */
-    uint64_t loop_config; /* raw event that any loop makes happen: for the probe */
-    uint32_t present[UPMU_REGISTERS / 32];  /* rows that this PMU has */
-    uint64_t limit[UPMU_REGISTER_CLASSES];  /* bits that exist, per class */
+    uint8_t preference_count;
+    uint8_t shared_scope;               /* which CPUs see them: enum upmu_scope */
+    uint32_t present[UPMU_REGISTERS / 32]; /* rows that this PMU has */
+    uint64_t shared;                    /* resources that other CPUs see, too: bit = resource */
+    uint64_t max_period;                /* events that one load of a counter can wait for */
+    struct upmu_counter counter[UPMU_COUNTERS];
+    uint64_t min_period;                /* shortest period programmed */
+    uint64_t limit[UPMU_REGISTER_CLASSES]; /* bits that exist, per class */
+    uint32_t arch_events;               /* bit n: architectural event n is available */
+    uint32_t ibs;                       /* upmu_ibs_capabilities() */
+    uint64_t loop_config;               /* raw event that any loop makes happen: for the probe */
+    uint8_t preference[UPMU_COUNTERS];  /* counters in the order they are tried */
 };
 
 /*

@@ -12,7 +12,7 @@ from checklib import COMPILERS, FREESTANDING, WARNINGS, check, files, library_so
 
 MEMORY_FUNCTIONS = {"memcpy", "memmove", "memset", "memcmp"}
 # What a backend may call: the core's pure helpers.
-BACKEND_MAY_CALL = re.compile(r"^(mem(cpy|move|set|cmp)|upmu_(image|register|text|catalog|bits|pmu|event_raw)_?\w*)$")
+BACKEND_MAY_CALL = re.compile(r"^(mem(cpy|move|set|cmp)|upmu_(image|register|text|catalog|bits|pmu|event_raw|detection|x86)_?\w*)$")
 OPTIONS = ["UPMU_BACKEND_X86_CORE", "UPMU_BACKEND_X86_P4", "UPMU_BACKEND_AMD", "UPMU_SAMPLING", "UPMU_NAMES", "UPMU_PROBE",
            "UPMU_MOVES", "UPMU_DOMAINS", "UPMU_WHY_TEXT", "UPMU_PRELUDES", "UPMU_METRICS",
            "UPMU_THREADS", "UPMU_PACK", "UPMU_USER_PAGES"]

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What Intel's core PMUs and AMD's have in common: the layout of their select registers,
+ * and the words for its fields.
+ */
+#ifndef UPMU_X86_SELECT_H
+#define UPMU_X86_SELECT_H
+
+#include "core/backend.h"
+
+#define UPMU_SELECT_UMASK UINT64_C(0xff00)
+#define UPMU_SELECT_USR (UINT64_C(1) << 16)
+#define UPMU_SELECT_OS (UINT64_C(1) << 17)
+#define UPMU_SELECT_EDGE (UINT64_C(1) << 18)
+#define UPMU_SELECT_INT (UINT64_C(1) << 20)
+#define UPMU_SELECT_ANY (UINT64_C(1) << 21) /* Intel's */
+#define UPMU_SELECT_EN (UINT64_C(1) << 22)
+#define UPMU_SELECT_INV (UINT64_C(1) << 23)
+#define UPMU_SELECT_CMASK (UINT64_C(0xff) << 24)
+#define UPMU_SELECT_BOTH (UPMU_SELECT_USR | UPMU_SELECT_OS)
+
+/* Compare with the counter mask for equality; the bit of an attribute that only NetBurst has. */
+#define UPMU_X86_ATTR_EQ UPMU_ATTR_ACTIVE
+
+/* Payload kinds (upmu_event.payload) that can be given: what the attribute is called. */
+#define UPMU_X86_PAYLOAD_OFFCORE 1u /* and of OMR registers */
+#define UPMU_X86_PAYLOAD_LDLAT 2u
+#define UPMU_X86_PAYLOAD_FRONTEND 3u
+#define UPMU_X86_PAYLOAD_SNOOP 4u
+
+/* Shortest threshold that the load latency facility takes (Linux, libpfm4 4.13). */
+#define UPMU_X86_LDLAT_LEAST 3u
+
+/* Whose fields. */
+#define UPMU_X86_INTEL 1u
+#define UPMU_X86_AMD 2u
+#define UPMU_X86_ALL 3u
+
+/* What can be given to an event: a field of its select word, or with `payload` of the payload of that kind. */
+struct upmu_x86_field {
+    uint64_t bits;
+    uint16_t attribute; /* UPMU_ATTR_…; _RAW: part of the code, which only raw events can be given; 0: never wired */
+    uint8_t shift;
+    uint8_t families;
+    uint8_t payload;
+    uint8_t least;
+    char name[14]; /* in canonical text */
+};
+
+/* Indices of fields: the privileges stand first; then others in the order of canonical text. */
+#define UPMU_X86_FIELD_EDGE 2u
+#define UPMU_X86_FIELD_PAYLOADS 12u
+#define UPMU_X86_FIELD_FRONTEND 14u
+#define UPMU_X86_FIELD_UMASK 16u
+#define UPMU_X86_FIELD_EVENT 17u
+#define UPMU_X86_FIELD_AMD_EVENT 18u
+#define UPMU_X86_FIELD_THRESHOLD 19u
+#define UPMU_X86_FIELDS 20u
+extern const struct upmu_x86_field upmu_x86_fields[UPMU_X86_FIELDS];
+
+#if UPMU_NAMES
+/* The field that a word names, UPMU_X86_FIELDS: precision, above: none. */
+unsigned upmu_x86_field_of(const char *name, size_t length);
+
+/*
+ * Give a field its value, of which `settable` can be set.  A field that is set already
+ * without having been given is wired in the event: it may only be confirmed.
+ * UPMU_ERR_NO_SUCH_ATTRIBUTE, _BAD_VALUE, _CONTRADICTION.
+ */
+enum upmu_status upmu_x86_set(struct upmu_event *event, unsigned field, uint64_t settable, const uint64_t *given);
+
+/* The select bits that a row wires beside its code: edge, inv, any, counter mask. */
+uint64_t upmu_x86_modifiers(const struct upmu_row *row);
+
+/* Attributes in canonical text, but for precision: those of fields `families` has. */
+void upmu_x86_format(const struct upmu_event *event, const struct upmu_row *row, unsigned families,
+                     struct upmu_text *out);
+#endif
+
+/* Enable and interrupt off, both privileges unless one is named: UPMU_ERR_NOT_PERMITTED, _CONTRADICTION. */
+enum upmu_status upmu_x86_settle(struct upmu_event *event, uint64_t settable);
+
+/* Attribute bits follow the words. */
+void upmu_x86_settle_attributes(struct upmu_event *event);
+
+#endif
