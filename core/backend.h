@@ -191,6 +191,14 @@ const struct upmu_backend *upmu_backend(unsigned i);
 /* Give a PMU its catalogue, or the architectural one. */
 void upmu_pmu_find_catalog(struct upmu_pmu *pmu);
 
+/* An image without entries. */
+static inline void upmu_image_clear(struct upmu_image *image)
+{
+    image->count = 0;
+    image->overfull = false;
+    image->prelude = NULL;
+}
+
 /* Add a value to an image, merging it with an entry for the same row and counters. */
 void upmu_image_add(struct upmu_image *image, unsigned row, uint64_t mask, uint64_t value, uint32_t guard);
 

@@ -516,11 +516,12 @@ bool upmu_bank_agrees(struct upmu_bank *bank, unsigned counter)
 {
     const struct upmu_pmu *pmu = bank->pmu;
     unsigned row = pmu->counter[counter].select_row;
-    struct upmu_image image = { .count = 0 };
+    struct upmu_image image;
     uint64_t value;
 
     if (!upmu_bank_knows(bank, row) || !upmu_bank_read_row(bank, row, &value))
         return true;
+    upmu_image_clear(&image);
     pmu->backend->release(pmu, UPMU_BIT32(counter), &image);
     for (unsigned i = 0; i < image.count; i++)
         if (image.entry[i].row == row && (differs(bank, row, value) & image.entry[i].mask))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A change of what runs, in one go: a thread switch, a set switch, a turn
+ * What runs changes, in one go: a start, a stop, a thread switch, a set switch, a turn
  * (docs/DESIGN.md, "Threads, turns and sets").
  *
  * Close what stops or differs, take the counts, load what differs, open.  A counter
@@ -12,23 +12,30 @@
 #include "core/claims.h"
 #include "core/count.h"
 #include "core/local.h"
-#include "core/mem.h"
 #include "core/metrics.h"
 #include "core/run.h"
 #include "core/schedule.h"
 #include "core/sets.h"
 #include "core/turns.h"
 
-#if UPMU_THREADS
-
 struct change {
     struct upmu_cpu *cpu;
+    struct upmu_session *only; /* without threads: the one that changes */
+    enum upmu_status status;   /* UPMU_ERR_PORT: a register faulted */
     uint32_t leaving; /* counters of those that leave */
-    uint32_t coming;  /* counters of those that come */
-    uint32_t differ;  /* of these, with another configuration than the registers hold */
+    uint32_t coming;  /* counters of those that come, to be opened */
+    uint32_t spoiled; /* counters that cannot run on */
     uint32_t staying; /* counters that run on from one to the other */
     uint32_t kept;    /* counters that run on for nobody */
 };
+
+/* Those that may change. */
+#if UPMU_THREADS
+#define EACH(session, change) \
+    (struct upmu_session *session = (change)->cpu->sessions; session; session = session->next)
+#else
+#define EACH(session, change) (struct upmu_session *session = (change)->only; session; session = NULL)
+#endif
 
 static bool leaves(const struct upmu_session *session)
 {
@@ -40,20 +47,24 @@ static bool comes(const struct upmu_session *session)
     return session->change & UPMU_CHANGE_COMES;
 }
 
+/* Its placement is decided; or it stops for good. */
+static bool alone(const struct upmu_session *session)
+{
+    return !UPMU_THREADS || (session->change & UPMU_CHANGE_ALONE);
+}
+
+#if UPMU_THREADS
+
 /* Counters whose registers do not hold what the set wants; false: it has to come by another way. */
 static bool compare(const struct upmu_cpu *cpu, const struct upmu_set *set, uint32_t *differ)
 {
     struct upmu_image image;
 
-    image.count = 0;
-    image.overfull = false;
-    image.prelude = NULL;
-    for (unsigned i = 0; i < set->count; i++) {
+    for (unsigned i = 0; i < set->count; i++)
         if (upmu_event_cascades(&set->event[i]) || upmu_tally_is_metric(&set->tally[i]) ||
             upmu_tally_is_wide(&set->tally[i]))
             return false;
-        upmu_run_render(cpu, set, i, &image);
-    }
+    upmu_run_image(cpu, set, &image);
     *differ = upmu_bank_changes(&cpu->bank, &image);
     return !image.overfull && !(UPMU_PRELUDES && image.prelude && *differ);
 }
@@ -64,13 +75,7 @@ static bool claim(struct upmu_cpu *cpu, struct upmu_session *session)
     struct upmu_joint joint;
 
     upmu_joint_begin(&joint, cpu->pmu);
-    if (!upmu_joint_add(&joint, session, true))
-        return false;
-    for (unsigned i = 0; i < joint.count; i++) {
-        joint.result[i].alternative = joint.stay_alternative[i];
-        memcpy(joint.result[i].counter, joint.stay[i], sizeof joint.stay[i]);
-    }
-    return upmu_claims_take(cpu, &joint);
+    return upmu_joint_add(&joint, session, true) && upmu_claims_take(cpu, &joint);
 }
 
 /* Is the last placement of a set good beside `company`, and are its counters free? */
@@ -86,21 +91,14 @@ static bool is_placed(const struct change *change, struct upmu_session *session,
 }
 
 /* Those that have a placement come, the others later: one may be good only beside another. */
-static void choose(struct change *change)
+static void choose(struct change *change, uint64_t company)
 {
     struct upmu_cpu *cpu = change->cpu;
-    uint64_t company = 0;
     bool found = true;
 
-    for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
-        if (upmu_session_holds(session) && !leaves(session))
-            company += upmu_schedule_stamp(upmu_active(session));
-        if (comes(session))
-            session->change ^= UPMU_CHANGE_COMES | UPMU_CHANGE_LATER;
-    }
     while (found) {
         found = false;
-        for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
+        for EACH(session, change) {
             uint32_t differ;
 
             if (!(session->change & UPMU_CHANGE_LATER) || !is_placed(change, session, company) ||
@@ -108,7 +106,7 @@ static void choose(struct change *change)
                 continue;
             session->change ^= UPMU_CHANGE_COMES | UPMU_CHANGE_LATER;
             change->coming |= session->coming->counters;
-            change->differ |= differ;
+            change->spoiled |= differ;
             company += upmu_schedule_stamp(session->coming);
             found = true;
         }
@@ -137,49 +135,62 @@ static bool runs_for_nobody(const struct upmu_cpu *cpu, uint32_t counters)
 /* Counters that need not be closed: both sides only count there, the same. */
 static void find_staying(struct change *change)
 {
-    uint32_t spoiled = change->differ;
-
-    for (struct upmu_session *session = change->cpu->sessions; session; session = session->next)
-        if (leaves(session) && (session->full || session->switch_due || upmu_session_has_metrics(session) ||
-                                upmu_session_dormant(session)))
-            spoiled |= session->counters;
-    for (struct upmu_session *session = change->cpu->sessions; session; session = session->next)
+    for EACH(session, change)
         for (unsigned i = 0; comes(session) && i < session->coming->count; i++) {
             const struct upmu_tally *tally = &session->coming->tally[i];
 
-            if (upmu_tally_samples(tally) || (tally->counters & spoiled))
+            if (upmu_tally_samples(tally) || (tally->counters & change->spoiled))
                 continue;
             if (runs_for_nobody(change->cpu, tally->counters) ||
                 (!(tally->counters & ~change->leaving) && leaving_tally(change, tally->counter)))
                 change->staying |= tally->counters;
         }
-    for (struct upmu_session *session = change->cpu->sessions; session; session = session->next)
-        for (unsigned i = 0; leaves(session) && session->is_static && i < session->leaving->count; i++)
-            if (!upmu_tally_samples(&session->leaving->tally[i]))
-                change->kept |= session->leaving->tally[i].counters & ~(spoiled | change->coming);
 }
 
-static void hold_set(struct upmu_set *set, bool hold)
+#endif
+
+/* Who leaves, who comes, and on what counters. */
+static void prepare(struct change *change)
 {
-    for (unsigned i = 0; i < set->count; i++)
-        if (hold)
-            upmu_tally_begin(&set->tally[i]);
-        else
-            upmu_tally_end(&set->tally[i]);
+    uint64_t company = 0;
+
+    for EACH(session, change) {
+        session->leaving = upmu_active(session);
+        if (leaves(session)) {
+            change->leaving |= session->counters; /* (none of an empty set) */
+            if (UPMU_THREADS && (session->full || session->switch_due || upmu_session_has_metrics(session) ||
+                                 upmu_session_dormant(session)))
+                change->spoiled |= session->counters;
+        } else if (UPMU_THREADS && upmu_session_holds(session)) {
+            company += upmu_schedule_stamp(session->leaving);
+        }
+        if (comes(session) && alone(session)) {
+            change->coming |= session->counters & ~upmu_session_dormant(session);
+            change->spoiled |= session->counters;
+        } else if (comes(session)) {
+            session->change ^= UPMU_CHANGE_COMES | UPMU_CHANGE_LATER;
+        }
+    }
+#if UPMU_THREADS
+    choose(change, company);
+    find_staying(change);
+#else
+    (void)company;
+#endif
 }
 
 /* Handlers leave the tallies of both sides alone, readers come again. */
 static void hold(const struct change *change, bool hold)
 {
-    for (struct upmu_session *session = change->cpu->sessions; session; session = session->next) {
-        if (!leaves(session) && !comes(session))
+    for EACH(session, change) {
+        if (UPMU_THREADS && !leaves(session) && !comes(session))
             continue;
         session->sequence++;
         UPMU_BARRIER();
-        if (leaves(session))
-            hold_set(session->leaving, hold);
-        if (comes(session) && !(leaves(session) && session->coming == session->leaving))
-            hold_set(session->coming, hold);
+        if (!UPMU_THREADS || leaves(session))
+            upmu_run_hold(session->leaving, hold);
+        if (UPMU_THREADS && comes(session) && !(leaves(session) && session->coming == session->leaving))
+            upmu_run_hold(session->coming, hold);
     }
 }
 
@@ -190,43 +201,52 @@ static void stop_leaving(struct change *change, struct upmu_session *session, bo
     if (upmu_run_counts(cpu, session) != UPMU_OK)
         closed = false;
     upmu_session_ran(session, now_ns);
-    session->state = session->full ? UPMU_SESSION_MASKED : UPMU_SESSION_WAITING;
-    session->full = 0;
+    if (alone(session)) {
+        session->state = UPMU_SESSION_STOPPED;
+    } else {
+        session->state = session->full ? UPMU_SESSION_MASKED : UPMU_SESSION_WAITING;
+        session->full = 0;
+    }
     if (UPMU_SETS && session->change & UPMU_CHANGE_COMES_OR_LATER)
         upmu_sets_switched(session, session->leaving);
-    else if (session->change & UPMU_CHANGE_TURN)
+    else if (UPMU_THREADS && session->change & UPMU_CHANGE_TURN)
         upmu_estimate_slot(session->leaving);
     if (closed)
         return;
     /* A register faulted: what it left is loaded anew by whoever comes. */
     upmu_run_tag(cpu, session->counters, 0);
-    session->error = UPMU_ERR_PORT;
     session->state = UPMU_SESSION_STOPPED;
+    change->status = upmu_session_fault(cpu, session);
 }
 
 static void close_leaving(struct change *change)
 {
     struct upmu_cpu *cpu = change->cpu;
-    uint32_t dormant = 0, closing = change->leaving & ~(change->staying | change->kept);
+    uint32_t dormant = 0;
     uint64_t now_ns;
     bool closed = true;
 
-    for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
+    for EACH(session, change) {
         if (!leaves(session))
             continue;
         dormant |= upmu_session_dormant(session) & session->counters;
-        for (unsigned i = 0; upmu_run_folds_first(cpu) && i < session->leaving->count; i++)
-            closed &= upmu_run_fold(cpu, &session->leaving->tally[i]);
+        for (unsigned i = 0; i < session->leaving->count; i++) {
+            struct upmu_tally *tally = &session->leaving->tally[i];
+
+            if (upmu_run_folds_first(cpu))
+                closed &= upmu_run_fold(cpu, tally);
+            if (!alone(session) && session->is_static && !upmu_tally_samples(tally))
+                change->kept |= tally->counters & ~(change->spoiled | change->coming);
+        }
     }
-    if (dormant)
-        closed &= upmu_run_shut(cpu, dormant);
-    if (closing & ~dormant)
-        closed &= upmu_run_shut(cpu, closing & ~dormant);
-    now_ns = port_clock_ns(cpu->machine->port);
-    for (struct upmu_session *session = cpu->sessions; session; session = session->next)
+    closed &= upmu_run_shut_all(cpu, change->leaving & ~(change->staying | change->kept), dormant);
+    now_ns = upmu_cpu_now(cpu);
+    for EACH(session, change)
         if (leaves(session))
             stop_leaving(change, session, closed, now_ns);
 }
+
+#if UPMU_THREADS
 
 /* The value at which one side left a counter is the other's base. */
 static void take_staying(struct change *change, struct upmu_session *session)
@@ -238,7 +258,7 @@ static void take_staying(struct change *change, struct upmu_session *session)
 
         if (!(tally->counters & change->staying))
             continue;
-        tally->turned = upmu_count_stamp(port_clock_ns(cpu->machine->port));
+        tally->turned = upmu_count_stamp(upmu_cpu_now(cpu));
         if (change->leaving & tally->counters)
             tally->base = cpu->tally[tally->counter]->base;
         else if (!upmu_bank_read(&cpu->bank, tally->counter, &tally->base))
@@ -251,39 +271,48 @@ static void take_staying(struct change *change, struct upmu_session *session)
     }
 }
 
+#endif
+
 /* Bring one in, gates closed but for those that stay. */
 static void load_coming(struct change *change, struct upmu_session *session)
 {
     struct upmu_cpu *cpu = change->cpu;
+    enum upmu_status status = UPMU_ERR_STATE; /* it left, and is masked or failed */
 
-    bool failed = session->state != UPMU_SESSION_WAITING;
-
-    session->active = session->coming;
-    session->counters = session->coming->counters;
-    if (!failed)
-        take_staying(change, session);
-    if (!failed && upmu_run_load(cpu, session, change->coming & ~change->staying) == UPMU_OK)
+#if UPMU_THREADS
+    if (!alone(session)) {
+        session->active = session->coming;
+        session->counters = session->coming->counters;
+        if (session->state == UPMU_SESSION_WAITING)
+            take_staying(change, session);
+    }
+#endif
+    if (alone(session) || session->state == UPMU_SESSION_WAITING)
+        status = upmu_run_load(cpu, session, change->coming & ~change->staying);
+    if (status == UPMU_OK)
         return;
+    change->status = status;
     change->coming &= ~session->counters;
     session->change &= (uint8_t)~UPMU_CHANGE_COMES;
-    if (!leaves(session) || session->coming != session->leaving)
-        hold_set(session->coming, false);
-    session->sequence += !leaves(session);
-    (void)upmu_run_fail(cpu, session);
+    if (UPMU_THREADS && (!leaves(session) || session->coming != session->leaving))
+        upmu_run_hold(session->coming, false);
+    session->sequence += UPMU_THREADS && !leaves(session);
+    if (status == UPMU_ERR_PORT)
+        (void)upmu_run_fail(cpu, session);
 }
 
 static void announce_coming(struct change *change, struct upmu_session *session, uint64_t now_ns)
 {
-    struct upmu_set *set = session->coming;
+    struct upmu_set *set = upmu_active(session);
 
     for (unsigned i = 0; i < set->count; i++) {
         upmu_run_take(change->cpu, session, &set->tally[i]);
-        set->tally[i].ran = true;
+        set->tally[i].ran |= !upmu_event_cascades(&set->event[i]);
     }
     session->error = UPMU_OK;
     session->full = 0;
     /* While it left and came, or its thread was switched to, it was not enabled: that time is nobody's. */
-    if (!(session->change & (UPMU_CHANGE_LEAVES | UPMU_CHANGE_FRESH)))
+    if (upmu_session_waits(session) && !(session->change & (UPMU_CHANGE_LEAVES | UPMU_CHANGE_FRESH)))
         upmu_session_enabled(session, now_ns);
     session->started_ns = now_ns;
     session->running_ns = now_ns;
@@ -292,46 +321,35 @@ static void announce_coming(struct change *change, struct upmu_session *session,
 
 static void open_coming(struct change *change)
 {
-    struct upmu_cpu *cpu = change->cpu;
-    uint32_t opening = change->coming & ~change->staying;
-
-    if (!opening || upmu_bank_gate(&cpu->bank, opening, 0))
+    if (upmu_run_open(change->cpu, change->coming & ~change->staying))
         return;
-    for (struct upmu_session *session = cpu->sessions; session; session = session->next)
+    for EACH(session, change)
         if (comes(session)) {
             upmu_run_mar(session);
-            (void)upmu_run_fail(cpu, session);
+            change->status = upmu_run_fail(change->cpu, session);
         }
 }
 
-void upmu_change_run(struct upmu_cpu *cpu)
+/* In a build without threads `only` changes. */
+static enum upmu_status run_change(struct upmu_cpu *cpu, struct upmu_session *only)
 {
-    struct change change = { .cpu = cpu };
+    struct change change = { .cpu = cpu, .only = only };
+    uint8_t keep_claims = cpu->keep_claims;
     uint64_t now_ns;
-    bool some_leave = false;
 
-    for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
-        session->leaving = upmu_active(session);
-        if (!leaves(session))
-            continue;
-        some_leave = true;
-        change.leaving |= session->counters; /* (none of an empty set) */
-    }
     cpu->keep_claims = 1;
-    choose(&change);
-    find_staying(&change);
+    prepare(&change);
     hold(&change, true);
-    if (some_leave)
-        close_leaving(&change);
-    for (struct upmu_session *session = cpu->sessions; session; session = session->next)
+    close_leaving(&change);
+    for EACH(session, &change)
         if (comes(session)) {
             load_coming(&change, session);
-        } else if (session->active != session->coming && leaves(session)) {
+        } else if (UPMU_SETS && session->active != session->coming && leaves(session)) {
             session->active = session->coming;
             session->counters = 0;
         }
-    now_ns = port_clock_ns(cpu->machine->port);
-    for (struct upmu_session *session = cpu->sessions; session; session = session->next)
+    now_ns = upmu_cpu_now(cpu);
+    for EACH(session, &change)
         if (comes(session))
             announce_coming(&change, session, now_ns);
         else if (session->change & UPMU_CHANGE_LATER)
@@ -339,10 +357,36 @@ void upmu_change_run(struct upmu_cpu *cpu)
     upmu_schedule_publish(cpu);
     hold(&change, false);
     open_coming(&change);
-    for (struct upmu_session *session = cpu->sessions; session; session = session->next)
+    for EACH(session, &change)
         session->change &= UPMU_CHANGE_FRESH;
-    cpu->keep_claims = 0;
+    cpu->keep_claims = keep_claims;
     upmu_claims_trim(cpu, false);
+    return change.status;
+}
+
+/* One for itself; nobody else is marked. */
+static enum upmu_status change_one(struct upmu_cpu *cpu, struct upmu_session *session, unsigned part)
+{
+    session->coming = upmu_active(session);
+    session->change |= (uint8_t)(part | UPMU_CHANGE_ALONE);
+    return run_change(cpu, session);
+}
+
+enum upmu_status upmu_run_start(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    return change_one(cpu, session, UPMU_CHANGE_COMES);
+}
+
+enum upmu_status upmu_schedule_stop(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    return change_one(cpu, session, UPMU_CHANGE_LEAVES);
+}
+
+#if UPMU_THREADS
+
+void upmu_change_run(struct upmu_cpu *cpu)
+{
+    (void)run_change(cpu, NULL);
 }
 
 #endif

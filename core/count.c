@@ -15,11 +15,11 @@
 #include "core/random.h"
 #include "core/register.h"
 
-uint64_t upmu_count_since(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter, uint64_t base,
-                          uint64_t value)
+uint64_t upmu_count_delta(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter,
+                          uint64_t difference)
 {
     unsigned width = pmu->counter[counter].width;
-    uint64_t delta = (value - base) & upmu_bits_ones(width);
+    uint64_t delta = difference & upmu_bits_ones(width);
 
     /* A rolled-back transaction can take a count back: no negative counts. */
     if (tally->falls && (delta >> (width - 1u) & 1u))
@@ -34,7 +34,7 @@ void upmu_count_fold(struct upmu_cpu *cpu, struct upmu_tally *tally, unsigned co
     /* What closed it may have lost a carry; a sampling counter never waits for 2^32 events there. */
     if (upmu_pmu_is(cpu->pmu, UPMU_PMU_CARRY_LOST) && upmu_tally_samples(tally))
         tally->base = value - (uint32_t)(value - tally->base);
-    delta = upmu_count_since(cpu->pmu, tally, counter, tally->base, value);
+    delta = upmu_count_delta(cpu->pmu, tally, counter, value - tally->base);
     if (delta)
         cpu->seen_counting = 1;
     tally->total += delta;
@@ -51,6 +51,14 @@ bool upmu_count_turned(const struct upmu_pmu *pmu, const struct upmu_tally *tall
 bool upmu_count_overflowed(const struct upmu_pmu *pmu, unsigned counter, uint64_t value)
 {
     return !(value >> (pmu->counter[counter].width - 1u) & 1u);
+}
+
+void upmu_count_begin(struct upmu_set *set, struct upmu_tally *tally, uint64_t total)
+{
+    tally->total = total;
+    set->estimate[tally->index].slot_total = total;
+    tally->due = total + tally->period;
+    tally->reset = tally->period;
 }
 
 void upmu_count_next(struct upmu_tally *tally, uint64_t period)

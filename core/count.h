@@ -43,6 +43,9 @@ bool upmu_count_overflowed(const struct upmu_pmu *pmu, unsigned counter, uint64_
  */
 bool upmu_count_due(struct upmu_tally *tally);
 
+/* A count gets a value, and a full period begins. */
+void upmu_count_begin(struct upmu_set *set, struct upmu_tally *tally, uint64_t total);
+
 /* What is waited for next: a period and its random part. */
 void upmu_count_next(struct upmu_tally *tally, uint64_t period);
 
@@ -55,9 +58,9 @@ void upmu_count_adapt(struct upmu_tally *tally, uint64_t now_ns);
 /* The value to load so that the counter overflows when the next sample is due. */
 uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter);
 
-/* What a tally's counter counted from one value to another. */
-uint64_t upmu_count_since(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter, uint64_t base,
-                          uint64_t value);
+/* What a tally's counter counted, by the difference of two values. */
+uint64_t upmu_count_delta(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter,
+                          uint64_t difference);
 
 /*
  * The second counter of a wide event has 16 bits more; so loaded, the two overflow

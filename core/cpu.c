@@ -67,10 +67,11 @@ static void keep_own(const struct upmu_cpu *cpu, struct upmu_image *image, uint3
 static bool quieten(struct upmu_cpu *cpu, uint32_t mine)
 {
     const struct upmu_pmu *pmu = cpu->pmu;
-    struct upmu_image image = { .count = 0 };
+    struct upmu_image image;
     uint32_t changed;
     uint64_t status;
 
+    upmu_image_clear(&image);
     pmu->backend->take_over(pmu, &image);
     keep_own(cpu, &image, mine, upmu_claims_others(cpu));
     if (!upmu_bank_gate(&cpu->bank, 0, mine) || !upmu_bank_load(&cpu->bank, &image, 0, &changed))
@@ -206,7 +207,7 @@ static enum upmu_status suspend(struct upmu_cpu *cpu)
 
     for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
         if (upmu_session_waits(session))
-            upmu_session_enabled(session, port_clock_ns(cpu->machine->port));
+            upmu_session_enabled(session, upmu_cpu_now(cpu));
         if (session->state != UPMU_SESSION_RUNNING)
             continue;
         if (upmu_schedule_stop(cpu, session) != UPMU_OK)
@@ -261,13 +262,13 @@ static enum upmu_status start_over(struct upmu_cpu *cpu)
             continue;
         for (unsigned i = 0; i < upmu_active(session)->count; i++)
             upmu_active(session)->tally[i].hole = true;
-        upmu_session_ran(session, port_clock_ns(cpu->machine->port));
+        upmu_session_ran(session, upmu_cpu_now(cpu));
         session->state = UPMU_SESSION_SUSPENDED;
     }
     /* What has overflowed is thrown away, but its interrupt may be on its way. */
     if (cpu->running) {
         cpu->stale_credit |= 1u;
-        cpu->stale_since_ns = port_clock_ns(cpu->machine->port);
+        cpu->stale_since_ns = upmu_cpu_now(cpu);
     }
     upmu_schedule_publish(cpu);
     forget(cpu);

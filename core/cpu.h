@@ -17,6 +17,9 @@ void upmu_cpu_notice_foreign(struct upmu_cpu *cpu);
 /* One line for the host's log, where the port has one. */
 void upmu_cpu_log(const struct upmu_cpu *cpu, const char *line);
 
+/* An overflow found without its interrupt: that may still come. */
+void upmu_cpu_expect_stale(struct upmu_cpu *cpu);
+
 /* Unmask the interrupt, where the port has one. */
 void upmu_cpu_rearm(struct upmu_cpu *cpu);
 

@@ -48,7 +48,7 @@ enum upmu_status upmu_session_dry_run(struct upmu_session *session, const struct
         if (tally->period)
             (void)upmu_bank_write(&bank, counter, upmu_count_load(pmu, tally, counter));
         if (upmu_event_cascades(&upmu_active(session)->event[i]))
-            (void)upmu_bank_write(&bank, joint.result[i].counter[1],
+            (void)upmu_bank_write(&bank, joint.result[i].counter[UPMU_SECOND_SLOT],
                                   UINT64_C(0) - upmu_active(session)->sampling[i].period);
     }
     if (UPMU_METRICS && (counters & UPMU_METRIC_COUNTERS)) {

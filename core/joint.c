@@ -73,7 +73,9 @@ bool upmu_joint_add(struct upmu_joint *joint, struct upmu_session *session, bool
         if (!stays)
             continue;
         memcpy(joint->stay[k], tally->slot, sizeof tally->slot);
+        memcpy(joint->result[k].counter, tally->slot, sizeof tally->slot);
         joint->stay_alternative[k] = tally->alternative;
+        joint->result[k].alternative = tally->alternative;
     }
     joint->sets++;
     return true;

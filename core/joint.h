@@ -34,7 +34,7 @@ bool upmu_session_holds(const struct upmu_session *session);
 
 void upmu_joint_begin(struct upmu_joint *joint, const struct upmu_pmu *pmu);
 
-/* Add a session's events; `stays`: where they are now.  False: too many. */
+/* Add a session's events; `stays`: where they are now, which is their result until it is solved.  False: too many. */
 bool upmu_joint_add(struct upmu_joint *joint, struct upmu_session *session, bool stays);
 
 /*

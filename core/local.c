@@ -6,6 +6,11 @@
 #include "core/schedule.h"
 #include "core/user_page.h"
 
+uint64_t upmu_cpu_now(const struct upmu_cpu *cpu)
+{
+    return port_clock_ns(cpu->machine->port);
+}
+
 enum upmu_status upmu_local_enter(struct upmu_cpu *cpu, uintptr_t *out_state)
 {
     const struct upmu_port *port = cpu->machine->port;

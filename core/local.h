@@ -17,6 +17,9 @@ enum upmu_status upmu_local_enter(struct upmu_cpu *cpu, uintptr_t *out_state);
 /* Replay what handlers had to defer, then undo the bracket. */
 void upmu_local_leave(struct upmu_cpu *cpu, uintptr_t state);
 
+/* The port's clock, 0 without one. */
+uint64_t upmu_cpu_now(const struct upmu_cpu *cpu);
+
 /* A tally is being changed: handlers leave it alone and defer its overflow. */
 static inline void upmu_tally_begin(struct upmu_tally *tally)
 {

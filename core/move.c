@@ -37,7 +37,7 @@ static void move_back(struct upmu_cpu *cpu, struct upmu_tally *tally, unsigned t
 
     if (upmu_bank_gate(&cpu->bank, UPMU_BIT32(tally->counter), UPMU_BIT32(tried)) &&
         upmu_bank_read(&cpu->bank, tried, &value))
-        tally->total += upmu_count_since(cpu->pmu, tally, tried, base, value);
+        tally->total += upmu_count_delta(cpu->pmu, tally, tried, value - base);
     else
         tally->hole = true;
 }
@@ -90,7 +90,7 @@ static bool move_one(struct upmu_cpu *cpu, struct upmu_session *session, unsigne
                      const struct upmu_place_result *result)
 {
     struct upmu_tally *tally = &upmu_active(session)->tally[i];
-    struct upmu_image image = { .count = 0 };
+    struct upmu_image image;
     struct upmu_tally before;
     uint32_t changed;
     bool fine, announced = false;
@@ -101,6 +101,7 @@ static bool move_one(struct upmu_cpu *cpu, struct upmu_session *session, unsigne
         (void)upmu_run_fold(cpu, tally);
     before = *tally;
     upmu_tally_place(tally, result);
+    upmu_image_clear(&image);
     upmu_run_render(cpu, upmu_active(session), i, &image);
     fine = upmu_bank_load(&cpu->bank, &image, 0, &changed) && upmu_run_prime(cpu, tally);
     if (fine) {
@@ -125,8 +126,9 @@ static bool moves_alone(const struct upmu_cpu *cpu, const struct upmu_joint *joi
     const struct upmu_event *event = upmu_joint_event(joint, i);
 
     return (cpu->pmu->capabilities & (UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_PRELUDE)) == UPMU_PMU_GLOBAL_CTRL &&
-           !event->payload && upmu_joint_tally(joint, i)->slot[1] == UPMU_NO_COUNTER &&
-           joint->result[i].counter[1] == UPMU_NO_COUNTER &&
+           !event->payload &&
+           (UPMU_SLOTS == 1 || (upmu_joint_tally(joint, i)->slot[UPMU_SECOND_SLOT] == UPMU_NO_COUNTER &&
+                                joint->result[i].counter[UPMU_SECOND_SLOT] == UPMU_NO_COUNTER)) &&
            !(cpu->running >> joint->result[i].counter[0] & 1u);
 }
 
@@ -134,7 +136,7 @@ static bool moves_alone(const struct upmu_cpu *cpu, const struct upmu_joint *joi
 static enum upmu_status move_with_hole(struct upmu_cpu *cpu, struct upmu_joint *joint)
 {
     const struct upmu_port *port = cpu->machine->port;
-    uint64_t began_ns = port_clock_ns(port), gap_ns;
+    uint64_t began_ns = upmu_cpu_now(cpu), gap_ns;
     enum upmu_status status = UPMU_OK;
     uint32_t moved = 0;
 
@@ -166,7 +168,7 @@ static enum upmu_status move_with_hole(struct upmu_cpu *cpu, struct upmu_joint *
         if (upmu_run_start(cpu, session) != UPMU_OK)
             status = UPMU_ERR_PORT;
     }
-    gap_ns = port_clock_ns(port) - began_ns;
+    gap_ns = upmu_cpu_now(cpu) - began_ns;
     for (uint32_t rest = moved; rest; rest &= rest - 1u) {
         upmu_joint_tally(joint, upmu_bits_lowest(rest))->gap_ns += gap_ns;
         if (!joint->index[upmu_bits_lowest(rest)]) {

@@ -104,8 +104,8 @@ static void keep_pairs(struct placement *p, struct place_option *option, const s
             return;
         }
         option->counters[0] = from->slot[0].counters & UPMU_BIT32(pair->first);
-        option->counters[1] = from->slot[1].counters & UPMU_BIT32(pair->second);
-        if (option->counters[0] != 0 && option->counters[1] != 0)
+        option->counters[UPMU_SECOND_SLOT] = from->slot[UPMU_SECOND_SLOT].counters & UPMU_BIT32(pair->second);
+        if (option->counters[0] != 0 && option->counters[UPMU_SECOND_SLOT] != 0)
             option = keep_both(p, option, from->helper);
     }
 }

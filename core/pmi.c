@@ -46,34 +46,46 @@ struct pass {
     uint32_t failed;  /* a register faulted: the local side loads them again */
 };
 
-/* Is its counter one that runs for it, so that its value may be folded now?  `held`: by the local side. */
-static bool may_fold(const struct upmu_cpu *cpu, const struct upmu_tally *tally, bool held)
+/* Is its counter one that runs for it, so that its value may be folded now?  The local side holds all tallies. */
+static bool may_fold(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
 {
     unsigned counter = tally->counter;
 
     return counter < UPMU_COUNTERS && cpu->tally[counter] == tally &&
-           (cpu->running & ~UPMU_METRIC_COUNTERS & UPMU_BIT32(counter)) && (held || !(tally->sequence & 1u));
+           (cpu->running & ~UPMU_METRIC_COUNTERS & UPMU_BIT32(counter)) && !(cpu->in_handler && (tally->sequence & 1u));
 }
 
-/* Counts that go into the records of `events`; their own are folded. */
-static void fold_values(struct upmu_cpu *cpu, struct upmu_set *set, uint32_t events, bool held)
+/*
+ * What an overflow of `events` does to others of the set: their counts go into its
+ * records and are folded, or (`reset`) they are set back.  The counter of one that
+ * samples is not loaded anew: it overflows once when nothing is due, and then waits for
+ * the rest.
+ */
+static void touch_others(struct upmu_cpu *cpu, struct upmu_set *set, uint32_t events, bool reset)
 {
+    uint32_t handler = cpu->in_handler;
     uint32_t wanted = 0;
 
-    for (uint32_t rest = events; rest; rest &= rest - 1u)
-        wanted |= set->sampling[upmu_bits_lowest(rest)].values;
+    for (uint32_t rest = events; rest; rest &= rest - 1u) {
+        const struct upmu_sampling *sampling = &set->sampling[upmu_bits_lowest(rest)];
+
+        wanted |= reset ? sampling->resets : sampling->values;
+    }
     for (wanted &= (uint32_t)upmu_bits_ones(set->count) & ~events; wanted; wanted &= wanted - 1u) {
         struct upmu_tally *tally = &set->tally[upmu_bits_lowest(wanted)];
         uint64_t value;
 
-        if (!may_fold(cpu, tally, held) || !(held ? upmu_bank_read(&cpu->bank, tally->counter, &value)
-                                                  : upmu_bank_handler_read(&cpu->bank, tally->counter, &value)))
+        if ((reset && upmu_tally_is_wide(tally)) || !may_fold(cpu, tally) ||
+            !(handler ? upmu_bank_handler_read(&cpu->bank, tally->counter, &value)
+                      : upmu_bank_read(&cpu->bank, tally->counter, &value)))
             continue;
-        tally->sequence += held ? 0 : 1u;
+        tally->sequence += handler;
         UPMU_BARRIER();
         upmu_count_fold(cpu, tally, tally->counter, value);
+        if (reset)
+            upmu_count_begin(set, tally, 0);
         UPMU_BARRIER();
-        tally->sequence += held ? 0 : 1u;
+        tally->sequence += handler;
     }
 }
 
@@ -96,9 +108,9 @@ static void want_switch(struct upmu_cpu *cpu, struct upmu_session *session, uint
     }
 }
 
-static void report(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, const struct upmu_frame *frame,
-                   uint64_t now_ns)
+static void record(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame, uint64_t now_ns)
 {
+    struct upmu_cpu *cpu = session->cpu;
     struct upmu_overflow *overflow = &session->overflow;
 
     if (session->zombie)
@@ -129,47 +141,21 @@ static void report(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t 
 }
 
 /*
- * Events that an overflow sets back.  The counter of one that samples is not loaded anew:
- * it overflows once when nothing is due, and then waits for the rest.
+ * Events of a session have overflowed together: for the handler, or the local side, which
+ * holds all tallies.  (Inline: the handler's stack is short.)
  */
-static void reset_others(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, bool held)
+__attribute__((always_inline)) static inline void report(struct upmu_session *session, uint32_t events,
+                                                         const struct upmu_frame *frame, uint64_t now_ns)
 {
-    struct upmu_set *set = upmu_active(session);
-    uint32_t wanted = 0;
-
-    for (uint32_t rest = events; rest; rest &= rest - 1u)
-        wanted |= set->sampling[upmu_bits_lowest(rest)].resets;
-    wanted &= (uint32_t)upmu_bits_ones(set->count) & ~events;
-    for (; wanted; wanted &= wanted - 1u) {
-        struct upmu_tally *tally = &set->tally[upmu_bits_lowest(wanted)];
-        uint64_t value;
-
-        if (tally->counter >= UPMU_COUNTERS || cpu->tally[tally->counter] != tally || upmu_tally_is_wide(tally) ||
-            (!held && (tally->sequence & 1u)) ||
-            !(held ? upmu_bank_read(&cpu->bank, tally->counter, &value)
-                   : upmu_bank_handler_read(&cpu->bank, tally->counter, &value)))
-            continue;
-        tally->sequence += held ? 0 : 1u;
-        UPMU_BARRIER();
-        tally->base = value;
-        tally->total = 0;
-        set->estimate[tally->index].slot_total = 0;
-        tally->due = tally->period;
-        tally->reset = tally->period;
-        UPMU_BARRIER();
-        tally->sequence += held ? 0 : 1u;
-    }
+    if (UPMU_FORMATS)
+        touch_others(session->cpu, upmu_active(session), events, false);
+    record(session, events, frame, now_ns);
+    touch_others(session->cpu, upmu_active(session), events, true);
 }
 
 void upmu_pmi_emit(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, bool deferred)
 {
-    struct upmu_frame frame = { cpu->deferred_ip, cpu->deferred_sp, cpu->deferred_user, cpu->deferred_process,
-                                cpu->deferred_thread };
-
-    if (UPMU_FORMATS)
-        fold_values(cpu, upmu_active(session), events, true);
-    report(cpu, session, events, deferred ? &frame : NULL, port_clock_ns(cpu->machine->port));
-    reset_others(cpu, session, events, true);
+    report(session, events, deferred ? &cpu->deferred_frame : NULL, upmu_cpu_now(cpu));
 }
 
 static void defer(struct pass *pass, unsigned counter)
@@ -177,13 +163,8 @@ static void defer(struct pass *pass, unsigned counter)
     struct upmu_cpu *cpu = pass->cpu;
 
     pass->closed |= UPMU_BIT32(counter);
-    if (pass->frame) {
-        cpu->deferred_ip = pass->frame->ip;
-        cpu->deferred_sp = pass->frame->sp;
-        cpu->deferred_user = pass->frame->user;
-        cpu->deferred_process = pass->frame->process;
-        cpu->deferred_thread = pass->frame->thread;
-    }
+    if (pass->frame)
+        cpu->deferred_frame = *pass->frame;
     cpu->deferred |= UPMU_BIT32(counter);
 }
 
@@ -209,7 +190,8 @@ static void throttle(struct pass *pass, struct upmu_tally *tally, bool lost)
 /* The upper half of a wide event has overflowed with the lower one. */
 static bool load_upper(struct upmu_cpu *cpu, const struct upmu_tally *tally)
 {
-    return !upmu_tally_is_wide(tally) || upmu_bank_handler_write(&cpu->bank, tally->slot[1], UPMU_WIDE_LOAD);
+    return !upmu_tally_is_wide(tally) ||
+           upmu_bank_handler_write(&cpu->bank, tally->slot[UPMU_SECOND_SLOT], UPMU_WIDE_LOAD);
 }
 
 /* A sampling counter that is closed and has passed zero. */
@@ -337,12 +319,8 @@ static void emit_due(struct pass *pass)
                 pass->cpu->tally[tally->counter] == tally)
                 events |= UPMU_BIT32(i);
         }
-        if (!events)
-            continue;
-        if (UPMU_FORMATS)
-            fold_values(pass->cpu, upmu_active(session), events, false);
-        report(pass->cpu, session, events, pass->frame, pass->now_ns);
-        reset_others(pass->cpu, session, events, false);
+        if (events)
+            report(session, events, pass->frame, pass->now_ns);
     }
 }
 
@@ -494,7 +472,7 @@ enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *fra
     memset(&pass, 0, sizeof pass);
     pass.cpu = cpu;
     pass.frame = frame;
-    pass.now_ns = port_clock_ns(cpu->machine->port);
+    pass.now_ns = upmu_cpu_now(cpu);
     pass.samples = upmu_ibs_handle(cpu, frame);
     result = handle(&pass);
     UPMU_BARRIER();

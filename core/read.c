@@ -37,7 +37,7 @@ static bool total_now(struct upmu_cpu *cpu, struct upmu_session *session, unsign
         UPMU_BARRIER();
         if (tally->sequence != sequence)
             continue;
-        *out_total = total + upmu_count_since(cpu->pmu, tally, counter, base, value);
+        *out_total = total + upmu_count_delta(cpu->pmu, tally, counter, value - base);
         if (*out_total != total)
             cpu->seen_counting = 1;
         return true;

@@ -12,6 +12,7 @@
 #include "core/bits.h"
 #include "core/claims.h"
 #include "core/count.h"
+#include "core/cpu.h"
 #include "core/joint.h"
 #include "core/local.h"
 #include "core/metrics.h"
@@ -29,6 +30,13 @@ void upmu_run_render(const struct upmu_cpu *cpu, const struct upmu_set *set, uns
         (tally->period || (pmu->capabilities & UPMU_PMU_STATUS)))
         flags |= UPMU_RENDER_INTERRUPT;
     pmu->backend->render(pmu, &set->event[i], tally->alternative, tally->slot, flags, image);
+}
+
+void upmu_run_image(const struct upmu_cpu *cpu, const struct upmu_set *set, struct upmu_image *image)
+{
+    upmu_image_clear(image);
+    for (unsigned i = 0; i < set->count; i++)
+        upmu_run_render(cpu, set, i, image);
 }
 
 void upmu_run_tag(struct upmu_cpu *cpu, uint32_t counters, uint32_t tag)
@@ -59,7 +67,7 @@ bool upmu_run_prime(struct upmu_cpu *cpu, struct upmu_tally *tally)
     if (!upmu_bank_close(&cpu->bank, UPMU_BIT32(counter)))
         return false;
     cpu->used |= tally->counters;
-    if (upmu_tally_is_wide(tally) && !upmu_bank_write(&cpu->bank, tally->slot[1], UPMU_WIDE_LOAD))
+    if (upmu_tally_is_wide(tally) && !upmu_bank_write(&cpu->bank, tally->slot[UPMU_SECOND_SLOT], UPMU_WIDE_LOAD))
         return false;
     if (upmu_tally_samples(tally)) {
         tally->base = upmu_count_load(cpu->pmu, tally, counter);
@@ -68,7 +76,7 @@ bool upmu_run_prime(struct upmu_cpu *cpu, struct upmu_tally *tally)
     } else if (!upmu_bank_read(&cpu->bank, counter, &tally->base)) {
         return false;
     }
-    tally->turned = upmu_count_stamp(port_clock_ns(cpu->machine->port));
+    tally->turned = upmu_count_stamp(upmu_cpu_now(cpu));
     upmu_run_tag(cpu, tally->counters, tally->tag);
     return true;
 }
@@ -76,7 +84,7 @@ bool upmu_run_prime(struct upmu_cpu *cpu, struct upmu_tally *tally)
 /* The initiator of a cascade begins anew with each start. */
 static bool prime_initiator(struct upmu_cpu *cpu, const struct upmu_session *session, unsigned i)
 {
-    unsigned counter = upmu_active(session)->tally[i].slot[1];
+    unsigned counter = upmu_active(session)->tally[i].slot[UPMU_SECOND_SLOT];
 
     return !upmu_event_cascades(&upmu_active(session)->event[i]) ||
            (upmu_bank_close(&cpu->bank, UPMU_BIT32(counter)) &&
@@ -115,18 +123,17 @@ void upmu_run_take(struct upmu_cpu *cpu, struct upmu_session *session, struct up
     }
 }
 
-/* An overflow found without its interrupt: the interrupt may still come. */
-static void expect_stale(struct upmu_cpu *cpu, unsigned interrupts)
+void upmu_cpu_expect_stale(struct upmu_cpu *cpu)
 {
-    cpu->stale_credit += interrupts;
-    cpu->stale_since_ns = port_clock_ns(cpu->machine->port);
+    cpu->stale_credit++;
+    cpu->stale_since_ns = upmu_cpu_now(cpu);
 }
 
 /* A fold that sees a counter pass zero: the interrupt for it may still come. */
 static void note_turn(const struct upmu_cpu *cpu, struct upmu_tally *tally, uint64_t value)
 {
     if (value < tally->base)
-        tally->turned = upmu_count_stamp(port_clock_ns(cpu->machine->port));
+        tally->turned = upmu_count_stamp(upmu_cpu_now(cpu));
 }
 
 bool upmu_run_fold(struct upmu_cpu *cpu, struct upmu_tally *tally)
@@ -159,14 +166,14 @@ bool upmu_run_settle(struct upmu_cpu *cpu, struct upmu_tally *tally, unsigned co
         return false;
     due = upmu_count_due(tally);
     if (due)
-        upmu_count_adapt(tally, upmu_session_clock(cpu->of_tally[counter], port_clock_ns(cpu->machine->port)));
+        upmu_count_adapt(tally, upmu_session_clock(cpu->of_tally[counter], upmu_cpu_now(cpu)));
     if (due || passed || tally->throttled)
         cpu->last_tag[counter] = 0;
     if (passed && !tally->throttled) {
         if (cpu->deferred >> counter & 1u)
             __atomic_fetch_and(&cpu->deferred, ~UPMU_BIT32(counter), __ATOMIC_RELAXED);
         else
-            expect_stale(cpu, 1);
+            upmu_cpu_expect_stale(cpu);
     }
     tally->throttled = false;
     return due;
@@ -176,9 +183,9 @@ bool upmu_run_look(struct upmu_cpu *cpu, struct upmu_tally *tally)
 {
     uint64_t value;
 
-    if (!upmu_bank_read(&cpu->bank, tally->slot[1], &value))
+    if (!upmu_bank_read(&cpu->bank, tally->slot[UPMU_SECOND_SLOT], &value))
         return false;
-    tally->ran |= upmu_count_overflowed(cpu->pmu, tally->slot[1], value);
+    tally->ran |= upmu_count_overflowed(cpu->pmu, tally->slot[UPMU_SECOND_SLOT], value);
     return true;
 }
 
@@ -224,16 +231,23 @@ enum upmu_status upmu_run_counts(struct upmu_cpu *cpu, struct upmu_session *sess
     return status;
 }
 
+void upmu_run_hold(struct upmu_set *set, bool hold)
+{
+    for (unsigned i = 0; i < set->count; i++)
+        if (hold)
+            upmu_tally_begin(&set->tally[i]);
+        else
+            upmu_tally_end(&set->tally[i]);
+}
+
 void upmu_run_begin(struct upmu_session *session)
 {
-    for (unsigned i = 0; i < upmu_active(session)->count; i++)
-        upmu_tally_begin(&upmu_active(session)->tally[i]);
+    upmu_run_hold(upmu_active(session), true);
 }
 
 void upmu_run_end(struct upmu_session *session)
 {
-    for (unsigned i = 0; i < upmu_active(session)->count; i++)
-        upmu_tally_end(&upmu_active(session)->tally[i]);
+    upmu_run_hold(upmu_active(session), false);
 }
 
 void upmu_session_ran(struct upmu_session *session, uint64_t now_ns)
@@ -268,33 +282,37 @@ bool upmu_run_shut(struct upmu_cpu *cpu, uint32_t counters)
 }
 
 /* The target of a cascade first: the end of its initiator's overflow would stop it, too. */
-bool upmu_run_close(struct upmu_cpu *cpu, const struct upmu_session *session)
+bool upmu_run_shut_all(struct upmu_cpu *cpu, uint32_t counters, uint32_t dormant)
 {
-    uint32_t dormant = upmu_session_dormant(session) & session->counters;
-    bool fine = !dormant || upmu_run_shut(cpu, dormant);
+    bool fine = upmu_run_shut(cpu, counters & dormant);
 
-    return upmu_run_shut(cpu, session->counters & ~dormant) && fine;
+    return upmu_run_shut(cpu, counters & ~dormant) && fine;
+}
+
+enum upmu_status upmu_session_fault(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    session->error = UPMU_ERR_PORT;
+    session->why.status = UPMU_ERR_PORT;
+    session->why.pmu = cpu->pmu;
+    session->why.address = cpu->bank.faulted;
+    return UPMU_ERR_PORT;
 }
 
 /* A register faulted: the session stops, the others run on. */
 enum upmu_status upmu_run_fail(struct upmu_cpu *cpu, struct upmu_session *session)
 {
-    (void)upmu_run_close(cpu, session);
+    (void)upmu_run_shut_all(cpu, session->counters, upmu_session_dormant(session));
     if (session->state == UPMU_SESSION_RUNNING)
-        upmu_session_ran(session, port_clock_ns(cpu->machine->port));
+        upmu_session_ran(session, upmu_cpu_now(cpu));
     else if (upmu_session_waits(session))
-        upmu_session_enabled(session, port_clock_ns(cpu->machine->port));
-    session->why.status = UPMU_ERR_PORT;
-    session->why.pmu = cpu->pmu;
-    session->why.address = cpu->bank.faulted;
-    session->error = UPMU_ERR_PORT;
+        upmu_session_enabled(session, upmu_cpu_now(cpu));
     session->state = UPMU_SESSION_STOPPED;
     upmu_run_tag(cpu, session->counters, 0);
     upmu_schedule_publish(cpu);
     upmu_claims_trim(cpu, false);
     if (!cpu->in_handler)
-        port_log(cpu->machine->port, "upmu: a register faulted; a session was stopped");
-    return UPMU_ERR_PORT;
+        upmu_cpu_log(cpu, "upmu: a register faulted; a session was stopped");
+    return upmu_session_fault(cpu, session);
 }
 
 /*
@@ -307,11 +325,7 @@ static enum upmu_status load_registers(struct upmu_cpu *cpu, struct upmu_session
     struct upmu_image image;
     uint32_t changed;
 
-    image.count = 0;
-    image.overfull = false;
-    image.prelude = NULL;
-    for (unsigned i = 0; i < upmu_active(session)->count; i++)
-        upmu_run_render(cpu, upmu_active(session), i, &image);
+    upmu_run_image(cpu, upmu_active(session), &image);
     if (image.overfull)
         return UPMU_ERR_UNSUPPORTED;
     if (UPMU_PRELUDES && out_prelude && image.prelude && upmu_bank_differs(&cpu->bank, &image)) {
@@ -339,7 +353,7 @@ static bool pause_others(struct upmu_cpu *cpu)
     bool fine;
 
     cpu->paused = cpu->running;
-    cpu->paused_ns = port_clock_ns(cpu->machine->port);
+    cpu->paused_ns = upmu_cpu_now(cpu);
     for (struct upmu_session *other = cpu->sessions; other; other = other->next)
         if (upmu_session_holds(other))
             upmu_run_begin(other);
@@ -388,7 +402,7 @@ static enum upmu_status load_after_prelude(struct upmu_cpu *cpu, struct upmu_ses
 }
 
 /* Open these, and what a prelude had paused: the time between is a gap in its counts. */
-static bool open_gates(struct upmu_cpu *cpu, uint32_t opening)
+bool upmu_run_open(struct upmu_cpu *cpu, uint32_t opening)
 {
     const struct upmu_port *port = cpu->machine->port;
     bool fine = upmu_bank_gate(&cpu->bank, opening | cpu->paused, 0);
@@ -405,7 +419,7 @@ static bool open_gates(struct upmu_cpu *cpu, uint32_t opening)
         }
         mar(other, !port_has_clock(port));
         for (unsigned i = 0; i < upmu_active(other)->count; i++)
-            upmu_active(other)->tally[i].gap_ns += port_clock_ns(port) - cpu->paused_ns;
+            upmu_active(other)->tally[i].gap_ns += upmu_cpu_now(cpu) - cpu->paused_ns;
         upmu_run_end(other);
     }
     cpu->paused = 0;
@@ -419,37 +433,4 @@ enum upmu_status upmu_run_load(struct upmu_cpu *cpu, struct upmu_session *sessio
     enum upmu_status status = load_registers(cpu, session, opening, &prelude);
 
     return UPMU_PRELUDES && prelude ? load_after_prelude(cpu, session, opening, prelude) : status;
-}
-
-/* Load a placed session and open its gates. */
-enum upmu_status upmu_run_start(struct upmu_cpu *cpu, struct upmu_session *session)
-{
-    uint32_t opening = session->counters & ~upmu_session_dormant(session);
-    enum upmu_status status = upmu_run_load(cpu, session, opening);
-    uint64_t now_ns;
-
-    if (status != UPMU_OK) {
-        if (cpu->paused)
-            (void)open_gates(cpu, 0);
-        return status == UPMU_ERR_PORT ? upmu_run_fail(cpu, session) : status;
-    }
-    upmu_run_begin(session);
-    for (unsigned i = 0; i < upmu_active(session)->count; i++) {
-        upmu_run_take(cpu, session, &upmu_active(session)->tally[i]);
-        upmu_active(session)->tally[i].ran |= !upmu_event_cascades(&upmu_active(session)->event[i]);
-    }
-    session->error = UPMU_OK;
-    session->full = 0;
-    now_ns = port_clock_ns(cpu->machine->port);
-    if (upmu_session_waits(session) && !(session->change & UPMU_CHANGE_FRESH))
-        upmu_session_enabled(session, now_ns);
-    session->started_ns = now_ns;
-    session->running_ns = now_ns;
-    session->state = UPMU_SESSION_RUNNING;
-    upmu_schedule_publish(cpu);
-    upmu_run_end(session);
-    if (open_gates(cpu, opening))
-        return UPMU_OK;
-    mar(session, true);
-    return upmu_run_fail(cpu, session);
 }

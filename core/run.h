@@ -17,6 +17,7 @@
 #define UPMU_CHANGE_LATER 8u /* cannot come in the change itself */
 #define UPMU_CHANGE_COMES_OR_LATER (UPMU_CHANGE_COMES | UPMU_CHANGE_LATER)
 #define UPMU_CHANGE_TURN 16u /* it leaves because its turn is over */
+#define UPMU_CHANGE_ALONE 32u /* a start where it is placed, or a stop */
 
 /* Close gates, and once more if a register faulted. */
 bool upmu_run_shut(struct upmu_cpu *cpu, uint32_t counters);
@@ -24,12 +25,16 @@ bool upmu_run_shut(struct upmu_cpu *cpu, uint32_t counters);
 /* Nobody knows how much is missing of the session's counts. */
 void upmu_run_mar(struct upmu_session *session);
 
-/* Hold all tallies of a session against handlers, and let go. */
+/* Hold all tallies of a set against handlers, or let go; those that a session's events have now. */
+void upmu_run_hold(struct upmu_set *set, bool hold);
 void upmu_run_begin(struct upmu_session *session);
 void upmu_run_end(struct upmu_session *session);
 
 /* Add the registers of one placed event to an image. */
 void upmu_run_render(const struct upmu_cpu *cpu, const struct upmu_set *set, unsigned i, struct upmu_image *image);
+
+/* The registers of a placed set. */
+void upmu_run_image(const struct upmu_cpu *cpu, const struct upmu_set *set, struct upmu_image *image);
 
 /* Give a closed counter its start value: a load for sampling, a base for counting. */
 bool upmu_run_prime(struct upmu_cpu *cpu, struct upmu_tally *tally);
@@ -43,8 +48,11 @@ enum upmu_status upmu_run_start(struct upmu_cpu *cpu, struct upmu_session *sessi
 /* A register faulted: this session stops, the others run on.  Returns UPMU_ERR_PORT. */
 enum upmu_status upmu_run_fail(struct upmu_cpu *cpu, struct upmu_session *session);
 
-/* Close the gates of a session; what faulted is closed as far as it can be. */
-bool upmu_run_close(struct upmu_cpu *cpu, const struct upmu_session *session);
+/* Close these gates, of `dormant` ones first; what faulted is closed as far as it can be. */
+bool upmu_run_shut_all(struct upmu_cpu *cpu, uint32_t counters, uint32_t dormant);
+
+/* Open gates, and those that a prelude has closed. */
+bool upmu_run_open(struct upmu_cpu *cpu, uint32_t opening);
 
 /* Of a cascade: note whether its initiator has overflowed.  False: a register faulted. */
 bool upmu_run_look(struct upmu_cpu *cpu, struct upmu_tally *tally);

@@ -154,16 +154,6 @@ enum upmu_status upmu_schedule_preload(struct upmu_cpu *cpu, struct upmu_session
     return status == UPMU_ERR_PORT ? upmu_run_fail(cpu, session) : status;
 }
 
-/* A register faulted: say so in the session. */
-static enum upmu_status fault_met(struct upmu_cpu *cpu, struct upmu_session *session)
-{
-    session->error = UPMU_ERR_PORT;
-    session->why.status = UPMU_ERR_PORT;
-    session->why.pmu = cpu->pmu;
-    session->why.address = cpu->bank.faulted;
-    return UPMU_ERR_PORT;
-}
-
 enum upmu_status upmu_schedule_start(struct upmu_cpu *cpu, struct upmu_session *session, bool may_move)
 {
     enum upmu_status status;
@@ -171,7 +161,7 @@ enum upmu_status upmu_schedule_start(struct upmu_cpu *cpu, struct upmu_session *
     cpu->keep_claims = 1;
     status = reserve(cpu, session, may_move ? PLACE_MOVE : PLACE_STILL);
     if (status == UPMU_ERR_PORT)
-        (void)fault_met(cpu, session);
+        (void)upmu_session_fault(cpu, session);
     else if (status == UPMU_OK)
         status = upmu_run_start(cpu, session);
     cpu->keep_claims = 0;
@@ -179,33 +169,9 @@ enum upmu_status upmu_schedule_start(struct upmu_cpu *cpu, struct upmu_session *
     return status;
 }
 
-enum upmu_status upmu_schedule_stop(struct upmu_cpu *cpu, struct upmu_session *session)
-{
-    enum upmu_status status = UPMU_OK;
-
-    upmu_run_begin(session);
-    for (unsigned i = 0; upmu_run_folds_first(cpu) && i < upmu_active(session)->count; i++)
-        if (!upmu_run_fold(cpu, &upmu_active(session)->tally[i]))
-            status = UPMU_ERR_PORT;
-    if (!upmu_run_close(cpu, session))
-        status = UPMU_ERR_PORT;
-    upmu_session_ran(session, port_clock_ns(cpu->machine->port));
-    if (upmu_run_counts(cpu, session) != UPMU_OK)
-        status = UPMU_ERR_PORT;
-    session->state = UPMU_SESSION_STOPPED;
-    upmu_schedule_publish(cpu);
-    upmu_run_end(session);
-    upmu_claims_trim(cpu, false);
-    if (status == UPMU_ERR_PORT) {
-        upmu_run_tag(cpu, session->counters, 0);
-        return fault_met(cpu, session);
-    }
-    return status;
-}
-
 enum upmu_status upmu_schedule_release(struct upmu_cpu *cpu, struct upmu_session *session)
 {
-    struct upmu_image image = { .count = 0 };
+    struct upmu_image image;
     uint32_t mine = 0, changed;
 
     for (unsigned i = 0; session->counters && i < upmu_active(session)->count; i++)
@@ -213,6 +179,7 @@ enum upmu_status upmu_schedule_release(struct upmu_cpu *cpu, struct upmu_session
     mine &= ~cpu->running;
     if (upmu_cpu_domain(cpu))
         mine &= ~cpu->pmu->shared_counters;
+    upmu_image_clear(&image);
     cpu->pmu->backend->release(cpu->pmu, mine, &image);
     for (unsigned i = 0; i < image.count; i++)
         image.entry[i].release = true;
@@ -231,8 +198,7 @@ static bool look_for_silence(struct upmu_cpu *cpu, unsigned counter)
         return false;
     __atomic_fetch_or(&cpu->deferred, UPMU_BIT32(counter), __ATOMIC_RELAXED);
     /* With interrupts off it may only be late. */
-    cpu->stale_credit++;
-    cpu->stale_since_ns = port_clock_ns(cpu->machine->port);
+    upmu_cpu_expect_stale(cpu);
     return true;
 }
 
@@ -274,7 +240,7 @@ enum upmu_status upmu_schedule_reload(struct upmu_cpu *cpu)
 
     for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
         if (upmu_session_waits(session))
-            session->started_ns = port_clock_ns(cpu->machine->port);
+            session->started_ns = upmu_cpu_now(cpu);
         if (session->state != UPMU_SESSION_SUSPENDED)
             continue;
         session->state = UPMU_SESSION_STOPPED;

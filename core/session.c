@@ -44,21 +44,28 @@ enum upmu_status upmu_session_refuse(struct upmu_session *session, enum upmu_sta
 /* The event may say itself when its cascade begins. */
 static uint64_t period_of(const struct upmu_event *event, const struct upmu_sampling *sampling)
 {
-    if (upmu_event_cascades(event) && !(sampling && sampling->period) && event->config2 >> 63)
+    if (!sampling->period && upmu_event_cascades(event) && event->config2 >> 63)
         return event->config2 & ~UPMU_EVENT_AFTER;
-    if (sampling && sampling->frequency && !sampling->period)
+    if (!sampling->period && sampling->frequency)
         return FIRST_PERIOD;
-    return sampling ? sampling->period : 0;
+    return sampling->period;
 }
 
+/* The attributes that an event is to have, `sampling` or none, with its period. */
 static enum upmu_status check_sampling(const struct upmu_session *session, const struct upmu_event *event,
-                                       const struct upmu_sampling *sampling, uint64_t period)
+                                       const struct upmu_sampling *sampling, struct upmu_sampling *out)
 {
     const struct upmu_machine *machine = session->machine;
+    uint64_t period;
 
+    memset(out, 0, sizeof *out);
+    if (sampling)
+        *out = *sampling;
+    period = period_of(event, out);
+    out->period = period;
     if (event->attributes & UPMU_ATTR_PRECISE)
         return UPMU_ERR_UNSUPPORTED;
-    if (sampling && (sampling->flags & ~UPMU_SAMPLING_FLAGS))
+    if (out->flags & ~UPMU_SAMPLING_FLAGS)
         return UPMU_ERR_INVALID;
     if (upmu_event_cascades(event))
         return period && period <= machine->pmu[event->pmu].max_period ? UPMU_OK : UPMU_ERR_INVALID;
@@ -68,37 +75,35 @@ static enum upmu_status check_sampling(const struct upmu_session *session, const
         return UPMU_OK;
     if (!UPMU_SAMPLING)
         return UPMU_ERR_COMPILED_OUT;
-    if (!port_has_pmi(machine->port))
+    if (!port_has_pmi(machine->port) || (out->frequency && !port_has_clock(machine->port)))
         return UPMU_ERR_HOOK_MISSING;
-    if (sampling->frequency && !port_has_clock(machine->port))
-        return UPMU_ERR_HOOK_MISSING;
-    if (sampling->random_mask > UPMU_LONGEST_PERIOD - period || sampling->long_period > UPMU_LONGEST_PERIOD)
-        return UPMU_ERR_INVALID;
-    if (period > UPMU_LONGEST_PERIOD || period < machine->pmu[event->pmu].min_period)
-        return UPMU_ERR_INVALID;
     /* A transaction that aborts takes the overflow back, and the handler would never end. */
-    if ((event->attributes & UPMU_ATTR_IN_TXCP) && period < 0x7fffffff)
+    if (period > UPMU_LONGEST_PERIOD || out->random_mask > UPMU_LONGEST_PERIOD - period ||
+        out->long_period > UPMU_LONGEST_PERIOD || period < machine->pmu[event->pmu].min_period ||
+        ((event->attributes & UPMU_ATTR_IN_TXCP) && period < 0x7fffffff))
         return UPMU_ERR_INVALID;
     return UPMU_OK;
 }
 
-static void set_event(struct upmu_set *set, unsigned i, const struct upmu_event *event, uint64_t period)
+/* Its sampling attributes have been checked. */
+static void set_event(struct upmu_set *set, unsigned i, const struct upmu_event *event,
+                      const struct upmu_sampling *sampling)
 {
     struct upmu_tally *tally = &set->tally[i];
 
     set->placed_class = 0;
     set->event[i] = *event;
-    set->sampling[i].period = period;
-    memset(tally, 0, sizeof *tally);
+    set->sampling[i] = *sampling;
     memset(&set->estimate[i], 0, sizeof set->estimate[i]);
-    if (!upmu_event_cascades(event))
-        tally->period = period;
+    memset(tally, 0, sizeof *tally);
     tally->index = (uint8_t)i;
     if (UPMU_SAMPLING) {
-        tally->due = tally->period;
-        tally->reset = tally->period;
+        if (!upmu_event_cascades(event))
+            tally->period = sampling->period;
+        tally->random = sampling->random_seed;
         tally->least_log2 = event->least_log2;
         tally->step_log2 = event->step_log2;
+        upmu_count_begin(set, tally, 0);
     }
     tally->wide = event->attributes & UPMU_ATTR_WIDE;
     tally->falls = event->attributes & UPMU_ATTR_IN_TXCP;
@@ -106,25 +111,11 @@ static void set_event(struct upmu_set *set, unsigned i, const struct upmu_event 
     tally->counter = UPMU_NO_COUNTER;
 }
 
-/* All but the period, which set_event() gives. */
-static void set_sampling(struct upmu_set *set, unsigned i, const struct upmu_sampling *sampling)
-{
-    uint64_t period = set->sampling[i].period;
-
-    if (!UPMU_SAMPLING)
-        return;
-    memset(&set->sampling[i], 0, sizeof set->sampling[i]);
-    if (sampling)
-        set->sampling[i] = *sampling;
-    set->sampling[i].period = period;
-    set->tally[i].random = set->sampling[i].random_seed;
-}
-
 enum upmu_status upmu_set_add_event(struct upmu_session *session, struct upmu_set *set,
                                     const struct upmu_event *event, const struct upmu_sampling *sampling)
 {
-    uint64_t period = period_of(event, sampling);
-    enum upmu_status status = check_sampling(session, event, sampling, period);
+    struct upmu_sampling checked;
+    enum upmu_status status;
 
     if (session->state != UPMU_SESSION_DETACHED)
         status = UPMU_ERR_STATE;
@@ -132,10 +123,10 @@ enum upmu_status upmu_set_add_event(struct upmu_session *session, struct upmu_se
         status = UPMU_ERR_NO_PMU;
     else if (set->count == UPMU_SET_EVENTS)
         status = UPMU_ERR_NO_SPACE;
-    else if (status == UPMU_OK) {
-        set_event(set, set->count, event, period);
-        set_sampling(set, set->count++, sampling);
-    }
+    else
+        status = check_sampling(session, event, sampling, &checked);
+    if (status == UPMU_OK)
+        set_event(set, set->count++, event, &checked);
     return upmu_session_refuse(session, status);
 }
 
@@ -456,17 +447,23 @@ enum upmu_status upmu_session_restart(struct upmu_session *session)
     return upmu_session_start(session);
 }
 
-static enum upmu_status stop_work(const struct upmu_call *call)
+/* It runs no more, nor waits where its target is. */
+static enum upmu_status halt(struct upmu_cpu *cpu, struct upmu_session *session)
 {
-    struct upmu_session *session = call->session;
-
     enum upmu_status status = UPMU_OK;
 
     if (session->state == UPMU_SESSION_RUNNING)
-        status = upmu_schedule_stop(call->cpu, session);
-    else if (upmu_session_waits(session) && call->cpu)
-        upmu_session_enabled(session, port_clock_ns(session->machine->port));
+        status = upmu_schedule_stop(cpu, session);
+    else if (upmu_session_waits(session) && cpu)
+        upmu_session_enabled(session, upmu_cpu_now(cpu));
     session->state = UPMU_SESSION_STOPPED;
+    return status;
+}
+
+static enum upmu_status stop_work(const struct upmu_call *call)
+{
+    enum upmu_status status = halt(call->cpu, call->session);
+
     if (call->cpu)
         upmu_turns_admit(call->cpu);
     return status;
@@ -479,13 +476,8 @@ enum upmu_status upmu_session_stop(struct upmu_session *session)
 
 enum upmu_status upmu_session_leave(struct upmu_cpu *cpu, struct upmu_session *session)
 {
-    enum upmu_status status = UPMU_OK, released;
+    enum upmu_status status = halt(cpu, session), released;
 
-    if (session->state == UPMU_SESSION_RUNNING)
-        status = upmu_schedule_stop(cpu, session);
-    else if (upmu_session_waits(session))
-        upmu_session_enabled(session, port_clock_ns(session->machine->port));
-    session->state = UPMU_SESSION_STOPPED;
     released = cpu->live ? upmu_schedule_release(cpu, session) : UPMU_OK;
     upmu_session_unlink(cpu, session);
     session->state = UPMU_SESSION_DETACHED;
@@ -561,13 +553,10 @@ static enum upmu_status write_work(const struct upmu_call *call)
 
     if (status != UPMU_OK)
         return status;
-    tally->total = call->value;
-    call->set->estimate[call->index].slot_total = call->value;
-    tally->due = call->value + tally->period;
-    tally->reset = tally->period;
+    upmu_count_begin(call->set, tally, call->value);
     tally->hole = false;
     tally->gap_ns = UINT64_C(0) - upmu_session_missed(session, call->set,
-                                                     cpu ? port_clock_ns(session->machine->port) : 0, &enabled_ns);
+                                                     cpu ? upmu_cpu_now(cpu) : 0, &enabled_ns);
     if (cpu && tally->counter < UPMU_COUNTERS && tally->period)
         cpu->last_tag[tally->counter] = 0;
     return running ? upmu_schedule_start(cpu, session, true) : UPMU_OK;
@@ -599,7 +588,7 @@ static enum upmu_status replace_work(const struct upmu_call *call)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     if (call->cpu)
         (void)upmu_schedule_release(call->cpu, session);
-    set_event(call->set, call->index, call->event, call->value);
+    set_event(call->set, call->index, call->event, call->sampling);
     session->tagged_by = call->cpu;
     if (call->cpu)
         give_tag(call->cpu, &call->set->tally[call->index]);
@@ -610,9 +599,14 @@ enum upmu_status upmu_set_replace(struct upmu_session *session, struct upmu_set 
                                   const char *specification, const struct upmu_sampling *sampling)
 {
     struct upmu_event event;
-    struct upmu_call call = {
-        .work = replace_work, .session = session, .set = set, .index = index, .event = &event, .follow = true
-    };
+    struct upmu_sampling checked;
+    struct upmu_call call = { .work = replace_work,
+                              .session = session,
+                              .set = set,
+                              .index = index,
+                              .event = &event,
+                              .sampling = &checked,
+                              .follow = true };
     size_t cursor = 0;
     enum upmu_status status;
 
@@ -623,14 +617,10 @@ enum upmu_status upmu_set_replace(struct upmu_session *session, struct upmu_set 
         return upmu_session_refuse(session, UPMU_ERR_SYNTAX);
     if (status != UPMU_OK)
         return status;
-    call.value = period_of(&event, sampling);
-    status = check_sampling(session, &event, sampling, call.value);
+    status = check_sampling(session, &event, sampling, &checked);
     if (status != UPMU_OK)
         return upmu_session_refuse(session, status);
-    status = upmu_session_call(&call);
-    if (status == UPMU_OK)
-        set_sampling(set, index, sampling);
-    return status;
+    return upmu_session_call(&call);
 }
 
 #else

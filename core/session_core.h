@@ -39,6 +39,7 @@ struct upmu_call {
     unsigned index;
     uint64_t value;
     const struct upmu_event *event;
+    const struct upmu_sampling *sampling;
     enum upmu_status status;
     bool follow; /* on the CPU where the session is, wherever its thread goes meanwhile */
 };
@@ -91,6 +92,9 @@ static inline const struct upmu_sampling *upmu_tally_sampling(const struct upmu_
 
 /* Fill session->why with a status and nothing else; returns it. */
 enum upmu_status upmu_session_refuse(struct upmu_session *session, enum upmu_status status);
+
+/* Say in a session that a register faulted; returns UPMU_ERR_PORT. */
+enum upmu_status upmu_session_fault(struct upmu_cpu *cpu, struct upmu_session *session);
 
 /* Stop, release and unlink a session.  Inside a local bracket. */
 enum upmu_status upmu_session_leave(struct upmu_cpu *cpu, struct upmu_session *session);

@@ -182,8 +182,8 @@ void upmu_turns_tick(struct upmu_cpu *cpu)
 
     for (struct upmu_session *session = cpu->current ? cpu->current->sessions : NULL; session;
          session = session->next_of_thread)
-        if (!session->cpu)
-            (void)upmu_thread_join(cpu, session);
+        if (!session->cpu && upmu_thread_join(cpu, session))
+            session->change &= UPMU_CHANGE_FRESH;
     bury_zombies(cpu);
     if (UPMU_SETS && upmu_sets_expire(cpu, port_clock_ns(cpu->machine->port)))
         upmu_change_run(cpu);

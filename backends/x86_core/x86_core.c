@@ -89,7 +89,7 @@ static void render(const struct upmu_pmu *pmu, const struct upmu_event *event, u
     if (event->payload && counter < UPMU_FIXED_COUNTER(0))
         upmu_image_add(image, upmu_x86_core_resource_row(pmu, upmu_x86_core_resource(event, alternative)),
                        ~UINT64_C(0), event->config1, UPMU_BIT32(counter));
-    if (counters[1] != UPMU_NO_COUNTER)
+    if (UPMU_SLOTS > 1 && counters[1] != UPMU_NO_COUNTER)
         add_event(image, counters[1],
                   (select & ~(UPMU_X86_CODE | UPMU_X86_SELECT_INT)) | UPMU_X86_LDLAT_AUX);
     if ((pmu->quirks & UPMU_X86_QUIRK_PRELUDE) && counter < UPMU_FIXED_COUNTER(0))

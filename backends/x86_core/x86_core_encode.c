@@ -159,6 +159,8 @@ static enum upmu_status settle_payload(const struct upmu_pmu *pmu, struct upmu_e
     if (payload == UPMU_X86_PAYLOAD_OFFCORE &&
         upmu_x86_core_payload(pmu, event->config ^ 0x300, &other) == (resource ^ 1u))
         event->flags |= UPMU_X86_EVENT_BY_UMASK;
+    if (UPMU_SLOTS == 1 && payload == UPMU_X86_PAYLOAD_LDLAT && (pmu->quirks & UPMU_X86_QUIRK_LDLAT_AUX))
+        return UPMU_ERR_COMPILED_OUT;
     if (payload == UPMU_X86_PAYLOAD_LDLAT && !event->config1)
         event->config1 = UPMU_X86_LDLAT_LEAST;
     return (event->config1 & ~bits) || (payload == UPMU_X86_PAYLOAD_LDLAT && event->config1 < UPMU_X86_LDLAT_LEAST)

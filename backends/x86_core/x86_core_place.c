@@ -56,7 +56,7 @@ static void add_resource(struct upmu_slot *slot, unsigned resource, uint64_t val
 /* Metrics are fractions of the slots counted by fixed counter 3, at the same privileges (R29). */
 static void add_slots(const struct upmu_event *event, struct upmu_alternative *out)
 {
-    unsigned slot = event->counters != UPMU_BIT32(UPMU_X86_SLOTS);
+    unsigned slot = UPMU_SLOTS > 1 && event->counters != UPMU_BIT32(UPMU_X86_SLOTS);
 
     add_resource(&out->slot[slot], UPMU_X86_RESOURCE_SLOTS, event->config & PRIVILEGES);
     if (slot) {
@@ -73,7 +73,7 @@ static void add_auxiliary(const struct upmu_pmu *pmu, struct upmu_alternative *o
 
     memset(&auxiliary, 0, sizeof auxiliary);
     auxiliary.config = UPMU_X86_LDLAT_AUX;
-    out->slot[1].counters = upmu_x86_core_counters(pmu, &auxiliary);
+    out->slot[UPMU_SECOND_SLOT].counters = upmu_x86_core_counters(pmu, &auxiliary);
     out->slot_count = 2;
 }
 
@@ -95,7 +95,7 @@ bool upmu_x86_core_alternative(const struct upmu_pmu *pmu, const struct upmu_eve
         add_resource(&out->slot[0], resource, event->config1);
     if (!(event->counters & ~(UPMU_BIT32(UPMU_X86_SLOTS) | UPMU_BIT32(UPMU_X86_METRIC(0)) * 0xffu)))
         add_slots(event, out);
-    if (event->payload == UPMU_X86_PAYLOAD_LDLAT && (pmu->quirks & UPMU_X86_QUIRK_LDLAT_AUX))
+    if (UPMU_SLOTS > 1 && event->payload == UPMU_X86_PAYLOAD_LDLAT && (pmu->quirks & UPMU_X86_QUIRK_LDLAT_AUX))
         add_auxiliary(pmu, out);
     return true;
 }

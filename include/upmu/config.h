@@ -88,6 +88,16 @@
 #define UPMU_METRICS 1
 #endif
 
+/* Counters that one event can need together: 3, or 1 where no NetBurst, no AMD and no
+   metrics are built in.  1: load latency of Golden Cove, which needs a second one, is refused
+   with UPMU_ERR_COMPILED_OUT. */
+#ifndef UPMU_SLOTS
+#define UPMU_SLOTS 3
+#endif
+#if UPMU_SLOTS != 3 && (UPMU_SLOTS != 1 || UPMU_BACKEND_X86_P4 || UPMU_BACKEND_AMD || UPMU_METRICS)
+#error "UPMU_SLOTS is 3, or 1 without UPMU_BACKEND_X86_P4, UPMU_BACKEND_AMD and UPMU_METRICS"
+#endif
+
 /* Parts of a PMU that other CPUs see are claimed in domains.  0: every CPU acts as
    if it were alone; no harm on Intel cores since Sandy Bridge. */
 #ifndef UPMU_DOMAINS

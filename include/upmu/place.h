@@ -13,8 +13,8 @@
 #include <upmu/pmu.h>
 #include <upmu/status.h>
 
-/* Counters that one request can need together. */
-#define UPMU_SLOTS 3
+/* Index of a request's second slot; in a build without one (UPMU_SLOTS) of what is never used. */
+#define UPMU_SECOND_SLOT (UPMU_SLOTS > 1 ? 1 : 0)
 /* Exclusive resources of one slot. */
 #define UPMU_SLOT_RESOURCES 3
 /* Requests placed together. */

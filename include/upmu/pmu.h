@@ -283,6 +283,15 @@ struct upmu_tally;
 struct upmu_ibs;
 struct upmu_thread;
 
+/* What an interrupt found: fill in what you have, zero the rest. */
+struct upmu_frame {
+    uint64_t ip;
+    uint64_t sp;
+    bool user;
+    uint32_t process; /* for messages: your numbers of what was interrupted */
+    uint32_t thread;
+};
+
 /*
  * One logical CPU.  Zero it or hold it in .bss; belongs to its CPU from
  * upmu_cpu_init() to upmu_cpu_fini().
@@ -305,7 +314,6 @@ struct upmu_cpu {
     uint8_t ignores_writes;             /* take-over found that writes do not stick */
     volatile uint8_t mask_due;          /* a session is to be masked by the local side */
     uint8_t ticks;                      /* since counts were folded */
-    uint8_t deferred_user;
     uint32_t firmware;                  /* counters in use at take-over */
     uint32_t watchdog;                  /* counters that the host reserved */
     uint32_t foreign;                   /* counters found changed or in use by others */
@@ -324,10 +332,7 @@ struct upmu_cpu {
     struct upmu_tally *tally[UPMU_COUNTERS];     /* who runs on a counter */
     struct upmu_session *of_tally[UPMU_COUNTERS];
     uint32_t last_tag[UPMU_COUNTERS];            /* who ran on it last */
-    uint64_t deferred_ip;
-    uint64_t deferred_sp;
-    uint32_t deferred_process;
-    uint32_t deferred_thread;
+    struct upmu_frame deferred_frame;            /* of the last overflow that was deferred */
     uint64_t paused_ns;
     uint64_t window_start_ns;                    /* of the throttle */
     uint32_t stamps;                             /* placements made here */

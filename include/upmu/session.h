@@ -454,15 +454,6 @@ bool upmu_ring_next(struct upmu_ring *ring, struct upmu_sample *out_sample);
 /* Samples that found no room so far.  Context: any. */
 uint32_t upmu_ring_lost(const struct upmu_ring *ring);
 
-/* What the interrupt found: fill in what you have, zero the rest. */
-struct upmu_frame {
-    uint64_t ip;
-    uint64_t sp;
-    bool user;
-    uint32_t process; /* for messages: your numbers of what was interrupted */
-    uint32_t thread;
-};
-
 enum upmu_pmi {
     UPMU_PMI_NOT_OURS = 0, /* ask your other sources */
     UPMU_PMI_HANDLED = 1,
