@@ -5,9 +5,11 @@
  *
  * The process steps itself through start, stop, read, poll, …; at each instruction
  * (`every`; without arguments at a part of them, spread evenly) it forks, and the
- * child takes the overflow there and plays the scenario to its end.  With
- * `scenario=… profile=… variant=… step=N` that one child is played and told.  x86
- * with Linux only.
+ * child takes the overflow there and plays the scenario to its end.  Stepping is what
+ * takes the time: of the stretches between two hooks, only every SKIP-th is stepped
+ * through, and there every STRIDE-th instruction is tried.  With
+ * `scenario=… profile=… variant=… step=STRETCH.INSTRUCTION` that one child is played and
+ * told.  x86 with Linux only.
  */
 #define _GNU_SOURCE /* REG_EFL */
 #include <setjmp.h>
@@ -33,16 +35,30 @@
 static struct rig rig;
 static struct upmu_port hooks; /* the model's own */
 static unsigned hook_depth;
-static uint32_t steps, forks, failed_at, only_step, stride, phase;
+/* A place: the stretch between two hooks, and the instruction in it. */
+struct place {
+    uint32_t stretch, instruction;
+};
+
+static struct place here, failed_at, only;
+static uint32_t steps, forks, stride, skip, phase;
 static bool stepping, child, every;
 
 /* ---- Nothing is injected inside the model, nor is it stepped through ---- */
+
+static void begin_stretch(void)
+{
+    here.stretch++;
+    here.instruction = 0;
+    if (only.stretch ? here.stretch == only.stretch : (here.stretch + phase) % skip == 0)
+        raise(SIGTRAP);
+}
 
 static void leave_hook(void)
 {
     hook_depth--;
     if (stepping && rig.inside && !hook_depth)
-        raise(SIGTRAP);
+        begin_stretch();
 }
 
 static bool step_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
@@ -148,7 +164,7 @@ static void look_after(pid_t pid)
 
     forks++;
     if (waitpid(pid, &status, 0) != pid || status != 0)
-        failed_at = failed_at ? failed_at : steps;
+        failed_at = failed_at.stretch ? failed_at : here;
 }
 
 static void on_trap(int number, siginfo_t *info, void *where)
@@ -165,9 +181,10 @@ static void on_trap(int number, siginfo_t *info, void *where)
     if (rig.in_handler)
         return;
     steps++;
-    if (only_step ? steps != only_step : failed_at || steps % stride != phase)
+    here.instruction++;
+    if (only.stretch ? here.instruction != only.instruction : failed_at.stretch || (steps + phase) % stride)
         return;
-    if (!only_step) {
+    if (!only.stretch) {
         pid_t pid = fork();
 
         if (pid != 0) {
@@ -184,7 +201,7 @@ static void on_trap(int number, siginfo_t *info, void *where)
 static void on_inside(bool inside)
 {
     if (inside && stepping)
-        raise(SIGTRAP);
+        begin_stretch();
 }
 
 static const struct scenario *scenario_of(const char *name)
@@ -211,7 +228,7 @@ static void play(const char *name, const char *profile, const struct rig_variant
     action.sa_flags = SA_SIGINFO | SA_NODEFER;
     sigaction(SIGTRAP, &action, NULL);
     steps = 0;
-    failed_at = 0;
+    here = failed_at = (struct place){0, 0};
     hook_depth = 0;
     rig_begin(&rig, &order);
     wrap_hooks(&rig.sim.port);
@@ -235,17 +252,22 @@ static const char *const profiles[] = {"core2", "skylake", "version1", "k8_revc"
 
 /* Stepping is slow where it is instrumented; forks copy shadow memory there. */
 #if defined(__SANITIZE_ADDRESS__)
-#define STRIDE 2003
+#define SKIP 8
+#define STRIDE 251
 #elif !defined(__x86_64__)
-#define STRIDE 83
+#define SKIP 6
+#define STRIDE 14
 #else
-#define STRIDE 61
+#define SKIP 4
+#define STRIDE 15
 #endif
+/* The profiles from here on are swept thinner by this. */
+#define THINNER 3
 
 /* Everything on Skylake; 64 bits: the other profiles plainly, too; the Pentium 4 always. */
 static bool left_out(unsigned profile, unsigned variant)
 {
-    if (STRIDE != 61)
+    if (SKIP != 4)
         return (profile != 1 && profile != P4) || variant;
     return profile != 1 && variant;
 }
@@ -258,14 +280,15 @@ static void sweep_from(unsigned first, const char *name)
         for (unsigned v = 0; v < sizeof variants / sizeof variants[0]; v++) {
             if (!every && left_out(p, v))
                 continue;
-            stride = every ? 1 : p >= K8 && (STRIDE == 83 || p < P4) ? 3 * STRIDE : STRIDE;
-            phase = (phase + 1) % stride;
+            skip = every ? 1 : SKIP;
+            stride = every ? 1 : p >= K8 && (SKIP == 6 || p < P4) ? THINNER * STRIDE : STRIDE;
+            phase++;
             fflush(stdout);
             play(name, profiles[p], &variants[v], false);
-            assert_true(steps > 500);
-            if (failed_at) {
-                printf("    build/gcc-64/tests/inject/test_step scenario=%s profile=%s variant=%s step=%u\n", name,
-                       profiles[p], variants[v].name, (unsigned)failed_at);
+            assert_true(steps > 500 / SKIP);
+            if (failed_at.stretch) {
+                printf("    build/gcc-64/tests/inject/test_step scenario=%s profile=%s variant=%s step=%u.%u\n", name,
+                       profiles[p], variants[v].name, (unsigned)failed_at.stretch, (unsigned)failed_at.instruction);
                 bad++;
             }
             if (rig.failed)
@@ -358,6 +381,16 @@ static void tags_survive_an_overflow_at_every_instruction(void **state)
     sweep_from(P4, "tags_of_two_threads");
 }
 
+static struct place place_of(const char *text)
+{
+    char *end;
+    struct place place = {(uint32_t)strtoul(text, &end, 10), 0};
+
+    if (*end == '.')
+        place.instruction = (uint32_t)strtoul(end + 1, NULL, 10);
+    return place;
+}
+
 static int tell_one(int count, char **arguments)
 {
     const char *scenario = NULL, *profile = "skylake";
@@ -369,12 +402,12 @@ static int tell_one(int count, char **arguments)
         else if (!strncmp(arguments[i], "profile=", 8))
             profile = arguments[i] + 8;
         else if (!strncmp(arguments[i], "step=", 5))
-            only_step = (uint32_t)strtoul(arguments[i] + 5, NULL, 10);
+            only = place_of(arguments[i] + 5);
         for (unsigned v = 0; v < sizeof variants / sizeof variants[0]; v++)
             if (!strncmp(arguments[i], "variant=", 8) && !strcmp(arguments[i] + 8, variants[v].name))
                 variant = &variants[v];
     }
-    if (!scenario || !scenario_of(scenario) || !only_step)
+    if (!scenario || !scenario_of(scenario) || !only.instruction)
         return 2;
     play(scenario, profile, variant, true);
     return rig.failed ? 1 : 0;
