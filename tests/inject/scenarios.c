@@ -533,24 +533,30 @@ static void switches_threads(struct rig *rig)
 /* Two that want one counter, sampling, take turns. */
 static void takes_turns(struct rig *rig)
 {
-    char pinned[40];
+    char first[40], second[40];
+    unsigned counter;
 
     bring_up(rig);
     /* A start or a turn may move who runs; who waits without a clock has partial counts. */
     rig->others_concerned = true;
-    rig_session(rig, 0, "branches", 1);
+    rig_session(rig, 3, "branches", 0);
+    rig_attach(rig, 3, 0);
+    counter = rig->duty[3].session.set.tally[0].counter;
+    rig_detach(rig, 3);
+    rig->duty[3].events = 0;
+    snprintf(first, sizeof first, "branches:counter=%u", counter);
+    snprintf(second, sizeof second, "%s:counter=%u", rig_is_p4(rig) || rig_is_amd(rig) ? "instructions" : "cycles",
+             counter);
+    rig_session(rig, 0, first, 1);
     rig_share(rig, 0);
     rig_attach(rig, 0, 0);
     rig_start(rig, 0);
     rig_run(rig, 700);
-    snprintf(pinned, sizeof pinned, "%s:counter=%u", rig_is_p4(rig) || rig_is_amd(rig) ? "instructions" : "cycles",
-             (unsigned)rig->duty[0].session.set.tally[0].counter);
     rig_stop(rig, 0);
     rig_detach(rig, 0);
-    rig_session(rig, 1, pinned, 1);
+    rig_session(rig, 1, second, 1);
     rig_share(rig, 1);
-    snprintf(pinned, sizeof pinned, "cache-references");
-    rig_session(rig, 2, pinned, 0);
+    rig_session(rig, 2, "cache-references", 0);
     rig_attach(rig, 2, 0);
     rig_start(rig, 2);
     rig_attach(rig, 0, 0);

@@ -4,11 +4,12 @@
  * are races that no register access shows.
  *
  * The process steps itself through start, stop, read, poll, …; at each instruction
- * (`every`; without arguments at a part of them, spread evenly) it forks, and the
- * child takes the overflow there and plays the scenario to its end.  Stepping is what
- * takes the time: of the stretches between two hooks, only every SKIP-th is stepped
- * through, and there every STRIDE-th instruction is tried.  With
- * `scenario=… profile=… variant=… step=STRETCH.INSTRUCTION` that one child is played and
+ * (`every`; without arguments at a part of them, spread evenly) it keeps a copy of
+ * everything, takes the overflow there, plays the scenario to its end, and goes on from
+ * the copy.  Stepping takes time, too: of the stretches between two hooks, only every
+ * SKIP-th is stepped through, and there every STRIDE-th instruction is tried; but some
+ * thread switches, set switches and ticks of each protocol are tried at each instruction.
+ * With `scenario=… profile=… variant=… step=STRETCH.INSTRUCTION` that one is played and
  * told.  x86 with Linux only.
  */
 #define _GNU_SOURCE /* REG_EFL */
@@ -20,7 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -41,16 +41,24 @@ struct place {
 };
 
 static struct place here, failed_at, only;
-static uint32_t steps, forks, stride, skip, phase;
-static bool stepping, child, every;
+static uint32_t steps, injected, in_switches, stride, skip, phase;
+static unsigned switches; /* thread switches, set switches and ticks entered */
+static unsigned whole;    /* so many of them are gone through instruction by instruction */
+static bool stepping, every;
+static volatile bool branched; /* after an overflow, until the copy is gone back to */
 
 /* ---- Nothing is injected inside the model, nor is it stepped through ---- */
+
+static bool in_whole_switch(void)
+{
+    return rig.switching && switches <= whole;
+}
 
 static void begin_stretch(void)
 {
     here.stretch++;
     here.instruction = 0;
-    if (only.stretch ? here.stretch == only.stretch : (here.stretch + phase) % skip == 0)
+    if (only.stretch ? here.stretch == only.stretch : (here.stretch + phase) % skip == 0 || in_whole_switch())
         raise(SIGTRAP);
 }
 
@@ -156,15 +164,70 @@ static void wrap_hooks(struct upmu_port *port)
     port->log = step_log;
 }
 
+/* ---- Copies ---- */
+
+#define STACK_COPY 0x10000u
+
+static struct rig rig_copy;
+static uint64_t stack_copy[STACK_COPY / sizeof(uint64_t)];
+static unsigned char other_stack[0x8000];
+static char *stack_low, *stack_high; /* what is copied */
+static ucontext_t resume, restorer;
+
+/* (Not memcpy: what checks addresses knows what is between variables.) */
+__attribute__((no_sanitize("address"))) static void copy_stack(volatile uint64_t *to, const volatile uint64_t *from)
+{
+    for (size_t i = 0; i < (size_t)(stack_high - stack_low) / sizeof *to; i++)
+        to[i] = from[i];
+}
+
+/*
+ * Everything is `rig` and the stack between the handler and play(), for neither library,
+ * model nor scenarios have anything else.  True: the copy was just made; false: it was
+ * gone back to.
+ */
+static bool keep_copy(void)
+{
+    stack_low = (char *)(((uintptr_t)__builtin_frame_address(0) - 2048u) & ~(uintptr_t)15);
+    if ((size_t)(stack_high - stack_low) > STACK_COPY)
+        abort();
+    rig_copy = rig;
+    branched = true;
+    if (getcontext(&resume) != 0)
+        abort();
+    if (!branched)
+        return false;
+    copy_stack(stack_copy, (uint64_t *)(void *)stack_low);
+    return true;
+}
+
+static void restore(void)
+{
+    copy_stack((uint64_t *)(void *)stack_low, stack_copy);
+    rig = rig_copy;
+    branched = false;
+    setcontext(&resume);
+}
+
+/* The stack is overwritten from another one. */
+static void go_back(void)
+{
+    getcontext(&restorer);
+    restorer.uc_stack.ss_sp = other_stack;
+    restorer.uc_stack.ss_size = sizeof other_stack;
+    restorer.uc_link = NULL;
+    makecontext(&restorer, restore, 0);
+    setcontext(&restorer);
+}
+
 /* ---- Stepping ---- */
 
-static void look_after(pid_t pid)
+/* Is the overflow due at this instruction? */
+static bool due(void)
 {
-    int status = 0;
-
-    forks++;
-    if (waitpid(pid, &status, 0) != pid || status != 0)
-        failed_at = failed_at.stretch ? failed_at : here;
+    if (only.stretch)
+        return here.instruction == only.instruction;
+    return !failed_at.stretch && ((steps + phase) % stride == 0 || in_whole_switch());
 }
 
 static void on_trap(int number, siginfo_t *info, void *where)
@@ -182,26 +245,35 @@ static void on_trap(int number, siginfo_t *info, void *where)
         return;
     steps++;
     here.instruction++;
-    if (only.stretch ? here.instruction != only.instruction : failed_at.stretch || (steps + phase) % stride)
+    if (!due())
         return;
-    if (!only.stretch) {
-        pid_t pid = fork();
-
-        if (pid != 0) {
-            look_after(pid);
-            return;
-        }
-        child = true;
+    if (!only.stretch && !keep_copy()) {
+        stepping = true;
+        return;
     }
+    injected++;
+    in_switches += rig.switching;
     stepping = false;
     FLAGS_OF(context) &= ~TRAP_FLAG;
     rig_inject(&rig);
 }
 
+/* A run that does not come back. */
+static void on_crash(int number)
+{
+    printf("    crashed (signal %d) after an overflow at step %u.%u\n", number, (unsigned)here.stretch,
+           (unsigned)here.instruction);
+    fflush(stdout);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
 static void on_inside(bool inside)
 {
-    if (inside && stepping)
-        begin_stretch();
+    if (!inside || !stepping)
+        return;
+    switches += rig.switching;
+    begin_stretch();
 }
 
 static const struct scenario *scenario_of(const char *name)
@@ -215,7 +287,7 @@ static const struct scenario *scenario_of(const char *name)
     return NULL;
 }
 
-/* One scenario, stepped through.  In a child: does not return. */
+/* One scenario, stepped through; what comes after scenario->play() is reached once for each overflow. */
 static void play(const char *name, const char *profile, const struct rig_variant *variant, bool trace)
 {
     struct rig_order order = {
@@ -227,20 +299,25 @@ static void play(const char *name, const char *profile, const struct rig_variant
     action.sa_sigaction = on_trap;
     action.sa_flags = SA_SIGINFO | SA_NODEFER;
     sigaction(SIGTRAP, &action, NULL);
+    signal(SIGSEGV, on_crash);
+    signal(SIGABRT, on_crash);
     steps = 0;
+    switches = 0;
     here = failed_at = (struct place){0, 0};
     hook_depth = 0;
     rig_begin(&rig, &order);
     wrap_hooks(&rig.sim.port);
     rig.on_inside = on_inside;
     stepping = true;
+    stack_high = __builtin_frame_address(0);
     scenario->play(&rig);
     stepping = false;
-    if (child) {
-        if (rig.failed)
+    if (branched) {
+        if (rig.failed) {
             printf("%s\n", rig.failure);
-        fflush(stdout);
-        _exit(rig.failed ? 1 : 0);
+            failed_at = here;
+        }
+        go_back();
     }
 }
 
@@ -272,6 +349,14 @@ static bool left_out(unsigned profile, unsigned variant)
     return profile != 1 && variant;
 }
 
+/* How many of its switches (or ticks) are swept at each instruction?  Plainly, on each protocol. */
+static unsigned swept_whole(const char *name, unsigned variant)
+{
+    if (SKIP != 4 || variant)
+        return 0;
+    return !strcmp(name, "switches_threads") ? 3 : !strcmp(name, "switches_sets") ? 2 : !strcmp(name, "takes_turns");
+}
+
 static void sweep_from(unsigned first, const char *name)
 {
     unsigned bad = 0;
@@ -283,6 +368,7 @@ static void sweep_from(unsigned first, const char *name)
             skip = every ? 1 : SKIP;
             stride = every ? 1 : p >= K8 && (SKIP == 6 || p < P4) ? THINNER * STRIDE : STRIDE;
             phase++;
+            whole = swept_whole(name, v);
             fflush(stdout);
             play(name, profiles[p], &variants[v], false);
             assert_true(steps > 500 / SKIP);
@@ -437,6 +523,7 @@ int main(int count, char **arguments)
     if (count > 1 && !every)
         return tell_one(count, arguments);
     failed = cmocka_run_group_tests_name("step", tests, NULL, NULL);
-    printf("%u overflows injected between instructions\n", (unsigned)forks);
+    printf("%u overflows injected between instructions, %u of them in switches and ticks\n", (unsigned)injected,
+           (unsigned)in_switches);
     return failed;
 }
