@@ -206,6 +206,26 @@ static uint64_t wraps(const struct rig *rig)
     return sum;
 }
 
+const struct upmu_tally *rig_tally(const struct rig_duty *duty, unsigned event)
+{
+    return event && duty->second ? &duty->second->tally[1] : &duty->session.set.tally[event];
+}
+
+bool rig_is_active(const struct rig_duty *duty, unsigned event)
+{
+    return !duty->second || (duty->session.active == duty->second) == (event != 0);
+}
+
+enum upmu_status rig_counts(struct rig_duty *duty, struct upmu_count *out_counts)
+{
+    enum upmu_status status;
+
+    if (!duty->second)
+        return upmu_session_read(&duty->session, 0, duty->events, out_counts);
+    status = upmu_set_read(&duty->session, &duty->session.set, 0, 1, out_counts);
+    return status == UPMU_OK ? upmu_set_read(&duty->session, duty->second, 1, 1, out_counts + 1) : status;
+}
+
 /* ---- Execution, interrupts, injection ---- */
 
 /* A session that a call on another moves: without a gap only if it counts and the gates are one register. */
@@ -249,7 +269,8 @@ static void burst(struct rig *rig, uint64_t instructions)
 
         if (duty->running && duty->cpu == rig->sim.current && !rig->in_handler && !may_miss(rig, duty) && !duty->late)
             for (unsigned k = 0; k < duty->events; k++)
-                duty->certain[k] += rig_amount(duty->kind[k], instructions);
+                if (rig_is_active(duty, k))
+                    duty->certain[k] += rig_amount(duty->kind[k], instructions);
     }
     rig_account(rig);
     upmu_sim_events(&rig->sim, &work);
@@ -792,7 +813,7 @@ void rig_read(struct rig *rig, unsigned index)
     rig->calling = duty;
     for (unsigned attempt = 0; attempt < FAULT_RETRIES; attempt++) {
         inside(rig, true);
-        status = upmu_session_read(&duty->session, 0, duty->events, counts);
+        status = rig_counts(duty, counts);
         inside(rig, false);
         if (!excused(rig, status, "read"))
             break;
@@ -982,6 +1003,39 @@ void rig_switch(struct rig *rig, unsigned next)
     }
     rig->switching = false;
     rig->thread_on = next;
+}
+
+void rig_second_set(struct rig *rig, unsigned index)
+{
+    struct rig_duty *duty = &rig->duty[index];
+    struct upmu_sampling sampling = {.period = rig_amount(RIG_REFERENCES, RIG_UNIT)};
+
+    duty->second = &rig->set;
+    duty->kind[1] = RIG_REFERENCES;
+    duty->period[1] = sampling.period;
+    duty->events = 2;
+    if (upmu_session_shuffle(&duty->session, false, 0) != UPMU_OK ||
+        upmu_session_add_set(&duty->session, &rig->set, 1, 0, 0) != UPMU_OK ||
+        upmu_set_add(&duty->session, &rig->set, "instructions", NULL) != UPMU_OK ||
+        upmu_set_add(&duty->session, &rig->set, "cache-references", &sampling) != UPMU_OK)
+        rig_fail(rig, "a second set: %s", upmu_status_text(duty->session.why.status));
+}
+
+void rig_switch_set(struct rig *rig, unsigned index)
+{
+    struct rig_duty *duty = &rig->duty[index];
+    enum upmu_status status;
+
+    rig_tell(rig, "switch_set", index);
+    enter(rig, duty);
+    rig->switching = true;
+    inside(rig, true);
+    status = upmu_session_switch(&duty->session, NULL);
+    inside(rig, false);
+    RIG_CHECK(rig, status == UPMU_OK, "switch_set answered %s", upmu_status_text(status));
+    leave(rig, duty);
+    rig->switching = false;
+    go_on(rig, duty, true);
 }
 
 void rig_tick(struct rig *rig, unsigned cpu)

@@ -29,6 +29,7 @@ enum rig_kind { RIG_INSTRUCTIONS, RIG_CYCLES, RIG_BRANCHES, RIG_REFERENCES, RIG_
 /* A session and what must come of it. */
 struct rig_duty {
     struct upmu_session session;
+    struct upmu_set *second; /* or NULL; its second event is then the duty's, the first is nobody's */
     uint64_t buffer[256];
     unsigned events;
     enum rig_kind kind[RIG_EVENTS];
@@ -55,9 +56,9 @@ enum rig_injection { RIG_NONE, RIG_OVERFLOW, RIG_FOREIGN, RIG_FAULT };
 struct rig_variant {
     const char *name;
     bool no_rdpmc, no_clock, no_pmi, vector, latch, domain;
-    bool carry; /* Pentium 4, models 0 and 1: erratum N17 */
+    bool carry;     /* Pentium 4, models 0 and 1: erratum N17 */
     bool unflagged; /* Pentium 4: overflows interrupt and set no OVF */
-    bool hostile; /* registers after reset as no driver wants them */
+    bool hostile;   /* registers after reset as no driver wants them */
     uint8_t events_per_access, status_lag, skid;
 };
 
@@ -94,9 +95,10 @@ struct rig {
     uint64_t wraps_claimed;
     const struct rig_duty *calling;
     const struct rig_duty *fault_calling;
-    bool switching; /* a call that concerns several sessions */
+    bool switching;     /* a call that concerns several sessions */
     unsigned thread_on; /* on CPU 0 */
     struct upmu_thread thread[RIG_THREADS];
+    struct upmu_set set; /* of a duty with two */
     bool fault_in_handler;
     bool fault_hit;
     bool others_concerned;          /* the scenario moves others: a fault may hit them, too */
@@ -133,6 +135,10 @@ void rig_run(struct rig *rig, uint64_t instructions);
 void rig_session(struct rig *rig, unsigned duty, const char *list, unsigned sampled);
 /* Add an event by its Pentium 4 name: sampled, or (a cascade) started by so many events of its initiator. */
 void rig_p4_event(struct rig *rig, unsigned duty, const char *text, enum rig_kind kind, bool sampled, uint64_t cascade);
+/* A second set behind the first, which has one event: cache references, sampled, beside instructions. */
+void rig_second_set(struct rig *rig, unsigned duty);
+/* Change to the other one. */
+void rig_switch_set(struct rig *rig, unsigned duty);
 void rig_attach(struct rig *rig, unsigned duty, unsigned cpu);
 void rig_start(struct rig *rig, unsigned duty);
 void rig_stop(struct rig *rig, unsigned duty);
@@ -159,6 +165,13 @@ void rig_end(struct rig *rig);
 
 /* The injection that was ordered, now. */
 void rig_inject(struct rig *rig);
+
+/* Where an event of a duty is counted, and whether its set is active. */
+const struct upmu_tally *rig_tally(const struct rig_duty *duty, unsigned event);
+bool rig_is_active(const struct rig_duty *duty, unsigned event);
+
+/* All counts of a duty. */
+enum upmu_status rig_counts(struct rig_duty *duty, struct upmu_count *out_counts);
 
 /* Look at the model's counters. */
 void rig_account(struct rig *rig);

@@ -10,7 +10,7 @@ static void check_counts(struct rig *rig, unsigned index)
     struct rig_duty *duty = &rig->duty[index];
     struct upmu_count counts[RIG_EVENTS];
 
-    if (upmu_session_read(&duty->session, 0, duty->events, counts) != UPMU_OK) {
+    if (rig_counts(duty, counts) != UPMU_OK) {
         rig_fail(rig, "session %u cannot be read at rest", index);
         return;
     }
@@ -36,7 +36,7 @@ static void check_samples(struct rig *rig, unsigned index)
     struct rig_duty *duty = &rig->duty[index];
 
     for (unsigned k = 0; k < duty->events && !duty->marred && !rig->loses_samples; k++) {
-        const struct upmu_tally *tally = &duty->session.set.tally[k];
+        const struct upmu_tally *tally = rig_tally(duty, k);
         unsigned periods;
 
         if (!duty->period[k])
@@ -65,18 +65,20 @@ static void look_alive(struct rig *rig, unsigned index)
     rig_drain(rig, index);
     rig_account(rig);
     for (unsigned k = 0; k < duty->events; k++) {
-        total[k] = duty->session.set.tally[k].total;
+        total[k] = rig_tally(duty, k)->total;
         truth[k] = rig_truth(rig, duty, k);
-        samples[k] = duty->samples[k] + duty->session.set.tally[k].lost;
+        samples[k] = duty->samples[k] + rig_tally(duty, k)->lost;
     }
     rig_start(rig, index);
     for (unsigned i = 0; i < 6; i++)
         rig_run(rig, RIG_UNIT / 2);
     rig_stop(rig, index);
     for (unsigned k = 0; k < duty->events; k++) {
-        const struct upmu_tally *tally = &duty->session.set.tally[k];
+        const struct upmu_tally *tally = rig_tally(duty, k);
         uint64_t counted = tally->total - total[k];
 
+        if (!rig_is_active(duty, k))
+            continue;
         /* A gate that a fault left open lets the model count before the start. */
         RIG_CHECK(rig,
                   counted <= rig_truth(rig, duty, k) - truth[k] &&

@@ -530,6 +530,27 @@ static void switches_threads(struct rig *rig)
     rig_end(rig);
 }
 
+/* Two sets of a session, both sampling, one beside a counter that only counts. */
+static void switches_sets(struct rig *rig)
+{
+    bring_up(rig);
+    rig_session(rig, 0, "branches", 1);
+    rig_second_set(rig, 0);
+    rig_attach(rig, 0, 0);
+    rig_start(rig, 0);
+    for (unsigned round = 0; round < 2; round++) {
+        rig_run(rig, 1300);
+        rig_switch_set(rig, 0);
+        rig_run(rig, 700);
+        rig_read(rig, 0);
+        rig_run(rig, 900);
+        rig_switch_set(rig, 0);
+    }
+    rig_run(rig, 600);
+    rig_stop(rig, 0);
+    rig_end(rig);
+}
+
 /* Two that want one counter, sampling, take turns. */
 static void takes_turns(struct rig *rig)
 {
@@ -607,6 +628,7 @@ const struct scenario scenarios[] = {
     {"refuses_calls_inside_calls", refuses_calls_inside_calls, 1, true, false},
     {"switches_threads", switches_threads, 2, true, false},
     {"takes_turns", takes_turns, 2, true, false},
+    {"switches_sets", switches_sets, 2, true, false},
 };
 
 const unsigned scenario_count = sizeof scenarios / sizeof scenarios[0];

@@ -143,7 +143,7 @@ static bool applies(const struct scenario *scenario, const char *profile, const 
 
     /* A model that nobody knows has no generic names of caches. */
     if (!strcmp(profile, "amd_future") &&
-        (!strcmp(scenario->name, "switches_threads") || !strcmp(scenario->name, "takes_turns")))
+        (strstr(scenario->name, "switches") || !strcmp(scenario->name, "takes_turns")))
         return false;
     return model->general >= scenario->general && !(scenario->samples && variant->no_pmi) &&
            !(scenario->threads && !(model->flags & UPMU_SIM_SMT)) &&
@@ -370,6 +370,8 @@ static const char *const claims[][4] = {
      "switches_threads_with_a_foreign_nmi_at_every_access", "switches_threads_with_a_fault_at_every_access"},
     {"takes_turns", "takes_turns_with_an_overflow_at_every_access", "takes_turns_with_a_foreign_nmi_at_every_access",
      "takes_turns_with_a_fault_at_every_access"},
+    {"switches_sets", "switches_sets_with_an_overflow_at_every_access",
+     "switches_sets_with_a_foreign_nmi_at_every_access", "switches_sets_with_a_fault_at_every_access"},
 };
 
 static const char *claim(unsigned i, unsigned k)
@@ -388,7 +390,7 @@ static void tell_left_out(void)
         printf("skipped: freezing left on, and a stale select beside a common enable, where firmware counts\n");
     for (unsigned p = 0; p < PROFILES; p++)
         if (!strcmp(profiles[p], "amd_future"))
-            printf("skipped: switches_threads and takes_turns on amd_future, which has no names of cache events\n");
+            printf("skipped: switches and takes_turns on amd_future, which has no names of cache events\n");
     if (!every)
         printf("a share of the accesses on most profiles: the argument `every` takes all\n");
 }

@@ -327,7 +327,7 @@ static const char *const profiles[] = {"core2", "skylake", "version1", "k8_revc"
 #define K8 3u
 #define P4 5u
 
-/* Stepping is slow where it is instrumented; forks copy shadow memory there. */
+/* Stepping is slow where it is instrumented. */
 #if defined(__SANITIZE_ADDRESS__)
 #define SKIP 8
 #define STRIDE 251
@@ -443,6 +443,12 @@ static void thread_switches_survive_an_overflow_at_every_instruction(void **stat
     sweep("switches_threads");
 }
 
+static void set_switches_survive_an_overflow_at_every_instruction(void **state)
+{
+    (void)state;
+    sweep("switches_sets");
+}
+
 static void ticks_survive_an_overflow_at_every_instruction(void **state)
 {
     (void)state;
@@ -511,6 +517,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(a_ring_that_fills_up_at_any_instruction_of_a_call_masks_its_session),
         cmocka_unit_test(polls_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(thread_switches_survive_an_overflow_at_every_instruction),
+        cmocka_unit_test(set_switches_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(ticks_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(two_threads_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(cascades_survive_an_overflow_at_every_instruction),
