@@ -14,6 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Calls of the library, where a target counts them: printed in the end. */
+extern uint64_t fuzz_calls;
+
 /* Inputs are at most so long. */
 #define FUZZ_INPUT 1024u
 
