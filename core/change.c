@@ -31,10 +31,10 @@ struct change {
 
 /* Those that may change. */
 #if UPMU_THREADS
-#define EACH(session, change) \
+#define EACH_CHANGING(session, change)                                                                                 \
     (struct upmu_session *session = (change)->cpu->sessions; session; session = session->next)
 #else
-#define EACH(session, change) (struct upmu_session *session = (change)->only; session; session = NULL)
+#define EACH_CHANGING(session, change) (struct upmu_session *session = (change)->only; session; session = NULL)
 #endif
 
 static bool leaves(const struct upmu_session *session)
@@ -98,7 +98,7 @@ static void choose(struct change *change, uint64_t company)
 
     while (found) {
         found = false;
-        for EACH(session, change) {
+        for EACH_CHANGING(session, change) {
             uint32_t differ;
 
             if (!(session->change & UPMU_CHANGE_LATER) || !is_placed(change, session, company) ||
@@ -135,7 +135,7 @@ static bool runs_for_nobody(const struct upmu_cpu *cpu, uint32_t counters)
 /* Counters that need not be closed: both sides only count there, the same. */
 static void find_staying(struct change *change)
 {
-    for EACH(session, change)
+    for EACH_CHANGING(session, change)
         for (unsigned i = 0; comes(session) && i < session->coming->count; i++) {
             const struct upmu_tally *tally = &session->coming->tally[i];
 
@@ -154,7 +154,7 @@ static void prepare(struct change *change)
 {
     uint64_t company = 0;
 
-    for EACH(session, change) {
+    for EACH_CHANGING(session, change) {
         session->leaving = upmu_active(session);
         if (leaves(session)) {
             change->leaving |= session->counters; /* (none of an empty set) */
@@ -182,7 +182,7 @@ static void prepare(struct change *change)
 /* Handlers leave the tallies of both sides alone, readers come again. */
 static void hold(const struct change *change, bool hold)
 {
-    for EACH(session, change) {
+    for EACH_CHANGING(session, change) {
         if (UPMU_THREADS && !leaves(session) && !comes(session))
             continue;
         session->sequence++;
@@ -226,7 +226,7 @@ static void close_leaving(struct change *change)
     uint64_t now_ns;
     bool closed = true;
 
-    for EACH(session, change) {
+    for EACH_CHANGING(session, change) {
         if (!leaves(session))
             continue;
         dormant |= upmu_session_dormant(session) & session->counters;
@@ -241,7 +241,7 @@ static void close_leaving(struct change *change)
     }
     closed &= upmu_run_shut_all(cpu, change->leaving & ~(change->staying | change->kept), dormant);
     now_ns = upmu_cpu_now(cpu);
-    for EACH(session, change)
+    for EACH_CHANGING(session, change)
         if (leaves(session))
             stop_leaving(change, session, closed, now_ns);
 }
@@ -323,7 +323,7 @@ static void open_coming(struct change *change)
 {
     if (upmu_run_open(change->cpu, change->coming & ~change->staying))
         return;
-    for EACH(session, change)
+    for EACH_CHANGING(session, change)
         if (comes(session)) {
             upmu_run_mar(session);
             change->status = upmu_run_fail(change->cpu, session);
@@ -341,7 +341,7 @@ static enum upmu_status run_change(struct upmu_cpu *cpu, struct upmu_session *on
     prepare(&change);
     hold(&change, true);
     close_leaving(&change);
-    for EACH(session, &change)
+    for EACH_CHANGING(session, &change)
         if (comes(session)) {
             load_coming(&change, session);
         } else if (UPMU_SETS && session->active != session->coming && leaves(session)) {
@@ -349,7 +349,7 @@ static enum upmu_status run_change(struct upmu_cpu *cpu, struct upmu_session *on
             session->counters = 0;
         }
     now_ns = upmu_cpu_now(cpu);
-    for EACH(session, &change)
+    for EACH_CHANGING(session, &change)
         if (comes(session))
             announce_coming(&change, session, now_ns);
         else if (session->change & UPMU_CHANGE_LATER)
@@ -357,7 +357,7 @@ static enum upmu_status run_change(struct upmu_cpu *cpu, struct upmu_session *on
     upmu_schedule_publish(cpu);
     hold(&change, false);
     open_coming(&change);
-    for EACH(session, &change)
+    for EACH_CHANGING(session, &change)
         session->change &= UPMU_CHANGE_FRESH;
     cpu->keep_claims = keep_claims;
     upmu_claims_trim(cpu, false);
