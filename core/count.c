@@ -44,8 +44,10 @@ void upmu_count_fold(struct upmu_cpu *cpu, struct upmu_tally *tally, unsigned co
 bool upmu_count_turned(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter, uint64_t value,
                        uint64_t now_ns)
 {
-    return value >= tally->base && pmu->counter[counter].width >= 40 &&
-           upmu_count_stamp(now_ns) - tally->turned > 1000u;
+    unsigned width = pmu->counter[counter].width;
+
+    /* 2^width events take 2^(width - 9) ns at 512 in each: 2^(width - 29) stamps. */
+    return value >= tally->base && width >= 40 && (upmu_count_stamp(now_ns) - tally->turned) >> (width - 29u);
 }
 
 bool upmu_count_overflowed(const struct upmu_pmu *pmu, unsigned counter, uint64_t value)

@@ -125,6 +125,35 @@ static void every_round_of_a_counter_is_counted(void **state)
     }
 }
 
+/* A stop folds a wrap whose interrupt is dropped; its flag is seen minutes later, with somebody else's overflow. */
+static void a_flag_that_is_seen_late_is_no_round(void **state)
+{
+    static const uint64_t late_ns[] = {1000000, UINT64_C(5000000000), UINT64_C(300000000000)};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof late_ns / sizeof late_ns[0]; i++) {
+        host_prepare(&host, "skylake");
+        upmu_sim_poke(&host.sim, 0, 0xc1, (UINT64_C(1) << 48) - 100);
+        host_start(&host);
+        assert_int_equal(upmu_session_add(&host.other, "branches", NULL), UPMU_OK);
+        host_begin(&host, &host.other);
+        assert_int_equal(host.other.set.tally[0].counter, 0);
+        host.sim.cpu[0].lvtpc |= UPMU_SIM_LVTPC_MASKED;
+        host_run(&host, 400);
+        assert_int_equal(host.answers, 0);
+        assert_int_equal(upmu_session_stop(&host.other), UPMU_OK);
+        assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
+        upmu_sim_advance_ns(&host.sim, late_ns[i]);
+        host_sample(&host, "instructions", 1000);
+        host_run(&host, 1400);
+        assert_int_equal(host.answers, 1);
+        assert_true(host_value(&host.other, 0) == 900);
+        assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+        assert_int_equal(upmu_session_detach(&host.other), UPMU_OK);
+        host_end(&host);
+    }
+}
+
 /* The handler's own events are longer than a period: it is throttled after 16 in a row. */
 static void periods_that_are_lost_in_a_row_throttle(void **state)
 {
@@ -296,6 +325,7 @@ int main(void)
         cmocka_unit_test(a_transaction_that_rolls_back_counts_nothing_negative),
         cmocka_unit_test(a_wrap_is_folded_when_it_happens),
         cmocka_unit_test(every_round_of_a_counter_is_counted),
+        cmocka_unit_test(a_flag_that_is_seen_late_is_no_round),
         cmocka_unit_test(periods_that_are_lost_in_a_row_throttle),
         cmocka_unit_test(a_counter_that_was_left_is_loaded_anew),
         cmocka_unit_test(a_counter_that_moves_keeps_what_is_left_of_its_period),
