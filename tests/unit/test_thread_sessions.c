@@ -743,13 +743,22 @@ static unsigned steps_of_a_switch(struct fixture *f, unsigned next)
     return steps;
 }
 
-static void a_switch_costs_the_same_with_ten_thousand_sessions(void **state)
+static unsigned steps_of_a_tick(struct fixture *f)
+{
+    steps = 0;
+    __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+    assert_int_equal(upmu_cpu_tick(&f->cpu[0]), UPMU_OK);
+    __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+    return steps;
+}
+
+static void a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(void **state)
 {
     static struct upmu_session many[10000];
     static struct upmu_thread threads[10000];
     static const unsigned counts[] = {1, 100, 10000};
     struct sigaction action, before;
-    unsigned first = 0;
+    unsigned first = 0, first_tick = 0;
 
     (void)state;
     memset(&action, 0, sizeof action);
@@ -758,7 +767,7 @@ static void a_switch_costs_the_same_with_ten_thousand_sessions(void **state)
     sigaction(SIGTRAP, &action, &before);
     for (unsigned k = 0; k < 3; k++) {
         struct fixture f;
-        unsigned cost, accesses;
+        unsigned cost, tick, accesses;
 
         set_up(&f, "skylake", true);
         for (unsigned i = 0; i < counts[k]; i++) {
@@ -784,12 +793,17 @@ static void a_switch_costs_the_same_with_ten_thousand_sessions(void **state)
         cost = steps_of_a_switch(&f, 1);
         if (!first)
             first = cost;
-        print_message("%u sessions: %u instructions, model and hooks included\n", counts[k], cost);
+        accesses = f.sim.accesses;
+        tick = steps_of_a_tick(&f);
+        assert_int_equal(f.sim.accesses, accesses);
+        if (!first_tick)
+            first_tick = tick;
+        print_message("%u sessions: a switch %u instructions, a tick %u, model and hooks included\n", counts[k], cost,
+                      tick);
+        assert_true(tick > 50);
+        assert_true(tick * 100 <= first_tick * 102 && tick * 102 >= first_tick * 100);
         assert_true(cost > 500);
         assert_true(cost * 100 <= first * 102 && cost * 102 >= first * 100);
-        accesses = f.sim.accesses;
-        assert_int_equal(upmu_cpu_tick(&f.cpu[0]), UPMU_OK);
-        assert_int_equal(f.sim.accesses, accesses);
         for (unsigned i = 0; i < counts[k]; i++)
             assert_int_equal(upmu_thread_exit(&threads[i]), UPMU_OK);
         tear_down(&f);
@@ -799,7 +813,7 @@ static void a_switch_costs_the_same_with_ten_thousand_sessions(void **state)
 
 #else
 
-static void a_switch_costs_the_same_with_ten_thousand_sessions(void **state)
+static void a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(void **state)
 {
     (void)state;
     print_message("single steps are counted on x86-64 without instrumentation only\n");
@@ -925,7 +939,7 @@ int main(void)
         cmocka_unit_test(a_remembered_place_holds_only_beside_the_same_company),
         cmocka_unit_test(a_counter_that_was_reserved_meanwhile_is_left_alone),
         cmocka_unit_test(a_ring_that_a_switch_finds_full_masks_the_session),
-        cmocka_unit_test(a_switch_costs_the_same_with_ten_thousand_sessions),
+        cmocka_unit_test(a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions),
         cmocka_unit_test(on_another_type_of_core_a_session_waits_and_says_why),
         cmocka_unit_test(what_is_refused_changes_nothing),
         cmocka_unit_test(sixty_four_prepared_sessions_are_attached_where_threads_are_born),
