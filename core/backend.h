@@ -95,6 +95,7 @@ struct upmu_backend {
     /* Fill in *pmu for the executing CPU, or false: not mine. */
     bool (*detect)(const struct upmu_detection *detection, struct upmu_pmu *out_pmu);
 
+#if UPMU_NAMES
     /* Fill in *pmu for a model by name; names(i) lists them, NULL after the last. */
     bool (*describe)(const char *name, struct upmu_pmu *out_pmu);
     const char *(*names)(unsigned i);
@@ -102,7 +103,6 @@ struct upmu_backend {
     /* The catalogue of a PMU that is not called like it, or NULL: there is none, or it is. */
     const char *(*catalog)(const struct upmu_pmu *pmu);
 
-#if UPMU_NAMES
     /* What FreeBSD puts before the names of the catalogue ("p4-"), the last with two NULs; NULL: nothing. */
     const char *prefixes;
     /*

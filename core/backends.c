@@ -56,6 +56,8 @@ bool upmu_detection_identify(const struct upmu_detection *detection, struct upmu
     return true;
 }
 
+#if UPMU_NAMES
+
 static bool describe(struct upmu_pmu *pmu, const char *name)
 {
     for (unsigned i = 0; backends[i]; i++)
@@ -67,7 +69,6 @@ static bool describe(struct upmu_pmu *pmu, const char *name)
 /* By the name of a model, or of a catalogue of events for some CPUs of one. */
 enum upmu_status upmu_pmu_by_name(struct upmu_pmu *pmu, const char *name)
 {
-#if UPMU_NAMES
     const struct upmu_catalog *catalog = upmu_catalog_find(name);
 
     if (describe(pmu, name)) {
@@ -81,31 +82,25 @@ enum upmu_status upmu_pmu_by_name(struct upmu_pmu *pmu, const char *name)
     upmu_catalog_first_cpu(catalog, pmu);
     pmu->catalog = catalog;
     return UPMU_OK;
-#else
-    return describe(pmu, name) ? UPMU_OK : UPMU_ERR_NO_SUCH_PMU;
-#endif
 }
 
 const char *upmu_pmu_known(unsigned index)
 {
+    const struct upmu_catalog *catalog;
+
     for (unsigned i = 0; backends[i]; i++)
         for (unsigned k = 0; backends[i]->names(k); k++)
             if (index-- == 0)
                 return backends[i]->names(k);
-#if UPMU_NAMES
-    const struct upmu_catalog *catalog;
-
     for (unsigned i = 0; (catalog = upmu_catalog_builtin(i)) != NULL; i++)
         if (upmu_catalog_pmu(catalog) != upmu_catalog_name(catalog) && index-- == 0)
             return upmu_catalog_name(catalog);
-#endif
     return NULL;
 }
 
 /* Of this very CPU, else of its model, else what all have. */
 void upmu_pmu_find_catalog(struct upmu_pmu *pmu)
 {
-#if UPMU_NAMES
     pmu->catalog = upmu_catalog_for(pmu);
     if (!pmu->catalog)
         pmu->catalog = upmu_catalog_find(pmu->name);
@@ -113,10 +108,29 @@ void upmu_pmu_find_catalog(struct upmu_pmu *pmu)
         pmu->catalog = upmu_catalog_find(pmu->backend->catalog(pmu));
     if (!pmu->catalog)
         pmu->catalog = upmu_catalog_find("ix86arch");
-#else
-    pmu->catalog = NULL;
-#endif
 }
+
+#else
+
+enum upmu_status upmu_pmu_by_name(struct upmu_pmu *pmu, const char *name)
+{
+    (void)pmu;
+    (void)name;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+const char *upmu_pmu_known(unsigned index)
+{
+    (void)index;
+    return NULL;
+}
+
+void upmu_pmu_find_catalog(struct upmu_pmu *pmu)
+{
+    pmu->catalog = NULL;
+}
+
+#endif
 
 void upmu_image_add(struct upmu_image *image, unsigned row, uint64_t mask, uint64_t value, uint32_t guard)
 {

@@ -19,6 +19,16 @@ static inline unsigned upmu_bits_count(uint32_t mask)
     return (((mask + (mask >> 4)) & 0x0f0f0f0fu) * 0x01010101u) >> 24;
 }
 
+/* The same, shorter and slower: where a mask has few ones, or it happens rarely. */
+static inline unsigned upmu_bits_few(uint32_t mask)
+{
+    unsigned count = 0;
+
+    for (; mask; mask &= mask - 1u)
+        count++;
+    return count;
+}
+
 /* Index of the lowest one of a mask that is not 0. */
 static inline unsigned upmu_bits_lowest(uint32_t mask)
 {

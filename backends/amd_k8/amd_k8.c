@@ -73,10 +73,10 @@ static unsigned amd_resource_row(const struct upmu_pmu *pmu, unsigned resource)
 const struct upmu_backend upmu_amd_k8_backend = {
     .name = "amd_k8",
     .detect = upmu_amd_detect,
+#if UPMU_NAMES
     .describe = upmu_amd_describe,
     .names = upmu_amd_names,
     .catalog = upmu_amd_catalog,
-#if UPMU_NAMES
     .prefixes = UPMU_AMD_PREFIXES,
     .attribute = upmu_amd_attribute,
     .from_row = upmu_amd_from_row,

@@ -158,9 +158,9 @@ static const char *counter_prefix(const struct upmu_pmu *pmu, unsigned counter, 
 const struct upmu_backend upmu_x86_core_backend = {
     .name = "x86_core",
     .detect = upmu_x86_core_detect,
+#if UPMU_NAMES
     .describe = upmu_x86_core_describe,
     .names = upmu_x86_core_names,
-#if UPMU_NAMES
     .attribute = upmu_x86_core_attribute,
     .from_row = upmu_x86_core_from_row,
     .qualifier = upmu_x86_core_qualifier,

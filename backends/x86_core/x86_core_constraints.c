@@ -26,35 +26,27 @@
 #define MODIFIERS_PRECISE (MODIFIERS | UPMU_X86_SELECT_ANY)
 #define COUNT_CYCLES(least) (UPMU_X86_SELECT_INV | UINT64_C(least) << 24)
 
+/* By kind and WITH_… of a row: the modifiers that it looks at, and how they must be. */
+#define NO_MODIFIERS(kind, bits)                                                                                       \
+    [RULE_##kind | WITH_NOTHING] = {bits, 0}, [RULE_##kind | WITH_INV16] = {bits, COUNT_CYCLES(16)},                   \
+               [RULE_##kind | WITH_INV10] = {bits, COUNT_CYCLES(10)}
+static const struct {
+    uint64_t bits, value;
+} modifiers[16] = {NO_MODIFIERS(PLAIN, MODIFIERS), NO_MODIFIERS(PEBS, MODIFIERS_PRECISE), NO_MODIFIERS(FILE, MODIFIERS),
+                   NO_MODIFIERS(EXTRA, MODIFIERS)};
+
 /* On these models any event can be sampled precisely that has no row of its own. */
 #define PRECISE_BY_DEFAULT                                                                                             \
     (ON(ICL) | ON(GLC) | ON(RWC) | ON(LNC) | ON(CGC) | ON(PTC) | ON(CYC) | ON(GRT) | ON(CMT) | ON(SKT) | ON(DKT) |     \
      ON(AWF))
 
-static bool has_modifiers(uint64_t config, unsigned how)
+/* The select word is one that a row means. */
+static bool is_meant(uint64_t config, const struct constraint *row)
 {
-    uint64_t given = config & ((how & 3u) == RULE_PEBS ? MODIFIERS_PRECISE : MODIFIERS);
+    unsigned code = (unsigned)config, umask = row->how & UMASK_IS ? 0xffu : row->umask;
 
-    switch (how & WITH_BITS) {
-    case WITH_ANYTHING:
-        return true;
-    case WITH_NOTHING:
-        return !given;
-    default:
-        return given == ((how & WITH_BITS) == WITH_INV16 ? COUNT_CYCLES(16) : COUNT_CYCLES(10));
-    }
-}
-
-static bool has_umask(unsigned umask, const struct constraint *row)
-{
-    switch (row->how & UMASK_BITS) {
-    case UMASK_ANY:
-        return true;
-    case UMASK_IS:
-        return umask == row->umask;
-    default:
-        return umask & row->umask;
-    }
+    return (uint8_t)(code - row->event_low) <= row->event_span && !(((code >> 8) ^ row->umask) & umask) &&
+           (config & modifiers[row->how & 0xfu].bits) == modifiers[row->how & 0xfu].value;
 }
 
 /* The first row of a kind that applies; NULL: none. */
@@ -63,9 +55,7 @@ static const struct constraint *find_rule(const struct upmu_pmu *pmu, uint64_t c
     uint32_t models = upmu_x86_core_rules(pmu);
 
     for (const struct constraint *row = constraints; row < constraints + CONSTRAINTS; row++)
-        if ((row->how & 3u) == kind && (model_sets[row->models] & models) &&
-            (uint8_t)((uint8_t)config - row->event_low) <= row->event_span &&
-            has_umask((unsigned)config >> 8 & 0xffu, row) && has_modifiers(config, row->how))
+        if ((row->how & 3u) == kind && (model_sets[row->models] & models) && is_meant(config, row))
             return row;
     return NULL;
 }

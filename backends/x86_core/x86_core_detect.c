@@ -18,17 +18,6 @@
 
 #include "backends/x86_core/x86_core_models.h"
 
-/* What CPUID says, before it is turned into a PMU. */
-struct shape {
-    uint8_t version;
-    uint8_t general_width, fixed_width;
-    uint32_t general, fixed; /* bitmaps */
-    uint32_t arch_events;
-    uint32_t capabilities; /* UPMU_PMU_… that versions do not imply */
-    uint64_t select;       /* select bits that versions do not imply */
-    bool metrics;
-};
-
 /* clang-format off */
 /* Counters of version 2 that have no width yet, and are written in 32 bits. */
 #define GENERAL_ONE(n) \
@@ -177,21 +166,6 @@ static void build(struct upmu_pmu *pmu, const struct model *model, const struct 
     for (unsigned k = 0; k < UPMU_COUNTERS; k++)
         if (counters >> (k ^ UPMU_FIXED_COUNTER(0)) & 1u)
             add_counter(pmu, shape, stage, k ^ UPMU_FIXED_COUNTER(0));
-}
-
-/* What is typical for a model. */
-static void typical_shape(const struct model *model, struct shape *shape)
-{
-    memset(shape, 0, sizeof *shape);
-    shape->version = model->version;
-    shape->general_width = model->traits & WITH_40_BITS ? 40 : 48;
-    shape->fixed_width = shape->general_width;
-    shape->general = UPMU_BIT32(model->general) - 1u;
-    shape->fixed = model->fixed;
-    shape->arch_events = model->arch_events;
-    shape->capabilities = model->traits & WITH_CAPABILITIES;
-    shape->select = model->traits & WITH_UMASK2 ? UPMU_X86_SELECT_EQ | UPMU_X86_SELECT_UMASK2 : 0;
-    shape->metrics = model->traits & WITH_METRICS;
 }
 
 /* Leaves that are read, by place in `words`. */
@@ -345,9 +319,9 @@ bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pm
     model = find_model(detection, shape.version, words[LEAF_TYPE][0]);
     if (!shape.version) {
         /* P6 has no leaf 0Ah; a hypervisor that shows one has no counters. */
-        if (model->version || detection->hypervisor || detection->leaf0[0] >= 0xA)
+        if (model->typical.version || detection->hypervisor || detection->leaf0[0] >= 0xA)
             return false;
-        typical_shape(model, &shape);
+        shape = model->typical;
     }
     /* Transactional counting, and microcode that takes counter 3 for it. */
     if (words[LEAF_FEATURES][1] & (UPMU_BIT32(11) | UPMU_BIT32(4)))
@@ -370,15 +344,12 @@ bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pm
 
 bool upmu_x86_core_describe(const char *name, struct upmu_pmu *out_pmu)
 {
-    struct shape shape;
-
     if (same_text(name, "core2"))
         name = models[M_CORE].name;
     for (unsigned i = 0; i < M_UNKNOWN5; i++) {
         if (!same_text(models[i].name, name))
             continue;
-        typical_shape(&models[i], &shape);
-        build(out_pmu, &models[i], &shape);
+        build(out_pmu, &models[i], &models[i].typical);
         out_pmu->family = 6;
         for (unsigned k = SIGNATURES; k-- > 0;)
             if (signatures[k].row == i || (i >= M_HYBRID && (signatures[k].row | 1u) == i)) {

@@ -11,20 +11,29 @@
 #define UPMU_X86_CORE_MODELS_H
 
 #include "backends/x86_core/x86_core.h"
+#include "backends/x86_core/x86_core_registers.h"
 
 /* clang-format off */
+/* What CPUID says, before it is turned into a PMU. */
+struct shape {
+    uint8_t version;
+    uint8_t general_width, fixed_width;
+    uint32_t general, fixed; /* bitmaps */
+    uint32_t arch_events;
+    uint32_t capabilities; /* UPMU_PMU_… that versions do not imply */
+    uint64_t select;       /* select bits that versions do not imply */
+    bool metrics;
+};
+
 /* A model, and what is typically reported on it: `upmu_x86_core_describe`. */
 struct model {
     char name[10];
     char title[24];
-    uint8_t rules; /* UPMU_X86_RULES_… */
-    uint8_t version;
-    uint8_t general; /* how many */
-    uint8_t fixed;   /* bitmap */
-    uint16_t arch_events;
     uint16_t traits;
-    uint8_t quirks;  /* UPMU_X86_QUIRK_… >> 8 */
+    uint8_t rules;  /* UPMU_X86_RULES_… */
+    uint8_t quirks; /* UPMU_X86_QUIRK_… >> 8 */
     uint8_t min_period;
+    struct shape typical;
 };
 
 /* Traits: capabilities as they are (full-width writes, any thread, TSX), and: */
@@ -52,6 +61,13 @@ enum {
     M_UNKNOWN = M_HYBRID_END, M_UNKNOWN5, M_MODELS
 };
 
+/* general: how many; fixed: bitmap. */
+#define MODEL_OF(name, title, rules, version, general, fixed, arch_events, traits, quirks, min_period) \
+    { name, title, (traits) & 0xffffu & ~WITH_CAPABILITIES, rules, quirks, min_period, \
+      { version, (traits) & WITH_40_BITS ? 40 : 48, (traits) & WITH_40_BITS ? 40 : 48, (1u << (general)) - 1u, fixed, \
+        arch_events, (traits) & WITH_CAPABILITIES, \
+        (traits) & WITH_UMASK2 ? UPMU_X86_SELECT_EQ | UPMU_X86_SELECT_UMASK2 : 0, ((traits) & WITH_METRICS) != 0 } }
+#define MODEL(...) MODEL_OF(__VA_ARGS__)
 #define QUIRK(name) (UPMU_X86_QUIRK_##name >> 8)
 #define P6_SHAPE UPMU_X86_RULES_P6, 0, 2, 0, 0x7f, WITH_40_BITS, 0, 2
 #define OLD_ATOM 3, 2, 7, 0x7f, WITH_ANY | WITH_40_BITS
@@ -64,75 +80,76 @@ enum {
  * Westmere, cores of a module on Silvermont.
  */
 static const struct model models[] = {
-    [M_PPRO] = { "ppro", "Intel Pentium Pro", P6_SHAPE },
-    [M_PII] = { "pii", "Intel Pentium II", P6_SHAPE },
-    [M_P6] = { "p6", "Intel Pentium III", P6_SHAPE },
-    [M_PM] = { "pm", "Intel Pentium M", P6_SHAPE },
-    [M_COREDUO] = { "coreduo", "Intel Core Duo", UPMU_X86_RULES_YON, 1, 2, 0, 0x7f, WITH_40_BITS, 0, 2 },
-    [M_CORE] = { "core", "Intel Core 2", UPMU_X86_RULES_COR, 2, 2, 7, 0x7f, WITH_40_BITS, 0, 2 },
-    [M_ATOM] = { "atom", "Intel Atom Bonnell", UPMU_X86_RULES_BNL, OLD_ATOM, 0, 2 },
-    [M_NHM] = { "nhm", "Intel Nehalem", UPMU_X86_RULES_NHM, CORE_I, 0x3f, WITH_ANY | WITH_CORE_RSP,
-              QUIRK(PRELUDE), 32 },
-    [M_NHM_EX] = { "nhm_ex", "Intel Nehalem-EX", UPMU_X86_RULES_NHM, CORE_I, 0x3b, WITH_ANY | WITH_CORE_RSP,
-                 QUIRK(PRELUDE), 32 },
-    [M_WSM] = { "wsm", "Intel Westmere", UPMU_X86_RULES_WSM, CORE_I, 0x7b, WITH_ANY | WITH_CORE_RSP,
-              QUIRK(PRELUDE), 2 },
-    [M_WSM_DP] = { "wsm_dp", "Intel Westmere-EP", UPMU_X86_RULES_WSM, CORE_I, 0x7b, WITH_ANY | WITH_CORE_RSP,
-                 QUIRK(PRELUDE), 2 },
-    [M_SNB] = { "snb", "Intel Sandy Bridge", UPMU_X86_RULES_SNB, CORE_I, 0x7f, SNB_TRAITS, QUIRK(EXCLUSIVE), 2 },
-    [M_SNB_EP] = { "snb_ep", "Intel Sandy Bridge-EP", UPMU_X86_RULES_SNX, CORE_I, 0x7f, SNB_TRAITS,
-                 QUIRK(EXCLUSIVE), 2 },
-    [M_IVB] = { "ivb", "Intel Ivy Bridge", UPMU_X86_RULES_IVB, CORE_I, 0x7f, SNB_TRAITS, QUIRK(EXCLUSIVE), 2 },
-    [M_IVB_EP] = { "ivb_ep", "Intel Ivy Bridge-EP", UPMU_X86_RULES_IVX, CORE_I, 0x7f, SNB_TRAITS,
-                 QUIRK(EXCLUSIVE), 2 },
-    [M_HSW] = { "hsw", "Intel Haswell", UPMU_X86_RULES_HSW, CORE_I, 0x7f, SNB_TRAITS | WITH_TSX,
-              QUIRK(EXCLUSIVE) | QUIRK(HSW11), 32 },
-    [M_HSW_EP] = { "hsw_ep", "Intel Haswell-EP", UPMU_X86_RULES_HSW, CORE_I, 0x7f, SNB_TRAITS | WITH_TSX,
-                 QUIRK(EXCLUSIVE) | QUIRK(HSW11), 32 },
-    [M_BDW] = { "bdw", "Intel Broadwell", UPMU_X86_RULES_BDW, CORE_I, 0x7f, SNB_TRAITS | WITH_TSX, QUIRK(BDM55), 2 },
-    [M_BDW_EP] = { "bdw_ep", "Intel Broadwell-EP", UPMU_X86_RULES_BDW, CORE_I, 0x7f, SNB_TRAITS | WITH_TSX,
-                 QUIRK(BDM55), 2 },
-    [M_SKL] = { "skl", "Intel Skylake", UPMU_X86_RULES_SKL, 4, 4, 7, 0x7f, SNB_TRAITS | WITH_TSX, 0, 2 },
-    [M_SKX] = { "skx", "Intel Skylake-SP", UPMU_X86_RULES_SKL, 4, 4, 7, 0x7f, SNB_TRAITS | WITH_TSX, 0, 2 },
-    [M_CLX] = { "clx", "Intel Cascade Lake", UPMU_X86_RULES_SKL, 4, 4, 7, 0x7f, SNB_TRAITS | WITH_TSX, 0, 2 },
-    [M_ICL] = { "icl", "Intel Ice Lake", UPMU_X86_RULES_ICL, BIG5, 0xff, WITH_FULL | WITH_TSX | WITH_METRICS, 0, 2 },
-    [M_ICX] = { "icx", "Intel Ice Lake-SP", UPMU_X86_RULES_ICL, BIG5, 0xff,
-                WITH_FULL | WITH_TSX | WITH_METRICS, 0, 2 },
-    [M_SPR] = { "spr", "Intel Sapphire Rapids", UPMU_X86_RULES_GLC, BIG5, 0xff,
+    [M_PPRO] = MODEL("ppro", "Intel Pentium Pro", P6_SHAPE),
+    [M_PII] = MODEL("pii", "Intel Pentium II", P6_SHAPE),
+    [M_P6] = MODEL("p6", "Intel Pentium III", P6_SHAPE),
+    [M_PM] = MODEL("pm", "Intel Pentium M", P6_SHAPE),
+    [M_COREDUO] = MODEL("coreduo", "Intel Core Duo", UPMU_X86_RULES_YON, 1, 2, 0, 0x7f, WITH_40_BITS, 0, 2),
+    [M_CORE] = MODEL("core", "Intel Core 2", UPMU_X86_RULES_COR, 2, 2, 7, 0x7f, WITH_40_BITS, 0, 2),
+    [M_ATOM] = MODEL("atom", "Intel Atom Bonnell", UPMU_X86_RULES_BNL, OLD_ATOM, 0, 2),
+    [M_NHM] = MODEL("nhm", "Intel Nehalem", UPMU_X86_RULES_NHM, CORE_I, 0x3f, WITH_ANY | WITH_CORE_RSP,
+              QUIRK(PRELUDE), 32),
+    [M_NHM_EX] = MODEL("nhm_ex", "Intel Nehalem-EX", UPMU_X86_RULES_NHM, CORE_I, 0x3b, WITH_ANY | WITH_CORE_RSP,
+                 QUIRK(PRELUDE), 32),
+    [M_WSM] = MODEL("wsm", "Intel Westmere", UPMU_X86_RULES_WSM, CORE_I, 0x7b, WITH_ANY | WITH_CORE_RSP,
+              QUIRK(PRELUDE), 2),
+    [M_WSM_DP] = MODEL("wsm_dp", "Intel Westmere-EP", UPMU_X86_RULES_WSM, CORE_I, 0x7b, WITH_ANY | WITH_CORE_RSP,
+                 QUIRK(PRELUDE), 2),
+    [M_SNB] = MODEL("snb", "Intel Sandy Bridge", UPMU_X86_RULES_SNB, CORE_I, 0x7f, SNB_TRAITS, QUIRK(EXCLUSIVE), 2),
+    [M_SNB_EP] = MODEL("snb_ep", "Intel Sandy Bridge-EP", UPMU_X86_RULES_SNX, CORE_I, 0x7f, SNB_TRAITS,
+                 QUIRK(EXCLUSIVE), 2),
+    [M_IVB] = MODEL("ivb", "Intel Ivy Bridge", UPMU_X86_RULES_IVB, CORE_I, 0x7f, SNB_TRAITS, QUIRK(EXCLUSIVE), 2),
+    [M_IVB_EP] = MODEL("ivb_ep", "Intel Ivy Bridge-EP", UPMU_X86_RULES_IVX, CORE_I, 0x7f, SNB_TRAITS,
+                 QUIRK(EXCLUSIVE), 2),
+    [M_HSW] = MODEL("hsw", "Intel Haswell", UPMU_X86_RULES_HSW, CORE_I, 0x7f, SNB_TRAITS | WITH_TSX,
+              QUIRK(EXCLUSIVE) | QUIRK(HSW11), 32),
+    [M_HSW_EP] = MODEL("hsw_ep", "Intel Haswell-EP", UPMU_X86_RULES_HSW, CORE_I, 0x7f, SNB_TRAITS | WITH_TSX,
+                 QUIRK(EXCLUSIVE) | QUIRK(HSW11), 32),
+    [M_BDW] = MODEL("bdw", "Intel Broadwell", UPMU_X86_RULES_BDW, CORE_I, 0x7f, SNB_TRAITS | WITH_TSX, QUIRK(BDM55), 2),
+    [M_BDW_EP] = MODEL("bdw_ep", "Intel Broadwell-EP", UPMU_X86_RULES_BDW, CORE_I, 0x7f, SNB_TRAITS | WITH_TSX,
+                 QUIRK(BDM55), 2),
+    [M_SKL] = MODEL("skl", "Intel Skylake", UPMU_X86_RULES_SKL, 4, 4, 7, 0x7f, SNB_TRAITS | WITH_TSX, 0, 2),
+    [M_SKX] = MODEL("skx", "Intel Skylake-SP", UPMU_X86_RULES_SKL, 4, 4, 7, 0x7f, SNB_TRAITS | WITH_TSX, 0, 2),
+    [M_CLX] = MODEL("clx", "Intel Cascade Lake", UPMU_X86_RULES_SKL, 4, 4, 7, 0x7f, SNB_TRAITS | WITH_TSX, 0, 2),
+    [M_ICL] = MODEL("icl", "Intel Ice Lake", UPMU_X86_RULES_ICL, BIG5, 0xff, WITH_FULL | WITH_TSX | WITH_METRICS, 0, 2),
+    [M_ICX] = MODEL("icx", "Intel Ice Lake-SP", UPMU_X86_RULES_ICL, BIG5, 0xff,
+                WITH_FULL | WITH_TSX | WITH_METRICS, 0, 2),
+    [M_SPR] = MODEL("spr", "Intel Sapphire Rapids", UPMU_X86_RULES_GLC, BIG5, 0xff,
                 WITH_FULL | WITH_TSX | WITH_METRICS | WITH_8,
-              QUIRK(LDLAT_AUX), 2 },
-    [M_EMR] = { "emr", "Intel Emerald Rapids", UPMU_X86_RULES_GLC, BIG5, 0xff,
+              QUIRK(LDLAT_AUX), 2),
+    [M_EMR] = MODEL("emr", "Intel Emerald Rapids", UPMU_X86_RULES_GLC, BIG5, 0xff,
                 WITH_FULL | WITH_TSX | WITH_METRICS | WITH_8,
-              QUIRK(LDLAT_AUX), 2 },
-    [M_GNR] = { "gnr", "Intel Granite Rapids", UPMU_X86_RULES_RWC, BIG5, 0xdff,
+              QUIRK(LDLAT_AUX), 2),
+    [M_GNR] = MODEL("gnr", "Intel Granite Rapids", UPMU_X86_RULES_RWC, BIG5, 0xdff,
                 WITH_FULL | WITH_TSX | WITH_METRICS | WITH_8,
-              0, 2 },
-    [M_SLM] = { "slm", "Intel Silvermont", UPMU_X86_RULES_SLM, OLD_ATOM | WITH_FULL | WITH_MODULE_RSP, 0, 2 },
-    [M_GLM] = { "glm", "Intel Goldmont", UPMU_X86_RULES_GLM, 4, 4, 7, 0x7f, WITH_FULL | WITH_ANY, 0, 2 },
-    [M_GLP] = { "glp", "Intel Goldmont Plus", UPMU_X86_RULES_GLP, 4, 4, 7, 0x7f, WITH_FULL, 0, 2 },
-    [M_TMT] = { "tmt", "Intel Tremont", UPMU_X86_RULES_TNT, 5, 4, 7, 0x7f, WITH_FULL, 0, 2 },
-    [M_KNL] = { "knl", "Intel Knights Landing", UPMU_X86_RULES_KNL, OLD_ATOM | WITH_FULL, 0, 2 },
-    [M_KNM] = { "knm", "Intel Knights Mill", UPMU_X86_RULES_KNL, OLD_ATOM | WITH_FULL, 0, 2 },
-    [M_PTC] = { "ptc", "Intel Panther Cove", UPMU_X86_RULES_PTC, 6, 8, 0xf, 0xdff,
-              WITH_FULL | WITH_TSX | WITH_METRICS | WITH_8 | WITH_UMASK2, 0, 2 },
-    [M_ADL_GLC] = { "adl_glc", "Intel Golden Cove", UPMU_X86_RULES_GLC, BIG5, 0x7f,
-                  WITH_FULL | WITH_METRICS | WITH_8 | WITH_8_OF_4, QUIRK(LDLAT_AUX) | QUIRK(NO_CAP_15), 2 },
-    [M_ADL_GRT] = { "adl_grt", "Intel Gracemont", UPMU_X86_RULES_GRT, 5, 6, 7, 0x7f, WITH_FULL, 0, 2 },
-    [M_MTL_RWC] = { "mtl_rwc", "Intel Redwood Cove", UPMU_X86_RULES_RWC, BIG5, 0xdff, WITH_FULL | WITH_METRICS | WITH_8,
-                  QUIRK(NO_CAP_15), 2 },
-    [M_MTL_CMT] = { "mtl_cmt", "Intel Crestmont", UPMU_X86_RULES_CMT, 5, 8, 7, 0x7f, WITH_FULL, 0, 2 },
-    [M_LNC] = { "lnc", "Intel Lion Cove", UPMU_X86_RULES_LNC, 6, 10, 0xf, 0x1dff,
-              WITH_FULL | WITH_METRICS | WITH_8 | WITH_UMASK2, QUIRK(NO_CAP_15), 2 },
-    [M_SKT] = { "skt", "Intel Skymont", UPMU_X86_RULES_SKT, 6, 8, 0x77, 0x1f7f, WITH_FULL | WITH_UMASK2, 0, 2 },
-    [M_CGC] = { "cgc", "Intel Cougar Cove", UPMU_X86_RULES_CGC, 6, 10, 0xf, 0x1dff,
-              WITH_FULL | WITH_METRICS | WITH_8 | WITH_UMASK2, QUIRK(NO_CAP_15), 2 },
-    [M_DKT] = { "dkt", "Intel Darkmont", UPMU_X86_RULES_DKT, 6, 8, 0x77, 0x1f7f, WITH_FULL | WITH_UMASK2, 0, 2 },
-    [M_CYC] = { "cyc", "Intel Coyote Cove", UPMU_X86_RULES_CYC, 6, 8, 0xf, 0x1dff,
-              WITH_FULL | WITH_METRICS | WITH_8 | WITH_UMASK2, QUIRK(NO_CAP_15), 2 },
-    [M_AWF] = { "awf", "Intel Arctic Wolf", UPMU_X86_RULES_AWF, 6, 8, 0x77, 0x1f7f, WITH_FULL | WITH_UMASK2, 0, 2 },
-    [M_UNKNOWN] = { "ix86arch", "Intel architectural PMU", UPMU_X86_RULES_GEN, 4, 4, 7, 0x7f, WITH_FULL, 0, 2 },
-    [M_UNKNOWN5] = { "ix86arch", "Intel architectural PMU", UPMU_X86_RULES_GN5, 5, 8, 0xf, 0xff,
-                   WITH_FULL | WITH_METRICS, 0, 2 },
+              0, 2),
+    [M_SLM] = MODEL("slm", "Intel Silvermont", UPMU_X86_RULES_SLM, OLD_ATOM | WITH_FULL | WITH_MODULE_RSP, 0, 2),
+    [M_GLM] = MODEL("glm", "Intel Goldmont", UPMU_X86_RULES_GLM, 4, 4, 7, 0x7f, WITH_FULL | WITH_ANY, 0, 2),
+    [M_GLP] = MODEL("glp", "Intel Goldmont Plus", UPMU_X86_RULES_GLP, 4, 4, 7, 0x7f, WITH_FULL, 0, 2),
+    [M_TMT] = MODEL("tmt", "Intel Tremont", UPMU_X86_RULES_TNT, 5, 4, 7, 0x7f, WITH_FULL, 0, 2),
+    [M_KNL] = MODEL("knl", "Intel Knights Landing", UPMU_X86_RULES_KNL, OLD_ATOM | WITH_FULL, 0, 2),
+    [M_KNM] = MODEL("knm", "Intel Knights Mill", UPMU_X86_RULES_KNL, OLD_ATOM | WITH_FULL, 0, 2),
+    [M_PTC] = MODEL("ptc", "Intel Panther Cove", UPMU_X86_RULES_PTC, 6, 8, 0xf, 0xdff,
+              WITH_FULL | WITH_TSX | WITH_METRICS | WITH_8 | WITH_UMASK2, 0, 2),
+    [M_ADL_GLC] = MODEL("adl_glc", "Intel Golden Cove", UPMU_X86_RULES_GLC, BIG5, 0x7f,
+                  WITH_FULL | WITH_METRICS | WITH_8 | WITH_8_OF_4, QUIRK(LDLAT_AUX) | QUIRK(NO_CAP_15), 2),
+    [M_ADL_GRT] = MODEL("adl_grt", "Intel Gracemont", UPMU_X86_RULES_GRT, 5, 6, 7, 0x7f, WITH_FULL, 0, 2),
+    [M_MTL_RWC] = MODEL("mtl_rwc", "Intel Redwood Cove", UPMU_X86_RULES_RWC, BIG5, 0xdff,
+                WITH_FULL | WITH_METRICS | WITH_8,
+                  QUIRK(NO_CAP_15), 2),
+    [M_MTL_CMT] = MODEL("mtl_cmt", "Intel Crestmont", UPMU_X86_RULES_CMT, 5, 8, 7, 0x7f, WITH_FULL, 0, 2),
+    [M_LNC] = MODEL("lnc", "Intel Lion Cove", UPMU_X86_RULES_LNC, 6, 10, 0xf, 0x1dff,
+              WITH_FULL | WITH_METRICS | WITH_8 | WITH_UMASK2, QUIRK(NO_CAP_15), 2),
+    [M_SKT] = MODEL("skt", "Intel Skymont", UPMU_X86_RULES_SKT, 6, 8, 0x77, 0x1f7f, WITH_FULL | WITH_UMASK2, 0, 2),
+    [M_CGC] = MODEL("cgc", "Intel Cougar Cove", UPMU_X86_RULES_CGC, 6, 10, 0xf, 0x1dff,
+              WITH_FULL | WITH_METRICS | WITH_8 | WITH_UMASK2, QUIRK(NO_CAP_15), 2),
+    [M_DKT] = MODEL("dkt", "Intel Darkmont", UPMU_X86_RULES_DKT, 6, 8, 0x77, 0x1f7f, WITH_FULL | WITH_UMASK2, 0, 2),
+    [M_CYC] = MODEL("cyc", "Intel Coyote Cove", UPMU_X86_RULES_CYC, 6, 8, 0xf, 0x1dff,
+              WITH_FULL | WITH_METRICS | WITH_8 | WITH_UMASK2, QUIRK(NO_CAP_15), 2),
+    [M_AWF] = MODEL("awf", "Intel Arctic Wolf", UPMU_X86_RULES_AWF, 6, 8, 0x77, 0x1f7f, WITH_FULL | WITH_UMASK2, 0, 2),
+    [M_UNKNOWN] = MODEL("ix86arch", "Intel architectural PMU", UPMU_X86_RULES_GEN, 4, 4, 7, 0x7f, WITH_FULL, 0, 2),
+    [M_UNKNOWN5] = MODEL("ix86arch", "Intel architectural PMU", UPMU_X86_RULES_GN5, 5, 8, 0xf, 0xff,
+                   WITH_FULL | WITH_METRICS, 0, 2),
 };
 
 /* Family, model of CPUID, row above; the first of a row is its typical one. */

@@ -33,11 +33,10 @@ enum {
 #define WITH_INV10 0x0cu
 #define WITH_BITS 0x0cu
 
-/* What it asks of the unit mask: nothing, to be this, to have this bit. */
+/* What it asks of the unit mask: nothing (its own is 0), to be this, to have these bits. */
 #define UMASK_ANY 0x00u
 #define UMASK_IS 0x10u
-#define UMASK_HAS 0x20u
-#define UMASK_BITS 0x30u
+#define UMASK_HAS 0x00u
 
 /* General counters of a row: an index into `general_masks`. */
 enum {

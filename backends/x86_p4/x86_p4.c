@@ -92,9 +92,9 @@ static const char *counter_group_prefix(const struct upmu_pmu *pmu, unsigned cou
 const struct upmu_backend upmu_x86_p4_backend = {
     .name = "x86_p4",
     .detect = upmu_p4_detect,
+#if UPMU_NAMES
     .describe = upmu_p4_describe,
     .names = upmu_p4_names,
-#if UPMU_NAMES
     .prefixes = UPMU_P4_PREFIX "\0pmc_ev_p4_\0",
     .attribute = upmu_p4_attribute,
     .from_row = upmu_p4_from_row,

@@ -53,7 +53,7 @@
 #define UPMU_PACK 1
 #endif
 
-/* Event names: the parser, the catalogues, formatting.  0: events are given as
+/* Names: the parser, the catalogues, formatting, PMUs by name.  0: events are given as
    raw words through upmu_event_raw(); text calls answer UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_NAMES
 #define UPMU_NAMES 1

@@ -554,7 +554,7 @@ uint32_t upmu_register_address(const struct upmu_pmu *pmu, unsigned row);
  * Fill in a PMU as this library knows the model, without hardware: for tools and
  * tests.  `name` as in upmu_pmu.name ("skl", "core", "nhm", "icl").
  *
- * Returns UPMU_OK or UPMU_ERR_NO_SUCH_PMU.
+ * Returns UPMU_OK, UPMU_ERR_NO_SUCH_PMU, or UPMU_ERR_COMPILED_OUT without UPMU_NAMES.
  * Context: any.
  */
 UPMU_MUST_CHECK
