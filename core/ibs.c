@@ -57,7 +57,7 @@ static void queue_sample(struct upmu_cpu *cpu, struct upmu_accesses *accesses, s
         return;
     sample->lost = ibs->lost - ibs->lost_told;
     ibs->lost_told = ibs->lost;
-    sample->time_ns = port_clock_ns(cpu->machine->port);
+    sample->time_ns = upmu_machine_clock_ns(cpu->machine);
     __atomic_store_n(&ibs->head, head + 1u, __ATOMIC_RELEASE);
 }
 
@@ -133,7 +133,7 @@ static enum upmu_status start_unit(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
 static bool stop_unit(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
 {
     cpu->stale_credit++;
-    cpu->stale_since_ns = port_clock_ns(cpu->machine->port);
+    cpu->stale_since_ns = upmu_machine_clock_ns(cpu->machine);
     UPMU_BARRIER();
     ibs->closing = 1;
     UPMU_BARRIER();

@@ -8,7 +8,7 @@
 
 uint64_t upmu_cpu_now(const struct upmu_cpu *cpu)
 {
-    return port_clock_ns(cpu->machine->port);
+    return upmu_machine_clock_ns(cpu->machine);
 }
 
 enum upmu_status upmu_local_enter(struct upmu_cpu *cpu, uintptr_t *out_state)

@@ -21,6 +21,11 @@ enum upmu_status upmu_machine_init_checked(struct upmu_machine *machine, const s
     return UPMU_OK;
 }
 
+uint64_t upmu_machine_clock_ns(const struct upmu_machine *machine)
+{
+    return port_clock_ns(machine->port);
+}
+
 /* A detection and where it reads. */
 struct reader {
     struct upmu_detection detection;

@@ -91,6 +91,11 @@ static inline uint64_t port_clock_ns(const struct upmu_port *port)
     return PORT_HAS(port, clock_ns) ? PORT_CALL(port, clock_ns)(port->context) : 0;
 }
 
+struct upmu_machine;
+
+/* The same of a machine, as a call: many ask.  In core/machine.c. */
+uint64_t upmu_machine_clock_ns(const struct upmu_machine *machine);
+
 static inline bool port_has_allow_rdpmc(const struct upmu_port *port)
 {
     return PORT_HAS(port, allow_rdpmc);

@@ -152,7 +152,7 @@ static void read_here(void *argument)
 #endif
     for (unsigned i = 0, attempt = 0; remote->status == UPMU_OK && i < remote->count;) {
         uint32_t sequence = UPMU_THREADS ? session->sequence : 0;
-        uint64_t now_ns = port_clock_ns(session->machine->port);
+        uint64_t now_ns = upmu_machine_clock_ns(session->machine);
 
         UPMU_BARRIER();
         if (UPMU_THREADS && !is_here(session))

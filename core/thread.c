@@ -75,7 +75,7 @@ enum upmu_status upmu_thread_put(struct upmu_cpu *cpu, struct upmu_session *sess
     if (session->state == UPMU_SESSION_RUNNING)
         status = upmu_schedule_stop(cpu, session);
     else if (session->state == UPMU_SESSION_WAITING)
-        upmu_session_enabled(session, port_clock_ns(cpu->machine->port));
+        upmu_session_enabled(session, upmu_machine_clock_ns(cpu->machine));
     else if (session->state != UPMU_SESSION_SUSPENDED)
         status = UPMU_ERR_STATE;
     if (status == UPMU_OK)
@@ -95,7 +95,7 @@ static void leave_cpu(struct upmu_cpu *cpu, struct upmu_thread *thread)
         if (upmu_session_holds(session))
             session->change = UPMU_CHANGE_LEAVES;
         else if (session->state == UPMU_SESSION_WAITING)
-            upmu_session_enabled(session, port_clock_ns(cpu->machine->port));
+            upmu_session_enabled(session, upmu_machine_clock_ns(cpu->machine));
     }
 }
 

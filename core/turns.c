@@ -85,7 +85,7 @@ static void admit(struct upmu_cpu *cpu, bool may_move)
         else if (!port_has_clock(cpu->machine->port))
             upmu_run_mar(session);
     }
-    now_ns = port_clock_ns(cpu->machine->port);
+    now_ns = upmu_machine_clock_ns(cpu->machine);
     for (session = cpu->sessions; session; session = session->next)
         if (session->change & UPMU_CHANGE_FRESH) {
             session->change = 0;
@@ -104,7 +104,7 @@ enum upmu_status upmu_turns_start(struct upmu_cpu *cpu, struct upmu_session *ses
     enum upmu_status status = try_start(cpu, session, true);
 
     if (has_no_room(status) && (session->thread || session->shares)) {
-        session->started_ns = port_clock_ns(cpu->machine->port);
+        session->started_ns = upmu_machine_clock_ns(cpu->machine);
         session->error = UPMU_OK;
         session->state = UPMU_SESSION_WAITING;
         if (!port_has_clock(cpu->machine->port))
@@ -185,7 +185,7 @@ void upmu_turns_tick(struct upmu_cpu *cpu)
         if (!session->cpu && upmu_thread_join(cpu, session))
             session->change &= UPMU_CHANGE_FRESH;
     bury_zombies(cpu);
-    if (UPMU_SETS && upmu_sets_expire(cpu, port_clock_ns(cpu->machine->port)))
+    if (UPMU_SETS && upmu_sets_expire(cpu, upmu_machine_clock_ns(cpu->machine)))
         upmu_change_run(cpu);
     for (struct upmu_session *session = cpu->sessions; session; session = session->next)
         waiting |= session->shares && session->state == UPMU_SESSION_WAITING;

@@ -75,7 +75,7 @@ static void write_settled(const struct upmu_cpu *cpu, struct upmu_session *sessi
     do {
         interrupts = cpu->interrupts;
         UPMU_BARRIER();
-        write_page(session->page_open ? cpu : NULL, session, port_clock_ns(cpu->machine->port));
+        write_page(session->page_open ? cpu : NULL, session, upmu_machine_clock_ns(cpu->machine));
         UPMU_BARRIER();
     } while (interrupts != cpu->interrupts);
 }
@@ -114,7 +114,7 @@ void upmu_user_pages_loaded(struct upmu_cpu *cpu)
 {
     for (struct upmu_session *session = cpu->pages; session; session = session->next_page)
         if (session->page && !(session->page->sequence & 1u))
-            write_page(cpu, session, port_clock_ns(cpu->machine->port));
+            write_page(cpu, session, upmu_machine_clock_ns(cpu->machine));
 }
 
 enum upmu_status upmu_session_publish(struct upmu_session *session, struct upmu_user_page *page)
