@@ -20,10 +20,10 @@
 /* Runs of a thousand switches each; slower builds make do with fewer. */
 #if defined(__SANITIZE_ADDRESS__) || !defined(__x86_64__)
 #define RUNS 250u
-#define PERIOD_RUNS 1u
+#define PERIOD_STEP 4u
 #else
 #define RUNS 1000u
-#define PERIOD_RUNS 2u
+#define PERIOD_STEP 1u
 #endif
 
 struct fixture {
@@ -546,10 +546,10 @@ static void a_load_of_any_period_is_inside_the_stated_error(void **state)
     uint64_t worst = 0;
 
     (void)state;
-    for (unsigned period = 1; period <= 500; period++) {
+    for (unsigned period = 1; period <= 500; period += PERIOD_STEP) {
         unsigned here = 0, of = 0;
 
-        for (uint64_t seed = 1; seed <= PERIOD_RUNS; seed++)
+        for (uint64_t seed = 1; seed <= 2; seed++)
             forty_events(seed + 100 * period, 1000, period, &here, &of, &worst);
         if (here * 100 < of * 95)
             fail_msg("a load with a period of %u slots: inside %u of %u", period, here, of);
