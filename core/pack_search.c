@@ -113,7 +113,7 @@ struct group {
     unsigned members;
 };
 
-static bool has_claim(const struct group *group, unsigned claim)
+static bool group_claims(const struct group *group, unsigned claim)
 {
     return group->claims[claim >> 6] >> (claim & 63u) & 1u;
 }
@@ -161,7 +161,7 @@ static unsigned turns_of(const struct packing *packing, const struct group *grou
     unsigned widest = 1;
 
     for (unsigned claim = 0; claim < packing->p->claim_count; claim++)
-        if (has_claim(group, claim) && widest < room_of(packing, reach[claim]))
+        if (group_claims(group, claim) && widest < room_of(packing, reach[claim]))
             widest = room_of(packing, reach[claim]);
     return divide_up(group->members, widest);
 }

@@ -22,20 +22,29 @@
 void upmu_placement_lift(struct placement *p, unsigned rules)
 {
     const struct upmu_place_input *input = p->input;
+    unsigned barred = (rules & PLACE_LIFT_HELD ? 0 : OPTION_BLOCKED) | (rules & PLACE_LIFT_RESOURCES ? 0 : OPTION_TORN);
+    uint32_t available = input->counters;
 
-    p->lifted = (uint8_t)rules;
-    p->available = input->counters;
     if ((rules & PLACE_LIFT_TAKEN) == 0)
-        p->available &= ~input->taken;
-    p->limited = input->limited & p->available;
+        available &= ~input->taken;
+    p->lifted = (uint8_t)rules;
+    p->available = available;
+    p->limited = input->limited & available;
     if ((rules & PLACE_LIFT_LIMIT) || upmu_bits_count(p->limited) <= input->limit)
         p->limited = 0;
-    memset(p->usable, 0, sizeof p->usable);
-    for (unsigned i = 0; i < p->option_count; i++) {
-        const struct place_option *option = &p->option[i];
+    for (unsigned request = 0, i = 0; request < input->request_count; request++) {
+        p->usable[request] = 0;
+        for (uint32_t bit = 1; i < p->first[request + 1]; i++, bit <<= 1) {
+            const struct place_option *option = &p->option[i];
+            unsigned slots = option->shape & OPTION_SLOTS;
 
-        if (option_is_usable(p, option))
-            p->usable[option->request] |= UPMU_BIT32(i - p->first[option->request]);
+            if (option->shape & barred)
+                continue;
+            while (slots != 0 && (option->counters[slots - 1] & available) != 0)
+                slots--;
+            if (slots == 0)
+                p->usable[request] |= bit;
+        }
     }
 }
 
@@ -61,7 +70,7 @@ static uint32_t component_of(const struct placement *p, uint32_t left)
         left &= ~UPMU_BIT32(request);
         counters |= p->counters[request] & p->available;
         resources |= p->resources[request] & p->contested;
-        if (p->helped != 0)
+        if (HELPED(p))
             resources |= with_twins(p->resources[request] & p->helped);
         if (counters & p->limited)
             counters |= p->limited;
@@ -89,7 +98,8 @@ static unsigned option_in_use(const struct placement *p, unsigned request)
         unsigned slots = option->shape & OPTION_SLOTS, k = 0;
 
         if ((p->usable[request] >> (i - p->first[request]) & 1u) == 0 ||
-            option->alternative != p->input->stay_alternative[request])
+            option->alternative != p->input->stay_alternative[request] ||
+            ((option->shape & OPTION_SERVED) && counters[slots] != UPMU_NO_COUNTER))
             continue;
         while (k < slots && counters[k] < UPMU_COUNTERS &&
                ((option->counters[k] & p->available) >> counters[k] & 1u) != 0)
@@ -163,40 +173,48 @@ static void write_results(const struct placement *p, struct upmu_place_result *o
 
         out->alternative = p->option[p->u.search.choice[request]].alternative;
         for (unsigned k = 0; k < UPMU_SLOTS; k++, counter += UPMU_REQUESTS)
-            out->counter[k] = *counter;
+            out->counter[k] = k < p->slots ? *counter : UPMU_NO_COUNTER;
     }
 }
 
-/* Component by component. */
+/*
+ * Component by component.  If the area could not hold all requests, those that it holds may collide already,
+ * even with their helpers served.
+ */
 static enum upmu_status place_requests(struct placement *p, struct upmu_place_result *out, struct upmu_why *why)
 {
-    uint32_t left = (uint32_t)upmu_bits_ones(p->input->request_count), stayers;
+    uint32_t left = (uint32_t)upmu_bits_ones(p->count), stayers;
+    uint64_t helped = p->helped;
 
     if (p->fault != UPMU_OK)
-        return p->fault;
+        p->helped = 0;
     stayers = find_stayers(p);
     while (left != 0) {
         uint32_t members = component_of(p, left);
         enum upmu_status status = solve_component(p, members, stayers);
 
+        p->helped = status == UPMU_ERR_DOES_NOT_FIT ? helped : p->helped;
         if (status == UPMU_ERR_DOES_NOT_FIT && why != NULL)
-            upmu_placement_explain(p, members, why);
+            upmu_placement_explain(p, why);
         if (status != UPMU_OK)
             return status;
         left &= ~members;
     }
-    write_results(p, out);
-    return UPMU_OK;
+    if (p->fault == UPMU_OK)
+        write_results(p, out);
+    return p->fault;
 }
 
 void upmu_placement_begin(struct placement *p, const struct upmu_place_input *input)
 {
-    memset(p, 0, offsetof(struct placement, keep));
+    memset(p, 0, offsetof(struct placement, usable));
+    memset(p->rank, UPMU_COUNTERS, sizeof p->rank);
+    for (unsigned i = input->preference_count; i-- != 0;)
+        p->rank[input->preference[i]] = (uint8_t)i;
     p->input = input;
     p->rounds = PLACE_ROUNDS;
-    p->tries = PLACE_TRIES;
-    upmu_placement_lift(p, 0);
     upmu_placement_read(p);
+    upmu_placement_lift(p, 0);
 }
 
 enum upmu_status upmu_place(const struct upmu_place_input *input, struct upmu_place_work *work,
@@ -209,7 +227,7 @@ enum upmu_status upmu_place(const struct upmu_place_input *input, struct upmu_pl
         memset(why, 0, sizeof *why);
     if (input_is_valid(input)) {
         upmu_placement_begin(p, input);
-        status = place_requests(p, out, why);
+        status = p->fault == UPMU_ERR_INVALID ? UPMU_ERR_INVALID : place_requests(p, out, why);
     }
     if (why != NULL)
         why->status = status;

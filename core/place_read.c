@@ -43,70 +43,81 @@ static unsigned number_claim(struct placement *p, unsigned resource, uint64_t va
     return claim;
 }
 
+/* Does an option under construction make another claim on a resource? */
+static bool is_torn(const struct placement *p, const struct place_option *option, unsigned end, unsigned claim)
+{
+    for (unsigned i = option->claims + 1u; i < end; i++)
+        if (p->list[i] != claim && p->resource[p->list[i]] == p->resource[claim])
+            return true;
+    return false;
+}
+
 /* Add what one slot of an option claims to the list, from `end` on; the new end. */
 static unsigned read_claims(struct placement *p, struct place_option *option, const struct upmu_slot *slot,
-                            unsigned end)
+                            unsigned end, uint64_t *resources)
 {
-    uint64_t resources = 0;
-
     for (unsigned j = 0; j < slot->resource_count; j++) {
-        unsigned resource = j < UPMU_SLOT_RESOURCES ? slot->resource[j] : UPMU_NO_RESOURCE;
+        unsigned resource = j < UPMU_SLOT_RESOURCES ? slot->resource[j] : UPMU_NO_RESOURCE, claim;
 
         if (resource >= UPMU_RESOURCES) {
             p->fault = UPMU_ERR_INVALID;
             break;
         }
-        resources |= UPMU_BIT64(resource);
         if (held_by_others(p->input, resource, slot->value[j])) {
             option->shape |= OPTION_BLOCKED;
             p->blocker[option->request] = (uint8_t)resource;
         }
-        p->list[end++] = (uint8_t)number_claim(p, resource, slot->value[j]);
+        claim = number_claim(p, resource, slot->value[j]);
+        if ((*resources >> resource & 1u) != 0 && is_torn(p, option, end, claim))
+            option->shape |= OPTION_TORN;
+        *resources |= UPMU_BIT64(resource);
+        p->list[end++] = (uint8_t)claim;
     }
-    p->resources[option->request] |= resources;
     return end;
 }
 
-/* Keep the option under construction, and begin another like it. */
+/* Keep the option under construction; where another one can be made. */
 static struct place_option *keep_option(struct placement *p, struct place_option *option)
 {
-    if (option_is_usable(p, option))
-        p->usable[option->request] |= UPMU_BIT32((p->option_count - p->first[option->request]) & 31u);
-    option[1] = option[0];
     p->option_count++;
     if (p->option_count == PLACE_OPTIONS - 2)
         p->fault = UPMU_ERR_NO_SPACE;
     return option + 1;
 }
 
-/* If the last slot is a helper: keep it with a counter of its own, and with none and serving nobody. */
+/* If the last slot is a helper: keep it with no counter and serving nobody, and with a counter of its own. */
 static struct place_option *keep_both(struct placement *p, struct place_option *option, bool helper)
 {
-    unsigned own = option->shape;
-
-    option = keep_option(p, option);
-    if (!helper)
-        return option;
-    option->shape = (uint8_t)(own - 1u + OPTION_SERVED);
-    option = keep_option(p, option);
-    option->shape = (uint8_t)own;
-    return option;
+    if (PLACE_HELPERS && helper) {
+        p->helpers |= UPMU_BIT32(option->request);
+        option[1] = option[0];
+        option->shape += OPTION_SERVED - 1u;
+        option = keep_option(p, option);
+    }
+    return keep_option(p, option);
 }
 
 /* Keep an option for each pair that the slots allow. */
 static void keep_pairs(struct placement *p, struct place_option *option, const struct upmu_alternative *from)
 {
-    for (unsigned i = 0; i < from->pair_count && p->fault == UPMU_OK; i++) {
-        const struct upmu_pair *pair = &from->pairs[i];
+    struct place_option model = *option;
+    uint32_t counters = from->slot[0].counters, others = from->slot[UPMU_SECOND_SLOT].counters;
 
-        if ((pair->first | pair->second) >= UPMU_COUNTERS) {
+    for (unsigned i = 0; i < from->pair_count; i++) {
+        unsigned first = from->pairs[i].first, second = from->pairs[i].second;
+
+        if ((first | second) >= UPMU_COUNTERS) {
             p->fault = UPMU_ERR_INVALID;
             return;
         }
-        option->counters[0] = from->slot[0].counters & UPMU_BIT32(pair->first);
-        option->counters[UPMU_SECOND_SLOT] = from->slot[UPMU_SECOND_SLOT].counters & UPMU_BIT32(pair->second);
-        if (option->counters[0] != 0 && option->counters[UPMU_SECOND_SLOT] != 0)
-            option = keep_both(p, option, from->helper);
+        if ((counters >> first & 1u) == 0 || (others >> second & 1u) == 0)
+            continue;
+        if (p->fault != UPMU_OK)
+            return;
+        *option = model;
+        option->counters[0] = UPMU_BIT32(first);
+        option->counters[UPMU_SECOND_SLOT] = UPMU_BIT32(second);
+        option = keep_both(p, option, from->helper);
     }
 }
 
@@ -116,13 +127,14 @@ static bool alternative_is_valid(const struct upmu_alternative *from)
 
     if (slots - 1u >= UPMU_SLOTS || slots < tied || (tied == 2 && from->pairs == NULL))
         return false;
-    return !from->helper || (slots > tied && from->slot[slots - 1].resource_count == 1);
+    return !from->helper || (PLACE_HELPERS && slots > tied && from->slot[slots - 1].resource_count == 1);
 }
 
 static void read_alternative(struct placement *p, struct place_option *option, const struct upmu_alternative *from)
 {
     unsigned slots = from->slot_count, start = p->list_used, end = start + 1;
     uint32_t counters = 0;
+    uint64_t resources = 0;
 
     if (!alternative_is_valid(from)) {
         p->fault = UPMU_ERR_INVALID;
@@ -137,10 +149,11 @@ static void read_alternative(struct placement *p, struct place_option *option, c
     for (unsigned k = 0; k < from->slot_count; k++) {
         option->counters[k] = from->slot[k].counters;
         counters |= option->counters[k];
-        end = read_claims(p, option, &from->slot[k], end);
+        end = read_claims(p, option, &from->slot[k], end, &resources);
     }
     p->counters[option->request] |= counters;
-    if (from->helper && p->fault == UPMU_OK)
+    p->resources[option->request] |= resources;
+    if (PLACE_HELPERS && from->helper && p->fault == UPMU_OK)
         p->helped |= UINT64_C(3) << (p->resource[p->list[end - 1]] & 62u);
     p->list[start] = (uint8_t)(end - start - 1);
     p->list_used = (uint8_t)end;
@@ -173,6 +186,10 @@ void upmu_placement_read(struct placement *p)
         }
         if (p->option_count - p->first[request] > PLACE_OPTIONS_EACH)
             p->fault = UPMU_ERR_NO_SPACE;
+        if (p->fault == UPMU_OK)
+            p->count++;
+        else
+            p->option_count = p->first[request];
     }
     p->first[request] = p->option_count;
 }

@@ -17,13 +17,12 @@ static uint32_t unit_request(unsigned unit)
 /* Which of some counters is tried first. */
 static unsigned preferred_counter(const struct placement *p, uint32_t counters)
 {
-    const uint8_t *preference = p->input->preference;
+    unsigned best = upmu_bits_lowest(counters);
 
-    if (!single_bit(counters))
-        for (unsigned left = p->input->preference_count; left != 0; left--, preference++)
-            if (counters >> *preference & 1u)
-                return *preference;
-    return upmu_bits_lowest(counters);
+    while ((counters &= counters - 1u) != 0)
+        if (p->rank[upmu_bits_lowest(counters)] < p->rank[best])
+            best = upmu_bits_lowest(counters);
+    return best;
 }
 
 /* Which of some counters a unit tries first: of its best option, the preferred one. */
@@ -38,11 +37,9 @@ static unsigned best_counter(const struct placement *p, unsigned unit, uint32_t 
     return preferred_counter(p, best);
 }
 
-/* Remember who blocks whom, if nothing but the requests themselves is the reason. */
+/* Remember who blocks whom: the owners of some counters, and others. */
 static void note_witness(struct placement *p, uint32_t counters, uint32_t witness)
 {
-    if (p->trail_count != 0)
-        return;
     for (; counters != 0; counters &= counters - 1u)
         witness |= unit_request(p->u.search.owner[upmu_bits_lowest(counters)]);
     p->witness = witness;
@@ -56,17 +53,15 @@ static void take_counter(struct placement *p, unsigned unit, unsigned counter)
 }
 
 /* Move `unit` to `counter` and, back along the parents, each unit to the place of the one before. */
-static void shift_units(struct placement *p, unsigned unit, unsigned counter)
+static void shift_units(struct placement *p, const uint8_t *parent, unsigned unit, unsigned counter)
 {
-    struct place_search *search = &p->u.search;
-
     for (;;) {
-        unsigned left = search->counter[unit];
+        unsigned left = p->u.search.counter[unit];
 
         take_counter(p, unit, counter);
         if (left == UPMU_NO_COUNTER)
             return;
-        unit = search->parent[left];
+        unit = parent[left];
         if (unit == NO_UNIT) { /* nobody follows */
             p->used &= ~UPMU_BIT32(left);
             return;
@@ -86,6 +81,7 @@ static bool find_counter(struct placement *p, unsigned unit)
     uint32_t barred = unit == NO_UNIT ? p->limited : 0;
     uint32_t seen = 0, waiting = 0, fresh = barred & p->used;
     unsigned by = NO_UNIT, at = unit;
+    uint8_t parent[UPMU_COUNTERS]; /* unit that reached a counter, or NO_UNIT */
 
     for (;;) {
         uint32_t allowed;
@@ -93,7 +89,7 @@ static bool find_counter(struct placement *p, unsigned unit)
         seen |= fresh;
         waiting |= fresh;
         for (; fresh != 0; fresh &= fresh - 1u)
-            search->parent[upmu_bits_lowest(fresh)] = (uint8_t)by;
+            parent[upmu_bits_lowest(fresh)] = (uint8_t)by;
         if (by != NO_UNIT || at == NO_UNIT) {
             if (waiting == 0)
                 break;
@@ -102,7 +98,7 @@ static bool find_counter(struct placement *p, unsigned unit)
         }
         allowed = search->allowed[at] & ~barred;
         if (allowed & ~p->used) {
-            shift_units(p, at, best_counter(p, at, allowed & ~p->used));
+            shift_units(p, parent, at, best_counter(p, at, allowed & ~p->used));
             return true;
         }
         fresh = allowed & ~seen;
@@ -153,9 +149,6 @@ static uint32_t allowed_counters(const struct placement *p, unsigned request, un
     const struct place_option *options = &p->option[p->first[request]];
     uint32_t left = p->u.search.viable[request], counters = 0;
 
-    if (p->pinned >> request & 1u)
-        return (options[upmu_bits_lowest(left)].shape & OPTION_SLOTS) > slot ? UPMU_BIT32(p->input->stay[request][slot])
-                                                                             : 0;
     for (; left != 0; left &= left - 1u) {
         const struct place_option *option = &options[upmu_bits_lowest(left)];
 
@@ -163,6 +156,8 @@ static uint32_t allowed_counters(const struct placement *p, unsigned request, un
             return 0;
         counters |= option->counters[slot];
     }
+    if (p->pinned >> request & 1u)
+        counters &= UPMU_BIT32(p->input->stay[request][slot]);
     return counters & p->available;
 }
 
@@ -192,88 +187,192 @@ static void flip_option(struct placement *p, unsigned index)
     p->changed |= UPMU_BIT32(request);
 }
 
-static void exclude_option(struct placement *p, unsigned index)
+/* Exclude an option because of some requests. */
+static void exclude_option(struct placement *p, unsigned index, uint32_t because)
 {
     p->u.search.trail[p->trail_count++] = (uint8_t)index;
+    p->u.search.because[p->option[index].request] |= because;
     flip_option(p, index);
 }
 
-/* Do the claims of an option agree with those that were made? */
-static bool claims_agree(const struct placement *p, const uint8_t *list, const uint8_t *made)
+/* Does an option make a claim? */
+static bool has_claim(const struct placement *p, const struct place_option *option, unsigned claim)
 {
-    for (unsigned left = *list; left != 0; left--) {
-        unsigned claim = *++list, by = made[p->resource[claim]];
+    const uint8_t *list = &p->list[option->claims];
 
-        if (by != NO_CLAIM && by != claim)
+    for (unsigned left = *list; left != 0; left--)
+        if (*++list == claim)
+            return true;
+    return false;
+}
+
+/* The options left of a request that make a claim. */
+static uint32_t options_with(const struct placement *p, unsigned request, unsigned claim)
+{
+    uint32_t with = 0;
+
+    for (uint32_t left = p->u.search.viable[request]; left != 0; left &= left - 1u)
+        if (has_claim(p, &p->option[p->first[request] + upmu_bits_lowest(left)], claim))
+            with |= left & (0u - left);
+    return with;
+}
+
+/* Does a request make a claim of its first option left in any case? */
+static bool makes_always(const struct placement *p, unsigned request, unsigned claim)
+{
+    uint32_t left = p->u.search.viable[request];
+
+    if ((p->contested >> p->resource[claim] & 1u) == 0)
+        return false;
+    while ((left &= left - 1u) != 0)
+        if (!has_claim(p, &p->option[p->first[request] + upmu_bits_lowest(left)], claim))
             return false;
-    }
     return true;
 }
 
-/* Make the claims of an option, by resource, until one contradicts others or its own. */
-static bool make_claims(const struct placement *p, unsigned index, uint8_t *made)
+/* Exclude some options of a request. */
+static void exclude_options(struct placement *p, unsigned request, uint32_t options, uint32_t because)
 {
+    for (; options != 0; options &= options - 1u)
+        exclude_option(p, p->first[request] + upmu_bits_lowest(options), because);
+}
+
+/* Exclude what contradicts a claim that a request makes in any case. */
+static void spread_claim(struct placement *p, unsigned request, unsigned claim)
+{
+    unsigned resource = p->resource[claim];
+
+    for (uint32_t others = p->members & ~UPMU_BIT32(request); others != 0; others &= others - 1u) {
+        unsigned other = upmu_bits_lowest(others);
+
+        if ((p->resources[other] >> resource & 1u) == 0)
+            continue;
+        for (uint32_t left = p->u.search.viable[other]; left != 0; left &= left - 1u) {
+            unsigned index = p->first[other] + upmu_bits_lowest(left);
+            const uint8_t *list = &p->list[p->option[index].claims];
+
+            for (unsigned claims = *list; claims != 0; claims--)
+                if (p->resource[*++list] == resource && *list != claim) {
+                    exclude_option(p, index, UPMU_BIT32(request));
+                    break;
+                }
+        }
+    }
+}
+
+/* What all options left of a request claim, nobody else can have otherwise: note that, and exclude it if asked so. */
+static void spread_request(struct placement *p, unsigned request, bool exclude)
+{
+    unsigned index = p->first[request] + upmu_bits_lowest(p->u.search.viable[request]);
     const uint8_t *list = &p->list[p->option[index].claims];
 
     for (unsigned left = p->lifted & PLACE_LIFT_RESOURCES ? 0 : *list; left != 0; left--) {
         unsigned claim = *++list;
-        uint8_t *by = &made[p->resource[claim]];
+        uint8_t *by = &p->u.search.spread[p->resource[claim]];
 
-        if (*by == NO_CLAIM)
-            *by = (uint8_t)claim;
-        else if (*by != claim)
-            return false;
+        if (*by == claim || !makes_always(p, request, claim))
+            continue;
+        *by = (uint8_t)claim;
+        if (exclude)
+            spread_claim(p, request, claim);
     }
-    return true;
 }
 
-/* Exclude what contradicts the only option of a request; the option itself, if it contradicts itself. */
-static void spread_option(struct placement *p, unsigned request)
-{
-    uint64_t resources = p->lifted & PLACE_LIFT_RESOURCES ? 0 : p->resources[request] & p->contested;
-    uint8_t made[UPMU_RESOURCES];
+/* ---- Helpers ---- */
 
-    memset(made, NO_CLAIM, sizeof made);
-    (void)make_claims(p, p->first[request] + upmu_bits_lowest(p->u.search.viable[request]), made);
-    for (uint32_t others = p->members & ~p->settled; others != 0 && resources != 0; others &= others - 1u) {
+/* The pair of resources on one of which a served helper wants a counter. */
+static unsigned helper_pair(const struct placement *p, const struct place_option *option)
+{
+    const uint8_t *list = &p->list[option->claims];
+
+    return p->resource[list[*list]] >> 1;
+}
+
+/* The pairs of resources whose helpers an option serves by a counter of its own. */
+static uint32_t pairs_served(const struct placement *p, const struct place_option *option)
+{
+    const uint8_t *list = &p->list[option->claims];
+    unsigned end = *list + (option->shape & OPTION_SERVED ? 0 : 1u);
+    uint32_t pairs = 0;
+
+    for (unsigned i = 1u + (option->shape >> OPTION_DORMANT & 3u); i < end; i++)
+        pairs |= UPMU_BIT32(p->resource[list[i]] >> 1);
+    return pairs;
+}
+
+/* An option left by which somebody of the request's set serves a helper, a suggested one if asked so; or NO_OPTION. */
+static unsigned find_server(struct placement *p, unsigned request, unsigned pair, bool suggested)
+{
+    const uint8_t *set_of = p->input->set_of;
+    uint32_t asked = 0;
+
+    for (uint32_t others = p->members; others != 0; others &= others - 1u) {
         unsigned other = upmu_bits_lowest(others);
 
-        if ((p->resources[other] & resources) == 0)
+        if ((p->resources[other] >> (pair << 1) & 3u) == 0 || (set_of != NULL && set_of[other] != set_of[request]))
             continue;
+        asked |= UPMU_BIT32(other);
         for (uint32_t left = p->u.search.viable[other]; left != 0; left &= left - 1u) {
             unsigned index = p->first[other] + upmu_bits_lowest(left);
 
-            if (!claims_agree(p, &p->list[p->option[index].claims], made))
-                exclude_option(p, index);
+            if ((other != request || (p->option[index].shape & OPTION_SERVED) != 0) &&
+                (pairs_served(p, &p->option[index]) >> pair & 1u) != 0 &&
+                (!suggested || index == p->u.search.choice[other]))
+                return index;
         }
     }
-    p->settled |= UPMU_BIT32(request);
+    p->u.search.because[request] |= asked;
+    return NO_OPTION;
+}
+
+/* Helpers that nobody left can serve need a counter of their own. */
+static void give_up_serving(struct placement *p)
+{
+    for (uint32_t left = p->members & p->helpers; left != 0; left &= left - 1u) {
+        unsigned request = upmu_bits_lowest(left), served = UPMU_RESOURCES;
+
+        for (uint32_t options = p->u.search.viable[request]; options != 0; options &= options - 1u) {
+            unsigned index = p->first[request] + upmu_bits_lowest(options);
+            const struct place_option *option = &p->option[index];
+
+            if ((option->shape & OPTION_SERVED) == 0 || helper_pair(p, option) == served)
+                continue;
+            if (find_server(p, request, helper_pair(p, option), false) == NO_OPTION)
+                exclude_option(p, index, 0);
+            else
+                served = helper_pair(p, option);
+        }
+    }
 }
 
 /* Draw all conclusions from what changed.  False: a contradiction. */
 static bool draw_conclusions(struct placement *p)
 {
+    uint32_t spread = 0;
+
     for (;;) {
         p->unmatched |= p->changed;
+        spread |= p->changed;
         for (; p->changed != 0; p->changed &= p->changed - 1u) {
             unsigned request = upmu_bits_lowest(p->changed);
-            uint32_t viable = p->u.search.viable[request];
 
-            if (viable == 0) {
+            if (p->u.search.viable[request] == 0) {
                 note_witness(p, 0, UPMU_BIT32(request));
                 return false;
             }
             refresh_request(p, request);
-            if (single_bit(viable))
-                p->decided |= UPMU_BIT32(request) & ~p->settled;
         }
-        /* The matching comes before the values: its failure can name requests. */
         if (!match_all(p))
             return false;
-        if (p->decided == 0)
+        if (spread != 0) {
+            spread_request(p, upmu_bits_lowest(spread), true);
+            spread &= spread - 1u;
+            continue;
+        }
+        if (HELPED(p))
+            give_up_serving(p);
+        if (p->changed == 0)
             return true;
-        spread_option(p, upmu_bits_lowest(p->decided));
-        p->decided &= p->decided - 1u;
     }
 }
 
@@ -286,8 +385,6 @@ static void begin_search(struct placement *p, uint32_t members, uint32_t pinned)
     p->used = 0;
     p->unmatched = 0;
     p->changed = members;
-    p->decided = 0;
-    p->settled = 0;
     p->trail_count = 0;
     p->decision_count = 0;
     p->witness = 0;
@@ -296,35 +393,81 @@ static void begin_search(struct placement *p, uint32_t members, uint32_t pinned)
 
         p->u.search.viable[request] =
             p->pinned >> request & 1u ? UPMU_BIT32(p->keep[request] - p->first[request]) : p->usable[request];
-        for (unsigned k = 0; k < UPMU_SLOTS; k++)
-            p->u.search.counter[k * UPMU_REQUESTS + request] = UPMU_NO_COUNTER;
+        for (unsigned k = p->slots; k != 0; k--, request += UPMU_REQUESTS)
+            p->u.search.counter[request] = UPMU_NO_COUNTER;
     }
 }
 
-/* Try an option of a request. */
-static void decide_option(struct placement *p, unsigned index)
+/* The options that a decision is for. */
+static uint32_t options_decided(const struct placement *p, const struct place_decision *decision)
 {
-    unsigned request = p->option[index].request, first = p->first[request];
-    uint32_t others = p->u.search.viable[request] & ~UPMU_BIT32(index - first);
-    struct place_decision *decision = &p->u.search.decision[p->decision_count++];
+    unsigned request = p->option[decision->option].request;
 
-    decision->option = (uint8_t)index;
-    decision->trail = p->trail_count;
-    for (; others != 0; others &= others - 1u)
-        exclude_option(p, first + upmu_bits_lowest(others));
+    if (decision->claim == NO_CLAIM)
+        return UPMU_BIT32(decision->option - p->first[request]);
+    return options_with(p, request, decision->claim);
 }
 
-/* Take the last decision back and exclude what it tried. */
-static void reverse_decision(struct placement *p)
+/*
+ * Try those options of a request that make a claim of the given one, the first that not all make; that option
+ * alone, if there is none.
+ */
+static void decide(struct placement *p, unsigned index)
 {
-    const struct place_decision *decision = &p->u.search.decision[--p->decision_count];
+    unsigned request = p->option[index].request;
+    uint32_t viable = p->u.search.viable[request], tried = UPMU_BIT32(index - p->first[request]);
+    struct place_decision *decision = &p->u.search.decision[p->decision_count++];
+    const uint8_t *list = &p->list[p->option[index].claims];
 
+    decision->option = (uint8_t)index;
+    decision->claim = NO_CLAIM;
+    decision->trail = p->trail_count;
+    for (unsigned left = p->decision_count > PLACE_DECISIONS ? 0 : *list; left != 0; left--) {
+        uint32_t with = options_with(p, request, *++list);
+
+        if (with != viable) {
+            decision->claim = *list;
+            tried = with;
+            break;
+        }
+    }
+    exclude_options(p, request, viable & ~tried, 0);
+}
+
+/* Whoever the witness cannot be placed because of belongs to it. */
+static void complete_witness(struct placement *p)
+{
+    uint32_t left = p->witness, whole = 0;
+
+    for (; left != 0; left = p->witness & ~whole) {
+        unsigned request = upmu_bits_lowest(left);
+
+        whole |= UPMU_BIT32(request);
+        p->witness |= p->u.search.because[request];
+    }
+}
+
+/*
+ * Take back the last decision that the witness depends on, and exclude what it tried;
+ * false: it depends on none.
+ */
+static bool reverse_decision(struct placement *p)
+{
+    complete_witness(p);
+    memset(p->u.search.spread, NO_CLAIM, sizeof p->u.search.spread);
     p->changed = 0;
-    p->decided = 0;
-    while (p->trail_count > decision->trail)
-        flip_option(p, p->u.search.trail[--p->trail_count]);
-    p->settled &= ~p->changed;
-    exclude_option(p, decision->option);
+    while (p->decision_count != 0) {
+        const struct place_decision *decision = &p->u.search.decision[--p->decision_count];
+        unsigned request = p->option[decision->option].request;
+
+        while (p->trail_count > decision->trail)
+            flip_option(p, p->u.search.trail[--p->trail_count]);
+        if (p->witness >> request & 1u) {
+            exclude_options(p, request, options_decided(p, decision), p->witness);
+            return true;
+        }
+    }
+    return false;
 }
 
 /* ---- Suggestions ---- */
@@ -355,11 +498,25 @@ static unsigned suggested_option(const struct placement *p, unsigned request)
     return NO_OPTION;
 }
 
+/* Add the claims of an option to those made, by resource, if all agree; false: they do not. */
+static bool make_claims(const struct placement *p, unsigned index, uint8_t *made)
+{
+    const uint8_t *list = &p->list[p->option[index].claims];
+    unsigned claims = p->lifted & PLACE_LIFT_RESOURCES ? 0 : *list;
+
+    for (unsigned i = 1; i <= claims; i++)
+        if (made[p->resource[list[i]]] != NO_CLAIM && made[p->resource[list[i]]] != list[i])
+            return false;
+    for (; claims != 0; claims--)
+        made[p->resource[list[claims]]] = list[claims];
+    return true;
+}
+
 /*
- * Note what the matching suggests.  The option to decide on if that does not hold:
- * of two requests that contradict each other, the first one's.
+ * Note what the matching suggests, and decide where that does not hold: of two requests
+ * that contradict each other, for what the first one claims.  True: it holds.
  */
-static unsigned find_contradiction(struct placement *p)
+static bool suggestions_agree(struct placement *p)
 {
     uint8_t made[UPMU_RESOURCES];
 
@@ -368,29 +525,64 @@ static unsigned find_contradiction(struct placement *p)
         unsigned request = upmu_bits_highest(left), index = suggested_option(p, request);
 
         left ^= UPMU_BIT32(request);
-        if (index == NO_OPTION)
-            return p->first[request] + upmu_bits_lowest(p->u.search.viable[request]);
+        if (index == NO_OPTION) {
+            decide(p, p->first[request] + upmu_bits_lowest(p->u.search.viable[request]));
+            return false;
+        }
         p->u.search.choice[request] = (uint8_t)index;
-        if (!make_claims(p, index, made))
-            return index;
+        if (!make_claims(p, index, made)) {
+            decide(p, index);
+            return false;
+        }
     }
-    return NO_OPTION;
+    return true;
 }
 
-/* Give a request of one slot the first of its options that agrees with the claims made and has a counter left. */
-static bool take_option(struct placement *p, unsigned request, uint8_t *made)
-{
-    uint32_t unused = p->available & ~p->used;
+/* ---- One after the other ---- */
 
-    if (p->pinned >> request & 1u)
-        unused &= UPMU_BIT32(p->input->stay[request][0]);
+/* Give the slots of an option counters that are left; false: there are not enough. */
+static bool take_counters(struct placement *p, const struct place_option *option)
+{
+    unsigned unit = option->request, slots = option->shape & OPTION_SLOTS;
+    uint32_t before = p->used;
+
+    for (unsigned k = 0; k < slots; k++, unit += UPMU_REQUESTS) {
+        uint32_t counters = option->counters[k] & p->available & ~p->used;
+
+        if (p->pinned >> option->request & 1u)
+            counters &= UPMU_BIT32(p->input->stay[option->request][k]);
+        if (counters == 0) {
+            p->used = before;
+            return false;
+        }
+        take_counter(p, unit, preferred_counter(p, counters));
+    }
+    for (; slots < p->slots; slots++, unit += UPMU_REQUESTS)
+        p->u.search.counter[unit] = UPMU_NO_COUNTER;
+    return true;
+}
+
+/*
+ * Give a request the first of its options that agrees with the claims made and has counters left,
+ * and one who serves it.
+ */
+static bool take_option(struct placement *p, unsigned request, uint8_t *made, uint32_t *serving)
+{
     for (uint32_t left = p->u.search.viable[request]; left != 0; left &= left - 1u) {
         unsigned index = p->first[request] + upmu_bits_lowest(left);
-        uint32_t counters = p->option[index].counters[0] & unused;
+        const struct place_option *option = &p->option[index];
+        uint32_t before = p->used;
 
-        if (counters == 0 || !make_claims(p, index, made))
+        if ((option->counters[0] & p->available & ~before) == 0 ||
+            (HELPED(p) && (option->shape & OPTION_SERVED) != 0 && (*serving >> helper_pair(p, option) & 1u) == 0) ||
+            !take_counters(p, option))
             continue;
-        take_counter(p, request, preferred_counter(p, counters));
+        if (!make_claims(p, index, made)) {
+            p->used = before;
+            continue;
+        }
+        if (HELPED(p) && p->input->set_of == NULL)
+            *serving |= pairs_served(p, option);
         p->u.search.choice[request] = (uint8_t)index;
         return true;
     }
@@ -398,124 +590,88 @@ static bool take_option(struct placement *p, unsigned request, uint8_t *made)
 }
 
 /*
- * Requests of one slot, one after the other without looking back; whoever finds
- * nothing is the first next time.  Enough for nearly all sets that fit, and else a
- * start for the matching.
+ * The requests one after the other, without looking back; whoever finds nothing is the
+ * first next time.  Enough for nearly all sets that fit, and else a start for the matching.
  */
 static bool take_options(struct placement *p)
 {
     uint8_t made[UPMU_RESOURCES];
-    uint32_t first = 0, left = 0, next;
+    uint32_t first = 0, second = 0, left, next, serving;
 
-    if (p->slots != 1 || p->limited != 0)
+    if (p->limited != 0)
         return false;
-    for (unsigned tries = p->tries; tries != 0; tries--) {
-        memset(made, NO_CLAIM, sizeof made);
-        p->used = 0;
+    if (UPMU_SLOTS != 1 && p->slots != 1)
+        memset(p->u.search.spread, NO_CLAIM, sizeof p->u.search.spread);
+    for (left = p->members; left != 0; left &= left - 1u) {
+        unsigned request = upmu_bits_lowest(left);
+
+        if (single_bit(p->u.search.viable[request]))
+            first |= UPMU_BIT32(request);
+        if ((p->resources[request] & p->contested) != 0 && (p->helpers >> request & 1u) == 0)
+            second |= UPMU_BIT32(request);
+        if (UPMU_SLOTS == 1 || p->slots == 1 || p->u.search.viable[request] == 0)
+            continue;
+        if (p->option[p->first[request]].shape & 2u)
+            first |= UPMU_BIT32(request);
+        if (p->list[p->option[p->first[request]].claims] > 1u)
+            spread_request(p, request, false);
+    }
+    for (unsigned tries = PLACE_TRIES; tries != 0; tries--) {
+        if (UPMU_SLOTS != 1 && p->slots != 1)
+            memcpy(made, p->u.search.spread, sizeof made);
+        else
+            memset(made, NO_CLAIM, sizeof made);
+        p->used = serving = 0;
         for (left = p->members; left != 0; left ^= next) {
-            next = left & first ? left & first : left;
+            next = left & first ? left & first : left & second ? left & second : left;
             next &= 0u - next;
-            if (!take_option(p, upmu_bits_lowest(next), made))
+            if (!take_option(p, upmu_bits_lowest(next), made, &serving))
                 break;
         }
         if (left == 0)
             return true;
         first |= next;
+        second |= ~p->helpers;
     }
     for (; left != 0; left &= left - 1u)
-        p->u.search.counter[upmu_bits_lowest(left)] = UPMU_NO_COUNTER;
+        for (unsigned k = 0; k < p->slots; k++)
+            p->u.search.counter[k * UPMU_REQUESTS + upmu_bits_lowest(left)] = UPMU_NO_COUNTER;
     return false;
 }
 
-/* ---- Helpers ---- */
-
-/* The pair of resources on one of which a served helper wants a counter. */
-static unsigned helper_pair(const struct placement *p, const struct place_option *option)
-{
-    const uint8_t *list = &p->list[option->claims];
-
-    return p->resource[list[*list]] >> 1;
-}
-
-static bool option_serves(const struct placement *p, const struct place_option *option, unsigned pair)
-{
-    const uint8_t *list = &p->list[option->claims];
-    unsigned end = *list + (option->shape & OPTION_SERVED ? 0 : 1u);
-
-    for (unsigned i = 1u + (option->shape >> OPTION_DORMANT); i < end; i++)
-        if ((unsigned)p->resource[list[i]] >> 1 == pair)
-            return true;
-    return false;
-}
-
-/*
- * An option by which somebody of the request's set serves a helper: a suggested one
- * if there is any, another that is left, or NO_OPTION.
- */
-static unsigned find_server(const struct placement *p, unsigned request, unsigned pair)
-{
-    const uint8_t *set_of = p->input->set_of;
-    unsigned found = NO_OPTION;
-
-    for (uint32_t others = p->members; others != 0; others &= others - 1u) {
-        unsigned other = upmu_bits_lowest(others);
-
-        if (set_of != NULL && set_of[other] != set_of[request])
-            continue;
-        for (uint32_t left = p->u.search.viable[other]; left != 0; left &= left - 1u) {
-            unsigned index = p->first[other] + upmu_bits_lowest(left);
-
-            if (!option_serves(p, &p->option[index], pair))
-                continue;
-            found = index;
-            if (index == p->u.search.choice[other])
-                return found;
-        }
-    }
-    return found;
-}
+/* ---- The search ---- */
 
 /* Is every helper served that has no counter?  If not, make a step towards it. */
 static bool helpers_are_served(struct placement *p)
 {
-    for (uint32_t left = p->members; left != 0; left &= left - 1u) {
-        unsigned request = upmu_bits_lowest(left), pair, server;
+    for (uint32_t left = p->members & p->helpers; left != 0; left &= left - 1u) {
+        unsigned request = upmu_bits_lowest(left), pair;
         const struct place_option *chosen = &p->option[p->u.search.choice[request]];
 
         if ((chosen->shape & OPTION_SERVED) == 0)
             continue;
         pair = helper_pair(p, chosen);
-        server = find_server(p, request, pair);
-        if (server == NO_OPTION)
-            exclude_option(p, p->u.search.choice[request]);
-        else if (server != p->u.search.choice[p->option[server].request])
-            decide_option(p, server);
-        else
+        if (find_server(p, request, pair, true) != NO_OPTION)
             continue;
+        decide(p, find_server(p, request, pair, false));
         return false;
     }
     return true;
 }
 
-/* ---- The search ---- */
-
 enum upmu_status upmu_placement_solve(struct placement *p, uint32_t members, uint32_t pinned)
 {
     begin_search(p, members, pinned);
-    if (take_options(p))
+    if (PLACE_TRIES != 0 && take_options(p))
         return UPMU_OK;
+    memset(p->u.search.because, 0, sizeof p->u.search.because);
+    memset(p->u.search.spread, NO_CLAIM, sizeof p->u.search.spread);
     for (; p->rounds != 0; p->rounds--) {
         if (draw_conclusions(p)) {
-            unsigned index = find_contradiction(p);
-
-            if (index != NO_OPTION)
-                decide_option(p, index);
-            else if (p->helped == 0 || helpers_are_served(p))
+            if (suggestions_agree(p) && (!HELPED(p) || helpers_are_served(p)))
                 return UPMU_OK;
-        } else {
-            if (p->decision_count == 0)
-                return UPMU_ERR_DOES_NOT_FIT;
-            reverse_decision(p);
+        } else if (!reverse_decision(p)) {
+            return UPMU_ERR_DOES_NOT_FIT;
         }
     }
     return UPMU_ERR_TOO_HARD;

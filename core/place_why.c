@@ -34,42 +34,40 @@ static struct place_needs needs_of(const struct placement *p, uint32_t members)
 }
 
 /*
- * Leave out requests while the rest still collides.  A witness of pure counter
- * trouble is minimal as it is: whoever is left out, the others can shift.  Where
- * helpers are served, leaving one out may also spoil what fitted, so all are tried
- * again.
+ * Leave out requests while the rest still collides.  Pure counter trouble is minimal as
+ * it was found: whoever is left out, the others can shift.  Where helpers are served,
+ * leaving one out may also spoil what fitted, so all are tried again.
  */
 static uint32_t colliding_subset(struct placement *p, uint32_t members)
 {
-    uint32_t before;
+    if (p->slots == 1 && needs_of(p, members).contested == 0)
+        return members;
+    for (uint32_t left = members; left != 0;) {
+        uint32_t tried = UPMU_BIT32(upmu_bits_highest(left));
 
-    if (p->witness != 0) {
+        left ^= tried;
+        if (upmu_placement_solve(p, members & ~tried, 0) != UPMU_ERR_DOES_NOT_FIT)
+            continue;
         members = p->witness;
-        if (p->slots == 1 && needs_of(p, members).contested == 0)
-            return members;
+        left = HELPED(p) ? members : left & members;
     }
-    do {
-        before = members;
-        for (uint32_t left = members; left != 0;) {
-            uint32_t tried = left & (0u - left);
-
-            left ^= tried;
-            if (upmu_placement_solve(p, members & ~tried, 0) != UPMU_ERR_DOES_NOT_FIT)
-                continue;
-            members = p->witness != 0 ? p->witness : members & ~tried;
-            left &= members;
-        }
-    } while (p->helped != 0 && members != before);
     return members;
 }
 
 /* The rule without which the subset would fit; 0: there is none. */
-static unsigned rule_to_lift(struct placement *p, uint32_t members)
+static unsigned rule_to_lift(struct placement *p, uint32_t members, const struct place_needs *needs)
 {
     static const uint8_t tried[] = {PLACE_LIFT_TAKEN, PLACE_LIFT_HELD, PLACE_LIFT_TAKEN | PLACE_LIFT_HELD,
                                     PLACE_LIFT_RESOURCES, PLACE_LIFT_LIMIT};
+    unsigned felt = PLACE_LIFT_RESOURCES | PLACE_LIFT_LIMIT;
 
+    if (needs->counters & p->input->counters & p->input->taken)
+        felt |= PLACE_LIFT_TAKEN;
+    if (needs->blocker != UPMU_NO_RESOURCE)
+        felt |= PLACE_LIFT_HELD;
     for (unsigned i = 0; i < sizeof tried; i++) {
+        if ((tried[i] & ~felt) != 0)
+            continue;
         upmu_placement_lift(p, tried[i]);
         if (upmu_placement_solve(p, members, 0) == UPMU_OK)
             return tried[i];
@@ -77,18 +75,17 @@ static unsigned rule_to_lift(struct placement *p, uint32_t members)
     return 0;
 }
 
-void upmu_placement_explain(struct placement *p, uint32_t members, struct upmu_why *why)
+void upmu_placement_explain(struct placement *p, struct upmu_why *why)
 {
     const struct upmu_place_input *input = p->input;
     struct place_needs needs;
     unsigned lift, resource = UPMU_NO_RESOURCE;
-    uint32_t counters;
+    uint32_t counters, members;
 
     p->rounds = PLACE_ROUNDS;
-    p->tries = 0;
-    members = colliding_subset(p, members);
+    members = colliding_subset(p, p->witness);
     needs = needs_of(p, members);
-    lift = rule_to_lift(p, members);
+    lift = rule_to_lift(p, members, &needs);
     counters = needs.counters & input->counters;
     why->culprits = members;
     if (lift & (PLACE_LIFT_TAKEN | PLACE_LIFT_HELD)) {

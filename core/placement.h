@@ -10,7 +10,7 @@
 #include <upmu/place.h>
 #include "core/bits.h"
 
-#define PLACE_OPTIONS 134
+#define PLACE_OPTIONS 116
 #define PLACE_OPTIONS_EACH 32 /* of one request: bits of `viable` */
 #define PLACE_CLAIMS 88
 #define PLACE_LIST 256
@@ -19,8 +19,15 @@
 /* Rounds of pruning in one search for a placement, and once more to explain a refusal. */
 #define PLACE_ROUNDS 20000u
 
-/* Passes over the requests before that; none while a refusal is explained. */
-#define PLACE_TRIES 3u
+/* Passes over the requests before that.  They save time where there are many counters. */
+#define PLACE_TRIES (UPMU_BACKEND_X86_P4 ? 2u : 0)
+
+/* Decisions on a claim; further ones are on single options. */
+#define PLACE_DECISIONS 32
+
+/* A helper is a second slot. */
+#define PLACE_HELPERS (UPMU_SLOTS > 1)
+#define HELPED(p) (PLACE_HELPERS && (p)->helped != 0)
 
 #define NO_CLAIM 0xffu
 #define NO_UNIT 0xffu
@@ -43,6 +50,7 @@ struct place_option {
 #define OPTION_BLOCKED 4u /* contradicts a value held by others */
 #define OPTION_SERVED 8u  /* its helper needs one who serves it */
 #define OPTION_DORMANT 4  /* shift: claims of dormant slots */
+#define OPTION_TORN 64u   /* wants a resource with two values */
 
 /* Needed while the requests are read: claims are numbered. */
 struct place_reading {
@@ -51,9 +59,10 @@ struct place_reading {
     uint8_t chain[UPMU_RESOURCES]; /* first claim on a resource */
 };
 
-/* Decision of the search. */
+/* Decision of the search: for one option of a request, or for all that make a claim. */
 struct place_decision {
     uint8_t option;
+    uint8_t claim; /* or NO_CLAIM */
     uint8_t trail; /* length of the trail before it */
 };
 
@@ -65,11 +74,12 @@ struct place_search {
     uint32_t allowed[PLACE_UNITS];  /* counters its viable options leave; 0: not a unit yet */
     uint32_t viable[UPMU_REQUESTS]; /* options not excluded; bits from the request's first */
     uint8_t counter[PLACE_UNITS];
-    uint8_t owner[UPMU_COUNTERS];  /* unit on a used counter */
-    uint8_t parent[UPMU_COUNTERS]; /* unit that reached a counter, or NO_UNIT */
-    uint8_t choice[UPMU_REQUESTS]; /* option that the counters suggest */
-    uint8_t trail[PLACE_OPTIONS];  /* options excluded, in order */
-    struct place_decision decision[UPMU_REQUESTS];
+    uint8_t owner[UPMU_COUNTERS];    /* unit on a used counter */
+    uint32_t because[UPMU_REQUESTS]; /* requests that had options of a request excluded */
+    uint8_t choice[UPMU_REQUESTS];   /* option that the counters suggest */
+    uint8_t spread[UPMU_RESOURCES];  /* claims that all others agree with, by resource */
+    uint8_t trail[PLACE_OPTIONS];    /* options excluded, in order */
+    struct place_decision decision[PLACE_DECISIONS + UPMU_REQUESTS];
 };
 
 /* Scalars come first: the nearer a field, the shorter the instructions. */
@@ -77,13 +87,13 @@ struct placement {
     const struct upmu_place_input *input;
     uint64_t contested; /* resources that are wanted with several values */
     uint64_t helped;    /* resources by which helpers are served */
+    uint32_t helpers;   /* requests that have helpers */
 
     /* The question: which requests, under which rules. */
     uint32_t members;
     uint32_t pinned;    /* of these, requests that must stay where they are */
     uint32_t available; /* counters */
     uint32_t limited;   /* counters under the limit; 0: it cannot be felt */
-    uint8_t tries;      /* passes over the requests before a search */
     uint8_t lifted;     /* rules that do not hold for the moment: PLACE_LIFT_... */
 
     /* The state of the search. */
@@ -91,22 +101,22 @@ struct placement {
     uint32_t used;      /* counters with a unit */
     uint32_t unmatched; /* requests that may have a unit without a counter */
     uint32_t changed;   /* requests whose options changed */
-    uint32_t decided;   /* requests with one option that has not been spread */
-    uint32_t settled;   /* requests with one option that has been spread */
     uint32_t rounds;    /* left */
-    uint32_t witness;   /* requests that cannot be placed, found without any exclusion; or 0 */
+    uint32_t witness;   /* requests that cannot be placed as far as the decisions stand */
 
     /* The requests, as read. */
     enum upmu_status fault; /* why they cannot be read */
+    uint8_t count;          /* requests that could be read */
     uint8_t option_count, claim_count;
     uint8_t list_used;
     uint8_t slots;                     /* most slots of an option */
     uint8_t first[UPMU_REQUESTS + 1];  /* option of a request */
     uint64_t resources[UPMU_REQUESTS]; /* that any of its options claims */
     uint32_t counters[UPMU_REQUESTS];  /* that any of its options names */
-    uint32_t usable[UPMU_REQUESTS];    /* options that a request has under the rules, if it is alone */
+    uint32_t usable[UPMU_REQUESTS];    /* options that a request could run by if it were alone */
     uint8_t keep[UPMU_REQUESTS];       /* option that a request runs on now */
     uint8_t blocker[UPMU_REQUESTS];    /* resource by which others block it, or UPMU_NO_RESOURCE */
+    uint8_t rank[UPMU_COUNTERS];       /* counters of low rank are tried first */
     struct place_option option[PLACE_OPTIONS];
     uint8_t list[PLACE_LIST];
     uint8_t resource[PLACE_CLAIMS]; /* of a claim */
@@ -130,18 +140,6 @@ static inline bool single_bit(uint32_t mask)
 #define PLACE_LIFT_RESOURCES 4u /* values against each other */
 #define PLACE_LIFT_LIMIT 8u
 
-/* Could its request run by an option if it were alone? */
-static inline bool option_is_usable(const struct placement *p, const struct place_option *option)
-{
-    unsigned slots = option->shape & OPTION_SLOTS;
-
-    if ((option->shape & OPTION_BLOCKED) && (p->lifted & PLACE_LIFT_HELD) == 0)
-        return false;
-    while (slots != 0 && (option->counters[slots - 1] & p->available) != 0)
-        slots--;
-    return slots == 0;
-}
-
 /* Begin with an input that is valid, and read its requests. */
 void upmu_placement_begin(struct placement *p, const struct upmu_place_input *input);
 
@@ -153,11 +151,12 @@ void upmu_placement_lift(struct placement *p, unsigned rules);
 
 /*
  * Place `members` alone, those in `pinned` where they are now.  UPMU_OK leaves the
- * placement in `viable` and `counter`; UPMU_ERR_DOES_NOT_FIT, UPMU_ERR_TOO_HARD.
+ * placement in `choice` and `counter`; UPMU_ERR_DOES_NOT_FIT leaves requests that do not
+ * fit by themselves in `witness`; UPMU_ERR_TOO_HARD.
  */
 enum upmu_status upmu_placement_solve(struct placement *p, uint32_t members, uint32_t pinned);
 
-/* Name the colliding subset of a component that was found not to fit, and what it collides over. */
-void upmu_placement_explain(struct placement *p, uint32_t members, struct upmu_why *why);
+/* Name a colliding subset of the witness that was found, and what it collides over. */
+void upmu_placement_explain(struct placement *p, struct upmu_why *why);
 
 #endif

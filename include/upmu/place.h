@@ -102,7 +102,8 @@ struct upmu_place_work {
  * entries, written on success only.  `why` (may be NULL) gets culprits, collision
  * and the counters or resource collided over; names are the caller's to add.
  * Returns UPMU_OK, UPMU_ERR_DOES_NOT_FIT, UPMU_ERR_TOO_HARD (step limit),
- * UPMU_ERR_NO_SPACE (`work` cannot hold the alternatives), UPMU_ERR_INVALID (no
+ * UPMU_ERR_NO_SPACE (`work` cannot hold the alternatives, and those that it holds do
+ * not collide), UPMU_ERR_INVALID (no
  * or too many requests, a resource or counter out of range, a malformed helper).
  * Context: any.
  */

@@ -593,9 +593,14 @@ static void place_has_room_for_32_netburst_requests_and_says_when_it_has_none(vo
     shape.input.request_count = 32;
     for (unsigned request = 0; request < 32; request++)
         for (unsigned way = 0; way < 4; way++)
-            shape_claim(shape_way(&shape, request, UINT32_MAX), way, value++);
+            shape_claim(shape_way(&shape, request, UINT32_MAX), request, value++);
     assert_int_equal(place(&shape), UPMU_ERR_NO_SPACE);
     assert_int_equal(why.culprits, 0);
+    /* Unless those for which it has room collide already. */
+    shape.input.counters = 0xff;
+    assert_int_equal(place(&shape), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(ones(why.culprits), 9);
+    assert_int_equal(why.collision, UPMU_COLLISION_COUNTERS);
 }
 
 static bool endless_alternatives(const void *context, unsigned request, unsigned i, struct upmu_alternative *out)

@@ -275,6 +275,25 @@ static void large_ones_too(void **state)
     check_sets(UINT64_C(0x1a95) << 32, p4_sets_to_run(50000), p4_draw_large);
 }
 
+/* More than the solver's work area holds: what it holds collides, and the culprits are among that. */
+static void any_number_of_tags_is_refused_for_a_real_collision(void **state)
+{
+    unsigned sets = p4_sets_to_run(3000);
+
+    (void)state;
+    printf("seeds 0xa117a90000 + 0..%u\n", sets - 1);
+    for (unsigned i = 0; i < sets; i++) {
+        uint64_t random = (UINT64_C(0xa117a90000) + i) * UINT64_C(0x9e3779b97f4a7c15) | 1u;
+        struct p4_set set = {0};
+
+        while (set.count < 18 + i % 15)
+            p4_draw_tagged(&set, &random);
+        p4_draw_finish(&set, &random);
+        if (place(&set) != UPMU_ERR_DOES_NOT_FIT || !culprits_are_minimal(&set))
+            fail_msg("set %u: status %d, culprits 0x%x", i, (int)why.status, (unsigned)why.culprits);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,6 +308,7 @@ int main(void)
         cmocka_unit_test(a_malformed_helper_is_refused),
         cmocka_unit_test(seeded_sets_with_tags_and_cascades_fit_exactly_when_a_search_finds_how),
         cmocka_unit_test(large_ones_too),
+        cmocka_unit_test(any_number_of_tags_is_refused_for_a_real_collision),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
