@@ -46,8 +46,9 @@ bool upmu_count_turned(const struct upmu_pmu *pmu, const struct upmu_tally *tall
 {
     unsigned width = pmu->counter[counter].width;
 
-    /* 2^width events take 2^(width - 9) ns at 512 in each: 2^(width - 29) stamps. */
-    return value >= tally->base && width >= 40 && (upmu_count_stamp(now_ns) - tally->turned) >> (width - 29u);
+    /* 2^40 events take 2^36 ns at four in a clock of 4 GHz, 2^48 take 2^39 at 512 in each ns; a stamp is 2^20. */
+    return value >= tally->base && width >= 40 &&
+           (upmu_count_stamp(now_ns) - tally->turned) >> (width < 48 ? 16 : 19);
 }
 
 bool upmu_count_overflowed(const struct upmu_pmu *pmu, unsigned counter, uint64_t value)

@@ -29,8 +29,8 @@ static inline uint32_t upmu_count_stamp(uint64_t now_ns)
 /*
  * Before a fold of a counter that only counts and whose overflow was flagged: did it
  * go all the way round since its base, so that the fold does not see it?  The flag of
- * an overflow that is folded already may come late; a round takes its time, too: 2 s for
- * 2^40 events, 9 minutes for 2^48, at 512 in each nanosecond.
+ * an overflow that is folded already may come late; a round takes its time, too: of
+ * 2^40 events a minute, of 2^48 nine.
  */
 bool upmu_count_turned(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter, uint64_t value,
                        uint64_t now_ns);
