@@ -432,14 +432,6 @@ static bool load_row(struct upmu_bank *bank, const struct upmu_image *image, uns
     return merge_row(bank, row, mask & loadable(bank, row), value, opening);
 }
 
-bool upmu_bank_differs(const struct upmu_bank *bank, const struct upmu_image *image)
-{
-    uint8_t ranks[UPMU_IMAGE_ENTRIES];
-    uint32_t guard;
-
-    return find_changes(bank, image, ranks, &guard);
-}
-
 uint32_t upmu_bank_changes(const struct upmu_bank *bank, const struct upmu_image *image)
 {
     uint8_t ranks[UPMU_IMAGE_ENTRIES];

@@ -63,8 +63,7 @@ bool upmu_bank_find(struct upmu_bank *bank);
  */
 bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint32_t opening, uint32_t *out_changed);
 
-/* Would a load of this image write anything?  And which counters would that concern? */
-bool upmu_bank_differs(const struct upmu_bank *bank, const struct upmu_image *image);
+/* Which counters would a load of this image concern? */
 uint32_t upmu_bank_changes(const struct upmu_bank *bank, const struct upmu_image *image);
 
 /* Run a prelude; the gates are closed, but for those of the counters to `keep`, which are others'. */

@@ -14,9 +14,11 @@
 /* Ones in a mask.  (gcc's __builtin_popcount calls libgcc.) */
 static inline unsigned upmu_bits_count(uint32_t mask)
 {
-    mask -= (mask >> 1) & 0x55555555u;
-    mask = (mask & 0x33333333u) + ((mask >> 2) & 0x33333333u);
-    return (((mask + (mask >> 4)) & 0x0f0f0f0fu) * 0x01010101u) >> 24;
+    unsigned count = 0;
+
+    for (; mask; mask &= mask - 1u)
+        count++;
+    return count;
 }
 
 /* The same, shorter and slower: where a mask has few ones, or it happens rarely. */

@@ -56,13 +56,12 @@ static bool alone(const struct upmu_session *session)
 #if UPMU_THREADS
 
 /* Counters whose registers do not hold what the set wants; false: it has to come by another way. */
-static bool compare(const struct upmu_cpu *cpu, const struct upmu_set *set, uint32_t *differ)
+static bool compare(const struct upmu_cpu *cpu, struct upmu_set *set, uint32_t *differ)
 {
     struct upmu_image image;
 
-    for (unsigned i = 0; i < set->count; i++)
-        if (upmu_event_cascades(&set->event[i]) || upmu_tally_is_metric(&set->tally[i]) ||
-            upmu_tally_is_wide(&set->tally[i]))
+    for UPMU_TALLIES(tally, set)
+        if (upmu_tally_cascades(tally) || upmu_tally_is_metric(tally) || upmu_tally_is_wide(tally))
             return false;
     upmu_run_image(cpu, set, &image);
     *differ = upmu_bank_changes(&cpu->bank, &image);
@@ -116,9 +115,9 @@ static void choose(struct change *change, uint64_t company)
 /* The tally that is read from a counter and leaves it, or NULL. */
 static struct upmu_tally *leaving_tally(const struct change *change, unsigned counter)
 {
-    struct upmu_tally *tally = change->leaving >> counter & 1u ? change->cpu->tally[counter] : NULL;
+    struct upmu_tally *tally = change->leaving >> counter & 1u ? upmu_run_on(change->cpu, counter) : NULL;
 
-    return tally && tally->counter == counter && !upmu_tally_samples(tally) ? tally : NULL;
+    return tally && !upmu_tally_samples(tally) ? tally : NULL;
 }
 
 /* Left running by a static session, and known to be. */
@@ -135,16 +134,17 @@ static bool runs_for_nobody(const struct upmu_cpu *cpu, uint32_t counters)
 /* Counters that need not be closed: both sides only count there, the same. */
 static void find_staying(struct change *change)
 {
-    for EACH_CHANGING(session, change)
-        for (unsigned i = 0; comes(session) && i < session->coming->count; i++) {
-            const struct upmu_tally *tally = &session->coming->tally[i];
-
+    for EACH_CHANGING(session, change) {
+        if (!comes(session))
+            continue;
+        for UPMU_TALLIES(tally, session->coming) {
             if (upmu_tally_samples(tally) || (tally->counters & change->spoiled))
                 continue;
             if (runs_for_nobody(change->cpu, tally->counters) ||
                 (!(tally->counters & ~change->leaving) && leaving_tally(change, tally->counter)))
                 change->staying |= tally->counters;
         }
+    }
 }
 
 #endif
@@ -230,9 +230,7 @@ static void close_leaving(struct change *change)
         if (!leaves(session))
             continue;
         dormant |= upmu_session_dormant(session) & session->counters;
-        for (unsigned i = 0; i < session->leaving->count; i++) {
-            struct upmu_tally *tally = &session->leaving->tally[i];
-
+        for UPMU_TALLIES(tally, session->leaving) {
             if (upmu_run_folds_first(cpu))
                 closed &= upmu_run_fold(cpu, tally);
             if (!alone(session) && session->is_static && !upmu_tally_samples(tally))
@@ -253,9 +251,7 @@ static void take_staying(struct change *change, struct upmu_session *session)
 {
     struct upmu_cpu *cpu = change->cpu;
 
-    for (unsigned i = 0; i < session->coming->count; i++) {
-        struct upmu_tally *tally = &session->coming->tally[i];
-
+    for UPMU_TALLIES(tally, session->coming) {
         if (!(tally->counters & change->staying))
             continue;
         tally->turned = upmu_count_stamp(upmu_cpu_now(cpu));
@@ -303,11 +299,9 @@ static void load_coming(struct change *change, struct upmu_session *session)
 
 static void announce_coming(struct change *change, struct upmu_session *session, uint64_t now_ns)
 {
-    struct upmu_set *set = upmu_active(session);
-
-    for (unsigned i = 0; i < set->count; i++) {
-        upmu_run_take(change->cpu, session, &set->tally[i]);
-        set->tally[i].ran |= !upmu_event_cascades(&set->event[i]);
+    for UPMU_TALLIES(tally, upmu_active(session)) {
+        upmu_run_take(change->cpu, session, tally);
+        tally->ran |= !upmu_tally_cascades(tally);
     }
     session->error = UPMU_OK;
     session->full = 0;

@@ -22,35 +22,27 @@ bool upmu_session_shares(const struct upmu_cpu *cpu, const struct upmu_session *
     return cpu->pmu->shared_counters || upmu_pmu_is_paired(cpu->pmu) || (cpu->pmu->shared && payload);
 }
 
-static void forget_counter(struct upmu_cpu *cpu, unsigned counter)
+/* Nothing is known of what others may have had: a resource, or UPMU_DOMAIN_COUNTER. */
+static void forget_claim(struct upmu_cpu *cpu, unsigned what)
 {
-    cpu->last_tag[counter] = 0;
-    upmu_bank_forget_row(&cpu->bank, cpu->pmu->counter[counter].select_row);
-}
+    unsigned row;
 
-static void forget_resource(struct upmu_cpu *cpu, unsigned resource)
-{
-    unsigned row = cpu->pmu->backend->resource_row(cpu->pmu, resource);
-
+    if (what < UPMU_RESOURCES) {
+        row = cpu->pmu->backend->resource_row(cpu->pmu, what);
+    } else {
+        cpu->last_tag[what - UPMU_RESOURCES] = 0;
+        row = cpu->pmu->counter[what - UPMU_RESOURCES].select_row;
+    }
     if (row != UPMU_NO_ROW)
         upmu_bank_forget_row(&cpu->bank, row);
 }
 
-static bool claim_counter(struct upmu_cpu *cpu, unsigned counter)
+static bool claim_one(struct upmu_cpu *cpu, unsigned what, uint64_t value)
 {
-    enum upmu_claim claim = upmu_domain_claim_counter(cpu->domain, cpu->domain_slot, counter);
+    enum upmu_claim claim = upmu_domain_claim(cpu->domain, cpu->domain_slot, what, value);
 
     if (claim == UPMU_CLAIM_NEW)
-        forget_counter(cpu, counter);
-    return claim != UPMU_CLAIM_LOST;
-}
-
-static bool claim_resource(struct upmu_cpu *cpu, unsigned resource, uint64_t value)
-{
-    enum upmu_claim claim = upmu_domain_claim_resource(cpu->domain, cpu->domain_slot, resource, value);
-
-    if (claim == UPMU_CLAIM_NEW)
-        forget_resource(cpu, resource);
+        forget_claim(cpu, what);
     return claim != UPMU_CLAIM_LOST;
 }
 
@@ -70,7 +62,7 @@ static bool event_resources(struct upmu_cpu *cpu, const struct upmu_event *event
             if (!(pmu->shared >> resource & 1u))
                 continue;
             *needed |= UPMU_BIT64(resource);
-            if (claim && !claim_resource(cpu, resource, how.slot[slot].value[k]))
+            if (claim && !claim_one(cpu, resource, how.slot[slot].value[k]))
                 return false;
         }
     return true;
@@ -81,11 +73,11 @@ static bool claim_pair(struct upmu_cpu *cpu, const struct upmu_event *event, uns
 {
     if (!upmu_pmu_is_paired(cpu->pmu) || counter >= 8)
         return true;
-    return claim_resource(cpu, UPMU_PAIR_RESOURCE(counter), upmu_event_is_exclusive(event) ? 1u + cpu->domain_slot : 0);
+    return claim_one(cpu, UPMU_PAIR_RESOURCE(counter), upmu_event_is_exclusive(event) ? 1u + cpu->domain_slot : 0);
 }
 
 /* Park all but what sessions that run need. */
-void upmu_claims_trim(struct upmu_cpu *cpu, bool forget)
+void upmu_claims_trim(struct upmu_cpu *cpu, bool say_nothing)
 {
     uint32_t counters = 0;
     uint64_t resources = 0;
@@ -101,16 +93,13 @@ void upmu_claims_trim(struct upmu_cpu *cpu, bool forget)
                 (void)event_resources(cpu, &upmu_active(session)->event[i],
                                       upmu_active(session)->tally[i].alternative, false, &resources);
         }
-    for (uint32_t rest = cpu->pmu->shared_counters & ~counters; rest; rest &= rest - 1u) {
-        upmu_domain_park_counter(cpu->domain, cpu->domain_slot, upmu_bits_lowest(rest));
-        if (forget)
-            forget_counter(cpu, upmu_bits_lowest(rest));
-    }
-    for (unsigned i = 0; i < UPMU_RESOURCES; i++)
-        if ((cpu->pmu->shared & ~resources) >> i & 1u) {
-            upmu_domain_park_resource(cpu->domain, cpu->domain_slot, i);
-            if (forget)
-                forget_resource(cpu, i);
+    resources = cpu->pmu->shared & ~resources;
+    counters = cpu->pmu->shared_counters & ~counters;
+    for (unsigned i = 0; i < UPMU_DOMAIN_CLAIMS; i++)
+        if (i < UPMU_RESOURCES ? resources >> i & 1u : counters >> (i - UPMU_RESOURCES) & 1u) {
+            upmu_domain_park(cpu->domain, cpu->domain_slot, i);
+            if (say_nothing)
+                forget_claim(cpu, i);
         }
 }
 
@@ -126,7 +115,7 @@ bool upmu_claims_take(struct upmu_cpu *cpu, const struct upmu_joint *joint)
 
         for (unsigned slot = 0; fine && slot < UPMU_SLOTS; slot++)
             if (result->counter[slot] != UPMU_NO_COUNTER && (cpu->pmu->shared_counters >> result->counter[slot] & 1u))
-                fine = claim_counter(cpu, result->counter[slot]);
+                fine = claim_one(cpu, UPMU_DOMAIN_COUNTER(result->counter[slot]), 0);
         fine = fine && event_resources(cpu, upmu_joint_event(joint, i), result->alternative, true, &needed) &&
                claim_pair(cpu, upmu_joint_event(joint, i), result->counter[0]);
     }
@@ -157,7 +146,7 @@ bool upmu_claims_others(const struct upmu_cpu *cpu)
 uint32_t upmu_claims_counters(struct upmu_cpu *cpu, uint32_t counters)
 {
     for (uint32_t rest = counters & cpu->pmu->shared_counters; rest && upmu_cpu_domain(cpu); rest &= rest - 1u)
-        if (!claim_counter(cpu, upmu_bits_lowest(rest)))
+        if (!claim_one(cpu, UPMU_DOMAIN_COUNTER(upmu_bits_lowest(rest)), 0))
             counters &= ~(rest & (~rest + 1u));
     return counters;
 }

@@ -38,9 +38,9 @@ uint32_t upmu_claims_counters(struct upmu_cpu *cpu, uint32_t counters);
 bool upmu_claims_restore(struct upmu_cpu *cpu);
 
 /*
- * Others may have what no session that runs needs, unless cpu->keep_claims.  `forget`:
+ * Others may have what no session that runs needs, unless cpu->keep_claims.  `say_nothing`:
  * the shadow says nothing of it any more, even if nobody takes it.
  */
-void upmu_claims_trim(struct upmu_cpu *cpu, bool forget);
+void upmu_claims_trim(struct upmu_cpu *cpu, bool say_nothing);
 
 #endif

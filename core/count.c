@@ -59,7 +59,8 @@ bool upmu_count_overflowed(const struct upmu_pmu *pmu, unsigned counter, uint64_
 void upmu_count_begin(struct upmu_set *set, struct upmu_tally *tally, uint64_t total)
 {
     tally->total = total;
-    set->estimate[tally->index].slot_total = total;
+    if (UPMU_THREADS)
+        set->estimate[tally->index].slot_total = total;
     tally->due = total + tally->period;
     tally->reset = tally->period;
 }

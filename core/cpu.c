@@ -11,6 +11,7 @@
 #include "core/ibs_core.h"
 #include "core/local.h"
 #include "core/mem.h"
+#include "core/run.h"
 #include "core/schedule.h"
 #include "core/session_core.h"
 #include "core/turns.h"
@@ -260,8 +261,7 @@ static enum upmu_status start_over(struct upmu_cpu *cpu)
     for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
         if (session->state != UPMU_SESSION_RUNNING)
             continue;
-        for (unsigned i = 0; i < upmu_active(session)->count; i++)
-            upmu_active(session)->tally[i].hole = true;
+        upmu_run_mar(session);
         upmu_session_ran(session, upmu_cpu_now(cpu));
         session->state = UPMU_SESSION_SUSPENDED;
     }

@@ -122,9 +122,9 @@ static uint32_t without_holders(uint32_t word)
 }
 
 /* The last holder's bit stays if it is `parked`. */
-static void give_up_word(struct upmu_domain *domain, uint32_t *word, uint8_t slot, uint32_t parked)
+static void give_up_word(struct upmu_domain *domain, uint8_t slot, unsigned what, uint32_t parked)
 {
-    uint32_t before, after;
+    uint32_t *word = &domain->claim[what], before, after;
 
     do {
         before = load_word(word);
@@ -137,49 +137,31 @@ static void give_up_word(struct upmu_domain *domain, uint32_t *word, uint8_t slo
     __atomic_fetch_add(&domain->generation, 1, __ATOMIC_RELAXED);
 }
 
-enum upmu_claim upmu_domain_claim_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter)
+/* A counter is one store, as a handler may come at any moment; nobody shares it. */
+enum upmu_claim upmu_domain_claim(struct upmu_domain *domain, uint8_t slot, unsigned what, uint64_t value)
 {
-    uint32_t *word = &domain->counter[counter];
-    uint32_t before = load_word(word);
-
-    if (others_in(before, slot) || !swap_word(word, before, without_holders(before) | UPMU_BIT32(slot)))
-        return UPMU_CLAIM_LOST;
-    return before >> slot & 1u ? UPMU_CLAIM_KEPT : UPMU_CLAIM_NEW;
-}
-
-void upmu_domain_park_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter)
-{
-    give_up_word(domain, &domain->counter[counter], slot, UPMU_CLAIM_PARKED);
-}
-
-void upmu_domain_release_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter)
-{
-    give_up_word(domain, &domain->counter[counter], slot, 0);
-}
-
-enum upmu_claim upmu_domain_claim_resource(struct upmu_domain *domain, uint8_t slot, unsigned resource,
-                                           uint64_t value)
-{
-    uint32_t *word = &domain->resource[resource];
+    uint32_t *word = &domain->claim[what];
     uint32_t before = load_word(word), after = without_holders(before) | UPMU_BIT32(slot);
+    bool counter = what >= UPMU_RESOURCES, others = others_in(before, slot);
 
-    if (before & STORING)
+    if ((before & STORING) || (others && (counter || load_value(domain, what) != value)) ||
+        !swap_word(word, before, others ? before | UPMU_BIT32(slot) : counter ? after : after | STORING))
         return UPMU_CLAIM_LOST;
-    if (others_in(before, slot)) {
-        if (load_value(domain, resource) != value || !swap_word(word, before, before | UPMU_BIT32(slot)))
-            return UPMU_CLAIM_LOST;
-    } else {
-        if (!swap_word(word, before, after | STORING))
-            return UPMU_CLAIM_LOST;
-        store_value(domain, resource, value);
+    if (!others && !counter) {
+        store_value(domain, what, value);
         __atomic_store_n(word, after + GENERATION, __ATOMIC_RELEASE);
     }
     return before >> slot & 1u ? UPMU_CLAIM_KEPT : UPMU_CLAIM_NEW;
 }
 
-void upmu_domain_park_resource(struct upmu_domain *domain, uint8_t slot, unsigned resource)
+void upmu_domain_park(struct upmu_domain *domain, uint8_t slot, unsigned what)
 {
-    give_up_word(domain, &domain->resource[resource], slot, UPMU_CLAIM_PARKED);
+    give_up_word(domain, slot, what, UPMU_CLAIM_PARKED);
+}
+
+void upmu_domain_release(struct upmu_domain *domain, uint8_t slot, unsigned what)
+{
+    give_up_word(domain, slot, what, 0);
 }
 
 uint32_t upmu_domain_taken(const struct upmu_domain *domain, uint8_t slot)
@@ -187,7 +169,7 @@ uint32_t upmu_domain_taken(const struct upmu_domain *domain, uint8_t slot)
     uint32_t taken = 0;
 
     for (unsigned i = 0; i < UPMU_COUNTERS; i++)
-        if (others_in(load_word(&domain->counter[i]), slot))
+        if (others_in(load_word(&domain->claim[UPMU_DOMAIN_COUNTER(i)]), slot))
             taken |= UPMU_BIT32(i);
     return taken;
 }
@@ -197,7 +179,7 @@ unsigned upmu_domain_held(const struct upmu_domain *domain, uint8_t slot, struct
     unsigned count = 0;
 
     for (unsigned i = 0; i < UPMU_RESOURCES && count < capacity; i++) {
-        uint32_t word = load_word(&domain->resource[i]);
+        uint32_t word = load_word(&domain->claim[i]);
 
         if (!others_in(word, slot))
             continue;

@@ -40,8 +40,12 @@ enum upmu_claim {
 /* Set in a claim word whose only holder needs it no more: whoever wants it next takes it. */
 #define UPMU_CLAIM_PARKED (UINT32_C(1) << 17)
 
-/* Claim a counter for this CPU alone. */
-enum upmu_claim upmu_domain_claim_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter);
+/* What can be claimed: a resource by its number, a counter. */
+#define UPMU_DOMAIN_COUNTER(counter) (UPMU_RESOURCES + (counter))
+#define UPMU_DOMAIN_CLAIMS UPMU_DOMAIN_COUNTER(UPMU_COUNTERS)
+
+/* Claim a counter for this CPU alone, or a resource with a value; several CPUs may hold an equal value. */
+enum upmu_claim upmu_domain_claim(struct upmu_domain *domain, uint8_t slot, unsigned what, uint64_t value);
 
 /* Does this CPU hold what a claim word stands for? */
 static inline bool upmu_domain_holds(const uint32_t *word, uint8_t slot)
@@ -56,15 +60,10 @@ static inline bool upmu_domain_keeps(const uint32_t *word, uint8_t slot)
 }
 
 /* Others may have it; as long as nobody takes it, a later claim says that it was kept. */
-void upmu_domain_park_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter);
+void upmu_domain_park(struct upmu_domain *domain, uint8_t slot, unsigned what);
 
-/* Claim a resource with a value; several CPUs may hold an equal value. */
-enum upmu_claim upmu_domain_claim_resource(struct upmu_domain *domain, uint8_t slot, unsigned resource,
-                                           uint64_t value);
-void upmu_domain_park_resource(struct upmu_domain *domain, uint8_t slot, unsigned resource);
-
-/* Give a counter back for good: a later claim is a new one. */
-void upmu_domain_release_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter);
+/* Give it back for good: a later claim is a new one. */
+void upmu_domain_release(struct upmu_domain *domain, uint8_t slot, unsigned what);
 
 /* Counters that other CPUs hold. */
 uint32_t upmu_domain_taken(const struct upmu_domain *domain, uint8_t slot);

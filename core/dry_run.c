@@ -13,7 +13,7 @@ enum upmu_status upmu_session_dry_run(struct upmu_session *session, const struct
                                       struct upmu_dry_run *dry_run)
 {
     struct upmu_joint joint;
-    struct upmu_image image = { .count = 0 };
+    struct upmu_image image;
     struct upmu_bank bank;
     enum upmu_status status;
     uint32_t counters = 0, changed;
@@ -27,6 +27,7 @@ enum upmu_status upmu_session_dry_run(struct upmu_session *session, const struct
         return status;
     upmu_bank_init(&bank, pmu, session->machine->port, true);
     upmu_bank_pretend(&bank, dry_run);
+    upmu_image_clear(&image);
     for (unsigned i = 0; i < joint.count; i++) {
         const struct upmu_place_result *result = &joint.result[i];
 

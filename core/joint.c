@@ -16,12 +16,7 @@ uint32_t upmu_cpu_blocked(const struct upmu_cpu *cpu)
 
 const struct upmu_event *upmu_joint_event(const struct upmu_joint *joint, unsigned i)
 {
-    return &upmu_active(joint->session[i])->event[joint->index[i]];
-}
-
-struct upmu_tally *upmu_joint_tally(const struct upmu_joint *joint, unsigned i)
-{
-    return &upmu_active(joint->session[i])->tally[joint->index[i]];
+    return &upmu_active(joint->session[i])->event[joint->tally[i]->index];
 }
 
 static bool joint_alternative(const void *context, unsigned request, unsigned i, struct upmu_alternative *out)
@@ -60,14 +55,13 @@ static void look_at_pairs(struct upmu_joint *joint, struct upmu_place_input *inp
 
 bool upmu_joint_add(struct upmu_joint *joint, struct upmu_session *session, bool stays)
 {
-    for (unsigned i = 0; i < upmu_active(session)->count; i++) {
-        const struct upmu_tally *tally = &upmu_active(session)->tally[i];
+    for UPMU_TALLIES(tally, upmu_active(session)) {
         unsigned k = joint->count;
 
         if (k == UPMU_REQUESTS)
             return false;
         joint->session[k] = session;
-        joint->index[k] = (uint8_t)i;
+        joint->tally[k] = tally;
         joint->set[k] = joint->sets;
         joint->count++;
         if (!stays)
@@ -102,7 +96,7 @@ static void hold_for_others(const struct upmu_cpu *cpu, struct upmu_joint *joint
     const struct upmu_pmu *pmu = joint->pmu;
 
     input->held = joint->held;
-    for (uint32_t rest = pmu->backend->seen_by ? input->taken : 0; rest; rest &= rest - 1u) {
+    for (uint32_t rest = UPMU_BACKEND_X86_P4 && pmu->backend->seen_by ? input->taken : 0; rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
         unsigned resource = pmu->backend->seen_by(pmu, counter, cpu->bank.found[pmu->counter[counter].select_row]);
 
@@ -177,7 +171,7 @@ uint32_t upmu_session_targets(const struct upmu_session *session)
     uint32_t dormant = 0;
 
     for (unsigned i = 0; i < upmu_active(session)->count; i++)
-        if (upmu_event_cascades(&upmu_active(session)->event[i]))
+        if (upmu_tally_cascades(&upmu_active(session)->tally[i]))
             dormant |= UPMU_BIT32(upmu_active(session)->tally[i].counter & 31u);
     return dormant;
 }
@@ -185,13 +179,13 @@ uint32_t upmu_session_targets(const struct upmu_session *session)
 void upmu_session_sum(struct upmu_session *session)
 {
     session->counters = 0;
-    for (unsigned i = 0; i < upmu_active(session)->count; i++)
-        session->counters |= upmu_active(session)->tally[i].counters;
+    for UPMU_TALLIES(tally, upmu_active(session))
+        session->counters |= tally->counters;
 }
 
 bool upmu_joint_moves(const struct upmu_joint *joint, unsigned i)
 {
-    const struct upmu_tally *tally = upmu_joint_tally(joint, i);
+    const struct upmu_tally *tally = joint->tally[i];
     const struct upmu_place_result *result = &joint->result[i];
 
     return upmu_session_holds(joint->session[i]) &&

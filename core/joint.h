@@ -13,7 +13,7 @@
 struct upmu_joint {
     const struct upmu_pmu *pmu;
     struct upmu_session *session[UPMU_REQUESTS];
-    uint8_t index[UPMU_REQUESTS];
+    struct upmu_tally *tally[UPMU_REQUESTS];
     uint8_t set[UPMU_REQUESTS]; /* its session's number here */
     uint8_t sets;
     unsigned count;
@@ -44,9 +44,8 @@ bool upmu_joint_add(struct upmu_joint *joint, struct upmu_session *session, bool
 enum upmu_status upmu_joint_solve(const struct upmu_cpu *cpu, struct upmu_joint *joint, bool alone,
                                   struct upmu_why *why);
 
-/* Event and tally of a request. */
+/* Event of a request. */
 const struct upmu_event *upmu_joint_event(const struct upmu_joint *joint, unsigned i);
-struct upmu_tally *upmu_joint_tally(const struct upmu_joint *joint, unsigned i);
 
 /* Does a running event have to move for this solution? */
 bool upmu_joint_moves(const struct upmu_joint *joint, unsigned i);
@@ -69,6 +68,11 @@ static inline bool upmu_pmu_is_paired(const struct upmu_pmu *pmu)
 static inline bool upmu_event_cascades(const struct upmu_event *event)
 {
     return UPMU_BACKEND_X86_P4 && (event->attributes & UPMU_ATTR_CASCADE);
+}
+
+static inline bool upmu_tally_cascades(const struct upmu_tally *tally)
+{
+    return UPMU_BACKEND_X86_P4 && tally->cascades;
 }
 
 /* Counters that are not opened, as the overflow of another starts them: targets of cascades.  0: has none. */

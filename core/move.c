@@ -8,7 +8,6 @@
 #include "core/count.h"
 #include "core/joint.h"
 #include "core/local.h"
-#include "core/mem.h"
 #include "core/pmi.h"
 #include "core/run.h"
 #include "core/schedule.h"
@@ -28,36 +27,24 @@ static void announce(struct upmu_cpu *cpu, struct upmu_session *session, struct 
 }
 
 /*
- * The write that was to move the gates faulted; a handler that came before it may
- * have moved them all the same, and the new counter has counted since.
+ * A register faulted before the event had moved: it runs on where it was.  If that was the
+ * write to move the gates, a handler that came before it may have moved them all the same,
+ * and the new counter has counted since.
  */
-static void move_back(struct upmu_cpu *cpu, struct upmu_tally *tally, unsigned tried, uint64_t base)
-{
-    uint64_t value;
-
-    if (upmu_bank_gate(&cpu->bank, UPMU_BIT32(tally->counter), UPMU_BIT32(tried)) &&
-        upmu_bank_read(&cpu->bank, tried, &value))
-        tally->total += upmu_count_delta(cpu->pmu, tally, tried, value - base);
-    else
-        tally->hole = true;
-}
-
-/* A register faulted before the event had moved: it runs on where it was. */
 static void stay(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally,
                  const struct upmu_tally *where, bool announced)
 {
     unsigned tried = tally->counter;
-    uint64_t base = tally->base;
+    uint64_t base = tally->base, value;
 
     upmu_run_tag(cpu, UPMU_BIT32(tried), 0);
-    memcpy(tally->slot, where->slot, sizeof tally->slot);
-    tally->counter = where->counter;
-    tally->counters = where->counters;
-    tally->alternative = where->alternative;
-    tally->base = where->base;
+    *tally = *where;
     upmu_schedule_publish(cpu);
-    if (announced)
-        move_back(cpu, tally, tried, base);
+    if (announced && upmu_bank_gate(&cpu->bank, UPMU_BIT32(tally->counter), UPMU_BIT32(tried)) &&
+        upmu_bank_read(&cpu->bank, tried, &value))
+        tally->total += upmu_count_delta(cpu->pmu, tally, tried, value - base);
+    else
+        tally->hole |= announced;
     /* A handler that came meanwhile may have passed an overflow by. */
     if (upmu_tally_samples(tally))
         __atomic_fetch_or(&cpu->deferred, UPMU_BIT32(tally->counter), __ATOMIC_RELAXED);
@@ -65,9 +52,9 @@ static void stay(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu
 }
 
 /* What the counter that it left has counted. */
-static bool take_rest(struct upmu_cpu *cpu, struct upmu_session *session, unsigned i, unsigned old, uint64_t old_base)
+static bool take_rest(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally, unsigned old,
+                      uint64_t old_base)
 {
-    struct upmu_tally *tally = &upmu_active(session)->tally[i];
     uint64_t base = tally->base, value;
 
     cpu->last_tag[old] = 0;
@@ -77,7 +64,7 @@ static bool take_rest(struct upmu_cpu *cpu, struct upmu_session *session, unsign
     }
     tally->base = old_base;
     if (upmu_run_settle(cpu, tally, old, value))
-        upmu_pmi_emit(cpu, session, UPMU_BIT32(i), false);
+        upmu_pmi_emit(cpu, session, UPMU_BIT32(tally->index), false);
     tally->base = base;
     return true;
 }
@@ -86,10 +73,9 @@ static bool take_rest(struct upmu_cpu *cpu, struct upmu_session *session, unsign
  * Without a gap: the new counter is loaded while its gate is closed, then one
  * write closes the old gate and opens the new one.
  */
-static bool move_one(struct upmu_cpu *cpu, struct upmu_session *session, unsigned i,
+static bool move_one(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally,
                      const struct upmu_place_result *result)
 {
-    struct upmu_tally *tally = &upmu_active(session)->tally[i];
     struct upmu_image image;
     struct upmu_tally before;
     uint32_t changed;
@@ -102,7 +88,7 @@ static bool move_one(struct upmu_cpu *cpu, struct upmu_session *session, unsigne
     before = *tally;
     upmu_tally_place(tally, result);
     upmu_image_clear(&image);
-    upmu_run_render(cpu, upmu_active(session), i, &image);
+    upmu_run_render(cpu, upmu_active(session), tally->index, &image);
     fine = upmu_bank_load(&cpu->bank, &image, 0, &changed) && upmu_run_prime(cpu, tally);
     if (fine) {
         announce(cpu, session, tally);
@@ -113,7 +99,7 @@ static bool move_one(struct upmu_cpu *cpu, struct upmu_session *session, unsigne
         stay(cpu, session, tally, &before, announced);
         return false;
     }
-    fine = take_rest(cpu, session, i, before.counter, before.base);
+    fine = take_rest(cpu, session, tally, before.counter, before.base);
     /* Handlers look for a session's samples by its counters. */
     upmu_session_placed(cpu, session);
     upmu_run_end(session);
@@ -127,7 +113,7 @@ static bool moves_alone(const struct upmu_cpu *cpu, const struct upmu_joint *joi
 
     return (cpu->pmu->capabilities & (UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_PRELUDE)) == UPMU_PMU_GLOBAL_CTRL &&
            !event->payload &&
-           (UPMU_SLOTS == 1 || (upmu_joint_tally(joint, i)->slot[UPMU_SECOND_SLOT] == UPMU_NO_COUNTER &&
+           (UPMU_SLOTS == 1 || (joint->tally[i]->slot[UPMU_SECOND_SLOT] == UPMU_NO_COUNTER &&
                                 joint->result[i].counter[UPMU_SECOND_SLOT] == UPMU_NO_COUNTER)) &&
            !(cpu->running >> joint->result[i].counter[0] & 1u);
 }
@@ -151,11 +137,9 @@ static enum upmu_status move_with_hole(struct upmu_cpu *cpu, struct upmu_joint *
     }
     for (unsigned i = 0; i < joint->count; i++)
         if (joint->session[i]->state == UPMU_SESSION_SUSPENDED) {
-            /* Should it come back, its base is not what it left there. */
-            upmu_run_tag(cpu, upmu_run_tagged(cpu, upmu_joint_tally(joint, i)), 0);
-            upmu_tally_place(upmu_joint_tally(joint, i), &joint->result[i]);
-            upmu_joint_tally(joint, i)->hole |=
-                !port_has_clock(port) || upmu_event_cascades(upmu_joint_event(joint, i));
+            upmu_run_place(cpu, joint->tally[i], &joint->result[i]);
+            joint->tally[i]->hole |=
+                !port_has_clock(port) || upmu_tally_cascades(joint->tally[i]);
             moved |= UPMU_BIT32(i);
         }
     for (unsigned i = 0; i < joint->count; i++) {
@@ -170,8 +154,8 @@ static enum upmu_status move_with_hole(struct upmu_cpu *cpu, struct upmu_joint *
     }
     gap_ns = upmu_cpu_now(cpu) - began_ns;
     for (uint32_t rest = moved; rest; rest &= rest - 1u) {
-        upmu_joint_tally(joint, upmu_bits_lowest(rest))->gap_ns += gap_ns;
-        if (!joint->index[upmu_bits_lowest(rest)]) {
+        joint->tally[upmu_bits_lowest(rest)]->gap_ns += gap_ns;
+        if (!joint->tally[upmu_bits_lowest(rest)]->index) {
             joint->session[upmu_bits_lowest(rest)]->enabled_ns += gap_ns;
             upmu_active(joint->session[upmu_bits_lowest(rest)])->duration_ns += gap_ns;
         }
@@ -193,7 +177,7 @@ enum upmu_status upmu_move_all(struct upmu_cpu *cpu, struct upmu_joint *joint)
                 waiting = true;
                 continue;
             }
-            fine = move_one(cpu, joint->session[i], joint->index[i], &joint->result[i]);
+            fine = move_one(cpu, joint->session[i], joint->tally[i], &joint->result[i]);
             upmu_schedule_publish(cpu);
             if (!fine)
                 return UPMU_ERR_PORT;

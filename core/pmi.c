@@ -19,6 +19,7 @@
 #include "core/local.h"
 #include "core/mem.h"
 #include "core/register.h"
+#include "core/run.h"
 #include "core/schedule.h"
 #include "core/user_page.h"
 
@@ -243,10 +244,10 @@ static bool close_alone(struct upmu_cpu *cpu, unsigned counter, uint64_t *value)
 static void look_at_counter(struct pass *pass, unsigned counter)
 {
     struct upmu_cpu *cpu = pass->cpu;
-    struct upmu_tally *tally = cpu->tally[counter];
+    struct upmu_tally *tally = upmu_run_on(cpu, counter);
     uint64_t value;
 
-    if (!tally || tally->counter != counter)
+    if (!tally)
         return;
     if (!upmu_bank_handler_read(&cpu->bank, counter, &value)) {
         pass->failed |= UPMU_BIT32(counter);
@@ -286,10 +287,10 @@ static bool reload_upper(const struct pass *pass, const struct upmu_tally *tally
 static void fold_wrapped(struct pass *pass, unsigned counter)
 {
     struct upmu_cpu *cpu = pass->cpu;
-    struct upmu_tally *tally = cpu->tally[counter];
+    struct upmu_tally *tally = upmu_run_on(cpu, counter);
     uint64_t value;
 
-    if (!tally || tally->counter != counter || (tally->sequence & 1u) ||
+    if (!tally || (tally->sequence & 1u) ||
         !upmu_bank_handler_read(&cpu->bank, counter, &value))
         return;
     tally->sequence += 1u;
@@ -312,13 +313,10 @@ static void emit_due(struct pass *pass)
 
         if (!(session->counters & pass->due))
             continue;
-        for (unsigned i = 0; i < upmu_active(session)->count; i++) {
-            const struct upmu_tally *tally = &upmu_active(session)->tally[i];
-
+        for UPMU_TALLIES(tally, upmu_active(session))
             if (tally->counter < UPMU_COUNTERS && (pass->due >> tally->counter & 1u) &&
                 pass->cpu->tally[tally->counter] == tally)
-                events |= UPMU_BIT32(i);
-        }
+                events |= UPMU_BIT32(tally->index);
         if (events)
             report(session, events, pass->frame, pass->now_ns);
     }
@@ -382,14 +380,14 @@ static void rearm(struct upmu_cpu *cpu)
 static bool close_stray(struct upmu_cpu *cpu, unsigned counter)
 {
     struct upmu_domain *domain = upmu_cpu_domain(cpu);
-    bool claim = domain && !upmu_domain_holds(&domain->counter[counter], cpu->domain_slot);
+    bool claim = domain && !upmu_domain_holds(&domain->claim[UPMU_DOMAIN_COUNTER(counter)], cpu->domain_slot);
 
-    if (claim && upmu_domain_claim_counter(domain, cpu->domain_slot, counter) == UPMU_CLAIM_LOST)
+    if (claim && upmu_domain_claim(domain, cpu->domain_slot, UPMU_DOMAIN_COUNTER(counter), 0) == UPMU_CLAIM_LOST)
         return false;
     /* To what the shadow says: idle if that is unknown.  The local side learns from its next claim. */
     (void)upmu_bank_handler_open(&cpu->bank, UPMU_BIT32(counter), 0);
     if (claim)
-        upmu_domain_release_counter(domain, cpu->domain_slot, counter);
+        upmu_domain_release(domain, cpu->domain_slot, UPMU_DOMAIN_COUNTER(counter));
     return true;
 }
 
@@ -413,7 +411,7 @@ static void close_strays(struct pass *pass)
 
         /* The local side may be about to write what it knows already. */
         if ((cpu->busy || !upmu_bank_knows(&cpu->bank, cpu->pmu->counter[counter].select_row) ||
-             (domain && !upmu_domain_keeps(&domain->counter[counter], cpu->domain_slot))) &&
+             (domain && !upmu_domain_keeps(&domain->claim[UPMU_DOMAIN_COUNTER(counter)], cpu->domain_slot))) &&
             close_stray(cpu, counter)) {
             cpu->stale_credit |= 1u;
             cpu->stale_since_ns = pass->now_ns;

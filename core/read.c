@@ -18,33 +18,6 @@
 /* Handlers do not come faster than this many in one read. */
 #define READ_ATTEMPTS 64u
 
-/* What a counter of a session that holds it says. */
-static bool total_now(struct upmu_cpu *cpu, struct upmu_session *session, unsigned i, uint64_t *out_total)
-{
-    const struct upmu_tally *tally = &upmu_active(session)->tally[i];
-
-    for (unsigned attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
-        uint32_t sequence = tally->sequence;
-        uint64_t total, base, value;
-        unsigned counter;
-
-        UPMU_BARRIER();
-        total = tally->total;
-        base = tally->base;
-        counter = tally->counter;
-        if (!upmu_run_passed(cpu, session, i) || !upmu_bank_read(&cpu->bank, counter, &value))
-            return false;
-        UPMU_BARRIER();
-        if (tally->sequence != sequence)
-            continue;
-        *out_total = total + upmu_count_delta(cpu->pmu, tally, counter, value - base);
-        if (*out_total != total)
-            cpu->seen_counting = 1;
-        return true;
-    }
-    return false;
-}
-
 static void grade(const struct upmu_session *session, const struct upmu_set *set, const struct upmu_tally *tally,
                   uint64_t gap_ns, struct upmu_count *count)
 {
@@ -106,20 +79,27 @@ struct remote_read {
 };
 
 /* One count of a set; false: a register faulted. */
-static bool read_one(struct upmu_session *session, struct upmu_set *set, unsigned i, uint64_t now_ns,
-                     struct upmu_count *count)
+static bool read_one(struct upmu_session *session, struct upmu_set *set, unsigned i, struct upmu_count *count)
 {
-    const struct upmu_tally *tally = &set->tally[i];
+    struct upmu_tally *tally = &set->tally[i];
     struct upmu_cpu *cpu = session->cpu;
     bool holds = cpu && set == upmu_active(session) && upmu_session_holds(session);
-    uint64_t missed_ns = upmu_session_missed(session, set, now_ns, &count->enabled_ns);
+    uint64_t missed_ns = upmu_session_missed(session, set, upmu_machine_clock_ns(session->machine), &count->enabled_ns);
 
     count->raw = tally->total;
     count->reset = tally->reset;
     count->error = 0;
     count->quality = UPMU_QUALITY_EXACT;
-    if (holds && !upmu_tally_is_metric(tally) && !total_now(cpu, session, i, &count->raw))
-        return false;
+    if (holds && !upmu_tally_is_metric(tally)) {
+        uint64_t value, delta;
+
+        if (!upmu_run_value(cpu, tally, &value))
+            return false;
+        delta = upmu_count_delta(cpu->pmu, tally, tally->counter, value - tally->base);
+        if (delta)
+            cpu->seen_counting = 1;
+        count->raw += delta;
+    }
     count->left = upmu_tally_samples(tally) && tally->due > count->raw ? tally->due - count->raw : 0;
     if (UPMU_SAMPLING && (set->sampling[i].flags & UPMU_SAMPLING_WRAP) && tally->counter < UPMU_COUNTERS && cpu)
         count->raw &= upmu_bits_ones(cpu->pmu->counter[tally->counter].width);
@@ -139,7 +119,7 @@ static bool is_here(const struct upmu_session *session)
     return !cpu || !upmu_session_holds(session) || !port_has_this_cpu(port) || port_this_cpu(port) == cpu;
 }
 
-/* What is read while a switch changes the session is read again. */
+/* What is read while a switch changes the session, or a handler the tally, is read again. */
 static void read_here(void *argument)
 {
     struct remote_read *remote = argument;
@@ -151,16 +131,16 @@ static void read_here(void *argument)
         remote->status = read_metrics(session);
 #endif
     for (unsigned i = 0, attempt = 0; remote->status == UPMU_OK && i < remote->count;) {
-        uint32_t sequence = UPMU_THREADS ? session->sequence : 0;
-        uint64_t now_ns = upmu_machine_clock_ns(session->machine);
+        const struct upmu_tally *tally = &remote->set->tally[remote->first + i];
+        uint32_t before = UPMU_THREADS ? session->sequence : 0, sequence = tally->sequence;
 
         UPMU_BARRIER();
         if (UPMU_THREADS && !is_here(session))
             remote->status = UPMU_ERR_WRONG_CPU;
-        else if (!(sequence & 1u) && !read_one(session, remote->set, remote->first + i, now_ns, &remote->counts[i]))
+        else if (!(before & 1u) && !read_one(session, remote->set, remote->first + i, &remote->counts[i]))
             remote->status = UPMU_ERR_PORT;
         UPMU_BARRIER();
-        if (!(sequence & 1u) && (!UPMU_THREADS || session->sequence == sequence))
+        if (!(before & 1u) && (!UPMU_THREADS || session->sequence == before) && tally->sequence == sequence)
             i++;
         else if (++attempt == READ_ATTEMPTS)
             remote->status = UPMU_ERR_BUSY;

@@ -43,11 +43,11 @@ static bool replay_counter(struct upmu_cpu *cpu, struct upmu_session *session, s
  */
 static void replay_one(struct upmu_cpu *cpu, unsigned counter)
 {
-    struct upmu_tally *tally = cpu->tally[counter];
+    struct upmu_tally *tally = upmu_run_on(cpu, counter);
     struct upmu_session *session = cpu->of_tally[counter];
     bool fine;
 
-    if (!(cpu->running >> counter & 1u) || tally->counter != counter) {
+    if (!(cpu->running >> counter & 1u) || !tally) {
         forget_deferred(cpu, counter);
         return;
     }

@@ -55,6 +55,14 @@ uint32_t upmu_run_tagged(const struct upmu_cpu *cpu, const struct upmu_tally *ta
     return counters;
 }
 
+/* What it counts elsewhere is not on the counters that it leaves, should it come back. */
+void upmu_run_place(struct upmu_cpu *cpu, struct upmu_tally *tally, const struct upmu_place_result *result)
+{
+    if (tally->counter != result->counter[0])
+        upmu_run_tag(cpu, upmu_run_tagged(cpu, tally), 0);
+    upmu_tally_place(tally, result);
+}
+
 /*
  * Give a counter that ran for somebody else, or has a new event, its start value.
  * Its gate is closed already, unless closing it faulted the last time.  From those
@@ -82,13 +90,13 @@ bool upmu_run_prime(struct upmu_cpu *cpu, struct upmu_tally *tally)
 }
 
 /* The initiator of a cascade begins anew with each start. */
-static bool prime_initiator(struct upmu_cpu *cpu, const struct upmu_session *session, unsigned i)
+static bool prime_initiator(struct upmu_cpu *cpu, const struct upmu_tally *tally)
 {
-    unsigned counter = upmu_active(session)->tally[i].slot[UPMU_SECOND_SLOT];
+    unsigned counter = tally->slot[UPMU_SECOND_SLOT];
 
-    return !upmu_event_cascades(&upmu_active(session)->event[i]) ||
+    return !upmu_tally_cascades(tally) ||
            (upmu_bank_close(&cpu->bank, UPMU_BIT32(counter)) &&
-            upmu_bank_write(&cpu->bank, counter, UINT64_C(0) - upmu_active(session)->sampling[i].period));
+            upmu_bank_write(&cpu->bank, counter, UINT64_C(0) - upmu_tally_sampling(tally)->period));
 }
 
 void upmu_schedule_publish(struct upmu_cpu *cpu)
@@ -100,9 +108,9 @@ void upmu_schedule_publish(struct upmu_cpu *cpu)
 
         if (!upmu_session_holds(session))
             continue;
-        for (unsigned i = 0; i < upmu_active(session)->count; i++)
-            if (upmu_tally_samples(&upmu_active(session)->tally[i]))
-                mine |= UPMU_BIT32(upmu_active(session)->tally[i].counter);
+        for UPMU_TALLIES(tally, upmu_active(session))
+            if (upmu_tally_samples(tally))
+                mine |= UPMU_BIT32(tally->counter);
         running |= session->counters;
         sampling |= mine;
         if (mine)
@@ -127,6 +135,13 @@ void upmu_cpu_expect_stale(struct upmu_cpu *cpu)
 {
     cpu->stale_credit++;
     cpu->stale_since_ns = upmu_cpu_now(cpu);
+}
+
+struct upmu_tally *upmu_run_on(const struct upmu_cpu *cpu, unsigned counter)
+{
+    struct upmu_tally *tally = cpu->tally[counter];
+
+    return tally && tally->counter == counter ? tally : NULL;
 }
 
 /* A fold that sees a counter pass zero: the interrupt for it may still come. */
@@ -179,20 +194,20 @@ bool upmu_run_settle(struct upmu_cpu *cpu, struct upmu_tally *tally, unsigned co
     return due;
 }
 
-bool upmu_run_look(struct upmu_cpu *cpu, struct upmu_tally *tally)
+bool upmu_run_value(struct upmu_cpu *cpu, struct upmu_tally *tally, uint64_t *out_value)
 {
-    uint64_t value;
-
-    if (!upmu_bank_read(&cpu->bank, tally->slot[UPMU_SECOND_SLOT], &value))
-        return false;
-    tally->ran |= upmu_count_overflowed(cpu->pmu, tally->slot[UPMU_SECOND_SLOT], value);
-    return true;
+    if (upmu_tally_cascades(tally)) {
+        if (!upmu_bank_read(&cpu->bank, tally->slot[UPMU_SECOND_SLOT], out_value))
+            return false;
+        tally->ran |= upmu_count_overflowed(cpu->pmu, tally->slot[UPMU_SECOND_SLOT], *out_value);
+    }
+    return upmu_bank_read(&cpu->bank, tally->counter, out_value);
 }
 
 void upmu_run_mar(struct upmu_session *session)
 {
-    for (unsigned i = 0; i < upmu_active(session)->count; i++)
-        upmu_active(session)->tally[i].hole = true;
+    for UPMU_TALLIES(tally, upmu_active(session))
+        tally->hole = true;
 }
 
 static void mar(struct upmu_session *session, bool marred)
@@ -212,18 +227,17 @@ enum upmu_status upmu_run_counts(struct upmu_cpu *cpu, struct upmu_session *sess
         status = UPMU_ERR_PORT;
         mar(session, true);
     }
-    for (unsigned i = 0; i < upmu_active(session)->count; i++) {
-        struct upmu_tally *tally = &upmu_active(session)->tally[i];
+    for UPMU_TALLIES(tally, upmu_active(session)) {
         uint64_t value;
 
         if (upmu_tally_is_metric(tally))
             continue;
-        if (!upmu_run_passed(cpu, session, i) || !upmu_bank_read(&cpu->bank, tally->counter, &value)) {
+        if (!upmu_run_value(cpu, tally, &value)) {
             status = UPMU_ERR_PORT;
             tally->hole = true;
             cpu->last_tag[tally->counter] = 0;
         } else if (upmu_run_settle(cpu, tally, tally->counter, value)) {
-            due |= UPMU_BIT32(i);
+            due |= UPMU_BIT32(tally->index);
         }
     }
     if (due)
@@ -233,11 +247,11 @@ enum upmu_status upmu_run_counts(struct upmu_cpu *cpu, struct upmu_session *sess
 
 void upmu_run_hold(struct upmu_set *set, bool hold)
 {
-    for (unsigned i = 0; i < set->count; i++)
+    for UPMU_TALLIES(tally, set)
         if (hold)
-            upmu_tally_begin(&set->tally[i]);
+            upmu_tally_begin(tally);
         else
-            upmu_tally_end(&set->tally[i]);
+            upmu_tally_end(tally);
 }
 
 void upmu_run_begin(struct upmu_session *session)
@@ -328,20 +342,18 @@ static enum upmu_status load_registers(struct upmu_cpu *cpu, struct upmu_session
     upmu_run_image(cpu, upmu_active(session), &image);
     if (image.overfull)
         return UPMU_ERR_UNSUPPORTED;
-    if (UPMU_PRELUDES && out_prelude && image.prelude && upmu_bank_differs(&cpu->bank, &image)) {
+    if (UPMU_PRELUDES && out_prelude && image.prelude && upmu_bank_changes(&cpu->bank, &image)) {
         *out_prelude = image.prelude;
         return UPMU_OK;
     }
     if (!upmu_bank_load(&cpu->bank, &image, opening, &changed))
         return UPMU_ERR_PORT;
-    for (unsigned i = 0; i < upmu_active(session)->count; i++) {
-        struct upmu_tally *tally = &upmu_active(session)->tally[i];
-
+    for UPMU_TALLIES(tally, upmu_active(session)) {
         if (upmu_tally_is_metric(tally))
             continue;
         if ((((changed & tally->counters) || upmu_run_tagged(cpu, tally) != tally->counters) &&
              !upmu_run_prime(cpu, tally)) ||
-            !prime_initiator(cpu, session, i))
+            !prime_initiator(cpu, tally))
             return UPMU_ERR_PORT;
     }
     return upmu_session_has_metrics(session) ? upmu_metrics_begin(cpu, session) : UPMU_OK;
@@ -418,8 +430,8 @@ bool upmu_run_open(struct upmu_cpu *cpu, uint32_t opening)
             continue;
         }
         mar(other, !port_has_clock(port));
-        for (unsigned i = 0; i < upmu_active(other)->count; i++)
-            upmu_active(other)->tally[i].gap_ns += upmu_cpu_now(cpu) - cpu->paused_ns;
+        for UPMU_TALLIES(tally, upmu_active(other))
+            tally->gap_ns += upmu_cpu_now(cpu) - cpu->paused_ns;
         upmu_run_end(other);
     }
     cpu->paused = 0;

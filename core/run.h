@@ -54,21 +54,26 @@ bool upmu_run_shut_all(struct upmu_cpu *cpu, uint32_t counters, uint32_t dormant
 /* Open gates, and those that a prelude has closed. */
 bool upmu_run_open(struct upmu_cpu *cpu, uint32_t opening);
 
-/* Of a cascade: note whether its initiator has overflowed.  False: a register faulted. */
-bool upmu_run_look(struct upmu_cpu *cpu, struct upmu_tally *tally);
-static inline bool upmu_run_passed(struct upmu_cpu *cpu, struct upmu_session *session, unsigned i)
-{
-    return !upmu_event_cascades(&upmu_active(session)->event[i]) || upmu_run_look(cpu, &upmu_active(session)->tally[i]);
-}
+/*
+ * Read a tally's counter; of a cascade, note whether its initiator has overflowed.  False: a
+ * register faulted.
+ */
+bool upmu_run_value(struct upmu_cpu *cpu, struct upmu_tally *tally, uint64_t *out_value);
 
 /* Say whose values are on these counters; 0: nobody's, they are loaded before they run again. */
 void upmu_run_tag(struct upmu_cpu *cpu, uint32_t counters, uint32_t tag);
+
+/* A tally, of a session that does not run, gets its place. */
+void upmu_run_place(struct upmu_cpu *cpu, struct upmu_tally *tally, const struct upmu_place_result *result);
 
 /* Counters of a tally that nobody else has used since it ran. */
 uint32_t upmu_run_tagged(const struct upmu_cpu *cpu, const struct upmu_tally *tally);
 
 /* Make a tally the user of its counter. */
 void upmu_run_take(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally);
+
+/* The tally that a counter is read for, or NULL. */
+struct upmu_tally *upmu_run_on(const struct upmu_cpu *cpu, unsigned counter);
 
 /* Take the value of a tally's counter, which may run, into it; false: a register faulted. */
 bool upmu_run_fold(struct upmu_cpu *cpu, struct upmu_tally *tally);

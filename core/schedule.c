@@ -96,14 +96,8 @@ static enum upmu_status place(struct upmu_cpu *cpu, struct upmu_session *session
         status = upmu_move_all(cpu, &joint);
     if (status != UPMU_OK)
         return status;
-    for (unsigned i = 0; i < upmu_active(session)->count; i++) {
-        struct upmu_tally *tally = &upmu_active(session)->tally[i];
-
-        /* What it counts elsewhere is not on the counters that it leaves, should it come back. */
-        if (tally->counter != joint.result[first + i].counter[0])
-            upmu_run_tag(cpu, upmu_run_tagged(cpu, tally), 0);
-        upmu_tally_place(tally, &joint.result[first + i]);
-    }
+    for UPMU_TALLIES(tally, upmu_active(session))
+        upmu_run_place(cpu, tally, &joint.result[first++]);
     upmu_session_placed(cpu, session);
     return UPMU_OK;
 }
@@ -174,8 +168,9 @@ enum upmu_status upmu_schedule_release(struct upmu_cpu *cpu, struct upmu_session
     struct upmu_image image;
     uint32_t mine = 0, changed;
 
-    for (unsigned i = 0; session->counters && i < upmu_active(session)->count; i++)
-        mine |= upmu_run_tagged(cpu, &upmu_active(session)->tally[i]);
+    for UPMU_TALLIES(tally, upmu_active(session))
+        if (session->counters)
+            mine |= upmu_run_tagged(cpu, tally);
     mine &= ~cpu->running;
     if (upmu_cpu_domain(cpu))
         mine &= ~cpu->pmu->shared_counters;
@@ -209,12 +204,12 @@ enum upmu_status upmu_schedule_fold(struct upmu_cpu *cpu)
 
     for (uint32_t rest = cpu->running; rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
-        struct upmu_tally *tally = cpu->tally[counter];
+        struct upmu_tally *tally = upmu_run_on(cpu, counter);
 
-        if (!tally || tally->counter != counter || upmu_tally_is_metric(tally) ||
-            (upmu_tally_samples(tally) && !tally->throttled)) {
-            if (tally && tally->counter == counter && upmu_tally_samples(tally))
-                silent |= look_for_silence(cpu, counter);
+        if (!tally || upmu_tally_is_metric(tally))
+            continue;
+        if (upmu_tally_samples(tally) && !tally->throttled) {
+            silent |= look_for_silence(cpu, counter);
             continue;
         }
         upmu_tally_begin(tally);

@@ -41,6 +41,9 @@ enum upmu_status upmu_session_refuse(struct upmu_session *session, enum upmu_sta
     return status;
 }
 
+/* In other builds an event has no sampling attributes. */
+#define HAS_ATTRIBUTES (UPMU_SAMPLING || UPMU_BACKEND_X86_P4)
+
 /* The event may say itself when its cascade begins. */
 static uint64_t period_of(const struct upmu_event *event, const struct upmu_sampling *sampling)
 {
@@ -56,16 +59,18 @@ static enum upmu_status check_sampling(const struct upmu_session *session, const
                                        const struct upmu_sampling *sampling, struct upmu_sampling *out)
 {
     const struct upmu_machine *machine = session->machine;
-    uint64_t period;
+    uint64_t period = sampling ? sampling->period | sampling->frequency : 0;
 
-    memset(out, 0, sizeof *out);
-    if (sampling)
-        *out = *sampling;
-    period = period_of(event, out);
-    out->period = period;
+    if (HAS_ATTRIBUTES) {
+        memset(out, 0, sizeof *out);
+        if (sampling)
+            *out = *sampling;
+        period = period_of(event, out);
+        out->period = period;
+    }
     if (event->attributes & UPMU_ATTR_PRECISE)
         return UPMU_ERR_UNSUPPORTED;
-    if (out->flags & ~UPMU_SAMPLING_FLAGS)
+    if (sampling && (sampling->flags & ~UPMU_SAMPLING_FLAGS))
         return UPMU_ERR_INVALID;
     if (upmu_event_cascades(event))
         return period && period <= machine->pmu[event->pmu].max_period ? UPMU_OK : UPMU_ERR_INVALID;
@@ -93,19 +98,23 @@ static void set_event(struct upmu_set *set, unsigned i, const struct upmu_event 
 
     set->placed_class = 0;
     set->event[i] = *event;
-    set->sampling[i] = *sampling;
-    memset(&set->estimate[i], 0, sizeof set->estimate[i]);
+    if (HAS_ATTRIBUTES)
+        set->sampling[i] = *sampling;
+    if (UPMU_THREADS)
+        memset(&set->estimate[i], 0, sizeof set->estimate[i]);
     memset(tally, 0, sizeof *tally);
     tally->index = (uint8_t)i;
     if (UPMU_SAMPLING) {
-        if (!upmu_event_cascades(event))
-            tally->period = sampling->period;
+        tally->period = upmu_event_cascades(event) ? 0 : sampling->period;
         tally->random = sampling->random_seed;
         tally->least_log2 = event->least_log2;
         tally->step_log2 = event->step_log2;
         upmu_count_begin(set, tally, 0);
     }
-    tally->wide = event->attributes & UPMU_ATTR_WIDE;
+    if (UPMU_SLOTS > 1) {
+        tally->wide = event->attributes & UPMU_ATTR_WIDE;
+        tally->cascades = upmu_event_cascades(event);
+    }
     tally->falls = event->attributes & UPMU_ATTR_IN_TXCP;
     memset(tally->slot, UPMU_NO_COUNTER, sizeof tally->slot);
     tally->counter = UPMU_NO_COUNTER;
@@ -285,8 +294,8 @@ void upmu_session_link(struct upmu_cpu *cpu, struct upmu_session *session)
 {
     if (!UPMU_THREADS || session->tagged_by != cpu) {
         for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set))
-            for (unsigned i = 0; i < set->count; i++)
-                give_tag(cpu, &set->tally[i]);
+            for UPMU_TALLIES(tally, set)
+                give_tag(cpu, tally);
         session->tagged_by = cpu;
         session->ticket = UPMU_THREADS ? ++cpu->tickets : 0;
     }
@@ -316,9 +325,9 @@ bool upmu_session_unplace(struct upmu_session *session)
     session->tagged_by = NULL;
     for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set)) {
         set->placed_class = 0;
-        for (unsigned i = 0; i < set->count; i++) {
-            set->tally[i].counter = UPMU_NO_COUNTER;
-            samples |= set->tally[i].period != 0;
+        for UPMU_TALLIES(tally, set) {
+            tally->counter = UPMU_NO_COUNTER;
+            samples |= tally->period != 0;
         }
     }
     return samples;

@@ -15,6 +15,10 @@
 #define upmu_active(session) (&(session)->set)
 #endif
 
+/* The tallies of a set: `for UPMU_TALLIES(tally, set)`. */
+#define UPMU_TALLIES(tally, set)                                                                                      \
+    (struct upmu_tally *tally = (set)->tally, *tally##_end = tally + (set)->count; tally < tally##_end; tally++)
+
 /* Times can differ between enabled and running, in a build that has one of the reasons. */
 #define UPMU_GAPS (UPMU_MOVES || UPMU_PRELUDES || UPMU_THREADS || UPMU_SETS)
 

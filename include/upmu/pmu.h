@@ -219,8 +219,7 @@ struct upmu_domain {
     uint32_t used; /* counters that a CPU which left has written */
     uint32_t known[UPMU_REGISTERS / 32]; /* rows in `found` */
     uint64_t found[UPMU_REGISTERS];      /* what shared registers held before the first CPU */
-    uint32_t counter[UPMU_COUNTERS];
-    uint32_t resource[UPMU_RESOURCES];
+    uint32_t claim[UPMU_RESOURCES + UPMU_COUNTERS]; /* resources, then counters */
     uint32_t value[UPMU_RESOURCES][2]; /* low and high half */
 };
 

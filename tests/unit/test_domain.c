@@ -45,11 +45,9 @@ static void step(void)
 #define upmu_domain_init stepped_domain_init
 #define upmu_domain_join stepped_domain_join
 #define upmu_domain_leave stepped_domain_leave
-#define upmu_domain_claim_counter stepped_domain_claim_counter
-#define upmu_domain_park_counter stepped_domain_park_counter
-#define upmu_domain_release_counter stepped_domain_release_counter
-#define upmu_domain_claim_resource stepped_domain_claim_resource
-#define upmu_domain_park_resource stepped_domain_park_resource
+#define upmu_domain_claim stepped_domain_claim
+#define upmu_domain_park stepped_domain_park
+#define upmu_domain_release stepped_domain_release
 #define upmu_domain_taken stepped_domain_taken
 #define upmu_domain_held stepped_domain_held
 #define upmu_domain_begin stepped_domain_begin
@@ -61,12 +59,9 @@ static void step(void)
 void stepped_domain_init(struct upmu_domain *domain, enum upmu_scope scope);
 bool stepped_domain_join(struct upmu_domain *domain, uint8_t *out_slot);
 void stepped_domain_leave(struct upmu_domain *domain, uint8_t slot);
-enum upmu_claim stepped_domain_claim_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter);
-void stepped_domain_park_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter);
-void stepped_domain_release_counter(struct upmu_domain *domain, uint8_t slot, unsigned counter);
-enum upmu_claim stepped_domain_claim_resource(struct upmu_domain *domain, uint8_t slot, unsigned resource,
-                                              uint64_t value);
-void stepped_domain_park_resource(struct upmu_domain *domain, uint8_t slot, unsigned resource);
+enum upmu_claim stepped_domain_claim(struct upmu_domain *domain, uint8_t slot, unsigned what, uint64_t value);
+void stepped_domain_park(struct upmu_domain *domain, uint8_t slot, unsigned what);
+void stepped_domain_release(struct upmu_domain *domain, uint8_t slot, unsigned what);
 uint32_t stepped_domain_taken(const struct upmu_domain *domain, uint8_t slot);
 unsigned stepped_domain_held(const struct upmu_domain *domain, uint8_t slot, struct upmu_held *held, unsigned capacity);
 void stepped_domain_begin(struct upmu_domain *domain, uint8_t slot);
@@ -83,11 +78,9 @@ void stepped_domain_forget(struct upmu_domain *domain);
 #undef upmu_domain_init
 #undef upmu_domain_join
 #undef upmu_domain_leave
-#undef upmu_domain_claim_counter
-#undef upmu_domain_park_counter
-#undef upmu_domain_release_counter
-#undef upmu_domain_claim_resource
-#undef upmu_domain_park_resource
+#undef upmu_domain_claim
+#undef upmu_domain_park
+#undef upmu_domain_release
 #undef upmu_domain_taken
 #undef upmu_domain_held
 #undef upmu_domain_begin
@@ -110,17 +103,17 @@ static void counters_are_exclusive(void **state)
 
     (void)state;
     upmu_domain_init(&domain, UPMU_SCOPE_CORE);
-    assert_true(upmu_domain_claim_counter(&domain, 0, 5));
-    assert_true(upmu_domain_claim_counter(&domain, 0, 5));
-    assert_false(upmu_domain_claim_counter(&domain, 1, 5));
-    assert_true(upmu_domain_claim_counter(&domain, 1, 6));
+    assert_true(upmu_domain_claim(&domain, 0, UPMU_DOMAIN_COUNTER(5), 0));
+    assert_true(upmu_domain_claim(&domain, 0, UPMU_DOMAIN_COUNTER(5), 0));
+    assert_false(upmu_domain_claim(&domain, 1, UPMU_DOMAIN_COUNTER(5), 0));
+    assert_true(upmu_domain_claim(&domain, 1, UPMU_DOMAIN_COUNTER(6), 0));
     assert_int_equal(upmu_domain_taken(&domain, 0), 1u << 6);
     assert_int_equal(upmu_domain_taken(&domain, 1), 1u << 5);
     assert_int_equal(upmu_domain_taken(&domain, 2), 3u << 5);
-    upmu_domain_release_counter(&domain, 1, 5); /* not its own */
-    assert_false(upmu_domain_claim_counter(&domain, 1, 5));
-    upmu_domain_release_counter(&domain, 0, 5);
-    assert_true(upmu_domain_claim_counter(&domain, 1, 5));
+    upmu_domain_release(&domain, 1, UPMU_DOMAIN_COUNTER(5)); /* not its own */
+    assert_false(upmu_domain_claim(&domain, 1, UPMU_DOMAIN_COUNTER(5), 0));
+    upmu_domain_release(&domain, 0, UPMU_DOMAIN_COUNTER(5));
+    assert_true(upmu_domain_claim(&domain, 1, UPMU_DOMAIN_COUNTER(5), 0));
     assert_int_equal(upmu_domain_taken(&domain, 1), 0);
 }
 
@@ -131,23 +124,23 @@ static void equal_values_are_shared_and_different_ones_refused(void **state)
 
     (void)state;
     upmu_domain_init(&domain, UPMU_SCOPE_CORE);
-    assert_true(upmu_domain_claim_resource(&domain, 0, 9, UINT64_C(0x100000007)));
-    assert_true(upmu_domain_claim_resource(&domain, 1, 9, UINT64_C(0x100000007)));
-    assert_false(upmu_domain_claim_resource(&domain, 2, 9, 7));
+    assert_true(upmu_domain_claim(&domain, 0, 9, UINT64_C(0x100000007)));
+    assert_true(upmu_domain_claim(&domain, 1, 9, UINT64_C(0x100000007)));
+    assert_false(upmu_domain_claim(&domain, 2, 9, 7));
     assert_int_equal(upmu_domain_held(&domain, 2, held, 4), 1);
     assert_int_equal(held[0].resource, 9);
     assert_true(held[0].shareable);
     assert_true(held[0].value == UINT64_C(0x100000007));
     /* While another holds it, not even a holder may change it. */
-    assert_false(upmu_domain_claim_resource(&domain, 0, 9, 8));
-    upmu_domain_park_resource(&domain, 1, 9);
+    assert_false(upmu_domain_claim(&domain, 0, 9, 8));
+    upmu_domain_park(&domain, 1, 9);
     assert_int_equal(upmu_domain_held(&domain, 0, held, 4), 0);
     assert_int_equal(upmu_domain_held(&domain, 1, held, 4), 1);
     /* Alone, it may. */
-    assert_true(upmu_domain_claim_resource(&domain, 0, 9, 8));
-    assert_true(upmu_domain_claim_resource(&domain, 1, 9, 8));
-    assert_false(upmu_domain_claim_resource(&domain, 2, 9, UINT64_C(0x100000007)));
-    assert_true(upmu_domain_claim_resource(&domain, 2, 10, 7));
+    assert_true(upmu_domain_claim(&domain, 0, 9, 8));
+    assert_true(upmu_domain_claim(&domain, 1, 9, 8));
+    assert_false(upmu_domain_claim(&domain, 2, 9, UINT64_C(0x100000007)));
+    assert_true(upmu_domain_claim(&domain, 2, 10, 7));
     assert_int_equal(upmu_domain_held(&domain, 3, held, 1), 1); /* no more than there is room for */
 }
 
@@ -158,38 +151,38 @@ static void what_is_parked_is_anybody_s_and_kept_if_nobody_took_it(void **state)
 
     (void)state;
     upmu_domain_init(&domain, UPMU_SCOPE_CORE);
-    assert_int_equal(upmu_domain_claim_counter(&domain, 0, 5), UPMU_CLAIM_NEW);
-    assert_int_equal(upmu_domain_claim_counter(&domain, 0, 5), UPMU_CLAIM_KEPT);
-    assert_int_equal(upmu_domain_claim_resource(&domain, 0, 9, 7), UPMU_CLAIM_NEW);
-    assert_int_equal(upmu_domain_claim_resource(&domain, 0, 9, 8), UPMU_CLAIM_KEPT);
-    assert_true(upmu_domain_holds(&domain.counter[5], 0));
-    upmu_domain_park_counter(&domain, 0, 5);
-    upmu_domain_park_resource(&domain, 0, 9);
-    assert_false(upmu_domain_holds(&domain.counter[5], 0));
-    assert_true(upmu_domain_keeps(&domain.counter[5], 0));
+    assert_int_equal(upmu_domain_claim(&domain, 0, UPMU_DOMAIN_COUNTER(5), 0), UPMU_CLAIM_NEW);
+    assert_int_equal(upmu_domain_claim(&domain, 0, UPMU_DOMAIN_COUNTER(5), 0), UPMU_CLAIM_KEPT);
+    assert_int_equal(upmu_domain_claim(&domain, 0, 9, 7), UPMU_CLAIM_NEW);
+    assert_int_equal(upmu_domain_claim(&domain, 0, 9, 8), UPMU_CLAIM_KEPT);
+    assert_true(upmu_domain_holds(&domain.claim[UPMU_DOMAIN_COUNTER(5)], 0));
+    upmu_domain_park(&domain, 0, UPMU_DOMAIN_COUNTER(5));
+    upmu_domain_park(&domain, 0, 9);
+    assert_false(upmu_domain_holds(&domain.claim[UPMU_DOMAIN_COUNTER(5)], 0));
+    assert_true(upmu_domain_keeps(&domain.claim[UPMU_DOMAIN_COUNTER(5)], 0));
     assert_int_equal(upmu_domain_taken(&domain, 1), 0);
     assert_int_equal(upmu_domain_held(&domain, 1, held, 4), 0);
-    assert_int_equal(upmu_domain_claim_counter(&domain, 0, 5), UPMU_CLAIM_KEPT);
-    assert_int_equal(upmu_domain_claim_resource(&domain, 0, 9, 7), UPMU_CLAIM_KEPT);
-    assert_int_equal(upmu_domain_claim_counter(&domain, 1, 5), UPMU_CLAIM_LOST);
-    assert_int_equal(upmu_domain_claim_resource(&domain, 1, 9, 8), UPMU_CLAIM_LOST);
-    upmu_domain_park_counter(&domain, 0, 5);
-    upmu_domain_park_resource(&domain, 0, 9);
+    assert_int_equal(upmu_domain_claim(&domain, 0, UPMU_DOMAIN_COUNTER(5), 0), UPMU_CLAIM_KEPT);
+    assert_int_equal(upmu_domain_claim(&domain, 0, 9, 7), UPMU_CLAIM_KEPT);
+    assert_int_equal(upmu_domain_claim(&domain, 1, UPMU_DOMAIN_COUNTER(5), 0), UPMU_CLAIM_LOST);
+    assert_int_equal(upmu_domain_claim(&domain, 1, 9, 8), UPMU_CLAIM_LOST);
+    upmu_domain_park(&domain, 0, UPMU_DOMAIN_COUNTER(5));
+    upmu_domain_park(&domain, 0, 9);
     /* The other one has it, parks it in turn: it is the first one's no more. */
-    assert_int_equal(upmu_domain_claim_counter(&domain, 1, 5), UPMU_CLAIM_NEW);
-    assert_int_equal(upmu_domain_claim_resource(&domain, 1, 9, 8), UPMU_CLAIM_NEW);
-    assert_int_equal(upmu_domain_claim_counter(&domain, 0, 5), UPMU_CLAIM_LOST);
-    upmu_domain_park_counter(&domain, 1, 5);
-    upmu_domain_park_resource(&domain, 1, 9);
-    assert_false(upmu_domain_keeps(&domain.counter[5], 0));
-    assert_int_equal(upmu_domain_claim_counter(&domain, 0, 5), UPMU_CLAIM_NEW);
-    assert_int_equal(upmu_domain_claim_resource(&domain, 0, 9, 7), UPMU_CLAIM_NEW);
+    assert_int_equal(upmu_domain_claim(&domain, 1, UPMU_DOMAIN_COUNTER(5), 0), UPMU_CLAIM_NEW);
+    assert_int_equal(upmu_domain_claim(&domain, 1, 9, 8), UPMU_CLAIM_NEW);
+    assert_int_equal(upmu_domain_claim(&domain, 0, UPMU_DOMAIN_COUNTER(5), 0), UPMU_CLAIM_LOST);
+    upmu_domain_park(&domain, 1, UPMU_DOMAIN_COUNTER(5));
+    upmu_domain_park(&domain, 1, 9);
+    assert_false(upmu_domain_keeps(&domain.claim[UPMU_DOMAIN_COUNTER(5)], 0));
+    assert_int_equal(upmu_domain_claim(&domain, 0, UPMU_DOMAIN_COUNTER(5), 0), UPMU_CLAIM_NEW);
+    assert_int_equal(upmu_domain_claim(&domain, 0, 9, 7), UPMU_CLAIM_NEW);
     /* Given up beside another holder, or for good, it is not kept either. */
-    assert_int_equal(upmu_domain_claim_resource(&domain, 1, 9, 7), UPMU_CLAIM_NEW);
-    upmu_domain_park_resource(&domain, 0, 9);
-    assert_int_equal(upmu_domain_claim_resource(&domain, 0, 9, 7), UPMU_CLAIM_NEW);
-    upmu_domain_release_counter(&domain, 0, 5);
-    assert_int_equal(upmu_domain_claim_counter(&domain, 0, 5), UPMU_CLAIM_NEW);
+    assert_int_equal(upmu_domain_claim(&domain, 1, 9, 7), UPMU_CLAIM_NEW);
+    upmu_domain_park(&domain, 0, 9);
+    assert_int_equal(upmu_domain_claim(&domain, 0, 9, 7), UPMU_CLAIM_NEW);
+    upmu_domain_release(&domain, 0, UPMU_DOMAIN_COUNTER(5));
+    assert_int_equal(upmu_domain_claim(&domain, 0, UPMU_DOMAIN_COUNTER(5), 0), UPMU_CLAIM_NEW);
 }
 
 static void giving_back_counts_a_generation_for_those_who_wait(void **state)
@@ -200,16 +193,16 @@ static void giving_back_counts_a_generation_for_those_who_wait(void **state)
     (void)state;
     upmu_domain_init(&domain, UPMU_SCOPE_CORE);
     before = domain.generation;
-    assert_true(upmu_domain_claim_counter(&domain, 0, 1));
-    assert_true(upmu_domain_claim_resource(&domain, 0, 1, 1));
-    assert_false(upmu_domain_claim_counter(&domain, 1, 1));
+    assert_true(upmu_domain_claim(&domain, 0, UPMU_DOMAIN_COUNTER(1), 0));
+    assert_true(upmu_domain_claim(&domain, 0, 1, 1));
+    assert_false(upmu_domain_claim(&domain, 1, UPMU_DOMAIN_COUNTER(1), 0));
     assert_int_equal(domain.generation, before);
-    upmu_domain_release_counter(&domain, 0, 1);
+    upmu_domain_release(&domain, 0, UPMU_DOMAIN_COUNTER(1));
     assert_int_equal(domain.generation, before + 1);
-    upmu_domain_park_resource(&domain, 0, 1);
+    upmu_domain_park(&domain, 0, 1);
     assert_int_equal(domain.generation, before + 2);
-    upmu_domain_park_resource(&domain, 0, 1); /* nothing was held */
-    upmu_domain_release_counter(&domain, 1, 1);
+    upmu_domain_park(&domain, 0, 1); /* nothing was held */
+    upmu_domain_release(&domain, 1, UPMU_DOMAIN_COUNTER(1));
     assert_int_equal(domain.generation, before + 2);
 }
 
@@ -220,19 +213,19 @@ static void a_claim_given_back_and_taken_again_is_another_word(void **state)
 
     (void)state;
     upmu_domain_init(&domain, UPMU_SCOPE_CORE);
-    assert_true(upmu_domain_claim_counter(&domain, 3, 1));
-    assert_true(upmu_domain_claim_resource(&domain, 3, 1, 77));
+    assert_true(upmu_domain_claim(&domain, 3, UPMU_DOMAIN_COUNTER(1), 0));
+    assert_true(upmu_domain_claim(&domain, 3, 1, 77));
     for (unsigned i = 0; i < 40000; i++) { /* past the wrap of a 14-bit generation */
-        resource = domain.resource[1];
-        upmu_domain_park_counter(&domain, 3, 1);
-        upmu_domain_park_resource(&domain, 3, 1);
-        assert_int_equal(holders_of(domain.counter[1]) | holders_of(domain.resource[1]), 0);
-        assert_true(upmu_domain_claim_counter(&domain, 3, 1));
-        assert_true(upmu_domain_claim_resource(&domain, 3, 1, 77));
-        assert_int_equal(holders_of(domain.counter[1]), 1u << 3);
-        assert_int_equal(holders_of(domain.resource[1]), 1u << 3);
-        assert_int_not_equal(domain.resource[1], resource);
-        assert_int_equal(domain.resource[1] >> 16 & 1u, 0);
+        resource = domain.claim[1];
+        upmu_domain_park(&domain, 3, UPMU_DOMAIN_COUNTER(1));
+        upmu_domain_park(&domain, 3, 1);
+        assert_int_equal(holders_of(domain.claim[UPMU_DOMAIN_COUNTER(1)]) | holders_of(domain.claim[1]), 0);
+        assert_true(upmu_domain_claim(&domain, 3, UPMU_DOMAIN_COUNTER(1), 0));
+        assert_true(upmu_domain_claim(&domain, 3, 1, 77));
+        assert_int_equal(holders_of(domain.claim[UPMU_DOMAIN_COUNTER(1)]), 1u << 3);
+        assert_int_equal(holders_of(domain.claim[1]), 1u << 3);
+        assert_int_not_equal(domain.claim[1], resource);
+        assert_int_equal(domain.claim[1] >> 16 & 1u, 0);
     }
 }
 
@@ -250,12 +243,12 @@ static void sixteen_cpus_join_and_no_more(void **state)
     }
     assert_false(upmu_domain_join(&domain, &slot));
     for (uint8_t i = 0; i < 16; i++)
-        assert_true(upmu_domain_claim_resource(&domain, i, 0, 5));
-    assert_int_equal(holders_of(domain.resource[0]), 0xffff);
-    assert_false(upmu_domain_claim_resource(&domain, 15, 0, 6));
+        assert_true(upmu_domain_claim(&domain, i, 0, 5));
+    assert_int_equal(holders_of(domain.claim[0]), 0xffff);
+    assert_false(upmu_domain_claim(&domain, 15, 0, 6));
     for (uint8_t i = 0; i < 15; i++)
-        upmu_domain_park_resource(&domain, i, 0);
-    assert_true(upmu_domain_claim_resource(&domain, 15, 0, 6));
+        upmu_domain_park(&domain, i, 0);
+    assert_true(upmu_domain_claim(&domain, 15, 0, 6));
     upmu_domain_leave(&domain, 7);
     assert_true(upmu_domain_join(&domain, &slot));
     assert_int_equal(slot, 7);
@@ -283,7 +276,7 @@ static bool operate(struct claimant *who, enum operation operation)
 
     switch (operation) {
     case CLAIM_COUNTER:
-        claim = stepped_domain_claim_counter(&stepped, who->slot, 3);
+        claim = stepped_domain_claim(&stepped, who->slot, UPMU_DOMAIN_COUNTER(3), 0);
         if (claim == UPMU_CLAIM_KEPT)
             assert_ptr_equal(counter_user, who);
         if (claim != UPMU_CLAIM_LOST)
@@ -292,22 +285,22 @@ static bool operate(struct claimant *who, enum operation operation)
         break;
     case CLAIM_ONE:
     case CLAIM_TWO:
-        claim = stepped_domain_claim_resource(&stepped, who->slot, 4, operation == CLAIM_ONE ? 1 : 2);
+        claim = stepped_domain_claim(&stepped, who->slot, 4, operation == CLAIM_ONE ? 1 : 2);
         if (claim == UPMU_CLAIM_KEPT)
             assert_int_equal(resource_holds, who->had);
         if (claim != UPMU_CLAIM_LOST)
             who->had = who->value = resource_holds = operation == CLAIM_ONE ? 1 : 2;
         break;
     case PARK_COUNTER:
-        stepped_domain_park_counter(&stepped, who->slot, 3);
+        stepped_domain_park(&stepped, who->slot, UPMU_DOMAIN_COUNTER(3));
         who->counter = false;
         break;
     case RELEASE_COUNTER:
-        stepped_domain_release_counter(&stepped, who->slot, 3);
+        stepped_domain_release(&stepped, who->slot, UPMU_DOMAIN_COUNTER(3));
         who->counter = false;
         break;
     case PARK_RESOURCE:
-        stepped_domain_park_resource(&stepped, who->slot, 4);
+        stepped_domain_park(&stepped, who->slot, 4);
         who->value = 0;
         break;
     default: {
@@ -329,9 +322,9 @@ static void check_claimants(const struct claimant *a, const struct claimant *b)
 
     assert_false(a->counter && b->counter);
     assert_false(a->value && b->value && a->value != b->value);
-    assert_int_equal(holders_of(stepped.counter[3]), counter);
-    assert_int_equal(holders_of(stepped.resource[4]), resource);
-    assert_int_equal(stepped.resource[4] >> 16 & 1u, 0);
+    assert_int_equal(holders_of(stepped.claim[UPMU_DOMAIN_COUNTER(3)]), counter);
+    assert_int_equal(holders_of(stepped.claim[4]), resource);
+    assert_int_equal(stepped.claim[4] >> 16 & 1u, 0);
     if (a->value || b->value)
         assert_int_equal(stepped.value[4][0], a->value ? a->value : b->value);
     assert_false(a->joined && a->joined == b->joined);
@@ -407,7 +400,7 @@ static void look_at_held(void)
 {
     struct upmu_held held[2];
 
-    if (!(stepped.resource[4] >> 16 & 1u))
+    if (!(stepped.claim[4] >> 16 & 1u))
         return;
     assert_int_equal(upmu_domain_held(&stepped, 1, held, 2), 1);
     assert_false(held[0].shareable);
@@ -468,7 +461,7 @@ static uint32_t draw(uint32_t *seed)
 
 static void use_counter(struct thread *thread, unsigned counter)
 {
-    if (!upmu_domain_claim_counter(thread->domain, thread->slot, counter)) {
+    if (!upmu_domain_claim(thread->domain, thread->slot, UPMU_DOMAIN_COUNTER(counter), 0)) {
         thread->refused++;
         return;
     }
@@ -476,12 +469,12 @@ static void use_counter(struct thread *thread, unsigned counter)
     if (__atomic_fetch_add(&owner_of_counter[counter], 1, __ATOMIC_SEQ_CST))
         thread->wrong++;
     __atomic_fetch_sub(&owner_of_counter[counter], 1, __ATOMIC_SEQ_CST);
-    upmu_domain_park_counter(thread->domain, thread->slot, counter);
+    upmu_domain_park(thread->domain, thread->slot, UPMU_DOMAIN_COUNTER(counter));
 }
 
 static void use_resource(struct thread *thread, unsigned resource, unsigned value)
 {
-    if (!upmu_domain_claim_resource(thread->domain, thread->slot, resource, UINT64_C(0x100000001) * value)) {
+    if (!upmu_domain_claim(thread->domain, thread->slot, resource, UINT64_C(0x100000001) * value)) {
         thread->refused++;
         return;
     }
@@ -493,7 +486,7 @@ static void use_resource(struct thread *thread, unsigned resource, unsigned valu
     if (thread->domain->value[resource][0] != value || thread->domain->value[resource][1] != value)
         thread->wrong++;
     __atomic_fetch_sub(&users_of_value[resource][value], 1, __ATOMIC_SEQ_CST);
-    upmu_domain_park_resource(thread->domain, thread->slot, resource);
+    upmu_domain_park(thread->domain, thread->slot, resource);
 }
 
 static void *claim_and_release(void *argument)
@@ -530,9 +523,9 @@ static void two_threads_never_hold_what_excludes_the_other(void **state)
     }
     assert_int_equal(domain.generation, threads[0].claimed + threads[1].claimed);
     for (unsigned i = 0; i < UPMU_COUNTERS; i++)
-        assert_int_equal(holders_of(domain.counter[i]), 0);
+        assert_int_equal(holders_of(domain.claim[UPMU_DOMAIN_COUNTER(i)]), 0);
     for (unsigned i = 0; i < UPMU_RESOURCES; i++)
-        assert_int_equal(holders_of(domain.resource[i]) | (domain.resource[i] >> 16 & 1u), 0);
+        assert_int_equal(holders_of(domain.claim[i]) | (domain.claim[i] >> 16 & 1u), 0);
 }
 
 /* ---- Two logical CPUs of one NetBurst core ---- */
@@ -582,10 +575,10 @@ static bool core_rdmsr(void *context, uint32_t address, uint64_t *out_value)
 static const uint32_t *claim_of(const struct core *core, unsigned row)
 {
     if (row < UPMU_P4_ROW_CCCR)
-        return &core->domain.counter[row - UPMU_P4_ROW_COUNTER];
+        return &core->domain.claim[UPMU_DOMAIN_COUNTER(row - UPMU_P4_ROW_COUNTER)];
     if (row < UPMU_P4_ROW_ESCR)
-        return &core->domain.counter[row - UPMU_P4_ROW_CCCR];
-    return &core->domain.resource[row - UPMU_P4_ROW_ESCR];
+        return &core->domain.claim[UPMU_DOMAIN_COUNTER(row - UPMU_P4_ROW_CCCR)];
+    return &core->domain.claim[row - UPMU_P4_ROW_ESCR];
 }
 
 /* Registers of the core are written by the holder of their claim, or by a CPU that is alone. */
@@ -964,9 +957,9 @@ static void two_threads_of_a_core_never_work_on_stale_shadows(void **state)
             }
         check_core(&core);
         for (unsigned i = 0; i < UPMU_COUNTERS; i++)
-            assert_int_equal(holders_of(core.domain.counter[i]), 0);
+            assert_int_equal(holders_of(core.domain.claim[UPMU_DOMAIN_COUNTER(i)]), 0);
         for (unsigned i = 0; i < UPMU_RESOURCES; i++)
-            assert_int_equal(holders_of(core.domain.resource[i]) | (core.domain.resource[i] >> 16 & 1u), 0);
+            assert_int_equal(holders_of(core.domain.claim[i]) | (core.domain.claim[i] >> 16 & 1u), 0);
         for (unsigned n = 0; n < UPMU_P4_COUNTERS; n++)
             assert_true((core.value[UPMU_P4_ROW_CCCR + n] & UPMU_P4_CCCR_ENABLE) == 0);
     }
