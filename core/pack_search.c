@@ -15,6 +15,7 @@ bool upmu_packing_fits(struct packing *packing, uint32_t requests)
     struct placement *p = packing->p;
     enum upmu_status status;
 
+    p->witness = requests;
     if (upmu_bits_count(requests) > packing->limit)
         return false;
     packing->tried++;
@@ -22,7 +23,10 @@ bool upmu_packing_fits(struct packing *packing, uint32_t requests)
         packing->steps--;
     p->rounds = PLACE_ROUNDS;
     status = upmu_placement_solve(p, requests, 0);
-    packing->unsure |= status == UPMU_ERR_TOO_HARD;
+    if (status == UPMU_ERR_TOO_HARD) {
+        packing->unsure = true;
+        p->witness = requests;
+    }
     return status == UPMU_OK;
 }
 
@@ -319,35 +323,70 @@ static bool sets_fit(struct packing *packing, const uint32_t *set, unsigned sets
     return true;
 }
 
+/* Requests in the order they are given sets: those of several slots, which tie others together, first. */
+static void find_order(const struct packing *packing, uint8_t *order)
+{
+    const struct placement *p = packing->p;
+    unsigned count = 0;
+
+    for (unsigned level = 0; level < 3; level++)
+        for (unsigned i = 0; i < packing->count; i++) {
+            bool tied = (p->helpers >> i & 1u) || (p->option[p->first[i]].shape & OPTION_SLOTS) > 1;
+            unsigned own = tied ? 0 : p->resources[i] & p->contested ? 1 : 2;
+
+            if (own == level)
+                order[count++] = (uint8_t)i;
+        }
+}
+
+/* A request that looks for a set. */
+struct seeker {
+    uint8_t next;     /* set that it tries */
+    uint8_t used;     /* sets that are not empty; of the others, the first stands for all */
+    uint32_t because; /* requests that keep it out of those it tried */
+};
+
 /*
  * UPMU_ERR_DOES_NOT_FIT: it is proven that `sets` are too few; UPMU_ERR_TOO_HARD:
- * nothing is known.  With helpers a part of a set that fits need not fit, as the counter
- * that served one may be gone: they are let go until all requests have a set.
+ * nothing is known.  Whoever finds no set goes back to the last request that kept him out.
+ * With helpers a part of a set that fits need not fit, as the counter that served one may be
+ * gone: they are let go until all requests have a set.
  */
 static enum upmu_status search_all(struct packing *packing, unsigned sets, uint64_t helped)
 {
+    struct seeker seeker[UPMU_REQUESTS + 1] = {{0, 0, 0}}, *at = seeker;
     uint32_t set[UPMU_REQUESTS + 1] = {0};
-    uint8_t next[UPMU_REQUESTS + 1] = {0}, used[UPMU_REQUESTS + 1] = {0};
-    unsigned i = 0;
+    uint8_t order[UPMU_REQUESTS];
 
+    find_order(packing, order);
     while (packing->steps) {
-        unsigned k = next[i], end = used[i] < sets ? used[i] + 1u : sets;
-        bool all = i == packing->count;
+        bool all = at == seeker + packing->count;
+        uint32_t wanting = all ? 0 : UPMU_BIT32(order[at - seeker]), because;
+        unsigned k = at->next;
 
         if (all && sets_fit(packing, set, sets, helped))
             return UPMU_OK;
-        if (!all && k < end && set[k] && !upmu_packing_fits(packing, set[k] | UPMU_BIT32(i))) {
-            next[i]++;
-        } else if (!all && k < end) {
-            set[k] |= UPMU_BIT32(i);
-            used[i + 1] = (uint8_t)(k == used[i] ? k + 1u : used[i]);
-            next[++i] = 0;
-        } else if (i == 0) {
-            return packing->unsure ? UPMU_ERR_TOO_HARD : UPMU_ERR_DOES_NOT_FIT;
-        } else {
-            k = next[--i]++;
-            set[k] &= ~UPMU_BIT32(i);
+        if (!all && k <= at->used && k < sets) {
+            if (set[k] && !upmu_packing_fits(packing, set[k] | wanting)) {
+                at->because |= packing->p->witness & ~wanting;
+                at->next++;
+                continue;
+            }
+            set[k] |= wanting;
+            at[1] = (struct seeker){0, (uint8_t)(at->used + (k == at->used)), 0};
+            at++;
+            continue;
         }
+        because = all ? ~UINT32_C(0) : at->because;
+        do {
+            if (at == seeker)
+                return packing->unsure ? UPMU_ERR_TOO_HARD : UPMU_ERR_DOES_NOT_FIT;
+            at--;
+            wanting = UPMU_BIT32(order[at - seeker]);
+            set[at->next] &= ~wanting;
+        } while ((because & wanting) == 0);
+        at->because |= because & ~wanting;
+        at->next++;
     }
     return UPMU_ERR_TOO_HARD;
 }
