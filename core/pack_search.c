@@ -88,7 +88,7 @@ static void raise_bound(struct packing *packing, unsigned bound)
         packing->bound = (uint8_t)bound;
 }
 
-/* The counters of any two requests, and of all. */
+/* The counters of any two requests, of all, and of all those who cannot have a certain counter. */
 static void bound_by_counters(struct packing *packing)
 {
     const struct placement *p = packing->p;
@@ -109,6 +109,13 @@ static void bound_by_counters(struct packing *packing)
         for (unsigned k = 0; k <= i; k++)
             raise_bound(packing, bound_of_counters(packing, seen[i] | seen[k]));
     raise_bound(packing, bound_of_counters(packing, p->available));
+    for (uint32_t left = p->available; left != 0; left &= left - 1u) {
+        uint32_t others = 0;
+
+        for (unsigned i = 0; i < count; i++)
+            others |= seen[i] & left & (0u - left) ? 0 : seen[i];
+        raise_bound(packing, bound_of_counters(packing, others));
+    }
 }
 
 /* Requests that want the same values of some resources. */

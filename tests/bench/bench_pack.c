@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <upmu/upmu.h>
 #include "tests/bench/callgrind_count.h"
-#include "tests/common/place_shapes.h"
+#include "tests/common/p4_place_tables.h"
 
 #define EVENTS 24u
 #define LISTS 100u
@@ -40,13 +40,26 @@ static void draw_p4_crowd24(uint64_t *random)
         shape_p4_event(&shape, i, 21 + shape_random(random, 10), shape_random(random, 3));
 }
 
+/* Tags and cascades among them. */
+static void draw_p4_tags24(uint64_t *random)
+{
+    struct p4_set set;
+
+    p4_draw_mixed(&set, random, EVENTS);
+    set.several_sets = false;
+    set.taken = 0;
+    p4_fill_shape(&shape, &set);
+}
+
 static const struct corpus {
     const char *name;
     void (*draw)(uint64_t *random);
+    bool proves; /* all lists are packed optimally; elsewhere the limit is for giving up, too */
 } corpora[] = {
-    {"pack-skylake24", draw_skylake24},
-    {"pack-p4_24", draw_p4_24},
-    {"pack-p4crowd24", draw_p4_crowd24},
+    {"pack-skylake24", draw_skylake24, true},
+    {"pack-p4_24", draw_p4_24, true},
+    {"pack-p4crowd24", draw_p4_crowd24, true},
+    {"pack-p4tags24", draw_p4_tags24, false},
 };
 
 static void pack_once(void *argument)
@@ -66,7 +79,7 @@ int main(void)
             corpora[i].draw(&random);
             bench_count_run(pack_once, NULL);
             bench_count_name(corpora[i].name);
-            if (status != UPMU_OK || !result.optimal) {
+            if (status != UPMU_OK || (corpora[i].proves && !result.optimal)) {
                 fprintf(stderr, "%s: seed %llu: status %d, %u sets, bound %u\n", corpora[i].name,
                         (unsigned long long)seed, (int)status, result.sets, result.bound);
                 return 1;

@@ -53,6 +53,13 @@ static void draw_p4_tags12(uint64_t *random)
     p4_fill_shape(&shape, &set);
 }
 
+static void draw_p4_tags18(uint64_t *random)
+{
+    struct p4_set set;
+    p4_draw_mixed(&set, random, 18);
+    p4_fill_shape(&shape, &set);
+}
+
 /* As "full", but told by the backend: its part counts too. */
 static struct upmu_pmu pmu;
 static struct upmu_event event[P4_EVENTS][3], chosen[UPMU_REQUESTS];
@@ -96,6 +103,7 @@ static const struct corpus {
     {"place-p4full18-placed", "place-p4full18-refused", draw_p4_full18, SETS},
     {NULL, "place-p4wild18-refused", draw_p4_wild18, SETS},
     {"place-p4tags12-placed", "place-p4tags12-refused", draw_p4_tags12, SETS / 5},
+    {"place-p4tags18-placed", "place-p4tags18-refused", draw_p4_tags18, SETS / 5},
     {"place-netburst18-placed", "place-netburst18-refused", draw_netburst18, SETS / 5},
 };
 

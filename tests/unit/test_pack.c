@@ -269,7 +269,7 @@ static void lists_of_up_to_24_events_of_skylake_and_netburst_are_packed_optimall
 {
     static const char *const name[] = {"skylake", "core2", "icelake", "netburst", "netburst, two units",
                                        "netburst with tags"};
-    static const bool must[] = {true, true, false, true, true, false};
+    static const bool must[] = {true, true, true, true, true, false};
     unsigned cases = CASES / 10;
 
     (void)state;
@@ -299,7 +299,7 @@ static void lists_of_up_to_24_events_of_skylake_and_netburst_are_packed_optimall
         }
         printf("%s: %u of %u optimal (%u better than first-fit-decreasing), at most %u placements\n", name[kind],
                optimal, lists, bettered, (unsigned)most);
-        assert_true(lists > cases / 2 && optimal >= lists * 97 / 100);
+        assert_true(lists > cases / 2 && optimal >= lists * 99 / 100);
     }
 }
 
