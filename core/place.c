@@ -36,13 +36,13 @@ void upmu_placement_lift(struct placement *p, unsigned rules)
         p->usable[request] = 0;
         for (uint32_t bit = 1; i < p->first[request + 1]; i++, bit <<= 1) {
             const struct place_option *option = &p->option[i];
-            unsigned slots = option->shape & OPTION_SLOTS;
+            unsigned k = option->shape & OPTION_SLOTS;
 
-            if (option->shape & barred)
+            if ((option->shape & barred) != 0 || (option->counters[0] & available) == 0)
                 continue;
-            while (slots != 0 && (option->counters[slots - 1] & available) != 0)
-                slots--;
-            if (slots == 0)
+            while (k > 1u && (option->counters[k - 1u] & available) != 0)
+                k--;
+            if (k == 1u)
                 p->usable[request] |= bit;
         }
     }
@@ -173,7 +173,7 @@ static void write_results(const struct placement *p, struct upmu_place_result *o
 
         out->alternative = p->option[p->u.search.choice[request]].alternative;
         for (unsigned k = 0; k < UPMU_SLOTS; k++, counter += UPMU_REQUESTS)
-            out->counter[k] = k < p->slots ? *counter : UPMU_NO_COUNTER;
+            out->counter[k] = *counter;
     }
 }
 
@@ -188,6 +188,7 @@ static enum upmu_status place_requests(struct placement *p, struct upmu_place_re
 
     if (p->fault != UPMU_OK)
         p->helped = 0;
+    memset(p->u.search.counter, UPMU_NO_COUNTER, sizeof p->u.search.counter);
     stayers = find_stayers(p);
     while (left != 0) {
         uint32_t members = component_of(p, left);
