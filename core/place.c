@@ -40,7 +40,7 @@ void upmu_placement_lift(struct placement *p, unsigned rules)
 
             if ((option->shape & barred) != 0 || (option->counters[0] & available) == 0)
                 continue;
-            while (k > 1u && (option->counters[k - 1u] & available) != 0)
+            while (UPMU_SLOTS > 1 && k > 1u && (option->counters[k - 1u] & available) != 0)
                 k--;
             if (k == 1u)
                 p->usable[request] |= bit;
