@@ -4,6 +4,7 @@
  * any of its catalogues is used, and a PMU is told to use one.  Pure.  What is checked
  * once is sense; reads stay within the file whatever happens to its bytes afterwards.
  */
+#include "core/apart.h"
 #include "core/backend.h"
 #include "core/bits.h"
 #include "core/catalog_table.h"
@@ -94,7 +95,7 @@ static bool masks_are_sound(const struct upmu_catalog *catalog, unsigned row, co
     return true;
 }
 
-static bool row_is_sound(const struct upmu_catalog *catalog, unsigned row)
+static UPMU_APART bool row_is_sound(const struct upmu_catalog *catalog, unsigned row)
 {
     const uint8_t *file = upmu_catalog_file(catalog), *entry = upmu_section_at(catalog->byte, UPMU_OWN_ENTRIES, row);
     const uint8_t *shape = upmu_section_at(catalog->byte, UPMU_OWN_SHAPES, entry[2]), *masked;
@@ -233,7 +234,7 @@ const struct upmu_catalog *upmu_catalog_loaded(const void *file, unsigned i)
 }
 
 /* A catalogue is a PMU's if it has the PMU's name, or that of the built-in catalogue that it has. */
-static bool is_named_for(const struct upmu_catalog *catalog, const struct upmu_pmu *pmu)
+static UPMU_APART bool is_named_for(const struct upmu_catalog *catalog, const struct upmu_pmu *pmu)
 {
     const char *names[] = {pmu->name, pmu->catalog ? upmu_catalog_name(pmu->catalog) : pmu->name};
 

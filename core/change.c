@@ -6,6 +6,7 @@
  * Close what stops or differs, take the counts, load what differs, open.  A counter
  * that both sides want with the same configuration runs on.
  */
+#include "core/apart.h"
 #include "core/backend.h"
 #include "core/bank.h"
 #include "core/bits.h"
@@ -247,7 +248,7 @@ static void close_leaving(struct change *change)
 #if UPMU_THREADS
 
 /* The value at which one side left a counter is the other's base. */
-static void take_staying(struct change *change, struct upmu_session *session)
+static UPMU_APART void take_staying(struct change *change, struct upmu_session *session)
 {
     struct upmu_cpu *cpu = change->cpu;
 

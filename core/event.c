@@ -6,6 +6,7 @@
  */
 #include <upmu/event.h>
 
+#include "core/apart.h"
 #include "core/backend.h"
 #include "core/bits.h"
 #include "core/catalog.h"
@@ -349,7 +350,7 @@ static enum upmu_status give_attribute(struct encoder *encoder, const char *name
                                             encoder->part->value ? &encoder->value : NULL);
 }
 
-static enum upmu_status apply_attribute(struct encoder *encoder)
+static UPMU_APART enum upmu_status apply_attribute(struct encoder *encoder)
 {
     const struct upmu_spec_part *part = encoder->part;
     const char *end = encoder->text + part->length;
@@ -397,7 +398,7 @@ static enum upmu_status use_attributes(struct encoder *encoder, bool all)
 
 /* ---- The steps ---- */
 
-static enum upmu_status begin_event(struct encoder *encoder)
+static UPMU_APART enum upmu_status begin_event(struct encoder *encoder)
 {
     const struct upmu_spec *spec = encoder->spec;
     struct upmu_event *event = &encoder->event;

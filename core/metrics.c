@@ -5,6 +5,7 @@
  * icl_set_topdown_event_period).
  */
 #include "core/metrics.h"
+#include "core/apart.h"
 #include "core/bank.h"
 #include "core/bits.h"
 #include "core/muldiv.h"
@@ -15,7 +16,7 @@
 /* A byte is right to half of a 255th. */
 #define WHOLE 255u
 
-static struct upmu_tally *slots_of(struct upmu_session *session)
+static UPMU_APART struct upmu_tally *slots_of(struct upmu_session *session)
 {
     for (unsigned i = 0; i < upmu_active(session)->count; i++)
         if (upmu_active(session)->tally[i].counter == UPMU_SLOTS_COUNTER)

@@ -3,9 +3,10 @@
  * 64-bit arithmetic without the compiler's division: shift and subtract.
  */
 #include "core/muldiv.h"
+#include "core/apart.h"
 
 /* Divide high:low, with high < divisor; the quotient fits 64 bits. */
-static uint64_t divide_wide(uint64_t high, uint64_t low, uint64_t divisor, uint64_t *out_rest)
+static UPMU_APART uint64_t divide_wide(uint64_t high, uint64_t low, uint64_t divisor, uint64_t *out_rest)
 {
     for (unsigned i = 0; i < 64; i++) {
         uint64_t carry = high >> 63;

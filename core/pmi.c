@@ -8,6 +8,7 @@
  * status says.  Load, acknowledge, open.  Nothing here fails, locks or waits.
  */
 #include "core/pmi.h"
+#include "core/apart.h"
 #include "core/backend.h"
 #include "core/bank.h"
 #include "core/bits.h"
@@ -170,7 +171,7 @@ static void defer(struct pass *pass, unsigned counter)
 }
 
 /* Too many overflows, or whole periods lost again and again: sample no more until a poll. */
-static void throttle(struct pass *pass, struct upmu_tally *tally, bool lost)
+static UPMU_APART void throttle(struct pass *pass, struct upmu_tally *tally, bool lost)
 {
     if (pass->now_ns - pass->cpu->window_start_ns >= THROTTLE_WINDOW_NS) {
         pass->cpu->window_start_ns = pass->now_ns;
@@ -338,7 +339,7 @@ static void keep_masked(struct pass *pass)
         (void)upmu_bank_handler_close(&cpu->bank, masked);
 }
 
-static enum upmu_pmi answer(struct pass *pass, uint32_t flagged)
+static UPMU_APART enum upmu_pmi answer(struct pass *pass, uint32_t flagged)
 {
     struct upmu_cpu *cpu = pass->cpu;
     unsigned overflows = upmu_bits_few(pass->handled | flagged) + pass->samples;

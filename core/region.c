@@ -2,6 +2,7 @@
 /*
  * Regions: a session that keeps running, and the difference of two reads.
  */
+#include "core/apart.h"
 #include "core/mem.h"
 #include "core/session_core.h"
 
@@ -26,7 +27,7 @@ enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *c
     return status;
 }
 
-static enum upmu_status read_all(struct upmu_region *region)
+static UPMU_APART enum upmu_status read_all(struct upmu_region *region)
 {
     if (region->session.state != UPMU_SESSION_RUNNING)
         return UPMU_ERR_STATE;

@@ -5,6 +5,7 @@
  */
 #include "core/spec.h"
 
+#include "core/apart.h"
 #include "core/mem.h"
 #include "core/text.h"
 #include "core/why.h"
@@ -75,7 +76,7 @@ static void set_part(struct parser *parser, struct upmu_spec_part *part, const c
     part->length = (uint16_t)(end - begin);
 }
 
-static bool is_reserved(const char *word, const char *end)
+static UPMU_APART bool is_reserved(const char *word, const char *end)
 {
     for (unsigned i = 0; i < sizeof reserved_words / sizeof reserved_words[0]; i++)
         if (upmu_text_is(word, (size_t)(end - word), reserved_words[i]))
@@ -84,7 +85,7 @@ static bool is_reserved(const char *word, const char *end)
 }
 
 /* A leading counter index: a bare number, a blank, and something to count. */
-static void parse_row(struct parser *parser)
+static UPMU_APART void parse_row(struct parser *parser)
 {
     const char *end = skip(parser->at, IN_INDEX);
     const char *next = skip(end, IN_BLANK);

@@ -4,6 +4,7 @@
  * then those that share, in the order of their tickets.
  */
 #include "core/turns.h"
+#include "core/apart.h"
 #include "core/joint.h"
 #include "core/port_call.h"
 #include "core/run.h"
@@ -14,7 +15,7 @@
 #if UPMU_THREADS
 
 /* In which order sessions are asked: never 0, unique on a CPU. */
-static uint64_t turn_of(const struct upmu_session *session)
+static UPMU_APART uint64_t turn_of(const struct upmu_session *session)
 {
     return (uint64_t)session->shares << 32 | session->ticket;
 }

@@ -8,6 +8,7 @@
 #include "backends/amd_k8/amd_k8.h"
 #include "backends/amd_k8/amd_registers.h"
 #include "backends/x86_common/x86_select.h"
+#include "core/apart.h"
 #include "core/bits.h"
 #include "core/mem.h"
 #include "core/register.h"
@@ -18,7 +19,7 @@
 #define AMD_SELECT_WORLDS (UPMU_AMD_SELECT_GUEST | UPMU_AMD_SELECT_HOST)
 
 /* What can be set in a select. */
-static uint64_t amd_settable(const struct upmu_pmu *pmu)
+static UPMU_APART uint64_t amd_settable(const struct upmu_pmu *pmu)
 {
     return upmu_register_settable(pmu, UPMU_AMD_ROW_SELECT, UPMU_LEVEL_PRIVILEGED);
 }
@@ -138,7 +139,7 @@ void upmu_amd_format(const struct upmu_pmu *pmu, const struct upmu_event *event,
 #endif
 
 /* What is said of an event by its code: northbridge, two counters. */
-static enum upmu_status settle_code(const struct upmu_pmu *pmu, struct upmu_event *event)
+static UPMU_APART enum upmu_status settle_code(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
     unsigned code = upmu_amd_code(event->config);
 

@@ -5,6 +5,7 @@
  */
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
+#include "core/apart.h"
 #include "core/bits.h"
 
 #if UPMU_BACKEND_X86_CORE
@@ -63,7 +64,7 @@ static uint64_t fixed_nibble(uint64_t select)
 }
 
 /* Metrics need their bit of GLOBAL_CTRL only, which is a gate; slots are counted in the next slot. */
-static void add_event(struct upmu_image *image, unsigned counter, uint64_t select)
+static UPMU_APART void add_event(struct upmu_image *image, unsigned counter, uint64_t select)
 {
     if (counter < UPMU_X86_METRIC(0))
         add_control(image, counter, counter < UPMU_FIXED_COUNTER(0) ? select : fixed_nibble(select));

@@ -10,6 +10,7 @@
  */
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
+#include "core/apart.h"
 #include "core/bits.h"
 #include "core/mem.h"
 #include "core/register.h"
@@ -202,7 +203,7 @@ static void read_fixed(const struct upmu_detection *detection, const uint32_t le
 }
 
 /* Leaf 23h: what this core type has, where 0Ah tells what all have; 1 means available. */
-static void read_extension(const uint32_t words[][4], struct shape *shape)
+static UPMU_APART void read_extension(const uint32_t words[][4], struct shape *shape)
 {
     if (words[LEAF_23][1] & 1u)
         shape->select = UPMU_X86_SELECT_UMASK2;
@@ -266,7 +267,7 @@ static const struct model *find_model(const struct upmu_detection *detection, un
 _Static_assert(M_HYBRID % 2 == 0, "an Atom is one above its big core");
 
 /* Where CPUID is known to say too little or too much; EDX[15] of leaf 7: core types differ. */
-static void correct_shape(const struct upmu_detection *detection, const struct model *model, bool hybrid,
+static UPMU_APART void correct_shape(const struct upmu_detection *detection, const struct model *model, bool hybrid,
                           struct shape *shape)
 {
     if (!detection->hypervisor) {

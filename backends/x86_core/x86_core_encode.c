@@ -10,6 +10,7 @@
 #include "backends/x86_common/x86_select.h"
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
+#include "core/apart.h"
 #include "core/bits.h"
 #include "core/mem.h"
 #include "core/register.h"
@@ -21,7 +22,7 @@
  * What may be set in a row; newer CPUs have OMR registers where others have offcore ones.
  * A hypervisor may leave out general counter 0, whose select stands for all.
  */
-static uint64_t settable(const struct upmu_pmu *pmu, unsigned row)
+static UPMU_APART uint64_t settable(const struct upmu_pmu *pmu, unsigned row)
 {
     const struct upmu_register_class *class = &pmu->table->classes[UPMU_X86_CLASS_SELECT];
 

@@ -8,6 +8,7 @@
  */
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
+#include "core/apart.h"
 #include "core/mem.h"
 
 #if UPMU_BACKEND_X86_CORE && UPMU_NAMES
@@ -54,7 +55,7 @@ static const uint16_t architectural[] = {0x003C, 0x00C0, 0x013C, 0x4F2E, 0x412E,
                                          0x01A4, 0x02A4, 0x0073, 0x019C, 0x02C2, 0x01E4};
 
 /* Of the first `known` codes; event 00h is that of a fixed counter (unit mask 0: none) or a byte of PERF_METRICS. */
-static bool is_announced(const struct upmu_pmu *pmu, uint32_t code, unsigned known)
+static UPMU_APART bool is_announced(const struct upmu_pmu *pmu, uint32_t code, unsigned known)
 {
     unsigned counter = code & 0x8000u ? UPMU_X86_METRIC(code >> 8 & 7u) : 15u + (code >> 8);
 

@@ -10,7 +10,7 @@ from checklib import check, code_of, files, grep, main, read, run, Skip
 
 HOOKS = "rdmsr|wrmsr|cpuid|this_cpu|irq_save|irq_restore|rdpmc|pmi_rearm|clock_ns|allow_rdpmc|run_on_cpu|log"
 # Headers of the core that a backend may use: no bank, no hooks, no sessions.
-BACKEND_MAY_USE = {"core/backend.h", "core/bits.h", "core/mem.h", "core/register.h", "core/text.h", "core/catalog.h"}
+BACKEND_MAY_USE = {"core/apart.h", "core/backend.h", "core/bits.h", "core/mem.h", "core/register.h", "core/text.h", "core/catalog.h"}
 
 
 def tracked(*suffixes):

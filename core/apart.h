@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * UPMU_APART: a function that compilers would put into its callers, where gcc -Os is
+ * measured to need more bytes for it (make size).
+ */
+#ifndef UPMU_CORE_APART_H
+#define UPMU_CORE_APART_H
+
+#define UPMU_APART __attribute__((noinline))
+
+#endif
