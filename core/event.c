@@ -39,14 +39,15 @@ enum upmu_status upmu_event_raw(const struct upmu_pmu *pmu, uint64_t config, uin
 static const struct {
     char name[8];
     uint8_t word, shift;
+    uint64_t room;
 } raw_words[] = {
-    {"config", 0, 0}, {"config1", 1, 0}, {"config2", 2, 0},
+    {"config", 0, 0, UINT64_MAX}, {"config1", 1, 0, UINT64_MAX}, {"config2", 2, 0, UINT64_MAX},
 #if UPMU_BACKEND_X86_P4
-    {"escr", 0, 0},   {"cccr", 0, 32},   {"escr1", 1, 0},   {"cccr1", 1, 32}, {"pebs", 2, 0}, {"vert", 2, 32},
+    {"escr", 0, 0, UINT32_MAX},   {"cccr", 0, 32, UINT32_MAX},   {"escr1", 1, 0, UINT32_MAX},
+    {"cccr1", 1, 32, UINT32_MAX}, {"pebs", 2, 0, UINT32_MAX},    {"vert", 2, 32, UINT32_MAX},
 #endif
 };
 #define RAW_WORDS (sizeof raw_words / sizeof raw_words[0])
-#define RAW_WHOLE 3u
 
 /* Masks of one row: upmu_event_id.masks is 32 bits wide. */
 #define MASKS 32u
@@ -171,11 +172,11 @@ static bool is_raw(struct encoder *encoder)
 
 static enum upmu_status take_raw_word(struct encoder *encoder)
 {
-    for (unsigned i = 0; i < RAW_WORDS; i++) {
+    for (unsigned i = 0; encoder->is_number && i < RAW_WORDS; i++) {
         uint64_t *word = &encoder->raw[raw_words[i].word];
-        uint64_t room = i < RAW_WHOLE ? ~UINT64_C(0) : UINT32_MAX;
+        uint64_t room = raw_words[i].room;
 
-        if (!encoder->is_number || !part_is(encoder, raw_words[i].name) || (*word >> raw_words[i].shift & room))
+        if (!part_is(encoder, raw_words[i].name) || (*word >> raw_words[i].shift & room))
             continue;
         if (encoder->value & ~room)
             return UPMU_ERR_BAD_VALUE;
