@@ -14,72 +14,81 @@
 #define BIT(n) (UINT64_C(1) << (n))
 
 const struct upmu_x86_field upmu_x86_fields[UPMU_X86_FIELDS] = {
-    {UPMU_SELECT_USR, UPMU_ATTR_USR, 16, UPMU_X86_ALL, 0, 0, ":u"},
-    {UPMU_SELECT_OS, UPMU_ATTR_OS, 17, UPMU_X86_ALL, 0, 0, ":k"},
-    {UPMU_SELECT_EDGE, UPMU_ATTR_EDGE, 18, UPMU_X86_ALL, 0, 0, ":e="},
-    {UPMU_SELECT_INV, UPMU_ATTR_INV, 23, UPMU_X86_ALL, 0, 0, ":i="},
-    {UPMU_SELECT_CMASK, UPMU_ATTR_CMASK, 24, UPMU_X86_ALL, 0, 0, ":c="},
-    {UPMU_SELECT_ANY, UPMU_ATTR_ANY, 21, UPMU_X86_INTEL, 0, 0, ":t="},
-    {BIT(32), UPMU_ATTR_IN_TX, 32, UPMU_X86_INTEL, 0, 0, ":intx="},
-    {BIT(33), UPMU_ATTR_IN_TXCP, 33, UPMU_X86_INTEL, 0, 0, ":intxcp="},
-    {BIT(36), UPMU_X86_ATTR_EQ, 36, UPMU_X86_INTEL, 0, 0, ":eq="},
-    {BIT(40), 0, 40, UPMU_X86_AMD, 0, 0, ":g="},
-    {BIT(41), 0, 41, UPMU_X86_AMD, 0, 0, ":h="},
-    {BIT(19), 0, 19, UPMU_X86_AMD, 0, 0, ":pc="},
-    {~UINT64_C(0), UPMU_ATTR_PAYLOAD, 0, UPMU_X86_INTEL, UPMU_X86_PAYLOAD_OFFCORE, 1, ":offcore_rsp="},
-    {~UINT64_C(0), UPMU_ATTR_PAYLOAD, 0, UPMU_X86_INTEL, UPMU_X86_PAYLOAD_LDLAT, UPMU_X86_LDLAT_LEAST, ":ldlat="},
-    {~UINT64_C(0), UPMU_ATTR_PAYLOAD, 0, UPMU_X86_INTEL, UPMU_X86_PAYLOAD_FRONTEND, 1, ":frontend="},
-    {~UINT64_C(0), UPMU_ATTR_PAYLOAD, 0, UPMU_X86_INTEL, UPMU_X86_PAYLOAD_SNOOP, 1, ":snoop_rsp="},
-    {UPMU_SELECT_UMASK, UPMU_ATTR_RAW, 8, UPMU_X86_ALL, 0, 0, ":umask="},
-    {UINT64_C(0xff), UPMU_ATTR_RAW, 0, UPMU_X86_INTEL, 0, 0, ""},
-    {UINT64_C(0xf000000ff), UPMU_ATTR_RAW, 0, UPMU_X86_AMD, 0, 0, ""},
-    {UINT64_C(0xfff00), UPMU_ATTR_PAYLOAD, 8, UPMU_X86_INTEL, UPMU_X86_PAYLOAD_FRONTEND, 1, ":fe_thres="},
+    [UPMU_X86_FIELD_USR] = {UPMU_SELECT_USR, UPMU_ATTR_USR, 16, UPMU_X86_ALL, 0, 0, ":u"},
+    [UPMU_X86_FIELD_OS] = {UPMU_SELECT_OS, UPMU_ATTR_OS, 17, UPMU_X86_ALL, 0, 0, ":k"},
+    [UPMU_X86_FIELD_EDGE] = {UPMU_SELECT_EDGE, UPMU_ATTR_EDGE, 18, UPMU_X86_ALL, 0, 0, ":e="},
+    [UPMU_X86_FIELD_INV] = {UPMU_SELECT_INV, UPMU_ATTR_INV, 23, UPMU_X86_ALL, 0, 0, ":i="},
+    [UPMU_X86_FIELD_CMASK] = {UPMU_SELECT_CMASK, UPMU_ATTR_CMASK, 24, UPMU_X86_ALL, 0, 0, ":c="},
+    [UPMU_X86_FIELD_GUEST] = {BIT(40), 0, 40, UPMU_X86_AMD, 0, 0, ":g="},
+    [UPMU_X86_FIELD_HOST] = {BIT(41), 0, 41, UPMU_X86_AMD, 0, 0, ":h="},
+    [UPMU_X86_FIELD_PC] = {BIT(19), 0, 19, UPMU_X86_AMD, 0, 0, ":pc="},
+    [UPMU_X86_FIELD_UMASK] = {UPMU_SELECT_UMASK, UPMU_ATTR_RAW, 8, UPMU_X86_ALL, 0, 0, ":umask="},
+    [UPMU_X86_FIELD_EVENT] = {UINT64_C(0xff), UPMU_ATTR_RAW, 0, UPMU_X86_INTEL, 0, 0, ""},
+    [UPMU_X86_FIELD_AMD_EVENT] = {UINT64_C(0xf000000ff), UPMU_ATTR_RAW, 0, UPMU_X86_AMD, 0, 0, ""},
+#if UPMU_BACKEND_X86_CORE
+#define PAYLOAD(kind, least, name) \
+    {~UINT64_C(0), UPMU_ATTR_PAYLOAD, 0, UPMU_X86_INTEL, UPMU_X86_PAYLOAD_##kind, least, name}
+    [UPMU_X86_FIELD_ANY] = {UPMU_SELECT_ANY, UPMU_ATTR_ANY, 21, UPMU_X86_INTEL, 0, 0, ":t="},
+    [UPMU_X86_FIELD_IN_TX] = {BIT(32), UPMU_ATTR_IN_TX, 32, UPMU_X86_INTEL, 0, 0, ":intx="},
+    [UPMU_X86_FIELD_IN_TXCP] = {BIT(33), UPMU_ATTR_IN_TXCP, 33, UPMU_X86_INTEL, 0, 0, ":intxcp="},
+    [UPMU_X86_FIELD_EQ] = {BIT(36), UPMU_X86_ATTR_EQ, 36, UPMU_X86_INTEL, 0, 0, ":eq="},
+    [UPMU_X86_FIELD_OFFCORE] = PAYLOAD(OFFCORE, 1, ":offcore_rsp="),
+    [UPMU_X86_FIELD_LDLAT] = PAYLOAD(LDLAT, UPMU_X86_LDLAT_LEAST, ":ldlat="),
+    [UPMU_X86_FIELD_FRONTEND] = PAYLOAD(FRONTEND, 1, ":frontend="),
+    [UPMU_X86_FIELD_SNOOP] = PAYLOAD(SNOOP, 1, ":snoop_rsp="),
+    [UPMU_X86_FIELD_THRESHOLD] = {UINT64_C(0xfff00), UPMU_ATTR_PAYLOAD, 8, UPMU_X86_INTEL, UPMU_X86_PAYLOAD_FRONTEND,
+                                  1, ":fe_thres="},
+#undef PAYLOAD
+#endif
 };
 
 #if UPMU_NAMES
 
-/* The family's names of attributes first. */
+#define WORD(name, field) {name, UPMU_X86_FIELD_##field}
 static const struct {
-    char name[12];
+    char name[UPMU_BACKEND_X86_CORE ? 12 : 10];
     uint8_t field;
 } field_words[] = {
-    {"u", 0},
-    {"usr", 0},
-    {"k", 1},
-    {"os", 1},
-    {"e", 2},
-    {"edge", 2},
-    {"i", 3},
-    {"inv", 3},
-    {"c", 4},
-    {"cmask", 4},
-    {"count", 4},
-    {"thr", 4},
-    {"threshold", 4},
-    {"t", 5},
-    {"any", 5},
-    {"anythread", 5},
-    {"intx", 6},
-    {"in_tx", 6},
-    {"intxcp", 7},
-    {"in_txcp", 7},
-    {"in_tx_cp", 7},
-    {"eq", 8},
-    {"g", 9},
-    {"guest", 9},
-    {"h", 10},
-    {"host", 10},
-    {"pc", 11},
-    {"offcore_rsp", UPMU_X86_FIELD_PAYLOADS},
-    {"ldlat", 13},
-    {"frontend", UPMU_X86_FIELD_FRONTEND},
-    {"fe_thres", UPMU_X86_FIELD_THRESHOLD},
-    {"snoop_rsp", 15},
-    {"umask", UPMU_X86_FIELD_UMASK},
-    {"event", UPMU_X86_FIELD_EVENT},
+    WORD("u", USR),
+    WORD("usr", USR),
+    WORD("k", OS),
+    WORD("os", OS),
+    WORD("e", EDGE),
+    WORD("edge", EDGE),
+    WORD("i", INV),
+    WORD("inv", INV),
+    WORD("c", CMASK),
+    WORD("cmask", CMASK),
+    WORD("count", CMASK),
+    WORD("thr", CMASK),
+    WORD("threshold", CMASK),
+    WORD("g", GUEST),
+    WORD("guest", GUEST),
+    WORD("h", HOST),
+    WORD("host", HOST),
+    WORD("pc", PC),
+    WORD("umask", UMASK),
+    WORD("event", EVENT),
+#if UPMU_BACKEND_X86_CORE
+    WORD("t", ANY),
+    WORD("any", ANY),
+    WORD("anythread", ANY),
+    WORD("intx", IN_TX),
+    WORD("in_tx", IN_TX),
+    WORD("intxcp", IN_TXCP),
+    WORD("in_txcp", IN_TXCP),
+    WORD("in_tx_cp", IN_TXCP),
+    WORD("eq", EQ),
+    WORD("offcore_rsp", OFFCORE),
+    WORD("ldlat", LDLAT),
+    WORD("frontend", FRONTEND),
+    WORD("fe_thres", THRESHOLD),
+    WORD("snoop_rsp", SNOOP),
     {"p", UPMU_X86_FIELDS},
     {"precise", UPMU_X86_FIELDS},
+#endif
 };
+#undef WORD
 #define FIELD_WORDS (sizeof field_words / sizeof field_words[0])
 
 unsigned upmu_x86_field_of(const char *name, size_t length)
@@ -153,10 +162,13 @@ void upmu_x86_format(const struct upmu_event *event, const struct upmu_row *row,
     if ((event->config & UPMU_SELECT_BOTH) != UPMU_SELECT_BOTH)
         upmu_text_string(out, upmu_x86_fields[event->config & UPMU_SELECT_USR ? 0 : 1].name);
     for (unsigned i = UPMU_X86_FIELD_EDGE; i < UPMU_X86_FIELD_UMASK; i++) {
+#if UPMU_BACKEND_X86_CORE
         /* Where the row has a payload only its threshold can be given. */
-        const struct upmu_x86_field *field =
-            &upmu_x86_fields[i == UPMU_X86_FIELD_FRONTEND && (row->flags & UPMU_ROW_PAYLOAD) ? UPMU_X86_FIELD_THRESHOLD
-                                                                                             : i];
+        bool threshold = i == UPMU_X86_FIELD_FRONTEND && (row->flags & UPMU_ROW_PAYLOAD);
+        const struct upmu_x86_field *field = &upmu_x86_fields[threshold ? (unsigned)UPMU_X86_FIELD_THRESHOLD : i];
+#else
+        const struct upmu_x86_field *field = &upmu_x86_fields[i];
+#endif
         uint64_t bits = (field->payload ? event->config1 : event->config) & field->bits;
 
         if (bits && (field->families & families) && (!field->attribute || (event->attributes & field->attribute)) &&

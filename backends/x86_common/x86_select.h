@@ -44,18 +44,40 @@ struct upmu_x86_field {
     uint8_t families;
     uint8_t payload;
     uint8_t least;
-    char name[14]; /* in canonical text */
+    char name[UPMU_BACKEND_X86_CORE ? 14 : 8]; /* in canonical text */
 };
 
-/* Indices of fields: the privileges stand first; then others in the order of canonical text. */
-#define UPMU_X86_FIELD_EDGE 2u
-#define UPMU_X86_FIELD_PAYLOADS 12u
-#define UPMU_X86_FIELD_FRONTEND 14u
-#define UPMU_X86_FIELD_UMASK 16u
-#define UPMU_X86_FIELD_EVENT 17u
-#define UPMU_X86_FIELD_AMD_EVENT 18u
-#define UPMU_X86_FIELD_THRESHOLD 19u
-#define UPMU_X86_FIELDS 20u
+/* Places of fields: the privileges stand first; then others in the order of canonical text. */
+enum {
+    UPMU_X86_FIELD_USR,
+    UPMU_X86_FIELD_OS,
+    UPMU_X86_FIELD_EDGE,
+    UPMU_X86_FIELD_INV,
+    UPMU_X86_FIELD_CMASK,
+#if UPMU_BACKEND_X86_CORE
+    UPMU_X86_FIELD_ANY,
+    UPMU_X86_FIELD_IN_TX,
+    UPMU_X86_FIELD_IN_TXCP,
+    UPMU_X86_FIELD_EQ,
+#endif
+    UPMU_X86_FIELD_GUEST,
+    UPMU_X86_FIELD_HOST,
+    UPMU_X86_FIELD_PC,
+    UPMU_X86_FIELD_PAYLOADS,
+#if UPMU_BACKEND_X86_CORE
+    UPMU_X86_FIELD_OFFCORE = UPMU_X86_FIELD_PAYLOADS,
+    UPMU_X86_FIELD_LDLAT,
+    UPMU_X86_FIELD_FRONTEND,
+    UPMU_X86_FIELD_SNOOP,
+    UPMU_X86_FIELD_UMASK,
+    UPMU_X86_FIELD_THRESHOLD,
+#else
+    UPMU_X86_FIELD_UMASK = UPMU_X86_FIELD_PAYLOADS,
+#endif
+    UPMU_X86_FIELD_EVENT,
+    UPMU_X86_FIELD_AMD_EVENT,
+    UPMU_X86_FIELDS
+};
 extern const struct upmu_x86_field upmu_x86_fields[UPMU_X86_FIELDS];
 
 #if UPMU_NAMES
