@@ -207,8 +207,8 @@ def main():
             done += 1
             if options.step == 1 and not options.only and done % 20 == 0:
                 print(f"    {done} of {len(chosen)} in {time.monotonic() - begun:.0f} s", flush=True)
-            if options.only:
-                print(f"    {mutant.killer or 'SURVIVES'}: {mutant.name}")
+            if options.only or not mutant.killer:
+                print(f"    {mutant.killer or 'SURVIVES'}: {mutant.name}", flush=True)
     known, results = known_survivors(), []
     for half, mutants in (("rules", [m for m in chosen if m.rule is not None]),
                           ("lines", [m for m in chosen if m.rule is None])):
