@@ -44,17 +44,17 @@ static unsigned number_claim(struct placement *p, unsigned resource, uint64_t va
 }
 
 /* Does an option under construction make another claim on a resource? */
-static bool is_torn(const struct placement *p, const struct place_option *option, unsigned end, unsigned claim)
+static bool is_torn(const struct placement *p, const struct place_option *option, const uint8_t *end, unsigned claim)
 {
-    for (unsigned i = option->claims + 1u; i < end; i++)
-        if (p->list[i] != claim && p->resource[p->list[i]] == p->resource[claim])
+    for (const uint8_t *list = &p->list[option->claims]; ++list != end;)
+        if (*list != claim && p->resource[*list] == p->resource[claim])
             return true;
     return false;
 }
 
 /* Add what one slot of an option claims to the list, from `end` on; the new end. */
-static unsigned read_claims(struct placement *p, struct place_option *option, const struct upmu_slot *slot,
-                            unsigned end, uint64_t *resources)
+static uint8_t *read_claims(struct placement *p, struct place_option *option, const struct upmu_slot *slot,
+                            uint8_t *end, uint64_t *resources)
 {
     for (unsigned j = 0; j < slot->resource_count; j++) {
         unsigned resource = j < UPMU_SLOT_RESOURCES ? slot->resource[j] : UPMU_NO_RESOURCE, claim;
@@ -71,7 +71,7 @@ static unsigned read_claims(struct placement *p, struct place_option *option, co
         if ((*resources >> resource & 1u) != 0 && is_torn(p, option, end, claim))
             option->shape |= OPTION_TORN;
         *resources |= UPMU_BIT64(resource);
-        p->list[end++] = (uint8_t)claim;
+        *end++ = (uint8_t)claim;
     }
     return end;
 }
@@ -102,9 +102,10 @@ static void keep_pairs(struct placement *p, struct place_option *option, const s
 {
     struct place_option model = *option;
     uint32_t counters = from->slot[0].counters, others = from->slot[UPMU_SECOND_SLOT].counters;
+    const struct upmu_pair *pair = from->pairs;
 
-    for (unsigned i = 0; i < from->pair_count; i++) {
-        unsigned first = from->pairs[i].first, second = from->pairs[i].second;
+    for (unsigned left = from->pair_count; left != 0; left--, pair++) {
+        unsigned first = pair->first, second = pair->second;
 
         if ((first | second) >= UPMU_COUNTERS) {
             p->fault = UPMU_ERR_INVALID;
@@ -132,7 +133,8 @@ static bool alternative_is_valid(const struct upmu_alternative *from)
 
 static void read_alternative(struct placement *p, struct place_option *option, const struct upmu_alternative *from)
 {
-    unsigned slots = from->slot_count, start = p->list_used, end = start + 1;
+    unsigned slots = from->slot_count;
+    uint8_t *start = &p->list[p->list_used], *end = start + 1;
     uint32_t counters = 0;
     uint64_t resources = 0;
 
@@ -142,11 +144,11 @@ static void read_alternative(struct placement *p, struct place_option *option, c
     }
     if (p->slots < slots)
         p->slots = (uint8_t)slots;
-    if (from->dormant)
-        slots += (unsigned)from->slot[0].resource_count << OPTION_DORMANT;
     option->shape = (uint8_t)slots;
-    option->claims = (uint8_t)start;
-    for (unsigned k = 0; k < from->slot_count; k++) {
+    if (from->dormant)
+        option->shape += (uint8_t)(from->slot[0].resource_count << OPTION_DORMANT);
+    option->claims = p->list_used;
+    for (unsigned k = 0; k < slots; k++) {
         option->counters[k] = from->slot[k].counters;
         counters |= option->counters[k];
         end = read_claims(p, option, &from->slot[k], end, &resources);
@@ -154,10 +156,10 @@ static void read_alternative(struct placement *p, struct place_option *option, c
     p->counters[option->request] |= counters;
     p->resources[option->request] |= resources;
     if (PLACE_HELPERS && from->helper && p->fault == UPMU_OK)
-        p->helped |= UINT64_C(3) << (p->resource[p->list[end - 1]] & 62u);
-    p->list[start] = (uint8_t)(end - start - 1);
-    p->list_used = (uint8_t)end;
-    if (end >= PLACE_LIST - (1u + UPMU_SLOTS * UPMU_SLOT_RESOURCES)) /* there must be room for one more */
+        p->helped |= UINT64_C(3) << (p->resource[end[-1]] & 62u);
+    *start = (uint8_t)(end - start - 1);
+    p->list_used = (uint8_t)(end - p->list);
+    if (end - p->list >= PLACE_LIST - (1 + UPMU_SLOTS * UPMU_SLOT_RESOURCES)) /* there must be room for one more */
         p->fault = UPMU_ERR_NO_SPACE;
     if (from->pair_count != 0)
         keep_pairs(p, option, from);

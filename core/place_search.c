@@ -110,7 +110,7 @@ static bool find_counter(struct placement *p, unsigned unit)
 
 static bool keep_limit(struct placement *p)
 {
-    while (p->limited != 0 && upmu_bits_count(p->used & p->limited) > p->input->limit)
+    while (upmu_bits_count(p->used & p->limited) > p->input->limit)
         if (!find_counter(p, NO_UNIT))
             return false;
     return true;
@@ -133,12 +133,12 @@ static bool match_all(struct placement *p)
                 take_counter(p, unit, best_counter(p, unit, unused));
             else if (!find_counter(p, unit))
                 return false;
-            if (!keep_limit(p))
+            if (p->limited != 0 && !keep_limit(p))
                 return false;
         }
     }
     p->unmatched = 0;
-    return keep_limit(p);
+    return p->limited == 0 || keep_limit(p);
 }
 
 /* ---- Options ---- */
@@ -266,6 +266,8 @@ static void spread_request(struct placement *p, unsigned request, bool exclude)
     unsigned index = p->first[request] + upmu_bits_lowest(p->u.search.viable[request]);
     const uint8_t *list = &p->list[p->option[index].claims];
 
+    if ((p->resources[request] & p->contested) == 0)
+        return;
     for (unsigned left = p->lifted & PLACE_LIFT_RESOURCES ? 0 : *list; left != 0; left--) {
         unsigned claim = *++list;
         uint8_t *by = &p->u.search.spread[p->resource[claim]];
@@ -328,19 +330,28 @@ static unsigned find_server(struct placement *p, unsigned request, unsigned pair
 /* Helpers that nobody left can serve need a counter of their own. */
 static void give_up_serving(struct placement *p)
 {
+    uint32_t lasting = 0; /* pairs served by somebody who serves those to come, too */
+
     for (uint32_t left = p->members & p->helpers; left != 0; left &= left - 1u) {
-        unsigned request = upmu_bits_lowest(left), served = UPMU_RESOURCES;
+        unsigned request = upmu_bits_lowest(left);
+        uint32_t served = lasting;
 
         for (uint32_t options = p->u.search.viable[request]; options != 0; options &= options - 1u) {
-            unsigned index = p->first[request] + upmu_bits_lowest(options);
-            const struct place_option *option = &p->option[index];
+            unsigned index = p->first[request] + upmu_bits_lowest(options), pair, server;
 
-            if ((option->shape & OPTION_SERVED) == 0 || helper_pair(p, option) == served)
+            if ((p->option[index].shape & OPTION_SERVED) == 0)
                 continue;
-            if (find_server(p, request, helper_pair(p, option), false) == NO_OPTION)
+            pair = helper_pair(p, &p->option[index]);
+            if (served >> pair & 1u)
+                continue;
+            server = find_server(p, request, pair, false);
+            if (server == NO_OPTION) {
                 exclude_option(p, index, 0);
-            else
-                served = helper_pair(p, option);
+                continue;
+            }
+            served |= UPMU_BIT32(pair);
+            if (p->option[server].request <= request && p->input->set_of == NULL)
+                lasting |= UPMU_BIT32(pair);
         }
     }
 }
@@ -364,12 +375,9 @@ static bool draw_conclusions(struct placement *p)
         }
         if (!match_all(p))
             return false;
-        if (spread != 0) {
+        for (; spread != 0 && p->changed == 0; spread &= spread - 1u)
             spread_request(p, upmu_bits_lowest(spread), true);
-            spread &= spread - 1u;
-            continue;
-        }
-        if (HELPED(p))
+        if (HELPED(p) && p->changed == 0)
             give_up_serving(p);
         if (p->changed == 0)
             return true;
@@ -393,7 +401,7 @@ static void begin_search(struct placement *p, uint32_t members, uint32_t pinned)
 
         p->u.search.viable[request] =
             p->pinned >> request & 1u ? UPMU_BIT32(p->keep[request] - p->first[request]) : p->usable[request];
-        for (unsigned k = p->slots; k != 0; k--, request += UPMU_REQUESTS)
+        for (unsigned k = PLACE_TRIES ? 0 : p->slots; k != 0; k--, request += UPMU_REQUESTS)
             p->u.search.counter[request] = UPMU_NO_COUNTER;
     }
 }
@@ -522,7 +530,7 @@ static bool suggestions_agree(struct placement *p)
 
     memset(made, NO_CLAIM, sizeof made);
     for (uint32_t left = p->members; left != 0;) {
-        unsigned request = upmu_bits_highest(left), index = suggested_option(p, request);
+        unsigned request = upmu_bits_lowest(left), index = suggested_option(p, request);
 
         left ^= UPMU_BIT32(request);
         if (index == NO_OPTION) {
@@ -598,8 +606,6 @@ static bool take_options(struct placement *p)
     uint8_t made[UPMU_RESOURCES];
     uint32_t first = 0, second = 0, left, next, serving;
 
-    if (p->limited != 0)
-        return false;
     if (UPMU_SLOTS != 1 && p->slots != 1)
         memset(p->u.search.spread, NO_CLAIM, sizeof p->u.search.spread);
     for (left = p->members; left != 0; left &= left - 1u) {
@@ -616,7 +622,8 @@ static bool take_options(struct placement *p)
         if (p->list[p->option[p->first[request]].claims] > 1u)
             spread_request(p, request, false);
     }
-    for (unsigned tries = PLACE_TRIES; tries != 0; tries--) {
+    left = p->members;
+    for (unsigned tries = p->limited != 0 ? 0 : PLACE_TRIES; tries != 0; tries--) {
         if (UPMU_SLOTS != 1 && p->slots != 1)
             memcpy(made, p->u.search.spread, sizeof made);
         else
