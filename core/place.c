@@ -187,7 +187,7 @@ static enum upmu_status place_requests(struct placement *p, struct upmu_place_re
     uint64_t helped = p->helped;
 
     if (p->fault != UPMU_OK)
-        p->helped = 0;
+        p->helped = p->tries = 0;
     memset(p->u.search.counter, UPMU_NO_COUNTER, sizeof p->u.search.counter);
     stayers = find_stayers(p);
     while (left != 0) {
@@ -214,6 +214,7 @@ void upmu_placement_begin(struct placement *p, const struct upmu_place_input *in
         p->rank[input->preference[i]] = (uint8_t)i;
     p->input = input;
     p->rounds = PLACE_ROUNDS;
+    p->tries = PLACE_TRIES;
     upmu_placement_read(p);
     upmu_placement_lift(p, 0);
 }

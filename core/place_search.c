@@ -206,14 +206,38 @@ static bool has_claim(const struct placement *p, const struct place_option *opti
     return false;
 }
 
-/* The options left of a request that make a claim. */
+/* The pair of resources on one of which a served helper wants a counter. */
+static unsigned helper_pair(const struct placement *p, const struct place_option *option)
+{
+    const uint8_t *list = &p->list[option->claims];
+
+    return p->resource[list[*list]] >> 1;
+}
+
+/* The pairs of resources whose helpers an option serves by a counter of its own. */
+static uint32_t pairs_served(const struct placement *p, const struct place_option *option)
+{
+    const uint8_t *list = &p->list[option->claims];
+    unsigned end = *list + (option->shape & OPTION_SERVED ? 0 : 1u);
+    uint32_t pairs = 0;
+
+    for (unsigned i = 1u + (option->shape >> OPTION_DORMANT & 3u); i < end; i++)
+        pairs |= UPMU_BIT32(p->resource[list[i]] >> 1);
+    return pairs;
+}
+
+/* The options left of a request that make a claim, or that serve a pair: SERVES(pair). */
 static uint32_t options_with(const struct placement *p, unsigned request, unsigned claim)
 {
     uint32_t with = 0;
 
-    for (uint32_t left = p->u.search.viable[request]; left != 0; left &= left - 1u)
-        if (has_claim(p, &p->option[p->first[request] + upmu_bits_lowest(left)], claim))
+    for (uint32_t left = p->u.search.viable[request]; left != 0; left &= left - 1u) {
+        const struct place_option *option = &p->option[p->first[request] + upmu_bits_lowest(left)];
+
+        if (PLACE_HELPERS && claim >= SERVES(0) ? pairs_served(p, option) >> (claim - SERVES(0)) & 1u
+                                                : has_claim(p, option, claim))
             with |= left & (0u - left);
+    }
     return with;
 }
 
@@ -282,26 +306,6 @@ static void spread_request(struct placement *p, unsigned request, bool exclude)
 
 /* ---- Helpers ---- */
 
-/* The pair of resources on one of which a served helper wants a counter. */
-static unsigned helper_pair(const struct placement *p, const struct place_option *option)
-{
-    const uint8_t *list = &p->list[option->claims];
-
-    return p->resource[list[*list]] >> 1;
-}
-
-/* The pairs of resources whose helpers an option serves by a counter of its own. */
-static uint32_t pairs_served(const struct placement *p, const struct place_option *option)
-{
-    const uint8_t *list = &p->list[option->claims];
-    unsigned end = *list + (option->shape & OPTION_SERVED ? 0 : 1u);
-    uint32_t pairs = 0;
-
-    for (unsigned i = 1u + (option->shape >> OPTION_DORMANT & 3u); i < end; i++)
-        pairs |= UPMU_BIT32(p->resource[list[i]] >> 1);
-    return pairs;
-}
-
 /* An option left by which somebody of the request's set serves a helper, a suggested one if asked so; or NO_OPTION. */
 static unsigned find_server(struct placement *p, unsigned request, unsigned pair, bool suggested)
 {
@@ -317,9 +321,9 @@ static unsigned find_server(struct placement *p, unsigned request, unsigned pair
         for (uint32_t left = p->u.search.viable[other]; left != 0; left &= left - 1u) {
             unsigned index = p->first[other] + upmu_bits_lowest(left);
 
-            if ((other != request || (p->option[index].shape & OPTION_SERVED) != 0) &&
-                (pairs_served(p, &p->option[index]) >> pair & 1u) != 0 &&
-                (!suggested || index == p->u.search.choice[other]))
+            if ((!suggested || index == p->u.search.choice[other]) &&
+                (other != request || (p->option[index].shape & OPTION_SERVED) != 0) &&
+                (pairs_served(p, &p->option[index]) >> pair & 1u) != 0)
                 return index;
         }
     }
@@ -356,32 +360,36 @@ static void give_up_serving(struct placement *p)
     }
 }
 
-/* Draw all conclusions from what changed.  False: a contradiction. */
+/* Draw all conclusions from what changed, values before counters.  False: a contradiction. */
 static bool draw_conclusions(struct placement *p)
 {
-    uint32_t spread = 0;
+    do {
+        uint32_t stale = 0, spread = 0;
 
-    for (;;) {
-        p->unmatched |= p->changed;
-        spread |= p->changed;
-        for (; p->changed != 0; p->changed &= p->changed - 1u) {
-            unsigned request = upmu_bits_lowest(p->changed);
+        for (;; spread &= spread - 1u) {
+            stale |= p->changed;
+            spread |= p->changed;
+            for (; p->changed != 0; p->changed &= p->changed - 1u) {
+                unsigned request = upmu_bits_lowest(p->changed);
 
-            if (p->u.search.viable[request] == 0) {
-                note_witness(p, 0, UPMU_BIT32(request));
-                return false;
+                if (p->u.search.viable[request] == 0) {
+                    note_witness(p, 0, UPMU_BIT32(request));
+                    return false;
+                }
             }
-            refresh_request(p, request);
+            if (spread == 0)
+                break;
+            spread_request(p, upmu_bits_lowest(spread), true);
         }
+        p->unmatched |= stale;
+        for (; stale != 0; stale &= stale - 1u)
+            refresh_request(p, upmu_bits_lowest(stale));
         if (!match_all(p))
             return false;
-        for (; spread != 0 && p->changed == 0; spread &= spread - 1u)
-            spread_request(p, upmu_bits_lowest(spread), true);
-        if (HELPED(p) && p->changed == 0)
+        if (HELPED(p))
             give_up_serving(p);
-        if (p->changed == 0)
-            return true;
-    }
+    } while (p->changed != 0);
+    return true;
 }
 
 /* ---- Decisions ---- */
@@ -417,15 +425,14 @@ static uint32_t options_decided(const struct placement *p, const struct place_de
 }
 
 /*
- * Try those options of a request that make a claim of the given one, the first that not all make; that option
- * alone, if there is none.
+ * Try those options of a request that make a claim of the given one, the first in a list that not all make; that
+ * option alone, if there is none.
  */
-static void decide(struct placement *p, unsigned index)
+static void decide(struct placement *p, unsigned index, const uint8_t *list)
 {
     unsigned request = p->option[index].request;
     uint32_t viable = p->u.search.viable[request], tried = UPMU_BIT32(index - p->first[request]);
     struct place_decision *decision = &p->u.search.decision[p->decision_count++];
-    const uint8_t *list = &p->list[p->option[index].claims];
 
     decision->option = (uint8_t)index;
     decision->claim = NO_CLAIM;
@@ -534,12 +541,13 @@ static bool suggestions_agree(struct placement *p)
 
         left ^= UPMU_BIT32(request);
         if (index == NO_OPTION) {
-            decide(p, p->first[request] + upmu_bits_lowest(p->u.search.viable[request]));
+            index = p->first[request] + upmu_bits_lowest(p->u.search.viable[request]);
+            decide(p, index, &p->list[p->option[index].claims]);
             return false;
         }
         p->u.search.choice[request] = (uint8_t)index;
         if (!make_claims(p, index, made)) {
-            decide(p, index);
+            decide(p, index, &p->list[p->option[index].claims]);
             return false;
         }
     }
@@ -623,7 +631,7 @@ static bool take_options(struct placement *p)
             spread_request(p, request, false);
     }
     left = p->members;
-    for (unsigned tries = p->limited != 0 ? 0 : PLACE_TRIES; tries != 0; tries--) {
+    for (unsigned tries = p->limited != 0 ? 0 : p->tries; tries != 0; tries--) {
         if (UPMU_SLOTS != 1 && p->slots != 1)
             memcpy(made, p->u.search.spread, sizeof made);
         else
@@ -651,8 +659,8 @@ static bool take_options(struct placement *p)
 /* Is every helper served that has no counter?  If not, make a step towards it. */
 static bool helpers_are_served(struct placement *p)
 {
-    for (uint32_t left = p->members & p->helpers; left != 0; left &= left - 1u) {
-        unsigned request = upmu_bits_lowest(left), pair;
+    for (uint32_t left = p->members & p->helpers; left != 0; left ^= UPMU_BIT32(upmu_bits_highest(left))) {
+        unsigned request = upmu_bits_highest(left), pair;
         const struct place_option *chosen = &p->option[p->u.search.choice[request]];
 
         if ((chosen->shape & OPTION_SERVED) == 0)
@@ -660,7 +668,7 @@ static bool helpers_are_served(struct placement *p)
         pair = helper_pair(p, chosen);
         if (find_server(p, request, pair, true) != NO_OPTION)
             continue;
-        decide(p, find_server(p, request, pair, false));
+        decide(p, find_server(p, request, pair, false), (const uint8_t[]){1, (uint8_t)SERVES(pair)});
         return false;
     }
     return true;

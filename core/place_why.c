@@ -59,7 +59,7 @@ static unsigned rule_to_lift(struct placement *p, uint32_t members, const struct
 {
     static const uint8_t tried[] = {PLACE_LIFT_TAKEN, PLACE_LIFT_HELD, PLACE_LIFT_TAKEN | PLACE_LIFT_HELD,
                                     PLACE_LIFT_RESOURCES, PLACE_LIFT_LIMIT};
-    unsigned felt = PLACE_LIFT_RESOURCES | PLACE_LIFT_LIMIT;
+    unsigned felt = p->limited != 0 ? PLACE_LIFT_RESOURCES | PLACE_LIFT_LIMIT : PLACE_LIFT_RESOURCES;
 
     if (needs->counters & p->input->counters & p->input->taken)
         felt |= PLACE_LIFT_TAKEN;
@@ -83,6 +83,7 @@ void upmu_placement_explain(struct placement *p, struct upmu_why *why)
     uint32_t counters, members;
 
     p->rounds = PLACE_ROUNDS;
+    p->tries = PLACE_TRIES != 0;
     members = colliding_subset(p, p->witness);
     needs = needs_of(p, members);
     lift = rule_to_lift(p, members, &needs);

@@ -30,6 +30,7 @@
 #define HELPED(p) (PLACE_HELPERS && (p)->helped != 0)
 
 #define NO_CLAIM 0xffu
+#define SERVES(pair) (PLACE_CLAIMS + (pair)) /* in place of a claim: serving the helpers of a pair */
 #define NO_UNIT 0xffu
 #define NO_OPTION 0xffu
 
@@ -59,10 +60,10 @@ struct place_reading {
     uint8_t chain[UPMU_RESOURCES]; /* first claim on a resource */
 };
 
-/* Decision of the search: for one option of a request, or for all that make a claim. */
+/* Decision of the search: for one option of a request, or for all that make a claim or serve a pair. */
 struct place_decision {
     uint8_t option;
-    uint8_t claim; /* or NO_CLAIM */
+    uint8_t claim; /* or SERVES(pair), or NO_CLAIM */
     uint8_t trail; /* length of the trail before it */
 };
 
@@ -98,6 +99,7 @@ struct placement {
 
     /* The state of the search. */
     uint8_t trail_count, decision_count;
+    uint8_t tries;      /* PLACE_TRIES; one to explain a refusal, where most subsets do not need the second */
     uint32_t used;      /* counters with a unit */
     uint32_t unmatched; /* requests that may have a unit without a counter */
     uint32_t changed;   /* requests whose options changed */

@@ -60,6 +60,16 @@ static void draw_p4_tags18(uint64_t *random)
     p4_fill_shape(&shape, &set);
 }
 
+/* Nothing but tags: no set fits, many not even into the work area. */
+static void draw_p4_all_tags18(uint64_t *random)
+{
+    struct p4_set set = {0};
+    while (set.count < 18)
+        p4_draw_tagged(&set, random);
+    p4_draw_finish(&set, random);
+    p4_fill_shape(&shape, &set);
+}
+
 /* As "full", but told by the backend: its part counts too. */
 static struct upmu_pmu pmu;
 static struct upmu_event event[P4_EVENTS][3], chosen[UPMU_REQUESTS];
@@ -104,6 +114,7 @@ static const struct corpus {
     {NULL, "place-p4wild18-refused", draw_p4_wild18, SETS},
     {"place-p4tags12-placed", "place-p4tags12-refused", draw_p4_tags12, SETS / 5},
     {"place-p4tags18-placed", "place-p4tags18-refused", draw_p4_tags18, SETS / 5},
+    {NULL, "place-p4alltags18-refused", draw_p4_all_tags18, SETS / 5},
     {"place-netburst18-placed", "place-netburst18-refused", draw_netburst18, SETS / 5},
 };
 
