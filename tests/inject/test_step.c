@@ -44,7 +44,7 @@ static struct place here, failed_at, only;
 static uint32_t steps, injected, in_switches, stride, skip, phase;
 static unsigned switches; /* thread switches, set switches and ticks entered */
 static unsigned whole;    /* so many of them are gone through instruction by instruction */
-static bool stepping, every;
+static bool stepping, every, brief;
 static volatile bool branched; /* after an overflow, until the copy is gone back to */
 
 /* ---- Nothing is injected inside the model, nor is it stepped through ---- */
@@ -341,9 +341,14 @@ static const char *const profiles[] = {"core2", "skylake", "version1", "k8_revc"
 /* The profiles from here on are swept thinner by this. */
 #define THINNER 3
 
-/* Everything on Skylake; 64 bits: the other profiles plainly, too; the Pentium 4 always. */
-static bool left_out(unsigned profile, unsigned variant)
+/*
+ * Everything on Skylake; 64 bits: the other profiles plainly, too; the Pentium 4 always.
+ * With STEP_BRIEF in the environment: Skylake and the first that there is, plainly.
+ */
+static bool left_out(unsigned first, unsigned profile, unsigned variant)
 {
+    if (brief)
+        return (profile != 1 && profile != first) || variant;
     if (SKIP != 4)
         return (profile != 1 && profile != P4) || variant;
     return profile != 1 && variant;
@@ -352,7 +357,7 @@ static bool left_out(unsigned profile, unsigned variant)
 /* How many of its switches (or ticks) are swept at each instruction?  Plainly, on each protocol. */
 static unsigned swept_whole(const char *name, unsigned variant)
 {
-    if (SKIP != 4 || variant)
+    if (SKIP != 4 || variant || brief)
         return 0;
     return !strcmp(name, "switches_threads") ? 3 : !strcmp(name, "switches_sets") ? 2 : !strcmp(name, "takes_turns");
 }
@@ -363,7 +368,7 @@ static void sweep_from(unsigned first, const char *name)
 
     for (unsigned p = first; p < sizeof profiles / sizeof profiles[0]; p++)
         for (unsigned v = 0; v < sizeof variants / sizeof variants[0]; v++) {
-            if (!every && left_out(p, v))
+            if (!every && left_out(first, p, v))
                 continue;
             skip = every ? 1 : SKIP;
             stride = every ? 1 : p >= K8 && (SKIP == 6 || p < P4) ? THINNER * STRIDE : STRIDE;
@@ -526,6 +531,7 @@ int main(int count, char **arguments)
     int failed;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
+    brief = getenv("STEP_BRIEF");
     every = count == 2 && !strcmp(arguments[1], "every");
     if (count > 1 && !every)
         return tell_one(count, arguments);
