@@ -21,6 +21,9 @@ uint64_t upmu_count_delta(const struct upmu_pmu *pmu, const struct upmu_tally *t
     unsigned width = pmu->counter[counter].width;
     uint64_t delta = difference & upmu_bits_ones(width);
 
+    /* What closed it may have lost a carry; a sampling counter never waits for 2^32 events there. */
+    if (upmu_pmu_is(pmu, UPMU_PMU_CARRY_LOST) && upmu_tally_samples(tally))
+        delta = (uint32_t)delta;
     /* A rolled-back transaction can take a count back: no negative counts. */
     if (tally->falls && (delta >> (width - 1u) & 1u))
         delta = 0;
@@ -29,12 +32,8 @@ uint64_t upmu_count_delta(const struct upmu_pmu *pmu, const struct upmu_tally *t
 
 void upmu_count_fold(struct upmu_cpu *cpu, struct upmu_tally *tally, unsigned counter, uint64_t value)
 {
-    uint64_t delta;
+    uint64_t delta = upmu_count_delta(cpu->pmu, tally, counter, value - tally->base);
 
-    /* What closed it may have lost a carry; a sampling counter never waits for 2^32 events there. */
-    if (upmu_pmu_is(cpu->pmu, UPMU_PMU_CARRY_LOST) && upmu_tally_samples(tally))
-        tally->base = value - (uint32_t)(value - tally->base);
-    delta = upmu_count_delta(cpu->pmu, tally, counter, value - tally->base);
     if (delta)
         cpu->seen_counting = 1;
     tally->total += delta;

@@ -18,7 +18,7 @@ def measure(folder):
     """gcovr's records of the files that count."""
     output = os.path.join(folder, "coverage.json")
     command = ["gcovr", "--root", ".", "--object-directory", folder, "--filter", "core/", "--filter",
-               "backends/x86_core/", "--exclude-unreachable-branches", "--json", output,
+               "backends/x86_core/", "--exclude-unreachable-branches", "--gcov-ignore-parse-errors", "--json", output,
                "--html-details", os.path.join(folder, "index.html")]
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
     with open(output) as file:
