@@ -205,7 +205,7 @@ enum upmu_status upmu_pfm_value(struct upmu_pfm_context *context, struct upmu_pf
 {
     struct upmu_set *core = upmu_pfm_core_set(context, set);
     unsigned event = set->event_of[counter];
-    const struct upmu_tally *tally = &core->tally[event & 31u];
+    const struct upmu_tally *tally;
     struct upmu_count count;
     enum upmu_status status;
 
@@ -215,6 +215,7 @@ enum upmu_status upmu_pfm_value(struct upmu_pfm_context *context, struct upmu_pf
     status = upmu_set_read(&context->session, core, event, 1, &count);
     if (status != UPMU_OK)
         return status;
+    tally = &core->tally[event];
     *out_value = tally->period ? count.raw - tally->due : set->origin[counter] + count.raw;
     if (set->narrow >> counter & 1u)
         *out_value = upmu_bits_low(*out_value, upmu_pfm_pmu(context)->counter[counter].width);
@@ -224,10 +225,10 @@ enum upmu_status upmu_pfm_value(struct upmu_pfm_context *context, struct upmu_pf
 uint64_t upmu_pfm_last_reset(struct upmu_pfm_context *context, struct upmu_pfm_set *set, unsigned counter)
 {
     unsigned event = set->event_of[counter];
-    const struct upmu_tally *tally = &upmu_pfm_core_set(context, set)->tally[event & 31u];
+    const struct upmu_tally *tally = upmu_pfm_core_set(context, set)->tally;
 
-    if (context->loaded && event != PFM_NO_EVENT && tally->period)
-        return UINT64_C(0) - tally->reset;
+    if (context->loaded && event != PFM_NO_EVENT && tally[event].period)
+        return UINT64_C(0) - tally[event].reset;
     return set->pmd[counter].reg_last_reset_val;
 }
 

@@ -47,7 +47,7 @@ enum upmu_status upmu_x86_core_attribute(const struct upmu_pmu *pmu, struct upmu
     static const uint8_t rows[] = {UPMU_X86_ROW_SELECT, UPMU_X86_ROW_OFFCORE, UPMU_X86_ROW_LDLAT,
                                    UPMU_X86_ROW_FRONTEND, UPMU_X86_ROW_SNOOP};
     unsigned i = upmu_x86_field_of(name, length);
-    const struct upmu_x86_field *field = &upmu_x86_fields[i];
+    const struct upmu_x86_field *field = upmu_x86_fields;
 
     if (i == UPMU_X86_FIELDS) {
         if (value && *value > 3)
@@ -56,7 +56,10 @@ enum upmu_status upmu_x86_core_attribute(const struct upmu_pmu *pmu, struct upmu
             event->attributes |= UPMU_ATTR_PRECISE;
         return UPMU_OK;
     }
-    if (i > UPMU_X86_FIELDS || !(field->families & UPMU_X86_INTEL) ||
+    if (i > UPMU_X86_FIELDS)
+        return UPMU_ERR_NO_SUCH_ATTRIBUTE;
+    field += i;
+    if (!(field->families & UPMU_X86_INTEL) ||
         (field->payload && event->payload && event->payload != field->payload))
         return UPMU_ERR_NO_SUCH_ATTRIBUTE;
     if (i == UPMU_X86_FIELD_THRESHOLD) {
