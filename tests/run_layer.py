@@ -20,7 +20,8 @@ CMOCKA_LINE = re.compile(r"^\[\s*(=+|-+|RUN|OK|PASSED|FAILED|SKIPPED|ERROR|LINE)
 OWN_LINES_SHOWN = 40
 SLOW_S = 5
 # What takes longest begins first, so that no processor waits for it at the end.
-LONGEST = ("test_vm_p4", "test_trap_sample", "test_step", "test_inject_p4", "check_bench", "check_objects")
+LONGEST = ["test_vm_p4", "test_vm_64", "test_vm_32", "test_vm_models", "test_trap_sample", "test_trap_count", "test_step",
+           "test_inject_p4", "test_inject", "check_bench", "check_objects"]
 TIME_LIMIT_S = 900
 
 
@@ -63,7 +64,7 @@ def main():
     arguments = parser.parse_intermixed_args()
     passed = failed = skipped = 0
     rows = []
-    programs = sorted(arguments.programs, key=lambda path: place_of(path)[1] not in LONGEST)
+    programs = sorted(arguments.programs, key=lambda path: (LONGEST + [place_of(path)[1]]).index(place_of(path)[1]))
     with concurrent.futures.ThreadPoolExecutor(max(1, arguments.jobs)) as pool:
         for path, results, own, output, code, seconds in pool.map(run_program, programs):
             build, program = place_of(path)

@@ -22,7 +22,7 @@
 
 /* Runs; the 32-bit program makes fewer, and all of them with TRAP_RUNS=soak. */
 #define RUNS 20u
-#define RUNS_32 5u
+#define RUNS_32 3u
 
 /* As many passes as so many samples need, the last one's skid included. */
 #define PASSES_FOR(samples) ((samples)*PERIOD / WORKLOAD_INSTRUCTIONS + 3)
