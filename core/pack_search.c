@@ -3,7 +3,8 @@
  * The lower bound of a component's sets, and the search for a packing that reaches
  * it: first by exchanging requests between sets along shortest paths (exact where only
  * counters matter: that is a partition into independent sets of a matroid), then by
- * trying everything, which proves what it does not find.  Pure, never recurses.
+ * trying everything, which proves what it does not find: it learns which requests never
+ * run together, and tries those first that it learned most about.  Pure, never recurses.
  */
 #include "core/packing.h"
 #include "core/mem.h"
@@ -54,8 +55,8 @@ static bool can_use(const struct placement *p, unsigned request, unsigned option
     return p->usable[request] >> (option - p->first[request]) & 1u;
 }
 
-/* Counters of `counters` that a request takes in any case. */
-static unsigned demand_of(const struct placement *p, unsigned request, uint32_t counters)
+/* Counters of `counters` that a request takes in any case; by options without certain flags. */
+static unsigned demand_of(const struct placement *p, unsigned request, uint32_t counters, unsigned without)
 {
     unsigned least = UPMU_SLOTS;
 
@@ -63,7 +64,7 @@ static unsigned demand_of(const struct placement *p, unsigned request, uint32_t 
         const struct place_option *option = &p->option[i];
         unsigned demand = 0;
 
-        if (!can_use(p, request, i))
+        if (!can_use(p, request, i) || (option->shape & without))
             continue;
         for (unsigned k = 0; k < (option->shape & OPTION_SLOTS); k++)
             demand += (option->counters[k] & p->available & ~counters) == 0;
@@ -73,12 +74,51 @@ static unsigned demand_of(const struct placement *p, unsigned request, uint32_t 
     return least;
 }
 
+/* Note who might serve whom. */
+static void find_helpers(struct packing *packing)
+{
+    const struct placement *p = packing->p;
+
+    for (unsigned i = 0; i < packing->count; i++)
+        for (unsigned k = p->first[i]; k < p->first[i + 1]; k++) {
+            const uint8_t *list = &p->list[p->option[k].claims];
+            uint32_t pairs = 0, last = 0;
+
+            for (unsigned left = *list; left != 0; left--) {
+                pairs |= last;
+                last = UPMU_BIT32(p->resource[*++list] >> 1);
+            }
+            packing->serves[i] |= pairs | last;
+            /* (One that serves itself goes for one that wants to be served by all.) */
+            if (p->option[k].shape & OPTION_SERVED)
+                packing->wants[i] |= pairs & last ? ~UINT32_C(0) : last;
+        }
+}
+
+/* Do all who might serve helpers on a pair want to be served there themselves, and does that take one counter more? */
+static bool pair_takes_one(const struct packing *packing, uint32_t counters, uint32_t pair)
+{
+    bool some = false;
+
+    for (unsigned i = 0; i < packing->count; i++)
+        if (packing->serves[i] & pair) {
+            some = true;
+            if (packing->wants[i] != pair ||
+                demand_of(packing->p, i, counters, OPTION_SERVED) <= demand_of(packing->p, i, counters, 0))
+                return false;
+        }
+    return some;
+}
+
 static unsigned bound_of_counters(const struct packing *packing, uint32_t counters)
 {
+    const struct placement *p = packing->p;
     unsigned demand = 0;
 
     for (unsigned i = 0; i < packing->count; i++)
-        demand += demand_of(packing->p, i, counters);
+        demand += demand_of(p, i, counters, 0);
+    for (uint32_t pair = HELPED(p); pair; pair <<= 1)
+        demand += pair_takes_one(packing, counters, pair);
     return divide_up(demand, room_of(packing, counters));
 }
 
@@ -219,8 +259,6 @@ static void bound_by_resources(struct packing *packing)
         if (resources & p->contested)
             raise_bound(packing, bound_of_resources(packing, reach, resources));
     }
-    for (uint64_t rest = p->contested; rest; rest &= rest - 1u)
-        raise_bound(packing, bound_of_resources(packing, reach, rest & (0u - rest)));
 }
 
 /* ---- Exchanging ---- */
@@ -233,25 +271,23 @@ struct step {
 };
 
 /* Move the requests along a path, the last one to `set`; false: the sets do not fit any more. */
-static bool follow_path(struct packing *packing, const struct step *steps, unsigned last, unsigned set, unsigned sets)
+static bool follow_path(struct packing *packing, const struct step *steps, unsigned last, unsigned set)
 {
     uint32_t before[UPMU_REQUESTS];
     uint32_t changed = 0;
 
-    for (unsigned i = 0; i < sets; i++)
-        before[i] = packing->set[i];
+    memcpy(before, packing->trial, sizeof before);
     for (unsigned i = last;; i = steps[i].before) {
-        packing->set[set] |= UPMU_BIT32(steps[i].request);
+        packing->trial[set] |= UPMU_BIT32(steps[i].request);
         changed |= UPMU_BIT32(set);
         if (i == 0)
             break;
         set = steps[i].set;
-        packing->set[set] &= ~UPMU_BIT32(steps[i].request);
+        packing->trial[set] &= ~UPMU_BIT32(steps[i].request);
     }
     for (; changed; changed &= changed - 1u)
-        if (!upmu_packing_fits(packing, packing->set[upmu_bits_lowest(changed)])) {
-            for (unsigned i = 0; i < sets; i++)
-                packing->set[i] = before[i];
+        if (!upmu_packing_fits(packing, packing->trial[upmu_bits_lowest(changed)])) {
+            memcpy(packing->trial, before, sizeof before);
             return false;
         }
     return true;
@@ -268,17 +304,17 @@ static bool exchange(struct packing *packing, unsigned request, unsigned sets)
         uint32_t wanting = UPMU_BIT32(steps[i].request);
 
         for (unsigned set = 0; set < sets && packing->steps; set++) {
-            if (packing->set[set] & wanting)
+            if (packing->trial[set] & wanting)
                 continue;
-            if (upmu_packing_fits(packing, packing->set[set] | wanting)) {
-                if (follow_path(packing, steps, i, set, sets))
+            if (upmu_packing_fits(packing, packing->trial[set] | wanting)) {
+                if (follow_path(packing, steps, i, set))
                     return true;
                 continue;
             }
-            for (uint32_t rest = packing->set[set] & ~seen; rest && packing->steps; rest &= rest - 1u) {
+            for (uint32_t rest = packing->trial[set] & ~seen; rest && packing->steps; rest &= rest - 1u) {
                 uint32_t leaving = rest & (0u - rest);
 
-                if (!upmu_packing_fits(packing, (packing->set[set] & ~leaving) | wanting))
+                if (!upmu_packing_fits(packing, (packing->trial[set] & ~leaving) | wanting))
                     continue;
                 seen |= leaving;
                 steps[count].request = (uint8_t)upmu_bits_lowest(leaving);
@@ -293,136 +329,172 @@ static bool exchange(struct packing *packing, unsigned request, unsigned sets)
 /* Bring the requests of all sets from `sets` on into those before. */
 static bool squeeze(struct packing *packing, unsigned sets)
 {
-    uint32_t before[UPMU_REQUESTS];
-
-    memcpy(before, packing->set, sizeof before);
-    while (packing->sets > sets) {
-        uint32_t *last = &packing->set[packing->sets - 1u];
-        uint32_t moving = *last & (0u - *last);
-
-        *last &= ~moving;
-        if (!exchange(packing, upmu_bits_lowest(moving), sets)) {
-            /* (A set that lost the counter that served another one's helper may not fit.) */
-            memcpy(packing->set, before, sizeof before);
-            while (packing->set[packing->sets])
-                packing->sets++;
-            return false;
-        }
-        if (!*last)
-            packing->sets--;
-    }
+    memcpy(packing->trial, packing->set, sizeof packing->trial);
+    for (unsigned from = sets; from < packing->sets; from++)
+        for (; packing->trial[from]; packing->trial[from] &= packing->trial[from] - 1u)
+            if (!exchange(packing, upmu_bits_lowest(packing->trial[from]), sets))
+                return false;
     return true;
 }
 
 /* ---- Trying everything ---- */
 
-/* Do they fit, helpers and all? */
-static bool sets_fit(struct packing *packing, const uint32_t *set, unsigned sets, uint64_t helped)
-{
-    packing->p->helped = helped;
-    for (unsigned k = 0; k < sets && helped; k++)
-        if (set[k] && !upmu_packing_fits(packing, set[k])) {
-            packing->p->helped = 0;
-            return false;
-        }
-    memcpy(packing->set, set, sizeof packing->set);
-    packing->sets = (uint8_t)sets;
-    return true;
-}
-
-/* Requests in the order they are given sets: those of several slots, which tie others together, first. */
-static void find_order(const struct packing *packing, uint8_t *order)
-{
-    const struct placement *p = packing->p;
-    unsigned count = 0;
-
-    for (unsigned level = 0; level < 3; level++)
-        for (unsigned i = 0; i < packing->count; i++) {
-            bool tied = (p->helpers >> i & 1u) || (p->option[p->first[i]].shape & OPTION_SLOTS) > 1;
-            unsigned own = tied ? 0 : p->resources[i] & p->contested ? 1 : 2;
-
-            if (own == level)
-                order[count++] = (uint8_t)i;
-        }
-}
+/* Weights before any lesson. */
+#define WEIGHT_OF_TIES 16u
+#define WEIGHT_OF_RESOURCES 4u
 
 /* A request that looks for a set. */
 struct seeker {
+    uint8_t request;
     uint8_t next;     /* set that it tries */
     uint8_t used;     /* sets that are not empty; of the others, the first stands for all */
     uint32_t because; /* requests that keep it out of those it tried */
 };
 
-/*
- * UPMU_ERR_DOES_NOT_FIT: it is proven that `sets` are too few; UPMU_ERR_TOO_HARD:
- * nothing is known.  Whoever finds no set goes back to the last request that kept him out.
- * With helpers a part of a set that fits need not fit, as the counter that served one may be
- * gone: they are let go until all requests have a set.
- */
-static enum upmu_status search_all(struct packing *packing, unsigned sets, uint64_t helped)
+static uint32_t pairs_of(const uint32_t *pairs, uint32_t requests)
 {
-    struct seeker seeker[UPMU_REQUESTS + 1] = {{0, 0, 0}}, *at = seeker;
-    uint32_t set[UPMU_REQUESTS + 1] = {0};
-    uint8_t order[UPMU_REQUESTS];
+    uint32_t all = 0;
 
-    find_order(packing, order);
-    while (packing->steps) {
-        bool all = at == seeker + packing->count;
-        uint32_t wanting = all ? 0 : UPMU_BIT32(order[at - seeker]), because;
-        unsigned k = at->next;
+    for (; requests; requests &= requests - 1u)
+        all |= pairs[upmu_bits_lowest(requests)];
+    return all;
+}
 
-        if (all && sets_fit(packing, set, sets, helped))
-            return UPMU_OK;
-        if (!all && k <= at->used && k < sets) {
-            if (set[k] && !upmu_packing_fits(packing, set[k] | wanting)) {
-                at->because |= packing->p->witness & ~wanting;
-                at->next++;
-                continue;
-            }
-            set[k] |= wanting;
-            at[1] = (struct seeker){0, (uint8_t)(at->used + (k == at->used)), 0};
-            at++;
+/* Requests of several slots tie others together: they are first, then those with resources. */
+static void begin_sets(struct packing *packing)
+{
+    const struct placement *p = packing->p;
+
+    memset(packing->trial, 0, sizeof packing->trial);
+    packing->left = (uint32_t)upmu_bits_ones(packing->count);
+    for (unsigned i = 0; i < packing->count; i++)
+        if (p->option[p->first[i + 1] - 1u].shape & 2u)
+            packing->weight[i] += WEIGHT_OF_TIES;
+        else if (p->resources[i] & p->contested)
+            packing->weight[i] += WEIGHT_OF_RESOURCES;
+}
+
+/* Learn from requests that do not fit: which of them, and who is not there who might have served them. */
+static uint32_t learn_lesson(struct packing *packing, uint32_t requests)
+{
+    struct placement *p = packing->p;
+    struct lesson *lesson = &packing->lesson[packing->lessons++ % LESSONS];
+    uint32_t wanted;
+
+    lesson->together = p->witness;
+    /* (Who serves whom may rest on others: only what has been tried is a lesson.) */
+    if (HELPED(p) && upmu_packing_fits(packing, lesson->together))
+        lesson->together = requests;
+    lesson->others = 0;
+    wanted = pairs_of(packing->wants, lesson->together) & ~p->served;
+    for (unsigned i = 0; i < packing->count; i++)
+        if (lesson->together >> i & 1u)
+            packing->weight[i]++;
+        else if (packing->serves[i] & wanted)
+            lesson->others |= UPMU_BIT32(i);
+    return lesson->together | lesson->others;
+}
+
+/*
+ * A request was given a set: who is against it?  Helpers may hope for those left; where the
+ * request was the last hope of another set, that set is asked, too.
+ */
+static uint32_t find_clash(struct packing *packing, const struct seeker *seeker, unsigned sets)
+{
+    struct placement *p = packing->p;
+    unsigned request = seeker->request;
+    uint32_t lost;
+
+    for (unsigned i = 0; i < LESSONS; i++) {
+        const struct lesson *lesson = &packing->lesson[i];
+        uint32_t concerned = lesson->together | lesson->others;
+
+        if (!(concerned >> request & 1u) || (concerned & packing->left))
             continue;
+        for (unsigned k = 0; k < sets; k++)
+            if (!(lesson->together & ~packing->trial[k]) && !(lesson->others & packing->trial[k]))
+                return concerned;
+    }
+    p->served = pairs_of(packing->serves, packing->left);
+    lost = packing->serves[request] & ~p->served;
+    for (unsigned k = 0; k < sets; k++)
+        if ((k == seeker->next || (pairs_of(packing->wants, packing->trial[k]) & lost)) &&
+            !upmu_packing_fits(packing, packing->trial[k]))
+            return learn_lesson(packing, packing->trial[k]);
+    return 0;
+}
+
+/* Of the requests left, the one that was part of most lessons. */
+static unsigned heaviest_left(const struct packing *packing)
+{
+    unsigned heaviest = upmu_bits_lowest(packing->left);
+
+    for (uint32_t rest = packing->left; rest; rest &= rest - 1u)
+        if (packing->weight[heaviest] < packing->weight[upmu_bits_lowest(rest)])
+            heaviest = upmu_bits_lowest(rest);
+    return heaviest;
+}
+
+/*
+ * UPMU_ERR_DOES_NOT_FIT: it is proven that the sets are too few; UPMU_ERR_TOO_HARD:
+ * nothing is known.  Whoever finds no set goes back to the last request that kept it out.
+ */
+static enum upmu_status search_all(struct packing *packing, unsigned sets)
+{
+    struct seeker seeker[UPMU_REQUESTS + 1] = {{0, 0, 0, 0}}, *at = seeker;
+
+    while (packing->steps) {
+        uint32_t because = at->because;
+
+        if (!packing->left)
+            return UPMU_OK;
+        if (at->next == 0)
+            at->request = (uint8_t)heaviest_left(packing);
+        if (at->next <= at->used && at->next < sets) {
+            packing->trial[at->next] |= UPMU_BIT32(at->request);
+            packing->left &= ~UPMU_BIT32(at->request);
+            at[1] = (struct seeker){0, 0, (uint8_t)(at->used + (at->next == at->used)), 0};
+            because = find_clash(packing, at++, sets);
+            if (!because)
+                continue;
         }
-        because = all ? ~UINT32_C(0) : at->because;
         do {
             if (at == seeker)
                 return packing->unsure ? UPMU_ERR_TOO_HARD : UPMU_ERR_DOES_NOT_FIT;
             at--;
-            wanting = UPMU_BIT32(order[at - seeker]);
-            set[at->next] &= ~wanting;
-        } while ((because & wanting) == 0);
-        at->because |= because & ~wanting;
+            packing->trial[at->next] &= ~UPMU_BIT32(at->request);
+            packing->left |= UPMU_BIT32(at->request);
+        } while (!(because >> at->request & 1u));
+        at->because |= because & ~UPMU_BIT32(at->request);
         at->next++;
     }
     return UPMU_ERR_TOO_HARD;
 }
 
-static enum upmu_status try_all(struct packing *packing, unsigned sets)
-{
-    uint64_t helped = packing->p->helped;
-    enum upmu_status status;
-
-    packing->p->helped = 0;
-    status = search_all(packing, sets, helped);
-    packing->p->helped = helped;
-    return status;
-}
-
 void upmu_packing_better(struct packing *packing)
 {
+    find_helpers(packing);
     bound_by_counters(packing);
     bound_by_resources(packing);
     for (unsigned sets = packing->bound; sets < packing->sets && packing->steps; sets++) {
-        uint32_t saved = packing->steps / 2u;
-        enum upmu_status status;
+        enum upmu_status status = UPMU_OK;
 
-        if (squeeze(packing, sets))
-            return;
-        /* Half of what is left, so that one set more gets its turn. */
-        packing->steps -= saved;
-        status = try_all(packing, sets);
-        packing->steps += saved;
+        if (!squeeze(packing, sets)) {
+            /* Half of what is left, so that one set more gets its turn. */
+            uint32_t saved = packing->steps / 2u;
+
+            packing->steps -= saved;
+            begin_sets(packing);
+            status = search_all(packing, sets);
+            packing->p->served = 0;
+            packing->steps += saved;
+        }
+        if (status == UPMU_OK) {
+            memcpy(packing->set, packing->trial, sizeof packing->set);
+            packing->sets = (uint8_t)sets;
+            while (!packing->set[packing->sets - 1u])
+                packing->sets--;
+        }
         if (status == UPMU_ERR_DOES_NOT_FIT && sets == packing->bound)
             packing->bound++;
     }

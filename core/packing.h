@@ -10,20 +10,39 @@
 #include <upmu/pack.h>
 #include "core/placement.h"
 
+/* Requests that never run together, unless one of some others runs with them and serves their helpers. */
+struct lesson {
+    uint32_t together;
+    uint32_t others;
+};
+
+#define LESSONS 64u
+
 /*
  * A component that was read as one placement: its sets are masks of requests, most
  * constrained request first.
  */
 struct packing {
     struct placement *p;
-    uint32_t steps;    /* placements left */
+    uint32_t steps; /* placements left */
     uint32_t tried;
-    bool unsure;       /* some placement was too hard: nothing is proven by search */
-    uint8_t limit;     /* requests in one set */
+    bool unsure;   /* some placement was too hard: nothing is proven by search */
+    uint8_t limit; /* requests in one set */
     uint8_t count;
     uint8_t sets;
     uint8_t bound;
     uint32_t set[UPMU_REQUESTS + 1]; /* 0 after the last */
+
+    /* Pairs of resources on which a request might serve helpers, and on which it might be served. */
+    uint32_t serves[UPMU_REQUESTS];
+    uint32_t wants[UPMU_REQUESTS];
+
+    /* The search for a better packing. */
+    uint32_t trial[UPMU_REQUESTS + 1];
+    uint32_t left;                  /* requests without a set */
+    uint32_t weight[UPMU_REQUESTS]; /* of those left, the heaviest is given a set first */
+    uint32_t lessons;
+    struct lesson lesson[LESSONS]; /* the latest ones */
 };
 
 /* Can these requests run together?  Takes a step. */

@@ -334,7 +334,7 @@ static unsigned find_server(struct placement *p, unsigned request, unsigned pair
 /* Helpers that nobody left can serve need a counter of their own. */
 static void give_up_serving(struct placement *p)
 {
-    uint32_t lasting = 0; /* pairs served by somebody who serves those to come, too */
+    uint32_t lasting = p->served; /* pairs served by somebody who serves those to come, too */
 
     for (uint32_t left = p->members & p->helpers; left != 0; left &= left - 1u) {
         unsigned request = upmu_bits_lowest(left);
@@ -636,7 +636,8 @@ static bool take_options(struct placement *p)
             memcpy(made, p->u.search.spread, sizeof made);
         else
             memset(made, NO_CLAIM, sizeof made);
-        p->used = serving = 0;
+        p->used = 0;
+        serving = p->served;
         for (left = p->members; left != 0; left ^= next) {
             next = left & first ? left & first : left & second ? left & second : left;
             next &= 0u - next;
@@ -666,7 +667,7 @@ static bool helpers_are_served(struct placement *p)
         if ((chosen->shape & OPTION_SERVED) == 0)
             continue;
         pair = helper_pair(p, chosen);
-        if (find_server(p, request, pair, true) != NO_OPTION)
+        if ((p->served >> pair & 1u) || find_server(p, request, pair, true) != NO_OPTION)
             continue;
         decide(p, find_server(p, request, pair, false), (const uint8_t[]){1, (uint8_t)SERVES(pair)});
         return false;

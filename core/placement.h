@@ -89,6 +89,7 @@ struct placement {
     uint64_t contested; /* resources that are wanted with several values */
     uint64_t helped;    /* resources by which helpers are served */
     uint32_t helpers;   /* requests that have helpers */
+    uint32_t served;    /* pairs of resources whose helpers need nobody: for a part of a set */
 
     /* The question: which requests, under which rules. */
     uint32_t members;
@@ -107,8 +108,8 @@ struct placement {
     uint32_t witness;   /* requests that cannot be placed as far as the decisions stand */
 
     /* The requests, as read. */
-    enum upmu_status fault; /* why they cannot be read */
-    uint8_t count;          /* requests that could be read */
+    uint8_t fault; /* why they cannot be read */
+    uint8_t count; /* requests that could be read */
     uint8_t option_count, claim_count;
     uint8_t list_used;
     uint8_t slots;                     /* most slots of an option */

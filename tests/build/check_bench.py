@@ -50,6 +50,11 @@ def placing_12_and_18_events_is_within_its_budgets():
 
 
 @check
+def lists_of_24_events_are_packed_optimally_within_the_budget():
+    return over("--instructions", "instructions.pack")
+
+
+@check
 def every_set_of_netburst_events_that_fits_is_placed():
     code, output = measured("--shares")
     shares = re.findall(r"^placed\.p4-(\d+)\.upmu\t(\d+)\t", output, re.M)

@@ -20,7 +20,7 @@
 #else
 #define CASES 10000u
 #endif
-#define STEPS 4000u
+#define STEPS 1000u
 #define LONGEST 400u
 
 static union {
@@ -68,8 +68,8 @@ static bool fits(const struct shape *whole, uint32_t requests)
     return !input.request_count || upmu_place(&input, &work, results, NULL) == UPMU_OK;
 }
 
-/* Fewest sets, by looking at all subsets. */
-static unsigned fewest_sets(const struct shape *whole)
+/* Fewest sets, by looking at all subsets.  Helpers: more may fit where fewer do not. */
+static unsigned fewest_sets(const struct shape *whole, bool helpers)
 {
     static bool good[1u << 12];
     static uint8_t least[1u << 12];
@@ -77,7 +77,7 @@ static unsigned fewest_sets(const struct shape *whole)
 
     for (uint32_t set = 0; set < UINT32_C(1) << count; set++) {
         good[set] = true;
-        for (unsigned i = 0; i < count && good[set]; i++)
+        for (unsigned i = 0; i < count && good[set] && !helpers; i++)
             if (set >> i & 1u)
                 good[set] = good[set & ~(UINT32_C(1) << i)];
         good[set] = good[set] && fits(whole, set);
@@ -225,10 +225,10 @@ static void every_list_of_up_to_12_that_can_be_enumerated_is_packed_optimally(vo
             continue;
         }
         check_sets(&shape);
-        least = fewest_sets(&shape);
+        least = fewest_sets(&shape, false);
         if (result.sets != least || !result.optimal)
-            fail_msg("seed %llu: %u sets, bound %u, enumerated %u", (unsigned long long)seed, result.sets,
-                     result.bound, least);
+            fail_msg("seed %llu: %u sets, bound %u, enumerated %u", (unsigned long long)seed, result.sets, result.bound,
+                     least);
         proven++;
         bettered += first_fit_decreasing(&shape) > least;
     }
@@ -237,10 +237,37 @@ static void every_list_of_up_to_12_that_can_be_enumerated_is_packed_optimally(vo
     assert_true(bettered > CASES / 1000);
 }
 
-/* Tags: a set may need the counter of another event; searching proves nothing then, but finds. */
-static void short_lists_with_tags_are_packed_in_as_few_sets_as_enumeration_finds(void **state)
+/* Helpers of every kind: some that only helpers serve, some served by plain requests, and those that serve both. */
+static void draw_wild_helpers(uint64_t *random, unsigned count)
 {
-    unsigned optimal = 0, cases_run = 0, cases = CASES / 20;
+    unsigned counters = 3 + shape_random(random, 4);
+
+    shape_begin(&shape, (UINT32_C(1) << counters) - 1u);
+    shape.input.request_count = count;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned ways = 1 + shape_random(random, 2), helps = shape_chance(random, 40);
+
+        for (unsigned way = 0; way < ways; way++) {
+            uint32_t mask = 1 + shape_random(random, shape.input.counters);
+            struct upmu_alternative *one = &shape.alternative[i][way];
+
+            shape_way(&shape, i, mask);
+            if (shape_chance(random, 50))
+                shape_claim(&one->slot[0], shape_random(random, 6), shape_random(random, 2));
+            if (!helps)
+                continue;
+            one->slot_count = 2;
+            one->helper = true;
+            one->slot[1].counters = 1 + shape_random(random, shape.input.counters);
+            shape_claim(&one->slot[1], shape_random(random, 6), shape_random(random, 2));
+        }
+    }
+}
+
+/* A set may need the counter of another event. */
+static void short_lists_with_tags_are_packed_optimally(void **state)
+{
+    unsigned cases_run = 0, bettered = 0, cases = CASES / 4;
 
     (void)state;
     printf("seeds 0x7a660000 + 0..%u\n", cases - 1);
@@ -248,33 +275,37 @@ static void short_lists_with_tags_are_packed_in_as_few_sets_as_enumeration_finds
         uint64_t random = (UINT64_C(0x7a660000) + seed) * UINT64_C(0x9e3779b97f4a7c15) | 1u;
         unsigned least;
 
-        draw_any(&random, 2 + shape_random(&random, 9), 5);
+        if (seed % 4)
+            draw_wild_helpers(&random, 2 + shape_random(&random, 8));
+        else
+            draw_any(&random, 2 + shape_random(&random, 9), 5);
+        if (shape.input.request_count > 12)
+            continue;
         if (pack(&shape.input, shape.input.request_count, 0, 100000) != UPMU_OK) {
             assert_false(fits(&shape, UINT32_C(1) << result.culprit));
             continue;
         }
         check_sets(&shape);
         cases_run++;
-        least = shape.input.request_count > 12 ? result.sets : fewest_sets(&shape);
-        if (result.sets > least)
-            fail_msg("seed %llu: %u sets, enumerated %u", (unsigned long long)seed, result.sets, least);
-        assert_true(result.bound <= least);
-        optimal += result.optimal;
+        least = fewest_sets(&shape, true);
+        if (result.sets != least || !result.optimal)
+            fail_msg("seed %llu: %u sets, bound %u, enumerated %u", (unsigned long long)seed, result.sets, result.bound,
+                     least);
+        bettered += first_fit_decreasing(&shape) > least;
     }
-    printf("%u of %u proven\n", optimal, cases_run);
-    assert_true(cases_run > cases / 2 && optimal > cases_run * 9 / 10);
+    printf("%u of %u proven (%u better than first-fit-decreasing)\n", cases_run, cases, bettered);
+    assert_true(cases_run > cases / 2 && bettered != 0);
 }
 
 static void lists_of_up_to_24_events_of_skylake_and_netburst_are_packed_optimally(void **state)
 {
-    static const char *const name[] = {"skylake", "core2", "icelake", "netburst", "netburst, two units",
+    static const char *const name[] = {"skylake",           "core2", "icelake", "netburst", "netburst, two units",
                                        "netburst with tags"};
-    static const bool must[] = {true, true, true, true, true, false};
     unsigned cases = CASES / 10;
 
     (void)state;
     for (unsigned kind = 0; kind < 6; kind++) {
-        unsigned optimal = 0, bettered = 0, lists = 0;
+        unsigned bettered = 0, lists = 0;
         uint32_t most = 0;
 
         for (uint64_t seed = 0; seed < cases; seed++) {
@@ -291,15 +322,14 @@ static void lists_of_up_to_24_events_of_skylake_and_netburst_are_packed_optimall
             first_fit = first_fit_decreasing(&shape);
             assert_true(result.sets <= first_fit);
             bettered += result.sets < first_fit;
-            optimal += result.optimal;
             most = result.steps > most ? result.steps : most;
-            if (!result.optimal && must[kind])
+            if (!result.optimal)
                 fail_msg("%s, seed %llu: %u sets, bound %u", name[kind], (unsigned long long)seed, result.sets,
                          result.bound);
         }
-        printf("%s: %u of %u optimal (%u better than first-fit-decreasing), at most %u placements\n", name[kind],
-               optimal, lists, bettered, (unsigned)most);
-        assert_true(lists > cases / 2 && optimal >= lists * 99 / 100);
+        printf("%s: %u optimal (%u better than first-fit-decreasing), at most %u placements\n", name[kind], lists,
+               bettered, (unsigned)most);
+        assert_true(lists > cases / 2);
     }
 }
 
@@ -404,7 +434,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_list_of_up_to_12_that_can_be_enumerated_is_packed_optimally),
-        cmocka_unit_test(short_lists_with_tags_are_packed_in_as_few_sets_as_enumeration_finds),
+        cmocka_unit_test(short_lists_with_tags_are_packed_optimally),
         cmocka_unit_test(lists_of_up_to_24_events_of_skylake_and_netburst_are_packed_optimally),
         cmocka_unit_test(lists_longer_than_a_set_are_packed_and_bounded),
         cmocka_unit_test(refusals_say_why),
