@@ -11,18 +11,8 @@
 #define UPMU_BIT32(n) (UINT32_C(1) << (n))
 #define UPMU_BIT64(n) (UINT64_C(1) << (n))
 
-/* Ones in a mask.  (gcc's __builtin_popcount calls libgcc.) */
+/* Ones in a mask, of which there are few: a loop is the shortest.  (gcc's __builtin_popcount calls libgcc.) */
 static inline unsigned upmu_bits_count(uint32_t mask)
-{
-    unsigned count = 0;
-
-    for (; mask; mask &= mask - 1u)
-        count++;
-    return count;
-}
-
-/* The same, shorter and slower: where a mask has few ones, or it happens rarely. */
-static inline unsigned upmu_bits_few(uint32_t mask)
 {
     unsigned count = 0;
 

@@ -50,7 +50,7 @@ static void look_at_pairs(struct upmu_joint *joint, struct upmu_place_input *inp
     if (!exclusive)
         return;
     input->limited = joint->pmu->general;
-    input->limit = (uint8_t)(upmu_bits_few(joint->pmu->general) >> 1);
+    input->limit = (uint8_t)(upmu_bits_count(joint->pmu->general) >> 1);
 }
 
 bool upmu_joint_add(struct upmu_joint *joint, struct upmu_session *session, bool stays)

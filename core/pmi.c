@@ -342,7 +342,7 @@ static void keep_masked(struct pass *pass)
 static UPMU_APART enum upmu_pmi answer(struct pass *pass, uint32_t flagged)
 {
     struct upmu_cpu *cpu = pass->cpu;
-    unsigned overflows = upmu_bits_few(pass->handled | flagged) + pass->samples;
+    unsigned overflows = upmu_bits_count(pass->handled | flagged) + pass->samples;
     /* Where interrupts are late this one may have been another source's: none of the overflows is matched. */
     unsigned own = cpu->pmu->capabilities & UPMU_PMU_LATE ? 0 : 1;
 

@@ -113,7 +113,7 @@ bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const 
 
     if (UPMU_FORMATS && sampling) {
         values = sampling->values & (uint32_t)upmu_bits_ones(overflow->set->count);
-        bytes += EXTENSION_BYTES + 8u * upmu_bits_few(values);
+        bytes += EXTENSION_BYTES + 8u * upmu_bits_count(values);
     }
     if (!find_room(ring, bytes, &at, &pad)) {
         ring->lost = ring->lost + 1u;

@@ -135,7 +135,7 @@ static void write_event(struct upmu_text *out, const struct upmu_pmu *pmu, struc
 /* "A, B, C", the last two joined by `last`. */
 static void write_culprits(struct upmu_text *out, const struct upmu_why *why, const char *last)
 {
-    unsigned left = upmu_bits_few(why->culprits);
+    unsigned left = upmu_bits_count(why->culprits);
 
     for (unsigned i = 0; i < why->culprit_count; i++) {
         if (i)
@@ -172,7 +172,7 @@ static const char *const collision_forms[][3] = {
 
 static void write_collision(struct upmu_text *out, const struct upmu_why *why)
 {
-    unsigned events = upmu_bits_few(why->culprits), counters = upmu_bits_few(why->counters);
+    unsigned events = upmu_bits_count(why->culprits), counters = upmu_bits_count(why->counters);
     unsigned kind = why->collision;
 
     if (kind == UPMU_COLLISION_COUNTERS && counters == 1 && events > 1)

@@ -24,6 +24,7 @@
 #define POST_PORT 0x80u
 #define NO_BRANCH UINT64_MAX /* as an address: of an instruction that is none */
 #define TRAP_FLAG 0x100u
+#define BREAK_AT_0 0x402u /* DR7: execution of what DR0 points to, in any task */
 #define VECTOR_DEBUG 1u
 #define ENTRY_BYTES 16u /* of an interrupt entry of the kernel's */
 #define PIT_SHOT_NS 20000000u
@@ -64,6 +65,17 @@ static bool anything_runs(const struct upmu_sim *sim)
 {
     for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++)
         if (upmu_sim_runs(sim, 0, i))
+            return true;
+    return false;
+}
+
+/* Would the model count anything of an instruction in ring 0? */
+static bool ring0_counts(const struct upmu_sim *sim)
+{
+    static const struct upmu_sim_burst step = {.instructions = 1, .cycles = 1, .ref_cycles = 1, .branches = 1};
+
+    for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++)
+        if (upmu_sim_family_delta(sim, 0, i, 0, &step) != 0)
             return true;
     return false;
 }
@@ -111,6 +123,21 @@ static void retire(struct vm *vm)
     }
     tell_model(vm);
     upmu_sim_events(&vm->sim, &burst);
+}
+
+/*
+ * Nothing counts in ring 0: let the handler run without steps as far as its IRET, or
+ * until a write lets ring 0 count.
+ */
+static void rest_until(struct vm *vm, uint64_t iret)
+{
+    struct kvm_guest_debug debug = {.control = KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_USE_HW_BP,
+                                    .arch.debugreg = {[0] = iret, [7] = BREAK_AT_0}};
+
+    if (ioctl(vm->cpu, KVM_SET_GUEST_DEBUG, &debug) < 0)
+        return;
+    vm->stepping = false;
+    vm->resting = true;
 }
 
 /* ---- IRET ---- */
@@ -184,10 +211,24 @@ static void step_again(struct vm *vm)
     step_guest(vm, true);
 }
 
+static bool iret_is_ours(const struct vm *vm)
+{
+    return vm->stepping || vm->run->exit_reason == KVM_EXIT_INTERNAL_ERROR ||
+           (vm->resting && vm->run->exit_reason == KVM_EXIT_DEBUG);
+}
+
 static void do_iret(struct vm *vm)
 {
     struct kvm_vcpu_events *events = &vm->run->s.regs.events;
 
+    if (stack_word(vm, vm->run->s.regs.regs.rsp, 1) & 3u) {
+        vm->iret_of[vm->vector] = vm->last_ip;
+        if (vm->resting) {
+            step_guest(vm, true);
+            step_guest(vm, anything_runs(&vm->sim));
+        }
+        vm->resting = false;
+    }
     leave_to(vm, vm->run->s.regs.regs.rsp);
     events->nmi.masked = 0;
     events->flags = 0;
@@ -233,7 +274,7 @@ static bool inside_entry(uint64_t ip, uint64_t entry)
 static void take_step(struct vm *vm)
 {
     uint64_t ip = vm->run->s.regs.regs.rip, entry = gate(vm, VECTOR_DEBUG);
-    bool ring0 = !(vm->run->s.regs.sregs.cs.selector & 3u);
+    bool from_ring3 = false, ring0 = !(vm->run->s.regs.sregs.cs.selector & 3u);
 
     if (vm->last_ring && ring0 && inside_entry(ip, entry)) {
         leave_to(vm, vm->run->s.regs.regs.rsp + (ip != entry ? 8 : 0));
@@ -244,12 +285,17 @@ static void take_step(struct vm *vm)
     for (unsigned vector = 0; ring0 && vector < 256 && ip >= gate(vm, 0); vector++) {
         entry = gate(vm, vector);
         if (inside_entry(ip, entry) && !inside_entry(vm->last_ip, entry)) {
+            from_ring3 = vm->last_ring != 0;
+            if (from_ring3)
+                vm->vector = (uint8_t)vector;
             vm->last_ip = entry;
             vm->last_ring = 0;
             break;
         }
     }
     retire(vm);
+    if (from_ring3 && vm->iret_of[vm->vector] && !ring0_counts(&vm->sim))
+        rest_until(vm, vm->iret_of[vm->vector]);
 }
 
 /* ---- Exits ---- */
@@ -397,6 +443,8 @@ static void exit_access(struct vm *vm)
     if (vm->done)
         return;
     after = anything_runs(&vm->sim);
+    if (!before && !after && vm->run->exit_reason == KVM_EXIT_IO)
+        return; /* nobody asks where the guest stands: the next KVM_RUN completes it */
     complete(vm);
     vm->last_ip = NO_BRANCH;
     vm->last_ring = 0;
@@ -410,7 +458,10 @@ static void exit_access(struct vm *vm)
         vm->in_span = true;
         vm->span[vm->spans].user_at = vm->seen_count;
     }
-    step_guest(vm, after);
+    if (vm->resting && ring0_counts(&vm->sim))
+        vm->resting = false;
+    if (!vm->resting)
+        step_guest(vm, after);
 }
 
 static void describe_stop(struct vm *vm)
@@ -463,7 +514,7 @@ bool vm_run(struct vm *vm)
             return vm_refuse(vm, "KVM_RUN");
         handle_exit(vm);
         look(vm);
-        while (!vm->done && at_iret(vm) && (vm->stepping || vm->run->exit_reason == KVM_EXIT_INTERNAL_ERROR)) {
+        while (!vm->done && at_iret(vm) && iret_is_ours(vm)) {
             vm->run->exit_reason = KVM_EXIT_DEBUG;
             do_iret(vm);
         }

@@ -3,9 +3,10 @@
  * A monitor for /dev/kvm with one CPU: the example kernel runs in it, and the silicon
  * model answers its CPUID, RDMSR, WRMSR and local APIC.
  *
- * While a counter runs the guest is single-stepped, and every retired instruction is
- * one instruction, cycle and reference cycle for the model, in the ring that executed
- * it.  An overflow's interrupt is a real one: KVM_NMI, or KVM_INTERRUPT for a vector.
+ * While a counter runs the guest is single-stepped (but for the handler, when it
+ * interrupts ring 3 and nothing counts in ring 0), and every retired instruction is one
+ * instruction, cycle and reference cycle for the model, in the ring that executed it.
+ * An overflow's interrupt is a real one: KVM_NMI, or KVM_INTERRUPT for a vector.
  * RDPMC always #GPs in such guests; the kernel's port reads by RDMSR then.
  */
 #ifndef UPMU_TESTS_VM_VM_H
@@ -65,6 +66,9 @@ struct vm {
     unsigned char *memory;
     bool long_mode; /* of the guest, now */
     bool stepping;
+    bool resting;          /* not stepping until the handler's IRET: nothing counts before */
+    uint8_t vector;        /* that interrupted ring 3 last */
+    uint64_t iret_of[256]; /* with which each vector's handler went back to ring 3; 0: not seen yet */
     bool in_span;
     bool done;
     uint64_t last_ip;
