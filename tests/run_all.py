@@ -3,7 +3,11 @@
 """Run every layer of tests by `make test-LAYER`, check the list of requirements, add up.
 
 Usage: run_all.py MAKE JOBS LAYER...
+
+Layers that boot one machine after the other keep one processor busy: the lanes of them
+run side by side at the end, and each lane is shown when it has ended.
 """
+import concurrent.futures
 import os
 import re
 import subprocess
@@ -13,9 +17,15 @@ import time
 CLOSING = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 
 TEST_LINE = re.compile(r"^\[\s*(OK|FAILED|SKIPPED)\s*\] (\S.*)$")
+LANES = (("demo",), ("kernel", "bochs"))
 
 
-def run_layer(command, layer=None):
+def show(text):
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def run_layer(command, layer=None, show=show):
     """
     Show the output of one layer; return its (passed, failed, skipped).  A layer
     that keeps no list of its tests in build/tests gets one from the lines it prints.
@@ -33,15 +43,14 @@ def run_layer(command, layer=None):
         if found:
             counts = tuple(int(number or 0) for number in found.groups())
             line = "    " + line
-        sys.stdout.write(line)
-        sys.stdout.flush()
+        show(line)
     code = process.wait()
     if layer and not os.path.exists(kept):
         os.makedirs("build/tests", exist_ok=True)
         with open(kept, "w") as file:
             file.writelines(rows)
     if counts is None or (code != 0 and counts[1] == 0):
-        print(f"    {' '.join(command)} ended with {code}")
+        show(f"    {' '.join(command)} ended with {code}\n")
         counts = (counts or (0, 0, 0))
         counts = (counts[0], counts[1] + 1, counts[2])
     return counts
@@ -51,11 +60,27 @@ def main():
     make, jobs, layers = sys.argv[1], sys.argv[2], sys.argv[3:]
     own_jobs = [] if "jobserver" in os.environ.get("MAKEFLAGS", "") else ["-j" + jobs]
     totals, seconds = {}, {}
-    for layer in layers:
-        print(f"== {layer}", flush=True)
+
+    def run(layer, show=show):
         begun = time.monotonic()
-        totals[layer] = run_layer([make, "--no-print-directory", *own_jobs, "test-" + layer], layer)
+        show(f"== {layer}\n")
+        totals[layer] = run_layer([make, "--no-print-directory", *own_jobs, "test-" + layer], layer, show)
         seconds[layer] = f" ({time.monotonic() - begun:.0f} s)"
+
+    def run_lane(lane):
+        lines = []
+        for layer in lane:
+            run(layer, lines.append)
+        return "".join(lines)
+
+    lanes = [[layer for layer in lane if layer in layers] for lane in LANES]
+    for layer in layers:
+        if not any(layer in lane for lane in lanes):
+            run(layer)
+    with concurrent.futures.ThreadPoolExecutor(max(1, int(jobs))) as pool:
+        for text in pool.map(run_lane, lanes):
+            show(text)
+    totals = {layer: totals[layer] for layer in layers}
     print("== requirements", flush=True)
     totals["requirements"] = run_layer([sys.executable, "tests/run_requirements.py", *layers])
     print("== totals")
