@@ -374,17 +374,14 @@ static void begin_sets(struct packing *packing)
             packing->weight[i] += WEIGHT_OF_RESOURCES;
 }
 
-/* Learn from requests that do not fit: which of them, and who is not there who might have served them. */
-static uint32_t learn_lesson(struct packing *packing, uint32_t requests)
+/* Learn from a set that does not fit: which of its requests, and who is not there who might have served them. */
+static uint32_t learn_lesson(struct packing *packing)
 {
     struct placement *p = packing->p;
     struct lesson *lesson = &packing->lesson[packing->lessons++ % LESSONS];
     uint32_t wanted;
 
     lesson->together = p->witness;
-    /* (Who serves whom may rest on others: only what has been tried is a lesson.) */
-    if (HELPED(p) && upmu_packing_fits(packing, lesson->together))
-        lesson->together = requests;
     lesson->others = 0;
     wanted = pairs_of(packing->wants, lesson->together) & ~p->served;
     for (unsigned i = 0; i < packing->count; i++)
@@ -420,7 +417,7 @@ static uint32_t find_clash(struct packing *packing, const struct seeker *seeker,
     for (unsigned k = 0; k < sets; k++)
         if ((k == seeker->next || (pairs_of(packing->wants, packing->trial[k]) & lost)) &&
             !upmu_packing_fits(packing, packing->trial[k]))
-            return learn_lesson(packing, packing->trial[k]);
+            return learn_lesson(packing);
     return 0;
 }
 
