@@ -393,8 +393,8 @@ static void tell_left_out(void)
             printf("skipped: switches and takes_turns on amd_future, which has no names of cache events\n");
     for (unsigned p = 0; p < PROFILES; p++)
         if (!strcmp(profiles[p], "nehalem"))
-            printf("skipped: whether a fault mars other sessions, without a clock where a sequence precedes new events: "
-                   "the sequence alone is a gap of unknown length to them\n");
+            printf("skipped: whether a fault mars other sessions, where there is no clock and a sequence precedes new\n"
+                   "  events: the sequence alone is a gap of unknown length to them\n");
     if (!every)
         printf("a share of the accesses on most profiles: the argument `every` takes all\n");
 }
