@@ -25,7 +25,7 @@ BUDGETS = {
     "place-p4tags18-placed-worst": 20000, "place-p4tags18-refused-worst": 120000,
     "place-netburst18-placed-worst": 20000, "place-netburst18-refused-worst": 120000, "pack-skylake24-worst": 5000000,
     "pack-p4_24-worst": 5000000, "pack-p4crowd24-worst": 5000000, "pack-p4tags24-worst": 5000000,
-    "place-p4wild18-refused-worst": 120000,
+    "pack-zen24-worst": 5000000, "place-p4wild18-refused-worst": 120000,
 }
 
 

@@ -8,6 +8,7 @@
 #include <upmu/upmu.h>
 #include "tests/bench/callgrind_count.h"
 #include "tests/common/p4_place_tables.h"
+#include "tests/common/zen_shapes.h"
 
 #define EVENTS 24u
 #define LISTS 100u
@@ -51,14 +52,17 @@ static void draw_p4_tags24(uint64_t *random)
     p4_fill_shape(&shape, &set);
 }
 
+static void draw_zen24(uint64_t *random)
+{
+    (void)shape_zen(&shape, random, EVENTS, "zen4");
+}
+
 static const struct corpus {
     const char *name;
     void (*draw)(uint64_t *random);
 } corpora[] = {
-    {"pack-skylake24", draw_skylake24},
-    {"pack-p4_24", draw_p4_24},
-    {"pack-p4crowd24", draw_p4_crowd24},
-    {"pack-p4tags24", draw_p4_tags24},
+    {"pack-skylake24", draw_skylake24}, {"pack-p4_24", draw_p4_24}, {"pack-p4crowd24", draw_p4_crowd24},
+    {"pack-p4tags24", draw_p4_tags24},  {"pack-zen24", draw_zen24},
 };
 
 static void pack_once(void *argument)

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 #include <upmu/upmu.h>
 #include "tests/common/p4_place_tables.h"
+#include "tests/common/zen_shapes.h"
 
 /* Cases of the long runs; a tenth where each access is checked. */
 #ifdef __SANITIZE_ADDRESS__
@@ -148,7 +149,7 @@ static void draw_any(uint64_t *random, unsigned count, unsigned kind)
 {
     struct p4_set set;
 
-    switch (kind % 6) {
+    switch (kind) {
     case 0:
         shape_skylake(&shape, random, count);
         break;
@@ -165,6 +166,12 @@ static void draw_any(uint64_t *random, unsigned count, unsigned kind)
         shape_p4_begin(&shape, count);
         for (unsigned i = 0; i < count; i++)
             shape_p4_event(&shape, i, 21 + shape_random(random, 10), shape_random(random, 3));
+        break;
+    case 6:
+        assert_true(shape_zen(&shape, random, count, "zen2"));
+        break;
+    case 7:
+        assert_true(shape_zen(&shape, random, count, "zen4"));
         break;
     default:
         p4_draw_mixed(&set, random, count);
@@ -218,7 +225,7 @@ static void every_list_of_up_to_12_that_can_be_enumerated_is_packed_optimally(vo
         if (seed % 2)
             draw_wild(&random, count);
         else
-            draw_any(&random, count, (unsigned)(seed / 2) % 5);
+            draw_any(&random, count, (unsigned)(seed / 2) % 9 == 8 ? 6 : (unsigned)(seed / 2) % 5);
         status = pack(&shape.input, count, 0, 1000000);
         if (status != UPMU_OK) {
             assert_int_equal(status, UPMU_ERR_DOES_NOT_FIT);
@@ -326,14 +333,14 @@ static void any_budget_gives_sets_that_run_and_a_bound_that_holds(void **state)
     assert_true(given_up != 0);
 }
 
-static void lists_of_up_to_24_events_of_skylake_and_netburst_are_packed_optimally(void **state)
+static void lists_of_up_to_24_events_of_skylake_zen_and_netburst_are_packed_optimally(void **state)
 {
-    static const char *const name[] = {"skylake",           "core2", "icelake", "netburst", "netburst, two units",
-                                       "netburst with tags"};
+    static const char *const name[] = {
+        "skylake", "core2", "icelake", "netburst", "netburst, two units", "netburst with tags", "zen2", "zen4"};
     unsigned cases = CASES / 10;
 
     (void)state;
-    for (unsigned kind = 0; kind < 6; kind++) {
+    for (unsigned kind = 0; kind < sizeof name / sizeof *name; kind++) {
         unsigned bettered = 0, lists = 0;
         uint32_t most = 0;
 
@@ -465,7 +472,7 @@ int main(void)
         cmocka_unit_test(every_list_of_up_to_12_that_can_be_enumerated_is_packed_optimally),
         cmocka_unit_test(short_lists_with_tags_are_packed_optimally),
         cmocka_unit_test(any_budget_gives_sets_that_run_and_a_bound_that_holds),
-        cmocka_unit_test(lists_of_up_to_24_events_of_skylake_and_netburst_are_packed_optimally),
+        cmocka_unit_test(lists_of_up_to_24_events_of_skylake_zen_and_netburst_are_packed_optimally),
         cmocka_unit_test(lists_longer_than_a_set_are_packed_and_bounded),
         cmocka_unit_test(refusals_say_why),
         cmocka_unit_test(without_steps_the_packing_is_first_fit_decreasing),
