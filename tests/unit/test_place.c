@@ -351,6 +351,36 @@ static void place_agrees_with_exhaustive_search_on_tangled_resources(void **stat
     assert_in_range(most_rounds, 3, 100);
 }
 
+/* Helpers that only others can serve, who might be placed otherwise: refusals blame them. */
+static void draw_helpers(struct shape *shape, uint64_t *state)
+{
+    shape_begin(shape, 0xf);
+    shape->input.request_count = 2 + shape_random(state, 4);
+    for (unsigned request = 0; request < shape->input.request_count; request++) {
+        bool helps = shape_chance(state, 90);
+
+        for (unsigned ways = 1 + shape_random(state, 3); ways; ways--) {
+            struct upmu_alternative *way = &shape->alternative[request][shape->alternative_count[request]];
+            struct upmu_slot *slot = shape_way(shape, request, 1 + shape_random(state, 15));
+
+            if (shape_chance(state, 60))
+                shape_claim(slot, shape_random(state, 6), shape_random(state, 2));
+            if (!helps)
+                continue;
+            way->slot_count = 2;
+            way->helper = true;
+            way->slot[1].counters = 1 + shape_random(state, 15);
+            shape_claim(&way->slot[1], shape_random(state, 6), shape_random(state, 2));
+        }
+    }
+}
+
+static void place_agrees_with_exhaustive_search_on_sets_of_helpers(void **state)
+{
+    (void)state;
+    check_sets("helpers", 0x4e19, 30000, draw_helpers);
+}
+
 /* ---- NetBurst ---- */
 
 static void check_p4_set(const struct shape *shape)
@@ -695,6 +725,7 @@ int main(void)
         cmocka_unit_test_teardown(place_agrees_with_exhaustive_search_on_core2_shapes, print_failed_seed),
         cmocka_unit_test_teardown(place_agrees_with_exhaustive_search_on_general_sets, print_failed_seed),
         cmocka_unit_test_teardown(place_agrees_with_exhaustive_search_on_tangled_resources, print_failed_seed),
+        cmocka_unit_test_teardown(place_agrees_with_exhaustive_search_on_sets_of_helpers, print_failed_seed),
         cmocka_unit_test_teardown(place_agrees_with_the_rules_of_the_groups_on_netburst_sets, print_failed_seed),
         cmocka_unit_test(place_refuses_nine_equal_requests_on_eight_counters_naming_all),
         cmocka_unit_test(place_refuses_32_netburst_requests_of_one_unit_naming_three),
