@@ -24,6 +24,7 @@ enum upmu_status upmu_event_raw(const struct upmu_pmu *pmu, uint64_t config, uin
 
     memset(&event, 0, sizeof event);
     event.attributes = UPMU_ATTR_RAW;
+    event.pmu = pmu->index;
     event.config = config;
     event.config1 = config1;
     event.config2 = config2;
@@ -471,6 +472,7 @@ enum upmu_status upmu_event_encode(const struct upmu_pmu *pmu, const struct upmu
     encoder.pmu = pmu;
     encoder.catalog = pmu->catalog;
     encoder.spec = spec;
+    encoder.event.pmu = pmu->index;
     status = begin_event(&encoder);
     if (status == UPMU_OK)
         status = use_attributes(&encoder, true);

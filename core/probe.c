@@ -36,7 +36,6 @@ static enum upmu_status open_session(struct upmu_cpu *cpu, struct upmu_session *
         status = upmu_event_raw(cpu->pmu, cpu->pmu->loop_config, 0, 0, &event);
     if (status != UPMU_OK)
         return status;
-    event.pmu = (uint8_t)(cpu->pmu - cpu->machine->pmu);
     if (event.counters & cpu->pmu->general & ~(cpu->firmware | cpu->watchdog | cpu->foreign | cpu->running))
         event.counters &= cpu->pmu->general;
     status = upmu_session_add_event(session, &event, &sampling);

@@ -147,18 +147,23 @@ enum upmu_status upmu_session_add_event(struct upmu_session *session, const stru
 
 #if UPMU_NAMES
 
-/* Encode the next specification of a list for this machine. */
+/* Encode the next specification of a list, for the PMU that its prefix names or the session's. */
 static enum upmu_status encode_next(struct upmu_session *session, const char *list, size_t *cursor,
                                     struct upmu_event *out_event)
 {
+    const struct upmu_machine *machine = session->machine;
     struct upmu_spec spec;
+    unsigned i = session->pmu, next = 0;
     enum upmu_status status = upmu_spec_next(list, cursor, &spec, &session->why);
 
     if (status != UPMU_OK)
         return status;
-    if (!session->machine->pmu_count)
+    if (!machine->pmu_count)
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
-    return upmu_event_encode(&session->machine->pmu[0], &spec, out_event, &session->why);
+    do
+        status = upmu_event_encode(&machine->pmu[i], &spec, out_event, &session->why);
+    while (status == UPMU_ERR_NO_SUCH_PMU && (i = next++) < machine->pmu_count);
+    return status;
 }
 
 enum upmu_status upmu_set_add(struct upmu_session *session, struct upmu_set *set, const char *list,

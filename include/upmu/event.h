@@ -95,7 +95,7 @@ struct upmu_event {
     uint32_t counters;       /* counters that catalogue, constraints and pin leave */
     uint16_t attributes;     /* UPMU_ATTR_… that were given, or defaults for os, usr */
     uint8_t pin;             /* counter, with UPMU_ATTR_PIN */
-    uint8_t pmu;             /* index in machine->pmu, 0 without a machine */
+    uint8_t pmu;             /* upmu_pmu.index of what it was encoded for */
     uint8_t payload;         /* backend's number of the payload register's kind, 0: none */
     uint8_t flags;           /* backend's */
     uint8_t least_log2;      /* periods are not programmed shorter than 1 << least_log2 (an erratum); 0: any */

@@ -178,6 +178,7 @@ struct upmu_pmu {
     uint8_t status_row, ack_row, inuse_row; /* or UPMU_NO_ROW */
     uint8_t preference_count;
     uint8_t shared_scope;               /* which CPUs see them: enum upmu_scope */
+    uint8_t index;                      /* in machine->pmu; 0 without a machine */
     uint32_t present[UPMU_REGISTERS / 32]; /* rows that this PMU has */
     uint64_t shared;                    /* resources that other CPUs see, too: bit = resource */
     uint64_t max_period;                /* events that one load of a counter can wait for */

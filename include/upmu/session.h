@@ -221,6 +221,7 @@ struct upmu_session {
     uint8_t ordered;           /* sets are not shuffled */
     uint8_t begun;             /* was started: the active set is the one to go on with */
     uint8_t page_open;         /* in its CPU's list of pages */
+    uint8_t pmu;               /* upmu_pmu.index that names without a prefix are of */
     uint32_t round;            /* of drawing sets */
     uint32_t controllers;      /* beside the first */
     uint64_t random;           /* state of the generator */
@@ -251,6 +252,8 @@ enum upmu_status upmu_session_init(struct upmu_session *session, struct upmu_mac
 /*
  * Add the events of a specification list ("instructions,cycles:u"); `sampling`
  * (may be NULL: count only) holds for each of them.  All are added or none.
+ * Where CPUs have several PMUs (hybrids) they are events of the first CPU's, or of
+ * that which a prefix names ("adl_grt::cycles"); a region's are of its CPU's.
  *
  * Returns UPMU_OK; any code of upmu_event_encode(); UPMU_ERR_NO_PMU (no CPU is
  * initialised); UPMU_ERR_NO_SPACE (UPMU_SET_EVENTS); UPMU_ERR_STATE (not
@@ -262,7 +265,7 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_add(struct upmu_session *session, const char *list,
                                   const struct upmu_sampling *sampling);
 
-/* The same for an event that is encoded already.  Context: any. */
+/* The same for an event that is encoded already, by a PMU of the machine (cpu->pmu).  Context: any. */
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_add_event(struct upmu_session *session, const struct upmu_event *event,
                                         const struct upmu_sampling *sampling);

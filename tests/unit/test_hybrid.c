@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A machine with two core types: names are encoded for the PMU of the CPU that they
+ * are counted on, for that which a prefix names, or for the first CPU's.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <string.h>
+#include <upmu/upmu.h>
+#include "port/sim/sim.h"
+
+static struct upmu_sim sim;
+static struct upmu_machine machine;
+static struct upmu_cpu cpu[3];
+static struct upmu_session session;
+static struct upmu_region region;
+
+/* CPU 0 is a P-core, 1 and 2 are E-cores. */
+static int boot(void **state)
+{
+    (void)state;
+    memset(cpu, 0, sizeof cpu);
+    upmu_sim_init(&sim, upmu_sim_profile("adl_p"), 3);
+    assert_int_equal(upmu_machine_init(&machine, upmu_sim_port(&sim)), UPMU_OK);
+    for (unsigned i = 0; i < 3; i++) {
+        if (i)
+            upmu_sim_set_profile(&sim, i, upmu_sim_profile("adl_e"));
+        upmu_sim_bind_cpu(&sim, i, &cpu[i]);
+        upmu_sim_switch_cpu(&sim, i);
+        assert_int_equal(upmu_cpu_init(&cpu[i], &machine, NULL), UPMU_OK);
+    }
+    assert_int_equal(machine.pmu_count, 2);
+    assert_ptr_equal(cpu[1].pmu, cpu[2].pmu);
+    assert_int_equal(upmu_session_init(&session, &machine), UPMU_OK);
+    return 0;
+}
+
+static void a_region_counts_by_name_on_each_core_type(void **state)
+{
+    const struct upmu_sim_burst burst = {.instructions = 12000, .cycles = 9000, .branches = 2000};
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        upmu_sim_switch_cpu(&sim, i);
+        assert_int_equal(upmu_region_open(&region, &cpu[i], "instructions,cycles,branches"), UPMU_OK);
+        assert_int_equal(upmu_region_begin(&region), UPMU_OK);
+        upmu_sim_events(&sim, &burst);
+        assert_int_equal(upmu_region_end(&region), UPMU_OK);
+        assert_int_equal(region.count[0].value, 12000);
+        assert_int_equal(region.count[1].value, 9000);
+        assert_int_equal(region.count[2].value, 2000);
+        assert_int_equal(upmu_region_close(&region), UPMU_OK);
+    }
+}
+
+static void a_prefix_chooses_the_core_type(void **state)
+{
+    (void)state;
+    assert_int_equal(upmu_session_add(&session, "adl_grt::cycles", NULL), UPMU_OK);
+    upmu_sim_switch_cpu(&sim, 0);
+    assert_int_equal(upmu_session_attach_cpu(&session, &cpu[0]), UPMU_ERR_WRONG_PMU);
+    upmu_sim_switch_cpu(&sim, 2);
+    assert_int_equal(upmu_session_attach_cpu(&session, &cpu[2]), UPMU_OK);
+    assert_int_equal(upmu_session_close(&session), UPMU_OK);
+    upmu_sim_switch_cpu(&sim, 1);
+    assert_int_equal(upmu_region_open(&region, &cpu[1], "adl_glc::cycles"), UPMU_ERR_WRONG_PMU);
+    assert_int_equal(upmu_session_init(&session, &machine), UPMU_OK);
+    assert_int_equal(upmu_session_add(&session, "skl::cycles", NULL), UPMU_ERR_NO_SUCH_PMU);
+    assert_int_equal(upmu_session_add(&session, "adl_grt::cycels", NULL), UPMU_ERR_NO_SUCH_EVENT);
+    assert_ptr_equal(session.why.pmu, cpu[1].pmu);
+}
+
+static void an_event_that_is_encoded_knows_its_core_type(void **state)
+{
+    struct upmu_event event;
+
+    (void)state;
+    assert_int_equal(upmu_event_parse(cpu[1].pmu, "branches", &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_add_event(&session, &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_event_raw(cpu[1].pmu, 0xc0, 0, 0, &event), UPMU_OK);
+    assert_int_equal(upmu_session_add_event(&session, &event, NULL), UPMU_OK);
+    upmu_sim_switch_cpu(&sim, 1);
+    assert_int_equal(upmu_session_attach_cpu(&session, &cpu[1]), UPMU_OK);
+    assert_int_equal(upmu_session_close(&session), UPMU_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_region_counts_by_name_on_each_core_type, boot),
+        cmocka_unit_test_setup(a_prefix_chooses_the_core_type, boot),
+        cmocka_unit_test_setup(an_event_that_is_encoded_knows_its_core_type, boot),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
