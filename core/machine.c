@@ -66,13 +66,14 @@ static void read_identity(struct upmu_detection *detection)
     detection->hypervisor = detection->leaf1[2] >> 31;
 }
 
-/* A PMU of this machine that is the same, or a place for a new one. */
+/* A PMU of this machine that is the same, whatever was imported for it, or a place for a new one. */
 static enum upmu_status find_pmu(struct upmu_machine *machine, struct upmu_pmu *pmu, const struct upmu_pmu **out_pmu)
 {
     struct upmu_pmu *place = machine->pmu;
 
     for (unsigned i = 0; i < UPMU_CORE_TYPES; i++, place++) {
         pmu->index = (uint8_t)i;
+        pmu->imported = place->imported;
         if (i == machine->pmu_count) {
             memcpy(place, pmu, sizeof *place);
             machine->pmu_count++;

@@ -86,12 +86,27 @@ static void an_event_that_is_encoded_knows_its_core_type(void **state)
     assert_int_equal(upmu_session_close(&session), UPMU_OK);
 }
 
+static void a_pmu_is_the_same_with_events_from_outside(void **state)
+{
+    (void)state;
+    upmu_sim_switch_cpu(&sim, 2);
+    assert_int_equal(upmu_cpu_fini(&cpu[2]), UPMU_OK);
+    machine.pmu[1].imported = machine.pmu[1].catalog;
+    assert_int_equal(upmu_cpu_init(&cpu[2], &machine, NULL), UPMU_OK);
+    assert_ptr_equal(cpu[2].pmu, cpu[1].pmu);
+    assert_int_equal(upmu_cpu_suspend(&cpu[2]), UPMU_OK);
+    assert_int_equal(upmu_cpu_resume(&cpu[2]), UPMU_OK);
+    assert_ptr_equal(cpu[2].pmu, &machine.pmu[1]);
+    assert_int_equal(machine.pmu_count, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_region_counts_by_name_on_each_core_type, boot),
         cmocka_unit_test_setup(a_prefix_chooses_the_core_type, boot),
         cmocka_unit_test_setup(an_event_that_is_encoded_knows_its_core_type, boot),
+        cmocka_unit_test_setup(a_pmu_is_the_same_with_events_from_outside, boot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
