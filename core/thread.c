@@ -13,10 +13,6 @@
 #include "core/sets.h"
 #include "core/turns.h"
 
-#if UPMU_SETS && !UPMU_THREADS
-#error "UPMU_SETS needs UPMU_THREADS"
-#endif
-
 _Static_assert(sizeof(struct upmu_thread) <= 64, "struct upmu_thread is to be small");
 
 void upmu_thread_init(struct upmu_thread *thread, uint32_t pid, uint32_t tid, void *host)

@@ -114,6 +114,9 @@
 #ifndef UPMU_SETS
 #define UPMU_SETS UPMU_THREADS
 #endif
+#if UPMU_SETS && !UPMU_THREADS
+#error "UPMU_SETS needs UPMU_THREADS"
+#endif
 
 /* Instruction-based sampling (upmu/ibs.h); AMD's alone. */
 #ifndef UPMU_IBS

@@ -4,7 +4,8 @@
  * this file for any purpose is granted without any condition; no notice is needed.
  *
  * It compiles as it stands and describes a machine without a PMU.  The first three
- * hooks are needed; delete the others from the table at the end as you please.
+ * hooks are needed.  The others are not in use before you say in the table at the end
+ * that they are filled in; one that is in use and is not makes counts 0 or calls fail.
  */
 #include <stddef.h>
 #include <port/template/template_port.h>
@@ -102,22 +103,25 @@ static void template_log(void *context, const char *line)
     (void)context, (void)line; /* FILL IN */
 }
 
+/* 0: not in use, which is always allowed; 1: filled in. */
+#define FILLED_IN(yes, hook) ((yes) ? (hook) : NULL)
+
 const struct upmu_port template_port = {
     .context = NULL, /* handed to every hook */
     .rdmsr = template_rdmsr,
     .wrmsr = template_wrmsr,
     .cpuid = template_cpuid,
-    .this_cpu = template_this_cpu,
-    .irq_save = template_irq_save,
-    .irq_restore = template_irq_restore,
-    .rdpmc = template_rdpmc,
-    .pmi_rearm = template_pmi_rearm,
-    .clock_ns = template_clock_ns,
-    .allow_rdpmc = template_allow_rdpmc,
-    .run_on_cpu = template_run_on_cpu,
-    .request_tick = template_request_tick,
+    .this_cpu = FILLED_IN(0, template_this_cpu),
+    .irq_save = FILLED_IN(0, template_irq_save),
+    .irq_restore = FILLED_IN(0, template_irq_restore),
+    .rdpmc = FILLED_IN(0, template_rdpmc),
+    .pmi_rearm = FILLED_IN(0, template_pmi_rearm),
+    .clock_ns = FILLED_IN(0, template_clock_ns),
+    .allow_rdpmc = FILLED_IN(0, template_allow_rdpmc),
+    .run_on_cpu = FILLED_IN(0, template_run_on_cpu),
+    .request_tick = FILLED_IN(0, template_request_tick),
     .tick_ns = 0, /* FILL IN: time between your calls of upmu_cpu_tick() */
-    .log = template_log,
+    .log = FILLED_IN(0, template_log),
     .msr_faults_are_safe = false, /* true if rdmsr, wrmsr and rdpmc survive #GP */
 };
 
@@ -127,5 +131,5 @@ enum upmu_pmi template_interrupt(uint64_t ip, uint64_t sp, bool user)
 {
     const struct upmu_frame frame = {.ip = ip, .sp = sp, .user = user};
 
-    return upmu_handle_pmi(template_this_cpu(NULL), &frame);
+    return upmu_handle_pmi(template_this_cpu(NULL), &frame); /* fill that in, too, or put your only CPU here */
 }

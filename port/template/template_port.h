@@ -8,10 +8,18 @@
 
 #include <upmu/upmu.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Hand it to upmu_machine_init(). */
 extern const struct upmu_port template_port;
 
 /* Call it where your kernel dispatches NMIs (or the vector you chose). */
 enum upmu_pmi template_interrupt(uint64_t ip, uint64_t sp, bool user);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -65,7 +65,7 @@ static inline struct upmu_apic upmu_apic_find(volatile void *page)
         apic.mode = UPMU_APIC_X2;
     } else if (page != NULL) {
         apic.mode = UPMU_APIC_PAGE;
-        apic.page = page;
+        apic.page = (volatile uint32_t *)page; /* C++ asks for the cast */
     }
     return apic;
 }

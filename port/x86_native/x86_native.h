@@ -15,6 +15,10 @@
 #include <port/x86_native/x86_apic.h>
 #include <port/x86_native/x86_clock.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* One for all CPUs; must stay as long as the machine. */
 struct upmu_x86_native {
     struct upmu_port port;
@@ -42,5 +46,9 @@ void upmu_x86_native_eoi(const struct upmu_x86_native *native);
 
 /* Mask LVTPC of the executing CPU, after its upmu_cpu_fini().  Context: local. */
 void upmu_x86_native_quiet(const struct upmu_x86_native *native);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -93,14 +93,14 @@ static inline void upmu_static_irq_restore(void *context, uintptr_t state)
 
 static inline void upmu_static_pmi_rearm(void *context)
 {
-    const struct upmu_x86_native *native = context;
+    const struct upmu_x86_native *native = (const struct upmu_x86_native *)context;
 
     upmu_apic_write(&native->apic, UPMU_APIC_LVTPC, native->lvtpc);
 }
 
 static inline uint64_t upmu_static_clock_ns(void *context)
 {
-    const struct upmu_x86_native *native = context;
+    const struct upmu_x86_native *native = (const struct upmu_x86_native *)context;
 
     return upmu_x86_clock_ns(native->clock, upmu_x86_rdtsc());
 }
