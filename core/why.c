@@ -37,7 +37,7 @@ static const struct {
     {UPMU_ERR_VERSION, "header and library differ"},
     {UPMU_ERR_HOOK_MISSING, "hook is missing"},
     {UPMU_ERR_BUSY, "call inside a call"},
-    {UPMU_ERR_WRONG_CPU, "wrong CPU"},
+    {UPMU_ERR_WRONG_CPU, "wrong CPU, says this_cpu"},
     {UPMU_ERR_STATE, "not possible in this state"},
     {UPMU_ERR_NO_SPACE, "out of space"},
     {UPMU_ERR_INVALID, "invalid argument"},

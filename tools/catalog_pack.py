@@ -740,6 +740,9 @@ def main():
         at = sys.argv.index("--blob")
         if len(sys.argv) < at + 3:
             sys.exit("--blob FILE SOURCE.tsv...")
+        for name in sys.argv[at + 2:]:
+            if not os.path.isfile(name):
+                sys.exit(f"{name}: no such source")
         write_blob(sys.argv[at + 1], sys.argv[at + 2:])
         return
     text, data, sizes, catalogues = generate()

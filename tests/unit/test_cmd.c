@@ -391,6 +391,7 @@ static void events_are_listed_and_encoded_from_a_file_of_catalogues(void **state
     assert_int_equal(line("list --pmu skl --blob blob"), CMD_REFUSED);
     assert_non_null(strstr(errors, "no catalogues for skl"));
     assert_int_equal(line("list --pmu amd64_k7 --blob text"), CMD_REFUSED);
+    assert_non_null(strstr(errors, "is no file of catalogues"));
     assert_int_equal(line("list --pmu amd64_k7 --blob nothing"), CMD_REFUSED);
     assert_non_null(strstr(errors, "cannot read nothing"));
 }

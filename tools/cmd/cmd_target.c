@@ -122,6 +122,11 @@ static int import(struct cmd *cmd, const char *name)
         return CMD_OK;
     if (file == NULL)
         cmd_error(cmd, "cannot read %s", name);
+    else if (status == UPMU_ERR_INVALID)
+        cmd_error(cmd, "%s is no file of catalogues (catalog_pack.py --blob), or is damaged", name);
+    else if (status == UPMU_ERR_NO_SUCH_PMU)
+        cmd_error(cmd, "%s has no catalogues for %s; name the PMU that its source says ('# pmu:')", name,
+                  cmd->own_machine.pmu[0].name);
     else
         cmd_error(cmd, "%s: no catalogues for %s: %s", name, cmd->own_machine.pmu[0].name, upmu_status_text(status));
     return CMD_REFUSED;
