@@ -36,7 +36,7 @@ static void grade(const struct upmu_session *session, const struct upmu_set *set
         (void)set;
         count->error = count->value - count->raw;
 #endif
-    } else if (!count->raw && session->cpu && !session->cpu->seen_counting) {
+    } else if (!count->raw && !(session->cpu ? session->cpu->seen_counting : session->set.proven)) {
         count->quality = UPMU_QUALITY_UNPROVEN;
     }
 }

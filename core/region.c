@@ -12,11 +12,10 @@ enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *c
     enum upmu_status status;
 
     memset(region, 0, sizeof *region);
-    if (!cpu->machine)
+    if (!cpu->pmu)
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
     status = upmu_session_init(session, cpu->machine);
-    if (cpu->pmu)
-        session->pmu = cpu->pmu->index;
+    session->pmu = cpu->pmu->index;
     if (status == UPMU_OK)
         status = upmu_session_add(session, list, NULL);
     if (status == UPMU_OK)

@@ -321,6 +321,7 @@ void upmu_session_unlink(struct upmu_cpu *cpu, struct upmu_session *session)
     UPMU_BARRIER();
     session->counters = 0;
     session->cpu = NULL;
+    session->set.proven = cpu->seen_counting;
 }
 
 bool upmu_session_unplace(struct upmu_session *session)

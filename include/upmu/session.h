@@ -127,6 +127,7 @@ struct upmu_set {
     uint32_t stamp;       /* that placement: unique on the machine until it wraps */
     uint8_t placed_class; /* PMU and hyper-thread that it was placed for */
     uint8_t scale;        /* bits that times are shifted by in these sums */
+    uint8_t proven;       /* a session's first: its CPU's seen_counting when it left it */
     struct upmu_event event[UPMU_SET_EVENTS];
     struct upmu_sampling sampling[UPMU_SET_EVENTS];
     struct upmu_estimate estimate[UPMU_SET_EVENTS];

@@ -262,6 +262,30 @@ static void calls_from_elsewhere_find_the_thread_or_say_that_they_cannot(void **
     }
 }
 
+static void a_zero_that_proves_nothing_is_told_while_the_thread_waits(void **state)
+{
+    static const struct {
+        const char *profile;
+        enum upmu_quality quality;
+    } cases[] = {{"counts_nothing", UPMU_QUALITY_UNPROVEN}, {"skylake", UPMU_QUALITY_EXACT}};
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct fixture f;
+
+        set_up(&f, cases[i].profile, true);
+        add(&f, 0, "instructions,cache-misses");
+        follow(&f, 0, 0);
+        to_thread(&f, 0, 0);
+        upmu_sim_events(&f.sim, &(struct upmu_sim_burst){.instructions = 1000, .cycles = 2000});
+        to_thread(&f, 0, IDLE);
+        assert_int_equal(count_of(&f, 0, 1).quality, cases[i].quality);
+        assert_int_equal(upmu_session_detach(&f.session[0]), UPMU_OK);
+        assert_int_equal(count_of(&f, 0, 1).quality, cases[i].quality);
+        tear_down(&f);
+    }
+}
+
 static void the_end_of_a_thread_detaches_its_sessions_and_leaves_them_readable(void **state)
 {
     (void)state;
@@ -923,6 +947,7 @@ int main(void)
         cmocka_unit_test(enabled_time_is_the_threads_own),
         cmocka_unit_test(a_thread_attaches_and_starts_for_itself),
         cmocka_unit_test(calls_from_elsewhere_find_the_thread_or_say_that_they_cannot),
+        cmocka_unit_test(a_zero_that_proves_nothing_is_told_while_the_thread_waits),
         cmocka_unit_test(the_end_of_a_thread_detaches_its_sessions_and_leaves_them_readable),
         cmocka_unit_test(a_cpu_that_goes_offline_keeps_no_thread),
         cmocka_unit_test(sleep_of_a_cpu_is_nobodys_time),
