@@ -202,12 +202,10 @@ static void stop_leaving(struct change *change, struct upmu_session *session, bo
     if (upmu_run_counts(cpu, session) != UPMU_OK)
         closed = false;
     upmu_session_ran(session, now_ns);
-    if (alone(session)) {
-        session->state = UPMU_SESSION_STOPPED;
-    } else {
-        session->state = session->full ? UPMU_SESSION_MASKED : UPMU_SESSION_WAITING;
-        session->full = 0;
-    }
+    session->state = session->full   ? UPMU_SESSION_MASKED
+                     : alone(session) ? UPMU_SESSION_STOPPED
+                                      : UPMU_SESSION_WAITING;
+    session->full = 0;
     if (UPMU_SETS && session->change & UPMU_CHANGE_COMES_OR_LATER)
         upmu_sets_switched(session, session->leaving);
     else if (UPMU_THREADS && session->change & UPMU_CHANGE_TURN)

@@ -209,11 +209,12 @@ static enum upmu_status suspend(struct upmu_cpu *cpu)
     for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
         if (upmu_session_waits(session))
             upmu_session_enabled(session, upmu_cpu_now(cpu));
-        if (session->state != UPMU_SESSION_RUNNING)
+        if (!upmu_session_holds(session))
             continue;
         if (upmu_schedule_stop(cpu, session) != UPMU_OK)
             status = UPMU_ERR_PORT;
-        session->state = UPMU_SESSION_SUSPENDED;
+        if (session->state == UPMU_SESSION_STOPPED)
+            session->state = UPMU_SESSION_SUSPENDED;
     }
     if (!upmu_ibs_end(cpu))
         status = UPMU_ERR_PORT;
@@ -259,10 +260,11 @@ static enum upmu_status start_over(struct upmu_cpu *cpu)
     if (upmu_claims_others(cpu))
         mine &= ~cpu->pmu->shared_counters | cpu->running;
     for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
-        if (session->state != UPMU_SESSION_RUNNING)
+        if (!upmu_session_holds(session))
             continue;
         upmu_run_mar(session);
         upmu_session_ran(session, upmu_cpu_now(cpu));
+        session->full = 0;
         session->state = UPMU_SESSION_SUSPENDED;
     }
     /* What has overflowed is thrown away, but its interrupt may be on its way. */

@@ -75,12 +75,6 @@ bool upmu_joint_add(struct upmu_joint *joint, struct upmu_session *session, bool
     return true;
 }
 
-/* Sessions that hold their counters now. */
-bool upmu_session_holds(const struct upmu_session *session)
-{
-    return session->state == UPMU_SESSION_RUNNING || (session->state == UPMU_SESSION_MASKED && session->full);
-}
-
 /* Name the culprits: the solver knows them by number only. */
 static void name_culprits(const struct upmu_joint *joint, struct upmu_why *why)
 {

@@ -133,7 +133,8 @@ static enum upmu_status move_with_hole(struct upmu_cpu *cpu, struct upmu_joint *
             continue;
         if (upmu_schedule_stop(cpu, session) != UPMU_OK)
             status = UPMU_ERR_PORT;
-        session->state = UPMU_SESSION_SUSPENDED;
+        if (session->state == UPMU_SESSION_STOPPED)
+            session->state = UPMU_SESSION_SUSPENDED;
     }
     for (unsigned i = 0; i < joint->count; i++)
         if (joint->session[i]->state == UPMU_SESSION_SUSPENDED) {

@@ -25,7 +25,7 @@ static void grade(const struct upmu_session *session, const struct upmu_set *set
     count->running_ns = count->enabled_ns > gap_ns ? count->enabled_ns - gap_ns : 0;
     if (!tally->ran) {
         count->quality = UPMU_QUALITY_NEVER_RAN;
-    } else if (tally->hole || (count->enabled_ns && !count->running_ns)) {
+    } else if (tally->hole || (gap_ns && !count->running_ns)) {
         count->quality = UPMU_QUALITY_PARTIAL;
     } else if (UPMU_GAPS && gap_ns) {
         count->quality = UPMU_QUALITY_SCALED;

@@ -70,14 +70,11 @@ void upmu_schedule_replay(struct upmu_cpu *cpu)
         return;
     cpu->mask_due = 0;
     for (struct upmu_session *session = cpu->sessions; UPMU_SETS && session; session = session->next)
-        if (session->switch_due && !session->full && session->state == UPMU_SESSION_RUNNING)
+        if (session->switch_due && session->state == UPMU_SESSION_RUNNING)
             upmu_sets_switch(cpu, session, NULL);
     for (struct upmu_session *session = cpu->sessions; session; session = session->next)
-        if (session->full && upmu_session_holds(session)) {
+        if (session->full)
             (void)upmu_schedule_stop(cpu, session);
-            session->full = 0;
-            session->state = UPMU_SESSION_MASKED;
-        }
 }
 
 #else

@@ -276,14 +276,21 @@ void upmu_session_ran(struct upmu_session *session, uint64_t now_ns)
     upmu_session_enabled(session, now_ns);
 }
 
+/* `full` is set by what masks a session, and cleared by what takes its counts. */
+bool upmu_session_holds(const struct upmu_session *session)
+{
+    return session->state == UPMU_SESSION_RUNNING || session->full;
+}
+
 uint64_t upmu_session_missed(const struct upmu_session *session, const struct upmu_set *set, uint64_t now_ns,
                              uint64_t *out_enabled_ns)
 {
     uint64_t enabled_ns = session->enabled_ns, ran_ns = set->duration_ns;
+    bool holds = upmu_session_holds(session); /* that of one to be masked goes on until its counts are taken */
 
-    if (session->state == UPMU_SESSION_RUNNING || (upmu_session_waits(session) && session->cpu))
+    if (holds || (upmu_session_waits(session) && session->cpu))
         enabled_ns += now_ns - session->started_ns;
-    if (session->state == UPMU_SESSION_RUNNING && set == upmu_active(session))
+    if (holds && set == upmu_active(session))
         ran_ns += now_ns - session->running_ns;
     *out_enabled_ns = enabled_ns;
     return UPMU_THREADS || UPMU_SETS ? enabled_ns - ran_ns : 0;
@@ -316,11 +323,12 @@ enum upmu_status upmu_session_fault(struct upmu_cpu *cpu, struct upmu_session *s
 enum upmu_status upmu_run_fail(struct upmu_cpu *cpu, struct upmu_session *session)
 {
     (void)upmu_run_shut_all(cpu, session->counters, upmu_session_dormant(session));
-    if (session->state == UPMU_SESSION_RUNNING)
+    if (upmu_session_holds(session))
         upmu_session_ran(session, upmu_cpu_now(cpu));
     else if (upmu_session_waits(session))
         upmu_session_enabled(session, upmu_cpu_now(cpu));
     session->state = UPMU_SESSION_STOPPED;
+    session->full = 0;
     upmu_run_tag(cpu, session->counters, 0);
     upmu_schedule_publish(cpu);
     upmu_claims_trim(cpu, false);

@@ -420,12 +420,18 @@ enum upmu_status upmu_session_static(struct upmu_session *session, bool is_stati
     return UPMU_OK;
 }
 
+/* It has counters or waits for them; a handler may be about to mask it. */
+static bool is_started(const struct upmu_session *session)
+{
+    return upmu_session_holds(session) || upmu_session_waits(session);
+}
+
 static enum upmu_status start_work(const struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
     enum upmu_status status;
 
-    if (session->state == UPMU_SESSION_RUNNING || upmu_session_waits(session))
+    if (is_started(session))
         return UPMU_OK;
     if ((!UPMU_THREADS || call->cpu) && !call->cpu->live)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
@@ -467,7 +473,7 @@ static enum upmu_status halt(struct upmu_cpu *cpu, struct upmu_session *session)
 {
     enum upmu_status status = UPMU_OK;
 
-    if (session->state == UPMU_SESSION_RUNNING)
+    if (upmu_session_holds(session))
         status = upmu_schedule_stop(cpu, session);
     else if (upmu_session_waits(session) && cpu)
         upmu_session_enabled(session, upmu_cpu_now(cpu));
@@ -562,7 +568,7 @@ static enum upmu_status write_work(const struct upmu_call *call)
     struct upmu_session *session = call->session;
     struct upmu_cpu *cpu = call->cpu;
     struct upmu_tally *tally = &call->set->tally[call->index];
-    bool running = session->state == UPMU_SESSION_RUNNING && call->set == upmu_active(session);
+    bool running = upmu_session_holds(session) && call->set == upmu_active(session);
     enum upmu_status status = running ? upmu_schedule_stop(cpu, session) : UPMU_OK;
     uint64_t enabled_ns;
 
@@ -574,7 +580,7 @@ static enum upmu_status write_work(const struct upmu_call *call)
                                                      cpu ? upmu_cpu_now(cpu) : 0, &enabled_ns);
     if (cpu && tally->counter < UPMU_COUNTERS && tally->period)
         cpu->last_tag[tally->counter] = 0;
-    return running ? upmu_schedule_start(cpu, session, true) : UPMU_OK;
+    return running && session->state != UPMU_SESSION_MASKED ? upmu_schedule_start(cpu, session, true) : UPMU_OK;
 }
 
 enum upmu_status upmu_set_write(struct upmu_session *session, struct upmu_set *set, unsigned index, uint64_t value)
@@ -599,7 +605,7 @@ static enum upmu_status replace_work(const struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
 
-    if (session->state == UPMU_SESSION_RUNNING || upmu_session_waits(session))
+    if (is_started(session))
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     if (call->cpu)
         (void)upmu_schedule_release(call->cpu, session);

@@ -223,7 +223,7 @@ static enum upmu_status switch_work(const struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
 
-    if (session->state == UPMU_SESSION_RUNNING) {
+    if (upmu_session_holds(session)) {
         upmu_sets_switch(call->cpu, session, call->set);
         return UPMU_OK;
     }

@@ -68,15 +68,14 @@ enum upmu_status upmu_thread_put(struct upmu_cpu *cpu, struct upmu_session *sess
 {
     enum upmu_status status = UPMU_OK;
 
-    if (session->state == UPMU_SESSION_RUNNING)
+    if (upmu_session_holds(session))
         status = upmu_schedule_stop(cpu, session);
     else if (session->state == UPMU_SESSION_WAITING)
         upmu_session_enabled(session, upmu_machine_clock_ns(cpu->machine));
     else if (session->state != UPMU_SESSION_SUSPENDED)
         status = UPMU_ERR_STATE;
-    if (status == UPMU_OK)
-        session->state = session->full ? UPMU_SESSION_MASKED : UPMU_SESSION_WAITING;
-    session->full = 0;
+    if (status == UPMU_OK && session->state != UPMU_SESSION_MASKED)
+        session->state = UPMU_SESSION_WAITING;
     upmu_session_unlink(cpu, session);
     return status == UPMU_ERR_STATE ? UPMU_OK : status;
 }

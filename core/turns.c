@@ -50,7 +50,8 @@ static bool make_room(struct upmu_cpu *cpu, struct upmu_session *session)
         return false;
     for (struct upmu_session *other = cpu->sessions; other; other = other->next)
         if (other->shares && other->state == UPMU_SESSION_RUNNING && upmu_schedule_stop(cpu, other) == UPMU_OK) {
-            other->state = UPMU_SESSION_WAITING;
+            if (other->state == UPMU_SESSION_STOPPED)
+                other->state = UPMU_SESSION_WAITING;
             upmu_estimate_slot(upmu_active(other));
         }
     return true;

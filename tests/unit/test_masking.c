@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A handler masks a session while a call on it, or on another one, is under way: its
+ * counts are taken all the same, and it is left as the call says.
+ */
+#include "tests/common/host.h"
+
+static uint32_t inject_at;
+static bool injecting;
+static const char *list_of_other; /* "cycles" overflow twice as often as instructions, "branches" half as often */
+static bool other_first;          /* attached */
+
+/* Before the access that was chosen both sessions overflow. */
+static void before(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+{
+    (void)cpu;
+    (void)kind;
+    (void)address;
+    if (!injecting || number != inject_at)
+        return;
+    injecting = false;
+    host_run(sim->test, 100);
+}
+
+/* What the model's counters counted of the two. */
+static void check_counts(struct host *host, uint32_t at)
+{
+    const struct upmu_sim_cpu *cpu = &host->sim.cpu[0];
+
+    for (unsigned i = 0; i < 4; i++) {
+        struct upmu_session *session = i & 1 ? &host->other : &host->session;
+        unsigned counter = session->set.tally[i >> 1].counter;
+        uint64_t value = host_value(session, i >> 1);
+
+        if (value != cpu->counter[counter].counted)
+            fail_msg("access %u: event %u of session %u has %u, its counter counted %u", (unsigned)at, i >> 1, i & 1,
+                     (unsigned)value, (unsigned)cpu->counter[counter].counted);
+    }
+}
+
+/* Two sessions whose rings are full but for the next overflow. */
+static void set_up(struct host *host, const char *profile)
+{
+    struct upmu_sampling sampling = {.period = 100};
+
+    host_set_up(host, profile);
+    host->sim.before_access = before;
+    for (unsigned i = 0; i < 2; i++) {
+        bool other = (i == 0) == other_first;
+        struct upmu_session *session = other ? &host->other : &host->session;
+
+        assert_int_equal(upmu_session_add(session, other ? list_of_other : "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_add(session, "branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_ring(session, host->ring + 256 * i, 256), UPMU_OK);
+        upmu_session_mask_on_full(session, true);
+        host_begin(host, session);
+    }
+}
+
+static enum upmu_status stop_both(struct host *host)
+{
+    return upmu_session_stop(&host->session) != UPMU_OK ? UPMU_ERR_PORT : upmu_session_stop(&host->other);
+}
+
+static enum upmu_status stop_other_first(struct host *host)
+{
+    return upmu_session_stop(&host->other) != UPMU_OK ? UPMU_ERR_PORT : upmu_session_stop(&host->session);
+}
+
+static enum upmu_status sleep_and_wake(struct host *host)
+{
+    return upmu_cpu_suspend(&host->cpu[0]) != UPMU_OK ? UPMU_ERR_PORT : upmu_cpu_resume(&host->cpu[0]);
+}
+
+static enum upmu_status detach_both(struct host *host)
+{
+    return upmu_session_detach(&host->session) != UPMU_OK ? UPMU_ERR_PORT : upmu_session_detach(&host->other);
+}
+
+/* What it counted before is added again. */
+static enum upmu_status write_and_stop(struct host *host)
+{
+    const struct upmu_tally *tally = &host->session.set.tally[1];
+    enum upmu_status status = upmu_session_write(&host->session, 1, 0);
+
+    if (status != UPMU_OK)
+        return status;
+    status = stop_both(host);
+    if (host_value(&host->session, 1) > 50)
+        fail_msg("%u are there after a write of 0", (unsigned)host_value(&host->session, 1));
+    return status == UPMU_OK ? upmu_session_write(&host->session, 1, host->sim.cpu[0].counter[tally->counter].counted)
+                             : status;
+}
+
+/* They go on as if nothing had been. */
+static void begin_again(struct host *host, uint32_t at)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        struct upmu_session *session = i ? &host->other : &host->session;
+        struct upmu_sample sample;
+        uint64_t value = host_value(session, 0), beside = host_value(session, 1);
+        unsigned samples = 0;
+
+        while (upmu_ring_next(&session->ring, &sample))
+            ;
+        if (session->state == UPMU_SESSION_DETACHED)
+            assert_int_equal(upmu_session_attach_cpu(session, &host->cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_session_start(session), UPMU_OK);
+        for (unsigned k = 0; k < 4; k++)
+            host_run(host, 50);
+        while (upmu_ring_next(&session->ring, &sample))
+            samples++;
+        assert_int_equal(upmu_session_stop(session), UPMU_OK);
+        if (!samples || host_value(session, 0) < value + 100 || host_value(session, 1) != beside + 100)
+            fail_msg("access %u: session %u counts %u and %u in 200 instructions afterwards, %u samples", (unsigned)at,
+                     i, (unsigned)(host_value(session, 0) - value), (unsigned)(host_value(session, 1) - beside),
+                     samples);
+    }
+}
+
+/* How many instructions until the next 100 mask one, and how many of the two are masked then. */
+static void each_access(enum upmu_status (*call)(struct host *host), const char *profile)
+{
+    struct host host;
+    uint32_t first = 0, last = 1;
+
+    for (unsigned units = 1; units < 14; units++)
+        for (uint32_t at = 0; at == 0 || first + at <= last; at++) {
+            set_up(&host, profile);
+            for (unsigned i = 0; i < units; i++)
+                host_run(&host, 100);
+            first = host.sim.accesses;
+            inject_at = first + at;
+            injecting = at != 0;
+            assert_int_equal(call(&host), UPMU_OK);
+            last = host.sim.accesses;
+            injecting = false;
+            check_counts(&host, at);
+            begin_again(&host, at);
+            host_end(&host);
+        }
+}
+
+static void everywhere(enum upmu_status (*call)(struct host *host))
+{
+    static const char *const profiles[] = {"skylake", "k8_revc"};
+    static const char *const lists[] = {"cycles", "branches"};
+
+    for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++)
+        for (unsigned i = 0; i < 4; i++) {
+            list_of_other = lists[i / 2];
+            other_first = i % 2;
+            each_access(call, profiles[p]);
+        }
+}
+
+static void a_session_masked_in_a_stop_is_stopped_with_its_counts(void **state)
+{
+    (void)state;
+    everywhere(stop_both);
+    everywhere(stop_other_first);
+}
+
+static void a_session_masked_while_its_cpu_falls_asleep_keeps_its_counts(void **state)
+{
+    (void)state;
+    everywhere(sleep_and_wake);
+}
+
+static void a_session_masked_in_a_detach_keeps_its_counts(void **state)
+{
+    (void)state;
+    everywhere(detach_both);
+}
+
+static void a_session_masked_in_a_write_counts_from_there(void **state)
+{
+    (void)state;
+    everywhere(write_and_stop);
+}
+
+static void take_time(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+{
+    (void)cpu;
+    (void)number;
+    (void)kind;
+    (void)address;
+    upmu_sim_advance_ns(sim, 10);
+}
+
+/* Its time goes on until its counts are taken, and what a sequence before another's event cost is no more than that. */
+static void what_a_handler_has_masked_reads_like_what_runs(void **state)
+{
+    struct upmu_sampling sampling = {.period = 100};
+    struct upmu_count before, masked, after;
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "nehalem");
+    assert_int_equal(upmu_session_add(&host.session, "branches", &sampling), UPMU_OK);
+    assert_int_equal(upmu_session_ring(&host.session, host.ring, 256), UPMU_OK);
+    upmu_session_mask_on_full(&host.session, true);
+    host_begin(&host, &host.session);
+    host.sim.before_access = take_time;
+    assert_int_equal(upmu_session_add(&host.other, "branch-misses", NULL), UPMU_OK);
+    host_begin(&host, &host.other);
+    host_run(&host, 400);
+    assert_int_equal(upmu_session_read(&host.session, 0, 1, &before), UPMU_OK);
+    assert_true(before.quality == UPMU_QUALITY_SCALED && before.enabled_ns > before.running_ns);
+    for (unsigned i = 0; i < 20; i++)
+        host_run(&host, 200);
+    assert_int_equal(host.session.state, UPMU_SESSION_MASKED);
+    assert_int_equal(upmu_session_read(&host.session, 0, 1, &masked), UPMU_OK);
+    assert_true(masked.enabled_ns >= before.enabled_ns && masked.running_ns >= before.running_ns);
+    assert_true(masked.value >= masked.raw && masked.value < 2 * masked.raw);
+    assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_read(&host.session, 0, 1, &after), UPMU_OK);
+    assert_int_equal(after.raw, masked.raw);
+    assert_true(after.enabled_ns >= masked.enabled_ns && after.running_ns >= masked.running_ns);
+    host_end(&host);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_session_masked_in_a_stop_is_stopped_with_its_counts),
+        cmocka_unit_test(a_session_masked_while_its_cpu_falls_asleep_keeps_its_counts),
+        cmocka_unit_test(a_session_masked_in_a_detach_keeps_its_counts),
+        cmocka_unit_test(a_session_masked_in_a_write_counts_from_there),
+        cmocka_unit_test(what_a_handler_has_masked_reads_like_what_runs),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
