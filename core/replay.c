@@ -69,12 +69,12 @@ void upmu_schedule_replay(struct upmu_cpu *cpu)
     if (!cpu->mask_due)
         return;
     cpu->mask_due = 0;
-    for (struct upmu_session *session = cpu->sessions; UPMU_SETS && session; session = session->next)
-        if (session->switch_due && session->state == UPMU_SESSION_RUNNING)
+    for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
+        if (UPMU_SETS && session->switch_due && session->state == UPMU_SESSION_RUNNING)
             upmu_sets_switch(cpu, session, NULL);
-    for (struct upmu_session *session = cpu->sessions; session; session = session->next)
         if (session->full)
             (void)upmu_schedule_stop(cpu, session);
+    }
 }
 
 #else
