@@ -15,7 +15,7 @@
 
 struct amd_model {
     char name[24];   /* of the PMU, libpfm4's where it has one */
-    char title[26];  /* for people */
+    char title[27];  /* for people */
     char catalog[7]; /* of its events */
     uint8_t generic; /* UPMU_AMD_GENERIC_… */
     uint8_t traits;

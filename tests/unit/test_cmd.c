@@ -394,6 +394,8 @@ static void events_are_listed_and_encoded_from_a_file_of_catalogues(void **state
     assert_non_null(strstr(errors, "is no file of catalogues"));
     assert_int_equal(line("list --pmu amd64_k7 --blob nothing"), CMD_REFUSED);
     assert_non_null(strstr(errors, "cannot read nothing"));
+    assert_int_equal(line("list --pmu adl"), CMD_REFUSED);
+    assert_non_null(strstr(errors, "no PMU 'adl', but adl_glc;"));
 }
 
 static void pmus_lists_models_and_simulations(void **state)
@@ -401,6 +403,7 @@ static void pmus_lists_models_and_simulations(void **state)
     (void)state;
     assert_int_equal(line("pmus"), CMD_OK);
     prints("skl        Intel Skylake");
+    prints(" AMD family 15h (Bulldozer)     6 general");
     prints("core       Intel Core 2");
     prints("icelake                icl");
 }

@@ -132,13 +132,34 @@ static int import(struct cmd *cmd, const char *name)
     return CMD_REFUSED;
 }
 
+/* A PMU whose name begins so ("adl": adl_glc), or NULL. */
+static const char *begins_with(const char *begin)
+{
+    const char *name;
+
+    for (unsigned i = 0; (name = upmu_pmu_known(i)) != NULL; i++) {
+        unsigned same = 0;
+
+        while (begin[same] != '\0' && name[same] == begin[same])
+            same++;
+        if (begin[same] == '\0')
+            break;
+    }
+    return name;
+}
+
 /* A machine on paper, with this PMU alone. */
 static int open_on_paper(struct cmd *cmd, const char *name)
 {
     enum upmu_status status = upmu_pmu_by_name(&cmd->own_machine.pmu[0], name);
 
     if (status != UPMU_OK) {
-        cmd_error(cmd, "no PMU '%s'; '%s pmus' lists them", name, cmd->program);
+        const char *like = begins_with(name);
+
+        if (like != NULL)
+            cmd_error(cmd, "no PMU '%s', but %s; '%s pmus' lists all", name, like, cmd->program);
+        else
+            cmd_error(cmd, "no PMU '%s'; '%s pmus' lists them", name, cmd->program);
         return CMD_REFUSED;
     }
     cmd->own_machine.pmu_count = 1;
