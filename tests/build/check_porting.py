@@ -7,7 +7,7 @@ import re
 from checklib import COMPILERS, FREESTANDING, check, main, parallel, read, run
 
 PAGE = "docs/PORTING.md"
-LINES = {"counting": 30, "sampling": 60}
+LINES = {"counting": 30, "sampling": 60, "probing": 30}
 
 # What the reader's kernel has.
 KERNEL = """#pragma once
@@ -23,6 +23,7 @@ void count_something(void);
 void nmi_entry(struct trap_frame *trap);
 enum upmu_status profile_start(volatile void *apic_page);
 void profile_show(void);
+void probe_pmu(struct upmu_cpu *cpu);
 """
 
 # A kernel on the silicon model: the native port's place is taken by the model's.
