@@ -31,9 +31,7 @@ static bool replay_counter(struct upmu_cpu *cpu, struct upmu_session *session, s
     if (upmu_run_settle(cpu, tally, counter, value))
         upmu_pmi_emit(cpu, session, UPMU_BIT32(tally->index), true);
     forget_deferred(cpu, counter);
-    if (cpu->last_tag[counter] != tally->tag && !upmu_run_prime(cpu, tally))
-        return false;
-    return upmu_bank_gate(&cpu->bank, UPMU_BIT32(counter), 0);
+    return upmu_run_prime(cpu, tally) && upmu_bank_gate(&cpu->bank, UPMU_BIT32(counter), 0);
 }
 
 /*

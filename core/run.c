@@ -171,6 +171,7 @@ bool upmu_run_settle(struct upmu_cpu *cpu, struct upmu_tally *tally, unsigned co
                    uint64_t value)
 {
     bool due, passed = upmu_tally_samples(tally) && upmu_count_overflowed(cpu->pmu, counter, value);
+    bool deferred = cpu->deferred >> counter & 1u;
 
     /* What it counted since it was folded, just before it was closed, is little. */
     if (upmu_run_folds_first(cpu))
@@ -182,10 +183,11 @@ bool upmu_run_settle(struct upmu_cpu *cpu, struct upmu_tally *tally, unsigned co
     due = upmu_count_due(tally);
     if (due)
         upmu_count_adapt(tally, upmu_session_clock(cpu->of_tally[counter], upmu_cpu_now(cpu)));
-    if (due || passed || tally->throttled)
+    /* (A handler's load may have faulted, and a lost carry looks as if it had not overflowed.) */
+    if (due || passed || tally->throttled || deferred)
         cpu->last_tag[counter] = 0;
     if (passed && !tally->throttled) {
-        if (cpu->deferred >> counter & 1u)
+        if (deferred)
             __atomic_fetch_and(&cpu->deferred, ~UPMU_BIT32(counter), __ATOMIC_RELAXED);
         else
             upmu_cpu_expect_stale(cpu);

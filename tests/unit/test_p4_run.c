@@ -223,6 +223,39 @@ static void a_lost_carry_costs_no_sample(void **state)
     tear_down();
 }
 
+/* A close that lost the carry left the counter a round from its overflow: a load that faulted is made up for. */
+static void a_load_that_faults_after_a_lost_carry_is_made_up_for(void **state)
+{
+    (void)state;
+    for (unsigned at = 1; at <= 7; at++)
+        for (unsigned width = 1; width <= 3; width++)
+            for (unsigned restarted = 0; restarted < 2; restarted++) {
+                unsigned after;
+
+                set_up("willamette");
+                f.sim.rule[UPMU_SIM_RULE_HAZARD_P4_CARRY] = 1;
+                launch(0, 0, "instructions", 1000);
+                f.sim.fault_at = f.sim.accesses + at;
+                f.sim.fault_until = f.sim.fault_at + width - 1;
+                run(0, 1001);
+                f.sim.fault_at = 0;
+                f.sim.fault_until = 0;
+                if (restarted) {
+                    stop(0);
+                    start(0);
+                } else {
+                    assert_int_equal(upmu_cpu_poll(&f.cpu[0]), UPMU_OK);
+                }
+                (void)samples(0);
+                for (unsigned i = 0; i < 5; i++)
+                    run(0, 1001);
+                after = samples(0);
+                if (after < 4)
+                    fail_msg("access %u, %u of them: %u samples in 5 periods", at, width, after);
+                tear_down();
+            }
+}
+
 /* Intel 249199, N15: a write of an enabled counter is lost; the model calls it a violation, too. */
 static void counters_are_loaded_while_they_are_closed(void **state)
 {
@@ -649,6 +682,7 @@ int main(void)
         cmocka_unit_test(an_overflow_that_nobody_heard_is_found_by_a_poll),
         cmocka_unit_test(carries_that_a_stop_loses_are_not_missed),
         cmocka_unit_test(a_lost_carry_costs_no_sample),
+        cmocka_unit_test(a_load_that_faults_after_a_lost_carry_is_made_up_for),
         cmocka_unit_test(counters_are_loaded_while_they_are_closed),
         cmocka_unit_test(an_interrupt_is_answered_once),
         cmocka_unit_test(what_a_fault_left_running_is_silenced),
