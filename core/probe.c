@@ -30,10 +30,9 @@ static enum upmu_status open_session(struct upmu_cpu *cpu, struct upmu_session *
 {
     struct upmu_sampling sampling = { .period = period };
     struct upmu_event event;
-    enum upmu_status status = upmu_session_init(session, cpu->machine);
+    enum upmu_status status = upmu_event_raw(cpu->pmu, cpu->pmu->loop_config, 0, 0, &event);
 
-    if (status == UPMU_OK)
-        status = upmu_event_raw(cpu->pmu, cpu->pmu->loop_config, 0, 0, &event);
+    (void)!upmu_session_init(session, cpu->machine); /* it cannot fail */
     if (status != UPMU_OK)
         return status;
     if (event.counters & cpu->pmu->general & ~(cpu->firmware | cpu->watchdog | cpu->foreign | cpu->running))

