@@ -214,8 +214,6 @@ enum upmu_status upmu_thread_exit(struct upmu_thread *thread)
         if (last != UPMU_OK)
             status = last;
     }
-    if (thread->cpu && thread->cpu->current == thread)
-        thread->cpu->current = NULL;
     thread->cpu = NULL;
     return status;
 }

@@ -320,6 +320,40 @@ static void leaving_and_sleeping_stop_the_units(void **state)
     host_no_violation(&host);
 }
 
+/* One access faults, whichever: what was asked for fails or has happened, and the next attempt succeeds. */
+static void a_fault_leaves_no_unit_half_started(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < PROFILES; p++)
+        for (unsigned k = 1; k < 12; k++) {
+            struct upmu_ibs op = unit(UPMU_IBS_OP, 3200);
+            struct upmu_ibs_sample last;
+            struct host host;
+
+            set_up(&host, profiles[p]);
+            host.sim.expect_faults = true;
+            host.sim.fault_at = host.sim.accesses + k;
+            if (upmu_ibs_start(&host.cpu[0], &op) != UPMU_OK) {
+                assert_null(host.cpu[0].ibs[UPMU_IBS_OP]);
+                assert_int_equal(host.sim.cpu[0].amd.ibs[3] >> 17 & 1, 0);
+                assert_int_equal(upmu_ibs_start(&host.cpu[0], &op), UPMU_OK);
+            }
+            host_run(&host, 1650);
+            if (upmu_ibs_stop(&host.cpu[0], &op) != UPMU_OK)
+                assert_int_equal(upmu_ibs_stop(&host.cpu[0], &op), UPMU_OK);
+            assert_int_equal(host.sim.cpu[0].amd.ibs[3] >> 17 & 1, 0);
+            host_run(&host, 5000);
+            (void)drain(&op, &last);
+            host.sim.fault_at = 0;
+            assert_int_equal(upmu_ibs_start(&host.cpu[0], &op), UPMU_OK);
+            host_run(&host, 1650);
+            assert_int_equal(drain(&op, &last), 1);
+            assert_int_equal(upmu_ibs_stop(&host.cpu[0], &op), UPMU_OK);
+            host_no_violation(&host);
+            host_end(&host);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -333,6 +367,7 @@ int main(void)
         cmocka_unit_test(samples_without_room_are_counted),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(leaving_and_sleeping_stop_the_units),
+        cmocka_unit_test(a_fault_leaves_no_unit_half_started),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

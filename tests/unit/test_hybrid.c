@@ -72,6 +72,20 @@ static void a_prefix_chooses_the_core_type(void **state)
     assert_ptr_equal(session.why.pmu, cpu[1].pmu);
 }
 
+static void one_session_counts_on_one_core_type(void **state)
+{
+    struct upmu_thread thread;
+
+    (void)state;
+    upmu_thread_init(&thread, 1, 1, NULL);
+    assert_int_equal(upmu_session_add(&session, "adl_glc::cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_add(&session, "adl_grt::cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&session, &thread, NULL), UPMU_ERR_WRONG_PMU);
+    assert_null(thread.sessions);
+    assert_int_equal(upmu_session_attach_cpu(&session, &cpu[0]), UPMU_ERR_WRONG_PMU);
+    assert_int_equal(session.state, UPMU_SESSION_DETACHED);
+}
+
 static void an_event_that_is_encoded_knows_its_core_type(void **state)
 {
     struct upmu_event event;
@@ -105,6 +119,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_region_counts_by_name_on_each_core_type, boot),
         cmocka_unit_test_setup(a_prefix_chooses_the_core_type, boot),
+        cmocka_unit_test_setup(one_session_counts_on_one_core_type, boot),
         cmocka_unit_test_setup(an_event_that_is_encoded_knows_its_core_type, boot),
         cmocka_unit_test_setup(a_pmu_is_the_same_with_events_from_outside, boot),
     };

@@ -292,6 +292,16 @@ static void counters_beyond_those_there_are_registers_for_are_left_alone(void **
     assert_int_equal(pmu.general, 0x3ff);
 }
 
+static void core_2_goes_by_either_name(void **state)
+{
+    struct upmu_pmu pmu;
+
+    (void)state;
+    assert_int_equal(upmu_pmu_by_name(&pmu, "core2"), UPMU_OK);
+    assert_string_equal(pmu.name, "core");
+    assert_non_null(pmu.catalog);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +311,7 @@ int main(void)
         cmocka_unit_test(p6_has_two_counters_without_a_leaf),
         cmocka_unit_test(p6_selects_have_no_bit_above_31),
         cmocka_unit_test(leaves_that_promise_nothing_usable_are_no_pmu),
+        cmocka_unit_test(core_2_goes_by_either_name),
         cmocka_unit_test(counters_beyond_those_there_are_registers_for_are_left_alone),
     };
 

@@ -846,25 +846,32 @@ static void a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(void **
 
 #endif
 
+/* CPU 0 is a P-core, 1 an E-core. */
+static void set_up_hybrid(struct fixture *f)
+{
+    memset(f, 0, sizeof *f);
+    upmu_sim_init(&f->sim, upmu_sim_profile("adl_p"), 2);
+    upmu_sim_set_profile(&f->sim, 1, upmu_sim_profile("adl_e"));
+    f->sim.test = f;
+    assert_int_equal(upmu_machine_init(&f->machine, upmu_sim_port(&f->sim)), UPMU_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        upmu_sim_switch_cpu(&f->sim, i);
+        upmu_sim_bind_cpu(&f->sim, i, &f->cpu[i]);
+        assert_int_equal(upmu_cpu_init(&f->cpu[i], &f->machine, NULL), UPMU_OK);
+        f->running[i] = IDLE + i;
+    }
+    for (unsigned i = 0; i < IDLE + 2; i++)
+        upmu_thread_init(&f->thread[i], i, i, NULL);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(upmu_session_init(&f->session[i], &f->machine), UPMU_OK);
+}
+
 static void on_another_type_of_core_a_session_waits_and_says_why(void **state)
 {
     struct fixture f;
 
     (void)state;
-    memset(&f, 0, sizeof f);
-    upmu_sim_init(&f.sim, upmu_sim_profile("adl_p"), 2);
-    upmu_sim_set_profile(&f.sim, 1, upmu_sim_profile("adl_e"));
-    f.sim.test = &f;
-    assert_int_equal(upmu_machine_init(&f.machine, upmu_sim_port(&f.sim)), UPMU_OK);
-    for (unsigned i = 0; i < 2; i++) {
-        upmu_sim_switch_cpu(&f.sim, i);
-        upmu_sim_bind_cpu(&f.sim, i, &f.cpu[i]);
-        assert_int_equal(upmu_cpu_init(&f.cpu[i], &f.machine, NULL), UPMU_OK);
-        f.running[i] = IDLE + i;
-    }
-    for (unsigned i = 0; i < IDLE + 2; i++)
-        upmu_thread_init(&f.thread[i], i, i, NULL);
-    assert_int_equal(upmu_session_init(&f.session[0], &f.machine), UPMU_OK);
+    set_up_hybrid(&f);
     add(&f, 0, "instructions,branches");
     follow(&f, 0, 0);
     to_thread(&f, 0, 0);
@@ -881,6 +888,40 @@ static void on_another_type_of_core_a_session_waits_and_says_why(void **state)
     to_thread(&f, 0, IDLE);
     assert_int_equal(count_of(&f, 0, 0).raw, 2000);
     assert_int_equal(count_of(&f, 0, 0).quality, UPMU_QUALITY_SCALED);
+    tear_down(&f);
+}
+
+/* Of a thread's sessions one waits, on a CPU of another kind, and one is stopped when that CPU ends. */
+static void sessions_that_do_not_run_leave_a_cpu_that_ends(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up_hybrid(&f);
+    add(&f, 0, "instructions,branches");
+    follow(&f, 0, 0);
+    add(&f, 1, "branches");
+    assert_int_equal(upmu_session_attach_thread(&f.session[1], &f.thread[0], NULL), UPMU_OK);
+    to_thread(&f, 0, 0);
+    work(&f, 0, 1000);
+    to_thread(&f, 0, IDLE);
+    to_thread(&f, 1, 0);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_WAITING);
+    work(&f, 1, 1000);
+    assert_int_equal(upmu_cpu_fini(&f.cpu[1]), UPMU_OK);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_WAITING);
+    assert_null(f.session[0].cpu);
+    assert_int_equal(f.session[1].state, UPMU_SESSION_STOPPED);
+    assert_null(f.session[1].cpu);
+    assert_int_equal(upmu_cpu_init(&f.cpu[1], &f.machine, NULL), UPMU_OK);
+    f.running[1] = IDLE + 1;
+    to_thread(&f, 0, 0);
+    start(&f, 1);
+    work(&f, 0, 1000);
+    to_thread(&f, 0, IDLE);
+    assert_int_equal(count_of(&f, 0, 0).raw, 2000);
+    assert_int_equal(count_of(&f, 1, 0).raw, 200);
+    assert_true(count_of(&f, 0, 0).enabled_ns > count_of(&f, 0, 0).running_ns);
     tear_down(&f);
 }
 
@@ -966,6 +1007,7 @@ int main(void)
         cmocka_unit_test(a_ring_that_a_switch_finds_full_masks_the_session),
         cmocka_unit_test(a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions),
         cmocka_unit_test(on_another_type_of_core_a_session_waits_and_says_why),
+        cmocka_unit_test(sessions_that_do_not_run_leave_a_cpu_that_ends),
         cmocka_unit_test(what_is_refused_changes_nothing),
         cmocka_unit_test(sixty_four_prepared_sessions_are_attached_where_threads_are_born),
     };
