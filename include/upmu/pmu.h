@@ -474,6 +474,10 @@ enum upmu_owner upmu_cpu_owner(const struct upmu_cpu *cpu, unsigned counter);
 
 /*
  * Keep counters away from upmu (a watchdog of the host's), or give them back.
+ * What one register enables for several counters (IA32_PERF_GLOBAL_CTRL, fixed
+ * counters, P6's common bit) upmu writes as it knows it: enable yours before
+ * upmu_cpu_init(), or call upmu_cpu_changed() when you have, or its next write turns
+ * them off.
  *
  * Returns UPMU_OK, or UPMU_ERR_STATE if one of them is in use by a session.
  * Context: local.

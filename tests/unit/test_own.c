@@ -159,6 +159,36 @@ static void a_reserved_counter_is_left_to_the_host(void **state)
     }
 }
 
+/* A general and a fixed counter, enabled in registers that upmu's counters are enabled in, too. */
+static void a_watchdog_begun_later_runs_on_beside_sessions_if_upmu_is_told(void **state)
+{
+    struct upmu_sampling sampling = {.period = 100};
+    uint64_t general = 0, fixed = 0;
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 1u | 2u << 16), UPMU_OK);
+    upmu_sim_poke(&host.sim, 0, 0x186, 0x43003c);
+    upmu_sim_poke(&host.sim, 0, 0x38d, 0x30);
+    upmu_sim_poke(&host.sim, 0, 0x38f, UINT64_C(2) << 32 | 1);
+    assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
+    host_begin(&host, &host.session);
+    for (unsigned i = 0; i < 5; i++) {
+        host_run(&host, 150);
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+        assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+        assert_true(upmu_sim_peek(&host.sim, 0, 0xc1) == general + 300);
+        assert_true(upmu_sim_peek(&host.sim, 0, 0x30a) == fixed + 300);
+        general += 300;
+        fixed += 300;
+    }
+    assert_int_equal(host_drain(&host, NULL), 7);
+    host_no_violation(&host);
+}
+
 static void a_counter_in_use_cannot_be_reserved(void **state)
 {
     struct host host;
@@ -235,6 +265,7 @@ int main(void)
         cmocka_unit_test(what_the_firmware_holds_cannot_be_placed_and_the_refusal_says_so),
         cmocka_unit_test(counters_of_the_firmware_can_be_taken_and_are_given_back),
         cmocka_unit_test(a_reserved_counter_is_left_to_the_host),
+        cmocka_unit_test(a_watchdog_begun_later_runs_on_beside_sessions_if_upmu_is_told),
         cmocka_unit_test(a_counter_in_use_cannot_be_reserved),
         cmocka_unit_test(everything_reserved_leaves_room_for_nothing),
         cmocka_unit_test(somebody_who_came_later_is_noticed_by_the_next_attach),
