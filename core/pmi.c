@@ -335,7 +335,7 @@ static void keep_masked(struct pass *pass)
         if (session->full || session->switch_due)
             masked |= session->counters;
     pass->closed |= masked;
-    if (!(cpu->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL))
+    if (!(cpu->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL) && !upmu_bank_handler_close(&cpu->bank, masked))
         (void)upmu_bank_handler_close(&cpu->bank, masked);
 }
 

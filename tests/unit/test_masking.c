@@ -220,6 +220,35 @@ static void what_a_handler_has_masked_reads_like_what_runs(void **state)
     host_end(&host);
 }
 
+static void what_is_masked_counts_no_more_though_a_register_faulted(void **state)
+{
+    struct upmu_sampling sampling = {.period = 100};
+
+    (void)state;
+    for (uint32_t at = 1; at < 8; at++) {
+        struct host host;
+        uint64_t value;
+
+        host_set_up(&host, "k8_revc");
+        assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&host.session, host.ring, 256), UPMU_OK);
+        upmu_session_mask_on_full(&host.session, true);
+        host_begin(&host, &host.session);
+        for (unsigned i = 0; i < 5; i++) /* one more does not fit */
+            host_run(&host, 100);
+        host.sim.fault_at = host.sim.accesses + at;
+        host_run(&host, 100);
+        host.sim.fault_at = 0;
+        if (host.session.state == UPMU_SESSION_MASKED) {
+            value = host_value(&host.session, 0);
+            host_run(&host, 50);
+            if (host_value(&host.session, 0) != value)
+                fail_msg("masked, access %u faulted: it counts on", (unsigned)at);
+        }
+        assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +257,7 @@ int main(void)
         cmocka_unit_test(a_session_masked_in_a_detach_keeps_its_counts),
         cmocka_unit_test(a_session_masked_in_a_write_counts_from_there),
         cmocka_unit_test(what_a_handler_has_masked_reads_like_what_runs),
+        cmocka_unit_test(what_is_masked_counts_no_more_though_a_register_faulted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
