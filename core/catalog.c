@@ -21,11 +21,13 @@
 /* A name being looked up. */
 struct wanted {
     const struct upmu_catalog *catalog;
+    const uint8_t *file;
     const char *name;
     unsigned length;
     struct upmu_event_id id; /* found, if status is UPMU_OK */
     enum upmu_status status;
-    uint8_t ends[UPMU_CATALOG_NAME / 8 + 9]; /* bit i: it may end or be cut before byte i */
+    char folded[UPMU_CATALOG_NAME + UPMU_FOLDED_ROOM]; /* the name, then noughts */
+    uint8_t ends[UPMU_CATALOG_NAME / 8 + 9];           /* bit i: it may end or be cut before byte i */
     unsigned cuts;
     struct {
         uint32_t hash;
@@ -39,39 +41,109 @@ static uint32_t scaled(uint32_t hash, const uint8_t *count)
     return (uint32_t)(((uint64_t)hash * upmu_half(count)) >> 32);
 }
 
-/* Whether the name ends at a place, or has a separator there: the bits of `ends` are a little generous. */
-static bool is_end(const struct wanted *wanted, unsigned at)
+/* How long masks may be that begin at a place, by the ends that follow it: in a small file modulo 16. */
+static uint64_t masks_expected(const struct wanted *wanted, unsigned at, bool wide)
 {
-    return at >= wanted->length || upmu_catalog_fold[(uint8_t)wanted->name[at]] == '_';
+    const uint8_t *near = wanted->ends + (at >> 3);
+    uint64_t ends = (upmu_word(near) | (uint64_t)upmu_word(near + 4) << 32) >> (at & 7u);
+
+    if (wide)
+        return ends;
+    ends |= ends >> 32;
+    return ((ends | ends >> 16) & 0xffffu) * UINT64_C(0x0001000100010001);
+}
+
+/* Where masks are looked for in a set. */
+struct place {
+    unsigned index, end, run; /* next mask, where its run ends, next run */
+    unsigned named, at;       /* a mask, and where its name is */
+    const uint8_t *class;     /* of the run */
+};
+
+/* Whether the text from `from` on begins with the name of the mask at a place; how many letters that has. */
+static unsigned mask_letters(const struct wanted *wanted, const struct upmu_masks *masks, struct place *place,
+                             unsigned from)
+{
+    const uint8_t *set = masks->set, *heads = set + masks->heads, *text;
+    unsigned count, letters, i, at = place->at;
+
+    for (i = place->named;; i++, at += count) {
+        text = set + at % UPMU_FILE_ROOM;
+        count = masks->wide ? heads[i] & UPMU_MASK_LETTERS : heads[i] >> 4;
+        if (!masks->wide && count == UPMU_MASK_MOST) {
+            count = *text++;
+            at++;
+        }
+        if (i == place->index)
+            break;
+    }
+    place->named = i + 1;
+    place->at = at + count;
+    letters = upmu_item_begins(wanted->file, (struct upmu_item){text, count, masks->wide}, wanted->folded + from,
+                               wanted->length - from);
+    return from + letters == wanted->length || wanted->folded[from + letters] == '_' ? letters : 0;
 }
 
 /*
- * The mask that a text begins with, from mask `first` on.  A mask whose name others of
- * its group begin with says so, and is before them; the longest is taken.
+ * The mask from a place on that the text begins with at `from`; how many letters it has,
+ * 0: none.  Of masks of a group that begin alike it is the longest, which is the last of them.
  */
-static unsigned mask_at(const struct upmu_unpacked *row, unsigned first, const struct wanted *wanted, unsigned at)
+static unsigned mask_next(const struct wanted *wanted, const struct upmu_masks *masks, unsigned from,
+                          uint64_t expected, struct place *place)
 {
-    const uint8_t *mask = row->masks + UPMU_PACKED_MASK * first, *near = wanted->ends + (at >> 3);
-    uint64_t ends = (upmu_word(near) | (uint64_t)upmu_word(near + 4) << 32) >> (at & 7u) & ~UINT64_C(1);
-    const char *last = wanted->name + at - 1, *text;
-    unsigned found = row->row.mask_count, count = found;
+    const uint8_t *heads = masks->set + masks->heads;
+    unsigned letters = 0, begins = masks->wide ? UPMU_CLASS_BEGINS : 0, more;
+    struct place here = *place;
 
-    for (; first < count; first++, mask += UPMU_PACKED_MASK) {
-        unsigned length = mask[4];
+    for (;; here.index++) {
+        const uint8_t *head = heads + here.index, *end = heads + here.end;
 
-        if (!(ends >> (length % UPMU_MASK_ROOM) & 1u))
+        /* Above a length stand other bits: one of a small file comes four times. */
+        while (head < end && !(expected >> *head % 64 & 1u))
+            head++;
+        here.index = (unsigned)(head - heads);
+        if (here.index == here.end) {
+            const uint8_t *run = masks->set + here.run, *class;
+
+            if (here.end >= masks->count)
+                break;
+            class = upmu_section_at(masks->file, UPMU_SHARED_CLASSES, run[0] & ~UPMU_LAST_RUN);
+            if (letters && (class[2] ^ here.class[2]) & UPMU_CLASS_GROUP)
+                break;
+            here.class = class;
+            here.end += run[1];
+            if (here.end > masks->count)
+                here.end = masks->count;
+            here.run += 2;
+            here.index--;
             continue;
-        length %= UPMU_MASK_ROOM;
-        text = upmu_mask_text(row, mask);
-        if ((((last[length] ^ text[length - 1]) | (last[1] ^ text[0])) & 0xdf) ||
-            !upmu_same_folded(last + 1, text, length) || !is_end(wanted, at + length))
+        }
+        more = mask_letters(wanted, masks, &here, from);
+        if (!more)
             continue;
-        found = first;
-        if (!(mask[7] & UPMU_PACKED_BEGINS))
+        letters = more;
+        *place = here;
+        place->index++;
+        if (!((here.class[2] | (*head & begins)) & UPMU_CLASS_BEGINS))
             break;
-        count = upmu_mask_group_end(row, first);
     }
-    return found;
+    return letters;
+}
+
+/* Go behind the group of a place: it takes no other mask. */
+static void place_leave_group(const struct upmu_masks *masks, struct place *place)
+{
+    const uint8_t *run;
+
+    for (place->index = place->end; place->end < masks->count; place->index = place->end, place->run += 2) {
+        run = masks->set + place->run;
+        if ((upmu_section_at(masks->file, UPMU_SHARED_CLASSES, run[0] & ~UPMU_LAST_RUN)[2] ^ place->class[2]) &
+            UPMU_CLASS_GROUP)
+            break;
+        place->end += run[1];
+    }
+    if (place->end > masks->count)
+        place->index = place->end = masks->count;
 }
 
 /*
@@ -79,23 +151,23 @@ static unsigned mask_at(const struct upmu_unpacked *row, unsigned first, const s
  * an id.  UPMU_ERR_NO_SUCH_EVENT: it begins with masks and goes on with none,
  * UPMU_ERR_END: it is no text of masks, so that the name may be another.
  */
-static enum upmu_status masks_take(const struct wanted *wanted, unsigned at, struct upmu_event_id *id)
+static enum upmu_status masks_take(const struct wanted *wanted, unsigned at, const uint8_t *set,
+                                   struct upmu_event_id *id)
 {
-    unsigned first = 0, mask;
-    struct upmu_unpacked row;
+    struct upmu_masks masks;
+    struct place place;
+    unsigned letters;
 
-    if (!upmu_row_masks(wanted->catalog, id->row, &row))
-        return UPMU_ERR_END;
     id->masks = 0;
-    while (at <= wanted->length) {
-        mask = mask_at(&row, first, wanted, at);
-        if (mask >= row.row.mask_count)
-            return id->masks && row.closed ? UPMU_ERR_NO_SUCH_EVENT : UPMU_ERR_END;
-        id->masks |= UINT32_C(1) << mask;
-        first = mask + 1;
-        if (row.masks[UPMU_PACKED_MASK * mask + 6] & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE))
-            first = upmu_mask_group_end(&row, mask);
-        at += (row.masks[UPMU_PACKED_MASK * mask + 4] % UPMU_MASK_ROOM) + 1;
+    upmu_masks_begin(wanted->file, set, &masks);
+    place = (struct place){0, 0, masks.run, 0, masks.at, NULL};
+    for (; at <= wanted->length; at += letters + 1) {
+        letters = mask_next(wanted, &masks, at, masks_expected(wanted, at, masks.wide), &place);
+        if (!letters)
+            return id->masks && set[0] & UPMU_SET_CLOSED ? UPMU_ERR_NO_SUCH_EVENT : UPMU_ERR_END;
+        id->masks |= UINT32_C(1) << (place.index - 1);
+        if (place.class[0] & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE))
+            place_leave_group(&masks, &place);
     }
     return UPMU_OK;
 }
@@ -113,19 +185,16 @@ static bool member_lookup(const struct upmu_catalog *catalog, unsigned name, boo
     return true;
 }
 
-/* Whether a name may be that of the whole text: one that is not differs in its first letters, most often. */
-static bool begins_alike(const struct wanted *wanted, unsigned name, char text[UPMU_NAME_ROOM])
+/* Whether a name is the wanted one up to `at`; `exactly`: letter by letter. */
+static bool name_is(const struct wanted *wanted, unsigned name, unsigned at, bool exactly)
 {
-    unsigned length = upmu_name_begin(upmu_catalog_file(wanted->catalog), name, text, 4);
+    uint8_t room[UPMU_CODES_ROOM];
+    struct upmu_item item = upmu_name_item(wanted->file, name, room);
+    char text[UPMU_NAME_ROOM];
 
-    return upmu_same_folded(wanted->name, text, length < wanted->length ? length : wanted->length);
-}
-
-static bool same_bytes(const char *a, const char *b, unsigned length)
-{
-    while (length && a[length - 1] == b[length - 1])
-        length--;
-    return !length;
+    if (upmu_item_begins(wanted->file, item, wanted->folded, at) != at)
+        return false;
+    return !exactly || (upmu_item_spell(wanted->file, item, text) == at && memcmp(text, wanted->name, at) == 0);
 }
 
 /*
@@ -137,103 +206,119 @@ static bool same_bytes(const char *a, const char *b, unsigned length)
  */
 static bool name_lookup(struct wanted *wanted, unsigned at, uint32_t hash)
 {
-    const uint8_t *file = upmu_catalog_file(wanted->catalog);
-    const uint8_t *slot = upmu_section_here(file, UPMU_SHARED_DISPLACEMENTS, scaled(hash, file + 14));
+    const uint8_t *file = wanted->file, *slot, *set;
     bool whole = at == wanted->length, found = false;
-    unsigned left = UPMU_TWINS, entry, print = hash & 255u;
-    char text[UPMU_NAME_ROOM];
+    unsigned wide = upmu_file_wide(file), left = UPMU_TWINS, entry, print = hash & 255u;
 
+    slot = upmu_section_at(file, UPMU_SHARED_DISPLACEMENTS, scaled(hash, file + 14));
     hash = (hash ^ *slot * UINT32_C(0x9e3779b1)) * UINT32_C(0x85ebca6b);
-    slot = upmu_section_here(file, UPMU_SHARED_SLOTS, scaled(hash, file + 12));
-    entry = upmu_half(slot);
-    if (slot[2] != print || (!whole && !(entry & UPMU_SLOT_MASKED)))
+    slot = upmu_section_at(file, UPMU_SHARED_SLOTS, scaled(hash, file + 12) * (2 * wide + 1));
+    entry = wide ? upmu_half(slot) : slot[0] | UPMU_LAST_TWIN;
+    if (wide && (slot[2] != print || (!whole && !(entry & UPMU_SLOT_MASKED))))
         return false;
-    if (!(entry & UPMU_LAST_TWIN))
+    if (!(entry & UPMU_LAST_TWIN)) {
         slot = upmu_section_at(file, UPMU_SHARED_TWINS, entry & UPMU_SLOT_NAME);
-    do {
+        entry = upmu_half(slot);
+    }
+    for (;; slot += 2, entry = upmu_half(slot)) {
         enum upmu_status status = UPMU_OK;
         struct upmu_event_id id;
 
-        entry = upmu_half(slot);
-        slot += 2;
-        if ((whole && wanted->cuts && !begins_alike(wanted, entry & UPMU_SLOT_NAME, text)) ||
-            !member_lookup(wanted->catalog, entry & UPMU_SLOT_NAME, whole, &id))
-            continue;
-        if (!whole)
-            status = masks_take(wanted, at + 1, &id);
-        if (status == UPMU_ERR_END || upmu_name_text(file, entry & UPMU_SLOT_NAME, text) != at ||
-            !upmu_same_folded(wanted->name, text, at) || (found && !same_bytes(wanted->name, text, at)))
-            continue;
-        if (status == UPMU_ERR_NO_SUCH_EVENT)
-            return true;
-        found = true;
-        wanted->id = id;
-        wanted->status = UPMU_OK;
-    } while (!(entry & UPMU_LAST_TWIN) && --left);
-    return found;
+        if (member_lookup(wanted->catalog, entry & UPMU_SLOT_NAME, whole, &id) &&
+            name_is(wanted, entry & UPMU_SLOT_NAME, at, found)) {
+            if (!whole && (set = upmu_row_set(wanted->catalog, id.row)) != NULL)
+                status = masks_take(wanted, at + 1, set, &id);
+            else if (!whole)
+                status = UPMU_ERR_END;
+            if (status == UPMU_ERR_NO_SUCH_EVENT)
+                return true;
+            if (status == UPMU_OK) {
+                found = true;
+                wanted->id = id;
+                wanted->status = UPMU_OK;
+            }
+        }
+        if (entry & UPMU_LAST_TWIN || !--left)
+            return found;
+    }
 }
 
 /* ---- The hash ---- */
 
-#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
-
 /*
  * Fold eight bytes: letters to lower case, - . : _ to one byte.  Other bytes fold like
- * these, too, all below the digits as separators; what is found is compared.
+ * these, too, all below the digits as separators: *out_wrong is not 0 if one does, but
+ * for separators.
  */
-static inline uint64_t fold_eight(uint64_t eight, uint64_t *out_separators)
+static inline uint64_t fold_eight(uint64_t eight, uint64_t *out_separators, uint64_t *out_wrong)
 {
-    uint64_t lower = (eight | EACH(0x20)) & EACH(0x7f), spread;
+    uint64_t lower = (eight | UPMU_EACH(0x20)) & UPMU_EACH(0x7f), spread;
 
+    /* Not ASCII, or a control character. */
+    *out_wrong = (eight | ~(eight << 1 | eight << 2)) & UPMU_EACH(0x80);
     /* Below '0', above '9' and not above ':', above 'z'. */
-    spread = ~(lower + EACH(0x50)) | ((lower + EACH(0x46)) & ~(lower + EACH(0x45))) | (lower + EACH(0x05));
-    *out_separators = spread >> 7 & EACH(1);
+    spread = ~(lower + UPMU_EACH(0x50)) | ((lower + UPMU_EACH(0x46)) & ~(lower + UPMU_EACH(0x45))) |
+             (lower + UPMU_EACH(0x05));
+    *out_separators = spread >> 7 & UPMU_EACH(1);
     spread = *out_separators * 255;
-    return (lower & ~spread) | (spread & EACH('_'));
+    return (lower & ~spread) | (spread & UPMU_EACH('_'));
 }
 
 /*
- * Hash the name; note where separators are, and where the name of a masked row may
- * end: at most one in eight of the other names passes the filter.
+ * Fold and hash the name; note where separators are, and where the name of a masked row
+ * may end: at most one in four of the other names passes the filter.  False: no name
+ * looks like that.
  */
-static uint32_t wanted_hash(struct wanted *wanted)
+static bool wanted_hash(struct wanted *wanted, uint32_t *out_hash)
 {
     const struct upmu_catalog *catalog = wanted->catalog;
     const uint8_t *filter = upmu_section_at(catalog->byte, UPMU_OWN_FILTER, 0);
-    unsigned shift = 54 + (catalog->byte[23] & 7u), last = catalog->byte[22] & 127u, left, i;
-    uint64_t hash = upmu_half(upmu_catalog_file(catalog) + 22);
+    unsigned shift = 54 + (catalog->byte[23] & 7u), last = catalog->byte[22] & 127u, before = 1;
+    uint64_t hash = upmu_half(wanted->file + 16);
 
     memset(wanted->ends, 0, sizeof wanted->ends);
     wanted->cuts = 0;
     for (unsigned at = 0;; at += 8) {
-        uint64_t eight = 0, separators;
-        unsigned ends;
+        unsigned left = wanted->length - at, ends, i;
+        uint64_t eight = 0, separators, wrong, used = UINT64_MAX;
 
-        left = wanted->length - at;
-        if (left >= 8)
+        if (left >= 8) {
             __builtin_memcpy(&eight, wanted->name + at, 8);
-        else
+        } else if (at && left) {
+            __builtin_memcpy(&eight, wanted->name + wanted->length - 8, 8);
+            eight >>= 64 - 8 * left;
+            used = (UINT64_C(1) << 8 * left) - 1;
+        } else {
             for (i = 0; i < left; i++)
                 eight |= (uint64_t)(uint8_t)wanted->name[at + i] << 8 * i;
-        eight = fold_eight(eight, &separators);
+            used = (UINT64_C(1) << 8 * left) - 1;
+        }
+        eight = fold_eight(eight, &separators, &wrong) & used;
+        __builtin_memcpy(wanted->folded + at, &eight, 8);
         /* Of each byte its lowest bit, side by side. */
         ends = (unsigned)(separators * UINT64_C(0x0102040810204080) >> 56);
-        if (left < 8) {
+        if (left < 8)
             ends = (ends & ((1u << left) - 1)) | 1u << left;
-            eight &= (UINT64_C(1) << 8 * left) - 1;
-        }
+        /* No name has two separators side by side, or one at its begin or end. */
+        if (wrong & used || ends & (ends << 1 | before))
+            return false;
+        before = ends >> 7;
         wanted->ends[at >> 3] = (uint8_t)ends;
-        if (at > last && left >= 8)
-            ends = 0;
         for (; ends; ends &= ends - 1) {
             uint64_t whole;
 
             i = (unsigned)__builtin_ctz(ends);
+            if (i != left && upmu_catalog_fold[(uint8_t)wanted->name[at + i]] != '_')
+                return false;
+            if (i != left && at + i > last)
+                continue;
             whole = (hash ^ (eight & ((UINT64_C(1) << 8 * i) - 1))) * HASH_FACTOR;
-            if (i == left)
-                return (uint32_t)(whole >> 32);
-            if (((unsigned)filter[whole >> shift >> 3] >> (whole >> shift & 7u) & 1u) && at + i <= last &&
-                wanted->cuts < CUTS && is_end(wanted, at + i)) {
+            if (i == left) {
+                memset(wanted->folded + at + 8, 0, 8);
+                *out_hash = (uint32_t)(whole >> 32);
+                return true;
+            }
+            if (((unsigned)filter[whole >> shift >> 3] >> (whole >> shift & 7u) & 1u) && wanted->cuts < CUTS) {
                 wanted->cut[wanted->cuts].hash = (uint32_t)(whole >> 32);
                 wanted->cut[wanted->cuts++].at = at + i;
             }
@@ -253,10 +338,12 @@ static enum upmu_status plain_lookup(const struct upmu_catalog *catalog, const c
     if (!length || length >= UPMU_CATALOG_NAME)
         return UPMU_ERR_NO_SUCH_EVENT;
     wanted.catalog = catalog;
+    wanted.file = upmu_catalog_file(catalog);
     wanted.name = name;
     wanted.length = (unsigned)length;
     wanted.status = UPMU_ERR_NO_SUCH_EVENT;
-    hash = wanted_hash(&wanted);
+    if (!wanted_hash(&wanted, &hash))
+        return UPMU_ERR_NO_SUCH_EVENT;
     found = name_lookup(&wanted, wanted.length, hash);
     for (unsigned i = 0; i < wanted.cuts && !found; i++)
         found = name_lookup(&wanted, wanted.cut[i].at, wanted.cut[i].hash);
@@ -304,17 +391,19 @@ enum upmu_status upmu_catalog_lookup(const struct upmu_catalog *catalog, const c
 bool upmu_catalog_mask_lookup(const struct upmu_catalog *catalog, unsigned row, const char *name, size_t length,
                               unsigned *out_mask)
 {
-    struct upmu_unpacked unpacked;
-    const uint8_t *mask;
-    unsigned i;
+    char text[UPMU_NAME_ROOM];
+    struct upmu_masks masks;
+    struct upmu_row unused;
+    const uint8_t *set;
 
-    if (!upmu_row_read(catalog, row, &unpacked))
+    if (!upmu_row_read(catalog, row, &unused, &set) || !set)
         return false;
-    for (i = 0; i < unpacked.row.mask_count + unpacked.other_names; i++) {
-        mask = unpacked.masks + UPMU_PACKED_MASK * i;
-        if (mask[4] == length && upmu_same_folded(name, upmu_mask_text(&unpacked, mask), mask[4])) {
-            *out_mask = i < unpacked.row.mask_count ? i : upmu_half(mask + 2);
-            return *out_mask < unpacked.row.mask_count;
+    upmu_masks_begin(upmu_catalog_file(catalog), set, &masks);
+    while (upmu_masks_next(&masks)) {
+        if (upmu_masks_may_be(&masks, length) && upmu_item_spell(masks.file, masks.item, text) == length &&
+            upmu_same_folded(name, text, (unsigned)length)) {
+            *out_mask = masks.class ? masks.index : upmu_masks_bits(&masks);
+            return *out_mask < masks.count;
         }
     }
     return false;
@@ -360,7 +449,7 @@ static enum upmu_status masks_complete(const struct upmu_unpacked *row, uint32_t
         unsigned flags = 0, taken_flags = 0, default_flags = 0;
 
         for (end = upmu_mask_group_end(row, i); i < end; i++) {
-            unsigned own = row->masks[UPMU_PACKED_MASK * i + 6];
+            unsigned own = row->mask[i].flags;
 
             flags |= own;
             if (named >> i & 1u) {
@@ -395,7 +484,7 @@ enum upmu_status upmu_catalog_merge(const struct upmu_catalog *catalog, struct u
     uint32_t masks;
     unsigned i;
 
-    if (id.catalogue != upmu_catalog_number(catalog) || !upmu_row_read(catalog, id.row, &row))
+    if (id.catalogue != upmu_catalog_number(catalog) || !upmu_row_unpack(catalog, id.row, &row))
         return UPMU_ERR_NO_SUCH_EVENT;
     status = masks_complete(&row, id.masks, &masks);
     if (status)
@@ -405,7 +494,7 @@ enum upmu_status upmu_catalog_merge(const struct upmu_catalog *catalog, struct u
 
         if (!(masks >> i & 1u))
             continue;
-        upmu_mask_read(catalog, &row, i, &mask);
+        upmu_mask_read(catalog, &row.mask[i], &mask);
         if (!mask_merge(&row.row, &mask))
             return UPMU_ERR_CONTRADICTION;
         /* A payload that somebody named is wired; one of defaults may be replaced. */
@@ -420,11 +509,11 @@ enum upmu_status upmu_catalog_merge(const struct upmu_catalog *catalog, struct u
 
 bool upmu_catalog_row(const struct upmu_catalog *catalog, unsigned row, struct upmu_row *out_row)
 {
-    struct upmu_unpacked unpacked;
+    const uint8_t *set;
 
-    if (!upmu_row_read(catalog, row, &unpacked))
+    if (!upmu_row_read(catalog, row, out_row, &set))
         return false;
-    *out_row = unpacked.row;
+    out_row->payload = out_row->msr ? upmu_payload(upmu_catalog_file(catalog), (unsigned)out_row->payload) : 0;
     return true;
 }
 
@@ -432,39 +521,42 @@ bool upmu_catalog_mask(const struct upmu_catalog *catalog, unsigned row, unsigne
 {
     struct upmu_unpacked unpacked;
 
-    if (!upmu_row_read(catalog, row, &unpacked) || mask >= unpacked.row.mask_count)
+    if (!upmu_row_unpack(catalog, row, &unpacked) || mask >= unpacked.row.mask_count)
         return false;
-    upmu_mask_read(catalog, &unpacked, mask, out_mask);
+    upmu_mask_read(catalog, &unpacked.mask[mask], out_mask);
     return true;
 }
 
 /* ---- Names ---- */
 
-static void append_mask(struct upmu_text *text, const struct upmu_unpacked *row, const uint8_t *mask)
+static void append_item(struct upmu_text *text, const uint8_t *file, struct upmu_item item)
 {
-    upmu_text_bytes(text, upmu_mask_text(row, mask), mask[4]);
+    char name[UPMU_NAME_ROOM];
+
+    upmu_text_bytes(text, name, upmu_item_spell(file, item, name));
 }
 
 size_t upmu_catalog_id_name(const struct upmu_catalog *catalog, struct upmu_event_id id, char *buffer, size_t size)
 {
-    struct upmu_unpacked row;
-    char name[UPMU_NAME_ROOM];
+    const uint8_t *file = upmu_catalog_file(catalog);
+    struct upmu_masks masks;
+    uint8_t room[UPMU_CODES_ROOM];
     struct upmu_text text;
-    unsigned i;
+    const uint8_t *set;
+    struct upmu_row row;
 
     upmu_text_begin(&text, buffer, size);
-    if (id.catalogue == upmu_catalog_number(catalog) && upmu_row_read(catalog, id.row, &row)) {
-        upmu_text_bytes(&text, name,
-                        upmu_name_text(upmu_catalog_file(catalog), upmu_member_name(catalog, id.row), name));
-        for (i = 0; i < row.row.mask_count; i++) {
-            const uint8_t *mask = row.masks + UPMU_PACKED_MASK * i;
-
+    if (id.catalogue == upmu_catalog_number(catalog) && upmu_row_read(catalog, id.row, &row, &set)) {
+        append_item(&text, file, upmu_name_item(file, upmu_member_name(catalog, id.row), room));
+        if (set && id.masks)
+            upmu_masks_begin(file, set, &masks);
+        while (set && id.masks && upmu_masks_next(&masks) && masks.class) {
             /* A default that excludes what follows stands aside where it may not be named, but is taken. */
-            if (!(id.masks >> i & 1u) ||
-                (mask[6] & UPMU_MASK_LAST && mask[6] & UPMU_MASK_DEFAULT && id.masks >> i > 1))
+            if (!(id.masks >> masks.index & 1u) ||
+                (masks.class[0] & UPMU_MASK_LAST && masks.class[0] & UPMU_MASK_DEFAULT && id.masks >> masks.index > 1))
                 continue;
-            upmu_text_char(&text, row.row.flags & UPMU_ROW_COMPOSED ? '.' : ':');
-            append_mask(&text, &row, mask);
+            upmu_text_char(&text, row.flags & UPMU_ROW_COMPOSED ? '.' : ':');
+            append_item(&text, masks.file, masks.item);
         }
     }
     return upmu_text_end(&text);
@@ -480,12 +572,14 @@ size_t upmu_catalog_row_name(const struct upmu_catalog *catalog, unsigned row, c
 size_t upmu_catalog_mask_name(const struct upmu_catalog *catalog, unsigned row, unsigned mask, char *buffer,
                               size_t size)
 {
-    struct upmu_unpacked unpacked;
+    struct upmu_masks masks;
+    struct upmu_row unused;
     struct upmu_text text;
+    const uint8_t *set;
 
     upmu_text_begin(&text, buffer, size);
-    if (upmu_row_read(catalog, row, &unpacked) && mask < unpacked.row.mask_count)
-        append_mask(&text, &unpacked, unpacked.masks + UPMU_PACKED_MASK * mask);
+    if (upmu_row_read(catalog, row, &unused, &set) && upmu_masks_find(catalog, set, mask, &masks))
+        append_item(&text, masks.file, masks.item);
     return upmu_text_end(&text);
 }
 
@@ -497,7 +591,7 @@ const struct upmu_catalog *upmu_catalog_builtin(unsigned i)
 
     for (unsigned k = 0; (file = upmu_catalog_file_at(k)) != NULL; k++) {
         if (i < upmu_half(file + 8))
-            return (const struct upmu_catalog *)(const void *)(file + upmu_word(file + UPMU_FILE_DIRECTORY + 4 * i));
+            return (const struct upmu_catalog *)(const void *)(file + upmu_offset(file + UPMU_FILE_DIRECTORY + 3 * i));
         i -= upmu_half(file + 8);
     }
     return NULL;

@@ -57,13 +57,13 @@ static uint32_t combination(const struct upmu_unpacked *row, uint32_t n, uint32_
         unsigned end = i, listed = 0;
 
         do
-            listed += (unsigned)row->masks[UPMU_PACKED_MASK * --i + 7] >> UPMU_PACKED_LISTED_SHIFT;
+            listed += (row->mask[--i].class & UPMU_CLASS_LISTED) != 0;
         while (i > 0 && upmu_mask_group_end(row, i - 1) == end);
         if (!listed)
             return 0;
         chosen = i + n % listed;
         n /= listed;
-        if (row->masks[UPMU_PACKED_MASK * chosen + 6] & UPMU_MASK_LAST) {
+        if (row->mask[chosen].flags & UPMU_MASK_LAST) {
             masks = 0;
             *out_step = size;
         }
@@ -90,7 +90,7 @@ static unsigned cursor_step(const struct upmu_catalog *catalog, uint32_t *cursor
     uint32_t step;
 
     *out_alias = false;
-    if (member && upmu_member_name(catalog, member - 1) + 1 == number && upmu_row_read(catalog, member - 1, &row) &&
+    if (member && upmu_member_name(catalog, member - 1) + 1 == number && upmu_row_unpack(catalog, member - 1, &row) &&
         row.row.flags & UPMU_ROW_COMPOSED) {
         upmu_member_id(catalog, member - 1, out_id);
         out_id->masks = combination(&row, *cursor & 0xffffu, &step);
@@ -108,9 +108,7 @@ static unsigned cursor_step(const struct upmu_catalog *catalog, uint32_t *cursor
         return 0;
     *cursor = (name + 1) << 16;
     upmu_member_id(catalog, member, out_id);
-    name = upmu_name_text(upmu_catalog_file(catalog), name, text);
-    text[name] = 0;
-    return name;
+    return upmu_name_text(upmu_catalog_file(catalog), name, text);
 }
 
 enum upmu_status upmu_catalog_next(const struct upmu_catalog *catalog, const char *glob, uint32_t *cursor,
@@ -164,7 +162,7 @@ static uint32_t group_masks(const struct upmu_catalog *catalog, const struct upm
     bool whole;
 
     for (i = first; i < end; i++) {
-        upmu_mask_read(catalog, unpacked, i, &mask);
+        upmu_mask_read(catalog, &unpacked->mask[i], &mask);
         field |= mask.bits;
     }
     if (unpacked->row.flags & UPMU_ROW_REVISIONS)
@@ -172,7 +170,7 @@ static uint32_t group_masks(const struct upmu_catalog *catalog, const struct upm
     want = field & (mask.flags & UPMU_MASK_PAYLOAD ? row->payload : row->umask);
     /* From here on `field` is what no mask was taken for. */
     for (i = end; i-- > first;) {
-        upmu_mask_read(catalog, unpacked, i, &mask);
+        upmu_mask_read(catalog, &unpacked->mask[i], &mask);
         if (unpacked->row.flags & UPMU_ROW_REVISIONS)
             mask.bits &= UNIT_MASK;
         if (mask.flags & ~flags & (UPMU_MASK_INV | UPMU_MASK_EDGE) || (mask.cmask && mask.cmask != row->cmask))
@@ -198,7 +196,7 @@ enum upmu_status upmu_catalog_by_encoding(const struct upmu_catalog *catalog, co
     struct upmu_row merged;
     unsigned i, first;
 
-    for (i = 0; upmu_row_read(catalog, i, &unpacked); i++) {
+    for (i = 0; upmu_row_unpack(catalog, i, &unpacked); i++) {
         if (status == UPMU_OK && unpacked.row.mask_count)
             continue;
         upmu_member_id(catalog, i, &id);

@@ -20,7 +20,7 @@
 /* Whether `count` entries of a section end within `size` bytes. */
 static bool section_fits(const uint8_t *base, unsigned section, uint32_t count)
 {
-    uint32_t at = upmu_word(base + UPMU_HEADER_SECTIONS + 4 * (section & 255u)), size = upmu_word(base + 4);
+    uint32_t at = upmu_offset(base + UPMU_HEADER_SECTIONS + 3 * (section & 255u)), size = upmu_word(base + 4);
 
     return at <= size && count <= FILE_MOST / 16 && count * (section >> 8 & 255u) <= size - at;
 }
@@ -49,12 +49,12 @@ static bool members_ascend(const struct upmu_catalog *catalog, unsigned first, u
 }
 
 /* A mask that stands alone is the only default of its group, and one that ends the groups stands alone. */
-static bool group_is_sound(const struct upmu_unpacked *unpacked, unsigned first, unsigned last)
+static bool group_is_sound(const struct upmu_unpacked *unpacked, unsigned first)
 {
-    unsigned defaults = 0, alone = 0, exclusive = 0;
+    unsigned defaults = 0, alone = 0, exclusive = 0, last = unpacked->mask[first].last;
 
     for (unsigned i = first; i <= last; i++) {
-        unsigned flags = unpacked->masks[UPMU_PACKED_MASK * i + 6];
+        unsigned flags = unpacked->mask[i].flags;
         bool stands_alone = (flags & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE)) != 0;
 
         if (flags & UPMU_MASK_LAST && !stands_alone)
@@ -66,59 +66,72 @@ static bool group_is_sound(const struct upmu_unpacked *unpacked, unsigned first,
     return (!alone || defaults == 1) && (!exclusive || exclusive == last - first + 1);
 }
 
-/* Groups follow one another, each mask has a name of its own and leads to a mask. */
-static bool masks_are_sound(const struct upmu_catalog *catalog, unsigned row, const struct upmu_unpacked *unpacked)
+/* Groups follow one another. */
+static bool groups_are_sound(const struct upmu_unpacked *unpacked)
 {
-    unsigned count = unpacked->row.mask_count, values = upmu_half(upmu_catalog_file(catalog) + 20), found;
+    unsigned first = 0, group = 0;
 
-    for (unsigned i = 0; i < count + unpacked->other_names; i++) {
-        const uint8_t *mask = unpacked->masks + UPMU_PACKED_MASK * i;
-        unsigned last = mask[7] & UPMU_PACKED_LAST, at = upmu_half(mask), letters;
+    for (; first < unpacked->row.mask_count; first = upmu_mask_group_end(unpacked, first)) {
+        unsigned own = (unpacked->mask[first].class & UPMU_CLASS_GROUP) + 1u;
 
-        if (!mask[4] || mask[4] > UPMU_MASK_ROOM - 8 || at > unpacked->text_room)
+        if (own <= group || !group_is_sound(unpacked, first))
             return false;
-        for (letters = 0; letters < mask[4]; letters++)
-            if (upmu_catalog_fold[(uint8_t)unpacked->text[at + letters]] < '0')
+        group = own;
+    }
+    return first > 0;
+}
+
+/* Each mask has a name of its own and leads to a mask; nothing stands behind the file or the set's room. */
+static bool masks_are_sound(const struct upmu_catalog *catalog, unsigned row, const uint8_t *set)
+{
+    const uint8_t *file = upmu_catalog_file(catalog);
+    unsigned values = upmu_half(file + 22), found, length;
+    char name[UPMU_NAME_ROOM];
+    struct upmu_masks masks;
+
+    upmu_masks_begin(file, set, &masks);
+    while (upmu_masks_next(&masks)) {
+        length = upmu_item_spell(file, masks.item, name);
+        if (!length || length >= UPMU_MASK_NAME || masks.at >= UPMU_FILE_ROOM ||
+            !upmu_masks_may_be(&masks, length))
+            return false;
+        for (unsigned i = 0; i < length; i++)
+            if (upmu_catalog_fold[(uint8_t)name[i]] < '0')
                 return false;
-        if (!upmu_catalog_mask_lookup(catalog, row, unpacked->text + at, mask[4], &found))
+        if (name[0] == '_' || name[length - 1] == '_' || !upmu_catalog_mask_lookup(catalog, row, name, length, &found))
             return false;
-        if (i >= count)
+        if (!masks.class)
             continue;
-        if (found != i || last < i || last >= count ||
-            (i < last && (unpacked->masks[UPMU_PACKED_MASK * (i + 1) + 7] & UPMU_PACKED_LAST) != last))
-            return false;
-        if (mask[6] & UPMU_MASK_PAYLOAD && upmu_half(mask + 2) >= values)
-            return false;
-        if ((!i || (mask[7 - (int)UPMU_PACKED_MASK] & UPMU_PACKED_LAST) != last) && !group_is_sound(unpacked, i, last))
+        if (found != masks.index || (masks.index + 1 == masks.count && masks.left) ||
+            (masks.class[0] & UPMU_MASK_PAYLOAD && upmu_masks_bits(&masks) >= values))
             return false;
     }
-    return true;
+    return section_fits(file, UPMU_SHARED_SETS,
+                        (uint32_t)(set - upmu_section_at(file, UPMU_SHARED_SETS, 0)) + masks.at);
 }
 
 static UPMU_APART bool row_is_sound(const struct upmu_catalog *catalog, unsigned row)
 {
     const uint8_t *file = upmu_catalog_file(catalog), *entry = upmu_section_at(catalog->byte, UPMU_OWN_ENTRIES, row);
-    const uint8_t *shape = upmu_section_at(catalog->byte, UPMU_OWN_SHAPES, entry[2]), *masked;
-    unsigned index = upmu_half(entry), values = upmu_half(file + 20), flags;
+    unsigned values = upmu_half(file + 22), shape = entry[2];
     struct upmu_unpacked unpacked;
 
-    if (entry[2] >= upmu_half(catalog->byte + 20) || upmu_half(shape) >= upmu_half(file + 18))
+    if (upmu_file_wide(file)) {
+        if (shape >= upmu_half(catalog->byte + 20))
+            return false;
+        shape = upmu_half(upmu_section_at(catalog->byte, UPMU_OWN_SHAPES, shape));
+    }
+    if (shape >= upmu_half(file + 20) || !upmu_row_unpack(catalog, row, &unpacked))
         return false;
-    shape = upmu_section_at(file, UPMU_SHARED_SHAPES, upmu_half(shape));
-    flags = upmu_half(shape);
-    if (!(flags & UPMU_ROW_MASKED))
-        return !(flags & UPMU_ROW_COMPOSED) && !(flags & UPMU_SHAPE_INDEXED) == !upmu_half(shape + 10) &&
-               (!(flags & UPMU_SHAPE_INDEXED) || index < values);
-    if (!(flags & UPMU_SHAPE_INDEXED) || index >= upmu_half(catalog->byte + 18))
-        return false;
-    masked = upmu_section_at(catalog->byte, UPMU_OWN_MASKED, index);
-    index = upmu_half(masked + 2);
-    if (!section_fits(file, UPMU_SHARED_SETS, index + 1) || !upmu_row_masks(catalog, row, &unpacked))
-        return false;
-    /* In fours of bytes, as sets are counted; the count is what stands there, not what is read of it. */
-    return unpacked.row.mask_count && unpacked.row.mask_count == unpacked.masks[-4] &&
-           section_fits(file, UPMU_SHARED_SETS, index + 1 + 2 * (unpacked.row.mask_count + unpacked.other_names)) &&
-           (!unpacked.row.msr || unpacked.row.payload < values) && masks_are_sound(catalog, row, &unpacked);
+    if (!unpacked.set) {
+        bool indexed = (upmu_half(upmu_section_at(file, UPMU_SHARED_SHAPES, shape)) & UPMU_SHAPE_INDEXED) != 0;
+
+        return !(unpacked.row.flags & UPMU_ROW_COMPOSED) && indexed == (unpacked.row.msr != 0) &&
+               (!indexed || upmu_half(entry) < values);
+    }
+    return entry[1] < upmu_half(catalog->byte + 18) && groups_are_sound(&unpacked) &&
+           (!unpacked.row.msr || (unpacked.set[0] & UPMU_SET_PAYLOAD && upmu_half(unpacked.set + 1) < values)) &&
+           masks_are_sound(catalog, row, unpacked.set);
 }
 
 static bool alias_is_sound(const struct upmu_catalog *catalog, unsigned alias)
@@ -157,13 +170,14 @@ static bool names_lead_back(const struct upmu_catalog *catalog)
 static bool catalog_is_sound(const struct upmu_catalog *catalog)
 {
     unsigned rows = upmu_own_rows(catalog), aliases = upmu_half(catalog->byte + 16);
+    unsigned wide = upmu_file_wide(upmu_catalog_file(catalog));
 
     if (!rows || !section_fits(catalog->byte, UPMU_OWN_FILTER, 1) ||
         !section_fits(catalog->byte, UPMU_OWN_SHAPES, upmu_half(catalog->byte + 20)) ||
         !section_fits(catalog->byte, UPMU_OWN_ENTRIES, rows) ||
         !section_fits(catalog->byte, UPMU_OWN_MASKED, upmu_half(catalog->byte + 18)) ||
-        !section_fits(catalog->byte, UPMU_OWN_NAMES, rows + aliases + 2) ||
-        !section_fits(catalog->byte, UPMU_OWN_TARGETS, aliases) || !members_ascend(catalog, 0, rows) ||
+        !section_fits(catalog->byte, UPMU_OWN_NAMES, wide ? 2 * (rows + aliases + 2) : aliases) ||
+        !section_fits(catalog->byte, UPMU_OWN_TARGETS, aliases << wide) || !members_ascend(catalog, 0, rows) ||
         !members_ascend(catalog, rows + 1, aliases))
         return false;
     for (unsigned i = 0; i < rows; i++)
@@ -178,7 +192,7 @@ static bool catalog_is_sound(const struct upmu_catalog *catalog)
 /* A catalogue stands where the directory says, and is what it says it is. */
 static bool stands_there(const uint8_t *file, unsigned i)
 {
-    uint32_t size = upmu_word(file + 4), at = upmu_word(file + UPMU_FILE_DIRECTORY + 4 * i), own;
+    uint32_t size = upmu_word(file + 4), at = upmu_offset(file + UPMU_FILE_DIRECTORY + 3 * i), own;
     const struct upmu_catalog *catalog;
 
     if (at < UPMU_FILE_DIRECTORY || at > size - UPMU_CATALOG_LEAST)
@@ -208,12 +222,12 @@ enum upmu_status upmu_catalog_load(const void *bytes, size_t size)
         return UPMU_ERR_VERSION;
     count = upmu_half(file + 8);
     if (upmu_word(file + 4) != size || upmu_word(file + size - CHECKSUM) != checksum(file, size - CHECKSUM) || !count ||
-        UPMU_FILE_DIRECTORY + 4 * count > size || !section_fits(file, UPMU_SHARED_FRAGMENTS, 1) ||
-        !section_fits(file, UPMU_SHARED_BLOCKS, (upmu_half(file + 10) + 7) >> 3) ||
-        !section_fits(file, UPMU_SHARED_SLOTS, upmu_half(file + 12)) ||
+        UPMU_FILE_DIRECTORY + 3 * count > size || !section_fits(file, UPMU_SHARED_FRAGMENTS, 1) ||
+        !section_fits(file, UPMU_SHARED_BLOCKS, (upmu_half(file + 10) + 15) >> 4) ||
+        !section_fits(file, UPMU_SHARED_SLOTS, upmu_half(file + 12) * (2 * upmu_file_wide(file) + 1)) ||
         !section_fits(file, UPMU_SHARED_DISPLACEMENTS, upmu_half(file + 14)) ||
-        !section_fits(file, UPMU_SHARED_SHAPES, upmu_half(file + 18)) ||
-        !section_fits(file, UPMU_SHARED_VALUES, upmu_half(file + 20)))
+        !section_fits(file, UPMU_SHARED_SHAPES, upmu_half(file + 20)) ||
+        !section_fits(file, UPMU_SHARED_VALUES, upmu_half(file + 22)))
         return UPMU_ERR_INVALID;
     for (unsigned i = 0; i < count; i++)
         if (!stands_there(file, i))
@@ -230,7 +244,7 @@ const struct upmu_catalog *upmu_catalog_loaded(const void *file, unsigned i)
 
     if (i >= upmu_half(bytes + 8))
         return NULL;
-    return (const struct upmu_catalog *)(const void *)(bytes + upmu_word(bytes + UPMU_FILE_DIRECTORY + 4 * i));
+    return (const struct upmu_catalog *)(const void *)(bytes + upmu_offset(bytes + UPMU_FILE_DIRECTORY + 3 * i));
 }
 
 /* A catalogue is a PMU's if it has the PMU's name, or that of the built-in catalogue that it has. */

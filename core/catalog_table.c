@@ -58,88 +58,221 @@ const uint8_t *upmu_section_at(const uint8_t *base, unsigned section, uint32_t i
     return upmu_section_here(base, section, index);
 }
 
-/* ---- Names ---- */
+/* ---- Text ---- */
 
-/* Of a fragment: bits of the offset, above them the length.  Their text is behind the last of them. */
-#define FRAGMENT_OFFSET 11
+#define SWITCHES 3u /* codes that are no fragments: bit 0 of code + 1: small letters, bit 1: '-' for '_' */
+#define DOT 0x7f
+
+/* A file's dictionary of fragments. */
+struct dictionary {
+    const uint8_t *begin;
+    unsigned groups; /* eights of codes, of a small file; else 0 */
+};
+
+static inline struct dictionary dictionary_of(const uint8_t *file)
+{
+    return (struct dictionary){upmu_section_at(file, UPMU_SHARED_FRAGMENTS, 0),
+                               upmu_file_wide(file) ? 0 : file[18] & 63u};
+}
 
 /*
- * Spell the fragments of an item behind `at` bytes, up to `limit` or a little more;
- * where the text then ends.  Fragments have at most 8 bytes and are copied as if they
- * had 8: `out` and the section have that much room behind them.
+ * Text of a fragment, 8 bytes, at *out; its length.  A small file has of each code how far
+ * it stands behind the one before: steps of its eight are added up.
  */
-static unsigned item_spell(const uint8_t *fragments, const uint8_t *item, char *out, unsigned at, unsigned limit)
+static inline unsigned fragment_at(struct dictionary dictionary, unsigned code, const uint8_t **out)
 {
-    const uint8_t *token = item + 2, *end = token + item[1];
+    unsigned shift = 8 * (code & 7u), at;
+    uint64_t eight, steps;
 
-    for (; token < end && at < limit; token++) {
-        unsigned fragment = upmu_half(fragments + 2u * *token);
+    if (!dictionary.groups) {
+        at = upmu_half(dictionary.begin + 2 * code);
+        *out = dictionary.begin + at % UPMU_FILE_ROOM;
+        return at >> 11;
+    }
+    at = upmu_half(dictionary.begin + 8 * dictionary.groups + 2 * (code >> 3));
+    __builtin_memcpy(&eight, dictionary.begin + (code & ~7u), 8);
+    steps = (eight >> 4 & UPMU_EACH(0x0f)) * UPMU_EACH(1);
+    at += (unsigned)(steps >> shift) & 255u;
+    *out = dictionary.begin + at % UPMU_FILE_ROOM;
+    return (unsigned)(eight >> shift) & 15u;
+}
 
-        __builtin_memcpy(out + at, fragments + (fragment & ((1u << FRAGMENT_OFFSET) - 1)), 8);
-        at += fragment >> FRAGMENT_OFFSET;
+unsigned upmu_item_begins(const uint8_t *file, struct upmu_item item, const char *folded, unsigned room)
+{
+    struct dictionary dictionary = dictionary_of(file);
+    unsigned at = 0;
+
+    if (item.letters)
+        return item.count <= room && upmu_same_folded(folded, (const char *)item.codes, item.count) ? item.count : 0;
+    for (; item.count; item.count--) {
+        unsigned code = *item.codes++, length;
+        uint64_t wanted, present;
+        const uint8_t *text;
+
+        if (code < SWITCHES)
+            continue;
+        length = fragment_at(dictionary, code, &text);
+        __builtin_memcpy(&wanted, folded + at, 8);
+        __builtin_memcpy(&present, text, 8);
+        /* Case is one bit, and the one by which a dot differs from '_'. */
+        at += length;
+        if (((wanted ^ present) & UPMU_EACH(0xdf)) << ((0u - 8 * length) & 63u) || at > room)
+            return 0;
     }
     return at;
 }
 
-/* A name is what it shares with the first of its block of eight, then its own fragments. */
-unsigned upmu_name_begin(const uint8_t *file, uint32_t number, char *out, unsigned limit)
+/* Eight letters as they are written: with `style`, and dots. */
+static inline uint64_t styled(uint64_t eight, unsigned style)
 {
-    const uint8_t *fragments = upmu_section_at(file, UPMU_SHARED_FRAGMENTS, 0);
-    uint32_t block = upmu_word(upmu_section_here(file, UPMU_SHARED_BLOCKS, number >> 3)) & 0xffffffu;
-    const uint8_t *head = upmu_section_here(file, UPMU_SHARED_NAMES, block), *own = head;
+    uint64_t special = ((eight & UPMU_EACH(0x5f)) + UPMU_EACH(0x21)) >> 7 & UPMU_EACH(1); /* '_' or DOT */
+    uint64_t dots = special & eight >> 5, bars = special ^ dots;
 
-    for (number &= 7u; number; number--)
-        own += 2u + own[1];
-    if (own[0] >= UPMU_CATALOG_NAME)
-        return 0;
-    (void)item_spell(fragments, head, out, 0, own[0] < limit ? own[0] : limit);
-    return own[0] < limit ? item_spell(fragments, own, out, own[0], limit) : limit;
+    if (style & 1u)
+        eight |= UPMU_EACH(0x20);
+    return (eight & ~(special * 255)) | dots * '.' | bars * (style & 2u ? '-' : '_');
+}
+
+unsigned upmu_item_spell(const uint8_t *file, struct upmu_item item, char *out)
+{
+    struct dictionary dictionary = dictionary_of(file);
+    unsigned style = file[19] & 3u, at = 0;
+
+    for (; item.letters && at < item.count; at++)
+        out[at] = (char)item.codes[at];
+    for (item.count -= at; item.count; item.count--) {
+        unsigned code = *item.codes++;
+        const uint8_t *text;
+        uint64_t eight;
+
+        if (code < SWITCHES) {
+            style ^= code + 1;
+            continue;
+        }
+        code = fragment_at(dictionary, code, &text);
+        __builtin_memcpy(&eight, text, 8);
+        eight = styled(eight, style);
+        __builtin_memcpy(out + at, &eight, 8);
+        at += code;
+        if (at >= UPMU_CATALOG_NAME)
+            return 0;
+    }
+    out[at] = '\0';
+    return at;
+}
+
+/* ---- Names ---- */
+
+#define OWN_MOST 31u
+
+struct upmu_item upmu_name_item(const uint8_t *file, uint32_t number, uint8_t room[UPMU_CODES_ROOM])
+{
+    unsigned block = file[19] >> 4, at = 0, left = number & ((1u << block) - 1);
+    uint32_t begin = upmu_offset(upmu_section_at(file, UPMU_SHARED_BLOCKS, number >> block));
+    const uint8_t *names = upmu_section_at(file, UPMU_SHARED_NAMES, begin);
+    uint64_t first = 0, own;
+
+    for (;; left--) {
+        unsigned head = names[at++], shared = head >> 5, count = head & OWN_MOST;
+
+        if (count == OWN_MOST)
+            count = names[at++];
+        if (!left && !shared)
+            return (struct upmu_item){names + at, count, false};
+        __builtin_memcpy(&own, names + at, 8);
+        first = (first & ((UINT64_C(1) << 8 * shared) - 1)) | own << 8 * shared;
+        if (!left) {
+            __builtin_memcpy(room, &first, 8);
+            for (unsigned i = 8 - shared; i < count; i += 8)
+                __builtin_memcpy(room + shared + i, names + at + i, 8);
+            return (struct upmu_item){room, shared + count, false};
+        }
+        at = (at + count) % UPMU_FILE_ROOM;
+    }
 }
 
 unsigned upmu_name_text(const uint8_t *file, uint32_t number, char *out)
 {
-    unsigned length = upmu_name_begin(file, number, out, UPMU_CATALOG_NAME - 1);
+    uint8_t room[UPMU_CODES_ROOM];
 
-    return length < UPMU_CATALOG_NAME ? length : 0;
+    return upmu_item_spell(file, upmu_name_item(file, number, room), out);
 }
 
 /* ---- Rows and aliases by name ---- */
 
+/*
+ * The name numbers of a catalogue's rows or aliases.  A small file lists aliases only:
+ * the other names are rows.
+ */
+static const uint8_t *name_list(const struct upmu_catalog *catalog, bool alias, unsigned wide, unsigned *out_count)
+{
+    unsigned rows = upmu_own_rows(catalog), count = alias ? upmu_half(catalog->byte + 16) : rows;
+    unsigned end = count + (alias && wide ? rows + 1 : 0);
+    const uint8_t *high = upmu_section_at(catalog->byte, UPMU_OWN_NAMES, end << wide);
+
+    /* Where the last is, the others are before it. */
+    *out_count = high == catalog->byte ? 0 : count;
+    return high - (*out_count << wide);
+}
+
+static inline unsigned number_in(const uint8_t *list, unsigned i, unsigned wide)
+{
+    return wide ? upmu_half(list + 2 * i) : list[i];
+}
+
 unsigned upmu_member_from(const struct upmu_catalog *catalog, bool alias, unsigned name, unsigned *out_name)
 {
-    unsigned count = upmu_own_rows(catalog), first = 0;
-    const uint8_t *low, *high, *begin;
+    unsigned wide = upmu_file_wide(upmu_catalog_file(catalog)), count, low = 0, high, rows = upmu_own_rows(catalog);
+    const uint8_t *list = name_list(catalog, alias || !wide, wide, &count);
 
-    if (alias) {
-        first = count + 1;
-        count = upmu_half(catalog->byte + 16);
-    }
-    high = upmu_section_here(catalog->byte, UPMU_OWN_NAMES, first + count);
-    /* Where the last is, the others are before it. */
-    begin = low = high == catalog->byte ? high : high - 2 * count;
+    high = count;
     while (low < high) {
-        const uint8_t *middle = low + ((size_t)(high - low) >> 2) * 2;
+        unsigned middle = (low + high) / 2;
 
-        if (upmu_half(middle) < name)
-            low = middle + 2;
+        if (number_in(list, middle, wide) < name)
+            low = middle + 1;
         else
             high = middle;
     }
-    *out_name = upmu_half(low);
-    return first + (unsigned)(low - begin) / 2;
+    if (alias || wide) {
+        *out_name = low < count ? number_in(list, low, wide) : UPMU_NO_NAME;
+        return alias ? rows + 1 + low : low;
+    }
+    high = name - low;
+    for (; low < count && list[low] == name; low++)
+        name++;
+    *out_name = high < rows ? name : UPMU_NO_NAME;
+    return high < rows ? high : rows;
+}
+
+unsigned upmu_member_name(const struct upmu_catalog *catalog, unsigned member)
+{
+    unsigned wide = upmu_file_wide(upmu_catalog_file(catalog)), rows = upmu_own_rows(catalog), count;
+    bool alias = member > rows;
+    const uint8_t *list = name_list(catalog, alias || !wide, wide, &count);
+
+    if (alias)
+        member -= rows + 1;
+    if (alias || wide)
+        return member < count ? number_in(list, member, wide) : UPMU_NO_NAME;
+    if (member >= rows)
+        return UPMU_NO_NAME;
+    for (; count && *list <= member; count--, list++)
+        member++;
+    return member;
 }
 
 void upmu_member_id(const struct upmu_catalog *catalog, unsigned member, struct upmu_event_id *out_id)
 {
-    unsigned rows = upmu_own_rows(catalog);
+    unsigned rows = upmu_own_rows(catalog), wide = upmu_file_wide(upmu_catalog_file(catalog));
     const uint8_t *chosen;
 
     out_id->catalogue = upmu_catalog_number(catalog);
     out_id->masks = 0;
     if (member > rows) {
-        member = upmu_half(upmu_section_at(catalog->byte, UPMU_OWN_TARGETS, member - rows - 1));
-        if (member & UPMU_TARGET_CHOSEN) {
-            chosen = upmu_section_at(catalog->byte, UPMU_OWN_CHOSEN, member & (UPMU_TARGET_CHOSEN - 1));
+        member = number_in(upmu_section_at(catalog->byte, UPMU_OWN_TARGETS, (member - rows - 1) << wide), 0, wide);
+        if (member >= rows) {
+            chosen = upmu_section_at(catalog->byte, UPMU_OWN_CHOSEN, member - rows);
             member = upmu_half(chosen);
             out_id->masks = upmu_word(chosen + 2);
         }
@@ -149,76 +282,184 @@ void upmu_member_id(const struct upmu_catalog *catalog, unsigned member, struct 
 
 /* ---- Contents of a row ---- */
 
-static uint64_t payload_value(const struct upmu_catalog *catalog, unsigned index)
+uint64_t upmu_payload(const uint8_t *file, unsigned index)
 {
-    const uint8_t *value = upmu_section_at(upmu_catalog_file(catalog), UPMU_SHARED_VALUES, index);
+    const uint8_t *value = upmu_section_at(file, UPMU_SHARED_VALUES, index);
 
     return upmu_word(value) | (uint64_t)upmu_word(value + 4) << 32;
 }
 
-bool upmu_row_masks(const struct upmu_catalog *catalog, unsigned row, struct upmu_unpacked *out)
+/* What a row shares with others. */
+static const uint8_t *shape_at(const struct upmu_catalog *catalog, unsigned number)
 {
-    const uint8_t *file = upmu_catalog_file(catalog), *entry, *shape;
+    const uint8_t *file = upmu_catalog_file(catalog);
+
+    if (upmu_file_wide(file))
+        number = upmu_half(upmu_section_at(catalog->byte, UPMU_OWN_SHAPES, number));
+    return upmu_section_at(file, UPMU_SHARED_SHAPES, number);
+}
+
+/* How many masks a set has. */
+static uint8_t masks_count(const uint8_t *set)
+{
+    unsigned count = 0;
+
+    for (const uint8_t *run = set + (set[0] & UPMU_SET_PAYLOAD ? 3 : 1);; run += 2) {
+        count += run[1];
+        if (run[0] & UPMU_LAST_RUN || run - set > (int)UPMU_FILE_ROOM / 2 - 2)
+            return (uint8_t)(count <= UPMU_MASKS ? count : UPMU_MASKS);
+    }
+}
+
+const uint8_t *upmu_row_set(const struct upmu_catalog *catalog, unsigned row)
+{
+    const uint8_t *entry = upmu_section_at(catalog->byte, UPMU_OWN_ENTRIES, row);
+
+    if (!(upmu_half(shape_at(catalog, entry[2])) & UPMU_ROW_MASKED))
+        return NULL;
+    return upmu_section_at(upmu_catalog_file(catalog), UPMU_SHARED_SETS,
+                             upmu_half(upmu_section_at(catalog->byte, UPMU_OWN_MASKED, entry[1])));
+}
+
+bool upmu_row_read(const struct upmu_catalog *catalog, unsigned row, struct upmu_row *out, const uint8_t **out_set)
+{
+    const uint8_t *entry, *shape, *set;
     unsigned flags, value, payload = 0;
 
     if (row >= upmu_own_rows(catalog))
         return false;
     entry = upmu_section_at(catalog->byte, UPMU_OWN_ENTRIES, row);
-    shape = upmu_section_at(catalog->byte, UPMU_OWN_SHAPES, entry[2]);
-    shape = upmu_section_at(file, UPMU_SHARED_SHAPES, upmu_half(shape));
+    shape = shape_at(catalog, entry[2]);
     flags = upmu_half(shape);
     value = upmu_half(entry);
-    out->row.mask_count = 0;
-    out->other_names = 0;
-    if (flags & UPMU_SHAPE_INDEXED) {
+    out->mask_count = 0;
+    set = upmu_row_set(catalog, row);
+    if (set) {
+        out->mask_count = masks_count(set);
+        payload = set[0] & UPMU_SET_PAYLOAD ? upmu_half(set + 1) : 0;
+        value = entry[0];
+    } else if (flags & UPMU_SHAPE_INDEXED) {
         payload = value;
         value = 0;
     }
-    if (flags & UPMU_ROW_MASKED) {
-        /* A set is: counts of masks and of their other names, index of the row's payload, masks, names. */
-        const uint8_t *masked = upmu_section_at(catalog->byte, UPMU_OWN_MASKED, payload);
-        const uint8_t *set = upmu_section_at(file, UPMU_SHARED_SETS, upmu_half(masked + 2));
-
-        value = upmu_half(masked);
-        payload = upmu_half(set + 2);
-        out->row.mask_count = set[0] <= 32 ? set[0] : 32;
-        out->other_names = set[1] & 31u;
-        out->closed = (set[1] & UPMU_SET_CLOSED) != 0;
-        out->masks = set + 4;
-        out->text = (const char *)upmu_section_at(file, UPMU_SHARED_MASK_TEXT, 0);
-        out->text_room = upmu_word(file + 4) - (UPMU_SHARED_MASK_TEXT >> 16) -
-                         (unsigned)((const uint8_t *)out->text - file);
-    }
-    out->row.flags = (uint16_t)(flags & ~UPMU_SHAPE_INDEXED);
-    out->row.cmask = shape[2];
-    out->row.code2 = shape[3];
-    out->row.code = (uint16_t)(upmu_half(shape + 4) | (value & 255u));
-    out->row.umask = (uint16_t)(upmu_half(shape + 6) | value >> 8);
-    out->row.counters = upmu_half(shape + 8);
-    out->row.msr = upmu_half(shape + 10);
-    out->row.payload = payload;
+    *out_set = set;
+    out->flags = (uint16_t)(flags & ~UPMU_SHAPE_INDEXED);
+    out->cmask = shape[2];
+    out->code2 = shape[3];
+    out->code = (uint16_t)(upmu_half(shape + 4) | (value & 255u));
+    out->umask = (uint16_t)(upmu_half(shape + 6) | value >> 8);
+    out->counters = upmu_half(shape + 8);
+    out->msr = upmu_half(shape + 10);
+    out->payload = payload;
     return true;
 }
 
-bool upmu_row_read(const struct upmu_catalog *catalog, unsigned row, struct upmu_unpacked *out)
+/* ---- Masks ---- */
+
+void upmu_masks_begin(const uint8_t *file, const uint8_t *set, struct upmu_masks *out)
 {
-    if (!upmu_row_masks(catalog, row, out))
-        return false;
-    out->row.payload = out->row.msr ? payload_value(catalog, (unsigned)out->row.payload) : 0;
+    unsigned count = 0, at = set[0] & UPMU_SET_PAYLOAD ? 3 : 1, others = set[0] & UPMU_SET_OTHERS;
+
+    out->file = file;
+    out->set = set;
+    out->run = at;
+    do {
+        count += set[at + 1];
+        at += 2;
+    } while (!(set[at - 2] & UPMU_LAST_RUN) && at < UPMU_FILE_ROOM / 2);
+    out->count = count <= UPMU_MASKS ? count : UPMU_MASKS;
+    out->heads = at;
+    out->words = at + out->count + others;
+    out->wide = upmu_file_wide(file) != 0;
+    out->at = out->words + out->count + others + (set[0] & UPMU_SET_WIDE ? out->count : 0);
+    out->left = 0;
+    out->index = UINT32_MAX;
+}
+
+bool upmu_masks_next(struct upmu_masks *masks)
+{
+    const uint8_t *set = masks->set, *text;
+    unsigned count;
+
+    if (++masks->index < masks->count) {
+        while (!masks->left) {
+            masks->class = upmu_section_at(masks->file, UPMU_SHARED_CLASSES, set[masks->run] & ~UPMU_LAST_RUN);
+            masks->left = set[masks->run + 1];
+            masks->run += 2;
+        }
+        masks->left--;
+    } else {
+        masks->class = NULL;
+        if (masks->index >= masks->count + (set[0] & UPMU_SET_OTHERS))
+            return false;
+    }
+    masks->head = set[masks->heads + masks->index];
+    text = set + masks->at % UPMU_FILE_ROOM;
+    count = masks->wide ? masks->head & UPMU_MASK_LETTERS : masks->head >> 4;
+    if (!masks->wide && count == UPMU_MASK_MOST)
+        count = *text++;
+    masks->item = (struct upmu_item){text, count, masks->wide};
+    masks->at = (unsigned)(text - set) + count;
     return true;
 }
 
-void upmu_mask_read(const struct upmu_catalog *catalog, const struct upmu_unpacked *row, unsigned mask,
+bool upmu_masks_may_be(const struct upmu_masks *masks, size_t length)
+{
+    return !((masks->head ^ (unsigned)length) & (masks->wide ? UPMU_MASK_LETTERS : 15u));
+}
+
+unsigned upmu_masks_bits(const struct upmu_masks *masks)
+{
+    const uint8_t *words = masks->set + masks->words;
+
+    if (!(masks->set[0] & UPMU_SET_WIDE))
+        return words[masks->index];
+    return masks->class ? upmu_half(words + 2 * masks->index) : words[masks->index + masks->count];
+}
+
+bool upmu_masks_find(const struct upmu_catalog *catalog, const uint8_t *set, unsigned i, struct upmu_masks *out)
+{
+    if (!set)
+        return false;
+    upmu_masks_begin(upmu_catalog_file(catalog), set, out);
+    if (i >= out->count)
+        return false;
+    do
+        (void)upmu_masks_next(out);
+    while (out->index < i);
+    return true;
+}
+
+bool upmu_row_unpack(const struct upmu_catalog *catalog, unsigned row, struct upmu_unpacked *out)
+{
+    const uint8_t *file = upmu_catalog_file(catalog);
+    struct upmu_masks masks;
+    unsigned i;
+
+    if (!upmu_row_read(catalog, row, &out->row, &out->set))
+        return false;
+    out->row.payload = out->row.msr ? upmu_payload(file, (unsigned)out->row.payload) : 0;
+    if (!out->row.mask_count)
+        return true;
+    upmu_masks_begin(file, out->set, &masks);
+    while (upmu_masks_next(&masks) && masks.class)
+        out->mask[masks.index] = (struct upmu_mask_entry){
+            (uint16_t)upmu_masks_bits(&masks), masks.class[0], masks.class[1], masks.class[2], (uint8_t)masks.index};
+    for (i = masks.count - 1; i-- > 0;)
+        if (!((out->mask[i].class ^ out->mask[i + 1].class) & UPMU_CLASS_GROUP))
+            out->mask[i].last = out->mask[i + 1].last;
+    return true;
+}
+
+void upmu_mask_read(const struct upmu_catalog *catalog, const struct upmu_mask_entry *entry,
                     struct upmu_mask *out_mask)
 {
-    const uint8_t *packed = row->masks + UPMU_PACKED_MASK * mask;
-
-    out_mask->bits = upmu_half(packed + 2);
-    out_mask->cmask = packed[5];
-    out_mask->flags = packed[6];
-    out_mask->group = packed[7] & UPMU_PACKED_LAST;
-    if (out_mask->flags & UPMU_MASK_PAYLOAD)
-        out_mask->bits = payload_value(catalog, upmu_half(packed + 2));
+    out_mask->bits = entry->bits;
+    out_mask->cmask = entry->cmask;
+    out_mask->flags = entry->flags;
+    out_mask->group = entry->class & UPMU_CLASS_GROUP;
+    if (entry->flags & UPMU_MASK_PAYLOAD)
+        out_mask->bits = upmu_payload(upmu_catalog_file(catalog), entry->bits);
 }
 
 #endif

@@ -16,60 +16,96 @@
 
 /* Sections of the file, shared by its catalogues. */
 enum upmu_catalog_shared {
-    UPMU_SHARED_MASK_TEXT = UPMU_SECTION(0, 1, 255),   /* names of masks */
-    UPMU_SHARED_FRAGMENTS = UPMU_SECTION(1, 1, 2056),  /* at most 256: offset (11 bits), length; then text */
-    UPMU_SHARED_BLOCKS = UPMU_SECTION(2, 3, 4),        /* offset in NAMES of every 8th name */
-    UPMU_SHARED_NAMES = UPMU_SECTION(3, 1, 2056),      /* bytes shared with the block's first, count, fragments */
+    UPMU_SHARED_SETS = UPMU_SECTION(0, 1, 1290),       /* masks of rows: see struct upmu_masks */
+    UPMU_SHARED_NAMES = UPMU_SECTION(1, 1, 1290),      /* shared fragments << 5 | own ones; codes */
+    UPMU_SHARED_FRAGMENTS = UPMU_SECTION(2, 1, 1290),  /* where fragments stand in the text behind, and their lengths */
+    UPMU_SHARED_BLOCKS = UPMU_SECTION(3, 3, 4),        /* offset in NAMES of every 16th name */
     UPMU_SHARED_DISPLACEMENTS = UPMU_SECTION(4, 1, 1), /* perfect hash: one byte for each bucket */
-    UPMU_SHARED_SLOTS = UPMU_SECTION(5, 3, 3),         /* name + LAST_TWIN, or index in TWINS; + SLOT_MASKED; print */
+    /* A small file's are names.  Else: name + LAST_TWIN or index in TWINS, + SLOT_MASKED (2); print. */
+    UPMU_SHARED_SLOTS = UPMU_SECTION(5, 1, 3),
     UPMU_SHARED_TWINS = UPMU_SECTION(6, 2, 16),        /* names that fold to one text, the last + UPMU_LAST_TWIN */
     UPMU_SHARED_SHAPES = UPMU_SECTION(7, 12, 12),      /* what rows have in common */
     UPMU_SHARED_VALUES = UPMU_SECTION(8, 8, 8),        /* payloads */
-    UPMU_SHARED_SETS = UPMU_SECTION(9, 4, 508)         /* masks of rows */
+    UPMU_SHARED_CLASSES = UPMU_SECTION(9, 3, 3)        /* of masks: flags, cmask, group and UPMU_CLASS_... */
 };
 
 /* Sections of one catalogue. */
 enum upmu_catalog_own {
     UPMU_OWN_FILTER = UPMU_SECTION(0, 1, 128), /* a bit for the hash of each masked row's name */
-    UPMU_OWN_SHAPES = UPMU_SECTION(1, 2, 2),   /* its shapes: numbers of shared ones */
-    UPMU_OWN_ENTRIES = UPMU_SECTION(2, 3, 3),  /* rows: code and unit mask, or an index; shape */
-    UPMU_OWN_MASKED = UPMU_SECTION(3, 4, 4),   /* rows with masks: code, unit mask, index in SETS */
-    UPMU_OWN_NAMES = UPMU_SECTION(4, 2, 2),    /* name numbers: of rows, FFFFh, of aliases, FFFFh; ascending */
-    UPMU_OWN_TARGETS = UPMU_SECTION(5, 2, 2),  /* aliases: row, or UPMU_TARGET_CHOSEN + index in CHOSEN */
+    UPMU_OWN_SHAPES = UPMU_SECTION(1, 2, 2),   /* its shapes: numbers of shared ones; small: none */
+    UPMU_OWN_ENTRIES = UPMU_SECTION(2, 3, 3),  /* rows: code, unit mask or index in MASKED, or an index; shape */
+    UPMU_OWN_MASKED = UPMU_SECTION(3, 2, 2),   /* places in SETS */
+    UPMU_OWN_NAMES = UPMU_SECTION(4, 1, 2),    /* name numbers: of rows, FFFFh, of aliases, FFFFh; ascending */
+    UPMU_OWN_TARGETS = UPMU_SECTION(5, 1, 2),  /* aliases: row, or behind the rows an index in CHOSEN */
     UPMU_OWN_CHOSEN = UPMU_SECTION(6, 6, 6)    /* row, masks */
 };
 
-#define UPMU_HEADER_SECTIONS 24   /* in either header: offsets of the sections, 4 bytes each */
-#define UPMU_FILE_DIRECTORY 64    /* offsets of the catalogues, 4 bytes each */
-#define UPMU_OWN_NAME 52          /* its name and its other name, 12 bytes each */
-#define UPMU_FILE_VERSION 3u
-#define UPMU_CATALOG_LEAST 204u     /* bytes of the smallest catalogue: header and a filter's reach */
+#define UPMU_HEADER_SECTIONS 24   /* in either header: offsets of the sections, 3 bytes each */
+#define UPMU_FILE_DIRECTORY 56    /* offsets of the catalogues, 3 bytes each */
+#define UPMU_OWN_HEADER 72        /* bytes of a catalogue's header */
+#define UPMU_OWN_NAME 48          /* in it: its name and its other name, 12 bytes each */
+#define UPMU_FILE_VERSION 4u
+#define UPMU_CATALOG_LEAST 200u     /* bytes of the smallest catalogue: header and a filter's reach */
 #define UPMU_CATALOG_IMPORTED 256u  /* the first number of those from outside */
-#define UPMU_FILE_LEAST 2056      /* bytes of the smallest file: the longest reach */
+#define UPMU_FILE_LEAST 1290      /* bytes of the smallest file: the longest reach */
+#define UPMU_FILE_ROOM 1024u      /* where a dictionary, a block of names, a set of masks ends */
 #define UPMU_LAST_TWIN 0x8000u
 #define UPMU_SLOT_MASKED 0x4000u /* some catalogue has a masked row of the name */
 #define UPMU_SLOT_NAME 0x3fffu
 #define UPMU_TWINS 8u             /* names that may fold to one text */
-#define UPMU_TARGET_CHOSEN 0x8000u
 #define UPMU_NO_NAME 0xffffu
 #define UPMU_SHAPE_INDEXED 0x8000u /* flag: the row's two bytes are an index */
-/* Bytes of a mask: offset of the name (2), bits (2), length, cmask, flags, last of its group. */
-#define UPMU_PACKED_MASK 8u
-#define UPMU_PACKED_LISTED_SHIFT 7 /* beside the last of its group: is part of listed names */
-#define UPMU_PACKED_LAST 0x1fu
-#define UPMU_PACKED_BEGINS 0x40u /* beside it: a later mask of the group begins with its name */
-#define UPMU_MASK_ROOM 64u       /* names of masks are shorter, by 8 bytes at least */
-#define UPMU_SET_CLOSED 0x20u /* beside the count of a set's other names */
+/* First byte of a set: how many other names of masks, and these; it goes on with the payload. */
+#define UPMU_SET_OTHERS 0x1fu
+#define UPMU_SET_CLOSED 0x20u  /* no other name begins with the row's and one of its masks */
+#define UPMU_SET_WIDE 0x40u    /* bits of a mask are two bytes */
+#define UPMU_SET_PAYLOAD 0x80u /* index of the row's payload (2) */
+#define UPMU_LAST_RUN 0x80u    /* beside the class of a run of masks */
+#define UPMU_CLASS_GROUP 0x3fu
+#define UPMU_CLASS_BEGINS 0x40u /* a later mask of the group begins with its name */
+#define UPMU_CLASS_LISTED 0x80u /* is part of listed names */
+#define UPMU_MASK_MOST 15u /* codes in a mask's head, in a small file; then a byte says how many */
+#define UPMU_MASK_LETTERS 0x3fu /* in a mask's head, in a wide file; beside UPMU_CLASS_BEGINS */
+#define UPMU_MASKS 32u
+#define UPMU_MASK_NAME 57u     /* bytes of the longest name of a mask, and its NUL */
 
-/* A row, unpacked, and its row.mask_count packed masks. */
+/* Text as a file holds it: codes of fragments, or of a mask in a wide file letters. */
+struct upmu_item {
+    const uint8_t *codes;
+    unsigned count;
+    bool letters; /* the codes are the text itself */
+};
+
+/* Room to put a name's codes together, shared ones and its own: copied eight at a time. */
+#define UPMU_CODES_ROOM 272
+
+/* A mask of a row, unpacked, all but its name: that is upmu_mask_item(). */
+struct upmu_mask_entry {
+    uint16_t bits; /* or index of a payload */
+    uint8_t flags, cmask;
+    uint8_t class; /* group, UPMU_CLASS_... */
+    uint8_t last;  /* the last mask of its group */
+};
+
+/* A row, unpacked, and its row.mask_count masks. */
 struct upmu_unpacked {
     struct upmu_row row;
-    /* UPMU_PACKED_MASK bytes each, in a group by name; behind them other names, with the mask as bits. */
-    const uint8_t *masks;
-    unsigned other_names;
-    bool closed;      /* no other name begins with the row's and one of its masks */
-    const char *text;   /* where the names of masks are */
-    unsigned text_room; /* the last offset in it that a name may have */
+    const uint8_t *set; /* of masks */
+    struct upmu_mask_entry mask[UPMU_MASKS];
+};
+
+/* A walk through the masks of a row, then through their other names. */
+struct upmu_masks {
+    const uint8_t *file, *set;
+    unsigned run, left;    /* in the set, of the next run; masks left in this one */
+    unsigned heads, words; /* in the set, of the masks' heads and of their bits */
+    unsigned at;           /* in the set, of the next mask's name */
+    unsigned count;        /* masks */
+    unsigned index;        /* of this mask; of another name: behind the masks */
+    unsigned head;
+    bool wide;             /* names are as they are written, and heads their lengths */
+    const uint8_t *class;  /* flags, cmask, group; of another name NULL */
+    struct upmu_item item; /* its name */
 };
 
 static inline unsigned upmu_half(const uint8_t *at)
@@ -80,6 +116,11 @@ static inline unsigned upmu_half(const uint8_t *at)
 static inline uint32_t upmu_word(const uint8_t *at)
 {
     return upmu_half(at) | (uint32_t)upmu_half(at + 2) << 16;
+}
+
+static inline uint32_t upmu_offset(const uint8_t *at)
+{
+    return upmu_word(at) & 0xffffffu;
 }
 
 /* Header fields of a catalogue. */
@@ -93,11 +134,19 @@ static inline const uint8_t *upmu_catalog_file(const struct upmu_catalog *catalo
     return catalog->byte - upmu_word(catalog->byte + 8);
 }
 
+/* Bytes of a name number, less one: in a small file of one catalogue a byte will do, and all names are its. */
+static inline unsigned upmu_file_wide(const uint8_t *file)
+{
+    return !(file[19] & 4u);
+}
+
 /* Lower case; the separators - _ . : become '_'.  0 for what no name contains. */
 extern const uint8_t upmu_catalog_fold[256];
 
 /* Whether `length` bytes fold to the same. */
 bool upmu_same_folded(const char *text, const char *other, unsigned length);
+
+#define UPMU_EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 /*
  * An entry of a section of a file or a catalogue (upmu_catalog_file(), ->byte).  If
@@ -112,25 +161,32 @@ const uint8_t *upmu_section_at(const uint8_t *base, unsigned section, uint32_t i
  */
 static inline const uint8_t *upmu_section_here(const uint8_t *base, unsigned section, uint32_t index)
 {
-    uint32_t at = upmu_word(base + UPMU_HEADER_SECTIONS + 4 * (section & 255u)) + index * (section >> 8 & 255u);
+    uint32_t at = upmu_offset(base + UPMU_HEADER_SECTIONS + 3 * (section & 255u)) + index * (section >> 8 & 255u);
 
     return base + (at <= upmu_word(base + 4) - (section >> 16) ? at : 0);
 }
 
-/* Bytes to spell a name in: UPMU_CATALOG_NAME, and room to copy eight bytes at a time. */
-#define UPMU_NAME_ROOM 136
+/* Bytes to spell a name in: UPMU_CATALOG_NAME, and room for a fragment more. */
+#define UPMU_NAME_ROOM 144
 
-/* Spell a name into UPMU_NAME_ROOM bytes, without a NUL; its length, below UPMU_CATALOG_NAME. */
+/* The codes of a name, in `room` or in the file. */
+struct upmu_item upmu_name_item(const uint8_t *file, uint32_t number, uint8_t room[UPMU_CODES_ROOM]);
+
+/* Spell an item into UPMU_NAME_ROOM bytes, with a NUL; its length, below UPMU_CATALOG_NAME; 0: it is too long. */
+unsigned upmu_item_spell(const uint8_t *file, struct upmu_item item, char *out);
+
+/*
+ * How many letters a folded text begins with of an item: all of them, or 0.  Of the text
+ * `room` letters count, and UPMU_FOLDED_ROOM more are there.
+ */
+#define UPMU_FOLDED_ROOM 24
+unsigned upmu_item_begins(const uint8_t *file, struct upmu_item item, const char *folded, unsigned room);
+
+/* Spell a name into UPMU_NAME_ROOM bytes, with a NUL; its length, below UPMU_CATALOG_NAME. */
 unsigned upmu_name_text(const uint8_t *file, uint32_t number, char *out);
 
-/* Spell its first letters, up to `limit` and a few more; how many. */
-unsigned upmu_name_begin(const uint8_t *file, uint32_t number, char *out, unsigned limit);
-
 /* Members are rows, from 0 on, then one that is none, then aliases: the name number of one. */
-static inline unsigned upmu_member_name(const struct upmu_catalog *catalog, unsigned member)
-{
-    return upmu_half(upmu_section_at(catalog->byte, UPMU_OWN_NAMES, member));
-}
+unsigned upmu_member_name(const struct upmu_catalog *catalog, unsigned member);
 
 /*
  * First row (or alias) whose name has at least this number, and the number that it
@@ -141,31 +197,41 @@ unsigned upmu_member_from(const struct upmu_catalog *catalog, bool alias, unsign
 /* The id of a row, or that an alias stands for. */
 void upmu_member_id(const struct upmu_catalog *catalog, unsigned member, struct upmu_event_id *out_id);
 
-/* Unpack a row, all but its payload; false if there is no such row. */
-bool upmu_row_masks(const struct upmu_catalog *catalog, unsigned row, struct upmu_unpacked *out);
+/* Where the masks of a row are, one that there is; NULL: it has none.  */
+const uint8_t *upmu_row_set(const struct upmu_catalog *catalog, unsigned row);
 
-/* Unpack a row; false if there is no such row. */
-bool upmu_row_read(const struct upmu_catalog *catalog, unsigned row, struct upmu_unpacked *out);
+/* A row, its payload an index; its set of masks, NULL: it has none.  False if there is no such row. */
+bool upmu_row_read(const struct upmu_catalog *catalog, unsigned row, struct upmu_row *out, const uint8_t **out_set);
 
-/* Unpack a mask of a row, below its count. */
-void upmu_mask_read(const struct upmu_catalog *catalog, const struct upmu_unpacked *row, unsigned mask,
+/* A payload by its index. */
+uint64_t upmu_payload(const uint8_t *file, unsigned index);
+
+/* Unpack a row with its payload and masks; false if there is no such row. */
+bool upmu_row_unpack(const struct upmu_catalog *catalog, unsigned row, struct upmu_unpacked *out);
+
+/* Begin a walk through a set of masks, before the first. */
+void upmu_masks_begin(const uint8_t *file, const uint8_t *set, struct upmu_masks *out);
+
+/* Go to the next mask, then to the next other name; false behind the last. */
+bool upmu_masks_next(struct upmu_masks *masks);
+
+/* Whether this mask or other name may have so many letters. */
+bool upmu_masks_may_be(const struct upmu_masks *masks, size_t length);
+
+/* The bits of this mask, or index of a payload; of another name its mask. */
+unsigned upmu_masks_bits(const struct upmu_masks *masks);
+
+/* Go to mask `i` of a row; false: there is none. */
+bool upmu_masks_find(const struct upmu_catalog *catalog, const uint8_t *set, unsigned i, struct upmu_masks *out);
+
+/* What a mask of an unpacked row stands for. */
+void upmu_mask_read(const struct upmu_catalog *catalog, const struct upmu_mask_entry *entry,
                     struct upmu_mask *out_mask);
-
-/* The name of a packed mask, its length in mask[4]. */
-static inline const char *upmu_mask_text(const struct upmu_unpacked *row, const uint8_t *mask)
-{
-    unsigned at = upmu_half(mask);
-
-    return row->text + (at <= row->text_room ? at : 0);
-}
 
 /* The first mask after the group that mask `first` begins or is in. */
 static inline unsigned upmu_mask_group_end(const struct upmu_unpacked *row, unsigned first)
 {
-    unsigned last = row->masks[UPMU_PACKED_MASK * first + 7] & UPMU_PACKED_LAST;
-
-    /* Forwards, whatever a damaged set says. */
-    return last >= first && last < row->row.mask_count ? last + 1 : row->row.mask_count;
+    return row->mask[first].last + 1u;
 }
 
 #endif

@@ -16,30 +16,36 @@ import os
 import struct
 import sys
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import catalog_text  # noqa: E402
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OUTPUT = "events/catalog_data.c"
 MODELS = "events/catalog_models.c"
 ALWAYS = "ix86arch"  # what a PMU has that has no other
-VERSION = 3
-BLOCK = 8           # names per front-coded block
+VERSION = 4
 LONGEST = 120       # bytes of the longest name
-ALIAS_MASKS = 0x8000
+FILE_HEADER, OWN_HEADER, OWN_NAME = 56, 72, 48
+REACH = 1290        # bytes that the reader may look at from the begin of a dictionary, a block of names, a set on
 
 ROW_FLAGS = {
     "masked": 1 << 0, "inv": 1 << 1, "edge": 1 << 2, "any": 1 << 3, "cmask": 1 << 4, "payload": 1 << 5,
     "fixed-only": 1 << 6, "precise": 1 << 7, "precise-only": 1 << 8, "deprecated": 1 << 9, "generic": 1 << 10,
     "pair": 1 << 11, "composed": 1 << 12, "revisions": 1 << 13,
 }
-MASK_LISTED = 0x80  # packed form only, beside the last of the group
+MASK_LISTED = 0x80  # packed form only, beside the group
 MASK_BEGINS = 0x40  # the same: a later mask of the group begins with its name
 CUTS = 8            # places in a name that are tried as the end of a masked row's name
 IMPORTED = 256      # the first number of catalogues from outside
 MASK_LONGEST = 56   # bytes of the longest name of a mask
 SET_CLOSED = 0x20   # packed form only, beside the count of other names
+SET_WIDE = 0x40     # the same: bits of masks are two bytes
+SET_PAYLOAD = 0x80  # the same: the row's payload follows
+LAST_RUN = 0x80     # packed form only, beside the class of a set's last run
 LAST_TWIN, SLOT_MASKED = 0x8000, 0x4000
+MOST_NAMES = 0x3ffe
 TWINS = 8           # names that may fold to one text
 HASH_FACTOR = 0x9e3779b97f4a7c15
-FRAGMENT = 8        # bytes of the longest fragment
 ROW_INDEXED = 1 << 15  # packed form only: the entry's two bytes are an index
 MASK_FLAGS = {
     "default": 1 << 0, "exclusive": 1 << 1, "payload": 1 << 2, "required": 1 << 3, "inv": 1 << 4, "edge": 1 << 5,
@@ -189,6 +195,8 @@ def check(catalogue):
             sys.exit(f"{catalogue.name}: {name} stands twice")
         if not 0 < len(name) <= LONGEST:
             sys.exit(f"{catalogue.name}: {name} is too long")
+        if "__" in f"_{fold(name)}_":
+            sys.exit(f"{catalogue.name}: {name} has a separator at an end, or two side by side")
         seen[name] = True
     rows = {r.name: r for r in catalogue.rows}
     for row in catalogue.rows:
@@ -204,115 +212,6 @@ def check(catalogue):
 
 
 # ---- names ----
-
-def train(suffixes, limit=256):
-    """Fragments that save most bytes: byte-pair merges over the suffixes."""
-    tokens = sorted(set("".join(suffixes)))
-    texts = {}
-    for suffix in suffixes:
-        if suffix:
-            texts[suffix] = texts.get(suffix, 0) + 1
-    words = [(list(text), count) for text, count in sorted(texts.items())]
-    pairs, places = {}, {}
-    for index, (word, count) in enumerate(words):
-        for pair in zip(word, word[1:]):
-            pairs[pair] = pairs.get(pair, 0) + count
-            places.setdefault(pair, set()).add(index)
-    while len(tokens) < limit and pairs:
-        best = max(pairs.items(), key=lambda item: (item[1] - len(item[0][0]) - len(item[0][1]), item[0]))
-        (left, right), count = best
-        merged = left + right
-        if count <= len(merged) + 3:
-            break
-        if len(merged) <= FRAGMENT and merged not in tokens:
-            tokens.append(merged)
-        elif len(merged) > FRAGMENT:
-            del pairs[best[0]]
-            continue
-        for index in sorted(places.pop((left, right), ())):
-            word, weight = words[index]
-            for pair in zip(word, word[1:]):
-                pairs[pair] = pairs.get(pair, 0) - weight
-                if pairs[pair] <= 0:
-                    del pairs[pair]
-            joined, i = [], 0
-            while i < len(word):
-                if i + 1 < len(word) and word[i] == left and word[i + 1] == right:
-                    joined.append(merged)
-                    i += 2
-                else:
-                    joined.append(word[i])
-                    i += 1
-            words[index] = (joined, weight)
-            for pair in zip(joined, joined[1:]):
-                pairs[pair] = pairs.get(pair, 0) + weight
-                places.setdefault(pair, set()).add(index)
-        pairs.pop((left, right), None)
-    return tokens
-
-
-def spell(text, index, longest):
-    """The fewest fragments that make up a text."""
-    best = [(0, None)] + [(1 << 30, None)] * len(text)
-    for end in range(1, len(text) + 1):
-        for start in range(max(0, end - longest), end):
-            if text[start:end] in index and best[start][0] + 1 < best[end][0]:
-                best[end] = (best[start][0] + 1, start)
-    out, end = [], len(text)
-    while end:
-        start = best[end][1]
-        out.append(index[text[start:end]])
-        end = start
-    return out[::-1]
-
-
-def superstring(texts):
-    """One text that holds all fragments: contained ones vanish, ends overlap, the longest overlaps first."""
-    kept, whole = [], ""
-    for part in sorted(set(texts), key=lambda t: (-len(t), t)):
-        if part not in whole:
-            kept.append(part)
-            whole += "\0" + part
-    kept.sort()
-    follows, chain = {}, list(range(len(kept)))  # who stands behind whom; a part of the same chain
-
-    def root(i):
-        while chain[i] != i:
-            i = chain[i]
-        return i
-
-    preceded = set()
-    for size in range(max(map(len, kept), default=0) - 1, 0, -1):
-        begins = {}
-        for j, text in enumerate(kept):
-            if j not in preceded and len(text) > size:
-                begins.setdefault(text[:size], []).append(j)
-        for i, text in enumerate(kept):
-            if i in follows or len(text) <= size:
-                continue
-            for j in begins.get(text[-size:], ()):
-                if j not in preceded and root(i) != root(j):
-                    follows[i] = (j, size)
-                    preceded.add(j)
-                    chain[root(j)] = root(i)
-                    break
-    result = []
-    for i in range(len(kept)):
-        if i in preceded:
-            continue
-        result.append(kept[i])
-        while i in follows:
-            i, size = follows[i]
-            result.append(kept[i][size:])
-    return "".join(result)
-
-
-def shared_prefix(a, b):
-    size = 0
-    while size < min(len(a), len(b), 255) and a[size] == b[size]:
-        size += 1
-    return size
-
 
 def name_hash(text, seed):
     """Hash of folded text: eight letters at a time, the last nought to seven once more."""
@@ -334,7 +233,7 @@ def filter_of(rows, seed):
     """Which hashes a catalogue's masked rows have: high bits that are dropped, bits as bytes."""
     masked = [row.name for row in rows if row.masks]
     bits = [0] * 8
-    while len(bits) < min(len(masked), 128):  # a bit for 8 hashes
+    while len(bits) < min((len(masked) + 1) // 2, 128):  # a bit for 4 hashes at least
         bits += [0] * len(bits)
     shift = 32 - (8 * len(bits) - 1).bit_length()
     for name in masked:
@@ -354,7 +253,7 @@ def closed(row, names):
     return not any((fold(name) + "_").startswith(begins) for name in names)
 
 
-def hash_table(names, catalogues):
+def hash_table(names, catalogues, small):
     """Perfect hash of the folded names: displacement bytes, slots, names of equal folding, seed."""
     masked = {fold(row.name) for c in catalogues for row in c.rows if row.masks}
     folded = {}
@@ -372,8 +271,8 @@ def hash_table(names, catalogues):
         if key in masked:
             values[key] |= SLOT_MASKED
     keys = sorted(values)
-    buckets = max(1, (len(keys) + 2) // 3)
-    slots = len(keys) + len(keys) // 10 + 1
+    buckets = max(1, (len(keys) + 2) // (4 if small else 3))
+    slots = len(keys) + len(keys) // (32 if small else 10) + 1
     for seed in range(4096):
         table, displacements = [None] * slots, [0] * buckets
         lists = [[] for _ in range(buckets)]
@@ -392,211 +291,195 @@ def hash_table(names, catalogues):
                 table[place] = values[key] | (name_hash(key, seed) & 255) << 16
         else:
             table = [LAST_TWIN if s is None else s for s in table]  # empty: any name
-            if look_ups_are_quick(names, catalogues, displacements, table, twins, seed):
+            if cuts_are_few(catalogues, seed):
                 return displacements, table, twins, seed
     sys.exit("no perfect hash found")
 
 
-def look_ups_are_quick(names, catalogues, displacements, slots, twins, seed):
-    """Whether no name of a catalogue is taken for a masked row and one of its masks before both are compared."""
+def cuts_are_few(catalogues, seed):
+    """Whether a look-up of each masked row's name and its masks comes to that row: it tries CUTS places."""
     for catalogue in catalogues:
-        masks = {row.name: [fold(m.name) + "_" for m in row.masks] + [fold(a[0]) + "_" for a in row.mask_aliases]
-                 for row in catalogue.rows if row.masks}
-        masked = {fold(name) for name in masks}
-        longest = max(map(len, masked), default=0)
+        masked = {fold(row.name) for row in catalogue.rows if row.masks}
         shift, bits = filter_of(catalogue.rows, seed)
         for name in masked:
             ends = [value >> shift for value in (name_hash(p, seed) for p in prefixes([name]))]
             if sum(bits[end >> 3] >> (end & 7) & 1 for end in ends) >= CUTS:
                 return False
-        for name in map(fold, [row.name for row in catalogue.rows] + [alias[0] for alias in catalogue.aliases]):
-            for begin in prefixes([name]) - masked:
-                value = name_hash(begin, seed)
-                slot = slots[slot_of(value, displacements[(value * len(displacements)) >> 32], len(slots))]
-                if (len(begin) > longest or not slot & SLOT_MASKED or slot >> 16 != value & 255 or
-                        not bits[value >> shift >> 3] >> (value >> shift & 7) & 1):
-                    continue
-                entry, others = slot & 0xffff & ~SLOT_MASKED, []
-                while not entry & LAST_TWIN:
-                    others.append(twins[entry + len(others)])
-                    if others[-1] & LAST_TWIN:
-                        break
-                for number in others or [entry]:
-                    rest = name[len(begin) + 1:] + "_"
-                    if any(rest.startswith(m) for m in masks.get(names[number & ~LAST_TWIN], [])):
-                        return False
     return True
 
 
-def pack_names(names):
-    """Front-coded blocks of names, spelt in fragments."""
-    items = []
-    for start in range(0, len(names), BLOCK):
-        head = names[start]
-        for name in names[start:start + BLOCK]:
-            shared = 0 if name is head else shared_prefix(head, name)
-            items.append((shared, name[shared:]))
-    tokens = train([suffix for _, suffix in items])
-    longest = max(len(t) for t in tokens)
-    used = set()
-    index = {t: t for t in tokens}
-    for _, suffix in items:
-        used.update(spell(suffix, index, longest))
-    tokens = sorted(used, key=order)
-    index = {t: i for i, t in enumerate(tokens)}
-    text = superstring(tokens)
-    if 2 * len(tokens) + len(text) > 2048:
-        sys.exit("fragments need more than 11 bits of offset")
-    dictionary = b"".join(struct.pack("<H", (2 * len(tokens) + text.index(t)) | len(t) << 11) for t in tokens)
-    blocks, packed = [], bytearray()
-    for number, (shared, suffix) in enumerate(items):
-        if number % BLOCK == 0:
-            blocks.append(len(packed))
-        spelling = spell(suffix, index, longest)
-        packed += bytes([shared, len(spelling)] + spelling)
-    # Fragments are copied as if they had 8 bytes, so 8 bytes more stand behind them.
-    return (dictionary + text.encode() + bytes(8), blocks, bytes(packed))
-
-
 # ---- tables ----
+
+class Table:
+    """Values of one kind, each once."""
+
+    def __init__(self):
+        self.values, self.index = [], {}
+
+    def number(self, value):
+        if value not in self.index:
+            self.index[value] = len(self.values)
+            self.values.append(value)
+        return self.index[value]
+
+
+def set_key(row, names):
+    """What rows with equal sets of masks have in common."""
+    return (tuple((m.name, m.bits, m.group, m.flags, m.cmask) for m in row.masks),
+            tuple(sorted(row.mask_aliases, key=lambda a: order(a[0]))), row.payload if row.msr else None,
+            closed(row, names))
+
+
+def begins(row, mask):
+    """Whether a later mask of the group begins with its name."""
+    alike = any(m.group == mask.group and fold(m.name).startswith(fold(mask.name) + "_") for m in row.masks)
+    return MASK_BEGINS if alike else 0
+
+
+def mask_class(row, mask, small):
+    """What masks have in common besides bits and name: flags, counter mask, group and how they are listed."""
+    return (mask.flags & 255, mask.cmask, mask.group | (MASK_LISTED if mask.flags & MASK_FLAGS["listed"] else 0) |
+            (begins(row, mask) if small else 0))
+
 
 class Pool:
     """What all catalogues of one file share."""
 
     def __init__(self, catalogues):
-        names, masks = set(), set()
+        names, self.set_of = set(), {}
         for catalogue in catalogues:
+            own = {row.name for row in catalogue.rows} | {a[0] for a in catalogue.aliases}
             for row in catalogue.rows:
-                names.add(row.name)
-                masks.update(m.name for m in row.masks)
-                masks.update(a for a, _ in row.mask_aliases)
-            names.update(a[0] for a in catalogue.aliases)
+                if row.masks:
+                    self.set_of[catalogue.name, row.name] = set_key(row, own - {row.name})
+            names |= own
         self.names = sorted(names, key=order)
-        if len(self.names) >= SLOT_MASKED - 1:
+        if len(self.names) > MOST_NAMES:
             sys.exit("too many names")
         self.number = {name: i for i, name in enumerate(self.names)}
-        self.displacements, self.slots, self.twins, self.seed = hash_table(self.names, catalogues)
+        self.small = (len(catalogues) == 1 and len(self.names) < 255 and
+                      len({fold(name) for name in self.names}) == len(self.names) and
+                      len(catalogues[0].rows) + sum(1 for a in catalogues[0].aliases if a[2]) < 255)
+        self.displacements, self.slots, self.twins, self.seed = hash_table(self.names, catalogues, self.small)
+        keys = dict.fromkeys(self.set_of.values())
+        masks = [name for key in keys for name in [m[0] for m in key[0]] + [a[0] for a in key[1]]]
         for mask in masks:
-            if fold(mask) != mask.lower():
-                sys.exit(f"mask {mask} has a separator other than _")
-        self.mask_text = superstring(masks)
-        if len(self.mask_text) > 65535:
-            sys.exit("names of masks need more than 16 bits of offset")
-        self.shapes, self.shape_index = [], {}
-        self.values, self.value_index = [], {}
+            if fold(mask) != mask.lower() or len(mask) > MASK_LONGEST:
+                sys.exit(f"mask {mask} cannot be packed")
+        self.text = catalog_text.Text(self.names, masks, self.small)
+        self.shapes, self.values, self.classes = Table(), Table(), Table()
         self.sets, self.set_index = bytearray(), {}
 
-    def shape(self, record):
-        if record not in self.shape_index:
-            self.shape_index[record] = len(self.shapes)
-            self.shapes.append(record)
-        return self.shape_index[record]
-
-    def value(self, value):
-        if value not in self.value_index:
-            self.value_index[value] = len(self.values)
-            self.values.append(value)
-        return self.value_index[value]
-
-    def mask_set(self, packed):
-        """Rows with equal sets of masks share them; numbered by fours of bytes."""
-        if packed not in self.set_index:
-            self.set_index[packed] = len(self.sets) // 4
-            self.sets += packed
-        return self.set_index[packed]
+    def mask_set(self, key, row):
+        """Where a set of masks begins; rows with equal ones share them."""
+        if key not in self.set_index:
+            self.set_index[key] = len(self.sets)
+            self.sets += mask_set(row, key[3], self)
+            if len(self.sets) - self.set_index[key] >= catalog_text.ROOM:
+                sys.exit(f"{row.name}: its masks take too much room")
+        return self.set_index[key]
 
 
-def mask_record(pool, name, bits, cmask=0, flags=0, where=0):
-    if bits > 65535 or len(name) > MASK_LONGEST:
-        sys.exit(f"mask {name} cannot be packed")
-    return struct.pack("<HHBBBB", pool.mask_text.index(name), bits, len(name), cmask, flags & 255, where)
-
-
-def mask_set(row, pool, names):
+def mask_set(row, is_closed, pool):
     """The masks of one row and their other names."""
     if len(row.mask_aliases) > 31:
         sys.exit(f"{row.name} has more than 31 other names of masks")
-    packed = struct.pack("<BBH", len(row.masks), len(row.mask_aliases) | (SET_CLOSED if closed(row, names) else 0),
-                         pool.value(row.payload) if row.msr else 0)
-    groups = [m.group for m in row.masks]
+    bits = [pool.values.number(m.bits) if m.flags & MASK_FLAGS["payload"] else m.bits for m in row.masks]
+    wide = max(bits) > 255
+    if max(bits) > 65535:
+        sys.exit(f"{row.name}: a mask has more than 16 bits")
+    packed = bytearray([len(row.mask_aliases) | (SET_CLOSED if is_closed else 0) | (SET_WIDE if wide else 0) |
+                        (SET_PAYLOAD if row.msr else 0)])
+    if row.msr:
+        packed += struct.pack("<H", pool.values.number(row.payload))
+    runs = []  # class, how many
     for mask in row.masks:
-        where = len(groups) - 1 - groups[::-1].index(mask.group)
-        if mask.flags & MASK_FLAGS["listed"]:
-            where |= MASK_LISTED
-        if any(m.group == mask.group and fold(m.name).startswith(fold(mask.name) + "_") for m in row.masks):
-            where |= MASK_BEGINS
-        bits = pool.value(mask.bits) if mask.flags & MASK_FLAGS["payload"] else mask.bits
-        packed += mask_record(pool, mask.name, bits, mask.cmask, mask.flags, where)
+        kind = pool.classes.number(mask_class(row, mask, pool.small))
+        if runs and runs[-1][0] == kind:
+            runs[-1][1] += 1
+        else:
+            runs.append([kind, 1])
+    if len(pool.classes.values) > LAST_RUN:
+        sys.exit("too many kinds of masks")
+    runs[-1][0] |= LAST_RUN
+    packed += bytes(byte for run in runs for byte in run)
     numbers = {m.name: i for i, m in enumerate(row.masks)}
-    for name, target in sorted(row.mask_aliases, key=lambda a: order(a[0])):
-        packed += mask_record(pool, name, numbers[target])
-    return packed
+    others = sorted(row.mask_aliases, key=lambda a: order(a[0]))
+    names = [pool.text.mask(name) for name in [m.name for m in row.masks] + [name for name, _ in others]]
+    packed += bytes(head | (0 if pool.small else begins(row, mask)) for mask, (head, _) in zip(row.masks, names))
+    packed += bytes(head for head, _ in names[len(row.masks):])
+    packed += b"".join(struct.pack("<H", value)[:2 if wide else 1] for value in bits)
+    packed += bytes(numbers[target] for _, target in others)
+    return packed + b"".join(text for _, text in names)
+
+
+def pack_rows(rows, catalogue, pool):
+    """Own shapes, entries and places of sets of masks."""
+    local, places, entries = Table(), Table(), bytearray()
+    for row in rows:
+        flags, high_code, high_umask = row.flags, row.code & 0xff00, row.umask & 0xff00
+        entry = bytes([row.code & 255, row.umask & 255])
+        if row.masks:
+            high_umask = row.umask
+            place = places.number(pool.mask_set(pool.set_of[catalogue.name, row.name], row))
+            entry = bytes([row.code & 255, place & 255])
+        elif row.msr:
+            flags |= ROW_INDEXED
+            high_code, high_umask = row.code, row.umask
+            entry = struct.pack("<H", pool.values.number(row.payload))
+        shape = pool.shapes.number((flags, row.cmask, row.code2 & 255, high_code, high_umask, row.counters, row.msr))
+        entries += entry + bytes([shape if pool.small else local.number(shape)])
+    if max(len(local.values), len(places.values), len(pool.shapes.values) if pool.small else 0) > 256:
+        sys.exit(f"{catalogue.name}: more than 256 shapes of rows or sets of masks")
+    return (b"".join(struct.pack("<H", s) for s in local.values), bytes(entries),
+            b"".join(struct.pack("<H", p) for p in places.values))
+
+
+def pack_aliases(catalogue, aliases, rows, pool):
+    """Targets of other names, and the masks that some choose."""
+    row_number = {r.name: i for i, r in enumerate(rows)}
+    targets, chosen = [], bytearray()
+    for _, target, masks in aliases:
+        if masks:
+            positions = {m.name: i for i, m in enumerate(rows[row_number[target]].masks)}
+            targets.append(len(rows) + len(chosen) // 6)
+            chosen += struct.pack("<HI", row_number[target], sum(1 << positions[m] for m in masks))
+        else:
+            targets.append(row_number[target])
+    return struct.pack(f"<{len(targets)}{'B' if pool.small else 'H'}", *targets), bytes(chosen)
 
 
 def pack_model(catalogue, pool, position):
     """One catalogue; `position` is where it stands in the file."""
-    for row in catalogue.rows:
-        complete(row)
-    check(catalogue)
     rows = sorted(catalogue.rows, key=lambda r: pool.number[r.name])
-    row_number = {r.name: i for i, r in enumerate(rows)}
-    local, local_index = [], {}
-    entries, masked = bytearray(), bytearray()
-    longest = max([len(row.name) for row in rows if row.masks], default=0)
-    others = {r.name for r in rows} | {a[0] for a in catalogue.aliases}
-    filter_shift, filter_bits = filter_of(rows, pool.seed)
-    for row in rows:
-        flags, high_code, high_umask = row.flags, row.code & 0xff00, row.umask & 0xff00
-        if row.masks:
-            flags |= ROW_INDEXED
-        elif row.msr:
-            flags |= ROW_INDEXED
-            high_code, high_umask = row.code, row.umask
-        record = (flags, row.cmask, row.code2 & 255, high_code, high_umask, row.counters, row.msr)
-        shape = pool.shape(record)
-        if shape not in local_index:
-            local_index[shape] = len(local)
-            local.append(shape)
-        if row.masks:
-            entry = struct.pack("<H", len(masked) // 4)
-            masked_set = pool.mask_set(mask_set(row, pool, others - {row.name}))
-            masked += struct.pack("<BBH", row.code & 255, row.umask & 255, masked_set)
-        elif row.msr:
-            entry = struct.pack("<H", pool.value(row.payload))
-        else:
-            entry = bytes([row.code & 255, row.umask & 255])
-        entries += entry + bytes([local_index[shape]])
-    if len(local) > 256:
-        sys.exit(f"{catalogue.name}: {len(local)} shapes of rows")
-
     aliases = sorted(catalogue.aliases, key=lambda a: pool.number[a[0]])
-    targets, chosen = bytearray(), bytearray()
-    for name, target, masks in aliases:
-        if masks:
-            positions = {m.name: i for i, m in enumerate(rows[row_number[target]].masks)}
-            bits = sum(1 << positions[m] for m in masks)
-            targets += struct.pack("<H", ALIAS_MASKS | (len(chosen) // 6))
-            chosen += struct.pack("<HI", row_number[target], bits)
-        else:
-            targets += struct.pack("<H", row_number[target])
-
-    numbers = [pool.number[r.name] for r in rows] + [0xffff] + [pool.number[a[0]] for a in aliases] + [0xffff]
-    sections = [bytes(filter_bits), b"".join(struct.pack("<H", s) for s in local), bytes(entries), bytes(masked),
-                struct.pack(f"<{len(numbers)}H", *numbers), bytes(targets), bytes(chosen)]
+    longest = max([len(row.name) for row in rows if row.masks], default=0)
+    filter_shift, filter_bits = filter_of(rows, pool.seed)
+    shapes, entries, places = pack_rows(rows, catalogue, pool)
+    targets, chosen = pack_aliases(catalogue, aliases, rows, pool)
+    others = [pool.number[a[0]] for a in aliases]
+    if pool.small:
+        names = bytes(others + [0xff])
+    else:
+        names = [pool.number[r.name] for r in rows] + [0xffff] + others + [0xffff]
+        names = struct.pack(f"<{len(names)}H", *names)
+    sections = [bytes(filter_bits), shapes, entries, places, names, targets, chosen]
     cpus = b""
     if catalogue.cpus or catalogue.pmu:
         cpus = catalogue.pmu.encode().ljust(12, b"\0") + b"".join(struct.pack("<BBHBB", *cpu) for cpu in catalogue.cpus)
         if len(catalogue.pmu) > 11:
             sys.exit(f"{catalogue.name}: {catalogue.pmu} is too long")
-    offsets, at = [], 76 + len(cpus)
+    offsets, at = [], OWN_HEADER + len(cpus)
     for section in sections:
         offsets.append(at)
         at += len(section)
-    sections.append(bytes(max(0, offsets[0] + 128 - at)))  # the filter's reach
+    sections.append(bytes(max(0, offsets[0] + 128 - at, 0 if chosen else 1)))  # the filter's reach, that of a target
     at += len(sections[-1])
-    header = struct.pack("<3sBIIHHHHHBB7I", b"upm", VERSION, at, position, catalogue.number, len(rows), len(aliases),
-                         len(masked) // 4, len(local), longest | (0 if catalogue.built_in else 128),
-                         filter_shift - 22, *offsets)
+    header = struct.pack("<3sBIIHHHHHBB", b"upm", VERSION, at, position, catalogue.number, len(rows), len(aliases),
+                         len(places) // 2, len(shapes) // 2, longest | (0 if catalogue.built_in else 128),
+                         filter_shift - 22)
+    header += b"".join(offset.to_bytes(3, "little") for offset in offsets)
+    header = header.ljust(OWN_NAME, b"\0")
     header += catalogue.name.encode().ljust(12, b"\0") + catalogue.other.encode().ljust(12, b"\0")
     return header + cpus + b"".join(sections), dict(zip(
         ("filter", "shapes", "entries", "masked", "names", "targets", "chosen"), map(len, sections)))
@@ -633,44 +516,51 @@ def pack(catalogues):
         catalogue.aliases = [alias for alias in catalogue.aliases if not has_keywords(*alias)]
         for row in catalogue.rows:
             complete(row)
+        check(catalogue)
     pool = Pool(catalogues)
-    fragments, blocks, text = pack_names(pool.names)
     # Catalogues first fill the shared tables, then are packed at their places.
     for catalogue in catalogues:
         pack_model(catalogue, pool, 0)
-    shapes = b"".join(struct.pack("<HBBHHHH", f, c, c2, code, umask, counters, msr)
-                      for f, c, c2, code, umask, counters, msr in pool.shapes)
-    values = b"".join(struct.pack("<Q", v) for v in pool.values)
-    sections = [pool.mask_text.encode(), fragments, b"".join(struct.pack("<I", b)[:3] for b in blocks), text,
-                bytes(pool.displacements), b"".join(struct.pack("<I", s)[:3] for s in pool.slots),
-                b"".join(struct.pack("<H", t) for t in pool.twins), shapes, values,
-                bytes(pool.sets)]
-    directory_at = 64
-    at = directory_at + 4 * len(catalogues)
+    if len(pool.sets) > 65535:
+        sys.exit("sets of masks need more than 16 bits of offset")
+    parts = {  # first those of which the reader looks furthest
+        "sets": bytes(pool.sets),
+        "names": pool.text.names,
+        "fragments": pool.text.dictionary,
+        "blocks": b"".join(b.to_bytes(3, "little") for b in pool.text.blocks),
+        "displacements": bytes(pool.displacements),
+        "slots": b"".join(struct.pack("<I", s)[:1 if pool.small else 3] for s in pool.slots),
+        "twins": b"".join(struct.pack("<H", t) for t in pool.twins),
+        "shapes": b"".join(struct.pack("<HBBHHHH", *shape) for shape in pool.shapes.values),
+        "values": b"".join(struct.pack("<Q", v) for v in pool.values.values),
+        "classes": b"".join(bytes(c) for c in pool.classes.values),
+    }
+    at = FILE_HEADER + 3 * len(catalogues)
     offsets = []
-    for section in sections:
+    for section in parts.values():
         offsets.append(at)
         at += len(section)
     models, places, sizes = bytearray(), [], {}
     for catalogue in catalogues:
         places.append(at + len(models))
-        packed, parts = pack_model(catalogue, pool, at + len(models))
-        sizes[catalogue.name] = (len(packed), parts)
+        packed, own = pack_model(catalogue, pool, at + len(models))
+        sizes[catalogue.name] = (len(packed), own)
         models += packed
     # How far the reader looks behind the last entry of a section (core/catalog_table.h).
-    ends = dict(enumerate(offsets[1:] + [at]))
-    for begin, reach in ((ends[0], 255), (offsets[1], 2056), (ends[2] - 3, 4), (ends[3] - 2, 2056),
-                         (ends[6] - 2, 2 * TWINS), (ends[9] - 4, 508)):
+    starts = dict(zip(parts, offsets))
+    ends = {name: starts[name] + len(part) for name, part in parts.items()}
+    for begin, reach in ((starts["fragments"], REACH), (ends["blocks"] - 3, 4), (ends["slots"] - 1, 3), (ends["names"] - 1, REACH),
+                         (ends["twins"] - 2, 2 * TWINS), (ends["sets"] - 1, REACH)):
         models += bytes(max(0, begin + reach - at - len(models)))
     size = at + len(models) + 4
-    header = struct.pack("<3sBIHHHHHHHH", b"upc", VERSION, size, len(catalogues), len(pool.names),
-                         len(pool.slots), len(pool.displacements), 0, len(pool.shapes), len(pool.values),
-                         pool.seed)
-    header += struct.pack("<10I", *offsets)
-    header += b"".join(struct.pack("<I", p) for p in places)
-    sizes["shared"] = (at, dict(zip(("mask text", "fragments", "blocks", "names", "displacements", "slots", "twins",
-                                     "shapes", "values", "sets"), map(len, sections))))
-    data = header + b"".join(sections) + bytes(models)
+    header = struct.pack("<3sBIHHHHHBBHH", b"upc", VERSION, size, len(catalogues), len(pool.names), len(pool.slots),
+                         len(pool.displacements), pool.seed, (len(pool.text.codes) + 7) // 8, pool.text.style | (4 if pool.small else 0) |
+                         (pool.text.block.bit_length() - 1) << 4,
+                         len(pool.shapes.values), len(pool.values.values))
+    header += b"".join(offset.to_bytes(3, "little") for offset in offsets)
+    header = header.ljust(FILE_HEADER, b"\0") + b"".join(p.to_bytes(3, "little") for p in places)
+    sizes["shared"] = (at, {name: len(part) for name, part in parts.items()})
+    data = header + b"".join(parts.values()) + bytes(models)
     return data + struct.pack("<I", checksum(data)), sizes
 
 

@@ -76,7 +76,7 @@ size_t blob_make(unsigned i, uint8_t out[BLOB_ROOM])
     if (!size || size > BLOB_ROOM)
         abort();
     memcpy(out, file, size);
-    catalog = out + upmu_word(out + UPMU_FILE_DIRECTORY);
+    catalog = out + upmu_offset(out + UPMU_FILE_DIRECTORY);
     catalog[13] = (uint8_t)(catalog[13] + 1); /* its number + 256 */
     catalog[22] |= 128;                       /* imported */
     blob_seal(out, size);

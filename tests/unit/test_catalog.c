@@ -792,12 +792,12 @@ static void damaged_tables_are_read_within_their_bounds(void **state)
         const struct upmu_catalog *catalog;
 
         memcpy(file, upmu_catalog_data, size);
-        catalog = (const void *)(file + upmu_word(file + UPMU_FILE_DIRECTORY + 4 * (round % catalogues())));
+        catalog = (const void *)(file + upmu_offset(file + UPMU_FILE_DIRECTORY + 3 * (round % catalogues())));
         for (i = 0; i < 1 + round % 40; i++) {
             seed = seed * 1664525u + 1013904223u;
             at = (seed >> 8) % (round % 3 ? size : 128);
             /* Sizes and the way to the file's begin are its loader's to check. */
-            if (at < 8 || (at >= UPMU_FILE_DIRECTORY && at < UPMU_FILE_DIRECTORY + 4 * catalogues()))
+            if (at < 8 || (at >= UPMU_FILE_DIRECTORY && at < UPMU_FILE_DIRECTORY + 3 * catalogues()))
                 continue;
             if (file + at >= catalog->byte && file + at < catalog->byte + 12)
                 continue;

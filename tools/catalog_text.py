@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: MIT
+"""Names as packed catalogues hold them: spelt in fragments, beside switches of case and dash.
+
+docs/CATALOGUES.md, "Text", specifies the form; core/catalog_table.c reads it.
+"""
+FRAGMENT = 8         # bytes of the longest fragment
+FRAGMENTS = 256      # codes, switches included
+SWITCHES = "\1\2\3"  # codes 0 to 2: bit 0 small letters, bit 1 '-' for '_', from here on
+DOT = "\x7f"         # '.', which differs from '_' in the bit of the case only
+SHARED, OWN = 7, 31  # most fragments shared with the name before; own ones: from here on a byte says how many
+MASK_MOST = 15       # the same of masks, of a small file
+ROOM = 1024          # where a dictionary, a block of names, a set of masks ends
+
+
+def plain(name, style=0):
+    """A name in capitals and '_', with switches where it is neither; `style`: those that are on."""
+    needs = []  # (place, switch, whether it is on there)
+    for place, letter in enumerate(name):
+        if letter.isalpha():
+            needs.append((place, 1, letter.islower()))
+        elif letter in "-_":
+            needs.append((place, 2, letter == "-"))
+    out = []
+    for place, letter in enumerate(name):
+        change = 0
+        if any(at == place and bool(style & switch) != on for at, switch, on in needs):
+            for switch in (1, 2):
+                following = next((on for at, s, on in needs if s == switch and at >= place), None)
+                if following is not None and bool(style & switch) != following:
+                    change |= switch
+        if change:
+            out.append(SWITCHES[change - 1])
+            style ^= change
+        out.append({"-": "_", ".": DOT}.get(letter, letter.upper()))
+    return "".join(out)
+
+
+def best_style(names):
+    """The switches to begin with that need the fewest changes."""
+    return min(range(4), key=lambda style: (sum(letter in SWITCHES for name in names for letter in plain(name, style)),
+                                            style))
+
+
+def train(words, limit):
+    """Fragments that save most: pairs that come most often are merged, over and over, until `limit` are in use."""
+    texts = {}
+    for word in words:
+        for part in "".join(" " if c in SWITCHES else c for c in word).split(" "):
+            if part:
+                texts[part] = texts.get(part, 0) + 1
+    tokens, uses = set("".join(texts)), {}
+    for text, count in texts.items():
+        for letter in text:
+            uses[letter] = uses.get(letter, 0) + count
+    spelt = [(list(text), count) for text, count in sorted(texts.items())]
+    pairs, places = {}, {}
+    for index, (word, count) in enumerate(spelt):
+        for pair in zip(word, word[1:]):
+            pairs[pair] = pairs.get(pair, 0) + count
+            places.setdefault(pair, set()).add(index)
+    while len(uses) < limit and pairs:
+        (left, right), count = max(pairs.items(), key=lambda item: (item[1], item[0]))
+        merged = left + right
+        if count <= 3:
+            break
+        if len(merged) > FRAGMENT:
+            del pairs[left, right]
+            continue
+        tokens.add(merged)
+        for index in sorted(places.pop((left, right), ())):
+            word, weight = spelt[index]
+            for pair in zip(word, word[1:]):
+                pairs[pair] = pairs.get(pair, 0) - weight
+                if pairs[pair] <= 0:
+                    del pairs[pair]
+            joined, i = [], 0
+            while i < len(word):
+                if i + 1 < len(word) and word[i] == left and word[i + 1] == right:
+                    joined.append(merged)
+                    i += 2
+                    for part, step in ((left, -weight), (right, -weight), (merged, weight)):
+                        uses[part] = uses.get(part, 0) + step
+                else:
+                    joined.append(word[i])
+                    i += 1
+            spelt[index] = (joined, weight)
+            for pair in zip(joined, joined[1:]):
+                pairs[pair] = pairs.get(pair, 0) + weight
+                places.setdefault(pair, set()).add(index)
+        pairs.pop((left, right), None)
+        uses = {part: count for part, count in uses.items() if count > 0}
+    return tokens
+
+
+def spell(text, tokens):
+    """The fewest fragments that make up a text."""
+    best = [(0, None)] + [(1 << 30, None)] * len(text)
+    for end in range(1, len(text) + 1):
+        for start in range(max(0, end - FRAGMENT), end):
+            if best[start][0] + 1 < best[end][0] and text[start:end] in tokens:
+                best[end] = (best[start][0] + 1, start)
+    out, end = [], len(text)
+    while end:
+        start = best[end][1]
+        out.append(text[start:end])
+        end = start
+    return out[::-1]
+
+
+def superstring(texts):
+    """One text that holds all fragments: contained ones vanish, ends overlap, the longest overlaps first."""
+    kept, whole = [], ""
+    for part in sorted(set(texts), key=lambda t: (-len(t), t)):
+        if part not in whole:
+            kept.append(part)
+            whole += "\0" + part
+    kept.sort()
+    follows, chain = {}, list(range(len(kept)))  # who stands behind whom; a part of the same chain
+
+    def root(i):
+        while chain[i] != i:
+            i = chain[i]
+        return i
+
+    preceded = set()
+    for size in range(max(map(len, kept), default=0) - 1, 0, -1):
+        begins = {}
+        for j, text in enumerate(kept):
+            if j not in preceded and len(text) > size:
+                begins.setdefault(text[:size], []).append(j)
+        for i, text in enumerate(kept):
+            if i in follows or len(text) <= size:
+                continue
+            for j in begins.get(text[-size:], ()):
+                if j not in preceded and root(i) != root(j):
+                    follows[i] = (j, size)
+                    preceded.add(j)
+                    chain[root(j)] = root(i)
+                    break
+    result = []
+    for i in range(len(kept)):
+        if i in preceded:
+            continue
+        result.append(kept[i])
+        while i in follows:
+            i, size = follows[i]
+            result.append(kept[i][size:])
+    return "".join(result)
+
+
+def shared_letters(a, b):
+    size = 0
+    while size < min(len(a), len(b)) and a[size] == b[size]:
+        size += 1
+    return size
+
+
+class Text:
+    """The dictionary of one file, its names in blocks, and what spells its masks."""
+
+    def __init__(self, names, masks, small):
+        """`names` in their order; `masks`: names of masks, as often as they stand in the file; `small`: rather than quick."""
+        self.small, self.block = small, 16 if small else 4
+        self.style = best_style(names + masks)
+        texts = [plain(name, self.style) for name in names]
+        words = [text if i % self.block == 0 or shared_letters(texts[i - 1], text) < 3 else
+                 text[shared_letters(texts[i - 1], text):] for i, text in enumerate(texts)]
+        spelt = masks if small else []
+        words += [plain(mask, self.style) for mask in spelt]
+        limit = room = FRAGMENTS - len(SWITCHES)
+        while True:
+            self.known = train(words, limit) | set(SWITCHES)
+            items = self.items(texts)
+            used = {f for _, own in items for f in own} | {f for mask in spelt for f in self.mask_fragments(mask)}
+            used = sorted(used - set(SWITCHES))
+            if len(used) <= room:
+                break
+            limit -= len(used) - room
+        text = superstring(used)
+        used.sort(key=lambda f: (text.index(f), len(f)))
+        self.codes = {f: i for i, f in enumerate(list(SWITCHES) + used)}
+        self.dictionary = self.pack_dictionary(used, text)
+        self.blocks, self.names = self.pack_names(items)
+
+    def items(self, texts):
+        """Of each name: how many fragments it shares with the one before, and its own."""
+        items, before = [], []
+        for i, text in enumerate(texts):
+            best = (spell(text, self.known), 0)
+            at = 0
+            for count, fragment in enumerate(before[:SHARED] if i % self.block else [], 1):
+                if not text.startswith(fragment, at):
+                    break
+                at += len(fragment)
+                own = spell(text[at:], self.known)
+                if len(own) < len(best[0]):
+                    best = (own, count)
+            items.append((best[1], best[0]))
+            before = before[:best[1]] + best[0]
+        return items
+
+    def mask_fragments(self, name):
+        return spell(plain(name, self.style), self.known)
+
+    def pack_dictionary(self, fragments, text):
+        """The fragments' places in `text` and their lengths; text."""
+        count = (len(self.codes) + 7) // 8 * 8
+        places = [0] * len(SWITCHES) + [text.index(fragment) for fragment in fragments]
+        lengths = [0] * len(SWITCHES) + [len(fragment) for fragment in fragments]
+        places += [places[-1]] * (count - len(places))
+        lengths += [0] * (count - len(lengths))
+        if self.small:  # of each code: steps from the one before and length; of eight: where their steps begin
+            base = count + count // 4
+            steps = [0] + [b - a for a, b in zip(places, places[1:])]
+            table = bytes(step << 4 | length for step, length in zip(steps, lengths))
+            table += b"".join((base + places[i] - steps[i]).to_bytes(2, "little") for i in range(0, count, 8))
+        else:
+            base = 2 * count
+            table = b"".join((base + place | length << 11).to_bytes(2, "little") for place, length in zip(places, lengths))
+        if base + len(text) > ROOM:
+            raise SystemExit("the fragments take too much room")
+        return table + text.encode("latin-1") + bytes(8)
+
+    def code_bytes(self, fragments):
+        return bytes(self.codes[f] for f in fragments)
+
+    def pack_names(self, items):
+        blocks, packed = [], bytearray()
+        for i, (shared, own) in enumerate(items):
+            if i % self.block == 0:
+                if blocks and len(packed) - blocks[-1] >= ROOM:
+                    raise SystemExit("names take too much room")
+                blocks.append(len(packed))
+            packed.append(shared << 5 | min(len(own), OWN))
+            if len(own) >= OWN:
+                packed.append(len(own))
+            packed += self.code_bytes(own)
+        return blocks, bytes(packed)
+
+    def mask(self, name):
+        """What a set of masks has of a name: head, text."""
+        if not self.small:
+            return len(name), name.encode()
+        own = self.code_bytes(self.mask_fragments(name))
+        return min(len(own), MASK_MOST) << 4 | len(name) % 16, bytes([len(own)] * (len(own) >= MASK_MOST)) + own
