@@ -122,41 +122,52 @@ unsigned upmu_item_begins(const uint8_t *file, struct upmu_item item, const char
     return at;
 }
 
-/* Eight letters as they are written: with `style`, and dots. */
-static inline uint64_t styled(uint64_t eight, unsigned style)
+/*
+ * Letters from `from` to `at`, as they are written: with `style`, and dots.  Eight at a time:
+ * behind them is room, and what is there is written later.
+ */
+static void apply_style(char *out, unsigned from, unsigned at, unsigned style)
 {
-    uint64_t special = ((eight & UPMU_EACH(0x5f)) + UPMU_EACH(0x21)) >> 7 & UPMU_EACH(1); /* '_' or DOT */
-    uint64_t dots = special & eight >> 5, bars = special ^ dots;
+    for (; from < at; from += 8) {
+        uint64_t eight, special, dots;
 
-    if (style & 1u)
-        eight |= UPMU_EACH(0x20);
-    return (eight & ~(special * 255)) | dots * '.' | bars * (style & 2u ? '-' : '_');
+        __builtin_memcpy(&eight, out + from, 8);
+        special = ((eight & UPMU_EACH(0x5f)) + UPMU_EACH(0x21)) >> 7 & UPMU_EACH(1); /* '_' or DOT */
+        dots = special & eight >> 5;
+        eight ^= dots * (DOT ^ '.');
+        if (style & 1u)
+            eight |= UPMU_EACH(0x20) & ~(special << 5);
+        if (style & 2u)
+            eight ^= (special ^ dots) * ('_' ^ '-');
+        __builtin_memcpy(out + from, &eight, 8);
+    }
 }
 
 unsigned upmu_item_spell(const uint8_t *file, struct upmu_item item, char *out)
 {
     struct dictionary dictionary = dictionary_of(file);
-    unsigned style = file[19] & 3u, at = 0;
+    unsigned style = file[19] & 3u, at = 0, from = 0;
 
     for (; item.letters && at < item.count; at++)
         out[at] = (char)item.codes[at];
     for (item.count -= at; item.count; item.count--) {
         unsigned code = *item.codes++;
         const uint8_t *text;
-        uint64_t eight;
 
         if (code < SWITCHES) {
+            apply_style(out, from, at, style);
+            from = at;
             style ^= code + 1;
             continue;
         }
         code = fragment_at(dictionary, code, &text);
-        __builtin_memcpy(&eight, text, 8);
-        eight = styled(eight, style);
-        __builtin_memcpy(out + at, &eight, 8);
+        __builtin_memcpy(out + at, text, 8);
         at += code;
         if (at >= UPMU_CATALOG_NAME)
             return 0;
     }
+    if (!item.letters)
+        apply_style(out, from, at, style);
     out[at] = '\0';
     return at;
 }
