@@ -185,16 +185,20 @@ static bool member_lookup(const struct upmu_catalog *catalog, unsigned name, boo
     return true;
 }
 
-/* Whether a name is the wanted one up to `at`; `exactly`: letter by letter. */
-static bool name_is(const struct wanted *wanted, unsigned name, unsigned at, bool exactly)
+/* Whether a name is the wanted one up to `at`. */
+static bool name_is(const struct wanted *wanted, unsigned name, unsigned at)
 {
     uint8_t room[UPMU_CODES_ROOM];
-    struct upmu_item item = upmu_name_item(wanted->file, name, room);
+
+    return upmu_item_begins(wanted->file, upmu_name_item(wanted->file, name, room), wanted->folded, at) == at;
+}
+
+/* Letter by letter. */
+static bool name_is_exactly(const struct wanted *wanted, unsigned name, unsigned at)
+{
     char text[UPMU_NAME_ROOM];
 
-    if (upmu_item_begins(wanted->file, item, wanted->folded, at) != at)
-        return false;
-    return !exactly || (upmu_item_spell(wanted->file, item, text) == at && memcmp(text, wanted->name, at) == 0);
+    return upmu_name_text(wanted->file, name, text) == at && memcmp(text, wanted->name, at) == 0;
 }
 
 /*
@@ -225,7 +229,8 @@ static bool name_lookup(struct wanted *wanted, unsigned at, uint32_t hash)
         struct upmu_event_id id;
 
         if (member_lookup(wanted->catalog, entry & UPMU_SLOT_NAME, whole, &id) &&
-            name_is(wanted, entry & UPMU_SLOT_NAME, at, found)) {
+            name_is(wanted, entry & UPMU_SLOT_NAME, at) &&
+            (!found || name_is_exactly(wanted, entry & UPMU_SLOT_NAME, at))) {
             if (!whole && (set = upmu_row_set(wanted->catalog, id.row)) != NULL)
                 status = masks_take(wanted, at + 1, set, &id);
             else if (!whole)

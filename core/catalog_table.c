@@ -174,7 +174,8 @@ unsigned upmu_item_spell(const uint8_t *file, struct upmu_item item, char *out)
 
 /* ---- Names ---- */
 
-#define OWN_MOST 31u
+#define OWN_MOST 31u   /* a byte says how many */
+#define CODES_MOST 63u /* of a name */
 
 struct upmu_item upmu_name_item(const uint8_t *file, uint32_t number, uint8_t room[UPMU_CODES_ROOM])
 {
@@ -187,7 +188,7 @@ struct upmu_item upmu_name_item(const uint8_t *file, uint32_t number, uint8_t ro
         unsigned head = names[at++], shared = head >> 5, count = head & OWN_MOST;
 
         if (count == OWN_MOST)
-            count = names[at++];
+            count = names[at++] & CODES_MOST;
         if (!left && !shared)
             return (struct upmu_item){names + at, count, false};
         __builtin_memcpy(&own, names + at, 8);

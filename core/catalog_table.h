@@ -77,7 +77,7 @@ struct upmu_item {
 };
 
 /* Room to put a name's codes together, shared ones and its own: copied eight at a time. */
-#define UPMU_CODES_ROOM 272
+#define UPMU_CODES_ROOM 80
 
 /* A mask of a row, unpacked, all but its name: that is upmu_mask_item(). */
 struct upmu_mask_entry {

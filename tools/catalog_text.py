@@ -234,6 +234,8 @@ class Text:
             packed.append(shared << 5 | min(len(own), OWN))
             if len(own) >= OWN:
                 packed.append(len(own))
+            if len(own) > 63:
+                raise SystemExit("a name cannot be spelt")
             packed += self.code_bytes(own)
         return blocks, bytes(packed)
 
