@@ -6,6 +6,7 @@
  * followed by its masks: the name is looked up at every separator where the hash so
  * far is one of a masked row.
  */
+#include "core/apart.h"
 #include "core/catalog_table.h"
 #include "core/mem.h"
 #include "core/text.h"
@@ -15,6 +16,8 @@
 /* The hash of names takes eight letters at a time. */
 #define HASH_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 
+#define FOLDED_SEPARATOR 0x7fu /* which is '_' and a dot of names' text, but for the case bit */
+
 /* Places in a name that are tried as the end of a masked row's name. */
 #define CUTS 8
 
@@ -22,17 +25,16 @@
 struct wanted {
     const struct upmu_catalog *catalog;
     const uint8_t *file;
+    struct upmu_dictionary dictionary;
     const char *name;
     unsigned length;
     struct upmu_event_id id; /* found, if status is UPMU_OK */
     enum upmu_status status;
-    char folded[UPMU_CATALOG_NAME + UPMU_FOLDED_ROOM]; /* the name, then noughts */
+    char folded[UPMU_CATALOG_NAME + UPMU_FOLDED_ROOM]; /* the name, a separator, then noughts */
     uint8_t ends[UPMU_CATALOG_NAME / 8 + 9];           /* bit i: it may end or be cut before byte i */
     unsigned cuts;
-    struct {
-        uint32_t hash;
-        uint32_t at;
-    } cut[CUTS]; /* where the name of a masked row may end */
+    uint32_t cut_hash[CUTS]; /* of the name up to where that of a masked row may end */
+    uint8_t cut_at[CUTS];
 };
 
 /* The high half of a product: a remainder of evenly spread numbers without a division. */
@@ -53,123 +55,108 @@ static uint64_t masks_expected(const struct wanted *wanted, unsigned at, bool wi
     return ((ends | ends >> 16) & 0xffffu) * UINT64_C(0x0001000100010001);
 }
 
-/* Where masks are looked for in a set. */
-struct place {
-    unsigned index, end, run; /* next mask, where its run ends, next run */
-    unsigned named, at;       /* a mask, and where its name is */
-    const uint8_t *class;     /* of the run */
-};
-
-/* Whether the text from `from` on begins with the name of the mask at a place; how many letters that has. */
-static unsigned mask_letters(const struct wanted *wanted, const struct upmu_masks *masks, struct place *place,
-                             unsigned from)
+static inline uint64_t eight_differ(const uint8_t *text, const char *folded)
 {
-    const uint8_t *set = masks->set, *heads = set + masks->heads, *text;
-    unsigned count, letters, i, at = place->at;
+    uint64_t present, wanted;
 
-    for (i = place->named;; i++, at += count) {
-        text = set + at % UPMU_FILE_ROOM;
-        count = masks->wide ? heads[i] & UPMU_MASK_LETTERS : heads[i] >> 4;
-        if (!masks->wide && count == UPMU_MASK_MOST) {
-            count = *text++;
-            at++;
-        }
-        if (i == place->index)
-            break;
-    }
-    place->named = i + 1;
-    place->at = at + count;
-    letters = upmu_item_begins(wanted->file, (struct upmu_item){text, count, masks->wide}, wanted->folded + from,
-                               wanted->length - from);
-    return from + letters == wanted->length || wanted->folded[from + letters] == '_' ? letters : 0;
+    __builtin_memcpy(&present, text, 8);
+    __builtin_memcpy(&wanted, folded, 8);
+    return (present ^ wanted) & UPMU_EACH(0xdf);
+}
+
+/* How many letters a folded text begins with of these: `count` or 0.  The last are compared first. */
+static inline unsigned letters_begin(const uint8_t *text, unsigned count, const char *folded, unsigned room)
+{
+    unsigned last = count < 8 ? 0 : count - 8;
+
+    if (count > room || eight_differ(text + last, folded + last) << (count < 8 ? (0u - 8 * count) & 63u : 0))
+        return 0;
+    for (unsigned at = 0; at < last; at += 8)
+        if (eight_differ(text + at, folded + at))
+            return 0;
+    return count;
+}
+
+/* The class of a run of masks. */
+static const uint8_t *run_class(const struct upmu_masks *masks, unsigned run)
+{
+    return upmu_section_here(masks->file, UPMU_SHARED_CLASSES, masks->set[run] & ~UPMU_LAST_RUN);
 }
 
 /*
- * The mask from a place on that the text begins with at `from`; how many letters it has,
- * 0: none.  Of masks of a group that begin alike it is the longest, which is the last of them.
+ * Which mask is the first that may follow mask `index`: behind its group, if that takes no
+ * other.  *run: its run, with the number of masks up to its end, *end.
  */
-static unsigned mask_next(const struct wanted *wanted, const struct upmu_masks *masks, unsigned from,
-                          uint64_t expected, struct place *place)
+static unsigned mask_after(const struct upmu_masks *masks, unsigned index, unsigned *run, unsigned *end)
 {
-    const uint8_t *heads = masks->set + masks->heads;
-    unsigned letters = 0, begins = masks->wide ? UPMU_CLASS_BEGINS : 0, more;
-    struct place here = *place;
+    const uint8_t *class;
+    unsigned next;
 
-    for (;; here.index++) {
-        const uint8_t *head = heads + here.index, *end = heads + here.end;
-
-        /* Above a length stand other bits: one of a small file comes four times. */
-        while (head < end && !(expected >> *head % 64 & 1u))
-            head++;
-        here.index = (unsigned)(head - heads);
-        if (here.index == here.end) {
-            const uint8_t *run = masks->set + here.run, *class;
-
-            if (here.end >= masks->count)
-                break;
-            class = upmu_section_at(masks->file, UPMU_SHARED_CLASSES, run[0] & ~UPMU_LAST_RUN);
-            if (letters && (class[2] ^ here.class[2]) & UPMU_CLASS_GROUP)
-                break;
-            here.class = class;
-            here.end += run[1];
-            if (here.end > masks->count)
-                here.end = masks->count;
-            here.run += 2;
-            here.index--;
-            continue;
-        }
-        more = mask_letters(wanted, masks, &here, from);
-        if (!more)
-            continue;
-        letters = more;
-        *place = here;
-        place->index++;
-        if (!((here.class[2] | (*head & begins)) & UPMU_CLASS_BEGINS))
-            break;
-    }
-    return letters;
-}
-
-/* Go behind the group of a place: it takes no other mask. */
-static void place_leave_group(const struct upmu_masks *masks, struct place *place)
-{
-    const uint8_t *run;
-
-    for (place->index = place->end; place->end < masks->count; place->index = place->end, place->run += 2) {
-        run = masks->set + place->run;
-        if ((upmu_section_at(masks->file, UPMU_SHARED_CLASSES, run[0] & ~UPMU_LAST_RUN)[2] ^ place->class[2]) &
-            UPMU_CLASS_GROUP)
-            break;
-        place->end += run[1];
-    }
-    if (place->end > masks->count)
-        place->index = place->end = masks->count;
+    for (; *end <= index; *run += 2)
+        *end += masks->set[*run + 1];
+    class = run_class(masks, *run - 2);
+    if (!(class[0] & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE)))
+        return index + 1;
+    for (next = *run; *end < masks->count && !((run_class(masks, next)[2] ^ class[2]) & UPMU_CLASS_GROUP); *run = next)
+        *end += masks->set[next + 1], next += 2;
+    return *end;
 }
 
 /*
  * Take the masks that the text from `at` on consists of, in the order of the row, into
- * an id.  UPMU_ERR_NO_SUCH_EVENT: it begins with masks and goes on with none,
- * UPMU_ERR_END: it is no text of masks, so that the name may be another.
+ * an id: of masks of a group that begin alike the longest comes first.
+ * UPMU_ERR_NO_SUCH_EVENT: it begins with masks and goes on with none, UPMU_ERR_END: it is
+ * no text of masks, so that the name may be another.
  */
-static enum upmu_status masks_take(const struct wanted *wanted, unsigned at, const uint8_t *set,
+static UPMU_APART enum upmu_status masks_take(const struct wanted *wanted, unsigned at, const uint8_t *set,
                                    struct upmu_event_id *id)
 {
+    unsigned end = 0, run, shift, most, next, count;
+    const char *folded = wanted->folded + at;
+    uint64_t expected;
     struct upmu_masks masks;
-    struct place place;
-    unsigned letters;
+    const uint8_t *heads, *head, *stop, *first;
 
-    id->masks = 0;
     upmu_masks_begin(wanted->file, set, &masks);
-    place = (struct place){0, 0, masks.run, 0, masks.at, NULL};
-    for (; at <= wanted->length; at += letters + 1) {
-        letters = mask_next(wanted, &masks, at, masks_expected(wanted, at, masks.wide), &place);
-        if (!letters)
-            return id->masks && set[0] & UPMU_SET_CLOSED ? UPMU_ERR_NO_SUCH_EVENT : UPMU_ERR_END;
-        id->masks |= UINT32_C(1) << (place.index - 1);
-        if (place.class[0] & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE))
-            place_leave_group(&masks, &place);
+    shift = masks.wide ? 0 : 4;
+    most = masks.wide ? UPMU_MASK_LETTERS + 1 : UPMU_MASK_MOST;
+    head = heads = first = set + masks.heads;
+    stop = heads + masks.count;
+    run = masks.run;
+    next = masks.at;
+    id->masks = 0;
+    expected = masks_expected(wanted, at, masks.wide);
+    for (;; head++) {
+        unsigned begin, letters;
+
+        /* Above a length stand other bits: one of a small file comes four times. */
+        for (; head < stop && !(expected >> *head % 64 & 1u); head++) {
+            count = *head >> shift;
+            next += count == most ? 1u + set[next % UPMU_FILE_ROOM] : count;
+        }
+        if (head >= stop)
+            break;
+        count = *head >> shift;
+        if (count == most)
+            count = set[next++ % UPMU_FILE_ROOM];
+        begin = next;
+        next += count;
+        if (head < first)
+            continue;
+        begin %= UPMU_FILE_ROOM;
+        letters = masks.wide ? letters_begin(set + begin, count, folded, wanted->length - at)
+                             : upmu_codes_begin(wanted->dictionary, set + begin, count, folded, wanted->length - at);
+        if (!letters || folded[letters] != FOLDED_SEPARATOR)
+            continue;
+        id->masks |= UINT32_C(1) << (head - heads);
+        at += letters + 1;
+        if (at > wanted->length)
+            return UPMU_OK;
+        folded += letters + 1;
+        expected = masks_expected(wanted, at, masks.wide);
+        first = heads + mask_after(&masks, (unsigned)(head - heads), &run, &end);
     }
-    return UPMU_OK;
+    return id->masks && set[0] & UPMU_SET_CLOSED ? UPMU_ERR_NO_SUCH_EVENT : UPMU_ERR_END;
 }
 
 /* The id of the row or alias with a name; false: the catalogue has none. */
@@ -185,20 +172,14 @@ static bool member_lookup(const struct upmu_catalog *catalog, unsigned name, boo
     return true;
 }
 
-/* Whether a name is the wanted one up to `at`. */
-static bool name_is(const struct wanted *wanted, unsigned name, unsigned at)
+/* Whether a name is the wanted one up to `at`; of several that fold to one text: letter by letter. */
+static UPMU_APART bool name_is(const struct wanted *wanted, unsigned name, unsigned at, bool exactly)
 {
     uint8_t room[UPMU_CODES_ROOM];
+    struct upmu_item item = upmu_name_item(wanted->file, name, room);
 
-    return upmu_item_begins(wanted->file, upmu_name_item(wanted->file, name, room), wanted->folded, at) == at;
-}
-
-/* Letter by letter. */
-static bool name_is_exactly(const struct wanted *wanted, unsigned name, unsigned at)
-{
-    char text[UPMU_NAME_ROOM];
-
-    return upmu_name_text(wanted->file, name, text) == at && memcmp(text, wanted->name, at) == 0;
+    return upmu_codes_begin(wanted->dictionary, item.codes, item.count, wanted->folded, at) == at &&
+           (!exactly || upmu_codes_are(wanted->dictionary, wanted->file[19] & 3u, item, wanted->name));
 }
 
 /*
@@ -212,14 +193,18 @@ static bool name_lookup(struct wanted *wanted, unsigned at, uint32_t hash)
 {
     const uint8_t *file = wanted->file, *slot, *set;
     bool whole = at == wanted->length, found = false;
-    unsigned wide = upmu_file_wide(file), left = UPMU_TWINS, entry, print = hash & 255u;
+    unsigned wide = upmu_file_wide(file), left = UPMU_TWINS, entry, print = hash & UPMU_SLOT_PRINT;
+    bool alias = whole;
 
     slot = upmu_section_at(file, UPMU_SHARED_DISPLACEMENTS, scaled(hash, file + 14));
     hash = (hash ^ *slot * UINT32_C(0x9e3779b1)) * UINT32_C(0x85ebca6b);
-    slot = upmu_section_at(file, UPMU_SHARED_SLOTS, scaled(hash, file + 12) * (2 * wide + 1));
+    slot = upmu_section_at(file, UPMU_SHARED_SLOTS, scaled(hash, file + 12) * (3 * wide + 1));
     entry = wide ? upmu_half(slot) : slot[0] | UPMU_LAST_TWIN;
-    if (wide && (slot[2] != print || (!whole && !(entry & UPMU_SLOT_MASKED))))
-        return false;
+    if (wide) {
+        alias &= slot[3] >> 7;
+        if ((upmu_half(slot + 2) & UPMU_SLOT_PRINT) != print || (!whole && !(entry & UPMU_SLOT_MASKED)))
+            return false;
+    }
     if (!(entry & UPMU_LAST_TWIN)) {
         slot = upmu_section_at(file, UPMU_SHARED_TWINS, entry & UPMU_SLOT_NAME);
         entry = upmu_half(slot);
@@ -228,9 +213,9 @@ static bool name_lookup(struct wanted *wanted, unsigned at, uint32_t hash)
         enum upmu_status status = UPMU_OK;
         struct upmu_event_id id;
 
-        if (member_lookup(wanted->catalog, entry & UPMU_SLOT_NAME, whole, &id) &&
-            name_is(wanted, entry & UPMU_SLOT_NAME, at) &&
-            (!found || name_is_exactly(wanted, entry & UPMU_SLOT_NAME, at))) {
+        if ((!found || entry & UPMU_TWIN_BESIDE) &&
+            member_lookup(wanted->catalog, entry & UPMU_SLOT_NAME, alias, &id) &&
+            name_is(wanted, entry & UPMU_SLOT_NAME, at, found)) {
             if (!whole && (set = upmu_row_set(wanted->catalog, id.row)) != NULL)
                 status = masks_take(wanted, at + 1, set, &id);
             else if (!whole)
@@ -251,86 +236,88 @@ static bool name_lookup(struct wanted *wanted, unsigned at, uint32_t hash)
 /* ---- The hash ---- */
 
 /*
- * Fold eight bytes: letters to lower case, - . : _ to one byte.  Other bytes fold like
- * these, too, all below the digits as separators: *out_wrong is not 0 if one does, but
- * for separators.
+ * Fold eight bytes: letters to lower case, - . : _ to FOLDED_SEPARATOR.  *out_separators: the
+ * lowest bit of each byte that is one, or folds like one: below the digits, behind them or
+ * behind the letters.  Nothing is said of bytes from 80h on.
  */
-static inline uint64_t fold_eight(uint64_t eight, uint64_t *out_separators, uint64_t *out_wrong)
+static inline uint64_t fold_eight(uint64_t eight, uint64_t *out_separators)
 {
-    uint64_t lower = (eight | UPMU_EACH(0x20)) & UPMU_EACH(0x7f), spread;
+    uint64_t lower = eight | (eight & UPMU_EACH(0x40)) >> 1;
+    uint64_t spread = ~(lower + UPMU_EACH(0x50)) | ((lower + UPMU_EACH(0x46)) & ~(lower + UPMU_EACH(0x45))) |
+                      (lower + UPMU_EACH(0x05));
 
-    /* Not ASCII, or a control character. */
-    *out_wrong = (eight | ~(eight << 1 | eight << 2)) & UPMU_EACH(0x80);
-    /* Below '0', above '9' and not above ':', above 'z'. */
-    spread = ~(lower + UPMU_EACH(0x50)) | ((lower + UPMU_EACH(0x46)) & ~(lower + UPMU_EACH(0x45))) |
-             (lower + UPMU_EACH(0x05));
     *out_separators = spread >> 7 & UPMU_EACH(1);
-    spread = *out_separators * 255;
-    return (lower & ~spread) | (spread & UPMU_EACH('_'));
+    return lower | *out_separators * FOLDED_SEPARATOR;
+}
+
+/* Of each byte the lowest bit, side by side. */
+static inline unsigned bits_gathered(uint64_t bits)
+{
+    return (unsigned)(bits * UINT64_C(0x0102040810204080) >> 56);
 }
 
 /*
  * Fold and hash the name; note where separators are, and where the name of a masked row
- * may end: at most one in four of the other names passes the filter.  False: no name
- * looks like that.
+ * may end, by its length and its hash: at most one in four of the other names passes the
+ * filter.  False: no name looks like that.
  */
-static bool wanted_hash(struct wanted *wanted, uint32_t *out_hash)
+static UPMU_APART bool wanted_hash(struct wanted *wanted, uint32_t *out_hash)
 {
-    const struct upmu_catalog *catalog = wanted->catalog;
-    const uint8_t *filter = upmu_section_at(catalog->byte, UPMU_OWN_FILTER, 0);
-    unsigned shift = 54 + (catalog->byte[23] & 7u), last = catalog->byte[22] & 127u, before = 1;
-    uint64_t hash = upmu_half(wanted->file + 16);
+    const uint8_t *lengths = upmu_section_at(wanted->catalog->byte, UPMU_OWN_FILTER, 0), *filter = lengths + 16;
+    unsigned shift = 54 + (wanted->catalog->byte[23] & 7u), left = wanted->length, before = 1, at = 0;
+    uint64_t hash = upmu_half(wanted->file + 16), strange = 0;
+    const char *name = wanted->name;
 
     memset(wanted->ends, 0, sizeof wanted->ends);
     wanted->cuts = 0;
-    for (unsigned at = 0;; at += 8) {
-        unsigned left = wanted->length - at, ends, i;
-        uint64_t eight = 0, separators, wrong, used = UINT64_MAX;
+    for (;; at += 8, left -= 8, name += 8) {
+        uint64_t eight = 0, separators, whole;
+        unsigned ends, rest, i;
 
         if (left >= 8) {
-            __builtin_memcpy(&eight, wanted->name + at, 8);
+            __builtin_memcpy(&eight, name, 8);
         } else if (at && left) {
-            __builtin_memcpy(&eight, wanted->name + wanted->length - 8, 8);
+            __builtin_memcpy(&eight, name + left - 8, 8);
             eight >>= 64 - 8 * left;
-            used = (UINT64_C(1) << 8 * left) - 1;
         } else {
-            for (i = 0; i < left; i++)
-                eight |= (uint64_t)(uint8_t)wanted->name[at + i] << 8 * i;
-            used = (UINT64_C(1) << 8 * left) - 1;
+            for (i = left; i-- > 0;)
+                eight = eight << 8 | (uint8_t)name[i];
         }
-        eight = fold_eight(eight, &separators, &wrong) & used;
+        strange |= eight;
+        eight = fold_eight(eight, &separators);
+        if (left < 8) {
+            separators &= (UINT64_C(1) << 8 * left) - 1;
+            eight &= (UINT64_C(1) << 8 * left) - 1;
+        }
         __builtin_memcpy(wanted->folded + at, &eight, 8);
-        /* Of each byte its lowest bit, side by side. */
-        ends = (unsigned)(separators * UINT64_C(0x0102040810204080) >> 56);
+        ends = bits_gathered(separators);
+        for (rest = ends; rest; rest &= rest - 1)
+            if (upmu_catalog_fold[(uint8_t)name[__builtin_ctz(rest)]] != '_')
+                return false;
+        for (rest = ends & lengths[at >> 3]; rest; rest &= rest - 1) {
+            i = (unsigned)__builtin_ctz(rest);
+            whole = (hash ^ (eight & ((UINT64_C(1) << 8 * i) - 1))) * HASH_FACTOR;
+            if (((unsigned)filter[whole >> shift >> 3] >> (whole >> shift & 7u) & 1u) && wanted->cuts < CUTS) {
+                wanted->cut_hash[wanted->cuts] = (uint32_t)(whole >> 32);
+                wanted->cut_at[wanted->cuts++] = (uint8_t)(at + i);
+            }
+        }
         if (left < 8)
-            ends = (ends & ((1u << left) - 1)) | 1u << left;
+            ends |= 1u << left;
+        wanted->ends[at >> 3] = (uint8_t)ends;
         /* No name has two separators side by side, or one at its begin or end. */
-        if (wrong & used || ends & (ends << 1 | before))
+        if (ends & (ends << 1 | before))
             return false;
         before = ends >> 7;
-        wanted->ends[at >> 3] = (uint8_t)ends;
-        for (; ends; ends &= ends - 1) {
-            uint64_t whole;
-
-            i = (unsigned)__builtin_ctz(ends);
-            if (i != left && upmu_catalog_fold[(uint8_t)wanted->name[at + i]] != '_')
-                return false;
-            if (i != left && at + i > last)
-                continue;
-            whole = (hash ^ (eight & ((UINT64_C(1) << 8 * i) - 1))) * HASH_FACTOR;
-            if (i == left) {
-                memset(wanted->folded + at + 8, 0, 8);
-                *out_hash = (uint32_t)(whole >> 32);
-                return true;
-            }
-            if (((unsigned)filter[whole >> shift >> 3] >> (whole >> shift & 7u) & 1u) && wanted->cuts < CUTS) {
-                wanted->cut[wanted->cuts].hash = (uint32_t)(whole >> 32);
-                wanted->cut[wanted->cuts++].at = at + i;
-            }
-        }
         hash = (hash ^ eight) * HASH_FACTOR;
+        if (left < 8)
+            break;
         hash ^= hash >> 32;
     }
+    memset(wanted->folded + at + 8, 0, 8);
+    wanted->folded[wanted->length] = (char)FOLDED_SEPARATOR;
+    *out_hash = (uint32_t)(hash >> 32);
+    return !(strange & UPMU_EACH(0x80));
 }
 
 static enum upmu_status plain_lookup(const struct upmu_catalog *catalog, const char *name, size_t length,
@@ -344,6 +331,7 @@ static enum upmu_status plain_lookup(const struct upmu_catalog *catalog, const c
         return UPMU_ERR_NO_SUCH_EVENT;
     wanted.catalog = catalog;
     wanted.file = upmu_catalog_file(catalog);
+    wanted.dictionary = upmu_dictionary(wanted.file);
     wanted.name = name;
     wanted.length = (unsigned)length;
     wanted.status = UPMU_ERR_NO_SUCH_EVENT;
@@ -351,7 +339,7 @@ static enum upmu_status plain_lookup(const struct upmu_catalog *catalog, const c
         return UPMU_ERR_NO_SUCH_EVENT;
     found = name_lookup(&wanted, wanted.length, hash);
     for (unsigned i = 0; i < wanted.cuts && !found; i++)
-        found = name_lookup(&wanted, wanted.cut[i].at, wanted.cut[i].hash);
+        found = name_lookup(&wanted, wanted.cut_at[i], wanted.cut_hash[i]);
     if (wanted.status == UPMU_OK)
         *out_id = wanted.id;
     return wanted.status;
@@ -361,8 +349,11 @@ static enum upmu_status plain_lookup(const struct upmu_catalog *catalog, const c
 #define FIRST_KEYWORD 17u
 #define FIRST_EQUALS (FIRST_KEYWORD + 7)
 
+/* A name without "request=", which is as much as is left out at least. */
+#define PLAIN_ROOM (UPMU_CATALOG_NAME - 8)
+
 /* Such a name without its keywords; its length, 0: it is none. */
-static size_t without_keywords(const char *name, size_t length, char plain[UPMU_CATALOG_NAME])
+static size_t without_keywords(const char *name, size_t length, char plain[PLAIN_ROOM])
 {
     size_t count = FIRST_KEYWORD, at = FIRST_EQUALS + 1;
 
@@ -385,7 +376,7 @@ enum upmu_status upmu_catalog_lookup(const struct upmu_catalog *catalog, const c
                                      struct upmu_event_id *out_id)
 {
     enum upmu_status status = plain_lookup(catalog, name, length, out_id);
-    char plain[UPMU_CATALOG_NAME];
+    char plain[PLAIN_ROOM];
 
     if (status != UPMU_ERR_NO_SUCH_EVENT)
         return status;

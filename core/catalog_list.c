@@ -44,7 +44,7 @@ static bool glob_matches(const char *glob, const char *text)
 
 /*
  * The masks of a row's n-th combination, in the order of names; 0: there are fewer.
- * The last group counts fastest; in a group the masks that are listed come first.  A
+ * The last group counts fastest; in a group the masks that are listed come last.  A
  * LAST mask is followed by none: it stands for *out_step combinations.
  */
 static uint32_t combination(const struct upmu_unpacked *row, uint32_t n, uint32_t *out_step)
@@ -61,7 +61,7 @@ static uint32_t combination(const struct upmu_unpacked *row, uint32_t n, uint32_
         while (i > 0 && upmu_mask_group_end(row, i - 1) == end);
         if (!listed)
             return 0;
-        chosen = i + n % listed;
+        chosen = end - listed + n % listed;
         n /= listed;
         if (row->mask[chosen].flags & UPMU_MASK_LAST) {
             masks = 0;

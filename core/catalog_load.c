@@ -224,7 +224,7 @@ enum upmu_status upmu_catalog_load(const void *bytes, size_t size)
     if (upmu_word(file + 4) != size || upmu_word(file + size - CHECKSUM) != checksum(file, size - CHECKSUM) || !count ||
         UPMU_FILE_DIRECTORY + 3 * count > size || !section_fits(file, UPMU_SHARED_FRAGMENTS, 1) ||
         !section_fits(file, UPMU_SHARED_BLOCKS, (upmu_half(file + 10) + 15) >> 4) ||
-        !section_fits(file, UPMU_SHARED_SLOTS, upmu_half(file + 12) * (2 * upmu_file_wide(file) + 1)) ||
+        !section_fits(file, UPMU_SHARED_SLOTS, upmu_half(file + 12) * (3 * upmu_file_wide(file) + 1)) ||
         !section_fits(file, UPMU_SHARED_DISPLACEMENTS, upmu_half(file + 14)) ||
         !section_fits(file, UPMU_SHARED_SHAPES, upmu_half(file + 20)) ||
         !section_fits(file, UPMU_SHARED_VALUES, upmu_half(file + 22)))

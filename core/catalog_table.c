@@ -8,48 +8,22 @@
 
 #if UPMU_NAMES
 
-/* Bytes that differ from those of names in bit 5 only fold like them: see upmu_same_folded(). */
 /* clang-format off */
 const uint8_t upmu_catalog_fold[256] = {
-      0,   1,   2,   3,   4,   5,   6,   7,   8,   9,  10,  11,  12, '_', '_',  15,
-    '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '_',  27,  28,  29,  30,  31,
-    ' ', '!', '"', '#', '$', '%', '&', '\'','(', ')', '*', '+', ',', '_', '_', '/',
-    '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '_', ';', '<', '=', '>', '?',
-    '@', 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o',
-    'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z', '[', '\\',']', '^', '_',
-    '`', 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o',
-    'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z', '{', '|', '}', '~', '_',
+    ['-'] = '_', ['.'] = '_', [':'] = '_', ['_'] = '_',
+    ['0'] = '0', '1', '2', '3', '4', '5', '6', '7', '8', '9',
+    ['A'] = 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm',
+            'n', 'o', 'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z',
+    ['a'] = 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm',
+            'n', 'o', 'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z',
 };
 /* clang-format on */
 
-/* Whether only case differs in a few letters; generous with other bytes, as the table is. */
-static inline bool same_letters(const char *text, const char *other, bool four)
-{
-    uint64_t a = 0, b = 0;
-
-    __builtin_memcpy(&a, text, four ? 4 : 8);
-    __builtin_memcpy(&b, other, four ? 4 : 8);
-    return !((a ^ b) & UINT64_C(0xdfdfdfdfdfdfdfdf));
-}
-
-/* From the end, as names that differ tend to begin alike. */
 bool upmu_same_folded(const char *text, const char *other, unsigned length)
 {
-    unsigned left = length;
-
-    while (left > 0) {
-        if (left >= 8 && same_letters(text + left - 8, other + left - 8, false)) {
-            left -= 8;
-        } else if (left < 8 && length >= 8 && same_letters(text, other, false)) {
-            return true;
-        } else if (left >= 4 && same_letters(text + left - 4, other + left - 4, true)) {
-            left -= 4;
-        } else {
-            left--;
-            if (upmu_catalog_fold[(uint8_t)text[left]] != upmu_catalog_fold[(uint8_t)other[left]])
-                return false;
-        }
-    }
+    while (length-- > 0)
+        if (upmu_catalog_fold[(uint8_t)text[length]] != upmu_catalog_fold[(uint8_t)other[length]])
+            return false;
     return true;
 }
 
@@ -63,23 +37,17 @@ const uint8_t *upmu_section_at(const uint8_t *base, unsigned section, uint32_t i
 #define SWITCHES 3u /* codes that are no fragments: bit 0 of code + 1: small letters, bit 1: '-' for '_' */
 #define DOT 0x7f
 
-/* A file's dictionary of fragments. */
-struct dictionary {
-    const uint8_t *begin;
-    unsigned groups; /* eights of codes, of a small file; else 0 */
-};
-
-static inline struct dictionary dictionary_of(const uint8_t *file)
+struct upmu_dictionary upmu_dictionary(const uint8_t *file)
 {
-    return (struct dictionary){upmu_section_at(file, UPMU_SHARED_FRAGMENTS, 0),
-                               upmu_file_wide(file) ? 0 : file[18] & 63u};
+    return (struct upmu_dictionary){upmu_section_at(file, UPMU_SHARED_FRAGMENTS, 0),
+                                    upmu_file_wide(file) ? 0 : file[18] & 63u};
 }
 
 /*
  * Text of a fragment, 8 bytes, at *out; its length.  A small file has of each code how far
  * it stands behind the one before: steps of its eight are added up.
  */
-static inline unsigned fragment_at(struct dictionary dictionary, unsigned code, const uint8_t **out)
+static inline unsigned fragment_at(struct upmu_dictionary dictionary, unsigned code, const uint8_t **out)
 {
     unsigned shift = 8 * (code & 7u), at;
     uint64_t eight, steps;
@@ -97,15 +65,13 @@ static inline unsigned fragment_at(struct dictionary dictionary, unsigned code, 
     return (unsigned)(eight >> shift) & 15u;
 }
 
-unsigned upmu_item_begins(const uint8_t *file, struct upmu_item item, const char *folded, unsigned room)
+unsigned upmu_codes_begin(struct upmu_dictionary dictionary, const uint8_t *codes, unsigned count,
+                          const char *folded, unsigned room)
 {
-    struct dictionary dictionary = dictionary_of(file);
     unsigned at = 0;
 
-    if (item.letters)
-        return item.count <= room && upmu_same_folded(folded, (const char *)item.codes, item.count) ? item.count : 0;
-    for (; item.count; item.count--) {
-        unsigned code = *item.codes++, length;
+    for (; count; count--) {
+        unsigned code = *codes++, length;
         uint64_t wanted, present;
         const uint8_t *text;
 
@@ -122,30 +88,62 @@ unsigned upmu_item_begins(const uint8_t *file, struct upmu_item item, const char
     return at;
 }
 
-/*
- * Letters from `from` to `at`, as they are written: with `style`, and dots.  Eight at a time:
- * behind them is room, and what is there is written later.
- */
+/* Eight letters of a fragment as they are written: with a style, and dots. */
+static inline uint64_t styled(uint64_t eight, unsigned style)
+{
+    uint64_t special = ((eight & UPMU_EACH(0x5f)) + UPMU_EACH(0x21)) >> 7 & UPMU_EACH(1); /* '_' or DOT */
+    uint64_t dots = special & eight >> 5;
+
+    eight ^= dots * (DOT ^ '.');
+    if (style & 1u)
+        eight |= UPMU_EACH(0x20) & ~(special << 5);
+    if (style & 2u)
+        eight ^= (special ^ dots) * ('_' ^ '-');
+    return eight;
+}
+
+bool upmu_codes_are(struct upmu_dictionary dictionary, unsigned style, struct upmu_item item, const char *name)
+{
+    unsigned code, length;
+    const uint8_t *text;
+
+    for (; item.count; item.count--) {
+        code = *item.codes++;
+        if (code < SWITCHES) {
+            style ^= code + 1;
+            continue;
+        }
+        for (length = fragment_at(dictionary, code, &text); length; length--, text++) {
+            char letter = (char)*text;
+
+            if (letter == DOT)
+                letter = '.';
+            else if (letter == '_')
+                letter = style & 2u ? '-' : '_';
+            else if (letter >= 'A' && style & 1u)
+                letter = (char)(letter | 0x20);
+            if (letter != *name++)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Letters from `from` to `at` with `style`, eight at a time: behind them is room. */
 static void apply_style(char *out, unsigned from, unsigned at, unsigned style)
 {
-    for (; from < at; from += 8) {
-        uint64_t eight, special, dots;
+    uint64_t eight;
 
+    for (; from < at; from += 8) {
         __builtin_memcpy(&eight, out + from, 8);
-        special = ((eight & UPMU_EACH(0x5f)) + UPMU_EACH(0x21)) >> 7 & UPMU_EACH(1); /* '_' or DOT */
-        dots = special & eight >> 5;
-        eight ^= dots * (DOT ^ '.');
-        if (style & 1u)
-            eight |= UPMU_EACH(0x20) & ~(special << 5);
-        if (style & 2u)
-            eight ^= (special ^ dots) * ('_' ^ '-');
+        eight = styled(eight, style);
         __builtin_memcpy(out + from, &eight, 8);
     }
 }
 
 unsigned upmu_item_spell(const uint8_t *file, struct upmu_item item, char *out)
 {
-    struct dictionary dictionary = dictionary_of(file);
+    struct upmu_dictionary dictionary = upmu_dictionary(file);
     unsigned style = file[19] & 3u, at = 0, from = 0;
 
     for (; item.letters && at < item.count; at++)
@@ -234,17 +232,21 @@ static inline unsigned number_in(const uint8_t *list, unsigned i, unsigned wide)
 
 unsigned upmu_member_from(const struct upmu_catalog *catalog, bool alias, unsigned name, unsigned *out_name)
 {
-    unsigned wide = upmu_file_wide(upmu_catalog_file(catalog)), count, low = 0, high, rows = upmu_own_rows(catalog);
-    const uint8_t *list = name_list(catalog, alias || !wide, wide, &count);
+    unsigned wide = upmu_file_wide(upmu_catalog_file(catalog)), count, low = 0, high;
+    unsigned rows = upmu_own_rows(catalog);
+    const uint8_t *list = name_list(catalog, alias || !wide, wide, &count), *at = list;
 
-    high = count;
-    while (low < high) {
-        unsigned middle = (low + high) / 2;
+    if (wide) {
+        for (high = count; high > 1; high -= high / 2) {
+            const uint8_t *middle = at + (high & ~1u);
 
-        if (number_in(list, middle, wide) < name)
-            low = middle + 1;
-        else
-            high = middle;
+            if (upmu_half(middle - 2) < name)
+                at = middle;
+        }
+        low = (unsigned)(at - list) / 2 + (high && upmu_half(at) < name);
+    } else {
+        while (low < count && list[low] < name)
+            low++;
     }
     if (alias || wide) {
         *out_name = low < count ? number_in(list, low, wide) : UPMU_NO_NAME;

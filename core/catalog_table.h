@@ -21,8 +21,8 @@ enum upmu_catalog_shared {
     UPMU_SHARED_FRAGMENTS = UPMU_SECTION(2, 1, 1290),  /* where fragments stand in the text behind, and their lengths */
     UPMU_SHARED_BLOCKS = UPMU_SECTION(3, 3, 4),        /* offset in NAMES of every 16th name */
     UPMU_SHARED_DISPLACEMENTS = UPMU_SECTION(4, 1, 1), /* perfect hash: one byte for each bucket */
-    /* A small file's are names.  Else: name + LAST_TWIN or index in TWINS, + SLOT_MASKED (2); print. */
-    UPMU_SHARED_SLOTS = UPMU_SECTION(5, 1, 3),
+    /* A small file's are names.  Else: name + LAST_TWIN or index in TWINS, + SLOT_MASKED (2); print (2). */
+    UPMU_SHARED_SLOTS = UPMU_SECTION(5, 1, 4),
     UPMU_SHARED_TWINS = UPMU_SECTION(6, 2, 16),        /* names that fold to one text, the last + UPMU_LAST_TWIN */
     UPMU_SHARED_SHAPES = UPMU_SECTION(7, 12, 12),      /* what rows have in common */
     UPMU_SHARED_VALUES = UPMU_SECTION(8, 8, 8),        /* payloads */
@@ -31,7 +31,7 @@ enum upmu_catalog_shared {
 
 /* Sections of one catalogue. */
 enum upmu_catalog_own {
-    UPMU_OWN_FILTER = UPMU_SECTION(0, 1, 128), /* a bit for the hash of each masked row's name */
+    UPMU_OWN_FILTER = UPMU_SECTION(0, 1, 144), /* of masked rows' names: a bit for each length (16), for each hash */
     UPMU_OWN_SHAPES = UPMU_SECTION(1, 2, 2),   /* its shapes: numbers of shared ones; small: none */
     UPMU_OWN_ENTRIES = UPMU_SECTION(2, 3, 3),  /* rows: code, unit mask or index in MASKED, or an index; shape */
     UPMU_OWN_MASKED = UPMU_SECTION(3, 2, 2),   /* places in SETS */
@@ -45,12 +45,14 @@ enum upmu_catalog_own {
 #define UPMU_OWN_HEADER 72        /* bytes of a catalogue's header */
 #define UPMU_OWN_NAME 48          /* in it: its name and its other name, 12 bytes each */
 #define UPMU_FILE_VERSION 4u
-#define UPMU_CATALOG_LEAST 200u     /* bytes of the smallest catalogue: header and a filter's reach */
+#define UPMU_CATALOG_LEAST 216u     /* bytes of the smallest catalogue: header and a filter's reach */
 #define UPMU_CATALOG_IMPORTED 256u  /* the first number of those from outside */
 #define UPMU_FILE_LEAST 1290      /* bytes of the smallest file: the longest reach */
 #define UPMU_FILE_ROOM 1024u      /* where a dictionary, a block of names, a set of masks ends */
 #define UPMU_LAST_TWIN 0x8000u
 #define UPMU_SLOT_MASKED 0x4000u /* some catalogue has a masked row of the name */
+#define UPMU_SLOT_PRINT 0x7fffu  /* of the hash; above it: some catalogue has an alias of the name */
+#define UPMU_TWIN_BESIDE 0x4000u /* some catalogue has it beside one that stands before it */
 #define UPMU_SLOT_NAME 0x3fffu
 #define UPMU_TWINS 8u             /* names that may fold to one text */
 #define UPMU_NO_NAME 0xffffu
@@ -61,11 +63,10 @@ enum upmu_catalog_own {
 #define UPMU_SET_WIDE 0x40u    /* bits of a mask are two bytes */
 #define UPMU_SET_PAYLOAD 0x80u /* index of the row's payload (2) */
 #define UPMU_LAST_RUN 0x80u    /* beside the class of a run of masks */
-#define UPMU_CLASS_GROUP 0x3fu
-#define UPMU_CLASS_BEGINS 0x40u /* a later mask of the group begins with its name */
+#define UPMU_CLASS_GROUP 0x7fu
 #define UPMU_CLASS_LISTED 0x80u /* is part of listed names */
 #define UPMU_MASK_MOST 15u /* codes in a mask's head, in a small file; then a byte says how many */
-#define UPMU_MASK_LETTERS 0x3fu /* in a mask's head, in a wide file; beside UPMU_CLASS_BEGINS */
+#define UPMU_MASK_LETTERS 0x3fu /* in a mask's head, in a wide file */
 #define UPMU_MASKS 32u
 #define UPMU_MASK_NAME 57u     /* bytes of the longest name of a mask, and its NUL */
 
@@ -175,12 +176,24 @@ struct upmu_item upmu_name_item(const uint8_t *file, uint32_t number, uint8_t ro
 /* Spell an item into UPMU_NAME_ROOM bytes, with a NUL; its length, below UPMU_CATALOG_NAME; 0: it is too long. */
 unsigned upmu_item_spell(const uint8_t *file, struct upmu_item item, char *out);
 
+/* A file's dictionary of fragments. */
+struct upmu_dictionary {
+    const uint8_t *begin;
+    unsigned groups; /* eights of codes, of a small file; else 0 */
+};
+
+struct upmu_dictionary upmu_dictionary(const uint8_t *file);
+
 /*
- * How many letters a folded text begins with of an item: all of them, or 0.  Of the text
- * `room` letters count, and UPMU_FOLDED_ROOM more are there.
+ * How many letters a folded text begins with of what codes spell: all of them, or 0.  Of the
+ * text `room` letters count, and UPMU_FOLDED_ROOM more are there.
  */
-#define UPMU_FOLDED_ROOM 24
-unsigned upmu_item_begins(const uint8_t *file, struct upmu_item item, const char *folded, unsigned room);
+#define UPMU_FOLDED_ROOM 16
+unsigned upmu_codes_begin(struct upmu_dictionary dictionary, const uint8_t *codes, unsigned count,
+                          const char *folded, unsigned room);
+
+/* Whether a name is written so, letter by letter, which it is when folded; `style` is the file's. */
+bool upmu_codes_are(struct upmu_dictionary dictionary, unsigned style, struct upmu_item item, const char *name);
 
 /* Spell a name into UPMU_NAME_ROOM bytes, with a NUL; its length, below UPMU_CATALOG_NAME. */
 unsigned upmu_name_text(const uint8_t *file, uint32_t number, char *out);

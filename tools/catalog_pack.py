@@ -25,6 +25,7 @@ MODELS = "events/catalog_models.c"
 ALWAYS = "ix86arch"  # what a PMU has that has no other
 VERSION = 4
 LONGEST = 120       # bytes of the longest name
+FILTER_REACH = 144  # the same of a catalogue's filter
 FILE_HEADER, OWN_HEADER, OWN_NAME = 56, 72, 48
 REACH = 1290        # bytes that the reader may look at from the begin of a dictionary, a block of names, a set on
 
@@ -34,7 +35,6 @@ ROW_FLAGS = {
     "pair": 1 << 11, "composed": 1 << 12, "revisions": 1 << 13,
 }
 MASK_LISTED = 0x80  # packed form only, beside the group
-MASK_BEGINS = 0x40  # the same: a later mask of the group begins with its name
 CUTS = 8            # places in a name that are tried as the end of a masked row's name
 IMPORTED = 256      # the first number of catalogues from outside
 MASK_LONGEST = 56   # bytes of the longest name of a mask
@@ -42,7 +42,7 @@ SET_CLOSED = 0x20   # packed form only, beside the count of other names
 SET_WIDE = 0x40     # the same: bits of masks are two bytes
 SET_PAYLOAD = 0x80  # the same: the row's payload follows
 LAST_RUN = 0x80     # packed form only, beside the class of a set's last run
-LAST_TWIN, SLOT_MASKED = 0x8000, 0x4000
+LAST_TWIN, SLOT_MASKED, TWIN_BESIDE = 0x8000, 0x4000, 0x4000
 MOST_NAMES = 0x3ffe
 TWINS = 8           # names that may fold to one text
 HASH_FACTOR = 0x9e3779b97f4a7c15
@@ -175,12 +175,12 @@ def complete(row):
         row.flags |= ROW_FLAGS["cmask"]
     if row.masks:
         row.flags |= ROW_FLAGS["masked"]
-        # Within a group those that listings show come first; of names that begin alike, the longest last.
-        row.masks.sort(key=lambda m: (m.group, not m.flags & MASK_FLAGS["listed"], order(m.name)))
+        # Within a group those that listings show come first; of names that begin with another, that one last.
+        row.masks.sort(key=lambda m: (m.group, bool(m.flags & MASK_FLAGS["listed"]), order(m.name + "~")))
         for index, mask in enumerate(row.masks):
             for before in row.masks[:index]:
-                if before.group == mask.group and fold(before.name).startswith(fold(mask.name) + "_"):
-                    sys.exit(f"{row.name}: mask {mask.name} hides {before.name}")
+                if before.group == mask.group and fold(mask.name).startswith(fold(before.name) + "_"):
+                    sys.exit(f"{row.name}: mask {before.name} hides {mask.name}")
     if row.code2:
         row.flags |= ROW_FLAGS["pair"]
 
@@ -215,8 +215,7 @@ def check(catalogue):
 
 def name_hash(text, seed):
     """Hash of folded text: eight letters at a time, the last nought to seven once more."""
-    value, letters = seed, bytes(0x5f if c < 0x30 or c == 0x3a or c > 0x7a else c
-                                 for c in ((c | 0x20) & 0x7f for c in text.encode()))
+    value, letters = seed, text.encode().replace(b"_", b"\x7f")
     whole = len(letters) // 8 * 8
     for at in range(0, whole, 8):
         value = ((value ^ int.from_bytes(letters[at:at + 8], "little")) * HASH_FACTOR) & (1 << 64) - 1
@@ -242,6 +241,11 @@ def filter_of(rows, seed):
     return shift, bits
 
 
+def lengths_of(rows):
+    """How long the names of masked rows are: a bit for each length."""
+    return sum(1 << length for length in {len(row.name) for row in rows if row.masks}).to_bytes(16, "little")
+
+
 def prefixes(names):
     """What stands before separators in names, folded."""
     return {name[:end] for name in map(fold, names) for end, letter in enumerate(name) if letter == "_"}
@@ -256,9 +260,11 @@ def closed(row, names):
 def hash_table(names, catalogues, small):
     """Perfect hash of the folded names: displacement bytes, slots, names of equal folding, seed."""
     masked = {fold(row.name) for c in catalogues for row in c.rows if row.masks}
+    owned = [{row.name for row in c.rows} | {alias[0] for alias in c.aliases} for c in catalogues]
     folded = {}
     for number, name in enumerate(names):
         folded.setdefault(fold(name), []).append(number)
+    others = {fold(alias[0]) for c in catalogues for alias in c.aliases}
     twins, values = [], {}
     for key in sorted(folded):
         numbers = folded[key]
@@ -267,7 +273,9 @@ def hash_table(names, catalogues, small):
             if len(numbers) > TWINS:
                 sys.exit(f"{key}: {len(numbers)} names")
             values[key] = len(twins)
-            twins += numbers[:-1] + [numbers[-1] | LAST_TWIN]
+            for i, number in enumerate(numbers):
+                beside = any(names[number] in own and own & {names[n] for n in numbers[:i]} for own in owned)
+                twins.append(number | (TWIN_BESIDE if beside else 0) | (LAST_TWIN if number == numbers[-1] else 0))
         if key in masked:
             values[key] |= SLOT_MASKED
     keys = sorted(values)
@@ -288,7 +296,7 @@ def hash_table(names, catalogues, small):
                 break
             displacements[bucket] = displacement
             for place, (_, key) in zip(places, lists[bucket]):
-                table[place] = values[key] | (name_hash(key, seed) & 255) << 16
+                table[place] = values[key] | (name_hash(key, seed) & 32767) << 16 | (key in others) << 31
         else:
             table = [LAST_TWIN if s is None else s for s in table]  # empty: any name
             if cuts_are_few(catalogues, seed):
@@ -301,8 +309,9 @@ def cuts_are_few(catalogues, seed):
     for catalogue in catalogues:
         masked = {fold(row.name) for row in catalogue.rows if row.masks}
         shift, bits = filter_of(catalogue.rows, seed)
+        lengths = {len(name) for name in masked}
         for name in masked:
-            ends = [value >> shift for value in (name_hash(p, seed) for p in prefixes([name]))]
+            ends = [name_hash(p, seed) >> shift for p in prefixes([name]) if len(p) in lengths]
             if sum(bits[end >> 3] >> (end & 7) & 1 for end in ends) >= CUTS:
                 return False
     return True
@@ -330,16 +339,9 @@ def set_key(row, names):
             closed(row, names))
 
 
-def begins(row, mask):
-    """Whether a later mask of the group begins with its name."""
-    alike = any(m.group == mask.group and fold(m.name).startswith(fold(mask.name) + "_") for m in row.masks)
-    return MASK_BEGINS if alike else 0
-
-
-def mask_class(row, mask, small):
+def mask_class(mask):
     """What masks have in common besides bits and name: flags, counter mask, group and how they are listed."""
-    return (mask.flags & 255, mask.cmask, mask.group | (MASK_LISTED if mask.flags & MASK_FLAGS["listed"] else 0) |
-            (begins(row, mask) if small else 0))
+    return (mask.flags & 255, mask.cmask, mask.group | (MASK_LISTED if mask.flags & MASK_FLAGS["listed"] else 0))
 
 
 class Pool:
@@ -394,7 +396,7 @@ def mask_set(row, is_closed, pool):
         packed += struct.pack("<H", pool.values.number(row.payload))
     runs = []  # class, how many
     for mask in row.masks:
-        kind = pool.classes.number(mask_class(row, mask, pool.small))
+        kind = pool.classes.number(mask_class(mask))
         if runs and runs[-1][0] == kind:
             runs[-1][1] += 1
         else:
@@ -406,8 +408,7 @@ def mask_set(row, is_closed, pool):
     numbers = {m.name: i for i, m in enumerate(row.masks)}
     others = sorted(row.mask_aliases, key=lambda a: order(a[0]))
     names = [pool.text.mask(name) for name in [m.name for m in row.masks] + [name for name, _ in others]]
-    packed += bytes(head | (0 if pool.small else begins(row, mask)) for mask, (head, _) in zip(row.masks, names))
-    packed += bytes(head for head, _ in names[len(row.masks):])
+    packed += bytes(head for head, _ in names)
     packed += b"".join(struct.pack("<H", value)[:2 if wide else 1] for value in bits)
     packed += bytes(numbers[target] for _, target in others)
     return packed + b"".join(text for _, text in names)
@@ -453,7 +454,6 @@ def pack_model(catalogue, pool, position):
     """One catalogue; `position` is where it stands in the file."""
     rows = sorted(catalogue.rows, key=lambda r: pool.number[r.name])
     aliases = sorted(catalogue.aliases, key=lambda a: pool.number[a[0]])
-    longest = max([len(row.name) for row in rows if row.masks], default=0)
     filter_shift, filter_bits = filter_of(rows, pool.seed)
     shapes, entries, places = pack_rows(rows, catalogue, pool)
     targets, chosen = pack_aliases(catalogue, aliases, rows, pool)
@@ -463,7 +463,7 @@ def pack_model(catalogue, pool, position):
     else:
         names = [pool.number[r.name] for r in rows] + [0xffff] + others + [0xffff]
         names = struct.pack(f"<{len(names)}H", *names)
-    sections = [bytes(filter_bits), shapes, entries, places, names, targets, chosen]
+    sections = [lengths_of(rows) + bytes(filter_bits), shapes, entries, places, names, targets, chosen]
     cpus = b""
     if catalogue.cpus or catalogue.pmu:
         cpus = catalogue.pmu.encode().ljust(12, b"\0") + b"".join(struct.pack("<BBHBB", *cpu) for cpu in catalogue.cpus)
@@ -473,10 +473,10 @@ def pack_model(catalogue, pool, position):
     for section in sections:
         offsets.append(at)
         at += len(section)
-    sections.append(bytes(max(0, offsets[0] + 128 - at, 0 if chosen else 1)))  # the filter's reach, that of a target
+    sections.append(bytes(max(0, offsets[0] + FILTER_REACH - at, 0 if chosen else 1)))  # the filter's reach, that of a target
     at += len(sections[-1])
     header = struct.pack("<3sBIIHHHHHBB", b"upm", VERSION, at, position, catalogue.number, len(rows), len(aliases),
-                         len(places) // 2, len(shapes) // 2, longest | (0 if catalogue.built_in else 128),
+                         len(places) // 2, len(shapes) // 2, 0 if catalogue.built_in else 128,
                          filter_shift - 22)
     header += b"".join(offset.to_bytes(3, "little") for offset in offsets)
     header = header.ljust(OWN_NAME, b"\0")
@@ -529,7 +529,7 @@ def pack(catalogues):
         "fragments": pool.text.dictionary,
         "blocks": b"".join(b.to_bytes(3, "little") for b in pool.text.blocks),
         "displacements": bytes(pool.displacements),
-        "slots": b"".join(struct.pack("<I", s)[:1 if pool.small else 3] for s in pool.slots),
+        "slots": b"".join(struct.pack("<I", s)[:1 if pool.small else 4] for s in pool.slots),
         "twins": b"".join(struct.pack("<H", t) for t in pool.twins),
         "shapes": b"".join(struct.pack("<HBBHHHH", *shape) for shape in pool.shapes.values),
         "values": b"".join(struct.pack("<Q", v) for v in pool.values.values),
@@ -549,7 +549,7 @@ def pack(catalogues):
     # How far the reader looks behind the last entry of a section (core/catalog_table.h).
     starts = dict(zip(parts, offsets))
     ends = {name: starts[name] + len(part) for name, part in parts.items()}
-    for begin, reach in ((starts["fragments"], REACH), (ends["blocks"] - 3, 4), (ends["slots"] - 1, 3), (ends["names"] - 1, REACH),
+    for begin, reach in ((starts["fragments"], REACH), (ends["blocks"] - 3, 4), (ends["slots"] - 1, 4), (ends["names"] - 1, REACH),
                          (ends["twins"] - 2, 2 * TWINS), (ends["sets"] - 1, REACH)):
         models += bytes(max(0, begin + reach - at - len(models)))
     size = at + len(models) + 4
