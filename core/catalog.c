@@ -192,9 +192,8 @@ static UPMU_APART bool name_is(const struct wanted *wanted, unsigned name, unsig
 static bool name_lookup(struct wanted *wanted, unsigned at, uint32_t hash)
 {
     const uint8_t *file = wanted->file, *slot, *set;
-    bool whole = at == wanted->length, found = false;
+    bool whole = at == wanted->length, alias = whole, found = false;
     unsigned wide = upmu_file_wide(file), left = UPMU_TWINS, entry, print = hash & UPMU_SLOT_PRINT;
-    bool alias = whole;
 
     slot = upmu_section_at(file, UPMU_SHARED_DISPLACEMENTS, scaled(hash, file + 14));
     hash = (hash ^ *slot * UINT32_C(0x9e3779b1)) * UINT32_C(0x85ebca6b);
@@ -213,9 +212,11 @@ static bool name_lookup(struct wanted *wanted, unsigned at, uint32_t hash)
         enum upmu_status status = UPMU_OK;
         struct upmu_event_id id;
 
+        /* A small file's names are all of its catalogue; of a wide one's the print says which it is. */
         if ((!found || entry & UPMU_TWIN_BESIDE) &&
+            (wide || name_is(wanted, entry & UPMU_SLOT_NAME, at, false)) &&
             member_lookup(wanted->catalog, entry & UPMU_SLOT_NAME, alias, &id) &&
-            name_is(wanted, entry & UPMU_SLOT_NAME, at, found)) {
+            (!wide || name_is(wanted, entry & UPMU_SLOT_NAME, at, found))) {
             if (!whole && (set = upmu_row_set(wanted->catalog, id.row)) != NULL)
                 status = masks_take(wanted, at + 1, set, &id);
             else if (!whole)

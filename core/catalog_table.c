@@ -232,22 +232,18 @@ static inline unsigned number_in(const uint8_t *list, unsigned i, unsigned wide)
 
 unsigned upmu_member_from(const struct upmu_catalog *catalog, bool alias, unsigned name, unsigned *out_name)
 {
-    unsigned wide = upmu_file_wide(upmu_catalog_file(catalog)), count, low = 0, high;
+    unsigned wide = upmu_file_wide(upmu_catalog_file(catalog)), count, low, high;
     unsigned rows = upmu_own_rows(catalog);
     const uint8_t *list = name_list(catalog, alias || !wide, wide, &count), *at = list;
 
-    if (wide) {
-        for (high = count; high > 1; high -= high / 2) {
-            const uint8_t *middle = at + (high & ~1u);
+    for (high = count; high > 1; high -= high / 2) {
+        const uint8_t *middle = at + (high / 2 << wide);
 
-            if (upmu_half(middle - 2) < name)
-                at = middle;
-        }
-        low = (unsigned)(at - list) / 2 + (high && upmu_half(at) < name);
-    } else {
-        while (low < count && list[low] < name)
-            low++;
+        if ((wide ? upmu_half(middle - 2) : middle[-1]) < name)
+            at = middle;
     }
+    low = (unsigned)(at - list) >> wide;
+    low += high && number_in(list, low, wide) < name;
     if (alias || wide) {
         *out_name = low < count ? number_in(list, low, wide) : UPMU_NO_NAME;
         return alias ? rows + 1 + low : low;
