@@ -37,18 +37,13 @@ struct wanted {
     uint8_t cut_at[CUTS];
 };
 
-/* The high half of a product: a remainder of evenly spread numbers without a division. */
-static uint32_t scaled(uint32_t hash, const uint8_t *count)
-{
-    return (uint32_t)(((uint64_t)hash * upmu_half(count)) >> 32);
-}
-
 /* How long masks may be that begin at a place, by the ends that follow it: in a small file modulo 16. */
-static uint64_t masks_expected(const struct wanted *wanted, unsigned at, bool wide)
+static inline uint64_t masks_expected(const struct wanted *wanted, unsigned at, bool wide)
 {
-    const uint8_t *near = wanted->ends + (at >> 3);
-    uint64_t ends = (upmu_word(near) | (uint64_t)upmu_word(near + 4) << 32) >> (at & 7u);
+    uint64_t ends;
 
+    __builtin_memcpy(&ends, wanted->ends + (at >> 3), 8);
+    ends >>= at & 7u;
     if (wide)
         return ends;
     ends |= ends >> 32;
@@ -64,112 +59,78 @@ static inline uint64_t eight_differ(const uint8_t *text, const char *folded)
     return (present ^ wanted) & UPMU_EACH(0xdf);
 }
 
-/* How many letters a folded text begins with of these: `count` or 0.  The last are compared first. */
-static inline unsigned letters_begin(const uint8_t *text, unsigned count, const char *folded, unsigned room)
+/* Whether a folded text begins with these letters. */
+static inline bool letters_begin(const uint8_t *text, unsigned count, const char *folded)
 {
-    unsigned last = count < 8 ? 0 : count - 8;
-
-    if (count > room || eight_differ(text + last, folded + last) << (count < 8 ? (0u - 8 * count) & 63u : 0))
-        return 0;
-    for (unsigned at = 0; at < last; at += 8)
-        if (eight_differ(text + at, folded + at))
-            return 0;
-    return count;
-}
-
-/* The class of a run of masks. */
-static const uint8_t *run_class(const struct upmu_masks *masks, unsigned run)
-{
-    return upmu_section_here(masks->file, UPMU_SHARED_CLASSES, masks->set[run] & ~UPMU_LAST_RUN);
-}
-
-/*
- * Which mask is the first that may follow mask `index`: behind its group, if that takes no
- * other.  *run: its run, with the number of masks up to its end, *end.
- */
-static unsigned mask_after(const struct upmu_masks *masks, unsigned index, unsigned *run, unsigned *end)
-{
-    const uint8_t *class;
-    unsigned next;
-
-    for (; *end <= index; *run += 2)
-        *end += masks->set[*run + 1];
-    class = run_class(masks, *run - 2);
-    if (!(class[0] & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE)))
-        return index + 1;
-    for (next = *run; *end < masks->count && !((run_class(masks, next)[2] ^ class[2]) & UPMU_CLASS_GROUP); *run = next)
-        *end += masks->set[next + 1], next += 2;
-    return *end;
+    for (; count > 8; count -= 8, text += 8, folded += 8)
+        if (eight_differ(text, folded))
+            return false;
+    return !(eight_differ(text, folded) << (64 - 8 * count));
 }
 
 /*
  * Take the masks that the text from `at` on consists of, in the order of the row, into
- * an id: of masks of a group that begin alike the longest comes first.
+ * an id: of masks of a group that begin alike the longest comes first, and behind one that
+ * takes no other the rest of its group is passed over.
  * UPMU_ERR_NO_SUCH_EVENT: it begins with masks and goes on with none, UPMU_ERR_END: it is
  * no text of masks, so that the name may be another.
  */
 static UPMU_APART enum upmu_status masks_take(const struct wanted *wanted, unsigned at, const uint8_t *set,
-                                   struct upmu_event_id *id)
+                                              struct upmu_event_id *id)
 {
-    unsigned end = 0, run, shift, most, next, count;
-    const char *folded = wanted->folded + at;
-    uint64_t expected;
+    const uint8_t *head, *heads, *end, *stop, *class;
+    unsigned run, shift, most, next, shut = 0;
+    uint64_t expected, open;
     struct upmu_masks masks;
-    const uint8_t *heads, *head, *stop, *first;
 
     upmu_masks_begin(wanted->file, set, &masks);
     shift = masks.wide ? 0 : 4;
     most = masks.wide ? UPMU_MASK_LETTERS + 1 : UPMU_MASK_MOST;
-    head = heads = first = set + masks.heads;
-    stop = heads + masks.count;
-    run = masks.run;
+    head = heads = set + masks.heads;
+    end = heads + masks.count;
     next = masks.at;
-    id->masks = 0;
     expected = masks_expected(wanted, at, masks.wide);
-    for (;; head++) {
-        unsigned begin, letters;
+    for (run = masks.run; head < end; run += 2) {
+        class = upmu_section_here(wanted->file, UPMU_SHARED_CLASSES, set[run] & ~UPMU_LAST_RUN);
+        stop = set[run + 1] < end - head ? head + set[run + 1] : end;
+        open = (class[2] & UPMU_CLASS_GROUP) + 1u == shut ? 0 : expected;
+        for (; head < stop; head++) {
+            unsigned count = *head >> shift, letters = count;
+            const uint8_t *text;
 
-        /* Above a length stand other bits: one of a small file comes four times. */
-        for (; head < stop && !(expected >> *head % 64 & 1u); head++) {
-            count = *head >> shift;
-            next += count == most ? 1u + set[next % UPMU_FILE_ROOM] : count;
+            if (count == most)
+                count = set[next++ % UPMU_FILE_ROOM];
+            text = set + next % UPMU_FILE_ROOM;
+            next += count;
+            /* Above a length stand other bits: one of a small file comes four times. */
+            if (!(open >> *head % 64 & 1u))
+                continue;
+            if (!masks.wide)
+                letters = upmu_codes_begin(wanted->dictionary, text, count, wanted->folded + at, wanted->length - at);
+            else if (!letters_begin(text, count, wanted->folded + at))
+                continue;
+            if (!letters || wanted->folded[at + letters] != FOLDED_SEPARATOR)
+                continue;
+            id->masks |= UINT32_C(1) << (head - heads);
+            at += letters + 1;
+            if (at > wanted->length)
+                return UPMU_OK;
+            open = expected = masks_expected(wanted, at, masks.wide);
+            if (class[0] & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE)) {
+                shut = (class[2] & UPMU_CLASS_GROUP) + 1u;
+                open = 0;
+            }
         }
-        if (head >= stop)
-            break;
-        count = *head >> shift;
-        if (count == most)
-            count = set[next++ % UPMU_FILE_ROOM];
-        begin = next;
-        next += count;
-        if (head < first)
-            continue;
-        begin %= UPMU_FILE_ROOM;
-        letters = masks.wide ? letters_begin(set + begin, count, folded, wanted->length - at)
-                             : upmu_codes_begin(wanted->dictionary, set + begin, count, folded, wanted->length - at);
-        if (!letters || folded[letters] != FOLDED_SEPARATOR)
-            continue;
-        id->masks |= UINT32_C(1) << (head - heads);
-        at += letters + 1;
-        if (at > wanted->length)
-            return UPMU_OK;
-        folded += letters + 1;
-        expected = masks_expected(wanted, at, masks.wide);
-        first = heads + mask_after(&masks, (unsigned)(head - heads), &run, &end);
     }
     return id->masks && set[0] & UPMU_SET_CLOSED ? UPMU_ERR_NO_SUCH_EVENT : UPMU_ERR_END;
 }
 
-/* The id of the row or alias with a name; false: the catalogue has none. */
-static bool member_lookup(const struct upmu_catalog *catalog, unsigned name, bool alias, struct upmu_event_id *out_id)
+/* The row or alias with a name. */
+static unsigned member_of(const struct upmu_catalog *catalog, unsigned name)
 {
-    unsigned present, member = upmu_member_from(catalog, false, name, &present);
+    unsigned present, member = upmu_member_from(catalog, true, name, &present);
 
-    if (present != name && alias)
-        member = upmu_member_from(catalog, true, name, &present);
-    if (present != name)
-        return false;
-    upmu_member_id(catalog, member, out_id);
-    return true;
+    return present == name ? member : upmu_member_from(catalog, false, name, &present);
 }
 
 /* Whether a name is the wanted one up to `at`; of several that fold to one text: letter by letter. */
@@ -179,48 +140,64 @@ static UPMU_APART bool name_is(const struct wanted *wanted, unsigned name, unsig
     struct upmu_item item = upmu_name_item(wanted->file, name, room);
 
     return upmu_codes_begin(wanted->dictionary, item.codes, item.count, wanted->folded, at) == at &&
-           (!exactly || upmu_codes_are(wanted->dictionary, wanted->file[19] & 3u, item, wanted->name));
+           (!exactly || upmu_codes_are(wanted->dictionary, wanted->file[13] & 3u, item, wanted->name));
+}
+
+/* The high half of a product: a remainder of evenly spread numbers without a division. */
+static uint32_t scaled(uint32_t hash, uint32_t count)
+{
+    return (uint32_t)(((uint64_t)hash * count) >> 32);
+}
+
+/* What the slot of a hash holds.  It is perfect, by displacement: a bucket's byte moves its names to free slots. */
+static unsigned slot_of(const struct upmu_catalog *catalog, unsigned wide, uint32_t hash)
+{
+    unsigned members = upmu_own_rows(catalog) + upmu_own_aliases(catalog), buckets = members / 4 + 1;
+    const uint8_t *place = upmu_section_here(catalog->byte, UPMU_OWN_HASH, scaled(hash, buckets));
+
+    hash = (hash ^ *place * UINT32_C(0x9e3779b1)) * UINT32_C(0x85ebca6b);
+    hash = scaled(hash, members + members / 8 + 1) << wide;
+    place = upmu_section_here(catalog->byte, UPMU_OWN_HASH, buckets + hash);
+    return wide ? upmu_half(place) : *place;
+}
+
+/* Masks follow the name of a row that goes up to `at`: take them, too. */
+static enum upmu_status tail_take(const struct wanted *wanted, unsigned at, struct upmu_event_id *id)
+{
+    const uint8_t *set = upmu_row_set(wanted->catalog, id->row);
+
+    return set ? masks_take(wanted, at + 1, set, id) : UPMU_ERR_END;
 }
 
 /*
  * Look up a name that goes up to `at` and has this hash; behind that masks follow, if
- * it is not the end.  The hash is perfect, by displacement: a bucket's byte moves its
- * names to free slots, and of most other hashes the slot says that they are not its
- * name's.  Of names that fold to one text: the one written exactly so, else the first
- * that the catalogue has.  False if the name may yet end elsewhere.
+ * it is not the end.  The slot of a wide file says of most other hashes that they are not
+ * its name's.  Of names that fold to one text: the one written exactly so, else the first.
+ * False if the name may yet end elsewhere.
  */
 static bool name_lookup(struct wanted *wanted, unsigned at, uint32_t hash)
 {
-    const uint8_t *file = wanted->file, *slot, *set;
-    bool whole = at == wanted->length, alias = whole, found = false;
-    unsigned wide = upmu_file_wide(file), left = UPMU_TWINS, entry, print = hash & UPMU_SLOT_PRINT;
+    const struct upmu_catalog *catalog = wanted->catalog;
+    unsigned wide = upmu_file_wide(wanted->file), bits = catalog->byte[23] & 15u, prints = 0x7fffu >> bits;
+    bool whole = at == wanted->length, found = false;
 
-    slot = upmu_section_at(file, UPMU_SHARED_DISPLACEMENTS, scaled(hash, file + 14));
-    hash = (hash ^ *slot * UINT32_C(0x9e3779b1)) * UINT32_C(0x85ebca6b);
-    slot = upmu_section_at(file, UPMU_SHARED_SLOTS, scaled(hash, file + 12) * (3 * wide + 1));
-    entry = wide ? upmu_half(slot) : slot[0] | UPMU_LAST_TWIN;
-    if (wide) {
-        alias &= slot[3] >> 7;
-        if ((upmu_half(slot + 2) & UPMU_SLOT_PRINT) != print || (!whole && !(entry & UPMU_SLOT_MASKED)))
-            return false;
-    }
-    if (!(entry & UPMU_LAST_TWIN)) {
-        slot = upmu_section_at(file, UPMU_SHARED_TWINS, entry & UPMU_SLOT_NAME);
-        entry = upmu_half(slot);
-    }
-    for (;; slot += 2, entry = upmu_half(slot)) {
-        enum upmu_status status = UPMU_OK;
+    for (unsigned twin = 0; twin < UPMU_TWINS; twin++, hash += UPMU_TWIN_STEP) {
+        unsigned entry = slot_of(catalog, wide, hash), name = entry;
         struct upmu_event_id id;
 
-        /* A small file's names are all of its catalogue; of a wide one's the print says which it is. */
-        if ((!found || entry & UPMU_TWIN_BESIDE) &&
-            (wide || name_is(wanted, entry & UPMU_SLOT_NAME, at, false)) &&
-            member_lookup(wanted->catalog, entry & UPMU_SLOT_NAME, alias, &id) &&
-            (!wide || name_is(wanted, entry & UPMU_SLOT_NAME, at, found))) {
-            if (!whole && (set = upmu_row_set(wanted->catalog, id.row)) != NULL)
-                status = masks_take(wanted, at + 1, set, &id);
-            else if (!whole)
-                status = UPMU_ERR_END;
+        if (wide) {
+            unsigned member = entry & ((1u << bits) - 1);
+
+            if ((entry >> bits ^ hash) & prints)
+                return found;
+            name = upmu_half(upmu_section_at(catalog->byte, UPMU_OWN_NAMES, 2 * member));
+        }
+        if (name_is(wanted, name, at, found)) {
+            enum upmu_status status = UPMU_OK;
+
+            upmu_member_id(catalog, wide ? entry & ((1u << bits) - 1) : member_of(catalog, name), &id);
+            if (!whole)
+                status = id.masks ? UPMU_ERR_END : tail_take(wanted, at, &id);
             if (status == UPMU_ERR_NO_SUCH_EVENT)
                 return true;
             if (status == UPMU_OK) {
@@ -229,23 +206,24 @@ static bool name_lookup(struct wanted *wanted, unsigned at, uint32_t hash)
                 wanted->status = UPMU_OK;
             }
         }
-        if (entry & UPMU_LAST_TWIN || !--left)
-            return found;
+        if (!wide || !(entry & UPMU_SLOT_TWIN))
+            break;
     }
+    return found;
 }
 
 /* ---- The hash ---- */
 
 /*
  * Fold eight bytes: letters to lower case, - . : _ to FOLDED_SEPARATOR.  *out_separators: the
- * lowest bit of each byte that is one, or folds like one: below the digits, behind them or
- * behind the letters.  Nothing is said of bytes from 80h on.
+ * lowest bit of each byte that is one.
  */
 static inline uint64_t fold_eight(uint64_t eight, uint64_t *out_separators)
 {
     uint64_t lower = eight | (eight & UPMU_EACH(0x40)) >> 1;
-    uint64_t spread = ~(lower + UPMU_EACH(0x50)) | ((lower + UPMU_EACH(0x46)) & ~(lower + UPMU_EACH(0x45))) |
-                      (lower + UPMU_EACH(0x05));
+    /* Bit 7: from '-' on, but not from '/' on; from ':' on, but not behind it; '_'. */
+    uint64_t spread = ((lower + UPMU_EACH(0x53)) & ~(lower + UPMU_EACH(0x51))) |
+                      ((lower + UPMU_EACH(0x46)) & ~(lower + UPMU_EACH(0x45))) | (lower + UPMU_EACH(0x01));
 
     *out_separators = spread >> 7 & UPMU_EACH(1);
     return lower | *out_separators * FOLDED_SEPARATOR;
@@ -257,68 +235,84 @@ static inline unsigned bits_gathered(uint64_t bits)
     return (unsigned)(bits * UINT64_C(0x0102040810204080) >> 56);
 }
 
+/* Of eight letters that end a text the first `left`: noughts stand behind them. */
+static inline uint64_t last_of(const char *text, unsigned at, unsigned left)
+{
+    uint64_t eight = 0;
+
+    if (at && left) {
+        __builtin_memcpy(&eight, text + at + left - 8, 8);
+        return eight >> (64 - 8 * left);
+    }
+    while (left-- > 0)
+        eight = eight << 8 | (uint8_t)text[left];
+    return eight;
+}
+
 /*
- * Fold and hash the name; note where separators are, and where the name of a masked row
- * may end, by its length and its hash: at most one in four of the other names passes the
- * filter.  False: no name looks like that.
+ * Note where the name of a masked row may end, of the ends in eight letters: by its length and its
+ * hash, which at most one in four of the other names passes.
+ */
+static inline void cuts_note(struct wanted *wanted, unsigned at, unsigned ends, uint64_t eight, uint64_t hash,
+                             const uint8_t *filter)
+{
+    unsigned shift = 54 + (wanted->catalog->byte[23] >> 4);
+
+    for (; ends; ends &= ends - 1) {
+        unsigned i = (unsigned)__builtin_ctz(ends);
+        uint64_t whole = (hash ^ (eight & ((UINT64_C(1) << 8 * i) - 1))) * HASH_FACTOR;
+
+        if ((filter[whole >> shift >> 3] >> (whole >> shift & 7u) & 1u) && wanted->cuts < CUTS) {
+            wanted->cut_hash[wanted->cuts] = (uint32_t)(whole >> 32);
+            wanted->cut_at[wanted->cuts++] = (uint8_t)(at + i);
+        }
+    }
+}
+
+/*
+ * Fold the name, and hash it as far as names of the catalogue go; note where separators are, and
+ * where the name of a masked row may end.  False: no name looks like that.
  */
 static UPMU_APART bool wanted_hash(struct wanted *wanted, uint32_t *out_hash)
 {
-    const uint8_t *lengths = upmu_section_at(wanted->catalog->byte, UPMU_OWN_FILTER, 0), *filter = lengths + 16;
-    unsigned shift = 54 + (wanted->catalog->byte[23] & 7u), left = wanted->length, before = 1, at = 0;
-    uint64_t hash = upmu_half(wanted->file + 16), strange = 0;
-    const char *name = wanted->name;
+    const uint8_t *lengths = upmu_section_at(wanted->catalog->byte, UPMU_OWN_FILTER, 0);
+    unsigned hashed = wanted->catalog->byte[22] & 0x7fu, length = wanted->length, ends, at, before = 1, twice = 0;
+    uint64_t hash = upmu_half(wanted->catalog->byte + 20), eight, separators, strange = 0;
 
     memset(wanted->ends, 0, sizeof wanted->ends);
     wanted->cuts = 0;
-    for (;; at += 8, left -= 8, name += 8) {
-        uint64_t eight = 0, separators, whole;
-        unsigned ends, rest, i;
-
-        if (left >= 8) {
-            __builtin_memcpy(&eight, name, 8);
-        } else if (at && left) {
-            __builtin_memcpy(&eight, name + left - 8, 8);
-            eight >>= 64 - 8 * left;
-        } else {
-            for (i = left; i-- > 0;)
-                eight = eight << 8 | (uint8_t)name[i];
-        }
-        strange |= eight;
+    for (at = 0;; at += 8) {
+        if (at + 8 <= length)
+            __builtin_memcpy(&eight, wanted->name + at, 8);
+        else
+            eight = last_of(wanted->name, at, length - at);
+        /* Bit 7: no ASCII; DEL, which folds as '_'; what differs from a digit in the bit of the case. */
+        strange |= eight | (eight + UPMU_EACH(1)) | (eight << 3 & ~(eight << 2 | eight << 1));
         eight = fold_eight(eight, &separators);
-        if (left < 8) {
-            separators &= (UINT64_C(1) << 8 * left) - 1;
-            eight &= (UINT64_C(1) << 8 * left) - 1;
-        }
         __builtin_memcpy(wanted->folded + at, &eight, 8);
         ends = bits_gathered(separators);
-        for (rest = ends; rest; rest &= rest - 1)
-            if (upmu_catalog_fold[(uint8_t)name[__builtin_ctz(rest)]] != '_')
-                return false;
-        for (rest = ends & lengths[at >> 3]; rest; rest &= rest - 1) {
-            i = (unsigned)__builtin_ctz(rest);
-            whole = (hash ^ (eight & ((UINT64_C(1) << 8 * i) - 1))) * HASH_FACTOR;
-            if (((unsigned)filter[whole >> shift >> 3] >> (whole >> shift & 7u) & 1u) && wanted->cuts < CUTS) {
-                wanted->cut_hash[wanted->cuts] = (uint32_t)(whole >> 32);
-                wanted->cut_at[wanted->cuts++] = (uint8_t)(at + i);
-            }
-        }
-        if (left < 8)
-            ends |= 1u << left;
         wanted->ends[at >> 3] = (uint8_t)ends;
         /* No name has two separators side by side, or one at its begin or end. */
-        if (ends & (ends << 1 | before))
-            return false;
+        twice |= ends & (ends << 1 | before);
         before = ends >> 7;
-        hash = (hash ^ eight) * HASH_FACTOR;
-        if (left < 8)
+        if (at <= hashed) {
+            if (at + 8 > length)
+                ends |= 1u << (length - at);
+            ends &= lengths[at >> 3];
+            if (ends)
+                cuts_note(wanted, at, ends, eight, hash, lengths + 16);
+            hash = (hash ^ eight) * HASH_FACTOR;
+            *out_hash = (uint32_t)(hash >> 32);
+            hash ^= hash >> 32;
+        }
+        if (at + 8 > length)
             break;
-        hash ^= hash >> 32;
     }
     memset(wanted->folded + at + 8, 0, 8);
-    wanted->folded[wanted->length] = (char)FOLDED_SEPARATOR;
-    *out_hash = (uint32_t)(hash >> 32);
-    return !(strange & UPMU_EACH(0x80));
+    twice |= wanted->ends[(length - 1) >> 3] >> ((length - 1) & 7u) & 1u;
+    wanted->folded[length] = (char)FOLDED_SEPARATOR;
+    wanted->ends[length >> 3] |= (uint8_t)(1u << (length & 7u));
+    return !twice && !(strange & UPMU_EACH(0x80));
 }
 
 static enum upmu_status plain_lookup(const struct upmu_catalog *catalog, const char *name, size_t length,
@@ -338,7 +332,7 @@ static enum upmu_status plain_lookup(const struct upmu_catalog *catalog, const c
     wanted.status = UPMU_ERR_NO_SUCH_EVENT;
     if (!wanted_hash(&wanted, &hash))
         return UPMU_ERR_NO_SUCH_EVENT;
-    found = name_lookup(&wanted, wanted.length, hash);
+    found = length <= (catalog->byte[22] & 0x7fu) && name_lookup(&wanted, wanted.length, hash);
     for (unsigned i = 0; i < wanted.cuts && !found; i++)
         found = name_lookup(&wanted, wanted.cut_at[i], wanted.cut_hash[i]);
     if (wanted.status == UPMU_OK)

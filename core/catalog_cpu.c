@@ -27,7 +27,7 @@ static bool is_amd(const struct upmu_pmu *pmu)
 /* The i-th CPU of a catalogue; NULL after the last. */
 static const uint8_t *cpu_at(const struct upmu_catalog *catalog, unsigned i)
 {
-    uint32_t at = CPUS + CPU_BYTES * i, end = upmu_offset(catalog->byte + UPMU_HEADER_SECTIONS);
+    uint32_t at = CPUS + CPU_BYTES * i, end = upmu_offset(catalog->byte + (UPMU_OWN_FILTER & 255u));
 
     return at + CPU_BYTES <= end && end <= upmu_word(catalog->byte + 4) ? catalog->byte + at : NULL;
 }
@@ -36,7 +36,7 @@ const char *upmu_catalog_pmu(const struct upmu_catalog *catalog)
 {
     const uint8_t *name = (const uint8_t *)catalog + PMU_NAME;
 
-    if (upmu_offset(catalog->byte + UPMU_HEADER_SECTIONS) < CPUS || !name[0] || name[CPUS - PMU_NAME - 1])
+    if (upmu_offset(catalog->byte + (UPMU_OWN_FILTER & 255u)) < CPUS || !name[0] || name[CPUS - PMU_NAME - 1])
         return upmu_catalog_name(catalog);
     return (const char *)name;
 }

@@ -104,7 +104,7 @@ static unsigned cursor_step(const struct upmu_catalog *catalog, uint32_t *cursor
         member = alias;
         name = other;
     }
-    if (name < number || name > UPMU_SLOT_NAME)
+    if (name < number || name == UPMU_NO_NAME)
         return 0;
     *cursor = (name + 1) << 16;
     upmu_member_id(catalog, member, out_id);

@@ -20,7 +20,7 @@
 /* Whether `count` entries of a section end within `size` bytes. */
 static bool section_fits(const uint8_t *base, unsigned section, uint32_t count)
 {
-    uint32_t at = upmu_offset(base + UPMU_HEADER_SECTIONS + 3 * (section & 255u)), size = upmu_word(base + 4);
+    uint32_t at = upmu_offset(base + (section & 255u)), size = upmu_word(base + 4);
 
     return at <= size && count <= FILE_MOST / 16 && count * (section >> 8 & 255u) <= size - at;
 }
@@ -42,7 +42,7 @@ static bool members_ascend(const struct upmu_catalog *catalog, unsigned first, u
     for (unsigned i = 0; i < count; i++) {
         unsigned name = upmu_member_name(catalog, first + i);
 
-        if (name >= names || name > UPMU_SLOT_NAME || (i && name <= upmu_member_name(catalog, first + i - 1)))
+        if (name >= names || (i && name <= upmu_member_name(catalog, first + i - 1)))
             return false;
     }
     return upmu_member_name(catalog, first + count) == UPMU_NO_NAME;
@@ -85,7 +85,7 @@ static bool groups_are_sound(const struct upmu_unpacked *unpacked)
 static bool masks_are_sound(const struct upmu_catalog *catalog, unsigned row, const uint8_t *set)
 {
     const uint8_t *file = upmu_catalog_file(catalog);
-    unsigned values = upmu_half(file + 22), found, length;
+    unsigned values = upmu_half(file + 16), found, length;
     char name[UPMU_NAME_ROOM];
     struct upmu_masks masks;
 
@@ -113,15 +113,15 @@ static bool masks_are_sound(const struct upmu_catalog *catalog, unsigned row, co
 static UPMU_APART bool row_is_sound(const struct upmu_catalog *catalog, unsigned row)
 {
     const uint8_t *file = upmu_catalog_file(catalog), *entry = upmu_section_at(catalog->byte, UPMU_OWN_ENTRIES, row);
-    unsigned values = upmu_half(file + 22), shape = entry[2];
+    unsigned values = upmu_half(file + 16), shape = entry[2];
     struct upmu_unpacked unpacked;
 
     if (upmu_file_wide(file)) {
-        if (shape >= upmu_half(catalog->byte + 20))
+        if (shape >= catalog->byte[19])
             return false;
         shape = upmu_half(upmu_section_at(catalog->byte, UPMU_OWN_SHAPES, shape));
     }
-    if (shape >= upmu_half(file + 20) || !upmu_row_unpack(catalog, row, &unpacked))
+    if (shape >= upmu_half(file + 14) || !upmu_row_unpack(catalog, row, &unpacked))
         return false;
     if (!unpacked.set) {
         bool indexed = (upmu_half(upmu_section_at(file, UPMU_SHARED_SHAPES, shape)) & UPMU_SHAPE_INDEXED) != 0;
@@ -129,7 +129,7 @@ static UPMU_APART bool row_is_sound(const struct upmu_catalog *catalog, unsigned
         return !(unpacked.row.flags & UPMU_ROW_COMPOSED) && indexed == (unpacked.row.msr != 0) &&
                (!indexed || upmu_half(entry) < values);
     }
-    return entry[1] < upmu_half(catalog->byte + 18) && groups_are_sound(&unpacked) &&
+    return entry[1] < catalog->byte[18] && groups_are_sound(&unpacked) &&
            (!unpacked.row.msr || (unpacked.set[0] & UPMU_SET_PAYLOAD && upmu_half(unpacked.set + 1) < values)) &&
            masks_are_sound(catalog, row, unpacked.set);
 }
@@ -164,18 +164,18 @@ static bool names_lead_back(const struct upmu_catalog *catalog)
         members += alias || !id.masks;
     }
     /* A name without letters ends the list. */
-    return members == upmu_own_rows(catalog) + upmu_half(catalog->byte + 16);
+    return members == upmu_own_rows(catalog) + upmu_own_aliases(catalog);
 }
 
 static bool catalog_is_sound(const struct upmu_catalog *catalog)
 {
-    unsigned rows = upmu_own_rows(catalog), aliases = upmu_half(catalog->byte + 16);
+    unsigned rows = upmu_own_rows(catalog), aliases = upmu_own_aliases(catalog);
     unsigned wide = upmu_file_wide(upmu_catalog_file(catalog));
 
     if (!rows || !section_fits(catalog->byte, UPMU_OWN_FILTER, 1) ||
-        !section_fits(catalog->byte, UPMU_OWN_SHAPES, upmu_half(catalog->byte + 20)) ||
+        !section_fits(catalog->byte, UPMU_OWN_SHAPES, catalog->byte[19]) ||
         !section_fits(catalog->byte, UPMU_OWN_ENTRIES, rows) ||
-        !section_fits(catalog->byte, UPMU_OWN_MASKED, upmu_half(catalog->byte + 18)) ||
+        !section_fits(catalog->byte, UPMU_OWN_MASKED, catalog->byte[18]) ||
         !section_fits(catalog->byte, UPMU_OWN_NAMES, wide ? 2 * (rows + aliases + 2) : aliases) ||
         !section_fits(catalog->byte, UPMU_OWN_TARGETS, aliases << wide) || !members_ascend(catalog, 0, rows) ||
         !members_ascend(catalog, rows + 1, aliases))
@@ -224,10 +224,8 @@ enum upmu_status upmu_catalog_load(const void *bytes, size_t size)
     if (upmu_word(file + 4) != size || upmu_word(file + size - CHECKSUM) != checksum(file, size - CHECKSUM) || !count ||
         UPMU_FILE_DIRECTORY + 3 * count > size || !section_fits(file, UPMU_SHARED_FRAGMENTS, 1) ||
         !section_fits(file, UPMU_SHARED_BLOCKS, (upmu_half(file + 10) + 15) >> 4) ||
-        !section_fits(file, UPMU_SHARED_SLOTS, upmu_half(file + 12) * (3 * upmu_file_wide(file) + 1)) ||
-        !section_fits(file, UPMU_SHARED_DISPLACEMENTS, upmu_half(file + 14)) ||
-        !section_fits(file, UPMU_SHARED_SHAPES, upmu_half(file + 20)) ||
-        !section_fits(file, UPMU_SHARED_VALUES, upmu_half(file + 22)))
+        !section_fits(file, UPMU_SHARED_SHAPES, upmu_half(file + 14)) ||
+        !section_fits(file, UPMU_SHARED_VALUES, upmu_half(file + 16)))
         return UPMU_ERR_INVALID;
     for (unsigned i = 0; i < count; i++)
         if (!stands_there(file, i))

@@ -40,7 +40,7 @@ const uint8_t *upmu_section_at(const uint8_t *base, unsigned section, uint32_t i
 struct upmu_dictionary upmu_dictionary(const uint8_t *file)
 {
     return (struct upmu_dictionary){upmu_section_at(file, UPMU_SHARED_FRAGMENTS, 0),
-                                    upmu_file_wide(file) ? 0 : file[18] & 63u};
+                                    upmu_file_wide(file) ? 0 : file[12] & 63u};
 }
 
 /*
@@ -144,7 +144,7 @@ static void apply_style(char *out, unsigned from, unsigned at, unsigned style)
 unsigned upmu_item_spell(const uint8_t *file, struct upmu_item item, char *out)
 {
     struct upmu_dictionary dictionary = upmu_dictionary(file);
-    unsigned style = file[19] & 3u, at = 0, from = 0;
+    unsigned style = file[13] & 3u, at = 0, from = 0;
 
     for (; item.letters && at < item.count; at++)
         out[at] = (char)item.codes[at];
@@ -177,7 +177,7 @@ unsigned upmu_item_spell(const uint8_t *file, struct upmu_item item, char *out)
 
 struct upmu_item upmu_name_item(const uint8_t *file, uint32_t number, uint8_t room[UPMU_CODES_ROOM])
 {
-    unsigned block = file[19] >> 4, at = 0, left = number & ((1u << block) - 1);
+    unsigned block = file[13] >> 4, at = 0, left = number & ((1u << block) - 1);
     uint32_t begin = upmu_offset(upmu_section_at(file, UPMU_SHARED_BLOCKS, number >> block));
     const uint8_t *names = upmu_section_at(file, UPMU_SHARED_NAMES, begin);
     uint64_t first = 0, own;

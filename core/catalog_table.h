@@ -11,37 +11,36 @@
 #include <stdint.h>
 #include "core/catalog.h"
 
-/* A section: number, bytes of an entry, bytes that may be read from the begin of one on. */
-#define UPMU_SECTION(number, unit, reach) ((number) | (unit) << 8 | (reach) << 16)
+/*
+ * A section: where the header has its offset (3 bytes), bytes of an entry, bytes that may be
+ * read from the begin of one on.
+ */
+#define UPMU_SECTION(offset, unit, reach) ((offset) | (unit) << 8 | (reach) << 16)
 
 /* Sections of the file, shared by its catalogues. */
 enum upmu_catalog_shared {
-    UPMU_SHARED_SETS = UPMU_SECTION(0, 1, 1290),       /* masks of rows: see struct upmu_masks */
-    UPMU_SHARED_NAMES = UPMU_SECTION(1, 1, 1290),      /* shared fragments << 5 | own ones; codes */
-    UPMU_SHARED_FRAGMENTS = UPMU_SECTION(2, 1, 1290),  /* where fragments stand in the text behind, and their lengths */
-    UPMU_SHARED_BLOCKS = UPMU_SECTION(3, 3, 4),        /* offset in NAMES of every 16th name */
-    UPMU_SHARED_DISPLACEMENTS = UPMU_SECTION(4, 1, 1), /* perfect hash: one byte for each bucket */
-    /* A small file's are names.  Else: name + LAST_TWIN or index in TWINS, + SLOT_MASKED (2); print (2). */
-    UPMU_SHARED_SLOTS = UPMU_SECTION(5, 1, 4),
-    UPMU_SHARED_TWINS = UPMU_SECTION(6, 2, 16),        /* names that fold to one text, the last + UPMU_LAST_TWIN */
-    UPMU_SHARED_SHAPES = UPMU_SECTION(7, 12, 12),      /* what rows have in common */
-    UPMU_SHARED_VALUES = UPMU_SECTION(8, 8, 8),        /* payloads */
-    UPMU_SHARED_CLASSES = UPMU_SECTION(9, 3, 3)        /* of masks: flags, cmask, group and UPMU_CLASS_... */
+    UPMU_SHARED_SETS = UPMU_SECTION(18, 1, 1290),       /* masks of rows: see struct upmu_masks */
+    UPMU_SHARED_NAMES = UPMU_SECTION(21, 1, 1290),      /* shared fragments << 5 | own ones; codes */
+    UPMU_SHARED_FRAGMENTS = UPMU_SECTION(24, 1, 1290),  /* where fragments stand in the text behind, and their lengths */
+    UPMU_SHARED_BLOCKS = UPMU_SECTION(27, 3, 4),        /* offset in NAMES of every 16th name */
+    UPMU_SHARED_SHAPES = UPMU_SECTION(30, 12, 12),      /* what rows have in common */
+    UPMU_SHARED_VALUES = UPMU_SECTION(33, 8, 8),        /* payloads */
+    UPMU_SHARED_CLASSES = UPMU_SECTION(36, 3, 3)        /* of masks: flags, cmask, group and UPMU_CLASS_... */
 };
 
 /* Sections of one catalogue. */
 enum upmu_catalog_own {
-    UPMU_OWN_FILTER = UPMU_SECTION(0, 1, 144), /* of masked rows' names: a bit for each length (16), for each hash */
-    UPMU_OWN_SHAPES = UPMU_SECTION(1, 2, 2),   /* its shapes: numbers of shared ones; small: none */
-    UPMU_OWN_ENTRIES = UPMU_SECTION(2, 3, 3),  /* rows: code, unit mask or index in MASKED, or an index; shape */
-    UPMU_OWN_MASKED = UPMU_SECTION(3, 2, 2),   /* places in SETS */
-    UPMU_OWN_NAMES = UPMU_SECTION(4, 1, 2),    /* name numbers: of rows, FFFFh, of aliases, FFFFh; ascending */
-    UPMU_OWN_TARGETS = UPMU_SECTION(5, 1, 2),  /* aliases: row, or behind the rows an index in CHOSEN */
-    UPMU_OWN_CHOSEN = UPMU_SECTION(6, 6, 6)    /* row, masks */
+    UPMU_OWN_FILTER = UPMU_SECTION(24, 1, 144), /* of masked rows' names: a bit for each length (16), for each hash */
+    UPMU_OWN_SHAPES = UPMU_SECTION(27, 2, 2),   /* its shapes: numbers of shared ones; small: none */
+    UPMU_OWN_ENTRIES = UPMU_SECTION(30, 3, 3),  /* rows: code, unit mask or index in MASKED, or an index; shape */
+    UPMU_OWN_MASKED = UPMU_SECTION(33, 2, 2),   /* places in SETS */
+    UPMU_OWN_NAMES = UPMU_SECTION(36, 1, 2),    /* name numbers: of rows, FFFFh, of aliases, FFFFh; ascending */
+    UPMU_OWN_TARGETS = UPMU_SECTION(39, 1, 2),  /* aliases: row, or behind the rows an index in CHOSEN */
+    UPMU_OWN_CHOSEN = UPMU_SECTION(42, 6, 6),   /* row, masks */
+    UPMU_OWN_HASH = UPMU_SECTION(45, 1, 2)      /* perfect: displacements; slots: small: name, else member and print (2) */
 };
 
-#define UPMU_HEADER_SECTIONS 24   /* in either header: offsets of the sections, 3 bytes each */
-#define UPMU_FILE_DIRECTORY 56    /* offsets of the catalogues, 3 bytes each */
+#define UPMU_FILE_DIRECTORY 39    /* offsets of the catalogues, 3 bytes each */
 #define UPMU_OWN_HEADER 72        /* bytes of a catalogue's header */
 #define UPMU_OWN_NAME 48          /* in it: its name and its other name, 12 bytes each */
 #define UPMU_FILE_VERSION 4u
@@ -49,12 +48,9 @@ enum upmu_catalog_own {
 #define UPMU_CATALOG_IMPORTED 256u  /* the first number of those from outside */
 #define UPMU_FILE_LEAST 1290      /* bytes of the smallest file: the longest reach */
 #define UPMU_FILE_ROOM 1024u      /* where a dictionary, a block of names, a set of masks ends */
-#define UPMU_LAST_TWIN 0x8000u
-#define UPMU_SLOT_MASKED 0x4000u /* some catalogue has a masked row of the name */
-#define UPMU_SLOT_PRINT 0x7fffu  /* of the hash; above it: some catalogue has an alias of the name */
-#define UPMU_TWIN_BESIDE 0x4000u /* some catalogue has it beside one that stands before it */
-#define UPMU_SLOT_NAME 0x3fffu
-#define UPMU_TWINS 8u             /* names that may fold to one text */
+#define UPMU_SLOT_TWIN 0x8000u /* another name folds to the same text, the next twin */
+#define UPMU_TWIN_STEP UINT32_C(0x9e3779b1) /* by which its hash is higher */
+#define UPMU_TWINS 8u          /* names that may fold to one text */
 #define UPMU_NO_NAME 0xffffu
 #define UPMU_SHAPE_INDEXED 0x8000u /* flag: the row's two bytes are an index */
 /* First byte of a set: how many other names of masks, and these; it goes on with the payload. */
@@ -135,10 +131,15 @@ static inline const uint8_t *upmu_catalog_file(const struct upmu_catalog *catalo
     return catalog->byte - upmu_word(catalog->byte + 8);
 }
 
+static inline unsigned upmu_own_aliases(const struct upmu_catalog *catalog)
+{
+    return upmu_half(catalog->byte + 16);
+}
+
 /* Bytes of a name number, less one: in a small file of one catalogue a byte will do, and all names are its. */
 static inline unsigned upmu_file_wide(const uint8_t *file)
 {
-    return !(file[19] & 4u);
+    return !(file[13] & 4u);
 }
 
 /* Lower case; the separators - _ . : become '_'.  0 for what no name contains. */
@@ -162,7 +163,7 @@ const uint8_t *upmu_section_at(const uint8_t *base, unsigned section, uint32_t i
  */
 static inline const uint8_t *upmu_section_here(const uint8_t *base, unsigned section, uint32_t index)
 {
-    uint32_t at = upmu_offset(base + UPMU_HEADER_SECTIONS + 3 * (section & 255u)) + index * (section >> 8 & 255u);
+    uint32_t at = upmu_offset(base + (section & 255u)) + index * (section >> 8 & 255u);
 
     return base + (at <= upmu_word(base + 4) - (section >> 16) ? at : 0);
 }

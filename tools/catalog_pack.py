@@ -26,7 +26,8 @@ ALWAYS = "ix86arch"  # what a PMU has that has no other
 VERSION = 4
 LONGEST = 120       # bytes of the longest name
 FILTER_REACH = 144  # the same of a catalogue's filter
-FILE_HEADER, OWN_HEADER, OWN_NAME = 56, 72, 48
+FILE_HEADER, OWN_HEADER, OWN_NAME = 39, 72, 48
+OWN_LEAST = 216
 REACH = 1290        # bytes that the reader may look at from the begin of a dictionary, a block of names, a set on
 
 ROW_FLAGS = {
@@ -42,8 +43,9 @@ SET_CLOSED = 0x20   # packed form only, beside the count of other names
 SET_WIDE = 0x40     # the same: bits of masks are two bytes
 SET_PAYLOAD = 0x80  # the same: the row's payload follows
 LAST_RUN = 0x80     # packed form only, beside the class of a set's last run
-LAST_TWIN, SLOT_MASKED, TWIN_BESIDE = 0x8000, 0x4000, 0x4000
-MOST_NAMES = 0x3ffe
+SLOT_TWIN = 0x8000  # another name folds to the same text: its hash is so much higher
+TWIN_STEP = 0x9e3779b1
+MOST_NAMES = 0xfffe
 TWINS = 8           # names that may fold to one text
 HASH_FACTOR = 0x9e3779b97f4a7c15
 ROW_INDEXED = 1 << 15  # packed form only: the entry's two bytes are an index
@@ -257,35 +259,29 @@ def closed(row, names):
     return not any((fold(name) + "_").startswith(begins) for name in names)
 
 
-def hash_table(names, catalogues, small):
-    """Perfect hash of the folded names: displacement bytes, slots, names of equal folding, seed."""
-    masked = {fold(row.name) for c in catalogues for row in c.rows if row.masks}
-    owned = [{row.name for row in c.rows} | {alias[0] for alias in c.aliases} for c in catalogues]
+def members_of(catalogue, number):
+    """Names of rows, None, names of aliases: each in the order of the file's names."""
+    return (sorted((row.name for row in catalogue.rows), key=number.get) + [None] +
+            sorted((alias[0] for alias in catalogue.aliases), key=number.get))
+
+
+def hash_table(catalogue, members, number, small):
+    """Perfect hash of a catalogue's folded names: displacement bytes, slots, bits of a member in a slot, seed."""
     folded = {}
-    for number, name in enumerate(names):
-        folded.setdefault(fold(name), []).append(number)
-    others = {fold(alias[0]) for c in catalogues for alias in c.aliases}
-    twins, values = [], {}
-    for key in sorted(folded):
-        numbers = folded[key]
-        values[key] = numbers[0] | LAST_TWIN
-        if len(numbers) > 1:
-            if len(numbers) > TWINS:
-                sys.exit(f"{key}: {len(numbers)} names")
-            values[key] = len(twins)
-            for i, number in enumerate(numbers):
-                beside = any(names[number] in own and own & {names[n] for n in numbers[:i]} for own in owned)
-                twins.append(number | (TWIN_BESIDE if beside else 0) | (LAST_TWIN if number == numbers[-1] else 0))
-        if key in masked:
-            values[key] |= SLOT_MASKED
-    keys = sorted(values)
-    buckets = max(1, (len(keys) + 2) // (4 if small else 3))
-    slots = len(keys) + len(keys) // (32 if small else 10) + 1
-    for seed in range(4096):
+    for member, name in enumerate(members):
+        if name is not None:
+            folded.setdefault(fold(name), []).append(number[name] if small else member)
+    keys = [(key, turn) for key in sorted(folded) for turn in range(len(folded[key]))]
+    bits = 0 if small else len(members).bit_length()
+    count = len(members) - 1
+    buckets, slots = count // 4 + 1, count + count // 8 + 1
+    if bits > 15 or any(len(twins) > TWINS for twins in folded.values()):
+        sys.exit(f"{catalogue.name}: too many names, or too many that are equal but for case and separators")
+    for seed in range(65536):
         table, displacements = [None] * slots, [0] * buckets
         lists = [[] for _ in range(buckets)]
         for key in keys:
-            value = name_hash(key, seed)
+            value = (name_hash(key[0], seed) + key[1] * TWIN_STEP) & 0xffffffff
             lists[(value * buckets) >> 32].append((value, key))
         for bucket in sorted(range(buckets), key=lambda b: (-len(lists[b]), b)):
             for displacement in range(256):
@@ -295,25 +291,25 @@ def hash_table(names, catalogues, small):
             else:
                 break
             displacements[bucket] = displacement
-            for place, (_, key) in zip(places, lists[bucket]):
-                table[place] = values[key] | (name_hash(key, seed) & 32767) << 16 | (key in others) << 31
+            for place, (value, (key, turn)) in zip(places, lists[bucket]):
+                table[place] = folded[key][turn]
+                if not small:
+                    table[place] |= (value & 0x7fff >> bits) << bits | (SLOT_TWIN if turn + 1 < len(folded[key]) else 0)
         else:
-            table = [LAST_TWIN if s is None else s for s in table]  # empty: any name
-            if cuts_are_few(catalogues, seed):
-                return displacements, table, twins, seed
-    sys.exit("no perfect hash found")
+            if cuts_are_few(catalogue, seed):
+                return displacements, [slot or 0 for slot in table], bits, seed  # empty: any name
+    sys.exit(f"{catalogue.name}: no perfect hash found")
 
 
-def cuts_are_few(catalogues, seed):
+def cuts_are_few(catalogue, seed):
     """Whether a look-up of each masked row's name and its masks comes to that row: it tries CUTS places."""
-    for catalogue in catalogues:
-        masked = {fold(row.name) for row in catalogue.rows if row.masks}
-        shift, bits = filter_of(catalogue.rows, seed)
-        lengths = {len(name) for name in masked}
-        for name in masked:
-            ends = [name_hash(p, seed) >> shift for p in prefixes([name]) if len(p) in lengths]
-            if sum(bits[end >> 3] >> (end & 7) & 1 for end in ends) >= CUTS:
-                return False
+    masked = {fold(row.name) for row in catalogue.rows if row.masks}
+    shift, bits = filter_of(catalogue.rows, seed)
+    lengths = {len(name) for name in masked}
+    for name in masked:
+        ends = [name_hash(p, seed) >> shift for p in prefixes([name]) if len(p) in lengths]
+        if sum(bits[end >> 3] >> (end & 7) & 1 for end in ends) >= CUTS:
+            return False
     return True
 
 
@@ -362,7 +358,7 @@ class Pool:
         self.small = (len(catalogues) == 1 and len(self.names) < 255 and
                       len({fold(name) for name in self.names}) == len(self.names) and
                       len(catalogues[0].rows) + sum(1 for a in catalogues[0].aliases if a[2]) < 255)
-        self.displacements, self.slots, self.twins, self.seed = hash_table(self.names, catalogues, self.small)
+        self.hash = {}  # of each catalogue
         keys = dict.fromkeys(self.set_of.values())
         masks = [name for key in keys for name in [m[0] for m in key[0]] + [a[0] for a in key[1]]]
         for mask in masks:
@@ -430,8 +426,8 @@ def pack_rows(rows, catalogue, pool):
             entry = struct.pack("<H", pool.values.number(row.payload))
         shape = pool.shapes.number((flags, row.cmask, row.code2 & 255, high_code, high_umask, row.counters, row.msr))
         entries += entry + bytes([shape if pool.small else local.number(shape)])
-    if max(len(local.values), len(places.values), len(pool.shapes.values) if pool.small else 0) > 256:
-        sys.exit(f"{catalogue.name}: more than 256 shapes of rows or sets of masks")
+    if max(len(local.values), len(places.values), len(pool.shapes.values) if pool.small else 0) > 255:
+        sys.exit(f"{catalogue.name}: more than 255 shapes of rows or sets of masks")
     return (b"".join(struct.pack("<H", s) for s in local.values), bytes(entries),
             b"".join(struct.pack("<H", p) for p in places.values))
 
@@ -454,7 +450,11 @@ def pack_model(catalogue, pool, position):
     """One catalogue; `position` is where it stands in the file."""
     rows = sorted(catalogue.rows, key=lambda r: pool.number[r.name])
     aliases = sorted(catalogue.aliases, key=lambda a: pool.number[a[0]])
-    filter_shift, filter_bits = filter_of(rows, pool.seed)
+    if catalogue.name not in pool.hash:
+        pool.hash[catalogue.name] = hash_table(catalogue, members_of(catalogue, pool.number), pool.number, pool.small)
+    displacements, slots, slot_bits, seed = pool.hash[catalogue.name]
+    hashed = bytes(displacements) + struct.pack(f"<{len(slots)}{'B' if pool.small else 'H'}", *slots)
+    filter_shift, filter_bits = filter_of(rows, seed)
     shapes, entries, places = pack_rows(rows, catalogue, pool)
     targets, chosen = pack_aliases(catalogue, aliases, rows, pool)
     others = [pool.number[a[0]] for a in aliases]
@@ -463,7 +463,7 @@ def pack_model(catalogue, pool, position):
     else:
         names = [pool.number[r.name] for r in rows] + [0xffff] + others + [0xffff]
         names = struct.pack(f"<{len(names)}H", *names)
-    sections = [lengths_of(rows) + bytes(filter_bits), shapes, entries, places, names, targets, chosen]
+    sections = [lengths_of(rows) + bytes(filter_bits), shapes, entries, places, names, targets, chosen, hashed]
     cpus = b""
     if catalogue.cpus or catalogue.pmu:
         cpus = catalogue.pmu.encode().ljust(12, b"\0") + b"".join(struct.pack("<BBHBB", *cpu) for cpu in catalogue.cpus)
@@ -473,16 +473,17 @@ def pack_model(catalogue, pool, position):
     for section in sections:
         offsets.append(at)
         at += len(section)
-    sections.append(bytes(max(0, offsets[0] + FILTER_REACH - at, 0 if chosen else 1)))  # the filter's reach, that of a target
+    sections.append(bytes(max(0, offsets[0] + FILTER_REACH - at, OWN_LEAST - at)))
     at += len(sections[-1])
-    header = struct.pack("<3sBIIHHHHHBB", b"upm", VERSION, at, position, catalogue.number, len(rows), len(aliases),
-                         len(places) // 2, len(shapes) // 2, 0 if catalogue.built_in else 128,
-                         filter_shift - 22)
+    longest = max(len(name) for name in [row.name for row in rows] + [alias[0] for alias in aliases])
+    header = struct.pack("<3sBIIHHHBBHBB", b"upm", VERSION, at, position, catalogue.number, len(rows), len(aliases),
+                         len(places) // 2, len(shapes) // 2, seed, longest | (0 if catalogue.built_in else 128),
+                         (filter_shift - 22) << 4 | slot_bits)
     header += b"".join(offset.to_bytes(3, "little") for offset in offsets)
     header = header.ljust(OWN_NAME, b"\0")
     header += catalogue.name.encode().ljust(12, b"\0") + catalogue.other.encode().ljust(12, b"\0")
     return header + cpus + b"".join(sections), dict(zip(
-        ("filter", "shapes", "entries", "masked", "names", "targets", "chosen"), map(len, sections)))
+        ("filter", "shapes", "entries", "masked", "names", "targets", "chosen", "hash"), map(len, sections)))
 
 
 def has_keywords(name, target, masks):
@@ -528,9 +529,6 @@ def pack(catalogues):
         "names": pool.text.names,
         "fragments": pool.text.dictionary,
         "blocks": b"".join(b.to_bytes(3, "little") for b in pool.text.blocks),
-        "displacements": bytes(pool.displacements),
-        "slots": b"".join(struct.pack("<I", s)[:1 if pool.small else 4] for s in pool.slots),
-        "twins": b"".join(struct.pack("<H", t) for t in pool.twins),
         "shapes": b"".join(struct.pack("<HBBHHHH", *shape) for shape in pool.shapes.values),
         "values": b"".join(struct.pack("<Q", v) for v in pool.values.values),
         "classes": b"".join(bytes(c) for c in pool.classes.values),
@@ -549,12 +547,11 @@ def pack(catalogues):
     # How far the reader looks behind the last entry of a section (core/catalog_table.h).
     starts = dict(zip(parts, offsets))
     ends = {name: starts[name] + len(part) for name, part in parts.items()}
-    for begin, reach in ((starts["fragments"], REACH), (ends["blocks"] - 3, 4), (ends["slots"] - 1, 4), (ends["names"] - 1, REACH),
-                         (ends["twins"] - 2, 2 * TWINS), (ends["sets"] - 1, REACH)):
+    for begin, reach in ((starts["fragments"], REACH), (ends["blocks"] - 3, 4), (ends["names"] - 1, REACH),
+                         (ends["sets"] - 1, REACH)):
         models += bytes(max(0, begin + reach - at - len(models)))
     size = at + len(models) + 4
-    header = struct.pack("<3sBIHHHHHBBHH", b"upc", VERSION, size, len(catalogues), len(pool.names), len(pool.slots),
-                         len(pool.displacements), pool.seed, (len(pool.text.codes) + 7) // 8, pool.text.style | (4 if pool.small else 0) |
+    header = struct.pack("<3sBIHHBBHH", b"upc", VERSION, size, len(catalogues), len(pool.names), (len(pool.text.codes) + 7) // 8, pool.text.style | (4 if pool.small else 0) |
                          (pool.text.block.bit_length() - 1) << 4,
                          len(pool.shapes.values), len(pool.values.values))
     header += b"".join(offset.to_bytes(3, "little") for offset in offsets)
