@@ -216,15 +216,17 @@ static bool name_lookup(struct wanted *wanted, unsigned at, uint32_t hash)
 
 /*
  * Fold eight bytes: letters to lower case, - . : _ to FOLDED_SEPARATOR.  *out_separators: the
- * lowest bit of each byte that is one.
+ * lowest bit of each byte that is one.  Bit 7 of each byte of *valid stays if that is in no name by
+ * its value: below '-', DEL, no ASCII.
  */
-static inline uint64_t fold_eight(uint64_t eight, uint64_t *out_separators)
+static inline uint64_t fold_eight(uint64_t eight, uint64_t *out_separators, uint64_t *valid)
 {
-    uint64_t lower = eight | (eight & UPMU_EACH(0x40)) >> 1;
+    uint64_t lower = eight | (eight & UPMU_EACH(0x40)) >> 1, dash = lower + UPMU_EACH(0x53);
     /* Bit 7: from '-' on, but not from '/' on; from ':' on, but not behind it; '_'. */
-    uint64_t spread = ((lower + UPMU_EACH(0x53)) & ~(lower + UPMU_EACH(0x51))) |
+    uint64_t spread = (dash & ~(lower + UPMU_EACH(0x51))) |
                       ((lower + UPMU_EACH(0x46)) & ~(lower + UPMU_EACH(0x45))) | (lower + UPMU_EACH(0x01));
 
+    *valid &= dash & ~(eight + UPMU_EACH(0x01));
     *out_separators = spread >> 7 & UPMU_EACH(1);
     return lower | *out_separators * FOLDED_SEPARATOR;
 }
@@ -235,14 +237,14 @@ static inline unsigned bits_gathered(uint64_t bits)
     return (unsigned)(bits * UINT64_C(0x0102040810204080) >> 56);
 }
 
-/* Of eight letters that end a text the first `left`: noughts stand behind them. */
-static inline uint64_t last_of(const char *text, unsigned at, unsigned left)
+/* The last letters of a text, at most eight, as the first bytes; '0' behind them. */
+static inline uint64_t last_of(const char *text, unsigned length, unsigned left)
 {
-    uint64_t eight = 0;
+    uint64_t eight = UPMU_EACH('0');
 
-    if (at && left) {
-        __builtin_memcpy(&eight, text + at + left - 8, 8);
-        return eight >> (64 - 8 * left);
+    if (length >= 8 && left) {
+        __builtin_memcpy(&eight, text + length - 8, 8);
+        return eight >> (64 - 8 * left) | UPMU_EACH('0') << 8 * left;
     }
     while (left-- > 0)
         eight = eight << 8 | (uint8_t)text[left];
@@ -269,6 +271,16 @@ static inline void cuts_note(struct wanted *wanted, unsigned at, unsigned ends, 
     }
 }
 
+/* Whether two bits side by side are set. */
+static inline bool neighbours(const uint8_t *bits)
+{
+    uint64_t low, high;
+
+    __builtin_memcpy(&low, bits, 8);
+    __builtin_memcpy(&high, bits + 8, 8);
+    return (low & low << 1) | (high & (high << 1 | low >> 63));
+}
+
 /*
  * Fold the name, and hash it as far as names of the catalogue go; note where separators are, and
  * where the name of a masked row may end.  False: no name looks like that.
@@ -276,43 +288,38 @@ static inline void cuts_note(struct wanted *wanted, unsigned at, unsigned ends, 
 static UPMU_APART bool wanted_hash(struct wanted *wanted, uint32_t *out_hash)
 {
     const uint8_t *lengths = upmu_section_at(wanted->catalog->byte, UPMU_OWN_FILTER, 0);
-    unsigned hashed = wanted->catalog->byte[22] & 0x7fu, length = wanted->length, ends, at, before = 1, twice = 0;
-    uint64_t hash = upmu_half(wanted->catalog->byte + 20), eight, separators, strange = 0;
+    unsigned hashed = wanted->catalog->byte[22] & 0x7fu, length = wanted->length, left = length, ends, at;
+    uint64_t hash = upmu_half(wanted->catalog->byte + 20), eight, separators, valid = UPMU_EACH(0x80);
+    const char *name = wanted->name;
 
     memset(wanted->ends, 0, sizeof wanted->ends);
     wanted->cuts = 0;
-    for (at = 0;; at += 8) {
-        if (at + 8 <= length)
-            __builtin_memcpy(&eight, wanted->name + at, 8);
-        else
-            eight = last_of(wanted->name, at, length - at);
-        /* Bit 7: no ASCII; DEL, which folds as '_'; what differs from a digit in the bit of the case. */
-        strange |= eight | (eight + UPMU_EACH(1)) | (eight << 3 & ~(eight << 2 | eight << 1));
-        eight = fold_eight(eight, &separators);
+    for (at = 0; left >= 8; at += 8, left -= 8) {
+        __builtin_memcpy(&eight, name + at, 8);
+        eight = fold_eight(eight, &separators, &valid);
         __builtin_memcpy(wanted->folded + at, &eight, 8);
         ends = bits_gathered(separators);
         wanted->ends[at >> 3] = (uint8_t)ends;
-        /* No name has two separators side by side, or one at its begin or end. */
-        twice |= ends & (ends << 1 | before);
-        before = ends >> 7;
-        if (at <= hashed) {
-            if (at + 8 > length)
-                ends |= 1u << (length - at);
-            ends &= lengths[at >> 3];
-            if (ends)
-                cuts_note(wanted, at, ends, eight, hash, lengths + 16);
-            hash = (hash ^ eight) * HASH_FACTOR;
-            *out_hash = (uint32_t)(hash >> 32);
-            hash ^= hash >> 32;
-        }
-        if (at + 8 > length)
-            break;
+        if (at > hashed)
+            continue;
+        ends &= lengths[at >> 3];
+        if (ends)
+            cuts_note(wanted, at, ends, eight, hash, lengths + 16);
+        hash = (hash ^ eight) * HASH_FACTOR;
+        hash ^= hash >> 32;
     }
+    eight = fold_eight(last_of(name, length, left), &separators, &valid);
+    eight &= (UINT64_C(1) << 8 * left) - 1;
+    ends = bits_gathered(separators) | 1u << left;
+    wanted->ends[at >> 3] = (uint8_t)ends;
+    __builtin_memcpy(wanted->folded + at, &eight, 8);
     memset(wanted->folded + at + 8, 0, 8);
-    twice |= wanted->ends[(length - 1) >> 3] >> ((length - 1) & 7u) & 1u;
     wanted->folded[length] = (char)FOLDED_SEPARATOR;
-    wanted->ends[length >> 3] |= (uint8_t)(1u << (length & 7u));
-    return !twice && !(strange & UPMU_EACH(0x80));
+    if (at <= hashed)
+        cuts_note(wanted, at, ends & lengths[at >> 3], eight, hash, lengths + 16);
+    *out_hash = (uint32_t)((hash ^ eight) * HASH_FACTOR >> 32);
+    /* No name has two separators side by side, or one at its begin or end. */
+    return !(wanted->ends[0] & 1u) && !neighbours(wanted->ends) && !(~valid & UPMU_EACH(0x80));
 }
 
 static enum upmu_status plain_lookup(const struct upmu_catalog *catalog, const char *name, size_t length,
