@@ -65,7 +65,50 @@ static inline bool letters_begin(const uint8_t *text, unsigned count, const char
     for (; count > 8; count -= 8, text += 8, folded += 8)
         if (eight_differ(text, folded))
             return false;
-    return !(eight_differ(text, folded) << (64 - 8 * count));
+    return !(eight_differ(text, folded) << ((64 - 8 * count) & 63u));
+}
+
+/* A search among the masks of a set for those that a name has, in their order. */
+struct search {
+    const uint8_t *set, *head; /* of the next mask */
+    unsigned next;             /* in the set, its name */
+    uint64_t open;             /* how long it may be */
+};
+
+/*
+ * Go behind the next mask before `stop` that the text at `at` begins with; its letters, 0: none.  Above
+ * a length in a head stand other bits: in a small file a length comes four times in `open`.
+ */
+static inline unsigned letters_find(struct search *search, const struct wanted *wanted, unsigned at, const uint8_t *stop)
+{
+    while (search->head < stop) {
+        unsigned letters = *search->head++ & UPMU_MASK_LETTERS, next = search->next;
+
+        search->next += letters;
+        if (search->open >> letters & 1u &&
+            letters_begin(search->set + next % UPMU_FILE_ROOM, letters, wanted->folded + at))
+            return letters;
+    }
+    return 0;
+}
+
+static inline unsigned codes_find(struct search *search, const struct wanted *wanted, unsigned at, const uint8_t *stop)
+{
+    while (search->head < stop) {
+        unsigned head = *search->head++, count = head >> 4, next, letters;
+
+        if (count == UPMU_MASK_MOST)
+            count = search->set[search->next++ % UPMU_FILE_ROOM];
+        next = search->next;
+        search->next += count;
+        if (!(search->open >> head % 64 & 1u))
+            continue;
+        letters = upmu_codes_begin(wanted->dictionary, search->set + next % UPMU_FILE_ROOM, count, wanted->folded + at,
+                                   wanted->length - at);
+        if (letters && wanted->folded[at + letters] == FOLDED_SEPARATOR)
+            return letters;
+    }
+    return 0;
 }
 
 /*
@@ -78,47 +121,31 @@ static inline bool letters_begin(const uint8_t *text, unsigned count, const char
 static UPMU_APART enum upmu_status masks_take(const struct wanted *wanted, unsigned at, const uint8_t *set,
                                               struct upmu_event_id *id)
 {
-    const uint8_t *head, *heads, *end, *stop, *class;
-    unsigned run, shift, most, next, shut = 0;
-    uint64_t expected, open;
+    const uint8_t *heads, *end, *stop, *class;
+    unsigned run, letters, shut = 0;
     struct upmu_masks masks;
+    struct search search;
+    uint64_t expected;
 
     upmu_masks_begin(wanted->file, set, &masks);
-    shift = masks.wide ? 0 : 4;
-    most = masks.wide ? UPMU_MASK_LETTERS + 1 : UPMU_MASK_MOST;
-    head = heads = set + masks.heads;
+    heads = set + masks.heads;
     end = heads + masks.count;
-    next = masks.at;
+    search = (struct search){set, heads, masks.at, 0};
     expected = masks_expected(wanted, at, masks.wide);
-    for (run = masks.run; head < end; run += 2) {
+    for (run = masks.run; search.head < end; run += 2) {
         class = upmu_section_here(wanted->file, UPMU_SHARED_CLASSES, set[run] & ~UPMU_LAST_RUN);
-        stop = set[run + 1] < end - head ? head + set[run + 1] : end;
-        open = (class[2] & UPMU_CLASS_GROUP) + 1u == shut ? 0 : expected;
-        for (; head < stop; head++) {
-            unsigned count = *head >> shift, letters = count;
-            const uint8_t *text;
-
-            if (count == most)
-                count = set[next++ % UPMU_FILE_ROOM];
-            text = set + next % UPMU_FILE_ROOM;
-            next += count;
-            /* Above a length stand other bits: one of a small file comes four times. */
-            if (!(open >> *head % 64 & 1u))
-                continue;
-            if (!masks.wide)
-                letters = upmu_codes_begin(wanted->dictionary, text, count, wanted->folded + at, wanted->length - at);
-            else if (!letters_begin(text, count, wanted->folded + at))
-                continue;
-            if (!letters || wanted->folded[at + letters] != FOLDED_SEPARATOR)
-                continue;
-            id->masks |= UINT32_C(1) << (head - heads);
+        stop = set[run + 1] < end - search.head ? search.head + set[run + 1] : end;
+        search.open = (class[2] & UPMU_CLASS_GROUP) + 1u == shut ? 0 : expected;
+        while ((letters = masks.wide ? letters_find(&search, wanted, at, stop)
+                                     : codes_find(&search, wanted, at, stop)) != 0) {
+            id->masks |= UINT32_C(1) << (search.head - heads - 1);
             at += letters + 1;
             if (at > wanted->length)
                 return UPMU_OK;
-            open = expected = masks_expected(wanted, at, masks.wide);
+            search.open = expected = masks_expected(wanted, at, masks.wide);
             if (class[0] & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE)) {
                 shut = (class[2] & UPMU_CLASS_GROUP) + 1u;
-                open = 0;
+                search.open = 0;
             }
         }
     }
@@ -340,7 +367,7 @@ static enum upmu_status plain_lookup(const struct upmu_catalog *catalog, const c
     if (!wanted_hash(&wanted, &hash))
         return UPMU_ERR_NO_SUCH_EVENT;
     found = length <= (catalog->byte[22] & 0x7fu) && name_lookup(&wanted, wanted.length, hash);
-    for (unsigned i = 0; i < wanted.cuts && !found; i++)
+    for (unsigned i = wanted.cuts; i-- > 0 && !found;)
         found = name_lookup(&wanted, wanted.cut_at[i], wanted.cut_hash[i]);
     if (wanted.status == UPMU_OK)
         *out_id = wanted.id;

@@ -65,19 +65,17 @@ static inline unsigned fragment_at(struct upmu_dictionary dictionary, unsigned c
     return (unsigned)(eight >> shift) & 15u;
 }
 
-unsigned upmu_codes_begin(struct upmu_dictionary dictionary, const uint8_t *codes, unsigned count,
-                          const char *folded, unsigned room)
+static inline unsigned codes_begin(struct upmu_dictionary dictionary, const uint8_t *codes, unsigned count,
+                                   const char *folded, unsigned room)
 {
-    unsigned at = 0;
+    const uint8_t *end = codes + count, *text;
+    unsigned at = 0, length;
+    uint64_t wanted, present;
 
-    for (; count; count--) {
-        unsigned code = *codes++, length;
-        uint64_t wanted, present;
-        const uint8_t *text;
-
-        if (code < SWITCHES)
+    for (; codes < end; codes++) {
+        if (*codes < SWITCHES)
             continue;
-        length = fragment_at(dictionary, code, &text);
+        length = fragment_at(dictionary, *codes, &text);
         __builtin_memcpy(&wanted, folded + at, 8);
         __builtin_memcpy(&present, text, 8);
         /* Case is one bit, and the one by which a dot differs from '_'. */
@@ -86,6 +84,14 @@ unsigned upmu_codes_begin(struct upmu_dictionary dictionary, const uint8_t *code
             return 0;
     }
     return at;
+}
+
+unsigned upmu_codes_begin(struct upmu_dictionary dictionary, const uint8_t *codes, unsigned count,
+                          const char *folded, unsigned room)
+{
+    if (!dictionary.groups)
+        return codes_begin((struct upmu_dictionary){dictionary.begin, 0}, codes, count, folded, room);
+    return codes_begin(dictionary, codes, count, folded, room);
 }
 
 /* Eight letters of a fragment as they are written: with a style, and dots. */
