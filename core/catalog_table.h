@@ -31,13 +31,13 @@ enum upmu_catalog_shared {
 /* Sections of one catalogue. */
 enum upmu_catalog_own {
     UPMU_OWN_FILTER = UPMU_SECTION(24, 1, 144), /* of masked rows' names: a bit for each length (16), for each hash */
-    UPMU_OWN_SHAPES = UPMU_SECTION(27, 2, 2),   /* its shapes: numbers of shared ones; small: none */
-    UPMU_OWN_ENTRIES = UPMU_SECTION(30, 3, 3),  /* rows: code, unit mask or index in MASKED, or an index; shape */
-    UPMU_OWN_MASKED = UPMU_SECTION(33, 2, 2),   /* places in SETS */
-    UPMU_OWN_NAMES = UPMU_SECTION(36, 1, 2),    /* name numbers: of rows, FFFFh, of aliases, FFFFh; ascending */
-    UPMU_OWN_TARGETS = UPMU_SECTION(39, 1, 2),  /* aliases: row, or behind the rows an index in CHOSEN */
-    UPMU_OWN_CHOSEN = UPMU_SECTION(42, 6, 6),   /* row, masks */
-    UPMU_OWN_HASH = UPMU_SECTION(45, 1, 2)      /* perfect: displacements; slots: small: name, else member and print (2) */
+    UPMU_OWN_HASH = UPMU_SECTION(27, 1, 2),     /* perfect: displacements; slots: small: name, else member, print (2) */
+    UPMU_OWN_SHAPES = UPMU_SECTION(30, 2, 2),   /* its shapes: numbers of shared ones; small: none */
+    UPMU_OWN_ENTRIES = UPMU_SECTION(33, 3, 3),  /* rows: code, unit mask or index in MASKED, or an index; shape */
+    UPMU_OWN_MASKED = UPMU_SECTION(36, 2, 2),   /* places in SETS */
+    UPMU_OWN_NAMES = UPMU_SECTION(39, 1, 2),    /* name numbers: of rows, FFFFh, of aliases, FFFFh; ascending */
+    UPMU_OWN_TARGETS = UPMU_SECTION(42, 1, 2),  /* aliases: row, or behind the rows an index in CHOSEN */
+    UPMU_OWN_CHOSEN = UPMU_SECTION(45, 6, 6)    /* row, masks */
 };
 
 #define UPMU_FILE_DIRECTORY 39    /* offsets of the catalogues, 3 bytes each */

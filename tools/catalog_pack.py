@@ -463,7 +463,7 @@ def pack_model(catalogue, pool, position):
     else:
         names = [pool.number[r.name] for r in rows] + [0xffff] + others + [0xffff]
         names = struct.pack(f"<{len(names)}H", *names)
-    sections = [lengths_of(rows) + bytes(filter_bits), shapes, entries, places, names, targets, chosen, hashed]
+    sections = [lengths_of(rows) + bytes(filter_bits), hashed, shapes, entries, places, names, targets, chosen]
     cpus = b""
     if catalogue.cpus or catalogue.pmu:
         cpus = catalogue.pmu.encode().ljust(12, b"\0") + b"".join(struct.pack("<BBHBB", *cpu) for cpu in catalogue.cpus)
@@ -473,7 +473,8 @@ def pack_model(catalogue, pool, position):
     for section in sections:
         offsets.append(at)
         at += len(section)
-    sections.append(bytes(max(0, offsets[0] + FILTER_REACH - at, OWN_LEAST - at)))
+    # The filter's reach, that of a target.
+    sections.append(bytes(max(0, offsets[0] + FILTER_REACH - at, OWN_LEAST - at, 0 if chosen else 1)))
     at += len(sections[-1])
     longest = max(len(name) for name in [row.name for row in rows] + [alias[0] for alias in aliases])
     header = struct.pack("<3sBIIHHHBBHBB", b"upm", VERSION, at, position, catalogue.number, len(rows), len(aliases),
@@ -483,7 +484,7 @@ def pack_model(catalogue, pool, position):
     header = header.ljust(OWN_NAME, b"\0")
     header += catalogue.name.encode().ljust(12, b"\0") + catalogue.other.encode().ljust(12, b"\0")
     return header + cpus + b"".join(sections), dict(zip(
-        ("filter", "shapes", "entries", "masked", "names", "targets", "chosen", "hash"), map(len, sections)))
+        ("filter", "hash", "shapes", "entries", "masked", "names", "targets", "chosen"), map(len, sections)))
 
 
 def has_keywords(name, target, masks):
