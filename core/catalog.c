@@ -285,13 +285,13 @@ static inline uint64_t last_of(const char *text, unsigned length, unsigned left)
 static inline void cuts_note(struct wanted *wanted, unsigned at, unsigned ends, uint64_t eight, uint64_t hash,
                              const uint8_t *filter)
 {
-    unsigned shift = 54 + (wanted->catalog->byte[23] >> 4);
+    unsigned shift = 54 + (wanted->catalog->byte[23] >> 4 & 7u);
 
     for (; ends; ends &= ends - 1) {
         unsigned i = (unsigned)__builtin_ctz(ends);
         uint64_t whole = (hash ^ (eight & ((UINT64_C(1) << 8 * i) - 1))) * HASH_FACTOR;
 
-        if ((filter[whole >> shift >> 3] >> (whole >> shift & 7u) & 1u) && wanted->cuts < CUTS) {
+        if ((unsigned)filter[whole >> shift >> 3] >> (whole >> shift & 7u) & 1u && wanted->cuts < CUTS) {
             wanted->cut_hash[wanted->cuts] = (uint32_t)(whole >> 32);
             wanted->cut_at[wanted->cuts++] = (uint8_t)(at + i);
         }
