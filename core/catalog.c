@@ -28,8 +28,8 @@ struct wanted {
     struct upmu_dictionary dictionary;
     const char *name;
     unsigned length;
-    struct upmu_event_id id; /* found, if status is UPMU_OK */
-    enum upmu_status status;
+    bool found;
+    struct upmu_event_id id; /* if it is */
     char folded[UPMU_CATALOG_NAME + UPMU_FOLDED_ROOM]; /* the name, a separator, then noughts */
     uint8_t ends[UPMU_CATALOG_NAME / 8 + 9];           /* bit i: it may end or be cut before byte i */
     unsigned cuts;
@@ -114,12 +114,10 @@ static inline unsigned codes_find(struct search *search, const struct wanted *wa
 /*
  * Take the masks that the text from `at` on consists of, in the order of the row, into
  * an id: of masks of a group that begin alike the longest comes first, and behind one that
- * takes no other the rest of its group is passed over.
- * UPMU_ERR_NO_SUCH_EVENT: it begins with masks and goes on with none, UPMU_ERR_END: it is
- * no text of masks, so that the name may be another.
+ * takes no other the rest of its group is passed over.  False: it goes on with something else.
  */
-static UPMU_APART enum upmu_status masks_take(const struct wanted *wanted, unsigned at, const uint8_t *set,
-                                              struct upmu_event_id *id)
+static UPMU_APART bool masks_take(const struct wanted *wanted, unsigned at, const uint8_t *set,
+                                  struct upmu_event_id *id)
 {
     const uint8_t *heads, *end, *stop, *class;
     unsigned run, letters, shut = 0;
@@ -141,7 +139,7 @@ static UPMU_APART enum upmu_status masks_take(const struct wanted *wanted, unsig
             id->masks |= UINT32_C(1) << (search.head - heads - 1);
             at += letters + 1;
             if (at > wanted->length)
-                return UPMU_OK;
+                return true;
             search.open = expected = masks_expected(wanted, at, masks.wide);
             if (class[0] & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE)) {
                 shut = (class[2] & UPMU_CLASS_GROUP) + 1u;
@@ -149,7 +147,7 @@ static UPMU_APART enum upmu_status masks_take(const struct wanted *wanted, unsig
             }
         }
     }
-    return id->masks && set[0] & UPMU_SET_CLOSED ? UPMU_ERR_NO_SUCH_EVENT : UPMU_ERR_END;
+    return false;
 }
 
 /* The row or alias with a name. */
@@ -188,55 +186,41 @@ static unsigned slot_of(const struct upmu_catalog *catalog, unsigned wide, uint3
     return wide ? upmu_half(place) : *place;
 }
 
-/* Masks follow the name of a row that goes up to `at`: take them, too. */
-static enum upmu_status tail_take(const struct wanted *wanted, unsigned at, struct upmu_event_id *id)
-{
-    const uint8_t *set = upmu_row_set(wanted->catalog, id->row);
-
-    return set ? masks_take(wanted, at + 1, set, id) : UPMU_ERR_END;
-}
-
 /*
  * Look up a name that goes up to `at` and has this hash; behind that masks follow, if
  * it is not the end.  The slot of a wide file says of most other hashes that they are not
  * its name's.  Of names that fold to one text: the one written exactly so, else the first.
- * False if the name may yet end elsewhere.
+ * False if the name may yet end elsewhere: not before that of a masked row.
  */
 static bool name_lookup(struct wanted *wanted, unsigned at, uint32_t hash)
 {
     const struct upmu_catalog *catalog = wanted->catalog;
     unsigned wide = upmu_file_wide(wanted->file), bits = catalog->byte[23] & 15u, prints = 0x7fffu >> bits;
-    bool whole = at == wanted->length, found = false;
+    bool settled = false;
 
     for (unsigned twin = 0; twin < UPMU_TWINS; twin++, hash += UPMU_TWIN_STEP) {
-        unsigned entry = slot_of(catalog, wide, hash), name = entry;
+        unsigned entry = slot_of(catalog, wide, hash), member = entry & ((1u << bits) - 1), name = entry;
         struct upmu_event_id id;
+        const uint8_t *set;
 
         if (wide) {
-            unsigned member = entry & ((1u << bits) - 1);
-
             if ((entry >> bits ^ hash) & prints)
-                return found;
+                break;
             name = upmu_half(upmu_section_at(catalog->byte, UPMU_OWN_NAMES, 2 * member));
         }
-        if (name_is(wanted, name, at, found)) {
-            enum upmu_status status = UPMU_OK;
-
-            upmu_member_id(catalog, wide ? entry & ((1u << bits) - 1) : member_of(catalog, name), &id);
-            if (!whole)
-                status = id.masks ? UPMU_ERR_END : tail_take(wanted, at, &id);
-            if (status == UPMU_ERR_NO_SUCH_EVENT)
-                return true;
-            if (status == UPMU_OK) {
-                found = true;
+        if (name_is(wanted, name, at, wanted->found)) {
+            upmu_member_id(catalog, wide ? member : member_of(catalog, name), &id);
+            set = at == wanted->length || id.masks ? NULL : upmu_row_set(catalog, id.row);
+            settled |= set != NULL;
+            if (at == wanted->length || (set && masks_take(wanted, at + 1, set, &id))) {
+                wanted->found = settled = true;
                 wanted->id = id;
-                wanted->status = UPMU_OK;
             }
         }
         if (!wide || !(entry & UPMU_SLOT_TWIN))
             break;
     }
-    return found;
+    return settled;
 }
 
 /* ---- The hash ---- */
@@ -353,7 +337,7 @@ static enum upmu_status plain_lookup(const struct upmu_catalog *catalog, const c
                                      struct upmu_event_id *out_id)
 {
     struct wanted wanted;
-    bool found;
+    bool settled;
     uint32_t hash;
 
     if (!length || length >= UPMU_CATALOG_NAME)
@@ -363,15 +347,16 @@ static enum upmu_status plain_lookup(const struct upmu_catalog *catalog, const c
     wanted.dictionary = upmu_dictionary(wanted.file);
     wanted.name = name;
     wanted.length = (unsigned)length;
-    wanted.status = UPMU_ERR_NO_SUCH_EVENT;
+    wanted.found = false;
     if (!wanted_hash(&wanted, &hash))
         return UPMU_ERR_NO_SUCH_EVENT;
-    found = length <= (catalog->byte[22] & 0x7fu) && name_lookup(&wanted, wanted.length, hash);
-    for (unsigned i = wanted.cuts; i-- > 0 && !found;)
-        found = name_lookup(&wanted, wanted.cut_at[i], wanted.cut_hash[i]);
-    if (wanted.status == UPMU_OK)
-        *out_id = wanted.id;
-    return wanted.status;
+    settled = length <= (catalog->byte[22] & 0x7fu) && name_lookup(&wanted, wanted.length, hash);
+    for (unsigned i = wanted.cuts; i-- > 0 && !settled;)
+        settled = name_lookup(&wanted, wanted.cut_at[i], wanted.cut_hash[i]);
+    if (!wanted.found)
+        return UPMU_ERR_NO_SUCH_EVENT;
+    *out_id = wanted.id;
+    return UPMU_OK;
 }
 
 /* Where Intel spells OFFCORE_RESPONSE.X.Y as OFFCORE_RESPONSE:request=X:response=Y. */

@@ -55,7 +55,6 @@ enum upmu_catalog_own {
 #define UPMU_SHAPE_INDEXED 0x8000u /* flag: the row's two bytes are an index */
 /* First byte of a set: how many other names of masks, and these; it goes on with the payload. */
 #define UPMU_SET_OTHERS 0x1fu
-#define UPMU_SET_CLOSED 0x20u  /* no other name begins with the row's and one of its masks */
 #define UPMU_SET_WIDE 0x40u    /* bits of a mask are two bytes */
 #define UPMU_SET_PAYLOAD 0x80u /* index of the row's payload (2) */
 #define UPMU_LAST_RUN 0x80u    /* beside the class of a run of masks */

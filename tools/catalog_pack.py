@@ -39,8 +39,7 @@ MASK_LISTED = 0x80  # packed form only, beside the group
 CUTS = 8            # places in a name that are tried as the end of a masked row's name
 IMPORTED = 256      # the first number of catalogues from outside
 MASK_LONGEST = 56   # bytes of the longest name of a mask
-SET_CLOSED = 0x20   # packed form only, beside the count of other names
-SET_WIDE = 0x40     # the same: bits of masks are two bytes
+SET_WIDE = 0x40     # packed form only, beside the count of other names: bits of masks are two bytes
 SET_PAYLOAD = 0x80  # the same: the row's payload follows
 LAST_RUN = 0x80     # packed form only, beside the class of a set's last run
 SLOT_TWIN = 0x8000  # another name folds to the same text: its hash is so much higher
@@ -204,6 +203,13 @@ def check(catalogue):
     for row in catalogue.rows:
         if len(row.masks) > 32:
             sys.exit(f"{catalogue.name}: {row.name} has more than 32 masks")
+    masked = {fold(row.name) + "_": row for row in catalogue.rows if row.masks}
+    for begin in masked:
+        for row in (masked[begin[:end + 1]] for end, letter in enumerate(begin[:-1]) if letter == "_" and begin[:end + 1] in masked):
+            for mask in [mask.name for mask in row.masks] + [name for name, _ in row.mask_aliases]:
+                text = fold(f"{row.name}_{mask}_")
+                if text.startswith(begin) or begin.startswith(text):
+                    sys.exit(f"{catalogue.name}: {row.name} with {mask} begins like {masked[begin].name}")
     for name, target, masks in catalogue.aliases:
         if target not in rows:
             sys.exit(f"{catalogue.name}: alias {name} of unknown {target}")
@@ -251,12 +257,6 @@ def lengths_of(rows):
 def prefixes(names):
     """What stands before separators in names, folded."""
     return {name[:end] for name in map(fold, names) for end, letter in enumerate(name) if letter == "_"}
-
-
-def closed(row, names):
-    """Whether no other name begins with the row's and one of its masks."""
-    begins = tuple(fold(f"{row.name}_{mask.name}_") for mask in row.masks)
-    return not any((fold(name) + "_").startswith(begins) for name in names)
 
 
 def members_of(catalogue, number):
@@ -328,11 +328,10 @@ class Table:
         return self.index[value]
 
 
-def set_key(row, names):
+def set_key(row):
     """What rows with equal sets of masks have in common."""
     return (tuple((m.name, m.bits, m.group, m.flags, m.cmask) for m in row.masks),
-            tuple(sorted(row.mask_aliases, key=lambda a: order(a[0]))), row.payload if row.msr else None,
-            closed(row, names))
+            tuple(sorted(row.mask_aliases, key=lambda a: order(a[0]))), row.payload if row.msr else None)
 
 
 def mask_class(mask):
@@ -349,7 +348,7 @@ class Pool:
             own = {row.name for row in catalogue.rows} | {a[0] for a in catalogue.aliases}
             for row in catalogue.rows:
                 if row.masks:
-                    self.set_of[catalogue.name, row.name] = set_key(row, own - {row.name})
+                    self.set_of[catalogue.name, row.name] = set_key(row)
             names |= own
         self.names = sorted(names, key=order)
         if len(self.names) > MOST_NAMES:
@@ -372,13 +371,13 @@ class Pool:
         """Where a set of masks begins; rows with equal ones share them."""
         if key not in self.set_index:
             self.set_index[key] = len(self.sets)
-            self.sets += mask_set(row, key[3], self)
+            self.sets += mask_set(row, self)
             if len(self.sets) - self.set_index[key] >= catalog_text.ROOM:
                 sys.exit(f"{row.name}: its masks take too much room")
         return self.set_index[key]
 
 
-def mask_set(row, is_closed, pool):
+def mask_set(row, pool):
     """The masks of one row and their other names."""
     if len(row.mask_aliases) > 31:
         sys.exit(f"{row.name} has more than 31 other names of masks")
@@ -386,7 +385,7 @@ def mask_set(row, is_closed, pool):
     wide = max(bits) > 255
     if max(bits) > 65535:
         sys.exit(f"{row.name}: a mask has more than 16 bits")
-    packed = bytearray([len(row.mask_aliases) | (SET_CLOSED if is_closed else 0) | (SET_WIDE if wide else 0) |
+    packed = bytearray([len(row.mask_aliases) | (SET_WIDE if wide else 0) |
                         (SET_PAYLOAD if row.msr else 0)])
     if row.msr:
         packed += struct.pack("<H", pool.values.number(row.payload))
