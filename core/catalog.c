@@ -79,7 +79,8 @@ struct search {
  * Go behind the next mask before `stop` that the text at `at` begins with; its letters, 0: none.  Above
  * a length in a head stand other bits: in a small file a length comes four times in `open`.
  */
-static inline unsigned letters_find(struct search *search, const struct wanted *wanted, unsigned at, const uint8_t *stop)
+static inline unsigned letters_find(struct search *search, const struct wanted *wanted, unsigned at,
+                                    const uint8_t *stop)
 {
     while (search->head < stop) {
         unsigned letters = *search->head++ & UPMU_MASK_LETTERS, next = search->next;
@@ -527,7 +528,8 @@ bool upmu_catalog_row(const struct upmu_catalog *catalog, unsigned row, struct u
     return true;
 }
 
-bool upmu_catalog_mask(const struct upmu_catalog *catalog, unsigned row, unsigned mask, struct upmu_mask *out_mask)
+UPMU_APART bool upmu_catalog_mask(const struct upmu_catalog *catalog, unsigned row, unsigned mask,
+                                  struct upmu_mask *out_mask)
 {
     struct upmu_unpacked unpacked;
 

@@ -173,7 +173,8 @@ static bool catalog_is_sound(const struct upmu_catalog *catalog)
     unsigned wide = upmu_file_wide(upmu_catalog_file(catalog));
 
     if (!rows || !section_fits(catalog->byte, UPMU_OWN_FILTER, 1) ||
-        !section_fits(catalog->byte, UPMU_OWN_HASH, 1) || !section_fits(catalog->byte, UPMU_OWN_SHAPES, catalog->byte[19]) ||
+        !section_fits(catalog->byte, UPMU_OWN_HASH, 1) ||
+        !section_fits(catalog->byte, UPMU_OWN_SHAPES, catalog->byte[19]) ||
         !section_fits(catalog->byte, UPMU_OWN_ENTRIES, rows) ||
         !section_fits(catalog->byte, UPMU_OWN_MASKED, catalog->byte[18]) ||
         !section_fits(catalog->byte, UPMU_OWN_NAMES, wide ? 2 * (rows + aliases + 2) : aliases) ||

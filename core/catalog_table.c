@@ -65,8 +65,8 @@ static inline unsigned fragment_at(struct upmu_dictionary dictionary, unsigned c
     return (unsigned)(eight >> shift) & 15u;
 }
 
-static inline unsigned codes_begin(struct upmu_dictionary dictionary, const uint8_t *codes, unsigned count,
-                                   const char *folded, unsigned room)
+unsigned upmu_codes_begin(struct upmu_dictionary dictionary, const uint8_t *codes, unsigned count,
+                          const char *folded, unsigned room)
 {
     const uint8_t *end = codes + count, *text;
     unsigned at = 0, length;
@@ -84,14 +84,6 @@ static inline unsigned codes_begin(struct upmu_dictionary dictionary, const uint
             return 0;
     }
     return at;
-}
-
-unsigned upmu_codes_begin(struct upmu_dictionary dictionary, const uint8_t *codes, unsigned count,
-                          const char *folded, unsigned room)
-{
-    if (!dictionary.groups)
-        return codes_begin((struct upmu_dictionary){dictionary.begin, 0}, codes, count, folded, room);
-    return codes_begin(dictionary, codes, count, folded, room);
 }
 
 /* Eight letters of a fragment as they are written: with a style, and dots. */

@@ -21,7 +21,7 @@
 enum upmu_catalog_shared {
     UPMU_SHARED_SETS = UPMU_SECTION(18, 1, 1290),       /* masks of rows: see struct upmu_masks */
     UPMU_SHARED_NAMES = UPMU_SECTION(21, 1, 1290),      /* shared fragments << 5 | own ones; codes */
-    UPMU_SHARED_FRAGMENTS = UPMU_SECTION(24, 1, 1290),  /* where fragments stand in the text behind, and their lengths */
+    UPMU_SHARED_FRAGMENTS = UPMU_SECTION(24, 1, 1290),  /* where fragments stand in the text behind, how long */
     UPMU_SHARED_BLOCKS = UPMU_SECTION(27, 3, 4),        /* offset in NAMES of every 16th name */
     UPMU_SHARED_SHAPES = UPMU_SECTION(30, 12, 12),      /* what rows have in common */
     UPMU_SHARED_VALUES = UPMU_SECTION(33, 8, 8),        /* payloads */

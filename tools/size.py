@@ -23,6 +23,7 @@ STRUCTS = {  # struct: limit in bytes
 CORE_LIMIT, CORE_AIM = 78500, 28 * 1024
 MINIMUM_LIMIT, MINIMUM_AIM = 22400, 12 * 1024
 CATALOGUES_LIMIT = 250000
+CATALOGUE_LIMITS = {"skl": 13000, "zen4": 6000, "k8": 5120, "netburst": 4000}  # alone
 MINIMUM_OPTIONS = ["-DUPMU_BACKEND_X86_P4=0", "-DUPMU_BACKEND_AMD=0", "-DUPMU_SAMPLING=0", "-DUPMU_NAMES=0",
                    "-DUPMU_PROBE=0",
                    "-DUPMU_WHY_TEXT=0", "-DUPMU_MOVES=0", "-DUPMU_DOMAINS=0", "-DUPMU_PRELUDES=0",
@@ -134,7 +135,7 @@ def main():
         if rodata:
             line(f"rodata.{source}", rodata)
     for name, size in re.findall(r"^static const uint8_t catalog_(\w+)\[(\d+)\]", open("events/catalog_models.c").read(), re.M):
-        line(f"catalogue.{name}", int(size))
+        line(f"catalogue.{name}", int(size), limit=CATALOGUE_LIMITS.get(name))
     for size in re.findall(r"upmu_catalog_data\[(\d+)\]", open("events/catalog_data.c").read()):
         line("catalogue.all", int(size), limit=CATALOGUES_LIMIT)
     text, rodata = minimum(arguments.cc)

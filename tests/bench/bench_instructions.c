@@ -248,7 +248,7 @@ static void measure_every_lookup(struct lookup *lookup)
         for (char *c = listed; *c; c++)
             *c = (char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c == '.' ? '-' : *c);
         measure_lookup(lookup, listed, UPMU_OK, "lookup-folded");
-        listed[strlen(listed) - 1] = '!';
+        listed[strlen(listed) - 1] = 'j';
         measure_lookup(lookup, listed, UPMU_ERR_NO_SUCH_EVENT, "lookup-miss");
     }
 }
@@ -270,7 +270,7 @@ static void measure_masks(struct lookup *lookup)
             measure_lookup(lookup, lookup->name, UPMU_OK, "lookup-masks");
             snprintf(name, sizeof name, "%s", lookup->name);
             length = lookup->length;
-            lookup->name[lookup->length - 1] = '!';
+            lookup->name[lookup->length - 1] = 'j';
             measure_lookup(lookup, lookup->name, UPMU_ERR_NO_SUCH_EVENT, "lookup-masks-miss");
         }
     }
