@@ -158,8 +158,18 @@ fuzz: $(FUZZ_TARGETS:%=build/fuzz/fuzz-%)
 		build/fuzz/fuzz-$$target -max_total_time=$(FUZZ_SECONDS) -max_len=1024 -print_final_stats=1 \
 			-artifact_prefix=build/fuzz/$$target- build/fuzz/corpus/$$target tests/fuzz/corpus/$$target || exit 1; \
 	done
-soak: $(FUZZ_TARGETS:%=build/asan/tests/fuzz/test_fuzz_%)
-	@FUZZ_RUNS=soak IMPORT_MUTATIONS=10000 $(PYTHON) tests/run_layer.py soak --jobs $(JOBS) $^ tests/build/check_import.py
+SOAK_FUZZ := $(FUZZ_TARGETS:%=build/asan/tests/fuzz/test_fuzz_%)
+SOAK_INJECT := $(patsubst %,build/gcc-64/tests/inject/test_%,inject inject_amd inject_models inject_p4)
+soak: $(SOAK_FUZZ) $(SOAK_INJECT)
+	@FUZZ_RUNS=soak IMPORT_MUTATIONS=10000 $(PYTHON) tests/run_layer.py soak --jobs $(JOBS) $(SOAK_FUZZ) tests/build/check_import.py
+	@for stride in 7 11 13 17; do \
+		echo "== every $$stride-th access" && \
+		INJECT_STRIDE=$$stride $(PYTHON) tests/run_layer.py soak-inject --jobs $(JOBS) $(SOAK_INJECT) || exit 1; \
+	done
+	@for early in 1 2 3 4 5 6 7 8; do \
+		echo "== an overflow $$early accesses before a fault" && \
+		INJECT_EARLY=$$early INJECT_STRIDE=7 $(PYTHON) tests/run_layer.py soak-inject --jobs $(JOBS) $(SOAK_INJECT) || exit 1; \
+	done
 
 -include efi-demo/demo.mk
 -include tests/oracle/oracle.mk
@@ -248,7 +258,7 @@ help:
 	@echo "kernel         build it (build/kernel; examples/kernel/README.md)"
 	@echo "test           every layer of tests, then totals"
 	@echo "test-LAYER     one of: $(ALL_LAYERS)   (V=1 shows commands, TEST_BUILDS=... chooses builds)"
-	@echo "fuzz, soak     libFuzzer for FUZZ_SECONDS a target; the whole numbers of the seeded runs"
+	@echo "fuzz, soak     libFuzzer for FUZZ_SECONDS a target; the whole numbers of the seeded runs, other sweeps (hours)"
 	@echo "test-mutants   the model's rules and the library's lines changed, one at a time: does a test notice?"
 	@echo "coverage       lines and branches that the tests reach (gcovr)"
 	@echo "check          the rules that source text must keep"

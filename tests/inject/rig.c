@@ -369,6 +369,20 @@ static void note_fault(struct rig *rig, uint32_t number)
     rig->sim.rule[UPMU_SIM_RULE_CHECK_P4_SIBLING] = rig->order.width == 1;
 }
 
+/* The overflow before a fault; the accesses of its handler are numbered, but not told. */
+static void inject_early(struct rig *rig)
+{
+    rig->may_lose += 2u;
+    if (rig->order.trace)
+        printf("    overflow after access %u%s\n", (unsigned)rig->sim.accesses, rig->in_handler ? " (handler)" : "");
+    burst(rig, RIG_UNIT);
+    if (rig->sim.accesses < rig->order.at || rig->fault_hit)
+        return;
+    rig->in_handler++;
+    note_fault(rig, rig->order.at);
+    rig->in_handler--;
+}
+
 static void before(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
 {
     struct rig *rig = sim->test;
@@ -383,6 +397,8 @@ static void before(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upm
                                         : "rearm",
                (unsigned)address, rig->in_handler ? " (handler)" : "");
     note_fault(rig, number);
+    if (rig->order.early && number + rig->order.early == rig->order.at)
+        inject_early(rig);
     if (number == rig->order.at && !rig->order.after &&
         (rig->order.injection == RIG_OVERFLOW || rig->order.injection == RIG_FOREIGN))
         rig_inject(rig);

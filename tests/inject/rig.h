@@ -71,6 +71,7 @@ struct rig_order {
     bool after;
     uint32_t at;    /* access number */
     uint32_t width; /* of a fault: accesses */
+    uint32_t early; /* of a fault: so many accesses before it an overflow; 0: none */
     bool trace;
 };
 

@@ -4,10 +4,11 @@
  * foreign NMI or a fault at every register access.
  *
  * Without arguments: as tests; `every`: without leaving accesses out; with
- * INJECT_STRIDE in the environment only every so many are taken.  With
- * `scenario=… profile=… variant=…`
- * and `before=N`, `after=N`, `nmi-before=N`, `nmi-after=N`, `fault=N` or nothing
- * injected: that one run, told access by access.
+ * INJECT_STRIDE in the environment only every so many are taken, with INJECT_EARLY=N
+ * an overflow comes N accesses before each fault, and nothing else is injected (`make
+ * soak` does both).  With `scenario=… profile=… variant=…` and `before=N`, `after=N`,
+ * `nmi-before=N`, `nmi-after=N`, `fault=N early=N` or nothing injected: that one run,
+ * told access by access.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -92,7 +93,8 @@ static bool every;
 #else
 #define SLOW_BUILD (sizeof(void *) == 4)
 #endif
-static unsigned wide; /* every so many accesses, everywhere */
+static unsigned wide;  /* every so many accesses, everywhere */
+static unsigned early; /* faults only, and an overflow so many accesses before */
 static struct rig rig;
 
 static const struct scenario *scenario_at(unsigned i)
@@ -111,7 +113,7 @@ static void describe(const struct rig_order *order)
     else if (order->injection == RIG_FOREIGN)
         printf(" nmi-%s=%u", order->after ? "after" : "before", (unsigned)order->at);
     else if (order->injection == RIG_FAULT)
-        printf(" fault=%u width=%u", (unsigned)order->at, (unsigned)order->width);
+        printf(" fault=%u width=%u early=%u", (unsigned)order->at, (unsigned)order->width, (unsigned)order->early);
     printf("\n");
 }
 
@@ -207,16 +209,22 @@ static void sweep_all(void **state)
     const struct task *task = *state;
     unsigned bad = 0, phase = 0;
 
+    if (early && task->injection != RIG_FAULT)
+        skip();
     for (unsigned p = 0; p < PROFILES && bad < 6; p++)
         for (unsigned v = 0; v < VARIANTS && bad < 6; v++) {
             struct rig_order order = {.scenario = task->scenario->name,
                                       .profile = profiles[p],
                                       .variant = &variants[v],
                                       .injection = task->injection,
-                                      .width = 1};
+                                      .width = 1,
+                                      .early = early};
             unsigned stride = stride_of(p, v);
 
             if (!combined(p, v) || !applies(task->scenario, profiles[p], &variants[v]))
+                continue;
+            /* (Where nothing flags an overflow, its interrupt and the fault may both be lost.) */
+            if (early && variants[v].unflagged)
                 continue;
             bad += sweep(task->scenario, order, stride, phase++, 2);
             order.after = task->injection != RIG_FAULT;
@@ -269,6 +277,8 @@ static bool take_argument(const char *argument, struct rig_order *order, const s
         for (unsigned i = 0; i < VARIANTS; i++)
             if (!strcmp(variants[i].name, value))
                 order->variant = &variants[i];
+    } else if (!strncmp(argument, "early=", 6)) {
+        order->early = number_of(value);
     } else if (!strncmp(argument, "width=", 6)) {
         order->width = number_of(value);
     } else {
@@ -384,6 +394,8 @@ static const char *claim(unsigned i, unsigned k)
 /* What applies(), needs_flags(), the firmware scenario and the strides leave out. */
 static void tell_left_out(void)
 {
+    if (early)
+        printf("skipped: an overflow before a fault where nothing flags it: its interrupt may be lost\n");
     if (RIG_P4)
         printf("skipped: overflows without flag where counters cascade, in masks_a_full_ring and in takes_turns\n");
     else
@@ -412,6 +424,8 @@ int main(int count, char **arguments)
     every = count > 1;
     if (getenv("INJECT_STRIDE"))
         wide = number_of(getenv("INJECT_STRIDE"));
+    if (getenv("INJECT_EARLY"))
+        early = number_of(getenv("INJECT_EARLY"));
     for (unsigned i = 0; scenario_at(i); i++)
         for (unsigned k = 0; k < 4; k++) {
             if (!claim(i, k))
