@@ -594,6 +594,60 @@ static void each_general_counter_has_one_select_of_its_own(void **state)
     }
 }
 
+/* It makes room for one whose start then faults, and comes back before anybody else has used its counter. */
+static void an_event_that_moves_away_and_back_counts_and_samples_on(void **state)
+{
+    const struct upmu_sampling every_100 = {.period = 100};
+    unsigned back = 0;
+
+    (void)state;
+    for (unsigned k = 1; k < 24; k++) {
+        struct upmu_session full, third;
+        struct upmu_sample sample;
+        char name[2][40];
+        unsigned home;
+        bool failed;
+
+        begin("skylake");
+        sim.expect_faults = true;
+        assert_int_equal(upmu_session_init(&full, &machine), UPMU_OK);
+        assert_int_equal(upmu_session_init(&third, &machine), UPMU_OK);
+        assert_int_equal(upmu_session_add(&full, "branch-misses:counter=2,branch-misses:counter=3", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&full, &cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_session_start(&full), UPMU_OK);
+        assert_int_equal(upmu_session_add(&session, "branches", &every_100), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&session, ring, sizeof ring), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&session, &cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_session_start(&session), UPMU_OK);
+        home = session.set.tally[0].counter;
+        assert_in_range(home, 0, 1);
+        strcpy(name[0], "branch-misses:counter=0");
+        strcpy(name[1], "branch-misses:counter=1");
+        run(300);
+        assert_int_equal(upmu_session_add(&other, name[home], NULL), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&other, &cpu[0]), UPMU_OK);
+        sim.fault_at = sim.accesses + k;
+        failed = upmu_session_start(&other) != UPMU_OK;
+        sim.fault_at = 0;
+        if (failed && session.set.tally[0].counter != home) {
+            assert_int_equal(upmu_session_detach(&other), UPMU_OK);
+            assert_int_equal(upmu_session_add(&third, name[!home], NULL), UPMU_OK);
+            assert_int_equal(upmu_session_attach_cpu(&third, &cpu[0]), UPMU_OK);
+            assert_int_equal(upmu_session_start(&third), UPMU_OK);
+            assert_int_equal(session.set.tally[0].counter, home);
+            back++;
+            run(300);
+            assert_int_equal(value(&session, 0), 120);
+            assert_true(upmu_ring_next(&session.ring, &sample));
+            assert_false(upmu_ring_next(&session.ring, &sample));
+            assert_int_equal(upmu_session_stop(&session), UPMU_OK);
+            assert_int_equal(value(&session, 0), 120);
+        }
+        end();
+    }
+    assert_true(back > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -620,6 +674,7 @@ int main(void)
         cmocka_unit_test(a_cpu_session_counts_every_program_and_ring_and_no_halted_time),
         cmocka_unit_test(counters_are_read_with_the_index_of_their_kind),
         cmocka_unit_test(each_general_counter_has_one_select_of_its_own),
+        cmocka_unit_test(an_event_that_moves_away_and_back_counts_and_samples_on),
     };
     return cmocka_run_group_tests_name("session steps", tests, NULL, NULL);
 }
