@@ -228,13 +228,16 @@ enum upmu_status rig_counts(struct rig_duty *duty, struct upmu_count *out_counts
 
 /* ---- Execution, interrupts, injection ---- */
 
-/* A session that a call on another moves: without a gap only if it counts and the gates are one register. */
+/*
+ * A session that a call on another moves, or that a poll replays an overflow of: without a gap only if it
+ * counts and the gates are one register.
+ */
 static bool may_miss(const struct rig *rig, const struct rig_duty *duty)
 {
     /* An erratum's sequence before the other's new events stops everything. */
     if (rig->calling && rig->calling != duty && rig->cpu[0].pmu && (rig->cpu[0].pmu->capabilities & UPMU_PMU_PRELUDE))
         return true;
-    if (!rig->others_concerned || !rig->calling)
+    if (!rig->others_concerned || !(rig->calling || rig->in_cpu_call))
         return false;
     return duty->period[0] || !rig->cpu[0].pmu || !(rig->cpu[0].pmu->capabilities & UPMU_PMU_GLOBAL_CTRL);
 }
@@ -869,7 +872,9 @@ static void cpu_call(struct rig *rig, unsigned cpu, enum upmu_status (*function)
         enum upmu_status status;
 
         inside(rig, true);
+        rig->in_cpu_call = true;
         status = function(&rig->cpu[cpu]);
+        rig->in_cpu_call = false;
         inside(rig, false);
         if (!excused(rig, status, name) || !again)
             break;

@@ -97,6 +97,7 @@ struct rig {
     const struct rig_duty *calling;
     const struct rig_duty *fault_calling;
     bool switching;     /* a call that concerns several sessions */
+    bool in_cpu_call;   /* poll, suspend, ... */
     unsigned thread_on; /* on CPU 0 */
     struct upmu_thread thread[RIG_THREADS];
     struct upmu_set set; /* of a duty with two */
