@@ -67,7 +67,9 @@ static bool take_sample(struct upmu_cpu *cpu, struct upmu_accesses *accesses, st
 {
     uint64_t control;
 
-    if (!upmu_bank_look(&cpu->bank, accesses, ibs->plan.row[0], &control) || !(control & ibs->plan.valid))
+    if ((!upmu_bank_look(&cpu->bank, accesses, ibs->plan.row[0], &control) &&
+         !upmu_bank_look(&cpu->bank, accesses, ibs->plan.row[0], &control)) ||
+        !(control & ibs->plan.valid))
         return false;
     queue_sample(cpu, accesses, ibs, control, frame);
     return true;
@@ -84,19 +86,25 @@ unsigned upmu_ibs_handle(struct upmu_cpu *cpu, const struct upmu_frame *frame)
         if (!ibs || ibs->closing || !take_sample(cpu, accesses, ibs, frame))
             continue;
         taken++;
-        (void)take_steps(&cpu->bank, accesses, ibs->plan.step + ibs->plan.starts, ibs->plan.agains);
+        /* (One that is not armed again would be silent.) */
+        if (!take_steps(&cpu->bank, accesses, ibs->plan.step + ibs->plan.starts, ibs->plan.agains))
+            (void)take_steps(&cpu->bank, accesses, ibs->plan.step + ibs->plan.starts, ibs->plan.agains);
     }
     return taken;
 }
 
+/* What faults is tried again: a unit that runs on would be nobody's. */
 static bool end_unit(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
 {
     struct upmu_ibs_plan *plan = &ibs->plan;
     struct upmu_accesses *accesses = &cpu->bank.accesses;
-    bool fine = take_steps(&cpu->bank, accesses, plan->step + plan->starts + plan->agains, plan->stops);
+    bool fine = false;
 
-    if (plan->second_row != UPMU_NO_ROW)
-        fine &= upmu_bank_command(&cpu->bank, accesses, plan->second_row, ibs->second);
+    for (unsigned attempt = 0; attempt < 2 && !fine; attempt++) {
+        fine = take_steps(&cpu->bank, accesses, plan->step + plan->starts + plan->agains, plan->stops);
+        if (plan->second_row != UPMU_NO_ROW)
+            fine &= upmu_bank_command(&cpu->bank, accesses, plan->second_row, ibs->second);
+    }
     UPMU_BARRIER();
     cpu->ibs[ibs->kind] = NULL;
     return fine;
