@@ -866,6 +866,18 @@ static void set_up_hybrid(struct fixture *f)
         assert_int_equal(upmu_session_init(&f->session[i], &f->machine), UPMU_OK);
 }
 
+/* Thread 0 runs on the P-core, then on the E-core, where session 0 waits. */
+static void wait_on_the_other_type(struct fixture *f)
+{
+    to_thread(f, 0, 0);
+    work(f, 0, 1000);
+    to_thread(f, 0, IDLE);
+    to_thread(f, 1, 0);
+    assert_int_equal(f->session[0].state, UPMU_SESSION_WAITING);
+    assert_int_equal(f->session[0].why.status, UPMU_ERR_WRONG_PMU);
+    work(f, 1, 1000);
+}
+
 static void on_another_type_of_core_a_session_waits_and_says_why(void **state)
 {
     struct fixture f;
@@ -874,13 +886,7 @@ static void on_another_type_of_core_a_session_waits_and_says_why(void **state)
     set_up_hybrid(&f);
     add(&f, 0, "instructions,branches");
     follow(&f, 0, 0);
-    to_thread(&f, 0, 0);
-    work(&f, 0, 1000);
-    to_thread(&f, 0, IDLE);
-    to_thread(&f, 1, 0);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_WAITING);
-    assert_int_equal(f.session[0].why.status, UPMU_ERR_WRONG_PMU);
-    work(&f, 1, 1000);
+    wait_on_the_other_type(&f);
     to_thread(&f, 1, IDLE + 1);
     to_thread(&f, 0, 0);
     assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
@@ -902,12 +908,7 @@ static void sessions_that_do_not_run_leave_a_cpu_that_ends(void **state)
     follow(&f, 0, 0);
     add(&f, 1, "branches");
     assert_int_equal(upmu_session_attach_thread(&f.session[1], &f.thread[0], NULL), UPMU_OK);
-    to_thread(&f, 0, 0);
-    work(&f, 0, 1000);
-    to_thread(&f, 0, IDLE);
-    to_thread(&f, 1, 0);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_WAITING);
-    work(&f, 1, 1000);
+    wait_on_the_other_type(&f);
     assert_int_equal(upmu_cpu_fini(&f.cpu[1]), UPMU_OK);
     assert_int_equal(f.session[0].state, UPMU_SESSION_WAITING);
     assert_null(f.session[0].cpu);
