@@ -175,6 +175,7 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
     if (status == UPMU_OK) {
         machine->only_cpu = cpu;
         cpu->number = machine->cpu_count++;
+        cpu->next_tag = machine->last_tag;
         UPMU_BARRIER();
         cpu->live = 1;
     } else if (cpu->pmu) {
@@ -301,6 +302,9 @@ static enum upmu_status leave(struct upmu_cpu *cpu)
     if (!upmu_claims_restore(cpu))
         status = UPMU_ERR_PORT;
     leave_domain(cpu);
+    /* Sessions of threads keep their tags: in a next life this CPU gives others. */
+    if (cpu->machine->last_tag < cpu->next_tag)
+        cpu->machine->last_tag = cpu->next_tag;
     /* Nothing is ours any more: a second fini finds nothing to do. */
     cpu->pmu = NULL;
     return status;

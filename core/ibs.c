@@ -166,9 +166,8 @@ enum upmu_status upmu_ibs_start(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
 
     if (!cpu->live || !cpu->pmu)
         return UPMU_ERR_NO_PMU;
-    if (!(cpu->pmu->ibs >> (1u + (unsigned)ibs->kind) & 1u))
-        return UPMU_ERR_UNSUPPORTED;
-    if (ibs->ops && !(cpu->pmu->ibs >> 4 & 1u))
+    if ((unsigned)ibs->kind >= UPMU_IBS_KINDS || !(cpu->pmu->ibs >> (1u + (unsigned)ibs->kind) & 1u) ||
+        (ibs->ops && !(cpu->pmu->ibs >> 4 & 1u)))
         return UPMU_ERR_UNSUPPORTED;
     if (!ibs->samples || !ibs->capacity || (ibs->capacity & (ibs->capacity - 1u)))
         return UPMU_ERR_INVALID;

@@ -25,6 +25,14 @@ enum place_mode {
 
 #if UPMU_THREADS
 
+/* Scattered, so that the stamps of one company do not add up to those of another, as 3 and 5 do to 8. */
+uint64_t upmu_schedule_stamp(const struct upmu_set *set)
+{
+    uint64_t mixed = set->stamp * UINT64_C(0x9e3779b97f4a7c15);
+
+    return (mixed ^ mixed >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
 /* What runs beside a session, as a sum that no other such company has. */
 uint64_t upmu_schedule_company(const struct upmu_cpu *cpu, const struct upmu_session *except)
 {

@@ -15,10 +15,7 @@ bool upmu_schedule_fits_pinned(struct upmu_cpu *cpu, struct upmu_session *sessio
 
 /* The sum of placements that run, but for one session's; one placement in it. */
 uint64_t upmu_schedule_company(const struct upmu_cpu *cpu, const struct upmu_session *except);
-static inline uint64_t upmu_schedule_stamp(const struct upmu_set *set)
-{
-    return set->stamp * UINT64_C(0x9e3779b97f4a7c15);
-}
+uint64_t upmu_schedule_stamp(const struct upmu_set *set);
 
 /* What kind of CPU a placement is for: never 0. */
 static inline uint8_t upmu_schedule_class(const struct upmu_cpu *cpu)

@@ -342,19 +342,20 @@ bool upmu_session_unplace(struct upmu_session *session)
 static enum upmu_status attach_work(const struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
+    struct upmu_set *active = session->active;
     struct upmu_cpu *cpu = call->cpu;
-    enum upmu_status status;
+    enum upmu_status status = UPMU_OK;
 
     if (!cpu->live)
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
     (void)upmu_session_refuse(session, UPMU_OK);
-    for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set)) {
+    for (struct upmu_set *set = session->sets; status == UPMU_OK && set; set = upmu_set_after(set)) {
         session->active = set;
         status = upmu_schedule_fits(cpu, session);
-        if (status != UPMU_OK)
-            return status;
     }
-    upmu_session_rewind(session);
+    session->active = active;
+    if (status != UPMU_OK)
+        return status;
     upmu_cpu_notice_foreign(cpu);
     if (upmu_session_unplace(session))
         upmu_cpu_rearm(cpu);
@@ -367,10 +368,9 @@ static enum upmu_status attach_work(const struct upmu_call *call)
     if (status == UPMU_ERR_PORT) {
         upmu_session_unlink(cpu, session);
         session->state = UPMU_SESSION_DETACHED;
-    } else {
-        status = UPMU_OK;
+        return status;
     }
-    return upmu_session_refuse(session, status);
+    return upmu_session_refuse(session, UPMU_OK);
 }
 
 enum upmu_status upmu_session_attach_cpu(struct upmu_session *session, struct upmu_cpu *cpu)
@@ -495,28 +495,35 @@ enum upmu_status upmu_session_stop(struct upmu_session *session)
     return on_cpu(session, stop_work);
 }
 
+/* It has no target any more, and if nobody owns it, no future. */
+static void let_go(struct upmu_session *session)
+{
+    session->state = UPMU_SESSION_DETACHED;
+    upmu_thread_forget(session);
+    if (session->zombie)
+        upmu_session_end(session);
+}
+
 enum upmu_status upmu_session_leave(struct upmu_cpu *cpu, struct upmu_session *session)
 {
     enum upmu_status status = halt(cpu, session), released;
 
     released = cpu->live ? upmu_schedule_release(cpu, session) : UPMU_OK;
     upmu_session_unlink(cpu, session);
-    session->state = UPMU_SESSION_DETACHED;
+    let_go(session);
     return status != UPMU_OK ? status : released;
 }
 
 static enum upmu_status detach_work(const struct upmu_call *call)
 {
-    enum upmu_status status = UPMU_OK;
+    enum upmu_status status;
 
-    if (!UPMU_THREADS)
-        return upmu_session_leave(call->cpu, call->session);
-    if (call->cpu)
-        status = upmu_session_leave(call->cpu, call->session);
-    call->session->state = UPMU_SESSION_DETACHED;
-    upmu_thread_forget(call->session);
-    if (call->cpu)
-        upmu_turns_admit(call->cpu);
+    if (UPMU_THREADS && !call->cpu) {
+        let_go(call->session);
+        return UPMU_OK;
+    }
+    status = upmu_session_leave(call->cpu, call->session);
+    upmu_turns_admit(call->cpu);
     return status;
 }
 

@@ -100,7 +100,7 @@ enum upmu_status upmu_session_refuse(struct upmu_session *session, enum upmu_sta
 /* Say in a session that a register faulted; returns UPMU_ERR_PORT. */
 enum upmu_status upmu_session_fault(struct upmu_cpu *cpu, struct upmu_session *session);
 
-/* Stop, release and unlink a session.  Inside a local bracket. */
+/* Stop, release and unlink a session: it is detached or, if nobody owns it, closed.  Inside a local bracket. */
 enum upmu_status upmu_session_leave(struct upmu_cpu *cpu, struct upmu_session *session);
 
 /* It is closed: detached, and nobody's. */

@@ -102,10 +102,18 @@ static void unlink_all(struct upmu_cpu *cpu, struct upmu_thread *thread)
         next = session->next_of_thread;
         if (session->cpu == cpu)
             upmu_session_unlink(cpu, session);
+        if (session->state == UPMU_SESSION_SUSPENDED)
+            session->state = UPMU_SESSION_WAITING;
         if (session->zombie)
             bury(session);
     }
     thread->cpu = NULL;
+}
+
+static void come(struct upmu_cpu *cpu, struct upmu_thread *thread)
+{
+    thread->cpu = cpu;
+    cpu->current = thread->sessions ? thread : NULL;
 }
 
 static void join_all(struct upmu_cpu *cpu, struct upmu_thread *thread)
@@ -119,8 +127,7 @@ static void join_all(struct upmu_cpu *cpu, struct upmu_thread *thread)
         else if (!session->cpu)
             (void)upmu_thread_join(cpu, session);
     }
-    thread->cpu = cpu;
-    cpu->current = thread->sessions ? thread : NULL;
+    come(cpu, thread);
 }
 
 enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next)
@@ -128,14 +135,18 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
     uintptr_t irq;
     enum upmu_status status;
 
-    if (!cpu->live || prev == next)
+    if (!cpu->pmu || prev == next)
         return UPMU_OK;
     status = upmu_local_enter(cpu, &irq);
     if (status != UPMU_OK)
         return status;
-    leave_cpu(cpu, prev);
-    join_all(cpu, next);
-    upmu_change_run(cpu);
+    if (cpu->live) {
+        leave_cpu(cpu, prev);
+        join_all(cpu, next);
+        upmu_change_run(cpu);
+    } else {
+        come(cpu, next); /* its sessions join with the first tick after the CPU has woken */
+    }
     unlink_all(cpu, prev);
     upmu_turns_admit(cpu);
     upmu_local_leave(cpu, irq);
@@ -146,6 +157,7 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
 static enum upmu_status check_fits(struct upmu_session *session)
 {
     const struct upmu_pmu *pmu = NULL;
+    struct upmu_set *active = session->active;
     struct upmu_joint joint;
     enum upmu_status status = UPMU_OK;
 
@@ -156,15 +168,15 @@ static enum upmu_status check_fits(struct upmu_session *session)
             if (!pmu)
                 pmu = &session->machine->pmu[set->event[i].pmu];
             if (&session->machine->pmu[set->event[i].pmu] != pmu)
-                return upmu_session_refuse(session, UPMU_ERR_WRONG_PMU);
+                status = UPMU_ERR_WRONG_PMU;
         }
-        if (!set->count)
+        if (!set->count || status != UPMU_OK)
             continue;
         upmu_joint_begin(&joint, pmu);
         (void)upmu_joint_add(&joint, session, false);
         status = upmu_joint_solve(NULL, &joint, true, &session->why);
     }
-    upmu_session_rewind(session);
+    session->active = active;
     session->why.status = status;
     return status;
 }

@@ -12,6 +12,18 @@
 #include "core/sets.h"
 #include <upmu/thread.h>
 
+/* Sessions that nobody controls any more. */
+static void bury_zombies(struct upmu_cpu *cpu)
+{
+    struct upmu_session *next;
+
+    for (struct upmu_session *session = cpu->sessions; session; session = next) {
+        next = session->next;
+        if (session->zombie)
+            (void)upmu_session_leave(cpu, session);
+    }
+}
+
 #if UPMU_THREADS
 
 /* In which order sessions are asked: never 0, unique on a CPU. */
@@ -163,21 +175,6 @@ static void rotate(struct upmu_cpu *cpu)
         session->change = 0;
 }
 
-/* Sessions that nobody controls any more. */
-static void bury_zombies(struct upmu_cpu *cpu)
-{
-    struct upmu_session *next;
-
-    for (struct upmu_session *session = cpu->sessions; session; session = next) {
-        next = session->next;
-        if (!session->zombie)
-            continue;
-        (void)upmu_session_leave(cpu, session);
-        upmu_thread_forget(session);
-        upmu_session_end(session);
-    }
-}
-
 void upmu_turns_tick(struct upmu_cpu *cpu)
 {
     bool waiting = false;
@@ -195,6 +192,13 @@ void upmu_turns_tick(struct upmu_cpu *cpu)
         rotate(cpu);
     if (next_turn(cpu, 0, false))
         admit(cpu, true);
+}
+
+#else
+
+void upmu_turns_tick(struct upmu_cpu *cpu)
+{
+    bury_zombies(cpu);
 }
 
 #endif

@@ -8,6 +8,9 @@
 
 #include "core/session_core.h"
 
+/* The host's clock tick. */
+void upmu_turns_tick(struct upmu_cpu *cpu);
+
 #if UPMU_THREADS
 
 /* Start a session; those that share make room for one that does not, and one that may wait does. */
@@ -15,9 +18,6 @@ enum upmu_status upmu_turns_start(struct upmu_cpu *cpu, struct upmu_session *ses
 
 /* Put what waits where it fits and moves nobody. */
 void upmu_turns_admit(struct upmu_cpu *cpu);
-
-/* The host's clock tick. */
-void upmu_turns_tick(struct upmu_cpu *cpu);
 
 /*
  * Take the sessions of the CPU's list marked UPMU_CHANGE_LEAVES off the hardware, and
@@ -39,11 +39,6 @@ static inline enum upmu_status upmu_turns_start(struct upmu_cpu *cpu, struct upm
 }
 
 static inline void upmu_turns_admit(struct upmu_cpu *cpu)
-{
-    (void)cpu;
-}
-
-static inline void upmu_turns_tick(struct upmu_cpu *cpu)
 {
     (void)cpu;
 }

@@ -53,6 +53,9 @@ static void write_page(const struct upmu_cpu *cpu, struct upmu_session *session,
     const struct upmu_set *set = upmu_active(session);
     uint64_t missed_ns, enabled_ns;
 
+    /* All sets may have been removed. */
+    if (!set)
+        return;
     missed_ns = upmu_session_missed(session, set, now_ns, &enabled_ns);
     page->sequence++;
     UPMU_BARRIER();

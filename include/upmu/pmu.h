@@ -202,6 +202,7 @@ struct upmu_machine {
     /* private */
     uint8_t cpu_count;
     uint32_t last_session;
+    uint32_t last_tag; /* of CPUs that have left */
     uint32_t pages; /* sessions that are published */
     struct upmu_cpu *only_cpu;
 };

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a host does that the other tests do not: it switches threads on a CPU that sleeps,
+ * ends threads whose sessions are zombies, takes a CPU down and up again, takes all sets
+ * out of a session, reserves what was in use, lets its clock jump.
+ */
+#include "tests/common/host.h"
+
+#include "core/schedule.h"
+
+/* ---- Companies ---- */
+
+static uint64_t stamp(unsigned number)
+{
+    struct upmu_set set;
+
+    memset(&set, 0, sizeof set);
+    set.stamp = number;
+    return upmu_schedule_stamp(&set);
+}
+
+/* A placement is good beside what ran when it was made, and that is known by a sum. */
+static void no_two_companies_of_placements_have_the_same_sum(void **state)
+{
+    (void)state;
+    for (unsigned a = 1; a < 40; a++)
+        for (unsigned b = 1; b < a; b++) {
+            for (unsigned c = 1; c < 80; c++)
+                assert_true(stamp(a) + stamp(b) != stamp(c));
+            for (unsigned c = 1; c < 40; c++)
+                for (unsigned d = 1; d < c; d++)
+                    assert_true((a == c && b == d) || stamp(a) + stamp(b) != stamp(c) + stamp(d));
+        }
+}
+
+/* ---- Chains of sets ---- */
+
+static void a_chain_goes_on_with_the_set_that_was_active_wherever_it_is_attached(void **state)
+{
+    (void)state;
+    for (unsigned way = 0; way < 3; way++) {
+        struct upmu_set set[2];
+        struct upmu_thread thread;
+        struct host host;
+
+        host_set_up(&host, "skylake");
+        upmu_thread_init(&thread, 1, 1, NULL);
+        assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+        for (unsigned i = 0; i < 2; i++) {
+            assert_int_equal(upmu_session_add_set(&host.session, &set[i], (uint16_t)(i + 1), 0, 0), UPMU_OK);
+            assert_int_equal(upmu_set_add(&host.session, &set[i], "cycles", NULL), UPMU_OK);
+        }
+        host_begin(&host, &host.session);
+        assert_int_equal(upmu_session_switch(&host.session, &set[0]), UPMU_OK);
+        assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+        assert_ptr_equal(host.session.active, &set[0]);
+        if (way == 2) {
+            /* Refused: there is room for nothing. */
+            assert_int_equal(upmu_cpu_reserve(&host.cpu[0], host.cpu[0].pmu->counters), UPMU_OK);
+            assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_ERR_DOES_NOT_FIT);
+            upmu_cpu_unreserve(&host.cpu[0], ~0u);
+        } else if (way == 1) {
+            assert_int_equal(upmu_session_attach_thread(&host.session, &thread, NULL), UPMU_OK);
+        } else {
+            assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
+        }
+        assert_ptr_equal(host.session.active, &set[0]);
+        assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+        host_end(&host);
+    }
+}
+
+static void a_session_without_any_set_can_be_published_and_closed(void **state)
+{
+    struct upmu_user_page page;
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+    assert_int_equal(upmu_session_remove_set(&host.session, 0), UPMU_OK);
+    assert_int_equal(upmu_session_publish(&host.session, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+    assert_int_equal(page.count, 0);
+    assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_ERR_STATE);
+    assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+    assert_int_equal(host.machine.pages, 0);
+    host_end(&host);
+}
+
+/* ---- Lives of sessions, threads and CPUs ---- */
+
+static void a_fault_in_an_attach_names_the_register(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    host.sim.expect_faults = true;
+    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    host.sim.fault_address = 0x186;
+    assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_ERR_PORT);
+    assert_int_equal(host.session.why.status, UPMU_ERR_PORT);
+    assert_int_equal(host.session.why.address, 0x186);
+    host.sim.fault_address = 0;
+    assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
+    assert_int_equal(host.session.why.status, UPMU_OK);
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    host_end(&host);
+}
+
+/* Its owner could not reach it; then its thread ends, or its CPU goes. */
+static void a_zombie_is_closed_by_the_end_of_its_thread_or_cpu(void **state)
+{
+    (void)state;
+    for (unsigned way = 0; way < 3; way++) {
+        struct upmu_thread idle, thread;
+        struct host host;
+
+        host_set_up(&host, "skylake");
+        upmu_sim_switch_cpu(&host.sim, 1);
+        assert_int_equal(upmu_cpu_init(&host.cpu[1], &host.machine, NULL), UPMU_OK);
+        host.sim.port.run_on_cpu = NULL;
+        upmu_thread_init(&idle, 0, 0, NULL);
+        upmu_thread_init(&thread, 1, 1, NULL);
+        assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+        if (way == 2) {
+            assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[1]), UPMU_OK);
+        } else {
+            assert_int_equal(upmu_session_attach_thread(&host.session, &thread, NULL), UPMU_OK);
+            assert_int_equal(upmu_thread_switch(&host.cpu[1], &idle, &thread), UPMU_OK);
+        }
+        assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+        upmu_sim_switch_cpu(&host.sim, 0);
+        assert_int_equal(upmu_session_drop(&host.session), UPMU_OK);
+        assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
+        upmu_sim_switch_cpu(&host.sim, 1);
+        if (way == 0)
+            assert_int_equal(upmu_thread_exit(&thread), UPMU_OK);
+        assert_int_equal(upmu_cpu_fini(&host.cpu[1]), UPMU_OK);
+        if (way == 1)
+            assert_int_equal(upmu_thread_exit(&thread), UPMU_OK);
+        assert_int_equal(host.session.state, UPMU_SESSION_CLOSED);
+        assert_int_equal(host.session.id, 0);
+        assert_null(thread.sessions);
+        upmu_sim_switch_cpu(&host.sim, 0);
+        host_end(&host);
+    }
+}
+
+/* The counter has an event of the session's, and a number that the session's had in the CPU's life before. */
+static void a_cpu_that_was_taken_down_and_up_again_knows_nobody(void **state)
+{
+    struct upmu_thread idle, thread;
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    upmu_thread_init(&idle, 0, 0, NULL);
+    upmu_thread_init(&thread, 1, 1, NULL);
+    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.session, &thread, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    assert_int_equal(upmu_thread_switch(&host.cpu[0], &idle, &thread), UPMU_OK);
+    host_run(&host, 200);
+    assert_int_equal(upmu_thread_switch(&host.cpu[0], &thread, &idle), UPMU_OK);
+    assert_int_equal(host_value(&host.session, 0), 100);
+    assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.other, "branches", NULL), UPMU_OK);
+    host_begin(&host, &host.other);
+    host_run(&host, 2000);
+    assert_int_equal(upmu_session_stop(&host.other), UPMU_OK);
+    assert_int_equal(upmu_thread_switch(&host.cpu[0], &idle, &thread), UPMU_OK);
+    assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
+    host_run(&host, 200);
+    assert_int_equal(host_value(&host.session, 0), 200);
+    assert_int_equal(upmu_thread_exit(&thread), UPMU_OK);
+    assert_int_equal(upmu_session_detach(&host.other), UPMU_OK);
+    host_end(&host);
+}
+
+/* On the way to sleep, and back, the host goes on switching threads; one of them wakes elsewhere. */
+static void a_thread_that_leaves_a_sleeping_cpu_is_counted_where_it_runs(void **state)
+{
+    struct upmu_thread idle[2], thread, late;
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    upmu_sim_switch_cpu(&host.sim, 1);
+    assert_int_equal(upmu_cpu_init(&host.cpu[1], &host.machine, NULL), UPMU_OK);
+    for (unsigned i = 0; i < 2; i++)
+        upmu_thread_init(&idle[i], 0, i, NULL);
+    upmu_thread_init(&thread, 1, 1, NULL);
+    upmu_thread_init(&late, 2, 2, NULL);
+    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.session, &thread, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.other, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.other, &late, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
+    assert_int_equal(upmu_thread_switch(&host.cpu[1], &idle[1], &thread), UPMU_OK);
+    host_run(&host, 100);
+    assert_int_equal(upmu_cpu_suspend(&host.cpu[1]), UPMU_OK);
+    assert_int_equal(upmu_thread_switch(&host.cpu[1], &thread, &idle[1]), UPMU_OK);
+    assert_int_equal(upmu_thread_switch(&host.cpu[1], &idle[1], &late), UPMU_OK);
+    host_run(&host, 1000);
+    upmu_sim_switch_cpu(&host.sim, 0);
+    assert_int_equal(upmu_thread_switch(&host.cpu[0], &idle[0], &thread), UPMU_OK);
+    assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
+    host_run(&host, 10);
+    assert_int_equal(host_value(&host.session, 0), 110);
+    upmu_sim_switch_cpu(&host.sim, 1);
+    upmu_sim_reset_cpu(&host.sim, 1);
+    assert_int_equal(upmu_cpu_resume(&host.cpu[1]), UPMU_OK);
+    assert_int_equal(upmu_cpu_tick(&host.cpu[1]), UPMU_OK);
+    assert_int_equal(host.other.state, UPMU_SESSION_RUNNING);
+    host_run(&host, 7);
+    assert_int_equal(host_value(&host.other, 0), 7);
+    assert_int_equal(upmu_thread_exit(&late), UPMU_OK);
+    upmu_sim_switch_cpu(&host.sim, 0);
+    assert_int_equal(host_value(&host.session, 0), 110);
+    assert_int_equal(upmu_thread_exit(&thread), UPMU_OK);
+    upmu_sim_switch_cpu(&host.sim, 1);
+    assert_int_equal(upmu_cpu_fini(&host.cpu[1]), UPMU_OK);
+    upmu_sim_switch_cpu(&host.sim, 0);
+    host_end(&host);
+}
+
+/* ---- Units beside the counters ---- */
+
+static void a_unit_that_does_not_exist_is_refused(void **state)
+{
+    struct upmu_ibs_sample samples[4];
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "zen4");
+    for (unsigned kind = 2; kind < 70; kind++) {
+        struct upmu_ibs ibs = {.kind = (enum upmu_ibs_kind)kind, .period = 0x1000, .samples = samples, .capacity = 4};
+        struct upmu_cpu before = host.cpu[0];
+
+        assert_int_equal(upmu_ibs_start(&host.cpu[0], &ibs), UPMU_ERR_UNSUPPORTED);
+        assert_memory_equal(&before, &host.cpu[0], sizeof before);
+    }
+    host_end(&host);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_two_companies_of_placements_have_the_same_sum),
+        cmocka_unit_test(a_chain_goes_on_with_the_set_that_was_active_wherever_it_is_attached),
+        cmocka_unit_test(a_fault_in_an_attach_names_the_register),
+        cmocka_unit_test(a_zombie_is_closed_by_the_end_of_its_thread_or_cpu),
+        cmocka_unit_test(a_cpu_that_was_taken_down_and_up_again_knows_nobody),
+        cmocka_unit_test(a_thread_that_leaves_a_sleeping_cpu_is_counted_where_it_runs),
+        cmocka_unit_test(a_unit_that_does_not_exist_is_refused),
+        cmocka_unit_test(a_session_without_any_set_can_be_published_and_closed),
+    };
+
+    return cmocka_run_group_tests_name("hostile", tests, NULL, NULL);
+}
