@@ -182,6 +182,8 @@ void upmu_placement_read(struct placement *p)
 
             if (!input->alternative(input->context, request, i, &alternative))
                 break;
+            if (alternative.slot[0].counters == 0)
+                continue;
             option->alternative = (uint8_t)i;
             option->request = (uint8_t)request;
             read_alternative(p, option, &alternative);

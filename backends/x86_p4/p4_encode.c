@@ -385,6 +385,7 @@ static enum upmu_status finish_second(const struct upmu_pmu *pmu, struct upmu_ev
     group = UPMU_P4_PAYLOAD_SECOND(event->payload);
     if (!(event->config1 & (T0_BOTH | T1_BOTH)))
         event->config1 |= event->config & (T0_BOTH | T1_BOTH);
+    event->flags1 = (uint8_t)(upmu_p4_find(group, event->config1) + 1);
     /* What starts or tags is not started itself. */
     return !(event->config1 & CASCADES) && check_word(pmu, group, &event->config1) ? UPMU_OK : UPMU_ERR_NOT_PERMITTED;
 }

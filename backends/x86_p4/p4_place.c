@@ -15,8 +15,9 @@
 #if UPMU_BACKEND_X86_P4
 
 /*
- * Whose overflow starts whom: {target, initiator}.  By bit 30 of the target's CCCR;
- * from EXTENDED on by bit 11, which models 0 and 1 lack.
+ * Whose overflow starts whom: {target, initiator}, group by group.  By bit 30 of the
+ * target's CCCR; from EXTENDED on by bit 11, which models 0 and 1 lack.  Those of a group of
+ * four counters change sides.
  */
 static const struct upmu_pair cascades[] = {
     {0, 2},   {1, 3},  {2, 0},   {3, 1},   {4, 6},   {5, 7},   {6, 4},   {7, 5},   {8, 10},  {9, 11},  {10, 8},
@@ -24,6 +25,7 @@ static const struct upmu_pair cascades[] = {
 };
 #define EXTENDED 18u
 #define CASCADE_PAIRS (sizeof cascades / sizeof cascades[0])
+#define PAIRS_OF_FOUR 4u
 
 #define CCCR(bits) ((bits) << 32)
 
@@ -44,10 +46,9 @@ static void add_value(struct upmu_slot *slot, unsigned resource, uint64_t value)
     slot->value[slot->resource_count++] = value;
 }
 
-/* What a counter counts, on one side; `row`: of documented events, below 0: none. */
+/* What is claimed to count on one side; `row`: of documented events, below 0: none. */
 static void fill_slot(struct upmu_slot *slot, unsigned group, uint64_t word, int row, unsigned thread, unsigned odd)
 {
-    slot->counters &= upmu_p4_side(group, odd);
     /* A thread-independent event counts both threads, whoever asks: it has one owner. */
     if (row >= 0 && row < (int)UPMU_P4_TI_EVENTS)
         add_value(slot, UPMU_P4_RESOURCE_TI + (unsigned)row, thread);
@@ -88,53 +89,42 @@ static bool fill_upstream(const struct upmu_pmu *pmu, struct upmu_alternative *o
     }
     out->helper = true;
     out->slot_count = 2;
-    out->slot[1].counters = UINT32_MAX;
+    out->slot[1].counters = upmu_p4_side(group, odd);
     out->slot[1].resource_count = 0;
     fill_slot(&out->slot[1], group, word, -1, thread, odd);
     return true;
 }
 
 static bool fill_cascade(const struct upmu_pmu *pmu, struct upmu_alternative *out, const struct upmu_event *event,
-                         unsigned thread, unsigned odd)
+                         unsigned thread, unsigned odd, unsigned second)
 {
-    unsigned first = event->config & CCCR(UPMU_P4_CCCR_CASCADE) ? 0 : EXTENDED;
-    unsigned group = UPMU_P4_PAYLOAD_SECOND(event->payload);
-    int row = upmu_p4_find(group, event->config1);
+    unsigned group = UPMU_P4_PAYLOAD_SECOND(event->payload), row = event->flags1;
+    unsigned from = group * PAIRS_OF_FOUR, end = from + PAIRS_OF_FOUR;
 
+    if (group == UPMU_P4_GROUP_IQ)
+        end = event->config & CCCR(UPMU_P4_CCCR_EXTENDED_CASCADE) ? CASCADE_PAIRS : EXTENDED;
+    else if (odd == second)
+        return false;
+    if (!(event->config & CCCR(UPMU_P4_CCCR_CASCADE)))
+        from = EXTENDED;
+    if (from >= end)
+        return false;
     out->slot_count = 2;
     out->dormant = 1;
-    out->pairs = cascades + first;
-    out->pair_count =
-        (uint8_t)((event->config & CCCR(UPMU_P4_CCCR_EXTENDED_CASCADE) ? CASCADE_PAIRS : EXTENDED) - first);
-    out->slot[1].counters = upmu_p4_counters(pmu, group, event->config1, row);
+    out->pairs = cascades + from;
+    out->pair_count = (uint8_t)(end - from);
+    out->slot[1].counters = upmu_p4_counters(pmu, group, event->config1, (int)row - 1) & upmu_p4_side(group, second);
     out->slot[1].resource_count = 0;
-    fill_slot(&out->slot[1], group, event->config1, row, thread, odd);
+    fill_slot(&out->slot[1], group, event->config1, (int)row - 1, thread, second);
     return out->slot[1].counters;
 }
 
-/* One slot on one side.  Field by field: most of it is never looked at, and this is what a placement does most. */
-static struct upmu_slot *begin_way(const struct upmu_event *event, unsigned group, unsigned thread, unsigned odd,
-                                   struct upmu_alternative *out)
-{
-    struct upmu_slot *slot = &out->slot[0];
-
-    out->slot_count = 1;
-    out->pair_count = 0;
-    out->helper = false;
-    out->dormant = false;
-    out->pairs = NULL;
-    slot->resource_count = 0;
-    slot->counters = event->counters;
-    fill_slot(slot, group, event->config, event->flags - 1, thread, odd);
-    return slot;
-}
-
-/* One way: the sides of the first ESCR and of the second.  False: there is no such way. */
-static bool fill_way(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned odd,
-                     unsigned second, struct upmu_alternative *out)
+/* What there is beside one slot; `second`: the side of the second ESCR.  False: there is no such way. */
+static bool fill_rest(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned odd,
+                      unsigned second, struct upmu_alternative *out)
 {
     unsigned group = UPMU_P4_PAYLOAD_GROUP(event->payload);
-    struct upmu_slot *slot = begin_way(event, group, thread, odd, out);
+    struct upmu_slot *slot = &out->slot[0];
 
     /* Precise samples are made by counter 16, for the second thread by 17. */
     if (event->attributes & UPMU_ATTR_PRECISE)
@@ -143,35 +133,44 @@ static bool fill_way(const struct upmu_pmu *pmu, const struct upmu_event *event,
         add_value(slot, UPMU_P4_RESOURCE_PEBS_ENABLE, event->config2 & 0xffffffffu);
         add_value(slot, UPMU_P4_RESOURCE_MATRIX_VERT, event->config2 >> 32);
     }
-    if (!event->config1)
-        return slot->counters;
+    if (!event->config1 || !slot->counters)
+        return true;
     switch (upmu_p4_second(event)) {
     case UPMU_P4_UPSTREAM:
-        return slot->counters && fill_upstream(pmu, out, event, thread, second);
+        return fill_upstream(pmu, out, event, thread, second);
     case UPMU_P4_INITIATOR:
-        return slot->counters && fill_cascade(pmu, out, event, thread, second);
+        return fill_cascade(pmu, out, event, thread, odd, second);
     default:
         add_value(slot, upmu_p4_even_escr(group, event->config1) + !odd, escr_value(event->config1, thread));
-        return slot->counters && !second && upmu_p4_even_escr(group, event->config1) != UPMU_P4_SSU_ESCR0;
+        return !second && upmu_p4_even_escr(group, event->config1) != UPMU_P4_SSU_ESCR0;
     }
 }
 
 bool upmu_p4_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,
                          struct upmu_alternative *out)
 {
-    unsigned group = UPMU_P4_PAYLOAD_GROUP(event->payload), ways = event->config1 ? 4 : 2;
+    unsigned group = UPMU_P4_PAYLOAD_GROUP(event->payload), odd = i & 1u;
+    struct upmu_slot *slot = &out->slot[0];
 
-    /* A single ESCR has a way for each side that it has counters on. */
-    if (!event->config1 && !event->config2 && !(event->attributes & UPMU_ATTR_PRECISE)) {
-        i += !(event->counters & upmu_p4_side(group, 0));
-        return i < ways && (event->counters & upmu_p4_side(group, i)) && begin_way(event, group, thread, i, out);
+    if (i >= (event->config1 ? 4u : 2u))
+        return false;
+    /* Field by field: most of it is never looked at, and this is what a placement does most. */
+    out->slot_count = 1;
+    out->pair_count = 0;
+    out->helper = false;
+    out->dormant = false;
+    slot->resource_count = 0;
+    slot->counters = event->counters & upmu_p4_side(group, odd);
+    if (slot->counters == 0)
+        return true;
+    fill_slot(slot, group, event->config, event->flags - 1, thread, odd);
+    if ((event->config1 || event->config2 || (event->attributes & UPMU_ATTR_PRECISE)) &&
+        !fill_rest(pmu, event, thread, odd, i >> 1, out)) {
+        slot->counters = 0;
+        slot->resource_count = 0;
+        out->slot_count = 1;
     }
-    for (unsigned way = 0; way < ways; way++) {
-        if ((event->counters & upmu_p4_side(group, way & 1u)) &&
-            fill_way(pmu, event, thread, way & 1u, way >> 1, out) && i-- == 0)
-            return true;
-    }
-    return false;
+    return true;
 }
 
 /* A CCCR, without ENABLE, OVF and interrupts. */

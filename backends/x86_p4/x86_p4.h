@@ -46,7 +46,7 @@ enum { UPMU_P4_GROUP_BPU, UPMU_P4_GROUP_MS, UPMU_P4_GROUP_FLAME, UPMU_P4_GROUP_I
 #define UPMU_P4_PAYLOAD_GROUP(payload) (((payload) & 7u) - 1u)
 #define UPMU_P4_PAYLOAD_SECOND(payload) (((payload) >> 3 & 7u) - 1u)
 
-/* upmu_event.flags: the event's row in the table of documented events + 1, or 0. */
+/* upmu_event.flags: the event's row in the table of documented events + 1, or 0; flags1: that of config1. */
 
 /* What the second word of an event is. */
 enum upmu_p4_second {

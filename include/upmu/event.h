@@ -98,9 +98,10 @@ struct upmu_event {
     uint8_t pmu;             /* upmu_pmu.index of what it was encoded for */
     uint8_t payload;         /* backend's number of the payload register's kind, 0: none */
     uint8_t flags;           /* backend's */
+    uint8_t flags1;          /* backend's, of config1 */
     uint8_t least_log2;      /* periods are not programmed shorter than 1 << least_log2 (an erratum); 0: any */
     uint8_t step_log2;       /* nor other than as multiples of 1 << step_log2 */
-    uint8_t reserved[4];     /* 0 */
+    uint8_t reserved[3];     /* 0 */
 };
 
 /*

@@ -64,8 +64,8 @@ struct upmu_held {
 
 struct upmu_place_input {
     /*
-     * The i-th way to run request `request`, best first; false after the last.
-     * Pure: the same answer each time.
+     * The i-th way to run request `request`, best first; false after the last.  One
+     * whose slot 0 has no counters is none.  Pure: the same answer each time.
      */
     bool (*alternative)(const void *context, unsigned request, unsigned i, struct upmu_alternative *out);
     const void *context;
