@@ -10,6 +10,7 @@
  * handler follows it, whether it comes before or after the owner's write.
  */
 #include "core/bank.h"
+#include "core/apart.h"
 #include "core/bits.h"
 #include "core/domain.h"
 #include "core/mem.h"
@@ -230,17 +231,33 @@ static bool write_row(struct upmu_bank *bank, unsigned row, uint64_t value)
     return false;
 }
 
+/* Bits of a row that the host may have changed since they were looked at: all where it chooses an event. */
+static uint64_t others_bits(const struct upmu_bank *bank, unsigned row)
+{
+    uint64_t bits = 0;
+
+    for (uint32_t rest = bank->others; rest; rest &= rest - 1u) {
+        const struct upmu_counter *counter = &bank->pmu->counter[upmu_bits_lowest(rest)];
+
+        if (counter->select_row == row)
+            return ~UINT64_C(0);
+        if (counter->gate_row == row)
+            bits |= UPMU_BIT64(counter->gate_bit);
+    }
+    return bits;
+}
+
 /* What a register with a shadow holds.  Bits that are not ours have none: a read tells. */
 static bool present_value(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 {
-    uint64_t value;
+    uint64_t value, mine = 0;
 
-    if (row_is(bank, row, UPMU_ROW_MIXED) && !bank->dry)
-        row_becomes(bank, row, 0, UPMU_ROW_KNOWN);
-    if (!upmu_bank_knows(bank, row)) {
+    if (!(row_is(bank, row, UPMU_ROW_MIXED) && !bank->dry) && upmu_bank_knows(bank, row))
+        mine = ~others_bits(bank, row);
+    if (~mine) {
         if (!upmu_bank_read_row(bank, row, &value))
             return false;
-        keep_value(bank, row, value);
+        keep_value(bank, row, (bank->shadow[row] & mine) | (value & ~mine));
     }
     *out_value = bank->shadow[row];
     return true;
@@ -543,7 +560,8 @@ unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault)
             return row;
         }
         /* Bits that a register lacks read 0, whatever was written. */
-        if (differs(bank, row, value) & lasting_bits(bank, row) & upmu_register_bits(bank->pmu, row)) {
+        if (differs(bank, row, value) & lasting_bits(bank, row) & upmu_register_bits(bank->pmu, row) &
+            ~others_bits(bank, row)) {
             bank->faulted = upmu_register_address(bank->pmu, row);
             return row;
         }
@@ -554,9 +572,10 @@ unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault)
 /* Our bits as they were found; flags of the hardware 0. */
 static bool restore_row(struct upmu_bank *bank, unsigned row)
 {
-    uint64_t ours = lasting_bits(bank, row);
+    uint64_t ours = lasting_bits(bank, row) & ~others_bits(bank, row);
 
-    return (upmu_bank_knows(bank, row) && !row_is(bank, row, UPMU_ROW_PUT_OFF) &&
+    return !ours ||
+           (upmu_bank_knows(bank, row) && !row_is(bank, row, UPMU_ROW_PUT_OFF) &&
             !((bank->shadow[row] ^ bank->found[row]) & ours)) ||
            merge_row(bank, row, ours, bank->found[row], 0);
 }
@@ -591,6 +610,16 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
 
 /* ---- The handler's half ---- */
 
+/* The shadow, with what the host may have changed as it is.  (Apart: the handler's stack is short.) */
+static UPMU_APART uint64_t beside_host(struct upmu_bank *bank, unsigned row)
+{
+    uint64_t theirs = others_bits(bank, row), now;
+
+    if (!theirs || !read_plain(bank, &bank->handler_accesses, row, &now))
+        return bank->shadow[row];
+    return (bank->shadow[row] & ~theirs) | (now & theirs);
+}
+
 /*
  * Bring the gates of `counters` to the shadow, but for those to keep closed.  A select
  * that is its own gate goes idle if its shadow may be half new or is not to be trusted.
@@ -604,7 +633,7 @@ bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t 
         const struct upmu_counter *counter = &pmu->counter[upmu_bits_lowest(counters)];
         unsigned row = counter->gate_row;
         uint64_t closed = take_gates(pmu, &keep_closed, row);
-        uint64_t value = bank->shadow[row];
+        uint64_t value = beside_host(bank, row);
 
         take_gates(pmu, &counters, row);
         if (gate_is_select(counter) && (closed || bank->in_flux == row || !upmu_bank_knows(bank, row)))

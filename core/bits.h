@@ -33,10 +33,10 @@ static inline unsigned upmu_bits_highest(uint32_t mask)
     return 31u - (unsigned)__builtin_clz(mask);
 }
 
-/* Low `width` bits set, width 0 to 64. */
+/* Low `width` bits set, width 1 to 64. */
 static inline uint64_t upmu_bits_ones(unsigned width)
 {
-    return width >= 64 ? ~UINT64_C(0) : UPMU_BIT64(width) - 1u;
+    return ~UINT64_C(0) >> ((64u - width) & 63u);
 }
 
 /* The low `width` bits of a value, width 1 to 64. */

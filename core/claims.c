@@ -5,6 +5,7 @@
  * when all of it runs: who wants it takes it, and if nobody did, the next claim finds the
  * registers as the shadow says.
  */
+#include "core/apart.h"
 #include "core/claims.h"
 #include "core/backend.h"
 #include "core/bank.h"
@@ -69,7 +70,7 @@ static bool event_resources(struct upmu_cpu *cpu, const struct upmu_event *event
 }
 
 /* Of a paired PMU: the hyper-threads share a counter's number while neither has an exclusive event on it. */
-static bool claim_pair(struct upmu_cpu *cpu, const struct upmu_event *event, unsigned counter)
+static UPMU_APART bool claim_pair(struct upmu_cpu *cpu, const struct upmu_event *event, unsigned counter)
 {
     if (!upmu_pmu_is_paired(cpu->pmu) || counter >= 8)
         return true;

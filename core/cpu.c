@@ -2,6 +2,7 @@
 /*
  * The life of a CPU (R5): take-over, sleep, changes behind our back, leaving.
  */
+#include "core/apart.h"
 #include "core/cpu.h"
 #include "core/backend.h"
 #include "core/bank.h"
@@ -15,6 +16,7 @@
 #include "core/schedule.h"
 #include "core/session_core.h"
 #include "core/turns.h"
+#include "core/why.h"
 #include <upmu/thread.h>
 
 void upmu_cpu_rearm(struct upmu_cpu *cpu)
@@ -26,7 +28,7 @@ void upmu_cpu_rearm(struct upmu_cpu *cpu)
 }
 
 /* Counters that are neither in use by the firmware nor by the host. */
-static uint32_t ours(const struct upmu_cpu *cpu)
+static UPMU_APART uint32_t ours(const struct upmu_cpu *cpu)
 {
     return cpu->pmu->counters & ~upmu_cpu_blocked(cpu);
 }
@@ -190,23 +192,11 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
     return status;
 }
 
-/* Work in the bracket of its CPU. */
-static enum upmu_status in_bracket(struct upmu_cpu *cpu, enum upmu_status (*work)(struct upmu_cpu *cpu))
-{
-    uintptr_t irq;
-    enum upmu_status status = upmu_local_enter(cpu, &irq);
-
-    if (status == UPMU_OK) {
-        status = work(cpu);
-        upmu_local_leave(cpu, irq);
-    }
-    return status;
-}
-
-static enum upmu_status suspend(struct upmu_cpu *cpu)
+static enum upmu_status suspend(struct upmu_cpu *cpu, void *unused)
 {
     enum upmu_status status = UPMU_OK;
 
+    (void)unused;
     for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
         if (upmu_session_waits(session))
             upmu_session_enabled(session, upmu_cpu_now(cpu));
@@ -230,13 +220,14 @@ static enum upmu_status suspend(struct upmu_cpu *cpu)
 
 enum upmu_status upmu_cpu_suspend(struct upmu_cpu *cpu)
 {
-    return cpu->live ? in_bracket(cpu, suspend) : UPMU_OK;
+    return cpu->live ? upmu_local_run(cpu, suspend, NULL) : UPMU_OK;
 }
 
-static enum upmu_status resume(struct upmu_cpu *cpu)
+static enum upmu_status resume(struct upmu_cpu *cpu, void *unused)
 {
     enum upmu_status status = take_over(cpu);
 
+    (void)unused;
     if (status != UPMU_OK)
         return status;
     cpu->live = 1;
@@ -249,15 +240,16 @@ enum upmu_status upmu_cpu_resume(struct upmu_cpu *cpu)
     if (!cpu->pmu)
         return UPMU_ERR_NO_PMU;
     /* A take-over now would find our own sessions and call them the firmware's. */
-    return cpu->live ? UPMU_OK : in_bracket(cpu, resume);
+    return cpu->live ? UPMU_OK : upmu_local_run(cpu, resume, NULL);
 }
 
 /* Registers are not what the shadow says: forget, close, and load what runs again. */
-static enum upmu_status start_over(struct upmu_cpu *cpu)
+static enum upmu_status start_over(struct upmu_cpu *cpu, void *unused)
 {
     uint32_t mine = ours(cpu);
     bool fine;
 
+    (void)unused;
     if (upmu_claims_others(cpu))
         mine &= ~cpu->pmu->shared_counters | cpu->running;
     for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
@@ -281,13 +273,14 @@ static enum upmu_status start_over(struct upmu_cpu *cpu)
 
 enum upmu_status upmu_cpu_changed(struct upmu_cpu *cpu)
 {
-    return cpu->live ? in_bracket(cpu, start_over) : UPMU_ERR_NO_PMU;
+    return cpu->live ? upmu_local_run(cpu, start_over, NULL) : UPMU_ERR_NO_PMU;
 }
 
-static enum upmu_status leave(struct upmu_cpu *cpu)
+static enum upmu_status leave(struct upmu_cpu *cpu, void *unused)
 {
     enum upmu_status status = UPMU_OK;
 
+    (void)unused;
     while (cpu->sessions)
         if ((UPMU_THREADS && cpu->sessions->thread ? upmu_thread_put : upmu_session_leave)(cpu, cpu->sessions) !=
             UPMU_OK)
@@ -312,13 +305,14 @@ static enum upmu_status leave(struct upmu_cpu *cpu)
 
 enum upmu_status upmu_cpu_fini(struct upmu_cpu *cpu)
 {
-    return cpu->pmu ? in_bracket(cpu, leave) : UPMU_OK;
+    return cpu->pmu ? upmu_local_run(cpu, leave, NULL) : UPMU_OK;
 }
 
-static enum upmu_status tick(struct upmu_cpu *cpu)
+static enum upmu_status tick(struct upmu_cpu *cpu, void *unused)
 {
     enum upmu_status status = UPMU_OK;
 
+    (void)unused;
     if (!(++cpu->ticks & 15u))
         status = upmu_schedule_fold(cpu);
     upmu_turns_tick(cpu);
@@ -327,20 +321,27 @@ static enum upmu_status tick(struct upmu_cpu *cpu)
 
 enum upmu_status upmu_cpu_tick(struct upmu_cpu *cpu)
 {
-    return cpu->live ? in_bracket(cpu, tick) : UPMU_OK;
+    return cpu->live ? upmu_local_run(cpu, tick, NULL) : UPMU_OK;
+}
+
+static enum upmu_status poll(struct upmu_cpu *cpu, void *unused)
+{
+    (void)unused;
+    return upmu_schedule_fold(cpu);
 }
 
 enum upmu_status upmu_cpu_poll(struct upmu_cpu *cpu)
 {
-    return cpu->live ? in_bracket(cpu, upmu_schedule_fold) : UPMU_OK;
+    return cpu->live ? upmu_local_run(cpu, poll, NULL) : UPMU_OK;
 }
 
 /* A counter whose own register differs belongs to somebody else from now on. */
-static enum upmu_status verify(struct upmu_cpu *cpu)
+static enum upmu_status verify(struct upmu_cpu *cpu, void *unused)
 {
     bool fault;
     unsigned row, counter;
 
+    (void)unused;
     upmu_claims_trim(cpu, true);
     row = upmu_bank_verify(&cpu->bank, &fault);
     if (row == UPMU_NO_ROW)
@@ -354,14 +355,10 @@ static enum upmu_status verify(struct upmu_cpu *cpu)
 
 enum upmu_status upmu_cpu_verify(struct upmu_cpu *cpu, struct upmu_why *why)
 {
-    enum upmu_status status = cpu->live ? in_bracket(cpu, verify) : UPMU_OK;
+    enum upmu_status status = cpu->live ? upmu_local_run(cpu, verify, NULL) : UPMU_OK;
 
-    if (why) {
-        memset(why, 0, sizeof *why);
-        why->status = status;
-        why->pmu = cpu->pmu;
-        if (status == UPMU_ERR_PORT || status == UPMU_ERR_CHANGED)
-            why->address = cpu->bank.faulted;
-    }
+    (void)upmu_why_refuse(why, status, cpu->pmu, NULL, 0, 0);
+    if (why && (status == UPMU_ERR_PORT || status == UPMU_ERR_CHANGED))
+        why->address = cpu->bank.faulted;
     return status;
 }

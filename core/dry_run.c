@@ -18,7 +18,7 @@ enum upmu_status upmu_session_dry_run(struct upmu_session *session, const struct
     enum upmu_status status;
     uint32_t counters = 0, changed;
 
-    if (!upmu_active(session)->count)
+    if (!upmu_active(session) || !upmu_active(session)->count)
         return UPMU_ERR_STATE;
     upmu_joint_begin(&joint, pmu);
     (void)upmu_joint_add(&joint, session, false);

@@ -8,6 +8,7 @@
  * error of the whole is  enabled / running * sqrt(n / (n - 1) * V * (1 - running / enabled)).
  * Sums are kept of values shifted right by `scale`, which grows so that none overflows.
  */
+#include "core/apart.h"
 #include "core/muldiv.h"
 #include "core/sets.h"
 
@@ -16,40 +17,47 @@
 #define SUM_LIMIT (UINT64_C(1) << 62)
 #define PART_LIMIT (UINT64_C(1) << 30)
 
-/* One addition to a sum may not exceed half of what it can hold. */
-static void make_place(uint64_t value, uint64_t sum, uint8_t *scale, unsigned *shifts)
+/* What a slot can hold: more comes only of a clock that jumps, and would be shifted by more than a word has. */
+static uint64_t in_slot(uint64_t now, uint64_t before)
 {
-    *shifts = 0;
-    while (value >> *scale >= PART_LIMIT || sum >> 2 * *shifts >= SUM_LIMIT) {
+    return (now - before) << 4 >> 4;
+}
+
+/* One addition to a sum may not exceed half of what it can hold: bits by which its parts are shifted from now on. */
+static UPMU_APART unsigned make_place(uint64_t value, uint64_t sum, uint8_t *scale)
+{
+    unsigned shifts = 0;
+
+    for (; value >> *scale >= PART_LIMIT || sum >= SUM_LIMIT; sum >>= 2) {
         ++*scale;
-        ++*shifts;
+        shifts++;
     }
+    return shifts;
 }
 
 void upmu_estimate_slot(struct upmu_set *set)
 {
-    uint64_t time = set->duration_ns - set->slot_ns, scaled_time;
+    uint64_t time = in_slot(set->duration_ns, set->slot_ns), scaled_time;
     unsigned shifts, time_shifts;
 
     set->slot_ns = set->duration_ns;
     if (!time)
         return;
-    make_place(time, set->slot_squares, &set->scale, &time_shifts);
+    time_shifts = make_place(time, set->slot_squares, &set->scale);
     set->slot_squares >>= 2 * time_shifts;
     scaled_time = time >> set->scale;
     set->slot_squares += scaled_time * scaled_time;
     set->slots++;
     for (unsigned i = 0; i < set->count; i++) {
         struct upmu_estimate *sums = &set->estimate[i];
-        uint64_t total = set->tally[i].total, count = total - sums->slot_total;
+        uint64_t total = set->tally[i].total, count = in_slot(total, sums->slot_total);
 
         sums->slot_total = total;
-        make_place(count, sums->squares > sums->products >> time_shifts ? sums->squares
-                                                                        : sums->products >> time_shifts,
-                   &sums->scale, &shifts);
+        sums->products >>= time_shifts;
+        shifts = make_place(count, sums->squares > sums->products ? sums->squares : sums->products, &sums->scale);
         count >>= sums->scale;
         sums->squares = (sums->squares >> 2 * shifts) + count * count;
-        sums->products = (sums->products >> (shifts + time_shifts)) + count * scaled_time;
+        sums->products = (sums->products >> shifts) + count * scaled_time;
     }
 }
 

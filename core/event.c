@@ -279,7 +279,7 @@ static enum upmu_status add_numbered_masks(struct encoder *encoder)
 #endif
 
 /* UPMU_ERR_NO_SUCH_ATTRIBUTE: the part says something else. */
-static enum upmu_status take_code(struct encoder *encoder)
+static UPMU_APART enum upmu_status take_code(struct encoder *encoder)
 {
     const struct upmu_spec_part *part = encoder->part;
 
@@ -435,7 +435,7 @@ static UPMU_APART enum upmu_status begin_event(struct encoder *encoder)
     return status == UPMU_OK ? encoder->pmu->backend->from_row(encoder->pmu, &encoder->row, event) : status;
 }
 
-static enum upmu_status finish_event(struct encoder *encoder)
+static UPMU_APART enum upmu_status finish_event(struct encoder *encoder)
 {
     struct upmu_event *event = &encoder->event;
     enum upmu_status status = encoder->pmu->backend->finish(encoder->pmu, event);

@@ -110,8 +110,9 @@ static bool end_unit(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
     return fine;
 }
 
-static enum upmu_status start_unit(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
+static enum upmu_status start_unit(struct upmu_cpu *cpu, void *argument)
 {
+    struct upmu_ibs *ibs = argument;
     struct upmu_ibs_plan *plan = &ibs->plan;
     struct upmu_accesses *accesses = &cpu->bank.accesses;
     uint64_t control;
@@ -161,9 +162,6 @@ bool upmu_ibs_end(struct upmu_cpu *cpu)
 
 enum upmu_status upmu_ibs_start(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
 {
-    uintptr_t irq;
-    enum upmu_status status;
-
     if (!cpu->live || !cpu->pmu)
         return UPMU_ERR_NO_PMU;
     if ((unsigned)ibs->kind >= UPMU_IBS_KINDS || !(cpu->pmu->ibs >> (1u + (unsigned)ibs->kind) & 1u) ||
@@ -171,28 +169,20 @@ enum upmu_status upmu_ibs_start(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
         return UPMU_ERR_UNSUPPORTED;
     if (!ibs->samples || !ibs->capacity || (ibs->capacity & (ibs->capacity - 1u)))
         return UPMU_ERR_INVALID;
-    status = upmu_local_enter(cpu, &irq);
-    if (status != UPMU_OK)
-        return status;
-    status = start_unit(cpu, ibs);
-    upmu_local_leave(cpu, irq);
-    return status;
+    return upmu_local_run(cpu, start_unit, ibs);
+}
+
+static enum upmu_status stop_mine(struct upmu_cpu *cpu, void *argument)
+{
+    struct upmu_ibs *ibs = argument;
+
+    return (unsigned)ibs->kind >= UPMU_IBS_KINDS || cpu->ibs[ibs->kind] != ibs || stop_unit(cpu, ibs) ? UPMU_OK
+                                                                                                     : UPMU_ERR_PORT;
 }
 
 enum upmu_status upmu_ibs_stop(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
 {
-    uintptr_t irq;
-    enum upmu_status status;
-
-    if (!cpu->pmu)
-        return UPMU_ERR_NO_PMU;
-    status = upmu_local_enter(cpu, &irq);
-    if (status != UPMU_OK)
-        return status;
-    if ((unsigned)ibs->kind < UPMU_IBS_KINDS && cpu->ibs[ibs->kind] == ibs && !stop_unit(cpu, ibs))
-        status = UPMU_ERR_PORT;
-    upmu_local_leave(cpu, irq);
-    return status;
+    return cpu->pmu ? upmu_local_run(cpu, stop_mine, ibs) : UPMU_ERR_NO_PMU;
 }
 
 #else

@@ -52,3 +52,15 @@ void upmu_local_leave(struct upmu_cpu *cpu, uintptr_t state)
     } while (true);
     port_irq_restore(cpu->machine->port, state);
 }
+
+enum upmu_status upmu_local_run(struct upmu_cpu *cpu, upmu_local_work *work, void *argument)
+{
+    uintptr_t irq;
+    enum upmu_status status = upmu_local_enter(cpu, &irq);
+
+    if (status == UPMU_OK) {
+        status = work(cpu, argument);
+        upmu_local_leave(cpu, irq);
+    }
+    return status;
+}

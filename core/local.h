@@ -17,6 +17,10 @@ enum upmu_status upmu_local_enter(struct upmu_cpu *cpu, uintptr_t *out_state);
 /* Replay what handlers had to defer, then undo the bracket. */
 void upmu_local_leave(struct upmu_cpu *cpu, uintptr_t state);
 
+/* Work on a CPU in its bracket: its status, or upmu_local_enter()'s. */
+typedef enum upmu_status upmu_local_work(struct upmu_cpu *cpu, void *argument);
+enum upmu_status upmu_local_run(struct upmu_cpu *cpu, upmu_local_work *work, void *argument);
+
 /* The port's clock, 0 without one. */
 uint64_t upmu_cpu_now(const struct upmu_cpu *cpu);
 

@@ -70,31 +70,51 @@ enum upmu_owner upmu_cpu_owner(const struct upmu_cpu *cpu, unsigned counter)
     return attached_counters(cpu) & bit ? UPMU_OWNER_OURS : UPMU_OWNER_FREE;
 }
 
-enum upmu_status upmu_cpu_reserve(struct upmu_cpu *cpu, uint32_t counters)
+static enum upmu_status reserve_idle(struct upmu_cpu *cpu, void *argument)
 {
+    uint32_t counters = *(const uint32_t *)argument & cpu->pmu->counters;
+
     if (cpu->running & counters)
         return UPMU_ERR_STATE;
+    /* What stopped sessions have loaded there, or static ones left running, is in the host's way. */
+    if (cpu->live && !upmu_schedule_idle(cpu, counters & cpu->used))
+        return UPMU_ERR_PORT;
+    cpu->used &= ~counters;
     cpu->watchdog |= counters;
+    cpu->bank.others = cpu->watchdog;
     return UPMU_OK;
+}
+
+enum upmu_status upmu_cpu_reserve(struct upmu_cpu *cpu, uint32_t counters)
+{
+    return cpu->pmu ? upmu_local_run(cpu, reserve_idle, &counters) : UPMU_ERR_NO_PMU;
 }
 
 void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters)
 {
-    for (uint32_t rest = counters & cpu->watchdog; rest; rest &= rest - 1u)
-        upmu_bank_forget_row(&cpu->bank, cpu->pmu->counter[upmu_bits_lowest(rest)].select_row);
+    for (uint32_t rest = counters & cpu->watchdog; rest; rest &= rest - 1u) {
+        const struct upmu_counter *counter = &cpu->pmu->counter[upmu_bits_lowest(rest)];
+
+        upmu_bank_forget_row(&cpu->bank, counter->select_row);
+        upmu_bank_forget_row(&cpu->bank, counter->gate_row);
+    }
     cpu->watchdog &= ~counters;
+    cpu->bank.others = cpu->watchdog;
+}
+
+static enum upmu_status take_firmware(struct upmu_cpu *cpu, void *unused)
+{
+    (void)unused;
+    (void)upmu_bank_gate(&cpu->bank, 0, upmu_claims_counters(cpu, cpu->firmware));
+    cpu->firmware = 0;
+    upmu_claims_trim(cpu, false);
+    return UPMU_OK;
 }
 
 void upmu_cpu_take_firmware(struct upmu_cpu *cpu)
 {
-    uintptr_t irq;
-
-    if (!cpu->live || upmu_local_enter(cpu, &irq) != UPMU_OK)
-        return;
-    (void)upmu_bank_gate(&cpu->bank, 0, upmu_claims_counters(cpu, cpu->firmware));
-    cpu->firmware = 0;
-    upmu_claims_trim(cpu, false);
-    upmu_local_leave(cpu, irq);
+    if (cpu->live)
+        (void)upmu_local_run(cpu, take_firmware, NULL);
 }
 
 const char *upmu_owner_text(enum upmu_owner owner)

@@ -366,7 +366,7 @@ static void begin_sets(struct packing *packing)
     const struct placement *p = packing->p;
 
     memset(packing->trial, 0, sizeof packing->trial);
-    packing->left = (uint32_t)upmu_bits_ones(packing->count);
+    packing->left = (uint32_t)(UPMU_BIT64(packing->count) - 1u);
     for (unsigned i = 0; i < packing->count; i++)
         if (p->option[p->first[i + 1] - 1u].shape & 2u)
             packing->weight[i] += WEIGHT_OF_TIES;

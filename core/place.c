@@ -183,7 +183,7 @@ static void write_results(const struct placement *p, struct upmu_place_result *o
  */
 static enum upmu_status place_requests(struct placement *p, struct upmu_place_result *out, struct upmu_why *why)
 {
-    uint32_t left = (uint32_t)upmu_bits_ones(p->count), stayers;
+    uint32_t left = (uint32_t)(UPMU_BIT64(p->count) - 1u), stayers;
     uint64_t helped = p->helped;
 
     if (p->fault != UPMU_OK)

@@ -54,18 +54,11 @@ static void grade_metric(const struct upmu_tally *tally, struct upmu_count *coun
 }
 
 /* Reading metrics ends their window, which is a local call. */
-static enum upmu_status read_metrics(struct upmu_session *session)
+static enum upmu_status read_metrics(struct upmu_cpu *cpu, void *argument)
 {
-    struct upmu_cpu *cpu = session->cpu;
-    uintptr_t irq;
-    enum upmu_status status = upmu_local_enter(cpu, &irq);
+    struct upmu_session *session = argument;
 
-    if (status != UPMU_OK)
-        return status;
-    if (upmu_session_holds(session))
-        status = upmu_metrics_update(cpu, session);
-    upmu_local_leave(cpu, irq);
-    return status;
+    return upmu_session_holds(session) ? upmu_metrics_update(cpu, session) : UPMU_OK;
 }
 
 #endif
@@ -128,7 +121,7 @@ static void read_here(void *argument)
     remote->status = UPMU_OK;
 #if UPMU_METRICS
     if (upmu_session_holds(session) && remote->set == upmu_active(session) && upmu_session_has_metrics(session))
-        remote->status = read_metrics(session);
+        remote->status = upmu_local_run(session->cpu, read_metrics, session);
 #endif
     for (unsigned i = 0, attempt = 0; remote->status == UPMU_OK && i < remote->count;) {
         const struct upmu_tally *tally = &remote->set->tally[remote->first + i];

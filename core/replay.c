@@ -3,6 +3,7 @@
  * What handlers left for the local side: overflows of tallies that were being
  * changed, throttled counters that may sample again, sessions to be masked.
  */
+#include "core/apart.h"
 #include "core/bank.h"
 #include "core/bits.h"
 #include "core/joint.h"
@@ -14,7 +15,7 @@
 
 #if UPMU_SAMPLING
 
-static void forget_deferred(struct upmu_cpu *cpu, unsigned counter)
+static UPMU_APART void forget_deferred(struct upmu_cpu *cpu, unsigned counter)
 {
     __atomic_fetch_and(&cpu->deferred, ~UPMU_BIT32(counter), __ATOMIC_RELAXED);
 }

@@ -266,6 +266,12 @@ void upmu_run_end(struct upmu_session *session)
     upmu_run_hold(upmu_active(session), false);
 }
 
+void upmu_session_enabled(struct upmu_session *session, uint64_t now_ns)
+{
+    session->enabled_ns += now_ns - session->started_ns;
+    session->started_ns = now_ns;
+}
+
 void upmu_session_ran(struct upmu_session *session, uint64_t now_ns)
 {
     if (UPMU_THREADS || UPMU_SETS) {

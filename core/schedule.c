@@ -171,24 +171,30 @@ enum upmu_status upmu_schedule_start(struct upmu_cpu *cpu, struct upmu_session *
     return status;
 }
 
-enum upmu_status upmu_schedule_release(struct upmu_cpu *cpu, struct upmu_session *session)
+bool upmu_schedule_idle(struct upmu_cpu *cpu, uint32_t counters)
 {
     struct upmu_image image;
-    uint32_t mine = 0, changed;
+    uint32_t changed;
+
+    if (upmu_cpu_domain(cpu))
+        counters &= ~cpu->pmu->shared_counters;
+    upmu_image_clear(&image);
+    cpu->pmu->backend->release(cpu->pmu, counters, &image);
+    for (unsigned i = 0; i < image.count; i++)
+        image.entry[i].release = true;
+    upmu_run_tag(cpu, counters, 0);
+    return upmu_bank_load(&cpu->bank, &image, 0, &changed);
+}
+
+enum upmu_status upmu_schedule_release(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    uint32_t mine = 0;
 
     for UPMU_TALLIES(tally, upmu_active(session))
         if (session->counters)
             mine |= upmu_run_tagged(cpu, tally);
-    mine &= ~cpu->running;
-    if (upmu_cpu_domain(cpu))
-        mine &= ~cpu->pmu->shared_counters;
-    upmu_image_clear(&image);
-    cpu->pmu->backend->release(cpu->pmu, mine, &image);
-    for (unsigned i = 0; i < image.count; i++)
-        image.entry[i].release = true;
-    upmu_run_tag(cpu, mine, 0);
     session->counters = 0;
-    return upmu_bank_load(&cpu->bank, &image, 0, &changed) ? UPMU_OK : UPMU_ERR_PORT;
+    return upmu_schedule_idle(cpu, mine & ~cpu->running) ? UPMU_OK : UPMU_ERR_PORT;
 }
 
 /* A sampling counter that has overflowed though no interrupt came: it was dropped, or LVTPC was masked by others. */

@@ -35,6 +35,9 @@ enum upmu_status upmu_schedule_stop(struct upmu_cpu *cpu, struct upmu_session *s
 /* Give up its counters: registers idle, claims back. */
 enum upmu_status upmu_schedule_release(struct upmu_cpu *cpu, struct upmu_session *session);
 
+/* The registers of counters that do not run become idle, but for what other CPUs see; false: one faulted. */
+bool upmu_schedule_idle(struct upmu_cpu *cpu, uint32_t counters);
+
 /* Fold the counts of everything that runs. */
 enum upmu_status upmu_schedule_fold(struct upmu_cpu *cpu);
 

@@ -3,6 +3,7 @@
  * Sessions: the state machine around the scheduler, and the bracket around each
  * call that needs its CPU.
  */
+#include "core/apart.h"
 #include "core/backend.h"
 #include "core/bits.h"
 #include "core/claims.h"
@@ -222,21 +223,22 @@ void upmu_session_mask_on_full(struct upmu_session *session, bool mask_on_full)
 
 /* ---- Calls that need their CPU ---- */
 
+static enum upmu_status work_here(struct upmu_cpu *cpu, void *argument)
+{
+    const struct upmu_call *call = argument;
+
+    return UPMU_THREADS && call->follow && call->session->cpu != cpu ? UPMU_ERR_WRONG_CPU : call->work(call);
+}
+
 static void bracketed(void *argument)
 {
     struct upmu_call *call = argument;
-    uintptr_t state;
 
-    call->status = upmu_local_enter(call->cpu, &state);
-    if (call->status != UPMU_OK)
-        return;
-    call->status = UPMU_THREADS && call->follow && call->session->cpu != call->cpu ? UPMU_ERR_WRONG_CPU
-                                                                                   : call->work(call);
-    upmu_local_leave(call->cpu, state);
+    call->status = upmu_local_run(call->cpu, work_here, call);
 }
 
 /* A session whose thread does not run: a switch passes it over while a call works on it. */
-static void anywhere(struct upmu_call *call)
+static UPMU_APART void anywhere(struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
 

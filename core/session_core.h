@@ -58,11 +58,7 @@ unsigned upmu_session_events(const struct upmu_session *session);
 void upmu_session_rewind(struct upmu_session *session);
 
 /* Enabled time of a session that is started, and whose target is here, up to now. */
-static inline void upmu_session_enabled(struct upmu_session *session, uint64_t now_ns)
-{
-    session->enabled_ns += now_ns - session->started_ns;
-    session->started_ns = now_ns;
-}
+void upmu_session_enabled(struct upmu_session *session, uint64_t now_ns);
 
 /* Enabled time of a session that runs. */
 static inline uint64_t upmu_session_clock(const struct upmu_session *session, uint64_t now_ns)

@@ -4,6 +4,7 @@
  */
 #include <upmu/thread.h>
 
+#include "core/apart.h"
 #include "core/cpu.h"
 #include "core/joint.h"
 #include "core/local.h"
@@ -51,6 +52,14 @@ static void bury(struct upmu_session *session)
     upmu_session_end(session);
 }
 
+/* One that slept with its CPU waits now. */
+static void unlink_waiting(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    upmu_session_unlink(cpu, session);
+    if (session->state == UPMU_SESSION_SUSPENDED)
+        session->state = UPMU_SESSION_WAITING;
+}
+
 bool upmu_thread_join(struct upmu_cpu *cpu, struct upmu_session *session)
 {
     if (__atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE))
@@ -68,16 +77,15 @@ enum upmu_status upmu_thread_put(struct upmu_cpu *cpu, struct upmu_session *sess
 {
     enum upmu_status status = UPMU_OK;
 
-    if (upmu_session_holds(session))
+    if (upmu_session_holds(session)) {
         status = upmu_schedule_stop(cpu, session);
-    else if (session->state == UPMU_SESSION_WAITING)
+        if (status == UPMU_OK && session->state == UPMU_SESSION_STOPPED)
+            session->state = UPMU_SESSION_WAITING;
+    } else if (session->state == UPMU_SESSION_WAITING) {
         upmu_session_enabled(session, upmu_machine_clock_ns(cpu->machine));
-    else if (session->state != UPMU_SESSION_SUSPENDED)
-        status = UPMU_ERR_STATE;
-    if (status == UPMU_OK && session->state != UPMU_SESSION_MASKED)
-        session->state = UPMU_SESSION_WAITING;
-    upmu_session_unlink(cpu, session);
-    return status == UPMU_ERR_STATE ? UPMU_OK : status;
+    }
+    unlink_waiting(cpu, session);
+    return status;
 }
 
 /* Its sessions that run leave; the others are here no longer. */
@@ -101,16 +109,14 @@ static void unlink_all(struct upmu_cpu *cpu, struct upmu_thread *thread)
     for (struct upmu_session *session = thread->sessions; session; session = next) {
         next = session->next_of_thread;
         if (session->cpu == cpu)
-            upmu_session_unlink(cpu, session);
-        if (session->state == UPMU_SESSION_SUSPENDED)
-            session->state = UPMU_SESSION_WAITING;
+            unlink_waiting(cpu, session);
         if (session->zombie)
             bury(session);
     }
     thread->cpu = NULL;
 }
 
-static void come(struct upmu_cpu *cpu, struct upmu_thread *thread)
+static UPMU_APART void come(struct upmu_cpu *cpu, struct upmu_thread *thread)
 {
     thread->cpu = cpu;
     cpu->current = thread->sessions ? thread : NULL;

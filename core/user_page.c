@@ -6,6 +6,7 @@
  * handlers.  One that finds it being written leaves it to the local side, which sees
  * that interrupts were handled meanwhile and writes again.
  */
+#include "core/apart.h"
 #include "core/user_page.h"
 #include "core/count.h"
 #include "core/joint.h"
@@ -21,7 +22,7 @@ _Static_assert(sizeof(struct upmu_user_event) == 24 && sizeof(struct upmu_user_p
 _Static_assert(UPMU_SET_EVENTS <= UPMU_USER_EVENTS, "a page holds a set");
 
 /* RDPMC index + 1 of an event that runs; 0: it has no counter that user mode can read. */
-static uint32_t index_of(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
+static UPMU_APART uint32_t index_of(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
 {
     unsigned counter = tally->counter;
 

@@ -273,6 +273,7 @@ struct upmu_bank {
     volatile uint8_t in_flux;      /* row about to be written, or UPMU_NO_ROW */
     uint8_t gate_class;            /* class of rows with a gate of their own ... */
     uint64_t own_gate;             /* ... which no register has, or 0 */
+    uint32_t others;               /* counters that the host keeps: it may change their registers */
     bool no_rdpmc;                 /* the hook faulted: use rdmsr */
     uint8_t state[UPMU_REGISTERS]; /* what is known of a row: UPMU_ROW_… */
     uint64_t shadow[UPMU_REGISTERS];
@@ -474,19 +475,23 @@ enum upmu_status upmu_cpu_tick(struct upmu_cpu *cpu);
 enum upmu_owner upmu_cpu_owner(const struct upmu_cpu *cpu, unsigned counter);
 
 /*
- * Keep counters away from upmu (a watchdog of the host's), or give them back.
- * What one register enables for several counters (IA32_PERF_GLOBAL_CTRL, fixed
- * counters, P6's common bit) upmu writes as it knows it: enable yours before
- * upmu_cpu_init(), or call upmu_cpu_changed() when you have, or its next write turns
- * them off.
+ * Keep counters for the host (a watchdog).  Reserve first, then program: what stopped
+ * sessions had loaded there, or static ones left running, is made idle.  After that upmu
+ * leaves their registers as they are, in sleep and upmu_cpu_fini(), too, and where a
+ * register has bits of theirs and of others (IA32_PERF_GLOBAL_CTRL, the control of fixed
+ * counters) it is read before each write (1 R more, in the handler, too): switch yours
+ * on and off whenever you like, but not in an NMI.  On P6 bit 22 of select 0 enables both
+ * counters: with counter 0 reserved, leave it set while sessions run.
  *
- * Returns UPMU_OK, or UPMU_ERR_STATE if one of them is in use by a session.
+ * Returns UPMU_OK; UPMU_ERR_STATE (one of them is in use by a session that runs);
+ * UPMU_ERR_NO_PMU (not initialised); UPMU_ERR_PORT, UPMU_ERR_BUSY, UPMU_ERR_WRONG_CPU:
+ * nothing is reserved.
  * Context: local.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_reserve(struct upmu_cpu *cpu, uint32_t counters);
 
-/* Give reserved counters back to sessions; those that were not reserved are left alone.  Context: local. */
+/* Give reserved counters, closed, back to sessions; those that were not reserved are left alone.  Context: local. */
 void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters);
 
 /*

@@ -41,6 +41,7 @@ static struct upmu_domain domain;
 static struct duty duties[DUTIES];
 static bool asleep[CPUS];
 static uint64_t found[CPUS][90];
+static uint64_t reserved[CPUS]; /* ever: their gates are left as they are */
 
 /* ---- The model ---- */
 
@@ -330,6 +331,8 @@ static void call_cpu(unsigned choice)
         break;
     case 4:
         status = upmu_cpu_reserve(here, choice >> 3);
+        if (status == UPMU_OK)
+            reserved[sim.current] |= choice >> 3;
         break;
     case 5:
         upmu_cpu_unreserve(here, choice >> 3 | 0xffff0000u);
@@ -388,9 +391,11 @@ static bool set_up(struct fuzz_bytes *input)
         upmu_sim_set_delivery(&sim, i, interrupts & 128 ? 0x40 : UPMU_SIM_LVTPC_NMI);
         upmu_sim_bind_cpu(&sim, i, &cpu[i]);
     }
-    for (unsigned i = 0; i < CPUS; i++)
+    for (unsigned i = 0; i < CPUS; i++) {
         for (unsigned k = 0; kept(k); k++)
             found[i][k] = upmu_sim_peek(&sim, i, kept(k));
+        reserved[i] = 0;
+    }
     if (hooks & 1)
         sim.port.rdpmc = NULL;
     if (hooks & 2)
@@ -426,7 +431,8 @@ static void tear_down(void)
     }
     for (unsigned i = 0; i < CPUS; i++)
         for (unsigned k = 0; kept(k); k++)
-            FUZZ_CHECK(upmu_sim_peek(&sim, i, kept(k)) == found[i][k], "%x of CPU %u is %llx, was %llx",
+            FUZZ_CHECK(!((upmu_sim_peek(&sim, i, kept(k)) ^ found[i][k]) & ~(kept(k) == 0x38f ? reserved[i] : 0)),
+                       "%x of CPU %u is %llx, was %llx",
                        (unsigned)kept(k), i, (unsigned long long)upmu_sim_peek(&sim, i, kept(k)),
                        (unsigned long long)found[i][k]);
     check_model(99);

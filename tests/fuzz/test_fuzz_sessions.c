@@ -42,6 +42,7 @@ static bool intel;  /* registers of kept[] exist */
 static bool faulty; /* this run has faults: sessions may stop by themselves, registers may keep something */
 static unsigned call_number;
 static uint64_t found[MODEL_CPUS][24];
+static uint64_t reserved[MODEL_CPUS]; /* ever: their gates are left as they are */
 
 static const uint32_t kept[] = {0x186, 0x187, 0x188, 0x189, 0x38d, 0x38f, 0x1d9};
 #define KEPT (sizeof kept / sizeof kept[0])
@@ -443,6 +444,8 @@ static void call_cpu(unsigned choice)
     case 1:
         if (!model.asleep[sim.current])
             status = CALL(upmu_cpu_reserve(here, choice >> 2 & 0xf));
+        if (status == UPMU_OK)
+            reserved[sim.current] |= choice >> 2 & 0xf;
         if (status == UPMU_ERR_STATE)
             status = UPMU_OK;
         break;
@@ -549,6 +552,7 @@ static void set_up(struct fuzz_bytes *input)
     for (unsigned i = 0; i < MODEL_CPUS; i++) {
         upmu_sim_switch_cpu(&sim, i);
         memset(&cpu[i], 0, sizeof cpu[i]);
+        reserved[i] = 0;
         upmu_sim_set_delivery(&sim, i, interrupts & 128 ? 0x40 : UPMU_SIM_LVTPC_NMI);
         upmu_sim_bind_cpu(&sim, i, &cpu[i]);
         for (unsigned k = 0; intel && k < KEPT; k++)
@@ -583,9 +587,9 @@ static void tear_down(void)
         FUZZ_CHECK(!cpu[i].sessions && !cpu[i].running && !cpu[i].pages, "CPU %u keeps a session", i);
         FUZZ_CHECK(CALL(upmu_cpu_fini(&cpu[i])) == UPMU_OK || faulty, "cpu_fini");
         for (unsigned k = 0; intel && k < KEPT && !faulty; k++)
-            FUZZ_CHECK(upmu_sim_peek(&sim, i, kept[k]) == found[i][k], "%x of CPU %u is %llx, was %llx",
-                       (unsigned)kept[k], i, (unsigned long long)upmu_sim_peek(&sim, i, kept[k]),
-                       (unsigned long long)found[i][k]);
+            FUZZ_CHECK(!((upmu_sim_peek(&sim, i, kept[k]) ^ found[i][k]) & ~(kept[k] == 0x38f ? reserved[i] : 0)),
+                       "%x of CPU %u is %llx, was %llx", (unsigned)kept[k], i,
+                       (unsigned long long)upmu_sim_peek(&sim, i, kept[k]), (unsigned long long)found[i][k]);
     }
 }
 

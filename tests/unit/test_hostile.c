@@ -72,6 +72,7 @@ static void a_chain_goes_on_with_the_set_that_was_active_wherever_it_is_attached
 
 static void a_session_without_any_set_can_be_published_and_closed(void **state)
 {
+    struct upmu_dry_run dry_run = {0};
     struct upmu_user_page page;
     struct host host;
 
@@ -82,6 +83,7 @@ static void a_session_without_any_set_can_be_published_and_closed(void **state)
     assert_int_equal(upmu_session_publish(&host.session, NULL), UPMU_OK);
     assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
     assert_int_equal(page.count, 0);
+    assert_int_equal(upmu_session_dry_run(&host.session, host.cpu[0].pmu, &dry_run), UPMU_ERR_STATE);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_ERR_STATE);
     assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
     assert_int_equal(host.machine.pages, 0);
@@ -228,6 +230,172 @@ static void a_thread_that_leaves_a_sleeping_cpu_is_counted_where_it_runs(void **
     host_end(&host);
 }
 
+/* ---- Counters that the host keeps for itself ---- */
+
+/* A session has run and is stopped, its event loaded; the host takes its counter and begins a watchdog there. */
+static void a_reserved_counter_is_idle_and_is_the_hosts_until_it_is_given_back(void **state)
+{
+    static const char *const profiles[] = {"skylake", "core2", "version1", "yonah", "zen2", "zen4", "k8_revc"};
+
+    (void)state;
+    for (unsigned p = 0; p < sizeof profiles / sizeof *profiles; p++)
+        for (unsigned way = 0; way < 3; way++) {
+            struct host host;
+            uint32_t select;
+            uint64_t watchdog = 0x43003c, counted;
+
+            host_prepare(&host, profiles[p]);
+            select = p == 4 || p == 5 ? 0xc0010200 : p == 6 ? 0xc0010000 : 0x186;
+            if (select != 0x186)
+                watchdog = 0x430076;
+            host_start(&host);
+            assert_int_equal(upmu_session_add(&host.session, "branches:counter=0", NULL), UPMU_OK);
+            host_begin(&host, &host.session);
+            host_run(&host, 100);
+            assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 1), UPMU_ERR_STATE);
+            assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+            assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 1), UPMU_OK);
+            assert_false(upmu_sim_runs(&host.sim, 0, 0));
+            upmu_sim_poke(&host.sim, 0, select, watchdog);
+            if (host.sim.profile->version >= 2)
+                upmu_sim_poke(&host.sim, 0, 0x38f, upmu_sim_peek(&host.sim, 0, 0x38f) | 1);
+            if (p == 5)
+                upmu_sim_poke(&host.sim, 0, 0xc0000301, upmu_sim_peek(&host.sim, 0, 0xc0000301) | 1);
+            assert_true(upmu_sim_runs(&host.sim, 0, 0));
+            assert_int_equal(upmu_session_start(&host.session), UPMU_ERR_DOES_NOT_FIT);
+            if (way == 1) {
+                assert_int_equal(upmu_cpu_suspend(&host.cpu[0]), UPMU_OK);
+                assert_true(upmu_sim_runs(&host.sim, 0, 0));
+                assert_int_equal(upmu_cpu_resume(&host.cpu[0]), UPMU_OK);
+            }
+            if (way == 2)
+                assert_int_equal(upmu_cpu_verify(&host.cpu[0], NULL), UPMU_OK);
+            assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+            assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+            assert_int_equal(upmu_sim_peek(&host.sim, 0, select), watchdog);
+            counted = host.sim.cpu[0].counter[0].counted;
+            host_run(&host, 100);
+            assert_int_equal(host.sim.cpu[0].counter[0].counted, counted + 200);
+            host_no_violation(&host);
+        }
+}
+
+/* A general and a fixed counter, switched on while sessions count and sample; nobody tells upmu. */
+static void a_watchdog_that_begins_at_any_time_runs_on_beside_sessions(void **state)
+{
+    static const char *const profiles[] = {"skylake", "core2", "zen4"};
+
+    (void)state;
+    for (unsigned p = 0; p < 3; p++) {
+        struct upmu_sampling sampling = {.period = 100};
+        bool amd = p == 2;
+        uint32_t control = amd ? 0xc0000301 : 0x38f;
+        uint64_t general = 0;
+        struct host host;
+
+        host_set_up(&host, profiles[p]);
+        assert_int_equal(upmu_cpu_reserve(&host.cpu[0], amd ? 1u : 1u | 2u << 16), UPMU_OK);
+        assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
+        assert_int_equal(upmu_session_add(&host.other, "branches", NULL), UPMU_OK);
+        host_begin(&host, &host.session);
+        host_run(&host, 50);
+        upmu_sim_poke(&host.sim, 0, amd ? 0xc0010200 : 0x186, amd ? 0x430076 : 0x43003c);
+        if (!amd)
+            upmu_sim_poke(&host.sim, 0, 0x38d, upmu_sim_peek(&host.sim, 0, 0x38d) | 0x30);
+        upmu_sim_poke(&host.sim, 0, control, upmu_sim_peek(&host.sim, 0, control) | (amd ? 1 : UINT64_C(2) << 32 | 1));
+        for (unsigned i = 0; i < 5; i++) {
+            host_run(&host, 150);
+            general += 300;
+            if (i == 1)
+                host_begin(&host, &host.other);
+            if (i == 2)
+                assert_int_equal(upmu_session_detach(&host.other), UPMU_OK);
+            assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+            assert_int_equal(upmu_cpu_verify(&host.cpu[0], NULL), UPMU_OK);
+            assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+            assert_int_equal(host.sim.cpu[0].counter[0].counted, general);
+            assert_int_equal(host.sim.cpu[0].counter[UPMU_SIM_FIXED + 1].counted, amd ? 0 : general);
+        }
+        assert_int_equal(host_drain(&host, NULL), 8);
+        /* The host ends it again. */
+        upmu_sim_poke(&host.sim, 0, control, upmu_sim_peek(&host.sim, 0, control) & ~UINT64_C(1));
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+        assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+        host_run(&host, 150);
+        assert_int_equal(host.sim.cpu[0].counter[0].counted, general);
+        assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+        host_end(&host);
+    }
+}
+
+/* It was left running for its thread's next turn. */
+static void what_a_static_session_left_running_ends_when_its_counter_is_reserved(void **state)
+{
+    struct upmu_thread idle, thread;
+    struct host host;
+    unsigned counter;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    upmu_thread_init(&idle, 0, 0, NULL);
+    upmu_thread_init(&thread, 1, 1, NULL);
+    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_static(&host.session, true), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.session, &thread, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    assert_int_equal(upmu_thread_switch(&host.cpu[0], &idle, &thread), UPMU_OK);
+    counter = host.session.set.tally[0].counter;
+    host_run(&host, 100);
+    assert_int_equal(upmu_thread_switch(&host.cpu[0], &thread, &idle), UPMU_OK);
+    assert_true(upmu_sim_runs(&host.sim, 0, counter));
+    assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 1u << counter), UPMU_OK);
+    assert_false(upmu_sim_runs(&host.sim, 0, counter));
+    assert_int_equal(upmu_thread_switch(&host.cpu[0], &idle, &thread), UPMU_OK);
+    assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
+    assert_int_not_equal(host.session.set.tally[0].counter, counter);
+    host_run(&host, 100);
+    assert_int_equal(host_value(&host.session, 0), 100);
+    assert_int_equal(upmu_thread_exit(&thread), UPMU_OK);
+    upmu_cpu_unreserve(&host.cpu[0], 1u << counter);
+    host_end(&host);
+}
+
+/* ---- Clocks and counts ---- */
+
+/* Two sets take turns; the clock goes back an hour, stands still, jumps by 250 years. */
+static void a_clock_that_jumps_spoils_no_count(void **state)
+{
+    static const uint64_t jumps[] = {UINT64_C(1) << 62, 0, UINT64_C(0) - UINT64_C(3600000000000), UINT64_C(1) << 63,
+                                     1000};
+    struct upmu_set set;
+    struct host host;
+    uint64_t counts = 0;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&host.session, &set, 1, 0, 0), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session, &set, "instructions", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    for (unsigned i = 0; i < 50; i++) {
+        struct upmu_count count[2];
+
+        host_run(&host, 1000);
+        host.sim.now_ns += jumps[i % 5];
+        assert_int_equal(upmu_session_switch(&host.session, i & 1 ? &host.session.set : &set), UPMU_OK);
+        assert_int_equal(upmu_session_read(&host.session, 0, 1, &count[0]), UPMU_OK);
+        assert_int_equal(upmu_set_read(&host.session, &set, 0, 1, &count[1]), UPMU_OK);
+        counts += 1000;
+        assert_true(count[0].raw + count[1].raw == counts);
+        /* Sums of squares stay below what a word can hold. */
+        assert_true(host.session.set.slot_squares < UINT64_C(5) << 60 && set.slot_squares < UINT64_C(5) << 60);
+        assert_true(host.session.set.scale < 64 && set.scale < 64);
+    }
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    host_end(&host);
+}
+
 /* ---- Units beside the counters ---- */
 
 static void a_unit_that_does_not_exist_is_refused(void **state)
@@ -256,6 +424,10 @@ int main(void)
         cmocka_unit_test(a_zombie_is_closed_by_the_end_of_its_thread_or_cpu),
         cmocka_unit_test(a_cpu_that_was_taken_down_and_up_again_knows_nobody),
         cmocka_unit_test(a_thread_that_leaves_a_sleeping_cpu_is_counted_where_it_runs),
+        cmocka_unit_test(a_reserved_counter_is_idle_and_is_the_hosts_until_it_is_given_back),
+        cmocka_unit_test(a_watchdog_that_begins_at_any_time_runs_on_beside_sessions),
+        cmocka_unit_test(what_a_static_session_left_running_ends_when_its_counter_is_reserved),
+        cmocka_unit_test(a_clock_that_jumps_spoils_no_count),
         cmocka_unit_test(a_unit_that_does_not_exist_is_refused),
         cmocka_unit_test(a_session_without_any_set_can_be_published_and_closed),
     };
