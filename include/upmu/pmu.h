@@ -476,7 +476,8 @@ enum upmu_owner upmu_cpu_owner(const struct upmu_cpu *cpu, unsigned counter);
 
 /*
  * Keep counters for the host (a watchdog).  Reserve first, then program: what stopped
- * sessions had loaded there, or static ones left running, is made idle.  After that upmu
+ * sessions had loaded there, or static ones left running, is made idle (counters that two
+ * CPUs share are reserved on both, and are closed).  After that upmu
  * leaves their registers as they are, in sleep and upmu_cpu_fini(), too, and where a
  * register has bits of theirs and of others (IA32_PERF_GLOBAL_CTRL, the control of fixed
  * counters) it is read before each write (1 R more, in the handler, too): switch yours

@@ -41,7 +41,7 @@ static struct upmu_domain domain;
 static struct duty duties[DUTIES];
 static bool asleep[CPUS];
 static uint64_t found[CPUS][90];
-static uint64_t reserved[CPUS]; /* ever: their gates are left as they are */
+static uint64_t reserved[CPUS]; /* ever */
 
 /* ---- The model ---- */
 
@@ -64,6 +64,21 @@ static uint32_t kept(unsigned i)
     if (is_p4())
         return i < 18 ? 0x360 + i : i < 18 + 66 ? 0x3a0 + i - 18 : i < 86 ? 0x3f1 + i - 84 : 0;
     return i < sizeof registers / sizeof registers[0] ? registers[i] : 0;
+}
+
+/*
+ * Bits of counters that are the host's: their gates, and their selects.  (These are idle, which on P6 is
+ * not 0; those that hyper-threads share are closed.)
+ */
+static uint64_t left_alone(unsigned number, uint32_t address)
+{
+    unsigned counter = address - (is_p4() ? 0x360u : 0x186u);
+
+    if (is_p4())
+        return counter < 18 && ((reserved[0] | reserved[1]) >> counter & 1u) ? ~UINT64_C(0) : 0;
+    if (counter < 8)
+        return reserved[number] >> counter & 1u ? ~UINT64_C(0) : 0;
+    return address == 0x38f ? reserved[number] : 0;
 }
 
 static void deliver(struct upmu_sim *model, unsigned number, const struct upmu_sim_interrupt *interrupt)
@@ -431,10 +446,9 @@ static void tear_down(void)
     }
     for (unsigned i = 0; i < CPUS; i++)
         for (unsigned k = 0; kept(k); k++)
-            FUZZ_CHECK(!((upmu_sim_peek(&sim, i, kept(k)) ^ found[i][k]) & ~(kept(k) == 0x38f ? reserved[i] : 0)),
-                       "%x of CPU %u is %llx, was %llx",
-                       (unsigned)kept(k), i, (unsigned long long)upmu_sim_peek(&sim, i, kept(k)),
-                       (unsigned long long)found[i][k]);
+            FUZZ_CHECK(!((upmu_sim_peek(&sim, i, kept(k)) ^ found[i][k]) & ~left_alone(i, kept(k))),
+                       "%x of CPU %u is %llx, was %llx", (unsigned)kept(k), i,
+                       (unsigned long long)upmu_sim_peek(&sim, i, kept(k)), (unsigned long long)found[i][k]);
     check_model(99);
 }
 
