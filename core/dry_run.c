@@ -12,13 +12,14 @@
 enum upmu_status upmu_session_dry_run(struct upmu_session *session, const struct upmu_pmu *pmu,
                                       struct upmu_dry_run *dry_run)
 {
+    const struct upmu_set *set = upmu_active(session);
     struct upmu_joint joint;
     struct upmu_image image;
     struct upmu_bank bank;
     enum upmu_status status;
     uint32_t counters = 0, changed;
 
-    if (!upmu_active(session) || !upmu_active(session)->count)
+    if (!set || !set->count)
         return UPMU_ERR_STATE;
     upmu_joint_begin(&joint, pmu);
     (void)upmu_joint_add(&joint, session, false);
