@@ -298,6 +298,23 @@ uint32_t upmu_bank_open(const struct upmu_bank *bank, uint32_t counters)
     return open;
 }
 
+uint32_t upmu_bank_still(const struct upmu_bank *bank, uint32_t counters)
+{
+    uint32_t still = 0;
+
+    if (!bank->pmu->kernel_select || !bank->port->in_kernel_mode)
+        return 0;
+    for (uint32_t rest = counters; rest; rest &= rest - 1u) {
+        unsigned i = upmu_bits_lowest(rest), row = bank->pmu->counter[i].select_row;
+
+        if (upmu_bank_knows(bank, row) && bank->in_flux != row && !row_is(bank, row, UPMU_ROW_PUT_OFF) &&
+            (bank->shadow[row] >> bank->pmu->counter[i].gate_bit & 1u) &&
+            !(bank->shadow[row] & bank->pmu->kernel_select))
+            still |= UPMU_BIT32(i);
+    }
+    return still;
+}
+
 /* Gate bits that the counters of a mask have in one register; takes them off the mask. */
 static uint64_t take_gates(const struct upmu_pmu *pmu, uint32_t *counters, unsigned row)
 {
@@ -466,9 +483,9 @@ bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint
     *out_changed = 0;
     if (!find_changes(bank, image, ranks, &guard))
         return true;
-    if (!upmu_bank_close(bank, guard))
+    if (!upmu_bank_close(bank, guard & ~upmu_bank_kept_open(bank)))
         return false;
-    *out_changed = guard;
+    *out_changed = guard & ~upmu_bank_kept_open(bank);
     for (unsigned rank = 0; rank < LOADED; rank++)
         for (unsigned i = 0; i < image->count; i++)
             if (ranks[i] == rank && !load_row(bank, image, image->entry[i].row, opening, ranks))

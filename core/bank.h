@@ -58,7 +58,8 @@ bool upmu_bank_find(struct upmu_bank *bank);
  * Close what must be closed and load the values of an image that differ from what
  * the registers hold, in rank order.  `opening`: counters that the caller's next
  * upmu_bank_gate() opens (or, if something fails, closes); where such a counter's
- * select register holds its gate, too, the select is written there, once.
+ * select register holds its gate, too, the select is written there, once.  Counters of
+ * bank->still are not closed.
  * *out_changed: counters whose select or payload was written.
  */
 bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint32_t opening, uint32_t *out_changed);
@@ -84,10 +85,22 @@ bool upmu_bank_close(struct upmu_bank *bank, uint32_t counters);
 /* Those of `counters` whose gate is open, by the shadow, or unknown. */
 uint32_t upmu_bank_open(const struct upmu_bank *bank, uint32_t counters);
 
+/*
+ * Of `counters`, those that run, but stand still while the library does, as they count
+ * user mode alone, and may be written meanwhile (upmu_port.in_kernel_mode).
+ */
+uint32_t upmu_bank_still(const struct upmu_bank *bank, uint32_t counters);
+
+/* Those of them that a change is about, and does not close. */
+static inline uint32_t upmu_bank_kept_open(const struct upmu_bank *bank)
+{
+    return UPMU_BACKEND_AMD && UPMU_THREADS ? bank->still : 0;
+}
+
 /* Read a counter, by RDPMC where there is one. */
 bool upmu_bank_read(struct upmu_bank *bank, unsigned counter, uint64_t *out_value);
 
-/* Write a counter whose gate is closed. */
+/* Write a counter whose gate is closed, or that stands still. */
 bool upmu_bank_write(struct upmu_bank *bank, unsigned counter, uint64_t value);
 
 /* Read any row. */

@@ -27,6 +27,8 @@ struct change {
     uint32_t coming;  /* counters of those that come, to be opened */
     uint32_t spoiled; /* counters that cannot run on */
     uint32_t staying; /* counters that run on from one to the other */
+    uint32_t closed;  /* counters of those that leave, which handlers may have closed */
+    uint32_t user;    /* counters of those that come, of user mode alone */
     uint32_t kept;    /* counters that run on for nobody */
 };
 
@@ -56,8 +58,19 @@ static bool alone(const struct upmu_session *session)
 
 #if UPMU_THREADS
 
+/* Counters of an image that count user mode alone. */
+static uint32_t user_only(const struct upmu_pmu *pmu, const struct upmu_image *image)
+{
+    uint32_t user = 0;
+
+    for (unsigned i = 0; UPMU_BACKEND_AMD && pmu->kernel_select && i < image->count; i++)
+        if (!(image->entry[i].value & pmu->kernel_select))
+            user |= image->entry[i].guard;
+    return user;
+}
+
 /* Counters whose registers do not hold what the set wants; false: it has to come by another way. */
-static bool compare(const struct upmu_cpu *cpu, struct upmu_set *set, uint32_t *differ)
+static bool compare(const struct upmu_cpu *cpu, struct upmu_set *set, uint32_t *differ, uint32_t *user)
 {
     struct upmu_image image;
 
@@ -66,6 +79,7 @@ static bool compare(const struct upmu_cpu *cpu, struct upmu_set *set, uint32_t *
             return false;
     upmu_run_image(cpu, set, &image);
     *differ = upmu_bank_changes(&cpu->bank, &image);
+    *user = user_only(cpu->pmu, &image);
     return !image.overfull && !(UPMU_PRELUDES && image.prelude && *differ);
 }
 
@@ -99,14 +113,15 @@ static void choose(struct change *change, uint64_t company)
     while (found) {
         found = false;
         for EACH_CHANGING(session, change) {
-            uint32_t differ;
+            uint32_t differ, user;
 
             if (!(session->change & UPMU_CHANGE_LATER) || !is_placed(change, session, company) ||
-                !compare(cpu, session->coming, &differ))
+                !compare(cpu, session->coming, &differ, &user))
                 continue;
             session->change ^= UPMU_CHANGE_COMES | UPMU_CHANGE_LATER;
             change->coming |= session->coming->counters;
             change->spoiled |= differ;
+            change->user |= user;
             company += upmu_schedule_stamp(session->coming);
             found = true;
         }
@@ -132,18 +147,37 @@ static bool runs_for_nobody(const struct upmu_cpu *cpu, uint32_t counters)
     return true;
 }
 
-/* Counters that need not be closed: both sides only count there, the same. */
+/* Both sides count user mode alone on its counter: it is changed while it runs. */
+static bool stands_still(const struct change *change, const struct upmu_tally *coming)
+{
+    const struct upmu_tally *leaving = upmu_run_on(change->cpu, coming->counter);
+
+    return (coming->counters & change->user & change->leaving & ~change->closed) && !coming->shared && leaving &&
+           upmu_run_still(change->cpu, leaving);
+}
+
+/*
+ * Counters that need not be closed: both sides only count there, the same, or they stand
+ * still now.  Handlers leave the tallies alone: none closes a counter any more.
+ */
 static void find_staying(struct change *change)
 {
+    change->closed = change->cpu->deferred;
+    for EACH_CHANGING(session, change)
+        if (leaves(session) && (session->full || session->switch_due || upmu_session_has_metrics(session) ||
+                                upmu_session_dormant(session)))
+            change->closed |= session->counters;
+    change->spoiled |= change->closed;
     for EACH_CHANGING(session, change) {
         if (!comes(session))
             continue;
         for UPMU_TALLIES(tally, session->coming) {
-            if (upmu_tally_samples(tally) || (tally->counters & change->spoiled))
-                continue;
-            if (runs_for_nobody(change->cpu, tally->counters) ||
-                (!(tally->counters & ~change->leaving) && leaving_tally(change, tally->counter)))
+            if (!upmu_tally_samples(tally) && !(tally->counters & change->spoiled) &&
+                (runs_for_nobody(change->cpu, tally->counters) ||
+                 (!(tally->counters & ~change->leaving) && leaving_tally(change, tally->counter))))
                 change->staying |= tally->counters;
+            else if (stands_still(change, tally))
+                change->cpu->bank.still |= tally->counters;
         }
     }
 }
@@ -159,9 +193,6 @@ static void prepare(struct change *change)
         session->leaving = upmu_active(session);
         if (leaves(session)) {
             change->leaving |= session->counters; /* (none of an empty set) */
-            if (UPMU_THREADS && (session->full || session->switch_due || upmu_session_has_metrics(session) ||
-                                 upmu_session_dormant(session)))
-                change->spoiled |= session->counters;
         } else if (UPMU_THREADS && upmu_session_holds(session)) {
             company += upmu_schedule_stamp(session->leaving);
         }
@@ -174,7 +205,6 @@ static void prepare(struct change *change)
     }
 #if UPMU_THREADS
     choose(change, company);
-    find_staying(change);
 #else
     (void)company;
 #endif
@@ -236,7 +266,8 @@ static void close_leaving(struct change *change)
                 change->kept |= tally->counters & ~(change->spoiled | change->coming);
         }
     }
-    closed &= upmu_run_shut_all(cpu, change->leaving & ~(change->staying | change->kept), dormant);
+    closed &= upmu_run_shut_all(
+        cpu, change->leaving & ~(change->staying | change->kept | upmu_bank_kept_open(&cpu->bank)), dormant);
     now_ns = upmu_cpu_now(cpu);
     for EACH_CHANGING(session, change)
         if (leaves(session))
@@ -251,7 +282,7 @@ static UPMU_APART void take_staying(struct change *change, struct upmu_session *
     struct upmu_cpu *cpu = change->cpu;
 
     for UPMU_TALLIES(tally, session->coming) {
-        if (!(tally->counters & change->staying))
+        if (!(tally->counters & (change->staying | upmu_bank_kept_open(&cpu->bank))) || upmu_tally_samples(tally))
             continue;
         tally->turned = upmu_count_stamp(upmu_cpu_now(cpu));
         if (change->leaving & tally->counters)
@@ -287,6 +318,8 @@ static void load_coming(struct change *change, struct upmu_session *session)
     if (status == UPMU_OK)
         return;
     change->status = status;
+    if (UPMU_THREADS)
+        (void)upmu_run_shut(cpu, session->coming->counters & upmu_bank_kept_open(&cpu->bank));
     change->coming &= ~session->counters;
     session->change &= (uint8_t)~UPMU_CHANGE_COMES;
     if (UPMU_THREADS && (!leaves(session) || session->coming != session->leaving))
@@ -333,6 +366,9 @@ static enum upmu_status run_change(struct upmu_cpu *cpu, struct upmu_session *on
     cpu->keep_claims = 1;
     prepare(&change);
     hold(&change, true);
+#if UPMU_THREADS
+    find_staying(&change);
+#endif
     close_leaving(&change);
     for EACH_CHANGING(session, &change)
         if (comes(session)) {
@@ -341,6 +377,7 @@ static enum upmu_status run_change(struct upmu_cpu *cpu, struct upmu_session *on
             session->active = session->coming;
             session->counters = 0;
         }
+    cpu->bank.still = 0;
     now_ns = upmu_cpu_now(cpu);
     for EACH_CHANGING(session, &change)
         if (comes(session))

@@ -234,22 +234,23 @@ static void open_again(struct pass *pass, uint32_t counters)
             cpu->tally[upmu_bits_lowest(rest)]->hole = true;
 }
 
-/* Without a common gate only what overflowed is closed, and read again then. */
+/* Without a common gate only what overflowed is closed, and read again then, unless it stands still anyway. */
 static bool close_alone(struct upmu_cpu *cpu, unsigned counter, uint64_t *value)
 {
-    return (cpu->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL) ||
-           (upmu_bank_handler_close(&cpu->bank, UPMU_BIT32(counter)) &&
-            upmu_bank_handler_read(&cpu->bank, counter, value));
+    return upmu_bank_handler_close(&cpu->bank, UPMU_BIT32(counter)) &&
+           upmu_bank_handler_read(&cpu->bank, counter, value);
 }
 
 static void look_at_counter(struct pass *pass, unsigned counter)
 {
     struct upmu_cpu *cpu = pass->cpu;
     struct upmu_tally *tally = upmu_run_on(cpu, counter);
+    bool alone = !(cpu->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL);
     uint64_t value;
 
     if (!tally)
         return;
+    alone = alone && !upmu_run_still(cpu, tally);
     if (!upmu_bank_handler_read(&cpu->bank, counter, &value)) {
         pass->failed |= UPMU_BIT32(counter);
         return;
@@ -261,13 +262,13 @@ static void look_at_counter(struct pass *pass, unsigned counter)
     /* What waits for the local side was answered for by an earlier interrupt. */
     pass->handled |= UPMU_BIT32(counter) & ~cpu->deferred;
     pass->again |= cpu->deferred >> counter & 1u;
-    if (!close_alone(cpu, counter, &value))
+    if (alone && !close_alone(cpu, counter, &value))
         pass->failed |= UPMU_BIT32(counter);
     else if (tally->sequence & 1u)
         defer(pass, counter);
     else
         take_overflow(pass, counter, tally, value);
-    if (!(cpu->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL))
+    if (alone)
         open_again(pass, UPMU_BIT32(counter));
 }
 

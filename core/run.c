@@ -65,14 +65,14 @@ void upmu_run_place(struct upmu_cpu *cpu, struct upmu_tally *tally, const struct
 
 /*
  * Give a counter that ran for somebody else, or has a new event, its start value.
- * Its gate is closed already, unless closing it faulted the last time.  From those
+ * Its gate is closed already, unless closing it faulted the last time or it stands still.  From those
  * beside it nothing is read, but they are not what others left there.
  */
 bool upmu_run_prime(struct upmu_cpu *cpu, struct upmu_tally *tally)
 {
     unsigned counter = tally->counter;
 
-    if (!upmu_bank_close(&cpu->bank, UPMU_BIT32(counter)))
+    if (!upmu_bank_close(&cpu->bank, UPMU_BIT32(counter) & ~upmu_bank_kept_open(&cpu->bank)))
         return false;
     cpu->used |= tally->counters;
     if (upmu_tally_is_wide(tally) && !upmu_bank_write(&cpu->bank, tally->slot[UPMU_SECOND_SLOT], UPMU_WIDE_LOAD))
@@ -142,6 +142,11 @@ struct upmu_tally *upmu_run_on(const struct upmu_cpu *cpu, unsigned counter)
     struct upmu_tally *tally = cpu->tally[counter];
 
     return tally && tally->counter == counter ? tally : NULL;
+}
+
+bool upmu_run_still(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
+{
+    return UPMU_BACKEND_AMD && !tally->shared && !tally->wide && upmu_bank_still(&cpu->bank, tally->counters);
 }
 
 /* A fold that sees a counter pass zero: the interrupt for it may still come. */

@@ -75,6 +75,9 @@ void upmu_run_take(struct upmu_cpu *cpu, struct upmu_session *session, struct up
 /* The tally that a counter is read for, or NULL. */
 struct upmu_tally *upmu_run_on(const struct upmu_cpu *cpu, unsigned counter);
 
+/* Does it run, but stand still while the library does, so that it need not be stopped to be written? */
+bool upmu_run_still(const struct upmu_cpu *cpu, const struct upmu_tally *tally);
+
 /* Take the value of a tally's counter, which may run, into it; false: a register faulted. */
 bool upmu_run_fold(struct upmu_cpu *cpu, struct upmu_tally *tally);
 

@@ -114,6 +114,7 @@ static void set_event(struct upmu_set *set, unsigned i, const struct upmu_event 
     }
     if (UPMU_SLOTS > 1) {
         tally->wide = event->attributes & UPMU_ATTR_WIDE;
+        tally->shared = event->payload != 0;
         tally->cascades = upmu_event_cascades(event);
     }
     tally->falls = event->attributes & UPMU_ATTR_IN_TXCP;

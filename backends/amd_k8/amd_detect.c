@@ -68,6 +68,7 @@ static void add_amd_counter(struct upmu_pmu *pmu, unsigned n)
 static void add_global(struct upmu_pmu *pmu, unsigned has)
 {
     pmu->version = 2;
+    pmu->kernel_select = 0; /* its gate costs one write for all */
     pmu->table = &upmu_amd_global_table;
     pmu->capabilities |= UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_STATUS;
     pmu->status_row = UPMU_AMD_ROW_STATUS;
@@ -120,6 +121,7 @@ static void build_amd(struct upmu_pmu *pmu, unsigned index, unsigned counters, u
     pmu->quirks = index | (uint32_t)(model->traits & AMD_TRAIT_QUIRKS) << 8;
     pmu->quirks |= has & (UPMU_AMD_SVME | UPMU_AMD_NB_RESET);
     pmu->status_row = pmu->ack_row = pmu->inuse_row = UPMU_NO_ROW;
+    pmu->kernel_select = UPMU_AMD_SELECT_OS; /* (perfctr 2.6.42 x86.c writes selects that run) */
     pmu->max_period = upmu_bits_ones(AMD_WIDTH - 1u);
     pmu->min_period = AMD_LEAST_PERIOD;
     pmu->loop_config = UINT64_C(0xc0) | UPMU_AMD_SELECT_USR | UPMU_AMD_SELECT_OS; /* instructions retired */

@@ -185,6 +185,7 @@ struct upmu_pmu {
     struct upmu_counter counter[UPMU_COUNTERS];
     uint64_t min_period;                /* shortest period programmed */
     uint64_t limit[UPMU_REGISTER_CLASSES]; /* bits that exist, per class */
+    uint32_t kernel_select;             /* of a select: counts kernel mode; 0: what runs may not be written */
     uint32_t arch_events;               /* bit n: architectural event n is available */
     uint32_t ibs;                       /* upmu_ibs_capabilities() */
     uint64_t loop_config;               /* raw event that any loop makes happen: for the probe */
@@ -270,6 +271,7 @@ struct upmu_bank {
     struct upmu_domain *domain;    /* that knows what was found in shared registers, or NULL */
     struct upmu_dry_run *dry;      /* list writes instead of doing them */
     uint32_t faulted;              /* address of the last fault */
+    uint32_t still;                /* counters that stand still and are being changed, their gates open */
     volatile uint8_t in_flux;      /* row about to be written, or UPMU_NO_ROW */
     uint8_t gate_class;            /* class of rows with a gate of their own ... */
     uint64_t own_gate;             /* ... which no register has, or 0 */

@@ -126,6 +126,15 @@ struct upmu_port {
      * hypervisor the probe and payload registers need the caller's `force`.
      */
     bool msr_faults_are_safe;
+
+    /*
+     * All calls and handlers of the library run in kernel mode (ring 0), as in a kernel,
+     * a hypervisor or firmware: a counter of user mode alone stands still meanwhile, and
+     * on hardware that allows it (AMD without PerfMonV2) it is read, loaded and given
+     * another event without being stopped and started around it.  False: nothing is
+     * presumed, and these cost two register writes more.
+     */
+    bool in_kernel_mode;
 };
 
 #endif

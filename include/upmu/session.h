@@ -77,6 +77,7 @@ struct upmu_tally {
     bool hole;                  /* was moved with a gap, or lost its register */
     bool wide;                  /* slot[1] holds the bits above its counter's */
     bool falls;                 /* the event's count can fall: UPMU_ATTR_IN_TXCP */
+    bool shared;                /* counts for other CPUs, too, whatever mode they are in */
     bool cascades;              /* slot[1] starts it: UPMU_ATTR_CASCADE */
     uint64_t total;             /* events up to `base` */
     uint64_t base;              /* counter value that `total` belongs to */

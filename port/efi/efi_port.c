@@ -214,6 +214,7 @@ enum upmu_status upmu_efi_open(struct upmu_efi *efi, void (*stall)(void *context
         .irq_save = efi_hook_irq_save,
         .irq_restore = efi_hook_irq_restore,
         .msr_faults_are_safe = true,
+        .in_kernel_mode = true,
     };
     uintptr_t flags;
 

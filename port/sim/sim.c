@@ -300,6 +300,7 @@ static void sim_fill_port(struct upmu_sim *sim)
     sim->port.run_on_cpu = sim_run_on_cpu;
     sim->port.log = sim_log;
     sim->port.msr_faults_are_safe = true;
+    sim->port.in_kernel_mode = true;
 }
 
 void upmu_sim_init(struct upmu_sim *sim, const struct upmu_sim_profile *profile, unsigned cpus)

@@ -27,6 +27,8 @@
       "KVM is_valid_msr")                                                                                             \
     R(AMD_IBS_REGISTERS, 1, "IBS registers by flag and capability (all)",                                             \
       "LX ibs.c")                                                                                                     \
+    R(AMD_USER_STANDS_STILL, 1, "what counts ring 3 alone may be written in ring 0 (may not)",                       \
+      "Linux x86_pmu_handle_irq, perfctr k7_write_control")                                                          \
     R(AMD_SELECT_DROPS, 1, "reserved select bits read 0 (#GP)",                                                       \
       "Linux commit 9b026073db2f; KVM")                                                                               \
     R(AMD_SELECT_PIN, 1, "K7, K8 and Zen 3 keep select bit 19 (reads 0)",                                             \

@@ -106,6 +106,18 @@ static void sa_check_mixed(struct upmu_sim *sim, unsigned cpu, bool legacy, uint
              "legacy and extended registers are both written", msr, value);
 }
 
+/*
+ * May what runs be written?  AMD's manuals do not forbid it, and drivers do it (Linux
+ * arch/x86/events/core.c, x86_pmu_handle_irq; perfctr 2.6.42 x86.c, k7_write_control),
+ * but events between a read and the write are lost: none happen if the counter counts
+ * user mode alone and the hooks run in kernel mode.  (The northbridge counts for all.)
+ */
+static bool sa_stands_still(struct upmu_sim *sim, unsigned cpu, uint64_t select)
+{
+    return sim_on(sim, UPMU_SIM_RULE_AMD_USER_STANDS_STILL) && !sim->cpu[cpu].user && !(select & SIM_SELECT_OS) &&
+           !upmu_sim_amd_is_nb(sim, cpu, select);
+}
+
 static bool sa_write_select(struct upmu_sim *sim, unsigned cpu, const struct sa_where *where, uint32_t msr,
                             uint64_t value)
 {
@@ -117,7 +129,8 @@ static bool sa_write_select(struct upmu_sim *sim, unsigned cpu, const struct sa_
     sa_check(sim, reserved, UPMU_SIM_RULE_CHECK_AMD_RESERVED, "reserved select bits", msr, value);
     if (reserved && !sim_on(sim, UPMU_SIM_RULE_AMD_SELECT_DROPS))
         return false;
-    sa_check(sim, upmu_sim_amd_runs(sim, cpu, counter) && kept != *where->place && kept & SIM_SELECT_EN,
+    sa_check(sim, upmu_sim_amd_runs(sim, cpu, counter) && kept != *where->place && kept & SIM_SELECT_EN &&
+                 !(sa_stands_still(sim, cpu, kept) && sa_stands_still(sim, cpu, *where->place)),
              UPMU_SIM_RULE_CHECK_RUNNING_SELECT, "change of a running counter's select", msr, value);
     *where->place = kept;
     if (!sim_on(sim, UPMU_SIM_RULE_SELECT_KEEPS_STATUS))
@@ -135,7 +148,8 @@ static bool sa_write_counter(struct upmu_sim *sim, unsigned cpu, const struct sa
     sa_check_mixed(sim, cpu, where->legacy, msr, value);
     /* The odd counter of a merged pair runs with the even one. */
     sa_check(sim,
-             upmu_sim_amd_runs(sim, cpu, where->index) ||
+             (upmu_sim_amd_runs(sim, cpu, where->index) &&
+              !sa_stands_still(sim, cpu, sim->cpu[cpu].select[where->index])) ||
                  (where->index & 1u && upmu_sim_amd_merged(sim, cpu, where->index - 1u) &&
                   upmu_sim_amd_runs(sim, cpu, where->index - 1u)),
              UPMU_SIM_RULE_CHECK_RUNNING_COUNTER, "write of a running counter", msr, value);

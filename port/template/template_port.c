@@ -123,6 +123,7 @@ const struct upmu_port template_port = {
     .tick_ns = 0, /* FILL IN: time between your calls of upmu_cpu_tick() */
     .log = FILLED_IN(0, template_log),
     .msr_faults_are_safe = false, /* true if rdmsr, wrmsr and rdpmc survive #GP */
+    .in_kernel_mode = true,       /* false for a driver that runs in user mode */
 };
 
 /* What your NMI (or vector) handler does.  NOT_OURS: ask your other sources; STALE:

@@ -76,6 +76,7 @@ void upmu_x86_native_port(struct upmu_x86_native *native, volatile void *apic_pa
         .irq_save = native_irq_save,
         .irq_restore = native_irq_restore,
         .allow_rdpmc = native_allow_rdpmc,
+        .in_kernel_mode = true,
     };
 
     native->port = port;

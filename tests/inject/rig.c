@@ -159,7 +159,8 @@ void rig_account(struct rig *rig)
             int kind = kind_on(rig, cpu, i);
 
             /* Shared counters: the bits of thread 1 say whose events those are. */
-            bool second = rig_is_p4(rig) && rig->select[cpu][i] & P4_ESCR_T1;
+            bool second = rig->user ? rig->thread_on == RIG_THREADS - 1
+                                    : rig_is_p4(rig) && rig->select[cpu][i] & P4_ESCR_T1;
 
             if (counted != rig->counted[cpu][i] && kind >= 0 && !(rig->not_ours[cpu] >> i & 1u))
                 rig->truth[cpu || second][kind] += counted - rig->counted[cpu][i];
@@ -175,12 +176,15 @@ uint64_t rig_truth(const struct rig *rig, const struct rig_duty *duty, unsigned 
 {
     unsigned kind = duty->kind[event];
 
+    /* Programs may count the same: what counters counted is the one's that runs. */
+    if (rig->user)
+        return rig->truth[duty->thread == RIG_THREADS][kind];
     return rig->apart ? rig->truth[duty->cpu][kind] : rig->truth[0][kind] + rig->truth[1][kind];
 }
 
 static uint64_t happened_on(const struct rig *rig, unsigned cpu, enum rig_kind kind)
 {
-    const struct upmu_sim_totals *truth = &rig->sim.cpu[cpu].truth[0];
+    const struct upmu_sim_totals *truth = &rig->sim.cpu[cpu].truth[rig->user];
 
     switch (kind) {
     case RIG_INSTRUCTIONS:
@@ -244,7 +248,9 @@ static bool may_miss(const struct rig *rig, const struct rig_duty *duty)
 
 static void burst(struct rig *rig, uint64_t instructions)
 {
+    bool counts = !rig->user || !(rig->inside || rig->in_handler);
     struct upmu_sim_burst work = {
+        .user = rig->user && counts,
         .instructions = instructions,
         .cycles = rig_amount(RIG_CYCLES, instructions),
         .branches = rig_amount(RIG_BRANCHES, instructions),
@@ -270,7 +276,8 @@ static void burst(struct rig *rig, uint64_t instructions)
     for (unsigned i = 0; i < RIG_DUTIES; i++) {
         struct rig_duty *duty = &rig->duty[i];
 
-        if (duty->running && duty->cpu == rig->sim.current && !rig->in_handler && !may_miss(rig, duty) && !duty->late)
+        if (counts && duty->running && duty->cpu == rig->sim.current && !rig->in_handler && !may_miss(rig, duty) &&
+            !duty->late)
             for (unsigned k = 0; k < duty->events; k++)
                 if (rig_is_active(duty, k))
                     duty->certain[k] += rig_amount(duty->kind[k], instructions);
@@ -335,8 +342,32 @@ static void rig_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_si
     }
 }
 
+/*
+ * A program's overflow happens before the call, and its interrupt at the access, if the call
+ * gets there.
+ */
+#define FARTHEST 60u
+
+static void inject_late(struct rig *rig)
+{
+    uint32_t away = rig->order.at - rig->sim.accesses - !rig->order.after;
+
+    if (!rig->user || rig->injected || rig->order.injection != RIG_OVERFLOW || away >= FARTHEST ||
+        rig->order.at <= rig->sim.accesses)
+        return;
+    rig->injected++;
+    rig->may_lose += away != 0;
+    rig->sim.skid = away;
+    if (rig->order.trace)
+        printf("    an overflow, its interrupt %u accesses later\n", (unsigned)away);
+    burst(rig, RIG_UNIT);
+    rig->sim.skid = rig->order.variant->skid;
+}
+
 void rig_inject(struct rig *rig)
 {
+    if (rig->user && rig->order.injection == RIG_OVERFLOW)
+        return;
     rig->injected++;
     if (rig->order.trace)
         printf("    injected at access %u%s\n", (unsigned)rig->sim.accesses, rig->in_handler ? ", in the handler" : "");
@@ -716,6 +747,8 @@ void rig_p4_event(struct rig *rig, unsigned index, const char *text, enum rig_ki
 
 static void inside(struct rig *rig, bool begins)
 {
+    if (begins)
+        inject_late(rig);
     rig->inside = begins;
     if (rig->on_inside)
         rig->on_inside(begins);
@@ -938,6 +971,14 @@ void rig_changed(struct rig *rig, unsigned cpu)
     enter_all(rig, cpu, true);
 }
 
+void rig_reserve(struct rig *rig, unsigned cpu, uint32_t counters)
+{
+    rig_tell(rig, "reserve", cpu);
+    for (unsigned attempt = 0; attempt < FAULT_RETRIES; attempt++)
+        if (!excused(rig, upmu_cpu_reserve(&rig->cpu[cpu], counters), "reserve"))
+            break;
+}
+
 void rig_cpu_fini(struct rig *rig, unsigned cpu)
 {
     enter_all(rig, cpu, false);
@@ -1014,6 +1055,8 @@ void rig_switch(struct rig *rig, unsigned next)
     for (unsigned i = 0; i < RIG_DUTIES; i++) {
         struct rig_duty *duty = &rig->duty[i];
 
+        /* What could not be closed counts on, for nobody, what both programs count. */
+        duty->marred |= rig->user && rig->fault_hit && rig->order.width > 1;
         if (!duty->thread || (duty->thread != prev + 1 && duty->thread != next + 1))
             continue;
         leave(rig, duty);

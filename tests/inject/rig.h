@@ -105,6 +105,7 @@ struct rig {
     bool fault_hit;
     bool others_concerned;          /* the scenario moves others: a fault may hit them, too */
     bool loses_samples;             /* the scenario is about loss */
+    bool user;                      /* what it runs is a program: nothing of that happens inside calls and handlers */
     bool apart;                     /* each session stays on its CPU: what it counts is the CPU's own truth */
     bool strangers;                 /* interrupts from before cpu_init may still come */
     bool over;                      /* a fault made the rest of the scenario impossible */
@@ -130,7 +131,7 @@ void rig_power_on(struct rig *rig, unsigned cpu);
 void rig_cpu_init(struct rig *rig, unsigned cpu);
 void rig_cpu_fini(struct rig *rig, unsigned cpu);
 
-/* Execute on the current CPU, in the kernel. */
+/* Execute on the current CPU, in the kernel (rig->user: in a program). */
 void rig_run(struct rig *rig, uint64_t instructions);
 
 /* Sessions.  `periods`: bit i: event i is sampled every RIG_UNIT instructions' worth. */
@@ -151,6 +152,7 @@ void rig_poll(struct rig *rig, unsigned cpu);
 void rig_suspend(struct rig *rig, unsigned cpu);
 void rig_resume(struct rig *rig, unsigned cpu);
 void rig_changed(struct rig *rig, unsigned cpu);
+void rig_reserve(struct rig *rig, unsigned cpu, uint32_t counters);
 
 /* Follow a thread that does not run, started; a switch on CPU 0; the clock's tick: those that share change. */
 void rig_follow(struct rig *rig, unsigned duty, unsigned thread);

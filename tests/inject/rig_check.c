@@ -104,6 +104,9 @@ static void check_alive(struct rig *rig, unsigned index)
 {
     bool hit = rig->fault_hit, failed = rig->failed;
 
+    /* (Whose work it is.) */
+    if (rig->user)
+        rig->thread_on = rig->duty[index].thread - 1u;
     look_alive(rig, index);
     if (hit || !rig->fault_hit)
         return;

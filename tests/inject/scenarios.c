@@ -458,8 +458,7 @@ static void respects_a_reservation(struct rig *rig)
 
     rig->sim.rule[UPMU_SIM_RULE_HAZARD_AAK100] = 0; /* as above */
     bring_up(rig);
-    if (upmu_cpu_reserve(&rig->cpu[0], 1u << counter) != UPMU_OK)
-        rig_fail(rig, "reserve");
+    rig_reserve(rig, 0, 1u << counter);
     upmu_sim_poke(&rig->sim, 0, rig_select_msr(rig, counter), select);
     rig_session(rig, 0, "branches", 1);
     rig_attach(rig, 0, 0);
@@ -528,6 +527,54 @@ static void switches_threads(struct rig *rig)
     rig_detach(rig, 0);
     rig_detach(rig, 1);
     rig_end(rig);
+}
+
+static void switch_programs(struct rig *rig, const char *first, const char *second)
+{
+    rig->user = true;
+    bring_up(rig);
+    rig_session(rig, 0, first, 1);
+    rig_session(rig, 1, second, 1);
+    rig_follow(rig, 0, 1);
+    rig_follow(rig, 1, 2);
+    rig_run(rig, 300);
+    for (unsigned round = 0; round < 3; round++) {
+        rig_switch(rig, 1);
+        rig_run(rig, 700);
+        rig_read(rig, 0);
+        rig_switch(rig, 2);
+        rig_run(rig, 1300);
+    }
+    rig_switch(rig, 0);
+    rig_run(rig, 300);
+    rig_switch(rig, 2);
+    rig_run(rig, RIG_UNIT);
+    rig_switch(rig, 1);
+    rig_run(rig, RIG_UNIT - 1);
+    rig_switch(rig, 2);
+    rig_run(rig, 700);
+    rig_poll(rig, 0);
+    rig_switch(rig, 0);
+    rig_detach(rig, 0);
+    rig_detach(rig, 1);
+    rig_end(rig);
+}
+
+/* Of user mode alone: where selects are gates their counters may be changed while they run. */
+static void switches_programs(struct rig *rig)
+{
+    switch_programs(rig, "branches:u,instructions:u", "cache-references:u,branches:u");
+}
+
+/* The samplers stay on their counter, one starts or ends where the other counts. */
+static void switches_programs_alike(struct rig *rig)
+{
+    switch_programs(rig, "branches:u,instructions:u", "branches:u,cache-references:u");
+}
+
+static void switches_a_sampled_program(struct rig *rig)
+{
+    switch_programs(rig, "branches:u,instructions:u", "instructions:u,branches:u");
 }
 
 /* Two sets of a session, both sampling, one beside a counter that only counts. */
@@ -629,6 +676,9 @@ const struct scenario scenarios[] = {
     {"switches_threads", switches_threads, 2, true, false},
     {"takes_turns", takes_turns, 2, true, false},
     {"switches_sets", switches_sets, 2, true, false},
+    {"switches_programs", switches_programs, 2, true, false},
+    {"switches_programs_alike", switches_programs_alike, 2, true, false},
+    {"switches_a_sampled_program", switches_a_sampled_program, 2, true, false},
 };
 
 const unsigned scenario_count = sizeof scenarios / sizeof scenarios[0];

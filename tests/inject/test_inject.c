@@ -388,6 +388,14 @@ static const char *const claims[][4] = {
      "takes_turns_with_a_fault_at_every_access"},
     {"switches_sets", "switches_sets_with_an_overflow_at_every_access",
      "switches_sets_with_a_foreign_nmi_at_every_access", "switches_sets_with_a_fault_at_every_access"},
+    {"switches_programs", "switches_programs_with_an_overflow_at_every_access",
+     "switches_programs_with_a_foreign_nmi_at_every_access", "switches_programs_with_a_fault_at_every_access"},
+    {"switches_programs_alike", "switches_programs_alike_with_an_overflow_at_every_access",
+     "switches_programs_alike_with_a_foreign_nmi_at_every_access",
+     "switches_programs_alike_with_a_fault_at_every_access"},
+    {"switches_a_sampled_program", "switches_a_sampled_program_with_an_overflow_at_every_access",
+     "switches_a_sampled_program_with_a_foreign_nmi_at_every_access",
+     "switches_a_sampled_program_with_a_fault_at_every_access"},
 };
 
 static const char *claim(unsigned i, unsigned k)

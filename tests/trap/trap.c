@@ -554,6 +554,7 @@ void trap_up(struct trap *trap)
     assert_int_equal(prctl(PR_SET_TSC, PR_TSC_SIGSEGV), 0);
     upmu_x86_native_port(&trap->native, (volatile void *)apic_page, trap->vector, TRAP_TSC_KHZ);
     trap->port = trap->native.port;
+    trap->port.in_kernel_mode = false; /* its instructions are those of a process */
     if (!trap->cpuid_faults)
         trap->port.cpuid = model_cpuid;
     if (trap->no_rdpmc)

@@ -42,7 +42,9 @@ struct fixture {
     bool sequence;  /* an erratum wants one before each new event: outside the budgets */
     bool folds;     /* an erratum loses carries at a stop: counts are read once more before it */
     bool interrupts_never;
+    bool still; /* selects are gates that may be written while they are open (AMD) */
     char list[100], user[100]; /* n events; the same, ring 3 only */
+    char strict[100];          /* the same, ring 3 only and at most one a cycle */
     uint32_t sequence_before;  /* accesses of sequences, as the library says */
 };
 
@@ -124,18 +126,20 @@ static void choose_events(struct fixture *f)
     const char *const *names = f->protocol == NETBURST ? netburst : f->sim.profile->amd ? amd : intel;
 
     f->n = 0;
-    f->list[0] = f->user[0] = '\0';
+    f->list[0] = f->user[0] = f->strict[0] = '\0';
     for (; *names; names++) {
-        char list[240], user[240];
+        char list[240], user[240], strict[240];
         unsigned fixed, fixed_user;
         const char *comma = f->n ? "," : "";
 
         snprintf(list, sizeof list, "%s%s%s", f->list, comma, *names);
         snprintf(user, sizeof user, "%s%s%s:u", f->user, comma, *names);
+        snprintf(strict, sizeof strict, "%s%s%s:u:c=1", f->strict, comma, *names);
         if (!fits(f, list, &fixed) || !fits(f, user, &fixed_user) || fixed != fixed_user)
             continue;
         memcpy(f->list, list, sizeof f->list);
         memcpy(f->user, user, sizeof f->user);
+        memcpy(f->strict, strict, sizeof f->strict);
         f->n++;
         f->fixed = fixed;
     }
@@ -151,6 +155,7 @@ static bool set_up(struct fixture *f, const struct upmu_sim_profile *profile)
     if (profile->flags & UPMU_SIM_NO_APIC)
         f->sim.port.pmi_rearm = NULL;
     f->protocol = protocol_of(profile);
+    f->still = f->protocol == SELECT && profile->amd;
     f->sequence = profile->flags & UPMU_SIM_AAK100;
     f->folds = f->protocol == NETBURST && (profile->signature >> 4 & 0xfu) <= 1; /* N17: models 0 and 1 */
     f->interrupts_never = profile->flags & (UPMU_SIM_NO_APIC | UPMU_SIM_COUNTS_NOTHING);
@@ -349,6 +354,40 @@ static void changed_configuration(struct fixture *f)
     alternate(f, "thread switch, all changed", change_writes(f, f->n), 2 * f->n);
 }
 
+/*
+ * Where selects are gates and neither side counts ring 0, what runs stands still in the
+ * library: AMD's counters need not be stopped to be given another event or value.
+ */
+static void user_mode_changed(struct fixture *f)
+{
+    if (f->protocol != SELECT)
+        return;
+    add(f, 0, f->user, 0);
+    add(f, 1, f->strict, 0);
+    alternate(f,
+              f->still ? "thread switch, user mode, all changed (AMD)"
+                       : "thread switch, user mode, all changed (Intel)",
+              f->still ? f->n : 2 * f->n, f->still ? f->n : 2 * f->n);
+}
+
+static void user_mode_samples(struct fixture *f)
+{
+    if (f->protocol != SELECT || f->interrupts_never)
+        return;
+    for (unsigned i = 0; i < 2; i++) {
+        char first[60];
+        const char *rest = split(f->user, first, sizeof first);
+
+        add(f, i, first, 1000000);
+        if (rest)
+            add(f, i, rest, 0);
+    }
+    alternate(f,
+              f->still ? "thread switch, user mode, same, one samples (AMD)"
+                       : "thread switch, user mode, same, one samples (Intel)",
+              f->still ? 1 : 3, f->n);
+}
+
 static void one_changed(struct fixture *f)
 {
     char first[60];
@@ -408,6 +447,26 @@ static void nobody(struct fixture *f)
         forget_cost(f);
         to_thread(f, 0);
         costs(f, "thread switch from an unmonitored one", gates(f, f->n), 0);
+    }
+}
+
+/* Counters that nobody runs, and that others' events were left in. */
+static void changed_after_nobody(struct fixture *f)
+{
+    unsigned writes = f->protocol == GLOBAL ? 1 + f->n : f->protocol == SELECT ? f->n : 2 * f->n;
+
+    add(f, 0, f->list, 0);
+    add(f, 1, f->user, 0);
+    follow(f, 0);
+    follow(f, 1);
+    to_thread(f, 0);
+    to_thread(f, 1);
+    for (unsigned k = 0; k < 6; k++) {
+        work(f);
+        to_thread(f, THREADS);
+        forget_cost(f);
+        to_thread(f, k & 1u);
+        costs(f, "thread switch from an unmonitored one, all changed", writes, f->n);
     }
 }
 
@@ -498,13 +557,15 @@ static void handler_costs(struct fixture *f, const char *what, unsigned writes, 
 }
 
 /* The first of `s` sampling counters overflows, alone; others count beside them. */
-static void interrupt(struct fixture *f)
+static void interrupts_of(struct fixture *f, bool user)
 {
-    static const char *const names[SAMPLED + 1] = {"", "interrupt, one samples", "interrupt, two sample",
-                                                   "interrupt, three sample"};
+    static const char *const names[2][SAMPLED + 1] = {
+        {"", "interrupt, one samples", "interrupt, two sample", "interrupt, three sample"},
+        {"", "interrupt, one samples user mode (AMD)", "interrupt, two sample user mode (AMD)",
+         "interrupt, three sample user mode (AMD)"}};
 
     for (unsigned s = 1; s <= SAMPLED && s <= f->n && !f->interrupts_never; s++) {
-        const char *rest = f->list;
+        const char *rest = user ? f->user : f->list;
 
         for (unsigned i = 0; i < s; i++) {
             char first[60];
@@ -520,10 +581,17 @@ static void interrupt(struct fixture *f)
         work(f);
         if (f->interrupts != 3)
             fail_msg("%s: %u interrupts", f->sim.profile->name, f->interrupts);
-        /* One read more: the status, or the counter once more when it stands still. */
-        handler_costs(f, names[s], f->protocol == GLOBAL ? 4 : 3, s + 1);
+        /* One read more: the status, or the counter once more when it is closed. */
+        handler_costs(f, names[user][s], user ? 1 : f->protocol == GLOBAL ? 4 : 3, user ? s : s + 1);
         tear_down(f);
     }
+}
+
+static void interrupt(struct fixture *f)
+{
+    interrupts_of(f, false);
+    if (f->still)
+        interrupts_of(f, true);
 }
 
 static void sets_by_overflow(struct fixture *f)
@@ -555,7 +623,10 @@ static void sets_by_overflow(struct fixture *f)
         f->interrupts = 0;
         work(f);
         assert_int_equal(f->interrupts, 1);
-        handler_costs(f, "set switch by overflow: interrupt", f->protocol == GLOBAL ? 4 : 3 + f->n, 2);
+        if (f->still && (k & 1u))
+            handler_costs(f, "set switch by overflow: interrupt, user mode (AMD)", 1 + f->n, 1);
+        else
+            handler_costs(f, "set switch by overflow: interrupt", f->protocol == GLOBAL ? 4 : 3 + f->n, 2);
         forget_cost(f);
         must(f, upmu_cpu_tick(&f->cpu), "tick");
         costs(f, "set switch by overflow: the rest", change_writes(f, f->n) + 1, leaving_reads(f, 2 * f->n - 1));
@@ -613,8 +684,10 @@ static void a_thread_switch_costs_what_is_promised_on_every_profile(void **state
     (void)state;
     on_each(same_configuration);
     on_each(changed_configuration);
+    on_each(user_mode_changed);
     on_each(one_changed);
     on_each(nobody);
+    on_each(changed_after_nobody);
 }
 
 static void sampling_makes_a_switch_dearer_by_what_is_promised_on_every_profile(void **state)
@@ -622,6 +695,7 @@ static void sampling_makes_a_switch_dearer_by_what_is_promised_on_every_profile(
     (void)state;
     on_each(one_samples);
     on_each(one_samples_alike);
+    on_each(user_mode_samples);
 }
 
 static void a_set_switch_by_hand_costs_what_is_promised_on_every_profile(void **state)
@@ -657,9 +731,12 @@ static void print_costs(void)
     printf("%u profiles: one gate for all (%u events), selects are gates (%u), NetBurst (%u)\n", TAKEN,
            told[0].events[0], told[0].events[1], told[0].events[2]);
     for (unsigned i = 0; i < OPERATIONS && told[i].what; i++) {
-        printf("%-40s", told[i].what);
+        printf("%-51s", told[i].what);
         for (unsigned p = 0; p < 3; p++)
-            printf(" %2u W %2u P%s", told[i].writes[p], told[i].reads[p], told[i].rearms[p] ? " LVT" : "    ");
+            if (told[i].events[p])
+                printf(" %2u W %2u P%s", told[i].writes[p], told[i].reads[p], told[i].rearms[p] ? " LVT" : "    ");
+            else
+                printf("%14s", "");
         printf("\n");
     }
     printf("besides: Willamette (N17) one P more for each counter that stops or changes hands;\n"

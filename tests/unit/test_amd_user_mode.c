@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Counters of user mode alone, where selects are gates (AMD before PerfMonV2): what stands
+ * still while the library runs is changed without being stopped, and only that.
+ */
+#include "tests/common/host.h"
+
+static const char *const profiles[] = {"k7", "k8_revf", "barcelona", "bulldozer", "jaguar", "zen2", "zen3"};
+#define PROFILES (sizeof profiles / sizeof profiles[0])
+static const char *const nodes[] = {"k8_revb", "k8_revf", "barcelona", "llano", "bobcat"};
+#define NODES (sizeof nodes / sizeof nodes[0])
+
+/* Two programs, and a third thread that nobody monitors. */
+struct programs {
+    struct host host;
+    struct upmu_thread thread[3];
+    uint64_t ring[2][64];
+    unsigned running;
+};
+
+static void set_up(struct programs *p, const char *profile, bool in_kernel_mode)
+{
+    memset(p, 0, sizeof *p);
+    host_prepare(&p->host, profile);
+    p->host.sim.port.in_kernel_mode = in_kernel_mode;
+    host_start(&p->host);
+    for (unsigned i = 0; i < 3; i++)
+        upmu_thread_init(&p->thread[i], i, i, NULL);
+    p->running = 2;
+}
+
+static struct upmu_session *session(struct programs *p, unsigned i)
+{
+    return i ? &p->host.other : &p->host.session;
+}
+
+/* Program `i` is monitored: its first event sampled (0: not). */
+static void monitor(struct programs *p, unsigned i, const char *first, uint64_t period, const char *rest)
+{
+    struct upmu_sampling sampling = {.period = period};
+
+    assert_int_equal(upmu_session_add(session(p, i), first, period ? &sampling : NULL), UPMU_OK);
+    if (rest)
+        assert_int_equal(upmu_session_add(session(p, i), rest, NULL), UPMU_OK);
+    if (period)
+        assert_int_equal(upmu_session_ring(session(p, i), p->ring[i], sizeof p->ring[i]), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(session(p, i), &p->thread[i], NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(session(p, i)), UPMU_OK);
+}
+
+/* Register writes of it. */
+static unsigned switch_to(struct programs *p, unsigned next)
+{
+    unsigned before = p->host.sim.access_count[UPMU_SIM_WRMSR];
+
+    assert_int_equal(upmu_thread_switch(&p->host.cpu[0], &p->thread[p->running], &p->thread[next]), UPMU_OK);
+    p->running = next;
+    return p->host.sim.access_count[UPMU_SIM_WRMSR] - before;
+}
+
+static void work(struct programs *p, uint64_t instructions)
+{
+    upmu_sim_events(&p->host.sim, &(struct upmu_sim_burst){.instructions = instructions,
+                                                           .cycles = 2 * instructions,
+                                                           .branches = instructions / 2,
+                                                           .user = true,
+                                                           .ip = 0x1000,
+                                                           .ip_step = 1,
+                                                           .sp = 0x8000});
+}
+
+static void end(struct programs *p)
+{
+    switch_to(p, 2);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(upmu_session_close(session(p, i)), UPMU_OK);
+    host_end(&p->host);
+}
+
+static void one_write_changes_a_counter_of_user_mode(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < PROFILES; i++) {
+        struct programs p;
+
+        set_up(&p, profiles[i], true);
+        monitor(&p, 0, "instructions:u", 0, NULL);
+        monitor(&p, 1, "branches:u", 0, NULL);
+        for (unsigned k = 0; k < 10; k++) {
+            unsigned writes = switch_to(&p, k & 1u);
+
+            if (k > 2)
+                assert_int_equal(writes, 1);
+            work(&p, 100);
+            host_run(&p.host, 1000); /* the kernel's */
+        }
+        assert_int_equal(host_value(&p.host.session, 0), 500);
+        assert_int_equal(host_value(&p.host.other, 0), 250);
+        end(&p);
+    }
+}
+
+/* A driver in user mode is counted as well: it stops what it changes. */
+static void a_library_in_user_mode_presumes_nothing(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < PROFILES; i++) {
+        struct programs p;
+
+        set_up(&p, profiles[i], false);
+        p.host.sim.port.rdpmc = NULL;
+        p.host.sim.cpu[0].user = true;
+        monitor(&p, 0, "instructions:u", 0, NULL);
+        monitor(&p, 1, "branches:u", 0, NULL);
+        for (unsigned k = 0; k < 10; k++) {
+            unsigned writes = switch_to(&p, k & 1u);
+
+            if (k > 2)
+                assert_int_equal(writes, 2);
+            work(&p, 100);
+        }
+        assert_int_equal(host_value(&p.host.session, 0), 500);
+        assert_int_equal(host_value(&p.host.other, 0), 250);
+        end(&p);
+    }
+}
+
+/* One side that counts the kernel does not stand still. */
+static void a_counter_of_kernel_mode_is_stopped(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < PROFILES; i++)
+        for (unsigned side = 0; side < 2; side++) {
+            struct programs p;
+
+            set_up(&p, profiles[i], true);
+            monitor(&p, 0, side ? "instructions" : "instructions:u", 0, NULL);
+            monitor(&p, 1, side ? "branches:u" : "branches:k", 0, NULL);
+            for (unsigned k = 0; k < 10; k++) {
+                unsigned writes = switch_to(&p, k & 1u);
+
+                if (k > 2)
+                    assert_int_equal(writes, 2);
+                work(&p, 100);
+                host_run(&p.host, 1000);
+            }
+            assert_int_equal(host_value(&p.host.session, 0), side ? 5500 : 500);
+            assert_int_equal(host_value(&p.host.other, 0), side ? 250 : 2500);
+            end(&p);
+        }
+}
+
+/* The northbridge counts for all cores, whatever mode they are in. */
+static void northbridge_counters_are_stopped(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 3 * NODES; i++) {
+        static const char *const events[3][2] = {
+            {"r101e0:u", "r102e1:u"}, {"instructions:u", "r102e1:u"}, {"r101e0:u", "instructions:u"}};
+        struct programs p;
+
+        set_up(&p, nodes[i / 3], true);
+        monitor(&p, 0, events[i % 3][0], 0, NULL);
+        monitor(&p, 1, events[i % 3][1], 0, NULL);
+        for (unsigned k = 0; k < 10; k++) {
+            unsigned writes = switch_to(&p, k & 1u);
+
+            if (k > 2)
+                assert_int_equal(writes, 2);
+        }
+        end(&p);
+    }
+}
+
+/* What its handler has closed is opened for the next program. */
+static void a_masked_program_leaves_its_counters_to_the_next(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < PROFILES; i++)
+        for (unsigned skid = 0; skid < 12; skid++) {
+            struct programs p;
+            unsigned full;
+
+            if (!strcmp(profiles[i], "k7"))
+                continue; /* (its profile has no interrupts) */
+            set_up(&p, profiles[i], true);
+            monitor(&p, 0, "instructions:u", 100, "branches:u");
+            upmu_session_mask_on_full(&p.host.session, true);
+            monitor(&p, 1, "instructions:u", 1000, "cycles:u");
+            switch_to(&p, 0);
+            switch_to(&p, 1);
+            switch_to(&p, 0);
+            for (full = 0; full < 30 && p.host.session.state != UPMU_SESSION_MASKED; full++) {
+                p.host.sim.skid = skid;
+                work(&p, 100);
+                p.host.sim.skid = 0;
+                if (p.host.session.state == UPMU_SESSION_MASKED)
+                    break;
+                switch_to(&p, 1);
+                work(&p, 50);
+                switch_to(&p, 0);
+            }
+            assert_int_equal(p.host.session.state, UPMU_SESSION_MASKED);
+            switch_to(&p, 1);
+            work(&p, 5000);
+            assert_int_equal(host_value(&p.host.other, 0), 5000 + 50 * full);
+            assert_int_equal(host_value(&p.host.other, 1), 10000 + 100 * full);
+            end(&p);
+        }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_write_changes_a_counter_of_user_mode),
+        cmocka_unit_test(a_library_in_user_mode_presumes_nothing),
+        cmocka_unit_test(a_counter_of_kernel_mode_is_stopped),
+        cmocka_unit_test(northbridge_counters_are_stopped),
+        cmocka_unit_test(a_masked_program_leaves_its_counters_to_the_next),
+    };
+
+    return cmocka_run_group_tests_name("amd_user_mode", tests, NULL, NULL);
+}
