@@ -6,6 +6,7 @@
  * trying everything, which proves what it does not find: it learns which requests never
  * run together, and tries those first that it learned most about.  Pure, never recurses.
  */
+#include "core/apart.h"
 #include "core/packing.h"
 #include "core/mem.h"
 
@@ -122,7 +123,7 @@ static unsigned bound_of_counters(const struct packing *packing, uint32_t counte
     return divide_up(demand, room_of(packing, counters));
 }
 
-static void raise_bound(struct packing *packing, unsigned bound)
+static UPMU_APART void raise_bound(struct packing *packing, unsigned bound)
 {
     if (packing->bound < bound)
         packing->bound = (uint8_t)bound;
@@ -294,7 +295,7 @@ static bool follow_path(struct packing *packing, const struct step *steps, unsig
 }
 
 /* Find a place for a request in one of the first `sets`, others moving if they must. */
-static bool exchange(struct packing *packing, unsigned request, unsigned sets)
+static UPMU_APART bool exchange(struct packing *packing, unsigned request, unsigned sets)
 {
     struct step steps[UPMU_REQUESTS] = {{(uint8_t)request, 0, 0}};
     uint32_t seen = UPMU_BIT32(request);

@@ -14,6 +14,7 @@
  * dropped, and the matching must still exist.  It is kept by augmenting paths and
  * mended after each step, so taking a decision back needs no copy of it.
  */
+#include "core/apart.h"
 #include "core/mem.h"
 #include "core/placement.h"
 
@@ -181,7 +182,8 @@ static void write_results(const struct placement *p, struct upmu_place_result *o
  * Component by component.  If the area could not hold all requests, those that it holds may collide already,
  * even with their helpers served.
  */
-static enum upmu_status place_requests(struct placement *p, struct upmu_place_result *out, struct upmu_why *why)
+static UPMU_APART enum upmu_status place_requests(struct placement *p, struct upmu_place_result *out,
+                                                  struct upmu_why *why)
 {
     uint32_t left = (uint32_t)(UPMU_BIT64(p->count) - 1u), stayers;
     uint64_t helped = p->helped;

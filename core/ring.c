@@ -155,13 +155,12 @@ static void drop(struct upmu_ring *ring, uint32_t at, const struct record_header
 
 bool upmu_ring_next(struct upmu_ring *ring, struct upmu_sample *out_sample)
 {
-    struct record_header header;
-    uint32_t at;
+    struct upmu_record record;
 
-    if (!oldest(ring, &at, &header))
+    if (!upmu_ring_view(ring, &record))
         return false;
-    memcpy(out_sample, ring->buffer + at + HEADER_BYTES, sizeof *out_sample);
-    drop(ring, at, &header);
+    *out_sample = *record.sample;
+    upmu_ring_drop(ring);
     return true;
 }
 
