@@ -257,8 +257,9 @@ static enum upmu_status start_over(struct upmu_cpu *cpu, void *unused)
             continue;
         upmu_run_mar(session);
         upmu_session_ran(session, upmu_cpu_now(cpu));
+        /* (An interrupt may have masked it just now.) */
+        session->state = session->full ? UPMU_SESSION_MASKED : UPMU_SESSION_SUSPENDED;
         session->full = 0;
-        session->state = UPMU_SESSION_SUSPENDED;
     }
     /* What has overflowed is thrown away, but its interrupt may be on its way. */
     if (cpu->running) {

@@ -372,11 +372,9 @@ static UPMU_APART enum upmu_status apply_attribute(struct encoder *encoder)
         if (status != UPMU_OK || at == end)
             return status;
     }
-    if (mask && (encoder->row.flags & UPMU_ROW_MASKED))
-        return UPMU_ERR_NO_SUCH_MASK;
     if (encoder->event.id.catalogue)
         encoder->near = part;
-    return UPMU_ERR_NO_SUCH_ATTRIBUTE;
+    return mask && (encoder->row.flags & UPMU_ROW_MASKED) ? UPMU_ERR_NO_SUCH_MASK : UPMU_ERR_NO_SUCH_ATTRIBUTE;
 }
 
 /* First those that decide the code, then the others. */
@@ -474,8 +472,12 @@ enum upmu_status upmu_event_encode(const struct upmu_pmu *pmu, const struct upmu
     encoder.spec = spec;
     encoder.event.pmu = pmu->index;
     status = begin_event(&encoder);
-    if (status == UPMU_OK)
-        status = use_attributes(&encoder, true);
+    /* A mask is missing: what looks like one and is none is to blame. */
+    if (status == UPMU_OK || status == UPMU_ERR_MASK_REQUIRED) {
+        enum upmu_status used = use_attributes(&encoder, true);
+
+        status = used != UPMU_OK ? used : status;
+    }
     if (status == UPMU_OK)
         status = finish_event(&encoder);
     if (status == UPMU_OK) {

@@ -10,9 +10,10 @@
 
 const char *upmu_verdict_text(enum upmu_verdict verdict)
 {
-    static const char *const names[] = { "absent", "ignores writes", "counts nothing", "counts", "interrupts" };
+    static const char *const names[] = { "unknown",        "absent", "ignores writes",
+                                         "counts nothing", "counts", "interrupts" };
 
-    return (unsigned)verdict < sizeof names / sizeof names[0] ? names[verdict] : "unknown";
+    return names[(unsigned)verdict < sizeof names / sizeof names[0] ? (unsigned)verdict : 0];
 }
 
 #if UPMU_PROBE
@@ -77,7 +78,7 @@ enum upmu_status upmu_cpu_probe(struct upmu_cpu *cpu, struct upmu_probe *probe)
     uint32_t interrupts;
     enum upmu_status status;
 
-    probe->verdict = UPMU_VERDICT_ABSENT;
+    probe->verdict = cpu->pmu ? UPMU_VERDICT_UNKNOWN : UPMU_VERDICT_ABSENT;
     probe->counter = UPMU_NO_COUNTER;
     probe->counted = 0;
     if (!cpu->pmu)

@@ -507,11 +507,12 @@ void upmu_cpu_take_firmware(struct upmu_cpu *cpu);
 
 /* What a PMU was found to do. */
 enum upmu_verdict {
-    UPMU_VERDICT_ABSENT = 0,         /* no PMU by CPUID, or its registers fault */
-    UPMU_VERDICT_IGNORES_WRITES = 1, /* values written are not read back */
-    UPMU_VERDICT_COUNTS_NOTHING = 2, /* registers are memory: a known loop counts 0 */
-    UPMU_VERDICT_COUNTS = 3,
-    UPMU_VERDICT_INTERRUPTS = 4      /* and an overflow reached upmu_handle_pmi() */
+    UPMU_VERDICT_UNKNOWN = 0,        /* not probed, or the probe was refused */
+    UPMU_VERDICT_ABSENT = 1,         /* no PMU by CPUID, or its registers fault */
+    UPMU_VERDICT_IGNORES_WRITES = 2, /* values written are not read back */
+    UPMU_VERDICT_COUNTS_NOTHING = 3, /* registers are memory: a known loop counts 0 */
+    UPMU_VERDICT_COUNTS = 4,
+    UPMU_VERDICT_INTERRUPTS = 5      /* and an overflow reached upmu_handle_pmi() */
 };
 
 struct upmu_probe {

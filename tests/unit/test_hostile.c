@@ -361,6 +361,51 @@ static void what_a_static_session_left_running_ends_when_its_counter_is_reserved
     host_end(&host);
 }
 
+/* ---- Interrupts where no register is touched ---- */
+
+static uint64_t (*model_clock)(void *context);
+static unsigned overflows_at; /* calls of the clock until a period passes */
+
+static uint64_t clock_that_is_interrupted(void *context)
+{
+    struct upmu_sim *sim = context;
+
+    if (overflows_at && !--overflows_at)
+        host_run(sim->test, 200);
+    return model_clock(context);
+}
+
+/* An overflow masks the session in the middle of a call that loads everything anew: it stays masked. */
+static void what_an_interrupt_has_masked_is_not_started_over(void **state)
+{
+    (void)state;
+    for (unsigned at = 1; at < 6; at++) {
+        struct upmu_sampling sampling = {.period = 1000, .flags = UPMU_SAMPLING_NOTIFY};
+        struct upmu_message messages[2];
+        struct upmu_queue queue;
+        struct host host;
+
+        overflows_at = 0;
+        host_prepare(&host, "skylake");
+        model_clock = host.sim.port.clock_ns;
+        host.sim.port.clock_ns = clock_that_is_interrupted;
+        host_start(&host);
+        assert_int_equal(upmu_session_messages(&host.session, &queue, messages, 2, 0, NULL), UPMU_OK);
+        assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+        host_begin(&host, &host.session);
+        host_run(&host, 900);
+        overflows_at = at;
+        assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK);
+        overflows_at = 0;
+        assert_int_equal(host.session.state, upmu_queue_waiting(&queue) ? UPMU_SESSION_MASKED : UPMU_SESSION_RUNNING);
+        if (host.session.state == UPMU_SESSION_MASKED)
+            assert_int_equal(upmu_session_restart(&host.session), UPMU_OK);
+        assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
+        assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+        host_end(&host);
+    }
+}
+
 /* ---- Clocks and counts ---- */
 
 /* Two sets take turns; the clock goes back an hour, stands still, jumps by 250 years. */
@@ -427,6 +472,7 @@ int main(void)
         cmocka_unit_test(a_reserved_counter_is_idle_and_is_the_hosts_until_it_is_given_back),
         cmocka_unit_test(a_watchdog_that_begins_at_any_time_runs_on_beside_sessions),
         cmocka_unit_test(what_a_static_session_left_running_ends_when_its_counter_is_reserved),
+        cmocka_unit_test(what_an_interrupt_has_masked_is_not_started_over),
         cmocka_unit_test(a_clock_that_jumps_spoils_no_count),
         cmocka_unit_test(a_unit_that_does_not_exist_is_refused),
         cmocka_unit_test(a_session_without_any_set_can_be_published_and_closed),

@@ -177,7 +177,9 @@ static void without_a_free_counter_there_is_no_verdict(void **state)
     assert_int_equal(upmu_cpu_reserve(&host.cpu[0], host.cpu[0].pmu->counters), UPMU_OK);
     writes = host.sim.access_count[UPMU_SIM_WRMSR];
     probe = a_probe(&host);
+    probe.verdict = UPMU_VERDICT_COUNTS;
     assert_int_equal(upmu_cpu_probe(&host.cpu[0], &probe), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(probe.verdict, UPMU_VERDICT_UNKNOWN);
     assert_int_equal(host.sim.access_count[UPMU_SIM_WRMSR], writes);
     upmu_cpu_unreserve(&host.cpu[0], ~UINT32_C(0));
     host_end(&host);
@@ -258,10 +260,11 @@ static void a_fault_leaves_no_session_behind(void **state)
 
 static void verdicts_have_names(void **state)
 {
-    static const char *const names[] = {"absent", "ignores writes", "counts nothing", "counts", "interrupts"};
+    static const char *const names[] = {"unknown", "absent",     "ignores writes", "counts nothing",
+                                        "counts",  "interrupts"};
 
     (void)state;
-    for (unsigned i = 0; i < 5; i++)
+    for (unsigned i = 0; i < 6; i++)
         assert_string_equal(upmu_verdict_text((enum upmu_verdict)i), names[i]);
     assert_non_null(upmu_verdict_text((enum upmu_verdict)99));
 }
