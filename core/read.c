@@ -147,13 +147,14 @@ enum upmu_status upmu_set_read(struct upmu_session *session, struct upmu_set *se
                                struct upmu_count *out_counts)
 {
     struct remote_read remote = { session, set, first, count, out_counts, UPMU_ERR_WRONG_CPU };
-    const struct upmu_port *port = session->machine->port;
+    const struct upmu_port *port;
     struct upmu_cpu *cpu;
     uintptr_t state;
     bool here;
 
     if (first >= set->count || count > set->count - first)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
+    port = session->machine->port;
     for (unsigned i = 0; remote.status == UPMU_ERR_WRONG_CPU && i < READ_FOLLOW; i++) {
         state = port_irq_save(port);
         cpu = session->cpu;

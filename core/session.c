@@ -130,7 +130,7 @@ enum upmu_status upmu_set_add_event(struct upmu_session *session, struct upmu_se
 
     if (session->state != UPMU_SESSION_DETACHED)
         status = UPMU_ERR_STATE;
-    else if (!session->machine->pmu_count)
+    else if (!session->machine || !session->machine->pmu_count)
         status = UPMU_ERR_NO_PMU;
     else if (set->count == UPMU_SET_EVENTS)
         status = UPMU_ERR_NO_SPACE;
@@ -160,7 +160,7 @@ static enum upmu_status encode_next(struct upmu_session *session, const char *li
 
     if (status != UPMU_OK)
         return status;
-    if (!machine->pmu_count)
+    if (!machine || !machine->pmu_count)
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
     do
         status = upmu_event_encode(&machine->pmu[i], &spec, out_event, &session->why);

@@ -6,7 +6,8 @@
  *     worst_place SETS [KIND [SEED]]
  *
  * prints for each kind of sets how many fit and how many are refused, with the mean and
- * the worst of both, the seeds of the worst, and how many are above the limits.
+ * the worst of both, the seeds of the worst, and how many are above the limits: exit code
+ * 1 if those are more than the kind is allowed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -350,33 +351,35 @@ static void draw_15h(uint64_t *random)
     }
 }
 
+/* Kinds of sets, and how many of a thousand that fit, and of a thousand refused, may cost more than the limit. */
 static const struct kind {
     const char *name;
     void (*draw)(uint64_t *random);
+    unsigned placed_above, refused_above;
 } kinds[] = {
-    {"p4-full-18", draw_full18},
-    {"p4-wild-18", draw_wild18},
-    {"p4-wild-32", draw_wild32},
-    {"p4-mixed-12", draw_mixed12},
-    {"p4-mixed-18", draw_mixed18},
-    {"p4-mixed-1-8", draw_small},
-    {"p4-mixed-9-18", draw_large},
-    {"p4-tags-18", draw_all_tags},
-    {"p4-built-plain", draw_built_plain},
-    {"p4-built-tags", draw_built_tags},
-    {"p4-built-cascades", draw_built_cascades},
-    {"p4-built-all", draw_built_all},
-    {"p4-built-2-18", draw_any_size},
-    {"netburst-plain", draw_netburst_plain},
-    {"netburst-all", draw_netburst_all},
-    {"netburst-wild", draw_netburst_wild},
-    {"icelake-12", draw_icelake12},
-    {"icelake-1-16", draw_icelake},
-    {"skylake-1-12", draw_skylake},
-    {"skylake-limited", draw_limited},
-    {"core2-1-7", draw_core2},
-    {"zen-1-8", draw_zen},
-    {"fam15h-1-8", draw_15h},
+    {"p4-full-18", draw_full18, 0, 0},
+    {"p4-wild-18", draw_wild18, 0, 0},
+    {"p4-wild-32", draw_wild32, 0, 0},
+    {"p4-mixed-12", draw_mixed12, 60, 5},
+    {"p4-mixed-18", draw_mixed18, 0, 5},
+    {"p4-mixed-1-8", draw_small, 20, 10},
+    {"p4-mixed-9-18", draw_large, 80, 5},
+    {"p4-tags-18", draw_all_tags, 0, 5},
+    {"p4-built-plain", draw_built_plain, 40, 0},
+    {"p4-built-tags", draw_built_tags, 350, 50},
+    {"p4-built-cascades", draw_built_cascades, 250, 15},
+    {"p4-built-all", draw_built_all, 450, 60},
+    {"p4-built-2-18", draw_any_size, 120, 30},
+    {"netburst-plain", draw_netburst_plain, 40, 0},
+    {"netburst-all", draw_netburst_all, 650, 30},
+    {"netburst-wild", draw_netburst_wild, 20, 30},
+    {"icelake-12", draw_icelake12, 0, 0},
+    {"icelake-1-16", draw_icelake, 0, 0},
+    {"skylake-1-12", draw_skylake, 0, 0},
+    {"skylake-limited", draw_limited, 0, 0},
+    {"core2-1-7", draw_core2, 0, 0},
+    {"zen-1-8", draw_zen, 0, 0},
+    {"fam15h-1-8", draw_15h, 0, 0},
 };
 
 struct figure {
@@ -395,13 +398,20 @@ static void note(struct figure *figure, uint64_t seed, uint64_t limit)
     }
 }
 
-static void print_figure(const char *name, const char *outcome, const struct figure *figure, unsigned limit)
+/* False: too many are above the limit. */
+static bool print_figure(const char *name, const char *outcome, const struct figure *figure, unsigned limit,
+                         unsigned above)
 {
     if (figure->sets == 0)
-        return;
+        return true;
     printf("%s-%s\t%u sets\tmean %llu\tworst %llu\tseed %llu\tabove %u: %u\n", name, outcome, figure->sets,
            (unsigned long long)(figure->sum / figure->sets), (unsigned long long)figure->worst,
            (unsigned long long)figure->seed, limit, figure->above);
+    /* (Of a few, two more may be.) */
+    if (figure->above <= (above ? (uint64_t)figure->sets * above / 1000 + 2 : 0))
+        return true;
+    printf("OVER: %s-%s: at most %u of 1000 may be above %u\n", name, outcome, above, limit);
+    return false;
 }
 
 /* (Of its own, so that a profiler can tell it from those that build a set.) */
@@ -411,7 +421,7 @@ static __attribute__((noinline)) void place_finally(void)
     __asm__ volatile("" : : : "memory");
 }
 
-static unsigned measure(const struct kind *kind, uint64_t seed, uint64_t end, bool show)
+static bool measure(const struct kind *kind, uint64_t seed, uint64_t end, bool show)
 {
     struct figure placed = {0}, refused = {0};
 
@@ -431,24 +441,24 @@ static unsigned measure(const struct kind *kind, uint64_t seed, uint64_t end, bo
             note(&refused, seed, LIMIT_REFUSED);
         } else {
             printf("%s\tseed %llu\tstatus %d\n", kind->name, (unsigned long long)seed, (int)status);
-            return 1;
+            return false;
         }
         if (show || (getenv("ABOVE") && instructions > (status == UPMU_OK ? LIMIT_PLACED : LIMIT_REFUSED)))
-            printf("%s\tseed %llu\tstatus %d\t%llu\tcount %u\n", kind->name, (unsigned long long)seed, (int)status,
-                   (unsigned long long)instructions, shape.input.request_count);
+            printf("%s\tseed %llu\tstatus %d\t%llu\tcount %u\trounds %u\n", kind->name, (unsigned long long)seed,
+                   (int)status, (unsigned long long)instructions, shape.input.request_count,
+                   PLACE_ROUNDS - ((const struct placement *)(const void *)&work)->rounds);
     }
-    print_figure(kind->name, "placed", &placed, LIMIT_PLACED);
-    print_figure(kind->name, "refused", &refused, LIMIT_REFUSED);
-    return placed.above + refused.above;
+    return print_figure(kind->name, "placed", &placed, LIMIT_PLACED, kind->placed_above) &
+           print_figure(kind->name, "refused", &refused, LIMIT_REFUSED, kind->refused_above);
 }
 
 int main(int argc, char **argv)
 {
     uint64_t sets = argc > 1 ? strtoull(argv[1], NULL, 0) : 1000, first = argc > 3 ? strtoull(argv[3], NULL, 0) : 1;
-    unsigned above = 0;
+    bool fine = true;
 
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (argc < 3 || strcmp(argv[2], kinds[i].name) == 0 || strcmp(argv[2], "all") == 0)
-            above += measure(&kinds[i], first, first + sets, argc > 3 && sets == 1);
-    return above != 0;
+        if (argc < 3 || strcmp(argv[2], kinds[i].name) == 0)
+            fine &= measure(&kinds[i], first, first + sets, argc > 3 && sets == 1);
+    return !fine;
 }

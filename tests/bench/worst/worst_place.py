@@ -5,8 +5,8 @@
     worst_place.py [SETS [KIND [FIRST SEED]]]
 
 Builds the library's solver, the backends and tests/bench/worst/worst_place.c so that they
-count what they execute (count_blocks.py), and runs that: exit code 1 if a set that fits
-costs more than 20,000 instructions, or a refusal with its explanation more than 120,000.
+count what they execute (count_blocks.py), and runs that: exit code 1 if more sets than are
+allowed cost more than 20,000 instructions, or refusals with their explanation more than 120,000.
 """
 import glob
 import os
@@ -25,7 +25,7 @@ COUNTED = ["core/place.c", "core/place_read.c", "core/place_search.c", "core/pla
 
 
 def compiled(source, counted):
-    """The object of a source; built again only if it or its assembler text is new."""
+    """The object of a source."""
     name = os.path.join(WORK, source.replace("/", "-")[:-2])
     flags = FLAGS + (LIBRARY if not source.startswith("tests/") else ["-std=gnu11"])
     text = subprocess.run(["gcc", *flags, "-S", "-o", "-", source], check=True, stdout=subprocess.PIPE).stdout.decode()
