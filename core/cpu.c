@@ -189,6 +189,9 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
         leave_domain(cpu);
     }
     port_irq_restore(port, state);
+    machine->why.status = status;
+    machine->why.pmu = cpu->pmu;
+    machine->why.address = cpu->bank.faulted;
     return status;
 }
 

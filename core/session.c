@@ -18,6 +18,7 @@
 #include "core/sets.h"
 #include "core/session_core.h"
 #include "core/user_page.h"
+#include "core/why.h"
 #include "core/turns.h"
 
 /* The first period of a frequency. */
@@ -56,10 +57,11 @@ static uint64_t period_of(const struct upmu_event *event, const struct upmu_samp
 }
 
 /* The attributes that an event is to have, `sampling` or none, with its period. */
-static enum upmu_status check_sampling(const struct upmu_session *session, const struct upmu_event *event,
+static enum upmu_status check_sampling(struct upmu_session *session, const struct upmu_event *event,
                                        const struct upmu_sampling *sampling, struct upmu_sampling *out)
 {
     const struct upmu_machine *machine = session->machine;
+    const char *hook = NULL;
     uint64_t period = sampling ? sampling->period | sampling->frequency : 0;
 
     if (HAS_ATTRIBUTES) {
@@ -81,8 +83,12 @@ static enum upmu_status check_sampling(const struct upmu_session *session, const
         return UPMU_OK;
     if (!UPMU_SAMPLING)
         return UPMU_ERR_COMPILED_OUT;
-    if (!port_has_pmi(machine->port) || (out->frequency && !port_has_clock(machine->port)))
-        return UPMU_ERR_HOOK_MISSING;
+    if (!port_has_pmi(machine->port))
+        hook = "pmi_rearm";
+    else if (out->frequency && !port_has_clock(machine->port))
+        hook = "clock_ns";
+    if (hook)
+        return upmu_why_hook(&session->why, hook);
     /* A transaction that aborts takes the overflow back, and the handler would never end. */
     if (period > UPMU_LONGEST_PERIOD || out->random_mask > UPMU_LONGEST_PERIOD - period ||
         out->long_period > UPMU_LONGEST_PERIOD || period < machine->pmu[event->pmu].min_period ||
@@ -122,8 +128,9 @@ static void set_event(struct upmu_set *set, unsigned i, const struct upmu_event 
     tally->counter = UPMU_NO_COUNTER;
 }
 
-enum upmu_status upmu_set_add_event(struct upmu_session *session, struct upmu_set *set,
-                                    const struct upmu_event *event, const struct upmu_sampling *sampling)
+/* A refusal is about what stands in session->why. */
+static enum upmu_status add_one_event(struct upmu_session *session, struct upmu_set *set,
+                                      const struct upmu_event *event, const struct upmu_sampling *sampling)
 {
     struct upmu_sampling checked;
     enum upmu_status status;
@@ -138,7 +145,15 @@ enum upmu_status upmu_set_add_event(struct upmu_session *session, struct upmu_se
         status = check_sampling(session, event, sampling, &checked);
     if (status == UPMU_OK)
         set_event(set, set->count++, event, &checked);
-    return upmu_session_refuse(session, status);
+    session->why.status = status;
+    return status;
+}
+
+enum upmu_status upmu_set_add_event(struct upmu_session *session, struct upmu_set *set,
+                                    const struct upmu_event *event, const struct upmu_sampling *sampling)
+{
+    (void)upmu_session_refuse(session, UPMU_OK);
+    return add_one_event(session, set, event, sampling);
 }
 
 enum upmu_status upmu_session_add_event(struct upmu_session *session, const struct upmu_event *event,
@@ -149,7 +164,10 @@ enum upmu_status upmu_session_add_event(struct upmu_session *session, const stru
 
 #if UPMU_NAMES
 
-/* Encode the next specification of a list, for the PMU that its prefix names or the session's. */
+/*
+ * Encode the next specification of a list, for the PMU that its prefix names or the session's.  What is
+ * refused later is its text.
+ */
 static enum upmu_status encode_next(struct upmu_session *session, const char *list, size_t *cursor,
                                     struct upmu_event *out_event)
 {
@@ -165,6 +183,9 @@ static enum upmu_status encode_next(struct upmu_session *session, const char *li
     do
         status = upmu_event_encode(&machine->pmu[i], &spec, out_event, &session->why);
     while (status == UPMU_ERR_NO_SUCH_PMU && (i = next++) < machine->pmu_count);
+    if (status == UPMU_OK)
+        (void)upmu_why_refuse(&session->why, status, NULL, list, spec.name.position,
+                              spec.end - (size_t)spec.name.position);
     return status;
 }
 
@@ -181,7 +202,7 @@ enum upmu_status upmu_set_add(struct upmu_session *session, struct upmu_set *set
     do {
         status = encode_next(session, list, &cursor, &event);
         if (status == UPMU_OK)
-            status = upmu_set_add_event(session, set, &event, sampling);
+            status = add_one_event(session, set, &event, sampling);
     } while (status == UPMU_OK);
     if (status == UPMU_ERR_END)
         return upmu_session_refuse(session, set->count > before ? UPMU_OK : UPMU_ERR_SYNTAX);
@@ -649,9 +670,8 @@ enum upmu_status upmu_set_replace(struct upmu_session *session, struct upmu_set 
     if (status != UPMU_OK)
         return status;
     status = check_sampling(session, &event, sampling, &checked);
-    if (status != UPMU_OK)
-        return upmu_session_refuse(session, status);
-    return upmu_session_call(&call);
+    session->why.status = status;
+    return status == UPMU_OK ? upmu_session_call(&call) : status;
 }
 
 #else

@@ -76,6 +76,13 @@ static void set_part(struct parser *parser, struct upmu_spec_part *part, const c
     part->length = (uint16_t)(end - begin);
 }
 
+/* What was looked at belongs to it. */
+static void pass(struct parser *parser, const char *end)
+{
+    parser->at = end;
+    parser->spec.end = (uint16_t)(end - parser->spec.text);
+}
+
 static UPMU_APART bool is_reserved(const char *word, const char *end)
 {
     for (unsigned i = 0; i < sizeof reserved_words / sizeof reserved_words[0]; i++)
@@ -130,7 +137,7 @@ static bool parse_name(struct parser *parser)
     set_part(parser, &spec->name, name, end);
     if (is_reserved(name, end))
         return false;
-    parser->at = end;
+    pass(parser, end);
     return true;
 }
 
@@ -159,7 +166,7 @@ static bool add_attribute(struct parser *parser, char separator)
     set_part(parser, part, begin, equals);
     if (equals == begin || end[-1] == '/')
         return false;
-    parser->at = end;
+    pass(parser, end);
     return true;
 }
 

@@ -79,6 +79,11 @@ enum upmu_status upmu_why_refuse(struct upmu_why *why, enum upmu_status status, 
     return status;
 }
 
+enum upmu_status upmu_why_hook(struct upmu_why *why, const char *name)
+{
+    return upmu_why_refuse(why, UPMU_ERR_HOOK_MISSING, NULL, name, 0, upmu_text_length(name));
+}
+
 static void write_counter(struct upmu_text *out, const struct upmu_pmu *pmu, unsigned counter)
 {
     unsigned index;

@@ -19,4 +19,7 @@ void upmu_why_clear(struct upmu_why *why);
 enum upmu_status upmu_why_refuse(struct upmu_why *why, enum upmu_status status, const struct upmu_pmu *pmu,
                                  const char *text, size_t position, size_t length);
 
+/* A hook is missing: its name stands where a refused word would.  Returns UPMU_ERR_HOOK_MISSING. */
+enum upmu_status upmu_why_hook(struct upmu_why *why, const char *name);
+
 #endif

@@ -36,6 +36,7 @@ struct upmu_spec {
     struct upmu_spec_part pmu;   /* "pmu::", length 0: none */
     struct upmu_spec_part name;  /* NAME; length 0: perf's terms, which are attributes */
     struct upmu_spec_part row;   /* leading counter index of "IDX SPEC", its own value; length 0: none */
+    uint16_t end;                /* where its text ends: it begins with its unit, PMU or name */
     uint8_t attribute_count;
     struct upmu_spec_part attribute[UPMU_SPEC_ATTRIBUTES];
 };

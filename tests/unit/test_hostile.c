@@ -111,6 +111,73 @@ static void a_fault_in_an_attach_names_the_register(void **state)
     host_end(&host);
 }
 
+/* Refusals by what the list's events are to do, not by their names. */
+static void a_refused_session_says_which_event_or_hook_is_to_blame(void **state)
+{
+    static const struct {
+        const char *list, *text;
+        struct upmu_sampling sampling;
+        bool pmi, clock;
+    } cases[] = {
+        {"cycles,instructions:ppp, branches", "\"instructions:ppp\": not supported", {0}, true, true},
+        {"cpu/event=0xc4,umask=0,precise/ cycles", "\"event=0xc4,umask=0,precise\": not supported", {0}, true, true},
+        {" branches:u cycles", "\"branches:u\": invalid argument", {.period = ~UINT64_C(0)}, true, true},
+        {"branches", "\"pmi_rearm\": hook is missing", {.period = 1000}, false, true},
+        {"branches", "\"clock_ns\": hook is missing", {.frequency = 1000}, true, false},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct upmu_event event;
+        struct host host;
+        char text[200];
+
+        host_prepare(&host, "skylake");
+        if (!cases[i].pmi)
+            host.sim.port.pmi_rearm = NULL;
+        if (!cases[i].clock)
+            host.sim.port.clock_ns = NULL;
+        host_start(&host);
+        assert_int_not_equal(upmu_session_add(&host.session, cases[i].list, &cases[i].sampling), UPMU_OK);
+        assert_int_equal(host.session.set.count, 0);
+        upmu_why_text(&host.session.why, text, sizeof text);
+        assert_string_equal(text, cases[i].text);
+        /* What has no text blames none. */
+        assert_int_equal(upmu_event_parse(host.cpu[0].pmu, "branches:p", &event, NULL), UPMU_OK);
+        assert_int_equal(upmu_session_add_event(&host.session, &event, NULL), UPMU_ERR_UNSUPPORTED);
+        upmu_why_text(&host.session.why, text, sizeof text);
+        assert_string_equal(text, "not supported");
+        assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+        assert_int_equal(host.session.why.status, UPMU_OK);
+        assert_int_equal(host.session.why.length, 0);
+        host_end(&host);
+    }
+}
+
+static void a_cpu_that_cannot_be_taken_over_says_why(void **state)
+{
+    struct host host;
+    char text[100];
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    host.sim.expect_faults = true;
+    host.sim.fault_address = 0x38f;
+    host_machine(&host);
+    assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_ERR_PORT);
+    upmu_why_text(&host.machine.why, text, sizeof text);
+    assert_string_equal(text, "register access faulted: register 0x38f");
+    host.sim.fault_address = 0;
+    assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_OK);
+    assert_int_equal(host.machine.why.status, UPMU_OK);
+    host_end(&host);
+    host_prepare(&host, "amd_ignores_writes");
+    host_machine(&host);
+    assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_ERR_NO_PMU);
+    upmu_why_text(&host.machine.why, text, sizeof text);
+    assert_memory_equal(text, "no usable PMU on amd64", 22);
+}
+
 /* Its owner could not reach it; then its thread ends, or its CPU goes. */
 static void a_zombie_is_closed_by_the_end_of_its_thread_or_cpu(void **state)
 {
@@ -466,6 +533,8 @@ int main(void)
         cmocka_unit_test(no_two_companies_of_placements_have_the_same_sum),
         cmocka_unit_test(a_chain_goes_on_with_the_set_that_was_active_wherever_it_is_attached),
         cmocka_unit_test(a_fault_in_an_attach_names_the_register),
+        cmocka_unit_test(a_refused_session_says_which_event_or_hook_is_to_blame),
+        cmocka_unit_test(a_cpu_that_cannot_be_taken_over_says_why),
         cmocka_unit_test(a_zombie_is_closed_by_the_end_of_its_thread_or_cpu),
         cmocka_unit_test(a_cpu_that_was_taken_down_and_up_again_knows_nobody),
         cmocka_unit_test(a_thread_that_leaves_a_sleeping_cpu_is_counted_where_it_runs),
