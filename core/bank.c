@@ -533,7 +533,7 @@ bool upmu_bank_acknowledge(struct upmu_bank *bank, uint64_t bits)
 }
 
 /* Bits in which a value that was read is not what the shadow stands for. */
-static uint64_t differs(const struct upmu_bank *bank, unsigned row, uint64_t value)
+static UPMU_APART uint64_t differs(const struct upmu_bank *bank, unsigned row, uint64_t value)
 {
     return to_register(bank, row, value) ^ to_register(bank, row, bank->shadow[row]);
 }

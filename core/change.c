@@ -277,7 +277,7 @@ static void close_leaving(struct change *change)
 #if UPMU_THREADS
 
 /* The value at which one side left a counter is the other's base. */
-static UPMU_APART void take_staying(struct change *change, struct upmu_session *session)
+static void take_staying(struct change *change, struct upmu_session *session)
 {
     struct upmu_cpu *cpu = change->cpu;
 

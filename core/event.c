@@ -340,7 +340,7 @@ static bool is_second_mask(const struct encoder *encoder)
     return text.length < sizeof name && upmu_catalog_lookup(encoder->catalog, name, text.length, &id) == UPMU_OK;
 }
 
-static bool is_letter_of_perf(char c)
+static UPMU_APART bool is_letter_of_perf(char c)
 {
     c |= 0x20;
     return c == 'u' || c == 'k' || c == 'p';
@@ -352,7 +352,7 @@ static enum upmu_status give_attribute(struct encoder *encoder, const char *name
                                             encoder->part->value ? &encoder->value : NULL);
 }
 
-static UPMU_APART enum upmu_status apply_attribute(struct encoder *encoder)
+static enum upmu_status apply_attribute(struct encoder *encoder)
 {
     const struct upmu_spec_part *part = encoder->part;
     const char *end = encoder->text + part->length;

@@ -79,6 +79,8 @@ static bool read_one(struct upmu_session *session, struct upmu_set *set, unsigne
     bool holds = cpu && set == upmu_active(session) && upmu_session_holds(session);
     uint64_t missed_ns = upmu_session_missed(session, set, upmu_machine_clock_ns(session->machine), &count->enabled_ns);
 
+    if (UPMU_THREADS)
+        count->enabled_ns -= set->estimate[i].since_ns;
     count->raw = tally->total;
     count->reset = tally->reset;
     count->error = 0;

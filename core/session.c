@@ -609,6 +609,8 @@ static enum upmu_status write_work(const struct upmu_call *call)
     tally->hole = false;
     tally->gap_ns = UINT64_C(0) - upmu_session_missed(session, call->set,
                                                      cpu ? upmu_cpu_now(cpu) : 0, &enabled_ns);
+    if (UPMU_THREADS)
+        call->set->estimate[call->index].since_ns = enabled_ns;
     if (cpu && tally->counter < UPMU_COUNTERS && tally->period)
         cpu->last_tag[tally->counter] = 0;
     return running && session->state != UPMU_SESSION_MASKED ? upmu_schedule_start(cpu, session, true) : UPMU_OK;

@@ -183,7 +183,7 @@ static const struct upmu_leaf intel_leaves[INTEL_LEAVES] = {
 };
 
 /* Fixed counters: CPUID understates them on early parts, and only a hypervisor means 0. */
-static void read_fixed(const struct upmu_detection *detection, const uint32_t leaf[4], struct shape *shape)
+static UPMU_APART void read_fixed(const struct upmu_detection *detection, const uint32_t leaf[4], struct shape *shape)
 {
     unsigned contiguous = leaf[3] & 0x1fu;
     unsigned width = leaf[3] >> 5 & 0xffu;

@@ -100,6 +100,7 @@ struct upmu_estimate {
     uint64_t slot_total;        /* total at the begin of this run of its set */
     uint64_t squares;           /* of counts in runs, and their products with the time: scaled */
     uint64_t products;
+    uint64_t since_ns;          /* enabled time of its session when the count was written */
     uint8_t scale;              /* bits that counts are shifted by in these sums */
 };
 
@@ -417,7 +418,9 @@ enum upmu_status upmu_session_read(struct upmu_session *session, unsigned first,
 
 /*
  * Give an event's 64-bit count a new value; for a sampling event, also begin a
- * full period.  No select register is touched.
+ * full period.  The count's times begin at 0, so that an estimate is one of the time
+ * since (of all of its value: give it 0 where sets or sessions take turns).  No select
+ * register is touched.
  *
  * Returns UPMU_OK, UPMU_ERR_INVALID, UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY,
  * UPMU_ERR_PORT.

@@ -508,6 +508,36 @@ static void a_clock_that_jumps_spoils_no_count(void **state)
     host_end(&host);
 }
 
+/* Long before sets took turns the count was begun; it is set to 0 and estimated from there on. */
+static void an_estimate_is_of_the_time_since_the_count_was_written(void **state)
+{
+    struct upmu_count count;
+    struct upmu_set set;
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&host.session, &set, 1, 0, 0), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session, &set, "instructions", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    host_run(&host, 1000000);
+    assert_int_equal(upmu_session_write(&host.session, 0, 0), UPMU_OK);
+    for (unsigned i = 0; i < 10; i++) {
+        host_run(&host, 1000);
+        assert_int_equal(upmu_session_switch(&host.session, i & 1 ? &host.session.set : &set), UPMU_OK);
+    }
+    assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(count.raw, 5000);
+    assert_int_equal(count.value, 10000);
+    assert_int_equal(count.enabled_ns, 2 * count.running_ns);
+    assert_int_equal(count.quality, UPMU_QUALITY_SCALED);
+    assert_int_equal(upmu_set_read(&host.session, &set, 0, 1, &count), UPMU_OK);
+    assert_int_equal(count.raw, 5000);
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    host_end(&host);
+}
+
 /* ---- Units beside the counters ---- */
 
 static void a_unit_that_does_not_exist_is_refused(void **state)
@@ -541,6 +571,7 @@ int main(void)
         cmocka_unit_test(a_reserved_counter_is_idle_and_is_the_hosts_until_it_is_given_back),
         cmocka_unit_test(a_watchdog_that_begins_at_any_time_runs_on_beside_sessions),
         cmocka_unit_test(what_a_static_session_left_running_ends_when_its_counter_is_reserved),
+        cmocka_unit_test(an_estimate_is_of_the_time_since_the_count_was_written),
         cmocka_unit_test(what_an_interrupt_has_masked_is_not_started_over),
         cmocka_unit_test(a_clock_that_jumps_spoils_no_count),
         cmocka_unit_test(a_unit_that_does_not_exist_is_refused),
