@@ -212,6 +212,8 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
         throttle(pass, tally, tally->lost != lost);
     }
     load = upmu_count_load(cpu->pmu, tally, counter);
+    /* (What a poll had noted is served: a replay would only close it once more.) */
+    cpu->deferred &= ~UPMU_BIT32(counter);
     if (load_upper(cpu, tally) && upmu_bank_handler_write(&cpu->bank, counter, load))
         tally->base = load;
     else

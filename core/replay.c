@@ -63,8 +63,9 @@ static void replay_one(struct upmu_cpu *cpu, unsigned counter)
 
 void upmu_schedule_replay(struct upmu_cpu *cpu)
 {
-    while (cpu->deferred)
-        replay_one(cpu, upmu_bits_lowest(cpu->deferred));
+    /* (A handler may serve one that is noted here: it is looked at once.) */
+    for (uint32_t deferred; (deferred = cpu->deferred) != 0;)
+        replay_one(cpu, upmu_bits_lowest(deferred));
     if (!cpu->mask_due)
         return;
     cpu->mask_due = 0;

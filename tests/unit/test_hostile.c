@@ -473,6 +473,41 @@ static void what_an_interrupt_has_masked_is_not_started_over(void **state)
     }
 }
 
+static enum upmu_pmi answered;
+
+static void rearm_that_is_interrupted(void *context)
+{
+    struct upmu_sim *sim = context;
+    struct host *host = sim->test;
+
+    answered = upmu_handle_pmi(&host->cpu[0], NULL);
+}
+
+/* A poll finds an overflow without its interrupt, which comes before the poll replays it: nothing is left to do. */
+static void what_a_handler_has_served_is_not_closed_by_a_poll(void **state)
+{
+    struct host host;
+    uint32_t writes;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    host_sample(&host, "branches", 100);
+    host.sim.cpu[0].lvtpc |= UPMU_SIM_LVTPC_MASKED;
+    host_run(&host, 210);
+    assert_int_equal(host.sim.cpu[0].pmi_dropped, 1);
+    host.sim.port.pmi_rearm = rearm_that_is_interrupted;
+    writes = host.cpu[0].bank.accesses.writes;
+    assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(answered, UPMU_PMI_HANDLED);
+    assert_int_equal(host.cpu[0].bank.accesses.writes, writes);
+    assert_int_equal(host_drain(&host, NULL), 1);
+    host_run(&host, 90);
+    assert_int_equal(host_value(&host.session, 0), 150);
+    host.sim.port.pmi_rearm = NULL;
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    host_end(&host);
+}
+
 /* ---- Clocks and counts ---- */
 
 /* Two sets take turns; the clock goes back an hour, stands still, jumps by 250 years. */
@@ -571,6 +606,7 @@ int main(void)
         cmocka_unit_test(a_reserved_counter_is_idle_and_is_the_hosts_until_it_is_given_back),
         cmocka_unit_test(a_watchdog_that_begins_at_any_time_runs_on_beside_sessions),
         cmocka_unit_test(what_a_static_session_left_running_ends_when_its_counter_is_reserved),
+        cmocka_unit_test(what_a_handler_has_served_is_not_closed_by_a_poll),
         cmocka_unit_test(an_estimate_is_of_the_time_since_the_count_was_written),
         cmocka_unit_test(what_an_interrupt_has_masked_is_not_started_over),
         cmocka_unit_test(a_clock_that_jumps_spoils_no_count),
