@@ -115,7 +115,7 @@ enum upmu_status upmu_ibs_start(struct upmu_cpu *cpu, struct upmu_ibs *ibs);
 
 /*
  * Stop; a sample that waits is still taken.  upmu_cpu_suspend() and upmu_cpu_fini() stop what
- * runs; nothing starts it again.
+ * runs, and upmu_cpu_changed() does not look at it; nothing starts it again.
  *
  * Returns UPMU_OK, also if it does not run; else as upmu_ibs_start().
  * Context: local.

@@ -47,7 +47,8 @@ struct upmu_notify {
      * with UPMU_QUEUE_BLOCK.  Context: nmi.
      */
     void (*block)(void *context, struct upmu_session *session);
-    /* Let it run on: from upmu_session_restart().  Context: that call's. */
+    /* Let it run on: from upmu_session_restart() only; if you stop or close the session instead, that is yours to
+       do.  Context: that call's. */
     void (*unblock)(void *context, struct upmu_session *session);
     int signal_number; /* 0: none */
 };

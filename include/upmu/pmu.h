@@ -393,7 +393,8 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
 /*
  * Before the registers lose their contents (sleep, offline): fold all counts,
  * write back what was found at take-over, forget the shadow.  Sessions stay
- * attached and, if they ran, run again after upmu_cpu_resume().
+ * attached and, if they ran, run again after upmu_cpu_resume(); one of a thread that gives
+ * the CPU away meanwhile waits, and goes on where its thread does.
  *
  * Returns UPMU_OK, UPMU_ERR_PORT or UPMU_ERR_BUSY.
  * Context: local.

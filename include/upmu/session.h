@@ -275,9 +275,10 @@ enum upmu_status upmu_session_add_event(struct upmu_session *session, const stru
 
 /*
  * Give the session memory for samples: at least 256 bytes, below 2 GiB, aligned
- * as uint64_t; kept until the session is detached for good.  `mask_on_full`: a full ring
- * stops the session (UPMU_SESSION_MASKED) until upmu_session_restart(), instead of
- * losing samples.
+ * as uint64_t, and more than twice the largest record (48 bytes; with values or an id 80
+ * and 8 for each value), or that may never find room; kept until the session is detached
+ * for good.  `mask_on_full`: a full ring stops the session (UPMU_SESSION_MASKED) until
+ * upmu_session_restart(), instead of losing samples.
  *
  * Returns UPMU_OK, UPMU_ERR_INVALID or UPMU_ERR_STATE (not detached).
  * Context: any.
