@@ -16,8 +16,6 @@
 /* The hash of names takes eight letters at a time. */
 #define HASH_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 
-#define FOLDED_SEPARATOR 0x7fu /* which is '_' and a dot of names' text, but for the case bit */
-
 /* Places in a name that are tried as the end of a masked row's name. */
 #define CUTS 8
 
@@ -25,91 +23,40 @@
 struct wanted {
     const struct upmu_catalog *catalog;
     const uint8_t *file;
-    struct upmu_dictionary dictionary;
     const char *name;
     unsigned length;
     bool found;
     struct upmu_event_id id; /* if it is */
-    char folded[UPMU_CATALOG_NAME + UPMU_FOLDED_ROOM]; /* the name, a separator, then noughts */
-    uint8_t ends[UPMU_CATALOG_NAME / 8 + 9];           /* bit i: it may end or be cut before byte i */
     unsigned cuts;
-    uint32_t cut_hash[CUTS]; /* of the name up to where that of a masked row may end */
-    uint8_t cut_at[CUTS];
+    uint32_t cut_hash[CUTS + 1]; /* of the name up to where that of a masked row may end; at last of the whole */
+    uint8_t cut_at[CUTS + 1];
+    char before[UPMU_FOLDED_BEFORE];                   /* noughts */
+    char folded[UPMU_CATALOG_NAME + UPMU_FOLDED_ROOM]; /* the name, a separator, then noughts */
 };
 
-/* How long masks may be that begin at a place, by the ends that follow it: in a small file modulo 16. */
-static inline uint64_t masks_expected(const struct wanted *wanted, unsigned at, bool wide)
-{
-    uint64_t ends;
+/* ---- Masks ---- */
 
-    __builtin_memcpy(&ends, wanted->ends + (at >> 3), 8);
-    ends >>= at & 7u;
-    if (wide)
-        return ends;
-    ends |= ends >> 32;
-    return ((ends | ends >> 16) & 0xffffu) * UINT64_C(0x0001000100010001);
-}
-
+/* What differs, but for case, in eight letters. */
 static inline uint64_t eight_differ(const uint8_t *text, const char *folded)
 {
     uint64_t present, wanted;
 
     __builtin_memcpy(&present, text, 8);
     __builtin_memcpy(&wanted, folded, 8);
-    return (present ^ wanted) & UPMU_EACH(0xdf);
+    return (present | UPMU_EACH(0x20)) ^ wanted;
 }
 
-/* Whether a folded text begins with these letters. */
+/* Whether a folded text begins with these letters: the last eight of them are compared last. */
 static inline bool letters_begin(const uint8_t *text, unsigned count, const char *folded)
 {
-    for (; count > 8; count -= 8, text += 8, folded += 8)
-        if (eight_differ(text, folded))
+    unsigned at = 0;
+
+    if (count <= 8)
+        return !(eight_differ(text, folded) << ((0u - 8 * count) & 63u));
+    for (count -= 8; at < count; at += 8)
+        if (eight_differ(text + at, folded + at))
             return false;
-    return !(eight_differ(text, folded) << ((64 - 8 * count) & 63u));
-}
-
-/* A search among the masks of a set for those that a name has, in their order. */
-struct search {
-    const uint8_t *set, *head; /* of the next mask */
-    unsigned next;             /* in the set, its name */
-    uint64_t open;             /* how long it may be */
-};
-
-/*
- * Go behind the next mask before `stop` that the text at `at` begins with; its letters, 0: none.  Above
- * a length in a head stand other bits: in a small file a length comes four times in `open`.
- */
-static inline unsigned letters_find(struct search *search, const struct wanted *wanted, unsigned at,
-                                    const uint8_t *stop)
-{
-    while (search->head < stop) {
-        unsigned letters = *search->head++ & UPMU_MASK_LETTERS, next = search->next;
-
-        search->next += letters;
-        if (search->open >> letters & 1u &&
-            letters_begin(search->set + next % UPMU_FILE_ROOM, letters, wanted->folded + at))
-            return letters;
-    }
-    return 0;
-}
-
-static inline unsigned codes_find(struct search *search, const struct wanted *wanted, unsigned at, const uint8_t *stop)
-{
-    while (search->head < stop) {
-        unsigned head = *search->head++, count = head >> 4, next, letters;
-
-        if (count == UPMU_MASK_MOST)
-            count = search->set[search->next++ % UPMU_FILE_ROOM];
-        next = search->next;
-        search->next += count;
-        if (!(search->open >> head % 64 & 1u))
-            continue;
-        letters = upmu_codes_begin(wanted->dictionary, search->set + next % UPMU_FILE_ROOM, count, wanted->folded + at,
-                                   wanted->length - at);
-        if (letters && wanted->folded[at + letters] == FOLDED_SEPARATOR)
-            return letters;
-    }
-    return 0;
+    return !eight_differ(text + count, folded + count);
 }
 
 /*
@@ -117,39 +64,78 @@ static inline unsigned codes_find(struct search *search, const struct wanted *wa
  * an id: of masks of a group that begin alike the longest comes first, and behind one that
  * takes no other the rest of its group is passed over.  False: it goes on with something else.
  */
-static UPMU_APART bool masks_take(const struct wanted *wanted, unsigned at, const uint8_t *set,
-                                  struct upmu_event_id *id)
+static inline __attribute__((always_inline)) bool masks_take(const struct wanted *wanted, unsigned at,
+                                                             const uint8_t *set, uint32_t *out_masks, bool wide)
 {
-    const uint8_t *heads, *end, *stop, *class;
-    unsigned run, letters, shut = 0;
-    struct upmu_masks masks;
-    struct search search;
-    uint64_t expected;
+    const uint8_t *run = set + (set[0] & UPMU_SET_PAYLOAD ? 3 : 1), *heads = run, *text;
+    const char *folded = wanted->folded + at, *end = wanted->folded + wanted->length;
+    uint8_t first = (uint8_t)*folded;
+    unsigned count = 0, all, letters, next;
+    size_t i = 0, stop = 0;
+    uint64_t taken = 0;
+    bool shut = false;
 
-    upmu_masks_begin(wanted->file, set, &masks);
-    heads = set + masks.heads;
-    end = heads + masks.count;
-    search = (struct search){set, heads, masks.at, 0};
-    expected = masks_expected(wanted, at, masks.wide);
-    for (run = masks.run; search.head < end; run += 2) {
-        class = upmu_section_here(wanted->file, UPMU_SHARED_CLASSES, set[run] & ~UPMU_LAST_RUN);
-        stop = set[run + 1] < end - search.head ? search.head + set[run + 1] : end;
-        search.open = (class[2] & UPMU_CLASS_GROUP) + 1u == shut ? 0 : expected;
-        while ((letters = masks.wide ? letters_find(&search, wanted, at, stop)
-                                     : codes_find(&search, wanted, at, stop)) != 0) {
-            id->masks |= UINT32_C(1) << (search.head - heads - 1);
-            at += letters + 1;
-            if (at > wanted->length)
+    do {
+        count += heads[1] & UPMU_RUN_MASKS;
+        heads += 2;
+    } while (!(heads[-2] & UPMU_LAST_RUN) && heads - set < (int)UPMU_FILE_ROOM / 2);
+    if (count > UPMU_MASKS)
+        count = UPMU_MASKS;
+    all = count + (set[0] & UPMU_SET_OTHERS);
+    next = (unsigned)(heads - set) + 2 * all + (set[0] & UPMU_SET_WIDE ? count : 0);
+    for (; i < count; run += 2) {
+        stop += run[1] & UPMU_RUN_MASKS;
+        if (stop > count)
+            stop = count;
+        shut = shut && run[1] & UPMU_RUN_GOES_ON;
+        if (wide && shut)
+            i = stop;
+        for (; i < stop; i++) {
+            if (wide) {
+                if (heads[i] != first)
+                    continue;
+                letters = upmu_half(heads + all + 2 * i);
+                text = set + letters % UPMU_FILE_ROOM;
+                letters = letters / UPMU_FILE_ROOM;
+                if (folded[letters] != UPMU_FOLDED_SEPARATOR || !letters_begin(text, letters, folded))
+                    continue;
+            } else {
+                letters = heads[i] >> 4;
+                if (letters == UPMU_MASK_MOST)
+                    letters = set[next++ % UPMU_FILE_ROOM];
+                text = set + next % UPMU_FILE_ROOM;
+                next += letters;
+                if (shut || (heads[i] ^ first) & 15u || !(letters = upmu_codes_begin(wanted->file, text, letters, folded)))
+                    continue;
+            }
+            taken |= UINT64_C(1) << i;
+            folded += letters + 1;
+            if (folded > end) {
+                *out_masks = (uint32_t)taken;
                 return true;
-            search.open = expected = masks_expected(wanted, at, masks.wide);
-            if (class[0] & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE)) {
-                shut = (class[2] & UPMU_CLASS_GROUP) + 1u;
-                search.open = 0;
+            }
+            first = (uint8_t)*folded;
+            if (run[1] & UPMU_RUN_CLOSES) {
+                shut = true;
+                if (wide)
+                    i = stop - 1;
             }
         }
     }
     return false;
 }
+
+static UPMU_APART bool letters_take(const struct wanted *wanted, unsigned at, const uint8_t *set, uint32_t *out_masks)
+{
+    return masks_take(wanted, at, set, out_masks, true);
+}
+
+static UPMU_APART bool codes_take(const struct wanted *wanted, unsigned at, const uint8_t *set, uint32_t *out_masks)
+{
+    return masks_take(wanted, at, set, out_masks, false);
+}
+
+/* ---- Names ---- */
 
 /* The row or alias with a name. */
 static unsigned member_of(const struct upmu_catalog *catalog, unsigned name)
@@ -159,16 +145,6 @@ static unsigned member_of(const struct upmu_catalog *catalog, unsigned name)
     return present == name ? member : upmu_member_from(catalog, false, name, &present);
 }
 
-/* Whether a name is the wanted one up to `at`; of several that fold to one text: letter by letter. */
-static UPMU_APART bool name_is(const struct wanted *wanted, unsigned name, unsigned at, bool exactly)
-{
-    uint8_t room[UPMU_CODES_ROOM];
-    struct upmu_item item = upmu_name_item(wanted->file, name, room);
-
-    return upmu_codes_begin(wanted->dictionary, item.codes, item.count, wanted->folded, at) == at &&
-           (!exactly || upmu_codes_are(wanted->dictionary, wanted->file[13] & 3u, item, wanted->name));
-}
-
 /* The high half of a product: a remainder of evenly spread numbers without a division. */
 static uint32_t scaled(uint32_t hash, uint32_t count)
 {
@@ -176,71 +152,86 @@ static uint32_t scaled(uint32_t hash, uint32_t count)
 }
 
 /* What the slot of a hash holds.  It is perfect, by displacement: a bucket's byte moves its names to free slots. */
-static unsigned slot_of(const struct upmu_catalog *catalog, unsigned wide, uint32_t hash)
+static inline unsigned slot_of(const struct upmu_catalog *catalog, unsigned wide, uint32_t hash)
 {
     unsigned members = upmu_own_rows(catalog) + upmu_own_aliases(catalog), buckets = members / 4 + 1;
     const uint8_t *place = upmu_section_here(catalog->byte, UPMU_OWN_HASH, scaled(hash, buckets));
 
     hash = (hash ^ *place * UINT32_C(0x9e3779b1)) * UINT32_C(0x85ebca6b);
-    hash = scaled(hash, members + members / 8 + 1) << wide;
+    hash = scaled(hash, members + members / 16 + 1) << wide;
     place = upmu_section_here(catalog->byte, UPMU_OWN_HASH, buckets + hash);
     return wide ? upmu_half(place) : *place;
 }
 
 /*
- * Look up a name that goes up to `at` and has this hash; behind that masks follow, if
- * it is not the end.  The slot of a wide file says of most other hashes that they are not
- * its name's.  Of names that fold to one text: the one written exactly so, else the first.
- * False if the name may yet end elsewhere: not before that of a masked row.
+ * Look up a name that goes up to `at` and may be in this slot; behind that masks follow, if it is not
+ * the end.  False if the name may yet end elsewhere: not before that of a masked row.
  */
-static bool name_lookup(struct wanted *wanted, unsigned at, uint32_t hash)
+static UPMU_APART bool slot_lookup(struct wanted *wanted, unsigned at, unsigned entry)
+{
+    const struct upmu_catalog *catalog = wanted->catalog;
+    unsigned wide = upmu_file_wide(wanted->file), member = entry & ((1u << (catalog->byte[23] & 15u)) - 1);
+    unsigned name = wide ? upmu_half(upmu_section_here(catalog->byte, UPMU_OWN_NAMES, 2 * member)) : entry;
+    struct upmu_event_id id;
+    const uint8_t *set = NULL;
+
+    if (!upmu_name_is(wanted->file, name, wanted->folded, at, wanted->found ? wanted->name : NULL))
+        return false;
+    upmu_member_id(catalog, wide ? member : member_of(catalog, name), &id);
+    if (at < wanted->length) {
+        set = id.masks ? NULL : upmu_row_set(catalog, id.row);
+        if (!set || !(wide ? letters_take : codes_take)(wanted, at + 1, set, &id.masks))
+            return set != NULL;
+    }
+    wanted->found = true;
+    wanted->id = id;
+    return true;
+}
+
+/*
+ * Look up the whole, then what comes before each cut, the longest first.  The slot of a wide file says of
+ * most hashes that they are not its name's.  Of names that fold to one text: the one written exactly so,
+ * else the first.
+ */
+static inline void cuts_lookup(struct wanted *wanted)
 {
     const struct upmu_catalog *catalog = wanted->catalog;
     unsigned wide = upmu_file_wide(wanted->file), bits = catalog->byte[23] & 15u, prints = 0x7fffu >> bits;
+    unsigned entry, at;
     bool settled = false;
+    uint32_t hash;
 
-    for (unsigned twin = 0; twin < UPMU_TWINS; twin++, hash += UPMU_TWIN_STEP) {
-        unsigned entry = slot_of(catalog, wide, hash), member = entry & ((1u << bits) - 1), name = entry;
-        struct upmu_event_id id;
-        const uint8_t *set;
-
-        if (wide) {
-            if ((entry >> bits ^ hash) & prints)
+    while (wanted->cuts-- && !settled) {
+        hash = wanted->cut_hash[wanted->cuts];
+        at = wanted->cut_at[wanted->cuts];
+        for (unsigned twin = 0; twin < UPMU_TWINS; twin++, hash += UPMU_TWIN_STEP) {
+            entry = slot_of(catalog, wide, hash);
+            if (wide && (entry >> bits ^ hash) & prints)
                 break;
-            name = upmu_half(upmu_section_at(catalog->byte, UPMU_OWN_NAMES, 2 * member));
+            settled |= slot_lookup(wanted, at, entry);
+            if (!wide || !(entry & UPMU_SLOT_TWIN))
+                break;
         }
-        if (name_is(wanted, name, at, wanted->found)) {
-            upmu_member_id(catalog, wide ? member : member_of(catalog, name), &id);
-            set = at == wanted->length || id.masks ? NULL : upmu_row_set(catalog, id.row);
-            settled |= set != NULL;
-            if (at == wanted->length || (set && masks_take(wanted, at + 1, set, &id))) {
-                wanted->found = settled = true;
-                wanted->id = id;
-            }
-        }
-        if (!wide || !(entry & UPMU_SLOT_TWIN))
-            break;
     }
-    return settled;
 }
 
 /* ---- The hash ---- */
 
 /*
- * Fold eight bytes: letters to lower case, - . : _ to FOLDED_SEPARATOR.  *out_separators: the
- * lowest bit of each byte that is one.  Bit 7 of each byte of *valid stays if that is in no name by
- * its value: below '-', DEL, no ASCII.
+ * Fold eight bytes: letters to lower case, - . : _ to UPMU_FOLDED_SEPARATOR.  *out_separators: the
+ * lowest bit of each byte that is one.  Bit 7 of a byte of *high is set if that is DEL or no ASCII:
+ * DEL looks like a separator, and others may make their neighbours look so.
  */
-static inline uint64_t fold_eight(uint64_t eight, uint64_t *out_separators, uint64_t *valid)
+static inline uint64_t fold_eight(uint64_t eight, uint64_t *out_separators, uint64_t *high)
 {
-    uint64_t lower = eight | (eight & UPMU_EACH(0x40)) >> 1, dash = lower + UPMU_EACH(0x53);
-    /* Bit 7: from '-' on, but not from '/' on; from ':' on, but not behind it; '_'. */
-    uint64_t spread = (dash & ~(lower + UPMU_EACH(0x51))) |
-                      ((lower + UPMU_EACH(0x46)) & ~(lower + UPMU_EACH(0x45))) | (lower + UPMU_EACH(0x01));
+    uint64_t lower = eight | (eight >> 1 & UPMU_EACH(0x20));
+    /* Bit 7: from '-' on, from '/' on; from ':' on, behind it; '_'.  So it is set in separators only. */
+    uint64_t spread = (lower + UPMU_EACH(0x53)) ^ (lower + UPMU_EACH(0x51)) ^ (lower + UPMU_EACH(0x46)) ^
+                      (lower + UPMU_EACH(0x45)) ^ (lower + UPMU_EACH(0x01));
 
-    *valid &= dash & ~(eight + UPMU_EACH(0x01));
-    *out_separators = spread >> 7 & UPMU_EACH(1);
-    return lower | *out_separators * FOLDED_SEPARATOR;
+    *high |= eight + UPMU_EACH(0x01);
+    *out_separators = spread = spread >> 7 & UPMU_EACH(1);
+    return lower | ((spread << 7) - spread);
 }
 
 /* Of each byte the lowest bit, side by side. */
@@ -249,17 +240,19 @@ static inline unsigned bits_gathered(uint64_t bits)
     return (unsigned)(bits * UINT64_C(0x0102040810204080) >> 56);
 }
 
-/* The last letters of a text, at most eight, as the first bytes; '0' behind them. */
-static inline uint64_t last_of(const char *text, unsigned length, unsigned left)
+/* The last letters of a text, less than eight, as the first bytes; noughts behind them. */
+static inline uint64_t last_of(const char *text, unsigned length)
 {
-    uint64_t eight = UPMU_EACH('0');
+    uint64_t eight = 0;
+    unsigned left = length % 8;
 
-    if (length >= 8 && left) {
+    if (length < 8) {
+        while (left-- > 0)
+            eight = eight << 8 | (uint8_t)text[left];
+    } else if (left) {
         __builtin_memcpy(&eight, text + length - 8, 8);
-        return eight >> (64 - 8 * left) | UPMU_EACH('0') << 8 * left;
+        eight >>= 64 - 8 * left;
     }
-    while (left-- > 0)
-        eight = eight << 8 | (uint8_t)text[left];
     return eight;
 }
 
@@ -268,11 +261,10 @@ static inline uint64_t last_of(const char *text, unsigned length, unsigned left)
  * hash, which at most one in four of the other names passes.
  */
 static inline void cuts_note(struct wanted *wanted, unsigned at, unsigned ends, uint64_t eight, uint64_t hash,
-                             const uint8_t *filter)
+                             const uint8_t *filter, unsigned shift)
 {
-    unsigned shift = 54 + (wanted->catalog->byte[23] >> 4 & 7u);
-
-    for (; ends; ends &= ends - 1) {
+    /* No name has two separators side by side. */
+    for (ends &= ~(ends << 1); ends; ends &= ends - 1) {
         unsigned i = (unsigned)__builtin_ctz(ends);
         uint64_t whole = (hash ^ (eight & ((UINT64_C(1) << 8 * i) - 1))) * HASH_FACTOR;
 
@@ -283,77 +275,61 @@ static inline void cuts_note(struct wanted *wanted, unsigned at, unsigned ends, 
     }
 }
 
-/* Whether two bits side by side are set. */
-static inline bool neighbours(const uint8_t *bits)
-{
-    uint64_t low, high;
-
-    __builtin_memcpy(&low, bits, 8);
-    __builtin_memcpy(&high, bits + 8, 8);
-    return (low & low << 1) | (high & (high << 1 | low >> 63));
-}
-
 /*
- * Fold the name, and hash it as far as names of the catalogue go; note where separators are, and
- * where the name of a masked row may end.  False: no name looks like that.
+ * Fold the name, and hash it; note where the name of a masked row may end, before the text does.
+ * False: no name looks like that.
  */
 static UPMU_APART bool wanted_hash(struct wanted *wanted, uint32_t *out_hash)
 {
-    const uint8_t *lengths = upmu_section_at(wanted->catalog->byte, UPMU_OWN_FILTER, 0);
-    unsigned hashed = wanted->catalog->byte[22] & 0x7fu, length = wanted->length, left = length, ends, at;
-    uint64_t hash = upmu_half(wanted->catalog->byte + 20), eight, separators, valid = UPMU_EACH(0x80);
+    const uint8_t *lengths = upmu_section_here(wanted->catalog->byte, UPMU_OWN_FILTER, 0);
     const char *name = wanted->name;
+    unsigned length = wanted->length, shift = 54 + (wanted->catalog->byte[23] >> 4 & 7u);
+    size_t at, words = length / 8;
+    uint64_t hash = upmu_half(wanted->catalog->byte + 20), eight, separators, high = 0;
 
-    memset(wanted->ends, 0, sizeof wanted->ends);
+    __builtin_memset(wanted->before, 0, sizeof wanted->before);
     wanted->cuts = 0;
-    for (at = 0; left >= 8; at += 8, left -= 8) {
-        __builtin_memcpy(&eight, name + at, 8);
-        eight = fold_eight(eight, &separators, &valid);
-        __builtin_memcpy(wanted->folded + at, &eight, 8);
-        ends = bits_gathered(separators);
-        wanted->ends[at >> 3] = (uint8_t)ends;
-        if (at > hashed)
-            continue;
-        ends &= lengths[at >> 3];
-        if (ends)
-            cuts_note(wanted, at, ends, eight, hash, lengths + 16);
+    for (at = 0; at < words; at++) {
+        __builtin_memcpy(&eight, name + 8 * at, 8);
+        eight = fold_eight(eight, &separators, &high);
+        __builtin_memcpy(wanted->folded + 8 * at, &eight, 8);
+        if (lengths[at])
+            cuts_note(wanted, 8 * (unsigned)at, bits_gathered(separators) & lengths[at], eight, hash, lengths + 16,
+                      shift);
         hash = (hash ^ eight) * HASH_FACTOR;
-        hash ^= hash >> 32;
+        hash = hash >> 32 | hash << 32;
     }
-    eight = fold_eight(last_of(name, length, left), &separators, &valid);
-    eight &= (UINT64_C(1) << 8 * left) - 1;
-    ends = bits_gathered(separators) | 1u << left;
-    wanted->ends[at >> 3] = (uint8_t)ends;
-    __builtin_memcpy(wanted->folded + at, &eight, 8);
-    memset(wanted->folded + at + 8, 0, 8);
-    wanted->folded[length] = (char)FOLDED_SEPARATOR;
-    if (at <= hashed)
-        cuts_note(wanted, at, ends & lengths[at >> 3], eight, hash, lengths + 16);
+    eight = fold_eight(last_of(name, length), &separators, &high);
+    __builtin_memcpy(wanted->folded + 8 * at, &eight, 8);
+    for (unsigned i = 8; i < UPMU_FOLDED_ROOM; i += 32)
+        __builtin_memset(wanted->folded + 8 * at + i, 0, 32);
+    wanted->folded[length] = UPMU_FOLDED_SEPARATOR;
+    cuts_note(wanted, 8 * (unsigned)at, bits_gathered(separators) & lengths[at], eight, hash, lengths + 16, shift);
     *out_hash = (uint32_t)((hash ^ eight) * HASH_FACTOR >> 32);
-    /* No name has two separators side by side, or one at its begin or end. */
-    return !(wanted->ends[0] & 1u) && !neighbours(wanted->ends) && !(~valid & UPMU_EACH(0x80));
+    return !(high & UPMU_EACH(0x80));
 }
 
 static enum upmu_status plain_lookup(const struct upmu_catalog *catalog, const char *name, size_t length,
                                      struct upmu_event_id *out_id)
 {
     struct wanted wanted;
-    bool settled;
     uint32_t hash;
 
     if (!length || length >= UPMU_CATALOG_NAME)
         return UPMU_ERR_NO_SUCH_EVENT;
     wanted.catalog = catalog;
     wanted.file = upmu_catalog_file(catalog);
-    wanted.dictionary = upmu_dictionary(wanted.file);
     wanted.name = name;
     wanted.length = (unsigned)length;
     wanted.found = false;
     if (!wanted_hash(&wanted, &hash))
         return UPMU_ERR_NO_SUCH_EVENT;
-    settled = length <= (catalog->byte[22] & 0x7fu) && name_lookup(&wanted, wanted.length, hash);
-    for (unsigned i = wanted.cuts; i-- > 0 && !settled;)
-        settled = name_lookup(&wanted, wanted.cut_at[i], wanted.cut_hash[i]);
+    /* First the whole. */
+    if (length <= (catalog->byte[22] & 0x7fu)) {
+        wanted.cut_hash[wanted.cuts] = hash;
+        wanted.cut_at[wanted.cuts++] = (uint8_t)length;
+    }
+    cuts_lookup(&wanted);
     if (!wanted.found)
         return UPMU_ERR_NO_SUCH_EVENT;
     *out_id = wanted.id;
@@ -407,11 +383,11 @@ bool upmu_catalog_mask_lookup(const struct upmu_catalog *catalog, unsigned row, 
     struct upmu_row unused;
     const uint8_t *set;
 
-    if (!upmu_row_read(catalog, row, &unused, &set) || !set)
+    if (!length || !upmu_row_read(catalog, row, &unused, &set) || !set)
         return false;
     upmu_masks_begin(upmu_catalog_file(catalog), set, &masks);
     while (upmu_masks_next(&masks)) {
-        if (upmu_masks_may_be(&masks, length) && upmu_item_spell(masks.file, masks.item, text) == length &&
+        if (upmu_masks_may_be(&masks, name[0]) && upmu_item_spell(masks.file, masks.item, text) == length &&
             upmu_same_folded(name, text, (unsigned)length)) {
             *out_mask = masks.class ? masks.index : upmu_masks_bits(&masks);
             return *out_mask < masks.count;

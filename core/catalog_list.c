@@ -9,11 +9,6 @@
 
 #if UPMU_NAMES
 
-static uint8_t folded(char byte)
-{
-    return upmu_catalog_fold[(uint8_t)byte];
-}
-
 /* '*' and '?' against a whole text, folded; goes back to the last star only. */
 static bool glob_matches(const char *glob, const char *text)
 {
@@ -25,7 +20,7 @@ static bool glob_matches(const char *glob, const char *text)
         if (*glob == '*') {
             star = ++glob;
             retry = text;
-        } else if (*glob && (*glob == '?' || folded(*glob) == folded(*text))) {
+        } else if (*glob && (*glob == '?' || upmu_catalog_fold(*glob) == upmu_catalog_fold(*text))) {
             glob++;
             text++;
         } else if (star) {
@@ -227,7 +222,7 @@ static unsigned distance(const char *a, unsigned a_length, const char *b, unsign
 
         row[0] = (uint8_t)i;
         for (j = 1; j <= b_length; j++) {
-            unsigned best = diagonal + (folded(a[i - 1]) == folded(b[j - 1]) ? 0u : 1u);
+            unsigned best = diagonal + (upmu_catalog_fold(a[i - 1]) == upmu_catalog_fold(b[j - 1]) ? 0u : 1u);
 
             diagonal = row[j];
             if (diagonal + 1 < best)

@@ -93,10 +93,10 @@ static bool masks_are_sound(const struct upmu_catalog *catalog, unsigned row, co
     while (upmu_masks_next(&masks)) {
         length = upmu_item_spell(file, masks.item, name);
         if (!length || length >= UPMU_MASK_NAME || masks.at >= UPMU_FILE_ROOM ||
-            !upmu_masks_may_be(&masks, length))
+            !upmu_masks_may_be(&masks, name[0]))
             return false;
         for (unsigned i = 0; i < length; i++)
-            if (upmu_catalog_fold[(uint8_t)name[i]] < '0')
+            if (upmu_catalog_fold(name[i]) < '0')
                 return false;
         if (name[0] == '_' || name[length - 1] == '_' || !upmu_catalog_mask_lookup(catalog, row, name, length, &found))
             return false;
@@ -113,7 +113,7 @@ static bool masks_are_sound(const struct upmu_catalog *catalog, unsigned row, co
 static UPMU_APART bool row_is_sound(const struct upmu_catalog *catalog, unsigned row)
 {
     const uint8_t *file = upmu_catalog_file(catalog), *entry = upmu_section_at(catalog->byte, UPMU_OWN_ENTRIES, row);
-    unsigned values = upmu_half(file + 16), shape = entry[2];
+    unsigned values = upmu_half(file + 16), shape = entry[2] & UPMU_ENTRY_SHAPE;
     struct upmu_unpacked unpacked;
 
     if (upmu_file_wide(file)) {
@@ -224,7 +224,7 @@ enum upmu_status upmu_catalog_load(const void *bytes, size_t size)
     count = upmu_half(file + 8);
     if (upmu_word(file + 4) != size || upmu_word(file + size - CHECKSUM) != checksum(file, size - CHECKSUM) || !count ||
         UPMU_FILE_DIRECTORY + 3 * count > size || !section_fits(file, UPMU_SHARED_FRAGMENTS, 1) ||
-        !section_fits(file, UPMU_SHARED_BLOCKS, (upmu_half(file + 10) + 15) >> 4) ||
+        !section_fits(file, UPMU_SHARED_BLOCKS, (upmu_half(file + 10) + 15) >> 4 << 1) ||
         !section_fits(file, UPMU_SHARED_SHAPES, upmu_half(file + 14)) ||
         !section_fits(file, UPMU_SHARED_VALUES, upmu_half(file + 16)))
         return UPMU_ERR_INVALID;

@@ -4,25 +4,26 @@
  * checks all offsets, so that a damaged catalogue gives wrong names but never a wild
  * read.
  */
+#include "core/apart.h"
 #include "core/catalog_table.h"
 
 #if UPMU_NAMES
 
-/* clang-format off */
-const uint8_t upmu_catalog_fold[256] = {
-    ['-'] = '_', ['.'] = '_', [':'] = '_', ['_'] = '_',
-    ['0'] = '0', '1', '2', '3', '4', '5', '6', '7', '8', '9',
-    ['A'] = 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm',
-            'n', 'o', 'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z',
-    ['a'] = 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm',
-            'n', 'o', 'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z',
-};
-/* clang-format on */
+uint8_t upmu_catalog_fold(char letter)
+{
+    char small = (char)((uint8_t)letter | 0x20u);
+
+    if (small >= 'a' && small <= 'z')
+        return (uint8_t)small;
+    if (letter >= '0' && letter <= '9')
+        return (uint8_t)letter;
+    return letter == '-' || letter == '.' || letter == ':' || letter == '_' ? '_' : 0;
+}
 
 bool upmu_same_folded(const char *text, const char *other, unsigned length)
 {
     while (length-- > 0)
-        if (upmu_catalog_fold[(uint8_t)text[length]] != upmu_catalog_fold[(uint8_t)other[length]])
+        if (upmu_catalog_fold(text[length]) != upmu_catalog_fold(other[length]))
             return false;
     return true;
 }
@@ -36,54 +37,47 @@ const uint8_t *upmu_section_at(const uint8_t *base, unsigned section, uint32_t i
 
 #define SWITCHES 3u /* codes that are no fragments: bit 0 of code + 1: small letters, bit 1: '-' for '_' */
 #define DOT 0x7f
+#define FRAGMENT 8u /* letters of the longest fragment */
 
-struct upmu_dictionary upmu_dictionary(const uint8_t *file)
+/* Text of a fragment, 8 bytes, at *out; how many of them are not of it, below 8. */
+static inline unsigned fragment_at(const uint8_t *dictionary, size_t code, const uint8_t **out)
 {
-    return (struct upmu_dictionary){upmu_section_at(file, UPMU_SHARED_FRAGMENTS, 0),
-                                    upmu_file_wide(file) ? 0 : file[12] & 63u};
+    unsigned entry = upmu_half(dictionary + 2 * code);
+
+    *out = dictionary + entry % UPMU_FILE_ROOM;
+    return entry >> 13;
 }
 
-/*
- * Text of a fragment, 8 bytes, at *out; its length.  A small file has of each code how far
- * it stands behind the one before: steps of its eight are added up.
- */
-static inline unsigned fragment_at(struct upmu_dictionary dictionary, unsigned code, const uint8_t **out)
+static inline const uint8_t *dictionary_of(const uint8_t *file)
 {
-    unsigned shift = 8 * (code & 7u), at;
-    uint64_t eight, steps;
-
-    if (!dictionary.groups) {
-        at = upmu_half(dictionary.begin + 2 * code);
-        *out = dictionary.begin + at % UPMU_FILE_ROOM;
-        return at >> 11;
-    }
-    at = upmu_half(dictionary.begin + 8 * dictionary.groups + 2 * (code >> 3));
-    __builtin_memcpy(&eight, dictionary.begin + (code & ~7u), 8);
-    steps = (eight >> 4 & UPMU_EACH(0x0f)) * UPMU_EACH(1);
-    at += (unsigned)(steps >> shift) & 255u;
-    *out = dictionary.begin + at % UPMU_FILE_ROOM;
-    return (unsigned)(eight >> shift) & 15u;
+    return upmu_section_here(file, UPMU_SHARED_FRAGMENTS, 0);
 }
 
-unsigned upmu_codes_begin(struct upmu_dictionary dictionary, const uint8_t *codes, unsigned count,
-                          const char *folded, unsigned room)
+/* Whether eight letters are those that are folded, but for the last `but`. */
+static inline bool eight_folded(const uint8_t *text, const char *folded, unsigned but)
 {
-    const uint8_t *end = codes + count, *text;
-    unsigned at = 0, length;
-    uint64_t wanted, present;
+    uint64_t present, wanted;
+
+    __builtin_memcpy(&present, text, 8);
+    __builtin_memcpy(&wanted, folded, 8);
+    /* Case is one bit, and the one by which a dot differs from '_'. */
+    return !(((present | UPMU_EACH(0x20)) ^ wanted) << 8 * but);
+}
+
+unsigned upmu_codes_begin(const uint8_t *file, const uint8_t *codes, unsigned count, const char *folded)
+{
+    const uint8_t *dictionary = dictionary_of(file), *end = codes + count, *text;
+    unsigned at = 0, but;
 
     for (; codes < end; codes++) {
         if (*codes < SWITCHES)
             continue;
-        length = fragment_at(dictionary, *codes, &text);
-        __builtin_memcpy(&wanted, folded + at, 8);
-        __builtin_memcpy(&present, text, 8);
-        /* Case is one bit, and the one by which a dot differs from '_'. */
-        at += length;
-        if (((wanted ^ present) & UPMU_EACH(0xdf)) << ((0u - 8 * length) & 63u) || at > room)
+        but = fragment_at(dictionary, *codes, &text);
+        if (!eight_folded(text, folded + at, but))
             return 0;
+        at += FRAGMENT - but;
     }
-    return at;
+    return folded[at] == UPMU_FOLDED_SEPARATOR ? at : 0;
 }
 
 /* Eight letters of a fragment as they are written: with a style, and dots. */
@@ -100,33 +94,6 @@ static inline uint64_t styled(uint64_t eight, unsigned style)
     return eight;
 }
 
-bool upmu_codes_are(struct upmu_dictionary dictionary, unsigned style, struct upmu_item item, const char *name)
-{
-    unsigned code, length;
-    const uint8_t *text;
-
-    for (; item.count; item.count--) {
-        code = *item.codes++;
-        if (code < SWITCHES) {
-            style ^= code + 1;
-            continue;
-        }
-        for (length = fragment_at(dictionary, code, &text); length; length--, text++) {
-            char letter = (char)*text;
-
-            if (letter == DOT)
-                letter = '.';
-            else if (letter == '_')
-                letter = style & 2u ? '-' : '_';
-            else if (letter >= 'A' && style & 1u)
-                letter = (char)(letter | 0x20);
-            if (letter != *name++)
-                return false;
-        }
-    }
-    return true;
-}
-
 /* Letters from `from` to `at` with `style`, eight at a time: behind them is room. */
 static void apply_style(char *out, unsigned from, unsigned at, unsigned style)
 {
@@ -141,8 +108,8 @@ static void apply_style(char *out, unsigned from, unsigned at, unsigned style)
 
 unsigned upmu_item_spell(const uint8_t *file, struct upmu_item item, char *out)
 {
-    struct upmu_dictionary dictionary = upmu_dictionary(file);
-    unsigned style = file[13] & 3u, at = 0, from = 0;
+    const uint8_t *dictionary = dictionary_of(file);
+    unsigned style = item.style, at = 0, from = 0;
 
     for (; item.letters && at < item.count; at++)
         out[at] = (char)item.codes[at];
@@ -158,7 +125,7 @@ unsigned upmu_item_spell(const uint8_t *file, struct upmu_item item, char *out)
         }
         code = fragment_at(dictionary, code, &text);
         __builtin_memcpy(out + at, text, 8);
-        at += code;
+        at += FRAGMENT - code;
         if (at >= UPMU_CATALOG_NAME)
             return 0;
     }
@@ -170,33 +137,113 @@ unsigned upmu_item_spell(const uint8_t *file, struct upmu_item item, char *out)
 
 /* ---- Names ---- */
 
-#define OWN_MOST 31u   /* a byte says how many */
+#define OWN_MOST 15u   /* a byte says how many */
+#define OTHER_STYLE 16u
 #define CODES_MOST 63u /* of a name */
+
+/* Codes of a name of its own begin at *at: how many. */
+static inline unsigned own_codes(const uint8_t **at)
+{
+    unsigned count = *(*at)++ & OWN_MOST;
+
+    return count < OWN_MOST ? count : *(*at)++ & CODES_MOST;
+}
+
+/* Where a name is; *out_before: how many are before it in its block, which begins at *out_block. */
+static UPMU_APART const uint8_t *name_at(const uint8_t *file, uint32_t number, const uint8_t **out_block,
+                                         unsigned *out_before)
+{
+    bool wide = upmu_file_wide(file) != 0;
+    const uint8_t *at = upmu_section_here(file, UPMU_SHARED_BLOCKS, wide ? (number >> 2) * 3 : number >> 4 << 1);
+    unsigned left = number & (wide ? 3u : 15u), count;
+
+    *out_before = left;
+    *out_block = at = upmu_section_here(file, UPMU_SHARED_NAMES, wide ? upmu_offset(at) : upmu_half(at));
+    while (left--) {
+        count = own_codes(&at);
+        at += count;
+    }
+    return at;
+}
+
+/* The first codes of the `left`-th name of a block, which those behind it may share. */
+static UPMU_APART uint64_t first_codes(const uint8_t *at, unsigned left)
+{
+    unsigned count, shared;
+    uint64_t first = 0, own;
+
+    while (left--) {
+        shared = *at >> 5 & 7u;
+        count = own_codes(&at);
+        __builtin_memcpy(&own, at, 8);
+        first ^= (first ^ own << 8 * shared) >> 8 * shared << 8 * shared;
+        at += count;
+    }
+    return first;
+}
 
 struct upmu_item upmu_name_item(const uint8_t *file, uint32_t number, uint8_t room[UPMU_CODES_ROOM])
 {
-    unsigned block = file[13] >> 4, at = 0, left = number & ((1u << block) - 1);
-    uint32_t begin = upmu_offset(upmu_section_at(file, UPMU_SHARED_BLOCKS, number >> block));
-    const uint8_t *names = upmu_section_at(file, UPMU_SHARED_NAMES, begin);
-    uint64_t first = 0, own;
+    const uint8_t *block, *at;
+    unsigned before, head, count;
+    uint64_t eight;
 
-    for (;; left--) {
-        unsigned head = names[at++], shared = head >> 5, count = head & OWN_MOST;
-
-        if (count == OWN_MOST)
-            count = names[at++] & CODES_MOST;
-        if (!left && !shared)
-            return (struct upmu_item){names + at, count, false};
-        __builtin_memcpy(&own, names + at, 8);
-        first = (first & ((UINT64_C(1) << 8 * shared) - 1)) | own << 8 * shared;
-        if (!left) {
-            __builtin_memcpy(room, &first, 8);
-            for (unsigned i = 8 - shared; i < count; i += 8)
-                __builtin_memcpy(room + shared + i, names + at + i, 8);
-            return (struct upmu_item){room, shared + count, false};
-        }
-        at = (at + count) % UPMU_FILE_ROOM;
+    at = name_at(file, number, &block, &before);
+    eight = first_codes(block, before);
+    head = *at;
+    count = own_codes(&at);
+    __builtin_memcpy(room, &eight, 8);
+    for (unsigned i = 0; i < count; i += 8) {
+        __builtin_memcpy(&eight, at + i, 8);
+        __builtin_memcpy(room + (head >> 5) + i, &eight, 8);
     }
+    return (struct upmu_item){room, (head >> 5) + count, file[head & OTHER_STYLE ? 12 : 13] & 3u, false};
+}
+
+/* Whether a name is written so, letter by letter. */
+static UPMU_APART bool written_so(const uint8_t *file, uint32_t number, const char *name, unsigned length)
+{
+    char text[UPMU_NAME_ROOM];
+
+    if (upmu_name_text(file, number, text) != length)
+        return false;
+    while (length-- > 0)
+        if (text[length] != name[length])
+            return false;
+    return true;
+}
+
+bool upmu_name_is(const uint8_t *file, uint32_t number, const char *folded, unsigned length, const char *exactly)
+{
+    const uint8_t *dictionary = dictionary_of(file), *block, *begin, *code, *text;
+    unsigned before, shared, but;
+    uint8_t room[8];
+    const char *end = folded + length;
+    uint64_t first;
+
+    begin = name_at(file, number, &block, &before);
+    shared = *begin >> 5;
+    but = own_codes(&begin);
+    code = begin + but;
+    /* From its end: other names that have a hash in common with it differ there more often. */
+    for (;;) {
+        while (code > begin) {
+            if (*--code < SWITCHES)
+                continue;
+            but = fragment_at(dictionary, *code, &text);
+            end -= FRAGMENT - but;
+            if (!eight_folded(text, end, but))
+                return false;
+        }
+        if (!shared)
+            break;
+        first = first_codes(block, before);
+        __builtin_memcpy(room, &first, 8);
+        begin = room;
+        code = room + shared;
+        shared = 0;
+    }
+    return end == folded && (!exactly || written_so(file, number, exactly, length));
 }
 
 unsigned upmu_name_text(const uint8_t *file, uint32_t number, char *out)
@@ -302,6 +349,7 @@ static const uint8_t *shape_at(const struct upmu_catalog *catalog, unsigned numb
 {
     const uint8_t *file = upmu_catalog_file(catalog);
 
+    number &= UPMU_ENTRY_SHAPE;
     if (upmu_file_wide(file))
         number = upmu_half(upmu_section_at(catalog->byte, UPMU_OWN_SHAPES, number));
     return upmu_section_at(file, UPMU_SHARED_SHAPES, number);
@@ -313,7 +361,7 @@ static uint8_t masks_count(const uint8_t *set)
     unsigned count = 0;
 
     for (const uint8_t *run = set + (set[0] & UPMU_SET_PAYLOAD ? 3 : 1);; run += 2) {
-        count += run[1];
+        count += run[1] & UPMU_RUN_MASKS;
         if (run[0] & UPMU_LAST_RUN || run - set > (int)UPMU_FILE_ROOM / 2 - 2)
             return (uint8_t)(count <= UPMU_MASKS ? count : UPMU_MASKS);
     }
@@ -321,12 +369,12 @@ static uint8_t masks_count(const uint8_t *set)
 
 const uint8_t *upmu_row_set(const struct upmu_catalog *catalog, unsigned row)
 {
-    const uint8_t *entry = upmu_section_at(catalog->byte, UPMU_OWN_ENTRIES, row);
+    const uint8_t *entry = upmu_section_here(catalog->byte, UPMU_OWN_ENTRIES, row);
 
-    if (!(upmu_half(shape_at(catalog, entry[2])) & UPMU_ROW_MASKED))
+    if (!(entry[2] & UPMU_ENTRY_MASKED))
         return NULL;
-    return upmu_section_at(upmu_catalog_file(catalog), UPMU_SHARED_SETS,
-                             upmu_half(upmu_section_at(catalog->byte, UPMU_OWN_MASKED, entry[1])));
+    return upmu_section_here(upmu_catalog_file(catalog), UPMU_SHARED_SETS,
+                             upmu_half(upmu_section_here(catalog->byte, UPMU_OWN_MASKED, entry[1])));
 }
 
 bool upmu_row_read(const struct upmu_catalog *catalog, unsigned row, struct upmu_row *out, const uint8_t **out_set)
@@ -372,13 +420,13 @@ void upmu_masks_begin(const uint8_t *file, const uint8_t *set, struct upmu_masks
     out->set = set;
     out->run = at;
     do {
-        count += set[at + 1];
+        count += set[at + 1] & UPMU_RUN_MASKS;
         at += 2;
     } while (!(set[at - 2] & UPMU_LAST_RUN) && at < UPMU_FILE_ROOM / 2);
     out->count = count <= UPMU_MASKS ? count : UPMU_MASKS;
     out->heads = at;
-    out->words = at + out->count + others;
     out->wide = upmu_file_wide(file) != 0;
+    out->words = at + (out->count + others) * (out->wide ? 3 : 1);
     out->at = out->words + out->count + others + (set[0] & UPMU_SET_WIDE ? out->count : 0);
     out->left = 0;
     out->index = UINT32_MAX;
@@ -392,7 +440,7 @@ bool upmu_masks_next(struct upmu_masks *masks)
     if (++masks->index < masks->count) {
         while (!masks->left) {
             masks->class = upmu_section_at(masks->file, UPMU_SHARED_CLASSES, set[masks->run] & ~UPMU_LAST_RUN);
-            masks->left = set[masks->run + 1];
+            masks->left = set[masks->run + 1] & UPMU_RUN_MASKS;
             masks->run += 2;
         }
         masks->left--;
@@ -402,18 +450,24 @@ bool upmu_masks_next(struct upmu_masks *masks)
             return false;
     }
     masks->head = set[masks->heads + masks->index];
-    text = set + masks->at % UPMU_FILE_ROOM;
-    count = masks->wide ? masks->head & UPMU_MASK_LETTERS : masks->head >> 4;
-    if (!masks->wide && count == UPMU_MASK_MOST)
-        count = *text++;
-    masks->item = (struct upmu_item){text, count, masks->wide};
+    if (masks->wide) {
+        count = upmu_half(set + masks->heads + masks->count + (set[0] & UPMU_SET_OTHERS) + 2 * masks->index);
+        text = set + count % UPMU_FILE_ROOM;
+        count /= UPMU_FILE_ROOM;
+    } else {
+        text = set + masks->at % UPMU_FILE_ROOM;
+        count = masks->head >> 4;
+        if (count == UPMU_MASK_MOST)
+            count = *text++;
+    }
+    masks->item = (struct upmu_item){text, count, masks->file[12] >> (masks->class ? 2 : 4) & 3u, masks->wide};
     masks->at = (unsigned)(text - set) + count;
     return true;
 }
 
-bool upmu_masks_may_be(const struct upmu_masks *masks, size_t length)
+bool upmu_masks_may_be(const struct upmu_masks *masks, char first)
 {
-    return !((masks->head ^ (unsigned)length) & (masks->wide ? UPMU_MASK_LETTERS : 15u));
+    return !((masks->head ^ ((uint8_t)first | 0x20u)) & (masks->wide ? 255u : 15u));
 }
 
 unsigned upmu_masks_bits(const struct upmu_masks *masks)

@@ -22,7 +22,7 @@ enum upmu_catalog_shared {
     UPMU_SHARED_SETS = UPMU_SECTION(18, 1, 1290),       /* masks of rows: see struct upmu_masks */
     UPMU_SHARED_NAMES = UPMU_SECTION(21, 1, 1290),      /* shared fragments << 5 | own ones; codes */
     UPMU_SHARED_FRAGMENTS = UPMU_SECTION(24, 1, 1290),  /* where fragments stand in the text behind, how long */
-    UPMU_SHARED_BLOCKS = UPMU_SECTION(27, 3, 4),        /* offset in NAMES of every 16th name */
+    UPMU_SHARED_BLOCKS = UPMU_SECTION(27, 1, 4),        /* offset in NAMES of every 16th name (2), 4th (3) */
     UPMU_SHARED_SHAPES = UPMU_SECTION(30, 12, 12),      /* what rows have in common */
     UPMU_SHARED_VALUES = UPMU_SECTION(33, 8, 8),        /* payloads */
     UPMU_SHARED_CLASSES = UPMU_SECTION(36, 3, 3)        /* of masks: flags, cmask, group and UPMU_CLASS_... */
@@ -43,7 +43,7 @@ enum upmu_catalog_own {
 #define UPMU_FILE_DIRECTORY 39    /* offsets of the catalogues, 3 bytes each */
 #define UPMU_OWN_HEADER 72        /* bytes of a catalogue's header */
 #define UPMU_OWN_NAME 48          /* in it: its name and its other name, 12 bytes each */
-#define UPMU_FILE_VERSION 4u
+#define UPMU_FILE_VERSION 5u
 #define UPMU_CATALOG_LEAST 216u     /* bytes of the smallest catalogue: header and a filter's reach */
 #define UPMU_CATALOG_IMPORTED 256u  /* the first number of those from outside */
 #define UPMU_FILE_LEAST 1290      /* bytes of the smallest file: the longest reach */
@@ -53,15 +53,21 @@ enum upmu_catalog_own {
 #define UPMU_TWINS 8u          /* names that may fold to one text */
 #define UPMU_NO_NAME 0xffffu
 #define UPMU_SHAPE_INDEXED 0x8000u /* flag: the row's two bytes are an index */
+/* Last byte of a row's entry: its shape, and whether it has masks, as the shape's flags say. */
+#define UPMU_ENTRY_SHAPE 0x7fu
+#define UPMU_ENTRY_MASKED 0x80u
 /* First byte of a set: how many other names of masks, and these; it goes on with the payload. */
 #define UPMU_SET_OTHERS 0x1fu
 #define UPMU_SET_WIDE 0x40u    /* bits of a mask are two bytes */
 #define UPMU_SET_PAYLOAD 0x80u /* index of the row's payload (2) */
 #define UPMU_LAST_RUN 0x80u    /* beside the class of a run of masks */
+/* Second byte of a run: how many masks, and */
+#define UPMU_RUN_MASKS 0x3fu
+#define UPMU_RUN_GOES_ON 0x40u /* with the group of the run before */
+#define UPMU_RUN_CLOSES 0x80u  /* behind one of its masks no other of the group is taken */
 #define UPMU_CLASS_GROUP 0x7fu
 #define UPMU_CLASS_LISTED 0x80u /* is part of listed names */
 #define UPMU_MASK_MOST 15u /* codes in a mask's head, in a small file; then a byte says how many */
-#define UPMU_MASK_LETTERS 0x3fu /* in a mask's head, in a wide file */
 #define UPMU_MASKS 32u
 #define UPMU_MASK_NAME 57u     /* bytes of the longest name of a mask, and its NUL */
 
@@ -69,7 +75,8 @@ enum upmu_catalog_own {
 struct upmu_item {
     const uint8_t *codes;
     unsigned count;
-    bool letters; /* the codes are the text itself */
+    uint8_t style; /* to begin with: bit 0: small letters, bit 1: '-' for '_' */
+    bool letters;  /* the codes are the text itself */
 };
 
 /* Room to put a name's codes together, shared ones and its own: copied eight at a time. */
@@ -95,11 +102,11 @@ struct upmu_masks {
     const uint8_t *file, *set;
     unsigned run, left;    /* in the set, of the next run; masks left in this one */
     unsigned heads, words; /* in the set, of the masks' heads and of their bits */
-    unsigned at;           /* in the set, of the next mask's name */
+    unsigned at;           /* in the set, behind this mask's name */
     unsigned count;        /* masks */
     unsigned index;        /* of this mask; of another name: behind the masks */
     unsigned head;
-    bool wide;             /* names are as they are written, and heads their lengths */
+    bool wide;             /* names are as they are written, and heads their first letters */
     const uint8_t *class;  /* flags, cmask, group; of another name NULL */
     struct upmu_item item; /* its name */
 };
@@ -142,7 +149,7 @@ static inline unsigned upmu_file_wide(const uint8_t *file)
 }
 
 /* Lower case; the separators - _ . : become '_'.  0 for what no name contains. */
-extern const uint8_t upmu_catalog_fold[256];
+uint8_t upmu_catalog_fold(char letter);
 
 /* Whether `length` bytes fold to the same. */
 bool upmu_same_folded(const char *text, const char *other, unsigned length);
@@ -176,24 +183,22 @@ struct upmu_item upmu_name_item(const uint8_t *file, uint32_t number, uint8_t ro
 /* Spell an item into UPMU_NAME_ROOM bytes, with a NUL; its length, below UPMU_CATALOG_NAME; 0: it is too long. */
 unsigned upmu_item_spell(const uint8_t *file, struct upmu_item item, char *out);
 
-/* A file's dictionary of fragments. */
-struct upmu_dictionary {
-    const uint8_t *begin;
-    unsigned groups; /* eights of codes, of a small file; else 0 */
-};
+/*
+ * A folded text: behind it stands a separator, then UPMU_FOLDED_ROOM noughts or more, which no fragment has;
+ * before it UPMU_FOLDED_BEFORE.
+ */
+#define UPMU_FOLDED_SEPARATOR 0x7f /* which is '_' and a dot of names' text, but for the case bit */
+#define UPMU_FOLDED_ROOM 72        /* as far as a mask's place may reach, and eight more */
+#define UPMU_FOLDED_BEFORE 8
 
-struct upmu_dictionary upmu_dictionary(const uint8_t *file);
+/* The letters that codes spell, if a folded text begins with these and a separator; else 0. */
+unsigned upmu_codes_begin(const uint8_t *file, const uint8_t *codes, unsigned count, const char *folded);
 
 /*
- * How many letters a folded text begins with of what codes spell: all of them, or 0.  Of the
- * text `room` letters count, and UPMU_FOLDED_ROOM more are there.
+ * Whether a name is the one whose `length` letters are folded; if `exactly` is not NULL, also
+ * whether it is written so, letter by letter.
  */
-#define UPMU_FOLDED_ROOM 16
-unsigned upmu_codes_begin(struct upmu_dictionary dictionary, const uint8_t *codes, unsigned count,
-                          const char *folded, unsigned room);
-
-/* Whether a name is written so, letter by letter, which it is when folded; `style` is the file's. */
-bool upmu_codes_are(struct upmu_dictionary dictionary, unsigned style, struct upmu_item item, const char *name);
+bool upmu_name_is(const uint8_t *file, uint32_t number, const char *folded, unsigned length, const char *exactly);
 
 /* Spell a name into UPMU_NAME_ROOM bytes, with a NUL; its length, below UPMU_CATALOG_NAME. */
 unsigned upmu_name_text(const uint8_t *file, uint32_t number, char *out);
@@ -228,8 +233,8 @@ void upmu_masks_begin(const uint8_t *file, const uint8_t *set, struct upmu_masks
 /* Go to the next mask, then to the next other name; false behind the last. */
 bool upmu_masks_next(struct upmu_masks *masks);
 
-/* Whether this mask or other name may have so many letters. */
-bool upmu_masks_may_be(const struct upmu_masks *masks, size_t length);
+/* Whether this mask or other name may begin with a letter. */
+bool upmu_masks_may_be(const struct upmu_masks *masks, char first);
 
 /* The bits of this mask, or index of a payload; of another name its mask. */
 unsigned upmu_masks_bits(const struct upmu_masks *masks);

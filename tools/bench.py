@@ -15,8 +15,8 @@ PROGRAMS = "build/gcc-64/tests/bench"
 COUNTED = ["bench_instructions", "bench_place", "bench_pack", "bench_names"]
 SHARES = "bench_p4_share"
 BUDGETS = {
-    "lookup-hit-worst": 2700, "lookup-folded-worst": 2700, "lookup-miss-worst": 2750,
-    "lookup-masks-worst": 2850, "lookup-masks-miss-worst": 2950, "lookup-separators-worst": 2000, "row-worst": 300,
+    "lookup-hit-worst": 2000, "lookup-folded-worst": 2000, "lookup-miss-worst": 2000,
+    "lookup-masks-worst": 2150, "lookup-masks-miss-worst": 2200, "lookup-separators-worst": 2000, "row-worst": 300,
     "row-name-worst": 2000, "list-spr-l2": 3000000,
     "place-icelake12-placed-worst": 20000, "place-icelake12-refused-worst": 120000,
     "place-p4full18-placed-worst": 20000, "place-p4full18-refused-worst": 120000,

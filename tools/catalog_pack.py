@@ -23,7 +23,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OUTPUT = "events/catalog_data.c"
 MODELS = "events/catalog_models.c"
 ALWAYS = "ix86arch"  # what a PMU has that has no other
-VERSION = 4
+VERSION = 5
 LONGEST = 120       # bytes of the longest name
 FILTER_REACH = 144  # the same of a catalogue's filter
 FILE_HEADER, OWN_HEADER, OWN_NAME = 39, 72, 48
@@ -42,11 +42,13 @@ MASK_LONGEST = 56   # bytes of the longest name of a mask
 SET_WIDE = 0x40     # packed form only, beside the count of other names: bits of masks are two bytes
 SET_PAYLOAD = 0x80  # the same: the row's payload follows
 LAST_RUN = 0x80     # packed form only, beside the class of a set's last run
+RUN_GOES_ON, RUN_CLOSES = 0x40, 0x80  # the same, beside how many: same group as the run before; none behind one of it
 SLOT_TWIN = 0x8000  # another name folds to the same text: its hash is so much higher
 TWIN_STEP = 0x9e3779b1
 MOST_NAMES = 0xfffe
 TWINS = 8           # names that may fold to one text
 HASH_FACTOR = 0x9e3779b97f4a7c15
+ENTRY_MASKED = 0x80  # packed form only, beside a row's shape: it has masks
 ROW_INDEXED = 1 << 15  # packed form only: the entry's two bytes are an index
 MASK_FLAGS = {
     "default": 1 << 0, "exclusive": 1 << 1, "payload": 1 << 2, "required": 1 << 3, "inv": 1 << 4, "edge": 1 << 5,
@@ -227,7 +229,7 @@ def name_hash(text, seed):
     whole = len(letters) // 8 * 8
     for at in range(0, whole, 8):
         value = ((value ^ int.from_bytes(letters[at:at + 8], "little")) * HASH_FACTOR) & (1 << 64) - 1
-        value ^= value >> 32
+        value = value >> 32 | (value & 0xffffffff) << 32
     return ((value ^ int.from_bytes(letters[whole:], "little")) * HASH_FACTOR & (1 << 64) - 1) >> 32
 
 
@@ -236,11 +238,11 @@ def slot_of(value, displacement, slots):
     return (value * slots) >> 32
 
 
-def filter_of(rows, seed):
+def filter_of(rows, seed, small):
     """Which hashes a catalogue's masked rows have: high bits that are dropped, bits as bytes."""
     masked = [row.name for row in rows if row.masks]
     bits = [0] * 8
-    while len(bits) < min((len(masked) + 1) // 2, 128):  # a bit for 4 hashes at least
+    while len(bits) < min(len(masked) // (2 if small else 1), 128):  # bits for each: 4 at least, or 8
         bits += [0] * len(bits)
     shift = 32 - (8 * len(bits) - 1).bit_length()
     for name in masked:
@@ -274,7 +276,7 @@ def hash_table(catalogue, members, number, small):
     keys = [(key, turn) for key in sorted(folded) for turn in range(len(folded[key]))]
     bits = 0 if small else len(members).bit_length()
     count = len(members) - 1
-    buckets, slots = count // 4 + 1, count + count // 8 + 1
+    buckets, slots = count // 4 + 1, count + count // 16 + 1
     if bits > 15 or any(len(twins) > TWINS for twins in folded.values()):
         sys.exit(f"{catalogue.name}: too many names, or too many that are equal but for case and separators")
     for seed in range(65536):
@@ -296,15 +298,15 @@ def hash_table(catalogue, members, number, small):
                 if not small:
                     table[place] |= (value & 0x7fff >> bits) << bits | (SLOT_TWIN if turn + 1 < len(folded[key]) else 0)
         else:
-            if cuts_are_few(catalogue, seed):
+            if cuts_are_few(catalogue, seed, small):
                 return displacements, [slot or 0 for slot in table], bits, seed  # empty: any name
     sys.exit(f"{catalogue.name}: no perfect hash found")
 
 
-def cuts_are_few(catalogue, seed):
+def cuts_are_few(catalogue, seed, small):
     """Whether a look-up of each masked row's name and its masks comes to that row: it tries CUTS places."""
     masked = {fold(row.name) for row in catalogue.rows if row.masks}
-    shift, bits = filter_of(catalogue.rows, seed)
+    shift, bits = filter_of(catalogue.rows, seed, small)
     lengths = {len(name) for name in masked}
     for name in masked:
         ends = [name_hash(p, seed) >> shift for p in prefixes([name]) if len(p) in lengths]
@@ -359,11 +361,11 @@ class Pool:
                       len(catalogues[0].rows) + sum(1 for a in catalogues[0].aliases if a[2]) < 255)
         self.hash = {}  # of each catalogue
         keys = dict.fromkeys(self.set_of.values())
-        masks = [name for key in keys for name in [m[0] for m in key[0]] + [a[0] for a in key[1]]]
-        for mask in masks:
+        masks, others = ([entry[0] for key in keys for entry in key[part]] for part in (0, 1))
+        for mask in masks + others:
             if fold(mask) != mask.lower() or len(mask) > MASK_LONGEST:
                 sys.exit(f"mask {mask} cannot be packed")
-        self.text = catalog_text.Text(self.names, masks, self.small)
+        self.text = catalog_text.Text(self.names, masks, others, {name for _, name in self.set_of}, self.small)
         self.shapes, self.values, self.classes = Table(), Table(), Table()
         self.sets, self.set_index = bytearray(), {}
 
@@ -389,24 +391,32 @@ def mask_set(row, pool):
                         (SET_PAYLOAD if row.msr else 0)])
     if row.msr:
         packed += struct.pack("<H", pool.values.number(row.payload))
-    runs = []  # class, how many
+    runs, group = [], None  # class, how many
     for mask in row.masks:
         kind = pool.classes.number(mask_class(mask))
         if runs and runs[-1][0] == kind:
             runs[-1][1] += 1
         else:
-            runs.append([kind, 1])
+            closes = mask.flags & (MASK_FLAGS["alone"] | MASK_FLAGS["exclusive"])
+            runs.append([kind, 1 | (RUN_GOES_ON if mask.group == group else 0) | (RUN_CLOSES if closes else 0)])
+        group = mask.group
     if len(pool.classes.values) > LAST_RUN:
         sys.exit("too many kinds of masks")
     runs[-1][0] |= LAST_RUN
     packed += bytes(byte for run in runs for byte in run)
     numbers = {m.name: i for i, m in enumerate(row.masks)}
     others = sorted(row.mask_aliases, key=lambda a: order(a[0]))
-    names = [pool.text.mask(name) for name in [m.name for m in row.masks] + [name for name, _ in others]]
+    names = [pool.text.mask(m.name, False) for m in row.masks] + [pool.text.mask(name, True) for name, _ in others]
     packed += bytes(head for head, _ in names)
-    packed += b"".join(struct.pack("<H", value)[:2 if wide else 1] for value in bits)
-    packed += bytes(numbers[target] for _, target in others)
-    return packed + b"".join(text for _, text in names)
+    bits = b"".join(struct.pack("<H", value)[:2 if wide else 1] for value in bits)
+    bits += bytes(numbers[target] for _, target in others)
+    at = len(packed) + 2 * len(names) + len(bits)
+    for _, text in names if not pool.small else ():
+        if at >= catalog_text.ROOM:
+            sys.exit(f"{row.name}: its masks take too much room")
+        packed += struct.pack("<H", at | len(text) << 10)
+        at += len(text)
+    return packed + bits + b"".join(text for _, text in names)
 
 
 def pack_rows(rows, catalogue, pool):
@@ -424,9 +434,9 @@ def pack_rows(rows, catalogue, pool):
             high_code, high_umask = row.code, row.umask
             entry = struct.pack("<H", pool.values.number(row.payload))
         shape = pool.shapes.number((flags, row.cmask, row.code2 & 255, high_code, high_umask, row.counters, row.msr))
-        entries += entry + bytes([shape if pool.small else local.number(shape)])
-    if max(len(local.values), len(places.values), len(pool.shapes.values) if pool.small else 0) > 255:
-        sys.exit(f"{catalogue.name}: more than 255 shapes of rows or sets of masks")
+        entries += entry + bytes([(shape if pool.small else local.number(shape)) & 127 | (ENTRY_MASKED if row.masks else 0)])
+    if len(pool.shapes.values if pool.small else local.values) > 128 or len(places.values) > 256:
+        sys.exit(f"{catalogue.name}: more than 128 shapes of rows, or 256 sets of masks")
     return (b"".join(struct.pack("<H", s) for s in local.values), bytes(entries),
             b"".join(struct.pack("<H", p) for p in places.values))
 
@@ -453,7 +463,7 @@ def pack_model(catalogue, pool, position):
         pool.hash[catalogue.name] = hash_table(catalogue, members_of(catalogue, pool.number), pool.number, pool.small)
     displacements, slots, slot_bits, seed = pool.hash[catalogue.name]
     hashed = bytes(displacements) + struct.pack(f"<{len(slots)}{'B' if pool.small else 'H'}", *slots)
-    filter_shift, filter_bits = filter_of(rows, seed)
+    filter_shift, filter_bits = filter_of(rows, seed, pool.small)
     shapes, entries, places = pack_rows(rows, catalogue, pool)
     targets, chosen = pack_aliases(catalogue, aliases, rows, pool)
     others = [pool.number[a[0]] for a in aliases]
@@ -528,7 +538,7 @@ def pack(catalogues):
         "sets": bytes(pool.sets),
         "names": pool.text.names,
         "fragments": pool.text.dictionary,
-        "blocks": b"".join(b.to_bytes(3, "little") for b in pool.text.blocks),
+        "blocks": b"".join(b.to_bytes(2 if pool.small else 3, "little") for b in pool.text.blocks),
         "shapes": b"".join(struct.pack("<HBBHHHH", *shape) for shape in pool.shapes.values),
         "values": b"".join(struct.pack("<Q", v) for v in pool.values.values),
         "classes": b"".join(bytes(c) for c in pool.classes.values),
@@ -547,12 +557,11 @@ def pack(catalogues):
     # How far the reader looks behind the last entry of a section (core/catalog_table.h).
     starts = dict(zip(parts, offsets))
     ends = {name: starts[name] + len(part) for name, part in parts.items()}
-    for begin, reach in ((starts["fragments"], REACH), (ends["blocks"] - 3, 4), (ends["names"] - 1, REACH),
+    for begin, reach in ((starts["fragments"], REACH), (ends["blocks"] - 2, 4), (ends["names"] - 1, REACH),
                          (ends["sets"] - 1, REACH)):
         models += bytes(max(0, begin + reach - at - len(models)))
     size = at + len(models) + 4
-    header = struct.pack("<3sBIHHBBHH", b"upc", VERSION, size, len(catalogues), len(pool.names), (len(pool.text.codes) + 7) // 8, pool.text.style | (4 if pool.small else 0) |
-                         (pool.text.block.bit_length() - 1) << 4,
+    header = struct.pack("<3sBIHHBBHH", b"upc", VERSION, size, len(catalogues), len(pool.names), pool.text.styles(), pool.text.style | (4 if pool.small else 0),
                          len(pool.shapes.values), len(pool.values.values))
     header += b"".join(offset.to_bytes(3, "little") for offset in offsets)
     header = header.ljust(FILE_HEADER, b"\0") + b"".join(p.to_bytes(3, "little") for p in places)
