@@ -123,6 +123,8 @@ static UPMU_APART bool row_is_sound(const struct upmu_catalog *catalog, unsigned
     }
     if (shape >= upmu_half(file + 14) || !upmu_row_unpack(catalog, row, &unpacked))
         return false;
+    if (!(unpacked.row.flags & UPMU_ROW_MASKED) != !unpacked.set)
+        return false;
     if (!unpacked.set) {
         bool indexed = (upmu_half(upmu_section_at(file, UPMU_SHARED_SHAPES, shape)) & UPMU_SHAPE_INDEXED) != 0;
 
