@@ -64,13 +64,12 @@ static inline bool letters_begin(const uint8_t *text, unsigned count, const char
  * an id: of masks of a group that begin alike the longest comes first, and behind one that
  * takes no other the rest of its group is passed over.  False: it goes on with something else.
  */
-static inline __attribute__((always_inline)) bool masks_take(const struct wanted *wanted, unsigned at,
-                                                             const uint8_t *set, uint32_t *out_masks, bool wide)
+static UPMU_APART bool letters_take(const struct wanted *wanted, unsigned at, const uint8_t *set, uint32_t *out_masks)
 {
     const uint8_t *run = set + (set[0] & UPMU_SET_PAYLOAD ? 3 : 1), *heads = run, *text;
     const char *folded = wanted->folded + at, *end = wanted->folded + wanted->length;
     uint8_t first = (uint8_t)*folded;
-    unsigned count = 0, all, letters, next;
+    unsigned count = 0, all, letters;
     size_t i = 0, stop = 0;
     uint64_t taken = 0;
     bool shut = false;
@@ -82,32 +81,21 @@ static inline __attribute__((always_inline)) bool masks_take(const struct wanted
     if (count > UPMU_MASKS)
         count = UPMU_MASKS;
     all = count + (set[0] & UPMU_SET_OTHERS);
-    next = (unsigned)(heads - set) + 2 * all + (set[0] & UPMU_SET_WIDE ? count : 0);
     for (; i < count; run += 2) {
         stop += run[1] & UPMU_RUN_MASKS;
         if (stop > count)
             stop = count;
         shut = shut && run[1] & UPMU_RUN_GOES_ON;
-        if (wide && shut)
+        if (shut)
             i = stop;
         for (; i < stop; i++) {
-            if (wide) {
-                if (heads[i] != first)
-                    continue;
-                letters = upmu_half(heads + all + 2 * i);
-                text = set + letters % UPMU_FILE_ROOM;
-                letters = letters / UPMU_FILE_ROOM;
-                if (folded[letters] != UPMU_FOLDED_SEPARATOR || !letters_begin(text, letters, folded))
-                    continue;
-            } else {
-                letters = heads[i] >> 4;
-                if (letters == UPMU_MASK_MOST)
-                    letters = set[next++ % UPMU_FILE_ROOM];
-                text = set + next % UPMU_FILE_ROOM;
-                next += letters;
-                if (shut || (heads[i] ^ first) & 15u || !(letters = upmu_codes_begin(wanted->file, text, letters, folded)))
-                    continue;
-            }
+            if (heads[i] != first)
+                continue;
+            letters = upmu_half(heads + all + 2 * i);
+            text = set + letters % UPMU_FILE_ROOM;
+            letters /= UPMU_FILE_ROOM;
+            if (folded[letters] != UPMU_FOLDED_SEPARATOR || !letters_begin(text, letters, folded))
+                continue;
             taken |= UINT64_C(1) << i;
             folded += letters + 1;
             if (folded > end) {
@@ -117,22 +105,35 @@ static inline __attribute__((always_inline)) bool masks_take(const struct wanted
             first = (uint8_t)*folded;
             if (run[1] & UPMU_RUN_CLOSES) {
                 shut = true;
-                if (wide)
-                    i = stop - 1;
+                i = stop - 1;
             }
         }
     }
     return false;
 }
 
-static UPMU_APART bool letters_take(const struct wanted *wanted, unsigned at, const uint8_t *set, uint32_t *out_masks)
-{
-    return masks_take(wanted, at, set, out_masks, true);
-}
-
+/* The same in a small file. */
 static UPMU_APART bool codes_take(const struct wanted *wanted, unsigned at, const uint8_t *set, uint32_t *out_masks)
 {
-    return masks_take(wanted, at, set, out_masks, false);
+    const char *folded = wanted->folded + at;
+    unsigned letters, group, shut = 0;
+    struct upmu_masks masks;
+
+    *out_masks = 0;
+    upmu_masks_begin(wanted->file, set, &masks);
+    while (upmu_masks_next(&masks) && masks.class) {
+        group = (masks.class[2] & UPMU_CLASS_GROUP) + 1u;
+        if (group == shut || !upmu_masks_may_be(&masks, *folded) ||
+            !(letters = upmu_codes_begin(wanted->file, masks.item.codes, masks.item.count, folded)))
+            continue;
+        *out_masks |= UINT32_C(1) << masks.index;
+        folded += letters + 1;
+        if (folded > wanted->folded + wanted->length)
+            return true;
+        if (masks.class[0] & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE))
+            shut = group;
+    }
+    return false;
 }
 
 /* ---- Names ---- */

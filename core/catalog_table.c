@@ -200,16 +200,32 @@ struct upmu_item upmu_name_item(const uint8_t *file, uint32_t number, uint8_t ro
     return (struct upmu_item){room, (head >> 5) + count, file[head & OTHER_STYLE ? 12 : 13] & 3u, false};
 }
 
-/* Whether a name is written so, letter by letter. */
-static UPMU_APART bool written_so(const uint8_t *file, uint32_t number, const char *name, unsigned length)
+/* Whether a name is written so, letter by letter, which it is when folded. */
+static UPMU_APART bool written_so(const uint8_t *file, uint32_t number, const char *name)
 {
-    char text[UPMU_NAME_ROOM];
+    const uint8_t *dictionary = dictionary_of(file), *text;
+    uint8_t room[UPMU_CODES_ROOM];
+    struct upmu_item item = upmu_name_item(file, number, room);
+    unsigned length;
+    char letter;
 
-    if (upmu_name_text(file, number, text) != length)
-        return false;
-    while (length-- > 0)
-        if (text[length] != name[length])
-            return false;
+    for (; item.count; item.count--, item.codes++) {
+        if (*item.codes < SWITCHES) {
+            item.style ^= (uint8_t)(*item.codes + 1);
+            continue;
+        }
+        for (length = FRAGMENT - fragment_at(dictionary, *item.codes, &text); length; length--) {
+            letter = (char)*text++;
+            if (letter == DOT)
+                letter = '.';
+            else if (letter == '_')
+                letter = item.style & 2u ? '-' : '_';
+            else if (letter >= 'A' && item.style & 1u)
+                letter = (char)(letter | 0x20);
+            if (letter != *name++)
+                return false;
+        }
+    }
     return true;
 }
 
@@ -243,7 +259,7 @@ bool upmu_name_is(const uint8_t *file, uint32_t number, const char *folded, unsi
         code = room + shared;
         shared = 0;
     }
-    return end == folded && (!exactly || written_so(file, number, exactly, length));
+    return end == folded && (!exactly || written_so(file, number, exactly));
 }
 
 unsigned upmu_name_text(const uint8_t *file, uint32_t number, char *out)
