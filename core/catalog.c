@@ -176,7 +176,8 @@ static UPMU_APART bool slot_lookup(struct wanted *wanted, unsigned at, unsigned 
     struct upmu_event_id id;
     const uint8_t *set = NULL;
 
-    if (!upmu_name_is(wanted->file, name, wanted->folded, at, wanted->found ? wanted->name : NULL))
+    if (!upmu_name_is(wanted->file, name, wanted->folded, at) ||
+        (wanted->found && !upmu_name_written(wanted->file, name, wanted->name)))
         return false;
     upmu_member_id(catalog, wide ? member : member_of(catalog, name), &id);
     if (at < wanted->length) {

@@ -200,8 +200,7 @@ struct upmu_item upmu_name_item(const uint8_t *file, uint32_t number, uint8_t ro
     return (struct upmu_item){room, (head >> 5) + count, file[head & OTHER_STYLE ? 12 : 13] & 3u, false};
 }
 
-/* Whether a name is written so, letter by letter, which it is when folded. */
-static UPMU_APART bool written_so(const uint8_t *file, uint32_t number, const char *name)
+bool upmu_name_written(const uint8_t *file, uint32_t number, const char *name)
 {
     const uint8_t *dictionary = dictionary_of(file), *text;
     uint8_t room[UPMU_CODES_ROOM];
@@ -229,7 +228,7 @@ static UPMU_APART bool written_so(const uint8_t *file, uint32_t number, const ch
     return true;
 }
 
-bool upmu_name_is(const uint8_t *file, uint32_t number, const char *folded, unsigned length, const char *exactly)
+bool upmu_name_is(const uint8_t *file, uint32_t number, const char *folded, unsigned length)
 {
     const uint8_t *dictionary = dictionary_of(file), *block, *begin, *code, *text;
     unsigned before, shared, but;
@@ -259,7 +258,7 @@ bool upmu_name_is(const uint8_t *file, uint32_t number, const char *folded, unsi
         code = room + shared;
         shared = 0;
     }
-    return end == folded && (!exactly || written_so(file, number, exactly));
+    return end == folded;
 }
 
 unsigned upmu_name_text(const uint8_t *file, uint32_t number, char *out)

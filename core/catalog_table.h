@@ -194,11 +194,11 @@ unsigned upmu_item_spell(const uint8_t *file, struct upmu_item item, char *out);
 /* The letters that codes spell, if a folded text begins with these and a separator; else 0. */
 unsigned upmu_codes_begin(const uint8_t *file, const uint8_t *codes, unsigned count, const char *folded);
 
-/*
- * Whether a name is the one whose `length` letters are folded; if `exactly` is not NULL, also
- * whether it is written so, letter by letter.
- */
-bool upmu_name_is(const uint8_t *file, uint32_t number, const char *folded, unsigned length, const char *exactly);
+/* Whether a name is the one whose `length` letters are folded. */
+bool upmu_name_is(const uint8_t *file, uint32_t number, const char *folded, unsigned length);
+
+/* Whether a name that it is when folded is written so, letter by letter. */
+bool upmu_name_written(const uint8_t *file, uint32_t number, const char *name);
 
 /* Spell a name into UPMU_NAME_ROOM bytes, with a NUL; its length, below UPMU_CATALOG_NAME. */
 unsigned upmu_name_text(const uint8_t *file, uint32_t number, char *out);
