@@ -71,7 +71,7 @@ static UPMU_APART bool letters_take(const struct wanted *wanted, unsigned at, co
     uint8_t first = (uint8_t)*folded;
     unsigned count = 0, all, letters;
     size_t i = 0, stop = 0;
-    uint64_t taken = 0;
+    uint32_t taken = 0;
     bool shut = false;
 
     do {
@@ -96,10 +96,10 @@ static UPMU_APART bool letters_take(const struct wanted *wanted, unsigned at, co
             letters /= UPMU_FILE_ROOM;
             if (folded[letters] != UPMU_FOLDED_SEPARATOR || !letters_begin(text, letters, folded))
                 continue;
-            taken |= UINT64_C(1) << i;
+            taken |= UINT32_C(1) << i;
             folded += letters + 1;
             if (folded > end) {
-                *out_masks = (uint32_t)taken;
+                *out_masks = taken;
                 return true;
             }
             first = (uint8_t)*folded;
@@ -286,12 +286,14 @@ static UPMU_APART bool wanted_hash(struct wanted *wanted, uint32_t *out_hash)
     const uint8_t *lengths = upmu_section_here(wanted->catalog->byte, UPMU_OWN_FILTER, 0);
     const char *name = wanted->name;
     unsigned length = wanted->length, shift = 54 + (wanted->catalog->byte[23] >> 4 & 7u);
-    size_t at, words = length / 8;
+    size_t at, words = length / 8, hashed = (wanted->catalog->byte[22] & 0x7fu) / 8 + 1;
     uint64_t hash = upmu_half(wanted->catalog->byte + 20), eight, separators, high = 0;
 
     __builtin_memset(wanted->before, 0, sizeof wanted->before);
     wanted->cuts = 0;
-    for (at = 0; at < words; at++) {
+    if (hashed > words)
+        hashed = words;
+    for (at = 0; at < hashed; at++) {
         __builtin_memcpy(&eight, name + 8 * at, 8);
         eight = fold_eight(eight, &separators, &high);
         __builtin_memcpy(wanted->folded + 8 * at, &eight, 8);
@@ -300,6 +302,12 @@ static UPMU_APART bool wanted_hash(struct wanted *wanted, uint32_t *out_hash)
                       shift);
         hash = (hash ^ eight) * HASH_FACTOR;
         hash = hash >> 32 | hash << 32;
+    }
+    /* Longer than any name: masks. */
+    for (; at < words; at++) {
+        __builtin_memcpy(&eight, name + 8 * at, 8);
+        eight = fold_eight(eight, &separators, &high);
+        __builtin_memcpy(wanted->folded + 8 * at, &eight, 8);
     }
     eight = fold_eight(last_of(name, length), &separators, &high);
     __builtin_memcpy(wanted->folded + 8 * at, &eight, 8);
