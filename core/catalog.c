@@ -542,6 +542,7 @@ size_t upmu_catalog_id_name(const struct upmu_catalog *catalog, struct upmu_even
     struct upmu_text text;
     const uint8_t *set;
     struct upmu_row row;
+    unsigned group = ~0u, before;
 
     upmu_text_begin(&text, buffer, size);
     if (id.catalogue == upmu_catalog_number(catalog) && upmu_row_read(catalog, id.row, &row, &set)) {
@@ -553,7 +554,10 @@ size_t upmu_catalog_id_name(const struct upmu_catalog *catalog, struct upmu_even
             if (!(id.masks >> masks.index & 1u) ||
                 (masks.class[0] & UPMU_MASK_LAST && masks.class[0] & UPMU_MASK_DEFAULT && id.masks >> masks.index > 1))
                 continue;
-            upmu_text_char(&text, row.flags & UPMU_ROW_COMPOSED ? '.' : ':');
+            /* Flat names have one mask of each group. */
+            before = group;
+            group = masks.class[2] & UPMU_CLASS_GROUP;
+            upmu_text_char(&text, row.flags & UPMU_ROW_COMPOSED && group != before ? '.' : ':');
             append_item(&text, masks.file, masks.item);
         }
     }

@@ -60,9 +60,12 @@ static void check_why(const struct upmu_why *why, enum upmu_status status, const
                list);
 }
 
-/* What a start sets, and what no text may ask for: bits 63:34, 22, 20, 19 of a select; of CCCR << 32 | ESCR the
-   reserved ones, ENABLE, FORCE_OVF, both OVF_PMI, OVF. */
-#define SELECT_RUN (UINT64_C(0xfffffffc00580000))
+/*
+ * What a start sets, and what no text may ask for: bits 63:48, 39:37, 35, 34, 22, 20, 19 of a
+ * select (version 6 has 47:40 and 36); of CCCR << 32 | ESCR the reserved ones, ENABLE, FORCE_OVF,
+ * both OVF_PMI, OVF.
+ */
+#define SELECT_RUN (UINT64_C(0xffff00ec00580000))
 /* AMD's: bits 63:42, 39:36, 22 to 20. */
 #define AMD_RUN (UINT64_C(0xfffffcf000700000))
 #define CCCR_RUN (UINT64_C(0xbe0017ff80000000))
