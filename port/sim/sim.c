@@ -277,14 +277,6 @@ static void sim_log(void *context, const char *line)
 
 /* ---- Setting up ---- */
 
-static void sim_wipe(void *memory, size_t bytes)
-{
-    unsigned char *byte = memory;
-
-    while (bytes-- != 0)
-        *byte++ = 0;
-}
-
 static void sim_fill_port(struct upmu_sim *sim)
 {
     sim->port.context = sim;
@@ -305,7 +297,7 @@ static void sim_fill_port(struct upmu_sim *sim)
 
 void upmu_sim_init(struct upmu_sim *sim, const struct upmu_sim_profile *profile, unsigned cpus)
 {
-    sim_wipe(sim, sizeof *sim);
+    __builtin_memset(sim, 0, sizeof *sim);
     sim->profile = profile;
     sim->cpus = cpus == 0 ? UPMU_SIM_CPUS_DEFAULT : cpus;
     if (sim->cpus > UPMU_SIM_CPUS)
@@ -401,11 +393,11 @@ void upmu_sim_advance_ns(struct upmu_sim *sim, uint64_t ns)
 void upmu_sim_forget(struct upmu_sim *sim)
 {
     sim->accesses = 0;
-    sim_wipe(sim->access_count, sizeof sim->access_count);
+    __builtin_memset(sim->access_count, 0, sizeof sim->access_count);
     sim->faults = 0;
     sim->trace_count = 0;
     sim->violation_count = 0;
     sim->violation = NULL;
-    sim_wipe(&sim->first_violation, sizeof sim->first_violation);
-    sim_wipe(&sim->last_violation, sizeof sim->last_violation);
+    __builtin_memset(&sim->first_violation, 0, sizeof sim->first_violation);
+    __builtin_memset(&sim->last_violation, 0, sizeof sim->last_violation);
 }

@@ -151,25 +151,34 @@ static int kind_on(const struct rig *rig, unsigned cpu, unsigned counter)
     return counter < UPMU_SIM_GENERAL ? kind_of_select(rig->select[cpu][counter]) : -1;
 }
 
-void rig_account(struct rig *rig)
+/* What the counters counted since the last time, by the events that they have had since. */
+static void account_counts(struct rig *rig)
 {
     for (unsigned cpu = 0; cpu < 2; cpu++)
         for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++) {
             uint64_t counted = rig->sim.cpu[cpu].counter[i].counted;
-            int kind = kind_on(rig, cpu, i);
+            uint64_t more = counted - rig->counted[cpu][i];
+            int kind = more ? kind_on(rig, cpu, i) : -1;
 
             /* Shared counters: the bits of thread 1 say whose events those are. */
             bool second = rig->user ? rig->thread_on == RIG_THREADS - 1
                                     : rig_is_p4(rig) && rig->select[cpu][i] & P4_ESCR_T1;
 
-            if (counted != rig->counted[cpu][i] && kind >= 0 && !(rig->not_ours[cpu] >> i & 1u))
-                rig->truth[cpu || second][kind] += counted - rig->counted[cpu][i];
             rig->counted[cpu][i] = counted;
-            if (rig_is_p4(rig))
-                rig->select[cpu][i] = i < UPMU_SIM_P4_COUNTERS ? p4_select(rig, cpu, i) : 0;
-            else if (i < UPMU_SIM_GENERAL)
-                rig->select[cpu][i] = rig->sim.cpu[cpu].select[i];
+            if (kind >= 0 && !(rig->not_ours[cpu] >> i & 1u))
+                rig->truth[cpu || second][kind] += more;
         }
+}
+
+void rig_account(struct rig *rig)
+{
+    account_counts(rig);
+    for (unsigned cpu = 0; cpu < 2; cpu++)
+        if (rig_is_p4(rig))
+            for (unsigned i = 0; i < UPMU_SIM_P4_COUNTERS; i++)
+                rig->select[cpu][i] = p4_select(rig, cpu, i);
+        else
+            memcpy(rig->select[cpu], rig->sim.cpu[cpu].select, UPMU_SIM_GENERAL * sizeof(rig->select[cpu][0]));
 }
 
 uint64_t rig_truth(const struct rig *rig, const struct rig_duty *duty, unsigned event)
@@ -286,7 +295,7 @@ static void burst(struct rig *rig, uint64_t instructions)
     upmu_sim_events(&rig->sim, &work);
     rig->tags[cpu][0] += rig_amount(RIG_TAGGED, instructions);
     rig->tags[cpu][1] += rig_amount(RIG_REPLAYED, instructions);
-    rig_account(rig);
+    account_counts(rig);
 }
 
 void rig_run(struct rig *rig, uint64_t instructions)
@@ -422,7 +431,9 @@ static void before(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upm
     struct rig *rig = sim->test;
 
     (void)cpu;
-    rig_account(rig);
+    /* A handler may have begun behind a write that has not been looked at yet. */
+    if (rig->in_handler)
+        rig_account(rig);
     if (rig->order.trace)
         printf("    %3u CPU %u %s %x%s\n", (unsigned)number, cpu,
                kind == UPMU_SIM_RDMSR   ? "rdmsr"
@@ -443,9 +454,9 @@ static void after(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu
     struct rig *rig = sim->test;
 
     (void)cpu;
-    (void)kind;
     (void)address;
-    rig_account(rig);
+    if (kind == UPMU_SIM_WRMSR)
+        rig_account(rig);
     if (number == rig->order.at && rig->order.after &&
         (rig->order.injection == RIG_OVERFLOW || rig->order.injection == RIG_FOREIGN))
         rig_inject(rig);

@@ -431,8 +431,10 @@ static void leaves_the_firmware_alone(struct rig *rig)
     if (rig->sim.profile->version >= 2 && !rig_is_amd(rig))
         upmu_sim_poke(&rig->sim, 0, 0x38f, (UINT64_C(1) << rig->sim.profile->general) - 1u);
     upmu_sim_set_delivery(&rig->sim, 0, rig->order.variant->vector ? 0x40 : UPMU_SIM_LVTPC_NMI);
+    rig_account(rig);
     rig->not_ours[0] = rig_is_p4(rig) || rig_is_amd(rig) ? 1u : 1u | 0xf0000u;
     bring_up(rig);
+    rig_account(rig);
     rig->not_ours[0] = rig->cpu[0].firmware;
     if (!rig->cpu[0].pmu)
         return;

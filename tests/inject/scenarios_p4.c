@@ -188,6 +188,7 @@ static void two_threads_leave_the_firmware_alone(struct rig *rig)
     rig->apart = true;
     upmu_sim_firmware(&rig->sim, 0);
     upmu_sim_set_delivery(&rig->sim, 0, rig->order.variant->vector ? 0x40 : UPMU_SIM_LVTPC_NMI);
+    rig_account(rig);
     rig->not_ours[0] = rig->not_ours[1] = 1u;
     rig_cpu_init(rig, 0);
     rig_cpu_init(rig, 1);
