@@ -6,6 +6,7 @@
 """
 import itertools
 import os
+import random
 import re
 
 from checklib import COMPILERS, FREESTANDING, WARNINGS, check, files, library_sources, main, parallel, run
@@ -15,7 +16,8 @@ MEMORY_FUNCTIONS = {"memcpy", "memmove", "memset", "memcmp"}
 BACKEND_MAY_CALL = re.compile(r"^(mem(cpy|move|set|cmp)|upmu_(image|register|text|catalog|bits|pmu|event_raw|detection|x86)_?\w*)$")
 OPTIONS = ["UPMU_BACKEND_X86_CORE", "UPMU_BACKEND_X86_P4", "UPMU_BACKEND_AMD", "UPMU_SAMPLING", "UPMU_NAMES", "UPMU_PROBE",
            "UPMU_MOVES", "UPMU_DOMAINS", "UPMU_WHY_TEXT", "UPMU_PRELUDES", "UPMU_METRICS",
-           "UPMU_THREADS", "UPMU_PACK", "UPMU_USER_PAGES"]
+           "UPMU_THREADS", "UPMU_PACK", "UPMU_USER_PAGES", "UPMU_FORMATS", "UPMU_MESSAGES", "UPMU_IMPORT", "UPMU_SETS",
+           "UPMU_IBS"]
 
 
 def objects(build, folder=""):
@@ -120,53 +122,54 @@ def library_compiles_as_one_file():
     source = amalgamation()
 
     def compile_whole(build):
-        code, output = run(COMPILERS[build] + FREESTANDING + WARNINGS + ["-O2", "-c", "-o", f"build/tests/one-{build}.o",
+        optimise = "-O2" if build == "gcc-64" else "-O0"
+        code, output = run(COMPILERS[build] + FREESTANDING + WARNINGS + [optimise, "-c", "-o", f"build/tests/one-{build}.o",
                                                                           source])
         return [f"{build}: {output.strip()[:400]}"] if code else []
     return parallel(compile_whole, COMPILERS)
 
 
+# What is refused without another.
+NEEDS = {"UPMU_SETS": "UPMU_THREADS"}
+
+
 def chosen(values):
-    return [f"-D{name}={value}" for name, value in zip(OPTIONS, values)]
+    value_of = dict(zip(OPTIONS, values))
+    return [f"-D{name}={int(value and value_of.get(NEEDS.get(name), 1))}" for name, value in value_of.items()]
 
 
-def pairwise(count):
-    """All off, all on, and every two options in all four ways beside all others off and all others on."""
-    cases = {(0,) * count, (1,) * count}
-    for first, second in itertools.combinations(range(count), 2):
-        for one, two, rest in itertools.product((0, 1), repeat=3):
-            values = [rest] * count
-            values[first], values[second] = one, two
-            cases.add(tuple(values))
-    return sorted(cases)
+def by_threes(count):
+    """Choices in which every three options have all eight values: all off, all on, then what adds most each time."""
+    missing = {(triple, values) for triple in itertools.combinations(range(count), 3)
+               for values in itertools.product((0, 1), repeat=3)}
+    chosen_so_far, draw = [], random.Random(1)
+    while missing:
+        candidates = [[0] * count, [1] * count] if len(chosen_so_far) < 2 else \
+            [[draw.randint(0, 1) for _ in range(count)] for _ in range(60)]
+        candidates = [c for c in candidates if c not in chosen_so_far]
+        added = [{(triple, values) for triple, values in missing if tuple(c[i] for i in triple) == values}
+                 for c in candidates]
+        best = max(range(len(candidates)), key=lambda i: len(added[i]))
+        chosen_so_far.append(candidates[best])
+        missing -= added[best]
+    return chosen_so_far
 
 
 @check
-def every_two_options_combine_in_every_way():
+def every_three_options_combine_in_every_way_and_need_nothing_more():
     source = amalgamation(tables=False)
-
-    def compile_with(values):
-        code, output = run(["gcc"] + FREESTANDING + WARNINGS + chosen(values) + ["-fsyntax-only", source])
-        return [f"{' '.join(chosen(values))}: {output.strip()[:400]}"] if code else []
-    return parallel(compile_with, pairwise(len(OPTIONS)))
-
-
-@check
-def each_option_alone_and_each_left_out_needs_nothing_more():
-    source = amalgamation()
+    tables = set(symbols(objects("gcc-64", "events/"), "-g"))
 
     def link_with(values):
         built = "build/tests/options-" + "".join(map(str, values)) + ".o"
-        code, output = run(["gcc"] + FREESTANDING + chosen(values) + ["-O0", "-c", "-o", built, source])
+        code, output = run(["gcc"] + FREESTANDING + WARNINGS + chosen(values) + ["-O0", "-c", "-o", built, source])
         if code == 0:
             undefined = set(symbols([built], "-u")) - MEMORY_FUNCTIONS
+            undefined -= tables if values[OPTIONS.index("UPMU_NAMES")] else set()
             os.unlink(built)
             output, code = f"undefined: {' '.join(sorted(undefined))}", bool(undefined)
         return [f"{' '.join(chosen(values))}: {output.strip()[:400]}"] if code else []
-    count = len(OPTIONS)
-    cases = {tuple([1 - one] * count) for one in (0, 1)}
-    cases |= {tuple(int((i == lone) == bool(one)) for i in range(count)) for lone in range(count) for one in (0, 1)}
-    return parallel(link_with, sorted(cases))
+    return parallel(link_with, by_threes(len(OPTIONS)))
 
 
 @check
