@@ -160,9 +160,10 @@ fuzz: $(FUZZ_TARGETS:%=build/fuzz/fuzz-%)
 	done
 SOAK_FUZZ := $(FUZZ_TARGETS:%=build/asan/tests/fuzz/test_fuzz_%)
 SOAK_INJECT := $(patsubst %,build/gcc-64/tests/inject/test_%,inject inject_amd inject_models inject_p4)
-soak: $(SOAK_FUZZ) $(SOAK_INJECT)
+soak: $(SOAK_FUZZ) $(SOAK_INJECT) objects
 	@$(PYTHON) tests/bench/worst/worst_place.py 10000
 	@$(PYTHON) tools/catalog_pack.py --check --whole
+	@BENCH_EVERY=1 $(PYTHON) tests/build/check_bench.py
 	@FUZZ_RUNS=soak IMPORT_MUTATIONS=10000 $(PYTHON) tests/run_layer.py soak --jobs $(JOBS) $(SOAK_FUZZ) tests/build/check_import.py
 	@for stride in 7 11 13 17; do \
 		echo "== every $$stride-th access" && \

@@ -127,9 +127,10 @@ static void place_once(void *argument)
 /* The caches and the branch predictor do not count, so a set can be tried before it is counted. */
 static void measure(const struct corpus *corpus)
 {
-    unsigned counted[2] = {corpus->placed ? 0 : corpus->sets, 0};
+    unsigned sets = corpus->sets / bench_every();
+    unsigned counted[2] = {corpus->placed ? 0 : sets, 0};
 
-    for (uint64_t seed = 1; seed <= DRAWN && (counted[0] < corpus->sets || counted[1] < corpus->sets); seed++) {
+    for (uint64_t seed = 1; seed <= DRAWN && (counted[0] < sets || counted[1] < sets); seed++) {
         uint64_t random = seed * UINT64_C(0x9e3779b97f4a7c15) | 1u;
         unsigned refused;
 
@@ -140,7 +141,7 @@ static void measure(const struct corpus *corpus)
             exit(1);
         }
         refused = status != UPMU_OK;
-        if (counted[refused]++ >= corpus->sets)
+        if (counted[refused]++ >= sets)
             continue;
         bench_count_run(place_once, NULL);
         bench_count_name(refused ? corpus->refused : corpus->placed);

@@ -5,6 +5,7 @@
  */
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <valgrind/callgrind.h>
 #include "tests/bench/callgrind_count.h"
@@ -62,6 +63,14 @@ static __attribute__((constructor)) void count_nothing(void)
 void bench_count_run(void (*function)(void *argument), void *argument)
 {
     call_counted(function, argument);
+}
+
+unsigned bench_every(void)
+{
+    const char *wanted = getenv("BENCH_EVERY");
+    unsigned every = wanted ? (unsigned)atoi(wanted) : 1;
+
+    return every ? every : 1;
 }
 
 void bench_count_name(const char *name)

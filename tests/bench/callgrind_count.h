@@ -13,4 +13,7 @@ void bench_count_run(void (*function)(void *argument), void *argument);
 /* Name what was counted; several counts of one name make a worst and a mean. */
 void bench_count_name(const char *name);
 
+/* Count one of so many calls: BENCH_EVERY of the environment, or every one. */
+unsigned bench_every(void);
+
 #endif
