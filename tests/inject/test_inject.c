@@ -193,15 +193,15 @@ static unsigned stride_of(unsigned profile, unsigned variant)
     if (wide)
         return wide;
 #if defined(__SANITIZE_ADDRESS__)
-    return RIG_STRIDE * (variant == 0 && profile < 5 ? 13 : 61);
+    return RIG_STRIDE * (variant == 0 && profile < 5 ? 23 : 127);
 #else
     if (RIG_SKIDS && variants[variant].skid)
-        return RIG_STRIDE * 41;
+        return RIG_STRIDE * 83;
     if (sizeof(void *) == 4)
-        return RIG_STRIDE * (variant == 0 ? 2 : 9);
+        return RIG_STRIDE * (variant == 0 ? 7 : 23);
     if (variant == 0 && profile == 0)
         return 1;
-    return RIG_STRIDE * (variant == 0 || profile == variant % PROFILES ? 2 : 7);
+    return RIG_STRIDE * (variant == 0 || profile == variant % PROFILES ? 5 : 13);
 #endif
 }
 

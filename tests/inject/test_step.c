@@ -329,14 +329,17 @@ static const char *const profiles[] = {"core2", "skylake", "version1", "k8_revc"
 
 /* Stepping is slow where it is instrumented. */
 #if defined(__SANITIZE_ADDRESS__)
-#define SKIP 8
-#define STRIDE 251
+#define SKIP 24
+#define STRIDE 101
+#define WHOLE 0
 #elif !defined(__x86_64__)
-#define SKIP 6
-#define STRIDE 14
+#define SKIP 12
+#define STRIDE 11
+#define WHOLE 0
 #else
-#define SKIP 4
-#define STRIDE 15
+#define SKIP 9
+#define STRIDE 13
+#define WHOLE 1
 #endif
 /* The profiles from here on are swept thinner by this. */
 #define THINNER 3
@@ -349,7 +352,7 @@ static bool left_out(unsigned first, unsigned profile, unsigned variant)
 {
     if (brief)
         return (profile != 1 && profile != first) || variant;
-    if (SKIP != 4)
+    if (!WHOLE)
         return (profile != 1 && profile != P4) || variant;
     return profile != 1 && variant;
 }
@@ -357,7 +360,7 @@ static bool left_out(unsigned first, unsigned profile, unsigned variant)
 /* How many of its switches (or ticks) are swept at each instruction?  Plainly, on each protocol. */
 static unsigned swept_whole(const char *name, unsigned variant)
 {
-    if (SKIP != 4 || variant || brief)
+    if (!WHOLE || variant || brief)
         return 0;
     return !strcmp(name, "switches_threads") ? 2 : !strcmp(name, "switches_sets") || !strcmp(name, "takes_turns");
 }
@@ -371,7 +374,7 @@ static void sweep_from(unsigned first, const char *name)
             if (!every && left_out(first, p, v))
                 continue;
             skip = every ? 1 : SKIP;
-            stride = every ? 1 : p >= K8 && (SKIP == 6 || p < P4) ? THINNER * STRIDE : STRIDE;
+            stride = every ? 1 : p >= K8 && (!WHOLE || p < P4) ? THINNER * STRIDE : STRIDE;
             phase++;
             whole = swept_whole(name, v);
             fflush(stdout);
