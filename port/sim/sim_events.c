@@ -40,6 +40,27 @@ uint64_t upmu_sim_divide(uint64_t a, uint64_t b)
     }
 }
 
+/* high:low / c; the result must fit, so high is less than c. */
+static uint64_t sim_divide_long(uint64_t high, uint64_t low, uint64_t c)
+{
+#if defined(__x86_64__)
+    __asm__("divq %2" : "+a"(low), "+d"(high) : "r"(c) : "cc");
+    return low;
+#else
+    for (unsigned i = 0; i < 64; i++) {
+        bool carry = high >> 63;
+
+        high = high << 1 | low >> 63;
+        low <<= 1;
+        if (carry || high >= c) {
+            high -= c;
+            low |= 1;
+        }
+    }
+    return low;
+#endif
+}
+
 /* (a * b + add) / c with a 128-bit product; the result must fit. */
 static uint64_t sim_scale(uint64_t a, uint64_t b, uint64_t add, uint64_t c)
 {
@@ -48,26 +69,10 @@ static uint64_t sim_scale(uint64_t a, uint64_t b, uint64_t add, uint64_t c)
     uint64_t middle2 = a0 * b1 + (middle & 0xffffffffu);
     uint64_t high = a1 * b1 + (middle >> 32) + (middle2 >> 32);
     uint64_t low = middle2 << 32 | (a0 * b0 & 0xffffffffu);
-    uint64_t rest = 0;
-    uint64_t quotient = 0;
 
     low += add;
     high += low < add ? 1u : 0u;
-    if (high == 0)
-        return upmu_sim_divide(low, c);
-    for (unsigned i = 0; i < 128; i++) {
-        bool carry = rest >> 63;
-
-        rest = rest << 1 | high >> 63;
-        high = high << 1 | low >> 63;
-        low <<= 1;
-        quotient <<= 1;
-        if (carry || rest >= c) {
-            rest -= c;
-            quotient |= 1;
-        }
-    }
-    return quotient;
+    return high ? sim_divide_long(high, low, c) : upmu_sim_divide(low, c);
 }
 
 /* How often something that happens `total` times has happened after `step` steps. */
