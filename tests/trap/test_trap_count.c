@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -40,13 +41,19 @@ static void run(const char *profile, const char *events, uint32_t passes, bool e
     trap_step_off(&trap);
 }
 
+/* 10, 100 and 1000 passes; in 32 bits the longest on Skylake alone. */
+static unsigned lengths_on(const char *profile)
+{
+    return sizeof(void *) == 4 && !trap_soaks() && strcmp(profile, "skylake") ? 2 : 3;
+}
+
 static uint64_t constant_of(const char *profile, const char *event, unsigned per_pass, bool enabling, bool disabling)
 {
     static const uint32_t passes[] = {10, 100, 1000};
     bool branches = per_pass == WORKLOAD_BRANCHES;
     uint64_t first = 0;
 
-    for (unsigned i = 0; i < 3; i++) {
+    for (unsigned i = 0; i < lengths_on(profile); i++) {
         uint64_t between, constant;
 
         run(profile, event, passes[i], enabling, disabling);
@@ -67,7 +74,7 @@ static void counts_are_the_known_number_and_one_constant(const char *profile, bo
     uint64_t instructions = constant_of(profile, "instructions", WORKLOAD_INSTRUCTIONS, enabling, disabling);
     uint64_t branches = constant_of(profile, "branches", WORKLOAD_BRANCHES, enabling, disabling);
 
-    printf("%s: 10, 100, 1000 passes: %u instructions and %u branches more than the workload's\n", profile,
+    printf("%s: 10 passes and more: %u instructions and %u branches more than the workload's\n", profile,
            (unsigned)instructions, (unsigned)branches);
 }
 
@@ -138,7 +145,7 @@ static void rings_are_told_apart(void **state)
 
     (void)state;
     for (unsigned p = 0; p < PROFILES; p++)
-        for (unsigned i = 0; i < 3; i++) {
+        for (unsigned i = 0; i < lengths_on(profiles[p]); i++) {
             trap_prepare(&trap, profiles[p]);
             trap.rings = TRAP_RING_WORKLOAD;
             trap_up(&trap);

@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -20,8 +19,9 @@
 #define PERIOD 100u
 #define SAMPLES 1000u
 
-/* Runs; the 32-bit program makes fewer, and all of them with TRAP_RUNS=soak. */
+/* Runs of a thousand samples: in the soak, on each profile once, in 32 bits. */
 #define RUNS 20u
+#define RUNS_64 PROFILES
 #define RUNS_32 3u
 
 /* As many passes as so many samples need, the last one's skid included. */
@@ -117,12 +117,13 @@ static const char *const profiles[] = {"core2",   "skylake", "k8_revc",   "zen4"
 
 static void a_thousand_overflows_are_a_thousand_samples_in_every_run(void **state)
 {
-    const char *wanted = getenv("TRAP_RUNS");
-    unsigned runs = sizeof(void *) == 4 && !(wanted && !strcmp(wanted, "soak")) ? RUNS_32 : RUNS;
+    bool few = sizeof(void *) == 4 && !trap_soaks();
+    unsigned runs = trap_soaks() ? RUNS : few ? RUNS_32 : RUNS_64;
 
     (void)state;
     for (unsigned i = 0; i < runs; i++) {
         const char *profile = profiles[i % PROFILES];
+        uint32_t samples = few && i ? SAMPLES / 5 : SAMPLES;
 
         trap_prepare(&trap, profile);
         trap.x2apic = i >> 1 & 1;
@@ -132,11 +133,11 @@ static void a_thousand_overflows_are_a_thousand_samples_in_every_run(void **stat
         trap.vector = (i & 5) == 5 ? 0xe0 : 0;
         trap.enabling_counts = i % 7 != 3;
         if (i & 1)
-            user_run("instructions:u", SAMPLES);
+            user_run("instructions:u", samples);
         else
-            kernel_run("instructions", SAMPLES);
+            kernel_run("instructions", samples);
     }
-    printf("%u of %u runs: %u samples, %u instructions apart, all at the right instruction\n", runs, runs, SAMPLES,
+    printf("%u of %u runs: up to %u samples, %u instructions apart, all at the right instruction\n", runs, runs, SAMPLES,
            PERIOD);
 }
 
@@ -145,6 +146,8 @@ static void a_pentium_4_samples_as_exactly_and_one_event_late(void **state)
 {
     static const char *const pentiums[] = {"willamette", "northwood_smtoff", "nocona"};
 
+    uint32_t samples = sizeof(void *) == 4 && !trap_soaks() ? SAMPLES / 5 : SAMPLES;
+
     (void)state;
     for (unsigned i = 0; i < 3; i++) {
         trap_prepare(&trap, pentiums[i]);
@@ -152,10 +155,10 @@ static void a_pentium_4_samples_as_exactly_and_one_event_late(void **state)
         trap.vector = i == 1 ? 0xe0 : 0;
         trap.x2apic = i == 2;
         trap.sim.rule[UPMU_SIM_RULE_P4_PMI_NEXT] = i != 1;
-        user_run("instructions:u", SAMPLES);
+        user_run("instructions:u", samples);
         trap_prepare(&trap, pentiums[i]);
         trap.no_rdpmc = i == 1;
-        kernel_run("instructions", 300);
+        kernel_run("instructions", samples / 4);
     }
     for (unsigned i = 0; i < 3; i++) {
         trap_prepare(&trap, pentiums[i]);
@@ -241,6 +244,8 @@ static void a_stepped_handler_leaves_the_other_ring_alone(void **state)
  */
 static void a_stepped_handler_counts_itself_and_loses_nothing(void **state)
 {
+    uint32_t passes = sizeof(void *) == 4 && !trap_soaks() ? 1000 : 3000;
+
     (void)state;
     for (unsigned i = 0; i < 2; i++) {
         struct upmu_sampling every = {.period = 1000};
@@ -257,13 +262,13 @@ static void a_stepped_handler_counts_itself_and_loses_nothing(void **state)
         assert_int_equal(upmu_session_attach_cpu(&trap.session, &trap.cpu), UPMU_OK);
         trap_step_on(&trap);
         assert_int_equal(upmu_session_start(&trap.session), UPMU_OK);
-        workload(3000);
+        workload(passes);
         assert_int_equal(upmu_session_stop(&trap.session), UPMU_OK);
         trap_step_off(&trap);
         value = trap_value(&trap, 0);
         counter = trap.session.set.tally[0].counter;
         assert_int_equal(value, trap.sim.cpu[0].counter[counter].counted);
-        assert_true(value > 3000 * WORKLOAD_INSTRUCTIONS && value < trap_between(&trap));
+        assert_true(value > passes * WORKLOAD_INSTRUCTIONS && value < trap_between(&trap));
         while (upmu_ring_next(&trap.session.ring, &sample))
             samples++;
         assert_int_equal(samples, value / 1000);

@@ -494,6 +494,13 @@ static void probe_cli(void)
     __asm__ volatile("cli");
 }
 
+bool trap_soaks(void)
+{
+    const char *wanted = getenv("TRAP_RUNS");
+
+    return wanted && !strcmp(wanted, "soak");
+}
+
 bool trap_able(void)
 {
     const char *reason = NULL;
