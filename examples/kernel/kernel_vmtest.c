@@ -15,11 +15,14 @@
 
 #define RING_WORDS 16384u
 #define USER_PERIOD 100u
-#define USER_PASSES 7694u /* of 13 instructions: 1000 periods */
+#define USER_PASSES 7694u       /* of 13 instructions: 1000 periods */
+#define USER_PASSES_BRIEF 1539u /* 200 */
 #define KERNEL_PERIOD 1000u
 #define KERNEL_PASSES 4000u
+#define KERNEL_PASSES_BRIEF 800u
 #define API_PERIOD 997u
 #define API_ROUNDS 30u
+#define API_ROUNDS_BRIEF 6u
 #define API_PASSES 3u
 
 void workload(uint32_t passes);
@@ -31,6 +34,7 @@ struct vmtest {
     struct upmu_session session, second;
     uint64_t ring[RING_WORDS];
     uint8_t user_stack[4096] __attribute__((aligned(16)));
+    bool brief;
 };
 
 static struct vmtest vmtest;
@@ -164,7 +168,7 @@ static void print_count(const struct shell *shell, struct upmu_cpu *cpu)
     if (status == UPMU_OK)
         status = upmu_session_start(session);
     if (status == UPMU_OK) {
-        workload(1000);
+        workload(100);
         status = upmu_session_stop(session);
     }
     if (status == UPMU_OK)
@@ -262,7 +266,7 @@ static void count_one(const char *ring, const char *event, bool user)
 
     if (status == UPMU_OK)
         status = run_counted(session, user, 1, &value);
-    for (i = 0; i < 3 && status == UPMU_OK; i++) {
+    for (i = 0; i < (vmtest.brief ? 2u : 3u) && status == UPMU_OK; i++) {
         status = run_counted(session, user, passes[i], &value);
         if (status == UPMU_OK) {
             shell_text(vmtest.shell, ring);
@@ -327,7 +331,8 @@ static uint64_t period_in_ring0(unsigned period)
 static void sample_one(const char *name, const char *event, bool user)
 {
     const struct upmu_sampling sampling = {.period = user ? USER_PERIOD : period_in_ring0(KERNEL_PERIOD)};
-    const uint32_t passes = user ? USER_PASSES : KERNEL_PASSES;
+    const uint32_t passes = vmtest.brief ? (user ? USER_PASSES_BRIEF : KERNEL_PASSES_BRIEF)
+                                         : (user ? USER_PASSES : KERNEL_PASSES);
     const struct kernel_traps before = kernel_traps;
     struct upmu_session *session = &vmtest.session;
     enum upmu_status status = open_event(session, event, &sampling);
@@ -355,6 +360,7 @@ static void sample_inside_calls(void)
     const struct upmu_sampling sampling = {.period = period_in_ring0(API_PERIOD)};
     const struct kernel_traps before = kernel_traps;
     struct upmu_session *sampler = &vmtest.session, *counter = &vmtest.second;
+    const unsigned rounds = vmtest.brief ? API_ROUNDS_BRIEF : API_ROUNDS;
     uint64_t value, total = 0;
     unsigned i;
     enum upmu_status status = open_event(sampler, "instructions", &sampling);
@@ -363,7 +369,7 @@ static void sample_inside_calls(void)
         status = open_event(counter, "branches:u", NULL);
     if (status == UPMU_OK)
         status = upmu_session_start(sampler);
-    for (i = 0; i < API_ROUNDS && status == UPMU_OK; i++) {
+    for (i = 0; i < rounds && status == UPMU_OK; i++) {
         status = run_counted(counter, true, API_PASSES, &value);
         total += value;
     }
@@ -371,7 +377,7 @@ static void sample_inside_calls(void)
         status = upmu_session_stop(sampler);
     line_text(vmtest.shell, "calls", ".status", upmu_status_text(status));
     line_number(vmtest.shell, "calls", ".period", sampling.period);
-    line_number(vmtest.shell, "calls", ".rounds", API_ROUNDS);
+    line_number(vmtest.shell, "calls", ".rounds", rounds);
     line_number(vmtest.shell, "calls", ".passes", API_PASSES);
     if (status == UPMU_OK) {
         line_number(vmtest.shell, "calls", ".branches:u", total);
@@ -382,6 +388,7 @@ static void sample_inside_calls(void)
     (void)!upmu_session_close(sampler);
 }
 
+/* "vmtest [samples] [brief]": only the samples of ring 3; the longest counts left out and fewer samples. */
 int kernel_vmtest(struct shell *shell, const char *rest)
 {
     static const char *const events[] = {"instructions", "instructions:u", "instructions:k",
@@ -390,6 +397,9 @@ int kernel_vmtest(struct shell *shell, const char *rest)
     unsigned i;
 
     vmtest.shell = shell;
+    while (*rest != '\0' && *rest != 'b')
+        rest++;
+    vmtest.brief = *rest == 'b';
     line_number(shell, "vmtest.", "bits", sizeof(void *) * 8);
     line_text(shell, "vmtest.", "pmu", shell->cmd->live->cpu->pmu != NULL ? shell->cmd->live->cpu->pmu->name : "none");
     line_hex(shell, "workload.", "begin", (uintptr_t)workload_begin);

@@ -6,14 +6,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 
 #include "tests/vm/vm_checks.h"
 
-/* With VM_RUNS=soak all of it; otherwise one samples, and (test_vm_models.c) each counts. */
 static void zen_4_samples_in_64_bits_on_a_vector(void **state)
 {
     (void)state;
@@ -23,39 +20,36 @@ static void zen_4_samples_in_64_bits_on_a_vector(void **state)
 static void k8_in_64_bits_by_nmi(void **state)
 {
     (void)state;
-    vm_check_all(&(struct vm_guest){"k8_revc", "amd64_k8_revc", 64, "", true});
+    vm_check_briefly(&(struct vm_guest){"k8_revc", "amd64_k8_revc", 64, "", true});
 }
 
 static void k7_in_32_bits_by_nmi(void **state)
 {
     (void)state;
-    vm_check_all(&(struct vm_guest){"k7", "amd64_k7", 32, "", true});
+    vm_check_briefly(&(struct vm_guest){"k7", "amd64_k7", 32, "", true});
 }
 
 static void family_15h_in_64_bits_on_a_vector(void **state)
 {
     (void)state;
-    vm_check_all(&(struct vm_guest){"bulldozer", "amd64_fam15h_interlagos", 64, "vector=0xe0", true});
+    vm_check_briefly(&(struct vm_guest){"bulldozer", "amd64_fam15h_interlagos", 64, "vector=0xe0", true});
 }
 
 static void zen_2_in_32_bits_by_nmi(void **state)
 {
     (void)state;
-    vm_check_all(&(struct vm_guest){"zen2", "amd64_fam17h_zen2", 32, "noclock", true});
+    vm_check_briefly(&(struct vm_guest){"zen2", "amd64_fam17h_zen2", 32, "noclock", true});
 }
 
 static void zen_4_in_64_bits_by_nmi(void **state)
 {
     (void)state;
-    vm_check_all(&(struct vm_guest){"zen4", "amd64_fam19h_zen4", 64, "", false});
+    vm_check_briefly(&(struct vm_guest){"zen4", "amd64_fam19h_zen4", 64, "", false});
 }
 
 int main(void)
 {
-    static const struct CMUnitTest brief[] = {
-        cmocka_unit_test(zen_4_samples_in_64_bits_on_a_vector),
-    };
-    static const struct CMUnitTest soak[] = {
+    static const struct CMUnitTest tests[] = {
         cmocka_unit_test(zen_4_samples_in_64_bits_on_a_vector),
         cmocka_unit_test(k8_in_64_bits_by_nmi),
         cmocka_unit_test(k7_in_32_bits_by_nmi),
@@ -63,11 +57,8 @@ int main(void)
         cmocka_unit_test(zen_2_in_32_bits_by_nmi),
         cmocka_unit_test(zen_4_in_64_bits_by_nmi),
     };
-    const char *wanted = getenv("VM_RUNS");
 
     if (!vm_able())
         return 0;
-    if (wanted && !strcmp(wanted, "soak"))
-        return cmocka_run_group_tests_name("vm_amd", soak, NULL, NULL);
-    return cmocka_run_group_tests_name("vm_amd", brief, NULL, NULL);
+    return cmocka_run_group_tests_name("vm_amd", tests, NULL, NULL);
 }

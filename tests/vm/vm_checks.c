@@ -17,9 +17,15 @@
 #include "tests/vm/vm.h"
 #include "tests/vm/vm_checks.h"
 
-#define SAMPLES 1000u
 
 static struct vm vm;
+
+static bool soaks(void)
+{
+    const char *wanted = getenv("VM_RUNS");
+
+    return wanted && !strcmp(wanted, "soak");
+}
 
 static uint64_t value_of(const char *first, const char *second)
 {
@@ -100,14 +106,14 @@ static uint64_t stepped(const struct vm_guest *guest, const char *key, const str
 }
 
 /* Counts minus what the passes are known to have: one constant for 10, 100, 1000. */
-static uint64_t constant_of(const struct vm_guest *guest, const struct event *event, bool user)
+static uint64_t constant_of(const struct vm_guest *guest, const struct event *event, bool user, unsigned lengths)
 {
     static const unsigned passes[] = {10, 100, 1000};
     bool counted = user ? event->user : event->kernel;
     unsigned per_pass = !counted ? 0 : event->branches ? WORKLOAD_BRANCHES : WORKLOAD_INSTRUCTIONS;
     uint64_t constant = 0;
 
-    for (unsigned i = 0; i < 3; i++) {
+    for (unsigned i = 0; i < lengths; i++) {
         char key[64];
         uint64_t value;
 
@@ -123,11 +129,11 @@ static uint64_t constant_of(const struct vm_guest *guest, const struct event *ev
     return constant;
 }
 
-static void check_counts(const struct vm_guest *guest)
+static void check_counts(const struct vm_guest *guest, unsigned lengths)
 {
     for (unsigned i = 0; i < sizeof events / sizeof events[0]; i++) {
         const struct event *event = &events[i];
-        uint64_t inside = constant_of(guest, event, false), outside = constant_of(guest, event, true);
+        uint64_t inside = constant_of(guest, event, false, lengths), outside = constant_of(guest, event, true, lengths);
 
         if (!event->kernel) {
             assert_int_equal(inside, 0);
@@ -136,7 +142,7 @@ static void check_counts(const struct vm_guest *guest)
             assert_true(inside > 10 && inside < 3000);
             assert_true(outside > 10 && outside < 3000);
         }
-        printf("%s %u-bit%s: 10, 100, 1000 passes: in ring 0 %u, in ring 3 %u more than the workload's\n",
+        printf("%s %u-bit%s: 10 passes and more: in ring 0 %u, in ring 3 %u more than the workload's\n",
                guest->profile, guest->bits, event->name, (unsigned)inside, (unsigned)outside);
     }
 }
@@ -175,7 +181,7 @@ static unsigned next_address(const char **at, uint64_t *out_ip)
  * Every address is where ring 3 stood after 100 more of its instructions; on a Pentium 4
  * the interrupt comes with the event after the overflow (Intel SDM vol 3 18.15).
  */
-static void check_addresses(void)
+static void check_addresses(unsigned expected)
 {
     const char *at = strstr(vm.serial, "ips ");
     unsigned late = vm.sim.profile->flags & UPMU_SIM_P4 && vm.sim.rule[UPMU_SIM_RULE_P4_PMI_NEXT];
@@ -190,19 +196,19 @@ static void check_addresses(void)
         assert_true(index < vm.seen_count);
         assert_int_equal((uint32_t)ip, vm.seen[index]);
     }
-    assert_int_equal(samples, SAMPLES);
+    assert_int_equal(samples, expected);
 }
 
-static void check_user_samples(const struct vm_guest *guest)
+static void check_user_samples(const struct vm_guest *guest, unsigned samples)
 {
-    assert_int_equal(value_of("sample3", ".samples"), SAMPLES);
+    assert_int_equal(value_of("sample3", ".samples"), samples);
     assert_int_equal(value_of("sample3", ".outside"), 0);
-    assert_int_equal(value_of("sample3", ".from-user"), SAMPLES);
+    assert_int_equal(value_of("sample3", ".from-user"), samples);
     assert_int_equal(value_of("sample3", ".period"), 100);
     assert_int_equal(value_of("sample3", ".count"),
                      value_of("sample3", ".passes") * WORKLOAD_INSTRUCTIONS + around_user(guest));
-    check_interrupts("sample3", SAMPLES);
-    check_addresses();
+    check_interrupts("sample3", samples);
+    check_addresses(samples);
 }
 
 /* The handler is counted, too, while its gates are open: what is reported is what was stepped. */
@@ -228,7 +234,7 @@ static void check_calls(void)
                      value_of("calls", ".rounds") *
                          (value_of("calls", ".passes") * WORKLOAD_BRANCHES + WORKLOAD_AROUND_BRANCHES + 1));
     assert_int_equal(samples, value_of("calls", ".count") / value_of("calls", ".period"));
-    assert_true(value_of("calls", ".outside") >= 20);
+    assert_true(value_of("calls", ".outside") >= value_of("calls", ".rounds") * 2 / 3);
     assert_int_equal(value_of("calls", ".lost"), 0);
     assert_int_equal(value_of("calls", ".not-ours"), 0);
     printf("%u interrupts inside and beside %u starts, reads and stops\n", (unsigned)samples,
@@ -238,8 +244,22 @@ static void check_calls(void)
 void vm_check_all(const struct vm_guest *guest)
 {
     run(guest, "vmtest");
-    check_counts(guest);
-    check_user_samples(guest);
+    check_counts(guest, 3);
+    check_user_samples(guest, 1000);
+    check_kernel_samples(guest);
+    check_calls();
+    vm_close(&vm);
+}
+
+void vm_check_briefly(const struct vm_guest *guest)
+{
+    if (soaks()) {
+        vm_check_all(guest);
+        return;
+    }
+    run(guest, "vmtest brief");
+    check_counts(guest, 2);
+    check_user_samples(guest, 200);
     check_kernel_samples(guest);
     check_calls();
     vm_close(&vm);
@@ -247,8 +267,8 @@ void vm_check_all(const struct vm_guest *guest)
 
 void vm_check_samples(const struct vm_guest *guest)
 {
-    run(guest, "vmtest samples");
-    check_user_samples(guest);
+    run(guest, soaks() ? "vmtest samples" : "vmtest samples brief");
+    check_user_samples(guest, soaks() ? 1000 : 200);
     vm_close(&vm);
 }
 
@@ -266,8 +286,7 @@ bool vm_able(void)
 void vm_check_runs(unsigned bits, unsigned alone)
 {
     static const char *const options[] = {"", "vector=0xe0", "nordpmc", "noclock"};
-    const char *wanted = getenv("VM_RUNS");
-    unsigned runs = wanted && !strcmp(wanted, "soak") ? 10 - alone : 1;
+    unsigned runs = soaks() ? 10 - alone : 1;
 
     for (unsigned i = 0; i < runs; i++) {
         bool skylake = i & 1;
@@ -275,6 +294,6 @@ void vm_check_runs(unsigned bits, unsigned alone)
         vm_check_samples(&(struct vm_guest){skylake ? "skylake" : "core2", skylake ? "skl" : "core", bits,
                                             options[i / 2 % 4], true});
     }
-    printf("%u of %u runs: 1000 samples, 100 instructions apart, all at the right instruction\n", runs + alone,
+    printf("%u of %u runs: all samples, 100 instructions apart, all at the right instruction\n", runs + alone,
            runs + alone);
 }

@@ -22,7 +22,10 @@ struct vm_guest {
  */
 void vm_check_all(const struct vm_guest *guest);
 
-/* Only the 1000 samples. */
+/* The same without the 1000 passes and with 200 samples; all of it with VM_RUNS=soak. */
+void vm_check_briefly(const struct vm_guest *guest);
+
+/* Only the samples, as many. */
 void vm_check_samples(const struct vm_guest *guest);
 
 /* These for Core 2 and Skylake in turn: once, with VM_RUNS=soak until it is ten with the `alone` that ran before. */
