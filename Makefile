@@ -76,6 +76,10 @@ FORCE:
 # DRAFT=1 leaves out sources that do not compile yet, so that the rest can be tried.
 DRAFTED = $(if $(DRAFT),|| { echo "DRAFT: left out $(1)"; $(CC) -x c -c -o $(2) /dev/null; touch -d 1990-01-01 $(2); })
 
+# Unit tests run for a moment: optimising them takes longer than they do, but for those that enumerate.
+ENUMERATE := test_place test_place_tags test_place_p4 test_place_netburst test_pack test_sets test_cpuid
+UNOPTIMISED = $(if $(filter-out $(ENUMERATE:%=tests/unit/%.c),$(filter tests/unit/test_% tests/golden/test_%,$(1))),-O0)
+
 define BUILD_RULES
 build/$(1)/core/%.o: core/%.c
 	@mkdir -p $$(@D)
@@ -91,7 +95,7 @@ build/$(1)/port/%.o: port/%.c
 	$$(QUIET)$$($(1)_CC) $$(LIB_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$< $$(call DRAFTED,$$<,$$@)
 build/$(1)/tests/%.o: tests/%.c
 	@mkdir -p $$(@D)
-	$$(QUIET)$$($(1)_CC) $$(HOST_CFLAGS) $$(filter-out -Os,$$($(1)_FLAGS)) -MMD -MP -c -o $$@ $$<
+	$$(QUIET)$$($(1)_CC) $$(HOST_CFLAGS) $$(filter-out -Os,$$($(1)_FLAGS)) $$(call UNOPTIMISED,$$<) -MMD -MP -c -o $$@ $$<
 build/$(1)/tools/%.o: tools/%.c
 	@mkdir -p $$(@D)
 	$$(QUIET)$$($(1)_CC) $$(HOST_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$<

@@ -17,7 +17,8 @@
 /* rdmsr 0f 32, wrmsr 0f 30, rdpmc 0f 33; then eb xx, then the mark. */
 #define UPMU_X86_GUARD_LANDING 8u
 
-#define UPMU_X86_GUARD "jmp 1f\n\t.byte 0x75, 0x70, 0x6d, 0x75\n\txorl %[ok], %[ok]\n1:"
+/* (the jump in bytes: an assembler may choose a longer one, as clang's does without optimisation) */
+#define UPMU_X86_GUARD ".byte 0xeb, 1f - 0f\n0:\t.byte 0x75, 0x70, 0x6d, 0x75\n\txorl %[ok], %[ok]\n1:"
 
 static inline bool upmu_x86_guarded_rdmsr(uint32_t msr, uint64_t *out_value)
 {
