@@ -17,6 +17,12 @@
 #include "core/port_call.h"
 #include "core/register.h"
 
+/* Accesses of the handler are counted apart: it may have interrupted an addition. */
+static struct upmu_accesses *counted(struct upmu_bank *bank)
+{
+    return UPMU_SAMPLING ? bank->counted : &bank->accesses;
+}
+
 /* The rank of nothing that is to be loaded: above all others. */
 #define LOADED 8u
 
@@ -48,6 +54,7 @@ void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const st
     bank->pmu = pmu;
     bank->port = port;
     bank->in_flux = UPMU_NO_ROW;
+    bank->counted = &bank->accesses;
     for (unsigned row = 0; row < pmu->table->row_count; row++) {
         const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
         unsigned state = 0;
@@ -99,22 +106,22 @@ __attribute__((always_inline)) static inline uint64_t own_gate(const struct upmu
 }
 
 /* A register that is no select. */
-static bool read_plain(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned row, uint64_t *out_value)
+bool upmu_bank_look(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 {
     uint32_t address = bank->pmu->table->rows[row].address;
 
-    accesses->reads++;
+    counted(bank)->reads++;
     if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_rdmsr(bank->port, address, out_value))
         return true;
     bank->faulted = address;
     return false;
 }
 
-static bool read_msr(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned row, uint64_t *out_value)
+bool upmu_bank_read_row(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 {
     const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
 
-    if (!read_plain(bank, accesses, row, out_value))
+    if (!upmu_bank_look(bank, row, out_value))
         return false;
     if ((*out_value ^ class->idle_value) & ~class->idle_keep)
         *out_value |= own_gate(bank, row);
@@ -130,15 +137,9 @@ static uint64_t to_register(const struct upmu_bank *bank, unsigned row, uint64_t
                                    : value & ~gate;
 }
 
-static bool write_msr(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned row, uint64_t value)
+static bool write_msr(struct upmu_bank *bank, unsigned row, uint64_t value)
 {
-    uint32_t address = bank->pmu->table->rows[row].address;
-
-    accesses->writes++;
-    if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_wrmsr(bank->port, address, to_register(bank, row, value)))
-        return true;
-    bank->faulted = address;
-    return false;
+    return upmu_bank_command(bank, row, to_register(bank, row, value));
 }
 
 static void note_dry_write(struct upmu_bank *bank, unsigned row, uint64_t value)
@@ -151,11 +152,6 @@ static void note_dry_write(struct upmu_bank *bank, unsigned row, uint64_t value)
     write->name = table->text + table->rows[row].name;
     write->address = table->rows[row].address;
     write->value = to_register(bank, row, value);
-}
-
-bool upmu_bank_read_row(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
-{
-    return read_msr(bank, &bank->accesses, row, out_value);
 }
 
 /* The domain that knows what a register held before any of its CPUs came, or NULL. */
@@ -222,7 +218,7 @@ static bool write_row(struct upmu_bank *bank, unsigned row, uint64_t value)
         note_dry_write(bank, row, value);
         return true;
     }
-    if (write_msr(bank, &bank->accesses, row, value))
+    if (write_msr(bank, row, value))
         return true;
     if (shadowed) {
         keep_value(bank, row, before);
@@ -494,42 +490,50 @@ bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint
 }
 
 /* Where the hardware sign-extends a short write, only the short part is sent. */
-static uint64_t to_write(const struct upmu_counter *counter, uint64_t value)
+static UPMU_INSIDE uint64_t to_write(const struct upmu_counter *counter, uint64_t value)
 {
     return upmu_bits_low(value, counter->write_bits < counter->width ? counter->write_bits : counter->width);
 }
 
-static bool read_counter(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned index, uint64_t *out_value)
+bool upmu_bank_read(struct upmu_bank *bank, unsigned index, uint64_t *out_value)
 {
     const struct upmu_counter *counter = &bank->pmu->counter[index];
     bool fine = false;
 
     if (counter->rdpmc != UPMU_NO_RDPMC && !bank->no_rdpmc && port_has_rdpmc(bank->port)) {
-        accesses->rdpmcs++;
+        counted(bank)->rdpmcs++;
         fine = port_rdpmc(bank->port, counter->rdpmc, out_value);
         bank->no_rdpmc = !fine;
     }
-    if (!fine && !read_plain(bank, accesses, counter->value_row, out_value))
+    if (!fine && !upmu_bank_look(bank, counter->value_row, out_value))
         return false;
     *out_value = upmu_bits_low(*out_value, counter->width);
     return true;
 }
 
-bool upmu_bank_read(struct upmu_bank *bank, unsigned counter, uint64_t *out_value)
+bool upmu_bank_command(struct upmu_bank *bank, unsigned row, uint64_t value)
 {
-    return read_counter(bank, &bank->accesses, counter, out_value);
+    uint32_t address = bank->pmu->table->rows[row].address;
+
+    counted(bank)->writes++;
+    if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_wrmsr(bank->port, address, value))
+        return true;
+    bank->faulted = address;
+    return false;
 }
 
 bool upmu_bank_write(struct upmu_bank *bank, unsigned counter, uint64_t value)
 {
     const struct upmu_counter *where = &bank->pmu->counter[counter];
 
-    return write_row(bank, where->write_row, to_write(where, value));
+    return upmu_bank_command(bank, where->write_row, to_write(where, value));
 }
 
-bool upmu_bank_acknowledge(struct upmu_bank *bank, uint64_t bits)
+void upmu_bank_list(struct upmu_bank *bank, unsigned counter, uint64_t value)
 {
-    return write_row(bank, bank->pmu->ack_row, bits);
+    const struct upmu_counter *where = &bank->pmu->counter[counter];
+
+    note_dry_write(bank, where->write_row, to_write(where, value));
 }
 
 /* Bits in which a value that was read is not what the shadow stands for. */
@@ -632,7 +636,7 @@ static UPMU_APART uint64_t beside_host(struct upmu_bank *bank, unsigned row)
 {
     uint64_t theirs = others_bits(bank, row), now;
 
-    if (!theirs || !read_plain(bank, &bank->handler_accesses, row, &now))
+    if (!theirs || !upmu_bank_look(bank, row, &now))
         return bank->shadow[row];
     return (bank->shadow[row] & ~theirs) | (now & theirs);
 }
@@ -655,7 +659,7 @@ bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t 
         take_gates(pmu, &counters, row);
         if (gate_is_select(counter) && (closed || bank->in_flux == row || !upmu_bank_knows(bank, row)))
             value = idle_value(bank, row, value);
-        fine &= write_msr(bank, &bank->handler_accesses, row, value & ~closed);
+        fine &= write_msr(bank, row, value & ~closed);
     }
     return fine;
 }
@@ -664,46 +668,3 @@ bool upmu_bank_handler_close(struct upmu_bank *bank, uint32_t counters)
 {
     return upmu_bank_handler_open(bank, counters, counters);
 }
-
-bool upmu_bank_handler_read(struct upmu_bank *bank, unsigned counter, uint64_t *out_value)
-{
-    return read_counter(bank, &bank->handler_accesses, counter, out_value);
-}
-
-bool upmu_bank_handler_write(struct upmu_bank *bank, unsigned counter, uint64_t value)
-{
-    const struct upmu_counter *where = &bank->pmu->counter[counter];
-
-    return write_msr(bank, &bank->handler_accesses, where->write_row, to_write(where, value));
-}
-
-bool upmu_bank_handler_status(struct upmu_bank *bank, uint64_t *out_status)
-{
-    return read_plain(bank, &bank->handler_accesses, bank->pmu->status_row, out_status);
-}
-
-bool upmu_bank_handler_acknowledge(struct upmu_bank *bank, uint64_t bits)
-{
-    return write_msr(bank, &bank->handler_accesses, bank->pmu->ack_row, bits);
-}
-
-#if UPMU_IBS
-
-bool upmu_bank_command(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned row, uint64_t value)
-{
-    uint32_t address = bank->pmu->table->rows[row].address;
-
-    /* No select, so no gate that a register lacks (write_msr()); the handler's stack is short. */
-    accesses->writes++;
-    if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_wrmsr(bank->port, address, value))
-        return true;
-    bank->faulted = address;
-    return false;
-}
-
-bool upmu_bank_look(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned row, uint64_t *out_value)
-{
-    return read_plain(bank, accesses, row, out_value);
-}
-
-#endif

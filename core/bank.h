@@ -115,24 +115,17 @@ unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault);
 /* Write back what upmu_bank_find() and first writes found; `counters`: values, too. */
 bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters);
 
-/* Acknowledge status bits (local side). */
-bool upmu_bank_acknowledge(struct upmu_bank *bank, uint64_t bits);
+/* List the write of a counter (upmu_bank_pretend()). */
+void upmu_bank_list(struct upmu_bank *bank, unsigned counter, uint64_t value);
 
-#if UPMU_IBS
-/* Registers that have no shadow, by the local side or the handler, whose accesses are counted. */
-bool upmu_bank_command(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned row, uint64_t value);
-bool upmu_bank_look(struct upmu_bank *bank, struct upmu_accesses *accesses, unsigned row, uint64_t *out_value);
-#endif
+/* Write a register that has no shadow, nor a gate that it lacks. */
+bool upmu_bank_command(struct upmu_bank *bank, unsigned row, uint64_t value);
 
-/*
- * The handler's half: never touches the shadow, only brings the hardware to it.
- * Accesses are counted in bank->handler_accesses.
- */
+/* Read a register that is no select. */
+bool upmu_bank_look(struct upmu_bank *bank, unsigned row, uint64_t *out_value);
+
+/* The handler's half: never touches the shadow, only brings the hardware to it. */
 bool upmu_bank_handler_close(struct upmu_bank *bank, uint32_t counters);
 bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t keep_closed);
-bool upmu_bank_handler_read(struct upmu_bank *bank, unsigned counter, uint64_t *out_value);
-bool upmu_bank_handler_write(struct upmu_bank *bank, unsigned counter, uint64_t value);
-bool upmu_bank_handler_status(struct upmu_bank *bank, uint64_t *out_status);
-bool upmu_bank_handler_acknowledge(struct upmu_bank *bank, uint64_t bits);
 
 #endif

@@ -409,7 +409,7 @@ bool upmu_catalog_mask_lookup(const struct upmu_catalog *catalog, unsigned row, 
 /* ---- Masks into the row ---- */
 
 /* What one mask adds; false: another mask has wired a different counter mask. */
-static bool mask_merge(struct upmu_row *row, const struct upmu_mask *mask)
+static UPMU_INSIDE bool mask_merge(struct upmu_row *row, const struct upmu_mask *mask)
 {
     if (mask->flags & UPMU_MASK_PAYLOAD)
         row->payload |= mask->bits;

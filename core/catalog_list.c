@@ -3,6 +3,7 @@
  * Event catalogues, walked: listing by name, the id of an encoding, the most
  * similar name.  Pure; slower than a lookup, none of it is on a counting path.
  */
+#include "core/apart.h"
 #include "core/catalog_table.h"
 #include "core/mem.h"
 #include "core/text.h"
@@ -42,7 +43,7 @@ static bool glob_matches(const char *glob, const char *text)
  * The last group counts fastest; in a group the masks that are listed come last.  A
  * LAST mask is followed by none: it stands for *out_step combinations.
  */
-static uint32_t combination(const struct upmu_unpacked *row, uint32_t n, uint32_t *out_step)
+static UPMU_APART uint32_t combination(const struct upmu_unpacked *row, uint32_t n, uint32_t *out_step)
 {
     uint32_t size = 1, masks = 0;
     unsigned i = row->row.mask_count, chosen;

@@ -49,7 +49,7 @@ static bool members_ascend(const struct upmu_catalog *catalog, unsigned first, u
 }
 
 /* A mask that stands alone is the only default of its group, and one that ends the groups stands alone. */
-static bool group_is_sound(const struct upmu_unpacked *unpacked, unsigned first)
+static UPMU_INSIDE bool group_is_sound(const struct upmu_unpacked *unpacked, unsigned first)
 {
     unsigned defaults = 0, alone = 0, exclusive = 0, last = unpacked->mask[first].last;
 
@@ -146,7 +146,7 @@ static bool alias_is_sound(const struct upmu_catalog *catalog, unsigned alias)
 }
 
 /* Every name that is listed leads to its id, and the id to its name. */
-static bool names_lead_back(const struct upmu_catalog *catalog)
+static UPMU_INSIDE bool names_lead_back(const struct upmu_catalog *catalog)
 {
     char name[UPMU_CATALOG_NAME], back[UPMU_CATALOG_NAME];
     uint32_t cursor = 0, before = 0;
@@ -193,7 +193,7 @@ static bool catalog_is_sound(const struct upmu_catalog *catalog)
 }
 
 /* A catalogue stands where the directory says, and is what it says it is. */
-static bool stands_there(const uint8_t *file, unsigned i)
+static UPMU_APART bool stands_there(const uint8_t *file, unsigned i)
 {
     uint32_t size = upmu_word(file + 4), at = upmu_offset(file + UPMU_FILE_DIRECTORY + 3 * i), own;
     const struct upmu_catalog *catalog;

@@ -95,7 +95,7 @@ static inline uint64_t styled(uint64_t eight, unsigned style)
 }
 
 /* Letters from `from` to `at` with `style`, eight at a time: behind them is room. */
-static void apply_style(char *out, unsigned from, unsigned at, unsigned style)
+static UPMU_INSIDE void apply_style(char *out, unsigned from, unsigned at, unsigned style)
 {
     uint64_t eight;
 
@@ -274,7 +274,8 @@ unsigned upmu_name_text(const uint8_t *file, uint32_t number, char *out)
  * The name numbers of a catalogue's rows or aliases.  A small file lists aliases only:
  * the other names are rows.
  */
-static const uint8_t *name_list(const struct upmu_catalog *catalog, bool alias, unsigned wide, unsigned *out_count)
+static UPMU_INSIDE const uint8_t *name_list(const struct upmu_catalog *catalog, bool alias, unsigned wide,
+                                            unsigned *out_count)
 {
     unsigned rows = upmu_own_rows(catalog), count = alias ? upmu_half(catalog->byte + 16) : rows;
     unsigned end = count + (alias && wide ? rows + 1 : 0);

@@ -84,7 +84,7 @@ static bool compare(const struct upmu_cpu *cpu, struct upmu_set *set, uint32_t *
 }
 
 /* What other CPUs see is claimed as it was for the last placement; false: another CPU has it. */
-static bool claim(struct upmu_cpu *cpu, struct upmu_session *session)
+static UPMU_INSIDE bool claim(struct upmu_cpu *cpu, struct upmu_session *session)
 {
     struct upmu_joint joint;
 

@@ -85,7 +85,7 @@ static bool quieten(struct upmu_cpu *cpu, uint32_t mine)
         if (!upmu_bank_read_row(&cpu->bank, pmu->status_row, &status))
             return false;
         flagged = pmu->backend->overflowed(pmu, status) & mine;
-        if (flagged && !upmu_bank_acknowledge(&cpu->bank, pmu->backend->acknowledge(pmu, flagged)))
+        if (flagged && !upmu_bank_command(&cpu->bank, pmu->ack_row, pmu->backend->acknowledge(pmu, flagged)))
             return false;
     }
     upmu_cpu_rearm(cpu);

@@ -11,6 +11,7 @@
  * nobody has had the register since.
  */
 #include "core/domain.h"
+#include "core/apart.h"
 #include "core/bits.h"
 #include "core/mem.h"
 
@@ -24,7 +25,7 @@ void upmu_domain_init(struct upmu_domain *domain, enum upmu_scope scope)
     domain->scope = scope;
 }
 
-static uint32_t load_word(const uint32_t *word)
+static UPMU_INSIDE uint32_t load_word(const uint32_t *word)
 {
     return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
@@ -111,7 +112,7 @@ void upmu_domain_forget(struct upmu_domain *domain)
 }
 
 /* CPUs other than `slot` for whom a claim word stands for something that runs. */
-static uint32_t others_in(uint32_t word, uint8_t slot)
+static UPMU_APART uint32_t others_in(uint32_t word, uint8_t slot)
 {
     return word & UPMU_CLAIM_PARKED ? 0 : word & HOLDERS & ~UPMU_BIT32(slot);
 }

@@ -48,14 +48,14 @@ enum upmu_status upmu_session_dry_run(struct upmu_session *session, const struct
         unsigned counter = joint.result[i].counter[0];
 
         if (tally->period)
-            (void)upmu_bank_write(&bank, counter, upmu_count_load(pmu, tally, counter));
+            upmu_bank_list(&bank, counter, upmu_count_load(pmu, tally, counter));
         if (upmu_event_cascades(&upmu_active(session)->event[i]))
-            (void)upmu_bank_write(&bank, joint.result[i].counter[UPMU_SECOND_SLOT],
+            upmu_bank_list(&bank, joint.result[i].counter[UPMU_SECOND_SLOT],
                                   UINT64_C(0) - upmu_active(session)->sampling[i].period);
     }
     if (UPMU_METRICS && (counters & UPMU_METRIC_COUNTERS)) {
-        (void)upmu_bank_write(&bank, UPMU_SLOTS_COUNTER, 0);
-        (void)upmu_bank_write(&bank, upmu_bits_lowest(counters & UPMU_METRIC_COUNTERS), 0);
+        upmu_bank_list(&bank, UPMU_SLOTS_COUNTER, 0);
+        upmu_bank_list(&bank, upmu_bits_lowest(counters & UPMU_METRIC_COUNTERS), 0);
     }
     (void)upmu_bank_gate(&bank, counters, 0);
     return UPMU_OK;

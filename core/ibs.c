@@ -20,18 +20,18 @@ uint32_t upmu_ibs_capabilities(const struct upmu_pmu *pmu)
 }
 
 /* Some steps of a plan, by the local side or the handler. */
-static bool take_steps(struct upmu_bank *bank, struct upmu_accesses *accesses, const struct upmu_ibs_step *step,
+static bool take_steps(struct upmu_bank *bank, const struct upmu_ibs_step *step,
                        unsigned count)
 {
     bool fine = true;
 
     for (; count; count--, step++)
-        fine &= upmu_bank_command(bank, accesses, step->row, step->value);
+        fine &= upmu_bank_command(bank, step->row, step->value);
     return fine;
 }
 
 /* Read a sample, whose control is known, into its place in the queue. */
-static void queue_sample(struct upmu_cpu *cpu, struct upmu_accesses *accesses, struct upmu_ibs *ibs, uint64_t control,
+static void queue_sample(struct upmu_cpu *cpu, struct upmu_ibs *ibs, uint64_t control,
                          const struct upmu_frame *frame)
 {
     uint32_t head = ibs->head;
@@ -45,7 +45,7 @@ static void queue_sample(struct upmu_cpu *cpu, struct upmu_accesses *accesses, s
     sample->registers[0] = control;
     for (unsigned i = 1; i < ibs->plan.row_count; i++)
         if (ibs->plan.row[i] != UPMU_NO_ROW &&
-            !upmu_bank_look(&cpu->bank, accesses, ibs->plan.row[i], &sample->registers[i]))
+            !upmu_bank_look(&cpu->bank, ibs->plan.row[i], &sample->registers[i]))
             return;
     sample->cpu = cpu->number;
     sample->kind = (uint8_t)ibs->kind;
@@ -62,33 +62,32 @@ static void queue_sample(struct upmu_cpu *cpu, struct upmu_accesses *accesses, s
 }
 
 /* Take the sample of a unit; false: there is none. */
-static bool take_sample(struct upmu_cpu *cpu, struct upmu_accesses *accesses, struct upmu_ibs *ibs,
+static bool take_sample(struct upmu_cpu *cpu, struct upmu_ibs *ibs,
                         const struct upmu_frame *frame)
 {
     uint64_t control;
 
-    if ((!upmu_bank_look(&cpu->bank, accesses, ibs->plan.row[0], &control) &&
-         !upmu_bank_look(&cpu->bank, accesses, ibs->plan.row[0], &control)) ||
+    if ((!upmu_bank_look(&cpu->bank, ibs->plan.row[0], &control) &&
+         !upmu_bank_look(&cpu->bank, ibs->plan.row[0], &control)) ||
         !(control & ibs->plan.valid))
         return false;
-    queue_sample(cpu, accesses, ibs, control, frame);
+    queue_sample(cpu, ibs, control, frame);
     return true;
 }
 
 unsigned upmu_ibs_handle(struct upmu_cpu *cpu, const struct upmu_frame *frame)
 {
-    struct upmu_accesses *accesses = &cpu->bank.handler_accesses;
     unsigned taken = 0;
 
     for (unsigned kind = 0; kind < UPMU_IBS_KINDS; kind++) {
         struct upmu_ibs *ibs = cpu->ibs[kind];
 
-        if (!ibs || ibs->closing || !take_sample(cpu, accesses, ibs, frame))
+        if (!ibs || ibs->closing || !take_sample(cpu, ibs, frame))
             continue;
         taken++;
         /* (One that is not armed again would be silent.) */
-        if (!take_steps(&cpu->bank, accesses, ibs->plan.step + ibs->plan.starts, ibs->plan.agains))
-            (void)take_steps(&cpu->bank, accesses, ibs->plan.step + ibs->plan.starts, ibs->plan.agains);
+        if (!take_steps(&cpu->bank, ibs->plan.step + ibs->plan.starts, ibs->plan.agains))
+            (void)take_steps(&cpu->bank, ibs->plan.step + ibs->plan.starts, ibs->plan.agains);
     }
     return taken;
 }
@@ -97,13 +96,12 @@ unsigned upmu_ibs_handle(struct upmu_cpu *cpu, const struct upmu_frame *frame)
 static bool end_unit(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
 {
     struct upmu_ibs_plan *plan = &ibs->plan;
-    struct upmu_accesses *accesses = &cpu->bank.accesses;
     bool fine = false;
 
     for (unsigned attempt = 0; attempt < 2 && !fine; attempt++) {
-        fine = take_steps(&cpu->bank, accesses, plan->step + plan->starts + plan->agains, plan->stops);
+        fine = take_steps(&cpu->bank, plan->step + plan->starts + plan->agains, plan->stops);
         if (plan->second_row != UPMU_NO_ROW)
-            fine &= upmu_bank_command(&cpu->bank, accesses, plan->second_row, ibs->second);
+            fine &= upmu_bank_command(&cpu->bank, plan->second_row, ibs->second);
     }
     UPMU_BARRIER();
     cpu->ibs[ibs->kind] = NULL;
@@ -114,7 +112,6 @@ static enum upmu_status start_unit(struct upmu_cpu *cpu, void *argument)
 {
     struct upmu_ibs *ibs = argument;
     struct upmu_ibs_plan *plan = &ibs->plan;
-    struct upmu_accesses *accesses = &cpu->bank.accesses;
     uint64_t control;
 
     if (cpu->ibs[ibs->kind])
@@ -122,8 +119,8 @@ static enum upmu_status start_unit(struct upmu_cpu *cpu, void *argument)
     memset(plan, 0, sizeof *plan);
     if (!cpu->pmu->backend->ibs(cpu->pmu, ibs, plan))
         return UPMU_ERR_INVALID;
-    if (!upmu_bank_look(&cpu->bank, accesses, plan->row[0], &control) ||
-        (plan->second_row != UPMU_NO_ROW && !upmu_bank_look(&cpu->bank, accesses, plan->second_row, &ibs->second)))
+    if (!upmu_bank_look(&cpu->bank, plan->row[0], &control) ||
+        (plan->second_row != UPMU_NO_ROW && !upmu_bank_look(&cpu->bank, plan->second_row, &ibs->second)))
         return UPMU_ERR_PORT;
     if (control & plan->enabled)
         return UPMU_ERR_STATE;
@@ -132,7 +129,7 @@ static enum upmu_status start_unit(struct upmu_cpu *cpu, void *argument)
     UPMU_BARRIER();
     cpu->ibs[ibs->kind] = ibs;
     UPMU_BARRIER();
-    if (take_steps(&cpu->bank, accesses, plan->step, plan->starts))
+    if (take_steps(&cpu->bank, plan->step, plan->starts))
         return UPMU_OK;
     (void)end_unit(cpu, ibs);
     return UPMU_ERR_PORT;
@@ -146,7 +143,7 @@ static bool stop_unit(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
     UPMU_BARRIER();
     ibs->closing = 1;
     UPMU_BARRIER();
-    (void)take_sample(cpu, &cpu->bank.accesses, ibs, NULL);
+    (void)take_sample(cpu, ibs, NULL);
     return end_unit(cpu, ibs);
 }
 

@@ -78,8 +78,7 @@ static void touch_others(struct upmu_cpu *cpu, struct upmu_set *set, uint32_t ev
         uint64_t value;
 
         if ((reset && upmu_tally_is_wide(tally)) || !may_fold(cpu, tally) ||
-            !(handler ? upmu_bank_handler_read(&cpu->bank, tally->counter, &value)
-                      : upmu_bank_read(&cpu->bank, tally->counter, &value)))
+            !upmu_bank_read(&cpu->bank, tally->counter, &value))
             continue;
         tally->sequence += handler;
         UPMU_BARRIER();
@@ -190,10 +189,10 @@ static UPMU_APART void throttle(struct pass *pass, struct upmu_tally *tally, boo
 }
 
 /* The upper half of a wide event has overflowed with the lower one. */
-static bool load_upper(struct upmu_cpu *cpu, const struct upmu_tally *tally)
+static UPMU_INSIDE bool load_upper(struct upmu_cpu *cpu, const struct upmu_tally *tally)
 {
     return !upmu_tally_is_wide(tally) ||
-           upmu_bank_handler_write(&cpu->bank, tally->slot[UPMU_SECOND_SLOT], UPMU_WIDE_LOAD);
+           upmu_bank_write(&cpu->bank, tally->slot[UPMU_SECOND_SLOT], UPMU_WIDE_LOAD);
 }
 
 /* A sampling counter that is closed and has passed zero. */
@@ -214,7 +213,7 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
     load = upmu_count_load(cpu->pmu, tally, counter);
     /* (What a poll had noted is served: a replay would only close it once more.) */
     cpu->deferred &= ~UPMU_BIT32(counter);
-    if (load_upper(cpu, tally) && upmu_bank_handler_write(&cpu->bank, counter, load))
+    if (load_upper(cpu, tally) && upmu_bank_write(&cpu->bank, counter, load))
         tally->base = load;
     else
         pass->failed |= UPMU_BIT32(counter);
@@ -240,7 +239,7 @@ static void open_again(struct pass *pass, uint32_t counters)
 static bool close_alone(struct upmu_cpu *cpu, unsigned counter, uint64_t *value)
 {
     return upmu_bank_handler_close(&cpu->bank, UPMU_BIT32(counter)) &&
-           upmu_bank_handler_read(&cpu->bank, counter, value);
+           upmu_bank_read(&cpu->bank, counter, value);
 }
 
 static void look_at_counter(struct pass *pass, unsigned counter)
@@ -253,7 +252,7 @@ static void look_at_counter(struct pass *pass, unsigned counter)
     if (!tally)
         return;
     alone = alone && !upmu_run_still(cpu, tally);
-    if (!upmu_bank_handler_read(&cpu->bank, counter, &value)) {
+    if (!upmu_bank_read(&cpu->bank, counter, &value)) {
         pass->failed |= UPMU_BIT32(counter);
         return;
     }
@@ -275,7 +274,7 @@ static void look_at_counter(struct pass *pass, unsigned counter)
 }
 
 /* The same of one that only counts: it is closed for it, unless all of its session are. */
-static bool reload_upper(const struct pass *pass, const struct upmu_tally *tally)
+static UPMU_INSIDE bool reload_upper(const struct pass *pass, const struct upmu_tally *tally)
 {
     struct upmu_cpu *cpu = pass->cpu;
     uint32_t pair = tally->counters & ~cpu->quiet, kept = cpu->quiet | pass->closed;
@@ -295,7 +294,7 @@ static void fold_wrapped(struct pass *pass, unsigned counter)
     uint64_t value;
 
     if (!tally || (tally->sequence & 1u) ||
-        !upmu_bank_handler_read(&cpu->bank, counter, &value))
+        !upmu_bank_read(&cpu->bank, counter, &value))
         return;
     tally->sequence += 1u;
     UPMU_BARRIER();
@@ -376,7 +375,7 @@ static void rearm(struct upmu_cpu *cpu)
 {
     if (!port_has_pmi(cpu->machine->port))
         return;
-    cpu->bank.handler_accesses.rearms++;
+    cpu->bank.counted->rearms++;
     port_pmi_rearm(cpu->machine->port);
 }
 
@@ -436,7 +435,7 @@ static enum upmu_pmi handle(struct pass *pass)
         pass->failed = cpu->sampling;
     if (!upmu_pmu_is(pmu, UPMU_PMU_REARM_LAST))
         rearm(cpu);
-    if (pmu->status_row != UPMU_NO_ROW && upmu_bank_handler_status(&cpu->bank, &status))
+    if (pmu->status_row != UPMU_NO_ROW && upmu_bank_look(&cpu->bank, pmu->status_row, &status))
         flagged = pmu->backend->overflowed(pmu, status) & mine;
     for (uint32_t rest = cpu->sampling & ~pass->failed; rest; rest &= rest - 1u)
         look_at_counter(pass, upmu_bits_lowest(rest));
@@ -445,7 +444,7 @@ static enum upmu_pmi handle(struct pass *pass)
     if (pass->due)
         emit_due(pass);
     if (flagged)
-        (void)upmu_bank_handler_acknowledge(&cpu->bank, pmu->backend->acknowledge(pmu, flagged));
+        (void)upmu_bank_command(&cpu->bank, pmu->ack_row, pmu->backend->acknowledge(pmu, flagged));
     keep_masked(pass);
     if (UPMU_USER_PAGES && cpu->pages)
         upmu_user_pages_loaded(cpu);
@@ -470,6 +469,7 @@ enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *fra
     if (cpu->in_handler)
         return UPMU_PMI_STALE;
     cpu->in_handler = 1;
+    cpu->bank.counted = &cpu->bank.handler_accesses;
     UPMU_BARRIER();
     memset(&pass, 0, sizeof pass);
     pass.cpu = cpu;
@@ -478,6 +478,7 @@ enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *fra
     pass.samples = upmu_ibs_handle(cpu, frame);
     result = handle(&pass);
     UPMU_BARRIER();
+    cpu->bank.counted = &cpu->bank.accesses;
     cpu->in_handler = 0;
     return result;
 }

@@ -8,6 +8,7 @@
  * offsets; head == tail means empty, so a full ring keeps 8 bytes free.
  */
 #include "core/ring.h"
+#include "core/apart.h"
 #include "core/bits.h"
 #include "core/mem.h"
 #include "core/port_call.h"
@@ -132,7 +133,7 @@ bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const 
 }
 
 /* Where the oldest record is; false: there is none. */
-static bool oldest(const struct upmu_ring *ring, uint32_t *out_at, struct record_header *out_header)
+static UPMU_INSIDE bool oldest(const struct upmu_ring *ring, uint32_t *out_at, struct record_header *out_header)
 {
     uint32_t tail = ring->tail;
 

@@ -4,6 +4,7 @@
  * left to do.
  */
 #include "core/schedule.h"
+#include "core/apart.h"
 #include "core/backend.h"
 #include "core/bank.h"
 #include "core/bits.h"
@@ -121,7 +122,7 @@ bool upmu_schedule_fits_pinned(struct upmu_cpu *cpu, struct upmu_session *sessio
 }
 
 /* Is the placement that the session has still free? */
-static bool still_placed(const struct upmu_cpu *cpu, const struct upmu_session *session)
+static UPMU_INSIDE bool still_placed(const struct upmu_cpu *cpu, const struct upmu_session *session)
 {
     if (!session->counters || (session->counters & (cpu->running | upmu_cpu_blocked(cpu))))
         return false;

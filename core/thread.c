@@ -160,7 +160,7 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
 }
 
 /* Every set for itself, on an idle PMU. */
-static enum upmu_status check_fits(struct upmu_session *session)
+static UPMU_INSIDE enum upmu_status check_fits(struct upmu_session *session)
 {
     const struct upmu_pmu *pmu = NULL;
     struct upmu_set *active = session->active;

@@ -130,7 +130,7 @@ enum upmu_status upmu_turns_start(struct upmu_cpu *cpu, struct upmu_session *ses
 }
 
 /* Of those that share, who runs together from now on: marked UPMU_CHANGE_COMES. */
-static void plan(struct upmu_cpu *cpu)
+static UPMU_INSIDE void plan(struct upmu_cpu *cpu)
 {
     struct upmu_joint joint;
     struct upmu_why why;

@@ -267,6 +267,7 @@ struct upmu_accesses {
 struct upmu_bank {
     struct upmu_accesses accesses;         /* by local calls */
     struct upmu_accesses handler_accesses; /* by upmu_handle_pmi() */
+    struct upmu_accesses *counted;         /* of these two, which counts now */
     const struct upmu_port *port;
     const struct upmu_pmu *pmu;
     struct upmu_domain *domain;    /* that knows what was found in shared registers, or NULL */
