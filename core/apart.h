@@ -9,4 +9,11 @@
 #define UPMU_APART __attribute__((noinline))
 #define UPMU_INSIDE __attribute__((always_inline)) inline
 
+/* Where it is called so often that the call would be felt: only for the sake of bytes. */
+#ifdef __OPTIMIZE_SIZE__
+#define UPMU_APART_IF_SMALL UPMU_APART
+#else
+#define UPMU_APART_IF_SMALL
+#endif
+
 #endif

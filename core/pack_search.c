@@ -45,7 +45,7 @@ static unsigned room_of(const struct packing *packing, uint32_t counters)
     return room < packing->limit ? room : packing->limit;
 }
 
-static unsigned divide_up(unsigned dividend, unsigned divisor)
+static UPMU_APART_IF_SMALL unsigned divide_up(unsigned dividend, unsigned divisor)
 {
     return divisor ? (dividend + divisor - 1u) / divisor : 1u;
 }
@@ -165,7 +165,7 @@ struct group {
     unsigned members;
 };
 
-static bool group_claims(const struct group *group, unsigned claim)
+static UPMU_APART_IF_SMALL bool group_claims(const struct group *group, unsigned claim)
 {
     return group->claims[claim >> 6] >> (claim & 63u) & 1u;
 }
@@ -272,7 +272,8 @@ struct step {
 };
 
 /* Move the requests along a path, the last one to `set`; false: the sets do not fit any more. */
-static bool follow_path(struct packing *packing, const struct step *steps, unsigned last, unsigned set)
+static UPMU_APART_IF_SMALL bool follow_path(struct packing *packing, const struct step *steps, unsigned last,
+                                            unsigned set)
 {
     uint32_t before[UPMU_REQUESTS];
     uint32_t changed = 0;

@@ -34,8 +34,15 @@ void upmu_placement_lift(struct placement *p, unsigned rules)
     if ((rules & PLACE_LIFT_LIMIT) || upmu_bits_count(p->limited) <= input->limit)
         p->limited = 0;
     for (unsigned request = 0, i = 0; request < input->request_count; request++) {
+        unsigned end = p->first[request + 1];
+
+        if (PLACE_TRIES != 0 && (p->counters[request] & ~available) == 0 && (p->barred & barred) == 0) {
+            p->usable[request] = (uint32_t)(UPMU_BIT64(end - i) - 1u);
+            i = end;
+            continue;
+        }
         p->usable[request] = 0;
-        for (uint32_t bit = 1; i < p->first[request + 1]; i++, bit <<= 1) {
+        for (uint32_t bit = 1; i < end; i++, bit <<= 1) {
             const struct place_option *option = &p->option[i];
             unsigned k = option->shape & OPTION_SLOTS;
 
@@ -57,10 +64,10 @@ static uint64_t with_twins(uint64_t resources)
     return resources | (resources & second) >> 1 | (resources << 1 & second);
 }
 
-/* All requests of `left` that the first of them depends on, itself included. */
-static uint32_t component_of(const struct placement *p, uint32_t left)
+/* All requests of `left` that `joined` depends on, itself included. */
+static uint32_t component_of(const struct placement *p, uint32_t left, uint32_t joined)
 {
-    uint32_t members = 0, joined = left & (0u - left), counters = 0;
+    uint32_t members = 0, counters = 0;
     uint64_t resources = 0;
 
     while (joined != 0) {
@@ -90,7 +97,7 @@ static uint32_t component_of(const struct placement *p, uint32_t left)
 /* ---- Staying ---- */
 
 /* The option that a running request is on, if it still has it; PLACE_OPTIONS otherwise. */
-static unsigned option_in_use(const struct placement *p, unsigned request)
+static UPMU_APART_IF_SMALL unsigned option_in_use(const struct placement *p, unsigned request)
 {
     const uint8_t *counters = p->input->stay[request];
 
@@ -185,15 +192,16 @@ static void write_results(const struct placement *p, struct upmu_place_result *o
 static UPMU_APART enum upmu_status place_requests(struct placement *p, struct upmu_place_result *out,
                                                   struct upmu_why *why)
 {
-    uint32_t left = (uint32_t)(UPMU_BIT64(p->count) - 1u), stayers;
+    uint32_t all = (uint32_t)(UPMU_BIT64(p->count) - 1u), left, stayers;
     uint64_t helped = p->helped;
 
     if (p->fault != UPMU_OK)
         p->helped = p->tries = 0;
     memset(p->u.search.counter, UPMU_NO_COUNTER, sizeof p->u.search.counter);
     stayers = find_stayers(p);
+    left = upmu_placement_try(p, all, stayers);
     while (left != 0) {
-        uint32_t members = component_of(p, left);
+        uint32_t members = component_of(p, all, left & (0u - left));
         enum upmu_status status = solve_component(p, members, stayers);
 
         p->helped = status == UPMU_ERR_DOES_NOT_FIT ? helped : p->helped;

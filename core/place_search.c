@@ -4,6 +4,7 @@
  * suggests, decides where they contradict each other, and prunes by values and by
  * the matching, which it mends after each step instead of copying it.
  */
+#include "core/apart.h"
 #include "core/mem.h"
 #include "core/placement.h"
 
@@ -15,7 +16,7 @@ static uint32_t unit_request(unsigned unit)
 }
 
 /* Which of some counters is tried first. */
-static unsigned preferred_counter(const struct placement *p, uint32_t counters)
+static UPMU_APART_IF_SMALL unsigned preferred_counter(const struct placement *p, uint32_t counters)
 {
     unsigned best = upmu_bits_lowest(counters);
 
@@ -45,7 +46,7 @@ static void note_witness(struct placement *p, uint32_t counters, uint32_t witnes
     p->witness = witness;
 }
 
-static void take_counter(struct placement *p, unsigned unit, unsigned counter)
+static UPMU_APART_IF_SMALL void take_counter(struct placement *p, unsigned unit, unsigned counter)
 {
     p->used |= UPMU_BIT32(counter);
     p->u.search.counter[unit] = (uint8_t)counter;
@@ -117,7 +118,7 @@ static bool keep_limit(struct placement *p)
 }
 
 /* Give every unit a counter, within the limit. */
-static bool match_all(struct placement *p)
+static UPMU_APART_IF_SMALL bool match_all(struct placement *p)
 {
     const struct place_search *search = &p->u.search;
 
@@ -179,7 +180,7 @@ static void refresh_request(struct placement *p, unsigned request)
 }
 
 /* Make an option viable that is not, or the other way round. */
-static void flip_option(struct placement *p, unsigned index)
+static UPMU_APART_IF_SMALL void flip_option(struct placement *p, unsigned index)
 {
     unsigned request = p->option[index].request;
 
@@ -207,7 +208,7 @@ static bool has_claim(const struct placement *p, const struct place_option *opti
 }
 
 /* The pair of resources on one of which a served helper wants a counter. */
-static unsigned helper_pair(const struct placement *p, const struct place_option *option)
+static UPMU_APART_IF_SMALL unsigned helper_pair(const struct placement *p, const struct place_option *option)
 {
     const uint8_t *list = &p->list[option->claims];
 
@@ -255,7 +256,8 @@ static bool makes_always(const struct placement *p, unsigned request, unsigned c
 }
 
 /* Exclude some options of a request. */
-static void exclude_options(struct placement *p, unsigned request, uint32_t options, uint32_t because)
+static UPMU_APART_IF_SMALL void exclude_options(struct placement *p, unsigned request, uint32_t options,
+                                                uint32_t because)
 {
     for (; options != 0; options &= options - 1u)
         exclude_option(p, p->first[request] + upmu_bits_lowest(options), because);
@@ -361,7 +363,7 @@ static void give_up_serving(struct placement *p)
 }
 
 /* Draw all conclusions from what changed, values before counters.  False: a contradiction. */
-static bool draw_conclusions(struct placement *p)
+static UPMU_APART_IF_SMALL bool draw_conclusions(struct placement *p)
 {
     do {
         uint32_t stale = 0, spread = 0;
@@ -409,8 +411,6 @@ static void begin_search(struct placement *p, uint32_t members, uint32_t pinned)
 
         p->u.search.viable[request] =
             p->pinned >> request & 1u ? UPMU_BIT32(p->keep[request] - p->first[request]) : p->usable[request];
-        for (unsigned k = PLACE_TRIES ? 0 : p->slots; k != 0; k--, request += UPMU_REQUESTS)
-            p->u.search.counter[request] = UPMU_NO_COUNTER;
     }
 }
 
@@ -606,16 +606,15 @@ static bool take_option(struct placement *p, unsigned request, uint8_t *made, ui
 }
 
 /*
- * The requests one after the other, without looking back; whoever finds nothing is the
- * first next time.  Enough for nearly all sets that fit, and else a start for the matching.
+ * The requests one after the other, without looking back, those that found nothing the last time first.  Enough
+ * for nearly all sets that fit, and else a start for the matching.  Returns those that have nothing.
  */
-static bool take_options(struct placement *p)
+static uint32_t take_options(struct placement *p)
 {
-    uint8_t made[UPMU_RESOURCES];
-    uint32_t first = 0, second = 0, left, next, serving;
+    uint32_t first = p->failed, second = p->failed != 0 ? ~p->helpers : 0, serving = p->served, skipped = 0, left, next;
+    uint8_t *made = p->u.search.spread;
 
-    if (UPMU_SLOTS != 1 && p->slots != 1)
-        memset(p->u.search.spread, NO_CLAIM, sizeof p->u.search.spread);
+    memset(made, NO_CLAIM, sizeof p->u.search.spread);
     for (left = p->members; left != 0; left &= left - 1u) {
         unsigned request = upmu_bits_lowest(left);
 
@@ -630,29 +629,35 @@ static bool take_options(struct placement *p)
         if (p->list[p->option[p->first[request]].claims] > 1u)
             spread_request(p, request, false);
     }
-    left = p->members;
-    for (unsigned tries = p->limited != 0 ? 0 : p->tries; tries != 0; tries--) {
-        if (UPMU_SLOTS != 1 && p->slots != 1)
-            memcpy(made, p->u.search.spread, sizeof made);
-        else
-            memset(made, NO_CLAIM, sizeof made);
-        p->used = 0;
-        serving = p->served;
-        for (left = p->members; left != 0; left ^= next) {
-            next = left & first ? left & first : left & second ? left & second : left;
-            next &= 0u - next;
-            if (!take_option(p, upmu_bits_lowest(next), made, &serving))
-                break;
-        }
-        if (left == 0)
-            return true;
-        first |= next;
-        second |= ~p->helpers;
+    p->failed = 0;
+    for (left = p->members; left != 0; left &= ~next) {
+        unsigned request;
+
+        next = left & first ? left & first : left & second ? left & second : left;
+        next &= 0u - next;
+        request = upmu_bits_lowest(next);
+        if (take_option(p, request, made, &serving))
+            continue;
+        /* Those on the same counters will have to be placed again. */
+        p->failed |= next;
+        for (uint32_t others = left; others != 0; others &= others - 1u)
+            if (p->counters[upmu_bits_lowest(others)] & p->counters[request])
+                next |= others & (0u - others);
+        skipped |= next;
     }
-    for (; left != 0; left &= left - 1u)
+    return skipped;
+}
+
+uint32_t upmu_placement_try(struct placement *p, uint32_t members, uint32_t pinned)
+{
+    uint32_t left;
+
+    begin_search(p, members, pinned);
+    left = PLACE_TRIES == 0 || p->tries == 0 || p->limited != 0 ? members : take_options(p);
+    for (members = left; members != 0; members &= members - 1u)
         for (unsigned k = 0; k < p->slots; k++)
-            p->u.search.counter[k * UPMU_REQUESTS + upmu_bits_lowest(left)] = UPMU_NO_COUNTER;
-    return false;
+            p->u.search.counter[k * UPMU_REQUESTS + upmu_bits_lowest(members)] = UPMU_NO_COUNTER;
+    return left;
 }
 
 /* ---- The search ---- */
@@ -677,8 +682,7 @@ static bool helpers_are_served(struct placement *p)
 
 enum upmu_status upmu_placement_solve(struct placement *p, uint32_t members, uint32_t pinned)
 {
-    begin_search(p, members, pinned);
-    if (PLACE_TRIES != 0 && take_options(p))
+    if (upmu_placement_try(p, members, pinned) == 0)
         return UPMU_OK;
     memset(p->u.search.because, 0, sizeof p->u.search.because);
     memset(p->u.search.spread, NO_CLAIM, sizeof p->u.search.spread);

@@ -10,7 +10,7 @@
 #include <upmu/place.h>
 #include "core/bits.h"
 
-#define PLACE_OPTIONS 116
+#define PLACE_OPTIONS 115
 #define PLACE_OPTIONS_EACH 32 /* of one request: bits of `viable` */
 #define PLACE_CLAIMS 88
 #define PLACE_LIST 256
@@ -102,6 +102,7 @@ struct placement {
     uint8_t trail_count, decision_count;
     uint8_t tries;      /* PLACE_TRIES; one to explain a refusal, where most subsets do not need the second */
     uint32_t used;      /* counters with a unit */
+    uint32_t failed;    /* requests that found nothing in the last try */
     uint32_t unmatched; /* requests that may have a unit without a counter */
     uint32_t changed;   /* requests whose options changed */
     uint32_t rounds;    /* left */
@@ -111,7 +112,7 @@ struct placement {
     uint8_t fault; /* why they cannot be read */
     uint8_t count; /* requests that could be read */
     uint8_t option_count, claim_count;
-    uint8_t list_used;
+    uint8_t barred;                    /* parts of shapes of any options; all, if a slot has no counters */
     uint8_t slots;                     /* most slots of an option */
     uint8_t first[UPMU_REQUESTS + 1];  /* option of a request */
     uint64_t resources[UPMU_REQUESTS]; /* that any of its options claims */
@@ -151,6 +152,12 @@ void upmu_placement_read(struct placement *p);
 
 /* Lift some rules, and let the others hold. */
 void upmu_placement_lift(struct placement *p, unsigned rules);
+
+/*
+ * Try to place `members` as upmu_placement_solve() does, but without looking back.  Returns those that have nothing:
+ * those that found nothing, and those that were not tried any more because they share its counters.
+ */
+uint32_t upmu_placement_try(struct placement *p, uint32_t members, uint32_t pinned);
 
 /*
  * Place `members` alone, those in `pinned` where they are now.  UPMU_OK leaves the

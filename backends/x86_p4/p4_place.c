@@ -20,8 +20,8 @@
  * four counters change sides.
  */
 static const struct upmu_pair cascades[] = {
-    {0, 2},   {1, 3},  {2, 0},   {3, 1},   {4, 6},   {5, 7},   {6, 4},   {7, 5},   {8, 10},  {9, 11},  {10, 8},
-    {11, 9},  {12, 14}, {13, 15}, {14, 12}, {15, 13}, {16, 14}, {17, 15}, {12, 16}, {15, 17}, {16, 17}, {17, 16},
+    {0, 2},  {1, 3},   {2, 0},   {3, 1},   {4, 6},   {5, 7},   {6, 4},   {7, 5},   {8, 10},  {9, 11},  {10, 8},
+    {11, 9}, {12, 14}, {13, 15}, {14, 12}, {15, 13}, {16, 14}, {17, 15}, {12, 16}, {15, 17}, {16, 17}, {17, 16},
 };
 #define EXTENDED 18u
 #define CASCADE_PAIRS (sizeof cascades / sizeof cascades[0])
@@ -46,13 +46,15 @@ static void add_value(struct upmu_slot *slot, unsigned resource, uint64_t value)
     slot->value[slot->resource_count++] = value;
 }
 
-/* What is claimed to count on one side; `row`: of documented events, below 0: none. */
+/* What is claimed to count on one side, an ESCR first; `row`: of documented events, below 0: none. */
 static void fill_slot(struct upmu_slot *slot, unsigned group, uint64_t word, int row, unsigned thread, unsigned odd)
 {
+    slot->resource_count = 1;
+    slot->resource[0] = (uint8_t)(upmu_p4_even_escr(group, word) + odd);
+    slot->value[0] = escr_value(word, thread);
     /* A thread-independent event counts both threads, whoever asks: it has one owner. */
     if (row >= 0 && row < (int)UPMU_P4_TI_EVENTS)
         add_value(slot, UPMU_P4_RESOURCE_TI + (unsigned)row, thread);
-    add_value(slot, upmu_p4_even_escr(group, word) + odd, escr_value(word, thread));
 }
 
 /* Tagging by the odd FIRM_ESCR is by tag bit 1, with the mask bit that goes with it. */
@@ -62,41 +64,45 @@ static uint64_t moved_tag(uint64_t word)
 }
 
 /*
- * The upstream ESCR of a tagging recipe; false: not this one.  Front-end tags are a
- * single bit: each thread has one RAT_ESCR for it, so that loads and stores cannot mix.
- * Tables 19-32 to 19-34 give the split metrics the side of their SAAT_ESCR.
+ * The upstream ESCR of a tagging recipe.  Front-end tags are a single bit: each thread has
+ * one RAT_ESCR for it, so that loads and stores cannot mix.  Tables 19-32 to 19-34 give the
+ * split metrics the side of their SAAT_ESCR.  This and those below: how many ways there are; 0: not this one.
  */
-static bool fill_upstream(const struct upmu_pmu *pmu, struct upmu_alternative *out, const struct upmu_event *event,
-                          unsigned thread, unsigned odd)
+static unsigned fill_upstream(const struct upmu_pmu *pmu, struct upmu_alternative *out, const struct upmu_event *event,
+                              unsigned thread, unsigned odd)
 {
-    unsigned group = UPMU_P4_PAYLOAD_SECOND(event->payload);
+    unsigned group = UPMU_P4_PAYLOAD_SECOND(event->payload), ways = odd ? 0 : 2;
     unsigned even = upmu_p4_even_escr(group, event->config1);
     uint64_t word = event->config1;
-    bool loads = (word & UPMU_P4_ESCR_SELECT) >> 25 == 0x04;
 
-    if ((even == UPMU_P4_RAT_ESCR0 && odd != thread) || (even == UPMU_P4_SAAT_ESCR0 && odd != loads) ||
-        (even == UPMU_P4_SSU_ESCR0 && odd)) /* there is no SSU_ESCR1 */
-        return false;
+    if (even == UPMU_P4_RAT_ESCR0)
+        odd = thread;
+    else if (even == UPMU_P4_SAAT_ESCR0)
+        odd = (word & UPMU_P4_ESCR_SELECT) >> 25 == 0x04; /* loads */
+    else if (even != UPMU_P4_SSU_ESCR0)                   /* there is no SSU_ESCR1 */
+        ways = 4;
+    if (ways == 0)
+        return 0;
     if (odd && (word & UPMU_P4_ESCR_TAG_ENABLE)) {
         uint64_t *value = &out->slot[0].value[0], mask = *value & UPMU_P4_ESCR_MASK;
 
         word = moved_tag(word);
         *value = (*value ^ mask) | mask << 1;
+        out->twin = 0;
         /* Raw words may have no neighbour in the mask, or one that the register lacks. */
-        if ((mask << 1 & ~UPMU_P4_ESCR_MASK) || out->slot[0].resource[0] >= UPMU_P4_ESCRS ||
+        if ((mask << 1 & ~UPMU_P4_ESCR_MASK) ||
             (*value & ~upmu_register_bits(pmu, UPMU_P4_ROW_ESCR + out->slot[0].resource[0])))
-            return false;
+            return 0;
     }
     out->helper = true;
     out->slot_count = 2;
     out->slot[1].counters = upmu_p4_side(group, odd);
-    out->slot[1].resource_count = 0;
     fill_slot(&out->slot[1], group, word, -1, thread, odd);
-    return true;
+    return ways;
 }
 
-static bool fill_cascade(const struct upmu_pmu *pmu, struct upmu_alternative *out, const struct upmu_event *event,
-                         unsigned thread, unsigned odd, unsigned second)
+static unsigned fill_cascade(const struct upmu_pmu *pmu, struct upmu_alternative *out, const struct upmu_event *event,
+                             unsigned thread, unsigned odd, unsigned second)
 {
     unsigned group = UPMU_P4_PAYLOAD_SECOND(event->payload), row = event->flags1;
     unsigned from = group * PAIRS_OF_FOUR, end = from + PAIRS_OF_FOUR;
@@ -104,73 +110,68 @@ static bool fill_cascade(const struct upmu_pmu *pmu, struct upmu_alternative *ou
     if (group == UPMU_P4_GROUP_IQ)
         end = event->config & CCCR(UPMU_P4_CCCR_EXTENDED_CASCADE) ? CASCADE_PAIRS : EXTENDED;
     else if (odd == second)
-        return false;
+        return 0;
     if (!(event->config & CCCR(UPMU_P4_CCCR_CASCADE)))
         from = EXTENDED;
     if (from >= end)
-        return false;
+        return 0;
     out->slot_count = 2;
     out->dormant = 1;
     out->pairs = cascades + from;
     out->pair_count = (uint8_t)(end - from);
     out->slot[1].counters = upmu_p4_counters(pmu, group, event->config1, (int)row - 1) & upmu_p4_side(group, second);
-    out->slot[1].resource_count = 0;
     fill_slot(&out->slot[1], group, event->config1, (int)row - 1, thread, second);
-    return out->slot[1].counters;
+    return out->slot[1].counters ? 4 : 0;
 }
 
-/* What there is beside one slot; `second`: the side of the second ESCR.  False: there is no such way. */
-static bool fill_rest(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned odd,
-                      unsigned second, struct upmu_alternative *out)
+/* What the second word wants beside slot 0; `second`: the side of its ESCR. */
+static unsigned fill_second(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned odd,
+                            unsigned second, struct upmu_alternative *out)
 {
     unsigned group = UPMU_P4_PAYLOAD_GROUP(event->payload);
-    struct upmu_slot *slot = &out->slot[0];
+    enum upmu_p4_second kind = upmu_p4_second(event);
 
-    /* Precise samples are made by counter 16, for the second thread by 17. */
-    if (event->attributes & UPMU_ATTR_PRECISE)
-        slot->counters &= UPMU_BIT32(thread ? 17 : 16);
-    if (event->config2 && !(event->config2 & UPMU_EVENT_AFTER)) {
-        add_value(slot, UPMU_P4_RESOURCE_PEBS_ENABLE, event->config2 & 0xffffffffu);
-        add_value(slot, UPMU_P4_RESOURCE_MATRIX_VERT, event->config2 >> 32);
-    }
-    if (!event->config1 || !slot->counters)
-        return true;
-    switch (upmu_p4_second(event)) {
-    case UPMU_P4_UPSTREAM:
+    if (kind == UPMU_P4_UPSTREAM)
         return fill_upstream(pmu, out, event, thread, second);
-    case UPMU_P4_INITIATOR:
+    out->twin = 0;
+    if (kind == UPMU_P4_INITIATOR)
         return fill_cascade(pmu, out, event, thread, odd, second);
-    default:
-        add_value(slot, upmu_p4_even_escr(group, event->config1) + !odd, escr_value(event->config1, thread));
-        return !second && upmu_p4_even_escr(group, event->config1) != UPMU_P4_SSU_ESCR0;
-    }
+    add_value(&out->slot[0], upmu_p4_even_escr(group, event->config1) + !odd, escr_value(event->config1, thread));
+    return !second && upmu_p4_even_escr(group, event->config1) != UPMU_P4_SSU_ESCR0 ? 2 : 0;
 }
 
 bool upmu_p4_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,
                          struct upmu_alternative *out)
 {
-    unsigned group = UPMU_P4_PAYLOAD_GROUP(event->payload), odd = i & 1u;
+    unsigned group = UPMU_P4_PAYLOAD_GROUP(event->payload), odd = i & 1u, ways = 2;
+    uint32_t counters = event->counters;
     struct upmu_slot *slot = &out->slot[0];
 
-    if (i >= (event->config1 ? 4u : 2u))
-        return false;
+    /* Precise samples are made by counter 16, for the second thread by 17. */
+    if (event->attributes & UPMU_ATTR_PRECISE)
+        counters &= UPMU_BIT32(thread ? 17 : 16);
     /* Field by field: most of it is never looked at, and this is what a placement does most. */
     out->slot_count = 1;
     out->pair_count = 0;
     out->helper = false;
     out->dormant = false;
-    slot->resource_count = 0;
-    slot->counters = event->counters & upmu_p4_side(group, odd);
-    if (slot->counters == 0)
-        return true;
+    slot->counters = counters & upmu_p4_side(group, odd);
+    out->twin = odd || !slot->counters ? 0 : counters & upmu_p4_side(group, 1);
     fill_slot(slot, group, event->config, event->flags - 1, thread, odd);
-    if ((event->config1 || event->config2 || (event->attributes & UPMU_ATTR_PRECISE)) &&
-        !fill_rest(pmu, event, thread, odd, i >> 1, out)) {
-        slot->counters = 0;
-        slot->resource_count = 0;
-        out->slot_count = 1;
+    if (event->config2 && !(event->config2 & UPMU_EVENT_AFTER)) {
+        add_value(slot, UPMU_P4_RESOURCE_PEBS_ENABLE, event->config2 & 0xffffffffu);
+        add_value(slot, UPMU_P4_RESOURCE_MATRIX_VERT, event->config2 >> 32);
     }
-    return true;
+    if (event->config1) {
+        ways = fill_second(pmu, event, thread, odd, i >> 1, out);
+        if (!ways) {
+            ways = 4;
+            out->twin = 0;
+            slot->counters = 0;
+        }
+    }
+    out->last = (out->twin ? i + 2u : i + 1u) >= ways;
+    return i < ways;
 }
 
 /* A CCCR, without ENABLE, OVF and interrupts. */
@@ -207,8 +208,7 @@ void upmu_p4_render(const struct upmu_pmu *pmu, const struct upmu_event *event, 
             if (!slot && (flags & UPMU_RENDER_INTERRUPT) && !(event->attributes & UPMU_ATTR_CASCADE))
                 value |= thread ? UPMU_P4_CCCR_OVF_PMI_T1 : UPMU_P4_CCCR_OVF_PMI_T0;
             upmu_image_add(image, UPMU_P4_ROW_CCCR + counters[slot],
-                           0xffffffffu & ~(UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_OVF), value,
-                           UPMU_BIT32(counters[slot]));
+                           0xffffffffu & ~(UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_OVF), value, UPMU_BIT32(counters[slot]));
         }
         for (unsigned k = 0; k < way.slot[slot].resource_count; k++) {
             unsigned row = upmu_p4_resource_row(pmu, way.slot[slot].resource[k]);

@@ -51,6 +51,9 @@ struct upmu_alternative {
     uint8_t pair_count; /* slots 0 and 1 must be one of `pairs`; 0: free */
     bool helper;        /* the last slot is one; it is not slot 0, and not tied by `pairs` */
     bool dormant;       /* something else enables slot 0 later: the target of a cascade */
+    bool last;          /* there is none after it and its twin: nobody need ask */
+    uint32_t twin;      /* 0; or counters of slot 0 in the next way, which else differs in nothing but that slot */
+                        /* 0 claims resource[0] + 1 instead of resource[0], each nowhere else; without `pairs` */
     const struct upmu_pair *pairs;
     struct upmu_slot slot[UPMU_SLOTS];
 };
@@ -65,7 +68,9 @@ struct upmu_held {
 struct upmu_place_input {
     /*
      * The i-th way to run request `request`, best first; false after the last.  One
-     * whose slot 0 has no counters is none.  Pure: the same answer each time.
+     * whose slot 0 has no counters is none.  Pure: the same answer each time.  `last`
+     * and `twin`, which save calls, are 0 before the first one; who never sets them
+     * leaves them so.
      */
     bool (*alternative)(const void *context, unsigned request, unsigned i, struct upmu_alternative *out);
     const void *context;

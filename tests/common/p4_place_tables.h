@@ -240,6 +240,7 @@ static inline void p4_fill_shape(struct shape *shape, const struct p4_set *set)
             shape->alternative_count[i]++;
         }
     }
+    shape_note_twins(shape);
 }
 
 /* ---- Seeded sets with tags and cascades ---- */

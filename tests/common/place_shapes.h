@@ -66,6 +66,26 @@ static inline void shape_begin(struct shape *shape, uint32_t counters)
     memset(shape->stay_alternative, 0xff, sizeof shape->stay_alternative);
 }
 
+/* Say of each way that the next one is its twin, if it is, and of the last one that it is. */
+static inline void shape_note_twins(struct shape *shape)
+{
+    for (unsigned request = 0; request < shape->input.request_count; request++) {
+        unsigned count = shape->alternative_count[request];
+        for (unsigned i = 0; i < count; i++) {
+            struct upmu_alternative *way = &shape->alternative[request][i], twin = *way;
+            const struct upmu_alternative *next = way + 1;
+            if (i + 1 < count && !way->pair_count && way->slot[0].resource_count) {
+                twin.slot[0].counters = next->slot[0].counters;
+                twin.slot[0].resource[0]++;
+                if (way->slot[0].counters && memcmp(&twin, next, sizeof twin) == 0)
+                    way->twin = next->slot[0].counters;
+            }
+            way->last = i + 1 + (way->twin != 0) >= count;
+            i += way->twin != 0;
+        }
+    }
+}
+
 /* A further way to run a request, with one slot. */
 static inline struct upmu_slot *shape_way(struct shape *shape, unsigned request, uint32_t counters)
 {

@@ -145,11 +145,11 @@ static void thread_independent_events_have_one_resource_each(void **state)
             struct ways ways = ways_of(independent[i], thread);
 
             for (unsigned k = 0; k < ways.count; k++) {
-                unsigned resource = ways.way[k].slot[0].resource[0];
+                unsigned resource = ways.way[k].slot[0].resource[1];
 
                 assert_true(resource >= TI_RESOURCES && resource < UPMU_RESOURCES);
                 assert_int_equal(pmu.backend->resource_row(&pmu, resource), UPMU_NO_ROW);
-                assert_true(ways.way[k].slot[0].value[0] == thread);
+                assert_true(ways.way[k].slot[0].value[1] == thread);
                 assert_true(!(seen >> resource & 1u) || k || thread);
                 seen |= UPMU_BIT64(resource);
             }
@@ -229,6 +229,58 @@ static void replay_recipes_hold_both_tag_registers(void **state)
     assert_int_equal(mob.count, 4);
     assert_int_equal(misses.count, 2);
     assert_int_equal(misses.way[0].slot_count, 1);
+}
+
+/* Each way by its number, and by what the way before it says of it: the same. */
+static unsigned check_hints(const struct upmu_event *event, unsigned thread)
+{
+    struct upmu_alternative way, next;
+    unsigned twins = 0;
+
+    for (unsigned i = 0; pmu.backend->alternative(&pmu, event, thread, i, &way); i++) {
+        bool more = pmu.backend->alternative(&pmu, event, thread, i + 1, &next);
+
+        if (way.twin) {
+            twins++;
+            assert_true(more && way.slot[0].counters && !way.pair_count);
+            way.slot[0].counters = way.twin;
+            way.slot[0].resource[0]++;
+            assert_int_equal(next.slot_count, way.slot_count);
+            assert_int_equal(next.helper, way.helper);
+            assert_int_equal(next.dormant, way.dormant);
+            for (unsigned k = 0; k < way.slot_count; k++) {
+                assert_int_equal(next.slot[k].counters, way.slot[k].counters);
+                assert_int_equal(next.slot[k].resource_count, way.slot[k].resource_count);
+                for (unsigned j = 0; j < way.slot[k].resource_count; j++) {
+                    assert_int_equal(next.slot[k].resource[j], way.slot[k].resource[j]);
+                    assert_true(next.slot[k].value[j] == way.slot[k].value[j]);
+                }
+            }
+        }
+        for (unsigned k = i + 1 + (way.twin != 0); way.last && k < MOST_WAYS + 2; k++)
+            assert_true(!pmu.backend->alternative(&pmu, event, thread, k, &next) || !next.slot[0].counters);
+    }
+    return twins;
+}
+
+static void what_a_way_says_of_the_next_one_holds(void **state)
+{
+    static const char *const texts[] = {
+        "IOQ_active_entries:ALL_READ:OWN", "BSQ_allocation", "global_power_events", "memory_loads", "memory_stores",
+        "packed_SP_retired", "1stL_cache_load_miss_retired", "MOB_load_replay_retired", "split_load_retired",
+        "split_store_retired", "front_end_event:NBOGUS:cascade=uops_retired.NBOGUS", "uops_retired:NBOGUS:counter=17",
+        "tc_deliver_mode", "BSQ_active_entries", "mob_load_replay_retired:pp"};
+    unsigned twins = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct upmu_event event;
+
+        for (unsigned thread = 0; thread < 2; thread++)
+            if (upmu_event_parse(&pmu, texts[i], &event, NULL) == UPMU_OK)
+                twins += check_hints(&event, thread);
+    }
+    assert_in_range(twins, 15, 60);
 }
 
 static void occupancy_takes_both_escrs_of_its_unit_and_one_counter(void **state)
@@ -683,6 +735,7 @@ int main(void)
         cmocka_unit_test(two_execution_recipes_do_not_mix),
         cmocka_unit_test(a_cascade_counts_from_the_overflow_of_its_initiator_on),
         cmocka_unit_test(each_thread_samples_precisely_on_a_counter_of_its_own),
+        cmocka_unit_test(what_a_way_says_of_the_next_one_holds),
         cmocka_unit_test(an_upstream_escr_is_guarded_by_the_counters_of_its_recipe),
         cmocka_unit_test(a_leftover_overflow_is_cleared_and_a_released_cccr_is_zero),
         cmocka_unit_test(what_a_watchdogs_counter_looks_at_is_left_alone),
