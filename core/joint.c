@@ -112,7 +112,7 @@ enum upmu_status upmu_joint_solve(const struct upmu_cpu *cpu, struct upmu_joint 
     memset(&input, 0, sizeof input);
     input.alternative = joint_alternative;
     input.context = joint;
-    input.set_of = joint->set;
+    input.set_of = joint->sets > 1 ? joint->set : NULL; /* (One set is soonest placed so.) */
     input.request_count = joint->count;
     input.counters = joint->pmu->counters;
     input.preference = joint->pmu->preference;
