@@ -432,8 +432,9 @@ static void before(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upm
 
     (void)cpu;
     /* A handler may have begun behind a write that has not been looked at yet. */
-    if (rig->in_handler)
+    if (rig->writing)
         rig_account(rig);
+    rig->writing = kind == UPMU_SIM_WRMSR;
     if (rig->order.trace)
         printf("    %3u CPU %u %s %x%s\n", (unsigned)number, cpu,
                kind == UPMU_SIM_RDMSR   ? "rdmsr"
@@ -457,6 +458,7 @@ static void after(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu
     (void)address;
     if (kind == UPMU_SIM_WRMSR)
         rig_account(rig);
+    rig->writing = false;
     if (number == rig->order.at && rig->order.after &&
         (rig->order.injection == RIG_OVERFLOW || rig->order.injection == RIG_FOREIGN))
         rig_inject(rig);

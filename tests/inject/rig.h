@@ -91,6 +91,7 @@ struct rig {
     uint64_t tags[2][RIG_KINDS - RIG_TAGGED]; /* of these kinds, by CPU */
     uint32_t not_ours[2];                     /* counters that others use: outside of the truth */
     uint32_t in_handler;
+    bool writing; /* between before() and after() of a write */
     uint32_t may_lose; /* bursts at moments when a period may go by unseen */
     uint32_t swaps;    /* foreign NMIs that were taken for ours */
     uint64_t wraps_claimed;
