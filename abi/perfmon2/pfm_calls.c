@@ -4,6 +4,7 @@
  */
 #include <abi/perfmon2/pfm_core.h>
 #include "core/mem.h"
+#include "core/message_core.h"
 #include "core/port_call.h"
 
 #define CONTEXT_FLAGS (PFM_FL_NOTIFY_BLOCK | PFM_FL_SYSTEM_WIDE | PFM_FL_SMPL_FMT | PFM_FL_OVFL_NO_MSG)
@@ -45,7 +46,12 @@ enum upmu_status upmu_pfm_fetch(struct upmu_pfm_context *context, const void *us
     return context->pfm->copy_in(context->pfm->context, context->memory.vector, user, bytes) ? UPMU_OK : UPMU_ERR_PORT;
 }
 
-/* ---- Life ---- */
+/*
+ * ---- Life ----
+ *
+ * A thread that a message blocked runs on when the mask ends, by restart, start, stop, unload or
+ * close: the program's kernel cannot know of it.
+ */
 
 static enum upmu_status open_session(struct upmu_pfm_context *context, const char *name, const void *argument,
                                      size_t argument_bytes)
@@ -123,6 +129,7 @@ enum upmu_status upmu_pfm_close(struct upmu_pfm_context *context, bool *out_last
     status = upmu_session_close(&context->session);
     if (context->session.state != UPMU_SESSION_CLOSED)
         return status;
+    upmu_message_restarted(&context->session);
     context->references = 0;
     context->loaded = false;
     context->pfm->contexts--;
@@ -186,6 +193,7 @@ enum upmu_status upmu_pfm_unload_context(struct upmu_pfm_context *context, uint3
     status = upmu_session_detach(&context->session);
     if (context->session.state != UPMU_SESSION_DETACHED)
         return status;
+    upmu_message_restarted(&context->session);
     if (context->loaded)
         upmu_pfm_keep(context);
     context->loaded = false;
@@ -211,16 +219,31 @@ enum upmu_status upmu_pfm_start(struct upmu_pfm_context *context, uint32_t flags
         status = upmu_session_switch(session, upmu_pfm_core_set(context, set));
     }
     if (flags & PFM_STARTFL_RESTART) {
-        if (session->state != UPMU_SESSION_MASKED)
-            return session->state == UPMU_SESSION_RUNNING ? UPMU_OK : UPMU_ERR_STATE;
-        return upmu_session_restart(session);
+        if (session->state == UPMU_SESSION_MASKED)
+            return upmu_session_restart(session);
+        if (session->state != UPMU_SESSION_RUNNING && session->state != UPMU_SESSION_WAITING)
+            return UPMU_ERR_STATE;
+        /* (It was masked just before its registers were written.) */
+        upmu_message_restarted(session);
+        return UPMU_OK;
     }
-    return status == UPMU_OK ? upmu_session_start(session) : status;
+    if (status != UPMU_OK)
+        return status;
+    if (session->state == UPMU_SESSION_MASKED)
+        upmu_message_restarted(session);
+    return upmu_session_start(session);
 }
 
 enum upmu_status upmu_pfm_stop(struct upmu_pfm_context *context, uint32_t flags)
 {
-    return flags ? UPMU_ERR_INVALID : upmu_session_stop(&context->session);
+    enum upmu_status status;
+
+    if (flags)
+        return UPMU_ERR_INVALID;
+    status = upmu_session_stop(&context->session);
+    if (context->session.state == UPMU_SESSION_STOPPED)
+        upmu_message_restarted(&context->session);
+    return status;
 }
 
 /* ---- Messages ---- */

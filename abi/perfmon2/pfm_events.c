@@ -194,6 +194,7 @@ enum upmu_status upmu_pfm_build(struct upmu_pfm_context *context)
 {
     enum upmu_status status = UPMU_OK;
 
+    context->session.long_due = 0; /* of events that are no more */
     for (unsigned i = 0; i < context->memory.set_count && status == UPMU_OK; i++)
         if (context->memory.sets[i].used)
             status = build_set(context, &context->memory.sets[i]);

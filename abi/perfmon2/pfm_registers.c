@@ -126,10 +126,32 @@ struct reload {
     struct upmu_cpu *cpu;
     struct upmu_thread *thread;
     struct upmu_cpu *runs_on; /* the thread does */
+    uint32_t due; /* counters of the active set whose long reset is due */
     bool loaded;
     uint8_t state;
     uint16_t active;
 };
+
+/* The active set's PMDs whose long reset is due, as counters: events are numbered anew. */
+static uint32_t due_counters(struct upmu_pfm_context *context, unsigned number)
+{
+    const struct upmu_pfm_set *set = upmu_pfm_find_set(context, number);
+    uint32_t due = 0;
+
+    for (unsigned counter = 0; set && counter < UPMU_COUNTERS; counter++)
+        if (set->event_of[counter] != PFM_NO_EVENT && (context->session.long_due >> set->event_of[counter] & 1u))
+            due |= UPMU_BIT32(counter);
+    return due;
+}
+
+static void set_due(struct upmu_pfm_context *context, const struct reload *reload)
+{
+    const struct upmu_pfm_set *set = upmu_pfm_find_set(context, reload->active);
+
+    for (uint32_t rest = set ? reload->due : 0; rest; rest &= rest - 1u)
+        if (set->event_of[upmu_bits_lowest(rest)] != PFM_NO_EVENT)
+            context->session.long_due |= UPMU_BIT32(set->event_of[upmu_bits_lowest(rest)]);
+}
 
 static enum upmu_status let_go(struct upmu_pfm_context *context, struct reload *reload)
 {
@@ -147,6 +169,7 @@ static enum upmu_status let_go(struct upmu_pfm_context *context, struct reload *
     status = upmu_session_detach(session);
     if (session->state != UPMU_SESSION_DETACHED)
         return status;
+    reload->due = due_counters(context, reload->active);
     upmu_pfm_keep(context);
     return UPMU_OK;
 }
@@ -167,6 +190,9 @@ static enum upmu_status take_up(struct upmu_pfm_context *context, const struct r
     active = upmu_session_find_set(session, reload->active);
     if (status == UPMU_OK && active)
         status = upmu_session_switch(session, active);
+    set_due(context, reload);
+    if (status == UPMU_OK && reload->state == UPMU_SESSION_MASKED)
+        session->state = UPMU_SESSION_MASKED; /* its restart is still to come */
     if (status == UPMU_OK && (reload->state == UPMU_SESSION_RUNNING || reload->state == UPMU_SESSION_WAITING))
         status = upmu_session_start(session);
     if (status != UPMU_OK && context->loaded) {
@@ -235,6 +261,14 @@ static bool changes_value_only(struct upmu_pfm_context *context, const struct pf
     return !pmd->reg_flags && !set->pmd[counter].reg_flags;
 }
 
+static enum upmu_status can_read(struct upmu_pfm_context *context, const struct pfarg_pmd *pmd)
+{
+    uint64_t value;
+
+    return upmu_pfm_value(context, upmu_pfm_find_set(context, pmd->reg_set),
+                          upmu_pfm_counter(upmu_pfm_pmu(context), pmd->reg_num), &value);
+}
+
 /* As take_pmc(): the elements get the old contents, but for number and set. */
 static void take_pmd(struct upmu_pfm_context *context, struct pfarg_pmd *pmd)
 {
@@ -269,23 +303,33 @@ enum upmu_status upmu_pfm_take_pmds(struct upmu_pfm_context *context, size_t cou
 {
     struct pfarg_pmd *pmd = context->memory.vector;
     struct reload reload;
+    uint32_t due;
     bool light = true;
     enum upmu_status status = UPMU_OK;
 
     for (size_t i = 0; status == UPMU_OK && i < count; i++) {
         status = check_pmd(context, &pmd[i]);
         light = light && status == UPMU_OK && changes_value_only(context, &pmd[i]);
+        /* (What the write goes by must be had: elsewhere it is not.) */
+        if (light)
+            status = can_read(context, &pmd[i]);
     }
     memset(&reload, 0, sizeof reload);
     if (status == UPMU_OK && !light)
         status = let_go(context, &reload);
     if (status != UPMU_OK)
         return status;
-    for (size_t i = 0; i < count; i++)
+    due = reload.due;
+    for (size_t i = 0; i < count; i++) {
+        /* What is written is what the next period begins with. */
+        if (pmd[i].reg_set == reload.active)
+            change_bit(&reload.due, upmu_pfm_counter(upmu_pfm_pmu(context), pmd[i].reg_num), false);
         take_pmd(context, &pmd[i]);
+    }
     status = take_up(context, &reload);
     if (status == UPMU_OK)
         return UPMU_OK;
+    reload.due = due;
     for (size_t i = count; i--;)
         give_pmd_back(context, &pmd[i]);
     (void)take_up(context, &reload);

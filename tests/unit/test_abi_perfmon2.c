@@ -34,6 +34,8 @@ struct caller {
     void *mutate;     /* this byte changes with each copy */
     bool no_memory;   /* copying faults */
     bool thread_runs;
+    struct upmu_notify notify;
+    bool blocked; /* the thread may not run on */
 };
 
 static struct caller caller;
@@ -78,6 +80,18 @@ static struct upmu_cpu *test_find_cpu(void *context, uint32_t number)
     return number < 2 ? &((struct caller *)context)->host.cpu[number] : NULL;
 }
 
+static void test_block(void *context, struct upmu_session *session)
+{
+    (void)session;
+    ((struct caller *)context)->blocked = true;
+}
+
+static void test_unblock(void *context, struct upmu_session *session)
+{
+    (void)session;
+    ((struct caller *)context)->blocked = false;
+}
+
 static enum upmu_status create(uint32_t flags)
 {
     return upmu_pfm_create_context(&caller.pfm, &caller.context, &caller.memory, flags, NULL, NULL, 0);
@@ -93,7 +107,9 @@ static void begin(const char *profile, uint32_t flags)
                                    .copy_out = test_copy_out,
                                    .may_create = test_may_create,
                                    .find_thread = test_find_thread,
-                                   .find_cpu = test_find_cpu};
+                                   .find_cpu = test_find_cpu,
+                                   .notify = &caller.notify};
+    caller.notify = (struct upmu_notify){.context = &caller, .block = test_block, .unblock = test_unblock};
     caller.memory = (struct upmu_pfm_memory){.sets = caller.sets,
                                              .set_count = SETS,
                                              .vector = caller.vector,
@@ -410,6 +426,113 @@ static void minus_n_overflows_after_n_and_resets_are_long_after_a_message(void *
     host_run(&caller.host, 1);
     assert_int_equal(caller.context.session.state, UPMU_SESSION_MASKED);
     end();
+}
+
+/* Counters 0 and 1 notify every 100 instructions and 50 branches, after a restart every 300 and 150. */
+static void mask_by_both(uint32_t flags, uint32_t target)
+{
+    struct pfarg_pmc pmc[2];
+    struct pfarg_pmd pmd[2];
+
+    begin("core2", flags);
+    for (unsigned i = 0; i < 2; i++) {
+        pmc[i] = pmc_of(i, i ? BRANCHES : INSTRUCTIONS);
+        pmd[i] = pmd_of(i, UINT64_C(0) - (i ? 50 : 100));
+        pmd[i].reg_flags = PFM_PMDFL_OVFL_NOTIFY;
+        pmd[i].reg_short_reset = pmd[i].reg_value;
+        pmd[i].reg_long_reset = UINT64_C(0) - (i ? 150 : 300);
+    }
+    assert_int_equal(upmu_pfm_write_pmcs(&caller.context, pmc, sizeof pmc), UPMU_OK);
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, pmd, sizeof pmd), UPMU_OK);
+    load_and_start(target);
+    host_run(&caller.host, 100);
+    assert_int_equal(caller.context.session.state, UPMU_SESSION_MASKED);
+}
+
+/* What a program does with a message: it writes what comes next, and restarts. */
+static void a_masked_context_is_programmed_and_restarted(void **state)
+{
+    struct pfarg_pmd pmd;
+    struct pfarg_pmc pmc;
+
+    (void)state;
+    mask_by_both(PFM_FL_SYSTEM_WIDE, 0);
+    pmd = pmd_of(0, UINT64_C(0) - 70);
+    pmd.reg_flags = PFM_PMDFL_OVFL_NOTIFY;
+    pmd.reg_short_reset = UINT64_C(0) - 100;
+    pmd.reg_long_reset = UINT64_C(0) - 300;
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, sizeof pmd), UPMU_OK);
+    assert_int_equal(caller.context.session.state, UPMU_SESSION_MASKED);
+    host_run(&caller.host, 1000);
+    assert_int_equal(upmu_pfm_start(&caller.context, PFM_STARTFL_RESTART, 0), UPMU_OK);
+    assert_int_equal(caller.context.session.state, UPMU_SESSION_RUNNING);
+    /* What was written stays, also where the long reset was due. */
+    assert_true(value_of(0) == UINT64_C(0) - 70);
+    host_run(&caller.host, 69);
+    assert_int_equal(caller.context.session.state, UPMU_SESSION_RUNNING);
+    host_run(&caller.host, 1);
+    assert_int_equal(caller.context.session.state, UPMU_SESSION_MASKED);
+    /* A PMC fewer: the reset that is due is that of the same PMD as before. */
+    pmc = pmc_of(1, 0);
+    assert_int_equal(upmu_pfm_write_pmcs(&caller.context, &pmc, sizeof pmc), UPMU_OK);
+    assert_int_equal(caller.context.session.state, UPMU_SESSION_MASKED);
+    assert_int_equal(upmu_pfm_start(&caller.context, PFM_STARTFL_RESTART, 0), UPMU_OK);
+    assert_true(value_of(0) == UINT64_C(0) - 300);
+    end();
+}
+
+static void a_reset_that_is_due_stays_with_its_pmd_when_events_come(void **state)
+{
+    struct pfarg_pmc pmc;
+
+    (void)state;
+    mask_by_both(PFM_FL_SYSTEM_WIDE, 0);
+    pmc = pmc_of(0, 0);
+    assert_int_equal(upmu_pfm_write_pmcs(&caller.context, &pmc, sizeof pmc), UPMU_OK);
+    assert_int_equal(upmu_pfm_start(&caller.context, PFM_STARTFL_RESTART, 0), UPMU_OK);
+    assert_true(value_of(1) == UINT64_C(0) - 150);
+    end();
+}
+
+/* Nobody but the library knows that it is. */
+static void a_thread_that_a_message_blocked_runs_on_whatever_ends_the_mask(void **state)
+{
+    struct pfarg_pmd pmd;
+    bool last;
+
+    (void)state;
+    for (unsigned way = 0; way < 6; way++) {
+        mask_by_both(PFM_FL_NOTIFY_BLOCK, 42);
+        assert_true(caller.blocked);
+        pmd = pmd_of(0, UINT64_C(0) - 70);
+        pmd.reg_flags = PFM_PMDFL_OVFL_NOTIFY;
+        assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, sizeof pmd), UPMU_OK);
+        assert_true(caller.blocked);
+        switch (way) {
+        case 0:
+            assert_int_equal(upmu_pfm_start(&caller.context, PFM_STARTFL_RESTART, 0), UPMU_OK);
+            break;
+        case 1:
+            assert_int_equal(upmu_pfm_start(&caller.context, 0, 0), UPMU_OK);
+            break;
+        case 2:
+            assert_int_equal(upmu_pfm_start(&caller.context, PFM_STARTFL_SET, 0), UPMU_OK);
+            break;
+        case 3:
+            assert_int_equal(upmu_pfm_stop(&caller.context, 0), UPMU_OK);
+            break;
+        case 4:
+            assert_int_equal(upmu_pfm_unload_context(&caller.context, 0), UPMU_OK);
+            break;
+        default:
+            upmu_pfm_share(&caller.context);
+            assert_int_equal(upmu_pfm_close(&caller.context, &last), UPMU_OK);
+            assert_true(caller.blocked && !last);
+        }
+        assert_int_equal(caller.blocked, way == 5);
+        end();
+        assert_false(caller.blocked);
+    }
 }
 
 static void samples_carry_pmds_and_the_event_id(void **state)
@@ -1011,6 +1134,46 @@ static void a_cpus_context_is_closed_from_another_cpu(void **state)
     host_end(&caller.host);
 }
 
+static void a_value_that_cannot_be_written_from_here_is_refused(void **state)
+{
+    struct pfarg_pmd pmd;
+
+    (void)state;
+    begin("skylake", PFM_FL_SYSTEM_WIDE);
+    upmu_sim_switch_cpu(&caller.host.sim, 1);
+    assert_int_equal(upmu_cpu_init(&caller.host.cpu[1], &caller.host.machine, NULL), UPMU_OK);
+    upmu_sim_switch_cpu(&caller.host.sim, 0);
+    program(0, INSTRUCTIONS, 0);
+    load_and_start(0);
+    host_run(&caller.host, 100);
+    upmu_sim_switch_cpu(&caller.host.sim, 1);
+    caller.host.sim.port.run_on_cpu = NULL;
+    pmd = pmd_of(0, 5000);
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, sizeof pmd), UPMU_ERR_WRONG_CPU);
+    assert_int_equal(upmu_cpu_fini(&caller.host.cpu[1]), UPMU_OK);
+    upmu_sim_switch_cpu(&caller.host.sim, 0);
+    assert_int_equal(value_of(0), 100);
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, sizeof pmd), UPMU_OK);
+    assert_int_equal(value_of(0), 5000);
+    end();
+}
+
+static void a_started_threads_context_needs_no_restart_while_it_waits(void **state)
+{
+    struct upmu_thread other;
+
+    (void)state;
+    mask_by_both(0, 42);
+    upmu_thread_init(&other, 1, 1, NULL);
+    assert_int_equal(upmu_thread_switch(&caller.host.cpu[0], &caller.thread, &other), UPMU_OK);
+    caller.thread_runs = false;
+    assert_int_equal(upmu_pfm_start(&caller.context, PFM_STARTFL_RESTART, 0), UPMU_OK);
+    assert_int_equal(upmu_pfm_start(&caller.context, PFM_STARTFL_RESTART, 0), UPMU_OK);
+    assert_int_equal(upmu_pfm_stop(&caller.context, 0), UPMU_OK);
+    assert_int_equal(upmu_pfm_start(&caller.context, PFM_STARTFL_RESTART, 0), UPMU_ERR_STATE);
+    end();
+}
+
 /* ---- Section 9 ---- */
 
 static void section_9_is_served_by_the_same_session(void **state)
@@ -1075,6 +1238,9 @@ int main(void)
         cmocka_unit_test(without_emulation_a_counter_keeps_the_hardwares_width),
         cmocka_unit_test(eighteen_registers_of_a_pentium_4_go_in_one_vector),
         cmocka_unit_test(minus_n_overflows_after_n_and_resets_are_long_after_a_message),
+        cmocka_unit_test(a_masked_context_is_programmed_and_restarted),
+        cmocka_unit_test(a_reset_that_is_due_stays_with_its_pmd_when_events_come),
+        cmocka_unit_test(a_thread_that_a_message_blocked_runs_on_whatever_ends_the_mask),
         cmocka_unit_test(samples_carry_pmds_and_the_event_id),
         cmocka_unit_test(overflows_set_other_pmds_back_and_say_the_last_reset_value),
         cmocka_unit_test(random_reset_values_stay_within_their_mask),
@@ -1091,6 +1257,8 @@ int main(void)
         cmocka_unit_test(a_set_with_both_switches_gives_way_to_whichever_comes_first),
         cmocka_unit_test(a_process_that_ends_closes_all_its_descriptors),
         cmocka_unit_test(a_cpus_context_is_closed_from_another_cpu),
+        cmocka_unit_test(a_value_that_cannot_be_written_from_here_is_refused),
+        cmocka_unit_test(a_started_threads_context_needs_no_restart_while_it_waits),
         cmocka_unit_test(section_9_is_served_by_the_same_session),
     };
     return cmocka_run_group_tests_name("abi_perfmon2", tests, NULL, NULL);
