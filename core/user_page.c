@@ -26,8 +26,8 @@ static UPMU_APART uint32_t index_of(const struct upmu_cpu *cpu, const struct upm
 {
     unsigned counter = tally->counter;
 
-    if (counter >= UPMU_COUNTERS || cpu->tally[counter] != tally || !(cpu->running >> counter & 1u) ||
-        (UPMU_METRIC_COUNTERS >> counter & 1u))
+    if (cpu->bank.no_rdpmc || counter >= UPMU_COUNTERS || cpu->tally[counter] != tally ||
+        !(cpu->running >> counter & 1u) || (UPMU_METRIC_COUNTERS >> counter & 1u))
         return 0;
     return cpu->pmu->counter[counter].rdpmc + 1u; /* UPMU_NO_RDPMC + 1 is 0 */
 }

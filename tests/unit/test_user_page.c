@@ -115,6 +115,34 @@ static void a_stopped_session_needs_the_slow_call(void **state)
     host_end(&host);
 }
 
+static bool lying_rdpmc(void *context, uint32_t index, uint64_t *out_value)
+{
+    (void)context, (void)index;
+    *out_value = 0;
+    return true;
+}
+
+/* Emulators: what the kernel does not read by RDPMC its programs cannot, either. */
+static void where_rdpmc_tells_something_else_programs_ask_the_kernel(void **state)
+{
+    uint64_t count;
+
+    (void)state;
+    memset(&page, 0xff, sizeof page);
+    host_prepare(&host, "skylake");
+    host.sim.port.rdpmc = lying_rdpmc;
+    host_start(&host);
+    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+    host_begin(&host, &host.session);
+    host_run(&host, 1000);
+    assert_false(upmu_user_read(&page, 0, false, &count));
+    assert_int_equal(page.event[0].index, 0);
+    assert_int_equal(page.flags, UPMU_USER_RUNNING);
+    assert_int_equal(host_value(&host.session, 0), 1000);
+    host_end(&host);
+}
+
 static void interrupts_that_load_a_counter_publish_it_again(void **state)
 {
     struct upmu_sampling sampling = {.period = 100};
@@ -248,6 +276,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(user_reads_equal_the_kernels_and_cost_one_rdpmc),
         cmocka_unit_test(a_stopped_session_needs_the_slow_call),
+        cmocka_unit_test(where_rdpmc_tells_something_else_programs_ask_the_kernel),
         cmocka_unit_test(interrupts_that_load_a_counter_publish_it_again),
         cmocka_unit_test(a_read_that_meets_an_interrupt_is_repeated),
         cmocka_unit_test(a_page_that_is_never_finished_ends_in_the_slow_call),
