@@ -51,7 +51,8 @@ static void remember(struct upmu_cpu *cpu, struct upmu_session *session, uint32_
     struct upmu_set *set = upmu_active(session);
 
     set->counters = counters;
-    set->stamp = (uint32_t)cpu->number << 24 | (++cpu->stamps & 0xffffffu);
+    /* (By 2^32 over the golden ratio CPUs begin far from each other: 1,000 of them more than 2^20 stamps.) */
+    set->stamp = cpu->number * UINT32_C(0x9e3779b1) + ++cpu->stamps;
     set->placed_beside = upmu_schedule_company(cpu, session);
     set->placed_blocked = upmu_cpu_blocked(cpu);
     set->placed_class = upmu_schedule_class(cpu);

@@ -202,7 +202,7 @@ struct upmu_machine {
     uint8_t pmu_count;
     struct upmu_why why;                  /* of the last upmu_cpu_init() that came to look at its CPU */
     /* private */
-    uint8_t cpu_count;
+    uint16_t cpu_count; /* initialised so far, modulo 65,536 */
     uint32_t last_session;
     uint32_t last_tag; /* of CPUs that have left */
     uint32_t pages; /* sessions that are published */
@@ -311,8 +311,8 @@ struct upmu_cpu {
     struct upmu_domain *domain;         /* where the PMU's shared parts are claimed, or NULL */
     uint8_t domain_slot;                /* our number there */
     uint8_t thread;                     /* which hyper-thread of its core, where that matters to the PMU */
+    uint16_t number;                    /* order of initialisation, modulo 65,536 */
     uint8_t keep_claims;                /* a start is under way: nothing is given back */
-    uint8_t number;                     /* order of initialisation */
     volatile uint8_t live;              /* 1: handlers may act */
     volatile uint8_t busy;              /* a local call is in progress */
     volatile uint8_t in_handler;

@@ -982,6 +982,49 @@ static void sixty_four_prepared_sessions_are_attached_where_threads_are_born(voi
     tear_down(&f);
 }
 
+static void add_offcore(struct fixture *f, unsigned i, uint64_t payload)
+{
+    struct upmu_event event;
+
+    assert_int_equal(upmu_event_raw(f->cpu[0].pmu, 0x01b7 | 3u << 16, payload, 0, &event), UPMU_OK);
+    assert_int_equal(upmu_session_add_event(&f->session[i], &event, NULL), UPMU_OK);
+}
+
+/* The 257th CPU makes its first placements as the first one did: they are not taken for the same. */
+static void beyond_256_cpus_a_placement_is_good_only_beside_whom_it_was_made(void **state)
+{
+    static struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    upmu_sim_switch_cpu(&f.sim, 1);
+    for (unsigned i = 0; i < 255; i++) {
+        assert_int_equal(upmu_cpu_fini(&f.cpu[1]), UPMU_OK);
+        assert_int_equal(upmu_cpu_init(&f.cpu[1], &f.machine, NULL), UPMU_OK);
+    }
+    /* What runs on each has the counter that the other has, too, but only one has the register. */
+    assert_int_equal(upmu_session_add(&f.session[0], "branches:counter=0", NULL), UPMU_OK);
+    add_offcore(&f, 1, 0x10001);
+    add_offcore(&f, 2, 0x10004);
+    on_cpu(&f, 0, 0);
+    on_cpu(&f, 1, 1);
+    follow(&f, 2, 0);
+    to_thread(&f, 0, 0);
+    assert_int_equal(f.session[2].state, UPMU_SESSION_RUNNING);
+    to_thread(&f, 0, IDLE);
+    assert_true(upmu_sim_peek(&f.sim, 1, 0x1a6) == 0x10001);
+    to_thread(&f, 1, 0);
+    assert_int_equal(f.session[2].state, UPMU_SESSION_RUNNING);
+    assert_true(upmu_sim_peek(&f.sim, 1, 0x1a6) == 0x10001);
+    assert_true(upmu_sim_peek(&f.sim, 1, 0x1a7) == 0x10004);
+    /* Samples and messages say which CPU, too. */
+    assert_int_equal(f.cpu[1].number, 256);
+    to_thread(&f, 1, IDLE + 1);
+    upmu_sim_switch_cpu(&f.sim, 1);
+    assert_int_equal(upmu_session_close(&f.session[1]), UPMU_OK);
+    tear_down(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1010,6 +1053,7 @@ int main(void)
         cmocka_unit_test(on_another_type_of_core_a_session_waits_and_says_why),
         cmocka_unit_test(sessions_that_do_not_run_leave_a_cpu_that_ends),
         cmocka_unit_test(what_is_refused_changes_nothing),
+        cmocka_unit_test(beyond_256_cpus_a_placement_is_good_only_beside_whom_it_was_made),
         cmocka_unit_test(sixty_four_prepared_sessions_are_attached_where_threads_are_born),
     };
 
