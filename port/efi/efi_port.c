@@ -96,8 +96,11 @@ static enum upmu_pmi efi_overflow(struct upmu_efi *efi, const struct upmu_efi_fr
     return answer;
 }
 
-/* A stale NMI has nobody else to ask here: the firmware treats every NMI as fatal. */
-uintptr_t upmu_efi_trap(struct upmu_efi_frame *frame, unsigned entry)
+/*
+ * A stale NMI has nobody else to ask here: the firmware treats every NMI as fatal.
+ * (`used`: its callers are assembly, which link-time optimisation does not see.)
+ */
+__attribute__((used)) uintptr_t upmu_efi_trap(struct upmu_efi_frame *frame, unsigned entry)
 {
     struct upmu_efi *efi = efi_installed;
 
