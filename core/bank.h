@@ -128,4 +128,21 @@ bool upmu_bank_look(struct upmu_bank *bank, unsigned row, uint64_t *out_value);
 bool upmu_bank_handler_close(struct upmu_bank *bank, uint32_t counters);
 bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t keep_closed);
 
+#if UPMU_SETS && UPMU_SAMPLING
+
+/* Keep what the registers of a placement hold, loaded, for handlers, under a key (local side). */
+void upmu_bank_keep(const struct upmu_bank *bank, const struct upmu_image *image, uint32_t key,
+                    struct upmu_kept *kept, uint8_t *next);
+
+/*
+ * By a handler that interrupted no local call.  Is a placement kept, and all known and ours that its load would
+ * change?  Gates as they are to be, in the shadow.  Load what differs, but for selects of `opening` that are gates:
+ * upmu_bank_handler_open() writes these.
+ */
+bool upmu_bank_handler_can(const struct upmu_bank *bank, const struct upmu_kept *kept, uint32_t key);
+void upmu_bank_handler_gate(struct upmu_bank *bank, uint32_t counters, bool open);
+bool upmu_bank_handler_load(struct upmu_bank *bank, const struct upmu_kept *kept, uint32_t key, uint32_t opening);
+
+#endif
+
 #endif

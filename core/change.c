@@ -58,6 +58,21 @@ static bool alone(const struct upmu_session *session)
 
 #if UPMU_THREADS
 
+bool upmu_set_is_plain(const struct upmu_set *set)
+{
+    for (unsigned i = 0; i < set->count; i++)
+        if (upmu_tally_cascades(&set->tally[i]) || upmu_tally_is_metric(&set->tally[i]) ||
+            upmu_tally_is_wide(&set->tally[i]))
+            return false;
+    return true;
+}
+
+bool upmu_set_is_placed(const struct upmu_cpu *cpu, const struct upmu_set *set, uint64_t company, uint32_t taken)
+{
+    return set->counters && set->placed_class == upmu_schedule_class(cpu) &&
+           set->placed_blocked == upmu_cpu_blocked(cpu) && set->placed_beside == company && !(set->counters & taken);
+}
+
 /* Counters of an image that count user mode alone. */
 static uint32_t user_only(const struct upmu_pmu *pmu, const struct upmu_image *image)
 {
@@ -74,9 +89,8 @@ static bool compare(const struct upmu_cpu *cpu, struct upmu_set *set, uint32_t *
 {
     struct upmu_image image;
 
-    for UPMU_TALLIES(tally, set)
-        if (upmu_tally_cascades(tally) || upmu_tally_is_metric(tally) || upmu_tally_is_wide(tally))
-            return false;
+    if (!upmu_set_is_plain(set))
+        return false;
     upmu_run_image(cpu, set, &image);
     *differ = upmu_bank_changes(&cpu->bank, &image);
     *user = user_only(cpu->pmu, &image);
@@ -98,10 +112,8 @@ static bool is_placed(const struct change *change, struct upmu_session *session,
     struct upmu_cpu *cpu = change->cpu;
     const struct upmu_set *set = session->coming;
 
-    return set->counters && set->placed_class == upmu_schedule_class(cpu) &&
-           set->placed_blocked == upmu_cpu_blocked(cpu) && set->placed_beside == company &&
-           !(set->counters & ((cpu->running & ~change->leaving) | change->coming)) &&
-           (!upmu_session_shares(cpu, session) || (set == upmu_active(session) && claim(cpu, session)));
+    return upmu_set_is_placed(cpu, set, company, (cpu->running & ~change->leaving) | change->coming) &&
+           (!upmu_set_shares(cpu, set) || (set == upmu_active(session) && claim(cpu, session)));
 }
 
 /* Those that have a placement come, the others later: one may be good only beside another. */

@@ -12,15 +12,16 @@
 #include "core/bits.h"
 #include "core/domain.h"
 
-bool upmu_session_shares(const struct upmu_cpu *cpu, const struct upmu_session *session)
+bool upmu_set_shares(const struct upmu_cpu *cpu, const struct upmu_set *set)
 {
     bool payload = false;
 
     if (!upmu_cpu_domain(cpu))
         return false;
-    for (unsigned i = 0; i < upmu_active(session)->count; i++)
-        payload |= upmu_active(session)->event[i].payload != 0;
-    return cpu->pmu->shared_counters || upmu_pmu_is_paired(cpu->pmu) || (cpu->pmu->shared && payload);
+    for (unsigned i = 0; i < set->count; i++)
+        payload |= set->event[i].payload != 0;
+    return ((UPMU_THREADS ? set->counters : ~0u) & cpu->pmu->shared_counters) || upmu_pmu_is_paired(cpu->pmu) ||
+           (cpu->pmu->shared && payload);
 }
 
 /* Nothing is known of what others may have had: a resource, or UPMU_DOMAIN_COUNTER. */

@@ -13,8 +13,8 @@ static inline struct upmu_domain *upmu_cpu_domain(const struct upmu_cpu *cpu)
     return UPMU_DOMAINS ? cpu->domain : NULL;
 }
 
-/* Might the session use parts that other CPUs see, wherever it is placed? */
-bool upmu_session_shares(const struct upmu_cpu *cpu, const struct upmu_session *session);
+/* Might a set that has a placement use parts that other CPUs see? */
+bool upmu_set_shares(const struct upmu_cpu *cpu, const struct upmu_set *set);
 
 /*
  * Claim all shared parts of a placement, beside what runs already; false: another

@@ -22,6 +22,7 @@
 #include "core/register.h"
 #include "core/run.h"
 #include "core/schedule.h"
+#include "core/sets.h"
 #include "core/user_page.h"
 
 #if UPMU_SAMPLING
@@ -90,7 +91,10 @@ static void touch_others(struct upmu_cpu *cpu, struct upmu_set *set, uint32_t ev
     }
 }
 
-/* An event has overflowed as often as its set waits for: the local side changes it. */
+/* session->switch_due: the handler has not yet tried. */
+#define SWITCH_FRESH 2u
+
+/* An event has overflowed as often as its set waits for. */
 static void want_switch(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, uint64_t now_ns)
 {
     for (uint32_t rest = events; rest; rest &= rest - 1u) {
@@ -102,10 +106,8 @@ static void want_switch(struct upmu_cpu *cpu, struct upmu_session *session, uint
         if (session->switch_due)
             continue;
         session->closed_ns = now_ns;
-        session->switch_due = 1;
+        session->switch_due = SWITCH_FRESH;
         cpu->mask_due = 1;
-        if (cpu->in_handler)
-            port_request_tick(cpu->machine->port);
     }
 }
 
@@ -200,7 +202,6 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
 {
     struct upmu_cpu *cpu = pass->cpu;
     uint32_t lost = tally->lost;
-    uint64_t load;
 
     tally->sequence += 1u;
     UPMU_BARRIER();
@@ -210,12 +211,9 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
         pass->due |= UPMU_BIT32(counter);
         throttle(pass, tally, tally->lost != lost);
     }
-    load = upmu_count_load(cpu->pmu, tally, counter);
     /* (What a poll had noted is served: a replay would only close it once more.) */
     cpu->deferred &= ~UPMU_BIT32(counter);
-    if (load_upper(cpu, tally) && upmu_bank_write(&cpu->bank, counter, load))
-        tally->base = load;
-    else
+    if (!load_upper(cpu, tally) || !upmu_run_begin_at(cpu, tally, pass->now_ns))
         pass->failed |= UPMU_BIT32(counter);
     UPMU_BARRIER();
     tally->sequence += 1u;
@@ -229,7 +227,7 @@ static void open_again(struct pass *pass, uint32_t counters)
     if (upmu_bank_handler_open(&cpu->bank, counters, pass->closed) ||
         upmu_bank_handler_open(&cpu->bank, counters, pass->closed))
         return;
-    pass->failed |= cpu->sampling & counters;
+    pass->failed |= counters;
     for (uint32_t rest = counters; rest; rest &= rest - 1u)
         if (cpu->tally[upmu_bits_lowest(rest)])
             cpu->tally[upmu_bits_lowest(rest)]->hole = true;
@@ -325,20 +323,40 @@ static void emit_due(struct pass *pass)
     }
 }
 
+/* Its set gives way to the next: at once, or (false) as soon as a local call comes. */
+static bool relieve(struct pass *pass, struct upmu_session *session, bool closed)
+{
+    struct upmu_cpu *cpu = pass->cpu;
+
+    if (!UPMU_SETS || session->switch_due != SWITCH_FRESH)
+        return false;
+    if (closed && !cpu->busy && !(session->counters & pass->failed) && upmu_sets_relieve(cpu, session, pass->now_ns)) {
+        upmu_sets_put_on(cpu, session, pass->now_ns);
+        if (!(cpu->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL))
+            open_again(pass, session->counters);
+        return true;
+    }
+    session->switch_due = 1;
+    port_request_tick(cpu->machine->port);
+    return false;
+}
+
 /* Sessions that are masked stay closed; the next local call takes their counts. */
 static void keep_masked(struct pass *pass)
 {
     struct upmu_cpu *cpu = pass->cpu;
-    uint32_t masked = 0;
 
-    if (!cpu->mask_due)
-        return;
-    for (struct upmu_session *session = cpu->sessions; session; session = session->next)
-        if (session->full || session->switch_due)
-            masked |= session->counters;
-    pass->closed |= masked;
-    if (!(cpu->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL) && !upmu_bank_handler_close(&cpu->bank, masked))
-        (void)upmu_bank_handler_close(&cpu->bank, masked);
+    for (struct upmu_session *session = cpu->mask_due ? cpu->sessions : NULL; session; session = session->next) {
+        uint32_t masked = session->counters;
+        bool closed = true;
+
+        if (!session->full && !session->switch_due)
+            continue;
+        if (!(cpu->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL))
+            closed = upmu_bank_handler_close(&cpu->bank, masked) || upmu_bank_handler_close(&cpu->bank, masked);
+        if (!relieve(pass, session, closed))
+            pass->closed |= masked;
+    }
 }
 
 static UPMU_APART enum upmu_pmi answer(struct pass *pass, uint32_t flagged)
@@ -449,7 +467,7 @@ static enum upmu_pmi handle(struct pass *pass)
     if (UPMU_USER_PAGES && cpu->pages)
         upmu_user_pages_loaded(cpu);
     if (quiet)
-        open_again(pass, quiet);
+        open_again(pass, quiet | cpu->quiet);
     if (upmu_pmu_is(pmu, UPMU_PMU_REARM_LAST)) {
         if (!pass->handled)
             close_strays(pass);

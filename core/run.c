@@ -19,6 +19,7 @@
 #include "core/pmi.h"
 #include "core/register.h"
 #include "core/schedule.h"
+#include "core/sets.h"
 
 void upmu_run_render(const struct upmu_cpu *cpu, const struct upmu_set *set, unsigned i, struct upmu_image *image)
 {
@@ -63,6 +64,25 @@ void upmu_run_place(struct upmu_cpu *cpu, struct upmu_tally *tally, const struct
     upmu_tally_place(tally, result);
 }
 
+bool upmu_run_begin_at(struct upmu_cpu *cpu, struct upmu_tally *tally, uint64_t now_ns)
+{
+    unsigned counter = tally->counter;
+
+    if (upmu_tally_samples(tally)) {
+        uint64_t load = upmu_count_load(cpu->pmu, tally, counter);
+
+        if (!upmu_bank_write(&cpu->bank, counter, load))
+            return false;
+        tally->base = load;
+    } else if (!upmu_bank_read(&cpu->bank, counter, &tally->base)) {
+        return false;
+    }
+    cpu->used |= tally->counters;
+    tally->turned = upmu_count_stamp(now_ns);
+    upmu_run_tag(cpu, tally->counters, tally->tag);
+    return true;
+}
+
 /*
  * Give a counter that ran for somebody else, or has a new event, its start value.
  * Its gate is closed already, unless closing it faulted the last time or it stands still.  From those
@@ -70,23 +90,10 @@ void upmu_run_place(struct upmu_cpu *cpu, struct upmu_tally *tally, const struct
  */
 bool upmu_run_prime(struct upmu_cpu *cpu, struct upmu_tally *tally)
 {
-    unsigned counter = tally->counter;
-
-    if (!upmu_bank_close(&cpu->bank, UPMU_BIT32(counter) & ~upmu_bank_kept_open(&cpu->bank)))
-        return false;
-    cpu->used |= tally->counters;
-    if (upmu_tally_is_wide(tally) && !upmu_bank_write(&cpu->bank, tally->slot[UPMU_SECOND_SLOT], UPMU_WIDE_LOAD))
-        return false;
-    if (upmu_tally_samples(tally)) {
-        tally->base = upmu_count_load(cpu->pmu, tally, counter);
-        if (!upmu_bank_write(&cpu->bank, counter, tally->base))
-            return false;
-    } else if (!upmu_bank_read(&cpu->bank, counter, &tally->base)) {
-        return false;
-    }
-    tally->turned = upmu_count_stamp(upmu_cpu_now(cpu));
-    upmu_run_tag(cpu, tally->counters, tally->tag);
-    return true;
+    return upmu_bank_close(&cpu->bank, UPMU_BIT32(tally->counter) & ~upmu_bank_kept_open(&cpu->bank)) &&
+           (!upmu_tally_is_wide(tally) ||
+            upmu_bank_write(&cpu->bank, tally->slot[UPMU_SECOND_SLOT], UPMU_WIDE_LOAD)) &&
+           upmu_run_begin_at(cpu, tally, upmu_cpu_now(cpu));
 }
 
 /* The initiator of a cascade begins anew with each start. */
@@ -369,6 +376,9 @@ static enum upmu_status load_registers(struct upmu_cpu *cpu, struct upmu_session
     }
     if (!upmu_bank_load(&cpu->bank, &image, opening, &changed))
         return UPMU_ERR_PORT;
+#if UPMU_SETS && UPMU_SAMPLING
+    upmu_sets_keep(cpu, session, &image);
+#endif
     for UPMU_TALLIES(tally, upmu_active(session)) {
         if (upmu_tally_is_metric(tally))
             continue;

@@ -39,6 +39,9 @@ void upmu_run_image(const struct upmu_cpu *cpu, const struct upmu_set *set, stru
 /* Give a closed counter its start value: a load for sampling, a base for counting. */
 bool upmu_run_prime(struct upmu_cpu *cpu, struct upmu_tally *tally);
 
+/* The same of one that is closed, by the handler or the local side; no wide event's. */
+bool upmu_run_begin_at(struct upmu_cpu *cpu, struct upmu_tally *tally, uint64_t now_ns);
+
 /* Load a placed session's registers, gates closed; `opening`: counters that open next. */
 enum upmu_status upmu_run_load(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t opening);
 

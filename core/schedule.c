@@ -127,7 +127,7 @@ static UPMU_INSIDE bool still_placed(const struct upmu_cpu *cpu, const struct up
 {
     if (!session->counters || (session->counters & (cpu->running | upmu_cpu_blocked(cpu))))
         return false;
-    if (upmu_session_shares(cpu, session))
+    if (upmu_set_shares(cpu, upmu_active(session)))
         return false;
     if (!cpu->running)
         return true;

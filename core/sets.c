@@ -4,6 +4,10 @@
  */
 #include "core/sets.h"
 #include "core/backend.h"
+#include "core/bank.h"
+#include "core/bits.h"
+#include "core/claims.h"
+#include "core/count.h"
 #include "core/joint.h"
 #include "core/mem.h"
 #include "core/muldiv.h"
@@ -202,6 +206,93 @@ void upmu_sets_switch(struct upmu_cpu *cpu, struct upmu_session *session, struct
     upmu_change_run(cpu);
     upmu_turns_admit(cpu);
 }
+
+#if UPMU_SAMPLING
+
+/* What a placement is kept under: its stamp, which wraps, and whose it is. */
+static uint32_t key_of(const struct upmu_set *set)
+{
+    return set->stamp * 0x9e3779b1u ^ (uint32_t)(uintptr_t)set;
+}
+
+/* (A register may be others', too: what it holds is right beside the same company.) */
+void upmu_sets_keep(struct upmu_cpu *cpu, const struct upmu_session *session, const struct upmu_image *image)
+{
+    unsigned flags = 0;
+
+    for (const struct upmu_set *set = session->sets; set; set = set->next)
+        flags |= set->flags;
+    if ((flags & UPMU_SET_OVERFLOW_SWITCH) && !(UPMU_PRELUDES && image->prelude) &&
+        !upmu_run_folds_first(cpu) && upmu_set_is_plain(session->active) && !upmu_set_shares(cpu, session->active) &&
+        session->active->placed_beside == upmu_schedule_company(cpu, session))
+        upmu_bank_keep(&cpu->bank, image, key_of(session->active), cpu->kept, &cpu->kept_next);
+}
+
+/*
+ * The counts of a set that is closed; false: one overflowed since the handler looked at it, or is throttled, which
+ * the local side finds, too.
+ */
+static bool take_counts(struct upmu_cpu *cpu, struct upmu_set *set)
+{
+    for UPMU_TALLIES(tally, set)
+        if (tally->throttled || !upmu_run_fold(cpu, tally) ||
+            (upmu_tally_samples(tally) &&
+             (tally->total >= tally->due || upmu_count_overflowed(cpu->pmu, tally->counter, tally->base))))
+            return false;
+    return true;
+}
+
+bool upmu_sets_relieve(struct upmu_cpu *cpu, struct upmu_session *session, uint64_t now_ns)
+{
+    struct upmu_set *old = session->active, *next;
+    uint64_t random = session->random;
+
+    if (session->state != UPMU_SESSION_RUNNING || (session->counters & cpu->deferred) ||
+        upmu_turns_wanted(cpu) || !upmu_bank_handler_can(&cpu->bank, cpu->kept, key_of(old)))
+        return false;
+    session->sequence += 2;
+    mark(session, NULL);
+    session->change = 0;
+    next = session->coming;
+    /* (A fault may have left a counter open.) */
+    if (!upmu_set_is_placed(cpu, next, upmu_schedule_company(cpu, session), cpu->running & ~session->counters) ||
+        upmu_bank_open(&cpu->bank, next->counters & ~session->counters) ||
+        !upmu_bank_handler_can(&cpu->bank, cpu->kept, key_of(next)) || !take_counts(cpu, old)) {
+        session->random = random; /* the lot was not drawn */
+        next->round = session->round - 1u;
+        return false;
+    }
+    upmu_session_ran(session, now_ns);
+    upmu_sets_switched(session, old);
+    return true;
+}
+
+void upmu_sets_put_on(struct upmu_cpu *cpu, struct upmu_session *session, uint64_t now_ns)
+{
+    struct upmu_bank *bank = &cpu->bank;
+    struct upmu_set *next = session->coming;
+    bool fine;
+
+    upmu_bank_handler_gate(bank, session->counters, false);
+    session->running_ns = now_ns;
+    session->active = next;
+    session->counters = next->counters;
+    fine = upmu_bank_handler_load(bank, cpu->kept, key_of(next), next->counters);
+    for UPMU_TALLIES(tally, next) {
+        upmu_run_take(cpu, session, tally);
+        tally->ran = true;
+        fine = fine && (upmu_run_tagged(cpu, tally) == tally->counters || upmu_run_begin_at(cpu, tally, now_ns));
+    }
+    upmu_bank_handler_gate(bank, next->counters, fine);
+    if (!fine) {
+        upmu_run_tag(cpu, next->counters, 0);
+        session->state = UPMU_SESSION_STOPPED;
+        (void)upmu_session_fault(cpu, session);
+    }
+    upmu_schedule_publish(cpu);
+}
+
+#endif
 
 bool upmu_sets_expire(struct upmu_cpu *cpu, uint64_t now_ns)
 {

@@ -22,6 +22,21 @@ void upmu_sets_switched(struct upmu_session *session, struct upmu_set *before);
 /* Mark sessions whose set has had its time: to be changed. */
 bool upmu_sets_expire(struct upmu_cpu *cpu, uint64_t now_ns);
 
+
+struct upmu_image;
+
+/* The active set of a chain is being loaded: keep its registers for handlers that put it on again. */
+void upmu_sets_keep(struct upmu_cpu *cpu, const struct upmu_session *session, const struct upmu_image *image);
+
+/*
+ * A handler that interrupted no local call changes a session, whose counters it has closed, to its next set, if
+ * that needs nobody else: nothing has changed if not (false).  The old set's counts are
+ * taken; then the next one is put on, and the caller opens it.  A fault there stops the session.
+ */
+bool upmu_sets_relieve(struct upmu_cpu *cpu, struct upmu_session *session, uint64_t now_ns);
+void upmu_sets_put_on(struct upmu_cpu *cpu, struct upmu_session *session, uint64_t now_ns);
+
+
 /* A run of a set is over: one more slot for the estimates. */
 void upmu_estimate_slot(struct upmu_set *set);
 

@@ -107,9 +107,14 @@ static void admit(struct upmu_cpu *cpu, bool may_move)
         }
 }
 
+bool upmu_turns_wanted(const struct upmu_cpu *cpu)
+{
+    return next_turn(cpu, 0, false) != NULL;
+}
+
 void upmu_turns_admit(struct upmu_cpu *cpu)
 {
-    if (cpu->live && next_turn(cpu, 0, false))
+    if (cpu->live && upmu_turns_wanted(cpu))
         admit(cpu, false);
 }
 
@@ -190,7 +195,7 @@ void upmu_turns_tick(struct upmu_cpu *cpu)
         waiting |= session->shares && session->state == UPMU_SESSION_WAITING;
     if (waiting)
         rotate(cpu);
-    if (next_turn(cpu, 0, false))
+    if (upmu_turns_wanted(cpu))
         admit(cpu, true);
 }
 

@@ -17,6 +17,9 @@ void upmu_turns_tick(struct upmu_cpu *cpu);
 enum upmu_status upmu_turns_start(struct upmu_cpu *cpu, struct upmu_session *session);
 
 /* Put what waits where it fits and moves nobody. */
+/* Does anybody wait? */
+bool upmu_turns_wanted(const struct upmu_cpu *cpu);
+
 void upmu_turns_admit(struct upmu_cpu *cpu);
 
 /*

@@ -289,6 +289,15 @@ struct upmu_tally;
 struct upmu_ibs;
 struct upmu_thread;
 
+/* One register of a placed set that handlers may put on.  Private. */
+struct upmu_kept {
+    uint64_t value;
+    uint32_t key; /* of the placement; 0: of none */
+    uint8_t row;
+};
+
+#define UPMU_KEPT 90
+
 /* What an interrupt found: fill in what you have, zero the rest. */
 struct upmu_frame {
     uint64_t ip;
@@ -345,6 +354,10 @@ struct upmu_cpu {
     uint32_t tickets;                            /* turns given here */
     bool user_reads;                             /* user mode may execute RDPMC */
     struct upmu_ibs *volatile ibs[2];            /* units at work */
+#if UPMU_SETS && UPMU_SAMPLING
+    struct upmu_kept kept[UPMU_KEPT];            /* written by local calls, in a ring */
+    uint8_t kept_next;
+#endif
 };
 
 /*

@@ -328,9 +328,16 @@ static void rig_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_si
     struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
     enum upmu_pmi answer;
     bool live = rig->cpu[cpu].live;
+    uint64_t wrapped = wraps(rig);
 
+    /* Inside an injection accesses are not told, but it may change events: whose a count is is to be seen. */
+    rig->nested = sim->in_callback;
+    sim->in_callback = false;
+    rig_account(rig);
     rig->in_handler++;
     answer = upmu_handle_pmi(&rig->cpu[cpu], &frame);
+    sim->in_callback = rig->nested;
+    rig->nested = false;
     if (rig->nests)
         call_inside(rig, cpu);
     rig->in_handler--;
@@ -342,7 +349,8 @@ static void rig_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_si
         /* Two threads: the other one's answer may have claimed this one's overflow. */
         if (interrupt->foreign && wraps(rig) == rig->wraps_claimed && !rig->order.variant->status_lag && !rig->apart)
             rig_fail(rig, "a foreign NMI was claimed though nothing had overflowed");
-        rig->wraps_claimed = wraps(rig);
+        /* What wrapped by events of the handler's own, after it had looked, is the next one's. */
+        rig->wraps_claimed = rig->order.variant->events_per_access ? wrapped : wraps(rig);
     } else if (answer == UPMU_PMI_NOT_OURS && !interrupt->foreign && live && !rig->not_ours[cpu] &&
                !rig->order.variant->status_lag && rig->order.injection != RIG_FAULT) {
         /* A foreign NMI that came before it took its overflow: they are swapped. */
@@ -435,6 +443,8 @@ static void before(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upm
     if (rig->writing)
         rig_account(rig);
     rig->writing = kind == UPMU_SIM_WRMSR;
+    if (rig->nested)
+        return;
     if (rig->order.trace)
         printf("    %3u CPU %u %s %x%s\n", (unsigned)number, cpu,
                kind == UPMU_SIM_RDMSR   ? "rdmsr"
@@ -459,7 +469,7 @@ static void after(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu
     if (kind == UPMU_SIM_WRMSR)
         rig_account(rig);
     rig->writing = false;
-    if (number == rig->order.at && rig->order.after &&
+    if (!rig->nested && number == rig->order.at && rig->order.after &&
         (rig->order.injection == RIG_OVERFLOW || rig->order.injection == RIG_FOREIGN))
         rig_inject(rig);
 }
@@ -723,7 +733,7 @@ void rig_session(struct rig *rig, unsigned index, const char *list, unsigned sam
     while (upmu_spec_next(list, &cursor, &spec, NULL) == UPMU_OK) {
         unsigned k = duty->events;
         char text[80];
-        struct upmu_sampling sampling = {.period = 0};
+        struct upmu_sampling sampling = {.switch_after = index ? 0 : rig->switch_after};
 
         upmu_spec_format(&spec, text, sizeof text);
         for (unsigned kind = 0; kind < RIG_TAGGED; kind++)
@@ -1085,14 +1095,18 @@ void rig_switch(struct rig *rig, unsigned next)
 void rig_second_set(struct rig *rig, unsigned index)
 {
     struct rig_duty *duty = &rig->duty[index];
-    struct upmu_sampling sampling = {.period = rig_amount(RIG_REFERENCES, RIG_UNIT)};
+    struct upmu_sampling sampling = {.period = rig_amount(RIG_REFERENCES, RIG_UNIT), .switch_after = rig->switch_after};
+    unsigned flags = rig->switch_after ? UPMU_SET_OVERFLOW_SWITCH : 0;
 
+    /* In the middle of what it is given to do: what is certain is nobody's. */
+    duty->late |= flags != 0;
     duty->second = &rig->set;
     duty->kind[1] = RIG_REFERENCES;
     duty->period[1] = sampling.period;
     duty->events = 2;
     if (upmu_session_shuffle(&duty->session, false, 0) != UPMU_OK ||
-        upmu_session_add_set(&duty->session, &rig->set, 1, 0, 0) != UPMU_OK ||
+        upmu_session_add_set(&duty->session, NULL, 0, flags, 0) != UPMU_OK ||
+        upmu_session_add_set(&duty->session, &rig->set, 1, flags, 0) != UPMU_OK ||
         upmu_set_add(&duty->session, &rig->set, "instructions", NULL) != UPMU_OK ||
         upmu_set_add(&duty->session, &rig->set, "cache-references", &sampling) != UPMU_OK)
         rig_fail(rig, "a second set: %s", upmu_status_text(duty->session.why.status));

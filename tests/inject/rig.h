@@ -47,7 +47,7 @@ struct rig_duty {
     bool running;  /* a start returned, and no call on it is in progress */
     bool marred;   /* it met a fault, a change behind its back: bounds only */
     bool masks;    /* mask_on_full */
-    bool late;     /* a cascade: what it counts begins some time after the start */
+    bool late;     /* a cascade or sets by overflow: what it counts begins some time after the start */
 };
 
 enum rig_injection { RIG_NONE, RIG_OVERFLOW, RIG_FOREIGN, RIG_FAULT };
@@ -92,6 +92,7 @@ struct rig {
     uint32_t not_ours[2];                     /* counters that others use: outside of the truth */
     uint32_t in_handler;
     bool writing; /* between before() and after() of a write */
+    bool nested;  /* the handler runs inside an injection */
     uint32_t may_lose; /* bursts at moments when a period may go by unseen */
     uint32_t swaps;    /* foreign NMIs that were taken for ours */
     uint64_t wraps_claimed;
@@ -99,7 +100,8 @@ struct rig {
     const struct rig_duty *fault_calling;
     bool switching;     /* a call that concerns several sessions */
     bool in_cpu_call;   /* poll, suspend, ... */
-    unsigned thread_on; /* on CPU 0 */
+    unsigned switch_after; /* overflows after which the first session's sets give way; 0: none do */
+    unsigned thread_on;    /* on CPU 0 */
     struct upmu_thread thread[RIG_THREADS];
     struct upmu_set set; /* of a duty with two */
     bool fault_in_handler;

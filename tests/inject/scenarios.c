@@ -600,6 +600,50 @@ static void switches_sets(struct rig *rig)
     rig_end(rig);
 }
 
+/* The same, given way to by overflows: handlers change them, and calls what handlers leave. */
+static void give_way(struct rig *rig, bool beside)
+{
+    bring_up(rig);
+    rig->switch_after = 1;
+    if (beside) {
+        /* A sequence before new events stops everybody. */
+        rig->others_concerned = rig->cpu[0].pmu->capabilities & UPMU_PMU_PRELUDE;
+        rig_session(rig, 1, "cycles", 1);
+        rig_attach(rig, 1, 0);
+        rig_start(rig, 1);
+    }
+    rig_session(rig, 0, "branches", 1);
+    rig_second_set(rig, 0);
+    rig_attach(rig, 0, 0);
+    rig_start(rig, 0);
+    /* Once round by hand: placements are known then. */
+    rig_run(rig, 300);
+    rig_switch_set(rig, 0);
+    rig_run(rig, 300);
+    rig_switch_set(rig, 0);
+    for (unsigned round = 0; round < 5; round++) {
+        rig_run(rig, 900);
+        if (round == 2)
+            rig_read(rig, 0);
+        if (round == 3)
+            rig_tick(rig, 0);
+    }
+    rig_stop(rig, 0);
+    if (beside)
+        rig_stop(rig, 1);
+    rig_end(rig);
+}
+
+static void gives_way_on_overflows(struct rig *rig)
+{
+    give_way(rig, false);
+}
+
+static void gives_way_beside_another(struct rig *rig)
+{
+    give_way(rig, true);
+}
+
 /* Two that want one counter, sampling, take turns. */
 static void takes_turns(struct rig *rig)
 {
@@ -678,6 +722,8 @@ const struct scenario scenarios[] = {
     {"switches_threads", switches_threads, 2, true, false},
     {"takes_turns", takes_turns, 2, true, false},
     {"switches_sets", switches_sets, 2, true, false},
+    {"gives_way_on_overflows", gives_way_on_overflows, 2, true, false},
+    {"gives_way_beside_another", gives_way_beside_another, 4, true, false},
     {"switches_programs", switches_programs, 2, true, false},
     {"switches_programs_alike", switches_programs_alike, 2, true, false},
     {"switches_a_sampled_program", switches_a_sampled_program, 2, true, false},

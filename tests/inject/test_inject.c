@@ -146,7 +146,8 @@ static bool applies(const struct scenario *scenario, const char *profile, const 
 
     /* A model that nobody knows has no generic names of caches. */
     if (!strcmp(profile, "amd_future") &&
-        (strstr(scenario->name, "switches") || !strcmp(scenario->name, "takes_turns")))
+        (strstr(scenario->name, "switches") || strstr(scenario->name, "gives_way") ||
+         !strcmp(scenario->name, "takes_turns")))
         return false;
     return model->general >= scenario->general && !(scenario->samples && variant->no_pmi) &&
            !(scenario->threads && !(model->flags & UPMU_SIM_SMT)) &&
@@ -388,6 +389,12 @@ static const char *const claims[][4] = {
      "takes_turns_with_a_fault_at_every_access"},
     {"switches_sets", "switches_sets_with_an_overflow_at_every_access",
      "switches_sets_with_a_foreign_nmi_at_every_access", "switches_sets_with_a_fault_at_every_access"},
+    {"gives_way_on_overflows", "gives_way_on_overflows_with_an_overflow_at_every_access",
+     "gives_way_on_overflows_with_a_foreign_nmi_at_every_access",
+     "gives_way_on_overflows_with_a_fault_at_every_access"},
+    {"gives_way_beside_another", "gives_way_beside_another_with_an_overflow_at_every_access",
+     "gives_way_beside_another_with_a_foreign_nmi_at_every_access",
+     "gives_way_beside_another_with_a_fault_at_every_access"},
     {"switches_programs", "switches_programs_with_an_overflow_at_every_access",
      "switches_programs_with_a_foreign_nmi_at_every_access", "switches_programs_with_a_fault_at_every_access"},
     {"switches_programs_alike", "switches_programs_alike_with_an_overflow_at_every_access",

@@ -457,6 +457,12 @@ static void set_switches_survive_an_overflow_at_every_instruction(void **state)
     sweep("switches_sets");
 }
 
+static void sets_that_give_way_survive_an_overflow_at_every_instruction(void **state)
+{
+    (void)state;
+    sweep("gives_way_on_overflows");
+}
+
 static void ticks_survive_an_overflow_at_every_instruction(void **state)
 {
     (void)state;
@@ -526,6 +532,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(polls_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(thread_switches_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(set_switches_survive_an_overflow_at_every_instruction),
+        cmocka_unit_test(sets_that_give_way_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(ticks_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(two_threads_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(cascades_survive_an_overflow_at_every_instruction),

@@ -198,6 +198,23 @@ static void work(struct fixture *f)
                                                       .ip_step = 4});
 }
 
+/* The same in little bits, until something interrupts. */
+static void work_until_interrupt(struct fixture *f)
+{
+    f->interrupts = 0;
+    for (unsigned i = 0; i < 1000 && !f->interrupts; i++)
+        upmu_sim_events(&f->sim, &(struct upmu_sim_burst){.instructions = 50,
+                                                          .cycles = 90,
+                                                          .ref_cycles = 90,
+                                                          .branches = 10,
+                                                          .mispredicts = 5,
+                                                          .llc_references = 5,
+                                                          .llc_misses = 5,
+                                                          .user = true,
+                                                          .ip = 0x1000,
+                                                          .ip_step = 4});
+}
+
 static void forget_cost(struct fixture *f)
 {
     memset(f->sim.access_count, 0, sizeof f->sim.access_count);
@@ -620,16 +637,23 @@ static void sets_by_overflow(struct fixture *f)
     must(f, upmu_session_switch(session, NULL), "switch");
     must(f, upmu_session_switch(session, NULL), "switch");
     for (unsigned k = 0; k < 6; k++) {
-        f->interrupts = 0;
-        work(f);
+        work_until_interrupt(f);
         assert_int_equal(f->interrupts, 1);
-        if (f->still && (k & 1u))
-            handler_costs(f, "set switch by overflow: interrupt, user mode (AMD)", 1 + f->n, 1);
-        else
-            handler_costs(f, "set switch by overflow: interrupt", f->protocol == GLOBAL ? 4 : 3 + f->n, 2);
-        forget_cost(f);
-        must(f, upmu_cpu_tick(&f->cpu), "tick");
-        costs(f, "set switch by overflow: the rest", change_writes(f, f->n) + 1, leaving_reads(f, 2 * f->n - 1));
+        if (f->sequence || f->folds) {
+            /* What an erratum makes more than a list of registers is left to the next local call. */
+            handler_costs(f, "set switch by overflow: interrupt alone", f->protocol == GLOBAL ? 4 : 3 + f->n, 2);
+            forget_cost(f);
+            must(f, upmu_cpu_tick(&f->cpu), "tick");
+            costs(f, "set switch by overflow: the rest", change_writes(f, f->n) + 1, leaving_reads(f, 2 * f->n - 1));
+        } else {
+            /* The interrupt's own; where selects are gates, each is closed; what each event wants, one load. */
+            bool still = f->still && (k & 1u);
+            unsigned own = f->protocol == GLOBAL ? 4 : (still ? 1 : 3) + f->n;
+            unsigned each = f->protocol == NETBURST ? 2 : 1;
+
+            handler_costs(f, still ? "set switch by overflow, user mode (AMD)" : "set switch by overflow",
+                          own + each * f->n + 1, (still ? 1 : 2) + 2 * f->n - 1);
+        }
         assert_ptr_equal(session->active, k & 1u ? &session->set : &f->set);
     }
 }

@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sets that give way by overflow: the handler changes them where they have a valid
+ * placement, and leaves to the next local call what needs more than that.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "port/sim/sim.h"
+#include <upmu/upmu.h>
+
+#define SETS 5
+#define PERIOD 1000u /* branches: a fifth of instructions */
+
+struct fixture {
+    struct upmu_sim sim;
+    struct upmu_machine machine;
+    struct upmu_cpu cpu;
+    struct upmu_thread thread[2];
+    struct upmu_session session, other;
+    struct upmu_set set[SETS]; /* set[0] is not used: set 0 is the session's */
+    uint64_t ring[4096];
+    unsigned ticks_asked;
+};
+
+/* One of each protocol: a gate for all, selects that are gates, CCCRs, PerfMonV2. */
+static const char *const protocols[] = {"core2",   "skylake", "version1",         "p6",
+                                        "k8_revf", "zen4",    "northwood_smtoff", "prescott_smtoff"};
+
+#define PROTOCOLS (sizeof protocols / sizeof protocols[0])
+
+static void deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
+{
+    struct fixture *f = sim->test;
+    struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
+
+    (void)cpu;
+    (void)upmu_handle_pmi(&f->cpu, &frame);
+}
+
+static void ask_tick(void *context)
+{
+    struct upmu_sim *sim = context;
+
+    ((struct fixture *)sim->test)->ticks_asked++;
+}
+
+static void set_up(struct fixture *f, const char *profile)
+{
+    const struct upmu_sim_profile *model = upmu_sim_profile(profile);
+
+    memset(f, 0, sizeof *f);
+    if (!model)
+        fail_msg("no profile %s", profile);
+    upmu_sim_init(&f->sim, model, 1);
+    f->sim.test = f;
+    f->sim.deliver = deliver;
+    f->sim.ns_per_access = 10;
+    f->sim.port.request_tick = ask_tick;
+    assert_int_equal(upmu_machine_init(&f->machine, upmu_sim_port(&f->sim)), UPMU_OK);
+    upmu_sim_bind_cpu(&f->sim, 0, &f->cpu);
+    assert_int_equal(upmu_cpu_init(&f->cpu, &f->machine, NULL), UPMU_OK);
+    for (unsigned i = 0; i < 2; i++)
+        upmu_thread_init(&f->thread[i], i, i, NULL);
+    assert_int_equal(upmu_session_init(&f->session, &f->machine), UPMU_OK);
+    assert_int_equal(upmu_session_init(&f->other, &f->machine), UPMU_OK);
+    assert_int_equal(upmu_session_shuffle(&f->session, false, 0), UPMU_OK);
+}
+
+static void tear_down(struct fixture *f)
+{
+    assert_int_equal(upmu_session_detach(&f->session), UPMU_OK);
+    assert_int_equal(upmu_session_detach(&f->other), UPMU_OK);
+    assert_int_equal(upmu_cpu_fini(&f->cpu), UPMU_OK);
+    if (f->sim.violation_count)
+        fail_msg("%s: %s (register %x)", f->sim.profile->name, f->sim.first_violation.text,
+                 (unsigned)f->sim.first_violation.address);
+}
+
+static void tick(struct fixture *f)
+{
+    assert_int_equal(upmu_cpu_tick(&f->cpu), UPMU_OK);
+}
+
+/* Set i: branches, whose n-th overflow ends it (0: it does not sample), beside others. */
+static void fill(struct fixture *f, unsigned i, const char *branches, unsigned n, const char *others, unsigned flags,
+                 uint64_t timeout_ns)
+{
+    struct upmu_sampling sampling = {.period = n ? PERIOD : 0, .switch_after = n};
+    struct upmu_set *set = i ? &f->set[i] : &f->session.set;
+
+    assert_int_equal(upmu_session_add_set(&f->session, i ? set : NULL, (uint16_t)i, flags, timeout_ns), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f->session, set, branches, &sampling), UPMU_OK);
+    if (others)
+        assert_int_equal(upmu_set_add(&f->session, set, others, NULL), UPMU_OK);
+}
+
+static void two_sets(struct fixture *f)
+{
+    fill(f, 0, "branches", 1, "instructions", UPMU_SET_OVERFLOW_SWITCH, 0);
+    fill(f, 1, "branches:u", 1, NULL, UPMU_SET_OVERFLOW_SWITCH, 0);
+    assert_int_equal(upmu_session_ring(&f->session, f->ring, sizeof f->ring), UPMU_OK);
+}
+
+/* Each set has run once: all have their places. */
+static void go_round(struct fixture *f)
+{
+    for (struct upmu_set *set = f->session.sets; set; set = set->next)
+        assert_int_equal(upmu_session_switch(&f->session, NULL), UPMU_OK);
+}
+
+static void begin(struct fixture *f)
+{
+    assert_int_equal(upmu_session_attach_cpu(&f->session, &f->cpu), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f->session), UPMU_OK);
+    go_round(f);
+}
+
+static void work(struct fixture *f, uint64_t instructions)
+{
+    upmu_sim_events(&f->sim, &(struct upmu_sim_burst){.instructions = instructions,
+                                                      .cycles = 2 * instructions,
+                                                      .ref_cycles = 2 * instructions,
+                                                      .branches = instructions / 5,
+                                                      .mispredicts = instructions / 50,
+                                                      .llc_references = instructions / 10,
+                                                      .user = true,
+                                                      .ip = 0x1000,
+                                                      .ip_step = 1});
+}
+
+static uint64_t raw(struct fixture *f, struct upmu_set *set, unsigned index)
+{
+    struct upmu_count count;
+
+    assert_int_equal(upmu_set_read(&f->session, set, index, 1, &count), UPMU_OK);
+    return count.raw;
+}
+
+static unsigned samples(struct fixture *f)
+{
+    struct upmu_sample sample;
+    unsigned n = 0;
+
+    while (upmu_ring_next(&f->session.ring, &sample))
+        n++;
+    return n;
+}
+
+static unsigned active(const struct fixture *f)
+{
+    return f->session.active->number;
+}
+
+/* ---- The handler ---- */
+
+/* In little bits until another set is active: branches. */
+static unsigned work_until_change(struct fixture *f)
+{
+    const struct upmu_set *before = f->session.active;
+    unsigned branches = 0;
+
+    while (f->session.active == before && branches < 2 * PERIOD) {
+        work(f, 50);
+        branches += 10;
+    }
+    return branches;
+}
+
+static void the_handler_changes_sets_on_every_protocol(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < PROTOCOLS; p++) {
+        struct fixture f;
+        struct upmu_set_info info;
+        unsigned total = 0;
+
+        set_up(&f, protocols[p]);
+        two_sets(&f);
+        begin(&f);
+        upmu_set_ask(&f.session, &f.session.set, &info);
+        assert_int_equal(info.runs, 2);
+        for (unsigned k = 0; k < 10; k++) {
+            struct upmu_set *old = k & 1u ? &f.set[1] : &f.session.set, *next = k & 1u ? &f.session.set : &f.set[1];
+            unsigned branches;
+            uint64_t spent, runs;
+
+            assert_ptr_equal(f.session.active, old);
+            upmu_set_ask(&f.session, next, &info);
+            runs = info.runs;
+            branches = work_until_change(&f);
+            if (branches > PERIOD + 100 || (!total && branches < PERIOD))
+                fail_msg("%s: gave way after %u", protocols[p], branches);
+            total += branches;
+            assert_ptr_equal(f.session.active, next);
+            /* What has given way has had its time, and has no more of it. */
+            upmu_set_ask(&f.session, old, &info);
+            spent = info.duration_ns;
+            upmu_sim_advance_ns(&f.sim, 3000);
+            upmu_set_ask(&f.session, old, &info);
+            assert_true(info.duration_ns == spent && !info.active && info.overflowed == 1);
+            upmu_set_ask(&f.session, next, &info);
+            assert_true(info.runs == runs + 1 && info.active);
+        }
+        assert_int_equal(f.ticks_asked, 0);
+        assert_int_equal(samples(&f), 10);
+        /* Every branch is in one of both. */
+        assert_true(raw(&f, &f.session.set, 0) + raw(&f, &f.set[1], 0) == total);
+        assert_true(raw(&f, &f.session.set, 1) >= UINT64_C(5) * 5 * PERIOD - 500);
+        tear_down(&f);
+    }
+}
+
+static void a_set_without_a_placement_is_closed_and_left_to_the_next_call(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake");
+    two_sets(&f);
+    assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.session), UPMU_OK);
+    work(&f, 6000);
+    assert_int_equal(active(&f), 0);
+    assert_int_equal(f.ticks_asked, 1);
+    tick(&f);
+    assert_int_equal(active(&f), 1);
+    assert_true(raw(&f, &f.session.set, 0) == PERIOD);
+    /* From then on it has one. */
+    work(&f, 5000);
+    assert_int_equal(active(&f), 0);
+    work(&f, 5000);
+    assert_int_equal(active(&f), 1);
+    assert_int_equal(f.ticks_asked, 1);
+    tear_down(&f);
+}
+
+static void company_that_changes_makes_placements_void(void **state)
+{
+    struct fixture f;
+    struct upmu_count count;
+
+    (void)state;
+    set_up(&f, "skylake");
+    two_sets(&f);
+    begin(&f);
+    assert_int_equal(upmu_session_add(&f.other, "branches:k,branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f.other, &f.cpu), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.other), UPMU_OK);
+    work(&f, 5000);
+    assert_int_equal(active(&f), 0);
+    assert_int_equal(f.ticks_asked, 1);
+    tick(&f);
+    work(&f, 5000);
+    tick(&f);
+    /* Both sets are placed beside it now. */
+    assert_int_equal(active(&f), 0);
+    f.ticks_asked = 0;
+    for (unsigned k = 0; k < 6; k++) {
+        work(&f, 5000);
+        assert_int_equal(active(&f), !(k & 1u));
+    }
+    assert_int_equal(f.ticks_asked, 0);
+    /* Whom none of that concerned. */
+    assert_int_equal(upmu_session_read(&f.other, 1, 1, &count), UPMU_OK);
+    assert_true(count.raw == 8 * PERIOD);
+    assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
+    tear_down(&f);
+}
+
+static void while_somebody_waits_handlers_leave_sets_to_the_next_call(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "core2");
+    two_sets(&f);
+    begin(&f);
+    /* Two counters, and set 0 has one: there is no room for two more. */
+    assert_int_equal(upmu_session_share(&f.other, true), UPMU_OK);
+    assert_int_equal(upmu_session_add(&f.other, "branch-misses,cache-references", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f.other, &f.cpu), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.other), UPMU_OK);
+    assert_int_equal(f.other.state, UPMU_SESSION_WAITING);
+    work(&f, 5000);
+    assert_int_equal(active(&f), 0);
+    assert_int_equal(f.ticks_asked, 1);
+    tick(&f);
+    assert_int_equal(active(&f), 1);
+    tear_down(&f);
+}
+
+static void a_chain_of_one_gives_way_to_itself(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < PROTOCOLS; p++) {
+        struct fixture f;
+        struct upmu_set_info info;
+
+        set_up(&f, protocols[p]);
+        fill(&f, 0, "branches", 2, "instructions", UPMU_SET_OVERFLOW_SWITCH, 0);
+        begin(&f);
+        upmu_set_ask(&f.session, &f.session.set, &info);
+        assert_int_equal(info.runs, 2);
+        for (unsigned k = 0; k < 6; k++)
+            work(&f, 5000);
+        work(&f, 500);
+        upmu_set_ask(&f.session, &f.session.set, &info);
+        if (info.runs != 5)
+            fail_msg("%s: %u runs", protocols[p], (unsigned)info.runs);
+        assert_int_equal(f.ticks_asked, 0);
+        assert_true(raw(&f, &f.session.set, 0) == 6 * PERIOD + 100);
+        assert_true(raw(&f, &f.session.set, 1) == 6 * 5 * PERIOD + 500);
+        tear_down(&f);
+    }
+}
+
+static void timed_sets_take_turns_with_those_by_overflow(void **state)
+{
+    struct fixture f;
+    struct upmu_set_info info;
+
+    (void)state;
+    set_up(&f, "skylake");
+    fill(&f, 0, "branches", 1, NULL, UPMU_SET_OVERFLOW_SWITCH, 0);
+    fill(&f, 1, "branch-misses", 0, "cache-references", UPMU_SET_TIME_SWITCH, 10000);
+    fill(&f, 2, "instructions", 0, NULL, UPMU_SET_TIME_SWITCH, 10000);
+    begin(&f);
+    for (unsigned k = 0; k < 4; k++) {
+        assert_int_equal(active(&f), 0);
+        upmu_sim_advance_ns(&f.sim, 50000);
+        tick(&f);
+        assert_int_equal(active(&f), 0);
+        work(&f, 5000);
+        assert_int_equal(active(&f), 1);
+        /* Its time begins with the handler. */
+        upmu_sim_advance_ns(&f.sim, 9000);
+        tick(&f);
+        assert_int_equal(active(&f), 1);
+        upmu_sim_advance_ns(&f.sim, 1000);
+        tick(&f);
+        assert_int_equal(active(&f), 2);
+        upmu_sim_advance_ns(&f.sim, 10000);
+        tick(&f);
+    }
+    assert_int_equal(f.ticks_asked, 0);
+    upmu_set_ask(&f.session, &f.set[1], &info);
+    assert_true(info.duration_ns >= 40000 && info.duration_ns < 45000);
+    tear_down(&f);
+}
+
+static void a_threads_sets_are_changed_and_stay_with_it(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake");
+    two_sets(&f);
+    assert_int_equal(upmu_session_attach_thread(&f.session, &f.thread[0], NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.session), UPMU_OK);
+    assert_int_equal(upmu_thread_switch(&f.cpu, &f.thread[1], &f.thread[0]), UPMU_OK);
+    go_round(&f);
+    work(&f, 5000);
+    assert_int_equal(active(&f), 1);
+    work(&f, 2000);
+    assert_int_equal(upmu_thread_switch(&f.cpu, &f.thread[0], &f.thread[1]), UPMU_OK);
+    work(&f, 9000);
+    assert_int_equal(active(&f), 1);
+    assert_int_equal(upmu_thread_switch(&f.cpu, &f.thread[1], &f.thread[0]), UPMU_OK);
+    work(&f, 2900);
+    assert_int_equal(active(&f), 1);
+    work(&f, 100);
+    assert_int_equal(active(&f), 0);
+    assert_int_equal(f.ticks_asked, 0);
+    assert_true(raw(&f, &f.set[1], 0) == PERIOD);
+    assert_int_equal(upmu_thread_switch(&f.cpu, &f.thread[0], &f.thread[1]), UPMU_OK);
+    assert_int_equal(upmu_thread_exit(&f.thread[0]), UPMU_OK);
+    tear_down(&f);
+}
+
+static void shuffled_sets_run_once_in_each_round(void **state)
+{
+    struct fixture f;
+    struct upmu_set_info info;
+
+    (void)state;
+    set_up(&f, "skylake");
+    assert_int_equal(upmu_session_shuffle(&f.session, true, 7), UPMU_OK);
+    for (unsigned i = 0; i < SETS; i++)
+        fill(&f, i, "branches", 1, NULL, UPMU_SET_OVERFLOW_SWITCH, 0);
+    assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.session), UPMU_OK);
+    for (unsigned round = 1; round <= 8; round++) {
+        for (unsigned i = 0; i < SETS; i++) {
+            upmu_set_ask(&f.session, i ? &f.set[i] : &f.session.set, &info);
+            assert_int_equal(info.runs, round - !info.active);
+        }
+        f.ticks_asked = 0;
+        /* The first of the round runs already; the last one draws a new round. */
+        for (unsigned k = 0; k < SETS; k++) {
+            work(&f, 5000);
+            if (round < 2)
+                tick(&f);
+        }
+        if (round >= 2)
+            assert_int_equal(f.ticks_asked, 0);
+    }
+    tear_down(&f);
+}
+
+/* ---- What has precedence, what goes wrong ---- */
+
+static void a_full_ring_masks_the_set_before_it_gives_way(void **state)
+{
+    struct fixture f;
+    struct upmu_sample sample;
+    unsigned n = 0;
+
+    (void)state;
+    set_up(&f, "skylake");
+    two_sets(&f);
+    assert_int_equal(upmu_session_ring(&f.session, f.ring, 256), UPMU_OK);
+    upmu_session_mask_on_full(&f.session, true);
+    begin(&f);
+    while (f.session.state == UPMU_SESSION_RUNNING && n < 100) {
+        work(&f, 5000);
+        n++;
+    }
+    assert_true(n > 2 && n < 100);
+    /* The last overflow masked it: the set is the one that overflowed. */
+    assert_int_equal(active(&f), !(n & 1u));
+    tick(&f);
+    assert_int_equal(f.session.state, UPMU_SESSION_MASKED);
+    assert_int_equal(active(&f), !(n & 1u));
+    while (upmu_ring_next(&f.session.ring, &sample))
+        ;
+    assert_int_equal(upmu_session_restart(&f.session), UPMU_OK);
+    assert_int_equal(active(&f), n & 1u);
+    assert_int_equal(f.session.state, UPMU_SESSION_RUNNING);
+    tear_down(&f);
+}
+
+static void a_record_and_a_message_are_of_the_set_that_overflowed(void **state)
+{
+    struct fixture f;
+    struct upmu_sampling sampling = {.period = PERIOD, .switch_after = 1, .flags = UPMU_SAMPLING_NOTIFY};
+    struct upmu_message kept[4], message;
+    struct upmu_queue queue;
+    uint32_t count = 0;
+
+    (void)state;
+    set_up(&f, "skylake");
+    fill(&f, 0, "branches", 1, "instructions", UPMU_SET_OVERFLOW_SWITCH, 0);
+    assert_int_equal(upmu_session_add_set(&f.session, &f.set[1], 9, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.session, &f.set[1], "branches", &sampling), UPMU_OK);
+    assert_int_equal(upmu_session_messages(&f.session, &queue, kept, 4, 0, NULL), UPMU_OK);
+    begin(&f);
+    work(&f, 5000);
+    assert_int_equal(active(&f), 9);
+    assert_int_equal(upmu_queue_waiting(&queue), 0);
+    work(&f, 5000);
+    assert_int_equal(upmu_queue_read(&queue, &message, 1, &count), UPMU_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(message.set, 9);
+    assert_int_equal(message.events, 1);
+    /* It masks the session until it is restarted, with the next set. */
+    assert_int_equal(active(&f), 9);
+    tick(&f);
+    assert_int_equal(f.session.state, UPMU_SESSION_MASKED);
+    assert_int_equal(upmu_session_restart(&f.session), UPMU_OK);
+    assert_int_equal(active(&f), 0);
+    work(&f, 2500);
+    assert_true(raw(&f, &f.session.set, 0) == PERIOD + PERIOD / 2);
+    tear_down(&f);
+}
+
+static void a_fault_stops_the_session_or_leaves_it_to_the_next_call(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < PROTOCOLS; p++) {
+        unsigned stopped = 0, left = 0, done = 0;
+
+        for (unsigned at = 1; at < 30; at++) {
+            struct fixture f;
+            uint64_t counted;
+
+            set_up(&f, protocols[p]);
+            two_sets(&f);
+            begin(&f);
+            work(&f, 4900);
+            f.sim.fault_at = f.sim.accesses + at;
+            f.sim.fault_until = f.sim.fault_at + 1;
+            work(&f, 300);
+            f.sim.fault_at = 0;
+            if (f.session.state == UPMU_SESSION_STOPPED) {
+                stopped++;
+                assert_int_equal(f.session.error, UPMU_ERR_PORT);
+                assert_int_equal(active(&f), 1);
+                assert_int_equal(f.cpu.running, 0);
+            } else if (active(&f) == 0) {
+                left++;
+            } else {
+                done++;
+            }
+            tick(&f);
+            if (f.session.state == UPMU_SESSION_STOPPED)
+                assert_int_equal(upmu_session_start(&f.session), UPMU_OK);
+            assert_int_equal(f.session.state, UPMU_SESSION_RUNNING);
+            /* It goes on, and what was counted is not lost. */
+            counted = raw(&f, &f.session.set, 0) + raw(&f, &f.set[1], 0);
+            assert_true(counted <= PERIOD + 40);
+            work(&f, 20000);
+            tick(&f);
+            work(&f, 5000);
+            assert_true(raw(&f, &f.session.set, 0) + raw(&f, &f.set[1], 0) >= counted + 2 * PERIOD);
+            tear_down(&f);
+        }
+        if (!stopped || !left || !done)
+            fail_msg("%s: %u stopped, %u left, %u done", protocols[p], stopped, left, done);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_handler_changes_sets_on_every_protocol),
+        cmocka_unit_test(a_set_without_a_placement_is_closed_and_left_to_the_next_call),
+        cmocka_unit_test(company_that_changes_makes_placements_void),
+        cmocka_unit_test(while_somebody_waits_handlers_leave_sets_to_the_next_call),
+        cmocka_unit_test(a_chain_of_one_gives_way_to_itself),
+        cmocka_unit_test(timed_sets_take_turns_with_those_by_overflow),
+        cmocka_unit_test(a_threads_sets_are_changed_and_stay_with_it),
+        cmocka_unit_test(shuffled_sets_run_once_in_each_round),
+        cmocka_unit_test(a_full_ring_masks_the_set_before_it_gives_way),
+        cmocka_unit_test(a_record_and_a_message_are_of_the_set_that_overflowed),
+        cmocka_unit_test(a_fault_stops_the_session_or_leaves_it_to_the_next_call),
+    };
+
+    return cmocka_run_group_tests_name("sets_by_overflow", tests, NULL, NULL);
+}
