@@ -145,10 +145,10 @@ static void record(struct upmu_session *session, uint32_t events, const struct u
 
 /*
  * Events of a session have overflowed together: for the handler, or the local side, which
- * holds all tallies.  (Inline: the handler's stack is short.)
+ * holds all tallies.
  */
-__attribute__((always_inline)) static inline void report(struct upmu_session *session, uint32_t events,
-                                                         const struct upmu_frame *frame, uint64_t now_ns)
+static UPMU_APART void report(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame,
+                              uint64_t now_ns)
 {
     if (UPMU_FORMATS)
         touch_others(session->cpu, upmu_active(session), events, false);
