@@ -158,21 +158,6 @@ static void mar_set(const struct upmu_session *session, struct upmu_set *set)
         set->tally[i].hole = true;
 }
 
-void upmu_sets_advance(struct upmu_session *session, struct upmu_set *set)
-{
-    if (!set)
-        set = following(session);
-    if (set != session->active) {
-        mar_set(session, session->active);
-        mar_set(session, set);
-        session->counters = 0; /* those of the other set's placement */
-    }
-    upmu_estimate_slot(session->active);
-    session->switch_due = 0;
-    session->active = set;
-    begin_run(set);
-}
-
 void upmu_sets_begin(struct upmu_session *session)
 {
     if (session->begun)
@@ -198,6 +183,16 @@ void upmu_sets_switched(struct upmu_session *session, struct upmu_set *before)
     session->switch_due = 0;
     upmu_estimate_slot(before);
     begin_run(session->coming);
+}
+
+void upmu_sets_advance(struct upmu_session *session, struct upmu_set *set)
+{
+    mark(session, set);
+    session->change = 0;
+    if (session->coming != session->active)
+        session->counters = 0; /* those of the other set's placement */
+    upmu_sets_switched(session, session->active);
+    session->active = session->coming;
 }
 
 void upmu_sets_switch(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_set *set)
