@@ -67,10 +67,10 @@ bool upmu_set_is_plain(const struct upmu_set *set)
     return true;
 }
 
-bool upmu_set_is_placed(const struct upmu_cpu *cpu, const struct upmu_set *set, uint64_t company, uint32_t taken)
+bool upmu_set_was_tried(const struct upmu_cpu *cpu, const struct upmu_set *set, uint64_t company)
 {
-    return set->counters && set->placed_class == upmu_schedule_class(cpu) &&
-           set->placed_blocked == upmu_cpu_blocked(cpu) && set->placed_beside == company && !(set->counters & taken);
+    return set->placed_class == upmu_schedule_class(cpu) && set->placed_blocked == upmu_cpu_blocked(cpu) &&
+           set->placed_beside == company;
 }
 
 /* Counters of an image that count user mode alone. */
@@ -112,7 +112,8 @@ static bool is_placed(const struct change *change, struct upmu_session *session,
     struct upmu_cpu *cpu = change->cpu;
     const struct upmu_set *set = session->coming;
 
-    return upmu_set_is_placed(cpu, set, company, (cpu->running & ~change->leaving) | change->coming) &&
+    return set->counters && upmu_set_was_tried(cpu, set, company) &&
+           !(set->counters & ((cpu->running & ~change->leaving) | change->coming)) &&
            (!upmu_set_shares(cpu, set) || (set == upmu_active(session) && claim(cpu, session)));
 }
 

@@ -23,8 +23,8 @@ static inline uint8_t upmu_schedule_class(const struct upmu_cpu *cpu)
     return (uint8_t)(0x80u | (unsigned)(cpu->pmu - cpu->machine->pmu) << 1 | cpu->thread);
 }
 
-/* Is the placement that a set had the last time good beside `company`, and none of its counters `taken`? */
-bool upmu_set_is_placed(const struct upmu_cpu *cpu, const struct upmu_set *set, uint64_t company, uint32_t taken);
+/* Was a set tried on such a CPU beside `company`?  Its placement (set->counters, or none) is what a new one would be. */
+bool upmu_set_was_tried(const struct upmu_cpu *cpu, const struct upmu_set *set, uint64_t company);
 
 /* Has a set that is placed nothing that only a start can bring: a cascade, metrics, a wide event? */
 bool upmu_set_is_plain(const struct upmu_set *set);

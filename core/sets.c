@@ -224,8 +224,8 @@ void upmu_sets_keep(struct upmu_cpu *cpu, const struct upmu_session *session, co
 }
 
 /*
- * The counts of a set that is closed; false: one overflowed since the handler looked at it, or is throttled, which
- * the local side finds, too.
+ * The counts of a set that is closed; false: one overflowed since the handler looked at it, faulted or is throttled,
+ * which the local side finds, too.
  */
 static bool take_counts(struct upmu_cpu *cpu, struct upmu_set *set)
 {
@@ -249,8 +249,8 @@ bool upmu_sets_relieve(struct upmu_cpu *cpu, struct upmu_session *session, uint6
     mark(session, NULL);
     session->change = 0;
     next = session->coming;
-    /* (A fault may have left a counter open.) */
-    if (!upmu_set_is_placed(cpu, next, upmu_schedule_company(cpu, session), cpu->running & ~session->counters) ||
+    /* (Others have none of its counters, or a fault has left one open.) */
+    if (!next->counters || !upmu_set_was_tried(cpu, next, upmu_schedule_company(cpu, session)) ||
         upmu_bank_open(&cpu->bank, next->counters & ~session->counters) ||
         !upmu_bank_handler_can(&cpu->bank, cpu->kept, key_of(next)) || !take_counts(cpu, old)) {
         session->random = random; /* the lot was not drawn */

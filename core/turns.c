@@ -83,8 +83,8 @@ static bool is_hopeless(const struct upmu_cpu *cpu, const struct upmu_session *s
 {
     const struct upmu_set *set = upmu_active(session);
 
-    return session->shares && set->count && !set->counters && set->placed_class == upmu_schedule_class(cpu) &&
-           set->placed_blocked == upmu_cpu_blocked(cpu) && set->placed_beside == upmu_schedule_company(cpu, session);
+    return session->shares && set->count && !set->counters &&
+           upmu_set_was_tried(cpu, set, upmu_schedule_company(cpu, session));
 }
 
 static void admit(struct upmu_cpu *cpu, bool may_move)
