@@ -330,8 +330,8 @@ static bool relieve(struct pass *pass, struct upmu_session *session, bool closed
 
     if (!UPMU_SETS || session->switch_due != SWITCH_FRESH)
         return false;
-    if (closed && !cpu->busy && upmu_sets_relieve(cpu, session, pass->now_ns)) {
-        upmu_sets_put_on(cpu, session, pass->now_ns);
+    if (closed && !cpu->busy && upmu_sets_relieve(cpu, session)) {
+        upmu_sets_put_on(cpu, session);
         if (!(cpu->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL))
             open_again(pass, session->counters);
         return true;

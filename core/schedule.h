@@ -23,7 +23,7 @@ static inline uint8_t upmu_schedule_class(const struct upmu_cpu *cpu)
     return (uint8_t)(0x80u | (unsigned)(cpu->pmu - cpu->machine->pmu) << 1 | cpu->thread);
 }
 
-/* Was a set tried on such a CPU beside `company`?  Its placement (set->counters, or none) is what a new one would be. */
+/* Was a set tried on such a CPU beside `company`?  Its placement (set->counters, or none) is what a new one were. */
 bool upmu_set_was_tried(const struct upmu_cpu *cpu, const struct upmu_set *set, uint64_t company);
 
 /* Has a set that is placed nothing that only a start can bring: a cascade, metrics, a wide event? */

@@ -3,6 +3,7 @@
  * Chains of event sets (docs/DESIGN.md, "Threads, turns and sets").
  */
 #include "core/sets.h"
+#include "core/apart.h"
 #include "core/backend.h"
 #include "core/bank.h"
 #include "core/bits.h"
@@ -205,7 +206,7 @@ void upmu_sets_switch(struct upmu_cpu *cpu, struct upmu_session *session, struct
 #if UPMU_SAMPLING
 
 /* What a placement is kept under: its stamp, which wraps, and whose it is. */
-static uint32_t key_of(const struct upmu_set *set)
+static UPMU_APART uint32_t key_of(const struct upmu_set *set)
 {
     return set->stamp * 0x9e3779b1u ^ (uint32_t)(uintptr_t)set;
 }
@@ -237,7 +238,7 @@ static bool take_counts(struct upmu_cpu *cpu, struct upmu_set *set)
     return true;
 }
 
-bool upmu_sets_relieve(struct upmu_cpu *cpu, struct upmu_session *session, uint64_t now_ns)
+bool upmu_sets_relieve(struct upmu_cpu *cpu, struct upmu_session *session)
 {
     struct upmu_set *old = session->active, *next;
     uint64_t random = session->random;
@@ -257,26 +258,27 @@ bool upmu_sets_relieve(struct upmu_cpu *cpu, struct upmu_session *session, uint6
         next->round = session->round - 1u;
         return false;
     }
-    upmu_session_ran(session, now_ns);
+    upmu_session_ran(session, session->closed_ns);
     upmu_sets_switched(session, old);
     return true;
 }
 
-void upmu_sets_put_on(struct upmu_cpu *cpu, struct upmu_session *session, uint64_t now_ns)
+void upmu_sets_put_on(struct upmu_cpu *cpu, struct upmu_session *session)
 {
     struct upmu_bank *bank = &cpu->bank;
     struct upmu_set *next = session->coming;
     bool fine;
 
     upmu_bank_handler_gate(bank, session->counters, false);
-    session->running_ns = now_ns;
+    session->running_ns = session->closed_ns;
     session->active = next;
     session->counters = next->counters;
     fine = upmu_bank_handler_load(bank, cpu->kept, key_of(next), next->counters);
     for UPMU_TALLIES(tally, next) {
         upmu_run_take(cpu, session, tally);
         tally->ran = true;
-        fine = fine && (upmu_run_tagged(cpu, tally) == tally->counters || upmu_run_begin_at(cpu, tally, now_ns));
+        fine = fine && (upmu_run_tagged(cpu, tally) == tally->counters ||
+                        upmu_run_begin_at(cpu, tally, session->closed_ns));
     }
     upmu_bank_handler_gate(bank, next->counters, fine);
     if (!fine) {

@@ -33,8 +33,8 @@ void upmu_sets_keep(struct upmu_cpu *cpu, const struct upmu_session *session, co
  * that needs nobody else: nothing has changed if not (false).  The old set's counts are
  * taken; then the next one is put on, and the caller opens it.  A fault there stops the session.
  */
-bool upmu_sets_relieve(struct upmu_cpu *cpu, struct upmu_session *session, uint64_t now_ns);
-void upmu_sets_put_on(struct upmu_cpu *cpu, struct upmu_session *session, uint64_t now_ns);
+bool upmu_sets_relieve(struct upmu_cpu *cpu, struct upmu_session *session);
+void upmu_sets_put_on(struct upmu_cpu *cpu, struct upmu_session *session);
 
 
 /* A run of a set is over: one more slot for the estimates. */
