@@ -24,7 +24,7 @@ static uint64_t in_slot(uint64_t now, uint64_t before)
 }
 
 /* One addition to a sum may not exceed half of what it can hold: bits by which its parts are shifted from now on. */
-static UPMU_APART unsigned make_place(uint64_t value, uint64_t sum, uint8_t *scale)
+static UPMU_APART unsigned scale_down(uint64_t value, uint64_t sum, uint8_t *scale)
 {
     unsigned shifts = 0;
 
@@ -43,7 +43,7 @@ void upmu_estimate_slot(struct upmu_set *set)
     set->slot_ns = set->duration_ns;
     if (!time)
         return;
-    time_shifts = make_place(time, set->slot_squares, &set->scale);
+    time_shifts = scale_down(time, set->slot_squares, &set->scale);
     set->slot_squares >>= 2 * time_shifts;
     scaled_time = time >> set->scale;
     set->slot_squares += scaled_time * scaled_time;
@@ -54,7 +54,7 @@ void upmu_estimate_slot(struct upmu_set *set)
 
         sums->slot_total = total;
         sums->products >>= time_shifts;
-        shifts = make_place(count, sums->squares > sums->products ? sums->squares : sums->products, &sums->scale);
+        shifts = scale_down(count, sums->squares > sums->products ? sums->squares : sums->products, &sums->scale);
         count >>= sums->scale;
         sums->squares = (sums->squares >> 2 * shifts) + count * count;
         sums->products = (sums->products >> shifts) + count * scaled_time;
