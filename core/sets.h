@@ -22,7 +22,6 @@ void upmu_sets_switched(struct upmu_session *session, struct upmu_set *before);
 /* Mark sessions whose set has had its time: to be changed. */
 bool upmu_sets_expire(struct upmu_cpu *cpu, uint64_t now_ns);
 
-
 struct upmu_image;
 
 /* The active set of a chain is being loaded: keep its registers for handlers that put it on again. */
@@ -35,7 +34,6 @@ void upmu_sets_keep(struct upmu_cpu *cpu, const struct upmu_session *session, co
  */
 bool upmu_sets_relieve(struct upmu_cpu *cpu, struct upmu_session *session);
 void upmu_sets_put_on(struct upmu_cpu *cpu, struct upmu_session *session);
-
 
 /* A run of a set is over: one more slot for the estimates. */
 void upmu_estimate_slot(struct upmu_set *set);

@@ -16,10 +16,10 @@ void upmu_turns_tick(struct upmu_cpu *cpu);
 /* Start a session; those that share make room for one that does not, and one that may wait does. */
 enum upmu_status upmu_turns_start(struct upmu_cpu *cpu, struct upmu_session *session);
 
-/* Put what waits where it fits and moves nobody. */
 /* Does anybody wait? */
 bool upmu_turns_wanted(const struct upmu_cpu *cpu);
 
+/* Put what waits where it fits and moves nobody. */
 void upmu_turns_admit(struct upmu_cpu *cpu);
 
 /*
