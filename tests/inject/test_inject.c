@@ -7,7 +7,7 @@
  * Without arguments: as tests; `every`: without leaving accesses out; with
  * INJECT_STRIDE in the environment only every so many are taken, with INJECT_EARLY=N
  * an overflow comes N accesses before each fault, and nothing else is injected (`make
- * soak` does both).  With `scenario=… profile=… variant=…` and `before=N`, `after=N`,
+ * soak` does both); with INJECT_ONLY=TEXT only scenarios with TEXT in their names.  With `scenario=… profile=… variant=…` and `before=N`, `after=N`,
  * `nmi-before=N`, `nmi-after=N`, `fault=N early=N` or nothing injected: that one run,
  * told access by access.
  */
@@ -94,6 +94,7 @@ static bool every;
 #else
 #define SLOW_BUILD (sizeof(void *) == 4)
 #endif
+static const char *only;
 static unsigned wide;  /* every so many accesses, everywhere */
 static unsigned early; /* faults only, and an overflow so many accesses before */
 static struct rig rig;
@@ -211,7 +212,7 @@ static void sweep_all(void **state)
     const struct task *task = *state;
     unsigned bad = 0, phase = 0;
 
-    if (early && task->injection != RIG_FAULT)
+    if ((early && task->injection != RIG_FAULT) || (only && !strstr(task->scenario->name, only)))
         skip();
     for (unsigned p = 0; p < PROFILES && bad < 6; p++)
         for (unsigned v = 0; v < VARIANTS && bad < 6; v++) {
@@ -443,6 +444,7 @@ int main(int count, char **arguments)
     if (count > 1 && strcmp(arguments[1], "every"))
         return tell_one(count, arguments);
     every = count > 1;
+    only = getenv("INJECT_ONLY");
     if (getenv("INJECT_STRIDE"))
         wide = number_of(getenv("INJECT_STRIDE"));
     if (getenv("INJECT_EARLY"))
