@@ -163,7 +163,7 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
     enum upmu_status status;
 
     if (machine->only_cpu && machine->only_cpu != cpu && !port_has_this_cpu(port))
-        return UPMU_ERR_HOOK_MISSING;
+        return upmu_why_hook_of(machine, "this_cpu");
     memset(cpu, 0, sizeof *cpu);
     cpu->machine = machine;
     state = port_irq_save(port);

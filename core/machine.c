@@ -2,23 +2,40 @@
 /*
  * Machines: the port's contract checked at the door, and which PMU a CPU has.
  */
+#include "core/apart.h"
 #include "core/backend.h"
 #include "core/cpu.h"
 #include "core/mem.h"
 #include "core/port_call.h"
+#include "core/why.h"
+
+/* Mandatory ones, and those that come as a pair. */
+static UPMU_INSIDE enum upmu_status check_hooks(struct upmu_machine *machine)
+{
+#if !UPMU_PORT_STATIC
+    const struct upmu_port *port = machine->port;
+    const char *missing = !port->rdmsr                            ? "rdmsr"
+                          : !port->wrmsr                          ? "wrmsr"
+                          : !port->cpuid                          ? "cpuid"
+                          : !port->irq_save == !port->irq_restore ? NULL
+                          : port->irq_save                        ? "irq_restore"
+                                                                  : "irq_save";
+
+    if (missing)
+        return upmu_why_hook_of(machine, missing);
+#endif
+    (void)machine;
+    return UPMU_OK;
+}
 
 enum upmu_status upmu_machine_init_checked(struct upmu_machine *machine, const struct upmu_port *port, uint32_t version,
                                            size_t machine_bytes, size_t cpu_bytes)
 {
     if (version != UPMU_VERSION || machine_bytes != sizeof(struct upmu_machine) || cpu_bytes != sizeof(struct upmu_cpu))
         return UPMU_ERR_VERSION;
-#if !UPMU_PORT_STATIC
-    if (!port->rdmsr || !port->wrmsr || !port->cpuid || !port->irq_save != !port->irq_restore)
-        return UPMU_ERR_HOOK_MISSING;
-#endif
     memset(machine, 0, sizeof *machine);
     machine->port = port;
-    return UPMU_OK;
+    return check_hooks(machine);
 }
 
 uint64_t upmu_machine_clock_ns(const struct upmu_machine *machine)

@@ -17,6 +17,7 @@
 #include "core/run.h"
 #include "core/schedule.h"
 #include "core/turns.h"
+#include "core/why.h"
 
 unsigned upmu_session_events(const struct upmu_session *session)
 {
@@ -78,7 +79,7 @@ enum upmu_status upmu_session_add_set(struct upmu_session *session, struct upmu_
         (!set && !(*link && (*link)->number == number)))
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     if (timed && !port_has_clock(session->machine->port))
-        return upmu_session_refuse(session, UPMU_ERR_HOOK_MISSING);
+        return upmu_why_hook(&session->why, "clock_ns");
     if (!*link || (*link)->number != number) {
         memset(set, 0, sizeof *set);
         set->number = number;

@@ -6,6 +6,7 @@
 #define UPMU_CORE_WHY_H
 
 #include <stddef.h>
+#include <upmu/pmu.h>
 #include <upmu/status.h>
 
 /* Nothing was refused.  `why` may be NULL. */
@@ -21,5 +22,11 @@ enum upmu_status upmu_why_refuse(struct upmu_why *why, enum upmu_status status, 
 
 /* A hook is missing: its name stands where a refused word would.  Returns UPMU_ERR_HOOK_MISSING. */
 enum upmu_status upmu_why_hook(struct upmu_why *why, const char *name);
+
+/* The same of a machine; in a build without texts it is not worth its bytes. */
+static inline enum upmu_status upmu_why_hook_of(struct upmu_machine *machine, const char *name)
+{
+    return UPMU_WHY_TEXT ? upmu_why_hook(&machine->why, name) : UPMU_ERR_HOOK_MISSING;
+}
 
 #endif

@@ -200,7 +200,7 @@ struct upmu_machine {
     const struct upmu_port *port;
     struct upmu_pmu pmu[UPMU_CORE_TYPES]; /* core PMUs, one per core type */
     uint8_t pmu_count;
-    struct upmu_why why;                  /* of the last upmu_cpu_init() that came to look at its CPU */
+    struct upmu_why why;                  /* of the last upmu_cpu_init(), or which hook upmu_machine_init() misses */
     /* private */
     uint16_t cpu_count; /* initialised so far, modulo 65,536 */
     uint32_t last_session;

@@ -40,6 +40,7 @@ static void a_port_without_its_three_hooks_is_refused(void **state)
     (void)state;
     host_prepare(&host, "skylake");
     for (unsigned i = 0; i < 5; i++) {
+        static const char *const missing[] = {"rdmsr", "wrmsr", "cpuid", "irq_save", "irq_restore"};
         struct upmu_port port = host.sim.port;
 
         if (i == 0)
@@ -53,6 +54,7 @@ static void a_port_without_its_three_hooks_is_refused(void **state)
         else
             port.irq_restore = NULL;
         assert_int_equal(upmu_machine_init(&host.machine, &port), UPMU_ERR_HOOK_MISSING);
+        assert_string_equal(host.machine.why.word, missing[i]);
     }
 }
 
@@ -139,6 +141,8 @@ static void a_second_cpu_needs_this_cpu(void **state)
     host_start(&host);
     upmu_sim_switch_cpu(&host.sim, 1);
     assert_int_equal(upmu_cpu_init(&host.cpu[1], &host.machine, NULL), UPMU_ERR_HOOK_MISSING);
+    assert_int_equal(host.machine.why.status, UPMU_ERR_HOOK_MISSING);
+    assert_string_equal(host.machine.why.word, "this_cpu");
     upmu_sim_switch_cpu(&host.sim, 0);
     host_end(&host);
 }

@@ -201,6 +201,7 @@ static void what_a_set_cannot_be_is_refused(void **state)
     assert_int_equal(upmu_session_detach(&f.session), UPMU_OK);
     f.sim.port.clock_ns = NULL;
     assert_int_equal(upmu_session_add_set(&f.session, &f.set[1], 1, UPMU_SET_TIME_SWITCH, 5), UPMU_ERR_HOOK_MISSING);
+    assert_string_equal(f.session.why.word, "clock_ns");
     tear_down(&f);
 }
 
