@@ -7,9 +7,10 @@
  * Without arguments: as tests; `every`: without leaving accesses out; with
  * INJECT_STRIDE in the environment only every so many are taken, with INJECT_EARLY=N
  * an overflow comes N accesses before each fault, and nothing else is injected (`make
- * soak` does both); with INJECT_ONLY=TEXT only scenarios with TEXT in their names.  With `scenario=… profile=… variant=…` and `before=N`, `after=N`,
- * `nmi-before=N`, `nmi-after=N`, `fault=N early=N` or nothing injected: that one run,
- * told access by access.
+ * soak` does both); with INJECT_ONLY=TEXT only scenarios with TEXT in their names.  With
+ * `scenario=… profile=… variant=…` and `before=N`, `after=N`, `nmi-before=N`,
+ * `nmi-after=N`, `fault=N early=N` or nothing injected: that one run, told access by
+ * access.
  */
 #include <setjmp.h>
 #include <stdarg.h>
