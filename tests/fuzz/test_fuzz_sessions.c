@@ -363,10 +363,35 @@ static void change_sets(unsigned i, unsigned choice)
     m->events = 0;
 }
 
+/* How often sets of a session came to run: a handler may change them in the middle of a piece of work. */
+static uint64_t runs_of(unsigned i)
+{
+    uint64_t runs = 0;
+
+    for (unsigned k = 0; k < MODEL_SETS; k++)
+        if (model.session[i].set[k].used)
+            runs += set_of(&subject[i], k)->runs;
+    return runs;
+}
+
+/* What a session did while work was done that began with one of its sets. */
+static void session_worked(unsigned i, struct model_set *first, uint64_t runs, uint64_t work, bool user)
+{
+    if (runs_of(i) == runs) {
+        model_work(first, work, user,
+                   runs_on(i, sim.current) && active_of(i) == first && !subject[i].session.switch_due);
+        return;
+    }
+    for (unsigned k = 0; k < MODEL_SETS; k++)
+        if (model.session[i].set[k].used)
+            model_work(&model.session[i].set[k], work, user, false);
+}
+
 static void work_for(uint64_t work, bool user)
 {
     struct upmu_sim_burst burst = {.user = user, .ip = 0x1000, .ip_step = 1, .sp = 0x8000};
     struct model_set *active[MODEL_SESSIONS];
+    uint64_t runs[MODEL_SESSIONS];
 
     burst.instructions = model_amount(MODEL_INSTRUCTIONS, work);
     burst.cycles = model_amount(MODEL_CYCLES, work);
@@ -374,13 +399,14 @@ static void work_for(uint64_t work, bool user)
     burst.branches = model_amount(MODEL_BRANCHES, work);
     burst.llc_references = model_amount(MODEL_REFERENCES, work);
     burst.llc_misses = model_amount(MODEL_MISSES, work);
-    for (unsigned i = 0; i < MODEL_SESSIONS; i++)
+    for (unsigned i = 0; i < MODEL_SESSIONS; i++) {
         active[i] = runs_on(i, sim.current) && !subject[i].session.switch_due ? active_of(i) : NULL;
+        runs[i] = runs_of(i);
+    }
     upmu_sim_events(&sim, &burst);
     for (unsigned i = 0; i < MODEL_SESSIONS; i++)
         if (active[i])
-            model_work(active[i], work, user,
-                       runs_on(i, sim.current) && active_of(i) == active[i] && !subject[i].session.switch_due);
+            session_worked(i, active[i], runs[i], work, user);
 }
 
 static void switch_thread(unsigned choice)
