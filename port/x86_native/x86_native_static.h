@@ -11,7 +11,9 @@
  * Define UPMU_X86_THIS_CPU as an expression for the executing CPU's struct upmu_cpu *
  * (and declare what it needs in a header of yours that includes this one) when
  * there is more than one CPU.  UPMU_X86_NO_PMI and UPMU_X86_NO_CLOCK leave those hooks
- * out.
+ * out: define them where upmu_x86_native_port() would, with neither an APIC page nor x2APIC
+ * mode, and with tsc_khz 0.  Bound at compile time they are in use all the same, and sampling
+ * would be accepted though no interrupt comes, and all times be 0.
  */
 #ifndef UPMU_X86_NATIVE_STATIC_H
 #define UPMU_X86_NATIVE_STATIC_H
