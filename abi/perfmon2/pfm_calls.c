@@ -3,6 +3,7 @@
  * The calls of section 10 that concern a context as a whole.
  */
 #include <abi/perfmon2/pfm_core.h>
+#include "core/bits.h"
 #include "core/mem.h"
 #include "core/message_core.h"
 #include "core/port_call.h"
@@ -251,8 +252,8 @@ enum upmu_status upmu_pfm_stop(struct upmu_pfm_context *context, uint32_t flags)
 static void fill_message(struct upmu_pfm_context *context, const struct upmu_message *from, union pfarg_msg *out)
 {
     const struct upmu_pmu *pmu = upmu_pfm_pmu(context);
-    const struct upmu_pfm_set *set = upmu_pfm_find_set(context, from->set);
     struct pfarg_ovfl_msg *message = &out->pfm_ovfl_msg;
+    uint32_t counters = upmu_pfm_overflowed(context, from);
 
     memset(out, 0, sizeof *out);
     message->msg_type = PFM_MSG_OVFL;
@@ -261,9 +262,8 @@ static void fill_message(struct upmu_pfm_context *context, const struct upmu_mes
     message->msg_active_set = from->set;
     message->msg_ovfl_cpu = from->cpu;
     message->msg_ovfl_ip = from->ip;
-    for (unsigned counter = 0; set && counter < UPMU_COUNTERS; counter++)
-        if (set->event_of[counter] < 32 && (from->events >> set->event_of[counter] & 1u))
-            upmu_pfm_set_bit(message->msg_ovfl_pmds, pmu->counter[counter].value_row);
+    for (; counters; counters &= counters - 1u)
+        upmu_pfm_set_bit(message->msg_ovfl_pmds, pmu->counter[upmu_bits_lowest(counters)].value_row);
 }
 
 enum upmu_status upmu_pfm_read(struct upmu_pfm_context *context, void *user, size_t bytes, size_t *out_bytes)

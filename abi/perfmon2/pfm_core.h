@@ -48,7 +48,10 @@ enum upmu_status upmu_pfm_value(struct upmu_pfm_context *context, struct upmu_pf
 /* The value that a PMD was set to last, by an overflow or its program. */
 uint64_t upmu_pfm_last_reset(struct upmu_pfm_context *context, struct upmu_pfm_set *set, unsigned counter);
 
-/* Keep all values, after the session was detached. */
+/* Counters whose PMDs a message is about. */
+uint32_t upmu_pfm_overflowed(struct upmu_pfm_context *context, const struct upmu_message *message);
+
+/* Keep all values, and what waiting messages are about, after the session was detached. */
 void upmu_pfm_keep(struct upmu_pfm_context *context);
 
 #endif

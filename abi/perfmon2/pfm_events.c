@@ -233,8 +233,38 @@ uint64_t upmu_pfm_last_reset(struct upmu_pfm_context *context, struct upmu_pfm_s
     return set->pmd[counter].reg_last_reset_val;
 }
 
+/* `type` of a message whose `events` are counters. */
+#define ABOUT_COUNTERS (UPMU_MESSAGE_OVERFLOW + 1u)
+
+uint32_t upmu_pfm_overflowed(struct upmu_pfm_context *context, const struct upmu_message *message)
+{
+    const struct upmu_pfm_set *set = upmu_pfm_find_set(context, message->set);
+    uint32_t counters = 0;
+
+    if (message->type == ABOUT_COUNTERS)
+        return message->events;
+    for (unsigned counter = 0; set && counter < UPMU_COUNTERS; counter++)
+        if (set->event_of[counter] < 32 && (message->events >> set->event_of[counter] & 1u))
+            counters |= UPMU_BIT32(counter);
+    return counters;
+}
+
+/* Messages that wait name events, which are about to be numbered anew. */
+static void keep_messages(struct upmu_pfm_context *context)
+{
+    struct upmu_queue *queue = &context->queue;
+
+    for (uint32_t at = queue->tail; at != queue->head; at++) {
+        struct upmu_message *message = &queue->messages[at & (queue->capacity - 1u)];
+
+        message->events = upmu_pfm_overflowed(context, message);
+        message->type = ABOUT_COUNTERS;
+    }
+}
+
 void upmu_pfm_keep(struct upmu_pfm_context *context)
 {
+    keep_messages(context);
     for (unsigned i = 0; i < context->memory.set_count; i++) {
         struct upmu_pfm_set *set = &context->memory.sets[i];
 

@@ -159,8 +159,14 @@ static enum upmu_status let_go(struct upmu_pfm_context *context, struct reload *
     enum upmu_status status;
 
     memset(reload, 0, sizeof *reload);
-    if (!context->loaded || session->state == UPMU_SESSION_DETACHED)
+    if (!context->loaded)
         return UPMU_OK;
+    /* Its target has gone: what is written now is for the next one. */
+    if (session->state == UPMU_SESSION_DETACHED) {
+        upmu_pfm_keep(context);
+        context->loaded = false;
+        return UPMU_OK;
+    }
     reload->loaded = true;
     reload->state = session->state;
     reload->cpu = session->cpu;

@@ -1158,6 +1158,49 @@ static void a_value_that_cannot_be_written_from_here_is_refused(void **state)
     end();
 }
 
+/* Nobody has unloaded it: its thread has gone. */
+static void what_is_written_after_its_thread_ended_is_what_the_next_load_begins_with(void **state)
+{
+    struct pfarg_pmd pmd;
+
+    (void)state;
+    mask_by_both(0, 42);
+    assert_int_equal(upmu_thread_exit(&caller.thread), UPMU_OK);
+    pmd = pmd_of(0, UINT64_C(0) - 70);
+    pmd.reg_flags = PFM_PMDFL_OVFL_NOTIFY;
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, sizeof pmd), UPMU_OK);
+    assert_true(value_of(0) == UINT64_C(0) - 70);
+    upmu_thread_init(&caller.thread, 41, 42, NULL);
+    load_and_start(42);
+    assert_true(value_of(0) == UINT64_C(0) - 70);
+    host_run(&caller.host, 70);
+    assert_int_equal(caller.context.session.state, UPMU_SESSION_MASKED);
+    end();
+}
+
+static void messages_name_their_pmds_whatever_becomes_of_the_events(void **state)
+{
+    union pfarg_msg message;
+    struct pfarg_pmc pmc;
+    size_t bytes;
+
+    (void)state;
+    for (unsigned way = 0; way < 2; way++) {
+        /* Branches overflow after 50, with the 100th instruction. */
+        mask_by_both(PFM_FL_SYSTEM_WIDE, 0);
+        if (way) {
+            assert_int_equal(upmu_pfm_unload_context(&caller.context, 0), UPMU_OK);
+        } else {
+            pmc = pmc_of(0, 0);
+            assert_int_equal(upmu_pfm_write_pmcs(&caller.context, &pmc, sizeof pmc), UPMU_OK);
+        }
+        assert_int_equal(upmu_pfm_read(&caller.context, &message, sizeof message, &bytes), UPMU_OK);
+        assert_int_equal(message.pfm_ovfl_msg.msg_ovfl_pmds[0],
+                         UINT64_C(1) << pmd_of(0, 0).reg_num | UINT64_C(1) << pmd_of(1, 0).reg_num);
+        end();
+    }
+}
+
 static void a_started_threads_context_needs_no_restart_while_it_waits(void **state)
 {
     struct upmu_thread other;
@@ -1258,6 +1301,8 @@ int main(void)
         cmocka_unit_test(a_process_that_ends_closes_all_its_descriptors),
         cmocka_unit_test(a_cpus_context_is_closed_from_another_cpu),
         cmocka_unit_test(a_value_that_cannot_be_written_from_here_is_refused),
+        cmocka_unit_test(what_is_written_after_its_thread_ended_is_what_the_next_load_begins_with),
+        cmocka_unit_test(messages_name_their_pmds_whatever_becomes_of_the_events),
         cmocka_unit_test(a_started_threads_context_needs_no_restart_while_it_waits),
         cmocka_unit_test(section_9_is_served_by_the_same_session),
     };
