@@ -105,7 +105,7 @@ enum upmu_status upmu_pfm_close(struct upmu_pfm_context *context, bool *out_last
  * Returns UPMU_OK; UPMU_ERR_INVALID (size, register, set, flag or reserved field);
  * UPMU_ERR_NO_SPACE (longer than memory.vector_bytes); UPMU_ERR_NOT_PERMITTED (a bit
  * that no program may set); UPMU_ERR_PORT (copying); as upmu_session_attach_cpu() where
- * a loaded session has to be loaded anew.
+ * a loaded session has to be loaded anew, else as upmu_session_read().
  * Context: local; any while it is not loaded.
  */
 UPMU_MUST_CHECK
