@@ -34,18 +34,13 @@ static uint32_t checksum(const uint8_t *bytes, size_t size)
     return sum;
 }
 
-/* Names ascend and exist; behind them stands none. */
-static bool members_ascend(const struct upmu_catalog *catalog, unsigned first, unsigned count)
+/* Each has a name that there is.  That they ascend is seen when they are listed, which leaves out those that do not. */
+static bool members_have_names(const struct upmu_catalog *catalog, unsigned first, unsigned count)
 {
-    unsigned names = upmu_half(upmu_catalog_file(catalog) + 10);
-
-    for (unsigned i = 0; i < count; i++) {
-        unsigned name = upmu_member_name(catalog, first + i);
-
-        if (name >= names || (i && name <= upmu_member_name(catalog, first + i - 1)))
+    while (count--)
+        if (upmu_member_name(catalog, first + count) >= upmu_half(upmu_catalog_file(catalog) + 10))
             return false;
-    }
-    return upmu_member_name(catalog, first + count) == UPMU_NO_NAME;
+    return true;
 }
 
 /* A mask that stands alone is the only default of its group, and one that ends the groups stands alone. */
@@ -81,7 +76,7 @@ static bool groups_are_sound(const struct upmu_unpacked *unpacked)
     return first > 0;
 }
 
-/* Each mask has a name of its own and leads to a mask; nothing stands behind the file or the set's room. */
+/* Each mask has a name of its own and leads to a mask; nothing stands behind the file. */
 static bool masks_are_sound(const struct upmu_catalog *catalog, unsigned row, const uint8_t *set)
 {
     const uint8_t *file = upmu_catalog_file(catalog);
@@ -92,8 +87,7 @@ static bool masks_are_sound(const struct upmu_catalog *catalog, unsigned row, co
     upmu_masks_begin(file, set, &masks);
     while (upmu_masks_next(&masks)) {
         length = upmu_item_spell(file, masks.item, name);
-        if (!length || length >= UPMU_MASK_NAME || masks.at >= UPMU_FILE_ROOM ||
-            !upmu_masks_may_be(&masks, name[0]))
+        if (!length || length >= UPMU_MASK_NAME || !upmu_masks_may_be(&masks, name[0]))
             return false;
         for (unsigned i = 0; i < length; i++)
             if (upmu_catalog_fold(name[i]) < '0')
@@ -149,7 +143,7 @@ static bool alias_is_sound(const struct upmu_catalog *catalog, unsigned alias)
 static UPMU_INSIDE bool names_lead_back(const struct upmu_catalog *catalog)
 {
     char name[UPMU_CATALOG_NAME], back[UPMU_CATALOG_NAME];
-    uint32_t cursor = 0, before = 0;
+    uint32_t cursor = 0;
     struct upmu_event_id id, found;
     unsigned names = 0, members = 0;
     bool alias;
@@ -157,15 +151,14 @@ static UPMU_INSIDE bool names_lead_back(const struct upmu_catalog *catalog)
     while (upmu_catalog_next(catalog, NULL, &cursor, &id, name, sizeof name, &alias) == UPMU_OK) {
         size_t length = upmu_text_length(name);
 
-        if (cursor <= before || ++names > NAMES_MOST ||
-            upmu_catalog_id_name(catalog, id, back, sizeof back) >= sizeof back ||
+        /* More than there can be: the list has no end. */
+        if (++names > NAMES_MOST || upmu_catalog_id_name(catalog, id, back, sizeof back) >= sizeof back ||
             upmu_catalog_lookup(catalog, name, length, &found) != UPMU_OK || memcmp(&found, &id, sizeof id) != 0 ||
             (!alias && memcmp(name, back, length + 1) != 0))
             return false;
-        before = cursor;
         members += alias || !id.masks;
     }
-    /* A name without letters ends the list. */
+    /* A name without letters ends the list, one out of order is not in it. */
     return members == upmu_own_rows(catalog) + upmu_own_aliases(catalog);
 }
 
@@ -174,14 +167,13 @@ static bool catalog_is_sound(const struct upmu_catalog *catalog)
     unsigned rows = upmu_own_rows(catalog), aliases = upmu_own_aliases(catalog);
     unsigned wide = upmu_file_wide(upmu_catalog_file(catalog));
 
-    if (!rows || !section_fits(catalog->byte, UPMU_OWN_FILTER, 1) ||
-        !section_fits(catalog->byte, UPMU_OWN_HASH, 1) ||
+    if (!rows || !section_fits(catalog->byte, UPMU_OWN_FILTER, 1) || !section_fits(catalog->byte, UPMU_OWN_HASH, 1) ||
         !section_fits(catalog->byte, UPMU_OWN_SHAPES, catalog->byte[19]) ||
         !section_fits(catalog->byte, UPMU_OWN_ENTRIES, rows) ||
         !section_fits(catalog->byte, UPMU_OWN_MASKED, catalog->byte[18]) ||
         !section_fits(catalog->byte, UPMU_OWN_NAMES, wide ? 2 * (rows + aliases + 2) : aliases) ||
-        !section_fits(catalog->byte, UPMU_OWN_TARGETS, aliases << wide) || !members_ascend(catalog, 0, rows) ||
-        !members_ascend(catalog, rows + 1, aliases))
+        !section_fits(catalog->byte, UPMU_OWN_TARGETS, aliases << wide) || !members_have_names(catalog, 0, rows) ||
+        !members_have_names(catalog, rows + 1, aliases))
         return false;
     for (unsigned i = 0; i < rows; i++)
         if (!row_is_sound(catalog, i))
