@@ -76,7 +76,7 @@ static bool groups_are_sound(const struct upmu_unpacked *unpacked)
     return first > 0;
 }
 
-/* Each mask has a name of its own and leads to a mask; nothing stands behind the file. */
+/* Each mask has a name of its own and leads to a mask. */
 static bool masks_are_sound(const struct upmu_catalog *catalog, unsigned row, const uint8_t *set)
 {
     const uint8_t *file = upmu_catalog_file(catalog);
@@ -87,7 +87,7 @@ static bool masks_are_sound(const struct upmu_catalog *catalog, unsigned row, co
     upmu_masks_begin(file, set, &masks);
     while (upmu_masks_next(&masks)) {
         length = upmu_item_spell(file, masks.item, name);
-        if (!length || length >= UPMU_MASK_NAME || !upmu_masks_may_be(&masks, name[0]))
+        if (!length || length >= UPMU_MASK_NAME)
             return false;
         for (unsigned i = 0; i < length; i++)
             if (upmu_catalog_fold(name[i]) < '0')
@@ -96,12 +96,10 @@ static bool masks_are_sound(const struct upmu_catalog *catalog, unsigned row, co
             return false;
         if (!masks.class)
             continue;
-        if (found != masks.index || (masks.index + 1 == masks.count && masks.left) ||
-            (masks.class[0] & UPMU_MASK_PAYLOAD && upmu_masks_bits(&masks) >= values))
+        if (found != masks.index || (masks.class[0] & UPMU_MASK_PAYLOAD && upmu_masks_bits(&masks) >= values))
             return false;
     }
-    return section_fits(file, UPMU_SHARED_SETS,
-                        (uint32_t)(set - upmu_section_at(file, UPMU_SHARED_SETS, 0)) + masks.at);
+    return true;
 }
 
 static UPMU_APART bool row_is_sound(const struct upmu_catalog *catalog, unsigned row)
@@ -162,18 +160,16 @@ static UPMU_INSIDE bool names_lead_back(const struct upmu_catalog *catalog)
     return members == upmu_own_rows(catalog) + upmu_own_aliases(catalog);
 }
 
+/*
+ * What is behind the end is read as the header, and rows, names and aliases are looked at as they are read: of the
+ * sections only the filter has to be in bounds, without which names are found, but none with masks.
+ */
 static bool catalog_is_sound(const struct upmu_catalog *catalog)
 {
     unsigned rows = upmu_own_rows(catalog), aliases = upmu_own_aliases(catalog);
-    unsigned wide = upmu_file_wide(upmu_catalog_file(catalog));
 
-    if (!rows || !section_fits(catalog->byte, UPMU_OWN_FILTER, 1) || !section_fits(catalog->byte, UPMU_OWN_HASH, 1) ||
-        !section_fits(catalog->byte, UPMU_OWN_SHAPES, catalog->byte[19]) ||
-        !section_fits(catalog->byte, UPMU_OWN_ENTRIES, rows) ||
-        !section_fits(catalog->byte, UPMU_OWN_MASKED, catalog->byte[18]) ||
-        !section_fits(catalog->byte, UPMU_OWN_NAMES, wide ? 2 * (rows + aliases + 2) : aliases) ||
-        !section_fits(catalog->byte, UPMU_OWN_TARGETS, aliases << wide) || !members_have_names(catalog, 0, rows) ||
-        !members_have_names(catalog, rows + 1, aliases))
+    if (!rows || !section_fits(catalog->byte, UPMU_OWN_FILTER, UPMU_OWN_FILTER >> 16) ||
+        !members_have_names(catalog, 0, rows) || !members_have_names(catalog, rows + 1, aliases))
         return false;
     for (unsigned i = 0; i < rows; i++)
         if (!row_is_sound(catalog, i))
@@ -190,7 +186,7 @@ static UPMU_APART bool stands_there(const uint8_t *file, unsigned i)
     uint32_t size = upmu_word(file + 4), at = upmu_offset(file + UPMU_FILE_DIRECTORY + 3 * i), own;
     const struct upmu_catalog *catalog;
 
-    if (at < UPMU_FILE_DIRECTORY || at > size - UPMU_CATALOG_LEAST)
+    if (at > size - UPMU_CATALOG_LEAST)
         return false;
     catalog = (const struct upmu_catalog *)(const void *)(file + at);
     own = upmu_word(catalog->byte + 4);
@@ -217,7 +213,7 @@ enum upmu_status upmu_catalog_load(const void *bytes, size_t size)
         return UPMU_ERR_VERSION;
     count = upmu_half(file + 8);
     if (upmu_word(file + 4) != size || upmu_word(file + size - CHECKSUM) != checksum(file, size - CHECKSUM) || !count ||
-        UPMU_FILE_DIRECTORY + 3 * count > size || !section_fits(file, UPMU_SHARED_FRAGMENTS, 1) ||
+        UPMU_FILE_DIRECTORY + 3 * count > size ||
         !section_fits(file, UPMU_SHARED_BLOCKS, (upmu_half(file + 10) + 15) >> 4 << 1) ||
         !section_fits(file, UPMU_SHARED_SHAPES, upmu_half(file + 14)) ||
         !section_fits(file, UPMU_SHARED_VALUES, upmu_half(file + 16)))

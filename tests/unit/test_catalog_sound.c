@@ -123,12 +123,18 @@ static void sizes_and_counts_that_the_file_does_not_have_are_refused(void **stat
         refused("catalogue in the header", i);
         put(file + UPMU_FILE_DIRECTORY, 3, (uint32_t)size - UPMU_CATALOG_LEAST + 1);
         refused("catalogue behind the end", i);
+        put(file + UPMU_FILE_DIRECTORY, 3, 0xffffff);
+        refused("catalogue far behind the end", i);
+        put(header() + 4, 4, 0);
+        refused("catalogue without a byte", i);
         header()[0]++;
         refused("no catalogue there", i);
         put(header() + 12, 2, upmu_half(header() + 12) & 255u);
         refused("a built-in catalogue's number", i);
         put(header() + 14, 2, 0);
         refused("no rows", i);
+        put(header() + 14, 4, 0);
+        refused("no rows, nor aliases", i);
         put(header() + 14, 2, 0xffff);
         refused("rows behind its end", i);
         put(header() + 16, 2, 0xffff);
@@ -153,6 +159,8 @@ static void sections_behind_the_end_are_refused(void **state)
         take(some[i]);
         for (unsigned k = 0; k < sizeof sections / sizeof sections[0]; k++) {
             put(header() + (sections[k] & 255u), 3, upmu_word(header() + 4));
+            refused(some[i], sections[k] & 255u);
+            put(header() + (sections[k] & 255u), 3, 0xffffff);
             refused(some[i], sections[k] & 255u);
         }
     }
@@ -231,6 +239,34 @@ static void names_that_are_not_there_or_not_in_order_are_refused(void **state)
     }
 }
 
+/* In a small file the last name of a block is changed to the one before: its own codes go, all are shared. */
+static void two_names_of_one_text_are_refused(void **state)
+{
+    unsigned pairs = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < SOME - 1; i++) {
+        take(some[i]);
+        for (unsigned n = 15; n < upmu_half(file + 10); n += 16) {
+            uint8_t *name = shared(UPMU_SHARED_NAMES, upmu_half(shared(UPMU_SHARED_BLOCKS, n >> 4 << 1)));
+            uint8_t room[UPMU_CODES_ROOM];
+            struct upmu_item item = upmu_name_item(file, n - 1, room);
+            unsigned style = 0;
+
+            for (unsigned k = 0; k < 15; k++) {
+                style = *name & 16u;
+                name += (*name & 15u) < 15 ? 1u + (*name & 15u) : 2u + name[1];
+            }
+            if (item.count > 7)
+                continue;
+            *name = (uint8_t)(item.count << 5 | style);
+            refused("two names of one text", n);
+            pairs++;
+        }
+    }
+    assert_true(pairs > 0);
+}
+
 static void aliases_of_rows_or_masks_that_there_are_not_are_refused(void **state)
 {
     unsigned chosen = 0;
@@ -303,9 +339,17 @@ static void rows_whose_shape_or_set_is_not_there_are_refused(void **state)
     }
 }
 
+/* What a row shares with others. */
+static uint8_t *shape_of(unsigned row)
+{
+    unsigned shape = own(UPMU_OWN_ENTRIES, row)[2] & UPMU_ENTRY_SHAPE;
+
+    return shared(UPMU_SHARED_SHAPES, upmu_file_wide(file) ? upmu_half(own(UPMU_OWN_SHAPES, shape)) : shape);
+}
+
 static void payloads_that_are_not_there_are_refused(void **state)
 {
-    unsigned plain = 0;
+    unsigned plain = 0, taken = 0;
 
     (void)state;
     for (unsigned i = 0; i < SOME; i++) {
@@ -324,6 +368,40 @@ static void payloads_that_are_not_there_are_refused(void **state)
         }
     }
     assert_true(plain > 0);
+    for (unsigned i = 0; i < SOME; i++) {
+        unsigned flat;
+        uint8_t *shape;
+
+        take(some[i]);
+        flat = row_with(false);
+        shape = shape_of(flat);
+        if (!upmu_half(shape + 10)) {
+            put(shape + 10, 2, 1);
+            refused("a register without a payload", flat);
+        }
+        put(shape, 2, upmu_half(shape) | UPMU_ROW_COMPOSED);
+        refused("a composed row without masks", flat);
+        for (unsigned row = 0; row < upmu_own_rows(catalog()); row++) {
+            const uint8_t *set = upmu_row_set(catalog(), row);
+            struct upmu_masks masks;
+
+            for (unsigned k = 0; upmu_masks_find(catalog(), set, k, &masks); k++) {
+                bool wide = set[0] & UPMU_SET_WIDE;
+
+                if (!(masks.class[0] & UPMU_MASK_PAYLOAD))
+                    continue;
+                put(writable(set) + masks.words + (k << wide), wide ? 2 : 1, 0xffff);
+                refused("a mask's payload behind the last", row);
+                taken++;
+            }
+            if (set && set[0] & UPMU_SET_PAYLOAD) {
+                put(writable(set) + 1, 2, upmu_half(file + 16));
+                refused("a payload of a row with masks behind the last", row);
+                taken++;
+            }
+        }
+    }
+    assert_true(taken > 1);
     take("netburst");
     put(file + 16, 2, upmu_half(file + 16) - 1);
     refused("the last payload is not there", 0);
@@ -470,6 +548,38 @@ static void masks_whose_names_nobody_can_write_are_refused(void **state)
     assert_true(longer > 0);
 }
 
+/* A row that has a set, but no mask in it; the first letter of a name, as it is written, is a separator. */
+static void sets_without_masks_and_names_that_begin_with_a_separator_are_refused(void **state)
+{
+    unsigned empty = 0, begin = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < SOME; i++) {
+        take(some[i]);
+        for (unsigned row = 0; row < upmu_own_rows(catalog()); row++) {
+            const uint8_t *set = upmu_row_set(catalog(), row);
+            struct upmu_masks masks;
+            uint8_t *run;
+
+            if (!set)
+                continue;
+            run = writable(set) + (set[0] & UPMU_SET_PAYLOAD ? 3 : 1);
+            if (run[0] & UPMU_LAST_RUN && !(set[0] & UPMU_SET_OTHERS)) {
+                run[1] = 0;
+                refused("a set without masks", row);
+                empty++;
+            }
+            for (unsigned k = 0; upmu_masks_find(catalog(), set, k, &masks) && masks.wide; k++) {
+                *writable(masks.item.codes) = '_';
+                writable(set)[masks.heads + k] = '_' | 0x20;
+                refused("a mask's name that begins with a separator", k);
+                begin++;
+            }
+        }
+    }
+    assert_true(empty && begin);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -477,12 +587,14 @@ int main(void)
         cmocka_unit_test(sections_behind_the_end_are_refused),
         cmocka_unit_test(two_catalogues_of_a_file_have_numbers_of_their_own),
         cmocka_unit_test(names_that_are_not_there_or_not_in_order_are_refused),
+        cmocka_unit_test(two_names_of_one_text_are_refused),
         cmocka_unit_test(aliases_of_rows_or_masks_that_there_are_not_are_refused),
         cmocka_unit_test(rows_whose_shape_or_set_is_not_there_are_refused),
         cmocka_unit_test(payloads_that_are_not_there_are_refused),
         cmocka_unit_test(groups_of_masks_that_contradict_themselves_are_refused),
         cmocka_unit_test(two_masks_of_one_name_are_refused),
         cmocka_unit_test(masks_whose_names_nobody_can_write_are_refused),
+        cmocka_unit_test(sets_without_masks_and_names_that_begin_with_a_separator_are_refused),
     };
 
     return cmocka_run_group_tests_name("catalog_sound", tests, NULL, NULL);
