@@ -306,6 +306,34 @@ static void spread_request(struct placement *p, unsigned request, bool exclude)
     }
 }
 
+/* Who has a certain counter in any case bars it to those tied to it. */
+static void spread_counters(struct placement *p, unsigned request)
+{
+    uint32_t holder = UPMU_BIT32(request);
+    const uint32_t *counters = &p->u.search.allowed[request];
+
+    for (unsigned slots = p->slots; slots != 0; slots--, counters += UPMU_REQUESTS) {
+        uint32_t counter = *counters;
+
+        if (counter == 0 || !single_bit(counter))
+            continue;
+        for (uint32_t others = p->members & ~holder; others != 0; others &= others - 1u) {
+            unsigned other = upmu_bits_lowest(others);
+
+            if ((p->counters[other] & counter) == 0 || (p->option[p->first[other]].shape & 2u) == 0)
+                continue;
+            for (uint32_t left = p->u.search.viable[other]; left != 0; left &= left - 1u) {
+                unsigned index = p->first[other] + upmu_bits_lowest(left);
+                const struct place_option *option = &p->option[index];
+
+                if ((option->shape & 2u) != 0 &&
+                    (option->counters[0] == counter || option->counters[UPMU_SECOND_SLOT] == counter))
+                    exclude_option(p, index, holder);
+            }
+        }
+    }
+}
+
 /* ---- Helpers ---- */
 
 /* An option left by which somebody of the request's set serves a helper, a suggested one if asked so; or NO_OPTION. */
@@ -384,8 +412,15 @@ static UPMU_APART_IF_SMALL bool draw_conclusions(struct placement *p)
             spread_request(p, upmu_bits_lowest(spread), true);
         }
         p->unmatched |= stale;
-        for (; stale != 0; stale &= stale - 1u)
-            refresh_request(p, upmu_bits_lowest(stale));
+        for (; stale != 0; stale &= stale - 1u) {
+            unsigned request = upmu_bits_lowest(stale);
+
+            refresh_request(p, request);
+            if (UPMU_SLOTS > 1 && p->slots > 1u)
+                spread_counters(p, request);
+        }
+        if (UPMU_SLOTS > 1 && p->changed != 0)
+            continue;
         if (!match_all(p))
             return false;
         if (HELPED(p))
