@@ -144,6 +144,14 @@ static UPMU_APART_IF_SMALL bool match_all(struct placement *p)
 
 /* ---- Options ---- */
 
+/* The counter that a slot of a pinned request has; a helper may have none. */
+static uint32_t stays_on(const struct placement *p, unsigned request, unsigned slot)
+{
+    unsigned counter = p->input->stay[request][slot];
+
+    return counter < UPMU_COUNTERS ? UPMU_BIT32(counter) : 0;
+}
+
 /* Counters that a slot of a request may have, if all options left have that slot; else 0. */
 static uint32_t allowed_counters(const struct placement *p, unsigned request, unsigned slot)
 {
@@ -158,7 +166,7 @@ static uint32_t allowed_counters(const struct placement *p, unsigned request, un
         counters |= option->counters[slot];
     }
     if (p->pinned >> request & 1u)
-        counters &= UPMU_BIT32(p->input->stay[request][slot]);
+        counters &= stays_on(p, request, slot);
     return counters & p->available;
 }
 
@@ -601,7 +609,7 @@ static bool take_counters(struct placement *p, const struct place_option *option
         uint32_t counters = option->counters[k] & p->available & ~p->used;
 
         if (p->pinned >> option->request & 1u)
-            counters &= UPMU_BIT32(p->input->stay[option->request][k]);
+            counters &= stays_on(p, option->request, k);
         if (counters == 0) {
             p->used = before;
             return false;

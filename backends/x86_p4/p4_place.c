@@ -163,7 +163,7 @@ bool upmu_p4_alternative(const struct upmu_pmu *pmu, const struct upmu_event *ev
         add_value(slot, UPMU_P4_RESOURCE_MATRIX_VERT, event->config2 >> 32);
     }
     if (event->config1) {
-        ways = fill_second(pmu, event, thread, odd, i >> 1, out);
+        ways = fill_second(pmu, event, thread, odd, i >> 1 & 1u, out);
         if (!ways) {
             ways = 4;
             out->twin = 0;
