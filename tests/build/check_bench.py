@@ -19,6 +19,8 @@ MEASURED = {}
 
 def measured(what):
     if what not in MEASURED:
+        if what == "--instructions" and EVERY != "1":
+            print(f"one call in {EVERY} is counted; all with BENCH_EVERY=1")
         MEASURED[what] = run([sys.executable, "tools/bench.py", what], env=dict(os.environ, BENCH_EVERY=EVERY))
     return MEASURED[what]
 

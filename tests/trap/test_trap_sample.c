@@ -137,7 +137,8 @@ static void a_thousand_overflows_are_a_thousand_samples_in_every_run(void **stat
         else
             kernel_run("instructions", samples);
     }
-    printf("%u of %u runs: up to %u samples, %u instructions apart\n", runs, runs, SAMPLES, PERIOD);
+    printf("%u of %u runs (all with TRAP_RUNS=soak): up to %u samples, %u instructions apart\n", runs, RUNS, SAMPLES,
+           PERIOD);
 }
 
 /* F12, F29, F43: no common gate, the counters' own enables. */

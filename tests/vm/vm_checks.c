@@ -257,6 +257,7 @@ void vm_check_briefly(const struct vm_guest *guest)
         vm_check_all(guest);
         return;
     }
+    printf("%s, %u bits: without 1000 passes, 200 samples; all with VM_RUNS=soak\n", guest->profile, guest->bits);
     run(guest, "vmtest brief");
     check_counts(guest, 2);
     check_user_samples(guest, 200);
@@ -294,6 +295,5 @@ void vm_check_runs(unsigned bits, unsigned alone)
         vm_check_samples(&(struct vm_guest){skylake ? "skylake" : "core2", skylake ? "skl" : "core", bits,
                                             options[i / 2 % 4], true});
     }
-    printf("%u of %u runs: all samples, 100 instructions apart, all at the right instruction\n", runs + alone,
-           runs + alone);
+    printf("%u of 10 runs (all with VM_RUNS=soak): every sample at the right instruction\n", runs + alone);
 }
