@@ -189,7 +189,7 @@ soak: $(SOAK_FUZZ) $(SOAK_INJECT) objects
 -include tests/kernel/kernel.mk
 -include tests/bochs/bochs.mk
 
-ALL_LAYERS := $(foreach layer,$(LAYERS),$(if $($(layer)_TESTS),$(layer))) build \
+ALL_LAYERS := $(foreach layer,$(LAYERS),$(if $($(layer)_TESTS),$(layer))) build $(if $(wildcard tests/mutants/mutants.mk),rows) \
 	$(if $(wildcard tests/oracle/oracle.mk),oracle) $(if $(wildcard tests/trap/trap.mk),trap) $(if $(wildcard tests/vm/vm.mk),vm) $(if $(wildcard efi-demo/demo.mk),demo) \
 	$(if $(wildcard tests/kernel/kernel.mk),kernel) $(if $(wildcard tests/bochs/bochs.mk),bochs)
 
@@ -268,6 +268,7 @@ help:
 	@echo "test-LAYER     one of: $(ALL_LAYERS)   (V=1 shows commands, TEST_BUILDS=... chooses builds)"
 	@echo "fuzz, soak     libFuzzer for FUZZ_SECONDS a target; the whole numbers of the seeded runs, other sweeps (hours)"
 	@echo "test-mutants   the model's rules and the library's lines changed, one at a time: does a test notice?"
+	@echo "test-rows-all  the same for what the requirements state, each held against the test mapped to it"
 	@echo "coverage       lines and branches that the tests reach (gcovr)"
 	@echo "check          the rules that source text must keep"
 	@echo "size, bench    bytes; register accesses and instructions"

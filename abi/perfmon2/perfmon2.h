@@ -156,7 +156,8 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_pfm_getinfo_evtsets(struct upmu_pfm_context *context, void *user, size_t bytes);
 
 /*
- * read(): messages, whole ones only.
+ * read(): messages, whole ones only, and no more than the queue holds.  What a call costs
+ * goes by the messages that wait, not by `bytes`.
  *
  * Returns UPMU_OK and the bytes; UPMU_ERR_INVALID (not a multiple of a message);
  * UPMU_ERR_END (none waits); UPMU_ERR_PORT (copying: they are gone).

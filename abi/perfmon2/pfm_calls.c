@@ -35,15 +35,12 @@ struct upmu_set *upmu_pfm_core_set(struct upmu_pfm_context *context, struct upmu
 enum upmu_status upmu_pfm_fetch(struct upmu_pfm_context *context, const void *user, size_t bytes, size_t element,
                                 size_t *out_count)
 {
-    size_t whole = 0;
-
     *out_count = 0;
     if (bytes > context->memory.vector_bytes)
         return UPMU_ERR_NO_SPACE;
-    for (; whole < bytes; whole += element)
-        ++*out_count;
-    if (!bytes || whole != bytes)
+    if (!bytes || bytes % element)
         return UPMU_ERR_INVALID;
+    *out_count = bytes / element;
     return context->pfm->copy_in(context->pfm->context, context->memory.vector, user, bytes) ? UPMU_OK : UPMU_ERR_PORT;
 }
 
@@ -268,15 +265,13 @@ static void fill_message(struct upmu_pfm_context *context, const struct upmu_mes
 
 enum upmu_status upmu_pfm_read(struct upmu_pfm_context *context, void *user, size_t bytes, size_t *out_bytes)
 {
-    size_t room = 0, whole = 0;
     enum upmu_status status = UPMU_ERR_END;
 
     *out_bytes = 0;
-    for (; whole < bytes; whole += sizeof(union pfarg_msg))
-        room++;
-    if (!bytes || whole != bytes)
+    if (!bytes || bytes % sizeof(union pfarg_msg))
         return UPMU_ERR_INVALID;
-    for (; room; room--) {
+    /* No more than the queue holds: else messages that keep coming keep the reader here. */
+    for (uint32_t left = context->queue.capacity; left && *out_bytes < bytes; left--) {
         struct upmu_message message;
         union pfarg_msg out;
         uint32_t count;

@@ -195,6 +195,8 @@ static enum upmu_status call_plain(unsigned call, unsigned choice)
     case 11:
         return upmu_pfm_start(&context, PFM_STARTFL_RESTART, 0);
     default:
+        if (choice == 0xfe) /* whole messages, as many as there are numbers for */
+            return upmu_pfm_read(&context, user, SIZE_MAX - SIZE_MAX % sizeof(union pfarg_msg), &bytes);
         return upmu_pfm_read(&context, user, (choice & 3) * sizeof(union pfarg_msg) + (choice == 0xff), &bytes);
     }
 }

@@ -5,12 +5,15 @@
 # has to notice.  Included by the Makefile.
 #
 #   make test-mutants           all of them, with progress, some minutes
-#   make test-mutants-sample    every MUTANT_STEP-th, for `make test`
+#   make test-mutants-sample    every MUTANT_STEP-th
+#   make test-rows              every ROW_STEP-th mutation of tests/mutants/requirements.tsv, as `make test` does
 #
-# The library is a shared object here, so that one mutant costs one compilation.
+# The library is a shared object here, so that one mutant costs one compilation.  The
+# mutations of requirements are linked with the objects of gcc-64.
 
 MUTANT_STEP ?= 12
 MUTANT_ONLY ?=
+ROW_STEP ?= 12
 
 mutants_CC := $(CC) -m64
 mutants_FLAGS := -O1 -fPIC
@@ -36,10 +39,23 @@ endef
 $(foreach layer,unit inject fuzz,$(eval $(call MUTANT_LINK,$(layer))))
 
 MUTANT_RUN = @LD_LIBRARY_PATH=build/mutants $(PYTHON) tests/mutants/mutants.py --jobs $(JOBS) --only "$(MUTANT_ONLY)" \
-	--compile '$(mutants_CC) $(LIB_CFLAGS) $(mutants_FLAGS) -w' --objects '$(MUTANT_LIB)'
+	--compile '$(mutants_CC) $(LIB_CFLAGS) $(mutants_FLAGS) -w' --host '$(mutants_CC) $(HOST_CFLAGS) -O0 -w' \
+	--objects '$(MUTANT_LIB)' --test-objects '$(unit_HELPERS:%.c=build/mutants/%.o) $(MUTANT_SIM) build/mutants/tests/mutants/switch.o'
 
-.PHONY: test-mutants test-mutants-sample
+# The programs that rows need are made first.
+ROW_RUN = $(PYTHON) tests/mutants/rows.py --jobs $(JOBS) --only "$(MUTANT_ONLY)" \
+	--library '$(gcc-64_CC) $(LIB_CFLAGS) -O1 -w' --host '$(gcc-64_CC) $(HOST_CFLAGS) -O0 -w' \
+	$(foreach layer,$(LAYERS),--helpers '$(layer)=$($(layer)_HELPERS:%.c=build/gcc-64/%.o)')
+ROWS = +@$(MAKE) --no-print-directory build/gcc-64/libsim.a build/gcc-64/libupmu.a $$($(ROW_RUN) $(1) --programs) && $(ROW_RUN) $(1)
+
+.PHONY: test-mutants test-mutants-sample test-rows test-rows-all
 test-mutants: $(MUTANT_TESTS)
 	$(MUTANT_RUN) $^
+	$(call ROWS)
 test-mutants-sample: $(MUTANT_TESTS)
 	$(MUTANT_RUN) --step $(MUTANT_STEP) $^
+	$(call ROWS,--step $(ROW_STEP))
+test-rows:
+	$(call ROWS,--step $(ROW_STEP))
+test-rows-all:
+	$(call ROWS)

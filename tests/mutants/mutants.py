@@ -3,11 +3,24 @@
 """Mutants: switch a rule of the silicon model round, or change a line of the library; some test must fail.
 
 Rules come from port/sim/sim.h and sim_amd_rules.h, changes of the library from tests/mutants/mutants.tsv,
-with the columns file (`HEADER@FILE`: a header, compiled with that file), pattern (a
+with the columns file (`HEADER@FILE`: a header, compiled with that file; `SOURCE@TEST`: a source that this
+test in tests/unit includes), pattern (a
 regular expression), replacement, which (`one`: the pattern matches once; `each`: every
 match is a mutant; `each:N`: every N-th), why, tests (tried first; comma-separated, may
 be empty).  Survivors that are known, and why they may survive,
 stand in tests/mutants/survivors.tsv: name, reason.
+
+Mutations of the rows of tests/requirements.tsv stand apart, in tests/mutants/requirements.tsv: each is held
+against the tests that its row names, and against no other (tests/mutants/rows.py):
+  ID           of a row of tests/requirements.tsv; several mutations may have the same
+  file         as above.  `FILE@UNIT+UNIT`: what includes FILE and is compiled with it, sources of the library or
+               tests.  Files of abi/, tools/ and port/ (but port/sim) are compiled with the tests that are named
+  pattern      as above, about the behaviour that the row states; `-`: code does nothing for this row (it is about a
+               document, or about what is not there), and `why` says so
+  replacement  as above
+  which        `one`: the pattern matches once; `all`: all matches are changed together
+  why          what the mutant does
+  tests        names of tests; comma-separated: each must fail.  They are mapped to the ID in tests/requirements.tsv
 
 Options: --step N: every N-th mutant; --only TEXT: those whose name contains it;
 --jobs N.  Prints cmocka's lines for each half, the score and the survivors.
@@ -62,6 +75,15 @@ def rule_mutants():
     return [Mutant(f"rule {name}: not so: {about}", rule=i) for i, (name, about) in enumerate(found)]
 
 
+def change(file, pattern, replacement, which):
+    """(matches, texts): the file's text with each match changed, or with all of them."""
+    text = open(file).read() if os.path.exists(file) else ""
+    matches = list(re.finditer(pattern, text, re.M))
+    if which == "all":
+        return matches, [re.sub(pattern, replacement, text, flags=re.M)]
+    return matches, [text[:m.start()] + m.expand(replacement) + text[m.end():] for m in matches]
+
+
 def line_mutants():
     """(mutants, rows whose pattern does not match as it should)"""
     mutants, stale, seen = [], [], {}
@@ -71,15 +93,14 @@ def line_mutants():
         fields = (line.rstrip("\n").split("\t") + ["", ""])[:6]
         file, pattern, replacement, which, why, tests = fields
         file, unit = (file.split("@") + [file])[:2]
-        text = open(file).read() if os.path.exists(file) else ""
-        matches = list(re.finditer(pattern, text, re.M))
+        matches, texts = change(file, pattern, replacement, which)
         step = int(which.split(":")[1]) if ":" in which else 1
-        matches = matches[::step]
+        matches, texts = matches[::step], texts[::step]
         if not matches or (which == "one" and len(matches) != 1):
             stale.append(f"{ROWS}:{number}: {len(matches)} matches in {file}: {pattern}")
             continue
-        for match in matches:
-            changed = text[:match.start()] + match.expand(replacement) + text[match.end():]
+        for match, changed in zip(matches, texts):
+            text = match.string
             if which.startswith("each"):
                 # Told apart by the line, which does not move when others come above it.
                 line = text[text.rfind("\n", 0, match.start() + 1) + 1:].split("\n")[0].strip()
@@ -136,10 +157,15 @@ class Runner:
             file.write(mutant.text)
         # A changed header is found before the real one.
         source = changed if mutant.unit == mutant.file else mutant.unit
-        command = self.options.compile.split()
-        command[1:1] = ["-iquote", folder]
+        test = mutant.unit.startswith("tests/")
+        command = (self.options.host if test else self.options.compile).split()
+        command[1:1] = ["-iquote", folder, "-I" + folder]
         if subprocess.run(command + ["-c", "-o", target, source], stderr=subprocess.DEVNULL).returncode:
             return False
+        if test:
+            program = os.path.join(folder, os.path.basename(mutant.unit)[:-2])
+            return subprocess.run([command[0], "-m64", "-no-pie", "-o", program, target] + self.options.test_objects.split() +
+                                  ["-Lbuild/mutants", "-lupmu", "-lcmocka"], stderr=subprocess.DEVNULL).returncode == 0
         own = "build/mutants/" + mutant.unit[:-2] + ".o"
         objects = [target if o == own else o for o in self.options.objects.split()]
         return subprocess.run([command[0], "-m64", "-shared", "-o", folder + "/libupmu.so"] + objects,
@@ -156,7 +182,10 @@ class Runner:
                 if not self.build(mutant, folder):
                     mutant.killer = "the compiler"
                     return mutant
-            for path, seconds in self.order(mutant):
+            tests = self.order(mutant)
+            if mutant.unit and mutant.unit.startswith("tests/"):
+                library, tests = "build/mutants", [(os.path.join(folder, os.path.basename(mutant.unit)[:-2]), 1)]
+            for path, seconds in tests:
                 if not run_test(path, library, extra, 3 + int(10 * seconds)):
                     mutant.killer = os.path.basename(path)
                     break
@@ -193,7 +222,9 @@ def main():
     parser.add_argument("--step", type=int, default=1)
     parser.add_argument("--only", default="")
     parser.add_argument("--compile", required=True)
+    parser.add_argument("--host", required=True)
     parser.add_argument("--objects", required=True)
+    parser.add_argument("--test-objects", required=True)
     parser.add_argument("tests", nargs="+")
     options = parser.parse_args()
     rules, (lines, stale) = rule_mutants(), line_mutants()

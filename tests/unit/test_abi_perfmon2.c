@@ -3,6 +3,8 @@
  * perfmon2's calls: layouts, whole sessions, refusals that change nothing, and a caller
  * whose memory changes while it is read.
  */
+#include <unistd.h>
+
 #include "tests/common/host.h"
 
 #include "abi/perfmon2/pfm_calls.c"
@@ -568,6 +570,36 @@ static void samples_carry_pmds_and_the_event_id(void **state)
     /* Without their flag the fields are not looked at. */
     pmd.reg_flags = 0;
     assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, sizeof pmd), UPMU_OK);
+    end();
+}
+
+/*
+ * Catches work that grows with a number that a program chose: a read of 2^64 - 16 bytes (whole messages) stepped
+ * through them 56 at a time.  The alarm ends a test that hangs.
+ */
+static void sizes_of_any_number_cost_the_same(void **state)
+{
+    const size_t most = SIZE_MAX - SIZE_MAX % sizeof(union pfarg_msg);
+    union pfarg_msg message;
+    struct pfarg_pmd pmd;
+    size_t bytes;
+
+    (void)state;
+    mask_by_both(PFM_FL_SYSTEM_WIDE, 0);
+    (void)alarm(10);
+    assert_int_equal(upmu_pfm_read(&caller.context, &message, most, &bytes), UPMU_OK);
+    assert_int_equal(bytes, sizeof message);
+    assert_int_equal(upmu_pfm_read(&caller.context, &message, most, &bytes), UPMU_ERR_END);
+    assert_int_equal(upmu_pfm_read(&caller.context, &message, most + 8, &bytes), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, SIZE_MAX - SIZE_MAX % sizeof pmd), UPMU_ERR_NO_SPACE);
+    /* Where the host sets no limit to a vector. */
+    caller.context.memory.vector_bytes = SIZE_MAX;
+    caller.no_memory = true;
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, SIZE_MAX - SIZE_MAX % sizeof pmd), UPMU_ERR_PORT);
+    assert_int_equal(upmu_pfm9_write_pmds(&caller.context, &pmd, UINT32_MAX),
+                     sizeof(size_t) == 8 ? UPMU_ERR_PORT : UPMU_ERR_NO_SPACE);
+    (void)alarm(0);
+    caller.no_memory = false;
     end();
 }
 
@@ -1285,6 +1317,7 @@ int main(void)
         cmocka_unit_test(a_reset_that_is_due_stays_with_its_pmd_when_events_come),
         cmocka_unit_test(a_thread_that_a_message_blocked_runs_on_whatever_ends_the_mask),
         cmocka_unit_test(samples_carry_pmds_and_the_event_id),
+        cmocka_unit_test(sizes_of_any_number_cost_the_same),
         cmocka_unit_test(overflows_set_other_pmds_back_and_say_the_last_reset_value),
         cmocka_unit_test(random_reset_values_stay_within_their_mask),
         cmocka_unit_test(refused_vectors_change_nothing),

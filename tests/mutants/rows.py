@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Mutants for the requirements: break what a row of tests/requirements.tsv states; the test mapped to it must fail.
+
+The table is tests/mutants/requirements.tsv; its columns stand at the head of mutants.py.  The objects are those of
+the build gcc-64, which `make test` has made anyway: the changed file is compiled and linked in front of them, so a
+mutant costs one compilation, one link and one run.  Survivors are explained in survivors.tsv ("ID: why").
+
+Options: --step N: every N-th; --only TEXT: whose "ID: why" contains it; --programs: print what has to be made first.
+"""
+import argparse
+import concurrent.futures
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import threading
+
+sys.path.insert(0, os.path.dirname(__file__))
+import mutants  # noqa: E402
+
+TABLE = "tests/mutants/requirements.tsv"
+MAP = "tests/requirements.tsv"
+AIM = 97
+BUILD = "build/gcc-64/"
+TEST_LINE = re.compile(r"^\[\s*(RUN|OK|FAILED)\s*\] (\w+)$", re.M)
+
+
+class Row:
+    def __init__(self, identifier, file, units, text, why, tests):
+        self.file, self.units, self.text, self.tests = file, units, text, tests
+        self.identifier, self.name, self.answer = identifier, f"{identifier}: {why}", None
+
+
+def mapped():
+    """{ID: {test: file}}"""
+    tests = {}
+    for line in open(MAP):
+        if line.strip() and not line.startswith("#"):
+            identifier, test, file = line.rstrip("\n").split("\t")
+            tests.setdefault(identifier, {})[test] = file
+    return tests
+
+
+def is_program(file):
+    return re.match(r"tests/(unit|inject|fuzz)/test_\w+\.c$", file)
+
+
+def read_row(fields, known):
+    """A Row, None for one without code, or a complaint."""
+    identifier, file, pattern, replacement, which, why, names = fields
+    if identifier not in known:
+        return f"{identifier} is no row of {MAP}"
+    if pattern == "-":
+        return None if why else "no reason"
+    file, units = (file.split("@") + [""])[:2]
+    matches, texts = mutants.change(file, pattern, replacement, which)
+    if which not in ("one", "all") or not matches or (which == "one" and len(matches) != 1):
+        return f"{len(matches)} matches in {file}: {pattern}"
+    if texts[0] == open(file).read():
+        return f"changes nothing in {file}"
+    tests = {}
+    for name in names.split(","):
+        place = known[identifier].get(name)
+        if not place or not is_program(place):
+            return f"{name} is no program's test that {MAP} names for {identifier}"
+        tests.setdefault(place, []).append(name)
+    # What tests include, not what the library is made of, is compiled with the test.
+    own = file.startswith(("abi/", "tools/", "port/")) and not file.startswith("port/sim/")
+    return Row(identifier, file, units.split("+") if units else list(tests) if own else [file], texts[0], why, tests)
+
+
+def read_table():
+    """(rows, IDs that have one, complaints)"""
+    rows, seen, stale, known = [], set(), [], mapped()
+    for number, line in enumerate(open(TABLE), 1):
+        if line.startswith("#") or not line.strip():
+            continue
+        fields = line.rstrip("\n").split("\t")
+        row = read_row(fields, known) if len(fields) == 7 else f"{len(fields)} columns"
+        seen.add(fields[0])
+        if isinstance(row, Row):
+            rows.append(row)
+        elif row:
+            stale.append(f"{TABLE}:{number}: {row}")
+    return rows, seen, stale
+
+
+def run(path, limit):
+    """{test: OK or FAILED}; a test in which the program ends or hangs has failed."""
+    environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="STDOUT", **mutants.BRIEF.get(os.path.basename(path), {}))
+    process = subprocess.Popen([os.path.join(".", path)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                               stdin=subprocess.DEVNULL, env=environment,
+                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1)))
+    try:
+        output = process.communicate(timeout=20 * limit)[0]
+    except subprocess.TimeoutExpired:
+        process.kill()
+        output = process.communicate()[0]
+    results = {}
+    for result, name in TEST_LINE.findall(output.decode("utf-8", "replace")):
+        results[name] = "FAILED" if result == "RUN" else result
+    return results
+
+
+class Runner:
+    def __init__(self, options):
+        self.options, self.lock = options, threading.Lock()
+        self.folders = [f"build/mutants/row{job}" for job in range(options.jobs)]
+        self.seconds, self.objects = {}, {}
+
+    def measure(self, program):
+        """Complaint, or "": how long the program takes, and whether it passes unchanged."""
+        begun = resource.getrusage(resource.RUSAGE_CHILDREN)
+        results = run(program, 60)
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.seconds[program] = used.ru_utime + used.ru_stime - begun.ru_utime - begun.ru_stime
+        failed = [name for name, result in results.items() if result != "OK"]
+        return f"{program} fails without a mutant: {failed}" if failed or not results else ""
+
+    def build(self, row, test, folder):
+        """The changed program, or None: it does not compile."""
+        objects = []
+        for unit in row.units:
+            own = unit.startswith("tests/")
+            if own and unit != test:
+                continue
+            target = os.path.join(folder, unit[:-2].replace("/", "_") + ".o")
+            command = (self.options.host if own else self.options.library).split()
+            command[1:1] = ["-iquote", folder, "-I" + folder]
+            source = os.path.join(folder, unit) if unit == row.file else unit
+            if subprocess.run(command + ["-c", "-o", target, source], stderr=subprocess.DEVNULL).returncode:
+                return None
+            objects.append(target)
+        program = os.path.join(folder, os.path.basename(test)[:-2])
+        if test not in row.units:
+            objects.append(BUILD + test[:-2] + ".o")
+        layer = test.split("/")[1]
+        objects += self.options.helpers[layer].split()
+        command = self.options.library.split()[0:2] + ["-no-pie", "-o", program] + objects
+        command += ["-Wl,--start-group", BUILD + "libsim.a", BUILD + "libupmu.a", "-Wl,--end-group", "-lcmocka"]
+        return program if not subprocess.run(command, stderr=subprocess.DEVNULL).returncode else None
+
+    def judge(self, row):
+        with self.lock:
+            folder = self.folders.pop()
+        try:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.makedirs(os.path.dirname(os.path.join(folder, row.file)))
+            with open(os.path.join(folder, row.file), "w") as file:
+                file.write(row.text)
+            left = []
+            for test, names in row.tests.items():
+                program = self.build(row, test, folder)
+                if not program:
+                    row.answer = "does not compile"
+                    return row
+                limit = 3 + int(10 * self.seconds.get(BUILD + test[:-2], 1))
+                results = run(program, limit)
+                left += [name for name in names if results.get(name) != "FAILED"]
+            row.answer = "passes: " + ", ".join(left) if left else "noticed"
+            return row
+        finally:
+            with self.lock:
+                self.folders.append(folder)
+
+
+def say(name, good):
+    print(f"[ {'      OK' if good else ' FAILED '} ] {name}")
+    return good
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--step", type=int, default=1)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--programs", action="store_true")
+    parser.add_argument("--library", help="how a source of the library is compiled")
+    parser.add_argument("--host", help="how a test is compiled")
+    parser.add_argument("--helpers", action="append", default=[], help="LAYER=objects that its tests are linked with")
+    options = parser.parse_args()
+    options.helpers = dict(text.split("=", 1) for text in options.helpers)
+    rows, seen, stale = read_table()
+    chosen = [row for row in rows[options.step // 2::options.step] if options.only in row.name]
+    programs = sorted({BUILD + test[:-2] for row in chosen for test in row.tests})
+    if options.programs:
+        print(" ".join(programs))
+        return 0
+    for complaint in stale:
+        print("    stale: " + complaint)
+    runner = Runner(options)
+    broken = [complaint for complaint in map(runner.measure, programs) if complaint]
+    for complaint in broken:
+        print("    " + complaint)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for row in pool.map(runner.judge, chosen):
+            if options.only or row.answer != "noticed":
+                print(f"    {row.answer}: {row.name}", flush=True)
+    known = mutants.known_survivors()
+    noticed = sum(row.answer == "noticed" for row in chosen)
+    score = 100.0 * noticed / len(chosen) if chosen else 100.0
+    whole = options.step == 1 and not options.only
+    without = sorted(set(mapped()) - seen)
+    print(f"    requirements: {noticed} of {len(chosen)} mutations noticed, {score:.1f} %; {len(seen)} rows of "
+          f"{len(seen) + len(without)} have one")
+    if whole and without:
+        print("    without a mutation: " + " ".join(without))
+    results = [say("mutations_of_requirements_are_noticed_by_the_test_named",
+                   not broken and (score >= AIM or not whole) and
+                   all(row.answer == "noticed" or row.name in known for row in chosen)),
+               say("every_row_of_the_table_fits_its_file_and_its_test", not stale)]
+    if whole:
+        results.append(say("every_requirement_has_a_mutation_or_a_reason", not without))
+    print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
