@@ -100,13 +100,19 @@ struct hardware_family {
     /* It looks whether an interrupt is its own, and acknowledges that. */
     bool (*watchdog_interrupt)(void *hardware, unsigned cpu, unsigned counter);
 
-    /* A write to registers or memory that corrupts the machine happened (a PEBS record to a stale buffer, a reserved sequence): what, or NULL. */
+    /*
+     * A write to registers or memory that corrupts the machine happened (a PEBS record to a stale buffer, a reserved
+     * sequence): what, or NULL.
+     */
     const char *(*damage)(void *hardware);
 
     /* Every register of counters that this machine has. */
     unsigned (*registers)(void *hardware, unsigned cpu, struct hardware_register *out, unsigned room);
 
-    /* A raw specification in the library's grammar that counts this kind (`raw:config=0x...`, `raw:escr=...:cccr=...`), from the facts; NULL: the family has none. */
+    /*
+     * A raw specification in the library's grammar that counts this kind (`raw:config=0x...`, `raw:escr=...:cccr=...`),
+     * from the facts; NULL: the family has none.
+     */
     const char *(*specification)(void *hardware, enum hardware_event event);
 };
 
