@@ -1,0 +1,653 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Intel's architectural performance monitoring, versions 1 to 6, from facts/intel: "m 3" is
+ * mock_semantics.md section 3, "c 3" intel_core.md section 3, "Q-A1" a row of intel_quirks.md.
+ * CPUID is from intel_models.csv, masks of payloads from intel_constraints.csv (extra_reg).
+ * Not here: LBR, BTS, PEBS that works, slots and metrics that move, transactions, inexact counts.
+ */
+#include "hardware.h"
+
+#define GENERAL 10
+#define FIXED 7
+#define COUNTERS (GENERAL + FIXED)
+#define BIT(n) (UINT64_C(1) << (n))
+#define STATUS_FROZEN BIT(59)
+
+enum { PEBS = 1, LATENCY = 2, STORE = 4, SHARED = 8, TRANSACTIONS = 16, TFA = 32, STICKY = 64 };
+
+/* clang-format off */
+/* MSR 345h (`capabilities`) is not measured (m 1): bits as c 1.6 names them; 0 is a CPU without PDCM. */
+static const struct part {
+    uint8_t version, model, stepping, width;
+    uint32_t general, fixed, leaf_a[4], capabilities, flags;
+    uint64_t response[2], frontend;
+    uint32_t core_type, leaf_23[4]; /* EAX, EBX, ECX of subleaf 0, EAX of subleaf 3 */
+    uint64_t reload;                /* leaf 23H.2 as bits of GLOBAL_CTRL */
+} parts[] = {
+    {1, 0x0F, 7, 40, 0x3, 0, {0x07280201}, 0, 0, {0}, 0, 0, {0}, 0},
+    {2, 0x0F, 2, 40, 0x3, 7, {0x07280202}, 0x80, PEBS, {0}, 0, 0, {0}, 0}, /* EDX is 0: Q-A1 */
+    {2, 0x17, 6, 40, 0x3, 7, {0x07280202, 0, 0, 0x503}, 0x80, PEBS, {0}, 0, 0, {0}, 0},
+    {3, 0x1C, 2, 40, 0x3, 7, {0x07280203, 0, 0, 0x2501}, 0xC0, PEBS, {0}, 0, 0, {0}, 0}, /* Q-A2 */
+    {3, 0x1A, 5, 48, 0xF, 7, {0x07300403, 0x40, 0, 0x603}, 0x11C3, PEBS | LATENCY | SHARED, {0xFFFF}, 0, 0, {0}, 0},
+    {3, 0x2C, 2, 48, 0xF, 7, {0x07300403, 4, 0, 0x603}, 0x11C3, PEBS | LATENCY | SHARED,
+     {0xFFFF, 0xFFFF}, 0, 0, {0}, 0},
+    {3, 0x2A, 7, 48, 0xF, 7, {0x07300403, 0, 0, 0x603}, 0x31C3, PEBS | LATENCY | STORE,
+     {0x3F807F8FFF, 0x3F807F8FFF}, 0, 0, {0}, 0},
+    {3, 0x3C, 3, 48, 0xF, 7, {0x07300403, 0, 0, 0x603}, 0x32C4, PEBS | LATENCY | TRANSACTIONS,
+     {0x3FFFFF8FFF, 0x3FFFFF8FFF}, 0, 0, {0}, 0},
+    {4, 0x5E, 3, 48, 0xF, 7, {0x07300404, 0, 0, 0x603}, 0x33C5, PEBS | LATENCY | TRANSACTIONS | TFA | STICKY,
+     {0x3FFFFF8FFF, 0x3FFFFF8FFF}, 0x7FFF17, 0, {0}, 0},
+    {5, 0x7E, 5, 48, 0xFF, 0xF, {0x08300805, 0, 0xF, 0x8604}, 0xF4C5, PEBS | LATENCY | STICKY,
+     {0x3FFFFFBFFF, 0x3FFFFFBFFF}, 0x7FFF17, 0, {0}, 0},
+    {6, 0xBD, 1, 48, 0x3FF, 0xF, {0x0D300806, 0x280, 7, 0x8603}, 0xF6C7, PEBS | LATENCY | STICKY,
+     {0xFFFFFFFFFFF, 0xFFFFFFFFFFF}, 0x7FFF1F, 0x40000003, {0xB, 3, 0, 0x1DFF}, 0},
+    {6, 0xBD, 1, 48, 0xFF, 0x77, {0x0D300806, 0x280, 7, 0x8603}, 0x76C7, PEBS | LATENCY,
+     {0x800FF3FFFFFFFFFF, 0xFF3FFFFFFFFFF}, 0, 0x20000003, {0xF, 3, 8, 0x1F7F}, 0x3000000FC},
+};
+/* clang-format on */
+
+/* One of each part. */
+static const struct hardware_model models[] = {
+    {"version 1", 1, {0}, {0}},
+    {"merom", 2, {0, 1}, {0}},
+    {"penryn", 4, {0, 1, 2, 3}, {0}},
+    {"bonnell", 2, {0}, {0}},
+    {"nehalem", 4, {0, 0, 1, 1}, {0}},
+    {"westmere", 4, {0, 0, 1, 1}, {0}},
+    {"sandy bridge", 4, {0, 0, 1, 1}, {0}},
+    {"haswell", 4, {0, 0, 1, 1}, {0}},
+    {"skylake", 4, {0, 0, 1, 1}, {0}},
+    {"ice lake", 4, {0, 0, 1, 1}, {0}},
+    {"lunar lake p", 4, {0, 1, 2, 3}, {0}},
+    {"lunar lake e", 4, {0, 1, 2, 3}, {0}},
+};
+
+/* Counters 0 to 9 are general, 10 to 16 fixed. */
+struct cpu {
+    uint64_t value[COUNTERS], select[GENERAL], cause[COUNTERS], refill[COUNTERS];
+    uint64_t enable, control, status, hidden, debugctl, capabilities, metrics, pebs_enable, pebs_config, ds_area;
+    uint64_t load_latency, frontend, force_abort, response[2];
+    uint32_t late; /* counters whose interrupt is under way */
+    uint8_t due[COUNTERS];
+    bool masked, asserted, repeated;
+};
+
+struct intel {
+    const struct part *part;
+    const struct hardware_model *model;
+    struct hardware_options options;
+    uint32_t fixed;
+    uint64_t random;
+    const char *damage;
+    struct cpu cpu[HARDWARE_CPUS];
+    struct watch {
+        bool on, interrupts;
+        uint64_t start, counted;
+    } watch[HARDWARE_CPUS][COUNTERS];
+};
+
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t mixed = (*state += UINT64_C(0x9E3779B97F4A7C15));
+    mixed = (mixed ^ mixed >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94D049BB133111EB);
+    return mixed ^ mixed >> 31;
+}
+
+static uint64_t width_mask(const struct intel *intel)
+{
+    return BIT(intel->part->width) - 1;
+}
+
+static bool exists(const struct intel *intel, unsigned counter)
+{
+    return (counter < GENERAL ? intel->part->general >> counter : intel->fixed >> (counter - GENERAL)) & 1;
+}
+
+/* A counter's bit in GLOBAL_CTRL, GLOBAL_STATUS and PEBS_ENABLE (c 5, c 14). */
+static uint64_t counter_bit(unsigned counter)
+{
+    return BIT(counter < GENERAL ? counter : counter - GENERAL + 32);
+}
+
+/* As fixed control has it: OS 1, USR 2, ANY 4, PMI 8; a select without EN counts in neither ring (c 3, c 4). */
+static unsigned mode(const struct cpu *cpu, unsigned counter)
+{
+    if (counter >= GENERAL)
+        return cpu->control >> 4 * (counter - GENERAL) & 15;
+    uint64_t select = cpu->select[counter];
+    uint64_t rings = (select >> 22 & 1) ? (select >> 17 & 1) | (select >> 15 & 2) : 0;
+    return (unsigned)(rings | (select >> 19 & 4) | (select >> 17 & 8));
+}
+
+/* clang-format off */
+enum kind { LEGACY, FULL, COUNTER, ALIAS, SELECT, ALIAS_SELECT, CAUSE, REFILL, CAPABILITIES, CONTROL, FLAGS,
+            ENABLE, CLEAR, SET, IN_USE, PEBS_ENABLE, PEBS_CONFIG, DS_AREA, LOAD_LATENCY, FRONTEND, RESPONSE, METRICS,
+            ABORT, DEBUGCTL, KINDS };
+/* clang-format on */
+
+#define AT(field) offsetof(struct cpu, field)
+
+static const struct row {
+    uint32_t msr, count, distance, first;
+    enum kind kind;
+    uint32_t version; /* from which on (c 1.3, c 2) */
+    size_t at;
+} rows[] = {
+    {0xC1, GENERAL, 1, 0, LEGACY, 1, AT(value)},
+    {0x4C1, GENERAL, 1, 0, FULL, 1, AT(value)},
+    {0x309, FIXED, 1, GENERAL, COUNTER, 2, AT(value)},
+    {0x186, GENERAL, 1, 0, SELECT, 1, AT(select)},
+    {0x1900, GENERAL, 4, 0, ALIAS, 6, AT(value)},
+    {0x1901, GENERAL, 4, 0, ALIAS_SELECT, 6, AT(select)},
+    {0x1902, GENERAL, 4, 0, CAUSE, 6, AT(cause)},
+    {0x1903, GENERAL, 4, 0, REFILL, 6, AT(refill)},
+    {0x1980, FIXED, 4, GENERAL, ALIAS, 6, AT(value)},
+    {0x1982, FIXED, 4, GENERAL, CAUSE, 6, AT(cause)},
+    {0x1983, FIXED, 4, GENERAL, REFILL, 6, AT(refill)},
+    {0x345, 1, 1, 0, CAPABILITIES, 1, AT(capabilities)},
+    {0x38D, 1, 1, 0, CONTROL, 2, AT(control)},
+    {0x38E, 1, 1, 0, FLAGS, 2, AT(status)},
+    {0x38F, 1, 1, 0, ENABLE, 2, AT(enable)},
+    {0x390, 1, 1, 0, CLEAR, 2, AT(status)},
+    {0x391, 1, 1, 0, SET, 4, AT(status)},
+    {0x392, 1, 1, 0, IN_USE, 4, AT(status)},
+    {0x3F1, 1, 1, 0, PEBS_ENABLE, 1, AT(pebs_enable)},
+    {0x3F2, 1, 1, 0, PEBS_CONFIG, 1, AT(pebs_config)},
+    {0x600, 1, 1, 0, DS_AREA, 1, AT(ds_area)},
+    {0x3F6, 1, 1, 0, LOAD_LATENCY, 1, AT(load_latency)},
+    {0x3F7, 1, 1, 0, FRONTEND, 1, AT(frontend)},
+    {0x1A6, 2, 1, 0, RESPONSE, 1, AT(response)},
+    {0x329, 1, 1, 0, METRICS, 1, AT(metrics)},
+    {0x10F, 1, 1, 0, ABORT, 1, AT(force_abort)},
+    {0x1D9, 1, 1, 0, DEBUGCTL, 1, AT(debugctl)},
+};
+
+/* Bits that can be written; 0: there is no such register (of those that are never written: any other value). */
+static uint64_t writable(const struct intel *intel, enum kind kind, unsigned n)
+{
+    const struct part *part = intel->part;
+    uint64_t all = part->general | (uint64_t)intel->fixed << 32, counter = exists(intel, n) ? width_mask(intel) : 0;
+    bool fw_write = part->capabilities & BIT(13), baseline = part->capabilities & BIT(14); /* c 1.6 */
+    bool any = part->version >= 3 && !(part->leaf_a[3] & BIT(15));                         /* m 3, m 12 */
+    uint64_t metrics = (part->capabilities & BIT(15)) ? BIT(48) : 0, control = 0;
+    uint64_t select = 0xFFFFFFFF & ~(any ? 0 : BIT(21)) & ~(part->version >= 6 ? BIT(19) : 0); /* m 12 */
+    if (part->flags & TRANSACTIONS) /* m 3: bit 33 on counter 2 alone */
+        select |= BIT(32) | (n == 2 ? BIT(33) : 0);
+    select |= (baseline ? BIT(34) : 0) | ((part->leaf_23[1] & 1) ? BIT(48) - BIT(40) : 0);
+    select |= (uint64_t)(part->leaf_23[1] & 6) << 35; /* c 1.4: EQ and RDPMC user disable */
+    for (unsigned i = 0; i < FIXED; i++)              /* m 3, row 38D */
+        if (intel->fixed >> i & 1)
+            control |= (uint64_t)(any ? 15 : 11) << 4 * i | (baseline ? BIT(32 + 4 * i) : 0);
+    uint64_t status = all | BIT(62) | BIT(63) | metrics | (part->version >= 3 ? BIT(61) : 0) | /* m 3, row 390 */
+                      (part->version >= 4 ? BIT(58) | BIT(59) : 0);
+    uint64_t pebs =
+        baseline ? all : part->general | ((part->flags & LATENCY) ? (uint64_t)part->general << 32 : 0); /* c 14 */
+    uint64_t reload = counter && (part->reload & counter_bit(n)) ? part->reload : 0;
+    const uint64_t masks[KINDS] = {
+        [LEGACY] = counter ? ~UINT64_C(0) : 0, /* m 3: any value */
+        [FULL] = fw_write ? counter : 0,
+        [COUNTER] = counter, /* m 3: a bit above the width faults */
+        [ALIAS] = counter,
+        [SELECT] = counter ? select : 0,
+        [ALIAS_SELECT] = counter ? select : 0,
+        [CAUSE] = reload,
+        [REFILL] = reload ? 0xFFFFFFFF : 0,
+        [CAPABILITIES] = part->capabilities,
+        [CONTROL] = control,
+        [FLAGS] = status,
+        [ENABLE] = all | metrics, /* c 5 */
+        [CLEAR] = status,
+        [SET] = status & ~BIT(63), /* m 12 */
+        [IN_USE] = status,
+        [PEBS_ENABLE] = (part->flags & PEBS) ? pebs | ((part->flags & STORE) ? BIT(63) : 0) : 0,
+        [PEBS_CONFIG] = baseline ? 0xFF00000F : 0,
+        [DS_AREA] = (part->flags & PEBS) ? ~UINT64_C(0) : 0,
+        [LOAD_LATENCY] = (part->flags & LATENCY) ? 0xFFFF : 0,
+        [FRONTEND] = part->frontend,
+        [RESPONSE] = part->response[n & 1],
+        [METRICS] = metrics ? ~UINT64_C(0) : 0,
+        [ABORT] = (part->flags & TFA) ? 1 : 0,
+        [DEBUGCTL] = 0x7C3 | (part->version >= 2 ? 0x1800 : 0) | ((part->capabilities & BIT(12)) << 2), /* c 6, m 3 */
+    };
+    return masks[kind];
+}
+
+static uint64_t *place_of(struct intel *intel, unsigned index, const struct row *row, unsigned n)
+{
+    for (unsigned i = 0; row->kind == RESPONSE && (intel->part->flags & SHARED) && i < index; i++)
+        if (intel->model->core[i] == intel->model->core[index]) /* c 17: hyper-threads share OFFCORE_RSP */
+            index = i;
+    return (uint64_t *)(void *)((char *)&intel->cpu[index] + row->at) + row->first + n;
+}
+
+/* The register's row, its number n among those of the row, and what can be written; NULL: it faults (m 3). */
+static const struct row *find(const struct intel *intel, uint32_t msr, unsigned *out_n, uint64_t *out_mask)
+{
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uint32_t far = msr - rows[i].msr;
+        *out_n = far / rows[i].distance;
+        if (msr < rows[i].msr || far % rows[i].distance || *out_n >= rows[i].count)
+            continue;
+        *out_mask = intel->part->version >= rows[i].version ? writable(intel, rows[i].kind, rows[i].first + *out_n) : 0;
+        return *out_mask ? &rows[i] : NULL;
+    }
+    return NULL;
+}
+
+/* m 7: with LVTPC masked the interrupt is dropped.  m 10: it may come later than its overflow. */
+static void raise_interrupt(struct intel *intel, struct cpu *cpu, unsigned counter)
+{
+    uint64_t calls = intel->options.late ? (uint32_t)next_random(&intel->random) % (intel->options.late + 1u) : 0;
+    if (!calls)
+        cpu->asserted |= !cpu->masked;
+    else if (!(cpu->late >> counter & 1))
+        cpu->due[counter] = (uint8_t)calls;
+    cpu->late |= calls ? 1u << counter : 0;
+}
+
+/* A call of the fake for this CPU: late interrupts come nearer. */
+static struct cpu *enter(struct intel *intel, unsigned index)
+{
+    struct cpu *cpu = &intel->cpu[index];
+    for (unsigned counter = 0; cpu->late && counter < COUNTERS; counter++)
+        if ((cpu->late >> counter & 1) && --cpu->due[counter] == 0) {
+            cpu->late &= ~(1u << counter);
+            cpu->asserted |= !cpu->masked;
+        }
+    return cpu;
+}
+
+static void overflow(struct intel *intel, struct cpu *cpu, unsigned counter)
+{
+    uint64_t bit = counter_bit(counter), was = cpu->status;
+    bool streamlined = intel->part->version >= 4;
+    bool record = counter < GENERAL || (cpu->capabilities & BIT(14)); /* c 14: bit 32 + i was load latency before */
+    if (record && (cpu->pebs_enable & bit)) { /* m 5: a record instead of a flag; no buffer here is anybody's */
+        intel->damage = "a PEBS record was written to a stale DS area";
+        return;
+    }
+    for (unsigned i = 0; i < COUNTERS; i++) /* c 2, c 15: auto counter reload */
+        if (cpu->cause[i] & bit)
+            cpu->value[i] = (uint64_t)(int64_t)(int32_t)(uint32_t)cpu->refill[i] & width_mask(intel);
+    if (cpu->cause[counter] & bit) /* Q-B13: no flag */
+        return;
+    cpu->status |= bit; /* m 5: whatever the interrupt bit says */
+    if (!(mode(cpu, counter) & 8))
+        return;
+    if (intel->options.lost_flags) { /* foreign.md 6.1: a flag that is hidden has to be cleared all the same */
+        if (was & bit)
+            return;
+        cpu->hidden |= next_random(&intel->random) % 4 ? 0 : bit;
+    }
+    if ((cpu->debugctl & BIT(12)) && !streamlined) /* m 8 */
+        cpu->enable = 0;
+    if ((cpu->debugctl & BIT(11)) && !streamlined)
+        cpu->debugctl &= ~BIT(0);
+    if (streamlined)
+        cpu->status |= (cpu->debugctl & (BIT(11) | BIT(12))) << 47;
+    raise_interrupt(intel, cpu, counter);
+}
+
+/* Does this select count the event?  intel_arch_events.csv; one event happens a cycle (m 4.5). */
+static bool selects(const struct part *part, uint64_t select, enum hardware_event event)
+{
+    static const struct {
+        uint32_t code, bit;
+    } codes[HARDWARE_EVENTS] = {{0x003C, 0}, {0x00C0, 1}, {0x00C4, 5}, {0x00C5, 6},
+                                {0x4F2E, 3}, {0x412E, 4}, {0x013C, 2}};
+    uint64_t code = (select & 0xFFFF) | (select >> 40 << 16), least = select >> 24 & 0xFF;
+    uint32_t there = part->version >= 6 ? part->leaf_23[3] : ~part->leaf_a[1]; /* c 1.2, c 1.4 */
+    if (least > 1 || (least == 1 && (select & BIT(23))))
+        return false;
+    if (event == HARDWARE_REFERENCE_CYCLES && part->version < 6) /* Q-B16: another clock */
+        return false;
+    if (code == 0x7F89 && part->model == 0x1A) /* Q-B1 */
+        return event == HARDWARE_BRANCH_MISSES;
+    return code == codes[event].code && (there >> codes[event].bit & 1);
+}
+
+/* m 4: all of it must hold. */
+static bool counts(struct intel *intel, unsigned index, unsigned counter, enum hardware_event event, bool user,
+                   bool own)
+{
+    static const enum hardware_event fixed[] = {HARDWARE_INSTRUCTIONS, HARDWARE_CYCLES, HARDWARE_REFERENCE_CYCLES};
+    struct cpu *cpu = &intel->cpu[index];
+    unsigned how = exists(intel, counter) ? mode(cpu, counter) : 0;
+    if (!(how & (user ? 2 : 1)) || (!own && !(how & 4)))
+        return false;
+    if (intel->part->version >= 2 && !(cpu->enable & counter_bit(counter)))
+        return false;
+    if (intel->part->version >= 4 && (cpu->status & STATUS_FROZEN))
+        return false;
+    if (counter >= GENERAL) /* intel_fixed.csv */
+        return counter - GENERAL < 3 && fixed[counter - GENERAL] == event;
+    if (counter == 3 && (intel->part->flags & TFA) && !cpu->force_abort) { /* Q-B8: microcode uses it */
+        cpu->value[counter] = next_random(&intel->random) & 0xFFFF;
+        return false;
+    }
+    return selects(intel->part, cpu->select[counter], event);
+}
+
+static void happen(void *hardware, unsigned index, enum hardware_event event, bool user, uint64_t count)
+{
+    struct intel *intel = hardware;
+    const uint8_t *core = intel->model->core;
+    enter(intel, index);
+    for (bool first = true; count; first = false) { /* up to the next overflow, which may freeze counters */
+        uint32_t ticking[HARDWARE_CPUS] = {0};
+        uint64_t step = count;
+        for (unsigned i = 0; i < intel->model->cpus; i++)
+            for (unsigned counter = 0; core[i] == core[index] && counter < COUNTERS; counter++) {
+                bool edge = counter < GENERAL && (intel->cpu[i].select[counter] & BIT(18)); /* m 4.5: once */
+                if (!counts(intel, i, counter, event, user, i == index) || (edge && !first))
+                    continue;
+                uint64_t left = edge ? 1 : width_mask(intel) + 1 - intel->cpu[i].value[counter];
+                step = left < step ? left : step;
+                ticking[i] |= 1u << counter;
+            }
+        count -= step;
+        for (unsigned i = 0; i < intel->model->cpus; i++)
+            for (unsigned counter = 0; counter < COUNTERS; counter++)
+                if (ticking[i] >> counter & 1) {
+                    uint64_t *value = &intel->cpu[i].value[counter];
+                    *value = (*value + step) & width_mask(intel);
+                    if (*value == 0) /* m 5: once a wrap */
+                        overflow(intel, &intel->cpu[i], counter);
+                }
+    }
+}
+
+static bool read_register(void *hardware, unsigned index, uint32_t msr, uint64_t *out_value)
+{
+    struct intel *intel = hardware;
+    struct cpu *cpu = enter(intel, index);
+    unsigned n;
+    uint64_t mask, used = 0, interrupts = cpu->pebs_enable;
+    const struct row *row = find(intel, msr, &n, &mask);
+    if (!row)
+        return false;
+    *out_value = *place_of(intel, index, row, n);
+    if (row->kind == CLEAR || row->kind == SET)
+        *out_value = 0; /* m 12 */
+    if (row->kind == FLAGS)
+        *out_value &= ~cpu->hidden;
+    for (unsigned counter = 0; counter < COUNTERS; counter++) { /* m 6 */
+        bool set = counter < GENERAL ? (cpu->select[counter] & 0xFF) != 0 : (mode(cpu, counter) & 3) != 0;
+        used |= set ? counter_bit(counter) : 0;
+        interrupts |= mode(cpu, counter) & 8;
+    }
+    if (row->kind == IN_USE)
+        *out_value = used | (interrupts ? BIT(63) : 0);
+    return true;
+}
+
+static bool write_register(void *hardware, unsigned index, uint32_t msr, uint64_t value)
+{
+    struct intel *intel = hardware;
+    struct cpu *cpu = enter(intel, index);
+    unsigned n;
+    uint64_t mask;
+    const struct row *row = find(intel, msr, &n, &mask);
+    if (!row || (value & ~mask) || row->kind == CAPABILITIES || row->kind == FLAGS || row->kind == IN_USE)
+        return false; /* m 3 */
+    if (row->kind == DS_AREA && (uint64_t)((int64_t)(value << 16) >> 16) != value)
+        return false;        /* m 3: not canonical */
+    if (row->kind == LEGACY) /* m 3 */
+        value = (uint64_t)(int64_t)(int32_t)(uint32_t)value & width_mask(intel);
+    bool third = row->kind == CLEAR && (cpu->status & value & BIT(34));
+    if (row->kind == CLEAR)
+        cpu->hidden &= ~value;
+    if (row->kind == CLEAR) /* m 6 */
+        value = cpu->status & ~value;
+    if (row->kind == SET)
+        value |= cpu->status;
+    *place_of(intel, index, row, n) = value;
+    if (third && (intel->part->flags & STICKY) && intel->options.late && (mode(cpu, GENERAL + 2) & 8)) {
+        cpu->repeated = !cpu->repeated && next_random(&intel->random) % 4 == 0;
+        cpu->status |= cpu->repeated ? BIT(34) : 0; /* Q-B11: once more, though it was loaded again */
+        if (cpu->repeated)
+            raise_interrupt(intel, cpu, GENERAL + 2);
+    }
+    return true;
+}
+
+static bool read_counter(void *hardware, unsigned index, uint32_t selector, uint64_t *out_value)
+{
+    struct intel *intel = hardware;
+    struct cpu *cpu = enter(intel, index);
+    uint32_t n = selector & 0xFFFF, type = selector >> 16, counter = type ? GENERAL + n : n; /* m 9 */
+    if (selector == BIT(29) && (intel->part->capabilities & BIT(15))) {
+        *out_value = cpu->metrics;
+        return true;
+    }
+    if ((type != 0 && type != 0x4000) || n >= (type ? FIXED : GENERAL) || !exists(intel, counter))
+        return false;
+    *out_value = cpu->value[counter];
+    return true;
+}
+
+static bool interrupt(void *hardware, unsigned index)
+{
+    struct cpu *cpu = enter(hardware, index);
+    bool delivered = cpu->asserted;
+    cpu->asserted = false;
+    cpu->masked |= delivered; /* m 7 */
+    return delivered;
+}
+
+static void rearm(void *hardware, unsigned index)
+{
+    ((struct intel *)hardware)->cpu[index].masked = false;
+}
+
+static void reset(void *hardware, unsigned index, bool shared)
+{
+    struct intel *intel = hardware;
+    struct cpu *cpu = &intel->cpu[index];
+    uint64_t first = cpu->response[0], second = cpu->response[1];
+    *cpu = (struct cpu){
+        .enable = intel->part->general, .capabilities = intel->part->capabilities, .masked = true}; /* m 2 */
+    if ((intel->part->flags & SHARED) && !shared)
+        cpu->response[0] = first, cpu->response[1] = second;
+    for (unsigned counter = 0; counter < COUNTERS; counter++) {
+        if (intel->options.garbage && exists(intel, counter)) /* m 2: undefined by the text of 2016 */
+            cpu->value[counter] = next_random(&intel->random) & width_mask(intel);
+        intel->watch[index][counter].on = false;
+    }
+}
+
+static void init(void *hardware, unsigned model, uint64_t seed, const struct hardware_options *options)
+{
+    struct intel *intel = hardware;
+    *intel =
+        (struct intel){.part = &parts[model], .model = &models[model], .random = seed, .fixed = parts[model].fixed};
+    if (options)
+        intel->options = *options;
+    if (intel->options.hypervisor && parts[model].version < 5) /* Q-A1, Q-E6: there it is what CPUID says */
+        intel->fixed &= (1u << (parts[model].leaf_a[3] & 31)) - 1;
+    for (unsigned cpu = 0; cpu < models[model].cpus; cpu++)
+        reset(intel, cpu, true);
+}
+
+/* m 10 (what firmware leaves), R5 and issue 16's H12: PEBS_ENABLE of a kernel that is gone. */
+static void leave(void *hardware, unsigned index, uint64_t seed)
+{
+    static const uint32_t selects_left[] = {0x53003C, 0x4300C0, 0x5100C4, 0x03003C, 0x41412E, 0x430000};
+    struct intel *intel = hardware;
+    struct cpu *cpu = &intel->cpu[index];
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        unsigned n;
+        uint64_t mask, some = next_random(&seed) & next_random(&seed) & next_random(&seed);
+        const struct row *row = find(intel, rows[i].msr, &n, &mask);
+        bool plain = row && (row->kind == CONTROL || (row->kind >= ENABLE && row->kind != SET && row->kind != IN_USE));
+        if (plain)
+            *place_of(intel, index, row, n) = some & mask;
+    }
+    cpu->control &= ~(UINT64_C(0x44444444) | 0xFFFFFFFF00000000);
+    cpu->debugctl &= 0x1801;
+    cpu->ds_area = cpu->ds_area >> 17 << 12;
+    for (unsigned counter = 0; counter < COUNTERS; counter++) {
+        bool select = counter < GENERAL && exists(intel, counter) && next_random(&seed) % 4 == 0;
+        if (select)
+            cpu->select[counter] = selects_left[next_random(&seed) % 6];
+        bool runs = (mode(cpu, counter) & 3) != 0; /* such a counter stays far from its overflow and writes no record */
+        cpu->pebs_enable &= ~(runs ? counter_bit(counter) : 0);
+        cpu->value[counter] = exists(intel, counter) ? next_random(&seed) & (runs ? 0xFFFFFFFF : width_mask(intel)) : 0;
+        bool reloads = !runs && (intel->part->reload & counter_bit(counter)) && next_random(&seed) % 8 == 0;
+        cpu->cause[counter] = reloads ? intel->part->reload : 0;
+        cpu->refill[counter] = reloads ? 0xFFFFFF00 : 0;
+    }
+}
+
+static void cpuid(void *hardware, unsigned index, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    const struct intel *intel = hardware;
+    const struct part *part = intel->part;
+    (void)index;
+    bool v6 = part->version >= 6;
+    uint32_t reload = (uint32_t)part->reload, reload_fixed = (uint32_t)(part->reload >> 32);
+    uint32_t lines[][6] = {
+        /* c 1.1, c 1.4, c 1.5 */
+        {0, 0, v6 ? 0x23 : 0xD, 0x756E6547, 0x6C65746E, 0x49656E69},
+        {1, 0, (part->model & 0xF0u) << 12 | 0x600 | (part->model & 0xFu) << 4 | part->stepping, 0,
+         (part->capabilities ? BIT(15) : 0) | (intel->options.hypervisor ? BIT(31) : 0),
+         0x220 | ((part->flags & PEBS) ? BIT(21) : 0)},
+        {7, 0, v6, (part->flags & TRANSACTIONS) ? 0x810 : 0, 0,
+         ((part->flags & TFA) ? BIT(13) : 0) | (v6 ? BIT(15) : 0)},
+        {7, 1, v6 ? BIT(8) : 0, 0, 0, 0},
+        {0xA, 0, part->leaf_a[0], part->leaf_a[1], part->leaf_a[2], part->leaf_a[3]},
+        {0x1A, 0, part->core_type, 0, 0, 0},
+        {0x23, 0, part->leaf_23[0], part->leaf_23[1], part->leaf_23[2], 0},
+        {0x23, 1, v6 ? part->general : 0, v6 ? part->fixed : 0, 0, 0},
+        {0x23, 2, reload, reload_fixed, reload, reload_fixed},
+        {0x23, 3, part->leaf_23[3], 0, 0, 0},
+        {0x40000000, 0, intel->options.hypervisor ? 0x40000000 : 0, 0, 0, 0},
+    };
+    for (unsigned i = 0; i < 4; i++) {
+        out[i] = 0;
+        for (unsigned line = 0; line < sizeof lines / sizeof lines[0]; line++)
+            if (lines[line][0] == leaf && (lines[line][1] == subleaf || (leaf != 7 && leaf != 0x23)))
+                out[i] = lines[line][2 + i];
+    }
+}
+
+/* The host's own driver: select, GLOBAL_CTRL and the value, as any driver has to write them (c 8). */
+static bool watchdog(void *hardware, unsigned index, unsigned number, bool on, bool interrupts, uint64_t period)
+{
+    struct intel *intel = hardware;
+    struct cpu *cpu = &intel->cpu[index];
+    unsigned counter = number < 16 ? number : number - 16 + GENERAL, shift = 4 * (counter - GENERAL);
+    if (counter >= COUNTERS || (number < 16 && number >= GENERAL) || !exists(intel, counter))
+        return false;
+    if ((counter > GENERAL + 1 || counter == GENERAL) || (counter == 3 && (intel->part->flags & TFA)))
+        return false; /* it counts something else */
+    struct watch *watch = &intel->watch[index][counter];
+    uint64_t bit = counter_bit(counter);
+    cpu->enable &= ~bit;
+    if (counter < GENERAL)
+        cpu->select[counter] = on ? 0x43003C | (interrupts ? BIT(20) : 0) : 0;
+    else
+        cpu->control = (cpu->control & ~(UINT64_C(15) << shift)) | (uint64_t)(on ? interrupts ? 11 : 3 : 0) << shift;
+    *watch = (struct watch){on, interrupts, interrupts ? (0 - period) & width_mask(intel) : 0, on ? 0 : watch->counted};
+    if (!on)
+        return true;
+    cpu->value[counter] = watch->start;
+    cpu->status &= ~bit;
+    cpu->enable |= bit;
+    cpu->masked &= !interrupts;
+    return true;
+}
+
+static struct watch *watch_of(struct intel *intel, unsigned index, unsigned number, unsigned *out_counter)
+{
+    *out_counter = number < 16 ? number : number - 16 + GENERAL;
+    return &intel->watch[index][*out_counter];
+}
+
+static uint64_t watchdog_cycles(void *hardware, unsigned index, unsigned number)
+{
+    struct intel *intel = hardware;
+    unsigned counter;
+    struct watch *watch = watch_of(intel, index, number, &counter);
+    return watch->counted + (watch->on ? (intel->cpu[index].value[counter] - watch->start) & width_mask(intel) : 0);
+}
+
+static bool watchdog_interrupt(void *hardware, unsigned index, unsigned number)
+{
+    struct intel *intel = hardware;
+    struct cpu *cpu = &intel->cpu[index];
+    unsigned counter;
+    struct watch *watch = watch_of(intel, index, number, &counter);
+    if (!watch->on || !watch->interrupts || (cpu->value[counter] >> (intel->part->width - 1) & 1))
+        return false;
+    watch->counted = watchdog_cycles(hardware, index, number);
+    cpu->value[counter] = watch->start;
+    cpu->status &= ~counter_bit(counter);
+    cpu->hidden &= ~counter_bit(counter);
+    cpu->masked = false;
+    return true;
+}
+
+static const char *damage(void *hardware)
+{
+    return ((struct intel *)hardware)->damage;
+}
+
+/* What a driver of counters leaves alone is not owned (R5, R25). */
+static unsigned registers(void *hardware, unsigned index, struct hardware_register *out, unsigned room)
+{
+    struct intel *intel = hardware;
+    unsigned found = 0, n;
+    (void)index;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (unsigned k = 0; k < rows[i].count && found < room; k++) {
+            enum kind kind = rows[i].kind;
+            struct hardware_register it = {.msr = rows[i].msr + k * rows[i].distance, .owned = 0};
+            if (!find(intel, it.msr, &n, &it.owned))
+                continue;
+            it.counter = kind <= ALIAS || kind == FLAGS || kind == IN_USE || kind == METRICS;
+            it.shared = kind == RESPONSE && (intel->part->flags & SHARED);
+            it.owned &= kind == DEBUGCTL ? 0x1800 : ~UINT64_C(0);
+            if (kind == CAPABILITIES || kind == FLAGS || kind == IN_USE || kind == DS_AREA || kind == PEBS_CONFIG)
+                it.owned = 0;
+            out[found++] = it;
+        }
+    return found;
+}
+
+static const char *specification(void *hardware, enum hardware_event event)
+{
+    const struct part *part = ((struct intel *)hardware)->part;
+    static const char *const words[] = {"raw:config=0x3c",   "raw:config=0xc0",   "raw:config=0xc4", "raw:config=0xc5",
+                                        "raw:config=0x4f2e", "raw:config=0x412e", "raw:config=0x13c"};
+    if (event == HARDWARE_BRANCH_MISSES && part->model == 0x1A)
+        return "raw:config=0x7f89"; /* Q-B1 */
+    if (event == HARDWARE_REFERENCE_CYCLES &&
+        part->version < 6) /* README.md of facts/intel: 00/03 is fixed counter 2 */
+        return ((struct intel *)hardware)->fixed & 4 ? "raw:config=0x300" : NULL;
+    return words[event];
+}
+
+const struct hardware_family hardware_intel = {
+    "intel",
+    models,
+    sizeof models / sizeof models[0],
+    sizeof(struct intel),
+    init,
+    reset,
+    leave,
+    cpuid,
+    read_register,
+    write_register,
+    read_counter,
+    happen,
+    interrupt,
+    rearm,
+    watchdog,
+    watchdog_cycles,
+    watchdog_interrupt,
+    damage,
+    registers,
+    specification,
+};
