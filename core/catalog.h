@@ -71,6 +71,12 @@ const char *upmu_catalog_pmu(const struct upmu_catalog *catalog);
 /* Whether it is for a CPU: family, model, stepping, core type.  Context: any. */
 bool upmu_catalog_serves(const struct upmu_catalog *catalog, const struct upmu_pmu *pmu);
 
+/* Of a PMU's two catalogues the one that an id is of: the imported one, else the built-in one.  Context: any. */
+const struct upmu_catalog *upmu_catalog_of(const struct upmu_pmu *pmu, struct upmu_event_id id);
+
+/* Whether its rows are architectural events, which a backend translates for its models.  Context: any. */
+bool upmu_catalog_is_architectural(const struct upmu_catalog *catalog);
+
 /* The built-in catalogue for the CPU of a PMU, or NULL.  Context: any. */
 const struct upmu_catalog *upmu_catalog_for(const struct upmu_pmu *pmu);
 

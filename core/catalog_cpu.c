@@ -5,6 +5,7 @@
  */
 #include "core/backend.h"
 #include "core/catalog_table.h"
+#include "core/mem.h"
 
 #if UPMU_NAMES
 
@@ -53,6 +54,16 @@ bool upmu_catalog_serves(const struct upmu_catalog *catalog, const struct upmu_p
             (!cpu[5] || !pmu->native || cpu[5] == pmu->native))
             return true;
     return false;
+}
+
+const struct upmu_catalog *upmu_catalog_of(const struct upmu_pmu *pmu, struct upmu_event_id id)
+{
+    return pmu->imported && upmu_catalog_number(pmu->imported) == id.catalogue ? pmu->imported : pmu->catalog;
+}
+
+bool upmu_catalog_is_architectural(const struct upmu_catalog *catalog)
+{
+    return memcmp(upmu_catalog_name(catalog), "ix86arch", sizeof "ix86arch") == 0;
 }
 
 const struct upmu_catalog *upmu_catalog_for(const struct upmu_pmu *pmu)

@@ -507,18 +507,12 @@ enum upmu_status upmu_event_parse(const struct upmu_pmu *pmu, const char *text, 
 
 /* ---- Text ---- */
 
-/* The catalogue of the PMU that an id is of, or may be of. */
-static const struct upmu_catalog *catalog_of(const struct upmu_pmu *pmu, struct upmu_event_id id)
-{
-    return pmu->imported && upmu_catalog_number(pmu->imported) == id.catalogue ? pmu->imported : pmu->catalog;
-}
-
 size_t upmu_event_name(const struct upmu_pmu *pmu, struct upmu_event_id id, char *buffer, size_t size)
 {
     struct upmu_text out;
 
-    if (catalog_of(pmu, id) && id.catalogue)
-        return upmu_catalog_id_name(catalog_of(pmu, id), id, buffer, size);
+    if (upmu_catalog_of(pmu, id) && id.catalogue)
+        return upmu_catalog_id_name(upmu_catalog_of(pmu, id), id, buffer, size);
     upmu_text_begin(&out, buffer, size);
     return upmu_text_end(&out);
 }
@@ -549,7 +543,7 @@ size_t upmu_event_format(const struct upmu_pmu *pmu, const struct upmu_event *ev
         write_raw(&out, event);
     } else {
         out.length = upmu_event_name(pmu, event->id, buffer, size);
-        known = out.length && upmu_catalog_row(catalog_of(pmu, event->id), event->id.row, &row);
+        known = out.length && upmu_catalog_row(upmu_catalog_of(pmu, event->id), event->id.row, &row);
     }
     if (known)
         pmu->backend->format(pmu, event, &row, &out);

@@ -10,7 +10,7 @@
 #include "backends/x86_common/x86_select.h"
 #include "core/apart.h"
 #include "core/bits.h"
-#include "core/mem.h"
+#include "core/catalog.h"
 #include "core/register.h"
 #include "core/text.h"
 
@@ -122,7 +122,7 @@ enum upmu_status upmu_amd_from_row(const struct upmu_pmu *pmu, const struct upmu
         return UPMU_ERR_UNSUPPORTED;
     event->config = upmu_amd_word(row->code) | umask << 8 | upmu_x86_modifiers(row);
     event->counters = row->counters;
-    if (memcmp(upmu_catalog_name(pmu->catalog), "ix86arch", sizeof "ix86arch") == 0) {
+    if (upmu_catalog_is_architectural(upmu_catalog_of(pmu, event->id))) {
         event->config = translate_generic(pmu, event->config);
         event->counters = 0;
     }

@@ -9,7 +9,7 @@
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
 #include "core/apart.h"
-#include "core/mem.h"
+#include "core/catalog.h"
 
 #if UPMU_BACKEND_X86_CORE && UPMU_NAMES
 
@@ -25,7 +25,10 @@
 #define CODE_FRONTEND UINT32_C(0x0180010e)
 #define CODE_BACKEND UINT32_C(0x018001b1)
 
-/* Models, select word in the catalogue, and there (0: no such event); the first row counts. */
+/*
+ * Models, select word in the catalogue, and there (0: no such event); the first row counts.
+ * The whole select is compared: a word with anything above bit 31 is another event.
+ */
 static const struct {
     uint32_t models, from, to;
 } translations[] = {
@@ -55,9 +58,9 @@ static const uint16_t architectural[] = {0x003C, 0x00C0, 0x013C, 0x4F2E, 0x412E,
                                          0x01A4, 0x02A4, 0x0073, 0x019C, 0x02C2, 0x01E4};
 
 /* Of the first `known` codes; event 00h is that of a fixed counter (unit mask 0: none) or a byte of PERF_METRICS. */
-static UPMU_APART bool is_announced(const struct upmu_pmu *pmu, uint32_t code, unsigned known)
+static UPMU_APART bool is_announced(const struct upmu_pmu *pmu, uint64_t code, unsigned known)
 {
-    unsigned counter = code & 0x8000u ? UPMU_X86_METRIC(code >> 8 & 7u) : 15u + (code >> 8);
+    uint64_t counter = code & 0x8000u ? UPMU_X86_METRIC(code >> 8 & 7u) : 15u + (code >> 8);
 
     /* Of an event from outside anything may stand above the code. */
     if (!(code & 0xffu))
@@ -68,10 +71,10 @@ static UPMU_APART bool is_announced(const struct upmu_pmu *pmu, uint32_t code, u
     return true;
 }
 
-bool upmu_x86_core_translate(const struct upmu_pmu *pmu, uint64_t *config, uint32_t *counters)
+bool upmu_x86_core_translate(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
-    uint32_t code = (uint32_t)*config, translated = code;
-    bool own = memcmp(upmu_catalog_name(pmu->catalog), "ix86arch", sizeof "ix86arch") != 0;
+    uint64_t code = event->config, translated = code;
+    bool own = !upmu_catalog_is_architectural(upmu_catalog_of(pmu, event->id));
     /* Codes from bit 7 on meant something else on models before them, whose catalogues say what. */
     unsigned known = own ? 7 : sizeof architectural / sizeof architectural[0], i = own ? TRANSLATIONS : 0;
 
@@ -87,8 +90,8 @@ bool upmu_x86_core_translate(const struct upmu_pmu *pmu, uint64_t *config, uint3
         !is_announced(pmu, translated, known))
         translated = CODE_REFERENCE;
     if (code != translated)
-        *counters = 0;
-    *config = translated;
+        event->counters = 0;
+    event->config = translated;
     return is_announced(pmu, translated, known);
 }
 

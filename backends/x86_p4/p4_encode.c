@@ -92,6 +92,12 @@ static enum upmu_status set_active(const struct upmu_pmu *pmu, struct upmu_event
     return UPMU_ERR_BAD_VALUE;
 }
 
+/* Where names are looked for: first among events from outside, then among those built in.  NULL: not there. */
+static const struct upmu_catalog *p4_catalog(const struct upmu_pmu *pmu, unsigned i)
+{
+    return i == 0 ? pmu->imported : pmu->refuses & 1u << UPMU_SOURCE_BUILT_IN ? NULL : pmu->catalog;
+}
+
 /* The event that starts this one: by name, or the same event. */
 static enum upmu_status set_initiator(const struct upmu_pmu *pmu, struct upmu_event *event, const char *text,
                                       size_t length)
@@ -99,7 +105,7 @@ static enum upmu_status set_initiator(const struct upmu_pmu *pmu, struct upmu_ev
     struct upmu_event_id id = event->id;
     struct upmu_event initiator;
     struct upmu_row row;
-    enum upmu_status status;
+    enum upmu_status status = UPMU_ERR_NO_SUCH_EVENT;
 
     if ((event->attributes & (UPMU_ATTR_CASCADE | UPMU_ATTR_RAW)) || event->config1)
         return UPMU_ERR_CONTRADICTION;
@@ -108,12 +114,14 @@ static enum upmu_status set_initiator(const struct upmu_pmu *pmu, struct upmu_ev
 
         if (length < prefix || !upmu_text_is(text, prefix, UPMU_P4_PREFIX))
             prefix = 0;
-        status = upmu_catalog_lookup(pmu->catalog, text + prefix, length - prefix, &id);
+        for (unsigned i = 0; i < 2 && status != UPMU_OK; i++)
+            if (p4_catalog(pmu, i))
+                status = upmu_catalog_lookup(p4_catalog(pmu, i), text + prefix, length - prefix, &id);
         if (status != UPMU_OK)
             return status;
     }
     memset(&initiator, 0, sizeof initiator);
-    status = upmu_catalog_merge(pmu->catalog, id, &row, NULL);
+    status = upmu_catalog_merge(upmu_catalog_of(pmu, id), id, &row, NULL);
     if (status == UPMU_OK)
         status = upmu_p4_from_row(pmu, &row, &initiator);
     if (status != UPMU_OK)
@@ -295,10 +303,14 @@ static void write_initiator(const struct upmu_pmu *pmu, const struct upmu_event 
     row.code = (uint16_t)upmu_p4_code(known < 0 ? 0 : (unsigned)known);
     row.umask = (uint16_t)(event->config1 >> 9);
     row.flags = UPMU_ROW_MASKED;
-    if (!pmu->catalog || upmu_catalog_by_encoding(pmu->catalog, &row, &id) != UPMU_OK)
-        return;
+    for (unsigned i = 0;; i++) {
+        if (i == 2)
+            return;
+        if (p4_catalog(pmu, i) && upmu_catalog_by_encoding(p4_catalog(pmu, i), &row, &id) == UPMU_OK)
+            break;
+    }
     upmu_text_char(out, '=');
-    (void)upmu_catalog_id_name(pmu->catalog, id, name, sizeof name);
+    (void)upmu_catalog_id_name(upmu_catalog_of(pmu, id), id, name, sizeof name);
     for (const char *at = name; *at; at++)
         upmu_text_char(out, *at == ':' ? '.' : *at);
 }

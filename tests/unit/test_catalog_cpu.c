@@ -4,6 +4,7 @@
  * and PMUs by the name of a catalogue.
  */
 #include <dirent.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -182,11 +183,27 @@ static void a_pmu_is_found_by_the_name_of_its_catalogue(void **state)
     assert_int_equal(upmu_pmu_by_name(&pmu, "rk"), UPMU_ERR_NO_SUCH_PMU);
 }
 
-/* Every event of every catalogue that a backend knows is encoded under its name, with a counter. */
+/* The select word that a row means, put together from its fields, with both privileges. */
+static uint64_t word_of(const struct upmu_row *row)
+{
+    uint64_t word = row->code | (uint64_t)(row->umask & 0xffu) << 8 | (uint64_t)(row->umask >> 8) << 40 | 0x30000;
+
+    if (row->flags & UPMU_ROW_CMASK)
+        word |= (uint64_t)row->cmask << 24;
+    word |= row->flags & UPMU_ROW_EDGE ? UINT64_C(1) << 18 : 0;
+    word |= row->flags & UPMU_ROW_ANY ? UINT64_C(1) << 21 : 0;
+    word |= row->flags & UPMU_ROW_INV ? UINT64_C(1) << 23 : 0;
+    return word;
+}
+
+/*
+ * Every event of every catalogue that a backend knows is encoded under its name, with a counter.
+ * Catches: a field of a row that is lost on its way to the select word, at whatever bit it stands.
+ */
 static void every_event_of_every_intel_model_is_encoded_by_name(void **state)
 {
     const char *name;
-    unsigned events = 0, models = 0, refused = 0;
+    unsigned events = 0, models = 0, refused = 0, extended = 0;
 
     (void)state;
     for (unsigned i = 0; (name = upmu_pmu_known(i)) != NULL; i++) {
@@ -205,7 +222,6 @@ static void every_event_of_every_intel_model_is_encoded_by_name(void **state)
             struct upmu_row row;
             enum upmu_status status = upmu_event_parse(&pmu, text, &event, NULL);
 
-            assert_true(upmu_catalog_row(pmu.catalog, id.row, &row));
             if (status == UPMU_ERR_UNSUPPORTED || status == UPMU_ERR_MASK_REQUIRED || status == UPMU_ERR_BAD_VALUE) {
                 if (!refused++ || getenv("SHOW_REFUSED"))
                     print_message("%s on %s: %s\n", text, name, upmu_status_text(status));
@@ -214,8 +230,10 @@ static void every_event_of_every_intel_model_is_encoded_by_name(void **state)
             if (status != UPMU_OK)
                 fail_msg("%s on %s: %s", text, name, upmu_status_text(status));
             assert_int_equal(event.id.row, id.row);
-            if (!(row.flags & UPMU_ROW_GENERIC)) /* AAJ80 replaces branch-misses */
-                assert_int_equal(event.config & 0xff, row.code & 0xff);
+            assert_int_equal(upmu_catalog_merge(pmu.catalog, event.id, &row, NULL), UPMU_OK);
+            if (!(row.flags & UPMU_ROW_GENERIC) && event.config != word_of(&row)) /* AAJ80 replaces branch-misses */
+                fail_msg("%s on %s: %#" PRIx64 ", not %#" PRIx64, text, name, event.config, word_of(&row));
+            extended += row.umask > 0xff;
             assert_true(event.counters & pmu.counters);
             upmu_event_format(&pmu, &event, again, sizeof again);
             assert_int_equal(upmu_event_parse(&pmu, again, &back, NULL), UPMU_OK);
@@ -224,7 +242,7 @@ static void every_event_of_every_intel_model_is_encoded_by_name(void **state)
         }
     }
     print_message("%u events of %u PMUs, %u refused\n", events, models, refused);
-    assert_true(models >= 44 && events > 18000 && refused < 250);
+    assert_true(models >= 44 && events > 18000 && refused < 250 && extended >= 30);
 }
 
 int main(void)

@@ -223,6 +223,69 @@ static void amd_and_netburst_take_catalogues_from_outside_too(void **state)
     }
 }
 
+/*
+ * The catalogue that a row is of says whether it is architectural and translated, not the one
+ * built in: a row of its model's own stands as it is, beside whatever is built in.
+ * Catches: a question to the PMU that the event's own source has to answer.
+ */
+static void rows_are_translated_if_their_own_catalogue_is_architectural(void **state)
+{
+    static const struct {
+        const char *pmu, *blob, *name, *event;
+        uint64_t config, built_in; /* 0: none */
+    } cases[] = {
+        {"ptc", "skl", "ptc", "uops_executed.stall_cycles", 0x18301b1, 0},
+        {"skl", "skl", "ix86arch", "uops_executed.stall_cycles", 0, 0x18301b1},
+        {"amd64_fam17h_zen2", "zen2", "zen2", "l2_request_g1.rd_blk_l", 0x38060, 0},
+    };
+    static struct blob blob;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct upmu_pmu pmu = pmu_named(cases[i].pmu);
+        struct upmu_event event = {.config = 0};
+        enum upmu_status status;
+
+        if (!cases[i].built_in) /* left out of the build */
+            pmu.catalog = upmu_catalog_find("ix86arch");
+        status = upmu_event_parse(&pmu, cases[i].event, &event, NULL);
+        assert_int_equal(status, cases[i].built_in ? UPMU_OK : UPMU_ERR_NO_SUCH_EVENT);
+        assert_true(event.config == cases[i].built_in);
+        take(&blob, cases[i].blob);
+        rename_to(&blob, cases[i].name);
+        pmu.imported = upmu_catalog_loaded(blob.bytes, 0); /* for whatever PMU */
+        status = upmu_event_parse(&pmu, cases[i].event, &event, NULL);
+        assert_int_equal(status, cases[i].config ? UPMU_OK : UPMU_ERR_UNSUPPORTED);
+        if (cases[i].config)
+            assert_true(event.config == cases[i].config);
+    }
+}
+
+/* The same for the event that starts a cascade: its name, or the event's own id, may be from outside. */
+static void a_cascade_begins_with_an_event_of_its_own_catalogue(void **state)
+{
+    static const char *const texts[] = {"branch_retired:mmtm:cascade",
+                                        "instr_retired:nbogusntag:cascade=uops_retired.nbogus"};
+    static struct blob blob;
+    char again[2][NAME];
+
+    (void)state;
+    take(&blob, "netburst");
+    for (unsigned i = 0; i < 2; i++) {
+        struct upmu_pmu pmu = pmu_named("netburst");
+        struct upmu_event built_in, outside;
+
+        assert_int_equal(upmu_event_parse(&pmu, texts[i], &built_in, NULL), UPMU_OK);
+        (void)upmu_event_format(&pmu, &built_in, again[0], NAME);
+        assert_int_equal(upmu_pmu_import(&pmu, blob.bytes), UPMU_OK);
+        pmu.catalog = upmu_catalog_find("ix86arch");
+        assert_int_equal(upmu_event_parse(&pmu, texts[i], &outside, NULL), UPMU_OK);
+        assert_true(outside.config == built_in.config && outside.config1 == built_in.config1);
+        (void)upmu_event_format(&pmu, &outside, again[1], NAME);
+        assert_string_equal(again[1], again[0]);
+    }
+}
+
 /* A PMU may take events of one kind, of the other, or of both. */
 static void a_pmu_refuses_events_of_a_source_that_it_does_not_take(void **state)
 {
@@ -288,6 +351,8 @@ int main(void)
         cmocka_unit_test(a_file_whose_names_are_out_of_order_is_refused),
         cmocka_unit_test(names_are_looked_for_outside_first_then_among_those_built_in),
         cmocka_unit_test(amd_and_netburst_take_catalogues_from_outside_too),
+        cmocka_unit_test(rows_are_translated_if_their_own_catalogue_is_architectural),
+        cmocka_unit_test(a_cascade_begins_with_an_event_of_its_own_catalogue),
         cmocka_unit_test(a_pmu_refuses_events_of_a_source_that_it_does_not_take),
         cmocka_unit_test(an_event_from_outside_counts_and_says_so_as_long_as_its_session_lives),
     };
