@@ -122,7 +122,7 @@ uint32_t upmu_x86_core_counters(const struct upmu_pmu *pmu, const struct upmu_ev
  * x86_core_generic.c: what an event of the architectural catalogue is on this PMU, and
  * whether its row's counters still hold (0: no); false: the PMU has no such event.
  * The catalogue is the one that event->id names, built in or imported.  Events of other
- * catalogues know their model: of them only what CPUID leaves out is refused.
+ * catalogues know their model: of them what CPUID leaves out is refused under a hypervisor only.
  */
 bool upmu_x86_core_translate(const struct upmu_pmu *pmu, struct upmu_event *event);
 #endif

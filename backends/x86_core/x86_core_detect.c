@@ -241,6 +241,8 @@ static void read_shape(const struct upmu_detection *detection, const uint32_t wo
     read_extension(words, shape);
 }
 
+#define CLX_STEPPING 5u /* and later: Skylake-SP has the same model */
+
 /*
  * The model by family and model, and its core type by leaf 1Ah: type in EAX[31:24],
  * native model below.  A leaf of zeros (E-cores disabled) means a big core.
@@ -254,7 +256,7 @@ static const struct model *find_model(const struct upmu_detection *detection, un
             row = signatures[i].row;
             break;
         }
-    if (row == M_SKX && detection->stepping >= 5)
+    if (row == M_SKX && detection->stepping >= CLX_STEPPING)
         row = M_CLX;
     if (row >= M_HYBRID && row < M_HYBRID_END) {
         if (native < (M_HYBRID_END - M_HYBRID) / 2)
@@ -357,6 +359,13 @@ bool upmu_x86_core_describe(const char *name, struct upmu_pmu *out_pmu)
                 out_pmu->family = signatures[k].family;
                 out_pmu->model = signatures[k].model;
             }
+        /* By these its events are chosen, too: stepping, core type of hybrids. */
+        if (i == M_CLX)
+            out_pmu->stepping = CLX_STEPPING;
+        if (i >= M_HYBRID && i < M_HYBRID_END) {
+            out_pmu->core_type = i & 1u ? 0x20 : 0x40;
+            out_pmu->native = (uint8_t)((i - M_HYBRID) / 2 + 1);
+        }
         return true;
     }
     return false;

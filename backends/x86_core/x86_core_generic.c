@@ -92,7 +92,8 @@ bool upmu_x86_core_translate(const struct upmu_pmu *pmu, struct upmu_event *even
     if (code != translated)
         event->counters = 0;
     event->config = translated;
-    return is_announced(pmu, translated, known);
+    /* What a model's own table lists it has, announced or not, unless a hypervisor withholds it. */
+    return is_announced(pmu, translated, own && !(pmu->capabilities & UPMU_PMU_HYPERVISOR) ? 0 : known);
 }
 
 #undef IS

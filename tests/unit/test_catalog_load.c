@@ -199,6 +199,67 @@ static void names_are_looked_for_outside_first_then_among_those_built_in(void **
     assert_int_equal(upmu_event_parse(&pmu, "emon_simd_instr_retired", &outside, NULL), UPMU_ERR_NO_SUCH_EVENT);
 }
 
+/* The first CPU that a catalogue is for: behind its header and the PMU's name. */
+#define FIRST_CPU (UPMU_OWN_HEADER + 12)
+
+/*
+ * A hybrid's core types have one family and model: the core type chooses among catalogues, on
+ * paper as on a CPU.
+ * Catches: a PMU that is described without what detection reads, and then matches too much.
+ */
+static void a_pmu_on_paper_takes_the_events_of_its_core_type_only(void **state)
+{
+    static const char *const names[][2] = {{"cyc", "awf"}, {"cgc", "dkt"}, {"lnc", "skt"}, {"mtl_rwc", "mtl_cmt"},
+                                           {"adl_glc", "adl_grt"}};
+    static struct blob blob;
+
+    (void)state;
+    take(&blob, "skl");
+    rename_to(&blob, "some");
+    memcpy(header(&blob) + UPMU_OWN_HEADER, "other", 6);
+    for (unsigned i = 0; i < 5; i++)
+        for (unsigned atom = 0; atom < 2; atom++) {
+            struct upmu_pmu pmu = pmu_named(names[i][atom]), twin = pmu_named(names[i][!atom]);
+            uint8_t *cpu = header(&blob) + FIRST_CPU;
+
+            assert_int_equal(pmu.core_type, atom ? 0x20 : 0x40);
+            assert_int_equal(pmu.family, twin.family);
+            assert_int_equal(pmu.model, twin.model);
+            cpu[0] = (uint8_t)pmu.family;
+            cpu[1] = (uint8_t)pmu.model;
+            cpu[2] = cpu[3] = 0xff;
+            cpu[4] = pmu.core_type;
+            cpu[5] = (uint8_t)(i & 1u ? 0 : pmu.native);
+            blob_seal(blob.bytes, blob.size);
+            assert_int_equal(upmu_catalog_load(blob.bytes, blob.size), UPMU_OK);
+            assert_int_equal(upmu_pmu_import(&pmu, blob.bytes), UPMU_OK);
+            assert_int_equal(upmu_pmu_import(&twin, blob.bytes), UPMU_ERR_NO_SUCH_PMU);
+        }
+}
+
+/* Skylake-SP and Cascade Lake are told apart by their stepping. */
+static void a_pmu_on_paper_takes_the_events_of_its_stepping_only(void **state)
+{
+    static const char *const names[2] = {"skx", "clx"};
+    static const uint16_t steppings[2] = {0x001f, 0xffe0};
+    static struct blob blob;
+
+    (void)state;
+    take(&blob, "skl");
+    rename_to(&blob, "some");
+    memcpy(header(&blob) + UPMU_OWN_HEADER, "other", 6);
+    memcpy(header(&blob) + FIRST_CPU, "\x06\x55", 2);
+    for (unsigned i = 0; i < 2; i++) {
+        struct upmu_pmu pmu = pmu_named(names[i]), twin = pmu_named(names[!i]);
+
+        header(&blob)[FIRST_CPU + 2] = (uint8_t)steppings[i];
+        header(&blob)[FIRST_CPU + 3] = (uint8_t)(steppings[i] >> 8);
+        blob_seal(blob.bytes, blob.size);
+        assert_int_equal(upmu_pmu_import(&pmu, blob.bytes), UPMU_OK);
+        assert_int_equal(upmu_pmu_import(&twin, blob.bytes), UPMU_ERR_NO_SUCH_PMU);
+    }
+}
+
 /* AMD and NetBurst, whose codes are of another kind. */
 static void amd_and_netburst_take_catalogues_from_outside_too(void **state)
 {
@@ -350,6 +411,8 @@ int main(void)
         cmocka_unit_test(a_file_that_takes_the_place_of_built_in_tables_is_refused),
         cmocka_unit_test(a_file_whose_names_are_out_of_order_is_refused),
         cmocka_unit_test(names_are_looked_for_outside_first_then_among_those_built_in),
+        cmocka_unit_test(a_pmu_on_paper_takes_the_events_of_its_core_type_only),
+        cmocka_unit_test(a_pmu_on_paper_takes_the_events_of_its_stepping_only),
         cmocka_unit_test(amd_and_netburst_take_catalogues_from_outside_too),
         cmocka_unit_test(rows_are_translated_if_their_own_catalogue_is_architectural),
         cmocka_unit_test(a_cascade_begins_with_an_event_of_its_own_catalogue),

@@ -410,6 +410,27 @@ static void architectural_events_need_their_bit_in_cpuid(void **state)
     assert_int_equal(upmu_event_parse(&pmu, "r412e", &event, NULL), UPMU_OK);
 }
 
+/*
+ * A model's own table lists its events; CPUID decides of architectural ones, and of what a hypervisor lets
+ * its guest have.  Catches: events refused for a reason that holds for events of another catalogue.
+ */
+static void a_models_own_events_need_no_bit_in_cpuid_but_under_a_hypervisor(void **state)
+{
+    static const char *const models[] = {"nhm_ex", "wsm", "wsm_dp", "wsm_ex"};
+    struct upmu_event event;
+    struct upmu_pmu pmu;
+
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(upmu_pmu_by_name(&pmu, models[i]), UPMU_OK);
+        assert_false(pmu.arch_events >> 2 & 1u);
+        assert_int_equal(upmu_event_parse(&pmu, "CPU_CLK_UNHALTED.REF_P", &event, NULL), UPMU_OK);
+        assert_true(event.config == 0x3013c);
+        pmu.capabilities |= UPMU_PMU_HYPERVISOR;
+        assert_int_equal(upmu_event_parse(&pmu, "CPU_CLK_UNHALTED.REF_P", &event, NULL), UPMU_ERR_UNSUPPORTED);
+    }
+}
+
 static void without_a_catalogue_raw_words_still_encode(void **state)
 {
     struct upmu_pmu pmu = *pmu_named("skl");
@@ -861,6 +882,7 @@ int main(void)
         cmocka_unit_test(raw_words_are_held_to_what_a_session_may_set),
         cmocka_unit_test(in_tx_and_anythread_need_a_pmu_that_has_them),
         cmocka_unit_test(architectural_events_need_their_bit_in_cpuid),
+        cmocka_unit_test(a_models_own_events_need_no_bit_in_cpuid_but_under_a_hypervisor),
         cmocka_unit_test(without_a_catalogue_raw_words_still_encode),
         cmocka_unit_test(a_modifier_takes_an_event_off_its_fixed_counter),
         cmocka_unit_test(checkpointed_counting_is_for_counter_two_only),
