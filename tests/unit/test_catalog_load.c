@@ -209,8 +209,8 @@ static void names_are_looked_for_outside_first_then_among_those_built_in(void **
  */
 static void a_pmu_on_paper_takes_the_events_of_its_core_type_only(void **state)
 {
-    static const char *const names[][2] = {{"cyc", "awf"}, {"cgc", "dkt"}, {"lnc", "skt"}, {"mtl_rwc", "mtl_cmt"},
-                                           {"adl_glc", "adl_grt"}};
+    static const char *const names[][2] = {
+        {"cyc", "awf"}, {"cgc", "dkt"}, {"lnc", "skt"}, {"mtl_rwc", "mtl_cmt"}, {"adl_glc", "adl_grt"}};
     static struct blob blob;
 
     (void)state;
@@ -360,8 +360,7 @@ static void a_pmu_refuses_events_of_a_source_that_it_does_not_take(void **state)
         bool built_in = !(refused >> UPMU_SOURCE_BUILT_IN & 1u), outside = !(refused >> UPMU_SOURCE_IMPORTED & 1u);
 
         pmu.refuses = (uint8_t)refused;
-        assert_int_equal(upmu_event_parse(&pmu, "branches", &event, NULL),
-                         built_in ? UPMU_OK : UPMU_ERR_NO_SUCH_EVENT);
+        assert_int_equal(upmu_event_parse(&pmu, "branches", &event, NULL), built_in ? UPMU_OK : UPMU_ERR_NO_SUCH_EVENT);
         assert_int_equal(upmu_pmu_import(&pmu, blob.bytes), outside ? UPMU_OK : UPMU_ERR_NOT_PERMITTED);
         assert_int_equal(upmu_event_parse(&pmu, "branches", &event, NULL),
                          built_in || outside ? UPMU_OK : UPMU_ERR_NO_SUCH_EVENT);
