@@ -89,6 +89,9 @@ struct upmu_text;
 #define UPMU_RENDER_INTERRUPT (1u << 0) /* overflow raises the PMI */
 #define UPMU_RENDER_THREAD1 (1u << 1)   /* for the second hyper-thread of the core (see `thread`) */
 
+/* struct upmu_row.flags, of an encoder's row alone: see struct upmu_backend.from_row. */
+#define UPMU_ROW_OWN_NAME 0x4000u
+
 struct upmu_backend {
     const char *name;
 
@@ -113,7 +116,11 @@ struct upmu_backend {
      */
     enum upmu_status (*attribute)(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,
                                   size_t length, const uint64_t *value);
-    /* Start an event from a catalogue row with the masks already merged in. */
+    /*
+     * Start an event from a catalogue row with the masks already merged in.  The catalogue is
+     * upmu_catalog_of() event->id.  UPMU_ERR_UNSUPPORTED: the PMU has no such event; if it was found
+     * by a name that no architectural event has, it is asked for once more, with UPMU_ROW_OWN_NAME.
+     */
     enum upmu_status (*from_row)(const struct upmu_pmu *pmu, const struct upmu_row *row, struct upmu_event *event);
     /*
      * Unit mask bits that a word of a FreeBSD qualifier stands for ("core=all"), and

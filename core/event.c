@@ -65,6 +65,7 @@ struct encoder {
     uint32_t used;  /* bit i: attribute i belongs to the name or the code */
     bool is_number;
     bool replaced;  /* the unit mask or the payload is given as a whole */
+    uint8_t prefix; /* bytes of the text before the event's name */
     uint16_t field; /* of the unit mask, given as bits that no mask has */
     uint16_t field_bits;
     struct upmu_event event;
@@ -140,6 +141,7 @@ static bool find_in_catalog(struct encoder *encoder)
         if (upmu_catalog_lookup(encoder->catalog, encoder->text + prefix, name_length(encoder, last) - prefix,
                                 &encoder->event.id) == UPMU_OK) {
             encoder->used = UPMU_BIT32(parts) - 1u;
+            encoder->prefix = (uint8_t)prefix;
             return upmu_catalog_row(encoder->catalog, encoder->event.id.row, &encoder->row);
         }
         if (parts)
@@ -159,6 +161,18 @@ static bool find_name(struct encoder *encoder)
         return true;
     encoder->catalog = encoder->pmu->refuses & 1u << UPMU_SOURCE_BUILT_IN ? NULL : encoder->pmu->catalog;
     return find_in_catalog(encoder);
+}
+
+/* Whether an event was found by a name that is no architectural event's: its model's table has it. */
+static bool is_own_name(const struct encoder *encoder)
+{
+    const struct upmu_catalog *architectural = upmu_catalog_find("ix86arch");
+    const struct upmu_spec_part *name = &encoder->spec->name;
+    struct upmu_event_id id;
+
+    return !architectural ||
+           upmu_catalog_lookup(architectural, encoder->spec->text + name->position + encoder->prefix,
+                               name->length - encoder->prefix, &id) != UPMU_OK;
 }
 
 /* raw:config=0x…, rHEX, perf's unit/event=…,umask=… */
@@ -430,7 +444,14 @@ static UPMU_APART enum upmu_status begin_event(struct encoder *encoder)
     encoder->row.umask = (uint16_t)((encoder->row.umask & ~encoder->field) | encoder->field_bits);
     if (encoder->field)
         event->id.masks = 0;
-    return status == UPMU_OK ? encoder->pmu->backend->from_row(encoder->pmu, &encoder->row, event) : status;
+    if (status != UPMU_OK)
+        return status;
+    status = encoder->pmu->backend->from_row(encoder->pmu, &encoder->row, event);
+    if (status == UPMU_ERR_UNSUPPORTED && is_own_name(encoder)) {
+        encoder->row.flags |= UPMU_ROW_OWN_NAME;
+        status = encoder->pmu->backend->from_row(encoder->pmu, &encoder->row, event);
+    }
+    return status;
 }
 
 static UPMU_APART enum upmu_status finish_event(struct encoder *encoder)

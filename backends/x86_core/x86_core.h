@@ -122,9 +122,10 @@ uint32_t upmu_x86_core_counters(const struct upmu_pmu *pmu, const struct upmu_ev
  * x86_core_generic.c: what an event of the architectural catalogue is on this PMU, and
  * whether its row's counters still hold (0: no); false: the PMU has no such event.
  * The catalogue is the one that event->id names, built in or imported.  Events of other
- * catalogues know their model: of them what CPUID leaves out is refused under a hypervisor only.
+ * catalogues know their model: of them what CPUID leaves out is refused by architectural names
+ * (UPMU_ROW_OWN_NAME is not set), and under a hypervisor.
  */
-bool upmu_x86_core_translate(const struct upmu_pmu *pmu, struct upmu_event *event);
+bool upmu_x86_core_translate(const struct upmu_pmu *pmu, const struct upmu_row *row, struct upmu_event *event);
 #endif
 
 /* x86_core_place.c */

@@ -116,7 +116,7 @@ enum upmu_status upmu_x86_core_from_row(const struct upmu_pmu *pmu, const struct
     event->counters = row->counters;
     if (row->flags & UPMU_ROW_FIXED_ONLY)
         event->counters = ~UINT32_C(0xffff);
-    return upmu_x86_core_translate(pmu, event) ? UPMU_OK : UPMU_ERR_UNSUPPORTED;
+    return upmu_x86_core_translate(pmu, row, event) ? UPMU_OK : UPMU_ERR_UNSUPPORTED;
 }
 
 void upmu_x86_core_format(const struct upmu_pmu *pmu, const struct upmu_event *event, const struct upmu_row *row,

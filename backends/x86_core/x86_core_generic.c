@@ -71,7 +71,7 @@ static UPMU_APART bool is_announced(const struct upmu_pmu *pmu, uint64_t code, u
     return true;
 }
 
-bool upmu_x86_core_translate(const struct upmu_pmu *pmu, struct upmu_event *event)
+bool upmu_x86_core_translate(const struct upmu_pmu *pmu, const struct upmu_row *row, struct upmu_event *event)
 {
     uint64_t code = event->config, translated = code;
     bool own = !upmu_catalog_is_architectural(upmu_catalog_of(pmu, event->id));
@@ -92,8 +92,10 @@ bool upmu_x86_core_translate(const struct upmu_pmu *pmu, struct upmu_event *even
     if (code != translated)
         event->counters = 0;
     event->config = translated;
-    /* What a model's own table lists it has, announced or not, unless a hypervisor withholds it. */
-    return is_announced(pmu, translated, own && !(pmu->capabilities & UPMU_PMU_HYPERVISOR) ? 0 : known);
+    /* Under its own name a model has what its table lists, announced or not, unless a hypervisor withholds it. */
+    if (own && (row->flags & UPMU_ROW_OWN_NAME) && !(pmu->capabilities & UPMU_PMU_HYPERVISOR))
+        known = 0;
+    return is_announced(pmu, translated, known);
 }
 
 #undef IS

@@ -426,6 +426,7 @@ static void a_models_own_events_need_no_bit_in_cpuid_but_under_a_hypervisor(void
         assert_false(pmu.arch_events >> 2 & 1u);
         assert_int_equal(upmu_event_parse(&pmu, "CPU_CLK_UNHALTED.REF_P", &event, NULL), UPMU_OK);
         assert_true(event.config == 0x3013c);
+        assert_int_equal(upmu_event_parse(&pmu, "bus-cycles", &event, NULL), UPMU_ERR_UNSUPPORTED);
         pmu.capabilities |= UPMU_PMU_HYPERVISOR;
         assert_int_equal(upmu_event_parse(&pmu, "CPU_CLK_UNHALTED.REF_P", &event, NULL), UPMU_ERR_UNSUPPORTED);
     }
