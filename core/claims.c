@@ -48,37 +48,45 @@ static bool claim_one(struct upmu_cpu *cpu, unsigned what, uint64_t value)
     return claim != UPMU_CLAIM_LOST;
 }
 
-/* Shared resources that one way to run an event uses: name them in *needed and, if asked to, claim them. */
-static bool event_resources(struct upmu_cpu *cpu, const struct upmu_event *event, unsigned alternative, bool claim,
-                            uint64_t *needed)
+/* What is done with the shared resources of an event that runs, or is to run. */
+enum purpose {
+    CLAIM, /* they are claimed */
+    KEEP   /* they have the values that the event runs with */
+};
+
+static bool use_one(struct upmu_cpu *cpu, unsigned resource, uint64_t value, enum purpose purpose, uint64_t *needed)
+{
+    *needed |= UPMU_BIT64(resource);
+    if (purpose == CLAIM)
+        return claim_one(cpu, resource, value);
+    upmu_domain_settle(cpu->domain, cpu->domain_slot, resource, value);
+    return true;
+}
+
+/*
+ * Shared resources of one way to run an event on `counter`.  Of a paired PMU the hyper-threads share a counter's
+ * number while neither has an exclusive event on it.
+ */
+static bool use_resources(struct upmu_cpu *cpu, const struct upmu_event *event, unsigned alternative, unsigned counter,
+                          enum purpose purpose, uint64_t *needed)
 {
     const struct upmu_pmu *pmu = cpu->pmu;
     struct upmu_alternative how;
 
-    if (!pmu->shared || !pmu->backend->alternative(pmu, event, cpu->thread, alternative, &how))
-        return true;
-    for (unsigned slot = 0; slot < how.slot_count; slot++)
-        for (unsigned k = 0; k < how.slot[slot].resource_count; k++) {
-            unsigned resource = how.slot[slot].resource[k];
+    if (pmu->shared && pmu->backend->alternative(pmu, event, cpu->thread, alternative, &how))
+        for (unsigned slot = 0; slot < how.slot_count; slot++)
+            for (unsigned k = 0; k < how.slot[slot].resource_count; k++) {
+                unsigned resource = how.slot[slot].resource[k];
 
-            if (!(pmu->shared >> resource & 1u))
-                continue;
-            *needed |= UPMU_BIT64(resource);
-            if (claim && !claim_one(cpu, resource, how.slot[slot].value[k]))
-                return false;
-        }
-    return true;
+                if ((pmu->shared >> resource & 1u) && !use_one(cpu, resource, how.slot[slot].value[k], purpose, needed))
+                    return false;
+            }
+    return !upmu_pmu_is_paired(pmu) || counter >= 8 ||
+           use_one(cpu, UPMU_PAIR_RESOURCE(counter), upmu_event_is_exclusive(event) ? 1u + cpu->domain_slot : 0,
+                   purpose, needed);
 }
 
-/* Of a paired PMU: the hyper-threads share a counter's number while neither has an exclusive event on it. */
-static UPMU_APART bool claim_pair(struct upmu_cpu *cpu, const struct upmu_event *event, unsigned counter)
-{
-    if (!upmu_pmu_is_paired(cpu->pmu) || counter >= 8)
-        return true;
-    return claim_one(cpu, UPMU_PAIR_RESOURCE(counter), upmu_event_is_exclusive(event) ? 1u + cpu->domain_slot : 0);
-}
-
-/* Park all but what sessions that run need. */
+/* Park all but what sessions that run need, and say what that is now. */
 void upmu_claims_trim(struct upmu_cpu *cpu, bool say_nothing)
 {
     uint32_t counters = 0;
@@ -88,12 +96,12 @@ void upmu_claims_trim(struct upmu_cpu *cpu, bool say_nothing)
         return;
     for (struct upmu_session *session = cpu->sessions; session; session = session->next)
         if (upmu_session_holds(session)) {
+            const struct upmu_set *set = upmu_active(session);
+
             counters |= session->counters;
-            if (upmu_pmu_is_paired(cpu->pmu))
-                resources |= (uint64_t)(session->counters & cpu->pmu->general) << UPMU_PAIR_RESOURCE(0);
-            for (unsigned i = 0; i < upmu_active(session)->count; i++)
-                (void)event_resources(cpu, &upmu_active(session)->event[i],
-                                      upmu_active(session)->tally[i].alternative, false, &resources);
+            for (unsigned i = 0; i < set->count; i++)
+                (void)use_resources(cpu, &set->event[i], set->tally[i].alternative, set->tally[i].counter, KEEP,
+                                    &resources);
         }
     resources = cpu->pmu->shared & ~resources;
     counters = cpu->pmu->shared_counters & ~counters;
@@ -118,8 +126,8 @@ bool upmu_claims_take(struct upmu_cpu *cpu, const struct upmu_joint *joint)
         for (unsigned slot = 0; fine && slot < UPMU_SLOTS; slot++)
             if (result->counter[slot] != UPMU_NO_COUNTER && (cpu->pmu->shared_counters >> result->counter[slot] & 1u))
                 fine = claim_one(cpu, UPMU_DOMAIN_COUNTER(result->counter[slot]), 0);
-        fine = fine && event_resources(cpu, upmu_joint_event(joint, i), result->alternative, true, &needed) &&
-               claim_pair(cpu, upmu_joint_event(joint, i), result->counter[0]);
+        fine = fine &&
+               use_resources(cpu, upmu_joint_event(joint, i), result->alternative, result->counter[0], CLAIM, &needed);
     }
     return fine;
 }

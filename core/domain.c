@@ -2,9 +2,9 @@
 /*
  * Claims on what several CPUs share (docs/DESIGN.md, "Domains").
  *
- * A claim word: bits 15:0 the CPUs that hold it, bit 16 set while its first holder
- * stores the value, bit 17 (parked) if its one holder needs it no more, bits 31:18 a
- * generation, which makes a word whose value was stored anew differ from its former
+ * A claim word: bits 15:0 the CPUs that hold it, bit 16 set while its only holder
+ * is about to change the value, bit 17 (parked) if its one holder needs it no more, bits
+ * 31:18 a generation, which makes a word whose value was stored anew differ from its former
  * self.  The value is written only under bit 16, so whoever sees holders and bits 16 and
  * 17 clear may read it, and joins by a compare-and-swap that fails if the word has
  * changed since.  A parked word belongs to nobody; its holder only learns from it that
@@ -133,7 +133,7 @@ static void give_up_word(struct upmu_domain *domain, uint8_t slot, unsigned what
             return;
         after = before & ~(UPMU_BIT32(slot) | UPMU_CLAIM_PARKED);
         if (parked && !(after & HOLDERS))
-            after = before | parked;
+            after = (before & ~STORING) | parked;
     } while (!swap_word(word, before, after));
     __atomic_fetch_add(&domain->generation, 1, __ATOMIC_RELAXED);
 }
@@ -144,15 +144,30 @@ enum upmu_claim upmu_domain_claim(struct upmu_domain *domain, uint8_t slot, unsi
     uint32_t *word = &domain->claim[what];
     uint32_t before = load_word(word), after = without_holders(before) | UPMU_BIT32(slot);
     bool counter = what >= UPMU_RESOURCES, others = others_in(before, slot);
+    bool used = !counter && !others && upmu_domain_holds(&before, slot);
 
-    if ((before & STORING) || (others && (counter || load_value(domain, what) != value)) ||
-        !swap_word(word, before, others ? before | UPMU_BIT32(slot) : counter ? after : after | STORING))
+    if (used && load_value(domain, what) == value)
+        return UPMU_CLAIM_KEPT;
+    if (((before & STORING) && !used) || (others && (counter || load_value(domain, what) != value)) ||
+        !swap_word(word, before,
+                   others    ? before | UPMU_BIT32(slot)
+                   : counter ? after
+                             : after | STORING))
         return UPMU_CLAIM_LOST;
-    if (!others && !counter) {
-        store_value(domain, what, value);
-        __atomic_store_n(word, after + GENERATION, __ATOMIC_RELEASE);
-    }
+    if (!others && !counter && !used)
+        upmu_domain_settle(domain, slot, what, value);
     return before >> slot & 1u ? UPMU_CLAIM_KEPT : UPMU_CLAIM_NEW;
+}
+
+/* (Only its holder writes a word that has bit 16.) */
+void upmu_domain_settle(struct upmu_domain *domain, uint8_t slot, unsigned what, uint64_t value)
+{
+    uint32_t *word = &domain->claim[what], before = load_word(word);
+
+    if (!(before & STORING) || !(before >> slot & 1u))
+        return;
+    store_value(domain, what, value);
+    __atomic_store_n(word, (before & ~STORING) + GENERATION, __ATOMIC_RELEASE);
 }
 
 void upmu_domain_park(struct upmu_domain *domain, uint8_t slot, unsigned what)
@@ -184,9 +199,8 @@ unsigned upmu_domain_held(const struct upmu_domain *domain, uint8_t slot, struct
 
         if (!others_in(word, slot))
             continue;
-        held[count++] = (struct upmu_held){ .resource = (uint8_t)i,
-                                            .shareable = !(word & STORING),
-                                            .value = load_value(domain, i) };
+        held[count++] =
+            (struct upmu_held){.resource = (uint8_t)i, .shareable = !(word & STORING), .value = load_value(domain, i)};
     }
     return count;
 }

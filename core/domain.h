@@ -44,8 +44,15 @@ enum upmu_claim {
 #define UPMU_DOMAIN_COUNTER(counter) (UPMU_RESOURCES + (counter))
 #define UPMU_DOMAIN_CLAIMS UPMU_DOMAIN_COUNTER(UPMU_COUNTERS)
 
-/* Claim a counter for this CPU alone, or a resource with a value; several CPUs may hold an equal value. */
+/*
+ * Claim a counter for this CPU alone, or a resource with a value; several CPUs may hold an equal value.
+ * Where this CPU holds another value already, what runs may use it: no other CPU can join from now on, and the
+ * value is the former one until upmu_domain_settle() or upmu_domain_park().
+ */
 enum upmu_claim upmu_domain_claim(struct upmu_domain *domain, uint8_t slot, unsigned what, uint64_t value);
+
+/* The value that a resource has from now on, if this CPU was about to change it; else nothing. */
+void upmu_domain_settle(struct upmu_domain *domain, uint8_t slot, unsigned what, uint64_t value);
 
 /* Does this CPU hold what a claim word stands for? */
 static inline bool upmu_domain_holds(const uint32_t *word, uint8_t slot)

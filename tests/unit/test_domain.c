@@ -46,6 +46,7 @@ static void step(void)
 #define upmu_domain_join stepped_domain_join
 #define upmu_domain_leave stepped_domain_leave
 #define upmu_domain_claim stepped_domain_claim
+#define upmu_domain_settle stepped_domain_settle
 #define upmu_domain_park stepped_domain_park
 #define upmu_domain_release stepped_domain_release
 #define upmu_domain_taken stepped_domain_taken
@@ -60,6 +61,7 @@ void stepped_domain_init(struct upmu_domain *domain, enum upmu_scope scope);
 bool stepped_domain_join(struct upmu_domain *domain, uint8_t *out_slot);
 void stepped_domain_leave(struct upmu_domain *domain, uint8_t slot);
 enum upmu_claim stepped_domain_claim(struct upmu_domain *domain, uint8_t slot, unsigned what, uint64_t value);
+void stepped_domain_settle(struct upmu_domain *domain, uint8_t slot, unsigned what, uint64_t value);
 void stepped_domain_park(struct upmu_domain *domain, uint8_t slot, unsigned what);
 void stepped_domain_release(struct upmu_domain *domain, uint8_t slot, unsigned what);
 uint32_t stepped_domain_taken(const struct upmu_domain *domain, uint8_t slot);
@@ -79,6 +81,7 @@ void stepped_domain_forget(struct upmu_domain *domain);
 #undef upmu_domain_join
 #undef upmu_domain_leave
 #undef upmu_domain_claim
+#undef upmu_domain_settle
 #undef upmu_domain_park
 #undef upmu_domain_release
 #undef upmu_domain_taken
@@ -136,8 +139,17 @@ static void equal_values_are_shared_and_different_ones_refused(void **state)
     upmu_domain_park(&domain, 1, 9);
     assert_int_equal(upmu_domain_held(&domain, 0, held, 4), 0);
     assert_int_equal(upmu_domain_held(&domain, 1, held, 4), 1);
-    /* Alone, it may. */
-    assert_true(upmu_domain_claim(&domain, 0, 9, 8));
+    /* Alone, it may, and no other CPU joins before the register has the value, or keeps the former one. */
+    assert_int_equal(upmu_domain_claim(&domain, 0, 9, 8), UPMU_CLAIM_KEPT);
+    assert_false(upmu_domain_claim(&domain, 1, 9, 8));
+    assert_false(upmu_domain_claim(&domain, 1, 9, UINT64_C(0x100000007)));
+    assert_int_equal(upmu_domain_held(&domain, 1, held, 4), 1);
+    assert_false(held[0].shareable);
+    upmu_domain_settle(&domain, 1, 9, 5); /* not its own */
+    upmu_domain_settle(&domain, 0, 9, UINT64_C(0x100000007));
+    assert_false(upmu_domain_claim(&domain, 1, 9, 8));
+    assert_int_equal(upmu_domain_claim(&domain, 0, 9, 8), UPMU_CLAIM_KEPT);
+    upmu_domain_settle(&domain, 0, 9, 8);
     assert_true(upmu_domain_claim(&domain, 1, 9, 8));
     assert_false(upmu_domain_claim(&domain, 2, 9, UINT64_C(0x100000007)));
     assert_true(upmu_domain_claim(&domain, 2, 10, 7));
@@ -290,6 +302,8 @@ static bool operate(struct claimant *who, enum operation operation)
             assert_int_equal(resource_holds, who->had);
         if (claim != UPMU_CLAIM_LOST)
             who->had = who->value = resource_holds = operation == CLAIM_ONE ? 1 : 2;
+        if (claim != UPMU_CLAIM_LOST)
+            stepped_domain_settle(&stepped, who->slot, 4, operation == CLAIM_ONE ? 1 : 2);
         break;
     case PARK_COUNTER:
         stepped_domain_park(&stepped, who->slot, UPMU_DOMAIN_COUNTER(3));
@@ -581,6 +595,29 @@ static const uint32_t *claim_of(const struct core *core, unsigned row)
     return &core->domain.claim[row - UPMU_P4_ROW_ESCR];
 }
 
+/* Of the way that an event runs, the ESCR: config2 names it and, plus one in bits 15:8, that of a second way. */
+static unsigned escr_of(const struct upmu_event *event, unsigned alternative)
+{
+    return (unsigned)(alternative ? event->config2 >> 8 & 0xffu : (event->config2 & 0xffu) + 1u) - 1u;
+}
+
+/* What a counter that runs looks at stays as it is. */
+static void check_escr(const struct core *core, unsigned escr, uint64_t value)
+{
+    for (unsigned n = 0; n < 2 * SESSIONS; n++) {
+        const struct upmu_session *session = &core->session[n & 1u][n >> 1];
+
+        for (unsigned k = 0; session->state == UPMU_SESSION_RUNNING && k < session->set.count; k++) {
+            const struct upmu_tally *tally = &session->set.tally[k];
+
+            if (escr_of(&session->set.event[k], tally->alternative) == escr &&
+                (core->value[UPMU_P4_ROW_CCCR + tally->counter] & UPMU_P4_CCCR_ENABLE) &&
+                value != session->set.event[k].config1)
+                fail_msg("CPU %u changes ESCR %u under a counter that runs", core->current, escr);
+        }
+    }
+}
+
 /* Registers of the core are written by the holder of their claim, or by a CPU that is alone. */
 static void check_claim(const struct core *core, unsigned row)
 {
@@ -600,6 +637,8 @@ static bool core_wrmsr(void *context, uint32_t address, uint64_t value)
     point(core);
     assert_int_not_equal(row, UPMU_NO_ROW);
     check_claim(core, row);
+    if (row >= UPMU_P4_ROW_ESCR)
+        check_escr(core, row - UPMU_P4_ROW_ESCR, value);
     if (row < UPMU_P4_ROW_CCCR)
         assert_true((core->value[row - UPMU_P4_ROW_COUNTER + UPMU_P4_ROW_CCCR] & UPMU_P4_CCCR_ENABLE) == 0);
     core->value[row] = value & upmu_register_bits(&core->machine.pmu[0], row);
@@ -632,7 +671,7 @@ static struct upmu_cpu *core_this_cpu(void *context)
 
 /*
  * A backend that knows just enough: an event is a CCCR word (config), an ESCR word
- * (config1) and the number of the ESCR (config2).
+ * (config1) and the number of the ESCR (config2), perhaps with another one.
  */
 static bool bare_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread,
                              unsigned i, struct upmu_alternative *out)
@@ -641,13 +680,13 @@ static bool bare_alternative(const struct upmu_pmu *pmu, const struct upmu_event
     (void)thread;
     if (the_core)
         point(the_core);
-    if (i)
+    if (i > (event->config2 >> 8 ? 1u : 0u))
         return false;
     memset(out, 0, sizeof *out);
     out->slot_count = 1;
     out->slot[0].counters = event->counters;
     out->slot[0].resource_count = 1;
-    out->slot[0].resource[0] = (uint8_t)event->config2;
+    out->slot[0].resource[0] = (uint8_t)escr_of(event, i);
     out->slot[0].value[0] = event->config1;
     return true;
 }
@@ -656,9 +695,8 @@ static void bare_render(const struct upmu_pmu *pmu, const struct upmu_event *eve
                         const uint8_t *counters, unsigned flags, struct upmu_image *image)
 {
     (void)pmu;
-    (void)alternative;
     (void)flags;
-    upmu_image_add(image, UPMU_P4_ROW_ESCR + (unsigned)event->config2, ~UINT64_C(0), event->config1,
+    upmu_image_add(image, UPMU_P4_ROW_ESCR + escr_of(event, alternative), ~UINT64_C(0), event->config1,
                    UPMU_BIT32(counters[0]));
     upmu_image_add(image, UPMU_P4_ROW_CCCR + counters[0], ~(UPMU_P4_CCCR_OVF | UPMU_P4_CCCR_ENABLE), event->config,
                    UPMU_BIT32(counters[0]));
@@ -818,7 +856,8 @@ static void check_core(struct core *core)
                 if (session->state != UPMU_SESSION_RUNNING)
                     continue;
                 assert_true(core->value[UPMU_P4_ROW_CCCR + counter] == (event->config | UPMU_P4_CCCR_ENABLE));
-                assert_true(core->value[UPMU_P4_ROW_ESCR + event->config2] == event->config1);
+                assert_true(core->value[UPMU_P4_ROW_ESCR + escr_of(event, session->set.tally[k].alternative)] ==
+                            event->config1);
             }
         }
     }
@@ -1101,6 +1140,80 @@ static void a_session_that_must_move_is_not_lost_to_a_sibling(void **state)
     printf("%u points of a move where the sibling came\n", at);
 }
 
+/* The sibling starts two sessions, one after the other. */
+static void sibling_starts_two(struct core *core)
+{
+    if (core->points != other_at)
+        return;
+    core->current = 1;
+    expect_start(upmu_session_start(&core->session[1][0]));
+    expect_start(upmu_session_start(&core->session[1][1]));
+    core->current = 0;
+}
+
+/*
+ * A session of CPU 0 runs with one value in ESCR 33 and could use 41.  Another one needs 33 with a second value,
+ * and ESCR 44.  The sibling wants 44 with a value of its own, and 33 with the second value, at any moment.
+ */
+static unsigned value_race(unsigned at, unsigned *refused, unsigned *shared)
+{
+    static struct core core;
+    struct upmu_session *runs = &core.session[0][1], *needs = &core.session[0][0];
+    enum upmu_status status;
+    unsigned points;
+
+    begin_core(&core);
+    for (unsigned n = 0; n < 4; n++)
+        begin_session(&core, n >> 1, n & 1u);
+    add_event(&core, 0, 1, 1u << 0, 33 | (41 + 1) << 8, 0x0600000c);
+    add_event(&core, 0, 0, 1u << 2, 33, 0x0a00000c);
+    add_event(&core, 0, 0, 1u << 4, 44, 0x0400000c);
+    add_event(&core, 1, 0, 1u << 5, 44, 0x0800000c);
+    add_event(&core, 1, 1, 1u << 6, 33, 0x0a00000c);
+    for (unsigned n = 0; n < 4; n++)
+        attach(&core, n >> 1, n & 1u);
+    core.current = 0;
+    assert_int_equal(upmu_session_start(runs), UPMU_OK);
+    happen(&core, 5);
+    other_at = at;
+    core.points = 0;
+    core.between = sibling_starts_two;
+    status = upmu_session_start(needs);
+    core.between = NULL;
+    points = core.points;
+    expect_start(status);
+    assert_int_equal(runs->state, UPMU_SESSION_RUNNING);
+    assert_int_equal(runs->set.tally[0].alternative, status == UPMU_OK);
+    happen(&core, 6);
+    check_core(&core);
+    /* Only now: the value that was refused must not be joined afterwards either. */
+    core.current = 1;
+    if (core.session[1][1].state != UPMU_SESSION_RUNNING)
+        expect_start(upmu_session_start(&core.session[1][1]));
+    assert_int_equal(core.session[1][1].state == UPMU_SESSION_RUNNING, status == UPMU_OK);
+    happen(&core, 7);
+    check_core(&core);
+    *refused += status != UPMU_OK;
+    *shared += core.session[1][1].state == UPMU_SESSION_RUNNING;
+    return points;
+}
+
+/*
+ * A value that a move will need is not to be had by another CPU before what runs has left the register, nor
+ * after the move was refused.  The class: a claim word that speaks of a register's future while its present is
+ * in use, looked at by another CPU between any two claims and accesses.
+ */
+static void a_value_that_is_to_come_is_not_shared_while_the_old_one_is_used(void **state)
+{
+    unsigned points = 1, refused = 0, shared = 0;
+
+    (void)state;
+    for (unsigned at = 1; at <= points + 1; at++)
+        points = value_race(at, &refused, &shared);
+    assert_true(refused > 2 && shared > 2);
+    printf("%u points of a move to another ESCR where the sibling came\n", points);
+}
+
 /* ---- Coming, sleeping and leaving beside a sibling that runs ---- */
 
 /* A core as firmware leaves it, before either CPU came: every register holds something, counter 5 is in use. */
@@ -1290,6 +1403,7 @@ int main(void)
         cmocka_unit_test(two_threads_of_a_core_never_work_on_stale_shadows),
         cmocka_unit_test(a_sibling_that_comes_between_placement_and_claim_loses_nothing),
         cmocka_unit_test(a_session_that_must_move_is_not_lost_to_a_sibling),
+        cmocka_unit_test(a_value_that_is_to_come_is_not_shared_while_the_old_one_is_used),
         cmocka_unit_test(a_cpu_that_comes_later_takes_nothing_of_its_sibling_for_the_firmwares),
         cmocka_unit_test(the_last_cpu_restores_what_the_first_one_found),
         cmocka_unit_test(a_cpu_that_sleeps_lets_its_sibling_run),
