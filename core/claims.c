@@ -161,21 +161,41 @@ uint32_t upmu_claims_counters(struct upmu_cpu *cpu, uint32_t counters)
     return counters;
 }
 
+/* What a counter of the host looks at stays as the host has set it. */
+static void spare_watchdog(struct upmu_cpu *cpu)
+{
+    const struct upmu_pmu *pmu = cpu->pmu;
+
+    for (uint32_t rest = UPMU_BACKEND_X86_P4 && pmu->backend->seen_by ? cpu->watchdog : 0; rest; rest &= rest - 1u) {
+        unsigned counter = upmu_bits_lowest(rest), resource = UPMU_NO_RESOURCE;
+        uint64_t select;
+
+        if (upmu_bank_read_row(&cpu->bank, pmu->counter[counter].select_row, &select))
+            resource = pmu->backend->seen_by(pmu, counter, select);
+        if (resource != UPMU_NO_RESOURCE && pmu->backend->resource_row(pmu, resource) != UPMU_NO_ROW)
+            cpu->bank.state[pmu->backend->resource_row(pmu, resource)] &= (uint8_t)~UPMU_ROW_FOUND;
+    }
+}
+
 bool upmu_claims_restore(struct upmu_cpu *cpu)
 {
     struct upmu_domain *domain = upmu_cpu_domain(cpu);
     uint32_t counters = cpu->used;
     bool last, fine;
 
-    if (!domain)
+    if (!domain) {
+        spare_watchdog(cpu);
         return upmu_bank_restore(&cpu->bank, counters);
+    }
     __atomic_fetch_or(&domain->used, counters & cpu->pmu->shared_counters, __ATOMIC_RELAXED);
     last = upmu_domain_end(domain, cpu->domain_slot);
     upmu_bank_inherit(&cpu->bank, last);
     /* Nobody has written what is the firmware's, and it may be running. */
     for (uint32_t rest = cpu->firmware & cpu->pmu->shared_counters; rest; rest &= rest - 1u)
         cpu->bank.state[cpu->pmu->counter[upmu_bits_lowest(rest)].select_row] &= (uint8_t)~UPMU_ROW_FOUND;
-    counters = last ? counters | domain->used : counters & ~cpu->pmu->shared_counters;
+    /* (What was used may be the host's now.) */
+    counters = last ? (counters | domain->used) & ~cpu->watchdog : counters & ~cpu->pmu->shared_counters;
+    spare_watchdog(cpu);
     fine = upmu_bank_restore(&cpu->bank, counters);
     if (last)
         upmu_domain_forget(domain);

@@ -55,19 +55,19 @@ static enum upmu_status try_write(struct upmu_cpu *cpu, unsigned counter)
     return ((before ^ after) & 0xffffu) == 0xffffu ? UPMU_OK : UPMU_ERR_NO_PMU;
 }
 
-/* Drop what concerns other counters than `mine` and, beside `others`, what is shared. */
-static void keep_own(const struct upmu_cpu *cpu, struct upmu_image *image, uint32_t mine, bool others)
+/* Drop what concerns other counters than `mine` and, if not `alone`, what is shared. */
+static void keep_own(const struct upmu_cpu *cpu, struct upmu_image *image, uint32_t mine, bool alone)
 {
     unsigned count = 0;
 
     for (unsigned i = 0; i < image->count; i++)
-        if (!(image->entry[i].guard & ~mine) && !(others && (cpu->bank.state[image->entry[i].row] & UPMU_ROW_SHARED)))
+        if (!(image->entry[i].guard & ~mine) && (alone || !(cpu->bank.state[image->entry[i].row] & UPMU_ROW_SHARED)))
             image->entry[count++] = image->entry[i];
     image->count = (uint8_t)count;
 }
 
 /* Gates of what is ours closed, freezing off, stale status acknowledged, interrupt re-armed. */
-static bool quieten(struct upmu_cpu *cpu, uint32_t mine)
+static bool quieten(struct upmu_cpu *cpu, uint32_t mine, bool alone)
 {
     const struct upmu_pmu *pmu = cpu->pmu;
     struct upmu_image image;
@@ -76,7 +76,7 @@ static bool quieten(struct upmu_cpu *cpu, uint32_t mine)
 
     upmu_image_clear(&image);
     pmu->backend->take_over(pmu, &image);
-    keep_own(cpu, &image, mine, upmu_claims_others(cpu));
+    keep_own(cpu, &image, mine, alone);
     if (!upmu_bank_gate(&cpu->bank, 0, mine) || !upmu_bank_load(&cpu->bank, &image, 0, &changed))
         return false;
     if (pmu->status_row != UPMU_NO_ROW) {
@@ -103,6 +103,7 @@ static void forget(struct upmu_cpu *cpu)
 /* What init and resume have in common.  What is shared is unknown afterwards: others may claim it. */
 static enum upmu_status take_over(struct upmu_cpu *cpu)
 {
+    bool alone = !upmu_claims_others(cpu);
     enum upmu_status status;
     uint32_t writable;
 
@@ -112,11 +113,11 @@ static enum upmu_status take_over(struct upmu_cpu *cpu)
         return UPMU_ERR_PORT;
     upmu_cpu_find_owners(cpu);
     writable = ours(cpu);
-    if (upmu_claims_others(cpu)) {
+    if (!alone) {
         upmu_bank_inherit(&cpu->bank, true);
         writable &= ~cpu->pmu->shared_counters;
     }
-    if (!quieten(cpu, writable))
+    if (!quieten(cpu, writable, alone))
         return UPMU_ERR_PORT;
     status = writable ? try_write(cpu, upmu_bits_lowest(writable)) : UPMU_OK;
     upmu_bank_inherit(&cpu->bank, true);
@@ -246,15 +247,20 @@ enum upmu_status upmu_cpu_resume(struct upmu_cpu *cpu)
     return cpu->live ? UPMU_OK : upmu_local_run(cpu, resume, NULL);
 }
 
-/* Registers are not what the shadow says: forget, close, and load what runs again. */
+/*
+ * Registers are not what the shadow says: forget, close, and load what runs again.  Of what other CPUs of the domain
+ * could take, even one that is about to take over, this CPU closes what its own sessions hold.
+ */
 static enum upmu_status start_over(struct upmu_cpu *cpu, void *unused)
 {
+    bool alone = !upmu_cpu_domain(cpu);
     uint32_t mine = ours(cpu);
     bool fine;
 
     (void)unused;
-    if (upmu_claims_others(cpu))
+    if (!alone)
         mine &= ~cpu->pmu->shared_counters | cpu->running;
+    cpu->keep_claims = 1;
     for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
         if (!upmu_session_holds(session))
             continue;
@@ -271,8 +277,11 @@ static enum upmu_status start_over(struct upmu_cpu *cpu, void *unused)
     }
     upmu_schedule_publish(cpu);
     forget(cpu);
-    fine = quieten(cpu, mine);
-    return upmu_schedule_reload(cpu) == UPMU_OK && fine ? UPMU_OK : UPMU_ERR_PORT;
+    fine = quieten(cpu, mine, alone);
+    fine &= upmu_schedule_reload(cpu) == UPMU_OK;
+    cpu->keep_claims = 0;
+    upmu_claims_trim(cpu, false);
+    return fine ? UPMU_OK : UPMU_ERR_PORT;
 }
 
 enum upmu_status upmu_cpu_changed(struct upmu_cpu *cpu)

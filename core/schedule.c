@@ -160,6 +160,7 @@ enum upmu_status upmu_schedule_preload(struct upmu_cpu *cpu, struct upmu_session
 
 enum upmu_status upmu_schedule_start(struct upmu_cpu *cpu, struct upmu_session *session, bool may_move)
 {
+    uint8_t keep_claims = cpu->keep_claims;
     enum upmu_status status;
 
     cpu->keep_claims = 1;
@@ -168,7 +169,7 @@ enum upmu_status upmu_schedule_start(struct upmu_cpu *cpu, struct upmu_session *
         (void)upmu_session_fault(cpu, session);
     else if (status == UPMU_OK)
         status = upmu_run_start(cpu, session);
-    cpu->keep_claims = 0;
+    cpu->keep_claims = keep_claims;
     upmu_claims_trim(cpu, false);
     return status;
 }

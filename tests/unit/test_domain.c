@@ -741,9 +741,18 @@ static void bare_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
     upmu_image_add(image, UPMU_P4_ROW_MATRIX_VERT, ~UINT64_C(0), 0, 0);
 }
 
+/* Of one word alone, that of the host's watchdog. */
+static unsigned bare_seen_by(const struct upmu_pmu *pmu, unsigned counter, uint64_t select)
+{
+    (void)pmu;
+    (void)counter;
+    return (select & ~UPMU_P4_CCCR_ENABLE) == 0x32000 ? 33 : UPMU_NO_RESOURCE;
+}
+
 static const struct upmu_backend bare_backend = {
     .name = "bare",
     .claims = bare_claims,
+    .seen_by = bare_seen_by,
     .take_over = bare_take_over,
     .alternative = bare_alternative,
     .render = bare_render,
@@ -1366,6 +1375,114 @@ static void a_cpu_told_of_changes_closes_nothing_of_its_sibling(void **state)
     check_core(&core);
 }
 
+/* The sibling wakes up, and its session runs on. */
+static void sibling_wakes(struct core *core)
+{
+    if (core->points != other_at)
+        return;
+    core->current = 1;
+    assert_int_equal(upmu_cpu_resume(&core->cpu[1]), UPMU_OK);
+    core->current = 0;
+}
+
+static unsigned change_race(unsigned at, bool runs)
+{
+    static struct core core;
+    struct upmu_session *sibling = &core.session[1][0];
+    uint64_t before[UPMU_REGISTERS];
+    unsigned points;
+
+    found_core(&core, before);
+    come(&core, 0);
+    come(&core, 1);
+    if (runs)
+        run_one(&core, 0, 0xf, 33);
+    run_one(&core, 1, 0xf, 34);
+    happen(&core, 3);
+    core.current = 1;
+    assert_int_equal(upmu_cpu_suspend(&core.cpu[1]), UPMU_OK);
+    core.current = 0;
+    other_at = at;
+    core.points = 0;
+    core.between = sibling_wakes;
+    assert_int_equal(upmu_cpu_changed(&core.cpu[0]), UPMU_OK);
+    core.between = NULL;
+    points = core.points;
+    core.expected[0][0] = runs ? core.session[0][0].set.tally[0].total : 0; /* since its last read: lost */
+    assert_int_equal(sibling->state, at <= points ? UPMU_SESSION_RUNNING : UPMU_SESSION_SUSPENDED);
+    happen(&core, 4);
+    check_core(&core);
+    assert_int_equal(core.expected[1][0], at <= points ? 7 : 3);
+    /* Nothing stays claimed for what was closed. */
+    for (unsigned n = 0; n < UPMU_P4_COUNTERS; n++)
+        assert_int_equal(holders_of(core.domain.claim[UPMU_DOMAIN_COUNTER(n)]) & 1u,
+                         runs && core.session[0][0].set.tally[0].counter == n);
+    return points;
+}
+
+/*
+ * A CPU that starts over, though it is alone at first, closes no counter of one that wakes up meanwhile.  The
+ * class: a look whether other CPUs are there, and a write that relies on it later.
+ */
+static void a_sibling_that_wakes_up_while_another_starts_over_loses_nothing(void **state)
+{
+    unsigned swept = 0;
+
+    (void)state;
+    for (unsigned runs = 0; runs < 2; runs++) {
+        unsigned points = 1;
+
+        for (unsigned at = 1; at <= points + 1; at++, swept++)
+            points = change_race(at, runs);
+    }
+    assert_true(swept > 10);
+    printf("%u points of a start over where the sibling woke up\n", swept);
+}
+
+/*
+ * The host's watchdog on a counter that this core's CPUs have used before runs on when all have left.  The class:
+ * a mask of what was ever used, applied later without asking who owns it now.
+ */
+static void the_last_cpu_leaves_the_watchdogs_counter_alone(void **state)
+{
+    (void)state;
+    for (unsigned slept = 0; slept < 2; slept++) {
+        static struct core core;
+        uint64_t before[UPMU_REGISTERS], watchdog[3];
+        unsigned counter;
+
+        found_core(&core, before);
+        come(&core, 0);
+        come(&core, 1);
+        run_one(&core, 0, 0xf, 33);
+        counter = core.session[0][0].set.tally[0].counter;
+        happen(&core, 3);
+        core.current = 0;
+        assert_int_equal(upmu_session_close(&core.session[0][0]), UPMU_OK);
+        assert_int_equal(slept ? upmu_cpu_suspend(&core.cpu[0]) : upmu_cpu_fini(&core.cpu[0]), UPMU_OK);
+        if (slept) {
+            come(&core, 0);
+            assert_int_equal(upmu_cpu_reserve(&core.cpu[0], UPMU_BIT32(counter)), UPMU_OK);
+        }
+        core.current = 1;
+        assert_int_equal(upmu_cpu_reserve(&core.cpu[1], UPMU_BIT32(counter)), UPMU_OK);
+        core.value[UPMU_P4_ROW_ESCR + 33] = 0x0c00000c;
+        core.value[UPMU_P4_ROW_CCCR + counter] = 0x32000 | UPMU_P4_CCCR_ENABLE;
+        core.value[UPMU_P4_ROW_COUNTER + counter] = 1000;
+        for (unsigned c = slept ? 0 : 1; c < 2; c++) {
+            core.current = c;
+            assert_int_equal(upmu_cpu_fini(&core.cpu[c]), UPMU_OK);
+        }
+        happen(&core, 5);
+        watchdog[0] = core.value[UPMU_P4_ROW_ESCR + 33];
+        watchdog[1] = core.value[UPMU_P4_ROW_CCCR + counter];
+        watchdog[2] = core.value[UPMU_P4_ROW_COUNTER + counter];
+        assert_int_equal(watchdog[1], 0x32000 | UPMU_P4_CCCR_ENABLE);
+        assert_int_equal(watchdog[2], 1005);
+        assert_int_equal(watchdog[0], 0x0c00000c);
+    }
+}
+
 static void a_sibling_that_takes_the_firmwares_counters_closes_none_that_is_taken(void **state)
 {
     static struct core core;
@@ -1408,6 +1525,8 @@ int main(void)
         cmocka_unit_test(the_last_cpu_restores_what_the_first_one_found),
         cmocka_unit_test(a_cpu_that_sleeps_lets_its_sibling_run),
         cmocka_unit_test(a_cpu_told_of_changes_closes_nothing_of_its_sibling),
+        cmocka_unit_test(a_sibling_that_wakes_up_while_another_starts_over_loses_nothing),
+        cmocka_unit_test(the_last_cpu_leaves_the_watchdogs_counter_alone),
         cmocka_unit_test(a_sibling_that_takes_the_firmwares_counters_closes_none_that_is_taken),
     };
 
