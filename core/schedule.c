@@ -256,7 +256,8 @@ enum upmu_status upmu_schedule_reload(struct upmu_cpu *cpu)
         if (session->state != UPMU_SESSION_SUSPENDED)
             continue;
         session->state = UPMU_SESSION_STOPPED;
-        session->error = upmu_turns_start(cpu, session);
+        /* With its claims kept it goes on where it was. */
+        session->error = cpu->keep_claims ? upmu_run_start(cpu, session) : upmu_turns_start(cpu, session);
         if (session->error != UPMU_OK)
             status = session->error;
     }

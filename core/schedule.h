@@ -50,7 +50,7 @@ enum upmu_status upmu_schedule_fold(struct upmu_cpu *cpu);
 /* Replay overflows that handlers deferred, mask sessions that they found full. */
 void upmu_schedule_replay(struct upmu_cpu *cpu);
 
-/* Registers were lost: load and open again all that runs. */
+/* Registers were lost: load and open again all that ran; with cpu->keep_claims where it was. */
 enum upmu_status upmu_schedule_reload(struct upmu_cpu *cpu);
 
 /* Move what must move for a joint placement; its results are then where events run. */

@@ -14,6 +14,7 @@
 #include "core/mem.h"
 #include "core/message_core.h"
 #include "core/ring.h"
+#include "core/run.h"
 #include "core/schedule.h"
 #include "core/sets.h"
 #include "core/session_core.h"
@@ -149,8 +150,8 @@ static enum upmu_status add_one_event(struct upmu_session *session, struct upmu_
     return status;
 }
 
-enum upmu_status upmu_set_add_event(struct upmu_session *session, struct upmu_set *set,
-                                    const struct upmu_event *event, const struct upmu_sampling *sampling)
+enum upmu_status upmu_set_add_event(struct upmu_session *session, struct upmu_set *set, const struct upmu_event *event,
+                                    const struct upmu_sampling *sampling)
 {
     (void)upmu_session_refuse(session, UPMU_OK);
     return add_one_event(session, set, event, sampling);
@@ -305,7 +306,7 @@ enum upmu_status upmu_session_call(struct upmu_call *call)
 /* A call that needs nothing but its session; it must be attached. */
 static enum upmu_status on_cpu(struct upmu_session *session, enum upmu_status (*work)(const struct upmu_call *call))
 {
-    struct upmu_call call = { .work = work, .session = session, .follow = true };
+    struct upmu_call call = {.work = work, .session = session, .follow = true};
 
     return upmu_session_attached(session) ? upmu_session_call(&call) : upmu_session_refuse(session, UPMU_ERR_STATE);
 }
@@ -323,8 +324,9 @@ void upmu_session_link(struct upmu_cpu *cpu, struct upmu_session *session)
 {
     if (!UPMU_THREADS || session->tagged_by != cpu) {
         for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set))
-            for UPMU_TALLIES(tally, set)
-                give_tag(cpu, tally);
+            for
+                UPMU_TALLIES(tally, set)
+        give_tag(cpu, tally);
         session->tagged_by = cpu;
         session->ticket = UPMU_THREADS ? ++cpu->tickets : 0;
     }
@@ -355,10 +357,12 @@ bool upmu_session_unplace(struct upmu_session *session)
     session->tagged_by = NULL;
     for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set)) {
         set->placed_class = 0;
-        for UPMU_TALLIES(tally, set) {
-            tally->counter = UPMU_NO_COUNTER;
-            samples |= tally->period != 0;
-        }
+        for
+            UPMU_TALLIES(tally, set)
+            {
+                tally->counter = UPMU_NO_COUNTER;
+                samples |= tally->period != 0;
+            }
     }
     return samples;
 }
@@ -399,7 +403,7 @@ static enum upmu_status attach_work(const struct upmu_call *call)
 
 enum upmu_status upmu_session_attach_cpu(struct upmu_session *session, struct upmu_cpu *cpu)
 {
-    struct upmu_call call = { .work = attach_work, .session = session, .cpu = cpu };
+    struct upmu_call call = {.work = attach_work, .session = session, .cpu = cpu};
 
     if (session->state != UPMU_SESSION_DETACHED || !upmu_session_events(session))
         return upmu_session_refuse(session, UPMU_ERR_STATE);
@@ -594,33 +598,50 @@ enum upmu_status upmu_session_drop(struct upmu_session *session)
 
 /* ---- Values ---- */
 
+/* Its times begin at 0. */
+static void set_count(const struct upmu_call *call, struct upmu_tally *tally)
+{
+    struct upmu_cpu *cpu = call->cpu;
+    uint64_t enabled_ns;
+
+    upmu_count_begin(call->set, tally, call->value);
+    tally->hole = false;
+    tally->gap_ns =
+        UINT64_C(0) - upmu_session_missed(call->session, call->set, cpu ? upmu_cpu_now(cpu) : 0, &enabled_ns);
+    if (UPMU_THREADS)
+        call->set->estimate[call->index].since_ns = enabled_ns;
+    if (cpu && tally->counter < UPMU_COUNTERS && tally->period)
+        cpu->last_tag[tally->counter] = 0;
+}
+
+/* One that runs goes on where it was: its claims are kept and nothing is placed, so that no start is refused. */
 static enum upmu_status write_work(const struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
     struct upmu_cpu *cpu = call->cpu;
     struct upmu_tally *tally = &call->set->tally[call->index];
-    bool running = upmu_session_holds(session) && call->set == upmu_active(session);
-    enum upmu_status status = running ? upmu_schedule_stop(cpu, session) : UPMU_OK;
-    uint64_t enabled_ns;
+    enum upmu_status status;
 
-    if (status != UPMU_OK)
-        return status;
-    upmu_count_begin(call->set, tally, call->value);
-    tally->hole = false;
-    tally->gap_ns = UINT64_C(0) - upmu_session_missed(session, call->set,
-                                                     cpu ? upmu_cpu_now(cpu) : 0, &enabled_ns);
-    if (UPMU_THREADS)
-        call->set->estimate[call->index].since_ns = enabled_ns;
-    if (cpu && tally->counter < UPMU_COUNTERS && tally->period)
-        cpu->last_tag[tally->counter] = 0;
-    return running && session->state != UPMU_SESSION_MASKED ? upmu_schedule_start(cpu, session, true) : UPMU_OK;
+    if (!upmu_session_holds(session) || call->set != upmu_active(session)) {
+        set_count(call, tally);
+        return UPMU_OK;
+    }
+    cpu->keep_claims = 1;
+    status = upmu_schedule_stop(cpu, session);
+    if (status == UPMU_OK) {
+        set_count(call, tally);
+        if (session->state != UPMU_SESSION_MASKED)
+            status = upmu_run_start(cpu, session);
+    }
+    cpu->keep_claims = 0;
+    upmu_claims_trim(cpu, false);
+    return status;
 }
 
 enum upmu_status upmu_set_write(struct upmu_session *session, struct upmu_set *set, unsigned index, uint64_t value)
 {
     struct upmu_call call = {
-        .work = write_work, .session = session, .set = set, .index = index, .value = value, .follow = true
-    };
+        .work = write_work, .session = session, .set = set, .index = index, .value = value, .follow = true};
 
     if (index >= set->count || value > UPMU_LONGEST_PERIOD)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
@@ -654,13 +675,13 @@ enum upmu_status upmu_set_replace(struct upmu_session *session, struct upmu_set 
 {
     struct upmu_event event;
     struct upmu_sampling checked;
-    struct upmu_call call = { .work = replace_work,
-                              .session = session,
-                              .set = set,
-                              .index = index,
-                              .event = &event,
-                              .sampling = &checked,
-                              .follow = true };
+    struct upmu_call call = {.work = replace_work,
+                             .session = session,
+                             .set = set,
+                             .index = index,
+                             .event = &event,
+                             .sampling = &checked,
+                             .follow = true};
     size_t cursor = 0;
     enum upmu_status status;
 

@@ -431,8 +431,9 @@ enum upmu_status upmu_cpu_resume(struct upmu_cpu *cpu);
 /*
  * Say that somebody changed registers behind the library (a world switch, a
  * microcode update, firmware): shadows are forgotten and what runs is reloaded.
- * What a running counter counted since its last read is lost unless its register
- * survived; the counts of affected sessions become UPMU_QUALITY_PARTIAL.
+ * What a running counter counted since it was folded last (upmu_cpu_poll(), an interrupt)
+ * is lost: the counts of affected sessions become UPMU_QUALITY_PARTIAL.  Each session goes
+ * on where it was, whatever other CPUs began meanwhile.
  *
  * Returns UPMU_OK, UPMU_ERR_PORT, UPMU_ERR_BUSY or UPMU_ERR_NO_PMU (not live).
  * Context: local.

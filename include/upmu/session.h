@@ -421,10 +421,12 @@ enum upmu_status upmu_session_read(struct upmu_session *session, unsigned first,
  * Give an event's 64-bit count a new value; for a sampling event, also begin a
  * full period.  The count's times begin at 0, so that an estimate is one of the time
  * since (of all of its value: give it 0 where sets or sessions take turns).  No select
- * register is touched.
+ * register is touched.  A session that runs goes on where it is, whatever other CPUs
+ * began meanwhile; a sample due just now may mask it.
  *
- * Returns UPMU_OK, UPMU_ERR_INVALID, UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY,
- * UPMU_ERR_PORT.
+ * Returns UPMU_OK; UPMU_ERR_INVALID, UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (nothing was
+ * changed); UPMU_ERR_PORT (a register faulted: the session is stopped with its `error`
+ * set; the count is the former one if it faulted in the stop, else the new one).
  * Context: local; any while detached.
  */
 UPMU_MUST_CHECK

@@ -124,6 +124,34 @@ static void an_exclusive_event_takes_no_number_that_the_other_thread_uses(void *
     tear_down(2);
 }
 
+/*
+ * The sibling's exclusive event leaves no room for a new placement of what runs here, but a write and a reload need
+ * none.  The class: a call that stops, changes and starts again, and can be refused in the middle.
+ */
+static void what_runs_is_written_and_reloaded_though_it_would_fit_no_more(void **state)
+{
+    (void)state;
+    set_up(2);
+    attach(0, EXCLUSIVE, 0);
+    attach(2, "branches,r8c4,r10c4", 1);
+    assert_int_equal(start(2), UPMU_OK);
+    assert_int_equal(start(0), UPMU_OK);
+    run(1, 400);
+    assert_int_equal(value(2, 0), 100);
+    assert_int_equal(upmu_session_write(&p.session[2], 0, 7000), UPMU_OK);
+    assert_int_equal(p.session[2].state, UPMU_SESSION_RUNNING);
+    run(1, 400);
+    assert_int_equal(value(2, 0), 7100);
+    upmu_sim_switch_cpu(&p.sim, 1);
+    assert_int_equal(upmu_cpu_poll(&p.cpu[1]), UPMU_OK);
+    assert_int_equal(upmu_cpu_changed(&p.cpu[1]), UPMU_OK);
+    assert_int_equal(p.session[2].state, UPMU_SESSION_RUNNING);
+    run(1, 400);
+    assert_int_equal(value(2, 0), 7200);
+    stop(2);
+    tear_down(2);
+}
+
 static void while_one_runs_each_thread_uses_half_of_the_counters(void **state)
 {
     (void)state;
@@ -198,6 +226,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_exclusive_event_keeps_its_number_from_the_other_thread),
         cmocka_unit_test(an_exclusive_event_takes_no_number_that_the_other_thread_uses),
+        cmocka_unit_test(what_runs_is_written_and_reloaded_though_it_would_fit_no_more),
         cmocka_unit_test(while_one_runs_each_thread_uses_half_of_the_counters),
         cmocka_unit_test(without_an_exclusive_event_both_threads_use_all),
         cmocka_unit_test(a_thread_that_is_alone_uses_all),
