@@ -42,6 +42,7 @@ struct upmu_pfm_set {
     uint32_t narrow;                    /* of these, without 64-bit emulation */
     uint32_t pmcs[UPMU_REGISTERS / 32]; /* rows that were written */
     uint8_t event_of[UPMU_COUNTERS];    /* its event in the core's set, or 0xff */
+    uint32_t to_switch[UPMU_COUNTERS];  /* overflows of the PMD until the set gives way */
     uint64_t origin[UPMU_COUNTERS];     /* value of the PMD when its event's count was 0 */
     uint64_t pmc[UPMU_REGISTERS];
     struct pfarg_pmd pmd[UPMU_COUNTERS];

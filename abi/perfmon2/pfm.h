@@ -106,8 +106,15 @@ struct pfarg_ctx {
     uint64_t reserved[4];
 };
 
-/* pfarg_pmc and pfarg_pmd of section 9 are alike. */
-struct pfarg_reg9 {
+/* Section 9's pfarg_pmc and pfarg_pmd: alike, but types of their own, because they will diverge. */
+struct pfarg_pmc9 {
+    uint16_t reg_num;
+    uint16_t padding[3];
+    uint64_t reg_value;
+    uint64_t reserved[4];
+};
+
+struct pfarg_pmd9 {
     uint16_t reg_num;
     uint16_t padding[3];
     uint64_t reg_value;

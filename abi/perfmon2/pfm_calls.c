@@ -14,7 +14,8 @@
 _Static_assert(sizeof(struct pfarg_pmc) == 48 && sizeof(struct pfarg_pmd) == 160, "section 10");
 _Static_assert(sizeof(struct pfarg_setdesc) == 64 && sizeof(struct pfarg_setinfo) == 176, "section 10");
 _Static_assert(sizeof(union pfarg_msg) == 56, "section 10");
-_Static_assert(sizeof(struct pfarg_ctx) == 40 && sizeof(struct pfarg_reg9) == 48 && sizeof(struct pfarg_load) == 40,
+_Static_assert(sizeof(struct pfarg_ctx) == 40 && sizeof(struct pfarg_pmc9) == 48 && sizeof(struct pfarg_pmd9) == 48 &&
+                   sizeof(struct pfarg_load) == 40,
                "section 9");
 
 struct upmu_pfm_set *upmu_pfm_find_set(struct upmu_pfm_context *context, unsigned number)

@@ -143,8 +143,8 @@ static void fill_sampling(const struct upmu_pmu *pmu, const struct upmu_pfm_set 
     if (pmd->reg_flags & PFM_PMDFL_SMPL) {
         out->event_id = pmd->reg_smpl_eventid;
         out->values = events_of(pmu, set, pmd->reg_smpl_pmds);
+        out->resets = events_of(pmu, set, pmd->reg_reset_pmds);
     }
-    out->resets = events_of(pmu, set, pmd->reg_reset_pmds);
     if ((pmd->reg_flags & PFM_PMDFL_OVFL_NOTIFY) && pmd->reg_long_reset)
         out->long_period = period_until_overflow(pmd->reg_long_reset);
     if (pmd->reg_flags & PFM_PMDFL_RANDOM) {
@@ -153,6 +153,22 @@ static void fill_sampling(const struct upmu_pmu *pmu, const struct upmu_pfm_set 
     }
     if (pmd->reg_flags & PFM_PMDFL_SWITCH)
         out->switch_after = (uint32_t)pmd->reg_ovfl_switch_cnt;
+}
+
+/* A new event goes on where its PMD stood.  A reset takes one that counts back to what it was given last. */
+static void go_on(struct upmu_pfm_set *set, unsigned counter, struct upmu_set *core, unsigned event)
+{
+    const struct pfarg_pmd *pmd = &set->pmd[counter];
+    struct upmu_tally *tally = &core->tally[event];
+
+    set->origin[counter] = pmd->reg_last_reset_val;
+    if (tally->period) {
+        tally->due = period_until_overflow(pmd->reg_value);
+        tally->reset = period_until_overflow(pmd->reg_last_reset_val);
+        tally->to_switch = core->flags & UPMU_SET_OVERFLOW_SWITCH ? set->to_switch[counter] : 0;
+    } else {
+        tally->total = pmd->reg_value - pmd->reg_last_reset_val;
+    }
 }
 
 static enum upmu_status build_set(struct upmu_pfm_context *context, struct upmu_pfm_set *set)
@@ -183,9 +199,7 @@ static enum upmu_status build_set(struct upmu_pfm_context *context, struct upmu_
         status = upmu_set_add_event(&context->session, core, &event[i], &sampling);
         if (status != UPMU_OK)
             return status;
-        set->origin[counter] = set->pmd[counter].reg_value;
-        if (sampling.period)
-            core->tally[i].due = core->tally[i].reset = period_until_overflow(set->pmd[counter].reg_value);
+        go_on(set, counter, core, i);
     }
     return UPMU_OK;
 }
@@ -271,8 +285,11 @@ void upmu_pfm_keep(struct upmu_pfm_context *context)
         for (unsigned counter = 0; set->used && counter < UPMU_COUNTERS; counter++) {
             uint64_t value;
 
-            if (set->event_of[counter] != PFM_NO_EVENT && upmu_pfm_value(context, set, counter, &value) == UPMU_OK)
-                set->pmd[counter].reg_value = value;
+            if (set->event_of[counter] == PFM_NO_EVENT || upmu_pfm_value(context, set, counter, &value) != UPMU_OK)
+                continue;
+            set->pmd[counter].reg_value = value;
+            set->pmd[counter].reg_last_reset_val = upmu_pfm_last_reset(context, set, counter);
+            set->to_switch[counter] = upmu_pfm_core_set(context, set)->tally[set->event_of[counter]].to_switch;
         }
         memset(set->event_of, PFM_NO_EVENT, sizeof set->event_of);
     }

@@ -183,7 +183,6 @@ static enum upmu_status let_go(struct upmu_pfm_context *context, struct reload *
 static enum upmu_status take_up(struct upmu_pfm_context *context, const struct reload *reload)
 {
     struct upmu_session *session = &context->session;
-    struct upmu_set *active;
     enum upmu_status status;
 
     if (!reload->loaded)
@@ -193,9 +192,6 @@ static enum upmu_status take_up(struct upmu_pfm_context *context, const struct r
         status = reload->thread ? upmu_session_attach_thread(session, reload->thread, reload->cpu)
                                 : upmu_session_attach_cpu(session, reload->cpu);
     context->loaded = status == UPMU_OK;
-    active = upmu_session_find_set(session, reload->active);
-    if (status == UPMU_OK && active)
-        status = upmu_session_switch(session, active);
     set_due(context, reload);
     if (status == UPMU_OK && reload->state == UPMU_SESSION_MASKED)
         session->state = UPMU_SESSION_MASKED; /* its restart is still to come */
@@ -258,13 +254,17 @@ static enum upmu_status check_pmd(struct upmu_pfm_context *context, const struct
     return UPMU_OK;
 }
 
-/* Does the write change the value of a counting PMD only?  Then nothing else need know of it. */
+/* Does the write change the value of a counting PMD only, which no overflow resets?  Nothing else need know of it. */
 static bool changes_value_only(struct upmu_pfm_context *context, const struct pfarg_pmd *pmd)
 {
     const struct upmu_pfm_set *set = upmu_pfm_find_set(context, pmd->reg_set);
     unsigned counter = upmu_pfm_counter(upmu_pfm_pmu(context), pmd->reg_num);
+    uint64_t resets = 0;
 
-    return !pmd->reg_flags && !set->pmd[counter].reg_flags;
+    for (unsigned other = 0; other < UPMU_COUNTERS; other++)
+        if (set->pmd[other].reg_flags & PFM_PMDFL_SMPL)
+            resets |= set->pmd[other].reg_reset_pmds[pmd->reg_num >> 6];
+    return !pmd->reg_flags && !set->pmd[counter].reg_flags && !(resets >> (pmd->reg_num & 63u) & 1u);
 }
 
 static enum upmu_status can_read(struct upmu_pfm_context *context, const struct pfarg_pmd *pmd)
@@ -291,6 +291,8 @@ static void take_pmd(struct upmu_pfm_context *context, struct pfarg_pmd *pmd)
     before.reg_num = pmd->reg_num;
     before.reg_set = pmd->reg_set;
     before.reg_reserved2[0] = set->pmds >> counter & 1u;
+    before.reg_reserved2[1] = set->to_switch[counter];
+    set->to_switch[counter] = pmd->reg_flags & PFM_PMDFL_SWITCH ? (uint32_t)pmd->reg_ovfl_switch_cnt : 0;
     *pmd = before;
     change_bit(&set->pmds, counter, true);
 }
@@ -301,7 +303,8 @@ static void give_pmd_back(struct upmu_pfm_context *context, const struct pfarg_p
     unsigned counter = upmu_pfm_counter(upmu_pfm_pmu(context), pmd->reg_num);
 
     set->pmd[counter] = *pmd;
-    set->pmd[counter].reg_reserved2[0] = 0;
+    set->pmd[counter].reg_reserved2[0] = set->pmd[counter].reg_reserved2[1] = 0;
+    set->to_switch[counter] = pmd->reg_reserved2[1];
     change_bit(&set->pmds, counter, pmd->reg_reserved2[0]);
 }
 

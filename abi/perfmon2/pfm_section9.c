@@ -28,11 +28,25 @@ enum upmu_status upmu_pfm9_create_session(struct upmu_pfm *pfm, struct upmu_pfm_
                                    argument_bytes);
 }
 
+/* What both kinds of element begin with, and all that there is as long as they are alike. */
+struct element9 {
+    uint16_t reg_num;
+    uint16_t padding[3];
+    uint64_t reg_value;
+    uint64_t reserved[4];
+};
+
+#define ALIKE(type)                                                                                                    \
+    (sizeof(type) == sizeof(struct element9) && offsetof(type, reg_num) == offsetof(struct element9, reg_num) &&       \
+     offsetof(type, reg_value) == offsetof(struct element9, reg_value) &&                                              \
+     offsetof(type, reserved) == offsetof(struct element9, reserved))
+_Static_assert(ALIKE(struct pfarg_pmc9) && ALIKE(struct pfarg_pmd9), "one reader serves both");
+
 /* Fetch elements of section 9 and check what section 10 does not have. */
-static enum upmu_status fetch_registers(struct upmu_pfm_context *context, const void *user, unsigned count,
-                                        size_t widened)
+static enum upmu_status fetch_elements(struct upmu_pfm_context *context, const void *user, unsigned count,
+                                       size_t widened)
 {
-    const struct pfarg_reg9 *from = context->memory.vector;
+    const struct element9 *from = context->memory.vector;
     size_t fetched;
     enum upmu_status status;
 
@@ -49,10 +63,10 @@ static enum upmu_status fetch_registers(struct upmu_pfm_context *context, const 
 static void widen(struct upmu_pfm_context *context, unsigned count, size_t widened)
 {
     while (count--) {
-        struct pfarg_reg9 from = ((const struct pfarg_reg9 *)context->memory.vector)[count];
+        struct element9 from = ((const struct element9 *)context->memory.vector)[count];
         char *to = (char *)context->memory.vector + count * widened;
 
-        /* Both begin with number, set and flags, then the value. */
+        /* Those of section 10 begin with number, set and flags, then the value. */
         memset(to, 0, widened);
         memcpy(to, &from.reg_num, sizeof from.reg_num);
         memcpy(to + offsetof(struct pfarg_pmd, reg_value), &from.reg_value, sizeof from.reg_value);
@@ -60,12 +74,12 @@ static void widen(struct upmu_pfm_context *context, unsigned count, size_t widen
 }
 
 _Static_assert(offsetof(struct pfarg_pmd, reg_value) == offsetof(struct pfarg_pmc, reg_value) &&
-                   sizeof(struct pfarg_pmc) >= sizeof(struct pfarg_reg9),
+                   sizeof(struct pfarg_pmc) >= sizeof(struct element9),
                "elements are widened alike");
 
 enum upmu_status upmu_pfm9_write_pmcs(struct upmu_pfm_context *context, const void *user, unsigned count)
 {
-    enum upmu_status status = fetch_registers(context, user, count, sizeof(struct pfarg_pmc));
+    enum upmu_status status = fetch_elements(context, user, count, sizeof(struct pfarg_pmc));
 
     if (status != UPMU_OK)
         return status;
@@ -75,7 +89,7 @@ enum upmu_status upmu_pfm9_write_pmcs(struct upmu_pfm_context *context, const vo
 
 enum upmu_status upmu_pfm9_write_pmds(struct upmu_pfm_context *context, const void *user, unsigned count)
 {
-    enum upmu_status status = fetch_registers(context, user, count, sizeof(struct pfarg_pmd));
+    enum upmu_status status = fetch_elements(context, user, count, sizeof(struct pfarg_pmd));
 
     if (status != UPMU_OK)
         return status;
@@ -85,8 +99,8 @@ enum upmu_status upmu_pfm9_write_pmds(struct upmu_pfm_context *context, const vo
 
 enum upmu_status upmu_pfm9_read_pmds(struct upmu_pfm_context *context, void *user, unsigned count)
 {
-    struct pfarg_reg9 *out = context->memory.vector;
-    enum upmu_status status = fetch_registers(context, user, count, sizeof(struct pfarg_pmd));
+    struct pfarg_pmd9 *out = context->memory.vector;
+    enum upmu_status status = fetch_elements(context, user, count, sizeof(struct pfarg_pmd));
 
     if (status != UPMU_OK)
         return status;

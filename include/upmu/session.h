@@ -292,6 +292,9 @@ void upmu_session_mask_on_full(struct upmu_session *session, bool mask_on_full);
 /*
  * Bind the session to a CPU; monitoring is stopped afterwards.  If there is room
  * beside what runs, the configuration is loaded, so that a start is one write.
+ * The target is nothing that a session is made with: once detached, it may be bound
+ * to a thread (upmu/thread.h) as well, and its counts go on.  An interface that fixes
+ * the kind when it creates a session refuses the other one itself, as abi/perfmon2 does.
  *
  * Returns UPMU_OK; UPMU_ERR_DOES_NOT_FIT (not even alone), UPMU_ERR_TOO_HARD;
  * UPMU_ERR_STATE (attached, or no events); UPMU_ERR_WRONG_PMU; UPMU_ERR_NO_PMU;

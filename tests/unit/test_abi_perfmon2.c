@@ -38,6 +38,7 @@ struct caller {
     bool thread_runs;
     struct upmu_notify notify;
     bool blocked; /* the thread may not run on */
+    unsigned wakes;
 };
 
 static struct caller caller;
@@ -94,6 +95,12 @@ static void test_unblock(void *context, struct upmu_session *session)
     ((struct caller *)context)->blocked = false;
 }
 
+static void test_wake(void *context, struct upmu_session *session)
+{
+    (void)session;
+    ((struct caller *)context)->wakes++;
+}
+
 static enum upmu_status create(uint32_t flags)
 {
     return upmu_pfm_create_context(&caller.pfm, &caller.context, &caller.memory, flags, NULL, NULL, 0);
@@ -111,7 +118,8 @@ static void begin(const char *profile, uint32_t flags)
                                    .find_thread = test_find_thread,
                                    .find_cpu = test_find_cpu,
                                    .notify = &caller.notify};
-    caller.notify = (struct upmu_notify){.context = &caller, .block = test_block, .unblock = test_unblock};
+    caller.notify =
+        (struct upmu_notify){.context = &caller, .wake = test_wake, .block = test_block, .unblock = test_unblock};
     caller.memory = (struct upmu_pfm_memory){.sets = caller.sets,
                                              .set_count = SETS,
                                              .vector = caller.vector,
@@ -203,8 +211,6 @@ static void structures_have_the_same_bytes_for_32_and_64_bits(void **state)
     assert_int_equal(offsetof(struct pfarg_ovfl_msg, msg_ovfl_tid), 12);
     assert_int_equal(offsetof(struct pfarg_ovfl_msg, msg_ovfl_ip), 16);
     assert_int_equal(offsetof(struct pfarg_ovfl_msg, msg_ovfl_pmds), 24);
-    assert_int_equal(sizeof(struct pfarg_reg9), 48);
-    assert_int_equal(offsetof(struct pfarg_reg9, reg_value), 8);
     assert_int_equal(PFM_PMD_BV, 4);
     assert_true(UPMU_REGISTERS <= 64 * PFM_PMD_BV);
     assert_int_equal(PFM_FL_NOTIFY_BLOCK | PFM_FL_SYSTEM_WIDE << 4 | PFM_FL_SMPL_FMT << 8 | PFM_FL_OVFL_NO_MSG << 12,
@@ -214,6 +220,29 @@ static void structures_have_the_same_bytes_for_32_and_64_bits(void **state)
     assert_int_equal(PFM_MSG_OVFL | PFM_SETFL_OVFL_SWITCH << 4 | PFM_SETFL_TIME_SWITCH << 8 |
                          PFM_PMCFL_NO_EMUL64 << 12 | PFM_STARTFL_SET << 16 | PFM_STARTFL_RESTART << 20,
                      0x211211);
+}
+
+/* P2-061, P2-062 and P2-064: fields, and two types though they are alike.  Catches one type that serves both. */
+static void section_9_has_two_types_of_the_same_fields(void **state)
+{
+    (void)state;
+    assert_int_equal(sizeof(struct pfarg_pmc9), 48);
+    assert_int_equal(sizeof((struct pfarg_pmc9){0}.reg_num), 2);
+    assert_int_equal(offsetof(struct pfarg_pmc9, reg_num), 0);
+    assert_int_equal(sizeof((struct pfarg_pmc9){0}.reg_value), 8);
+    assert_int_equal(offsetof(struct pfarg_pmc9, reg_value), 8);
+    assert_int_equal(offsetof(struct pfarg_pmc9, reserved), 16);
+    assert_int_equal(sizeof(struct pfarg_pmd9), 48);
+    assert_int_equal(sizeof((struct pfarg_pmd9){0}.reg_num), 2);
+    assert_int_equal(offsetof(struct pfarg_pmd9, reg_num), 0);
+    assert_int_equal(sizeof((struct pfarg_pmd9){0}.reg_value), 8);
+    assert_int_equal(offsetof(struct pfarg_pmd9, reg_value), 8);
+    assert_int_equal(offsetof(struct pfarg_pmd9, reserved), 16);
+    assert_false(_Generic((struct pfarg_pmc9 *)0, struct pfarg_pmd9 * : true, default : false));
+    assert_int_equal(sizeof(struct pfarg_load), 40);
+    assert_int_equal(sizeof((struct pfarg_load){0}.target), 4);
+    assert_int_equal(offsetof(struct pfarg_load, target), 0);
+    assert_int_equal(offsetof(struct pfarg_load, reserved), 8);
 }
 
 /* ---- Sessions ---- */
@@ -288,6 +317,38 @@ static void a_cpus_context_is_loaded_on_that_cpu_only(void **state)
     end();
 }
 
+/*
+ * P2-006: what a context is, is said when it is created.  A number stands for a thread or a CPU by that alone, before
+ * and after a target of the other kind would have been there.  Catches an attribute that a later call can change.
+ */
+static void what_a_context_is_stays_so_until_it_is_closed(void **state)
+{
+    (void)state;
+    begin("skylake", PFM_FL_SYSTEM_WIDE);
+    program(0, INSTRUCTIONS, 0);
+    for (unsigned round = 0; round < 2; round++) {
+        /* 42 is a thread, and no CPU. */
+        assert_int_equal(upmu_pfm_load_context(&caller.context, 0, 42), UPMU_ERR_INVALID);
+        assert_null(caller.thread.sessions);
+        load_and_start(0);
+        assert_ptr_equal(caller.context.session.cpu, &caller.host.cpu[0]);
+        assert_null(caller.context.session.thread);
+        assert_int_equal(upmu_pfm_unload_context(&caller.context, 0), UPMU_OK);
+    }
+    end();
+    begin("skylake", 0);
+    program(0, INSTRUCTIONS, 0);
+    for (unsigned round = 0; round < 2; round++) {
+        /* 0 is a CPU, and no thread. */
+        assert_int_equal(upmu_pfm_load_context(&caller.context, 0, 0), UPMU_ERR_INVALID);
+        assert_null(caller.host.cpu[0].sessions);
+        load_and_start(42);
+        assert_ptr_equal(caller.context.session.thread, &caller.thread);
+        assert_int_equal(upmu_pfm_unload_context(&caller.context, 0), UPMU_OK);
+    }
+    end();
+}
+
 static void fixed_counters_are_programmed_by_their_control(void **state)
 {
     (void)state;
@@ -338,6 +399,15 @@ static void an_event_is_changed_while_the_session_runs(void **state)
     end();
 }
 
+static bool asks_for_interrupts(unsigned counter)
+{
+    return upmu_sim_peek(&caller.host.sim, 0, 0x186 + counter) >> 20 & 1u;
+}
+
+/*
+ * P2-083: no interrupt comes from such a counter: the bit of its select is clear, and stays so beside a counter that
+ * has it.  Catches a width that is cut in a read alone.
+ */
 static void without_emulation_a_counter_keeps_the_hardwares_width(void **state)
 {
     struct pfarg_pmc pmc;
@@ -345,13 +415,20 @@ static void without_emulation_a_counter_keeps_the_hardwares_width(void **state)
     (void)state;
     begin("core2", PFM_FL_SYSTEM_WIDE);
     program(0, INSTRUCTIONS, (UINT64_C(1) << 40) - 50);
+    program(1, BRANCHES, 0);
     load_and_start(0);
+    assert_true(asks_for_interrupts(0));
     host_run(&caller.host, 100);
     assert_true(value_of(0) == (UINT64_C(1) << 40) + 50);
     pmc = pmc_of(0, INSTRUCTIONS);
     pmc.reg_flags = PFM_PMCFL_NO_EMUL64;
     assert_int_equal(upmu_pfm_write_pmcs(&caller.context, &pmc, sizeof pmc), UPMU_OK);
     assert_int_equal(value_of(0), 50);
+    assert_false(asks_for_interrupts(0));
+    assert_true(asks_for_interrupts(1));
+    pmc.reg_flags = 0;
+    assert_int_equal(upmu_pfm_write_pmcs(&caller.context, &pmc, sizeof pmc), UPMU_OK);
+    assert_true(asks_for_interrupts(0));
     end();
 }
 
@@ -654,6 +731,150 @@ static void random_reset_values_stay_within_their_mask(void **state)
     }
     assert_true(varies);
     end();
+}
+
+/* Write the PMD of counter 0 of set 0 with these flags. */
+static void flag(struct pfarg_pmd *pmd, uint32_t flags)
+{
+    pmd->reg_flags = flags;
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, pmd, sizeof *pmd), UPMU_OK);
+}
+
+static unsigned records(struct upmu_record *out_last)
+{
+    unsigned count = 0;
+
+    while (upmu_ring_view(&caller.context.session.ring, out_last)) {
+        count++;
+        upmu_ring_drop(&caller.context.session.ring);
+    }
+    return count;
+}
+
+/*
+ * P2-098: without PFM_PMDFL_SMPL the fields for sampling are not looked at, though another flag is set, and a flag
+ * that was set is cleared by a write without it.  Catches flags that are only ever or-ed, and fields that are used
+ * without their flag.
+ */
+static void sampling_fields_count_with_their_flag_alone(void **state)
+{
+    struct upmu_record record;
+    struct pfarg_pmd pmd;
+
+    (void)state;
+    begin("skylake", PFM_FL_SYSTEM_WIDE);
+    program(1, BRANCHES, 0);
+    program(0, INSTRUCTIONS, 0);
+    pmd = pmd_of(0, UINT64_C(0) - 100);
+    pmd.reg_short_reset = UINT64_C(0) - 100;
+    pmd.reg_smpl_eventid = 7;
+    pmd.reg_smpl_pmds[0] = pmd.reg_reset_pmds[0] = UINT64_C(1) << pmu()->counter[1].value_row;
+    for (unsigned round = 0; round < 2; round++) {
+        flag(&pmd, PFM_PMDFL_SMPL);
+        if (!round)
+            load_and_start(0);
+        host_run(&caller.host, 100);
+        assert_true(upmu_ring_view(&caller.context.session.ring, &record));
+        assert_true(record.extended && record.event_id == 7 && record.values != 0);
+        assert_int_equal(records(&record), 1);
+        assert_int_equal(value_of(1), 0); /* it was reset */
+        /* It samples for another reason: neither validated nor used. */
+        pmd.reg_smpl_pmds[3] = pmd.reg_reset_pmds[3] = UINT64_C(1) << 63;
+        flag(&pmd, PFM_PMDFL_RANDOM);
+        pmd.reg_smpl_pmds[3] = pmd.reg_reset_pmds[3] = 0;
+        host_run(&caller.host, 100);
+        assert_true(upmu_ring_view(&caller.context.session.ring, &record));
+        assert_false(record.extended);
+        assert_int_equal(records(&record), 1);
+        assert_int_equal(value_of(1), 50);
+        /* And none: it counts. */
+        flag(&pmd, 0);
+        host_run(&caller.host, 1000);
+        assert_int_equal(records(&record), 0);
+        assert_true(value_of(0) == UINT64_C(0) - 100 + 1000);
+    }
+    end();
+}
+
+/*
+ * P2-089: after a sample the short reset, whatever the long one is; after a message the long one.  Catches one taken
+ * for the other where a test gives both the same value.
+ */
+static void a_sample_is_followed_by_the_short_reset_and_a_message_by_the_long_one(void **state)
+{
+    struct upmu_record record;
+    struct pfarg_pmd pmd;
+
+    (void)state;
+    begin("skylake", PFM_FL_SYSTEM_WIDE);
+    program(0, INSTRUCTIONS, 0);
+    pmd = pmd_of(0, UINT64_C(0) - 50);
+    pmd.reg_short_reset = UINT64_C(0) - 100;
+    pmd.reg_long_reset = UINT64_C(0) - 700;
+    flag(&pmd, PFM_PMDFL_SMPL);
+    load_and_start(0);
+    for (unsigned i = 0; i < 3; i++) {
+        host_run(&caller.host, i ? 100 : 50);
+        assert_int_equal(records(&record), 1);
+        assert_true(value_of(0) == UINT64_C(0) - 100);
+    }
+    flag(&pmd, PFM_PMDFL_SMPL | PFM_PMDFL_OVFL_NOTIFY);
+    host_run(&caller.host, 50);
+    assert_int_equal(caller.context.session.state, UPMU_SESSION_MASKED);
+    assert_int_equal(upmu_pfm_start(&caller.context, PFM_STARTFL_RESTART, 0), UPMU_OK);
+    assert_true(value_of(0) == UINT64_C(0) - 700);
+    /* Without the flag again: no message, no mask. */
+    flag(&pmd, PFM_PMDFL_SMPL);
+    host_run(&caller.host, 50);
+    assert_int_equal(caller.context.session.state, UPMU_SESSION_RUNNING);
+    assert_true(value_of(0) == UINT64_C(0) - 100);
+    end();
+}
+
+/* P2-101: a random part with the flag, none any more without it, though the mask still stands there. */
+static void random_parts_end_with_their_flag(void **state)
+{
+    struct upmu_record record;
+    struct pfarg_pmd pmd;
+    unsigned odd = 0;
+
+    (void)state;
+    begin("skylake", PFM_FL_SYSTEM_WIDE);
+    program(0, INSTRUCTIONS, 0);
+    pmd = pmd_of(0, UINT64_C(0) - 1000);
+    pmd.reg_short_reset = UINT64_C(0) - 1000;
+    pmd.reg_random_mask = 0xff;
+    flag(&pmd, PFM_PMDFL_SMPL | PFM_PMDFL_RANDOM);
+    load_and_start(0);
+    for (unsigned round = 0; round < 4; round++) {
+        odd = 0;
+        for (unsigned i = 0; i < 20; i++) {
+            host_run(&caller.host, 1000);
+            odd += records(&record) && value_of(0) != UINT64_C(0) - 1000;
+        }
+        assert_int_equal(odd != 0, round % 2 == 0);
+        flag(&pmd, round % 2 ? PFM_PMDFL_SMPL | PFM_PMDFL_RANDOM : PFM_PMDFL_SMPL);
+    }
+    end();
+}
+
+/* P2-077: hooks are called and the context is masked, but no message is kept. */
+static void without_messages_a_context_wakes_and_queues_none(void **state)
+{
+    union pfarg_msg message;
+    size_t bytes;
+
+    (void)state;
+    for (unsigned keep = 0; keep < 2; keep++) {
+        mask_by_both(PFM_FL_SYSTEM_WIDE | (keep ? 0u : PFM_FL_OVFL_NO_MSG), 0);
+        assert_int_equal(caller.wakes, 1);
+        assert_int_equal(upmu_pfm_read(&caller.context, &message, sizeof message, &bytes),
+                         keep ? UPMU_OK : UPMU_ERR_END);
+        assert_int_equal(bytes, keep ? sizeof message : 0);
+        assert_int_equal(upmu_pfm_start(&caller.context, PFM_STARTFL_RESTART, 0), UPMU_OK);
+        assert_int_equal(caller.context.session.state, UPMU_SESSION_RUNNING);
+        end();
+    }
 }
 
 /* ---- Refusals ---- */
@@ -1056,6 +1277,92 @@ static void the_nth_overflow_switches_and_the_message_names_the_set_before(void 
     end();
 }
 
+/* P2-099: the flag ends with a write without it, and its count is looked at with it alone. */
+static void switching_ends_with_its_flag(void **state)
+{
+    struct pfarg_pmd pmd;
+
+    (void)state;
+    begin("skylake", PFM_FL_SYSTEM_WIDE);
+    make_set(0, PFM_SETFL_OVFL_SWITCH, 0);
+    make_set(2, 0, 0);
+    program_in(0, 0, INSTRUCTIONS, 0);
+    program_in(2, 0, INSTRUCTIONS, 0);
+    pmd = pmd_of(0, UINT64_C(0) - 100);
+    pmd.reg_short_reset = UINT64_C(0) - 100;
+    for (unsigned round = 0; round < 4; round++) {
+        bool switches = round % 2;
+
+        /* (0 and 2^32 + 1 are refused where the flag is set.) */
+        pmd.reg_ovfl_switch_cnt = switches ? 1 : round ? (UINT64_C(1) << 32) + 1 : 0;
+        flag(&pmd, switches ? PFM_PMDFL_SMPL | PFM_PMDFL_SWITCH : PFM_PMDFL_SMPL);
+        assert_int_equal(upmu_pfm_load_context(&caller.context, 0, 0), UPMU_OK);
+        assert_int_equal(upmu_pfm_start(&caller.context, PFM_STARTFL_SET, 0), UPMU_OK);
+        host_run(&caller.host, 350);
+        assert_int_equal(upmu_cpu_tick(&caller.host.cpu[0]), UPMU_OK);
+        host_run(&caller.host, 10);
+        assert_int_equal(info_of(2).set_runs, (round + 1) / 2);
+        assert_int_equal(upmu_pfm_unload_context(&caller.context, 0), UPMU_OK);
+    }
+    end();
+}
+
+/*
+ * A write that loads the context anew changes nothing else: overflows that are left until a switch, the last reset
+ * value, and what a reset goes back to.  Catches state of the core that lives in the events that a reload replaces.
+ */
+static void a_reload_keeps_what_the_core_knew_of_the_events(void **state)
+{
+    struct pfarg_pmd pmd, other, read;
+    struct pfarg_pmc pmc;
+
+    (void)state;
+    begin("skylake", PFM_FL_SYSTEM_WIDE);
+    make_set(0, PFM_SETFL_OVFL_SWITCH, 0);
+    make_set(2, 0, 0);
+    program_in(0, 0, INSTRUCTIONS, 0);
+    program_in(0, 1, BRANCHES, 10);
+    program_in(2, 0, INSTRUCTIONS, 0);
+    pmd = pmd_of(0, UINT64_C(0) - 70);
+    pmd.reg_flags = PFM_PMDFL_SWITCH | PFM_PMDFL_SMPL;
+    pmd.reg_short_reset = UINT64_C(0) - 100;
+    pmd.reg_ovfl_switch_cnt = 3;
+    pmd.reg_reset_pmds[0] = UINT64_C(1) << pmu()->counter[1].value_row;
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, sizeof pmd), UPMU_OK);
+    load_and_start(0);
+    host_run(&caller.host, 190); /* overflows at 70 and 170 */
+    assert_int_equal(value_of(1), 10 + 10);
+    pmc = pmc_of(2, CYCLES);
+    assert_int_equal(upmu_pfm_write_pmcs(&caller.context, &pmc, sizeof pmc), UPMU_OK);
+    /* A refusal that only the load finds out, too. */
+    other = pmd_of(2, UINT64_C(0) - 1);
+    other.reg_flags = PFM_PMDFL_SMPL | PFM_PMDFL_SWITCH;
+    other.reg_short_reset = UINT64_C(0) - 1;
+    other.reg_ovfl_switch_cnt = 1;
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, &other, sizeof other), UPMU_ERR_INVALID);
+    read = pmd_of(0, 0);
+    assert_int_equal(upmu_pfm_read_pmds(&caller.context, &read, sizeof read), UPMU_OK);
+    assert_true(read.reg_value == UINT64_C(0) - 80);
+    assert_true(read.reg_last_reset_val == UINT64_C(0) - 100);
+    /* What it is given now is what the next overflow, which is the third, sets it to. */
+    other = pmd_of(1, 500);
+    assert_int_equal(upmu_pfm_write_pmds(&caller.context, &other, sizeof other), UPMU_OK);
+    host_run(&caller.host, 78);
+    assert_int_equal(value_of(1), 539);
+    assert_int_equal(upmu_cpu_tick(&caller.host.cpu[0]), UPMU_OK);
+    assert_int_equal(info_of(2).set_runs, 0);
+    host_run(&caller.host, 2);
+    assert_int_equal(upmu_cpu_tick(&caller.host.cpu[0]), UPMU_OK);
+    assert_int_equal(info_of(2).set_runs, 1);
+    assert_int_equal(info_of(0).set_runs, 1);
+    assert_int_equal(value_of(1), 500);
+    /* Unloaded, it says so still. */
+    assert_int_equal(upmu_pfm_unload_context(&caller.context, 0), UPMU_OK);
+    assert_int_equal(upmu_pfm_read_pmds(&caller.context, &read, sizeof read), UPMU_OK);
+    assert_true(read.reg_last_reset_val == UINT64_C(0) - 100);
+    end();
+}
+
 static void info_tells_runs_durations_and_registers_that_are_to_be_had(void **state)
 {
     struct pfarg_setinfo info;
@@ -1254,7 +1561,8 @@ static void a_started_threads_context_needs_no_restart_while_it_waits(void **sta
 static void section_9_is_served_by_the_same_session(void **state)
 {
     struct pfarg_ctx context = {.flags = PFM_CTX_SYSTEM_WIDE};
-    struct pfarg_reg9 pmcs[2], pmds[2];
+    struct pfarg_pmc9 pmcs[2];
+    struct pfarg_pmd9 pmds[2];
     struct pfarg_load load = {.target = 0};
     bool last;
 
@@ -1274,9 +1582,9 @@ static void section_9_is_served_by_the_same_session(void **state)
     assert_int_equal(upmu_pfm9_create_session(&caller.pfm, &caller.context, &caller.memory, &context, NULL, NULL, 0),
                      UPMU_OK);
     for (unsigned i = 0; i < 2; i++) {
-        pmcs[i] = (struct pfarg_reg9){.reg_num = pmu()->counter[i].select_row,
-                                      .reg_value = i ? BRANCHES : INSTRUCTIONS};
-        pmds[i] = (struct pfarg_reg9){.reg_num = pmu()->counter[i].value_row, .reg_value = i};
+        pmcs[i] =
+            (struct pfarg_pmc9){.reg_num = pmu()->counter[i].select_row, .reg_value = i ? BRANCHES : INSTRUCTIONS};
+        pmds[i] = (struct pfarg_pmd9){.reg_num = pmu()->counter[i].value_row, .reg_value = i};
     }
     assert_int_equal(upmu_pfm9_write_pmcs(&caller.context, pmcs, 0), UPMU_ERR_INVALID);
     assert_int_equal(upmu_pfm9_write_pmcs(&caller.context, pmcs, 2), UPMU_OK);
@@ -1304,9 +1612,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(structures_have_the_same_bytes_for_32_and_64_bits),
+        cmocka_unit_test(section_9_has_two_types_of_the_same_fields),
         cmocka_unit_test(the_eight_actions_count_a_cpu),
         cmocka_unit_test(a_thread_is_counted_while_it_runs),
         cmocka_unit_test(a_cpus_context_is_loaded_on_that_cpu_only),
+        cmocka_unit_test(what_a_context_is_stays_so_until_it_is_closed),
         cmocka_unit_test(fixed_counters_are_programmed_by_their_control),
         cmocka_unit_test(a_value_is_rewritten_without_touching_any_register),
         cmocka_unit_test(an_event_is_changed_while_the_session_runs),
@@ -1320,6 +1630,10 @@ int main(void)
         cmocka_unit_test(sizes_of_any_number_cost_the_same),
         cmocka_unit_test(overflows_set_other_pmds_back_and_say_the_last_reset_value),
         cmocka_unit_test(random_reset_values_stay_within_their_mask),
+        cmocka_unit_test(without_messages_a_context_wakes_and_queues_none),
+        cmocka_unit_test(random_parts_end_with_their_flag),
+        cmocka_unit_test(a_sample_is_followed_by_the_short_reset_and_a_message_by_the_long_one),
+        cmocka_unit_test(sampling_fields_count_with_their_flag_alone),
         cmocka_unit_test(refused_vectors_change_nothing),
         cmocka_unit_test(a_loaded_session_survives_registers_that_make_no_event),
         cmocka_unit_test(vectors_up_to_the_limit_are_taken),
@@ -1329,6 +1643,8 @@ int main(void)
         cmocka_unit_test(a_register_has_a_value_in_each_set_and_start_says_which),
         cmocka_unit_test(sets_come_and_go_in_vectors_while_detached),
         cmocka_unit_test(the_nth_overflow_switches_and_the_message_names_the_set_before),
+        cmocka_unit_test(switching_ends_with_its_flag),
+        cmocka_unit_test(a_reload_keeps_what_the_core_knew_of_the_events),
         cmocka_unit_test(info_tells_runs_durations_and_registers_that_are_to_be_had),
         cmocka_unit_test(a_set_with_both_switches_gives_way_to_whichever_comes_first),
         cmocka_unit_test(a_process_that_ends_closes_all_its_descriptors),

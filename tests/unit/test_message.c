@@ -256,6 +256,50 @@ static void a_full_queue_drops_the_message_says_so_and_masks(void **state)
     host_end(&l.host);
 }
 
+static unsigned notify_alone(void *state, const struct upmu_overflow *overflow, bool notify)
+{
+    (void)state;
+    (void)overflow;
+    return notify ? UPMU_OVERFLOW_NOTIFY : 0;
+}
+
+/*
+ * P2-112: a queue without room masks, also where the format does not: nothing more happens until its owner has
+ * looked.  Catches a mask that is only the format's.
+ */
+static void a_full_queue_masks_what_the_format_does_not(void **state)
+{
+    static const struct upmu_format format = {"notify", NULL, notify_alone, NULL, NULL};
+    struct upmu_sampling sampling = {.period = 100, .flags = UPMU_SAMPLING_NOTIFY};
+    struct upmu_message message[CAPACITY];
+    struct listener l;
+
+    (void)state;
+    memset(&l, 0, sizeof l);
+    host_set_up(&l.host, "skylake");
+    assert_int_equal(upmu_session_add(&l.host.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_session_messages(&l.host.session, &l.queue, l.messages, CAPACITY, 0, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_format(&l.host.session, &format, NULL, 0), UPMU_OK);
+    host_begin(&l.host, &l.host.session);
+    for (unsigned i = 1; i <= CAPACITY; i++) {
+        host_run(&l.host, 100);
+        assert_int_equal(l.host.session.state, UPMU_SESSION_RUNNING);
+        assert_int_equal(upmu_queue_waiting(&l.queue), i);
+    }
+    host_run(&l.host, 100);
+    assert_int_equal(l.host.session.state, UPMU_SESSION_MASKED);
+    host_run(&l.host, 1000);
+    assert_int_equal(host_value(&l.host.session, 0), 100 * (CAPACITY + 1));
+    assert_int_equal(l.queue.dropped, 1);
+    assert_int_equal(take(&l, message), CAPACITY);
+    assert_int_equal(upmu_session_restart(&l.host.session), UPMU_OK);
+    host_run(&l.host, 100);
+    assert_int_equal(l.host.session.state, UPMU_SESSION_RUNNING);
+    assert_int_equal(take(&l, message), 1);
+    assert_int_equal(message[0].dropped, 1);
+    host_end(&l.host);
+}
+
 static void messages_come_out_in_order_whole_and_as_many_as_asked_for(void **state)
 {
     struct upmu_message message[CAPACITY];
@@ -320,6 +364,7 @@ int main(void)
         cmocka_unit_test(without_messages_hooks_are_called_and_the_queue_stays_empty),
         cmocka_unit_test(an_event_that_does_not_notify_makes_no_message),
         cmocka_unit_test(a_full_queue_drops_the_message_says_so_and_masks),
+        cmocka_unit_test(a_full_queue_masks_what_the_format_does_not),
         cmocka_unit_test(messages_come_out_in_order_whole_and_as_many_as_asked_for),
         cmocka_unit_test(queues_of_odd_sizes_and_unknown_flags_are_refused),
     };

@@ -957,6 +957,36 @@ static void what_is_refused_changes_nothing(void **state)
     tear_down(&f);
 }
 
+/*
+ * P2-006: a session of the core is given nothing when it is made that its target could contradict.  Detached, it may
+ * be attached to a CPU or a thread, and its counts go with it; attached, it keeps its target.
+ */
+static void a_detached_session_may_go_from_a_cpu_to_a_thread_and_back(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    add(&f, 0, "instructions");
+    assert_int_equal(upmu_session_attach_cpu(&f.session[0], &f.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&f.session[0], &f.thread[0], NULL), UPMU_ERR_STATE);
+    assert_int_equal(upmu_session_start(&f.session[0]), UPMU_OK);
+    work(&f, 0, 100);
+    assert_int_equal(upmu_session_detach(&f.session[0]), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&f.session[0], &f.thread[0], NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f.session[0], &f.cpu[0]), UPMU_ERR_STATE);
+    assert_int_equal(upmu_session_start(&f.session[0]), UPMU_OK);
+    work(&f, 0, 1000); /* of others */
+    to_thread(&f, 0, 0);
+    work(&f, 0, 10);
+    assert_int_equal(upmu_session_detach(&f.session[0]), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f.session[0], &f.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.session[0]), UPMU_OK);
+    work(&f, 0, 1);
+    counted(&f, 0, 0, 111);
+    tear_down(&f);
+}
+
 static void sixty_four_prepared_sessions_are_attached_where_threads_are_born(void **state)
 {
     static struct upmu_session pool[64];
@@ -1054,6 +1084,7 @@ int main(void)
         cmocka_unit_test(sessions_that_do_not_run_leave_a_cpu_that_ends),
         cmocka_unit_test(what_is_refused_changes_nothing),
         cmocka_unit_test(beyond_256_cpus_a_placement_is_good_only_beside_whom_it_was_made),
+        cmocka_unit_test(a_detached_session_may_go_from_a_cpu_to_a_thread_and_back),
         cmocka_unit_test(sixty_four_prepared_sessions_are_attached_where_threads_are_born),
     };
 
