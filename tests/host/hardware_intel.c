@@ -5,7 +5,7 @@
  * CPUID is from intel_models.csv, masks of payloads from intel_constraints.csv (extra_reg).
  * Not here: LBR, BTS, PEBS that works, slots and metrics that move, transactions, inexact counts.
  */
-#include "hardware.h"
+#include "tests/host/hardware.h"
 
 #define GENERAL 10
 #define FIXED 7
@@ -532,6 +532,20 @@ static void cpuid(void *hardware, unsigned index, uint32_t leaf, uint32_t sublea
     }
 }
 
+static struct watch *watch_of(struct intel *intel, unsigned index, unsigned number, unsigned *out_counter)
+{
+    *out_counter = number < 16 ? number : number - 16 + GENERAL;
+    return &intel->watch[index][*out_counter];
+}
+
+static uint64_t watchdog_cycles(void *hardware, unsigned index, unsigned number)
+{
+    struct intel *intel = hardware;
+    unsigned counter;
+    struct watch *watch = watch_of(intel, index, number, &counter);
+    return watch->counted + (watch->on ? (intel->cpu[index].value[counter] - watch->start) & width_mask(intel) : 0);
+}
+
 /* The host's own driver: select, GLOBAL_CTRL and the value, as any driver has to write them (c 8). */
 static bool watchdog(void *hardware, unsigned index, unsigned number, bool on, bool interrupts, uint64_t period)
 {
@@ -549,7 +563,8 @@ static bool watchdog(void *hardware, unsigned index, unsigned number, bool on, b
         cpu->select[counter] = on ? 0x43003C | (interrupts ? BIT(20) : 0) : 0;
     else
         cpu->control = (cpu->control & ~(UINT64_C(15) << shift)) | (uint64_t)(on ? interrupts ? 11 : 3 : 0) << shift;
-    *watch = (struct watch){on, interrupts, interrupts ? (0 - period) & width_mask(intel) : 0, on ? 0 : watch->counted};
+    uint64_t counted = on ? 0 : watchdog_cycles(hardware, index, number);
+    *watch = (struct watch){on, interrupts, interrupts ? (0 - period) & width_mask(intel) : 0, counted};
     if (!on)
         return true;
     cpu->value[counter] = watch->start;
@@ -557,20 +572,6 @@ static bool watchdog(void *hardware, unsigned index, unsigned number, bool on, b
     cpu->enable |= bit;
     cpu->masked &= !interrupts;
     return true;
-}
-
-static struct watch *watch_of(struct intel *intel, unsigned index, unsigned number, unsigned *out_counter)
-{
-    *out_counter = number < 16 ? number : number - 16 + GENERAL;
-    return &intel->watch[index][*out_counter];
-}
-
-static uint64_t watchdog_cycles(void *hardware, unsigned index, unsigned number)
-{
-    struct intel *intel = hardware;
-    unsigned counter;
-    struct watch *watch = watch_of(intel, index, number, &counter);
-    return watch->counted + (watch->on ? (intel->cpu[index].value[counter] - watch->start) & width_mask(intel) : 0);
 }
 
 static bool watchdog_interrupt(void *hardware, unsigned index, unsigned number)
