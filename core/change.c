@@ -356,6 +356,11 @@ static void announce_coming(struct change *change, struct upmu_session *session,
     session->started_ns = now_ns;
     session->running_ns = now_ns;
     session->state = UPMU_SESSION_RUNNING;
+    /* The stop before found an overflow that wants the next set: as soon as the call is done. */
+    if (UPMU_SETS && session->switch_due) {
+        session->closed_ns = now_ns;
+        change->cpu->mask_due = 1;
+    }
 }
 
 static void open_coming(struct change *change)

@@ -350,7 +350,8 @@ static void keep_masked(struct pass *pass)
         uint32_t masked = session->counters;
         bool closed = true;
 
-        if (!session->full && !session->switch_due)
+        /* (What a stop found due waits for the next start: others may have its counters.) */
+        if (!session->full && !(session->switch_due && session->state == UPMU_SESSION_RUNNING))
             continue;
         if (!(cpu->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL))
             closed = upmu_bank_handler_close(&cpu->bank, masked) || upmu_bank_handler_close(&cpu->bank, masked);

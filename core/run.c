@@ -357,6 +357,12 @@ enum upmu_status upmu_run_fail(struct upmu_cpu *cpu, struct upmu_session *sessio
     return upmu_session_fault(cpu, session);
 }
 
+/* Left open by a static session: what they counted since then is in nobody's count. */
+static bool ran_for_nobody(const struct upmu_cpu *cpu, uint32_t counters)
+{
+    return UPMU_THREADS && upmu_bank_open(&cpu->bank, counters & ~cpu->running);
+}
+
 /*
  * `opening`: counters that the caller opens or, if this fails, closes next.  What
  * needs a prelude first is not loaded if the caller can run it: it is named.
@@ -382,7 +388,8 @@ static enum upmu_status load_registers(struct upmu_cpu *cpu, struct upmu_session
     for UPMU_TALLIES(tally, upmu_active(session)) {
         if (upmu_tally_is_metric(tally))
             continue;
-        if ((((changed & tally->counters) || upmu_run_tagged(cpu, tally) != tally->counters) &&
+        if ((((changed & tally->counters) || upmu_run_tagged(cpu, tally) != tally->counters ||
+              ran_for_nobody(cpu, tally->counters & opening)) &&
              !upmu_run_prime(cpu, tally)) ||
             !prime_initiator(cpu, tally))
             return UPMU_ERR_PORT;

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Counters change hands: what one session or the host leaves there is in nothing that
+ * the next one counts.  The class of mistake: state of the one before (a flag, a base, a
+ * status bit, a gate bit) that outlives its use of the counter.
+ */
+#include "tests/common/host.h"
+#include <upmu/thread.h>
+
+#define BRANCHES(branches) (2 * (branches)) /* instructions that make them */
+
+static void starts(struct upmu_session *session)
+{
+    assert_int_equal(upmu_session_start(session), UPMU_OK);
+}
+
+static void stops(struct upmu_session *session)
+{
+    assert_int_equal(upmu_session_stop(session), UPMU_OK);
+}
+
+/* Two sets that both count and sample branches, which give way to each other. */
+static void two_sets(struct upmu_session *session, struct upmu_set *second, uint64_t period)
+{
+    struct upmu_sampling sampling = {.period = period, .switch_after = 1};
+
+    assert_int_equal(upmu_session_shuffle(session, false, 0), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(session, NULL, 0, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(session, second, 1, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
+    assert_int_equal(upmu_set_add(session, &session->set, "branches", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(session, second, "branches:k", &sampling), UPMU_OK);
+}
+
+static uint64_t raw(struct upmu_session *session, struct upmu_set *set)
+{
+    struct upmu_count count;
+
+    assert_int_equal(upmu_set_read(session, set, 0, 1, &count), UPMU_OK);
+    return count.raw;
+}
+
+/* `session` is stopped between an overflow and its interrupt: it wants its next set, and waits for a start. */
+static void stop_before_the_interrupt(struct host *host, struct upmu_session *session)
+{
+    host_begin(host, session);
+    upmu_sim_irqs(&host->sim, false);
+    host_run(host, BRANCHES(1000));
+    stops(session);
+    upmu_sim_irqs(&host->sim, true);
+    assert_int_equal(session->state, UPMU_SESSION_STOPPED);
+}
+
+static void a_stopped_session_that_wants_its_next_set_closes_nobody_elses_counters(void **state)
+{
+    struct host host;
+    struct upmu_set mine, theirs;
+    uint64_t before;
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    upmu_sim_set_delivery(&host.sim, 0, 0x40);
+    host_start(&host);
+    upmu_sim_irqs(&host.sim, true);
+    two_sets(&host.session, &mine, 1000);
+    two_sets(&host.other, &theirs, 1000);
+    stop_before_the_interrupt(&host, &host.session);
+    host_begin(&host, &host.other);
+    /* Both sets get their places. */
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(upmu_session_switch(&host.other, NULL), UPMU_OK);
+    before = raw(&host.other, &host.other.set) + raw(&host.other, &theirs);
+    host_run(&host, BRANCHES(10000));
+    assert_int_equal(host.other.state, UPMU_SESSION_RUNNING);
+    assert_int_equal(raw(&host.other, &host.other.set) + raw(&host.other, &theirs) - before, 10000);
+    assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
+    /* And the one that was stopped goes on with its next set. */
+    starts(&host.session);
+    assert_ptr_equal(host.session.active, &mine);
+    assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+    host_end(&host);
+}
+
+/*
+ * What stops and starts a session within one call finds an overflow whose interrupt has not
+ * come: the next set runs afterwards, and no time is counted that was not there.
+ */
+static void written(struct host *host)
+{
+    /* (The event that is written is the one that does not sample.) */
+    assert_int_equal(upmu_session_write(&host->session, 1, 0), UPMU_OK);
+}
+
+static void slept(struct host *host)
+{
+    assert_int_equal(upmu_cpu_suspend(&host->cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_cpu_resume(&host->cpu[0]), UPMU_OK);
+}
+
+/* A CPU's own session takes all counters and gives them back. */
+static void made_room(struct host *host)
+{
+    assert_int_equal(upmu_session_add(&host->other, "branches,branch-misses,cache-misses,cache-references", NULL),
+                     UPMU_OK);
+    host_begin(host, &host->other);
+    assert_int_equal(host->session.state, UPMU_SESSION_WAITING);
+    assert_int_equal(upmu_session_close(&host->other), UPMU_OK);
+}
+
+static void an_overflow_found_between_stop_and_start_changes_the_set(void **state)
+{
+    static void (*const between[])(struct host *) = {written, slept, made_room};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof between / sizeof between[0]; i++) {
+        struct host host;
+        struct upmu_set second;
+        struct upmu_set_info info;
+
+        host_prepare(&host, "skylake");
+        upmu_sim_set_delivery(&host.sim, 0, 0x40);
+        host_start(&host);
+        upmu_sim_irqs(&host.sim, true);
+        host.sim.ns_per_access = 10;
+        two_sets(&host.session, &second, 1000);
+        assert_int_equal(upmu_set_add(&host.session, &host.session.set, "branch-misses", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_share(&host.session, true), UPMU_OK);
+        host_begin(&host, &host.session);
+        upmu_sim_irqs(&host.sim, false);
+        host_run(&host, BRANCHES(1000));
+        upmu_sim_advance_ns(&host.sim, 1000);
+        between[i](&host);
+        assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
+        if (host.session.active != &second)
+            fail_msg("case %u: the set that has overflowed runs on", i);
+        upmu_sim_irqs(&host.sim, true);
+        upmu_sim_advance_ns(&host.sim, 1000);
+        host_run(&host, BRANCHES(1));
+        assert_int_equal(raw(&host.session, &host.session.set), 1000);
+        assert_int_equal(raw(&host.session, &second), 1);
+        stops(&host.session);
+        for (struct upmu_set *set = host.session.sets; set; set = set->next) {
+            upmu_set_ask(&host.session, set, &info);
+            if (info.duration_ns > 20000)
+                fail_msg("case %u: set %u ran %llx ns", i, info.number, (unsigned long long)info.duration_ns);
+        }
+        assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+        host_end(&host);
+    }
+}
+
+static void switches(struct host *host, struct upmu_thread *from, struct upmu_thread *to)
+{
+    assert_int_equal(upmu_thread_switch(&host->cpu[0], from, to), UPMU_OK);
+}
+
+/* What a static counter counted while it ran for no session is in no count, whichever way its session comes back. */
+static void a_static_session_that_is_placed_anew_begins_where_its_counter_is(void **state)
+{
+    (void)state;
+    for (unsigned samples = 0; samples < 2; samples++) {
+        struct host host;
+        struct upmu_thread thread, idle;
+        struct upmu_count count;
+
+        host_set_up(&host, "skylake");
+        upmu_thread_init(&thread, 1, 1, NULL);
+        upmu_thread_init(&idle, 2, 2, NULL);
+        assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_static(&host.session, true), UPMU_OK);
+        assert_int_equal(upmu_session_attach_thread(&host.session, &thread, NULL), UPMU_OK);
+        starts(&host.session);
+        switches(&host, &idle, &thread);
+        host_run(&host, BRANCHES(1000));
+        switches(&host, &thread, &idle);
+        host_run(&host, BRANCHES(777));
+        /* Another session is there now: the placement that it had is not known to be good. */
+        assert_int_equal(
+            upmu_session_add(&host.other, "instructions", &(struct upmu_sampling){.period = samples * 1000}), UPMU_OK);
+        host_begin(&host, &host.other);
+        switches(&host, &idle, &thread);
+        host_run(&host, BRANCHES(10));
+        assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+        assert_int_equal(count.raw, 1010);
+        assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
+        assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
+        assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+        host_end(&host);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stopped_session_that_wants_its_next_set_closes_nobody_elses_counters),
+        cmocka_unit_test(an_overflow_found_between_stop_and_start_changes_the_set),
+        cmocka_unit_test(a_static_session_that_is_placed_anew_begins_where_its_counter_is),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
