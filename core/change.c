@@ -163,10 +163,12 @@ static bool runs_for_nobody(const struct upmu_cpu *cpu, uint32_t counters)
 /* Both sides count user mode alone on its counter: it is changed while it runs. */
 static bool stands_still(const struct change *change, const struct upmu_tally *coming)
 {
-    const struct upmu_tally *leaving = upmu_run_on(change->cpu, coming->counter);
+    const struct upmu_tally *leaving;
 
-    return (coming->counters & change->user & change->leaving & ~change->closed) && !coming->shared && leaving &&
-           upmu_run_still(change->cpu, leaving);
+    if (!(coming->counters & change->user & change->leaving & ~change->closed) || coming->shared)
+        return false;
+    leaving = upmu_run_on(change->cpu, coming->counter);
+    return leaving && upmu_run_still(change->cpu, leaving);
 }
 
 /*
@@ -295,11 +297,15 @@ static void take_staying(struct change *change, struct upmu_session *session)
     struct upmu_cpu *cpu = change->cpu;
 
     for UPMU_TALLIES(tally, session->coming) {
+        const struct upmu_tally *leaving;
+
         if (!(tally->counters & (change->staying | upmu_bank_kept_open(&cpu->bank))) || upmu_tally_samples(tally))
             continue;
         tally->turned = upmu_count_stamp(upmu_cpu_now(cpu));
-        if (change->leaving & tally->counters)
-            tally->base = cpu->tally[tally->counter]->base;
+        /* (Where another one has failed meanwhile, those that leave are forgotten.) */
+        leaving = change->leaving & tally->counters ? cpu->tally[tally->counter] : NULL;
+        if (leaving)
+            tally->base = leaving->base;
         else if (!upmu_bank_read(&cpu->bank, tally->counter, &tally->base))
             cpu->last_tag[tally->counter] = 0;
         /* A read that faulted left no base. */

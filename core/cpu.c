@@ -154,6 +154,7 @@ static void leave_domain(struct upmu_cpu *cpu)
         upmu_domain_leave(cpu->domain, cpu->domain_slot);
     }
     cpu->domain = NULL;
+    cpu->bank.domain = NULL;
 }
 
 enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machine, struct upmu_domain *const *domains)
@@ -178,7 +179,9 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
     if (status == UPMU_OK) {
         machine->only_cpu = cpu;
         cpu->number = machine->cpu_count++;
-        cpu->next_tag = machine->last_tag;
+        if (!++machine->lives)
+            machine->lives = 1;
+        cpu->life = machine->lives;
         UPMU_BARRIER();
         cpu->live = 1;
     } else if (cpu->pmu) {
@@ -308,9 +311,8 @@ static enum upmu_status leave(struct upmu_cpu *cpu, void *unused)
     if (!upmu_claims_restore(cpu))
         status = UPMU_ERR_PORT;
     leave_domain(cpu);
-    /* Sessions of threads keep their tags: in a next life this CPU gives others. */
-    if (cpu->machine->last_tag < cpu->next_tag)
-        cpu->machine->last_tag = cpu->next_tag;
+    if (cpu->machine->only_cpu == cpu)
+        cpu->machine->only_cpu = NULL;
     /* Nothing is ours any more: a second fini finds nothing to do. */
     cpu->pmu = NULL;
     return status;

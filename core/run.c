@@ -108,7 +108,7 @@ static bool prime_initiator(struct upmu_cpu *cpu, const struct upmu_tally *tally
 
 void upmu_schedule_publish(struct upmu_cpu *cpu)
 {
-    uint32_t running = 0, sampling = 0, quiet = 0;
+    uint32_t running = 0, sampling = 0, quiet = 0, before = cpu->running;
 
     for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
         uint32_t mine = 0;
@@ -128,6 +128,11 @@ void upmu_schedule_publish(struct upmu_cpu *cpu)
     UPMU_BARRIER();
     cpu->running = running;
     UPMU_BARRIER();
+    /* A session that does not run any more may be freed. */
+    for (uint32_t rest = before & ~running; rest; rest &= rest - 1u) {
+        cpu->tally[upmu_bits_lowest(rest)] = NULL;
+        cpu->of_tally[upmu_bits_lowest(rest)] = NULL;
+    }
 }
 
 void upmu_run_take(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally)

@@ -322,12 +322,11 @@ static void give_tag(struct upmu_cpu *cpu, struct upmu_tally *tally)
 /* Tags and tickets are those of the CPU where it was linked last. */
 void upmu_session_link(struct upmu_cpu *cpu, struct upmu_session *session)
 {
-    if (!UPMU_THREADS || session->tagged_by != cpu) {
+    if (!UPMU_THREADS || session->tagged_by != cpu->life) {
         for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set))
-            for
-                UPMU_TALLIES(tally, set)
-        give_tag(cpu, tally);
-        session->tagged_by = cpu;
+            for UPMU_TALLIES(tally, set)
+                give_tag(cpu, tally);
+        session->tagged_by = cpu->life;
         session->ticket = UPMU_THREADS ? ++cpu->tickets : 0;
     }
     session->cpu = cpu;
@@ -346,23 +345,23 @@ void upmu_session_unlink(struct upmu_cpu *cpu, struct upmu_session *session)
     *link = session->next;
     UPMU_BARRIER();
     session->counters = 0;
-    session->cpu = NULL;
+    session->next = NULL;
+    session->overflow.cpu = NULL;
     session->set.proven = cpu->seen_counting;
+    session->cpu = NULL;
 }
 
 bool upmu_session_unplace(struct upmu_session *session)
 {
     bool samples = false;
 
-    session->tagged_by = NULL;
+    session->tagged_by = 0;
     for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set)) {
         set->placed_class = 0;
-        for
-            UPMU_TALLIES(tally, set)
-            {
-                tally->counter = UPMU_NO_COUNTER;
-                samples |= tally->period != 0;
-            }
+        for UPMU_TALLIES(tally, set) {
+            tally->counter = UPMU_NO_COUNTER;
+            samples |= tally->period != 0;
+        }
     }
     return samples;
 }
@@ -435,7 +434,7 @@ static void begin_long(struct upmu_session *session)
         tally->due = tally->total + tally->reset;
         if (session->cpu && tally->counter < UPMU_COUNTERS)
             session->cpu->last_tag[tally->counter] = 0;
-        session->tagged_by = session->cpu;
+        session->tagged_by = session->cpu ? session->cpu->life : 0;
     }
     session->long_due = 0;
 }
@@ -664,7 +663,7 @@ static enum upmu_status replace_work(const struct upmu_call *call)
     if (call->cpu)
         (void)upmu_schedule_release(call->cpu, session);
     set_event(call->set, call->index, call->event, call->sampling);
-    session->tagged_by = call->cpu;
+    session->tagged_by = call->cpu ? call->cpu->life : 0;
     if (call->cpu)
         give_tag(call->cpu, &call->set->tally[call->index]);
     return UPMU_OK;

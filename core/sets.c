@@ -110,6 +110,9 @@ enum upmu_status upmu_session_remove_set(struct upmu_session *session, uint16_t 
         session->begun = 0;
     *link = (*link)->next;
     upmu_session_rewind(session);
+    /* (Its memory is the host's now.) */
+    session->leaving = session->coming = NULL;
+    session->overflow.set = NULL;
     return upmu_session_refuse(session, UPMU_OK);
 }
 

@@ -36,6 +36,7 @@ void upmu_thread_forget(struct upmu_session *session)
     while (*link != session)
         link = &(*link)->next_of_thread;
     *link = session->next_of_thread;
+    session->next_of_thread = NULL;
     /* Switches of a thread that nobody monitors are not seen: where it runs is not known any more. */
     if (!session->thread->sessions) {
         if (session->thread->cpu && session->thread->cpu->current == session->thread)
@@ -118,7 +119,7 @@ static void unlink_all(struct upmu_cpu *cpu, struct upmu_thread *thread)
 
 static UPMU_APART void come(struct upmu_cpu *cpu, struct upmu_thread *thread)
 {
-    thread->cpu = cpu;
+    thread->cpu = thread->sessions ? cpu : NULL;
     cpu->current = thread->sessions ? thread : NULL;
 }
 

@@ -204,7 +204,7 @@ struct upmu_machine {
     /* private */
     uint16_t cpu_count; /* initialised so far, modulo 65,536 */
     uint32_t last_session;
-    uint32_t last_tag; /* of CPUs that have left */
+    uint32_t lives; /* of CPUs: initialised so far, never 0 again */
     uint32_t pages; /* sessions that are published */
     struct upmu_cpu *only_cpu;
 };
@@ -342,6 +342,7 @@ struct upmu_cpu {
     uint64_t stale_since_ns;
     volatile uint32_t interrupts;       /* handled since upmu_cpu_init() */
     uint32_t next_tag;
+    uint32_t life;                      /* which of its machine's upmu_cpu_init() this is */
     struct upmu_session *pages;         /* published ones that run */
     struct upmu_bank bank;              /* bank.accesses: what it cost */
     struct upmu_tally *tally[UPMU_COUNTERS];     /* who runs on a counter */

@@ -219,7 +219,7 @@ struct upmu_session {
     uint32_t ticket;           /* turn among those that share */
     volatile uint32_t held;    /* a call works on it while its thread does not run */
     volatile uint32_t sequence; /* odd: times and states are being changed */
-    struct upmu_cpu *tagged_by; /* whose tags its tallies have */
+    uint32_t tagged_by;        /* upmu_cpu.life of the CPU whose tags its tallies have */
     uint32_t long_due;         /* events that stopped it: their next period is the long one */
     uint8_t ordered;           /* sets are not shuffled */
     uint8_t begun;             /* was started: the active set is the one to go on with */

@@ -796,6 +796,7 @@ static void begin_core(struct core *core)
         upmu_claims_share(cpu);
         upmu_domain_begin(&core->domain, cpu->domain_slot);
         cpu->live = 1;
+        cpu->life = 1;
     }
 }
 

@@ -228,6 +228,7 @@ static void fabric_set_up(struct fabric *fabric)
     upmu_bank_init(&fabric->cpu.bank, fabric->cpu.pmu, &fabric->memory.port, true);
     assert_true(upmu_bank_find(&fabric->cpu.bank));
     fabric->cpu.live = 1;
+    fabric->cpu.life = 1;
     assert_int_equal(upmu_session_init(&fabric->session, &fabric->machine), UPMU_OK);
     assert_int_equal(upmu_session_init(&fabric->other, &fabric->machine), UPMU_OK);
 }

@@ -222,6 +222,7 @@ static void begin(uint32_t capabilities)
     rig.cpu.pmu = pmu;
     upmu_bank_init(&rig.cpu.bank, pmu, &rig.port, true);
     rig.cpu.live = 1;
+    rig.cpu.life = 1;
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(upmu_session_init(&rig.session[i], &rig.machine), UPMU_OK);
 }
