@@ -100,24 +100,28 @@ static uint64_t named_happened(const struct upmu_sim *sim, unsigned cpu, uint32_
 {
     const struct upmu_sim_profile *profile = sim_is(sim, cpu);
     bool wrong = profile->flags & UPMU_SIM_AAJ80;
+    bool p6 = profile->flags & UPMU_SIM_P6;
     bool one_clock = profile->flags & UPMU_SIM_ONE_REF_CLOCK && sim_on(sim, UPMU_SIM_RULE_REF_IS_BUS);
 
     switch (code) {
     case 0x00c0:
         return burst->instructions;
-    case 0x003c:
-    case 0x0079: /* P6 */
-        return code == 0x003c || profile->flags & UPMU_SIM_P6 ? burst->cycles : 0;
+    case 0x003c: /* P6 has its own codes (Linux arch/x86/events/intel/p6.c) */
+        return p6 ? 0 : burst->cycles;
+    case 0x0079:
+        return p6 ? burst->cycles : 0;
     case 0x013c:
-        return one_clock ? burst->ref_cycles : burst->bus_cycles;
+        return p6 ? 0 : one_clock ? burst->ref_cycles : burst->bus_cycles;
+    case 0x0062:
+        return p6 ? burst->bus_cycles : 0;
     case 0x4f2e:
-        return burst->llc_references;
+        return p6 ? 0 : burst->llc_references;
     case 0x412e:
-        return burst->llc_misses;
-    case 0x0f2e: /* P6: L2_RQSTS in all states; invalid (Linux arch/x86/events/intel/p6.c) */
-        return profile->flags & UPMU_SIM_P6 ? burst->llc_references : 0;
-    case 0x012e:
-        return profile->flags & UPMU_SIM_P6 ? burst->llc_misses : 0;
+        return p6 ? 0 : burst->llc_misses;
+    case 0x0f2e: /* L2_RQSTS in all states */
+        return p6 ? burst->llc_references : 0;
+    case 0x012e: /* … invalid */
+        return p6 ? burst->llc_misses : 0;
     case 0x00c4:
         return burst->branches;
     case 0x00c5:

@@ -13,7 +13,7 @@
 #define BIT(n) (UINT64_C(1) << (n))
 #define STATUS_FROZEN BIT(59)
 
-enum { PEBS = 1, LATENCY = 2, STORE = 4, SHARED = 8, TRANSACTIONS = 16, TFA = 32, STICKY = 64 };
+enum { PEBS = 1, LATENCY = 2, STORE = 4, SHARED = 8, TRANSACTIONS = 16, TFA = 32, STICKY = 64, SNOOP = 128 };
 
 /* clang-format off */
 /* MSR 345h (`capabilities`) is not measured (m 1): bits as c 1.6 names them; 0 is a CPU without PDCM. */
@@ -41,7 +41,7 @@ static const struct part {
      {0x3FFFFFBFFF, 0x3FFFFFBFFF}, 0x7FFF17, 0, {0}, 0},
     {6, 0xBD, 1, 48, 0x3FF, 0xF, {0x0D300806, 0x280, 7, 0x8603}, 0xF6C7, PEBS | LATENCY | STICKY,
      {0xFFFFFFFFFFF, 0xFFFFFFFFFFF}, 0x7FFF1F, 0x40000003, {0xB, 3, 0, 0x1DFF}, 0},
-    {6, 0xBD, 1, 48, 0xFF, 0x77, {0x0D300806, 0x280, 7, 0x8603}, 0x76C7, PEBS | LATENCY,
+    {6, 0xBD, 1, 48, 0xFF, 0x77, {0x0D300806, 0x280, 7, 0x8603}, 0x76C7, PEBS | LATENCY | SNOOP,
      {0x800FF3FFFFFFFFFF, 0xFF3FFFFFFFFFF}, 0, 0x20000003, {0xF, 3, 8, 0x1F7F}, 0x3000000FC},
 };
 /* clang-format on */
@@ -66,7 +66,7 @@ static const struct hardware_model models[] = {
 struct cpu {
     uint64_t value[COUNTERS], select[GENERAL], cause[COUNTERS], refill[COUNTERS];
     uint64_t enable, control, status, hidden, debugctl, capabilities, metrics, pebs_enable, pebs_config, ds_area;
-    uint64_t load_latency, frontend, force_abort, response[2];
+    uint64_t load_latency, frontend, force_abort, response[2], snoop[2], misc_enable;
     uint32_t late; /* counters whose interrupt is under way */
     uint8_t due[COUNTERS];
     bool masked, asserted, repeated;
@@ -123,7 +123,7 @@ static unsigned mode(const struct cpu *cpu, unsigned counter)
 /* clang-format off */
 enum kind { LEGACY, FULL, COUNTER, ALIAS, SELECT, ALIAS_SELECT, CAUSE, REFILL, CAPABILITIES, CONTROL, FLAGS,
             ENABLE, CLEAR, SET, IN_USE, PEBS_ENABLE, PEBS_CONFIG, DS_AREA, LOAD_LATENCY, FRONTEND, RESPONSE, METRICS,
-            ABORT, DEBUGCTL, KINDS };
+            ABORT, DEBUGCTL, SNOOPING, MISC, KINDS };
 /* clang-format on */
 
 #define AT(field) offsetof(struct cpu, field)
@@ -161,6 +161,8 @@ static const struct row {
     {0x329, 1, 1, 0, METRICS, 1, AT(metrics)},
     {0x10F, 1, 1, 0, ABORT, 1, AT(force_abort)},
     {0x1D9, 1, 1, 0, DEBUGCTL, 1, AT(debugctl)},
+    {0x1328, 2, 1, 0, SNOOPING, 1, AT(snoop)},
+    {0x1A0, 1, 1, 0, MISC, 1, AT(misc_enable)},
 };
 
 /* Bits that can be written; 0: there is no such register (of those that are never written: any other value). */
@@ -208,7 +210,10 @@ static uint64_t writable(const struct intel *intel, enum kind kind, unsigned n)
         [RESPONSE] = part->response[n & 1],
         [METRICS] = metrics ? ~UINT64_C(0) : 0,
         [ABORT] = (part->flags & TFA) ? 1 : 0,
-        [DEBUGCTL] = 0x7C3 | (part->version >= 2 ? 0x1800 : 0) | ((part->capabilities & BIT(12)) << 2), /* c 6, m 3 */
+        [DEBUGCTL] = 0x7C3 | (part->version >= 2 ? 0x1800 : 0) | ((part->capabilities & BIT(12)) << 2) |
+                     ((part->flags & TRANSACTIONS) ? BIT(15) : 0), /* c 6, m 3 */
+        [SNOOPING] = (part->flags & SNOOP) ? ~UINT64_C(0) : 0,
+        [MISC] = ~UINT64_C(0),
     };
     return masks[kind];
 }
@@ -395,6 +400,8 @@ static bool write_register(void *hardware, unsigned index, uint32_t msr, uint64_
         return false;        /* m 3: not canonical */
     if (row->kind == LEGACY) /* m 3 */
         value = (uint64_t)(int64_t)(int32_t)(uint32_t)value & width_mask(intel);
+    if (row->kind == MISC) /* m 3: what says which facilities there are stays */
+        value = (value & ~UINT64_C(0x1880)) | (cpu->misc_enable & 0x1880);
     bool third = row->kind == CLEAR && (cpu->status & value & BIT(34));
     if (row->kind == CLEAR)
         cpu->hidden &= ~value;
@@ -446,8 +453,10 @@ static void reset(void *hardware, unsigned index, bool shared)
     struct intel *intel = hardware;
     struct cpu *cpu = &intel->cpu[index];
     uint64_t first = cpu->response[0], second = cpu->response[1];
-    *cpu = (struct cpu){
-        .enable = intel->part->general, .capabilities = intel->part->capabilities, .masked = true}; /* m 2 */
+    *cpu = (struct cpu){.enable = intel->part->general,
+                        .capabilities = intel->part->capabilities,
+                        .misc_enable = 0x80 | ((intel->part->flags & PEBS) ? 0 : 0x1800),
+                        .masked = true}; /* m 2, c 1.1 */
     if ((intel->part->flags & SHARED) && !shared)
         cpu->response[0] = first, cpu->response[1] = second;
     for (unsigned counter = 0; counter < COUNTERS; counter++) {
@@ -480,7 +489,8 @@ static void leave(void *hardware, unsigned index, uint64_t seed)
         unsigned n;
         uint64_t mask, some = next_random(&seed) & next_random(&seed) & next_random(&seed);
         const struct row *row = find(intel, rows[i].msr, &n, &mask);
-        bool plain = row && (row->kind == CONTROL || (row->kind >= ENABLE && row->kind != SET && row->kind != IN_USE));
+        bool plain = row && (row->kind == CONTROL ||
+                             (row->kind >= ENABLE && row->kind != SET && row->kind != IN_USE && row->kind != MISC));
         if (plain)
             *place_of(intel, index, row, n) = some & mask;
     }
@@ -610,7 +620,8 @@ static unsigned registers(void *hardware, unsigned index, struct hardware_regist
             it.counter = kind <= ALIAS || kind == FLAGS || kind == IN_USE || kind == METRICS;
             it.shared = kind == RESPONSE && (intel->part->flags & SHARED);
             it.owned &= kind == DEBUGCTL ? 0x1800 : ~UINT64_C(0);
-            if (kind == CAPABILITIES || kind == FLAGS || kind == IN_USE || kind == DS_AREA || kind == PEBS_CONFIG)
+            if (kind == CAPABILITIES || kind == FLAGS || kind == IN_USE || kind == DS_AREA || kind == PEBS_CONFIG ||
+                kind == MISC)
                 it.owned = 0;
             out[found++] = it;
         }

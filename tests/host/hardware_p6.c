@@ -67,7 +67,7 @@ static struct cpu *enter(struct p6 *p6, unsigned index)
 }
 
 /* The register and what can be written (m 3); NULL: it faults. */
-static uint64_t *find(struct p6 *p6, struct cpu *cpu, uint32_t msr, uint64_t *out_mask)
+static uint64_t *find(struct cpu *cpu, uint32_t msr, uint64_t *out_mask)
 {
     *out_mask = msr <= 0xC2 ? ~UINT64_C(0) : 0xFFDFFFFF; /* m 3: bit 21 and 63:32 of a select are reserved */
     if (msr == 0xC1 || msr == 0xC2)
@@ -75,13 +75,13 @@ static uint64_t *find(struct p6 *p6, struct cpu *cpu, uint32_t msr, uint64_t *ou
     if (msr == 0x186 || msr == 0x187)
         return &cpu->select[msr - 0x186];
     *out_mask = 0x7C3; /* m 3: bits 11 and 12 are version 2's */
-    return msr == 0x1D9 && p6->part->architectural ? &cpu->debugctl : NULL;
+    return msr == 0x1D9 ? &cpu->debugctl : NULL;
 }
 
 static bool read_register(void *hardware, unsigned index, uint32_t msr, uint64_t *out_value)
 {
     struct p6 *p6 = hardware;
-    uint64_t mask, *value = find(p6, enter(p6, index), msr, &mask);
+    uint64_t mask, *value = find(enter(p6, index), msr, &mask);
     bool capabilities = msr == 0x345 && p6->part->architectural; /* c 1.6 */
     *out_value = value ? *value : 0;
     return value || capabilities;
@@ -90,7 +90,7 @@ static bool read_register(void *hardware, unsigned index, uint32_t msr, uint64_t
 static bool write_register(void *hardware, unsigned index, uint32_t msr, uint64_t value)
 {
     struct p6 *p6 = hardware;
-    uint64_t mask, *place = find(p6, enter(p6, index), msr, &mask);
+    uint64_t mask, *place = find(enter(p6, index), msr, &mask);
     if (!place || (value & ~mask))
         return false;
     if (msr <= 0xC2) /* m 3: the low half, sign extended */
@@ -189,7 +189,7 @@ static void leave(void *hardware, unsigned index, uint64_t seed)
     }
     if (!(cpu->select[0] & ENABLE))
         cpu->value[next_random(&seed) % COUNTERS] = WIDTH_MASK - next_random(&seed) % 16;
-    cpu->debugctl = p6->part->architectural ? next_random(&seed) & 1 : 0; /* Q-E3 */
+    cpu->debugctl = next_random(&seed) & 1; /* Q-E3 */
     cpu->masked = true;
 }
 
@@ -266,11 +266,11 @@ static const char *damage(void *hardware)
 
 static unsigned registers(void *hardware, unsigned index, struct hardware_register *out, unsigned room)
 {
-    static const uint32_t msrs[] = {0xC1, 0xC2, 0x186, 0x187, 0x345, 0x1D9};
+    static const uint32_t msrs[] = {0xC1, 0xC2, 0x186, 0x187, 0x1D9, 0x345};
     const struct p6 *p6 = hardware;
     unsigned found = 0;
     (void)index;
-    for (unsigned i = 0; i < (p6->part->architectural ? 6 : 4) && found < room; i++) /* LBR's register is not owned */
+    for (unsigned i = 0; i < (p6->part->architectural ? 6 : 5) && found < room; i++) /* LBR's register is not owned */
         out[found++] = (struct hardware_register){msrs[i], i < 2 ? ~UINT64_C(0) : i < 4 ? 0xFFDFFFFF : 0, i < 2, false};
     return found;
 }
