@@ -517,7 +517,10 @@ void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters);
 
 /*
  * Say that the firmware needs its counters no more: those found in use at
- * take-over become free.  upmu_cpu_fini() still writes back what was found.
+ * take-over become free.  Counters for which a former kernel left PEBS enabled are in use,
+ * too, though they stand still: their overflows would write records to its memory.  It is
+ * switched off here (on NetBurst it is not: such counters stay the firmware's).
+ * upmu_cpu_fini() still writes back what was found.
  *
  * Context: local.
  */
