@@ -289,6 +289,9 @@ static bool pebs_record(struct upmu_sim *sim, unsigned index, unsigned counter)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
 
+    /* Bit 32 + i is fixed i's on baseline PEBS alone; before, load latency's on counter i. */
+    if (counter >= UPMU_SIM_FIXED && !(sim_is(sim, index)->capabilities & SIM_CAP_BASELINE))
+        return false;
     if (!(cpu->pebs_enable & sim_global_bit(counter)) || !sim_on(sim, UPMU_SIM_RULE_PEBS_RECORDS))
         return false;
     cpu->counter[counter].value = cpu->counter[counter].pebs_reset & sim_width_mask(sim_is(sim, index), counter);
