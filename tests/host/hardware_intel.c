@@ -270,6 +270,7 @@ static void overflow(struct intel *intel, struct cpu *cpu, unsigned counter)
     bool record = counter < GENERAL || (cpu->capabilities & BIT(14)); /* c 14: bit 32 + i was load latency before */
     if (record && (cpu->pebs_enable & bit)) { /* m 5: a record instead of a flag; no buffer here is anybody's */
         intel->damage = "a PEBS record was written to a stale DS area";
+        cpu->status &= ~bit;
         return;
     }
     for (unsigned i = 0; i < COUNTERS; i++) /* c 2, c 15: auto counter reload */
