@@ -132,6 +132,10 @@ static void record(struct upmu_session *session, uint32_t events, const struct u
         overflow->process = frame->process;
         overflow->thread = frame->thread;
         overflow->flags = frame->user ? UPMU_SAMPLE_USER : 0;
+        if (!frame->user && session->hides_kernel) {
+            overflow->ip = overflow->sp = 0;
+            overflow->flags = UPMU_SAMPLE_HIDDEN;
+        }
     }
     if (UPMU_SETS)
         want_switch(cpu, session, events, now_ns);

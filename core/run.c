@@ -125,6 +125,7 @@ void upmu_schedule_publish(struct upmu_cpu *cpu)
     }
     cpu->sampling = sampling;
     cpu->quiet = quiet;
+    cpu->left |= running;
     UPMU_BARRIER();
     cpu->running = running;
     UPMU_BARRIER();

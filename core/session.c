@@ -239,6 +239,11 @@ enum upmu_status upmu_session_ring(struct upmu_session *session, void *buffer, s
     return UPMU_OK;
 }
 
+void upmu_session_hide_kernel(struct upmu_session *session, bool hide)
+{
+    session->hides_kernel = hide;
+}
+
 void upmu_session_mask_on_full(struct upmu_session *session, bool mask_on_full)
 {
     session->mask_on_full = mask_on_full;

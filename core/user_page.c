@@ -8,7 +8,12 @@
  */
 #include "core/apart.h"
 #include "core/user_page.h"
+#include "core/bank.h"
+#include "core/bits.h"
+#include "core/claims.h"
 #include "core/count.h"
+#include "core/cpu.h"
+#include "core/domain.h"
 #include "core/joint.h"
 #include "core/mem.h"
 #include "core/metrics.h"
@@ -84,6 +89,32 @@ static void write_settled(const struct upmu_cpu *cpu, struct upmu_session *sessi
     } while (interrupts != cpu->interrupts);
 }
 
+/* Make a counter that does not run 0; false: its write faulted.  What another CPU has taken meanwhile is its. */
+static bool clear_one(struct upmu_cpu *cpu, unsigned counter)
+{
+    struct upmu_domain *domain = upmu_cpu_domain(cpu);
+    bool claim = domain && !upmu_domain_holds(&domain->claim[UPMU_DOMAIN_COUNTER(counter)], cpu->domain_slot);
+    bool fine;
+
+    if (claim && upmu_domain_claim(domain, cpu->domain_slot, UPMU_DOMAIN_COUNTER(counter), 0) == UPMU_CLAIM_LOST)
+        return true;
+    fine = upmu_bank_write(&cpu->bank, counter, 0);
+    if (claim)
+        upmu_domain_release(domain, cpu->domain_slot, UPMU_DOMAIN_COUNTER(counter));
+    cpu->last_tag[counter] = 0;
+    return fine;
+}
+
+/* User mode is about to read all counters: those that do not run hold counts of other threads. */
+static UPMU_APART void clear_left(struct upmu_cpu *cpu)
+{
+    uint32_t others = cpu->running | cpu->firmware | cpu->watchdog | cpu->foreign | UPMU_METRIC_COUNTERS;
+
+    for (uint32_t rest = cpu->left & ~others; rest; rest &= rest - 1u)
+        if (clear_one(cpu, upmu_bits_lowest(rest)))
+            cpu->left &= ~(rest & (0u - rest));
+}
+
 void upmu_user_pages_write(struct upmu_cpu *cpu)
 {
     bool any = false;
@@ -108,6 +139,8 @@ void upmu_user_pages_write(struct upmu_cpu *cpu)
             write_settled(cpu, session);
         }
     any = cpu->pages != NULL;
+    if (any)
+        clear_left(cpu);
     if (any != cpu->user_reads && port_has_allow_rdpmc(cpu->machine->port)) {
         cpu->user_reads = any;
         port_allow_rdpmc(cpu->machine->port, any);

@@ -3,6 +3,11 @@
  * perfmon2's calls on upmu's sessions: a kernel wires its system calls to them.  The
  * host keeps the table of descriptors, gives memory, and copies from and to its programs.
  *
+ * Rights: a context has those of its owner, the user that it was created for, whichever
+ * program uses its descriptor later.  What no hook allows is refused: without hooks a
+ * program counts the user mode of threads that find_thread gives it, by events that need
+ * no privilege, and sees no address of the kernel.
+ *
  * Each byte of a program's memory is read at most once.  A refused call leaves the
  * context as it was.  Register numbers are rows of the PMU's register table
  * (machine->pmu[0]): PMDs are the rows of counters, PMCs those of selects, fixed
@@ -14,6 +19,22 @@
 #include <abi/perfmon2/pfm.h>
 #include <upmu/upmu.h>
 
+/* A user: whom the host knows, and what it may hold.  The host's memory, until its last context has ended. */
+struct upmu_pfm_owner {
+    void *host;             /* the host's */
+    uint32_t most_contexts; /* at a time; 0: any number */
+    size_t most_bytes;      /* of memory that its contexts hold, as upmu_pfm_memory says; 0: any number */
+    /* private */
+    uint32_t contexts;
+    size_t bytes;
+};
+
+/* What an event counts beyond the user mode of its own thread, and what else a context may have. */
+#define UPMU_PFM_KERNEL (1u << 0)     /* the kernel's mode */
+#define UPMU_PFM_BEYOND (1u << 1)     /* what other threads, CPUs or guests do meanwhile: AnyThread, a northbridge */
+#define UPMU_PFM_PRIVILEGED (1u << 2) /* needs bits of UPMU_LEVEL_PRIVILEGED: payload registers */
+#define UPMU_PFM_ADDRESSES (1u << 3)  /* of the kernel, in samples and messages; asked without an event */
+
 /* What the host gives, once.  Zeroed members are their defaults. */
 struct upmu_pfm {
     struct upmu_machine *machine;
@@ -21,15 +42,23 @@ struct upmu_pfm {
     /* Copy from and to the calling program; false: it has no such memory. */
     bool (*copy_in)(void *context, void *to, const void *user, size_t bytes);
     bool (*copy_out)(void *context, void *user, const void *from, size_t bytes);
-    /* May the caller create a context with these flags?  NULL: anybody may. */
-    bool (*may_create)(void *context, uint32_t flags);
-    /* The thread of a number and the CPU that it runs on (NULL: none), or NULL. */
-    struct upmu_thread *(*find_thread)(void *context, uint32_t number, struct upmu_cpu **out_cpu);
-    /* The CPU of a number, or NULL. */
-    struct upmu_cpu *(*find_cpu)(void *context, uint32_t number);
+    /* In these, `owner` is who asks; NULL if it was NULL at the creation. */
+    /* May it create a context with these flags?  NULL: not one of a CPU, which counts all threads there. */
+    bool (*may_create)(void *context, struct upmu_pfm_owner *owner, uint32_t flags);
+    /*
+     * May it use an event that needs these UPMU_PFM_ rights (perhaps none)?  Asked whenever a context is loaded or
+     * loaded anew.  `event` NULL: may it have UPMU_PFM_ADDRESSES?  Asked when a context is created and when it is
+     * loaded.  NULL: what needs no right.
+     */
+    bool (*may_use)(void *context, struct upmu_pfm_owner *owner, const struct upmu_event *event, uint32_t rights);
+    /* The thread of a number and the CPU that it runs on (NULL: none).  NULL: none that the owner may monitor. */
+    struct upmu_thread *(*find_thread)(void *context, struct upmu_pfm_owner *owner, uint32_t number,
+                                       struct upmu_cpu **out_cpu);
+    /* The CPU of a number; NULL: none that the owner may monitor. */
+    struct upmu_cpu *(*find_cpu)(void *context, struct upmu_pfm_owner *owner, uint32_t number);
     const struct upmu_format *const *formats; /* ends with NULL */
     const struct upmu_notify *notify;
-    uint32_t most_contexts;                   /* 0: any number */
+    uint32_t most_contexts; /* of all owners; 0: any number */
     /* private */
     uint32_t contexts;
 };
@@ -66,6 +95,7 @@ struct upmu_pfm_context {
     struct upmu_session session;
     /* private */
     struct upmu_pfm *pfm;
+    struct upmu_pfm_owner *owner;
     struct upmu_pfm_memory memory;
     struct upmu_queue queue;
     uint32_t flags;
@@ -74,18 +104,20 @@ struct upmu_pfm_context {
 };
 
 /*
- * pfm_create_context().  Without PFM_FL_SMPL_FMT name, argument and size must be 0.
- * `name` is the host's copy.
+ * pfm_create_context(), for `owner` (NULL: nobody that the host knows: its rights are what
+ * the hooks give to NULL).  Without PFM_FL_SMPL_FMT name, argument and size must be 0.
+ * `name` is the host's copy.  A context whose owner may not have UPMU_PFM_ADDRESSES hides
+ * the kernel's addresses (upmu_session_hide_kernel()).
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (flags, what belongs to them, or a CPU's context that
- * blocks); UPMU_ERR_NOT_PERMITTED (may_create); UPMU_ERR_NO_SPACE (most_contexts, memory);
- * UPMU_ERR_NO_PMU; what the format answers.
+ * blocks); UPMU_ERR_NOT_PERMITTED (may_create); UPMU_ERR_NO_SPACE (most_contexts, of all
+ * or of the owner, its most_bytes, memory); UPMU_ERR_NO_PMU; what the format answers.
  * Context: any.
  */
 UPMU_MUST_CHECK
-enum upmu_status upmu_pfm_create_context(struct upmu_pfm *pfm, struct upmu_pfm_context *context,
-                                         const struct upmu_pfm_memory *memory, uint32_t flags, const char *name,
-                                         const void *argument, size_t argument_bytes);
+enum upmu_status upmu_pfm_create_context(struct upmu_pfm *pfm, struct upmu_pfm_owner *owner,
+                                         struct upmu_pfm_context *context, const struct upmu_pfm_memory *memory,
+                                         uint32_t flags, const char *name, const void *argument, size_t argument_bytes);
 
 /* A descriptor was duplicated.  Context: any. */
 void upmu_pfm_share(struct upmu_pfm_context *context);
@@ -105,8 +137,9 @@ enum upmu_status upmu_pfm_close(struct upmu_pfm_context *context, bool *out_last
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (size, register, set, flag or reserved field);
  * UPMU_ERR_NO_SPACE (longer than memory.vector_bytes); UPMU_ERR_NOT_PERMITTED (a bit
- * that no program may set); UPMU_ERR_PORT (copying); as upmu_session_attach_cpu() where
- * a loaded session has to be loaded anew, else as upmu_session_read().
+ * that no program may set; of a loaded context an event that its owner may not use);
+ * UPMU_ERR_PORT (copying); as upmu_session_attach_cpu() where a loaded session has to be
+ * loaded anew, else as upmu_session_read().
  * Context: local; any while it is not loaded.
  */
 UPMU_MUST_CHECK
@@ -121,6 +154,7 @@ enum upmu_status upmu_pfm_read_pmds(struct upmu_pfm_context *context, void *user
  * context, that of the executing CPU.  Unloading what is not loaded does nothing.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (flags, no such target); UPMU_ERR_STATE (loaded);
+ * UPMU_ERR_NOT_PERMITTED (an event that its owner may not use: may_use);
  * UPMU_ERR_WRONG_CPU; as upmu_session_attach_cpu() and _attach_thread().
  * Context: local.
  */
@@ -172,9 +206,10 @@ enum upmu_status upmu_pfm_read(struct upmu_pfm_context *context, void *user, siz
  * Returns and context as above.
  */
 UPMU_MUST_CHECK
-enum upmu_status upmu_pfm9_create_session(struct upmu_pfm *pfm, struct upmu_pfm_context *context,
-                                          const struct upmu_pfm_memory *memory, const void *user, const char *name,
-                                          const void *argument, size_t argument_bytes);
+enum upmu_status upmu_pfm9_create_session(struct upmu_pfm *pfm, struct upmu_pfm_owner *owner,
+                                          struct upmu_pfm_context *context, const struct upmu_pfm_memory *memory,
+                                          const void *user, const char *name, const void *argument,
+                                          size_t argument_bytes);
 UPMU_MUST_CHECK
 enum upmu_status upmu_pfm9_write_pmcs(struct upmu_pfm_context *context, const void *user, unsigned count);
 UPMU_MUST_CHECK

@@ -70,6 +70,7 @@ static enum upmu_status open_session(struct upmu_pfm_context *context, const cha
         if (!format)
             return UPMU_ERR_INVALID;
     }
+    upmu_session_hide_kernel(&context->session, !upmu_pfm_may_use(context, NULL, UPMU_PFM_ADDRESSES));
     if (status == UPMU_OK && memory->ring)
         status = upmu_session_ring(&context->session, memory->ring, memory->ring_bytes);
     if (status == UPMU_OK)
@@ -80,9 +81,9 @@ static enum upmu_status open_session(struct upmu_pfm_context *context, const cha
     return status;
 }
 
-enum upmu_status upmu_pfm_create_context(struct upmu_pfm *pfm, struct upmu_pfm_context *context,
-                                         const struct upmu_pfm_memory *memory, uint32_t flags, const char *name,
-                                         const void *argument, size_t argument_bytes)
+enum upmu_status upmu_pfm_create_context(struct upmu_pfm *pfm, struct upmu_pfm_owner *owner,
+                                         struct upmu_pfm_context *context, const struct upmu_pfm_memory *memory,
+                                         uint32_t flags, const char *name, const void *argument, size_t argument_bytes)
 {
     enum upmu_status status;
 
@@ -92,12 +93,15 @@ enum upmu_status upmu_pfm_create_context(struct upmu_pfm *pfm, struct upmu_pfm_c
         return UPMU_ERR_INVALID;
     if (!pfm->machine->pmu_count)
         return UPMU_ERR_NO_PMU;
-    if (!memory->set_count || (pfm->most_contexts && pfm->contexts >= pfm->most_contexts))
+    if (!memory->set_count)
         return UPMU_ERR_NO_SPACE;
-    if (pfm->may_create && !pfm->may_create(pfm->context, flags))
+    if (pfm->may_create ? !pfm->may_create(pfm->context, owner, flags) : flags & PFM_FL_SYSTEM_WIDE)
         return UPMU_ERR_NOT_PERMITTED;
+    if (!upmu_pfm_account(pfm, owner, memory))
+        return UPMU_ERR_NO_SPACE;
     memset(context, 0, sizeof *context);
     context->pfm = pfm;
+    context->owner = owner;
     context->memory = *memory;
     context->flags = flags;
     context->references = 1;
@@ -106,8 +110,8 @@ enum upmu_status upmu_pfm_create_context(struct upmu_pfm *pfm, struct upmu_pfm_c
     memory->sets[0].used = true;
     memset(memory->sets[0].event_of, PFM_NO_EVENT, sizeof memory->sets[0].event_of);
     status = open_session(context, name, argument, argument_bytes);
-    if (status == UPMU_OK)
-        pfm->contexts++;
+    if (status != UPMU_OK)
+        upmu_pfm_discharge(pfm, owner, memory);
     return status;
 }
 
@@ -131,7 +135,7 @@ enum upmu_status upmu_pfm_close(struct upmu_pfm_context *context, bool *out_last
     upmu_message_restarted(&context->session);
     context->references = 0;
     context->loaded = false;
-    context->pfm->contexts--;
+    upmu_pfm_discharge(context->pfm, context->owner, &context->memory);
     *out_last = true;
     return status;
 }
@@ -146,7 +150,7 @@ static enum upmu_status attach(struct upmu_pfm_context *context, uint32_t target
     struct upmu_cpu *cpu = NULL;
 
     if (context->flags & PFM_FL_SYSTEM_WIDE) {
-        cpu = pfm->find_cpu ? pfm->find_cpu(pfm->context, target) : NULL;
+        cpu = pfm->find_cpu ? pfm->find_cpu(pfm->context, context->owner, target) : NULL;
         if (!cpu)
             return UPMU_ERR_INVALID;
         /* The caller must be there: nobody is sent. */
@@ -160,7 +164,7 @@ static enum upmu_status attach(struct upmu_pfm_context *context, uint32_t target
         }
         return upmu_session_attach_cpu(&context->session, cpu);
     }
-    thread = pfm->find_thread ? pfm->find_thread(pfm->context, target, &cpu) : NULL;
+    thread = pfm->find_thread ? pfm->find_thread(pfm->context, context->owner, target, &cpu) : NULL;
     return thread ? upmu_session_attach_thread(&context->session, thread, cpu) : UPMU_ERR_INVALID;
 }
 
@@ -176,6 +180,7 @@ enum upmu_status upmu_pfm_load_context(struct upmu_pfm_context *context, uint32_
     if (context->loaded)
         upmu_pfm_keep(context);
     context->loaded = false;
+    upmu_session_hide_kernel(&context->session, !upmu_pfm_may_use(context, NULL, UPMU_PFM_ADDRESSES));
     status = upmu_pfm_build(context);
     if (status == UPMU_OK)
         status = attach(context, target);

@@ -38,6 +38,16 @@ enum upmu_status upmu_pfm_take_pmcs(struct upmu_pfm_context *context, size_t cou
 enum upmu_status upmu_pfm_take_pmds(struct upmu_pfm_context *context, size_t count);
 enum upmu_status upmu_pfm_fill_pmds(struct upmu_pfm_context *context, size_t count);
 
+/* Does a hook give its owner these rights (UPMU_PFM_)? */
+bool upmu_pfm_may_use(const struct upmu_pfm_context *context, const struct upmu_event *event, uint32_t rights);
+
+/* May the owner use all events that the session has now? */
+bool upmu_pfm_may_use_all(struct upmu_pfm_context *context);
+
+/* Count a context and its memory as its owner's; false: that is too much.  And the end of it. */
+bool upmu_pfm_account(struct upmu_pfm *pfm, struct upmu_pfm_owner *owner, const struct upmu_pfm_memory *memory);
+void upmu_pfm_discharge(struct upmu_pfm *pfm, struct upmu_pfm_owner *owner, const struct upmu_pfm_memory *memory);
+
 /* Make events of the registers of all sets, in a detached session. */
 enum upmu_status upmu_pfm_build(struct upmu_pfm_context *context);
 

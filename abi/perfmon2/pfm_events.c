@@ -14,11 +14,13 @@
 /* The longest period, and the first of a PMD that is further from its overflow. */
 #define LONGEST (~UINT64_C(0) >> 1)
 
-/* USR and OS of a general select (Intel SDM vol 3, IA32_PERFEVTSELx), and of a fixed counter's control. */
+/* USR, OS and ANY of a general select (Intel SDM vol 3, IA32_PERFEVTSELx), and of a fixed counter's control. */
 #define SELECT_USR (UINT64_C(1) << 16)
 #define SELECT_OS (UINT64_C(1) << 17)
+#define SELECT_ANY (UINT64_C(1) << 21)
 #define FIXED_OS 1u
 #define FIXED_USR 2u
+#define FIXED_ANY 4u
 
 /* What the fixed counters count, as select words (Intel SDM vol 3, architectural events). */
 static const uint16_t fixed_code[] = {0x00c0, 0x003c, 0x0300, 0x0400};
@@ -48,7 +50,8 @@ static uint64_t fixed_word(const struct upmu_pmu *pmu, const struct upmu_pfm_set
 
     if (!(field & (FIXED_OS | FIXED_USR)) || index >= sizeof fixed_code / sizeof *fixed_code)
         return 0;
-    return fixed_code[index] | (field & FIXED_OS ? SELECT_OS : 0) | (field & FIXED_USR ? SELECT_USR : 0);
+    return fixed_code[index] | (field & FIXED_OS ? SELECT_OS : 0) | (field & FIXED_USR ? SELECT_USR : 0) |
+           (field & FIXED_ANY ? SELECT_ANY : 0);
 }
 
 /* Does one way to run an event on a counter use the register of this row? */
@@ -212,6 +215,8 @@ enum upmu_status upmu_pfm_build(struct upmu_pfm_context *context)
     for (unsigned i = 0; i < context->memory.set_count && status == UPMU_OK; i++)
         if (context->memory.sets[i].used)
             status = build_set(context, &context->memory.sets[i]);
+    if (status == UPMU_OK && !upmu_pfm_may_use_all(context))
+        status = UPMU_ERR_NOT_PERMITTED;
     return status;
 }
 

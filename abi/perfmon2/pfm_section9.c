@@ -14,9 +14,10 @@ static bool is_clear(const uint64_t *words, unsigned count)
     return !rest;
 }
 
-enum upmu_status upmu_pfm9_create_session(struct upmu_pfm *pfm, struct upmu_pfm_context *context,
-                                          const struct upmu_pfm_memory *memory, const void *user, const char *name,
-                                          const void *argument, size_t argument_bytes)
+enum upmu_status upmu_pfm9_create_session(struct upmu_pfm *pfm, struct upmu_pfm_owner *owner,
+                                          struct upmu_pfm_context *context, const struct upmu_pfm_memory *memory,
+                                          const void *user, const char *name, const void *argument,
+                                          size_t argument_bytes)
 {
     struct pfarg_ctx from;
 
@@ -24,8 +25,8 @@ enum upmu_status upmu_pfm9_create_session(struct upmu_pfm *pfm, struct upmu_pfm_
         return UPMU_ERR_PORT;
     if ((from.flags & ~(uint32_t)PFM_CTX_SYSTEM_WIDE) || from.padding || !is_clear(from.reserved, 4))
         return UPMU_ERR_INVALID;
-    return upmu_pfm_create_context(pfm, context, memory, from.flags | (name ? PFM_FL_SMPL_FMT : 0u), name, argument,
-                                   argument_bytes);
+    return upmu_pfm_create_context(pfm, owner, context, memory, from.flags | (name ? PFM_FL_SMPL_FMT : 0u), name,
+                                   argument, argument_bytes);
 }
 
 /* What both kinds of element begin with, and all that there is as long as they are alike. */

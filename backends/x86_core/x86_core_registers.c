@@ -24,6 +24,8 @@
 /* Fixed control: OS, USR and ANY of each counter; privileged: its interrupt. */
 #define FIXED_SESSION UINT64_C(0x7777777)
 #define FIXED_PRIVILEGED UINT64_C(0x8888888)
+#define FIXED_KERNEL UINT64_C(0x1111111)
+#define FIXED_BEYOND UINT64_C(0x4444444)
 
 static const char register_text[] =
     "SDM 18.2\0"
@@ -38,7 +40,7 @@ static const char register_text[] =
     "IA32_FIXED_CTR_CTRL\0IA32_PERF_GLOBAL_CTRL\0IA32_PERF_GLOBAL_STATUS\0IA32_PERF_GLOBAL_OVF_CTRL\0"
     "IA32_PERF_GLOBAL_INUSE\0IA32_DEBUGCTL\0MSR_PERF_METRICS\0MSR_OFFCORE_RSP_0\0MSR_OFFCORE_RSP_1\0"
     "MSR_PEBS_LD_LAT_THRESHOLD\0MSR_PEBS_FRONTEND\0MSR_SNOOP_RSP_0\0MSR_SNOOP_RSP_1\0"
-    "MSR_OMR_0\0MSR_OMR_1\0MSR_OMR_2\0MSR_OMR_3\0IA32_PEBS_ENABLE\0";
+    "MSR_OMR_0\0MSR_OMR_1\0MSR_OMR_2\0MSR_OMR_3\0";
 
 /* Offsets into register_text. */
 enum {
@@ -59,8 +61,7 @@ enum {
     TEXT_FRONTEND = TEXT_LDLAT + 26,
     TEXT_SNOOP = TEXT_FRONTEND + 18,
     TEXT_OMR = TEXT_SNOOP + 2 * 16,
-    TEXT_PEBS = TEXT_OMR + 4 * 10,
-    TEXT_END = TEXT_PEBS + 17
+    TEXT_END = TEXT_OMR + 4 * 10
 };
 _Static_assert(TEXT_END + 1 == sizeof register_text, "a name changed its length");
 
@@ -75,11 +76,11 @@ _Static_assert(TEXT_END + 1 == sizeof register_text, "a name changed its length"
         .kind = UPMU_KIND_PAYLOAD, .load_rank = 2, .release_rank = 3, .owned = ALL, .privileged = ALL          \
     }
 
-#define SELECT_CLASS(select_gates, keep, idle)                                                                 \
-    {                                                                                                          \
-        .kind = UPMU_KIND_SELECT, .load_rank = 3, .release_rank = 2, .found = 1, .promised = 1, .owned = ALL,  \
-        .gates = (select_gates), .session = SELECT_SESSION, .privileged = SELECT_PRIVILEGED,                   \
-        .idle_keep = (keep), .idle_value = (idle)                                                              \
+#define SELECT_CLASS(select_gates, keep, idle)                                                                         \
+    {                                                                                                                  \
+        .kind = UPMU_KIND_SELECT, .load_rank = 3, .release_rank = 2, .found = 1, .promised = 1, .owned = ALL,          \
+        .gates = (select_gates), .session = SELECT_SESSION, .privileged = SELECT_PRIVILEGED,                           \
+        .kernel = UPMU_X86_SELECT_OS, .beyond = UPMU_X86_SELECT_ANY, .idle_keep = (keep), .idle_value = (idle)         \
     }
 
 /* load_rank: auxiliary 0, payload 2, select 3, fixed control 4, counter 5, acknowledgement 6, global 7. */
@@ -88,28 +89,45 @@ static const struct upmu_register_class global_classes[UPMU_X86_CLASSES] = {
     [UPMU_X86_CLASS_SELECT] = SELECT_CLASS(0, ~UPMU_X86_SELECT_EN, 0),
     [UPMU_X86_CLASS_FULL] = COUNTER_CLASS(1),
     [UPMU_X86_CLASS_FIXED] = COUNTER_CLASS(0),
-    [UPMU_X86_CLASS_FIXED_CTRL] = { .kind = UPMU_KIND_CONTROL, .load_rank = 4, .release_rank = 2, .found = 1,
-                                    .promised = 1, .owned = ALL, .session = FIXED_SESSION,
-                                    .privileged = FIXED_PRIVILEGED },
-    [UPMU_X86_CLASS_GLOBAL_CTRL] = { .kind = UPMU_KIND_CONTROL, .load_rank = 7, .release_rank = 0, .found = 1,
-                                     .promised = 1, .owned = ALL, .gates = ALL },
-    [UPMU_X86_CLASS_STATUS] = { .kind = UPMU_KIND_STATUS, .access = UPMU_ACCESS_RO, .promised = 1, .hardware = ALL },
-    [UPMU_X86_CLASS_ACK] = { .kind = UPMU_KIND_ACK, .access = UPMU_ACCESS_W1C, .load_rank = 6, .promised = 1,
-                             .owned = UPMU_X86_STATUS_FROZEN, .hardware = ALL },
-    [UPMU_X86_CLASS_INUSE] = { .kind = UPMU_KIND_STATUS, .access = UPMU_ACCESS_RO, .promised = 1, .hardware = ALL },
-    [UPMU_X86_CLASS_DEBUGCTL] = { .kind = UPMU_KIND_AUX, .load_rank = 0, .release_rank = 4, .found = 1,
-                                  .promised = 1, .owned = UPMU_X86_DEBUGCTL_FREEZE },
-    [UPMU_X86_CLASS_METRICS] = { .kind = UPMU_KIND_COUNTER, .load_rank = 6, .release_rank = 6, .promised = 1,
-                                 .owned = ALL, .hardware = ALL },
+    [UPMU_X86_CLASS_FIXED_CTRL] = {.kind = UPMU_KIND_CONTROL,
+                                   .load_rank = 4,
+                                   .release_rank = 2,
+                                   .found = 1,
+                                   .promised = 1,
+                                   .owned = ALL,
+                                   .session = FIXED_SESSION,
+                                   .privileged = FIXED_PRIVILEGED,
+                                   .kernel = FIXED_KERNEL,
+                                   .beyond = FIXED_BEYOND},
+    [UPMU_X86_CLASS_GLOBAL_CTRL] = {.kind = UPMU_KIND_CONTROL,
+                                    .load_rank = 7,
+                                    .release_rank = 0,
+                                    .found = 1,
+                                    .promised = 1,
+                                    .owned = ALL,
+                                    .gates = ALL},
+    [UPMU_X86_CLASS_STATUS] = {.kind = UPMU_KIND_STATUS, .access = UPMU_ACCESS_RO, .promised = 1, .hardware = ALL},
+    [UPMU_X86_CLASS_ACK] = {.kind = UPMU_KIND_ACK,
+                            .access = UPMU_ACCESS_W1C,
+                            .load_rank = 6,
+                            .promised = 1,
+                            .owned = UPMU_X86_STATUS_FROZEN,
+                            .hardware = ALL},
+    [UPMU_X86_CLASS_INUSE] = {.kind = UPMU_KIND_STATUS, .access = UPMU_ACCESS_RO, .promised = 1, .hardware = ALL},
+    [UPMU_X86_CLASS_DEBUGCTL] = {.kind = UPMU_KIND_AUX,
+                                 .load_rank = 0,
+                                 .release_rank = 4,
+                                 .found = 1,
+                                 .promised = 1,
+                                 .owned = UPMU_X86_DEBUGCTL_FREEZE},
+    [UPMU_X86_CLASS_METRICS] =
+        {.kind = UPMU_KIND_COUNTER, .load_rank = 6, .release_rank = 6, .promised = 1, .owned = ALL, .hardware = ALL},
     [UPMU_X86_CLASS_OFFCORE0] = PAYLOAD_CLASS,
     [UPMU_X86_CLASS_OFFCORE1] = PAYLOAD_CLASS,
     [UPMU_X86_CLASS_LDLAT] = PAYLOAD_CLASS,
     [UPMU_X86_CLASS_FRONTEND] = PAYLOAD_CLASS,
     [UPMU_X86_CLASS_SNOOP] = PAYLOAD_CLASS,
     [UPMU_X86_CLASS_OMR] = PAYLOAD_CLASS,
-    /* Only ever cleared (upmu_x86_core_records()): SDM 18.4.4. */
-    [UPMU_X86_CLASS_PEBS] = { .kind = UPMU_KIND_AUX, .load_rank = 1, .release_rank = 4, .found = 1, .promised = 1,
-                              .owned = ALL },
 };
 
 /* Before version 2 there are only counters and selects. */
@@ -146,8 +164,7 @@ static const struct upmu_register_class p6_classes[SINGLE_CLASSES] = {
         OTHER(LDLAT, 0x3F6, LDLAT, LDLAT), OTHER(FRONTEND, 0x3F7, FRONTEND, FRONTEND),                         \
         OTHER(SNOOP, 0x1328, SNOOP, SNOOP), OTHER(SNOOP + 1, 0x1329, SNOOP, SNOOP + 16),                       \
         OTHER(OMR, 0x3E0, OMR, OMR), OTHER(OMR + 1, 0x3E1, OMR, OMR + 10),                                     \
-        OTHER(OMR + 2, 0x3E2, OMR, OMR + 20), OTHER(OMR + 3, 0x3E3, OMR, OMR + 30),                                    \
-        OTHER(PEBS, 0x3F1, PEBS, PEBS)
+        OTHER(OMR + 2, 0x3E2, OMR, OMR + 20), OTHER(OMR + 3, 0x3E3, OMR, OMR + 30)
 
 #define PMC_ADDRESS(n) (0xC1 + (n))
 #define SELECT_ADDRESS(n) (0x186 + (n))

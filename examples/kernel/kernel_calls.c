@@ -41,6 +41,7 @@ struct descriptor {
 };
 
 static struct upmu_pfm pfm;
+static struct upmu_pfm_owner owner = {.most_contexts = DESCRIPTORS};
 static struct descriptor descriptors[DESCRIPTORS];
 static struct upmu_thread threads[3]; /* an idle one, the program, the other */
 static unsigned current;              /* that runs */
@@ -73,9 +74,21 @@ static bool calls_copy_out(void *context, void *user, const void *from, size_t b
     return true;
 }
 
-static struct upmu_thread *calls_find_thread(void *context, uint32_t number, struct upmu_cpu **out_cpu)
+/* The one user of this kernel may count what the kernel does, and learn no address of it. */
+static bool calls_may_use(void *context, struct upmu_pfm_owner *who, const struct upmu_event *event, uint32_t rights)
 {
     (void)context;
+    (void)event;
+    return who == &owner && !(rights & ~UPMU_PFM_KERNEL);
+}
+
+/* (All threads here are this user's.) */
+static struct upmu_thread *calls_find_thread(void *context, struct upmu_pfm_owner *who, uint32_t number,
+                                             struct upmu_cpu **out_cpu)
+{
+    (void)context;
+    if (who != &owner)
+        return NULL;
     *out_cpu = number == current ? calls_cpu : NULL;
     return number == SELF || number == OTHER ? &threads[number] : NULL;
 }
@@ -89,7 +102,7 @@ static uintptr_t create(uint32_t flags)
         i++;
     if (i == DESCRIPTORS)
         return UPMU_ERR_NO_SPACE;
-    status = upmu_pfm_create_context(&pfm, &descriptors[i].context,
+    status = upmu_pfm_create_context(&pfm, &owner, &descriptors[i].context,
                                      &(struct upmu_pfm_memory){.sets = &descriptors[i].set,
                                                                .set_count = 1,
                                                                .vector = descriptors[i].vector,
@@ -266,6 +279,7 @@ int kernel_perfmon2(struct shell *shell, const char *rest)
     pfm.machine = live->machine;
     pfm.copy_in = calls_copy_in;
     pfm.copy_out = calls_copy_out;
+    pfm.may_use = calls_may_use;
     pfm.find_thread = calls_find_thread;
     for (unsigned i = 0; i < sizeof threads / sizeof threads[0]; i++)
         upmu_thread_init(&threads[i], 1, i, NULL);

@@ -16,10 +16,12 @@
  * While a session with a page runs on a CPU, that CPU lets user mode execute RDPMC
  * (the hook allow_rdpmc; without it, that is the host's business); a switch to a thread
  * without one closes it again.  RDPMC reads all counters: a session of a CPU opens them
- * to every thread there.  Where it proved to tell something else than the counter (some
+ * to every thread there.  What earlier threads and sessions left in counters that do not
+ * run is made 0 before (one write for each); what other sessions count at that moment is
+ * not hidden.  Where it proved to tell something else than the counter (some
  * emulators), a page has no counters: its reader is sent to the kernel.
  *
- * Costs a few stores for each event and no register access.
+ * Costs a few stores for each event, and no register access but these writes.
  * Returns UPMU_OK; UPMU_ERR_STATE (not detached); UPMU_ERR_COMPILED_OUT.
  * Context: any.
  */

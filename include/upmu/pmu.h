@@ -82,7 +82,9 @@ enum upmu_level {
  * What the rows of one kind of register have in common.  Per bit: `owned` bits
  * are written by upmu, all others are preserved; `gates` make counters run;
  * `hardware` bits are changed by the hardware and have no shadow; `session` and
- * `privileged` bits may be set at that level by raw programming.
+ * `privileged` bits may be set at that level by raw programming.  Of these, `kernel`
+ * bits count what the kernel does, `beyond` bits what other threads or guests do while
+ * the counter's own thread runs.
  */
 struct upmu_register_class {
     uint8_t kind;         /* enum upmu_register_kind */
@@ -99,6 +101,8 @@ struct upmu_register_class {
     uint64_t hardware;
     uint64_t session;
     uint64_t privileged;
+    uint64_t kernel;
+    uint64_t beyond;
     uint64_t idle_keep;  /* idle value = (present value & idle_keep) | idle_value */
     uint64_t idle_value;
 };
@@ -344,6 +348,7 @@ struct upmu_cpu {
     uint32_t next_tag;
     uint32_t life;                      /* which of its machine's upmu_cpu_init() this is */
     struct upmu_session *pages;         /* published ones that run */
+    uint32_t left;                      /* counters that hold what has run on them */
     struct upmu_bank bank;              /* bank.accesses: what it cost */
     struct upmu_tally *tally[UPMU_COUNTERS];     /* who runs on a counter */
     struct upmu_session *of_tally[UPMU_COUNTERS];
@@ -517,10 +522,7 @@ void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters);
 
 /*
  * Say that the firmware needs its counters no more: those found in use at
- * take-over become free.  Counters for which a former kernel left PEBS enabled are in use,
- * too, though they stand still: their overflows would write records to its memory.  It is
- * switched off here (on NetBurst it is not: such counters stay the firmware's).
- * upmu_cpu_fini() still writes back what was found.
+ * take-over become free.  upmu_cpu_fini() still writes back what was found.
  *
  * Context: local.
  */

@@ -150,6 +150,7 @@ struct upmu_ring {
 #define UPMU_SAMPLE_USER (1u << 0)     /* interrupted code was not the kernel's */
 #define UPMU_SAMPLE_LOST (1u << 1)     /* `lost` samples before this one found no room */
 #define UPMU_SAMPLE_NO_FRAME (1u << 2) /* overflow found without its interrupt: ip is 0 */
+#define UPMU_SAMPLE_HIDDEN (1u << 3)   /* ip and sp were the kernel's and are 0: upmu_session_hide_kernel() */
 
 /* One sample: a copy, valid after the ring goes on. */
 struct upmu_sample {
@@ -198,6 +199,7 @@ struct upmu_session {
     volatile uint8_t state;    /* enum upmu_session_state */
     /* private, what is used most first */
     uint8_t mask_on_full;
+    uint8_t hides_kernel;      /* addresses of the kernel do not leave the handler */
     volatile uint8_t full;     /* to be masked by the local side: the ring was full, a message was sent */
     volatile uint8_t switch_due; /* an overflow wants the next set; its counters are closed */
     uint8_t change;            /* part that it has in the change under way */
@@ -288,6 +290,15 @@ enum upmu_status upmu_session_ring(struct upmu_session *session, void *buffer, s
 
 /* See upmu_session_ring(); off after upmu_session_init().  Holds from the next overflow on.  Context: any. */
 void upmu_session_mask_on_full(struct upmu_session *session, bool mask_on_full);
+
+/*
+ * Addresses of the kernel (true: the frame is not of user mode) are 0 in this session's samples and messages, and
+ * for its format: for sessions of programs that must not learn where the kernel is.  A counter of user mode alone
+ * needs it, too: its interrupt may come a few instructions late.  Off after upmu_session_init(); holds from the next
+ * overflow on.
+ * Context: any.
+ */
+void upmu_session_hide_kernel(struct upmu_session *session, bool hide);
 
 /*
  * Bind the session to a CPU; monitoring is stopped afterwards.  If there is room

@@ -13,6 +13,7 @@
 #include "abi/perfmon2/pfm_calls.c"
 #include "abi/perfmon2/pfm_events.c"
 #include "abi/perfmon2/pfm_registers.c"
+#include "abi/perfmon2/pfm_rights.c"
 #include "abi/perfmon2/pfm_section9.c"
 #include "abi/perfmon2/pfm_sets.c"
 
@@ -33,6 +34,8 @@ static uint64_t ring[64];
 static uint8_t user[sizeof(struct pfarg_pmd) * (VECTOR + 1)]; /* the program's memory ... */
 static bool fetched[sizeof user];                             /* ... and what of it was read in this call */
 static unsigned calls;
+static struct upmu_pfm_owner owner;
+static uint32_t rights; /* of the owner, UPMU_PFM_ */
 
 /* All that a context is, but for its vector, its samples and the reason of the last refusal. */
 static struct image {
@@ -65,16 +68,52 @@ static bool fuzz_copy_out(void *nothing, void *to, const void *from, size_t byte
     return true;
 }
 
-static struct upmu_thread *fuzz_find_thread(void *nothing, uint32_t number, struct upmu_cpu **out_cpu)
+static bool fuzz_may_create(void *nothing, struct upmu_pfm_owner *who, uint32_t flags)
 {
     (void)nothing;
+    (void)flags;
+    return who == &owner;
+}
+
+/* Every right that was asked for, and not given, is looked for in the registers. */
+static bool fuzz_may_use(void *nothing, struct upmu_pfm_owner *who, const struct upmu_event *event, uint32_t needed)
+{
+    (void)nothing;
+    FUZZ_CHECK(who == &owner && (!event) == (needed == UPMU_PFM_ADDRESSES), "call %u asks for something else", calls);
+    return !(needed & ~rights);
+}
+
+static void check_rights(void)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        uint64_t select = upmu_sim_peek(&sim, 0, 0x186 + i);
+
+        FUZZ_CHECK((rights & UPMU_PFM_KERNEL) || !(select >> 17 & 1u), "call %u: the kernel is counted", calls);
+        FUZZ_CHECK((rights & UPMU_PFM_BEYOND) || !(select >> 21 & 1u), "call %u: other threads are counted", calls);
+    }
+    FUZZ_CHECK((rights & UPMU_PFM_KERNEL) || !(upmu_sim_peek(&sim, 0, 0x38d) & 0x111), "call %u: fixed kernel", calls);
+    FUZZ_CHECK((rights & UPMU_PFM_PRIVILEGED) || !upmu_sim_peek(&sim, 0, 0x1a6), "call %u: a payload", calls);
+    for (struct upmu_record record; upmu_ring_view(&context.session.ring, &record);) {
+        FUZZ_CHECK((rights & UPMU_PFM_ADDRESSES) || (record.sample->flags & UPMU_SAMPLE_USER) ||
+                       (!record.sample->ip && !record.sample->sp),
+                   "call %u: an address of the kernel", calls);
+        upmu_ring_drop(&context.session.ring);
+    }
+}
+
+static struct upmu_thread *fuzz_find_thread(void *nothing, struct upmu_pfm_owner *who, uint32_t number,
+                                            struct upmu_cpu **out_cpu)
+{
+    (void)nothing;
+    FUZZ_CHECK(who == &owner, "call %u is nobody's", calls);
     *out_cpu = &cpu;
     return number == 1 ? &thread : NULL;
 }
 
-static struct upmu_cpu *fuzz_find_cpu(void *nothing, uint32_t number)
+static struct upmu_cpu *fuzz_find_cpu(void *nothing, struct upmu_pfm_owner *who, uint32_t number)
 {
     (void)nothing;
+    FUZZ_CHECK(who == &owner, "call %u is nobody's", calls);
     return number ? NULL : &cpu;
 }
 
@@ -126,7 +165,7 @@ static void fill_elements(struct fuzz_bytes *input, unsigned call, unsigned coun
     for (unsigned i = 0; i < count; i++) {
         unsigned counter = fuzz_below(&random, 5) ? fuzz_below(&random, 4) : 16 + fuzz_below(&random, 3);
         uint64_t word =
-            (fuzz_below(&random, 2) ? 0xc0u : 0x3cu) | fuzz_below(&random, 4) << 16 | (fuzz_random(&random) & 0x500000);
+            (fuzz_below(&random, 2) ? 0xc0u : 0x3cu) | fuzz_below(&random, 4) << 16 | (fuzz_random(&random) & 0x700000);
 
         if (call == 1) {
             struct pfarg_pmc pmc = {.reg_num = pmu->counter[counter].select_row,
@@ -226,11 +265,18 @@ static void set_up(unsigned flags)
     pfm.machine = &machine;
     pfm.copy_in = fuzz_copy_in;
     pfm.copy_out = fuzz_copy_out;
+    pfm.may_create = fuzz_may_create;
+    pfm.may_use = fuzz_may_use;
+    memset(&owner, 0, sizeof owner);
+    owner.most_contexts = 1;
+    rights = (flags & 16 ? UPMU_PFM_KERNEL : 0) | (flags & 32 ? UPMU_PFM_BEYOND : 0) |
+             (flags & 64 ? UPMU_PFM_PRIVILEGED : 0) | (flags & 128 ? UPMU_PFM_ADDRESSES : 0);
     pfm.find_thread = fuzz_find_thread;
     pfm.find_cpu = fuzz_find_cpu;
     memset(&context, 0, sizeof context);
     memset(sets, 0, sizeof sets);
-    FUZZ_CHECK(upmu_pfm_create_context(&pfm, &context, &memory, flags & PFM_FL_SYSTEM_WIDE, NULL, NULL, 0) == UPMU_OK,
+    FUZZ_CHECK(upmu_pfm_create_context(&pfm, &owner, &context, &memory, flags & PFM_FL_SYSTEM_WIDE, NULL, NULL, 0) ==
+                   UPMU_OK,
                "create_context");
 }
 
@@ -247,7 +293,9 @@ static void run(const uint8_t *bytes, size_t length)
         enum upmu_status status;
 
         if (call == 0 || call > 12) {
-            upmu_sim_events(&sim, &(struct upmu_sim_burst){.instructions = 8u * choice, .cycles = 16u * choice});
+            upmu_sim_events(&sim,
+                            &(struct upmu_sim_burst){
+                                .instructions = 8u * choice, .cycles = 16u * choice, .ip = 0x1000, .user = choice & 1});
             sim.now_ns += 1000u * choice;
             FUZZ_CHECK(upmu_cpu_tick(&cpu) == UPMU_OK, "call %u: tick", calls);
             continue;
@@ -261,10 +309,12 @@ static void run(const uint8_t *bytes, size_t length)
         answer_is_known(status, call);
         if (status != UPMU_OK && call != 12 && call != 7 && call != 9)
             check_unchanged(loaded && (call == 1 || call == 2));
+        check_rights();
         FUZZ_CHECK(!sim.violation_count, "call %u: %s", calls, sim.first_violation.text);
     }
     FUZZ_CHECK(upmu_pfm_close(&context, &last) == UPMU_OK && last, "close");
-    FUZZ_CHECK(!pfm.contexts && !cpu.sessions && !thread.sessions, "something is left");
+    FUZZ_CHECK(!pfm.contexts && !owner.contexts && !owner.bytes && !cpu.sessions && !thread.sessions,
+               "something is left");
     FUZZ_CHECK(upmu_cpu_fini(&cpu) == UPMU_OK, "cpu_fini");
     FUZZ_CHECK(!upmu_sim_peek(&sim, 0, 0x186) && !upmu_sim_peek(&sim, 0, 0x187), "a select is left");
 }

@@ -10,6 +10,7 @@
 #include "abi/perfmon2/pfm_calls.c"
 #include "abi/perfmon2/pfm_events.c"
 #include "abi/perfmon2/pfm_registers.c"
+#include "abi/perfmon2/pfm_rights.c"
 #include "abi/perfmon2/pfm_section9.c"
 #include "abi/perfmon2/pfm_sets.c"
 
@@ -31,6 +32,10 @@ struct caller {
     struct upmu_message messages[4];
     uint64_t ring[512];
     struct upmu_thread thread;
+    struct upmu_pfm_owner owner;
+    uint32_t rights; /* that its owner has */
+    uint64_t barred; /* no event may have this word */
+    unsigned asked;  /* about events */
     bool deny;
     size_t bytes_in;  /* read from the program */
     void *mutate;     /* this byte changes with each copy */
@@ -64,22 +69,36 @@ static bool test_copy_out(void *context, void *user, const void *from, size_t by
     return true;
 }
 
-static bool test_may_create(void *context, uint32_t flags)
+static bool test_may_create(void *context, struct upmu_pfm_owner *owner, uint32_t flags)
 {
     (void)flags;
+    assert_ptr_equal(owner, &((struct caller *)context)->owner);
     return !((struct caller *)context)->deny;
 }
 
-static struct upmu_thread *test_find_thread(void *context, uint32_t number, struct upmu_cpu **out_cpu)
+static bool test_may_use(void *context, struct upmu_pfm_owner *owner, const struct upmu_event *event, uint32_t rights)
 {
     struct caller *c = context;
 
+    assert_ptr_equal(owner, &c->owner);
+    assert_int_equal(!event, rights == UPMU_PFM_ADDRESSES);
+    c->asked += event != NULL;
+    return !(rights & ~c->rights) && !(event && c->barred && event->config == c->barred);
+}
+
+static struct upmu_thread *test_find_thread(void *context, struct upmu_pfm_owner *owner, uint32_t number,
+                                            struct upmu_cpu **out_cpu)
+{
+    struct caller *c = context;
+
+    assert_ptr_equal(owner, &c->owner);
     *out_cpu = c->thread_runs ? &c->host.cpu[0] : NULL;
     return number == 42 ? &c->thread : NULL;
 }
 
-static struct upmu_cpu *test_find_cpu(void *context, uint32_t number)
+static struct upmu_cpu *test_find_cpu(void *context, struct upmu_pfm_owner *owner, uint32_t number)
 {
+    assert_ptr_equal(owner, &((struct caller *)context)->owner);
     return number < 2 ? &((struct caller *)context)->host.cpu[number] : NULL;
 }
 
@@ -103,7 +122,7 @@ static void test_wake(void *context, struct upmu_session *session)
 
 static enum upmu_status create(uint32_t flags)
 {
-    return upmu_pfm_create_context(&caller.pfm, &caller.context, &caller.memory, flags, NULL, NULL, 0);
+    return upmu_pfm_create_context(&caller.pfm, &caller.owner, &caller.context, &caller.memory, flags, NULL, NULL, 0);
 }
 
 static void begin(const char *profile, uint32_t flags)
@@ -115,6 +134,7 @@ static void begin(const char *profile, uint32_t flags)
                                    .copy_in = test_copy_in,
                                    .copy_out = test_copy_out,
                                    .may_create = test_may_create,
+                                   .may_use = test_may_use,
                                    .find_thread = test_find_thread,
                                    .find_cpu = test_find_cpu,
                                    .notify = &caller.notify};
@@ -130,6 +150,7 @@ static void begin(const char *profile, uint32_t flags)
                                              .ring_bytes = sizeof caller.ring};
     upmu_thread_init(&caller.thread, 41, 42, NULL);
     caller.thread_runs = true;
+    caller.rights = ~0u;
     assert_int_equal(create(flags), UPMU_OK);
 }
 
@@ -140,6 +161,8 @@ static void end(void)
     assert_int_equal(upmu_pfm_close(&caller.context, &last), UPMU_OK);
     assert_true(last);
     assert_int_equal(caller.pfm.contexts, 0);
+    assert_int_equal(caller.owner.contexts, 0);
+    assert_int_equal(caller.owner.bytes, 0);
     host_end(&caller.host);
 }
 
@@ -676,6 +699,7 @@ static void sizes_of_any_number_cost_the_same(void **state)
     assert_int_equal(upmu_pfm9_write_pmds(&caller.context, &pmd, UINT32_MAX),
                      sizeof(size_t) == 8 ? UPMU_ERR_PORT : UPMU_ERR_NO_SPACE);
     (void)alarm(0);
+    caller.context.memory.vector_bytes = sizeof caller.vector;
     caller.no_memory = false;
     end();
 }
@@ -1032,20 +1056,23 @@ static void creation_can_be_denied_and_leaves_nothing(void **state)
     assert_int_equal(create(0x10), UPMU_ERR_INVALID);
     assert_int_equal(create(PFM_FL_SMPL_FMT), UPMU_ERR_INVALID);
     assert_int_equal(create(PFM_FL_SYSTEM_WIDE | PFM_FL_NOTIFY_BLOCK), UPMU_ERR_INVALID);
-    assert_int_equal(upmu_pfm_create_context(&caller.pfm, &caller.context, &caller.memory, 0, "default", NULL, 0),
-                     UPMU_ERR_INVALID);
-    assert_int_equal(upmu_pfm_create_context(&caller.pfm, &caller.context, &caller.memory, 0, NULL, &argument, 0),
-                     UPMU_ERR_INVALID);
-    assert_int_equal(upmu_pfm_create_context(&caller.pfm, &caller.context, &caller.memory, 0, NULL, NULL, 4),
-                     UPMU_ERR_INVALID);
+    assert_int_equal(
+        upmu_pfm_create_context(&caller.pfm, &caller.owner, &caller.context, &caller.memory, 0, "default", NULL, 0),
+        UPMU_ERR_INVALID);
+    assert_int_equal(
+        upmu_pfm_create_context(&caller.pfm, &caller.owner, &caller.context, &caller.memory, 0, NULL, &argument, 0),
+        UPMU_ERR_INVALID);
+    assert_int_equal(
+        upmu_pfm_create_context(&caller.pfm, &caller.owner, &caller.context, &caller.memory, 0, NULL, NULL, 4),
+        UPMU_ERR_INVALID);
     nothing_changed(&image);
-    assert_int_equal(upmu_pfm_create_context(&caller.pfm, &caller.context, &caller.memory, PFM_FL_SMPL_FMT, "none",
-                                             NULL, 0),
+    assert_int_equal(upmu_pfm_create_context(&caller.pfm, &caller.owner, &caller.context, &caller.memory,
+                                             PFM_FL_SMPL_FMT, "none", NULL, 0),
                      UPMU_ERR_INVALID);
     assert_int_equal(caller.pfm.contexts, 0);
     caller.pfm.most_contexts = 1;
-    assert_int_equal(upmu_pfm_create_context(&caller.pfm, &caller.context, &caller.memory, PFM_FL_SMPL_FMT, "default",
-                                             NULL, 0),
+    assert_int_equal(upmu_pfm_create_context(&caller.pfm, &caller.owner, &caller.context, &caller.memory,
+                                             PFM_FL_SMPL_FMT, "default", NULL, 0),
                      UPMU_OK);
     assert_int_equal(create(0), UPMU_ERR_NO_SPACE);
     end();
@@ -1421,6 +1448,206 @@ static void a_set_with_both_switches_gives_way_to_whichever_comes_first(void **s
     }
 }
 
+/* ---- Rights ---- */
+
+/* Programs this word, with these rights; what a load answers. */
+static enum upmu_status load_with(uint32_t rights, unsigned counter, uint64_t word)
+{
+    enum upmu_status status;
+
+    program(counter, word, 0);
+    caller.rights = rights;
+    status = upmu_pfm_load_context(&caller.context, 0, 42);
+    if (status == UPMU_OK)
+        assert_int_equal(upmu_pfm_unload_context(&caller.context, 0), UPMU_OK);
+    program(counter, 0, 0);
+    return status;
+}
+
+/* Each right by itself opens this word, and all the others together do not; 0: none is needed. */
+static void needs(unsigned counter, uint64_t word, uint32_t rights)
+{
+    assert_int_equal(load_with(rights, counter, word), UPMU_OK);
+    if (rights)
+        assert_int_equal(load_with(0, counter, word), UPMU_ERR_NOT_PERMITTED);
+    for (uint32_t rest = rights; rest; rest &= rest - 1u)
+        assert_int_equal(load_with(~(rest & (0u - rest)), counter, word), UPMU_ERR_NOT_PERMITTED);
+}
+
+/*
+ * What a program gains by an event is asked for, by what will stand in its registers.  Catches an interface that takes
+ * every bit that the hardware has for a bit that every program may set.
+ */
+static void events_need_the_rights_to_what_they_count(void **state)
+{
+    struct pfarg_pmc pmc;
+
+    (void)state;
+    begin("nehalem", 0);
+    needs(0, 0x100c0, 0);
+    needs(0, 0x200c0, UPMU_PFM_KERNEL);
+    needs(0, 0x300c0, UPMU_PFM_KERNEL);
+    needs(0, 0x21003c, UPMU_PFM_BEYOND); /* AnyThread, user mode */
+    needs(16, 2, 0);
+    needs(16, 1, UPMU_PFM_KERNEL);
+    needs(17, 0x60, UPMU_PFM_BEYOND);
+    needs(17, 0x70, UPMU_PFM_BEYOND | UPMU_PFM_KERNEL);
+    caller.rights = ~0u;
+    program(17, 0x70, 0);
+    load_and_start(42);
+    assert_int_equal(upmu_sim_peek(&caller.host.sim, 0, 0x38d) & 0x70, 0x70);
+    assert_int_equal(upmu_pfm_unload_context(&caller.context, 0), UPMU_OK);
+    program(17, 0, 0);
+    /* OFFCORE_RESPONSE_0 with its register. */
+    pmc = pmc_of(0, 0x4001);
+    pmc.reg_num = 0;
+    for (unsigned row = 0; row < pmu()->table->row_count; row++)
+        if (!strcmp(pmu()->table->text + pmu()->table->rows[row].name, "MSR_OFFCORE_RSP_0"))
+            pmc.reg_num = (uint16_t)row;
+    assert_int_not_equal(pmc.reg_num, 0);
+    assert_int_equal(upmu_pfm_write_pmcs(&caller.context, &pmc, sizeof pmc), UPMU_OK);
+    needs(0, 0x101b7, UPMU_PFM_PRIVILEGED);
+    end();
+    /* NetBurst: a CCCR says nothing, its ESCR does. */
+    begin("prescott", 0);
+    for (unsigned bits = 1; bits < 16; bits++) {
+        pmc = (struct pfarg_pmc){.reg_value = 2u << 25 | 1u << 9 | bits};
+        for (unsigned row = 0; row < pmu()->table->row_count; row++)
+            if (!strcmp(pmu()->table->text + pmu()->table->rows[row].name, "MSR_CRU_ESCR0"))
+                pmc.reg_num = (uint16_t)row;
+        assert_int_equal(upmu_pfm_write_pmcs(&caller.context, &pmc, sizeof pmc), UPMU_OK);
+        needs(12, 0x30000u | 4u << 13 | 1u << 12,
+              (bits & 0xa ? UPMU_PFM_KERNEL : 0) | (bits & 3 ? UPMU_PFM_BEYOND : 0));
+    }
+    end();
+}
+
+/* One that is refused leaves what runs as it is; without a hook nothing that needs a right is given. */
+static void a_right_that_is_missing_changes_nothing(void **state)
+{
+    struct pfarg_pmc pmc;
+
+    (void)state;
+    begin("skylake", 0);
+    program(0, 0x100c0, 0);
+    caller.rights = 0;
+    load_and_start(42);
+    host_run(&caller.host, 100);
+    pmc = pmc_of(0, 0x300c0);
+    assert_int_equal(upmu_pfm_write_pmcs(&caller.context, &pmc, sizeof pmc), UPMU_ERR_NOT_PERMITTED);
+    assert_int_equal(caller.context.session.state, UPMU_SESSION_RUNNING);
+    assert_true(upmu_sim_peek(&caller.host.sim, 0, 0x186) >> 16 == 0x51 ||
+                upmu_sim_peek(&caller.host.sim, 0, 0x186) >> 16 == 0x41);
+    assert_true(caller.sets[0].pmc[pmc.reg_num] == 0x100c0);
+    /* The host knows the event: it may refuse one that needs no right. */
+    caller.asked = 0;
+    caller.barred = 0x100c4;
+    pmc = pmc_of(1, 0x100c4);
+    assert_int_equal(upmu_pfm_write_pmcs(&caller.context, &pmc, sizeof pmc), UPMU_ERR_NOT_PERMITTED);
+    assert_true(caller.asked > 0);
+    pmc = pmc_of(1, 0x100c5);
+    assert_int_equal(upmu_pfm_write_pmcs(&caller.context, &pmc, sizeof pmc), UPMU_OK);
+    caller.pfm.may_use = NULL;
+    pmc = pmc_of(1, 0x200c5);
+    assert_int_equal(upmu_pfm_write_pmcs(&caller.context, &pmc, sizeof pmc), UPMU_ERR_NOT_PERMITTED);
+    pmc = pmc_of(1, 0x100c4);
+    assert_int_equal(upmu_pfm_write_pmcs(&caller.context, &pmc, sizeof pmc), UPMU_OK);
+    end();
+    /* And no CPU's context, which counts every thread. */
+    begin("skylake", 0);
+    caller.pfm.may_create = NULL;
+    end();
+    assert_int_equal(create(PFM_FL_SYSTEM_WIDE), UPMU_ERR_NOT_PERMITTED);
+    assert_int_equal(create(0), UPMU_OK);
+    end();
+}
+
+/* One sample and one message from an overflow at this place. */
+static void overflow_at(bool user, struct upmu_record *record, union pfarg_msg *message)
+{
+    struct upmu_sim_burst burst = {.instructions = 100, .cycles = 200, .user = user, .ip = 0x7000, .ip_step = 1};
+    size_t bytes;
+
+    upmu_sim_events(&caller.host.sim, &burst);
+    assert_true(upmu_ring_view(&caller.context.session.ring, record));
+    upmu_ring_drop(&caller.context.session.ring);
+    assert_int_equal(upmu_pfm_read(&caller.context, message, sizeof *message, &bytes), UPMU_OK);
+    assert_int_equal(upmu_pfm_start(&caller.context, PFM_STARTFL_RESTART, 0), UPMU_OK);
+}
+
+/*
+ * A sampler of user mode is interrupted in the kernel, too.  Catches an address of the kernel that reaches a program
+ * without the right to it: by a sample, by a message, after a load with fewer rights than the creation had.
+ */
+static void kernel_addresses_are_shown_to_who_may_see_them(void **state)
+{
+    struct upmu_record record;
+    union pfarg_msg message;
+    struct pfarg_pmd pmd;
+
+    (void)state;
+    begin("skylake", 0);
+    program(0, INSTRUCTIONS, 0);
+    pmd = pmd_of(0, UINT64_C(0) - 100);
+    pmd.reg_short_reset = pmd.reg_long_reset = UINT64_C(0) - 100;
+    flag(&pmd, PFM_PMDFL_SMPL | PFM_PMDFL_OVFL_NOTIFY);
+    for (unsigned may = 0; may < 2; may++) {
+        caller.rights = may ? ~0u : ~UPMU_PFM_ADDRESSES;
+        load_and_start(42);
+        overflow_at(true, &record, &message);
+        assert_true(record.sample->ip != 0 && message.pfm_ovfl_msg.msg_ovfl_ip == record.sample->ip);
+        assert_int_equal(record.sample->flags, UPMU_SAMPLE_USER);
+        overflow_at(false, &record, &message);
+        assert_int_equal(record.sample->ip != 0, may);
+        assert_int_equal(record.sample->flags, may ? 0 : UPMU_SAMPLE_HIDDEN);
+        assert_true(message.pfm_ovfl_msg.msg_ovfl_ip == record.sample->ip);
+        assert_true(may || record.sample->sp == 0);
+        assert_int_equal(upmu_pfm_unload_context(&caller.context, 0), UPMU_OK);
+    }
+    end();
+}
+
+/* Catches a limit of all that one user can use up for the others. */
+static void an_owner_holds_no_more_than_it_may(void **state)
+{
+    static struct upmu_pfm_context second;
+    static struct upmu_pfm_set sets[2];
+    static struct pfarg_pmd vector[2];
+    const struct upmu_pfm_memory memory = {
+        .sets = sets, .set_count = 2, .vector = vector, .vector_bytes = sizeof vector};
+    struct upmu_pfm_owner other = {.most_contexts = 1};
+    size_t bytes;
+    bool last;
+
+    (void)state;
+    begin("skylake", 0);
+    caller.pfm.may_create = NULL;
+    caller.pfm.may_use = NULL;
+    bytes = caller.owner.bytes;
+    assert_int_equal(bytes, sizeof caller.sets + sizeof caller.vector + sizeof caller.messages + sizeof caller.ring);
+    caller.owner.most_contexts = 1;
+    assert_int_equal(upmu_pfm_create_context(&caller.pfm, &caller.owner, &second, &memory, 0, NULL, NULL, 0),
+                     UPMU_ERR_NO_SPACE);
+    caller.owner.most_contexts = 0;
+    caller.owner.most_bytes = bytes + sizeof sets + sizeof vector - 1;
+    assert_int_equal(upmu_pfm_create_context(&caller.pfm, &caller.owner, &second, &memory, 0, NULL, NULL, 0),
+                     UPMU_ERR_NO_SPACE);
+    caller.owner.most_bytes++;
+    assert_int_equal(upmu_pfm_create_context(&caller.pfm, &caller.owner, &second, &memory, 0, NULL, NULL, 0), UPMU_OK);
+    assert_int_equal(caller.owner.bytes, caller.owner.most_bytes);
+    assert_int_equal(upmu_pfm_close(&second, &last), UPMU_OK);
+    assert_int_equal(caller.owner.bytes, bytes);
+    /* Another user is not touched by it; a creation that fails holds nothing. */
+    assert_int_equal(upmu_pfm_create_context(&caller.pfm, &other, &second, &memory, PFM_FL_SMPL_FMT, "none", NULL, 0),
+                     UPMU_ERR_INVALID);
+    assert_int_equal(other.contexts, 0);
+    assert_int_equal(upmu_pfm_create_context(&caller.pfm, &other, &second, &memory, 0, NULL, NULL, 0), UPMU_OK);
+    assert_int_equal(caller.pfm.contexts, 2);
+    assert_int_equal(upmu_pfm_close(&second, &last), UPMU_OK);
+    assert_int_equal(other.contexts + other.bytes, 0);
+    end();
+}
+
 /* ---- The end ---- */
 
 static void a_process_that_ends_closes_all_its_descriptors(void **state)
@@ -1435,7 +1662,7 @@ static void a_process_that_ends_closes_all_its_descriptors(void **state)
 
     (void)state;
     begin("skylake", PFM_FL_SYSTEM_WIDE);
-    assert_int_equal(upmu_pfm_create_context(&caller.pfm, &second, &memory, 0, NULL, NULL, 0), UPMU_OK);
+    assert_int_equal(upmu_pfm_create_context(&caller.pfm, &caller.owner, &second, &memory, 0, NULL, NULL, 0), UPMU_OK);
     upmu_pfm_share(&caller.context);
     assert_int_equal(caller.pfm.contexts, 2);
     program(0, INSTRUCTIONS, 0);
@@ -1570,17 +1797,21 @@ static void section_9_is_served_by_the_same_session(void **state)
     begin("skylake", 0);
     assert_int_equal(upmu_pfm_close(&caller.context, &last), UPMU_OK);
     context.reserved[2] = 1;
-    assert_int_equal(upmu_pfm9_create_session(&caller.pfm, &caller.context, &caller.memory, &context, NULL, NULL, 0),
-                     UPMU_ERR_INVALID);
+    assert_int_equal(
+        upmu_pfm9_create_session(&caller.pfm, &caller.owner, &caller.context, &caller.memory, &context, NULL, NULL, 0),
+        UPMU_ERR_INVALID);
     context.reserved[2] = 0;
     context.flags = 1;
-    assert_int_equal(upmu_pfm9_create_session(&caller.pfm, &caller.context, &caller.memory, &context, NULL, NULL, 0),
-                     UPMU_ERR_INVALID);
+    assert_int_equal(
+        upmu_pfm9_create_session(&caller.pfm, &caller.owner, &caller.context, &caller.memory, &context, NULL, NULL, 0),
+        UPMU_ERR_INVALID);
     context.flags = PFM_CTX_SYSTEM_WIDE;
-    assert_int_equal(upmu_pfm9_create_session(&caller.pfm, &caller.context, &caller.memory, &context, NULL, NULL, 1),
-                     UPMU_ERR_INVALID);
-    assert_int_equal(upmu_pfm9_create_session(&caller.pfm, &caller.context, &caller.memory, &context, NULL, NULL, 0),
-                     UPMU_OK);
+    assert_int_equal(
+        upmu_pfm9_create_session(&caller.pfm, &caller.owner, &caller.context, &caller.memory, &context, NULL, NULL, 1),
+        UPMU_ERR_INVALID);
+    assert_int_equal(
+        upmu_pfm9_create_session(&caller.pfm, &caller.owner, &caller.context, &caller.memory, &context, NULL, NULL, 0),
+        UPMU_OK);
     for (unsigned i = 0; i < 2; i++) {
         pmcs[i] =
             (struct pfarg_pmc9){.reg_num = pmu()->counter[i].select_row, .reg_value = i ? BRANCHES : INSTRUCTIONS};
@@ -1647,6 +1878,10 @@ int main(void)
         cmocka_unit_test(a_reload_keeps_what_the_core_knew_of_the_events),
         cmocka_unit_test(info_tells_runs_durations_and_registers_that_are_to_be_had),
         cmocka_unit_test(a_set_with_both_switches_gives_way_to_whichever_comes_first),
+        cmocka_unit_test(events_need_the_rights_to_what_they_count),
+        cmocka_unit_test(a_right_that_is_missing_changes_nothing),
+        cmocka_unit_test(kernel_addresses_are_shown_to_who_may_see_them),
+        cmocka_unit_test(an_owner_holds_no_more_than_it_may),
         cmocka_unit_test(a_process_that_ends_closes_all_its_descriptors),
         cmocka_unit_test(a_cpus_context_is_closed_from_another_cpu),
         cmocka_unit_test(a_value_that_cannot_be_written_from_here_is_refused),

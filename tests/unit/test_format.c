@@ -279,6 +279,52 @@ static void the_format_decides_about_masking_messages_and_restart(void **state)
     host_end(&host);
 }
 
+/*
+ * A format, a sample and a message get no address of the kernel; those of user mode they get.  Catches a way out of
+ * the handler that is forgotten.
+ */
+static void addresses_of_the_kernel_are_hidden_where_asked_for(void **state)
+{
+    struct upmu_sampling sampling = {.period = 100, .flags = UPMU_SAMPLING_NOTIFY};
+    struct upmu_sim_burst burst = {.instructions = 100, .cycles = 200, .ip = 0x7000, .ip_step = 1};
+    struct upmu_message message, messages[4];
+    struct upmu_queue queue;
+    struct upmu_sample sample;
+    unsigned never = 0;
+    uint32_t count;
+    struct host host;
+
+    (void)state;
+    for (unsigned format = 0; format < 2; format++) {
+        host_set_up(&host, "skylake");
+        assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
+        assert_int_equal(upmu_session_messages(&host.session, &queue, messages, 4, 0, NULL), UPMU_OK);
+        if (format)
+            assert_int_equal(upmu_session_format(&host.session, &histogram_format, &never, sizeof never), UPMU_OK);
+        host_begin(&host, &host.session);
+        for (unsigned round = 0; round < 8; round++) {
+            bool hide = round & 1, shown = (round & 2) || !hide;
+
+            upmu_session_hide_kernel(&host.session, hide);
+            burst.user = round & 2;
+            upmu_sim_events(&host.sim, &burst);
+            if (format) {
+                assert_int_equal(histogram.ip != 0, shown);
+                continue;
+            }
+            assert_true(upmu_ring_next(&host.session.ring, &sample));
+            assert_int_equal(sample.ip != 0, shown);
+            assert_true(shown || !sample.sp);
+            assert_int_equal(sample.flags, burst.user ? UPMU_SAMPLE_USER : shown ? 0 : UPMU_SAMPLE_HIDDEN);
+            assert_int_equal(upmu_queue_read(&queue, &message, 1, &count), UPMU_OK);
+            assert_true(message.ip == sample.ip);
+            assert_int_equal(upmu_session_restart(&host.session), UPMU_OK);
+        }
+        host_end(&host);
+    }
+}
+
 static void another_format_or_the_default_ends_the_one_before(void **state)
 {
     unsigned never = 0;
@@ -310,6 +356,7 @@ int main(void)
         cmocka_unit_test(formats_are_found_by_name_and_unknown_names_are_not),
         cmocka_unit_test(a_registered_format_takes_overflows_instead_of_the_ring),
         cmocka_unit_test(the_format_decides_about_masking_messages_and_restart),
+        cmocka_unit_test(addresses_of_the_kernel_are_hidden_where_asked_for),
         cmocka_unit_test(another_format_or_the_default_ends_the_one_before),
     };
     return cmocka_run_group_tests_name("format", tests, NULL, NULL);

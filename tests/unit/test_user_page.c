@@ -259,6 +259,58 @@ static void user_mode_may_read_only_while_a_published_session_runs(void **state)
 }
 
 /* Nobody pays for pages that nobody has: the hook is not called, nothing is written. */
+/*
+ * RDPMC reads every counter: what another thread or session left on one is gone before user mode may.  Its own counts
+ * stay what they are.  Catches values that outlive the right to them.
+ */
+static void nothing_of_earlier_threads_is_left_to_read(void **state)
+{
+    static const char *const profiles[] = {"skylake", "core2", "nehalem", "yonah", "prescott", "zen2"};
+    struct upmu_sampling sampling = {.period = 4000};
+    struct upmu_thread mine, theirs;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof profiles / sizeof *profiles; i++) {
+        begin(profiles[i]);
+        upmu_thread_init(&mine, 1, 1, NULL);
+        upmu_thread_init(&theirs, 2, 2, NULL);
+        assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+        assert_int_equal(upmu_session_attach_thread(&host.session, &mine, NULL), UPMU_OK);
+        assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+        assert_int_equal(upmu_session_add(&host.other, "branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_add(&host.other, "cycles", i % 2 ? NULL : &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_attach_thread(&host.other, &theirs, &host.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
+        for (unsigned round = 1; round <= 4; round++) {
+            uint64_t value;
+
+            host_run(&host, 1000);
+            assert_int_equal(upmu_thread_switch(&host.cpu[0], &theirs, &mine), UPMU_OK);
+            for (unsigned counter = 0; counter < UPMU_COUNTERS; counter++) {
+                const struct upmu_counter *of = &host.machine.pmu[0].counter[counter];
+
+                if (!(host.machine.pmu[0].counters & ~UPMU_METRIC_COUNTERS & 1u << counter) ||
+                    counter == host.session.set.tally[0].counter)
+                    continue;
+                value = upmu_sim_peek(&host.sim, 0, host.machine.pmu[0].table->rows[of->value_row].address);
+                assert_true(value == 0);
+            }
+            host_run(&host, 10);
+            assert_int_equal(host_value(&host.session, 0), 10 * round);
+            assert_int_equal(upmu_thread_switch(&host.cpu[0], &mine, &theirs), UPMU_OK);
+            assert_int_equal(host_value(&host.other, 0), 500 * round);
+            assert_int_equal(host_value(&host.other, 1), 2000 * round);
+        }
+        host_run(&host, 1000);
+        assert_int_equal(host_value(&host.other, 1), 10000);
+        assert_int_equal(host.other.set.tally[1].overflows, i % 2 ? 0 : 2);
+        assert_int_equal(upmu_thread_exit(&mine), UPMU_OK);
+        assert_int_equal(upmu_thread_exit(&theirs), UPMU_OK);
+        host_end(&host);
+    }
+}
+
 static void without_a_page_nothing_is_opened(void **state)
 {
     (void)state;
@@ -282,6 +334,7 @@ int main(void)
         cmocka_unit_test(a_page_that_is_never_finished_ends_in_the_slow_call),
         cmocka_unit_test(an_event_that_moves_has_a_new_generation_and_the_right_count),
         cmocka_unit_test(user_mode_may_read_only_while_a_published_session_runs),
+        cmocka_unit_test(nothing_of_earlier_threads_is_left_to_read),
         cmocka_unit_test(without_a_page_nothing_is_opened),
     };
     return cmocka_run_group_tests_name("user_page", tests, NULL, NULL);
