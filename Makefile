@@ -37,14 +37,15 @@ HOST_CFLAGS := -std=gnu11 -g -fno-pie -Wall -Wextra -Wshadow -Werror -Iinclude -
 	-DUPMU_SOURCE_DIR='"$(CURDIR)"'
 
 # A build is a compiler, a width and how it optimises.  Shipped objects are
-# gcc-64, gcc-32, clang-64 and clang-32; `os` is measured; `asan` watches.
-BUILDS := gcc-64 gcc-32 clang-64 clang-32 os asan fuzz
+# gcc-64, gcc-32, clang-64 and clang-32; `os` is measured; `asan` and `asan-32` watch.
+BUILDS := gcc-64 gcc-32 clang-64 clang-32 os asan asan-32 fuzz
 gcc-64_CC := $(CC) -m64
 gcc-32_CC := $(CC) -m32
 clang-64_CC := $(CLANG) -m64
 clang-32_CC := $(CLANG) -m32
 os_CC := $(CC) -m64
 asan_CC := $(CC) -m64
+asan-32_CC := $(CLANG) -m32
 fuzz_CC := $(CLANG) -m64
 gcc-64_FLAGS := -O2
 gcc-32_FLAGS := -O2
@@ -54,12 +55,16 @@ os_FLAGS := -Os
 asan_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 asan_LINK := -fsanitize=address,undefined
 # (bounds: catalogues are found by their distance from the file's first byte)
+asan-32_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize=bounds -fno-sanitize-recover=all
+asan-32_LINK := -fsanitize=address,undefined -L/usr/lib/i386-linux-gnu
 fuzz_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
 	-fno-sanitize=bounds -fno-sanitize-recover=all
 
-# Builds that the test programs are run in.
+# Builds that the test programs are run in: 64 bits as shipped, and one that is sanitized,
+# of the other compiler and width where that can be had.  `make soak` runs SOAK_BUILDS, too.
 HAVE_CMOCKA_32 := $(wildcard /usr/lib/i386-linux-gnu/libcmocka.so)
-TEST_BUILDS ?= gcc-64 asan $(if $(HAVE_CMOCKA_32),clang-32)
+TEST_BUILDS ?= gcc-64 $(if $(HAVE_CMOCKA_32),asan-32,asan)
+SOAK_BUILDS := asan $(if $(HAVE_CMOCKA_32),clang-32)
 clang-32_LINK := -L/usr/lib/i386-linux-gnu
 gcc-32_LINK := -L/usr/lib/i386-linux-gnu
 
@@ -143,7 +148,7 @@ build/$(1)/tests/$(2)/%: build/$(1)/tests/$(2)/%.o $$($(2)_HELPERS:%.c=build/$(1
 		-Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group -lcmocka
 endef
 $(foreach layer,$(LAYERS),$(eval $(call LAYER_RULES,$(layer))))
-$(foreach layer,$(LAYERS),$(foreach build,gcc-64 gcc-32 clang-64 clang-32 asan,$(eval $(call LAYER_LINK,$(build),$(layer)))))
+$(foreach layer,$(LAYERS),$(foreach build,gcc-64 gcc-32 clang-64 clang-32 asan asan-32,$(eval $(call LAYER_LINK,$(build),$(layer)))))
 .SECONDARY:
 
 # Fuzzing: test-fuzz runs the corpus and a seeded hundredth, soak all of it, fuzz
@@ -165,6 +170,7 @@ fuzz: $(FUZZ_TARGETS:%=build/fuzz/fuzz-%)
 SOAK_FUZZ := $(FUZZ_TARGETS:%=build/asan/tests/fuzz/test_fuzz_%)
 SOAK_INJECT := $(patsubst %,build/gcc-64/tests/inject/test_%,inject inject_amd inject_models inject_p4)
 soak: $(SOAK_FUZZ) $(SOAK_INJECT) objects
+	@$(MAKE) --no-print-directory TEST_BUILDS="$(SOAK_BUILDS)" $(LAYERS:%=test-%)
 	@$(PYTHON) tests/bench/worst/worst_place.py 10000
 	@$(PYTHON) tools/catalog_pack.py --check --whole
 	@BENCH_EVERY=1 $(PYTHON) tests/build/check_bench.py

@@ -145,10 +145,11 @@ static bool write_msr(struct upmu_bank *bank, unsigned row, uint64_t value)
 static void note_dry_write(struct upmu_bank *bank, unsigned row, uint64_t value)
 {
     const struct upmu_register_table *table = bank->pmu->table;
-    struct upmu_write *write = &bank->dry->writes[bank->dry->count];
+    struct upmu_write *write;
 
     if (bank->dry->count++ >= bank->dry->capacity)
         return;
+    write = &bank->dry->writes[bank->dry->count - 1];
     write->name = table->text + table->rows[row].name;
     write->address = table->rows[row].address;
     write->value = to_register(bank, row, value);
