@@ -173,22 +173,23 @@ static bool in_group(const struct machine *m, unsigned i, unsigned code)
     return !has(m, GROUPS) || (groups[code >> 4 & 15] >> i & 1);
 }
 
-/* M3: does the counter count this event now?  With CMASK the events come one a cycle here. */
+/* M3: does the counter count this event now?  An event comes alone in its cycle, and cycles come alone. */
 static bool counts(const struct machine *m, unsigned cpu, unsigned i, const struct encoding *event, bool user)
 {
     const struct cpu *c = &m->cpu[cpu];
     uint64_t select = c->select[i];
     unsigned code = (unsigned)(select & 0xff) | (has(m, WIDE) ? (unsigned)(select >> 24 & 0xf00) : 0);
     unsigned threshold = (unsigned)(select >> 24 & 0xff);
+    bool hit = code == event->code && (select >> 8 & 0xff) == event->umask;
     if (!(select & EN) || (select & HOST_GUEST)) /* A3.1: EFER.SVME is 0 */
         return false;
     if (has(m, V2) && (!(c->control >> i & 1) || (c->status & FROZEN)))
         return false; /* A9 */
-    if (!(select & (is_node(m, select) ? USR | OS : user ? USR : OS)))
+    if (!(select & (is_node(m, select) ? USR | OS : user ? USR : OS)) || !in_group(m, i, code))
         return false;
-    if (code != event->code || (select >> 8 & 0xff) != event->umask || !in_group(m, i, code))
-        return false;
-    return threshold == 0 || (threshold == 1) != ((select & INV) != 0);
+    if (threshold != 0 && (select & INV)) /* cycles with fewer events, most with none */
+        return event == &common[HARDWARE_CYCLES] && !(hit && threshold == 1);
+    return hit && threshold <= 1;
 }
 
 static void raise(struct machine *m, unsigned cpu, unsigned source)
@@ -257,6 +258,8 @@ static void ibs_count(struct machine *m, unsigned cpu, unsigned unit, uint64_t c
     u->control |= enable << 1;
     u->count = unit == OP ? draw(m) & 0x7f : 0; /* M9: after a rollover the low 7 bits are random */
     u->waits = unit == FETCH && has(m, EDGE_STARTS);
+    if (unit == FETCH) /* msrs: COMP, latency */
+        u->control = (u->control & ~(UINT64_C(0xffff) << 32)) | BIT(50) | (draw(m) & 0xffff) << 32;
     for (unsigned i = 0; i < 8; i++)
         u->sample[i] = draw(m) & UINT64_C(0xfffffff);
     raise(m, cpu, CORE + unit);
@@ -344,7 +347,7 @@ static struct place find(struct machine *m, unsigned cpu, uint32_t msr)
                                                   : SET,
                               0, &c->control, COUNTERS_V2};
     if (msr == 0x1d9)
-        return (struct place){PLAIN, 0, &c->debug, ~UINT64_C(0)};
+        return (struct place){PLAIN, 0, &c->debug, has(m, V2) ? FREEZE_PMC | BIT(11) : 0}; /* A9: only with freeze */
     return find_ibs(m, cpu, msr);
 }
 

@@ -75,7 +75,8 @@ struct machine {
     struct core {
         uint64_t counter[COUNTERS], cccr[COUNTERS], escr[ESCRS];
         uint64_t tc_precise, pebs_enable, matrix;
-        bool silent[COUNTERS]; /* overflowed as the target of a cascade that raises no PMI (P10.9) */
+        bool pending[COUNTERS]; /* has overflowed: its next event raises the PMI (P2) */
+        bool raised[COUNTERS], unflagged[COUNTERS];
         struct watchdog {
             uint64_t period, loaded, counted, foreign;
             unsigned cpu;
@@ -165,20 +166,26 @@ static bool counts(struct machine *m, unsigned cpu, unsigned i, const struct enc
     return hit && (!(cccr & COMPARE) || threshold == 0);
 }
 
-static void overflow(struct machine *m, unsigned cpu, unsigned i)
+static void overflow(struct machine *m, struct core *core, unsigned i)
 {
-    struct core *core = core_of(m, cpu);
-    bool lost = m->options.lost_flags && draw(m) % 8 == 0; /* P10.4: unflagged overflow */
     bool cascade_is_silent = model_of(m) == 2 || (model_of(m) < 2 && (m->signature & 15) > 9); /* P10.9 */
-    core->silent[i] = !(core->cccr[i] & ENABLE) && cascade_is_silent;
-    if (!lost)
+    core->unflagged[i] = m->options.lost_flags && draw(m) % 8 == 0;                            /* P10.4 */
+    core->pending[i] = (core->cccr[i] & ENABLE) || !cascade_is_silent;
+    if (!core->unflagged[i])
         core->cccr[i] |= OVF;
     if (i >= 16 && (core->pebs_enable & (BIT(25) | BIT(26))) && escr_of(core, i) == core->escr + 0x2c + side_of(i) &&
         (BIT(*escr_of(core, i) >> 25 & 63) & (BIT(8) | BIT(9) | BIT(12)))) /* P13: CRU_ESCR2, CRU_ESCR3 */
         m->damage = "a PEBS record was written";
-    for (unsigned to = 0; to < m->model->cpus && !core->silent[i]; to++)
-        if (core_of(m, to) == core && (core->cccr[i] & OVF_PMI << thread_of(m, to))) { /* P6 */
-            m->cpu[to].unflagged |= lost;
+}
+
+/* P2: the interrupt comes with the first event after the overflow; P6: to the threads of the CCCR's bits. */
+static void raise(struct machine *m, struct core *core, unsigned i)
+{
+    core->pending[i] = false;
+    core->raised[i] = true;
+    for (unsigned to = 0; to < m->model->cpus; to++)
+        if (core_of(m, to) == core && (core->cccr[i] & OVF_PMI << thread_of(m, to))) {
+            m->cpu[to].unflagged |= core->unflagged[i];
             if (m->cpu[to].due == 0)
                 m->cpu[to].due = m->calls + draw(m) % (m->options.late + 1u);
         }
@@ -195,15 +202,18 @@ static void count(struct machine *m, unsigned cpu, const struct encoding *event,
             if (counts(m, cpu, i, event, user)) {
                 counting |= 1u << i;
                 part = BIT(40) - core->counter[i] < part ? BIT(40) - core->counter[i] : part;
+                part = core->cccr[i] & FORCE_OVF ? 1 : part; /* P6: each increment overflows */
             }
         for (unsigned i = 0; i < COUNTERS; i++) {
             bool rise = (core->cccr[i] & EDGE) && (core->cccr[i] & COMPARE); /* P6: EDGE needs COMPARE */
             uint64_t step = rise ? first : part;
             if (!(counting >> i & 1) || step == 0)
                 continue;
+            if (core->pending[i])
+                raise(m, core, i);
             core->counter[i] += step;
             if ((core->counter[i] & BIT(40)) || (core->cccr[i] & FORCE_OVF))
-                overflow(m, cpu, i);
+                overflow(m, core, i);
             core->counter[i] &= VALUE;
         }
         events -= part;
@@ -234,7 +244,7 @@ static bool netburst_interrupt(void *hardware, unsigned cpu)
     bool line = false, arrives = c->due != 0 && c->due <= m->calls + 1;
     m->calls++;
     for (unsigned i = 0; i < COUNTERS; i++)
-        line = line || ((core->cccr[i] & OVF) && (core->cccr[i] & OVF_PMI << thread_of(m, cpu)) && !core->silent[i]);
+        line = line || ((core->cccr[i] & OVF) && (core->cccr[i] & OVF_PMI << thread_of(m, cpu)) && core->raised[i]);
     if (c->due == 0 ? !line : !arrives)
         return false;
     line = line || c->unflagged || (arrives && m->options.late != 0);
@@ -306,8 +316,8 @@ static bool netburst_wrmsr(void *hardware, unsigned cpu, uint32_t msr, uint64_t 
         return false; /* P5: bit 31 of an ESCR; P1: of 1A0h */
     if (bits == 0)
         m->damage = "IQ_ESCR was written on a model that crashes of it"; /* P1, P15 */
-    if (msr >= 0x360 && msr < 0x360 + COUNTERS)
-        core->silent[msr - 0x360] = false;
+    if (msr >= 0x360 && msr < 0x360 + COUNTERS && !(value & OVF))
+        core->pending[msr - 0x360] = core->raised[msr - 0x360] = false;
     if (msr >= 0x300 && msr < 0x300 + COUNTERS && (core->cccr[msr - 0x300] & ENABLE)) {
         const uint64_t *selected = escr_of(core, msr - 0x300);
         if ((core->cccr[msr - 0x300] & COMPARE) || (selected != NULL && (*selected >> 25 & 63) != 0))
@@ -394,6 +404,7 @@ static void netburst_leave(void *hardware, unsigned cpu, uint64_t seed)
                 (uint64_t)event->event << 25 | BIT(9 + event->mask_bit) | (draw(m) & 15);
             core->cccr[i] = (draw(m) & (ENABLE | OVF_PMI | OVF_PMI << 1 | OVF)) | (draw(m) & 7) << 13 | 3 << 16;
             core->counter[i] = draw(m) & VALUE;
+            core->raised[i] = true;
         }
     if (draw(m) % 4 == 0) {
         core->pebs_enable = BIT(24) | BIT(25) | 1;
@@ -443,6 +454,7 @@ static bool netburst_watchdog_interrupt(void *hardware, unsigned cpu, unsigned c
     w->counted += (core->counter[counter] - w->loaded) & VALUE;
     w->loaded = core->counter[counter] = (0 - w->period) & VALUE;
     core->cccr[counter] &= ~OVF;
+    core->raised[counter] = false;
     m->cpu[cpu].masked = false;
     return true;
 }

@@ -155,6 +155,22 @@ static void a_write_to_a_running_counter_is_lost(void **state)
     free(p4);
 }
 
+/* P2: of the counter whose flag it is. */
+static void an_interrupt_comes_with_the_first_event_after_the_overflow(void **state)
+{
+    void *p4 = machine("prescott", plain);
+    (void)state;
+    count_cycles(p4, 0x26000204, 0x403d000, UINT64_C(0xffffffffff));
+    netburst->happen(p4, 0, HARDWARE_CYCLES, true, 1);
+    assert_int_equal(get(p4, 0, 0x360), 0x8403d000);
+    assert_false(netburst->interrupt(p4, 0));
+    netburst->happen(p4, 0, HARDWARE_CYCLES, false, 1);
+    assert_false(netburst->interrupt(p4, 0));
+    netburst->happen(p4, 0, HARDWARE_CYCLES, true, 1);
+    assert_true(netburst->interrupt(p4, 0));
+    free(p4);
+}
+
 /* P6: OVF is sticky, cleared by 0; P10.2, P10.3: the mask, the order. */
 static void an_interrupt_masks_lvtpc_and_stands_until_ovf_is_cleared(void **state)
 {
@@ -182,7 +198,7 @@ static void an_interrupt_goes_to_the_threads_of_its_bits(void **state)
     (void)state;
     for (unsigned bits = 0; bits < 4; bits++) {
         count_cycles(p4, 0x2600020c, 0x3d000 | (uint64_t)bits << 26, UINT64_C(0xffffffffff));
-        netburst->happen(p4, 0, HARDWARE_CYCLES, true, 1);
+        netburst->happen(p4, 0, HARDWARE_CYCLES, true, 2);
         assert_int_equal(netburst->interrupt(p4, 0), (bits & 1) != 0);
         assert_int_equal(netburst->interrupt(p4, 1), (bits & 2) != 0);
         put(p4, 0, 0x360, 0);
@@ -199,7 +215,7 @@ static void an_interrupt_under_way_arrives_after_its_flag_was_cleared(void **sta
     unsigned calls = 0;
     (void)state;
     count_cycles(p4, 0x2600020c, 0x403d000, UINT64_C(0xffffffffff));
-    netburst->happen(p4, 0, HARDWARE_CYCLES, true, 1);
+    netburst->happen(p4, 0, HARDWARE_CYCLES, true, 2);
     put(p4, 0, 0x360, 0);
     while (!netburst->interrupt(p4, 0))
         assert_true(++calls <= 100);
@@ -214,7 +230,7 @@ static void an_overflow_may_set_no_flag(void **state)
     (void)state;
     for (unsigned i = 0; i < 200; i++) {
         count_cycles(p4, 0x2600020c, 0x403d000, UINT64_C(0xffffffffff));
-        netburst->happen(p4, 0, HARDWARE_CYCLES, true, 1);
+        netburst->happen(p4, 0, HARDWARE_CYCLES, true, 2);
         unflagged += get(p4, 0, 0x360) == 0x403d000;
         assert_true(netburst->interrupt(p4, 0));
         netburst->rearm(p4, 0);
@@ -371,6 +387,7 @@ int main(void)
         cmocka_unit_test(a_counter_sees_the_escr_that_its_side_and_select_mean),
         cmocka_unit_test(thread_and_privilege_bits),
         cmocka_unit_test(a_write_to_a_running_counter_is_lost),
+        cmocka_unit_test(an_interrupt_comes_with_the_first_event_after_the_overflow),
         cmocka_unit_test(an_interrupt_masks_lvtpc_and_stands_until_ovf_is_cleared),
         cmocka_unit_test(an_interrupt_goes_to_the_threads_of_its_bits),
         cmocka_unit_test(an_interrupt_under_way_arrives_after_its_flag_was_cleared),
