@@ -298,7 +298,7 @@ uint64_t upmu_sim_amd_delta(const struct upmu_sim *sim, unsigned cpu, unsigned c
         if (upmu_sim_amd_home(sim, cpu) != upmu_sim_amd_home(sim, from) ||
             (cpu != from && !sim_on(sim, UPMU_SIM_RULE_AMD_NB_NODE)))
             return 0;
-        return sa_nb_happened(sim, cpu, counter, burst);
+        return sa_conditioned(sim, cpu, counter, sa_nb_happened(sim, cpu, counter, burst), burst);
     }
     if (cpu != from)
         return 0;

@@ -210,8 +210,11 @@ static void sa_write_fetch(struct upmu_sim *sim, unsigned index, uint64_t value)
     bool needs_edge = family >= 0x16 && family <= 0x18 && sim_on(sim, UPMU_SIM_RULE_AMD_IBS_EDGE);
 
     cpu->amd.ibs[SA_FETCH_CTL] = value;
-    if (value & SA_FETCH_EN) {
-        cpu->amd.fetch_waiting = needs_edge && old & SA_FETCH_EN;
+    if (value & SA_FETCH_EN && old & SA_FETCH_EN && needs_edge) {
+        /* The count goes on; one that has reached its maximum does not start over. */
+        cpu->amd.fetch_waiting = cpu->amd.fetch_waiting || old & SA_FETCH_VAL;
+    } else if (value & SA_FETCH_EN) {
+        cpu->amd.fetch_waiting = false;
         cpu->counter[UPMU_SIM_AMD_FETCH].value = (value >> 16 & COUNT_16) << 4;
     }
     if (old & SA_FETCH_EN && !(value & SA_FETCH_EN))

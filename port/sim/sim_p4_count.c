@@ -376,6 +376,15 @@ uint64_t upmu_sim_p4_delta(const struct upmu_sim *sim, unsigned cpu, unsigned co
 
 /* ---- Overflow ---- */
 
+/* A cascaded counter's interrupt is lost on model 2 and on models 0, 1 after stepping 9. */
+static bool nb_silent(const struct upmu_sim *sim, uint64_t cccr)
+{
+    unsigned model = upmu_sim_p4_model(sim->profile);
+
+    return !(cccr & P4_CCCR_ENABLE) && sim_on(sim, UPMU_SIM_RULE_P4_CASCADE_PMI) &&
+           (model == 2 || (model < 2 && (sim->profile->signature & 0xfu) > 9));
+}
+
 bool upmu_sim_p4_asserted(const struct upmu_sim *sim, unsigned cpu)
 {
     unsigned home = upmu_sim_p4_home(sim, cpu);
@@ -386,19 +395,10 @@ bool upmu_sim_p4_asserted(const struct upmu_sim *sim, unsigned cpu)
     for (unsigned i = 0; i < UPMU_SIM_P4_COUNTERS; i++) {
         uint64_t cccr = sim->cpu[home].p4.cccr[i];
 
-        if (cccr & P4_CCCR_OVF && cccr & wants)
+        if (cccr & P4_CCCR_OVF && cccr & wants && !(cccr & P4_CCCR_CASCADES && nb_silent(sim, cccr)))
             return true;
     }
     return false;
-}
-
-/* A cascaded counter's interrupt is lost on model 2 and on models 0, 1 after stepping 9. */
-static bool nb_silent(const struct upmu_sim *sim, uint64_t cccr)
-{
-    unsigned model = upmu_sim_p4_model(sim->profile);
-
-    return !(cccr & P4_CCCR_ENABLE) && sim_on(sim, UPMU_SIM_RULE_P4_CASCADE_PMI) &&
-           (model == 2 || (model < 2 && (sim->profile->signature & 0xfu) > 9));
 }
 
 static void nb_request(struct upmu_sim *sim, unsigned home, unsigned counter)
