@@ -196,6 +196,7 @@ soak: $(SOAK_FUZZ) $(SOAK_INJECT) objects
 -include examples/kernel/kernel.mk
 -include tests/kernel/kernel.mk
 -include tests/bochs/bochs.mk
+-include tests/host/host.mk
 
 ALL_LAYERS := $(foreach layer,$(LAYERS),$(if $($(layer)_TESTS),$(layer))) build $(if $(wildcard tests/mutants/mutants.mk),rows) \
 	$(if $(wildcard tests/oracle/oracle.mk),oracle) $(if $(wildcard tests/trap/trap.mk),trap) $(if $(wildcard tests/vm/vm.mk),vm) $(if $(wildcard efi-demo/demo.mk),demo) \

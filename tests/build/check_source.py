@@ -160,6 +160,31 @@ def lines_are_tidy_and_no_longer_than_120_columns():
     return complaints
 
 
+def table_rows(path):
+    """Rows of constants, as tables have them: at least four numbers in braces; addresses alone are the manual's."""
+    rows = re.findall(r"\{([^{}]*)\}", code_of(path))
+    numbers = [tuple(int(n.rstrip("uUlL"), 0) for n in re.findall(r"\b(?:0[xX][0-9a-fA-F]+|[1-9]\d*)[uUlL]*\b", row))
+               for row in rows]
+    return {row for row in numbers if len(row) >= 4 and len(set(row)) >= 3 and
+            any(n > 255 for n in row) and not all(0x100 <= n < 0x400 for n in row)}
+
+
+@check
+def fakes_of_the_simulated_host_share_nothing_with_the_model_or_the_library():
+    complaints, others = [], {}
+    for path in library() + files("port/sim/*.[ch]"):
+        others.update((row, path) for row in table_rows(path))
+    for path in files("tests/host/hardware*.[ch]"):
+        for number, line in enumerate(read(path).split("\n"), 1):
+            found = re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)
+            if found and os.path.basename(found.group(1)) != "hardware.h" and "/" in found.group(1):
+                complaints.append(f"{path}:{number}: {line.strip()}")
+            if re.search(r"\bupmu_\w+|\bUPMU_(?!TESTS_HOST_)\w+", line):
+                complaints.append(f"{path}:{number}: a name of the library: {line.strip()}")
+        complaints += [f"{path}: a row of {others[row]}: {row}" for row in table_rows(path) if row in others]
+    return complaints
+
+
 @check
 def sources_speak_of_upmu_alone():
     pattern = re.compile("/" + r"work/|\b" + "shared" + r"/|\bTODO\b|\bFIXME\b|\bXXX\b")

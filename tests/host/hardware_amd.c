@@ -587,19 +587,22 @@ static const char *amd_damage(void *hardware)
 static unsigned amd_registers(void *hardware, unsigned cpu, struct hardware_register *out, unsigned room)
 {
     const struct machine *m = hardware;
-    struct hardware_register list[2 * CORE + 5];
+    struct hardware_register list[2 * CORE + 6];
     unsigned count = 0;
     (void)cpu;
     for (uint32_t i = 0; i < counters_of(m); i++) {
         uint32_t select = has(m, EXTENDED) ? 0xc0010200 + 2 * i : 0xc0010000 + i;
         uint32_t counter = has(m, EXTENDED) ? select + 1 : 0xc0010004 + i;
-        list[count++] = (struct hardware_register){select, select_bits(m), false, false};
+        /* A10: erratum 1292's workaround sets bit 43 of select 2. */
+        uint64_t precise = i == 2 && has(m, KEEPS_42) ? BIT(43) : 0;
+        list[count++] = (struct hardware_register){select, select_bits(m) | precise, false, false};
         list[count++] = (struct hardware_register){counter, VALUE, true, false};
     }
-    list[count++] = (struct hardware_register){0x1d9, 0, false, false};
+    list[count++] = (struct hardware_register){0x1d9, has(m, V2) ? BIT(12) : 0, false, false};
     if (has(m, V2)) {
         list[count++] = (struct hardware_register){0xc0000300, COUNTERS_V2, true, false};
         list[count++] = (struct hardware_register){0xc0000301, COUNTERS_V2, false, false};
+        list[count++] = (struct hardware_register){0xc0000302, COUNTERS_V2 | BIT(58) | FROZEN, true, false};
     }
     for (uint32_t i = 0; m->features->ibs != 0 && i < IBS; i++)
         list[count++] = (struct hardware_register){0xc0011030 + 3 * i, ibs_bits(m, i), true, false};

@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Steps that work on a CPU or a thread.
+ */
+#include <string.h>
+
+#include "tests/host/simulated.h"
+#include "tests/host/real.h"
+
+static const struct hardware_model *model(void)
+{
+    return &host.setting.family->models[host.setting.model];
+}
+
+/* ---- The host's own counters ---- */
+
+/* The registers of a CPU of a machine. */
+static void read_registers(void *hardware, unsigned number, uint64_t *values)
+{
+    const struct host_cpu *cpu = &host.cpu[number];
+
+    for (unsigned i = 0; i < cpu->register_count; i++) {
+        values[i] = 0;
+        (void)host.setting.family->rdmsr(hardware, number, cpu->registers[i].msr, &values[i]);
+    }
+}
+
+/* Bits that differ are the host's from now on; of a register that is changed as a whole all of it is. */
+static void lend_bits(unsigned number, const uint64_t *before, const uint64_t *after, bool on)
+{
+    const struct host_cpu *from = &host.cpu[number];
+
+    for (unsigned i = 0; i < from->register_count; i++) {
+        uint64_t bits = before[i] ^ after[i];
+
+        for (unsigned other = 0; bits && other < host.setting.cpus; other++)
+            if (other == number || (from->registers[i].shared && rules_share(other, number))) {
+                host.cpu[other].lent[i] |= __builtin_popcountll(bits) > 4 ? ~UINT64_C(0) : bits;
+                if (on)
+                    host.cpu[other].kept[i] |= bits;
+                else
+                    host.cpu[other].kept[i] &= __builtin_popcountll(bits) > 4 ? 0 : ~bits;
+            }
+    }
+}
+
+static void set_watchdog(unsigned number, unsigned counter, bool on, bool interrupts, uint64_t period)
+{
+    struct watchdog *watchdog = &host.cpu[number].watchdog[counter];
+    const struct hardware_family *family = host.setting.family;
+    uint64_t before[256], after[256];
+
+    read_registers(host.hardware, number, before);
+    if (!family->watchdog(host.hardware, number, counter, on, interrupts, period))
+        on = false;
+    read_registers(host.hardware, number, after);
+    lend_bits(number, before, after, on);
+    /* (And those that only happened to have its values.) */
+    memcpy(host.copy, host.hardware, family->bytes);
+    (void)family->watchdog(host.copy, number, counter, false, false, 0);
+    read_registers(host.copy, number, before);
+    if (on)
+        lend_bits(number, before, after, true);
+    *watchdog = (struct watchdog){.on = on, .interrupts = interrupts};
+}
+
+struct reservation {
+    uint32_t counters;
+    bool reserve;
+    enum upmu_status status;
+};
+
+static void reserve_here(void *argument)
+{
+    struct reservation *reservation = argument;
+
+    reservation->status = UPMU_OK;
+    if (!here()->cpu)
+        return;
+    if (reservation->reserve)
+        reservation->status = upmu_cpu_reserve(here()->cpu, reservation->counters);
+    else
+        upmu_cpu_unreserve(here()->cpu, reservation->counters);
+}
+
+/* On this CPU and, for counters that they share, on the others of its core. */
+static enum upmu_status reserve_all(uint32_t counters, bool reserve, bool shared)
+{
+    struct reservation reservation = {counters, reserve, UPMU_OK}, other = {counters, reserve, UPMU_OK};
+
+    HOST_DO(reserve_here(&reservation));
+    for (unsigned i = 0; shared && reservation.status == UPMU_OK && i < host.setting.cpus; i++)
+        if (i != self->cpu && rules_share(i, self->cpu) && host.cpu[i].power != CPU_OFF) {
+            other.status = UPMU_ERR_BUSY;
+            if (!host.cpu[i].unreachable)
+                hooks_remote(i, reserve_here, &other);
+            if (other.status != UPMU_OK)
+                reservation.status = other.status;
+        }
+    if (reserve && reservation.status != UPMU_OK)
+        (void)reserve_all(counters, false, shared);
+    return reservation.status;
+}
+
+static void reserve(struct lots *lots)
+{
+    struct host_cpu *cpu = here();
+    unsigned counter = lots_below(lots, HOST_WATCHDOGS);
+    uint32_t bit = UINT32_C(1) << counter;
+    enum upmu_status status;
+
+    if (cpu->power != CPU_LIVE || cpu->useless || !(cpu->cpu->pmu->counters & bit) || (cpu->reserved & bit) ||
+        host.hotplug)
+        return;
+    host.hotplug = true;
+    self->stay++;
+    status = reserve_all(bit, true, cpu->cpu->pmu->shared_counters & bit);
+    rules_status("upmu_cpu_reserve", status, "STATE PORT BUSY WRONG_CPU");
+    if (status == UPMU_OK) {
+        cpu->reserved |= bit;
+        set_watchdog(self->cpu, counter, true, !host.setting.no_rearm && lots_below(lots, 2),
+                     1000u + lots_below(lots, 1000000));
+    }
+    self->stay--;
+    host.hotplug = false;
+}
+
+static void unreserve(struct lots *lots)
+{
+    struct host_cpu *cpu = here();
+
+    (void)lots;
+    if (host.hotplug || cpu->power == CPU_ASLEEP)
+        return;
+    host.hotplug = true;
+    self->stay++;
+    for (unsigned counter = 0; counter < HOST_WATCHDOGS; counter++) {
+        uint32_t bit = UINT32_C(1) << counter;
+
+        if (!(cpu->reserved & bit))
+            continue;
+        hooks_drain_interrupts();
+        set_watchdog(self->cpu, counter, false, false, 0);
+        if (cpu->cpu)
+            (void)reserve_all(bit, false, cpu->cpu->pmu->shared_counters & bit);
+        cpu->reserved &= ~bit;
+    }
+    self->stay--;
+    host.hotplug = false;
+}
+
+/* ---- CPUs come and go ---- */
+
+static bool core_is_off(unsigned number, bool asleep_too)
+{
+    for (unsigned i = 0; i < host.setting.cpus; i++)
+        if (i != number && rules_share(i, number) &&
+            (host.cpu[i].power == CPU_LIVE || (!asleep_too && host.cpu[i].power == CPU_ASLEEP)))
+            return false;
+    return true;
+}
+
+/* What the host keeps on this CPU and, where others see it, on those of its core. */
+static uint32_t reserved_here(unsigned number, const struct upmu_cpu *upmu)
+{
+    uint32_t counters = host.cpu[number].reserved;
+
+    for (unsigned i = 0; i < host.setting.cpus; i++)
+        if (rules_share(i, number))
+            counters |= host.cpu[i].reserved & upmu->pmu->shared_counters;
+    return counters;
+}
+
+void act_come(unsigned number, struct lots *lots)
+{
+    struct host_cpu *cpu = &host.cpu[number];
+    struct upmu_domain *domains[3] = {host.core[model()->core[number]], host.node[model()->node[number]], NULL};
+    struct upmu_cpu *upmu;
+    enum upmu_status status;
+
+    if (cpu->power != CPU_OFF || host.hotplug)
+        return;
+    host.hotplug = true;
+    self->stay++;
+    /* (Each value of the host's own counters stays what it is.) */
+    if (!cpu->reserved && core_is_off(number, false) && lots_below(lots, 2)) {
+        host.setting.family->reset(host.hardware, number, true);
+        cpu->left = false;
+        if (host.setting.leavings && lots_one_in(lots, host.setting.leavings)) {
+            host.setting.family->leave(host.hardware, number, lots_draw(lots));
+            cpu->left = true;
+        }
+    }
+    rules_snapshot(number);
+    cpu->faulted = false;
+    upmu = arena_take(sizeof *upmu, "CPU");
+    memset(upmu, 0, sizeof *upmu);
+    cpu->cpu = upmu;
+    cpu->irq_off = cpu->unreachable = true;
+    cpu->last_own_ns = host.now_ns | 1u;
+    status = HOST_CALL(upmu_cpu_init(upmu, host.machine, domains));
+    /* (What it keeps for itself it says again.) */
+    if (status == UPMU_OK && reserved_here(number, upmu))
+        rules_status("upmu_cpu_reserve", HOST_CALL(upmu_cpu_reserve(upmu, reserved_here(number, upmu))), "PORT");
+    cpu->irq_off = cpu->unreachable = false;
+    rules_status("upmu_cpu_init", status, "NO_PMU PORT");
+    if (status == UPMU_OK) {
+        cpu->power = CPU_LIVE;
+    } else {
+        hooks_drain_interrupts();
+        rules_restored(number);
+        cpu->cpu = NULL;
+        arena_give(upmu);
+    }
+    self->stay--;
+    host.hotplug = false;
+}
+
+static bool others_are_in_calls(void)
+{
+    for (unsigned i = 0; i < host.setting.cpus; i++)
+        if (i != self->cpu && host.cpu[i].calls)
+            return true;
+    return false;
+}
+
+/* Nothing on its way finds this CPU any more. */
+static void wait_for_others(void)
+{
+    while (others_are_in_calls()) {
+        hooks_serve();
+        run_yield();
+    }
+}
+
+void act_leave(struct lots *lots)
+{
+    struct host_cpu *cpu = here();
+    struct upmu_cpu *upmu = cpu->cpu;
+
+    (void)lots;
+    if (cpu->power == CPU_OFF || host.hotplug || cpu->coming != HOST_NONE)
+        return;
+    host.hotplug = true;
+    self->stay++;
+    cpu->unreachable = true;
+    wait_for_others();
+    cpu->irq_off = true;
+    rules_status("upmu_cpu_fini", HOST_CALL(upmu_cpu_fini(upmu)), "PORT BUSY");
+    cpu->irq_off = false;
+    cpu->power = CPU_OFF;
+    for (unsigned i = 0; i < HOST_SESSIONS; i++)
+        if (host.session[i].target == TARGET_CPU && host.session[i].where == self->cpu) {
+            host.session[i].target = TARGET_NONE;
+            host.session[i].started = false;
+        }
+    if (cpu->reserved) {
+        rules_deliver(self->cpu, HARDWARE_CYCLES, false, 100, true);
+        rules_watchdogs(self->cpu);
+    }
+    hooks_drain_interrupts();
+    rules_restored(self->cpu);
+    wait_for_others();
+    cpu->cpu = NULL;
+    cpu->user_rdpmc = false;
+    arena_give(upmu);
+    if (cpu->thread < HOST_PROGRAMS)
+        hooks_switch(HOST_PROGRAMS + self->cpu);
+    cpu->unreachable = false;
+    self->stay--;
+    host.hotplug = false;
+}
+
+static void sleep_cpu(struct lots *lots)
+{
+    struct host_cpu *cpu = here();
+    enum upmu_status status;
+
+    if (cpu->power != CPU_LIVE || cpu->useless || host.hotplug || cpu->reserved || cpu->coming != HOST_NONE)
+        return;
+    host.hotplug = true;
+    self->stay++;
+    cpu->unreachable = cpu->irq_off = true;
+    status = HOST_CALL(upmu_cpu_suspend(cpu->cpu));
+    rules_status("upmu_cpu_suspend", status, "PORT BUSY");
+    if (status != UPMU_ERR_BUSY)
+        cpu->power = CPU_ASLEEP;
+    cpu->irq_off = false;
+    hooks_drain_interrupts();
+    rules_restored(self->cpu);
+    if (lots_below(lots, 4)) {
+        host.setting.family->reset(host.hardware, self->cpu, core_is_off(self->cpu, true));
+        cpu->left = false;
+        cpu->faulted = true; /* (What was found is gone.) */
+    }
+    cpu->unreachable = false;
+    self->stay--;
+    host.hotplug = false;
+}
+
+static void wake_cpu(void)
+{
+    struct host_cpu *cpu = here();
+    enum upmu_status status;
+
+    if (cpu->power != CPU_ASLEEP || host.hotplug || cpu->coming != HOST_NONE)
+        return;
+    host.hotplug = true;
+    self->stay++;
+    rules_snapshot(self->cpu);
+    cpu->faulted = false;
+    cpu->irq_off = true;
+    status = HOST_CALL(upmu_cpu_resume(cpu->cpu));
+    cpu->irq_off = false;
+    rules_status("upmu_cpu_resume", status, "NO_PMU PORT DOES_NOT_FIT BUSY");
+    if (cpu->cpu->live)
+        cpu->power = CPU_LIVE;
+    if (status != UPMU_OK)
+        for (unsigned i = 0; i < HOST_SESSIONS; i++)
+            host.session[i].spoiled |= rules_is_here(&host.session[i], self->cpu);
+    self->stay--;
+    host.hotplug = false;
+}
+
+static void change_cpu(void)
+{
+    struct host_cpu *cpu = here();
+
+    if (cpu->power != CPU_LIVE)
+        return;
+    for (unsigned i = 0; i < HOST_SESSIONS; i++)
+        host.session[i].spoiled |= rules_is_here(&host.session[i], self->cpu);
+    self->stay++;
+    rules_status("upmu_cpu_changed", HOST_CALL(upmu_cpu_changed(cpu->cpu)), "PORT BUSY");
+    self->stay--;
+}
+
+/* ---- Threads ---- */
+
+void act_thread_make(unsigned number)
+{
+    struct host_thread *thread = &host.thread[number];
+
+    thread->thread = arena_take(sizeof *thread->thread, "thread");
+    thread->cpu = HOST_NONE;
+    thread->pins = 0;
+    HOST_DO(upmu_thread_init(thread->thread, number + 1u, number + 1u, NULL));
+}
+
+/* All its sessions, for this step alone; false: some are in use. */
+static bool hold_sessions(unsigned number, bool hold)
+{
+    for (unsigned i = 0; i < HOST_SESSIONS; i++) {
+        struct host_session *session = &host.session[i];
+
+        if (session->target != TARGET_THREAD || session->where != number || session->zombie || !session->session)
+            continue;
+        if (!hold) {
+            session->exclusive = false;
+            session->users--;
+            session->target = TARGET_NONE;
+            session->started = false;
+        } else if (session->users) {
+            return false;
+        }
+    }
+    for (unsigned i = 0; hold && i < HOST_SESSIONS; i++)
+        if (host.session[i].target == TARGET_THREAD && host.session[i].where == number && !host.session[i].zombie)
+            (void)act_begin(&host.session[i], true);
+    return true;
+}
+
+static void exit_thread(unsigned number)
+{
+    struct host_thread *thread = &host.thread[number];
+    bool runs = thread->cpu == self->cpu;
+    enum upmu_status status;
+
+    if (!thread->thread) {
+        act_thread_make(number);
+        return;
+    }
+    if ((!runs && thread->cpu != HOST_NONE) || thread->pins || here()->coming != HOST_NONE || host.hotplug ||
+        !hold_sessions(number, true))
+        return;
+    host.hotplug = true;
+    thread->pins++;
+    self->stay++;
+    do {
+        status = HOST_CALL(upmu_thread_exit(thread->thread));
+        rules_status("upmu_thread_exit", status, "WRONG_CPU BUSY PORT");
+    } while (thread->thread->sessions);
+    (void)hold_sessions(number, false);
+    thread->pins--;
+    if (runs)
+        hooks_switch(HOST_PROGRAMS + self->cpu);
+    self->stay--;
+    host.hotplug = false;
+    if (thread->cpu != HOST_NONE)
+        return;
+    arena_give(thread->thread);
+    thread->thread = NULL;
+}
+
+/* ---- Time ---- */
+
+static void add_enabled(struct host_session *session, uint64_t span_ns)
+{
+    for (unsigned k = 0; k < session->sets; k++)
+        for (unsigned i = 0; i < session->set[k].events; i++)
+            session->set[k].event[i].enabled_ns += span_ns;
+}
+
+static void pass_time(struct lots *lots)
+{
+    uint64_t span_ns = lots_size(lots, lots_one_in(lots, 8) ? 44 : 30);
+
+    for (unsigned i = 0; i < HOST_SESSIONS; i++) {
+        struct host_session *session = &host.session[i];
+        unsigned place = session->session ? rules_place(session) : HOST_NONE;
+
+        /* (The call that starts or stops it may be under way.) */
+        if (place != HOST_NONE && session->started && !session->users && host.cpu[place].power == CPU_LIVE &&
+            !host.cpu[place].calls && host.cpu[place].coming == HOST_NONE && !session->spoiled &&
+            rules_is_enabled(session))
+            add_enabled(session, span_ns);
+    }
+    host.now_ns += span_ns;
+}
+
+/* ---- Others ---- */
+
+static void probe_loop(void *context)
+{
+    (void)context;
+    real_lock();
+    for (unsigned kind = 0; kind < HARDWARE_EVENTS; kind++)
+        rules_deliver(self->cpu, kind, false, 4096, true);
+    hooks_drain_interrupts();
+    real_unlock();
+}
+
+static void probe(void)
+{
+    struct upmu_probe probe = {.loop = probe_loop};
+    enum upmu_status status;
+
+    if (here()->power != CPU_LIVE)
+        return;
+    self->stay++;
+    status = HOST_CALL(upmu_cpu_probe(here()->cpu, &probe));
+    self->stay--;
+    rules_status("upmu_cpu_probe", status, "DOES_NOT_FIT UNSUPPORTED BUSY PORT");
+    if (status == UPMU_OK && probe.verdict < UPMU_VERDICT_COUNTS && !host.verdict->figures.faults)
+        rules_fail(RULE_STATUS, "upmu_cpu_probe: verdict \"%s\"", upmu_verdict_text(probe.verdict));
+}
+
+static void verify(void)
+{
+    struct upmu_why why;
+    enum upmu_status status;
+
+    if (here()->power != CPU_LIVE)
+        return;
+    self->stay++;
+    status = HOST_CALL(upmu_cpu_verify(here()->cpu, &why));
+    self->stay--;
+    if (status == UPMU_ERR_CHANGED && !host.verdict->figures.faults)
+        rules_fail(RULE_VERIFY, "upmu_cpu_verify finds a difference in register %x", (unsigned)why.address);
+    rules_status("upmu_cpu_verify", status, "CHANGED PORT BUSY");
+}
+
+/* So that a thread's sessions cannot leave with it. */
+static void region(struct lots *lots)
+{
+    struct host_cpu *cpu = here();
+    enum hardware_event kind = lots_below(lots, HARDWARE_EVENTS);
+    const char *text = host.setting.family->specification(host.hardware, kind);
+    uint64_t certain, happened, least, most;
+    struct upmu_region *region;
+
+    if (cpu->power != CPU_LIVE || !text)
+        return;
+    region = arena_take(sizeof *region, "region");
+    self->stay++;
+    if (HOST_CALL(upmu_region_open(region, cpu->cpu, text)) == UPMU_OK) {
+        happened = cpu->happened[kind][0] + cpu->happened[kind][1];
+        if (HOST_CALL(upmu_region_begin(region)) == UPMU_OK) {
+            certain = cpu->certain[kind][0] + cpu->certain[kind][1];
+            hooks_work(lots_size(lots, 14), lots_below(lots, 2));
+            least = cpu->certain[kind][0] + cpu->certain[kind][1] - certain;
+            if (HOST_CALL(upmu_region_end(region)) == UPMU_OK) {
+                most = cpu->happened[kind][0] + cpu->happened[kind][1] - happened;
+                if ((region->count[0].raw < least || region->count[0].raw > most) && !host.verdict->figures.faults)
+                    rules_fail(RULE_COUNT, "region: %llu, not %llu to %llu", (unsigned long long)region->count[0].raw,
+                               (unsigned long long)least, (unsigned long long)most);
+            }
+        }
+        rules_status("upmu_region_close", HOST_CALL(upmu_region_close(region)), "PORT");
+    }
+    self->stay--;
+    arena_give(region);
+}
+
+static void tick(bool poll)
+{
+    struct host_cpu *cpu = here();
+    enum upmu_status status;
+
+    if (cpu->power == CPU_OFF)
+        return;
+    self->stay++;
+    status = poll ? HOST_CALL(upmu_cpu_poll(cpu->cpu)) : HOST_CALL(upmu_cpu_tick(cpu->cpu));
+    self->stay--;
+    rules_status(poll ? "upmu_cpu_poll" : "upmu_cpu_tick", status, "PORT BUSY");
+}
+
+void act_cpu(const struct step *step, struct lots *lots)
+{
+    switch (step->kind) {
+    case STEP_WORK:
+        hooks_work(lots_size(lots, lots_one_in(lots, 50) ? 30 : 15), lots_below(lots, 2));
+        break;
+    case STEP_SWITCH:
+        hooks_switch(lots_one_in(lots, 4) ? HOST_PROGRAMS + self->cpu : step->what % HOST_PROGRAMS);
+        break;
+    case STEP_TICK:
+    case STEP_POLL:
+        tick(step->kind == STEP_POLL);
+        break;
+    case STEP_VERIFY:
+        verify();
+        break;
+    case STEP_CHANGED:
+        change_cpu();
+        break;
+    case STEP_SLEEP:
+        sleep_cpu(lots);
+        break;
+    case STEP_WAKE:
+        wake_cpu();
+        break;
+    case STEP_LEAVE:
+        act_leave(lots);
+        break;
+    case STEP_COME:
+        act_come(self->cpu, lots);
+        break;
+    case STEP_RESERVE:
+        reserve(lots);
+        break;
+    case STEP_UNRESERVE:
+        unreserve(lots);
+        break;
+    case STEP_TAKE_FIRMWARE:
+        self->stay++;
+        if (here()->power == CPU_LIVE)
+            HOST_DO(upmu_cpu_take_firmware(here()->cpu));
+        self->stay--;
+        break;
+    case STEP_EXIT:
+        exit_thread(step->what % HOST_PROGRAMS);
+        break;
+    case STEP_TIME:
+        pass_time(lots);
+        break;
+    case STEP_FOREIGN:
+        hooks_stranger();
+        break;
+    case STEP_PROBE:
+        probe();
+        break;
+    case STEP_REGION:
+        region(lots);
+        break;
+    default:
+        break;
+    }
+}

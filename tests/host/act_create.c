@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Steps that make sessions, give them events and a target, and take them away.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/host/simulated.h"
+
+bool act_begin(struct host_session *session, bool exclusive)
+{
+    if (!session->session || session->zombie || session->exclusive || (exclusive && session->users))
+        return false;
+    session->users++;
+    session->exclusive = exclusive;
+    return true;
+}
+
+void act_end(struct host_session *session)
+{
+    session->users--;
+    session->exclusive = false;
+}
+
+/* ---- Events ---- */
+
+/* Names that every PMU of this library has. */
+static const char *const names[HARDWARE_EVENTS] = {"cycles",           "instructions", "branches",  "branch-misses",
+                                                   "cache-references", "cache-misses", "ref-cycles"};
+
+static void draw_specification(struct host_event *event, struct lots *lots, char *text, size_t size)
+{
+    const char *raw = NULL;
+    unsigned rings = lots_below(lots, 4);
+
+    while (!raw) {
+        event->kind = lots_below(lots, HARDWARE_EVENTS);
+        raw = host.setting.family->specification(host.hardware, event->kind);
+    }
+    if (host.setting.family == &hardware_intel && lots_one_in(lots, 3))
+        raw = names[event->kind];
+    event->user = rings != 2;
+    event->kernel = rings != 1;
+    (void)snprintf(text, size, "%s%s", raw, rings == 1 ? ":u" : rings == 2 ? ":k" : "");
+}
+
+static uint64_t draw_period(struct lots *lots)
+{
+    switch (lots_below(lots, 8)) {
+    case 0:
+        return 1u + lots_below(lots, 64);
+    case 1:
+        return UINT64_C(1) << (24u + lots_below(lots, 24));
+    default:
+        return 128u + lots_size(lots, 16);
+    }
+}
+
+static void draw_sampling(const struct host_session *session, struct host_event *event, struct lots *lots)
+{
+    struct upmu_sampling *sampling = &event->sampling;
+
+    memset(sampling, 0, sizeof *sampling);
+    if (!session->sampling || lots_one_in(lots, 4))
+        return;
+    sampling->period = draw_period(lots);
+    event->regular = true;
+    if (lots_one_in(lots, 6)) {
+        sampling->random_mask = (1u << lots_below(lots, 12)) - 1u;
+        sampling->random_seed = lots_draw(lots);
+        event->regular = false;
+    }
+    if (lots_one_in(lots, 12)) {
+        sampling->frequency = 1u + lots_below(lots, 100000);
+        event->regular = false;
+    }
+    if (session->queue && lots_below(lots, 2)) {
+        sampling->flags = UPMU_SAMPLING_NOTIFY;
+        if (lots_one_in(lots, 3)) {
+            sampling->long_period = sampling->period * 2;
+            event->regular = false;
+        }
+    }
+    if (lots_one_in(lots, 6))
+        sampling->values = (uint32_t)lots_draw(lots) & 15u;
+    if (session->sets > 1 && lots_below(lots, 2))
+        sampling->switch_after = 1u + lots_below(lots, 5);
+    if (lots_one_in(lots, 6))
+        sampling->event_id = lots_draw(lots);
+}
+
+static void add_event(struct host_session *session, struct host_set *set, struct lots *lots)
+{
+    struct host_event *event = &set->event[set->events];
+    char text[128];
+    enum upmu_status status;
+
+    memset(event, 0, sizeof *event);
+    draw_specification(event, lots, text, sizeof text);
+    draw_sampling(session, event, lots);
+    status =
+        HOST_CALL(upmu_set_add(session->session, set->set, text, event->sampling.period ? &event->sampling : NULL));
+    if (status == UPMU_OK) {
+        /* (What the library made of the period is what it samples at.) */
+        event->sampling.period = set->set->tally[set->events].period;
+        session->masks |= (event->sampling.flags & UPMU_SAMPLING_NOTIFY) != 0;
+        set->events++;
+        return;
+    }
+    if (status >= UPMU_ERR_SYNTAX && status <= UPMU_ERR_MASKS_EXCLUSIVE && strncmp(text, "raw:", 4) == 0)
+        rules_fail(RULE_STATUS, "upmu_set_add \"%s\": %s", text, upmu_status_text(status));
+}
+
+/* ---- Life ---- */
+
+static void add_set(struct host_session *session, unsigned k, struct lots *lots)
+{
+    unsigned flags = lots_below(lots, 4) & (host.setting.no_clock ? UPMU_SET_OVERFLOW_SWITCH : ~0u);
+    uint64_t timeout_ns = flags & UPMU_SET_TIME_SWITCH ? lots_size(lots, 22) : 0;
+
+    rules_status("upmu_session_add_set",
+                 HOST_CALL(upmu_session_add_set(session->session, k ? session->set[k].set : NULL, (uint16_t)k, flags,
+                                                timeout_ns)),
+                 "");
+}
+
+static void add_sets(struct host_session *session, struct lots *lots)
+{
+    session->set[0].set = &session->session->set;
+    session->sets = 1;
+    while (session->sets < HOST_SETS && lots_one_in(lots, 4)) {
+        session->set[session->sets].set = arena_take(sizeof(struct upmu_set), "set");
+        add_set(session, session->sets, lots);
+        session->sets++;
+    }
+    if (session->sets > 1)
+        add_set(session, 0, lots);
+}
+
+static void add_queue(struct host_session *session, struct lots *lots)
+{
+    uint32_t capacity = 1u << lots_below(lots, 4);
+
+    session->queue = arena_take(sizeof *session->queue, "queue");
+    session->messages = arena_take(capacity * sizeof *session->messages, "messages");
+    rules_status(
+        "upmu_session_messages",
+        HOST_CALL(upmu_session_messages(session->session, session->queue, session->messages, capacity, 0, NULL)), "");
+}
+
+static void add_memory(struct host_session *session, struct lots *lots)
+{
+    if (session->sampling && !lots_one_in(lots, 6)) {
+        session->ring_bytes = 512u + 64u * lots_below(lots, 112);
+        session->ring = arena_take(session->ring_bytes, "ring");
+        rules_status("upmu_session_ring",
+                     HOST_CALL(upmu_session_ring(session->session, session->ring, session->ring_bytes)), "");
+        if (lots_one_in(lots, 6)) {
+            session->masks = true;
+            HOST_DO(upmu_session_mask_on_full(session->session, true));
+        }
+    }
+    if (lots_one_in(lots, 3)) {
+        session->page = arena_take(sizeof *session->page, "page");
+        rules_status("upmu_session_publish", HOST_CALL(upmu_session_publish(session->session, session->page)), "");
+    }
+}
+
+void act_forget(struct host_session *session)
+{
+    for (unsigned k = 1; k < session->sets; k++)
+        arena_give(session->set[k].set);
+    arena_give(session->session);
+    if (session->ring)
+        arena_give(session->ring);
+    if (session->page)
+        arena_give(session->page);
+    if (session->queue) {
+        arena_give(session->queue);
+        arena_give(session->messages);
+    }
+    host.zombies -= session->zombie;
+    memset(session, 0, sizeof *session);
+}
+
+/* Those that were given up and that the library has closed since. */
+void act_reap(void)
+{
+    for (unsigned i = 0; i < HOST_SESSIONS; i++)
+        if (host.session[i].zombie && !host.session[i].users && host.session[i].session->state == UPMU_SESSION_CLOSED)
+            act_forget(&host.session[i]);
+}
+
+void act_close(struct host_session *session)
+{
+    enum upmu_status status = HOST_CALL(upmu_session_close(session->session));
+
+    rules_status("upmu_session_close", status, "WRONG_CPU BUSY PORT");
+    if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY) {
+        act_end(session);
+        return;
+    }
+    if (session->session->state != UPMU_SESSION_CLOSED)
+        rules_fail(RULE_STATUS, "upmu_session_close: OK, and the state is %u", session->session->state);
+    act_forget(session);
+}
+
+/* Where its thread runs, the call that attaches a session has to run. */
+struct thread_attach {
+    struct upmu_session *session;
+    struct upmu_thread *thread;
+    unsigned number;
+    enum upmu_status status;
+};
+
+static void attach_here(void *argument)
+{
+    struct thread_attach *attach = argument;
+
+    attach->status = UPMU_ERR_BUSY;
+    if (host.thread[attach->number].cpu == self->cpu && here()->coming == HOST_NONE)
+        attach->status = upmu_session_attach_thread(attach->session, attach->thread, here()->cpu);
+}
+
+static enum upmu_status attach_thread(struct host_session *session, unsigned number)
+{
+    struct host_thread *thread = &host.thread[number];
+    struct thread_attach attach = {session->session, thread->thread, number, UPMU_ERR_BUSY};
+    unsigned cpu = thread->cpu;
+
+    if (!thread->thread)
+        return UPMU_ERR_NO_PMU;
+    thread->pins++;
+    if (cpu == HOST_NONE || !host.cpu[cpu].cpu || host.cpu[cpu].useless) {
+        attach.status = cpu == HOST_NONE ? HOST_CALL(upmu_session_attach_thread(session->session, thread->thread, NULL))
+                                         : UPMU_ERR_NO_PMU;
+    } else if (cpu == self->cpu) {
+        self->stay++;
+        HOST_DO(attach_here(&attach));
+        self->stay--;
+    } else if (!host.cpu[cpu].unreachable && host.cpu[cpu].coming == HOST_NONE) {
+        hooks_remote(cpu, attach_here, &attach);
+    }
+    thread->pins--;
+    return attach.status;
+}
+
+bool act_attach(struct host_session *session, uint8_t where, bool to_thread)
+{
+    unsigned cpu = where % host.setting.cpus;
+    enum upmu_status status = UPMU_ERR_NO_PMU;
+
+    session->target = to_thread ? TARGET_THREAD : TARGET_CPU;
+    session->where = (uint8_t)(to_thread ? where % HOST_PROGRAMS : cpu);
+    session->started = false;
+    if (to_thread)
+        status = attach_thread(session, session->where);
+    else if (host.cpu[cpu].cpu && !host.cpu[cpu].unreachable)
+        status = HOST_CALL(upmu_session_attach_cpu(session->session, host.cpu[cpu].cpu));
+    rules_status("attach", status, "DOES_NOT_FIT TOO_HARD STATE WRONG_PMU NO_PMU WRONG_CPU BUSY PORT");
+    if (status != UPMU_OK)
+        session->target = TARGET_NONE;
+    return status == UPMU_OK;
+}
+
+void act_first_start(struct host_session *session)
+{
+    if (session->since_ns)
+        return;
+    session->since_ns = host.now_ns;
+    for (unsigned k = 0; k < session->sets; k++)
+        for (unsigned i = 0; i < session->set[k].events; i++)
+            if (!session->set[k].event[i].since_ns)
+                session->set[k].event[i].since_ns = host.now_ns;
+}
+
+void act_create(const struct step *step, struct lots *lots)
+{
+    struct host_session *session = &host.session[step->what % HOST_SESSIONS];
+
+    if (session->session) {
+        if (act_begin(session, true))
+            act_close(session);
+        if (session->session)
+            return;
+    }
+    session->session = arena_take(sizeof *session->session, "session");
+    (void)act_begin(session, true);
+    rules_status("upmu_session_init", HOST_CALL(upmu_session_init(session->session, host.machine)), "");
+    session->sampling = !host.setting.quiet_sessions && lots_below(lots, 2);
+    add_sets(session, lots);
+    if (session->sampling && lots_one_in(lots, 4))
+        add_queue(session, lots);
+    for (unsigned k = 0; k < session->sets; k++)
+        for (unsigned events = 1u + lots_below(lots, HOST_EVENTS); events; events--)
+            add_event(session, &session->set[k], lots);
+    for (unsigned i = session->sampling = 0; i < session->set[0].events; i++)
+        session->sampling += session->set[0].event[i].sampling.period != 0;
+    add_memory(session, lots);
+    session->shares = lots_one_in(lots, 3);
+    session->is_static = lots_one_in(lots, 4);
+    rules_status("upmu_session_share", HOST_CALL(upmu_session_share(session->session, session->shares)), "");
+    rules_status("upmu_session_static", HOST_CALL(upmu_session_static(session->session, session->is_static)), "");
+    if (session->set[0].events && act_attach(session, step->where, lots_below(lots, 2)) && lots_below(lots, 2)) {
+        act_first_start(session);
+        session->started = true;
+        if (HOST_CALL(upmu_session_start(session->session)) != UPMU_OK)
+            session->started = false;
+    }
+    act_end(session);
+}

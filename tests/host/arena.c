@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory for what the library is lent.  Each block ends at the end of a page, and what
+ * is given back cannot be touched any more: its pages are unmapped to every access, and
+ * come again as late as possible, full of noise.
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "tests/host/simulated.h"
+
+#define PAGE 4096u
+#define PAGES 4096u
+
+static struct {
+    uint8_t *memory;
+    uint8_t length[PAGES]; /* pages of the block that begins here */
+    bool used[PAGES];
+    const char *name[PAGES];
+    unsigned next, blocks;
+    uint8_t noise;
+} arena;
+
+void arena_begin(void)
+{
+    if (!arena.memory)
+        arena.memory = mmap(NULL, PAGES * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    else
+        (void)mprotect(arena.memory, PAGES * PAGE, PROT_NONE);
+    memset(arena.used, 0, sizeof arena.used);
+    memset(arena.name, 0, sizeof arena.name);
+    arena.next = arena.blocks = 0;
+}
+
+/* Free pages in a row; a page beside each block stays free. */
+static unsigned find_pages(unsigned pages)
+{
+    for (unsigned tries = 0; tries < 2 * PAGES; tries++) {
+        unsigned first = arena.next, i = 0;
+
+        if (first + pages + 1u >= PAGES)
+            first = 0;
+        while (i <= pages && !arena.used[first + i])
+            i++;
+        arena.next = first + i + 1u;
+        if (i > pages)
+            return first;
+    }
+    rules_fail(RULE_CRASH, "the arena is full: blocks are not given back");
+}
+
+void *arena_take(size_t bytes, const char *name)
+{
+    size_t size = (bytes + 15u) & ~(size_t)15u;
+    unsigned pages = (unsigned)((size + PAGE - 1u) / PAGE), first = find_pages(pages);
+    uint8_t *begin = arena.memory + first * (size_t)PAGE;
+
+    if (mprotect(begin, pages * (size_t)PAGE, PROT_READ | PROT_WRITE))
+        rules_fail(RULE_CRASH, "mprotect");
+    for (unsigned i = 0; i < pages; i++) {
+        arena.used[first + i] = true;
+        arena.name[first + i] = name;
+    }
+    arena.length[first] = (uint8_t)pages;
+    arena.blocks++;
+    memset(begin, arena.noise += 0x37, pages * (size_t)PAGE);
+    return begin + pages * (size_t)PAGE - size;
+}
+
+void arena_give(void *block)
+{
+    unsigned first = (unsigned)((size_t)((uint8_t *)block - arena.memory) / PAGE);
+
+    (void)mprotect(arena.memory + first * (size_t)PAGE, arena.length[first] * (size_t)PAGE, PROT_NONE);
+    for (unsigned i = 0; i < arena.length[first]; i++)
+        arena.used[first + i] = false;
+    arena.blocks--;
+    host.verdict->figures.frees++;
+}
+
+const char *arena_name(const void *address)
+{
+    size_t offset = (size_t)((const uint8_t *)address - arena.memory);
+
+    return arena.memory && offset < (size_t)PAGES * PAGE ? arena.name[offset / PAGE] ? arena.name[offset / PAGE] : "gap"
+                                                         : NULL;
+}
+
+unsigned arena_blocks(void)
+{
+    return arena.blocks;
+}

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The hooks that the library calls, and what may come between any two of them: other
+ * CPUs, interrupts, remote calls, a thread switch.
+ */
+#include <string.h>
+
+#include "tests/host/simulated.h"
+#include "tests/host/real.h"
+
+_Thread_local struct worker *self;
+
+/* A step that makes more hook calls than this does not end. */
+#define HOOKS_OF_A_STEP 3000000u
+
+static const struct hardware_family *family(void)
+{
+    return host.setting.family;
+}
+
+/* ---- Interrupts ---- */
+
+static bool watchdog_claims(struct host_cpu *cpu)
+{
+    bool claimed = false;
+
+    for (unsigned counter = 0; counter < HOST_WATCHDOGS && cpu->reserved; counter++)
+        if (cpu->watchdog[counter].on && cpu->watchdog[counter].interrupts)
+            claimed |= family()->watchdog_interrupt(host.hardware, self->cpu, counter);
+    return claimed;
+}
+
+/* The host's entry: `own` came from a counter, else from somewhere else. */
+static void enter_interrupt(struct host_cpu *cpu, bool own)
+{
+    struct upmu_frame frame = {.ip = lots_draw(&self->noise), .process = cpu->thread, .thread = cpu->thread};
+    bool irq_off = cpu->irq_off, claimed;
+    enum upmu_pmi answer;
+
+    frame.user = frame.ip & 1u;
+    cpu->in_nmi = !host.setting.vector;
+    cpu->in_vector = host.setting.vector;
+    cpu->irq_off = true;
+    host.verdict->figures.interrupts++;
+    TRACE("NMI: %s ...", own ? "own" : "another's");
+    answer = HOST_CALL(upmu_handle_pmi(cpu->cpu, (frame.ip & 14u) ? &frame : NULL));
+    host.verdict->figures.answers[answer]++;
+    TRACE("NMI: %s, answered %u", own ? "own" : "another's", (unsigned)answer);
+    claimed = watchdog_claims(cpu);
+    if (own) {
+        host.verdict->figures.own++;
+        if (rules_on(RULE_INTERRUPT) && answer == UPMU_PMI_NOT_OURS && !claimed && !cpu->left && cpu->cpu &&
+            !cpu->useless)
+            rules_fail(RULE_INTERRUPT, "an own interrupt on CPU %u was answered NOT_OURS, and no watchdog claims it",
+                       self->cpu);
+        cpu->last_own_ns = host.now_ns;
+    } else {
+        host.verdict->figures.foreign++;
+        /* More than the window of 100 ms after all that could overflow. */
+        if (rules_on(RULE_INTERRUPT) && answer != UPMU_PMI_NOT_OURS && !host.setting.no_clock && !cpu->last_own_ns &&
+            !cpu->left)
+            rules_fail(RULE_INTERRUPT, "another source's NMI on CPU %u was answered %u; none of ours was possible",
+                       self->cpu, (unsigned)answer);
+    }
+    cpu->irq_off = irq_off;
+    cpu->in_nmi = cpu->in_vector = false;
+}
+
+void hooks_stranger(void)
+{
+    struct host_cpu *cpu = here();
+
+    if (!cpu->in_nmi && !host.setting.vector)
+        enter_interrupt(cpu, false);
+}
+
+static void take_interrupts(struct host_cpu *cpu)
+{
+    if (cpu->in_nmi || cpu->in_vector || (host.setting.vector && cpu->irq_off))
+        return;
+    if (family()->interrupt(host.hardware, self->cpu))
+        enter_interrupt(cpu, true);
+    else if (lots_one_in(&self->noise, host.setting.strangers))
+        hooks_stranger();
+}
+
+void hooks_drain_interrupts(void)
+{
+    for (unsigned i = 0; i < 300; i++)
+        take_interrupts(here());
+}
+
+/* ---- Remote calls ---- */
+
+void hooks_serve(void)
+{
+    struct host_cpu *cpu = here();
+
+    while (cpu->remotes && !self->serving) {
+        struct remote *remote = cpu->remotes;
+        bool irq_off = cpu->irq_off;
+
+        cpu->remotes = remote->next;
+        self->serving = cpu->irq_off = true;
+        self->stay++;
+        real_accept(remote);
+        HOST_DO(remote->function(remote->argument));
+        real_offer(remote);
+        self->stay--;
+        cpu->irq_off = irq_off;
+        self->serving = false;
+        remote->done = true;
+    }
+}
+
+void hooks_remote(unsigned target, void (*function)(void *argument), void *argument)
+{
+    struct remote remote = {.function = function, .argument = argument};
+    struct host_cpu *cpu = &host.cpu[target];
+    struct remote **end = &cpu->remotes;
+
+    while (*end)
+        end = &(*end)->next;
+    *end = &remote;
+    host.verdict->figures.remote++;
+    real_offer(&remote);
+    self->stay++;
+    /* (It serves calls of others while it waits, or two would wait for each other.) */
+    while (!remote.done) {
+        if (!self->serving)
+            hooks_serve();
+        run_yield();
+    }
+    self->stay--;
+    real_accept(&remote);
+}
+
+/* ---- Threads ---- */
+
+void hooks_switch(unsigned next)
+{
+    struct host_cpu *cpu = here();
+    unsigned prev = cpu->thread;
+    bool irq_off = cpu->irq_off;
+    enum upmu_status status = UPMU_OK;
+
+    if (next == prev || host.thread[next].cpu != HOST_NONE || host.thread[next].pins || host.thread[prev].pins ||
+        !host.thread[next].thread || cpu->coming != HOST_NONE)
+        return;
+    TRACE("thread %u to %u", prev, next);
+    host.thread[next].cpu = self->cpu;
+    cpu->coming = (uint8_t)next;
+    self->stay++;
+    cpu->irq_off = true;
+    real_accept(&host.thread[next]);
+    if (cpu->cpu && !cpu->useless) {
+        host.verdict->figures.switches++;
+        status = HOST_CALL(upmu_thread_switch(cpu->cpu, host.thread[prev].thread, host.thread[next].thread));
+    }
+    real_offer(&host.thread[prev]);
+    cpu->irq_off = irq_off;
+    self->stay--;
+    cpu->thread = (uint8_t)next;
+    cpu->coming = HOST_NONE;
+    host.thread[prev].cpu = HOST_NONE;
+    if (status != UPMU_OK)
+        rules_fail(RULE_STATUS, "upmu_thread_switch: %s", upmu_status_text(status));
+}
+
+/* The CPU of an idle worker, where the running thread could go on; HOST_NONE: none. */
+static unsigned find_other_cpu(void)
+{
+    unsigned first = lots_below(&self->noise, host.setting.cpus);
+
+    for (unsigned i = 0; i < host.setting.cpus; i++) {
+        unsigned other = (first + i) % host.setting.cpus;
+        const struct host_cpu *cpu = &host.cpu[other];
+
+        if (other != self->cpu && !cpu->worker->busy && cpu->power == CPU_LIVE && !cpu->remotes &&
+            !host.thread[cpu->thread].pins)
+            return other;
+    }
+    return HOST_NONE;
+}
+
+/* In the middle of a call its thread is switched away, and goes on elsewhere. */
+static void migrate(unsigned thread, unsigned other)
+{
+    struct worker *idle = host.cpu[other].worker;
+    uint8_t mine = self->cpu;
+    bool irq_off = here()->irq_off;
+
+    host.verdict->figures.migrations++;
+    here()->worker = idle;
+    idle->cpu = mine;
+    self->cpu = (uint8_t)other;
+    here()->worker = self;
+    host.cpu[mine].calls--;
+    here()->calls++;
+    here()->irq_off = irq_off;
+    hooks_switch(thread);
+}
+
+static void preempt(void)
+{
+    struct host_cpu *cpu = here();
+    unsigned thread = cpu->thread, other = find_other_cpu(), next;
+
+    self->nested = true;
+    next = thread < HOST_PROGRAMS ? HOST_PROGRAMS + (unsigned)self->cpu : lots_below(&self->noise, HOST_PROGRAMS);
+    hooks_switch(next);
+    if (cpu->thread == next) {
+        hooks_work(lots_size(&self->noise, 12), lots_below(&self->noise, 2));
+        /* (One whose thread does not run again at once is the next call's: a kernel thread goes on.) */
+        self->nested = false;
+        if (!host.real && !self->stay && self->cpu < HOST_CPUS && cpu->calls == 1 && other != HOST_NONE &&
+            thread < HOST_PROGRAMS && lots_one_in(&self->noise, 2) && !host.cpu[other].worker->busy)
+            migrate(thread, other);
+        else
+            hooks_switch(thread);
+    }
+    self->nested = false;
+}
+
+static void clock_interrupt(struct host_cpu *cpu)
+{
+    bool irq_off = cpu->irq_off;
+
+    if (cpu->power != CPU_LIVE || !cpu->cpu || cpu->unreachable)
+        return;
+    cpu->tick_wanted = false;
+    cpu->irq_off = true;
+    self->stay++;
+    rules_status("upmu_cpu_tick", HOST_CALL(upmu_cpu_tick(cpu->cpu)), "PORT BUSY");
+    self->stay--;
+    cpu->irq_off = irq_off;
+}
+
+/* What interrupts that can be off bring. */
+static void take_others(struct host_cpu *cpu)
+{
+    if (cpu->irq_off || cpu->in_nmi || self->nested || self->serving || cpu->coming != HOST_NONE)
+        return;
+    hooks_serve();
+    if (cpu->tick_wanted || lots_one_in(&self->noise, host.setting.ticks))
+        clock_interrupt(cpu);
+    if (!self->stay && lots_one_in(&self->noise, host.setting.preempts))
+        preempt();
+}
+
+void hooks_point(void)
+{
+    const struct host_cpu *cpu;
+
+    if (host.zombies && lots_one_in(&self->noise, 8))
+        act_reap();
+    take_interrupts(here());
+    take_others(here());
+    cpu = here(); /* (It may be another one now.) */
+    if (cpu->calls && lots_one_in(&self->noise, host.setting.noise) && !cpu->unreachable && cpu->power == CPU_LIVE)
+        rules_deliver(self->cpu, lots_below(&self->noise, HARDWARE_EVENTS), false, lots_size(&self->noise, 10), false);
+    if (lots_one_in(&self->noise, host.setting.yields))
+        run_yield();
+}
+
+void hooks_enter(void)
+{
+    struct host_cpu *cpu = here();
+
+    host.verdict->figures.calls++;
+    if (!cpu->calls++)
+        cpu->irq_before = cpu->irq_off;
+    cpu->irq_off |= host.setting.no_irq;
+    real_unlock();
+}
+
+void hooks_leave(void)
+{
+    struct host_cpu *cpu;
+
+    real_lock();
+    cpu = here();
+    if (!--cpu->calls && host.setting.no_irq)
+        cpu->irq_off = cpu->irq_before;
+}
+
+/* ---- The library's code: instrumented, so that something may happen at each block ---- */
+
+void __sanitizer_cov_trace_pc(void);
+void __sanitizer_cov_trace_pc(void)
+{
+    if (!self || host.real || !host.setting.blocks || --self->blocks)
+        return;
+    self->blocks = 1u + lots_below(&self->noise, 2 * host.setting.blocks);
+    host.verdict->figures.blocks++;
+    hooks_point();
+}
+
+/* Before each atomic access (tests/host/interleave.h). */
+void host_interleave(void);
+void host_interleave(void)
+{
+    if (!self || host.real || !host.setting.blocks)
+        return;
+    host.verdict->figures.blocks++;
+    hooks_point();
+}
+
+/* ---- Hooks ---- */
+
+static void begin_hook(void)
+{
+    real_lock();
+    host.verdict->figures.hooks++;
+    if (++self->hooks > HOOKS_OF_A_STEP)
+        rules_fail(RULE_HANG, "more than %u hook calls", HOOKS_OF_A_STEP);
+    host.now_ns += 20;
+    hooks_point();
+}
+
+static void end_hook(void)
+{
+    real_unlock();
+}
+
+/* An access that belongs to a CPU comes with interrupts off, or in a handler. */
+static void check_context(const char *hook)
+{
+    const struct host_cpu *cpu = here();
+
+    if (!cpu->irq_off && !cpu->in_nmi)
+        rules_fail(RULE_CONTEXT, "%s with interrupts on", hook);
+}
+
+static bool faults(void)
+{
+    if (!lots_one_in(&self->noise, host.setting.faults))
+        return false;
+    host.verdict->figures.faults++;
+    here()->faulted = true;
+    for (unsigned i = 0; i < HOST_SESSIONS; i++)
+        host.session[i].spoiled = true;
+    return true;
+}
+
+static bool hook_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
+{
+    bool fine;
+
+    (void)context;
+    begin_hook();
+    check_context("rdmsr");
+    fine = !faults() && family()->rdmsr(host.hardware, self->cpu, msr, out_value);
+    TRACE("rdmsr %x: %llx%s", (unsigned)msr, (unsigned long long)(fine ? *out_value : 0), fine ? "" : " faults");
+    end_hook();
+    return fine;
+}
+
+static bool hook_wrmsr(void *context, uint32_t msr, uint64_t value)
+{
+    bool fine = false;
+
+    (void)context;
+    begin_hook();
+    check_context("wrmsr");
+    if (!faults()) {
+        const char *damage;
+
+        rules_write(self->cpu, msr, value);
+        fine = family()->wrmsr(host.hardware, self->cpu, msr, value);
+        damage = family()->damage(host.hardware);
+        if (damage)
+            rules_fail(RULE_DAMAGE, "%s", damage);
+    }
+    TRACE("wrmsr %x: %llx%s", (unsigned)msr, (unsigned long long)(value), fine ? "" : " faults");
+    end_hook();
+    return fine;
+}
+
+static bool hook_rdpmc(void *context, uint32_t index, uint64_t *out_value)
+{
+    bool fine;
+
+    (void)context;
+    begin_hook();
+    check_context("rdpmc");
+    fine = !faults() && family()->rdpmc(host.hardware, self->cpu, index, out_value);
+    TRACE("rdpmc %x: %llx%s", (unsigned)index, (unsigned long long)(fine ? *out_value : 0), fine ? "" : " faults");
+    end_hook();
+    return fine;
+}
+
+static void hook_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    (void)context;
+    begin_hook();
+    family()->cpuid(host.hardware, self->cpu, leaf, subleaf, out);
+    end_hook();
+}
+
+static struct upmu_cpu *hook_this_cpu(void *context)
+{
+    struct upmu_cpu *cpu;
+
+    (void)context;
+    begin_hook();
+    cpu = here()->useless ? NULL : here()->cpu;
+    end_hook();
+    return cpu;
+}
+
+static uintptr_t hook_irq_save(void *context)
+{
+    uintptr_t state;
+
+    (void)context;
+    begin_hook();
+    state = here()->irq_off;
+    here()->irq_off = true;
+    end_hook();
+    return state;
+}
+
+static void hook_irq_restore(void *context, uintptr_t state)
+{
+    (void)context;
+    begin_hook();
+    here()->irq_off = state != 0;
+    hooks_point();
+    end_hook();
+}
+
+static void hook_pmi_rearm(void *context)
+{
+    (void)context;
+    begin_hook();
+    TRACE("rearm");
+    family()->rearm(host.hardware, self->cpu);
+    end_hook();
+}
+
+static uint64_t hook_clock_ns(void *context)
+{
+    uint64_t now_ns;
+
+    (void)context;
+    begin_hook();
+    now_ns = host.now_ns;
+    end_hook();
+    return now_ns;
+}
+
+static void hook_allow_rdpmc(void *context, bool allow)
+{
+    (void)context;
+    begin_hook();
+    check_context("allow_rdpmc");
+    here()->user_rdpmc = allow;
+    end_hook();
+}
+
+static bool hook_run_on_cpu(void *context, struct upmu_cpu *cpu, void (*function)(void *argument), void *argument)
+{
+    unsigned target = 0;
+    bool reached;
+
+    (void)context;
+    begin_hook();
+    while (target < host.setting.cpus && host.cpu[target].cpu != cpu)
+        target++;
+    reached = target < host.setting.cpus && target != self->cpu && !host.cpu[target].unreachable && !here()->in_nmi &&
+              !lots_one_in(&self->noise, 50);
+    if (reached)
+        hooks_remote(target, function, argument);
+    end_hook();
+    return reached;
+}
+
+static void hook_request_tick(void *context)
+{
+    (void)context;
+    begin_hook();
+    here()->tick_wanted = true;
+    end_hook();
+}
+
+static void hook_log(void *context, const char *line)
+{
+    (void)context;
+    (void)line;
+    begin_hook();
+    end_hook();
+}
+
+void hooks_port(const struct setting *setting, struct upmu_port *out_port)
+{
+    memset(out_port, 0, sizeof *out_port);
+    out_port->rdmsr = hook_rdmsr;
+    out_port->wrmsr = hook_wrmsr;
+    out_port->cpuid = hook_cpuid;
+    out_port->this_cpu = hook_this_cpu;
+    out_port->irq_save = setting->no_irq ? NULL : hook_irq_save;
+    out_port->irq_restore = setting->no_irq ? NULL : hook_irq_restore;
+    out_port->rdpmc = setting->no_rdpmc ? NULL : hook_rdpmc;
+    out_port->pmi_rearm = setting->no_rearm ? NULL : hook_pmi_rearm;
+    out_port->clock_ns = setting->no_clock ? NULL : hook_clock_ns;
+    out_port->allow_rdpmc = setting->no_allow ? NULL : hook_allow_rdpmc;
+    out_port->run_on_cpu = setting->no_remote ? NULL : hook_run_on_cpu;
+    out_port->request_tick = setting->no_request ? NULL : hook_request_tick;
+    out_port->log = hook_log;
+    out_port->tick_ns = setting->tick_ns;
+    out_port->msr_faults_are_safe = true;
+    out_port->in_kernel_mode = setting->kernel_mode;
+}
+
+/* ---- Work ---- */
+
+/* Something runs outside the library: for each piece every kind of event happens, then interrupts. */
+void hooks_work(uint64_t amount, bool user)
+{
+    static const uint8_t parts[HARDWARE_EVENTS] = {32, 16, 4, 1, 2, 1, 24};
+    unsigned pieces = 1u + lots_below(&self->noise, 3);
+
+    if (here()->power != CPU_LIVE || !here()->cpu)
+        return;
+    for (unsigned piece = 0; piece < pieces; piece++) {
+        unsigned skipped = lots_below(&self->noise, 3 * HARDWARE_EVENTS);
+
+        for (unsigned kind = 0; kind < HARDWARE_EVENTS; kind++)
+            if (kind != skipped)
+                rules_deliver(self->cpu, kind, user, (amount * parts[kind] >> 4) + (amount & 3u), true);
+        host.now_ns += amount >> 1;
+        hooks_point();
+        if (here()->power != CPU_LIVE || !here()->cpu)
+            break;
+    }
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The program: seed after seed; a violation is shrunk and told.
+ *
+ *   host [seeds=N] [steps=N] [seed=N] [family=NAME] [model=NAME] [only=LIST] [tell] [shrink=SECONDS]
+ *        [first=SEED] [most=VIOLATIONS] [without=RULE]
+ *
+ * `only` is a list of steps of the seed, "3,7-9"; `tell` prints them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "tests/host/simulated.h"
+
+#define STEPS_MOST 60000u
+
+static const struct hardware_family *const families[] = {HOST_FAMILIES};
+
+static struct {
+    uint64_t seed;
+    bool one_seed, tell;
+    unsigned seeds, steps, shrink_seconds;
+    const char *family, *model, *only;
+    unsigned most; /* violations until it stops */
+} asked = {.most = 3, .seed = 1, .seeds = 8, .steps = 2000, .shrink_seconds = 60};
+
+static unsigned pairs;
+
+static struct {
+    const struct hardware_family *family;
+    unsigned model;
+} pair[256];
+
+static void find_models(void)
+{
+    for (unsigned f = 0; f < sizeof families / sizeof families[0]; f++)
+        for (unsigned m = 0; m < families[f]->model_count; m++)
+            if ((!asked.family || !strcmp(asked.family, families[f]->name)) &&
+                (!asked.model || !strcmp(asked.model, families[f]->models[m].name))) {
+                pair[pairs].family = families[f];
+                pair[pairs++].model = m;
+            }
+}
+
+/* Is a number in a list such as "3,7-9"? */
+static bool is_listed(const char *list, unsigned number)
+{
+    while (*list) {
+        char *end;
+        unsigned long first = strtoul(list, &end, 10), last = first;
+
+        if (*end == '-')
+            last = strtoul(end + 1, &end, 10);
+        if (number >= first && number <= last)
+            return true;
+        if (*end != ',')
+            return false;
+        list = end + 1;
+    }
+    return false;
+}
+
+static void print_list(const struct step *steps, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        unsigned first = i;
+
+        while (i + 1u < count && steps[i + 1u].number == steps[i].number + 1u)
+            i++;
+        printf("%s%u", first ? "," : "", steps[first].number);
+        if (i > first)
+            printf("-%u", steps[i].number);
+    }
+}
+
+static void tell_steps(const struct setting *setting, const struct step *steps, unsigned count)
+{
+    char line[400];
+
+    steps_tell_setting(setting, line, sizeof line);
+    printf("    %s\n", line);
+    for (unsigned i = 0; i < count; i++) {
+        steps_tell(setting, &steps[i], line, sizeof line);
+        printf("    %s\n", line);
+    }
+}
+
+static void tell_violation(const struct setting *setting, struct step *steps, unsigned count,
+                           const struct verdict *verdict)
+{
+    unsigned left = count;
+
+    printf("VIOLATION of rule \"%s\" with seed %llu at step %u: %s\n", rule_names[verdict->rule],
+           (unsigned long long)setting->seed, verdict->step, verdict->text);
+    if (asked.shrink_seconds && !asked.only)
+        left = shrink_list(setting, steps, count, verdict->rule, asked.shrink_seconds);
+    if (left <= 60)
+        tell_steps(setting, steps, left);
+    printf("    %u of %u steps are enough; again: tests/host/host family=%s model=%s seed=%llu steps=%u only=", left,
+           asked.steps, setting->family->name, setting->family->models[setting->model].name,
+           (unsigned long long)setting->seed, asked.steps);
+    print_list(steps, left);
+    printf("\n");
+}
+
+static void add_figures(struct figures *sum, const struct figures *figures)
+{
+    uint64_t *to = (uint64_t *)(void *)sum;
+    const uint64_t *from = (const uint64_t *)(const void *)figures;
+
+    for (unsigned i = 0; i < sizeof *sum / sizeof *to; i++)
+        to[i] += from[i];
+}
+
+static void print_figures(const struct figures *f, unsigned seeds, double seconds)
+{
+#define N(field) ((unsigned long long)f->field)
+    printf("    %u seeds in %.0f s: %llu steps, %llu calls, %llu hook calls and %llu points inside code (%.1f million "
+           "hook calls a second)\n",
+           seeds, seconds, N(steps), N(calls), N(hooks), N(blocks),
+           seconds > 0 ? (double)f->hooks / seconds / 1e6 : 0.0);
+    printf("    %llu blocks of memory given back, %llu remote calls, %llu interrupts (%llu own, %llu of other sources; "
+           "%llu handled, %llu stale, %llu not ours), %llu faults\n",
+           N(frees), N(remote), N(interrupts), N(own), N(foreign), N(answers[UPMU_PMI_HANDLED]),
+           N(answers[UPMU_PMI_STALE]), N(answers[UPMU_PMI_NOT_OURS]), N(faults));
+    printf("    %llu thread switches, %llu moves in the middle of a call, %llu bursts of events, %llu reads (%llu "
+           "exact), %llu samples, %llu of %llu estimates beyond their bound\n",
+           N(switches), N(migrations), N(events), N(reads), N(exact), N(samples), N(beyond), N(estimates));
+#undef N
+}
+
+static bool one_seed(uint64_t seed, struct verdict *verdict, struct step *steps)
+{
+    struct setting setting;
+    unsigned count = 0;
+    unsigned which = (unsigned)(seed % pairs);
+
+    steps_setting(seed, pair[which].family, pair[which].model, &setting);
+    steps_make(&setting, steps, asked.steps);
+    for (unsigned i = 0; i < asked.steps; i++)
+        if (!asked.only || is_listed(asked.only, i))
+            steps[count++] = steps[i];
+    if (asked.tell)
+        tell_steps(&setting, steps, count);
+    shrink_run(&setting, steps, count, verdict);
+    if (verdict->rule == RULE_NONE)
+        return true;
+    tell_violation(&setting, steps, count, verdict);
+    return false;
+}
+
+static void leave_out(const char *name)
+{
+    for (unsigned rule = 0; rule < RULES; rule++)
+        if (!strcmp(name, rule_names[rule]))
+            rules_off |= UINT32_C(1) << rule;
+}
+
+/* HOST_SEEDS and HOST_STEPS, where no argument says otherwise. */
+static void read_environment(void)
+{
+    const char *seeds = getenv("HOST_SEEDS"), *steps = getenv("HOST_STEPS");
+
+    if (seeds)
+        asked.seeds = (unsigned)strtoul(seeds, NULL, 10);
+    if (steps)
+        asked.steps = (unsigned)strtoul(steps, NULL, 10);
+    if (asked.steps > STEPS_MOST)
+        asked.steps = STEPS_MOST;
+}
+
+static void read_arguments(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *value = strchr(argv[i], '=');
+        unsigned long long number = value ? strtoull(value + 1, NULL, 0) : 0;
+
+        value = value ? value + 1 : "";
+        if (!strncmp(argv[i], "seeds=", 6))
+            asked.seeds = (unsigned)number;
+        else if (!strncmp(argv[i], "steps=", 6))
+            asked.steps = number < STEPS_MOST ? (unsigned)number : STEPS_MOST;
+        else if (!strncmp(argv[i], "seed=", 5))
+            asked.seed = number, asked.one_seed = true;
+        else if (!strncmp(argv[i], "first=", 6))
+            asked.seed = number;
+        else if (!strncmp(argv[i], "family=", 7))
+            asked.family = value;
+        else if (!strncmp(argv[i], "model=", 6))
+            asked.model = value;
+        else if (!strncmp(argv[i], "only=", 5))
+            asked.only = value;
+        else if (!strncmp(argv[i], "shrink=", 7))
+            asked.shrink_seconds = (unsigned)number;
+        else if (!strncmp(argv[i], "without=", 8))
+            leave_out(value);
+        else if (!strncmp(argv[i], "most=", 5))
+            asked.most = (unsigned)number;
+        else if (!strcmp(argv[i], "tell"))
+            asked.tell = true;
+        else {
+            fprintf(stderr, "what is \"%s\"?\n", argv[i]);
+            exit(2);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct verdict *verdict = mmap(NULL, sizeof *verdict, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct step *steps = malloc(STEPS_MOST * sizeof *steps);
+    struct figures sum;
+    struct timespec begun, now;
+    unsigned bad = 0, seeds;
+
+    read_environment();
+    read_arguments(argc, argv);
+    find_models();
+    if (!pairs || !steps || verdict == MAP_FAILED)
+        return 2;
+    seeds = asked.one_seed ? 1u : asked.seeds;
+    memset(&sum, 0, sizeof sum);
+    (void)clock_gettime(CLOCK_MONOTONIC, &begun);
+    for (unsigned i = 0; i < seeds && bad < asked.most; i++) {
+        bad += !one_seed(asked.seed + i, verdict, steps);
+        add_figures(&sum, &verdict->figures);
+    }
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    print_figures(&sum, seeds, (double)(now.tv_sec - begun.tv_sec) + (double)(now.tv_nsec - begun.tv_nsec) / 1e9);
+    printf("[  %s ] no_rule_is_broken_whatever_comes_between_two_hook_calls\n", bad ? "FAILED" : "     OK");
+    free(steps);
+    return bad != 0;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The second mode: workers are threads.  One lock guards the fake and the host's own
+ * notes; it is not held inside the library, and a race detector does not see it, only
+ * the hand-overs that a host makes.
+ */
+#ifndef UPMU_TESTS_HOST_REAL_H
+#define UPMU_TESTS_HOST_REAL_H
+
+void real_lock(void);
+void real_unlock(void);
+/* What was offered before is seen by what accepts it. */
+void real_offer(const void *what);
+void real_accept(const void *what);
+void real_yield(void);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What must hold of registers: only what is ours is written, and all is restored.
+ */
+#include <string.h>
+
+#include "tests/host/simulated.h"
+
+#define NO_SLOT 255u
+
+static unsigned hash_of(uint32_t msr)
+{
+    return (msr * UINT32_C(0x9e3779b1)) >> 23;
+}
+
+/* Index of a register of the CPU; NO_SLOT: it is no register of counters. */
+static unsigned find_register(const struct host_cpu *cpu, uint32_t msr)
+{
+    for (unsigned i = hash_of(msr);; i = (i + 1u) & 511u)
+        if (cpu->slot[i] == NO_SLOT || cpu->registers[cpu->slot[i]].msr == msr)
+            return cpu->slot[i];
+}
+
+/* Do two CPUs see the same shared registers?  (Those of AMD are a node's, the others' a core's.) */
+bool rules_share(unsigned one, unsigned other)
+{
+    const struct hardware_model *model = &host.setting.family->models[host.setting.model];
+
+    return host.setting.family == &hardware_amd ? model->node[one] == model->node[other]
+                                                : model->core[one] == model->core[other];
+}
+
+/* A CPU at work that sees the same shared registers; HOST_NONE: there is none. */
+static unsigned find_mate(unsigned number)
+{
+    for (unsigned i = 0; i < host.setting.cpus; i++)
+        if (i != number && host.cpu[i].power == CPU_LIVE && rules_share(i, number))
+            return i;
+    return HOST_NONE;
+}
+
+void rules_snapshot(unsigned number)
+{
+    unsigned mate = find_mate(number);
+    struct host_cpu *cpu = &host.cpu[number];
+    const struct hardware_family *family = host.setting.family;
+
+    cpu->register_count = family->registers(host.hardware, number, cpu->registers, NO_SLOT);
+    if (cpu->register_count > NO_SLOT)
+        rules_fail(RULE_CRASH, "too many registers");
+    memset(cpu->slot, NO_SLOT, sizeof cpu->slot);
+    memset(cpu->lent, 0, sizeof cpu->lent);
+    for (unsigned i = 0; i < cpu->register_count; i++) {
+        unsigned at = hash_of(cpu->registers[i].msr);
+
+        while (cpu->slot[at] != NO_SLOT)
+            at = (at + 1u) & 511u;
+        cpu->slot[at] = (uint8_t)i;
+        if (!family->rdmsr(host.hardware, number, cpu->registers[i].msr, &cpu->found[i]))
+            cpu->found[i] = 0;
+        /* What is shared was found by the first that came. */
+        if (cpu->registers[i].shared && mate != HOST_NONE) {
+            cpu->found[i] = host.cpu[mate].found[i];
+            cpu->lent[i] = host.cpu[mate].lent[i];
+        }
+    }
+}
+
+void rules_write(unsigned number, uint32_t msr, uint64_t value)
+{
+    const struct host_cpu *cpu = &host.cpu[number];
+    unsigned at = find_register(cpu, msr);
+    uint64_t before = 0, owned;
+
+    if (at == NO_SLOT)
+        rules_fail(RULE_WRITE, "CPU %u: a write of %llx to register %x, which is none of counters", number,
+                   (unsigned long long)value, (unsigned)msr);
+    owned = cpu->registers[at].owned;
+    /* (A watchdog of NetBurst needs an ESCR, too, which no call reserves.) */
+    if (host.setting.family != &hardware_netburst || msr < 0x3a0 || msr > 0x3e1)
+        owned &= ~cpu->kept[at];
+    if (!~owned || cpu->registers[at].counter || !host.setting.family->rdmsr(host.hardware, number, msr, &before))
+        return;
+    /* (What goes back to what was found does no harm.) */
+    if ((before ^ value) & ~owned & (cpu->kept[at] | (value ^ cpu->found[at])))
+        rules_fail(RULE_WRITE, "CPU %u: a write of %llx to register %x, which held %llx: bits %llx are not ours",
+                   number, (unsigned long long)value, (unsigned)msr, (unsigned long long)before,
+                   (unsigned long long)((before ^ value) & ~owned));
+}
+
+/* Bits that the hardware sets by itself: OVF of a CCCR. */
+static uint64_t status_bits(uint32_t msr)
+{
+    return host.setting.family == &hardware_netburst && msr >= 0x360 && msr <= 0x371 ? UINT64_C(1) << 31 : 0;
+}
+
+void rules_restored(unsigned number)
+{
+    const struct host_cpu *cpu = &host.cpu[number];
+
+    if (cpu->faulted)
+        return;
+    for (unsigned i = 0; i < cpu->register_count; i++) {
+        const struct hardware_register *at = &cpu->registers[i];
+        uint64_t value;
+
+        if (at->counter || (at->shared && find_mate(number) != HOST_NONE) ||
+            !host.setting.family->rdmsr(host.hardware, number, at->msr, &value))
+            continue;
+        if ((value ^ cpu->found[i]) & ~cpu->lent[i] & ~status_bits(at->msr))
+            rules_fail(RULE_RESTORE, "CPU %u: register %x holds %llx; it was found with %llx", number,
+                       (unsigned)at->msr, (unsigned long long)value, (unsigned long long)cpu->found[i]);
+    }
+}
+
+void rules_watchdogs(unsigned number)
+{
+    const struct host_cpu *cpu = &host.cpu[number];
+
+    /* (The ESCR again.) */
+    if (host.setting.family == &hardware_netburst)
+        return;
+    for (unsigned counter = 0; counter < HOST_WATCHDOGS && cpu->reserved; counter++) {
+        uint64_t cycles;
+
+        if (!cpu->watchdog[counter].on)
+            continue;
+        cycles = host.setting.family->watchdog_cycles(host.hardware, number, counter);
+        if (cycles != cpu->watchdog[counter].cycles)
+            rules_fail(RULE_WATCHDOG, "CPU %u: the host's own counter %u counted %llu cycles of %llu", number, counter,
+                       (unsigned long long)cycles, (unsigned long long)cpu->watchdog[counter].cycles);
+    }
+}

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The simulated host (docs/DESIGN.md, "The simulated host"): one seed decides a machine,
+ * a list of steps and everything that happens between any two hook calls of them.
+ *
+ * A worker is a flow of control of the host that executes steps: a fiber, or in the second
+ * mode a thread.  It executes on one CPU at a time.
+ */
+#ifndef UPMU_TESTS_HOST_SIMULATED_H
+#define UPMU_TESTS_HOST_SIMULATED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tests/host/hardware.h"
+#include <upmu/upmu.h>
+
+#define HOST_CPUS HARDWARE_CPUS
+#define HOST_PROGRAMS 6                          /* threads that come and go */
+#define HOST_THREADS (HOST_PROGRAMS + HOST_CPUS) /* and an idle one for each CPU */
+#define HOST_SESSIONS 12
+#define HOST_SETS 3
+#define HOST_EVENTS 4
+#define HOST_WATCHDOGS 32
+#define HOST_NONE 0xffu
+
+/* ---- Lots ---- */
+
+struct lots {
+    uint64_t state;
+};
+
+static inline uint64_t lots_draw(struct lots *lots)
+{
+    uint64_t z = lots->state += UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+/* 0 to n - 1. */
+static inline uint32_t lots_below(struct lots *lots, uint32_t n)
+{
+    return (uint32_t)((lots_draw(lots) >> 32) * n >> 32);
+}
+
+/* One in n; never for 0. */
+static inline bool lots_one_in(struct lots *lots, uint32_t n)
+{
+    return n && lots_below(lots, n) == 0;
+}
+
+/* 1 to 2^bits - 1, each length as likely as the others. */
+static inline uint64_t lots_size(struct lots *lots, unsigned bits)
+{
+    unsigned length = lots_below(lots, bits);
+
+    return (UINT64_C(1) << length) | (lots_draw(lots) & ((UINT64_C(1) << length) - 1u));
+}
+
+/* ---- Steps ---- */
+
+enum step_kind {
+    STEP_WORK,
+    STEP_SWITCH,
+    STEP_CREATE,
+    STEP_ATTACH,
+    STEP_START,
+    STEP_STOP,
+    STEP_READ,
+    STEP_WRITE,
+    STEP_RESTART,
+    STEP_DETACH,
+    STEP_CLOSE,
+    STEP_DROP,
+    STEP_REPLACE,
+    STEP_NEXT_SET,
+    STEP_TICK,
+    STEP_POLL,
+    STEP_VERIFY,
+    STEP_CHANGED,
+    STEP_SLEEP,
+    STEP_WAKE,
+    STEP_LEAVE,
+    STEP_COME,
+    STEP_RESERVE,
+    STEP_UNRESERVE,
+    STEP_TAKE_FIRMWARE,
+    STEP_EXIT,
+    STEP_TIME,
+    STEP_FOREIGN,
+    STEP_PROBE,
+    STEP_USER_READ,
+    STEP_REGION,
+    STEP_DRAIN,
+    STEP_IBS,
+    STEP_KINDS
+};
+
+/* Each operand means something whatever came before: a step that has nothing to do does nothing. */
+struct step {
+    uint8_t kind;
+    uint8_t cpu;     /* that executes it */
+    uint8_t what;    /* session, thread, counter, ... */
+    uint8_t where;   /* CPU or thread that it concerns */
+    bool together;   /* it may begin while others are under way */
+    uint16_t number; /* place in the whole list */
+    uint64_t lots;   /* what is drawn by it alone */
+    uint64_t noise;  /* what comes between its hook calls */
+};
+
+/* How a run is: drawn from its seed. */
+struct setting {
+    uint64_t seed;
+    const struct hardware_family *family;
+    unsigned model;
+    unsigned cpus;
+    struct hardware_options options;
+    uint32_t yields;    /* one in so many points: another CPU goes on */
+    uint32_t blocks;    /* a point in so many blocks of the library's code */
+    uint32_t strangers; /* one in so many points: an NMI of another source */
+    uint32_t ticks;     /* one in so many points with interrupts on: the clock's interrupt */
+    uint32_t preempts;  /* one in so many of these: the thread is switched away and comes again */
+    uint32_t noise;     /* one in so many points inside calls: events of ring 0 */
+    uint32_t faults;    /* one in so many accesses faults; 0: none */
+    uint32_t leavings;  /* one in so many CPUs comes up with what firmware left; 0: none */
+    bool vector;        /* overflows are delivered on a vector, not as NMIs */
+    bool no_irq, no_rdpmc, no_clock, no_remote, no_allow, no_request, no_rearm;
+    bool kernel_mode;
+    uint64_t tick_ns;
+    bool quiet_sessions; /* no sampling */
+};
+
+void steps_setting(uint64_t seed, const struct hardware_family *family, unsigned model, struct setting *out_setting);
+void steps_make(const struct setting *setting, struct step *steps, unsigned count);
+void steps_tell(const struct setting *setting, const struct step *step, char *buffer, size_t size);
+void steps_tell_setting(const struct setting *setting, char *buffer, size_t size);
+
+/* One line of a trace. */
+void run_trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#define TRACE(...) (host.trace ? run_trace(__VA_ARGS__) : (void)0)
+
+/* ---- Rules ---- */
+
+enum rule {
+    RULE_NONE,
+    RULE_COUNT,    /* a count is lost, doubled or another session's */
+    RULE_SAMPLES,  /* samples + lost = count / period */
+    RULE_WRITE,    /* a write to what is not ours */
+    RULE_WATCHDOG, /* the host's own counter was disturbed */
+    RULE_FREED,    /* memory that was given back is touched */
+    RULE_CRASH,
+    RULE_INTERRUPT, /* an own interrupt is not answered, or another's is taken */
+    RULE_RESTORE,   /* a register is not as it was found */
+    RULE_STATUS,    /* a call answers what its header does not name */
+    RULE_STATE,     /* a session does not run though nothing hinders it, or runs without its target */
+    RULE_TIME,      /* enabled and running time */
+    RULE_ESTIMATE,
+    RULE_VERIFY,  /* a difference that nothing made */
+    RULE_CONTEXT, /* a hook is called where it may not be */
+    RULE_USER,    /* a program's RDPMC faults */
+    RULE_DAMAGE,  /* the hardware was led to corrupt memory */
+    RULE_HANG,
+    RULES
+};
+
+extern const char *const rule_names[RULES];
+
+/* What a run did and found; in memory that parent and child share. */
+struct verdict {
+    enum rule rule;
+    unsigned step; /* number of the step under way */
+    char text[400];
+    struct figures {
+        uint64_t steps, calls, hooks, blocks, frees, remote, interrupts, own, foreign, faults, switches, events, reads,
+            exact, samples, migrations, estimates, beyond;
+        uint64_t done[STEP_KINDS], answers[3];
+    } figures;
+};
+
+/* ---- The host ---- */
+
+struct host_event {
+    enum hardware_event kind;
+    bool user, kernel;  /* counts in these rings */
+    uint64_t low, high; /* what its count is, at least and at most */
+    uint64_t truth;     /* events while its session was enabled */
+    struct upmu_sampling sampling;
+    bool regular;        /* samples can be reckoned from the count */
+    uint64_t grid;       /* count at the begin of the first period */
+    uint64_t periods;    /* completed before that */
+    uint64_t samples;    /* records seen */
+    uint64_t since_ns;   /* its session's first start or its last write */
+    uint64_t enabled_ns; /* time since that its session certainly was enabled */
+};
+
+struct host_set {
+    struct upmu_set *set;
+    unsigned events;
+    struct host_event event[HOST_EVENTS];
+};
+
+enum host_target { TARGET_NONE, TARGET_CPU, TARGET_THREAD };
+
+struct host_session {
+    struct upmu_session *session; /* NULL: no such session */
+    unsigned users;               /* steps that work on it */
+    bool exclusive;               /* one of them alone may */
+    bool zombie;                  /* given up; its memory is the host's when it is closed */
+    enum host_target target;
+    uint8_t where;
+    bool started; /* and not stopped since */
+    bool shares, is_static, masks;
+    bool spoiled; /* a fault, a change: it may be stopped or have holes */
+    bool noisy;   /* a count was not certain since the last look */
+    unsigned sets, sampling;
+    struct host_set set[HOST_SETS];
+    void *ring;
+    size_t ring_bytes;
+    uint64_t ring_lost;
+    struct upmu_user_page *page;
+    struct upmu_queue *queue;
+    struct upmu_message *messages;
+    uint64_t since_ns; /* its first start; 0: none yet */
+};
+
+struct host_thread {
+    struct upmu_thread *thread; /* NULL: it has ended */
+    uint8_t cpu;                /* that executes it, or HOST_NONE */
+    unsigned pins;              /* it may neither begin nor cease to run */
+};
+
+enum cpu_power { CPU_OFF, CPU_LIVE, CPU_ASLEEP };
+
+struct remote {
+    void (*function)(void *argument);
+    void *argument;
+    volatile bool done;
+    struct remote *next;
+};
+
+struct watchdog {
+    bool on, interrupts;
+    uint64_t cycles; /* since it was started */
+};
+
+struct worker;
+
+struct host_cpu {
+    struct upmu_cpu *cpu; /* NULL before init and after fini */
+    enum cpu_power power;
+    bool useless;     /* no PMU was found */
+    bool unreachable; /* on its way out: takes no remote calls */
+    bool irq_off, irq_before, in_nmi, in_vector, user_rdpmc, tick_wanted;
+    uint8_t thread, coming; /* HOST_NONE: none comes */
+    unsigned calls;         /* of the library, under way here */
+    bool left;              /* firmware's leavings are on it */
+    bool faulted;           /* registers need not be as they were found */
+    struct remote *remotes;
+    struct worker *worker;
+    uint64_t last_own_ns; /* overflow interrupts were last possible */
+    struct watchdog watchdog[HOST_WATCHDOGS];
+    uint32_t reserved;
+    uint64_t happened[HARDWARE_EVENTS][2]; /* in ring 0, in user mode */
+    uint64_t certain[HARDWARE_EVENTS][2];  /* of these, outside of calls */
+    struct hardware_register registers[256];
+    uint64_t found[256];
+    uint64_t lent[256]; /* bits that the host itself has changed */
+    uint64_t kept[256]; /* of these, of counters that it uses now */
+    unsigned register_count;
+    uint8_t slot[512]; /* of a register by a hash of its number; 255: free */
+    struct upmu_ibs *ibs;
+    struct upmu_ibs_sample *ibs_samples;
+};
+
+struct worker {
+    unsigned number;
+    uint8_t cpu;
+    bool busy, nested, serving;
+    unsigned stay; /* it may not move to another CPU now */
+    const struct step *step;
+    struct lots noise;
+    uint32_t blocks; /* until the next point inside code */
+    uint64_t hooks;  /* of this step */
+    void *fiber;
+};
+
+struct host {
+    struct setting setting;
+    void *hardware;
+    void *copy; /* room for another machine */
+    struct upmu_port port;
+    struct upmu_machine *machine;
+    struct upmu_domain *core[HOST_CPUS], *node[HOST_CPUS];
+    struct host_cpu cpu[HOST_CPUS];
+    struct host_thread thread[HOST_THREADS];
+    struct host_session session[HOST_SESSIONS];
+    struct worker worker[HOST_CPUS];
+    uint64_t now_ns;
+    unsigned zombies;
+    bool hotplug; /* a CPU comes, leaves, sleeps or wakes */
+    bool alone;   /* nothing else goes on: the begin and the end */
+    bool real;    /* workers are threads */
+    bool trace;   /* tell each hook call */
+    struct verdict *verdict;
+};
+
+extern struct host host;
+extern _Thread_local struct worker *self;
+
+static inline struct host_cpu *here(void)
+{
+    return &host.cpu[self->cpu];
+}
+
+/* Is a rule looked at?  (Argument `without`: those that are not.) */
+bool rules_on(enum rule rule);
+extern uint32_t rules_off;
+
+/* Ends the run. */
+void rules_fail(enum rule rule, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
+
+/* After an event: what sessions should count. */
+void rules_deliver(unsigned cpu, enum hardware_event kind, bool user, uint64_t count, bool certain);
+/* Are all counts and states right?  With nothing under way. */
+void rules_quiet(struct lots *lots);
+void rules_check_session(struct host_session *session);
+void rules_read_set(struct host_session *session, unsigned set);
+void rules_write(unsigned cpu, uint32_t msr, uint64_t value);
+void rules_after_write(uint64_t value, struct host_session *session, unsigned set, unsigned event, uint64_t high,
+                       uint64_t before_ns);
+void rules_restored(unsigned cpu);
+bool rules_share(unsigned one, unsigned other);
+void rules_snapshot(unsigned cpu);
+void rules_status(const char *call, enum upmu_status status, const char *allowed);
+void rules_watchdogs(unsigned cpu);
+void rules_drain(struct host_session *session);
+
+/* Is a target of a session on a CPU now? */
+bool rules_is_here(const struct host_session *session, unsigned cpu);
+/* Does its enabled time run?  (Where a call met the thread's switch, it begins with the next tick.) */
+bool rules_is_enabled(const struct host_session *session);
+/* The CPU of its target, or HOST_NONE. */
+unsigned rules_place(const struct host_session *session);
+
+/* ---- Memory that is gone when it is given back ---- */
+
+void arena_begin(void);
+void *arena_take(size_t bytes, const char *name);
+void arena_give(void *block);
+const char *arena_name(const void *address); /* of a block that is or was there; NULL: not of the arena */
+unsigned arena_blocks(void);
+
+/* ---- Hooks, and what comes between them ---- */
+
+void hooks_port(const struct setting *setting, struct upmu_port *out_port);
+/* Something may happen here: interrupts, other CPUs. */
+void hooks_point(void);
+void hooks_enter(void); /* a call of the library begins ... */
+void hooks_leave(void); /* ... and has returned */
+void hooks_work(uint64_t amount, bool user);
+void hooks_switch(unsigned next);
+void hooks_stranger(void);
+void hooks_drain_interrupts(void);
+void hooks_remote(unsigned cpu, void (*function)(void *argument), void *argument);
+void hooks_serve(void);
+
+/* A call of the library, with its answer. */
+#define HOST_CALL(expression)                                                                                          \
+    __extension__({                                                                                                    \
+        hooks_enter();                                                                                                 \
+        __typeof__(expression) answer_ = (expression);                                                                 \
+        hooks_leave();                                                                                                 \
+        answer_;                                                                                                       \
+    })
+#define HOST_DO(statement)                                                                                             \
+    do {                                                                                                               \
+        hooks_enter();                                                                                                 \
+        statement;                                                                                                     \
+        hooks_leave();                                                                                                 \
+    } while (0)
+
+/* ---- Steps at work ---- */
+
+void act_step(const struct step *step);
+void act_session(const struct step *step, struct lots *lots);
+void act_create(const struct step *step, struct lots *lots);
+bool act_attach(struct host_session *session, uint8_t where, bool to_thread);
+void act_cpu(const struct step *step, struct lots *lots);
+void act_come(unsigned cpu, struct lots *lots);
+void act_leave(struct lots *lots);
+void act_first_start(struct host_session *session);
+void act_forget(struct host_session *session);
+void act_close(struct host_session *session);
+void act_reap(void);
+void act_thread_make(unsigned thread);
+bool act_begin(struct host_session *session, bool exclusive);
+void act_end(struct host_session *session);
+
+/* ---- Runs ---- */
+
+void run_list(const struct setting *setting, const struct step *steps, unsigned count, struct verdict *verdict);
+/* Other CPUs go on. */
+void run_yield(void);
+
+void fibers_begin(struct worker *workers, unsigned count, void (*body)(struct worker *worker));
+void fibers_resume(struct worker *worker);
+void fibers_yield(void);
+
+/* The shortest list of steps that breaks the same rule; returns how many are left. */
+unsigned shrink_list(const struct setting *setting, struct step *steps, unsigned count, enum rule rule,
+                     unsigned seconds);
+/* In a process of its own. */
+void shrink_run(const struct setting *setting, const struct step *steps, unsigned count, struct verdict *verdict);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a seed decides: the setting, the list of steps, and both in words.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/host/simulated.h"
+
+static uint32_t one_of(struct lots *lots, const uint32_t *choices, uint32_t count)
+{
+    return choices[lots_below(lots, count)];
+}
+#define ONE_OF(lots, ...)                                                                                              \
+    one_of((lots), (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+
+void steps_setting(uint64_t seed, const struct hardware_family *family, unsigned model, struct setting *out_setting)
+{
+    struct lots lots = {seed * UINT64_C(0x2545f4914f6cdd1d)};
+    struct setting *s = out_setting;
+
+    memset(s, 0, sizeof *s);
+    s->seed = seed;
+    s->family = family;
+    s->model = model;
+    s->cpus = 1u + lots_below(&lots, family->models[model].cpus);
+    s->options.garbage = lots_one_in(&lots, 2);
+    s->options.late = (uint8_t)ONE_OF(&lots, 0, 0, 3, 12, 60);
+    s->options.lost_flags = lots_one_in(&lots, 4);
+    s->options.hypervisor = lots_one_in(&lots, 8);
+    s->yields = ONE_OF(&lots, 3, 12, 60);
+    s->blocks = ONE_OF(&lots, 0, 30, 100, 1000);
+    s->strangers = ONE_OF(&lots, 0, 40, 400, 4000);
+    s->ticks = ONE_OF(&lots, 0, 40, 400);
+    s->preempts = ONE_OF(&lots, 0, 50, 400);
+    s->noise = ONE_OF(&lots, 0, 0, 20, 200);
+    s->faults = ONE_OF(&lots, 0, 0, 0, 0, 300, 5000);
+    s->leavings = ONE_OF(&lots, 0, 0, 2);
+    s->vector = lots_one_in(&lots, 4);
+    s->no_irq = lots_one_in(&lots, 8);
+    s->no_rdpmc = lots_one_in(&lots, 6);
+    s->no_clock = lots_one_in(&lots, 10);
+    s->no_remote = lots_one_in(&lots, 10);
+    s->no_allow = lots_one_in(&lots, 4);
+    s->no_request = lots_one_in(&lots, 4);
+    s->no_rearm = lots_one_in(&lots, 16);
+    s->kernel_mode = !lots_one_in(&lots, 4);
+    s->tick_ns = lots_one_in(&lots, 2) ? 1000000 : 0;
+    s->quiet_sessions = s->no_rearm || lots_one_in(&lots, 8);
+}
+
+/* How often each kind is drawn, and its word. */
+static const struct {
+    uint8_t weight;
+    const char *word;
+} kinds[STEP_KINDS] = {
+    [STEP_WORK] = {60, "work"},
+    [STEP_SWITCH] = {40, "switch to thread"},
+    [STEP_CREATE] = {40, "create session"},
+    [STEP_ATTACH] = {12, "attach session"},
+    [STEP_START] = {30, "start session"},
+    [STEP_STOP] = {14, "stop session"},
+    [STEP_READ] = {20, "read session"},
+    [STEP_WRITE] = {8, "write session"},
+    [STEP_RESTART] = {14, "restart session"},
+    [STEP_DETACH] = {8, "detach session"},
+    [STEP_CLOSE] = {18, "close session"},
+    [STEP_DROP] = {5, "drop session"},
+    [STEP_REPLACE] = {4, "replace an event of session"},
+    [STEP_NEXT_SET] = {6, "switch the set of session"},
+    [STEP_TICK] = {20, "tick"},
+    [STEP_POLL] = {8, "poll"},
+    [STEP_VERIFY] = {4, "verify"},
+    [STEP_CHANGED] = {2, "changed"},
+    [STEP_SLEEP] = {3, "suspend"},
+    [STEP_WAKE] = {6, "resume"},
+    [STEP_LEAVE] = {2, "fini"},
+    [STEP_COME] = {10, "init"},
+    [STEP_RESERVE] = {5, "reserve"},
+    [STEP_UNRESERVE] = {6, "unreserve"},
+    [STEP_TAKE_FIRMWARE] = {2, "take firmware's counters"},
+    [STEP_EXIT] = {5, "exit of thread"},
+    [STEP_TIME] = {8, "time passes"},
+    [STEP_FOREIGN] = {4, "another source's NMI"},
+    [STEP_PROBE] = {1, "probe"},
+    [STEP_USER_READ] = {14, "a program reads the page of session"},
+    [STEP_REGION] = {4, "region"},
+    [STEP_DRAIN] = {12, "take samples of session"},
+    [STEP_IBS] = {5, "sample instructions"},
+};
+
+void steps_make(const struct setting *setting, struct step *steps, unsigned count)
+{
+    struct lots lots = {setting->seed * UINT64_C(0x9e3779b97f4a7c15) + 1u};
+    unsigned sum = 0;
+
+    for (unsigned kind = 0; kind < STEP_KINDS; kind++)
+        sum += kinds[kind].weight;
+    for (unsigned i = 0; i < count; i++) {
+        struct step *step = &steps[i];
+        unsigned at = lots_below(&lots, sum), kind = 0;
+
+        while (at >= kinds[kind].weight)
+            at -= kinds[kind++].weight;
+        step->kind = (uint8_t)kind;
+        step->cpu = (uint8_t)lots_below(&lots, setting->cpus);
+        step->what = (uint8_t)lots_draw(&lots);
+        step->where = (uint8_t)lots_draw(&lots);
+        step->together = lots_below(&lots, 2);
+        step->number = (uint16_t)i;
+        step->lots = lots_draw(&lots);
+        step->noise = lots_draw(&lots);
+    }
+}
+
+void steps_tell(const struct setting *setting, const struct step *step, char *buffer, size_t size)
+{
+    int at = snprintf(buffer, size, "%5u%s CPU %u: %s", step->number, step->together ? "+" : ":", step->cpu,
+                      kinds[step->kind].word);
+    size_t left = at < 0 || (size_t)at >= size ? 0 : size - (size_t)at;
+
+    switch (step->kind) {
+    case STEP_SWITCH:
+    case STEP_EXIT:
+        (void)snprintf(buffer + at, left, " %u", step->what % HOST_PROGRAMS);
+        break;
+    case STEP_CREATE:
+    case STEP_ATTACH:
+        (void)snprintf(buffer + at, left, " %u to CPU %u or thread %u", step->what % HOST_SESSIONS,
+                       step->where % setting->cpus, step->where % HOST_PROGRAMS);
+        break;
+    case STEP_START:
+    case STEP_STOP:
+    case STEP_READ:
+    case STEP_WRITE:
+    case STEP_RESTART:
+    case STEP_DETACH:
+    case STEP_CLOSE:
+    case STEP_DROP:
+    case STEP_REPLACE:
+    case STEP_NEXT_SET:
+    case STEP_USER_READ:
+    case STEP_DRAIN:
+        (void)snprintf(buffer + at, left, " %u", step->what % HOST_SESSIONS);
+        break;
+    default:
+        break;
+    }
+}
+
+void steps_tell_setting(const struct setting *s, char *buffer, size_t size)
+{
+    (void)snprintf(
+        buffer, size,
+        "%s, %s, %u CPUs%s%s%s; interrupts %s, %u calls late%s; yields %u, blocks %u, strangers %u, ticks %u, "
+        "preempts %u, noise %u, faults %u, leavings %u%s%s%s%s%s%s%s%s",
+        s->family->name, s->family->models[s->model].name, s->cpus, s->options.garbage ? ", garbage" : "",
+        s->options.hypervisor ? ", hypervisor" : "", s->options.lost_flags ? ", flags lost" : "",
+        s->vector ? "on a vector" : "as NMIs", s->options.late, s->kernel_mode ? "" : ", not in ring 0", s->yields,
+        s->blocks, s->strangers, s->ticks, s->preempts, s->noise, s->faults, s->leavings,
+        s->no_irq ? ", no irq_save" : "", s->no_rdpmc ? ", no rdpmc" : "", s->no_clock ? ", no clock" : "",
+        s->no_remote ? ", no run_on_cpu" : "", s->no_allow ? ", no allow_rdpmc" : "",
+        s->no_request ? ", no request_tick" : "", s->no_rearm ? ", no pmi_rearm" : "",
+        s->quiet_sessions ? ", no sampling" : "");
+}
