@@ -228,7 +228,7 @@ static bool write_row(struct upmu_bank *bank, unsigned row, uint64_t value)
     return false;
 }
 
-/* Bits of a row that the host may have changed since they were looked at: all where it chooses an event. */
+/* Bits of a row that the host may have changed since they were looked at: all that choose its counters' events. */
 static uint64_t others_bits(const struct upmu_bank *bank, unsigned row)
 {
     uint64_t bits = 0;
@@ -236,8 +236,10 @@ static uint64_t others_bits(const struct upmu_bank *bank, unsigned row)
     for (uint32_t rest = bank->others; rest; rest &= rest - 1u) {
         const struct upmu_counter *counter = &bank->pmu->counter[upmu_bits_lowest(rest)];
 
-        if (counter->select_row == row)
+        if (counter->select_row == row && !counter->nibble)
             return ~UINT64_C(0);
+        if (counter->select_row == row)
+            bits |= UINT64_C(0xf0000000f) << 4u * (counter->nibble - 1u);
         if (counter->gate_row == row)
             bits |= UPMU_BIT64(counter->gate_bit);
     }
@@ -288,8 +290,7 @@ uint32_t upmu_bank_open(const struct upmu_bank *bank, uint32_t counters)
         unsigned i = upmu_bits_lowest(rest);
         const struct upmu_counter *counter = &bank->pmu->counter[i];
 
-        if (!upmu_bank_knows(bank, counter->gate_row) ||
-            (bank->shadow[counter->gate_row] >> counter->gate_bit & 1u))
+        if (!upmu_bank_knows(bank, counter->gate_row) || (bank->shadow[counter->gate_row] >> counter->gate_bit & 1u))
             open |= UPMU_BIT32(i);
     }
     return open;
@@ -715,8 +716,8 @@ bool upmu_bank_handler_load(struct upmu_bank *bank, const struct upmu_kept *kept
         if (kept->key != key || kept->value == bank->shadow[row])
             continue;
         keep_value(bank, row, kept->value);
-        fine = fine && (take_gates(bank->pmu, &mine, row) ||
-                        upmu_bank_command(bank, row, to_register(bank, row, kept->value)));
+        fine = fine &&
+               (take_gates(bank->pmu, &mine, row) || upmu_bank_command(bank, row, to_register(bank, row, kept->value)));
         if (!fine)
             upmu_bank_forget_row(bank, row);
     }

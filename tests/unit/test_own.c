@@ -189,6 +189,36 @@ static void a_watchdog_begun_later_runs_on_beside_sessions_if_upmu_is_told(void 
     host_no_violation(&host);
 }
 
+/*
+ * One register says for all fixed counters what they count.  A bit mask of what is the host's
+ * that is wider than the host's counter hides what is ours from all that looks at it.
+ */
+static void a_reserved_fixed_counter_leaves_the_others_to_upmu(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 2u << 16), UPMU_OK);
+    upmu_sim_poke(&host.sim, 0, 0x38d, 0x30);
+    upmu_sim_poke(&host.sim, 0, 0x38f, UINT64_C(2) << 32);
+    assert_int_equal(upmu_session_add(&host.session, "instructions:counter=16", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    host_run(&host, 100);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x38d), 0x3b);
+    assert_int_equal(upmu_cpu_verify(&host.cpu[0], NULL), UPMU_OK);
+    /* The host's nibble may change, ours may not. */
+    upmu_sim_poke(&host.sim, 0, 0x38d, 0x1b);
+    assert_int_equal(upmu_cpu_verify(&host.cpu[0], NULL), UPMU_OK);
+    upmu_sim_poke(&host.sim, 0, 0x38d, 0x31);
+    assert_int_not_equal(upmu_cpu_verify(&host.cpu[0], NULL), UPMU_OK);
+    upmu_sim_poke(&host.sim, 0, 0x38d, 0x1b);
+    assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x38d), 0x10);
+    assert_true(upmu_sim_peek(&host.sim, 0, 0x38f) == (UINT64_C(2) << 32 | 0xf));
+}
+
 static void a_counter_in_use_cannot_be_reserved(void **state)
 {
     struct host host;
@@ -266,6 +296,7 @@ int main(void)
         cmocka_unit_test(counters_of_the_firmware_can_be_taken_and_are_given_back),
         cmocka_unit_test(a_reserved_counter_is_left_to_the_host),
         cmocka_unit_test(a_watchdog_begun_later_runs_on_beside_sessions_if_upmu_is_told),
+        cmocka_unit_test(a_reserved_fixed_counter_leaves_the_others_to_upmu),
         cmocka_unit_test(a_counter_in_use_cannot_be_reserved),
         cmocka_unit_test(everything_reserved_leaves_room_for_nothing),
         cmocka_unit_test(somebody_who_came_later_is_noticed_by_the_next_attach),
