@@ -23,7 +23,7 @@
 #define UPMU_COUNTERS 32
 #define UPMU_FIXED_COUNTER(i) (16u + (i))
 #define UPMU_NO_COUNTER 0xffu
-#define UPMU_METRIC_COUNTERS 0xff000000u         /* metric bytes */
+#define UPMU_METRIC_COUNTERS 0xff000000u /* metric bytes */
 #define UPMU_SLOTS_COUNTER UPMU_FIXED_COUNTER(3) /* counts what they are fractions of */
 
 /* Rows of a register table, at most (NetBurst, the largest, has 83). */
@@ -103,7 +103,7 @@ struct upmu_register_class {
     uint64_t privileged;
     uint64_t kernel;
     uint64_t beyond;
-    uint64_t idle_keep; /* idle value = (present value & idle_keep) | idle_value */
+    uint64_t idle_keep;  /* idle value = (present value & idle_keep) | idle_value */
     uint64_t idle_value;
 };
 
@@ -134,26 +134,26 @@ struct upmu_counter {
     uint8_t gate_bit;
     uint8_t width;      /* bits */
     uint8_t write_bits; /* bits a write can give it, sign-extended from there */
-    uint8_t nibble;     /* select_row is all fixed counters': bits 4(n - 1) up and 32 + 4(n - 1) up are its; 0: all */
+    uint8_t nibble;     /* n: of select_row only bits 4n - 1 to 4n - 4, and 32 higher, are its own; 0: all are */
     uint32_t rdpmc;     /* RDPMC index, or UPMU_NO_RDPMC */
 };
 #define UPMU_NO_RDPMC 0xffffffffu
 
 /* Facts about a PMU that calls and tests ask for. */
-#define UPMU_PMU_GLOBAL_CTRL (1u << 0)   /* one register gates all counters */
-#define UPMU_PMU_STATUS (1u << 1)        /* overflow status and acknowledgement exist */
-#define UPMU_PMU_FULL_WRITE (1u << 2)    /* counters can be written at full width */
-#define UPMU_PMU_INUSE (1u << 3)         /* a register tells what is in use */
-#define UPMU_PMU_ANYTHREAD (1u << 4)     /* events can count both hyper-threads */
-#define UPMU_PMU_TSX (1u << 5)           /* in_tx, in_txcp */
-#define UPMU_PMU_HYPERVISOR (1u << 6)    /* CPUID says that a hypervisor is there */
+#define UPMU_PMU_GLOBAL_CTRL (1u << 0)  /* one register gates all counters */
+#define UPMU_PMU_STATUS (1u << 1)       /* overflow status and acknowledgement exist */
+#define UPMU_PMU_FULL_WRITE (1u << 2)   /* counters can be written at full width */
+#define UPMU_PMU_INUSE (1u << 3)        /* a register tells what is in use */
+#define UPMU_PMU_ANYTHREAD (1u << 4)    /* events can count both hyper-threads */
+#define UPMU_PMU_TSX (1u << 5)          /* in_tx, in_txcp */
+#define UPMU_PMU_HYPERVISOR (1u << 6)   /* CPUID says that a hypervisor is there */
 #define UPMU_PMU_FIXED_FLOORED (1u << 7) /* CPUID understated the fixed counters */
-#define UPMU_PMU_DEBUGCTL (1u << 8)      /* freeze bits exist and are kept clear */
-#define UPMU_PMU_REARM_LAST (1u << 9)    /* the interrupt is re-armed after all overflows are acknowledged */
-#define UPMU_PMU_CARRY_LOST (1u << 10)   /* a stop can lose the carry from bit 31 into bit 32 of a counter */
-#define UPMU_PMU_PRELUDE (1u << 11)      /* a sequence that clobbers counters precedes every new event */
-#define UPMU_PMU_PAIRED (1u << 12)       /* UPMU_ATTR_EXCLUSIVE: see UPMU_PAIR_RESOURCE */
-#define UPMU_PMU_LATE (1u << 13)         /* an overflow's interrupt may come after another one has answered for it */
+#define UPMU_PMU_DEBUGCTL (1u << 8)     /* freeze bits exist and are kept clear */
+#define UPMU_PMU_REARM_LAST (1u << 9)   /* the interrupt is re-armed after all overflows are acknowledged */
+#define UPMU_PMU_CARRY_LOST (1u << 10)  /* a stop can lose the carry from bit 31 into bit 32 of a counter */
+#define UPMU_PMU_PRELUDE (1u << 11)     /* a sequence that clobbers counters precedes every new event */
+#define UPMU_PMU_PAIRED (1u << 12)      /* UPMU_ATTR_EXCLUSIVE: see UPMU_PAIR_RESOURCE */
+#define UPMU_PMU_LATE (1u << 13)        /* an overflow's interrupt may come after another one has answered for it */
 
 struct upmu_backend;
 struct upmu_catalog;
@@ -162,38 +162,38 @@ struct upmu_catalog;
  * One kind of hardware unit.  Constant once detected.
  */
 struct upmu_pmu {
-    const char *name;  /* libpfm4's where it has one: "skl", "core" */
-    const char *title; /* for people: "Intel Skylake" */
+    const char *name;                   /* libpfm4's where it has one: "skl", "core" */
+    const char *title;                  /* for people: "Intel Skylake" */
     const struct upmu_backend *backend;
     const struct upmu_register_table *table;
-    const struct upmu_catalog *catalog;  /* its events, or NULL: architectural and raw only */
+    const struct upmu_catalog *catalog; /* its events, or NULL: architectural and raw only */
     const struct upmu_catalog *imported; /* from outside, looked in first; NULL: none */
-    uint32_t capabilities;               /* UPMU_PMU_… */
-    uint32_t quirks;                     /* the backend's bits */
-    uint32_t counters;                   /* all that exist */
-    uint32_t general;                    /* those that are general counters */
-    uint32_t shared_counters;            /* counters that other CPUs see, too */
+    uint32_t capabilities;              /* UPMU_PMU_… */
+    uint32_t quirks;                    /* the backend's bits */
+    uint32_t counters;                  /* all that exist */
+    uint32_t general;                   /* those that are general counters */
+    uint32_t shared_counters;           /* counters that other CPUs see, too */
     uint16_t family, model;
     uint8_t stepping;
-    uint8_t version;   /* architectural perfmon version, 0: none */
-    uint8_t core_type; /* CPUID 1Ah EAX[31:24], 0 where there is none */
-    uint8_t native;    /* CPUID 1Ah EAX[7:0], which of its core type it is; 0 where there is none */
-    uint8_t refuses;   /* bit: an enum upmu_source of which it takes no events */
+    uint8_t version;                    /* architectural perfmon version, 0: none */
+    uint8_t core_type;                  /* CPUID 1Ah EAX[31:24], 0 where there is none */
+    uint8_t native;                     /* CPUID 1Ah EAX[7:0], which of its core type it is; 0 where there is none */
+    uint8_t refuses;                    /* bit: an enum upmu_source of which it takes no events */
     uint8_t status_row, ack_row, inuse_row; /* or UPMU_NO_ROW */
     uint8_t preference_count;
-    uint8_t shared_scope;                  /* which CPUs see them: enum upmu_scope */
-    uint8_t index;                         /* in machine->pmu; 0 without a machine */
+    uint8_t shared_scope;               /* which CPUs see them: enum upmu_scope */
+    uint8_t index;                      /* in machine->pmu; 0 without a machine */
     uint32_t present[UPMU_REGISTERS / 32]; /* rows that this PMU has */
-    uint64_t shared;                       /* resources that other CPUs see, too: bit = resource */
-    uint64_t max_period;                   /* events that one load of a counter can wait for */
+    uint64_t shared;                    /* resources that other CPUs see, too: bit = resource */
+    uint64_t max_period;                /* events that one load of a counter can wait for */
     struct upmu_counter counter[UPMU_COUNTERS];
-    uint64_t min_period;                   /* shortest period programmed */
+    uint64_t min_period;                /* shortest period programmed */
     uint64_t limit[UPMU_REGISTER_CLASSES]; /* bits that exist, per class */
-    uint32_t kernel_select;                /* of a select: counts kernel mode; 0: what runs may not be written */
-    uint32_t arch_events;                  /* bit n: architectural event n is available */
-    uint32_t ibs;                          /* upmu_ibs_capabilities() */
-    uint64_t loop_config;                  /* raw event that any loop makes happen: for the probe */
-    uint8_t preference[UPMU_COUNTERS];     /* counters in the order they are tried */
+    uint32_t kernel_select;             /* of a select: counts kernel mode; 0: what runs may not be written */
+    uint32_t arch_events;               /* bit n: architectural event n is available */
+    uint32_t ibs;                       /* upmu_ibs_capabilities() */
+    uint64_t loop_config;               /* raw event that any loop makes happen: for the probe */
+    uint8_t preference[UPMU_COUNTERS];  /* counters in the order they are tried */
 };
 
 /*
@@ -204,7 +204,7 @@ struct upmu_machine {
     const struct upmu_port *port;
     struct upmu_pmu pmu[UPMU_CORE_TYPES]; /* core PMUs, one per core type */
     uint8_t pmu_count;
-    struct upmu_why why; /* of the last upmu_cpu_init(), or which hook upmu_machine_init() misses */
+    struct upmu_why why;                  /* of the last upmu_cpu_init(), or which hook upmu_machine_init() misses */
     /* private */
     uint16_t cpu_count; /* initialised so far, modulo 65,536 */
     uint32_t last_session;
@@ -222,13 +222,13 @@ struct upmu_domain {
     enum upmu_scope scope;
     uint32_t generation; /* counts claims given back, for waiting sessions */
     /* private */
-    uint32_t cpus;                                  /* bit i: CPU number i of this domain is linked */
-    uint32_t live;                                  /* bit i: it has taken over */
-    uint32_t used;                                  /* counters that a CPU which left has written */
-    uint32_t known[UPMU_REGISTERS / 32];            /* rows in `found` */
-    uint64_t found[UPMU_REGISTERS];                 /* what shared registers held before the first CPU */
+    uint32_t cpus; /* bit i: CPU number i of this domain is linked */
+    uint32_t live; /* bit i: it has taken over */
+    uint32_t used; /* counters that a CPU which left has written */
+    uint32_t known[UPMU_REGISTERS / 32]; /* rows in `found` */
+    uint64_t found[UPMU_REGISTERS];      /* what shared registers held before the first CPU */
     uint32_t claim[UPMU_RESOURCES + UPMU_COUNTERS]; /* resources, then counters */
-    uint32_t value[UPMU_RESOURCES][2];              /* low and high half */
+    uint32_t value[UPMU_RESOURCES][2]; /* low and high half */
 };
 
 /* Who uses a counter. */
@@ -319,49 +319,49 @@ struct upmu_cpu {
     struct upmu_machine *machine;
     const struct upmu_pmu *pmu; /* NULL: this CPU has none */
     /* private, what is used most first */
-    struct upmu_session *sessions; /* attached here */
-    struct upmu_thread *current;   /* that runs, if somebody monitors it */
-    struct upmu_domain *domain;    /* where the PMU's shared parts are claimed, or NULL */
-    uint8_t domain_slot;           /* our number there */
-    uint8_t thread;                /* which hyper-thread of its core, where that matters to the PMU */
-    uint16_t number;               /* order of initialisation, modulo 65,536 */
-    uint8_t keep_claims;           /* a start is under way: nothing is given back */
-    volatile uint8_t live;         /* 1: handlers may act */
-    volatile uint8_t busy;         /* a local call is in progress */
+    struct upmu_session *sessions;      /* attached here */
+    struct upmu_thread *current;        /* that runs, if somebody monitors it */
+    struct upmu_domain *domain;         /* where the PMU's shared parts are claimed, or NULL */
+    uint8_t domain_slot;                /* our number there */
+    uint8_t thread;                     /* which hyper-thread of its core, where that matters to the PMU */
+    uint16_t number;                    /* order of initialisation, modulo 65,536 */
+    uint8_t keep_claims;                /* a start is under way: nothing is given back */
+    volatile uint8_t live;              /* 1: handlers may act */
+    volatile uint8_t busy;              /* a local call is in progress */
     volatile uint8_t in_handler;
-    uint8_t seen_counting;      /* some counter was seen to move */
-    uint8_t ignores_writes;     /* take-over found that writes do not stick */
-    volatile uint8_t mask_due;  /* a session is to be masked by the local side */
-    uint8_t ticks;              /* since counts were folded */
-    uint32_t firmware;          /* counters in use at take-over */
-    uint32_t watchdog;          /* counters that the host reserved */
-    uint32_t foreign;           /* counters found changed or in use by others */
-    volatile uint32_t running;  /* counters that run for a session */
-    volatile uint32_t sampling; /* of these, loaded to overflow */
-    volatile uint32_t quiet;    /* of these, closed while the handler works */
-    volatile uint32_t deferred; /* counters whose overflow the local side replays */
-    uint32_t used;              /* counters written since take-over */
-    uint32_t paused;            /* counters that a prelude closed, to be opened with the next start */
-    uint32_t stale_credit;      /* interrupts of ours still on their way */
+    uint8_t seen_counting;              /* some counter was seen to move */
+    uint8_t ignores_writes;             /* take-over found that writes do not stick */
+    volatile uint8_t mask_due;          /* a session is to be masked by the local side */
+    uint8_t ticks;                      /* since counts were folded */
+    uint32_t firmware;                  /* counters in use at take-over */
+    uint32_t watchdog;                  /* counters that the host reserved */
+    uint32_t foreign;                   /* counters found changed or in use by others */
+    volatile uint32_t running;          /* counters that run for a session */
+    volatile uint32_t sampling;         /* of these, loaded to overflow */
+    volatile uint32_t quiet;            /* of these, closed while the handler works */
+    volatile uint32_t deferred;         /* counters whose overflow the local side replays */
+    uint32_t used;                      /* counters written since take-over */
+    uint32_t paused;                    /* counters that a prelude closed, to be opened with the next start */
+    uint32_t stale_credit;              /* interrupts of ours still on their way */
     uint64_t stale_since_ns;
-    volatile uint32_t interrupts; /* handled since upmu_cpu_init() */
+    volatile uint32_t interrupts;       /* handled since upmu_cpu_init() */
     uint32_t next_tag;
-    uint32_t life;                           /* which of its machine's upmu_cpu_init() this is */
-    struct upmu_session *pages;              /* published ones that run */
-    uint32_t left;                           /* counters that hold what has run on them */
-    struct upmu_bank bank;                   /* bank.accesses: what it cost */
-    struct upmu_tally *tally[UPMU_COUNTERS]; /* who runs on a counter */
+    uint32_t life;                      /* which of its machine's upmu_cpu_init() this is */
+    struct upmu_session *pages;         /* published ones that run */
+    uint32_t left;                      /* counters that hold what has run on them */
+    struct upmu_bank bank;              /* bank.accesses: what it cost */
+    struct upmu_tally *tally[UPMU_COUNTERS];     /* who runs on a counter */
     struct upmu_session *of_tally[UPMU_COUNTERS];
-    uint32_t last_tag[UPMU_COUNTERS]; /* who ran on it last */
-    struct upmu_frame deferred_frame; /* of the last overflow that was deferred */
+    uint32_t last_tag[UPMU_COUNTERS];            /* who ran on it last */
+    struct upmu_frame deferred_frame;            /* of the last overflow that was deferred */
     uint64_t paused_ns;
-    uint64_t window_start_ns;         /* of the throttle */
-    uint32_t stamps;                  /* placements made here */
-    uint32_t tickets;                 /* turns given here */
-    bool user_reads;                  /* user mode may execute RDPMC */
-    struct upmu_ibs *volatile ibs[2]; /* units at work */
+    uint64_t window_start_ns;                    /* of the throttle */
+    uint32_t stamps;                             /* placements made here */
+    uint32_t tickets;                            /* turns given here */
+    bool user_reads;                             /* user mode may execute RDPMC */
+    struct upmu_ibs *volatile ibs[2];            /* units at work */
 #if UPMU_SETS && UPMU_SAMPLING
-    struct upmu_kept kept[UPMU_KEPT]; /* written by local calls, in a ring */
+    struct upmu_kept kept[UPMU_KEPT];            /* written by local calls, in a ring */
     uint8_t kept_next;
 #endif
 };
@@ -375,7 +375,7 @@ struct upmu_cpu {
  * built from other headers or with other options).
  * Context: any.
  */
-#define upmu_machine_init(machine, port)                                                                               \
+#define upmu_machine_init(machine, port) \
     upmu_machine_init_checked((machine), (port), UPMU_VERSION, sizeof(struct upmu_machine), sizeof(struct upmu_cpu))
 
 /* What upmu_machine_init() calls, with the version and sizes that the caller was compiled with. */
@@ -535,18 +535,18 @@ enum upmu_verdict {
     UPMU_VERDICT_IGNORES_WRITES = 2, /* values written are not read back */
     UPMU_VERDICT_COUNTS_NOTHING = 3, /* registers are memory: a known loop counts 0 */
     UPMU_VERDICT_COUNTS = 4,
-    UPMU_VERDICT_INTERRUPTS = 5 /* and an overflow reached upmu_handle_pmi() */
+    UPMU_VERDICT_INTERRUPTS = 5      /* and an overflow reached upmu_handle_pmi() */
 };
 
 struct upmu_probe {
     /* Asked: */
-    bool force;                  /* under a hypervisor without safe faults, too */
-    void (*loop)(void *context); /* something that retires >= 1000 instructions; NULL: built in */
+    bool force;                         /* under a hypervisor without safe faults, too */
+    void (*loop)(void *context);        /* something that retires >= 1000 instructions; NULL: built in */
     void *loop_context;
     /* Found: */
     enum upmu_verdict verdict;
-    unsigned counter; /* the free counter used, or UPMU_NO_COUNTER */
-    uint64_t counted; /* instructions that the loop was counted as */
+    unsigned counter;                   /* the free counter used, or UPMU_NO_COUNTER */
+    uint64_t counted;                   /* instructions that the loop was counted as */
 };
 
 /*
