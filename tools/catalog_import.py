@@ -17,6 +17,7 @@ reported.  What is malformed is refused, by file and record; then nothing is wri
 Only facts are taken: names, codes, masks, restrictions.
 """
 import argparse
+import fnmatch
 import glob
 import os
 import re
@@ -33,6 +34,9 @@ NEW_AMD = "zen5"  # the PMU of AMD models that are not in catalog_models.tsv
 MERGED = ("core", "skl", "nhm")  # of several tables: tools/catalog_merge.py
 FIRST_NUMBER = 256               # of models that are not in catalog_models.tsv
 LEAST_COMPOSED = 60              # rows that are worth a masked one in their place
+# Payload registers that do for one another: the backend knows the code or unit mask of each.
+SIBLINGS = ((0x1a6, 0x1a7), (0x3e0, 0x3e1, 0x3e2, 0x3e3))
+LOAD_LATENCY, LEAST_LATENCY = 0x3f6, 3  # the register, and the least threshold that it takes
 FIXED = {1: (0xc0, 0x00, 0), 2: (0x3c, 0x00, 0), 3: (0x00, 0x03, ROW_FLAGS["fixed-only"])}
 
 
@@ -65,16 +69,23 @@ def sources(folder):
     return found
 
 
-def short_name(key):
-    """At most 11 characters, in which the core types of a hybrid still differ."""
-    name = re.sub(r"[^a-z0-9_]", "", key.lower().replace(":", "_"))
+def short_name(key, short=""):
+    """
+    The file's name if it has at most 11 characters, for which a catalogue has room, else Intel's short name of the
+    model (nvl_core).  Where there is none it is cut, so that the core types of a hybrid still differ.
+    """
+    name, short = (re.sub(r"[^a-z0-9_]", "", text.lower().replace(":", "_")) for text in (key, short))
     head, _, tail = name.rpartition("_")
-    return name if len(name) <= 11 else f"{head[:6]}_{tail[:4]}" if head else name[:11]
+    if len(name) <= 11:
+        return name
+    return short if 0 < len(short) <= 11 else f"{head[:6]}_{tail[:4]}" if head else name[:11]
 
 
-def new_model(key, present, amd=False):
+def new_model(key, present, amd=False, short=""):
     """A model that catalog_models.tsv does not have: called after its file, architectural until a backend knows it."""
-    name = short_name(key)
+    name = short_name(key, short)
+    if not re.sub(r"\W", "_", key.lower()).startswith(name):
+        print(f"called\t{key}: {name}")
     taken = set(present.values()) | {model.number for model in models().values()}
     number = present.get(name) or next(n for n in range(FIRST_NUMBER, 0xffff) if n not in taken)
     present[name] = number
@@ -88,19 +99,52 @@ def linux_name(name):
     return name.replace(":request=", ".").replace(":response=", ".").replace(":", ".").replace("=", "_")
 
 
+def corrections(catalogue):
+    """(event, field, what the file says, what is taken) where a second source contradicts a file."""
+    with open(os.path.join(HERE, "catalog_corrections.tsv"), encoding="ascii") as source:
+        rows = [line.rstrip("\n").split("\t") for line in source if not line.startswith("#")]
+    return [(event, field, [int(n, 16) for n in says.split(",")], [int(n, 16) for n in taken.split(",")])
+            for name, event, field, says, taken, _ in rows if name == catalogue]
+
+
+def correct(catalogue, events):
+    """Events as the second source has them; a row of corrections that no event needs is said."""
+    for pattern, field, says, taken in corrections(catalogue):
+        found = 0
+        for event in events:
+            if not fnmatch.fnmatchcase(event.name, pattern):
+                continue
+            if field == "counters" and event.counters == says[0]:
+                event.counters = taken[0]
+            elif field == "registers" and event.registers == says:
+                event.registers = taken
+            elif field == "payload-bits" and event.value & says[0]:
+                event.value &= ~says[0]
+            else:
+                continue
+            found += 1
+        if not found:
+            print(f"not needed\t{catalogue}: {pattern} {field}")
+    return events
+
+
 def row_of(event):
     flags = sum(ROW_FLAGS[flag] for flag, is_set in (
         ("inv", event.inv), ("edge", event.edge), ("any", event.any), ("deprecated", event.deprecated),
         ("precise", event.precise), ("precise-only", event.precise == 2)) if is_set)
-    row = Row(linux_name(event.name), event.codes[0], event.umasks[0] | (event.umask_high & 0xff) << 8, event.cmask,
-              flags, event.counters)
-    row.code2 = event.codes[1] if len(event.codes) > 1 and event.codes[1] != event.codes[0] else 0
+    # The n-th code or unit mask goes with the n-th register of those that do for one another.
+    place = next((same.index(event.registers[0]) for same in SIBLINGS if event.registers[:1] and event.registers[0] in same), 0)
+    code = event.codes[place if place < len(event.codes) else 0]
+    umask = event.umasks[place if place < len(event.umasks) else 0]
+    row = Row(linux_name(event.name), code, umask | (event.umask_high & 0xff) << 8, event.cmask, flags, event.counters)
+    row.code2 = event.codes[1] if len(event.codes) > 1 and len(event.registers) != 1 and event.codes[1] != code else 0
     if event.fixed is not None and event.codes[0] in (0x00, 0x0a):
         # Fixed counters are numbered in the unit mask; in older files, from 1 on, beside them only.
         which = event.umasks[0] or event.fixed
         row.code, row.umask, more = FIXED.get(which, (0, which, ROW_FLAGS["fixed-only"]))
         row.flags |= more
-    if event.registers:
+    # A threshold that the register does not take stands for any: the event has ldlat.
+    if event.registers and not (event.registers[0] == LOAD_LATENCY and 0 < event.value < LEAST_LATENCY):
         row.msr, row.payload = event.registers[0], event.value
         row.flags |= ROW_FLAGS["payload"]
     if row.cmask:
@@ -201,7 +245,7 @@ SECOND_NAMES = (("INSTR_RETIRED.ANY", "INST_RETIRED.ANY"), ("CPU_CLK_UNHALTED.CO
 def catalogue_of(model, part):
     catalogue = Catalogue(model.name, model.number, model.other)
     catalogue.cpus, catalogue.pmu = sorted(set(part.cpus)), model.pmu if model.pmu != model.name else ""
-    catalogue.rows = [row_of(event) for event in part.events]
+    catalogue.rows = [row_of(event) for event in correct(model.name, part.events)]
     catalogue.aliases = [(event.name, linux_name(event.name), []) for event in part.events
                          if linux_name(event.name) != event.name]
     fold_twins(catalogue)
@@ -267,16 +311,17 @@ def gather(folders, out):
         for part in parts:
             if not part.cpus:
                 raise read.Refused(folder, 0, "mapfile.csv has no row for it")
-            found.append((known.get(part.key) or same_cpus(part, found) or
-                          new_model(part.key, present, bool(part.cpus[0][0] & read.AMD)), part, native))
+            found.append((known.get(part.key) or same_cpus(part, native, found) or
+                          new_model(part.key, present, bool(part.cpus[0][0] & read.AMD), part.short), part, native))
     return found
 
 
-def same_cpus(part, found):
+def same_cpus(part, native, found):
     """A model that was found already for the same CPUs, in the other form."""
     mine = {(family, model, core_type) for family, model, _, core_type, _ in part.cpus}
-    for model, other, _ in found:
-        if mine & {(family, number, core_type) for family, number, _, core_type, _ in other.cpus}:
+    for model, other, form in found:
+        same_role = part.key.endswith(":lowpower") == other.short.endswith("_lp")
+        if form != native and same_role and mine & {(family, number, core_type) for family, number, _, core_type, _ in other.cpus}:
             return model
     return None
 
@@ -300,9 +345,10 @@ def left_out(chosen):
     """What a source has no place for, and CPUs that cannot be told apart."""
     owners = {}
     for name, (_, part, _) in sorted(chosen.items()):
-        pairs = [event for event in part.events if len(event.umasks) > 1 or len(event.codes) > 2]
-        if pairs:
-            yield f"{name}: {len(pairs)} events: unit mask or code for the second payload register"
+        more = [event for event in part.events
+                if len(event.registers) > 1 and not any(set(event.registers) <= set(same) for same in SIBLINGS)]
+        if more:
+            yield f"{name}: {len(more)} events: all payload registers but the first"
         for family, model, _, core_type, native in part.cpus:
             other = owners.setdefault((family, model, core_type, native), name)
             if other != name and not all(chosen[n][1].cpus[0][2] != 0xffff for n in (name, other)):

@@ -24,7 +24,7 @@ import catalog_pack as pack  # noqa: E402
 from catalog_pack import MASK_FLAGS, ROW_FLAGS, Catalogue, Mask, Row, fold  # noqa: E402
 from catalog_source import Names, compose, preferred, write  # noqa: E402
 import catalog_read as read  # noqa: E402
-from catalog_import import MERGED, row_of  # noqa: E402
+from catalog_import import MERGED, correct, row_of  # noqa: E402
 
 EXCEPTIONS = []
 WIRED = ROW_FLAGS["inv"] | ROW_FLAGS["edge"] | ROW_FLAGS["any"]
@@ -244,7 +244,7 @@ def intel(options, catalogue, folder):
     """Rows and version of a folder of Intel's files."""
     part, = read.native_parts(os.path.join(options.perfmon, folder))
     catalogue.cpus = sorted(part.cpus)
-    return [row_of(event) for event in part.events], part.version
+    return [row_of(event) for event in correct(catalogue.name, part.events)], part.version
 
 
 OFFCORE_ALIASES = {"DMND_DATA_RD": "DEMAND_DATA_RD", "DMND_RFO": "DEMAND_RFO", "DMND_CODE_RD": "DEMAND_CODE_RD",
@@ -257,6 +257,8 @@ OFFCORE_ALIASES = {"DMND_DATA_RD": "DEMAND_DATA_RD", "DMND_RFO": "DEMAND_RFO", "
 def skylake_offcore(row, answers):
     """libpfm4's names and defaults for the offcore response row."""
     row.flags &= ~ROW_FLAGS["payload"]
+    for mask in row.masks:
+        mask.flags &= ~MASK_FLAGS["required"]  # there are defaults
     add = MASK_FLAGS["payload"]
     row.masks += [Mask("ANY_REQUEST", 0x8007, 0, add | MASK_FLAGS["default"]),
                   Mask("L3_MISS_REMOTE_HOP1_DRAM", 0x10000000, 1, add),
@@ -412,6 +414,10 @@ def nehalem_offcore(rows, answers):
             shown[group, value] = Mask(name, value, group, base | flags)
     del shown[0, 0x70]
     row.masks = list(shown.values())
+    for record in rows:
+        row.counters |= record.counters
+    exception("nhm", "OFFCORE_RESPONSE_0", f"{row.counters:#x}", "0x4",
+              "counters: any of four in the Intel SDM, Linux and the files of Westmere-EP")
     aliases = [(f"OFFCORE_RESPONSE_0.PREFETCH.{mask.name}", row.name, ["PF_DATA", "PF_IFETCH", mask.name])
                for mask in row.masks if mask.group == 1 and mask.flags & MASK_FLAGS["listed"]]
     return row, aliases

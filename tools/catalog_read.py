@@ -243,11 +243,13 @@ class Part:
     def __init__(self, key, folder):
         self.key, self.folder = key, folder  # key: the file without _core.json, or folder and unit
         self.paths, self.version, self.events, self.cpus = [], "", [], []
+        self.short = ""  # Intel's own short name: of the folder and of the core type
 
 
 UNITS = {"cpu_core": (0x40, "core"), "cpu_atom": (0x20, "atom"), "cpu_lowpower": (0x20, "lowpower")}
 
 
+ROLES = {"LowPower_Atom": "lp"}  # of core types, where Intel's word is too long
 AMD = 0x80  # beside the family
 
 
@@ -345,6 +347,8 @@ def native_parts(folder):
         key = os.path.basename(file)[:-len("_core.json")] if file.endswith("_core.json") else file
         part = parts.setdefault(key, Part(key, folder))
         part.paths, part.version = [os.path.join(root, file)], fields[1]
+        role = fields[6] if len(fields) > 6 and kind == "hybridcore" else ""
+        part.short = f"{name}_{ROLES.get(role, role)}" if role else name
         try:
             core_type = int(fields[4], 16) if len(fields) > 4 and fields[4] else 0
             native = int(fields[5], 16) if len(fields) > 5 and fields[5] else 0

@@ -30,7 +30,9 @@ static UPMU_APART uint64_t settable(const struct upmu_pmu *pmu, unsigned row)
         return (class->session | class->privileged) & pmu->limit[UPMU_X86_CLASS_SELECT];
     if (row == UPMU_X86_ROW_OFFCORE && !upmu_rows_has(pmu->present, row))
         row = UPMU_X86_ROW_OMR;
-    return upmu_register_settable(pmu, row, UPMU_LEVEL_PRIVILEGED);
+    /* Either offcore register may be meant, and one may reserve what the other has: settle_payload() knows. */
+    return upmu_register_settable(pmu, row, UPMU_LEVEL_PRIVILEGED) |
+           (row == UPMU_X86_ROW_OFFCORE ? upmu_register_settable(pmu, row + 1, UPMU_LEVEL_PRIVILEGED) : 0);
 }
 
 #if UPMU_NAMES
@@ -159,10 +161,19 @@ static enum upmu_status settle_payload(const struct upmu_pmu *pmu, struct upmu_e
         return UPMU_ERR_NO_SUCH_ATTRIBUTE;
     event->payload = (uint8_t)payload;
     event->flags = (uint8_t)(resource & UPMU_X86_EVENT_RESOURCE);
-    /* Atoms choose the offcore register by the unit mask, 1 or 2. */
-    if (payload == UPMU_X86_PAYLOAD_OFFCORE &&
-        upmu_x86_core_payload(pmu, event->config ^ 0x300, &other) == (resource ^ 1u))
-        event->flags |= UPMU_X86_EVENT_BY_UMASK;
+    if (payload == UPMU_X86_PAYLOAD_OFFCORE) {
+        /* Atoms choose the offcore register by the unit mask, 1 or 2. */
+        if (upmu_x86_core_payload(pmu, event->config ^ 0x300, &other) == (resource ^ 1u))
+            event->flags |= UPMU_X86_EVENT_BY_UMASK;
+        /* A named event takes the register that takes its value. */
+        if (!(event->attributes & UPMU_ATTR_RAW) && (event->config1 & ~bits) &&
+            upmu_x86_core_payload(pmu, upmu_x86_core_select(event, 1), &other) == (resource ^ 1u) &&
+            !(event->config1 & ~other)) {
+            event->config = upmu_x86_core_select(event, 1);
+            event->flags ^= 1u;
+            bits = other;
+        }
+    }
     if (UPMU_SLOTS == 1 && payload == UPMU_X86_PAYLOAD_LDLAT && (pmu->quirks & UPMU_X86_QUIRK_LDLAT_AUX))
         return UPMU_ERR_COMPILED_OUT;
     if (payload == UPMU_X86_PAYLOAD_LDLAT && !event->config1)

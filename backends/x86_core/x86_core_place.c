@@ -2,12 +2,13 @@
 /*
  * The ways to run an event of an Intel core PMU: one, or for offcore responses one
  * for each of the two payload registers, whose event codes (on Atoms: unit masks)
- * differ.  Two events need a second counter: top-down metrics fixed counter 3, which
+ * differ, or for each of the four OMR registers, by unit masks 1, 2, 4, 8.  Two events need a second counter: top-down metrics fixed counter 3, which
  * all of a set share, and load latency on Golden Cove an auxiliary event.
  *
  * Source: Linux arch/x86/events/intel/core.c (extra registers, top-down metrics,
  * mem-loads-aux): B7h/01h goes with MSR 1A6h, BBh/01h with 1A7h; 2Ah/01h and 2Bh/01h
- * since Golden Cove; B7h/01h and B7h/02h on Atoms.
+ * since Golden Cove; B7h/01h and B7h/02h on Atoms.  OMR: Intel's files for Nova Lake
+ * (MSRIndex 3E0h to 3E3h with UMask 01h, 02h, 04h, 08h).
  */
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
@@ -24,10 +25,23 @@
 
 #define PRIVILEGES (UPMU_X86_SELECT_USR | UPMU_X86_SELECT_OS)
 
-/* Offcore: first the one of the event's own code, then the other. */
+_Static_assert(UPMU_X86_RESOURCE_OFFCORE0 == 0 && UPMU_X86_RESOURCE_OMR0 == 6, "how many registers do for one another");
+
+/* The first of the registers that do for one another, and how many they are. */
+static unsigned siblings(const struct upmu_event *event, unsigned *out_count)
+{
+    unsigned own = event->flags & UPMU_X86_EVENT_RESOURCE;
+
+    *out_count = event->payload != UPMU_X86_PAYLOAD_OFFCORE ? 1 : own >= UPMU_X86_RESOURCE_OMR0 ? 4 : 2;
+    return own >= UPMU_X86_RESOURCE_OMR0 ? UPMU_X86_RESOURCE_OMR0 : UPMU_X86_RESOURCE_OFFCORE0;
+}
+
+/* Offcore: first the one of the event's own code, then the others. */
 unsigned upmu_x86_core_resource(const struct upmu_event *event, unsigned alternative)
 {
-    return (event->flags & UPMU_X86_EVENT_RESOURCE) ^ alternative;
+    unsigned count, first = siblings(event, &count);
+
+    return first + (((event->flags & UPMU_X86_EVENT_RESOURCE) - first) ^ alternative);
 }
 
 unsigned upmu_x86_core_resource_row(const struct upmu_pmu *pmu, unsigned resource)
@@ -80,11 +94,11 @@ static void add_auxiliary(const struct upmu_pmu *pmu, struct upmu_alternative *o
 bool upmu_x86_core_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread,
                                unsigned i, struct upmu_alternative *out)
 {
-    unsigned resource = upmu_x86_core_resource(event, i);
-    unsigned row = upmu_x86_core_resource_row(pmu, resource);
+    unsigned count, resource = upmu_x86_core_resource(event, i), row = upmu_x86_core_resource_row(pmu, resource);
 
     (void)thread;
-    if (i > (event->payload == UPMU_X86_PAYLOAD_OFFCORE && resource <= UPMU_X86_RESOURCE_OFFCORE1) ||
+    (void)siblings(event, &count);
+    if (i >= count ||
         (event->payload && (row == UPMU_NO_ROW ||
                             (event->config1 & ~upmu_register_settable(pmu, row, UPMU_LEVEL_PRIVILEGED)))))
         return false;
@@ -105,7 +119,10 @@ uint64_t upmu_x86_core_select(const struct upmu_event *event, unsigned alternati
     unsigned differ = event->flags & UPMU_X86_EVENT_BY_UMASK ? CODES_ATOM
                       : (event->config & 0xf0) == 0x20       ? CODES_GOLDEN_COVE
                                                              : CODES_BIG;
+    unsigned own = event->flags & UPMU_X86_EVENT_RESOURCE;
 
+    if (event->payload == UPMU_X86_PAYLOAD_OFFCORE && own >= UPMU_X86_RESOURCE_OMR0)
+        return (event->config & ~UPMU_SELECT_UMASK) | UINT64_C(0x100) << ((own - UPMU_X86_RESOURCE_OMR0) ^ alternative);
     return alternative ? event->config ^ differ : event->config;
 }
 

@@ -7,7 +7,7 @@ import re
 from checklib import ROOT, check, files, library_sources, main, read, run
 
 WORK = "build/tests/events"
-ALL_LIMIT = 250_000
+ALL_LIMIT = 259_800
 LIMITS = {"skl": 13 * 1024}
 PROGRAM = r"""
 #include <stdio.h>

@@ -48,6 +48,9 @@ FRONTEND.LATE 0xc6 0x01 0 payload 0xff 0x3f7 0x500106
 OFFCORE_RESPONSE.DEMAND_RFO.L3_HIT.ANY 0xb7/0xbb 0x01 0 payload 0xf 0x1a6 0x3f803c0002
 MODULE_RESPONSE.ANY 0xb7 0x01 0 payload 0xff 0x1a6 0x10001
 TRANSLATED.IN_DECIMAL 0x11 0x20 0 - 0xff 0x0 0x0
+MODULE_RESPONSE.SECOND_REGISTER 0xb7 0x02 0 payload 0xff 0x1a7 0x14000
+LOADS.OF_FOUR_REGISTERS 0xd6 0x01 0 payload 0xf 0x3e0 0xff03f000000001
+LOADS.LATENCY 0xd0 0x05 0 - 0xff 0x0 0x0
 """
 ALIASES = {"RS_EMPTY.COUNT": "RS.EMPTY_COUNT", "cycles": "CPU_CLK_UNHALTED.THREAD", "instructions": "INST_RETIRED.ANY",
            "OFFCORE_RESPONSE:request=DEMAND_RFO:response=L3_HIT.ANY": "OFFCORE_RESPONSE.DEMAND_RFO.L3_HIT.ANY"}
@@ -61,6 +64,8 @@ iMC UNC_M_CLOCKTICKS_F 0x0 0x00 0x0 0 fixed 0x0 0x0 0x0 -
 """
 # What Linux's form of it has lost.
 LOST = """
+MODULE_RESPONSE.SECOND_REGISTER umask 0x2 0x1
+LOADS.OF_FOUR_REGISTERS name LOADS.OF_FOUR_REGISTERS -
 WIDE.HIGH_ONLY umask 0x400 0x0
 CPU_CLK_UNHALTED.THREAD_P counters 0xff 0xf
 """
@@ -124,7 +129,7 @@ MALFORMED = {  # what is changed in the sample: text, instead, what the refusal 
     "a name with a blank": ('"EventName": "UOPS.STARTS"', '"EventName": "UOPS STARTS"', "record 12: EventName"),
     "a key twice": ('"UMask": "0x02",\n   "EventName": "CPU', '"UMask": "0x02", "UMask": "0x02",\n   "EventName": "CPU',
                     "record 2: not JSON: a key stands twice"),
-    "no end": (']\n}', '', "record 23"),
+    "no end": (']\n}', '', "record 26"),
     "a comma too many": ('  },\n  {\n   "EventCode": "0x11"', '  },,\n  {\n   "EventCode": "0x11"', "record 23"),
     "an array as value": ('"CounterMask": "16"', '"CounterMask": ["16"]', "record 12: CounterMask"),
     "a counter that is none": ('"Counter": "2"', '"Counter": "two"', "record 11: Counter"),
@@ -321,6 +326,43 @@ def core_types_of_a_new_hybrid_have_names_of_their_own():
     return [] if len(set(names)) == len(keys) and max(map(len, names)) <= 11 else [" ".join(names)]
 
 
+@check
+def a_name_that_is_too_long_gives_way_to_the_short_one_of_the_folder():
+    """Not to a part of itself: a new hybrid of two files whose names are long."""
+    root, out = fresh("hybrid"), fresh("hybrid-out")
+    os.makedirs(root + "/ABL/events")
+    rows = ["Family-model,Version,Filename,EventType,Core Type,Native Model ID,Core Role Name"]
+    for name, kind, role in (("averylake_bigcovecove", "0x40", "Core"), ("averylake_smallmonths", "0x20", "Atom"),
+                             ("averylake_tinymonthss", "0x20", "LowPower_Atom")):
+        shutil.copyfile(CORE, f"{root}/ABL/events/{name}_core.json")
+        rows.append(f"GenuineIntel-18-9,V1,/ABL/events/{name}_core.json,hybridcore,{kind},0x000009,{role}")
+    with open(root + "/mapfile.csv", "w", encoding="ascii") as file:
+        file.write("\n".join(rows) + "\n")
+    code, output = run([*IMPORT, "--out", out, root + "/ABL"])
+    wanted = ["abl_atom.tsv", "abl_core.tsv", "abl_lp.tsv"]
+    return [] if not code and sorted(os.listdir(out)) == wanted and "called\taverylake_bigcovecove: abl_core" in output \
+        else [output, *os.listdir(out)]
+
+
+@check
+def corrections_of_files_name_a_source_and_are_needed():
+    complaints = []
+    known = {model.name for model in catalog_import.models().values()}
+    for line in lines(read("tools/catalog_corrections.tsv")):
+        fields = line.split("\t")
+        if not line.startswith("#") and (len(fields) != 6 or fields[0] not in known or not fields[5] or
+                                         fields[2] not in ("counters", "registers", "payload-bits")):
+            complaints.append(line)
+    event = catalog_read.Event("OFFCORE_RESPONSE.ANY_REQUEST.L2_MISS")
+    event.registers, event.value = [0x1a6, 0x1a7], 0x81f8
+    catalog_import.correct("knl", [event])
+    if (event.registers, event.value) != ([0x1a7], 0x81e0):
+        complaints.append(f"{event.registers} {event.value:#x}")
+    event.registers, event.value = [0x1a6], 0x81e0  # a file that was mended
+    catalog_import.correct("knl", [event])
+    return complaints if event.registers == [0x1a6] else complaints + ["a correction of what the file does not say"]
+
+
 # ---- What is published ----
 
 def published(name):
@@ -328,6 +370,11 @@ def published(name):
     if not folder or not os.path.isdir(os.path.join(folder, name)):
         raise Skip("UPMU_PERFMON_DATA names no folder with " + name)
     return sorted(path for path in glob.glob(os.path.join(folder, name, "*")) if os.path.isdir(path))
+
+
+def newest():
+    """Models that are there in Intel's form only."""
+    return sorted(glob.glob(os.path.join(os.environ.get("UPMU_PERFMON_DATA", ""), "intel-perfmon-newest", "[A-Z]*", "")))
 
 
 @check
@@ -347,7 +394,7 @@ def both_published_forms_give_the_same_but_for_listed_losses():
 @check
 def published_models_are_checked_in_as_imported():
     out = fresh("published")
-    code, output = run([*IMPORT, "--out", out, *published("intel-perfmon")])
+    code, output = run([*IMPORT, "--out", out, *published("intel-perfmon"), *newest()])
     made = sorted(os.listdir(out))
     print(f"{len(made)} models")
     return [output[-500:]] if code or len(made) < 40 else \
@@ -358,7 +405,7 @@ def published_models_are_checked_in_as_imported():
 def every_published_event_is_in_its_catalogue():
     """Combinations of composed rows spelt out."""
     complaints, events = [], 0
-    for folder in published("intel-perfmon"):
+    for folder in published("intel-perfmon") + newest():
         for part in catalog_read.native_parts(folder):
             model = catalog_import.models()[part.key]
             catalogue = catalog_pack.read_source(f"events/{model.name}.tsv")
@@ -374,7 +421,7 @@ def every_published_event_is_in_its_catalogue():
                     flat[".".join([row.name] + [mask.name for mask in masks])] = (
                         row.code, row.umask, row.cmask, row.msr, payload, row.code2, row.counters)
             aliases = {name: ".".join([target] + masks) for name, target, masks in catalogue.aliases}
-            for event in part.events:
+            for event in catalog_import.correct(model.name, part.events):
                 row = catalog_import.row_of(event)
                 wanted = (row.code, row.umask, row.cmask, row.msr, row.payload, row.code2, row.counters)
                 events += 1

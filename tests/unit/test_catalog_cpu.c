@@ -117,8 +117,12 @@ static void what_cpuid_says_leads_to_the_catalogue(void **state)
         {6, 0x75, 0, 0, "slm"},
         {6, 0xD7, 0, 0, "adl_glc"},
         {6, 0xEE, 0, 0, "ix86arch"},
-        {6, 0xCC, 0, 0x40000004, "ix86arch"},
-        {18, 0x01, 0, 0x40000005, "ix86arch"},
+        {6, 0xCC, 0, 0x40000004, "cgc"},
+        {6, 0xD5, 1, 0x20000004, "dkt"},
+        {6, 0xDD, 0, 0x20000004, "cwf"},
+        {18, 0x01, 0, 0x40000005, "cyc"},
+        {18, 0x03, 0, 0x20000005, "awf"},
+        {19, 0x01, 0, 0x40000006, "ix86arch"},
         {25, 0x55, 4, 0, "ix86arch"},
     };
 
@@ -165,6 +169,9 @@ static void a_pmu_is_found_by_the_name_of_its_catalogue(void **state)
         {"goldencove", "adl_glc", "adl_glc", 0x97, 0, 0x40, 1},
         {"ehl", "tmt", "ehl", 0x96, 0, 0, 0},
         {"cascadelake", "clx", "clx", 0x55, 5, 0, 0},
+        {"cwf", "dkt", "cwf", 0xDD, 0, 0, 0},
+        {"awf", "awf", "awf", 0x01, 0, 0x20, 5},
+        {"darkmont", "dkt", "dkt", 0xCC, 0, 0x20, 4},
     };
     struct upmu_pmu pmu;
 
@@ -242,7 +249,7 @@ static void every_event_of_every_intel_model_is_encoded_by_name(void **state)
         }
     }
     print_message("%u events of %u PMUs, %u refused\n", events, models, refused);
-    assert_true(models >= 44 && events > 18000 && refused < 250 && extended >= 30);
+    assert_true(models >= 54 && events > 20500 && refused < 70 && extended >= 100);
 }
 
 int main(void)

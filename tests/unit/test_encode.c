@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include <upmu/upmu.h>
 
+#include "backends/x86_core/x86_core.h"
 #include "core/backend.h"
 
 static const char *const pmu_names[] = { "core", "coreduo", "nhm", "wsm", "skl", "icl", "ix86arch" };
@@ -633,6 +634,149 @@ static void an_offcore_event_runs_with_either_register_and_its_code(void **state
     assert_int_equal(how[1].slot[0].resource[0], 0);
 }
 
+/* Words that an event writes in its i-th way, on general counter 0. */
+static void words_of(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned i, uint64_t *out_select,
+                     uint32_t *out_register, uint64_t *out_payload)
+{
+    static const uint8_t counter[UPMU_SLOTS] = {0, UPMU_NO_COUNTER, UPMU_NO_COUNTER};
+    struct upmu_image image;
+
+    memset(&image, 0, sizeof image);
+    *out_register = 0;
+    pmu->backend->render(pmu, event, i, counter, 0, &image);
+    for (unsigned k = 0; k < image.count; k++) {
+        uint32_t address = upmu_register_address(pmu, image.entry[k].row);
+
+        if (address == 0x186 || address == 0x1901) {
+            *out_select = image.entry[k].value & 0xffff;
+        } else if (address != 0x38f) {
+            *out_register = address;
+            *out_payload = image.entry[k].value;
+        }
+    }
+}
+
+/*
+ * Each of the four OMR registers goes with a bit of the unit mask; four such events run together.
+ * Catches: a choice of registers that the placement is not told of.
+ */
+static void an_event_of_the_omr_registers_runs_with_each_of_the_four(void **state)
+{
+    static const char *const models[] = {"cyc", "ptc", "awf"};
+    static const uint16_t codes[] = {0x01d6, 0x042a, 0x08b7};
+
+    (void)state;
+    for (unsigned m = 0; m < 3; m++) {
+        struct upmu_event event;
+        struct upmu_pmu pmu;
+        char text[64];
+        unsigned seen = 0;
+
+        assert_int_equal(upmu_pmu_by_name(&pmu, models[m]), UPMU_OK);
+        snprintf(text, sizeof text, "r%x:offcore_rsp=0x1", codes[m]);
+        assert_int_equal(upmu_event_parse(&pmu, text, &event, NULL), UPMU_OK);
+        for (unsigned i = 0; i < 4; i++) {
+            struct upmu_alternative how;
+            uint32_t address;
+            uint64_t select, payload;
+
+            assert_true(pmu.backend->alternative(&pmu, &event, 0, i, &how));
+            words_of(&pmu, &event, i, &select, &address, &payload);
+            assert_in_range(address, 0x3e0, 0x3e3);
+            assert_int_equal(select, (codes[m] & 0xff) | 0x100u << (address - 0x3e0));
+            assert_int_equal(payload, 1);
+            assert_int_equal(how.slot[0].resource[0], pmu.backend->resource_name(&pmu, how.slot[0].resource[0])[4] -
+                                                          '0' + UPMU_X86_RESOURCE_OMR0);
+            if (i == 0)
+                assert_int_equal(select, codes[m]);
+            seen |= 1u << (address & 3u);
+        }
+        assert_int_equal(seen, 0xf);
+        assert_false(pmu.backend->alternative(&pmu, &event, 0, 4, &(struct upmu_alternative){.slot_count = 0}));
+    }
+}
+
+/*
+ * What one of two registers reserves is never written there: the event runs with the other alone, and a
+ * named one begins with that.  Catches: a value held to one register's bits that goes into the other.
+ */
+static void a_value_goes_into_no_register_that_reserves_a_bit_of_it(void **state)
+{
+    static const struct {
+        const char *pmu, *text;
+        unsigned ways;
+        uint32_t address;
+    } cases[] = {
+        {"knl", "r1b7:offcore_rsp=0x4000000001", 1, 0x1a6}, {"knl", "r2b7:offcore_rsp=0x14800", 1, 0x1a7},
+        {"knl", "r2b7:offcore_rsp=0x10001", 2, 0x1a7},      {"knl", "OFFCORE_RESPONSE:offcore_rsp=0x14800", 1, 0x1a7},
+        {"slm", "r1b7:offcore_rsp=0x4000000001", 1, 0x1a6}, {"tmt", "r1b7:offcore_rsp=0x8000000000000001", 1, 0x1a6},
+    };
+
+    struct upmu_event event;
+    struct upmu_pmu pmu;
+
+    (void)state;
+    for (unsigned k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        struct upmu_alternative how;
+        uint64_t select, payload;
+        uint32_t address;
+        unsigned ways = 0;
+
+        assert_int_equal(upmu_pmu_by_name(&pmu, cases[k].pmu), UPMU_OK);
+        assert_int_equal(upmu_event_parse(&pmu, cases[k].text, &event, NULL), UPMU_OK);
+        while (pmu.backend->alternative(&pmu, &event, 0, ways, &how))
+            ways++;
+        assert_int_equal(ways, cases[k].ways);
+        words_of(&pmu, &event, 0, &select, &address, &payload);
+        assert_int_equal(address, cases[k].address);
+        assert_int_equal(select, address == 0x1a6 ? 0x1b7 : 0x2b7);
+    }
+    assert_int_equal(upmu_pmu_by_name(&pmu, "knl"), UPMU_OK);
+    assert_int_equal(upmu_event_parse(&pmu, "r1b7:offcore_rsp=0x14800", &event, NULL), UPMU_ERR_BAD_VALUE);
+    assert_int_equal(upmu_event_parse(&pmu, "OFFCORE_RESPONSE:offcore_rsp=0x10", &event, NULL), UPMU_ERR_BAD_VALUE);
+}
+
+/*
+ * Events whose published record lists several registers, one that is not the first, or a value that stands
+ * for any.  Catches: an importer that takes the first of each list.
+ */
+static void records_with_lists_of_registers_have_their_words(void **state)
+{
+    static const struct {
+        const char *pmu, *text;
+        uint32_t select, address;
+        uint64_t payload;
+    } cases[] = {
+        {"knl", "OFFCORE_RESPONSE.FULL_STREAMING_STORES.ANY_RESPONSE", 0x2b7, 0x1a7, 0x10800},
+        {"knl", "OFFCORE_RESPONSE.PARTIAL_STREAMING_STORES.ANY_RESPONSE", 0x2b7, 0x1a7, 0x14000},
+        {"knl", "OFFCORE_RESPONSE.PARTIAL_WRITES.DDR_FAR", 0x2b7, 0x1a7, 0x101000100},
+        {"knl", "OFFCORE_RESPONSE.ANY_REQUEST.L2_MISS", 0x2b7, 0x1a7, 0x18001981e0},
+        {"knl", "OFFCORE_RESPONSE.ANY_PF_L2.ANY_RESPONSE", 0x1b7, 0x1a6, 0x10060}, /* not the reserved bit 4 */
+        {"knl", "OFFCORE_RESPONSE.ANY_DATA_RD.OUTSTANDING", 0x1b7, 0x1a6, 0x4000003081},
+        {"cyc", "MEM_LOAD_L2_MISS_RETIRED.L3_MISS", 0x1d6, 0x3e0, 0xff03f000000001},
+        {"dkt", "MEM_UOPS_RETIRED.LOAD_LATENCY", 0x5d0, 0x3f6, 3},
+        {"dkt", "MEM_UOPS_RETIRED.LOAD_LATENCY:ldlat=50", 0x5d0, 0x3f6, 50},
+        {"dkt", "MEM_UOPS_RETIRED.LOAD_LATENCY_GT_64", 0x5d0, 0x3f6, 64},
+        {"cyc", "UOPS_EXECUTED.STALLS", 0x1b1, 0, 0},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct upmu_event event;
+        struct upmu_pmu pmu;
+        uint64_t select = 0, payload = 0;
+        uint32_t address;
+
+        assert_int_equal(upmu_pmu_by_name(&pmu, cases[i].pmu), UPMU_OK);
+        if (upmu_event_parse(&pmu, cases[i].text, &event, NULL) != UPMU_OK)
+            fail_msg("%s is refused", cases[i].text);
+        words_of(&pmu, &event, 0, &select, &address, &payload);
+        assert_int_equal(select, cases[i].select);
+        assert_int_equal(address, cases[i].address);
+        assert_true(payload == cases[i].payload);
+    }
+}
+
 static void other_events_run_in_one_way(void **state)
 {
     struct upmu_alternative how[4];
@@ -894,6 +1038,9 @@ int main(void)
         cmocka_unit_test(freebsd_specifications_are_names_with_tags_and_values),
         cmocka_unit_test(general_events_exist_on_every_model_and_others_are_its_own),
         cmocka_unit_test(an_offcore_event_runs_with_either_register_and_its_code),
+        cmocka_unit_test(an_event_of_the_omr_registers_runs_with_each_of_the_four),
+        cmocka_unit_test(a_value_goes_into_no_register_that_reserves_a_bit_of_it),
+        cmocka_unit_test(records_with_lists_of_registers_have_their_words),
         cmocka_unit_test(other_events_run_in_one_way),
         cmocka_unit_test(payloads_are_held_to_the_registers_bits),
         cmocka_unit_test(a_front_end_event_of_latency_takes_a_threshold),
