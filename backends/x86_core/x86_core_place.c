@@ -2,8 +2,9 @@
 /*
  * The ways to run an event of an Intel core PMU: one, or for offcore responses one
  * for each of the two payload registers, whose event codes (on Atoms: unit masks)
- * differ, or for each of the four OMR registers, by unit masks 1, 2, 4, 8.  Two events need a second counter: top-down metrics fixed counter 3, which
- * all of a set share, and load latency on Golden Cove an auxiliary event.
+ * differ, or for each of the four OMR registers, by unit masks 1, 2, 4, 8.  Two events
+ * need a second counter: top-down metrics fixed counter 3, which all of a set share, and
+ * load latency on Golden Cove an auxiliary event.
  *
  * Source: Linux arch/x86/events/intel/core.c (extra registers, top-down metrics,
  * mem-loads-aux): B7h/01h goes with MSR 1A6h, BBh/01h with 1A7h; 2Ah/01h and 2Bh/01h
