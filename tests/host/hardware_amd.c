@@ -28,7 +28,8 @@
 #define DISPATCHED BIT(19) /* msrs: C0011033 */
 #define OP_COUNT UINT64_C(0x7ffffff)
 #define OP_MAXIMUM_HIGH UINT64_C(0x7f00000)
-#define COUNTERS_V2 (BIT(CORE) - 1) /* A1.2: EBX[3:0] is 6 here */
+#define COUNTERS_V2 (BIT(CORE) - 1)                  /* A1.2: EBX[3:0] is 6 here */
+#define STATUS_BITS (COUNTERS_V2 | FROZEN | BIT(58)) /* M5 */
 
 enum {
     EXTENDED = 1,       /* PERFCTR_CORE: six counters, the extended block (A1.2) */
@@ -39,7 +40,7 @@ enum {
     GROUPS = 32,        /* family 15h's counter groups (A8.2) */
     WIDE = 64,          /* event[11:8], the host and guest bits (A3) */
     KEEPS_19 = 128,     /* pin control of K7 and K8; Zen 3 keeps it (A3, A16 D6) */
-    KEEPS_42 = 256,     /* Zen 3 (A3) */
+    ZEN3 = 256,         /* keeps bit 42 (A3), has PREC_RET (A8.4) */
     STICKY = 512,       /* erratum 420 (M9) */
     EDGE_STARTS = 1024, /* 16h to 18h: fetch needs EN 0 to 1 (M9) */
     HYGON = 2048
@@ -73,7 +74,7 @@ static const struct features {
     {0x600f12, WIDE | EXTENDED | GROUPS, 0xff, 1},
     {0x700f01, WIDE | EDGE_STARTS, 0xff, 1},
     {0x800f11, WIDE | EXTENDED | EDGE_STARTS, 0x3ff, 2},
-    {0xa00f11, WIDE | EXTENDED | KEEPS_19 | KEEPS_42, 0x3ff, 2},
+    {0xa00f11, WIDE | EXTENDED | KEEPS_19 | ZEN3, 0x3ff, 2},
     {0xa10f11, WIDE | EXTENDED | V2, 0xfff, 2},
     {0xb00f21, WIDE | EXTENDED | V2, 0x1fff, 2},
     {0xb50f00, WIDE | EXTENDED | V2, 0x9ffff, 2},
@@ -147,10 +148,11 @@ static const struct encoding *encoding_of(const struct machine *m, enum hardware
 }
 
 /* M3, A3: bits that read back as written. */
-static uint64_t select_bits(const struct machine *m)
+static uint64_t select_bits(const struct machine *m, unsigned i)
 {
     uint64_t bits = has(m, WIDE) ? UINT64_C(0x30fffd7ffff) : UINT64_C(0xffd7ffff);
-    return bits | (has(m, KEEPS_19) ? BIT(19) : 0) | (has(m, KEEPS_42) ? BIT(42) : 0);
+    bits |= has(m, ZEN3) && i == 2 ? BIT(43) : 0; /* A8.4: PREC_RET */
+    return bits | (has(m, KEEPS_19) ? BIT(19) : 0) | (has(m, ZEN3) ? BIT(42) : 0);
 }
 
 /* ---- counters ---- */
@@ -378,7 +380,7 @@ static void write_select(struct machine *m, unsigned cpu, unsigned i, uint64_t v
 {
     uint8_t node = m->model->node[cpu];
     uint64_t kept = *value_of(m, cpu, i);
-    m->cpu[cpu].select[i] = value & select_bits(m); /* P6: never #GP */
+    m->cpu[cpu].select[i] = value & select_bits(m, i); /* P6: never #GP */
     *value_of(m, cpu, i) = kept;
     if (has(m, NODE_RESET))
         memset(m->node[node], 0, sizeof m->node[node]); /* M8 */
@@ -402,7 +404,7 @@ static bool amd_wrmsr(void *hardware, unsigned cpu, uint32_t msr, uint64_t value
     else if (place.kind == CLEAR)
         m->cpu[cpu].status &= ~value; /* M5 */
     else if (place.kind == SET)
-        m->cpu[cpu].status |= value & (COUNTERS_V2 | FROZEN | BIT(58)); /* M5: raises no PMI */
+        m->cpu[cpu].status |= value & STATUS_BITS; /* M5: raises no PMI */
     else if (place.kind == PLAIN)
         *place.where = value & place.bits;
     return place.kind != ABSENT && place.kind != READ_ONLY; /* M5: a write of the status is ignored */
@@ -529,7 +531,7 @@ static void amd_leave(void *hardware, unsigned cpu, uint64_t seed)
         }
     if (has(m, V2)) {
         c->control = draw(m) & COUNTERS_V2;
-        c->status = draw(m) & draw(m) & (COUNTERS_V2 | FROZEN | BIT(58));
+        c->status = draw(m) & draw(m) & STATUS_BITS;
         c->debug = draw(m) & (FREEZE_PMC | BIT(11));
     }
     for (unsigned unit = 0; m->features->ibs != 0 && unit < IBS; unit++)
@@ -587,22 +589,20 @@ static const char *amd_damage(void *hardware)
 static unsigned amd_registers(void *hardware, unsigned cpu, struct hardware_register *out, unsigned room)
 {
     const struct machine *m = hardware;
-    struct hardware_register list[2 * CORE + 6];
+    struct hardware_register list[2 * CORE + 7];
     unsigned count = 0;
     (void)cpu;
     for (uint32_t i = 0; i < counters_of(m); i++) {
         uint32_t select = has(m, EXTENDED) ? 0xc0010200 + 2 * i : 0xc0010000 + i;
         uint32_t counter = has(m, EXTENDED) ? select + 1 : 0xc0010004 + i;
-        /* A10: erratum 1292's workaround sets bit 43 of select 2. */
-        uint64_t precise = i == 2 && has(m, KEEPS_42) ? BIT(43) : 0;
-        list[count++] = (struct hardware_register){select, select_bits(m) | precise, false, false};
+        list[count++] = (struct hardware_register){select, select_bits(m, i), false, false};
         list[count++] = (struct hardware_register){counter, VALUE, true, false};
     }
-    list[count++] = (struct hardware_register){0x1d9, has(m, V2) ? BIT(12) : 0, false, false};
     if (has(m, V2)) {
-        list[count++] = (struct hardware_register){0xc0000300, COUNTERS_V2, true, false};
+        list[count++] = (struct hardware_register){0x1d9, FREEZE_PMC | BIT(11), false, false};
         list[count++] = (struct hardware_register){0xc0000301, COUNTERS_V2, false, false};
-        list[count++] = (struct hardware_register){0xc0000302, COUNTERS_V2 | BIT(58) | FROZEN, true, false};
+        for (uint32_t i = 0; i < 4; i += i == 0 ? 2 : 1)
+            list[count++] = (struct hardware_register){0xc0000300 + i, i == 0 ? 0 : STATUS_BITS, i == 0, false};
     }
     for (uint32_t i = 0; m->features->ibs != 0 && i < IBS; i++)
         list[count++] = (struct hardware_register){0xc0011030 + 3 * i, ibs_bits(m, i), true, false};

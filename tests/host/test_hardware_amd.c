@@ -88,6 +88,8 @@ static void reserved_select_bits_are_dropped_without_a_fault(void **state)
     assert_true(get(f10h, 0, 0xc0010000) == 0x30fffd7ffff);
     put(zen3, 0, 0xc0010200, ~UINT64_C(0));
     assert_true(get(zen3, 0, 0xc0010200) == 0x70fffdfffff);
+    put(zen3, 0, 0xc0010204, ~UINT64_C(0));
+    assert_true(get(zen3, 0, 0xc0010204) == 0xf0fffdfffff); /* A8.4: PREC_RET */
     free(k8);
     free(f10h);
     free(zen3);
