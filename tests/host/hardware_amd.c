@@ -113,6 +113,7 @@ struct machine {
             uint64_t period, loaded, counted;
             bool on, gate;
         } watchdog[CORE];
+        bool masked; /* LVTPC, until the host has set it up (A14.5) */
     } cpu[HARDWARE_CPUS];
     uint64_t node[HARDWARE_CPUS][CORE]; /* values of counters that count northbridge events */
 };
@@ -477,16 +478,17 @@ static bool amd_interrupt(void *hardware, unsigned cpu)
     m->calls++;
     for (unsigned i = 0; i < CORE + IBS; i++)
         if (c->due[i] != 0 && c->due[i] <= m->calls && (all || !any)) {
-            c->due[i] = 0;
-            any = true;
+            c->due[i] = 0; /* M6: under a masked LVTPC it is dropped */
+            any = any || i >= CORE || !c->masked;
         }
     return any;
 }
 
 static void amd_rearm(void *hardware, unsigned cpu)
 {
-    (void)cpu;
-    ((struct machine *)hardware)->calls++; /* A6: nothing to unmask */
+    struct machine *m = hardware;
+    m->calls++;
+    m->cpu[cpu].masked = false;
 }
 
 /* ---- the machine ---- */
@@ -501,6 +503,7 @@ static void amd_reset(void *hardware, unsigned cpu, bool shared)
         if (shared)
             m->node[m->model->node[cpu]][i] = c->value[i];
     }
+    c->masked = true;
     c->control = COUNTERS_V2; /* M5, P5 */
     c->ibs_offset = 0x101;    /* msrs: valid, LVT 1; family 10h's host has assigned it (A6) */
 }
@@ -554,6 +557,7 @@ static bool amd_watchdog(void *hardware, unsigned cpu, unsigned counter, bool on
         c->status &= ~BIT(counter);
         c->control |= BIT(counter); /* A9: start sequence */
         write_select(m, cpu, counter, 0x76 | USR | OS | EN | (interrupts ? INT : 0));
+        c->masked &= !interrupts;
     } else if (w->on && !w->gate) {
         c->control &= ~BIT(counter);
     }

@@ -371,6 +371,7 @@ static void netburst_reset(void *hardware, unsigned cpu, bool shared)
 {
     struct machine *m = hardware;
     memset(&m->cpu[cpu], 0, sizeof m->cpu[cpu]);
+    m->cpu[cpu].masked = true; /* as Linux finds LVTPC after reset (P10.2): the host unmasks it */
     m->cpu[cpu].misc = model_of(m) >= 3 ? 0x22850089 : 0x89; /* P1: probed; bit 7: the PMU is there */
     if (shared) {
         memset(core_of(m, cpu), 0, sizeof *core_of(m, cpu)); /* P2: counters and CCCRs reset to 0 */
@@ -433,6 +434,7 @@ static bool netburst_watchdog(void *hardware, unsigned cpu, unsigned counter, bo
     core->cccr[counter] = select << 13 | 3 << 16;
     *escr_of(core, counter) = BIT(25) | 15;
     core->cccr[counter] |= ENABLE | COMPARE | COMPLEMENT | 15 << 20 | pmi;
+    m->cpu[cpu].masked &= !interrupts;
     return true;
 }
 

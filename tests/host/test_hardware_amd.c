@@ -21,6 +21,8 @@ static void *machine(const char *name, struct hardware_options options)
     for (unsigned i = 0; i < amd->model_count; i++)
         if (strcmp(amd->models[i].name, name) == 0) {
             amd->init(hardware, i, 1, &options);
+            for (unsigned cpu = 0; cpu < amd->models[i].cpus; cpu++)
+                amd->rearm(hardware, cpu);
             return hardware;
         }
     fail_msg("no model %s", name);

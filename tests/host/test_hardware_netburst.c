@@ -22,6 +22,8 @@ static void *machine(const char *name, struct hardware_options options)
     for (unsigned i = 0; i < netburst->model_count; i++)
         if (strcmp(netburst->models[i].name, name) == 0) {
             netburst->init(hardware, i, 1, &options);
+            for (unsigned cpu = 0; cpu < netburst->models[i].cpus; cpu++)
+                netburst->rearm(hardware, cpu);
             return hardware;
         }
     fail_msg("no model %s", name);
