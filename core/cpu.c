@@ -298,8 +298,8 @@ static enum upmu_status leave(struct upmu_cpu *cpu, void *unused)
 
     (void)unused;
     while (cpu->sessions)
-        if ((UPMU_THREADS && cpu->sessions->thread ? upmu_thread_put : upmu_session_leave)(cpu, cpu->sessions) !=
-            UPMU_OK)
+        if ((UPMU_THREADS && cpu->sessions->thread ? upmu_thread_put(cpu, cpu->sessions)
+                                                   : upmu_session_leave(cpu, cpu->sessions, false)) != UPMU_OK)
             status = UPMU_ERR_PORT;
     if (UPMU_THREADS && cpu->current)
         cpu->current->cpu = NULL;

@@ -116,7 +116,7 @@ static void record(struct upmu_session *session, uint32_t events, const struct u
     struct upmu_cpu *cpu = session->cpu;
     struct upmu_overflow *overflow = &session->overflow;
 
-    if (session->zombie)
+    if (upmu_session_dropped(session))
         return;
     memset(overflow, 0, sizeof *overflow);
     overflow->session = session;

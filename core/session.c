@@ -270,16 +270,22 @@ static UPMU_APART void anywhere(struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
 
-    if (!UPMU_THREADS || !session->thread) {
-        call->status = call->work(call);
+    if (!upmu_session_attached(session)) {
+        if (call->detaches)
+            call->status = UPMU_OK;
+        else
+            call->status = call->targeted ? upmu_session_refuse(session, UPMU_ERR_STATE) : call->work(call);
         return;
     }
-    if (__atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE)) {
-        call->status = UPMU_ERR_BUSY;
+    /* (Without a thread it is just being taken from its target.) */
+    call->status = UPMU_ERR_BUSY;
+    if (!UPMU_THREADS || !session->thread || __atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE))
         return;
-    }
-    call->status = session->cpu ? UPMU_ERR_WRONG_CPU : call->work(call);
-    __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
+    if (session->thread)
+        call->status = __atomic_load_n(&session->cpu, __ATOMIC_ACQUIRE) ? UPMU_ERR_WRONG_CPU : call->work(call);
+    /* One that is detached was given back, and may be freed. */
+    if (!call->detaches || call->status != UPMU_OK)
+        __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
 }
 
 /* A thread that changes its CPU while a call looks for it is followed so often. */
@@ -311,7 +317,7 @@ enum upmu_status upmu_session_call(struct upmu_call *call)
 /* A call that needs nothing but its session; it must be attached. */
 static enum upmu_status on_cpu(struct upmu_session *session, enum upmu_status (*work)(const struct upmu_call *call))
 {
-    struct upmu_call call = {.work = work, .session = session, .follow = true};
+    struct upmu_call call = {.work = work, .session = session, .follow = true, .targeted = true};
 
     return upmu_session_attached(session) ? upmu_session_call(&call) : upmu_session_refuse(session, UPMU_ERR_STATE);
 }
@@ -353,7 +359,9 @@ void upmu_session_unlink(struct upmu_cpu *cpu, struct upmu_session *session)
     session->next = NULL;
     session->overflow.cpu = NULL;
     session->set.proven = cpu->seen_counting;
-    session->cpu = NULL;
+    upmu_user_page_leave(cpu, session);
+    /* From now on a call elsewhere may work on it. */
+    __atomic_store_n(&session->cpu, NULL, __ATOMIC_RELEASE);
 }
 
 bool upmu_session_unplace(struct upmu_session *session)
@@ -369,6 +377,16 @@ bool upmu_session_unplace(struct upmu_session *session)
         }
     }
     return samples;
+}
+
+/* It has no target any more, and if it has no owner, no future: nothing is touched afterwards. */
+static void let_go(struct upmu_session *session)
+{
+    upmu_thread_forget(session);
+    __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
+    session->state = UPMU_SESSION_DETACHED;
+    if (__atomic_fetch_and(&session->ties, (uint8_t)~UPMU_TIED, __ATOMIC_ACQ_REL) & UPMU_DROPPED)
+        upmu_session_end(session);
 }
 
 static enum upmu_status attach_work(const struct upmu_call *call)
@@ -391,6 +409,7 @@ static enum upmu_status attach_work(const struct upmu_call *call)
     upmu_cpu_notice_foreign(cpu);
     if (upmu_session_unplace(session))
         upmu_cpu_rearm(cpu);
+    upmu_session_tie(session);
     upmu_session_link(cpu, session);
     session->state = UPMU_SESSION_STOPPED;
     /* Loading now makes the start cheap; what does not fit beside others waits for the start. */
@@ -399,7 +418,7 @@ static enum upmu_status attach_work(const struct upmu_call *call)
         status = upmu_schedule_preload(cpu, session);
     if (status == UPMU_ERR_PORT) {
         upmu_session_unlink(cpu, session);
-        session->state = UPMU_SESSION_DETACHED;
+        let_go(session);
         return status;
     }
     return upmu_session_refuse(session, UPMU_OK);
@@ -409,7 +428,7 @@ enum upmu_status upmu_session_attach_cpu(struct upmu_session *session, struct up
 {
     struct upmu_call call = {.work = attach_work, .session = session, .cpu = cpu};
 
-    if (session->state != UPMU_SESSION_DETACHED || !upmu_session_events(session))
+    if (session->state != UPMU_SESSION_DETACHED || upmu_session_attached(session) || !upmu_session_events(session))
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     if (!cpu->machine || !cpu->pmu)
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
@@ -527,50 +546,71 @@ enum upmu_status upmu_session_stop(struct upmu_session *session)
     return on_cpu(session, stop_work);
 }
 
-/* It has no target any more, and if nobody owns it, no future. */
-static void let_go(struct upmu_session *session)
+enum upmu_status upmu_session_leave(struct upmu_cpu *cpu, struct upmu_session *session, bool listed)
 {
-    session->state = UPMU_SESSION_DETACHED;
-    upmu_thread_forget(session);
-    if (session->zombie)
-        upmu_session_end(session);
-}
+    struct upmu_thread *thread = session->thread;
+    enum upmu_status status, released;
 
-enum upmu_status upmu_session_leave(struct upmu_cpu *cpu, struct upmu_session *session)
-{
-    enum upmu_status status = halt(cpu, session), released;
-
+    if (UPMU_THREADS && thread && !listed && !upmu_thread_hold(thread))
+        return UPMU_ERR_BUSY;
+    if (UPMU_THREADS && thread && __atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE)) {
+        if (!listed)
+            upmu_thread_release(thread);
+        return UPMU_ERR_BUSY;
+    }
+    status = halt(cpu, session);
     released = cpu->live ? upmu_schedule_release(cpu, session) : UPMU_OK;
     upmu_session_unlink(cpu, session);
     let_go(session);
+    if (UPMU_THREADS && thread && !listed)
+        upmu_thread_release(thread);
     return status != UPMU_OK ? status : released;
 }
 
 static enum upmu_status detach_work(const struct upmu_call *call)
 {
+    struct upmu_thread *thread = call->session->thread;
     enum upmu_status status;
 
-    if (UPMU_THREADS && !call->cpu) {
-        let_go(call->session);
-        return UPMU_OK;
+    if (call->cpu) {
+        status = upmu_session_leave(call->cpu, call->session, call->listed);
+        upmu_turns_admit(call->cpu);
+        return status;
     }
-    status = upmu_session_leave(call->cpu, call->session);
-    upmu_turns_admit(call->cpu);
-    return status;
+    if (UPMU_THREADS && !call->listed && !upmu_thread_hold(thread))
+        return UPMU_ERR_BUSY;
+    let_go(call->session);
+    if (UPMU_THREADS && !call->listed)
+        upmu_thread_release(thread);
+    return UPMU_OK;
+}
+
+static enum upmu_status detach(struct upmu_session *session, bool listed)
+{
+    struct upmu_call call = {
+        .work = detach_work, .session = session, .follow = true, .detaches = true, .listed = listed
+    };
+
+    return upmu_session_attached(session) ? upmu_session_call(&call) : UPMU_OK;
 }
 
 enum upmu_status upmu_session_detach(struct upmu_session *session)
 {
-    return upmu_session_attached(session) ? on_cpu(session, detach_work) : UPMU_OK;
+    return detach(session, false);
+}
+
+enum upmu_status upmu_session_detach_listed(struct upmu_session *session)
+{
+    return detach(session, true);
 }
 
 void upmu_session_end(struct upmu_session *session)
 {
-    session->state = UPMU_SESSION_CLOSED;
     session->id = 0;
     session->set.count = 0;
     upmu_overflow_end(session);
     upmu_user_page_end(session);
+    __atomic_store_n(&session->state, UPMU_SESSION_CLOSED, __ATOMIC_RELEASE);
 }
 
 enum upmu_status upmu_session_close(struct upmu_session *session)
@@ -595,9 +635,13 @@ enum upmu_status upmu_session_drop(struct upmu_session *session)
         session->controllers--;
         return UPMU_OK;
     }
-    session->zombie = 1;
     status = upmu_session_close(session);
-    return status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY ? UPMU_OK : status;
+    if (status != UPMU_ERR_WRONG_CPU && status != UPMU_ERR_BUSY)
+        return status;
+    /* What takes it from its target ends it, unless that has just been done. */
+    if (!(__atomic_fetch_or(&session->ties, UPMU_DROPPED, __ATOMIC_ACQ_REL) & UPMU_TIED))
+        upmu_session_end(session);
+    return UPMU_OK;
 }
 
 /* ---- Values ---- */

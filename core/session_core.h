@@ -45,6 +45,9 @@ struct upmu_call {
     const struct upmu_event *event;
     const struct upmu_sampling *sampling;
     enum upmu_status status;
+    bool listed; /* the caller holds the list of the session's thread */
+    bool detaches;
+    bool targeted; /* refused where the session has no target */
     bool follow; /* on the CPU where the session is, wherever its thread goes meanwhile */
 };
 
@@ -76,10 +79,27 @@ uint64_t upmu_session_missed(const struct upmu_session *session, const struct up
 /* The session got a new placement: its counters, and what it holds beside. */
 void upmu_session_placed(struct upmu_cpu *cpu, struct upmu_session *session);
 
+/*
+ * Bits of session->ties.  The last one to go ends the session: the owner if it has no
+ * target any more, else what takes it from its target.  One atomic operation decides.
+ */
+#define UPMU_TIED 1u    /* it has a target */
+#define UPMU_DROPPED 2u /* it has no owner */
+
 /* It has a target: attached, but perhaps nowhere now. */
 static inline bool upmu_session_attached(const struct upmu_session *session)
 {
-    return session->cpu || (UPMU_THREADS && session->thread);
+    return session->ties & UPMU_TIED;
+}
+
+static inline bool upmu_session_dropped(const struct upmu_session *session)
+{
+    return session->ties & UPMU_DROPPED;
+}
+
+static inline void upmu_session_tie(struct upmu_session *session)
+{
+    (void)__atomic_fetch_or(&session->ties, UPMU_TIED, __ATOMIC_RELAXED);
 }
 
 /* Its sampling attributes. */
@@ -96,10 +116,17 @@ enum upmu_status upmu_session_refuse(struct upmu_session *session, enum upmu_sta
 /* Say in a session that a register faulted; returns UPMU_ERR_PORT. */
 enum upmu_status upmu_session_fault(struct upmu_cpu *cpu, struct upmu_session *session);
 
-/* Stop, release and unlink a session: it is detached or, if nobody owns it, closed.  Inside a local bracket. */
-enum upmu_status upmu_session_leave(struct upmu_cpu *cpu, struct upmu_session *session);
+/*
+ * Stop, release and unlink a session: it is detached or, if it has no owner, closed, and its
+ * memory no longer the library's.  `listed`: the list of its thread is held.  UPMU_ERR_BUSY:
+ * that list, or the session, is held elsewhere, and nothing was done.  Inside a local bracket.
+ */
+enum upmu_status upmu_session_leave(struct upmu_cpu *cpu, struct upmu_session *session, bool listed);
 
-/* It is closed: detached, and nobody's. */
+/* Detach a session of a thread whose list the caller holds. */
+enum upmu_status upmu_session_detach_listed(struct upmu_session *session);
+
+/* It is closed: detached, without an owner.  That it is closed is the last thing written. */
 void upmu_session_end(struct upmu_session *session);
 
 /* Nothing of a session is placed; true: it samples. */
@@ -112,7 +139,14 @@ void upmu_session_unlink(struct upmu_cpu *cpu, struct upmu_session *session);
 /* A session of a thread leaves its CPU: it waits if it was started.  Inside a local bracket. */
 enum upmu_status upmu_thread_put(struct upmu_cpu *cpu, struct upmu_session *session);
 
-/* Take a session out of its thread's list. */
+/*
+ * The list of a thread's sessions is walked and changed by what holds it, for a moment; false:
+ * something else has held it for a while (that may have been interrupted).
+ */
+bool upmu_thread_hold(struct upmu_thread *thread);
+void upmu_thread_release(struct upmu_thread *thread);
+
+/* Take a session out of its thread's list, which is held. */
 void upmu_thread_forget(struct upmu_session *session);
 
 #endif

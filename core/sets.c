@@ -330,7 +330,9 @@ static enum upmu_status switch_work(const struct upmu_call *call)
 
 enum upmu_status upmu_session_switch(struct upmu_session *session, struct upmu_set *set)
 {
-    struct upmu_call call = { .work = switch_work, .session = session, .set = set, .follow = true };
+    struct upmu_call call = {
+        .work = switch_work, .session = session, .set = set, .follow = true, .targeted = true
+    };
 
     if (!upmu_session_attached(session))
         return upmu_session_refuse(session, UPMU_ERR_STATE);

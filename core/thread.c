@@ -26,39 +26,83 @@ void upmu_thread_init(struct upmu_thread *thread, uint32_t pid, uint32_t tid, vo
 
 #if UPMU_THREADS
 
+/* What holds a list does little: it is tried so often. */
+#define PATIENCE 1000u
+
+bool upmu_thread_hold(struct upmu_thread *thread)
+{
+    for (unsigned i = 0; i < PATIENCE; i++)
+        if (!__atomic_exchange_n(&thread->held, 1, __ATOMIC_ACQUIRE))
+            return true;
+    return false;
+}
+
+void upmu_thread_release(struct upmu_thread *thread)
+{
+    __atomic_store_n(&thread->held, 0, __ATOMIC_RELEASE);
+}
+
+/* Switches of a thread without sessions are not seen: where it runs is not known any more. */
+static void lose_track(struct upmu_thread *thread)
+{
+    struct upmu_thread *expected = thread;
+
+    if (thread->cpu)
+        (void)__atomic_compare_exchange_n(&thread->cpu->current, &expected, NULL, false, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED);
+    thread->cpu = NULL;
+}
+
 void upmu_thread_forget(struct upmu_session *session)
 {
+    struct upmu_thread *thread = session->thread;
     struct upmu_session **link;
 
-    if (!session->thread)
+    if (!thread)
         return;
-    link = &session->thread->sessions;
+    link = &thread->sessions;
     while (*link != session)
         link = &(*link)->next_of_thread;
     *link = session->next_of_thread;
     session->next_of_thread = NULL;
-    /* Switches of a thread that nobody monitors are not seen: where it runs is not known any more. */
-    if (!session->thread->sessions) {
-        if (session->thread->cpu && session->thread->cpu->current == session->thread)
-            session->thread->cpu->current = NULL;
-        session->thread->cpu = NULL;
-    }
     session->thread = NULL;
+    if (!thread->sessions)
+        lose_track(thread);
 }
 
-/* Nobody owns it any more. */
-static void bury(struct upmu_session *session)
+/* Sessions without owner that are on no CPU leave a list, which is held, for one of their own. */
+static struct upmu_session *take_dropped(struct upmu_thread *thread)
 {
-    upmu_thread_forget(session);
-    upmu_session_end(session);
+    struct upmu_session *next, *dropped = NULL;
+
+    for (struct upmu_session *session = thread->sessions; session; session = next) {
+        next = session->next_of_thread;
+        if (!upmu_session_dropped(session) || session->cpu)
+            continue;
+        upmu_thread_forget(session);
+        session->next_of_thread = dropped;
+        dropped = session;
+    }
+    return dropped;
+}
+
+/* Outside of the list, as their formats are told. */
+static void bury(struct upmu_session *dropped)
+{
+    struct upmu_session *next;
+
+    for (; dropped; dropped = next) {
+        next = dropped->next_of_thread;
+        upmu_session_end(dropped);
+    }
 }
 
 /* One that slept with its CPU waits now. */
 static void unlink_waiting(struct upmu_cpu *cpu, struct upmu_session *session)
 {
-    upmu_session_unlink(cpu, session);
     if (session->state == UPMU_SESSION_SUSPENDED)
         session->state = UPMU_SESSION_WAITING;
+    upmu_session_unlink(cpu, session);
 }
 
 bool upmu_thread_join(struct upmu_cpu *cpu, struct upmu_session *session)
@@ -92,8 +136,8 @@ enum upmu_status upmu_thread_put(struct upmu_cpu *cpu, struct upmu_session *sess
 /* Its sessions that run leave; the others are here no longer. */
 static void leave_cpu(struct upmu_cpu *cpu, struct upmu_thread *thread)
 {
-    for (struct upmu_session *session = thread->sessions; session; session = session->next_of_thread) {
-        if (session->cpu != cpu)
+    for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
+        if (session->thread != thread)
             continue;
         session->coming = upmu_active(session);
         if (upmu_session_holds(session))
@@ -105,16 +149,19 @@ static void leave_cpu(struct upmu_cpu *cpu, struct upmu_thread *thread)
 
 static void unlink_all(struct upmu_cpu *cpu, struct upmu_thread *thread)
 {
-    struct upmu_session *next;
+    struct upmu_session *next, *dropped;
 
-    for (struct upmu_session *session = thread->sessions; session; session = next) {
-        next = session->next_of_thread;
-        if (session->cpu == cpu)
+    for (struct upmu_session *session = cpu->sessions; session; session = next) {
+        next = session->next;
+        if (session->thread == thread)
             unlink_waiting(cpu, session);
-        if (session->zombie)
-            bury(session);
     }
     thread->cpu = NULL;
+    if (!thread->sessions || !upmu_thread_hold(thread))
+        return;
+    dropped = take_dropped(thread);
+    upmu_thread_release(thread);
+    bury(dropped);
 }
 
 static UPMU_APART void come(struct upmu_cpu *cpu, struct upmu_thread *thread)
@@ -125,16 +172,19 @@ static UPMU_APART void come(struct upmu_cpu *cpu, struct upmu_thread *thread)
 
 static void join_all(struct upmu_cpu *cpu, struct upmu_thread *thread)
 {
-    struct upmu_session *next;
+    struct upmu_session *dropped = NULL;
+    bool held = upmu_thread_hold(thread); /* else they join with the first tick */
 
-    for (struct upmu_session *session = thread->sessions; session; session = next) {
-        next = session->next_of_thread;
-        if (session->zombie)
-            bury(session);
-        else if (!session->cpu)
-            (void)upmu_thread_join(cpu, session);
+    if (held) {
+        dropped = take_dropped(thread);
+        for (struct upmu_session *session = thread->sessions; session; session = session->next_of_thread)
+            if (!session->cpu)
+                (void)upmu_thread_join(cpu, session);
     }
     come(cpu, thread);
+    if (held)
+        upmu_thread_release(thread);
+    bury(dropped);
 }
 
 enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next)
@@ -195,7 +245,7 @@ enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct
     enum upmu_status status;
     bool samples;
 
-    if (session->state != UPMU_SESSION_DETACHED || !upmu_session_events(session))
+    if (session->state != UPMU_SESSION_DETACHED || upmu_session_attached(session) || !upmu_session_events(session))
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     status = check_fits(session);
     if (status != UPMU_OK)
@@ -205,7 +255,13 @@ enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct
         if (status != UPMU_OK)
             return upmu_session_refuse(session, status);
     }
+    if (!upmu_thread_hold(thread)) {
+        if (cpu)
+            upmu_local_leave(cpu, irq);
+        return upmu_session_refuse(session, UPMU_ERR_BUSY);
+    }
     samples = upmu_session_unplace(session);
+    upmu_session_tie(session);
     session->thread = thread;
     session->state = UPMU_SESSION_STOPPED;
     session->next_of_thread = thread->sessions;
@@ -214,6 +270,9 @@ enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct
         thread->cpu = cpu;
         cpu->current = thread;
         upmu_session_link(cpu, session);
+    }
+    upmu_thread_release(thread);
+    if (cpu) {
         if (samples)
             upmu_cpu_rearm(cpu);
         upmu_local_leave(cpu, irq);
@@ -225,15 +284,25 @@ enum upmu_status upmu_thread_exit(struct upmu_thread *thread)
 {
     enum upmu_status status = UPMU_OK, last;
     struct upmu_session *session;
+    bool stuck;
 
-    while ((session = thread->sessions) != NULL) {
-        last = upmu_session_detach(session);
-        if (thread->sessions == session)
+    for (;;) {
+        if (!upmu_thread_hold(thread))
+            return UPMU_ERR_BUSY;
+        session = thread->sessions;
+        if (!session)
+            break;
+        /* (While the list is held the session is freed by no other call.) */
+        last = upmu_session_detach_listed(session);
+        stuck = thread->sessions == session;
+        upmu_thread_release(thread);
+        if (stuck)
             return last;
         if (last != UPMU_OK)
             status = last;
     }
-    thread->cpu = NULL;
+    lose_track(thread);
+    upmu_thread_release(thread);
     return status;
 }
 
@@ -268,7 +337,7 @@ void upmu_thread_forget(struct upmu_session *session)
 
 enum upmu_status upmu_thread_put(struct upmu_cpu *cpu, struct upmu_session *session)
 {
-    return upmu_session_leave(cpu, session);
+    return upmu_session_leave(cpu, session, false);
 }
 
 #endif

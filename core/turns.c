@@ -19,8 +19,8 @@ static void bury_zombies(struct upmu_cpu *cpu)
 
     for (struct upmu_session *session = cpu->sessions; session; session = next) {
         next = session->next;
-        if (session->zombie)
-            (void)upmu_session_leave(cpu, session);
+        if (upmu_session_dropped(session))
+            (void)upmu_session_leave(cpu, session, false); /* (or with the next tick) */
     }
 }
 
@@ -180,14 +180,24 @@ static void rotate(struct upmu_cpu *cpu)
         session->change = 0;
 }
 
+/* Sessions of the thread that runs, which a call held when it was switched to. */
+static void join_current(struct upmu_cpu *cpu)
+{
+    struct upmu_thread *thread = cpu->current;
+
+    if (!thread || !upmu_thread_hold(thread))
+        return;
+    for (struct upmu_session *session = thread->sessions; session; session = session->next_of_thread)
+        if (!session->cpu && upmu_thread_join(cpu, session))
+            session->change &= UPMU_CHANGE_FRESH;
+    upmu_thread_release(thread);
+}
+
 void upmu_turns_tick(struct upmu_cpu *cpu)
 {
     bool waiting = false;
 
-    for (struct upmu_session *session = cpu->current ? cpu->current->sessions : NULL; session;
-         session = session->next_of_thread)
-        if (!session->cpu && upmu_thread_join(cpu, session))
-            session->change &= UPMU_CHANGE_FRESH;
+    join_current(cpu);
     bury_zombies(cpu);
     if (UPMU_SETS && upmu_sets_expire(cpu, upmu_machine_clock_ns(cpu->machine)))
         upmu_change_run(cpu);

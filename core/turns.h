@@ -29,7 +29,10 @@ void upmu_turns_admit(struct upmu_cpu *cpu);
  */
 void upmu_change_run(struct upmu_cpu *cpu);
 
-/* A session of the running thread joins the CPU's list, to come with the next change; false: it may not. */
+/*
+ * A session of the running thread, whose list is held, joins that of the CPU, to come with
+ * the next change; false: a call works on it.
+ */
 bool upmu_thread_join(struct upmu_cpu *cpu, struct upmu_session *session);
 
 #else

@@ -169,6 +169,22 @@ enum upmu_status upmu_session_publish(struct upmu_session *session, struct upmu_
     return UPMU_OK;
 }
 
+void upmu_user_page_leave(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    struct upmu_session **link = &cpu->pages;
+
+    if (!session->page_open)
+        return;
+    while (*link != session)
+        link = &(*link)->next_page;
+    *link = session->next_page;
+    UPMU_BARRIER();
+    session->next_page = NULL;
+    session->page_open = 0;
+    /* (Its times are those of its stop.) */
+    write_page(NULL, session, session->started_ns);
+}
+
 void upmu_user_page_end(struct upmu_session *session)
 {
     if (!session->page)
@@ -195,6 +211,12 @@ void upmu_user_pages_write(struct upmu_cpu *cpu)
 void upmu_user_pages_loaded(struct upmu_cpu *cpu)
 {
     (void)cpu;
+}
+
+void upmu_user_page_leave(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    (void)cpu;
+    (void)session;
 }
 
 void upmu_user_page_end(struct upmu_session *session)

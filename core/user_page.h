@@ -13,6 +13,9 @@ void upmu_user_pages_write(struct upmu_cpu *cpu);
 /* In the handler, after counters were loaded. */
 void upmu_user_pages_loaded(struct upmu_cpu *cpu);
 
+/* The session leaves its CPU, which knows its page no more; inside a local bracket. */
+void upmu_user_page_leave(struct upmu_cpu *cpu, struct upmu_session *session);
+
 /* The session is closed. */
 void upmu_user_page_end(struct upmu_session *session);
 

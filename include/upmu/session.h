@@ -205,7 +205,7 @@ struct upmu_session {
     uint8_t change;            /* part that it has in the change under way */
     uint8_t shares;            /* takes turns */
     uint8_t is_static;         /* its counters are left running */
-    volatile uint8_t zombie;   /* its owner has gone: to be closed when its target comes by */
+    volatile uint8_t ties;     /* UPMU_TIED, UPMU_DROPPED */
     struct upmu_machine *machine;
     struct upmu_cpu *cpu;
     struct upmu_session *next; /* on its CPU */
@@ -219,7 +219,7 @@ struct upmu_session {
     uint64_t enabled_ns;
     uint32_t counters;         /* of its placement; 0: not placed */
     uint32_t ticket;           /* turn among those that share */
-    volatile uint32_t held;    /* a call works on it while its thread does not run */
+    volatile uint32_t held;    /* a call works on it while its thread does not run, or detaches it */
     volatile uint32_t sequence; /* odd: times and states are being changed */
     uint32_t tagged_by;        /* upmu_cpu.life of the CPU whose tags its tallies have */
     uint32_t long_due;         /* events that stopped it: their next period is the long one */

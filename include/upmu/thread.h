@@ -16,6 +16,7 @@ struct upmu_thread {
     /* private */
     struct upmu_session *sessions; /* attached; NULL: nobody monitors it */
     struct upmu_cpu *cpu;          /* it runs there; unknown of a thread that nobody monitors */
+    volatile uint32_t held;        /* its list is walked or changed */
 };
 
 /* Make one.  Context: any, before its first switch. */
