@@ -176,6 +176,7 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(V4_REGISTERS, 1, "STATUS_SET, INUSE from version 4 on (always)", "SDM 18.2.4")                              \
     R(V6_BLOCK, 1, "registers 1900H up from version 6 on (always)", "LX core.c; LXH msr-index.h")                 \
     R(V6_RELOAD, 1, "1902H, 1903H up as leaf 23H says (with the block)", "LX core.c intel_pmu_acr")               \
+    R(V6_RELOADS, 1, "an overflow reloads what names it in 1902H up (nothing)", "LX core.c intel_pmu_acr")            \
     R(INUSE_READ_ONLY, 1, "INUSE write #GPs (dropped)", "SDM 18.2.4.3")                                           \
     R(INUSE_BIT63, 1, "INUSE shows PMI in bit 63 (32)", "SDM 18.2.4.3 figure")                                    \
     R(CAP_READ_ONLY, 1, "PERF_CAPABILITIES write #GPs (dropped)", "KST vmx_pmu_caps_test.c; SDM")                 \

@@ -305,12 +305,25 @@ static bool pebs_record(struct upmu_sim *sim, unsigned index, unsigned counter)
     return true;
 }
 
+/* Counters that name this one (CFG_B) start over from their CFG_C; true: so does it itself, and shows no overflow. */
+static bool reload_counters(struct upmu_sim *sim, unsigned index, unsigned counter)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[index];
+    uint64_t cause = sim_on(sim, UPMU_SIM_RULE_V6_RELOADS) ? sim_global_bit(counter) : 0;
+
+    for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++)
+        if (cpu->reload[i][0] & cause)
+            cpu->counter[i].value =
+                (uint64_t)(int64_t)(int32_t)(uint32_t)cpu->reload[i][1] & sim_width_mask(sim_is(sim, index), i);
+    return cpu->reload[counter][0] & cause;
+}
+
 void upmu_sim_intel_overflow(struct upmu_sim *sim, unsigned index, unsigned counter)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
     bool wants_pmi = upmu_sim_intel_config(sim, index, counter) & SIM_SELECT_INT;
 
-    if (pebs_record(sim, index, counter))
+    if (pebs_record(sim, index, counter) || reload_counters(sim, index, counter))
         return;
     if (sim_has_global(sim, index) && (wants_pmi || sim_on(sim, UPMU_SIM_RULE_STATUS_WITHOUT_INT))) {
         if (sim->status_lag != 0)
