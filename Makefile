@@ -236,6 +236,10 @@ bench: $(BENCH_PROGRAMS)
 readme: build/os/libupmu.a $(BENCH_PROGRAMS)
 	@$(PYTHON) tools/readme.py
 
+.PHONY: stack
+stack:
+	@$(PYTHON) tests/build/check_stack.py --write
+
 # ---- The rest ----
 
 .PHONY: vendor
@@ -283,6 +287,7 @@ help:
 	@echo "size, bench    bytes; register accesses and instructions"
 	@echo "size PRICES=1  what each build option costs in text"
 	@echo "readme         put these figures into README.md"
+	@echo "stack          put the stack of each call into docs/PORTING.md"
 	@echo "vendor         copy what an embedder needs to build/vendor"
 	@echo "EVENTS=\"skl p4\"  with all, size ... after clean: the events of these models only (docs/CATALOGUES.md)"
 	@echo "format, clean"

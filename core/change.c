@@ -85,20 +85,33 @@ static uint32_t user_only(const struct upmu_pmu *pmu, const struct upmu_image *i
 }
 
 /* Counters whose registers do not hold what the set wants; false: it has to come by another way. */
-static bool compare(const struct upmu_cpu *cpu, struct upmu_set *set, uint32_t *differ, uint32_t *user)
+static bool compare_image(const struct upmu_cpu *cpu, struct upmu_set *set, uint32_t *differ, uint32_t *user,
+                          struct upmu_image *image)
+{
+    upmu_run_image(cpu, set, image);
+    *differ = upmu_bank_changes(&cpu->bank, image);
+    *user = user_only(cpu->pmu, image);
+    return !image->overfull && !(UPMU_PRELUDES && image->prelude && *differ);
+}
+
+static UPMU_APART bool compare_on_stack(const struct upmu_cpu *cpu, struct upmu_set *set, uint32_t *differ,
+                                        uint32_t *user)
 {
     struct upmu_image image;
 
+    return compare_image(cpu, set, differ, user, &image);
+}
+
+static bool compare(const struct upmu_cpu *cpu, struct upmu_set *set, uint32_t *differ, uint32_t *user)
+{
     if (!upmu_set_is_plain(set))
         return false;
-    upmu_run_image(cpu, set, &image);
-    *differ = upmu_bank_changes(&cpu->bank, &image);
-    *user = user_only(cpu->pmu, &image);
-    return !image.overfull && !(UPMU_PRELUDES && image.prelude && *differ);
+    return cpu->work ? compare_image(cpu, set, differ, user, upmu_cpu_image(cpu))
+                     : compare_on_stack(cpu, set, differ, user);
 }
 
 /* What other CPUs see is claimed as it was for the last placement; false: another CPU has it. */
-static UPMU_INSIDE bool claim(struct upmu_cpu *cpu, struct upmu_session *session)
+static UPMU_APART bool claim(struct upmu_cpu *cpu, struct upmu_session *session)
 {
     struct upmu_joint joint;
 

@@ -315,12 +315,24 @@ static enum upmu_status leave(struct upmu_cpu *cpu, void *unused)
         cpu->machine->only_cpu = NULL;
     /* Nothing is ours any more: a second fini finds nothing to do. */
     cpu->pmu = NULL;
+    cpu->work = NULL;
     return status;
 }
 
 enum upmu_status upmu_cpu_fini(struct upmu_cpu *cpu)
 {
     return cpu->pmu ? upmu_local_run(cpu, leave, NULL) : UPMU_OK;
+}
+
+static enum upmu_status use_work(struct upmu_cpu *cpu, void *work)
+{
+    cpu->work = work;
+    return UPMU_OK;
+}
+
+enum upmu_status upmu_cpu_use_work(struct upmu_cpu *cpu, struct upmu_place_work *work)
+{
+    return cpu->pmu ? upmu_local_run(cpu, use_work, work) : UPMU_ERR_NO_PMU;
 }
 
 static enum upmu_status tick(struct upmu_cpu *cpu, void *unused)

@@ -3,6 +3,7 @@
  * What runs on a CPU and what is to run, as one placement problem.
  */
 #include "core/joint.h"
+#include "core/apart.h"
 #include "core/backend.h"
 #include "core/bits.h"
 #include "core/domain.h"
@@ -16,7 +17,7 @@ uint32_t upmu_cpu_blocked(const struct upmu_cpu *cpu)
 
 const struct upmu_event *upmu_joint_event(const struct upmu_joint *joint, unsigned i)
 {
-    return &upmu_active(joint->session[i])->event[joint->tally[i]->index];
+    return &upmu_active(joint->session[i])->event[joint->index[i]];
 }
 
 static bool joint_alternative(const void *context, unsigned request, unsigned i, struct upmu_alternative *out)
@@ -38,10 +39,10 @@ static void look_at_pairs(struct upmu_joint *joint, struct upmu_place_input *inp
     bool exclusive;
 
     for (unsigned k = 0; k < input->held_count; k++) {
-        uint32_t counter = (uint32_t)(UPMU_BIT64(joint->held[k].resource) >> UPMU_PAIR_RESOURCE(0));
+        uint32_t counter = (uint32_t)(UPMU_BIT64(input->held[k].resource) >> UPMU_PAIR_RESOURCE(0));
 
         joint->beside |= counter;
-        if (joint->held[k].value)
+        if (input->held[k].value)
             joint->spoiled |= counter;
     }
     exclusive = joint->spoiled != 0;
@@ -61,9 +62,11 @@ bool upmu_joint_add(struct upmu_joint *joint, struct upmu_session *session, bool
         if (k == UPMU_REQUESTS)
             return false;
         joint->session[k] = session;
-        joint->tally[k] = tally;
+        joint->index[k] = tally->index;
         joint->set[k] = joint->sets;
         joint->count++;
+        memset(joint->stay[k], UPMU_NO_COUNTER, sizeof joint->stay[k]);
+        joint->stay_alternative[k] = 0xff;
         if (!stays)
             continue;
         memcpy(joint->stay[k], tally->slot, sizeof tally->slot);
@@ -85,24 +88,23 @@ static void name_culprits(const struct upmu_joint *joint, struct upmu_why *why)
 }
 
 /* What counters in others' hands look at is theirs, too, as their selects stood at take-over. */
-static void hold_for_others(const struct upmu_cpu *cpu, struct upmu_joint *joint, struct upmu_place_input *input)
+static void hold_for_others(const struct upmu_cpu *cpu, struct upmu_held *held, struct upmu_place_input *input)
 {
-    const struct upmu_pmu *pmu = joint->pmu;
+    const struct upmu_pmu *pmu = cpu->pmu;
 
-    input->held = joint->held;
     for (uint32_t rest = UPMU_BACKEND_X86_P4 && pmu->backend->seen_by ? input->taken : 0; rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
         unsigned resource = pmu->backend->seen_by(pmu, counter, cpu->bank.found[pmu->counter[counter].select_row]);
 
         if (resource != UPMU_NO_RESOURCE && input->held_count < UPMU_JOINT_HELD)
-            joint->held[input->held_count++] = (struct upmu_held){ .resource = (uint8_t)resource };
+            held[input->held_count++] = (struct upmu_held){ .resource = (uint8_t)resource };
     }
 }
 
 enum upmu_status upmu_joint_solve(const struct upmu_cpu *cpu, struct upmu_joint *joint, bool alone,
-                                  struct upmu_why *why)
+                                  struct upmu_place_work *work, struct upmu_why *why)
 {
-    struct upmu_place_work work;
+    struct upmu_held held[UPMU_JOINT_HELD];
     struct upmu_place_input input;
     enum upmu_status status;
 
@@ -120,11 +122,12 @@ enum upmu_status upmu_joint_solve(const struct upmu_cpu *cpu, struct upmu_joint 
     joint->thread = cpu ? cpu->thread : 0;
     if (cpu) {
         input.taken = upmu_cpu_blocked(cpu);
-        hold_for_others(cpu, joint, &input);
+        input.held = held;
+        hold_for_others(cpu, held, &input);
         if (UPMU_DOMAINS && cpu->domain && !alone) {
             input.taken |= upmu_domain_taken(cpu->domain, cpu->domain_slot);
             input.held_count +=
-                upmu_domain_held(cpu->domain, cpu->domain_slot, joint->held + input.held_count,
+                upmu_domain_held(cpu->domain, cpu->domain_slot, held + input.held_count,
                                  UPMU_JOINT_HELD - input.held_count);
             if (upmu_pmu_is_paired(joint->pmu) && upmu_domain_others(cpu->domain, cpu->domain_slot))
                 look_at_pairs(joint, &input);
@@ -132,16 +135,28 @@ enum upmu_status upmu_joint_solve(const struct upmu_cpu *cpu, struct upmu_joint 
         input.stay = (const uint8_t(*)[UPMU_SLOTS])joint->stay;
         input.stay_alternative = joint->stay_alternative;
     }
-    status = upmu_place(&input, &work, joint->result, why);
-    if (status != UPMU_OK)
+    status = upmu_place(&input, work, joint->result, why);
+    if (status != UPMU_OK && why)
         name_culprits(joint, why);
     return status;
 }
 
+static UPMU_APART enum upmu_status place_on_stack(const struct upmu_cpu *cpu, struct upmu_joint *joint, bool alone,
+                                                  struct upmu_why *why)
+{
+    struct upmu_place_work work;
+
+    return upmu_joint_solve(cpu, joint, alone, &work, why);
+}
+
+enum upmu_status upmu_joint_place(const struct upmu_cpu *cpu, struct upmu_joint *joint, bool alone,
+                                  struct upmu_why *why)
+{
+    return cpu->work ? upmu_joint_solve(cpu, joint, alone, cpu->work, why) : place_on_stack(cpu, joint, alone, why);
+}
+
 void upmu_joint_begin(struct upmu_joint *joint, const struct upmu_pmu *pmu)
 {
-    /* UPMU_NO_COUNTER everywhere: nothing stays where it is. */
-    memset(joint, 0xff, sizeof *joint);
     joint->pmu = pmu;
     joint->count = 0;
     joint->sets = 0;
@@ -179,7 +194,7 @@ void upmu_session_sum(struct upmu_session *session)
 
 bool upmu_joint_moves(const struct upmu_joint *joint, unsigned i)
 {
-    const struct upmu_tally *tally = joint->tally[i];
+    const struct upmu_tally *tally = upmu_joint_tally(joint, i);
     const struct upmu_place_result *result = &joint->result[i];
 
     return upmu_session_holds(joint->session[i]) &&

@@ -7,24 +7,28 @@
 
 #include "core/session_core.h"
 
-/* Resource values held by other CPUs, at most. */
-#define UPMU_JOINT_HELD 48
+/* Resource values held by others, at most: NetBurst's 18 counters have an ESCR and a helper's each, and tag alike. */
+#define UPMU_JOINT_HELD 40
 
 struct upmu_joint {
     const struct upmu_pmu *pmu;
     struct upmu_session *session[UPMU_REQUESTS];
-    struct upmu_tally *tally[UPMU_REQUESTS];
-    uint8_t set[UPMU_REQUESTS]; /* its session's number here */
+    uint8_t index[UPMU_REQUESTS]; /* its tally in the active set of its session */
+    uint8_t set[UPMU_REQUESTS];   /* its session's number here */
     uint8_t sets;
     unsigned count;
     uint8_t thread; /* that asks */
     uint8_t stay[UPMU_REQUESTS][UPMU_SLOTS];
     uint8_t stay_alternative[UPMU_REQUESTS];
     struct upmu_place_result result[UPMU_REQUESTS];
-    struct upmu_held held[UPMU_JOINT_HELD];
     uint32_t beside;  /* of a paired PMU: counters that the other hyper-thread uses */
     uint32_t spoiled; /* of these, with an exclusive event */
 };
+
+static inline struct upmu_tally *upmu_joint_tally(const struct upmu_joint *joint, unsigned i)
+{
+    return &upmu_active(joint->session[i])->tally[joint->index[i]];
+}
 
 /* Counters that sessions may not have. */
 uint32_t upmu_cpu_blocked(const struct upmu_cpu *cpu);
@@ -42,6 +46,10 @@ bool upmu_joint_add(struct upmu_joint *joint, struct upmu_session *session, bool
  * As upmu_place(), with the culprits named.
  */
 enum upmu_status upmu_joint_solve(const struct upmu_cpu *cpu, struct upmu_joint *joint, bool alone,
+                                  struct upmu_place_work *work, struct upmu_why *why);
+
+/* The same in the work area of the CPU or, if it has none, on the stack. */
+enum upmu_status upmu_joint_place(const struct upmu_cpu *cpu, struct upmu_joint *joint, bool alone,
                                   struct upmu_why *why);
 
 /* Event of a request. */

@@ -3,6 +3,7 @@
  * The bracket around every local call.
  */
 #include "core/local.h"
+#include "core/apart.h"
 #include "core/schedule.h"
 #include "core/user_page.h"
 
@@ -62,5 +63,32 @@ enum upmu_status upmu_local_run(struct upmu_cpu *cpu, upmu_local_work *work, voi
         status = work(cpu, argument);
         upmu_local_leave(cpu, irq);
     }
+    return status;
+}
+
+static UPMU_APART enum upmu_status place_on_own_stack(upmu_placing_work *placing, void *argument)
+{
+    struct upmu_place_work work;
+
+    return placing(&work, argument);
+}
+
+enum upmu_status upmu_local_place(const struct upmu_machine *machine, upmu_placing_work *placing, void *argument)
+{
+    const struct upmu_port *port = machine->port;
+    uintptr_t outer = port_irq_save(port), irq;
+    struct upmu_cpu *cpu = port_has_this_cpu(port) ? port_this_cpu(port) : machine->only_cpu;
+    enum upmu_status status = UPMU_OK;
+
+    if (!cpu || !cpu->work) {
+        port_irq_restore(port, outer);
+        return place_on_own_stack(placing, argument);
+    }
+    status = upmu_local_enter(cpu, &irq);
+    if (status == UPMU_OK) {
+        status = placing(cpu->work, argument);
+        upmu_local_leave(cpu, irq);
+    }
+    port_irq_restore(port, outer);
     return status;
 }

@@ -21,6 +21,13 @@ void upmu_local_leave(struct upmu_cpu *cpu, uintptr_t state);
 typedef enum upmu_status upmu_local_work(struct upmu_cpu *cpu, void *argument);
 enum upmu_status upmu_local_run(struct upmu_cpu *cpu, upmu_local_work *work, void *argument);
 
+/*
+ * Work that needs a work area for a placement, but no CPU: that of the executing CPU, in its bracket, or one on the
+ * stack.  As upmu_local_run().
+ */
+typedef enum upmu_status upmu_placing_work(struct upmu_place_work *work, void *argument);
+enum upmu_status upmu_local_place(const struct upmu_machine *machine, upmu_placing_work *placing, void *argument);
+
 /* The port's clock, 0 without one. */
 uint64_t upmu_cpu_now(const struct upmu_cpu *cpu);
 

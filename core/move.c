@@ -2,6 +2,7 @@
 /*
  * Running events that must move for a placement (R12).
  */
+#include "core/apart.h"
 #include "core/backend.h"
 #include "core/bank.h"
 #include "core/bits.h"
@@ -69,16 +70,32 @@ static bool take_rest(struct upmu_cpu *cpu, struct upmu_session *session, struct
     return true;
 }
 
+static bool load_one(struct upmu_cpu *cpu, struct upmu_session *session, const struct upmu_tally *tally,
+                     struct upmu_image *image)
+{
+    uint32_t changed;
+
+    upmu_image_clear(image);
+    upmu_run_render(cpu, upmu_active(session), tally->index, image);
+    return upmu_bank_load(&cpu->bank, image, 0, &changed);
+}
+
+static UPMU_APART bool load_one_on_stack(struct upmu_cpu *cpu, struct upmu_session *session,
+                                         const struct upmu_tally *tally)
+{
+    struct upmu_image image;
+
+    return load_one(cpu, session, tally, &image);
+}
+
 /*
  * Without a gap: the new counter is loaded while its gate is closed, then one
  * write closes the old gate and opens the new one.
  */
-static bool move_one(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally,
+static UPMU_APART bool move_one(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally,
                      const struct upmu_place_result *result)
 {
-    struct upmu_image image;
     struct upmu_tally before;
-    uint32_t changed;
     bool fine, announced = false;
 
     upmu_run_begin(session);
@@ -87,9 +104,8 @@ static bool move_one(struct upmu_cpu *cpu, struct upmu_session *session, struct 
         (void)upmu_run_fold(cpu, tally);
     before = *tally;
     upmu_tally_place(tally, result);
-    upmu_image_clear(&image);
-    upmu_run_render(cpu, upmu_active(session), tally->index, &image);
-    fine = upmu_bank_load(&cpu->bank, &image, 0, &changed) && upmu_run_prime(cpu, tally);
+    fine = (cpu->work ? load_one(cpu, session, tally, upmu_cpu_image(cpu)) : load_one_on_stack(cpu, session, tally)) &&
+           upmu_run_prime(cpu, tally);
     if (fine) {
         announce(cpu, session, tally);
         announced = true;
@@ -113,7 +129,7 @@ static bool moves_alone(const struct upmu_cpu *cpu, const struct upmu_joint *joi
 
     return (cpu->pmu->capabilities & (UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_PRELUDE)) == UPMU_PMU_GLOBAL_CTRL &&
            !event->payload &&
-           (UPMU_SLOTS == 1 || (joint->tally[i]->slot[UPMU_SECOND_SLOT] == UPMU_NO_COUNTER &&
+           (UPMU_SLOTS == 1 || (upmu_joint_tally(joint, i)->slot[UPMU_SECOND_SLOT] == UPMU_NO_COUNTER &&
                                 joint->result[i].counter[UPMU_SECOND_SLOT] == UPMU_NO_COUNTER)) &&
            !(cpu->running >> joint->result[i].counter[0] & 1u);
 }
@@ -138,9 +154,9 @@ static enum upmu_status move_with_hole(struct upmu_cpu *cpu, struct upmu_joint *
     }
     for (unsigned i = 0; i < joint->count; i++)
         if (joint->session[i]->state == UPMU_SESSION_SUSPENDED) {
-            upmu_run_place(cpu, joint->tally[i], &joint->result[i]);
-            joint->tally[i]->hole |=
-                !port_has_clock(port) || upmu_tally_cascades(joint->tally[i]);
+            upmu_run_place(cpu, upmu_joint_tally(joint, i), &joint->result[i]);
+            upmu_joint_tally(joint, i)->hole |=
+                !port_has_clock(port) || upmu_tally_cascades(upmu_joint_tally(joint, i));
             moved |= UPMU_BIT32(i);
         }
     for (unsigned i = 0; i < joint->count; i++) {
@@ -155,8 +171,8 @@ static enum upmu_status move_with_hole(struct upmu_cpu *cpu, struct upmu_joint *
     }
     gap_ns = upmu_cpu_now(cpu) - began_ns;
     for (uint32_t rest = moved; rest; rest &= rest - 1u) {
-        joint->tally[upmu_bits_lowest(rest)]->gap_ns += gap_ns;
-        if (!joint->tally[upmu_bits_lowest(rest)]->index) {
+        upmu_joint_tally(joint, upmu_bits_lowest(rest))->gap_ns += gap_ns;
+        if (!upmu_joint_tally(joint, upmu_bits_lowest(rest))->index) {
             joint->session[upmu_bits_lowest(rest)]->enabled_ns += gap_ns;
             upmu_active(joint->session[upmu_bits_lowest(rest)])->duration_ns += gap_ns;
         }
@@ -178,7 +194,7 @@ enum upmu_status upmu_move_all(struct upmu_cpu *cpu, struct upmu_joint *joint)
                 waiting = true;
                 continue;
             }
-            fine = move_one(cpu, joint->session[i], joint->tally[i], &joint->result[i]);
+            fine = move_one(cpu, joint->session[i], upmu_joint_tally(joint, i), &joint->result[i]);
             upmu_schedule_publish(cpu);
             if (!fine)
                 return UPMU_ERR_PORT;

@@ -177,6 +177,7 @@ static enum upmu_status pack_small(struct list *list, unsigned members, uint32_t
         return p->fault;
     memset(&packing, 0, sizeof packing);
     packing.p = p;
+    packing.lesson = list->work->lesson;
     packing.count = (uint8_t)members;
     packing.limit = (uint8_t)list->limit;
     packing.steps = *steps;

@@ -245,7 +245,7 @@ static unsigned bound_of_resources(const struct packing *packing, const uint32_t
     return divide_up(turns, upmu_bits_count((uint32_t)resources) + upmu_bits_count((uint32_t)(resources >> 32)));
 }
 
-static void bound_by_resources(struct packing *packing)
+static UPMU_APART void bound_by_resources(struct packing *packing)
 {
     const struct placement *p = packing->p;
     uint32_t reach[PLACE_CLAIMS];
@@ -380,7 +380,7 @@ static void begin_sets(struct packing *packing)
 static uint32_t learn_lesson(struct packing *packing)
 {
     struct placement *p = packing->p;
-    struct lesson *lesson = &packing->lesson[packing->lessons++ % LESSONS];
+    struct upmu_pack_lesson *lesson = &packing->lesson[packing->lessons++ % UPMU_PACK_LESSONS];
     uint32_t wanted;
 
     lesson->together = p->witness;
@@ -404,8 +404,8 @@ static uint32_t find_clash(struct packing *packing, const struct seeker *seeker,
     unsigned request = seeker->request;
     uint32_t lost;
 
-    for (unsigned i = 0; i < LESSONS; i++) {
-        const struct lesson *lesson = &packing->lesson[i];
+    for (unsigned i = 0; i < UPMU_PACK_LESSONS; i++) {
+        const struct upmu_pack_lesson *lesson = &packing->lesson[i];
         uint32_t concerned = lesson->together | lesson->others;
 
         if (!(concerned >> request & 1u) || (concerned & packing->left))

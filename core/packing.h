@@ -10,14 +10,6 @@
 #include <upmu/pack.h>
 #include "core/placement.h"
 
-/* Requests that never run together, unless one of some others runs with them and serves their helpers. */
-struct lesson {
-    uint32_t together;
-    uint32_t others;
-};
-
-#define LESSONS 64u
-
 /*
  * A component that was read as one placement: its sets are masks of requests, most
  * constrained request first.
@@ -42,7 +34,7 @@ struct packing {
     uint32_t left;                  /* requests without a set */
     uint32_t weight[UPMU_REQUESTS]; /* of those left, the heaviest is given a set first */
     uint32_t lessons;
-    struct lesson lesson[LESSONS]; /* the latest ones */
+    struct upmu_pack_lesson *lesson; /* the latest ones: UPMU_PACK_LESSONS */
 };
 
 /* Can these requests run together?  Takes a step. */

@@ -3,10 +3,12 @@
  * Grade a PMU by one free counter.  Built on sessions, so that it steals nothing
  * and takes the same road as every count.
  */
+#include "core/apart.h"
 #include "core/bits.h"
 #include "core/mem.h"
 #include "core/port_call.h"
 #include "core/session_core.h"
+#include <upmu/probe.h>
 
 const char *upmu_verdict_text(enum upmu_verdict verdict)
 {
@@ -27,7 +29,7 @@ static void built_in_loop(void *context)
 }
 
 /* One event that any loop makes happen, on a general counter if one is free. */
-static enum upmu_status open_session(struct upmu_cpu *cpu, struct upmu_session *session, uint64_t period)
+static UPMU_APART enum upmu_status add_loop_event(struct upmu_cpu *cpu, struct upmu_session *session, uint64_t period)
 {
     struct upmu_sampling sampling = { .period = period };
     struct upmu_event event;
@@ -38,7 +40,13 @@ static enum upmu_status open_session(struct upmu_cpu *cpu, struct upmu_session *
         return status;
     if (event.counters & cpu->pmu->general & ~(cpu->firmware | cpu->watchdog | cpu->foreign | cpu->running))
         event.counters &= cpu->pmu->general;
-    status = upmu_session_add_event(session, &event, &sampling);
+    return upmu_session_add_event(session, &event, &sampling);
+}
+
+static enum upmu_status open_session(struct upmu_cpu *cpu, struct upmu_session *session, uint64_t period)
+{
+    enum upmu_status status = add_loop_event(cpu, session, period);
+
     if (status == UPMU_OK)
         status = upmu_session_attach_cpu(session, cpu);
     if (status == UPMU_OK)
@@ -48,10 +56,10 @@ static enum upmu_status open_session(struct upmu_cpu *cpu, struct upmu_session *
     return status;
 }
 
-static enum upmu_status run_loop(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_probe *probe,
-                                 uint64_t period, uint64_t *out_counted)
+static enum upmu_status run_loop(struct upmu_cpu *cpu, struct upmu_probe *probe, uint64_t period,
+                                 uint64_t *out_counted)
 {
-    struct upmu_count count;
+    struct upmu_session *session = &probe->session;
     enum upmu_status status = open_session(cpu, session, period);
 
     if (status != UPMU_OK)
@@ -62,9 +70,9 @@ static enum upmu_status run_loop(struct upmu_cpu *cpu, struct upmu_session *sess
         built_in_loop(NULL);
     status = upmu_session_stop(session);
     if (status == UPMU_OK)
-        status = upmu_session_read(session, 0, 1, &count);
+        status = upmu_session_read(session, 0, 1, &probe->count);
     if (status == UPMU_OK)
-        *out_counted = count.raw;
+        *out_counted = probe->count.raw;
     probe->counter = session->set.tally[0].counter;
     if (upmu_session_detach(session) != UPMU_OK)
         return UPMU_ERR_PORT;
@@ -73,7 +81,6 @@ static enum upmu_status run_loop(struct upmu_cpu *cpu, struct upmu_session *sess
 
 enum upmu_status upmu_cpu_probe(struct upmu_cpu *cpu, struct upmu_probe *probe)
 {
-    struct upmu_session session;
     uint64_t counted = 0;
     uint32_t interrupts;
     enum upmu_status status;
@@ -89,7 +96,7 @@ enum upmu_status upmu_cpu_probe(struct upmu_cpu *cpu, struct upmu_probe *probe)
         probe->verdict = cpu->ignores_writes ? UPMU_VERDICT_IGNORES_WRITES : UPMU_VERDICT_ABSENT;
         return UPMU_OK;
     }
-    status = run_loop(cpu, &session, probe, 0, &counted);
+    status = run_loop(cpu, probe, 0, &counted);
     if (status != UPMU_OK)
         return status;
     probe->counted = counted;
@@ -97,7 +104,7 @@ enum upmu_status upmu_cpu_probe(struct upmu_cpu *cpu, struct upmu_probe *probe)
     if (counted < 64 || !port_has_pmi(cpu->machine->port))
         return UPMU_OK;
     interrupts = cpu->interrupts;
-    status = run_loop(cpu, &session, probe, counted >> 1, &counted);
+    status = run_loop(cpu, probe, counted >> 1, &counted);
     if (status == UPMU_OK && cpu->interrupts != interrupts)
         probe->verdict = UPMU_VERDICT_INTERRUPTS;
     return status;

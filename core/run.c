@@ -7,6 +7,7 @@
  * the local side works on it.
  */
 #include "core/run.h"
+#include "core/apart.h"
 #include "core/backend.h"
 #include "core/bank.h"
 #include "core/bits.h"
@@ -373,23 +374,22 @@ static bool ran_for_nobody(const struct upmu_cpu *cpu, uint32_t counters)
  * `opening`: counters that the caller opens or, if this fails, closes next.  What
  * needs a prelude first is not loaded if the caller can run it: it is named.
  */
-static enum upmu_status load_registers(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t opening,
-                                       const struct upmu_prelude **out_prelude)
+static enum upmu_status load_image(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t opening,
+                                   const struct upmu_prelude **out_prelude, struct upmu_image *image)
 {
-    struct upmu_image image;
     uint32_t changed;
 
-    upmu_run_image(cpu, upmu_active(session), &image);
-    if (image.overfull)
+    upmu_run_image(cpu, upmu_active(session), image);
+    if (image->overfull)
         return UPMU_ERR_UNSUPPORTED;
-    if (UPMU_PRELUDES && out_prelude && image.prelude && upmu_bank_changes(&cpu->bank, &image)) {
-        *out_prelude = image.prelude;
+    if (UPMU_PRELUDES && out_prelude && image->prelude && upmu_bank_changes(&cpu->bank, image)) {
+        *out_prelude = image->prelude;
         return UPMU_OK;
     }
-    if (!upmu_bank_load(&cpu->bank, &image, opening, &changed))
+    if (!upmu_bank_load(&cpu->bank, image, opening, &changed))
         return UPMU_ERR_PORT;
 #if UPMU_SETS && UPMU_SAMPLING
-    upmu_sets_keep(cpu, session, &image);
+    upmu_sets_keep(cpu, session, image);
 #endif
     for UPMU_TALLIES(tally, upmu_active(session)) {
         if (upmu_tally_is_metric(tally))
@@ -401,6 +401,21 @@ static enum upmu_status load_registers(struct upmu_cpu *cpu, struct upmu_session
             return UPMU_ERR_PORT;
     }
     return upmu_session_has_metrics(session) ? upmu_metrics_begin(cpu, session) : UPMU_OK;
+}
+
+static UPMU_APART enum upmu_status load_on_stack(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t opening,
+                                                 const struct upmu_prelude **out_prelude)
+{
+    struct upmu_image image;
+
+    return load_image(cpu, session, opening, out_prelude, &image);
+}
+
+static enum upmu_status load_registers(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t opening,
+                                       const struct upmu_prelude **out_prelude)
+{
+    return cpu->work ? load_image(cpu, session, opening, out_prelude, upmu_cpu_image(cpu))
+                     : load_on_stack(cpu, session, opening, out_prelude);
 }
 
 /* All that runs is closed and its counts are taken: the counters of a prelude lose what they hold. */

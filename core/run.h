@@ -8,6 +8,7 @@
 #include "core/backend.h"
 #include "core/joint.h"
 #include "core/register.h"
+#include <upmu/place.h>
 #include <upmu/session.h>
 
 /* What a session's part is in a change of what runs: bits of session->change. */
@@ -18,6 +19,13 @@
 #define UPMU_CHANGE_COMES_OR_LATER (UPMU_CHANGE_COMES | UPMU_CHANGE_LATER)
 #define UPMU_CHANGE_TURN 16u /* it leaves because its turn is over */
 #define UPMU_CHANGE_ALONE 32u /* a start where it is placed, or a stop */
+
+/* The CPU's work area, if it has one, for an image that is loaded before the next placement. */
+static inline struct upmu_image *upmu_cpu_image(const struct upmu_cpu *cpu)
+{
+    return (struct upmu_image *)(void *)cpu->work;
+}
+_Static_assert(sizeof(struct upmu_image) <= sizeof(struct upmu_place_work), "the work area is too small");
 
 /* Close gates, and once more if a register faulted. */
 bool upmu_run_shut(struct upmu_cpu *cpu, uint32_t counters);

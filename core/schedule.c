@@ -92,7 +92,7 @@ static enum upmu_status place(struct upmu_cpu *cpu, struct upmu_session *session
     first = joint.count;
     if (!upmu_joint_add(&joint, session, false))
         return UPMU_ERR_NO_SPACE;
-    status = upmu_joint_solve(cpu, &joint, mode == PLACE_ALONE, &session->why);
+    status = upmu_joint_place(cpu, &joint, mode == PLACE_ALONE, &session->why);
     if (status == UPMU_ERR_DOES_NOT_FIT && mode == PLACE_STILL)
         remember(cpu, session, 0);
     if (status != UPMU_OK || mode < PLACE_STILL)

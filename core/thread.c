@@ -211,8 +211,9 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
 }
 
 /* Every set for itself, on an idle PMU. */
-static UPMU_INSIDE enum upmu_status check_fits(struct upmu_session *session)
+static enum upmu_status check_fits(struct upmu_place_work *work, void *argument)
 {
+    struct upmu_session *session = argument;
     const struct upmu_pmu *pmu = NULL;
     struct upmu_set *active = session->active;
     struct upmu_joint joint;
@@ -231,7 +232,7 @@ static UPMU_INSIDE enum upmu_status check_fits(struct upmu_session *session)
             continue;
         upmu_joint_begin(&joint, pmu);
         (void)upmu_joint_add(&joint, session, false);
-        status = upmu_joint_solve(NULL, &joint, true, &session->why);
+        status = upmu_joint_solve(NULL, &joint, true, work, &session->why);
     }
     session->active = active;
     session->why.status = status;
@@ -247,7 +248,9 @@ enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct
 
     if (session->state != UPMU_SESSION_DETACHED || upmu_session_attached(session) || !upmu_session_events(session))
         return upmu_session_refuse(session, UPMU_ERR_STATE);
-    status = check_fits(session);
+    status = upmu_local_place(session->machine, check_fits, session);
+    if (status == UPMU_ERR_BUSY)
+        return upmu_session_refuse(session, status);
     if (status != UPMU_OK)
         return status;
     if (cpu) {

@@ -135,10 +135,9 @@ enum upmu_status upmu_turns_start(struct upmu_cpu *cpu, struct upmu_session *ses
 }
 
 /* Of those that share, who runs together from now on: marked UPMU_CHANGE_COMES. */
-static UPMU_INSIDE void plan(struct upmu_cpu *cpu)
+static UPMU_APART void plan(struct upmu_cpu *cpu)
 {
     struct upmu_joint joint;
-    struct upmu_why why;
     uint64_t turn = 0;
     struct upmu_session *session;
 
@@ -147,14 +146,17 @@ static UPMU_INSIDE void plan(struct upmu_cpu *cpu)
         if (!session->shares && upmu_session_holds(session) && !upmu_joint_add(&joint, session, true))
             return;
     while ((session = next_turn(cpu, turn, true)) != NULL) {
-        struct upmu_joint before = joint;
+        unsigned count = joint.count;
+        uint8_t sets = joint.sets;
 
         turn = turn_of(session);
         if (upmu_joint_add(&joint, session, session->state == UPMU_SESSION_RUNNING) &&
-            upmu_joint_solve(cpu, &joint, false, &why) == UPMU_OK)
+            upmu_joint_place(cpu, &joint, false, NULL) == UPMU_OK) {
             session->change |= UPMU_CHANGE_COMES;
-        else
-            joint = before;
+        } else { /* (what was found for those before it stays: a refusal changes no result) */
+            joint.count = count;
+            joint.sets = sets;
+        }
     }
 }
 

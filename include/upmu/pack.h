@@ -25,8 +25,15 @@ struct upmu_pack_request {
     uint16_t component;
     uint16_t order;
 };
+/* Requests that never run together, unless one of some others runs with them and serves their helpers. */
+struct upmu_pack_lesson {
+    uint32_t together;
+    uint32_t others;
+};
+#define UPMU_PACK_LESSONS 64
 struct upmu_pack_work {
     struct upmu_place_work place;
+    struct upmu_pack_lesson lesson[UPMU_PACK_LESSONS];
     struct upmu_place_result result[UPMU_REQUESTS];
     uint16_t member[UPMU_REQUESTS];
     struct upmu_pack_request request[1]; /* one for each of the list: UPMU_PACK_BYTES */

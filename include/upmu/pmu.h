@@ -292,6 +292,7 @@ struct upmu_session;
 struct upmu_tally;
 struct upmu_ibs;
 struct upmu_thread;
+struct upmu_place_work;
 
 /* One register of a placed set that handlers may put on.  Private. */
 struct upmu_kept {
@@ -322,6 +323,7 @@ struct upmu_cpu {
     struct upmu_session *sessions;      /* attached here */
     struct upmu_thread *current;        /* that runs, if somebody monitors it */
     struct upmu_domain *domain;         /* where the PMU's shared parts are claimed, or NULL */
+    struct upmu_place_work *work;       /* for placements here, or NULL: they use the stack */
     uint8_t domain_slot;                /* our number there */
     uint8_t thread;                     /* which hyper-thread of its core, where that matters to the PMU */
     uint16_t number;                    /* order of initialisation, modulo 65,536 */
@@ -469,6 +471,19 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_fini(struct upmu_cpu *cpu);
 
 /*
+ * Lend a CPU a work area for placements (struct upmu_place_work of upmu/place.h, 4 KiB, one for each CPU).  With
+ * it no call needs more than 3 KiB of stack, without it 8 KiB (docs/PORTING.md, "Stack").  Used by calls on this CPU,
+ * inside their bracket, so with interrupts off; never by a handler.
+ *
+ * `work` stays lent until upmu_cpu_fini() or a call with another one or NULL; its contents mean nothing between calls.
+ * Returns UPMU_OK; UPMU_ERR_NO_PMU (not initialised, or it has none: nothing is placed there); UPMU_ERR_BUSY;
+ * UPMU_ERR_WRONG_CPU.  On error nothing was changed.
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_cpu_use_work(struct upmu_cpu *cpu, struct upmu_place_work *work);
+
+/*
  * Fold the running counters of this CPU into their 64-bit counts, and let
  * throttled counters sample again.  On a port without pmi_rearm call it at least
  * once in half a counter's range (32 bits on P6; 40 bits at 4 GHz: every two
@@ -528,46 +543,8 @@ void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters);
  */
 void upmu_cpu_take_firmware(struct upmu_cpu *cpu);
 
-/* What a PMU was found to do. */
-enum upmu_verdict {
-    UPMU_VERDICT_UNKNOWN = 0,        /* not probed, or the probe was refused */
-    UPMU_VERDICT_ABSENT = 1,         /* no PMU by CPUID, or its registers fault */
-    UPMU_VERDICT_IGNORES_WRITES = 2, /* values written are not read back */
-    UPMU_VERDICT_COUNTS_NOTHING = 3, /* registers are memory: a known loop counts 0 */
-    UPMU_VERDICT_COUNTS = 4,
-    UPMU_VERDICT_INTERRUPTS = 5      /* and an overflow reached upmu_handle_pmi() */
-};
-
-struct upmu_probe {
-    /* Asked: */
-    bool force;                         /* under a hypervisor without safe faults, too */
-    void (*loop)(void *context);        /* something that retires >= 1000 instructions; NULL: built in */
-    void *loop_context;
-    /* Found: */
-    enum upmu_verdict verdict;
-    unsigned counter;                   /* the free counter used, or UPMU_NO_COUNTER */
-    uint64_t counted;                   /* instructions that the loop was counted as */
-};
-
-/*
- * Grade the PMU by one free counter: write and read back, count a known loop,
- * wait for one overflow.  Steals nothing: a counter in use is not touched, and
- * the one used is left idle.  The interrupt step needs pmi_rearm and a host
- * that calls upmu_handle_pmi(), with interrupts on if it is a vector.
- *
- * Returns UPMU_OK with the verdict; UPMU_ERR_DOES_NOT_FIT (no counter is free);
- * UPMU_ERR_UNSUPPORTED (a hypervisor, no safe faults, no force); UPMU_ERR_BUSY;
- * UPMU_ERR_COMPILED_OUT.
- * Context: local.
- */
-UPMU_MUST_CHECK
-enum upmu_status upmu_cpu_probe(struct upmu_cpu *cpu, struct upmu_probe *probe);
-
 /* An owner for people: "free", "firmware"; constant text, "unknown" for other values.  Context: any. */
 const char *upmu_owner_text(enum upmu_owner owner);
-
-/* A verdict for people: "counts nothing"; constant text.  Context: any. */
-const char *upmu_verdict_text(enum upmu_verdict verdict);
 
 /*
  * The name of a counter: "PMC3", "FIXED1".

@@ -462,8 +462,9 @@ enum upmu_status upmu_session_replace(struct upmu_session *session, unsigned ind
  * set.tally[i].counter says afterwards where event i would run.
  *
  * Returns UPMU_OK, UPMU_ERR_DOES_NOT_FIT, UPMU_ERR_TOO_HARD or UPMU_ERR_STATE (no
- * events); writes beyond `dry_run->capacity` are counted, not kept.
- * Context: any.
+ * events); writes beyond `dry_run->capacity` are counted, not kept.  UPMU_ERR_BUSY: only where the executing CPU has a
+ * work area (upmu_cpu_use_work()).
+ * Context: any; local if the executing CPU has a work area.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_dry_run(struct upmu_session *session, const struct upmu_pmu *pmu,

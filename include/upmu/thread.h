@@ -39,7 +39,8 @@ void upmu_thread_init(struct upmu_thread *thread, uint32_t pid, uint32_t tid, vo
  * Returns UPMU_OK; UPMU_ERR_STATE (attached, or no events); UPMU_ERR_WRONG_PMU (events
  * of several PMUs); UPMU_ERR_DOES_NOT_FIT (not even alone); UPMU_ERR_NO_PMU;
  * UPMU_ERR_WRONG_CPU; UPMU_ERR_BUSY; UPMU_ERR_COMPILED_OUT; details in session->why.
- * Context: local on `cpu`; any if that is NULL.
+ * Context: local on `cpu`; if that is NULL any, but local where the executing CPU has a work area
+ * (upmu_cpu_use_work()), which is used then.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct upmu_thread *thread,

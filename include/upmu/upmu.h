@@ -13,10 +13,6 @@
 #ifndef UPMU_UPMU_H
 #define UPMU_UPMU_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #include <upmu/config.h>
 #include <upmu/status.h>
 #include <upmu/port.h>
@@ -25,15 +21,12 @@ extern "C" {
 #include <upmu/place.h>
 #include <upmu/pack.h>
 #include <upmu/session.h>
+#include <upmu/probe.h>
 #include <upmu/message.h>
 #include <upmu/format.h>
 #include <upmu/page.h>
 #include <upmu/ibs.h>
 #include <upmu/thread.h>
 #include <upmu/set.h>
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

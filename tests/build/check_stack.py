@@ -1,148 +1,122 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Stack and recursion, from the compiler's own call graph (gcc -fcallgraph-info=su).
+"""Stack and recursion, for gcc and clang in 64 and 32 bits, and the table of docs/PORTING.md.
 
-An indirect call of a backend's function is taken for a call of each backend's; a
-hook's stack is the host's and not counted.
+`check_stack.py --write` (`make stack`) puts what it measures into that table.
 """
 import os
 import re
+import sys
 
-from checklib import FREESTANDING, check, code_of, files, main, parallel, run
+from checklib import ROOT, check, files, main, read
+from stackgraph import SETTINGS, graph
 
 HANDLER_LIMIT_BYTES = 512
 LOOKUP_LIMIT_BYTES = 1024
+WITHOUT_AREA_LIMIT_BYTES = 8192
+WITH_AREA_LIMIT_BYTES = 3072
 LOOKUPS = ["upmu_catalog_lookup", "upmu_catalog_row", "upmu_catalog_name", "upmu_catalog_mask_name"]
-SETTINGS = {"O2-64": ["-m64", "-O2"], "Os-64": ["-m64", "-Os"], "O2-32": ["-m32", "-O2"], "Os-32": ["-m32", "-Os"]}
+
+# Where a CPU has a work area none of these is called.
+WITHOUT_AREA = ("place_on_stack", "place_on_own_stack", "load_on_stack", "load_one_on_stack", "compare_on_stack")
+
+# The table's rows: what stands there, and its functions, each in the first row that has it.
+STEP_BYTES = 256
+SLACK_BYTES = 1024
+ROWS = [
+    ("`upmu_handle_pmi`", r"upmu_handle_pmi$"),
+    ("`upmu_cpu_init`, `upmu_machine_init`", r"upmu_(cpu|machine)_init"),
+    ("`upmu_cpu_probe`", r"upmu_cpu_probe$"),
+    ("`upmu_cpu_suspend`, `upmu_cpu_resume`, `upmu_cpu_changed`, `upmu_cpu_fini`", r"upmu_cpu_(suspend|resume|changed|fini)$"),
+    ("`upmu_cpu_tick`, `upmu_cpu_poll`, `upmu_thread_switch`", r"upmu_(cpu_tick|cpu_poll|thread_switch_monitored)$"),
+    ("`upmu_session_attach_thread`, `upmu_session_dry_run`", r"upmu_session_(attach_thread|dry_run)$"),
+    ("`upmu_session_add`, `upmu_event_parse` and all that reads or writes names",
+     r"upmu_(session_add|set_add|event_|catalog_|why_text|spec_)"),
+    ("`upmu_place`, `upmu_pack` (their work areas are yours)", r"upmu_(place|pack)"),
+    ("any other call on a CPU, session, region or IBS unit: start, stop, read, attach, ...", "upmu_schedule_replay"),
+    ("everything else", r"upmu_"),
+]
 
 
-def backend_functions():
-    """{member of the backend's table: its functions}"""
-    found = {}
-    for path in files("backends/*/*.c"):
-        for member, name in re.findall(r"^\s*\.(\w+) = (\w+),", code_of(path), re.M):
-            found.setdefault(member, set()).update((name, f"{path}:{name}"))
-    return found
+def public_functions():
+    """Those that public headers declare."""
+    names = set()
+    for path in files("include/upmu/*.h"):
+        names |= set(re.findall(r"\b(upmu_\w+)\(", read(path)))
+    return names
 
 
-class Graph:
-    def __init__(self, folder):
-        self.bytes, self.calls, self.unknown, self.lines = {}, {}, {}, {}
-        members = backend_functions()
-        for path in sorted(f"{folder}/{name}" for name in os.listdir(folder) if name.endswith(".ci")):
-            text = open(path).read()
-            for title, label in re.findall(r'node: \{ title: "([^"]+)" label: "((?:[^"\\]|\\.)*)"', text):
-                found = re.search(r"(\d+) bytes \((\w+)", label)
-                if found:
-                    name = self.name(title)
-                    self.bytes[name] = max(self.bytes.get(name, 0), int(found.group(1)))
-            for source, target, where in re.findall(
-                    r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"(?: label: "([^"]*)")?', text):
-                targets = {self.name(target)}
-                if target == "__indirect_call":
-                    targets = self.indirect(where, members)
-                    if targets is None:
-                        self.unknown.setdefault(self.name(source), []).append(where)
-                        targets = set()
-                self.calls.setdefault(self.name(source), set()).update(targets)
-
-    @staticmethod
-    def name(title):
-        return title[2:] if title.startswith("./") else title
-
-    def indirect(self, where, members):
-        """Functions that an indirect call may reach; None if that cannot be told."""
-        path, line = re.match(r"(?:\./)?(.+?):(\d+)", where).groups()
-        if path == "core/port_call.h":
-            return set()
-        if path not in self.lines:
-            self.lines[path] = code_of(path).split("\n")
-        called = re.findall(r"backend->(\w+)\(", " ".join(self.lines[path][int(line) - 1:int(line) + 1]))
-        return set().union(*(members.get(name, set()) for name in called)) if called else None
-
-    def targets(self, function):
-        return self.calls.get(function, set())
-
-    def deepest(self, function, path=()):
-        """(bytes, path) of the deepest chain; raises RecursionError with the cycle."""
-        if function in path:
-            raise RecursionError(" -> ".join(path[path.index(function):] + (function,)))
-        best, chain = 0, ()
-        for target in sorted(self.targets(function)):
-            if target in self.bytes:
-                deep, below = self.deepest(target, path + (function,))
-                if deep > best:
-                    best, chain = deep, below
-        # The return address of each call is the callee's.
-        return self.bytes.get(function, 0) + 8 + best, (function,) + chain
-
-    def reachable(self, function):
-        seen, todo = set(), [function]
-        while todo:
-            name = todo.pop()
-            if name not in seen:
-                seen.add(name)
-                todo += self.targets(name)
-        return seen
+def measure(found, function):
+    """(bytes without a work area, bytes with one)"""
+    return found.deepest(function)[0], found.deepest(function, WITHOUT_AREA)[0]
 
 
-GRAPHS = {}
+def rows_measured():
+    """({row: [bytes without, bytes with]}, {row: functions})"""
+    most, members = {}, {}
+    for setting in SETTINGS:
+        found, _ = graph(setting)
+        for function in sorted(public_functions() & set(found.bytes)):
+            reached = found.reachable(function)
+            row = next(text for text, pattern in ROWS if re.match(pattern, function) or pattern in reached)
+            members.setdefault(row, set()).add(function)
+            old = most.get(row, (0, 0))
+            most[row] = [max(pair) for pair in zip(old, measure(found, function))]
+    return most, members
 
 
-def graph(setting):
-    if setting not in GRAPHS:
-        folder = f"build/tests/stack-{setting}"
-        os.makedirs(folder, exist_ok=True)
-        for old in os.listdir(folder):
-            os.unlink(f"{folder}/{old}")
-
-        def compile_one(source):
-            built = f"{folder}/{os.path.basename(source)[:-2]}.o"
-            code, output = run(["gcc"] + FREESTANDING + SETTINGS[setting] +
-                               ["-fstack-usage", "-fcallgraph-info=su", "-c", "-o", built, source],
-                               env=dict(os.environ, CCACHE_DISABLE="1"))  # (it would keep the graphs to itself)
-            return [output] if code else []
-        problems = parallel(compile_one, files("core/*.c", "backends/*/*.c"))
-        GRAPHS[setting] = Graph(folder), problems
-    return GRAPHS[setting]
+def table(most):
+    lines = ["| calls | without a work area | with one |", "|---|---:|---:|"]
+    for text, _ in ROWS:
+        shown = [-(-size // STEP_BYTES) * STEP_BYTES for size in most[text]]
+        lines.append(f"| {text} | {shown[0]:,} | {shown[1]:,} |")
+    return "\n".join(lines) + "\n"
 
 
-def deeper_than(limit, functions):
+def shown_in_page():
+    """{row: [bytes without, bytes with]} of docs/PORTING.md"""
+    page = re.search(r"<!-- stack -->\n(.*?)<!-- end of stack -->", read("docs/PORTING.md"), re.S).group(1)
+    found = re.findall(r"^\| (.*) \| ([\d,]+) \| ([\d,]+) \|$", page, re.M)
+    return {text: [int(size.replace(",", "")) for size in sizes] for text, *sizes in found}
+
+
+def problems_and_doubts(functions=None):
+    """Sources that do not compile, calls and frames that are not understood."""
     complaints = []
     for setting in SETTINGS:
         found, problems = graph(setting)
         complaints += problems
+        for name, what in sorted(found.unknown.items()):
+            complaints += [f"{setting}: {name}: {one}" for one in what if functions is None or name in functions]
+    return complaints
+
+
+def deeper_than(limit, functions, without=()):
+    complaints = []
+    for setting in SETTINGS:
+        found, _ = graph(setting)
         worst = (0, ())
         for function in functions:
             if function not in found.bytes:
                 complaints.append(f"{setting}: there is no {function}")
                 continue
-            try:
-                worst = max(worst, found.deepest(function))
-            except RecursionError as cycle:
-                complaints.append(f"{setting}: {function} recurses: {cycle}")
-        print(f"stack {functions[0]} {setting}: {worst[0]} of {limit} bytes: {' > '.join(worst[1])}")
+            worst = max(worst, found.deepest(function, without))
+        print(f"stack {setting}: {worst[0]} of {limit} bytes: {' > '.join(worst[1])}")
         if worst[0] > limit:
             complaints.append(f"{setting}: {worst[0]} bytes: {' > '.join(worst[1])}")
     return complaints
 
 
 @check
-def handler_needs_at_most_512_bytes_of_stack():
-    return deeper_than(HANDLER_LIMIT_BYTES, ["upmu_handle_pmi"])
-
-
-@check
-def lookups_need_less_than_1_kib_of_stack():
-    return deeper_than(LOOKUP_LIMIT_BYTES - 1, LOOKUPS)
+def every_call_and_frame_is_understood():
+    return problems_and_doubts()
 
 
 @check
 def no_function_recurses():
     complaints = []
     for setting in SETTINGS:
-        found, problems = graph(setting)
-        complaints += problems
+        found, _ = graph(setting)
         for function in sorted(found.bytes):
             try:
                 found.deepest(function)
@@ -152,19 +126,67 @@ def no_function_recurses():
 
 
 @check
+def handler_needs_less_than_512_bytes_of_stack():
+    return deeper_than(HANDLER_LIMIT_BYTES - 1, ["upmu_handle_pmi"])
+
+
+@check
+def lookups_need_less_than_1_kib_of_stack():
+    return deeper_than(LOOKUP_LIMIT_BYTES - 1, LOOKUPS)
+
+
+def known(setting_free):
+    return sorted(setting_free & set(graph("gcc-O2-64")[0].bytes))
+
+
+@check
+def every_public_call_needs_at_most_8_kib_and_with_a_work_area_3_kib():
+    functions = known(public_functions())
+    return (deeper_than(WITHOUT_AREA_LIMIT_BYTES, functions) +
+            deeper_than(WITH_AREA_LIMIT_BYTES, functions, WITHOUT_AREA))
+
+
+@check
+def functions_that_a_work_area_saves_exist():
+    found, _ = graph("gcc-Os-64")
+    there = {name.split(":")[-1].split(".")[0] for name in found.bytes}
+    return [f"there is no {name}" for name in WITHOUT_AREA if name not in there]
+
+
+@check
+def porting_states_the_stack_of_every_call():
+    shown = shown_in_page()
+    most, members = rows_measured()
+    complaints = [f"docs/PORTING.md's stack table has no row {text!r}" for text, _ in ROWS if text not in shown]
+    complaints += [f"nothing stands behind {text!r}" for text in shown if text not in most]
+    for text, sizes in most.items():
+        for which, size, stated in zip(("without", "with"), sizes, shown.get(text, sizes)):
+            if not size <= stated <= size + SLACK_BYTES:
+                complaints.append(f"{text} {which} a work area: {stated} bytes stated, {size} measured: `make stack`")
+    if not complaints:
+        print(table(most))
+    return complaints
+
+
+@check
 def handler_calls_nothing_that_allocates_logs_or_asserts():
     complaints = []
     for setting in SETTINGS:
-        found, problems = graph(setting)
-        complaints += problems
+        found, _ = graph(setting)
         if "upmu_handle_pmi" not in found.bytes:
             complaints.append(f"{setting}: there is no upmu_handle_pmi")
-        for name in sorted(found.reachable("upmu_handle_pmi")):
-            complaints += [f"{setting}: {name}: what is called at {where}?" for where in found.unknown.get(name, [])]
-            if re.search(r"(^|_)(log|assert|format|text|why|encode|place)(_|$)", name):
-                complaints.append(f"{setting}: {name}")
+        complaints += [f"{setting}: {name}" for name in sorted(found.reachable("upmu_handle_pmi"))
+                       if re.search(r"(^|_)(log|assert|format|text|why|encode|place)(_|$)", name)]
     return complaints
 
 
 if __name__ == "__main__":
-    main()
+    if "--write" in sys.argv:
+        os.chdir(ROOT)
+        page = re.sub(r"(<!-- stack -->\n).*?(<!-- end of stack -->)",
+                      lambda found: found.group(1) + table(rows_measured()[0]) + found.group(2),
+                      read("docs/PORTING.md"), flags=re.S)
+        with open("docs/PORTING.md", "w") as file:
+            file.write(page)
+    else:
+        main()

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Grading a PMU: does it count, does it interrupt?
+ */
+#ifndef UPMU_PROBE_H
+#define UPMU_PROBE_H
+
+#include <upmu/session.h>
+
+/* What a PMU was found to do. */
+enum upmu_verdict {
+    UPMU_VERDICT_UNKNOWN = 0,        /* not probed, or the probe was refused */
+    UPMU_VERDICT_ABSENT = 1,         /* no PMU by CPUID, or its registers fault */
+    UPMU_VERDICT_IGNORES_WRITES = 2, /* values written are not read back */
+    UPMU_VERDICT_COUNTS_NOTHING = 3, /* registers are memory: a known loop counts 0 */
+    UPMU_VERDICT_COUNTS = 4,
+    UPMU_VERDICT_INTERRUPTS = 5      /* and an overflow reached upmu_handle_pmi() */
+};
+
+/*
+ * As large as a session, so in static memory if stacks are small.  Zeroed but for what is asked; may be used again.
+ */
+struct upmu_probe {
+    /* Asked: */
+    bool force;                         /* under a hypervisor without safe faults, too */
+    void (*loop)(void *context);        /* something that retires >= 1000 instructions; NULL: built in */
+    void *loop_context;
+    /* Found: */
+    enum upmu_verdict verdict;
+    unsigned counter;                   /* the free counter used, or UPMU_NO_COUNTER */
+    uint64_t counted;                   /* instructions that the loop was counted as */
+    /* private */
+    struct upmu_count count;
+    struct upmu_session session;        /* counts meanwhile; nothing points here afterwards */
+};
+
+/*
+ * Grade the PMU by one free counter: write and read back, count a known loop,
+ * wait for one overflow.  Steals nothing: a counter in use is not touched, and
+ * the one used is left idle.  The interrupt step needs pmi_rearm and a host
+ * that calls upmu_handle_pmi(), with interrupts on if it is a vector.
+ *
+ * Returns UPMU_OK with the verdict; UPMU_ERR_DOES_NOT_FIT (no counter is free);
+ * UPMU_ERR_UNSUPPORTED (a hypervisor, no safe faults, no force); UPMU_ERR_BUSY;
+ * UPMU_ERR_COMPILED_OUT.
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_cpu_probe(struct upmu_cpu *cpu, struct upmu_probe *probe);
+
+/* A verdict for people: "counts nothing"; constant text.  Context: any. */
+const char *upmu_verdict_text(enum upmu_verdict verdict);
+
+#endif

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: MIT
+"""The library's calls and the stack of each function, from what the compilers write.
+
+Each source is compiled to assembly text with call frame information: a function's
+stack is its largest distance to the caller's frame, return address included, and its
+calls stand there by name.  An indirect call is looked up by its source line.  A
+hook's stack is the host's and not counted; neither are memcpy() and the like.
+"""
+import os
+import re
+
+from checklib import FREESTANDING, code_of, files, parallel, read, run
+
+SETTINGS = {f"{compiler}-{level}-{bits}": [compiler, f"-m{bits}", f"-{level}"]
+            for compiler, level in (("gcc", "O2"), ("gcc", "Os"), ("clang", "O2")) for bits in (64, 32)}
+
+# Indirect calls by what stands in their source line: definitions of the functions that they reach.
+ALTERNATIVE = r"\(const void \*context, unsigned request, unsigned i,\s+struct upmu_alternative \*out\)"
+INDIRECT = [
+    (r"\bplacing\((&work|cpu->work), argument\)", r"(\w+)\(struct upmu_place_work \*work, void \*\w+\)"),
+    (r"\bwork\(cpu, argument\)", r"(\w+)\(struct upmu_cpu \*cpu, void \*\w+\)"),
+    (r"call->work\(call\)", r"(\w+)\(const struct upmu_call \*call\)"),
+    (r"input->alternative\(", r"(\w+)" + ALTERNATIVE),
+    (r"place->alternative\(", r"(event_alternative)" + ALTERNATIVE),  # (a list's: not its own again)
+    (r"upmu_thread_put : upmu_session_leave\)\(",
+     r"(upmu_thread_put|upmu_session_leave)\(struct upmu_cpu \*cpu, struct upmu_session \*session\)"),
+    (r"letters_take : codes_take\)\(", r"(letters_take|codes_take)\([^;{]*\)"),
+    (r"probe->loop\(", r"(built_in_loop)\(void \*\w+\)"),
+    (r"detection->(cpuid|rdmsr)\(", None),  # through the port's hooks
+    (r"\bport_\w+\(|UPMU_BARRIER", None),
+]
+
+
+def backend_functions():
+    """{member of the backend's table: its functions}"""
+    found = {}
+    for path in files("backends/*/*.c"):
+        for member, name in re.findall(r"^\s*\.(\w+) = (\w+),", code_of(path), re.M):
+            found.setdefault(member, set()).update((name, f"{path}:{name}"))
+    return found
+
+
+def functions_with(signature):
+    found = set()
+    for path in files("core/*.c", "backends/*/*.c"):
+        for name in re.findall(signature + r"\s*\{", code_of(path)):
+            found.update((name, f"{path}:{name}"))
+    return found
+
+
+class Frame:
+    """Bytes on the stack of one function, line by line: by the call frame information or, where that only names a
+    frame pointer, by the instructions."""
+
+    def __init__(self, own):
+        self.own = self.now = self.most = own
+        self.pointer, self.kept, self.lost = None, [], False
+
+    def follow(self, kind, rest):
+        if kind in (".cfi_def_cfa_offset", ".cfi_adjust_cfa_offset"):
+            amount = int(rest.split()[0])
+            self.now = amount if kind == ".cfi_def_cfa_offset" else self.now + amount
+        elif kind in (".cfi_def_cfa_register", ".cfi_def_cfa"):
+            register, _, offset = rest.replace("%", "").partition(",")
+            on_stack = register.strip() in ("esp", "rsp", "4" if self.own == 4 else "7")
+            self.pointer = None if on_stack else self.now
+            self.now = int(offset) if on_stack and offset else self.now
+        elif kind == ".cfi_remember_state":
+            self.kept.append((self.now, self.pointer))
+        elif kind == ".cfi_restore_state":
+            self.now, self.pointer = self.kept.pop()
+        elif self.pointer is not None:
+            self.instruct(kind, rest)
+        self.most = max(self.most, self.now)
+
+    def instruct(self, kind, rest):
+        amount = re.fullmatch(r"\$(-?\d+), %[er]sp", rest)
+        address = re.fullmatch(r"-(\d+)\(%[er]bp\), %[er]sp", rest)
+        if kind.startswith("push"):
+            self.now += self.own
+        elif kind.startswith("pop"):
+            self.now -= self.own
+        elif kind.startswith("sub") and amount:
+            self.now += int(amount.group(1))
+        elif kind.startswith("add") and amount:
+            self.now -= int(amount.group(1))
+        elif kind.startswith("and") and amount:
+            self.now += -int(amount.group(1)) - self.own
+        elif kind.startswith("lea") and address:
+            self.now = self.pointer + int(address.group(1))
+        elif re.search(r"%[er]sp$", rest) and not kind.startswith(("cmp", "test", "mov%")) and kind != "leave":
+            self.lost = True
+
+
+class Graph:
+    """`bytes` and `calls` of functions; static ones are called path:name.  `unknown`: {function: source lines}."""
+
+    def __init__(self, folder):
+        self.bytes, self.calls, self.unknown, self.lines = {}, {}, {}, {}
+        self.members = backend_functions()
+        self.reached = {signature: functions_with(signature) for _, signature in INDIRECT if signature}
+        self.deep = {}
+        for name in sorted(os.listdir(folder)):
+            if name.endswith(".s"):
+                self.add_source(f"{folder}/{name}", name[:-2].replace("+", "/"))
+
+    def add_source(self, path, source):
+        text = read(path)
+        own = 4 if "-32" in path else 8
+        globals_ = set(re.findall(r"^\s*\.globl\s+(\S+)", text, re.M))
+        functions = set(re.findall(r"^\s*\.type\s+(\S+?),\s*[@%]function", text, re.M))
+        names = {name: name if name in globals_ else f"{source}:{name}" for name in functions}
+        numbers, function, where, frame = {}, None, (source, 0), Frame(own)
+        for line in text.split("\n"):
+            label = re.match(r"([\w.$]+):", line)
+            if label and label.group(1) in functions:
+                function, frame = names[label.group(1)], Frame(own)
+                self.calls.setdefault(function, set())
+            word = line.split("#")[0].split(None, 1)
+            if not word or label:
+                continue
+            kind, rest = word[0], word[1].strip() if len(word) > 1 else ""
+            if kind == ".file" and re.match(r"\d", rest):
+                quoted = re.findall(r'"([^"]*)"', rest)
+                numbers[rest.split()[0]] = "/".join(quoted[:2] if quoted[0][:1] != "/" else quoted[1:2])
+            elif kind == ".loc":
+                parts = rest.split()
+                if parts[1] != "0":
+                    where = (numbers.get(parts[0], source), int(parts[1]))
+            elif function:
+                frame.follow(kind, rest)
+                self.bytes[function] = frame.most
+                if frame.lost:
+                    self.unknown.setdefault(function, []).append(f"its stack after '{kind} {rest}'?")
+                    frame.lost = False
+                if kind.startswith("call") or (kind.startswith("j") and not rest.startswith(".L")):
+                    self.add_call(function, kind, rest, where, names)
+
+    def add_call(self, function, kind, target, where, names):
+        if not target.startswith("*"):
+            name = re.match(r"[\w.$]+", target).group(0)
+            self.calls[function].add(names.get(name, name))
+        elif kind.startswith("call") or not re.match(r"\*\.L|\*.*\.L\w*J?TI?", target):
+            self.calls[function] |= self.indirect(function, where)
+
+    def indirect(self, function, where):
+        path, line = where
+        path = re.sub(r"^\./", "", path)
+        if path == "core/port_call.h":
+            return set()
+        if path not in self.lines:
+            self.lines[path] = code_of(path).split("\n")
+        text = " ".join(self.lines[path][int(line) - 1:int(line) + 1])
+        called = re.findall(r"(?:backend|backends\[i\])->(\w+)\(", text)
+        if called:
+            return set().union(*(self.members.get(name, set()) for name in called))
+        for pattern, signature in INDIRECT:
+            if re.search(pattern, text):
+                return self.reached[signature] if signature else set()
+        self.unknown.setdefault(function, []).append(f"what is called at {path}:{line}?")
+        return set()
+
+    def targets(self, function, without=()):
+        return [name for name in sorted(self.calls.get(function, ())) if name in self.bytes and
+                label_of(name).split(".")[0] not in without]
+
+    def deepest(self, function, without=(), path=()):
+        """(bytes, path) of the deepest chain that leaves out some functions; RecursionError with the cycle."""
+        if function in path:
+            raise RecursionError(" -> ".join(path[path.index(function):] + (function,)))
+        if (function, without) not in self.deep:
+            best = (0, ())
+            for target in self.targets(function, without):
+                best = max(best, self.deepest(target, without, path + (function,)))
+            self.deep[function, without] = (self.bytes.get(function, 0) + best[0], (function,) + best[1])
+        return self.deep[function, without]
+
+    def reachable(self, function):
+        seen, todo = set(), [function]
+        while todo:
+            name = todo.pop()
+            if name not in seen:
+                seen.add(name)
+                todo += self.targets(name)
+        return seen
+
+
+def label_of(function):
+    return function.split(":")[-1]
+
+
+GRAPHS = {}
+
+
+def graph(setting):
+    """(Graph, complaints) of a setting, compiled once."""
+    folder = f"build/tests/stack-{setting}"
+    if setting not in GRAPHS:
+        os.makedirs(folder, exist_ok=True)
+        for old in os.listdir(folder):
+            os.unlink(f"{folder}/{old}")
+
+        def compile_one(source):
+            code, output = run(SETTINGS[setting] + FREESTANDING +
+                               ["-fasynchronous-unwind-tables", "-g1", "-S", "-o",
+                                f"{folder}/{source.replace('/', '+')[:-2]}.c.s", source])
+            return [output] if code else []
+        problems = parallel(compile_one, files("core/*.c", "backends/*/*.c"))
+        GRAPHS[setting] = Graph(folder), problems
+    return GRAPHS[setting]
