@@ -25,8 +25,8 @@ struct dry_registers {
 _Static_assert(sizeof(struct dry_registers) <= sizeof(struct upmu_place_work), "the work area is too small");
 
 /* What the session wants in registers; the counters that it opens. */
-static uint32_t render(struct upmu_session *session, const struct upmu_pmu *pmu, const struct upmu_joint *joint,
-                       struct upmu_image *image)
+static uint32_t want_registers(struct upmu_session *session, const struct upmu_pmu *pmu, const struct upmu_joint *joint,
+                               struct upmu_image *image)
 {
     struct upmu_set *set = upmu_active(session);
     uint32_t counters = 0;
@@ -52,7 +52,7 @@ static void list_writes(const struct dry_start *start, const struct upmu_joint *
     struct upmu_set *set = upmu_active(start->session);
     struct upmu_bank *bank = &registers->bank;
     struct upmu_image *image = &registers->image;
-    uint32_t counters = render(start->session, pmu, joint, image), changed;
+    uint32_t counters = want_registers(start->session, pmu, joint, image), changed;
 
     upmu_bank_init(bank, pmu, start->session->machine->port, true);
     upmu_bank_pretend(bank, start->dry_run);
@@ -65,8 +65,7 @@ static void list_writes(const struct dry_start *start, const struct upmu_joint *
         if (set->tally[i].period)
             upmu_bank_list(bank, counter, upmu_count_load(pmu, &set->tally[i], counter));
         if (upmu_event_cascades(&set->event[i]))
-            upmu_bank_list(bank, joint->result[i].counter[UPMU_SECOND_SLOT],
-                           UINT64_C(0) - set->sampling[i].period);
+            upmu_bank_list(bank, joint->result[i].counter[UPMU_SECOND_SLOT], UINT64_C(0) - set->sampling[i].period);
     }
     if (UPMU_METRICS && (counters & UPMU_METRIC_COUNTERS)) {
         upmu_bank_list(bank, UPMU_SLOTS_COUNTER, 0);
