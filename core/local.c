@@ -73,13 +73,18 @@ static UPMU_APART enum upmu_status place_on_own_stack(upmu_placing_work *placing
     return placing(&work, argument);
 }
 
+/* (A machine without a port is one on paper.) */
 enum upmu_status upmu_local_place(const struct upmu_machine *machine, upmu_placing_work *placing, void *argument)
 {
     const struct upmu_port *port = machine->port;
-    uintptr_t outer = port_irq_save(port), irq;
-    struct upmu_cpu *cpu = port_has_this_cpu(port) ? port_this_cpu(port) : machine->only_cpu;
-    enum upmu_status status = UPMU_OK;
+    uintptr_t outer, irq;
+    struct upmu_cpu *cpu;
+    enum upmu_status status;
 
+    if (!port)
+        return place_on_own_stack(placing, argument);
+    outer = port_irq_save(port);
+    cpu = port_has_this_cpu(port) ? port_this_cpu(port) : machine->only_cpu;
     if (!cpu || !cpu->work) {
         port_irq_restore(port, outer);
         return place_on_own_stack(placing, argument);
