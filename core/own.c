@@ -105,7 +105,8 @@ void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters)
 static enum upmu_status take_firmware(struct upmu_cpu *cpu, void *unused)
 {
     (void)unused;
-    (void)upmu_bank_gate(&cpu->bank, 0, upmu_claims_counters(cpu, cpu->firmware));
+    /* What the host reserved meanwhile is its own: a watchdog that ran on while upmu was away was found running. */
+    (void)upmu_bank_gate(&cpu->bank, 0, upmu_claims_counters(cpu, cpu->firmware & ~cpu->watchdog));
     cpu->firmware = 0;
     upmu_claims_trim(cpu, false);
     return UPMU_OK;

@@ -537,7 +537,8 @@ void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters);
 
 /*
  * Say that the firmware needs its counters no more: those found in use at
- * take-over become free.  upmu_cpu_fini() still writes back what was found.
+ * take-over become free, except those that the host has reserved.  upmu_cpu_fini()
+ * still writes back what was found.
  *
  * Context: local.
  */

@@ -30,6 +30,17 @@ static bool watchdog_claims(struct host_cpu *cpu)
     return claimed;
 }
 
+/* Did firmware leave something on its core?  (NetBurst's threads share what can interrupt.) */
+static bool core_is_left(const struct host_cpu *cpu)
+{
+    unsigned number = (unsigned)(cpu - host.cpu);
+    bool left = false;
+
+    for (unsigned i = 0; i < host.setting.cpus; i++)
+        left |= host.cpu[i].left && model()->core[i] == model()->core[number];
+    return left;
+}
+
 /* The host's entry: `own` came from a counter, else from somewhere else. */
 static void enter_interrupt(struct host_cpu *cpu, bool own)
 {
@@ -49,7 +60,7 @@ static void enter_interrupt(struct host_cpu *cpu, bool own)
     claimed = watchdog_claims(cpu);
     if (own) {
         host.verdict->figures.own++;
-        if (rules_on(RULE_INTERRUPT) && answer == UPMU_PMI_NOT_OURS && !claimed && !cpu->left && cpu->cpu &&
+        if (rules_on(RULE_INTERRUPT) && answer == UPMU_PMI_NOT_OURS && !claimed && !core_is_left(cpu) && cpu->cpu &&
             !cpu->useless)
             rules_fail(RULE_INTERRUPT, "an own interrupt on CPU %u was answered NOT_OURS, and no watchdog claims it",
                        self->cpu);

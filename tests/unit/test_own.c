@@ -133,6 +133,30 @@ static void counters_of_the_firmware_can_be_taken_and_are_given_back(void **stat
     assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x38f), 0xf);
 }
 
+/*
+ * A watchdog that ran on while the library was away is found as the firmware's, then reserved.  Class of mistake: a
+ * mask of one owner is written without those of the others.
+ */
+static void taking_the_firmwares_counters_leaves_reserved_ones_running(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    leave_firmware(&host);
+    host_start(&host);
+    assert_int_equal(upmu_cpu_owner(&host.cpu[0], 0), UPMU_OWNER_FIRMWARE);
+    assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 1), UPMU_OK);
+    upmu_cpu_take_firmware(&host.cpu[0]);
+    assert_int_equal(upmu_cpu_owner(&host.cpu[0], 0), UPMU_OWNER_WATCHDOG);
+    assert_true(upmu_sim_runs(&host.sim, 0, 0));
+    assert_false(upmu_sim_runs(&host.sim, 0, UPMU_FIXED_COUNTER(1)));
+    upmu_sim_poke(&host.sim, 0, 0x186, 0);
+    upmu_cpu_unreserve(&host.cpu[0], 1);
+    assert_int_equal(upmu_cpu_owner(&host.cpu[0], 0), UPMU_OWNER_FREE);
+    host_end(&host);
+}
+
 static void a_reserved_counter_is_left_to_the_host(void **state)
 {
     (void)state;
@@ -294,6 +318,7 @@ int main(void)
         cmocka_unit_test(counters_of_the_firmware_run_on_untouched),
         cmocka_unit_test(what_the_firmware_holds_cannot_be_placed_and_the_refusal_says_so),
         cmocka_unit_test(counters_of_the_firmware_can_be_taken_and_are_given_back),
+        cmocka_unit_test(taking_the_firmwares_counters_leaves_reserved_ones_running),
         cmocka_unit_test(a_reserved_counter_is_left_to_the_host),
         cmocka_unit_test(a_watchdog_begun_later_runs_on_beside_sessions_if_upmu_is_told),
         cmocka_unit_test(a_reserved_fixed_counter_leaves_the_others_to_upmu),
