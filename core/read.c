@@ -105,13 +105,16 @@ static bool read_one(struct upmu_session *session, struct upmu_set *set, unsigne
     return true;
 }
 
-/* Its thread may have gone to another CPU meanwhile. */
-static bool is_here(const struct upmu_session *session)
+/*
+ * Its thread may have gone to another CPU meanwhile.  Of one that waits the enabled time runs, and
+ * its CPU may be adding to it.
+ */
+static bool is_here(const struct upmu_session *session, const struct upmu_cpu *cpu)
 {
     const struct upmu_port *port = session->machine->port;
-    struct upmu_cpu *cpu = session->cpu;
 
-    return !cpu || !upmu_session_holds(session) || !port_has_this_cpu(port) || port_this_cpu(port) == cpu;
+    return !cpu || !(upmu_session_holds(session) || upmu_session_waits(session)) || !port_has_this_cpu(port) ||
+           port_this_cpu(port) == cpu;
 }
 
 /* What is read while a switch changes the session, or a handler the tally, is read again. */
@@ -128,14 +131,16 @@ static void read_here(void *argument)
     for (unsigned i = 0, attempt = 0; remote->status == UPMU_OK && i < remote->count;) {
         const struct upmu_tally *tally = &remote->set->tally[remote->first + i];
         uint32_t before = UPMU_THREADS ? session->sequence : 0, sequence = tally->sequence;
+        const struct upmu_cpu *cpu = session->cpu;
 
         UPMU_BARRIER();
-        if (UPMU_THREADS && !is_here(session))
+        if (UPMU_THREADS && !is_here(session, cpu))
             remote->status = UPMU_ERR_WRONG_CPU;
         else if (!(before & 1u) && !read_one(session, remote->set, remote->first + i, &remote->counts[i]))
             remote->status = UPMU_ERR_PORT;
         UPMU_BARRIER();
-        if (!(before & 1u) && (!UPMU_THREADS || session->sequence == before) && tally->sequence == sequence)
+        if (!(before & 1u) &&
+            (!UPMU_THREADS || (session->sequence == before && session->cpu == cpu)) && tally->sequence == sequence)
             i++;
         else if (++attempt == READ_ATTEMPTS)
             remote->status = UPMU_ERR_BUSY;
@@ -148,7 +153,7 @@ static void read_here(void *argument)
 enum upmu_status upmu_set_read(struct upmu_session *session, struct upmu_set *set, unsigned first, unsigned count,
                                struct upmu_count *out_counts)
 {
-    struct remote_read remote = { session, set, first, count, out_counts, UPMU_ERR_WRONG_CPU };
+    struct remote_read remote = {session, set, first, count, out_counts, UPMU_ERR_WRONG_CPU};
     const struct upmu_port *port;
     struct upmu_cpu *cpu;
     uintptr_t state;
@@ -160,7 +165,7 @@ enum upmu_status upmu_set_read(struct upmu_session *session, struct upmu_set *se
     for (unsigned i = 0; remote.status == UPMU_ERR_WRONG_CPU && i < READ_FOLLOW; i++) {
         state = port_irq_save(port);
         cpu = session->cpu;
-        here = is_here(session);
+        here = is_here(session, cpu);
         if (here)
             read_here(&remote);
         port_irq_restore(port, state);

@@ -41,7 +41,7 @@ struct upmu_probe {
  * that calls upmu_handle_pmi(), with interrupts on if it is a vector.
  *
  * Returns UPMU_OK with the verdict; UPMU_ERR_DOES_NOT_FIT (no counter is free);
- * UPMU_ERR_UNSUPPORTED (a hypervisor, no safe faults, no force); UPMU_ERR_BUSY;
+ * UPMU_ERR_UNSUPPORTED (a hypervisor, no safe faults, no force); UPMU_ERR_PORT; UPMU_ERR_BUSY;
  * UPMU_ERR_COMPILED_OUT.
  * Context: local.
  */

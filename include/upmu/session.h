@@ -421,7 +421,8 @@ enum upmu_status upmu_session_close(struct upmu_session *session);
 /*
  * Read `count` events from event `first` on.  Running: one counter read each and
  * no write (if the session has top-down metrics: 4 writes and 2 reads for these);
- * stopped or detached: no access.  Reading from another CPU goes through run_on_cpu.
+ * stopped or detached: no access.  What runs or waits on another CPU is read there,
+ * through run_on_cpu.
  *
  * Returns UPMU_OK, UPMU_ERR_INVALID (no such event), UPMU_ERR_WRONG_CPU,
  * UPMU_ERR_PORT; UPMU_ERR_BUSY (metrics, inside a local call).

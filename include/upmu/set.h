@@ -21,7 +21,7 @@
  *
  * `timeout_ns` is rounded up to port->tick_ns; set->timeout_ns tells.
  * Returns UPMU_OK; UPMU_ERR_STATE (not detached); UPMU_ERR_INVALID (an unknown flag,
- * a time switch without timeout, no memory for a new set); UPMU_ERR_HOOK_MISSING (a time
+ * a time switch without timeout or the reverse, no memory for a new set); UPMU_ERR_HOOK_MISSING (a time
  * switch without clock_ns); UPMU_ERR_COMPILED_OUT.
  * Context: any.
  */

@@ -406,6 +406,39 @@ static void sessions_that_share_take_turns_and_estimate_what_they_missed(void **
     tear_down(&f);
 }
 
+/*
+ * Enabled time of what waits runs on, and its CPU adds to it in two stores: another CPU must not read in
+ * between.  The mistake that this catches: only what runs is taken for what its CPU is working on.
+ */
+static void what_waits_for_a_counter_is_read_on_its_cpu(void **state)
+{
+    (void)state;
+    for (unsigned reachable = 0; reachable < 2; reachable++) {
+        struct upmu_count count;
+        struct fixture f;
+
+        set_up(&f, "skylake", true);
+        if (!reachable)
+            f.sim.port.run_on_cpu = NULL;
+        for (unsigned i = 0; i < 2; i++) {
+            add(&f, i, i ? FOUR_B : FOUR_A);
+            assert_int_equal(upmu_session_share(&f.session[i], true), UPMU_OK);
+            on_cpu(&f, i, 0);
+        }
+        work(&f, 0, 1000);
+        assert_int_equal(f.session[1].state, UPMU_SESSION_WAITING);
+        upmu_sim_switch_cpu(&f.sim, 1);
+        assert_int_equal(upmu_session_read(&f.session[1], 0, 1, &count), reachable ? UPMU_OK : UPMU_ERR_WRONG_CPU);
+        upmu_sim_switch_cpu(&f.sim, 0);
+        assert_int_equal(upmu_session_read(&f.session[1], 0, 1, &count), UPMU_OK);
+        for (unsigned i = 0; i < 2; i++)
+            assert_int_equal(upmu_session_detach(&f.session[i]), UPMU_OK);
+        upmu_sim_switch_cpu(&f.sim, 1);
+        assert_int_equal(upmu_session_read(&f.session[1], 0, 1, &count), UPMU_OK);
+        tear_down(&f);
+    }
+}
+
 static void without_a_clock_what_waited_is_partial(void **state)
 {
     struct fixture f;
@@ -1067,6 +1100,7 @@ int main(void)
         cmocka_unit_test(a_cpu_that_goes_offline_keeps_no_thread),
         cmocka_unit_test(sleep_of_a_cpu_is_nobodys_time),
         cmocka_unit_test(sessions_that_share_take_turns_and_estimate_what_they_missed),
+        cmocka_unit_test(what_waits_for_a_counter_is_read_on_its_cpu),
         cmocka_unit_test(without_a_clock_what_waited_is_partial),
         cmocka_unit_test(who_does_not_share_comes_first_and_is_refused_beside_its_like),
         cmocka_unit_test(a_threads_session_without_room_waits_and_says_why),
