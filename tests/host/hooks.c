@@ -33,11 +33,11 @@ static bool watchdog_claims(struct host_cpu *cpu)
 /* Did firmware leave something on its core?  (NetBurst's threads share what can interrupt.) */
 static bool core_is_left(const struct host_cpu *cpu)
 {
-    unsigned number = (unsigned)(cpu - host.cpu);
+    const uint8_t *core = family()->models[host.setting.model].core;
     bool left = false;
 
     for (unsigned i = 0; i < host.setting.cpus; i++)
-        left |= host.cpu[i].left && model()->core[i] == model()->core[number];
+        left |= host.cpu[i].left && core[i] == core[cpu - host.cpu];
     return left;
 }
 
