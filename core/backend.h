@@ -167,6 +167,12 @@ struct upmu_backend {
     uint32_t (*claims)(const struct upmu_pmu *pmu, const uint64_t *found);
 
     /*
+     * Counters for which the hardware would write records to memory when they overflow, from
+     * the same values; `image` not NULL: with the registers that end it, if that can be.  NULL: none.
+     */
+    uint32_t (*records)(const struct upmu_pmu *pmu, const uint64_t *found, struct upmu_image *image);
+
+    /*
      * The resource that a counter in use by others looks at, by the value of its select
      * register; UPMU_NO_RESOURCE: none.  NULL: no counter looks at any.
      */

@@ -611,11 +611,14 @@ unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault)
     return UPMU_NO_ROW;
 }
 
-/* Our bits as they were found; flags of the hardware 0. */
+/* Our bits as they were found; flags of the hardware 0.  Where they are that, others' bits are not written either. */
 static bool restore_row(struct upmu_bank *bank, unsigned row)
 {
-    uint64_t ours = lasting_bits(bank, row) & ~others_bits(bank, row);
+    uint64_t ours = lasting_bits(bank, row) & ~others_bits(bank, row), now;
 
+    if (ours && !upmu_bank_knows(bank, row) && row_is(bank, row, UPMU_ROW_MIXED) && present_value(bank, row, &now) &&
+        !((now ^ bank->found[row]) & ours))
+        return true;
     return !ours ||
            (upmu_bank_knows(bank, row) && !row_is(bank, row, UPMU_ROW_PUT_OFF) &&
             !((bank->shadow[row] ^ bank->found[row]) & ours)) ||

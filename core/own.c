@@ -16,13 +16,24 @@ void upmu_cpu_log(const struct upmu_cpu *cpu, const char *line)
     port_log(cpu->machine->port, line);
 }
 
-void upmu_cpu_find_owners(struct upmu_cpu *cpu)
+/* Counters whose overflow the hardware answers with a record, as a former kernel left them. */
+static uint32_t records_of(const struct upmu_cpu *cpu, struct upmu_image *image)
 {
     const struct upmu_pmu *pmu = cpu->pmu;
 
+    return pmu->backend->records ? pmu->backend->records(pmu, cpu->bank.found, image) : 0;
+}
+
+void upmu_cpu_find_owners(struct upmu_cpu *cpu)
+{
+    const struct upmu_pmu *pmu = cpu->pmu;
+    uint32_t records = records_of(cpu, NULL);
+
     cpu->foreign = 0;
-    cpu->firmware = pmu->backend->claims(pmu, cpu->bank.found);
-    if (cpu->firmware)
+    cpu->firmware = pmu->backend->claims(pmu, cpu->bank.found) | records;
+    if (records)
+        upmu_cpu_log(cpu, "upmu: counters would write records to memory (PEBS); they are left alone");
+    else if (cpu->firmware)
         upmu_cpu_log(cpu, "upmu: counters are in use by the firmware; they are left alone");
 }
 
@@ -104,10 +115,20 @@ void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters)
 
 static enum upmu_status take_firmware(struct upmu_cpu *cpu, void *unused)
 {
+    struct upmu_image image;
+    uint32_t records, changed;
+
     (void)unused;
-    /* What the host reserved meanwhile is its own: a watchdog that ran on while upmu was away was found running. */
+    upmu_image_clear(&image);
+    records = records_of(cpu, &image);
+    /*
+     * What the host reserved meanwhile is its own: a watchdog that ran on while upmu was away was found running.
+     * (The counter first, then its record: else a stray interrupt may come.)
+     */
     (void)upmu_bank_gate(&cpu->bank, 0, upmu_claims_counters(cpu, cpu->firmware & ~cpu->watchdog));
-    cpu->firmware = 0;
+    if (!(records & cpu->watchdog) && image.count && upmu_bank_load(&cpu->bank, &image, 0, &changed))
+        records = 0;
+    cpu->firmware &= records;
     upmu_claims_trim(cpu, false);
     return UPMU_OK;
 }

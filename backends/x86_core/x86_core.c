@@ -133,6 +133,22 @@ static uint32_t claims(const struct upmu_pmu *pmu, const uint64_t *found)
 }
 
 /*
+ * IA32_PEBS_ENABLE: bit n is general counter n.  Bit 32 + n is fixed counter n since version 5; before, it is general
+ * counter n with records of loads, and bit 63 is counter 3 with those of stores (SDM 18.4.4, 18.8.1, 18.9.4).
+ */
+static uint32_t records(const struct upmu_pmu *pmu, const uint64_t *found, struct upmu_image *image)
+{
+    uint64_t enabled = upmu_rows_has(pmu->present, UPMU_X86_ROW_PEBS) ? found[UPMU_X86_ROW_PEBS] : 0;
+    uint32_t low = (uint32_t)enabled, high = (uint32_t)(enabled >> 32);
+
+    if (enabled && image)
+        upmu_image_add(image, UPMU_X86_ROW_PEBS, ~UINT64_C(0), 0, 0);
+    low &= pmu->general;
+    return pmu->version >= 5 ? low | (high << UPMU_FIXED_COUNTER(0) & pmu->counters)
+                             : low | ((high | high >> 31 << 3) & pmu->general);
+}
+
+/*
  * Freezing on an interrupt would stop counters of other sessions: never used.
  * Where select 0 enables both counters it does, whoever has it (see UPMU_X86_P6_GATE).
  */
@@ -174,6 +190,7 @@ const struct upmu_backend upmu_x86_core_backend = {
     .overflowed = overflowed,
     .acknowledge = upmu_x86_core_acknowledge,
     .claims = claims,
+    .records = records,
     .take_over = rest_at_take_over,
     .resource_name = upmu_x86_core_resource_name,
     .counter_prefix = counter_prefix,

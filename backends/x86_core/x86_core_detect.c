@@ -42,7 +42,7 @@ static const struct upmu_pmu intel_common = {
     .limit = { [UPMU_X86_CLASS_SELECT] = 0xffd7ffff,
                [UPMU_X86_CLASS_STATUS] = ~UINT64_C(0), [UPMU_X86_CLASS_ACK] = ~UINT64_C(0),
                [UPMU_X86_CLASS_INUSE] = ~UINT64_C(0), [UPMU_X86_CLASS_DEBUGCTL] = ~UINT64_C(0),
-               [UPMU_X86_CLASS_METRICS] = ~UINT64_C(0) },
+               [UPMU_X86_CLASS_METRICS] = ~UINT64_C(0), [UPMU_X86_CLASS_PEBS] = ~UINT64_C(0) },
 };
 
 /* What goes with the version. */
@@ -301,6 +301,18 @@ static void read_capabilities(const struct upmu_detection *detection, struct sha
     shape->metrics = shape->version >= 5 && (capabilities >> 15 & 1u);
 }
 
+/*
+ * Records of samples (PEBS) exist by the DS flag of CPUID, unless MISC_ENABLE denies them (SDM 18.4.4).  A hypervisor
+ * may show the flag and refuse the register.
+ */
+static bool writes_records(const struct upmu_detection *detection)
+{
+    uint64_t enable, records;
+
+    return (detection->leaf1[3] >> 21 & 1u) && detection->rdmsr(detection->context, 0x1A0, true, &enable) &&
+           !(enable >> 12 & 1u) && detection->rdmsr(detection->context, 0x3F1, true, &records);
+}
+
 /* EBX, ECX, EDX of "GenuineIntel"; families 11 and 15 have other PMUs. */
 static bool is_intel_core(const struct upmu_detection *detection)
 {
@@ -340,6 +352,8 @@ bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pm
     build(out_pmu, model, &shape);
     if (tfa)
         out_pmu->quirks |= UPMU_X86_QUIRK_TFA;
+    if (shape.version >= 2 && writes_records(detection))
+        upmu_rows_set(out_pmu->present, UPMU_X86_ROW_PEBS);
     out_pmu->core_type = (uint8_t)(words[LEAF_TYPE][0] >> 24);
     out_pmu->native = (uint8_t)words[LEAF_TYPE][0];
     return upmu_detection_identify(detection, out_pmu);

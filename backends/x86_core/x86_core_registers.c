@@ -40,7 +40,7 @@ static const char register_text[] =
     "IA32_FIXED_CTR_CTRL\0IA32_PERF_GLOBAL_CTRL\0IA32_PERF_GLOBAL_STATUS\0IA32_PERF_GLOBAL_OVF_CTRL\0"
     "IA32_PERF_GLOBAL_INUSE\0IA32_DEBUGCTL\0MSR_PERF_METRICS\0MSR_OFFCORE_RSP_0\0MSR_OFFCORE_RSP_1\0"
     "MSR_PEBS_LD_LAT_THRESHOLD\0MSR_PEBS_FRONTEND\0MSR_SNOOP_RSP_0\0MSR_SNOOP_RSP_1\0"
-    "MSR_OMR_0\0MSR_OMR_1\0MSR_OMR_2\0MSR_OMR_3\0";
+    "MSR_OMR_0\0MSR_OMR_1\0MSR_OMR_2\0MSR_OMR_3\0IA32_PEBS_ENABLE\0";
 
 /* Offsets into register_text. */
 enum {
@@ -61,7 +61,8 @@ enum {
     TEXT_FRONTEND = TEXT_LDLAT + 26,
     TEXT_SNOOP = TEXT_FRONTEND + 18,
     TEXT_OMR = TEXT_SNOOP + 2 * 16,
-    TEXT_END = TEXT_OMR + 4 * 10
+    TEXT_PEBS = TEXT_OMR + 4 * 10,
+    TEXT_END = TEXT_PEBS + 17
 };
 _Static_assert(TEXT_END + 1 == sizeof register_text, "a name changed its length");
 
@@ -128,6 +129,9 @@ static const struct upmu_register_class global_classes[UPMU_X86_CLASSES] = {
     [UPMU_X86_CLASS_FRONTEND] = PAYLOAD_CLASS,
     [UPMU_X86_CLASS_SNOOP] = PAYLOAD_CLASS,
     [UPMU_X86_CLASS_OMR] = PAYLOAD_CLASS,
+    /* Only ever cleared (upmu_x86_core_records()): SDM 18.4.4. */
+    [UPMU_X86_CLASS_PEBS] = { .kind = UPMU_KIND_AUX, .load_rank = 1, .release_rank = 4, .found = 1, .promised = 1,
+                              .owned = ALL },
 };
 
 /* Before version 2 there are only counters and selects. */
@@ -164,7 +168,8 @@ static const struct upmu_register_class p6_classes[SINGLE_CLASSES] = {
         OTHER(LDLAT, 0x3F6, LDLAT, LDLAT), OTHER(FRONTEND, 0x3F7, FRONTEND, FRONTEND),                         \
         OTHER(SNOOP, 0x1328, SNOOP, SNOOP), OTHER(SNOOP + 1, 0x1329, SNOOP, SNOOP + 16),                       \
         OTHER(OMR, 0x3E0, OMR, OMR), OTHER(OMR + 1, 0x3E1, OMR, OMR + 10),                                     \
-        OTHER(OMR + 2, 0x3E2, OMR, OMR + 20), OTHER(OMR + 3, 0x3E3, OMR, OMR + 30)
+        OTHER(OMR + 2, 0x3E2, OMR, OMR + 20), OTHER(OMR + 3, 0x3E3, OMR, OMR + 30),                                    \
+        OTHER(PEBS, 0x3F1, PEBS, PEBS)
 
 #define PMC_ADDRESS(n) (0xC1 + (n))
 #define SELECT_ADDRESS(n) (0x186 + (n))

@@ -78,6 +78,7 @@ enum {
 
 /* PEBS_ENABLE: what upmu writes, replay tags.  Bits 25 and 26, which make records, are not among it. */
 #define UPMU_P4_PEBS_TAGS (UINT64_C(0x19fff) | UINT64_C(1) << 24)
+#define UPMU_P4_PEBS_RECORDS (UINT64_C(3) << 25)
 
 extern const struct upmu_register_table upmu_p4_table;
 

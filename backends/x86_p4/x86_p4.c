@@ -46,6 +46,16 @@ static uint32_t claimed_counters(const struct upmu_pmu *pmu, const uint64_t *fou
     return counters & pmu->counters;
 }
 
+/*
+ * PEBS_ENABLE 25 and 26 make counters 16 and 17 write records, each for one hyper-thread (SDM 18.15.7).  They are not
+ * ours to clear: the other hyper-thread may use them.
+ */
+static uint32_t counters_with_records(const struct upmu_pmu *pmu, const uint64_t *found, struct upmu_image *image)
+{
+    (void)image;
+    return found[UPMU_P4_ROW_PEBS_ENABLE] & UPMU_P4_PEBS_RECORDS ? pmu->counters & 3u << 16 : 0;
+}
+
 /* The ESCR of a watchdog's counter. */
 static unsigned escr_seen_by(const struct upmu_pmu *pmu, unsigned counter, uint64_t cccr)
 {
@@ -108,6 +118,7 @@ const struct upmu_backend upmu_x86_p4_backend = {
     .overflowed = no_status,
     .acknowledge = no_acknowledgement,
     .claims = claimed_counters,
+    .records = counters_with_records,
     .seen_by = escr_seen_by,
     .take_over = nothing_at_take_over,
     .resource_name = resource_text,

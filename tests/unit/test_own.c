@@ -3,6 +3,8 @@
  * Who uses which counter: sessions, the firmware, the host's watchdog, somebody
  * who came later.
  */
+#include <stdio.h>
+
 #include "tests/common/host.h"
 
 static const char *const every_profile[] = {
@@ -109,6 +111,72 @@ static void what_the_firmware_holds_cannot_be_placed_and_the_refusal_says_so(voi
     assert_int_not_equal(host.session.why.collision, UPMU_COLLISION_NONE);
     assert_int_equal(host.session.why.culprits, 1);
     assert_int_equal(host.session.state, UPMU_SESSION_DETACHED);
+    host_end(&host);
+}
+
+/*
+ * A counter for which a former kernel left IA32_PEBS_ENABLE set, though it does not run, would write a record to that
+ * kernel's memory as soon as it overflows for a session: it is the firmware's.  The class: what a register that the
+ * library does not use makes of the counters that it does.
+ */
+static void a_counter_that_would_write_records_is_the_firmwares(void **state)
+{
+    static const struct {
+        const char *profile;
+        uint64_t left;
+        uint32_t counters;
+    } rows[] = {
+        {"core2", 1, 1},
+        {"nehalem", UINT64_C(0x200000001), 3}, /* records of loads, too */
+        {"sandybridge", UINT64_C(1) << 63, 8}, /* of stores */
+        {"skylake", 4, 4},
+        {"icelake", UINT64_C(0x100000001), 0x10001},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct upmu_sampling sampling = {.period = 100};
+        char list[32];
+        struct host host;
+        unsigned counter = 0;
+
+        host_prepare(&host, rows[i].profile);
+        upmu_sim_poke(&host.sim, 0, 0x3f1, rows[i].left);
+        host_start(&host);
+        for (unsigned n = 0; n < UPMU_COUNTERS; n++)
+            assert_int_equal(upmu_cpu_owner(&host.cpu[0], n) == UPMU_OWNER_FIRMWARE, rows[i].counters >> n & 1u);
+        while (!(rows[i].counters >> counter & 1u))
+            counter++;
+        snprintf(list, sizeof list, "branches:counter=%u", counter);
+        assert_int_equal(upmu_session_add(&host.session, list, &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_ERR_DOES_NOT_FIT);
+        assert_true(upmu_sim_peek(&host.sim, 0, 0x3f1) == rows[i].left);
+        /* The host knows better: no records, but samples. */
+        upmu_cpu_take_firmware(&host.cpu[0]);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], counter), UPMU_OWNER_FREE);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x3f1), 0);
+        host_begin(&host, &host.session);
+        host_run(&host, 2000);
+        assert_int_equal(host_drain(&host, NULL), 10);
+        assert_int_equal(host.sim.cpu[0].pebs_records, 0);
+        host_end(&host);
+        assert_true(upmu_sim_peek(&host.sim, 0, 0x3f1) == rows[i].left);
+    }
+}
+
+/* A register that CPUID or MISC_ENABLE denies is not read. */
+static void where_there_are_no_records_nothing_is_looked_for(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    host.sim.cpu[0].misc_enable |= 1u << 12;
+    host.sim.fault_address = 0x3f1;
+    host_start(&host);
+    assert_int_equal(host.sim.faults, 0);
+    assert_int_equal(upmu_cpu_owner(&host.cpu[0], 0), UPMU_OWNER_FREE);
     host_end(&host);
 }
 
@@ -317,6 +385,8 @@ int main(void)
         cmocka_unit_test(a_session_owns_its_counters_from_attach_to_detach),
         cmocka_unit_test(counters_of_the_firmware_run_on_untouched),
         cmocka_unit_test(what_the_firmware_holds_cannot_be_placed_and_the_refusal_says_so),
+        cmocka_unit_test(a_counter_that_would_write_records_is_the_firmwares),
+        cmocka_unit_test(where_there_are_no_records_nothing_is_looked_for),
         cmocka_unit_test(counters_of_the_firmware_can_be_taken_and_are_given_back),
         cmocka_unit_test(taking_the_firmwares_counters_leaves_reserved_ones_running),
         cmocka_unit_test(a_reserved_counter_is_left_to_the_host),

@@ -473,6 +473,27 @@ static void each_thread_finds_its_registers_as_they_should_be(void **state)
 }
 
 /* A host that knows better than to leave a counter to the firmware. */
+/* PEBS left over from a former kernel: the counters that would write records stay the firmware's. */
+static void counters_that_would_write_records_are_left_alone(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < ALL; p++) {
+        bool looked;
+
+        prepare(all[p], 2);
+        upmu_sim_poke(&f.sim, 0, 0x3f1, 3u << 24);
+        take_over(0);
+        take_over(1);
+        upmu_sim_switch_cpu(&f.sim, 0);
+        upmu_cpu_take_firmware(&f.cpu[0]);
+        looked = upmu_sim_peek(&f.sim, 0, 0x3f1) != 0;
+        for (unsigned n = 0; n < UPMU_SIM_P4_COUNTERS; n++)
+            assert_int_equal(upmu_cpu_owner(&f.cpu[0], n),
+                             looked && n >= 16 ? UPMU_OWNER_FIRMWARE : UPMU_OWNER_FREE);
+        tear_down();
+    }
+}
+
 static void the_firmware_s_counter_can_be_taken(void **state)
 {
     (void)state;
@@ -672,6 +693,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_model_is_found),
+        cmocka_unit_test(counters_that_would_write_records_are_left_alone),
         cmocka_unit_test(pmus_that_are_faked_are_refused),
         cmocka_unit_test(generic_names_count_what_they_say),
         cmocka_unit_test(all_eighteen_counters_count_at_once),
