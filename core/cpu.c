@@ -237,6 +237,8 @@ static enum upmu_status resume(struct upmu_cpu *cpu, void *unused)
     (void)unused;
     if (status != UPMU_OK)
         return status;
+    if (cpu->user_reads)
+        cpu->user_reads = 2;
     cpu->live = 1;
     UPMU_BARRIER();
     return upmu_schedule_reload(cpu);
@@ -313,6 +315,7 @@ static enum upmu_status leave(struct upmu_cpu *cpu, void *unused)
     leave_domain(cpu);
     if (cpu->machine->only_cpu == cpu)
         cpu->machine->only_cpu = NULL;
+    cpu->readers = 0;
     /* Nothing is ours any more: a second fini finds nothing to do. */
     cpu->pmu = NULL;
     cpu->work = NULL;

@@ -13,6 +13,7 @@
 #include "core/schedule.h"
 #include "core/sets.h"
 #include "core/turns.h"
+#include "core/user_page.h"
 
 _Static_assert(sizeof(struct upmu_thread) <= 64, "struct upmu_thread is to be small");
 
@@ -197,6 +198,10 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
     status = upmu_local_enter(cpu, &irq);
     if (status != UPMU_OK)
         return status;
+    if (UPMU_USER_PAGES) {
+        next->reads = next->reads && cpu->machine->pages;
+        cpu->readers = (uint8_t)((cpu->readers & UPMU_READS_CPU) | (next->reads ? UPMU_READS_THREAD : 0));
+    }
     if (cpu->live) {
         leave_cpu(cpu, prev);
         join_all(cpu, next);
@@ -295,6 +300,10 @@ enum upmu_status upmu_thread_exit(struct upmu_thread *thread)
         session = thread->sessions;
         if (!session)
             break;
+        /* Its program executes nothing any more. */
+        thread->reads = 0;
+        if (thread->cpu)
+            thread->cpu->readers &= UPMU_READS_CPU;
         /* (While the list is held the session is freed by no other call.) */
         last = upmu_session_detach_listed(session);
         stuck = thread->sessions == session;

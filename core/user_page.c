@@ -19,6 +19,7 @@
 #include "core/metrics.h"
 #include "core/port_call.h"
 #include "core/session_core.h"
+#include <upmu/thread.h>
 
 #if UPMU_USER_PAGES
 
@@ -38,7 +39,7 @@ static UPMU_APART uint32_t index_of(const struct upmu_cpu *cpu, const struct upm
 }
 
 static void publish_event(const struct upmu_cpu *cpu, const struct upmu_set *set, unsigned i,
-                        struct upmu_user_page *page, bool open)
+                          struct upmu_user_page *page, bool open)
 {
     const struct upmu_tally *tally = &set->tally[i];
     struct upmu_user_event *event = &page->event[i];
@@ -115,10 +116,34 @@ static UPMU_APART void clear_left(struct upmu_cpu *cpu)
             cpu->left &= ~(rest & (0u - rest));
 }
 
+/*
+ * A program that has read an index executes RDPMC sooner or later, whatever became of the session: who has had a page
+ * may do so until there is none.
+ */
+static void allow_readers(struct upmu_cpu *cpu)
+{
+    bool any;
+
+    for (struct upmu_session *session = cpu->sessions; session; session = session->next)
+        if (session->page && UPMU_THREADS && session->thread) {
+            session->thread->reads = 1;
+            cpu->readers |= UPMU_READS_THREAD;
+        } else if (session->page) {
+            cpu->readers |= UPMU_READS_CPU;
+        }
+    if (!cpu->machine->pages)
+        cpu->readers = 0;
+    any = cpu->readers != 0;
+    if (any && cpu->live)
+        clear_left(cpu);
+    if (any != cpu->user_reads && port_has_allow_rdpmc(cpu->machine->port)) {
+        cpu->user_reads = any;
+        port_allow_rdpmc(cpu->machine->port, any);
+    }
+}
+
 void upmu_user_pages_write(struct upmu_cpu *cpu)
 {
-    bool any = false;
-
     /* What ran and does not run any more. */
     for (struct upmu_session **link = &cpu->pages; *link;) {
         struct upmu_session *session = *link;
@@ -138,13 +163,7 @@ void upmu_user_pages_write(struct upmu_cpu *cpu)
             cpu->pages = session;
             write_settled(cpu, session);
         }
-    any = cpu->pages != NULL;
-    if (any)
-        clear_left(cpu);
-    if (any != cpu->user_reads && port_has_allow_rdpmc(cpu->machine->port)) {
-        cpu->user_reads = any;
-        port_allow_rdpmc(cpu->machine->port, any);
-    }
+    allow_readers(cpu);
 }
 
 void upmu_user_pages_loaded(struct upmu_cpu *cpu)
@@ -164,7 +183,7 @@ enum upmu_status upmu_session_publish(struct upmu_session *session, struct upmu_
         return UPMU_OK;
     memset(page, 0, sizeof *page);
     page->version = UPMU_USER_VERSION;
-    session->machine->pages++;
+    __atomic_fetch_add(&session->machine->pages, 1, __ATOMIC_RELAXED);
     write_page(NULL, session, 0);
     return UPMU_OK;
 }
@@ -189,7 +208,7 @@ void upmu_user_page_end(struct upmu_session *session)
 {
     if (!session->page)
         return;
-    session->machine->pages--;
+    __atomic_fetch_sub(&session->machine->pages, 1, __ATOMIC_RELAXED);
     write_page(NULL, session, 0);
     session->page->flags = UPMU_USER_CLOSED;
     session->page = NULL;

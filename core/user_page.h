@@ -7,7 +7,11 @@
 
 #include <upmu/page.h>
 
-/* At the end of a local call: what runs here, and what ran here before. */
+/* upmu_cpu.readers. */
+#define UPMU_READS_CPU 1u
+#define UPMU_READS_THREAD 2u
+
+/* At the end of a local call: what runs here, and what ran here before; who may execute RDPMC. */
 void upmu_user_pages_write(struct upmu_cpu *cpu);
 
 /* In the handler, after counters were loaded. */

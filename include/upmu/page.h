@@ -11,14 +11,16 @@
 /*
  * Publish the counts of a detached session in a page, from its next start on: at the end
  * of every local call on its CPU and of every interrupt that loads one of its counters.
- * Map it read-only into the program.  NULL: no more.
+ * Map it read-only into the program.  NULL, or the end of the session: no more; take the
+ * mapping away before that.
  *
- * While a session with a page runs on a CPU, that CPU lets user mode execute RDPMC
- * (the hook allow_rdpmc; without it, that is the host's business); a switch to a thread
- * without one closes it again.  RDPMC reads all counters: a session of a CPU opens them
- * to every thread there.  What earlier threads and sessions left in counters that do not
- * run is made 0 before (one write for each); what other sessions count at that moment is
- * not hidden.  Where it proved to tell something else than the counter (some
+ * A thread that a published session was attached to may execute RDPMC (the hook
+ * allow_rdpmc; without it, that is the host's business), whether a session of it runs or
+ * not: its program may have read an index and go on later.  On the CPU of a published
+ * session of a CPU every thread may.  This ends, with the next call on each CPU, when no
+ * page of the machine is published any more.  RDPMC reads all counters.  What earlier
+ * threads and sessions left in counters that do not run is made 0 before (one write for
+ * each); what other sessions count at that moment is not hidden.  Where it proved to tell something else than the counter (some
  * emulators), a page has no counters: its reader is sent to the kernel.
  *
  * Costs a few stores for each event, and no register access but these writes.

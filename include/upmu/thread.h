@@ -17,6 +17,7 @@ struct upmu_thread {
     struct upmu_session *sessions; /* attached; NULL: nobody monitors it */
     struct upmu_cpu *cpu;          /* it runs there; unknown of a thread that nobody monitors */
     volatile uint32_t held;        /* its list is walked or changed */
+    uintptr_t reads;               /* 1: its program has had a page (upmu_session_publish()) */
 };
 
 /* Make one.  Context: any, before its first switch. */
@@ -50,8 +51,8 @@ enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct
 enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next);
 
 /*
- * Thread `prev` gives the CPU to `next`.  Either may be one that nobody monitors: two
- * loads and one branch.  A configuration that both have alike is not written again:
+ * Thread `prev` gives the CPU to `next`.  Either may be one that nobody monitors: four
+ * loads and one branch (two without UPMU_USER_PAGES).  A configuration that both have alike is not written again:
  * no write and one counter read each; else one write closes what differs, one opens it,
  * and each register that differs is written once.  `prev` and `next` differ; an idle
  * thread is a thread, too.
@@ -64,7 +65,8 @@ static inline enum upmu_status upmu_thread_switch(struct upmu_cpu *cpu, struct u
                                                   struct upmu_thread *next)
 {
 #if UPMU_THREADS
-    if (((uintptr_t)prev->sessions | (uintptr_t)next->sessions) != 0)
+    if (((uintptr_t)prev->sessions | (uintptr_t)next->sessions |
+         (UPMU_USER_PAGES ? prev->reads | next->reads : 0)) != 0)
         return upmu_thread_switch_monitored(cpu, prev, next);
 #else
     (void)cpu;

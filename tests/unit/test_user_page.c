@@ -18,6 +18,7 @@ _Static_assert(offsetof(struct upmu_user_page, event) == 48 && sizeof(struct upm
 static struct host host;
 static struct upmu_user_page page;
 static unsigned reads, opened, closed;
+static bool allowed[2]; /* by CPU: CR4.PCE */
 static void (*meanwhile)(void); /* once, between two accesses of the reader */
 
 static uint64_t model_rdpmc(uint32_t index)
@@ -29,6 +30,8 @@ static uint64_t model_rdpmc(uint32_t index)
     meanwhile = NULL;
     if (once)
         once();
+    if (host.sim.port.allow_rdpmc && !allowed[host.sim.current])
+        fail_msg("RDPMC: #GP");
     /* (The hook may be called with interrupts off only; the instruction anywhere.) */
     irq = host.sim.port.irq_save(host.sim.port.context);
     assert_true(host.sim.port.rdpmc(host.sim.port.context, index, &value));
@@ -40,6 +43,7 @@ static uint64_t model_rdpmc(uint32_t index)
 static void note_allowed(void *context, bool allow)
 {
     (void)context;
+    allowed[host.sim.current] = allow;
     if (allow)
         opened++;
     else
@@ -50,6 +54,7 @@ static void begin(const char *profile)
 {
     memset(&page, 0xff, sizeof page);
     opened = closed = reads = 0;
+    allowed[0] = allowed[1] = false;
     meanwhile = NULL;
     host_prepare(&host, profile);
     host.sim.port.allow_rdpmc = note_allowed;
@@ -225,7 +230,116 @@ static void an_event_that_moves_has_a_new_generation_and_the_right_count(void **
     host_end(&host);
 }
 
-static void user_mode_may_read_only_while_a_published_session_runs(void **state)
+/* What can come between the index and RDPMC: on the reader's CPU, or while its thread does not run. */
+static struct upmu_thread reader, neighbour;
+
+static void stop_it(void)
+{
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+}
+
+static void detach_it(void)
+{
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+}
+
+static void switch_to(struct upmu_thread *from, struct upmu_thread *to)
+{
+    assert_int_equal(upmu_thread_switch(&host.cpu[host.sim.current], from, to), UPMU_OK);
+}
+
+static void switch_away_and_back(void)
+{
+    switch_to(&reader, &neighbour);
+    assert_false(allowed[0]);
+    switch_to(&neighbour, &reader);
+}
+
+static void stop_while_away(void)
+{
+    switch_to(&reader, &neighbour);
+    stop_it();
+    assert_false(allowed[0]);
+    switch_to(&neighbour, &reader);
+}
+
+static void detach_while_away(void)
+{
+    switch_to(&reader, &neighbour);
+    detach_it();
+    assert_false(allowed[0]);
+    switch_to(&neighbour, &reader);
+}
+
+static void detach_before_it_goes(void)
+{
+    detach_it();
+    switch_to(&reader, &neighbour);
+    assert_false(allowed[0]);
+    switch_to(&neighbour, &reader);
+}
+
+static void move_to_another_cpu(void)
+{
+    switch_to(&reader, &neighbour);
+    upmu_sim_switch_cpu(&host.sim, 1);
+    switch_to(&neighbour, &reader);
+}
+
+static void sleep_and_wake(void)
+{
+    assert_int_equal(upmu_cpu_suspend(&host.cpu[0]), UPMU_OK);
+    allowed[0] = false; /* the register is lost */
+    assert_int_equal(upmu_cpu_resume(&host.cpu[0]), UPMU_OK);
+}
+
+/*
+ * A program that has read an event's index executes RDPMC, whatever the kernel does in between: it may wait there for
+ * as long as its page is mapped.  The class: a permission that is taken back while its user still relies on it.
+ */
+static void a_reader_between_index_and_rdpmc_is_never_refused(void **state)
+{
+    static void (*const between[])(void) = {stop_it,           detach_it,
+                                            sleep_and_wake,    switch_away_and_back,
+                                            stop_while_away,   detach_while_away,
+                                            detach_before_it_goes, move_to_another_cpu};
+
+    (void)state;
+    for (unsigned of_thread = 0; of_thread < 2; of_thread++)
+        for (unsigned i = 0; i < (of_thread ? 8 : 3); i++) {
+            uint64_t count;
+
+            begin("skylake");
+            upmu_sim_switch_cpu(&host.sim, 1);
+            assert_int_equal(upmu_cpu_init(&host.cpu[1], &host.machine, NULL), UPMU_OK);
+            upmu_sim_switch_cpu(&host.sim, 0);
+            upmu_thread_init(&reader, 1, 1, NULL);
+            upmu_thread_init(&neighbour, 2, 2, NULL);
+            assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+            assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+            if (of_thread)
+                assert_int_equal(upmu_session_attach_thread(&host.session, &reader, &host.cpu[0]), UPMU_OK);
+            else
+                assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
+            assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+            host_run(&host, 50);
+            meanwhile = between[i];
+            (void)upmu_user_read(&page, 0, false, &count);
+            assert_null(meanwhile);
+            /* When the page is given up the next call closes RDPMC. */
+            (void)!upmu_session_close(&host.session);
+            assert_int_equal(upmu_cpu_poll(&host.cpu[host.sim.current]), UPMU_OK);
+            assert_false(allowed[host.sim.current]);
+            for (unsigned cpu = 0; cpu < 2; cpu++) {
+                upmu_sim_switch_cpu(&host.sim, cpu);
+                assert_int_equal(upmu_cpu_fini(&host.cpu[cpu]), UPMU_OK);
+                assert_false(allowed[cpu]);
+            }
+            host_no_violation(&host);
+        }
+}
+
+static void user_mode_may_read_only_where_a_session_is_published(void **state)
 {
     struct upmu_thread mine, theirs;
     uint64_t count;
@@ -237,7 +351,6 @@ static void user_mode_may_read_only_while_a_published_session_runs(void **state)
     assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
     assert_int_equal(upmu_session_attach_thread(&host.session, &mine, &host.cpu[0]), UPMU_OK);
-    assert_int_equal(opened, 0);
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     assert_int_equal(opened, 1);
     host_run(&host, 50);
@@ -333,8 +446,9 @@ int main(void)
         cmocka_unit_test(a_read_that_meets_an_interrupt_is_repeated),
         cmocka_unit_test(a_page_that_is_never_finished_ends_in_the_slow_call),
         cmocka_unit_test(an_event_that_moves_has_a_new_generation_and_the_right_count),
-        cmocka_unit_test(user_mode_may_read_only_while_a_published_session_runs),
         cmocka_unit_test(nothing_of_earlier_threads_is_left_to_read),
+        cmocka_unit_test(a_reader_between_index_and_rdpmc_is_never_refused),
+        cmocka_unit_test(user_mode_may_read_only_where_a_session_is_published),
         cmocka_unit_test(without_a_page_nothing_is_opened),
     };
     return cmocka_run_group_tests_name("user_page", tests, NULL, NULL);
