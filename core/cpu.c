@@ -252,6 +252,17 @@ enum upmu_status upmu_cpu_resume(struct upmu_cpu *cpu)
     return cpu->live ? UPMU_OK : upmu_local_run(cpu, resume, NULL);
 }
 
+/* What has overflowed is thrown away, but its interrupts may be on their way: one for each counter. */
+static void expect_all(struct upmu_cpu *cpu)
+{
+    unsigned counters = upmu_bits_count(cpu->sampling);
+
+    cpu->stale_since_ns = upmu_cpu_now(cpu);
+    UPMU_BARRIER();
+    while (cpu->running && cpu->stale_credit < (counters ? counters : 1u))
+        upmu_cpu_expect_stale(cpu);
+}
+
 /*
  * Registers are not what the shadow says: forget, close, and load what runs again.  Of what other CPUs of the domain
  * could take, even one that is about to take over, this CPU closes what its own sessions hold.
@@ -275,11 +286,7 @@ static enum upmu_status start_over(struct upmu_cpu *cpu, void *unused)
         session->state = session->full ? UPMU_SESSION_MASKED : UPMU_SESSION_SUSPENDED;
         session->full = 0;
     }
-    /* What has overflowed is thrown away, but its interrupt may be on its way. */
-    if (cpu->running) {
-        cpu->stale_credit |= 1u;
-        cpu->stale_since_ns = upmu_cpu_now(cpu);
-    }
+    expect_all(cpu);
     upmu_schedule_publish(cpu);
     forget(cpu);
     fine = quieten(cpu, mine, alone);

@@ -17,8 +17,12 @@ void upmu_cpu_notice_foreign(struct upmu_cpu *cpu);
 /* One line for the host's log, where the port has one. */
 void upmu_cpu_log(const struct upmu_cpu *cpu, const char *line);
 
-/* An overflow found without its interrupt: that may still come. */
+/*
+ * An overflow found without its interrupt: that may still come.  To be called before a handler could see that the
+ * overflow is settled.  upmu_cpu_unexpect_stale(): it has come, and was answered otherwise.
+ */
 void upmu_cpu_expect_stale(struct upmu_cpu *cpu);
+void upmu_cpu_unexpect_stale(struct upmu_cpu *cpu);
 
 /* Unmask the interrupt, where the port has one. */
 void upmu_cpu_rearm(struct upmu_cpu *cpu);

@@ -8,6 +8,7 @@
 
 #include "core/backend.h"
 #include "core/bank.h"
+#include "core/cpu.h"
 #include "core/ibs_core.h"
 #include "core/local.h"
 #include "core/mem.h"
@@ -138,9 +139,7 @@ static enum upmu_status start_unit(struct upmu_cpu *cpu, void *argument)
 /* Its interrupt may still come. */
 static bool stop_unit(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
 {
-    cpu->stale_credit++;
-    cpu->stale_since_ns = upmu_machine_clock_ns(cpu->machine);
-    UPMU_BARRIER();
+    upmu_cpu_expect_stale(cpu);
     ibs->closing = 1;
     UPMU_BARRIER();
     (void)take_sample(cpu, ibs, NULL);

@@ -145,10 +145,22 @@ void upmu_run_take(struct upmu_cpu *cpu, struct upmu_session *session, struct up
     }
 }
 
+/* A handler may come between any two of these: the time first, by which it judges the credit. */
 void upmu_cpu_expect_stale(struct upmu_cpu *cpu)
 {
-    cpu->stale_credit++;
     cpu->stale_since_ns = upmu_cpu_now(cpu);
+    UPMU_BARRIER();
+    __atomic_fetch_add(&cpu->stale_credit, 1, __ATOMIC_RELAXED);
+    UPMU_BARRIER();
+}
+
+void upmu_cpu_unexpect_stale(struct upmu_cpu *cpu)
+{
+    uint32_t credit = __atomic_load_n(&cpu->stale_credit, __ATOMIC_RELAXED);
+
+    while (credit && !__atomic_compare_exchange_n(&cpu->stale_credit, &credit, credit - 1u, false, __ATOMIC_RELAXED,
+                                                  __ATOMIC_RELAXED))
+        ;
 }
 
 struct upmu_tally *upmu_run_on(const struct upmu_cpu *cpu, unsigned counter)
@@ -202,14 +214,18 @@ bool upmu_run_settle(struct upmu_cpu *cpu, struct upmu_tally *tally, unsigned co
     due = upmu_count_due(tally);
     if (due)
         upmu_count_adapt(tally, upmu_session_clock(cpu->of_tally[counter], upmu_cpu_now(cpu)));
+    passed = passed && !tally->throttled;
+    if (passed && !deferred)
+        upmu_cpu_expect_stale(cpu);
     /* (A handler's load may have faulted, and a lost carry looks as if it had not overflowed.) */
     if (due || passed || tally->throttled || deferred)
         cpu->last_tag[counter] = 0;
-    if (passed && !tally->throttled) {
-        if (deferred)
-            __atomic_fetch_and(&cpu->deferred, ~UPMU_BIT32(counter), __ATOMIC_RELAXED);
-        else
-            upmu_cpu_expect_stale(cpu);
+    UPMU_BARRIER();
+    /* (A handler that came before that has answered, and deferred it.) */
+    if (passed && (cpu->deferred >> counter & 1u)) {
+        __atomic_fetch_and(&cpu->deferred, ~UPMU_BIT32(counter), __ATOMIC_RELAXED);
+        if (!deferred)
+            upmu_cpu_unexpect_stale(cpu);
     }
     tally->throttled = false;
     return due;

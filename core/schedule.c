@@ -203,14 +203,19 @@ enum upmu_status upmu_schedule_release(struct upmu_cpu *cpu, struct upmu_session
 /* A sampling counter that has overflowed though no interrupt came: it was dropped, or LVTPC was masked by others. */
 static bool look_for_silence(struct upmu_cpu *cpu, unsigned counter)
 {
+    uint32_t interrupts = cpu->interrupts;
     uint64_t value;
 
     if ((cpu->deferred >> counter & 1u) || !upmu_bank_read(&cpu->bank, counter, &value) ||
         !upmu_count_overflowed(cpu->pmu, counter, value))
         return false;
-    __atomic_fetch_or(&cpu->deferred, UPMU_BIT32(counter), __ATOMIC_RELAXED);
     /* With interrupts off it may only be late. */
     upmu_cpu_expect_stale(cpu);
+    if (cpu->interrupts != interrupts) { /* it was: the next poll looks again */
+        upmu_cpu_unexpect_stale(cpu);
+        return false;
+    }
+    __atomic_fetch_or(&cpu->deferred, UPMU_BIT32(counter), __ATOMIC_RELAXED);
     return true;
 }
 

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Interrupts of ours that come late: after an overflow that a local call has found, at every moment of that call at
+ * which it looks at the clock, and several after one call.  None is nobody's, or a host that panics on those dies.
+ */
+#include <stdio.h>
+
+#include "tests/common/host.h"
+
+static const char *const profiles[] = {"skylake", "core2", "nehalem", "icelake", "zen2", "bulldozer", "prescott"};
+#define PROFILES (sizeof profiles / sizeof profiles[0])
+
+static struct host host;
+static unsigned clocks, late_at, late;
+static enum upmu_pmi late_answer;
+static uint64_t (*model_clock)(void *context);
+
+/* Our own interrupt arrives at one look at the clock. */
+static uint64_t clock_with_interrupt(void *context)
+{
+    if (++clocks == late_at) {
+        late++;
+        late_answer = upmu_handle_pmi(&host.cpu[0], NULL);
+    }
+    return model_clock(context);
+}
+
+static void not_heard(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
+{
+    (void)sim, (void)cpu, (void)interrupt;
+}
+
+/* A session whose events have overflowed, but whose interrupts are still on their way. */
+static void overflow_unheard(const char *profile, const char *list)
+{
+    host_prepare(&host, profile);
+    host.sim.now_ns = UINT64_C(10000000000);
+    model_clock = host.sim.port.clock_ns;
+    host.sim.port.clock_ns = clock_with_interrupt;
+    late_at = clocks = late = 0;
+    host_start(&host);
+    host_sample(&host, list, 100);
+    host.sim.deliver = not_heard;
+    host_run(&host, 250);
+    clocks = 0;
+}
+
+static enum upmu_status poll_it(void)
+{
+    return upmu_cpu_poll(&host.cpu[0]);
+}
+
+static enum upmu_status stop_it(void)
+{
+    return upmu_session_stop(&host.session);
+}
+
+static enum upmu_status detach_it(void)
+{
+    return upmu_session_detach(&host.session);
+}
+
+static enum upmu_status write_it(void)
+{
+    return upmu_session_write(&host.session, 0, 0);
+}
+
+static enum upmu_status change_it(void)
+{
+    return upmu_cpu_changed(&host.cpu[0]);
+}
+
+/*
+ * The class: several words that say one thing, stored in an order in which an interrupt between two of them is told
+ * something else.
+ */
+static void an_own_interrupt_is_answered_at_every_look_at_the_clock(void **state)
+{
+    static enum upmu_status (*const calls[])(void) = {poll_it, stop_it, detach_it, write_it, change_it};
+    unsigned swept = 0;
+
+    (void)state;
+    for (unsigned p = 0; p < PROFILES; p++)
+        for (unsigned call = 0; call < sizeof calls / sizeof calls[0]; call++)
+            for (unsigned at = 1;; at++, swept++) {
+                overflow_unheard(profiles[p], "instructions");
+                late_at = at;
+                assert_int_equal(calls[call](), UPMU_OK);
+                if (!late)
+                    break;
+                if (late_answer == UPMU_PMI_NOT_OURS)
+                    fail_msg("%s, call %u, clock %u: our interrupt is nobody's", profiles[p], call, at);
+                assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+            }
+    assert_true(swept > 50);
+    printf("%u looks at the clock at which our interrupt came\n", swept);
+}
+
+/* One that comes before the poll has granted it is not awaited any more: the next one is another source's. */
+static void an_interrupt_that_was_answered_is_not_awaited(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < 4; p++) { /* (On AMD and NetBurst interrupts may merge, and more are awaited.) */
+        overflow_unheard(profiles[p], "instructions");
+        late_at = 1;
+        assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
+        assert_int_equal(late, 1);
+        assert_int_equal(late_answer, UPMU_PMI_HANDLED);
+        assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_NOT_OURS);
+        assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+    }
+}
+
+static void an_interrupt_that_was_deferred_is_not_awaited_after_a_stop(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < 4; p++)
+        for (unsigned at = 1; at <= 4; at++) { /* (Later the status alone tells of it.) */
+            overflow_unheard(profiles[p], "instructions");
+            late_at = at;
+            assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+            assert_int_equal(late_answer, UPMU_PMI_HANDLED);
+            if (upmu_handle_pmi(&host.cpu[0], NULL) != UPMU_PMI_NOT_OURS)
+                fail_msg("%s, clock %u: another interrupt is awaited", profiles[p], at);
+            assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+        }
+}
+
+/* The class: a grant for one where several can come. */
+static void each_counter_s_interrupt_is_answered_after_a_change(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < PROFILES; p++) {
+        overflow_unheard(profiles[p], "branches,instructions");
+        assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK);
+        for (unsigned i = 0; i < 2; i++)
+            if (upmu_handle_pmi(&host.cpu[0], NULL) == UPMU_PMI_NOT_OURS)
+                fail_msg("%s: interrupt %u is nobody's", profiles[p], i);
+        assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_NOT_OURS);
+        assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_own_interrupt_is_answered_at_every_look_at_the_clock),
+        cmocka_unit_test(an_interrupt_that_was_answered_is_not_awaited),
+        cmocka_unit_test(an_interrupt_that_was_deferred_is_not_awaited_after_a_stop),
+        cmocka_unit_test(each_counter_s_interrupt_is_answered_after_a_change),
+    };
+
+    return cmocka_run_group_tests_name("late_nmi", tests, NULL, NULL);
+}
