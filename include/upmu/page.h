@@ -20,7 +20,8 @@
  * session of a CPU every thread may.  This ends, with the next call on each CPU, when no
  * page of the machine is published any more.  RDPMC reads all counters.  What earlier
  * threads and sessions left in counters that do not run is made 0 before (one write for
- * each); what other sessions count at that moment is not hidden.  Where it proved to tell something else than the counter (some
+ * each); what other sessions count at that moment is not hidden.  Where it proved to
+ * tell something else than the counter (some
  * emulators), a page has no counters: its reader is sent to the kernel.
  *
  * Costs a few stores for each event, and no register access but these writes.

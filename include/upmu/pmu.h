@@ -361,7 +361,7 @@ struct upmu_cpu {
     uint32_t stamps;                             /* placements made here */
     uint32_t tickets;                            /* turns given here */
     uint8_t user_reads;                          /* user mode may execute RDPMC; 2: the register may have been lost */
-    uint8_t readers;                             /* whose pages are the reason: 1: a session's of the CPU, 2: thread's */
+    uint8_t readers;                             /* for pages of: 1: the CPU's sessions, 2: the thread's */
     struct upmu_ibs *volatile ibs[2];            /* units at work */
 #if UPMU_SETS && UPMU_SAMPLING
     struct upmu_kept kept[UPMU_KEPT];            /* written by local calls, in a ring */
