@@ -246,18 +246,24 @@ stack:
 vendor:
 	@rm -rf build/vendor
 	@mkdir -p build/vendor
-	@cp -r --parents LICENSE upmu.mk include core backends $(wildcard abi events port/template port/x86_native) build/vendor
+	@cp -r --parents LICENSE upmu.mk include core backends $(wildcard abi events port/template port/x86_native) \
+		$(if $(filter 0,$(VENDOR_SIM)),,$(wildcard port/sim)) build/vendor
 	@find build/vendor -name '*.tsv' -delete
 	@echo "build/vendor holds what an embedder needs: copy it into your tree and include upmu.mk"
 
-DEPS := gcc g++ binutils libc6-dev libc6-dev-i386 lib32gcc-12-dev clang libclang-rt-14-dev make python3 git \
-	gnu-efi ovmf ovmf-ia32 qemu-system-x86 mtools libcmocka-dev libpfm4-dev valgrind gcovr clang-format \
-	bochs bochsbios vgabios nasm grub-common grub-pc-bin xorriso
+# What `make demo` needs, and what the tests need beside that.
+DEPS_DEMO := gcc binutils libc6-dev make python3 gnu-efi ovmf qemu-system-x86 mtools
+DEPS := $(DEPS_DEMO) g++ libc6-dev-i386 lib32gcc-12-dev clang libclang-rt-14-dev git ovmf-ia32 libcmocka-dev \
+	libpfm4-dev valgrind gcovr clang-format bochs bochsbios vgabios nasm grub-common grub-pc-bin xorriso
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 # The 32-bit cmocka is of another architecture, and a mirror may lag behind with
 # it: without it the tests run in 64 bits only, and say so.
-.PHONY: deps
+.PHONY: deps deps-demo
+deps-demo:
+	$(SUDO) apt-get update || echo "apt-get update had errors; going on with what there is"
+	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(DEPS_DEMO)
+
 deps:
 	$(SUDO) dpkg --add-architecture i386
 	$(SUDO) apt-get update || echo "apt-get update had errors; going on with what there is"
@@ -272,7 +278,8 @@ clean:
 .PHONY: help
 help:
 	@echo "all            the library, the silicon model, build/upmu"
-	@echo "deps           install what the rest needs (Debian 12, apt)"
+	@echo "deps           install what the rest needs (Debian 12, apt); adds the architecture i386 for 32-bit tests"
+	@echo "deps-demo      install what the demo needs, and nothing else"
 	@echo "demo           boot the UEFI demo under QEMU and show what it measured"
 	@echo "demo-run       the same, interactive"
 	@echo "demo-bios      the same commands in a kernel of their own: boot it under QEMU as a Pentium 4"
@@ -288,6 +295,6 @@ help:
 	@echo "size PRICES=1  what each build option costs in text"
 	@echo "readme         put these figures into README.md"
 	@echo "stack          put the stack of each call into docs/PORTING.md"
-	@echo "vendor         copy what an embedder needs to build/vendor"
-	@echo "EVENTS=\"skl p4\"  with all, size ... after clean: the events of these models only (docs/CATALOGUES.md)"
+	@echo "vendor         copy what an embedder needs to build/vendor (VENDOR_SIM=0: without the silicon model)"
+	@echo "UPMU_EVENTS=\"skl p4\"  with all, size ... after clean: the events of these models only (docs/CATALOGUES.md)"
 	@echo "format, clean"

@@ -3,7 +3,7 @@
 # What an embedder's makefile needs; it builds nothing by itself.
 #
 #     include third_party/upmu/upmu.mk
-#     CFLAGS  += $(UPMU_INCLUDES)
+#     CFLAGS  += $(UPMU_CFLAGS) $(UPMU_INCLUDES)
 #     SOURCES += $(UPMU_SOURCES)
 #
 # Include it by a path without blanks (a relative one will do).  Options of
@@ -18,12 +18,17 @@ UPMU_SOURCES := $(sort $(wildcard $(UPMU_DIR)/core/*.c $(UPMU_DIR)/backends/*/*.
 # The first is for whoever includes <upmu/upmu.h>, the second for upmu's own files.
 UPMU_INCLUDES := -I$(UPMU_DIR)/include -I$(UPMU_DIR)
 
-# Events of these models only (EVENTS="skl zen2 p4"; docs/CATALOGUES.md has the names);
-# all of them if it is empty.
-EVENTS ?=
-UPMU_MODELS := $(patsubst p4,netburst,$(EVENTS))
-UPMU_EVENTS_KNOWN := $(if $(UPMU_MODELS),$(shell sed -n 's/^ \* models: //p' $(UPMU_DIR)/events/catalog_models.c))
-$(foreach model,$(filter-out $(UPMU_EVENTS_KNOWN),$(UPMU_MODELS)),$(error EVENTS: no events of $(model)))
+# Events of these models only (UPMU_EVENTS="skl zen2 p4"; docs/CATALOGUES.md has the names);
+# all of them if it is empty.  (EVENTS is the host's: it was upmu's once.)
+UPMU_EVENTS ?=
+UPMU_MODELS := $(patsubst p4,netburst,$(UPMU_EVENTS))
+UPMU_EVENTS_KNOWN := $(if $(UPMU_MODELS)$(EVENTS),$(shell sed -n 's/^ \* models: //p' $(UPMU_DIR)/events/catalog_models.c))
+$(foreach model,$(filter-out $(UPMU_EVENTS_KNOWN),$(UPMU_MODELS)),$(error UPMU_EVENTS: no events of $(model)))
+ifneq ($(EVENTS),)
+ifeq ($(filter-out $(UPMU_EVENTS_KNOWN) p4,$(EVENTS))$(UPMU_EVENTS),)
+$(warning EVENTS does nothing: the events of single models are chosen by UPMU_EVENTS)
+endif
+endif
 UPMU_EVENT_OPTIONS := $(if $(UPMU_MODELS),-DUPMU_EVENTS_ALL=0 $(UPMU_MODELS:%=-DUPMU_EVENTS_%=1))
 
 # Flags that the sources are written for; -mgeneral-regs-only because the

@@ -45,7 +45,7 @@ demo-apps: build/demo/x64/upmu.efi build/demo/ia32/upmu.efi
 
 ifeq ($(wildcard $(DEMO_EFI_INCLUDE)/efi.h),)
 demo demo-run:
-	@echo "$@: gnu-efi is not installed; 'make deps' installs it" && false
+	@echo "$@: gnu-efi is not installed; 'make deps-demo' installs it" && false
 else
 demo: build/demo/x64/upmu.efi
 	@tests/demo/run-demo.sh show x64 $<

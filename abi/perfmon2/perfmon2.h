@@ -19,6 +19,10 @@
 #include <abi/perfmon2/pfm.h>
 #include <upmu/upmu.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A user: whom the host knows, and what it may hold.  The host's memory, until its last context has ended. */
 struct upmu_pfm_owner {
     void *host;             /* the host's */
@@ -224,5 +228,9 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_pfm9_start(struct upmu_pfm_context *context);
 UPMU_MUST_CHECK
 enum upmu_status upmu_pfm9_stop(struct upmu_pfm_context *context);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -13,6 +13,10 @@
 #include <upmu/pmu.h>
 #include <upmu/status.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* ---- Specifications: text, parsed; they know no hardware ---- */
 
 /* NAME and attributes of one specification, as positions in the caller's text. */
@@ -307,5 +311,9 @@ enum upmu_status upmu_catalog_by_encoding(const struct upmu_catalog *catalog, co
 /* The most similar name; false if nothing is near.  Context: any. */
 bool upmu_catalog_nearest(const struct upmu_catalog *catalog, const char *name, size_t length,
                           struct upmu_event_id *out_id);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

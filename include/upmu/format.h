@@ -15,6 +15,10 @@
 #include <upmu/session.h>
 #include <upmu/status.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* What happens after an overflow; bits of upmu_format.overflow's and .restart's answer. */
 #define UPMU_OVERFLOW_NOTIFY (1u << 0) /* message and hooks */
 #define UPMU_OVERFLOW_MASK (1u << 1)   /* the session stops until it is restarted */
@@ -94,5 +98,9 @@ bool upmu_ring_view(struct upmu_ring *ring, struct upmu_record *out_record);
 
 /* Take the oldest record, if there is one, out of the ring.  Context: as upmu_ring_view(). */
 void upmu_ring_drop(struct upmu_ring *ring);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

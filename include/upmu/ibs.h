@@ -15,6 +15,10 @@
 #include <stdint.h>
 #include <upmu/pmu.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum upmu_ibs_kind {
     UPMU_IBS_FETCH = 0,
     UPMU_IBS_OP = 1
@@ -125,5 +129,9 @@ enum upmu_status upmu_ibs_stop(struct upmu_cpu *cpu, struct upmu_ibs *ibs);
 
 /* Take the oldest sample; false: there is none.  One reader.  Context: any. */
 bool upmu_ibs_next(struct upmu_ibs *ibs, struct upmu_ibs_sample *out_sample);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

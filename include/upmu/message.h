@@ -15,6 +15,10 @@
 #include <upmu/config.h>
 #include <upmu/status.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct upmu_session;
 
 enum upmu_message_type { UPMU_MESSAGE_OVERFLOW = 1 };
@@ -99,5 +103,9 @@ enum upmu_status upmu_queue_read(struct upmu_queue *queue, struct upmu_message *
 
 /* Messages waiting.  Context: any. */
 uint32_t upmu_queue_waiting(const struct upmu_queue *queue);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

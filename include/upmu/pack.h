@@ -12,6 +12,10 @@
 #include <upmu/place.h>
 #include <upmu/status.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Requests of one list, at most. */
 #define UPMU_PACK_REQUESTS 65535u
 
@@ -85,5 +89,9 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_pack_events(const struct upmu_pmu *pmu, const struct upmu_event *events, unsigned count,
                                   unsigned limit, uint32_t steps, struct upmu_pack_work *work, size_t bytes,
                                   uint16_t *set_of, struct upmu_pack_result *out);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -8,6 +8,10 @@
 #include <upmu/session.h>
 #include <upmu/user.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /*
  * Publish the counts of a detached session in a page, from its next start on: at the end
  * of every local call on its CPU and of every interrupt that loads one of its counters.
@@ -30,5 +34,9 @@
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_publish(struct upmu_session *session, struct upmu_user_page *page);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -13,6 +13,10 @@
 #include <upmu/pmu.h>
 #include <upmu/status.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Index of a request's second slot; in a build without one (UPMU_SLOTS) of what is never used. */
 #define UPMU_SECOND_SLOT (UPMU_SLOTS > 1 ? 1 : 0)
 /* Exclusive resources of one slot. */
@@ -115,5 +119,9 @@ struct upmu_place_work {
 UPMU_MUST_CHECK
 enum upmu_status upmu_place(const struct upmu_place_input *input, struct upmu_place_work *work,
                             struct upmu_place_result *out, struct upmu_why *why);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

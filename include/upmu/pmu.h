@@ -15,6 +15,10 @@
 #include <upmu/port.h>
 #include <upmu/status.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /*
  * Counters of one PMU are numbered 0…31 and sets of them are 32-bit masks.  On
  * Intel: general counter n is n, fixed counter i is 16 + i, metric byte b is
@@ -581,5 +585,9 @@ enum upmu_status upmu_pmu_by_name(struct upmu_pmu *pmu, const char *name);
 
 /* The names that upmu_pmu_by_name() knows, index 0 upwards; NULL after the last. */
 const char *upmu_pmu_known(unsigned index);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -7,6 +7,10 @@
 
 #include <upmu/session.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* What a PMU was found to do. */
 enum upmu_verdict {
     UPMU_VERDICT_UNKNOWN = 0,        /* not probed, or the probe was refused */
@@ -50,5 +54,9 @@ enum upmu_status upmu_cpu_probe(struct upmu_cpu *cpu, struct upmu_probe *probe);
 
 /* A verdict for people: "counts nothing"; constant text.  Context: any. */
 const char *upmu_verdict_text(enum upmu_verdict verdict);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -14,6 +14,10 @@
 #include <upmu/pmu.h>
 #include <upmu/status.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct upmu_format;
 struct upmu_queue;
 struct upmu_user_page;
@@ -539,5 +543,9 @@ enum upmu_status upmu_region_end(struct upmu_region *region);
 /* Stop and detach.  Returns as upmu_session_detach().  Context: local. */
 UPMU_MUST_CHECK
 enum upmu_status upmu_region_close(struct upmu_region *region);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

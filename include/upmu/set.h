@@ -8,6 +8,10 @@
 
 #include <upmu/session.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* When an active set gives way to the next of its chain: bits of upmu_set.flags.  None: never by itself.  Both:
    whichever comes first. */
 #define UPMU_SET_TIME_SWITCH (1u << 0)     /* after timeout_ns: of its thread's time; of a CPU's session: wall time */
@@ -114,5 +118,9 @@ struct upmu_set_info {
 
 /* Context: any; exact while the session does not run. */
 void upmu_set_ask(const struct upmu_session *session, const struct upmu_set *set, struct upmu_set_info *out_info);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

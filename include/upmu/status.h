@@ -9,6 +9,10 @@
 #include <stdint.h>
 #include <upmu/config.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #if defined(__GNUC__)
 #define UPMU_MUST_CHECK __attribute__((warn_unused_result))
 #else
@@ -112,5 +116,9 @@ struct upmu_why {
  * Context: any.
  */
 size_t upmu_why_text(const struct upmu_why *why, char *buffer, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -9,6 +9,10 @@
 
 #include <upmu/session.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* What the host embeds.  At most 64 bytes. */
 struct upmu_thread {
     uint32_t pid, tid; /* the host's numbers, for messages; may be changed at any time */
@@ -85,5 +89,9 @@ static inline enum upmu_status upmu_thread_switch(struct upmu_cpu *cpu, struct u
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_thread_exit(struct upmu_thread *thread);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

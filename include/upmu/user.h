@@ -12,6 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define UPMU_USER_VERSION 1u
 #define UPMU_USER_EVENTS 32
 
@@ -94,5 +98,9 @@ static inline bool upmu_user_read(const struct upmu_user_page *page, unsigned ev
     }
     return false;
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -15,6 +15,10 @@
 #include <port/x86_native/x86_apic.h>
 #include <port/x86_native/x86_clock.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* What reached the handlers, for a report. */
 struct upmu_efi_traps {
     uint32_t faults;   /* #GP and #UD that a register access survived */
@@ -71,5 +75,9 @@ uint32_t upmu_efi_tsc_khz(const struct upmu_efi *efi);
  * (traps.nmis).  False: no APIC.
  */
 bool upmu_efi_self_nmi(const struct upmu_efi *efi);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

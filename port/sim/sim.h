@@ -26,6 +26,10 @@
 
 #include "port/sim/sim_amd_rules.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* CPUs of one model, at most; upmu_sim_init(…, 0) makes UPMU_SIM_CPUS_DEFAULT. */
 #define UPMU_SIM_CPUS 4
 #define UPMU_SIM_CPUS_DEFAULT 2
@@ -627,5 +631,9 @@ void upmu_sim_advance_ns(struct upmu_sim *sim, uint64_t ns);
 
 /* Forget the accesses, the trace and the violations seen so far. */
 void upmu_sim_forget(struct upmu_sim *sim);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

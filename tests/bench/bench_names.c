@@ -14,18 +14,16 @@
 #if __has_include(<perfmon/pfmlib.h>)
 #include <perfmon/pfmlib.h>
 
-/* One event of libpfm4's tables in so many is measured. */
-#define EVERY 6
-
 static pfm_err_t (*initialize)(void);
 static pfm_err_t (*pmu_info)(pfm_pmu_t pmu, pfm_pmu_info_t *out);
 static pfm_err_t (*event_info)(int event, pfm_os_t os, pfm_event_info_t *out);
 static int (*event_next)(int event);
+static pfm_err_t (*attribute_info)(int event, int attribute, pfm_os_t os, pfm_event_attr_info_t *out);
 static pfm_err_t (*encode)(const char *name, int levels, pfm_os_t os, void *arguments);
 
 struct name {
     struct upmu_pmu pmu;
-    char text[160];
+    char text[400];
     bool encoded;
 };
 
@@ -46,33 +44,64 @@ static void do_theirs(void *argument)
     name->encoded = encode(name->text, PFM_PLM0 | PFM_PLM3, PFM_OS_NONE, &arguments) == PFM_SUCCESS;
 }
 
+/* Both libraries' cost of a name that both encode. */
+static void measure(struct name *name, const char *pmu)
+{
+    char figure[80];
+
+    do_ours(name);
+    if (!name->encoded)
+        return;
+    do_theirs(name);
+    if (!name->encoded)
+        return;
+    bench_count_run(do_ours, name);
+    snprintf(figure, sizeof figure, "name-upmu-%s", pmu);
+    bench_count_name(figure);
+    bench_count_run(do_theirs, name);
+    snprintf(figure, sizeof figure, "name-libpfm4-%s", pmu);
+    bench_count_name(figure);
+}
+
+/* An event alone, with each of its unit masks, and with as many of them together as libpfm4 takes. */
+static void measure_event(struct name *name, const char *pmu, const pfm_event_info_t *event)
+{
+    int start = snprintf(name->text, sizeof name->text, "%s::%s", pmu, event->name);
+    char together[sizeof name->text];
+
+    measure(name, pmu);
+    memcpy(together, name->text, sizeof together);
+    for (int i = 0; i < event->nattrs; i++) {
+        pfm_event_attr_info_t mask = {.size = sizeof mask};
+        size_t length = strlen(together);
+
+        if (attribute_info(event->idx, i, PFM_OS_NONE, &mask) != PFM_SUCCESS || mask.type != PFM_ATTR_UMASK)
+            continue;
+        snprintf(name->text + start, sizeof name->text - (size_t)start, ":%s", mask.name);
+        measure(name, pmu);
+        snprintf(together + length, sizeof together - length, ":%s", mask.name);
+        memcpy(name->text, together, sizeof together);
+        do_theirs(name);
+        if (!name->encoded)
+            together[length] = 0;
+        name->text[start] = 0;
+    }
+    memcpy(name->text, together, sizeof together);
+    measure(name, pmu);
+}
+
 static void measure_table(pfm_pmu_t table)
 {
     pfm_pmu_info_t pmu = {.size = sizeof pmu};
     static struct name name;
-    char figure[80];
-    int number = 0;
 
     if (pmu_info(table, &pmu) != PFM_SUCCESS || upmu_pmu_by_name(&name.pmu, pmu.name) != UPMU_OK)
         return;
     for (int event = pmu.first_event; event != -1; event = event_next(event)) {
         pfm_event_info_t info = {.size = sizeof info};
 
-        if (number++ % EVERY || event_info(event, PFM_OS_NONE, &info) != PFM_SUCCESS)
-            continue;
-        snprintf(name.text, sizeof name.text, "%s::%s", pmu.name, info.name);
-        do_ours(&name);
-        if (!name.encoded)
-            continue;
-        do_theirs(&name);
-        if (!name.encoded)
-            continue;
-        bench_count_run(do_ours, &name);
-        snprintf(figure, sizeof figure, "name-upmu-%s", pmu.name);
-        bench_count_name(figure);
-        bench_count_run(do_theirs, &name);
-        snprintf(figure, sizeof figure, "name-libpfm4-%s", pmu.name);
-        bench_count_name(figure);
+        if (event_info(event, PFM_OS_NONE, &info) == PFM_SUCCESS)
+            measure_event(&name, pmu.name, &info);
     }
 }
 
@@ -86,8 +115,10 @@ static bool load(void)
     *(void **)&pmu_info = dlsym(library, "pfm_get_pmu_info");
     *(void **)&event_info = dlsym(library, "pfm_get_event_info");
     *(void **)&event_next = dlsym(library, "pfm_get_event_next");
+    *(void **)&attribute_info = dlsym(library, "pfm_get_event_attr_info");
     *(void **)&encode = dlsym(library, "pfm_get_os_event_encoding");
-    return initialize && pmu_info && event_info && event_next && encode && initialize() == PFM_SUCCESS;
+    return initialize && pmu_info && event_info && event_next && attribute_info && encode &&
+           initialize() == PFM_SUCCESS;
 }
 
 int main(void)

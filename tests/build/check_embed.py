@@ -4,7 +4,7 @@
 import os
 import shutil
 
-from checklib import Skip, check, files, library_sources, main, run
+from checklib import Skip, check, files, library_sources, main, read, run
 
 EMBEDDER = """
 include third-party/upmu/upmu.mk
@@ -47,12 +47,41 @@ def vendored_copy_builds_from_another_directory_by_upmu_mk():
         file.write(PROGRAM)
     code, output = run(["make", "-C", folder, "-j2", "kernel.o"], env=environment())
     complaints = [output[-3000:]] if code else []
+    if "UPMU_CFLAGS" not in read("docs/PORTING.md").split("## 2.")[0]:
+        complaints.append("docs/PORTING.md's makefile leaves out UPMU_CFLAGS")
     copied = [path[len(folder) + len("/third-party/upmu/"):]
               for path in files(os.path.join(folder, "third-party/upmu/**/*.c"))] or None
     built = run(["make", "-C", folder, "-s", "--eval", "print: ; @echo $(words $(UPMU_SOURCES))", "print"],
                 env=environment())[1].strip()
     if built != str(len(library_sources())):
         complaints.append(f"upmu.mk lists {built} sources, the tree has {len(library_sources())} ({copied})")
+    return complaints
+
+
+@check
+def vendor_takes_the_silicon_model_along_unless_told_not_to():
+    complaints = []
+    for options, expected in (["VENDOR_SIM=0"], False), ([], True):
+        code, output = run(["make", "--no-print-directory", "vendor"] + options, env=environment())
+        if code or os.path.exists("build/vendor/port/sim/sim.h") != expected:
+            complaints.append(f"make vendor {' '.join(options)}: {output}")
+    return complaints
+
+
+@check
+def old_name_of_the_choice_of_events_is_told_about_and_a_hosts_own_is_not():
+    """A host's EVENTS changes nothing; one that names upmu's models alone is told where they are chosen now."""
+    folder = fresh("events")
+    with open(os.path.join(folder, "Makefile"), "w") as file:
+        file.write("include ../../../upmu.mk\nprint: ; @echo $(UPMU_EVENT_OPTIONS)\n")
+    complaints = []
+    for events, told in ("skl zen2 p4", True), ("keyboard timer", False), ("skl timer", False):
+        code, output = run(["make", "-s", "-C", folder, f"EVENTS={events}", "print"], env=environment())
+        if code or ("UPMU_EVENTS" in output) != told or "-DUPMU" in output:
+            complaints.append(f"EVENTS={events!r}: {output}")
+    code, output = run(["make", "-s", "-C", folder, "UPMU_EVENTS=nonesuch", "print"], env=environment())
+    if not code or "no events of nonesuch" not in output:
+        complaints.append(f"UPMU_EVENTS=nonesuch: {output}")
     return complaints
 
 

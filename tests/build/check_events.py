@@ -36,7 +36,7 @@ def alone():
 def options(events):
     os.makedirs(WORK, exist_ok=True)
     with open(f"{WORK}/print.mk", "w", encoding="ascii") as file:
-        file.write(f"EVENTS = {events}\ninclude upmu.mk\nprint: ; @echo $(UPMU_CFLAGS)\n")
+        file.write(f"UPMU_EVENTS = {events}\ninclude upmu.mk\nprint: ; @echo $(UPMU_CFLAGS)\n")
     # (The options of the make above are not this one's.)
     clean = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     return run(["make", "-s", "--no-print-directory", "-f", f"{WORK}/print.mk", "print"], env=clean)
@@ -81,10 +81,10 @@ def chosen_catalogues_are_there_and_others_cost_nothing():
         printed, size = built(events)
         expected = "ix86arch " + " ".join(wanted) + (" hsw: hsw" if "hsw" in wanted else " hsw: ix86arch")
         if printed != expected:
-            complaints.append(f"EVENTS={events}: {printed[-300:]}, not {expected}")
+            complaints.append(f"UPMU_EVENTS={events}: {printed[-300:]}, not {expected}")
         bytes = sum(sizes[name] for name in ["ix86arch"] + wanted)
         if not bytes <= size <= bytes + 32 * (len(wanted) + 1):
-            complaints.append(f"EVENTS={events}: {size} bytes, not {bytes}")
+            complaints.append(f"UPMU_EVENTS={events}: {size} bytes, not {bytes}")
     return complaints
 
 

@@ -9,7 +9,7 @@ import os
 import random
 import re
 
-from checklib import COMPILERS, FREESTANDING, WARNINGS, check, files, library_sources, main, parallel, run
+from checklib import COMPILERS, FREESTANDING, WARNINGS, check, code_of, files, library_sources, main, parallel, run
 
 MEMORY_FUNCTIONS = {"memcpy", "memmove", "memset", "memcmp"}
 # What a backend may call: the core's pure helpers.
@@ -91,7 +91,8 @@ def backends_call_only_pure_helpers():
 
 @check
 def every_header_compiles_alone():
-    public = files("include/upmu/*.h", "port/x86_native/*.h", "port/template/*.h", "abi/perfmon2/perfmon2.h")
+    public = files("include/upmu/*.h", "port/x86_native/*.h", "port/template/*.h", "abi/perfmon2/perfmon2.h",
+                   "port/sim/sim.h")
     private = files("core/*.h", "backends/*/*.h", "port/sim/*.h")
     languages = [["gcc", "-x", "c", "-std=c99"], ["clang", "-x", "c", "-std=c11"], ["gcc", "-m32", "-x", "c", "-std=c11"],
                  ["gcc", "-x", "c++", "-std=c++11"], ["clang", "-x", "c++", "-std=c++17"]]
@@ -101,10 +102,33 @@ def every_header_compiles_alone():
     def compile_alone(job):
         header, language = job
         warnings = "-Wall -Wextra -Wpedantic -Wshadow -Wundef -Wconversion -Wsign-conversion -Wcast-qual -Werror".split()
+        if header == "port/sim/sim.h":
+            warnings.remove("-Wshadow")  # (a function of a struct's name hides its constructor)
         text = f'#include "{header}"\n#include "{header}"\nint upmu_header_alone;\n'.encode()
         code, output = run(language + warnings + ["-ffreestanding", "-fsyntax-only", "-Iinclude", "-I.", "-"], input=text)
         return [f"{header}: {' '.join(language)}: {output.strip()[:400]}"] if code else []
     return parallel(compile_alone, jobs)
+
+
+@check
+def functions_of_every_public_header_have_c_names_in_cpp():
+    """Included alone: what a header declares is found in a library that C compiled."""
+    def names_of(header):
+        text = re.sub(r"^#define(?:.*\\\n)*.*$", "", code_of(header), flags=re.M)
+        declared = re.findall(r"^(?!static|typedef)[a-z][\w \*]*?\b(\w+)\([^;{]*\);", text, re.M)
+        if not declared:
+            return []
+        uses = ", ".join(f"(const void *)&{name}" for name in declared)
+        program = f'#include "{header}"\nextern const void *const upmu_uses[];\nconst void *const upmu_uses[] = {{{uses}}};\n'
+        built = f"build/tests/cpp-{header.replace('/', '-')}.o"
+        code, output = run(["g++", "-std=c++11", "-Iinclude", "-I.", "-x", "c++", "-c", "-o", built, "-"],
+                           input=program.encode())
+        if code:
+            return [f"{header}: {output.strip()[:400]}"]
+        return [f"{header}: {name} has a C++ name" for name in symbols([built], "-u") if name.startswith("_Z")]
+    os.makedirs("build/tests", exist_ok=True)
+    return parallel(names_of, files("include/upmu/*.h", "port/x86_native/x86_native.h", "port/template/*.h",
+                                    "port/sim/sim.h", "abi/perfmon2/perfmon2.h"))
 
 
 def amalgamation(tables=True):
