@@ -176,6 +176,7 @@ soak: $(SOAK_FUZZ) $(SOAK_INJECT) objects
 	@$(PYTHON) tests/bench/worst/worst_place.py 10000
 	@$(PYTHON) tools/catalog_pack.py --check --whole
 	@BENCH_EVERY=1 $(PYTHON) tests/build/check_bench.py
+	@RECORDS_RUNS=soak $(PYTHON) tests/build/check_records.py
 	@TRAP_RUNS=soak VM_RUNS=soak BOCHS_RUNS=soak $(MAKE) --no-print-directory test-trap test-vm test-bochs
 	@FUZZ_RUNS=soak IMPORT_MUTATIONS=10000 $(PYTHON) tests/run_layer.py soak --jobs $(JOBS) $(SOAK_FUZZ) tests/build/check_import.py
 	@for stride in 7 11 13 17; do \
