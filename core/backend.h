@@ -90,7 +90,7 @@ struct upmu_text;
 #define UPMU_RENDER_THREAD1 (1u << 1)   /* for the second hyper-thread of the core (see `thread`) */
 
 /* struct upmu_row.flags, of an encoder's row alone: see struct upmu_backend.from_row. */
-#define UPMU_ROW_OWN_NAME 0x4000u
+#define UPMU_ROW_OWN_NAME 0x8000u
 
 struct upmu_backend {
     const char *name;

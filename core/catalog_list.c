@@ -135,7 +135,7 @@ enum upmu_status upmu_catalog_next(const struct upmu_catalog *catalog, const cha
 
 static bool encodings_equal(const struct upmu_row *a, const struct upmu_row *b)
 {
-    unsigned wired = UPMU_ROW_INV | UPMU_ROW_EDGE | UPMU_ROW_ANY | UPMU_ROW_FIXED_ONLY;
+    unsigned wired = UPMU_ROW_INV | UPMU_ROW_EDGE | UPMU_ROW_ANY | UPMU_ROW_FIXED_ONLY | UPMU_ROW_EQUAL;
     bool limits = (a->flags & UPMU_ROW_REVISIONS) != 0;
 
     if ((a->umask ^ b->umask) & (limits ? UNIT_MASK : 0xffffu) || a->cmask != b->cmask || (a->flags ^ b->flags) & wired)

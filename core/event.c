@@ -166,12 +166,12 @@ static bool find_name(struct encoder *encoder)
 /* Whether an event was found by a name that is no architectural event's: its model's table has it. */
 static bool is_own_name(const struct encoder *encoder)
 {
-    const struct upmu_catalog *architectural = upmu_catalog_find("ix86arch");
+    const struct upmu_catalog *named = upmu_catalog_find("ix86arch");
     const struct upmu_spec_part *name = &encoder->spec->name;
     struct upmu_event_id id;
 
-    return !architectural ||
-           upmu_catalog_lookup(architectural, encoder->spec->text + name->position + encoder->prefix,
+    return !named ||
+           upmu_catalog_lookup(named, encoder->spec->text + name->position + encoder->prefix,
                                name->length - encoder->prefix, &id) != UPMU_OK;
 }
 

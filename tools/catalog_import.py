@@ -130,7 +130,7 @@ def correct(catalogue, events):
 
 def row_of(event):
     flags = sum(ROW_FLAGS[flag] for flag, is_set in (
-        ("inv", event.inv), ("edge", event.edge), ("any", event.any), ("deprecated", event.deprecated),
+        ("inv", event.inv), ("edge", event.edge), ("any", event.any), ("equal", event.equal), ("deprecated", event.deprecated),
         ("precise", event.precise), ("precise-only", event.precise == 2)) if is_set)
     # The n-th code or unit mask goes with the n-th register of those that do for one another.
     place = next((same.index(event.registers[0]) for same in SIBLINGS if event.registers[:1] and event.registers[0] in same), 0)
@@ -272,7 +272,7 @@ FIELDS = ("code", "umask", "cmask", "flags", "counters", "register", "payload")
 
 def meaning(event):
     row = row_of(event)
-    wired = row.flags & (ROW_FLAGS["inv"] | ROW_FLAGS["edge"] | ROW_FLAGS["any"] | ROW_FLAGS["fixed-only"])
+    wired = row.flags & (ROW_FLAGS["inv"] | ROW_FLAGS["edge"] | ROW_FLAGS["any"] | ROW_FLAGS["equal"] | ROW_FLAGS["fixed-only"])
     return (row.code | row.code2 << 16, row.umask, row.cmask, wired, row.counters, row.msr, row.payload)
 
 

@@ -37,7 +37,7 @@ REACH = 1290        # bytes that the reader may look at from the begin of a dict
 ROW_FLAGS = {
     "masked": 1 << 0, "inv": 1 << 1, "edge": 1 << 2, "any": 1 << 3, "cmask": 1 << 4, "payload": 1 << 5,
     "fixed-only": 1 << 6, "precise": 1 << 7, "precise-only": 1 << 8, "deprecated": 1 << 9, "generic": 1 << 10,
-    "pair": 1 << 11, "composed": 1 << 12, "revisions": 1 << 13,
+    "pair": 1 << 11, "composed": 1 << 12, "revisions": 1 << 13, "equal": 1 << 14,
 }
 MASK_LISTED = 0x80  # packed form only, beside the group
 CUTS = 8            # places in a name that are tried as the end of a masked row's name

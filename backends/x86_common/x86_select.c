@@ -134,6 +134,8 @@ uint64_t upmu_x86_modifiers(const struct upmu_row *row)
         bits |= UPMU_SELECT_INV;
     if (row->flags & UPMU_ROW_ANY)
         bits |= UPMU_SELECT_ANY;
+    if (row->flags & UPMU_ROW_EQUAL)
+        bits |= upmu_x86_fields[UPMU_X86_FIELD_EQ].bits;
     return bits;
 }
 

@@ -169,6 +169,7 @@ enum upmu_source { UPMU_SOURCE_BUILT_IN = 0, UPMU_SOURCE_IMPORTED = 1 };
 #define UPMU_ROW_GENERIC (1u << 10)   /* a generic name that no event of the PMU has */
 #define UPMU_ROW_PAIR (1u << 11)      /* code and its twin (offcore: second code), see code2 */
 #define UPMU_ROW_COMPOSED (1u << 12)  /* masked, but named and listed flat: EVENT.MASK.MASK */
+#define UPMU_ROW_EQUAL (1u << 14)     /* wired: equality with the counter mask, not "at least" (Intel, leaf 23H) */
 #define UPMU_ROW_REVISIONS (1u << 13) /* AMD: bits 15:8 of the unit mask, and the payload, limit it to revisions */
 
 /* One row, unpacked. */

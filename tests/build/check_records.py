@@ -9,8 +9,8 @@ tests/records/records.c says what the library would write: for a PMU on paper, f
 and for either with a file of catalogues that the importer and the packer made.
 
 tests/records/made is a made-up model whose records hold every combination of fields.  Published
-records are read from ../shared/data or UPMU_PERFMON_DATA: every record of all models through the
-first two ways; files of catalogues of a few models, of all with RECORDS_RUNS=soak.
+records are read from UPMU_PERFMON_DATA, else from the folder shared beside the checkout: every record of
+all models through the first two ways; files of catalogues of a few models, of all with RECORDS_RUNS=soak.
 Differences that are right stand in tests/records/exceptions.tsv with their reason.
 """
 import fnmatch
@@ -30,7 +30,7 @@ WORK = "build/tests/records"
 PROGRAM = WORK + "/records"
 MADE = "tests/records/made"
 EXCEPTIONS = "tests/records/exceptions.tsv"
-DATA = os.environ.get("UPMU_PERFMON_DATA", "../shared/data")
+DATA = os.environ.get("UPMU_PERFMON_DATA", os.path.join("..", "shared", "data"))
 PACKED = ("KNL", "LNL", "NVL", "NHM-EX")  # models whose file is made in a quick run
 SOAK = os.environ.get("RECORDS_RUNS") == "soak"
 WAYS = ("paper", "detected", "file", "paper-file")
