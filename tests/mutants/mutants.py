@@ -20,7 +20,8 @@ against the tests that its row names, and against no other (tests/mutants/rows.p
   replacement  as above
   which        `one`: the pattern matches once; `all`: all matches are changed together
   why          what the mutant does
-  tests        names of tests; comma-separated: each must fail.  They are mapped to the ID in tests/requirements.tsv
+  tests        names of tests; comma-separated: each must fail.  They are mapped to the ID in tests/requirements.tsv.
+               `compiler`: a static assertion fails, in 64 or in 32 bits
 
 Options: --step N: every N-th mutant; --only TEXT: those whose name contains it;
 --jobs N.  Prints cmocka's lines for each half, the score and the survivors.
@@ -159,7 +160,7 @@ class Runner:
         source = changed if mutant.unit == mutant.file else mutant.unit
         test = mutant.unit.startswith("tests/")
         command = (self.options.host if test else self.options.compile).split()
-        command[1:1] = ["-iquote", folder, "-I" + folder]
+        command[1:1] = ["-iquote", folder, "-I" + folder, "-I" + folder + "/include"]
         if subprocess.run(command + ["-c", "-o", target, source], stderr=subprocess.DEVNULL).returncode:
             return False
         if test:

@@ -35,12 +35,12 @@ class Row:
 
 
 def mapped():
-    """{ID: {test: file}}"""
+    """{ID: {test: [file]}}"""
     tests = {}
     for line in open(MAP):
         if line.strip() and not line.startswith("#"):
             identifier, test, file = line.rstrip("\n").split("\t")
-            tests.setdefault(identifier, {})[test] = file
+            tests.setdefault(identifier, {}).setdefault(test, []).append(file)
     return tests
 
 
@@ -62,14 +62,16 @@ def read_row(fields, known):
     if texts[0] == open(file).read():
         return f"changes nothing in {file}"
     tests = {}
-    for name in names.split(","):
-        place = known[identifier].get(name)
-        if not place or not is_program(place):
+    for name in names.split(",") if names != "compiler" else []:
+        places = [place for place in known[identifier].get(name, []) if is_program(place)]
+        if not places:
             return f"{name} is no program's test that {MAP} names for {identifier}"
-        tests.setdefault(place, []).append(name)
+        for place in places:
+            tests.setdefault(place, []).append(name)
     # What tests include, not what the library is made of, is compiled with the test.
     own = file.startswith(("abi/", "tools/", "port/")) and not file.startswith("port/sim/")
-    return Row(identifier, file, units.split("+") if units else list(tests) if own else [file], texts[0], why, tests)
+    units = units.split("+") if units else list(tests) if own and tests else [file]
+    return Row(identifier, file, units, texts[0], why, tests)
 
 
 def read_table():
@@ -120,6 +122,19 @@ class Runner:
         failed = [name for name, result in results.items() if result != "OK"]
         return f"{program} fails without a mutant: {failed}" if failed or not results else ""
 
+    def refused(self, row, folder):
+        """Does an assertion of the compiler fail, in 64 or 32 bits?"""
+        command = self.options.library.split()
+        command[1:1] = ["-iquote", folder, "-I" + folder, "-I" + folder + "/include"]
+        for width in ("-m64", "-m32"):
+            for unit in row.units:
+                source = os.path.join(folder, unit) if unit == row.file else unit
+                done = subprocess.run(command + [width, "-c", "-o", os.path.join(folder, "refused.o"), source],
+                                      stderr=subprocess.PIPE)
+                if done.returncode:
+                    return b"static assertion failed" in done.stderr
+        return False
+
     def build(self, row, test, folder):
         """The changed program, or None: it does not compile."""
         objects = []
@@ -129,7 +144,7 @@ class Runner:
                 continue
             target = os.path.join(folder, unit[:-2].replace("/", "_") + ".o")
             command = (self.options.host if own else self.options.library).split()
-            command[1:1] = ["-iquote", folder, "-I" + folder]
+            command[1:1] = ["-iquote", folder, "-I" + folder, "-I" + folder + "/include"]
             source = os.path.join(folder, unit) if unit == row.file else unit
             if subprocess.run(command + ["-c", "-o", target, source], stderr=subprocess.DEVNULL).returncode:
                 return None
@@ -152,6 +167,9 @@ class Runner:
             with open(os.path.join(folder, row.file), "w") as file:
                 file.write(row.text)
             left = []
+            if not row.tests:
+                row.answer = "noticed" if self.refused(row, folder) else "passes: the compiler"
+                return row
             for test, names in row.tests.items():
                 program = self.build(row, test, folder)
                 if not program:

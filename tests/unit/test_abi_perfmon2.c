@@ -214,6 +214,13 @@ static void structures_have_the_same_bytes_for_32_and_64_bits(void **state)
     assert_int_equal(offsetof(struct pfarg_pmc, reg_flags), 4);
     assert_int_equal(offsetof(struct pfarg_pmc, reg_value), 8);
     assert_int_equal(sizeof(struct pfarg_pmd), 160);
+    assert_int_equal(offsetof(struct pfarg_pmc, reg_num), 0);
+    assert_int_equal(offsetof(struct pfarg_pmc, reg_reserved2), 16);
+    assert_int_equal(offsetof(struct pfarg_pmd, reg_num), 0);
+    assert_int_equal(sizeof((struct pfarg_pmd){0}.reg_num), 2);
+    assert_int_equal(offsetof(struct pfarg_pmd, reg_set), 2);
+    assert_int_equal(offsetof(struct pfarg_pmd, reg_flags), 4);
+    assert_int_equal(offsetof(struct pfarg_pmd, reg_value), 8);
     assert_int_equal(offsetof(struct pfarg_pmd, reg_long_reset), 16);
     assert_int_equal(offsetof(struct pfarg_pmd, reg_short_reset), 24);
     assert_int_equal(offsetof(struct pfarg_pmd, reg_last_reset_val), 32);
@@ -273,6 +280,7 @@ static void section_9_has_two_types_of_the_same_fields(void **state)
 static void the_eight_actions_count_a_cpu(void **state)
 {
     static const char *const profiles[] = {"skylake", "core2", "nehalem", "icelake", "yonah"};
+    struct pfarg_pmd pmds[2];
 
     (void)state;
     for (unsigned i = 0; i < sizeof profiles / sizeof *profiles; i++) {
@@ -292,6 +300,11 @@ static void the_eight_actions_count_a_cpu(void **state)
         assert_int_equal(upmu_pfm_unload_context(&caller.context, 0), UPMU_OK);
         host_run(&caller.host, 500);
         assert_int_equal(value_of(0), 1500);
+        /* A vector is read by its size. */
+        pmds[0] = pmd_of(1, 7);
+        pmds[1] = pmd_of(0, 7);
+        assert_int_equal(upmu_pfm_read_pmds(&caller.context, pmds, sizeof pmds), UPMU_OK);
+        assert_true(pmds[0].reg_value == (UINT64_C(1) << 60) + 750 && pmds[1].reg_value == 1500);
         /* And on from there. */
         load_and_start(0);
         host_run(&caller.host, 10);
@@ -337,6 +350,14 @@ static void a_cpus_context_is_loaded_on_that_cpu_only(void **state)
     assert_int_equal(upmu_pfm_load_context(&caller.context, 1, 0), UPMU_ERR_INVALID);
     assert_int_equal(upmu_pfm_start(&caller.context, 0, 0), UPMU_ERR_STATE);
     assert_int_equal(upmu_pfm_load_context(&caller.context, 0, 0), UPMU_OK);
+    /* It is bound to that CPU, and stopped. */
+    assert_ptr_equal(caller.context.session.cpu, &caller.host.cpu[0]);
+    host_run(&caller.host, 10);
+    assert_int_equal(value_of(0), 0);
+    assert_int_equal(upmu_pfm_start(&caller.context, 0, 0), UPMU_OK);
+    host_run(&caller.host, 10);
+    assert_int_equal(value_of(0), 10);
+    assert_int_equal(upmu_pfm_unload_context(&caller.context, 1), UPMU_ERR_INVALID);
     end();
 }
 
@@ -1411,6 +1432,8 @@ static void info_tells_runs_durations_and_registers_that_are_to_be_had(void **st
         info = info_of(set);
         assert_in_range(info.set_runs, 10, 30);
         assert_in_range(info.set_act_duration, 10000000, 30000000);
+        assert_int_equal(info.set_flags, PFM_SETFL_TIME_SWITCH);
+        assert_in_range(info.set_timeout, 0, 1000000);
         assert_true(info.set_avail_pmds[0] >> pmu()->counter[0].value_row & 1u);
         assert_true(info.set_avail_pmcs[0] >> pmu()->counter[0].select_row & 1u);
         assert_false(info.set_avail_pmds[0] >> pmu()->counter[3].value_row & 1u);
@@ -1831,11 +1854,13 @@ static void section_9_is_served_by_the_same_session(void **state)
     assert_int_equal(upmu_pfm9_start(&caller.context), UPMU_OK);
     host_run(&caller.host, 1000);
     assert_int_equal(upmu_pfm9_stop(&caller.context), UPMU_OK);
+    host_run(&caller.host, 1000);
     assert_int_equal(upmu_pfm9_read_pmds(&caller.context, pmds, 2), UPMU_OK);
     assert_int_equal(pmds[0].reg_value, 1000);
     assert_int_equal(pmds[1].reg_value, 501);
     assert_int_equal(pmds[1].reg_num, pmu()->counter[1].value_row);
     assert_int_equal(upmu_pfm9_unload_context(&caller.context), UPMU_OK);
+    assert_int_equal(caller.context.session.state, UPMU_SESSION_DETACHED);
     end();
 }
 

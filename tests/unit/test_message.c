@@ -103,6 +103,31 @@ static void an_overflow_that_notifies_makes_one_message_with_all_fields(void **s
     host_end(&l.host);
 }
 
+/* P2-117: the CPU of the interrupt, which is not the first. */
+static void a_message_names_the_cpu_that_was_interrupted(void **state)
+{
+    struct upmu_sampling sampling = {.period = 100, .flags = UPMU_SAMPLING_NOTIFY};
+    struct upmu_message message[CAPACITY];
+    struct listener l;
+
+    (void)state;
+    memset(&l, 0, sizeof l);
+    host_set_up(&l.host, "skylake");
+    upmu_sim_switch_cpu(&l.host.sim, 1);
+    assert_int_equal(upmu_cpu_init(&l.host.cpu[1], &l.host.machine, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_add(&l.host.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_session_messages(&l.host.session, &l.queue, l.messages, CAPACITY, 0, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&l.host.session, &l.host.cpu[1]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&l.host.session), UPMU_OK);
+    host_run(&l.host, 100);
+    assert_int_equal(take(&l, message), 1);
+    assert_int_equal(message[0].cpu, 1);
+    assert_int_equal(upmu_session_close(&l.host.session), UPMU_OK);
+    assert_int_equal(upmu_cpu_fini(&l.host.cpu[1]), UPMU_OK);
+    upmu_sim_switch_cpu(&l.host.sim, 0);
+    host_end(&l.host);
+}
+
 static void a_session_that_notified_counts_nothing_until_it_is_restarted(void **state)
 {
     static const char *const profiles[] = {"skylake", "core2", "nehalem", "version1"};
@@ -356,6 +381,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_overflow_that_notifies_makes_one_message_with_all_fields),
+        cmocka_unit_test(a_message_names_the_cpu_that_was_interrupted),
         cmocka_unit_test(a_session_that_notified_counts_nothing_until_it_is_restarted),
         cmocka_unit_test(two_counters_that_overflow_together_make_one_message_with_two_bits),
         cmocka_unit_test(a_wrap_of_the_hardware_makes_no_message),

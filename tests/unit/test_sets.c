@@ -183,6 +183,35 @@ static void sets_stand_in_rising_order_and_the_first_is_the_lowest(void **state)
     tear_down(&f);
 }
 
+/*
+ * P2-106, P2-133: the first activation is that of the lowest set, also where set 0 or the active one was deleted.
+ * (In the walk above the active one happens to be the lowest that is left.)
+ */
+static void the_first_start_begins_with_the_lowest_set(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    for (unsigned way = 0; way < 3; way++) {
+        set_up(&f, "skylake");
+        assert_int_equal(upmu_session_add(&f.session, "instructions", NULL), UPMU_OK);
+        chain(&f, 1, 9, "branches", 0, 0);
+        chain(&f, 2, 3, "cycles", 0, 0);
+        if (way)
+            assert_int_equal(upmu_session_remove_set(&f.session, 0), UPMU_OK);
+        attach(&f);
+        assert_int_equal(f.session.active->number, way ? 3 : 0);
+        work(&f, 10);
+        assert_int_equal(upmu_session_switch(&f.session, &f.set[1]), UPMU_OK);
+        assert_int_equal(upmu_session_detach(&f.session), UPMU_OK);
+        if (way == 2)
+            assert_int_equal(upmu_session_remove_set(&f.session, 9), UPMU_OK);
+        attach(&f);
+        assert_int_equal(f.session.active->number, way == 2 ? 3 : 9);
+        tear_down(&f);
+    }
+}
+
 static void what_a_set_cannot_be_is_refused(void **state)
 {
     struct fixture f;
@@ -564,6 +593,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sets_stand_in_rising_order_and_the_first_is_the_lowest),
+        cmocka_unit_test(the_first_start_begins_with_the_lowest_set),
         cmocka_unit_test(what_a_set_cannot_be_is_refused),
         cmocka_unit_test(a_set_that_is_made_again_keeps_its_events),
         cmocka_unit_test(time_of_a_threads_sets_is_its_own_and_the_rest_is_kept),

@@ -68,13 +68,23 @@ static void user_reads_equal_the_kernels_and_cost_one_rdpmc(void **state)
     (void)state;
     for (unsigned i = 0; i < sizeof profiles / sizeof *profiles; i++) {
         begin(profiles[i]);
+        /* (A counter that is not 0 when it begins: base and total differ from it, and from 0 after a stop.) */
+        assert_int_equal(upmu_session_add(&host.other, "instructions,branches", NULL), UPMU_OK);
+        host_begin(&host, &host.other);
+        host_run(&host, 500);
+        assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
         assert_int_equal(upmu_session_add(&host.session, "instructions,branches", NULL), UPMU_OK);
         assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
         assert_int_equal(page.version, UPMU_USER_VERSION);
         host_begin(&host, &host.session);
         for (unsigned round = 0; round < 5; round++) {
-            uint64_t count = 0, writes = host.cpu[0].bank.accesses.writes;
+            uint64_t count = 0, writes;
 
+            if (round == 2) {
+                assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+                assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+            }
+            writes = host.cpu[0].bank.accesses.writes;
             host_run(&host, 1000);
             for (unsigned event = 0; event < 2; event++) {
                 reads = 0;
