@@ -371,9 +371,7 @@ static bool amd_rdmsr(void *hardware, unsigned cpu, uint32_t msr, uint64_t *out_
     else if (place.kind == PLAIN || place.kind == READ_ONLY)
         *out_value = *place.where;
     if (place.kind == STATUS && m->options.lost_flags && draw(m) % 8 == 0)
-        *out_value &= ~COUNTERS_V2;
-    if (place.kind == STATUS && m->options.lost_flags && draw(m) % 8 == 0)
-        *out_value |= BIT(20 + draw(m) % 16); /* A9: microcode that reports reserved bits */
+        *out_value |= BIT(20 + draw(m) % 16); /* A9: reserved bits are reported; none is hidden */
     return place.kind != ABSENT;
 }
 
