@@ -91,6 +91,9 @@ static enum upmu_status reserve_idle(struct upmu_cpu *cpu, void *argument)
     if (cpu->live && !upmu_schedule_idle(cpu, counters & cpu->used))
         return UPMU_ERR_PORT;
     cpu->used &= ~counters;
+    /* What a CPU that left could not close is the host's now: a sibling that comes does not see to it. */
+    if (upmu_cpu_domain(cpu))
+        __atomic_fetch_and(&cpu->domain->used, ~(counters & cpu->pmu->shared_counters), __ATOMIC_RELAXED);
     cpu->watchdog |= counters;
     cpu->bank.others = cpu->watchdog;
     return UPMU_OK;

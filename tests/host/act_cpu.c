@@ -120,6 +120,10 @@ static void reserve(struct lots *lots)
         cpu->reserved |= bit;
         set_watchdog(self->cpu, counter, true, !host.setting.no_rearm && lots_below(lots, 2),
                      1000u + lots_below(lots, 1000000));
+        if (!cpu->watchdog[counter].on) { /* the hardware cannot count cycles there */
+            (void)reserve_all(bit, false, cpu->cpu->pmu->shared_counters & bit);
+            cpu->reserved &= ~bit;
+        }
     }
     self->stay--;
     host.hotplug = false;

@@ -494,6 +494,33 @@ static void counters_that_would_write_records_are_left_alone(void **state)
     }
 }
 
+/*
+ * A thread that comes takes an interrupt before the host could reserve its watchdog's counter there, too.  Class of
+ * mistake: a mask of what CPUs have used, applied later without asking who owns it now.
+ */
+static void a_thread_that_comes_leaves_the_others_watchdog_running(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < THREADED; p++) {
+        unsigned counter;
+
+        set_up(threaded[p]);
+        launch(0, 1, "instructions", 0);
+        counter = f.session[0].set.tally[0].counter;
+        assert_int_equal(upmu_session_close(&f.session[0]), UPMU_OK);
+        assert_int_equal(upmu_cpu_fini(&f.cpu[1]), UPMU_OK);
+        upmu_sim_switch_cpu(&f.sim, 0);
+        assert_int_equal(upmu_cpu_reserve(&f.cpu[0], UINT32_C(1) << counter), UPMU_OK);
+        upmu_sim_poke(&f.sim, 0, 0x360 + counter, 0x3b000);
+        memset(&f.cpu[1], 0, sizeof f.cpu[1]);
+        take_over(1);
+        upmu_sim_foreign_nmi(&f.sim);
+        assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x360 + counter), 0x3b000);
+        upmu_sim_poke(&f.sim, 0, 0x360 + counter, 0);
+        tear_down();
+    }
+}
+
 static void the_firmware_s_counter_can_be_taken(void **state)
 {
     (void)state;
@@ -714,6 +741,7 @@ int main(void)
         cmocka_unit_test(thread_independent_events_have_one_owner),
         cmocka_unit_test(a_thread_is_taken_over_while_the_other_one_counts),
         cmocka_unit_test(each_thread_finds_its_registers_as_they_should_be),
+        cmocka_unit_test(a_thread_that_comes_leaves_the_others_watchdog_running),
         cmocka_unit_test(the_firmware_s_counter_can_be_taken),
         cmocka_unit_test(four_threads_of_two_cores_have_two_pmus),
         cmocka_unit_test(two_cores_without_threads_need_no_domain),
