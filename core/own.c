@@ -119,7 +119,7 @@ void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters)
 static enum upmu_status take_firmware(struct upmu_cpu *cpu, void *unused)
 {
     struct upmu_image image;
-    uint32_t records, changed;
+    uint32_t records, changed, taken = upmu_claims_counters(cpu, cpu->firmware & ~cpu->watchdog);
 
     (void)unused;
     upmu_image_clear(&image);
@@ -128,7 +128,9 @@ static enum upmu_status take_firmware(struct upmu_cpu *cpu, void *unused)
      * What the host reserved meanwhile is its own: a watchdog that ran on while upmu was away was found running.
      * (The counter first, then its record: else a stray interrupt may come.)
      */
-    (void)upmu_bank_gate(&cpu->bank, 0, upmu_claims_counters(cpu, cpu->firmware & ~cpu->watchdog));
+    (void)upmu_bank_gate(&cpu->bank, 0, taken);
+    if (upmu_cpu_domain(cpu)) /* which of its CPUs leaves last is not known */
+        __atomic_fetch_or(&cpu->domain->used, taken & cpu->pmu->shared_counters, __ATOMIC_RELAXED);
     if (!(records & cpu->watchdog) && image.count && upmu_bank_load(&cpu->bank, &image, 0, &changed))
         records = 0;
     cpu->firmware &= records;

@@ -543,6 +543,27 @@ static void the_firmware_s_counter_can_be_taken(void **state)
     }
 }
 
+/* The class: a shared register is put back by one CPU's knowledge, though another wrote it. */
+static void the_last_thread_gives_back_what_the_other_took_of_the_firmware(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < THREADED; p++)
+        for (unsigned last = 0; last < 2; last++) {
+            prepare(threaded[p], 2);
+            upmu_sim_poke(&f.sim, 0, 0x364, 0x35000);
+            take_over(0);
+            take_over(1);
+            upmu_sim_switch_cpu(&f.sim, 0);
+            upmu_cpu_take_firmware(&f.cpu[0]);
+            assert_false(upmu_sim_runs(&f.sim, 0, 4));
+            for (unsigned i = 0; i < 2; i++) {
+                upmu_sim_switch_cpu(&f.sim, i ^ last ^ 1u);
+                assert_int_equal(upmu_cpu_fini(&f.cpu[i ^ last ^ 1u]), UPMU_OK);
+            }
+            assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x364), 0x35000);
+        }
+}
+
 static void four_threads_of_two_cores_have_two_pmus(void **state)
 {
     (void)state;
@@ -743,6 +764,7 @@ int main(void)
         cmocka_unit_test(each_thread_finds_its_registers_as_they_should_be),
         cmocka_unit_test(a_thread_that_comes_leaves_the_others_watchdog_running),
         cmocka_unit_test(the_firmware_s_counter_can_be_taken),
+        cmocka_unit_test(the_last_thread_gives_back_what_the_other_took_of_the_firmware),
         cmocka_unit_test(four_threads_of_two_cores_have_two_pmus),
         cmocka_unit_test(two_cores_without_threads_need_no_domain),
         cmocka_unit_test(cascades_count_on_every_model),
