@@ -190,8 +190,11 @@ static void join_current(struct upmu_cpu *cpu)
     if (!thread || !upmu_thread_hold(thread))
         return;
     for (struct upmu_session *session = thread->sessions; session; session = session->next_of_thread)
-        if (!session->cpu && upmu_thread_join(cpu, session))
-            session->change &= UPMU_CHANGE_FRESH;
+        if (!session->cpu && upmu_thread_join(cpu, session)) {
+            /* (Here, as a turn may come before it is asked whether it fits.) */
+            session->started_ns = upmu_machine_clock_ns(cpu->machine);
+            session->change = 0;
+        }
     upmu_thread_release(thread);
 }
 

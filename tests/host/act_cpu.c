@@ -164,6 +164,25 @@ static bool core_is_off(unsigned number, bool asleep_too)
     return true;
 }
 
+/* Firmware's leavings; an interrupt that nothing acknowledges is not among them. */
+static void leave_something(unsigned number, struct lots *lots)
+{
+    const struct hardware_family *family = host.setting.family;
+    bool storm = false;
+
+    family->leave(host.hardware, number, lots_draw(lots));
+    memcpy(host.copy, host.hardware, family->bytes);
+    for (unsigned i = 0; i < host.setting.cpus; i++) {
+        family->rearm(host.copy, i);
+        for (unsigned calls = 0; calls < 300; calls++)
+            storm |= family->interrupt(host.copy, i);
+    }
+    if (storm)
+        family->reset(host.hardware, number, true);
+    else
+        host.cpu[number].left = true;
+}
+
 /* What the host keeps on this CPU and, where others see it, on those of its core. */
 static uint32_t reserved_here(unsigned number, const struct upmu_cpu *upmu)
 {
@@ -190,10 +209,8 @@ void act_come(unsigned number, struct lots *lots)
     if (!cpu->reserved && core_is_off(number, false) && lots_below(lots, 2)) {
         host.setting.family->reset(host.hardware, number, true);
         cpu->left = false;
-        if (host.setting.leavings && lots_one_in(lots, host.setting.leavings)) {
-            host.setting.family->leave(host.hardware, number, lots_draw(lots));
-            cpu->left = true;
-        }
+        if (host.setting.leavings && lots_one_in(lots, host.setting.leavings))
+            leave_something(number, lots);
     }
     rules_snapshot(number);
     cpu->faulted = false;
@@ -519,6 +536,18 @@ static void tick(bool poll)
     rules_status(poll ? "upmu_cpu_poll" : "upmu_cpu_tick", status, "PORT BUSY");
 }
 
+/* One switch, or some turns of a scheduler. */
+static void run_threads(const struct step *step, struct lots *lots)
+{
+    hooks_switch(lots_one_in(lots, 4) ? HOST_PROGRAMS + self->cpu : step->what % HOST_PROGRAMS);
+    for (unsigned turns = lots_below(lots, 2) * lots_below(lots, 24); turns; turns--) {
+        hooks_work(lots_size(lots, 14), lots_below(lots, 2));
+        hooks_switch(lots_one_in(lots, 4) ? HOST_PROGRAMS + (unsigned)self->cpu : lots_below(lots, HOST_PROGRAMS));
+        if (lots_one_in(lots, 4))
+            tick(false);
+    }
+}
+
 void act_cpu(const struct step *step, struct lots *lots)
 {
     switch (step->kind) {
@@ -526,7 +555,7 @@ void act_cpu(const struct step *step, struct lots *lots)
         hooks_work(lots_size(lots, lots_one_in(lots, 50) ? 30 : 15), lots_below(lots, 2));
         break;
     case STEP_SWITCH:
-        hooks_switch(lots_one_in(lots, 4) ? HOST_PROGRAMS + self->cpu : step->what % HOST_PROGRAMS);
+        run_threads(step, lots);
         break;
     case STEP_TICK:
     case STEP_POLL:

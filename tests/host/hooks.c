@@ -297,12 +297,23 @@ void hooks_leave(void)
 
 /* ---- The library's code: instrumented, so that something may happen at each block ---- */
 
+static uint32_t blocks_left = UINT32_MAX; /* until the next point */
+
+void hooks_set_blocks(struct worker *worker)
+{
+    blocks_left = host.setting.blocks && !host.real ? 1u + lots_below(&worker->noise, 2 * host.setting.blocks)
+                                                    : UINT32_MAX;
+}
+
 void __sanitizer_cov_trace_pc(void);
 void __sanitizer_cov_trace_pc(void)
 {
-    if (!self || host.real || !host.setting.blocks || --self->blocks)
+    if (--blocks_left)
         return;
-    self->blocks = 1u + lots_below(&self->noise, 2 * host.setting.blocks);
+    blocks_left = UINT32_MAX;
+    if (!self || !host.setting.blocks || host.real)
+        return;
+    hooks_set_blocks(self);
     host.verdict->figures.blocks++;
     hooks_point();
 }

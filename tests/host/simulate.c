@@ -48,7 +48,7 @@ void act_step(const struct step *step)
     struct lots lots = {step->lots};
 
     self->noise.state = step->noise;
-    self->blocks = 1u + lots_below(&self->noise, 2u * host.setting.blocks + 1u);
+    hooks_set_blocks(self);
     self->hooks = 0;
     if (host.trace) {
         char line[300];

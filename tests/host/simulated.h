@@ -366,6 +366,8 @@ void hooks_stranger(void);
 void hooks_drain_interrupts(void);
 void hooks_remote(unsigned cpu, void (*function)(void *argument), void *argument);
 void hooks_serve(void);
+/* When something happens inside the library's code next. */
+void hooks_set_blocks(struct worker *worker);
 
 /* A call of the library, with its answer. */
 #define HOST_CALL(expression)                                                                                          \

@@ -439,6 +439,36 @@ static void what_waits_for_a_counter_is_read_on_its_cpu(void **state)
     }
 }
 
+/*
+ * A thread was switched to while its CPU slept: its session joins with a tick in which turns move on, and finds
+ * no room.  The mistake that this catches: what one part of a tick has noted is wiped by another.
+ */
+static void time_before_a_session_joins_is_not_enabled_time(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    for (unsigned i = 0; i < 3; i++) {
+        add(&f, i, i & 1u ? FOUR_B : FOUR_A);
+        assert_int_equal(upmu_session_share(&f.session[i], true), UPMU_OK);
+    }
+    on_cpu(&f, 0, 0);
+    on_cpu(&f, 1, 0);
+    follow(&f, 2, 0);
+    work(&f, 0, 100000);
+    assert_int_equal(upmu_cpu_suspend(&f.cpu[0]), UPMU_OK);
+    upmu_sim_reset_cpu(&f.sim, 0);
+    to_thread(&f, 0, 0);
+    assert_int_equal(upmu_cpu_resume(&f.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_cpu_tick(&f.cpu[0]), UPMU_OK);
+    assert_int_equal(f.session[2].state, UPMU_SESSION_WAITING);
+    assert_true(count_of(&f, 2, 0).enabled_ns < 1000);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(upmu_session_detach(&f.session[i]), UPMU_OK);
+    tear_down(&f);
+}
+
 static void without_a_clock_what_waited_is_partial(void **state)
 {
     struct fixture f;
@@ -1101,6 +1131,7 @@ int main(void)
         cmocka_unit_test(sleep_of_a_cpu_is_nobodys_time),
         cmocka_unit_test(sessions_that_share_take_turns_and_estimate_what_they_missed),
         cmocka_unit_test(what_waits_for_a_counter_is_read_on_its_cpu),
+        cmocka_unit_test(time_before_a_session_joins_is_not_enabled_time),
         cmocka_unit_test(without_a_clock_what_waited_is_partial),
         cmocka_unit_test(who_does_not_share_comes_first_and_is_refused_beside_its_like),
         cmocka_unit_test(a_threads_session_without_room_waits_and_says_why),
