@@ -372,6 +372,7 @@ static void announce_coming(struct change *change, struct upmu_session *session,
     /* While it left and came, or its thread was switched to, it was not enabled: that time is nobody's. */
     if (upmu_session_waits(session) && !(session->change & (UPMU_CHANGE_LEAVES | UPMU_CHANGE_FRESH)))
         upmu_session_enabled(session, now_ns);
+    session->change &= (uint8_t)~UPMU_CHANGE_FRESH;
     session->started_ns = now_ns;
     session->running_ns = now_ns;
     session->state = UPMU_SESSION_RUNNING;

@@ -368,7 +368,7 @@ enum upmu_status upmu_run_fail(struct upmu_cpu *cpu, struct upmu_session *sessio
     (void)upmu_run_shut_all(cpu, session->counters, upmu_session_dormant(session));
     if (upmu_session_holds(session))
         upmu_session_ran(session, upmu_cpu_now(cpu));
-    else if (upmu_session_waits(session))
+    else if (upmu_session_waits(session) && !(session->change & UPMU_CHANGE_FRESH))
         upmu_session_enabled(session, upmu_cpu_now(cpu));
     session->state = UPMU_SESSION_STOPPED;
     session->full = 0;

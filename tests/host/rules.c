@@ -297,6 +297,11 @@ void rules_quiet(struct lots *lots)
     for (unsigned i = 0; i < HOST_SESSIONS; i++)
         if (host.session[i].session && !host.session[i].zombie)
             check_state(&host.session[i]);
+    for (unsigned i = 0; host.trace && i < HOST_SESSIONS; i++)
+        if (host.session[i].session)
+            TRACE("session %u: state %u, enabled %llu since %llu; now %llu", i, host.session[i].session->state,
+                  (unsigned long long)host.session[i].session->enabled_ns,
+                  (unsigned long long)host.session[i].session->started_ns, (unsigned long long)host.now_ns);
     for (unsigned cpu = 0; cpu < host.setting.cpus; cpu++)
         rules_watchdogs(cpu);
     (void)session;

@@ -469,6 +469,64 @@ static void time_before_a_session_joins_is_not_enabled_time(void **state)
     tear_down(&f);
 }
 
+/*
+ * The mistake that this catches: what a session is while it comes is still noted when it has come, and acted upon
+ * by what happens to others.
+ */
+static void a_session_that_has_come_keeps_its_time_when_others_find_no_room(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    add(&f, 0, "instructions");
+    follow(&f, 0, 0);
+    to_thread(&f, 0, 0);
+    to_thread(&f, 0, IDLE);
+    to_thread(&f, 0, 0); /* (Now its place is known, and it comes at once.) */
+    work(&f, 0, 10000);
+    for (unsigned i = 1; i < 3; i++) {
+        add(&f, i, i & 1u ? FOUR_A : FOUR_B);
+        assert_int_equal(upmu_session_share(&f.session[i], true), UPMU_OK);
+        on_cpu(&f, i, 0);
+    }
+    assert_int_equal(f.session[2].state, UPMU_SESSION_WAITING);
+    assert_true(count_of(&f, 0, 0).enabled_ns >= 10000);
+    counted(&f, 0, 0, 10000);
+    for (unsigned i = 1; i < 3; i++)
+        assert_int_equal(upmu_session_close(&f.session[i]), UPMU_OK);
+    tear_down(&f);
+}
+
+static bool failing_wrmsr(void *context, uint32_t msr, uint64_t value)
+{
+    (void)context;
+    (void)msr;
+    (void)value;
+    return false;
+}
+
+/* The mistake that this catches: an error's way out forgets what the usual way looks at. */
+static void a_session_that_faults_when_its_thread_comes_was_not_enabled(void **state)
+{
+    struct upmu_port hooks;
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    add(&f, 0, "instructions");
+    follow(&f, 0, 0);
+    work(&f, 0, 100000);
+    hooks = f.sim.port;
+    f.sim.port.wrmsr = failing_wrmsr;
+    to_thread(&f, 0, 0);
+    f.sim.port.wrmsr = hooks.wrmsr;
+    assert_int_equal(f.session[0].state, UPMU_SESSION_STOPPED);
+    assert_int_equal(f.session[0].error, UPMU_ERR_PORT);
+    assert_true(count_of(&f, 0, 0).enabled_ns < 1000);
+    tear_down(&f);
+}
+
 static void without_a_clock_what_waited_is_partial(void **state)
 {
     struct fixture f;
@@ -1132,6 +1190,8 @@ int main(void)
         cmocka_unit_test(sessions_that_share_take_turns_and_estimate_what_they_missed),
         cmocka_unit_test(what_waits_for_a_counter_is_read_on_its_cpu),
         cmocka_unit_test(time_before_a_session_joins_is_not_enabled_time),
+        cmocka_unit_test(a_session_that_has_come_keeps_its_time_when_others_find_no_room),
+        cmocka_unit_test(a_session_that_faults_when_its_thread_comes_was_not_enabled),
         cmocka_unit_test(without_a_clock_what_waited_is_partial),
         cmocka_unit_test(who_does_not_share_comes_first_and_is_refused_beside_its_like),
         cmocka_unit_test(a_threads_session_without_room_waits_and_says_why),
