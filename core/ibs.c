@@ -93,16 +93,24 @@ unsigned upmu_ibs_handle(struct upmu_cpu *cpu, const struct upmu_frame *frame)
     return taken;
 }
 
-/* What faults is tried again: a unit that runs on would be nobody's. */
-static bool end_unit(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
+/* Where a unit puts down what its sample is of. */
+static bool look_at_place(struct upmu_cpu *cpu, const struct upmu_ibs *ibs, uint64_t *out_value)
+{
+    return upmu_bank_look(&cpu->bank, ibs->plan.row[UPMU_IBS_OP_RIP], out_value);
+}
+_Static_assert((unsigned)UPMU_IBS_OP_RIP == (unsigned)UPMU_IBS_FETCH_LINEAR, "at the same place");
+
+/* What faults is tried again: a unit that runs on would be nobody's.  `done`: steps that were taken already. */
+static bool end_unit(struct upmu_cpu *cpu, struct upmu_ibs *ibs, unsigned done)
 {
     struct upmu_ibs_plan *plan = &ibs->plan;
     bool fine = false;
 
     for (unsigned attempt = 0; attempt < 2 && !fine; attempt++) {
-        fine = take_steps(&cpu->bank, plan->step + plan->starts + plan->agains, plan->stops);
+        fine = take_steps(&cpu->bank, plan->step + plan->starts + plan->agains + done, plan->stops - done);
         if (plan->second_row != UPMU_NO_ROW)
             fine &= upmu_bank_command(&cpu->bank, plan->second_row, ibs->second);
+        done = 0;
     }
     UPMU_BARRIER();
     cpu->ibs[ibs->kind] = NULL;
@@ -132,18 +140,34 @@ static enum upmu_status start_unit(struct upmu_cpu *cpu, void *argument)
     UPMU_BARRIER();
     if (take_steps(&cpu->bank, plan->step, plan->starts))
         return UPMU_OK;
-    (void)end_unit(cpu, ibs);
+    (void)end_unit(cpu, ibs, 0);
     return UPMU_ERR_PORT;
 }
 
-/* Its interrupt may still come. */
+/*
+ * Its interrupt may still come.  The write that stops a unit also throws away a sample that was completed since the
+ * last look: a unit that has another way to be disabled is looked at after that, else a sample that the registers
+ * show is lost.
+ */
 static bool stop_unit(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
 {
+    const struct upmu_ibs_plan *plan = &ibs->plan;
+    unsigned done = plan->second_row != UPMU_NO_ROW;
+    bool exact = done, fine;
+    uint64_t before = 0, after;
+
     upmu_cpu_expect_stale(cpu);
     ibs->closing = 1;
     UPMU_BARRIER();
-    (void)take_sample(cpu, ibs, NULL);
-    return end_unit(cpu, ibs);
+    if (done)
+        done = take_steps(&cpu->bank, plan->step + plan->starts + plan->agains, 1);
+    else
+        exact = !look_at_place(cpu, ibs, &before);
+    exact |= take_sample(cpu, ibs, NULL);
+    fine = end_unit(cpu, ibs, done);
+    if (!exact && look_at_place(cpu, ibs, &after) && after != before)
+        ibs->lost++;
+    return fine;
 }
 
 bool upmu_ibs_end(struct upmu_cpu *cpu)

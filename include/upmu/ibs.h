@@ -94,7 +94,7 @@ struct upmu_ibs {
     uint32_t capacity;               /* how many, a power of two */
     /* Private: */
     volatile uint32_t head, tail;
-    volatile uint32_t lost;
+    volatile uint32_t lost; /* samples that found no room, and one that the stop met; may be read */
     uint32_t lost_told;
     uint64_t second; /* what the second control held */
     struct upmu_ibs_plan plan;
@@ -118,7 +118,9 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_ibs_start(struct upmu_cpu *cpu, struct upmu_ibs *ibs);
 
 /*
- * Stop; a sample that waits is still taken.  upmu_cpu_suspend() and upmu_cpu_fini() stop what
+ * Stop; a sample that waits is still taken.  One that completes at the write that stops the
+ * unit is counted in `lost`, where there is no alternate disable bit (capability bit 13), if
+ * it is of another address than the one before.  upmu_cpu_suspend() and upmu_cpu_fini() stop what
  * runs, and upmu_cpu_changed() does not look at it; nothing starts it again.
  *
  * Returns UPMU_OK, also if it does not run; else as upmu_ibs_start().

@@ -527,7 +527,8 @@ enum upmu_owner upmu_cpu_owner(const struct upmu_cpu *cpu, unsigned counter);
  * register has bits of theirs and of others (IA32_PERF_GLOBAL_CTRL, the control of fixed
  * counters) it is read before each write (1 R more, in the handler, too): switch yours
  * on and off whenever you like, but not in an NMI.  On P6 bit 22 of select 0 enables both
- * counters: with counter 0 reserved, leave it set while sessions run.
+ * counters: with counter 0 reserved, leave it set while sessions run; with counter 1
+ * reserved upmu leaves it set.
  *
  * Returns UPMU_OK; UPMU_ERR_STATE (one of them is in use by a session that runs);
  * UPMU_ERR_NO_PMU (not initialised); UPMU_ERR_PORT, UPMU_ERR_BUSY, UPMU_ERR_WRONG_CPU:

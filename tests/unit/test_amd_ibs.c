@@ -6,6 +6,8 @@
 #include "backends/amd_k8/amd_k8.h"
 #include "tests/common/host.h"
 
+#include <stdio.h>
+
 #define SAMPLES 64u
 
 static struct upmu_ibs_sample samples[2][SAMPLES];
@@ -163,6 +165,60 @@ static void a_unit_that_is_stopped_in_order_interrupts_no_more(void **state)
 }
 
 /* Capability bit 13 (Linux amd/ibs.c): the second control's bit 0 stops; it is left as it was found. */
+/* At one access of a stop just so much happens that the unit completes its sample. */
+static unsigned accesses, complete_at;
+
+static void complete(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+{
+    (void)cpu, (void)number, (void)kind, (void)address;
+    if (++accesses == complete_at)
+        host_run(sim->test, 40);
+}
+
+/*
+ * A sample that completes while its unit is stopped is given or counted as lost.  The class: a look, and a write that
+ * throws away what came after it.
+ */
+static void a_sample_that_completes_during_a_stop_is_given_or_lost(void **state)
+{
+    unsigned given = 0, lost = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < PROFILES; i++)
+        for (unsigned kind = 0; kind < 2; kind++)
+            for (complete_at = 1;; complete_at++) {
+                struct upmu_ibs ibs = unit(kind ? UPMU_IBS_OP : UPMU_IBS_FETCH, kind ? 3200 : 1600);
+                struct upmu_ibs_sample last;
+                struct host host;
+                unsigned taken, before;
+
+                set_up(&host, profiles[i]);
+                assert_int_equal(upmu_ibs_start(&host.cpu[0], &ibs), UPMU_OK);
+                host_run(&host, 1650);
+                before = drain(&ibs, &last);
+                host_run(&host, 1590 - 50);
+                assert_int_equal(drain(&ibs, &last), 0);
+                accesses = 0;
+                host.sim.before_access = complete;
+                assert_int_equal(upmu_ibs_stop(&host.cpu[0], &ibs), UPMU_OK);
+                host.sim.before_access = NULL;
+                taken = drain(&ibs, &last);
+                assert_int_equal(before, 1);
+                given += taken;
+                lost += ibs.lost;
+                if (upmu_ibs_capabilities(host.cpu[0].pmu) >> 13 & 1u)
+                    assert_int_equal(ibs.lost, 0); /* disabled first, then looked at */
+                if (complete_at > accesses)
+                    break;
+                if (host.sim.cpu[0].counter[kind ? UPMU_SIM_AMD_OP : UPMU_SIM_AMD_FETCH].wraps !=
+                    before + taken + ibs.lost)
+                    fail_msg("%s, unit %u, access %u: a sample is missing", profiles[i], kind, complete_at);
+                host_end(&host);
+            }
+    assert_true(given > PROFILES && lost > 0);
+    printf("%u samples given, %u lost while their units were stopped\n", given, lost);
+}
+
 static void the_alternate_disable_bit_is_cleared_set_and_put_back(void **state)
 {
     (void)state;
@@ -368,6 +424,7 @@ int main(void)
         cmocka_unit_test(counters_sample_beside_the_units),
         cmocka_unit_test(a_late_interrupt_of_a_stopped_unit_is_stale),
         cmocka_unit_test(a_unit_that_is_stopped_in_order_interrupts_no_more),
+        cmocka_unit_test(a_sample_that_completes_during_a_stop_is_given_or_lost),
         cmocka_unit_test(the_alternate_disable_bit_is_cleared_set_and_put_back),
         cmocka_unit_test(errata_of_early_zen_3_are_known),
         cmocka_unit_test(samples_without_room_are_counted),

@@ -180,6 +180,36 @@ static void where_there_are_no_records_nothing_is_looked_for(void **state)
     host_end(&host);
 }
 
+/*
+ * Where one enable bit is for both counters, the host's counter 1 runs on when this CPU leaves or sleeps.  The class:
+ * a register of ours that holds a bit on which others depend.
+ */
+static void a_reserved_counter_keeps_the_common_enable(void **state)
+{
+    static const char *const profiles[] = {"p6", "pentium_m", "yonah"};
+
+    (void)state;
+    for (unsigned i = 0; i < 6; i++) {
+        struct host host;
+        uint64_t counted;
+
+        host_set_up(&host, profiles[i % 3]);
+        assert_int_equal(upmu_session_add(&host.session, "instructions:counter=0", NULL), UPMU_OK);
+        host_begin(&host, &host.session);
+        assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 2), UPMU_OK);
+        upmu_sim_poke(&host.sim, 0, 0x187, 0x300c0);
+        host_run(&host, 100);
+        assert_int_equal(host_value(&host.session, 0), 100);
+        counted = host.sim.cpu[0].counter[1].counted;
+        assert_int_equal(i < 3 ? upmu_cpu_fini(&host.cpu[0]) : upmu_cpu_suspend(&host.cpu[0]), UPMU_OK);
+        assert_false(upmu_sim_runs(&host.sim, 0, 0));
+        assert_true(upmu_sim_peek(&host.sim, 0, 0x187) == 0x300c0);
+        host_run(&host, 100);
+        assert_int_equal(host.sim.cpu[0].counter[1].counted, counted + 100);
+        host_no_violation(&host);
+    }
+}
+
 static void counters_of_the_firmware_can_be_taken_and_are_given_back(void **state)
 {
     struct host host;
@@ -387,6 +417,7 @@ int main(void)
         cmocka_unit_test(what_the_firmware_holds_cannot_be_placed_and_the_refusal_says_so),
         cmocka_unit_test(a_counter_that_would_write_records_is_the_firmwares),
         cmocka_unit_test(where_there_are_no_records_nothing_is_looked_for),
+        cmocka_unit_test(a_reserved_counter_keeps_the_common_enable),
         cmocka_unit_test(counters_of_the_firmware_can_be_taken_and_are_given_back),
         cmocka_unit_test(taking_the_firmwares_counters_leaves_reserved_ones_running),
         cmocka_unit_test(a_reserved_counter_is_left_to_the_host),
