@@ -206,6 +206,24 @@ def generated_tables_are_what_their_generator_makes():
 
 
 @check
+def tests_of_many_requirements_say_what_shows_which():
+    carried = {}
+    for line in read("tests/requirements.tsv").split("\n"):
+        if line and not line.startswith("#"):
+            identifier, test, path = line.split("\t")
+            carried.setdefault((path, test), []).append(identifier)
+    complaints = []
+    for (path, test), identifiers in carried.items():
+        if len(identifiers) <= 4:
+            continue
+        # The comment above it, and its body.
+        found = re.search(rf"(/\*(?:(?!\*/)[\s\S])*\*/\n)?static void {test}\(void \*\*state\)[\s\S]*?\n}}", read(path))
+        missing = [i for i in identifiers if not found or i not in found.group()]
+        complaints += [f"{path}: {test}: says nothing of {' '.join(missing)}"] if missing else []
+    return complaints
+
+
+@check
 def mutants_still_have_their_lines():
     sys.path.insert(0, "tests/mutants")
     import mutants

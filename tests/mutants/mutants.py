@@ -21,7 +21,8 @@ against the tests that its row names, and against no other (tests/mutants/rows.p
   which        `one`: the pattern matches once; `all`: all matches are changed together
   why          what the mutant does
   tests        names of tests; comma-separated: each must fail.  They are mapped to the ID in tests/requirements.tsv.
-               `compiler`: a static assertion fails, in 64 or in 32 bits
+               `compiler`: a static assertion fails, in 64 or in 32 bits.  Tests of another layer than unit, inject
+               and fuzz run on a copy of the tree, in whole runs only: some minutes each
 
 Options: --step N: every N-th mutant; --only TEXT: those whose name contains it;
 --jobs N.  Prints cmocka's lines for each half, the score and the survivors.

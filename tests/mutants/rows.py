@@ -6,6 +6,9 @@ The table is tests/mutants/requirements.tsv; its columns stand at the head of mu
 the build gcc-64, which `make test` has made anyway: the changed file is compiled and linked in front of them, so a
 mutant costs one compilation, one link and one run.  Survivors are explained in survivors.tsv ("ID: why").
 
+Tests of other layers (a script of tests/build, the demo, guests) run on a copy of the tree, in build/mutants/tree, and
+only where all rows do, or where --only names one.
+
 Options: --step N: every N-th; --only TEXT: whose "ID: why" contains it; --programs: print what has to be made first.
 """
 import argparse
@@ -63,14 +66,15 @@ def read_row(fields, known):
         return f"changes nothing in {file}"
     tests = {}
     for name in names.split(",") if names != "compiler" else []:
-        places = [place for place in known[identifier].get(name, []) if is_program(place)]
+        places = known[identifier].get(name, [])
         if not places:
-            return f"{name} is no program's test that {MAP} names for {identifier}"
+            return f"{name} is no test that {MAP} names for {identifier}"
         for place in places:
             tests.setdefault(place, []).append(name)
     # What tests include, not what the library is made of, is compiled with the test.
     own = file.startswith(("abi/", "tools/", "port/")) and not file.startswith("port/sim/")
-    units = units.split("+") if units else list(tests) if own and tests else [file]
+    programs = [place for place in tests if is_program(place)]
+    units = units.split("+") if units else programs if own and programs else [file]
     return Row(identifier, file, units, texts[0], why, tests)
 
 
@@ -185,6 +189,38 @@ class Runner:
                 self.folders.append(folder)
 
 
+TREE = "build/mutants/tree"
+
+
+class Tree:
+    """A copy of the tree for tests that are not linked with the library: made once, changed for each row."""
+    def __init__(self):
+        os.makedirs(TREE, exist_ok=True)
+        subprocess.run(f"git ls-files -z | tar --null -T - -c | tar x -C {TREE}", shell=True, check=True)
+
+    def failed(self, place):
+        """The tests that fail there."""
+        layer = place.split("/")[1]
+        command = f"make -k -s objects; {sys.executable} {place}" if place.endswith(".py") else f"make -s test-{layer}"
+        done = subprocess.run(command, shell=True, cwd=TREE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              stdin=subprocess.DEVNULL)
+        output = done.stdout.decode("utf-8", "replace")
+        return set(re.findall(r"\[\s*FAILED\s*\] (\S+)", output)), output
+
+    def judge(self, row):
+        with open(os.path.join(TREE, row.file), "w") as file:
+            file.write(row.text)
+        try:
+            left = []
+            for place, names in row.tests.items():
+                failed, output = self.failed(place)
+                left += [name for name in names if name not in failed]
+            row.answer = "passes: " + ", ".join(left) + " " + output[-300:] if left else "noticed"
+        finally:
+            shutil.copy(row.file, os.path.join(TREE, row.file))
+        return row
+
+
 def say(name, good):
     print(f"[ {'      OK' if good else ' FAILED '} ] {name}")
     return good
@@ -203,6 +239,8 @@ def main():
     options.helpers = dict(text.split("=", 1) for text in options.helpers)
     rows, seen, stale = read_table()
     chosen = [row for row in rows[options.step // 2::options.step] if options.only in row.name]
+    elsewhere = [row for row in chosen if not all(is_program(test) for test in row.tests)]
+    chosen = [row for row in chosen if row not in elsewhere]
     programs = sorted({BUILD + test[:-2] for row in chosen for test in row.tests})
     if options.programs:
         print(" ".join(programs))
@@ -217,6 +255,11 @@ def main():
         for row in pool.map(runner.judge, chosen):
             if options.only or row.answer != "noticed":
                 print(f"    {row.answer}: {row.name}", flush=True)
+    if elsewhere and options.step == 1:
+        tree = Tree()
+        for row in map(tree.judge, elsewhere):
+            print(f"    {row.answer}: {row.name}", flush=True)
+        chosen += elsewhere
     known = mutants.known_survivors()
     noticed = sum(row.answer == "noticed" for row in chosen)
     score = 100.0 * noticed / len(chosen) if chosen else 100.0

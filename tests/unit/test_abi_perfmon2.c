@@ -206,6 +206,11 @@ static void load_and_start(uint32_t target)
 
 /* ---- Layouts ---- */
 
+/*
+ * What shows which row: P2-079: each sizeof, in 32-bit builds, too.  P2-081: offsets of pfarg_pmc.  P2-084,
+ * P2-085: reg_num and reg_set of pfarg_pmd.  P2-097: PFM_PMD_BV.  P2-144: pfarg_setdesc.  P2-075, P2-076: the
+ * flags of a context, 0x8421.  P2-146: those of sets, 0x211211.
+ */
 static void structures_have_the_same_bytes_for_32_and_64_bits(void **state)
 {
     (void)state;
@@ -277,6 +282,14 @@ static void section_9_has_two_types_of_the_same_fields(void **state)
 
 /* ---- Sessions ---- */
 
+/*
+ * What shows which row: P2-001, P2-073: begin() and end() create and close, the calls between are the other six.
+ * P2-059, P2-060: counts of 1000 and (1 << 60) + 500 after program().  P2-063: load_and_start().  P2-075: a CPU is
+ * counted without a thread.  P2-043: the reads while it runs.  P2-003, P2-037: 1500 after a stop and a second
+ * start. P2-025, P2-032, P2-067: two unloads, the second of which does nothing; 1500 is still read (P2-042).
+ * P2-108: the vector of two.  P2-002, P2-024, P2-026: loaded and started again, it goes on to 1510.  P2-102: PMDs
+ * with flags 0 count.
+ */
 static void the_eight_actions_count_a_cpu(void **state)
 {
     static const char *const profiles[] = {"skylake", "core2", "nehalem", "icelake", "yonah"};
@@ -340,6 +353,10 @@ static void a_thread_is_counted_while_it_runs(void **state)
     end();
 }
 
+/*
+ * What shows which row: P2-066: UPMU_ERR_WRONG_CPU.  P2-103: flags of load and unload.  P2-026, P2-034: a start
+ * before the load is refused.  P2-023: session.cpu, and 10 after the start.  P2-033: 0 before it.
+ */
 static void a_cpus_context_is_loaded_on_that_cpu_only(void **state)
 {
     (void)state;
@@ -507,6 +524,10 @@ static void eighteen_registers_of_a_pentium_4_go_in_one_vector(void **state)
 
 /* ---- Sampling and messages ---- */
 
+/*
+ * What shows which row: P2-087: nothing after 99, masked after 100.  P2-122: three sizes are refused.  P2-113: one
+ * message of the two asked for.  P2-121: its type.  P2-105, P2-088: after the restart 300 more until it is masked.
+ */
 static void minus_n_overflows_after_n_and_resets_are_long_after_a_message(void **state)
 {
     struct pfarg_pmc pmc;
@@ -658,6 +679,10 @@ static void a_thread_that_a_message_blocked_runs_on_whatever_ends_the_mask(void 
     }
 }
 
+/*
+ * What shows which row: P2-094: event_id.  P2-093: value[0].  P2-092: the refusal of reg_reset_pmds[2].  P2-052,
+ * P2-054, P2-102: the last write, whose fields would be refused with their flag.
+ */
 static void samples_carry_pmds_and_the_event_id(void **state)
 {
     struct upmu_record record;
@@ -944,6 +969,11 @@ static void nothing_changed(const struct image *image)
     assert_memory_equal(image->sets, caller.sets, sizeof caller.sets);
 }
 
+/*
+ * What shows which row: P2-019, P2-080, P2-020: the sizes (NO_SPACE; one byte less; 0).  P2-053: reg_reserved2 of
+ * PMCs. P2-086, P2-052: reg_flags 0x10 and 2.  P2-096: reg_reserved2 of PMDs.  P2-092: a PMD that is none is
+ * refused.  P2-107: flags of a stop.
+ */
 static void refused_vectors_change_nothing(void **state)
 {
     static struct image image;
@@ -1060,6 +1090,11 @@ static void vectors_up_to_the_limit_are_taken(void **state)
     end();
 }
 
+/*
+ * What shows which row: P2-008: UPMU_ERR_NOT_PERMITTED.  P2-074: a CPU's context that blocks.  P2-058: name,
+ * argument and size without the flag.  P2-076: format "none", then "default".  P2-009: UPMU_ERR_NO_SPACE, and 0
+ * contexts in end().
+ */
 static void creation_can_be_denied_and_leaves_nothing(void **state)
 {
     struct image image;
@@ -1189,6 +1224,10 @@ static struct pfarg_setinfo info_of(unsigned set)
     return info;
 }
 
+/*
+ * What shows which row: P2-082, P2-085: 100 and 200 in one register.  P2-106: 110 in set 0 at first, later 210 in
+ * set 7. P2-104: 205 after PFM_STARTFL_SET.  P2-127: set 0 keeps 110 meanwhile.  P2-131: set 65535.
+ */
 static void a_register_has_a_value_in_each_set_and_start_says_which(void **state)
 {
     (void)state;
@@ -1217,6 +1256,12 @@ static void a_register_has_a_value_in_each_set_and_start_says_which(void **state
     end();
 }
 
+/*
+ * What shows which row: P2-144: a vector of three, whose last element is refused in turn; P2-146: set_flags 4.
+ * P2-145, P2-136, P2-148: set 9 made again has 77 still, its flags and a timeout that is not shorter.  P2-147,
+ * P2-142: deleting, set 0 as well, all or none.  P2-133: set 3 is the first that is left.  P2-143: UPMU_ERR_STATE
+ * at the end.
+ */
 static void sets_come_and_go_in_vectors_while_detached(void **state)
 {
     static struct image image;
@@ -1278,6 +1323,10 @@ static void sets_come_and_go_in_vectors_while_detached(void **state)
     end();
 }
 
+/*
+ * What shows which row: P2-091, P2-099, P2-135: set 2 has 0 after 299 and 50 after 300 + 50.  P2-139: the same PMD
+ * has PFM_PMDFL_SMPL.  P2-148: set_ovfl_pmds.  P2-116: msg_active_set is 1 though set 2 is active when it is read.
+ */
 static void the_nth_overflow_switches_and_the_message_names_the_set_before(void **state)
 {
     union pfarg_msg message;
@@ -1808,6 +1857,11 @@ static void a_started_threads_context_needs_no_restart_while_it_waits(void **sta
 
 /* ---- Section 9 ---- */
 
+/*
+ * What shows which row: P2-055, P2-056: the refusals by argument size, flags and reserved; P2-057: it is loaded on
+ * CPU 0. P2-064: load.reserved, load.target.  P2-068: 1000 and no more after the stop.  P2-069: both values are
+ * read.
+ */
 static void section_9_is_served_by_the_same_session(void **state)
 {
     struct pfarg_ctx context = {.flags = PFM_CTX_SYSTEM_WIDE};

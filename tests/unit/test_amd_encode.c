@@ -77,6 +77,9 @@ static enum upmu_status refused(unsigned model, const char *text)
 /*
  * The Athlon example: selects C0010000h to C0010003h, counters C0010004h to C0010007h, and
  * each field of the select where AMD has it (22007 appendix D).
+ * What shows which row: MX-051: counters is 0xf.  MX-064, MX-065: the two addresses.  In `fields`: MX-053 event
+ * 0xc1, MX-054 umask, MX-055 usr, MX-056 os, MX-057 edge, MX-058 pc, MX-062 inv, MX-063 cmask.  rendered(): MX-061
+ * bit 22, MX-059 bit 20.
  */
 static void an_athlon_has_four_selects_with_each_bit_in_its_place(void **state)
 {

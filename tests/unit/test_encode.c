@@ -548,6 +548,10 @@ static void a_leading_index_is_held_to_the_counters_of_the_events_class(void **s
     assert_int_equal(refused("core", "0 MUL"), UPMU_ERR_DOES_NOT_FIT);
 }
 
+/*
+ * What shows which row: MX-072: the names in `own`.  MX-039, MX-040, MX-041: event 0, 1 and 2 on each of the three
+ * counters.  MX-066: the counter is asked for and refused by one call.
+ */
 static void each_fixed_counter_takes_its_own_event_only(void **state)
 {
     static const char *const own[] = { "INSTR_RETIRED.ANY", "CPU_CLK_UNHALTED.CORE", "CPU_CLK_UNHALTED.REF" };

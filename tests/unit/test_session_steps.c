@@ -360,6 +360,10 @@ static void attached_and_detached_sessions_are_stopped(void **state)
     end();
 }
 
+/*
+ * What shows which row: P2-032: the second detach.  P2-025, P2-042: 1000 and 200 are read after it; P2-030:
+ * without an access.  P2-023, P2-024: on CPU 1 it goes on to 1500.
+ */
 static void a_detached_session_is_read_without_hardware_and_goes_on_elsewhere(void **state)
 {
     (void)state;

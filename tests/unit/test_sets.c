@@ -133,6 +133,11 @@ static void costs(struct fixture *f, unsigned writes, unsigned reads)
     forget_cost(f);
 }
 
+/*
+ * What shows which row: P2-130: set 0 is in the chain.  P2-132, P2-131: order[].  P2-082: upmu_session_find_set().
+ * P2-141: set 0 has no switch and stays.  P2-106: it is the first.  P2-143: UPMU_ERR_STATE.  P2-142, P2-133: set 0
+ * is removed, set 3 is the first then.
+ */
 static void sets_stand_in_rising_order_and_the_first_is_the_lowest(void **state)
 {
     static const uint16_t numbers[] = {9, 3, 65535, 5};

@@ -137,6 +137,10 @@ static void counted(struct fixture *f, unsigned i, unsigned event, uint64_t valu
     assert_int_equal(count.quality, value ? UPMU_QUALITY_EXACT : count.quality);
 }
 
+/*
+ * What shows which row: P2-005, P2-022, P2-065, MX-030: 100 while its thread runs on CPU 0 and not beside it, 110
+ * after CPU 1.  MX-035: it was started (WAITING) before its thread ran.
+ */
 static void a_session_counts_while_its_thread_runs_wherever_that_is(void **state)
 {
     struct fixture f;
