@@ -134,13 +134,21 @@ static bool moves_alone(const struct upmu_cpu *cpu, const struct upmu_joint *joi
            !(cpu->running >> joint->result[i].counter[0] & 1u);
 }
 
+/* Closed for so long, all its events. */
+static void add_gap(struct upmu_joint *joint, struct upmu_session *session, uint64_t gap_ns)
+{
+    for (unsigned i = 0; i < joint->count; i++)
+        if (joint->session[i] == session)
+            upmu_joint_tally(joint, i)->gap_ns += gap_ns;
+    session->enabled_ns += gap_ns;
+    upmu_active(session)->duration_ns += gap_ns;
+}
+
 /* Those that block one another stop, move, and go on: their counts have a hole. */
 static enum upmu_status move_with_hole(struct upmu_cpu *cpu, struct upmu_joint *joint)
 {
     const struct upmu_port *port = cpu->machine->port;
-    uint64_t began_ns = upmu_cpu_now(cpu), gap_ns;
     enum upmu_status status = UPMU_OK;
-    uint32_t moved = 0;
 
     for (unsigned i = 0; i < joint->count; i++) {
         struct upmu_session *session = joint->session[i];
@@ -157,10 +165,10 @@ static enum upmu_status move_with_hole(struct upmu_cpu *cpu, struct upmu_joint *
             upmu_run_place(cpu, upmu_joint_tally(joint, i), &joint->result[i]);
             upmu_joint_tally(joint, i)->hole |=
                 !port_has_clock(port) || upmu_tally_cascades(upmu_joint_tally(joint, i));
-            moved |= UPMU_BIT32(i);
         }
     for (unsigned i = 0; i < joint->count; i++) {
         struct upmu_session *session = joint->session[i];
+        uint64_t stopped_ns = session->started_ns;
 
         if (session->state != UPMU_SESSION_SUSPENDED)
             continue;
@@ -168,14 +176,7 @@ static enum upmu_status move_with_hole(struct upmu_cpu *cpu, struct upmu_joint *
         session->state = UPMU_SESSION_STOPPED;
         if (upmu_run_start(cpu, session) != UPMU_OK)
             status = UPMU_ERR_PORT;
-    }
-    gap_ns = upmu_cpu_now(cpu) - began_ns;
-    for (uint32_t rest = moved; rest; rest &= rest - 1u) {
-        upmu_joint_tally(joint, upmu_bits_lowest(rest))->gap_ns += gap_ns;
-        if (!upmu_joint_tally(joint, upmu_bits_lowest(rest))->index) {
-            joint->session[upmu_bits_lowest(rest)]->enabled_ns += gap_ns;
-            upmu_active(joint->session[upmu_bits_lowest(rest)])->duration_ns += gap_ns;
-        }
+        add_gap(joint, session, session->started_ns - stopped_ns);
     }
     return status;
 }

@@ -301,8 +301,8 @@ static uint32_t blocks_left = UINT32_MAX; /* until the next point */
 
 void hooks_set_blocks(struct worker *worker)
 {
-    blocks_left = host.setting.blocks && !host.real ? 1u + lots_below(&worker->noise, 2 * host.setting.blocks)
-                                                    : UINT32_MAX;
+    blocks_left =
+        host.setting.blocks && !host.real ? 1u + lots_below(&worker->noise, 2 * host.setting.blocks) : UINT32_MAX;
 }
 
 void __sanitizer_cov_trace_pc(void);

@@ -584,6 +584,44 @@ static void overflow_before_the_gate(struct upmu_sim *sim, unsigned cpu, uint32_
     host_run(host, 200);
 }
 
+static uint64_t passing_ns; /* each look at the clock takes a microsecond */
+
+static uint64_t passing_clock(void *context)
+{
+    (void)context;
+    return passing_ns += 1000;
+}
+
+/*
+ * Where gates have no register in common an event stops to move.  The mistake that this catches: a time is added
+ * to another one of which it is a part.
+ */
+static void the_time_of_a_move_is_enabled_time_once(void **state)
+{
+    struct upmu_count before, count;
+    struct host host;
+    uint64_t read_ns;
+
+    (void)state;
+    host_prepare(&host, "version1");
+    passing_ns = 1000000;
+    host.sim.port.clock_ns = passing_clock;
+    host_start(&host);
+    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.other, "branches:counter=0", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    assert_int_equal(host.session.set.tally[0].counter, 0);
+    assert_int_equal(upmu_session_read(&host.session, 0, 1, &before), UPMU_OK);
+    read_ns = passing_ns;
+    host_begin(&host, &host.other);
+    assert_int_equal(host.session.set.tally[0].counter, 1);
+    assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(count.enabled_ns - before.enabled_ns, passing_ns - read_ns);
+    assert_true(count.running_ns < count.enabled_ns);
+    assert_int_equal(count.quality, count.raw ? UPMU_QUALITY_SCALED : count.quality);
+    host_end(&host);
+}
+
 static void a_move_that_faults_goes_on_sampling_where_it_was(void **state)
 {
     struct host host;
@@ -720,6 +758,7 @@ int main(void)
         cmocka_unit_test(samples_arrive_on_a_vector_as_well),
         cmocka_unit_test(samples_that_found_no_room_are_counted_and_told_in_the_stream),
         cmocka_unit_test(rings_of_every_size_keep_the_order),
+        cmocka_unit_test(the_time_of_a_move_is_enabled_time_once),
         cmocka_unit_test(a_move_that_faults_goes_on_sampling_where_it_was),
         cmocka_unit_test(a_full_ring_masks_its_session_until_the_restart_and_no_other),
         cmocka_unit_test(without_a_ring_periods_are_counted_all_the_same),
