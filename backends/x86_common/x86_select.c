@@ -31,7 +31,7 @@ const struct upmu_x86_field upmu_x86_fields[UPMU_X86_FIELDS] = {
     [UPMU_X86_FIELD_ANY] = {UPMU_SELECT_ANY, UPMU_ATTR_ANY, 21, UPMU_X86_INTEL, 0, 0, ":t="},
     [UPMU_X86_FIELD_IN_TX] = {BIT(32), UPMU_ATTR_IN_TX, 32, UPMU_X86_INTEL, 0, 0, ":intx="},
     [UPMU_X86_FIELD_IN_TXCP] = {BIT(33), UPMU_ATTR_IN_TXCP, 33, UPMU_X86_INTEL, 0, 0, ":intxcp="},
-    [UPMU_X86_FIELD_EQ] = {BIT(36), UPMU_X86_ATTR_EQ, 36, UPMU_X86_INTEL, 0, 0, ":eq="},
+    [UPMU_X86_FIELD_EQ] = {UPMU_SELECT_EQ, UPMU_X86_ATTR_EQ, 36, UPMU_X86_INTEL, 0, 0, ":eq="},
     [UPMU_X86_FIELD_OFFCORE] = PAYLOAD(OFFCORE, 1, ":offcore_rsp="),
     [UPMU_X86_FIELD_LDLAT] = PAYLOAD(LDLAT, UPMU_X86_LDLAT_LEAST, ":ldlat="),
     [UPMU_X86_FIELD_FRONTEND] = PAYLOAD(FRONTEND, 1, ":frontend="),
@@ -135,7 +135,7 @@ uint64_t upmu_x86_modifiers(const struct upmu_row *row)
     if (row->flags & UPMU_ROW_ANY)
         bits |= UPMU_SELECT_ANY;
     if (row->flags & UPMU_ROW_EQUAL)
-        bits |= upmu_x86_fields[UPMU_X86_FIELD_EQ].bits;
+        bits |= UPMU_SELECT_EQ;
     return bits;
 }
 

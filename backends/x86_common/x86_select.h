@@ -14,6 +14,7 @@
 #define UPMU_SELECT_EDGE (UINT64_C(1) << 18)
 #define UPMU_SELECT_INT (UINT64_C(1) << 20)
 #define UPMU_SELECT_ANY (UINT64_C(1) << 21) /* Intel's */
+#define UPMU_SELECT_EQ (UINT64_C(1) << 36)  /* Intel's */
 #define UPMU_SELECT_EN (UINT64_C(1) << 22)
 #define UPMU_SELECT_INV (UINT64_C(1) << 23)
 #define UPMU_SELECT_CMASK (UINT64_C(0xff) << 24)
