@@ -167,8 +167,9 @@ struct upmu_backend {
     uint32_t (*claims)(const struct upmu_pmu *pmu, const uint64_t *found);
 
     /*
-     * Counters for which the hardware would write records to memory when they overflow, from
-     * the same values; `image` not NULL: with the registers that end it, if that can be.  NULL: none.
+     * Counters for which the hardware would write records to memory when they overflow, or
+     * that an overflow loads anew, from the same values; `image` not NULL: with the registers
+     * that end it, if that can be.  NULL: none.
      */
     uint32_t (*records)(const struct upmu_pmu *pmu, const uint64_t *found, struct upmu_image *image);
 

@@ -16,7 +16,7 @@ void upmu_cpu_log(const struct upmu_cpu *cpu, const char *line)
     port_log(cpu->machine->port, line);
 }
 
-/* Counters whose overflow the hardware answers with a record, as a former kernel left them. */
+/* Counters whose overflow the hardware answers with a record, or that reload, as a former kernel left them. */
 static uint32_t records_of(const struct upmu_cpu *cpu, struct upmu_image *image)
 {
     const struct upmu_pmu *pmu = cpu->pmu;
@@ -32,7 +32,7 @@ void upmu_cpu_find_owners(struct upmu_cpu *cpu)
     cpu->foreign = 0;
     cpu->firmware = pmu->backend->claims(pmu, cpu->bank.found) | records;
     if (records)
-        upmu_cpu_log(cpu, "upmu: counters would write records to memory (PEBS); they are left alone");
+        upmu_cpu_log(cpu, "upmu: counters would write records to memory (PEBS) or reload; they are left alone");
     else if (cpu->firmware)
         upmu_cpu_log(cpu, "upmu: counters are in use by the firmware; they are left alone");
 }

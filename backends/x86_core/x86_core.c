@@ -135,17 +135,29 @@ static uint32_t claims(const struct upmu_pmu *pmu, const uint64_t *found)
 /*
  * IA32_PEBS_ENABLE: bit n is general counter n.  Bit 32 + n is fixed counter n since version 5; before, it is general
  * counter n with records of loads, and bit 63 is counter 3 with those of stores (SDM 18.4.4, 18.8.1, 18.9.4).
+ * IA32_PMC_GPn_CFG_B, _FXn_CFG_B: overflows that load the counter anew, which no flag shows; CFG_C bit 63: records
+ * (Linux arch/x86/events/intel/core.c intel_pmu_config_acr, ds.c).
  */
 static uint32_t records(const struct upmu_pmu *pmu, const uint64_t *found, struct upmu_image *image)
 {
     uint64_t enabled = upmu_rows_has(pmu->present, UPMU_X86_ROW_PEBS) ? found[UPMU_X86_ROW_PEBS] : 0;
-    uint32_t low = (uint32_t)enabled, high = (uint32_t)(enabled >> 32);
+    uint32_t low = (uint32_t)enabled, high = (uint32_t)(enabled >> 32), configured = 0;
 
     if (enabled && image)
         upmu_image_add(image, UPMU_X86_ROW_PEBS, ~UINT64_C(0), 0, 0);
+    for (unsigned row = UPMU_X86_ROW_CFG_B; row < UPMU_X86_ROWS; row++) {
+        unsigned n = (row - UPMU_X86_ROW_CFG_B) % (UPMU_X86_ROW_CFG_C - UPMU_X86_ROW_CFG_B);
+        uint64_t bits = row < UPMU_X86_ROW_CFG_C ? ~UINT64_C(0) : UINT64_C(1) << 63;
+
+        if (!upmu_rows_has(pmu->present, row) || !(found[row] & bits))
+            continue;
+        configured |= UPMU_BIT32(n < UPMU_X86_GENERAL ? n : UPMU_FIXED_COUNTER(n - UPMU_X86_GENERAL));
+        if (image)
+            upmu_image_add(image, row, bits, 0, 0);
+    }
     low &= pmu->general;
-    return pmu->version >= 5 ? low | (high << UPMU_FIXED_COUNTER(0) & pmu->counters)
-                             : low | ((high | high >> 31 << 3) & pmu->general);
+    return configured | (pmu->version >= 5 ? low | (high << UPMU_FIXED_COUNTER(0) & pmu->counters)
+                                           : low | ((high | high >> 31 << 3) & pmu->general));
 }
 
 /*

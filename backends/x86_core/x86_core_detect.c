@@ -42,7 +42,8 @@ static const struct upmu_pmu intel_common = {
     .limit = { [UPMU_X86_CLASS_SELECT] = 0xffd7ffff,
                [UPMU_X86_CLASS_STATUS] = ~UINT64_C(0), [UPMU_X86_CLASS_ACK] = ~UINT64_C(0),
                [UPMU_X86_CLASS_INUSE] = ~UINT64_C(0), [UPMU_X86_CLASS_DEBUGCTL] = ~UINT64_C(0),
-               [UPMU_X86_CLASS_METRICS] = ~UINT64_C(0), [UPMU_X86_CLASS_PEBS] = ~UINT64_C(0) },
+               [UPMU_X86_CLASS_METRICS] = ~UINT64_C(0), [UPMU_X86_CLASS_PEBS] = ~UINT64_C(0),
+               [UPMU_X86_CLASS_CFG] = ~UINT64_C(0) },
 };
 
 /* What goes with the version. */
@@ -170,7 +171,8 @@ static void build(struct upmu_pmu *pmu, const struct model *model, const struct 
 }
 
 /* Leaves that are read, by place in `words`. */
-enum { LEAF_PMU, LEAF_FEATURES, LEAF_FEATURES_1, LEAF_TYPE, LEAF_23, LEAF_23_COUNTERS, LEAF_23_EVENTS, INTEL_LEAVES };
+enum { LEAF_PMU, LEAF_FEATURES, LEAF_FEATURES_1, LEAF_TYPE, LEAF_23, LEAF_23_COUNTERS, LEAF_23_EVENTS, LEAF_23_RELOAD,
+       LEAF_23_RECORD, INTEL_LEAVES };
 
 static const struct upmu_leaf intel_leaves[INTEL_LEAVES] = {
     [LEAF_PMU] = {.leaf = 0xA},
@@ -180,6 +182,8 @@ static const struct upmu_leaf intel_leaves[INTEL_LEAVES] = {
     [LEAF_23] = {.leaf = 0x23, .gate = UPMU_LEAF_WORD(LEAF_FEATURES_1, 0), .bits = UPMU_BIT32(8)},
     [LEAF_23_COUNTERS] = {.leaf = 0x23, .subleaf = 1, .gate = UPMU_LEAF_WORD(LEAF_23, 0), .bits = UPMU_BIT32(1)},
     [LEAF_23_EVENTS] = {.leaf = 0x23, .subleaf = 3, .gate = UPMU_LEAF_WORD(LEAF_23, 0), .bits = UPMU_BIT32(3)},
+    [LEAF_23_RELOAD] = {.leaf = 0x23, .subleaf = 2, .gate = UPMU_LEAF_WORD(LEAF_23, 0), .bits = UPMU_BIT32(2)},
+    [LEAF_23_RECORD] = {.leaf = 0x23, .subleaf = 5, .gate = UPMU_LEAF_WORD(LEAF_23, 0), .bits = UPMU_BIT32(5)},
 };
 
 /* Fixed counters: CPUID understates them on early parts, and only a hypervisor means 0. */
@@ -313,6 +317,26 @@ static bool writes_records(const struct upmu_detection *detection)
            !(enable >> 12 & 1u) && detection->rdmsr(detection->context, 0x3F1, true, &records);
 }
 
+/*
+ * What a former kernel may have left of counters that reload each other (leaf 23H subleaf 2, EAX and EBX) or write
+ * records (subleaf 5, EAX and ECX): registers that answer are looked at.
+ */
+static UPMU_APART void add_configurations(const struct upmu_detection *detection, uint32_t general, uint32_t fixed,
+                                          unsigned row, uint32_t address, struct upmu_pmu *pmu)
+{
+    uint64_t value;
+
+    general &= pmu->counters & (UPMU_BIT32(UPMU_X86_GENERAL) - 1u);
+    fixed &= pmu->counters >> UPMU_FIXED_COUNTER(0) & (UPMU_BIT32(UPMU_X86_FIXED) - 1u);
+    for (unsigned n = 0; n < UPMU_X86_GENERAL + UPMU_X86_FIXED; n++) {
+        unsigned place = n < UPMU_X86_GENERAL ? n : n - UPMU_X86_GENERAL + 32u; /* fixed ones are at 1980H */
+
+        if (((n < UPMU_X86_GENERAL ? general >> n : fixed >> (place - 32u)) & 1u) &&
+            detection->rdmsr(detection->context, address + 4u * place, true, &value))
+            upmu_rows_set(pmu->present, row + n);
+    }
+}
+
 /* EBX, ECX, EDX of "GenuineIntel"; families 11 and 15 have other PMUs. */
 static bool is_intel_core(const struct upmu_detection *detection)
 {
@@ -354,6 +378,10 @@ bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pm
         out_pmu->quirks |= UPMU_X86_QUIRK_TFA;
     if (shape.version >= 2 && writes_records(detection))
         upmu_rows_set(out_pmu->present, UPMU_X86_ROW_PEBS);
+    add_configurations(detection, words[LEAF_23_RELOAD][0], words[LEAF_23_RELOAD][1], UPMU_X86_ROW_CFG_B, 0x1902,
+                       out_pmu);
+    add_configurations(detection, words[LEAF_23_RECORD][0], words[LEAF_23_RECORD][2], UPMU_X86_ROW_CFG_C, 0x1903,
+                       out_pmu);
     out_pmu->core_type = (uint8_t)(words[LEAF_TYPE][0] >> 24);
     out_pmu->native = (uint8_t)words[LEAF_TYPE][0];
     return upmu_detection_identify(detection, out_pmu);

@@ -40,7 +40,15 @@ static const char register_text[] =
     "IA32_FIXED_CTR_CTRL\0IA32_PERF_GLOBAL_CTRL\0IA32_PERF_GLOBAL_STATUS\0IA32_PERF_GLOBAL_OVF_CTRL\0"
     "IA32_PERF_GLOBAL_INUSE\0IA32_DEBUGCTL\0MSR_PERF_METRICS\0MSR_OFFCORE_RSP_0\0MSR_OFFCORE_RSP_1\0"
     "MSR_PEBS_LD_LAT_THRESHOLD\0MSR_PEBS_FRONTEND\0MSR_SNOOP_RSP_0\0MSR_SNOOP_RSP_1\0"
-    "MSR_OMR_0\0MSR_OMR_1\0MSR_OMR_2\0MSR_OMR_3\0IA32_PEBS_ENABLE\0";
+    "MSR_OMR_0\0MSR_OMR_1\0MSR_OMR_2\0MSR_OMR_3\0IA32_PEBS_ENABLE\0"
+    "IA32_PMC_GP0_CFG_B\0IA32_PMC_GP1_CFG_B\0IA32_PMC_GP2_CFG_B\0IA32_PMC_GP3_CFG_B\0IA32_PMC_GP4_CFG_B\0"
+    "IA32_PMC_GP5_CFG_B\0IA32_PMC_GP6_CFG_B\0IA32_PMC_GP7_CFG_B\0IA32_PMC_GP8_CFG_B\0IA32_PMC_GP9_CFG_B\0"
+    "IA32_PMC_FX0_CFG_B\0IA32_PMC_FX1_CFG_B\0IA32_PMC_FX2_CFG_B\0IA32_PMC_FX3_CFG_B\0"
+    "IA32_PMC_FX4_CFG_B\0IA32_PMC_FX5_CFG_B\0IA32_PMC_FX6_CFG_B\0"
+    "IA32_PMC_GP0_CFG_C\0IA32_PMC_GP1_CFG_C\0IA32_PMC_GP2_CFG_C\0IA32_PMC_GP3_CFG_C\0IA32_PMC_GP4_CFG_C\0"
+    "IA32_PMC_GP5_CFG_C\0IA32_PMC_GP6_CFG_C\0IA32_PMC_GP7_CFG_C\0IA32_PMC_GP8_CFG_C\0IA32_PMC_GP9_CFG_C\0"
+    "IA32_PMC_FX0_CFG_C\0IA32_PMC_FX1_CFG_C\0IA32_PMC_FX2_CFG_C\0IA32_PMC_FX3_CFG_C\0"
+    "IA32_PMC_FX4_CFG_C\0IA32_PMC_FX5_CFG_C\0IA32_PMC_FX6_CFG_C\0";
 
 /* Offsets into register_text. */
 enum {
@@ -62,7 +70,9 @@ enum {
     TEXT_SNOOP = TEXT_FRONTEND + 18,
     TEXT_OMR = TEXT_SNOOP + 2 * 16,
     TEXT_PEBS = TEXT_OMR + 4 * 10,
-    TEXT_END = TEXT_PEBS + 17
+    TEXT_CFG_B = TEXT_PEBS + 17,
+    TEXT_CFG_C = TEXT_CFG_B + 17 * 19,
+    TEXT_END = TEXT_CFG_C + 17 * 19
 };
 _Static_assert(TEXT_END + 1 == sizeof register_text, "a name changed its length");
 
@@ -132,6 +142,8 @@ static const struct upmu_register_class global_classes[UPMU_X86_CLASSES] = {
     /* Only ever cleared (upmu_x86_core_records()): SDM 18.4.4. */
     [UPMU_X86_CLASS_PEBS] = { .kind = UPMU_KIND_AUX, .load_rank = 1, .release_rank = 4, .found = 1, .promised = 1,
                               .owned = ALL },
+    [UPMU_X86_CLASS_CFG] = { .kind = UPMU_KIND_AUX, .load_rank = 1, .release_rank = 4, .found = 1, .promised = 1,
+                             .owned = ALL },
 };
 
 /* Before version 2 there are only counters and selects. */
@@ -170,12 +182,16 @@ static const struct upmu_register_class p6_classes[SINGLE_CLASSES] = {
         OTHER(OMR, 0x3E0, OMR, OMR), OTHER(OMR + 1, 0x3E1, OMR, OMR + 10),                                     \
         OTHER(OMR + 2, 0x3E2, OMR, OMR + 20), OTHER(OMR + 3, 0x3E3, OMR, OMR + 30),                                    \
         OTHER(PEBS, 0x3F1, PEBS, PEBS)
+#define CFG(b_or_c, msr, n) \
+    [UPMU_X86_ROW_CFG_##b_or_c + (n)] = { (msr), UPMU_X86_CLASS_CFG, UPMU_NO_COUNTER, TEXT_CFG_##b_or_c + (n) * 19 }
+#define CFG_GENERAL(n) CFG(B, 0x1902 + 4 * (n), n), CFG(C, 0x1903 + 4 * (n), n)
+#define CFG_FIXED(n) CFG(B, 0x1982 + 4 * (n), UPMU_X86_GENERAL + (n)), CFG(C, 0x1983 + 4 * (n), UPMU_X86_GENERAL + (n))
 
 #define PMC_ADDRESS(n) (0xC1 + (n))
 #define SELECT_ADDRESS(n) (0x186 + (n))
 #define FIXED_ADDRESS(n) (0x309 + (n))
 static const struct upmu_register register_rows[UPMU_X86_ROWS] = {
-    TEN(PMC), TEN(SELECT), TEN(FULL), SEVEN(FIXED), OTHER_ROWS
+    TEN(PMC), TEN(SELECT), TEN(FULL), SEVEN(FIXED), OTHER_ROWS, TEN(CFG_GENERAL), SEVEN(CFG_FIXED)
 };
 #undef PMC_ADDRESS
 #undef SELECT_ADDRESS
@@ -186,7 +202,7 @@ static const struct upmu_register register_rows[UPMU_X86_ROWS] = {
 #define SELECT_ADDRESS(n) (0x1901 + 4 * (n))
 #define FIXED_ADDRESS(n) (0x1980 + 4 * (n))
 static const struct upmu_register block_rows[UPMU_X86_ROWS] = {
-    TEN(PMC), TEN(SELECT), TEN(FULL), SEVEN(FIXED), OTHER_ROWS
+    TEN(PMC), TEN(SELECT), TEN(FULL), SEVEN(FIXED), OTHER_ROWS, TEN(CFG_GENERAL), SEVEN(CFG_FIXED)
 };
 #undef PMC_ADDRESS
 #undef SELECT_ADDRESS

@@ -30,6 +30,7 @@ enum {
     UPMU_X86_CLASS_SNOOP,
     UPMU_X86_CLASS_OMR,
     UPMU_X86_CLASS_PEBS,
+    UPMU_X86_CLASS_CFG,
     UPMU_X86_CLASSES
 };
 
@@ -60,7 +61,9 @@ enum {
     UPMU_X86_ROW_SNOOP,
     UPMU_X86_ROW_OMR = UPMU_X86_ROW_SNOOP + 2,
     UPMU_X86_ROW_PEBS = UPMU_X86_ROW_OMR + 4,
-    UPMU_X86_ROWS
+    UPMU_X86_ROW_CFG_B, /* of general counters, then of fixed ones: what reloads it */
+    UPMU_X86_ROW_CFG_C = UPMU_X86_ROW_CFG_B + UPMU_X86_GENERAL + UPMU_X86_FIXED, /* bit 63: it writes records */
+    UPMU_X86_ROWS = UPMU_X86_ROW_CFG_C + UPMU_X86_GENERAL + UPMU_X86_FIXED
 };
 
 /* IA32_PERFEVTSELn. */

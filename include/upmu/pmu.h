@@ -545,9 +545,9 @@ void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters);
  * Say that the firmware needs its counters no more: those found in use at
  * take-over become free, except those that the host has reserved.  Counters for which a
  * former kernel left PEBS enabled are in use, too, though they stand still: their overflows
- * would write records to its memory.  It is switched off here (not on NetBurst, nor where
- * one of them is reserved: they stay the firmware's).  upmu_cpu_fini() still writes back
- * what was found.
+ * would write records to its memory.  So are those that overflows load anew (auto counter
+ * reload).  Both are switched off here (not on NetBurst, nor where one of them is reserved:
+ * they stay the firmware's).  upmu_cpu_fini() still writes back what was found.
  *
  * Context: local.
  */

@@ -165,6 +165,45 @@ static void a_counter_that_would_write_records_is_the_firmwares(void **state)
     }
 }
 
+/*
+ * Version 6: an overflow may load counters anew (CFG_B names those that do it), which shows no flag and loses a
+ * count in silence; CFG_C bit 63 writes records.  Of the class above.
+ */
+static void a_counter_that_would_reload_is_the_firmwares(void **state)
+{
+    static const struct {
+        const char *profile, *list;
+        uint32_t msr;
+        unsigned counter;
+        uint64_t left;
+    } rows[] = {
+        {"lnl_e", "branches:counter=2", 0x190a, 2, 4},
+        {"lnl_e", "instructions:counter=16", 0x1982, 16, UINT64_C(0x100000000)},
+        {"ptl_p", "branches:counter=1", 0x1907, 1, UINT64_C(1) << 63},
+        {"ptl_p", "cycles:counter=17", 0x1987, 17, UINT64_C(1) << 63},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct host host;
+
+        host_prepare(&host, rows[i].profile);
+        upmu_sim_poke(&host.sim, 0, rows[i].msr, rows[i].left);
+        host_start(&host);
+        for (unsigned n = 0; n < UPMU_COUNTERS; n++)
+            assert_int_equal(upmu_cpu_owner(&host.cpu[0], n) == UPMU_OWNER_FIRMWARE, n == rows[i].counter);
+        assert_true(upmu_sim_peek(&host.sim, 0, rows[i].msr) == rows[i].left);
+        upmu_cpu_take_firmware(&host.cpu[0]);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], rows[i].counter), UPMU_OWNER_FREE);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, rows[i].msr), 0);
+        assert_int_equal(upmu_session_add(&host.session, rows[i].list, NULL), UPMU_OK);
+        host_begin(&host, &host.session);
+        host_run(&host, 2000);
+        host_end(&host);
+        assert_true(upmu_sim_peek(&host.sim, 0, rows[i].msr) == rows[i].left);
+    }
+}
+
 /* A register that CPUID or MISC_ENABLE denies is not read. */
 static void where_there_are_no_records_nothing_is_looked_for(void **state)
 {
@@ -416,6 +455,7 @@ int main(void)
         cmocka_unit_test(counters_of_the_firmware_run_on_untouched),
         cmocka_unit_test(what_the_firmware_holds_cannot_be_placed_and_the_refusal_says_so),
         cmocka_unit_test(a_counter_that_would_write_records_is_the_firmwares),
+        cmocka_unit_test(a_counter_that_would_reload_is_the_firmwares),
         cmocka_unit_test(where_there_are_no_records_nothing_is_looked_for),
         cmocka_unit_test(a_reserved_counter_keeps_the_common_enable),
         cmocka_unit_test(counters_of_the_firmware_can_be_taken_and_are_given_back),
