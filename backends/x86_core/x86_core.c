@@ -193,6 +193,7 @@ const struct upmu_backend upmu_x86_core_backend = {
     .attribute = upmu_x86_core_attribute,
     .from_row = upmu_x86_core_from_row,
     .qualifier = upmu_x86_core_qualifier,
+    .prefixes = "pmc_ev_iaf_\0",
     .format = upmu_x86_core_format,
 #endif
     .finish = upmu_x86_core_finish,

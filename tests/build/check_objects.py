@@ -9,7 +9,7 @@ import os
 import random
 import re
 
-from checklib import COMPILERS, FREESTANDING, WARNINGS, check, code_of, files, library_sources, main, parallel, run
+from checklib import COMPILERS, FREESTANDING, WARNINGS, check, code_of, files, library_sources, main, parallel, read, run
 
 MEMORY_FUNCTIONS = {"memcpy", "memmove", "memset", "memcmp"}
 # What a backend may call: the core's pure helpers.
@@ -129,6 +129,47 @@ def functions_of_every_public_header_have_c_names_in_cpp():
     os.makedirs("build/tests", exist_ok=True)
     return parallel(names_of, files("include/upmu/*.h", "port/x86_native/x86_native.h", "port/template/*.h",
                                     "port/sim/sim.h", "abi/perfmon2/perfmon2.h"))
+
+
+# What the check below must refuse: constructs that a compiler of the stated level may lack.
+BEYOND = {"an array of variable length": "int f(int n); int f(int n) { int a[n]; a[0] = n; return a[0]; }",
+          "a flexible array member": "struct s { int n; int a[]; };",
+          "a variadic macro": "#define LOG(...) (void)0\nint upmu_log;",
+          "a statement expression of GNU's": "int f(void); int f(void) { return ({ int a = 1; a; }); }",
+          "a range of cases of GNU's": "int f(int n); int f(int n) { switch (n) { case 1 ... 3: return 1; } return 0; }",
+          "typeof": "int f(int n); int f(int n) { typeof(n) a = n; return a; }",
+          "an array of no elements": "struct s { int n; int a[0]; };",
+          "a binary constant": "int upmu_b = 0b11;"}
+
+
+def level_complaints(path, text, standard, variadic):
+    """What is beyond a level: strict C of that standard, no variable lengths, no flexible members."""
+    complaints = []
+    # (Sources were compiled by gcc, too, when the objects were made.)
+    for compiler in ("gcc", "clang") if standard == "c99" else ("clang",) if path.endswith(".c") else ():
+        code, output = run([compiler, f"-std={standard}", "-pedantic-errors", "-Werror=vla", "-ffreestanding", "-fsyntax-only",
+                            "-Iinclude", "-I.", "-x", "c", "-"], input=f"{text}\nextern int upmu_end;\n".encode())
+        complaints += [f"{path}: {compiler} -std={standard}: {output.strip()[:300]}"] if code else []
+    code = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+    if re.search(r"^(?!extern)[^\n=]*\w\[\]\s*;", code, re.M):
+        complaints.append(f"{path}: a flexible array member")
+    if not variadic and re.search(r"#\s*define \w+\([^)]*\.\.\.\)", code):
+        complaints.append(f"{path}: a variadic macro")
+    return complaints
+
+
+@check
+def public_headers_are_strict_c99_and_sources_strict_c11():
+    """The level that docs/PORTING.md states; and that the check sees what is beyond it."""
+    public = files("include/upmu/*.h", "port/x86_native/*.h", "port/template/*.h", "abi/perfmon2/*.h")
+    sources = [path for path in library_sources() if not path.startswith("events/")]
+    jobs = [(path, read(path), "c99", False) for path in public]
+    jobs += [(path, read(path), "c11", True) for path in files("core/*.h", "backends/*/*.h") + sources]
+    complaints = parallel(lambda job: level_complaints(*job), jobs)
+    complaints += [f"not seen: {what}" for what, text in BEYOND.items() if not level_complaints(what, text, "c99", False)]
+    if "strict C99" not in read("docs/PORTING.md"):
+        complaints.append("docs/PORTING.md does not state the level")
+    return complaints
 
 
 def amalgamation(tables=True):

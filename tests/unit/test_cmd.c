@@ -438,6 +438,8 @@ static void stat_counts_exactly_what_the_model_ran(void **state)
     prints("\"counts\":[2000,2000,2000]}");
     prints("{\"event\":\"branches\",\"mean\":1000,\"noise_ppm\":0,\"quality\":\"exact\",");
     prints("\"counts\":[1000,1000,1000]}");
+    /* What was asked for, and nothing beside it. */
+    assert_null(strstr(printed, "cycles"));
 }
 
 static void stat_shows_ipc_rates_and_noise(void **state)
@@ -549,6 +551,48 @@ static void rdpmc_reads_counters_by_index(void **state)
     assert_int_equal(line("rdpmc --sim core2 2"), CMD_REFUSED);
     complains("no such counter");
     assert_int_equal(line("rdpmc --sim core2 x"), CMD_USAGE);
+}
+
+/*
+ * MX-047: each index has a value of its own, which is shown whole in both ways of writing it.
+ * Catches: a tool that always prints 0, that reads another counter than it was told, or cuts what it read.
+ */
+static void rdpmc_shows_the_value_of_the_counter_that_was_named(void **state)
+{
+    static const struct {
+        const char *index, *shown;
+        uint32_t address;
+        uint64_t value;
+    } counters[] = {
+        {"0", "0xfedcba9876 1094624909430\n", 0xc1, UINT64_C(0xfedcba9876)},
+        {"1", "0x10 16\n", 0xc2, 0x10},
+        {"0x40000000", "0x1 1\n", 0x309, 1},
+        {"0x40000001", "0x8000000001 549755813889\n", 0x30a, UINT64_C(0x8000000001)},
+        {"1073741826", "0xffffffffff 1099511627775\n", 0x30b, UINT64_C(0xffffffffff)},
+    };
+    static struct upmu_sim sim;
+    static struct upmu_machine machine;
+    static struct upmu_cpu cpu;
+    const struct cmd_live live = {.port = &sim.port, .machine = &machine, .cpu = &cpu};
+    struct cmd *cmd;
+    char text[64];
+
+    (void)state;
+    upmu_sim_init(&sim, upmu_sim_profile("core2"), 1);
+    upmu_sim_bind_cpu(&sim, 0, &cpu);
+    memset(&cpu, 0, sizeof cpu);
+    assert_int_equal(upmu_machine_init(&machine, &sim.port), UPMU_OK);
+    assert_int_equal(upmu_cpu_init(&cpu, &machine, NULL), UPMU_OK);
+    for (unsigned i = 0; i < sizeof counters / sizeof counters[0]; i++)
+        upmu_sim_poke(&sim, 0, counters[i].address, counters[i].value);
+    for (unsigned i = 0; i < sizeof counters / sizeof counters[0]; i++) {
+        cmd = fresh();
+        cmd->live = &live;
+        snprintf(text, sizeof text, "rdpmc %s", counters[i].index);
+        assert_int_equal(cmd_run_line(cmd, text), CMD_OK);
+        assert_string_equal(printed, counters[i].shown);
+    }
+    assert_int_equal(upmu_cpu_fini(&cpu), UPMU_OK);
 }
 
 static void the_model_found_no_fault_with_any_command(void **state)
@@ -739,6 +783,7 @@ int main(void)
         cmocka_unit_test(selftest_passes_on_good_and_fails_on_bad_silicon),
         cmocka_unit_test(info_shows_counters_and_the_probes_verdict),
         cmocka_unit_test(rdpmc_reads_counters_by_index),
+        cmocka_unit_test(rdpmc_shows_the_value_of_the_counter_that_was_named),
         cmocka_unit_test(the_model_found_no_fault_with_any_command),
         cmocka_unit_test(loops_retire_what_their_table_says),
         cmocka_unit_test(the_chain_of_chase_visits_every_line_once),

@@ -555,14 +555,24 @@ static void a_leading_index_is_held_to_the_counters_of_the_events_class(void **s
 static void each_fixed_counter_takes_its_own_event_only(void **state)
 {
     static const char *const own[] = { "INSTR_RETIRED.ANY", "CPU_CLK_UNHALTED.CORE", "CPU_CLK_UNHALTED.REF" };
+    static const char *const enumerators[] = {"PMC_EV_IAF_INSTR_RETIRED_ANY", "PMC_EV_IAF_CPU_CLK_UNHALTED_CORE",
+                                              "PMC_EV_IAF_CPU_CLK_UNHALTED_REF"};
     char text[64];
 
     (void)state;
+    /* MX-039, MX-040, MX-041: fixed counters 0, 1 and 2, each with its own event and with no other; MX-066: they are
+       asked for in the same words as any counter. */
     for (unsigned event = 0; event < 3; event++)
         for (unsigned i = 0; i < 3; i++) {
             snprintf(text, sizeof text, "%s,counter=%u", own[event], UPMU_FIXED_COUNTER(i));
             assert_int_equal(refused("core", text), i == event ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT);
         }
+    /* MX-072: FreeBSD's enumerators mean the same. */
+    for (unsigned event = 0; event < 3; event++) {
+        struct upmu_event a = encoded("core", own[event]), b = encoded("core", enumerators[event]);
+
+        assert_memory_equal(&a, &b, sizeof a);
+    }
 }
 
 static void freebsd_specifications_are_names_with_tags_and_values(void **state)

@@ -232,6 +232,47 @@ static void samples_that_found_no_room_are_counted_and_told_in_the_stream(void *
     host_end(&host);
 }
 
+/*
+ * MX-092: the log is written from an NMI, whatever that interrupts: code with interrupts off, and the reader between
+ * two of its records.  On a vector it waits until interrupts are on.
+ * Catches: records that are left to code which may be interrupted, or that a reader in the middle gets torn or twice.
+ */
+static void nmis_write_the_ring_with_interrupts_off_and_amid_its_reader(void **state)
+{
+    (void)state;
+    EACH(profile)
+    for (unsigned vector = 0; vector < 2; vector++) {
+        struct upmu_sample sample;
+        uint64_t time_ns = 0;
+        struct host host;
+        unsigned got = 0;
+
+        host_set_up(&host, *profile);
+        if (vector)
+            upmu_sim_set_delivery(&host.sim, 0, 0xfe);
+        host_sample(&host, "instructions", 100);
+        upmu_sim_irqs(&host.sim, false);
+        for (unsigned i = 0; i < 20; i++) {
+            host_run(&host, 100);
+            assert_int_equal(host.answers, vector ? 0 : i + 1);
+            /* One of two is left in the ring for the next NMI to come behind. */
+            if (i % 2 == 0 || vector)
+                continue;
+            assert_true(upmu_ring_next(&host.session.ring, &sample));
+            assert_int_equal(sample.events, 1);
+            assert_int_equal(sample.flags, 0);
+            assert_true(sample.time_ns > time_ns);
+            time_ns = sample.time_ns;
+            got++;
+        }
+        assert_int_equal(host_drain(&host, NULL) + got, vector ? 0 : 20);
+        assert_int_equal(upmu_ring_lost(&host.session.ring), 0);
+        upmu_sim_irqs(&host.sim, true);
+        assert_int_equal(host_drain(&host, NULL), vector);
+        host_end(&host);
+    }
+}
+
 /* Whatever the ring's size: in order, none twice, none lost but those that are told. */
 static void rings_of_every_size_keep_the_order(void **state)
 {
@@ -757,6 +798,7 @@ int main(void)
         cmocka_unit_test(an_overflow_found_by_a_stop_gives_its_sample),
         cmocka_unit_test(samples_arrive_on_a_vector_as_well),
         cmocka_unit_test(samples_that_found_no_room_are_counted_and_told_in_the_stream),
+        cmocka_unit_test(nmis_write_the_ring_with_interrupts_off_and_amid_its_reader),
         cmocka_unit_test(rings_of_every_size_keep_the_order),
         cmocka_unit_test(the_time_of_a_move_is_enabled_time_once),
         cmocka_unit_test(a_move_that_faults_goes_on_sampling_where_it_was),

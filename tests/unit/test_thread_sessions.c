@@ -173,6 +173,55 @@ static void a_session_counts_while_its_thread_runs_wherever_that_is(void **state
     tear_down(&f);
 }
 
+/*
+ * MX-035, the steps of pmcstat: a child waits for its parent's signal; the parent sets the counters up, signals, and
+ * polls from another CPU while the child runs its program, until it exits.  Nothing before the signal is counted,
+ * nothing of the parent's, each poll tells as much as the child has run, and the last count stays.
+ * Catches: a count of the CPU instead of the child's, of its time before the signal, or one that is told at the end
+ * only.
+ */
+static void a_parent_prepares_its_waiting_child_and_polls_it_until_it_exits(void **state)
+{
+    enum { PARENT, CHILD };
+    struct fixture f;
+    uint64_t ran = 0;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    /* The child is born on CPU 1 and goes to sleep; its parent runs on CPU 0. */
+    to_thread(&f, 0, PARENT);
+    to_thread(&f, 1, CHILD);
+    work(&f, 1, 3000);
+    to_thread(&f, 1, IDLE + 1);
+    upmu_sim_switch_cpu(&f.sim, 0);
+    add(&f, 0, "instructions,branches:u");
+    follow(&f, 0, CHILD);
+    work(&f, 0, 700);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_WAITING);
+    counted(&f, 0, 0, 0);
+    /* The signal: it runs now, here and there, and its parent polls from CPU 0. */
+    for (unsigned round = 0; round < 6; round++) {
+        to_thread(&f, 1, CHILD);
+        for (unsigned slice = 1; slice <= 3; slice++) {
+            work(&f, 1, 1000 * slice);
+            ran += 1000 * slice;
+            work(&f, 0, 50);
+            upmu_sim_switch_cpu(&f.sim, 0);
+            counted(&f, 0, 0, ran);
+            counted(&f, 0, 1, ran / 5);
+        }
+        to_thread(&f, 1, round & 1u ? IDLE + 1 : 2);
+        work(&f, 1, 400);
+        upmu_sim_switch_cpu(&f.sim, 0);
+        counted(&f, 0, 0, ran);
+    }
+    assert_int_equal(upmu_thread_exit(&f.thread[CHILD]), UPMU_OK);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_DETACHED);
+    work(&f, 0, 90);
+    counted(&f, 0, 0, ran);
+    tear_down(&f);
+}
+
 static void enabled_time_is_the_threads_own(void **state)
 {
     struct fixture f;
@@ -1184,6 +1233,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_session_counts_while_its_thread_runs_wherever_that_is),
+        cmocka_unit_test(a_parent_prepares_its_waiting_child_and_polls_it_until_it_exits),
         cmocka_unit_test(enabled_time_is_the_threads_own),
         cmocka_unit_test(a_thread_attaches_and_starts_for_itself),
         cmocka_unit_test(calls_from_elsewhere_find_the_thread_or_say_that_they_cannot),
