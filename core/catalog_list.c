@@ -240,6 +240,19 @@ static unsigned distance(const char *a, unsigned a_length, const char *b, unsign
     return row[b_length];
 }
 
+/* Letters that both begin with, folded. */
+static unsigned common_start(const char *a, unsigned a_length, const char *b, unsigned b_length)
+{
+    unsigned i = 0;
+
+    while (i < a_length && i < b_length && upmu_catalog_fold(a[i]) == upmu_catalog_fold(b[i]))
+        i++;
+    return i;
+}
+
+/* An abbreviation ("instrs") is near the shortest name that begins as it does, but for a letter or two. */
+#define ABBREVIATED 4u
+
 bool upmu_catalog_nearest_name(const struct upmu_catalog *catalog, const char *name, size_t length,
                                struct upmu_event_id *out_id, char out_name[UPMU_CATALOG_NAME])
 {
@@ -248,7 +261,7 @@ bool upmu_catalog_nearest_name(const struct upmu_catalog *catalog, const char *n
     struct upmu_event_id id;
     uint32_t cursor = 0;
     bool found = false, alias;
-    unsigned size;
+    unsigned size, start = length > ABBREVIATED + 1u ? (unsigned)length - 2u : ABBREVIATED, shortest = ~0u;
 
     if (length < 2 || length >= UPMU_CATALOG_NAME)
         return false;
@@ -256,8 +269,14 @@ bool upmu_catalog_nearest_name(const struct upmu_catalog *catalog, const char *n
         limit = 7;
     /* `limit` is what the next one must stay below. */
     while ((size = cursor_step(catalog, &cursor, text, &id, &alias)) != 0) {
-        unsigned steps;
+        unsigned steps, same = found ? 0 : common_start(name, (unsigned)length, text, size);
 
+        if (same > start || (same == start && size < shortest)) {
+            start = same;
+            shortest = size;
+            *out_id = id;
+            memcpy(out_name, text, size + 1);
+        }
         if (size >= length + limit || size + limit <= length)
             continue;
         steps = distance(name, (unsigned)length, text, size, limit - 1);
@@ -268,7 +287,7 @@ bool upmu_catalog_nearest_name(const struct upmu_catalog *catalog, const char *n
         found = true;
         limit = steps;
     }
-    return found;
+    return found || shortest != ~0u;
 }
 
 bool upmu_catalog_nearest(const struct upmu_catalog *catalog, const char *name, size_t length,

@@ -164,6 +164,7 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
     uintptr_t state;
     enum upmu_status status;
 
+    upmu_why_clear(&machine->why);
     if (machine->only_cpu && machine->only_cpu != cpu && !port_has_this_cpu(port))
         return upmu_why_hook_of(machine, "this_cpu");
     memset(cpu, 0, sizeof *cpu);
@@ -193,6 +194,8 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
         leave_domain(cpu);
     }
     port_irq_restore(port, state);
+    if (UPMU_WHY_TEXT && cpu->ignores_writes)
+        memcpy(machine->why.word, "it ignores writes", sizeof "it ignores writes");
     machine->why.status = status;
     machine->why.pmu = cpu->pmu;
     machine->why.address = cpu->bank.faulted;

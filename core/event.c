@@ -508,7 +508,8 @@ enum upmu_status upmu_event_encode(const struct upmu_pmu *pmu, const struct upmu
     }
     (void)upmu_why_refuse(why, status, pmu, spec->text, encoder.part->position,
                           upmu_spec_part_end(encoder.part) - encoder.part->position);
-    if (why && encoder.near && encoder.catalog)
+    /* (One or two letters behind an event that there is are no unit mask.) */
+    if (why && encoder.near && encoder.catalog && !upmu_why_asks_attribute(why))
         (void)upmu_catalog_nearest(encoder.catalog, spec->text + spec->name.position,
                                    name_length(&encoder, encoder.near), &why->nearest);
     return status;

@@ -7,6 +7,7 @@
 #include "core/cpu.h"
 #include "core/mem.h"
 #include "core/port_call.h"
+#include "core/text.h"
 #include "core/why.h"
 
 /* Mandatory ones, and those that come as a pair. */
@@ -103,6 +104,35 @@ static enum upmu_status find_pmu(struct upmu_machine *machine, struct upmu_pmu *
     return UPMU_ERR_NO_SPACE;
 }
 
+/* Why no backend knows this CPU, for people: "leaf 0AH is 0, under KVMKVMKVM". */
+static UPMU_APART enum upmu_status say_why_none(struct upmu_machine *machine, const struct upmu_detection *detection)
+{
+    struct upmu_why *why = &machine->why;
+    struct upmu_text out;
+    uint32_t leaf[4] = {0};
+
+    upmu_text_begin(&out, why->word, sizeof why->word);
+    if (detection->leaf0[0] >= 10u)
+        port_cpuid(machine->port, 10, 0, leaf);
+    /* "Genu": Intel's CPUs say what they have in leaf 0AH (SDM vol 2, CPUID). */
+    if (detection->leaf0[1] == 0x756e6547u && !(leaf[0] & 0xffu))
+        upmu_text_string(&out, "leaf 0AH is 0");
+    else
+        upmu_text_string(&out, "an unknown CPU");
+    if (detection->hypervisor) {
+        port_cpuid(machine->port, UINT32_C(0x40000000), 0, leaf);
+        upmu_text_string(&out, ", under ");
+        for (unsigned i = 0; i < 12; i++) {
+            char c = (char)(leaf[1 + i / 4] >> i % 4 * 8 & 0x7fu);
+
+            if (c >= ' ')
+                upmu_text_char(&out, c);
+        }
+    }
+    (void)upmu_text_end(&out);
+    return UPMU_ERR_NO_PMU;
+}
+
 enum upmu_status upmu_machine_detect(struct upmu_machine *machine, struct upmu_cpu *cpu)
 {
     const struct upmu_backend *backend;
@@ -121,7 +151,7 @@ enum upmu_status upmu_machine_detect(struct upmu_machine *machine, struct upmu_c
     do {
         backend = upmu_backend(i++);
         if (!backend)
-            return UPMU_ERR_NO_PMU;
+            return UPMU_WHY_TEXT ? say_why_none(machine, &reader.detection) : UPMU_ERR_NO_PMU;
     } while (!backend->detect(&reader.detection, &pmu));
     if (!UPMU_PRELUDES && (pmu.capabilities & UPMU_PMU_PRELUDE))
         return UPMU_ERR_NO_PMU;

@@ -221,6 +221,30 @@ static void write_nearest(struct upmu_text *out, const struct upmu_why *why)
     write_event(out, why->pmu, why->nearest);
 }
 
+/* `; attributes: u, k, e, i, c`: those of general use that the PMU has. */
+static void write_attributes(struct upmu_text *out, const struct upmu_pmu *pmu)
+{
+#if UPMU_NAMES
+    static const char words[][8] = {"u", "k", "e", "i", "c", "t", "p", "h", "g", "intx", "intxcp", "eq", "ldlat"};
+    const char *separator = "; attributes: ";
+    const uint64_t one = 1;
+
+    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
+        struct upmu_event event = {.attributes = UPMU_ATTR_RAW};
+
+        if (pmu->backend->attribute(pmu, &event, words[i], upmu_text_length(words[i]), &one) ==
+            UPMU_ERR_NO_SUCH_ATTRIBUTE)
+            continue;
+        upmu_text_string(out, separator);
+        upmu_text_string(out, words[i]);
+        separator = ", ";
+    }
+#else
+    (void)out;
+    (void)pmu;
+#endif
+}
+
 /* `"brnch-misses": no such event on skl; nearest: branch-misses` */
 static void write_word(struct upmu_text *out, const struct upmu_why *why)
 {
@@ -244,6 +268,12 @@ static void write_word(struct upmu_text *out, const struct upmu_why *why)
     if (why->nearest.catalogue && why->pmu) {
         upmu_text_string(out, "; nearest: ");
         write_nearest(out, why);
+    } else if (why->pmu && (why->status == UPMU_ERR_NO_SUCH_ATTRIBUTE || upmu_why_asks_attribute(why))) {
+        write_attributes(out, why->pmu);
+    }
+    if (why->status == UPMU_ERR_NO_PMU && why->word[0] && !why->length) {
+        upmu_text_string(out, ": ");
+        upmu_text_string(out, why->word);
     }
     if (why->address) {
         upmu_text_string(out, ": register ");

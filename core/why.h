@@ -5,6 +5,7 @@
 #ifndef UPMU_CORE_WHY_H
 #define UPMU_CORE_WHY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <upmu/pmu.h>
 #include <upmu/status.h>
@@ -19,6 +20,12 @@ void upmu_why_clear(struct upmu_why *why);
  */
 enum upmu_status upmu_why_refuse(struct upmu_why *why, enum upmu_status status, const struct upmu_pmu *pmu,
                                  const char *text, size_t position, size_t length);
+
+/* Is what was refused, behind the name of an event, too short for a unit mask? */
+static inline bool upmu_why_asks_attribute(const struct upmu_why *why)
+{
+    return (why->status == UPMU_ERR_NO_SUCH_ATTRIBUTE || why->status == UPMU_ERR_NO_SUCH_MASK) && why->length < 3;
+}
 
 /* A hook is missing: its name stands where a refused word would.  Returns UPMU_ERR_HOOK_MISSING. */
 enum upmu_status upmu_why_hook(struct upmu_why *why, const char *name);

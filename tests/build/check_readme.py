@@ -39,6 +39,32 @@ def readme_example_compiles_and_prints_counts():
 
 
 @check
+def readme_example_says_why_where_there_is_no_pmu():
+    """Where upmu_cpu_init() fails, not the session knows why but the machine."""
+    program = next(block for block in blocks("c") if "int main(void)" in block)
+    program = program.replace("    upmu_sim_bind_cpu", """    sim.port.cpuid = no_pmu;
+    upmu_sim_bind_cpu""").replace("static enum upmu_status measure", """static void no_pmu(void *context, uint32_t leaf,
+    uint32_t subleaf, uint32_t out[4])
+{
+    (void)context, (void)subleaf, (void)leaf;
+    out[0] = 0x16, out[1] = 0x756e6547, out[2] = 0, out[3] = 0;
+    if (leaf == 10)
+        out[0] = 0;
+}
+
+static enum upmu_status measure""")
+    os.makedirs("build/tests", exist_ok=True)
+    with open("build/tests/readme_no_pmu.c", "w") as file:
+        file.write(program)
+    code, output = run(["gcc", "-Iinclude", "-I.", "-no-pie", "-o", "build/tests/readme_no_pmu", "build/tests/readme_no_pmu.c",
+                        "build/gcc-64/libsim.a", "build/gcc-64/libupmu.a"])
+    if code:
+        return [output[:2000]]
+    code, output = run(["build/tests/readme_no_pmu"])
+    return [] if (code, output) == (1, "no usable PMU: leaf 0AH is 0\n") else [f"exit {code}: {output!r}"]
+
+
+@check
 def readme_shows_the_measured_bytes():
     text = read("README.md")
     found = re.search(r"<!-- figures -->\n(.*?)<!-- end of figures -->", text, re.S)
