@@ -267,6 +267,9 @@ bool upmu_catalog_nearest_name(const struct upmu_catalog *catalog, const char *n
         return false;
     if (limit > 7)
         limit = 7;
+    for (size = 0; size < length; size++)
+        if (name[size] == ':') /* (an event and what is no unit mask of it) */
+            shortest = 0, start = UPMU_CATALOG_NAME;
     /* `limit` is what the next one must stay below. */
     while ((size = cursor_step(catalog, &cursor, text, &id, &alias)) != 0) {
         unsigned steps, same = found ? 0 : common_start(name, (unsigned)length, text, size);
@@ -287,7 +290,7 @@ bool upmu_catalog_nearest_name(const struct upmu_catalog *catalog, const char *n
         found = true;
         limit = steps;
     }
-    return found || shortest != ~0u;
+    return found || (shortest && shortest != ~0u);
 }
 
 bool upmu_catalog_nearest(const struct upmu_catalog *catalog, const char *name, size_t length,

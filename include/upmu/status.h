@@ -97,7 +97,8 @@ struct upmu_why {
     enum upmu_collision collision;
     uint16_t position;            /* byte offset into the caller's text */
     uint16_t length;              /* bytes of the text concerned */
-    char word[UPMU_WHY_WORD];     /* those bytes, cut to size, NUL-terminated; or the hook that is missing, or (length 0) why there is no PMU */
+    /* Those bytes, cut to size, NUL-terminated; or the hook that is missing; or, with length 0, why there is no PMU. */
+    char word[UPMU_WHY_WORD];
     const struct upmu_pmu *pmu;   /* PMU asked, or NULL */
     struct upmu_event_id nearest; /* most similar name, or all zero */
     uint32_t culprits;            /* bit i: request i belongs to the colliding subset */

@@ -7,7 +7,7 @@ import re
 from checklib import COMPILERS, FREESTANDING, check, main, parallel, read, run
 
 PAGE = "docs/PORTING.md"
-LINES = {"counting": 30, "sampling": 60, "probing": 30, "work area": 10}
+LINES = {"counting": 30, "sampling": 60, "probing": 30, "work area": 10, "threads": 70}
 
 # What the reader's kernel has.
 KERNEL = """#pragma once
@@ -24,6 +24,66 @@ void nmi_entry(struct trap_frame *trap);
 enum upmu_status profile_start(volatile void *apic_page);
 void profile_show(void);
 void probe_pmu(struct upmu_cpu *cpu);
+enum upmu_status lend_work(struct upmu_cpu *cpu, unsigned number);
+struct thread;
+void thread_make(struct thread *thread, unsigned number);
+enum upmu_status thread_monitor(struct thread *thread, struct upmu_machine *machine, const char *events);
+void switch_to(struct upmu_cpu *cpu, struct thread *prev, struct thread *next);
+void clock_tick(struct upmu_cpu *cpu);
+uint64_t thread_count(struct thread *thread, unsigned event);
+void thread_end(struct thread *thread);
+"""
+
+# Two threads of the example, in one file with it: its structure is its own.
+THREADS = """
+#include <stdio.h>
+#include <port/sim/sim.h>
+#include "threads.c"
+static struct upmu_sim sim;
+static struct upmu_machine machine;
+static struct upmu_cpu cpu;
+static struct thread a, b;
+int printk(const char *format, ...)
+{
+    return puts(format);
+}
+static void work(uint64_t instructions)
+{
+    upmu_sim_events(&sim, &(struct upmu_sim_burst){ .instructions = instructions, .cycles = 2 * instructions });
+}
+static void run(struct thread *prev, struct thread *next, uint64_t instructions)
+{
+    uintptr_t irq = sim.port.irq_save(sim.port.context);
+    switch_to(&cpu, prev, next);
+    clock_tick(&cpu);
+    sim.port.irq_restore(sim.port.context, irq);
+    work(instructions);
+}
+int main(void)
+{
+    upmu_sim_init(&sim, upmu_sim_profile("skl"), 1);
+    upmu_sim_bind_cpu(&sim, 0, &cpu);
+    if (upmu_machine_init(&machine, upmu_sim_port(&sim)) || upmu_cpu_init(&cpu, &machine, NULL) ||
+        lend_work(&cpu, 0))
+        return 1;
+    thread_make(&a, 1);
+    thread_make(&b, 2);
+    if (thread_monitor(&a, &machine, "instructions,cycles") || thread_monitor(&b, &machine, "instructions"))
+        return 2;
+    run(NULL, &a, 1000);
+    run(&a, NULL, 70000); /* idle: in neither count */
+    run(NULL, &b, 200);
+    run(&b, &a, 30);
+    printf("%u %u\\n", (unsigned)thread_count(&a, 0), (unsigned)thread_count(&a, 1));
+    run(&a, &b, 4);
+    printf("%u %u\\n", (unsigned)thread_count(&a, 0), (unsigned)thread_count(&b, 0));
+    thread_end(&a); /* while it does not run */
+    thread_end(&b); /* on its CPU */
+    run(&b, NULL, 5);
+    if (upmu_cpu_fini(&cpu) || sim.violation_count)
+        return 3;
+    return a.session.state == UPMU_SESSION_CLOSED && b.session.state == UPMU_SESSION_CLOSED ? 0 : 4;
+}
 """
 
 # A kernel on the silicon model: the native port's place is taken by the model's.
@@ -125,7 +185,7 @@ def porting_examples_compile_for_a_kernel():
         build, name = job
         code, output = run(COMPILERS[build] + FREESTANDING + ["-Wall", "-Wextra", "-Werror", "-include",
                                                               "build/tests/porting/kernel.h", "-include",
-                                                              "build/tests/porting/prototypes.h", "-c", "-o",
+                                                              "build/tests/porting/prototypes.h", "-DCPUS=4", "-c", "-o",
                                                               f"build/tests/porting/{name}.{build}.o", paths[name]])
         return [] if code == 0 else [f"{name} {build}: {output[:1000]}"]
     return parallel(compile_one, [(build, name) for build in COMPILERS for name in paths])
@@ -153,6 +213,20 @@ def porting_example_samples():
     lines = output.splitlines()
     good = code == 0 and len(lines) == 20 and all(re.fullmatch(r"0x10[0-3][0-9a-f]", line) for line in lines)
     return [] if good else [f"exit {code}, {len(lines)} samples, not 20", output[:1000]]
+
+
+@check
+def porting_example_follows_threads_from_their_making_to_their_end():
+    """Two threads and the idle thread: each count is what its thread ran, and nothing is left at the end."""
+    prepare()
+    source, program = write("threads_main.c", THREADS), "build/tests/porting/threads"
+    code, output = run(["gcc", "-std=gnu11", "-O1", "-g", "-fsanitize=address,undefined", "-Iinclude", "-I.",
+                        "-Ibuild/tests/porting", "-Wall", "-Werror", "-DCPUS=4", "-include", "build/tests/porting/kernel.h",
+                        "-include", "build/tests/porting/prototypes.h", source, "build/tests/porting/work area.c", "-o",
+                        program, "build/gcc-64/libsim.a", "build/gcc-64/libupmu.a", "-no-pie"])
+    if code == 0:
+        code, output = run([program])
+    return [] if (code, output) == (0, "1030 2060\n1030 204\n") else [f"exit {code}: {output[:1000]}"]
 
 
 @check
