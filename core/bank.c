@@ -176,6 +176,13 @@ static bool find_row(struct upmu_bank *bank, unsigned row)
     return true;
 }
 
+void upmu_bank_disown_row(struct upmu_bank *bank, unsigned row)
+{
+    if (domain_of(bank, row))
+        upmu_domain_disown(bank->domain, row);
+    row_becomes(bank, row, 0, UPMU_ROW_FOUND);
+}
+
 void upmu_bank_inherit(struct upmu_bank *bank, bool mine)
 {
     for (unsigned row = 0; row < UPMU_REGISTERS; row++)

@@ -33,6 +33,9 @@ void upmu_bank_forget(struct upmu_bank *bank);
 
 void upmu_bank_forget_row(struct upmu_bank *bank, unsigned row);
 
+/* What was found in it was the host's own: found is what its next write meets. */
+void upmu_bank_disown_row(struct upmu_bank *bank, unsigned row);
+
 static inline bool upmu_bank_knows(const struct upmu_bank *bank, unsigned row)
 {
     return bank->state[row] & UPMU_ROW_KNOWN;

@@ -105,6 +105,11 @@ void upmu_domain_remember(struct upmu_domain *domain, unsigned row, uint64_t val
     __atomic_fetch_or(&domain->known[row / 32], UPMU_BIT32(row & 31u), __ATOMIC_RELEASE);
 }
 
+void upmu_domain_disown(struct upmu_domain *domain, unsigned row)
+{
+    __atomic_fetch_and(&domain->known[row / 32], ~UPMU_BIT32(row & 31u), __ATOMIC_RELAXED);
+}
+
 void upmu_domain_forget(struct upmu_domain *domain)
 {
     domain->used = 0;

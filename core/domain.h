@@ -27,6 +27,9 @@ bool upmu_domain_others(const struct upmu_domain *domain, uint8_t slot);
 bool upmu_domain_recall(const struct upmu_domain *domain, unsigned row, uint64_t *out_value);
 void upmu_domain_remember(struct upmu_domain *domain, unsigned row, uint64_t value);
 
+/* What was found there is not to be written back: it was the host's own. */
+void upmu_domain_disown(struct upmu_domain *domain, unsigned row);
+
 /* The last CPU has restored it all: the next one looks anew. */
 void upmu_domain_forget(struct upmu_domain *domain);
 

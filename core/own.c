@@ -91,6 +91,9 @@ static enum upmu_status reserve_idle(struct upmu_cpu *cpu, void *argument)
     if (cpu->live && !upmu_schedule_idle(cpu, counters & cpu->used))
         return UPMU_ERR_PORT;
     cpu->used &= ~counters;
+    /* A watchdog that ran while upmu was away was taken for the firmware's: it is not started again at the end. */
+    for (uint32_t rest = counters & cpu->firmware; rest; rest &= rest - 1u)
+        upmu_bank_disown_row(&cpu->bank, cpu->pmu->counter[upmu_bits_lowest(rest)].select_row);
     /* What a CPU that left could not close is the host's now: a sibling that comes does not see to it. */
     if (upmu_cpu_domain(cpu))
         __atomic_fetch_and(&cpu->domain->used, ~(counters & cpu->pmu->shared_counters), __ATOMIC_RELAXED);

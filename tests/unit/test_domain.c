@@ -57,6 +57,7 @@ static void step(void)
 #define upmu_domain_recall stepped_domain_recall
 #define upmu_domain_remember stepped_domain_remember
 #define upmu_domain_forget stepped_domain_forget
+#define upmu_domain_disown stepped_domain_disown
 void stepped_domain_init(struct upmu_domain *domain, enum upmu_scope scope);
 bool stepped_domain_join(struct upmu_domain *domain, uint8_t *out_slot);
 void stepped_domain_leave(struct upmu_domain *domain, uint8_t slot);
@@ -92,6 +93,7 @@ void stepped_domain_forget(struct upmu_domain *domain);
 #undef upmu_domain_recall
 #undef upmu_domain_remember
 #undef upmu_domain_forget
+#undef upmu_domain_disown
 
 /* ---- Rules ---- */
 

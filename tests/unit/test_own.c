@@ -294,6 +294,27 @@ static void taking_the_firmwares_counters_leaves_reserved_ones_running(void **st
     host_end(&host);
 }
 
+/* The class: what was found is written back though it was the host's own, and the host has stopped it since. */
+static void a_watchdog_that_was_found_and_stopped_is_not_started_at_the_end(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    upmu_sim_poke(&host.sim, 0, 0x186, 0x53003c);
+    host_start(&host);
+    assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 1), UPMU_OK);
+    upmu_sim_poke(&host.sim, 0, 0x186, 0);
+    upmu_cpu_unreserve(&host.cpu[0], 1);
+    upmu_cpu_take_firmware(&host.cpu[0]);
+    assert_int_equal(upmu_session_add(&host.session, "cycles:counter=0", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    host_run(&host, 100);
+    assert_int_equal(host_value(&host.session, 0), 200);
+    host_end(&host);
+    assert_false(upmu_sim_peek(&host.sim, 0, 0x186) >> 22 & 1u);
+}
+
 static void a_reserved_counter_is_left_to_the_host(void **state)
 {
     (void)state;
@@ -460,6 +481,7 @@ int main(void)
         cmocka_unit_test(a_reserved_counter_keeps_the_common_enable),
         cmocka_unit_test(counters_of_the_firmware_can_be_taken_and_are_given_back),
         cmocka_unit_test(taking_the_firmwares_counters_leaves_reserved_ones_running),
+        cmocka_unit_test(a_watchdog_that_was_found_and_stopped_is_not_started_at_the_end),
         cmocka_unit_test(a_reserved_counter_is_left_to_the_host),
         cmocka_unit_test(a_watchdog_begun_later_runs_on_beside_sessions_if_upmu_is_told),
         cmocka_unit_test(a_reserved_fixed_counter_leaves_the_others_to_upmu),
