@@ -207,6 +207,17 @@ static void keep_value(struct upmu_bank *bank, unsigned row, uint64_t value)
     row_becomes(bank, row, UPMU_ROW_KNOWN, 0);
 }
 
+void upmu_bank_regain(struct upmu_bank *bank, uint32_t counters)
+{
+    for (; counters; counters &= counters - 1u) {
+        const struct upmu_counter *counter = &bank->pmu->counter[upmu_bits_lowest(counters)];
+
+        keep_value(bank, counter->gate_row, bank->shadow[counter->gate_row] & ~UPMU_BIT64(counter->gate_bit));
+        upmu_bank_forget_row(bank, counter->select_row);
+        upmu_bank_forget_row(bank, counter->gate_row);
+    }
+}
+
 /*
  * Write one register.  A fault puts the shadow back (the handler must not bring
  * the hardware to a value that it refused) and makes the register unknown.

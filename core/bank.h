@@ -36,11 +36,13 @@ void upmu_bank_forget_row(struct upmu_bank *bank, unsigned row);
 /* What was found in it was the host's own: found is what its next write meets. */
 void upmu_bank_disown_row(struct upmu_bank *bank, unsigned row);
 
+/* These counters were another owner's, who has closed them: so says the shadow, and nothing else of them is known. */
+void upmu_bank_regain(struct upmu_bank *bank, uint32_t counters);
+
 static inline bool upmu_bank_knows(const struct upmu_bank *bank, unsigned row)
 {
     return bank->state[row] & UPMU_ROW_KNOWN;
 }
-
 
 /* Row is seen by other CPUs of the domain. */
 static inline void upmu_bank_share_row(struct upmu_bank *bank, unsigned row)

@@ -45,8 +45,11 @@ bool upmu_count_turned(const struct upmu_pmu *pmu, const struct upmu_tally *tall
 {
     unsigned width = pmu->counter[counter].width;
 
-    /* 2^40 events take 2^36 ns at four in a clock of 4 GHz, 2^48 take 2^39 at 512 in each ns; a stamp is 2^20. */
-    return value >= tally->base && width >= 40 &&
+    /*
+     * A counter of 64 bits goes no round in a life.  2^40 events take 2^36 ns at four in a clock
+     * of 4 GHz, 2^48 take 2^39 at 512 in each ns; a stamp is 2^20.
+     */
+    return value >= tally->base && width >= 40 && width < 64 &&
            (upmu_count_stamp(now_ns) - tally->turned) >> (width < 48 ? 16 : 19);
 }
 

@@ -12,6 +12,7 @@
 #include "core/ibs_core.h"
 #include "core/local.h"
 #include "core/mem.h"
+#include "core/pmi.h"
 #include "core/run.h"
 #include "core/schedule.h"
 #include "core/session_core.h"
@@ -202,6 +203,15 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
     return status;
 }
 
+/* Handlers act no more: interrupts that were expected long ago will not come, either. */
+static void go_dead(struct upmu_cpu *cpu)
+{
+    if (upmu_cpu_now(cpu) - cpu->stale_since_ns >= UPMU_STALE_NS)
+        cpu->stale_credit = 0;
+    cpu->live = 0;
+    UPMU_BARRIER();
+}
+
 static enum upmu_status suspend(struct upmu_cpu *cpu, void *unused)
 {
     enum upmu_status status = UPMU_OK;
@@ -219,8 +229,7 @@ static enum upmu_status suspend(struct upmu_cpu *cpu, void *unused)
     }
     if (!upmu_ibs_end(cpu))
         status = UPMU_ERR_PORT;
-    cpu->live = 0;
-    UPMU_BARRIER();
+    go_dead(cpu);
     /* Should registers outlive the sleep, resume must not find ours and call them the firmware's. */
     if (!upmu_claims_restore(cpu))
         status = UPMU_ERR_PORT;
@@ -318,8 +327,7 @@ static enum upmu_status leave(struct upmu_cpu *cpu, void *unused)
     cpu->current = NULL;
     if (!upmu_ibs_end(cpu))
         status = UPMU_ERR_PORT;
-    cpu->live = 0;
-    UPMU_BARRIER();
+    go_dead(cpu);
     if (!upmu_claims_restore(cpu))
         status = UPMU_ERR_PORT;
     leave_domain(cpu);
@@ -388,7 +396,7 @@ static enum upmu_status verify(struct upmu_cpu *cpu, void *unused)
         return UPMU_OK;
     counter = cpu->pmu->table->rows[row].counter;
     if (counter < UPMU_COUNTERS)
-        cpu->foreign |= UPMU_BIT32(counter) & cpu->pmu->counters & ~cpu->running;
+        upmu_cpu_yield(cpu, UPMU_BIT32(counter) & cpu->pmu->counters & ~cpu->running);
     upmu_bank_forget_row(&cpu->bank, row);
     return fault ? UPMU_ERR_PORT : UPMU_ERR_CHANGED;
 }

@@ -14,6 +14,9 @@ enum upmu_status upmu_machine_detect(struct upmu_machine *machine, struct upmu_c
 void upmu_cpu_find_owners(struct upmu_cpu *cpu);
 void upmu_cpu_notice_foreign(struct upmu_cpu *cpu);
 
+/* These counters belong to another owner from now on, which may change their registers. */
+void upmu_cpu_yield(struct upmu_cpu *cpu, uint32_t counters);
+
 /* One line for the host's log, where the port has one. */
 void upmu_cpu_log(const struct upmu_cpu *cpu, const char *line);
 

@@ -30,6 +30,7 @@ void upmu_cpu_find_owners(struct upmu_cpu *cpu)
     uint32_t records = records_of(cpu, NULL);
 
     cpu->foreign = 0;
+    cpu->bank.others = cpu->watchdog;
     cpu->firmware = pmu->backend->claims(pmu, cpu->bank.found) | records;
     if (records)
         upmu_cpu_log(cpu, "upmu: counters would write records to memory (PEBS) or reload; they are left alone");
@@ -44,6 +45,13 @@ static uint32_t attached_counters(const struct upmu_cpu *cpu)
     for (const struct upmu_session *session = cpu->sessions; session; session = session->next)
         counters |= session->counters;
     return counters;
+}
+
+void upmu_cpu_yield(struct upmu_cpu *cpu, uint32_t counters)
+{
+    cpu->foreign |= counters;
+    cpu->used &= ~counters;
+    cpu->bank.others = cpu->watchdog | cpu->foreign;
 }
 
 /* In use, says the hardware, on counters that we left idle: somebody came later. */
@@ -61,7 +69,7 @@ void upmu_cpu_notice_foreign(struct upmu_cpu *cpu)
 
         if (upmu_bank_agrees(&cpu->bank, counter))
             continue;
-        cpu->foreign |= UPMU_BIT32(counter);
+        upmu_cpu_yield(cpu, UPMU_BIT32(counter));
         upmu_cpu_log(cpu, "upmu: a counter is in use by somebody else now");
     }
 }
@@ -98,7 +106,7 @@ static enum upmu_status reserve_idle(struct upmu_cpu *cpu, void *argument)
     if (upmu_cpu_domain(cpu))
         __atomic_fetch_and(&cpu->domain->used, ~(counters & cpu->pmu->shared_counters), __ATOMIC_RELAXED);
     cpu->watchdog |= counters;
-    cpu->bank.others = cpu->watchdog;
+    cpu->bank.others = cpu->watchdog | cpu->foreign;
     return UPMU_OK;
 }
 
@@ -109,14 +117,12 @@ enum upmu_status upmu_cpu_reserve(struct upmu_cpu *cpu, uint32_t counters)
 
 void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters)
 {
-    for (uint32_t rest = counters & cpu->watchdog; rest; rest &= rest - 1u) {
-        const struct upmu_counter *counter = &cpu->pmu->counter[upmu_bits_lowest(rest)];
-
-        upmu_bank_forget_row(&cpu->bank, counter->select_row);
-        upmu_bank_forget_row(&cpu->bank, counter->gate_row);
-    }
+    counters &= cpu->watchdog;
+    /* (Handlers follow the shadow as soon as it is no more the host's.) */
+    upmu_bank_regain(&cpu->bank, counters);
+    cpu->flagged |= counters;
     cpu->watchdog &= ~counters;
-    cpu->bank.others = cpu->watchdog;
+    cpu->bank.others = cpu->watchdog | cpu->foreign;
 }
 
 static enum upmu_status take_firmware(struct upmu_cpu *cpu, void *unused)
@@ -137,6 +143,7 @@ static enum upmu_status take_firmware(struct upmu_cpu *cpu, void *unused)
     if (!(records & cpu->watchdog) && image.count && upmu_bank_load(&cpu->bank, &image, 0, &changed))
         records = 0;
     cpu->firmware &= records;
+    cpu->flagged |= taken;
     upmu_claims_trim(cpu, false);
     return UPMU_OK;
 }

@@ -33,8 +33,8 @@
 /* What an overflow that lost whole periods counts for. */
 #define THROTTLE_LOSS 64u
 
-/* How long after its overflow an interrupt may still arrive (R24). */
-#define STALE_NS UINT64_C(100000000)
+/* What a counter raised during another source's NMI comes right after that: so soon, or at the same place. */
+#define ECHO_NS UINT64_C(50000)
 
 /* One pass through the handler. */
 struct pass {
@@ -42,6 +42,7 @@ struct pass {
     const struct upmu_frame *frame;
     uint64_t now_ns;
     uint32_t handled; /* counters that had overflowed */
+    uint32_t passed;  /* counters that were past zero, whether answered for or not */
     bool again;       /* one was answered for already, by a poll, and has overflowed since or still waits */
     uint32_t due;     /* of these, with a sample due */
     uint32_t closed;  /* to stay closed: the local side replays them */
@@ -262,6 +263,7 @@ static void look_at_counter(struct pass *pass, unsigned counter)
     if (!upmu_count_overflowed(cpu->pmu, counter, value) ||
         ((tally->sequence & 1u) && cpu->last_tag[counter] != tally->tag))
         return;
+    pass->passed |= UPMU_BIT32(counter);
     /* What waits for the local side was answered for by an earlier interrupt. */
     pass->handled |= UPMU_BIT32(counter) & ~cpu->deferred;
     pass->again |= cpu->deferred >> counter & 1u;
@@ -364,6 +366,27 @@ static void keep_masked(struct pass *pass)
     }
 }
 
+/* Where an interrupt came; 0: that is not known. */
+static UPMU_APART uint64_t place_of(const struct upmu_frame *frame)
+{
+    return frame ? frame->ip ^ (frame->sp << 32 | frame->sp >> 32) : 0;
+}
+
+/*
+ * A handled overflow was perhaps found in an NMI of another source, and its own one was
+ * pending meanwhile: it comes before the interrupted code has gone on.
+ */
+static UPMU_APART bool is_echo(struct pass *pass)
+{
+    struct upmu_cpu *cpu = pass->cpu;
+    uint64_t passed_ns = pass->now_ns - cpu->handled_ns, place = place_of(pass->frame);
+    bool echo = cpu->echo;
+
+    cpu->echo = false;
+    return echo && ((place && place == cpu->handled_at && passed_ns < UPMU_STALE_NS) ||
+                    (passed_ns < ECHO_NS && port_has_clock(cpu->machine->port)));
+}
+
 static UPMU_APART enum upmu_pmi answer(struct pass *pass, uint32_t flagged)
 {
     struct upmu_cpu *cpu = pass->cpu;
@@ -383,15 +406,18 @@ static UPMU_APART enum upmu_pmi answer(struct pass *pass, uint32_t flagged)
         /* Only status was left: the late interrupt of an overflow that is settled. */
         if (!(pass->handled | (flagged & cpu->running)) && !pass->samples && cpu->stale_credit)
             cpu->stale_credit--;
+        cpu->echo = pass->handled && overflows == own; /* (more have left a credit) */
+        cpu->handled_ns = pass->now_ns;
+        cpu->handled_at = place_of(pass->frame);
         return UPMU_PMI_HANDLED;
     }
-    if (cpu->stale_credit && pass->now_ns - cpu->stale_since_ns < STALE_NS) {
+    if (cpu->stale_credit && pass->now_ns - cpu->stale_since_ns < UPMU_STALE_NS) {
         /* (Whether it overflowed twice nobody knows: a second interrupt may come.) */
         cpu->stale_credit -= pass->again ? 0 : 1u;
         return UPMU_PMI_STALE;
     }
     cpu->stale_credit = 0;
-    return UPMU_PMI_NOT_OURS;
+    return is_echo(pass) ? UPMU_PMI_STALE : UPMU_PMI_NOT_OURS;
 }
 
 static void rearm(struct upmu_cpu *cpu)
@@ -445,6 +471,22 @@ static void close_strays(struct pass *pass)
     }
 }
 
+/*
+ * What has overflowed, whether the status shows it or hides it: what is not acknowledged may never
+ * interrupt again.  An interrupt without either is of a counter that was stopped meanwhile.
+ */
+static UPMU_APART void acknowledge(const struct pass *pass, uint32_t flagged)
+{
+    struct upmu_cpu *cpu = pass->cpu;
+    const struct upmu_pmu *pmu = cpu->pmu;
+
+    flagged |= pass->passed;
+    if (!flagged && cpu->stale_credit)
+        flagged = cpu->flagged & ~(cpu->running | cpu->watchdog);
+    if (flagged && pmu->ack_row != UPMU_NO_ROW)
+        (void)upmu_bank_command(&cpu->bank, pmu->ack_row, pmu->backend->acknowledge(pmu, flagged));
+}
+
 static enum upmu_pmi handle(struct pass *pass)
 {
     struct upmu_cpu *cpu = pass->cpu;
@@ -466,8 +508,7 @@ static enum upmu_pmi handle(struct pass *pass)
         fold_wrapped(pass, upmu_bits_lowest(rest));
     if (pass->due)
         emit_due(pass);
-    if (flagged)
-        (void)upmu_bank_command(&cpu->bank, pmu->ack_row, pmu->backend->acknowledge(pmu, flagged));
+    acknowledge(pass, flagged);
     keep_masked(pass);
     if (UPMU_USER_PAGES && cpu->pages)
         upmu_user_pages_loaded(cpu);
@@ -487,8 +528,15 @@ enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *fra
     struct pass pass;
     enum upmu_pmi result;
 
-    if (!cpu || !cpu->live)
+    if (!cpu)
         return UPMU_PMI_NOT_OURS;
+    if (!cpu->live) {
+        /* (Nothing is touched but the CPU: what it belonged to may be gone.) */
+        if (!cpu->stale_credit)
+            return UPMU_PMI_NOT_OURS;
+        cpu->stale_credit--;
+        return UPMU_PMI_STALE;
+    }
     if (cpu->in_handler)
         return UPMU_PMI_STALE;
     cpu->in_handler = 1;

@@ -7,6 +7,9 @@
 
 #include <upmu/session.h>
 
+/* How long after its overflow an interrupt may still arrive (R24). */
+#define UPMU_STALE_NS UINT64_C(100000000)
+
 /*
  * From the local side, which holds all tallies of the session: one sample for the
  * events whose overflow it found.  `deferred`: with the frame that the handler

@@ -65,6 +65,19 @@ void upmu_run_place(struct upmu_cpu *cpu, struct upmu_tally *tally, const struct
     upmu_tally_place(tally, result);
 }
 
+/* A status bit that was set before would look like an overflow of what is counted from now on. */
+static bool acknowledge_before(struct upmu_cpu *cpu, uint32_t counters)
+{
+    const struct upmu_pmu *pmu = cpu->pmu;
+    uint32_t flagged = cpu->flagged & counters;
+
+    if (!flagged)
+        return true;
+    cpu->flagged &= ~flagged;
+    return pmu->ack_row == UPMU_NO_ROW ||
+           upmu_bank_command(&cpu->bank, pmu->ack_row, pmu->backend->acknowledge(pmu, flagged));
+}
+
 bool upmu_run_begin_at(struct upmu_cpu *cpu, struct upmu_tally *tally, uint64_t now_ns)
 {
     unsigned counter = tally->counter;
@@ -75,7 +88,7 @@ bool upmu_run_begin_at(struct upmu_cpu *cpu, struct upmu_tally *tally, uint64_t 
         if (!upmu_bank_write(&cpu->bank, counter, load))
             return false;
         tally->base = load;
-    } else if (!upmu_bank_read(&cpu->bank, counter, &tally->base)) {
+    } else if (!acknowledge_before(cpu, tally->counters) || !upmu_bank_read(&cpu->bank, counter, &tally->base)) {
         return false;
     }
     cpu->used |= tally->counters;
@@ -215,6 +228,8 @@ bool upmu_run_settle(struct upmu_cpu *cpu, struct upmu_tally *tally, unsigned co
     if (due)
         upmu_count_adapt(tally, upmu_session_clock(cpu->of_tally[counter], upmu_cpu_now(cpu)));
     passed = passed && !tally->throttled;
+    if (passed)
+        cpu->flagged |= UPMU_BIT32(counter);
     if (passed && !deferred)
         upmu_cpu_expect_stale(cpu);
     /* (A handler's load may have faulted, and a lost carry looks as if it had not overflowed.) */

@@ -347,9 +347,13 @@ struct upmu_cpu {
     volatile uint32_t quiet;            /* of these, closed while the handler works */
     volatile uint32_t deferred;         /* counters whose overflow the local side replays */
     uint32_t used;                      /* counters written since take-over */
+    uint32_t flagged;                   /* counters whose status an overflow before may have left set */
     uint32_t paused;                    /* counters that a prelude closed, to be opened with the next start */
     uint32_t stale_credit;              /* interrupts of ours still on their way */
     uint64_t stale_since_ns;
+    uint64_t handled_ns;                /* when an overflow was handled whose own interrupt may come yet ... */
+    uint64_t handled_at;                /* ... and what that one interrupted, mixed to one word */
+    bool echo;                          /* it may */
     volatile uint32_t interrupts;       /* handled since upmu_cpu_init() */
     uint32_t next_tag;
     uint32_t life;                      /* which of its machine's upmu_cpu_init() this is */

@@ -61,11 +61,14 @@ uint64_t upmu_sim_family_delta(const struct upmu_sim *sim, unsigned cpu, unsigne
 
 uint64_t upmu_sim_family_room(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
 {
+    uint64_t left;
+
     if (sim_is_p4(sim))
         return upmu_sim_p4_room(sim, cpu, counter);
     if (sim_is_amd(sim))
         return upmu_sim_amd_room(sim, cpu, counter);
-    return sim_width_mask(sim_is(sim, cpu), counter) - sim->cpu[cpu].counter[counter].value + 1u;
+    left = sim_width_mask(sim_is(sim, cpu), counter) - sim->cpu[cpu].counter[counter].value;
+    return left == ~UINT64_C(0) ? left : left + 1u; /* (of 64 bits one less than it has) */
 }
 
 void upmu_sim_family_count(struct upmu_sim *sim, unsigned cpu, unsigned index, uint64_t count,

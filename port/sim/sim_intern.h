@@ -131,7 +131,7 @@ static inline uint64_t sim_width_mask(const struct upmu_sim_profile *profile, un
 {
     if (profile->flags & UPMU_SIM_P4)
         return SIM_BIT(40) - 1u;
-    return SIM_BIT(sim_is_fixed(counter) ? profile->fixed_width : profile->general_width) - 1u;
+    return ~UINT64_C(0) >> (64u - (sim_is_fixed(counter) ? profile->fixed_width : profile->general_width));
 }
 
 /* The counter's bit in GLOBAL_CTRL and GLOBAL_STATUS. */

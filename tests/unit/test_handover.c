@@ -188,12 +188,165 @@ static void a_static_session_that_is_placed_anew_begins_where_its_counter_is(voi
     }
 }
 
+#define TEN_MINUTES_NS UINT64_C(600000000000)
+#define SELECT_0 0x186
+#define GLOBAL_STATUS 0x38e
+#define GLOBAL_CTRL 0x38f
+
+/* The host's watchdog on counter 0. */
+static void host_takes(struct host *host)
+{
+    assert_int_equal(upmu_cpu_reserve(&host->cpu[0], 1), UPMU_OK);
+    upmu_sim_poke(&host->sim, 0, SELECT_0, 0x4300c0);
+    upmu_sim_poke(&host->sim, 0, GLOBAL_CTRL, upmu_sim_peek(&host->sim, 0, GLOBAL_CTRL) | 1);
+}
+
+static void host_closes(struct host *host)
+{
+    upmu_sim_poke(&host->sim, 0, GLOBAL_CTRL, upmu_sim_peek(&host->sim, 0, GLOBAL_CTRL) & ~UINT64_C(1));
+}
+
+/* Ways by which counter 0 becomes free with its overflow flag set. */
+static void unreserved(struct host *host)
+{
+    host_takes(host);
+    upmu_sim_poke(&host->sim, 0, GLOBAL_STATUS, 1);
+    host_closes(host);
+    upmu_cpu_unreserve(&host->cpu[0], 1);
+}
+
+static void taken_from_the_firmware(struct host *host)
+{
+    assert_int_equal(upmu_cpu_fini(&host->cpu[0]), UPMU_OK);
+    upmu_sim_poke(&host->sim, 0, SELECT_0, 0x4300c0);
+    upmu_sim_poke(&host->sim, 0, GLOBAL_CTRL, 1);
+    upmu_sim_poke(&host->sim, 0, GLOBAL_STATUS, 1);
+    assert_int_equal(upmu_cpu_init(&host->cpu[0], &host->machine, NULL), UPMU_OK);
+    assert_int_equal(host->cpu[0].firmware, 1);
+    upmu_cpu_take_firmware(&host->cpu[0]);
+}
+
+/* The interrupt of its overflow was dropped: LVTPC was masked by something else. */
+static void left_by_a_session(struct host *host)
+{
+    assert_int_equal(upmu_session_add(&host->other, "branches:counter=0", &(struct upmu_sampling){.period = 1000}),
+                     UPMU_OK);
+    host_begin(host, &host->other);
+    host->sim.cpu[0].lvtpc |= UPMU_SIM_LVTPC_MASKED;
+    host_run(host, BRANCHES(1000));
+    assert_int_equal(upmu_session_close(&host->other), UPMU_OK);
+    assert_int_equal(upmu_sim_peek(&host->sim, 0, GLOBAL_STATUS), 1);
+}
+
+/* Nine minutes later the flag looks as if the counter had gone all the way round. */
+static void a_flag_of_the_one_before_adds_no_round(void **state)
+{
+    static void (*const ways[])(struct host *) = {unreserved, taken_from_the_firmware, left_by_a_session};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        struct host host;
+        struct upmu_count count;
+
+        host_set_up(&host, "skylake");
+        ways[i](&host);
+        assert_int_equal(upmu_session_add(&host.session, "branches:counter=0", NULL), UPMU_OK);
+        host_begin(&host, &host.session);
+        host_run(&host, BRANCHES(1000));
+        upmu_sim_advance_ns(&host.sim, TEN_MINUTES_NS);
+        upmu_sim_foreign_nmi(&host.sim);
+        host_run(&host, BRANCHES(10));
+        assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+        if (count.raw != 1010)
+            fail_msg("way %u: %llx", i, (unsigned long long)count.raw);
+        assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
+        assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+        assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+    }
+}
+
+static void nmi_before(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+{
+    (void)cpu, (void)number, (void)kind, (void)address;
+    upmu_sim_foreign_nmi(sim);
+}
+
+/* The gate of a counter that the host has closed and given back is not opened by a handler that knew it open. */
+static void what_the_host_closed_stays_closed_when_it_is_given_back(void **state)
+{
+    (void)state;
+    for (unsigned meets = 0; meets < 2; meets++) {
+        struct host host;
+        uint64_t counted;
+
+        host_set_up(&host, "skylake");
+        host_takes(&host);
+        host_sample(&host, "branch-misses:counter=1", 1000);
+        host_run(&host, BRANCHES(1000));
+        host_closes(&host);
+        upmu_cpu_unreserve(&host.cpu[0], 1);
+        counted = host.sim.cpu[0].counter[0].counted;
+        if (!meets)
+            upmu_sim_foreign_nmi(&host.sim);
+        host_run(&host, BRANCHES(1000));
+        assert_int_equal(host.sim.cpu[0].counter[0].counted, counted);
+        assert_false(upmu_sim_runs(&host.sim, 0, 0));
+        /* Nor is a session loaded under it. */
+        assert_int_equal(upmu_session_add(&host.other, "instructions:counter=0", NULL), UPMU_OK);
+        host.sim.events_per_access = 1;
+        host.sim.before_access = meets ? nmi_before : NULL;
+        assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
+        assert_int_equal(host.sim.cpu[0].counter[0].counted, counted);
+        host.sim.before_access = NULL;
+        host.sim.events_per_access = 0;
+        assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
+        assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+        host_end(&host);
+    }
+}
+
+/* What another owner was found to use stays as it is, also in registers that sessions share with it. */
+static void the_gate_of_a_counter_found_in_use_is_left_alone(void **state)
+{
+    (void)state;
+    for (unsigned open = 0; open < 2; open++) {
+        struct host host;
+        struct upmu_why why;
+
+        host_set_up(&host, "core2");
+        assert_int_equal(upmu_session_add(&host.session, "branches:counter=1", NULL), UPMU_OK);
+        host_begin(&host, &host.session);
+        assert_int_equal(upmu_cpu_verify(&host.cpu[0], &why), UPMU_OK);
+        assert_int_equal(upmu_session_add(&host.other, "branches:counter=0", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
+        upmu_sim_poke(&host.sim, 0, SELECT_0, 0x4300c0);
+        assert_int_equal(upmu_cpu_verify(&host.cpu[0], &why), UPMU_ERR_CHANGED);
+        assert_int_equal(host.cpu[0].foreign, 1);
+        for (unsigned i = 0; i < 2; i++) {
+            uint64_t bit = i ^ open;
+
+            upmu_sim_poke(&host.sim, 0, GLOBAL_CTRL, (upmu_sim_peek(&host.sim, 0, GLOBAL_CTRL) & ~UINT64_C(1)) | bit);
+            stops(&host.session);
+            assert_int_equal(upmu_sim_peek(&host.sim, 0, GLOBAL_CTRL) & 1, bit);
+            starts(&host.session);
+            assert_int_equal(upmu_sim_peek(&host.sim, 0, GLOBAL_CTRL) & 1, bit);
+        }
+        assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+        assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, GLOBAL_CTRL) & 1, !open);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stopped_session_that_wants_its_next_set_closes_nobody_elses_counters),
         cmocka_unit_test(an_overflow_found_between_stop_and_start_changes_the_set),
         cmocka_unit_test(a_static_session_that_is_placed_anew_begins_where_its_counter_is),
+        cmocka_unit_test(a_flag_of_the_one_before_adds_no_round),
+        cmocka_unit_test(what_the_host_closed_stays_closed_when_it_is_given_back),
+        cmocka_unit_test(the_gate_of_a_counter_found_in_use_is_left_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

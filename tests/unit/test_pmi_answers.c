@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an interrupt is answered, and what it acknowledges, where one thing is not as it
+ * usually is: another source's NMI came first, the status register hides a bit, the CPU has
+ * just been given back, a counter is as wide as a register.  The class of mistake: a case
+ * that the sources of interrupts do not have when each is tried alone.
+ */
+#include "tests/common/host.h"
+
+#define GLOBAL_STATUS 0x38e
+#define RESET 0x390
+
+static enum upmu_pmi last_answer(const struct host *host)
+{
+    assert_in_range(host->answers, 1, HOST_ANSWERS);
+    return host->answer[host->answers - 1];
+}
+
+/* ---- Another source's NMI takes the overflow; that of the counter comes right after it ---- */
+
+static void own_nmis_are_answered_after_a_foreign_one_that_took_their_overflow(void **state)
+{
+    static const char *const profiles[] = {"core2", "skylake", "version1", "p6", "zen4", "k8_revf"};
+
+    (void)state;
+    for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++)
+        for (unsigned frame = 0; frame < 2; frame++)
+            for (uint32_t skid = 1; skid < 8; skid++) {
+                struct host host;
+                uint32_t own;
+
+                host_prepare(&host, profiles[p]);
+                host.no_frame = !frame;
+                host.sim.ns_per_access = 100;
+                host_start(&host);
+                host_sample(&host, "branches", 1000);
+                for (unsigned i = 0; i < 5; i++) {
+                    host.sim.skid = skid;
+                    upmu_sim_events(&host.sim, &(struct upmu_sim_burst){
+                                                   .branches = 1000 - (i ? skid : 0), .cycles = 1, .ip = 0x1000});
+                    own = host.sim.cpu[0].interrupts - host.sim.cpu[0].foreign;
+                    upmu_sim_foreign_nmi(&host.sim);
+                    if (host.sim.cpu[0].interrupts - host.sim.cpu[0].foreign == own)
+                        upmu_sim_events(&host.sim,
+                                        &(struct upmu_sim_burst){.branches = skid, .cycles = 1, .ip = 0x1000});
+                    for (unsigned n = 0; n < host.answers; n++)
+                        if (!host.was_foreign[n] && host.answer[n] == UPMU_PMI_NOT_OURS)
+                            fail_msg("%s: skid %u, NMI %u of %u", profiles[p], (unsigned)skid, n, host.answers);
+                    host.answers = 0;
+                }
+                assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+                host_end(&host);
+            }
+}
+
+/* And no more than that one: the next foreign NMI is another source's. */
+static void a_foreign_nmi_somewhere_else_is_not_ours(void **state)
+{
+    (void)state;
+    for (unsigned frame = 0; frame < 2; frame++) {
+        struct host host;
+
+        host_prepare(&host, "skylake");
+        host.no_frame = !frame;
+        host_start(&host);
+        host_sample(&host, "instructions", 1000);
+        host_run(&host, 1000);
+        assert_int_equal(last_answer(&host), UPMU_PMI_HANDLED);
+        upmu_sim_advance_ns(&host.sim, 1000000);
+        host_run(&host, 10);
+        upmu_sim_foreign_nmi(&host.sim);
+        assert_int_equal(last_answer(&host), UPMU_PMI_NOT_OURS);
+        host_end(&host);
+    }
+}
+
+/* At the place of the last overflow one NMI may be its own; a second may not, nor one much later or elsewhere. */
+static void one_nmi_at_the_place_of_an_overflow_may_be_its_own(void **state)
+{
+    static const struct {
+        uint64_t ip, sp, passed_ns;
+        enum upmu_pmi answer;
+    } cases[] = {
+        {0x1000, 0x8000, 10000000, UPMU_PMI_STALE},    {0x1000, 0x8000, 100000000, UPMU_PMI_NOT_OURS},
+        {0x1001, 0x8000, 10000000, UPMU_PMI_NOT_OURS}, {0x1000, 0x8008, 10000000, UPMU_PMI_NOT_OURS},
+        {0x1001, 0x8008, 40000, UPMU_PMI_STALE},       {0x1001, 0x8008, 60000, UPMU_PMI_NOT_OURS},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct host host;
+        struct upmu_frame first = {.ip = 0x1000, .sp = 0x8000}, second = {.ip = cases[i].ip, .sp = cases[i].sp};
+
+        host_set_up(&host, "skylake");
+        host.sim.deliver = NULL;
+        host_sample(&host, "instructions", 1000);
+        host_run(&host, 1000);
+        host.sim.cpu[0].in_nmi = true; /* these are the test's own */
+        assert_int_equal(upmu_handle_pmi(&host.cpu[0], &first), UPMU_PMI_HANDLED);
+        upmu_sim_advance_ns(&host.sim, cases[i].passed_ns);
+        assert_int_equal(upmu_handle_pmi(&host.cpu[0], &second), cases[i].answer);
+        assert_int_equal(upmu_handle_pmi(&host.cpu[0], &second), UPMU_PMI_NOT_OURS);
+        host.sim.cpu[0].in_nmi = false;
+        host_end(&host);
+    }
+}
+
+/* ---- Acknowledgements ---- */
+
+static struct upmu_port real;
+
+static bool status_reads_0(void *context, uint32_t address, uint64_t *out_value)
+{
+    bool fine = real.rdmsr(context, address, out_value);
+
+    if (address == GLOBAL_STATUS)
+        *out_value = 0;
+    return fine;
+}
+
+/* The value says what has overflowed; what is not acknowledged may not interrupt again. */
+static void overflows_that_the_status_hides_are_acknowledged(void **state)
+{
+    static const char *const lists[] = {"instructions", "branches", "branches,instructions,cycles"};
+
+    (void)state;
+    for (unsigned l = 0; l < 3; l++)
+        for (unsigned stopped = 0; stopped < 2; stopped++) {
+            struct host host;
+
+            host_prepare(&host, "skylake");
+            real = host.sim.port;
+            host.sim.port.rdmsr = status_reads_0;
+            upmu_sim_set_delivery(&host.sim, 0, 0x40);
+            host_start(&host);
+            upmu_sim_irqs(&host.sim, true);
+            host_sample(&host, lists[l], 1000);
+            host_run(&host, 10000);
+            assert_in_range(host_drain(&host, NULL), 5, 100);
+            assert_int_equal(upmu_sim_peek(&host.sim, 0, GLOBAL_STATUS), 0);
+            /* Also where a stop has settled it before its interrupt came. */
+            upmu_sim_irqs(&host.sim, false);
+            host_run(&host, 3000);
+            if (stopped)
+                assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+            upmu_sim_irqs(&host.sim, true);
+            assert_int_not_equal(last_answer(&host), UPMU_PMI_NOT_OURS);
+            assert_int_equal(upmu_sim_peek(&host.sim, 0, GLOBAL_STATUS), 0);
+            host_end(&host);
+        }
+}
+
+/* ---- A CPU that has just been given back ---- */
+
+static void gives_back(struct host *host)
+{
+    assert_int_equal(upmu_cpu_fini(&host->cpu[0]), UPMU_OK);
+}
+
+static void falls_asleep(struct host *host)
+{
+    assert_int_equal(upmu_cpu_suspend(&host->cpu[0]), UPMU_OK);
+}
+
+static void an_interrupt_that_was_on_its_way_at_the_end_is_no_unknown_one(void **state)
+{
+    static void (*const ends[])(struct host *) = {gives_back, falls_asleep};
+    static const char *const profiles[] = {"core2", "skylake", "version1", "p6", "zen4", "k8_revf"};
+
+    (void)state;
+    for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++)
+        for (unsigned end = 0; end < 2; end++) {
+            struct host host;
+
+            host_prepare(&host, profiles[p]);
+            upmu_sim_set_delivery(&host.sim, 0, 0x40);
+            host_start(&host);
+            upmu_sim_irqs(&host.sim, true);
+            host_sample(&host, "branches", 1000);
+            upmu_sim_irqs(&host.sim, false);
+            host_run(&host, 2000);
+            ends[end](&host);
+            assert_int_equal(host.answers, 0);
+            upmu_sim_irqs(&host.sim, true);
+            assert_int_equal(host.answers, 1);
+            assert_int_equal(host.answer[0], UPMU_PMI_STALE);
+            /* One, and no other. */
+            upmu_sim_foreign_nmi(&host.sim);
+            if (strcmp(profiles[p], "zen4") && strcmp(profiles[p], "k8_revf"))
+                assert_int_equal(host.answer[1], UPMU_PMI_NOT_OURS);
+            gives_back(&host);
+            host_no_violation(&host);
+        }
+}
+
+static void an_interrupt_that_never_came_is_not_expected_after_the_end(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    host_sample(&host, "branches", 1000);
+    host.sim.cpu[0].lvtpc |= UPMU_SIM_LVTPC_MASKED;
+    host_run(&host, 2000);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    upmu_sim_advance_ns(&host.sim, 100000000);
+    gives_back(&host);
+    upmu_sim_foreign_nmi(&host.sim);
+    assert_int_equal(last_answer(&host), UPMU_PMI_NOT_OURS);
+    host_no_violation(&host);
+}
+
+/* ---- Counters as wide as a register ---- */
+
+static void a_counter_of_64_bits_goes_no_round(void **state)
+{
+    struct upmu_sim_profile wide = *upmu_sim_profile("core2");
+    struct host host;
+
+    (void)state;
+    wide.general_width = 64;
+    wide.fixed_width = 64;
+    memset(&host, 0, sizeof host);
+    upmu_sim_init(&host.sim, &wide, 2);
+    host.sim.test = &host;
+    host.sim.deliver = host_deliver;
+    upmu_sim_bind_cpu(&host.sim, 0, &host.cpu[0]);
+    host_start(&host);
+    assert_int_equal(host.cpu[0].pmu->counter[0].width, 64);
+    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    host_run(&host, 2000);
+    /* A status bit that nothing explains, long after. */
+    upmu_sim_advance_ns(&host.sim, UINT64_C(600000000000));
+    host.sim.cpu[0].status |= 1;
+    upmu_sim_foreign_nmi(&host.sim);
+    assert_int_equal(host_value(&host.session, 0), 1000);
+    host_end(&host);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(own_nmis_are_answered_after_a_foreign_one_that_took_their_overflow),
+        cmocka_unit_test(a_foreign_nmi_somewhere_else_is_not_ours),
+        cmocka_unit_test(one_nmi_at_the_place_of_an_overflow_may_be_its_own),
+        cmocka_unit_test(overflows_that_the_status_hides_are_acknowledged),
+        cmocka_unit_test(an_interrupt_that_was_on_its_way_at_the_end_is_no_unknown_one),
+        cmocka_unit_test(an_interrupt_that_never_came_is_not_expected_after_the_end),
+        cmocka_unit_test(a_counter_of_64_bits_goes_no_round),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
