@@ -260,8 +260,8 @@ static uint64_t others_bits(const struct upmu_bank *bank, unsigned row)
             bits |= UINT64_C(0xf0000000f) << 4u * (counter->nibble - 1u);
         if (counter->gate_row == row)
             bits |= UPMU_BIT64(counter->gate_bit);
-        /* P6: what select 0 keeps when it is idle enables the other counter, too. */
-        if (own_gate(bank, row))
+        /* P6: what select 0 keeps when it is idle enables the other counter, too; select 1 enables none. */
+        if (own_gate(bank, row) && row == bank->pmu->counter[0].select_row)
             bits |= upmu_register_class_of(bank->pmu, row)->idle_keep;
     }
     return bits;

@@ -237,7 +237,7 @@ static bool watchdog(void *hardware, unsigned index, unsigned counter, bool on, 
         bool needed = (cpu->select[0] & ENABLE) && other && other != NOTHING;
         cpu->select[0] = on || needed ? word | ENABLE : 0;
     } else {
-        cpu->select[1] = on ? word : NOTHING;
+        cpu->select[1] = word | (cpu->select[1] & ENABLE); /* c 16: EN of select 1 does nothing */
         if (on && !(cpu->select[0] & ENABLE))
             cpu->select[0] = NOTHING | ENABLE;
     }

@@ -88,9 +88,14 @@ void rules_write(unsigned number, uint32_t msr, uint64_t value)
                    (unsigned long long)((before ^ value) & ~owned));
 }
 
-/* Bits that the hardware sets by itself: OVF of a CCCR. */
-static uint64_t status_bits(uint32_t msr)
+/*
+ * Bits that need not be as they were found: OVF of a CCCR, which the hardware sets; the common enable of P6, on which
+ * the host's counter 1 relies.
+ */
+static uint64_t other_bits(const struct host_cpu *cpu, uint32_t msr)
 {
+    if (host.setting.family == &hardware_p6 && msr == 0x186 && cpu->watchdog[1].on)
+        return UINT64_C(1) << 22;
     return host.setting.family == &hardware_netburst && msr >= 0x360 && msr <= 0x371 ? UINT64_C(1) << 31 : 0;
 }
 
@@ -107,7 +112,7 @@ void rules_restored(unsigned number)
         if (at->counter || (at->shared && find_mate(number) != HOST_NONE) ||
             !host.setting.family->rdmsr(host.hardware, number, at->msr, &value))
             continue;
-        if ((value ^ cpu->found[i]) & ~cpu->lent[i] & ~status_bits(at->msr))
+        if ((value ^ cpu->found[i]) & ~cpu->lent[i] & ~other_bits(cpu, at->msr))
             rules_fail(RULE_RESTORE, "CPU %u: register %x holds %llx; it was found with %llx", number,
                        (unsigned)at->msr, (unsigned long long)value, (unsigned long long)cpu->found[i]);
     }

@@ -249,6 +249,29 @@ static void a_reserved_counter_keeps_the_common_enable(void **state)
     }
 }
 
+/* The bit is in select 0 alone: select 1 is as it was found when counter 0 is the host's.  Of the class above. */
+static void a_reserved_counter_0_leaves_select_1_to_upmu(void **state)
+{
+    static const char *const profiles[] = {"p6", "pentium_m", "yonah"};
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        struct host host;
+
+        host_set_up(&host, profiles[i]);
+        assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 1), UPMU_OK);
+        upmu_sim_poke(&host.sim, 0, 0x186, 0x4300c4);
+        assert_int_equal(upmu_session_add(&host.session, "instructions:counter=1", NULL), UPMU_OK);
+        host_begin(&host, &host.session);
+        host_run(&host, 100);
+        assert_int_equal(host_value(&host.session, 0), 100);
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+        assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x187), 0);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x186), 0x4300c4);
+    }
+}
+
 static void counters_of_the_firmware_can_be_taken_and_are_given_back(void **state)
 {
     struct host host;
@@ -479,6 +502,7 @@ int main(void)
         cmocka_unit_test(a_counter_that_would_reload_is_the_firmwares),
         cmocka_unit_test(where_there_are_no_records_nothing_is_looked_for),
         cmocka_unit_test(a_reserved_counter_keeps_the_common_enable),
+        cmocka_unit_test(a_reserved_counter_0_leaves_select_1_to_upmu),
         cmocka_unit_test(counters_of_the_firmware_can_be_taken_and_are_given_back),
         cmocka_unit_test(taking_the_firmwares_counters_leaves_reserved_ones_running),
         cmocka_unit_test(a_watchdog_that_was_found_and_stopped_is_not_started_at_the_end),
