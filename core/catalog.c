@@ -81,7 +81,7 @@ static UPMU_APART bool letters_take(const struct wanted *wanted, unsigned at, co
     if (count > UPMU_MASKS)
         count = UPMU_MASKS;
     all = count + (set[0] & UPMU_SET_OTHERS);
-    for (; i < count; run += 2) {
+    for (; i < count && run < heads; run += 2) {
         stop += run[1] & UPMU_RUN_MASKS;
         if (stop > count)
             stop = count;

@@ -455,6 +455,10 @@ bool upmu_masks_next(struct upmu_masks *masks)
 
     if (++masks->index < masks->count) {
         while (!masks->left) {
+            if (masks->run >= masks->heads) {
+                masks->count = masks->index; /* the bytes have changed */
+                return false;
+            }
             masks->class = upmu_section_at(masks->file, UPMU_SHARED_CLASSES, set[masks->run] & ~UPMU_LAST_RUN);
             masks->left = set[masks->run + 1] & UPMU_RUN_MASKS;
             masks->run += 2;
@@ -503,7 +507,8 @@ bool upmu_masks_find(const struct upmu_catalog *catalog, const uint8_t *set, uns
     if (i >= out->count)
         return false;
     do
-        (void)upmu_masks_next(out);
+        if (!upmu_masks_next(out))
+            return false;
     while (out->index < i);
     return true;
 }
@@ -512,7 +517,6 @@ bool upmu_row_unpack(const struct upmu_catalog *catalog, unsigned row, struct up
 {
     const uint8_t *file = upmu_catalog_file(catalog);
     struct upmu_masks masks;
-    unsigned i;
 
     if (!upmu_row_read(catalog, row, &out->row, &out->set))
         return false;
@@ -520,12 +524,16 @@ bool upmu_row_unpack(const struct upmu_catalog *catalog, unsigned row, struct up
     if (!out->row.mask_count)
         return true;
     upmu_masks_begin(file, out->set, &masks);
-    while (upmu_masks_next(&masks) && masks.class)
+    /* As many as are unpacked here, not as were counted there: the bytes may change between. */
+    out->row.mask_count = 0;
+    while (upmu_masks_next(&masks) && masks.class) {
+        out->row.mask_count = (uint8_t)(masks.index + 1);
         out->mask[masks.index] = (struct upmu_mask_entry){
             (uint16_t)upmu_masks_bits(&masks), masks.class[0], masks.class[1], masks.class[2], (uint8_t)masks.index};
-    for (i = masks.count - 1; i-- > 0;)
-        if (!((out->mask[i].class ^ out->mask[i + 1].class) & UPMU_CLASS_GROUP))
-            out->mask[i].last = out->mask[i + 1].last;
+    }
+    for (unsigned i = out->row.mask_count; i-- > 1;)
+        if (!((out->mask[i - 1].class ^ out->mask[i].class) & UPMU_CLASS_GROUP))
+            out->mask[i - 1].last = out->mask[i].last;
     return true;
 }
 

@@ -210,8 +210,11 @@ const struct upmu_catalog *upmu_catalog_builtin(unsigned i);
 /*
  * Check a packed file of catalogues from outside (tools/catalog_pack.py --blob): its
  * checksum, bounds and order, and that each name leads to its event and back.  The
- * file belongs to the host, and must stay as it is while a PMU uses it; if its bytes
- * change all the same, names and events may be wrong, but nothing outside it is read.
+ * file belongs to the host, and must stay as it is while a PMU uses it: its headers are
+ * trusted from then on.  If other bytes change all the same, between calls or during
+ * one, names and events may be wrong, but nothing outside the file is read or written.
+ * A file that something else can write (a program, a mapped file) is for
+ * upmu_catalog_copy().
  * Of a file of 10,000 names this takes some ten milliseconds, and 2 KiB of stack.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (damaged, or no such file); UPMU_ERR_VERSION (for
@@ -220,6 +223,16 @@ const struct upmu_catalog *upmu_catalog_builtin(unsigned i);
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_catalog_load(const void *file, size_t size);
+
+/*
+ * Copy a file to memory of the host, aligned as it likes, and check the copy, which is
+ * used from then on: what becomes of `file` is of no account.
+ *
+ * Returns as upmu_catalog_load(), or UPMU_ERR_NO_SPACE (`room` is less than `size`).
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_catalog_copy(void *to, size_t room, const void *file, size_t size);
 
 /* The i-th catalogue of a file that was checked, or NULL after the last.  Context: any. */
 const struct upmu_catalog *upmu_catalog_loaded(const void *file, unsigned i);

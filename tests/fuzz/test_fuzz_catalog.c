@@ -4,15 +4,18 @@
  * None that is accepted reads outside itself (with the address sanitizer), and each that
  * is accepted is consistent: every name leads to its id and back, every event that a PMU
  * encodes has only bits that the PMU's registers have, and comes back from its text.
+ * While a byte behind its headers changes, and after that, no call reads or writes outside
+ * (what it answers does not matter).
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include <upmu/upmu.h>
 
-#include "core/catalog.h"
+#include "core/catalog_table.h"
 
 #include "tests/common/blobs.h"
+#include "tests/common/flipper.h"
 #include "tests/fuzz/fuzz.h"
 
 #define NAME 160
@@ -74,6 +77,55 @@ static void check_catalog(const struct upmu_catalog *catalog, const void *file, 
     (void)upmu_catalog_nearest(catalog, "instuctions", 11, &id);
 }
 
+/* Every kind of call, whatever it answers. */
+static void ask_everything(const struct upmu_catalog *catalog, const void *file, unsigned model, unsigned seed)
+{
+    unsigned rows = upmu_catalog_rows(catalog), which = rows ? seed % rows : 0, mask;
+    struct upmu_event_id id, found;
+    char name[NAME], back[NAME];
+    struct upmu_event event;
+    struct upmu_mask one;
+    struct upmu_pmu pmu;
+    struct upmu_row row;
+    uint32_t cursor = seed << 16, taken;
+    bool alias;
+
+    if (upmu_pmu_by_name(&pmu, models[model]) != UPMU_OK)
+        return;
+    if (upmu_pmu_import(&pmu, file) != UPMU_OK)
+        pmu.imported = catalog;
+    for (unsigned i = 0; i < 8; i++, which = rows ? (which + 1) % rows : 0) {
+        if (!upmu_catalog_row(catalog, which, &row))
+            continue;
+        id = (struct upmu_event_id){upmu_catalog_number(catalog), (uint16_t)which, 1u << i};
+        (void)upmu_catalog_mask(catalog, which, i, &one);
+        (void)!upmu_catalog_merge(catalog, id, &row, &taken);
+        (void)upmu_catalog_id_name(catalog, id, name, sizeof name);
+        (void)!upmu_catalog_lookup(catalog, name, strlen(name), &found);
+        (void)upmu_catalog_mask_name(catalog, which, i, back, sizeof back);
+        (void)upmu_catalog_mask_lookup(catalog, which, back, strlen(back), &mask);
+        (void)!upmu_event_parse(&pmu, name, &event, NULL);
+        if (upmu_catalog_next(catalog, NULL, &cursor, &id, name, sizeof name, &alias) != UPMU_OK)
+            cursor = 0;
+    }
+    (void)!upmu_catalog_by_encoding(catalog, &row, &id);
+    (void)upmu_catalog_nearest(catalog, "instuctions", 11, &id);
+}
+
+/* Often a byte of what says how many masks a row has: what walks through them trusts it most. */
+static uint8_t *place_to_change(uint8_t *file, size_t size, const struct upmu_catalog *catalog,
+                                struct fuzz_bytes *input)
+{
+    size_t header = (size_t)(catalog->byte - file), behind = header + UPMU_OWN_HEADER + 12;
+    size_t begin = UPMU_FILE_DIRECTORY + 3, at = (size_t)fuzz_take(input, 2);
+    const uint8_t *set = upmu_row_set(catalog, (unsigned)at % (upmu_catalog_rows(catalog) + 1u));
+
+    if (set && fuzz_u8(input) % 4u)
+        return file + (set - file) + at % 9u;
+    at = begin + at % (size - begin);
+    return file + (at >= header && at < behind ? behind : at);
+}
+
 /* Which file, which PMU, then changes: where (2 bytes), to what. */
 static void run(const uint8_t *bytes, size_t length)
 {
@@ -93,8 +145,19 @@ static void run(const uint8_t *bytes, size_t length)
     }
     blob_seal(file, size);
     if (upmu_catalog_load(file, size) == UPMU_OK)
-        for (unsigned i = 0; upmu_catalog_loaded(file, i); i++)
-            check_catalog(upmu_catalog_loaded(file, i), file, model);
+        for (unsigned i = 0; upmu_catalog_loaded(file, i); i++) {
+            const struct upmu_catalog *catalog = upmu_catalog_loaded(file, i);
+            struct fuzz_bytes again = {bytes, bytes + length};
+            uint8_t *place = place_to_change(file, size, catalog, &again), value = fuzz_u8(&again);
+
+            check_catalog(catalog, file, model);
+            flipper_begin(place, value);
+            for (unsigned k = 0; k < 3; k++)
+                ask_everything(catalog, file, model, 8 * k + value);
+            flipper_end();
+            *place = value;
+            ask_everything(catalog, file, model, value);
+        }
     free(file);
 }
 

@@ -5,8 +5,13 @@
  */
 #include "tests/common/host.h"
 
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "core/catalog_table.h"
 #include "tests/common/blobs.h"
+#include "tests/common/flipper.h"
 
 #define NAME 160
 
@@ -439,6 +444,132 @@ static void one_call_takes_events_of_every_origin(void **state)
     host_end(&host);
 }
 
+/* ---- Bytes that change ---- */
+
+/* A file behind which no page is, and one of its rows. */
+static struct changing {
+    uint8_t *file;
+    const struct upmu_catalog *catalog;
+    unsigned row;
+    char name[NAME];
+} changing;
+
+static void place_at_the_end(const struct blob *blob)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = (blob->size + page - 1) / page * page;
+    uint8_t *room = mmap(NULL, pages + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    assert_true(room != MAP_FAILED);
+    assert_int_equal(mprotect(room + pages, page, PROT_NONE), 0);
+    changing.file = room + pages - blob->size;
+    memcpy(changing.file, blob->bytes, blob->size);
+    changing.catalog = upmu_catalog_loaded(changing.file, 0);
+}
+
+static void ask_for_masks(void)
+{
+    struct upmu_event_id id = {.catalogue = upmu_catalog_number(changing.catalog), .row = (uint16_t)changing.row};
+    struct upmu_mask mask;
+    struct upmu_row row;
+
+    (void)upmu_catalog_mask(changing.catalog, changing.row, 1, &mask);
+    id.masks = 2;
+    (void)!upmu_catalog_merge(changing.catalog, id, &row, NULL);
+}
+
+static void ask_by_name(void)
+{
+    struct upmu_event_id id;
+    char name[NAME];
+    unsigned mask;
+
+    (void)!upmu_catalog_lookup(changing.catalog, changing.name, strlen(changing.name), &id);
+    (void)upmu_catalog_mask_lookup(changing.catalog, changing.row, changing.name, 3, &mask);
+    (void)upmu_catalog_mask_name(changing.catalog, changing.row, 1, name, sizeof name);
+}
+
+/* A row with masks, and its first name with one. */
+static const uint8_t *masked_row(void)
+{
+    struct upmu_event_id id = {.catalogue = upmu_catalog_number(changing.catalog), .masks = 2};
+
+    for (changing.row = 0;; changing.row++) {
+        const uint8_t *set = upmu_row_set(changing.catalog, changing.row);
+        struct upmu_row row;
+
+        assert_true(upmu_catalog_row(changing.catalog, changing.row, &row));
+        id.row = (uint16_t)changing.row;
+        if (set && row.mask_count > 2 && upmu_catalog_id_name(changing.catalog, id, changing.name, NAME) < NAME)
+            return set;
+    }
+}
+
+/*
+ * A set of masks that changes while it is walked leads nowhere but to wrong masks.  The class: what is read twice, and
+ * trusted the second time because it was checked the first.
+ */
+static void masks_that_change_during_a_call_lead_nowhere(void **state)
+{
+    static const char *const names[] = {"k7", "coreduo"};
+    static const uint8_t values[] = {0, 0x3f, 0xff};
+    static struct blob blob;
+    unsigned asked = 0;
+
+    (void)state;
+    for (unsigned n = 0; n < 2; n++) {
+        const uint8_t *set;
+
+        take(&blob, names[n]);
+        place_at_the_end(&blob);
+        set = masked_row();
+        for (unsigned byte = 0; byte < 5; byte++)
+            for (unsigned v = 0; v < 3; v++) {
+                flipper_begin(changing.file + (set - changing.file) + byte, values[v]);
+                for (unsigned i = 0; i < 3000; i++, asked++) {
+                    ask_for_masks();
+                    ask_by_name();
+                }
+                flipper_end();
+            }
+    }
+    printf("%u questions about masks that changed\n", asked);
+}
+
+/* The same, if everything behind the header of the set becomes 0 after the walk has begun. */
+static void a_walk_through_masks_that_are_gone_ends(void **state)
+{
+    static struct blob blob;
+    struct upmu_masks masks;
+    unsigned walked = 0;
+    const uint8_t *set;
+    uint8_t *at;
+
+    (void)state;
+    take(&blob, "k7");
+    place_at_the_end(&blob);
+    set = masked_row();
+    at = changing.file + (set - changing.file);
+    upmu_masks_begin(changing.file, set, &masks);
+    memset(at + 1, 0, (size_t)(changing.file + blob.size - at) - 1);
+    while (upmu_masks_next(&masks))
+        assert_true(++walked < 64);
+    assert_true(masks.run <= masks.heads);
+}
+
+static void a_copy_does_not_change_with_what_it_is_of(void **state)
+{
+    static struct blob blob, copy;
+
+    (void)state;
+    take(&blob, "k7");
+    assert_int_equal(upmu_catalog_copy(copy.bytes, blob.size - 1, blob.bytes, blob.size), UPMU_ERR_NO_SPACE);
+    assert_int_equal(upmu_catalog_copy(copy.bytes, sizeof copy.bytes, blob.bytes, blob.size), UPMU_OK);
+    memset(blob.bytes, 0xff, sizeof blob.bytes);
+    assert_string_equal(upmu_catalog_name(upmu_catalog_loaded(copy.bytes, 0)), "k7");
+    assert_int_equal(upmu_catalog_load(copy.bytes, upmu_word(copy.bytes + 4)), UPMU_OK);
+    assert_int_equal(upmu_catalog_copy(copy.bytes, sizeof copy.bytes, blob.bytes, 4096), UPMU_ERR_INVALID);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -454,6 +585,9 @@ int main(void)
         cmocka_unit_test(rows_are_translated_if_their_own_catalogue_is_architectural),
         cmocka_unit_test(a_cascade_begins_with_an_event_of_its_own_catalogue),
         cmocka_unit_test(a_pmu_refuses_events_of_a_source_that_it_does_not_take),
+        cmocka_unit_test(masks_that_change_during_a_call_lead_nowhere),
+        cmocka_unit_test(a_walk_through_masks_that_are_gone_ends),
+        cmocka_unit_test(a_copy_does_not_change_with_what_it_is_of),
         cmocka_unit_test(an_event_from_outside_counts_and_says_so_as_long_as_its_session_lives),
         cmocka_unit_test(one_call_takes_events_of_every_origin),
     };
