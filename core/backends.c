@@ -16,22 +16,23 @@ extern const struct upmu_backend upmu_x86_p4_backend;
 extern const struct upmu_backend upmu_amd_k8_backend;
 #endif
 
-static const struct upmu_backend *const backends[] = {
-#if UPMU_BACKEND_X86_CORE
-    &upmu_x86_core_backend,
-#endif
-#if UPMU_BACKEND_X86_P4
-    &upmu_x86_p4_backend,
-#endif
-#if UPMU_BACKEND_AMD
-    &upmu_amd_k8_backend,
-#endif
-    NULL
-};
-
+/* (No table of addresses: in a position-independent kernel it would be data that something has to relocate.) */
 const struct upmu_backend *upmu_backend(unsigned i)
 {
-    return i < sizeof backends / sizeof backends[0] ? backends[i] : NULL;
+#if UPMU_BACKEND_X86_CORE
+    if (!i--)
+        return &upmu_x86_core_backend;
+#endif
+#if UPMU_BACKEND_X86_P4
+    if (!i--)
+        return &upmu_x86_p4_backend;
+#endif
+#if UPMU_BACKEND_AMD
+    if (!i--)
+        return &upmu_amd_k8_backend;
+#endif
+    (void)i;
+    return NULL;
 }
 
 void upmu_detection_read(const struct upmu_detection *detection, uint32_t highest, const struct upmu_leaf *leaf,
@@ -60,8 +61,10 @@ bool upmu_detection_identify(const struct upmu_detection *detection, struct upmu
 
 static bool describe(struct upmu_pmu *pmu, const char *name)
 {
-    for (unsigned i = 0; backends[i]; i++)
-        if (backends[i]->describe(name, pmu))
+    const struct upmu_backend *backend;
+
+    for (unsigned i = 0; (backend = upmu_backend(i)) != NULL; i++)
+        if (backend->describe(name, pmu))
             return true;
     return false;
 }
@@ -87,11 +90,12 @@ enum upmu_status upmu_pmu_by_name(struct upmu_pmu *pmu, const char *name)
 const char *upmu_pmu_known(unsigned index)
 {
     const struct upmu_catalog *catalog;
+    const struct upmu_backend *backend;
 
-    for (unsigned i = 0; backends[i]; i++)
-        for (unsigned k = 0; backends[i]->names(k); k++)
+    for (unsigned i = 0; (backend = upmu_backend(i)) != NULL; i++)
+        for (unsigned k = 0; backend->names(k); k++)
             if (index-- == 0)
-                return backends[i]->names(k);
+                return backend->names(k);
     for (unsigned i = 0; (catalog = upmu_catalog_builtin(i)) != NULL; i++)
         if (upmu_catalog_pmu(catalog) != upmu_catalog_name(catalog) && index-- == 0)
             return upmu_catalog_name(catalog);
@@ -145,5 +149,5 @@ void upmu_image_add(struct upmu_image *image, unsigned row, uint64_t mask, uint6
         return;
     }
     image->entry[image->count++] =
-        (struct upmu_image_entry){ .row = (uint8_t)row, .guard = guard, .mask = mask, .value = value & mask };
+        (struct upmu_image_entry){.row = (uint8_t)row, .guard = guard, .mask = mask, .value = value & mask};
 }

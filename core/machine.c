@@ -34,6 +34,8 @@ enum upmu_status upmu_machine_init_checked(struct upmu_machine *machine, const s
 {
     if (version != UPMU_VERSION || machine_bytes != sizeof(struct upmu_machine) || cpu_bytes != sizeof(struct upmu_cpu))
         return UPMU_ERR_VERSION;
+    if (upmu_backend(0) && !upmu_backend(0)->detect)
+        return UPMU_ERR_NOT_LINKED;
     memset(machine, 0, sizeof *machine);
     machine->port = port;
     return check_hooks(machine);

@@ -45,6 +45,7 @@ static const struct {
     {UPMU_ERR_END, "nothing left"},
     {UPMU_ERR_NOT_PERMITTED, "not permitted"},
     {UPMU_ERR_WRONG_PMU, "made for another PMU"},
+    {UPMU_ERR_NOT_LINKED, "constant tables are not linked"},
 };
 
 const char *upmu_status_text(enum upmu_status status)

@@ -382,8 +382,9 @@ struct upmu_cpu {
  *
  * `machine` and `port` must stay; `*machine` need not be initialised.
  * Returns UPMU_OK, UPMU_ERR_HOOK_MISSING (rdmsr, wrmsr or cpuid is NULL, or only
- * one of irq_save and irq_restore is given) or UPMU_ERR_VERSION (the library was
- * built from other headers or with other options).
+ * one of irq_save and irq_restore is given), UPMU_ERR_VERSION (the library was
+ * built from other headers or with other options) or UPMU_ERR_NOT_LINKED (its tables of
+ * functions are all zero: a position-independent kernel without .data.rel.ro).
  * Context: any.
  */
 #define upmu_machine_init(machine, port) \

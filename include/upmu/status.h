@@ -56,7 +56,8 @@ enum upmu_status {
     UPMU_ERR_COMPILED_OUT = 71,  /* left out by a build option */
     UPMU_ERR_END = 72,           /* no further item */
     UPMU_ERR_NOT_PERMITTED = 73, /* the register or the value is not allowed at this level */
-    UPMU_ERR_WRONG_PMU = 74      /* encoded for another PMU than this CPU's */
+    UPMU_ERR_WRONG_PMU = 74,     /* encoded for another PMU than this CPU's */
+    UPMU_ERR_NOT_LINKED = 75     /* the library's tables are all zero: the linker script lost .data.rel.ro */
 };
 
 /*

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Hooks for ring 0.  A register access that faults reaches the kernel's own #GP
- * handler, so msr_faults_are_safe stays false.
+ * handler, so msr_faults_are_safe stays false.  RDPMC is guarded (x86_guard.h): emulators
+ * raise #UD for it, also where CPUID promises counters.
  */
 #include <port/x86_native/x86_native.h>
+
+#include <port/x86_native/x86_guard.h>
 
 static bool native_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
 {
@@ -28,8 +31,7 @@ static void native_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_
 static bool native_rdpmc(void *context, uint32_t index, uint64_t *out_value)
 {
     (void)context;
-    *out_value = upmu_x86_rdpmc(index);
-    return true;
+    return upmu_x86_guarded_rdpmc(index, out_value);
 }
 
 static uintptr_t native_irq_save(void *context)

@@ -38,8 +38,7 @@ struct upmu_x86_native {
  * library first re-arms it, in upmu_cpu_init(); have the handler in place by then.
  * Context: local.
  */
-void upmu_x86_native_port(struct upmu_x86_native *native, volatile void *apic_page, unsigned vector,
-                          uint32_t tsc_khz);
+void upmu_x86_native_port(struct upmu_x86_native *native, volatile void *apic_page, unsigned vector, uint32_t tsc_khz);
 
 /* End of interrupt, for delivery on a vector.  Context: nmi. */
 void upmu_x86_native_eoi(const struct upmu_x86_native *native);

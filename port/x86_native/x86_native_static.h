@@ -19,6 +19,7 @@
 #define UPMU_X86_NATIVE_STATIC_H
 
 #include <stddef.h>
+#include <port/x86_native/x86_guard.h>
 #include <port/x86_native/x86_native.h>
 
 #define UPMU_STATIC_irq_save 1
@@ -71,8 +72,7 @@ static inline void upmu_static_cpuid(void *context, uint32_t leaf, uint32_t subl
 static inline bool upmu_static_rdpmc(void *context, uint32_t index, uint64_t *out_value)
 {
     (void)context;
-    *out_value = upmu_x86_rdpmc(index);
-    return true;
+    return upmu_x86_guarded_rdpmc(index, out_value);
 }
 
 static inline struct upmu_cpu *upmu_static_this_cpu(void *context)
