@@ -578,6 +578,8 @@ static bool watchdog(void *hardware, unsigned index, unsigned number, bool on, b
     *watch = (struct watch){on, interrupts, interrupts ? (0 - period) & width_mask(intel) : 0, counted};
     if (!on)
         return true;
+    cpu->pebs_enable &= ~bit; /* c 9.5 item 1; it may be what a kernel that is gone left */
+    cpu->cause[counter] = 0;
     cpu->value[counter] = watch->start;
     cpu->status &= ~bit;
     cpu->enable |= bit;
