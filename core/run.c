@@ -486,7 +486,8 @@ static enum upmu_status load_after_prelude(struct upmu_cpu *cpu, struct upmu_ses
     struct upmu_accesses *now = &cpu->bank.accesses, before = *now;
     bool fine = pause_others(cpu), broken = false;
 
-    upmu_run_tag(cpu, prelude->counters, 0);
+    /* What a static session left running stands still meanwhile: its base is no more. */
+    upmu_run_tag(cpu, prelude->counters | upmu_bank_open(&cpu->bank, cpu->pmu->counters & ~cpu->running), 0);
     cpu->used |= prelude->counters & ~upmu_cpu_blocked(cpu);
     if (fine) /* a fault is answered by a second attempt: what was selected without the whole sequence counts wrong */
         broken = !upmu_bank_prelude(&cpu->bank, prelude, upmu_cpu_blocked(cpu)) &&
