@@ -35,13 +35,25 @@ static void lend_bits(unsigned number, const uint64_t *before, const uint64_t *a
 
         for (unsigned other = 0; bits && other < host.setting.cpus; other++)
             if (other == number || (from->registers[i].shared && rules_share(other, number))) {
-                host.cpu[other].lent[i] |= __builtin_popcountll(bits) > 4 ? ~UINT64_C(0) : bits;
+                host.cpu[other].lent[i] |= __builtin_popcountll(bits) > 3 ? ~UINT64_C(0) : bits;
                 if (on)
                     host.cpu[other].kept[i] |= bits;
                 else
-                    host.cpu[other].kept[i] &= __builtin_popcountll(bits) > 4 ? 0 : ~bits;
+                    host.cpu[other].kept[i] &= __builtin_popcountll(bits) > 3 ? 0 : ~bits;
             }
     }
+}
+
+/* Without a counter of the host's own no bit is its own. */
+static void take_bits_back(unsigned number)
+{
+    for (unsigned i = 0; i < host.setting.cpus; i++)
+        for (unsigned counter = 0; rules_share(i, number) && counter < HOST_WATCHDOGS; counter++)
+            if (host.cpu[i].watchdog[counter].on)
+                return;
+    for (unsigned i = 0; i < host.setting.cpus; i++)
+        if (rules_share(i, number))
+            memset(host.cpu[i].kept, 0, sizeof host.cpu[i].kept);
 }
 
 static void set_watchdog(unsigned number, unsigned counter, bool on, bool interrupts, uint64_t period)
@@ -62,6 +74,8 @@ static void set_watchdog(unsigned number, unsigned counter, bool on, bool interr
     if (on)
         lend_bits(number, before, after, true);
     *watchdog = (struct watchdog){.on = on, .interrupts = interrupts};
+    if (!on)
+        take_bits_back(number);
 }
 
 struct reservation {
@@ -113,6 +127,7 @@ static void reserve(struct lots *lots)
         host.hotplug)
         return;
     host.hotplug = true;
+    real_accept(&host.hotplug);
     self->stay++;
     status = reserve_all(bit, true, cpu->cpu->pmu->shared_counters & bit);
     rules_status("upmu_cpu_reserve", status, "STATE PORT BUSY WRONG_CPU");
@@ -126,6 +141,7 @@ static void reserve(struct lots *lots)
         }
     }
     self->stay--;
+    real_offer(&host.hotplug);
     host.hotplug = false;
 }
 
@@ -137,6 +153,7 @@ static void unreserve(struct lots *lots)
     if (host.hotplug || cpu->power == CPU_ASLEEP)
         return;
     host.hotplug = true;
+    real_accept(&host.hotplug);
     self->stay++;
     for (unsigned counter = 0; counter < HOST_WATCHDOGS; counter++) {
         uint32_t bit = UINT32_C(1) << counter;
@@ -150,6 +167,7 @@ static void unreserve(struct lots *lots)
         cpu->reserved &= ~bit;
     }
     self->stay--;
+    real_offer(&host.hotplug);
     host.hotplug = false;
 }
 
@@ -159,7 +177,8 @@ static bool core_is_off(unsigned number, bool asleep_too)
 {
     for (unsigned i = 0; i < host.setting.cpus; i++)
         if (i != number && rules_share(i, number) &&
-            (host.cpu[i].power == CPU_LIVE || (!asleep_too && host.cpu[i].power == CPU_ASLEEP)))
+            (host.cpu[i].power == CPU_LIVE || host.cpu[i].reserved ||
+             (!asleep_too && host.cpu[i].power == CPU_ASLEEP)))
             return false;
     return true;
 }
@@ -204,6 +223,7 @@ void act_come(unsigned number, struct lots *lots)
     if (cpu->power != CPU_OFF || host.hotplug)
         return;
     host.hotplug = true;
+    real_accept(&host.hotplug);
     self->stay++;
     /* (Each value of the host's own counters stays what it is.) */
     if (!cpu->reserved && core_is_off(number, false) && lots_below(lots, 2)) {
@@ -234,6 +254,7 @@ void act_come(unsigned number, struct lots *lots)
         arena_give(upmu);
     }
     self->stay--;
+    real_offer(&host.hotplug);
     host.hotplug = false;
 }
 
@@ -263,6 +284,7 @@ void act_leave(struct lots *lots)
     if (cpu->power == CPU_OFF || host.hotplug || cpu->coming != HOST_NONE)
         return;
     host.hotplug = true;
+    real_accept(&host.hotplug);
     self->stay++;
     cpu->unreachable = true;
     wait_for_others();
@@ -289,6 +311,7 @@ void act_leave(struct lots *lots)
         hooks_switch(HOST_PROGRAMS + self->cpu);
     cpu->unreachable = false;
     self->stay--;
+    real_offer(&host.hotplug);
     host.hotplug = false;
 }
 
@@ -300,6 +323,7 @@ static void sleep_cpu(struct lots *lots)
     if (cpu->power != CPU_LIVE || cpu->useless || host.hotplug || cpu->reserved || cpu->coming != HOST_NONE)
         return;
     host.hotplug = true;
+    real_accept(&host.hotplug);
     self->stay++;
     cpu->unreachable = cpu->irq_off = true;
     status = HOST_CALL(upmu_cpu_suspend(cpu->cpu));
@@ -316,6 +340,7 @@ static void sleep_cpu(struct lots *lots)
     }
     cpu->unreachable = false;
     self->stay--;
+    real_offer(&host.hotplug);
     host.hotplug = false;
 }
 
@@ -327,6 +352,7 @@ static void wake_cpu(void)
     if (cpu->power != CPU_ASLEEP || host.hotplug || cpu->coming != HOST_NONE)
         return;
     host.hotplug = true;
+    real_accept(&host.hotplug);
     self->stay++;
     rules_snapshot(self->cpu);
     cpu->faulted = false;
@@ -340,6 +366,7 @@ static void wake_cpu(void)
         for (unsigned i = 0; i < HOST_SESSIONS; i++)
             host.session[i].spoiled |= rules_is_here(&host.session[i], self->cpu);
     self->stay--;
+    real_offer(&host.hotplug);
     host.hotplug = false;
 }
 
@@ -405,6 +432,7 @@ static void exit_thread(unsigned number)
         !hold_sessions(number, true))
         return;
     host.hotplug = true;
+    real_accept(&host.hotplug);
     thread->pins++;
     self->stay++;
     do {
@@ -416,6 +444,7 @@ static void exit_thread(unsigned number)
     if (runs)
         hooks_switch(HOST_PROGRAMS + self->cpu);
     self->stay--;
+    real_offer(&host.hotplug);
     host.hotplug = false;
     if (thread->cpu != HOST_NONE)
         return;

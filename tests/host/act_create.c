@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/host/real.h"
 #include "tests/host/simulated.h"
 
 bool act_begin(struct host_session *session, bool exclusive)
@@ -13,11 +14,13 @@ bool act_begin(struct host_session *session, bool exclusive)
         return false;
     session->users++;
     session->exclusive = exclusive;
+    real_accept(session);
     return true;
 }
 
 void act_end(struct host_session *session)
 {
+    real_offer(session);
     session->users--;
     session->exclusive = false;
 }
@@ -231,6 +234,7 @@ static enum upmu_status attach_thread(struct host_session *session, unsigned num
     if (!thread->thread)
         return UPMU_ERR_NO_PMU;
     thread->pins++;
+    real_accept(thread);
     if (cpu == HOST_NONE || !host.cpu[cpu].cpu || host.cpu[cpu].useless) {
         attach.status = cpu == HOST_NONE ? HOST_CALL(upmu_session_attach_thread(session->session, thread->thread, NULL))
                                          : UPMU_ERR_NO_PMU;
@@ -241,6 +245,7 @@ static enum upmu_status attach_thread(struct host_session *session, unsigned num
     } else if (!host.cpu[cpu].unreachable && host.cpu[cpu].coming == HOST_NONE) {
         hooks_remote(cpu, attach_here, &attach);
     }
+    real_offer(thread);
     thread->pins--;
     return attach.status;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "tests/host/real.h"
 #include "tests/host/simulated.h"
 
 #define PAGE 4096u
@@ -63,6 +64,7 @@ void *arena_take(size_t bytes, const char *name)
     }
     arena.length[first] = (uint8_t)pages;
     arena.blocks++;
+    real_accept(&arena);
     memset(begin, arena.noise += 0x37, pages * (size_t)PAGE);
     return begin + pages * (size_t)PAGE - size;
 }
@@ -71,6 +73,7 @@ void arena_give(void *block)
 {
     unsigned first = (unsigned)((size_t)((uint8_t *)block - arena.memory) / PAGE);
 
+    real_offer(&arena);
     (void)mprotect(arena.memory + first * (size_t)PAGE, arena.length[first] * (size_t)PAGE, PROT_NONE);
     for (unsigned i = 0; i < arena.length[first]; i++)
         arena.used[first + i] = false;

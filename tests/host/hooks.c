@@ -130,10 +130,18 @@ void hooks_remote(unsigned target, void (*function)(void *argument), void *argum
     struct host_cpu *cpu = &host.cpu[target];
     struct remote **end = &cpu->remotes;
 
+    host.verdict->figures.remote++;
+    if (host.alone) {
+        uint8_t mine = self->cpu;
+
+        self->cpu = (uint8_t)target;
+        HOST_DO(function(argument));
+        self->cpu = mine;
+        return;
+    }
     while (*end)
         end = &(*end)->next;
     *end = &remote;
-    host.verdict->figures.remote++;
     real_offer(&remote);
     self->stay++;
     /* (It serves calls of others while it waits, or two would wait for each other.) */
@@ -215,7 +223,7 @@ static void migrate(unsigned thread, unsigned other)
 static void preempt(void)
 {
     struct host_cpu *cpu = here();
-    unsigned thread = cpu->thread, other = find_other_cpu(), next;
+    unsigned thread = cpu->thread, other = host.real ? HOST_NONE : find_other_cpu(), next;
 
     self->nested = true;
     next = thread < HOST_PROGRAMS ? HOST_PROGRAMS + (unsigned)self->cpu : lots_below(&self->noise, HOST_PROGRAMS);

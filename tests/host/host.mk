@@ -23,6 +23,14 @@ empty :=
 comma := ,
 space := $(empty) $(empty)
 
+# CPUs as threads: the library alone is instrumented, so that only what orders the library counts.
+tsan_CC := $(CLANG) -m64
+tsan_FLAGS := -O1 -g
+$(eval $(call BUILD_RULES,tsan))
+build/tsan/core/%.o build/tsan/backends/%.o: LIB_CFLAGS += -fsanitize=thread
+build/tsan/tests/host/host: $(HOST_SOURCES:%.c=build/tsan/%.o) build/tsan/libupmu.a
+	$(QUIET)$(tsan_CC) -no-pie -fsanitize=thread -o $@ $(filter %.o,$^) $(filter %.a,$^) -lpthread
+
 define HOST_RULES
 $(call BUILD_RULES,$(1))
 build/$(1)/core/%.o build/$(1)/backends/%.o: LIB_CFLAGS += -fsanitize-coverage=trace-pc -include tests/host/interleave.h
@@ -31,7 +39,7 @@ build/$(1)/tests/host/host: $$(HOST_SOURCES:%.c=build/$(1)/%.o) build/$(1)/libup
 endef
 $(foreach build,$(BUILDS_OF_HOST),$(eval $(call HOST_RULES,$(build))))
 HOST_CFLAGS_OF_MAIN = '-DHOST_FAMILIES=$(subst $(space),$(comma),$(strip $(HOST_FAMILIES)))'
-$(BUILDS_OF_HOST:%=build/%/tests/host/host_main.o): HOST_CFLAGS += $(HOST_CFLAGS_OF_MAIN)
+$(patsubst %,build/%/tests/host/host_main.o,$(BUILDS_OF_HOST) tsan): HOST_CFLAGS += $(HOST_CFLAGS_OF_MAIN)
 
 # The fakes alone, against the facts.
 FAKE_TESTS := $(patsubst tests/host/%.c,%,$(wildcard tests/host/test_*.c))
@@ -48,3 +56,26 @@ test-host: $(foreach b,gcc-64 asan,$(FAKE_TESTS:%=build/$(b)/tests/host/%)) $(HO
 	@$(PYTHON) tests/run_layer.py host --jobs $(JOBS) $^
 soak-host: $(HOST_PROGRAMS)
 	@HOST_SEEDS=$(HOST_SEEDS) HOST_STEPS=$(HOST_STEPS) build/host/tests/host/host
+
+# Does it notice when a mend is taken back?  Rows of tests/mutants/mutants.tsv whose name contains MUTANT_ONLY,
+# each tried on HOST_SEEDS seeds (48) of HOST_STEPS steps (2000).
+host-mutants_CC := $(CC) -m64
+host-mutants_FLAGS := -O1 -fPIC
+HOST_POINTS := -fsanitize-coverage=trace-pc -include tests/host/interleave.h
+$(eval $(call BUILD_RULES,host-mutants))
+build/host-mutants/core/%.o build/host-mutants/backends/%.o: LIB_CFLAGS += $(HOST_POINTS)
+build/host-mutants/libupmu.so: $(LIB_SOURCES:%.c=build/host-mutants/%.o)
+	$(QUIET)$(host-mutants_CC) -shared -o $@ $^
+build/host-mutants/tests/host/host: $(HOST_SOURCES:%.c=build/host-mutants/%.o) build/host-mutants/libupmu.so
+	$(QUIET)$(host-mutants_CC) -no-pie -rdynamic -o $@ $(filter %.o,$^) -Lbuild/host-mutants -lupmu
+build/host-mutants/tests/host/host_main.o: HOST_CFLAGS += $(HOST_CFLAGS_OF_MAIN)
+.PHONY: test-host-mutants
+test-host-mutants: build/host-mutants/tests/host/host
+	@LD_LIBRARY_PATH=build/host-mutants $(PYTHON) tests/mutants/mutants.py --jobs $(JOBS) --only "$(MUTANT_ONLY)" --lines \
+		--build build/host-mutants --compile '$(host-mutants_CC) $(LIB_CFLAGS) $(HOST_POINTS) $(host-mutants_FLAGS) -w' \
+		--objects '$(LIB_SOURCES:%.c=build/host-mutants/%.o)' $^
+
+# Its CPUs as threads under ThreadSanitizer; tests/host/tsan.supp says what is known and why it does no harm.
+.PHONY: test-host-threads
+test-host-threads: build/tsan/tests/host/host
+	@TSAN_OPTIONS="halt_on_error=1 exitcode=66 suppressions=tests/host/tsan.supp" HOST_THREADS=1 HOST_SHRINK=0 $<

@@ -3,8 +3,9 @@
  * The program: seed after seed; a violation is shrunk and told.
  *
  *   host [seeds=N] [steps=N] [seed=N] [family=NAME] [model=NAME] [only=LIST] [tell] [shrink=SECONDS]
- *        [first=SEED] [most=VIOLATIONS] [without=RULE]
+ *        [first=SEED] [most=VIOLATIONS] [without=RULE] [threads]
  *
+ * `threads`: CPUs are threads of the system (for ThreadSanitizer), and a seed decides less.
  * `only` is a list of steps of the seed, "3,7-9"; `tell` prints them.
  */
 #include <stdio.h>
@@ -21,7 +22,7 @@ static const struct hardware_family *const families[] = {HOST_FAMILIES};
 
 static struct {
     uint64_t seed;
-    bool one_seed, tell;
+    bool one_seed, tell, threads;
     unsigned seeds, steps, shrink_seconds;
     const char *family, *model, *only;
     unsigned most; /* violations until it stops */
@@ -139,6 +140,7 @@ static bool one_seed(uint64_t seed, struct verdict *verdict, struct step *steps)
     unsigned which = (unsigned)(seed % pairs);
 
     steps_setting(seed, pair[which].family, pair[which].model, &setting);
+    setting.threads = asked.threads;
     steps_make(&setting, steps, asked.steps);
     for (unsigned i = 0; i < asked.steps; i++)
         if (!asked.only || is_listed(asked.only, i))
@@ -159,17 +161,22 @@ static void leave_out(const char *name)
             rules_off |= UINT32_C(1) << rule;
 }
 
-/* HOST_SEEDS and HOST_STEPS, where no argument says otherwise. */
+/* HOST_SEEDS, HOST_STEPS, HOST_SHRINK and HOST_THREADS, where no argument says otherwise. */
 static void read_environment(void)
 {
     const char *seeds = getenv("HOST_SEEDS"), *steps = getenv("HOST_STEPS");
 
+    if (getenv("HOST_WITHOUT"))
+        leave_out(getenv("HOST_WITHOUT"));
+    if (getenv("HOST_SHRINK"))
+        asked.shrink_seconds = (unsigned)strtoul(getenv("HOST_SHRINK"), NULL, 10);
     if (seeds)
         asked.seeds = (unsigned)strtoul(seeds, NULL, 10);
     if (steps)
         asked.steps = (unsigned)strtoul(steps, NULL, 10);
     if (asked.steps > STEPS_MOST)
         asked.steps = STEPS_MOST;
+    asked.threads = getenv("HOST_THREADS") != NULL;
 }
 
 static void read_arguments(int argc, char **argv)
@@ -199,6 +206,8 @@ static void read_arguments(int argc, char **argv)
             leave_out(value);
         else if (!strncmp(argv[i], "most=", 5))
             asked.most = (unsigned)number;
+        else if (!strcmp(argv[i], "threads"))
+            asked.threads = true;
         else if (!strcmp(argv[i], "tell"))
             asked.tell = true;
         else {

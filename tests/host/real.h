@@ -10,8 +10,13 @@
 void real_lock(void);
 void real_unlock(void);
 /* What was offered before is seen by what accepts it. */
-void real_offer(const void *what);
-void real_accept(const void *what);
+void real_offer(void *what);
+void real_accept(void *what);
 void real_yield(void);
+
+struct step;
+
+/* Each worker as a thread of its own; returns when all steps are done. */
+void real_run(const struct step *steps, unsigned count);
 
 #endif

@@ -163,6 +163,12 @@ static void one_step(unsigned cpu, unsigned kind, uint64_t lots)
         (struct step){.kind = (uint8_t)kind, .cpu = (uint8_t)cpu, .number = 0xffff, .lots = lots, .noise = lots};
     worker->step = &life[cpu];
     worker->busy = true;
+    if (host.real) {
+        self = worker;
+        act_step(worker->step);
+        self = NULL;
+        worker->busy = false;
+    }
     while (worker->busy)
         fibers_resume(worker);
 }
@@ -287,11 +293,17 @@ void run_list(const struct setting *setting, const struct step *steps, unsigned 
     self = &host.worker[0];
     host.alone = true;
     begin_host();
-    host.alone = false;
+    host.alone = host.real = setting->threads;
     self = NULL;
     for (unsigned cpu = 0; cpu < setting->cpus; cpu++)
         one_step(cpu, STEP_COME, setting->seed + cpu);
-    run_steps(steps, count);
+    if (host.real) {
+        host.alone = false;
+        real_run(steps, count);
+        host.alone = true;
+    } else {
+        run_steps(steps, count);
+    }
     take_down();
     free(host.hardware);
     free(host.copy);

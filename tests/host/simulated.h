@@ -131,6 +131,7 @@ struct setting {
     bool kernel_mode;
     uint64_t tick_ns;
     bool quiet_sessions; /* no sampling */
+    bool threads;        /* CPUs are threads, not fibers */
 };
 
 void steps_setting(uint64_t seed, const struct hardware_family *family, unsigned model, struct setting *out_setting);

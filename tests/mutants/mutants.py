@@ -44,10 +44,15 @@ AIM = 95
 
 # What a test is given so that it takes a moment only.
 BRIEF = {"test_inject": {"INJECT_STRIDE": "41"}, "test_inject_amd": {"INJECT_STRIDE": "397"}, "test_step": {"STEP_BRIEF": "1"},
-         "test_meet": {"MEET_STRIDE": "7"}, "test_fuzz_calls": {"FUZZ_RUNS": "400"}, "test_fuzz_leaves": {"FUZZ_RUNS": "1500"}}
+         "test_meet": {"MEET_STRIDE": "7"}, "host": {"HOST_SEEDS": os.environ.get("HOST_SEEDS", "48"), "HOST_STEPS": os.environ.get("HOST_STEPS", "2000"), "HOST_SHRINK": "0"},
+         "test_fuzz_calls": {"FUZZ_RUNS": "400"}, "test_fuzz_leaves": {"FUZZ_RUNS": "1500"}}
 # A test that needs longer than this is not tried on mutants.
 SLOW_S = 6.0
 MODEL_TESTS = ("test_sim", "test_sim_conformance", "test_p4_model", "test_amd_model")
+
+
+# The build whose objects are changed, one at a time; another one by --build.
+BUILD = "build/mutants"
 
 
 def run_test(path, library, extra, limit):
@@ -120,7 +125,7 @@ class Runner:
     def __init__(self, options):
         self.options, self.lock, self.folders = options, threading.Lock(), []
         for job in range(options.jobs):
-            folder = f"build/mutants/job{job}"
+            folder = f"{self.options.build}/job{job}"
             shutil.rmtree(folder, ignore_errors=True)
             os.makedirs(folder)
             self.folders.append(folder)
@@ -131,7 +136,7 @@ class Runner:
         timed = []
         for path in tests:
             begun = resource.getrusage(resource.RUSAGE_CHILDREN)
-            if not run_test(path, "build/mutants", {}, 60):
+            if not run_test(path, self.options.build, {}, 60):
                 print(f"    left out: {os.path.basename(path)} fails without a mutant")
                 continue
             used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -168,7 +173,7 @@ class Runner:
             program = os.path.join(folder, os.path.basename(mutant.unit)[:-2])
             return subprocess.run([command[0], "-m64", "-no-pie", "-o", program, target] + self.options.test_objects.split() +
                                   ["-Lbuild/mutants", "-lupmu", "-lcmocka"], stderr=subprocess.DEVNULL).returncode == 0
-        own = "build/mutants/" + mutant.unit[:-2] + ".o"
+        own = self.options.build + "/" + mutant.unit[:-2] + ".o"
         objects = [target if o == own else o for o in self.options.objects.split()]
         return subprocess.run([command[0], "-m64", "-shared", "-o", folder + "/libupmu.so"] + objects,
                               stderr=subprocess.DEVNULL).returncode == 0
@@ -178,7 +183,7 @@ class Runner:
             folder = self.folders.pop()
         try:
             if mutant.rule is not None:
-                library, extra = "build/mutants", {"UPMU_SIM_MUTANT": str(mutant.rule)}
+                library, extra = self.options.build, {"UPMU_SIM_MUTANT": str(mutant.rule)}
             else:
                 library, extra = folder, {}
                 if not self.build(mutant, folder):
@@ -223,13 +228,15 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--step", type=int, default=1)
     parser.add_argument("--only", default="")
+    parser.add_argument("--build", default=BUILD)
+    parser.add_argument("--lines", action="store_true", help="only changes of the library")
     parser.add_argument("--compile", required=True)
     parser.add_argument("--host", required=True)
     parser.add_argument("--objects", required=True)
     parser.add_argument("--test-objects", required=True)
     parser.add_argument("tests", nargs="+")
     options = parser.parse_args()
-    rules, (lines, stale) = rule_mutants(), line_mutants()
+    rules, (lines, stale) = [] if options.lines else rule_mutants(), line_mutants()
     for row in stale:
         print("    stale: " + row)
     chosen = [m for m in (rules + lines)[::options.step] if options.only in m.name]
