@@ -42,6 +42,7 @@ def table():
     for name, text in (("text.core+x86_core", "core and Intel backend, everything on"),
                        ("text.minimum", "counting only, raw events, unused functions dropped by the linker")):
         lines.append(f"| {text} | {size[name]:,} | {size['limit.' + name]:,} | {size['aim.' + name]:,} |")
+    lines += [f"| tables of counting only, in its read-only data | {size['rodata.minimum']:,} | | |"]
     lines += [f"| event catalogues, all of them (tables) | {catalogues(size):,} | | |", "",
               "| memory | bytes, 64-bit | 32-bit | limit |", "|---|---:|---:|---:|"]
     for name, text in (("upmu_cpu", "one `struct upmu_cpu` per CPU"), ("upmu_session", "`struct upmu_session`, 12 events"),
