@@ -100,7 +100,10 @@ static void area_is_used_by_the_cpu_that_it_was_lent_to(void **state)
     set_up(true);
     assert_int_equal(upmu_session_add(&host.session, LIST, NULL), UPMU_OK);
     host_begin(&host, &host.session);
+    /* By the placement, too: its state ends the area, where no register image reaches. */
     assert_false(is_untouched(0, 0xa5));
+    assert_true(work[0].words[500] != UINT64_C(0xa5a5a5a5a5a5a5a5) ||
+                work[0].words[440] != UINT64_C(0xa5a5a5a5a5a5a5a5));
     assert_true(is_untouched(1, 0xa5));
     assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
     /* Taken back. */
