@@ -246,14 +246,29 @@ static bool write_row(struct upmu_bank *bank, unsigned row, uint64_t value)
     return false;
 }
 
-/* Bits of a row that the host may have changed since they were looked at: all that choose its counters' events. */
+/* Bits of a register of several counters that are one counter's, by where its gate is; see `by_counter`. */
+static uint64_t counter_bits(const struct upmu_pmu *pmu, unsigned gate_bit)
+{
+    uint64_t bits = UPMU_BIT64(gate_bit);
+
+    if (pmu->version < 5)
+        bits |= UPMU_BIT64(gate_bit | 32u) | (gate_bit == 3 ? UPMU_BIT64(63) : 0);
+    return bits;
+}
+
+/* Bits of a row that the host may have changed since they were looked at: all that say what its counters do. */
 static uint64_t others_bits(const struct upmu_bank *bank, unsigned row)
 {
+    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
     uint64_t bits = 0;
 
     for (uint32_t rest = bank->others; rest; rest &= rest - 1u) {
         const struct upmu_counter *counter = &bank->pmu->counter[upmu_bits_lowest(rest)];
 
+        if (class->kind == UPMU_KIND_AUX && bank->pmu->table->rows[row].counter == upmu_bits_lowest(rest))
+            return ~UINT64_C(0);
+        if (class->by_counter)
+            bits |= counter_bits(bank->pmu, counter->gate_bit);
         if (counter->select_row == row && !counter->nibble)
             return ~UINT64_C(0);
         if (counter->select_row == row)
@@ -262,7 +277,7 @@ static uint64_t others_bits(const struct upmu_bank *bank, unsigned row)
             bits |= UPMU_BIT64(counter->gate_bit);
         /* P6: what select 0 keeps when it is idle enables the other counter, too; select 1 enables none. */
         if (own_gate(bank, row) && row == bank->pmu->counter[0].select_row)
-            bits |= upmu_register_class_of(bank->pmu, row)->idle_keep;
+            bits |= class->idle_keep;
     }
     return bits;
 }

@@ -141,7 +141,7 @@ static const struct upmu_register_class global_classes[UPMU_X86_CLASSES] = {
     [UPMU_X86_CLASS_OMR] = PAYLOAD_CLASS,
     /* Only ever cleared (upmu_x86_core_records()): SDM 18.4.4. */
     [UPMU_X86_CLASS_PEBS] = { .kind = UPMU_KIND_AUX, .load_rank = 1, .release_rank = 4, .found = 1, .promised = 1,
-                              .owned = ALL },
+                              .by_counter = 1, .owned = ALL },
     [UPMU_X86_CLASS_CFG] = { .kind = UPMU_KIND_AUX, .load_rank = 1, .release_rank = 4, .found = 1, .promised = 1,
                              .owned = ALL },
 };
@@ -182,10 +182,12 @@ static const struct upmu_register_class p6_classes[SINGLE_CLASSES] = {
         OTHER(OMR, 0x3E0, OMR, OMR), OTHER(OMR + 1, 0x3E1, OMR, OMR + 10),                                     \
         OTHER(OMR + 2, 0x3E2, OMR, OMR + 20), OTHER(OMR + 3, 0x3E3, OMR, OMR + 30),                                    \
         OTHER(PEBS, 0x3F1, PEBS, PEBS)
-#define CFG(b_or_c, msr, n) \
-    [UPMU_X86_ROW_CFG_##b_or_c + (n)] = { (msr), UPMU_X86_CLASS_CFG, UPMU_NO_COUNTER, TEXT_CFG_##b_or_c + (n) * 19 }
-#define CFG_GENERAL(n) CFG(B, 0x1902 + 4 * (n), n), CFG(C, 0x1903 + 4 * (n), n)
-#define CFG_FIXED(n) CFG(B, 0x1982 + 4 * (n), UPMU_X86_GENERAL + (n)), CFG(C, 0x1983 + 4 * (n), UPMU_X86_GENERAL + (n))
+#define CFG(b_or_c, msr, n, counter) \
+    [UPMU_X86_ROW_CFG_##b_or_c + (n)] = { (msr), UPMU_X86_CLASS_CFG, counter, TEXT_CFG_##b_or_c + (n) * 19 }
+#define CFG_GENERAL(n) CFG(B, 0x1902 + 4 * (n), n, n), CFG(C, 0x1903 + 4 * (n), n, n)
+#define CFG_FIXED(n)                                                        \
+    CFG(B, 0x1982 + 4 * (n), UPMU_X86_GENERAL + (n), UPMU_FIXED_COUNTER(n)), \
+        CFG(C, 0x1983 + 4 * (n), UPMU_X86_GENERAL + (n), UPMU_FIXED_COUNTER(n))
 
 #define PMC_ADDRESS(n) (0xC1 + (n))
 #define SELECT_ADDRESS(n) (0x186 + (n))

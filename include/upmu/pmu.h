@@ -99,6 +99,7 @@ struct upmu_register_class {
     uint8_t release_rank; /* order of giving up, low first, below 8 */
     uint8_t found;        /* 1: read at take-over; 0: before its first write */
     uint8_t promised;     /* 1: CPUID (or the family) promises it: never faults */
+    uint8_t by_counter;   /* 1: bits are counters', as in IA32_PEBS_ENABLE */
     uint16_t source;      /* offset of the manual's section in the table's text */
     uint64_t owned;
     uint64_t gates;

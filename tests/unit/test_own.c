@@ -272,6 +272,40 @@ static void a_reserved_counter_0_leaves_select_1_to_upmu(void **state)
     }
 }
 
+/*
+ * The host's driver has switched off, for its counter, what a former kernel left: it is not put back under it.  The
+ * class: what was found is written over what the host did since.
+ */
+static void what_the_host_ended_for_its_counter_is_not_put_back(void **state)
+{
+    static const struct {
+        const char *profile;
+        uint32_t msr, counters;
+        uint64_t left, kept;
+    } rows[] = {
+        {"nehalem", 0x3f1, 2, UINT64_C(0x200000005), 5},
+        {"icelake", 0x3f1, 0x20000, UINT64_C(0x200000002), 2},
+        {"sandybridge", 0x3f1, 8, UINT64_C(1) << 63, 0},
+        {"lnl_e", 0x190a, 4, 4, 0},
+        {"ptl_p", 0x1987, 0x20000, UINT64_C(1) << 63, 0},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct host host;
+
+        host_prepare(&host, rows[i].profile);
+        upmu_sim_poke(&host.sim, 0, rows[i].msr, rows[i].left);
+        host_start(&host);
+        assert_int_equal(upmu_cpu_reserve(&host.cpu[0], rows[i].counters), UPMU_OK);
+        upmu_sim_poke(&host.sim, 0, rows[i].msr, rows[i].kept);
+        assert_int_equal(upmu_cpu_verify(&host.cpu[0], NULL), UPMU_OK);
+        assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+        assert_true(upmu_sim_peek(&host.sim, 0, rows[i].msr) == rows[i].kept);
+    }
+}
+
 static void counters_of_the_firmware_can_be_taken_and_are_given_back(void **state)
 {
     struct host host;
@@ -502,6 +536,7 @@ int main(void)
         cmocka_unit_test(a_counter_that_would_reload_is_the_firmwares),
         cmocka_unit_test(where_there_are_no_records_nothing_is_looked_for),
         cmocka_unit_test(a_reserved_counter_keeps_the_common_enable),
+        cmocka_unit_test(what_the_host_ended_for_its_counter_is_not_put_back),
         cmocka_unit_test(a_reserved_counter_0_leaves_select_1_to_upmu),
         cmocka_unit_test(counters_of_the_firmware_can_be_taken_and_are_given_back),
         cmocka_unit_test(taking_the_firmwares_counters_leaves_reserved_ones_running),
