@@ -18,6 +18,7 @@
 #include "core/mem.h"
 #include "core/metrics.h"
 #include "core/port_call.h"
+#include "core/run.h"
 #include "core/session_core.h"
 #include <upmu/thread.h>
 
@@ -106,11 +107,18 @@ static bool clear_one(struct upmu_cpu *cpu, unsigned counter)
     return fine;
 }
 
-/* User mode is about to read all counters: those that do not run hold counts of other threads. */
+/*
+ * User mode is about to read all counters: those that do not run hold counts of other threads, but for those that
+ * sessions of the thread that is here have left, which its next start goes on with.
+ */
 static UPMU_APART void clear_left(struct upmu_cpu *cpu)
 {
     uint32_t others = cpu->running | cpu->firmware | cpu->watchdog | cpu->foreign | UPMU_METRIC_COUNTERS;
 
+    for (struct upmu_session *session = cpu->sessions; UPMU_THREADS && session; session = session->next)
+        if (session->thread)
+            for UPMU_TALLIES(tally, upmu_active(session))
+                others |= upmu_run_tagged(cpu, tally);
     for (uint32_t rest = cpu->left & ~others; rest; rest &= rest - 1u)
         if (clear_one(cpu, upmu_bits_lowest(rest)))
             cpu->left &= ~(rest & (0u - rest));

@@ -22,11 +22,10 @@ extern "C" {
  * allow_rdpmc; without it, that is the host's business), whether a session of it runs or
  * not: its program may have read an index and go on later.  On the CPU of a published
  * session of a CPU every thread may.  This ends, with the next call on each CPU, when no
- * page of the machine is published any more.  RDPMC reads all counters.  What earlier
+ * page of the machine is published any more.  RDPMC reads all counters.  What other
  * threads and sessions left in counters that do not run is made 0 before (one write for
- * each); what other sessions count at that moment is not hidden.  Where it proved to
- * tell something else than the counter (some
- * emulators), a page has no counters: its reader is sent to the kernel.
+ * each); what other sessions count at that moment is not hidden.  Where RDPMC proved to
+ * tell something else than the counter (some emulators), a page has no counters: its reader is sent to the kernel.
  *
  * Costs a few stores for each event, and no register access but these writes.
  * Returns UPMU_OK; UPMU_ERR_STATE (not detached); UPMU_ERR_COMPILED_OUT.

@@ -69,6 +69,8 @@ def read_row(fields, known):
         places = known[identifier].get(name, [])
         if not places:
             return f"{name} is no test that {MAP} names for {identifier}"
+        if not all(name in open(place, errors="replace").read() for place in places):
+            return f"{name} has gone from {places}"
         for place in places:
             tests.setdefault(place, []).append(name)
     # What tests include, not what the library is made of, is compiled with the test.

@@ -285,9 +285,9 @@ static void section_9_has_two_types_of_the_same_fields(void **state)
 /*
  * What shows which row: P2-001, P2-073: begin() and end() create and close, the calls between are the other six.
  * P2-059, P2-060: counts of 1000 and (1 << 60) + 500 after program().  P2-063: load_and_start().  P2-075: a CPU is
- * counted without a thread.  P2-043: the reads while it runs.  P2-003, P2-037: 1500 after a stop and a second
- * start. P2-025, P2-032, P2-067: two unloads, the second of which does nothing; 1500 is still read (P2-042).
- * P2-108: the vector of two.  P2-002, P2-024, P2-026: loaded and started again, it goes on to 1510.  P2-102: PMDs
+ * counted without a thread.  P2-043: the reads while it runs.  P2-003: 1500 after a stop and a second start.
+ * P2-025, P2-032, P2-067: two unloads, the second of which does nothing; 1500 is still read (P2-042).
+ * P2-108: the vector of two.  P2-024: loaded and started again, it goes on to 1510.  P2-102: PMDs
  * with flags 0 count.
  */
 static void the_eight_actions_count_a_cpu(void **state)
@@ -680,8 +680,8 @@ static void a_thread_that_a_message_blocked_runs_on_whatever_ends_the_mask(void 
 }
 
 /*
- * What shows which row: P2-094: event_id.  P2-093: value[0].  P2-092: the refusal of reg_reset_pmds[2].  P2-052,
- * P2-054, P2-102: the last write, whose fields would be refused with their flag.
+ * What shows which row: P2-094: event_id.  P2-093: value[0].  P2-092: the refusal of reg_reset_pmds[2].  P2-054:
+ * the last write, whose fields would be refused with their flag.
  */
 static void samples_carry_pmds_and_the_event_id(void **state)
 {
@@ -971,8 +971,7 @@ static void nothing_changed(const struct image *image)
 
 /*
  * What shows which row: P2-019, P2-080, P2-020: the sizes (NO_SPACE; one byte less; 0).  P2-053: reg_reserved2 of
- * PMCs. P2-086, P2-052: reg_flags 0x10 and 2.  P2-096: reg_reserved2 of PMDs.  P2-092: a PMD that is none is
- * refused.  P2-107: flags of a stop.
+ * PMCs. P2-086, P2-052: reg_flags 0x10 and 2.  P2-096: reg_reserved2 of PMDs.  P2-107: flags of a stop.
  */
 static void refused_vectors_change_nothing(void **state)
 {
@@ -1330,6 +1329,7 @@ static void sets_come_and_go_in_vectors_while_detached(void **state)
 static void the_nth_overflow_switches_and_the_message_names_the_set_before(void **state)
 {
     union pfarg_msg message;
+    struct upmu_record record;
     struct pfarg_pmd pmd;
     size_t bytes;
 
@@ -1350,6 +1350,7 @@ static void the_nth_overflow_switches_and_the_message_names_the_set_before(void 
     assert_int_equal(value_in(2, 0), 0);
     host_run(&caller.host, 1);
     assert_int_equal(upmu_cpu_tick(&caller.host.cpu[0]), UPMU_OK);
+    assert_int_equal(records(&record), 3);
     host_run(&caller.host, 50);
     assert_int_equal(value_in(2, 0), 50);
     assert_true(info_of(0).set_ovfl_pmds[0] == UINT64_C(1) << pmd.reg_num);

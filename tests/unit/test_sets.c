@@ -135,8 +135,8 @@ static void costs(struct fixture *f, unsigned writes, unsigned reads)
 
 /*
  * What shows which row: P2-130: set 0 is in the chain.  P2-132, P2-131: order[].  P2-082: upmu_session_find_set().
- * P2-141: set 0 has no switch and stays.  P2-106: it is the first.  P2-143: UPMU_ERR_STATE.  P2-142, P2-133: set 0
- * is removed, set 3 is the first then.
+ * P2-141: set 0 has no switch and stays.  P2-143: UPMU_ERR_STATE.  P2-142: set 0 is
+ * removed.
  */
 static void sets_stand_in_rising_order_and_the_first_is_the_lowest(void **state)
 {

@@ -434,6 +434,38 @@ static void nothing_of_earlier_threads_is_left_to_read(void **state)
     }
 }
 
+/*
+ * What its own session left on a counter is no secret of another thread: a stop and a start cost what they cost without
+ * a page, and user mode reads on from a counter that is not 0.  Catches a reader that takes the counter for the count.
+ */
+static void a_threads_own_counters_stay_as_they_are(void **state)
+{
+    struct upmu_thread mine;
+    uint64_t count;
+    uint32_t writes;
+
+    (void)state;
+    begin("skylake");
+    upmu_thread_init(&mine, 1, 1, NULL);
+    assert_int_equal(upmu_session_add(&host.session, "instructions,branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.session, &mine, &host.cpu[0]), UPMU_OK);
+    for (unsigned round = 1; round <= 4; round++) {
+        writes = host.cpu[0].bank.accesses.writes;
+        assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+        assert_true(round == 1 || host.cpu[0].bank.accesses.writes == writes + 1);
+        host_run(&host, 1000);
+        assert_true(upmu_user_read(&page, 1, false, &count));
+        assert_int_equal(count, 500 * round);
+        assert_int_equal(page.event[1].base != 0, round > 1);
+        writes = host.cpu[0].bank.accesses.writes;
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+        assert_int_equal(host.cpu[0].bank.accesses.writes, writes + 1);
+    }
+    assert_int_equal(upmu_thread_exit(&mine), UPMU_OK);
+    host_end(&host);
+}
+
 static void without_a_page_nothing_is_opened(void **state)
 {
     (void)state;
@@ -459,6 +491,7 @@ int main(void)
         cmocka_unit_test(nothing_of_earlier_threads_is_left_to_read),
         cmocka_unit_test(a_reader_between_index_and_rdpmc_is_never_refused),
         cmocka_unit_test(user_mode_may_read_only_where_a_session_is_published),
+        cmocka_unit_test(a_threads_own_counters_stay_as_they_are),
         cmocka_unit_test(without_a_page_nothing_is_opened),
     };
     return cmocka_run_group_tests_name("user_page", tests, NULL, NULL);
