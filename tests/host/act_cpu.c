@@ -392,6 +392,7 @@ void act_thread_make(unsigned number)
     thread->thread = arena_take(sizeof *thread->thread, "thread");
     thread->cpu = HOST_NONE;
     thread->pins = 0;
+    thread->ending = false;
     HOST_DO(upmu_thread_init(thread->thread, number + 1u, number + 1u, NULL));
 }
 
@@ -433,6 +434,7 @@ static void exit_thread(unsigned number)
         return;
     host.hotplug = true;
     real_accept(&host.hotplug);
+    thread->ending = true;
     thread->pins++;
     self->stay++;
     do {
@@ -465,6 +467,7 @@ static void pass_time(struct lots *lots)
 {
     uint64_t span_ns = lots_size(lots, lots_one_in(lots, 8) ? 44 : 30);
 
+    hooks_drain_interrupts();
     for (unsigned i = 0; i < HOST_SESSIONS; i++) {
         struct host_session *session = &host.session[i];
         unsigned place = session->session ? rules_place(session) : HOST_NONE;
@@ -476,6 +479,10 @@ static void pass_time(struct lots *lots)
             add_enabled(session, span_ns);
     }
     host.now_ns += span_ns;
+    /* (Elsewhere an interrupt may still be on its way: it is late by so many calls, not by time.) */
+    for (unsigned cpu = 0; cpu < host.setting.cpus; cpu++)
+        if (cpu != self->cpu)
+            host.cpu[cpu].last_own_ns = host.now_ns;
 }
 
 /* ---- Others ---- */

@@ -231,7 +231,7 @@ static enum upmu_status attach_thread(struct host_session *session, unsigned num
     struct thread_attach attach = {session->session, thread->thread, number, UPMU_ERR_BUSY};
     unsigned cpu = thread->cpu;
 
-    if (!thread->thread)
+    if (!thread->thread || thread->ending)
         return UPMU_ERR_NO_PMU;
     thread->pins++;
     real_accept(thread);

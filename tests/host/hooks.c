@@ -10,6 +10,9 @@
 
 _Thread_local struct worker *self;
 
+/* Some time after the last event, and the last call that may have found one, none of our interrupts is on its way. */
+#define WINDOW_NS UINT64_C(250000000)
+
 /* A step that makes more hook calls than this does not end. */
 #define HOOKS_OF_A_STEP 3000000u
 
@@ -60,16 +63,20 @@ static void enter_interrupt(struct host_cpu *cpu, bool own)
     claimed = watchdog_claims(cpu);
     if (own) {
         host.verdict->figures.own++;
-        if (rules_on(RULE_INTERRUPT) && answer == UPMU_PMI_NOT_OURS && !claimed && !core_is_left(cpu) && cpu->cpu &&
-            !cpu->useless)
+        /* (A stranger's NMI that was answered STALE used up the answer: session.h, UPMU_PMI_STALE.) */
+        if (answer == UPMU_PMI_NOT_OURS && cpu->used_up)
+            cpu->used_up--;
+        else if (rules_on(RULE_INTERRUPT) && answer == UPMU_PMI_NOT_OURS && !claimed && !core_is_left(cpu) &&
+                 cpu->cpu && !cpu->useless)
             rules_fail(RULE_INTERRUPT, "an own interrupt on CPU %u was answered NOT_OURS, and no watchdog claims it",
                        self->cpu);
         cpu->last_own_ns = host.now_ns;
     } else {
         host.verdict->figures.foreign++;
+        cpu->used_up += answer == UPMU_PMI_STALE;
         /* More than the window of 100 ms after all that could overflow. */
-        if (rules_on(RULE_INTERRUPT) && answer != UPMU_PMI_NOT_OURS && !host.setting.no_clock && !cpu->last_own_ns &&
-            !cpu->left)
+        if (rules_on(RULE_INTERRUPT) && answer == UPMU_PMI_HANDLED && !host.setting.options.late &&
+            !host.setting.no_clock && !core_is_left(cpu) && host.now_ns - cpu->last_own_ns > WINDOW_NS)
             rules_fail(RULE_INTERRUPT, "another source's NMI on CPU %u was answered %u; none of ours was possible",
                        self->cpu, (unsigned)answer);
     }
@@ -299,6 +306,8 @@ void hooks_leave(void)
 
     real_lock();
     cpu = here();
+    if (!cpu->in_nmi)
+        cpu->last_own_ns = host.now_ns;
     if (!--cpu->calls && host.setting.no_irq)
         cpu->irq_off = cpu->irq_before;
 }

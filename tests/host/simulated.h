@@ -231,6 +231,7 @@ struct host_thread {
     struct upmu_thread *thread; /* NULL: it has ended */
     uint8_t cpu;                /* that executes it, or HOST_NONE */
     unsigned pins;              /* it may neither begin nor cease to run */
+    bool ending;                /* no session begins to follow it */
 };
 
 enum cpu_power { CPU_OFF, CPU_LIVE, CPU_ASLEEP };
@@ -262,6 +263,7 @@ struct host_cpu {
     struct remote *remotes;
     struct worker *worker;
     uint64_t last_own_ns; /* overflow interrupts were last possible */
+    unsigned used_up;     /* answers that strangers' NMIs got and that an own one may miss */
     struct watchdog watchdog[HOST_WATCHDOGS];
     uint32_t reserved;
     uint64_t happened[HARDWARE_EVENTS][2]; /* in ring 0, in user mode */
