@@ -11,7 +11,6 @@ uint64_t host_user_rdpmc(uint32_t index);
 
 #include <string.h>
 
-
 #define START_ANSWERS "DOES_NOT_FIT TOO_HARD STATE WRONG_CPU UNSUPPORTED BUSY LOST_CLAIM PORT"
 
 static void start(struct host_session *session)
@@ -120,6 +119,7 @@ static void next_set(struct host_session *session, struct lots *lots)
 {
     unsigned k = lots_below(lots, HOST_SETS + 1u);
 
+    session->switched = true;
     rules_status("upmu_session_switch",
                  HOST_CALL(upmu_session_switch(session->session, k < session->sets ? session->set[k].set : NULL)),
                  "STATE WRONG_CPU BUSY");

@@ -267,7 +267,8 @@ static void check_state(const struct host_session *session)
     else if (state == UPMU_SESSION_STOPPED)
         fine = session->target != TARGET_NONE && !session->started;
     else if (state == UPMU_SESSION_WAITING)
-        fine = session->started && (session->target == TARGET_THREAD || session->shares || session->sets > 1);
+        fine = session->started &&
+               (session->target == TARGET_THREAD || session->shares || session->sets > 1 || session->switched);
     else
         fine = state == UPMU_SESSION_SUSPENDED && session->started && place != HOST_NONE &&
                host.cpu[place].power == CPU_ASLEEP;

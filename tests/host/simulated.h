@@ -214,6 +214,7 @@ struct host_session {
     uint8_t where;
     bool started; /* and not stopped since */
     bool shares, is_static, masks;
+    bool switched;                /* a set was asked for: it waits if that has no room */
     bool spoiled; /* a fault, a change: it may be stopped or have holes */
     bool noisy;   /* a count was not certain since the last look */
     unsigned sets, sampling;
