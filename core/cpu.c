@@ -316,15 +316,16 @@ enum upmu_status upmu_cpu_changed(struct upmu_cpu *cpu)
 static enum upmu_status leave(struct upmu_cpu *cpu, void *unused)
 {
     enum upmu_status status = UPMU_OK;
+    struct upmu_thread *thread;
 
     (void)unused;
     while (cpu->sessions)
         if ((UPMU_THREADS && cpu->sessions->thread ? upmu_thread_put(cpu, cpu->sessions)
                                                    : upmu_session_leave(cpu, cpu->sessions, false)) != UPMU_OK)
             status = UPMU_ERR_PORT;
-    if (UPMU_THREADS && cpu->current)
-        cpu->current->cpu = NULL;
-    cpu->current = NULL;
+    thread = UPMU_THREADS ? __atomic_exchange_n(&cpu->current, NULL, __ATOMIC_RELAXED) : NULL;
+    if (thread)
+        thread->cpu = NULL;
     if (!upmu_ibs_end(cpu))
         status = UPMU_ERR_PORT;
     go_dead(cpu);

@@ -43,15 +43,17 @@ void upmu_thread_release(struct upmu_thread *thread)
     __atomic_store_n(&thread->held, 0, __ATOMIC_RELEASE);
 }
 
-/* Switches of a thread without sessions are not seen: where it runs is not known any more. */
+/*
+ * Switches of a thread without sessions are not seen: where it runs is not known any more.  (Its CPU may be about to
+ * switch it away.)
+ */
 static void lose_track(struct upmu_thread *thread)
 {
+    struct upmu_cpu *cpu = __atomic_exchange_n(&thread->cpu, NULL, __ATOMIC_SEQ_CST);
     struct upmu_thread *expected = thread;
 
-    if (thread->cpu)
-        (void)__atomic_compare_exchange_n(&thread->cpu->current, &expected, NULL, false, __ATOMIC_RELAXED,
-                                          __ATOMIC_RELAXED);
-    thread->cpu = NULL;
+    if (cpu)
+        (void)__atomic_compare_exchange_n(&cpu->current, &expected, NULL, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 void upmu_thread_forget(struct upmu_session *session)
@@ -165,10 +167,13 @@ static void unlink_all(struct upmu_cpu *cpu, struct upmu_thread *thread)
     bury(dropped);
 }
 
+/* Its last session may leave at any moment where its list is not held: what comes second loses track. */
 static UPMU_APART void come(struct upmu_cpu *cpu, struct upmu_thread *thread)
 {
-    thread->cpu = thread->sessions ? cpu : NULL;
-    cpu->current = thread->sessions ? thread : NULL;
+    cpu->current = thread;
+    (void)__atomic_exchange_n(&thread->cpu, cpu, __ATOMIC_SEQ_CST);
+    if (!__atomic_load_n(&thread->sessions, __ATOMIC_SEQ_CST))
+        lose_track(thread);
 }
 
 static void join_all(struct upmu_cpu *cpu, struct upmu_thread *thread)
@@ -292,6 +297,7 @@ enum upmu_status upmu_thread_exit(struct upmu_thread *thread)
 {
     enum upmu_status status = UPMU_OK, last;
     struct upmu_session *session;
+    struct upmu_cpu *cpu;
     bool stuck;
 
     for (;;) {
@@ -302,8 +308,9 @@ enum upmu_status upmu_thread_exit(struct upmu_thread *thread)
             break;
         /* Its program executes nothing any more. */
         thread->reads = 0;
-        if (thread->cpu)
-            thread->cpu->readers &= UPMU_READS_CPU;
+        cpu = thread->cpu;
+        if (cpu)
+            cpu->readers &= UPMU_READS_CPU;
         /* (While the list is held the session is freed by no other call.) */
         last = upmu_session_detach_listed(session);
         stuck = thread->sessions == session;

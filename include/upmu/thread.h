@@ -82,6 +82,7 @@ static inline enum upmu_status upmu_thread_switch(struct upmu_cpu *cpu, struct u
 
 /*
  * The thread ends, of itself or by force: its sessions are detached and stay readable.
+ * The host attaches no session to it once this call has begun.
  *
  * Returns UPMU_OK; UPMU_ERR_WRONG_CPU or UPMU_ERR_BUSY (what is left stays attached);
  * UPMU_ERR_PORT (all are detached).

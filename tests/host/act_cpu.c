@@ -448,6 +448,7 @@ static void exit_thread(unsigned number)
     self->stay--;
     real_offer(&host.hotplug);
     host.hotplug = false;
+    thread->ending = false;
     if (thread->cpu != HOST_NONE)
         return;
     arena_give(thread->thread);

@@ -959,6 +959,125 @@ static void count_step(int number, siginfo_t *info, void *where)
     steps++;
 }
 
+/* What happens elsewhere before one step of a call, once. */
+static struct {
+    struct fixture *f;
+    void (*act)(struct fixture *f);
+    unsigned at, steps;
+} elsewhere;
+
+static void act_elsewhere(int number, siginfo_t *info, void *where)
+{
+    (void)number;
+    (void)info;
+    (void)where;
+    if (elsewhere.steps++ == elsewhere.at)
+        elsewhere.act(elsewhere.f);
+}
+
+static void step_begin(struct fixture *f, void (*act)(struct fixture *), unsigned at, struct sigaction *before)
+{
+    struct sigaction action;
+
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = act_elsewhere;
+    action.sa_flags = SA_SIGINFO;
+    sigaction(SIGTRAP, &action, before);
+    elsewhere.f = f;
+    elsewhere.act = act;
+    elsewhere.at = at;
+    elsewhere.steps = 0;
+    __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+}
+
+static void step_end(const struct sigaction *before)
+{
+    __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+    sigaction(SIGTRAP, before, NULL);
+}
+
+/* The last that a switch on CPU 0 does with the thread that has left. */
+static void thread_has_left(struct fixture *f)
+{
+    f->thread[0].cpu = NULL;
+}
+
+/*
+ * A session of a thread that is just leaving CPU 0 is on no CPU any more: it may be detached elsewhere.
+ * Catches: a pointer that another CPU clears read twice, once for its value and once for what it points to.
+ */
+static void a_detach_elsewhere_outlives_the_end_of_its_threads_switch(void **state)
+{
+    struct sigaction before;
+
+    (void)state;
+    for (unsigned at = 0, last = 1; at < last; at++) {
+        struct fixture f;
+        enum upmu_status status;
+
+        set_up(&f, "skylake", true);
+        add(&f, 0, "instructions");
+        follow(&f, 0, 0);
+        f.thread[0].cpu = &f.cpu[0];
+        f.cpu[0].current = &f.thread[0];
+        upmu_sim_switch_cpu(&f.sim, 1);
+        step_begin(&f, thread_has_left, at, &before);
+        status = upmu_session_detach(&f.session[0]);
+        step_end(&before);
+        last = elsewhere.steps;
+        assert_int_equal(status, UPMU_OK);
+        assert_null(f.thread[0].cpu);
+        f.cpu[0].current = NULL;
+        tear_down(&f);
+    }
+}
+
+static void detach_on_the_other_cpu(struct fixture *f)
+{
+    enum upmu_status status;
+
+    upmu_sim_switch_cpu(&f->sim, 1);
+    status = upmu_session_detach(&f->session[0]);
+    (void)status; /* (Busy where the list is held.) */
+    upmu_sim_switch_cpu(&f->sim, 0);
+}
+
+/*
+ * On a CPU that sleeps a thread comes without its list being held: its only session may be detached elsewhere before
+ * each step of that.
+ * Catches: "it runs here" said after a look at a list that has changed: later the thread is freed, and the next tick
+ * looks at it.
+ */
+static void a_thread_without_sessions_is_not_current_whatever_its_switch_met(void **state)
+{
+    struct sigaction before;
+
+    (void)state;
+    for (unsigned at = 0, last = 1; at < last; at++) {
+        struct fixture f;
+        enum upmu_status status;
+
+        set_up(&f, "skylake", true);
+        add(&f, 0, "instructions");
+        follow(&f, 0, 0);
+        assert_int_equal(upmu_cpu_suspend(&f.cpu[0]), UPMU_OK);
+        step_begin(&f, detach_on_the_other_cpu, at, &before);
+        status = upmu_thread_switch(&f.cpu[0], &f.thread[IDLE], &f.thread[0]);
+        step_end(&before);
+        last = elsewhere.steps;
+        f.running[0] = 0;
+        assert_int_equal(status, UPMU_OK);
+        if (!f.thread[0].sessions) {
+            assert_null(f.thread[0].cpu);
+            assert_null(f.cpu[0].current);
+        }
+        assert_int_equal(upmu_session_detach(&f.session[0]), UPMU_OK);
+        assert_null(f.cpu[0].current);
+        assert_int_equal(upmu_cpu_resume(&f.cpu[0]), UPMU_OK);
+        tear_down(&f);
+    }
+}
+
 static unsigned steps_of_a_switch(struct fixture *f, unsigned next)
 {
     steps = 0;
@@ -1044,6 +1163,16 @@ static void a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(void **
     (void)state;
     print_message("single steps are counted on x86-64 without instrumentation only\n");
     skip();
+}
+
+static void a_detach_elsewhere_outlives_the_end_of_its_threads_switch(void **state)
+{
+    a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(state);
+}
+
+static void a_thread_without_sessions_is_not_current_whatever_its_switch_met(void **state)
+{
+    a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(state);
 }
 
 #endif
@@ -1288,6 +1417,8 @@ int main(void)
         cmocka_unit_test(a_counter_that_was_reserved_meanwhile_is_left_alone),
         cmocka_unit_test(a_ring_that_a_switch_finds_full_masks_the_session),
         cmocka_unit_test(a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions),
+        cmocka_unit_test(a_detach_elsewhere_outlives_the_end_of_its_threads_switch),
+        cmocka_unit_test(a_thread_without_sessions_is_not_current_whatever_its_switch_met),
         cmocka_unit_test(on_another_type_of_core_a_session_waits_and_says_why),
         cmocka_unit_test(sessions_that_do_not_run_leave_a_cpu_that_ends),
         cmocka_unit_test(what_is_refused_changes_nothing),
