@@ -636,6 +636,10 @@ static void merging_refuses_ids_that_mean_nothing(void **state)
     id.row = 9999;
     assert_int_equal(upmu_catalog_merge(skl, id, &row, NULL), UPMU_ERR_NO_SUCH_EVENT);
     assert_int_equal(upmu_catalog_merge(core, flat, &row, NULL), UPMU_ERR_NO_SUCH_EVENT);
+    /* (A row that both have.) */
+    id = masked;
+    id.catalogue = flat.catalogue;
+    assert_int_equal(upmu_catalog_merge(core, id, &row, NULL), UPMU_ERR_NO_SUCH_EVENT);
     assert_int_equal(upmu_catalog_merge(core, masked, &row, &masks), UPMU_OK);
     assert_int_not_equal(masks, 0);
     /* a response that excludes later groups */
