@@ -301,13 +301,20 @@ static bool present_value(struct upmu_bank *bank, unsigned row, uint64_t *out_va
 bool upmu_bank_find(struct upmu_bank *bank)
 {
     for (unsigned row = 0; row < UPMU_REGISTERS; row++) {
-        row_becomes(bank, row, 0, UPMU_ROW_FOUND);
+        uint64_t value;
+
         if (!row_is(bank, row, UPMU_ROW_EARLY))
             continue;
-        if (!find_row(bank, row))
-            return false;
+        if (row_is(bank, row, UPMU_ROW_FOUND)) { /* it could not be restored, which is still to be done */
+            if (!upmu_bank_read_row(bank, row, &value))
+                return false;
+        } else {
+            if (!find_row(bank, row))
+                return false;
+            value = bank->found[row];
+        }
         if (row_is(bank, row, UPMU_ROW_SHADOWED))
-            keep_value(bank, row, bank->found[row]);
+            keep_value(bank, row, value);
     }
     return true;
 }
@@ -668,8 +675,12 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
     for (uint32_t rest = counters; rest; rest &= rest - 1u) {
         const struct upmu_counter *where = &bank->pmu->counter[upmu_bits_lowest(rest)];
 
-        if (row_is(bank, where->value_row, UPMU_ROW_FOUND))
-            fine &= upmu_bank_write(bank, upmu_bits_lowest(rest), bank->found[where->value_row]);
+        if (!row_is(bank, where->value_row, UPMU_ROW_FOUND))
+            continue;
+        if (upmu_bank_write(bank, upmu_bits_lowest(rest), bank->found[where->value_row]))
+            row_becomes(bank, where->value_row, 0, UPMU_ROW_FOUND);
+        else
+            fine = false;
     }
     for (unsigned rank = 0; rank < 8; rank++)
         for (unsigned row = 0; row < UPMU_REGISTERS; row++) {
@@ -683,8 +694,10 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
             /* A common gate is not opened over a select that still holds our event, nor one put under it. */
             if (!fine && class->gates && (class->kind == UPMU_KIND_CONTROL || own_gate(bank, row)))
                 (void)upmu_bank_close(bank, counters);
+            else if (restore_row(bank, row))
+                row_becomes(bank, row, 0, UPMU_ROW_FOUND);
             else
-                fine &= restore_row(bank, row);
+                fine = false;
         }
     return fine;
 }
@@ -692,13 +705,14 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
 /* ---- The handler's half ---- */
 
 /* The shadow, with what the host may have changed as it is.  (Apart: the handler's stack is short.) */
-static UPMU_APART uint64_t beside_host(struct upmu_bank *bank, unsigned row)
+static UPMU_APART bool beside_host(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 {
-    uint64_t theirs = others_bits(bank, row), now;
+    uint64_t theirs = others_bits(bank, row), now = 0;
 
-    if (!theirs || !upmu_bank_look(bank, row, &now))
-        return bank->shadow[row];
-    return (bank->shadow[row] & ~theirs) | (now & theirs);
+    if (theirs && !upmu_bank_look(bank, row, &now))
+        return false;
+    *out_value = (bank->shadow[row] & ~theirs) | (now & theirs);
+    return true;
 }
 
 /*
@@ -714,9 +728,13 @@ bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t 
         const struct upmu_counter *counter = &pmu->counter[upmu_bits_lowest(counters)];
         unsigned row = counter->gate_row;
         uint64_t closed = take_gates(pmu, &keep_closed, row);
-        uint64_t value = beside_host(bank, row);
+        uint64_t value;
 
         take_gates(pmu, &counters, row);
+        if (!beside_host(bank, row, &value)) { /* nothing is written that may be the host's and old */
+            fine = false;
+            continue;
+        }
         if (gate_is_select(counter) && (closed || bank->in_flux == row || !upmu_bank_knows(bank, row)))
             value = idle_value(bank, row, value);
         fine &= write_msr(bank, row, value & ~closed);

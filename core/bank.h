@@ -117,7 +117,10 @@ bool upmu_bank_agrees(struct upmu_bank *bank, unsigned counter);
 /* Read owned rows back; UPMU_NO_ROW: all agree.  *out_fault: a read faulted. */
 unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault);
 
-/* Write back what upmu_bank_find() and first writes found; `counters`: values, too. */
+/*
+ * Write back what upmu_bank_find() and first writes found; `counters`: values, too.  False: what
+ * faulted is left for another attempt, or for the next life of the CPU.
+ */
 bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters);
 
 /* List the write of a counter (upmu_bank_pretend()). */

@@ -177,6 +177,12 @@ static void spare_watchdog(struct upmu_cpu *cpu)
     }
 }
 
+/* A fault is answered by a second attempt with what is left. */
+static bool restore(struct upmu_cpu *cpu, uint32_t counters)
+{
+    return upmu_bank_restore(&cpu->bank, counters) || upmu_bank_restore(&cpu->bank, counters);
+}
+
 bool upmu_claims_restore(struct upmu_cpu *cpu)
 {
     struct upmu_domain *domain = upmu_cpu_domain(cpu);
@@ -185,7 +191,7 @@ bool upmu_claims_restore(struct upmu_cpu *cpu)
 
     if (!domain) {
         spare_watchdog(cpu);
-        return upmu_bank_restore(&cpu->bank, counters);
+        return restore(cpu, counters);
     }
     __atomic_fetch_or(&domain->used, counters & cpu->pmu->shared_counters, __ATOMIC_RELAXED);
     last = upmu_domain_end(domain, cpu->domain_slot);
@@ -196,7 +202,7 @@ bool upmu_claims_restore(struct upmu_cpu *cpu)
     /* (What was used may be the host's now.) */
     counters = last ? (counters | domain->used) & ~cpu->watchdog : counters & ~cpu->pmu->shared_counters;
     spare_watchdog(cpu);
-    fine = upmu_bank_restore(&cpu->bank, counters);
+    fine = restore(cpu, counters);
     if (last)
         upmu_domain_forget(domain);
     return fine;

@@ -290,6 +290,8 @@ static enum upmu_status start_over(struct upmu_cpu *cpu, void *unused)
         mine &= ~cpu->pmu->shared_counters | cpu->running;
     cpu->keep_claims = 1;
     for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
+        if (upmu_session_waits(session))
+            upmu_session_enabled(session, upmu_cpu_now(cpu));
         if (!upmu_session_holds(session))
             continue;
         upmu_run_mar(session);
@@ -384,15 +386,25 @@ enum upmu_status upmu_cpu_poll(struct upmu_cpu *cpu)
     return cpu->live ? upmu_local_run(cpu, poll, NULL) : UPMU_OK;
 }
 
+/* Handlers do not come faster than this many in one look. */
+#define VERIFY_ATTEMPTS 16u
+
 /* A counter whose own register differs belongs to somebody else from now on. */
 static enum upmu_status verify(struct upmu_cpu *cpu, void *unused)
 {
     bool fault;
-    unsigned row, counter;
+    unsigned row, counter, attempt = 0;
+    uint32_t interrupts;
 
     (void)unused;
     upmu_claims_trim(cpu, true);
-    row = upmu_bank_verify(&cpu->bank, &fault);
+    do { /* a handler may have closed a session since: its counts are taken, and it is looked again */
+        interrupts = cpu->interrupts;
+        row = upmu_bank_verify(&cpu->bank, &fault);
+        if (row == UPMU_NO_ROW || fault || interrupts == cpu->interrupts)
+            break;
+        upmu_schedule_replay(cpu);
+    } while (++attempt < VERIFY_ATTEMPTS);
     if (row == UPMU_NO_ROW)
         return UPMU_OK;
     counter = cpu->pmu->table->rows[row].counter;

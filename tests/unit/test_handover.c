@@ -338,6 +338,166 @@ static void the_gate_of_a_counter_found_in_use_is_left_alone(void **state)
     }
 }
 
+/* ---- Times, differences and faults ---- */
+
+/* The enabled time of a session that waits goes on while its CPU starts over. */
+static void a_session_that_waits_is_enabled_while_its_cpu_starts_over(void **state)
+{
+    (void)state;
+    for (unsigned writes = 0; writes < 2; writes++) {
+        struct host host;
+        struct upmu_count count;
+
+        host_set_up(&host, "skylake");
+        assert_int_equal(upmu_session_add(&host.other, "branches:counter=0", NULL), UPMU_OK);
+        host_begin(&host, &host.other);
+        assert_int_equal(upmu_session_add(&host.session, "branches:counter=0", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_share(&host.session, true), UPMU_OK);
+        host_begin(&host, &host.session);
+        assert_int_equal(host.session.state, UPMU_SESSION_WAITING);
+        upmu_sim_advance_ns(&host.sim, 1000000);
+        if (writes)
+            assert_int_equal(upmu_session_write(&host.session, 0, 0), UPMU_OK);
+        upmu_sim_advance_ns(&host.sim, 500000);
+        assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK);
+        upmu_sim_advance_ns(&host.sim, 500000);
+        assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+        assert_int_equal(count.enabled_ns, writes ? 1000000 : 2000000);
+        assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+        assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
+        host_end(&host);
+    }
+}
+
+static uint32_t overflow_at;
+
+static void overflow_before(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
+                            uint32_t address)
+{
+    (void)cpu, (void)kind, (void)address;
+    if (number == overflow_at)
+        host_run(sim->test, BRANCHES(1000));
+}
+
+/* A handler that closes a session in the middle of a look is no change by another owner. */
+static void verify_finds_no_difference_where_a_handler_has_closed_a_session(void **state)
+{
+    static const char *const profiles[] = {"core2", "skylake", "version1", "p6", "zen4", "k8_revf"};
+    unsigned masked = 0;
+
+    (void)state;
+    for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++)
+        for (uint32_t at = 1; at < 30; at++) {
+            struct host host;
+            struct upmu_why why;
+
+            host_set_up(&host, profiles[p]);
+            upmu_session_mask_on_full(&host.session, true);
+            assert_int_equal(upmu_session_ring(&host.session, host.ring, 256), UPMU_OK);
+            assert_int_equal(upmu_session_add(&host.session, "branches", &(struct upmu_sampling){.period = 1000}),
+                             UPMU_OK);
+            host_begin(&host, &host.session);
+            /* One more does not find room. */
+            for (unsigned i = 0; i < 5; i++)
+                host_run(&host, BRANCHES(1000));
+            assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
+            host.sim.before_access = overflow_before;
+            overflow_at = host.sim.accesses + at;
+            if (upmu_cpu_verify(&host.cpu[0], &why) != UPMU_OK)
+                fail_msg("%s, access %u: %x differs", profiles[p], (unsigned)at, (unsigned)why.address);
+            masked += host.session.state == UPMU_SESSION_MASKED;
+            host.sim.before_access = NULL;
+            assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+            host_end(&host);
+        }
+    assert_true(masked > 10);
+}
+
+static struct upmu_port real;
+static uint32_t reads_to_fail, failing;
+static unsigned in_handler;
+
+static bool read_faults(void *context, uint32_t address, uint64_t *out_value)
+{
+    struct upmu_sim *sim = context;
+
+    if (address == failing && in_handler && reads_to_fail) {
+        reads_to_fail--;
+        *out_value = 0;
+        return false;
+    }
+    return sim->port.rdmsr == read_faults ? real.rdmsr(context, address, out_value) : false;
+}
+
+static void deliver_faulty(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
+{
+    in_handler = 1;
+    host_deliver(sim, cpu, interrupt);
+    in_handler = 0;
+}
+
+/* A handler that cannot read the common gate does not write what it knew of the host's bit. */
+static void a_handler_that_cannot_read_the_gates_leaves_the_hosts_alone(void **state)
+{
+    (void)state;
+    for (uint32_t reads = 1; reads < 8; reads++) {
+        struct host host;
+
+        host_prepare(&host, "skylake");
+        host.sim.deliver = deliver_faulty;
+        real = host.sim.port;
+        host.sim.port.rdmsr = read_faults;
+        host.sim.expect_faults = true;
+        host_start(&host);
+        host_takes(&host);
+        host_sample(&host, "branch-misses:counter=1,instructions", 1000);
+        host_run(&host, 500);
+        /* The host has switched its watchdog off since. */
+        host_closes(&host);
+        failing = GLOBAL_CTRL;
+        reads_to_fail = reads;
+        host_run(&host, 1000);
+        reads_to_fail = 0;
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, GLOBAL_CTRL) & 1, 0);
+        assert_int_equal(upmu_cpu_tick(&host.cpu[0]), UPMU_OK);
+        host_run(&host, 1000);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, GLOBAL_CTRL) & 1, 0);
+        assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
+        assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+        upmu_cpu_unreserve(&host.cpu[0], 1);
+        host_end(&host);
+    }
+}
+
+/* A fault while a CPU falls asleep: what was found before upmu came is restored by the next end all the same. */
+static void what_was_found_outlives_a_fault_at_sleep(void **state)
+{
+    (void)state;
+    for (uint32_t faults = 1; faults < 4; faults++)
+        for (uint32_t at = 1; at < 30; at++) {
+            struct host host;
+            uint64_t debugctl;
+
+            host_prepare(&host, "skylake");
+            upmu_sim_poke(&host.sim, 0, 0x1d9, 0x1801);
+            host_start(&host);
+            host_sample(&host, "instructions", 1000);
+            host_run(&host, 1500);
+            host.sim.expect_faults = true;
+            host.sim.fault_at = host.sim.accesses + at;
+            host.sim.fault_until = faults < 3 ? host.sim.fault_at + faults - 1 : host.sim.fault_at + 100;
+            (void)!upmu_cpu_suspend(&host.cpu[0]);
+            host.sim.fault_at = host.sim.fault_until = 0;
+            assert_int_equal(upmu_cpu_resume(&host.cpu[0]), UPMU_OK);
+            assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+            assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+            debugctl = upmu_sim_peek(&host.sim, 0, 0x1d9);
+            if (debugctl != 0x1801)
+                fail_msg("%u faults at %u: DEBUGCTL is %llx", (unsigned)faults, (unsigned)at,
+                         (unsigned long long)debugctl);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -347,6 +507,10 @@ int main(void)
         cmocka_unit_test(a_flag_of_the_one_before_adds_no_round),
         cmocka_unit_test(what_the_host_closed_stays_closed_when_it_is_given_back),
         cmocka_unit_test(the_gate_of_a_counter_found_in_use_is_left_alone),
+        cmocka_unit_test(a_session_that_waits_is_enabled_while_its_cpu_starts_over),
+        cmocka_unit_test(verify_finds_no_difference_where_a_handler_has_closed_a_session),
+        cmocka_unit_test(a_handler_that_cannot_read_the_gates_leaves_the_hosts_alone),
+        cmocka_unit_test(what_was_found_outlives_a_fault_at_sleep),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
