@@ -58,7 +58,7 @@ soak-host: $(HOST_PROGRAMS)
 	@HOST_SEEDS=$(HOST_SEEDS) HOST_STEPS=$(HOST_STEPS) build/host/tests/host/host
 
 # Does it notice when a mend is taken back?  Rows of tests/mutants/mutants.tsv whose name contains MUTANT_ONLY,
-# each tried on HOST_SEEDS seeds (48) of HOST_STEPS steps (2000).
+# each tried on HOST_SEEDS seeds (160) of HOST_STEPS steps (6000).
 host-mutants_CC := $(CC) -m64
 host-mutants_FLAGS := -O1 -fPIC
 HOST_POINTS := -fsanitize-coverage=trace-pc -include tests/host/interleave.h
@@ -73,6 +73,7 @@ build/host-mutants/tests/host/host_main.o: HOST_CFLAGS += $(HOST_CFLAGS_OF_MAIN)
 test-host-mutants: build/host-mutants/tests/host/host
 	@LD_LIBRARY_PATH=build/host-mutants $(PYTHON) tests/mutants/mutants.py --jobs $(JOBS) --only "$(MUTANT_ONLY)" --lines \
 		--build build/host-mutants --compile '$(host-mutants_CC) $(LIB_CFLAGS) $(HOST_POINTS) $(host-mutants_FLAGS) -w' \
+		--host '$(host-mutants_CC) $(HOST_CFLAGS) $(host-mutants_FLAGS)' --test-objects '' \
 		--objects '$(LIB_SOURCES:%.c=build/host-mutants/%.o)' $^
 
 # Its CPUs as threads under ThreadSanitizer; tests/host/tsan.supp says what is known and why it does no harm.
