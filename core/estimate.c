@@ -16,6 +16,7 @@
 
 #define SUM_LIMIT (UINT64_C(1) << 62)
 #define PART_LIMIT (UINT64_C(1) << 30)
+#define COUNTS_LIMIT (UINT64_C(1) << 31)
 
 /* What a slot can hold: more comes only of a clock that jumps, and would be shifted by more than a word has. */
 static uint64_t in_slot(uint64_t now, uint64_t before)
@@ -77,17 +78,28 @@ uint64_t upmu_estimate_error(const struct upmu_set *set, const struct upmu_tally
     const struct upmu_estimate *sums = &set->estimate[tally->index];
     uint64_t counts = sums->slot_total >> sums->scale, times = set->slot_ns >> set->scale;
     uint64_t most, least, variance, bound;
+    unsigned shift = 0;
 
     if (set->slots < 2 || !times)
         return count->value - count->raw;
-    most = upmu_muldiv(upmu_muldiv(set->slot_squares, counts, times), counts, times) + sums->squares;
-    least = 2 * upmu_muldiv(sums->products, counts, times);
+    /* No term exceeds the square of all counts, which is to fit twice: the sums of many slots may be larger. */
+    while (counts >> shift >= COUNTS_LIMIT)
+        shift++;
+    counts >>= shift;
+    most = upmu_muldiv(upmu_muldiv(set->slot_squares, counts, times), counts, times) +
+           (shift < 32 ? sums->squares >> 2 * shift : 0);
+    least = 2 * upmu_muldiv(sums->products >> shift, counts, times);
     variance = most > least ? most - least : 0;
     variance = upmu_muldiv(variance, count->enabled_ns - count->running_ns, count->enabled_ns);
     variance = upmu_muldiv(variance, set->slots, set->slots - 1u);
-    bound = (3 * (square_root(variance) + 1)) << sums->scale;
+    bound = 3 * (square_root(variance) + 1);
+    shift += sums->scale;
+    if (shift >= 64 || bound >> (64 - shift - 1) > 1)
+        return ~UINT64_C(0);
+    bound <<= shift;
     /* And what one slot's end more or less is worth. */
-    return upmu_muldiv(bound, count->enabled_ns, count->running_ns) + 1;
+    bound = upmu_muldiv(bound, count->enabled_ns, count->running_ns);
+    return bound + (bound != ~UINT64_C(0));
 }
 
 #endif
