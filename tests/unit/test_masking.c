@@ -249,6 +249,54 @@ static void what_is_masked_counts_no_more_though_a_register_faulted(void **state
     }
 }
 
+static unsigned accesses_until_full;
+
+static void fill_the_ring(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
+                          uint32_t address)
+{
+    (void)cpu;
+    (void)number;
+    (void)kind;
+    (void)address;
+    if (accesses_until_full && !--accesses_until_full)
+        host_run(sim->test, 100);
+}
+
+/*
+ * The overflow that masks a session comes before any access of a verification.
+ * Catches: what the library's own handler has closed, and the local side has not heard of yet, taken for a change by
+ * something else.
+ */
+static void what_a_handler_masks_during_a_verification_is_no_difference(void **state)
+{
+    static const char *const profiles[] = {"skylake", "k8_revc", "zen4", "prescott"};
+    struct upmu_sampling sampling = {.period = 100};
+
+    (void)state;
+    for (unsigned p = 0; p < sizeof profiles / sizeof *profiles; p++)
+        for (unsigned at = 1, masked = 1; masked; at++) {
+            struct host host;
+            enum upmu_status status;
+
+            host_set_up(&host, profiles[p]);
+            assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+            assert_int_equal(upmu_session_ring(&host.session, host.ring, 256), UPMU_OK);
+            upmu_session_mask_on_full(&host.session, true);
+            host_begin(&host, &host.session);
+            for (unsigned i = 0; i < 5; i++) /* one more does not fit */
+                host_run(&host, 100);
+            assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
+            host.sim.before_access = fill_the_ring;
+            accesses_until_full = at;
+            status = upmu_cpu_verify(&host.cpu[0], NULL);
+            masked = !accesses_until_full;
+            accesses_until_full = 0;
+            if (status != UPMU_OK)
+                fail_msg("%s, before access %u: %s", profiles[p], at, upmu_status_text(status));
+            host_end(&host);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,6 +306,7 @@ int main(void)
         cmocka_unit_test(a_session_masked_in_a_write_counts_from_there),
         cmocka_unit_test(what_a_handler_has_masked_reads_like_what_runs),
         cmocka_unit_test(what_is_masked_counts_no_more_though_a_register_faulted),
+        cmocka_unit_test(what_a_handler_masks_during_a_verification_is_no_difference),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
