@@ -407,11 +407,13 @@ static enum upmu_status verify(struct upmu_cpu *cpu, void *unused)
     } while (++attempt < VERIFY_ATTEMPTS);
     if (row == UPMU_NO_ROW)
         return UPMU_OK;
+    if (fault) /* nothing was learned of it: what runs by it goes on */
+        return UPMU_ERR_PORT;
     counter = cpu->pmu->table->rows[row].counter;
     if (counter < UPMU_COUNTERS)
         upmu_cpu_yield(cpu, UPMU_BIT32(counter) & cpu->pmu->counters & ~cpu->running);
     upmu_bank_forget_row(&cpu->bank, row);
-    return fault ? UPMU_ERR_PORT : UPMU_ERR_CHANGED;
+    return UPMU_ERR_CHANGED;
 }
 
 enum upmu_status upmu_cpu_verify(struct upmu_cpu *cpu, struct upmu_why *why)

@@ -445,6 +445,45 @@ static void verify_reports_a_fault(void **state)
     host_end(&host);
 }
 
+/*
+ * Each access of a verification faults in turn: no register is less known and no counter another's for that.
+ * Catches: the shadow of a register of a counter that runs forgotten, so that the next handler, which closes it only
+ * for a moment, opens it to "idle".
+ */
+static void a_fault_in_a_verification_changes_nothing(void **state)
+{
+    static const char *const profiles[] = {"skylake", "k8_revc", "zen4", "prescott"};
+    struct upmu_sampling sampling = {.period = 100};
+
+    (void)state;
+    for (unsigned p = 0; p < sizeof profiles / sizeof *profiles; p++)
+        for (uint32_t at = 1, faulted = 1; faulted; at++) {
+            uint32_t accesses;
+            struct host host;
+            enum upmu_status status;
+
+            host_set_up(&host, profiles[p]);
+            host_sample(&host, "instructions", 100);
+            assert_int_equal(upmu_session_add(&host.other, "branches", &sampling), UPMU_OK);
+            host_begin(&host, &host.other);
+            host_run(&host, 50);
+            accesses = host.sim.accesses;
+            host.sim.fault_at = accesses + at;
+            status = upmu_cpu_verify(&host.cpu[0], NULL);
+            host.sim.fault_at = 0;
+            faulted = host.sim.accesses >= accesses + at;
+            assert_int_equal(status, faulted ? UPMU_ERR_PORT : UPMU_OK);
+            for (unsigned i = 0; i < host.cpu[0].pmu->preference_count; i++)
+                assert_int_not_equal(upmu_cpu_owner(&host.cpu[0], i), UPMU_OWNER_FOREIGN);
+            for (unsigned i = 0; i < 5; i++)
+                host_run(&host, 90);
+            if (host_value(&host.session, 0) != 500 || host_value(&host.other, 0) != 250)
+                fail_msg("%s, access %u faulted: %u, %u", profiles[p], (unsigned)at,
+                         (unsigned)host_value(&host.session, 0), (unsigned)host_value(&host.other, 0));
+            host_end(&host);
+        }
+}
+
 static void poll_reports_a_fault(void **state)
 {
     struct host host;
@@ -533,6 +572,7 @@ int main(void)
         cmocka_unit_test(after_a_change_counts_go_on_and_are_called_partial),
         cmocka_unit_test(verify_names_the_register_that_was_changed),
         cmocka_unit_test(verify_reports_a_fault),
+        cmocka_unit_test(a_fault_in_a_verification_changes_nothing),
         cmocka_unit_test(poll_reports_a_fault),
         cmocka_unit_test(every_local_call_inside_a_local_call_is_refused_without_damage),
     };
