@@ -42,7 +42,7 @@
 
 /* Forks copy shadow memory where it is instrumented. */
 #if defined(__SANITIZE_ADDRESS__)
-#define STRIDE 29u
+#define STRIDE 149u
 #elif !defined(__x86_64__)
 #define STRIDE 7u
 #else
