@@ -11,7 +11,7 @@ and for either with a file of catalogues that the importer and the packer made.
 tests/records/made is a made-up model whose records hold every combination of fields.  Published
 records are read from UPMU_PERFMON_DATA, else from the folder shared beside the checkout: every record of
 all models through the first two ways; files of catalogues of a few models, of all with RECORDS_RUNS=soak.
-Differences that are right stand in tests/records/exceptions.tsv with their reason.
+Where a record is wrong, tests/records/corrections.tsv says what is right, and why; that is compared then.
 """
 import fnmatch
 import glob
@@ -29,7 +29,7 @@ import reader  # noqa: E402
 WORK = "build/tests/records"
 PROGRAM = WORK + "/records"
 MADE = "tests/records/made"
-EXCEPTIONS = "tests/records/exceptions.tsv"
+CORRECTIONS = "tests/records/corrections.tsv"
 DATA = os.environ.get("UPMU_PERFMON_DATA", os.path.join("..", "shared", "data"))
 PACKED = ("KNL", "LNL", "NVL", "NHM-EX")  # models whose file is made in a quick run
 SOAK = os.environ.get("RECORDS_RUNS") == "soak"
@@ -61,18 +61,27 @@ def pack(folder):
     return out + "/blob"
 
 
-def exceptions():
-    """[file pattern, name pattern, way, difference, reason, times used]"""
-    rows = [line.rstrip("\n").split("\t") for line in open(EXCEPTIONS) if line.strip() and not line.startswith("#")]
-    return [row[:5] + [0] for row in rows]
+def corrections():
+    """[file pattern, name pattern, what is right, reason, records that need it]"""
+    rows = [line.rstrip("\n").split("\t") for line in open(CORRECTIONS) if line.strip() and not line.startswith("#")]
+    return [row[:4] + [0] for row in rows]
 
 
-def compare(cpu, allowed, blob, ways):
+def compare(cpu, rules, blob, ways):
     """(complaints, records compared) of one CPU of a mapfile."""
     signature, leaf, paths = cpu
     name = os.path.basename(paths[0] if "/events/" in paths[0] else os.path.dirname(paths[0]))
-    rows = [reader.wanted(record) for record in reader.records(paths)]
-    words = [signature, leaf] + reader.promised(rows)
+    published = [reader.wanted(record) for record in reader.records(paths)]
+    words = [signature, leaf] + reader.promised(published)
+    rules = [rule for rule in rules if fnmatch.fnmatch(name, rule[0])]
+    rows = []
+    for row in published:
+        matching = [rule for rule in rules if re.fullmatch(rule[1], row["name"])]
+        right = row
+        for rule in matching:
+            right = reader.corrected(right, rule[2])
+            rule[4] += right != row
+        rows.append(right)
     text = "cpu\t" + " ".join(f"{word:x}" for word in words) + f" {blob or '-'}\n"
     text += "".join(f"event\t{row['name']}\n" for row in rows)
     done = subprocess.run([PROGRAM], input=text, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -84,13 +93,9 @@ def compare(cpu, allowed, blob, ways):
         for _ in WAYS:
             way, status, *words = next(answers).split("\t")
             found = reader.difference(row, status, words) if way in ways else ""
-            excused = [rule for rule in allowed if found and fnmatch.fnmatch(name, rule[0]) and
-                       re.fullmatch(rule[1], row["name"]) and rule[2] in ("*", way) and found.startswith(rule[3])]
-            for rule in excused:
-                rule[5] += 1
-            if found and not excused:
+            if found:
                 images = " or ".join(f"{s:x}" + (f" {m:x}={v:x}" if m else "") for s, m, v in row["images"])
-                complaints.append(f"{name} {row['name']}, {way}: {found}; file: {images}, counters {row['general']:x}, "
+                complaints.append(f"{name} {row['name']}, {way}: {found}; right: {images}, counters {row['general']:x}, "
                                   f"fixed {row['fixed']}; library: {status} {' '.join(words)}")
     return complaints, len(rows) * len(ways)
 
@@ -100,9 +105,9 @@ def every_combination_of_fields_of_a_made_up_model_reaches_the_registers():
     complaints = program()
     if complaints:
         return complaints
-    allowed, blob, total = exceptions(), pack(MADE + "/MADE"), 0
+    blob, total = pack(MADE + "/MADE"), 0
     for cpu in reader.native(MADE):
-        found, count = compare(cpu, allowed, blob, ("file", "paper-file"))
+        found, count = compare(cpu, [], blob, ("file", "paper-file"))
         complaints += found
         total += count
     print(f"    made-up model: {total:,} register images compared")
@@ -133,22 +138,21 @@ def every_field_of_every_published_record_reaches_the_registers():
     complaints = program()
     if complaints:
         return complaints
-    cpus, allowed, total = list(published()), exceptions(), 0
+    cpus, rules, total = list(published()), corrections(), 0
     models = sorted({os.path.dirname(os.path.dirname(cpu[2][0])) for _, cpu in cpus if "/events/" in cpu[2][0]})
     models = [model for model in models if SOAK or os.path.basename(model) in PACKED]
     blobs = {}
     complaints += parallel(lambda model: blobs.update({model: pack(model)}) or [], models)
     for _, cpu in cpus:
         blob = blobs.get(os.path.dirname(os.path.dirname(cpu[2][0])))
-        found, count = compare(cpu, allowed, blob, WAYS if blob else WAYS[:2])
+        found, count = compare(cpu, rules, blob, WAYS if blob else WAYS[:2])
         complaints += found
         total += count
     print(f"    {len(cpus)} CPUs and forms, {len(blobs)} files of catalogues: {total:,} register images compared, "
-          f"{sum(rule[5] for rule in allowed)} as {EXCEPTIONS} says")
+          f"{sum(rule[4] for rule in rules)} records as {CORRECTIONS} says")
     if not SOAK and len(blobs) < 20:
         print("    the other models' files of catalogues are left to `make soak`")
-    return complaints + [f"{EXCEPTIONS}: nothing needs the row {rule[:4]}" for rule in allowed
-                         if rule[5] == 0 and not rule[0].startswith("made_")]
+    return complaints + [f"{CORRECTIONS}: no record needs the row {rule[:3]}" for rule in rules if rule[4] == 0]
 
 
 if __name__ == "__main__":

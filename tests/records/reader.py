@@ -54,6 +54,27 @@ def wanted(record):
     return {"name": record["EventName"], "images": images, "general": general, "fixed": fixed, "record": record}
 
 
+def corrected(row, text):
+    """A record's wishes as a correction has them: counters=, fixed=, payload=, payload&=, register=, name=PREFIX."""
+    row = dict(row, images=list(row["images"]))
+    for part in text.split():
+        field, value = part.split("=", 1)
+        number = int(value, 0) if field != "name" else 0
+        if field == "counters":
+            row["general"] = number
+        elif field == "fixed":
+            row["fixed"] = [number]
+        elif field == "payload":
+            row["images"] = [(select, msr or 0x1A6, number) for select, msr, _ in row["images"]]
+        elif field == "payload&":
+            row["images"] = [(select, msr, old & number) for select, msr, old in row["images"]]
+        elif field == "register":
+            row["images"] = [(select & ~0xff00 | (number - 0x1A5) << 8, number, old) for select, _, old in row["images"][:1]]
+        elif field == "name":
+            row["name"] = value + row["name"].split(".", 1)[1]
+    return row
+
+
 def native(root):
     """(signature, leaf 1AH, event files) of each CPU that a mapfile of Intel's form names."""
     found = {}
