@@ -105,8 +105,7 @@ bool upmu_run_begin_at(struct upmu_cpu *cpu, struct upmu_tally *tally, uint64_t 
 bool upmu_run_prime(struct upmu_cpu *cpu, struct upmu_tally *tally)
 {
     return upmu_bank_close(&cpu->bank, UPMU_BIT32(tally->counter) & ~upmu_bank_kept_open(&cpu->bank)) &&
-           (!upmu_tally_is_wide(tally) ||
-            upmu_bank_write(&cpu->bank, tally->slot[UPMU_SECOND_SLOT], UPMU_WIDE_LOAD)) &&
+           (!upmu_tally_is_wide(tally) || upmu_bank_write(&cpu->bank, tally->slot[UPMU_SECOND_SLOT], UPMU_WIDE_LOAD)) &&
            upmu_run_begin_at(cpu, tally, upmu_cpu_now(cpu));
 }
 
@@ -129,9 +128,10 @@ void upmu_schedule_publish(struct upmu_cpu *cpu)
 
         if (!upmu_session_holds(session))
             continue;
-        for UPMU_TALLIES(tally, upmu_active(session))
-            if (upmu_tally_samples(tally))
-                mine |= UPMU_BIT32(tally->counter);
+        for
+            UPMU_TALLIES(tally, upmu_active(session))
+        if (upmu_tally_samples(tally))
+            mine |= UPMU_BIT32(tally->counter);
         running |= session->counters;
         sampling |= mine;
         if (mine)
@@ -211,8 +211,7 @@ bool upmu_run_fold(struct upmu_cpu *cpu, struct upmu_tally *tally)
  * sampling counter that passed zero, or whose sample came before that because the
  * shortest load is longer than what was left, must be loaded again before it runs.
  */
-bool upmu_run_settle(struct upmu_cpu *cpu, struct upmu_tally *tally, unsigned counter,
-                   uint64_t value)
+bool upmu_run_settle(struct upmu_cpu *cpu, struct upmu_tally *tally, unsigned counter, uint64_t value)
 {
     bool due, passed = upmu_tally_samples(tally) && upmu_count_overflowed(cpu->pmu, counter, value);
     bool deferred = cpu->deferred >> counter & 1u;
@@ -258,8 +257,9 @@ bool upmu_run_value(struct upmu_cpu *cpu, struct upmu_tally *tally, uint64_t *ou
 
 void upmu_run_mar(struct upmu_session *session)
 {
-    for UPMU_TALLIES(tally, upmu_active(session))
-        tally->hole = true;
+    for
+        UPMU_TALLIES(tally, upmu_active(session))
+    tally->hole = true;
 }
 
 static void mar(struct upmu_session *session, bool marred)
@@ -279,19 +279,21 @@ enum upmu_status upmu_run_counts(struct upmu_cpu *cpu, struct upmu_session *sess
         status = UPMU_ERR_PORT;
         mar(session, true);
     }
-    for UPMU_TALLIES(tally, upmu_active(session)) {
-        uint64_t value;
+    for
+        UPMU_TALLIES(tally, upmu_active(session))
+        {
+            uint64_t value;
 
-        if (upmu_tally_is_metric(tally))
-            continue;
-        if (!upmu_run_value(cpu, tally, &value)) {
-            status = UPMU_ERR_PORT;
-            tally->hole = true;
-            cpu->last_tag[tally->counter] = 0;
-        } else if (upmu_run_settle(cpu, tally, tally->counter, value)) {
-            due |= UPMU_BIT32(tally->index);
+            if (upmu_tally_is_metric(tally))
+                continue;
+            if (!upmu_run_value(cpu, tally, &value)) {
+                status = UPMU_ERR_PORT;
+                tally->hole = true;
+                cpu->last_tag[tally->counter] = 0;
+            } else if (upmu_run_settle(cpu, tally, tally->counter, value)) {
+                due |= UPMU_BIT32(tally->index);
+            }
         }
-    }
     if (due)
         upmu_pmi_emit(cpu, session, due, deferred);
     return status;
@@ -299,11 +301,12 @@ enum upmu_status upmu_run_counts(struct upmu_cpu *cpu, struct upmu_session *sess
 
 void upmu_run_hold(struct upmu_set *set, bool hold)
 {
-    for UPMU_TALLIES(tally, set)
-        if (hold)
-            upmu_tally_begin(tally);
-        else
-            upmu_tally_end(tally);
+    for
+        UPMU_TALLIES(tally, set)
+    if (hold)
+        upmu_tally_begin(tally);
+    else
+        upmu_tally_end(tally);
 }
 
 void upmu_run_begin(struct upmu_session *session)
@@ -316,9 +319,16 @@ void upmu_run_end(struct upmu_session *session)
     upmu_run_hold(upmu_active(session), false);
 }
 
+/* On a CPU that sleeps time stands still for those that wait there, too. */
+static bool is_asleep(const struct upmu_session *session)
+{
+    return session->cpu && !session->cpu->live;
+}
+
 void upmu_session_enabled(struct upmu_session *session, uint64_t now_ns)
 {
-    session->enabled_ns += now_ns - session->started_ns;
+    if (!is_asleep(session))
+        session->enabled_ns += now_ns - session->started_ns;
     session->started_ns = now_ns;
 }
 
@@ -346,7 +356,7 @@ uint64_t upmu_session_missed(const struct upmu_session *session, const struct up
     uint64_t enabled_ns = session->enabled_ns, ran_ns = set->duration_ns;
     bool holds = upmu_session_holds(session); /* that of one to be masked goes on until its counts are taken */
 
-    if (holds || (upmu_session_waits(session) && session->cpu))
+    if (holds || (upmu_session_waits(session) && session->cpu && !is_asleep(session)))
         enabled_ns += now_ns - session->started_ns;
     if (holds && set == upmu_active(session))
         ran_ns += now_ns - session->running_ns;
@@ -422,15 +432,17 @@ static enum upmu_status load_image(struct upmu_cpu *cpu, struct upmu_session *se
 #if UPMU_SETS && UPMU_SAMPLING
     upmu_sets_keep(cpu, session, image);
 #endif
-    for UPMU_TALLIES(tally, upmu_active(session)) {
-        if (upmu_tally_is_metric(tally))
-            continue;
-        if ((((changed & tally->counters) || upmu_run_tagged(cpu, tally) != tally->counters ||
-              ran_for_nobody(cpu, tally->counters & opening)) &&
-             !upmu_run_prime(cpu, tally)) ||
-            !prime_initiator(cpu, tally))
-            return UPMU_ERR_PORT;
-    }
+    for
+        UPMU_TALLIES(tally, upmu_active(session))
+        {
+            if (upmu_tally_is_metric(tally))
+                continue;
+            if ((((changed & tally->counters) || upmu_run_tagged(cpu, tally) != tally->counters ||
+                  ran_for_nobody(cpu, tally->counters & opening)) &&
+                 !upmu_run_prime(cpu, tally)) ||
+                !prime_initiator(cpu, tally))
+                return UPMU_ERR_PORT;
+        }
     return upmu_session_has_metrics(session) ? upmu_metrics_begin(cpu, session) : UPMU_OK;
 }
 
@@ -521,8 +533,9 @@ bool upmu_run_open(struct upmu_cpu *cpu, uint32_t opening)
             continue;
         }
         mar(other, !port_has_clock(port));
-        for UPMU_TALLIES(tally, upmu_active(other))
-            tally->gap_ns += upmu_cpu_now(cpu) - cpu->paused_ns;
+        for
+            UPMU_TALLIES(tally, upmu_active(other))
+        tally->gap_ns += upmu_cpu_now(cpu) - cpu->paused_ns;
         upmu_run_end(other);
     }
     cpu->paused = 0;

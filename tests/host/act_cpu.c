@@ -145,6 +145,15 @@ static void reserve(struct lots *lots)
     host.hotplug = false;
 }
 
+/* Counters that the others of this CPU's core see, too. */
+static uint32_t shared_here(void)
+{
+    for (unsigned i = 0; i < host.setting.cpus; i++)
+        if (rules_share(i, self->cpu) && host.cpu[i].cpu && !host.cpu[i].useless)
+            return host.cpu[i].cpu->pmu->shared_counters;
+    return 0;
+}
+
 static void unreserve(struct lots *lots)
 {
     struct host_cpu *cpu = here();
@@ -162,8 +171,7 @@ static void unreserve(struct lots *lots)
             continue;
         hooks_drain_interrupts();
         set_watchdog(self->cpu, counter, false, false, 0);
-        if (cpu->cpu)
-            (void)reserve_all(bit, false, cpu->cpu->pmu->shared_counters & bit);
+        (void)reserve_all(bit, false, shared_here() & bit);
         cpu->reserved &= ~bit;
     }
     self->stay--;
@@ -177,8 +185,7 @@ static bool core_is_off(unsigned number, bool asleep_too)
 {
     for (unsigned i = 0; i < host.setting.cpus; i++)
         if (i != number && rules_share(i, number) &&
-            (host.cpu[i].power == CPU_LIVE || host.cpu[i].reserved ||
-             (!asleep_too && host.cpu[i].power == CPU_ASLEEP)))
+            (host.cpu[i].power == CPU_LIVE || host.cpu[i].reserved || (!asleep_too && host.cpu[i].power == CPU_ASLEEP)))
             return false;
     return true;
 }
@@ -233,7 +240,7 @@ void act_come(unsigned number, struct lots *lots)
             leave_something(number, lots);
     }
     rules_snapshot(number);
-    cpu->faulted = false;
+    cpu->faulted = cpu->half_awake = false;
     upmu = arena_take(sizeof *upmu, "CPU");
     memset(upmu, 0, sizeof *upmu);
     cpu->cpu = upmu;
@@ -354,14 +361,17 @@ static void wake_cpu(void)
     host.hotplug = true;
     real_accept(&host.hotplug);
     self->stay++;
-    rules_snapshot(self->cpu);
-    cpu->faulted = false;
+    if (!cpu->half_awake) {
+        rules_snapshot(self->cpu);
+        cpu->faulted = false;
+    }
     cpu->irq_off = true;
     status = HOST_CALL(upmu_cpu_resume(cpu->cpu));
     cpu->irq_off = false;
     rules_status("upmu_cpu_resume", status, "NO_PMU PORT DOES_NOT_FIT BUSY");
     if (cpu->cpu->live)
         cpu->power = CPU_LIVE;
+    cpu->half_awake = !cpu->cpu->live;
     if (status != UPMU_OK)
         for (unsigned i = 0; i < HOST_SESSIONS; i++)
             host.session[i].spoiled |= rules_is_here(&host.session[i], self->cpu);
@@ -494,6 +504,7 @@ static void probe_loop(void *context)
     real_lock();
     for (unsigned kind = 0; kind < HARDWARE_EVENTS; kind++)
         rules_deliver(self->cpu, kind, false, 4096, true);
+    here()->last_own_ns = host.now_ns | 1u; /* (A probe samples, too.) */
     hooks_drain_interrupts();
     real_unlock();
 }

@@ -261,6 +261,7 @@ struct host_cpu {
     unsigned calls;         /* of the library, under way here */
     bool left;              /* firmware's leavings are on it */
     bool faulted;           /* registers need not be as they were found */
+    bool half_awake;        /* its last resume failed: what was found is older */
     struct remote *remotes;
     struct worker *worker;
     uint64_t last_own_ns; /* overflow interrupts were last possible */

@@ -946,6 +946,44 @@ static void a_ring_that_a_switch_finds_full_masks_the_session(void **state)
     tear_down(&f);
 }
 
+/*
+ * Of a thread's two sessions one waits when its CPU falls asleep; it is read and written there, and the other detached.
+ * Catches: the time of the sleep told as enabled, by a read or for what a write begins at, that the wake-up drops.
+ */
+static void time_asleep_is_no_enabled_time_of_a_session_that_waits(void **state)
+{
+    struct upmu_count count;
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    for (unsigned i = 0; i < 2; i++) {
+        add(&f, i, i ? FOUR_A : FOUR_B);
+        follow(&f, i, 0);
+    }
+    to_thread(&f, 0, 0);
+    work(&f, 0, 1000);
+    for (unsigned way = 0; way < 2; way++) {
+        unsigned i = f.session[0].state == UPMU_SESSION_WAITING ? 0 : 1;
+        uint64_t before_ns;
+
+        assert_int_equal(f.session[i].state, UPMU_SESSION_WAITING);
+        assert_ptr_equal(f.session[i].cpu, &f.cpu[0]);
+        assert_int_equal(upmu_cpu_suspend(&f.cpu[0]), UPMU_OK);
+        before_ns = count_of(&f, i, 0).enabled_ns;
+        upmu_sim_advance_ns(&f.sim, 1000000000);
+        assert_int_equal(count_of(&f, i, 0).enabled_ns, before_ns);
+        if (way)
+            assert_int_equal(upmu_session_detach(&f.session[i]), UPMU_OK);
+        else
+            assert_int_equal(upmu_session_write(&f.session[i], 0, 5), UPMU_OK);
+        assert_int_equal(upmu_cpu_resume(&f.cpu[0]), UPMU_OK);
+        count = count_of(&f, i, 0);
+        assert_true(count.enabled_ns < 1000000000);
+    }
+    tear_down(&f);
+}
+
 /* Steps of one switch, by the processor's trap flag. */
 #if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
 
@@ -1416,6 +1454,7 @@ int main(void)
         cmocka_unit_test(a_remembered_place_holds_only_beside_the_same_company),
         cmocka_unit_test(a_counter_that_was_reserved_meanwhile_is_left_alone),
         cmocka_unit_test(a_ring_that_a_switch_finds_full_masks_the_session),
+        cmocka_unit_test(time_asleep_is_no_enabled_time_of_a_session_that_waits),
         cmocka_unit_test(a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions),
         cmocka_unit_test(a_detach_elsewhere_outlives_the_end_of_its_threads_switch),
         cmocka_unit_test(a_thread_without_sessions_is_not_current_whatever_its_switch_met),
