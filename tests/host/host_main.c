@@ -164,8 +164,29 @@ static bool one_seed(uint64_t seed, struct verdict *verdict, struct step *steps)
 static void leave_out(const char *name)
 {
     for (unsigned rule = 0; rule < RULES; rule++)
-        if (!strcmp(name, rule_names[rule]))
+        if (!strcmp(name, rule_names[rule])) {
             rules_off |= UINT32_C(1) << rule;
+            return;
+        }
+    fprintf(stderr, "there is no rule \"%s\"; --help lists them\n", name);
+    exit(2);
+}
+
+static void print_help(void)
+{
+    puts("usage: host [NAME=VALUE...] [tell] [threads]\n"
+         "A simulated host that a seed decides; one run for each seed, violations shrunk to few steps.\n"
+         "  seeds=N first=N   so many seeds, from this one on      seed=N     this one alone\n"
+         "  steps=N           steps of a run                       only=LIST  these steps: 3,7-9\n"
+         "  family=NAME       intel, p6, netburst, amd             model=NAME one of its models\n"
+         "  without=RULE      does not look at a rule (below)      most=N     stops after so many violations\n"
+         "  shrink=SECONDS    time to shrink a violation           tell       prints the steps\n"
+         "  threads           CPUs are threads (make test-host-threads)\n"
+         "HOST_SEEDS, HOST_STEPS, HOST_WITHOUT and HOST_SHRINK say the same; HOST_TRACE=1 prints each access.\n"
+         "Rules:");
+    for (unsigned rule = 0; rule < RULES; rule++)
+        if (rule_names[rule])
+            printf("  %s\n", rule_names[rule]);
 }
 
 /* HOST_SEEDS, HOST_STEPS, HOST_SHRINK and HOST_THREADS, where no argument says otherwise. */
@@ -217,8 +238,11 @@ static void read_arguments(int argc, char **argv)
             asked.threads = true;
         else if (!strcmp(argv[i], "tell"))
             asked.tell = true;
-        else {
-            fprintf(stderr, "what is \"%s\"?\n", argv[i]);
+        else if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+            print_help();
+            exit(0);
+        } else {
+            fprintf(stderr, "\"%s\" is no argument; --help lists them\n", argv[i]);
             exit(2);
         }
     }
