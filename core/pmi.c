@@ -373,8 +373,8 @@ static UPMU_APART uint64_t place_of(const struct upmu_frame *frame)
 }
 
 /*
- * A handled overflow was perhaps found in an NMI of another source, and its own one was
- * pending meanwhile: it comes before the interrupted code has gone on.
+ * Overflows were perhaps found in an NMI of another source, and then one more of their own is on its way than
+ * there is credit for: it comes before the interrupted code has gone on.
  */
 static UPMU_APART bool is_echo(struct pass *pass)
 {
@@ -406,7 +406,8 @@ static UPMU_APART enum upmu_pmi answer(struct pass *pass, uint32_t flagged)
         /* Only status was left: the late interrupt of an overflow that is settled. */
         if (!(pass->handled | (flagged & cpu->running)) && !pass->samples && cpu->stale_credit)
             cpu->stale_credit--;
-        cpu->echo = pass->handled && overflows == own; /* (more have left a credit) */
+        /* (Credit is for one less than there were.) */
+        cpu->echo = own && (pass->handled | (flagged & cpu->running));
         cpu->handled_ns = pass->now_ns;
         cpu->handled_at = place_of(pass->frame);
         return UPMU_PMI_HANDLED;

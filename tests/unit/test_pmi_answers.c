@@ -74,6 +74,12 @@ static void a_foreign_nmi_somewhere_else_is_not_ours(void **state)
     }
 }
 
+/* A counter that only counts is about to wrap. */
+static void wrap_soon(struct host *host, unsigned counter)
+{
+    host->sim.cpu[0].counter[counter].value = (UINT64_C(1) << 48) - 10;
+}
+
 /* At the place of the last overflow one NMI may be its own; a second may not, nor one much later or elsewhere. */
 static void one_nmi_at_the_place_of_an_overflow_may_be_its_own(void **state)
 {
@@ -103,6 +109,44 @@ static void one_nmi_at_the_place_of_an_overflow_may_be_its_own(void **state)
         host.sim.cpu[0].in_nmi = false;
         host_end(&host);
     }
+}
+
+/*
+ * Overflows of several counters taken by one foreign NMI leave an interrupt each; of those that only count, too.
+ * Catches: an interrupt taken for that of what it found.
+ */
+static void each_overflow_that_a_foreign_nmi_took_has_its_answer(void **state)
+{
+    static const struct {
+        const char *events;
+        unsigned count;
+    } cases[] = {{"branches", 1}, {"branches,instructions", 2}, {"branches,instructions,cycles", 3}};
+
+    (void)state;
+    for (unsigned i = 0; i < 3; i++)
+        for (unsigned sampled = 0; sampled < 2; sampled++) {
+            struct host host;
+
+            host_prepare(&host, "skylake");
+            host.sim.deliver = NULL;
+            host_start(&host);
+            if (sampled) {
+                host_sample(&host, cases[i].events, 1000);
+            } else {
+                assert_int_equal(upmu_session_add(&host.session, cases[i].events, NULL), UPMU_OK);
+                host_begin(&host, &host.session);
+                for (unsigned e = 0; e < cases[i].count; e++)
+                    wrap_soon(&host, host.session.set.tally[e].counter);
+            }
+            host_run(&host, 2000);
+            host.sim.cpu[0].in_nmi = true; /* these are the test's own */
+            assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_HANDLED); /* another's */
+            for (unsigned own = 0; own < cases[i].count; own++)
+                assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_STALE);
+            assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_NOT_OURS);
+            host.sim.cpu[0].in_nmi = false;
+            host_end(&host);
+        }
 }
 
 /* ---- Acknowledgements ---- */
@@ -244,6 +288,7 @@ int main(void)
         cmocka_unit_test(own_nmis_are_answered_after_a_foreign_one_that_took_their_overflow),
         cmocka_unit_test(a_foreign_nmi_somewhere_else_is_not_ours),
         cmocka_unit_test(one_nmi_at_the_place_of_an_overflow_may_be_its_own),
+        cmocka_unit_test(each_overflow_that_a_foreign_nmi_took_has_its_answer),
         cmocka_unit_test(overflows_that_the_status_hides_are_acknowledged),
         cmocka_unit_test(an_interrupt_that_was_on_its_way_at_the_end_is_no_unknown_one),
         cmocka_unit_test(an_interrupt_that_never_came_is_not_expected_after_the_end),
