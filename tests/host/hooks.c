@@ -73,7 +73,8 @@ static void enter_interrupt(struct host_cpu *cpu, bool own)
         cpu->last_own_ns = host.now_ns;
     } else {
         host.verdict->figures.foreign++;
-        cpu->used_up += answer == UPMU_PMI_STALE;
+        /* (And without a clock or a place what it took is not known to have been another's: pmi.c, is_echo.) */
+        cpu->used_up += answer == UPMU_PMI_STALE || (host.setting.no_clock && answer == UPMU_PMI_HANDLED);
         /* More than the window of 100 ms after all that could overflow. */
         if (rules_on(RULE_INTERRUPT) && answer == UPMU_PMI_HANDLED && !host.setting.options.late &&
             !host.setting.no_clock && !core_is_left(cpu) && host.now_ns - cpu->last_own_ns > WINDOW_NS)
