@@ -67,6 +67,7 @@ static void enter_interrupt(struct host_cpu *cpu, bool own)
         if (answer == UPMU_PMI_NOT_OURS && cpu->used_up)
             cpu->used_up--;
         else if (rules_on(RULE_INTERRUPT) && answer == UPMU_PMI_NOT_OURS && !claimed && !core_is_left(cpu) &&
+                 !(host.setting.options.late && cpu->reserved) /* (a watchdog's, that had found two at once) */ &&
                  cpu->cpu && !cpu->useless)
             rules_fail(RULE_INTERRUPT, "an own interrupt on CPU %u was answered NOT_OURS, and no watchdog claims it",
                        self->cpu);
