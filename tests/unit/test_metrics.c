@@ -159,6 +159,8 @@ static void metrics_are_not_sampled_nor_are_slots_beside_them(void **state)
     add(&host.session, slots(&host), 1000);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_start(&host.session), UPMU_ERR_UNSUPPORTED);
+    /* (Catches a refusal that is returned, but not told.) */
+    assert_int_equal(host.session.why.status, UPMU_ERR_UNSUPPORTED);
     assert_int_equal(host.session.state, UPMU_SESSION_STOPPED);
     happen(&host, 5000, 0x8040);
     assert_int_equal(host.answers, 0);

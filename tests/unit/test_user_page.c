@@ -466,6 +466,92 @@ static void a_threads_own_counters_stay_as_they_are(void **state)
     host_end(&host);
 }
 
+/*
+ * A counter that its own thread keeps is cleared for the next reader, though others were cleared meanwhile.  Catches
+ * a list that is taken for done when the first of it is.
+ */
+static void what_a_thread_keeps_is_cleared_for_the_next_reader(void **state)
+{
+    static const char *const profiles[] = {"skylake", "core2", "zen2"};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof profiles / sizeof *profiles; i++) {
+        struct upmu_thread mine, theirs, next;
+        struct upmu_session third;
+        struct upmu_user_page another;
+        uint32_t value;
+
+        begin(profiles[i]);
+        upmu_thread_init(&mine, 1, 1, NULL);
+        upmu_thread_init(&theirs, 2, 2, NULL);
+        upmu_thread_init(&next, 3, 3, NULL);
+        assert_int_equal(upmu_session_init(&third, &host.machine), UPMU_OK);
+        assert_int_equal(upmu_session_add(&third, "cycles:counter=0", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_publish(&third, &another), UPMU_OK);
+        assert_int_equal(upmu_session_attach_thread(&third, &next, NULL), UPMU_OK);
+        assert_int_equal(upmu_session_start(&third), UPMU_OK);
+        assert_int_equal(upmu_session_add(&host.session, "branches:counter=1", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+        assert_int_equal(upmu_session_attach_thread(&host.session, &mine, &host.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+        host_run(&host, 1000);
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+        assert_int_equal(upmu_session_add(&host.other, "branches:counter=0", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_attach_thread(&host.other, &theirs, NULL), UPMU_OK);
+        assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
+        switch_to(&mine, &theirs);
+        host_run(&host, 1000);
+        value = host.machine.pmu[0].table->rows[host.machine.pmu[0].counter[1].value_row].address;
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, value), 500);
+        switch_to(&theirs, &mine);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, value), 500);
+        switch_to(&mine, &next);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, value), 0);
+        assert_int_equal(host_value(&host.session, 0), 500);
+        assert_int_equal(upmu_thread_exit(&next), UPMU_OK);
+        assert_int_equal(upmu_thread_exit(&theirs), UPMU_OK);
+        assert_int_equal(upmu_thread_exit(&mine), UPMU_OK);
+        assert_int_equal(upmu_session_close(&third), UPMU_OK);
+        host_end(&host);
+    }
+}
+
+/*
+ * A thread that came while there was no page has lost its right to read: the next page, of another program, does not
+ * bring it back.  Catches a permission that is remembered beyond what it was given for.
+ */
+static void the_page_of_another_program_opens_nothing_for_a_former_reader(void **state)
+{
+    (void)state;
+    begin("skylake");
+    upmu_thread_init(&reader, 1, 1, NULL);
+    upmu_thread_init(&neighbour, 2, 2, NULL);
+    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.session, &reader, &host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    assert_true(allowed[0]);
+    /* (Both threads have sessions without a page all the time: their switches are seen.) */
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    assert_int_equal(upmu_session_publish(&host.session, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.session, &reader, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.other, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.other, &neighbour, NULL), UPMU_OK);
+    switch_to(&reader, &neighbour);
+    switch_to(&neighbour, &reader);
+    assert_false(allowed[0]);
+    assert_int_equal(upmu_session_detach(&host.other), UPMU_OK);
+    assert_int_equal(upmu_session_publish(&host.other, &page), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.other, &neighbour, NULL), UPMU_OK);
+    switch_to(&reader, &neighbour);
+    assert_true(allowed[0]);
+    switch_to(&neighbour, &reader);
+    assert_false(allowed[0]);
+    assert_int_equal(upmu_thread_exit(&reader), UPMU_OK);
+    assert_int_equal(upmu_thread_exit(&neighbour), UPMU_OK);
+    host_end(&host);
+}
+
 static void without_a_page_nothing_is_opened(void **state)
 {
     (void)state;
@@ -489,8 +575,10 @@ int main(void)
         cmocka_unit_test(a_page_that_is_never_finished_ends_in_the_slow_call),
         cmocka_unit_test(an_event_that_moves_has_a_new_generation_and_the_right_count),
         cmocka_unit_test(nothing_of_earlier_threads_is_left_to_read),
+        cmocka_unit_test(what_a_thread_keeps_is_cleared_for_the_next_reader),
         cmocka_unit_test(a_reader_between_index_and_rdpmc_is_never_refused),
         cmocka_unit_test(user_mode_may_read_only_where_a_session_is_published),
+        cmocka_unit_test(the_page_of_another_program_opens_nothing_for_a_former_reader),
         cmocka_unit_test(a_threads_own_counters_stay_as_they_are),
         cmocka_unit_test(without_a_page_nothing_is_opened),
     };
