@@ -336,7 +336,9 @@ void upmu_session_ran(struct upmu_session *session, uint64_t now_ns)
 {
     if (UPMU_THREADS || UPMU_SETS) {
         struct upmu_set *set = upmu_active(session);
-        uint64_t ran_ns = (UPMU_SETS && session->switch_due ? session->closed_ns : now_ns) - session->running_ns;
+        /* (A stop may find the overflow itself, after its own end.) */
+        bool closed = UPMU_SETS && session->switch_due && session->closed_ns < now_ns;
+        uint64_t ran_ns = (closed ? session->closed_ns : now_ns) - session->running_ns;
 
         set->duration_ns += ran_ns;
         set->left_ns = set->left_ns > ran_ns ? set->left_ns - ran_ns : 0;

@@ -383,6 +383,77 @@ static void a_threads_sets_are_changed_and_stay_with_it(void **state)
     tear_down(&f);
 }
 
+/*
+ * What is stopped between an overflow and its interrupt has run until the stop, not until the overflow was found a
+ * moment later: its count is exact.  Catches an end of a run that is taken after the end of the enabled time.
+ */
+static void a_set_stopped_before_the_interrupt_has_not_run_longer_than_it_was_enabled(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < 2 * PROTOCOLS; p++) {
+        struct fixture f;
+        struct upmu_count count;
+
+        set_up(&f, protocols[p / 2]);
+        upmu_sim_set_delivery(&f.sim, 0, 0x40);
+        upmu_sim_irqs(&f.sim, true);
+        two_sets(&f);
+        if (p % 2)
+            assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu), UPMU_OK);
+        else
+            assert_int_equal(upmu_session_attach_thread(&f.session, &f.thread[0], &f.cpu), UPMU_OK);
+        assert_int_equal(upmu_session_start(&f.session), UPMU_OK);
+        upmu_sim_irqs(&f.sim, false);
+        work(&f, 5000);
+        if (p % 2)
+            assert_int_equal(upmu_session_stop(&f.session), UPMU_OK);
+        else
+            assert_int_equal(upmu_thread_switch(&f.cpu, &f.thread[0], &f.thread[1]), UPMU_OK);
+        upmu_sim_irqs(&f.sim, true);
+        assert_int_equal(upmu_set_read(&f.session, &f.session.set, 0, 1, &count), UPMU_OK);
+        assert_int_equal(count.value, PERIOD);
+        if (count.quality != UPMU_QUALITY_EXACT || count.running_ns != count.enabled_ns)
+            fail_msg("%s: quality %u, %u ns of %u", protocols[p / 2], count.quality, (unsigned)count.running_ns,
+                     (unsigned)count.enabled_ns);
+        tear_down(&f);
+    }
+}
+
+/*
+ * A thread that left between an overflow and its interrupt comes back with its next set, also where there is no room
+ * for the old one any more.  Catches a wish for another set that waits until the old one has run.
+ */
+static void a_thread_that_left_before_the_interrupt_comes_with_its_next_set(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake");
+    upmu_sim_set_delivery(&f.sim, 0, 0x40);
+    upmu_sim_irqs(&f.sim, true);
+    fill(&f, 0, "branches:counter=0", 1, NULL, UPMU_SET_OVERFLOW_SWITCH, 0);
+    fill(&f, 1, "branches:counter=1", 1, NULL, UPMU_SET_OVERFLOW_SWITCH, 0);
+    assert_int_equal(upmu_session_ring(&f.session, f.ring, sizeof f.ring), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&f.session, &f.thread[0], &f.cpu), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.session), UPMU_OK);
+    upmu_sim_irqs(&f.sim, false);
+    work(&f, 5000);
+    assert_int_equal(upmu_thread_switch(&f.cpu, &f.thread[0], &f.thread[1]), UPMU_OK);
+    upmu_sim_irqs(&f.sim, true);
+    assert_int_equal(active(&f), 0);
+    assert_int_equal(upmu_session_add(&f.other, "cycles:counter=0", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f.other, &f.cpu), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.other), UPMU_OK);
+    assert_int_equal(upmu_thread_switch(&f.cpu, &f.thread[1], &f.thread[0]), UPMU_OK);
+    assert_int_equal(active(&f), 1);
+    assert_int_equal(f.session.state, UPMU_SESSION_RUNNING);
+    work(&f, 500);
+    assert_int_equal(raw(&f, &f.set[1], 0), 100);
+    assert_int_equal(raw(&f, &f.session.set, 0), PERIOD);
+    assert_int_equal(upmu_thread_switch(&f.cpu, &f.thread[0], &f.thread[1]), UPMU_OK);
+    tear_down(&f);
+}
+
 static void shuffled_sets_run_once_in_each_round(void **state)
 {
     struct fixture f;
@@ -535,6 +606,8 @@ int main(void)
         cmocka_unit_test(a_chain_of_one_gives_way_to_itself),
         cmocka_unit_test(timed_sets_take_turns_with_those_by_overflow),
         cmocka_unit_test(a_threads_sets_are_changed_and_stay_with_it),
+        cmocka_unit_test(a_thread_that_left_before_the_interrupt_comes_with_its_next_set),
+        cmocka_unit_test(a_set_stopped_before_the_interrupt_has_not_run_longer_than_it_was_enabled),
         cmocka_unit_test(shuffled_sets_run_once_in_each_round),
         cmocka_unit_test(a_full_ring_masks_the_set_before_it_gives_way),
         cmocka_unit_test(a_record_and_a_message_are_of_the_set_that_overflowed),
