@@ -246,6 +246,16 @@ static void write_attributes(struct upmu_text *out, const struct upmu_pmu *pmu)
 #endif
 }
 
+/* A PMU's name, or that of the catalogue that it has for some of the model's CPUs: `cwf`, a `dkt`. */
+static const char *pmu_name(const struct upmu_pmu *pmu)
+{
+#if UPMU_NAMES
+    if (pmu->catalog && upmu_text_is(pmu->name, upmu_text_length(pmu->name), upmu_catalog_pmu(pmu->catalog)))
+        return upmu_catalog_name(pmu->catalog);
+#endif
+    return pmu->name;
+}
+
 /* `"brnch-misses": no such event on skl; nearest: branch-misses` */
 static void write_word(struct upmu_text *out, const struct upmu_why *why)
 {
@@ -264,7 +274,7 @@ static void write_word(struct upmu_text *out, const struct upmu_why *why)
     }
     if (why->pmu && why->status != UPMU_ERR_BAD_VALUE && why->status != UPMU_ERR_CONTRADICTION) {
         upmu_text_string(out, " on ");
-        upmu_text_string(out, why->pmu->name);
+        upmu_text_string(out, pmu_name(why->pmu));
     }
     if (why->nearest.catalogue && why->pmu) {
         upmu_text_string(out, "; nearest: ");

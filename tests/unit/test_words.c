@@ -131,6 +131,27 @@ static void an_abbreviation_is_near_the_shortest_name_that_begins_so(void **stat
     assert_string_equal(text, "\"zzzzzz\": no such event on skl");
 }
 
+/* Catches the model's name in place of that of the catalogue which was asked for, and one that only fills in. */
+static void a_refused_name_is_told_with_the_catalogue_that_lacks_it(void **state)
+{
+    static const struct {
+        const char *pmu, *text;
+    } row[] = {{"cwf", "\"zzzzzz\": no such event on cwf"},
+               {"dkt", "\"zzzzzz\": no such event on dkt"},
+               {"srf", "\"zzzzzz\": no such event on srf"},
+               {"skylake", "\"zzzzzz\": no such event on skl"},
+               {"ptc", "\"zzzzzz\": no such event on ptc"}}; /* of the architectural catalogue */
+    struct upmu_pmu pmu;
+    char text[200];
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+        assert_int_equal(upmu_pmu_by_name(&pmu, row[i].pmu), UPMU_OK);
+        refuse(&pmu, "zzzzzz", text);
+        assert_string_equal(text, row[i].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +159,7 @@ int main(void)
         cmocka_unit_test(one_that_ignores_writes_says_so_and_a_later_success_nothing),
         cmocka_unit_test(an_attribute_that_there_is_not_names_those_that_there_are),
         cmocka_unit_test(an_abbreviation_is_near_the_shortest_name_that_begins_so),
+        cmocka_unit_test(a_refused_name_is_told_with_the_catalogue_that_lacks_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
