@@ -379,6 +379,10 @@ static void list_matches_globs_and_names_aliases(void **state)
     assert_int_equal(line("list --pmu skl branches"), CMD_OK);
     assert_string_equal(printed, "branches                                 = BR_INST_RETIRED.ALL_BRANCHES\n");
     assert_int_equal(line("list --pmu skl zzz*"), CMD_REFUSED);
+    assert_int_equal(line("list --pmu cwf zzz*"), CMD_REFUSED);
+    complains("no event of cwf matches 'zzz*'");
+    assert_int_equal(line("list --pmu ptc instr*"), CMD_OK);
+    assert_int_equal(line("list --pmu ptc stalled*"), CMD_REFUSED); /* a row of other models: encode refuses it */
 }
 
 static void events_are_listed_and_encoded_from_a_file_of_catalogues(void **state)

@@ -49,6 +49,7 @@ int cmd_list(struct cmd *cmd, const struct cmd_args *args)
     const char *glob = args->count > 0 ? args->operand[0] : NULL;
     uint32_t cursor = 0;
     struct upmu_event_id id;
+    struct upmu_event event;
     unsigned names = 0;
     bool alias = false;
     char name[160], canonical[160];
@@ -63,6 +64,9 @@ int cmd_list(struct cmd *cmd, const struct cmd_args *args)
         return CMD_REFUSED;
     }
     while (upmu_catalog_next(catalog, glob, &cursor, &id, name, sizeof name, &alias) == UPMU_OK) {
+        /* A row of all models that this one does not have. */
+        if (upmu_event_parse(cmd->pmu, name, &event, NULL) == UPMU_ERR_UNSUPPORTED)
+            continue;
         cmd_print(cmd, "%s", name);
         if (alias) {
             (void)upmu_event_name(cmd->pmu, id, canonical, sizeof canonical);
@@ -73,7 +77,8 @@ int cmd_list(struct cmd *cmd, const struct cmd_args *args)
         names++;
     }
     if (names == 0) {
-        cmd_error(cmd, "no event of %s matches '%s'", cmd->pmu->name, glob != NULL ? glob : "*");
+        cmd_error(cmd, "no event of %s matches '%s'", args->pmu != NULL ? args->pmu : cmd->pmu->name,
+                  glob != NULL ? glob : "*");
         return CMD_REFUSED;
     }
     return CMD_OK;
