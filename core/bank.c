@@ -282,7 +282,7 @@ static uint64_t others_bits(const struct upmu_bank *bank, unsigned row)
     return bits;
 }
 
-/* What a register with a shadow holds.  Bits that are not ours have none: a read tells. */
+/* What a register with a shadow holds.  Bits of other owners are not shadowed: the register is read. */
 static bool present_value(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 {
     uint64_t value, mine = 0;

@@ -29,7 +29,7 @@ struct change {
     uint32_t staying; /* counters that run on from one to the other */
     uint32_t closed;  /* counters of those that leave, which handlers may have closed */
     uint32_t user;    /* counters of those that come, of user mode alone */
-    uint32_t kept;    /* counters that run on for nobody */
+    uint32_t kept;    /* counters that run on, in no session's count */
 };
 
 /* Those that may change. */
@@ -162,8 +162,8 @@ static struct upmu_tally *leaving_tally(const struct change *change, unsigned co
     return tally && !upmu_tally_samples(tally) ? tally : NULL;
 }
 
-/* Left running by a static session, and known to be. */
-static bool runs_for_nobody(const struct upmu_cpu *cpu, uint32_t counters)
+/* Left running by a static session, known to be, and in no session's count. */
+static bool runs_unowned(const struct upmu_cpu *cpu, uint32_t counters)
 {
     if ((counters & cpu->running) || upmu_bank_open(&cpu->bank, counters) != counters)
         return false;
@@ -201,7 +201,7 @@ static void find_staying(struct change *change)
             continue;
         for UPMU_TALLIES(tally, session->coming) {
             if (!upmu_tally_samples(tally) && !(tally->counters & change->spoiled) &&
-                (runs_for_nobody(change->cpu, tally->counters) ||
+                (runs_unowned(change->cpu, tally->counters) ||
                  (!(tally->counters & ~change->leaving) && leaving_tally(change, tally->counter))))
                 change->staying |= tally->counters;
             else if (stands_still(change, tally))
@@ -369,7 +369,7 @@ static void announce_coming(struct change *change, struct upmu_session *session,
     }
     session->error = UPMU_OK;
     session->full = 0;
-    /* While it left and came, or its thread was switched to, it was not enabled: that time is nobody's. */
+    /* Time spent switching, or leaving and coming, counts as no session's enabled time. */
     if (upmu_session_waits(session) && !(session->change & (UPMU_CHANGE_LEAVES | UPMU_CHANGE_FRESH)))
         upmu_session_enabled(session, now_ns);
     session->change &= (uint8_t)~UPMU_CHANGE_FRESH;

@@ -196,7 +196,7 @@ bool upmu_claims_restore(struct upmu_cpu *cpu)
     __atomic_fetch_or(&domain->used, counters & cpu->pmu->shared_counters, __ATOMIC_RELAXED);
     last = upmu_domain_end(domain, cpu->domain_slot);
     upmu_bank_inherit(&cpu->bank, last);
-    /* Nobody has written what is still the firmware's, and it may be running. */
+    /* No CPU has written what is still the firmware's, and it may be running. */
     for (uint32_t rest = cpu->firmware & ~domain->used & cpu->pmu->shared_counters; rest; rest &= rest - 1u)
         cpu->bank.state[cpu->pmu->counter[upmu_bits_lowest(rest)].select_row] &= (uint8_t)~UPMU_ROW_FOUND;
     /* (What was used may be the host's now.) */

@@ -100,7 +100,7 @@ static bool look_at_place(struct upmu_cpu *cpu, const struct upmu_ibs *ibs, uint
 }
 _Static_assert((unsigned)UPMU_IBS_OP_RIP == (unsigned)UPMU_IBS_FETCH_LINEAR, "at the same place");
 
-/* What faults is tried again: a unit that runs on would be nobody's.  `done`: steps that were taken already. */
+/* What faults is tried again: a unit that runs on would have no owner.  `done`: steps that were taken already. */
 static bool end_unit(struct upmu_cpu *cpu, struct upmu_ibs *ibs, unsigned done)
 {
     struct upmu_ibs_plan *plan = &ibs->plan;

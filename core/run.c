@@ -407,8 +407,8 @@ enum upmu_status upmu_run_fail(struct upmu_cpu *cpu, struct upmu_session *sessio
     return upmu_session_fault(cpu, session);
 }
 
-/* Left open by a static session: what they counted since then is in nobody's count. */
-static bool ran_for_nobody(const struct upmu_cpu *cpu, uint32_t counters)
+/* Left open by a static session: what they counted since then is in no session's count. */
+static bool ran_unowned(const struct upmu_cpu *cpu, uint32_t counters)
 {
     return UPMU_THREADS && upmu_bank_open(&cpu->bank, counters & ~cpu->running);
 }
@@ -440,7 +440,7 @@ static enum upmu_status load_image(struct upmu_cpu *cpu, struct upmu_session *se
             if (upmu_tally_is_metric(tally))
                 continue;
             if ((((changed & tally->counters) || upmu_run_tagged(cpu, tally) != tally->counters ||
-                  ran_for_nobody(cpu, tally->counters & opening)) &&
+                  ran_unowned(cpu, tally->counters & opening)) &&
                  !upmu_run_prime(cpu, tally)) ||
                 !prime_initiator(cpu, tally))
                 return UPMU_ERR_PORT;

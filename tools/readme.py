@@ -14,7 +14,7 @@ OPERATIONS = [("start", "start"), ("read", "read while running"), ("stop", "stop
               ("region-end", "region end"), ("switch-changed", "stop, and start with everything changed"),
               ("thread-switch-changed", "thread switch, both monitored, everything changed"),
               ("thread-switch-same", "thread switch, both monitored, same events"),
-              ("thread-switch-unmonitored", "thread switch to a thread that nobody monitors"),
+              ("thread-switch-unmonitored", "thread switch to a thread without sessions"),
               ("start-sampling", "start with one event sampling"), ("interrupt", "overflow interrupt, one of n samples")]
 
 

@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-/* A user: whom the host knows, and what it may hold.  The host's memory, until its last context has ended. */
+/* A user of the host's, and what its contexts may hold.  The host's memory, until its last context has ended. */
 struct upmu_pfm_owner {
     void *host;             /* the host's */
     uint32_t most_contexts; /* at a time; 0: any number */
@@ -108,8 +108,8 @@ struct upmu_pfm_context {
 };
 
 /*
- * pfm_create_context(), for `owner` (NULL: nobody that the host knows: its rights are what
- * the hooks give to NULL).  Without PFM_FL_SMPL_FMT name, argument and size must be 0.
+ * pfm_create_context(), for `owner` (NULL: a user without a record: its rights are
+ * what the hooks give to NULL).  Without PFM_FL_SMPL_FMT name, argument and size must be 0.
  * `name` is the host's copy.  A context whose owner may not have UPMU_PFM_ADDRESSES hides
  * the kernel's addresses (upmu_session_hide_kernel()).
  *

@@ -26,7 +26,7 @@ struct upmu_user_page;
 enum upmu_quality {
     UPMU_QUALITY_EXACT = 0,     /* the event was counted all the time it was enabled */
     UPMU_QUALITY_SCALED = 1,    /* estimated from part of the time; see `error` */
-    UPMU_QUALITY_PARTIAL = 2,   /* raw: some of the time is missing, nobody knows how much */
+    UPMU_QUALITY_PARTIAL = 2,   /* raw: some of the time is missing, how much is unknown */
     UPMU_QUALITY_NEVER_RAN = 3, /* no value: never started, never got its counter, or its initiator did not come */
     UPMU_QUALITY_UNPROVEN = 4   /* 0, on a CPU where no counter was ever seen to move */
 };
@@ -336,7 +336,7 @@ enum upmu_status upmu_session_share(struct upmu_session *session, bool share);
  * Static counters (true): where its thread gives the CPU to one that does not need its
  * counters, these are left running, and only their values are taken: a switch is one
  * counter read each and no write, both ways.  For events that are counted, not
- * sampled; what a counter counts for nobody is not in any count.
+ * sampled; what a counter counts meanwhile is in no count.
  *
  * Returns UPMU_OK or UPMU_ERR_STATE (not detached).
  * Context: any.

@@ -18,8 +18,8 @@ struct upmu_thread {
     uint32_t pid, tid; /* the host's numbers, for messages; may be changed at any time */
     void *host;        /* the host's */
     /* private */
-    struct upmu_session *sessions; /* attached; NULL: nobody monitors it */
-    struct upmu_cpu *cpu;          /* it runs there; unknown of a thread that nobody monitors */
+    struct upmu_session *sessions; /* attached; NULL: it is not monitored */
+    struct upmu_cpu *cpu;          /* it runs there; unknown of a thread without sessions */
     volatile uint32_t held;        /* its list is walked or changed */
     uintptr_t reads;               /* 1: its program has had a page (upmu_session_publish()) */
 };
@@ -51,11 +51,11 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct upmu_thread *thread,
                                             struct upmu_cpu *cpu);
 
-/* The part of upmu_thread_switch() for threads that somebody monitors. */
+/* The part of upmu_thread_switch() for monitored threads. */
 enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next);
 
 /*
- * Thread `prev` gives the CPU to `next`.  Either may be one that nobody monitors: four
+ * Thread `prev` gives the CPU to `next`.  Two threads without sessions: four
  * loads and one branch (two without UPMU_USER_PAGES).  A configuration that both have alike is not written again:
  * no write and one counter read each; else one write closes what differs, one opens it,
  * and each register that differs is written once.  `prev` and `next` differ; an idle

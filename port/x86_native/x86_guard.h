@@ -5,7 +5,8 @@
  * Behind each instruction stands a jump over a four-byte mark and the landing for
  * the fault.  The handler knows a fault as ours by the mark and resumes at the
  * landing: no table, no variable, so accesses may nest in an NMI.  The handlers of
- * #GP and #UD (an RDPMC that does not exist) ask upmu_x86_guard_landing().
+ * #GP and #UD (an RDPMC that does not exist) ask upmu_x86_guard_landing(), for faults
+ * in ring 0 only: test the saved CS first.
  */
 #ifndef UPMU_X86_GUARD_H
 #define UPMU_X86_GUARD_H
@@ -70,7 +71,9 @@ static inline bool upmu_x86_hook_rdpmc(void *context, uint32_t index, uint64_t *
 
 /*
  * Where to resume after a fault at `ip`, or 0 if the access was not one of these.
- * `ip` must be readable as code.
+ * Only for a fault in ring 0 (saved CS & 3 is 0): the bytes at `ip` are read and must
+ * be readable, which an address of user mode does not promise, and a program can hold
+ * the same bytes.
  */
 static inline uintptr_t upmu_x86_guard_landing(uintptr_t ip)
 {

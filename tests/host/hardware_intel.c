@@ -480,7 +480,7 @@ static void init(void *hardware, unsigned model, uint64_t seed, const struct har
         reset(intel, cpu, true);
 }
 
-/* m 10 (what firmware leaves), R5 and issue 16's H12: PEBS_ENABLE of a kernel that is gone. */
+/* m 10 (what firmware leaves), R5; and PEBS_ENABLE, which a kernel that is gone left set. */
 static void leave(void *hardware, unsigned index, uint64_t seed)
 {
     static const uint32_t selects_left[] = {0x53003C, 0x4300C0, 0x5100C4, 0x03003C, 0x41412E, 0x430000};
