@@ -23,6 +23,9 @@ static struct upmu_accesses *counted(struct upmu_bank *bank)
     return UPMU_SAMPLING ? bank->counted : &bank->accesses;
 }
 
+/* Of the first counter that a register of several has bits of. */
+#define NIBBLE UINT64_C(0xf0000000f)
+
 /* The rank of nothing that is to be loaded: above all others. */
 #define LOADED 8u
 
@@ -176,8 +179,19 @@ static bool find_row(struct upmu_bank *bank, unsigned row)
     return true;
 }
 
-void upmu_bank_disown_row(struct upmu_bank *bank, unsigned row)
+void upmu_bank_disown(struct upmu_bank *bank, unsigned index)
 {
+    const struct upmu_counter *counter = &bank->pmu->counter[index];
+    unsigned row = counter->select_row;
+
+    if (counter->nibble) { /* the others' bits were found there, too */
+        uint64_t bits = NIBBLE << 4u * (counter->nibble - 1u), value = 0;
+
+        if (!upmu_bank_read_row(bank, row, &value))
+            value = 0;
+        bank->found[row] = (bank->found[row] & ~bits) | (value & bits);
+        return;
+    }
     if (domain_of(bank, row))
         upmu_domain_disown(bank->domain, row);
     row_becomes(bank, row, 0, UPMU_ROW_FOUND);
@@ -272,7 +286,7 @@ static uint64_t others_bits(const struct upmu_bank *bank, unsigned row)
         if (counter->select_row == row && !counter->nibble)
             return ~UINT64_C(0);
         if (counter->select_row == row)
-            bits |= UINT64_C(0xf0000000f) << 4u * (counter->nibble - 1u);
+            bits |= NIBBLE << 4u * (counter->nibble - 1u);
         if (counter->gate_row == row)
             bits |= UPMU_BIT64(counter->gate_bit);
         /* P6: what select 0 keeps when it is idle enables the other counter, too; select 1 enables none. */

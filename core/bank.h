@@ -33,8 +33,8 @@ void upmu_bank_forget(struct upmu_bank *bank);
 
 void upmu_bank_forget_row(struct upmu_bank *bank, unsigned row);
 
-/* What was found in it was the host's own: found is what its next write meets. */
-void upmu_bank_disown_row(struct upmu_bank *bank, unsigned row);
+/* What was found in its select was the host's own: found is what the next write meets; of several, what is there. */
+void upmu_bank_disown(struct upmu_bank *bank, unsigned counter);
 
 /* These counters were another owner's, who has closed them: so says the shadow, and nothing else of them is known. */
 void upmu_bank_regain(struct upmu_bank *bank, uint32_t counters);

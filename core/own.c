@@ -101,7 +101,7 @@ static enum upmu_status reserve_idle(struct upmu_cpu *cpu, void *argument)
     cpu->used &= ~counters;
     /* A watchdog that ran while upmu was away was taken for the firmware's: it is not started again at the end. */
     for (uint32_t rest = counters & cpu->firmware; rest; rest &= rest - 1u)
-        upmu_bank_disown_row(&cpu->bank, cpu->pmu->counter[upmu_bits_lowest(rest)].select_row);
+        upmu_bank_disown(&cpu->bank, upmu_bits_lowest(rest));
     /* What a CPU that left could not close is the host's now: a sibling that comes does not see to it. */
     if (upmu_cpu_domain(cpu))
         __atomic_fetch_and(&cpu->domain->used, ~(counters & cpu->pmu->shared_counters), __ATOMIC_RELAXED);
@@ -120,6 +120,13 @@ void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters)
     counters &= cpu->watchdog;
     /* (Handlers follow the shadow as soon as it is no more the host's.) */
     upmu_bank_regain(&cpu->bank, counters);
+    for (uint32_t rest = cpu->firmware & counters; rest; rest &= rest - 1u)
+        if (cpu->pmu->counter[upmu_bits_lowest(rest)].nibble) {
+            uintptr_t irq = port_irq_save(cpu->machine->port);
+
+            upmu_bank_disown(&cpu->bank, upmu_bits_lowest(rest));
+            port_irq_restore(cpu->machine->port, irq);
+        }
     cpu->flagged |= counters;
     cpu->watchdog &= ~counters;
     cpu->bank.others = cpu->watchdog | cpu->foreign;

@@ -273,6 +273,34 @@ static void a_reserved_counter_0_leaves_select_1_to_upmu(void **state)
 }
 
 /*
+ * A fixed counter that was found running is the host's now: the others of the same register are as they were found in
+ * the end, and its own bits as the host left them.  The class: what is done to one counter's register, to all in it.
+ */
+static void one_fixed_counter_that_is_reserved_leaves_the_others_found(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        bool kept = i & 1, ended = i & 2;
+        struct host host;
+
+        host_prepare(&host, "skylake");
+        upmu_sim_poke(&host.sim, 0, 0x38d, 0x101);
+        host_start(&host);
+        assert_int_equal(host.cpu[0].firmware, 0x50000);
+        assert_int_equal(upmu_session_add(&host.session, "cycles:counter=17", NULL), UPMU_OK);
+        host_begin(&host, &host.session);
+        assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 0x10000), UPMU_OK);
+        if (ended)
+            upmu_sim_poke(&host.sim, 0, 0x38d, upmu_sim_peek(&host.sim, 0, 0x38d) & ~UINT64_C(15));
+        if (!kept)
+            upmu_cpu_unreserve(&host.cpu[0], 0x10000);
+        assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+        assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x38d), ended ? 0x100 : 0x101);
+    }
+}
+
+/*
  * The host's driver has switched off, for its counter, what a former kernel left: it is not put back under it.  The
  * class: what was found is written over what the host did since.
  */
@@ -564,6 +592,7 @@ int main(void)
         cmocka_unit_test(a_counter_that_would_reload_is_the_firmwares),
         cmocka_unit_test(where_there_are_no_records_nothing_is_looked_for),
         cmocka_unit_test(a_reserved_counter_keeps_the_common_enable),
+        cmocka_unit_test(one_fixed_counter_that_is_reserved_leaves_the_others_found),
         cmocka_unit_test(what_the_host_ended_for_its_counter_is_not_put_back),
         cmocka_unit_test(a_reserved_counter_0_leaves_select_1_to_upmu),
         cmocka_unit_test(counters_of_the_firmware_can_be_taken_and_are_given_back),
