@@ -287,19 +287,23 @@ static void close_leaving(struct change *change)
         if (!leaves(session))
             continue;
         dormant |= upmu_session_dormant(session) & session->counters;
-        for UPMU_TALLIES(tally, session->leaving) {
-            if (upmu_run_folds_first(cpu))
-                closed &= upmu_run_fold(cpu, tally);
+        for UPMU_TALLIES(tally, session->leaving)
             if (!alone(session) && session->is_static && !upmu_tally_samples(tally))
                 change->kept |= tally->counters & ~(change->spoiled | change->coming);
-        }
     }
-    closed &= upmu_run_shut_all(
-        cpu, change->leaving & ~(change->staying | change->kept | upmu_bank_kept_open(&cpu->bank)), dormant);
+    /* An overflow found from here on may mask what leaves: a handler leaves open what runs on. */
+    cpu->staying = change->staying | change->kept | upmu_bank_kept_open(&cpu->bank);
+    for EACH_CHANGING(session, change)
+        if (leaves(session) && upmu_run_folds_first(cpu))
+            for UPMU_TALLIES(tally, session->leaving)
+                closed &= upmu_run_fold(cpu, tally);
+    closed &= upmu_run_shut_all(cpu, change->leaving & ~cpu->staying, dormant);
     now_ns = upmu_cpu_now(cpu);
     for EACH_CHANGING(session, change)
         if (leaves(session))
             stop_leaving(change, session, closed, now_ns);
+    UPMU_BARRIER();
+    cpu->staying = 0;
 }
 
 #if UPMU_THREADS

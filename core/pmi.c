@@ -353,7 +353,7 @@ static void keep_masked(struct pass *pass)
     struct upmu_cpu *cpu = pass->cpu;
 
     for (struct upmu_session *session = cpu->mask_due ? cpu->sessions : NULL; session; session = session->next) {
-        uint32_t masked = session->counters;
+        uint32_t masked = session->counters & ~cpu->staying;
         bool closed = true;
 
         /* (What a stop found due waits for the next start: others may have its counters.) */

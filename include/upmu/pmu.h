@@ -347,6 +347,7 @@ struct upmu_cpu {
     volatile uint32_t sampling;         /* of these, loaded to overflow */
     volatile uint32_t quiet;            /* of these, closed while the handler works */
     volatile uint32_t deferred;         /* counters whose overflow the local side replays */
+    volatile uint32_t staying;          /* counters that run on though what has them leaves */
     uint32_t used;                      /* counters written since take-over */
     uint32_t flagged;                   /* counters whose status an overflow before may have left set */
     uint32_t paused;                    /* counters that a prelude closed, to be opened with the next start */

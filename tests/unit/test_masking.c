@@ -4,6 +4,8 @@
  * counts are taken all the same, and it is left as the call says.
  */
 #include "tests/common/host.h"
+#include <upmu/format.h>
+#include <upmu/thread.h>
 
 static uint32_t inject_at;
 static bool injecting;
@@ -297,6 +299,90 @@ static void what_a_handler_masks_during_a_verification_is_no_difference(void **s
         }
 }
 
+static struct host *interrupted; /* an NMI comes with the next report of an overflow */
+static bool overflow_masks;
+
+static unsigned interrupt_the_switch(void *state, const struct upmu_overflow *overflow, bool nmi)
+{
+    struct host *host = interrupted;
+
+    (void)state;
+    (void)overflow;
+    (void)nmi;
+    interrupted = NULL;
+    if (host)
+        (void)upmu_handle_pmi(&host->cpu[0], NULL);
+    return overflow_masks ? UPMU_OVERFLOW_MASK : 0;
+}
+
+/*
+ * A thread switch finds an overflow that masks what leaves (or, without `masks`, wants its next set), and an NMI
+ * comes right then.  The counter of instructions runs on for what comes, at once or (`later`) after a thread without
+ * sessions.
+ */
+static void switch_with_an_nmi(const char *profile, bool masks, bool later)
+{
+    static const struct upmu_format masking = {.name = "masks", .overflow = interrupt_the_switch};
+    struct upmu_sampling sampling = {.period = 1000, .switch_after = masks ? 0 : 1};
+    struct upmu_thread idle, mine, theirs;
+    struct upmu_set second;
+    struct host host;
+
+    host_set_up(&host, profile);
+    upmu_thread_init(&idle, 0, 0, NULL);
+    upmu_thread_init(&mine, 1, 1, NULL);
+    upmu_thread_init(&theirs, 2, 2, NULL);
+    if (!masks)
+        assert_int_equal(upmu_session_add_set(&host.session, NULL, 0, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.session, "branches", &sampling), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    if (!masks) {
+        assert_int_equal(upmu_session_add_set(&host.session, &second, 1, 0, 0), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session, &second, "branches", NULL), UPMU_OK);
+    }
+    assert_int_equal(upmu_session_format(&host.session, &masking, NULL, 0), UPMU_OK);
+    assert_int_equal(upmu_session_ring(&host.session, host.ring, 1024), UPMU_OK);
+    assert_int_equal(upmu_session_static(&host.session, later), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.other, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.other, &theirs, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.session, &mine, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    assert_int_equal(upmu_thread_switch(&host.cpu[0], &idle, &theirs), UPMU_OK);
+    assert_int_equal(upmu_thread_switch(&host.cpu[0], &theirs, &idle), UPMU_OK);
+    assert_int_equal(upmu_thread_switch(&host.cpu[0], &idle, &mine), UPMU_OK);
+    host.sim.deliver = NULL; /* the overflow's own interrupt is late */
+    host_run(&host, 2000);
+    overflow_masks = masks;
+    interrupted = &host;
+    assert_int_equal(upmu_thread_switch(&host.cpu[0], &mine, later ? &idle : &theirs), UPMU_OK);
+    assert_null(interrupted);
+    host_run(&host, 10);
+    if (later)
+        assert_int_equal(upmu_thread_switch(&host.cpu[0], &idle, &theirs), UPMU_OK);
+    host_run(&host, 700);
+    if (host_value(&host.other, 0) != (later ? 700 : 710))
+        fail_msg("%s, masks %d, later %d: %u counted", profile, masks, later, (unsigned)host_value(&host.other, 0));
+    assert_int_equal(host_value(&host.session, 1), 2000);
+    assert_int_equal(upmu_thread_exit(&mine), UPMU_OK);
+    assert_int_equal(upmu_thread_exit(&theirs), UPMU_OK);
+    host_end(&host);
+}
+
+/*
+ * Catches: a handler that closes a counter which the local side has already taken for running, so that nothing opens
+ * it again.
+ */
+static void what_runs_on_through_a_switch_is_not_masked(void **state)
+{
+    static const char *const profiles[] = {"skylake", "core2", "yonah", "k8_revc", "zen4"};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof profiles / sizeof *profiles; i++)
+        for (unsigned kind = 0; kind < 4; kind++)
+            switch_with_an_nmi(profiles[i], kind & 1u, kind & 2u);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +393,7 @@ int main(void)
         cmocka_unit_test(what_a_handler_has_masked_reads_like_what_runs),
         cmocka_unit_test(what_is_masked_counts_no_more_though_a_register_faulted),
         cmocka_unit_test(what_a_handler_masks_during_a_verification_is_no_difference),
+        cmocka_unit_test(what_runs_on_through_a_switch_is_not_masked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
