@@ -154,7 +154,7 @@ static void begin_host(void)
 
 static struct step life[2 * HOST_CPUS];
 
-/* Hand a step to a worker of its CPU and let nothing else happen. */
+/* Hand a step to a worker of its CPU and let nothing else happen but what it calls. */
 static void one_step(unsigned cpu, unsigned kind, uint64_t lots)
 {
     struct worker *worker = host.cpu[cpu].worker;
@@ -169,8 +169,13 @@ static void one_step(unsigned cpu, unsigned kind, uint64_t lots)
         self = NULL;
         worker->busy = false;
     }
-    while (worker->busy)
+    while (worker->busy) {
         fibers_resume(worker);
+        /* It may call other CPUs, and waits for them. */
+        for (unsigned i = 0; i < host.setting.cpus; i++)
+            if (&host.worker[i] != worker && host.cpu[host.worker[i].cpu].remotes)
+                fibers_resume(&host.worker[i]);
+    }
 }
 
 static void take_down(void)

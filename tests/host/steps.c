@@ -91,9 +91,11 @@ static const struct {
 
 void steps_make(const struct setting *setting, struct step *steps, unsigned count)
 {
-    struct lots lots = {setting->seed * UINT64_C(0x9e3779b97f4a7c15) + 1u};
+    struct lots lots = {setting->seed};
     unsigned sum = 0;
 
+    /* (A drawn state: else neighbouring seeds have the same steps, one draw later.) */
+    lots.state = lots_draw(&lots);
     for (unsigned kind = 0; kind < STEP_KINDS; kind++)
         sum += kinds[kind].weight;
     for (unsigned i = 0; i < count; i++) {
