@@ -128,10 +128,9 @@ void upmu_schedule_publish(struct upmu_cpu *cpu)
 
         if (!upmu_session_holds(session))
             continue;
-        for
-            UPMU_TALLIES(tally, upmu_active(session))
-        if (upmu_tally_samples(tally))
-            mine |= UPMU_BIT32(tally->counter);
+        for UPMU_TALLIES(tally, upmu_active(session))
+            if (upmu_tally_samples(tally))
+                mine |= UPMU_BIT32(tally->counter);
         running |= session->counters;
         sampling |= mine;
         if (mine)
@@ -257,9 +256,8 @@ bool upmu_run_value(struct upmu_cpu *cpu, struct upmu_tally *tally, uint64_t *ou
 
 void upmu_run_mar(struct upmu_session *session)
 {
-    for
-        UPMU_TALLIES(tally, upmu_active(session))
-    tally->hole = true;
+    for UPMU_TALLIES(tally, upmu_active(session))
+        tally->hole = true;
 }
 
 static void mar(struct upmu_session *session, bool marred)
@@ -279,21 +277,19 @@ enum upmu_status upmu_run_counts(struct upmu_cpu *cpu, struct upmu_session *sess
         status = UPMU_ERR_PORT;
         mar(session, true);
     }
-    for
-        UPMU_TALLIES(tally, upmu_active(session))
-        {
-            uint64_t value;
+    for UPMU_TALLIES(tally, upmu_active(session)) {
+        uint64_t value;
 
-            if (upmu_tally_is_metric(tally))
-                continue;
-            if (!upmu_run_value(cpu, tally, &value)) {
-                status = UPMU_ERR_PORT;
-                tally->hole = true;
-                cpu->last_tag[tally->counter] = 0;
-            } else if (upmu_run_settle(cpu, tally, tally->counter, value)) {
-                due |= UPMU_BIT32(tally->index);
-            }
+        if (upmu_tally_is_metric(tally))
+            continue;
+        if (!upmu_run_value(cpu, tally, &value)) {
+            status = UPMU_ERR_PORT;
+            tally->hole = true;
+            cpu->last_tag[tally->counter] = 0;
+        } else if (upmu_run_settle(cpu, tally, tally->counter, value)) {
+            due |= UPMU_BIT32(tally->index);
         }
+    }
     if (due)
         upmu_pmi_emit(cpu, session, due, deferred);
     return status;
@@ -301,12 +297,11 @@ enum upmu_status upmu_run_counts(struct upmu_cpu *cpu, struct upmu_session *sess
 
 void upmu_run_hold(struct upmu_set *set, bool hold)
 {
-    for
-        UPMU_TALLIES(tally, set)
-    if (hold)
-        upmu_tally_begin(tally);
-    else
-        upmu_tally_end(tally);
+    for UPMU_TALLIES(tally, set)
+        if (hold)
+            upmu_tally_begin(tally);
+        else
+            upmu_tally_end(tally);
 }
 
 void upmu_run_begin(struct upmu_session *session)
@@ -434,17 +429,15 @@ static enum upmu_status load_image(struct upmu_cpu *cpu, struct upmu_session *se
 #if UPMU_SETS && UPMU_SAMPLING
     upmu_sets_keep(cpu, session, image);
 #endif
-    for
-        UPMU_TALLIES(tally, upmu_active(session))
-        {
-            if (upmu_tally_is_metric(tally))
-                continue;
-            if ((((changed & tally->counters) || upmu_run_tagged(cpu, tally) != tally->counters ||
-                  ran_unowned(cpu, tally->counters & opening)) &&
-                 !upmu_run_prime(cpu, tally)) ||
-                !prime_initiator(cpu, tally))
-                return UPMU_ERR_PORT;
-        }
+    for UPMU_TALLIES(tally, upmu_active(session)) {
+        if (upmu_tally_is_metric(tally))
+            continue;
+        if ((((changed & tally->counters) || upmu_run_tagged(cpu, tally) != tally->counters ||
+              ran_unowned(cpu, tally->counters & opening)) &&
+             !upmu_run_prime(cpu, tally)) ||
+            !prime_initiator(cpu, tally))
+            return UPMU_ERR_PORT;
+    }
     return upmu_session_has_metrics(session) ? upmu_metrics_begin(cpu, session) : UPMU_OK;
 }
 
@@ -535,9 +528,8 @@ bool upmu_run_open(struct upmu_cpu *cpu, uint32_t opening)
             continue;
         }
         mar(other, !port_has_clock(port));
-        for
-            UPMU_TALLIES(tally, upmu_active(other))
-        tally->gap_ns += upmu_cpu_now(cpu) - cpu->paused_ns;
+        for UPMU_TALLIES(tally, upmu_active(other))
+            tally->gap_ns += upmu_cpu_now(cpu) - cpu->paused_ns;
         upmu_run_end(other);
     }
     cpu->paused = 0;
