@@ -7,8 +7,8 @@
 #   make test-host              the fakes by value; a fixed number of seeds and steps
 #   make soak-host              as many as asked: HOST_SEEDS of HOST_STEPS steps
 
-HOST_SEEDS ?= 2000
-HOST_STEPS ?= 20000
+HOST_SEEDS ?= 6000
+HOST_STEPS ?= 3000
 
 BUILDS_OF_HOST := host host-asan
 host_CC := $(CC) -m64
