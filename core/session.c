@@ -635,13 +635,16 @@ enum upmu_status upmu_session_drop(struct upmu_session *session)
         session->controllers--;
         return UPMU_OK;
     }
-    status = upmu_session_close(session);
-    if (status != UPMU_ERR_WRONG_CPU && status != UPMU_ERR_BUSY)
-        return status;
-    /* What takes it from its target ends it, unless that has just been done. */
-    if (!(__atomic_fetch_or(&session->ties, UPMU_DROPPED, __ATOMIC_ACQ_REL) & UPMU_TIED))
+    status = upmu_session_detach(session);
+    if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY) {
+        /* What takes it from its target ends it, unless it has just been taken: nothing is stored after its end. */
+        if (__atomic_fetch_or(&session->ties, UPMU_DROPPED, __ATOMIC_ACQ_REL) & UPMU_TIED)
+            return UPMU_OK;
+        status = UPMU_OK;
+    }
+    if (!upmu_session_attached(session))
         upmu_session_end(session);
-    return UPMU_OK;
+    return status;
 }
 
 /* ---- Values ---- */

@@ -1356,6 +1356,59 @@ static void a_detached_session_may_go_from_a_cpu_to_a_thread_and_back(void **sta
     tear_down(&f);
 }
 
+static struct fixture *detaching;
+static bool dropped_at_its_end;
+
+/* CPU 0 is in a call, which detaches the session as soon as the interrupt is over. */
+static bool detach_there(void *context, struct upmu_cpu *cpu, void (*function)(void *argument), void *argument)
+{
+    (void)context;
+    upmu_sim_switch_cpu(&detaching->sim, 0);
+    cpu->busy = 1;
+    function(argument);
+    cpu->busy = 0;
+    assert_int_equal(upmu_session_detach(&detaching->session[0]), UPMU_OK);
+    upmu_sim_switch_cpu(&detaching->sim, 1);
+    return true;
+}
+
+static unsigned mask_nothing(void *state, const struct upmu_overflow *overflow, bool nmi)
+{
+    (void)state;
+    (void)overflow;
+    (void)nmi;
+    return 0;
+}
+
+static void note_the_end(void *state, struct upmu_session *session)
+{
+    (void)state;
+    dropped_at_its_end = session->ties != 0;
+}
+
+/*
+ * Its memory may be given away as soon as it is closed: the note that it was dropped is there before.
+ * Catches: a store to a session after it was closed.
+ */
+static void nothing_is_stored_in_a_dropped_session_after_its_end(void **state)
+{
+    static const struct upmu_format format = {.name = "notes", .overflow = mask_nothing, .end = note_the_end};
+    static struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    f.sim.port.run_on_cpu = detach_there;
+    detaching = &f;
+    assert_int_equal(upmu_session_add(&f.session[0], FOUR_A, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_format(&f.session[0], &format, NULL, 0), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f.session[0], &f.cpu[0]), UPMU_OK);
+    upmu_sim_switch_cpu(&f.sim, 1);
+    assert_int_equal(upmu_session_drop(&f.session[0]), UPMU_OK);
+    assert_int_equal(f.session[0].state, UPMU_SESSION_CLOSED);
+    assert_true(dropped_at_its_end);
+    tear_down(&f);
+}
+
 static void sixty_four_prepared_sessions_are_attached_where_threads_are_born(void **state)
 {
     static struct upmu_session pool[64];
@@ -1463,6 +1516,7 @@ int main(void)
         cmocka_unit_test(what_is_refused_changes_nothing),
         cmocka_unit_test(beyond_256_cpus_a_placement_is_good_only_beside_whom_it_was_made),
         cmocka_unit_test(a_detached_session_may_go_from_a_cpu_to_a_thread_and_back),
+        cmocka_unit_test(nothing_is_stored_in_a_dropped_session_after_its_end),
         cmocka_unit_test(sixty_four_prepared_sessions_are_attached_where_threads_are_born),
     };
 
