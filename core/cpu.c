@@ -17,6 +17,7 @@
 #include "core/schedule.h"
 #include "core/session_core.h"
 #include "core/turns.h"
+#include "core/user_page.h"
 #include "core/why.h"
 #include <upmu/thread.h>
 
@@ -184,6 +185,8 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
         if (!++machine->lives)
             machine->lives = 1;
         cpu->life = machine->lives;
+        /* (Who might read here before is not known any more.) */
+        cpu->user_reads = UPMU_USER_PAGES && machine->pages ? 2 : 0;
         UPMU_BARRIER();
         cpu->live = 1;
     } else if (cpu->pmu) {
@@ -336,7 +339,7 @@ static enum upmu_status leave(struct upmu_cpu *cpu, void *unused)
     leave_domain(cpu);
     if (cpu->machine->only_cpu == cpu)
         cpu->machine->only_cpu = NULL;
-    cpu->readers = 0;
+    cpu->readers &= UPMU_READS_THREAD; /* its program may have read an index */
     /* Nothing is ours any more: a second fini finds nothing to do. */
     cpu->pmu = NULL;
     cpu->work = NULL;

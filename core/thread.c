@@ -45,13 +45,16 @@ void upmu_thread_release(struct upmu_thread *thread)
 
 /*
  * Switches of a thread without sessions are not seen: where it runs is not known any more.  (Its CPU may be about to
- * switch it away.)
+ * switch it away.)  Those of one that may execute RDPMC are.
  */
 static void lose_track(struct upmu_thread *thread)
 {
-    struct upmu_cpu *cpu = __atomic_exchange_n(&thread->cpu, NULL, __ATOMIC_SEQ_CST);
     struct upmu_thread *expected = thread;
+    struct upmu_cpu *cpu;
 
+    if (UPMU_USER_PAGES && thread->reads)
+        return;
+    cpu = __atomic_exchange_n(&thread->cpu, NULL, __ATOMIC_SEQ_CST);
     if (cpu)
         (void)__atomic_compare_exchange_n(&cpu->current, &expected, NULL, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
@@ -198,7 +201,7 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
     uintptr_t irq;
     enum upmu_status status;
 
-    if (!cpu->pmu || prev == next)
+    if (prev == next || !(cpu->pmu || (UPMU_USER_PAGES && cpu->machine && (cpu->user_reads || next->reads))))
         return UPMU_OK;
     status = upmu_local_enter(cpu, &irq);
     if (status != UPMU_OK)
@@ -211,11 +214,12 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
         leave_cpu(cpu, prev);
         join_all(cpu, next);
         upmu_change_run(cpu);
-    } else {
+    } else if (cpu->pmu) {
         come(cpu, next); /* its sessions join with the first tick after the CPU has woken */
     }
     unlink_all(cpu, prev);
-    upmu_turns_admit(cpu);
+    if (cpu->pmu)
+        upmu_turns_admit(cpu);
     upmu_local_leave(cpu, irq);
     return UPMU_OK;
 }
@@ -293,24 +297,32 @@ enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct
     return UPMU_OK;
 }
 
+/* Its program executes nothing any more; returns the CPU that is to hear of it, or NULL.  (A tick may come between.) */
+static struct upmu_cpu *end_reads(struct upmu_thread *thread)
+{
+    struct upmu_cpu *cpu = UPMU_USER_PAGES && thread->reads ? __atomic_load_n(&thread->cpu, __ATOMIC_RELAXED) : NULL;
+
+    thread->reads = 0;
+    if (cpu)
+        (void)__atomic_fetch_and(&cpu->readers, UPMU_READS_CPU, __ATOMIC_RELAXED);
+    return cpu;
+}
+
 enum upmu_status upmu_thread_exit(struct upmu_thread *thread)
 {
     enum upmu_status status = UPMU_OK, last;
     struct upmu_session *session;
     struct upmu_cpu *cpu;
+    uintptr_t irq;
     bool stuck;
 
     for (;;) {
         if (!upmu_thread_hold(thread))
             return UPMU_ERR_BUSY;
         session = thread->sessions;
+        cpu = end_reads(thread);
         if (!session)
             break;
-        /* Its program executes nothing any more. */
-        thread->reads = 0;
-        cpu = thread->cpu;
-        if (cpu)
-            cpu->readers &= UPMU_READS_CPU;
         /* (While the list is held the session is freed by no other call.) */
         last = upmu_session_detach_listed(session);
         stuck = thread->sessions == session;
@@ -322,6 +334,8 @@ enum upmu_status upmu_thread_exit(struct upmu_thread *thread)
     }
     lose_track(thread);
     upmu_thread_release(thread);
+    if (cpu && upmu_local_enter(cpu, &irq) == UPMU_OK)
+        upmu_local_leave(cpu, irq);
     return status;
 }
 

@@ -100,7 +100,8 @@ static bool clear_one(struct upmu_cpu *cpu, unsigned counter)
 
     if (claim && upmu_domain_claim(domain, cpu->domain_slot, UPMU_DOMAIN_COUNTER(counter), 0) == UPMU_CLAIM_LOST)
         return true;
-    fine = upmu_bank_write(&cpu->bank, counter, 0);
+    /* (A static session may have left it running.) */
+    fine = upmu_bank_close(&cpu->bank, UPMU_BIT32(counter)) && upmu_bank_write(&cpu->bank, counter, 0);
     if (claim)
         upmu_domain_release(domain, cpu->domain_slot, UPMU_DOMAIN_COUNTER(counter));
     cpu->last_tag[counter] = 0;
@@ -168,6 +169,7 @@ void upmu_user_pages_write(struct upmu_cpu *cpu)
         if (session->page && !session->page_open && upmu_session_holds(session)) {
             session->page_open = 1;
             session->next_page = cpu->pages;
+            UPMU_BARRIER();
             cpu->pages = session;
             write_settled(cpu, session);
         }

@@ -22,7 +22,11 @@ extern "C" {
  * allow_rdpmc; without it, that is the host's business), whether a session of it runs or
  * not: its program may have read an index and go on later.  On the CPU of a published
  * session of a CPU every thread may.  This ends, with the next call on each CPU, when no
- * page of the machine is published any more.  RDPMC reads all counters.  What other
+ * page of the machine is published any more, and earlier: for every thread of a CPU with
+ * its upmu_cpu_fini(), which takes its sessions off; and where a CPU is initialised while
+ * pages are published, for the thread there until it is switched to again.  After
+ * upmu_cpu_fini() upmu_thread_switch() goes on to give and take the right of threads on
+ * that CPU, but what others left in its counters is not made 0 any more.  RDPMC reads all counters.  What other
  * threads and sessions left in counters that do not run is made 0 before (one write for
  * each); what other sessions count at that moment is not hidden.  Where RDPMC proved to
  * tell something else than the counter (some emulators), a page has no counters: its reader is sent to the kernel.

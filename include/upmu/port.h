@@ -88,8 +88,8 @@ struct upmu_port {
     uint64_t (*clock_ns)(void *context);
 
     /*
-     * Let user mode execute RDPMC on this CPU or not (CR4.PCE), while a session that is
-     * published (upmu/page.h) runs.  NULL: you see to that yourself.
+     * Let user mode execute RDPMC on this CPU or not (CR4.PCE): for the threads, or for the
+     * CPU, that upmu_session_publish() names (upmu/page.h).  NULL: you see to that yourself.
      * Context: local.
      */
     void (*allow_rdpmc)(void *context, bool allow);

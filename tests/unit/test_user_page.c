@@ -552,6 +552,108 @@ static void the_page_of_another_program_opens_nothing_for_a_former_reader(void *
     host_end(&host);
 }
 
+/*
+ * A static session leaves its counters running: they are closed before they are made 0, and its next start counts from
+ * there.  Catches a counter that is written while it runs.
+ */
+static void what_a_static_session_left_running_is_closed_and_cleared(void **state)
+{
+    struct upmu_thread idle, mine, theirs;
+
+    (void)state;
+    begin("skylake");
+    upmu_thread_init(&idle, 0, 0, NULL);
+    upmu_thread_init(&mine, 1, 1, NULL);
+    upmu_thread_init(&theirs, 2, 2, NULL);
+    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.session, &mine, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.other, "instructions,branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_static(&host.other, true), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.other, &theirs, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
+    assert_int_equal(upmu_thread_switch(&host.cpu[0], &idle, &theirs), UPMU_OK);
+    host_run(&host, 1000);
+    assert_int_equal(upmu_thread_switch(&host.cpu[0], &theirs, &mine), UPMU_OK);
+    host_no_violation(&host);
+    host_run(&host, 100);
+    for (unsigned i = 0; i < 2; i++) {
+        const struct upmu_pmu *pmu = &host.machine.pmu[0];
+        unsigned row = pmu->counter[host.other.set.tally[i].counter].value_row;
+
+        assert_true(upmu_sim_peek(&host.sim, 0, pmu->table->rows[row].address) == 0);
+    }
+    assert_int_equal(upmu_thread_switch(&host.cpu[0], &mine, &theirs), UPMU_OK);
+    host_run(&host, 10);
+    assert_int_equal(host_value(&host.other, 0), 1010);
+    assert_int_equal(host_value(&host.other, 1), 505);
+    assert_int_equal(upmu_thread_exit(&mine), UPMU_OK);
+    assert_int_equal(upmu_thread_exit(&theirs), UPMU_OK);
+    host_end(&host);
+}
+
+/*
+ * The CPU ends under a thread that has a page, and its thread goes and comes.
+ * Catches: a right that the end of a CPU takes, or leaves to the next thread.
+ */
+static void the_end_of_a_cpu_takes_no_thread_its_right(void **state)
+{
+    struct upmu_thread mine, theirs;
+
+    (void)state;
+    begin("skylake");
+    upmu_thread_init(&mine, 1, 1, NULL);
+    upmu_thread_init(&theirs, 2, 2, NULL);
+    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.session, &mine, &host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+    assert_true(allowed[0]);
+    assert_int_equal(upmu_thread_switch(&host.cpu[0], &mine, &theirs), UPMU_OK);
+    assert_false(allowed[0]);
+    assert_int_equal(upmu_thread_switch(&host.cpu[0], &theirs, &mine), UPMU_OK);
+    assert_true(allowed[0]);
+    /* A CPU that is initialised anew does not know of the right that it gave before. */
+    assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_OK);
+    assert_int_equal(upmu_thread_switch(&host.cpu[0], &mine, &theirs), UPMU_OK);
+    assert_false(allowed[0]);
+    assert_int_equal(upmu_thread_switch(&host.cpu[0], &theirs, &mine), UPMU_OK);
+    assert_true(allowed[0]);
+    assert_int_equal(upmu_thread_exit(&mine), UPMU_OK);
+    assert_false(allowed[0]);
+    host_end(&host);
+}
+
+/*
+ * The last session of a thread is closed before the thread ends, while another page exists.
+ * Catches: a right that is left to what runs there next.
+ */
+static void the_end_of_a_thread_without_sessions_takes_its_right(void **state)
+{
+    static struct upmu_user_page other;
+    struct upmu_thread mine;
+
+    (void)state;
+    begin("skylake");
+    upmu_thread_init(&mine, 1, 1, NULL);
+    assert_int_equal(upmu_session_add(&host.other, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_publish(&host.other, &other), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.session, &mine, &host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+    assert_true(allowed[0]);
+    assert_int_equal(upmu_thread_exit(&mine), UPMU_OK);
+    assert_int_equal(mine.reads, 0);
+    assert_null(mine.cpu);
+    assert_null(host.cpu[0].current);
+    assert_false(allowed[0]);
+    host_end(&host);
+}
+
 static void without_a_page_nothing_is_opened(void **state)
 {
     (void)state;
@@ -580,6 +682,9 @@ int main(void)
         cmocka_unit_test(user_mode_may_read_only_where_a_session_is_published),
         cmocka_unit_test(the_page_of_another_program_opens_nothing_for_a_former_reader),
         cmocka_unit_test(a_threads_own_counters_stay_as_they_are),
+        cmocka_unit_test(what_a_static_session_left_running_is_closed_and_cleared),
+        cmocka_unit_test(the_end_of_a_cpu_takes_no_thread_its_right),
+        cmocka_unit_test(the_end_of_a_thread_without_sessions_takes_its_right),
         cmocka_unit_test(without_a_page_nothing_is_opened),
     };
     return cmocka_run_group_tests_name("user_page", tests, NULL, NULL);
