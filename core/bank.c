@@ -273,16 +273,19 @@ static uint64_t counter_bits(const struct upmu_pmu *pmu, unsigned gate_bit)
 /* Bits of a row that the host may have changed since they were looked at: all that say what its counters do. */
 static uint64_t others_bits(const struct upmu_bank *bank, unsigned row)
 {
-    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
+    const struct upmu_pmu *pmu = bank->pmu;
+    const struct upmu_register *is = &pmu->table->rows[row];
+    const struct upmu_register_class *class = &pmu->table->classes[is->class_index];
     uint64_t bits = 0;
 
     for (uint32_t rest = bank->others; rest; rest &= rest - 1u) {
-        const struct upmu_counter *counter = &bank->pmu->counter[upmu_bits_lowest(rest)];
+        unsigned other = upmu_bits_lowest(rest);
+        const struct upmu_counter *counter = &pmu->counter[other];
 
-        if (class->kind == UPMU_KIND_AUX && bank->pmu->table->rows[row].counter == upmu_bits_lowest(rest))
+        if (class->kind == UPMU_KIND_AUX && is->counter == other)
             return ~UINT64_C(0);
         if (class->by_counter)
-            bits |= counter_bits(bank->pmu, counter->gate_bit);
+            bits |= counter_bits(pmu, counter->gate_bit);
         if (counter->select_row == row && !counter->nibble)
             return ~UINT64_C(0);
         if (counter->select_row == row)
@@ -290,7 +293,7 @@ static uint64_t others_bits(const struct upmu_bank *bank, unsigned row)
         if (counter->gate_row == row)
             bits |= UPMU_BIT64(counter->gate_bit);
         /* P6: what select 0 keeps when it is idle enables the other counter, too; select 1 enables none. */
-        if (own_gate(bank, row) && row == bank->pmu->counter[0].select_row)
+        if (own_gate(bank, row) && row == pmu->counter[0].select_row)
             bits |= class->idle_keep;
     }
     return bits;
@@ -719,9 +722,9 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
 /* ---- The handler's half ---- */
 
 /* The shadow, with what the host may have changed as it is.  (Apart: the handler's stack is short.) */
-static UPMU_APART bool beside_host(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
+static UPMU_APART bool beside_host(struct upmu_bank *bank, unsigned row, uint64_t theirs, uint64_t *out_value)
 {
-    uint64_t theirs = others_bits(bank, row), now = 0;
+    uint64_t now = 0;
 
     if (theirs && !upmu_bank_look(bank, row, &now))
         return false;
@@ -745,7 +748,8 @@ bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t 
         uint64_t value;
 
         take_gates(pmu, &counters, row);
-        if (!beside_host(bank, row, &value)) { /* nothing is written that may be the host's and old */
+        /* Nothing is written that may be the host's and old. */
+        if (!beside_host(bank, row, others_bits(bank, row), &value)) {
             fine = false;
             continue;
         }
