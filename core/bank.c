@@ -320,6 +320,9 @@ bool upmu_bank_find(struct upmu_bank *bank)
     for (unsigned row = 0; row < UPMU_REGISTERS; row++) {
         uint64_t value;
 
+        /* What CPUs share is found by the first of them that takes over, in each life of the domain. */
+        if (domain_of(bank, row))
+            row_becomes(bank, row, 0, UPMU_ROW_FOUND);
         if (!row_is(bank, row, UPMU_ROW_EARLY))
             continue;
         if (row_is(bank, row, UPMU_ROW_FOUND)) { /* it could not be restored, which is still to be done */

@@ -243,12 +243,30 @@ static bool noise(struct fake *fake, unsigned odds)
 
 /* ---- Hooks ---- */
 
+/*
+ * Of version 6: configurations B and C of a counter, which leaf 23H promises by subleaves 2 and 5; all 0.  The DS
+ * flag promises IA32_MISC_ENABLE and IA32_PEBS_ENABLE, which is 0.
+ */
+static bool is_configuration(const struct fake *fake, uint32_t msr)
+{
+    uint32_t words[4];
+
+    if (msr == 0x1a0 || msr == 0x3f1)
+        return fake->leaves.leaf1[3] >> 21 & 1;
+    fake_leaf(&fake->leaves, 0x23, 0, words);
+    return msr >= 0x1900 && msr < 0x1a00 && (msr & 2) && (words[0] >> (msr & 1 ? 5 : 2) & 1);
+}
+
 static bool fake_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
 {
     struct fake *fake = context;
     uint64_t bits = fake_bits(fake, msr);
 
     fake->reads++;
+    if (!bits && is_configuration(fake, msr)) {
+        *out_value = msr == 0x1a0 ? fake->leaves.misc_enable : 0;
+        return true;
+    }
     if (!bits) {
         FUZZ_CHECK(fake->port.msr_faults_are_safe, "reads %x, which the leaves do not promise", (unsigned)msr);
         return false;

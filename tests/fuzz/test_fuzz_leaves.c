@@ -40,6 +40,9 @@ static uint32_t in_use(struct fake *before)
         if (select ? *select & used : fake_counter(before, i) && *fake_register(before, 0x38d) >> 4 * (i - 16) & 3)
             counters |= 1u << i;
     }
+    /* Records (bits 25, 26 of PEBS_ENABLE) are of MSR_IQ_COUNTER4 and 5. */
+    if (before->promise.kind == FAKE_NETBURST && before->promise.tags && *fake_register(before, 0x3f1) & 0x6000000)
+        counters |= 0x30000;
     return counters;
 }
 

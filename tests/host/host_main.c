@@ -29,7 +29,7 @@
 #else
 #define SEEDS 160
 #define STEPS 3000
-#define OPEN "10,43,46,67,70,104,115,116"
+#define OPEN "7,10,46,115,116"
 #endif
 
 static const struct hardware_family *const families[] = {HOST_FAMILIES};

@@ -39,12 +39,12 @@ endef
 $(foreach layer,unit inject fuzz,$(eval $(call MUTANT_LINK,$(layer))))
 
 MUTANT_RUN = @LD_LIBRARY_PATH=build/mutants $(PYTHON) tests/mutants/mutants.py --jobs $(JOBS) --only "$(MUTANT_ONLY)" \
-	--compile '$(mutants_CC) $(LIB_CFLAGS) $(mutants_FLAGS) -w' --host '$(mutants_CC) $(HOST_CFLAGS) -O0 -w' \
+	--compile '$(mutants_CC) $(LIB_CFLAGS) $(mutants_FLAGS) -w' --host '$(mutants_CC) $(subst -DUPMU_SOURCE_DIR='"$(CURDIR)"',,$(HOST_CFLAGS)) -O0 -w' \
 	--objects '$(MUTANT_LIB)' --test-objects '$(unit_HELPERS:%.c=build/mutants/%.o) $(MUTANT_SIM) build/mutants/tests/mutants/switch.o'
 
 # The programs that rows need are made first.
 ROW_RUN = $(PYTHON) tests/mutants/rows.py --jobs $(JOBS) --only "$(MUTANT_ONLY)" \
-	--library '$(gcc-64_CC) $(LIB_CFLAGS) -O1 -w' --host '$(gcc-64_CC) $(HOST_CFLAGS) -O0 -w' \
+	--library '$(gcc-64_CC) $(LIB_CFLAGS) -O1 -w' --host '$(gcc-64_CC) $(subst -DUPMU_SOURCE_DIR='"$(CURDIR)"',,$(HOST_CFLAGS)) -O0 -w' \
 	$(foreach layer,$(LAYERS),--helpers '$(layer)=$($(layer)_HELPERS:%.c=build/gcc-64/%.o)')
 ROWS = +@$(MAKE) --no-print-directory build/gcc-64/libsim.a build/gcc-64/libupmu.a $$($(ROW_RUN) $(1) --programs) && $(ROW_RUN) $(1)
 

@@ -167,6 +167,7 @@ class Runner:
         test = mutant.unit.startswith("tests/")
         command = (self.options.host if test else self.options.compile).split()
         command[1:1] = ["-iquote", folder, "-I" + folder, "-I" + folder + "/include"]
+        command.append(f'-DUPMU_SOURCE_DIR="{os.getcwd()}"')
         if subprocess.run(command + ["-c", "-o", target, source], stderr=subprocess.DEVNULL).returncode:
             return False
         if test:

@@ -152,6 +152,7 @@ class Runner:
             command = (self.options.host if own else self.options.library).split()
             command[1:1] = ["-iquote", folder, "-I" + folder, "-I" + folder + "/include"]
             source = os.path.join(folder, unit) if unit == row.file else unit
+            command.append(f'-DUPMU_SOURCE_DIR="{os.getcwd()}"')
             if subprocess.run(command + ["-c", "-o", target, source], stderr=subprocess.DEVNULL).returncode:
                 return None
             objects.append(target)

@@ -102,8 +102,9 @@ static void area_is_used_by_the_cpu_that_it_was_lent_to(void **state)
     host_begin(&host, &host.session);
     /* By the placement, too: its state ends the area, where no register image reaches. */
     assert_false(is_untouched(0, 0xa5));
-    assert_true(work[0].words[500] != UINT64_C(0xa5a5a5a5a5a5a5a5) ||
-                work[0].words[440] != UINT64_C(0xa5a5a5a5a5a5a5a5));
+    if (sizeof(void *) == 8)
+        assert_true(work[0].words[500] != UINT64_C(0xa5a5a5a5a5a5a5a5) ||
+                    work[0].words[440] != UINT64_C(0xa5a5a5a5a5a5a5a5));
     assert_true(is_untouched(1, 0xa5));
     assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
     /* Taken back. */
