@@ -77,7 +77,8 @@ static uint64_t left_alone(unsigned number, uint32_t address)
     if (is_p4())
         return counter < 18 && ((reserved[0] | reserved[1]) >> counter & 1u) ? ~UINT64_C(0) : 0;
     /* The host's counter 1 of a P6 relies on the enable bit in select 0. */
-    if (counter == 0 && (reserved[number] & 2u) && !(reserved[number] & 1u) && sim.profile->version < 2)
+    if (counter == 0 && (reserved[number] & 2u) && !(reserved[number] & 1u) &&
+        (sim.profile->flags & (UPMU_SIM_P6 | UPMU_SIM_ONE_ENABLE)))
         return UINT64_C(1) << 22;
     if (counter < 8)
         return reserved[number] >> counter & 1u ? ~UINT64_C(0) : 0;

@@ -100,7 +100,7 @@ static void area_is_used_by_the_cpu_that_it_was_lent_to(void **state)
     set_up(true);
     assert_int_equal(upmu_session_add(&host.session, LIST, NULL), UPMU_OK);
     host_begin(&host, &host.session);
-    /* By the placement, too: its state ends the area, where no register image reaches. */
+    /* By the placement, too: in 64 bits its state ends the area, where no register image reaches. */
     assert_false(is_untouched(0, 0xa5));
     if (sizeof(void *) == 8)
         assert_true(work[0].words[500] != UINT64_C(0xa5a5a5a5a5a5a5a5) ||
