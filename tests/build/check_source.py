@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 from checklib import check, code_of, files, grep, main, read, run, Skip
+import prose
 
 HOOKS = "rdmsr|wrmsr|cpuid|this_cpu|irq_save|irq_restore|rdpmc|pmi_rearm|clock_ns|allow_rdpmc|run_on_cpu|log"
 # Headers of the core that a backend may use: no bank, no hooks, no sessions.
@@ -193,6 +194,16 @@ def sources_speak_of_upmu_alone():
         for number, line in enumerate(read(path).split("\n"), 1):
             if pattern.search(line) and "pattern = re.compile" not in line:
                 complaints.append(f"{path}:{number}: {line.strip()[:100]}")
+    return complaints
+
+
+@check
+def things_are_named_and_not_spoken_of_as_people():
+    left, complaints = prose.allowed(), []
+    for path in tracked(""):
+        found = prose.uses(path) if os.path.isfile(path) else []
+        if len(found) > left.get(prose.key(path), 0):
+            complaints += [f"{path}:{line}: \"{word}\": see docs/DESIGN.md, Plain English" for line, word in found]
     return complaints
 
 
