@@ -7,7 +7,7 @@
 #define UPMU_CONFIG_H
 
 /* Major, minor, patch.  The major number is also the version of every layout. */
-#define UPMU_VERSION 0x000100u
+#define UPMU_VERSION 0x000200u
 
 /* The Intel core backend: P6, Core, architectural performance monitoring. */
 #ifndef UPMU_BACKEND_X86_CORE
