@@ -24,20 +24,12 @@ extern "C" {
 
 /* Working memory; contents private. */
 struct upmu_pack_request {
-    uint64_t resources;
     uint32_t counters;
-    uint16_t component;
     uint16_t order;
+    uint8_t ease;
 };
-/* Requests that never run together, unless one of some others runs with them and serves their helpers. */
-struct upmu_pack_lesson {
-    uint32_t together;
-    uint32_t others;
-};
-#define UPMU_PACK_LESSONS 64
 struct upmu_pack_work {
     struct upmu_place_work place;
-    struct upmu_pack_lesson lesson[UPMU_PACK_LESSONS];
     struct upmu_place_result result[UPMU_REQUESTS];
     uint16_t member[UPMU_REQUESTS];
     struct upmu_pack_request request[1]; /* one for each of the list: UPMU_PACK_BYTES */
@@ -49,24 +41,22 @@ struct upmu_pack_input {
     const struct upmu_place_input *place;
     unsigned request_count; /* 1 to UPMU_PACK_REQUESTS */
     unsigned limit;         /* requests in one set, at most; 0: UPMU_REQUESTS */
-    uint32_t steps;         /* placements that may be tried to better the first packing */
 };
 
 struct upmu_pack_result {
     unsigned sets;    /* in which the list can run */
-    unsigned bound;   /* fewer are proven to be impossible */
-    bool optimal;     /* sets == bound */
-    uint32_t steps;   /* placements tried, those for the first packing included */
+    unsigned bound;   /* fewer are impossible, as the counters show */
+    bool optimal;     /* sets == bound; else fewer sets may do */
+    uint32_t steps;   /* placements tried */
     unsigned culprit; /* after UPMU_ERR_DOES_NOT_FIT: the request that does not even run alone */
 };
 
 /*
  * Pack requests into few sets.
  *
- * What shares no counters and no resources with others is packed apart.  The first
- * packing is first-fit-decreasing, the most constrained request first; if it misses the
- * lower bound, requests are exchanged between sets, and groups of up to UPMU_REQUESTS
- * searched through, until `steps` are used up: never more sets than first-fit-decreasing.
+ * First-fit-decreasing: the request with the fewest counters first, each in the first set that
+ * has room.  The bound comes from counters alone: requests that can have only certain counters
+ * need enough sets to have one of them each.  (`upmu pack` searches exactly: tools/cmd.)
  * set_of[i], for each request, is its set, from 0 on; all sets can be placed.
  * Returns UPMU_OK; UPMU_ERR_DOES_NOT_FIT (out->culprit); UPMU_ERR_NO_SPACE (`bytes` are
  * fewer than UPMU_PACK_BYTES, or a request has too many alternatives); UPMU_ERR_INVALID
@@ -79,16 +69,16 @@ enum upmu_status upmu_pack(const struct upmu_pack_input *input, struct upmu_pack
                            uint16_t *set_of, struct upmu_pack_result *out);
 
 /*
- * The same for encoded events of one PMU on which nothing else runs.  `limit` and `steps`
- * as in struct upmu_pack_input.
+ * The same for encoded events of one PMU on which nothing else runs.  `limit` as in
+ * struct upmu_pack_input.
  *
  * Returns as upmu_pack().
  * Context: any.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_pack_events(const struct upmu_pmu *pmu, const struct upmu_event *events, unsigned count,
-                                  unsigned limit, uint32_t steps, struct upmu_pack_work *work, size_t bytes,
-                                  uint16_t *set_of, struct upmu_pack_result *out);
+                                  unsigned limit, struct upmu_pack_work *work, size_t bytes, uint16_t *set_of,
+                                  struct upmu_pack_result *out);
 
 #ifdef __cplusplus
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instructions of upmu_pack() over seeded lists of 24 events, all of which it packs
- * optimally: run under callgrind by tools/bench.py.
+ * Instructions of packing seeded lists of 24 events, by the library and exactly by the tools'
+ * cmd_pack_exact(), which packs all of them optimally: run under callgrind by tools/bench.py.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <upmu/upmu.h>
+#include <tools/cmd/cmd_pack_exact.c>
+#include <tools/cmd/cmd_pack_search.c>
 #include "tests/bench/callgrind_count.h"
 #include "tests/common/p4_place_tables.h"
 #include "tests/common/zen_shapes.h"
@@ -18,6 +21,7 @@ static union {
     struct upmu_pack_work work;
     uint64_t words[UPMU_PACK_BYTES(EVENTS) / 8 + 1];
 } memory;
+static struct cmd_pack_work exact_memory;
 static struct shape shape;
 static uint16_t set_of[EVENTS];
 static struct upmu_pack_result result;
@@ -65,12 +69,18 @@ static const struct corpus {
     {"pack-p4tags24", draw_p4_tags24},  {"pack-zen24", draw_zen24},
 };
 
+static void pack_exactly(void *argument)
+{
+    const struct upmu_pack_input *input = argument;
+
+    status = cmd_pack_exact(input, STEPS, &exact_memory, set_of, &result);
+}
+
 static void pack_once(void *argument)
 {
-    struct upmu_pack_input input = {&shape.input, EVENTS, 0, STEPS};
+    const struct upmu_pack_input *input = argument;
 
-    (void)argument;
-    status = upmu_pack(&input, &memory.work, sizeof memory, set_of, &result);
+    status = upmu_pack(input, &memory.work, sizeof memory, set_of, &result);
 }
 
 int main(void)
@@ -79,8 +89,14 @@ int main(void)
         for (uint64_t seed = 1; seed <= LISTS; seed++) {
             uint64_t random = seed * UINT64_C(0x9e3779b97f4a7c15) | 1u;
 
+            struct upmu_pack_input input = {&shape.input, EVENTS, 0};
+            char name[40];
+
             corpora[i].draw(&random);
-            bench_count_run(pack_once, NULL);
+            bench_count_run(pack_once, &input);
+            snprintf(name, sizeof name, "%s-first-fit", corpora[i].name);
+            bench_count_name(name);
+            bench_count_run(pack_exactly, &input);
             bench_count_name(corpora[i].name);
             if (status != UPMU_OK || !result.optimal) {
                 fprintf(stderr, "%s: seed %llu: status %d, %u sets, bound %u\n", corpora[i].name,

@@ -22,6 +22,8 @@
 #include <tools/cmd/cmd_loops.c>
 #include <tools/cmd/cmd_main.c>
 #include <tools/cmd/cmd_pack.c>
+#include <tools/cmd/cmd_pack_exact.c>
+#include <tools/cmd/cmd_pack_search.c>
 #include <tools/cmd/cmd_print.c>
 #include <tools/cmd/cmd_record.c>
 #include <tools/cmd/cmd_selftest.c>

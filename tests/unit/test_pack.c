@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Packing against a search through all partitions, against first-fit-decreasing, and
- * on long lists.  Lists are drawn from fixed seeds; a failure prints the seed.
+ * on long lists: the library's, and the tools' exact one (tools/cmd/cmd_packing.h).
+ * Lists are drawn from fixed seeds; a failure prints the seed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +13,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include <upmu/upmu.h>
+#include <tools/cmd/cmd_pack_exact.c>
+#include <tools/cmd/cmd_pack_search.c>
 #include "tests/common/p4_place_tables.h"
 #include "tests/common/zen_shapes.h"
 
@@ -28,16 +31,25 @@ static union {
     struct upmu_pack_work work;
     uint64_t words[UPMU_PACK_BYTES(LONGEST) / 8 + 1];
 } memory;
+static struct cmd_pack_work exact_memory;
 static uint16_t set_of[LONGEST];
 static struct upmu_pack_result result;
 static struct shape shape;
 
-static enum upmu_status pack(const struct upmu_place_input *place, unsigned count, unsigned limit, uint32_t steps)
+static enum upmu_status pack(const struct upmu_place_input *place, unsigned count, unsigned limit)
 {
-    struct upmu_pack_input input = {place, count, limit, steps};
+    struct upmu_pack_input input = {place, count, limit};
 
     memset(&memory, 0xa5, sizeof memory);
     return upmu_pack(&input, &memory.work, UPMU_PACK_BYTES(count), set_of, &result);
+}
+
+static enum upmu_status pack_exact(const struct upmu_place_input *place, unsigned count, unsigned limit, uint32_t steps)
+{
+    struct upmu_pack_input input = {place, count, limit};
+
+    memset(&exact_memory, 0xa5, sizeof exact_memory);
+    return cmd_pack_exact(&input, steps, &exact_memory, set_of, &result);
 }
 
 /* ---- Independent answers, by upmu_place() alone ---- */
@@ -226,7 +238,7 @@ static void every_list_of_up_to_12_that_can_be_enumerated_is_packed_optimally(vo
             draw_wild(&random, count);
         else
             draw_any(&random, count, (unsigned)(seed / 2) % 9 == 8 ? 6 : (unsigned)(seed / 2) % 5);
-        status = pack(&shape.input, count, 0, 1000000);
+        status = pack_exact(&shape.input, count, 0, 1000000);
         if (status != UPMU_OK) {
             assert_int_equal(status, UPMU_ERR_DOES_NOT_FIT);
             assert_false(fits(&shape, UINT32_C(1) << result.culprit));
@@ -290,7 +302,7 @@ static void short_lists_with_tags_are_packed_optimally(void **state)
             draw_any(&random, 2 + shape_random(&random, 9), 5);
         if (shape.input.request_count > 12)
             continue;
-        if (pack(&shape.input, shape.input.request_count, 0, 100000) != UPMU_OK) {
+        if (pack_exact(&shape.input, shape.input.request_count, 0, 100000) != UPMU_OK) {
             assert_false(fits(&shape, UINT32_C(1) << result.culprit));
             continue;
         }
@@ -321,7 +333,7 @@ static void any_budget_gives_sets_that_run_and_a_bound_that_holds(void **state)
             draw_wild(&random, count);
         else
             draw_wild_helpers(&random, count);
-        if (pack(&shape.input, count, 0, 1 + shape_random(&random, 60)) != UPMU_OK)
+        if (pack_exact(&shape.input, count, 0, 1 + shape_random(&random, 60)) != UPMU_OK)
             continue;
         check_sets(&shape);
         least = fewest_sets(&shape, true);
@@ -349,7 +361,7 @@ static void lists_of_up_to_24_events_of_skylake_zen_and_netburst_are_packed_opti
             unsigned first_fit;
 
             draw_any(&random, 13 + shape_random(&random, 12), kind);
-            if (pack(&shape.input, shape.input.request_count, 0, STEPS) != UPMU_OK) {
+            if (pack_exact(&shape.input, shape.input.request_count, 0, STEPS) != UPMU_OK) {
                 assert_false(fits(&shape, UINT32_C(1) << result.culprit));
                 continue;
             }
@@ -380,28 +392,40 @@ static bool general_alternative(const void *context, unsigned request, unsigned 
     return i == 0;
 }
 
-static void lists_longer_than_a_set_are_packed_and_bounded(void **state)
+static void check_long_lists(enum upmu_status (*any_pack)(const struct upmu_place_input *, unsigned, unsigned),
+                             unsigned longest)
 {
     struct upmu_place_input place = {.alternative = general_alternative, .counters = 0x1000f};
-    unsigned in_set[LONGEST] = {0};
+    unsigned in_set[LONGEST] = {0}, sets = (longest - longest / 10) / 4;
 
-    (void)state;
-    assert_int_equal(pack(&place, 400, 0, 0), UPMU_OK);
-    /* 360 on four counters, 40 on a fifth. */
-    assert_int_equal(result.sets, 90);
-    assert_int_equal(result.bound, 90);
+    /* Nine tenths on four counters, the others on a fifth. */
+    assert_int_equal(any_pack(&place, longest, 0), UPMU_OK);
+    assert_int_equal(result.sets, sets);
+    assert_int_equal(result.bound, sets);
     assert_true(result.optimal);
-    for (unsigned i = 0; i < 400; i++)
+    for (unsigned i = 0; i < longest; i++)
         in_set[set_of[i]]++;
-    for (unsigned i = 0; i < 90; i++)
-        assert_int_equal(in_set[i], i < 40 ? 5 : 4);
+    for (unsigned i = 0; i < sets; i++)
+        assert_int_equal(in_set[i], i < longest / 10 ? 5 : 4);
     /* At most three in a set. */
-    assert_int_equal(pack(&place, 30, 3, 1000), UPMU_OK);
+    assert_int_equal(any_pack(&place, 30, 3), UPMU_OK);
     assert_int_equal(result.sets, 10);
     assert_true(result.optimal);
-    assert_int_equal(pack(&place, 400, 3, 1000), UPMU_OK);
-    assert_int_equal(result.sets, 134);
+    assert_int_equal(any_pack(&place, longest, 3), UPMU_OK);
+    assert_int_equal(result.sets, (longest + 2) / 3);
     assert_true(result.optimal);
+}
+
+static enum upmu_status pack_exact_in_1000(const struct upmu_place_input *place, unsigned count, unsigned limit)
+{
+    return pack_exact(place, count, limit, 1000);
+}
+
+static void lists_longer_than_a_set_are_packed_and_bounded(void **state)
+{
+    (void)state;
+    check_long_lists(pack, 400);
+    check_long_lists(pack_exact_in_1000, 240);
 }
 
 static bool no_alternative(const void *context, unsigned request, unsigned i, struct upmu_alternative *out)
@@ -414,35 +438,122 @@ static void refusals_say_why(void **state)
 {
     unsigned homeless = 7;
     struct upmu_place_input place = {.alternative = no_alternative, .context = &homeless, .counters = 0x1000f};
-    struct upmu_pack_input input = {&place, 20, 0, 100};
+    struct upmu_pack_input input = {&place, 20, 0};
 
     (void)state;
-    assert_int_equal(pack(&place, 20, 0, 100), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(pack_exact(&place, 20, 0, 100), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(result.culprit, 7);
+    assert_int_equal(pack(&place, 20, 0), UPMU_ERR_DOES_NOT_FIT);
     assert_int_equal(result.culprit, 7);
     assert_false(result.optimal);
+    homeless = 220;
+    assert_int_equal(pack_exact(&place, 240, 0, 100), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(result.culprit, 220);
     homeless = 300;
-    assert_int_equal(pack(&place, 400, 0, 100), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(pack(&place, 400, 0), UPMU_ERR_DOES_NOT_FIT);
     assert_int_equal(result.culprit, 300);
-    assert_int_equal(pack(&place, 0, 0, 100), UPMU_ERR_INVALID);
+    assert_int_equal(pack(&place, 0, 0), UPMU_ERR_INVALID);
+    assert_int_equal(pack_exact(&place, 0, 0, 0), UPMU_ERR_INVALID);
+    assert_int_equal(pack_exact(&place, CMD_PACK_REQUESTS + 1, 0, 0), UPMU_ERR_INVALID);
     assert_int_equal(upmu_pack(&input, &memory.work, UPMU_PACK_BYTES(20) - 1, set_of, &result), UPMU_ERR_NO_SPACE);
     assert_int_equal(upmu_pack(&input, &memory.work, UPMU_PACK_BYTES(20), set_of, &result), UPMU_OK);
 }
 
-static void without_steps_the_packing_is_first_fit_decreasing(void **state)
+/* Six requests: four may have any counter, two the lowest one only. */
+static bool two_kinds_alternative(const void *context, unsigned request, unsigned i, struct upmu_alternative *out)
 {
-    unsigned worse = 0;
+    (void)context;
+    memset(out, 0, sizeof *out);
+    out->slot_count = 1;
+    out->slot[0].counters = request < 2 ? 1u : 0xfu;
+    return i == 0;
+}
+
+/* A bound that misses what counters alone show would call a best packing unproven. */
+static void the_bound_knows_narrow_requests_taken_counters_and_limits(void **state)
+{
+    struct upmu_place_input place = {.alternative = two_kinds_alternative, .counters = 0xf};
+
+    (void)state;
+    assert_int_equal(pack(&place, 6, 0), UPMU_OK);
+    assert_int_equal(result.bound, 2);
+    place.taken = 0xc;
+    assert_int_equal(pack(&place, 6, 0), UPMU_OK);
+    assert_int_equal(result.bound, 3);
+    assert_true(result.optimal);
+    place.taken = 0xe;
+    assert_int_equal(pack(&place, 6, 0), UPMU_OK);
+    assert_int_equal(result.bound, 6);
+    place.taken = 0;
+    place.limited = 0xf;
+    place.limit = 1;
+    assert_int_equal(pack(&place, 6, 0), UPMU_OK);
+    assert_int_equal(result.bound, 6);
+    assert_true(result.optimal);
+    place.limited = 0;
+    assert_int_equal(pack(&place, 6, 1), UPMU_OK);
+    assert_int_equal(result.bound, 6);
+    place.counters = 0x1;
+    assert_int_equal(pack(&place, 2, 0), UPMU_OK);
+    assert_int_equal(result.bound, 2);
+    assert_true(result.optimal);
+}
+
+/* Counters that another has, and a limit, must not raise the bound: that would call a packing optimal which is not. */
+static void the_library_packs_first_fit_decreasing_and_its_bound_holds(void **state)
+{
+    unsigned optimal = 0, cases = CASES / 4, lists = 0;
+
+    (void)state;
+    printf("seeds 0xffd0000 + 0..%u\n", cases - 1);
+    for (uint64_t seed = 0; seed < cases; seed++) {
+        uint64_t random = (UINT64_C(0xffd0000) + seed) * UINT64_C(0x9e3779b97f4a7c15) | 1u;
+        unsigned count = 4 + shape_random(&random, 6);
+        enum upmu_status status;
+
+        if (seed % 3 == 0)
+            draw_wild(&random, count);
+        else if (seed % 3 == 1)
+            draw_wild_helpers(&random, count);
+        else
+            draw_any(&random, count, (unsigned)(seed / 3) % 5);
+        if (shape_chance(&random, 20))
+            shape_take(&shape, shape_random(&random, 4));
+        status = pack(&shape.input, count, 0);
+        if (status != UPMU_OK) {
+            assert_int_equal(status, UPMU_ERR_DOES_NOT_FIT);
+            assert_false(fits(&shape, UINT32_C(1) << result.culprit));
+            continue;
+        }
+        lists++;
+        check_sets(&shape);
+        assert_int_equal(result.sets, first_fit_decreasing(&shape));
+        assert_true(result.bound <= fewest_sets(&shape, true));
+        optimal += result.optimal;
+    }
+    printf("%u of %u reach the bound\n", optimal, lists);
+    assert_true(lists > cases / 2 && optimal > lists / 2);
+}
+
+static void a_packing_without_steps_is_first_fit_decreasing(void **state)
+{
+    unsigned worse = 0, unproven = 0;
 
     (void)state;
     for (uint64_t seed = 0; seed < 300; seed++) {
         uint64_t random = (UINT64_C(0xff0000) + seed) * UINT64_C(0x9e3779b97f4a7c15) | 1u;
 
         shape_p4(&shape, &random, 24);
-        assert_int_equal(pack(&shape.input, 24, 0, 0), UPMU_OK);
+        assert_int_equal(pack_exact(&shape.input, 24, 0, 0), UPMU_OK);
         check_sets(&shape);
         assert_int_equal(result.sets, first_fit_decreasing(&shape));
         worse += !result.optimal;
+        assert_int_equal(pack(&shape.input, 24, 0), UPMU_OK);
+        check_sets(&shape);
+        assert_int_equal(result.sets, first_fit_decreasing(&shape));
+        unproven += !result.optimal;
     }
-    printf("%u of 300 are not optimal\n", worse);
+    printf("%u of 300 are not optimal; of the library's %u do not reach the counters' bound\n", worse, unproven);
 }
 
 static void events_of_a_pmu_are_packed(void **state)
@@ -451,19 +562,21 @@ static void events_of_a_pmu_are_packed(void **state)
                                         "LLC-loads",    "instructions:u", "cycles:u", "branches:u",    "branches:k"};
     static struct upmu_pmu pmu;
     struct upmu_event events[40];
-    unsigned count = 0;
+    unsigned count = 0, sets;
 
     (void)state;
     assert_int_equal(upmu_pmu_by_name(&pmu, "skl"), UPMU_OK);
     for (unsigned i = 0; count < 40; i++)
         if (upmu_event_parse(&pmu, names[i % 10], &events[count], NULL) == UPMU_OK)
             count++;
-    assert_int_equal(upmu_pack_events(&pmu, events, 40, 12, 1000, &memory.work, sizeof memory, set_of, &result),
-                     UPMU_OK);
+    assert_int_equal(upmu_pack_events(&pmu, events, 40, 12, &memory.work, sizeof memory, set_of, &result), UPMU_OK);
     assert_true(result.optimal);
     assert_in_range(result.sets, 4, 9);
     for (unsigned i = 0; i < 40; i++)
         assert_true(set_of[i] < result.sets);
+    sets = result.sets;
+    assert_int_equal(cmd_pack_exact_events(&pmu, events, 40, 1000, &exact_memory, set_of, &result), UPMU_OK);
+    assert_int_equal(result.sets, sets);
 }
 
 int main(void)
@@ -475,7 +588,9 @@ int main(void)
         cmocka_unit_test(lists_of_up_to_24_events_of_skylake_zen_and_netburst_are_packed_optimally),
         cmocka_unit_test(lists_longer_than_a_set_are_packed_and_bounded),
         cmocka_unit_test(refusals_say_why),
-        cmocka_unit_test(without_steps_the_packing_is_first_fit_decreasing),
+        cmocka_unit_test(the_bound_knows_narrow_requests_taken_counters_and_limits),
+        cmocka_unit_test(the_library_packs_first_fit_decreasing_and_its_bound_holds),
+        cmocka_unit_test(a_packing_without_steps_is_first_fit_decreasing),
         cmocka_unit_test(events_of_a_pmu_are_packed),
     };
     return cmocka_run_group_tests_name("pack", tests, NULL, NULL);

@@ -3,8 +3,9 @@
  * pack: in how few sets a list of events can be counted.
  */
 #include <tools/cmd/cmd_args.h>
+#include <tools/cmd/cmd_packing.h>
 
-#define PACK_EVENTS 256u
+#define PACK_EVENTS CMD_PACK_REQUESTS
 #define PACK_STEPS 20000u
 
 /* In the memory of the sample ring. */
@@ -13,12 +14,10 @@ struct pack_area {
     uint16_t set_of[PACK_EVENTS];
     unsigned count;
     struct upmu_pack_result result;
-    struct upmu_pack_work work;
+    struct cmd_pack_work work;
 };
 
-_Static_assert(sizeof(struct pack_area) + PACK_EVENTS * sizeof(struct upmu_pack_request) <=
-                   CMD_RING_WORDS * sizeof(uint64_t),
-               "the area is in the ring");
+_Static_assert(sizeof(struct pack_area) <= CMD_RING_WORDS * sizeof(uint64_t), "the area is in the ring");
 
 /* Events of one operand, which may be a list. */
 static int read_events(struct cmd *cmd, struct pack_area *area, const char *list)
@@ -82,8 +81,8 @@ int cmd_pack(struct cmd *cmd, const struct cmd_args *args)
         result = read_events(cmd, area, args->operand[i]);
     if (result != CMD_OK)
         return result;
-    status = upmu_pack_events(cmd->pmu, area->event, area->count, 0, PACK_STEPS, &area->work,
-                              UPMU_PACK_BYTES(area->count), area->set_of, &area->result);
+    status = cmd_pack_exact_events(cmd->pmu, area->event, area->count, PACK_STEPS, &area->work, area->set_of,
+                                   &area->result);
     if (status != UPMU_OK) {
         cmd->to_errors = true;
         cmd_print(cmd, "%s", upmu_status_text(status));

@@ -6,13 +6,10 @@
  * trying everything, which proves what it does not find: it learns which requests never
  * run together, and tries those first that it learned most about.  Pure, never recurses.
  */
-#include "core/apart.h"
-#include "core/packing.h"
 #include "core/mem.h"
+#include <tools/cmd/cmd_packing.h>
 
-#if UPMU_PACK
-
-bool upmu_packing_fits(struct packing *packing, uint32_t requests)
+bool cmd_packing_fits(struct packing *packing, uint32_t requests)
 {
     struct placement *p = packing->p;
     enum upmu_status status;
@@ -45,7 +42,7 @@ static unsigned room_of(const struct packing *packing, uint32_t counters)
     return room < packing->limit ? room : packing->limit;
 }
 
-static UPMU_APART_IF_SMALL unsigned divide_up(unsigned dividend, unsigned divisor)
+static unsigned divide_up(unsigned dividend, unsigned divisor)
 {
     return divisor ? (dividend + divisor - 1u) / divisor : 1u;
 }
@@ -75,7 +72,7 @@ static unsigned demand_of(const struct placement *p, unsigned request, uint32_t 
     return least;
 }
 
-/* Note who might serve whom. */
+/* Note on which pairs of resources each request can serve helpers, and on which it needs to be served. */
 static void find_helpers(struct packing *packing)
 {
     const struct placement *p = packing->p;
@@ -96,7 +93,7 @@ static void find_helpers(struct packing *packing)
         }
 }
 
-/* Do all who might serve helpers on a pair want to be served there themselves, and does that take one counter more? */
+/* Does every request that can serve helpers on a pair need to be served there itself, which takes one counter more? */
 static bool pair_takes_one(const struct packing *packing, uint32_t counters, uint32_t pair)
 {
     bool some = false;
@@ -123,13 +120,13 @@ static unsigned bound_of_counters(const struct packing *packing, uint32_t counte
     return divide_up(demand, room_of(packing, counters));
 }
 
-static UPMU_APART void raise_bound(struct packing *packing, unsigned bound)
+static void raise_bound(struct packing *packing, unsigned bound)
 {
     if (packing->bound < bound)
         packing->bound = (uint8_t)bound;
 }
 
-/* The counters of any two requests, of all, and of all those who cannot have a certain counter. */
+/* The counters of any two requests, of all, and of all requests that cannot have a certain counter. */
 static void bound_by_counters(struct packing *packing)
 {
     const struct placement *p = packing->p;
@@ -165,7 +162,7 @@ struct group {
     unsigned members;
 };
 
-static UPMU_APART_IF_SMALL bool group_claims(const struct group *group, unsigned claim)
+static bool group_claims(const struct group *group, unsigned claim)
 {
     return group->claims[claim >> 6] >> (claim & 63u) & 1u;
 }
@@ -218,7 +215,7 @@ static unsigned turns_of(const struct packing *packing, const struct group *grou
     return divide_up(group->members, widest);
 }
 
-/* Groups that never share a value take turns at the resources. */
+/* Groups that can never have equal values need the resources one after the other. */
 static unsigned bound_of_resources(const struct packing *packing, const uint32_t *reach, uint64_t resources)
 {
     struct group group[UPMU_REQUESTS];
@@ -245,7 +242,7 @@ static unsigned bound_of_resources(const struct packing *packing, const uint32_t
     return divide_up(turns, upmu_bits_count((uint32_t)resources) + upmu_bits_count((uint32_t)(resources >> 32)));
 }
 
-static UPMU_APART void bound_by_resources(struct packing *packing)
+static void bound_by_resources(struct packing *packing)
 {
     const struct placement *p = packing->p;
     uint32_t reach[PLACE_CLAIMS];
@@ -272,7 +269,7 @@ struct step {
 };
 
 /* Move the requests along a path, the last one to `set`; false: the sets do not fit any more. */
-static UPMU_APART_IF_SMALL bool follow_path(struct packing *packing, const struct step *steps, unsigned last,
+static bool follow_path(struct packing *packing, const struct step *steps, unsigned last,
                                             unsigned set)
 {
     uint32_t before[UPMU_REQUESTS];
@@ -288,7 +285,7 @@ static UPMU_APART_IF_SMALL bool follow_path(struct packing *packing, const struc
         packing->trial[set] &= ~UPMU_BIT32(steps[i].request);
     }
     for (; changed; changed &= changed - 1u)
-        if (!upmu_packing_fits(packing, packing->trial[upmu_bits_lowest(changed)])) {
+        if (!cmd_packing_fits(packing, packing->trial[upmu_bits_lowest(changed)])) {
             memcpy(packing->trial, before, sizeof before);
             return false;
         }
@@ -296,7 +293,7 @@ static UPMU_APART_IF_SMALL bool follow_path(struct packing *packing, const struc
 }
 
 /* Find a place for a request in one of the first `sets`, others moving if they must. */
-static UPMU_APART bool exchange(struct packing *packing, unsigned request, unsigned sets)
+static bool exchange(struct packing *packing, unsigned request, unsigned sets)
 {
     struct step steps[UPMU_REQUESTS] = {{(uint8_t)request, 0, 0}};
     uint32_t seen = UPMU_BIT32(request);
@@ -308,7 +305,7 @@ static UPMU_APART bool exchange(struct packing *packing, unsigned request, unsig
         for (unsigned set = 0; set < sets && packing->steps; set++) {
             if (packing->trial[set] & wanting)
                 continue;
-            if (upmu_packing_fits(packing, packing->trial[set] | wanting)) {
+            if (cmd_packing_fits(packing, packing->trial[set] | wanting)) {
                 if (follow_path(packing, steps, i, set))
                     return true;
                 continue;
@@ -316,7 +313,7 @@ static UPMU_APART bool exchange(struct packing *packing, unsigned request, unsig
             for (uint32_t rest = packing->trial[set] & ~seen; rest && packing->steps; rest &= rest - 1u) {
                 uint32_t leaving = rest & (0u - rest);
 
-                if (!upmu_packing_fits(packing, (packing->trial[set] & ~leaving) | wanting))
+                if (!cmd_packing_fits(packing, (packing->trial[set] & ~leaving) | wanting))
                     continue;
                 seen |= leaving;
                 steps[count].request = (uint8_t)upmu_bits_lowest(leaving);
@@ -376,11 +373,11 @@ static void begin_sets(struct packing *packing)
             packing->weight[i] += WEIGHT_OF_RESOURCES;
 }
 
-/* Learn from a set that does not fit: which of its requests, and who is not there who might have served them. */
+/* Learn from a set that does not fit: which of its requests, and which others could have served their helpers. */
 static uint32_t learn_lesson(struct packing *packing)
 {
     struct placement *p = packing->p;
-    struct upmu_pack_lesson *lesson = &packing->lesson[packing->lessons++ % UPMU_PACK_LESSONS];
+    struct cmd_pack_lesson *lesson = &packing->lesson[packing->lessons++ % CMD_PACK_LESSONS];
     uint32_t wanted;
 
     lesson->together = p->witness;
@@ -395,8 +392,8 @@ static uint32_t learn_lesson(struct packing *packing)
 }
 
 /*
- * A request was given a set: who is against it?  Helpers may hope for those left; where the
- * request was the last hope of another set, that set is asked, too.
+ * A request was given a set: which requests conflict with it?  A request without a set can still become
+ * the server of a helper.  Where this request was the last that could serve another set, that set is asked, too.
  */
 static uint32_t find_clash(struct packing *packing, const struct seeker *seeker, unsigned sets)
 {
@@ -404,8 +401,8 @@ static uint32_t find_clash(struct packing *packing, const struct seeker *seeker,
     unsigned request = seeker->request;
     uint32_t lost;
 
-    for (unsigned i = 0; i < UPMU_PACK_LESSONS; i++) {
-        const struct upmu_pack_lesson *lesson = &packing->lesson[i];
+    for (unsigned i = 0; i < CMD_PACK_LESSONS; i++) {
+        const struct cmd_pack_lesson *lesson = &packing->lesson[i];
         uint32_t concerned = lesson->together | lesson->others;
 
         if (!(concerned >> request & 1u) || (concerned & packing->left))
@@ -418,7 +415,7 @@ static uint32_t find_clash(struct packing *packing, const struct seeker *seeker,
     lost = packing->serves[request] & ~p->served;
     for (unsigned k = 0; k < sets; k++)
         if ((k == seeker->next || (pairs_of(packing->wants, packing->trial[k]) & lost)) &&
-            !upmu_packing_fits(packing, packing->trial[k]))
+            !cmd_packing_fits(packing, packing->trial[k]))
             return learn_lesson(packing);
     return 0;
 }
@@ -436,7 +433,7 @@ static unsigned heaviest_left(const struct packing *packing)
 
 /*
  * UPMU_ERR_DOES_NOT_FIT: it is proven that the sets are too few; UPMU_ERR_TOO_HARD:
- * nothing is known.  Whoever finds no set goes back to the last request that kept it out.
+ * nothing is known.  A request that finds no set returns the search to the last request that kept it out.
  */
 static enum upmu_status search_all(struct packing *packing, unsigned sets)
 {
@@ -470,7 +467,7 @@ static enum upmu_status search_all(struct packing *packing, unsigned sets)
     return UPMU_ERR_TOO_HARD;
 }
 
-void upmu_packing_better(struct packing *packing)
+void cmd_packing_better(struct packing *packing)
 {
     find_helpers(packing);
     bound_by_counters(packing);
@@ -498,5 +495,3 @@ void upmu_packing_better(struct packing *packing)
             packing->bound++;
     }
 }
-
-#endif
