@@ -221,6 +221,14 @@ static void keep_value(struct upmu_bank *bank, unsigned row, uint64_t value)
     row_becomes(bank, row, UPMU_ROW_KNOWN, 0);
 }
 
+/* A register beside a counter's select that says what the counter does, or has bits that do. */
+static bool row_is_beside(const struct upmu_pmu *pmu, unsigned row, unsigned counter)
+{
+    const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
+
+    return class->by_counter || (class->kind == UPMU_KIND_AUX && pmu->table->rows[row].counter == counter);
+}
+
 void upmu_bank_regain(struct upmu_bank *bank, uint32_t counters)
 {
     for (; counters; counters &= counters - 1u) {
@@ -229,6 +237,9 @@ void upmu_bank_regain(struct upmu_bank *bank, uint32_t counters)
         keep_value(bank, counter->gate_row, bank->shadow[counter->gate_row] & ~UPMU_BIT64(counter->gate_bit));
         upmu_bank_forget_row(bank, counter->select_row);
         upmu_bank_forget_row(bank, counter->gate_row);
+        for (unsigned row = 0; row < bank->pmu->table->row_count; row++)
+            if (row_is_beside(bank->pmu, row, upmu_bits_lowest(counters)))
+                upmu_bank_forget_row(bank, row);
     }
 }
 

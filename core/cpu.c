@@ -234,7 +234,9 @@ static enum upmu_status suspend(struct upmu_cpu *cpu, void *unused)
         status = UPMU_ERR_PORT;
     go_dead(cpu);
     /* Should registers outlive the sleep, resume must not find ours and call them the firmware's. */
-    if (!upmu_claims_restore(cpu))
+    if (upmu_claims_restore(cpu))
+        cpu->used = 0;
+    else
         status = UPMU_ERR_PORT;
     forget(cpu);
     return status;

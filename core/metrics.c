@@ -72,9 +72,13 @@ enum upmu_status upmu_metrics_update(struct upmu_cpu *cpu, struct upmu_session *
 
     upmu_run_begin(session);
     fine = upmu_bank_gate(&cpu->bank, 0, counters) && upmu_metrics_take(cpu, session) &&
-           (!slots || upmu_run_fold(cpu, slots)) && upmu_metrics_begin(cpu, session) == UPMU_OK;
+           (!slots || upmu_run_fold(cpu, slots)) && upmu_metrics_begin(cpu, session) == UPMU_OK &&
+           upmu_bank_gate(&cpu->bank, counters, 0);
+    for UPMU_TALLIES(tally, upmu_active(session))
+        if (!fine && (upmu_tally_is_metric(tally) || tally == slots || !upmu_run_fold(cpu, tally)))
+            tally->hole = true;
     upmu_run_end(session);
-    return fine && upmu_bank_gate(&cpu->bank, counters, 0) ? UPMU_OK : upmu_run_fail(cpu, session);
+    return fine ? UPMU_OK : upmu_run_fail(cpu, session);
 }
 
 #endif

@@ -57,8 +57,11 @@ static void replay_one(struct upmu_cpu *cpu, unsigned counter)
         tally->hole = true;
     }
     upmu_run_end(session);
-    if (!fine)
-        (void)upmu_run_fail(cpu, session);
+    if (fine)
+        return;
+    /* Its other counters hold what they counted. */
+    (void)upmu_schedule_stop(cpu, session);
+    (void)upmu_run_fail(cpu, session);
 }
 
 void upmu_schedule_replay(struct upmu_cpu *cpu)

@@ -261,7 +261,7 @@ enum upmu_status upmu_schedule_reload(struct upmu_cpu *cpu)
         if (session->state != UPMU_SESSION_SUSPENDED)
             continue;
         session->state = UPMU_SESSION_STOPPED;
-        /* With its claims kept it goes on where it was. */
+        /* With its claims kept it goes on where it was.  (What waits comes with the next tick: not on its counters.) */
         session->error = cpu->keep_claims ? upmu_run_start(cpu, session) : upmu_turns_start(cpu, session);
         if (session->error != UPMU_OK)
             status = session->error;

@@ -500,6 +500,7 @@ static enum upmu_status start_work(const struct upmu_call *call)
     }
     status = upmu_turns_start(call->cpu, session);
     session->why.status = status;
+    upmu_turns_admit(call->cpu);
     return status;
 }
 

@@ -130,7 +130,6 @@ enum upmu_status upmu_turns_start(struct upmu_cpu *cpu, struct upmu_session *ses
             upmu_run_mar(session);
         status = UPMU_OK;
     }
-    upmu_turns_admit(cpu);
     return status;
 }
 

@@ -13,7 +13,10 @@ void upmu_turns_tick(struct upmu_cpu *cpu);
 
 #if UPMU_THREADS
 
-/* Start a session; those that share make room for one that does not, and one that may wait does. */
+/*
+ * Start a session; those that share make room for one that does not, and one that may wait does.  Those that gave
+ * way are admitted by the caller.
+ */
 enum upmu_status upmu_turns_start(struct upmu_cpu *cpu, struct upmu_session *session);
 
 /* Does anybody wait? */

@@ -116,6 +116,17 @@ static enum upmu_status reserve_all(uint32_t counters, bool reserve, bool shared
     return reservation.status;
 }
 
+/* What the host keeps on this CPU and, where others see it, on those of its core. */
+static uint32_t reserved_here(unsigned number, const struct upmu_cpu *upmu)
+{
+    uint32_t counters = host.cpu[number].reserved;
+
+    for (unsigned i = 0; i < host.setting.cpus; i++)
+        if (rules_share(i, number))
+            counters |= host.cpu[i].reserved & upmu->pmu->shared_counters;
+    return counters;
+}
+
 static void reserve(struct lots *lots)
 {
     struct host_cpu *cpu = here();
@@ -123,8 +134,8 @@ static void reserve(struct lots *lots)
     uint32_t bit = UINT32_C(1) << counter;
     enum upmu_status status;
 
-    if (cpu->power != CPU_LIVE || cpu->useless || !(cpu->cpu->pmu->counters & bit) || (cpu->reserved & bit) ||
-        host.hotplug)
+    if (cpu->power != CPU_LIVE || cpu->useless || !(cpu->cpu->pmu->counters & bit) ||
+        (reserved_here(self->cpu, cpu->cpu) & bit) || host.hotplug)
         return;
     host.hotplug = true;
     real_accept(&host.hotplug);
@@ -207,17 +218,6 @@ static void leave_something(unsigned number, struct lots *lots)
         family->reset(host.hardware, number, true);
     else
         host.cpu[number].left = true;
-}
-
-/* What the host keeps on this CPU and, where others see it, on those of its core. */
-static uint32_t reserved_here(unsigned number, const struct upmu_cpu *upmu)
-{
-    uint32_t counters = host.cpu[number].reserved;
-
-    for (unsigned i = 0; i < host.setting.cpus; i++)
-        if (rules_share(i, number))
-            counters |= host.cpu[i].reserved & upmu->pmu->shared_counters;
-    return counters;
 }
 
 void act_come(unsigned number, struct lots *lots)
@@ -337,13 +337,17 @@ static void sleep_cpu(struct lots *lots)
     rules_status("upmu_cpu_suspend", status, "PORT BUSY");
     if (status != UPMU_ERR_BUSY)
         cpu->power = CPU_ASLEEP;
+    cpu->half_awake = status == UPMU_ERR_PORT; /* (What could not be restored is restored after the next life.) */
     cpu->irq_off = false;
     hooks_drain_interrupts();
     rules_restored(self->cpu);
     if (lots_below(lots, 4)) {
-        host.setting.family->reset(host.hardware, self->cpu, core_is_off(self->cpu, true));
+        bool shared = core_is_off(self->cpu, true);
+
+        host.setting.family->reset(host.hardware, self->cpu, shared);
         cpu->left = false;
-        cpu->faulted = true; /* (What was found is gone.) */
+        for (unsigned i = 0; i < host.setting.cpus; i++) /* (What was found is gone.) */
+            host.cpu[i].faulted |= i == self->cpu || (shared && rules_share(i, self->cpu));
     }
     cpu->unreachable = false;
     self->stay--;

@@ -92,7 +92,7 @@ static void write_count(struct host_session *session, struct lots *lots)
     if (status == UPMU_OK)
         rules_after_write(value, session, k, i, high, before_ns);
     else
-        session->set[k].event[i].regular = false;
+        rules_after_fault(value, session, k, i, high);
 }
 
 static void replace(struct host_session *session, struct lots *lots)

@@ -191,6 +191,18 @@ void rules_after_write(uint64_t value, struct host_session *session, unsigned se
     event->enabled_ns = 0;
 }
 
+/* Of a write that a register's fault broke off the count is the former one or the new one. */
+void rules_after_fault(uint64_t value, struct host_session *session, unsigned set, unsigned i, uint64_t high)
+{
+    struct host_event *event = &session->set[set].event[i];
+    uint64_t most = value + (event->high - high);
+
+    event->low = value < event->low ? value : event->low;
+    event->high = most > event->high ? most : event->high;
+    event->regular = false;
+    event->enabled_ns = 0;
+}
+
 /* ---- Samples ---- */
 
 static void take_record(struct host_session *session, const struct upmu_record *record)

@@ -76,8 +76,10 @@ void rules_write(unsigned number, uint32_t msr, uint64_t value)
         rules_fail(RULE_WRITE, "CPU %u: a write of %llx to register %x, which is none of counters", number,
                    (unsigned long long)value, (unsigned)msr);
     owned = cpu->registers[at].owned;
-    /* (A watchdog of NetBurst needs an ESCR, too, which no call reserves.) */
-    if (host.setting.family != &hardware_netburst || msr < 0x3a0 || msr > 0x3e1)
+    /* (A watchdog of NetBurst needs an ESCR, which no call reserves; one on counter 1 of P6 bit 22 of select 0.) */
+    if (host.setting.family == &hardware_p6 && msr == 0x186 && !cpu->watchdog[0].on)
+        owned &= ~(cpu->kept[at] & UINT64_C(1) << 22);
+    else if (host.setting.family != &hardware_netburst || msr < 0x3a0 || msr > 0x3e1)
         owned &= ~cpu->kept[at];
     if (!~owned || cpu->registers[at].counter || !host.setting.family->rdmsr(host.hardware, number, msr, &before))
         return;
@@ -89,11 +91,31 @@ void rules_write(unsigned number, uint32_t msr, uint64_t value)
 }
 
 /*
+ * Bits of counters that are the host's now: in PEBS_ENABLE (of counter n also n + 32 or 63), and what reloads them
+ * (four registers for each from 1900h on, fixed ones from 1980h).
+ */
+static uint64_t watchdog_bits(const struct host_cpu *cpu, uint32_t msr)
+{
+    unsigned counter = msr < 0x1980 ? (msr - 0x1900) / 4 : 16 + (msr - 0x1980) / 4;
+    uint64_t bits = 0;
+
+    if (msr >= 0x1900)
+        return counter < HOST_WATCHDOGS && cpu->watchdog[counter].on ? ~UINT64_C(0) : 0;
+    for (unsigned i = 0; msr == 0x3f1 && i < HOST_WATCHDOGS; i++)
+        if (cpu->watchdog[i].on)
+            bits |= UINT64_C(1) << (i < 16 ? i : i + 16) | UINT64_C(1) << (i < 16 ? i + 32 : i + 16) |
+                    (i == 3 ? UINT64_C(1) << 63 : 0);
+    return bits;
+}
+
+/*
  * Bits that need not be as they were found: OVF of a CCCR, which the hardware sets; the common enable of P6, on which
  * the host's counter 1 relies.
  */
 static uint64_t other_bits(const struct host_cpu *cpu, uint32_t msr)
 {
+    if (host.setting.family == &hardware_intel)
+        return watchdog_bits(cpu, msr);
     if (host.setting.family == &hardware_p6 && msr == 0x186 && cpu->watchdog[1].on)
         return UINT64_C(1) << 22;
     return host.setting.family == &hardware_netburst && msr >= 0x360 && msr <= 0x371 ? UINT64_C(1) << 31 : 0;

@@ -261,7 +261,7 @@ struct host_cpu {
     unsigned calls;         /* of the library, under way here */
     bool left;              /* firmware's leavings are on it */
     bool faulted;           /* registers need not be as they were found */
-    bool half_awake;        /* its last resume failed: what was found is older */
+    bool half_awake;        /* its last suspend or resume failed: what was found is older */
     struct remote *remotes;
     struct worker *worker;
     uint64_t last_own_ns; /* overflow interrupts were last possible */
@@ -336,6 +336,7 @@ void rules_read_set(struct host_session *session, unsigned set);
 void rules_write(unsigned cpu, uint32_t msr, uint64_t value);
 void rules_after_write(uint64_t value, struct host_session *session, unsigned set, unsigned event, uint64_t high,
                        uint64_t before_ns);
+void rules_after_fault(uint64_t value, struct host_session *session, unsigned set, unsigned event, uint64_t high);
 void rules_restored(unsigned cpu);
 bool rules_share(unsigned one, unsigned other);
 void rules_snapshot(unsigned cpu);

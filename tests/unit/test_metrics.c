@@ -259,6 +259,7 @@ static void an_overflow_at_any_access_of_a_read_is_lost_to_nobody(void **state)
         (void)overflow_at(at);
 }
 
+/* (And what other events of it counted is not lost: as a_fault_when_throttling_ends_loses_no_count in test_pmi.c.) */
 static void a_fault_at_any_access_of_a_read_stops_the_session_and_says_so(void **state)
 {
     (void)state;
@@ -267,12 +268,16 @@ static void a_fault_at_any_access_of_a_read_stops_the_session_and_says_so(void *
         struct upmu_count count;
 
         set_up_metrics(&host, 2);
+        assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         happen(&host, 3000, 0x20405f40);
         host.sim.fault_at = host.sim.accesses + at;
         if (upmu_session_read(&host.session, 0, 1, &count) != UPMU_OK) {
             assert_int_equal(host.session.state, UPMU_SESSION_STOPPED);
             assert_int_equal(host.session.error, UPMU_ERR_PORT);
+            assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+            assert_int_equal(count.quality, UPMU_QUALITY_PARTIAL);
+            assert_int_equal(host_value(&host.session, 2), 750);
         }
         for (unsigned i = 0; i < 2; i++)
             assert_int_equal(host.session.set.tally[i].sequence & 1u, 0);

@@ -428,6 +428,67 @@ static void a_watchdog_that_was_found_and_stopped_is_not_started_at_the_end(void
     assert_false(upmu_sim_peek(&host.sim, 0, 0x186) >> 22 & 1u);
 }
 
+/*
+ * The host's driver of a counter ends what a former kernel had left for it: records, loads.
+ * Catches: registers beside a counter's select whose shadow outlives the host's use of it (seed 13799 of the simulated
+ * host): a difference that is none, and a counter that is foreign from then on.
+ */
+static void what_the_host_changed_beside_a_select_is_no_difference(void **state)
+{
+    static const struct {
+        const char *profile;
+        uint32_t msr;
+    } rows[] = {{"skylake", 0x3f1}, {"lnl_e", 0x3f1}, {"lnl_e", 0x190a}, {"ptl_p", 0x190b}};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct host host;
+
+        host_prepare(&host, rows[i].profile);
+        upmu_sim_poke(&host.sim, 0, rows[i].msr, rows[i].msr == 0x190b ? UINT64_C(1) << 63 : 4);
+        host_start(&host);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], 2), UPMU_OWNER_FIRMWARE);
+        upmu_cpu_take_firmware(&host.cpu[0]);
+        upmu_sim_poke(&host.sim, 0, rows[i].msr, 0);
+        assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 4), UPMU_OK);
+        upmu_sim_poke(&host.sim, 0, rows[i].msr, 1);
+        upmu_cpu_unreserve(&host.cpu[0], 4);
+        assert_int_equal(upmu_cpu_verify(&host.cpu[0], NULL), UPMU_OK);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], 2), UPMU_OWNER_FREE);
+        host_end(&host);
+    }
+}
+
+/*
+ * Counters that were taken from the firmware are its own again after a sleep, as it is told: what was ours is idle.
+ * Catches: what a CPU remembers of its counters outlives what it knows of their registers (seed 15589).
+ */
+static void what_was_taken_before_a_sleep_is_the_firmwares_after_it(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    upmu_sim_poke(&host.sim, 0, 0x38d, 0x100);
+    upmu_sim_poke(&host.sim, 0, 0x188, 0x4300c0);
+    host_start(&host);
+    upmu_cpu_take_firmware(&host.cpu[0]);
+    assert_int_equal(upmu_session_add(&host.session, "ref-cycles:counter=18 branches:counter=2", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    assert_int_equal(upmu_cpu_suspend(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_cpu_resume(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(host.cpu[0].firmware, 0x40004);
+    assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 0x40004), UPMU_OK);
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x38d), 0x100);
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x188), 0x4300c0);
+    upmu_cpu_unreserve(&host.cpu[0], 0x40004);
+    assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x38d), 0x100);
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x188), 0x4300c0);
+    host_no_violation(&host);
+}
+
 static void a_reserved_counter_is_left_to_the_host(void **state)
 {
     (void)state;
@@ -599,6 +660,8 @@ int main(void)
         cmocka_unit_test(taking_the_firmwares_counters_leaves_reserved_ones_running),
         cmocka_unit_test(records_beside_those_of_the_host_stay_the_firmwares),
         cmocka_unit_test(a_watchdog_that_was_found_and_stopped_is_not_started_at_the_end),
+        cmocka_unit_test(what_the_host_changed_beside_a_select_is_no_difference),
+        cmocka_unit_test(what_was_taken_before_a_sleep_is_the_firmwares_after_it),
         cmocka_unit_test(a_reserved_counter_is_left_to_the_host),
         cmocka_unit_test(a_watchdog_begun_later_runs_on_beside_sessions_if_upmu_is_told),
         cmocka_unit_test(a_reserved_fixed_counter_leaves_the_others_to_upmu),

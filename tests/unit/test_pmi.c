@@ -579,6 +579,39 @@ static void too_short_a_period_is_throttled_reported_and_resumed_by_a_poll(void 
     }
 }
 
+/*
+ * Each access of the poll that ends a throttling faults in turn, on hardware with one gate for all and with one each.
+ * Catches: a session that an error stops beside the usual way, with the counts of its other events left on counters.
+ */
+static void a_fault_when_throttling_ends_loses_no_count(void **state)
+{
+    static const char *const profiles[] = {"skylake", "zen4", "k8_revc", "prescott"};
+    struct upmu_sampling seldom = {.period = 1u << 30};
+
+    (void)state;
+    for (unsigned p = 0; p < sizeof profiles / sizeof *profiles; p++)
+        for (uint32_t at = 1, faulted = 1, stopped = 0; faulted; at++) {
+            struct host host;
+            uint32_t first;
+
+            host_set_up(&host, profiles[p]);
+            assert_int_equal(upmu_session_add(&host.session, "branches", &seldom), UPMU_OK);
+            host_sample(&host, "instructions", 100);
+            host_run(&host, 500000);
+            first = host.sim.fault_at = host.sim.accesses + at;
+            (void)!upmu_cpu_poll(&host.cpu[0]);
+            faulted = host.sim.accesses >= first;
+            host.sim.fault_at = 0;
+            stopped += host.session.state == UPMU_SESSION_STOPPED;
+            assert_int_equal(host.session.state == UPMU_SESSION_STOPPED, host.session.error == UPMU_ERR_PORT);
+            if (host_value(&host.session, 0) != 250000 || host_value(&host.session, 1) != 500000)
+                fail_msg("%s, access %u faulted: %u, %u", profiles[p], (unsigned)at,
+                         (unsigned)host_value(&host.session, 0), (unsigned)host_value(&host.session, 1));
+            assert_true(faulted || stopped);
+            host_end(&host);
+        }
+}
+
 /* Time passes between overflows: many are no storm. */
 static void a_reasonable_rate_is_never_throttled(void **state)
 {
@@ -817,6 +850,7 @@ int main(void)
         cmocka_unit_test(before_init_and_after_fini_no_interrupt_is_ours),
         cmocka_unit_test(a_handler_inside_the_handler_does_nothing),
         cmocka_unit_test(too_short_a_period_is_throttled_reported_and_resumed_by_a_poll),
+        cmocka_unit_test(a_fault_when_throttling_ends_loses_no_count),
         cmocka_unit_test(a_reasonable_rate_is_never_throttled),
         cmocka_unit_test(a_handler_that_overflows_its_own_counter_comes_to_an_end),
         cmocka_unit_test(freeze_bits_that_firmware_left_are_cleared_and_given_back),

@@ -984,6 +984,44 @@ static void time_asleep_is_no_enabled_time_of_a_session_that_waits(void **state)
     tear_down(&f);
 }
 
+/*
+ * One waits, of the CPU or of a thread; two ran, of which the one that is loaded first leaves it room for a moment.
+ * Catches: a loop over sessions in whose middle others are let in: one that waits is enabled for the time asleep
+ * (seeds 823, 1549 of the simulated host), and takes the counters of one that ran.
+ */
+static void what_ran_before_a_sleep_comes_before_what_waited(void **state)
+{
+    (void)state;
+    for (unsigned way = 0; way < 2; way++) {
+        struct fixture f;
+
+        set_up(&f, "skylake", true);
+        to_thread(&f, 0, 0);
+        add(&f, 0, FOUR_A);
+        add(&f, 1, FOUR_B);
+        add(&f, 2, "instructions");
+        on_cpu(&f, 0, 0);
+        if (way) {
+            assert_int_equal(upmu_session_attach_thread(&f.session[1], &f.thread[0], &f.cpu[0]), UPMU_OK);
+            start(&f, 1);
+        } else {
+            assert_int_equal(upmu_session_share(&f.session[1], true), UPMU_OK);
+            on_cpu(&f, 1, 0);
+        }
+        on_cpu(&f, 2, 0);
+        assert_int_equal(f.session[1].state, UPMU_SESSION_WAITING);
+        assert_int_equal(upmu_cpu_suspend(&f.cpu[0]), UPMU_OK);
+        upmu_sim_advance_ns(&f.sim, 1000000000);
+        assert_int_equal(upmu_cpu_resume(&f.cpu[0]), UPMU_OK);
+        assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
+        assert_int_equal(f.session[1].state, UPMU_SESSION_WAITING);
+        assert_true(count_of(&f, 1, 0).enabled_ns < 1000000000);
+        for (unsigned i = 0; i < 3; i++)
+            assert_int_equal(upmu_session_detach(&f.session[i]), UPMU_OK);
+        tear_down(&f);
+    }
+}
+
 /* Steps of one switch, by the processor's trap flag. */
 #if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
 
@@ -1508,6 +1546,7 @@ int main(void)
         cmocka_unit_test(a_counter_that_was_reserved_meanwhile_is_left_alone),
         cmocka_unit_test(a_ring_that_a_switch_finds_full_masks_the_session),
         cmocka_unit_test(time_asleep_is_no_enabled_time_of_a_session_that_waits),
+        cmocka_unit_test(what_ran_before_a_sleep_comes_before_what_waited),
         cmocka_unit_test(a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions),
         cmocka_unit_test(a_detach_elsewhere_outlives_the_end_of_its_threads_switch),
         cmocka_unit_test(a_thread_without_sessions_is_not_current_whatever_its_switch_met),
