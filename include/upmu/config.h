@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Build options.  Each is 0 or 1 (or a number) and may be set on the compiler's
- * command line; every file of one build must see the same values.
+ * Build options.  Each is 0 or 1 (or a number) and can be set on the compiler's command line.
+ * Every file of one build must be compiled with the same values.
  */
 #ifndef UPMU_CONFIG_H
 #define UPMU_CONFIG_H
@@ -24,7 +24,7 @@
 #define UPMU_BACKEND_AMD 1
 #endif
 
-/* Overflow sampling: upmu_handle_pmi, rings.  0: those calls answer
+/* Overflow sampling: upmu_handle_pmi, rings.  0: those calls return
    UPMU_ERR_COMPILED_OUT (the handler: UPMU_PMI_NOT_OURS). */
 #ifndef UPMU_SAMPLING
 #define UPMU_SAMPLING 1
@@ -36,7 +36,7 @@
 #define UPMU_FORMATS UPMU_SAMPLING
 #endif
 
-/* Messages about overflows (upmu/message.h).  0: upmu_session_messages() answers
+/* Messages about overflows (upmu/message.h).  0: upmu_session_messages() returns
    UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_MESSAGES
 #define UPMU_MESSAGES UPMU_SAMPLING
@@ -47,37 +47,37 @@
 #define UPMU_USER_PAGES 1
 #endif
 
-/* Packing lists of events into few sets (upmu/pack.h).  0: it answers
+/* Packing lists of events into few sets (upmu/pack.h).  0: it returns
    UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_PACK
 #define UPMU_PACK 1
 #endif
 
 /* Names: the parser, the catalogues, formatting, PMUs by name.  0: events are given as
-   raw words through upmu_event_raw(); text calls answer UPMU_ERR_COMPILED_OUT. */
+   raw words through upmu_event_raw(); text calls return UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_NAMES
 #define UPMU_NAMES 1
 #endif
 
-/* Catalogues from outside, upmu_catalog_load().  0: it answers UPMU_ERR_COMPILED_OUT. */
+/* Catalogues from outside, upmu_catalog_load().  0: it returns UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_IMPORT
 #define UPMU_IMPORT UPMU_NAMES
 #endif
 
-/* Events of all models.  0: of those only for which UPMU_EVENTS_name is 1, by the names
-   of docs/CATALOGUES.md (UPMU_EVENTS_skl), and architectural ones. */
+/* Events of all models.  0: architectural events, and the models for which UPMU_EVENTS_name is 1,
+   by the names of docs/CATALOGUES.md (UPMU_EVENTS_skl). */
 #ifndef UPMU_EVENTS_ALL
 #define UPMU_EVENTS_ALL 1
 #endif
 
-/* A running event moves to another counter where a session fits in no other way.
-   0: such a session is refused, without naming a collision. */
+/* A running event moves to another counter where a session does not fit otherwise.
+   0: such a session is refused, without naming a conflict. */
 #ifndef UPMU_MOVES
 #define UPMU_MOVES 1
 #endif
 
-/* Errata that want a sequence before each new event (Nehalem, Westmere).  0: those
-   CPUs have no PMU for upmu. */
+/* Errata that need a sequence before each new event (Nehalem, Westmere).  0: on these
+   CPUs upmu_cpu_init() returns UPMU_ERR_NO_PMU. */
 #ifndef UPMU_PRELUDES
 #define UPMU_PRELUDES 1
 #endif
@@ -88,9 +88,9 @@
 #define UPMU_METRICS 1
 #endif
 
-/* Counters that one event can need together: 3, or 1 where no NetBurst, no AMD and no
-   metrics are built in.  1: load latency of Golden Cove, which needs a second one, is refused
-   with UPMU_ERR_COMPILED_OUT. */
+/* Counters that one event can need together: 3, or 1 in a build without NetBurst, AMD and
+   metrics.  1: load latency of Golden Cove, which needs a second counter, is refused with
+   UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_SLOTS
 #define UPMU_SLOTS 3
 #endif
@@ -98,19 +98,19 @@
 #error "UPMU_SLOTS is 3, or 1 without UPMU_BACKEND_X86_P4, UPMU_BACKEND_AMD and UPMU_METRICS"
 #endif
 
-/* Parts of a PMU that other CPUs see are claimed in domains.  0: every CPU acts as
-   if it were alone; no harm on Intel cores since Sandy Bridge. */
+/* Parts of a PMU that several CPUs share are claimed in domains.  0: every CPU acts as if it
+   were alone, which is correct on Intel cores since Sandy Bridge. */
 #ifndef UPMU_DOMAINS
 #define UPMU_DOMAINS 1
 #endif
 
-/* Sessions of threads, and turns: what does not fit waits.  0: upmu_thread_switch() does
-   nothing, a session that does not fit is refused. */
+/* Sessions of threads, and multiplexing of sessions.  0: upmu_thread_switch() does nothing,
+   and a session that does not fit is refused. */
 #ifndef UPMU_THREADS
 #define UPMU_THREADS 1
 #endif
 
-/* Chains of event sets; needs UPMU_THREADS.  0: a session has one. */
+/* Chains of event sets; needs UPMU_THREADS.  0: a session has one set. */
 #ifndef UPMU_SETS
 #define UPMU_SETS UPMU_THREADS
 #endif
@@ -118,23 +118,23 @@
 #error "UPMU_SETS needs UPMU_THREADS"
 #endif
 
-/* Instruction-based sampling (upmu/ibs.h); AMD's alone. */
+/* Instruction-based sampling (upmu/ibs.h), on AMD only.  0: UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_IBS
 #define UPMU_IBS (UPMU_BACKEND_AMD && UPMU_SAMPLING)
 #endif
 
-/* The graded probe, upmu_cpu_probe(). */
+/* The probe, upmu_cpu_probe().  0: it returns UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_PROBE
 #define UPMU_PROBE 1
 #endif
 
-/* Explanations as text, upmu_why_text(); 0: it writes the status name only. */
+/* Explanations as text, upmu_why_text().  0: it writes the name of the status only. */
 #ifndef UPMU_WHY_TEXT
 #define UPMU_WHY_TEXT 1
 #endif
 
 /* 1: hooks are the static inline functions of the header UPMU_PORT_HEADER
-   (docs/PORTING.md), so that a kernel pays no indirect call. */
+   (docs/PORTING.md), so that there are no indirect calls. */
 #ifndef UPMU_PORT_STATIC
 #define UPMU_PORT_STATIC 0
 #endif

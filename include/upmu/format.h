@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sampling formats: what becomes of an overflow.
+ * Sampling formats: what an overflow produces.
  *
- * The default one puts a record into the session's ring: a sample, and for events that
- * ask for it (upmu_sampling.values, event_id) the values of other events, the event's id
- * and the last reset value.  A host registers others by name.
+ * The default format puts a record into the session's ring: a sample, and for events that ask for
+ * it (upmu_sampling.values, event_id) the values of other events, the event's id and the last reset
+ * value.  A host can provide other formats.
  */
 #ifndef UPMU_FORMAT_H
 #define UPMU_FORMAT_H
@@ -19,15 +19,15 @@
 extern "C" {
 #endif
 
-/* What happens after an overflow; bits of upmu_format.overflow's and .restart's answer. */
+/* What happens after an overflow; bits that upmu_format.overflow and .restart return. */
 #define UPMU_OVERFLOW_NOTIFY (1u << 0) /* message and hooks */
 #define UPMU_OVERFLOW_MASK (1u << 1)   /* the session stops until it is restarted */
-#define UPMU_OVERFLOW_RESET (1u << 2)  /* at a restart: begin new periods (else the old ones go on) */
+#define UPMU_OVERFLOW_RESET (1u << 2)  /* at a restart: begin new periods (otherwise the old periods continue) */
 
 /*
- * From inside upmu_format.overflow: the count of an event of the set, which is up to date
- * for the event that overflowed and those in its upmu_sampling.values (but for one that a
- * local call is just changing).  0: there is no such event.
+ * For upmu_format.overflow: the count of an event of the set.  It is up to date for the event that
+ * overflowed and for the events in its upmu_sampling.values, except an event that a local call is
+ * changing at this moment.  0: there is no such event.
  * Context: nmi.
  */
 uint64_t upmu_overflow_value(const struct upmu_overflow *overflow, unsigned event);
@@ -35,38 +35,37 @@ uint64_t upmu_overflow_value(const struct upmu_overflow *overflow, unsigned even
 /*
  * A format.  Constant; must stay while a session uses it.
  *
- * PMI-safe contract: `overflow` runs inside upmu_handle_pmi(), perhaps in an NMI: it must
- * not wait, lock, allocate, log or call upmu except for upmu_overflow_value(), use at most
- * 128 bytes of stack, and take a bounded time.  It is called once for each event that
- * overflowed, the counters of the session being closed; its session's calls never run at
- * the same time on this CPU.
+ * Contract: `overflow` runs inside upmu_handle_pmi(), perhaps in an NMI.  It must not wait, lock,
+ * allocate, log or call upmu except for upmu_overflow_value().  It must use at most 128 bytes of
+ * stack and a bounded time.  It is called once for each event that overflowed, while the counters
+ * of the session are closed.  Calls on its session never run at the same time on this CPU.
  */
 struct upmu_format {
     const char *name;
     /*
-     * Check `argument` (which is the caller's, and may be NULL if `bytes` is 0) and prepare;
-     * *out_state is handed to the others.  NULL: takes no argument.
-     * Returns UPMU_OK or what upmu_session_format() shall answer.  Context: any.
+     * Check `argument` (memory of the caller; may be NULL if `bytes` is 0) and prepare; *out_state
+     * is passed to the other functions.  NULL: the format takes no argument.
+     * Returns UPMU_OK, or the status that upmu_session_format() is to return.  Context: any.
      */
     enum upmu_status (*begin)(struct upmu_session *session, const void *argument, size_t bytes, void **out_state);
     /* Returns UPMU_OVERFLOW_ bits; `notify`: the event asks for a message.  Context: nmi. */
     unsigned (*overflow)(void *state, const struct upmu_overflow *overflow, bool notify);
-    /* Before a masked session runs on: UPMU_OVERFLOW_MASK keeps it masked.  NULL: runs on.
-       Context: upmu_session_restart()'s. */
+    /* Before a masked session continues: UPMU_OVERFLOW_MASK keeps it masked.  NULL: it continues.
+       Context: that of upmu_session_restart(). */
     unsigned (*restart)(void *state, struct upmu_session *session);
-    /* The session uses it no more.  NULL: nothing to do.  Context: any. */
+    /* The session no longer uses the format.  NULL: nothing to do.  Context: any. */
     void (*end)(void *state, struct upmu_session *session);
 };
 
-/* The format "default", and the one named `name` among `formats`, which ends with NULL and may be
-   NULL; NULL: there is none.  Context: any. */
+/* The format named `name` among `formats` (an array that ends with NULL; may be NULL), or "default".
+   NULL: there is none.  Context: any. */
 const struct upmu_format *upmu_format_by_name(const struct upmu_format *const *formats, const char *name);
 
 /*
  * Choose a detached session's format (NULL: the default, which takes no argument).
  *
- * Returns UPMU_OK; UPMU_ERR_STATE (not detached); UPMU_ERR_INVALID (an argument where the
- * format takes none); what the format's `begin` answers; UPMU_ERR_COMPILED_OUT.
+ * Returns UPMU_OK; UPMU_ERR_STATE (not detached); UPMU_ERR_INVALID (an argument where the format
+ * takes none); the status of the format's `begin`; UPMU_ERR_COMPILED_OUT.
  * Context: any.
  */
 UPMU_MUST_CHECK
@@ -74,12 +73,12 @@ enum upmu_status upmu_session_format(struct upmu_session *session, const struct 
                                      const void *argument, size_t bytes);
 
 /*
- * A record of the ring in place: pointers into it, valid until upmu_ring_drop().
+ * A record of the ring in place: pointers into the ring, valid until upmu_ring_drop().
  */
 struct upmu_record {
     const struct upmu_sample *sample;
-    bool extended;          /* the rest is there */
-    uint8_t event;          /* the one event it is about */
+    bool extended;          /* the members below are valid */
+    uint8_t event;          /* the event of the record */
     uint16_t set;
     uint32_t values;        /* events whose counts follow ... */
     uint32_t process;
@@ -90,8 +89,8 @@ struct upmu_record {
 };
 
 /*
- * Look at the oldest record without taking it; false: none.  upmu_ring_next() takes the
- * sample alone of either kind.
+ * Look at the oldest record without taking it out; false: there is none.  upmu_ring_next() takes
+ * the sample of either kind of record.
  * Context: any; one reader at a time.
  */
 bool upmu_ring_view(struct upmu_ring *ring, struct upmu_record *out_record);

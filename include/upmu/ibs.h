@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instruction-based sampling (AMD, family 10h and later): a unit that tags a fetch or an
- * op now and then and tells all about it.  Beside sessions: its interrupt comes to
- * upmu_handle_pmi(), too, and counts as an overflow there.
+ * Instruction-based sampling (AMD, family 10h and later): a unit that tags one fetch or op each
+ * period and reports all about it.  It is independent of sessions.  Its interrupt is handled by
+ * upmu_handle_pmi() and counts as an overflow there.
  *
  * The interrupt goes through an entry of the local APIC's extended LVT (500h + 10h * n, n in
  * bits 3:0 of MSR C001103Ah), which the host sets to an NMI or a vector; family 10h's firmware
@@ -28,7 +28,7 @@ enum upmu_ibs_kind {
 /* Registers of one sample, at most. */
 #define UPMU_IBS_REGISTERS 9u
 
-/* What is behind upmu_ibs_sample.registers, by AMD's names. */
+/* Indices of upmu_ibs_sample.registers, by AMD's names. */
 enum {
     UPMU_IBS_FETCH_CTL = 0,
     UPMU_IBS_FETCH_LINEAR = 1,
@@ -48,11 +48,11 @@ enum {
 /* Bits of upmu_ibs_sample.flags. */
 #define UPMU_IBS_NO_FRAME (1u << 0) /* no frame was given: `ip` is 0 */
 #define UPMU_IBS_NO_RIP (1u << 1)   /* the op's address is not valid */
-#define UPMU_IBS_NO_DATA2 (1u << 2) /* erratum 1293: DATA2 means nothing, and is 0 */
+#define UPMU_IBS_NO_DATA2 (1u << 2) /* erratum 1293: DATA2 has no meaning, and is 0 */
 
 struct upmu_ibs_sample {
     uint64_t time_ns; /* clock_ns, or 0 */
-    uint64_t ip;      /* interrupted instruction; what was sampled is in the registers */
+    uint64_t ip;      /* interrupted instruction; the sampled one is in the registers */
     uint64_t registers[UPMU_IBS_REGISTERS];
     uint32_t lost;    /* samples before this one that found no room */
     uint16_t cpu;     /* order of initialisation */
@@ -67,13 +67,13 @@ struct upmu_ibs_step {
 };
 
 /*
- * Private: how a unit is driven.  Steps to start it, to let it go on after a sample, to stop it, in
- * this order in `step`; the first register of a sample is its control.
+ * Private: how a unit is driven.  `step` has the steps to start it, then to continue it after a
+ * sample, then to stop it.  The first register of a sample is its control.
  */
 struct upmu_ibs_plan {
     uint8_t row[UPMU_IBS_REGISTERS]; /* of a sample, UPMU_NO_ROW: reads 0 */
     uint8_t row_count;
-    uint8_t second_row; /* register that is put back with the stop, or UPMU_NO_ROW */
+    uint8_t second_row; /* register that the stop restores, or UPMU_NO_ROW */
     uint64_t valid;     /* bit of the control: there is a sample */
     uint64_t enabled;   /* ... it runs */
     uint8_t starts, agains, stops;
@@ -81,8 +81,8 @@ struct upmu_ibs_plan {
 };
 
 /*
- * One unit of one CPU at work.  Zero it, fill in what is asked, keep it until it is
- * stopped.
+ * One unit of one CPU at work.  Zero it, fill in the members below "Asked"; it and its samples must
+ * stay until it is stopped.
  */
 struct upmu_ibs {
     /* Asked: */
@@ -90,13 +90,13 @@ struct upmu_ibs {
     uint32_t period;                 /* fetches, cycles or ops: a multiple of 16 (see upmu_ibs_start()) */
     bool ops;                        /* op unit: count dispatched ops, not cycles */
     bool random;                     /* fetch unit: hardware adds up to 15 to the period's start */
-    struct upmu_ibs_sample *samples; /* where they go */
-    uint32_t capacity;               /* how many, a power of two */
+    struct upmu_ibs_sample *samples; /* memory for samples */
+    uint32_t capacity;               /* number of samples, a power of two */
     /* Private: */
     volatile uint32_t head, tail;
-    volatile uint32_t lost; /* samples that found no room, and one that the stop met; may be read */
+    volatile uint32_t lost; /* samples that found no room or completed in the stop; may be read */
     uint32_t lost_told;
-    uint64_t second; /* what the second control held */
+    uint64_t second; /* former value of the second control */
     struct upmu_ibs_plan plan;
     volatile uint8_t closing;
 };
@@ -109,19 +109,19 @@ uint32_t upmu_ibs_capabilities(const struct upmu_pmu *pmu);
  * bit 6 up to 7FFFFF0h.
  *
  * Returns UPMU_OK; UPMU_ERR_UNSUPPORTED (no such unit; ops without capability bit 4);
- * UPMU_ERR_INVALID (period, capacity); UPMU_ERR_STATE (it runs already, or somebody else has
- * enabled it); UPMU_ERR_NO_PMU (not live); UPMU_ERR_PORT; UPMU_ERR_BUSY; UPMU_ERR_WRONG_CPU;
- * UPMU_ERR_COMPILED_OUT.
+ * UPMU_ERR_INVALID (period, capacity); UPMU_ERR_STATE (it runs already, or other software has
+ * enabled it); UPMU_ERR_NO_PMU (not initialised, or suspended); UPMU_ERR_PORT; UPMU_ERR_BUSY;
+ * UPMU_ERR_WRONG_CPU; UPMU_ERR_COMPILED_OUT.
  * Context: local.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_ibs_start(struct upmu_cpu *cpu, struct upmu_ibs *ibs);
 
 /*
- * Stop; a sample that waits is still taken.  One that completes at the write that stops the
- * unit is counted in `lost`, where there is no alternate disable bit (capability bit 13), if
- * it is of another address than the one before.  upmu_cpu_suspend() and upmu_cpu_fini() stop what
- * runs, and upmu_cpu_changed() does not look at it; nothing starts it again.
+ * Stop; a sample that is complete is still taken.  Without the alternate disable bit (capability
+ * bit 13) a sample can complete at the write that stops the unit: it is counted in `lost` if its
+ * address differs from that of the sample before.  upmu_cpu_suspend() and upmu_cpu_fini() stop
+ * running units and do not start them again; upmu_cpu_changed() ignores them.
  *
  * Returns UPMU_OK, also if it does not run; else as upmu_ibs_start().
  * Context: local.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages: what a session tells its owner about overflows, one by one.
+ * Messages: reports of a session to its owner, one for each overflow.
  *
  * An event that is sampled with UPMU_SAMPLING_NOTIFY puts a message into its session's
  * queue when it overflows, calls the hooks, and the session stops (UPMU_SESSION_MASKED)
@@ -29,36 +29,36 @@ struct upmu_message {
     uint32_t process; /* of the interrupted code: upmu_frame.process */
     uint32_t thread;
     uint32_t events;  /* bit i: event i of the set overflowed */
-    uint16_t set;     /* that was active when it did */
+    uint16_t set;     /* the set that was active then */
     uint16_t cpu;     /* order of initialisation */
     uint32_t dropped; /* messages before this one that found no room */
     uint64_t ip;      /* interrupted instruction */
 };
 
 /*
- * How the host hears of a message.  Each may be NULL.  They are called from the
- * interrupt handler (which may be an NMI): hand the work to something that runs later.
- * Called for every overflow that notifies, also where no message is kept.
+ * Functions that report a message to the host.  Each may be NULL.  The interrupt handler (which may
+ * be an NMI) calls them for every overflow that notifies, also where no message is stored.  They
+ * must leave the work to code that runs later.
  */
 struct upmu_notify {
     void *context;
-    /* Wake who waits for messages (poll, select).  Context: nmi. */
+    /* Wake the programs that wait for messages (poll, select).  Context: nmi. */
     void (*wake)(void *context, struct upmu_session *session);
-    /* Send the signal that was asked for.  Context: nmi. */
+    /* Send the signal `number`, which is signal_number.  Context: nmi. */
     void (*signal)(void *context, struct upmu_session *session, int number);
     /*
-     * Let the monitored thread not return to user code until unblock: only called
-     * with UPMU_QUEUE_BLOCK.  Context: nmi.
+     * Keep the monitored thread from returning to user code until unblock; only called with
+     * UPMU_QUEUE_BLOCK.  Context: nmi.
      */
     void (*block)(void *context, struct upmu_session *session);
-    /* Let it run on: from upmu_session_restart() only; if you stop or close the session instead, that is yours to
-       do.  Context: that call's. */
+    /* Let the thread continue.  Only upmu_session_restart() calls it: if you stop or close the session instead, unblock
+       the thread yourself.  Context: that of upmu_session_restart(). */
     void (*unblock)(void *context, struct upmu_session *session);
     int signal_number; /* 0: none */
 };
 
 /* Bits of upmu_queue.flags. */
-#define UPMU_QUEUE_NO_MESSAGES (1u << 0) /* call the hooks, keep nothing */
+#define UPMU_QUEUE_NO_MESSAGES (1u << 0) /* call the hooks, store no message */
 #define UPMU_QUEUE_BLOCK (1u << 1)       /* block the thread; not for a CPU's session */
 
 /* Messages of one session: one writer (the handler), one reader.  Caller's memory. */
@@ -76,10 +76,10 @@ struct upmu_queue {
 };
 
 /*
- * Give a detached session a queue (NULL: none any more), which stays until then, and
- * memory for `capacity` messages, a power of two; `notify` (may be NULL) must stay, too.
- * A queue without room drops the message and the session stops: nothing is lost while
- * its owner has not looked.
+ * Give a detached session a queue (NULL: remove it) and memory for `capacity` messages, a power of
+ * two.  `queue`, `messages` and `notify` (may be NULL) must stay until the queue is removed or the
+ * session is closed.  A full queue drops the message and the session is masked, so no further
+ * overflow is lost until the queue is read.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (capacity 0 without UPMU_QUEUE_NO_MESSAGES or not a
  * power of two, an unknown flag); UPMU_ERR_STATE (not detached); UPMU_ERR_COMPILED_OUT.
@@ -91,7 +91,7 @@ enum upmu_status upmu_session_messages(struct upmu_session *session, struct upmu
                                        const struct upmu_notify *notify);
 
 /*
- * Take the oldest messages, up to `count`; *out_count is how many there were.
+ * Take the oldest messages, up to `count`; *out_count is the number taken.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (`count` is 0); UPMU_ERR_END (there is none);
  * UPMU_ERR_COMPILED_OUT.
@@ -101,7 +101,7 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_queue_read(struct upmu_queue *queue, struct upmu_message *messages, uint32_t count,
                                  uint32_t *out_count);
 
-/* Messages waiting.  Context: any. */
+/* The number of messages in the queue.  Context: any. */
 uint32_t upmu_queue_waiting(const struct upmu_queue *queue);
 
 #ifdef __cplusplus

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Machines, CPUs, PMUs: what hardware there is, described by data.
+ * Machines, CPUs and PMUs: the hardware, described by data.
  *
- * Structures are complete so that you can place them in .bss or per-CPU memory;
- * fields below a line "private" are the library's.
+ * Structures are complete so that you can place them in .bss or per-CPU memory. Fields below a line
+ * "private" belong to the library.
  */
 #ifndef UPMU_PMU_H
 #define UPMU_PMU_H
@@ -28,7 +28,7 @@ extern "C" {
 #define UPMU_FIXED_COUNTER(i) (16u + (i))
 #define UPMU_NO_COUNTER 0xffu
 #define UPMU_METRIC_COUNTERS 0xff000000u /* metric bytes */
-#define UPMU_SLOTS_COUNTER UPMU_FIXED_COUNTER(3) /* counts what they are fractions of */
+#define UPMU_SLOTS_COUNTER UPMU_FIXED_COUNTER(3) /* counts the slots that metrics are fractions of */
 
 /* Rows of a register table, at most (NetBurst, the largest, has 83). */
 #define UPMU_REGISTERS 96
@@ -42,8 +42,9 @@ extern "C" {
 #define UPMU_NO_RESOURCE 0xffu
 
 /*
- * Of a UPMU_PMU_PAIRED PMU (bits of upmu_pmu.shared): general counter n, below 8, and
- * that of the same number on the other hyper-thread, which an exclusive event disturbs.
+ * A resource of a UPMU_PMU_PAIRED PMU (bits of upmu_pmu.shared): general counter n, below 8,
+ * together with the counter of the same number on the other hyper-thread, which an exclusive event
+ * disturbs.
  */
 #define UPMU_PAIR_RESOURCE(n) (UPMU_RESOURCES - 8u + (n))
 
@@ -75,7 +76,7 @@ enum upmu_register_kind {
     UPMU_KIND_AUX = 6      /* switches something that counting depends on */
 };
 
-/* Who may set a register (R25). */
+/* The level that may set a register (R25). */
 enum upmu_level {
     UPMU_LEVEL_SESSION = 0,    /* any program that may count */
     UPMU_LEVEL_PRIVILEGED = 1, /* the host's administrator */
@@ -83,12 +84,11 @@ enum upmu_level {
 };
 
 /*
- * What the rows of one kind of register have in common.  Per bit: `owned` bits
- * are written by upmu, all others are preserved; `gates` make counters run;
- * `hardware` bits are changed by the hardware and have no shadow; `session` and
- * `privileged` bits may be set at that level by raw programming.  Of these, `kernel`
- * bits count what the kernel does, `beyond` bits what other threads or guests do while
- * the counter's own thread runs.
+ * What the rows of one kind of register have in common.  Masks of bits: upmu writes `owned` bits
+ * and preserves all others.  `gates` let counters count.  The hardware changes `hardware` bits;
+ * they have no shadow.  Raw words may set `session` and `privileged` bits at that level.  Of these,
+ * `kernel` bits count what the kernel does, and `beyond` bits count what other threads or guests do
+ * while the counter's own thread runs.
  */
 struct upmu_register_class {
     uint8_t kind;         /* enum upmu_register_kind */
@@ -96,10 +96,10 @@ struct upmu_register_class {
     uint8_t scope;        /* enum upmu_scope */
     uint8_t access;       /* enum upmu_register_access */
     uint8_t load_rank;    /* order of loading, low first, below 8 */
-    uint8_t release_rank; /* order of giving up, low first, below 8 */
+    uint8_t release_rank; /* order of release, low first, below 8 */
     uint8_t found;        /* 1: read at take-over; 0: before its first write */
     uint8_t promised;     /* 1: CPUID (or the family) promises it: never faults */
-    uint8_t by_counter;   /* 1: bits are counters', as in IA32_PEBS_ENABLE */
+    uint8_t by_counter;   /* 1: each bit belongs to a counter, as in IA32_PEBS_ENABLE */
     uint16_t source;      /* offset of the manual's section in the table's text */
     uint64_t owned;
     uint64_t gates;
@@ -127,38 +127,38 @@ struct upmu_register_table {
     const char *text;
     uint8_t row_count;
     uint8_t class_count;
-    const uint32_t *row_bits; /* per row, which of bits 31:0 it has, or NULL: as its class */
+    const uint32_t *row_bits; /* per row, the bits 31:0 that exist; NULL: those of the class */
 };
 
-/* Where a counter lives. */
+/* The registers and the size of one counter. */
 struct upmu_counter {
     uint8_t value_row;  /* register with the count */
     uint8_t write_row;  /* alias to write it through, or value_row */
     uint8_t select_row; /* register that chooses its event */
-    uint8_t gate_row;   /* register with the bit that makes it run */
+    uint8_t gate_row;   /* register with the bit that lets it count */
     uint8_t gate_bit;
     uint8_t width;      /* bits */
-    uint8_t write_bits; /* bits a write can give it, sign-extended from there */
-    uint8_t nibble;     /* n: of select_row only bits 4n - 1 to 4n - 4, and 32 higher, are its own; 0: all are */
+    uint8_t write_bits; /* bits that a write can set; the value is sign-extended from there */
+    uint8_t nibble;     /* n: only bits 4n - 1 to 4n - 4 of select_row, and 32 higher, belong to it; 0: all */
     uint32_t rdpmc;     /* RDPMC index, or UPMU_NO_RDPMC */
 };
 #define UPMU_NO_RDPMC 0xffffffffu
 
-/* Facts about a PMU that calls and tests ask for. */
+/* Facts about a PMU, for calls and tests: bits of upmu_pmu.capabilities. */
 #define UPMU_PMU_GLOBAL_CTRL (1u << 0)  /* one register gates all counters */
 #define UPMU_PMU_STATUS (1u << 1)       /* overflow status and acknowledgement exist */
 #define UPMU_PMU_FULL_WRITE (1u << 2)   /* counters can be written at full width */
-#define UPMU_PMU_INUSE (1u << 3)        /* a register tells what is in use */
+#define UPMU_PMU_INUSE (1u << 3)        /* a register says which counters are in use */
 #define UPMU_PMU_ANYTHREAD (1u << 4)    /* events can count both hyper-threads */
 #define UPMU_PMU_TSX (1u << 5)          /* in_tx, in_txcp */
-#define UPMU_PMU_HYPERVISOR (1u << 6)   /* CPUID says that a hypervisor is there */
-#define UPMU_PMU_FIXED_FLOORED (1u << 7) /* CPUID understated the fixed counters */
+#define UPMU_PMU_HYPERVISOR (1u << 6)   /* CPUID reports a hypervisor */
+#define UPMU_PMU_FIXED_FLOORED (1u << 7) /* CPUID reported too few fixed counters */
 #define UPMU_PMU_DEBUGCTL (1u << 8)     /* freeze bits exist and are kept clear */
 #define UPMU_PMU_REARM_LAST (1u << 9)   /* the interrupt is re-armed after all overflows are acknowledged */
 #define UPMU_PMU_CARRY_LOST (1u << 10)  /* a stop can lose the carry from bit 31 into bit 32 of a counter */
 #define UPMU_PMU_PRELUDE (1u << 11)     /* a sequence that clobbers counters precedes every new event */
 #define UPMU_PMU_PAIRED (1u << 12)      /* UPMU_ATTR_EXCLUSIVE: see UPMU_PAIR_RESOURCE */
-#define UPMU_PMU_LATE (1u << 13)        /* an overflow's interrupt may come after another one has answered for it */
+#define UPMU_PMU_LATE (1u << 13)        /* an interrupt may come after its overflow was handled in another one */
 
 struct upmu_backend;
 struct upmu_catalog;
@@ -168,25 +168,25 @@ struct upmu_catalog;
  */
 struct upmu_pmu {
     const char *name;                   /* libpfm4's where it has one: "skl", "core" */
-    const char *title;                  /* for people: "Intel Skylake" */
+    const char *title;                  /* for display: "Intel Skylake" */
     const struct upmu_backend *backend;
     const struct upmu_register_table *table;
     const struct upmu_catalog *catalog; /* its events, or NULL: architectural and raw only */
-    const struct upmu_catalog *imported; /* from outside, looked in first; NULL: none */
+    const struct upmu_catalog *imported; /* from outside, searched first; NULL: none */
     uint32_t capabilities;              /* UPMU_PMU_… */
     uint32_t quirks;                    /* the backend's bits */
     uint32_t counters;                  /* all that exist */
-    uint32_t general;                   /* those that are general counters */
+    uint32_t general;                   /* of these, the general counters */
     uint32_t shared_counters;           /* counters that other CPUs see, too */
     uint16_t family, model;
     uint8_t stepping;
     uint8_t version;                    /* architectural perfmon version, 0: none */
     uint8_t core_type;                  /* CPUID 1Ah EAX[31:24], 0 where there is none */
     uint8_t native;                     /* CPUID 1Ah EAX[7:0], which of its core type it is; 0 where there is none */
-    uint8_t refuses;                    /* bit: an enum upmu_source of which it takes no events */
+    uint8_t refuses;                    /* bit n: events of enum upmu_source n are refused */
     uint8_t status_row, ack_row, inuse_row; /* or UPMU_NO_ROW */
     uint8_t preference_count;
-    uint8_t shared_scope;               /* which CPUs see them: enum upmu_scope */
+    uint8_t shared_scope;               /* the CPUs that see them: enum upmu_scope */
     uint8_t index;                      /* in machine->pmu; 0 without a machine */
     uint32_t present[UPMU_REGISTERS / 32]; /* rows that this PMU has */
     uint64_t shared;                    /* resources that other CPUs see, too: bit = resource */
@@ -194,22 +194,21 @@ struct upmu_pmu {
     struct upmu_counter counter[UPMU_COUNTERS];
     uint64_t min_period;                /* shortest period programmed */
     uint64_t limit[UPMU_REGISTER_CLASSES]; /* bits that exist, per class */
-    uint32_t kernel_select;             /* of a select: counts kernel mode; 0: what runs may not be written */
+    uint32_t kernel_select;             /* select bit: counts kernel mode; 0: a running counter must not be written */
     uint32_t arch_events;               /* bit n: architectural event n is available */
     uint32_t ibs;                       /* upmu_ibs_capabilities() */
-    uint64_t loop_config;               /* raw event that any loop makes happen: for the probe */
+    uint64_t loop_config;               /* raw event that happens in every loop: for the probe */
     uint8_t preference[UPMU_COUNTERS];  /* counters in the order they are tried */
 };
 
 /*
- * The PMUs of one machine.  Constant after the CPUs are up; hold it in static
- * memory.
+ * The PMUs of one machine.  Constant after all CPUs are initialised.  Keep it in static memory.
  */
 struct upmu_machine {
     const struct upmu_port *port;
     struct upmu_pmu pmu[UPMU_CORE_TYPES]; /* core PMUs, one per core type */
     uint8_t pmu_count;
-    struct upmu_why why;                  /* of the last upmu_cpu_init(), or which hook upmu_machine_init() misses */
+    struct upmu_why why;                  /* of the last upmu_cpu_init(), or the hook that upmu_machine_init() misses */
     /* private */
     uint16_t cpu_count; /* initialised so far, modulo 65,536 */
     uint32_t last_session;
@@ -219,30 +218,30 @@ struct upmu_machine {
 };
 
 /*
- * What several CPUs see: a core with two hyper-threads, a module, a node.  Claims
- * are taken by 32-bit compare-and-swap; only the holder of a claim writes.
- * Zeroed memory that upmu_domain_init() has seen; must outlive its CPUs.
+ * What several CPUs see: a core with two hyper-threads, a module, a node.  Claims are taken by
+ * 32-bit compare-and-swap; only the holder of a claim writes.  Initialise it with
+ * upmu_domain_init(); it must stay as long as its CPUs.
  */
 struct upmu_domain {
     enum upmu_scope scope;
-    uint32_t generation; /* counts claims given back, for waiting sessions */
+    uint32_t generation; /* number of claims released, for waiting sessions */
     /* private */
     uint32_t cpus; /* bit i: CPU number i of this domain is linked */
     uint32_t live; /* bit i: it has taken over */
-    uint32_t used; /* counters that a CPU which left has written */
+    uint32_t used; /* counters written by CPUs that have left */
     uint32_t known[UPMU_REGISTERS / 32]; /* rows in `found` */
-    uint64_t found[UPMU_REGISTERS];      /* what shared registers held before the first CPU */
+    uint64_t found[UPMU_REGISTERS];      /* values of shared registers before the first CPU took over */
     uint32_t claim[UPMU_RESOURCES + UPMU_COUNTERS]; /* resources, then counters */
     uint32_t value[UPMU_RESOURCES][2]; /* low and high half */
 };
 
-/* Who uses a counter. */
+/* What uses a counter. */
 enum upmu_owner {
     UPMU_OWNER_FREE = 0,
     UPMU_OWNER_OURS = 1,     /* a session of upmu */
     UPMU_OWNER_FIRMWARE = 2, /* in use at take-over; left running */
     UPMU_OWNER_WATCHDOG = 3, /* reserved by upmu_cpu_reserve() */
-    UPMU_OWNER_FOREIGN = 4,  /* a register of ours was found changed, or in use later */
+    UPMU_OWNER_FOREIGN = 4,  /* used by other software since: its register was found changed, or in use */
     UPMU_OWNER_ABSENT = 5    /* no such counter */
 };
 
@@ -253,20 +252,20 @@ struct upmu_write {
     uint64_t value;
 };
 
-/* Where a dry run's writes go: the first `capacity` are kept, all are counted. */
+/* The writes of a dry run: the first `capacity` are stored, all are counted. */
 struct upmu_dry_run {
     struct upmu_write *writes;
     size_t capacity;
     size_t count;
 };
 
-/* Register accesses since upmu_cpu_init(); they are the library's unit of cost. */
+/* Number of register accesses since upmu_cpu_init(). */
 struct upmu_accesses {
     uint32_t writes;
     uint32_t reads;
     uint32_t rdpmcs;
     uint32_t rearms;
-    uint32_t prelude; /* of all kinds, that an erratum's sequence took, with what it made necessary */
+    uint32_t prelude; /* accesses of all kinds for an erratum's sequence and its consequences */
 };
 
 /*
@@ -276,19 +275,19 @@ struct upmu_accesses {
 struct upmu_bank {
     struct upmu_accesses accesses;         /* by local calls */
     struct upmu_accesses handler_accesses; /* by upmu_handle_pmi() */
-    struct upmu_accesses *counted;         /* of these two, which counts now */
+    struct upmu_accesses *counted;         /* the one of these two that is in use */
     const struct upmu_port *port;
     const struct upmu_pmu *pmu;
-    struct upmu_domain *domain;    /* that knows what was found in shared registers, or NULL */
-    struct upmu_dry_run *dry;      /* list writes instead of doing them */
+    struct upmu_domain *domain;    /* has the values found in shared registers; or NULL */
+    struct upmu_dry_run *dry;      /* list writes instead of making them */
     uint32_t faulted;              /* address of the last fault */
     uint32_t still;                /* counters that stand still and are being changed, their gates open */
     volatile uint8_t in_flux;      /* row about to be written, or UPMU_NO_ROW */
     uint8_t gate_class;            /* class of rows with a gate of their own ... */
     uint64_t own_gate;             /* ... which no register has, or 0 */
-    uint32_t others;               /* counters that the host keeps: it may change their registers */
+    uint32_t others;               /* counters of the host, which may change their registers */
     bool no_rdpmc;                 /* the hook faulted: use rdmsr */
-    uint8_t state[UPMU_REGISTERS]; /* what is known of a row: UPMU_ROW_… */
+    uint8_t state[UPMU_REGISTERS]; /* knowledge about each row: UPMU_ROW_… */
     uint64_t shadow[UPMU_REGISTERS];
     uint64_t found[UPMU_REGISTERS];
 };
@@ -299,7 +298,7 @@ struct upmu_ibs;
 struct upmu_thread;
 struct upmu_place_work;
 
-/* One register of a placed set that handlers may put on.  Private. */
+/* One register of a placed set that a handler may load.  Private. */
 struct upmu_kept {
     uint64_t value;
     uint32_t key; /* of the placement; 0: of none */
@@ -308,36 +307,36 @@ struct upmu_kept {
 
 #define UPMU_KEPT 90
 
-/* What an interrupt found: fill in what you have, zero the rest. */
+/* What an interrupt interrupted: fill in what is known, set the rest to 0. */
 struct upmu_frame {
     uint64_t ip;
     uint64_t sp;
     bool user;
-    uint32_t process; /* for messages: your numbers of what was interrupted */
+    uint32_t process; /* for messages: the host's numbers of the interrupted program */
     uint32_t thread;
 };
 
 /*
- * One logical CPU.  Zero it or hold it in .bss; belongs to its CPU from
- * upmu_cpu_init() to upmu_cpu_fini().
+ * One logical CPU.  Zero it before its first use (.bss is zero).  It must stay from upmu_cpu_init()
+ * to upmu_cpu_fini().
  */
 struct upmu_cpu {
     struct upmu_machine *machine;
     const struct upmu_pmu *pmu; /* NULL: this CPU has none */
     /* private, what is used most first */
     struct upmu_session *sessions;      /* attached here */
-    struct upmu_thread *current;        /* that runs, if somebody monitors it */
+    struct upmu_thread *current;        /* the running thread, if it is monitored */
     struct upmu_domain *domain;         /* where the PMU's shared parts are claimed, or NULL */
     struct upmu_place_work *work;       /* for placements here, or NULL: they use the stack */
-    uint8_t domain_slot;                /* our number there */
-    uint8_t thread;                     /* which hyper-thread of its core, where that matters to the PMU */
+    uint8_t domain_slot;                /* number of this CPU there */
+    uint8_t thread;                     /* number of the hyper-thread in its core, where the PMU needs it */
     uint16_t number;                    /* order of initialisation, modulo 65,536 */
-    uint8_t keep_claims;                /* a start is under way: nothing is given back */
+    uint8_t keep_claims;                /* a start is in progress: no claim is released */
     volatile uint8_t live;              /* 1: handlers may act */
     volatile uint8_t busy;              /* a local call is in progress */
     volatile uint8_t in_handler;
     uint8_t seen_counting;              /* some counter was seen to move */
-    uint8_t ignores_writes;             /* take-over found that writes do not stick */
+    uint8_t ignores_writes;             /* take-over found that writes have no effect */
     volatile uint8_t mask_due;          /* a session is to be masked by the local side */
     uint8_t ticks;                      /* since counts were folded */
     uint32_t firmware;                  /* counters in use at take-over */
@@ -347,29 +346,29 @@ struct upmu_cpu {
     volatile uint32_t sampling;         /* of these, loaded to overflow */
     volatile uint32_t quiet;            /* of these, closed while the handler works */
     volatile uint32_t deferred;         /* counters whose overflow the local side replays */
-    volatile uint32_t staying;          /* counters that run on though what has them leaves */
+    volatile uint32_t staying;          /* counters that continue although their session leaves */
     uint32_t used;                      /* counters written since take-over */
-    uint32_t flagged;                   /* counters whose status an overflow before may have left set */
+    uint32_t flagged;                   /* counters whose status may still be set from an earlier overflow */
     uint32_t paused;                    /* counters that a prelude closed, to be opened with the next start */
-    uint32_t stale_credit;              /* interrupts of ours still on their way */
+    uint32_t stale_credit;              /* own interrupts that are still expected */
     uint64_t stale_since_ns;
-    uint64_t handled_ns;                /* when an overflow was handled whose own interrupt may come yet ... */
-    uint64_t handled_at;                /* ... and what that one interrupted, mixed to one word */
-    bool echo;                          /* it may */
+    uint64_t handled_ns;                /* when an overflow was handled whose own interrupt is still expected ... */
+    uint64_t handled_at;                /* ... and the place that was interrupted, mixed to one word */
+    bool echo;                          /* such an interrupt is expected */
     volatile uint32_t interrupts;       /* handled since upmu_cpu_init() */
     uint32_t next_tag;
-    uint32_t life;                      /* which of its machine's upmu_cpu_init() this is */
+    uint32_t life;                      /* number of the upmu_cpu_init() of its machine */
     struct upmu_session *pages;         /* published ones that run */
-    uint32_t left;                      /* counters that hold what has run on them */
-    struct upmu_bank bank;              /* bank.accesses: what it cost */
-    struct upmu_tally *tally[UPMU_COUNTERS];     /* who runs on a counter */
+    uint32_t left;                      /* counters that still hold a count of an earlier session */
+    struct upmu_bank bank;              /* bank.accesses: number of accesses */
+    struct upmu_tally *tally[UPMU_COUNTERS];     /* the tally that runs on a counter */
     struct upmu_session *of_tally[UPMU_COUNTERS];
-    uint32_t last_tag[UPMU_COUNTERS];            /* who ran on it last */
+    uint32_t last_tag[UPMU_COUNTERS];            /* tag of the tally that ran on it last */
     struct upmu_frame deferred_frame;            /* of the last overflow that was deferred */
     uint64_t paused_ns;
     uint64_t window_start_ns;                    /* of the throttle */
     uint32_t stamps;                             /* placements made here */
-    uint32_t tickets;                            /* turns given here */
+    uint32_t tickets;                            /* tickets given here */
     uint8_t user_reads;                          /* user mode may execute RDPMC; 2: the register may have been lost */
     uint8_t readers;                             /* for pages of: 1: the CPU's sessions, 2: the thread's */
     struct upmu_ibs *volatile ibs[2];            /* units at work */
@@ -380,9 +379,10 @@ struct upmu_cpu {
 };
 
 /*
- * Start using a machine.  Reads no register; checks the port.
+ * Start using a machine.  Checks the port and reads no register.
  *
- * `machine` and `port` must stay; `*machine` need not be initialised.
+ * `machine` and `port` must stay as long as a CPU is initialised; `*machine` need not be
+ * initialised.
  * Returns UPMU_OK, UPMU_ERR_HOOK_MISSING (rdmsr, wrmsr or cpuid is NULL, or only
  * one of irq_save and irq_restore is given), UPMU_ERR_VERSION (the library was
  * built from other headers or with other options) or UPMU_ERR_NOT_LINKED (its tables of
@@ -398,7 +398,7 @@ enum upmu_status upmu_machine_init_checked(struct upmu_machine *machine, const s
                                            size_t machine_bytes, size_t cpu_bytes);
 
 /*
- * Prepare what several CPUs share.  Once per core, module or node, before the
+ * Initialise a domain: what several CPUs share.  Call it once per core, module or node, before the
  * first of its CPUs is initialised.
  *
  * Context: any.
@@ -406,161 +406,164 @@ enum upmu_status upmu_machine_init_checked(struct upmu_machine *machine, const s
 void upmu_domain_init(struct upmu_domain *domain, enum upmu_scope scope);
 
 /*
- * Take over the PMU of the executing CPU: detect it (the first CPU of a core type
- * fills in a machine->pmu), remember what its registers hold, leave alone what is
- * in use, verify that a counter can be written at all, re-arm the interrupt.
+ * Take over the PMU of the executing CPU: detect it (the first CPU of a core type fills in a
+ * machine->pmu), store the values of its registers, leave counters alone that are in use, verify
+ * that a counter can be written, re-arm the interrupt.
  *
- * `domains`: array of pointers ending with NULL, kept; NULL: shares nothing.
- * What other CPUs see, too, is read by the first CPU of its domain, left alone by the
- * others, and restored by the last.  CPUs come up one at a time, and none comes up or
- * resumes while another one of its domain leaves or falls asleep.
- * Returns UPMU_OK; UPMU_ERR_NO_PMU (none, or writes to it are ignored: the CPU
- * stays usable for nothing but upmu_cpu_probe(), and counts nothing);
- * UPMU_ERR_PORT (a promised register faulted); UPMU_ERR_HOOK_MISSING (second CPU
- * without this_cpu); UPMU_ERR_NO_SPACE (UPMU_CORE_TYPES core types exist already,
- * or a domain has 16 CPUs).  On error nothing was changed.
+ * `domains`: array of pointers that ends with NULL; the domains must stay until upmu_cpu_fini(),
+ * the array need not.  NULL: this CPU shares nothing.  Registers that other CPUs see, too, are read
+ * by the first CPU of the domain, left alone by later CPUs, and restored by the last.  CPUs are
+ * initialised one at a time.  No CPU may be initialised or resumed while another CPU of its domain
+ * leaves or suspends.
+ * Returns UPMU_OK; UPMU_ERR_NO_PMU (no PMU, or it ignores writes: the CPU counts nothing, and only
+ * upmu_cpu_probe() can be used); UPMU_ERR_PORT (a promised register faulted); UPMU_ERR_HOOK_MISSING
+ * (second CPU without this_cpu); UPMU_ERR_NO_SPACE (UPMU_CORE_TYPES core types exist already, or a
+ * domain has 16 CPUs).  machine->why has the reason.  On error nothing was changed.
  * Context: local.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machine, struct upmu_domain *const *domains);
 
 /*
- * Before the registers lose their contents (sleep, offline): fold all counts,
- * write back what was found at take-over, forget the shadow.  Sessions stay
- * attached and, if they ran, run again after upmu_cpu_resume(); one of a thread that gives
- * the CPU away meanwhile waits, and goes on where its thread does.
+ * Call it before the registers lose their contents (sleep, offline).  It folds all counts, restores
+ * the registers as found at take-over and clears the shadow.  Sessions stay attached; sessions that
+ * ran continue after upmu_cpu_resume().  If a thread leaves the CPU meanwhile, its sessions wait
+ * and continue where the thread runs next.
  *
- * Returns UPMU_OK, UPMU_ERR_PORT or UPMU_ERR_BUSY.
+ * Returns UPMU_OK (also if the CPU is not initialised or suspended already); UPMU_ERR_PORT
+ * (suspended all the same); UPMU_ERR_BUSY, UPMU_ERR_WRONG_CPU (nothing was done).
  * Context: local.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_suspend(struct upmu_cpu *cpu);
 
 /*
- * After it: the same take-over as upmu_cpu_init(), then everything that ran is
- * reloaded.
+ * Continue after upmu_cpu_suspend(): the same take-over as upmu_cpu_init(), then sessions that ran
+ * are loaded again.
  *
- * Returns as upmu_cpu_init(), or UPMU_ERR_DOES_NOT_FIT (counters were reserved
- * meanwhile); a session that could not be restarted is stopped
- * with its `error` set, others run.
+ * Returns UPMU_OK (also if the CPU was not suspended); UPMU_ERR_NO_PMU; UPMU_ERR_PORT;
+ * UPMU_ERR_DOES_NOT_FIT (counters were reserved meanwhile); UPMU_ERR_BUSY; UPMU_ERR_WRONG_CPU.  A
+ * session that could not be started again is stopped with its `error` set; other sessions run.
  * Context: local.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_resume(struct upmu_cpu *cpu);
 
 /*
- * Say that somebody changed registers behind the library (a world switch, a
- * microcode update, firmware): shadows are forgotten and what runs is reloaded.
- * What a running counter counted since it was folded last (upmu_cpu_poll(), an interrupt)
- * is lost: the counts of affected sessions become UPMU_QUALITY_PARTIAL.  Each session goes
- * on where it was, whatever other CPUs began meanwhile.
+ * Call it after other software changed registers (a world switch, a microcode update, firmware).
+ * Shadows are cleared and running sessions are loaded again.  Events counted since the last fold of
+ * a running counter (upmu_cpu_poll(), an interrupt) are lost: the counts of affected sessions
+ * become UPMU_QUALITY_PARTIAL.  Each session continues on its counters, whatever other CPUs started
+ * meanwhile.
  *
- * Returns UPMU_OK, UPMU_ERR_PORT, UPMU_ERR_BUSY or UPMU_ERR_NO_PMU (not live).
+ * Returns UPMU_OK; UPMU_ERR_PORT; UPMU_ERR_BUSY; UPMU_ERR_WRONG_CPU; UPMU_ERR_NO_PMU (not
+ * initialised, or suspended).
  * Context: local.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_changed(struct upmu_cpu *cpu);
 
 /*
- * Read back all bits that upmu owns and compare them with the shadow.  A counter
- * whose register differs becomes UPMU_OWNER_FOREIGN.
+ * Read all bits that upmu owns and compare them with the shadow.  A counter whose own register
+ * differs becomes UPMU_OWNER_FOREIGN, unless it runs.
  *
- * Returns UPMU_OK; UPMU_ERR_CHANGED with why->address the first difference;
- * UPMU_ERR_PORT; UPMU_ERR_BUSY.  `why` may be NULL.
+ * `why` may be NULL.
+ * Returns UPMU_OK (also if the CPU is not initialised); UPMU_ERR_CHANGED (why->address is the first
+ * register that differs); UPMU_ERR_PORT (why->address faulted); UPMU_ERR_BUSY; UPMU_ERR_WRONG_CPU.
  * Context: local.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_verify(struct upmu_cpu *cpu, struct upmu_why *why);
 
 /*
- * Detach every session and write back what upmu_cpu_init() found.
+ * Detach every session and restore the registers as upmu_cpu_init() found them.
  *
- * Returns UPMU_OK, UPMU_ERR_PORT (the rest was restored all the same) or
- * UPMU_ERR_BUSY.
+ * Returns UPMU_OK (also if the CPU is not initialised); UPMU_ERR_PORT (all other registers were
+ * restored); UPMU_ERR_BUSY, UPMU_ERR_WRONG_CPU (nothing was done).
  * Context: local.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_fini(struct upmu_cpu *cpu);
 
 /*
- * Lend a CPU a work area for placements (struct upmu_place_work of upmu/place.h, 4 KiB, one for each CPU).  With
- * it no call needs more than 3 KiB of stack, without it 8 KiB (docs/PORTING.md, "Stack").  Used by calls on this CPU,
- * inside their bracket, so with interrupts off; never by a handler.
+ * Lend a CPU a work area for placements (struct upmu_place_work of upmu/place.h, 4 KiB, one for
+ * each CPU).  With it no call needs more than 3 KiB of stack, without it 8 KiB (docs/PORTING.md,
+ * "Stack").  Calls on this CPU use it with interrupts off; a handler never does.
  *
- * `work` stays lent until upmu_cpu_fini() or a call with another one or NULL; its contents mean nothing between calls.
- * Returns UPMU_OK; UPMU_ERR_NO_PMU (not initialised, or it has none: nothing is placed there); UPMU_ERR_BUSY;
- * UPMU_ERR_WRONG_CPU.  On error nothing was changed.
+ * `work` must stay until upmu_cpu_fini() or the next call with another area or NULL; its contents
+ * are not kept between calls.
+ * Returns UPMU_OK; UPMU_ERR_NO_PMU (not initialised, or no PMU); UPMU_ERR_BUSY; UPMU_ERR_WRONG_CPU.
+ * On error nothing was changed.
  * Context: local.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_use_work(struct upmu_cpu *cpu, struct upmu_place_work *work);
 
 /*
- * Fold the running counters of this CPU into their 64-bit counts, and let
- * throttled counters sample again.  On a port without pmi_rearm call it at least
- * once in half a counter's range (32 bits on P6; 40 bits at 4 GHz: every two
- * minutes); elsewhere from the host's clock tick.
+ * Fold the running counters of this CPU into their 64-bit counts, and let throttled counters sample
+ * again.  On a port without pmi_rearm call it at least once within half a counter's range (32 bits
+ * on P6; with 40 bits at 4 GHz every two minutes).  On other ports call it from the host's clock
+ * tick.
  *
- * Returns UPMU_OK, UPMU_ERR_PORT or UPMU_ERR_BUSY.
+ * Returns UPMU_OK (also if the CPU is not initialised); UPMU_ERR_PORT; UPMU_ERR_BUSY;
+ * UPMU_ERR_WRONG_CPU.
  * Context: local.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_poll(struct upmu_cpu *cpu);
 
 /*
- * The host's clock tick, some 10 to 1000 a second: sessions that share take turns,
- * event sets change when their time is over, a session that a switch passed over joins,
- * and every 16th time all that upmu_cpu_poll() does.  Costs nothing but time where
- * nobody waits.
+ * Call it from the host's clock tick, 10 to 1000 times a second.  It multiplexes sharing sessions,
+ * switches event sets whose timeout is over, starts sessions that a switch had to leave waiting,
+ * and every 16th time does all that upmu_cpu_poll() does.  Where no session waits it makes no
+ * register access except for that.
  *
- * Returns as upmu_cpu_poll().
+ * Returns as upmu_cpu_poll(); a session that a fault stopped has `error` set.
  * Context: local.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_tick(struct upmu_cpu *cpu);
 
 /*
- * Who uses a counter of this CPU.
+ * The owner of a counter of this CPU; UPMU_OWNER_ABSENT where there is no such counter.
  *
  * Context: any.
  */
 enum upmu_owner upmu_cpu_owner(const struct upmu_cpu *cpu, unsigned counter);
 
 /*
- * Keep counters for the host (a watchdog).  Reserve first, then program: what stopped
- * sessions had loaded there, or static ones left running, is made idle (counters that two
- * CPUs share are reserved on both, and are closed).  After that upmu
- * leaves their registers as they are, in sleep and upmu_cpu_fini(), too, and where a
- * register has bits of theirs and of others (IA32_PERF_GLOBAL_CTRL, the control of fixed
- * counters) it is read before each write (1 R more, in the handler, too): switch yours
- * on and off whenever you like, but not in an NMI.  On P6 bit 22 of select 0 enables both
- * counters: with counter 0 reserved, leave it set while sessions run; with counter 1
- * reserved upmu leaves it set.
+ * Keep counters for the host (a watchdog).  `counters` is a mask.  Reserve first, then program.
+ * Counters that stopped sessions had loaded, or that static sessions left running, are made idle.
+ * (Counters that two CPUs share must be reserved on both; they are closed.)  After that upmu leaves
+ * their registers as they are, also in upmu_cpu_suspend() and upmu_cpu_fini().  A register with
+ * bits of reserved and of other counters (IA32_PERF_GLOBAL_CTRL, the control of fixed counters) is
+ * read before each write: 1 R more, in the handler, too.  You may enable and disable your counters
+ * at any time except in an NMI.  On P6 bit 22 of select 0 enables both counters: with counter 0
+ * reserved, leave it set while sessions run; with counter 1 reserved, upmu leaves it set.
  *
- * Returns UPMU_OK; UPMU_ERR_STATE (one of them is in use by a session that runs);
- * UPMU_ERR_NO_PMU (not initialised); UPMU_ERR_PORT, UPMU_ERR_BUSY, UPMU_ERR_WRONG_CPU:
- * nothing is reserved.
+ * Returns UPMU_OK; UPMU_ERR_STATE (a running session uses one of them); UPMU_ERR_NO_PMU (not
+ * initialised); UPMU_ERR_PORT; UPMU_ERR_BUSY; UPMU_ERR_WRONG_CPU.  On error nothing is reserved.
  * Context: local.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_reserve(struct upmu_cpu *cpu, uint32_t counters);
 
-/* Give reserved counters, closed, back to sessions; those that were not reserved are left alone.  Context: local. */
+/* Return reserved counters to sessions; close them first.  Others in the mask are ignored.  Context: local. */
 void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters);
 
 /*
- * Say that the firmware needs its counters no more: those found in use at
- * take-over become free, except those that the host has reserved.  Counters for which a
- * former kernel left PEBS enabled are in use, too, though they stand still: their overflows
- * would write records to its memory.  So are those that overflows load anew (auto counter
- * reload).  Both are switched off here (not on NetBurst, nor where one of them is reserved:
- * they stay the firmware's).  upmu_cpu_fini() still writes back what was found.
+ * Declare that the firmware no longer needs its counters: counters found in use at take-over become
+ * free, except those that the host has reserved.  Two kinds count as in use although they stand
+ * still: counters for which a former kernel left PEBS enabled, because their overflows would write
+ * records to its memory; and counters that an overflow loads anew (auto counter reload).  This call
+ * disables both features; on NetBurst, and where one of these counters is reserved, they stay the
+ * firmware's.  upmu_cpu_fini() still restores the registers as found.
  *
  * Context: local.
  */
 void upmu_cpu_take_firmware(struct upmu_cpu *cpu);
 
-/* An owner for people: "free", "firmware"; constant text, "unknown" for other values.  Context: any. */
+/* An owner in words: "free", "firmware"; constant text, "unknown" for other values.  Context: any. */
 const char *upmu_owner_text(enum upmu_owner owner);
 
 /*
@@ -572,18 +575,18 @@ const char *upmu_owner_text(enum upmu_owner owner);
 size_t upmu_counter_text(const struct upmu_pmu *pmu, unsigned counter, char *buffer, size_t size);
 
 /*
- * A row of a PMU's register table: name, or NULL if the PMU has no such row.
+ * The name of a row of a PMU's register table, or NULL if the PMU has no such row.  Constant text.
  *
  * Context: any.
  */
 const char *upmu_register_name(const struct upmu_pmu *pmu, unsigned row);
 
-/* Its address in its space, or 0 beyond the table.  Context: any. */
+/* The address of a row in its space, or 0 beyond the table.  Context: any. */
 uint32_t upmu_register_address(const struct upmu_pmu *pmu, unsigned row);
 
 /*
- * Fill in a PMU as this library knows the model, without hardware: for tools and
- * tests.  `name` as in upmu_pmu.name ("skl", "core", "nhm", "icl").
+ * Fill in a PMU of a known model, without hardware: for tools and tests.  `name` as in
+ * upmu_pmu.name ("skl", "core", "nhm", "icl").
  *
  * Returns UPMU_OK, UPMU_ERR_NO_SUCH_PMU, or UPMU_ERR_COMPILED_OUT without UPMU_NAMES.
  * Context: any.
@@ -591,7 +594,7 @@ uint32_t upmu_register_address(const struct upmu_pmu *pmu, unsigned row);
 UPMU_MUST_CHECK
 enum upmu_status upmu_pmu_by_name(struct upmu_pmu *pmu, const char *name);
 
-/* The names that upmu_pmu_by_name() knows, index 0 upwards; NULL after the last. */
+/* The names that upmu_pmu_by_name() accepts, from index 0 on; NULL after the last.  Context: any. */
 const char *upmu_pmu_known(unsigned index);
 
 #ifdef __cplusplus

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hooks: what upmu needs from the system it is built into.
+ * The hooks: functions that upmu needs from the host.
  *
  * Contexts, the same three words for hooks and for calls:
  *   any    pure, or on a detached session, or a single-reader queue; may be
- *          preempted, may run anywhere
- *   local  on the CPU in question with interrupts off; only an NMI comes between
+ *          preempted, may run on any CPU
+ *   local  on the CPU concerned with interrupts off; only an NMI can interrupt
  *   nmi    inside upmu_handle_pmi()
  */
 #ifndef UPMU_PORT_H
@@ -18,9 +18,9 @@
 struct upmu_cpu;
 
 /*
- * Counting needs the first three hooks.  Everything else may be NULL or 0, and
- * what that turns off is written beside it.  The structure must stay as long as
- * the machine that was initialised with it; `context` is handed to each hook.
+ * Counting needs the first three hooks.  All other members may be NULL or 0; the comment says what
+ * does not work then.  The structure must stay as long as the machine that was initialised with it.
+ * `context` is passed to each hook.
  */
 struct upmu_port {
     void *context;
@@ -28,14 +28,13 @@ struct upmu_port {
     /*
      * Read a model-specific register of the executing CPU.
      *
-     * Returns false if the access faulted (#GP); *out_value is then ignored.  A
-     * port that cannot recover from #GP may let it happen and leaves
-     * `msr_faults_are_safe` false.
+     * Returns false if the access faulted (#GP); *out_value is then ignored.  A port that cannot
+     * recover from #GP leaves `msr_faults_are_safe` false and may let the fault happen.
      * Context: local, nmi.
      */
     bool (*rdmsr)(void *context, uint32_t msr, uint64_t *out_value);
 
-    /* Write one; same rules as rdmsr. */
+    /* Write one; the rules and the context are those of rdmsr. */
     bool (*wrmsr)(void *context, uint32_t msr, uint64_t value);
 
     /*
@@ -45,51 +44,48 @@ struct upmu_port {
     void (*cpuid)(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
 
     /*
-     * The CPU that executes this, as initialised by upmu_cpu_init(), or NULL if
-     * it has none yet.  Mandatory as soon as a second CPU is initialised.
-     * NULL: one CPU only, and calls cannot notice that they run elsewhere.
+     * The CPU that executes this, as initialised by upmu_cpu_init(), or NULL if it has none yet.
+     * Mandatory for a second CPU. NULL: one CPU only, and a call on a wrong CPU is not noticed.
      * Context: local, nmi.
      */
     struct upmu_cpu *(*this_cpu)(void *context);
 
     /*
-     * Turn maskable interrupts off on this CPU and say what they were; put that
-     * back.  The library brackets every local call with them.  Come in a pair.
-     * NULL: the host makes local calls with interrupts already off.
+     * irq_save disables maskable interrupts on this CPU and returns their former state; irq_restore
+     * restores that state.  The library brackets every local call with them.  Give both or neither.
+     * NULL: the host disables interrupts before local calls.
      * Context: any.
      */
     uintptr_t (*irq_save)(void *context);
     void (*irq_restore)(void *context, uintptr_t state);
 
     /*
-     * RDPMC with this ECX.  False if it faulted.
-     * NULL: counters are read by rdmsr (slower, same results).
+     * RDPMC with this ECX.  Returns false if it faulted. NULL: counters are read by rdmsr (slower,
+     * same results).
      * Context: local, nmi.
      */
     bool (*rdpmc)(void *context, uint32_t index, uint64_t *out_value);
 
     /*
-     * Unmask the performance-counter entry (LVTPC, offset 340h) of this CPU's
-     * local APIC; the hardware masks it when it delivers.  The host chose NMI or
-     * vector delivery beforehand.
-     * NULL: no sampling (UPMU_ERR_HOOK_MISSING), and counts stay exact only if
+     * Unmask the performance-counter entry (LVTPC, offset 340h) of this CPU's local APIC; the
+     * hardware masks it when it delivers the interrupt.  The host has chosen NMI or vector delivery
+     * before. NULL: no sampling (UPMU_ERR_HOOK_MISSING), and counts stay exact only if
      * upmu_cpu_poll() runs within half a counter's range.
      * Context: local, nmi.
      */
     void (*pmi_rearm)(void *context);
 
     /*
-     * Monotonic time in nanoseconds.
-     * NULL: enabled_ns and running_ns are 0, samples carry time 0, throttling
-     * sees only counters that overflow inside the handler, and late interrupts
-     * are recognised by number instead of age.
+     * Monotonic time in nanoseconds. NULL: enabled_ns, running_ns and the time of samples are 0,
+     * throttling sees only counters that overflow inside the handler, and late interrupts are
+     * recognised by number instead of age.
      * Context: local, nmi.
      */
     uint64_t (*clock_ns)(void *context);
 
     /*
-     * Let user mode execute RDPMC on this CPU or not (CR4.PCE): for the threads, or for the
-     * CPU, that upmu_session_publish() names (upmu/page.h).  NULL: you see to that yourself.
+     * Allow or forbid RDPMC in user mode on this CPU (CR4.PCE), for the threads or the CPU of
+     * upmu_session_publish() (upmu/page.h).  NULL: the host must allow it.
      * Context: local.
      */
     void (*allow_rdpmc)(void *context, bool allow);
@@ -103,9 +99,9 @@ struct upmu_port {
     bool (*run_on_cpu)(void *context, struct upmu_cpu *cpu, void (*function)(void *argument), void *argument);
 
     /*
-     * Ask that upmu_cpu_tick() is called on this CPU soon (a self-interrupt): the handler
-     * has left something to do there, such as a switch of sets by overflow.
-     * NULL: it is done with the next local call on that CPU.
+     * Request that upmu_cpu_tick() is called on this CPU soon (a self-interrupt): the handler left
+     * work for it, such as a switch of sets by overflow. NULL: the next local call on that CPU does
+     * the work.
      * Context: nmi.
      */
     void (*request_tick)(void *context);
@@ -114,25 +110,24 @@ struct upmu_port {
     uint64_t tick_ns;
 
     /*
-     * One line of news for the host's log, without a newline: a faked PMU, a
-     * foreign owner, a faulting register.  NULL: silence.
+     * One line for the host's log, without a newline: a fake PMU, a foreign owner, a faulting
+     * register.  NULL: no reports.
      * Context: local.
      */
     void (*log)(void *context, const char *line);
 
     /*
-     * rdmsr and wrmsr survive #GP and return false.  If not, only registers that
-     * CPUID (on bare metal: the family) promises are touched, and under a
-     * hypervisor the probe and payload registers need the caller's `force`.
+     * True: rdmsr and wrmsr survive #GP and return false.  False: only registers that CPUID (on
+     * bare metal: the family) promises are accessed, and under a hypervisor the probe and payload
+     * registers need the caller's `force`.
      */
     bool msr_faults_are_safe;
 
     /*
-     * All calls and handlers of the library run in kernel mode (ring 0), as in a kernel,
-     * a hypervisor or firmware: a counter of user mode alone stands still meanwhile, and
-     * on hardware that allows it (AMD without PerfMonV2) it is read, loaded and given
-     * another event without being stopped and started around it.  False: nothing is
-     * presumed, and these cost two register writes more.
+     * True: all calls and handlers of the library run in kernel mode (ring 0), as in a kernel, a
+     * hypervisor or firmware.  A counter of user mode alone then stands still meanwhile, and on
+     * hardware that allows it (AMD without PerfMonV2) it is read, loaded and given another event
+     * without a stop.  False: nothing is assumed; these operations cost two register writes more.
      */
     bool in_kernel_mode;
 };

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* What a PMU was found to do. */
+/* The result of a probe. */
 enum upmu_verdict {
     UPMU_VERDICT_UNKNOWN = 0,        /* not probed, or the probe was refused */
     UPMU_VERDICT_ABSENT = 1,         /* no PMU by CPUID, or its registers fault */
@@ -22,37 +22,38 @@ enum upmu_verdict {
 };
 
 /*
- * As large as a session, so in static memory if stacks are small.  Zeroed but for what is asked; may be used again.
+ * As large as a session: keep it in static memory if stacks are small.  Set the members below
+ * "Asked" and zero the rest; it may be used again.
  */
 struct upmu_probe {
     /* Asked: */
-    bool force;                         /* under a hypervisor without safe faults, too */
-    void (*loop)(void *context);        /* something that retires >= 1000 instructions; NULL: built in */
+    bool force;                         /* probe under a hypervisor although faults are not safe */
+    void (*loop)(void *context);        /* retires at least 1000 instructions; NULL: built in */
     void *loop_context;
     /* Found: */
     enum upmu_verdict verdict;
     unsigned counter;                   /* the free counter used, or UPMU_NO_COUNTER */
-    uint64_t counted;                   /* instructions that the loop was counted as */
+    uint64_t counted;                   /* instructions counted for the loop */
     /* private */
     struct upmu_count count;
-    struct upmu_session session;        /* counts meanwhile; nothing points here afterwards */
+    struct upmu_session session;        /* counts during the probe; no pointer to it remains */
 };
 
 /*
- * Grade the PMU by one free counter: write and read back, count a known loop,
- * wait for one overflow.  Steals nothing: a counter in use is not touched, and
- * the one used is left idle.  The interrupt step needs pmi_rearm and a host
- * that calls upmu_handle_pmi(), with interrupts on if it is a vector.
+ * Grade the PMU with one free counter: write it and read it, count a known loop, wait for one
+ * overflow.  No counter in use is accessed, and the probed counter is left idle.  The interrupt
+ * step needs pmi_rearm and a host that calls upmu_handle_pmi(), with interrupts on if they come on
+ * a vector.
  *
  * Returns UPMU_OK with the verdict; UPMU_ERR_DOES_NOT_FIT (no counter is free);
  * UPMU_ERR_UNSUPPORTED (a hypervisor, no safe faults, no force); UPMU_ERR_PORT; UPMU_ERR_BUSY;
- * UPMU_ERR_COMPILED_OUT.
+ * UPMU_ERR_WRONG_CPU; UPMU_ERR_LOST_CLAIM; UPMU_ERR_COMPILED_OUT.
  * Context: local.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_probe(struct upmu_cpu *cpu, struct upmu_probe *probe);
 
-/* A verdict for people: "counts nothing"; constant text.  Context: any. */
+/* A verdict in words: "counts nothing"; constant text.  Context: any. */
 const char *upmu_verdict_text(enum upmu_verdict verdict);
 
 #ifdef __cplusplus

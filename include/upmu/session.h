@@ -27,7 +27,7 @@ enum upmu_quality {
     UPMU_QUALITY_EXACT = 0,     /* the event was counted all the time it was enabled */
     UPMU_QUALITY_SCALED = 1,    /* estimated from part of the time; see `error` */
     UPMU_QUALITY_PARTIAL = 2,   /* raw: some of the time is missing, how much is unknown */
-    UPMU_QUALITY_NEVER_RAN = 3, /* no value: never started, never got its counter, or its initiator did not come */
+    UPMU_QUALITY_NEVER_RAN = 3, /* no value: never started, never had its counter, or its initiator never overflowed */
     UPMU_QUALITY_UNPROVEN = 4   /* 0, on a CPU where no counter was ever seen to move */
 };
 
@@ -35,71 +35,71 @@ enum upmu_quality {
 struct upmu_count {
     uint64_t value;      /* events, scaled where quality says so; saturates */
     uint64_t raw;        /* events really counted */
-    uint64_t error;      /* of `value`, what is estimated and not counted; 0: exact */
+    uint64_t error;      /* the part of `value` that is uncertain; 0: exact */
     uint64_t enabled_ns; /* time between start and stop; 0 without clock_ns */
-    uint64_t running_ns; /* of it, with a counter */
+    uint64_t running_ns; /* of it, the time with a counter */
     uint64_t left;       /* of a sampling event: events until the next sample ... */
-    uint64_t reset;      /* ... and the period that runs, with its random part */
+    uint64_t reset;      /* ... and the present period, with its random part */
     enum upmu_quality quality;
 };
 
 /*
- * Sampling attributes of one event.  All zero: count only.  An event with
- * UPMU_ATTR_CASCADE is never sampled: `period`, at least 1, is how often its
- * initiator must come after each start before it is counted.
+ * Sampling attributes of one event.  All zero: count only.  An event with UPMU_ATTR_CASCADE is
+ * never sampled: `period`, at least 1, is how often its initiator must happen after each start
+ * before the event is counted.
  */
 struct upmu_sampling {
     uint64_t period;   /* events between two samples, 1 to 2^63 - 1; 0: count only */
-    uint64_t event_id; /* stored in the samples of this event as it is (upmu/format.h) */
-    uint32_t values;   /* bit i: the count of event i goes into them */
-    uint32_t switch_after; /* overflows until its set gives way (UPMU_SET_OVERFLOW_SWITCH); 0: none do */
-    uint64_t long_period;  /* the period after a restart, if it stopped the session; 0: as any other */
-    uint64_t random_mask;  /* each further period is longer by a random number & this: core/random.h says which */
+    uint64_t event_id; /* stored unchanged in the samples of this event (upmu/format.h) */
+    uint32_t values;   /* bit i: samples contain the count of event i */
+    uint32_t switch_after; /* overflows until the next set (UPMU_SET_OVERFLOW_SWITCH); 0: none */
+    uint64_t long_period;  /* the period after a restart, if this event stopped the session; 0: `period` */
+    uint64_t random_mask;  /* each further period is longer by (a random number & this): core/random.h */
     uint64_t random_seed;
     uint32_t resets;       /* bit i: an overflow sets event i to 0, or to the begin of a period */
-    uint32_t frequency;    /* samples a second that the period is to follow; `period` (0: 10000) is the first */
+    uint32_t frequency;    /* samples per second; the period adapts, `period` (0: 10000) is the first */
     uint32_t flags;    /* UPMU_SAMPLING_… */
 };
 
 /* Bits of upmu_sampling.flags. */
 #define UPMU_SAMPLING_NOTIFY (1u << 0) /* an overflow makes a message (upmu/message.h) */
-#define UPMU_SAMPLING_WRAP (1u << 1)   /* of an event without period: no interrupt, it wraps as its counter does */
+#define UPMU_SAMPLING_WRAP (1u << 1)   /* for an event without period: no interrupt, the count wraps like its counter */
 #define UPMU_SAMPLING_FLAGS (UPMU_SAMPLING_NOTIFY | UPMU_SAMPLING_WRAP) /* all that are known */
 
 /* 64-bit state of one event.  Private. */
 struct upmu_tally {
     volatile uint32_t sequence; /* odd: being changed (R4) */
-    uint32_t tag;               /* who ran last on a counter: unique on its CPU */
+    uint32_t tag;               /* identifies the last user of a counter: unique on its CPU */
     uint32_t counters;          /* of its placement; 0: not placed */
     uint8_t index;              /* in its set */
     uint8_t counter;            /* that counts; UPMU_NO_COUNTER: not placed */
-    uint8_t slot[UPMU_SLOTS];   /* it, and those beside it or UPMU_NO_COUNTER */
+    uint8_t slot[UPMU_SLOTS];   /* this counter and the other ones of the event, or UPMU_NO_COUNTER */
     uint8_t alternative;
     uint8_t least_log2, step_log2; /* the event's */
     bool throttled;
     bool ran;
-    bool hole;                  /* was moved with a gap, or lost its register */
+    bool hole;                  /* was moved with a gap, or its register was lost */
     bool wide;                  /* slot[1] holds the bits above its counter's */
     bool falls;                 /* the event's count can fall: UPMU_ATTR_IN_TXCP */
-    bool shared;                /* counts for other CPUs, too, whatever mode they are in */
+    bool shared;                /* counts for other CPUs, too, in any mode */
     bool cascades;              /* slot[1] starts it: UPMU_ATTR_CASCADE */
     uint64_t total;             /* events up to `base` */
     uint64_t base;              /* counter value that `total` belongs to */
-    uint64_t due;               /* sampling: total at which the next sample falls due */
+    uint64_t due;               /* sampling: total at which the next sample is due */
     uint64_t period;            /* sampling: events between samples; 0: counts only */
-    uint64_t reset;             /* sampling: the period that runs, with its random part ... */
+    uint64_t reset;             /* sampling: the present period, with its random part ... */
     uint64_t ended;             /* ... and the one before it */
     uint64_t random;            /* state of the generator */
     uint64_t adapted_ns;        /* enabled time at the last sample, for a frequency */
     uint64_t gap_ns;            /* enabled without a counter */
     uint32_t overflows;         /* periods completed */
     uint32_t lost;              /* periods completed without a sample: throttled, or too short */
-    uint32_t to_switch;         /* overflows until its set gives way; 0: none do */
+    uint32_t to_switch;         /* overflows until the next set; 0: none */
     uint32_t turned;            /* when its counter was taken or last known to pass zero, in 2^20 ns */
     uint16_t storm;             /* overflows in this throttle window */
 };
 
-/* What the runs of a set tell about one event's counts in the time between.  Private. */
+/* Sums over the runs of a set, from which one event's count between runs is estimated.  Private. */
 struct upmu_estimate {
     uint64_t slot_total;        /* total at the begin of this run of its set */
     uint64_t squares;           /* of counts in runs, and their products with the time: scaled */
@@ -119,17 +119,17 @@ struct upmu_set {
     uint32_t counters;    /* of its last placement; 0: none (private) */
     struct upmu_tally tally[UPMU_SET_EVENTS]; /* near the beginning: short code */
     uint64_t timeout_ns;  /* UPMU_SET_TIME_SWITCH: how long it runs, as effective */
-    uint64_t runs;        /* how often it was switched to */
+    uint64_t runs;        /* number of switches to it */
     /* private */
     struct upmu_set *next;
     uint64_t left_ns;     /* of its timeout, kept while it does not run */
     uint64_t duration_ns; /* on the hardware, in all */
     uint64_t slot_ns;     /* duration at the begin of this run */
     uint64_t slot_squares; /* of the times of runs, scaled */
-    uint32_t slots;       /* runs that are over and have counted */
+    uint32_t slots;       /* finished runs that have counted */
     uint32_t round;       /* the last in which it was drawn */
-    uint64_t placed_beside; /* what ran when it was placed: sum of stamps */
-    uint32_t placed_blocked; /* counters that were others' then */
+    uint64_t placed_beside; /* sum of the stamps that ran when it was placed */
+    uint32_t placed_blocked; /* counters that were not available then */
     uint32_t stamp;       /* that placement: unique on the machine until it wraps */
     uint8_t placed_class; /* PMU and hyper-thread that it was placed for */
     uint8_t scale;        /* bits that times are shifted by in these sums */
@@ -147,16 +147,16 @@ struct upmu_ring {
     volatile uint32_t head; /* written by the handler */
     volatile uint32_t tail; /* written by the reader */
     volatile uint32_t lost; /* samples that found no room, in all */
-    uint32_t lost_reported; /* of these, told in the stream */
+    uint32_t lost_reported; /* of these, reported in the stream */
 };
 
 /* Bits of upmu_sample.flags. */
-#define UPMU_SAMPLE_USER (1u << 0)     /* interrupted code was not the kernel's */
+#define UPMU_SAMPLE_USER (1u << 0)     /* the interrupted code was user code */
 #define UPMU_SAMPLE_LOST (1u << 1)     /* `lost` samples before this one found no room */
 #define UPMU_SAMPLE_NO_FRAME (1u << 2) /* overflow found without its interrupt: ip is 0 */
 #define UPMU_SAMPLE_HIDDEN (1u << 3)   /* ip and sp were the kernel's and are 0: upmu_session_hide_kernel() */
 
-/* One sample: a copy, valid after the ring goes on. */
+/* One sample: a copy, which does not depend on the ring. */
 struct upmu_sample {
     uint64_t ip;      /* interrupted instruction */
     uint64_t sp;
@@ -172,12 +172,12 @@ enum upmu_session_state {
     UPMU_SESSION_STOPPED = 1,  /* attached */
     UPMU_SESSION_RUNNING = 2,
     UPMU_SESSION_MASKED = 3,   /* stopped by a full ring, a message or its format until restart */
-    UPMU_SESSION_SUSPENDED = 4, /* its CPU sleeps; runs on at resume */
+    UPMU_SESSION_SUSPENDED = 4, /* its CPU is suspended; continues at resume */
     UPMU_SESSION_CLOSED = 5,   /* after upmu_session_close(): every call is refused */
-    UPMU_SESSION_WAITING = 6   /* started, but its thread does not run, or others have its counters */
+    UPMU_SESSION_WAITING = 6   /* started, but its thread does not run, or its counters are in use */
 };
 
-/* One overflow, as its format sees it (upmu/format.h). */
+/* One overflow, as it is passed to the format (upmu/format.h). */
 struct upmu_overflow {
     struct upmu_session *session;
     struct upmu_cpu *cpu;
@@ -194,11 +194,10 @@ struct upmu_overflow {
 };
 
 /*
- * Events, where they run, what they counted.  Hold it where it stays while it is
- * attached.
+ * Events, their target and their counts.  The memory must stay until the session is closed.
  */
 struct upmu_session {
-    enum upmu_status error;    /* why it was stopped without being asked, or UPMU_OK */
+    enum upmu_status error;    /* why the library stopped it, or UPMU_OK */
     uint32_t id;               /* unique among the machine's sessions; 0: closed */
     volatile uint8_t state;    /* enum upmu_session_state */
     /* private, what is used most first */
@@ -206,8 +205,8 @@ struct upmu_session {
     uint8_t hides_kernel;      /* addresses of the kernel do not leave the handler */
     volatile uint8_t full;     /* to be masked by the local side: the ring was full, a message was sent */
     volatile uint8_t switch_due; /* an overflow wants the next set; its counters are closed */
-    uint8_t change;            /* part that it has in the change under way */
-    uint8_t shares;            /* takes turns */
+    uint8_t change;            /* its part in the change in progress */
+    uint8_t shares;            /* is multiplexed with other sharing sessions */
     uint8_t is_static;         /* its counters are left running */
     volatile uint8_t ties;     /* UPMU_TIED, UPMU_DROPPED */
     struct upmu_machine *machine;
@@ -218,19 +217,19 @@ struct upmu_session {
     struct upmu_set *sets;     /* chain, in rising order */
     struct upmu_set *active;
     struct upmu_set *leaving, *coming; /* in a change */
-    uint64_t started_ns;       /* since when enabled time runs: started, and its target is here */
-    uint64_t running_ns;       /* since when its active set is on the hardware */
+    uint64_t started_ns;       /* begin of the present enabled time: started, and its target is here */
+    uint64_t running_ns;       /* begin of the active set's time on the hardware */
     uint64_t enabled_ns;
     uint32_t counters;         /* of its placement; 0: not placed */
-    uint32_t ticket;           /* turn among those that share */
+    uint32_t ticket;           /* order among sharing sessions */
     volatile uint32_t held;    /* a call works on it while its thread does not run, or detaches it */
     volatile uint32_t sequence; /* odd: times and states are being changed */
     uint32_t tagged_by;        /* upmu_cpu.life of the CPU whose tags its tallies have */
-    uint32_t long_due;         /* events that stopped it: their next period is the long one */
+    uint32_t long_due;         /* events that stopped it: their long period is next */
     uint8_t ordered;           /* sets are not shuffled */
-    uint8_t begun;             /* was started: the active set is the one to go on with */
+    uint8_t begun;             /* was started: a start continues with the active set */
     uint8_t page_open;         /* in its CPU's list of pages */
-    uint8_t pmu;               /* upmu_pmu.index that names without a prefix are of */
+    uint8_t pmu;               /* upmu_pmu.index for names without a prefix */
     uint32_t round;            /* of drawing sets */
     uint32_t controllers;      /* beside the first */
     uint64_t random;           /* state of the generator */
@@ -240,7 +239,7 @@ struct upmu_session {
     void *format_state;
     struct upmu_user_page *page;      /* published, or NULL */
     struct upmu_session *next_page;
-    struct upmu_overflow overflow;    /* being reported: by the handler, or by who holds all tallies */
+    struct upmu_overflow overflow;    /* being reported; the local side holds all tallies meanwhile */
     /* public again */
     struct upmu_ring ring;
     struct upmu_why why;       /* of the last call that refused */
@@ -248,9 +247,9 @@ struct upmu_session {
 };
 
 /*
- * Make an empty session.  Touches no register; the memory's contents do not
- * matter.  Sessions of one machine that two CPUs make at the same moment may get
- * the same id: serialise if you use ids.
+ * Make an empty session.  Touches no register; the former contents of the memory do not matter.
+ * `session` and `machine` must stay until the session is closed.  Sessions of one machine that two
+ * CPUs make at the same moment may get the same id: serialise if you use ids.
  *
  * Returns UPMU_OK.
  * Context: any.
@@ -259,32 +258,35 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_init(struct upmu_session *session, struct upmu_machine *machine);
 
 /*
- * Add the events of a specification list ("instructions,cycles:u"); `sampling`
- * (may be NULL: count only) holds for each of them.  All are added or none.
- * Where CPUs have several PMUs (hybrids) they are events of the first CPU's, or of
- * that which a prefix names ("adl_grt::cycles"); a region's are of its CPU's.
+ * Add the events of a specification list ("instructions,cycles:u"); `sampling` (may be NULL: count
+ * only) applies to each of them and is copied.  All events are added or none.  On hybrids the
+ * events belong to the PMU of the first CPU, or to the PMU that a prefix names ("adl_grt::cycles");
+ * those of a region belong to the PMU of its CPU.
  *
- * Returns UPMU_OK; any code of upmu_event_encode(); UPMU_ERR_NO_PMU (no CPU is
- * initialised); UPMU_ERR_NO_SPACE (UPMU_SET_EVENTS); UPMU_ERR_STATE (not
- * detached); UPMU_ERR_INVALID (period above 2^63 - 1, or below the PMU's shortest);
- * UPMU_ERR_HOOK_MISSING (sampling without pmi_rearm); details in session->why.
+ * Returns UPMU_OK; any code of upmu_spec_next() and upmu_event_encode() (an empty list is
+ * UPMU_ERR_SYNTAX); UPMU_ERR_NO_PMU (no CPU is initialised); UPMU_ERR_NO_SPACE (more than
+ * UPMU_SET_EVENTS); UPMU_ERR_STATE (not detached); UPMU_ERR_INVALID (a period, with its random
+ * part, above 2^63 - 1 or below the PMU's shortest; a cascade without period or above the PMU's
+ * longest; an unknown flag); UPMU_ERR_HOOK_MISSING (sampling without pmi_rearm, a frequency without
+ * clock_ns); UPMU_ERR_UNSUPPORTED (a precise event, a sampled metric); UPMU_ERR_COMPILED_OUT.
+ * session->why has the details.
  * Context: any.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_add(struct upmu_session *session, const char *list,
                                   const struct upmu_sampling *sampling);
 
-/* The same for an event that is encoded already, by a PMU of the machine (cpu->pmu).  Context: any. */
+/* The same for an event encoded for a PMU of the machine (cpu->pmu); it is copied.  Returns and context: the same. */
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_add_event(struct upmu_session *session, const struct upmu_event *event,
                                         const struct upmu_sampling *sampling);
 
 /*
- * Give the session memory for samples: at least 256 bytes, below 2 GiB, aligned
- * as uint64_t, and more than twice the largest record (48 bytes; with values or an id 80
- * and 8 for each value), or that may never find room; kept until the session is detached
- * for good.  `mask_on_full`: a full ring stops the session (UPMU_SESSION_MASKED) until
- * upmu_session_restart(), instead of losing samples.
+ * Give the session memory for samples: at least 256 bytes, below 2 GiB, aligned as uint64_t, and
+ * more than twice the largest record, because a larger record may never find room.  A record has 48
+ * bytes; with values or an id it has 80 and 8 for each value.  The memory must stay until the
+ * session has another ring or is closed.  With upmu_session_mask_on_full() a full ring stops the
+ * session (UPMU_SESSION_MASKED) until upmu_session_restart(), instead of losing samples.
  *
  * Returns UPMU_OK, UPMU_ERR_INVALID or UPMU_ERR_STATE (not detached).
  * Context: any.
@@ -292,39 +294,38 @@ enum upmu_status upmu_session_add_event(struct upmu_session *session, const stru
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_ring(struct upmu_session *session, void *buffer, size_t bytes);
 
-/* See upmu_session_ring(); off after upmu_session_init().  Holds from the next overflow on.  Context: any. */
+/* See upmu_session_ring(); off after upmu_session_init().  Valid from the next overflow on.  Context: any. */
 void upmu_session_mask_on_full(struct upmu_session *session, bool mask_on_full);
 
 /*
- * Addresses of the kernel (true: the frame is not of user mode) are 0 in this session's samples and messages, and
- * for its format: for sessions of programs that must not learn where the kernel is.  A counter of user mode alone
- * needs it, too: its interrupt may come a few instructions late.  Off after upmu_session_init(); holds from the next
- * overflow on.
+ * `hide` true: addresses of the kernel (the frame is not of user mode) are 0 in this session's
+ * samples and messages, and for its format.  It is for sessions of programs that must not learn the
+ * kernel's addresses.  A counter of user mode alone needs it, too: its interrupt may come a few
+ * instructions late.  Off after upmu_session_init(); valid from the next overflow on.
  * Context: any.
  */
 void upmu_session_hide_kernel(struct upmu_session *session, bool hide);
 
 /*
- * Bind the session to a CPU; monitoring is stopped afterwards.  If there is room
- * beside what runs, the configuration is loaded, so that a start is one write.
- * The target is nothing that a session is made with: once detached, it may be bound
- * to a thread (upmu/thread.h) as well, and its counts go on.  An interface that fixes
- * the kind when it creates a session refuses the other one itself, as abi/perfmon2 does.
+ * Bind the session to a CPU; it is stopped afterwards.  If it fits beside the running sessions, its
+ * configuration is loaded, so that a start is one write.  Once detached, the session can be bound
+ * to another CPU or to a thread (upmu/thread.h), and its counts continue.
  *
- * Returns UPMU_OK; UPMU_ERR_DOES_NOT_FIT (not even alone), UPMU_ERR_TOO_HARD;
- * UPMU_ERR_STATE (attached, or no events); UPMU_ERR_WRONG_PMU; UPMU_ERR_NO_PMU;
- * UPMU_ERR_WRONG_CPU; UPMU_ERR_BUSY; UPMU_ERR_PORT; details in session->why.
+ * Returns UPMU_OK; UPMU_ERR_DOES_NOT_FIT (not even alone); UPMU_ERR_TOO_HARD; UPMU_ERR_NO_SPACE
+ * (placement needs more than its work area); UPMU_ERR_STATE (attached, or no events);
+ * UPMU_ERR_WRONG_PMU (events of another PMU); UPMU_ERR_NO_PMU (the CPU is not initialised or
+ * suspended); UPMU_ERR_WRONG_CPU; UPMU_ERR_BUSY; UPMU_ERR_PORT (detached again).  session->why has
+ * the details.
  * Context: local.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_attach_cpu(struct upmu_session *session, struct upmu_cpu *cpu);
 
 /*
- * Let the session take turns (true) where its counters are wanted by others: instead
- * of being refused it waits (UPMU_SESSION_WAITING: enabled time runs, running time
- * does not, counts are UPMU_QUALITY_SCALED), and upmu_cpu_tick() moves the turn on.
- * Sessions that do not share (false, as after init) come first: those of the CPU, then
- * those of the thread.
+ * `share` true: the session is multiplexed with other sharing sessions.  Where its counters are in
+ * use it waits and is not refused (UPMU_SESSION_WAITING: enabled time runs, running time does not,
+ * counts are UPMU_QUALITY_SCALED).  upmu_cpu_tick() rotates sharing sessions.  Sessions that do not
+ * share (false, as after init) have priority: first those of the CPU, then those of the thread.
  *
  * Returns UPMU_OK or UPMU_ERR_STATE (not detached).
  * Context: any.
@@ -333,10 +334,10 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_share(struct upmu_session *session, bool share);
 
 /*
- * Static counters (true): where its thread gives the CPU to one that does not need its
- * counters, these are left running, and only their values are taken: a switch is one
- * counter read each and no write, both ways.  For events that are counted, not
- * sampled; what a counter counts meanwhile is in no count.
+ * `is_static` true: at a switch to a thread that does not need its counters, the counters are left
+ * running and only their values are read.  Such a switch is one read for each counter and no write,
+ * in both directions.  It applies to events that are counted, not sampled.  Events of the meantime
+ * are in no count.
  *
  * Returns UPMU_OK or UPMU_ERR_STATE (not detached).
  * Context: any.
@@ -345,18 +346,17 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_static(struct upmu_session *session, bool is_static);
 
 /*
- * One more that controls the session (a descriptor that was duplicated).  After init
- * there is one.
+ * Add one controller of the session (a descriptor that was duplicated).  After init there is one.
  *
- * Context: any; calls on one session's controllers are the host's to serialise.
+ * Context: any; the host serialises these calls for one session.
  */
 void upmu_session_hold(struct upmu_session *session);
 
 /*
- * One less.  With the last the session is closed; where that cannot be done from here
- * (it runs on a CPU that cannot be reached), it is a zombie: it gives no more samples
- * or messages, and the next switch of its thread or tick of its CPU closes it.  Its
- * memory is the host's again when its state is UPMU_SESSION_CLOSED.
+ * Remove one controller.  With the last one the session is closed.  If it runs on a CPU that cannot
+ * be reached, it becomes a zombie: it produces no more samples or messages, and the next switch of
+ * its thread or tick of its CPU closes it.  Its memory may be freed when its state is
+ * UPMU_SESSION_CLOSED.
  *
  * Returns UPMU_OK, or UPMU_ERR_PORT as upmu_session_close().
  * Context: local; any while its thread does not run.
@@ -365,110 +365,107 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_drop(struct upmu_session *session);
 
 /*
- * Start counting: together with all that runs on the CPU, or not at all.  Starting
- * a running session does nothing.  One that shares, and one of a thread, waits if
- * there is no room or its thread does not run.
+ * Start counting, together with all sessions that run on the CPU, or not at all.  A running session
+ * is left as it is.  A sharing session and a session of a thread wait if they do not fit or the
+ * thread does not run.
  *
- * Returns UPMU_OK; UPMU_ERR_DOES_NOT_FIT with the collision in session->why;
- * UPMU_ERR_TOO_HARD; UPMU_ERR_STATE (not attached); UPMU_ERR_WRONG_CPU;
- * UPMU_ERR_UNSUPPORTED (slots sampled beside their top-down metrics);
- * UPMU_ERR_BUSY; UPMU_ERR_LOST_CLAIM; UPMU_ERR_PORT (the session is stopped with
- * session->error set, others run on).
+ * Returns UPMU_OK; UPMU_ERR_DOES_NOT_FIT (session->why has the conflict); UPMU_ERR_TOO_HARD;
+ * UPMU_ERR_NO_SPACE (placement needs more than its work area); UPMU_ERR_STATE (not attached, or its
+ * CPU is suspended); UPMU_ERR_WRONG_PMU; UPMU_ERR_WRONG_CPU; UPMU_ERR_UNSUPPORTED (slots sampled
+ * beside their top-down metrics); UPMU_ERR_BUSY; UPMU_ERR_LOST_CLAIM; UPMU_ERR_PORT (the session is
+ * stopped with session->error set, other sessions continue).
  * Context: local; any while its thread does not run.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_start(struct upmu_session *session);
 
 /*
- * Stop counting; counts and configuration stay.  Stopping a stopped session does
- * nothing.
+ * Stop counting; counts and configuration stay.  A stopped session is left as it is.
  *
- * Returns UPMU_OK, UPMU_ERR_STATE (not attached), UPMU_ERR_WRONG_CPU,
- * UPMU_ERR_BUSY, UPMU_ERR_PORT (stopped all the same).
- * Context: local.
+ * Returns UPMU_OK, UPMU_ERR_STATE (not attached), UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY, UPMU_ERR_PORT
+ * (stopped all the same).
+ * Context: local; any while its thread does not run.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_stop(struct upmu_session *session);
 
 /*
- * Let a masked session run on.  Does nothing in other states.
+ * Continue a masked session; its format may keep it masked.  Does nothing in other states.
  *
  * Returns as upmu_session_start().
- * Context: local.
+ * Context: local; any while its thread does not run.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_restart(struct upmu_session *session);
 
 /*
- * Unbind from the CPU, stopping first if need be; counts stay readable, and it
- * can be attached elsewhere and go on.  Detaching a detached session does nothing.
+ * Unbind the session from its CPU or thread; a running session is stopped first.  Counts stay
+ * readable, and it can be attached elsewhere and continue.  A detached session is left as it is.
  *
- * Returns UPMU_OK, UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY, UPMU_ERR_PORT (detached all
- * the same).
- * Context: local.
+ * Returns UPMU_OK, UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (both: still attached), UPMU_ERR_PORT
+ * (detached all the same).
+ * Context: local; any while its thread does not run.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_detach(struct upmu_session *session);
 
 /*
- * End the session: stop, detach, forget.  Its id and its memory stand for nothing
- * any more; the ring's samples stay readable.  Closing a closed session does
- * nothing.
+ * End the session: stop it, detach it, forget its events.  Its id is 0 then, and its memory may be
+ * freed; the samples in the ring stay readable.  A closed session is left as it is.
  *
- * Returns as upmu_session_detach(); except for UPMU_ERR_WRONG_CPU and
- * UPMU_ERR_BUSY it is closed all the same.
- * Context: local; any while detached.
+ * Returns as upmu_session_detach(); with UPMU_ERR_WRONG_CPU and UPMU_ERR_BUSY it is not closed.
+ * Context: local; any while detached or while its thread does not run.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_close(struct upmu_session *session);
 
 /*
- * Read `count` events from event `first` on.  Running: one counter read each and
- * no write (if the session has top-down metrics: 4 writes and 2 reads for these);
- * stopped or detached: no access.  What runs or waits on another CPU is read there,
- * through run_on_cpu.
+ * Read `count` events from event `first` on.  Running: one counter read each and no write (if the
+ * session has top-down metrics: 4 writes and 2 reads for these); stopped or detached: no access.  A
+ * session that runs or waits on another CPU is read there, through run_on_cpu.
  *
- * Returns UPMU_OK, UPMU_ERR_INVALID (no such event), UPMU_ERR_WRONG_CPU,
- * UPMU_ERR_PORT; UPMU_ERR_BUSY (metrics, inside a local call).
- * Context: local; any while detached or stopped.
+ * Returns UPMU_OK, UPMU_ERR_INVALID (no such event), UPMU_ERR_WRONG_CPU, UPMU_ERR_PORT;
+ * UPMU_ERR_BUSY (metrics, inside a local call).
+ * Context: local; any while detached or stopped, or while its thread does not run.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_read(struct upmu_session *session, unsigned first, unsigned count,
                                    struct upmu_count *out_counts);
 
 /*
- * Give an event's 64-bit count a new value; for a sampling event, also begin a
- * full period.  The count's times begin at 0, so that an estimate is one of the time
- * since (of all of its value: give it 0 where sets or sessions take turns).  No select
- * register is touched.  A session that runs goes on where it is, whatever other CPUs
- * began meanwhile; a sample due just now may mask it.
+ * Set an event's 64-bit count to `value`, at most 2^63 - 1; a sampling event also begins a full
+ * period.  The times of the count begin at 0, so an estimate covers the time since.  An estimate
+ * scales the whole value: write 0 where sets or sessions are multiplexed.  No select register is
+ * written.  A running session continues on its counters, whatever other CPUs started meanwhile; a
+ * sample that is due at this moment may mask it.
  *
- * Returns UPMU_OK; UPMU_ERR_INVALID, UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (nothing was
- * changed); UPMU_ERR_PORT (a register faulted: the session is stopped with its `error`
- * set; the count is the former one if it faulted in the stop, else the new one).
- * Context: local; any while detached.
+ * Returns UPMU_OK; UPMU_ERR_INVALID (no such event, or the value), UPMU_ERR_WRONG_CPU,
+ * UPMU_ERR_BUSY (nothing was changed); UPMU_ERR_PORT (a register faulted: the session is stopped
+ * with its `error` set; the count is the former one if the stop faulted, otherwise the new one).
+ * Context: local; any while detached or while its thread does not run.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_write(struct upmu_session *session, unsigned index, uint64_t value);
 
 /*
- * Replace an event, keeping its index; its count begins at 0.
+ * Replace an event and keep its index; its count begins at 0.
  *
- * Returns as upmu_session_add(); UPMU_ERR_STATE while it is running.
- * Context: local; any while detached.
+ * Returns as upmu_session_add(), but UPMU_ERR_STATE means that the session is started, and
+ * UPMU_ERR_INVALID also that there is no such event; UPMU_ERR_WRONG_CPU; UPMU_ERR_BUSY.
+ * Context: local; any while detached or while its thread does not run.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_replace(struct upmu_session *session, unsigned index, const char *specification,
                                       const struct upmu_sampling *sampling);
 
 /*
- * List the register writes that starting this session alone on an idle `pmu`
- * would make, in their order, without hardware.  If it is detached,
- * set.tally[i].counter says afterwards where event i would run.
+ * List the register writes of a start of this session, alone on an idle `pmu`, in their order and
+ * without hardware.  If the session is detached, set.tally[i].counter is the counter of event i
+ * afterwards.
  *
- * Returns UPMU_OK, UPMU_ERR_DOES_NOT_FIT, UPMU_ERR_TOO_HARD or UPMU_ERR_STATE (no
- * events); writes beyond `dry_run->capacity` are counted, not kept.  UPMU_ERR_BUSY: only where the executing CPU has a
- * work area (upmu_cpu_use_work()).
+ * Returns UPMU_OK, UPMU_ERR_DOES_NOT_FIT, UPMU_ERR_TOO_HARD or UPMU_ERR_STATE (no events);
+ * UPMU_ERR_BUSY, only where the executing CPU has a work area (upmu_cpu_use_work()).  Writes beyond
+ * `dry_run->capacity` are counted, not stored.
  * Context: any; local if the executing CPU has a work area.
  */
 UPMU_MUST_CHECK
@@ -478,26 +475,25 @@ enum upmu_status upmu_session_dry_run(struct upmu_session *session, const struct
 /*
  * Take the oldest sample out of the ring.
  *
- * False: none.  One reader at a time.
+ * Returns false if there is none.  One reader at a time.
  * Context: any.
  */
 bool upmu_ring_next(struct upmu_ring *ring, struct upmu_sample *out_sample);
 
-/* Samples that found no room so far.  Context: any. */
+/* Number of samples that found no room so far.  Context: any. */
 uint32_t upmu_ring_lost(const struct upmu_ring *ring);
 
 enum upmu_pmi {
-    UPMU_PMI_NOT_OURS = 0, /* ask your other sources */
+    UPMU_PMI_NOT_OURS = 0, /* check your other sources */
     UPMU_PMI_HANDLED = 1,
-    UPMU_PMI_STALE = 2     /* nothing to do, but one of ours may have been on its way:
-                              ask your other sources, drop it if none claims it */
+    UPMU_PMI_STALE = 2     /* nothing to do, but an own interrupt was expected:
+                              check your other sources, and drop it if none raised it */
 };
 
 /*
- * Handle a performance-monitoring interrupt, whether it came as an NMI or on a
- * vector (then acknowledge the APIC yourself).  `frame` may be NULL.  Safe at any
- * moment, also before upmu_cpu_init() (cpu NULL or zeroed) and after
- * upmu_cpu_fini().
+ * Handle a performance-monitoring interrupt, which came as an NMI or on a vector (then the host
+ * acknowledges the APIC).  `frame` may be NULL.  It may be called at any moment, also before
+ * upmu_cpu_init() (cpu NULL or zeroed) and after upmu_cpu_fini().
  *
  * Context: nmi.
  */
@@ -516,19 +512,19 @@ struct upmu_region {
 };
 
 /*
- * Set up a region on the executing CPU: its events begin to run and keep running
- * until upmu_region_close(), so that begin and end only read.
+ * Set up a region on the executing CPU.  Its events run until upmu_region_close(), so begin and end
+ * only read counters.
  *
- * Returns any code of upmu_session_add(), _attach_cpu() and _start(); on error
- * nothing is left behind.
+ * Returns any code of upmu_session_add(), _attach_cpu() and _start().  On error the region is
+ * closed; region->session.why has the details.
  * Context: local.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *cpu, const char *list);
 
 /*
- * Begin and end a measurement; may be repeated.  One counter read per event, no
- * write.  The cost of the reads themselves is not taken off.
+ * Begin a measurement; begin and end may be repeated.  One counter read per event, no write.  The
+ * cost of the reads themselves is included in the counts.
  *
  * Returns UPMU_OK, UPMU_ERR_STATE, UPMU_ERR_WRONG_CPU or UPMU_ERR_PORT.
  * Context: local.
@@ -536,7 +532,7 @@ enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *c
 UPMU_MUST_CHECK
 enum upmu_status upmu_region_begin(struct upmu_region *region);
 
-/* The end: region->count[] holds what was counted since the last begin.  Returns and context: as begin. */
+/* End a measurement: region->count[] has the counts since the last begin.  Returns and context: as begin. */
 UPMU_MUST_CHECK
 enum upmu_status upmu_region_end(struct upmu_region *region);
 

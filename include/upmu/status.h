@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a call answers, and why it refused.
+ * The status that a call returns, and the reasons for a refusal.
  */
 #ifndef UPMU_STATUS_H
 #define UPMU_STATUS_H
@@ -26,8 +26,8 @@ enum upmu_status {
     UPMU_OK = 0,
 
     /* The text. */
-    UPMU_ERR_SYNTAX = 1,            /* not a specification; position says where */
-    UPMU_ERR_NO_SUCH_PMU = 2,       /* the "pmu::" prefix names none of this machine */
+    UPMU_ERR_SYNTAX = 1,            /* not a specification; why.position is the place */
+    UPMU_ERR_NO_SUCH_PMU = 2,       /* the "pmu::" prefix names no PMU of this machine */
     UPMU_ERR_NO_SUCH_EVENT = 3,     /* no catalogue of the PMU has the name */
     UPMU_ERR_NO_SUCH_MASK = 4,      /* the event has no such unit mask */
     UPMU_ERR_NO_SUCH_ATTRIBUTE = 5, /* the PMU has no such attribute */
@@ -37,26 +37,26 @@ enum upmu_status {
     UPMU_ERR_MASKS_EXCLUSIVE = 9,   /* two masks of one group */
 
     /* The machine. */
-    UPMU_ERR_NO_PMU = 32,       /* no performance-monitoring unit, or one that is faked */
+    UPMU_ERR_NO_PMU = 32,       /* no performance-monitoring unit, or a fake one */
     UPMU_ERR_UNSUPPORTED = 33,  /* this PMU, port or version of upmu cannot do it */
     UPMU_ERR_PORT = 34,         /* a register access faulted */
-    UPMU_ERR_DOES_NOT_FIT = 35, /* no placement exists; the why names a colliding subset */
+    UPMU_ERR_DOES_NOT_FIT = 35, /* no placement exists; the why names a conflicting subset */
     UPMU_ERR_TOO_HARD = 36,     /* the placement search reached its step limit */
-    UPMU_ERR_CHANGED = 37,      /* a register of ours was found changed */
+    UPMU_ERR_CHANGED = 37,      /* a register that upmu owns was found changed */
     UPMU_ERR_LOST_CLAIM = 38,   /* another CPU took a shared resource in the meantime */
 
     /* The caller. */
     UPMU_ERR_VERSION = 64,       /* header and library are of different builds */
     UPMU_ERR_HOOK_MISSING = 65,  /* a mandatory hook is NULL, or an optional one is needed */
-    UPMU_ERR_BUSY = 66,          /* a local call inside a local call: nothing was done */
-    UPMU_ERR_WRONG_CPU = 67,     /* must run on the session's CPU, and cannot be sent there */
+    UPMU_ERR_BUSY = 66,          /* a local call inside another local call: nothing was done */
+    UPMU_ERR_WRONG_CPU = 67,     /* must run on the session's CPU, which cannot be reached (run_on_cpu) */
     UPMU_ERR_STATE = 68,         /* not possible in this state (see struct upmu_session) */
     UPMU_ERR_NO_SPACE = 69,      /* the caller's memory or a stated capacity is used up */
     UPMU_ERR_INVALID = 70,       /* an argument is outside its documented range */
     UPMU_ERR_COMPILED_OUT = 71,  /* left out by a build option */
     UPMU_ERR_END = 72,           /* no further item */
     UPMU_ERR_NOT_PERMITTED = 73, /* the register or the value is not allowed at this level */
-    UPMU_ERR_WRONG_PMU = 74,     /* encoded for another PMU than this CPU's */
+    UPMU_ERR_WRONG_PMU = 74,     /* encoded for a PMU that is not this CPU's */
     UPMU_ERR_NOT_LINKED = 75     /* the library's tables are all zero: the linker script lost .data.rel.ro */
 };
 
@@ -67,7 +67,7 @@ enum upmu_status {
  */
 const char *upmu_status_text(enum upmu_status status);
 
-/* An event without the text: a row of a catalogue and the unit masks chosen.
+/* An event without its text: a row of a catalogue and the chosen unit masks.
    All zero: none, or an event given as raw words. */
 struct upmu_event_id {
     uint16_t catalogue; /* upmu_catalog_number() */
@@ -75,7 +75,7 @@ struct upmu_event_id {
     uint32_t masks;     /* bit i: mask i of the row; 0 for flat rows */
 };
 
-/* What a colliding subset collides over. */
+/* The kind of conflict of a conflicting subset. */
 enum upmu_collision {
     UPMU_COLLISION_NONE = 0,
     UPMU_COLLISION_COUNTERS = 1, /* fewer counters than events; why.counters */
@@ -90,31 +90,31 @@ enum upmu_collision {
 struct upmu_pmu;
 
 /*
- * Why a call refused.  Filled in by every refusal, zeroed by success; a value,
- * except for `pmu`, which lives as long as its machine.
+ * The reason of a refusal.  Every refusal fills it in; success sets it to zero.  It is a value,
+ * except for `pmu`, which is valid as long as its machine.
  */
 struct upmu_why {
     enum upmu_status status;
     enum upmu_collision collision;
     uint16_t position;            /* byte offset into the caller's text */
     uint16_t length;              /* bytes of the text concerned */
-    /* Those bytes, cut to size, NUL-terminated; or the hook that is missing; or, with length 0, why there is no PMU. */
+    /* These bytes, shortened, NUL-terminated; or the missing hook; or, with length 0, why there is no PMU. */
     char word[UPMU_WHY_WORD];
-    const struct upmu_pmu *pmu;   /* PMU asked, or NULL */
+    const struct upmu_pmu *pmu;   /* PMU concerned, or NULL */
     struct upmu_event_id nearest; /* most similar name, or all zero */
-    uint32_t culprits;            /* bit i: request i belongs to the colliding subset */
-    struct upmu_event_id culprit[UPMU_WHY_CULPRITS]; /* the first of them by name */
+    uint32_t culprits;            /* bit i: request i belongs to the conflicting subset */
+    struct upmu_event_id culprit[UPMU_WHY_CULPRITS]; /* the first of them */
     uint8_t culprit_count;        /* entries of `culprit` in use */
-    uint8_t resource;             /* resource collided over, for COLLISION_RESOURCE */
-    uint32_t counters;            /* counters collided over */
+    uint8_t resource;             /* resource in conflict, for COLLISION_RESOURCE */
+    uint32_t counters;            /* counters in conflict */
     uint32_t address;             /* register that faulted or was found changed */
 };
 
 /*
  * Explain a refusal in one line of English, without a newline.
  *
- * Writes at most `size` bytes including the NUL; returns the length that the
- * whole text has (so a return >= size means it was cut).
+ * Writes at most `size` bytes including the NUL.  Returns the length of the whole text: a return >=
+ * size means that the text was shortened.
  * Context: any.
  */
 size_t upmu_why_text(const struct upmu_why *why, char *buffer, size_t size);

@@ -3,12 +3,13 @@
  * upmu: performance counters for systems without Linux.
  *
  * What holds everywhere:
- * - The caller owns all memory; a pointer that is kept says so, and for how long.
- * - Calls that can refuse return enum upmu_status; then nothing was changed.
+ * - The caller owns all memory.  If a call keeps a pointer, its comment says for how long.
+ * - Calls that can refuse return enum upmu_status.  A refused call has changed nothing, unless its
+ * comment says so.
  * - Pointers are not NULL unless the comment allows it.
  * - Counts are 64-bit and never negative; periods count events, times end in _ns.
- * - The last line of a comment says where a call may be made (upmu/port.h).
- * - A zeroed field is its default.
+ * - The last line of a comment is the context in which a call may be made (upmu/port.h).
+ * - 0 is the default of every field.
  */
 #ifndef UPMU_UPMU_H
 #define UPMU_UPMU_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading counts from user mode: the page that the kernel publishes, and a reader that
- * needs nothing but this header.  For C99 and later, and C++.
+ * Reading counts from user mode: the page that the kernel publishes, and a reader that needs only
+ * this header.  For C99 and later, and C++.
  *
  * The reader is for the thread that is monitored (or, of a CPU's session, for code that
  * cannot leave this CPU): RDPMC reads the counters of the CPU it runs on.
@@ -27,15 +27,15 @@ extern "C" {
 struct upmu_user_event {
     uint64_t total;
     uint64_t base;
-    uint32_t index; /* RDPMC index + 1; 0: ask the kernel, `total` is what it last knew */
+    uint32_t index; /* RDPMC index + 1; 0: ask the kernel, `total` is its last value */
     uint32_t width; /* bits */
 };
 
-/* What the kernel maps read-only.  The layout is the same for 32 and 64 bits. */
+/* The page, which the kernel maps read-only.  The layout is the same for 32 and 64 bits. */
 struct upmu_user_page {
     uint32_t version;           /* UPMU_USER_VERSION */
     volatile uint32_t sequence; /* odd: being written */
-    uint32_t generation;        /* changes when some event's counter does */
+    uint32_t generation;        /* changes when the counter of an event changes */
     uint32_t count;             /* events in use */
     uint32_t flags;             /* UPMU_USER_… */
     uint32_t set;               /* number of the active event set */
@@ -50,7 +50,7 @@ struct upmu_user_page {
 #define UPMU_USER_BARRIER() __asm__ volatile("" ::: "memory")
 #endif
 
-/* RDPMC; a program that cannot use it defines its own. */
+/* RDPMC; a program that cannot use it defines UPMU_USER_RDPMC itself. */
 #ifndef UPMU_USER_RDPMC
 static inline uint64_t upmu_user_rdpmc(uint32_t index, bool fence)
 {
@@ -66,10 +66,10 @@ static inline uint64_t upmu_user_rdpmc(uint32_t index, bool fence)
 #endif
 
 /*
- * The count of an event now.  `fence`: let all instructions before it finish first.
+ * The count of an event now.  `fence`: wait until all earlier instructions have finished.
  *
- * False: it has no counter at this moment, or changed too often while it was read; then
- * make the slow call.  *out_count is what the kernel last knew.
+ * Returns false if the event has no counter at this moment, or changed too often during the read.
+ * Then *out_count is the kernel's last value; ask the kernel for the present one.
  */
 static inline bool upmu_user_read(const struct upmu_user_page *page, unsigned event, bool fence, uint64_t *out_count)
 {
