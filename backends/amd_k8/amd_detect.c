@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which AMD PMU is this: families K7 to Zen and Hygon's, counters by CPUID.  Pure: reads
- * go through the detection's functions.
+ * Detects AMD's PMUs: families K7 to Zen and Hygon's, counters by CPUID.  Pure: reads go through
+ * the detection's functions.
  *
  * Sources: AMD APM vol 2 (24593) chapter 13 and vol 3 appendix E (CPUID); Linux
- * arch/x86/events/amd/core.c; perfctr 2.6.42 (K7 and K8 have counters that no CPUID flag
- * tells of).
+ * arch/x86/events/amd/core.c; perfctr 2.6.42 (the counters of K7 and K8, which no CPUID flag
+ * announces).
  */
 #include "backends/amd_k8/amd_k8.h"
 #include "backends/amd_k8/amd_registers.h"
@@ -24,7 +24,7 @@
 
 #define AMD_CPUID_IBS UPMU_BIT32(10)
 
-/* Leaf 8000_001Bh, EAX: bit 0 says that the others mean anything; else there are both units. */
+/* Leaf 8000_001Bh, EAX: bit 0 makes the others valid; without it both units exist. */
 #define AMD_IBS_BASIC 7u
 
 /* Leaf 8000_0022h, EAX. */
@@ -35,18 +35,18 @@
 #define AMD_EFER_SVME UPMU_BIT64(12)
 #define AMD_MSR_SELECT0 UINT32_C(0xC0010000)
 
-/* Programming fewer than 2 events to wait for is never tried (Linux arch/x86/events/core.c). */
+/* The shortest period is 2 events (Linux arch/x86/events/core.c). */
 #define AMD_LEAST_PERIOD 2u
 #define AMD_WIDTH 48u
 
-/* What a CPU has beside its model's traits and quirks. */
+/* Features of a CPU beyond its model's traits and quirks. */
 #define AMD_HAS_FREEZE 0x100u
 #define AMD_HAS_GUESTS 0x200u
 
 /* Row 32 and above, in its word of `present`. */
 #define AMD_ROW_BIT(row) UPMU_BIT32((row) - 32)
 
-/* One counter: where its registers are is the same in all tables. */
+/* One counter; its registers have the same rows in all tables. */
 static void add_amd_counter(struct upmu_pmu *pmu, unsigned n)
 {
     struct upmu_counter *counter = &pmu->counter[n];
@@ -68,7 +68,7 @@ static void add_amd_counter(struct upmu_pmu *pmu, unsigned n)
 static void add_global(struct upmu_pmu *pmu, unsigned has)
 {
     pmu->version = 2;
-    pmu->kernel_select = 0; /* its gate costs one write for all */
+    pmu->kernel_select = 0; /* one write opens or closes all gates */
     pmu->table = &upmu_amd_global_table;
     pmu->capabilities |= UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_STATUS;
     pmu->status_row = UPMU_AMD_ROW_STATUS;
@@ -93,7 +93,7 @@ static uint64_t select_limit(unsigned has)
     return has & AMD_HAS_GUESTS ? bits | UPMU_AMD_SELECT_GUEST | UPMU_AMD_SELECT_HOST : bits;
 }
 
-/* Registers of IBS; some are there with a capability only: one of these, in its bits 31:4. */
+/* Registers of IBS; some exist only with one of these capabilities, bits 31:4. */
 static void add_ibs(struct upmu_pmu *pmu, uint32_t capabilities)
 {
     static const uint16_t with[] = {[3] = 1u << 5, [11] = 1u << 1, [12] = 1u << 6, [13] = 1u << 9, [14] = 1u << 9};
@@ -121,7 +121,7 @@ static void build_amd(struct upmu_pmu *pmu, unsigned index, unsigned counters, u
     pmu->quirks = index | (uint32_t)(model->traits & AMD_TRAIT_QUIRKS) << 8;
     pmu->quirks |= has & (UPMU_AMD_SVME | UPMU_AMD_NB_RESET);
     pmu->status_row = pmu->ack_row = pmu->inuse_row = UPMU_NO_ROW;
-    pmu->kernel_select = UPMU_AMD_SELECT_OS; /* (perfctr 2.6.42 x86.c writes selects that run) */
+    pmu->kernel_select = UPMU_AMD_SELECT_OS; /* (perfctr 2.6.42 x86.c writes selects of running counters) */
     pmu->max_period = upmu_bits_ones(AMD_WIDTH - 1u);
     pmu->min_period = AMD_LEAST_PERIOD;
     pmu->loop_config = UINT64_C(0xc0) | UPMU_AMD_SELECT_USR | UPMU_AMD_SELECT_OS; /* instructions retired */
@@ -221,13 +221,13 @@ bool upmu_amd_detect(const struct upmu_detection *detection, struct upmu_pmu *ou
     (void)upmu_detection_identify(detection, out_pmu);
     if (!detection->hypervisor)
         return true;
-    out_pmu->quirks &= ~UPMU_AMD_1292; /* its bit is none that guests are given */
+    out_pmu->quirks &= ~UPMU_AMD_1292; /* hypervisors do not give its bit to guests */
     /* No CPUID bit promises the legacy registers: a hypervisor may have none. */
     return out_pmu->table != &upmu_amd_legacy_table ||
            detection->rdmsr(detection->context, AMD_MSR_SELECT0, false, &select);
 }
 
-/* What is typical for a model, found by libpfm4's name or that of its catalogue. */
+/* The typical CPU of a model, by libpfm4's name or the name of its catalogue. */
 bool upmu_amd_describe(const char *name, struct upmu_pmu *out_pmu)
 {
     size_t length = upmu_text_length(name);
@@ -236,7 +236,7 @@ bool upmu_amd_describe(const char *name, struct upmu_pmu *out_pmu)
         const struct amd_model *model = &amd_models[i];
         unsigned has = model->traits & AMD_WITH_GLOBAL;
 
-        /* A catalogue of several models: the last of them. */
+        /* A catalogue of several models stands for the last of them. */
         if (i == AMD_ZEN3_0 || (!upmu_text_is(name, length, model->name) &&
                                 (!upmu_text_is(name, length, model->catalog) || i == AMD_HYGON ||
                                  (i + 1u < AMD_MODELS && upmu_text_is(name, length, model[1].catalog)))))
@@ -281,7 +281,7 @@ unsigned upmu_amd_generic(const struct upmu_pmu *pmu)
     return amd_models[pmu->quirks & UPMU_AMD_MODEL].generic;
 }
 
-/* Cores of a node are told apart by their initial APIC ids. */
+/* The initial APIC id identifies the core in its node. */
 unsigned upmu_amd_thread(const struct upmu_detection *detection)
 {
     return detection->leaf1[1] >> 24;

@@ -18,7 +18,7 @@
 
 #define AMD_SELECT_WORLDS (UPMU_AMD_SELECT_GUEST | UPMU_AMD_SELECT_HOST)
 
-/* What can be set in a select. */
+/* The fields of a select that can be set. */
 static UPMU_APART uint64_t amd_settable(const struct upmu_pmu *pmu)
 {
     return upmu_register_settable(pmu, UPMU_AMD_ROW_SELECT, UPMU_LEVEL_PRIVILEGED);
@@ -32,7 +32,7 @@ enum upmu_status upmu_amd_attribute(const struct upmu_pmu *pmu, struct upmu_even
     unsigned i = upmu_x86_field_of(name, length);
     uint64_t code;
 
-    /* The code's bits stand apart: as a number they are together. */
+    /* The code is in two parts of the word; as a number it is one. */
     if (i == UPMU_X86_FIELD_EVENT) {
         i = UPMU_X86_FIELD_AMD_EVENT;
         if (value) {
@@ -99,8 +99,8 @@ static uint64_t translate_generic(const struct upmu_pmu *pmu, uint64_t config)
 }
 
 /*
- * The unit mask of a row on this revision; false: it lacks the event, or a mask that was
- * taken.  Bits 15:8 are revisions that do, bytes of the payload the masks of each.
+ * The unit mask of a row on this revision; false: it lacks the event, or a mask that was used.
+ * Bits 15:8 are the revisions that lack it; each byte of the payload has the masks of one revision.
  */
 static bool umask_of_revision(const struct upmu_pmu *pmu, const struct upmu_row *row, unsigned *out_umask)
 {
@@ -138,7 +138,7 @@ void upmu_amd_format(const struct upmu_pmu *pmu, const struct upmu_event *event,
 
 #endif
 
-/* What is said of an event by its code: northbridge, two counters. */
+/* Properties that follow from the code: northbridge, two counters. */
 static UPMU_APART enum upmu_status settle_code(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
     unsigned code = upmu_amd_code(event->config);
@@ -151,7 +151,7 @@ static UPMU_APART enum upmu_status settle_code(const struct upmu_pmu *pmu, struc
     if (pmu->quirks & UPMU_AMD_PAIRS) {
         if (code == UPMU_AMD_WIDE_CODE)
             event->attributes |= UPMU_ATTR_WIDE;
-        /* By itself it would lend its counter to another's event. */
+        /* The merge event by itself would add to the count of another event. */
         if (code == upmu_amd_code(UPMU_AMD_MERGE))
             return UPMU_ERR_UNSUPPORTED;
     }
@@ -167,7 +167,7 @@ enum upmu_status upmu_amd_finish(const struct upmu_pmu *pmu, struct upmu_event *
         return status;
     if (event->config1)
         return UPMU_ERR_NOT_PERMITTED;
-    /* Guest and host together are everything, which counts without SVM, too. */
+    /* Guest and host together are no restriction, which also works without SVM. */
     if ((event->config & AMD_SELECT_WORLDS) == AMD_SELECT_WORLDS)
         event->config &= ~AMD_SELECT_WORLDS;
     upmu_x86_settle_attributes(event);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instruction-based sampling: what is written to its controls, which of its registers exist,
- * and errata of what it tells.  Pure.
+ * Instruction-based sampling: the words of its controls, the registers that exist, and errata of
+ * its samples.  Pure.
  *
  * Sources: AMD APM vol 2 (24593) 13.3; Linux arch/x86/events/amd/ibs.c (errata 420, 1197,
  * 1293; families 16h to 18h; the alternate disable bit).
@@ -102,7 +102,7 @@ bool upmu_amd_ibs_sample(const struct upmu_pmu *pmu, struct upmu_ibs_sample *sam
     bool zen3 = pmu->family == 0x19 && pmu->model < 0x10;
     uint64_t *registers = sample->registers;
 
-    /* Erratum 1197: fetches at address 0 never were. */
+    /* Erratum 1197: fetches at address 0 did not happen. */
     if (sample->kind == UPMU_IBS_FETCH)
         return !(zen3 && !registers[UPMU_IBS_FETCH_LINEAR]);
     if (can(pmu, CAN_RIP_INVALID) && (registers[UPMU_IBS_OP_DATA1] & DATA1_RIP_INVALID))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The AMD backend: status words to counters, who uses them at take-over, what they leave
- * behind, and the table of its functions.
+ * The AMD backend: status words to counters, counters in use at take-over, idle values, and the
+ * table of its functions.
  */
 #include "backends/amd_k8/amd_k8.h"
 #include "backends/amd_k8/amd_registers.h"
@@ -9,7 +9,7 @@
 
 #if UPMU_BACKEND_AMD
 
-/* Status and acknowledgement: bit n is counter n.  Others may be set (Linux amd/core.c): they are no counters. */
+/* Status and acknowledgement: bit n is counter n.  Other bits may be set (Linux amd/core.c); they are ignored. */
 static uint32_t amd_overflowed(const struct upmu_pmu *pmu, uint64_t status)
 {
     return pmu->counters & (uint32_t)status;
@@ -21,7 +21,7 @@ static uint64_t amd_acknowledge(const struct upmu_pmu *pmu, uint32_t counters)
     return counters;
 }
 
-/* Counters given up count nothing. */
+/* Released counters count nothing. */
 static void amd_release(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image)
 {
     (void)pmu;
@@ -30,7 +30,7 @@ static void amd_release(const struct upmu_pmu *pmu, uint32_t counters, struct up
                        counters & (0u - counters));
 }
 
-/* In use: enabled or asking for interrupts. */
+/* In use: enabled, or the interrupt is enabled. */
 static uint32_t amd_claims(const struct upmu_pmu *pmu, const uint64_t *found)
 {
     uint32_t counters = 0;
@@ -41,7 +41,7 @@ static uint32_t amd_claims(const struct upmu_pmu *pmu, const uint64_t *found)
     return counters;
 }
 
-/* Freezing on an interrupt would stop counters of other sessions: never used; what froze before is let go on. */
+/* Freezing on an interrupt is never used: it would stop counters of other sessions.  Frozen counters are released. */
 static void amd_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
 {
     if (!(pmu->capabilities & UPMU_PMU_DEBUGCTL))
@@ -63,7 +63,7 @@ static const char *amd_counter_prefix(const struct upmu_pmu *pmu, unsigned count
     return "PMC";
 }
 
-/* The northbridge is counted by core counters: no register stands for it. */
+/* Core counters count the northbridge; its resource has no register. */
 static unsigned amd_resource_row(const struct upmu_pmu *pmu, unsigned resource)
 {
     (void)pmu, (void)resource;

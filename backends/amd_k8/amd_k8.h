@@ -12,22 +12,22 @@
 
 extern const struct upmu_backend upmu_amd_k8_backend;
 
-/* What FreeBSD puts before the names of the catalogues. */
+/* FreeBSD's prefixes of the catalogues' names. */
 #define UPMU_AMD_PREFIXES "k8-\0k7-\0pmc_ev_k8_\0pmc_ev_k7_\0"
 
 /* The northbridge, which one core of a node counts: its value is the core's APIC id. */
 #define UPMU_AMD_RESOURCE_NB 0u
 
-/* upmu_event.payload: the event is the northbridge's. */
+/* upmu_event.payload: an event of the northbridge. */
 #define UPMU_AMD_PAYLOAD_NB 1u
 
-/* upmu_pmu.quirks, from bit 8 on; below: the model's place in the table of models. */
+/* upmu_pmu.quirks, from bit 8 on; the low bits are the index in the table of models. */
 #define UPMU_AMD_MODEL 0xffu
 #define UPMU_AMD_GROUPS 0x0100u    /* family 15h: counters by groups of events */
 #define UPMU_AMD_NB_SHARED 0x0200u /* northbridge events are counted by core counters, for the node */
-#define UPMU_AMD_NB_APART 0x0400u  /* ... by counters of their own only */
+#define UPMU_AMD_NB_APART 0x0400u  /* ... only by counters of the northbridge */
 #define UPMU_AMD_PAIRS 0x0800u     /* event 003h takes two counters */
-#define UPMU_AMD_1292 0x1000u      /* erratum 1292: retire events may overcount but on counter 2 */
+#define UPMU_AMD_1292 0x1000u      /* erratum 1292: retire events may overcount except on counter 2 */
 #define UPMU_AMD_NB_RESET 0x2000u  /* K8 revision E, more cores than one: any write of a select clears them */
 #define UPMU_AMD_SVME 0x4000u      /* EFER.SVME was set at take-over: HostOnly counts */
 
@@ -62,10 +62,10 @@ unsigned upmu_amd_thread(const struct upmu_detection *detection);
 /* The catalogue of a PMU's events; where there is none, "ix86arch", whose events are translated. */
 const char *upmu_amd_catalog(const struct upmu_pmu *pmu);
 
-/* Its place among the revisions that its catalogue tells apart; 0 where that tells none. */
+/* Index among the revisions that its catalogue distinguishes; 0 if there are none. */
 unsigned upmu_amd_revision(const struct upmu_pmu *pmu);
 
-/* Which events generic names stand for: UPMU_AMD_GENERIC_… of a PMU. */
+/* The column of generic events: UPMU_AMD_GENERIC_… of a PMU. */
 enum {
     UPMU_AMD_GENERIC_NONE,
     UPMU_AMD_GENERIC_K7,

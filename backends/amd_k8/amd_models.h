@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AMD's models, for amd_detect.c alone: what each is called, which signatures it has,
- * what is typical for it.
+ * AMD's models, for amd_detect.c alone: names, signatures and typical features.
  *
  * Sources: Linux arch/x86/kernel/cpu/amd.c (generations of Zen), arch/x86/events/amd/core.c
  * (generic events, pairs, sharing of the northbridge); libpfm4 4.13 lib/pfmlib_amd64.c
@@ -15,13 +14,13 @@
 
 struct amd_model {
     char name[24];   /* of the PMU, libpfm4's where it has one */
-    char title[27];  /* for people */
+    char title[27];  /* for display */
     char catalog[7]; /* of its events */
     uint8_t generic; /* UPMU_AMD_GENERIC_… */
     uint8_t traits;
 };
 
-/* Traits; those that are quirks stand in the place of quirks >> 8. */
+/* Traits; traits that are quirks have the bits of quirks >> 8. */
 #define AMD_HAS(quirk) (UPMU_AMD_##quirk >> 8)
 #define AMD_WITH_EXTENDED 0x20u /* typically */
 #define AMD_WITH_GLOBAL 0x60u
@@ -70,7 +69,7 @@ static const struct amd_model amd_models[AMD_MODELS] = {
 #undef NODE
 #undef ZEN
 
-/* Models by signature; the first range that holds counts, and a family ends with what is unknown of it. */
+/* Models by signature: the first matching range; a family ends with its unknown models. */
 static const struct {
     uint8_t family, first, last, model;
 } amd_signatures[] = {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which counters an AMD event may use, the ways to run it, and the registers of one.
+ * The counters that an AMD event may use, its alternatives, and the register values of one.
  *
- * Sources: Linux arch/x86/events/amd/core.c (groups of family 15h, pairs, northbridge);
- * OProfile's events/x86-64/family15h agrees but for 000h and 004h, where its masks are
- * those of several unit masks; erratum 1292: LKML 20220203095841.
+ * Sources: Linux arch/x86/events/amd/core.c (groups of family 15h, pairs, northbridge); OProfile's
+ * events/x86-64/family15h agrees except for 000h and 004h, where it lists the masks of several unit
+ * masks; erratum 1292: LKML 20220203095841.
  */
 #include "backends/amd_k8/amd_k8.h"
 #include "backends/amd_k8/amd_registers.h"
@@ -13,7 +13,7 @@
 
 #if UPMU_BACKEND_AMD
 
-/* What a rule asks of the unit mask. */
+/* The condition of a rule on the unit mask. */
 enum { AMD_UMASK_ANY, AMD_UMASK_SEVERAL /* more than one bit */, AMD_UMASK_BOTH_HALVES /* a bit of each nibble */ };
 
 #define AMD_C0 0x01u
@@ -23,7 +23,7 @@ enum { AMD_UMASK_ANY, AMD_UMASK_SEVERAL /* more than one bit */, AMD_UMASK_BOTH_
 #define AMD_C35 0x38u /* 3 to 5 */
 #define AMD_C05 0x3fu
 
-/* Family 15h: codes, by the bits of `mask`; the first that holds counts. */
+/* Family 15h: codes, compared in the bits of `mask`; the first matching row. */
 static const struct {
     uint16_t code, mask;
     uint8_t umask, counters;
@@ -72,7 +72,7 @@ static bool umask_fits(unsigned umask, unsigned how)
     }
 }
 
-/* Even counters that have a next one: what a wide event counts on. */
+/* Even counters with a next counter, for wide events. */
 static uint32_t even_counters(uint32_t counters)
 {
     return counters & counters >> 1 & 0x55555555u;
@@ -116,7 +116,7 @@ static void add_merge(const struct upmu_pmu *pmu, struct upmu_alternative *out)
     out->slot[1].counters = even_counters(pmu->counters) << 1;
 }
 
-/* The counter where erratum 1292 does no harm; others may count too much. */
+/* The counter without erratum 1292; other counters may count too much. */
 #define AMD_GOOD_COUNTER UPMU_BIT32(2)
 
 bool upmu_amd_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,
@@ -133,7 +133,7 @@ bool upmu_amd_alternative(const struct upmu_pmu *pmu, const struct upmu_event *e
         return false;
     if (event->attributes & UPMU_ATTR_WIDE)
         add_merge(pmu, out);
-    /* One core of a node counts the northbridge: the others are refused. */
+    /* One core of a node counts the northbridge; other cores are refused. */
     if (event->payload == UPMU_AMD_PAYLOAD_NB) {
         out->slot[0].resource_count = 1;
         out->slot[0].resource[0] = UPMU_AMD_RESOURCE_NB;
@@ -156,10 +156,10 @@ void upmu_amd_render(const struct upmu_pmu *pmu, const struct upmu_event *event,
     (void)alternative;
     if (flags & UPMU_RENDER_INTERRUPT)
         select |= UPMU_AMD_SELECT_INT;
-    /* Erratum 1292: counter 2 counts right so, but must not interrupt. */
+    /* Erratum 1292: with this bit counter 2 counts correctly, but must not interrupt. */
     else if (guard == AMD_GOOD_COUNTER && upmu_amd_overcounts(pmu, event->config))
         select |= UPMU_AMD_SELECT_PRECISE;
-    /* Without SVM there is nothing but the host, and the bit would stop the counter. */
+    /* Without SVM there is only the host, and the bit would stop the counter. */
     if (!(pmu->quirks & UPMU_AMD_SVME))
         select &= ~UPMU_AMD_SELECT_HOST;
     if (event->attributes & UPMU_ATTR_WIDE) {

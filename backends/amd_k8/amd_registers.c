@@ -108,7 +108,7 @@ static const struct upmu_register amd_extended_rows[UPMU_AMD_ROWS] = {
         .kernel = UPMU_AMD_SELECT_OS, .beyond = UPMU_AMD_SELECT_GUEST, .idle_keep = ~UPMU_AMD_SELECT_EN               \
     }
 
-/* Every write of a control acts, and nobody else sets one. */
+/* Every write of a control has an effect, and only upmu writes them. */
 #define AMD_IBS_CLASSES                                                                                               \
     [UPMU_AMD_CLASS_IBS_CTL] = { .kind = UPMU_KIND_AUX, .access = UPMU_ACCESS_COMMAND, .promised = 1,                 \
                                  .owned = AMD_ALL, .hardware = AMD_ALL },                                             \

@@ -22,7 +22,7 @@ enum {
     UPMU_AMD_CLASSES
 };
 
-/* As many core counters as CPUID can announce; four of them have legacy registers, six RDPMC indices. */
+/* The most core counters that CPUID can announce; four have legacy registers, six have RDPMC indices. */
 #define UPMU_AMD_COUNTERS 15u
 #define UPMU_AMD_LEGACY 4u
 #define UPMU_AMD_EXTENDED 6u

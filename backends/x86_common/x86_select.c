@@ -109,7 +109,7 @@ enum upmu_status upmu_x86_set(struct upmu_event *event, unsigned index, uint64_t
         return UPMU_ERR_NO_SUCH_ATTRIBUTE;
     if ((!given && room != 1) || (value & ~room) || value < field->least)
         return UPMU_ERR_BAD_VALUE;
-    /* Privileges of raw words give way to attributes; elsewhere they are never wired. */
+    /* Attributes replace the privileges of raw words; in rows privileges are never wired. */
     if (index < UPMU_X86_FIELD_EDGE && !(event->attributes & (UPMU_ATTR_USR | UPMU_ATTR_OS)))
         *word &= ~UPMU_SELECT_BOTH;
     value <<= field->shift;
@@ -149,8 +149,8 @@ static void write_field(struct upmu_text *out, const char *name, uint64_t value)
 }
 
 /*
- * With '=', because unit masks may have the names of attributes (E, I, ANY), but
- * none is called u or k.
+ * With '=', because unit masks may have the names of attributes (E, I, ANY); no unit mask is named
+ * u or k.
  */
 void upmu_x86_format(const struct upmu_event *event, const struct upmu_row *row, unsigned families,
                      struct upmu_text *out)
@@ -165,7 +165,7 @@ void upmu_x86_format(const struct upmu_event *event, const struct upmu_row *row,
         upmu_text_string(out, upmu_x86_fields[event->config & UPMU_SELECT_USR ? 0 : 1].name);
     for (unsigned i = UPMU_X86_FIELD_EDGE; i < UPMU_X86_FIELD_UMASK; i++) {
 #if UPMU_BACKEND_X86_CORE
-        /* Where the row has a payload only its threshold can be given. */
+        /* If the row has a payload, only its threshold can be given. */
         bool threshold = i == UPMU_X86_FIELD_FRONTEND && (row->flags & UPMU_ROW_PAYLOAD);
         const struct upmu_x86_field *field = &upmu_x86_fields[threshold ? (unsigned)UPMU_X86_FIELD_THRESHOLD : i];
 #else
@@ -186,7 +186,7 @@ enum upmu_status upmu_x86_settle(struct upmu_event *event, uint64_t settable)
     event->config &= ~(UPMU_SELECT_EN | UPMU_SELECT_INT);
     if ((event->config & ~settable) || event->config2)
         return UPMU_ERR_NOT_PERMITTED;
-    /* What is named decides the other. */
+    /* The privilege that is given determines the other one. */
     if (!(event->config & UPMU_SELECT_BOTH))
         event->config |= UPMU_SELECT_BOTH & ~((uint64_t)event->attributes * UPMU_SELECT_USR);
     return event->config & UPMU_SELECT_BOTH ? UPMU_OK : UPMU_ERR_CONTRADICTION;
@@ -198,8 +198,8 @@ enum upmu_status upmu_x86_settle(struct upmu_event *event, uint64_t settable)
      UPMU_X86_ATTR_EQ)
 
 /*
- * Of a named event, those that were given and are not 0; of a raw one, privileges and
- * payload, since the word says the rest.
+ * For a named event the attributes that were given and are not 0; for a raw event privileges and
+ * payload, since the word contains the rest.
  */
 void upmu_x86_settle_attributes(struct upmu_event *event)
 {

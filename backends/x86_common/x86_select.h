@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What Intel's core PMUs and AMD's have in common: the layout of their select registers,
- * and the words for its fields.
+ * Common to the PMUs of Intel cores and AMD: the layout of select registers, and the names of their
+ * fields.
  */
 #ifndef UPMU_X86_SELECT_H
 #define UPMU_X86_SELECT_H
@@ -20,27 +20,27 @@
 #define UPMU_SELECT_CMASK (UINT64_C(0xff) << 24)
 #define UPMU_SELECT_BOTH (UPMU_SELECT_USR | UPMU_SELECT_OS)
 
-/* Compare with the counter mask for equality; the bit of an attribute that only NetBurst has. */
+/* Equality with the counter mask; it uses the bit of an attribute that only NetBurst has. */
 #define UPMU_X86_ATTR_EQ UPMU_ATTR_ACTIVE
 
-/* Payload kinds (upmu_event.payload) that can be given: what the attribute is called. */
+/* Payload kinds (upmu_event.payload), by the names of their attributes. */
 #define UPMU_X86_PAYLOAD_OFFCORE 1u /* and of OMR registers */
 #define UPMU_X86_PAYLOAD_LDLAT 2u
 #define UPMU_X86_PAYLOAD_FRONTEND 3u
 #define UPMU_X86_PAYLOAD_SNOOP 4u
 
-/* Shortest threshold that the load latency facility takes (Linux, libpfm4 4.13). */
+/* Lowest threshold of the load latency facility (Linux, libpfm4 4.13). */
 #define UPMU_X86_LDLAT_LEAST 3u
 
-/* Whose fields. */
+/* Families of fields. */
 #define UPMU_X86_INTEL 1u
 #define UPMU_X86_AMD 2u
 #define UPMU_X86_ALL 3u
 
-/* What can be given to an event: a field of its select word, or with `payload` of the payload of that kind. */
+/* An attribute of an event: a field of its select word, or with `payload` a field of a payload of that kind. */
 struct upmu_x86_field {
     uint64_t bits;
-    uint16_t attribute; /* UPMU_ATTR_…; _RAW: part of the code, which only raw events can be given; 0: never wired */
+    uint16_t attribute; /* UPMU_ATTR_…; _RAW: part of the code, for raw events only; 0: never wired */
     uint8_t shift;
     uint8_t families;
     uint8_t payload;
@@ -48,7 +48,7 @@ struct upmu_x86_field {
     char name[UPMU_BACKEND_X86_CORE ? 14 : 8]; /* in canonical text */
 };
 
-/* Places of fields: the privileges stand first; then others in the order of canonical text. */
+/* Indices of fields: first the privileges, then other fields in the order of canonical text. */
 enum {
     UPMU_X86_FIELD_USR,
     UPMU_X86_FIELD_OS,
@@ -82,25 +82,25 @@ enum {
 extern const struct upmu_x86_field upmu_x86_fields[UPMU_X86_FIELDS];
 
 #if UPMU_NAMES
-/* The field that a word names, UPMU_X86_FIELDS: precision, above: none. */
+/* The field that a word names; UPMU_X86_FIELDS: precision; above: none. */
 unsigned upmu_x86_field_of(const char *name, size_t length);
 
 /*
- * Give a field its value, of which `settable` can be set.  A field that is set already
- * without having been given is wired in the event: it may only be confirmed.
- * UPMU_ERR_NO_SUCH_ATTRIBUTE, _BAD_VALUE, _CONTRADICTION.
+ * Set a field to a value, of which `settable` bits can be set.  A field that is set but was not
+ * given is wired in the event; only the same value is accepted. UPMU_ERR_NO_SUCH_ATTRIBUTE,
+ * _BAD_VALUE, _CONTRADICTION.
  */
 enum upmu_status upmu_x86_set(struct upmu_event *event, unsigned field, uint64_t settable, const uint64_t *given);
 
-/* The select bits that a row wires beside its code: edge, inv, any, counter mask. */
+/* The select bits that a row wires in addition to its code: edge, inv, any, counter mask. */
 uint64_t upmu_x86_modifiers(const struct upmu_row *row);
 
-/* Attributes in canonical text, but for precision: those of fields `families` has. */
+/* Attributes in canonical text, except precision: those of the fields of `families`. */
 void upmu_x86_format(const struct upmu_event *event, const struct upmu_row *row, unsigned families,
                      struct upmu_text *out);
 #endif
 
-/* Enable and interrupt off, both privileges unless one is named: UPMU_ERR_NOT_PERMITTED, _CONTRADICTION. */
+/* Enable and interrupt off; both privileges unless one is given.  UPMU_ERR_NOT_PERMITTED, _CONTRADICTION. */
 enum upmu_status upmu_x86_settle(struct upmu_event *event, uint64_t settable);
 
 /* Attribute bits follow the words. */

@@ -24,10 +24,10 @@ uint64_t upmu_x86_core_acknowledge(const struct upmu_pmu *pmu, uint32_t counters
 }
 
 /*
- * AAK100, AAP53, BD53: on Nehalem and Westmere counters that get a new event start
- * wrong.  Intel's sequence of three magic events, and a fourth that Linux found
- * needed (arch/x86/events/intel/core.c, intel_pmu_nhm_workaround); then all selects
- * are idle, and the bank writes those in use again.
+ * AAK100, AAP53, BD53: on Nehalem and Westmere a counter that gets a new event counts wrong.  The
+ * workaround is Intel's sequence of three special events, and a fourth that Linux found to be
+ * needed (arch/x86/events/intel/core.c, intel_pmu_nhm_workaround).  After it all selects are idle,
+ * and the bank writes the selects in use again.
  */
 static const struct upmu_prelude_step nehalem_steps[] = {
     {UPMU_X86_ROW_SELECT + 0, 0x4300B5}, {UPMU_X86_ROW_SELECT + 1, 0x4300D2}, {UPMU_X86_ROW_SELECT + 2, 0x4300B1},
@@ -63,7 +63,7 @@ static uint64_t fixed_nibble(uint64_t select)
            (bits >> 1 & UPMU_X86_FIXED_PMI);
 }
 
-/* Metrics need their bit of GLOBAL_CTRL only, which is a gate; slots are counted in the next slot. */
+/* A metric needs only its bit of GLOBAL_CTRL, which is a gate; the next slot of the request counts slots. */
 static UPMU_APART void add_event(struct upmu_image *image, unsigned counter, uint64_t select)
 {
     if (counter < UPMU_X86_METRIC(0))
@@ -85,7 +85,7 @@ static void render(const struct upmu_pmu *pmu, const struct upmu_event *event, u
     if (flags & UPMU_RENDER_INTERRUPT)
         select |= UPMU_X86_SELECT_INT;
     add_event(image, counter, select);
-    if (has_one_enable(pmu)) /* whoever had counter 0 may have cleared it */
+    if (has_one_enable(pmu)) /* the former user of counter 0 may have cleared it */
         upmu_image_add(image, UPMU_X86_ROW_SELECT, UPMU_X86_SELECT_EN, UPMU_X86_SELECT_EN, UPMU_BIT32(counter));
     if (event->payload && counter < UPMU_FIXED_COUNTER(0))
         upmu_image_add(image, upmu_x86_core_resource_row(pmu, upmu_x86_core_resource(event, alternative)),
@@ -97,7 +97,7 @@ static void render(const struct upmu_pmu *pmu, const struct upmu_event *event, u
         image->prelude = &nehalem_prelude;
 }
 
-/* Counters given up count nothing: select 0, nibble 0. */
+/* Released counters count nothing: select 0, nibble 0. */
 static void release(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image)
 {
     for (; counters; counters &= counters - 1u)
@@ -106,9 +106,9 @@ static void release(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_i
 }
 
 /*
- * In use: enabled or asking for interrupts.  (An event code alone may be a
- * leftover; Linux looks at the enable bits, Intel's sharing guide at code and
- * interrupt bit.)  On P6 and Core Duo select 0 enables both counters.
+ * In use: enabled, or the interrupt is enabled.  (An event code alone may be left from earlier use;
+ * Linux looks at the enable bits, Intel's sharing guide at code and interrupt bit.)  On P6 and Core
+ * Duo select 0 enables both counters.
  */
 static uint32_t claims(const struct upmu_pmu *pmu, const uint64_t *found)
 {
@@ -126,17 +126,18 @@ static uint32_t claims(const struct upmu_pmu *pmu, const uint64_t *found)
                       (UPMU_X86_FIXED_OS | UPMU_X86_FIXED_USR))
             counters |= UPMU_BIT32(counter);
     }
-    /* Who counts slots may read metrics, whose window a write would end. */
+    /* The software that counts slots may read metrics, whose window a write would end. */
     if (counters & UPMU_BIT32(UPMU_X86_SLOTS))
         counters |= pmu->counters & UPMU_BIT32(UPMU_X86_METRIC(0)) * 0xffu;
     return counters;
 }
 
 /*
- * IA32_PEBS_ENABLE: bit n is general counter n.  Bit 32 + n is fixed counter n since version 5; before, it is general
- * counter n with records of loads, and bit 63 is counter 3 with those of stores (SDM 18.4.4, 18.8.1, 18.9.4).
- * IA32_PMC_GPn_CFG_B, _FXn_CFG_B: overflows that load the counter anew, which no flag shows; CFG_C bit 63: records
- * (Linux arch/x86/events/intel/core.c intel_pmu_config_acr, ds.c).
+ * IA32_PEBS_ENABLE: bit n is general counter n.  Bit 32 + n is fixed counter n since version 5;
+ * before, it is general counter n with records of loads, and bit 63 is counter 3 with those of
+ * stores (SDM 18.4.4, 18.8.1, 18.9.4). IA32_PMC_GPn_CFG_B, _FXn_CFG_B: overflows that load the
+ * counter anew and set no flag; CFG_C bit 63: records (Linux arch/x86/events/intel/core.c
+ * intel_pmu_config_acr, ds.c).
  */
 static uint32_t records(const struct upmu_pmu *pmu, const uint64_t *found, struct upmu_image *image)
 {
@@ -161,14 +162,14 @@ static uint32_t records(const struct upmu_pmu *pmu, const uint64_t *found, struc
 }
 
 /*
- * Freezing on an interrupt would stop counters of other sessions: never used.
- * Where select 0 enables both counters it does, whoever has it (see UPMU_X86_P6_GATE).
+ * Freezing on an interrupt is never used: it would stop counters of other sessions.  Where select 0
+ * enables both counters, its bit is set whether counter 0 is used or not (see UPMU_X86_P6_GATE).
  */
 static void rest_at_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
 {
     if (pmu->capabilities & UPMU_PMU_DEBUGCTL)
         upmu_image_add(image, UPMU_X86_ROW_DEBUGCTL, UPMU_X86_DEBUGCTL_FREEZE, 0, 0);
-    /* What froze before we came is let go on: version 4, SDM 18.2.4.1. */
+    /* Counters that were frozen before take-over are released: version 4, SDM 18.2.4.1. */
     if (pmu->capabilities & UPMU_PMU_INUSE)
         upmu_image_add(image, UPMU_X86_ROW_ACK, UPMU_X86_STATUS_FROZEN, UPMU_X86_STATUS_FROZEN, 0);
     if (has_one_enable(pmu))

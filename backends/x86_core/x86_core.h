@@ -11,7 +11,7 @@
 
 extern const struct upmu_backend upmu_x86_core_backend;
 
-/* Resources: payload registers, which hold one value at a time, and what metrics share. */
+/* Resources: payload registers, which hold one value at a time, and the slots counter of metrics. */
 #define UPMU_X86_RESOURCE_OFFCORE0 0u
 #define UPMU_X86_RESOURCE_OFFCORE1 1u
 #define UPMU_X86_RESOURCE_LDLAT 2u
@@ -23,15 +23,15 @@ extern const struct upmu_backend upmu_x86_core_backend;
 #define UPMU_X86_RESOURCE_OMR2 8u
 #define UPMU_X86_RESOURCE_OMR3 9u
 #define UPMU_X86_PAYLOADS 10u
-#define UPMU_X86_RESOURCE_SLOTS 10u /* fixed counter 3, counting slots at the privileges that are its value */
+#define UPMU_X86_RESOURCE_SLOTS 10u /* fixed counter 3 counting slots; its value is the privileges */
 
 /* upmu_event.flags: the payload's resource, and: */
 #define UPMU_X86_EVENT_RESOURCE 0x0fu
 #define UPMU_X86_EVENT_BY_UMASK 0x80u  /* the unit mask, not the code, chooses among the offcore registers */
 
 /*
- * Whose rows of constraints hold: upmu_pmu.quirks, bits 4 to 0.  SNX, IVX: the
- * servers of SNB and IVB; GEN, GN5: models without rows of their own.
+ * The models whose rows of constraints apply: upmu_pmu.quirks, bits 4 to 0.  SNX, IVX: the servers
+ * of SNB and IVB; GEN, GN5: models without rows of their own.
  */
 enum {
     UPMU_X86_RULES_P6,
@@ -78,11 +78,11 @@ static inline uint32_t upmu_x86_core_rules(const struct upmu_pmu *pmu)
  * upmu_pmu.quirks: errata.  Where no name is given the source is Linux
  * arch/x86/events/intel/core.c, which has no other.
  */
-#define UPMU_X86_QUIRK_PRELUDE 0x0100u   /* AAK100, AAP53, BD53: new events start wrong without a sequence */
-#define UPMU_X86_QUIRK_EXCLUSIVE 0x0200u /* BJ122, BV98, HSD29: events D0h to D3h disturb the sibling's counter */
+#define UPMU_X86_QUIRK_PRELUDE 0x0100u   /* AAK100, AAP53, BD53: new events count wrong without a sequence */
+#define UPMU_X86_QUIRK_EXCLUSIVE 0x0200u /* BJ122, BV98, HSD29: events D0h to D3h disturb the other hyper-thread */
 #define UPMU_X86_QUIRK_HSW11 0x0400u     /* HSW11: INST_RETIRED miscounts at periods below 128 */
-#define UPMU_X86_QUIRK_BDM55 0x0800u     /* BDM11, BDM55: that, and bits 5:0 of a period are ignored */
-#define UPMU_X86_QUIRK_LDLAT_AUX 0x1000u /* load latency needs event 03h/82h beside it */
+#define UPMU_X86_QUIRK_BDM55 0x0800u     /* BDM11, BDM55: as HSW11, and bits 5:0 of a period are ignored */
+#define UPMU_X86_QUIRK_LDLAT_AUX 0x1000u /* load latency needs event 03h/82h on a second counter */
 #define UPMU_X86_QUIRK_NO_CAP_15 0x2000u /* RPL018: PERF_CAPABILITIES hides PERF_METRICS */
 #define UPMU_X86_QUIRK_AAJ80 0x4000u     /* AAJ80: branch-misses by 89h/7Fh */
 #define UPMU_X86_QUIRK_TFA 0x8000u       /* microcode takes general counter 3 for TSX_FORCE_ABORT */
@@ -109,9 +109,9 @@ void upmu_x86_core_format(const struct upmu_pmu *pmu, const struct upmu_event *e
 enum upmu_status upmu_x86_core_finish(const struct upmu_pmu *pmu, struct upmu_event *event);
 
 /*
- * x86_core_constraints.c: the payload register that a select word goes with and what
- * may be set in it, UPMU_NO_RESOURCE: none; the registers of that kind that a PMU has;
- * the counters that an event may use, among event->counters if that is not 0.
+ * x86_core_constraints.c: the payload register of a select word (UPMU_NO_RESOURCE: none) and the
+ * bits that may be set in it; the payload registers of a PMU; the counters that an event may use,
+ * among event->counters if that is not 0.
  */
 unsigned upmu_x86_core_payload(const struct upmu_pmu *pmu, uint64_t config, uint64_t *out_bits);
 void upmu_x86_core_add_payloads(struct upmu_pmu *pmu);
@@ -119,11 +119,11 @@ uint32_t upmu_x86_core_counters(const struct upmu_pmu *pmu, const struct upmu_ev
 
 #if UPMU_NAMES
 /*
- * x86_core_generic.c: what an event of the architectural catalogue is on this PMU, and
- * whether its row's counters still hold (0: no); false: the PMU has no such event.
- * The catalogue is the one that event->id names, built in or imported.  Events of other
- * catalogues know their model: of them what CPUID leaves out is refused by architectural names
- * (UPMU_ROW_OWN_NAME is not set), and under a hypervisor.
+ * x86_core_generic.c: translates an event of the architectural catalogue for this PMU, and says
+ * whether its row's counters still apply (0: no); false: the PMU has no such event.  event->id
+ * names the catalogue, built in or imported.  Events of other catalogues belong to their model: an
+ * event that CPUID leaves out is refused under an architectural name (UPMU_ROW_OWN_NAME is not
+ * set), and under a hypervisor.
  */
 bool upmu_x86_core_translate(const struct upmu_pmu *pmu, const struct upmu_row *row, struct upmu_event *event);
 #endif
@@ -138,7 +138,7 @@ unsigned upmu_x86_core_resource_row(const struct upmu_pmu *pmu, unsigned resourc
 uint64_t upmu_x86_core_select(const struct upmu_event *event, unsigned alternative);
 unsigned upmu_x86_core_resource(const struct upmu_event *event, unsigned alternative);
 
-/* The event that must count beside load latency (UPMU_X86_QUIRK_LDLAT_AUX), at the same privileges. */
+/* The auxiliary event of load latency (UPMU_X86_QUIRK_LDLAT_AUX), at the same privileges. */
 #define UPMU_X86_LDLAT_AUX 0x8203u
 
 /* Bits of a select that name an event of the table of constraints. */

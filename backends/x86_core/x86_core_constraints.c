@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which counters an event of an Intel core PMU may use, and which payload register
- * belongs to it: the table of x86_core_rules.h, evaluated.
+ * Evaluates the table of x86_core_rules.h: the counters that an event of an Intel core PMU may use,
+ * and its payload register.
  */
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
@@ -16,17 +16,17 @@
 
 #define ALL_FIXED 0xffff0000u
 
-/* Of all counters the bytes of PERF_METRICS. */
+/* The bytes of PERF_METRICS, as counters. */
 #define ALL_METRICS 0xff000000u
 
-/* Select bits that make an event another than its code and unit mask say; with `any`, for precise ones. */
+/* Select bits that modify an event; with `any`, for precise events. */
 #define MODIFIERS                                                                                                      \
     (UPMU_X86_SELECT_EDGE | UPMU_X86_SELECT_INV | UPMU_X86_SELECT_CMASK | UPMU_X86_SELECT_IN_TX |                      \
      UPMU_X86_SELECT_IN_TXCP | UPMU_X86_SELECT_EQ | UPMU_X86_SELECT_UMASK2)
 #define MODIFIERS_PRECISE (MODIFIERS | UPMU_X86_SELECT_ANY)
 #define COUNT_CYCLES(least) (UPMU_X86_SELECT_INV | UINT64_C(least) << 24)
 
-/* By kind and WITH_… of a row: the modifiers that it looks at, and how they must be. */
+/* By kind and WITH_… of a row: the modifiers that it compares, and their required values. */
 #define NO_MODIFIERS(kind, bits)                                                                                       \
     [RULE_##kind | WITH_NOTHING] = {bits, 0}, [RULE_##kind | WITH_INV16] = {bits, COUNT_CYCLES(16)},                   \
                [RULE_##kind | WITH_INV10] = {bits, COUNT_CYCLES(10)}
@@ -35,12 +35,12 @@ static const struct {
 } modifiers[16] = {NO_MODIFIERS(PLAIN, MODIFIERS), NO_MODIFIERS(PEBS, MODIFIERS_PRECISE), NO_MODIFIERS(FILE, MODIFIERS),
                    NO_MODIFIERS(EXTRA, MODIFIERS)};
 
-/* On these models any event can be sampled precisely that has no row of its own. */
+/* On these models every event without a row can be sampled precisely. */
 #define PRECISE_BY_DEFAULT                                                                                             \
     (ON(ICL) | ON(GLC) | ON(RWC) | ON(LNC) | ON(CGC) | ON(PTC) | ON(CYC) | ON(GRT) | ON(CMT) | ON(SKT) | ON(DKT) |     \
      ON(AWF))
 
-/* The select word is one that a row means. */
+/* Does the row match the select word? */
 static bool is_meant(uint64_t config, const struct constraint *row)
 {
     unsigned code = (unsigned)config, umask = row->how & UMASK_IS ? 0xffu : row->umask;
@@ -106,13 +106,13 @@ uint32_t upmu_x86_core_counters(const struct upmu_pmu *pmu, const struct upmu_ev
         counters &= counters_of(row) & ~ALL_METRICS;
     else /* event 00h counts on fixed counters and in metrics only */
         counters &= event->config & UPMU_X86_SELECT_EVENT ? pmu->general : metric_of(event->config);
-    /* Where the event file and the row exclude each other, the row stands (Skylake's C0h/01h). */
+    /* If the event file and the row have no common counter, the row is used (Skylake's C0h/01h). */
     if (event->counters && (counters & (event->counters | ALL_FIXED)))
         counters &= event->counters | ALL_FIXED;
     row = find_rule(pmu, event->config, RULE_FILE);
     if (row)
         counters &= counters_of(row) | ALL_FIXED;
-    /* Checkpointed counting: on counter 2, and not of both threads. */
+    /* Checkpointed counting: on counter 2, and not for both threads. */
     if (event->config & UPMU_X86_SELECT_IN_TXCP)
         counters &= event->config & UPMU_X86_SELECT_ANY ? 0 : UPMU_BIT32(2);
     return counters;

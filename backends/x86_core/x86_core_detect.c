@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which Intel core PMU is this, and what has it: CPUID leaves 0Ah and 23h with their
- * traps, PERF_CAPABILITIES, the table of models in x86_core_models.h.  Pure: reads go through the
+ * Detects Intel core PMUs and their features: CPUID leaves 0Ah and 23h with their known errors,
+ * PERF_CAPABILITIES, the table of models in x86_core_models.h.  Pure: reads go through the
  * detection's functions.
  *
  * Sources: Intel SDM vol 3 (325384-059) 18.2; CPUID dumps of InstLatx64; Linux
@@ -20,7 +20,7 @@
 #include "backends/x86_core/x86_core_models.h"
 
 /* clang-format off */
-/* Counters of version 2 that have no width yet, and are written in 32 bits. */
+/* Counters of version 2, before their width is known; writes have 32 bits. */
 #define GENERAL_ONE(n) \
     [n] = { UPMU_X86_ROW_PMC + (n), UPMU_X86_ROW_PMC + (n), UPMU_X86_ROW_SELECT + (n), UPMU_X86_ROW_GLOBAL_CTRL, \
             (n), 0, 32, 0, (n) }
@@ -46,7 +46,7 @@ static const struct upmu_pmu intel_common = {
                [UPMU_X86_CLASS_CFG] = ~UINT64_C(0) },
 };
 
-/* What goes with the version. */
+/* Features that follow from the version. */
 #define ROW_BIT(row) UPMU_BIT32((row) & 31)
 #define GLOBAL_ROWS (ROW_BIT(UPMU_X86_ROW_GLOBAL_CTRL) | ROW_BIT(UPMU_X86_ROW_STATUS) | \
                      ROW_BIT(UPMU_X86_ROW_ACK) | ROW_BIT(UPMU_X86_ROW_DEBUGCTL))
@@ -58,7 +58,7 @@ static const struct stage {
     uint8_t gate_bit; /* of a counter's select; 0: gates are in GLOBAL_CTRL */
     uint8_t rows[3];  /* status_row, ack_row, inuse_row */
 } intel_stages[] = {
-    /* P6; AE49: nor has Core Duo an enable bit of its own for counter 1 (Linux 2.6 perfctr-watchdog.c). */
+    /* P6; AE49: Core Duo has no separate enable bit for counter 1, either (Linux 2.6 perfctr-watchdog.c). */
     { &upmu_x86_core_p6_table, 0, 0, UPMU_X86_P6_GATE, { UPMU_NO_ROW, UPMU_NO_ROW, UPMU_NO_ROW } },
     { &upmu_x86_core_single_table, 0, 0, 22, { UPMU_NO_ROW, UPMU_NO_ROW, UPMU_NO_ROW } },
     { &upmu_x86_core_global_table, GLOBAL_ROWS, GLOBAL_CAPABILITIES, 0,
@@ -81,7 +81,7 @@ static bool same_text(const char *a, const char *b)
     return *a == *b;
 }
 
-/* What this CPU makes of a counter; fixed counters are preferred: they can do nothing else. */
+/* One counter of this CPU; fixed counters are preferred because they have one event only. */
 static void add_counter(struct upmu_pmu *pmu, const struct shape *shape, const struct stage *stage, unsigned i)
 {
     struct upmu_counter *counter = &pmu->counter[i];
@@ -111,7 +111,7 @@ static uint32_t quirks_of(const struct model *model, const struct shape *shape)
 {
     uint32_t quirks = model->rules | (uint32_t)model->quirks << 8;
 
-    if (shape->version < 2 || (shape->general & 0xfu) != 0xfu) /* nor have hypervisors the registers of the sequence */
+    if (shape->version < 2 || (shape->general & 0xfu) != 0xfu) /* hypervisors lack the registers of the sequence, too */
         quirks &= ~UPMU_X86_QUIRK_PRELUDE;
     /* AAJ80: Nehalems say that mispredicted branches miscount. */
     if (model->rules == UPMU_X86_RULES_NHM && !(shape->arch_events >> 6 & 1u))
@@ -186,7 +186,7 @@ static const struct upmu_leaf intel_leaves[INTEL_LEAVES] = {
     [LEAF_23_RECORD] = {.leaf = 0x23, .subleaf = 5, .gate = UPMU_LEAF_WORD(LEAF_23, 0), .bits = UPMU_BIT32(5)},
 };
 
-/* Fixed counters: CPUID understates them on early parts, and only a hypervisor means 0. */
+/* Fixed counters: CPUID reports too few on early parts; 0 is true only under a hypervisor. */
 static UPMU_APART void read_fixed(const struct upmu_detection *detection, const uint32_t leaf[4], struct shape *shape)
 {
     unsigned contiguous = leaf[3] & 0x1fu;
@@ -206,7 +206,7 @@ static UPMU_APART void read_fixed(const struct upmu_detection *detection, const 
     shape->fixed_width = (uint8_t)width;
 }
 
-/* Leaf 23h: what this core type has, where 0Ah tells what all have; 1 means available. */
+/* Leaf 23h: features of this core type (0Ah: those of all core types); 1 means available. */
 static UPMU_APART void read_extension(const uint32_t words[][4], struct shape *shape)
 {
     if (words[LEAF_23][1] & 1u)
@@ -222,8 +222,8 @@ static UPMU_APART void read_extension(const uint32_t words[][4], struct shape *s
 }
 
 /*
- * Leaf 0Ah: version 0 if it says nothing.  A bit of EBX means "not available", and only
- * those below the length in EAX[31:24] mean anything.
+ * Leaf 0Ah: version 0 if it is 0.  A bit of EBX means "not available"; only bits below the length
+ * in EAX[31:24] are valid.
  */
 static void read_shape(const struct upmu_detection *detection, const uint32_t words[][4], struct shape *shape)
 {
@@ -272,7 +272,7 @@ static const struct model *find_model(const struct upmu_detection *detection, un
 }
 _Static_assert(M_HYBRID % 2 == 0, "an Atom is one above its big core");
 
-/* Where CPUID is known to say too little or too much; EDX[15] of leaf 7: core types differ. */
+/* Corrections where CPUID is known to report too little or too much; EDX[15] of leaf 7: core types differ. */
 static UPMU_APART void correct_shape(const struct upmu_detection *detection, const struct model *model, bool hybrid,
                           struct shape *shape)
 {
@@ -281,13 +281,13 @@ static UPMU_APART void correct_shape(const struct upmu_detection *detection, con
             shape->general = 0xff;
             shape->fixed = 0xf;
         }
-        /* RPL018, and hybrids' PERF_CAPABILITIES tell what both core types have. */
+        /* RPL018; PERF_CAPABILITIES of hybrids reports what both core types have. */
         if (model->quirks & QUIRK(NO_CAP_15))
             shape->metrics = true;
     }
     if (!shape->fixed_width)
         shape->fixed = 0;
-    shape->metrics &= shape->fixed >> 3 & 1u; /* fractions of what fixed counter 3 counts */
+    shape->metrics &= shape->fixed >> 3 & 1u; /* fractions of the count of fixed counter 3 */
     shape->general &= UPMU_BIT32(UPMU_X86_GENERAL) - 1u;
     shape->fixed &= UPMU_BIT32(UPMU_X86_FIXED) - 1u;
 }
@@ -299,7 +299,7 @@ static void read_capabilities(const struct upmu_detection *detection, struct sha
 
     if (!(detection->leaf1[2] >> 15 & 1u) || !detection->rdmsr(detection->context, 0x345, true, &capabilities))
         return;
-    /* Before version 2, where only a hypervisor has it, the tables have no rows for it. */
+    /* Before version 2 only a hypervisor reports it, and the tables have no rows for it. */
     if (shape->version >= 2 && (capabilities >> 13 & 1u))
         shape->capabilities |= UPMU_PMU_FULL_WRITE;
     shape->metrics = shape->version >= 5 && (capabilities >> 15 & 1u);
@@ -318,8 +318,9 @@ static bool writes_records(const struct upmu_detection *detection)
 }
 
 /*
- * What a former kernel may have left of counters that reload each other (leaf 23H subleaf 2, EAX and EBX) or write
- * records (subleaf 5, EAX and ECX): registers that answer are looked at.
+ * Registers in which a former kernel may have left counters enabled that reload each other (leaf
+ * 23H subleaf 2, EAX and EBX) or write records (subleaf 5, EAX and ECX).  A register is used if it
+ * can be read.
  */
 static UPMU_APART void add_configurations(const struct upmu_detection *detection, uint32_t general, uint32_t fixed,
                                           unsigned row, uint32_t address, struct upmu_pmu *pmu)
@@ -401,7 +402,7 @@ bool upmu_x86_core_describe(const char *name, struct upmu_pmu *out_pmu)
                 out_pmu->family = signatures[k].family;
                 out_pmu->model = signatures[k].model;
             }
-        /* By these its events are chosen, too: stepping, core type of hybrids. */
+        /* Stepping and core type also choose the events. */
         if (i == M_CLX)
             out_pmu->stepping = CLX_STEPPING;
         if (i >= M_HYBRID && i < M_HYBRID_END) {

@@ -19,8 +19,8 @@
 #if UPMU_BACKEND_X86_CORE
 
 /*
- * What may be set in a row; newer CPUs have OMR registers where others have offcore ones.
- * A hypervisor may leave out general counter 0, whose select stands for all.
+ * The bits that may be set in a row; newer CPUs have OMR registers instead of offcore registers.  A
+ * hypervisor may leave out general counter 0, whose select stands for all.
  */
 static UPMU_APART uint64_t settable(const struct upmu_pmu *pmu, unsigned row)
 {
@@ -30,14 +30,14 @@ static UPMU_APART uint64_t settable(const struct upmu_pmu *pmu, unsigned row)
         return (class->session | class->privileged) & pmu->limit[UPMU_X86_CLASS_SELECT];
     if (row == UPMU_X86_ROW_OFFCORE && !upmu_rows_has(pmu->present, row))
         row = UPMU_X86_ROW_OMR;
-    /* Either offcore register may be meant, and one may reserve what the other has: settle_payload() knows. */
+    /* Either offcore register may be meant, and their valid bits may differ: settle_payload() decides. */
     return upmu_register_settable(pmu, row, UPMU_LEVEL_PRIVILEGED) |
            (row == UPMU_X86_ROW_OFFCORE ? upmu_register_settable(pmu, row + 1, UPMU_LEVEL_PRIVILEGED) : 0);
 }
 
 #if UPMU_NAMES
 
-/* A front-end event of latency: bubbles for so many cycles, 1 unless the event says more. */
+/* A front-end event of latency: bubbles for that many cycles, 1 unless the event says more. */
 #define FRONTEND_LATENCY 0x06u
 #define FRONTEND_LEAST UINT64_C(0x100)
 #define FRONTEND_CYCLES UINT64_C(0xfff00)
@@ -107,12 +107,12 @@ enum upmu_status upmu_x86_core_from_row(const struct upmu_pmu *pmu, const struct
 {
     event->config = (row->code & UPMU_X86_SELECT_EVENT) | (row->umask & 0xffu) << 8 |
                     (uint64_t)(row->umask >> 8) << 40 | upmu_x86_modifiers(row);
-    /* Where the text will say a number instead of masks, it says what they wired, too. */
+    /* Where the text has a number instead of masks, it also has the attributes that the masks wired. */
     if ((row->flags & UPMU_ROW_MASKED) && !event->id.masks)
         for (unsigned i = UPMU_X86_FIELD_EDGE; i < UPMU_X86_FIELD_PAYLOADS; i++)
             if (event->config & upmu_x86_fields[i].bits)
                 event->attributes |= upmu_x86_fields[i].attribute;
-    /* Elsewhere it is only a default: see upmu_x86_core_finish(). */
+    /* For other events it is only a default: see upmu_x86_core_finish(). */
     if (row->flags & (UPMU_ROW_PAYLOAD | UPMU_ROW_MASKED))
         event->config1 = row->payload;
     event->counters = row->counters;
@@ -133,8 +133,8 @@ void upmu_x86_core_format(const struct upmu_pmu *pmu, const struct upmu_event *e
 #endif
 
 /*
- * Periods: HSW11 and BDM11, instructions retired by general counters miscount at
- * short ones; BDM55, bits 5:0 of the count that is left are ignored.
+ * Periods: HSW11 and BDM11: general counters count retired instructions wrong at short periods;
+ * BDM55: bits 5:0 of the rest are ignored.
  */
 static void settle_period(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
@@ -146,7 +146,7 @@ static void settle_period(const struct upmu_pmu *pmu, struct upmu_event *event)
         event->step_log2 = 6;
 }
 
-/* The payload's register and kind are the event's; its value must be one that the register takes. */
+/* The event determines the register and kind of the payload; the register must accept its value. */
 static enum upmu_status settle_payload(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
     static const uint8_t kinds[UPMU_X86_PAYLOADS] = {
@@ -165,7 +165,7 @@ static enum upmu_status settle_payload(const struct upmu_pmu *pmu, struct upmu_e
         /* Atoms choose the offcore register by the unit mask, 1 or 2. */
         if (upmu_x86_core_payload(pmu, event->config ^ 0x300, &other) == (resource ^ 1u))
             event->flags |= UPMU_X86_EVENT_BY_UMASK;
-        /* A named event takes the register that takes its value. */
+        /* A named event uses the register that accepts its value. */
         if (!(event->attributes & UPMU_ATTR_RAW) && (event->config1 & ~bits) &&
             upmu_x86_core_payload(pmu, upmu_x86_core_select(event, 1), &other) == (resource ^ 1u) &&
             !(event->config1 & ~other)) {

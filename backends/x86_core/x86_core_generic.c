@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Architectural events: which of them a CPU announces, and what the generic names of the
- * architectural catalogue stand for on models that differ and have no catalogue of their own.
+ * Architectural events: those that a CPU announces, and the meaning of generic names on models that
+ * differ and have no catalogue.
  *
  * Sources: Intel SDM vol 3 (325384-059) 18.2.1.2, from bit 7 on and for generic names
  * Linux arch/x86/events/intel/core.c, for P6 events/intel/p6.c.
@@ -26,8 +26,8 @@
 #define CODE_BACKEND UINT32_C(0x018001b1)
 
 /*
- * Models, select word in the catalogue, and there (0: no such event); the first row counts.
- * The whole select is compared: a word with anything above bit 31 is another event.
+ * Models, select word in the catalogue, select word on the model (0: no such event); the first
+ * matching row is used.  The whole select is compared: a word with bits above 31 is another event.
  */
 static const struct {
     uint32_t models, from, to;
@@ -43,12 +43,12 @@ static const struct {
     {IS(NHM) | IS(WSM), CODE_BACKEND, 0x01803fb1},
     {IS(SNB) | IS(SNX), CODE_BACKEND, CODE_BACKEND},
     {EVERY, CODE_BACKEND, 0},
-    /* Bytes of PERF_METRICS are events of their own on Atoms that count them. */
+    /* On Atoms that count them, the metrics are separate events. */
     {TOPDOWN_EVENTS, 0x8000, 0x02c2},
     {TOPDOWN_EVENTS, 0x8100, 0x0073},
     {TOPDOWN_EVENTS, 0x8200, 0x019c},
     {TOPDOWN_EVENTS, 0x8300, 0x02a4},
-    /* General counters count at the rate of fixed counter 2 here, elsewhere at the bus's. */
+    /* General counters count at the rate of fixed counter 2 on these models, at the bus rate on others. */
     {REFERENCE_TICKS_ALIKE, CODE_REFERENCE, 0x013c},
 };
 #define TRANSLATIONS (sizeof translations / sizeof translations[0])
@@ -62,7 +62,7 @@ static UPMU_APART bool is_announced(const struct upmu_pmu *pmu, uint64_t code, u
 {
     uint64_t counter = code & 0x8000u ? UPMU_X86_METRIC(code >> 8 & 7u) : 15u + (code >> 8);
 
-    /* Of an event from outside anything may stand above the code. */
+    /* An event from outside may have any bits above the code. */
     if (!(code & 0xffu))
         return counter < UPMU_COUNTERS && pmu->counters >> counter & 1u;
     for (unsigned i = 0; i < known; i++)
@@ -75,24 +75,24 @@ bool upmu_x86_core_translate(const struct upmu_pmu *pmu, const struct upmu_row *
 {
     uint64_t code = event->config, translated = code;
     bool own = !upmu_catalog_is_architectural(upmu_catalog_of(pmu, event->id));
-    /* Codes from bit 7 on meant something else on models before them, whose catalogues say what. */
+    /* Codes from bit 7 on had other meanings on earlier models, which their catalogues have. */
     unsigned known = own ? 7 : sizeof architectural / sizeof architectural[0], i = own ? TRANSLATIONS : 0;
 
     while (i < TRANSLATIONS && (translations[i].from != code || !(translations[i].models & upmu_x86_core_rules(pmu))))
         i++;
     if (i < TRANSLATIONS)
         translated = translations[i].to;
-    /* AAJ80: mispredicted branches miscount; this event counts some too many. */
+    /* AAJ80: mispredicted branches count wrong; this event counts slightly too many. */
     else if (code == 0x00C5 && (pmu->quirks & UPMU_X86_QUIRK_AAJ80))
         translated = 0x7F89;
-    /* Not announced (Linux falls back, too): fixed counter 2 has what the general event lacks. */
+    /* Not announced (Linux does the same): fixed counter 2 counts what the general event lacks. */
     if (translated == 0x013C && (code != translated || (own && (REFERENCE_TICKS_ALIKE & upmu_x86_core_rules(pmu)))) &&
         !is_announced(pmu, translated, known))
         translated = CODE_REFERENCE;
     if (code != translated)
         event->counters = 0;
     event->config = translated;
-    /* Under its own name a model has what its table lists, announced or not, unless a hypervisor withholds it. */
+    /* Under its own name an event of the model's table exists, announced or not, except under a hypervisor. */
     if (own && (row->flags & UPMU_ROW_OWN_NAME) && !(pmu->capabilities & UPMU_PMU_HYPERVISOR))
         known = 0;
     return is_announced(pmu, translated, known);

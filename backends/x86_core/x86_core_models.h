@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The models of Intel core PMUs, for x86_core_detect.c alone: what each is called, what
- * CPUID typically reports on it, which rows of constraints and which errata hold.
+ * The models of Intel core PMUs, for x86_core_detect.c alone: names, typical CPUID values, rows of
+ * constraints and errata.
  *
  * Sources: CPUID dumps of InstLatx64; Linux arch/x86/include/asm/intel-family.h and
  * arch/x86/events/intel/core.c (which models are alike, errata); libpfm4 4.13 (names,
@@ -14,7 +14,7 @@
 #include "backends/x86_core/x86_core_registers.h"
 
 /* clang-format off */
-/* What CPUID says, before it is turned into a PMU. */
+/* Values of CPUID, from which a PMU is made. */
 struct shape {
     uint8_t version;
     uint8_t general_width, fixed_width;
@@ -25,7 +25,7 @@ struct shape {
     bool metrics;
 };
 
-/* A model, and what is typically reported on it: `upmu_x86_core_describe`. */
+/* A model with its typical CPUID values, for upmu_x86_core_describe(). */
 struct model {
     char name[10];
     char title[24];
@@ -45,12 +45,12 @@ struct model {
 #define WITH_METRICS 0x0200u   /* PERF_METRICS, of 4 bytes */
 #define WITH_8 0x0400u         /* of 8 bytes */
 #define WITH_CORE_RSP 0x0800u  /* both hyper-threads of a core see the offcore registers */
-#define WITH_MODULE_RSP 0x1000u /* both cores of a module do */
-#define WITH_8_OF_4 0x2000u    /* leaf 0Ah tells what both core types have: really 8 general and 4 fixed counters */
+#define WITH_MODULE_RSP 0x1000u /* both cores of a module see them */
+#define WITH_8_OF_4 0x2000u    /* leaf 0Ah reports what both core types have; it is 8 general and 4 fixed counters */
 #define WITH_UMASK2 0x4000u    /* select bits of leaf 23h: further unit mask, equality */
 _Static_assert(!(WITH_CAPABILITIES & ~0xffu), "traits and capabilities share bits");
 
-/* Names of models, by their place in the table. */
+/* Names of models, by their index in the table. */
 enum {
     M_PPRO, M_PII, M_P6, M_PM, M_COREDUO, M_CORE, M_ATOM, M_NHM, M_NHM_EX, M_WSM, M_WSM_DP, M_SNB, M_SNB_EP, M_IVB,
     M_IVB_EP, M_HSW, M_HSW_EP, M_BDW, M_BDW_EP, M_SKL, M_SKX, M_CLX, M_ICL, M_ICX, M_SPR, M_EMR, M_GNR, M_SLM, M_GLM,

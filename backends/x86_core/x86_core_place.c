@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ways to run an event of an Intel core PMU: one, or for offcore responses one
- * for each of the two payload registers, whose event codes (on Atoms: unit masks)
- * differ, or for each of the four OMR registers, by unit masks 1, 2, 4, 8.  Two events
- * need a second counter: top-down metrics fixed counter 3, which all of a set share, and
- * load latency on Golden Cove an auxiliary event.
+ * The alternatives of an event of an Intel core PMU.  Most events have one.  Offcore responses have
+ * one for each of the two payload registers, with different event codes (on Atoms: unit masks), or
+ * for each of the four OMR registers, with unit masks 1, 2, 4, 8.  Two events need a second
+ * counter: top-down metrics fixed counter 3, which all of a set share, and load latency on Golden
+ * Cove an auxiliary event.
  *
  * Source: Linux arch/x86/events/intel/core.c (extra registers, top-down metrics,
  * mem-loads-aux): B7h/01h goes with MSR 1A6h, BBh/01h with 1A7h; 2Ah/01h and 2Bh/01h
@@ -28,7 +28,7 @@
 
 _Static_assert(UPMU_X86_RESOURCE_OFFCORE0 == 0 && UPMU_X86_RESOURCE_OMR0 == 6, "how many registers do for one another");
 
-/* The first of the registers that do for one another, and how many they are. */
+/* The first of the interchangeable registers, and their number. */
 static unsigned siblings(const struct upmu_event *event, unsigned *out_count)
 {
     unsigned own = event->flags & UPMU_X86_EVENT_RESOURCE;
@@ -37,7 +37,7 @@ static unsigned siblings(const struct upmu_event *event, unsigned *out_count)
     return own >= UPMU_X86_RESOURCE_OMR0 ? UPMU_X86_RESOURCE_OMR0 : UPMU_X86_RESOURCE_OFFCORE0;
 }
 
-/* Offcore: first the one of the event's own code, then the others. */
+/* Offcore: first the register of the event's own code, then the others. */
 unsigned upmu_x86_core_resource(const struct upmu_event *event, unsigned alternative)
 {
     unsigned count, first = siblings(event, &count);

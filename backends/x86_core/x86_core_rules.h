@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which counters an event of an Intel core PMU may use: one table for all models,
- * for x86_core_constraints.c alone.  Of each kind the first row that holds for the
- * model and matches the event counts.
+ * The counters that an event of an Intel core PMU may use: one table for all models, for
+ * x86_core_constraints.c alone.  For each kind the first row is used that is for the model and
+ * matches the event.
  *
  * Sources: Linux arch/x86/events/intel/core.c and ds.c (event, PEBS and extra register
  * constraints; events/intel/p6.c for P6), Intel's event files (github.com/intel/perfmon):
@@ -23,9 +23,9 @@ enum {
 };
 
 /*
- * What a row asks of the modifiers (edge, inv, cmask, in_tx, in_txcp, eq, further unit
- * mask bits; for RULE_PEBS also any): nothing; that there are none; or just inv and a
- * counter mask of 16 or 10 (cycles, counted by instructions retired).
+ * The condition of a row on the modifiers (edge, inv, cmask, in_tx, in_txcp, eq, further unit mask
+ * bits; for RULE_PEBS also any): none; that no modifier is set; or exactly inv and a counter mask
+ * of 16 or 10 (cycles, counted by instructions retired).
  */
 #define WITH_ANYTHING 0x00u
 #define WITH_NOTHING 0x04u
@@ -33,7 +33,7 @@ enum {
 #define WITH_INV10 0x0cu
 #define WITH_BITS 0x0cu
 
-/* What it asks of the unit mask: nothing (its own is 0), to be this, to have these bits. */
+/* The condition on the unit mask: none (the row's is 0), equal, or these bits set. */
 #define UMASK_ANY 0x00u
 #define UMASK_IS 0x10u
 #define UMASK_HAS 0x00u
@@ -49,7 +49,7 @@ static const uint16_t general_masks[] = {
 /* And in the upper half a fixed counter. */
 #define GP_FIXED(general, fixed) ((general) | ((fixed) + 1) << 4)
 
-/* Payload registers, what sessions may set in them: name, resource, valid bits. */
+/* Payload registers: name, resource, bits that sessions may set. */
 #define X86_PAYLOADS(P) \
     P(LDLAT_NHM, UPMU_X86_RESOURCE_LDLAT, UINT64_C(0xffff)) \
     P(OFFCORE0_NHM, UPMU_X86_RESOURCE_OFFCORE0, UINT64_C(0xffff)) \
@@ -93,7 +93,7 @@ static const uint16_t general_masks[] = {
     P(OFFCORE0_KNL, UPMU_X86_RESOURCE_OFFCORE0, UINT64_C(0x799ffbb6e7)) \
     P(OFFCORE1_KNL, UPMU_X86_RESOURCE_OFFCORE1, UINT64_C(0x399ffbffe7))
 
-/* Models that have a row in common: name, which. */
+/* Groups of models that share rows: name, models. */
 #define ON(model) (UINT32_C(1) << UPMU_X86_RULES_##model)
 #define X86_MODEL_SETS(S) \
     S(P6_COR, ON(P6) | ON(COR)) \

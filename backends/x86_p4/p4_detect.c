@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which NetBurst PMU is this, and which hyper-thread asks.  Pure: reads go through the
+ * Detects NetBurst PMUs, and the hyper-thread of the executing CPU.  Pure: reads go through the
  * detection's functions.
  *
  * Sources: Intel SDM vol 3 (325384-059) 18.15 to 18.17, tables 35-41 and 35-42
@@ -16,19 +16,19 @@
 
 #define MISC_ENABLE 0x1A0u
 #define MISC_ENABLE_PERFMON UPMU_BIT64(7)   /* there is a PMU */
-#define MISC_ENABLE_NO_PEBS UPMU_BIT64(12)  /* and no replay tagging in it */
+#define MISC_ENABLE_NO_PEBS UPMU_BIT64(12)  /* and it has no replay tagging */
 
 /* CPUID leaf 1, EDX. */
 #define CPUID_HTT UPMU_BIT32(28)
 
 /*
- * Preset values of -8 to -1 were seen to interrupt one instruction for ever (perfctr);
- * the sign bit says what has overflowed, so a counter waits for half its range.
+ * Preset values of -8 to -1 were seen to interrupt one instruction for ever (perfctr); the sign bit
+ * shows an overflow, so a counter waits for at most half its range.
  */
 #define LEAST_PERIOD 9u
 #define LONGEST_PERIOD ((UINT64_C(1) << 39) - 1u)
 
-/* CCCR and ESCR of instr_retired, mask NBOGUSNTAG, which any loop makes happen. */
+/* CCCR and ESCR of instr_retired, mask NBOGUSNTAG, which happens in every loop. */
 #define LOOP_EVENT (UINT64_C(0x38000) << 32 | 0x0400020c)
 
 static const struct known {
@@ -42,7 +42,7 @@ static const struct known {
 };
 #define LISTED 2u
 
-/* Titles by model; those without one never had this PMU. */
+/* Titles by model; models without a title do not exist. */
 static const char titles[7][30] = {"Intel Pentium 4 (Willamette)", "Intel Pentium 4 (Willamette)",
                                    "Intel Pentium 4 (Northwood)",  "Intel Pentium 4 (Prescott)",
                                    "Intel Pentium 4 (Prescott)",   "",
@@ -71,7 +71,7 @@ static void build_p4(struct upmu_pmu *pmu, unsigned model, unsigned stepping, bo
     /* Thread-independent events: no register, but both threads see them. */
     pmu->shared |= ~upmu_bits_ones(UPMU_P4_RESOURCE_TI);
     pmu->capabilities = UPMU_PMU_REARM_LAST;
-    /* N17, O9: of the steppings concerned only the first models are known to be among them. */
+    /* N17, O9: of the models, only the first are known to have affected steppings. */
     if (model < 2)
         pmu->capabilities |= UPMU_PMU_CARRY_LOST;
     pmu->max_period = LONGEST_PERIOD;
@@ -92,7 +92,7 @@ static void build_p4(struct upmu_pmu *pmu, unsigned model, unsigned stepping, bo
         }
 }
 
-/* Threads of a core: logical CPUs of the package by its cores, which leaf 4 counts. */
+/* Threads of a core: logical CPUs of the package divided by its cores (leaf 4). */
 static unsigned core_threads(const struct upmu_detection *detection)
 {
     unsigned logical = detection->leaf1[3] & CPUID_HTT ? detection->leaf1[1] >> 16 & 0xffu : 1, threads = 1;
@@ -118,7 +118,7 @@ bool upmu_p4_detect(const struct upmu_detection *detection, struct upmu_pmu *out
     if (memcmp(&detection->leaf0[1], "GenuntelineI", 12) != 0 || detection->family != 15 || detection->model > 6 ||
         !titles[detection->model][0])
         return false;
-    /* A hypervisor that only borrows the family's number leaves bit 7 clear, or faults. */
+    /* A hypervisor that only uses the number of this family leaves bit 7 clear, or faults. */
     if (!detection->rdmsr(detection->context, MISC_ENABLE, true, &enable) || !(enable & MISC_ENABLE_PERFMON))
         return false;
     build_p4(out_pmu, detection->model, detection->stepping, core_threads(detection) > 1,

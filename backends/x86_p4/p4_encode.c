@@ -21,11 +21,11 @@
 #define THREADS CCCR(UPMU_P4_CCCR_THREAD)
 #define FILTERS CCCR(UPMU_P4_CCCR_COMPLEMENT | UPMU_P4_CCCR_THRESHOLD | UPMU_P4_CCCR_EDGE)
 #define CASCADES CCCR(UPMU_P4_CCCR_CASCADE | UPMU_P4_CCCR_EXTENDED_CASCADE)
-/* What the library decides: whether it counts, and who is interrupted. */
+/* Bits of the library: enable, and the hyper-thread to interrupt. */
 #define RUN_BITS \
     CCCR(UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_OVF_PMI_T0 | UPMU_P4_CCCR_OVF_PMI_T1 | UPMU_P4_CCCR_OVF)
 
-/* What can be given to an event: fields of its words.  The privileges stand first. */
+/* The attributes of an event: fields of its words.  The privileges are first. */
 static const struct p4_field {
     uint16_t attribute; /* UPMU_ATTR_… */
     uint8_t shift;
@@ -61,7 +61,7 @@ static const struct {
 /* ACTIVE_THREAD by value. */
 static const char active_words[4][7] = {"none", "single", "both", "any"};
 
-/* The bytes of an attribute's value: they stand behind the name and '='. */
+/* The bytes of an attribute's value, which follow the name and '='. */
 static const char *value_text(const char *name, size_t length, size_t *out_length)
 {
     const char *text = name + length + 1, *end = text;
@@ -92,7 +92,7 @@ static enum upmu_status set_active(const struct upmu_pmu *pmu, struct upmu_event
     return UPMU_ERR_BAD_VALUE;
 }
 
-/* Where names are looked for: first among events from outside, then among those built in.  NULL: not there. */
+/* The catalogue with a name: first events from outside, then built-in ones.  NULL: there is none. */
 static const struct upmu_catalog *p4_catalog(const struct upmu_pmu *pmu, unsigned i)
 {
     return i == 0 ? pmu->imported : pmu->refuses & 1u << UPMU_SOURCE_BUILT_IN ? NULL : pmu->catalog;
@@ -145,7 +145,7 @@ static enum upmu_status set_p4_field(const struct upmu_pmu *pmu, struct upmu_eve
             return UPMU_ERR_NO_SUCH_ATTRIBUTE;
         if (value > 1)
             return UPMU_ERR_BAD_VALUE;
-        /* finish() names the privileges. */
+        /* finish() sets the privileges. */
         value *= 3;
     }
     if ((!given && field->room == 15) || value > field->room)
@@ -183,7 +183,7 @@ enum upmu_status upmu_p4_attribute(const struct upmu_pmu *pmu, struct upmu_event
     case WORD_ACTIVE:
         return text ? set_active(pmu, event, text, text_length) : UPMU_ERR_BAD_VALUE;
     case WORD_UMASK:
-        /* The core has taken it: what is in force may be said again. */
+        /* The core has accepted it: a value in force may be repeated. */
         return !value || *value > 0xffff ? UPMU_ERR_BAD_VALUE
                : *value == (event->config >> 9 & 0xffffu) ? UPMU_OK
                                                           : UPMU_ERR_CONTRADICTION;
@@ -199,7 +199,7 @@ enum upmu_status upmu_p4_attribute(const struct upmu_pmu *pmu, struct upmu_event
     default:
         break;
     }
-    /* Privileges of raw words give way to attributes; elsewhere they are never wired. */
+    /* Attributes replace the privileges of raw words; in rows privileges are never wired. */
     if (p4_words[i].what < FIELD_EDGE && !(event->attributes & (UPMU_ATTR_USR | UPMU_ATTR_OS)))
         event->config &= ~(T0_BOTH | T1_BOTH);
     return set_p4_field(pmu, event, &p4_fields[p4_words[i].what], value);
@@ -246,7 +246,7 @@ static void set_second(struct upmu_event *event, unsigned code, unsigned mask)
     event->payload |= (uint8_t)((UPMU_P4_CODE_GROUP(code) + 1u) << 3);
 }
 
-/* Occupancy is counted by one ESCR while the other, with the same mask, watches entries come and go. */
+/* One ESCR counts occupancy; the other, with the same mask, observes entries begin and end. */
 static void set_recipe(struct upmu_event *event, const struct upmu_row *row)
 {
     unsigned upstream = ROW_UPSTREAM(row->payload);
@@ -257,7 +257,7 @@ static void set_recipe(struct upmu_event *event, const struct upmu_row *row)
         set_second(event, BSU(0x05), row->umask);
     if (!upstream || upstream >= sizeof upstream_events / sizeof upstream_events[0])
         return;
-    /* Tagging is done in every ring: the counted ESCR says what is counted of it. */
+    /* Tagging works in every ring; the counting ESCR selects the rings. */
     set_second(event, upstream_events[upstream].code, upstream_events[upstream].mask);
     event->config1 |= T0_BOTH;
     if (upstream >= FIRST_EXECUTION)
@@ -275,7 +275,7 @@ enum upmu_status upmu_p4_from_row(const struct upmu_pmu *pmu, const struct upmu_
     known = upmu_p4_find(UPMU_P4_CODE_GROUP(row->code), event->config);
     if (known < 0 || !upmu_p4_counters(pmu, UPMU_P4_CODE_GROUP(row->code), event->config, known))
         return UPMU_ERR_UNSUPPORTED;
-    /* What is driven for oneself, or to be sampled by oneself, is nothing that is not for oneself. */
+    /* FSB_data_activity: OWN and OTHER exclude each other. */
     if (row->code == FSB(0x17) && ((mask & 0x06) == 0x06 || (mask & 0x30) == 0x30))
         return UPMU_ERR_MASKS_EXCLUSIVE;
     if (row->flags & UPMU_ROW_EDGE)
@@ -350,8 +350,8 @@ void upmu_p4_format(const struct upmu_pmu *pmu, const struct upmu_event *event, 
 /* ---- Finishing ---- */
 
 /*
- * One pair of words: bits that this PMU has, a select that leads somewhere.  Without a
- * second thread ACTIVE_THREAD is 3, whatever raw words say.
+ * Check one pair of words: only bits that this PMU has, and a select that leads to an ESCR.
+ * Without a second thread ACTIVE_THREAD is 3, whatever raw words have.
  */
 static bool check_word(const struct upmu_pmu *pmu, unsigned group, uint64_t *word)
 {
@@ -370,7 +370,7 @@ static bool check_word(const struct upmu_pmu *pmu, unsigned group, uint64_t *wor
     return !(*word & ~(cccr << 32 | escr));
 }
 
-/* The group of a raw event: that of its pin, else of the first documented event that it can be. */
+/* The group of a raw event: that of its pin, otherwise of the first documented event with its code. */
 static unsigned raw_group(const struct upmu_event *event, uint64_t word, bool pinned)
 {
     int row;
@@ -398,11 +398,11 @@ static enum upmu_status finish_second(const struct upmu_pmu *pmu, struct upmu_ev
     if (!(event->config1 & (T0_BOTH | T1_BOTH)))
         event->config1 |= event->config & (T0_BOTH | T1_BOTH);
     event->flags1 = (uint8_t)(upmu_p4_find(group, event->config1) + 1);
-    /* What starts or tags is not started itself. */
+    /* An initiator or a tagging event is no target itself. */
     return !(event->config1 & CASCADES) && check_word(pmu, group, &event->config1) ? UPMU_OK : UPMU_ERR_NOT_PERMITTED;
 }
 
-/* Attribute bits follow the words: of a named event those that were given and are not 0. */
+/* Attribute bits follow the words: for a named event those that were given and are not 0. */
 static void settle_p4_attributes(struct upmu_event *event)
 {
     unsigned attributes = event->attributes | UPMU_ATTR_USR | UPMU_ATTR_OS;
@@ -433,7 +433,7 @@ enum upmu_status upmu_p4_finish(const struct upmu_pmu *pmu, struct upmu_event *e
     if (!event->payload)
         event->payload = (uint8_t)(raw_group(event, event->config, true) + 1u);
     group = UPMU_P4_PAYLOAD_GROUP(event->payload);
-    /* Both privileges unless one is named; what is named decides the other. */
+    /* Both privileges unless one is given; that one determines the other. */
     if (!(event->config & (T0_BOTH | (event->attributes & UPMU_ATTR_ANY ? 0 : T1_BOTH))))
         event->config |= T0_BOTH & ~((uint64_t)event->attributes * UPMU_P4_ESCR_T0_USR);
     if (event->attributes & UPMU_ATTR_ANY)
@@ -442,7 +442,7 @@ enum upmu_status upmu_p4_finish(const struct upmu_pmu *pmu, struct upmu_event *e
         return UPMU_ERR_CONTRADICTION;
     if ((replay & UPMU_EVENT_AFTER) && (event->config & CASCADES) && (replay & ~UPMU_EVENT_AFTER) <= pmu->max_period)
         replay = 0;
-    /* Filters work on the comparison only. */
+    /* Edge and complement need the comparison. */
     if (event->config & FILTERS)
         event->config |= CCCR(UPMU_P4_CCCR_COMPARE);
     if (!check_word(pmu, group, &event->config) ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the manuals say of NetBurst's events: where each is counted, which cannot be
- * told apart by hyper-thread, what some models lack.  Pure; used to encode and place.
+ * Facts of the manuals about NetBurst's events: where each is counted, which are
+ * thread-independent, which some models lack.  Pure; used to encode and place.
  *
  * Sources: Intel SDM vol 3 (325384-059) 18.15, tables 19-28 to 19-34.  The CCCR select
  * of b2b_cycles, bnr, snoop and response is printed there as 3, which leads to
@@ -15,7 +15,7 @@
 #define CODE_BITS 0x7ffu
 #define EVENT_SELECT 0x3fu
 
-/* What else there is to say of an event. */
+/* Further properties of an event. */
 #define EVEN_ONLY 0x0800u
 #define ODD_ONLY 0x1000u
 #define EVEN_BEFORE_F27 0x2000u
@@ -27,8 +27,8 @@
 #define IQ(cccr_select, event_select) UPMU_P4_CODE(UPMU_P4_GROUP_IQ, cccr_select, event_select)
 
 /*
- * Thread-independent ones first, UPMU_P4_TI_EVENTS of them: thirteen by the manual; it
- * says nothing of the last four, which FreeBSD (sys/dev/hwpmc/hwpmc_piv.c) counts among them.
+ * Thread-independent ones first, UPMU_P4_TI_EVENTS of them: thirteen by the manual, which does not
+ * mention the last four; FreeBSD (sys/dev/hwpmc/hwpmc_piv.c) has them.
  */
 static const uint16_t p4_events[] = {
     MS(1, 0x01),    /* tc_deliver_mode */
@@ -113,8 +113,8 @@ unsigned upmu_p4_code(unsigned row)
 }
 
 /*
- * Tag bits 0 and 2 belong to even ESCRs, 1 and 3 to odd ones, so that one tag never
- * means two things; several at once may stand anywhere.
+ * Tag bits 0 and 2 belong to even ESCRs, 1 and 3 to odd ones, so that one tag never has two
+ * meanings; several bits together may be in either ESCR.
  */
 uint32_t upmu_p4_counters(const struct upmu_pmu *pmu, unsigned group, uint64_t word, int row)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ways to run a NetBurst event, and the registers of one: an event may stand in the
- * even or in the odd ESCR of its unit, each of which half of the group's counters see.
- * Pure; called by placement and by whoever loads what was placed.
+ * The alternatives of a NetBurst event, and the register values of one: an event may use the even
+ * or the odd ESCR of its unit; half of the group's counters see each of them.  Pure; called by
+ * placement and by the load of a placement.
  *
  * Sources: Intel SDM vol 3 (325384-059) 18.15.5 (cascading), 18.15.6 and tables 19-32
  * to 19-34 (tagging), 18.16 (hyper-threads); 18.15.3: an ESCR works, for tagging too,
@@ -15,9 +15,9 @@
 #if UPMU_BACKEND_X86_P4
 
 /*
- * Whose overflow starts whom: {target, initiator}, group by group.  By bit 30 of the
- * target's CCCR; from EXTENDED on by bit 11, which models 0 and 1 lack.  Those of a group of
- * four counters change sides.
+ * Which initiator can start which target: {target, initiator}, group by group.  By bit 30 of the
+ * target's CCCR; from EXTENDED on by bit 11, which models 0 and 1 lack.  In groups of four counters
+ * target and initiator are on different sides.
  */
 static const struct upmu_pair cascades[] = {
     {0, 2},  {1, 3},   {2, 0},   {3, 1},   {4, 6},   {5, 7},   {6, 4},   {7, 5},   {8, 10},  {9, 11},  {10, 8},
@@ -29,7 +29,7 @@ static const struct upmu_pair cascades[] = {
 
 #define CCCR(bits) ((bits) << 32)
 
-/* An ESCR as a hyper-thread wants it; words that name thread 1 are taken as they are. */
+/* An ESCR as a hyper-thread needs it; words that name thread 1 are used as they are. */
 static uint64_t escr_value(uint64_t word, unsigned thread)
 {
     uint64_t both = UPMU_P4_ESCR_T0_USR | UPMU_P4_ESCR_T0_OS;
@@ -46,13 +46,13 @@ static void add_value(struct upmu_slot *slot, unsigned resource, uint64_t value)
     slot->value[slot->resource_count++] = value;
 }
 
-/* What is claimed to count on one side, an ESCR first; `row`: of documented events, below 0: none. */
+/* The resources needed to count on one side, an ESCR first; `row`: of documented events, below 0: none. */
 static void fill_slot(struct upmu_slot *slot, unsigned group, uint64_t word, int row, unsigned thread, unsigned odd)
 {
     slot->resource_count = 1;
     slot->resource[0] = (uint8_t)(upmu_p4_even_escr(group, word) + odd);
     slot->value[0] = escr_value(word, thread);
-    /* A thread-independent event counts both threads, whoever asks: it has one owner. */
+    /* A thread-independent event always counts both threads: it has one owner. */
     if (row >= 0 && row < (int)UPMU_P4_TI_EVENTS)
         add_value(slot, UPMU_P4_RESOURCE_TI + (unsigned)row, thread);
 }
@@ -64,9 +64,10 @@ static uint64_t moved_tag(uint64_t word)
 }
 
 /*
- * The upstream ESCR of a tagging recipe.  Front-end tags are a single bit: each thread has
- * one RAT_ESCR for it, so that loads and stores cannot mix.  Tables 19-32 to 19-34 give the
- * split metrics the side of their SAAT_ESCR.  This and those below: how many ways there are; 0: not this one.
+ * The upstream ESCR of a tagging recipe.  Front-end tags are a single bit: each thread has one
+ * RAT_ESCR for it, so loads and stores cannot be counted together.  Tables 19-32 to 19-34 give the
+ * split metrics the side of their SAAT_ESCR.  This function and those below return the number of
+ * alternatives; 0: this kind of recipe does not apply.
  */
 static unsigned fill_upstream(const struct upmu_pmu *pmu, struct upmu_alternative *out, const struct upmu_event *event,
                               unsigned thread, unsigned odd)
@@ -89,7 +90,7 @@ static unsigned fill_upstream(const struct upmu_pmu *pmu, struct upmu_alternativ
         word = moved_tag(word);
         *value = (*value ^ mask) | mask << 1;
         out->twin = 0;
-        /* Raw words may have no neighbour in the mask, or one that the register lacks. */
+        /* The next mask bit of raw words may not exist, or not in this register. */
         if ((mask << 1 & ~UPMU_P4_ESCR_MASK) ||
             (*value & ~upmu_register_bits(pmu, UPMU_P4_ROW_ESCR + out->slot[0].resource[0])))
             return 0;
@@ -124,7 +125,7 @@ static unsigned fill_cascade(const struct upmu_pmu *pmu, struct upmu_alternative
     return out->slot[1].counters ? 4 : 0;
 }
 
-/* What the second word wants beside slot 0; `second`: the side of its ESCR. */
+/* What the second word needs in addition to slot 0; `second`: the side of its ESCR. */
 static unsigned fill_second(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned odd,
                             unsigned second, struct upmu_alternative *out)
 {
@@ -147,10 +148,10 @@ bool upmu_p4_alternative(const struct upmu_pmu *pmu, const struct upmu_event *ev
     uint32_t counters = event->counters;
     struct upmu_slot *slot = &out->slot[0];
 
-    /* Precise samples are made by counter 16, for the second thread by 17. */
+    /* Counter 16 makes precise samples, for the second thread counter 17. */
     if (event->attributes & UPMU_ATTR_PRECISE)
         counters &= UPMU_BIT32(thread ? 17 : 16);
-    /* Field by field: most of it is never looked at, and this is what a placement does most. */
+    /* Field by field, for speed: most fields are not read, and placement calls this most often. */
     out->slot_count = 1;
     out->pair_count = 0;
     out->helper = false;

@@ -35,7 +35,7 @@ enum {
 #define UPMU_P4_IQ_ESCR0 26u
 #define UPMU_P4_IQ_ESCR1 27u
 
-/* Of others that have a rule of their own.  There is no SSU_ESCR1. */
+/* Numbers of other ESCRs with special rules.  There is no SSU_ESCR1. */
 #define UPMU_P4_FSB_ESCR0 2u
 #define UPMU_P4_SAAT_ESCR0 14u
 #define UPMU_P4_RAT_ESCR0 28u
@@ -76,16 +76,16 @@ enum {
 #define UPMU_P4_CCCR_OVF (UINT64_C(1) << 31)
 #define UPMU_P4_CCCR_ENABLE_BIT 12u
 
-/* PEBS_ENABLE: what upmu writes, replay tags.  Bits 25 and 26, which make records, are not among it. */
+/* PEBS_ENABLE: upmu writes the replay tags, and not bits 25 and 26, which make records. */
 #define UPMU_P4_PEBS_TAGS (UINT64_C(0x19fff) | UINT64_C(1) << 24)
 #define UPMU_P4_PEBS_RECORDS (UINT64_C(3) << 25)
 
 extern const struct upmu_register_table upmu_p4_table;
 
 /*
- * Fill in what *pmu has of registers and counters as a family 15 CPU of this model
- * (0 to 6): table, rows present, limits, counters, what both threads of a core share.
- * The rest of *pmu stays.
+ * Fill in registers and counters of *pmu for a family 15 CPU of this model (0 to 6): table, rows
+ * present, limits, counters, what both threads of a core share.  Other members of *pmu are not
+ * changed.
  *
  * Context: any.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The NetBurst backend: what counters leave behind, who uses them at take-over, names,
- * and the table of its functions.
+ * The NetBurst backend: idle values, counters in use at take-over, names, and the table of its
+ * functions.
  */
 #include "backends/x86_p4/x86_p4.h"
 #include "core/bits.h"
@@ -24,7 +24,7 @@ static uint64_t no_acknowledgement(const struct upmu_pmu *pmu, uint32_t counters
     return 0;
 }
 
-/* Counters given up count nothing, start nothing, and keep no interrupt asserted (OVF). */
+/* Released counters count nothing, start no cascade, and keep no interrupt asserted (OVF). */
 static void release_counters(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image)
 {
     (void)pmu;
@@ -33,7 +33,7 @@ static void release_counters(const struct upmu_pmu *pmu, uint32_t counters, stru
                        counters & (0u - counters));
 }
 
-/* In use: enabled, asking for interrupts, or waiting for a cascade. */
+/* In use: enabled, the interrupt enabled, or waiting for a cascade. */
 #define IN_USE (UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_CASCADE | UPMU_P4_CCCR_OVF_PMI_T0 | UPMU_P4_CCCR_OVF_PMI_T1)
 
 static uint32_t claimed_counters(const struct upmu_pmu *pmu, const uint64_t *found)
@@ -47,8 +47,8 @@ static uint32_t claimed_counters(const struct upmu_pmu *pmu, const uint64_t *fou
 }
 
 /*
- * PEBS_ENABLE 25 and 26 make counters 16 and 17 write records, each for one hyper-thread (SDM 18.15.7).  They are not
- * ours to clear: the other hyper-thread may use them.
+ * PEBS_ENABLE 25 and 26 make counters 16 and 17 write records, each for one hyper-thread (SDM
+ * 18.15.7).  upmu does not clear them, because the other hyper-thread may use them.
  */
 static uint32_t counters_with_records(const struct upmu_pmu *pmu, const uint64_t *found, struct upmu_image *image)
 {

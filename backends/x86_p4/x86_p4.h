@@ -3,10 +3,10 @@
  * The NetBurst backend's functions, file by file; contracts are those of struct
  * upmu_backend in core/backend.h.  How the PMU works: docs/pentium4.md.
  *
- * An event's words: config is CCCR << 32 | ESCR of what is counted, config1 the same
- * of a second ESCR (what tags, what must be programmed as well, what starts a
- * cascade), config2 MATRIX_VERT << 32 | PEBS_ENABLE.  ESCRs stand there as for
- * hyper-thread 0; words that name thread 1 (bits 1:0) are taken as they are.
+ * An event's words: config is CCCR << 32 | ESCR of what is counted, config1 the same of a second
+ * ESCR (what tags, what must be programmed as well, what starts a cascade), config2 MATRIX_VERT <<
+ * 32 | PEBS_ENABLE.  ESCRs have the form for hyper-thread 0; words that name thread 1 (bits 1:0)
+ * are used as they are.
  */
 #ifndef UPMU_X86_P4_H
 #define UPMU_X86_P4_H
@@ -16,7 +16,7 @@
 
 extern const struct upmu_backend upmu_x86_p4_backend;
 
-/* FreeBSD's names are those of the catalogue with this before them, its enumerators' with PMC_EV_P4_. */
+/* FreeBSD's names are those of the catalogue with this prefix; its enumerators have the prefix PMC_EV_P4_. */
 #define UPMU_P4_PREFIX "p4-"
 
 /* upmu_pmu.quirks */
@@ -29,15 +29,15 @@ enum { UPMU_P4_GROUP_BPU, UPMU_P4_GROUP_MS, UPMU_P4_GROUP_FLAME, UPMU_P4_GROUP_I
 #define UPMU_P4_NO_ESCR 0xffu
 
 /*
- * Resources behind the registers: the n-th thread-independent event, whose value is
- * the hyper-thread that counts it.  Two threads cannot have one at the same time.
+ * Resources after those of registers: the n-th thread-independent event, whose value is the
+ * hyper-thread that counts it.  Only one hyper-thread can count it at a time.
  */
 #define UPMU_P4_RESOURCE_TI 47u
 #define UPMU_P4_TI_EVENTS 17u
 
 /*
- * An event as tables hold it, an ESCR and how to reach it: event select (bits 5:0),
- * CCCR select (8:6), counter group (10:9), the same as codes of catalogue rows.
+ * The code of an event in tables: an ESCR and its selects: event select (bits 5:0), CCCR select
+ * (8:6), counter group (10:9), the same as codes of catalogue rows.
  */
 #define UPMU_P4_CODE(group, cccr_select, event_select) ((group) << 9 | (cccr_select) << 6 | (event_select))
 #define UPMU_P4_CODE_GROUP(code) ((code) >> 9 & 3u)
@@ -48,11 +48,11 @@ enum { UPMU_P4_GROUP_BPU, UPMU_P4_GROUP_MS, UPMU_P4_GROUP_FLAME, UPMU_P4_GROUP_I
 
 /* upmu_event.flags: the event's row in the table of documented events + 1, or 0; flags1: that of config1. */
 
-/* What the second word of an event is. */
+/* The meaning of the second word of an event. */
 enum upmu_p4_second {
     UPMU_P4_ALONE,    /* there is none */
-    UPMU_P4_PARTNER,  /* the unit's other ESCR, which has to be programmed as well */
-    UPMU_P4_UPSTREAM, /* tags what is counted: needs an enabled counter on its unit */
+    UPMU_P4_PARTNER,  /* the unit's other ESCR, which must be programmed, too */
+    UPMU_P4_UPSTREAM, /* tags the counted uops: needs an enabled counter on its unit */
     UPMU_P4_INITIATOR /* of a cascade */
 };
 
@@ -65,8 +65,8 @@ int upmu_p4_find(unsigned group, uint64_t config);
 unsigned upmu_p4_code(unsigned row);
 
 /*
- * Counters that can count what a group's counters see by a word on this PMU; 0: the model
- * does not have it.  `row`: upmu_p4_find().
+ * The counters of a group that can count an event word on this PMU; 0: the model does not have the
+ * event.  `row`: upmu_p4_find().
  */
 uint32_t upmu_p4_counters(const struct upmu_pmu *pmu, unsigned group, uint64_t word, int row);
 
@@ -87,7 +87,7 @@ static inline uint32_t upmu_p4_side(unsigned group, unsigned odd)
 /* Words for a code and a mask, without privileges. */
 uint64_t upmu_p4_word(unsigned code, unsigned mask);
 
-/* What the second word of an event is. */
+/* The meaning of the second word of an event. */
 enum upmu_p4_second upmu_p4_second(const struct upmu_event *event);
 
 /* ---- p4_detect.c ---- */
