@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a CPU family is to the core: pure functions and tables.  A backend renders
- * values and names registers; it never calls a hook and never writes.
+ * The interface of a CPU family: pure functions and tables.  A backend renders values and names
+ * registers; it never calls a hook and never writes a register.
  */
 #ifndef UPMU_CORE_BACKEND_H
 #define UPMU_CORE_BACKEND_H
@@ -15,13 +15,12 @@
 #include <upmu/pmu.h>
 
 /*
- * One register value of an image.  `mask` says which bits are meant; the rest of
- * the register stays.  `guard` names the counters whose gate must be closed while
- * it changes.
+ * One register value of an image.  `mask` has the bits concerned; other bits of the register stay.
+ * `guard` has the counters whose gate must be closed while it changes.
  */
 struct upmu_image_entry {
     uint8_t row;
-    bool release; /* given up: ordered by its release rank */
+    bool release; /* released: ordered by its release rank */
     uint32_t guard;
     uint64_t mask;
     uint64_t value;
@@ -30,9 +29,9 @@ struct upmu_image_entry {
 #define UPMU_IMAGE_ENTRIES 48
 
 /*
- * A constant sequence that an erratum needs before a new event (UPMU_PMU_PRELUDE), run
- * with all gates closed.  Steps to counters and selects of others are left out, and
- * gates of others keep what they are.
+ * A constant sequence that an erratum needs before a new event (UPMU_PMU_PRELUDE), run with all
+ * gates closed.  Steps for counters and selects of other owners are left out, and their gates keep
+ * their state.
  */
 struct upmu_prelude_step {
     uint8_t row;
@@ -48,7 +47,7 @@ struct upmu_prelude {
 /* Values for the registers of one PMU. */
 struct upmu_image {
     uint8_t count;
-    bool overfull; /* an entry found no room: a bug in the backend */
+    bool overfull; /* there was no room for an entry: a bug in the backend */
     const struct upmu_prelude *prelude;
     struct upmu_image_entry entry[UPMU_IMAGE_ENTRIES];
 };
@@ -57,7 +56,7 @@ struct upmu_image {
 struct upmu_detection {
     void *context;
     void (*cpuid)(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
-    /* False: faults, or must not be touched (see upmu_port.msr_faults_are_safe). */
+    /* False: it faults, or must not be read (see upmu_port.msr_faults_are_safe). */
     bool (*rdmsr)(void *context, uint32_t msr, bool promised, uint64_t *out_value);
     uint32_t leaf0[4];
     uint32_t leaf1[4];
@@ -66,7 +65,7 @@ struct upmu_detection {
     bool hypervisor;
 };
 
-/* A CPUID leaf that detection reads if `bits` is 0, or word `gate` of those before it has one of them. */
+/* A CPUID leaf; detection reads it if `bits` is 0 or word `gate` of the words before has one of `bits`. */
 struct upmu_leaf {
     uint32_t leaf;
     uint32_t bits;
@@ -76,26 +75,26 @@ struct upmu_leaf {
 
 #define UPMU_LEAF_WORD(place, word) (4u * (place) + (word)) /* EAX to EDX are 0 to 3 */
 
-/* Read leaves up to the highest one that there is, four words each; others are zeros. */
+/* Read leaves up to the highest existing one, four words each; others are zero. */
 void upmu_detection_read(const struct upmu_detection *detection, uint32_t highest, const struct upmu_leaf *leaf,
                          unsigned count, uint32_t *out_words);
 
-/* Give a PMU what the detection itself says of its CPU; returns true. */
+/* Copy family, model and so on from the detection to the PMU; returns true. */
 bool upmu_detection_identify(const struct upmu_detection *detection, struct upmu_pmu *pmu);
 
 struct upmu_text;
 
-/* How the handler and the renderer want an event to run. */
+/* Flags for rendering an event. */
 #define UPMU_RENDER_INTERRUPT (1u << 0) /* overflow raises the PMI */
 #define UPMU_RENDER_THREAD1 (1u << 1)   /* for the second hyper-thread of the core (see `thread`) */
 
-/* struct upmu_row.flags, of an encoder's row alone: see struct upmu_backend.from_row. */
+/* struct upmu_row.flags, only in the encoder: see struct upmu_backend.from_row. */
 #define UPMU_ROW_OWN_NAME 0x8000u
 
 struct upmu_backend {
     const char *name;
 
-    /* Fill in *pmu for the executing CPU, or false: not mine. */
+    /* Fill in *pmu for the executing CPU; false: it is not of this family. */
     bool (*detect)(const struct upmu_detection *detection, struct upmu_pmu *out_pmu);
 
 #if UPMU_NAMES
@@ -103,33 +102,31 @@ struct upmu_backend {
     bool (*describe)(const char *name, struct upmu_pmu *out_pmu);
     const char *(*names)(unsigned i);
 
-    /* The catalogue of a PMU that is not called like it, or NULL: there is none, or it is. */
+    /* The catalogue of a PMU, where its name is not the PMU's; NULL: there is none, or it has the PMU's name. */
     const char *(*catalog)(const struct upmu_pmu *pmu);
 
-    /* What FreeBSD puts before the names of the catalogue ("p4-"), the last with two NULs; NULL: nothing. */
+    /* FreeBSD's prefixes of the names of the catalogue ("p4-"), the last with two NULs; NULL: none. */
     const char *prefixes;
     /*
-     * Apply one attribute to an event under construction.  `name` is as it was
-     * typed, its value's text stands behind it and '='; `value` is NULL if none was
-     * given, UINT64_MAX if it is no number.
-     * UPMU_ERR_NO_SUCH_ATTRIBUTE, _BAD_VALUE, _CONTRADICTION.
+     * Apply one attribute to an event under construction.  `name` is in the caller's text, where
+     * '=' and the text of the value follow; `value` is NULL if none was given, UINT64_MAX if it is
+     * no number. UPMU_ERR_NO_SUCH_ATTRIBUTE, _BAD_VALUE, _CONTRADICTION.
      */
     enum upmu_status (*attribute)(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,
                                   size_t length, const uint64_t *value);
     /*
-     * Start an event from a catalogue row with the masks already merged in.  The catalogue is
-     * upmu_catalog_of() event->id.  UPMU_ERR_UNSUPPORTED: the PMU has no such event; if it was found
-     * by a name that no architectural event has, it is asked for once more, with UPMU_ROW_OWN_NAME.
+     * Start an event from a catalogue row that contains its masks.  The catalogue is
+     * upmu_catalog_of() event->id.  UPMU_ERR_UNSUPPORTED: the PMU has no such event.  If the name
+     * is not that of an architectural event, the core then calls once more, with UPMU_ROW_OWN_NAME.
      */
     enum upmu_status (*from_row)(const struct upmu_pmu *pmu, const struct upmu_row *row, struct upmu_event *event);
     /*
-     * Unit mask bits that a word of a FreeBSD qualifier stands for ("core=all"), and
-     * the field they belong to; false: no such qualifier, or (with *out_field set) no
-     * such word.  May be NULL.
+     * The unit mask bits of a word of a FreeBSD qualifier ("core=all"), and the field that they
+     * belong to; false: no such qualifier, or (with *out_field set) no such word.  May be NULL.
      */
     bool (*qualifier)(const char *name, size_t name_length, const char *word, size_t length, uint16_t *out_field,
                       uint16_t *out_bits);
-    /* Append the attributes that the row (of a raw event: none) does not imply: ":u:c=2". */
+    /* Append the attributes that the row does not contain: ":u:c=2".  A raw event has no row. */
     void (*format)(const struct upmu_pmu *pmu, const struct upmu_event *event, const struct upmu_row *row,
                    struct upmu_text *out);
 #endif
@@ -140,62 +137,62 @@ struct upmu_backend {
     enum upmu_status (*finish)(const struct upmu_pmu *pmu, struct upmu_event *event);
 
     /*
-     * Which hyper-thread of its core the executing CPU is, 0 or 1, where that matters
-     * to the hardware.  NULL: always 0.  May read CPUID only.
+     * The number of the executing hyper-thread in its core, 0 or 1, where the hardware needs it.
+     * NULL: always 0.  May read CPUID only.
      */
     unsigned (*thread)(const struct upmu_detection *detection);
 
     /*
-     * The i-th way to run an event for hyper-thread `thread`, best first.  Of an event
-     * with UPMU_ATTR_CASCADE slot 0 is the target, slot 1 the initiator.
+     * The i-th way to run an event for hyper-thread `thread`, best first.  For UPMU_ATTR_CASCADE
+     * slot 0 is the target, slot 1 the initiator.
      */
     bool (*alternative)(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,
                         struct upmu_alternative *out);
 
-    /* Add the registers of a placed event to an image; the gates are the core's. */
+    /* Add the registers of a placed event to an image; the core sets the gates. */
     void (*render)(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
                    const uint8_t *counters, unsigned flags, struct upmu_image *image);
 
-    /* Registers that a counter leaves behind idle when it is given up. */
+    /* Add the idle values of counters that are released. */
     void (*release)(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image);
 
     /* Status word to counters, and counters to the acknowledgement. */
     uint32_t (*overflowed)(const struct upmu_pmu *pmu, uint64_t status);
     uint64_t (*acknowledge)(const struct upmu_pmu *pmu, uint32_t counters);
 
-    /* Counters in use by somebody, from the values found at take-over, by row. */
+    /* Counters in use at take-over, from the values found then, by row. */
     uint32_t (*claims)(const struct upmu_pmu *pmu, const uint64_t *found);
 
     /*
-     * Counters for which the hardware would write records to memory when they overflow, or
-     * that an overflow loads anew, from the same values; `image` not NULL: with the registers
-     * that end it, if that can be.  NULL: none.
+     * Counters for which the hardware would write records to memory when they overflow, or that an
+     * overflow loads anew, from the same values.  If `image` is not NULL, it gets the registers
+     * that end this, where possible.  NULL: none.
      */
     uint32_t (*records)(const struct upmu_pmu *pmu, const uint64_t *found, struct upmu_image *image);
 
     /*
-     * The resource that a counter in use by others looks at, by the value of its select
-     * register; UPMU_NO_RESOURCE: none.  NULL: no counter looks at any.
+     * The resource that a foreign counter uses, by the value of its select register;
+     * UPMU_NO_RESOURCE: none.  NULL: counters use no resources.
      */
     unsigned (*seen_by)(const struct upmu_pmu *pmu, unsigned counter, uint64_t select);
 
     /* Registers to set once at take-over (freeze bits off), as image entries. */
     void (*take_over)(const struct upmu_pmu *pmu, struct upmu_image *image);
 
-    /* Registers that a payload resource stands for: text for explanations. */
+    /* The register of a resource, as text for explanations. */
     const char *(*resource_name)(const struct upmu_pmu *pmu, unsigned resource);
 
-    /* Name of a counter: prefix and index. */
+    /* The name of a counter: prefix and index. */
     const char *(*counter_prefix)(const struct upmu_pmu *pmu, unsigned counter, unsigned *out_index);
 
     /*
-     * How a sampling unit is driven; false: not with this period.  What a sample needs before
-     * it is kept; false: it is dropped.  Where pmu->ibs is not 0.
+     * `ibs`: how a sampling unit is driven; false: not with this period.  `ibs_sample`: correct a
+     * sample; false: discard it.  Needed if pmu->ibs is not 0.
      */
     bool (*ibs)(const struct upmu_pmu *pmu, const struct upmu_ibs *ibs, struct upmu_ibs_plan *plan);
     bool (*ibs_sample)(const struct upmu_pmu *pmu, struct upmu_ibs_sample *sample);
 
-    /* The row of a resource; UPMU_NO_ROW: no register, but nobody shares it all the same. */
+    /* The row of a resource; UPMU_NO_ROW: it has no register, but still one value at a time. */
     unsigned (*resource_row)(const struct upmu_pmu *pmu, unsigned resource);
 };
 

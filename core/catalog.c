@@ -222,7 +222,7 @@ static inline void cuts_lookup(struct wanted *wanted)
 /*
  * Fold eight bytes: letters to lower case, - . : _ to UPMU_FOLDED_SEPARATOR.  *out_separators: the
  * lowest bit of each byte that is one.  Bit 7 of a byte of *high is set if that is DEL or no ASCII:
- * DEL looks like a separator, and others may make their neighbours look so.
+ * DEL looks like a separator, and other bytes may make the next byte look so.
  */
 static inline uint64_t fold_eight(uint64_t eight, uint64_t *out_separators, uint64_t *high)
 {
@@ -494,7 +494,7 @@ enum upmu_status upmu_catalog_merge(const struct upmu_catalog *catalog, struct u
         upmu_mask_read(catalog, &row.mask[i], &mask);
         if (!mask_merge(&row.row, &mask))
             return UPMU_ERR_CONTRADICTION;
-        /* A payload that somebody named is wired; one of defaults may be replaced. */
+        /* The payload of a named mask is wired; a payload of defaults may be replaced. */
         if (mask.flags & UPMU_MASK_PAYLOAD && id.masks >> i & 1u)
             row.row.flags |= UPMU_ROW_PAYLOAD;
     }

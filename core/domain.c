@@ -2,13 +2,12 @@
 /*
  * Claims on what several CPUs share (docs/DESIGN.md, "Domains").
  *
- * A claim word: bits 15:0 the CPUs that hold it, bit 16 set while its only holder
- * is about to change the value, bit 17 (parked) if its one holder needs it no more, bits
- * 31:18 a generation, which makes a word whose value was stored anew differ from its former
- * self.  The value is written only under bit 16, so whoever sees holders and bits 16 and
- * 17 clear may read it, and joins by a compare-and-swap that fails if the word has
- * changed since.  A parked word belongs to nobody; its holder only learns from it that
- * nobody has had the register since.
+ * A claim word: bits 15:0 the CPUs that hold it, bit 16 set while its only holder is about to
+ * change the value, bit 17 (parked) if its only holder no longer needs it, bits 31:18 a generation,
+ * which differs after each store of a value.  The value is written only under bit 16.  So a CPU
+ * that sees holders, and bits 16 and 17 clear, may read it, and joins by a compare-and-swap that
+ * fails if the word has changed since.  A parked word is free; it only tells its former holder that
+ * no other CPU has had the register since.
  */
 #include "core/domain.h"
 #include "core/apart.h"
@@ -36,8 +35,8 @@ static bool swap_word(uint32_t *word, uint32_t before, uint32_t after)
 }
 
 /*
- * Values are read while others may store them; a torn one is found out by the
- * compare-and-swap that follows.  By halves: 64-bit atomics need a library on i386.
+ * Values are read while another CPU may store them; the compare-and-swap that follows detects a
+ * torn value.  By halves: 64-bit atomics need a library on i386.
  */
 static uint64_t load_value(const struct upmu_domain *domain, unsigned resource)
 {
@@ -98,7 +97,7 @@ bool upmu_domain_recall(const struct upmu_domain *domain, unsigned row, uint64_t
     return true;
 }
 
-/* Once only, and by the holder of the register: its value is whole before anybody looks. */
+/* Only once, and by the holder of the register: the value is complete before another CPU reads it. */
 void upmu_domain_remember(struct upmu_domain *domain, unsigned row, uint64_t value)
 {
     domain->found[row] = value;
@@ -116,7 +115,7 @@ void upmu_domain_forget(struct upmu_domain *domain)
     memset(domain->known, 0, sizeof domain->known);
 }
 
-/* CPUs other than `slot` for whom a claim word stands for something that runs. */
+/* CPUs other than `slot` that hold a claim word for a running session. */
 static UPMU_APART uint32_t others_in(uint32_t word, uint8_t slot)
 {
     return word & UPMU_CLAIM_PARKED ? 0 : word & HOLDERS & ~UPMU_BIT32(slot);
@@ -143,7 +142,7 @@ static void give_up_word(struct upmu_domain *domain, uint8_t slot, unsigned what
     __atomic_fetch_add(&domain->generation, 1, __ATOMIC_RELAXED);
 }
 
-/* A counter is one store, as a handler may come at any moment; nobody shares it. */
+/* A counter is one store, because a handler may come at any moment; it is not shared. */
 enum upmu_claim upmu_domain_claim(struct upmu_domain *domain, uint8_t slot, unsigned what, uint64_t value)
 {
     uint32_t *word = &domain->claim[what];

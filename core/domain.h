@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Claims on what several CPUs share.  A claim word is taken and given back with a
- * 32-bit compare-and-swap; only holders write the register.
+ * Claims on what several CPUs share.  A claim word is taken and released with a 32-bit
+ * compare-and-swap; only holders write the register.
  */
 #ifndef UPMU_CORE_DOMAIN_H
 #define UPMU_CORE_DOMAIN_H
@@ -23,62 +23,63 @@ bool upmu_domain_end(struct upmu_domain *domain, uint8_t slot);
 /* Has another CPU taken over? */
 bool upmu_domain_others(const struct upmu_domain *domain, uint8_t slot);
 
-/* What a shared register held before the first CPU; false: nobody has looked yet. */
+/* The value of a shared register before the first CPU took over; false: it was not read yet. */
 bool upmu_domain_recall(const struct upmu_domain *domain, unsigned row, uint64_t *out_value);
 void upmu_domain_remember(struct upmu_domain *domain, unsigned row, uint64_t value);
 
-/* What was found there is not to be written back: it was the host's own. */
+/* Do not restore the value found there: it was the host's own. */
 void upmu_domain_disown(struct upmu_domain *domain, unsigned row);
 
-/* The last CPU has restored it all: the next one looks anew. */
+/* The last CPU has restored all registers: the next one reads them anew. */
 void upmu_domain_forget(struct upmu_domain *domain);
 
 /* What became of a claim. */
 enum upmu_claim {
     UPMU_CLAIM_LOST = 0, /* another CPU holds it, or was faster */
     UPMU_CLAIM_NEW,      /* others may have changed the register since this CPU had it, if it ever had */
-    UPMU_CLAIM_KEPT      /* nobody else has had it since */
+    UPMU_CLAIM_KEPT      /* no other CPU has had it since */
 };
 
-/* Set in a claim word whose only holder needs it no more: whoever wants it next takes it. */
+/* Set in a claim word whose only holder no longer needs it: any CPU can take it. */
 #define UPMU_CLAIM_PARKED (UINT32_C(1) << 17)
 
-/* What can be claimed: a resource by its number, a counter. */
+/* Indices of claim words: a resource by its number, a counter. */
 #define UPMU_DOMAIN_COUNTER(counter) (UPMU_RESOURCES + (counter))
 #define UPMU_DOMAIN_CLAIMS UPMU_DOMAIN_COUNTER(UPMU_COUNTERS)
 
 /*
- * Claim a counter for this CPU alone, or a resource with a value; several CPUs may hold an equal value.
- * Where this CPU holds another value already, what runs may use it: no other CPU can join from now on, and the
- * value is the former one until upmu_domain_settle() or upmu_domain_park().
+ * Claim a counter for this CPU alone, or a resource with a value; several CPUs may hold an equal
+ * value. If this CPU holds another value already, running sessions may use it: no other CPU can
+ * join from now on, and the value stays the former one until upmu_domain_settle() or
+ * upmu_domain_park().
  */
 enum upmu_claim upmu_domain_claim(struct upmu_domain *domain, uint8_t slot, unsigned what, uint64_t value);
 
-/* The value that a resource has from now on, if this CPU was about to change it; else nothing. */
+/* Set the new value of a resource that this CPU was about to change; otherwise no effect. */
 void upmu_domain_settle(struct upmu_domain *domain, uint8_t slot, unsigned what, uint64_t value);
 
-/* Does this CPU hold what a claim word stands for? */
+/* Does this CPU hold this claim? */
 static inline bool upmu_domain_holds(const uint32_t *word, uint8_t slot)
 {
     return (__atomic_load_n(word, __ATOMIC_RELAXED) & (UINT32_C(1) << slot | UPMU_CLAIM_PARKED)) == UINT32_C(1) << slot;
 }
 
-/* Does it, or is it parked by this CPU, and nobody has had it since? */
+/* The same, or parked by this CPU and not taken since? */
 static inline bool upmu_domain_keeps(const uint32_t *word, uint8_t slot)
 {
     return __atomic_load_n(word, __ATOMIC_RELAXED) >> slot & 1u;
 }
 
-/* Others may have it; as long as nobody takes it, a later claim says that it was kept. */
+/* Park a claim: other CPUs can take it; if none does, a later claim reports that it was kept. */
 void upmu_domain_park(struct upmu_domain *domain, uint8_t slot, unsigned what);
 
-/* Give it back for good: a later claim is a new one. */
+/* Release a claim: a later claim is a new one. */
 void upmu_domain_release(struct upmu_domain *domain, uint8_t slot, unsigned what);
 
 /* Counters that other CPUs hold. */
 uint32_t upmu_domain_taken(const struct upmu_domain *domain, uint8_t slot);
 
-/* Resource values that other CPUs hold: fills at most `capacity`, returns how many. */
+/* Resource values that other CPUs hold: fills at most `capacity`, returns the number. */
 unsigned upmu_domain_held(const struct upmu_domain *domain, uint8_t slot, struct upmu_held *held, unsigned capacity);
 
 #endif

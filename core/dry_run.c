@@ -16,7 +16,7 @@ struct dry_start {
     struct upmu_dry_run *dry_run;
 };
 
-/* Lies where the placement did its work. */
+/* It uses the memory of the placement. */
 struct dry_registers {
     struct upmu_bank bank;
     struct upmu_image image;
@@ -24,7 +24,7 @@ struct dry_registers {
 
 _Static_assert(sizeof(struct dry_registers) <= sizeof(struct upmu_place_work), "the work area is too small");
 
-/* What the session wants in registers; the counters that it opens. */
+/* The register values of the session, and the counters that it opens. */
 static uint32_t want_registers(struct upmu_session *session, const struct upmu_pmu *pmu, const struct upmu_joint *joint,
                                struct upmu_image *image)
 {

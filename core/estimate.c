@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How far an estimate may be from the truth (R23): three standard errors of the rate in
- * the slots that were seen, with the factor for having seen that many of all.
+ * The error of an estimate (R23): three standard errors of the rate in the runs that were seen,
+ * with the finite-population factor.  A slot is the time of one run.
  *
  * With c and d the count and the time of a slot and R = sum c / sum d, the residuals
  * c - R d have the sum of squares  V = sum c² - 2 R sum cd + R² sum d²;  the standard
@@ -18,7 +18,7 @@
 #define PART_LIMIT (UINT64_C(1) << 30)
 #define COUNTS_LIMIT (UINT64_C(1) << 31)
 
-/* What a slot can hold: more comes only of a clock that jumps, and would be shifted by more than a word has. */
+/* The most that a slot can hold: only a clock that jumps gives more, which would need a shift beyond 63. */
 static uint64_t in_slot(uint64_t now, uint64_t before)
 {
     return (now - before) << 4 >> 4;
@@ -97,7 +97,7 @@ uint64_t upmu_estimate_error(const struct upmu_set *set, const struct upmu_tally
     if (shift >= 64 || bound >> (64 - shift - 1) > 1)
         return ~UINT64_C(0);
     bound <<= shift;
-    /* And what one slot's end more or less is worth. */
+    /* And the effect of one slot more or less. */
     bound = upmu_muldiv(bound, count->enabled_ns, count->running_ns);
     return bound + (bound != ~UINT64_C(0));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events: a specification gets its meaning on a PMU, and an event its text.  Pure:
- * names come from the catalogue, bits from the backend.  docs/EVENTS.md says which
- * part of a specification means what.
+ * Events: from a specification to an event of a PMU, and from an event to its text.  Pure: names
+ * come from the catalogue, bits from the backend.  docs/EVENTS.md explains the parts of a
+ * specification.
  */
 #include <upmu/event.h>
 
@@ -36,7 +36,7 @@ enum upmu_status upmu_event_raw(const struct upmu_pmu *pmu, uint64_t config, uin
 
 #if UPMU_NAMES
 
-/* What raw words are called, and their halves on NetBurst. */
+/* The names of raw words, and of their halves on NetBurst. */
 static const struct {
     char name[8];
     uint8_t word, shift;
@@ -58,10 +58,10 @@ struct encoder {
     const struct upmu_pmu *pmu;
     const struct upmu_catalog *catalog;
     const struct upmu_spec *spec;
-    const struct upmu_spec_part *part; /* looked at; what a refusal blames */
+    const struct upmu_spec_part *part; /* the present part, which a refusal names */
     const char *text;                  /* the part's */
-    uint64_t value; /* of the part: a number, or the highest one, which nothing takes */
-    const struct upmu_spec_part *near; /* up to its end there may be a misspelt name; NULL: no */
+    uint64_t value; /* of the part: its number, or UINT64_MAX, which no attribute accepts */
+    const struct upmu_spec_part *near; /* a misspelt name may reach up to its end; NULL: no */
     uint32_t used;  /* bit i: attribute i belongs to the name or the code */
     bool is_number;
     bool replaced;  /* the unit mask or the payload is given as a whole */
@@ -123,7 +123,7 @@ static size_t prefix_length(const struct encoder *encoder)
     return 0;
 }
 
-/* The longest text from NAME on, cut at a ':', that the catalogue knows; its first bytes may be a prefix. */
+/* The longest text from NAME on, cut at a ':', that is in the catalogue; its first bytes may be a prefix. */
 static bool find_in_catalog(struct encoder *encoder)
 {
     const struct upmu_spec *spec = encoder->spec;
@@ -153,7 +153,7 @@ static bool find_in_catalog(struct encoder *encoder)
     }
 }
 
-/* First among events from outside, then among those built in. */
+/* First among events from outside, then among built-in events. */
 static bool find_name(struct encoder *encoder)
 {
     encoder->catalog = encoder->pmu->imported;
@@ -163,7 +163,7 @@ static bool find_name(struct encoder *encoder)
     return find_in_catalog(encoder);
 }
 
-/* Whether an event was found by a name that is no architectural event's: its model's table has it. */
+/* Was an event found by a name that is not architectural?  Then the model's table has it. */
 static bool is_own_name(const struct encoder *encoder)
 {
     const struct upmu_catalog *named = upmu_catalog_find("ix86arch");
@@ -183,7 +183,7 @@ static bool is_raw(struct encoder *encoder)
             upmu_text_digits(encoder->text + 1, encoder->part->length - 1u, 16, &encoder->raw[0]));
 }
 
-/* ---- What decides the code: raw words, unit masks ---- */
+/* ---- The parts that determine the code: raw words, unit masks ---- */
 
 static enum upmu_status take_raw_word(struct encoder *encoder)
 {
@@ -212,9 +212,8 @@ static bool add_mask(struct encoder *encoder, const char *name, size_t length)
 }
 
 /*
- * Set a field of the unit mask: by the mask with just these bits, or, where masks
- * exclude each other, by number.  A group belongs to the field if its masks set bits
- * there and nowhere else.
+ * Set a field of the unit mask: by the mask with exactly these bits, or by number where masks
+ * exclude each other.  A group belongs to the field if its masks set bits only there.
  */
 static enum upmu_status add_field(struct encoder *encoder, unsigned field, unsigned bits)
 {
@@ -292,7 +291,7 @@ static enum upmu_status add_numbered_masks(struct encoder *encoder)
 }
 #endif
 
-/* UPMU_ERR_NO_SUCH_ATTRIBUTE: the part says something else. */
+/* UPMU_ERR_NO_SUCH_ATTRIBUTE: the part is something else. */
 static UPMU_APART enum upmu_status take_code(struct encoder *encoder)
 {
     const struct upmu_spec_part *part = encoder->part;
@@ -336,8 +335,8 @@ static enum upmu_status set_pin(struct encoder *encoder)
 }
 
 /*
- * In a catalogue of flat names, EVENT:MASK:MASK2 where EVENT:MASK2 is a name, too:
- * MASK2 is a unit mask and not the attribute that may be called so (EDGE, ANY).
+ * In a catalogue of flat names, EVENT:MASK:MASK2 where EVENT:MASK2 is a name, too: MASK2 is a unit
+ * mask and not an attribute of the same name (EDGE, ANY).
  */
 static bool is_second_mask(const struct encoder *encoder)
 {
@@ -391,7 +390,7 @@ static enum upmu_status apply_attribute(struct encoder *encoder)
     return mask && (encoder->row.flags & UPMU_ROW_MASKED) ? UPMU_ERR_NO_SUCH_MASK : UPMU_ERR_NO_SUCH_ATTRIBUTE;
 }
 
-/* First those that decide the code, then the others. */
+/* First the parts that determine the code, then the others. */
 static enum upmu_status use_attributes(struct encoder *encoder, bool all)
 {
     for (unsigned i = 0; i < encoder->spec->attribute_count; i++) {
@@ -468,7 +467,7 @@ static UPMU_APART enum upmu_status finish_event(struct encoder *encoder)
         if (encoder->value >= UPMU_FIXED_COUNTER(0) &&
             (encoder->value >= UPMU_COUNTERS || !(encoder->pmu->general >> encoder->value & 1u)))
             return UPMU_ERR_BAD_VALUE;
-        /* Of the event's class: a general counter where the event has one, else a fixed counter. */
+        /* The index is in the event's class: a general counter if the event can use one, otherwise a fixed counter. */
         if (!(event->counters & encoder->pmu->general))
             encoder->value += UPMU_FIXED_COUNTER(0);
         status = set_pin(encoder);
@@ -493,7 +492,7 @@ enum upmu_status upmu_event_encode(const struct upmu_pmu *pmu, const struct upmu
     encoder.spec = spec;
     encoder.event.pmu = pmu->index;
     status = begin_event(&encoder);
-    /* A mask is missing: what looks like one and is none is to blame. */
+    /* A mask is missing: the refusal names the part that looks like a mask. */
     if (status == UPMU_OK || status == UPMU_ERR_MASK_REQUIRED) {
         enum upmu_status used = use_attributes(&encoder, true);
 
@@ -508,7 +507,7 @@ enum upmu_status upmu_event_encode(const struct upmu_pmu *pmu, const struct upmu
     }
     (void)upmu_why_refuse(why, status, pmu, spec->text, encoder.part->position,
                           upmu_spec_part_end(encoder.part) - encoder.part->position);
-    /* (One or two letters behind an event that there is are no unit mask.) */
+    /* (One or two letters after an existing event are not taken for a unit mask.) */
     if (why && encoder.near && encoder.catalog && !upmu_why_asks_attribute(why))
         (void)upmu_catalog_nearest(encoder.catalog, spec->text + spec->name.position,
                                    name_length(&encoder, encoder.near), &why->nearest);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What becomes of overflows (include/upmu/format.h): the default format, which fills
- * the ring, and the way to those of the host.
+ * What an overflow produces (include/upmu/format.h): the default format, which fills the ring, and
+ * calls of the host's formats.
  */
 #include "core/format_core.h"
 #include "core/bits.h"

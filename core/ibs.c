@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sampling units beside the counters.  A unit puts a sample down and waits; the handler
- * takes it and lets the unit go on.  One writer of the queue: the handler, and while
- * `closing` is set the local side.
+ * Sampling units, which are independent of counters.  A unit stores a sample in its registers and
+ * waits; the handler reads it and continues the unit.  One writer of the queue: the handler, or the
+ * local side while `closing` is set.
  */
 #include <upmu/ibs.h>
 
@@ -86,21 +86,21 @@ unsigned upmu_ibs_handle(struct upmu_cpu *cpu, const struct upmu_frame *frame)
         if (!ibs || ibs->closing || !take_sample(cpu, ibs, frame))
             continue;
         taken++;
-        /* (One that is not armed again would be silent.) */
+        /* (A unit that is not armed again would stay silent.) */
         if (!take_steps(&cpu->bank, ibs->plan.step + ibs->plan.starts, ibs->plan.agains))
             (void)take_steps(&cpu->bank, ibs->plan.step + ibs->plan.starts, ibs->plan.agains);
     }
     return taken;
 }
 
-/* Where a unit puts down what its sample is of. */
+/* The address of a unit's sample. */
 static bool look_at_place(struct upmu_cpu *cpu, const struct upmu_ibs *ibs, uint64_t *out_value)
 {
     return upmu_bank_look(&cpu->bank, ibs->plan.row[UPMU_IBS_OP_RIP], out_value);
 }
 _Static_assert((unsigned)UPMU_IBS_OP_RIP == (unsigned)UPMU_IBS_FETCH_LINEAR, "at the same place");
 
-/* What faults is tried again: a unit that runs on would have no owner.  `done`: steps that were taken already. */
+/* A faulting step is tried again, because a running unit would have no owner.  `done`: steps taken already. */
 static bool end_unit(struct upmu_cpu *cpu, struct upmu_ibs *ibs, unsigned done)
 {
     struct upmu_ibs_plan *plan = &ibs->plan;
@@ -145,9 +145,9 @@ static enum upmu_status start_unit(struct upmu_cpu *cpu, void *argument)
 }
 
 /*
- * Its interrupt may still come.  The write that stops a unit also throws away a sample that was completed since the
- * last look: a unit that has another way to be disabled is looked at after that, else a sample that the registers
- * show is lost.
+ * Its interrupt may still come.  The write that stops a unit also discards a sample that was
+ * completed since the last read.  A unit with the alternate disable bit is read after it is
+ * disabled; on other units a sample that the registers show is lost.
  */
 static bool stop_unit(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
 {

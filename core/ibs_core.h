@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sampling units beside the counters: the handler's part, and the end of a CPU's life.
+ * Sampling units: the handler's part, and the end of a CPU's life.
  */
 #ifndef UPMU_CORE_IBS_CORE_H
 #define UPMU_CORE_IBS_CORE_H
@@ -10,7 +10,7 @@
 
 #if UPMU_IBS
 
-/* A unit's registers in the handler: how many samples it took (0 or 1). */
+/* Read a unit in the handler; returns the number of samples taken (0 or 1). */
 unsigned upmu_ibs_handle(struct upmu_cpu *cpu, const struct upmu_frame *frame);
 
 /* Stop all units of a CPU that leaves or sleeps; false: a register faulted.  In a local bracket. */

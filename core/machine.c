@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Machines: the port's contract checked at the door, and which PMU a CPU has.
+ * Machines: check of the port, and detection of a CPU's PMU.
  */
 #include "core/apart.h"
 #include "core/backend.h"
@@ -10,7 +10,7 @@
 #include "core/text.h"
 #include "core/why.h"
 
-/* Mandatory ones, and those that come as a pair. */
+/* Mandatory hooks, and hooks that are given as a pair. */
 static UPMU_INSIDE enum upmu_status check_hooks(struct upmu_machine *machine)
 {
 #if !UPMU_PORT_STATIC
@@ -46,7 +46,7 @@ uint64_t upmu_machine_clock_ns(const struct upmu_machine *machine)
     return port_clock_ns(machine->port);
 }
 
-/* A detection and where it reads. */
+/* A detection and the port that it reads through. */
 struct reader {
     struct upmu_detection detection;
     const struct upmu_port *port;
@@ -86,7 +86,7 @@ static void read_identity(struct upmu_detection *detection)
     detection->hypervisor = detection->leaf1[2] >> 31;
 }
 
-/* A PMU of this machine that is the same, whatever was imported for it, or a place for a new one. */
+/* An equal PMU of this machine (except for imported events), or a place for a new one. */
 static enum upmu_status find_pmu(struct upmu_machine *machine, struct upmu_pmu *pmu, const struct upmu_pmu **out_pmu)
 {
     struct upmu_pmu *place = machine->pmu;
@@ -106,7 +106,7 @@ static enum upmu_status find_pmu(struct upmu_machine *machine, struct upmu_pmu *
     return UPMU_ERR_NO_SPACE;
 }
 
-/* Why no backend knows this CPU, for people: "leaf 0AH is 0, under KVMKVMKVM". */
+/* Why no backend detects this CPU, in words: "leaf 0AH is 0, under KVMKVMKVM". */
 static UPMU_APART enum upmu_status say_why_none(struct upmu_machine *machine, const struct upmu_detection *detection)
 {
     struct upmu_why *why = &machine->why;
@@ -116,7 +116,7 @@ static UPMU_APART enum upmu_status say_why_none(struct upmu_machine *machine, co
     upmu_text_begin(&out, why->word, sizeof why->word);
     if (detection->leaf0[0] >= 10u)
         port_cpuid(machine->port, 10, 0, leaf);
-    /* "Genu": Intel's CPUs say what they have in leaf 0AH (SDM vol 2, CPUID). */
+    /* "Genu": Intel's CPUs report their PMU in leaf 0AH (SDM vol 2, CPUID). */
     if (detection->leaf0[1] == 0x756e6547u && !(leaf[0] & 0xffu))
         upmu_text_string(&out, "leaf 0AH is 0");
     else

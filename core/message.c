@@ -2,7 +2,7 @@
 /*
  * The queue of messages: one writer (an interrupt handler), one reader.
  *
- * `head` and `tail` count for ever, modulo 2^32; a slot is their low bits.
+ * `head` and `tail` count modulo 2^32; their low bits are the index of a slot.
  */
 #include "core/message_core.h"
 #include "core/mem.h"

@@ -9,12 +9,12 @@
 #include <upmu/message.h>
 
 /*
- * Queue a message about an overflow that notifies and call the hooks; a session without
- * a queue has nobody to tell.  False: there was no room.  Context: nmi.
+ * Queue a message about an overflow that notifies and call the hooks; nothing happens for a session
+ * without a queue.  False: there was no room.  Context: nmi.
  */
 bool upmu_message_put(const struct upmu_overflow *overflow);
 
-/* The session is restarted: the thread runs on if it was blocked.  Context: any. */
+/* The session is restarted: a blocked thread continues.  Context: any. */
 void upmu_message_restarted(struct upmu_session *session);
 
 #endif

@@ -13,7 +13,7 @@
 
 #if UPMU_METRICS
 
-/* A byte is right to half of a 255th. */
+/* A byte is exact to half of a 255th. */
 #define WHOLE 255u
 
 static UPMU_APART struct upmu_tally *slots_of(struct upmu_session *session)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Top-down metrics (R29): bytes of PERF_METRICS, fractions of the slots that fixed
- * counter 3 has counted since both were zeroed.  A session's metrics are taken
- * together; each taking ends a window and begins a new one.
+ * Top-down metrics (R29): bytes of PERF_METRICS, fractions of the slots that fixed counter 3 has
+ * counted since both were zeroed.  A session's metrics are read together; each read ends a window
+ * and begins a new one.
  */
 #ifndef UPMU_CORE_METRICS_H
 #define UPMU_CORE_METRICS_H
@@ -28,7 +28,7 @@ static inline bool upmu_session_has_metrics(const struct upmu_session *session)
  */
 enum upmu_status upmu_metrics_begin(struct upmu_cpu *cpu, struct upmu_session *session);
 
-/* Take the window into the tallies; the gates are closed.  False: a register faulted. */
+/* Add the window to the tallies; the gates are closed.  False: a register faulted. */
 bool upmu_metrics_take(struct upmu_cpu *cpu, struct upmu_session *session);
 
 /* Both, while the session runs, in a local bracket; a fault stops the session. */

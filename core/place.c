@@ -6,13 +6,12 @@
  * Every way to run a request is fetched once and becomes an `option` in the work
  * area; values of resources become small numbers.
  *
- * Requests that share neither counters nor resources are solved apart.  A matching
- * of counters to slots, each slot with the union of the counters that its options
- * leave, suggests an option for each request; most sets are done with that.  Where
- * two suggestions contradict each other, the search decides for one of them.  Two
- * prunings follow each decision: an option whose value contradicts a settled one is
- * dropped, and the matching must still exist.  It is kept by augmenting paths and
- * mended after each step, so taking a decision back needs no copy of it.
+ * Requests that share neither counters nor resources are solved separately.  A matching of counters
+ * to slots, each slot with the union of the counters that its options leave, suggests an option for
+ * each request; most sets are done with that.  Where two suggestions contradict each other, the
+ * search decides for one of them.  Two prunings follow each decision: an option whose value
+ * contradicts a settled one is dropped, and the matching must still exist.  It is kept by
+ * augmenting paths and mended after each step, so taking a decision back needs no copy of it.
  */
 #include "core/apart.h"
 #include "core/mem.h"
@@ -56,7 +55,7 @@ void upmu_placement_lift(struct placement *p, unsigned rules)
     }
 }
 
-/* Both of each pair of which there is one. */
+/* For each bit set, both bits of its pair. */
 static uint64_t with_twins(uint64_t resources)
 {
     uint64_t second = UINT64_C(0xaaaaaaaaaaaaaaaa);
@@ -118,7 +117,7 @@ static UPMU_APART_IF_SMALL unsigned option_in_use(const struct placement *p, uns
     return PLACE_OPTIONS;
 }
 
-/* Requests that could stay, each for itself. */
+/* Requests that could stay, each considered alone. */
 static uint32_t find_stayers(struct placement *p)
 {
     uint32_t stayers = 0;
@@ -132,8 +131,8 @@ static uint32_t find_stayers(struct placement *p)
 }
 
 /*
- * Place a component with as many of `stayers` as possible where they are: all, or
- * none, to know whether it fits, and then one more as long as it does.
+ * Place a component and keep as many of `stayers` as possible where they are: first all; then none,
+ * to know whether it fits; then one more as long as it fits.
  */
 static enum upmu_status solve_component(struct placement *p, uint32_t members, uint32_t stayers)
 {
@@ -186,8 +185,8 @@ static void write_results(const struct placement *p, struct upmu_place_result *o
 }
 
 /*
- * Component by component.  If the area could not hold all requests, those that it holds may collide already,
- * even with their helpers served.
+ * Component by component.  If the area could not hold all requests, those that it holds may
+ * conflict already, even with their helpers served.
  */
 static UPMU_APART enum upmu_status place_requests(struct placement *p, struct upmu_place_result *out,
                                                   struct upmu_why *why)

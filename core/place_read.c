@@ -46,7 +46,7 @@ static unsigned number_claim(struct placement *p, unsigned resource, uint64_t va
     return claim;
 }
 
-/* Is the last claim of a list on a resource that another one of it wants with another value? */
+/* Is the last claim of a list on a resource that another claim of it needs with another value? */
 static bool is_torn(const struct placement *p, const uint8_t *list, const uint8_t *last)
 {
     while (++list != last)
@@ -56,8 +56,9 @@ static bool is_torn(const struct placement *p, const uint8_t *list, const uint8_
 }
 
 /*
- * Keep the option under construction, or one for each pair that the slots allow; NULL: one is malformed.  If the
- * last slot is a helper, it is kept with no counter and serving nobody, and with a counter of its own.
+ * Keep the option under construction, or one for each pair that the slots allow; NULL: one is
+ * malformed.  If the last slot is a helper, it makes two options: without a counter (it serves no
+ * other helper), and with a counter of its own.
  */
 static UPMU_APART_IF_SMALL struct place_option *keep_options(struct placement *p, struct place_option *option,
                                                              const struct upmu_alternative *from)

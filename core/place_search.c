@@ -15,7 +15,7 @@ static uint32_t unit_request(unsigned unit)
     return UPMU_BIT32(unit & (UPMU_REQUESTS - 1u));
 }
 
-/* Which of some counters is tried first. */
+/* The counter of a mask that is tried first. */
 static UPMU_APART_IF_SMALL unsigned preferred_counter(const struct placement *p, uint32_t counters)
 {
     unsigned best = upmu_bits_lowest(counters);
@@ -26,7 +26,7 @@ static UPMU_APART_IF_SMALL unsigned preferred_counter(const struct placement *p,
     return best;
 }
 
-/* Which of some counters a unit tries first: of its best option, the preferred one. */
+/* The counter of a mask that a unit tries first: the preferred one of its best option. */
 static unsigned best_counter(const struct placement *p, unsigned unit, uint32_t counters)
 {
     unsigned request = unit & (UPMU_REQUESTS - 1u), slot = unit >> 5;
@@ -38,7 +38,7 @@ static unsigned best_counter(const struct placement *p, unsigned unit, uint32_t 
     return preferred_counter(p, best);
 }
 
-/* Remember who blocks whom: the owners of some counters, and others. */
+/* Remember which requests block a request: the owners of some counters, and others. */
 static void note_witness(struct placement *p, uint32_t counters, uint32_t witness)
 {
     for (; counters != 0; counters &= counters - 1u)
@@ -72,9 +72,9 @@ static void shift_units(struct placement *p, const uint8_t *parent, unsigned uni
 }
 
 /*
- * Find a counter for a unit, moving others if need be; with NO_UNIT, a counter
- * outside the limit for some unit that is under it.  If there is no path, no
- * matching of these units is larger, or uses fewer limited counters.
+ * Find a counter for a unit and move other units if necessary; with NO_UNIT, a counter outside the
+ * limit for some unit that is under it.  If there is no path, no matching of these units is larger,
+ * or uses fewer limited counters.
  */
 static bool find_counter(struct placement *p, unsigned unit)
 {
@@ -215,7 +215,7 @@ static bool has_claim(const struct placement *p, const struct place_option *opti
     return false;
 }
 
-/* The pair of resources on one of which a served helper wants a counter. */
+/* The pair of resources on one of which a served helper needs a counter. */
 static UPMU_APART_IF_SMALL unsigned helper_pair(const struct placement *p, const struct place_option *option)
 {
     const uint8_t *list = &p->list[option->claims];
@@ -235,7 +235,7 @@ static uint32_t pairs_served(const struct placement *p, const struct place_optio
     return pairs;
 }
 
-/* The options left of a request that make a claim, or that serve a pair: SERVES(pair). */
+/* The remaining options of a request that make a claim, or that serve a pair: SERVES(pair). */
 static uint32_t options_with(const struct placement *p, unsigned request, unsigned claim)
 {
     uint32_t with = 0;
@@ -250,7 +250,7 @@ static uint32_t options_with(const struct placement *p, unsigned request, unsign
     return with;
 }
 
-/* Does a request make a claim of its first option left in any case? */
+/* Do all remaining options of a request make this claim of the first one? */
 static bool makes_always(const struct placement *p, unsigned request, unsigned claim)
 {
     uint32_t left = p->u.search.viable[request];
@@ -271,7 +271,7 @@ static UPMU_APART_IF_SMALL void exclude_options(struct placement *p, unsigned re
         exclude_option(p, p->first[request] + upmu_bits_lowest(options), because);
 }
 
-/* Exclude what contradicts a claim that a request makes in any case. */
+/* Exclude options that contradict a claim that all options of a request make. */
 static void spread_claim(struct placement *p, unsigned request, unsigned claim)
 {
     unsigned resource = p->resource[claim];
@@ -294,7 +294,7 @@ static void spread_claim(struct placement *p, unsigned request, unsigned claim)
     }
 }
 
-/* What all options left of a request claim, nobody else can have otherwise: note that, and exclude it if asked so. */
+/* Claims that all remaining options of a request make: note them and, if `exclude`, exclude contradicting options. */
 static void spread_request(struct placement *p, unsigned request, bool exclude)
 {
     unsigned index = p->first[request] + upmu_bits_lowest(p->u.search.viable[request]);
@@ -314,7 +314,7 @@ static void spread_request(struct placement *p, unsigned request, bool exclude)
     }
 }
 
-/* Who has a certain counter in any case bars it to those tied to it. */
+/* A request with only one possible counter excludes that counter from paired requests. */
 static void spread_counters(struct placement *p, unsigned request)
 {
     uint32_t holder = UPMU_BIT32(request);
@@ -344,7 +344,7 @@ static void spread_counters(struct placement *p, unsigned request)
 
 /* ---- Helpers ---- */
 
-/* An option left by which somebody of the request's set serves a helper, a suggested one if asked so; or NO_OPTION. */
+/* A remaining option of the request's set that serves a helper; if asked so, a suggested one; or NO_OPTION. */
 static unsigned find_server(struct placement *p, unsigned request, unsigned pair, bool suggested)
 {
     const uint8_t *set_of = p->input->set_of;
@@ -369,10 +369,10 @@ static unsigned find_server(struct placement *p, unsigned request, unsigned pair
     return NO_OPTION;
 }
 
-/* Helpers that nobody left can serve need a counter of their own. */
+/* Helpers that no remaining request can serve need a counter of their own. */
 static void give_up_serving(struct placement *p)
 {
-    uint32_t lasting = p->served; /* pairs served by somebody who serves those to come, too */
+    uint32_t lasting = p->served; /* these pairs are already served for every later request */
 
     for (uint32_t left = p->members & p->helpers; left != 0; left &= left - 1u) {
         unsigned request = upmu_bits_lowest(left);
@@ -457,7 +457,7 @@ static void begin_search(struct placement *p, uint32_t members, uint32_t pinned)
     }
 }
 
-/* The options that a decision is for. */
+/* The options of a decision. */
 static uint32_t options_decided(const struct placement *p, const struct place_decision *decision)
 {
     unsigned request = p->option[decision->option].request;
@@ -468,8 +468,8 @@ static uint32_t options_decided(const struct placement *p, const struct place_de
 }
 
 /*
- * Try those options of a request that make a claim of the given one, the first in a list that not all make; that
- * option alone, if there is none.
+ * Try the options of a request that make one claim of the given option: the first claim in its list
+ * that not all options make.  If there is no such claim, try that option alone.
  */
 static void decide(struct placement *p, unsigned index, const uint8_t *list)
 {
@@ -492,7 +492,7 @@ static void decide(struct placement *p, unsigned index, const uint8_t *list)
     exclude_options(p, request, viable & ~tried, 0);
 }
 
-/* Whoever the witness cannot be placed because of belongs to it. */
+/* Add to the witness every request that prevents its placement. */
 static void complete_witness(struct placement *p)
 {
     uint32_t left = p->witness, whole = 0;
@@ -506,8 +506,8 @@ static void complete_witness(struct placement *p)
 }
 
 /*
- * Take back the last decision that the witness depends on, and exclude what it tried;
- * false: it depends on none.
+ * Undo the last decision that the witness depends on, and exclude what it tried; false: it depends
+ * on none.
  */
 static bool reverse_decision(struct placement *p)
 {
@@ -530,7 +530,7 @@ static bool reverse_decision(struct placement *p)
 
 /* ---- Suggestions ---- */
 
-/* Do the counters that a request has allow an option? */
+/* Do the counters of a request allow an option? */
 static bool option_is_matched(const struct placement *p, const struct place_option *option, unsigned unit)
 {
     const uint32_t *counters = option->counters;
@@ -571,8 +571,8 @@ static bool make_claims(const struct placement *p, unsigned index, uint8_t *made
 }
 
 /*
- * Note what the matching suggests, and decide where that does not hold: of two requests
- * that contradict each other, for what the first one claims.  True: it holds.
+ * Note the options that the matching suggests.  If two requests contradict each other, decide for
+ * the claim of the first one.  True: there is no contradiction.
  */
 static bool suggestions_agree(struct placement *p)
 {
@@ -597,7 +597,7 @@ static bool suggestions_agree(struct placement *p)
     return true;
 }
 
-/* ---- One after the other ---- */
+/* ---- A pass, request by request ---- */
 
 /* Give the slots of an option counters that are left; false: there are not enough. */
 static bool take_counters(struct placement *p, const struct place_option *option)
@@ -622,8 +622,8 @@ static bool take_counters(struct placement *p, const struct place_option *option
 }
 
 /*
- * Give a request the first of its options that agrees with the claims made and has counters left,
- * and one who serves it.
+ * Give a request the first of its options that agrees with the claims made, has counters left, and
+ * has a server for its helper.
  */
 static bool take_option(struct placement *p, unsigned request, uint8_t *made, uint32_t *serving)
 {
@@ -649,8 +649,9 @@ static bool take_option(struct placement *p, unsigned request, uint8_t *made, ui
 }
 
 /*
- * The requests one after the other, without looking back, those that found nothing the last time first.  Enough
- * for nearly all sets that fit, and else a start for the matching.  Returns those that have nothing.
+ * Place the requests one after the other, without undoing, those first that found no place the last
+ * time.  This is enough for nearly all sets that fit; for others it is a start for the matching.
+ * Returns the requests without a place.
  */
 static uint32_t take_options(struct placement *p)
 {
@@ -681,7 +682,7 @@ static uint32_t take_options(struct placement *p)
         request = upmu_bits_lowest(next);
         if (take_option(p, request, made, &serving))
             continue;
-        /* Those on the same counters will have to be placed again. */
+        /* Requests on the same counters must be placed again. */
         p->failed |= next;
         for (uint32_t others = left; others != 0; others &= others - 1u)
             if (p->counters[upmu_bits_lowest(others)] & p->counters[request])
@@ -705,7 +706,7 @@ uint32_t upmu_placement_try(struct placement *p, uint32_t members, uint32_t pinn
 
 /* ---- The search ---- */
 
-/* Is every helper served that has no counter?  If not, make a step towards it. */
+/* Is every helper without a counter served?  If not, make the next decision. */
 static bool helpers_are_served(struct placement *p)
 {
     for (uint32_t left = p->members & p->helpers; left != 0; left ^= UPMU_BIT32(upmu_bits_highest(left))) {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why a placement does not exist: an inclusion-minimal colliding subset, found by
- * leaving out one request after the other, and what it collides over, found by
- * lifting one rule after the other.
+ * Why a placement does not exist: a conflicting subset from which no request can be left out, found
+ * by leaving out one request after the other; and the cause of the conflict, found by lifting one
+ * rule after the other.
  */
 #include "core/placement.h"
 
-/* What the requests of a subset have in common. */
+/* Common properties of the requests of a subset. */
 struct place_needs {
     uint32_t counters;
     uint64_t contested; /* resources with several values */
     uint64_t shared;    /* of these, those that several requests claim */
     uint64_t common;    /* resources that all claim */
-    unsigned blocker;   /* resource by which others block one of them */
+    unsigned blocker;   /* resource that blocks one of them because it is in use elsewhere */
 };
 
 static struct place_needs needs_of(const struct placement *p, uint32_t members)
@@ -34,9 +34,9 @@ static struct place_needs needs_of(const struct placement *p, uint32_t members)
 }
 
 /*
- * Leave out requests while the rest still collides.  Pure counter trouble is minimal as
- * it was found: whoever is left out, the others can shift.  Where helpers are served,
- * leaving one out may also spoil what fitted, so all are tried again.
+ * Leave out requests while the rest still conflicts.  A conflict over counters alone is minimal as
+ * it was found: without any one of its requests the others fit.  Where helpers are served, leaving
+ * out a request can remove a server, so all are tried again.
  */
 static uint32_t colliding_subset(struct placement *p, uint32_t members)
 {
@@ -97,9 +97,9 @@ void upmu_placement_explain(struct placement *p, struct upmu_why *why)
     } else if (lift == PLACE_LIFT_RESOURCES) {
         why->collision = UPMU_COLLISION_RESOURCE;
         counters = 0;
-        if (needs.shared == 0) /* one that contradicts itself */
+        if (needs.shared == 0) /* a request that contradicts itself */
             needs.shared = needs.contested;
-        if (needs.common & needs.shared) /* rather what all of them want */
+        if (needs.common & needs.shared) /* preferably a resource that all of them need */
             needs.shared &= needs.common;
         for (resource = 0; (needs.shared >> resource & 1u) == 0; resource++)
             continue;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The work area of a placement, shared by the parts of the solver: place_read.c
- * fills it, place_search.c answers whether some requests fit, place_why.c asks
- * that again for subsets, and place.c is the call.
+ * The work area of a placement, shared by the parts of the solver: place_read.c fills it,
+ * place_search.c decides whether requests fit, place_why.c repeats that for subsets, and place.c
+ * has the public call.
  */
 #ifndef UPMU_CORE_PLACEMENT_H
 #define UPMU_CORE_PLACEMENT_H
@@ -19,7 +19,7 @@
 /* Rounds of pruning in one search for a placement, and once more to explain a refusal. */
 #define PLACE_ROUNDS 20000u
 
-/* Passes over the requests before that.  They save time where there are many counters. */
+/* Passes over the requests before that.  They save time if there are many counters. */
 #define PLACE_TRIES (UPMU_BACKEND_X86_P4 ? 2u : 0)
 
 /* Decisions on a claim; further ones are on single options. */
@@ -30,7 +30,7 @@
 #define HELPED(p) (PLACE_HELPERS && (p)->helped != 0)
 
 #define NO_CLAIM 0xffu
-#define SERVES(pair) (PLACE_CLAIMS + (pair)) /* in place of a claim: serving the helpers of a pair */
+#define SERVES(pair) (PLACE_CLAIMS + (pair)) /* instead of a claim: serving the helpers of a pair */
 #define NO_UNIT 0xffu
 #define NO_OPTION 0xffu
 
@@ -48,10 +48,10 @@ struct place_option {
 
 /* The parts of a shape. */
 #define OPTION_SLOTS 3u
-#define OPTION_BLOCKED 4u /* contradicts a value held by others */
-#define OPTION_SERVED 8u  /* its helper needs one who serves it */
+#define OPTION_BLOCKED 4u /* contradicts a value in use elsewhere */
+#define OPTION_SERVED 8u  /* its helper needs a server */
 #define OPTION_DORMANT 4  /* shift: claims of dormant slots */
-#define OPTION_TORN 64u   /* wants a resource with two values */
+#define OPTION_TORN 64u   /* needs a resource with two values */
 
 /* Needed while the requests are read: claims are numbered. */
 struct place_reading {
@@ -78,35 +78,35 @@ struct place_search {
     uint8_t owner[UPMU_COUNTERS];    /* unit on a used counter */
     uint32_t because[UPMU_REQUESTS]; /* requests that had options of a request excluded */
     uint8_t choice[UPMU_REQUESTS];   /* option that the counters suggest */
-    uint8_t spread[UPMU_RESOURCES];  /* claims that all others agree with, by resource */
+    uint8_t spread[UPMU_RESOURCES];  /* claims that all other requests agree with, by resource */
     uint8_t trail[PLACE_OPTIONS];    /* options excluded, in order */
     struct place_decision decision[PLACE_DECISIONS + UPMU_REQUESTS];
 };
 
-/* Scalars come first: the nearer a field, the shorter the instructions. */
+/* Scalars are first: small offsets make short instructions. */
 struct placement {
     const struct upmu_place_input *input;
-    uint64_t contested; /* resources that are wanted with several values */
+    uint64_t contested; /* resources that are needed with several values */
     uint64_t helped;    /* resources by which helpers are served */
     uint32_t helpers;   /* requests that have helpers */
-    uint32_t served;    /* pairs of resources whose helpers need nobody: for a part of a set */
+    uint32_t served;    /* pairs of resources whose helpers need no server: for a part of a set */
 
-    /* The question: which requests, under which rules. */
+    /* The input of a search: requests and rules. */
     uint32_t members;
     uint32_t pinned;    /* of these, requests that must stay where they are */
     uint32_t available; /* counters */
-    uint32_t limited;   /* counters under the limit; 0: it cannot be felt */
-    uint8_t lifted;     /* rules that do not hold for the moment: PLACE_LIFT_... */
+    uint32_t limited;   /* counters under the limit; 0: the limit has no effect */
+    uint8_t lifted;     /* rules that are lifted at the moment: PLACE_LIFT_... */
 
     /* The state of the search. */
     uint8_t trail_count, decision_count;
     uint8_t tries;      /* PLACE_TRIES; one to explain a refusal, where most subsets do not need the second */
     uint32_t used;      /* counters with a unit */
-    uint32_t failed;    /* requests that found nothing in the last try */
+    uint32_t failed;    /* requests that found no place in the last try */
     uint32_t unmatched; /* requests that may have a unit without a counter */
     uint32_t changed;   /* requests whose options changed */
     uint32_t rounds;    /* left */
-    uint32_t witness;   /* requests that cannot be placed as far as the decisions stand */
+    uint32_t witness;   /* requests that cannot be placed with the present decisions */
 
     /* The requests, as read. */
     uint8_t fault; /* why they cannot be read */
@@ -119,7 +119,7 @@ struct placement {
     uint32_t counters[UPMU_REQUESTS];  /* that any of its options names */
     uint32_t usable[UPMU_REQUESTS];    /* options that a request could run by if it were alone */
     uint8_t keep[UPMU_REQUESTS];       /* option that a request runs on now */
-    uint8_t blocker[UPMU_REQUESTS];    /* resource by which others block it, or UPMU_NO_RESOURCE */
+    uint8_t blocker[UPMU_REQUESTS];    /* resource in use elsewhere that blocks it, or UPMU_NO_RESOURCE */
     uint8_t rank[UPMU_COUNTERS];       /* counters of low rank are tried first */
     struct place_option option[PLACE_OPTIONS];
     uint8_t list[PLACE_LIST];
@@ -150,12 +150,13 @@ void upmu_placement_begin(struct placement *p, const struct upmu_place_input *in
 /* Read the requests; `fault` gets UPMU_ERR_NO_SPACE or UPMU_ERR_INVALID. */
 void upmu_placement_read(struct placement *p);
 
-/* Lift some rules, and let the others hold. */
+/* Lift some rules; all others apply. */
 void upmu_placement_lift(struct placement *p, unsigned rules);
 
 /*
- * Try to place `members` as upmu_placement_solve() does, but without looking back.  Returns those that have nothing:
- * those that found nothing, and those that were not tried any more because they share its counters.
+ * Try to place `members` as upmu_placement_solve() does, but without undoing.  Returns the requests
+ * without a place: those that found none, and those that were not tried because they share counters
+ * with these.
  */
 uint32_t upmu_placement_try(struct placement *p, uint32_t members, uint32_t pinned);
 
@@ -166,7 +167,7 @@ uint32_t upmu_placement_try(struct placement *p, uint32_t members, uint32_t pinn
  */
 enum upmu_status upmu_placement_solve(struct placement *p, uint32_t members, uint32_t pinned);
 
-/* Name a colliding subset of the witness that was found, and what it collides over. */
+/* Name a conflicting subset of the witness, and the cause of the conflict. */
 void upmu_placement_explain(struct placement *p, struct upmu_why *why);
 
 #endif

@@ -93,7 +93,7 @@ static inline uint64_t port_clock_ns(const struct upmu_port *port)
 
 struct upmu_machine;
 
-/* The same of a machine, as a call: many ask.  In core/machine.c. */
+/* The same for a machine, as a function, because many places need it.  In core/machine.c. */
 uint64_t upmu_machine_clock_ns(const struct upmu_machine *machine);
 
 static inline bool port_has_allow_rdpmc(const struct upmu_port *port)

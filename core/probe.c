@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Grade a PMU by one free counter.  Built on sessions, so that it steals nothing
- * and takes the same road as every count.
+ * Grade a PMU by one free counter.  It uses a session, so it takes no counter in use and tests the
+ * path of every count.
  */
 #include "core/apart.h"
 #include "core/bits.h"
@@ -20,7 +20,7 @@ const char *upmu_verdict_text(enum upmu_verdict verdict)
 
 #if UPMU_PROBE
 
-/* At least 1000 instructions that no compiler takes away. */
+/* At least 1000 instructions that no compiler removes. */
 static void built_in_loop(void *context)
 {
     (void)context;
@@ -28,7 +28,7 @@ static void built_in_loop(void *context)
         ;
 }
 
-/* One event that any loop makes happen, on a general counter if one is free. */
+/* An event that happens in every loop, on a general counter if one is free. */
 static UPMU_APART enum upmu_status add_loop_event(struct upmu_cpu *cpu, struct upmu_session *session, uint64_t period)
 {
     struct upmu_sampling sampling = { .period = period };

@@ -56,7 +56,7 @@ enum upmu_status upmu_region_end(struct upmu_region *region)
         count->value = count->raw;
         count->enabled_ns -= region->begun_ns;
         count->running_ns = count->enabled_ns;
-        /* A gap may lie outside of the region; the error of a metric is that since its start, at most. */
+        /* A gap may be outside of the region; the error of a metric is at most the error since its start. */
         if (missed) {
             count->error = 0;
             if (count->quality == UPMU_QUALITY_SCALED)

@@ -30,7 +30,7 @@ static inline uint64_t upmu_register_bits(const struct upmu_pmu *pmu, unsigned r
     return pmu->table->row_bits ? bits & (pmu->table->row_bits[row] | ~UINT64_C(0xffffffff)) : bits;
 }
 
-/* Bits that raw programming may set at a level; 0 for a row that the PMU has not. */
+/* Bits that raw programming may set at a level; 0 for a row that the PMU lacks. */
 uint64_t upmu_register_settable(const struct upmu_pmu *pmu, unsigned row, enum upmu_level level);
 
 /* Row with an address, or UPMU_NO_ROW. */

@@ -23,7 +23,7 @@ struct record_header {
     uint32_t zero;
 };
 
-/* What an extended record tells beside its sample (struct upmu_record); values follow. */
+/* The extension of a record after its sample (struct upmu_record); values follow. */
 struct record_extension {
     uint64_t event_id;
     uint64_t last_reset;
@@ -36,7 +36,7 @@ struct record_extension {
 };
 
 #define HEADER_BYTES ((uint32_t)sizeof(struct record_header))
-/* Multiples of 8, so that what is left at the end always holds a header. */
+/* Multiples of 8, so that the rest at the end always holds a header. */
 #define SAMPLE_BYTES ((uint32_t)(sizeof(struct upmu_sample) + 7u) & ~UINT32_C(7))
 #define EXTENSION_BYTES ((uint32_t)sizeof(struct record_extension))
 
@@ -57,7 +57,7 @@ static void put_header(struct upmu_ring *ring, uint32_t at, uint32_t bytes, enum
     memcpy(ring->buffer + at, &header, sizeof header);
 }
 
-/* Where a record of `bytes` can go; false: nowhere.  May have to skip to the start. */
+/* The position for a record of `bytes`; false: no room.  May skip to the start of the buffer. */
 static bool find_room(const struct upmu_ring *ring, uint32_t bytes, uint32_t *out_at, bool *out_pad)
 {
     uint32_t head = ring->head, tail = ring->tail;
@@ -132,7 +132,7 @@ bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const 
     return true;
 }
 
-/* Where the oldest record is; false: there is none. */
+/* The position of the oldest record; false: there is none. */
 static UPMU_INSIDE bool oldest(const struct upmu_ring *ring, uint32_t *out_at, struct record_header *out_header)
 {
     uint32_t tail = ring->tail;

@@ -11,9 +11,9 @@
 void upmu_ring_init(struct upmu_ring *ring, void *buffer, uint32_t bytes);
 
 /*
- * Append a record about the events of an overflow; with `sampling` (NULL: a sample
- * alone) what this event's asks for, too.  False: no room, it is counted as lost and told
- * with the next sample that finds room.  Context: nmi.
+ * Append a record about the events of an overflow, with the extension that `sampling` asks for
+ * (NULL: the sample alone).  False: no room; it is counted as lost and reported with the next
+ * sample that finds room.  Context: nmi.
  */
 bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const struct upmu_sampling *sampling);
 

@@ -21,13 +21,13 @@ static const char reserved_words[][11] = {"os",        "usr",     "edge",       
 
 /* A specification being parsed. */
 struct parser {
-    const char *at; /* what comes next; after a refusal, what is refused */
+    const char *at; /* the next part; after a refusal, the refused part */
     enum upmu_status refusal;
     struct upmu_spec_part *attribute; /* the next */
     struct upmu_spec spec;
 };
 
-/* What a character may stand in: a blank; any word; the NAME of NAME=VALUE; one without a unit; an index. */
+/* Classes of characters: blanks; any word; the NAME of NAME=VALUE; a name without a unit; an index. */
 #define IN_BLANK 1u
 #define IN_WORD 2u
 #define IN_NAME 4u
@@ -43,7 +43,7 @@ struct parser {
 #define SIXTEEN(use) FOUR(use), FOUR(use), FOUR(use), FOUR(use)
 
 /* clang-format off */
-/* By ASCII, 16 to a line; ',' and ':' end everything. */
+/* By ASCII, 16 per line; ',' and ':' end every word. */
 static const uint8_t uses[256] = {
     FOUR(0), FOUR(0), 0, BLANK, BLANK, 0, 0, BLANK, 0, 0,
     SIXTEEN(0),
@@ -54,7 +54,7 @@ static const uint8_t uses[256] = {
 };
 /* clang-format on */
 
-/* The end of what stands at `at` for one use. */
+/* The end of the characters of one class from `at` on. */
 static const char *skip(const char *at, unsigned use)
 {
     while (uses[(unsigned char)*at] & use)
@@ -76,7 +76,7 @@ static void set_part(struct parser *parser, struct upmu_spec_part *part, const c
     part->length = (uint16_t)(end - begin);
 }
 
-/* What was looked at belongs to it. */
+/* The part belongs to the specification. */
 static void pass(struct parser *parser, const char *end)
 {
     parser->at = end;
@@ -91,7 +91,7 @@ static UPMU_APART bool is_reserved(const char *word, const char *end)
     return false;
 }
 
-/* A leading counter index: a bare number, a blank, and something to count. */
+/* A leading counter index: a number, a blank, and an event. */
 static UPMU_APART void parse_row(struct parser *parser)
 {
     const char *end = skip(parser->at, IN_INDEX);
@@ -170,7 +170,7 @@ static bool add_attribute(struct parser *parser, char separator)
     return true;
 }
 
-/* After a comma: does what stands at `at` belong to the specification before? */
+/* After a comma: does the word at `at` belong to the specification before? */
 static bool continues(const char *at)
 {
     const char *end = skip(at, IN_PLAIN);
@@ -178,7 +178,7 @@ static bool continues(const char *at)
     return *end == '=' || is_reserved(at, end);
 }
 
-/* Attributes, and what separates specifications: blanks, or a comma and something. */
+/* Attributes, and the separator of specifications: blanks, or a comma and another word. */
 static bool parse_attributes(struct parser *parser)
 {
     for (;;) {

@@ -68,7 +68,7 @@ static const uint64_t powers_of_sixteen[] = {
     UINT64_C(1) << 12, UINT64_C(1) << 8,  UINT64_C(1) << 4,  1,
 };
 
-/* Digits by subtraction, so that nothing is divided; `power` ends with 1. */
+/* Digits by subtraction, because there is no 64-bit division; `power` ends with 1. */
 static void write_digits(struct upmu_text *text, uint64_t value, const uint64_t *power)
 {
     while (*power > 1 && value < *power)
@@ -119,7 +119,7 @@ bool upmu_text_is(const char *bytes, size_t length, const char *string)
     return !string[length];
 }
 
-/* Multiplies by adding: so a carry out of 64 bits is seen, and nothing of libgcc's is called. */
+/* Multiplies by adding, so that a carry out of 64 bits is detected and libgcc is not needed. */
 bool upmu_text_digits(const char *bytes, size_t length, unsigned base, uint64_t *out_value)
 {
     uint64_t value = 0;

@@ -20,7 +20,7 @@ struct upmu_text {
 /* Begin an empty text. */
 void upmu_text_begin(struct upmu_text *text, char *buffer, size_t size);
 
-/* Append; what does not fit is counted and dropped. */
+/* Append; bytes that do not fit are counted and dropped. */
 void upmu_text_char(struct upmu_text *text, char c);
 void upmu_text_bytes(struct upmu_text *text, const char *bytes, size_t length);
 void upmu_text_string(struct upmu_text *text, const char *string);

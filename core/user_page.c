@@ -2,9 +2,9 @@
 /*
  * Pages that user mode reads (include/upmu/page.h, include/upmu/user.h).
  *
- * A page is written by its CPU: by local calls before they give interrupts back, and by
- * handlers.  One that finds it being written leaves it to the local side, which sees
- * that interrupts were handled meanwhile and writes again.
+ * A page is written by its CPU: by local calls before they restore interrupts, and by handlers.  A
+ * handler that finds it being written leaves it to the local side, which sees that interrupts were
+ * handled meanwhile and writes again.
  */
 #include "core/apart.h"
 #include "core/user_page.h"
@@ -44,7 +44,7 @@ static void publish_event(const struct upmu_cpu *cpu, const struct upmu_set *set
 {
     const struct upmu_tally *tally = &set->tally[i];
     struct upmu_user_event *event = &page->event[i];
-    /* (A transaction that rolls back can take a count back: that needs the kernel.) */
+    /* (A transaction that aborts can reduce a count; then the kernel must read it.) */
     uint32_t index = open && !(set->event[i].attributes & UPMU_ATTR_IN_TXCP) ? index_of(cpu, tally) : 0;
 
     page->generation += event->index != index;
@@ -91,7 +91,7 @@ static void write_settled(const struct upmu_cpu *cpu, struct upmu_session *sessi
     } while (interrupts != cpu->interrupts);
 }
 
-/* Make a counter that does not run 0; false: its write faulted.  What another CPU has taken meanwhile is its. */
+/* Set a counter that does not run to 0; false: the write faulted.  A counter that another CPU has claimed is left. */
 static bool clear_one(struct upmu_cpu *cpu, unsigned counter)
 {
     struct upmu_domain *domain = upmu_cpu_domain(cpu);
@@ -109,8 +109,9 @@ static bool clear_one(struct upmu_cpu *cpu, unsigned counter)
 }
 
 /*
- * User mode is about to read all counters: those that do not run hold counts of other threads, but for those that
- * sessions of the thread that is here have left, which its next start goes on with.
+ * User mode will be able to read all counters.  Counters that do not run hold counts of other
+ * threads; they are cleared.  Those that sessions of the present thread have left are kept, because
+ * its next start continues with them.
  */
 static UPMU_APART void clear_left(struct upmu_cpu *cpu)
 {
@@ -126,8 +127,8 @@ static UPMU_APART void clear_left(struct upmu_cpu *cpu)
 }
 
 /*
- * A program that has read an index executes RDPMC sooner or later, whatever became of the session: who has had a page
- * may do so until there is none.
+ * A program that has read an index may execute RDPMC later, whether the session still exists or
+ * not.  So a program that has had a page keeps the right until there is no page.
  */
 static void allow_readers(struct upmu_cpu *cpu)
 {
@@ -153,7 +154,7 @@ static void allow_readers(struct upmu_cpu *cpu)
 
 void upmu_user_pages_write(struct upmu_cpu *cpu)
 {
-    /* What ran and does not run any more. */
+    /* Sessions that ran and no longer run. */
     for (struct upmu_session **link = &cpu->pages; *link;) {
         struct upmu_session *session = *link;
 

@@ -11,13 +11,13 @@
 #define UPMU_READS_CPU 1u
 #define UPMU_READS_THREAD 2u
 
-/* At the end of a local call: what runs here, and what ran here before; who may execute RDPMC. */
+/* At the end of a local call: pages of sessions that run or ran here, and the right to execute RDPMC. */
 void upmu_user_pages_write(struct upmu_cpu *cpu);
 
 /* In the handler, after counters were loaded. */
 void upmu_user_pages_loaded(struct upmu_cpu *cpu);
 
-/* The session leaves its CPU, which knows its page no more; inside a local bracket. */
+/* The session leaves its CPU: remove its page there; inside a local bracket. */
 void upmu_user_page_leave(struct upmu_cpu *cpu, struct upmu_session *session);
 
 /* The session is closed. */

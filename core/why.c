@@ -31,20 +31,20 @@ static const struct {
     {UPMU_ERR_UNSUPPORTED, "not supported"},
     {UPMU_ERR_PORT, "register access faulted"},
     {UPMU_ERR_DOES_NOT_FIT, "does not fit"},
-    {UPMU_ERR_TOO_HARD, "placement search gave up"},
-    {UPMU_ERR_CHANGED, "register was changed by others"},
+    {UPMU_ERR_TOO_HARD, "placement search limit reached"},
+    {UPMU_ERR_CHANGED, "register was found changed"},
     {UPMU_ERR_LOST_CLAIM, "another CPU took a resource"},
     {UPMU_ERR_VERSION, "header and library differ"},
     {UPMU_ERR_HOOK_MISSING, "hook is missing"},
-    {UPMU_ERR_BUSY, "call inside a call"},
-    {UPMU_ERR_WRONG_CPU, "wrong CPU, says this_cpu"},
+    {UPMU_ERR_BUSY, "call inside another call"},
+    {UPMU_ERR_WRONG_CPU, "wrong CPU (hook this_cpu)"},
     {UPMU_ERR_STATE, "not possible in this state"},
     {UPMU_ERR_NO_SPACE, "out of space"},
     {UPMU_ERR_INVALID, "invalid argument"},
     {UPMU_ERR_COMPILED_OUT, "left out by a build option"},
-    {UPMU_ERR_END, "nothing left"},
+    {UPMU_ERR_END, "no further item"},
     {UPMU_ERR_NOT_PERMITTED, "not permitted"},
-    {UPMU_ERR_WRONG_PMU, "made for another PMU"},
+    {UPMU_ERR_WRONG_PMU, "encoded for another PMU"},
     {UPMU_ERR_NOT_LINKED, "constant tables are not linked"},
 };
 
@@ -104,7 +104,7 @@ size_t upmu_counter_text(const struct upmu_pmu *pmu, unsigned counter, char *buf
 
 #if UPMU_WHY_TEXT
 
-/* "PMC0-PMC3, FIXED1": runs of neighbours of one kind. */
+/* "PMC0-PMC3, FIXED1": ranges of counters of one kind. */
 static void write_counters(struct upmu_text *out, const struct upmu_why *why)
 {
     uint32_t general = why->counters & why->pmu->general;
@@ -154,8 +154,8 @@ static void write_culprits(struct upmu_text *out, const struct upmu_why *why, co
 }
 
 /*
- * What is said of one, two and more events, by enum upmu_collision; then of events
- * that need one counter, a general one and another.  In these forms stand
+ * Texts for one, two and more events, by enum upmu_collision; then for events that need the same
+ * counter, a general one and another.  Letters in these forms:
  *     A  the events, the last two joined by "and"       L  the events, by commas only
  *     N  how many events                                M  how many counters
  *     C  the counters                                   B  the lowest counter's number
@@ -206,7 +206,7 @@ static void write_collision(struct upmu_text *out, const struct upmu_why *why)
         }
 }
 
-/* The name that looked alike, as it is written: it may be another name of the event. */
+/* The similar name as it is spelt, which may be another name of the event. */
 static void write_nearest(struct upmu_text *out, const struct upmu_why *why)
 {
 #if UPMU_NAMES
@@ -222,7 +222,7 @@ static void write_nearest(struct upmu_text *out, const struct upmu_why *why)
     write_event(out, why->pmu, why->nearest);
 }
 
-/* `; attributes: u, k, e, i, c`: those of general use that the PMU has. */
+/* `; attributes: u, k, e, i, c`: common attributes that the PMU has. */
 static void write_attributes(struct upmu_text *out, const struct upmu_pmu *pmu)
 {
 #if UPMU_NAMES
@@ -246,7 +246,7 @@ static void write_attributes(struct upmu_text *out, const struct upmu_pmu *pmu)
 #endif
 }
 
-/* A PMU's name, or that of the catalogue that it has for some of the model's CPUs: `cwf`, a `dkt`. */
+/* The name of a PMU, or of its catalogue where some CPUs of the model have their own: `cwf`, a `dkt`. */
 static const char *pmu_name(const struct upmu_pmu *pmu)
 {
 #if UPMU_NAMES
@@ -261,7 +261,7 @@ static void write_word(struct upmu_text *out, const struct upmu_why *why)
 {
     if (why->length) {
         upmu_text_char(out, '"');
-        /* A log line stays one line of ASCII, whatever was typed. */
+        /* A log line stays one line of ASCII, whatever the text contains. */
         for (const char *at = why->word; *at; at++)
             upmu_text_char(out, *at >= ' ' && *at <= '~' ? *at : '?');
         upmu_text_string(out, &"...\": "[why->length >= UPMU_WHY_WORD ? 0 : 3]);
