@@ -485,7 +485,7 @@ static bool find_changes(const struct upmu_bank *bank, const struct upmu_image *
  * and is its own gate is left to upmu_bank_gate().  Handlers may write it earlier:
  * the gate is closed in it.
  */
-static bool merge_row(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64_t value, uint32_t opening)
+bool upmu_bank_merge(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64_t value, uint32_t opening)
 {
     uint64_t before = 0;
 
@@ -515,7 +515,7 @@ bool upmu_bank_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelud
 
         if (counter < UPMU_COUNTERS && (keep >> counter & 1u))
             continue;
-        if (!merge_row(bank, step->row, ~take_gates(bank->pmu, &others, step->row), step->value, 0))
+        if (!upmu_bank_merge(bank, step->row, ~take_gates(bank->pmu, &others, step->row), step->value, 0))
             return false;
         if (!bank->dry)
             upmu_bank_forget_row(bank, step->row);
@@ -535,7 +535,7 @@ static bool load_row(struct upmu_bank *bank, const struct upmu_image *image, uns
             value |= image->entry[i].value & image->entry[i].mask;
             ranks[i] = LOADED;
         }
-    return merge_row(bank, row, mask & loadable(bank, row), value, opening);
+    return upmu_bank_merge(bank, row, mask & loadable(bank, row), value, opening);
 }
 
 #if UPMU_SETS && UPMU_SAMPLING
@@ -696,7 +696,7 @@ static bool restore_row(struct upmu_bank *bank, unsigned row)
     return !ours ||
            (upmu_bank_knows(bank, row) && !row_is(bank, row, UPMU_ROW_PUT_OFF) &&
             !((bank->shadow[row] ^ bank->found[row]) & ours)) ||
-           merge_row(bank, row, ours, bank->found[row], 0);
+           upmu_bank_merge(bank, row, ours, bank->found[row], 0);
 }
 
 bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)

@@ -69,6 +69,12 @@ bool upmu_bank_find(struct upmu_bank *bank);
  */
 bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint32_t opening, uint32_t *out_changed);
 
+/*
+ * Give some bits of a register a value, whatever is known of it.  A select whose counter is among
+ * `opening` and is its own gate is left to upmu_bank_gate().  False: it faulted.
+ */
+bool upmu_bank_merge(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64_t value, uint32_t opening);
+
 /* Which counters would a load of this image concern? */
 uint32_t upmu_bank_changes(const struct upmu_bank *bank, const struct upmu_image *image);
 

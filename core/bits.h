@@ -27,6 +27,12 @@ static inline unsigned upmu_bits_lowest(uint32_t mask)
     return (unsigned)__builtin_ctz(mask);
 }
 
+/* The same of 64 bits. */
+static inline unsigned upmu_bits_lowest64(uint64_t mask)
+{
+    return (uint32_t)mask ? upmu_bits_lowest((uint32_t)mask) : 32u + upmu_bits_lowest((uint32_t)(mask >> 32));
+}
+
 /* Index of the highest one of a mask that is not 0. */
 static inline unsigned upmu_bits_highest(uint32_t mask)
 {

@@ -18,6 +18,7 @@
 #include "core/schedule.h"
 #include "core/sets.h"
 #include "core/turns.h"
+#include "core/transition.h"
 
 struct change {
     struct upmu_cpu *cpu;
@@ -260,9 +261,9 @@ static void stop_leaving(struct change *change, struct upmu_session *session, bo
     if (upmu_run_counts(cpu, session) != UPMU_OK)
         closed = false;
     upmu_session_ran(session, now_ns);
-    session->state = session->full   ? UPMU_SESSION_MASKED
-                     : alone(session) ? UPMU_SESSION_STOPPED
-                                      : UPMU_SESSION_WAITING;
+    upmu_session_become(session, session->full   ? UPMU_SESSION_MASKED
+                                 : alone(session) ? UPMU_SESSION_STOPPED
+                                                  : UPMU_SESSION_WAITING);
     session->full = 0;
     if (UPMU_SETS && session->change & UPMU_CHANGE_COMES_OR_LATER)
         upmu_sets_switched(session, session->leaving);
@@ -272,7 +273,7 @@ static void stop_leaving(struct change *change, struct upmu_session *session, bo
         return;
     /* A register faulted: what it left is loaded anew by whoever comes. */
     upmu_run_tag(cpu, session->counters, 0);
-    session->state = UPMU_SESSION_STOPPED;
+    upmu_session_become(session, UPMU_SESSION_STOPPED);
     change->status = upmu_session_fault(cpu, session);
 }
 
@@ -379,7 +380,7 @@ static void announce_coming(struct change *change, struct upmu_session *session,
     session->change &= (uint8_t)~UPMU_CHANGE_FRESH;
     session->started_ns = now_ns;
     session->running_ns = now_ns;
-    session->state = UPMU_SESSION_RUNNING;
+    upmu_session_become(session, UPMU_SESSION_RUNNING);
     /* The stop before found an overflow that wants the next set: as soon as the call is done. */
     if (UPMU_SETS && session->switch_due) {
         session->closed_ns = now_ns;
@@ -429,8 +430,10 @@ static enum upmu_status run_change(struct upmu_cpu *cpu, struct upmu_session *on
     upmu_schedule_publish(cpu);
     hold(&change, false);
     open_coming(&change);
-    for EACH_CHANGING(session, &change)
+    for EACH_CHANGING(session, &change) {
         session->change &= UPMU_CHANGE_FRESH;
+        cpu->fresh |= session->change != 0;
+    }
     cpu->keep_claims = keep_claims;
     upmu_claims_trim(cpu, false);
     return change.status;
@@ -446,11 +449,15 @@ static enum upmu_status change_one(struct upmu_cpu *cpu, struct upmu_session *se
 
 enum upmu_status upmu_run_start(struct upmu_cpu *cpu, struct upmu_session *session)
 {
+    if (UPMU_THREADS && upmu_transition_start(cpu, session))
+        return session->error;
     return change_one(cpu, session, UPMU_CHANGE_COMES);
 }
 
 enum upmu_status upmu_schedule_stop(struct upmu_cpu *cpu, struct upmu_session *session)
 {
+    if (UPMU_THREADS && upmu_transition_stop(cpu, session))
+        return session->error;
     return change_one(cpu, session, UPMU_CHANGE_LEAVES);
 }
 

@@ -5,7 +5,7 @@
 #include "core/apart.h"
 #include "core/cpu.h"
 #include "core/backend.h"
-#include "core/bank.h"
+#include "core/bank_inline.h"
 #include "core/bits.h"
 #include "core/claims.h"
 #include "core/domain.h"
@@ -159,6 +159,25 @@ static void leave_domain(struct upmu_cpu *cpu)
     cpu->bank.domain = NULL;
 }
 
+/* Does one register enable all counters, which are alike, without anything to be done beside, or shared? */
+static bool is_straight(const struct upmu_cpu *cpu)
+{
+    const uint32_t odd = UPMU_PMU_PRELUDE | UPMU_PMU_PAIRED | UPMU_PMU_REARM_LAST | UPMU_PMU_CARRY_LOST;
+    const struct upmu_counter *first = &cpu->pmu->counter[0];
+
+    if ((cpu->pmu->capabilities & (UPMU_PMU_GLOBAL_CTRL | odd)) != UPMU_PMU_GLOBAL_CTRL || cpu->domain ||
+        cpu->bank.own_gate)
+        return false;
+    for (uint32_t rest = cpu->pmu->counters & ~UPMU_METRIC_COUNTERS; rest; rest &= rest - 1u) {
+        const struct upmu_counter *counter = &cpu->pmu->counter[upmu_bits_lowest(rest)];
+
+        if (upmu_enable_bits(rest & (~rest + 1u)) != UPMU_BIT64(counter->gate_bit) ||
+            counter->gate_row != first->gate_row || counter->rdpmc == UPMU_NO_RDPMC || counter->width != first->width)
+            return false;
+    }
+    return true;
+}
+
 enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machine, struct upmu_domain *const *domains)
 {
     const struct upmu_port *port = machine->port;
@@ -180,6 +199,9 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
             status = take_over(cpu);
     }
     if (status == UPMU_OK) {
+        cpu->straight = is_straight(cpu);
+        cpu->kind = upmu_schedule_class(cpu);
+        cpu->counter_mask = upmu_bits_ones(cpu->pmu->counter[0].width);
         machine->only_cpu = cpu;
         cpu->number = machine->cpu_count++;
         if (!++machine->lives)

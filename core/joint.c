@@ -9,12 +9,6 @@
 #include "core/domain.h"
 #include "core/mem.h"
 
-/* Counters that sessions may not have. */
-uint32_t upmu_cpu_blocked(const struct upmu_cpu *cpu)
-{
-    return cpu->firmware | cpu->watchdog | cpu->foreign;
-}
-
 const struct upmu_event *upmu_joint_event(const struct upmu_joint *joint, unsigned i)
 {
     return &upmu_active(joint->session[i])->event[joint->index[i]];

@@ -31,7 +31,10 @@ static inline struct upmu_tally *upmu_joint_tally(const struct upmu_joint *joint
 }
 
 /* Counters that sessions may not have. */
-uint32_t upmu_cpu_blocked(const struct upmu_cpu *cpu);
+static inline uint32_t upmu_cpu_blocked(const struct upmu_cpu *cpu)
+{
+    return cpu->firmware | cpu->watchdog | cpu->foreign;
+}
 
 /* Does a session hold its counters now: it runs, or a handler masked it and nobody took the counts yet? */
 bool upmu_session_holds(const struct upmu_session *session);

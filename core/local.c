@@ -40,7 +40,8 @@ void upmu_local_leave(struct upmu_cpu *cpu, uintptr_t state)
      * `busy` is found by the second look; a later handler does it itself.
      */
     do {
-        upmu_schedule_replay(cpu);
+        if (cpu->deferred | cpu->mask_due)
+            upmu_schedule_replay(cpu);
         if (UPMU_USER_PAGES && (cpu->machine->pages || cpu->pages || cpu->user_reads))
             upmu_user_pages_write(cpu);
         UPMU_BARRIER();

@@ -14,8 +14,42 @@
  */
 enum upmu_status upmu_local_enter(struct upmu_cpu *cpu, uintptr_t *out_state);
 
+/* The same where nothing is to be replayed; else the caller goes the long way. */
+static inline bool upmu_local_try(struct upmu_cpu *cpu, const struct upmu_port *port, uintptr_t *out_state)
+{
+    *out_state = port_irq_save(port);
+    if (__builtin_expect((!port_has_this_cpu(port) || port_this_cpu(port) == cpu) &&
+                             !(cpu->busy | cpu->mask_due) && cpu->live, 1)) {
+        cpu->busy = 1;
+        UPMU_BARRIER();
+        return true;
+    }
+    port_irq_restore(port, *out_state);
+    return false;
+}
+
 /* Replay what handlers had to defer, then undo the bracket. */
 void upmu_local_leave(struct upmu_cpu *cpu, uintptr_t state);
+
+/* The same, mostly without anything to replay. */
+static inline void upmu_local_end(struct upmu_cpu *cpu, const struct upmu_port *port, uintptr_t state)
+{
+    if (__builtin_expect((cpu->deferred | cpu->mask_due) || cpu->machine->pages || cpu->pages ||
+                             cpu->user_reads, 0)) {
+        upmu_local_leave(cpu, state);
+        return;
+    }
+    UPMU_BARRIER();
+    cpu->busy = 0;
+    UPMU_BARRIER();
+    if (__builtin_expect((cpu->deferred | cpu->mask_due) != 0, 0)) {
+        cpu->busy = 1;
+        UPMU_BARRIER();
+        upmu_local_leave(cpu, state);
+        return;
+    }
+    port_irq_restore(port, state);
+}
 
 /* Work on a CPU in its bracket: its status, or upmu_local_enter()'s. */
 typedef enum upmu_status upmu_local_work(struct upmu_cpu *cpu, void *argument);

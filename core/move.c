@@ -4,7 +4,7 @@
  */
 #include "core/apart.h"
 #include "core/backend.h"
-#include "core/bank.h"
+#include "core/bank_inline.h"
 #include "core/bits.h"
 #include "core/count.h"
 #include "core/joint.h"
@@ -21,6 +21,7 @@ static void announce(struct upmu_cpu *cpu, struct upmu_session *session, struct 
     upmu_run_take(cpu, session, tally);
     if (upmu_tally_samples(tally)) {
         cpu->quiet |= UPMU_BIT32(tally->counter);
+        cpu->stop_bits = upmu_enable_bits(cpu->quiet);
         cpu->sampling |= UPMU_BIT32(tally->counter);
     }
     UPMU_BARRIER();

@@ -50,13 +50,19 @@ struct pass {
     uint32_t failed;  /* a register faulted: the local side loads them again */
 };
 
+/* The local side changes it: it is left as it is. */
+static inline bool is_held(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
+{
+    return ((tally->sequence & 1u) | (cpu->held & tally->counters)) != 0;
+}
+
 /* Is its counter one that runs for it, so that its value may be folded now?  The local side holds all tallies. */
 static bool may_fold(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
 {
     unsigned counter = tally->counter;
 
     return counter < UPMU_COUNTERS && cpu->tally[counter] == tally &&
-           (cpu->running & ~UPMU_METRIC_COUNTERS & UPMU_BIT32(counter)) && !(cpu->in_handler && (tally->sequence & 1u));
+           (cpu->running & ~UPMU_METRIC_COUNTERS & UPMU_BIT32(counter)) && !(cpu->in_handler && is_held(cpu, tally));
 }
 
 /*
@@ -261,7 +267,7 @@ static void look_at_counter(struct pass *pass, unsigned counter)
     }
     /* One that the local side has settled, and loads next, has no news either. */
     if (!upmu_count_overflowed(cpu->pmu, counter, value) ||
-        ((tally->sequence & 1u) && cpu->last_tag[counter] != tally->tag))
+        (is_held(cpu, tally) && cpu->last_tag[counter] != tally->tag))
         return;
     pass->passed |= UPMU_BIT32(counter);
     /* What waits for the local side was answered for by an earlier interrupt. */
@@ -269,7 +275,7 @@ static void look_at_counter(struct pass *pass, unsigned counter)
     pass->again |= cpu->deferred >> counter & 1u;
     if (alone && !close_alone(cpu, counter, &value))
         pass->failed |= UPMU_BIT32(counter);
-    else if (tally->sequence & 1u)
+    else if (is_held(cpu, tally))
         defer(pass, counter);
     else
         take_overflow(pass, counter, tally, value);
@@ -297,7 +303,7 @@ static void fold_wrapped(struct pass *pass, unsigned counter)
     struct upmu_tally *tally = upmu_run_on(cpu, counter);
     uint64_t value;
 
-    if (!tally || (tally->sequence & 1u) ||
+    if (!tally || is_held(cpu, tally) ||
         !upmu_bank_read(&cpu->bank, counter, &value))
         return;
     tally->sequence += 1u;

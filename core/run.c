@@ -9,7 +9,7 @@
 #include "core/run.h"
 #include "core/apart.h"
 #include "core/backend.h"
-#include "core/bank.h"
+#include "core/bank_inline.h"
 #include "core/bits.h"
 #include "core/claims.h"
 #include "core/count.h"
@@ -21,6 +21,7 @@
 #include "core/register.h"
 #include "core/schedule.h"
 #include "core/sets.h"
+#include "core/program.h"
 
 void upmu_run_render(const struct upmu_cpu *cpu, const struct upmu_set *set, unsigned i, struct upmu_image *image)
 {
@@ -122,6 +123,7 @@ static bool prime_initiator(struct upmu_cpu *cpu, const struct upmu_tally *tally
 void upmu_schedule_publish(struct upmu_cpu *cpu)
 {
     uint32_t running = 0, sampling = 0, quiet = 0, before = cpu->running;
+    uint64_t corunners = 0;
 
     for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
         uint32_t mine = 0;
@@ -132,6 +134,7 @@ void upmu_schedule_publish(struct upmu_cpu *cpu)
             if (upmu_tally_samples(tally))
                 mine |= UPMU_BIT32(tally->counter);
         running |= session->counters;
+        corunners += UPMU_THREADS && session->counters ? upmu_schedule_stamp(upmu_active(session)) : 0;
         sampling |= mine;
         if (mine)
             quiet |= session->counters;
@@ -139,6 +142,8 @@ void upmu_schedule_publish(struct upmu_cpu *cpu)
     cpu->sampling = sampling;
     cpu->quiet = quiet;
     cpu->left |= running;
+    cpu->stop_bits = upmu_enable_bits(quiet);
+    cpu->corunners = corunners;
     UPMU_BARRIER();
     cpu->running = running;
     UPMU_BARRIER();
@@ -392,7 +397,7 @@ enum upmu_status upmu_run_fail(struct upmu_cpu *cpu, struct upmu_session *sessio
         upmu_session_ran(session, upmu_cpu_now(cpu));
     else if (upmu_session_waits(session) && !(session->change & UPMU_CHANGE_FRESH))
         upmu_session_enabled(session, upmu_cpu_now(cpu));
-    session->state = UPMU_SESSION_STOPPED;
+    upmu_session_become(session, UPMU_SESSION_STOPPED);
     session->full = 0;
     upmu_run_tag(cpu, session->counters, 0);
     upmu_schedule_publish(cpu);
@@ -426,6 +431,8 @@ static enum upmu_status load_image(struct upmu_cpu *cpu, struct upmu_session *se
     }
     if (!upmu_bank_load(&cpu->bank, image, opening, &changed))
         return UPMU_ERR_PORT;
+    if (UPMU_THREADS && !upmu_active(session)->program.placement)
+        upmu_program_compile(cpu, upmu_active(session), image);
 #if UPMU_SETS && UPMU_SAMPLING
     upmu_sets_keep(cpu, session, image);
 #endif

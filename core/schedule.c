@@ -16,6 +16,7 @@
 #include "core/metrics.h"
 #include "core/run.h"
 #include "core/turns.h"
+#include "core/program.h"
 
 enum place_mode {
     PLACE_ALONE,  /* could it run on an idle PMU? */
@@ -37,19 +38,38 @@ uint64_t upmu_schedule_stamp(const struct upmu_set *set)
 /* What runs beside a session, as a sum that no other such company has. */
 uint64_t upmu_schedule_company(const struct upmu_cpu *cpu, const struct upmu_session *except)
 {
+    uint32_t rest = cpu->running;
     uint64_t sum = 0;
 
-    for (const struct upmu_session *other = cpu->sessions; other; other = other->next)
+    for (const struct upmu_session *other; (other = upmu_cpu_next_running(cpu, &rest)) != NULL;)
         if (other != except && upmu_session_holds(other))
             sum += upmu_schedule_stamp(upmu_active(other));
     return sum;
 }
 
-/* Remember for whom and beside whom the active set was placed, or (`counters` 0) found no place. */
+/* Co-runners, and what is not ours, in one word. */
+static uint64_t refusal_of(const struct upmu_cpu *cpu, uint64_t corunners)
+{
+    return (corunners ^ upmu_cpu_blocked(cpu) * UINT64_C(0x9e3779b97f4a7c15)) | 1u;
+}
+
+bool upmu_set_was_refused(const struct upmu_cpu *cpu, const struct upmu_set *set, uint64_t corunners)
+{
+    return set->program.refused == refusal_of(cpu, corunners);
+}
+
+/* The placement that it has stays: it may be good beside others. */
+static void remember_refusal(const struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    upmu_active(session)->program.refused = refusal_of(cpu, upmu_schedule_company(cpu, session));
+}
+
+/* Remember for whom and beside whom the active set was placed. */
 static void remember(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t counters)
 {
     struct upmu_set *set = upmu_active(session);
 
+    upmu_program_forget(set);
     set->counters = counters;
     /* (By 2^32 over the golden ratio CPUs begin far from each other: 1,000 of them more than 2^20 stamps.) */
     set->stamp = cpu->number * UINT32_C(0x9e3779b1) + ++cpu->stamps;
@@ -67,6 +87,12 @@ static void remember(struct upmu_cpu *cpu, struct upmu_session *session, uint32_
     (void)counters;
 }
 
+static void remember_refusal(const struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    (void)cpu;
+    (void)session;
+}
+
 #endif
 
 void upmu_session_placed(struct upmu_cpu *cpu, struct upmu_session *session)
@@ -80,12 +106,13 @@ static enum upmu_status place(struct upmu_cpu *cpu, struct upmu_session *session
     struct upmu_joint joint;
     enum upmu_status status;
     unsigned first;
+    uint32_t rest = cpu->running;
 
     for (unsigned i = 0; i < upmu_active(session)->count; i++)
         if (&cpu->machine->pmu[upmu_active(session)->event[i].pmu] != cpu->pmu)
             return upmu_session_refuse(session, UPMU_ERR_WRONG_PMU);
     upmu_joint_begin(&joint, cpu->pmu);
-    for (struct upmu_session *other = cpu->sessions; other && mode != PLACE_ALONE; other = other->next)
+    for (struct upmu_session *other; mode != PLACE_ALONE && (other = upmu_cpu_next_running(cpu, &rest)) != NULL;)
         if (other != session && upmu_session_holds(other) && !(mode == PLACE_PINNED && other->shares) &&
             !upmu_joint_add(&joint, other, true))
             return UPMU_ERR_NO_SPACE;
@@ -94,7 +121,7 @@ static enum upmu_status place(struct upmu_cpu *cpu, struct upmu_session *session
         return UPMU_ERR_NO_SPACE;
     status = upmu_joint_place(cpu, &joint, mode == PLACE_ALONE, &session->why);
     if (status == UPMU_ERR_DOES_NOT_FIT && mode == PLACE_STILL)
-        remember(cpu, session, 0);
+        remember_refusal(cpu, session);
     if (status != UPMU_OK || mode < PLACE_STILL)
         return status;
     for (unsigned i = 0; (mode == PLACE_STILL || !UPMU_MOVES) && i < first; i++)

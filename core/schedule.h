@@ -26,6 +26,9 @@ static inline uint8_t upmu_schedule_class(const struct upmu_cpu *cpu)
 /* Was a set tried on such a CPU beside `company`?  Its placement (set->counters, or none) is what a new one were. */
 bool upmu_set_was_tried(const struct upmu_cpu *cpu, const struct upmu_set *set, uint64_t company);
 
+/* Was no place found for a set beside these co-runners, where what is not ours was the same? */
+bool upmu_set_was_refused(const struct upmu_cpu *cpu, const struct upmu_set *set, uint64_t corunners);
+
 /* Has a set that is placed nothing that only a start can bring: a cascade, metrics, a wide event? */
 bool upmu_set_is_plain(const struct upmu_set *set);
 

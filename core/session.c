@@ -13,11 +13,13 @@
 #include "core/local.h"
 #include "core/mem.h"
 #include "core/message_core.h"
+#include "core/program.h"
 #include "core/ring.h"
 #include "core/run.h"
 #include "core/schedule.h"
 #include "core/sets.h"
 #include "core/session_core.h"
+#include "core/transition.h"
 #include "core/user_page.h"
 #include "core/why.h"
 #include "core/turns.h"
@@ -104,7 +106,7 @@ static void set_event(struct upmu_set *set, unsigned i, const struct upmu_event 
 {
     struct upmu_tally *tally = &set->tally[i];
 
-    set->placed_class = 0;
+    upmu_program_forget(set);
     set->event[i] = *event;
     if (HAS_ATTRIBUTES)
         set->sampling[i] = *sampling;
@@ -124,6 +126,9 @@ static void set_event(struct upmu_set *set, unsigned i, const struct upmu_event 
         tally->shared = event->payload != 0;
         tally->cascades = upmu_event_cascades(event);
     }
+    if (UPMU_SAMPLING)
+        tally->ordinary = tally->period && !sampling->random_mask && !sampling->frequency &&
+                          !(tally->least_log2 | tally->step_log2 | tally->wide);
     tally->falls = event->attributes & UPMU_ATTR_IN_TXCP;
     memset(tally->slot, UPMU_NO_COUNTER, sizeof tally->slot);
     tally->counter = UPMU_NO_COUNTER;
@@ -340,28 +345,18 @@ void upmu_session_link(struct upmu_cpu *cpu, struct upmu_session *session)
         session->tagged_by = cpu->life;
         session->ticket = UPMU_THREADS ? ++cpu->tickets : 0;
     }
-    session->cpu = cpu;
-    session->counters = 0;
-    session->next = cpu->sessions;
-    UPMU_BARRIER();
-    cpu->sessions = session;
+    upmu_session_link_quickly(cpu, session);
+    if (upmu_session_waits(session))
+        upmu_queue_put(cpu, session);
+    cpu->chains += upmu_session_is_chain(session);
 }
 
 void upmu_session_unlink(struct upmu_cpu *cpu, struct upmu_session *session)
 {
-    struct upmu_session **link = &cpu->sessions;
-
-    while (*link != session)
-        link = &(*link)->next;
-    *link = session->next;
-    UPMU_BARRIER();
-    session->counters = 0;
-    session->next = NULL;
-    session->overflow.cpu = NULL;
-    session->set.proven = cpu->seen_counting;
+    upmu_queue_take(cpu, session);
+    cpu->chains -= upmu_session_is_chain(session);
     upmu_user_page_leave(cpu, session);
-    /* From now on a call elsewhere may work on it. */
-    __atomic_store_n(&session->cpu, NULL, __ATOMIC_RELEASE);
+    upmu_session_unlink_quickly(cpu, session);
 }
 
 bool upmu_session_unplace(struct upmu_session *session)
@@ -370,7 +365,7 @@ bool upmu_session_unplace(struct upmu_session *session)
 
     session->tagged_by = 0;
     for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set)) {
-        set->placed_class = 0;
+        upmu_program_forget(set);
         for UPMU_TALLIES(tally, set) {
             tally->counter = UPMU_NO_COUNTER;
             samples |= tally->period != 0;
@@ -504,9 +499,54 @@ static enum upmu_status start_work(const struct upmu_call *call)
     return status;
 }
 
+#if UPMU_THREADS
+
+/* A placed session of nothing special starts again: its transition alone, and nothing waits. */
+static bool start_quickly(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    const struct upmu_set *set = session->active;
+
+    return upmu_session_is_just(session, UPMU_SESSION_STOPPED) && session->begun && !session->long_due &&
+           session->counters && !(session->counters & cpu->running) && upmu_program_fits(cpu, set, cpu->corunners) &&
+           upmu_transition_start(cpu, session);
+}
+
+/* Without the detours of a call that may have to go elsewhere, place, or wait; false: nothing was done. */
+static bool call_quickly(struct upmu_session *session, bool start)
+{
+    struct upmu_cpu *cpu = session->cpu;
+    uintptr_t irq;
+    bool done = false;
+
+    if (!cpu || cpu->domain || session->why.status != UPMU_OK ||
+        !upmu_local_try(cpu, cpu->bank.port, &irq))
+        return false;
+    if (session->cpu == cpu && !upmu_turns_wanted(cpu))
+        done = start ? start_quickly(cpu, session) : upmu_transition_stop(cpu, session);
+    if (done)
+        session->why.status = session->error;
+    upmu_local_end(cpu, cpu->bank.port, irq);
+    return done;
+}
+
+#else
+
+static bool call_quickly(struct upmu_session *session, bool start)
+{
+    (void)session;
+    (void)start;
+    return false;
+}
+
+#endif
+
 enum upmu_status upmu_session_start(struct upmu_session *session)
 {
-    enum upmu_status status = on_cpu(session, start_work);
+    enum upmu_status status;
+
+    if (call_quickly(session, true))
+        return session->error;
+    status = on_cpu(session, start_work);
 
     /* A fault in an interrupt on the way may have stopped it again. */
     return status == UPMU_OK ? session->error : status;
@@ -529,7 +569,7 @@ static enum upmu_status halt(struct upmu_cpu *cpu, struct upmu_session *session)
         status = upmu_schedule_stop(cpu, session);
     else if (upmu_session_waits(session) && cpu)
         upmu_session_enabled(session, upmu_cpu_now(cpu));
-    session->state = UPMU_SESSION_STOPPED;
+    upmu_session_become(session, UPMU_SESSION_STOPPED);
     return status;
 }
 
@@ -544,6 +584,8 @@ static enum upmu_status stop_work(const struct upmu_call *call)
 
 enum upmu_status upmu_session_stop(struct upmu_session *session)
 {
+    if (call_quickly(session, false))
+        return session->error;
     return on_cpu(session, stop_work);
 }
 
@@ -638,6 +680,7 @@ enum upmu_status upmu_session_drop(struct upmu_session *session)
     }
     status = upmu_session_detach(session);
     if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY) {
+        (void)__atomic_fetch_add(&session->machine->dropped, 1, __ATOMIC_RELAXED);
         /* What takes it from its target ends it, unless it has just been taken: nothing is stored after its end. */
         if (__atomic_fetch_or(&session->ties, UPMU_DROPPED, __ATOMIC_ACQ_REL) & UPMU_TIED)
             return UPMU_OK;

@@ -7,6 +7,7 @@
 
 #include <upmu/session.h>
 #include <upmu/set.h>
+#include "core/port_call.h"
 
 /* The set whose events run, or would run next. */
 #if UPMU_SETS
@@ -102,12 +103,39 @@ static inline void upmu_session_tie(struct upmu_session *session)
     (void)__atomic_fetch_or(&session->ties, UPMU_TIED, __ATOMIC_RELAXED);
 }
 
+/* The next session that runs after those of `rest`, whose counters are taken off it; NULL: none. */
+static inline struct upmu_session *upmu_cpu_next_running(const struct upmu_cpu *cpu, uint32_t *rest)
+{
+    struct upmu_session *session;
+
+    if (!*rest)
+        return NULL;
+    session = cpu->of_tally[(unsigned)__builtin_ctz(*rest)];
+    *rest &= ~session->counters & (*rest - 1u);
+    return session;
+}
+
 /* Its sampling attributes. */
 static inline const struct upmu_sampling *upmu_tally_sampling(const struct upmu_tally *tally)
 {
     const char *set = (const char *)(tally - tally->index) - offsetof(struct upmu_set, tally);
 
     return &((const struct upmu_set *)(const void *)set)->sampling[tally->index];
+}
+
+/*
+ * Is it in a state, attached, and nothing else about it needs thought: nothing due, not static, no part in a change,
+ * with an owner?  (Eight bytes that lie together; which of them share or mask does not matter.)
+ */
+static inline bool upmu_session_is_just(const struct upmu_session *session, enum upmu_session_state state)
+{
+    uint64_t word;
+
+    _Static_assert(offsetof(struct upmu_session, ties) == offsetof(struct upmu_session, state) + 5 &&
+                       offsetof(struct upmu_session, mask_on_full) == offsetof(struct upmu_session, state) + 7,
+                   "the words of a session are in this order");
+    __builtin_memcpy(&word, (const char *)session + offsetof(struct upmu_session, state), sizeof word);
+    return (word & UINT64_C(0xffffffffffff)) == ((uint64_t)UPMU_TIED << 40 | (unsigned)state);
 }
 
 /* Fill session->why with a status and nothing else; returns it. */
@@ -129,12 +157,74 @@ enum upmu_status upmu_session_detach_listed(struct upmu_session *session);
 /* It is closed: detached, without an owner.  That it is closed is the last thing written. */
 void upmu_session_end(struct upmu_session *session);
 
+/* Into the list of those that wait on a CPU, by turn, and out of it; nothing if it is there, or not there. */
+#if UPMU_THREADS
+void upmu_queue_put(struct upmu_cpu *cpu, struct upmu_session *session);
+void upmu_queue_take(struct upmu_cpu *cpu, struct upmu_session *session);
+#else
+static inline void upmu_queue_put(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    (void)cpu;
+    (void)session;
+}
+
+static inline void upmu_queue_take(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    (void)cpu;
+    (void)session;
+}
+#endif
+
+/* Change the state of one that waits, or will: those that wait on a CPU are in its list. */
+static inline void upmu_session_become(struct upmu_session *session, uint8_t state)
+{
+    session->state = state;
+    if (session->cpu && upmu_session_waits(session))
+        upmu_queue_put(session->cpu, session);
+    else if (session->cpu)
+        upmu_queue_take(session->cpu, session);
+}
+
 /* Nothing of a session is placed; true: it samples. */
 bool upmu_session_unplace(struct upmu_session *session);
 
 /* Into the list of a CPU, with tags of that CPU, and out of it. */
 void upmu_session_link(struct upmu_cpu *cpu, struct upmu_session *session);
 void upmu_session_unlink(struct upmu_cpu *cpu, struct upmu_session *session);
+
+/* Is one of its sets switched to another, or to itself? */
+static inline bool upmu_session_is_chain(const struct upmu_session *session)
+{
+    return UPMU_SETS && session->sets && (session->sets->next || session->sets->flags);
+}
+
+/* The same of one that has its tags, has no page and does not wait. */
+static inline void upmu_session_link_quickly(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    session->cpu = cpu;
+    session->counters = 0;
+    session->next = cpu->sessions;
+    session->link = &cpu->sessions;
+    if (session->next)
+        session->next->link = &session->next;
+    UPMU_BARRIER();
+    cpu->sessions = session;
+}
+
+static inline void upmu_session_unlink_quickly(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    *session->link = session->next;
+    if (session->next)
+        session->next->link = session->link;
+    UPMU_BARRIER();
+    session->counters = 0;
+    session->next = NULL;
+    session->link = NULL;
+    session->overflow.cpu = NULL;
+    session->set.proven = cpu->seen_counting;
+    /* From now on a call elsewhere may work on it. */
+    __atomic_store_n(&session->cpu, NULL, __ATOMIC_RELEASE);
+}
 
 /* A session of a thread leaves its CPU: it waits if it was started.  Inside a local bracket. */
 enum upmu_status upmu_thread_put(struct upmu_cpu *cpu, struct upmu_session *session);

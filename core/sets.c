@@ -299,7 +299,7 @@ bool upmu_sets_expire(struct upmu_cpu *cpu, uint64_t now_ns)
 {
     bool any = false;
 
-    for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
+    for (struct upmu_session *session = cpu->chains ? cpu->sessions : NULL; session; session = session->next) {
         const struct upmu_set *set = session->active;
 
         if (session->state != UPMU_SESSION_RUNNING || !(set->flags & UPMU_SET_TIME_SWITCH) ||

@@ -5,6 +5,7 @@
 #include <upmu/thread.h>
 
 #include "core/apart.h"
+#include "core/claims.h"
 #include "core/cpu.h"
 #include "core/joint.h"
 #include "core/local.h"
@@ -13,6 +14,7 @@
 #include "core/schedule.h"
 #include "core/sets.h"
 #include "core/turns.h"
+#include "core/transition.h"
 #include "core/user_page.h"
 
 _Static_assert(sizeof(struct upmu_thread) <= 64, "struct upmu_thread is to be small");
@@ -196,6 +198,101 @@ static void join_all(struct upmu_cpu *cpu, struct upmu_thread *thread)
     bury(dropped);
 }
 
+/* What the sessions of both threads ask for, as a plan; false: some need more than a transition. */
+static bool plan_switch(struct upmu_transition *plan, const struct upmu_thread *prev, const struct upmu_thread *next)
+{
+    const struct upmu_cpu *cpu = plan->cpu;
+    uint64_t corunners = cpu->corunners;
+
+    for (struct upmu_session *session = prev->sessions; session; session = session->next_of_thread) {
+        if (session->cpu != cpu || upmu_session_is_chain(session))
+            return false;
+        if (upmu_session_is_just(session, UPMU_SESSION_STOPPED))
+            continue;
+        if (!upmu_transition_out(plan, session))
+            return false;
+        corunners -= session->active->program.placement;
+    }
+    for (struct upmu_session *session = next->sessions; session; session = session->next_of_thread) {
+        const struct upmu_set *set = session->active;
+
+        if (session->cpu || session->tagged_by != cpu->life || upmu_session_is_chain(session))
+            return false;
+        if (upmu_session_is_just(session, UPMU_SESSION_STOPPED))
+            continue;
+        if (!upmu_session_is_just(session, UPMU_SESSION_WAITING) ||
+            !upmu_program_fits(cpu, set, corunners) ||
+            (set->counters & ((cpu->running & ~plan->leaving) | plan->coming)) || !upmu_transition_in(plan, session))
+            return false;
+        corunners += set->program.placement;
+    }
+    return true;
+}
+
+/* All sessions of a thread that comes are held against calls from elsewhere; false: a call works on one. */
+static bool hold_all(struct upmu_thread *thread)
+{
+    for (struct upmu_session *session = thread->sessions; session; session = session->next_of_thread)
+        if (__atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE)) {
+            for (struct upmu_session *held = thread->sessions; held != session; held = held->next_of_thread)
+                __atomic_store_n(&held->held, 0, __ATOMIC_RELEASE);
+            return false;
+        }
+    return true;
+}
+
+/* The lists of both threads are held. */
+static inline bool exchange_threads(struct upmu_transition *plan, struct upmu_cpu *cpu, struct upmu_thread *prev,
+                                    struct upmu_thread *next)
+{
+    struct upmu_session *session;
+    bool done;
+
+    upmu_transition_begin(plan, cpu);
+    if (!plan_switch(plan, prev, next) || !hold_all(next))
+        return false;
+    /* (A handler finds one by its counters, a call elsewhere by its CPU: it is there before it runs.) */
+    for (session = next->sessions; session; session = session->next_of_thread)
+        upmu_session_link_quickly(cpu, session);
+    done = upmu_transition_run(plan, UPMU_SESSION_WAITING);
+    for (session = next->sessions; session; session = session->next_of_thread) {
+        if (!done)
+            upmu_session_unlink_quickly(cpu, session);
+        __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
+    }
+    for (session = done ? prev->sessions : NULL; session; session = session->next_of_thread)
+        upmu_session_unlink_quickly(cpu, session);
+    return done;
+}
+
+static UPMU_APART bool exchange_on_stack(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next)
+{
+    struct upmu_transition plan;
+
+    return exchange_threads(&plan, cpu, prev, next);
+}
+
+/* Where all of both threads have a valid placement and nothing waits or has pages.  False: nothing was done. */
+static bool switch_quickly(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next)
+{
+    bool done = false;
+
+    if (upmu_cpu_domain(cpu) || upmu_turns_wanted(cpu) || (UPMU_USER_PAGES && cpu->machine->pages) ||
+        !upmu_thread_hold(prev))
+        return false;
+    if (upmu_thread_hold(next)) {
+        done = cpu->work ? exchange_threads(upmu_cpu_plan(cpu), cpu, prev, next) : exchange_on_stack(cpu, prev, next);
+        if (done) {
+            cpu->current = next->sessions ? next : NULL;
+            __atomic_store_n(&next->cpu, cpu->current ? cpu : NULL, __ATOMIC_SEQ_CST);
+            prev->cpu = NULL;
+        }
+        upmu_thread_release(next);
+    }
+    upmu_thread_release(prev);
+    return done;
+}
+
 enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next)
 {
     uintptr_t irq;
@@ -203,6 +300,13 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
 
     if (prev == next || !(cpu->pmu || (UPMU_USER_PAGES && cpu->machine && (cpu->user_reads || next->reads))))
         return UPMU_OK;
+    if (!cpu->user_reads && !next->reads && upmu_local_try(cpu, cpu->machine->port, &irq)) {
+        bool done = switch_quickly(cpu, prev, next);
+
+        upmu_local_end(cpu, cpu->machine->port, irq);
+        if (done)
+            return UPMU_OK;
+    }
     status = upmu_local_enter(cpu, &irq);
     if (status != UPMU_OK)
         return status;

@@ -17,7 +17,7 @@ static void bury_zombies(struct upmu_cpu *cpu)
 {
     struct upmu_session *next;
 
-    for (struct upmu_session *session = cpu->sessions; session; session = next) {
+    for (struct upmu_session *session = cpu->machine->dropped ? cpu->sessions : NULL; session; session = next) {
         next = session->next;
         if (upmu_session_dropped(session))
             (void)upmu_session_leave(cpu, session, false); /* (or with the next tick) */
@@ -26,23 +26,52 @@ static void bury_zombies(struct upmu_cpu *cpu)
 
 #if UPMU_THREADS
 
-/* In which order sessions are asked: never 0, unique on a CPU. */
-static UPMU_APART uint64_t turn_of(const struct upmu_session *session)
+/* By ticket: new ones are mostly the last. */
+void upmu_queue_put(struct upmu_cpu *cpu, struct upmu_session *session)
 {
-    return (uint64_t)session->shares << 32 | session->ticket;
+    struct upmu_session **first = &cpu->waiting[session->shares], **last = &cpu->last_waiting[session->shares];
+    struct upmu_session *after = *last, *before = NULL;
+
+    if (session->queued)
+        return;
+    if (after && after->ticket > session->ticket) {
+        before = *first;
+        while (before->ticket < session->ticket)
+            before = before->next_waiting;
+        after = before->before_waiting;
+    }
+    session->queued = 1;
+    session->next_waiting = before;
+    session->before_waiting = after;
+    *(after ? &after->next_waiting : first) = session;
+    *(before ? &before->before_waiting : last) = session;
 }
 
-/* The next after a turn among sessions in one of two states; NULL: none. */
-static struct upmu_session *next_turn(const struct upmu_cpu *cpu, uint64_t after, bool running_too)
+void upmu_queue_take(struct upmu_cpu *cpu, struct upmu_session *session)
 {
-    struct upmu_session *best = NULL;
+    struct upmu_session *after = session->before_waiting, *before = session->next_waiting;
 
-    for (struct upmu_session *session = cpu->sessions; session; session = session->next)
-        if ((session->state == UPMU_SESSION_WAITING ||
-             (running_too && session->shares && session->state == UPMU_SESSION_RUNNING)) &&
-            turn_of(session) > after && (!best || turn_of(session) < turn_of(best)))
-            best = session;
-    return best;
+    if (!session->queued)
+        return;
+    session->queued = 0;
+    session->next_waiting = session->before_waiting = NULL;
+    *(after ? &after->next_waiting : &cpu->waiting[session->shares]) = before;
+    *(before ? &before->before_waiting : &cpu->last_waiting[session->shares]) = after;
+}
+
+/* The first after a turn among those that wait, which may have changed since: first those that do not share. */
+static struct upmu_session *next_waiting(const struct upmu_cpu *cpu, bool shares, uint32_t ticket)
+{
+    struct upmu_session *session = shares ? NULL : cpu->waiting[0];
+
+    while (session && session->ticket <= ticket)
+        session = session->next_waiting;
+    if (session)
+        return session;
+    session = cpu->waiting[1];
+    while (shares && session && session->ticket <= ticket)
+        session = session->next_waiting;
+    return session;
 }
 
 static bool has_no_room(enum upmu_status status)
@@ -54,16 +83,18 @@ static bool has_no_room(enum upmu_status status)
 /* Those that share give way to one that does not, if that helps. */
 static bool make_room(struct upmu_cpu *cpu, struct upmu_session *session)
 {
+    struct upmu_session *other;
+    uint32_t rest = cpu->running;
     bool room = false;
 
-    for (struct upmu_session *other = cpu->sessions; other; other = other->next)
+    while ((other = upmu_cpu_next_running(cpu, &rest)) != NULL)
         room |= other->shares && upmu_session_holds(other);
     if (session->shares || !room || !upmu_schedule_fits_pinned(cpu, session))
         return false;
-    for (struct upmu_session *other = cpu->sessions; other; other = other->next)
+    for (rest = cpu->running; (other = upmu_cpu_next_running(cpu, &rest)) != NULL;)
         if (other->shares && other->state == UPMU_SESSION_RUNNING && upmu_schedule_stop(cpu, other) == UPMU_OK) {
             if (other->state == UPMU_SESSION_STOPPED)
-                other->state = UPMU_SESSION_WAITING;
+                upmu_session_become(other, UPMU_SESSION_WAITING);
             upmu_estimate_slot(upmu_active(other));
         }
     return true;
@@ -78,38 +109,43 @@ static enum upmu_status try_start(struct upmu_cpu *cpu, struct upmu_session *ses
     return status;
 }
 
-/* Found no place beside the same company the last time. */
+/* Found no place beside the same co-runners the last time. */
 static bool is_hopeless(const struct upmu_cpu *cpu, const struct upmu_session *session)
 {
     const struct upmu_set *set = upmu_active(session);
 
-    return session->shares && set->count && !set->counters &&
-           upmu_set_was_tried(cpu, set, upmu_schedule_company(cpu, session));
+    return session->shares && set->count && upmu_set_was_refused(cpu, set, cpu->corunners);
 }
+
+/* Those that share and wait: so many are looked at in one call. */
+#define LOOKS 8u
 
 static void admit(struct upmu_cpu *cpu, bool may_move)
 {
-    uint64_t turn = 0, now_ns;
-    struct upmu_session *session;
+    struct upmu_session *session = next_waiting(cpu, false, 0);
+    unsigned looks = LOOKS;
+    uint64_t now_ns;
 
-    while ((session = next_turn(cpu, turn, false)) != NULL) {
-        turn = turn_of(session);
+    while (session && looks) {
+        uint32_t ticket = session->ticket;
+        bool shares = session->shares;
+
+        looks -= shares;
         if (!is_hopeless(cpu, session) && try_start(cpu, session, may_move) == UPMU_OK)
             session->change = 0;
         else if (!port_has_clock(cpu->machine->port))
             upmu_run_mar(session);
+        session = next_waiting(cpu, shares, ticket);
     }
+    if (!cpu->fresh)
+        return;
+    cpu->fresh = 0;
     now_ns = upmu_machine_clock_ns(cpu->machine);
     for (session = cpu->sessions; session; session = session->next)
         if (session->change & UPMU_CHANGE_FRESH) {
             session->change = 0;
             session->started_ns = now_ns;
         }
-}
-
-bool upmu_turns_wanted(const struct upmu_cpu *cpu)
-{
-    return next_turn(cpu, 0, false) != NULL;
 }
 
 void upmu_turns_admit(struct upmu_cpu *cpu)
@@ -125,7 +161,7 @@ enum upmu_status upmu_turns_start(struct upmu_cpu *cpu, struct upmu_session *ses
     if (has_no_room(status) && (session->thread || session->shares)) {
         session->started_ns = upmu_machine_clock_ns(cpu->machine);
         session->error = UPMU_OK;
-        session->state = UPMU_SESSION_WAITING;
+        upmu_session_become(session, UPMU_SESSION_WAITING);
         if (!port_has_clock(cpu->machine->port))
             upmu_run_mar(session);
         status = UPMU_OK;
@@ -133,22 +169,34 @@ enum upmu_status upmu_turns_start(struct upmu_cpu *cpu, struct upmu_session *ses
     return status;
 }
 
+/* The next after a turn among those that share, and wait or run; NULL: none. */
+static struct upmu_session *next_turn(const struct upmu_cpu *cpu, uint32_t after)
+{
+    struct upmu_session *best = NULL;
+
+    for (struct upmu_session *session = cpu->sessions; session; session = session->next)
+        if (session->shares && (session->state == UPMU_SESSION_WAITING || session->state == UPMU_SESSION_RUNNING) &&
+            session->ticket > after && (!best || session->ticket < best->ticket))
+            best = session;
+    return best;
+}
+
 /* Of those that share, who runs together from now on: marked UPMU_CHANGE_COMES. */
 static UPMU_APART void plan(struct upmu_cpu *cpu)
 {
     struct upmu_joint joint;
-    uint64_t turn = 0;
+    uint32_t turn = 0;
     struct upmu_session *session;
 
     upmu_joint_begin(&joint, cpu->pmu);
     for (session = cpu->sessions; session; session = session->next)
         if (!session->shares && upmu_session_holds(session) && !upmu_joint_add(&joint, session, true))
             return;
-    while ((session = next_turn(cpu, turn, true)) != NULL) {
+    while ((session = next_turn(cpu, turn)) != NULL) {
         unsigned count = joint.count;
         uint8_t sets = joint.sets;
 
-        turn = turn_of(session);
+        turn = session->ticket;
         if (upmu_joint_add(&joint, session, session->state == UPMU_SESSION_RUNNING) &&
             upmu_joint_place(cpu, &joint, false, NULL) == UPMU_OK) {
             session->change |= UPMU_CHANGE_COMES;
@@ -199,15 +247,11 @@ static void join_current(struct upmu_cpu *cpu)
 
 void upmu_turns_tick(struct upmu_cpu *cpu)
 {
-    bool waiting = false;
-
     join_current(cpu);
     bury_zombies(cpu);
     if (UPMU_SETS && upmu_sets_expire(cpu, upmu_machine_clock_ns(cpu->machine)))
         upmu_change_run(cpu);
-    for (struct upmu_session *session = cpu->sessions; session; session = session->next)
-        waiting |= session->shares && session->state == UPMU_SESSION_WAITING;
-    if (waiting)
+    if (cpu->waiting[1])
         rotate(cpu);
     if (upmu_turns_wanted(cpu))
         admit(cpu, true);

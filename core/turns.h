@@ -19,8 +19,11 @@ void upmu_turns_tick(struct upmu_cpu *cpu);
  */
 enum upmu_status upmu_turns_start(struct upmu_cpu *cpu, struct upmu_session *session);
 
-/* Does anybody wait? */
-bool upmu_turns_wanted(const struct upmu_cpu *cpu);
+/* Does any session wait? */
+static inline bool upmu_turns_wanted(const struct upmu_cpu *cpu)
+{
+    return cpu->waiting[0] || cpu->waiting[1];
+}
 
 /* Put what waits where it fits and moves nobody. */
 void upmu_turns_admit(struct upmu_cpu *cpu);
@@ -41,6 +44,12 @@ bool upmu_thread_join(struct upmu_cpu *cpu, struct upmu_session *session);
 #else
 
 #include "core/schedule.h"
+
+static inline bool upmu_turns_wanted(const struct upmu_cpu *cpu)
+{
+    (void)cpu;
+    return false;
+}
 
 static inline enum upmu_status upmu_turns_start(struct upmu_cpu *cpu, struct upmu_session *session)
 {

@@ -214,6 +214,7 @@ struct upmu_machine {
     uint32_t last_session;
     uint32_t lives; /* of CPUs: initialised so far, never 0 again */
     uint32_t pages; /* sessions that are published */
+    uint32_t dropped; /* sessions ever left to their targets */
     struct upmu_cpu *only_cpu;
 };
 
@@ -305,7 +306,7 @@ struct upmu_kept {
     uint8_t row;
 };
 
-#define UPMU_KEPT 90
+#define UPMU_KEPT 84
 
 /* What an interrupt interrupted: fill in what is known, set the rest to 0. */
 struct upmu_frame {
@@ -358,6 +359,15 @@ struct upmu_cpu {
     volatile uint32_t interrupts;       /* handled since upmu_cpu_init() */
     uint32_t next_tag;
     uint32_t life;                      /* number of the upmu_cpu_init() of its machine */
+    volatile uint32_t held;             /* counters whose events the local side changes: handlers leave them alone */
+    uint8_t straight;                   /* one register enables all counters, which are alike, and nothing is shared */
+    uint8_t fresh;                      /* a session's enabled time begins when all have come */
+    uint8_t kind;                       /* of CPU, for which a placement is good */
+    uint64_t counter_mask;              /* of all counters, where they have one width */
+    uint64_t corunners;                 /* sum of the placements that run */
+    uint64_t stop_bits;                 /* enable bits of `quiet` */
+    uint32_t chains;                    /* sessions here with sets that are switched */
+    struct upmu_session *waiting[2], *last_waiting[2]; /* lists of those that wait, by ticket; [1]: they share */
     struct upmu_session *pages;         /* published ones that run */
     uint32_t left;                      /* counters that still hold a count of an earlier session */
     struct upmu_bank bank;              /* bank.accesses: number of accesses */

@@ -82,7 +82,9 @@ struct upmu_tally {
     bool wide;                  /* slot[1] holds the bits above its counter's */
     bool falls;                 /* the event's count can fall: UPMU_ATTR_IN_TXCP */
     bool shared;                /* counts for other CPUs, too, in any mode */
+    bool ordinary;              /* a fixed period, nothing random, no steps: the handler's short way */
     bool cascades;              /* slot[1] starts it: UPMU_ATTR_CASCADE */
+    uint16_t storm;             /* overflows in this throttle window */
     uint64_t total;             /* events up to `base` */
     uint64_t base;              /* counter value that `total` belongs to */
     uint64_t due;               /* sampling: total at which the next sample is due */
@@ -96,7 +98,6 @@ struct upmu_tally {
     uint32_t lost;              /* periods completed without a sample: throttled, or too short */
     uint32_t to_switch;         /* overflows until the next set; 0: none */
     uint32_t turned;            /* when its counter was taken or last known to pass zero, in 2^20 ns */
-    uint16_t storm;             /* overflows in this throttle window */
 };
 
 /* Sums over the runs of a set, from which one event's count between runs is estimated.  Private. */
@@ -106,6 +107,31 @@ struct upmu_estimate {
     uint64_t products;
     uint64_t since_ns;          /* enabled time of its session when the count was written */
     uint8_t scale;              /* bits that counts are shifted by in these sums */
+};
+
+/* One register of a compiled placement: `mask` << shift are the bits that it is about.  Private. */
+struct upmu_step {
+    uint64_t value;
+    uint32_t mask;
+    uint8_t row;
+    uint8_t shift;
+    uint8_t event; /* whose counters are stopped while it changes */
+};
+
+/* Of NetBurst two for each event and two beside; elsewhere one, and one for each of its payload registers. */
+#define UPMU_STEPS (UPMU_BACKEND_X86_P4 ? 24 : 20)
+
+/* A placement of a set, compiled when it is first loaded; constant until the next placement.  Private. */
+struct upmu_program {
+    uint64_t placement; /* scattered id; 0: not compiled.  Their sum over what runs is cpu->corunners */
+    uint64_t refused;   /* beside what runs no place was found: that sum */
+    uint32_t counting;  /* counters of events that only count */
+    uint32_t sampling;  /* counters of events that are loaded to overflow */
+    uint32_t user;      /* counters of events of user mode alone, where that matters */
+    uint8_t kind;       /* of CPU that it is for */
+    uint8_t steps;
+    uint8_t flags;      /* UPMU_PROGRAM_… */
+    struct upmu_step step[UPMU_STEPS]; /* in load order, those of one register together */
 };
 
 /*
@@ -137,6 +163,7 @@ struct upmu_set {
     struct upmu_event event[UPMU_SET_EVENTS];
     struct upmu_sampling sampling[UPMU_SET_EVENTS];
     struct upmu_estimate estimate[UPMU_SET_EVENTS];
+    struct upmu_program program;
 };
 
 /* A byte ring of records; one writer (the handler), one reader. */
@@ -201,17 +228,20 @@ struct upmu_session {
     uint32_t id;               /* unique among the machine's sessions; 0: closed */
     volatile uint8_t state;    /* enum upmu_session_state */
     /* private, what is used most first */
-    uint8_t mask_on_full;
-    uint8_t hides_kernel;      /* addresses of the kernel do not leave the handler */
     volatile uint8_t full;     /* to be masked by the local side: the ring was full, a message was sent */
     volatile uint8_t switch_due; /* an overflow wants the next set; its counters are closed */
     uint8_t change;            /* its part in the change in progress */
-    uint8_t shares;            /* is multiplexed with other sharing sessions */
     uint8_t is_static;         /* its counters are left running */
     volatile uint8_t ties;     /* UPMU_TIED, UPMU_DROPPED */
+    uint8_t shares;            /* is multiplexed with other sharing sessions */
+    uint8_t mask_on_full;      /* (these eight are one word: core/session_core.h) */
+    uint8_t hides_kernel;      /* addresses of the kernel do not leave the handler */
+    uint8_t queued;            /* in its CPU's list of those that wait */
     struct upmu_machine *machine;
     struct upmu_cpu *cpu;
     struct upmu_session *next; /* on its CPU */
+    struct upmu_session **link; /* what points to it there */
+    struct upmu_session *next_waiting, *before_waiting; /* in its CPU's list of those that wait, by turn */
     struct upmu_thread *thread; /* that it is attached to, or NULL */
     struct upmu_session *next_of_thread;
     struct upmu_set *sets;     /* chain, in rising order */
