@@ -96,7 +96,7 @@ static bool run_demo(EFI_HANDLE image, struct demo *demo, struct cmd_sink *sink,
     script = demo_volume_read("upmu.cmd", &bytes);
     if (script == NULL)
         return shell_converse(&demo->shell);
-    sink->read_key = NULL; /* nobody is watching */
+    sink->read_key = NULL; /* there is no console input */
     sink->clear = NULL;
     (void)shell_script(&demo->shell, script);
     FreePool(script);

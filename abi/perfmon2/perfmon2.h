@@ -3,10 +3,10 @@
  * perfmon2's calls on upmu's sessions: a kernel wires its system calls to them.  The
  * host keeps the table of descriptors, gives memory, and copies from and to its programs.
  *
- * Rights: a context has those of its owner, the user that it was created for, whichever
- * program uses its descriptor later.  What no hook allows is refused: without hooks a
- * program counts the user mode of threads that find_thread gives it, by events that need
- * no privilege, and sees no address of the kernel.
+ * Rights: a context has the rights of its owner, the user that it was created for, whichever
+ * program uses its descriptor later.  What no hook allows is refused: without hooks a program
+ * counts the user mode of threads that find_thread returns, with events that need no privilege, and
+ * sees no address of the kernel.
  *
  * Each byte of a program's memory is read at most once.  A refused call leaves the
  * context as it was.  Register numbers are rows of the PMU's register table
@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-/* A user of the host's, and what its contexts may hold.  The host's memory, until its last context has ended. */
+/* A user of the host, with limits for its contexts.  It must stay until the last context has ended. */
 struct upmu_pfm_owner {
     void *host;             /* the host's */
     uint32_t most_contexts; /* at a time; 0: any number */
@@ -33,26 +33,26 @@ struct upmu_pfm_owner {
     size_t bytes;
 };
 
-/* What an event counts beyond the user mode of its own thread, and what else a context may have. */
+/* Rights: what an event counts beyond the user mode of its own thread, and other rights of a context. */
 #define UPMU_PFM_KERNEL (1u << 0)     /* the kernel's mode */
-#define UPMU_PFM_BEYOND (1u << 1)     /* what other threads, CPUs or guests do meanwhile: AnyThread, a northbridge */
+#define UPMU_PFM_BEYOND (1u << 1)     /* events of other threads, CPUs or guests: AnyThread, a northbridge */
 #define UPMU_PFM_PRIVILEGED (1u << 2) /* needs bits of UPMU_LEVEL_PRIVILEGED: payload registers */
-#define UPMU_PFM_ADDRESSES (1u << 3)  /* of the kernel, in samples and messages; asked without an event */
+#define UPMU_PFM_ADDRESSES (1u << 3)  /* addresses of the kernel in samples and messages; asked without an event */
 
-/* What the host gives, once.  Zeroed members are their defaults. */
+/* Functions of the host, given once.  0 is the default of every member. */
 struct upmu_pfm {
     struct upmu_machine *machine;
     void *context;
     /* Copy from and to the calling program; false: it has no such memory. */
     bool (*copy_in)(void *context, void *to, const void *user, size_t bytes);
     bool (*copy_out)(void *context, void *user, const void *from, size_t bytes);
-    /* In these, `owner` is who asks; NULL if it was NULL at the creation. */
-    /* May it create a context with these flags?  NULL: not one of a CPU, which counts all threads there. */
+    /* In these functions `owner` is the context's owner; NULL if it was NULL at the creation. */
+    /* May it create a context with these flags?  NULL: all but contexts of a CPU, which count all threads there. */
     bool (*may_create)(void *context, struct upmu_pfm_owner *owner, uint32_t flags);
     /*
-     * May it use an event that needs these UPMU_PFM_ rights (perhaps none)?  Asked whenever a context is loaded or
-     * loaded anew.  `event` NULL: may it have UPMU_PFM_ADDRESSES?  Asked when a context is created and when it is
-     * loaded.  NULL: what needs no right.
+     * May it use an event that needs these UPMU_PFM_ rights (perhaps none)?  Called whenever a
+     * context is loaded or loaded anew.  `event` NULL: may it have UPMU_PFM_ADDRESSES?  Called when
+     * a context is created and when it is loaded.  NULL: only events that need no right.
      */
     bool (*may_use)(void *context, struct upmu_pfm_owner *owner, const struct upmu_event *event, uint32_t rights);
     /* The thread of a number and the CPU that it runs on (NULL: none).  NULL: none that the owner may monitor. */
@@ -75,7 +75,7 @@ struct upmu_pfm_set {
     uint32_t narrow;                    /* of these, without 64-bit emulation */
     uint32_t pmcs[UPMU_REGISTERS / 32]; /* rows that were written */
     uint8_t event_of[UPMU_COUNTERS];    /* its event in the core's set, or 0xff */
-    uint32_t to_switch[UPMU_COUNTERS];  /* overflows of the PMD until the set gives way */
+    uint32_t to_switch[UPMU_COUNTERS];  /* overflows of the PMD until the next set */
     uint64_t origin[UPMU_COUNTERS];     /* value of the PMD when its event's count was 0 */
     uint64_t pmc[UPMU_REGISTERS];
     struct pfarg_pmd pmd[UPMU_COUNTERS];
@@ -127,9 +127,9 @@ enum upmu_status upmu_pfm_create_context(struct upmu_pfm *pfm, struct upmu_pfm_o
 void upmu_pfm_share(struct upmu_pfm_context *context);
 
 /*
- * close(): the last descriptor's ends the session; *out_last: the memory is the host's
- * again.  Not that of a session that could not be stopped here: then as
- * upmu_session_close(), and the reference stays.
+ * close(): closing the last descriptor ends the session; *out_last: its memory may be freed.  If
+ * the session could not be stopped here, the status is that of upmu_session_close(), and the
+ * reference stays.
  *
  * Context: as upmu_session_close().
  */
@@ -140,10 +140,10 @@ enum upmu_status upmu_pfm_close(struct upmu_pfm_context *context, bool *out_last
  * pfm_write_pmcs(), pfm_write_pmds(), pfm_read_pmds(): a vector of `bytes`.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (size, register, set, flag or reserved field);
- * UPMU_ERR_NO_SPACE (longer than memory.vector_bytes); UPMU_ERR_NOT_PERMITTED (a bit
- * that no program may set; of a loaded context an event that its owner may not use);
- * UPMU_ERR_PORT (copying); as upmu_session_attach_cpu() where a loaded session has to be
- * loaded anew, else as upmu_session_read().
+ * UPMU_ERR_NO_SPACE (longer than memory.vector_bytes); UPMU_ERR_NOT_PERMITTED (a bit that no
+ * program may set; of a loaded context an event that its owner may not use); UPMU_ERR_PORT
+ * (copying); as upmu_session_attach_cpu() where a loaded session has to be loaded anew, otherwise
+ * as upmu_session_read().
  * Context: local; any while it is not loaded.
  */
 UPMU_MUST_CHECK
@@ -154,8 +154,8 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_pfm_read_pmds(struct upmu_pfm_context *context, void *user, size_t bytes);
 
 /*
- * pfm_load_context(), pfm_unload_context(): `target` is a thread's number or, of a CPU's
- * context, that of the executing CPU.  Unloading what is not loaded does nothing.
+ * pfm_load_context(), pfm_unload_context(): `target` is a thread's number or, of a CPU's context,
+ * that of the executing CPU.  Unloading a context that is not loaded does nothing.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (flags, no such target); UPMU_ERR_STATE (loaded);
  * UPMU_ERR_NOT_PERMITTED (an event that its owner may not use: may_use);
@@ -195,11 +195,11 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_pfm_getinfo_evtsets(struct upmu_pfm_context *context, void *user, size_t bytes);
 
 /*
- * read(): messages, whole ones only, and no more than the queue holds.  What a call costs
- * goes by the messages that wait, not by `bytes`.
+ * read(): messages, whole ones only, and no more than the queue holds.  The cost of a call depends
+ * on the number of messages in the queue, not on `bytes`.
  *
- * Returns UPMU_OK and the bytes; UPMU_ERR_INVALID (not a multiple of a message);
- * UPMU_ERR_END (none waits); UPMU_ERR_PORT (copying: they are gone).
+ * Returns UPMU_OK and the bytes; UPMU_ERR_INVALID (not a multiple of a message); UPMU_ERR_END
+ * (there is none); UPMU_ERR_PORT (copying failed: the messages are lost).
  * Context: any; one reader at a time.
  */
 UPMU_MUST_CHECK

@@ -89,7 +89,7 @@ struct pfarg_setinfo {
     uint32_t set_flags;
     uint64_t set_ovfl_pmds[PFM_PMD_BV];
     uint64_t set_runs;
-    uint64_t set_timeout; /* of the active set what is left of it, else all of it; as effective */
+    uint64_t set_timeout; /* for the active set its rest, otherwise all of it; as effective */
     uint64_t set_act_duration;
     uint64_t set_avail_pmcs[PFM_PMC_BV];
     uint64_t set_avail_pmds[PFM_PMD_BV];
@@ -106,7 +106,7 @@ struct pfarg_ctx {
     uint64_t reserved[4];
 };
 
-/* Section 9's pfarg_pmc and pfarg_pmd: alike, but types of their own, because they will diverge. */
+/* Section 9's pfarg_pmc and pfarg_pmd: equal now, but separate types, because they may diverge. */
 struct pfarg_pmc9 {
     uint16_t reg_num;
     uint16_t padding[3];

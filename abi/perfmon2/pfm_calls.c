@@ -48,8 +48,8 @@ enum upmu_status upmu_pfm_fetch(struct upmu_pfm_context *context, const void *us
 /*
  * ---- Life ----
  *
- * A thread that a message blocked runs on when the mask ends, by restart, start, stop, unload or
- * close: the program's kernel cannot know of it.
+ * A thread that a message blocked continues when the mask ends, by restart, start, stop, unload or
+ * close.
  */
 
 static enum upmu_status open_session(struct upmu_pfm_context *context, const char *name, const void *argument,
@@ -153,7 +153,7 @@ static enum upmu_status attach(struct upmu_pfm_context *context, uint32_t target
         cpu = pfm->find_cpu ? pfm->find_cpu(pfm->context, context->owner, target) : NULL;
         if (!cpu)
             return UPMU_ERR_INVALID;
-        /* The caller must be there: nobody is sent. */
+        /* The caller must run on that CPU: no remote call is made. */
         if (port_has_this_cpu(port)) {
             uintptr_t irq = port_irq_save(port);
             bool here = port_this_cpu(port) == cpu;
@@ -176,7 +176,7 @@ enum upmu_status upmu_pfm_load_context(struct upmu_pfm_context *context, uint32_
         return UPMU_ERR_INVALID;
     if (context->session.state != UPMU_SESSION_DETACHED)
         return UPMU_ERR_STATE;
-    /* The kernel may have detached it: its target has gone. */
+    /* The kernel may have detached it, because its target has ended. */
     if (context->loaded)
         upmu_pfm_keep(context);
     context->loaded = false;
@@ -276,7 +276,7 @@ enum upmu_status upmu_pfm_read(struct upmu_pfm_context *context, void *user, siz
     *out_bytes = 0;
     if (!bytes || bytes % sizeof(union pfarg_msg))
         return UPMU_ERR_INVALID;
-    /* No more than the queue holds: else messages that keep coming keep the reader here. */
+    /* No more than the queue holds: otherwise new messages could keep the reader here. */
     for (uint32_t left = context->queue.capacity; left && *out_bytes < bytes; left--) {
         struct upmu_message message;
         union pfarg_msg out;

@@ -3,15 +3,15 @@
  * From the registers that a program wrote to the events of a session, and from counts
  * back to the values of its data registers.
  *
- * A PMD that samples stands at minus what is left of its period; one that counts, at
- * what it was given plus the count.
+ * The value of a PMD that samples is minus the rest of its period; the value of a PMD that counts
+ * is the written value plus the count.
  */
 #include <abi/perfmon2/pfm_core.h>
 #include "core/backend.h"
 #include "core/bits.h"
 #include "core/mem.h"
 
-/* The longest period, and the first of a PMD that is further from its overflow. */
+/* The longest period, which is the first one of a PMD that is further from its overflow. */
 #define LONGEST (~UINT64_C(0) >> 1)
 
 /* USR, OS and ANY of a general select (Intel SDM vol 3, IA32_PERFEVTSELx), and of a fixed counter's control. */
@@ -22,7 +22,7 @@
 #define FIXED_USR 2u
 #define FIXED_ANY 4u
 
-/* What the fixed counters count, as select words (Intel SDM vol 3, architectural events). */
+/* The events of the fixed counters as select words (Intel SDM vol 3, architectural events). */
 static const uint16_t fixed_code[] = {0x00c0, 0x003c, 0x0300, 0x0400};
 
 static bool is_netburst(const struct upmu_pmu *pmu)
@@ -73,7 +73,7 @@ static bool is_payload(const struct upmu_pmu *pmu, const struct upmu_pfm_set *se
     return upmu_rows_has(set->pmcs, row) && pmu->table->rows[row].counter == UPMU_NO_COUNTER && set->pmc[row];
 }
 
-/* The event of a select word, with the payload register (NetBurst: the ESCR) that it looks at. */
+/* The event of a select word, with the payload register (NetBurst: the ESCR) that it uses. */
 static enum upmu_status event_of_word(const struct upmu_pmu *pmu, const struct upmu_pfm_set *set, unsigned counter,
                                       uint64_t word, struct upmu_event *out)
 {
@@ -158,7 +158,7 @@ static void fill_sampling(const struct upmu_pmu *pmu, const struct upmu_pfm_set 
         out->switch_after = (uint32_t)pmd->reg_ovfl_switch_cnt;
 }
 
-/* A new event goes on where its PMD stood.  A reset takes one that counts back to what it was given last. */
+/* A new event continues at the value of its PMD.  A reset sets a PMD that counts to the value last written. */
 static void go_on(struct upmu_pfm_set *set, unsigned counter, struct upmu_set *core, unsigned event)
 {
     const struct pfarg_pmd *pmd = &set->pmd[counter];
@@ -268,7 +268,7 @@ uint32_t upmu_pfm_overflowed(struct upmu_pfm_context *context, const struct upmu
     return counters;
 }
 
-/* Messages that wait name events, which are about to be numbered anew. */
+/* Messages in the queue name events, which are about to be numbered anew. */
 static void keep_messages(struct upmu_pfm_context *context)
 {
     struct upmu_queue *queue = &context->queue;

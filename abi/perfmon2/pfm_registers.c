@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing and reading registers: a vector is fetched whole, looked at whole, and only
- * then takes effect.
+ * Writing and reading registers: a vector is fetched as a whole, checked as a whole, and only then
+ * takes effect.
  */
 #include <abi/perfmon2/pfm_core.h>
 #include "core/backend.h"
@@ -23,7 +23,7 @@ static const struct upmu_register_class *class_of(const struct upmu_pmu *pmu, un
     return &pmu->table->classes[pmu->table->rows[number].class_index];
 }
 
-/* Bits of a PMC that a program may set: those of events, and those that are upmu's business and ignored. */
+/* Bits of a PMC that a program may set: those of events, and those of upmu, which are ignored. */
 static uint64_t writable(const struct upmu_pmu *pmu, unsigned number)
 {
     const struct upmu_register_class *class = class_of(pmu, number);
@@ -41,7 +41,7 @@ bool upmu_pfm_is_pmc(const struct upmu_pmu *pmu, unsigned number)
     kind = class_of(pmu, number)->kind;
     if (kind == UPMU_KIND_SELECT || kind == UPMU_KIND_PAYLOAD)
         return true;
-    /* Fixed counters' control and ESCRs, but not what gates all. */
+    /* Fixed counters' control and ESCRs, but not the register that gates all counters. */
     return kind == UPMU_KIND_CONTROL && class_of(pmu, number)->session;
 }
 
@@ -83,7 +83,7 @@ static enum upmu_status check_pmc(struct upmu_pfm_context *context, const struct
     return pmc->reg_value & ~writable(pmu, pmc->reg_num) ? UPMU_ERR_NOT_PERMITTED : UPMU_OK;
 }
 
-/* What a PMC was: kept in the element's reserved words, which were found to be 0. */
+/* The old value of a PMC is kept in the element's reserved words, which were checked to be 0. */
 #define WAS_WRITTEN 1u
 #define WAS_NARROW 2u
 
@@ -121,7 +121,7 @@ static void give_pmc_back(struct upmu_pfm_context *context, const struct pfarg_p
         change_bit(&set->narrow, counter, pmc->reg_reserved2[0] & WAS_NARROW);
 }
 
-/* A loaded session goes on with other registers: values are kept, events made anew. */
+/* A loaded session continues with other registers: values are kept, events are made anew. */
 struct reload {
     struct upmu_cpu *cpu;
     struct upmu_thread *thread;
@@ -161,7 +161,7 @@ static enum upmu_status let_go(struct upmu_pfm_context *context, struct reload *
     memset(reload, 0, sizeof *reload);
     if (!context->loaded)
         return UPMU_OK;
-    /* Its target has gone: what is written now is for the next one. */
+    /* Its target has ended: the written values are for the next one. */
     if (session->state == UPMU_SESSION_DETACHED) {
         upmu_pfm_keep(context);
         context->loaded = false;
@@ -245,7 +245,7 @@ static enum upmu_status check_pmd(struct upmu_pfm_context *context, const struct
     if (!upmu_pfm_find_set(context, pmd->reg_set) || upmu_pfm_counter(pmu, pmd->reg_num) == UPMU_NO_COUNTER ||
         (pmd->reg_flags & ~(uint32_t)PMD_FLAGS) || !all_zero(pmd->reg_reserved2, sizeof pmd->reg_reserved2))
         return UPMU_ERR_INVALID;
-    /* Fields without their flag are not looked at. */
+    /* Fields without their flag are ignored. */
     if ((pmd->reg_flags & PFM_PMDFL_SMPL) &&
         (!are_pmds(pmu, pmd->reg_reset_pmds) || !are_pmds(pmu, pmd->reg_smpl_pmds)))
         return UPMU_ERR_INVALID;
@@ -254,7 +254,7 @@ static enum upmu_status check_pmd(struct upmu_pfm_context *context, const struct
     return UPMU_OK;
 }
 
-/* Does the write change the value of a counting PMD only, which no overflow resets?  Nothing else need know of it. */
+/* Does the write change the value of a counting PMD only, which no overflow resets?  Then nothing else changes. */
 static bool changes_value_only(struct upmu_pfm_context *context, const struct pfarg_pmd *pmd)
 {
     const struct upmu_pfm_set *set = upmu_pfm_find_set(context, pmd->reg_set);
@@ -319,7 +319,7 @@ enum upmu_status upmu_pfm_take_pmds(struct upmu_pfm_context *context, size_t cou
     for (size_t i = 0; status == UPMU_OK && i < count; i++) {
         status = check_pmd(context, &pmd[i]);
         light = light && status == UPMU_OK && changes_value_only(context, &pmd[i]);
-        /* (What the write goes by must be had: elsewhere it is not.) */
+        /* (In other builds the values for this do not exist.) */
         if (light)
             status = can_read(context, &pmd[i]);
     }

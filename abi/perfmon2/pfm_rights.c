@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rights and limits of a context's owner.  The library asks for everything that a program could gain by an event;
- * what no hook allows is refused.
+ * Rights and limits of a context's owner.  The library asks the host for every right that an event
+ * needs; what no hook allows is refused.
  */
 #include <abi/perfmon2/pfm_core.h>
 #include "core/backend.h"
@@ -35,7 +35,7 @@ static bool render(const struct upmu_pmu *pmu, const struct upmu_event *event, s
     return false;
 }
 
-/* The rights that it needs: what its registers will hold, by their classes. */
+/* The rights that an event needs, by its register values and their classes. */
 static uint32_t rights_of(const struct upmu_pmu *pmu, const struct upmu_event *event)
 {
     struct upmu_image image;

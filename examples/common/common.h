@@ -24,7 +24,7 @@ struct shell_command {
 
 struct shell {
     struct cmd *cmd;
-    bool (*read_line)(char *line, size_t size); /* a line with echo; false: nobody there */
+    bool (*read_line)(char *line, size_t size); /* a line with echo; false: there is no console */
     const struct shell_command *own;            /* ends with a NULL name; or NULL */
 };
 

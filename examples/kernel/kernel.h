@@ -77,7 +77,7 @@ struct kernel_port_options {
 /* The interrupt table in force, PICs masked, interrupts on. */
 void kernel_interrupts_open(void);
 
-/* Fill in the port.  `cpu` is who gets the overflows. */
+/* Fill in the port.  `cpu` gets the overflows. */
 void kernel_port_open(struct upmu_x86_native *native, const struct kernel_port_options *options, uint32_t tsc_khz,
                       struct upmu_cpu *cpu);
 
@@ -97,7 +97,7 @@ void kernel_user_enter(void (*entry)(void), void *stack, uintptr_t argument);
 /* Leave: `code` is the exit status for a monitor; a real machine halts. */
 __attribute__((noreturn)) void kernel_exit(bool failed);
 
-/* A trap that nobody expected. */
+/* An unexpected trap. */
 __attribute__((noreturn)) void kernel_panic(uintptr_t vector, uintptr_t error, uintptr_t ip);
 
 /* ---- kernel_vmtest.c ---- */

@@ -119,7 +119,7 @@ void kernel_flush(void)
     serial_wait(COM_ALL_SENT);
 }
 
-/* -1: nothing.  A status of all ones is a bus with nobody on it. */
+/* -1: nothing.  A status of all ones means that there is no device. */
 static int serial_get(void)
 {
     uint8_t status = kernel_in8(COM_LINE_STATUS);

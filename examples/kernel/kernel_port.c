@@ -191,7 +191,7 @@ void kernel_interrupts_open(void)
     for (i = 0; i < 256; i++)
         gate_set(i);
     pics_off();
-    /* until somebody enters ring 3 no stack is taken from the TSS */
+    /* before the first entry into ring 3 no stack is taken from the TSS */
     kernel_tss[TSS_IO_MAP] = sizeof kernel_tss;
     __asm__ volatile("lidt %0\n\tsti" : : "m"(descriptor) : "memory");
 }

@@ -6,7 +6,7 @@
  *
  *   s   thread switch, the same events on both sides
  *   c   thread switch, each event becomes its ring-3 self and back
- *   a   thread switch to one that nobody monitors; b: back
+ *   a   thread switch to one that is not monitored; b: back
  *   e   set switch, all events changed
  *   i   one overflow in ring 3
  *
@@ -16,7 +16,7 @@
 
 #define ROUNDS 1u /* there and back */
 #define POST_PORT 0x80
-#define IDLE 2u /* the thread that nobody monitors */
+#define IDLE 2u /* the thread that is not monitored */
 #define PERIOD 1000u
 #define PASSES 100u /* of 13 instructions in ring 3: one period, not two */
 

@@ -5,7 +5,7 @@
  *   msr      read a register, or write it and read it back; a fault is an answer
  *   probe    what upmu found this CPU to be, and what its PMU is worth
  *   vmtest   a workload that is known to the last instruction, counted and sampled in
- *            rings 0 and 3; whoever runs the machine compares ("vmtest samples": only
+ *            rings 0 and 3; the monitor compares ("vmtest samples": only
  *            the samples of ring 3)
  *
  * Ring 3 runs "call workload" and one HLT, which faults and so retires nothing; in 32
@@ -405,7 +405,7 @@ int kernel_vmtest(struct shell *shell, const char *rest)
     line_hex(shell, "workload.", "begin", (uintptr_t)workload_begin);
     line_hex(shell, "workload.", "end", (uintptr_t)workload_end);
     run_workload(true, 1);
-    line_text(shell, "vmtest.", "ring3", "came back");
+    line_text(shell, "vmtest.", "ring3", "returned");
     if (shell->cmd->live->cpu->pmu != NULL) {
         for (i = 0; all && i < sizeof events / sizeof events[0]; i++) {
             count_one("ring0.", events[i], false);

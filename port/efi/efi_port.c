@@ -64,7 +64,7 @@ static uint64_t efi_hook_clock_ns(void *context)
     return upmu_x86_clock_ns(efi->clock, upmu_x86_rdtsc());
 }
 
-/* Resume behind an access of ours that faulted. */
+/* Resume after an access of upmu that faulted. */
 static bool efi_survive(struct upmu_efi *efi, struct upmu_efi_frame *frame)
 {
     uintptr_t landing = upmu_x86_guard_landing(frame->ip);
@@ -97,8 +97,8 @@ static enum upmu_pmi efi_overflow(struct upmu_efi *efi, const struct upmu_efi_fr
 }
 
 /*
- * A stale NMI has nobody else to ask here: the firmware treats every NMI as fatal.
- * (`used`: its callers are assembly, which link-time optimisation does not see.)
+ * A stale NMI is dropped: there is no other source here, and the firmware treats every NMI as
+ * fatal. (`used`: its callers are assembly, which link-time optimisation does not see.)
  */
 __attribute__((used)) uintptr_t upmu_efi_trap(struct upmu_efi_frame *frame, unsigned entry)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The port for a UEFI application or driver while boot services live, x64 and
- * ia32.  Needs no EFI headers: any tool chain's will do beside it.
+ * The port for a UEFI application or driver under boot services, x64 and ia32.  It needs no EFI
+ * headers and works with those of any tool chain.
  *
- * It puts its own interrupt table (a copy of the firmware's) in force on the
- * executing CPU, so that register accesses survive #GP and #UD, and overflows reach
- * upmu_handle_pmi().  Build all of the application without a red zone
- * (-mno-red-zone) and with -mgeneral-regs-only for upmu and this port.
+ * It loads its own interrupt table (a copy of the firmware's) on the executing CPU, so that
+ * register accesses survive #GP and #UD, and overflows reach upmu_handle_pmi().  Build all of the
+ * application without a red zone (-mno-red-zone) and with -mgeneral-regs-only for upmu and this
+ * port.
  */
 #ifndef UPMU_EFI_PORT_H
 #define UPMU_EFI_PORT_H
@@ -19,21 +19,21 @@
 extern "C" {
 #endif
 
-/* What reached the handlers, for a report. */
+/* Numbers of events in the handlers, for a report. */
 struct upmu_efi_traps {
     uint32_t faults;   /* #GP and #UD that a register access survived */
     uint32_t nmis;
     uint32_t vectors;
     uint32_t handled;  /* answers of upmu_handle_pmi() */
     uint32_t stale;
-    uint32_t not_ours; /* handed on to the firmware, if it was an NMI */
+    uint32_t not_ours; /* passed on to the firmware, if it was an NMI */
 };
 
 struct upmu_efi {
     struct upmu_port port;
     volatile struct upmu_efi_traps traps;
-    struct upmu_cpu *cpu; /* set it before upmu_cpu_init(): the handler's */
-    /* Take the NMIs that upmu does not claim, instead of handing them on. */
+    struct upmu_cpu *cpu; /* for the handler: set it before upmu_cpu_init() */
+    /* Drop NMIs that are not upmu's, instead of passing them on to the firmware. */
     bool swallow_foreign;
     /* private */
     struct upmu_apic apic;
@@ -61,7 +61,7 @@ enum upmu_status upmu_efi_open(struct upmu_efi *efi, void (*stall)(void *context
                                void *stall_context, unsigned vector);
 
 /*
- * Put LVTPC and the firmware's interrupt table back; after upmu_cpu_fini().
+ * Restore LVTPC and the firmware's interrupt table; call it after upmu_cpu_fini().
  *
  * Context: as upmu_efi_open().
  */

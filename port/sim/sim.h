@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model of Intel's core PMU, the Pentium 4's and AMD's, register by register, behind
- * upmu's hooks: for tests, tools and a demo on a machine without a PMU.  It is
- * stricter than any real CPU and records what its caller does wrong.
+ * A model of Intel's core PMU, the Pentium 4's and AMD's, register by register, behind upmu's
+ * hooks: for tests, tools and a demo on a machine without a PMU.  It is stricter than a real CPU
+ * and records mistakes of its caller.
  *
  * Freestanding; no heap, no statics: everything is in `struct upmu_sim`.  One
  * model is one machine; nothing in it is safe against real concurrency: "another

@@ -200,7 +200,7 @@ static uint64_t sa_others(unsigned counter, uint64_t select, unsigned unit, cons
     return sum;
 }
 
-/* Northbridge: one counter for the node, whoever asks; what another core selects for it, counts as well. */
+/* Northbridge: one counter for the node; a core counter of any core counts it. */
 static uint64_t sa_nb_happened(const struct upmu_sim *sim, unsigned cpu, unsigned counter,
                                const struct upmu_sim_burst *burst)
 {

@@ -93,7 +93,7 @@ static void sa_check_running(struct upmu_sim *sim, unsigned cpu, uint32_t msr, u
     }
 }
 
-/* The extended and the legacy registers are one: whoever uses both has lost count. */
+/* The extended and the legacy registers are the same hardware: using both is a mistake. */
 static void sa_check_mixed(struct upmu_sim *sim, unsigned cpu, bool legacy, uint32_t msr, uint64_t value)
 {
     struct upmu_sim_amd *amd = &sim->cpu[cpu].amd;

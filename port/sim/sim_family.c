@@ -40,7 +40,7 @@ bool upmu_sim_family_withheld(const struct upmu_sim_profile *profile, uint32_t m
     return profile->amd != NULL ? upmu_sim_amd_withheld(profile, msr) : upmu_sim_intel_feature_faults(profile, msr);
 }
 
-/* Hyper-threads of one core; with AMD the northbridge is everybody's. */
+/* Hyper-threads of one core; on AMD all cores share the northbridge. */
 bool upmu_sim_family_concerned(const struct upmu_sim *sim, unsigned cpu, unsigned from)
 {
     if (cpu == from || sim_is_amd(sim))

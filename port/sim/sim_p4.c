@@ -169,7 +169,7 @@ void upmu_sim_p4_firmware(struct upmu_sim *sim, unsigned cpu)
 
 /* ---- Reads ---- */
 
-/* Registers that exist on 0F43H, and that nobody has an interest in. */
+/* Registers that exist on 0F43H, and that no driver needs. */
 static bool nb_untouchable(const struct upmu_sim *sim, uint32_t msr)
 {
     return msr - 0x3f5u < 4u || (msr >> 1 == MSR_IQ_ESCR0 >> 1 && upmu_sim_p4_escr(sim, msr) == UPMU_SIM_P4_ESCRS);
@@ -207,7 +207,7 @@ uint64_t *upmu_sim_p4_place(struct upmu_sim *sim, unsigned cpu, uint32_t msr)
 static void nb_check_untouchable(struct upmu_sim *sim, uint32_t msr, uint64_t value)
 {
     if (nb_untouchable(sim, msr) && sim_on(sim, UPMU_SIM_RULE_CHECK_P4_UNTOUCHABLE))
-        upmu_sim_violate(sim, "a register that nobody may touch", msr, value);
+        upmu_sim_violate(sim, "a register that must not be written", msr, value);
 }
 
 bool upmu_sim_p4_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t *out_value)
@@ -401,7 +401,7 @@ static bool nb_write_control(struct upmu_sim *sim, unsigned cpu, uint32_t msr, u
     case MSR_MATRIX:
         return nb_write_tags(sim, cpu, msr, value);
     case MSR_TC_PRECISE:
-        nb_check(sim, true, UPMU_SIM_RULE_CHECK_P4_UNTOUCHABLE, "a register that nobody may touch", msr, value);
+        nb_check(sim, true, UPMU_SIM_RULE_CHECK_P4_UNTOUCHABLE, "a register that must not be written", msr, value);
         *upmu_sim_p4_place(sim, cpu, msr) = value & 0x3ffe0u;
         return true;
     case MSR_DS_AREA:

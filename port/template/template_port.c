@@ -3,15 +3,15 @@
  * Template of an upmu port: copy these two files, fill in, rename.  Permission to use
  * this file for any purpose is granted without any condition; no notice is needed.
  *
- * It compiles as it stands and describes a machine without a PMU.  The first three
- * hooks are needed.  The others are not in use before you say in the table at the end
- * that they are filled in; one that is in use and is not makes counts 0 or calls fail.
+ * It compiles as it is and describes a machine without a PMU.  The first three hooks are needed.
+ * The other hooks are used only if the table at the end says that they are filled in.  A hook that
+ * is used and not filled in makes counts 0, or calls fail.
  */
 #include <stddef.h>
 #include <port/template/template_port.h>
 
-/* Read MSR `msr` of this CPU.  Return false if it faulted and you recovered; if you
-   cannot recover, let it fault and leave msr_faults_are_safe false. */
+/* Read MSR `msr` of this CPU.  Return false if it faulted and the fault was survived.  If
+   your kernel cannot survive it, let it fault and leave msr_faults_are_safe false. */
 static bool template_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
 {
     (void)context, (void)msr;
@@ -33,15 +33,15 @@ static void template_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint3
     out[0] = out[1] = out[2] = out[3] = 0; /* FILL IN: cpuid */
 }
 
-/* Which CPU executes this.  Without it: one CPU only. */
+/* The executing CPU.  Without it: one CPU only. */
 static struct upmu_cpu *template_this_cpu(void *context)
 {
     (void)context;
     return NULL; /* FILL IN: this CPU's struct upmu_cpu, or NULL before its upmu_cpu_init() */
 }
 
-/* Interrupts off, and what they were.  Without the pair: switch them off yourself
-   around every call marked "local". */
+/* Disable interrupts and return their former state; the next hook restores it.  Without the
+   pair: disable interrupts yourself around every call marked "local". */
 static uintptr_t template_irq_save(void *context)
 {
     (void)context;
@@ -76,7 +76,7 @@ static uint64_t template_clock_ns(void *context)
     return 0; /* FILL IN */
 }
 
-/* Set or clear CR4.PCE.  Without it: see yourself to who may execute RDPMC. */
+/* Set or clear CR4.PCE.  Without it: allow RDPMC in user mode yourself. */
 static void template_allow_rdpmc(void *context, bool allow)
 {
     (void)context, (void)allow; /* FILL IN */
@@ -91,13 +91,13 @@ static bool template_run_on_cpu(void *context, struct upmu_cpu *cpu, void (*func
 }
 
 /* Have upmu_cpu_tick() called on this CPU soon (a self-IPI); called from the handler.
-   Without it: a set that overflowed gives way with the next local call. */
+   Without it: a set that overflowed is switched by the next local call. */
 static void template_request_tick(void *context)
 {
     (void)context; /* FILL IN */
 }
 
-/* A line for your log, without newline.  Without it: silence. */
+/* A line for your log, without newline.  Without it: no reports. */
 static void template_log(void *context, const char *line)
 {
     (void)context, (void)line; /* FILL IN */
@@ -107,7 +107,7 @@ static void template_log(void *context, const char *line)
 #define FILLED_IN(yes, hook) ((yes) ? (hook) : NULL)
 
 const struct upmu_port template_port = {
-    .context = NULL, /* handed to every hook */
+    .context = NULL, /* passed to every hook */
     .rdmsr = template_rdmsr,
     .wrmsr = template_wrmsr,
     .cpuid = template_cpuid,
@@ -126,8 +126,8 @@ const struct upmu_port template_port = {
     .in_kernel_mode = true,       /* false for a driver that runs in user mode */
 };
 
-/* What your NMI (or vector) handler does.  NOT_OURS: ask your other sources; STALE:
-   ask them, too, and drop the interrupt if none claims it. */
+/* Call it in your NMI (or vector) handler.  NOT_OURS: check your other sources.  STALE:
+   check them, too, and drop the interrupt if none of them raised it. */
 enum upmu_pmi template_interrupt(uint64_t ip, uint64_t sp, bool user)
 {
     const struct upmu_frame frame = {.ip = ip, .sp = sp, .user = user};

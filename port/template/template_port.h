@@ -12,10 +12,10 @@
 extern "C" {
 #endif
 
-/* Hand it to upmu_machine_init(). */
+/* Pass it to upmu_machine_init(). */
 extern const struct upmu_port template_port;
 
-/* Call it where your kernel dispatches NMIs (or the vector you chose). */
+/* Call it where your kernel dispatches NMIs (or the chosen vector). */
 enum upmu_pmi template_interrupt(uint64_t ip, uint64_t sp, bool user);
 
 #ifdef __cplusplus

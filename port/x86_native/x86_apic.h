@@ -41,7 +41,7 @@ static inline bool upmu_apic_exists(void)
     return (leaf[3] >> 9 & 1u) != 0;
 }
 
-/* Physical address of the page that the executing CPU's APIC answers at. */
+/* Physical address of the page of the executing CPU's APIC. */
 static inline uint64_t upmu_apic_base(void)
 {
     return upmu_x86_rdmsr(UPMU_APIC_BASE_MSR) & ~UINT64_C(0xfff);

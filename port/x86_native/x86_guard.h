@@ -2,11 +2,11 @@
 /*
  * Register accesses that survive a fault.
  *
- * Behind each instruction stands a jump over a four-byte mark and the landing for
- * the fault.  The handler knows a fault as ours by the mark and resumes at the
- * landing: no table, no variable, so accesses may nest in an NMI.  The handlers of
- * #GP and #UD (an RDPMC that does not exist) ask upmu_x86_guard_landing(), for faults
- * in ring 0 only: test the saved CS first.
+ * After each instruction follow a jump over a four-byte mark, the mark, and the landing for the
+ * fault.  The handler recognises such a fault by the mark and resumes at the landing.  There is no
+ * table and no variable, so accesses may nest in an NMI.  The handlers of #GP and #UD (an RDPMC
+ * that does not exist) ask upmu_x86_guard_landing(), for faults in ring 0 only: test the saved CS
+ * first.
  */
 #ifndef UPMU_X86_GUARD_H
 #define UPMU_X86_GUARD_H
@@ -50,7 +50,7 @@ static inline bool upmu_x86_guarded_rdpmc(uint32_t index, uint64_t *out_value)
     return ok != 0;
 }
 
-/* The same as hooks of a port (include/upmu/port.h); `context` is not looked at. */
+/* The same as hooks of a port (include/upmu/port.h); `context` is ignored. */
 static inline bool upmu_x86_hook_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
 {
     (void)context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ring-0 instructions that the x86 ports are made of: gcc and clang, 32 and
- * 64 bits.  None of them recovers from #GP; the caller sees to that.
+ * The ring-0 instructions that the x86 ports are made of: gcc and clang, 32 and 64 bits.  None of
+ * them recovers from #GP; the caller must.
  */
 #ifndef UPMU_X86_INSTRUCTIONS_H
 #define UPMU_X86_INSTRUCTIONS_H
@@ -62,8 +62,8 @@ static inline void upmu_x86_irq_restore(uintptr_t flags)
 }
 
 /*
- * Let rings 1 to 3 of the executing CPU use RDPMC, or stop them: CR4.PCE opens
- * every counter, also those of other programs.  Without it user RDPMC is #GP.
+ * Allow or forbid RDPMC in rings 1 to 3 of the executing CPU: CR4.PCE allows it for every counter,
+ * also for counters of other programs.  Without it RDPMC in user mode is #GP.
  */
 static inline void upmu_x86_user_rdpmc(bool allowed)
 {

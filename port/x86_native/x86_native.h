@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The port for a kernel of yours that runs in ring 0 on x86: fill in one
- * structure, hand its `port` to upmu_machine_init().
+ * The port for your kernel in ring 0 on x86: fill in one structure and pass its `port` to
+ * upmu_machine_init().
  *
- * What only you know is yours to add to `port` afterwards: this_cpu (mandatory
- * with the second CPU), run_on_cpu, log; and rdmsr, wrmsr, rdpmc of your own with
- * msr_faults_are_safe if your kernel recovers from #GP (x86_guard.h has them).
+ * Add to `port` afterwards what only your kernel can provide: this_cpu (mandatory with the second
+ * CPU), run_on_cpu, log; and rdmsr, wrmsr, rdpmc of your own with msr_faults_are_safe if your
+ * kernel recovers from #GP (x86_guard.h has them).
  */
 #ifndef UPMU_X86_NATIVE_H
 #define UPMU_X86_NATIVE_H
@@ -31,11 +31,11 @@ struct upmu_x86_native {
 /*
  * Fill in `native->port`.
  *
- * `apic_page`: where you mapped the local APIC's page (upmu_apic_base()), needed in
- * xAPIC mode only; NULL there: no sampling.  `vector`: 0 delivers overflows as NMI,
- * 16 to 255 on that vector (its handler writes upmu_x86_native_eoi()).  `tsc_khz`: the
- * time-stamp counter's rate, 0: no clock_ns.  The LVTPC entry is written when the
- * library first re-arms it, in upmu_cpu_init(); have the handler in place by then.
+ * `apic_page`: the address at which the local APIC's page (upmu_apic_base()) is mapped, needed in
+ * xAPIC mode only; NULL there: no sampling.  `vector`: 0 delivers overflows as NMI, 16 to 255 on
+ * that vector (its handler writes upmu_x86_native_eoi()).  `tsc_khz`: the time-stamp counter's
+ * rate, 0: no clock_ns.  The LVTPC entry is first written in upmu_cpu_init(); the handler must be
+ * installed before.
  * Context: local.
  */
 void upmu_x86_native_port(struct upmu_x86_native *native, volatile void *apic_page, unsigned vector, uint32_t tsc_khz);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The importer of event tables: both forms, malformed files, a model that nobody knows.
+"""The importer of event tables: both forms, malformed files, an unknown model.
 
 tests/import holds a made-up model in either form.  With UPMU_PERFMON_DATA, a folder with
 intel-perfmon and intel-perfmon-linux-form, every published model is imported, too.
@@ -235,7 +235,7 @@ def one_changed_byte_changes_one_record_or_is_refused():
     return complaints
 
 
-# ---- A model that nobody knows ----
+# ---- An unknown model ----
 
 PROGRAM = r"""
 #include <stdio.h>

@@ -16,7 +16,7 @@ static inline unsigned p4_ones(uint32_t mask)
     return (unsigned)__builtin_popcount(mask);
 }
 
-/* One choice of sides for the members of a group: is there an ESCR and a counter for everybody? */
+/* One choice of sides for the members of a group: is there an ESCR and a counter for each? */
 static inline bool p4_sides_fit(const struct p4_set *set, const uint8_t *member, unsigned count, unsigned sides)
 {
     uint32_t content[P4_UNITS][2];
@@ -36,7 +36,7 @@ static inline bool p4_sides_fit(const struct p4_set *set, const uint8_t *member,
         content[unit][side] = wanted;
         if (++users[side] > p4_ones(free))
             return false;
-        /* A pin names one counter; whoever has none can run on each counter of the side. */
+        /* A pin names one counter; without a pin a member can run on each counter of the side. */
         if (request->counters != 0x3ffff) {
             uint32_t pin = request->counters & free & ~pinned[side];
             if (!pin)

@@ -182,7 +182,7 @@ static inline unsigned p4_setting(const struct p4_request *request, unsigned sec
 
 /* ---- For the solver ---- */
 
-/* Whose overflow starts whom, by bit 30 of the target's CCCR and by bit 11: {target, initiator}. */
+/* Initiators and targets, by bit 30 of the target's CCCR and by bit 11: {target, initiator}. */
 static const struct upmu_pair p4_cascades[] = {
     {0, 2},  {1, 3},   {2, 0},   {3, 1},   {4, 6},   {5, 7},   {6, 4},   {7, 5},   {8, 10},  {9, 11},  {10, 8},
     {11, 9}, {12, 14}, {13, 15}, {14, 12}, {15, 13}, {16, 14}, {17, 15}, {12, 16}, {15, 17}, {16, 17}, {17, 16},

@@ -55,7 +55,7 @@ static inline bool exhaustive_claims_agree(struct exhaustive *e, const struct up
     return true;
 }
 
-/* Does somebody serve every helper that has no counter? */
+/* Is every helper without a counter served? */
 static inline bool exhaustive_served(const struct exhaustive *e)
 {
     for (unsigned i = 0; i < e->wanting_count; i++) {

@@ -19,7 +19,7 @@
 
 /* ---- Registers ---- */
 
-/* Places: 10 general counters, their selects, 7 fixed counters, and these; the last place is nobody's. */
+/* Places: 10 general counters, their selects, 7 fixed counters, and these; the last place is unused. */
 #define SELECTS 10u
 #define FIXED 20u
 #define SINGLES 27u

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What must hold of sessions, said as simply as can be: the second implementation that
- * test_fuzz_sessions.c compares the library with.  It knows who is attached to what, who
- * was started, which thread is on which CPU and what happened there; it places nothing,
- * so who of those that compete runs is asked of the library and checked for plausibility.
+ * What must hold of sessions, as simply as possible: the second implementation that
+ * test_fuzz_sessions.c compares the library with.  It knows the target and state of each
+ * session, which thread is on which CPU and what happened there.  It places nothing: which
+ * of several competing sessions runs is read from the library and checked for plausibility.
  */
 #ifndef UPMU_TESTS_FUZZ_SESSION_MODEL_H
 #define UPMU_TESTS_FUZZ_SESSION_MODEL_H
@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define MODEL_CPUS 2u
-#define MODEL_THREADS 3u /* and an idle one for each CPU, which nobody monitors */
+#define MODEL_THREADS 3u /* and an idle one for each CPU, not monitored */
 #define MODEL_SESSIONS 5u
 #define MODEL_SETS 3u
 #define MODEL_EVENTS 3u
@@ -48,7 +48,7 @@ struct model {
     bool asleep[MODEL_CPUS];
 };
 
-/* Everybody is idle, nothing is attached. */
+/* All threads are idle, nothing is attached. */
 void model_begin(struct model *model);
 
 /* The CPU on which a session's target is at this moment; -1: on none. */

@@ -105,7 +105,7 @@ static struct upmu_thread *fuzz_find_thread(void *nothing, struct upmu_pfm_owner
                                             struct upmu_cpu **out_cpu)
 {
     (void)nothing;
-    FUZZ_CHECK(who == &owner, "call %u is nobody's", calls);
+    FUZZ_CHECK(who == &owner, "call %u has another owner", calls);
     *out_cpu = &cpu;
     return number == 1 ? &thread : NULL;
 }
@@ -113,7 +113,7 @@ static struct upmu_thread *fuzz_find_thread(void *nothing, struct upmu_pfm_owner
 static struct upmu_cpu *fuzz_find_cpu(void *nothing, struct upmu_pfm_owner *who, uint32_t number)
 {
     (void)nothing;
-    FUZZ_CHECK(who == &owner, "call %u is nobody's", calls);
+    FUZZ_CHECK(who == &owner, "call %u has another owner", calls);
     return number ? NULL : &cpu;
 }
 

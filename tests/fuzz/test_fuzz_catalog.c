@@ -3,7 +3,7 @@
  * Fuzzing: packed catalogues from outside with bytes changed and the checksum put right.
  * None that is accepted reads outside itself (with the address sanitizer), and each that
  * is accepted is consistent: every name leads to its id and back, every event that a PMU
- * encodes has only bits that the PMU's registers have, and comes back from its text.
+ * encodes has only bits that the PMU's registers have, and is equal after encoding its text.
  * While a byte behind its headers changes, and after that, no call reads or writes outside
  * (what it answers does not matter).
  */
@@ -26,7 +26,7 @@
 static const char *const models[] = {"skl", "coreduo", "zen2", "k8", "netburst"};
 #define MODELS (sizeof models / sizeof models[0])
 
-/* What is encoded under a name comes back from its text, and is raw words that the PMU permits. */
+/* An event encoded by name is equal after encoding its text, and has raw words that the PMU permits. */
 static void check_event(const struct upmu_pmu *pmu, const char *name)
 {
     struct upmu_event event, again;
@@ -68,7 +68,7 @@ static void check_catalog(const struct upmu_catalog *catalog, const void *file, 
                        memcmp(&found, &id, sizeof id) == 0,
                    "%s leads elsewhere", name);
         (void)upmu_catalog_id_name(catalog, id, back, sizeof back);
-        FUZZ_CHECK(alias || strcmp(name, back) == 0, "%s comes back as %s", name, back);
+        FUZZ_CHECK(alias || strcmp(name, back) == 0, "%s is formatted as %s", name, back);
         if (names++ % every == 0)
             check_event(&pmu, name);
     }

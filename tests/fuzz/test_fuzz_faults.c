@@ -52,7 +52,7 @@ static void check_sessions(void)
             FUZZ_CHECK(at->counters >> at->set.tally[k].counter & 1, "session %u: event %u on counter %u of %x", i, k,
                        at->set.tally[k].counter, (unsigned)at->counters);
     }
-    FUZZ_CHECK(!(fake.cpu.running & ~taken), "counters %x run for nobody", (unsigned)(fake.cpu.running & ~taken));
+    FUZZ_CHECK(!(fake.cpu.running & ~taken), "counters %x have no session", (unsigned)(fake.cpu.running & ~taken));
 }
 
 static void check_counts(struct upmu_session *at)

@@ -143,7 +143,7 @@ static uint32_t loop_counters(void)
     uint32_t signature = fake.leaves.leaf1[0], counters = 0x3f000;
     unsigned model = (signature >> 4 & 15) | (signature >> 12 & 240);
 
-    /* Beside a firmware's counter that looks at MSR_CRU_ESCR0 (of the other side: 1) nobody may set it. */
+    /* Beside a firmware's counter that looks at MSR_CRU_ESCR0 (of the other side: 1) it must not be set. */
     for (unsigned i = 12; i < 18 && fake.promise.kind == FAKE_NETBURST; i++)
         if (in_use(&found) >> i & 1 && (*fake_select(&found, i) >> 13 & 7) == 4)
             counters &= ~sides[sides[1] >> i & 1];

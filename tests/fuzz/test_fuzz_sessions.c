@@ -202,7 +202,7 @@ static void check_everything(void)
         FUZZ_CHECK(!sim.cpu[number].irq_depth && sim.cpu[number].irqs_on, "call %u leaves interrupts off", call_number);
 }
 
-/* After a tick who is alone does not wait. */
+/* After a tick a session that is alone does not wait. */
 static void check_waiting(unsigned number)
 {
     unsigned competing = 0, waiting = MODEL_SESSIONS;
@@ -214,7 +214,7 @@ static void check_waiting(unsigned number)
                 waiting = i;
         }
     FUZZ_CHECK(faulty || competing != 1 || waiting == MODEL_SESSIONS || (cpu[number].watchdog | cpu[number].foreign),
-               "call %u: session %u waits for nobody", call_number, waiting);
+               "call %u: session %u waits without a reason", call_number, waiting);
 }
 
 /* ---- Calls ---- */
@@ -451,7 +451,7 @@ static void sleep_or_wake(unsigned number)
                "call %u: sleep or wake answers %d", call_number, status);
     model.asleep[number] = !model.asleep[number];
     upmu_sim_switch_cpu(&sim, here);
-    /* Counters were reserved meanwhile: who does not fit any more is stopped, and says so. */
+    /* Counters were reserved meanwhile: a session that no longer fits is stopped with its error. */
     for (unsigned i = 0; status == UPMU_ERR_DOES_NOT_FIT && i < MODEL_SESSIONS; i++)
         if (model_cpu_of(&model, &model.session[i]) == (int)number && subject[i].session.error != UPMU_OK &&
             subject[i].session.state == UPMU_SESSION_STOPPED)

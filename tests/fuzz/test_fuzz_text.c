@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fuzzing: lists of specifications, on every PMU.  Splitting and plain form are one
- * thing, so are an event and its text; refusals leave outputs alone and blame bytes
+ * thing, so are an event and its text; refusals leave outputs alone and name bytes
  * of the text.
  */
 #include <stdio.h>
@@ -49,7 +49,7 @@ static void check_why(const struct upmu_why *why, enum upmu_status status, const
     size_t length;
 
     FUZZ_CHECK(why->status == status, "\"%s\": status %d, but why says %d", list, status, why->status);
-    FUZZ_CHECK((size_t)why->position + why->length <= strlen(list), "\"%s\": why blames bytes %u to %u", list,
+    FUZZ_CHECK((size_t)why->position + why->length <= strlen(list), "\"%s\": why names bytes %u to %u", list,
                why->position, why->position + why->length);
     FUZZ_CHECK(memchr(why->word, 0, sizeof why->word), "\"%s\": why.word has no end", list);
     length = upmu_why_text(why, text, sizeof text);

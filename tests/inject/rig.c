@@ -416,7 +416,7 @@ static void note_fault(struct rig *rig, uint32_t number)
     rig->fault_in_handler |= rig->in_handler != 0;
     rig->may_lose += rig->in_handler != 0 ? 2u : 0u; /* until a local call repairs it */
     rig->fault_hit = true;
-    /* What no write could close is closed by whoever claims it next. */
+    /* What no write could close is closed by the next claim. */
     rig->sim.rule[UPMU_SIM_RULE_CHECK_P4_SIBLING] = rig->order.width == 1;
 }
 
@@ -1078,7 +1078,7 @@ void rig_switch(struct rig *rig, unsigned next)
     for (unsigned i = 0; i < RIG_DUTIES; i++) {
         struct rig_duty *duty = &rig->duty[i];
 
-        /* What could not be closed counts on, for nobody, what both programs count. */
+        /* What could not be closed counts on in no count what both programs count. */
         duty->marred |= rig->user && rig->fault_hit && rig->order.width > 1;
         if (!duty->thread || (duty->thread != prev + 1 && duty->thread != next + 1))
             continue;
@@ -1098,7 +1098,7 @@ void rig_second_set(struct rig *rig, unsigned index)
     struct upmu_sampling sampling = {.period = rig_amount(RIG_REFERENCES, RIG_UNIT), .switch_after = rig->switch_after};
     unsigned flags = rig->switch_after ? UPMU_SET_OVERFLOW_SWITCH : 0;
 
-    /* In the middle of what it is given to do: what is certain is nobody's. */
+    /* In the middle of what it is given to do: what is certain is in no count. */
     duty->late |= flags != 0;
     duty->second = &rig->set;
     duty->kind[1] = RIG_REFERENCES;

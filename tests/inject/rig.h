@@ -29,7 +29,7 @@ enum rig_kind { RIG_INSTRUCTIONS, RIG_CYCLES, RIG_BRANCHES, RIG_REFERENCES, RIG_
 /* A session and what must come of it. */
 struct rig_duty {
     struct upmu_session session;
-    struct upmu_set *second; /* or NULL; its second event is then the duty's, the first is nobody's */
+    struct upmu_set *second; /* or NULL; its second event is then the duty's, the first is not checked */
     uint64_t buffer[256];
     unsigned events;
     enum rig_kind kind[RIG_EVENTS];
@@ -100,7 +100,7 @@ struct rig {
     const struct rig_duty *fault_calling;
     bool switching;     /* a call that concerns several sessions */
     bool in_cpu_call;   /* poll, suspend, ... */
-    unsigned switch_after; /* overflows after which the first session's sets give way; 0: none do */
+    unsigned switch_after; /* overflows after which the first session's sets are switched; 0: never */
     unsigned thread_on;    /* on CPU 0 */
     struct upmu_thread thread[RIG_THREADS];
     struct upmu_set set; /* of a duty with two */
@@ -161,7 +161,7 @@ void rig_reserve(struct rig *rig, unsigned cpu, uint32_t counters);
 void rig_follow(struct rig *rig, unsigned duty, unsigned thread);
 void rig_switch(struct rig *rig, unsigned next);
 void rig_tick(struct rig *rig, unsigned cpu);
-/* Let a detached session take turns. */
+/* Make a detached session a sharing one. */
 void rig_share(struct rig *rig, unsigned duty);
 
 /* Take samples out of the rings. */

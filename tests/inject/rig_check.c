@@ -127,7 +127,7 @@ static void check_others(struct rig *rig)
     for (unsigned i = 0; i < RIG_DUTIES; i++) {
         bool sampled = false;
 
-        /* What sets miss without a clock, nobody knows. */
+        /* Without a clock it is unknown what sets miss. */
         if (rig->duty[i].second && rig->order.variant->no_clock)
             continue;
         for (unsigned k = 0; k < rig->duty[i].events; k++)

@@ -353,7 +353,7 @@ static void wind_up(struct rig *rig)
         upmu_sim_poke(&rig->sim, 0, rig_value_msr(rig, i), (UINT64_C(1) << rig->sim.profile->general_width) - 900u - i);
 }
 
-/* Counters that nobody reset wrap soon; without interrupts the polls must catch it. */
+/* Counters that were not reset wrap soon; without interrupts the polls must catch it. */
 static void wraps_while_counting(struct rig *rig)
 {
     wind_up(rig);
@@ -475,7 +475,7 @@ static void respects_a_reservation(struct rig *rig)
     rig_end(rig);
 }
 
-/* An overflow while the LVTPC was masked: nobody will ever send that interrupt again. */
+/* An overflow while the LVTPC was masked: that interrupt is never sent again. */
 static void survives_an_interrupt_before_init(struct rig *rig)
 {
     unsigned counter = rig_is_p4(rig) ? 12 : 0;
@@ -600,13 +600,13 @@ static void switches_sets(struct rig *rig)
     rig_end(rig);
 }
 
-/* The same, given way to by overflows: handlers change them, and calls what handlers leave. */
+/* The same with switches by overflow: handlers switch the sets, and calls those that handlers leave. */
 static void give_way(struct rig *rig, bool beside)
 {
     bring_up(rig);
     rig->switch_after = 1;
     if (beside) {
-        /* A sequence before new events stops everybody. */
+        /* A sequence before new events stops every session. */
         rig->others_concerned = rig->cpu[0].pmu->capabilities & UPMU_PMU_PRELUDE;
         rig_session(rig, 1, "cycles", 1);
         rig_attach(rig, 1, 0);
@@ -644,14 +644,14 @@ static void gives_way_beside_another(struct rig *rig)
     give_way(rig, true);
 }
 
-/* Two that want one counter, sampling, take turns. */
+/* Two sampling sessions of one counter are multiplexed. */
 static void takes_turns(struct rig *rig)
 {
     char first[40], second[40];
     unsigned counter;
 
     bring_up(rig);
-    /* A start or a turn may move who runs; who waits without a clock has partial counts. */
+    /* A start or a rotation may move running sessions; waiting without a clock makes counts partial. */
     rig->others_concerned = true;
     rig_session(rig, 3, "branches", 0);
     rig_attach(rig, 3, 0);

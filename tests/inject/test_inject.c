@@ -146,7 +146,7 @@ static bool applies(const struct scenario *scenario, const char *profile, const 
 {
     const struct upmu_sim_profile *model = upmu_sim_profile(profile);
 
-    /* A model that nobody knows has no generic names of caches. */
+    /* An unknown model has no generic names of caches. */
     if (!strcmp(profile, "amd_future") &&
         (strstr(scenario->name, "switches") || strstr(scenario->name, "gives_way") ||
          !strcmp(scenario->name, "takes_turns")))

@@ -258,7 +258,7 @@ static void on_trap(int number, siginfo_t *info, void *where)
     rig_inject(&rig);
 }
 
-/* A run that does not come back. */
+/* A run that does not end. */
 static void on_crash(int number)
 {
     printf("    crashed (signal %d) after an overflow at step %u.%u\n", number, (unsigned)here.stretch,

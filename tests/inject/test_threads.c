@@ -303,7 +303,7 @@ static void begin_thread(unsigned cpu)
     makecontext(&t.thread[cpu], thread_main, 0);
 }
 
-/* The other thread starts with thread_main() too: `current` tells it who it is. */
+/* The other thread starts with thread_main() too: `current` tells it which thread it is. */
 static bool play(const char *profile)
 {
     set_up(profile);

@@ -28,7 +28,7 @@ def lacks(text, *patterns):
 
 def boots(medium, *patterns, cpu="qemu64"):
     status, text = machine.run(medium, cpu)
-    complaints = lacks(text, *patterns, r"^vmtest\.ring3 came back$", r"^vmtest\.end ok$", r"^probe\.end ok$",
+    complaints = lacks(text, *patterns, r"^vmtest\.ring3 returned$", r"^vmtest\.end ok$", r"^probe\.end ok$",
                        r"^Port: xAPIC, NMI arrives, faults are survived, user RDPMC switches, TSC [1-9]")
     return complaints + ([] if status == machine.LEFT_WELL else [f"QEMU ended with {status}"])
 
@@ -141,7 +141,7 @@ def kernel_runs_on_old_and_new_cpus():
         verdict = verdicts.get(cpu, "absent")
         status, text = machine.run(machine.kernel("upmu32.elf", CHECK), cpu)
         complaints += [f"-cpu {cpu}: {complaint}" for complaint in
-                       lacks(text, "^vmtest.ring3 came back$", f"^probe.verdict {verdict}$", "^probe.end ok$") +
+                       lacks(text, "^vmtest.ring3 returned$", f"^probe.verdict {verdict}$", "^probe.end ok$") +
                        ([] if status == machine.LEFT_WELL else [f"QEMU ended with {status}"])]
     return complaints
 

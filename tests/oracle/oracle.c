@@ -6,7 +6,7 @@
  * what libpfm4 refuses because the hardware cannot do it must be refused.  Of its other
  * tables, names with each unit mask that both have must mean the same.
  *
- * Differences are listed, with who is right by a second source, in
+ * Differences are listed, with the correct side by a second source, in
  * tests/oracle/exceptions.tsv; a line that explains nothing is a failure.
  */
 #include <setjmp.h>

@@ -484,7 +484,7 @@ static void the_interrupt_is_rearmed_each_time(void **state)
         assert_int_equal(trap.sim.cpu[0].pmi_dropped, 0);
         assert_false(trap.sim.cpu[0].lvtpc & UPMU_SIM_LVTPC_MASKED);
         assert_true(trap.interrupts >= 13);
-        /* masked by somebody: the overflow's interrupt is dropped, the count is not */
+        /* masked by other software: the overflow's interrupt is dropped, the count is not */
         upmu_x86_native_quiet(&trap.native);
         before = trap.interrupts;
         workload(100);

@@ -60,7 +60,7 @@ static const int registers[8] = {REG_EAX, REG_ECX, REG_EDX, REG_EBX, REG_ESP, RE
 #endif
 #define GREG(context, name) ((context)->uc_mcontext.gregs[name])
 
-static struct trap *now; /* whom the signal handlers serve */
+static struct trap *now; /* for the signal handlers */
 static unsigned char *apic_page;
 
 /* What a stepped handler interrupted. */

@@ -638,7 +638,7 @@ static void a_reset_that_is_due_stays_with_its_pmd_when_events_come(void **state
     end();
 }
 
-/* Nobody but the library knows that it is. */
+/* Only the library knows that it is. */
 static void a_thread_that_a_message_blocked_runs_on_whatever_ends_the_mask(void **state)
 {
     struct pfarg_pmd pmd;
@@ -1797,7 +1797,7 @@ static void a_value_that_cannot_be_written_from_here_is_refused(void **state)
     end();
 }
 
-/* Nobody has unloaded it: its thread has gone. */
+/* It was not unloaded: its thread has ended. */
 static void what_is_written_after_its_thread_ended_is_what_the_next_load_begins_with(void **state)
 {
     struct pfarg_pmd pmd;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The library on the silicon model of AMD's PMUs: wide events, one owner for a node's
- * northbridge, host and guest, erratum 1292, hypervisors, families that nobody knows.
+ * northbridge, host and guest, erratum 1292, hypervisors, unknown families.
  */
 #include "tests/common/host.h"
 
@@ -321,7 +321,7 @@ static void overflows_leave_a_credit_for_each_counter_at_most(void **state)
     }
 }
 
-/* Enabled, or only asking for interrupts: somebody uses it. */
+/* Enabled, or only the interrupt enabled: it is in use. */
 static void counters_in_use_at_take_over_are_left_alone(void **state)
 {
     static const char *const profiles[] = {"k7", "k8_revf", "bulldozer", "zen2", "zen4"};
@@ -351,7 +351,7 @@ static void counters_in_use_at_take_over_are_left_alone(void **state)
     }
 }
 
-/* ---- Hypervisors, families that nobody knows ---- */
+/* ---- Hypervisors, unknown families ---- */
 
 static void hypervisors_that_only_pretend_are_told_apart(void **state)
 {

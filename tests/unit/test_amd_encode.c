@@ -395,7 +395,7 @@ static void a_wide_event_takes_an_even_counter_and_the_merge_event(void **state)
         }
 }
 
-/* An odd number of counters: the last one has nobody beside it. */
+/* An odd number of counters: the last one has no pair. */
 static void a_wide_event_needs_a_whole_pair(void **state)
 {
     struct amd_leaves leaves = {.family = 0x1a, .features = AMD_PERFCTR_CORE, .perfmon = {AMD_V2, 5}};

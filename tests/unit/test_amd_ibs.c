@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Instruction-based sampling on the silicon model: each sample once, with its registers;
- * errata 420, 1197, 1293; late interrupts; who has no unit is told so.
+ * errata 420, 1197, 1293; late interrupts; a PMU without units is reported.
  */
 #include "backends/amd_k8/amd_k8.h"
 #include "tests/common/host.h"
@@ -125,7 +125,7 @@ static void counters_sample_beside_the_units(void **state)
     }
 }
 
-/* Erratum 420; a unit that was stopped interrupts once more: nobody else's, for a while. */
+/* Erratum 420; a stopped unit interrupts once more: that is STALE for a while. */
 static void a_late_interrupt_of_a_stopped_unit_is_stale(void **state)
 {
     (void)state;
@@ -342,7 +342,7 @@ static void what_cannot_be_is_refused(void **state)
             assert_int_equal(upmu_ibs_start(&host.cpu[0], &again), UPMU_ERR_STATE);
             assert_int_equal(upmu_ibs_stop(&host.cpu[0], &again), UPMU_OK);
             assert_int_equal(upmu_ibs_stop(&host.cpu[0], &ibs), UPMU_OK);
-            /* Somebody else's is left alone. */
+            /* A unit of other software is left alone. */
             host.sim.cpu[0].amd.ibs[periods[i].kind == UPMU_IBS_OP ? 3 : 0] =
                 periods[i].kind == UPMU_IBS_OP ? UINT64_C(1) << 17 : UINT64_C(1) << 48;
             assert_int_equal(upmu_ibs_start(&host.cpu[0], &ibs), UPMU_ERR_STATE);

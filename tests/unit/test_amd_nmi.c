@@ -2,7 +2,7 @@
 /*
  * NMIs of two sources on AMD's PMUs, where a counter's may be up to 16 steps late: each
  * that another source raised reaches it, each of ours is answered as ours or as stale,
- * and as nobody's when its time has passed.
+ * and as NOT_OURS when its time has passed.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -129,7 +129,7 @@ static void an_overflow_inside_the_handler_is_not_lost(void **state)
     }
 }
 
-/* 2: late NMIs are ours for a while; an NMI of nobody is not, when that has passed. */
+/* 2: late NMIs are ours for a while; an unknown NMI is not, when that has passed. */
 static void a_late_nmi_is_stale_and_later_ones_are_not_ours(void **state)
 {
     (void)state;
@@ -292,7 +292,7 @@ static void status_bits_that_are_no_counters_are_no_overflow(void **state)
     host_end(&host);
 }
 
-/* Left by somebody else: frozen, and about to freeze again. */
+/* Left by other software: frozen, and about to freeze again. */
 static void freezing_is_off_while_we_are_there(void **state)
 {
     static const char *const profiles[] = {"zen4", "zen5"};
@@ -441,7 +441,7 @@ static void revision_e_loses_northbridge_counts_and_they_are_refused(void **stat
     host_end(&host);
 }
 
-/* A counter that counts or asks for interrupts is somebody's, and left to run. */
+/* A counter that counts or requests interrupts is in use, and left running. */
 static void counters_that_others_use_are_left_to_them(void **state)
 {
     static const uint64_t selects[] = {0x430076, 0x130076, 0x530076};
@@ -617,7 +617,7 @@ static void pairs_leave_others_alone(void **state)
     }
 }
 
-/* 11: registers of the node are nobody's business here. */
+/* 11: registers of the node are not accessed here. */
 static void uncore_registers_are_left_alone(void **state)
 {
     (void)state;

@@ -11,7 +11,7 @@ static const char *const profiles[] = {"k7", "k8_revf", "barcelona", "bulldozer"
 static const char *const nodes[] = {"k8_revb", "k8_revf", "barcelona", "llano", "bobcat"};
 #define NODES (sizeof nodes / sizeof nodes[0])
 
-/* Two programs, and a third thread that nobody monitors. */
+/* Two programs, and a third thread that is not monitored. */
 struct programs {
     struct host host;
     struct upmu_thread thread[3];
@@ -79,7 +79,7 @@ static void end(struct programs *p)
 }
 
 /*
- * The programs take turns, ten of them, with user work in each (and `kernel` instructions): a
+ * The programs alternate, ten times, with user work in each (and `kernel` instructions): a
  * switch between what each has on the hardware already costs `writes`.
  */
 static void take_turns(struct programs *p, unsigned writes, unsigned kernel)

@@ -832,7 +832,7 @@ static void a_prelude_keeps_gates_closed_leaves_its_registers_unknown_and_lets_o
     assert_false(upmu_bank_knows(&space.bank, UPMU_X86_ROW_SELECT));
     assert_true(upmu_bank_knows(&space.bank, UPMU_X86_ROW_SELECT + 1));
     space.handler = NULL;
-    /* Counter 2 is somebody else's and runs. */
+    /* Counter 2 is foreign and runs. */
     assert_true(upmu_bank_gate(&space.bank, 4, 0));
     forget_trace(&space);
     assert_true(upmu_bank_prelude(&space.bank, &prelude, 4));

@@ -279,7 +279,7 @@ static void two_sessions_alike(struct fixture *f, const struct profile *profile,
         costs(f, 0, 0);
         stop(f, turn & 1u);
         costs(f, gates, n);
-        /* Nobody else ran in between. */
+        /* No other session ran in between. */
         start(f, turn & 1u);
         costs(f, gates, 0);
         stop(f, turn & 1u);

@@ -28,7 +28,7 @@ struct fixture {
     struct upmu_sim sim;
     struct upmu_machine machine;
     struct upmu_cpu cpu;
-    struct upmu_thread thread[THREADS + 1]; /* the last: nobody monitors it */
+    struct upmu_thread thread[THREADS + 1]; /* the last is not monitored */
     struct upmu_session session[THREADS];
     struct upmu_set set;
     struct upmu_region region;
@@ -467,7 +467,7 @@ static void nobody(struct fixture *f)
     }
 }
 
-/* Counters that nobody runs, and that others' events were left in. */
+/* Counters that do not run, with events of other sessions left in them. */
 static void changed_after_nobody(struct fixture *f)
 {
     unsigned writes = f->protocol == GLOBAL ? 1 + f->n : f->protocol == SELECT ? f->n : 2 * f->n;

@@ -2,7 +2,7 @@
 /*
  * AMD's catalogues: generic names are Linux's encodings (arch/x86/events/amd/core.c),
  * names of Linux's and of libpfm4's mean the same, and every name of every model is
- * encoded, or refused for a reason, and comes back.
+ * encoded, or refused for a reason, and is equal after its text is encoded.
  */
 #include "tests/common/host.h"
 

@@ -281,7 +281,7 @@ struct claimant {
 };
 
 static struct upmu_domain stepped;
-static const struct claimant *counter_user; /* who had the counter last */
+static const struct claimant *counter_user; /* the last holder of the counter */
 static uint64_t resource_holds;             /* the value claimed last */
 
 static bool operate(struct claimant *who, enum operation operation)
@@ -360,7 +360,7 @@ static void let_other_in(void)
         inner_result = operate(&two, inner[i]);
 }
 
-/* The state before: who holds what. */
+/* The state before: the holders of claims. */
 static void prepare(unsigned setting)
 {
     at_step = NULL;
@@ -1484,7 +1484,7 @@ static void a_sibling_that_wakes_up_while_another_starts_over_loses_nothing(void
 
 /*
  * The host's watchdog on a counter that this core's CPUs have used before runs on when all have left.  The class:
- * a mask of what was ever used, applied later without asking who owns it now.
+ * a mask of what was ever used, applied later without a check of the present owner.
  */
 static void the_last_cpu_leaves_the_watchdogs_counter_alone(void **state)
 {

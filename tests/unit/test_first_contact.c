@@ -238,7 +238,7 @@ static void an_hour_later_samples_show_where_the_kernel_works(void **state)
         assert_int_equal(cold, 10);
         assert_int_equal(upmu_ring_lost(&profile.ring), 0);
         assert_int_equal(unknown_nmis, 0);
-        /* An NMI of somebody else reaches the kernel. */
+        /* A foreign NMI reaches the kernel. */
         upmu_sim_foreign_nmi(&sim);
         assert_int_equal(unknown_nmis, 1);
         assert_int_equal(upmu_region_close(&region), UPMU_OK);
@@ -347,7 +347,7 @@ static void threads_and_sets_work_without_interrupts_and_without_a_clock(void **
     assert_int_equal(upmu_session_switch(&session, &second), UPMU_OK);
     assert_int_equal(switch_to(&threads[1], &threads[0]), UPMU_OK);
     assert_int_equal(upmu_thread_exit(&threads[0].pmu), UPMU_OK);
-    /* What each missed nobody knows. */
+    /* What each missed is unknown. */
     assert_int_equal(upmu_set_read(&session, &second, 0, 1, &count), UPMU_OK);
     assert_true(count.raw == UINT64_C(2) * 0x7fffffff);
     assert_int_equal(count.quality, UPMU_QUALITY_PARTIAL);

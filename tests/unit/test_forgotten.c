@@ -137,7 +137,7 @@ static void on_cpu(struct fixture *f, struct upmu_session *session)
     (void)!upmu_session_start(session);
 }
 
-/* It is closed, and its memory is somebody else's. */
+/* It is closed, and its memory is used for something else. */
 static void closed(struct fixture *f)
 {
     assert_int_equal(f->session->state, UPMU_SESSION_CLOSED);

@@ -125,7 +125,7 @@ static void every_round_of_a_counter_is_counted(void **state)
     }
 }
 
-/* A stop folds a wrap whose interrupt is dropped; its flag is seen minutes later, with somebody else's overflow. */
+/* A stop folds a wrap whose interrupt is dropped; its flag is seen minutes later, with another overflow. */
 static void a_flag_that_is_seen_late_is_no_round(void **state)
 {
     static const struct {
@@ -302,7 +302,7 @@ static void a_select_that_is_its_own_gate_goes_idle(void **state)
     host_end(&host);
 }
 
-/* Closing faults, and the counter runs on: what it counts then is nobody's. */
+/* Closing faults, and the counter runs on: what it counts then is in no count. */
 static void a_counter_that_could_not_be_closed_is_loaded_before_it_runs_again(void **state)
 {
     struct upmu_count count;

@@ -19,7 +19,7 @@ static void stops(struct upmu_session *session)
     assert_int_equal(upmu_session_stop(session), UPMU_OK);
 }
 
-/* Two sets that both count and sample branches, which give way to each other. */
+/* Two sets that both count and sample branches, which follow each other. */
 static void two_sets(struct upmu_session *session, struct upmu_set *second, uint64_t period)
 {
     struct upmu_sampling sampling = {.period = period, .switch_after = 1};
@@ -153,7 +153,7 @@ static void switches(struct host *host, struct upmu_thread *from, struct upmu_th
     assert_int_equal(upmu_thread_switch(&host->cpu[0], from, to), UPMU_OK);
 }
 
-/* What a static counter counted while it ran for no session is in no count, whichever way its session comes back. */
+/* What a static counter counted while it ran for no session is in no count, however its session is loaded again. */
 static void a_static_session_that_is_placed_anew_begins_where_its_counter_is(void **state)
 {
     (void)state;

@@ -142,7 +142,7 @@ static void a_refused_session_says_which_event_or_hook_is_to_blame(void **state)
         assert_int_equal(host.session.set.count, 0);
         upmu_why_text(&host.session.why, text, sizeof text);
         assert_string_equal(text, cases[i].text);
-        /* What has no text blames none. */
+        /* A refusal without a text names none. */
         assert_int_equal(upmu_event_parse(host.cpu[0].pmu, "branches:p", &event, NULL), UPMU_OK);
         assert_int_equal(upmu_session_add_event(&host.session, &event, NULL), UPMU_ERR_UNSUPPORTED);
         upmu_why_text(&host.session.why, text, sizeof text);
@@ -347,7 +347,7 @@ static void a_reserved_counter_is_idle_and_is_the_hosts_until_it_is_given_back(v
         }
 }
 
-/* A general and a fixed counter, switched on while sessions count and sample; nobody tells upmu. */
+/* A general and a fixed counter, switched on while sessions count and sample; upmu is not told. */
 static void a_watchdog_that_begins_at_any_time_runs_on_beside_sessions(void **state)
 {
     static const char *const profiles[] = {"skylake", "core2", "zen4"};
@@ -510,7 +510,7 @@ static void what_a_handler_has_served_is_not_closed_by_a_poll(void **state)
 
 /* ---- Clocks and counts ---- */
 
-/* Two sets take turns; the clock goes back an hour, stands still, jumps by 250 years. */
+/* Two sets are multiplexed; the clock goes back an hour, stands still, jumps by 250 years. */
 static void a_clock_that_jumps_spoils_no_count(void **state)
 {
     static const uint64_t jumps[] = {UINT64_C(1) << 62, 0, UINT64_C(0) - UINT64_C(3600000000000), UINT64_C(1) << 63,
@@ -543,7 +543,7 @@ static void a_clock_that_jumps_spoils_no_count(void **state)
     host_end(&host);
 }
 
-/* Long before sets took turns the count was begun; it is set to 0 and estimated from there on. */
+/* The count began long before sets were multiplexed; it is set to 0 and estimated from there on. */
 static void an_estimate_is_of_the_time_since_the_count_was_written(void **state)
 {
     struct upmu_count count;

@@ -64,7 +64,7 @@ static void rows_are_numbered_from_0_and_lead_to_their_name_and_back(void **stat
     }
 }
 
-/* Two levels: who knows names makes an event; who drives hardware takes it as it is, or as words. */
+/* Two levels: code that knows names makes an event; code that drives hardware takes it as it is, or as words. */
 static void the_half_that_drives_hardware_needs_no_names(void **state)
 {
     static const char *const texts[] = {"branches:u", "cycles:k", "br_misp_retired.all_branches:c=2",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which Intel core PMU a CPU has: every model of tests/golden/intel_models.tsv by its
- * CPUID leaves, and what is made of models and leaves that nobody knows.
+ * CPUID leaves, and unknown models and leaves.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -173,7 +173,7 @@ static void every_model_is_recognised_by_its_leaves(void **state)
     assert_true(seen >= 44);
 }
 
-/* ---- Nobody's models ---- */
+/* ---- Unknown models ---- */
 
 static void an_unknown_model_has_what_cpuid_says_and_architectural_events(void **state)
 {

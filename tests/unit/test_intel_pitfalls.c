@@ -313,7 +313,7 @@ static void freezing_is_off_and_the_acknowledgement_opens_nothing(void **state)
         host_begin(&host, &host.other);
         host_sample(&host, "branches", 100);
         host_run(&host, 10000);
-        assert_int_equal(host_value(&host.other, 0), 20000); /* an interrupt stops nobody else's counters */
+        assert_int_equal(host_value(&host.other, 0), 20000); /* an interrupt stops no other session's counters */
         assert_int_equal(host_drain(&host, NULL), 50);
         host_end(&host);
         assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x1d9) & 0x1800, 0x1800);

@@ -68,7 +68,7 @@ static void fixed_counters_and_other_models_need_no_sequence(void **state)
     }
 }
 
-/* Selects of counters that nobody uses are not left with the sequence's events. */
+/* Selects of unused counters are not left with the sequence's events. */
 static void the_sequence_leaves_no_event_behind(void **state)
 {
     struct host host;
@@ -399,7 +399,7 @@ static void a_common_enable_leaves_a_reserved_counter_0_to_the_host(void **state
     }
 }
 
-/* A stale select without the common enable is nobody's. */
+/* A stale select without the common enable is not in use. */
 static void under_a_common_enable_a_stale_select_is_no_running_counter(void **state)
 {
     (void)state;

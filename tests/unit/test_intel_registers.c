@@ -63,7 +63,7 @@ static void metrics_are_loaded_after_the_slots_they_divide(void **state)
                     class_of(tables[t], UPMU_X86_ROW_FIXED)->load_rank);
 }
 
-/* The common gate first; a payload only when no select asks for it any more; freeze bits come back last. */
+/* The common gate first; a payload only when no select asks for it any more; freeze bits are restored last. */
 static void registers_are_given_up_from_the_common_gate_to_the_freeze_bits(void **state)
 {
     static const uint8_t general[] = {UPMU_X86_ROW_GLOBAL_CTRL, UPMU_X86_ROW_SELECT, UPMU_X86_ROW_OFFCORE,
@@ -106,7 +106,7 @@ static void only_payload_registers_may_fault(void **state)
             assert_int_equal(tables[t]->classes[i].promised, tables[t]->classes[i].kind != UPMU_KIND_PAYLOAD);
 }
 
-/* What somebody may have configured before us is read at take-over, and so can be put back. */
+/* Registers that other software may have configured are read at take-over, so they can be restored. */
 static void configuration_is_read_at_take_over(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Interrupts of ours that come late: after an overflow that a local call has found, at every moment of that call at
- * which it looks at the clock, and several after one call.  None is nobody's, or a host that panics on those dies.
+ * which it looks at the clock, and several after one call.  None is NOT_OURS, or a host that panics on those dies.
  */
 #include <stdio.h>
 
@@ -89,7 +89,7 @@ static void an_own_interrupt_is_answered_at_every_look_at_the_clock(void **state
                 if (!late)
                     break;
                 if (late_answer == UPMU_PMI_NOT_OURS)
-                    fail_msg("%s, call %u, clock %u: our interrupt is nobody's", profiles[p], call, at);
+                    fail_msg("%s, call %u, clock %u: our interrupt is NOT_OURS", profiles[p], call, at);
                 assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
             }
     assert_true(swept > 50);
@@ -137,7 +137,7 @@ static void each_counter_s_interrupt_is_answered_after_a_change(void **state)
         assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK);
         for (unsigned i = 0; i < 2; i++)
             if (upmu_handle_pmi(&host.cpu[0], NULL) == UPMU_PMI_NOT_OURS)
-                fail_msg("%s: interrupt %u is nobody's", profiles[p], i);
+                fail_msg("%s: interrupt %u is NOT_OURS", profiles[p], i);
         assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_NOT_OURS);
         assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
     }

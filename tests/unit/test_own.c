@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who uses which counter: sessions, the firmware, the host's watchdog, somebody
- * who came later.
+ * Owners of counters: sessions, the firmware, the host's watchdog, foreign software
+ * that came later.
  */
 #include <stdio.h>
 

@@ -57,7 +57,7 @@ static void start_stop_and_read_cost_one_access_per_counter(void **state)
         }
 }
 
-/* What a stopped session had is anybody's, but as long as nobody takes it a start costs no more. */
+/* The counters of a stopped session are free, but until they are taken a start costs no more. */
 static void on_two_threads_a_start_costs_the_same_unless_the_other_one_took_the_counters(void **state)
 {
     static const char list[] = "instructions,cycles,branches,cache-references";

@@ -662,7 +662,7 @@ static void a_cascade_counts_from_the_overflow_of_its_initiator_on(void **state)
     host_end(&host);
 }
 
-/* Linux clears CCCRs at its start: an OVF that somebody left keeps the interrupt asserted. */
+/* Linux clears CCCRs at its start: an OVF left set keeps the interrupt asserted. */
 static void a_leftover_overflow_is_cleared_and_a_released_cccr_is_zero(void **state)
 {
     static struct host host;

@@ -496,7 +496,7 @@ static void counters_that_would_write_records_are_left_alone(void **state)
 
 /*
  * A thread that comes takes an interrupt before the host could reserve its watchdog's counter there, too.  Class of
- * mistake: a mask of what CPUs have used, applied later without asking who owns it now.
+ * mistake: a mask of what CPUs have used, applied later without a check of the present owner.
  */
 static void a_thread_that_comes_leaves_the_others_watchdog_running(void **state)
 {

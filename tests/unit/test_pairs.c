@@ -216,7 +216,7 @@ static void numbers_are_given_back(void **state)
     }
     assert_int_equal(value(0, 0), 150);
     assert_int_equal(value(1, 0), 150);
-    for (unsigned i = 0; i < UPMU_RESOURCES; i++) /* whoever had it last has parked it */
+    for (unsigned i = 0; i < UPMU_RESOURCES; i++) /* its last holder has parked it */
         assert_true(!(p.domain.claim[i] & 0x1ffffu) || (p.domain.claim[i] & UPMU_CLAIM_PARKED));
     tear_down(2);
 }

@@ -4,8 +4,8 @@
  * Zircon, Haiku) were caught by, one test for each where an Intel core PMU shows it.
  *
  * Elsewhere: late NMIs and LVTPC as AMD has them come with AMD's backend; placements
- * that depend on the order of events: test_place.c; status of a counter that nobody
- * runs, zombie and back-to-back interrupts, interrupts before init: test_pmi.c;
+ * that depend on the order of events: test_place.c; status of a counter that does
+ * not run, zombie and back-to-back interrupts, interrupts before init: test_pmi.c;
  * registers that only store: test_probe.c; unknown models: test_intel_models.c.
  */
 #include <setjmp.h>
@@ -314,7 +314,7 @@ static void perf_capabilities_that_fault_take_nothing_else_with_them(void **stat
     host_end(&host);
 }
 
-/* Zircon, FreeBSD: an interrupt that freezes takes events from everybody. */
+/* Zircon, FreeBSD: an interrupt that freezes takes events from every session. */
 static void an_interrupt_of_one_session_costs_the_others_nothing(void **state)
 {
     static const char *const profiles[] = {"core2", "haswell_smt", "skylake", "icelake", "lnl_p"};

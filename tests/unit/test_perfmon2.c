@@ -145,7 +145,7 @@ static void end_both(struct host *host)
     host_end(host);
 }
 
-/* Counters hold garbage before anybody looks. */
+/* Counters hold garbage before the first read. */
 static void fill_counters(struct host *host)
 {
     for (unsigned i = 0; i < UPMU_SIM_GENERAL; i++)
@@ -597,7 +597,7 @@ static void a_session_goes_on_elsewhere_with_its_counts_and_its_period(void **st
         assert_int_equal(counts[1].value, 800);
         assert_int_equal(host.sim.accesses, accesses);
         upmu_sim_switch_cpu(&host.sim, 1);
-        host_run(&host, 500); /* nobody counts */
+        host_run(&host, 500); /* no session counts */
         assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[1]), UPMU_OK);
         start(&host.session);
         host_run(&host, 398);

@@ -351,7 +351,7 @@ static void place_agrees_with_exhaustive_search_on_tangled_resources(void **stat
     assert_in_range(most_rounds, 3, 100);
 }
 
-/* Helpers that only others can serve, who might be placed otherwise: refusals blame them. */
+/* Helpers that only other requests can serve, which might be placed otherwise: refusals name them. */
 static void draw_helpers(struct shape *shape, uint64_t *state)
 {
     shape_begin(shape, 0xf);

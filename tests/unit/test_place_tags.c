@@ -172,7 +172,7 @@ static void a_server_may_share_nothing_but_the_pair(void **state)
     assert_int_equal(why.collision, UPMU_COLLISION_CLAIMED);
 }
 
-/* Leaving out the one who serves spoils the set too: the culprits are those without whom all the rest fits. */
+/* Without the server the set does not fit, either: the culprits are the requests without which the rest fits. */
 static void culprits_are_minimal_where_leaving_out_a_server_spoils_what_fitted(void **state)
 {
     (void)state;

@@ -197,7 +197,7 @@ static uint32_t overflow_at(uint32_t at, bool after)
     host_run(&host, 5000);
     raw = host_value(&host.session, 0);
     truth = 2750 + (at && seen >= at ? 350 : 0);
-    /* What happened while it was closed is in nobody's count. */
+    /* What happened while it was closed is in no count. */
     if (raw < 2750 || raw > truth)
         fail_msg("access %u: %u branches", (unsigned)at, (unsigned)raw);
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);

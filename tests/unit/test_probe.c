@@ -206,7 +206,7 @@ static void under_a_hypervisor_without_safe_faults_it_must_be_forced(void **stat
     host_end(&host);
 }
 
-/* PERF_CAPABILITIES is promised and faults: where a fault is the end nobody looks. */
+/* PERF_CAPABILITIES is promised and faults: where a fault is fatal it is not read. */
 static void what_a_hypervisor_promises_is_not_read_where_faults_are_unsafe(void **state)
 {
     struct host host;

@@ -599,7 +599,7 @@ static void each_general_counter_has_one_select_of_its_own(void **state)
     }
 }
 
-/* It makes room for one whose start then faults, and comes back before anybody else has used its counter. */
+/* It makes room for one whose start then faults, and is loaded again before another session has used its counter. */
 static void an_event_that_moves_away_and_back_counts_and_samples_on(void **state)
 {
     const struct upmu_sampling every_100 = {.period = 100};

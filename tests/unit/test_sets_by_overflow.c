@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sets that give way by overflow: the handler changes them where they have a valid
+ * Sets switched by overflow: the handler switches them where they have a valid
  * placement, and leaves to the next local call what needs more than that.
  */
 #include <setjmp.h>
@@ -195,10 +195,10 @@ static void the_handler_changes_sets_on_every_protocol(void **state)
             runs = info.runs;
             branches = work_until_change(&f);
             if (branches > PERIOD + 100 || (!total && branches < PERIOD))
-                fail_msg("%s: gave way after %u", protocols[p], branches);
+                fail_msg("%s: switched after %u", protocols[p], branches);
             total += branches;
             assert_ptr_equal(f.session.active, next);
-            /* What has given way has had its time, and has no more of it. */
+            /* A set that was left has had its time, and gets no more of it. */
             upmu_set_ask(&f.session, old, &info);
             spent = info.duration_ns;
             upmu_sim_advance_ns(&f.sim, 3000);
@@ -266,7 +266,7 @@ static void company_that_changes_makes_placements_void(void **state)
         assert_int_equal(active(&f), !(k & 1u));
     }
     assert_int_equal(f.ticks_asked, 0);
-    /* Whom none of that concerned. */
+    /* Sessions that none of that concerned. */
     assert_int_equal(upmu_session_read(&f.other, 1, 1, &count), UPMU_OK);
     assert_true(count.raw == 8 * PERIOD);
     assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
@@ -420,7 +420,7 @@ static void a_set_stopped_before_the_interrupt_has_not_run_longer_than_it_was_en
 }
 
 /*
- * A thread that left between an overflow and its interrupt comes back with its next set, also where there is no room
+ * A thread that left between an overflow and its interrupt returns with its next set, also where there is no room
  * for the old one any more.  Catches a wish for another set that waits until the old one has run.
  */
 static void a_thread_that_left_before_the_interrupt_comes_with_its_next_set(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a small system has: three hooks, no interrupts, memory that nobody cleared,
- * registers as somebody left them.  (The first ports of PMCTools to Minix had no
+ * What a small system has: three hooks, no interrupts, memory that was not cleared,
+ * registers as other software left them.  (The first ports of PMCTools to Minix had no
  * more than that.)
  */
 #include "tests/common/host.h"
@@ -65,7 +65,7 @@ static void three_hooks_count_whatever_the_cpu_runs(void **state)
     }
 }
 
-/* Whoever runs: the same event for the whole CPU, for ring 3, for ring 0. */
+/* The same event for the whole CPU, for ring 3, for ring 0. */
 static void a_privilege_is_the_only_mode_a_counted_event_has(void **state)
 {
     (void)state;
@@ -245,7 +245,7 @@ static void each_general_counter_has_an_event_register_of_its_own(void **state)
 }
 
 /*
- * Bits of the global register that nobody set keep counters off, however their
+ * Bits of the global register that were never set keep counters off, however their
  * selects are; upmu opens a bit with the start, not from its init on, so that what
  * is stopped costs nothing.
  */

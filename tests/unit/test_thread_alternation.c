@@ -2,7 +2,7 @@
 /*
  * Two threads alternate 100,000 times, four event sets each, sampling; in switch k an
  * overflow comes at access k mod m.  What ran while a thread ran is that thread's,
- * exactly; what ran inside a switch is one of theirs or nobody's, never both's, and a
+ * exactly; what ran inside a switch is in one of the counts or in none, never in both, and a
  * session of the CPU has it all.
  */
 #include <setjmp.h>

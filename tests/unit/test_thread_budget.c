@@ -21,7 +21,7 @@ struct fixture {
     struct upmu_sim sim;
     struct upmu_machine machine;
     struct upmu_cpu cpu[2];
-    struct upmu_thread thread[THREADS + 1]; /* the last: nobody monitors it */
+    struct upmu_thread thread[THREADS + 1]; /* the last is not monitored */
     struct upmu_session session[THREADS];
     struct upmu_session of_cpu;
     uint64_t ring[THREADS][512];
@@ -304,7 +304,7 @@ static void alone(struct fixture *f, const struct profile *profile)
     for (unsigned round = 0; round < 3; round++) {
         work(f, 1000);
         to_thread(f, THREADS);
-        costs(f, "to a thread that nobody monitors", gates, n);
+        costs(f, "to a thread that is not monitored", gates, n);
         work(f, 77);
         to_thread(f, 0);
         costs(f, "from one", gates, 0);
@@ -393,7 +393,7 @@ static void a_session_of_the_cpu_makes_no_switch_dearer_and_counts_on(void **sta
     on_each(beside_a_cpu_session);
 }
 
-/* What runs on has no write either way, beside a thread that nobody monitors. */
+/* What runs on has no write either way, beside a thread that is not monitored. */
 static void kept_running(struct fixture *f, const struct profile *profile)
 {
     unsigned n = profile->general;
@@ -413,7 +413,7 @@ static void kept_running(struct fixture *f, const struct profile *profile)
     }
     to_thread(f, THREADS);
     assert_true(value(f, 0, 0) == 10000);
-    /* Another takes its counters, and it comes back. */
+    /* Another takes its counters, and it is loaded again. */
     monitor(f, 1, profile->changed, 0);
     to_thread(f, 1);
     work(f, 500);

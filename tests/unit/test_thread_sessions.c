@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions of threads, and who runs where not everybody can: states, calls from here
- * and from elsewhere, threads that move and end, CPUs that go, turns.
+ * Sessions of threads, and which run where not all fit: states, calls from this and
+ * other CPUs, threads that move and end, CPUs that leave, multiplexing.
  */
 #define _GNU_SOURCE /* sigaction */
 #include <setjmp.h>
@@ -303,7 +303,7 @@ static void calls_from_elsewhere_find_the_thread_or_say_that_they_cannot(void **
             assert_int_equal(count.value, 100);
         to_thread(&f, 1, 1);
         upmu_sim_switch_cpu(&f.sim, 0);
-        /* Off its CPU, anybody may. */
+        /* Off its CPU, any CPU may. */
         if (!reachable) {
             assert_int_equal(upmu_session_stop(&f.session[0]), UPMU_OK);
             assert_int_equal(upmu_session_write(&f.session[0], 0, 7), UPMU_OK);
@@ -569,7 +569,7 @@ static void a_static_counter_that_a_prelude_stopped_is_read_again(void **state)
     to_thread(&f, 0, 0);
     work(&f, 0, 1000);
     to_thread(&f, 0, IDLE);
-    work(&f, 0, 500); /* in nobody's count */
+    work(&f, 0, 500); /* in no count */
     to_thread(&f, 0, 1);
     work(&f, 0, 100);
     to_thread(&f, 0, 0);
@@ -850,7 +850,7 @@ static void a_session_whose_interrupt_was_dropped_is_not_silent_for_ever(void **
     assert_int_equal(upmu_session_ring(&f.session[0], f.ring[0], sizeof f.ring[0]), UPMU_OK);
     on_cpu(&f, 0, 0);
     work(&f, 0, 5000);
-    f.sim.cpu[0].lvtpc |= UPMU_SIM_LVTPC_MASKED; /* somebody else's doing */
+    f.sim.cpu[0].lvtpc |= UPMU_SIM_LVTPC_MASKED; /* by other software */
     work(&f, 0, 15000);
     assert_int_equal(upmu_cpu_poll(&f.cpu[0]), UPMU_OK);
     work(&f, 0, 20000);

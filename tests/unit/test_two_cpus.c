@@ -219,7 +219,7 @@ static void a_call_from_the_wrong_cpu_is_sent_to_the_right_one(void **state)
     run(&f, 0, 10);
     assert_int_equal(upmu_session_stop(session), UPMU_OK);
     assert_int_equal(value(&f, 0, 0), 1010);
-    /* A refusal comes back as it is. */
+    /* A refusal is returned as it is. */
     prepare(&f, 1, "branches:counter=0", 0);
     prepare(&f, 2, "branch-misses:counter=0", 0);
     upmu_sim_switch_cpu(&f.sim, 1);
@@ -412,7 +412,7 @@ static void hyper_threads_share_a_payload_of_equal_value_and_take_turns_else(voi
     assert_true(upmu_sim_peek(&f.sim, 0, OFFCORE) == PAYLOAD_B);
     offcore_happens(&f, 1, PAYLOAD_B, 4);
     assert_int_equal(value(&f, 1, 0), 4);
-    /* The first comes back: its register was the other's meanwhile. */
+    /* The first starts again: its register was the other's meanwhile. */
     assert_int_equal(upmu_session_stop(&f.session[1]), UPMU_OK);
     upmu_sim_switch_cpu(&f.sim, 0);
     assert_int_equal(upmu_session_start(&f.session[0]), UPMU_OK);

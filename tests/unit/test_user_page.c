@@ -381,7 +381,7 @@ static void user_mode_may_read_only_where_a_session_is_published(void **state)
     host_end(&host);
 }
 
-/* Nobody pays for pages that nobody has: the hook is not called, nothing is written. */
+/* Without pages there is no cost: the hook is not called, nothing is written. */
 /*
  * RDPMC reads every counter: what another thread or session left on one is gone before user mode may.  Its own counts
  * stay what they are.  Catches values that outlive the right to them.

@@ -444,7 +444,7 @@ static void exit_access(struct vm *vm)
         return;
     after = anything_runs(&vm->sim);
     if (!before && !after && vm->run->exit_reason == KVM_EXIT_IO)
-        return; /* nobody asks where the guest stands: the next KVM_RUN completes it */
+        return; /* the guest's position is not needed: the next KVM_RUN completes it */
     complete(vm);
     vm->last_ip = NO_BRANCH;
     vm->last_ring = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * upmu's commands, for whoever has a console: the UEFI demo and the host tool.
- * Freestanding; all memory is in `struct cmd`, all output goes through a sink.
+ * upmu's commands, for programs with a console: the UEFI demo, the example kernel and the host
+ * tool. Freestanding; all memory is in `struct cmd`, all output goes through a sink.
  */
 #ifndef UPMU_CMD_H
 #define UPMU_CMD_H
@@ -12,12 +12,12 @@
 #include <port/sim/sim.h>
 #include <upmu/upmu.h>
 
-/* What cmd_run() answers: the exit status of a program. */
+/* What cmd_run() returns: the exit status of a program. */
 #define CMD_OK 0
-#define CMD_REFUSED 1 /* asked correctly, cannot be done; the text says why */
+#define CMD_REFUSED 1 /* the command is correct and cannot be done; the text says why */
 #define CMD_USAGE 2
 
-/* Where output goes and keys come from. */
+/* Output and keys. */
 struct cmd_sink {
     void *context;
     void (*write)(void *context, const char *text, size_t length);
@@ -27,9 +27,9 @@ struct cmd_sink {
     bool (*write_file)(void *context, const char *name, const void *bytes, size_t length);
     /* The bytes of a file, which stay; NULL: it cannot be read.  NULL itself: no files. */
     const void *(*read_file)(void *context, const char *name, size_t *out_length);
-    /* Wait for a key; -1: none came.  NULL: no keys, nobody is watching. */
+    /* Wait for a key; -1: there was none.  NULL: no keys. */
     int (*read_key)(void *context, unsigned wait_ms);
-    /* Clear the screen.  NULL: output just goes on. */
+    /* Clear the screen.  NULL: output continues without that. */
     void (*clear)(void *context);
 };
 

@@ -9,7 +9,7 @@
 #define CMD_LINE_BYTES 1024
 
 static const struct cmd_command commands[] = {
-    {"info", "[--sim CPU]", "CPU, PMU, counters, who uses them, what a probe finds", "", CMD_OPT_SIM, 0, 0, cmd_info},
+    {"info", "[--sim CPU]", "CPU, PMU, counters, their owners, the result of a probe", "", CMD_OPT_SIM, 0, 0, cmd_info},
     {"pmus", "", "PMUs that upmu knows, CPUs that it can simulate", "", 0, 0, 0, cmd_pmus},
     {"list", "[--pmu PMU] [--blob FILE] [GLOB]", "events of a PMU by name; '*' and '?' match",
      "--blob looks in a file of catalogues, as tools/catalog_pack.py makes them (encode, place, pack\n"
@@ -24,7 +24,7 @@ static const struct cmd_command commands[] = {
     {"place", "[--pmu PMU] [--json] SPEC...", "which counter each of the events gets together",
      "Exit status 1 and the smallest colliding subset if they do not fit.\n", CMD_OPT_TARGET | CMD_OPT_JSON, 1,
      CMD_OPERANDS, cmd_place},
-    {"pack", "[--pmu PMU] [--json] SPEC...", "in how few sets all of the events can be counted, taking turns",
+    {"pack", "[--pmu PMU] [--json] SPEC...", "in how few sets all of the events can be counted, one set at a time",
      "One line per set; the last says whether fewer are possible.\n", CMD_OPT_TARGET | CMD_OPT_JSON, 1, CMD_OPERANDS,
      cmd_pack},
     {"wrmsr", "list [--pmu PMU] SPEC...", "the writes that counting them takes, in their order",
@@ -42,7 +42,7 @@ static const struct cmd_command commands[] = {
      "record again and again until a key is pressed", "",
      CMD_OPT_SIM | CMD_OPT_EVENTS | CMD_OPT_PERIOD | CMD_OPT_RUNS | CMD_OPT_WORK, 0, 1, cmd_top},
     {"selftest", "[--sim CPU]", "check the PMU against loops of known length",
-     "The page to send in from a machine that nobody has tried yet.\n", CMD_OPT_SIM, 0, 0, cmd_selftest},
+     "The page to send in from a new machine.\n", CMD_OPT_SIM, 0, 0, cmd_selftest},
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])

@@ -11,7 +11,7 @@ static const struct cmd_workload workloads[WORKLOADS] = {
     [WORK_MEMSET] = {"memset", "stores, word by word", 200000, CMD_MEMSET_INSTRUCTIONS, CMD_MEMSET_BRANCHES, 0, 1},
     [WORK_MEMCPY] = {"memcpy", "a load and a store of each word", 200000, CMD_MEMCPY_INSTRUCTIONS, CMD_MEMCPY_BRANCHES,
                      1, 1},
-    [WORK_BRANCHES] = {"branches", "branches that nobody can predict", 200000, CMD_BRANCHES_INSTRUCTIONS,
+    [WORK_BRANCHES] = {"branches", "branches that cannot be predicted", 200000, CMD_BRANCHES_INSTRUCTIONS,
                        CMD_BRANCHES_BRANCHES, 2, 1},
     [WORK_CHASE] = {"chase", "loads that wait for each other, all over memory", 200000, CMD_CHASE_INSTRUCTIONS,
                     CMD_CHASE_BRANCHES, 3, 1},
