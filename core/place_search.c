@@ -63,7 +63,7 @@ static void shift_units(struct placement *p, const uint8_t *parent, unsigned uni
         if (left == UPMU_NO_COUNTER)
             return;
         unit = parent[left];
-        if (unit == NO_UNIT) { /* nobody follows */
+        if (unit == NO_UNIT) { /* the last one */
             p->used &= ~UPMU_BIT32(left);
             return;
         }

@@ -400,10 +400,11 @@ enum upmu_status upmu_session_drop(struct upmu_session *session);
  * thread does not run.
  *
  * Returns UPMU_OK; UPMU_ERR_DOES_NOT_FIT (session->why has the conflict); UPMU_ERR_TOO_HARD;
- * UPMU_ERR_NO_SPACE (placement needs more than its work area); UPMU_ERR_STATE (not attached, or its
- * CPU is suspended); UPMU_ERR_WRONG_PMU; UPMU_ERR_WRONG_CPU; UPMU_ERR_UNSUPPORTED (slots sampled
- * beside their top-down metrics); UPMU_ERR_BUSY; UPMU_ERR_LOST_CLAIM; UPMU_ERR_PORT (the session is
- * stopped with session->error set, other sessions continue).
+ * UPMU_ERR_NO_SPACE (more than UPMU_REQUESTS events on the CPU, or placement needs more than its
+ * work area); UPMU_ERR_STATE (not attached, or its CPU is suspended); UPMU_ERR_WRONG_PMU;
+ * UPMU_ERR_WRONG_CPU; UPMU_ERR_UNSUPPORTED (slots sampled beside their top-down metrics);
+ * UPMU_ERR_BUSY; UPMU_ERR_LOST_CLAIM; UPMU_ERR_PORT (the session is stopped with session->error
+ * set, other sessions continue).
  * Context: local; any while its thread does not run.
  */
 UPMU_MUST_CHECK
@@ -455,7 +456,8 @@ enum upmu_status upmu_session_close(struct upmu_session *session);
  * session that runs or waits on another CPU is read there, through run_on_cpu.
  *
  * Returns UPMU_OK, UPMU_ERR_INVALID (no such event), UPMU_ERR_WRONG_CPU, UPMU_ERR_PORT;
- * UPMU_ERR_BUSY (metrics, inside a local call).
+ * UPMU_ERR_BUSY (metrics inside a local call, or the counts changed during each of several
+ * attempts).
  * Context: local; any while detached or stopped, or while its thread does not run.
  */
 UPMU_MUST_CHECK

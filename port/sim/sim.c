@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The silicon model as a port: the hooks, the CPUs, what a test injects into
- * accesses and what is recorded about the caller.
+ * The silicon model as a port: the hooks, the CPUs, injection into accesses, and records of the
+ * caller's mistakes.
  */
 #include "port/sim/sim_intern.h"
 
@@ -81,7 +81,7 @@ static void sim_call_back(struct upmu_sim *sim, upmu_sim_on_access *function, ui
     sim->in_callback = false;
 }
 
-/* Time passes up to the access; what is due by then comes before it. */
+/* Time passes up to the access; events that are due by then happen before it. */
 static uint32_t sim_begin_access(struct upmu_sim *sim, enum upmu_sim_kind kind, uint32_t address)
 {
     unsigned cpu = sim->current;

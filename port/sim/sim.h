@@ -4,9 +4,9 @@
  * hooks: for tests, tools and a demo on a machine without a PMU.  It is stricter than a real CPU
  * and records mistakes of its caller.
  *
- * Freestanding; no heap, no statics: everything is in `struct upmu_sim`.  One
- * model is one machine; nothing in it is safe against real concurrency: "another
- * CPU", "an interrupt" and "time" are what the test makes happen.
+ * Freestanding; no heap, no statics: everything is in `struct upmu_sim`.  One model is one machine;
+ * it is not safe against real concurrency: the test decides when another CPU runs, an interrupt
+ * arrives and time passes.
  *
  *     struct upmu_sim sim;
  *     upmu_sim_init(&sim, upmu_sim_profile("skl"), 2);
@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-/* CPUs of one model, at most; upmu_sim_init(…, 0) makes UPMU_SIM_CPUS_DEFAULT. */
+/* The most CPUs of one model; upmu_sim_init(…, 0) makes UPMU_SIM_CPUS_DEFAULT. */
 #define UPMU_SIM_CPUS 4
 #define UPMU_SIM_CPUS_DEFAULT 2
 
@@ -49,7 +49,7 @@ extern "C" {
 #define UPMU_SIM_METRICS 8
 #define UPMU_SIM_OTHERS 8
 
-/* Where kernel code of the model's own runs (events_per_access, upmu_sim_work). */
+/* The address of the model's own kernel code (events_per_access, upmu_sim_work). */
 #define UPMU_SIM_KERNEL_IP UINT64_C(0xffffffff81000000)
 #define UPMU_SIM_KERNEL_SP UINT64_C(0xffffc90000004000)
 #define UPMU_SIM_WORK_IP UINT64_C(0xffffffff81200000)
@@ -58,7 +58,7 @@ extern "C" {
 #define UPMU_SIM_LVTPC_MASKED 0x10000u
 #define UPMU_SIM_LVTPC_NMI 0x400u
 
-/* What upmu_sim_work() does each time. */
+/* Events of one upmu_sim_work(). */
 #define UPMU_SIM_WORK_INSTRUCTIONS 1000u
 #define UPMU_SIM_WORK_CYCLES 2000u
 
@@ -80,7 +80,7 @@ struct upmu_sim;
 #define UPMU_SIM_AAJ80 (1u << 11)          /* Nehalem: branch-misses is mostly wrong */
 #define UPMU_SIM_AAK100 (1u << 12)         /* Nehalem, Westmere: a new event needs a sequence before it */
 #define UPMU_SIM_P6 (1u << 13)             /* no leaf 0AH; two counters, both enabled by select 0 */
-#define UPMU_SIM_TFA (1u << 14)            /* TSX_FORCE_ABORT: counter 3 is the microcode's unless told not to */
+#define UPMU_SIM_TFA (1u << 14)            /* TSX_FORCE_ABORT: the microcode uses counter 3 unless told not to */
 #define UPMU_SIM_BJ122 (1u << 15)          /* D0H to D3H corrupt the hyper-thread's counter of the same number */
 #define UPMU_SIM_PRECISE_STORE (1u << 16)  /* PEBS_ENABLE bit 63 */
 #define UPMU_SIM_HSW11 (1u << 17)          /* C0H/01H: a period is at least 128 */
@@ -90,7 +90,7 @@ struct upmu_sim;
 #define UPMU_SIM_HYBRID (1u << 21)         /* CPUID.7:EDX[15] */
 #define UPMU_SIM_METRICS_HIDDEN (1u << 22) /* PERF_METRICS exists, PERF_CAPABILITIES[15] denies it */
 #define UPMU_SIM_ONE_ENABLE (1u << 23)     /* Core Duo, AE49: select 0 enables both counters */
-#define UPMU_SIM_NO_APIC (1u << 29)        /* no local APIC: nothing interrupts */
+#define UPMU_SIM_NO_APIC (1u << 29)        /* no local APIC: no interrupts */
 #define UPMU_SIM_AMD (1u << 30)            /* AMD's registers: upmu_sim_profile.amd */
 #define UPMU_SIM_P4 (1u << 31)             /* NetBurst: CCCRs and ESCRs, no leaf 0AH */
 
@@ -121,7 +121,7 @@ struct upmu_sim_profile {
     uint32_t flags;        /* UPMU_SIM_… above */
     uint32_t capabilities; /* PERF_CAPABILITIES */
     struct upmu_sim_payload payload[UPMU_SIM_PAYLOADS];
-    uint8_t general_reported;      /* leaf 0AH, if it does not say `general` */
+    uint8_t general_reported;      /* leaf 0AH, if it differs from `general` */
     uint8_t fixed_holes;           /* of fixed 0 to `fixed` - 1 these do not exist */
     uint16_t fixed_odd;            /* more bits of leaf 0AH EDX */
     uint8_t metrics;               /* bytes of PERF_METRICS that count */
@@ -138,7 +138,7 @@ struct upmu_sim_profile {
  */
 const struct upmu_sim_profile *upmu_sim_profile(const char *name);
 
-/* The i-th profile, NULL behind the last. */
+/* The i-th profile, NULL after the last. */
 const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
 
 /* ---- Rules: what the model does, each switchable ---- */
@@ -314,12 +314,12 @@ struct upmu_sim_rule {
     bool on; /* by default */
 };
 
-/* The rule of this number (enum upmu_sim_rule_id), NULL behind the last. */
+/* The rule of this number (enum upmu_sim_rule_id), NULL after the last. */
 const struct upmu_sim_rule *upmu_sim_rule(unsigned index);
 
 /* ---- Events ---- */
 
-/* How often something happened. */
+/* Numbers of events. */
 struct upmu_sim_totals {
     uint64_t instructions;   /* C0H/00H, fixed 0 */
     uint64_t cycles;         /* 3CH/00H, fixed 1 */
@@ -452,7 +452,7 @@ struct upmu_sim_access {
 typedef void upmu_sim_on_access(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
                                 uint32_t address);
 
-/* What a caller did wrong. */
+/* A mistake of the caller. */
 struct upmu_sim_violation {
     const char *text; /* static */
     uint32_t address;
@@ -465,7 +465,7 @@ struct upmu_sim_violation {
 
 struct upmu_sim_counter {
     uint64_t value;       /* what a read gives */
-    uint64_t counted;     /* everything it ever counted: truth, writes do not change it */
+    uint64_t counted;     /* all events it ever counted: the truth, which writes do not change */
     uint64_t wraps;       /* overflows ever */
     uint64_t abort_value; /* at the start of the transaction (IN_TXCP) */
     uint64_t pebs_reset;  /* PEBS: reloaded with this after a record */
@@ -586,7 +586,7 @@ struct upmu_sim {
     bool in_storm;
 };
 
-/* A machine after reset with so many CPUs (0: UPMU_SIM_CPUS_DEFAULT), LVTPC set up for NMI but masked. */
+/* A machine after reset with this number of CPUs (0: UPMU_SIM_CPUS_DEFAULT), LVTPC set up for NMI but masked. */
 void upmu_sim_init(struct upmu_sim *sim, const struct upmu_sim_profile *profile, unsigned cpus);
 
 /* This CPU is of another type than the rest; right after upmu_sim_init(). */
@@ -604,7 +604,7 @@ void upmu_sim_switch_cpu(struct upmu_sim *sim, unsigned cpu);
 /* The this_cpu hook answers `bound` on this CPU. */
 void upmu_sim_bind_cpu(struct upmu_sim *sim, unsigned cpu, struct upmu_cpu *bound);
 
-/* Registers as after power-on or sleep; what is bound, truth and knobs stay. */
+/* Registers as after power-on or sleep; bindings, truth and knobs stay. */
 void upmu_sim_reset_cpu(struct upmu_sim *sim, unsigned cpu);
 
 /* INIT: registers stay. */
@@ -616,20 +616,20 @@ void upmu_sim_irqs(struct upmu_sim *sim, bool on);
 /* The host's choice of delivery: UPMU_SIM_LVTPC_NMI or a vector 16…255; keeps the mask bit. */
 void upmu_sim_set_delivery(struct upmu_sim *sim, unsigned cpu, uint32_t mode);
 
-/* What firmware leaves behind: a running, interrupting cycle counter 0 and fixed counters. */
+/* Counters in use by firmware: a running, interrupting cycle counter 0 and fixed counters. */
 void upmu_sim_firmware(struct upmu_sim *sim, unsigned cpu);
 
-/* A register without any rule or check; 0 (nothing) if the model has none there. */
+/* A register without any rule or check; 0 if the model has none there. */
 uint64_t upmu_sim_peek(struct upmu_sim *sim, unsigned cpu, uint32_t msr);
 void upmu_sim_poke(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
 
 /* Does this counter count now, in either ring? */
 bool upmu_sim_runs(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
 
-/* Let model time pass with nothing happening. */
+/* Let model time pass without events. */
 void upmu_sim_advance_ns(struct upmu_sim *sim, uint64_t ns);
 
-/* Forget the accesses, the trace and the violations seen so far. */
+/* Clear the accesses, the trace and the violations seen so far. */
 void upmu_sim_forget(struct upmu_sim *sim);
 
 #ifdef __cplusplus

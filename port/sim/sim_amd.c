@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of AMD's PMUs: what exists, what a read and RDPMC give, reset.  Sources
- * are with the rules in port/sim/sim_amd_rules.h.
+ * Registers of AMD's PMUs: the existing ones, reads, RDPMC, reset.  Sources are with the rules in
+ * port/sim/sim_amd_rules.h.
  */
 #include "port/sim/sim_amd.h"
 
@@ -82,7 +82,7 @@ static struct sa_where sa_find_node(struct upmu_sim *sim, unsigned cpu, uint32_t
     return where;
 }
 
-/* What is no counter and no select. */
+/* Registers that are no counter and no select. */
 static uint64_t *sa_find_other(struct upmu_sim *sim, unsigned index, uint32_t msr)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
@@ -241,7 +241,7 @@ bool upmu_sim_amd_rdpmc(struct upmu_sim *sim, unsigned index, uint32_t which, ui
     return true;
 }
 
-/* ---- Behind the rules ---- */
+/* ---- Access without rules ---- */
 
 uint64_t *upmu_sim_amd_place(struct upmu_sim *sim, unsigned cpu, uint32_t msr)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What makes a core counter of AMD's PMUs count, how much, and what happens when it
- * overflows.  Sources are with the rules in port/sim/sim_amd_rules.h.
+ * When a core counter of AMD's PMUs counts, how much, and what an overflow does.  Sources are with
+ * the rules in port/sim/sim_amd_rules.h.
  */
 #include "port/sim/sim_amd.h"
 
@@ -149,7 +149,7 @@ static bool sa_mode_counts(const struct upmu_sim *sim, unsigned cpu, uint64_t se
     return amd->efer & SA_EFER_SVME && select & (amd->guest ? SA_GUEST_ONLY : SA_HOST_ONLY);
 }
 
-/* ---- What happened ---- */
+/* ---- Events ---- */
 
 static bool sa_cache_event(const struct upmu_sim_profile *profile, bool misses, uint32_t event, uint32_t umask)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AMD's instruction-based sampling: a unit for fetches, one for ops.  Each counts up
- * to its maximum, puts down a sample and waits until that has been taken.  Layouts:
- * AMD APM vol 2 (24593) 13.3; Linux arch/x86/events/amd/ibs.c.
+ * AMD's instruction-based sampling: a unit for fetches, one for ops.  Each counts up to its
+ * maximum, stores a sample and waits until it was read.  Layouts: AMD APM vol 2 (24593) 13.3; Linux
+ * arch/x86/events/amd/ibs.c.
  */
 #include "port/sim/sim_amd.h"
 
@@ -153,7 +153,7 @@ void upmu_sim_amd_ibs_count(struct upmu_sim *sim, unsigned index, unsigned count
         upmu_sim_amd_ibs_fire(sim, index);
 }
 
-/* The instruction that has just been reached is what the sample is of. */
+/* The sample is of the instruction that has just been reached. */
 void upmu_sim_amd_ibs_fill(struct upmu_sim *sim, unsigned index)
 {
     struct upmu_sim_amd *amd = &sim->cpu[index].amd;
@@ -174,7 +174,7 @@ void upmu_sim_amd_ibs_fill(struct upmu_sim *sim, unsigned index)
     amd->sampled = 0;
 }
 
-/* What a read of a control shows: the count is in it. */
+/* The value of a control, which contains the count. */
 uint64_t upmu_sim_amd_ibs_control(const struct upmu_sim *sim, unsigned index, unsigned distance)
 {
     const struct upmu_sim_cpu *cpu = &sim->cpu[index];

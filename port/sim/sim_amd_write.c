@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of AMD's PMUs: what a write keeps and does.  Sources are with the rules in
+ * Registers of AMD's PMUs: the effect of writes.  Sources are with the rules in
  * port/sim/sim_amd_rules.h.
  */
 #include "port/sim/sim_amd.h"
@@ -17,7 +17,7 @@ static void sa_check(struct upmu_sim *sim, bool wrong, enum upmu_sim_rule_id rul
 
 /* ---- Selects ---- */
 
-/* Bits that mean something; those that are kept without a meaning are not among them. */
+/* Bits with a meaning; bits that are stored without a meaning are left out. */
 static uint64_t sa_select_bits(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
 {
     unsigned family = sa_family(sim_is(sim, cpu));
@@ -75,7 +75,7 @@ static bool sa_collides(const struct upmu_sim *sim, unsigned cpu, unsigned count
     return false;
 }
 
-/* What must not run as it does now, after a write of `msr`. */
+/* Check what a write of `msr` has set running. */
 static void sa_check_running(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value)
 {
     for (unsigned i = 0; i < sim_is(sim, cpu)->general; i++) {
@@ -107,10 +107,10 @@ static void sa_check_mixed(struct upmu_sim *sim, unsigned cpu, bool legacy, uint
 }
 
 /*
- * May what runs be written?  AMD's manuals do not forbid it, and drivers do it (Linux
- * arch/x86/events/core.c, x86_pmu_handle_irq; perfctr 2.6.42 x86.c, k7_write_control),
- * but events between a read and the write are lost: none happen if the counter counts
- * user mode alone and the hooks run in kernel mode.  (The northbridge counts for all.)
+ * May a running counter be written?  AMD's manuals do not forbid it, and drivers do it (Linux
+ * arch/x86/events/core.c, x86_pmu_handle_irq; perfctr 2.6.42 x86.c, k7_write_control), but events
+ * between a read and the write are lost: none happen if the counter counts user mode alone and the
+ * hooks run in kernel mode.  (The northbridge counts for all.)
  */
 static bool sa_stands_still(struct upmu_sim *sim, unsigned cpu, uint64_t select)
 {

@@ -3,9 +3,9 @@
  * Bursts of execution: they are cut at every overflow, so that each interrupt
  * comes at the exact occurrence that caused it.
  *
- * A burst is `span` steps long.  Something that happens `total` times in it has
- * happened floor(total * step / span) times at a step: evenly spread, and exact
- * at the end wherever the cuts were.
+ * A burst is `span` steps long.  An event that happens `total` times in it has happened floor(total
+ * * step / span) times at a step.  So events are evenly spread, and exact at the end wherever the
+ * cuts were.
  */
 #include "port/sim/sim_intern.h"
 
@@ -75,7 +75,7 @@ static uint64_t sim_scale(uint64_t a, uint64_t b, uint64_t add, uint64_t c)
     return high ? sim_divide_long(high, low, c) : upmu_sim_divide(low, c);
 }
 
-/* How often something that happens `total` times has happened after `step` steps. */
+/* How often an event that happens `total` times has happened after `step` steps. */
 static uint64_t sim_happened(uint64_t total, uint64_t step, uint64_t span)
 {
     if (step == span)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of Intel's core PMU: what exists, what a read and RDPMC give, reset.
+ * Registers of Intel's core PMU: the existing ones, reads, RDPMC, reset.
  *
  * Sources are with the rules in port/sim/sim.h; layouts are those of Intel SDM
  * vol 3 (325384-059) 18.2 and, from version 6 on, of Linux
@@ -173,7 +173,7 @@ static bool sim_has_capabilities(const struct upmu_sim *sim, unsigned index)
     return sim_is(sim, index)->flags & UPMU_SIM_PDCM || !sim_on(sim, UPMU_SIM_RULE_CAP_NEEDS_PDCM);
 }
 
-/* Fractions of slots that were not zeroed together with them say nothing. */
+/* Fractions have no meaning if the slots were not zeroed together with them. */
 static uint64_t sim_metrics_shown(const struct upmu_sim *sim, unsigned index)
 {
     const struct upmu_sim_cpu *cpu = &sim->cpu[index];
@@ -398,7 +398,7 @@ bool upmu_sim_intel_rdpmc(struct upmu_sim *sim, unsigned index, uint32_t which, 
     return true;
 }
 
-/* ---- Behind the rules ---- */
+/* ---- Access without rules ---- */
 
 /* Where the value of a register is kept, NULL if it has no place of its own. */
 static uint64_t *sim_place_of(struct upmu_sim *sim, unsigned index, uint32_t msr)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What makes a counter of Intel's core PMU count, how much, and what happens when
- * it overflows.  Sources are with the rules in port/sim/sim.h.
+ * When a counter of Intel's core PMU counts, how much, and what an overflow does.  Sources are with
+ * the rules in port/sim/sim.h.
  */
 #include "port/sim/sim_intern.h"
 
@@ -18,7 +18,7 @@ unsigned upmu_sim_intel_payload(const struct upmu_sim_profile *profile, uint64_t
     return UPMU_SIM_PAYLOADS;
 }
 
-/* The CPU that holds a payload register: siblings share OFFCORE_RSP on some models. */
+/* The CPU that holds a payload register: hyper-threads share OFFCORE_RSP on some models. */
 unsigned upmu_sim_intel_payload_home(const struct upmu_sim *sim, unsigned cpu, unsigned payload)
 {
     uint32_t address = sim_is(sim, cpu)->payload[payload].address;
@@ -224,7 +224,7 @@ uint64_t upmu_sim_intel_delta(const struct upmu_sim *sim, unsigned cpu, unsigned
     return general_happened(sim, cpu, counter, config, burst);
 }
 
-/* ---- What counting does elsewhere ---- */
+/* ---- Side effects of counting ---- */
 
 /* PERF_METRICS: the part of the slots that a metric has had, in 255ths, since it was written. */
 void upmu_sim_intel_metrics(struct upmu_sim *sim, unsigned index, uint64_t slots, const struct upmu_sim_burst *burst)
@@ -244,8 +244,8 @@ void upmu_sim_intel_metrics(struct upmu_sim *sim, unsigned index, uint64_t slots
 }
 
 /*
- * BJ122 and its like: what counts D0H to D3H counts into the hyper-thread's counter
- * of the same number as well.
+ * BJ122 and similar errata: a counter of D0H to D3H also counts into the counter of the same number
+ * of the other hyper-thread.
  */
 void upmu_sim_intel_side_effects(struct upmu_sim *sim, unsigned index, unsigned counter, uint64_t count)
 {

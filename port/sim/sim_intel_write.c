@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of Intel's core PMU: what a write accepts and does.  Sources are with
- * the rules in port/sim/sim.h.
+ * Registers of Intel's core PMU: what writes accept and do.  Sources are with the rules in
+ * port/sim/sim.h.
  */
 #include "port/sim/sim_intern.h"
 
@@ -76,7 +76,7 @@ static uint64_t sim_select_writable(const struct upmu_sim *sim, unsigned index, 
     return mask;
 }
 
-/* AAK100: what a counter holds when it starts with a new event unprepared. */
+/* AAK100: the value of a counter that starts with a new event without the sequence. */
 static void sim_start_wrong(struct upmu_sim *sim, unsigned index)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
@@ -352,7 +352,7 @@ static void sim_write_metrics(struct upmu_sim_cpu *cpu, uint64_t value)
     cpu->metrics_wrong = false;
 }
 
-/* Registers that exist; the caller has looked. */
+/* Registers that exist; the caller has checked. */
 static bool sim_write_control(struct upmu_sim *sim, unsigned index, uint32_t msr, uint64_t value)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the model's files tell each other.
+ * Functions shared by the model's files.
  *
  *   sim.c              the hooks, CPUs, what is injected and recorded
  *   sim_pmi.c          LVTPC, NMI, vector: from a request to sim->deliver

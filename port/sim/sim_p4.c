@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of the Pentium 4's PMU: what exists, what a read gives, what a write
- * accepts and what a caller must not write.
+ * Registers of the Pentium 4's PMU: the existing ones, reads, what writes accept, and what a caller
+ * must not write.
  *
  * Layouts: Intel SDM vol 3 (325384-059) 18.15, tables 35-41 and 35-42.  Which bits
  * exist: VirtualBox's CPU database, probed on a CPU of signature 0F43H; the other
@@ -268,7 +268,7 @@ static bool nb_write_counter(struct upmu_sim *sim, unsigned cpu, unsigned index,
     return true;
 }
 
-/* What must not be written, whatever it would do. */
+/* Values that must not be written, whatever their effect. */
 static void nb_check_cccr(struct upmu_sim *sim, unsigned cpu, unsigned index, uint64_t value)
 {
     unsigned home = upmu_sim_p4_home(sim, cpu);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What makes a counter of the Pentium 4 count, how much, and what happens when it
- * overflows.  Sources are with the rules in port/sim/sim.h.
+ * When a counter of the Pentium 4 counts, how much, and what an overflow does.  Sources are with
+ * the rules in port/sim/sim.h.
  *
- * A burst is what one thread executes; the clocks of two threads that run at the
- * same moment are two bursts, and count as clocks of both being active.
+ * A burst is the execution of one thread; the clocks of two threads that run at the same moment are
+ * two bursts, and count as clocks of both being active.
  */
 #include "port/sim/sim_p4.h"
 

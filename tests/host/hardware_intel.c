@@ -268,7 +268,7 @@ static void overflow(struct intel *intel, struct cpu *cpu, unsigned counter)
     uint64_t bit = counter_bit(counter), was = cpu->status;
     bool streamlined = intel->part->version >= 4;
     bool record = counter < GENERAL || (cpu->capabilities & BIT(14)); /* c 14: bit 32 + i was load latency before */
-    if (record && (cpu->pebs_enable & bit)) { /* m 5: a record instead of a flag; no buffer here is anybody's */
+    if (record && (cpu->pebs_enable & bit)) { /* m 5: a record instead of a flag; this host has no such buffer */
         intel->damage = "a PEBS record was written to a stale DS area";
         cpu->status &= ~bit;
         return;

@@ -12,22 +12,22 @@ static const struct cmd_command commands[] = {
     {"info", "[--sim CPU]", "CPU, PMU, counters, their owners, the result of a probe", "", CMD_OPT_SIM, 0, 0, cmd_info},
     {"pmus", "", "PMUs that upmu knows, CPUs that it can simulate", "", 0, 0, 0, cmd_pmus},
     {"list", "[--pmu PMU] [--blob FILE] [GLOB]", "events of a PMU by name; '*' and '?' match",
-     "--blob looks in a file of catalogues, as tools/catalog_pack.py makes them (encode, place, pack\n"
-     "and wrmsr look there first).\n",
+     "--blob searches a file of catalogues made by tools/catalog_pack.py (encode, place, pack and\n"
+     "wrmsr search it first).\n",
      CMD_OPT_TARGET, 0, 1, cmd_list},
     {"encode", "[--pmu PMU] [--placed] [--json] SPEC...", "register words of events",
      "One line per register, NAME 0xADDRESS 0xVALUE: the event on the lowest general counter\n"
-     "that may count it (or counter=N), enabled, without interrupt; then its payload registers.\n"
+     "that can count it (or counter=N), enabled, without interrupt; then its payload registers.\n"
      "An event without a general form shows its fixed control.\n"
-     "--placed shows the counters that the whole list would get together.\n",
+     "--placed shows the counters of the whole list, counted together.\n",
      CMD_OPT_TARGET | CMD_OPT_PLACED | CMD_OPT_JSON, 1, CMD_OPERANDS, cmd_encode},
-    {"place", "[--pmu PMU] [--json] SPEC...", "which counter each of the events gets together",
-     "Exit status 1 and the smallest colliding subset if they do not fit.\n", CMD_OPT_TARGET | CMD_OPT_JSON, 1,
+    {"place", "[--pmu PMU] [--json] SPEC...", "the counter of each event, if all are counted together",
+     "Exit status 1 and a minimal conflicting subset if they do not fit.\n", CMD_OPT_TARGET | CMD_OPT_JSON, 1,
      CMD_OPERANDS, cmd_place},
     {"pack", "[--pmu PMU] [--json] SPEC...", "in how few sets all of the events can be counted, one set at a time",
      "One line per set; the last says whether fewer are possible.\n", CMD_OPT_TARGET | CMD_OPT_JSON, 1, CMD_OPERANDS,
      cmd_pack},
-    {"wrmsr", "list [--pmu PMU] SPEC...", "the writes that counting them takes, in their order",
+    {"wrmsr", "list [--pmu PMU] SPEC...", "the register writes that start counting the events, in their order",
      "A dry run: nothing is written.  Lines 'wrmsr 0xADDRESS 0xVALUE # NAME' feed a wrmsr tool.\n", CMD_OPT_TARGET, 2,
      CMD_OPERANDS, cmd_wrmsr},
     {"rdpmc", "[--sim CPU] INDEX", "read a counter: 0, 1, ...; fixed counters from 0x40000000 on", "", CMD_OPT_SIM,
@@ -36,10 +36,10 @@ static const struct cmd_command commands[] = {
      CMD_OPT_SIM | CMD_OPT_EVENTS | CMD_OPT_RUNS | CMD_OPT_WORK | CMD_OPT_JSON, 0, 1, cmd_stat},
     {"record", "[-e LIST] [-c PERIOD] [-o FILE] [-n ITERATIONS] [--sim CPU] [WORKLOAD]",
      "sample a workload: where the events happen",
-     "A sample every PERIOD events of the list's; FILE gets one line each.\n",
+     "A sample every PERIOD events; FILE gets one line for each sample.\n",
      CMD_OPT_SIM | CMD_OPT_EVENTS | CMD_OPT_PERIOD | CMD_OPT_WORK | CMD_OPT_OUT, 0, 1, cmd_record},
     {"top", "[-e EVENT] [-c PERIOD] [-r ROUNDS] [-n ITERATIONS] [--sim CPU] [WORKLOAD]",
-     "record again and again until a key is pressed", "",
+     "record repeatedly until a key is pressed", "",
      CMD_OPT_SIM | CMD_OPT_EVENTS | CMD_OPT_PERIOD | CMD_OPT_RUNS | CMD_OPT_WORK, 0, 1, cmd_top},
     {"selftest", "[--sim CPU]", "check the PMU against loops of known length",
      "The page to send in from a new machine.\n", CMD_OPT_SIM, 0, 0, cmd_selftest},
@@ -85,7 +85,7 @@ static void help_one(struct cmd *cmd, const struct cmd_command *command)
         help_workloads(cmd);
 }
 
-/* The option that `word` is, with its longest-lived names; 0: none. */
+/* The option named `word`; 0: none. */
 static unsigned option_of(const char *word)
 {
     static const struct {
