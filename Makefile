@@ -54,11 +54,13 @@ clang-32_FLAGS := -O2
 os_FLAGS := -Os
 asan_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 asan_LINK := -fsanitize=address,undefined
+# (with the sanitizers' libraries the quicker of binutils' linkers takes half the time)
+QUICK_LD := $(if $(shell command -v ld.gold),-fuse-ld=gold)
 # (bounds: catalogues are found by their distance from the file's first byte)
 # (__SANITIZE_ADDRESS__: what gcc tells the tests, which are shorter then)
 asan-32_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize=bounds \
 	-fno-sanitize-recover=all -D__SANITIZE_ADDRESS__=1
-asan-32_LINK := -fsanitize=address,undefined -L/usr/lib/i386-linux-gnu
+asan-32_LINK := $(QUICK_LD) -fsanitize=address,undefined -L/usr/lib/i386-linux-gnu
 fuzz_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
 	-fno-sanitize=bounds -fno-sanitize-recover=all
 
@@ -87,13 +89,20 @@ DRAFTED = $(if $(DRAFT),|| { echo "DRAFT: left out $(1)"; $(CC) -x c -c -o $(2) 
 ENUMERATE := test_place test_place_tags test_place_p4 test_place_netburst test_pack test_sets test_cpuid
 UNOPTIMISED = $(if $(filter-out $(ENUMERATE:%=tests/unit/%.c),$(filter tests/unit/test_% tests/golden/test_%,$(1))),-O0)
 
+# Objects that are looked at by value keep their assembly text, whose call frames and lines check_stack.py reads.
+KEEP_TEXT := gcc-64 gcc-32 clang-64 clang-32 os
+TEXT_FLAGS := -fasynchronous-unwind-tables -g1
+define COMPILE
+@mkdir -p $$(@D)
+	$$(QUIET)$$($(1)_CC) $$(LIB_CFLAGS) $$($(1)_FLAGS) -MMD -MP $(if $(filter $(1),$(KEEP_TEXT)),-MF $$(@:.o=.d) -MT $$@ \
+		$(TEXT_FLAGS) -S -o $$(@:.o=.s) $$< && $$($(1)_CC) -c -o $$@ $$(@:.o=.s),-c -o $$@ $$<) $$(call DRAFTED,$$<,$$@)
+endef
+
 define BUILD_RULES
 build/$(1)/core/%.o: core/%.c
-	@mkdir -p $$(@D)
-	$$(QUIET)$$($(1)_CC) $$(LIB_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$< $$(call DRAFTED,$$<,$$@)
+	$(call COMPILE,$(1))
 build/$(1)/backends/%.o: backends/%.c
-	@mkdir -p $$(@D)
-	$$(QUIET)$$($(1)_CC) $$(LIB_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$< $$(call DRAFTED,$$<,$$@)
+	$(call COMPILE,$(1))
 build/$(1)/events/%.o: events/%.c
 	@mkdir -p $$(@D)
 	$$(QUIET)$$($(1)_CC) $$(LIB_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$< $$(call DRAFTED,$$<,$$@)
@@ -173,6 +182,8 @@ SOAK_FUZZ := $(FUZZ_TARGETS:%=build/asan/tests/fuzz/test_fuzz_%)
 SOAK_INJECT := $(patsubst %,build/gcc-64/tests/inject/test_%,inject inject_amd inject_models inject_p4)
 soak: $(SOAK_FUZZ) $(SOAK_INJECT) objects
 	@$(MAKE) --no-print-directory TEST_BUILDS="$(SOAK_BUILDS)" $(LAYERS:%=test-%)
+	@FUZZ_RUNS=soak $(MAKE) --no-print-directory TEST_BUILDS="gcc-64 asan" test-unit test-inject
+	@FUZZ_RUNS=soak $(PYTHON) tests/build/check_objects.py
 	@$(PYTHON) tests/bench/worst/worst_place.py 10000
 	@$(PYTHON) tools/catalog_pack.py --check --whole
 	@BENCH_EVERY=1 $(PYTHON) tests/build/check_bench.py
@@ -239,7 +250,7 @@ readme: build/os/libupmu.a $(BENCH_PROGRAMS)
 	@$(PYTHON) tools/readme.py
 
 .PHONY: stack
-stack:
+stack: objects
 	@$(PYTHON) tests/build/check_stack.py --write
 
 # ---- The rest ----

@@ -5,7 +5,8 @@
 A test program is a cmocka program or a Python script that prints cmocka's lines
 ("[       OK ] name", "[  FAILED  ] name", "[  SKIPPED ] name").  Every other line it
 prints on its own account is shown.  Results: build/tests/LAYER.tsv with the columns
-build, program, test, result.
+build, program, test, result; build/tests/LAYER.times: what each program took, in
+seconds of all processors and of the clock (--times shows it).
 """
 import argparse
 import concurrent.futures
@@ -13,6 +14,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 
 TEST_LINE = re.compile(r"^\[\s*(OK|FAILED|SKIPPED)\s*\] (\S.*)$")
@@ -26,17 +28,27 @@ LONGEST = ["test_vm_64", "test_vm_models", "test_vm_amd", "test_vm_32", "test_vm
 TIME_LIMIT_S = 900
 
 
+def run_limited(command, environment):
+    """(output, exit code or text, CPU seconds of the program and what it started)"""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
+                               stdin=subprocess.DEVNULL)
+    late = []
+    timer = threading.Timer(TIME_LIMIT_S, lambda: (late.append(True), process.kill()))
+    timer.start()
+    with process.stdout:
+        output = process.stdout.read().decode("utf-8", "replace")
+    _, status, used = os.wait4(process.pid, 0)
+    timer.cancel()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return output, f"over {TIME_LIMIT_S} s" if late else process.returncode, used.ru_utime + used.ru_stime
+
+
 def run_program(path):
-    """(path, {test: result}, own lines, whole output, exit code or text, seconds)"""
+    """(path, {test: result}, own lines, whole output, exit code or text, seconds, CPU seconds)"""
     begun = time.monotonic()
     command = [sys.executable, path] if path.endswith(".py") else [os.path.join(".", path)]
     environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="STDOUT", PYTHONDONTWRITEBYTECODE="1")
-    try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
-                              timeout=TIME_LIMIT_S, stdin=subprocess.DEVNULL)
-        output, code = done.stdout.decode("utf-8", "replace"), done.returncode
-    except subprocess.TimeoutExpired as late:
-        output, code = (late.stdout or b"").decode("utf-8", "replace"), f"over {TIME_LIMIT_S} s"
+    output, code, used = run_limited(command, environment)
     results, own = {}, []
     rank = {"OK": 0, "SKIPPED": 1, "FAILED": 2}
     for line in output.splitlines():
@@ -47,7 +59,7 @@ def run_program(path):
                 results[name] = result
         elif not CMOCKA_LINE.match(line):
             own.append(line)
-    return path, results, own, output, code, time.monotonic() - begun
+    return path, results, own, output, code, time.monotonic() - begun, used
 
 
 def place_of(path):
@@ -60,14 +72,15 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("layer")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--times", action="store_true", help="show what each program took")
     parser.add_argument("--skipped", action="append", default=[])
     parser.add_argument("programs", nargs="*")
     arguments = parser.parse_intermixed_args()
     passed = failed = skipped = 0
-    rows = []
+    rows, times = [], []
     programs = sorted(arguments.programs, key=lambda path: (LONGEST + [place_of(path)[1]]).index(place_of(path)[1]))
     with concurrent.futures.ThreadPoolExecutor(max(1, arguments.jobs)) as pool:
-        for path, results, own, output, code, seconds in pool.map(run_program, programs):
+        for path, results, own, output, code, seconds, used in pool.map(run_program, programs):
             build, program = place_of(path)
             bad = [name for name, result in results.items() if result == "FAILED"]
             good = [name for name, result in results.items() if result == "OK"]
@@ -77,6 +90,7 @@ def main():
                 bad.append(f"{program} " + ("ran no test" if silent and code == 0 else f"ended with {code}"))
             passed, failed = passed + len(good), failed + len(bad)
             skipped += len(results) - len([r for r in results.values() if r != "SKIPPED"])
+            times.append((used, seconds, f"{build} {program}"))
             rows += [(build, program, name, result) for name, result in results.items()]
             slow = f" ({seconds:.0f} s)" if seconds >= SLOW_S else ""
             print(f"{arguments.layer} {build} {program}: {len(good)} passed, {len(bad)} failed{slow}.")
@@ -92,6 +106,11 @@ def main():
     os.makedirs("build/tests", exist_ok=True)
     with open(f"build/tests/{arguments.layer}.tsv", "w") as file:
         file.writelines("\t".join(row) + "\n" for row in rows)
+    with open(f"build/tests/{arguments.layer}.times", "w") as file:
+        file.writelines(f"{used:.2f}\t{seconds:.2f}\t{name}\n" for used, seconds, name in sorted(times, reverse=True))
+    if arguments.times:
+        print("".join(f"    {used:7.2f} s of CPU, {seconds:7.2f} s: {name}\n" for used, seconds, name in
+                      sorted(times, reverse=True)) + f"    {sum(row[0] for row in times):7.2f} s of CPU in all")
     for reason in arguments.skipped:
         print(f"SKIPPED in {arguments.layer}: {reason}")
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))

@@ -164,8 +164,8 @@ void upmu_sim_poll(struct upmu_sim *sim, unsigned cpu);
 /* So many steps have passed on this CPU: late status bits and interrupts arrive. */
 void upmu_sim_step(struct upmu_sim *sim, unsigned cpu, uint64_t steps);
 
-/* Steps until upmu_sim_step() has something to do; UINT32_MAX if nothing is late. */
-uint32_t upmu_sim_steps_left(const struct upmu_sim_cpu *cpu);
+/* Steps until upmu_sim_step() has something to do; UINT64_MAX if nothing is late. */
+uint64_t upmu_sim_steps_left(const struct upmu_sim_cpu *cpu);
 
 /* The LVTPC is written. */
 void upmu_sim_write_lvtpc(struct upmu_sim *sim, unsigned cpu, uint32_t value);

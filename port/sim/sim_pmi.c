@@ -148,9 +148,9 @@ void upmu_sim_step(struct upmu_sim *sim, unsigned index, uint64_t steps)
     }
 }
 
-uint32_t upmu_sim_steps_left(const struct upmu_sim_cpu *cpu)
+uint64_t upmu_sim_steps_left(const struct upmu_sim_cpu *cpu)
 {
-    uint32_t left = UINT32_MAX;
+    uint64_t left = UINT64_MAX;
 
     for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++) {
         if (cpu->counter[i].late != 0 && cpu->counter[i].late < left)

@@ -42,6 +42,12 @@ def options(events):
     return run(["make", "-s", "--no-print-directory", "-f", f"{WORK}/print.mk", "print"], env=clean)
 
 
+def with_catalogues():
+    """Sources that the choice reaches: the others' objects are the same."""
+    return [source for source in library_sources()
+            if source.startswith("events/") or re.search(r'^#include "core/catalog(_table)?\.h"', read(source), re.M)]
+
+
 def built(events):
     """(what a program with these catalogues prints, bytes of them)"""
     code, flags = options(events)
@@ -49,17 +55,19 @@ def built(events):
         return flags, 0
     with open(f"{WORK}/main.c", "w", encoding="ascii") as file:
         file.write(PROGRAM)
-    flags = flags.split() + ["-Wall", "-Wundef", "-Werror", "-Iinclude", "-I.", "-fno-pie", "-Os"]
-    code, output = run(["gcc", *flags, "-no-pie", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections",
-                        "-o", f"{WORK}/main", f"{WORK}/main.c", *library_sources()])
+    flags = flags.split() + ["-Wall", "-Wundef", "-Werror", "-Iinclude", "-I.", "-fno-pie", "-O0"]
+    objects, size = [], 0
+    for source in [f"{WORK}/main.c"] + with_catalogues():
+        objects.append(f"{WORK}/{os.path.basename(source)[:-2]}.o")
+        code, output = run(["gcc", *flags, "-c", "-o", objects[-1], source])
+        if code:
+            return output, 0
+        if source.startswith("events/"):  # constants
+            size += sum(int(bytes) for bytes in re.findall(r"^\.rodata\S*\s+(\d+)", run(["size", "-A", objects[-1]])[1],
+                                                           re.M))
+    code, output = run(["gcc", "-no-pie", "-o", f"{WORK}/main", *objects, "build/os/libupmu.a"])
     if code:
         return output, 0
-    # Constants of events/ alone.
-    size = 0
-    for source in files("events/*.c"):
-        run(["gcc", *flags, "-c", "-o", f"{WORK}/part.o", source])
-        size += sum(int(bytes) for bytes in re.findall(r"^\.rodata\S*\s+(\d+)", run(["size", "-A", f"{WORK}/part.o"])[1],
-                                                       re.M))
     return run([f"{WORK}/main"])[1], size
 
 

@@ -9,7 +9,7 @@ import os
 import random
 import re
 
-from checklib import COMPILERS, FREESTANDING, WARNINGS, check, code_of, files, library_sources, main, parallel, read, run
+from checklib import COMPILERS, FREESTANDING, SOAK, WARNINGS, check, code_of, files, library_sources, main, parallel, read, run
 
 MEMORY_FUNCTIONS = {"memcpy", "memmove", "memset", "memcmp"}
 # What a backend may call: the core's pure helpers.
@@ -187,7 +187,7 @@ def library_compiles_as_one_file():
     source = amalgamation()
 
     def compile_whole(build):
-        optimise = "-O2" if build == "gcc-64" else "-O0"
+        optimise = "-O1" if build == "gcc-64" else "-O0"
         code, output = run(COMPILERS[build] + FREESTANDING + WARNINGS + [optimise, "-c", "-o", f"build/tests/one-{build}.o",
                                                                           source])
         return [f"{build}: {output.strip()[:400]}"] if code else []
@@ -203,16 +203,16 @@ def chosen(values):
     return [f"-D{name}={int(value and value_of.get(NEEDS.get(name), 1))}" for name, value in value_of.items()]
 
 
-def by_threes(count):
-    """Choices in which every three options have all eight values: all off, all on, then what adds most each time."""
-    missing = {(triple, values) for triple in itertools.combinations(range(count), 3)
-               for values in itertools.product((0, 1), repeat=3)}
+def in_every_way(count, together):
+    """Choices in which any so many options have all values: all off, all on, then what adds most each time."""
+    missing = {(group, values) for group in itertools.combinations(range(count), together)
+               for values in itertools.product((0, 1), repeat=together)}
     chosen_so_far, draw = [], random.Random(1)
     while missing:
         candidates = [[0] * count, [1] * count] if len(chosen_so_far) < 2 else \
             [[draw.randint(0, 1) for _ in range(count)] for _ in range(60)]
         candidates = [c for c in candidates if c not in chosen_so_far]
-        added = [{(triple, values) for triple, values in missing if tuple(c[i] for i in triple) == values}
+        added = [{(group, values) for group, values in missing if tuple(c[i] for i in group) == values}
                  for c in candidates]
         best = max(range(len(candidates)), key=lambda i: len(added[i]))
         chosen_so_far.append(candidates[best])
@@ -221,7 +221,9 @@ def by_threes(count):
 
 
 @check
-def every_three_options_combine_in_every_way_and_need_nothing_more():
+def options_combine_in_every_way_and_need_nothing_more():
+    """Each two options in every way; each three in a soak."""
+    together = 3 if SOAK else 2
     source = amalgamation(tables=False)
     tables = set(symbols(objects("gcc-64", "events/"), "-g"))
 
@@ -234,7 +236,10 @@ def every_three_options_combine_in_every_way_and_need_nothing_more():
             os.unlink(built)
             output, code = f"undefined: {' '.join(sorted(undefined))}", bool(undefined)
         return [f"{' '.join(chosen(values))}: {output.strip()[:400]}"] if code else []
-    return parallel(link_with, by_threes(len(OPTIONS)))
+    choices = in_every_way(len(OPTIONS), together)
+    print(f"{len(choices)} choices: every {together} of {len(OPTIONS)} options in every way" +
+          ("" if SOAK else " (every 3 in make soak, FUZZ_RUNS=soak)"))
+    return parallel(link_with, choices)
 
 
 @check
@@ -244,7 +249,7 @@ def static_port_compiles_and_needs_nothing_more():
         return [f"{header} is missing"]
     built = "build/tests/static-port.o"
     code, output = run(["gcc"] + FREESTANDING + WARNINGS + ["-DUPMU_PORT_STATIC=1", f'-DUPMU_PORT_HEADER="{header}"',
-                        "-O2", "-c", "-o", built, amalgamation()])
+                        "-O0", "-c", "-o", built, amalgamation()])
     if code:
         return [output[:2000]]
     return [f"undefined: {name}" for name in set(symbols([built], "-u")) - MEMORY_FUNCTIONS]

@@ -9,6 +9,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CHECKS = []
+SOAK = os.environ.get("FUZZ_RUNS") == "soak"  # all of what `make test` takes a share of
 
 WARNINGS = ("-Wall -Wextra -Wpedantic -Wshadow -Wundef -Wconversion -Wsign-conversion -Wcast-qual "
             "-Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror").split()

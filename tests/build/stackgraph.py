@@ -11,6 +11,9 @@ import re
 
 from checklib import FREESTANDING, code_of, files, parallel, read, run
 
+# (Of the builds named here the objects' assembly text is at hand.)
+BUILDS = {"gcc-O2-64": "gcc-64", "gcc-O2-32": "gcc-32", "clang-O2-64": "clang-64", "clang-O2-32": "clang-32",
+          "gcc-Os-64": "os"}
 SETTINGS = {f"{compiler}-{level}-{bits}": [compiler, f"-m{bits}", f"-{level}"]
             for compiler, level in (("gcc", "O2"), ("gcc", "Os"), ("clang", "O2")) for bits in (64, 32)}
 
@@ -95,18 +98,17 @@ class Frame:
 class Graph:
     """`bytes` and `calls` of functions; static ones are called path:name.  `unknown`: {function: source lines}."""
 
-    def __init__(self, folder):
+    def __init__(self, texts, own):
+        """From the assembly texts {source: path}; `own`: bytes of a return address."""
         self.bytes, self.calls, self.unknown, self.lines = {}, {}, {}, {}
         self.members = backend_functions()
         self.reached = {signature: functions_with(signature) for _, signature in INDIRECT if signature}
         self.deep = {}
-        for name in sorted(os.listdir(folder)):
-            if name.endswith(".s"):
-                self.add_source(f"{folder}/{name}", name[:-2].replace("+", "/"))
+        for source, path in sorted(texts.items()):
+            self.add_source(path, source, own)
 
-    def add_source(self, path, source):
+    def add_source(self, path, source, own):
         text = read(path)
-        own = 4 if "-32" in path else 8
         globals_ = set(re.findall(r"^\s*\.globl\s+(\S+)", text, re.M))
         functions = set(re.findall(r"^\s*\.type\s+(\S+?),\s*[@%]function", text, re.M))
         names = {name: name if name in globals_ else f"{source}:{name}" for name in functions}
@@ -193,18 +195,18 @@ GRAPHS = {}
 
 
 def graph(setting):
-    """(Graph, complaints) of a setting, compiled once."""
-    folder = f"build/tests/stack-{setting}"
+    """(Graph, complaints) of a setting, read once; what no build has is compiled."""
     if setting not in GRAPHS:
-        os.makedirs(folder, exist_ok=True)
-        for old in os.listdir(folder):
-            os.unlink(f"{folder}/{old}")
+        texts = {source: f"build/{BUILDS.get(setting)}/{source[:-2]}.s" for source in files("core/*.c", "backends/*/*.c")}
 
         def compile_one(source):
+            if os.path.exists(texts[source]):
+                return []
+            texts[source] = f"build/tests/stack-{setting}/{source[:-2]}.s"
+            os.makedirs(os.path.dirname(texts[source]), exist_ok=True)
             code, output = run(SETTINGS[setting] + FREESTANDING +
-                               ["-fasynchronous-unwind-tables", "-g1", "-S", "-o",
-                                f"{folder}/{source.replace('/', '+')[:-2]}.c.s", source])
+                               ["-fasynchronous-unwind-tables", "-g1", "-S", "-o", texts[source], source])
             return [output] if code else []
-        problems = parallel(compile_one, files("core/*.c", "backends/*/*.c"))
-        GRAPHS[setting] = Graph(folder), problems
+        problems = parallel(compile_one, list(texts))
+        GRAPHS[setting] = Graph(texts, 4 if setting.endswith("32") else 8), problems
     return GRAPHS[setting]

@@ -14,21 +14,7 @@
 #include <string.h>
 
 #include "tests/common/place_shapes.h"
-
-/* How many seeded sets: all where it is quick, else a tenth, and it says so. */
-__attribute__((unused)) static unsigned p4_sets_to_run(unsigned all)
-{
-    const char *runs = getenv("FUZZ_RUNS");
-#if defined(__SANITIZE_ADDRESS__) || !defined(__x86_64__)
-    bool slow = true;
-#else
-    bool slow = false;
-#endif
-    if (!slow || (runs && !strcmp(runs, "soak")))
-        return all;
-    printf("a tenth of %u sets; all of them with FUZZ_RUNS=soak\n", all);
-    return all / 10;
-}
+#include "tests/common/share.h"
 
 static const char *const p4_event_name[P4_EVENTS] = {
     "bpu_fetch_request",

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/backend.h"
+#include "tests/common/share.h"
 #include "tests/fuzz/fake.h"
 
 /* Bits of the input's first byte. */
@@ -346,12 +347,8 @@ static void make(uint64_t *random, struct fuzz_draft *draft)
     fuzz_put(draft, leaves.misc_enable, 4);
 }
 
-/* All of the million where it takes seconds; a hundredth in 32 bits and with sanitizers (make soak: all). */
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
-#define RUNS 1000000
-#else
-#define RUNS 10000
-#endif
+/* Of a million a tenth; a hundredth in 32 bits and with sanitizers. */
+#define RUNS (SHARE_SLOW_BUILD ? 10000 : 100000)
 
 const struct fuzz_target fuzz_target = {"leaves", "any_leaves_give_the_verdict_of_the_oracle", RUNS, 1000000, run,
                                         make};

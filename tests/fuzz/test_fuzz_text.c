@@ -11,6 +11,7 @@
 
 #include "core/backend.h"
 
+#include "tests/common/share.h"
 #include "tests/fuzz/fuzz.h"
 
 #define TEXT 512u
@@ -307,5 +308,7 @@ static void make(uint64_t *random, struct fuzz_draft *draft)
                                       : (uint8_t)fuzz_random(random);
 }
 
+#define RUNS (SHARE_SLOW_BUILD ? 5000 : 20000)
+
 const struct fuzz_target fuzz_target = {
-    "text", "any_text_is_an_event_with_a_text_or_refused_without_harm", 20000, 2000000, run, make};
+    "text", "any_text_is_an_event_with_a_text_or_refused_without_harm", RUNS, 2000000, run, make};

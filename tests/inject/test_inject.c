@@ -22,6 +22,7 @@
 
 #include <cmocka.h>
 
+#include "tests/common/share.h"
 #include "tests/inject/rig.h"
 
 /* tests/inject/test_inject_p4.c and test_inject_models.c have their own, and their part of the runs. */
@@ -89,12 +90,6 @@ static const struct rig_variant variants[] = {
 static uint32_t runs, injections, failures, refused;
 static bool every;
 
-/* Instrumented or in 32 bits: fewer pairs of profile and skid. */
-#if defined(__SANITIZE_ADDRESS__)
-#define SLOW_BUILD true
-#else
-#define SLOW_BUILD (sizeof(void *) == 4)
-#endif
 static const char *only;
 static unsigned wide;  /* every so many accesses, everywhere */
 static unsigned early; /* faults only, and an overflow so many accesses before */
@@ -157,13 +152,24 @@ static bool applies(const struct scenario *scenario, const char *profile, const 
            !(variant->carry && !(model->flags & UPMU_SIM_P4 && model->signature < 0xf20));
 }
 
-/* Every profile as it is and, Intel cores, after a hostile reset; other variants on all, or one on each. */
+/*
+ * Every profile as it is and, Intel cores, after a hostile reset; other variants on all, or one on each.
+ * `make test` takes a share of the pairs of profile and skid and, in slow builds, of the other pairs: each variant
+ * on one profile.
+ */
 static bool combined(unsigned profile, unsigned variant)
 {
+    bool all = every || wide || share_everything();
+
     if (variants[variant].hostile)
-        return !RIG_P4;
-    if (RIG_SKIDS && !strncmp(variants[variant].name, "skid_", 5))
-        return !SLOW_BUILD || every || profile % 5 == variant % 5;
+        return !RIG_P4 && (all || !SHARE_SLOW_BUILD || profile % 3 == 0);
+    if (RIG_SKIDS && !strncmp(variants[variant].name, "skid_", 5)) {
+        unsigned step = SHARE_SLOW_BUILD ? (all ? 5 : 15) : all ? 1 : 3;
+
+        return every || profile % step == variant % step;
+    }
+    if (SHARE_SLOW_BUILD && !all && !RIG_SOME)
+        return variant == 0 || profile == variant % PROFILES;
     return !RIG_SOME || variant == 0 || variant == profile % VARIANTS;
 }
 
@@ -187,24 +193,27 @@ struct task {
 
 /*
  * Access numbers left out: none for a plain profile and one profile of each variant,
- * some for the other pairs, more where runs are slow.  `every`: none anywhere.
+ * some for the other pairs, more where runs are slow; `make soak` leaves out half as many.
+ * `every`: none anywhere.
  */
 static unsigned stride_of(unsigned profile, unsigned variant)
 {
+    unsigned share = RIG_STRIDE * share_step(2, 1);
+
     if (every)
         return 1;
     if (wide)
         return wide;
 #if defined(__SANITIZE_ADDRESS__)
-    return RIG_STRIDE * (variant == 0 && profile < 5 ? 23 : 127);
+    return share * (variant == 0 && profile < 5 ? 23 : 127);
 #else
     if (RIG_SKIDS && variants[variant].skid)
-        return RIG_STRIDE * 83;
-    if (sizeof(void *) == 4)
-        return RIG_STRIDE * (variant == 0 ? 7 : 23);
+        return share * 83;
+    if (SHARE_SLOW_BUILD)
+        return share * (variant == 0 ? 7 : 23);
     if (variant == 0 && profile == 0)
         return 1;
-    return RIG_STRIDE * (variant == 0 || profile == variant % PROFILES ? 5 : 13);
+    return share * (variant == 0 || profile == variant % PROFILES ? 5 : 13);
 #endif
 }
 
@@ -431,7 +440,8 @@ static void tell_left_out(void)
             printf("skipped: whether a fault mars other sessions, where there is no clock and a sequence precedes new\n"
                    "  events: the sequence alone is a gap of unknown length to them\n");
     if (!every)
-        printf("a share of the accesses on most profiles: the argument `every` takes all\n");
+        printf("a share of the accesses on most profiles: the argument `every` takes all%s\n",
+               share_everything() ? "" : ", make soak (FUZZ_RUNS=soak) more of them and more pairs");
 }
 
 int main(int count, char **arguments)

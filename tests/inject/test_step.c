@@ -8,7 +8,8 @@
  * everything, takes the overflow there, plays the scenario to its end, and goes on from
  * the copy.  Stepping takes time, too: of the stretches between two hooks, only every
  * SKIP-th is stepped through, and there every STRIDE-th instruction is tried; but some
- * thread switches, set switches and ticks of each protocol are tried at each instruction.
+ * thread switches, set switches and ticks of each protocol are tried at each instruction (in
+ * `make test` at every PART-th, another in each sweep).
  * With `scenario=… profile=… variant=… step=STRETCH.INSTRUCTION` that one is played and
  * told.  x86 with Linux only.
  */
@@ -26,6 +27,7 @@
 
 #include <cmocka.h>
 
+#include "tests/common/share.h"
 #include "tests/inject/rig.h"
 
 #define TRAP_FLAG 0x100
@@ -43,7 +45,8 @@ struct place {
 static struct place here, failed_at, only;
 static uint32_t steps, injected, in_switches, stride, skip, phase;
 static unsigned switches; /* thread switches, set switches and ticks entered */
-static unsigned whole;    /* so many of them are gone through instruction by instruction */
+static unsigned whole;    /* so many of them are gone through instruction by instruction, */
+static unsigned part;     /* and there one instruction of so many is tried: 1 in a soak */
 static bool stepping, every, brief;
 static volatile bool branched; /* after an overflow, until the copy is gone back to */
 
@@ -227,7 +230,7 @@ static bool due(void)
 {
     if (only.stretch)
         return here.instruction == only.instruction;
-    return !failed_at.stretch && ((steps + phase) % stride == 0 || in_whole_switch());
+    return !failed_at.stretch && ((steps + phase) % stride == 0 || (in_whole_switch() && (steps + phase) % part == 0));
 }
 
 static void on_trap(int number, siginfo_t *info, void *where)
@@ -341,6 +344,7 @@ static const char *const profiles[] = {"core2", "skylake", "version1", "k8_revc"
 #define STRIDE 13
 #define WHOLE 1
 #endif
+#define PART 4
 /* The profiles from here on are swept thinner by this. */
 #define THINNER 3
 
@@ -377,6 +381,7 @@ static void sweep_from(unsigned first, const char *name)
             stride = every ? 1 : p >= K8 && (!WHOLE || p < P4) ? THINNER * STRIDE : STRIDE;
             phase++;
             whole = swept_whole(name, v);
+            part = every ? 1 : share_step(PART, PART);
             fflush(stdout);
             play(name, profiles[p], &variants[v], false);
             assert_true(steps > 500 / SKIP);
@@ -548,5 +553,7 @@ int main(int count, char **arguments)
     failed = cmocka_run_group_tests_name("step", tests, NULL, NULL);
     printf("%u overflows injected between instructions, %u of them in switches and ticks\n", (unsigned)injected,
            (unsigned)in_switches);
+    if (WHOLE && !every && !brief && !share_everything())
+        printf("of those switches one instruction in %u: all of them in make soak (FUZZ_RUNS=soak)\n", PART);
     return failed;
 }

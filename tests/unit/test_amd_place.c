@@ -2,13 +2,14 @@
 /*
  * Placement of AMD's events: family 15h's counters event by event, and seeded sets of
  * family 15h and of Zen with wide events against a search of its own over the rules.
- * Builds without checks run all sets, the others a tenth, unless FUZZ_RUNS=soak.
+ * Slow builds run a share of the sets (tests/common/share.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "core/bits.h"
 #include "tests/common/amd_leaves.h"
+#include "tests/common/share.h"
 
 #ifndef UPMU_SOURCE_DIR
 #define UPMU_SOURCE_DIR "."
@@ -18,16 +19,6 @@
 #define REQUESTS 7u
 
 static struct upmu_pmu pmu;
-
-static unsigned runs(unsigned all)
-{
-    const char *asked = getenv("FUZZ_RUNS");
-#if defined(__SANITIZE_ADDRESS__) || !defined(__x86_64__)
-    all /= asked && !strcmp(asked, "soak") ? 1 : 10;
-#endif
-    (void)asked;
-    return all;
-}
 
 static unsigned draw(uint64_t *random, unsigned below)
 {
@@ -184,7 +175,7 @@ static void draw_zen(uint64_t *random)
 
 static void check_sets(const char *name, void (*draw_set)(uint64_t *), uint64_t seed)
 {
-    unsigned fit = 0, sets = runs(SETS);
+    unsigned fit = 0, sets = share_of("sets", SETS, 1, 20);
 
     printf("%s: seeds 0x%llx + 0..%u\n", name, (unsigned long long)seed, sets - 1);
     for (unsigned i = 0; i < sets; i++) {

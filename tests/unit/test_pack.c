@@ -16,14 +16,12 @@
 #include <tools/cmd/cmd_pack_exact.c>
 #include <tools/cmd/cmd_pack_search.c>
 #include "tests/common/p4_place_tables.h"
+#include "tests/common/share.h"
 #include "tests/common/zen_shapes.h"
 
-/* Cases of the long runs; a tenth where each access is checked. */
-#ifdef __SANITIZE_ADDRESS__
-#define CASES 1000u
-#else
-#define CASES 10000u
-#endif
+/* Cases of the long runs; `make soak` runs all of them. */
+#define ALL_CASES 10000u
+#define CASES (ALL_CASES / share_step(2, 10))
 #define STEPS 1000u
 #define LONGEST 400u
 
@@ -228,7 +226,7 @@ static void every_list_of_up_to_12_that_can_be_enumerated_is_packed_optimally(vo
     unsigned proven = 0, bettered = 0, refused = 0;
 
     (void)state;
-    printf("seeds 0x9acc0000 + 0..%u\n", CASES - 1);
+    printf("seeds 0x9acc0000 + 0..%u (make soak: %u)\n", CASES - 1, ALL_CASES - 1);
     for (uint64_t seed = 0; seed < CASES; seed++) {
         uint64_t random = (UINT64_C(0x9acc0000) + seed) * UINT64_C(0x9e3779b97f4a7c15) | 1u;
         unsigned count = seed % 100 == 0 ? 12 : seed % 20 == 0 ? 11 : 2 + shape_random(&random, 8), least;

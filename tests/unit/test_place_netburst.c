@@ -224,12 +224,9 @@ static void replay_metrics_exclude_each_other_by_name(void **state)
 static void seeded_sets_of_names_get_the_verdict_of_the_tables(void **state)
 {
     const uint64_t seed = UINT64_C(0xbac4e9d) << 24;
-    unsigned fitting = 0, refused = 0, sets = 100000;
+    unsigned fitting = 0, refused = 0, sets = share_of("sets", 100000, 2, 20);
     (void)state;
 
-#if defined(__SANITIZE_ADDRESS__) || !defined(__x86_64__)
-    sets /= 10;
-#endif
     printf("seeds 0x%llx + 0..%u\n", (unsigned long long)seed, sets - 1);
     for (unsigned i = 0; i < sets; i++) {
         uint64_t random = (seed + i) * UINT64_C(0x9e3779b97f4a7c15) | 1u;

@@ -266,19 +266,19 @@ static void check_sets(uint64_t seed, unsigned sets, void (*draw)(struct p4_set 
 static void seeded_sets_with_tags_and_cascades_fit_exactly_when_a_search_finds_how(void **state)
 {
     (void)state;
-    check_sets(UINT64_C(0x7a95) << 32, p4_sets_to_run(150000), p4_draw_small);
+    check_sets(UINT64_C(0x7a95) << 32, share_of("sets", 150000, 1, 50), p4_draw_small);
 }
 
 static void large_ones_too(void **state)
 {
     (void)state;
-    check_sets(UINT64_C(0x1a95) << 32, p4_sets_to_run(50000), p4_draw_large);
+    check_sets(UINT64_C(0x1a95) << 32, share_of("large sets", 50000, 5, 50), p4_draw_large);
 }
 
 /* More than the solver's work area holds: what it holds collides, and the culprits are among that. */
 static void any_number_of_tags_is_refused_for_a_real_collision(void **state)
 {
-    unsigned sets = p4_sets_to_run(3000);
+    unsigned sets = share_of("sets of tags", 3000, 1, 10);
 
     (void)state;
     printf("seeds 0xa117a90000 + 0..%u\n", sets - 1);

@@ -15,16 +15,13 @@
 #include "port/sim/sim.h"
 #include <upmu/upmu.h>
 
+#include "tests/common/share.h"
+
 #define SETS 10
 
-/* Runs of a thousand switches each; slower builds make do with fewer. */
-#if defined(__SANITIZE_ADDRESS__) || !defined(__x86_64__)
-#define RUNS 250u
-#define PERIOD_STEP 4u
-#else
+/* Runs of a thousand switches each, and periods of a load. */
 #define RUNS 1000u
-#define PERIOD_STEP 1u
-#endif
+#define PERIODS 500u
 
 struct fixture {
     struct upmu_sim sim;
@@ -565,10 +562,11 @@ static void forty_events(uint64_t seed, unsigned slots, unsigned period, unsigne
 static void a_stationary_load_is_estimated_to_one_percent_inside_the_stated_error(void **state)
 {
     unsigned inside = 0, asked = 0;
+    unsigned runs = share_of("runs", RUNS, 4, 20);
     uint64_t worst = 0;
 
     (void)state;
-    for (uint64_t seed = 1; seed <= RUNS; seed++)
+    for (uint64_t seed = runs; seed > 0; seed--)
         forty_events(seed, 1000, 0, &inside, &asked, &worst);
     print_message("inside %u of %u, worst error %u per mille\n", inside, asked, (unsigned)worst);
     assert_true(worst <= 10);
@@ -578,10 +576,11 @@ static void a_stationary_load_is_estimated_to_one_percent_inside_the_stated_erro
 static void a_load_of_any_period_is_inside_the_stated_error(void **state)
 {
     unsigned inside = 0, asked = 0;
+    unsigned step = PERIODS / share_of("periods", PERIODS, 4, 20);
     uint64_t worst = 0;
 
     (void)state;
-    for (unsigned period = 1; period <= 500; period += PERIOD_STEP) {
+    for (unsigned period = 1; period <= PERIODS; period += step) {
         unsigned here = 0, of = 0;
 
         for (uint64_t seed = 1; seed <= 2; seed++)

@@ -17,6 +17,8 @@
 #include "port/sim/sim_p4.h"
 #include <upmu/upmu.h>
 
+#include "tests/common/share.h"
+
 #define SETS 4
 #define PERIOD 500u
 #define BRANCH_RETIRED 0x06u /* of an ESCR */
@@ -259,35 +261,36 @@ static void alternate(const char *profile, unsigned switches, unsigned modulus, 
     tear_down(&f);
 }
 
-/* All of them on a PMU of each protocol; where checking is slow a tenth of the others'. */
-#if defined(__SANITIZE_ADDRESS__) || !defined(__x86_64__)
-#define OTHERS 10000u
-#else
-#define OTHERS 100000u
-#endif
+/* All of them on one PMU, where checking is slow a tenth; a tenth or less of them on the others. */
+#define ALL 100000u
+
+static void alternate_on(const char *profile, unsigned quick, unsigned slow, unsigned period)
+{
+    alternate(profile, share_of("switches", ALL, quick, slow), period, true);
+}
 
 static void a_hundred_thousand_switches_lose_nothing_and_count_nothing_twice(void **state)
 {
     (void)state;
-    alternate("skylake", 100000, 23, true);
+    alternate_on("skylake", 1, 10, 23);
 }
 
 static void nor_do_they_where_selects_are_gates(void **state)
 {
     (void)state;
-    alternate("k8_revf", OTHERS, 23, true);
+    alternate_on("k8_revf", 10, 30, 23);
 }
 
 static void nor_do_they_with_amds_global_control(void **state)
 {
     (void)state;
-    alternate("zen4", OTHERS, 23, true);
+    alternate_on("zen4", 10, 30, 23);
 }
 
 static void nor_do_they_on_a_pentium_4(void **state)
 {
     (void)state;
-    alternate("prescott", OTHERS, 29, true);
+    alternate_on("prescott", 10, 30, 29);
 }
 
 static void nor_do_they_on_other_pmus(void **state)
@@ -295,12 +298,14 @@ static void nor_do_they_on_other_pmus(void **state)
     static const char *const spare[] = {"core2", "icelake",          "sandybridge", "tremont",
                                         "lnl_p", "northwood_smtoff", "barcelona",   "zen1"};
 
+    unsigned few = share_of("switches", 5000, 2, 5);
+
     (void)state;
     for (unsigned p = 0; p < sizeof spare / sizeof spare[0]; p++)
-        alternate(spare[p], 5000, 17, true);
-    alternate("version1", 5000, 19, false);
-    alternate("willamette", 5000, 31, false);
-    alternate("nehalem", 2000, 61, false);
+        alternate(spare[p], few, 17, true);
+    alternate("version1", few, 19, false);
+    alternate("willamette", few, 31, false);
+    alternate("nehalem", few, 61, false);
 }
 
 int main(void)
