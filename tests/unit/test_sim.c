@@ -220,6 +220,18 @@ static void huge_bursts_count_exactly(void **state)
     assert_true(rd(0x38e) == 2);
 }
 
+/* Work that grows with the length of a burst of which nothing happens: it was cut at each 2^32 steps. */
+static void a_burst_is_cut_only_where_something_is_due(void **state)
+{
+    static struct upmu_sim sim;
+
+    (void)state;
+    upmu_sim_init(&sim, upmu_sim_profile("skl"), 1);
+    assert_true(upmu_sim_steps_left(&sim.cpu[0]) == UINT64_MAX);
+    sim.cpu[0].skid_left = 7;
+    assert_true(upmu_sim_steps_left(&sim.cpu[0]) == 7);
+}
+
 static void truth_is_kept_per_ring(void **state)
 {
     (void)state;
@@ -606,6 +618,7 @@ int main(void)
         cmocka_unit_test(ips_stay_in_the_loop),
         cmocka_unit_test(every_stream_keeps_its_total_however_the_burst_is_cut),
         cmocka_unit_test(huge_bursts_count_exactly),
+        cmocka_unit_test(a_burst_is_cut_only_where_something_is_due),
         cmocka_unit_test(truth_is_kept_per_ring),
         cmocka_unit_test(accesses_take_kernel_events),
         cmocka_unit_test(second_overflow_needs_the_rearm),
