@@ -289,6 +289,7 @@ void upmu_sets_put_on(struct upmu_cpu *cpu, struct upmu_session *session)
         upmu_run_tag(cpu, next->counters, 0);
         session->state = UPMU_SESSION_STOPPED;
         (void)upmu_session_fault(cpu, session);
+        cpu->running |= next->counters; /* (They were taken: what is published next forgets them.) */
     }
     upmu_schedule_publish(cpu);
 }

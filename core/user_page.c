@@ -161,10 +161,12 @@ void upmu_user_pages_write(struct upmu_cpu *cpu)
         session->page_open = session->cpu == cpu && session->page && upmu_session_holds(session);
         if (session->page)
             write_settled(cpu, session);
-        if (session->page_open)
+        if (session->page_open) {
             link = &session->next_page;
-        else
+        } else {
             *link = session->next_page;
+            session->next_page = NULL;
+        }
     }
     for (struct upmu_session *session = cpu->sessions; session; session = session->next)
         if (session->page && !session->page_open && upmu_session_holds(session)) {

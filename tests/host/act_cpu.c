@@ -63,6 +63,12 @@ static void set_watchdog(unsigned number, unsigned counter, bool on, bool interr
     uint64_t before[256], after[256];
 
     read_registers(host.hardware, number, before);
+    if (!on) { /* (All its bits, although some may stay as they are.) */
+        memcpy(host.copy, host.hardware, family->bytes);
+        (void)family->watchdog(host.copy, number, counter, false, false, 0);
+        read_registers(host.copy, number, after);
+        lend_bits(number, before, after, false);
+    }
     if (!family->watchdog(host.hardware, number, counter, on, interrupts, period))
         on = false;
     read_registers(host.hardware, number, after);
@@ -169,7 +175,6 @@ static void unreserve(struct lots *lots)
 {
     struct host_cpu *cpu = here();
 
-    (void)lots;
     if (host.hotplug || cpu->power == CPU_ASLEEP)
         return;
     host.hotplug = true;
@@ -181,7 +186,7 @@ static void unreserve(struct lots *lots)
         if (!(cpu->reserved & bit))
             continue;
         hooks_drain_interrupts();
-        set_watchdog(self->cpu, counter, false, false, 0);
+        set_watchdog(self->cpu, counter, false, false, lots_below(lots, 2));
         (void)reserve_all(bit, false, shared_here() & bit);
         cpu->reserved &= ~bit;
     }
@@ -299,6 +304,7 @@ void act_leave(struct lots *lots)
     rules_status("upmu_cpu_fini", HOST_CALL(upmu_cpu_fini(upmu)), "PORT BUSY");
     cpu->irq_off = false;
     cpu->power = CPU_OFF;
+    act_ibs_over(self->cpu);
     for (unsigned i = 0; i < HOST_SESSIONS; i++)
         if (host.session[i].target == TARGET_CPU && host.session[i].where == self->cpu) {
             host.session[i].target = TARGET_NONE;
@@ -314,6 +320,7 @@ void act_leave(struct lots *lots)
     cpu->cpu = NULL;
     cpu->user_rdpmc = false;
     arena_give(upmu);
+    arena_forgotten();
     if (cpu->thread < HOST_PROGRAMS)
         hooks_switch(HOST_PROGRAMS + self->cpu);
     cpu->unreachable = false;
@@ -338,6 +345,8 @@ static void sleep_cpu(struct lots *lots)
     if (status != UPMU_ERR_BUSY)
         cpu->power = CPU_ASLEEP;
     cpu->half_awake = status == UPMU_ERR_PORT; /* (What could not be restored is restored after the next life.) */
+    if (cpu->power == CPU_ASLEEP)
+        act_ibs_over(self->cpu);
     cpu->irq_off = false;
     hooks_drain_interrupts();
     rules_restored(self->cpu);
@@ -391,7 +400,7 @@ static void change_cpu(void)
     if (cpu->power != CPU_LIVE)
         return;
     for (unsigned i = 0; i < HOST_SESSIONS; i++)
-        host.session[i].spoiled |= rules_is_here(&host.session[i], self->cpu);
+        host.session[i].changed |= rules_is_here(&host.session[i], self->cpu);
     self->stay++;
     rules_status("upmu_cpu_changed", HOST_CALL(upmu_cpu_changed(cpu->cpu)), "PORT BUSY");
     self->stay--;
@@ -466,6 +475,7 @@ static void exit_thread(unsigned number)
     if (thread->cpu != HOST_NONE)
         return;
     arena_give(thread->thread);
+    arena_forgotten();
     thread->thread = NULL;
 }
 
@@ -481,6 +491,9 @@ static void add_enabled(struct host_session *session, uint64_t span_ns)
 static void pass_time(struct lots *lots)
 {
     uint64_t span_ns = lots_size(lots, lots_one_in(lots, 8) ? 44 : 30);
+
+    if (setting_has(&host.setting, THEME_LONG))
+        span_ns = UINT64_C(1) << (34 + lots_below(lots, 10));
 
     hooks_drain_interrupts();
     for (unsigned i = 0; i < HOST_SESSIONS; i++) {
@@ -573,6 +586,7 @@ static void region(struct lots *lots)
     }
     self->stay--;
     arena_give(region);
+    arena_forgotten();
 }
 
 static void tick(bool poll)
@@ -654,6 +668,9 @@ void act_cpu(const struct step *step, struct lots *lots)
         break;
     case STEP_PROBE:
         probe();
+        break;
+    case STEP_IBS:
+        act_ibs(lots);
         break;
     case STEP_REGION:
         region(lots);

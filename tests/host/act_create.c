@@ -22,7 +22,7 @@ void act_end(struct host_session *session)
 {
     real_offer(session);
     session->users--;
-    session->exclusive = false;
+    session->exclusive = session->leaving = false;
 }
 
 /* ---- Events ---- */
@@ -49,13 +49,13 @@ static void draw_specification(struct host_event *event, struct lots *lots, char
 
 static uint64_t draw_period(struct lots *lots)
 {
-    switch (lots_below(lots, 8)) {
+    switch (setting_has(&host.setting, THEME_SHORT) ? 2u : lots_below(lots, 8)) {
     case 0:
         return 1u + lots_below(lots, 64);
     case 1:
         return UINT64_C(1) << (24u + lots_below(lots, 24));
     default:
-        return 128u + lots_size(lots, 16);
+        return 128u + lots_size(lots, setting_has(&host.setting, THEME_SHORT) ? 11 : 16);
     }
 }
 
@@ -87,7 +87,7 @@ static void draw_sampling(const struct host_session *session, struct host_event 
     if (lots_one_in(lots, 6))
         sampling->values = (uint32_t)lots_draw(lots) & 15u;
     if (session->sets > 1 && lots_below(lots, 2))
-        sampling->switch_after = 1u + lots_below(lots, 5);
+        sampling->switch_after = 1u + lots_below(lots, setting_has(&host.setting, THEME_SETS) ? 2 : 5);
     if (lots_one_in(lots, 6))
         sampling->event_id = lots_draw(lots);
 }
@@ -118,7 +118,8 @@ static void add_event(struct host_session *session, struct host_set *set, struct
 
 static void add_set(struct host_session *session, unsigned k, struct lots *lots)
 {
-    unsigned flags = lots_below(lots, 4) & (host.setting.no_clock ? UPMU_SET_OVERFLOW_SWITCH : ~0u);
+    unsigned flags = (setting_has(&host.setting, THEME_SETS) ? UPMU_SET_OVERFLOW_SWITCH : lots_below(lots, 4)) &
+                     (host.setting.no_clock ? UPMU_SET_OVERFLOW_SWITCH : ~0u);
     uint64_t timeout_ns = flags & UPMU_SET_TIME_SWITCH ? lots_size(lots, 22) : 0;
 
     rules_status("upmu_session_add_set",
@@ -131,7 +132,7 @@ static void add_sets(struct host_session *session, struct lots *lots)
 {
     session->set[0].set = &session->session->set;
     session->sets = 1;
-    while (session->sets < HOST_SETS && lots_one_in(lots, 4)) {
+    while (session->sets < HOST_SETS && lots_one_in(lots, setting_has(&host.setting, THEME_SETS) ? 2 : 4)) {
         session->set[session->sets].set = arena_take(sizeof(struct upmu_set), "set");
         add_set(session, session->sets, lots);
         session->sets++;
@@ -154,16 +155,16 @@ static void add_queue(struct host_session *session, struct lots *lots)
 static void add_memory(struct host_session *session, struct lots *lots)
 {
     if (session->sampling && !lots_one_in(lots, 6)) {
-        session->ring_bytes = 512u + 64u * lots_below(lots, 112);
+        session->ring_bytes = 512u + 64u * lots_below(lots, setting_has(&host.setting, THEME_MASKS) ? 4 : 112);
         session->ring = arena_take(session->ring_bytes, "ring");
         rules_status("upmu_session_ring",
                      HOST_CALL(upmu_session_ring(session->session, session->ring, session->ring_bytes)), "");
-        if (lots_one_in(lots, 6)) {
+        if (lots_one_in(lots, setting_has(&host.setting, THEME_MASKS) ? 1 : 6)) {
             session->masks = true;
             HOST_DO(upmu_session_mask_on_full(session->session, true));
         }
     }
-    if (lots_one_in(lots, 3)) {
+    if (lots_one_in(lots, setting_has(&host.setting, THEME_PAGES) ? 1 : 3)) {
         session->page = arena_take(sizeof *session->page, "page");
         rules_status("upmu_session_publish", HOST_CALL(upmu_session_publish(session->session, session->page)), "");
     }
@@ -183,6 +184,7 @@ void act_forget(struct host_session *session)
         arena_give(session->messages);
     }
     host.zombies -= session->zombie;
+    arena_forgotten();
     memset(session, 0, sizeof *session);
 }
 
@@ -190,7 +192,8 @@ void act_forget(struct host_session *session)
 void act_reap(void)
 {
     for (unsigned i = 0; i < HOST_SESSIONS; i++)
-        if (host.session[i].zombie && !host.session[i].users && host.session[i].session->state == UPMU_SESSION_CLOSED)
+        if (host.session[i].zombie && !host.session[i].users && !host.session[i].readers &&
+            host.session[i].session->state == UPMU_SESSION_CLOSED)
             act_forget(&host.session[i]);
 }
 
@@ -284,8 +287,10 @@ void act_create(const struct step *step, struct lots *lots)
     struct host_session *session = &host.session[step->what % HOST_SESSIONS];
 
     if (session->session) {
-        if (act_begin(session, true))
+        if (!session->readers && act_begin(session, true)) {
+            session->leaving = true;
             act_close(session);
+        }
         if (session->session)
             return;
     }
@@ -303,7 +308,7 @@ void act_create(const struct step *step, struct lots *lots)
         session->sampling += session->set[0].event[i].sampling.period != 0;
     add_memory(session, lots);
     session->shares = lots_one_in(lots, 3);
-    session->is_static = lots_one_in(lots, 4);
+    session->is_static = setting_has(&host.setting, THEME_STATIC) && lots_below(lots, 2);
     rules_status("upmu_session_share", HOST_CALL(upmu_session_share(session->session, session->shares)), "");
     rules_status("upmu_session_static", HOST_CALL(upmu_session_static(session->session, session->is_static)), "");
     if (session->set[0].events && act_attach(session, step->where, lots_below(lots, 2)) && lots_below(lots, 2)) {

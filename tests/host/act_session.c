@@ -61,6 +61,7 @@ static bool detach(struct host_session *session)
 
 static void close_session(struct host_session *session, struct lots *lots)
 {
+    session->leaving = true;
     if (lots_below(lots, 2) && detach(session))
         rules_check_session(session);
     act_close(session);
@@ -72,7 +73,7 @@ static void drop(struct host_session *session, struct lots *lots)
         HOST_DO(upmu_session_hold(session->session));
         rules_status("upmu_session_drop", HOST_CALL(upmu_session_drop(session->session)), "");
     }
-    session->zombie = true;
+    session->leaving = session->zombie = true;
     host.zombies++;
     rules_status("upmu_session_drop", HOST_CALL(upmu_session_drop(session->session)), "PORT");
     act_end(session);
@@ -87,6 +88,7 @@ static void write_count(struct host_session *session, struct lots *lots)
     if (i >= session->set[k].events)
         return;
     high = session->set[k].event[i].high;
+    session->writes++;
     status = HOST_CALL(upmu_set_write(session->session, session->set[k].set, i, value));
     rules_status("upmu_set_write", status, "WRONG_CPU BUSY PORT");
     if (status == UPMU_OK)
@@ -105,6 +107,7 @@ static void replace(struct host_session *session, struct lots *lots)
 
     if (i >= session->set[0].events || !text)
         return;
+    session->writes++;
     status = HOST_CALL(upmu_session_replace(session->session, i, text, NULL));
     rules_status("upmu_session_replace", status, "STATE WRONG_CPU BUSY NO_PMU");
     if (status != UPMU_OK)
@@ -131,7 +134,7 @@ uint64_t host_user_rdpmc(uint32_t index)
 {
     uint64_t value = 0;
 
-    hooks_point();
+    hooks_program();
     if (!here()->user_rdpmc && !host.setting.no_allow)
         rules_fail(RULE_USER, "RDPMC %x of a program on CPU %u faults: CR4.PCE is clear", (unsigned)index, self->cpu);
     if (!host.setting.family->rdpmc(host.hardware, self->cpu, index, &value))
@@ -143,10 +146,11 @@ uint64_t host_user_rdpmc(uint32_t index)
 static void user_read(struct host_session *session, struct lots *lots)
 {
     const struct host_set *set = NULL;
-    unsigned i = lots_below(lots, HOST_EVENTS);
+    unsigned i = lots_below(lots, HOST_EVENTS), writes = session->writes;
     uint64_t low, high, value;
 
-    if (!session->page || session->spoiled || !rules_is_here(session, self->cpu) || here()->power != CPU_LIVE)
+    if (!session->page || session->spoiled || session->changed || !rules_is_here(session, self->cpu) ||
+        here()->power != CPU_LIVE)
         return;
     for (unsigned k = 0; k < session->sets; k++)
         if (session->set[k].set == session->session->active)
@@ -154,8 +158,10 @@ static void user_read(struct host_session *session, struct lots *lots)
     if (!set || i >= set->events)
         return;
     low = set->event[i].low;
+    session->readers++;
     self->stay++;
-    if (upmu_user_read(session->page, i, false, &value) && set->set == session->session->active) {
+    if (upmu_user_read(session->page, i, false, &value) && set->set == session->session->active &&
+        writes == session->writes && !session->spoiled && !session->changed) {
         high = set->event[i].high;
         if (value < low || value > high)
             rules_fail(RULE_USER, "session %u, event %u: a program reads %llu, not %llu to %llu",
@@ -163,20 +169,33 @@ static void user_read(struct host_session *session, struct lots *lots)
                        (unsigned long long)high);
     }
     self->stay--;
+    session->readers--;
 }
 
 /* ---- All of them ---- */
 
 static bool is_exclusive(unsigned kind)
 {
-    return kind != STEP_READ && kind != STEP_NEXT_SET && kind != STEP_USER_READ;
+    return kind != STEP_READ && kind != STEP_NEXT_SET;
+}
+
+/* With a program in its page it keeps its memory, and its place. */
+static bool needs_memory(unsigned kind)
+{
+    return kind == STEP_CLOSE || kind == STEP_DROP || kind == STEP_ATTACH;
 }
 
 void act_session(const struct step *step, struct lots *lots)
 {
     struct host_session *session = &host.session[step->what % HOST_SESSIONS];
 
-    if (!act_begin(session, is_exclusive(step->kind)))
+    /* (It is no call: others may stop the session meanwhile.) */
+    if (step->kind == STEP_USER_READ) {
+        if (session->session && !session->zombie && !session->leaving)
+            user_read(session, lots);
+        return;
+    }
+    if ((session->readers && needs_memory(step->kind)) || !act_begin(session, is_exclusive(step->kind)))
         return;
     switch (step->kind) {
     case STEP_ATTACH:
@@ -214,9 +233,6 @@ void act_session(const struct step *step, struct lots *lots)
         break;
     case STEP_NEXT_SET:
         next_set(session, lots);
-        break;
-    case STEP_USER_READ:
-        user_read(session, lots);
         break;
     default:
         rules_drain(session);

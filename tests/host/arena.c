@@ -19,6 +19,10 @@ static struct {
     bool used[PAGES];
     const char *name[PAGES];
     unsigned next, blocks;
+    struct range {
+        unsigned first, pages;
+    } given[16]; /* since the last look */
+    unsigned givens;
     uint8_t noise;
 } arena;
 
@@ -30,7 +34,7 @@ void arena_begin(void)
         (void)mprotect(arena.memory, PAGES * PAGE, PROT_NONE);
     memset(arena.used, 0, sizeof arena.used);
     memset(arena.name, 0, sizeof arena.name);
-    arena.next = arena.blocks = 0;
+    arena.next = arena.blocks = arena.givens = 0;
 }
 
 /* Free pages in a row; a page beside each block stays free. */
@@ -77,8 +81,40 @@ void arena_give(void *block)
     (void)mprotect(arena.memory + first * (size_t)PAGE, arena.length[first] * (size_t)PAGE, PROT_NONE);
     for (unsigned i = 0; i < arena.length[first]; i++)
         arena.used[first + i] = false;
+    if (arena.givens < sizeof arena.given / sizeof arena.given[0])
+        arena.given[arena.givens++] = (struct range){first, arena.length[first]};
     arena.blocks--;
     host.verdict->figures.frees++;
+}
+
+/* (What a program or a reader of samples writes there is no pointer of the library.) */
+static bool holds_pointers(const char *name)
+{
+    return strcmp(name, "ring") != 0 && strcmp(name, "messages") != 0 && strcmp(name, "samples") != 0;
+}
+
+static void look_at_word(const uint64_t *word, const char *name)
+{
+    uint64_t page = (*word - (uintptr_t)arena.memory) / PAGE;
+
+    for (unsigned i = 0; page < PAGES && i < arena.givens; i++)
+        if (page - arena.given[i].first < arena.given[i].pages && !arena.used[page])
+            rules_fail(RULE_FREED, "a %s points to a %s that was given back: word %u", name, arena.name[page],
+                       (unsigned)((uintptr_t)word % PAGE / sizeof *word));
+}
+
+void arena_forgotten(void)
+{
+    /* (Threads of the system may be at work on it.) */
+    for (unsigned at = 0; at < PAGES && !host.real && rules_on(RULE_FREED); at++)
+        if (arena.used[at] && holds_pointers(arena.name[at])) {
+            const uint64_t *word = (const uint64_t *)(const void *)(arena.memory + at * (size_t)PAGE);
+
+            for (unsigned i = 0; i < PAGE / sizeof *word; i++)
+                if (word[i] - (uintptr_t)arena.memory < PAGES * PAGE)
+                    look_at_word(&word[i], arena.name[at]);
+        }
+    arena.givens = 0;
 }
 
 const char *arena_name(const void *address)

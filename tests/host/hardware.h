@@ -92,7 +92,8 @@ struct hardware_family {
     /*
      * A driver of the host's own (a watchdog) starts counting cycles on this counter
      * (numbered as the architecture numbers it: general from 0, fixed from 16; NetBurst
-     * 0 to 17), or stops; `interrupts`: with interrupts each `period` cycles.  False: no such counter.
+     * 0 to 17), or stops; `interrupts`: with interrupts each `period` cycles.  Where the gate is a bit of its own, one
+     * that stops with a period leaves the rest as it is.  False: no such counter.
      */
     bool (*watchdog)(void *hardware, unsigned cpu, unsigned counter, bool on, bool interrupts, uint64_t period);
     /* Cycles that it has counted since it was started. */
@@ -114,6 +115,9 @@ struct hardware_family {
      * from the facts; NULL: the family has none.
      */
     const char *(*specification)(void *hardware, enum hardware_event event);
+
+    /* Samples of instructions that a unit (0: fetch, 1: op) has completed since power-on; NULL: there is none. */
+    uint64_t (*samples)(void *hardware, unsigned cpu, unsigned unit);
 };
 
 extern const struct hardware_family hardware_intel;    /* architectural versions 1 to 6 */

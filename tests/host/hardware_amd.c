@@ -105,7 +105,7 @@ struct machine {
         uint64_t select[CORE], value[CORE], control, status, debug, ibs_offset;
         uint64_t due[CORE + IBS]; /* the call at which this source's interrupt is asserted; 0: none */
         struct ibs {
-            uint64_t control, control2, count, sample[8];
+            uint64_t control, control2, count, completed, sample[8];
             bool waits; /* runs again only after EN goes from 0 to 1 (M9) */
             bool stuck; /* erratum 420's interrupt (M9) */
         } ibs[IBS];
@@ -259,6 +259,7 @@ static void ibs_count(struct machine *m, unsigned cpu, unsigned unit, uint64_t c
     if (u->count < maximum)
         return;
     u->control |= enable << 1;
+    u->completed++;
     u->count = unit == OP ? draw(m) & 0x7f : 0; /* M9: after a rollover the low 7 bits are random */
     u->waits = unit == FETCH && has(m, EDGE_STARTS);
     if (unit == FETCH) /* msrs: COMP, latency */
@@ -583,6 +584,11 @@ static bool amd_watchdog_interrupt(void *hardware, unsigned cpu, unsigned counte
     return true;
 }
 
+static uint64_t amd_samples(void *hardware, unsigned cpu, unsigned unit)
+{
+    return ((struct machine *)hardware)->cpu[cpu].ibs[unit].completed;
+}
+
 static const char *amd_damage(void *hardware)
 {
     return ((struct machine *)hardware)->damage;
@@ -591,7 +597,7 @@ static const char *amd_damage(void *hardware)
 static unsigned amd_registers(void *hardware, unsigned cpu, struct hardware_register *out, unsigned room)
 {
     const struct machine *m = hardware;
-    struct hardware_register list[2 * CORE + 7];
+    struct hardware_register list[2 * CORE + 9];
     unsigned count = 0;
     (void)cpu;
     for (uint32_t i = 0; i < counters_of(m); i++) {
@@ -608,6 +614,8 @@ static unsigned amd_registers(void *hardware, unsigned cpu, struct hardware_regi
     }
     for (uint32_t i = 0; m->features->ibs != 0 && i < IBS; i++)
         list[count++] = (struct hardware_register){0xc0011030 + 3 * i, ibs_bits(m, i), true, false};
+    for (uint32_t i = 0; can(m, 13) && i < IBS; i++)
+        list[count++] = (struct hardware_register){0xc001103e + i, 1, false, false};
     count = count < room ? count : room;
     memcpy(out, list, count * sizeof *out);
     return count;
@@ -637,6 +645,7 @@ const struct hardware_family hardware_amd = {
     .watchdog = amd_watchdog,
     .watchdog_cycles = amd_watchdog_cycles,
     .watchdog_interrupt = amd_watchdog_interrupt,
+    .samples = amd_samples,
     .damage = amd_damage,
     .registers = amd_registers,
     .specification = amd_specification,

@@ -570,12 +570,14 @@ static bool watchdog(void *hardware, unsigned index, unsigned number, bool on, b
     struct watch *watch = &intel->watch[index][counter];
     uint64_t bit = counter_bit(counter);
     cpu->enable &= ~bit;
-    if (counter < GENERAL)
+    if (!on && intel->part->version > 1 && period)
+        ; /* its gate is enough (c 5); the select goes with the next driver's */
+    else if (counter < GENERAL)
         cpu->select[counter] = on ? 0x43003C | (interrupts ? BIT(20) : 0) : 0;
     else
         cpu->control = (cpu->control & ~(UINT64_C(15) << shift)) | (uint64_t)(on ? interrupts ? 11 : 3 : 0) << shift;
     uint64_t counted = on ? 0 : watchdog_cycles(hardware, index, number);
-    *watch = (struct watch){on, interrupts, interrupts ? (0 - period) & width_mask(intel) : 0, counted};
+    *watch = (struct watch){on, interrupts, (0 - period) & width_mask(intel), counted};
     if (!on)
         return true;
     cpu->pebs_enable &= ~bit; /* c 9.5 item 1; it may be what a kernel that is gone left */
@@ -665,4 +667,5 @@ const struct hardware_family hardware_intel = {
     damage,
     registers,
     specification,
+    NULL,
 };

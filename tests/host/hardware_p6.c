@@ -305,4 +305,5 @@ const struct hardware_family hardware_p6 = {
     damage,
     registers,
     specification,
+    NULL,
 };

@@ -250,6 +250,24 @@ static void preempt(void)
     self->nested = false;
 }
 
+void hooks_program(void)
+{
+    struct host_cpu *cpu = here();
+    unsigned thread = cpu->thread;
+
+    for (unsigned i = lots_below(&self->noise, 6); i && !host.real; i--) {
+        run_yield();
+        hooks_point();
+    }
+    if (cpu->coming != HOST_NONE || cpu->irq_off || !lots_one_in(&self->noise, 4))
+        return;
+    self->nested = true;
+    hooks_switch(thread < HOST_PROGRAMS ? HOST_PROGRAMS + (unsigned)self->cpu
+                                        : lots_below(&self->noise, HOST_PROGRAMS));
+    hooks_switch(thread);
+    self->nested = false;
+}
+
 static void clock_interrupt(struct host_cpu *cpu)
 {
     bool irq_off = cpu->irq_off;
@@ -285,7 +303,8 @@ void hooks_point(void)
     take_interrupts(here());
     take_others(here());
     cpu = here(); /* (It may be another one now.) */
-    if (cpu->calls && lots_one_in(&self->noise, host.setting.noise) && !cpu->unreachable && cpu->power == CPU_LIVE)
+    if (cpu->calls && lots_one_in(&self->noise, cpu->noisy ? 3 : host.setting.noise) && !cpu->unreachable &&
+        cpu->power == CPU_LIVE)
         rules_deliver(self->cpu, lots_below(&self->noise, HARDWARE_EVENTS), false, lots_size(&self->noise, 10), false);
     if (lots_one_in(&self->noise, host.setting.yields))
         run_yield();
@@ -375,7 +394,8 @@ static void check_context(const char *hook)
 
 static bool faults(void)
 {
-    if (!lots_one_in(&self->noise, host.setting.faults))
+    if (!lots_one_in(&self->noise, host.setting.faults) &&
+        !((here()->in_nmi || here()->in_vector) && lots_one_in(&self->noise, host.setting.handler_faults)))
         return false;
     host.verdict->figures.faults++;
     here()->faulted = true;

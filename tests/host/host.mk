@@ -31,9 +31,10 @@ build/tsan/core/%.o build/tsan/backends/%.o: LIB_CFLAGS += -fsanitize=thread
 build/tsan/tests/host/host: $(HOST_SOURCES:%.c=build/tsan/%.o) build/tsan/libupmu.a
 	$(QUIET)$(tsan_CC) -no-pie -fsanitize=thread -o $@ $(filter %.o,$^) $(filter %.a,$^) -lpthread
 
+HOST_POINTS := -fsanitize-coverage=trace-pc -include tests/host/interleave.h
 define HOST_RULES
 $(call BUILD_RULES,$(1))
-build/$(1)/core/%.o build/$(1)/backends/%.o: LIB_CFLAGS += -fsanitize-coverage=trace-pc -include tests/host/interleave.h
+build/$(1)/core/%.o build/$(1)/backends/%.o: LIB_CFLAGS += $(HOST_POINTS)
 build/$(1)/tests/host/host: $$(HOST_SOURCES:%.c=build/$(1)/%.o) build/$(1)/libupmu.a
 	$$(QUIET)$$($(1)_CC) -no-pie $$($(1)_LINK) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^)
 endef
@@ -57,24 +58,13 @@ test-host: $(foreach b,gcc-64 asan,$(FAKE_TESTS:%=build/$(b)/tests/host/%)) $(HO
 soak-host: $(HOST_PROGRAMS)
 	@HOST_SEEDS=$(HOST_SEEDS) HOST_STEPS=$(HOST_STEPS) build/host/tests/host/host
 
-# Does it notice when a mend is taken back?  Rows of tests/mutants/mutants.tsv whose name contains MUTANT_ONLY,
-# each tried on HOST_SEEDS seeds (160) of HOST_STEPS steps (6000).
-host-mutants_CC := $(CC) -m64
-host-mutants_FLAGS := -O1 -fPIC
-HOST_POINTS := -fsanitize-coverage=trace-pc -include tests/host/interleave.h
-$(eval $(call BUILD_RULES,host-mutants))
-build/host-mutants/core/%.o build/host-mutants/backends/%.o: LIB_CFLAGS += $(HOST_POINTS)
-build/host-mutants/libupmu.so: $(LIB_SOURCES:%.c=build/host-mutants/%.o)
-	$(QUIET)$(host-mutants_CC) -shared -o $@ $^
-build/host-mutants/tests/host/host: $(HOST_SOURCES:%.c=build/host-mutants/%.o) build/host-mutants/libupmu.so
-	$(QUIET)$(host-mutants_CC) -no-pie -rdynamic -o $@ $(filter %.o,$^) -Lbuild/host-mutants -lupmu
-build/host-mutants/tests/host/host_main.o: HOST_CFLAGS += $(HOST_CFLAGS_OF_MAIN)
+# Does it notice when a mend is taken back?  Those of tests/host/mends.tsv, with HOST_SEEDS seeds (160) of HOST_STEPS
+# steps (3000) each, or rows of tests/mutants/mutants.tsv whose name contains MUTANT_ONLY.
+MENDS = $(PYTHON) tests/host/mends.py --compile '$(host_CC) $(LIB_CFLAGS) $(HOST_POINTS) $(host_FLAGS) -w' \
+	--objects '$(HOST_SOURCES:%.c=build/host/%.o) $(LIB_SOURCES:%.c=build/host/%.o)' build/host/tests/host/host
 .PHONY: test-host-mutants
-test-host-mutants: build/host-mutants/tests/host/host
-	@LD_LIBRARY_PATH=build/host-mutants $(PYTHON) tests/mutants/mutants.py --jobs $(JOBS) --only "$(MUTANT_ONLY)" --lines \
-		--build build/host-mutants --compile '$(host-mutants_CC) $(LIB_CFLAGS) $(HOST_POINTS) $(host-mutants_FLAGS) -w' \
-		--host '$(host-mutants_CC) $(HOST_CFLAGS) $(host-mutants_FLAGS)' --test-objects '' \
-		--objects '$(LIB_SOURCES:%.c=build/host-mutants/%.o)' $^
+test-host-mutants: build/host/tests/host/host
+	@$(MENDS) $(if $(MUTANT_ONLY),--rows "$(MUTANT_ONLY)") $(if $(MEND),--only "$(MEND)")
 
 # Its CPUs as threads under ThreadSanitizer; tests/host/tsan.supp says what is known and why it does no harm.
 .PHONY: test-host-threads

@@ -25,11 +25,11 @@
 #if defined(__SANITIZE_ADDRESS__)
 #define SEEDS 30
 #define STEPS 2000
-#define OPEN "10"
+#define OPEN ""
 #else
 #define SEEDS 160
 #define STEPS 3000
-#define OPEN "7,10,46,115,116"
+#define OPEN "34,42,50,70,79,106,111,114,116,139"
 #endif
 
 static const struct hardware_family *const families[] = {HOST_FAMILIES};
@@ -278,7 +278,7 @@ int main(int argc, char **argv)
     seeds = asked.one_seed ? 1u : asked.seeds;
     memset(&sum, 0, sizeof sum);
     (void)clock_gettime(CLOCK_MONOTONIC, &begun);
-    if (asked.except)
+    if (asked.except && *asked.except)
         printf("    left out: seeds that break a rule today (docs/DESIGN.md): %s\n", asked.except);
     for (unsigned i = 0; i < seeds && bad < asked.most; i++) {
         if (asked.except && is_listed(asked.except, (unsigned)(asked.seed + i)))

@@ -57,6 +57,8 @@ static void deliver_to(struct host_session *session, enum hardware_event kind, b
     unsigned state = upmu->state;
     bool runs = state == UPMU_SESSION_RUNNING && !upmu->switch_due;
     bool enabled = rules_is_enabled(session);
+    /* (What faults cannot be closed.) */
+    bool open = session->spoiled && (state == UPMU_SESSION_MASKED || upmu->switch_due);
 
     for (unsigned k = 0; k < session->sets; k++) {
         struct host_set *set = &session->set[k];
@@ -68,7 +70,7 @@ static void deliver_to(struct host_session *session, enum hardware_event kind, b
             if (!counts_kind(event, kind, user))
                 continue;
             event->truth += enabled ? count : 0;
-            if (!certain)
+            if (!certain || (open && active))
                 event->high += count;
             else if (runs && active)
                 event->low += count, event->high += count;
@@ -141,7 +143,7 @@ static void check_event(struct host_session *session, unsigned set, unsigned i, 
     check_times(session, event, count);
     if (!rules_on(RULE_COUNT))
         return;
-    if (marred && count->running_ns && !session->spoiled && !host.setting.no_clock)
+    if (marred && count->running_ns && !session->spoiled && !session->changed && !host.setting.no_clock)
         rules_fail(RULE_COUNT, "session %u, set %u, event %u: has holes, and nothing made them", number_of(session),
                    set, i);
     if (count->raw > high || (count->raw < low && !marred))
@@ -242,7 +244,7 @@ static void check_periods(const struct host_session *session, unsigned i, uint64
 /* Of a session that does not run: all that was due is settled. */
 static void check_samples(struct host_session *session)
 {
-    if (session->sets != 1 || session->spoiled || !rules_on(RULE_SAMPLES))
+    if (session->sets != 1 || session->spoiled || session->changed || !rules_on(RULE_SAMPLES))
         return;
     rules_drain(session);
     for (unsigned i = 0; i < session->set[0].events; i++) {
@@ -268,7 +270,7 @@ static void check_state(const struct host_session *session)
 
     if (!rules_on(RULE_STATE))
         return;
-    if (session->spoiled && state != UPMU_SESSION_RUNNING)
+    if ((session->spoiled || session->changed) && state != UPMU_SESSION_RUNNING)
         return;
     if (state == UPMU_SESSION_RUNNING)
         fine = session->started && live;
@@ -315,8 +317,10 @@ void rules_quiet(struct lots *lots)
             TRACE("session %u: state %u, enabled %llu since %llu; now %llu", i, host.session[i].session->state,
                   (unsigned long long)host.session[i].session->enabled_ns,
                   (unsigned long long)host.session[i].session->started_ns, (unsigned long long)host.now_ns);
-    for (unsigned cpu = 0; cpu < host.setting.cpus; cpu++)
+    for (unsigned cpu = 0; cpu < host.setting.cpus; cpu++) {
         rules_watchdogs(cpu);
+        rules_gates(cpu);
+    }
     (void)session;
 }
 

@@ -140,6 +140,31 @@ void rules_restored(unsigned number)
     }
 }
 
+/* Can a session have a counter open here? */
+static bool may_count(unsigned number)
+{
+    for (unsigned i = 0; i < HOST_SESSIONS; i++)
+        if (host.session[i].session &&
+            (host.session[i].zombie || (host.session[i].started && rules_place(&host.session[i]) == number)))
+            return true;
+    return false;
+}
+
+void rules_gates(unsigned number)
+{
+    const struct host_cpu *cpu = &host.cpu[number];
+    unsigned at = find_register(cpu, host.setting.family == &hardware_amd ? 0xc0000301 : 0x38f);
+    uint64_t value;
+
+    if (at == NO_SLOT || cpu->power != CPU_LIVE || cpu->faulted || setting_has(&host.setting, THEME_STATIC) ||
+        may_count(number) || !host.setting.family->rdmsr(host.hardware, number, cpu->registers[at].msr, &value))
+        return;
+    value &= cpu->registers[at].owned & ~cpu->found[at] & ~cpu->kept[at];
+    if (value)
+        rules_fail(RULE_RESTORE, "CPU %u: counters %llx are open, and no session runs there", number,
+                   (unsigned long long)value);
+}
+
 void rules_watchdogs(unsigned number)
 {
     const struct host_cpu *cpu = &host.cpu[number];

@@ -26,7 +26,8 @@ void rules_fail(enum rule rule, const char *format, ...)
     verdict->rule = rule;
     if (host.trace)
         printf("        %s\n", verdict->text), (void)fflush(stdout);
-    verdict->step = self && self->step ? self->step->number : 0;
+    verdict->step = self && self->step && self->step->number != 0xffff ? self->step->number
+                                                                     : (unsigned)verdict->figures.steps;
     if (getenv("HOST_ABORT"))
         abort();
     _exit(1);
@@ -173,7 +174,7 @@ static void one_step(unsigned cpu, unsigned kind, uint64_t lots)
         fibers_resume(worker);
         /* It may call other CPUs, and waits for them. */
         for (unsigned i = 0; i < host.setting.cpus; i++)
-            if (&host.worker[i] != worker && host.cpu[host.worker[i].cpu].remotes)
+            if (&host.worker[i] != worker && (host.cpu[host.worker[i].cpu].remotes || host.worker[i].busy))
                 fibers_resume(&host.worker[i]);
     }
 }

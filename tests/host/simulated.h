@@ -111,6 +111,17 @@ struct step {
     uint64_t noise;  /* what comes between its hook calls */
 };
 
+/* What a run has more of than others, so that rare things meet. */
+enum theme {
+    THEME_SETS,   /* sets that end when an event has overflowed */
+    THEME_SHORT,  /* short periods */
+    THEME_MASKS,  /* rings that are full soon, and mask */
+    THEME_STATIC, /* counters that run on */
+    THEME_PAGES,  /* pages of programs */
+    THEME_LONG,   /* minutes and hours */
+    THEMES
+};
+
 /* How a run is: drawn from its seed. */
 struct setting {
     uint64_t seed;
@@ -125,14 +136,21 @@ struct setting {
     uint32_t preempts;  /* one in so many of these: the thread is switched away and comes again */
     uint32_t noise;     /* one in so many points inside calls: events of ring 0 */
     uint32_t faults;    /* one in so many accesses faults; 0: none */
+    uint32_t handler_faults; /* the same in handlers alone */
     uint32_t leavings;  /* one in so many CPUs comes up with what firmware left; 0: none */
     bool vector;        /* overflows are delivered on a vector, not as NMIs */
     bool no_irq, no_rdpmc, no_clock, no_remote, no_allow, no_request, no_rearm;
     bool kernel_mode;
     uint64_t tick_ns;
     bool quiet_sessions; /* no sampling */
+    uint32_t themes;     /* what this run has more of: bits 1 << enum theme */
     bool threads;        /* CPUs are threads, not fibers */
 };
+
+static inline bool setting_has(const struct setting *setting, enum theme theme)
+{
+    return setting->themes >> theme & 1u;
+}
 
 void steps_setting(uint64_t seed, const struct hardware_family *family, unsigned model, struct setting *out_setting);
 void steps_make(const struct setting *setting, struct step *steps, unsigned count);
@@ -208,6 +226,9 @@ enum host_target { TARGET_NONE, TARGET_CPU, TARGET_THREAD };
 struct host_session {
     struct upmu_session *session; /* NULL: no such session */
     unsigned users;               /* steps that work on it */
+    unsigned readers;             /* programs that read its page: it may be stopped, but its memory stays */
+    unsigned writes;              /* of its counts */
+    bool leaving;                 /* it is being closed: no program begins to read */
     bool exclusive;               /* one of them alone may */
     bool zombie;                  /* given up; its memory is the host's when it is closed */
     enum host_target target;
@@ -215,7 +236,8 @@ struct host_session {
     bool started; /* and not stopped since */
     bool shares, is_static, masks;
     bool switched;                /* a set was asked for: it waits if that has no room */
-    bool spoiled; /* a fault, a change: it may be stopped or have holes */
+    bool spoiled; /* a fault: it may be stopped or have holes */
+    bool changed; /* its CPU started over: the same, but for its times */
     bool noisy;   /* a count was not certain since the last look */
     unsigned sets, sampling;
     struct host_set set[HOST_SETS];
@@ -259,6 +281,7 @@ struct host_cpu {
     bool irq_off, irq_before, in_nmi, in_vector, user_rdpmc, tick_wanted;
     uint8_t thread, coming; /* HOST_NONE: none comes */
     unsigned calls;         /* of the library, under way here */
+    bool noisy;             /* much happens inside the call under way */
     bool left;              /* firmware's leavings are on it */
     bool faulted;           /* registers need not be as they were found */
     bool half_awake;        /* its last suspend or resume failed: what was found is older */
@@ -276,8 +299,11 @@ struct host_cpu {
     uint64_t kept[256]; /* of these, of counters that it uses now */
     unsigned register_count;
     uint8_t slot[512]; /* of a register by a hash of its number; 255: free */
-    struct upmu_ibs *ibs;
-    struct upmu_ibs_sample *ibs_samples;
+    struct host_ibs {
+        struct upmu_ibs *unit; /* NULL: it does not run */
+        struct upmu_ibs_sample *samples;
+        uint64_t begun, taken; /* samples: of the hardware before it was started; given since */
+    } ibs[2];
 };
 
 struct worker {
@@ -342,6 +368,8 @@ bool rules_share(unsigned one, unsigned other);
 void rules_snapshot(unsigned cpu);
 void rules_status(const char *call, enum upmu_status status, const char *allowed);
 void rules_watchdogs(unsigned cpu);
+/* Where no session runs no counter is open but those that were found so and the host's. */
+void rules_gates(unsigned cpu);
 void rules_drain(struct host_session *session);
 
 /* Is a target of a session on a CPU now? */
@@ -356,6 +384,8 @@ unsigned rules_place(const struct host_session *session);
 void arena_begin(void);
 void *arena_take(size_t bytes, const char *name);
 void arena_give(void *block);
+/* Nothing that is lent may point to what was given back since the last look. */
+void arena_forgotten(void);
 const char *arena_name(const void *address); /* of a block that is or was there; NULL: not of the arena */
 unsigned arena_blocks(void);
 
@@ -368,6 +398,8 @@ void hooks_enter(void); /* a call of the library begins ... */
 void hooks_leave(void); /* ... and has returned */
 void hooks_work(uint64_t amount, bool user);
 void hooks_switch(unsigned next);
+/* In the middle of a program: other CPUs go on, and its thread may be switched away and back. */
+void hooks_program(void);
 void hooks_stranger(void);
 void hooks_drain_interrupts(void);
 void hooks_remote(unsigned cpu, void (*function)(void *argument), void *argument);
@@ -396,6 +428,9 @@ void act_step(const struct step *step);
 void act_session(const struct step *step, struct lots *lots);
 void act_create(const struct step *step, struct lots *lots);
 bool act_attach(struct host_session *session, uint8_t where, bool to_thread);
+void act_ibs(struct lots *lots);
+/* A CPU has ended or sleeps, and its units with it. */
+void act_ibs_over(unsigned cpu);
 void act_cpu(const struct step *step, struct lots *lots);
 void act_come(unsigned cpu, struct lots *lots);
 void act_leave(struct lots *lots);

@@ -47,6 +47,9 @@ void steps_setting(uint64_t seed, const struct hardware_family *family, unsigned
     s->kernel_mode = !lots_one_in(&lots, 4);
     s->tick_ns = lots_one_in(&lots, 2) ? 1000000 : 0;
     s->quiet_sessions = s->no_rearm || lots_one_in(&lots, 8);
+    s->handler_faults = ONE_OF(&lots, 0, 0, 0, 0, 0, 0, 0, 30);
+    for (unsigned theme = 0; theme < THEMES; theme++)
+        s->themes |= (uint32_t)lots_one_in(&lots, theme == THEME_STATIC ? 3 : 4) << theme;
 }
 
 /* How often each kind is drawn, and its word. */
@@ -89,21 +92,37 @@ static const struct {
     [STEP_IBS] = {5, "sample instructions"},
 };
 
+/* In half of the runs some kinds come more often than else, and some not at all. */
+static unsigned draw_weights(struct lots *lots, unsigned *weights)
+{
+    bool even = lots_below(lots, 2);
+    unsigned sum = 0;
+
+    for (unsigned kind = 0; kind < STEP_KINDS; kind++) {
+        unsigned lot = lots_below(lots, 8);
+
+        weights[kind] = kinds[kind].weight;
+        if (!even && lot < 2)
+            weights[kind] *= lot ? 5 : kind > STEP_STOP && kind != STEP_COME && kind != STEP_WAKE ? 0 : 1;
+        sum += weights[kind];
+    }
+    return sum;
+}
+
 void steps_make(const struct setting *setting, struct step *steps, unsigned count)
 {
     struct lots lots = {setting->seed};
-    unsigned sum = 0;
+    unsigned sum, weights[STEP_KINDS];
 
     /* (A drawn state: else neighbouring seeds have the same steps, one draw later.) */
     lots.state = lots_draw(&lots);
-    for (unsigned kind = 0; kind < STEP_KINDS; kind++)
-        sum += kinds[kind].weight;
+    sum = draw_weights(&lots, weights);
     for (unsigned i = 0; i < count; i++) {
         struct step *step = &steps[i];
         unsigned at = lots_below(&lots, sum), kind = 0;
 
-        while (at >= kinds[kind].weight)
-            at -= kinds[kind++].weight;
+        while (at >= weights[kind])
+            at -= weights[kind++];
         step->kind = (uint8_t)kind;
         step->cpu = (uint8_t)lots_below(&lots, setting->cpus);
         step->what = (uint8_t)lots_draw(&lots);
@@ -155,11 +174,12 @@ void steps_tell_setting(const struct setting *s, char *buffer, size_t size)
     (void)snprintf(
         buffer, size,
         "%s, %s, %u CPUs%s%s%s; interrupts %s, %u calls late%s; yields %u, blocks %u, strangers %u, ticks %u, "
-        "preempts %u, noise %u, faults %u, leavings %u%s%s%s%s%s%s%s%s",
+        "preempts %u, noise %u, faults %u (in handlers %u), leavings %u, themes %x%s%s%s%s%s%s%s%s",
         s->family->name, s->family->models[s->model].name, s->cpus, s->options.garbage ? ", garbage" : "",
         s->options.hypervisor ? ", hypervisor" : "", s->options.lost_flags ? ", flags lost" : "",
         s->vector ? "on a vector" : "as NMIs", s->options.late, s->kernel_mode ? "" : ", not in ring 0", s->yields,
-        s->blocks, s->strangers, s->ticks, s->preempts, s->noise, s->faults, s->leavings,
+        s->blocks, s->strangers, s->ticks, s->preempts, s->noise, s->faults,
+        s->handler_faults, s->leavings, (unsigned)s->themes,
         s->no_irq ? ", no irq_save" : "", s->no_rdpmc ? ", no rdpmc" : "", s->no_clock ? ", no clock" : "",
         s->no_remote ? ", no run_on_cpu" : "", s->no_allow ? ", no allow_rdpmc" : "",
         s->no_request ? ", no request_tick" : "", s->no_rearm ? ", no pmi_rearm" : "",

@@ -12,7 +12,23 @@
 #include <upmu/page.h>
 #include <upmu/thread.h>
 
-enum { SESSION, OTHER, SET, RING, QUEUE, MESSAGES, PAGE, THREAD, IDLE, CPU0, CPU1, MACHINE, DOMAIN, PIECES };
+enum {
+    SESSION,
+    OTHER,
+    SET,
+    RING,
+    QUEUE,
+    MESSAGES,
+    PAGE,
+    OTHER_PAGE,
+    THREAD,
+    IDLE,
+    CPU0,
+    CPU1,
+    MACHINE,
+    DOMAIN,
+    PIECES
+};
 
 struct fixture {
     struct upmu_sim sim;
@@ -176,6 +192,23 @@ static void running(struct fixture *f)
     close_it(f);
 }
 
+/* Both have pages; the other one leaves the list of them first, by a stop. */
+static void beside_one_with_a_page(struct fixture *f)
+{
+    struct upmu_user_page *page = piece(f, OTHER_PAGE, "page", sizeof *page);
+
+    assert_int_equal(upmu_session_publish(f->other, page), UPMU_OK);
+    assert_int_equal(upmu_session_add(f->other, "cycles", NULL), UPMU_OK);
+    furnish(f, 100);
+    on_cpu(f, f->session);
+    on_cpu(f, f->other);
+    (void)!upmu_session_stop(f->other);
+    close_it(f);
+    assert_int_equal(upmu_session_detach(f->other), UPMU_OK);
+    assert_int_equal(upmu_session_publish(f->other, NULL), UPMU_OK);
+    lose(f, OTHER_PAGE);
+}
+
 static void closed_from_another_cpu(struct fixture *f)
 {
     furnish(f, 100);
@@ -197,6 +230,23 @@ static void with_sets(struct fixture *f)
         tick(f);
     }
     work(f, 1000);
+    close_it(f);
+}
+
+/* The set that comes has counters that did not run. */
+static void with_sets_that_a_handler_changes(struct fixture *f)
+{
+    struct upmu_sampling sampling = {.period = 100, .switch_after = 1};
+
+    add_set(f);
+    assert_int_equal(upmu_set_add(f->session, f->set, "branch-misses,cache-misses", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(f->session, NULL, 0, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
+    assert_int_equal(upmu_session_add(f->session, "branches", &sampling), UPMU_OK);
+    on_cpu(f, f->session);
+    for (unsigned i = 0; i < 2; i++)
+        (void)!upmu_session_switch(f->session, NULL);
+    for (unsigned i = 0; i < 4; i++)
+        work(f, 200);
     close_it(f);
 }
 
@@ -360,8 +410,10 @@ static const struct life {
 } lives[] = {
     {"started and stopped", started_and_stopped},
     {"running", running},
+    {"beside one with a page", beside_one_with_a_page},
     {"closed from another CPU", closed_from_another_cpu},
     {"with sets", with_sets},
+    {"with sets that a handler changes", with_sets_that_a_handler_changes},
     {"with a set that is taken out", with_a_set_that_is_taken_out},
     {"moved", moved},
     {"on a thread that runs", on_a_thread_that_runs},
