@@ -300,7 +300,7 @@ help:
 	@echo "test           every layer of tests, then totals"
 	@echo "test-LAYER     one of: $(ALL_LAYERS)   (V=1 shows commands, TEST_BUILDS=... chooses builds)"
 	@echo "fuzz, soak     libFuzzer for FUZZ_SECONDS a target; the whole numbers of the seeded runs, other sweeps (hours)"
-	@echo "test-host      the simulated host: a fixed number of seeds (soak-host: HOST_SEEDS of HOST_STEPS; test-host-threads)"
+	@echo "test-host      the simulated host: a fixed number of seeds (soak-host: HOST_SEEDS of HOST_STEPS; also test-host-threads, -mutants)"
 	@echo "test-mutants   the model's rules and the library's lines changed, one at a time: does a test notice?"
 	@echo "test-rows-all  the same for what the requirements state, each held against the test mapped to it"
 	@echo "coverage       lines and branches that the tests reach (gcovr)"

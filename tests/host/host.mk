@@ -5,7 +5,8 @@
 # Included by the Makefile.
 #
 #   make test-host              the fakes by value; a fixed number of seeds and steps
-#   make soak-host              as many as asked: HOST_SEEDS of HOST_STEPS steps
+#   make soak-host              as many as asked: HOST_SEEDS of HOST_STEPS steps; then test-host-mutants
+#   make test-host-mutants      takes mends back: does it notice?
 
 HOST_SEEDS ?= 6000
 HOST_STEPS ?= 3000
@@ -51,20 +52,21 @@ build/$(1)/tests/host/test_%: build/$(1)/tests/host/test_%.o $$(FAKES:%.c=build/
 endef
 $(foreach build,gcc-64 clang-64 asan,$(eval $(call FAKE_RULES,$(build))))
 
+# Does it notice when a mend is taken back?  Those of tests/host/mends.tsv (MEND: whose number or mutant contains it), or
+# rows of tests/mutants/mutants.tsv whose name contains MUTANT_ONLY.
+MENDS = MENDS_COMPILE='$(host_CC) $(LIB_CFLAGS) $(HOST_POINTS) $(host_FLAGS) -w' \
+	MENDS_OBJECTS='$(HOST_SOURCES:%.c=build/host/%.o) $(LIB_SOURCES:%.c=build/host/%.o)'
+.PHONY: test-host-mutants
+test-host-mutants: build/host/tests/host/host
+	@$(MENDS) $(PYTHON) tests/host/mends.py $(if $(MUTANT_ONLY),--rows "$(MUTANT_ONLY)") $(if $(MEND),--only "$(MEND)")
+
 HOST_PROGRAMS := $(BUILDS_OF_HOST:%=build/%/tests/host/host)
 .PHONY: test-host soak-host
 test-host: $(foreach b,gcc-64 asan,$(FAKE_TESTS:%=build/$(b)/tests/host/%)) $(HOST_PROGRAMS)
-	@$(PYTHON) tests/run_layer.py host --jobs $(JOBS) $^
+	@MENDS=sample $(MENDS) $(PYTHON) tests/run_layer.py host --jobs $(JOBS) $^ tests/host/mends.py
 soak-host: $(HOST_PROGRAMS)
 	@HOST_SEEDS=$(HOST_SEEDS) HOST_STEPS=$(HOST_STEPS) build/host/tests/host/host
-
-# Does it notice when a mend is taken back?  Those of tests/host/mends.tsv, with HOST_SEEDS seeds (160) of HOST_STEPS
-# steps (3000) each, or rows of tests/mutants/mutants.tsv whose name contains MUTANT_ONLY.
-MENDS = $(PYTHON) tests/host/mends.py --compile '$(host_CC) $(LIB_CFLAGS) $(HOST_POINTS) $(host_FLAGS) -w' \
-	--objects '$(HOST_SOURCES:%.c=build/host/%.o) $(LIB_SOURCES:%.c=build/host/%.o)' build/host/tests/host/host
-.PHONY: test-host-mutants
-test-host-mutants: build/host/tests/host/host
-	@$(MENDS) $(if $(MUTANT_ONLY),--rows "$(MUTANT_ONLY)") $(if $(MEND),--only "$(MEND)")
+	@$(MAKE) --no-print-directory test-host-mutants
 
 # Its CPUs as threads under ThreadSanitizer; tests/host/tsan.supp says what is known and why it does no harm.
 .PHONY: test-host-threads

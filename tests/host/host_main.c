@@ -29,7 +29,7 @@
 #else
 #define SEEDS 160
 #define STEPS 3000
-#define OPEN "34,42,50,70,79,106,111,114,116,139"
+#define OPEN "10,32,34,42,50,79,104,106,111,114,116"
 #endif
 
 static const struct hardware_family *const families[] = {HOST_FAMILIES};

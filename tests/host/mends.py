@@ -14,7 +14,8 @@ Each is compiled and linked with the objects of build/host, and runs seed after 
 the unchanged program does not break with that seed.  A line tells the seed, the step and the rule.
 
 Options: --seeds, --steps: how many; --only TEXT: mends whose number or mutant contains it; --rows TEXT: rows of
-mutants.tsv instead, whose name contains it; --sample: those marked so, which take a moment.
+mutants.tsv instead, whose name contains it.  Environment: MENDS_COMPILE, the compiler and its flags; MENDS_OBJECTS, what
+the program is linked from; MENDS=sample, those marked so alone, which take a moment.
 """
 import argparse
 import os
@@ -29,6 +30,7 @@ import mutants  # noqa: E402
 ROWS = "tests/host/mends.tsv"
 VIOLATION = re.compile(r'^VIOLATION of rule "(\w+)" with seed (\d+) at step (\d+)', re.M)
 FOLDER = "build/host/mends"
+PROGRAM = "build/host/tests/host/host"
 
 
 class Mend:
@@ -60,12 +62,12 @@ class Host:
         with open(changed, "w") as file:
             file.write(mutant.text)
         source = changed if mutant.unit == mutant.file else mutant.unit
-        command = self.options.compile.split()
+        command = os.environ["MENDS_COMPILE"].split()
         command[1:1] = ["-iquote", FOLDER, "-I" + FOLDER, "-I" + FOLDER + "/include"]
         if subprocess.run(command + ["-c", "-o", target, source], stderr=subprocess.DEVNULL).returncode:
             return None
         own, program = "build/host/" + mutant.unit[:-2] + ".o", os.path.join(FOLDER, "host")
-        objects = [target if o == own else o for o in self.options.objects.split()]
+        objects = [target if o == own else o for o in os.environ["MENDS_OBJECTS"].split()]
         link = [command[0], "-m64", "-no-pie", "-o", program] + objects
         return program if not subprocess.run(link, stderr=subprocess.DEVNULL).returncode else None
 
@@ -82,7 +84,7 @@ class Host:
         """Does the unchanged program break this rule with this seed?"""
         key = (seed, *mend.arguments)
         if key not in self.known:
-            found = self.run(self.options.program, mend.arguments, seed, 1)
+            found = self.run(PROGRAM, mend.arguments, seed, 1)
             self.known[key] = found[0] if found else None
         return self.known[key] == rule
 
@@ -116,16 +118,13 @@ def main():
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--only", default="")
     parser.add_argument("--rows", default="")
-    parser.add_argument("--sample", action="store_true")
-    parser.add_argument("--compile", required=True)
-    parser.add_argument("--objects", required=True)
-    parser.add_argument("program")
     options = parser.parse_args()
+    sample = os.environ.get("MENDS") == "sample"
     lines = mutants.line_mutants()[0]
     if options.rows:
         mends = [Mend("", mutant.name) for mutant in lines if options.rows in mutant.name]
     else:
-        mends = [m for m in read_mends() if options.only in f"{m.number} {m.name}" and m.in_sample >= options.sample]
+        mends = [m for m in read_mends() if options.only in f"{m.number} {m.name}" and m.in_sample >= sample]
     host, missing, passed, found = Host(options), [], [], set()
     for mend in mends:
         rows = [m for m in lines if m.name == mend.name or m.name.startswith(mend.name + ": ")]
