@@ -110,7 +110,8 @@ struct upmu_backend {
     /*
      * Apply one attribute to an event under construction.  `name` is in the caller's text, where
      * '=' and the text of the value follow; `value` is NULL if none was given, UINT64_MAX if it is
-     * no number. UPMU_ERR_NO_SUCH_ATTRIBUTE, _BAD_VALUE, _CONTRADICTION.
+     * no number.
+     * UPMU_ERR_NO_SUCH_ATTRIBUTE, _BAD_VALUE, _CONTRADICTION.
      */
     enum upmu_status (*attribute)(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,
                                   size_t length, const uint64_t *value);

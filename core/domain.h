@@ -49,7 +49,7 @@ enum upmu_claim {
 
 /*
  * Claim a counter for this CPU alone, or a resource with a value; several CPUs may hold an equal
- * value. If this CPU holds another value already, running sessions may use it: no other CPU can
+ * value.  If this CPU holds another value already, running sessions may use it: no other CPU can
  * join from now on, and the value stays the former one until upmu_domain_settle() or
  * upmu_domain_park().
  */

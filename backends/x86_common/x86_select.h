@@ -87,8 +87,8 @@ unsigned upmu_x86_field_of(const char *name, size_t length);
 
 /*
  * Set a field to a value, of which `settable` bits can be set.  A field that is set but was not
- * given is wired in the event; only the same value is accepted. UPMU_ERR_NO_SUCH_ATTRIBUTE,
- * _BAD_VALUE, _CONTRADICTION.
+ * given is wired in the event; only the same value is accepted.
+ * UPMU_ERR_NO_SUCH_ATTRIBUTE, _BAD_VALUE, _CONTRADICTION.
  */
 enum upmu_status upmu_x86_set(struct upmu_event *event, unsigned field, uint64_t settable, const uint64_t *given);
 

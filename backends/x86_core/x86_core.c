@@ -135,9 +135,9 @@ static uint32_t claims(const struct upmu_pmu *pmu, const uint64_t *found)
 /*
  * IA32_PEBS_ENABLE: bit n is general counter n.  Bit 32 + n is fixed counter n since version 5;
  * before, it is general counter n with records of loads, and bit 63 is counter 3 with those of
- * stores (SDM 18.4.4, 18.8.1, 18.9.4). IA32_PMC_GPn_CFG_B, _FXn_CFG_B: overflows that load the
- * counter anew and set no flag; CFG_C bit 63: records (Linux arch/x86/events/intel/core.c
- * intel_pmu_config_acr, ds.c).
+ * stores (SDM 18.4.4, 18.8.1, 18.9.4).
+ * IA32_PMC_GPn_CFG_B, _FXn_CFG_B: overflows that load the counter anew and set no flag; CFG_C bit
+ * 63: records (Linux arch/x86/events/intel/core.c intel_pmu_config_acr, ds.c).
  */
 static uint32_t records(const struct upmu_pmu *pmu, const uint64_t *found, struct upmu_image *image)
 {

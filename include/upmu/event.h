@@ -298,8 +298,8 @@ size_t upmu_catalog_mask_name(const struct upmu_catalog *catalog, unsigned row, 
  * Walk the names of a catalogue in alphabetical order, aliases included; masked rows that are
  * listed flat (offcore responses) appear once per combination, all of them after the row's name.
  *
- * `*cursor`: begin with 0.  `glob`: '*' and '?', folded as in a lookup; NULL: all. `out_alias` (may
- * be NULL) says whether the name is an alias.
+ * `*cursor`: begin with 0.  `glob`: '*' and '?', folded as in a lookup; NULL: all.
+ * `out_alias` (may be NULL) says whether the name is an alias.
  * Returns UPMU_OK or UPMU_ERR_END.
  * Context: any.
  */

@@ -2,7 +2,7 @@
 /*
  * Machines, CPUs and PMUs: the hardware, described by data.
  *
- * Structures are complete so that you can place them in .bss or per-CPU memory. Fields below a line
+ * Structures are complete so that you can place them in .bss or per-CPU memory.  Fields below a line
  * "private" belong to the library.
  */
 #ifndef UPMU_PMU_H

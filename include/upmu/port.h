@@ -45,7 +45,8 @@ struct upmu_port {
 
     /*
      * The CPU that executes this, as initialised by upmu_cpu_init(), or NULL if it has none yet.
-     * Mandatory for a second CPU. NULL: one CPU only, and a call on a wrong CPU is not noticed.
+     * Mandatory for a second CPU.
+     * NULL: one CPU only, and a call on a wrong CPU is not noticed.
      * Context: local, nmi.
      */
     struct upmu_cpu *(*this_cpu)(void *context);
@@ -60,8 +61,8 @@ struct upmu_port {
     void (*irq_restore)(void *context, uintptr_t state);
 
     /*
-     * RDPMC with this ECX.  Returns false if it faulted. NULL: counters are read by rdmsr (slower,
-     * same results).
+     * RDPMC with this ECX.  Returns false if it faulted.
+     * NULL: counters are read by rdmsr (slower, same results).
      * Context: local, nmi.
      */
     bool (*rdpmc)(void *context, uint32_t index, uint64_t *out_value);
@@ -69,23 +70,26 @@ struct upmu_port {
     /*
      * Unmask the performance-counter entry (LVTPC, offset 340h) of this CPU's local APIC; the
      * hardware masks it when it delivers the interrupt.  The host has chosen NMI or vector delivery
-     * before. NULL: no sampling (UPMU_ERR_HOOK_MISSING), and counts stay exact only if
-     * upmu_cpu_poll() runs within half a counter's range.
+     * before.
+     * NULL: no sampling (UPMU_ERR_HOOK_MISSING), and counts stay exact only if upmu_cpu_poll() runs
+     * within half a counter's range.
      * Context: local, nmi.
      */
     void (*pmi_rearm)(void *context);
 
     /*
-     * Monotonic time in nanoseconds. NULL: enabled_ns, running_ns and the time of samples are 0,
-     * throttling sees only counters that overflow inside the handler, and late interrupts are
-     * recognised by number instead of age.
+     * Monotonic time in nanoseconds.
+     * NULL: enabled_ns, running_ns and the time of samples are 0, throttling sees only counters
+     * that overflow inside the handler, and late interrupts are recognised by number instead of
+     * age.
      * Context: local, nmi.
      */
     uint64_t (*clock_ns)(void *context);
 
     /*
      * Allow or forbid RDPMC in user mode on this CPU (CR4.PCE), for the threads or the CPU of
-     * upmu_session_publish() (upmu/page.h).  NULL: the host must allow it.
+     * upmu_session_publish() (upmu/page.h).
+     * NULL: the host must allow it.
      * Context: local.
      */
     void (*allow_rdpmc)(void *context, bool allow);
@@ -100,8 +104,8 @@ struct upmu_port {
 
     /*
      * Request that upmu_cpu_tick() is called on this CPU soon (a self-interrupt): the handler left
-     * work for it, such as a switch of sets by overflow. NULL: the next local call on that CPU does
-     * the work.
+     * work for it, such as a switch of sets by overflow.
+     * NULL: the next local call on that CPU does the work.
      * Context: nmi.
      */
     void (*request_tick)(void *context);
@@ -111,7 +115,8 @@ struct upmu_port {
 
     /*
      * One line for the host's log, without a newline: a fake PMU, a foreign owner, a faulting
-     * register.  NULL: no reports.
+     * register.
+     * NULL: no reports.
      * Context: local.
      */
     void (*log)(void *context, const char *line);

@@ -3,9 +3,9 @@
  * Bursts of execution: they are cut at every overflow, so that each interrupt
  * comes at the exact occurrence that caused it.
  *
- * A burst is `span` steps long.  An event that happens `total` times in it has happened floor(total
- * * step / span) times at a step.  So events are evenly spread, and exact at the end wherever the
- * cuts were.
+ * A burst is `span` steps long.  At a step, an event that happens `total` times in it has
+ * happened floor(total * step / span) times.  So events are evenly spread, and exact at the
+ * end wherever the cuts were.
  */
 #include "port/sim/sim_intern.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * upmu's commands, for programs with a console: the UEFI demo, the example kernel and the host
- * tool. Freestanding; all memory is in `struct cmd`, all output goes through a sink.
+ * tool.
+ * Freestanding; all memory is in `struct cmd`, all output goes through a sink.
  */
 #ifndef UPMU_CMD_H
 #define UPMU_CMD_H
