@@ -5,6 +5,7 @@
  */
 #include "core/apart.h"
 #include "core/bits.h"
+#include "core/local.h"
 #include "core/mem.h"
 #include "core/port_call.h"
 #include "core/session_core.h"
@@ -79,6 +80,14 @@ static enum upmu_status run_loop(struct upmu_cpu *cpu, struct upmu_probe *probe,
     return status;
 }
 
+/* Does the call run on its CPU, and in no other call?  The session alone could be sent there; the loop could not. */
+static enum upmu_status check_here(struct upmu_cpu *cpu, void *unused)
+{
+    (void)cpu;
+    (void)unused;
+    return UPMU_OK;
+}
+
 enum upmu_status upmu_cpu_probe(struct upmu_cpu *cpu, struct upmu_probe *probe)
 {
     uint64_t counted = 0;
@@ -96,7 +105,9 @@ enum upmu_status upmu_cpu_probe(struct upmu_cpu *cpu, struct upmu_probe *probe)
         probe->verdict = cpu->ignores_writes ? UPMU_VERDICT_IGNORES_WRITES : UPMU_VERDICT_ABSENT;
         return UPMU_OK;
     }
-    status = run_loop(cpu, probe, 0, &counted);
+    status = upmu_local_run(cpu, check_here, NULL);
+    if (status == UPMU_OK)
+        status = run_loop(cpu, probe, 0, &counted);
     if (status != UPMU_OK)
         return status;
     probe->counted = counted;

@@ -549,6 +549,70 @@ static void every_local_call_inside_a_local_call_is_refused_without_damage(void 
     host_end(&host);
 }
 
+/* The calls on a CPU itself, made on another one, with a way to get there (run_on_cpu) or without. */
+static void calls_on_another_cpu_are_refused_and_touch_no_register(void **state)
+{
+    (void)state;
+    for (unsigned reachable = 0; reachable < 2; reachable++) {
+        struct upmu_place_work work;
+        struct upmu_probe probe = {.force = true};
+        struct upmu_why why;
+        struct host host;
+        uint32_t accesses;
+
+        host_prepare(&host, "skylake");
+        if (!reachable)
+            host.sim.port.run_on_cpu = NULL;
+        host_start(&host);
+        assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+        host_begin(&host, &host.session);
+        host_run(&host, 100);
+        upmu_sim_switch_cpu(&host.sim, 1);
+        accesses = host.sim.accesses;
+        assert_int_equal(upmu_cpu_suspend(&host.cpu[0]), UPMU_ERR_WRONG_CPU);
+        assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_ERR_WRONG_CPU);
+        assert_int_equal(upmu_cpu_verify(&host.cpu[0], &why), UPMU_ERR_WRONG_CPU);
+        assert_int_equal(why.status, UPMU_ERR_WRONG_CPU);
+        assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_ERR_WRONG_CPU);
+        assert_int_equal(upmu_cpu_tick(&host.cpu[0]), UPMU_ERR_WRONG_CPU);
+        assert_int_equal(upmu_cpu_use_work(&host.cpu[0], &work), UPMU_ERR_WRONG_CPU);
+        assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 8), UPMU_ERR_WRONG_CPU);
+        assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_ERR_WRONG_CPU);
+        /* Its loop would run here, and be counted there: 0 would be called "counts nothing". */
+        assert_int_equal(upmu_cpu_probe(&host.cpu[0], &probe), UPMU_ERR_WRONG_CPU);
+        assert_int_equal(probe.verdict, UPMU_VERDICT_UNKNOWN);
+        assert_int_equal(host.sim.accesses, accesses);
+        upmu_sim_switch_cpu(&host.sim, 0);
+        host_run(&host, 100);
+        assert_int_equal(host_value(&host.session, 0), 100);
+        assert_int_equal(upmu_cpu_suspend(&host.cpu[0]), UPMU_OK);
+        upmu_sim_switch_cpu(&host.sim, 1);
+        assert_int_equal(upmu_cpu_resume(&host.cpu[0]), UPMU_ERR_WRONG_CPU);
+        upmu_sim_switch_cpu(&host.sim, 0);
+        assert_int_equal(upmu_cpu_resume(&host.cpu[0]), UPMU_OK);
+        host_end(&host);
+    }
+}
+
+static void calls_on_a_cpu_that_is_not_up_do_nothing(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    host_machine(&host);
+    assert_int_equal(upmu_cpu_suspend(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_cpu_resume(&host.cpu[0]), UPMU_ERR_NO_PMU);
+    assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_ERR_NO_PMU);
+    assert_int_equal(upmu_cpu_verify(&host.cpu[0], NULL), UPMU_OK);
+    assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_cpu_tick(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_cpu_use_work(&host.cpu[0], NULL), UPMU_ERR_NO_PMU);
+    assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 1), UPMU_ERR_NO_PMU);
+    assert_int_equal(upmu_cpu_owner(&host.cpu[0], 0), UPMU_OWNER_ABSENT);
+    assert_int_equal(host.sim.accesses, 0);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -575,6 +639,8 @@ int main(void)
         cmocka_unit_test(a_fault_in_a_verification_changes_nothing),
         cmocka_unit_test(poll_reports_a_fault),
         cmocka_unit_test(every_local_call_inside_a_local_call_is_refused_without_damage),
+        cmocka_unit_test(calls_on_another_cpu_are_refused_and_touch_no_register),
+        cmocka_unit_test(calls_on_a_cpu_that_is_not_up_do_nothing),
     };
 
     return cmocka_run_group_tests_name("life", tests, NULL, NULL);
