@@ -2,9 +2,9 @@
 /*
  * The UEFI demo: upmu's commands on whatever machine boots it.
  *
- * Started with arguments it runs these, several commands with ';' between them.  Started bare it runs the lines of
- * \upmu.cmd, if there is one, keeps what it printed in \upmu.log and switches the
- * machine off; otherwise it asks for commands.
+ * Started with arguments it runs these, several commands with ';' between them.  Started bare it
+ * runs the lines of \upmu.cmd, if there is one, keeps what it printed in \upmu.log and switches the
+ * machine off; otherwise it shows a prompt.
  */
 #include <efi-demo/demo.h>
 #include <port/efi/efi_port.h>

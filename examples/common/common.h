@@ -41,7 +41,7 @@ void shell_hex(const struct shell *shell, uint64_t value);
  */
 unsigned shell_script(struct shell *shell, char *text);
 
-/* Ask for commands.  True: switch the machine off. */
+/* Read commands from the console.  True: switch the machine off. */
 bool shell_converse(struct shell *shell);
 
 /*
@@ -67,7 +67,7 @@ void common_check_port(const struct shell *shell, const struct upmu_port *port, 
                        const struct common_traps *traps, uint32_t tsc_khz);
 
 /*
- * Bring up the executing CPU on `port` and tell; fills in live's port, machine, cpu and
+ * Bring up the executing CPU on `port` and print the result; fills in live's port, machine, cpu and
  * why_not.  live->cpu->pmu stays NULL if there is no PMU; which CPU commands simulate then
  * (cmd.default_sim) depends on the one that is there.
  */

@@ -46,7 +46,7 @@ void kernel_flush(void);
 
 /* ---- kernel_time.c ---- */
 
-/* Thousand TSC ticks a second, timed by the PIT; 0: it cannot be told. */
+/* Thousand TSC ticks a second, timed by the PIT; 0: unknown. */
 uint32_t kernel_tsc_khz(void);
 
 /* ---- kernel_port.c: interrupts and upmu's port ---- */
@@ -87,8 +87,8 @@ bool kernel_vector_arrives(const struct upmu_x86_native *native);
 /* ---- kernel_stubs.S ---- */
 
 /*
- * Go on in ring 3 at `entry` with this stack; `argument` is in RDI or EDI.  Returns when
- * ring 3 executes HLT.  Interrupts stay as they are there and are off afterwards.
+ * Continue in ring 3 at `entry` with this stack; `argument` is in RDI or EDI.  Returns when ring 3
+ * executes HLT.  Interrupts stay as they are there and are off afterwards.
  */
 void kernel_user_enter(void (*entry)(void), void *stack, uintptr_t argument);
 

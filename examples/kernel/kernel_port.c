@@ -114,7 +114,7 @@ static bool fault_of_user(struct kernel_trap *trap)
     return true;
 }
 
-/* A register access that faulted goes on behind it. */
+/* After a register access that faulted, execution continues behind it. */
 static bool fault(struct kernel_trap *trap)
 {
     uintptr_t landing;

@@ -191,7 +191,7 @@ int kernel_probe(struct shell *shell, const char *rest)
 
     (void)rest;
     print_identity(shell);
-    if (cpu->pmu == NULL) { /* once more, to look at what was refused */
+    if (cpu->pmu == NULL) { /* once more, to print what was refused */
         cpu = &probe_cpu;
         status = upmu_machine_init(&probe_machine, live->port);
         if (status == UPMU_OK)
@@ -254,7 +254,7 @@ static enum upmu_status run_counted(struct upmu_session *session, bool user, uin
     return status;
 }
 
-/* Lines RING.EVENT.PASSES COUNT; the first run, whose start does more, is not told. */
+/* Lines RING.EVENT.PASSES COUNT; the first run, whose start does more, is not printed. */
 static void count_one(const char *ring, const char *event, bool user)
 {
     static const uint32_t passes[] = {10, 100, 1000};

@@ -229,7 +229,7 @@ struct upmu_session {
     volatile uint8_t state;    /* enum upmu_session_state */
     /* private, what is used most first */
     volatile uint8_t full;     /* to be masked by the local side: the ring was full, a message was sent */
-    volatile uint8_t switch_due; /* an overflow wants the next set; its counters are closed */
+    volatile uint8_t switch_due; /* after an overflow the next set is due; its counters are closed */
     uint8_t change;            /* its part in the change in progress */
     uint8_t is_static;         /* its counters are left running */
     volatile uint8_t ties;     /* UPMU_TIED, UPMU_DROPPED */
@@ -556,7 +556,8 @@ enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *c
 
 /*
  * Begin a measurement; begin and end may be repeated.  One counter read per event, no write.  The
- * cost of the reads themselves is included in the counts.
+ * cost of the reads themselves is included in the counts.  On another CPU than the region's the
+ * call reads the region's CPU, through run_on_cpu; it does not measure the executing CPU.
  *
  * Returns UPMU_OK, UPMU_ERR_STATE, UPMU_ERR_WRONG_CPU or UPMU_ERR_PORT.
  * Context: local.

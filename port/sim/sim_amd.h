@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers and bits of AMD's PMUs, and what the model's AMD files tell each other.
- * Layouts: AMD APM vol 2 (24593) 13.2, 13.3; Linux arch/x86/include/asm/msr-index.h.
+ * Registers and bits of AMD's PMUs, and functions shared by the model's AMD files. Layouts: AMD APM
+ * vol 2 (24593) 13.2, 13.3; Linux arch/x86/include/asm/msr-index.h.
  *
  *   sim_amd.c           what exists, reads, RDPMC, reset
  *   sim_amd_write.c     what writes do

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules of AMD's PMUs in the silicon model, and what its profiles tell of a CPU;
- * part of port/sim/sim.h.
+ * The rules of AMD's PMUs in the silicon model, and the contents of its profiles; part of
+ * port/sim/sim.h.
  */
 #ifndef UPMU_SIM_AMD_RULES_H
 #define UPMU_SIM_AMD_RULES_H
@@ -152,7 +152,7 @@
 #define UPMU_SIM_AMD_PTSC (1u << 27)
 #define UPMU_SIM_AMD_HAS_LLC (1u << 28)
 
-/* What CPUID does not tell. */
+/* Facts that CPUID does not report. */
 #define UPMU_SIM_AMD_REV_E (1u << 0)   /* K8 revision E with several cores */
 #define UPMU_SIM_AMD_BIT_19 (1u << 1)  /* keeps select bit 19 */
 #define UPMU_SIM_AMD_BIT_42 (1u << 2)  /* keeps select bit 42 */

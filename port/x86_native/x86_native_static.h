@@ -4,9 +4,9 @@
  *
  *   -DUPMU_PORT_STATIC=1 -DUPMU_PORT_HEADER='<port/x86_native/x86_native_static.h>'
  *
- * One binding for the whole program.  Fill in a struct upmu_x86_native with
- * upmu_x86_native_port() as ever and give its `port` to upmu_machine_init(): its
- * `context` reaches these functions, its function pointers are not used.
+ * One binding for the whole program.  Fill in a struct upmu_x86_native with upmu_x86_native_port()
+ * as usual and pass its `port` to upmu_machine_init(): its `context` reaches these functions, its
+ * function pointers are not used.
  *
  * Define UPMU_X86_THIS_CPU as an expression for the executing CPU's struct upmu_cpu *
  * (and declare what it needs in a header of yours that includes this one) when

@@ -87,7 +87,7 @@ struct cmd {
     struct upmu_sim sim;
     struct cmd_interrupts sim_interrupts;
     uint32_t jitter;
-    void *chain_at; /* where `chase` goes on in the live buffer; NULL: not prepared */
+    void *chain_at; /* where `chase` continues in the live buffer; NULL: not prepared */
     /* Work areas. */
     struct upmu_session session;
     struct upmu_session second;

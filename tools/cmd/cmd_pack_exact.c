@@ -50,7 +50,7 @@ static void note_request(struct exact *exact, unsigned request)
         note->counters |= place->limited & exact->place.counters;
 }
 
-/* Mark what hangs together with the first request that has no component; how many they are. */
+/* Mark the component of the first request that has none; returns the number of its requests. */
 static unsigned mark_component(struct exact *exact, unsigned first, uint16_t component)
 {
     struct cmd_pack_request *request = exact->work->request;
@@ -74,7 +74,7 @@ static unsigned mark_component(struct exact *exact, unsigned first, uint16_t com
     return members;
 }
 
-/* The harder to place, the smaller: few counters first, of equals those with resources. */
+/* Smaller is harder to place: few counters first, then requests with resources. */
 static unsigned ease_of(const struct cmd_pack_request *request)
 {
     return 2u * upmu_bits_count(request->counters) + !request->resources;
@@ -128,7 +128,7 @@ static enum upmu_status pack_short(struct exact *exact, unsigned members, struct
     packing.count = (uint8_t)members;
     packing.limit = (uint8_t)exact->limit;
     status = first_fit_masks(exact, &packing);
-    /* The first packing is free. */
+    /* The first packing costs no steps. */
     packing.steps = exact->steps;
     if (status == UPMU_OK)
         cmd_packing_better(&packing);

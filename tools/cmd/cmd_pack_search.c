@@ -31,7 +31,7 @@ bool cmd_packing_fits(struct packing *packing, uint32_t requests)
 
 /* ---- Bounds ---- */
 
-/* Requests that at most run at the same time on some counters. */
+/* The most requests that can run at the same time on some counters. */
 static unsigned room_of(const struct packing *packing, uint32_t counters)
 {
     const struct placement *p = packing->p;
@@ -47,13 +47,13 @@ static unsigned divide_up(unsigned dividend, unsigned divisor)
     return divisor ? (dividend + divisor - 1u) / divisor : 1u;
 }
 
-/* Is this one of the options that the request has if it is alone? */
+/* Is this an option of the request when it is placed alone? */
 static bool can_use(const struct placement *p, unsigned request, unsigned option)
 {
     return p->usable[request] >> (option - p->first[request]) & 1u;
 }
 
-/* Counters of `counters` that a request takes in any case; by options without certain flags. */
+/* The number of `counters` that a request takes in all its options without certain flags. */
 static unsigned demand_of(const struct placement *p, unsigned request, uint32_t counters, unsigned without)
 {
     unsigned least = UPMU_SLOTS;
@@ -87,7 +87,7 @@ static void find_helpers(struct packing *packing)
                 last = UPMU_BIT32(p->resource[*++list] >> 1);
             }
             packing->serves[i] |= pairs | last;
-            /* (One that serves itself goes for one that wants to be served by all.) */
+            /* (An option that serves its own helper counts as one that needs a server on every pair.) */
             if (p->option[k].shape & OPTION_SERVED)
                 packing->wants[i] |= pairs & last ? ~UINT32_C(0) : last;
         }
@@ -156,7 +156,7 @@ static void bound_by_counters(struct packing *packing)
     }
 }
 
-/* Requests that want the same values of some resources. */
+/* Requests that need the same values of some resources. */
 struct group {
     uint64_t claims[2];
     unsigned members;
@@ -261,14 +261,14 @@ static void bound_by_resources(struct packing *packing)
 
 /* ---- Exchanging ---- */
 
-/* A request that looks for a set, and whose place it would take. */
+/* A request that needs a set, and the request whose place it would take. */
 struct step {
     uint8_t request;
     uint8_t before; /* the step whose request would take its place */
     uint8_t set;    /* that it would leave */
 };
 
-/* Move the requests along a path, the last one to `set`; false: the sets do not fit any more. */
+/* Move the requests along a path, the last one to `set`; false: the sets no longer fit. */
 static bool follow_path(struct packing *packing, const struct step *steps, unsigned last,
                                             unsigned set)
 {
@@ -292,7 +292,7 @@ static bool follow_path(struct packing *packing, const struct step *steps, unsig
     return true;
 }
 
-/* Find a place for a request in one of the first `sets`, others moving if they must. */
+/* Find a place for a request in one of the first `sets`; other requests may move. */
 static bool exchange(struct packing *packing, unsigned request, unsigned sets)
 {
     struct step steps[UPMU_REQUESTS] = {{(uint8_t)request, 0, 0}};
@@ -325,7 +325,7 @@ static bool exchange(struct packing *packing, unsigned request, unsigned sets)
     return false;
 }
 
-/* Bring the requests of all sets from `sets` on into those before. */
+/* Move the requests of all sets from `sets` on into the sets before. */
 static bool squeeze(struct packing *packing, unsigned sets)
 {
     memcpy(packing->trial, packing->set, sizeof packing->trial);
@@ -342,12 +342,12 @@ static bool squeeze(struct packing *packing, unsigned sets)
 #define WEIGHT_OF_TIES 16u
 #define WEIGHT_OF_RESOURCES 4u
 
-/* A request that looks for a set. */
+/* A request without a set. */
 struct seeker {
     uint8_t request;
     uint8_t next;     /* set that it tries */
     uint8_t used;     /* sets that are not empty; of the others, the first stands for all */
-    uint32_t because; /* requests that keep it out of those it tried */
+    uint32_t because; /* requests that excluded it from the sets tried */
 };
 
 static uint32_t pairs_of(const uint32_t *pairs, uint32_t requests)
@@ -359,7 +359,7 @@ static uint32_t pairs_of(const uint32_t *pairs, uint32_t requests)
     return all;
 }
 
-/* Requests of several slots tie others together: they are first, then those with resources. */
+/* Requests of several slots connect others: they are first, then those with resources. */
 static void begin_sets(struct packing *packing)
 {
     const struct placement *p = packing->p;
@@ -432,8 +432,8 @@ static unsigned heaviest_left(const struct packing *packing)
 }
 
 /*
- * UPMU_ERR_DOES_NOT_FIT: it is proven that the sets are too few; UPMU_ERR_TOO_HARD:
- * nothing is known.  A request that finds no set returns the search to the last request that kept it out.
+ * UPMU_ERR_DOES_NOT_FIT: it is proven that the sets are too few; UPMU_ERR_TOO_HARD: nothing is
+ * known.  A request that finds no set returns the search to the last request that excluded it.
  */
 static enum upmu_status search_all(struct packing *packing, unsigned sets)
 {
@@ -476,7 +476,7 @@ void cmd_packing_better(struct packing *packing)
         enum upmu_status status = UPMU_OK;
 
         if (!squeeze(packing, sets)) {
-            /* Half of what is left, so that one set more gets its turn. */
+            /* Half of the rest, so that steps are left for one set more. */
             uint32_t saved = packing->steps / 2u;
 
             packing->steps -= saved;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exact packing, which the library leaves to tools: cmd_pack_exact.c splits a list into
- * components and packs each first-fit-decreasing; cmd_pack_search.c bounds and betters a
+ * Exact packing, which the library leaves to tools: cmd_pack_exact.c splits a list into components
+ * and packs each first-fit-decreasing; cmd_pack_search.c computes the bound and improves a
  * component of up to UPMU_REQUESTS requests.  Uses the library's solver from within.
  */
 #ifndef UPMU_CMD_PACKING_H
@@ -13,13 +13,13 @@
 #define CMD_PACK_REQUESTS 256u
 #define CMD_PACK_LESSONS 64
 
-/* Requests that never run together, unless one of some others runs with them and serves their helpers. */
+/* Requests `together` can only run in one set if one of `others` runs there, too, and serves their helpers. */
 struct cmd_pack_lesson {
     uint32_t together;
     uint32_t others;
 };
 
-/* What a request may have. */
+/* What a request may use. */
 struct cmd_pack_request {
     uint64_t resources;
     uint32_t counters;
@@ -31,7 +31,7 @@ struct cmd_pack_work {
     struct upmu_place_work place;
     struct cmd_pack_lesson lesson[CMD_PACK_LESSONS];
     struct cmd_pack_request request[CMD_PACK_REQUESTS];
-    uint16_t member[CMD_PACK_REQUESTS]; /* of the component that is looked at, hardest first */
+    uint16_t member[CMD_PACK_REQUESTS]; /* of the present component, hardest first */
     uint16_t set_of[CMD_PACK_REQUESTS]; /* of these */
     uint64_t library[UPMU_PACK_BYTES(CMD_PACK_REQUESTS) / 8u + 1u]; /* for upmu_pack() */
 };
@@ -58,7 +58,7 @@ struct packing {
     /* The search for a better packing. */
     uint32_t trial[UPMU_REQUESTS + 1];
     uint32_t left;                  /* requests without a set */
-    uint32_t weight[UPMU_REQUESTS]; /* of those left, the heaviest is given a set first */
+    uint32_t weight[UPMU_REQUESTS]; /* of the remaining requests, the heaviest gets a set first */
     uint32_t lessons;
     struct cmd_pack_lesson *lesson; /* the latest ones: CMD_PACK_LESSONS */
 };
@@ -72,11 +72,11 @@ void cmd_packing_better(struct packing *packing);
 /*
  * Pack requests into as few sets as `steps` placements find.
  *
- * What shares no counters and no resources with others is packed apart.  The first packing is
- * first-fit-decreasing, as upmu_pack() has it; if it misses the lower bound, requests are
- * exchanged between sets, and groups of up to UPMU_REQUESTS searched through, until `steps` are
- * used up: never more sets than first-fit-decreasing.  Returns as upmu_pack();
- * UPMU_ERR_INVALID for more than CMD_PACK_REQUESTS requests, too.
+ * Requests that share no counters and no resources are packed separately.  The first packing is
+ * first-fit-decreasing, as upmu_pack() has it; if it misses the lower bound, requests are exchanged
+ * between sets, and groups of up to UPMU_REQUESTS searched through, until `steps` are used up:
+ * never more sets than first-fit-decreasing.  Returns as upmu_pack(); UPMU_ERR_INVALID for more
+ * than CMD_PACK_REQUESTS requests, too.
  */
 enum upmu_status cmd_pack_exact(const struct upmu_pack_input *input, uint32_t steps, struct cmd_pack_work *work,
                                 uint16_t *set_of, struct upmu_pack_result *out);
