@@ -87,6 +87,8 @@ static bool quieten(struct upmu_cpu *cpu, uint32_t mine, bool alone)
         if (!upmu_bank_read_row(&cpu->bank, pmu->status_row, &status))
             return false;
         flagged = pmu->backend->overflowed(pmu, status) & mine;
+        if (flagged) /* (Whatever it is of: an interrupt may have been asked for already.) */
+            upmu_cpu_expect(cpu, upmu_bits_count(flagged), upmu_cpu_now(cpu));
         if (flagged && !upmu_bank_command(&cpu->bank, pmu->ack_row, pmu->backend->acknowledge(pmu, flagged)))
             return false;
     }
@@ -110,7 +112,6 @@ static enum upmu_status take_over(struct upmu_cpu *cpu)
     uint32_t writable;
 
     forget(cpu);
-    cpu->stale_credit = 0;
     if (!upmu_bank_find(&cpu->bank))
         return UPMU_ERR_PORT;
     upmu_cpu_find_owners(cpu);
@@ -228,11 +229,9 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
     return status;
 }
 
-/* Handlers act no more: interrupts that were expected long ago will not come, either. */
+/* Handlers act no more. */
 static void go_dead(struct upmu_cpu *cpu)
 {
-    if (upmu_cpu_now(cpu) - cpu->stale_since_ns >= UPMU_STALE_NS)
-        cpu->stale_credit = 0;
     cpu->live = 0;
     UPMU_BARRIER();
 }
@@ -291,17 +290,6 @@ enum upmu_status upmu_cpu_resume(struct upmu_cpu *cpu)
     return cpu->live ? UPMU_OK : upmu_local_run(cpu, resume, NULL);
 }
 
-/* What has overflowed is thrown away, but its interrupts may be on their way: one for each counter. */
-static void expect_all(struct upmu_cpu *cpu)
-{
-    unsigned counters = upmu_bits_count(cpu->sampling);
-
-    cpu->stale_since_ns = upmu_cpu_now(cpu);
-    UPMU_BARRIER();
-    while (cpu->running && cpu->stale_credit < (counters ? counters : 1u))
-        upmu_cpu_expect_stale(cpu);
-}
-
 /*
  * Registers are not what the shadow says: forget, close, and load what runs again.  Of what other CPUs of the domain
  * could take, even one that is about to take over, this CPU closes what its own sessions hold.
@@ -327,7 +315,9 @@ static enum upmu_status start_over(struct upmu_cpu *cpu, void *unused)
         session->state = session->full ? UPMU_SESSION_MASKED : UPMU_SESSION_SUSPENDED;
         session->full = 0;
     }
-    expect_all(cpu);
+    /* What has overflowed is thrown away. */
+    if (cpu->running)
+        upmu_cpu_expect(cpu, upmu_bits_count(cpu->running), upmu_cpu_now(cpu));
     upmu_schedule_publish(cpu);
     forget(cpu);
     fine = quieten(cpu, mine, alone);

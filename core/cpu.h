@@ -21,11 +21,10 @@ void upmu_cpu_yield(struct upmu_cpu *cpu, uint32_t counters);
 void upmu_cpu_log(const struct upmu_cpu *cpu, const char *line);
 
 /*
- * An overflow found without its interrupt: that may still come.  To be called before a handler could see that the
- * overflow is settled.  upmu_cpu_unexpect_stale(): it has come, and was answered otherwise.
+ * So many overflows were found at this time, or could have been and are thrown away: interrupts for them may come from
+ * now on.  To be called before a handler could see that an overflow is settled.
  */
-void upmu_cpu_expect_stale(struct upmu_cpu *cpu);
-void upmu_cpu_unexpect_stale(struct upmu_cpu *cpu);
+void upmu_cpu_expect(struct upmu_cpu *cpu, unsigned overflows, uint64_t now_ns);
 
 /* Unmask the interrupt, where the port has one. */
 void upmu_cpu_rearm(struct upmu_cpu *cpu);

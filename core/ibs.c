@@ -156,7 +156,7 @@ static bool stop_unit(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
     bool exact = done, fine;
     uint64_t before = 0, after;
 
-    upmu_cpu_expect_stale(cpu);
+    upmu_cpu_expect(cpu, 1, upmu_cpu_now(cpu));
     ibs->closing = 1;
     UPMU_BARRIER();
     if (done)

@@ -117,19 +117,24 @@ enum upmu_status upmu_cpu_reserve(struct upmu_cpu *cpu, uint32_t counters)
 
 void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters)
 {
+    uintptr_t irq;
+
     counters &= cpu->watchdog;
+    if (!counters)
+        return;
+    irq = port_irq_save(cpu->bank.port);
     /* (Handlers follow the shadow as soon as it is no more the host's.) */
     upmu_bank_regain(&cpu->bank, counters);
     for (uint32_t rest = cpu->firmware & counters; rest; rest &= rest - 1u)
-        if (cpu->pmu->counter[upmu_bits_lowest(rest)].nibble) {
-            uintptr_t irq = port_irq_save(cpu->machine->port);
-
+        if (cpu->pmu->counter[upmu_bits_lowest(rest)].nibble)
             upmu_bank_disown(&cpu->bank, upmu_bits_lowest(rest));
-            port_irq_restore(cpu->machine->port, irq);
-        }
     cpu->flagged |= counters;
+    /* (An interrupt of the host's own may be on its way.) */
+    if (cpu->live)
+        upmu_cpu_expect(cpu, upmu_bits_count(counters), upmu_cpu_now(cpu));
     cpu->watchdog &= ~counters;
     cpu->bank.others = cpu->watchdog | cpu->foreign;
+    port_irq_restore(cpu->bank.port, irq);
 }
 
 static enum upmu_status take_firmware(struct upmu_cpu *cpu, void *unused)

@@ -14,6 +14,7 @@
 #include "core/bits.h"
 #include "core/claims.h"
 #include "core/count.h"
+#include "core/cpu.h"
 #include "core/domain.h"
 #include "core/ibs_core.h"
 #include "core/format_core.h"
@@ -33,9 +34,6 @@
 /* What an overflow that lost whole periods counts for. */
 #define THROTTLE_LOSS 64u
 
-/* What a counter raised during another source's NMI comes right after that: so soon, or at the same place. */
-#define ECHO_NS UINT64_C(50000)
-
 /* One pass through the handler. */
 struct pass {
     struct upmu_cpu *cpu;
@@ -43,7 +41,7 @@ struct pass {
     uint64_t now_ns;
     uint32_t handled; /* counters that had overflowed */
     uint32_t passed;  /* counters that were past zero, whether answered for or not */
-    bool again;       /* one was answered for already, by a poll, and has overflowed since or still waits */
+    bool expected;    /* nothing had overflowed, but an interrupt of ours may come now */
     uint32_t due;     /* of these, with a sample due */
     uint32_t closed;  /* to stay closed: the local side replays them */
     unsigned samples; /* of units beside the counters */
@@ -272,7 +270,6 @@ static void look_at_counter(struct pass *pass, unsigned counter)
     pass->passed |= UPMU_BIT32(counter);
     /* What waits for the local side was answered for by an earlier interrupt. */
     pass->handled |= UPMU_BIT32(counter) & ~cpu->deferred;
-    pass->again |= cpu->deferred >> counter & 1u;
     if (alone && !close_alone(cpu, counter, &value))
         pass->failed |= UPMU_BIT32(counter);
     else if (is_held(cpu, tally))
@@ -372,59 +369,40 @@ static void keep_masked(struct pass *pass)
     }
 }
 
-/* Where an interrupt came; 0: that is not known. */
-static UPMU_APART uint64_t place_of(const struct upmu_frame *frame)
+/* May an interrupt of ours come now?  Where they are counted this is one of them. */
+static bool is_expected(struct upmu_cpu *cpu, uint64_t now_ns)
 {
-    return frame ? frame->ip ^ (frame->sp << 32 | frame->sp >> 32) : 0;
+    uint32_t expected = cpu->expected;
+
+    if (!expected)
+        return false;
+    if (!port_has_clock(cpu->bank.port))
+        cpu->expected = expected - 1u;
+    else if (expected - upmu_count_stamp(now_ns) - 1u > UPMU_LATEST_STAMPS)
+        cpu->expected = expected = 0;
+    return expected;
 }
 
-/*
- * Overflows were perhaps found in an NMI of another source, and then one more of their own is on its way than
- * there is credit for: it comes before the interrupted code has gone on.
- */
-static UPMU_APART bool is_echo(struct pass *pass)
+/* Counters that only count and have wrapped though the status does not say so. */
+static UPMU_APART uint32_t find_hidden(struct pass *pass)
 {
     struct upmu_cpu *cpu = pass->cpu;
-    uint64_t passed_ns = pass->now_ns - cpu->handled_ns, place = place_of(pass->frame);
-    bool echo = cpu->echo;
+    uint32_t wrapped = 0, rest = cpu->running & ~cpu->sampling & ~UPMU_METRIC_COUNTERS;
 
-    cpu->echo = false;
-    return echo && ((place && place == cpu->handled_at && passed_ns < UPMU_STALE_NS) ||
-                    (passed_ns < ECHO_NS && port_has_clock(cpu->machine->port)));
-}
+    for (; rest && (cpu->pmu->capabilities & UPMU_PMU_STATUS); rest &= rest - 1u) {
+        unsigned counter = upmu_bits_lowest(rest);
+        const struct upmu_tally *tally = upmu_run_on(cpu, counter);
+        uint64_t value;
 
-static UPMU_APART enum upmu_pmi answer(struct pass *pass, uint32_t flagged)
-{
-    struct upmu_cpu *cpu = pass->cpu;
-    unsigned overflows = upmu_bits_count(pass->handled | flagged) + pass->samples;
-    /* Where interrupts are late this one may have been another source's: none of the overflows is matched. */
-    unsigned own = cpu->pmu->capabilities & UPMU_PMU_LATE ? 0 : 1;
-
-    if (overflows > own) {
-        cpu->stale_credit += overflows - own;
-        cpu->stale_since_ns = pass->now_ns;
+        if (!tally || tally->falls || !upmu_bank_read(&cpu->bank, counter, &value) || value >= tally->base)
+            continue;
+        /* (The local side may be about to store the base: only perhaps.) */
+        if (is_held(cpu, tally))
+            pass->expected = true;
+        else
+            wrapped |= UPMU_BIT32(counter);
     }
-    /* One for each counter, at most: interrupts that wait do not add up. */
-    if (!own && cpu->stale_credit > cpu->pmu->preference_count)
-        cpu->stale_credit = cpu->pmu->preference_count;
-    if (overflows) {
-        cpu->interrupts++;
-        /* Only status was left: the late interrupt of an overflow that is settled. */
-        if (!(pass->handled | (flagged & cpu->running)) && !pass->samples && cpu->stale_credit)
-            cpu->stale_credit--;
-        /* (Credit is for one less than there were.) */
-        cpu->echo = own && (pass->handled | (flagged & cpu->running));
-        cpu->handled_ns = pass->now_ns;
-        cpu->handled_at = place_of(pass->frame);
-        return UPMU_PMI_HANDLED;
-    }
-    if (cpu->stale_credit && pass->now_ns - cpu->stale_since_ns < UPMU_STALE_NS) {
-        /* (Whether it overflowed twice nobody knows: a second interrupt may come.) */
-        cpu->stale_credit -= pass->again ? 0 : 1u;
-        return UPMU_PMI_STALE;
-    }
-    cpu->stale_credit = 0;
-    return is_echo(pass) ? UPMU_PMI_STALE : UPMU_PMI_NOT_OURS;
+    return wrapped;
 }
 
 static void rearm(struct upmu_cpu *cpu)
@@ -433,6 +411,21 @@ static void rearm(struct upmu_cpu *cpu)
         return;
     cpu->bank.counted->rearms++;
     port_pmi_rearm(cpu->machine->port);
+}
+
+/* NetBurst's OVF, which keeps an interrupt asserted. */
+#define STRAY_OVERFLOW UPMU_BIT64(31)
+
+/* Does hardware run it though the shadow does not say so, or has it overflowed?  (One that cannot be read may.) */
+static bool is_stray(struct upmu_cpu *cpu, unsigned counter)
+{
+    const struct upmu_counter *where = &cpu->pmu->counter[counter];
+    bool left_open =
+        upmu_bank_knows(&cpu->bank, where->gate_row) && upmu_bank_open(&cpu->bank, UPMU_BIT32(counter));
+    uint64_t value;
+
+    return !upmu_bank_look(&cpu->bank, where->gate_row, &value) ||
+           (value & (STRAY_OVERFLOW | (left_open ? 0 : UPMU_BIT64(where->gate_bit))));
 }
 
 /* Close a counter that does not run; false: another CPU has it. */
@@ -471,9 +464,9 @@ static void close_strays(struct pass *pass)
         /* The local side may be about to write what it knows already. */
         if ((cpu->busy || !upmu_bank_knows(&cpu->bank, cpu->pmu->counter[counter].select_row) ||
              (domain && !upmu_domain_keeps(&domain->claim[UPMU_DOMAIN_COUNTER(counter)], cpu->domain_slot))) &&
-            close_stray(cpu, counter)) {
-            cpu->stale_credit |= 1u;
-            cpu->stale_since_ns = pass->now_ns;
+            is_stray(cpu, counter) && close_stray(cpu, counter)) {
+            upmu_cpu_expect(cpu, 1, pass->now_ns);
+            pass->expected = true;
         }
     }
 }
@@ -488,7 +481,7 @@ static UPMU_APART void acknowledge(const struct pass *pass, uint32_t flagged)
     const struct upmu_pmu *pmu = cpu->pmu;
 
     flagged |= pass->passed;
-    if (!flagged && cpu->stale_credit)
+    if (!flagged && pass->expected)
         flagged = cpu->flagged & ~(cpu->running | cpu->watchdog);
     if (flagged && pmu->ack_row != UPMU_NO_ROW)
         (void)upmu_bank_command(&cpu->bank, pmu->ack_row, pmu->backend->acknowledge(pmu, flagged));
@@ -511,6 +504,11 @@ static enum upmu_pmi handle(struct pass *pass)
         flagged = pmu->backend->overflowed(pmu, status) & mine;
     for (uint32_t rest = cpu->sampling & ~pass->failed; rest; rest &= rest - 1u)
         look_at_counter(pass, upmu_bits_lowest(rest));
+    if (!(pass->handled | flagged | pass->samples)) {
+        pass->expected = pass->passed || pass->failed || is_expected(cpu, pass->now_ns);
+        if (!pass->expected)
+            flagged = find_hidden(pass);
+    }
     for (uint32_t rest = flagged & cpu->running & ~cpu->sampling; rest; rest &= rest - 1u)
         fold_wrapped(pass, upmu_bits_lowest(rest));
     if (pass->due)
@@ -527,7 +525,12 @@ static enum upmu_pmi handle(struct pass *pass)
         rearm(cpu);
     }
     cpu->deferred |= pass->failed;
-    return answer(pass, flagged);
+    if (!(pass->handled | flagged | pass->samples))
+        return pass->expected ? UPMU_PMI_STALE : UPMU_PMI_NOT_OURS;
+    /* (This one may have been another source's.) */
+    upmu_cpu_expect(cpu, upmu_bits_count(pass->handled | flagged) + pass->samples, pass->now_ns);
+    cpu->interrupts++;
+    return UPMU_PMI_HANDLED;
 }
 
 enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *frame)
@@ -537,13 +540,9 @@ enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *fra
 
     if (!cpu)
         return UPMU_PMI_NOT_OURS;
-    if (!cpu->live) {
-        /* (Nothing is touched but the CPU: what it belonged to may be gone.) */
-        if (!cpu->stale_credit)
-            return UPMU_PMI_NOT_OURS;
-        cpu->stale_credit--;
-        return UPMU_PMI_STALE;
-    }
+    /* (Nothing is touched but the CPU and its port: what it belonged to may be gone.) */
+    if (!cpu->live)
+        return cpu->expected && is_expected(cpu, port_clock_ns(cpu->bank.port)) ? UPMU_PMI_STALE : UPMU_PMI_NOT_OURS;
     if (cpu->in_handler)
         return UPMU_PMI_STALE;
     cpu->in_handler = 1;

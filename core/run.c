@@ -162,22 +162,18 @@ void upmu_run_take(struct upmu_cpu *cpu, struct upmu_session *session, struct up
     }
 }
 
-/* A handler may come between any two of these: the time first, by which it judges the credit. */
-void upmu_cpu_expect_stale(struct upmu_cpu *cpu)
+/*
+ * A time is one store of 32 bits, so that no handler sees half of it; it is odd, as 0 says that none is.  A number goes
+ * up to one for each counter: interrupts that wait do not add up.
+ */
+void upmu_cpu_expect(struct upmu_cpu *cpu, unsigned overflows, uint64_t now_ns)
 {
-    cpu->stale_since_ns = upmu_cpu_now(cpu);
     UPMU_BARRIER();
-    __atomic_fetch_add(&cpu->stale_credit, 1, __ATOMIC_RELAXED);
+    if (port_has_clock(cpu->machine->port))
+        cpu->expected = (upmu_count_stamp(now_ns) + UPMU_LATEST_STAMPS) | 1u;
+    else if (cpu->expected < cpu->pmu->preference_count)
+        __atomic_fetch_add(&cpu->expected, overflows, __ATOMIC_RELAXED);
     UPMU_BARRIER();
-}
-
-void upmu_cpu_unexpect_stale(struct upmu_cpu *cpu)
-{
-    uint32_t credit = __atomic_load_n(&cpu->stale_credit, __ATOMIC_RELAXED);
-
-    while (credit && !__atomic_compare_exchange_n(&cpu->stale_credit, &credit, credit - 1u, false, __ATOMIC_RELAXED,
-                                                  __ATOMIC_RELAXED))
-        ;
 }
 
 struct upmu_tally *upmu_run_on(const struct upmu_cpu *cpu, unsigned counter)
@@ -192,11 +188,16 @@ bool upmu_run_still(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
     return UPMU_BACKEND_AMD && !tally->shared && !tally->wide && upmu_bank_still(&cpu->bank, tally->counters);
 }
 
-/* A fold that sees a counter pass zero: the interrupt for it may still come. */
-static void note_turn(const struct upmu_cpu *cpu, struct upmu_tally *tally, uint64_t value)
+/* Before a fold that sees a counter pass zero: the interrupt for it may still come. */
+static void note_turn(struct upmu_cpu *cpu, struct upmu_tally *tally, uint64_t value, bool passed)
 {
-    if (value < tally->base)
-        tally->turned = upmu_count_stamp(upmu_cpu_now(cpu));
+    uint64_t now_ns;
+
+    if (!passed && value >= tally->base)
+        return;
+    now_ns = upmu_cpu_now(cpu);
+    tally->turned = upmu_count_stamp(now_ns);
+    upmu_cpu_expect(cpu, 1, now_ns);
 }
 
 bool upmu_run_fold(struct upmu_cpu *cpu, struct upmu_tally *tally)
@@ -205,7 +206,7 @@ bool upmu_run_fold(struct upmu_cpu *cpu, struct upmu_tally *tally)
 
     if (!upmu_bank_read(&cpu->bank, tally->counter, &value))
         return false;
-    note_turn(cpu, tally, value);
+    note_turn(cpu, tally, value, false);
     upmu_count_fold(cpu, tally, tally->counter, value);
     return true;
 }
@@ -223,28 +224,23 @@ bool upmu_run_settle(struct upmu_cpu *cpu, struct upmu_tally *tally, unsigned co
     /* What it counted since it was folded, just before it was closed, is little. */
     if (upmu_run_folds_first(cpu))
         tally->base = value - (uint32_t)(value - tally->base);
-    note_turn(cpu, tally, value);
+    passed = passed && !tally->throttled;
+    note_turn(cpu, tally, value, passed);
     upmu_count_fold(cpu, tally, counter, value);
     if (!upmu_tally_samples(tally))
         return false;
     due = upmu_count_due(tally);
     if (due)
         upmu_count_adapt(tally, upmu_session_clock(cpu->of_tally[counter], upmu_cpu_now(cpu)));
-    passed = passed && !tally->throttled;
     if (passed)
         cpu->flagged |= UPMU_BIT32(counter);
-    if (passed && !deferred)
-        upmu_cpu_expect_stale(cpu);
     /* (A handler's load may have faulted, and a lost carry looks as if it had not overflowed.) */
     if (due || passed || tally->throttled || deferred)
         cpu->last_tag[counter] = 0;
     UPMU_BARRIER();
     /* (A handler that came before that has answered, and deferred it.) */
-    if (passed && (cpu->deferred >> counter & 1u)) {
+    if (passed && (cpu->deferred >> counter & 1u))
         __atomic_fetch_and(&cpu->deferred, ~UPMU_BIT32(counter), __ATOMIC_RELAXED);
-        if (!deferred)
-            upmu_cpu_unexpect_stale(cpu);
-    }
     tally->throttled = false;
     return due;
 }

@@ -236,12 +236,8 @@ static bool look_for_silence(struct upmu_cpu *cpu, unsigned counter)
     if ((cpu->deferred >> counter & 1u) || !upmu_bank_read(&cpu->bank, counter, &value) ||
         !upmu_count_overflowed(cpu->pmu, counter, value))
         return false;
-    /* With interrupts off it may only be late. */
-    upmu_cpu_expect_stale(cpu);
-    if (cpu->interrupts != interrupts) { /* it was: the next poll looks again */
-        upmu_cpu_unexpect_stale(cpu);
+    if (cpu->interrupts != interrupts) /* it was only late: the next poll looks again */
         return false;
-    }
     __atomic_fetch_or(&cpu->deferred, UPMU_BIT32(counter), __ATOMIC_RELAXED);
     return true;
 }

@@ -118,8 +118,10 @@ static inline bool take_quickly(struct upmu_cpu *cpu, struct upmu_set *set, uint
             continue;
         }
         value &= mask;
-        if (value < before)
+        if (__builtin_expect(value < before, 0)) {
             tally->turned = upmu_count_stamp(now_ns);
+            upmu_cpu_expect(cpu, 1, now_ns);
+        }
         tally->base = value;
         value = (value - before) & mask;
         seen |= value;

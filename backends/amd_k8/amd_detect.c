@@ -117,7 +117,7 @@ static void build_amd(struct upmu_pmu *pmu, unsigned index, unsigned counters, u
     pmu->title = model->title;
     pmu->backend = &upmu_amd_k8_backend;
     pmu->table = has & AMD_WITH_EXTENDED ? &upmu_amd_extended_table : &upmu_amd_legacy_table;
-    pmu->capabilities = UPMU_PMU_FULL_WRITE | UPMU_PMU_LATE;
+    pmu->capabilities = UPMU_PMU_FULL_WRITE;
     pmu->quirks = index | (uint32_t)(model->traits & AMD_TRAIT_QUIRKS) << 8;
     pmu->quirks |= has & (UPMU_AMD_SVME | UPMU_AMD_NB_RESET);
     pmu->status_row = pmu->ack_row = pmu->inuse_row = UPMU_NO_ROW;

@@ -158,7 +158,6 @@ struct upmu_counter {
 #define UPMU_PMU_CARRY_LOST (1u << 10)  /* a stop can lose the carry from bit 31 into bit 32 of a counter */
 #define UPMU_PMU_PRELUDE (1u << 11)     /* a sequence that clobbers counters precedes every new event */
 #define UPMU_PMU_PAIRED (1u << 12)      /* UPMU_ATTR_EXCLUSIVE: see UPMU_PAIR_RESOURCE */
-#define UPMU_PMU_LATE (1u << 13)        /* an interrupt may come after its overflow was handled in another one */
 
 struct upmu_backend;
 struct upmu_catalog;
@@ -351,11 +350,7 @@ struct upmu_cpu {
     uint32_t used;                      /* counters written since take-over */
     uint32_t flagged;                   /* counters whose status may still be set from an earlier overflow */
     uint32_t paused;                    /* counters that a prelude closed, to be opened with the next start */
-    uint32_t stale_credit;              /* own interrupts that are still expected */
-    uint64_t stale_since_ns;
-    uint64_t handled_ns;                /* when an overflow was handled whose own interrupt is still expected ... */
-    uint64_t handled_at;                /* ... and the place that was interrupted, mixed to one word */
-    bool echo;                          /* such an interrupt is expected */
+    volatile uint32_t expected;         /* until when own interrupts can come; without a clock: how many; 0: none */
     volatile uint32_t interrupts;       /* handled since upmu_cpu_init() */
     uint32_t next_tag;
     uint32_t life;                      /* number of the upmu_cpu_init() of its machine */

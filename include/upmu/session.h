@@ -518,9 +518,18 @@ uint32_t upmu_ring_lost(const struct upmu_ring *ring);
 enum upmu_pmi {
     UPMU_PMI_NOT_OURS = 0, /* check your other sources */
     UPMU_PMI_HANDLED = 1,
-    UPMU_PMI_STALE = 2     /* nothing to do, but an own interrupt was expected:
-                              check your other sources, and drop it if none raised it */
+    UPMU_PMI_STALE = 2     /* maybe ours: check your other sources, and drop it if none raised it */
 };
+
+/*
+ * STALE: no own counter had overflowed, but an own interrupt was expected.  Hardware delivers late, or after another
+ * source's NMI in which the overflow was found; which overflow an interrupt belongs to cannot be seen.  With clock_ns
+ * this is the answer for 100 ms after the last overflow that a handler or a call found, or that was thrown away (a
+ * change, a counter that you gave back, take-over).  It is so after upmu_cpu_fini() and upmu_cpu_suspend(), too: the
+ * upmu_port must stay.  While a session samples often, every NMI of another source is STALE.  Without clock_ns there
+ * is one such answer for each overflow, at most one for each counter: NMIs of other sources can use these up, and
+ * then an own NMI is NOT_OURS.
+ */
 
 /*
  * Handle a performance-monitoring interrupt, which came as an NMI or on a vector (then the host

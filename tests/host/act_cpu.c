@@ -245,7 +245,7 @@ void act_come(unsigned number, struct lots *lots)
             leave_something(number, lots);
     }
     rules_snapshot(number);
-    cpu->faulted = cpu->half_awake = false;
+    cpu->faulted = cpu->half_awake = cpu->had_static = false;
     upmu = arena_take(sizeof *upmu, "CPU");
     memset(upmu, 0, sizeof *upmu);
     cpu->cpu = upmu;
@@ -490,7 +490,7 @@ static void add_enabled(struct host_session *session, uint64_t span_ns)
 
 static void pass_time(struct lots *lots)
 {
-    uint64_t span_ns = lots_size(lots, lots_one_in(lots, 8) ? 44 : 30);
+    uint64_t span_ns = lots_size(lots, lots_one_in(lots, 8) ? 44 : 30), events = host.verdict->figures.events;
 
     if (setting_has(&host.setting, THEME_LONG))
         span_ns = UINT64_C(1) << (34 + lots_below(lots, 10));
@@ -507,10 +507,11 @@ static void pass_time(struct lots *lots)
             add_enabled(session, span_ns);
     }
     host.now_ns += span_ns;
-    /* (Elsewhere an interrupt may still be on its way: it is late by so many calls, not by time.) */
-    for (unsigned cpu = 0; cpu < host.setting.cpus; cpu++)
-        if (cpu != self->cpu)
-            host.cpu[cpu].last_own_ns = host.now_ns;
+    /* (What was late here has come, if interrupts are on and nothing more has happened: none is of long ago.) */
+    if (!here()->irq_off && events == host.verdict->figures.events)
+        here()->looked_ns = host.now_ns;
+    if (lots_below(lots, 2))
+        hooks_stranger();
 }
 
 /* ---- Others ---- */

@@ -90,10 +90,12 @@ void rules_deliver(unsigned cpu, enum hardware_event kind, bool user, uint64_t c
     if (certain)
         at->certain[kind][user] += count;
     for (unsigned i = 0; i < HOST_SESSIONS; i++)
-        if (host.session[i].session && rules_is_here(&host.session[i], cpu)) {
+        if (host.session[i].session && rules_is_here(&host.session[i], cpu))
             deliver_to(&host.session[i], kind, user, count, certain);
-            at->last_own_ns = host.now_ns | 1u;
-        }
+    /* (What a static session left running counts, too.) */
+    for (unsigned i = 0; i < host.setting.cpus; i++)
+        if (i == cpu || rules_share(i, cpu))
+            host.cpu[i].last_own_ns = host.now_ns;
     if (kind == HARDWARE_CYCLES && at->reserved)
         for (unsigned counter = 0; counter < HOST_WATCHDOGS; counter++)
             if (at->watchdog[counter].on)

@@ -172,9 +172,10 @@ static void one_step(unsigned cpu, unsigned kind, uint64_t lots)
     }
     while (worker->busy) {
         fibers_resume(worker);
-        /* It may call other CPUs, and waits for them. */
+        /* It may call other CPUs, and waits for them, even if they hand over in the middle. */
         for (unsigned i = 0; i < host.setting.cpus; i++)
-            if (&host.worker[i] != worker && (host.cpu[host.worker[i].cpu].remotes || host.worker[i].busy))
+            if (&host.worker[i] != worker &&
+                (host.cpu[host.worker[i].cpu].remotes || host.worker[i].busy || host.worker[i].serving))
                 fibers_resume(&host.worker[i]);
     }
 }

@@ -193,8 +193,8 @@ struct verdict {
     unsigned step; /* number of the step under way */
     char text[400];
     struct figures {
-        uint64_t steps, calls, hooks, blocks, frees, remote, interrupts, own, foreign, faults, switches, events, reads,
-            exact, samples, migrations, estimates, beyond;
+        uint64_t steps, calls, hooks, blocks, frees, remote, interrupts, own, foreign, strange, faults, switches,
+            events, reads, exact, samples, migrations, estimates, beyond;
         uint64_t done[STEP_KINDS], answers[3];
     } figures;
 };
@@ -288,6 +288,9 @@ struct host_cpu {
     struct remote *remotes;
     struct worker *worker;
     uint64_t last_own_ns; /* overflow interrupts were last possible */
+    uint64_t looked_ns;   /* for an interrupt */
+    unsigned overdue;     /* looks, during which one may be of long ago */
+    bool had_static;      /* a static session of a thread may have left counters running */
     unsigned used_up;     /* answers that strangers' NMIs got and that an own one may miss */
     struct watchdog watchdog[HOST_WATCHDOGS];
     uint32_t reserved;

@@ -267,7 +267,7 @@ static void take_over_leaves_the_firmware_s_overflow(void **state)
     host_end(&host);
 }
 
-/* An overflow found without its interrupt; the interrupt is lost in the sleep. */
+/* An overflow found without its interrupt; the interrupt is lost in a sleep, which is longer than it is awaited. */
 static void no_late_interrupt_is_expected_after_sleep(void **state)
 {
     (void)state;
@@ -276,8 +276,9 @@ static void no_late_interrupt_is_expected_after_sleep(void **state)
     host_sample(&host, "instructions", 100);
     host_run(&host, 150);
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
-    assert_int_equal(host.cpu[0].stale_credit, 1);
+    assert_int_not_equal(host.cpu[0].expected, 0);
     assert_int_equal(upmu_cpu_suspend(&host.cpu[0]), UPMU_OK);
+    upmu_sim_advance_ns(&host.sim, 110000000);
     upmu_sim_reset_cpu(&host.sim, 0);
     upmu_sim_set_delivery(&host.sim, 0, UPMU_SIM_LVTPC_NMI);
     assert_int_equal(upmu_cpu_resume(&host.cpu[0]), UPMU_OK);
