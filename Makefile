@@ -189,6 +189,7 @@ soak: $(SOAK_FUZZ) $(SOAK_INJECT) objects
 	@BENCH_EVERY=1 $(PYTHON) tests/build/check_bench.py
 	@RECORDS_RUNS=soak $(PYTHON) tests/build/check_records.py
 	@$(MAKE) --no-print-directory soak-host
+	@$(MAKE) --no-print-directory soak-model
 	@TRAP_RUNS=soak VM_RUNS=soak BOCHS_RUNS=soak $(MAKE) --no-print-directory test-trap test-vm test-bochs
 	@FUZZ_RUNS=soak IMPORT_MUTATIONS=10000 $(PYTHON) tests/run_layer.py soak --jobs $(JOBS) $(SOAK_FUZZ) tests/build/check_import.py
 	@for stride in 7 11 13 17; do \
@@ -210,9 +211,10 @@ soak: $(SOAK_FUZZ) $(SOAK_INJECT) objects
 -include tests/kernel/kernel.mk
 -include tests/bochs/bochs.mk
 -include tests/host/host.mk
+-include tests/model/model.mk
 
 ALL_LAYERS := $(foreach layer,$(LAYERS),$(if $($(layer)_TESTS),$(layer))) build $(if $(wildcard tests/mutants/mutants.mk),rows) \
-	$(if $(wildcard tests/oracle/oracle.mk),oracle) $(if $(wildcard tests/host/host.mk),host) $(if $(wildcard tests/trap/trap.mk),trap) $(if $(wildcard tests/vm/vm.mk),vm) $(if $(wildcard efi-demo/demo.mk),demo) \
+	$(if $(wildcard tests/oracle/oracle.mk),oracle) $(if $(wildcard tests/host/host.mk),host) $(if $(wildcard tests/model/model.mk),model) $(if $(wildcard tests/trap/trap.mk),trap) $(if $(wildcard tests/vm/vm.mk),vm) $(if $(wildcard efi-demo/demo.mk),demo) \
 	$(if $(wildcard tests/kernel/kernel.mk),kernel) $(if $(wildcard tests/bochs/bochs.mk),bochs)
 
 .PHONY: test
@@ -267,7 +269,7 @@ vendor:
 # What `make demo` needs, and what the tests need beside that.
 DEPS_DEMO := gcc binutils libc6-dev make python3 gnu-efi ovmf qemu-system-x86 mtools
 DEPS := $(DEPS_DEMO) g++ libc6-dev-i386 lib32gcc-12-dev clang libclang-rt-14-dev git ovmf-ia32 libcmocka-dev \
-	libpfm4-dev valgrind gcovr clang-format bochs bochsbios vgabios nasm grub-common grub-pc-bin xorriso
+	libpfm4-dev valgrind gcovr clang-format bochs bochsbios vgabios nasm grub-common grub-pc-bin xorriso spin
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 # The 32-bit cmocka is of another architecture, and a mirror may lag behind with
@@ -301,6 +303,7 @@ help:
 	@echo "test-LAYER     one of: $(ALL_LAYERS)   (V=1 shows commands, TEST_BUILDS=... chooses builds)"
 	@echo "fuzz, soak     libFuzzer for FUZZ_SECONDS a target; the whole numbers of the seeded runs, other sweeps (hours)"
 	@echo "test-host      the simulated host: a fixed number of seeds (soak-host: HOST_SEEDS of HOST_STEPS; also test-host-threads, -mutants)"
+	@echo "test-model     the protocol between calls, handlers and CPUs as models for spin (soak-model: larger bounds)"
 	@echo "test-mutants   the model's rules and the library's lines changed, one at a time: does a test notice?"
 	@echo "test-rows-all  the same for what the requirements state, each held against the test mapped to it"
 	@echo "coverage       lines and branches that the tests reach (gcovr)"

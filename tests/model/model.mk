@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+#
+# The protocol between local calls, handlers and other CPUs, as models for spin (tests/model/README.md).
+# Included by the Makefile.
+#
+#   make test-model             every model and variant with the bounds for each test run
+#   make soak-model             the models with larger bounds (minutes, up to 6 GB of memory)
+
+.PHONY: test-model soak-model
+test-model:
+	@$(PYTHON) tests/run_layer.py model tests/model/test_model.py
+soak-model:
+	@MODEL_RUNS=soak $(PYTHON) tests/run_layer.py soak-model tests/model/test_model.py

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Check the models of this folder with spin: the protocol has no error, each variant of models.tsv has the one named.
+
+A run is a whole search: no reduction, no hashing, no limit of depth or memory reached.  Lines of a model that no run
+of its protocol reaches are a failure, too: what is not executed is not checked.  MODEL_RUNS=soak: larger bounds.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = "build/model"
+DEPTH = 100000
+MEGABYTES = {"test": 1000, "soak": 6000}
+# A search that ended without having seen everything.
+INCOMPLETE = re.compile(r"max search depth too small|Search not completed|out of memory|memory bound|hash-?compact|"
+                        r"bit-?state|VECTORSZ|aborting", re.IGNORECASE)
+
+
+class Failed(Exception):
+    pass
+
+
+def rows():
+    for line in open(os.path.join(HERE, "models.tsv")):
+        if line.strip() and not line.startswith("#"):
+            yield line.rstrip("\n").split("\t")
+
+
+def command(arguments, folder, limit_s=3000):
+    done = subprocess.run(arguments, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace", timeout=limit_s)
+    return done.returncode, done.stdout
+
+
+def make(model, variant, check, bounds, run):
+    """Returns the folder of ./pan, the search that spin writes."""
+    folder = os.path.join(BUILD, "-".join([model, variant, check, *bounds]).replace("=", ""))
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    defines = [f"-D{bound}" for bound in bounds] + ([f"-D{variant}"] if variant != "-" else [])
+    code, text = command(["spin", *defines, "-a", os.path.join(HERE, model + ".pml")], folder)
+    if code or not os.path.exists(os.path.join(folder, "pan.c")):
+        raise Failed("spin: " + text.strip())
+    # In each test run compiling takes longer than the search; clang takes half of gcc's time.
+    compiler = ["clang" if shutil.which("clang") else "gcc", "-O0" if run == "test" else "-O2"]
+    how = [*compiler, "-w", "-DNOREDUCE", "-DNOFAIR", f"-DMEMLIM={MEGABYTES[run]}"]
+    how += ["-DNP"] if check == "ends" else ["-DSAFETY"]
+    how += ["-DCOLLAPSE"] if run == "soak" else []
+    code, text = command([*how, "-o", "pan", "pan.c"], folder)
+    if code:
+        raise Failed(f"{compiler[0]}: {text.strip()[-2000:]}")
+    return folder
+
+
+def lines_of(folder):
+    """{(process, state): line of the model} for every state that has a step"""
+    process, found = None, {}
+    for line in command(["./pan", "-d"], folder)[1].splitlines():
+        if line.startswith("proctype "):
+            process = line.split()[1]
+        step = re.match(r"\s+state\s+(\d+) -\(tr.*?\.pml:(\d+) => (.*)", line)
+        if step and step.group(3) != "-end-":
+            found[(process, int(step.group(1)))] = int(step.group(2))
+    return found
+
+
+def unreached(output):
+    process, found = None, set()
+    for line in output.splitlines():
+        heading = re.match(r"unreached in (?:proctype )?(\S+)", line)
+        process = heading.group(1) if heading else process
+        state = re.match(r"\s+.*, state (\d+), ", line)
+        if state and process:
+            found.add((process, int(state.group(1))))
+    return found
+
+
+def search(model, variant, check, bounds, run):
+    """(output, numbers, the model's lines that were reached, all lines)"""
+    folder = make(model, variant, check, bounds, run)
+    begun = time.monotonic()
+    code, output = command(["./pan", f"-m{DEPTH}", {"soak": "-w26", "test": "-w22" if variant == "-" else "-w18"}[run], *(["-l"] if check == "ends" else [])],
+                           folder)
+    errors = re.search(r"errors: (\d+)", output)
+    states = re.search(r"([\d.e+]+) states, stored", output)
+    if code or not errors or not states:
+        raise Failed(f"pan ended with {code}: {output.strip()[-2000:]}")
+    stated = lines_of(folder)
+    reached = {line for state, line in stated.items() if state not in unreached(output)}
+    if bool(int(errors.group(1))) == (variant != "-"): # else it is left to be looked at
+        shutil.rmtree(folder)
+    return output, int(errors.group(1)), f"{states.group(1)} states, {time.monotonic() - begun:.1f} s", reached, set(stated.values())
+
+
+def check_protocol(model, check, bounds, run):
+    output, errors, figures, reached, lines = search(model, "-", check, bounds, run)
+    what = re.search(r"^pan:1: (.*)", output, re.MULTILINE)
+    if errors or what:
+        raise Failed(f"an error: {what.group(1) if what else output[-500:]}")
+    if INCOMPLETE.search(output) or "+ Partial Order" in output:
+        raise Failed("the search was not complete: " + output.strip()[-1000:])
+    return figures, reached, lines
+
+
+def check_variant(model, variant, check, bounds, pattern):
+    if not re.search(r"#ifn?def " + variant + r"\b", open(os.path.join(HERE, model + ".pml")).read()):
+        raise Failed(f"{model}.pml has no such variant")
+    output, errors, figures, _, _ = search(model, variant, check, bounds, "test")
+    what = re.search(r"^pan:1: (.*)", output, re.MULTILINE)
+    if not errors or not what:
+        raise Failed("no error was found")
+    if not re.search(pattern, what.group(1)):
+        raise Failed(f"found otherwise: {what.group(1)}")
+    return figures
+
+
+def main():
+    run = "soak" if os.environ.get("MODEL_RUNS") == "soak" else "test"
+    only = sys.argv[1:]
+    if not shutil.which("spin"):
+        print("skipped: spin is not installed")
+    failed, reached, lines = 0, {}, {}
+    for model, variant, check, bounds, soak, pattern, _ in rows():
+        if (only and model not in only) or (run == "soak" and (variant != "-" or soak == "-")):
+            continue
+        bounds = [bound for bound in (soak if run == "soak" else bounds).split() if bound != "-"]
+        name = f"{model}_{variant.lower()}_is_found" if variant != "-" else \
+            "_".join([model, "holds" if check == "states" else "ends", *bounds]).replace("=", "_").lower()
+        if not shutil.which("spin"):
+            print(f"[  SKIPPED ] {name}")
+            continue
+        try:
+            if variant == "-":
+                figures, seen, stated = check_protocol(model, check, bounds, run)
+                reached.setdefault(model, set()).update(seen)
+                lines.setdefault(model, set()).update(stated)
+            else:
+                figures = check_variant(model, variant, check, bounds, pattern)
+            print(f"{name}: {figures}")
+            print(f"[       OK ] {name}")
+        except (Failed, subprocess.TimeoutExpired) as why:
+            failed += 1
+            print(f"{model} {variant} {check} {' '.join(bounds)}: {why}")
+            print(f"[  FAILED  ] {name}")
+        sys.stdout.flush()
+    for model in lines if run == "test" else []:
+        dead = sorted(lines[model] - reached[model])
+        for line in dead:
+            print(f"tests/model/{model}.pml:{line}: no run reaches this line")
+        print(f"[{'  FAILED  ' if dead else '       OK '}] {model}_is_reached_everywhere")
+        failed += bool(dead)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
