@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Event catalogues inside the library: the packed form and what event.h does not
- * show.  The form is specified in docs/CATALOGUES.md.
+ * Event catalogues inside the library: the packed form and functions that event.h does not declare.
+ * The form is specified in docs/CATALOGUES.md.
  */
 #ifndef UPMU_CORE_CATALOG_H
 #define UPMU_CORE_CATALOG_H
@@ -16,8 +16,8 @@
 #define UPMU_CATALOG_NAME 121
 
 /*
- * A catalogue is its own packed bytes: no pointers, nothing to set up.  The file
- * that it belongs to, with the names, begins `position` bytes before it.
+ * A catalogue is its packed bytes: it has no pointers and needs no initialisation.  The file that
+ * it belongs to, with the names, begins `position` bytes before it.
  */
 struct upmu_catalog {
     uint8_t byte[72];
@@ -43,9 +43,8 @@ const uint8_t *upmu_catalog_file_at(unsigned i);
 #endif
 
 /*
- * Unpack the row of an id and merge its unit masks and the defaults of groups of
- * which none is named into it.  `out_masks`, if not NULL, receives all masks that
- * were taken.
+ * Unpack the row of an id, and merge its unit masks and the defaults of groups without a named mask
+ * into it.  `out_masks`, if not NULL, receives all masks used.
  *
  * Returns UPMU_OK; UPMU_ERR_NO_SUCH_EVENT (no such row); UPMU_ERR_NO_SUCH_MASK;
  * UPMU_ERR_MASKS_EXCLUSIVE; UPMU_ERR_MASK_REQUIRED; UPMU_ERR_CONTRADICTION (masks
@@ -57,8 +56,8 @@ enum upmu_status upmu_catalog_merge(const struct upmu_catalog *catalog, struct u
                                     struct upmu_row *out_row, uint32_t *out_masks);
 
 /*
- * The name of an id: that of its row and of its masks, joined by ':' (by '.' for
- * a composed row).  upmu_catalog_lookup() of it gives the id again.
+ * The name of an id: the names of its row and of its masks, joined by ':' (by '.' for a composed
+ * row).  upmu_catalog_lookup() of it gives the same id.
  *
  * Returns the whole length, 0: no such row; at most `size` bytes including the
  * NUL are written.  Context: any.
@@ -68,22 +67,22 @@ size_t upmu_catalog_id_name(const struct upmu_catalog *catalog, struct upmu_even
 /* core/catalog_cpu.c: the name of the PMU that a catalogue is for.  Context: any. */
 const char *upmu_catalog_pmu(const struct upmu_catalog *catalog);
 
-/* Whether it is for a CPU: family, model, stepping, core type.  Context: any. */
+/* Is it for this CPU: family, model, stepping, core type?  Context: any. */
 bool upmu_catalog_serves(const struct upmu_catalog *catalog, const struct upmu_pmu *pmu);
 
-/* Of a PMU's two catalogues the one that an id is of: the imported one, else the built-in one.  Context: any. */
+/* The catalogue of a PMU that an id belongs to: the imported one or the built-in one.  Context: any. */
 const struct upmu_catalog *upmu_catalog_of(const struct upmu_pmu *pmu, struct upmu_event_id id);
 
-/* Whether its rows are architectural events, which a backend translates for its models.  Context: any. */
+/* Are its rows architectural events, which a backend translates for its models?  Context: any. */
 bool upmu_catalog_is_architectural(const struct upmu_catalog *catalog);
 
 /* The built-in catalogue for the CPU of a PMU, or NULL.  Context: any. */
 const struct upmu_catalog *upmu_catalog_for(const struct upmu_pmu *pmu);
 
-/* Make a PMU that of the first CPU that a catalogue is for, if it names any.  Context: any. */
+/* Set the CPU of a PMU to the first CPU that a catalogue names, if any.  Context: any. */
 void upmu_catalog_first_cpu(const struct upmu_catalog *catalog, struct upmu_pmu *pmu);
 
-/* upmu_catalog_nearest(), and the name that is near, which may be an alias.  Context: any. */
+/* upmu_catalog_nearest(), and the similar name, which may be an alias.  Context: any. */
 bool upmu_catalog_nearest_name(const struct upmu_catalog *catalog, const char *name, size_t length,
                                struct upmu_event_id *out_id, char out_name[UPMU_CATALOG_NAME]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Event catalogues: which CPUs one is for, and which PMU they have.  Pure; called when a
- * PMU is found or named.
+ * Event catalogues: the CPUs of a catalogue, and their PMU.  Pure; called when a PMU is detected or
+ * chosen by name.
  */
 #include "core/backend.h"
 #include "core/catalog_table.h"
@@ -10,8 +10,8 @@
 #if UPMU_NAMES
 
 /*
- * Behind the header, before the first section: the name of the PMU, 12 bytes, then
- * for each CPU family, model, steppings (2), core type, native model.
+ * Between the header and the first section: the name of the PMU, 12 bytes, then for each CPU
+ * family, model, steppings (2), core type, native model.
  */
 #define PMU_NAME UPMU_OWN_HEADER
 #define CPUS (PMU_NAME + 12u)
@@ -19,7 +19,7 @@
 #define FAMILY 0x7fu
 #define AMD 0x80u /* beside the family */
 
-/* Vendors count families alike: 18 is one of either. */
+/* Families of two vendors may have one number: 18 exists for both. */
 static bool is_amd(const struct upmu_pmu *pmu)
 {
     return pmu->backend->name[0] == 'a';
@@ -49,7 +49,7 @@ bool upmu_catalog_serves(const struct upmu_catalog *catalog, const struct upmu_p
     for (unsigned i = 0; (cpu = cpu_at(catalog, i)) != NULL; i++)
         if ((cpu[0] & FAMILY) == pmu->family && !(cpu[0] & AMD) == !is_amd(pmu) && cpu[1] == pmu->model &&
             (upmu_half(cpu + 2) >> (pmu->stepping & 15u) & 1u) &&
-            /* Where CPUID hides the core type there are big cores only. */
+            /* If CPUID hides the core type, there are only big cores. */
             (!cpu[4] || cpu[4] == pmu->core_type || (!pmu->core_type && cpu[4] == 0x40)) &&
             (!cpu[5] || !pmu->native || cpu[5] == pmu->native))
             return true;

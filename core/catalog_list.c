@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Event catalogues, walked: listing by name, the id of an encoding, the most
- * similar name.  Pure; slower than a lookup, none of it is on a counting path.
+ * Walks through event catalogues: listing by name, the id of an encoding, the most similar name.
+ * Pure; slower than a lookup, and not used while counting.
  */
 #include "core/apart.h"
 #include "core/catalog_table.h"
@@ -10,7 +10,7 @@
 
 #if UPMU_NAMES
 
-/* '*' and '?' against a whole text, folded; goes back to the last star only. */
+/* Match '*' and '?' with a whole text, folded; only the last star is tried again. */
 static bool glob_matches(const char *glob, const char *text)
 {
     const char *star = NULL, *retry = NULL;
@@ -39,9 +39,9 @@ static bool glob_matches(const char *glob, const char *text)
 /* ---- Combinations of a composed row ---- */
 
 /*
- * The masks of a row's n-th combination, in the order of names; 0: there are fewer.
- * The last group counts fastest; in a group the masks that are listed come last.  A
- * LAST mask is followed by none: it stands for *out_step combinations.
+ * The masks of a row's n-th combination, in the order of names; 0: there are fewer. The last group
+ * changes fastest; in a group the listed masks are last.  A LAST mask is followed by none: it
+ * stands for *out_step combinations.
  */
 static UPMU_APART uint32_t combination(const struct upmu_unpacked *row, uint32_t n, uint32_t *out_step)
 {
@@ -130,7 +130,7 @@ enum upmu_status upmu_catalog_next(const struct upmu_catalog *catalog, const cha
 
 /* ---- The id of an encoding ---- */
 
-/* Of a row that is limited to revisions the rest of the unit mask and the payload are the limits. */
+/* In a row that is limited to revisions, the rest of the unit mask and the payload are the limits. */
 #define UNIT_MASK 0xffu
 
 static bool encodings_equal(const struct upmu_row *a, const struct upmu_row *b)
@@ -145,7 +145,7 @@ static bool encodings_equal(const struct upmu_row *a, const struct upmu_row *b)
     return limits || a->payload == b->payload;
 }
 
-/* The masks of one group that make up what a row has in its bits: one mask, or several. */
+/* The masks of one group that together have the row's value in their bits. */
 static uint32_t group_masks(const struct upmu_catalog *catalog, const struct upmu_unpacked *unpacked, unsigned first,
                             const struct upmu_row *row)
 {
@@ -164,7 +164,7 @@ static uint32_t group_masks(const struct upmu_catalog *catalog, const struct upm
     if (unpacked->row.flags & UPMU_ROW_REVISIONS)
         field &= UNIT_MASK;
     want = field & (mask.flags & UPMU_MASK_PAYLOAD ? row->payload : row->umask);
-    /* From here on `field` is what no mask was taken for. */
+    /* From here on `field` has the bits without a mask. */
     for (i = end; i-- > first;) {
         upmu_mask_read(catalog, &unpacked->mask[i], &mask);
         if (unpacked->row.flags & UPMU_ROW_REVISIONS)
@@ -210,7 +210,7 @@ enum upmu_status upmu_catalog_by_encoding(const struct upmu_catalog *catalog, co
 
 /* ---- The most similar name ---- */
 
-/* Letters to insert, remove or replace to make one text the other, folded; or more than `limit`. */
+/* Number of letters to insert, remove or replace to change one text into the other, folded; or more than `limit`. */
 static unsigned distance(const char *a, unsigned a_length, const char *b, unsigned b_length, unsigned limit)
 {
     uint8_t row[UPMU_CATALOG_NAME + 1];
@@ -240,7 +240,7 @@ static unsigned distance(const char *a, unsigned a_length, const char *b, unsign
     return row[b_length];
 }
 
-/* Letters that both begin with, folded. */
+/* The number of equal letters at the begin, folded. */
 static unsigned common_start(const char *a, unsigned a_length, const char *b, unsigned b_length)
 {
     unsigned i = 0;
@@ -250,14 +250,14 @@ static unsigned common_start(const char *a, unsigned a_length, const char *b, un
     return i;
 }
 
-/* An abbreviation ("instrs") is near the shortest name that begins as it does, but for a letter or two. */
+/* An abbreviation ("instrs") is similar to the shortest name with the same begin, except for a letter or two. */
 #define ABBREVIATED 4u
 
 bool upmu_catalog_nearest_name(const struct upmu_catalog *catalog, const char *name, size_t length,
                                struct upmu_event_id *out_id, char out_name[UPMU_CATALOG_NAME])
 {
     char text[UPMU_NAME_ROOM];
-    unsigned limit = 2 + (unsigned)length / 4; /* one slip in four letters still looks alike */
+    unsigned limit = 2 + (unsigned)length / 4; /* one mistake in four letters is still similar */
     struct upmu_event_id id;
     uint32_t cursor = 0;
     bool found = false, alias;

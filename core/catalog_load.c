@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Event catalogues from outside: a packed file (docs/CATALOGUES.md) is checked before
- * any of its catalogues is used, and a PMU is told to use one.  Pure.  What is checked
- * once is sense; reads stay within the file whatever happens to its rows, names and masks
- * afterwards.  Headers are trusted: a file that others can write is copied first.
+ * Event catalogues from outside: checks a packed file (docs/CATALOGUES.md) before any of its
+ * catalogues is used, and lets a PMU use one.  Pure.  The check is about consistency.  Reads stay
+ * within the file whatever happens to its rows, names and masks afterwards.  Headers are trusted: a
+ * file that other software can write is copied first.
  */
 #include "core/apart.h"
 #include "core/backend.h"
@@ -18,7 +18,7 @@
 #define CHECKSUM 4u          /* bytes, the last of the file */
 #define NAMES_MOST 0x10000u  /* that one catalogue lists */
 
-/* Whether `count` entries of a section end within `size` bytes. */
+/* Do `count` entries of a section end within `size` bytes? */
 static bool section_fits(const uint8_t *base, unsigned section, uint32_t count)
 {
     uint32_t at = upmu_offset(base + (section & 255u)), size = upmu_word(base + 4);
@@ -35,7 +35,7 @@ static uint32_t checksum(const uint8_t *bytes, size_t size)
     return sum;
 }
 
-/* Each has a name that there is.  That they ascend is seen when they are listed, which leaves out those that do not. */
+/* Each entry has an existing name.  A listing checks that the names ascend; it leaves out others. */
 static bool members_have_names(const struct upmu_catalog *catalog, unsigned first, unsigned count)
 {
     while (count--)
@@ -138,7 +138,7 @@ static bool alias_is_sound(const struct upmu_catalog *catalog, unsigned alias)
     return upmu_catalog_row(catalog, id.row, &row) && (row.mask_count == 32 || !(id.masks >> row.mask_count));
 }
 
-/* Every name that is listed leads to its id, and the id to its name. */
+/* Every listed name leads to its id, and the id to its name. */
 static UPMU_INSIDE bool names_lead_back(const struct upmu_catalog *catalog)
 {
     char name[UPMU_CATALOG_NAME], back[UPMU_CATALOG_NAME];
@@ -150,20 +150,21 @@ static UPMU_INSIDE bool names_lead_back(const struct upmu_catalog *catalog)
     while (upmu_catalog_next(catalog, NULL, &cursor, &id, name, sizeof name, &alias) == UPMU_OK) {
         size_t length = upmu_text_length(name);
 
-        /* More than there can be: the list has no end. */
+        /* More than possible: the list has no end. */
         if (++names > NAMES_MOST || upmu_catalog_id_name(catalog, id, back, sizeof back) >= sizeof back ||
             upmu_catalog_lookup(catalog, name, length, &found) != UPMU_OK || memcmp(&found, &id, sizeof id) != 0 ||
             (!alias && memcmp(name, back, length + 1) != 0))
             return false;
         members += alias || !id.masks;
     }
-    /* A name without letters ends the list, one out of order is not in it. */
+    /* A name without letters ends the list; a name out of order is not listed. */
     return members == upmu_own_rows(catalog) + upmu_own_aliases(catalog);
 }
 
 /*
- * What is behind the end is read as the header, and rows, names and aliases are looked at as they are read: of the
- * sections only the filter has to be in bounds, without which names are found, but none with masks.
+ * Reads beyond the end read the header, and rows, names and aliases are checked as they are read.
+ * So only the filter section has to be in bounds; without it names are found, but no names with
+ * masks.
  */
 static bool catalog_is_sound(const struct upmu_catalog *catalog)
 {
@@ -181,7 +182,7 @@ static bool catalog_is_sound(const struct upmu_catalog *catalog)
     return names_lead_back(catalog);
 }
 
-/* A catalogue stands where the directory says, and is what it says it is. */
+/* A catalogue is where the directory says, and its header is consistent. */
 static UPMU_APART bool stands_there(const uint8_t *file, unsigned i)
 {
     uint32_t size = upmu_word(file + 4), at = upmu_offset(file + UPMU_FILE_DIRECTORY + 3 * i), own;
@@ -233,7 +234,7 @@ enum upmu_status upmu_catalog_copy(void *to, size_t room, const void *file, size
     if (size > room)
         return UPMU_ERR_NO_SPACE;
     memcpy(to, file, size);
-    __asm__ volatile("" ::: "memory"); /* the copy is read, not once more what it is of */
+    __asm__ volatile("" ::: "memory"); /* the copy is read, not the original again */
     return upmu_catalog_load(to, size);
 }
 
@@ -246,7 +247,7 @@ const struct upmu_catalog *upmu_catalog_loaded(const void *file, unsigned i)
     return (const struct upmu_catalog *)(const void *)(bytes + upmu_offset(bytes + UPMU_FILE_DIRECTORY + 3 * i));
 }
 
-/* A catalogue is a PMU's if it has the PMU's name, or that of the built-in catalogue that it has. */
+/* A catalogue belongs to a PMU if it has the name of the PMU or of its built-in catalogue. */
 static UPMU_APART bool is_named_for(const struct upmu_catalog *catalog, const struct upmu_pmu *pmu)
 {
     const char *names[] = {pmu->name, pmu->catalog ? upmu_catalog_name(pmu->catalog) : pmu->name};
