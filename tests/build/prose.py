@@ -59,7 +59,7 @@ def reader(path):
         return of_mutants
     if path.endswith((".sh", ".mk", ".tsv", ".asm")) or os.path.basename(path) == "Makefile":
         return of_hashes
-    for suffix, function in ((".c", of_c), (".h", of_c), (".S", of_c), (".py", of_python), (".md", of_document)):
+    for suffix, function in ((".c", of_c), (".h", of_c), (".S", of_c), (".pml", of_c), (".py", of_python), (".md", of_document)):
         if path.endswith(suffix):
             return function
     return None
