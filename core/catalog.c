@@ -47,7 +47,7 @@ static inline uint64_t eight_differ(const uint8_t *text, const char *folded)
 }
 
 /* Whether a folded text begins with these letters: the last eight of them are compared last. */
-static inline bool letters_begin(const uint8_t *text, unsigned count, const char *folded)
+static UPMU_APART_IF_SMALL bool letters_begin(const uint8_t *text, unsigned count, const char *folded)
 {
     unsigned at = 0;
 
@@ -385,25 +385,73 @@ enum upmu_status upmu_catalog_lookup(const struct upmu_catalog *catalog, const c
     return length ? plain_lookup(catalog, plain, length, out_id) : status;
 }
 
+/* Fold a mask's name as wanted_hash() does; false: no mask is called so. */
+static bool fold_mask(const char *name, size_t length, char *folded)
+{
+    uint64_t eight, separators, high = 0;
+    size_t at;
+
+    if (length - 1 >= UPMU_MASK_NAME - 1)
+        return false;
+    for (at = 0; at <= length; at += 8) {
+        if (at + 8 <= length)
+            __builtin_memcpy(&eight, name + at, 8);
+        else
+            eight = last_of(name, (unsigned)length);
+        eight = fold_eight(eight, &separators, &high);
+        __builtin_memcpy(folded + at, &eight, 8);
+    }
+    __builtin_memset(folded + at, 0, 8);
+    folded[length] = UPMU_FOLDED_SEPARATOR;
+    return !(high & UPMU_EACH(0x80));
+}
+
+/* Go to the mask, or other name, that is a folded text; false: there is none. */
+static bool masks_search(struct upmu_masks *masks, const char *folded, unsigned length)
+{
+    const uint8_t *heads = masks->set + masks->heads;
+    unsigned all = masks->count + (masks->set[0] & UPMU_SET_OTHERS), place, i = 0;
+    uint8_t first = (uint8_t)*folded;
+
+    if (!masks->wide) {
+        while (upmu_masks_next(masks))
+            if (upmu_masks_may_be(masks, *folded) &&
+                upmu_codes_begin(masks->file, masks->item.codes, masks->item.count, folded) == length)
+                return true;
+        return false;
+    }
+    for (; i < all; i++) {
+        if (heads[i] != first)
+            continue;
+        place = upmu_half(heads + all + 2 * i);
+        if (place / UPMU_FILE_ROOM == length && letters_begin(masks->set + place % UPMU_FILE_ROOM, length, folded))
+            break;
+    }
+    masks->index = i;
+    masks->class = i < masks->count ? masks->set : NULL;
+    return i < all;
+}
+
+bool upmu_masks_lookup(struct upmu_masks masks, const char *name, size_t length, unsigned *out_mask)
+{
+    char folded[UPMU_MASK_NAME + UPMU_FOLDED_ROOM];
+
+    if (!fold_mask(name, length, folded) || !masks_search(&masks, folded, (unsigned)length))
+        return false;
+    *out_mask = masks.class ? masks.index : upmu_masks_bits(&masks);
+    return *out_mask < masks.count;
+}
+
 bool upmu_catalog_mask_lookup(const struct upmu_catalog *catalog, unsigned row, const char *name, size_t length,
                               unsigned *out_mask)
 {
-    char text[UPMU_NAME_ROOM];
+    const uint8_t *set = row < upmu_own_rows(catalog) ? upmu_row_set(catalog, row) : NULL;
     struct upmu_masks masks;
-    struct upmu_row unused;
-    const uint8_t *set;
 
-    if (!length || !upmu_row_read(catalog, row, &unused, &set) || !set)
+    if (!set)
         return false;
     upmu_masks_begin(upmu_catalog_file(catalog), set, &masks);
-    while (upmu_masks_next(&masks)) {
-        if (upmu_masks_may_be(&masks, name[0]) && upmu_item_spell(masks.file, masks.item, text) == length &&
-            upmu_same_folded(name, text, (unsigned)length)) {
-            *out_mask = masks.class ? masks.index : upmu_masks_bits(&masks);
-            return *out_mask < masks.count;
-        }
-    }
-    return false;
+    return upmu_masks_lookup(masks, name, length, out_mask);
 }
 
 /* ---- Masks into the row ---- */
@@ -428,35 +476,50 @@ static UPMU_INSIDE bool mask_merge(struct upmu_row *row, const struct upmu_mask 
     return true;
 }
 
+/* The class of the next run of masks, and its masks, the first of which is masks->index; NULL: there is none. */
+static UPMU_APART_IF_SMALL const uint8_t *run_next(struct upmu_masks *masks, uint32_t *out_run)
+{
+    unsigned begin = masks->index, count;
+    const uint8_t *run = masks->set + masks->run;
+
+    if (masks->run >= masks->heads || begin >= masks->count)
+        return NULL;
+    count = run[1] & UPMU_RUN_MASKS;
+    if (count > masks->count - begin)
+        count = masks->count - begin;
+    masks->run += 2;
+    masks->index = begin + count;
+    *out_run = (uint32_t)((UINT64_C(1) << masks->index) - (UINT64_C(1) << begin));
+    return upmu_section_at(masks->file, UPMU_SHARED_CLASSES, run[0] & ~UPMU_LAST_RUN);
+}
+
 /*
  * Which masks are in force: those named, and the defaults of groups of which none
  * is.  A named LAST mask refuses masks of later groups; a LAST mask of either kind
  * keeps their defaults away.
  */
-static enum upmu_status masks_complete(const struct upmu_unpacked *row, uint32_t named, uint32_t *out_masks)
+static enum upmu_status masks_complete(struct upmu_masks masks, uint32_t named, uint32_t *out_masks)
 {
-    unsigned count = row->row.mask_count, i, end;
     bool refused = false, closed = false;
+    uint32_t run;
+    const uint8_t *class = run_next(&masks, &run);
 
     *out_masks = 0;
-    if (count < 32 && named >> count)
-        return UPMU_ERR_NO_SUCH_MASK;
-    for (i = 0; i < count;) {
+    while (class) {
         uint32_t taken = 0, defaults = 0;
-        unsigned flags = 0, taken_flags = 0, default_flags = 0;
+        unsigned group = class[2] & UPMU_CLASS_GROUP, flags = 0, taken_flags = 0, default_flags = 0;
 
-        for (end = upmu_mask_group_end(row, i); i < end; i++) {
-            unsigned own = row->mask[i].flags;
-
-            flags |= own;
-            if (named >> i & 1u) {
-                taken |= UINT32_C(1) << i;
-                taken_flags |= own;
-            } else if (own & UPMU_MASK_DEFAULT) {
-                defaults |= UINT32_C(1) << i;
-                default_flags |= own;
+        do {
+            flags |= class[0];
+            if (run & named)
+                taken_flags |= class[0];
+            taken |= run & named;
+            if (class[0] & UPMU_MASK_DEFAULT && run & ~named) {
+                defaults |= run & ~named;
+                default_flags |= class[0];
             }
-        }
+            class = run_next(&masks, &run);
+        } while (class && (class[2] & UPMU_CLASS_GROUP) == group);
         if (taken) {
             if (refused || (taken_flags & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE) && taken & (taken - 1)))
                 return UPMU_ERR_MASKS_EXCLUSIVE;
@@ -473,34 +536,56 @@ static enum upmu_status masks_complete(const struct upmu_unpacked *row, uint32_t
     return UPMU_OK;
 }
 
+/* Merge the masks that are taken into a row; false: they contradict one another. */
+static bool masks_merge(struct upmu_masks masks, uint32_t taken, uint32_t named, struct upmu_row *row)
+{
+    const uint8_t *words = masks.set + masks.words, *class;
+    uint32_t run;
+
+    while (taken && (class = run_next(&masks, &run)) != NULL)
+        for (run &= taken; run; run &= run - 1) {
+            unsigned i = (unsigned)__builtin_ctz(run);
+            struct upmu_mask mask = {.flags = class[0], .cmask = class[1]};
+
+            mask.bits = masks.set[0] & UPMU_SET_WIDE ? upmu_half(words + 2 * i) : words[i];
+            if (mask.flags & UPMU_MASK_PAYLOAD)
+                mask.bits = upmu_payload(masks.file, (unsigned)mask.bits);
+            if (!mask_merge(row, &mask))
+                return false;
+            /* The payload of a named mask is wired; a payload of defaults may be replaced. */
+            if (mask.flags & UPMU_MASK_PAYLOAD && named >> i & 1u)
+                row->flags |= UPMU_ROW_PAYLOAD;
+            taken &= ~(UINT32_C(1) << i);
+        }
+    return true;
+}
+
 enum upmu_status upmu_catalog_merge(const struct upmu_catalog *catalog, struct upmu_event_id id,
                                     struct upmu_row *out_row, uint32_t *out_masks)
 {
     enum upmu_status status;
-    struct upmu_unpacked row;
-    uint32_t masks;
-    unsigned i;
+    struct upmu_row row;
+    struct upmu_masks masks;
+    const uint8_t *set;
+    uint32_t taken = 0;
 
-    if (id.catalogue != upmu_catalog_number(catalog) || !upmu_row_unpack(catalog, id.row, &row))
+    if (id.catalogue != upmu_catalog_number(catalog) || !upmu_row_read(catalog, id.row, &row, &set))
         return UPMU_ERR_NO_SUCH_EVENT;
-    status = masks_complete(&row, id.masks, &masks);
-    if (status)
-        return status;
-    for (i = 0; i < row.row.mask_count; i++) {
-        struct upmu_mask mask;
-
-        if (!(masks >> i & 1u))
-            continue;
-        upmu_mask_read(catalog, &row.mask[i], &mask);
-        if (!mask_merge(&row.row, &mask))
+    row.payload = row.msr ? upmu_payload(upmu_catalog_file(catalog), (unsigned)row.payload) : 0;
+    if (id.masks && (!set || (row.mask_count < UPMU_MASKS && id.masks >> row.mask_count)))
+        return UPMU_ERR_NO_SUCH_MASK;
+    if (set) {
+        upmu_masks_begin(upmu_catalog_file(catalog), set, &masks);
+        masks.index = 0;
+        status = masks_complete(masks, id.masks, &taken);
+        if (status)
+            return status;
+        if (!masks_merge(masks, taken, id.masks, &row))
             return UPMU_ERR_CONTRADICTION;
-        /* The payload of a named mask is wired; a payload of defaults may be replaced. */
-        if (mask.flags & UPMU_MASK_PAYLOAD && id.masks >> i & 1u)
-            row.row.flags |= UPMU_ROW_PAYLOAD;
     }
-    *out_row = row.row;
+    *out_row = row;
     if (out_masks)
-        *out_masks = masks;
+        *out_masks = taken;
     return UPMU_OK;
 }
 

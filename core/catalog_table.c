@@ -516,7 +516,10 @@ bool upmu_masks_find(const struct upmu_catalog *catalog, const uint8_t *set, uns
 bool upmu_row_unpack(const struct upmu_catalog *catalog, unsigned row, struct upmu_unpacked *out)
 {
     const uint8_t *file = upmu_catalog_file(catalog);
+    const uint8_t *words, *class;
+    struct upmu_mask_entry *mask = out->mask;
     struct upmu_masks masks;
+    unsigned index = 0, wide;
 
     if (!upmu_row_read(catalog, row, &out->row, &out->set))
         return false;
@@ -524,16 +527,23 @@ bool upmu_row_unpack(const struct upmu_catalog *catalog, unsigned row, struct up
     if (!out->row.mask_count)
         return true;
     upmu_masks_begin(file, out->set, &masks);
+    words = out->set + masks.words;
+    wide = out->set[0] & UPMU_SET_WIDE;
     /* As many as are unpacked here, not as were counted there: the bytes may change between. */
-    out->row.mask_count = 0;
-    while (upmu_masks_next(&masks) && masks.class) {
-        out->row.mask_count = (uint8_t)(masks.index + 1);
-        out->mask[masks.index] = (struct upmu_mask_entry){
-            (uint16_t)upmu_masks_bits(&masks), masks.class[0], masks.class[1], masks.class[2], (uint8_t)masks.index};
+    for (; masks.run < masks.heads; masks.run += 2) {
+        class = upmu_section_at(file, UPMU_SHARED_CLASSES, out->set[masks.run] & ~UPMU_LAST_RUN);
+        for (masks.left = out->set[masks.run + 1] & UPMU_RUN_MASKS; masks.left-- != 0 && index < masks.count; mask++) {
+            mask->bits = (uint16_t)(wide ? upmu_half(words + 2 * index) : words[index]);
+            mask->flags = class[0];
+            mask->cmask = class[1];
+            mask->class = class[2];
+            mask->last = (uint8_t)index++;
+        }
     }
-    for (unsigned i = out->row.mask_count; i-- > 1;)
-        if (!((out->mask[i - 1].class ^ out->mask[i].class) & UPMU_CLASS_GROUP))
-            out->mask[i - 1].last = out->mask[i].last;
+    out->row.mask_count = (uint8_t)index;
+    while (index-- > 1)
+        if (!((out->mask[index - 1].class ^ out->mask[index].class) & UPMU_CLASS_GROUP))
+            out->mask[index - 1].last = out->mask[index].last;
     return true;
 }
 

@@ -236,6 +236,9 @@ bool upmu_masks_next(struct upmu_masks *masks);
 /* Whether this mask or other name may begin with a letter. */
 bool upmu_masks_may_be(const struct upmu_masks *masks, char first);
 
+/* core/catalog.c: the number of a mask of a set by its name or other name; `masks` stands before the first. */
+bool upmu_masks_lookup(struct upmu_masks masks, const char *name, size_t length, unsigned *out_mask);
+
 /* The bits of this mask, or index of a payload; of another name its mask. */
 unsigned upmu_masks_bits(const struct upmu_masks *masks);
 

@@ -123,6 +123,36 @@ static size_t prefix_length(const struct encoder *encoder)
     return 0;
 }
 
+/* Fewer parts are sooner looked up one text after the other. */
+#define PARTS_OF_MASKS 3u
+
+/*
+ * NAME is a row, and the parts behind it are all unit masks of it, in whatever order.  No longer text is a
+ * name then: tools/catalog_pack.py sees to that.
+ */
+static UPMU_APART bool find_by_masks(struct encoder *encoder, size_t prefix, unsigned parts)
+{
+    const struct upmu_spec *spec = encoder->spec;
+    const struct upmu_spec_part *part = spec->attribute;
+    struct upmu_event_id id;
+    struct upmu_masks masks;
+    const uint8_t *set;
+    unsigned mask;
+
+    if (parts < PARTS_OF_MASKS ||
+        upmu_catalog_lookup(encoder->catalog, encoder->text + prefix, spec->name.length - prefix, &id) != UPMU_OK ||
+        id.masks || !(set = upmu_row_set(encoder->catalog, id.row)))
+        return false;
+    upmu_masks_begin(upmu_catalog_file(encoder->catalog), set, &masks);
+    for (; parts-- != 0; part++) {
+        if (part->value || !upmu_masks_lookup(masks, spec->text + part->position, part->length, &mask))
+            return false;
+        id.masks |= UPMU_BIT32(mask);
+    }
+    encoder->event.id = id;
+    return true;
+}
+
 /* The longest text from NAME on, cut at a ':', that is in the catalogue; its first bytes may be a prefix. */
 static bool find_in_catalog(struct encoder *encoder)
 {
@@ -139,7 +169,8 @@ static bool find_in_catalog(struct encoder *encoder)
         const struct upmu_spec_part *last = parts ? &spec->attribute[parts - 1u] : &spec->name;
 
         if (upmu_catalog_lookup(encoder->catalog, encoder->text + prefix, name_length(encoder, last) - prefix,
-                                &encoder->event.id) == UPMU_OK) {
+                                &encoder->event.id) == UPMU_OK ||
+            (parts == all && find_by_masks(encoder, prefix, all))) {
             encoder->used = UPMU_BIT32(parts) - 1u;
             encoder->prefix = (uint8_t)prefix;
             return upmu_catalog_row(encoder->catalog, encoder->event.id.row, &encoder->row);

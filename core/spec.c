@@ -62,10 +62,10 @@ static const char *skip(const char *at, unsigned use)
     return at;
 }
 
-/* The end of the word at `begin`, without the '/' that perf closes with. */
-static const char *word_end(const char *begin)
+/* The end of a word from somewhere in it on, without the '/' that perf closes with. */
+static const char *word_end(const char *begin, const char *at)
 {
-    const char *end = skip(begin, IN_WORD);
+    const char *end = skip(at, IN_WORD);
 
     return end > begin && end[-1] == '/' ? end - 1 : end;
 }
@@ -110,11 +110,16 @@ static bool parse_name(struct parser *parser)
 {
     struct upmu_spec *spec = &parser->spec;
     const char *name, *end;
+    bool plain;
 
     for (;;) {
-        end = name = word_end(parser->at);
-        while (name > parser->at && name[-1] != '/')
-            name--;
+        name = parser->at;
+        end = skip(name, IN_PLAIN);
+        /* Else there is a unit, or perf's '=' or '/'. */
+        plain = !(uses[(unsigned char)*end] & IN_WORD);
+        if (!plain)
+            for (end = name = word_end(name, end); name > parser->at && name[-1] != '/';)
+                name--;
         if (name > parser->at) {
             if (spec->pmu.length)
                 return false;
@@ -130,7 +135,7 @@ static bool parse_name(struct parser *parser)
         set_part(parser, &spec->pmu, name, end);
         parser->at = end + 2;
     }
-    if (*skip(name, IN_NAME) == '=') {
+    if (!plain && *skip(name, IN_NAME) == '=') {
         spec->name.position = (uint16_t)(name - spec->text);
         return spec->unit.length && !spec->pmu.length;
     }
@@ -145,8 +150,8 @@ static bool parse_name(struct parser *parser)
 static bool add_attribute(struct parser *parser, char separator)
 {
     const char *begin = parser->at;
-    const char *end = word_end(begin);
     const char *equals = skip(begin, IN_NAME);
+    const char *end = word_end(begin, equals);
     struct upmu_spec_part *part = parser->attribute++;
 
     if (parser->spec.attribute_count == UPMU_SPEC_ATTRIBUTES) {

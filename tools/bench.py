@@ -26,6 +26,15 @@ BUDGETS = {
     "place-netburst18-placed-worst": 20000, "place-netburst18-refused-worst": 120000, "pack-skylake24-worst": 5000000,
     "pack-p4_24-worst": 5000000, "pack-p4crowd24-worst": 5000000, "pack-p4tags24-worst": 5000000,
     "pack-zen24-worst": 5000000, "place-p4wild18-refused-worst": 120000,
+    # At most 5 % above what is reached.
+    "name-own-skl-worst": 13290, "name-own-skl-mean": 4540,
+    "name-own-clx-worst": 11850, "name-own-clx-mean": 5430,
+    "name-own-nhm-worst": 12700, "name-own-nhm-mean": 4610,
+    "name-upmu-amd64_fam17h_zen2-worst": 8690, "name-upmu-amd64_fam17h_zen2-mean": 4520,
+    "name-upmu-amd64_k8_revg-worst": 8080, "name-upmu-amd64_k8_revg-mean": 4080,
+    "name-upmu-core-worst": 9310, "name-upmu-core-mean": 4340,
+    "name-upmu-nhm-worst": 8160, "name-upmu-nhm-mean": 4160,
+    "name-upmu-skl-worst": 10390, "name-upmu-skl-mean": 3920,
 }
 
 

@@ -192,6 +192,11 @@ def complete(row):
         row.flags |= ROW_FLAGS["pair"]
 
 
+def consists_of(text, words):
+    """Whether a text consists of some words, each with a separator behind it."""
+    return not text or any(text.startswith(word) and consists_of(text[len(word):], words) for word in words)
+
+
 def check(catalogue):
     """What the tables promise; a mistake stops the packer."""
     seen = {}
@@ -216,6 +221,14 @@ def check(catalogue):
                 text = fold(f"{row.name}_{mask}_")
                 if text.startswith(begin) or begin.startswith(text):
                     sys.exit(f"{catalogue.name}: {row.name} with {mask} begins like {masked[begin].name}")
+    # Unit masks are looked for in any order: no other name may be a masked row's name with masks behind it.
+    words = {begin: [fold(mask) + "_" for mask in [m.name for m in row.masks] + [name for name, _ in row.mask_aliases]]
+             for begin, row in masked.items()}
+    for name in seen:
+        text = fold(name) + "_"
+        for end, letter in enumerate(text[:-1]):
+            if letter == "_" and text[:end + 1] in words and consists_of(text[end + 1:], words[text[:end + 1]]):
+                sys.exit(f"{catalogue.name}: {name} is spelt like {masked[text[:end + 1]].name} with unit masks")
     for name, target, masks in catalogue.aliases:
         if target not in rows:
             sys.exit(f"{catalogue.name}: alias {name} of unknown {target}")

@@ -12,7 +12,7 @@
 
 #include "backends/x86_core/x86_core_rules.h"
 
-#define CONSTRAINTS (sizeof constraints / sizeof constraints[0])
+#define COUNT(rules) (sizeof(rules) / sizeof(rules)[0])
 
 #define ALL_FIXED 0xffff0000u
 
@@ -40,25 +40,50 @@ static const struct {
     (ON(ICL) | ON(GLC) | ON(RWC) | ON(LNC) | ON(CGC) | ON(PTC) | ON(CYC) | ON(GRT) | ON(CMT) | ON(SKT) | ON(DKT) |     \
      ON(AWF))
 
-/* Does the row match the select word? */
+/* Does the row, whose codes match, match the rest of the select word? */
 static bool is_meant(uint64_t config, const struct constraint *row)
 {
     unsigned code = (unsigned)config, umask = row->how & UMASK_IS ? 0xffu : row->umask;
 
-    return (uint8_t)(code - row->event_low) <= row->event_span && !(((code >> 8) ^ row->umask) & umask) &&
+    return !(((code >> 8) ^ row->umask) & umask) &&
            (config & modifiers[row->how & 0xfu].bits) == modifiers[row->how & 0xfu].value;
 }
 
-/* The first row of a kind that applies; NULL: none. */
-static const struct constraint *find_rule(const struct upmu_pmu *pmu, uint64_t config, unsigned kind)
+/* The first of some rows that applies; NULL: none.  Most are of other codes, so codes are compared first. */
+static const struct constraint *find_rule(const struct upmu_pmu *pmu, uint64_t config, const struct constraint *row,
+                                          size_t count)
 {
     uint32_t models = upmu_x86_core_rules(pmu);
 
-    for (const struct constraint *row = constraints; row < constraints + CONSTRAINTS; row++)
-        if ((row->how & 3u) == kind && (model_sets[row->models] & models) && is_meant(config, row))
+    for (; count-- != 0; row++)
+        if ((uint8_t)(config - row->event_low) <= row->event_span && (model_sets[row->models] & models) &&
+            is_meant(config, row))
             return row;
     return NULL;
 }
+
+/* The same of rows in the order of their codes. */
+static const struct constraint *search_rule(const struct upmu_pmu *pmu, uint64_t config, const struct constraint *rows,
+                                            size_t count)
+{
+    unsigned code = (uint8_t)config;
+    size_t first = 0, end = count;
+
+    while (first < end) {
+        size_t middle = (first + end) / 2;
+
+        if (rows[middle].event_low + RULE_SPAN < code)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    while (end < count && rows[end].event_low <= code)
+        end++;
+    return find_rule(pmu, config, rows + first, end - first);
+}
+
+#define FIND_RULE(pmu, config, rules) find_rule(pmu, config, rules, COUNT(rules))
+#define SEARCH_RULE(pmu, config, rules) search_rule(pmu, config, rules, COUNT(rules))
 
 static uint32_t counters_of(const struct constraint *row)
 {
@@ -67,7 +92,7 @@ static uint32_t counters_of(const struct constraint *row)
 
 unsigned upmu_x86_core_payload(const struct upmu_pmu *pmu, uint64_t config, uint64_t *out_bits)
 {
-    const struct constraint *row = find_rule(pmu, config, RULE_EXTRA);
+    const struct constraint *row = SEARCH_RULE(pmu, config, extra_rules);
 
     *out_bits = row ? payload_bits[row->counters] : 0;
     return row ? payload_resources[row->counters] : UPMU_NO_RESOURCE;
@@ -75,8 +100,8 @@ unsigned upmu_x86_core_payload(const struct upmu_pmu *pmu, uint64_t config, uint
 
 void upmu_x86_core_add_payloads(struct upmu_pmu *pmu)
 {
-    for (const struct constraint *row = constraints; row < constraints + CONSTRAINTS; row++)
-        if ((row->how & 3u) == RULE_EXTRA && (model_sets[row->models] & upmu_x86_core_rules(pmu))) {
+    for (const struct constraint *row = extra_rules; row < extra_rules + COUNT(extra_rules); row++)
+        if (model_sets[row->models] & upmu_x86_core_rules(pmu)) {
             unsigned register_row = UPMU_X86_ROW_OFFCORE + payload_resources[row->counters];
 
             upmu_rows_set(pmu->present, register_row);
@@ -96,12 +121,14 @@ uint32_t upmu_x86_core_counters(const struct upmu_pmu *pmu, const struct upmu_ev
     uint32_t counters = pmu->counters;
 
     if (event->attributes & UPMU_ATTR_PRECISE) {
-        row = find_rule(pmu, event->config, RULE_PEBS);
+        row = FIND_RULE(pmu, event->config, pebs_rules);
         if (!row && !(upmu_x86_core_rules(pmu) & PRECISE_BY_DEFAULT))
             return 0;
     }
     if (!row)
-        row = find_rule(pmu, event->config, RULE_PLAIN);
+        row = SEARCH_RULE(pmu, event->config, plain_rules);
+    if (!row)
+        row = FIND_RULE(pmu, event->config, wide_rules);
     if (row)
         counters &= counters_of(row) & ~ALL_METRICS;
     else /* event 00h counts on fixed counters and in metrics only */
@@ -109,7 +136,7 @@ uint32_t upmu_x86_core_counters(const struct upmu_pmu *pmu, const struct upmu_ev
     /* If the event file and the row have no common counter, the row is used (Skylake's C0h/01h). */
     if (event->counters && (counters & (event->counters | ALL_FIXED)))
         counters &= event->counters | ALL_FIXED;
-    row = find_rule(pmu, event->config, RULE_FILE);
+    row = SEARCH_RULE(pmu, event->config, file_rules);
     if (row)
         counters &= counters_of(row) | ALL_FIXED;
     /* Checkpointed counting: on counter 2, and not for both threads. */

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names to register words, by upmu and by libpfm4, the same names in the same run: under
- * callgrind, by tools/bench.py.  libpfm4 is loaded if it is there; else nothing is counted.
+ * Names to register words (upmu_event_parse()): under callgrind, by tools/bench.py.
+ *
+ * name-own-MODEL: every name of a model that a listing shows, and of events with unit masks each mask and as
+ * many of them together as it takes.  Skylake, and the models with the highest mean and worst of all.
+ * name-upmu-MODEL, name-libpfm4-MODEL: libpfm4's names that both encode, in the same run; libpfm4 is loaded if
+ * it is there.
  */
 #include <stdbool.h>
 #include <dlfcn.h>
@@ -9,21 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <upmu/upmu.h>
+#include "core/catalog.h"
 #include "tests/bench/callgrind_count.h"
-
-#if __has_include(<perfmon/pfmlib.h>)
-#include <perfmon/pfmlib.h>
-
-static pfm_err_t (*initialize)(void);
-static pfm_err_t (*pmu_info)(pfm_pmu_t pmu, pfm_pmu_info_t *out);
-static pfm_err_t (*event_info)(int event, pfm_os_t os, pfm_event_info_t *out);
-static int (*event_next)(int event);
-static pfm_err_t (*attribute_info)(int event, int attribute, pfm_os_t os, pfm_event_attr_info_t *out);
-static pfm_err_t (*encode)(const char *name, int levels, pfm_os_t os, void *arguments);
 
 struct name {
     struct upmu_pmu pmu;
-    char text[400];
+    char text[1000];
     bool encoded;
 };
 
@@ -34,6 +29,83 @@ static void do_ours(void *argument)
 
     name->encoded = upmu_event_parse(&name->pmu, name->text, &event, NULL) == UPMU_OK;
 }
+
+/* ---- A model's own names ---- */
+
+static void measure_own(struct name *name, const char *model)
+{
+    char figure[80];
+
+    do_ours(name);
+    if (!name->encoded)
+        return;
+    bench_count_run(do_ours, name);
+    snprintf(figure, sizeof figure, "name-own-%s", model);
+    bench_count_name(figure);
+}
+
+/* An event with each of its masks, and with those together that it takes. */
+static void measure_masks(struct name *name, const char *model, unsigned row, unsigned masks)
+{
+    const struct upmu_catalog *catalog = name->pmu.catalog;
+    char base[UPMU_CATALOG_NAME], together[sizeof name->text - UPMU_CATALOG_NAME], mask[UPMU_CATALOG_NAME];
+    struct upmu_event event;
+
+    upmu_catalog_row_name(catalog, row, base, sizeof base);
+    snprintf(together, sizeof together, "%s", base);
+    for (unsigned i = 0; i < masks; i++) {
+        enum upmu_status status;
+
+        upmu_catalog_mask_name(catalog, row, i, mask, sizeof mask);
+        snprintf(name->text, sizeof name->text, "%s:%s", together, mask);
+        status = upmu_event_parse(&name->pmu, name->text, &event, NULL);
+        if ((status == UPMU_OK || status == UPMU_ERR_MASK_REQUIRED) && strlen(name->text) < sizeof together)
+            memcpy(together, name->text, strlen(name->text) + 1);
+        snprintf(name->text, sizeof name->text, "%s:%s", base, mask);
+        measure_own(name, model);
+    }
+    memcpy(name->text, together, sizeof together);
+    measure_own(name, model);
+}
+
+static void measure_model(const char *model)
+{
+    static struct name name;
+    const struct upmu_catalog *catalog;
+    struct upmu_event_id id;
+    struct upmu_row row;
+    uint32_t cursor = 0;
+    bool alias;
+
+    if (upmu_pmu_by_name(&name.pmu, model) != UPMU_OK || !name.pmu.catalog)
+        exit(1);
+    catalog = name.pmu.catalog;
+    while (upmu_catalog_next(catalog, NULL, &cursor, &id, name.text, sizeof name.text, &alias) == UPMU_OK)
+        measure_own(&name, model);
+    for (unsigned i = 0; i < upmu_catalog_rows(catalog); i++)
+        if (upmu_catalog_row(catalog, i, &row) && row.mask_count)
+            measure_masks(&name, model, i, row.mask_count);
+}
+
+static void measure_models(void)
+{
+    static const char *const models[] = {"skl", "clx", "nhm"};
+
+    for (unsigned i = 0; i < sizeof models / sizeof models[0]; i++)
+        measure_model(models[i]);
+}
+
+/* ---- Beside libpfm4 ---- */
+
+#if __has_include(<perfmon/pfmlib.h>)
+#include <perfmon/pfmlib.h>
+
+static pfm_err_t (*initialize)(void);
+static pfm_err_t (*pmu_info)(pfm_pmu_t pmu, pfm_pmu_info_t *out);
+static pfm_err_t (*event_info)(int event, pfm_os_t os, pfm_event_info_t *out);
+static int (*event_next)(int event);
+static pfm_err_t (*attribute_info)(int event, int attribute, pfm_os_t os, pfm_event_attr_info_t *out);
+static pfm_err_t (*encode)(const char *name, int levels, pfm_os_t os, void *arguments);
 
 static void do_theirs(void *argument)
 {
@@ -126,6 +198,7 @@ int main(void)
     static const pfm_pmu_t tables[] = {PFM_PMU_INTEL_CORE, PFM_PMU_INTEL_NHM, PFM_PMU_INTEL_SKL, PFM_PMU_AMD64_K8_REVG,
                                        PFM_PMU_AMD64_FAM17H_ZEN2};
 
+    measure_models();
     if (!load())
         return 0;
     for (unsigned i = 0; i < sizeof tables / sizeof tables[0]; i++)
@@ -137,6 +210,7 @@ int main(void)
 
 int main(void)
 {
+    measure_models();
     return 0;
 }
 

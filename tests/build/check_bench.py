@@ -10,7 +10,7 @@ import re
 import shutil
 import sys
 
-from checklib import Skip, check, main, run
+from checklib import Skip, check, main, read, run
 
 
 EVERY = os.environ.get("BENCH_EVERY", "10")
@@ -50,6 +50,25 @@ def register_accesses_are_within_their_budgets_on_two_cpus():
 @check
 def every_lookup_is_within_its_limit():
     return over("--instructions", "instructions.lookup") + over("--instructions", "instructions.row")
+
+
+@check
+def names_to_register_words_are_within_their_budgets_and_readme_shows_them():
+    complaints = over("--instructions", "instructions.name")
+    if MEASURED["--instructions"][0] > 1:
+        return complaints
+    values = dict(re.findall(r"^instructions\.name-own-(\S+)\t(\d+)\t", MEASURED["--instructions"][1], re.M))
+    shown = re.findall(r"^\| name → words, all ([\d,]+) names of [^|]*\(`(\w+)`\) \| ([\d,]+) \| ([\d,]+) \|$",
+                       read("README.md"), re.M)
+    if {row[1] for row in shown} != {name.rsplit("-", 1)[0] for name in values}:
+        complaints.append("README.md does not show the models that are measured")
+    for calls, model, mean, worst in shown:
+        for what, text in (("calls", calls), ("mean", mean), ("worst", worst)):
+            value, number = int(values.get(f"{model}-{what}", 0)), int(text.replace(",", ""))
+            # Another release of the compiler makes a little more or less.
+            if abs(value - number) * 33 > value:
+                complaints.append(f"README.md: {model}, {what}: {number}, measured {value}")
+    return complaints
 
 
 @check

@@ -3,6 +3,7 @@
 """Catalogues in a build: their bytes, and builds that choose some of them."""
 import os
 import re
+import sys
 
 from checklib import ROOT, check, files, library_sources, main, read, run
 
@@ -69,6 +70,21 @@ def built(events):
     if code:
         return output, 0
     return run([f"{WORK}/main"])[1], size
+
+
+@check
+def a_name_spelt_like_an_event_with_its_masks_is_refused():
+    """Masks are looked for in any order behind an event's name: such a name would never be found, or the event would not."""
+    os.makedirs(WORK, exist_ok=True)
+    complaints = []
+    for name, refused in (("EVENT.B.A", True), ("EVENT.OTHER_B.A", True), ("EVENT.B.C", False), ("EVENT.BA", False)):
+        with open(f"{WORK}/made.tsv", "w", encoding="ascii") as file:
+            file.write("# catalogue: made 300\nE\tEVENT\t0x10\t0x00\t0\t-\t0x0\t0x0\t0x0\nM\tA\t0x1\t0\t-\t0\n"
+                       f"M\tB\t0x2\t0\t-\t0\nN\tOTHER_B\tB\nE\t{name}\t0x11\t0x00\t0\t-\t0x0\t0x0\t0x0\n")
+        code, output = run([sys.executable, "tools/catalog_pack.py", "--blob", f"{WORK}/made.bin", f"{WORK}/made.tsv"])
+        if (code != 0 and "is spelt like EVENT with unit masks" in output) != refused or (code != 0) != refused:
+            complaints.append(f"{name}: exit code {code}: {output}")
+    return complaints
 
 
 @check

@@ -14,6 +14,7 @@
 
 #include "backends/x86_core/x86_core.h"
 #include "core/backend.h"
+#include "core/catalog.h"
 #include "tests/common/share.h"
 
 static const char *const pmu_names[] = { "core", "coreduo", "nhm", "wsm", "skl", "icl", "ix86arch" };
@@ -1027,6 +1028,85 @@ static void random_text_never_harms_and_refusals_change_nothing(void **state)
             fail_msg("status %u never seen", i);
 }
 
+/* ---- Unit masks in any order ---- */
+
+#define TOGETHER 6u
+
+/* Texts of a row with masks that it takes together, in the order of the row and backwards; how many masks. */
+static unsigned write_masks(const struct upmu_pmu *pmu, unsigned row, unsigned masks, char *forwards, char *backwards,
+                            size_t size)
+{
+    char name[UPMU_CATALOG_NAME], mask[UPMU_CATALOG_NAME], tried[800], tail[600] = "";
+    struct upmu_event event;
+    unsigned count = 0;
+
+    upmu_catalog_row_name(pmu->catalog, row, name, sizeof name);
+    snprintf(forwards, size, "%s", name);
+    for (unsigned i = 0; i < masks && count < TOGETHER; i++) {
+        enum upmu_status status;
+
+        upmu_catalog_mask_name(pmu->catalog, row, i, mask, sizeof mask);
+        snprintf(tried, sizeof tried, "%s:%s", forwards, mask);
+        status = upmu_event_parse(pmu, tried, &event, NULL);
+        if (status != UPMU_OK && status != UPMU_ERR_MASK_REQUIRED)
+            continue;
+        assert_true(snprintf(forwards, size, "%s", tried) < (int)size);
+        snprintf(tried, sizeof tried, ":%s%s", mask, tail);
+        memcpy(tail, tried, sizeof tail);
+        count++;
+    }
+    assert_true(snprintf(backwards, size, "%s%s", name, tail) < (int)size);
+    return count;
+}
+
+/*
+ * Masks are looked up with the event if they stand in the order of the row, and one by one if not: a mask that is
+ * lost or another one there makes another event.
+ */
+static void unit_masks_in_any_order_are_the_same_event(void **state)
+{
+    char forwards[600], backwards[600];
+    unsigned compared = 0;
+    const char *name;
+
+    (void)state;
+    for (unsigned k = 0; (name = upmu_pmu_known(k)) != NULL; k++) {
+        static struct upmu_pmu pmu;
+        struct upmu_event one, other;
+        struct upmu_row row;
+
+        if (upmu_pmu_by_name(&pmu, name) != UPMU_OK || !pmu.catalog)
+            continue;
+        for (unsigned i = 0; upmu_catalog_row(pmu.catalog, i, &row); i++) {
+            if (row.mask_count < 3 || write_masks(&pmu, i, row.mask_count, forwards, backwards, sizeof forwards) < 3 ||
+                upmu_event_parse(&pmu, forwards, &one, NULL) != UPMU_OK)
+                continue;
+            if (upmu_event_parse(&pmu, backwards, &other, NULL) != UPMU_OK || memcmp(&one, &other, sizeof one) != 0)
+                fail_msg("%s: %s is not %s", name, backwards, forwards);
+            compared++;
+            memcpy(backwards + strlen(backwards), ":SLARTIBARTFAST", sizeof ":SLARTIBARTFAST");
+            assert_int_equal(upmu_event_parse(&pmu, backwards, &other, NULL), UPMU_ERR_NO_SUCH_MASK);
+        }
+    }
+    printf("%u events\n", compared);
+    assert_true(compared > 200);
+}
+
+/* A listed name that begins like an event with one of its masks is found behind no fewer parts. */
+static void a_longer_name_wins_over_an_event_with_masks(void **state)
+{
+    struct upmu_event one, other;
+    static struct upmu_pmu pmu;
+
+    (void)state;
+    assert_int_equal(upmu_pmu_by_name(&pmu, "clx"), UPMU_OK);
+    assert_int_equal(upmu_event_parse(&pmu, "OFFCORE_RESPONSE.PF_L3_RFO.L3_HIT.SNOOP_HIT_WITH_FWD:u", &one, NULL),
+                     UPMU_OK);
+    assert_int_equal(upmu_event_parse(&pmu, "OFFCORE_RESPONSE:PF_L3_RFO:L3_HIT:SNOOP_HIT_WITH_FWD:u", &other, NULL),
+                     UPMU_OK);
+    assert_memory_equal(&one, &other, sizeof one);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1065,6 +1145,8 @@ int main(void)
         cmocka_unit_test(every_status_has_words_of_its_own),
         cmocka_unit_test(counters_have_names),
         cmocka_unit_test(random_text_never_harms_and_refusals_change_nothing),
+        cmocka_unit_test(unit_masks_in_any_order_are_the_same_event),
+        cmocka_unit_test(a_longer_name_wins_over_an_event_with_masks),
     };
 
     return cmocka_run_group_tests_name("encode", tests, describe_all, NULL);
