@@ -396,6 +396,7 @@ enum upmu_status upmu_run_fail(struct upmu_cpu *cpu, struct upmu_session *sessio
     upmu_session_become(session, UPMU_SESSION_STOPPED);
     session->full = 0;
     upmu_run_tag(cpu, session->counters, 0);
+    cpu->running |= session->counters; /* (They were taken: what is published next forgets them.) */
     upmu_schedule_publish(cpu);
     upmu_claims_trim(cpu, false);
     if (!cpu->in_handler)

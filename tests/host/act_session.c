@@ -130,11 +130,26 @@ static void next_set(struct host_session *session, struct lots *lots)
 
 /* ---- A program reads for itself ---- */
 
+/* The kernel takes the session from the program in its middle. */
+static void interrupt_reader(void)
+{
+    struct host_session *session = self->reading;
+
+    if (!lots_one_in(&self->noise, 6) || !act_begin(session, true))
+        return;
+    if (lots_below(&self->noise, 2))
+        stop(session);
+    else
+        (void)detach(session);
+    act_end(session);
+}
+
 uint64_t host_user_rdpmc(uint32_t index)
 {
     uint64_t value = 0;
 
     hooks_program();
+    interrupt_reader();
     if (!here()->user_rdpmc && !host.setting.no_allow)
         rules_fail(RULE_USER, "RDPMC %x of a program on CPU %u faults: CR4.PCE is clear", (unsigned)index, self->cpu);
     if (!host.setting.family->rdpmc(host.hardware, self->cpu, index, &value))
@@ -159,6 +174,7 @@ static void user_read(struct host_session *session, struct lots *lots)
         return;
     low = set->event[i].low;
     session->readers++;
+    self->reading = session;
     self->stay++;
     if (upmu_user_read(session->page, i, false, &value) && set->set == session->session->active &&
         writes == session->writes && !session->spoiled && !session->changed) {

@@ -63,6 +63,16 @@ static void check_own(const struct host_cpu *cpu)
                    self->cpu);
 }
 
+/* (What a fault left running on its core interrupts, too.) */
+static bool core_has_faulted(const struct host_cpu *cpu)
+{
+    bool faulted = false;
+
+    for (unsigned i = 0; i < host.setting.cpus; i++)
+        faulted |= host.cpu[i].faulted && rules_share(i, (unsigned)(cpu - host.cpu));
+    return faulted;
+}
+
 /*
  * Another source's, come at a time and answered so: long after all that could overflow it is not taken, nor is one of
  * ours awaited.  (Where no interrupts come at all, K7 model 1, it finds what overflowed long ago; a write that
@@ -70,8 +80,8 @@ static void check_own(const struct host_cpu *cpu)
  */
 static void check_foreign(struct host_cpu *cpu, uint64_t time_ns, enum upmu_pmi answer)
 {
-    if (host.setting.no_clock || cpu->overdue || cpu->calls || core_is_left(cpu) || !cpu->cpu ||
-        cpu->faulted || !host.verdict->figures.own || time_ns <= cpu->last_own_ns + WINDOW_NS)
+    if (host.setting.no_clock || cpu->overdue || cpu->flagged || cpu->calls || core_is_left(cpu) || !cpu->cpu ||
+        core_has_faulted(cpu) || !host.verdict->figures.own || time_ns <= cpu->last_own_ns + WINDOW_NS)
         return;
     host.verdict->figures.strange++;
     if (rules_on(RULE_INTERRUPT) && answer != UPMU_PMI_NOT_OURS)
@@ -110,6 +120,7 @@ static void enter_interrupt(struct host_cpu *cpu, bool own)
     }
     /* Without a clock another source's NMI that is answered STALE uses up the answer: session.h, UPMU_PMI_STALE. */
     cpu->used_up += host.setting.no_clock && answer == UPMU_PMI_STALE && (claimed || !own);
+    cpu->flagged &= answer != UPMU_PMI_HANDLED;
     cpu->irq_off = irq_off;
     cpu->in_nmi = cpu->in_vector = false;
 }

@@ -29,7 +29,7 @@
 #else
 #define SEEDS 160
 #define STEPS 3000
-#define OPEN "43,128"
+#define OPEN ""
 #endif
 
 static const struct hardware_family *const families[] = {HOST_FAMILIES};

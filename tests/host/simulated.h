@@ -282,6 +282,7 @@ struct host_cpu {
     uint8_t thread, coming; /* HOST_NONE: none comes */
     unsigned calls;         /* of the library, under way here */
     bool noisy;             /* much happens inside the call under way */
+    bool flagged;           /* the host gave a counter back, whose overflow flag may be set */
     bool left;              /* firmware's leavings are on it */
     bool faulted;           /* registers need not be as they were found */
     bool half_awake;        /* its last suspend or resume failed: what was found is older */
@@ -315,6 +316,7 @@ struct worker {
     bool busy, nested, serving;
     unsigned stay; /* it may not move to another CPU now */
     const struct step *step;
+    struct host_session *reading; /* whose page a program on it reads */
     struct lots noise;
     uint32_t blocks; /* until the next point inside code */
     uint64_t hooks;  /* of this step */

@@ -50,6 +50,8 @@ void steps_setting(uint64_t seed, const struct hardware_family *family, unsigned
     s->handler_faults = ONE_OF(&lots, 0, 0, 0, 0, 0, 0, 0, 30);
     for (unsigned theme = 0; theme < THEMES; theme++)
         s->themes |= (uint32_t)lots_one_in(&lots, theme == THEME_STATIC ? 3 : 4) << theme;
+    if (setting_has(s, THEME_LONG) && s->strangers < 4000)
+        s->strangers = 0;
 }
 
 /* How often each kind is drawn, and its word. */
@@ -93,9 +95,9 @@ static const struct {
 };
 
 /* In half of the runs some kinds come more often than else, and some not at all. */
-static unsigned draw_weights(struct lots *lots, unsigned *weights)
+static unsigned draw_weights(const struct setting *setting, struct lots *lots, unsigned *weights)
 {
-    bool even = lots_below(lots, 2);
+    bool even = lots_below(lots, 2), is_long = setting_has(setting, THEME_LONG);
     unsigned sum = 0;
 
     for (unsigned kind = 0; kind < STEP_KINDS; kind++) {
@@ -104,6 +106,10 @@ static unsigned draw_weights(struct lots *lots, unsigned *weights)
         weights[kind] = kinds[kind].weight;
         if (!even && lot < 2)
             weights[kind] *= lot ? 5 : kind > STEP_STOP && kind != STEP_COME && kind != STEP_WAKE ? 0 : 1;
+        /* (Flags that wait for hours, registers that fault beside the host's.) */
+        if ((is_long && (kind == STEP_TIME || kind == STEP_FOREIGN)) ||
+            ((is_long || setting->handler_faults) && (kind == STEP_RESERVE || kind == STEP_UNRESERVE)))
+            weights[kind] *= 4;
         sum += weights[kind];
     }
     return sum;
@@ -116,7 +122,7 @@ void steps_make(const struct setting *setting, struct step *steps, unsigned coun
 
     /* (A drawn state: else neighbouring seeds have the same steps, one draw later.) */
     lots.state = lots_draw(&lots);
-    sum = draw_weights(&lots, weights);
+    sum = draw_weights(setting, &lots, weights);
     for (unsigned i = 0; i < count; i++) {
         struct step *step = &steps[i];
         unsigned at = lots_below(&lots, sum), kind = 0;
@@ -178,10 +184,9 @@ void steps_tell_setting(const struct setting *s, char *buffer, size_t size)
         s->family->name, s->family->models[s->model].name, s->cpus, s->options.garbage ? ", garbage" : "",
         s->options.hypervisor ? ", hypervisor" : "", s->options.lost_flags ? ", flags lost" : "",
         s->vector ? "on a vector" : "as NMIs", s->options.late, s->kernel_mode ? "" : ", not in ring 0", s->yields,
-        s->blocks, s->strangers, s->ticks, s->preempts, s->noise, s->faults,
-        s->handler_faults, s->leavings, (unsigned)s->themes,
-        s->no_irq ? ", no irq_save" : "", s->no_rdpmc ? ", no rdpmc" : "", s->no_clock ? ", no clock" : "",
-        s->no_remote ? ", no run_on_cpu" : "", s->no_allow ? ", no allow_rdpmc" : "",
+        s->blocks, s->strangers, s->ticks, s->preempts, s->noise, s->faults, s->handler_faults, s->leavings,
+        (unsigned)s->themes, s->no_irq ? ", no irq_save" : "", s->no_rdpmc ? ", no rdpmc" : "",
+        s->no_clock ? ", no clock" : "", s->no_remote ? ", no run_on_cpu" : "", s->no_allow ? ", no allow_rdpmc" : "",
         s->no_request ? ", no request_tick" : "", s->no_rearm ? ", no pmi_rearm" : "",
         s->quiet_sessions ? ", no sampling" : "");
 }

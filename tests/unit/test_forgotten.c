@@ -192,6 +192,19 @@ static void running(struct fixture *f)
     close_it(f);
 }
 
+/* A write stops it and starts it again: one event goes on from its value, the next is loaded. */
+static void written(struct fixture *f)
+{
+    assert_int_equal(upmu_session_add(f->session, "instructions", NULL), UPMU_OK);
+    furnish(f, 100);
+    on_cpu(f, f->session);
+    for (unsigned i = 0; i < 3; i++) {
+        work(f, 50);
+        (void)!upmu_session_write(f->session, 1, 0);
+    }
+    close_it(f);
+}
+
 /* Both have pages; the other one leaves the list of them first, by a stop. */
 static void beside_one_with_a_page(struct fixture *f)
 {
@@ -410,6 +423,7 @@ static const struct life {
 } lives[] = {
     {"started and stopped", started_and_stopped},
     {"running", running},
+    {"written", written},
     {"beside one with a page", beside_one_with_a_page},
     {"closed from another CPU", closed_from_another_cpu},
     {"with sets", with_sets},
