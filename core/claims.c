@@ -186,7 +186,7 @@ static bool restore(struct upmu_cpu *cpu, uint32_t counters)
 bool upmu_claims_restore(struct upmu_cpu *cpu)
 {
     struct upmu_domain *domain = upmu_cpu_domain(cpu);
-    uint32_t counters = cpu->used;
+    uint32_t counters = cpu->used, used;
     bool last, fine;
 
     if (!domain) {
@@ -195,12 +195,13 @@ bool upmu_claims_restore(struct upmu_cpu *cpu)
     }
     __atomic_fetch_or(&domain->used, counters & cpu->pmu->shared_counters, __ATOMIC_RELAXED);
     last = upmu_domain_end(domain, cpu->domain_slot);
+    used = __atomic_load_n(&domain->used, __ATOMIC_RELAXED);
     upmu_bank_inherit(&cpu->bank, last);
     /* No CPU has written what is still the firmware's, and it may be running. */
-    for (uint32_t rest = cpu->firmware & ~domain->used & cpu->pmu->shared_counters; rest; rest &= rest - 1u)
+    for (uint32_t rest = cpu->firmware & ~used & cpu->pmu->shared_counters; rest; rest &= rest - 1u)
         cpu->bank.state[cpu->pmu->counter[upmu_bits_lowest(rest)].select_row] &= (uint8_t)~UPMU_ROW_FOUND;
     /* (What was used may be the host's now.) */
-    counters = last ? (counters | domain->used) & ~cpu->watchdog : counters & ~cpu->pmu->shared_counters;
+    counters = last ? (counters | used) & ~cpu->watchdog : counters & ~cpu->pmu->shared_counters;
     spare_watchdog(cpu);
     fine = restore(cpu, counters);
     if (last)

@@ -209,14 +209,15 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
             machine->lives = 1;
         cpu->life = machine->lives;
         /* (Who might read here before is not known any more.) */
-        cpu->user_reads = UPMU_USER_PAGES && machine->pages ? 2 : 0;
+        cpu->user_reads = UPMU_USER_PAGES && upmu_user_pages_any(machine) ? 2 : 0;
         UPMU_BARRIER();
         cpu->live = 1;
     } else if (cpu->pmu) {
         if (status != UPMU_ERR_NO_PMU) {
             (void)upmu_claims_restore(cpu);
             cpu->pmu = NULL;
-            machine->pmu_count = pmus;
+            if (machine->pmu_count != pmus)
+                __atomic_store_n(&machine->pmu_count, pmus, __ATOMIC_RELAXED);
         }
         leave_domain(cpu);
     }

@@ -111,7 +111,7 @@ void upmu_domain_disown(struct upmu_domain *domain, unsigned row)
 
 void upmu_domain_forget(struct upmu_domain *domain)
 {
-    domain->used = 0;
+    __atomic_store_n(&domain->used, 0, __ATOMIC_RELAXED);
     memset(domain->known, 0, sizeof domain->known);
 }
 

@@ -42,7 +42,7 @@ void upmu_local_leave(struct upmu_cpu *cpu, uintptr_t state)
     do {
         if (cpu->deferred | cpu->mask_due)
             upmu_schedule_replay(cpu);
-        if (UPMU_USER_PAGES && (cpu->machine->pages || cpu->pages || cpu->user_reads))
+        if (UPMU_USER_PAGES && (upmu_user_pages_any(cpu->machine) || cpu->pages || cpu->user_reads))
             upmu_user_pages_write(cpu);
         UPMU_BARRIER();
         cpu->busy = 0;

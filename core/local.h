@@ -34,8 +34,8 @@ void upmu_local_leave(struct upmu_cpu *cpu, uintptr_t state);
 /* The same, mostly without anything to replay. */
 static inline void upmu_local_end(struct upmu_cpu *cpu, const struct upmu_port *port, uintptr_t state)
 {
-    if (__builtin_expect((cpu->deferred | cpu->mask_due) || cpu->machine->pages || cpu->pages ||
-                             cpu->user_reads, 0)) {
+    if (__builtin_expect((cpu->deferred | cpu->mask_due) || __atomic_load_n(&cpu->machine->pages, __ATOMIC_RELAXED) ||
+                             cpu->pages || cpu->user_reads, 0)) {
         upmu_local_leave(cpu, state);
         return;
     }

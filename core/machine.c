@@ -96,7 +96,7 @@ static enum upmu_status find_pmu(struct upmu_machine *machine, struct upmu_pmu *
         pmu->imported = place->imported;
         if (i == machine->pmu_count) {
             memcpy(place, pmu, sizeof *place);
-            machine->pmu_count++;
+            __atomic_store_n(&machine->pmu_count, (uint8_t)(i + 1u), __ATOMIC_RELEASE); /* sessions may look for it */
         }
         if (memcmp(place, pmu, sizeof *pmu) == 0) {
             *out_pmu = place;

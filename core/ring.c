@@ -60,7 +60,8 @@ static void put_header(struct upmu_ring *ring, uint32_t at, uint32_t bytes, enum
 /* The position for a record of `bytes`; false: no room.  May skip to the start of the buffer. */
 static bool find_room(const struct upmu_ring *ring, uint32_t bytes, uint32_t *out_at, bool *out_pad)
 {
-    uint32_t head = ring->head, tail = ring->tail;
+    /* (What the reader has left is written only after it has.) */
+    uint32_t head = ring->head, tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
 
     *out_pad = false;
     *out_at = head;
@@ -117,7 +118,7 @@ bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const 
         bytes += EXTENSION_BYTES + 8u * upmu_bits_count(values);
     }
     if (!find_room(ring, bytes, &at, &pad)) {
-        ring->lost = ring->lost + 1u;
+        __atomic_store_n(&ring->lost, ring->lost + 1u, __ATOMIC_RELAXED);
         return false;
     }
     if (pad && ring->head < ring->bytes)
@@ -201,7 +202,7 @@ void upmu_ring_drop(struct upmu_ring *ring)
 
 uint32_t upmu_ring_lost(const struct upmu_ring *ring)
 {
-    return ring->lost;
+    return __atomic_load_n(&ring->lost, __ATOMIC_RELAXED);
 }
 
 #else

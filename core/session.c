@@ -143,7 +143,7 @@ static enum upmu_status add_one_event(struct upmu_session *session, struct upmu_
 
     if (session->state != UPMU_SESSION_DETACHED)
         status = UPMU_ERR_STATE;
-    else if (!session->machine || !session->machine->pmu_count)
+    else if (!session->machine || !__atomic_load_n(&session->machine->pmu_count, __ATOMIC_ACQUIRE))
         status = UPMU_ERR_NO_PMU;
     else if (set->count == UPMU_SET_EVENTS)
         status = UPMU_ERR_NO_SPACE;
@@ -179,16 +179,17 @@ static enum upmu_status encode_next(struct upmu_session *session, const char *li
 {
     const struct upmu_machine *machine = session->machine;
     struct upmu_spec spec;
-    unsigned i = session->pmu, next = 0;
+    unsigned i = session->pmu, next = 0, count;
     enum upmu_status status = upmu_spec_next(list, cursor, &spec, &session->why);
 
     if (status != UPMU_OK)
         return status;
-    if (!machine || !machine->pmu_count)
+    count = machine ? __atomic_load_n(&machine->pmu_count, __ATOMIC_ACQUIRE) : 0u;
+    if (!count)
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
     do
         status = upmu_event_encode(&machine->pmu[i], &spec, out_event, &session->why);
-    while (status == UPMU_ERR_NO_SUCH_PMU && (i = next++) < machine->pmu_count);
+    while (status == UPMU_ERR_NO_SUCH_PMU && (i = next++) < count);
     if (status == UPMU_OK)
         (void)upmu_why_refuse(&session->why, status, NULL, list, spec.name.position,
                               spec.end - (size_t)spec.name.position);
@@ -514,18 +515,19 @@ static bool start_quickly(struct upmu_cpu *cpu, struct upmu_session *session)
 /* Without the detours of a call that may have to go elsewhere, place, or wait; false: nothing was done. */
 static bool call_quickly(struct upmu_session *session, bool start)
 {
-    struct upmu_cpu *cpu = session->cpu;
+    /* (That may be another CPU, which just comes up: nothing of it is looked at before it is known to be here.) */
+    struct upmu_cpu *cpu = __atomic_load_n(&session->cpu, __ATOMIC_RELAXED);
+    const struct upmu_port *port = cpu ? session->machine->port : NULL;
     uintptr_t irq;
     bool done = false;
 
-    if (!cpu || cpu->domain || session->why.status != UPMU_OK ||
-        !upmu_local_try(cpu, cpu->bank.port, &irq))
+    if (!cpu || session->why.status != UPMU_OK || !upmu_local_try(cpu, port, &irq))
         return false;
-    if (session->cpu == cpu && !upmu_turns_wanted(cpu))
+    if (session->cpu == cpu && !cpu->domain && !upmu_turns_wanted(cpu))
         done = start ? start_quickly(cpu, session) : upmu_transition_stop(cpu, session);
     if (done)
         session->why.status = session->error;
-    upmu_local_end(cpu, cpu->bank.port, irq);
+    upmu_local_end(cpu, port, irq);
     return done;
 }
 

@@ -90,12 +90,12 @@ void upmu_session_placed(struct upmu_cpu *cpu, struct upmu_session *session);
 /* It has a target: attached, but perhaps nowhere now. */
 static inline bool upmu_session_attached(const struct upmu_session *session)
 {
-    return session->ties & UPMU_TIED;
+    return __atomic_load_n(&session->ties, __ATOMIC_ACQUIRE) & UPMU_TIED;
 }
 
 static inline bool upmu_session_dropped(const struct upmu_session *session)
 {
-    return session->ties & UPMU_DROPPED;
+    return __atomic_load_n(&session->ties, __ATOMIC_RELAXED) & UPMU_DROPPED;
 }
 
 static inline void upmu_session_tie(struct upmu_session *session)
@@ -201,7 +201,7 @@ static inline bool upmu_session_is_chain(const struct upmu_session *session)
 /* The same of one that has its tags, has no page and does not wait. */
 static inline void upmu_session_link_quickly(struct upmu_cpu *cpu, struct upmu_session *session)
 {
-    session->cpu = cpu;
+    __atomic_store_n(&session->cpu, cpu, __ATOMIC_RELAXED); /* a call elsewhere may look where it has to go */
     session->counters = 0;
     session->next = cpu->sessions;
     session->link = &cpu->sessions;

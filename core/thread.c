@@ -164,8 +164,8 @@ static void unlink_all(struct upmu_cpu *cpu, struct upmu_thread *thread)
         if (session->thread == thread)
             unlink_waiting(cpu, session);
     }
-    thread->cpu = NULL;
-    if (!thread->sessions || !upmu_thread_hold(thread))
+    __atomic_store_n(&thread->cpu, NULL, __ATOMIC_RELAXED);
+    if (!__atomic_load_n(&thread->sessions, __ATOMIC_RELAXED) || !upmu_thread_hold(thread))
         return;
     dropped = take_dropped(thread);
     upmu_thread_release(thread);
@@ -175,7 +175,7 @@ static void unlink_all(struct upmu_cpu *cpu, struct upmu_thread *thread)
 /* Its last session may leave at any moment where its list is not held: what comes second loses track. */
 static UPMU_APART void come(struct upmu_cpu *cpu, struct upmu_thread *thread)
 {
-    cpu->current = thread;
+    __atomic_store_n(&cpu->current, thread, __ATOMIC_RELAXED);
     (void)__atomic_exchange_n(&thread->cpu, cpu, __ATOMIC_SEQ_CST);
     if (!__atomic_load_n(&thread->sessions, __ATOMIC_SEQ_CST))
         lose_track(thread);
@@ -277,15 +277,17 @@ static bool switch_quickly(struct upmu_cpu *cpu, struct upmu_thread *prev, struc
 {
     bool done = false;
 
-    if (upmu_cpu_domain(cpu) || upmu_turns_wanted(cpu) || (UPMU_USER_PAGES && cpu->machine->pages) ||
+    if (upmu_cpu_domain(cpu) || upmu_turns_wanted(cpu) || (UPMU_USER_PAGES && upmu_user_pages_any(cpu->machine)) ||
         !upmu_thread_hold(prev))
         return false;
     if (upmu_thread_hold(next)) {
         done = cpu->work ? exchange_threads(upmu_cpu_plan(cpu), cpu, prev, next) : exchange_on_stack(cpu, prev, next);
         if (done) {
-            cpu->current = next->sessions ? next : NULL;
-            __atomic_store_n(&next->cpu, cpu->current ? cpu : NULL, __ATOMIC_SEQ_CST);
-            prev->cpu = NULL;
+            bool has_sessions = next->sessions;
+
+            __atomic_store_n(&cpu->current, has_sessions ? next : NULL, __ATOMIC_RELAXED);
+            __atomic_store_n(&next->cpu, has_sessions ? cpu : NULL, __ATOMIC_SEQ_CST);
+            __atomic_store_n(&prev->cpu, NULL, __ATOMIC_RELAXED);
         }
         upmu_thread_release(next);
     }
@@ -311,7 +313,7 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
     if (status != UPMU_OK)
         return status;
     if (UPMU_USER_PAGES) {
-        next->reads = next->reads && cpu->machine->pages;
+        next->reads = next->reads && upmu_user_pages_any(cpu->machine);
         cpu->readers = (uint8_t)((cpu->readers & UPMU_READS_CPU) | (next->reads ? UPMU_READS_THREAD : 0));
     }
     if (cpu->live) {
@@ -388,8 +390,8 @@ enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct
     session->next_of_thread = thread->sessions;
     __atomic_store_n(&thread->sessions, session, __ATOMIC_RELEASE);
     if (cpu) {
-        thread->cpu = cpu;
-        cpu->current = thread;
+        __atomic_store_n(&thread->cpu, cpu, __ATOMIC_RELAXED);
+        __atomic_store_n(&cpu->current, thread, __ATOMIC_RELAXED);
         upmu_session_link(cpu, session);
     }
     upmu_thread_release(thread);

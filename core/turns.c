@@ -15,9 +15,10 @@
 /* Sessions that nobody controls any more. */
 static void bury_zombies(struct upmu_cpu *cpu)
 {
+    bool bury = __atomic_load_n(&cpu->machine->dropped, __ATOMIC_RELAXED) != 0;
     struct upmu_session *next;
 
-    for (struct upmu_session *session = cpu->machine->dropped ? cpu->sessions : NULL; session; session = next) {
+    for (struct upmu_session *session = bury ? cpu->sessions : NULL; session; session = next) {
         next = session->next;
         if (upmu_session_dropped(session))
             (void)upmu_session_leave(cpu, session, false); /* (or with the next tick) */
@@ -232,7 +233,7 @@ static void rotate(struct upmu_cpu *cpu)
 /* Sessions of the thread that runs, which a call held when it was switched to. */
 static void join_current(struct upmu_cpu *cpu)
 {
-    struct upmu_thread *thread = cpu->current;
+    struct upmu_thread *thread = __atomic_load_n(&cpu->current, __ATOMIC_RELAXED);
 
     if (!thread || !upmu_thread_hold(thread))
         return;

@@ -141,7 +141,7 @@ static void allow_readers(struct upmu_cpu *cpu)
         } else if (session->page) {
             cpu->readers |= UPMU_READS_CPU;
         }
-    if (!cpu->machine->pages)
+    if (!upmu_user_pages_any(cpu->machine))
         cpu->readers = 0;
     any = cpu->readers != 0;
     if (any && cpu->live)

@@ -11,6 +11,12 @@
 #define UPMU_READS_CPU 1u
 #define UPMU_READS_THREAD 2u
 
+/* Is any page published?  (One that is just being published is seen by the next call.) */
+static inline bool upmu_user_pages_any(const struct upmu_machine *machine)
+{
+    return __atomic_load_n(&machine->pages, __ATOMIC_RELAXED) != 0;
+}
+
 /* At the end of a local call: pages of sessions that run or ran here, and the right to execute RDPMC. */
 void upmu_user_pages_write(struct upmu_cpu *cpu);
 

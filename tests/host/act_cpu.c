@@ -133,6 +133,16 @@ static uint32_t reserved_here(unsigned number, const struct upmu_cpu *upmu)
     return counters;
 }
 
+/* One that a sibling took from the firmware, and that was the firmware's still for this CPU, is as the host left it. */
+static void forget_select(unsigned number, unsigned counter)
+{
+    for (unsigned i = 0; i < host.cpu[number].register_count; i++)
+        if (host.setting.family == &hardware_netburst && host.cpu[number].registers[i].msr == 0x360 + counter)
+            for (unsigned other = 0; other < host.setting.cpus; other++)
+                if (rules_share(other, number))
+                    host.cpu[other].lent[i] = ~UINT64_C(0);
+}
+
 static void reserve(struct lots *lots)
 {
     struct host_cpu *cpu = here();
@@ -155,6 +165,7 @@ static void reserve(struct lots *lots)
         if (!cpu->watchdog[counter].on) { /* the hardware cannot count cycles there */
             (void)reserve_all(bit, false, cpu->cpu->pmu->shared_counters & bit);
             cpu->reserved &= ~bit;
+            forget_select(self->cpu, counter);
         }
     }
     self->stay--;
@@ -412,12 +423,15 @@ static void change_cpu(void)
 void act_thread_make(unsigned number)
 {
     struct host_thread *thread = &host.thread[number];
+    struct upmu_thread *upmu = arena_take(sizeof *upmu, "thread");
 
-    thread->thread = arena_take(sizeof *thread->thread, "thread");
-    thread->cpu = HOST_NONE;
-    thread->pins = 0;
-    thread->ending = false;
-    HOST_DO(upmu_thread_init(thread->thread, number + 1u, number + 1u, NULL));
+    HOST_DO(upmu_thread_init(upmu, number + 1u, number + 1u, NULL));
+    if (thread->thread) { /* (Another CPU was faster.) */
+        arena_give(upmu);
+        return;
+    }
+    real_offer(thread);
+    *thread = (struct host_thread){.thread = upmu, .cpu = HOST_NONE};
 }
 
 /* All its sessions, for this step alone; false: some are in use. */
@@ -458,6 +472,7 @@ static void exit_thread(unsigned number)
         return;
     host.hotplug = true;
     real_accept(&host.hotplug);
+    real_accept(thread);
     thread->ending = true;
     thread->pins++;
     self->stay++;

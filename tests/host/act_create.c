@@ -172,6 +172,7 @@ static void add_memory(struct host_session *session, struct lots *lots)
 
 void act_forget(struct host_session *session)
 {
+    real_accept(session);
     for (unsigned k = 1; k < session->sets; k++)
         arena_give(session->set[k].set);
     arena_give(session->session);
@@ -186,6 +187,7 @@ void act_forget(struct host_session *session)
     host.zombies -= session->zombie;
     arena_forgotten();
     memset(session, 0, sizeof *session);
+    real_offer(session);
 }
 
 /* Those that were given up and that the library has closed since. */

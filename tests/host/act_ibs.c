@@ -28,6 +28,7 @@ static void end(unsigned number, unsigned kind)
     uint64_t wanted = completed(number, kind) - at->begun;
 
     drain(at);
+    host.verdict->figures.unit_samples += at->taken;
     if (rules_on(RULE_SAMPLES) && !host.verdict->figures.faults && at->taken + at->unit->lost != wanted)
         rules_fail(RULE_SAMPLES, "CPU %u, unit %u: %llu samples are given and %u lost of %llu", number, kind,
                    (unsigned long long)at->taken, (unsigned)at->unit->lost, (unsigned long long)wanted);

@@ -5,11 +5,13 @@
 # Included by the Makefile.
 #
 #   make test-host              the fakes by value; a fixed number of seeds and steps
-#   make soak-host              as many as asked: HOST_SEEDS of HOST_STEPS steps; then test-host-mutants
+#   make soak-host              as many as asked: HOST_SEEDS of HOST_STEPS steps, HOST_THREADS_SEEDS as threads; then
+#                               test-host-mutants
 #   make test-host-mutants      takes mends back: does it notice?
 
 HOST_SEEDS ?= 6000
 HOST_STEPS ?= 3000
+HOST_THREADS_SEEDS ?= 300
 
 BUILDS_OF_HOST := host host-asan
 host_CC := $(CC) -m64
@@ -25,7 +27,7 @@ comma := ,
 space := $(empty) $(empty)
 
 # CPUs as threads: the library alone is instrumented, so that only what orders the library counts.
-tsan_CC := $(CLANG) -m64
+tsan_CC := $(CLANG) -m64 -DHOST_AS_THREADS
 tsan_FLAGS := -O1 -g
 $(eval $(call BUILD_RULES,tsan))
 build/tsan/core/%.o build/tsan/backends/%.o: LIB_CFLAGS += -fsanitize=thread
@@ -62,13 +64,14 @@ test-host-mutants: build/host/tests/host/host
 
 HOST_PROGRAMS := $(BUILDS_OF_HOST:%=build/%/tests/host/host)
 .PHONY: test-host soak-host
-test-host: $(foreach b,gcc-64 asan,$(FAKE_TESTS:%=build/$(b)/tests/host/%)) $(HOST_PROGRAMS)
+test-host: $(foreach b,gcc-64 asan,$(FAKE_TESTS:%=build/$(b)/tests/host/%)) $(HOST_PROGRAMS) build/tsan/tests/host/host
 	@MENDS=sample $(MENDS) $(PYTHON) tests/run_layer.py host --jobs $(JOBS) $^ tests/host/mends.py
-soak-host: $(HOST_PROGRAMS)
+soak-host: $(HOST_PROGRAMS) build/tsan/tests/host/host
 	@HOST_SEEDS=$(HOST_SEEDS) HOST_STEPS=$(HOST_STEPS) build/host/tests/host/host
+	@HOST_SEEDS=$(HOST_THREADS_SEEDS) HOST_STEPS=$(HOST_STEPS) build/tsan/tests/host/host
 	@$(MAKE) --no-print-directory test-host-mutants
 
 # Its CPUs as threads under ThreadSanitizer; tests/host/tsan.supp says what is known and why it does no harm.
 .PHONY: test-host-threads
 test-host-threads: build/tsan/tests/host/host
-	@TSAN_OPTIONS="halt_on_error=1 exitcode=66 suppressions=tests/host/tsan.supp" HOST_THREADS=1 HOST_SHRINK=0 $<
+	@$(PYTHON) tests/run_layer.py host-threads --jobs 1 $<

@@ -22,7 +22,11 @@
  * What runs when nothing is asked for: a few seconds of one processor.  Seeds that break a
  * rule today are left out, so that a new violation fails the run; they are named in its output.
  */
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(HOST_AS_THREADS)
+#define SEEDS 24
+#define STEPS 1500
+#define OPEN NULL
+#elif defined(__SANITIZE_ADDRESS__)
 #define SEEDS 30
 #define STEPS 2000
 #define OPEN ""
@@ -30,6 +34,18 @@
 #define SEEDS 160
 #define STEPS 3000
 #define OPEN ""
+#endif
+
+#if defined(HOST_AS_THREADS)
+#define AS_THREADS true
+/* Asked for by ThreadSanitizer; other options come by TSAN_OPTIONS. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return "halt_on_error=1:exitcode=66:suppressions=tests/host/tsan.supp";
+}
+#else
+#define AS_THREADS false
 #endif
 
 static const struct hardware_family *const families[] = {HOST_FAMILIES};
@@ -40,7 +56,12 @@ static struct {
     unsigned seeds, steps, shrink_seconds;
     const char *family, *model, *only, *except;
     unsigned most; /* violations until it stops */
-} asked = {.most = 3, .seed = 1, .seeds = SEEDS, .steps = STEPS, .shrink_seconds = 60};
+} asked = {.most = 3,
+           .seed = 1,
+           .seeds = SEEDS,
+           .steps = STEPS,
+           .threads = AS_THREADS,
+           .shrink_seconds = AS_THREADS ? 0 : 60};
 
 static unsigned pairs;
 
@@ -142,8 +163,9 @@ static void print_figures(const struct figures *f, unsigned seeds, double second
            N(frees), N(remote), N(interrupts), N(own), N(foreign), N(strange), N(answers[UPMU_PMI_HANDLED]),
            N(answers[UPMU_PMI_STALE]), N(answers[UPMU_PMI_NOT_OURS]), N(faults));
     printf("    %llu thread switches, %llu moves in the middle of a call, %llu bursts of events, %llu reads (%llu "
-           "exact), %llu samples, %llu of %llu estimates beyond their bound\n",
-           N(switches), N(migrations), N(events), N(reads), N(exact), N(samples), N(beyond), N(estimates));
+           "exact), %llu samples and %llu of units, %llu of %llu estimates beyond their bound\n",
+           N(switches), N(migrations), N(events), N(reads), N(exact), N(samples), N(unit_samples), N(beyond),
+           N(estimates));
 #undef N
 }
 
@@ -213,7 +235,7 @@ static void read_environment(void)
         asked.steps = (unsigned)strtoul(steps, NULL, 10);
     if (asked.steps > STEPS_MOST)
         asked.steps = STEPS_MOST;
-    asked.threads = getenv("HOST_THREADS") != NULL;
+    asked.threads |= getenv("HOST_THREADS") != NULL;
     asked.except = getenv("HOST_EXCEPT") || seeds || steps ? getenv("HOST_EXCEPT") : OPEN;
 }
 

@@ -91,8 +91,8 @@ void rules_write(unsigned number, uint32_t msr, uint64_t value)
 }
 
 /*
- * Bits of counters that are the host's now: in PEBS_ENABLE (of counter n also n + 32 or 63), and what reloads them
- * (four registers for each from 1900h on, fixed ones from 1980h).
+ * Bits of counters that are the host's now: in PEBS_ENABLE (of counter n also n + 32 or 63), in the control of fixed
+ * ones, and what reloads them (four registers for each from 1900h on, fixed ones from 1980h).
  */
 static uint64_t watchdog_bits(const struct host_cpu *cpu, uint32_t msr)
 {
@@ -105,6 +105,9 @@ static uint64_t watchdog_bits(const struct host_cpu *cpu, uint32_t msr)
         if (cpu->watchdog[i].on)
             bits |= UINT64_C(1) << (i < 16 ? i : i + 16) | UINT64_C(1) << (i < 16 ? i + 32 : i + 16) |
                     (i == 3 ? UINT64_C(1) << 63 : 0);
+    for (unsigned i = 16; msr == 0x38d && i < HOST_WATCHDOGS; i++)
+        if (cpu->watchdog[i].on)
+            bits |= UINT64_C(0xf0000000f) << 4 * (i - 16);
     return bits;
 }
 

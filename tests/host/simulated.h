@@ -194,7 +194,7 @@ struct verdict {
     char text[400];
     struct figures {
         uint64_t steps, calls, hooks, blocks, frees, remote, interrupts, own, foreign, strange, faults, switches,
-            events, reads, exact, samples, migrations, estimates, beyond;
+            events, reads, exact, samples, migrations, estimates, beyond, unit_samples;
         uint64_t done[STEP_KINDS], answers[3];
     } figures;
 };
