@@ -662,7 +662,8 @@ enum upmu_status upmu_session_close(struct upmu_session *session)
 {
     enum upmu_status status = upmu_session_detach(session);
 
-    if (!upmu_session_attached(session))
+    /* (By the status: a CPU that leaves may have taken it from its target since.) */
+    if (status == UPMU_OK || status == UPMU_ERR_PORT)
         upmu_session_end(session);
     return status;
 }

@@ -1154,6 +1154,57 @@ static void a_thread_without_sessions_is_not_current_whatever_its_switch_met(voi
     }
 }
 
+static bool reach_no_cpu(void *context, struct upmu_cpu *cpu, void (*function)(void *argument), void *argument)
+{
+    (void)context;
+    (void)cpu;
+    (void)function;
+    (void)argument;
+    return false;
+}
+
+static void leave_the_other_cpu(struct fixture *f)
+{
+    enum upmu_status status;
+
+    upmu_sim_switch_cpu(&f->sim, 1);
+    status = upmu_cpu_fini(&f->cpu[1]);
+    (void)status;
+    upmu_sim_switch_cpu(&f->sim, 0);
+}
+
+/*
+ * The CPU of a session takes no calls any more, and leaves before each step of a detach or a close elsewhere.
+ * Catches: two looks at what another CPU changes, one for the status and one for the deed (seed 57 of the simulated
+ * host): a session is closed, and its caller is told that it is not.
+ */
+static void a_session_is_closed_if_and_only_if_its_close_says_so(void **state)
+{
+    struct sigaction before;
+
+    (void)state;
+    for (unsigned close = 0; close < 2; close++)
+        for (unsigned at = 0, last = 1; at < last; at++) {
+            struct fixture f;
+            enum upmu_status status;
+
+            set_up(&f, "skylake", true);
+            f.sim.port.run_on_cpu = reach_no_cpu;
+            add(&f, 0, "instructions");
+            on_cpu(&f, 0, 1);
+            upmu_sim_switch_cpu(&f.sim, 0);
+            step_begin(&f, leave_the_other_cpu, at, &before);
+            status = close ? upmu_session_close(&f.session[0]) : upmu_session_detach(&f.session[0]);
+            step_end(&before);
+            last = elsewhere.steps;
+            if (status == UPMU_OK)
+                assert_int_equal(f.session[0].state, close ? UPMU_SESSION_CLOSED : UPMU_SESSION_DETACHED);
+            else
+                assert_int_not_equal(f.session[0].state, UPMU_SESSION_CLOSED);
+            tear_down(&f);
+        }
+}
+
 static unsigned steps_of_a_switch(struct fixture *f, unsigned next)
 {
     steps = 0;
@@ -1247,6 +1298,11 @@ static void a_detach_elsewhere_outlives_the_end_of_its_threads_switch(void **sta
 }
 
 static void a_thread_without_sessions_is_not_current_whatever_its_switch_met(void **state)
+{
+    a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(state);
+}
+
+static void a_session_is_closed_if_and_only_if_its_close_says_so(void **state)
 {
     a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(state);
 }
@@ -1550,6 +1606,7 @@ int main(void)
         cmocka_unit_test(a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions),
         cmocka_unit_test(a_detach_elsewhere_outlives_the_end_of_its_threads_switch),
         cmocka_unit_test(a_thread_without_sessions_is_not_current_whatever_its_switch_met),
+        cmocka_unit_test(a_session_is_closed_if_and_only_if_its_close_says_so),
         cmocka_unit_test(on_another_type_of_core_a_session_waits_and_says_why),
         cmocka_unit_test(sessions_that_do_not_run_leave_a_cpu_that_ends),
         cmocka_unit_test(what_is_refused_changes_nothing),
