@@ -525,6 +525,9 @@ static bool call_quickly(struct upmu_session *session, bool start)
         return false;
     if (session->cpu == cpu && !cpu->domain && !upmu_turns_wanted(cpu))
         done = start ? start_quickly(cpu, session) : upmu_transition_stop(cpu, session);
+    /* (What the stop itself found may have masked it.) */
+    if (done && !start)
+        upmu_session_become(session, UPMU_SESSION_STOPPED);
     if (done)
         session->why.status = session->error;
     upmu_local_end(cpu, port, irq);
