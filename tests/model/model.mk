@@ -4,7 +4,7 @@
 # Included by the Makefile.
 #
 #   make test-model             every model and variant with the bounds for each test run
-#   make soak-model             the models with larger bounds (minutes, up to 6 GB of memory)
+#   make soak-model             the models with larger bounds (some minutes, up to 3 GB of memory)
 
 .PHONY: test-model soak-model
 test-model:

@@ -15,7 +15,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = "build/model"
 DEPTH = 100000
-MEGABYTES = {"test": 1000, "soak": 6000}
+MEGABYTES = {"test": 1000, "soak": 4000}
 # A search that ended without having seen everything.
 INCOMPLETE = re.compile(r"max search depth too small|Search not completed|out of memory|memory bound|hash-?compact|"
                         r"bit-?state|VECTORSZ|aborting", re.IGNORECASE)

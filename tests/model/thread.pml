@@ -22,6 +22,7 @@
 #define EXITED 3
 #define CPUS 2
 #define listed(c, s) in_list[2 * (c) + (s)]
+#define owns(c, s) in_owner[2 * (c) + (s)]
 
 /* The thread: its list of sessions and the word that guards the list. */
 byte first = 0;
@@ -38,8 +39,9 @@ bool tied[2] = true, dropped[2];
 bool closed[2];                 /* UPMU_SESSION_CLOSED is published */
 bool freed[2];
 
-/* The CPUs' lists, and what runs. */
+/* The CPUs' lists, and what the handlers of a CPU find by its counters. */
 bool in_list[4];
+bool in_owner[4];
 
 /* Calls on another CPU: at most one at a time for each CPU. */
 #define DONE 0
@@ -168,6 +170,8 @@ gone:
     /* UPMU_SESSION_CLOSED: the memory is the owner's from now on. */
     atomic {
         assert(!listed(0, s) && !listed(1, s) && first != s && next_of_thread[1 - s] != s && !held[s]);
+        /* A handler may come at any moment. */
+        assert(!owns(0, s) && !owns(1, s));
         freed[s] = true
     }
 }
@@ -187,7 +191,8 @@ inline join(s)
         :: !was ->
             d_step { touch(s); assert(!listed(1 - c, s)); listed(c, s) = true };
             cpu_of[s] = c;
-            held[s] = false
+            held[s] = false;
+            owns(c, s) = true /* step 7 of its transition */
         :: else /* it joins with the next tick */
         fi
     :: else
@@ -197,7 +202,13 @@ inline join(s)
 inline leave_list(s)
 {
     d_step { touch(s); listed(c, s) = false };
-    cpu_of[s] = NONE
+#ifdef H3
+    cpu_of[s] = NONE;
+    owns(c, s) = false
+#else
+    owns(c, s) = false;
+    cpu_of[s] = NONE /* from here on another CPU may detach it */
+#endif
 }
 
 /* Sessions without owner that are on no CPU leave the list, which is held; they end after it is released. */
