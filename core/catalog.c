@@ -13,7 +13,7 @@
 
 #if UPMU_NAMES
 
-/* The hash of names takes eight letters at a time. */
+/* The hash of names processes eight letters at a time. */
 #define HASH_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 
 /* Places in a name that are tried as the end of a masked row's name. */
@@ -36,7 +36,7 @@ struct wanted {
 
 /* ---- Masks ---- */
 
-/* What differs, but for case, in eight letters. */
+/* The difference of eight letters, except case. */
 static inline uint64_t eight_differ(const uint8_t *text, const char *folded)
 {
     uint64_t present, wanted;
@@ -46,7 +46,7 @@ static inline uint64_t eight_differ(const uint8_t *text, const char *folded)
     return (present | UPMU_EACH(0x20)) ^ wanted;
 }
 
-/* Whether a folded text begins with these letters: the last eight of them are compared last. */
+/* Does a folded text begin with these letters?  The last eight of them are compared last. */
 static UPMU_APART_IF_SMALL bool letters_begin(const uint8_t *text, unsigned count, const char *folded)
 {
     unsigned at = 0;
@@ -60,9 +60,9 @@ static UPMU_APART_IF_SMALL bool letters_begin(const uint8_t *text, unsigned coun
 }
 
 /*
- * Take the masks that the text from `at` on consists of, in the order of the row, into
- * an id: of masks of a group that begin alike the longest comes first, and behind one that
- * takes no other the rest of its group is passed over.  False: it goes on with something else.
+ * Add the masks of the text from `at` on, in the order of the row, to an id.  Of masks of a group
+ * with the same begin the longest is first.  After a mask that excludes others the rest of its
+ * group is skipped.  False: other text follows.
  */
 static UPMU_APART bool letters_take(const struct wanted *wanted, unsigned at, const uint8_t *set, uint32_t *out_masks)
 {
@@ -152,7 +152,7 @@ static uint32_t scaled(uint32_t hash, uint32_t count)
     return (uint32_t)(((uint64_t)hash * count) >> 32);
 }
 
-/* What the slot of a hash holds.  It is perfect, by displacement: a bucket's byte moves its names to free slots. */
+/* The contents of a hash slot.  The hash is perfect, by displacement: a bucket's byte moves its names to free slots. */
 static inline unsigned slot_of(const struct upmu_catalog *catalog, unsigned wide, uint32_t hash)
 {
     unsigned members = upmu_own_rows(catalog) + upmu_own_aliases(catalog), buckets = members / 4 + 1;
@@ -165,8 +165,8 @@ static inline unsigned slot_of(const struct upmu_catalog *catalog, unsigned wide
 }
 
 /*
- * Look up a name that goes up to `at` and may be in this slot; behind that masks follow, if it is not
- * the end.  False if the name may yet end elsewhere: not before that of a masked row.
+ * Look up a name that ends at `at` and may be in this slot; masks follow if this is not the end.
+ * False: the name may end at another place, but not before that of a masked row.
  */
 static UPMU_APART bool slot_lookup(struct wanted *wanted, unsigned at, unsigned entry)
 {
@@ -191,9 +191,9 @@ static UPMU_APART bool slot_lookup(struct wanted *wanted, unsigned at, unsigned 
 }
 
 /*
- * Look up the whole, then what comes before each cut, the longest first.  The slot of a wide file says of
- * most hashes that they are not its name's.  Of names that fold to one text: the one written exactly so,
- * else the first.
+ * Look up the whole text, then the text before each cut, the longest first.  In a wide file the
+ * slot excludes most hashes of other names.  Of names that fold to one text the exact spelling has
+ * priority, then the first.
  */
 static inline void cuts_lookup(struct wanted *wanted)
 {
@@ -227,7 +227,7 @@ static inline void cuts_lookup(struct wanted *wanted)
 static inline uint64_t fold_eight(uint64_t eight, uint64_t *out_separators, uint64_t *high)
 {
     uint64_t lower = eight | (eight >> 1 & UPMU_EACH(0x20));
-    /* Bit 7: from '-' on, from '/' on; from ':' on, behind it; '_'.  So it is set in separators only. */
+    /* Bit 7: from '-' on, from '/' on; from ':' on, after it; '_'.  So it is set in separators only. */
     uint64_t spread = (lower + UPMU_EACH(0x53)) ^ (lower + UPMU_EACH(0x51)) ^ (lower + UPMU_EACH(0x46)) ^
                       (lower + UPMU_EACH(0x45)) ^ (lower + UPMU_EACH(0x01));
 
@@ -236,13 +236,13 @@ static inline uint64_t fold_eight(uint64_t eight, uint64_t *out_separators, uint
     return lower | ((spread << 7) - spread);
 }
 
-/* Of each byte the lowest bit, side by side. */
+/* The lowest bit of each byte, put together. */
 static inline unsigned bits_gathered(uint64_t bits)
 {
     return (unsigned)(bits * UINT64_C(0x0102040810204080) >> 56);
 }
 
-/* The last letters of a text, less than eight, as the first bytes; noughts behind them. */
+/* The last letters of a text, fewer than eight, as the first bytes; zeros follow. */
 static inline uint64_t last_of(const char *text, unsigned length)
 {
     uint64_t eight = 0;
@@ -259,7 +259,7 @@ static inline uint64_t last_of(const char *text, unsigned length)
 }
 
 /*
- * Note where the name of a masked row may end, of the ends in eight letters: by its length and its
+ * Note the places in eight letters where the name of a masked row may end: by its length and its
  * hash, which at most one in four of the other names passes.
  */
 static inline void cuts_note(struct wanted *wanted, unsigned at, unsigned ends, uint64_t eight, uint64_t hash,
@@ -278,8 +278,8 @@ static inline void cuts_note(struct wanted *wanted, unsigned at, unsigned ends, 
 }
 
 /*
- * Fold the name, and hash it; note where the name of a masked row may end, before the text does.
- * False: no name looks like that.
+ * Fold the name and hash it; note where the name of a masked row may end before the text ends.
+ * False: no name has this form.
  */
 static UPMU_APART bool wanted_hash(struct wanted *wanted, uint32_t *out_hash)
 {
@@ -346,14 +346,14 @@ static enum upmu_status plain_lookup(const struct upmu_catalog *catalog, const c
     return UPMU_OK;
 }
 
-/* Where Intel spells OFFCORE_RESPONSE.X.Y as OFFCORE_RESPONSE:request=X:response=Y. */
+/* Intel also spells OFFCORE_RESPONSE.X.Y as OFFCORE_RESPONSE:request=X:response=Y. */
 #define FIRST_KEYWORD 17u
 #define FIRST_EQUALS (FIRST_KEYWORD + 7)
 
-/* A name without "request=", which is as much as is left out at least. */
+/* A name without "request=", the least that is left out. */
 #define PLAIN_ROOM (UPMU_CATALOG_NAME - 8)
 
-/* Such a name without its keywords; its length, 0: it is none. */
+/* Such a name without its keywords; returns its length, 0: it is no such name. */
 static size_t without_keywords(const char *name, size_t length, char plain[PLAIN_ROOM])
 {
     size_t count = FIRST_KEYWORD, at = FIRST_EQUALS + 1;
@@ -385,7 +385,7 @@ enum upmu_status upmu_catalog_lookup(const struct upmu_catalog *catalog, const c
     return length ? plain_lookup(catalog, plain, length, out_id) : status;
 }
 
-/* Fold a mask's name as wanted_hash() does; false: no mask is called so. */
+/* Fold a mask's name as wanted_hash() does; false: no mask has such a name. */
 static bool fold_mask(const char *name, size_t length, char *folded)
 {
     uint64_t eight, separators, high = 0;
@@ -406,7 +406,7 @@ static bool fold_mask(const char *name, size_t length, char *folded)
     return !(high & UPMU_EACH(0x80));
 }
 
-/* Go to the mask, or other name, that is a folded text; false: there is none. */
+/* Go to the mask, or other name, with a folded text; false: there is none. */
 static bool masks_search(struct upmu_masks *masks, const char *folded, unsigned length)
 {
     const uint8_t *heads = masks->set + masks->heads;
@@ -456,7 +456,7 @@ bool upmu_catalog_mask_lookup(const struct upmu_catalog *catalog, unsigned row, 
 
 /* ---- Masks into the row ---- */
 
-/* What one mask adds; false: another mask has wired a different counter mask. */
+/* Add one mask; false: another mask has wired a different counter mask. */
 static UPMU_INSIDE bool mask_merge(struct upmu_row *row, const struct upmu_mask *mask)
 {
     if (mask->flags & UPMU_MASK_PAYLOAD)
@@ -494,9 +494,9 @@ static UPMU_APART_IF_SMALL const uint8_t *run_next(struct upmu_masks *masks, uin
 }
 
 /*
- * Which masks are in force: those named, and the defaults of groups of which none
- * is.  A named LAST mask refuses masks of later groups; a LAST mask of either kind
- * keeps their defaults away.
+ * The masks in force: the named ones, and the defaults of groups without a named mask.  With a
+ * named LAST mask, masks of later groups are refused; with any LAST mask in force, their defaults
+ * are not used.
  */
 static enum upmu_status masks_complete(struct upmu_masks masks, uint32_t named, uint32_t *out_masks)
 {
@@ -536,7 +536,7 @@ static enum upmu_status masks_complete(struct upmu_masks masks, uint32_t named, 
     return UPMU_OK;
 }
 
-/* Merge the masks that are taken into a row; false: they contradict one another. */
+/* Merge the masks in force into a row; false: they contradict one another. */
 static bool masks_merge(struct upmu_masks masks, uint32_t taken, uint32_t named, struct upmu_row *row)
 {
     const uint8_t *words = masks.set + masks.words, *class;

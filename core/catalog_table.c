@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read packed event catalogues: sections, names, rows, masks.  Pure.  One function
- * checks all offsets, so that a damaged catalogue gives wrong names but never a wild
- * read.
+ * Read packed event catalogues: sections, names, rows, masks.  Pure.  One function checks all
+ * offsets, so that a damaged catalogue gives wrong names but never a read outside of the file.
  */
 #include "core/apart.h"
 #include "core/catalog_table.h"
@@ -39,7 +38,7 @@ const uint8_t *upmu_section_at(const uint8_t *base, unsigned section, uint32_t i
 #define DOT 0x7f
 #define FRAGMENT 8u /* letters of the longest fragment */
 
-/* Text of a fragment, 8 bytes, at *out; how many of them are not of it, below 8. */
+/* Text of a fragment, 8 bytes, at *out; returns how many of them do not belong to it, below 8. */
 static inline unsigned fragment_at(const uint8_t *dictionary, size_t code, const uint8_t **out)
 {
     unsigned entry = upmu_half(dictionary + 2 * code);
@@ -53,14 +52,14 @@ static inline const uint8_t *dictionary_of(const uint8_t *file)
     return upmu_section_here(file, UPMU_SHARED_FRAGMENTS, 0);
 }
 
-/* Whether eight letters are those that are folded, but for the last `but`. */
+/* Are eight letters equal to the folded ones, except the last `but`? */
 static inline bool eight_folded(const uint8_t *text, const char *folded, unsigned but)
 {
     uint64_t present, wanted;
 
     __builtin_memcpy(&present, text, 8);
     __builtin_memcpy(&wanted, folded, 8);
-    /* Case is one bit, and the one by which a dot differs from '_'. */
+    /* Case is one bit; a dot differs from '_' by the same bit. */
     return !(((present | UPMU_EACH(0x20)) ^ wanted) << 8 * but);
 }
 
@@ -80,7 +79,7 @@ unsigned upmu_codes_begin(const uint8_t *file, const uint8_t *codes, unsigned co
     return folded[at] == UPMU_FOLDED_SEPARATOR ? at : 0;
 }
 
-/* Eight letters of a fragment as they are written: with a style, and dots. */
+/* Eight letters of a fragment as spelt: with a style, and dots. */
 static inline uint64_t styled(uint64_t eight, unsigned style)
 {
     uint64_t special = ((eight & UPMU_EACH(0x5f)) + UPMU_EACH(0x21)) >> 7 & UPMU_EACH(1); /* '_' or DOT */
@@ -94,7 +93,7 @@ static inline uint64_t styled(uint64_t eight, unsigned style)
     return eight;
 }
 
-/* Letters from `from` to `at` with `style`, eight at a time: behind them is room. */
+/* Letters from `from` to `at` with `style`, eight at a time: there is room after them. */
 static UPMU_INSIDE void apply_style(char *out, unsigned from, unsigned at, unsigned style)
 {
     uint64_t eight;
@@ -141,7 +140,7 @@ unsigned upmu_item_spell(const uint8_t *file, struct upmu_item item, char *out)
 #define OTHER_STYLE 16u
 #define CODES_MOST 63u /* of a name */
 
-/* Codes of a name of its own begin at *at: how many. */
+/* The number of a name's own codes, which begin at *at. */
 static inline unsigned own_codes(const uint8_t **at)
 {
     unsigned count = *(*at)++ & OWN_MOST;
@@ -149,7 +148,7 @@ static inline unsigned own_codes(const uint8_t **at)
     return count < OWN_MOST ? count : *(*at)++ & CODES_MOST;
 }
 
-/* Where a name is; *out_before: how many are before it in its block, which begins at *out_block. */
+/* The position of a name; *out_before: the number of names before it in its block, which begins at *out_block. */
 static UPMU_APART const uint8_t *name_at(const uint8_t *file, uint32_t number, const uint8_t **out_block,
                                          unsigned *out_before)
 {
@@ -166,7 +165,7 @@ static UPMU_APART const uint8_t *name_at(const uint8_t *file, uint32_t number, c
     return at;
 }
 
-/* The first codes of the `left`-th name of a block, which those behind it may share. */
+/* The first codes of the `left`-th name of a block, which later names may share. */
 static UPMU_APART uint64_t first_codes(const uint8_t *at, unsigned left)
 {
     unsigned count, shared;
@@ -240,7 +239,7 @@ bool upmu_name_is(const uint8_t *file, uint32_t number, const char *folded, unsi
     shared = *begin >> 5;
     but = own_codes(&begin);
     code = begin + but;
-    /* From its end: other names that have a hash in common with it differ there more often. */
+    /* From the end, because other names with the same hash differ there more often. */
     for (;;) {
         while (code > begin) {
             if (*--code < SWITCHES)
@@ -281,7 +280,7 @@ static UPMU_INSIDE const uint8_t *name_list(const struct upmu_catalog *catalog, 
     unsigned end = count + (alias && wide ? rows + 1 : 0);
     const uint8_t *high = upmu_section_at(catalog->byte, UPMU_OWN_NAMES, end << wide);
 
-    /* Where the last is, the others are before it. */
+    /* The last position; the others are before it. */
     *out_count = high == catalog->byte ? 0 : count;
     return high - (*out_count << wide);
 }
@@ -529,7 +528,7 @@ bool upmu_row_unpack(const struct upmu_catalog *catalog, unsigned row, struct up
     upmu_masks_begin(file, out->set, &masks);
     words = out->set + masks.words;
     wide = out->set[0] & UPMU_SET_WIDE;
-    /* As many as are unpacked here, not as were counted there: the bytes may change between. */
+    /* The number unpacked here, not the number counted there: the bytes may change meanwhile. */
     for (; masks.run < masks.heads; masks.run += 2) {
         class = upmu_section_at(file, UPMU_SHARED_CLASSES, out->set[masks.run] & ~UPMU_LAST_RUN);
         for (masks.left = out->set[masks.run + 1] & UPMU_RUN_MASKS; masks.left-- != 0 && index < masks.count; mask++) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The packed form of event catalogues: sections, names, rows, masks
- * (docs/CATALOGUES.md).  Every read goes through upmu_section_at(), so that whatever
- * the bytes hold, none leaves the file.
+ * The packed form of event catalogues: sections, names, rows, masks (docs/CATALOGUES.md).  Every
+ * read goes through upmu_section_at(), so that no read leaves the file, whatever its bytes are.
  */
 #ifndef UPMU_CORE_CATALOG_TABLE_H
 #define UPMU_CORE_CATALOG_TABLE_H
@@ -21,7 +20,7 @@
 enum upmu_catalog_shared {
     UPMU_SHARED_SETS = UPMU_SECTION(18, 1, 1290),       /* masks of rows: see struct upmu_masks */
     UPMU_SHARED_NAMES = UPMU_SECTION(21, 1, 1290),      /* shared fragments << 5 | own ones; codes */
-    UPMU_SHARED_FRAGMENTS = UPMU_SECTION(24, 1, 1290),  /* where fragments stand in the text behind, how long */
+    UPMU_SHARED_FRAGMENTS = UPMU_SECTION(24, 1, 1290),  /* position of fragments in the text that follows, and length */
     UPMU_SHARED_BLOCKS = UPMU_SECTION(27, 1, 4),        /* offset in NAMES of every 16th name (2), 4th (3) */
     UPMU_SHARED_SHAPES = UPMU_SECTION(30, 12, 12),      /* what rows have in common */
     UPMU_SHARED_VALUES = UPMU_SECTION(33, 8, 8),        /* payloads */
@@ -45,9 +44,9 @@ enum upmu_catalog_own {
 #define UPMU_OWN_NAME 48          /* in it: its name and its other name, 12 bytes each */
 #define UPMU_FILE_VERSION 5u
 #define UPMU_CATALOG_LEAST 216u     /* bytes of the smallest catalogue: header and a filter's reach */
-#define UPMU_CATALOG_IMPORTED 256u  /* the first number of those from outside */
+#define UPMU_CATALOG_IMPORTED 256u  /* the first number of catalogues from outside */
 #define UPMU_FILE_LEAST 1290      /* bytes of the smallest file: the longest reach */
-#define UPMU_FILE_ROOM 1024u      /* where a dictionary, a block of names, a set of masks ends */
+#define UPMU_FILE_ROOM 1024u      /* the end of a dictionary, a block of names, a set of masks */
 #define UPMU_SLOT_TWIN 0x8000u /* another name folds to the same text, the next twin */
 #define UPMU_TWIN_STEP UINT32_C(0x9e3779b1) /* by which its hash is higher */
 #define UPMU_TWINS 8u          /* names that may fold to one text */
@@ -64,7 +63,7 @@ enum upmu_catalog_own {
 /* Second byte of a run: how many masks, and */
 #define UPMU_RUN_MASKS 0x3fu
 #define UPMU_RUN_GOES_ON 0x40u /* with the group of the run before */
-#define UPMU_RUN_CLOSES 0x80u  /* behind one of its masks no other of the group is taken */
+#define UPMU_RUN_CLOSES 0x80u  /* after one of its masks no other of the group is used */
 #define UPMU_CLASS_GROUP 0x7fu
 #define UPMU_CLASS_LISTED 0x80u /* is part of listed names */
 #define UPMU_MASK_MOST 15u /* codes in a mask's head, in a small file; then a byte says how many */
@@ -151,21 +150,21 @@ static inline unsigned upmu_file_wide(const uint8_t *file)
 /* Lower case; the separators - _ . : become '_'.  0 for what no name contains. */
 uint8_t upmu_catalog_fold(char letter);
 
-/* Whether `length` bytes fold to the same. */
+/* Do `length` bytes fold to the same text? */
 bool upmu_same_folded(const char *text, const char *other, unsigned length);
 
 #define UPMU_EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 /*
- * An entry of a section of a file or a catalogue (upmu_catalog_file(), ->byte).  If
- * it is outside: the header, which is as good as any other bytes.
+ * An entry of a section of a file or a catalogue (upmu_catalog_file(), ->byte).  If it is outside:
+ * the header, because any bytes will do.
  */
 const uint8_t *upmu_section_at(const uint8_t *base, unsigned section, uint32_t index);
 
 /*
- * The same in the caller, where each look-up comes by.  The reach is checked against
- * the whole file (or catalogue), not the section: that is what safety needs, and
- * sections need no end.  No file is smaller than a reach.
+ * The same, inline, because each look-up uses it.  The reach is checked against the whole file (or
+ * catalogue), not the section: that is what safety needs, and sections need no end.  No file is
+ * smaller than a reach.
  */
 static inline const uint8_t *upmu_section_here(const uint8_t *base, unsigned section, uint32_t index)
 {
@@ -194,10 +193,10 @@ unsigned upmu_item_spell(const uint8_t *file, struct upmu_item item, char *out);
 /* The letters that codes spell, if a folded text begins with these and a separator; else 0. */
 unsigned upmu_codes_begin(const uint8_t *file, const uint8_t *codes, unsigned count, const char *folded);
 
-/* Whether a name is the one whose `length` letters are folded. */
+/* Has a name these `length` folded letters? */
 bool upmu_name_is(const uint8_t *file, uint32_t number, const char *folded, unsigned length);
 
-/* Whether a name that it is when folded is written so, letter by letter. */
+/* Is a name that is equal when folded also spelt so? */
 bool upmu_name_written(const uint8_t *file, uint32_t number, const char *name);
 
 /* Spell a name into UPMU_NAME_ROOM bytes, with a NUL; its length, below UPMU_CATALOG_NAME. */
@@ -207,15 +206,15 @@ unsigned upmu_name_text(const uint8_t *file, uint32_t number, char *out);
 unsigned upmu_member_name(const struct upmu_catalog *catalog, unsigned member);
 
 /*
- * First row (or alias) whose name has at least this number, and the number that it
- * has; else the one behind the last, UPMU_NO_NAME.
+ * First row (or alias) whose name has at least this number, and the number that it has; otherwise
+ * the one after the last, UPMU_NO_NAME.
  */
 unsigned upmu_member_from(const struct upmu_catalog *catalog, bool alias, unsigned name, unsigned *out_name);
 
-/* The id of a row, or that an alias stands for. */
+/* The id of a row, or the id that an alias stands for. */
 void upmu_member_id(const struct upmu_catalog *catalog, unsigned member, struct upmu_event_id *out_id);
 
-/* Where the masks of a row are, one that there is; NULL: it has none.  */
+/* The masks of an existing row; NULL: it has none. */
 const uint8_t *upmu_row_set(const struct upmu_catalog *catalog, unsigned row);
 
 /* A row, its payload an index; its set of masks, NULL: it has none.  False if there is no such row. */
@@ -230,10 +229,10 @@ bool upmu_row_unpack(const struct upmu_catalog *catalog, unsigned row, struct up
 /* Begin a walk through a set of masks, before the first. */
 void upmu_masks_begin(const uint8_t *file, const uint8_t *set, struct upmu_masks *out);
 
-/* Go to the next mask, then to the next other name; false behind the last. */
+/* Go to the next mask, then to the next other name; false after the last. */
 bool upmu_masks_next(struct upmu_masks *masks);
 
-/* Whether this mask or other name may begin with a letter. */
+/* May this mask or other name begin with a letter? */
 bool upmu_masks_may_be(const struct upmu_masks *masks, char first);
 
 /* core/catalog.c: the number of a mask of a set by its name or other name; `masks` stands before the first. */
@@ -245,7 +244,7 @@ unsigned upmu_masks_bits(const struct upmu_masks *masks);
 /* Go to mask `i` of a row; false: there is none. */
 bool upmu_masks_find(const struct upmu_catalog *catalog, const uint8_t *set, unsigned i, struct upmu_masks *out);
 
-/* What a mask of an unpacked row stands for. */
+/* The contents of a mask of an unpacked row. */
 void upmu_mask_read(const struct upmu_catalog *catalog, const struct upmu_mask_entry *entry,
                     struct upmu_mask *out_mask);
 

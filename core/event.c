@@ -123,12 +123,12 @@ static size_t prefix_length(const struct encoder *encoder)
     return 0;
 }
 
-/* Fewer parts are sooner looked up one text after the other. */
+/* With fewer parts it is faster to look up one text after the other. */
 #define PARTS_OF_MASKS 3u
 
 /*
- * NAME is a row, and the parts behind it are all unit masks of it, in whatever order.  No longer text is a
- * name then: tools/catalog_pack.py sees to that.
+ * NAME is a row, and all parts after it are unit masks of it, in any order.  Then no longer text is
+ * a name: tools/catalog_pack.py ensures that.
  */
 static UPMU_APART bool find_by_masks(struct encoder *encoder, size_t prefix, unsigned parts)
 {

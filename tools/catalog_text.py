@@ -163,7 +163,7 @@ def superstring(texts):
             kept.append(part)
             whole += "\0" + part
     kept.sort()
-    follows, chain = {}, list(range(len(kept)))  # who stands behind whom; a part of the same chain
+    follows, chain = {}, list(range(len(kept)))  # the next part; a part of the same chain
 
     def root(i):
         while chain[i] != i:
