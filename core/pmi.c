@@ -413,10 +413,11 @@ static void rearm(struct upmu_cpu *cpu)
     port_pmi_rearm(cpu->machine->port);
 }
 
-/* NetBurst's OVF, which keeps an interrupt asserted. */
+/* NetBurst's OVF, which keeps an interrupt asserted, and OVF_PMI of both threads. */
 #define STRAY_OVERFLOW UPMU_BIT64(31)
+#define STRAY_INTERRUPTS (UPMU_BIT64(26) | UPMU_BIT64(27))
 
-/* Does hardware run it though the shadow does not say so, or has it overflowed?  (One that cannot be read may.) */
+/* Has it overflowed, or does it run and interrupt though the shadow does not say so?  (One that cannot be read may.) */
 static bool is_stray(struct upmu_cpu *cpu, unsigned counter)
 {
     const struct upmu_counter *where = &cpu->pmu->counter[counter];
@@ -424,8 +425,8 @@ static bool is_stray(struct upmu_cpu *cpu, unsigned counter)
         upmu_bank_knows(&cpu->bank, where->gate_row) && upmu_bank_open(&cpu->bank, UPMU_BIT32(counter));
     uint64_t value;
 
-    return !upmu_bank_look(&cpu->bank, where->gate_row, &value) ||
-           (value & (STRAY_OVERFLOW | (left_open ? 0 : UPMU_BIT64(where->gate_bit))));
+    return !upmu_bank_look(&cpu->bank, where->gate_row, &value) || (value & STRAY_OVERFLOW) ||
+           (!left_open && (value & STRAY_INTERRUPTS) && (value >> where->gate_bit & 1u));
 }
 
 /* Close a counter that does not run; false: another CPU has it. */
@@ -493,7 +494,7 @@ static enum upmu_pmi handle(struct pass *pass)
     const struct upmu_pmu *pmu = cpu->pmu;
     uint32_t quiet = pmu->capabilities & UPMU_PMU_GLOBAL_CTRL ? cpu->quiet : 0;
     uint32_t mine = ~(cpu->firmware | cpu->watchdog | cpu->foreign);
-    uint32_t flagged = 0;
+    uint32_t flagged = 0, found;
     uint64_t status = 0;
 
     if (quiet && !upmu_bank_handler_close(&cpu->bank, quiet) && !upmu_bank_handler_close(&cpu->bank, quiet))
@@ -525,10 +526,11 @@ static enum upmu_pmi handle(struct pass *pass)
         rearm(cpu);
     }
     cpu->deferred |= pass->failed;
+    found = pass->passed | pass->failed | flagged;
+    if (found | pass->samples) /* (This one may have been another source's.) */
+        upmu_cpu_expect(cpu, upmu_bits_count(found) + pass->samples, pass->now_ns);
     if (!(pass->handled | flagged | pass->samples))
         return pass->expected ? UPMU_PMI_STALE : UPMU_PMI_NOT_OURS;
-    /* (This one may have been another source's.) */
-    upmu_cpu_expect(cpu, upmu_bits_count(pass->handled | flagged) + pass->samples, pass->now_ns);
     cpu->interrupts++;
     return UPMU_PMI_HANDLED;
 }

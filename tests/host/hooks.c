@@ -55,10 +55,11 @@ static bool core_is_left(const struct host_cpu *cpu)
  * A counter's, and no watchdog claims it.  (A late one of a watchdog's may be its second, whose first found both.  What
  * a static session left running has no count that shows its wrap, if its flag is hidden.)
  */
-static void check_own(const struct host_cpu *cpu)
+static void check_own(const struct host_cpu *cpu, uint64_t time_ns)
 {
     if (rules_on(RULE_INTERRUPT) && !core_is_left(cpu) && !(host.setting.options.late && cpu->reserved) &&
-        !cpu->overdue && !(host.setting.options.lost_flags && cpu->had_static) && cpu->cpu && !cpu->useless)
+        !cpu->overdue && host.now_ns - time_ns < LATE_NS && cpu->cpu && !cpu->useless &&
+        !(host.setting.options.lost_flags && cpu->had_static))
         rules_fail(RULE_INTERRUPT, "an own interrupt on CPU %u was answered NOT_OURS, and no watchdog claims it",
                    self->cpu);
 }
@@ -76,12 +77,14 @@ static bool core_has_faulted(const struct host_cpu *cpu)
 /*
  * Another source's, come at a time and answered so: long after all that could overflow it is not taken, nor is one of
  * ours awaited.  (Where no interrupts come at all, K7 model 1, it finds what overflowed long ago; a write that
- * faulted may have left a flag.)
+ * faulted, or a counter of the host's that was stopped, may have left a flag.  A flag that is hidden keeps the next
+ * interrupt away.)
  */
 static void check_foreign(struct host_cpu *cpu, uint64_t time_ns, enum upmu_pmi answer)
 {
     if (host.setting.no_clock || cpu->overdue || cpu->flagged || cpu->calls || core_is_left(cpu) || !cpu->cpu ||
-        core_has_faulted(cpu) || !host.verdict->figures.own || time_ns <= cpu->last_own_ns + WINDOW_NS)
+        core_has_faulted(cpu) || !host.verdict->figures.own || time_ns <= cpu->last_own_ns + WINDOW_NS ||
+        time_ns > cpu->looked_ns + LATE_NS || (answer == UPMU_PMI_HANDLED && host.setting.options.lost_flags))
         return;
     host.verdict->figures.strange++;
     if (rules_on(RULE_INTERRUPT) && answer != UPMU_PMI_NOT_OURS)
@@ -112,7 +115,7 @@ static void enter_interrupt(struct host_cpu *cpu, bool own)
         if (answer == UPMU_PMI_NOT_OURS && cpu->used_up)
             cpu->used_up--;
         else if (answer == UPMU_PMI_NOT_OURS && !claimed)
-            check_own(cpu);
+            check_own(cpu, time_ns);
         cpu->last_own_ns = host.now_ns;
     } else {
         host.verdict->figures.foreign++;

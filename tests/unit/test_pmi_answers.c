@@ -301,6 +301,31 @@ static void a_wrap_that_a_local_call_folded_leaves_an_interrupt(void **state)
     }
 }
 
+/* A counter that a handler cannot read has perhaps overflowed.  Catches: an answer that takes a fault for nothing. */
+static void an_overflow_that_a_fault_hid_leaves_an_interrupt(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_prepare(&host, "k8_revf");
+    host.sim.port.rdpmc = NULL;
+    host_start(&host);
+    host_sample(&host, "branches", 1000);
+    host.sim.deliver = NULL;
+    host_run(&host, 2500);
+    host.sim.cpu[0].in_nmi = true; /* these are the test's own */
+    host.sim.fault_address = 0xc0010004 + host.session.set.tally[0].counter;
+    assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_STALE);
+    host.sim.fault_address = 0;
+    upmu_sim_advance_ns(&host.sim, 101000000);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_STALE);
+    upmu_sim_advance_ns(&host.sim, 101000000);
+    assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_NOT_OURS);
+    host.sim.cpu[0].in_nmi = false;
+    host_end(&host);
+}
+
 /* ---- Counters that change hands ---- */
 
 static void found_with_a_flag(struct host *host)
@@ -432,6 +457,7 @@ int main(void)
         cmocka_unit_test(overflows_that_the_status_hides_are_acknowledged),
         cmocka_unit_test(a_wrap_that_the_status_hides_is_ours),
         cmocka_unit_test(a_wrap_that_a_local_call_folded_leaves_an_interrupt),
+        cmocka_unit_test(an_overflow_that_a_fault_hid_leaves_an_interrupt),
         cmocka_unit_test(an_interrupt_of_before_the_hand_over_is_stale),
         cmocka_unit_test(an_interrupt_that_was_on_its_way_at_the_end_is_no_unknown_one),
         cmocka_unit_test(an_interrupt_that_never_came_is_not_expected_after_the_end),
