@@ -152,7 +152,7 @@ proctype Owner(byte s; bool may_drop)
         :: status == WRONG_CPU -> skip /* it is followed */
         :: status == BUSY -> (!held[s] && !list_held) /* the owner tries again later */
         :: status != DONE && may_drop ->
-            /* It is the last to go, or what lets go of the target is. */
+            /* It is the last to go, or what releases the target is. */
 #ifdef TIES
             was = tied[s];
             dropped[s] = true;
