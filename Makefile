@@ -60,6 +60,8 @@ QUICK_LD := $(if $(shell command -v ld.gold),-fuse-ld=gold)
 # (__SANITIZE_ADDRESS__: what gcc tells the tests, which are shorter then)
 asan-32_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize=bounds \
 	-fno-sanitize-recover=all -D__SANITIZE_ADDRESS__=1
+# (undefined behaviour is looked for in the library and the model; in the tests' own code by the build asan)
+asan-32_TEST := -fno-sanitize=undefined
 asan-32_LINK := $(QUICK_LD) -fsanitize=address,undefined -L/usr/lib/i386-linux-gnu
 fuzz_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
 	-fno-sanitize=bounds -fno-sanitize-recover=all
@@ -111,7 +113,7 @@ build/$(1)/port/%.o: port/%.c
 	$$(QUIET)$$($(1)_CC) $$(LIB_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$< $$(call DRAFTED,$$<,$$@)
 build/$(1)/tests/%.o: tests/%.c
 	@mkdir -p $$(@D)
-	$$(QUIET)$$($(1)_CC) $$(HOST_CFLAGS) $$(filter-out -Os,$$($(1)_FLAGS)) $$(call UNOPTIMISED,$$<) -MMD -MP -c -o $$@ $$<
+	$$(QUIET)$$($(1)_CC) $$(HOST_CFLAGS) $$(filter-out -Os,$$($(1)_FLAGS)) $$($(1)_TEST) $$(call UNOPTIMISED,$$<) -MMD -MP -c -o $$@ $$<
 build/$(1)/tools/%.o: tools/%.c
 	@mkdir -p $$(@D)
 	$$(QUIET)$$($(1)_CC) $$(HOST_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$<
@@ -150,6 +152,7 @@ define LAYER_RULES
 $(1)_TESTS := $$(sort $$(patsubst tests/$(1)/%.c,%,$$(wildcard tests/$(1)/test_*.c)))
 $(1)_HELPERS := $$(filter-out tests/$(1)/test_%.c,$$(wildcard tests/$(1)/*.c)) $$(wildcard tests/common/*.c)
 .PHONY: test-$(1)
+PROGRAMS += $$(foreach b,$$(TEST_BUILDS),$$($(1)_TESTS:%=build/$$(b)/tests/$(1)/%))
 test-$(1): $$(foreach b,$$(TEST_BUILDS),$$($(1)_TESTS:%=build/$$(b)/tests/$(1)/%))
 	@$$(PYTHON) tests/run_layer.py $(1) --jobs $$(JOBS) $$(if $$(HAVE_CMOCKA_32),,--skipped "the 32-bit build: libcmocka-dev:i386 is not installed") $$^
 endef
@@ -217,7 +220,9 @@ ALL_LAYERS := $(foreach layer,$(LAYERS),$(if $($(layer)_TESTS),$(layer))) build 
 	$(if $(wildcard tests/oracle/oracle.mk),oracle) $(if $(wildcard tests/host/host.mk),host) $(if $(wildcard tests/model/model.mk),model) $(if $(wildcard tests/trap/trap.mk),trap) $(if $(wildcard tests/vm/vm.mk),vm) $(if $(wildcard efi-demo/demo.mk),demo) \
 	$(if $(wildcard tests/kernel/kernel.mk),kernel) $(if $(wildcard tests/bochs/bochs.mk),bochs)
 
-.PHONY: test
+# What all layers run is made by one make; then nothing is compiled twice, and no processor waits.
+.PHONY: test programs
+programs: objects $(PROGRAMS)
 test:
 	+@$(PYTHON) tests/run_all.py "$(MAKE)" $(JOBS) $(ALL_LAYERS)
 
@@ -300,6 +305,7 @@ help:
 	@echo "demo-bios      the same commands in a kernel of their own: boot it under QEMU as a Pentium 4"
 	@echo "kernel         build it (build/kernel; examples/kernel/README.md)"
 	@echo "test           every layer of tests, then totals"
+	@echo "programs       what they run, made and not run"
 	@echo "test-LAYER     one of: $(ALL_LAYERS)   (V=1 shows commands, TEST_BUILDS=... chooses builds)"
 	@echo "fuzz, soak     libFuzzer for FUZZ_SECONDS a target; the whole numbers of the seeded runs, other sweeps (hours)"
 	@echo "test-host      the simulated host: a fixed number of seeds (soak-host: HOST_SEEDS of HOST_STEPS; also test-host-threads, -mutants)"

@@ -47,6 +47,7 @@ ifeq ($(wildcard $(DEMO_EFI_INCLUDE)/efi.h),)
 demo demo-run:
 	@echo "$@: gnu-efi is not installed; 'make deps-demo' installs it" && false
 else
+PROGRAMS += $(if $(shell command -v qemu-system-x86_64),demo-apps)
 demo: build/demo/x64/upmu.efi
 	@tests/demo/run-demo.sh show x64 $<
 

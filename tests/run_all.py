@@ -1,23 +1,28 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Run every layer of tests by `make test-LAYER`, check the list of requirements, add up.
+"""Make what all layers of tests run, run them by `make test-LAYER`, check the list of requirements, add up.
 
 Usage: run_all.py MAKE JOBS LAYER...
 
-Layers that boot one machine after the other keep one processor busy: the lanes of them
-run side by side at the end, and each lane is shown when it has ended.
+The layers run side by side; of all their programs JOBS run at a time (tokens.py).  What a layer prints is shown when
+it has ended.
 """
-import concurrent.futures
 import os
 import re
 import subprocess
 import sys
+import threading
 import time
+
+sys.dont_write_bytecode = True
+import tokens  # noqa: E402
 
 CLOSING = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 
 TEST_LINE = re.compile(r"^\[\s*(OK|FAILED|SKIPPED)\s*\] (\S.*)$")
-LANES = (("demo",), ("kernel", "bochs"))
+# These take no token themselves; what boots one machine after the other begins first.
+WITHOUT_TOKENS = ("demo",)
+FIRST = ("demo", "bochs", "model", "host", "kernel", "rows", "build", "inject", "fuzz")
 
 
 def show(text):
@@ -27,7 +32,7 @@ def show(text):
 
 def run_layer(command, layer=None, show=show):
     """
-    Show the output of one layer; return its (passed, failed, skipped).  A layer
+    Show the output of one layer; return its (passed, failed, skipped) and the CPU seconds it took.  A layer
     that keeps no list of its tests in build/tests gets one from the lines it prints.
     """
     counts, rows, kept = None, [], f"build/tests/{layer}.tsv"
@@ -44,7 +49,8 @@ def run_layer(command, layer=None, show=show):
             counts = tuple(int(number or 0) for number in found.groups())
             line = "    " + line
         show(line)
-    code = process.wait()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = code = os.waitstatus_to_exitcode(status)
     if layer and not os.path.exists(kept):
         os.makedirs("build/tests", exist_ok=True)
         with open(kept, "w") as file:
@@ -53,40 +59,60 @@ def run_layer(command, layer=None, show=show):
         show(f"    {' '.join(command)} ended with {code}\n")
         counts = (counts or (0, 0, 0))
         counts = (counts[0], counts[1] + 1, counts[2])
-    return counts
+    return counts, used.ru_utime + used.ru_stime
+
+
+def make_tokens(count):
+    """The open pipe with so many tokens; layers find it by name."""
+    path = os.path.abspath("build/tests/tokens")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    if os.path.exists(path):
+        os.unlink(path)
+    os.mkfifo(path)
+    os.environ[tokens.NAME] = tokens.PATH = path
+    pipe = os.open(path, os.O_RDWR)
+    os.write(pipe, b"t" * count)
+    return pipe
 
 
 def main():
     make, jobs, layers = sys.argv[1], sys.argv[2], sys.argv[3:]
     own_jobs = [] if "jobserver" in os.environ.get("MAKEFLAGS", "") else ["-j" + jobs]
-    totals, seconds = {}, {}
+    command = [make, "--no-print-directory", *own_jobs]
+    totals, seconds, lock = {}, {}, threading.Lock()
 
-    def run(layer, show=show):
-        begun = time.monotonic()
-        show(f"== {layer}\n")
-        totals[layer] = run_layer([make, "--no-print-directory", *own_jobs, "test-" + layer], layer, show)
-        seconds[layer] = f" ({time.monotonic() - begun:.0f} s)"
+    begun = time.monotonic()
+    show("== programs\n")
+    code = subprocess.run([*command, "-k", "programs"], close_fds=False).returncode
+    show(f"    {time.monotonic() - begun:.0f} s" + (f", ended with {code}" if code else "") + "\n")
+    pipe = make_tokens(max(1, int(jobs)))
 
-    def run_lane(lane):
-        lines = []
-        for layer in lane:
-            run(layer, lines.append)
-        return "".join(lines)
+    def run(layer):
+        lines = [f"== {layer}\n"]
+        if layer in WITHOUT_TOKENS:
+            with tokens.token():
+                totals[layer], used = run_layer([*command, "test-" + layer], layer, lines.append)
+        else:
+            totals[layer], used = run_layer([*command, "test-" + layer], layer, lines.append)
+        seconds[layer] = f" ({used:.0f} s of CPU)"
+        with lock:
+            show("".join(lines))
 
-    lanes = [[layer for layer in lane if layer in layers] for lane in LANES]
-    for layer in layers:
-        if not any(layer in lane for lane in lanes):
-            run(layer)
-    with concurrent.futures.ThreadPoolExecutor(max(1, int(jobs))) as pool:
-        for text in pool.map(run_lane, lanes):
-            show(text)
-    totals = {layer: totals[layer] for layer in layers}
+    threads = [threading.Thread(target=run, args=(layer,)) for layer in
+               [*(layer for layer in FIRST if layer in layers), *(layer for layer in layers if layer not in FIRST)]]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    os.close(pipe)
+    totals = {layer: totals.get(layer, (0, 1, 0)) for layer in layers}
     print("== requirements", flush=True)
-    totals["requirements"] = run_layer([sys.executable, "tests/run_requirements.py", *layers])
+    totals["requirements"], _ = run_layer([sys.executable, "tests/run_requirements.py", *layers])
     print("== totals")
     for layer, (passed, failed, skipped) in totals.items():
         print(f"    {layer}: {passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else "") +
               seconds.get(layer, "") + ".")
+    print(f"    {time.monotonic() - begun:.0f} s")
     passed, failed, skipped = (sum(column) for column in zip(*totals.values()))
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     return 1 if failed else 0

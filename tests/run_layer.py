@@ -17,6 +17,9 @@ import sys
 import threading
 import time
 
+sys.dont_write_bytecode = True
+import tokens  # noqa: E402
+
 TEST_LINE = re.compile(r"^\[\s*(OK|FAILED|SKIPPED)\s*\] (\S.*)$")
 CMOCKA_LINE = re.compile(r"^\[\s*(=+|-+|RUN|OK|PASSED|FAILED|SKIPPED|ERROR|LINE)\s*\]|^\s*$|^ \d+ (FAILED|SKIPPED)")
 OWN_LINES_SHOWN = 40
@@ -45,10 +48,12 @@ def run_limited(command, environment):
 
 def run_program(path):
     """(path, {test: result}, own lines, whole output, exit code or text, seconds, CPU seconds)"""
-    begun = time.monotonic()
     command = [sys.executable, path] if path.endswith(".py") else [os.path.join(".", path)]
-    environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="STDOUT", PYTHONDONTWRITEBYTECODE="1")
-    output, code, used = run_limited(command, environment)
+    environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="STDOUT", PYTHONDONTWRITEBYTECODE="1", **tokens.for_program())
+    with tokens.token():
+        begun = time.monotonic()
+        output, code, used = run_limited(command, environment)
+        seconds = time.monotonic() - begun
     results, own = {}, []
     rank = {"OK": 0, "SKIPPED": 1, "FAILED": 2}
     for line in output.splitlines():
@@ -59,7 +64,7 @@ def run_program(path):
                 results[name] = result
         elif not CMOCKA_LINE.match(line):
             own.append(line)
-    return path, results, own, output, code, time.monotonic() - begun, used
+    return path, results, own, output, code, seconds, used
 
 
 def place_of(path):

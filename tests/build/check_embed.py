@@ -4,7 +4,7 @@
 import os
 import shutil
 
-from checklib import Skip, check, files, library_sources, main, read, run
+from checklib import Skip, check, files, library_sources, main, read, run, tokens
 
 EMBEDDER = """
 include third-party/upmu/upmu.mk
@@ -29,6 +29,13 @@ def fresh(name):
     return path
 
 
+def finished(folder, complaints):
+    """The complaints; where there are none, the folder goes."""
+    if not complaints:
+        shutil.rmtree(folder)
+    return complaints
+
+
 def environment():
     """Without the make that runs us."""
     return {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
@@ -45,7 +52,7 @@ def vendored_copy_builds_from_another_directory_by_upmu_mk():
         file.write(EMBEDDER)
     with open(os.path.join(folder, "main.c"), "w") as file:
         file.write(PROGRAM)
-    code, output = run(["make", "-C", folder, "-j2", "kernel.o"], env=environment())
+    code, output = run(["make", "-C", folder, f"-j{tokens.JOBS}", "kernel.o"], env=environment())
     complaints = [output[-3000:]] if code else []
     if "UPMU_CFLAGS" not in read("docs/PORTING.md").split("## 2.")[0]:
         complaints.append("docs/PORTING.md's makefile leaves out UPMU_CFLAGS")
@@ -55,7 +62,7 @@ def vendored_copy_builds_from_another_directory_by_upmu_mk():
                 env=environment())[1].strip()
     if built != str(len(library_sources())):
         complaints.append(f"upmu.mk lists {built} sources, the tree has {len(library_sources())} ({copied})")
-    return complaints
+    return finished(folder, complaints)
 
 
 @check
@@ -96,13 +103,13 @@ def builds_and_tests_from_a_path_with_a_blank():
     for path in os.listdir(os.path.join(folder, "tests/unit")):
         if path != "test_bits.c":
             os.unlink(os.path.join(folder, "tests/unit", path))
-    code, output = run(["make", "-C", folder, "-j2", "all", "test-unit", "TEST_BUILDS=gcc-64", "gcc-64_FLAGS=-O0"],
+    code, output = run(["make", "-C", folder, f"-j{tokens.JOBS}", "all", "test-unit", "TEST_BUILDS=gcc-64", "gcc-64_FLAGS=-O0"],
                        env=environment())
     if code or "2 passed, 0 failed" not in output.split("\n"):
         return [output[-3000:]]
     made = [name for name in os.listdir(folder) if name not in
             ("Makefile", "upmu.mk", "include", "core", "backends", "events", "port", "tools", "tests", "build")]
-    return [f"written outside build/: {name}" for name in made]
+    return finished(folder, [f"written outside build/: {name}" for name in made])
 
 
 @check

@@ -17,6 +17,7 @@ import fnmatch
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -150,6 +151,7 @@ def every_field_of_every_published_record_reaches_the_registers():
         total += count
     print(f"    {len(cpus)} CPUs and forms, {len(blobs)} files of catalogues: {total:,} register images compared, "
           f"{sum(rule[4] for rule in rules)} records as {CORRECTIONS} says")
+    shutil.rmtree(WORK + "/data", ignore_errors=True)
     if not SOAK and len(blobs) < 20:
         print("    the other models' files of catalogues are left to `make soak`")
     return complaints + [f"{CORRECTIONS}: no record needs the row {rule[:3]}" for rule in rules if rule[4] == 0]

@@ -7,6 +7,10 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.dont_write_bytecode = True
+import tokens  # noqa: E402
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CHECKS = []
 SOAK = os.environ.get("FUZZ_RUNS") == "soak"  # all of what `make test` takes a share of
@@ -35,8 +39,8 @@ def run(command, **options):
 
 
 def parallel(function, items):
-    """Complaints of all items, two at a time."""
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+    """Complaints of all items, two at a time; one where other programs run beside."""
+    with concurrent.futures.ThreadPoolExecutor(tokens.JOBS) as pool:
         return [complaint for found in pool.map(function, items) for complaint in found]
 
 

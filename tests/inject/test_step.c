@@ -340,7 +340,7 @@ static const char *const profiles[] = {"core2", "skylake", "version1", "k8_revc"
 #define STRIDE 11
 #define WHOLE 0
 #else
-#define SKIP 9
+#define SKIP 14
 #define STRIDE 13
 #define WHOLE 1
 #endif

@@ -9,6 +9,8 @@ test-kernel: kernel
 else
 HAVE_NASM := $(shell command -v nasm)
 HAVE_GRUB := $(and $(shell command -v grub-mkrescue),$(shell command -v xorriso),$(wildcard /usr/lib/grub/i386-pc))
-test-kernel: kernel $(if $(HAVE_NASM),kernel-images $(if $(HAVE_GRUB),kernel-iso))
+KERNEL_PARTS := kernel $(if $(HAVE_NASM),kernel-images $(if $(HAVE_GRUB),kernel-iso))
+PROGRAMS += $(KERNEL_PARTS)
+test-kernel: $(KERNEL_PARTS)
 	@$(PYTHON) tests/run_layer.py kernel tests/kernel/test_kernel.py
 endif

@@ -25,6 +25,8 @@ build/$(1)/tests/trap/%: build/$(1)/tests/trap/%.o $(patsubst %,build/$(1)/%.o,$
 endef
 $(foreach build,$(TRAP_BUILDS),$(eval $(call TRAP_RULES,$(build))))
 
+TRAP_PROGRAMS := $(foreach build,$(TRAP_BUILDS),$(TRAP_TESTS:%=build/$(build)/%))
+PROGRAMS += $(TRAP_PROGRAMS)
 .PHONY: test-trap
-test-trap: $(foreach build,$(TRAP_BUILDS),$(TRAP_TESTS:%=build/$(build)/%))
+test-trap: $(TRAP_PROGRAMS)
 	@$(PYTHON) tests/run_layer.py trap --jobs $(JOBS) $(if $(HAVE_CMOCKA_32),,--skipped "the 32-bit build: libcmocka-dev:i386 is not installed") $^

@@ -9,6 +9,7 @@ VM_HELPERS := $(filter-out tests/vm/test_%.c,$(wildcard tests/vm/*.c)) tests/tra
 build/gcc-64/tests/vm/test_%: build/gcc-64/tests/vm/test_%.o $(VM_HELPERS:%.c=build/gcc-64/%.o) build/gcc-64/libsim.a
 	$(QUIET)$(gcc-64_CC) -no-pie -o $@ $(filter %.o,$^) build/gcc-64/libsim.a -lcmocka
 
+PROGRAMS += kernel $(VM_TESTS)
 .PHONY: test-vm
 test-vm: kernel $(VM_TESTS)
 	@$(PYTHON) tests/run_layer.py vm --jobs $(JOBS) $(VM_TESTS)
