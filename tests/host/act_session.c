@@ -177,6 +177,7 @@ static void user_read(struct host_session *session, struct lots *lots)
     self->reading = session;
     self->stay++;
     if (upmu_user_read(session->page, i, false, &value) && set->set == session->session->active &&
+        session->page->set == set->set->number /* (of a stopped one whose set was switched: the former) */ &&
         writes == session->writes && !session->spoiled && !session->changed) {
         high = set->event[i].high;
         if (value < low || value > high)

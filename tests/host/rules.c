@@ -126,10 +126,20 @@ static void check_times(const struct host_session *session, const struct host_ev
                    (unsigned long long)most_ns);
 }
 
+/*
+ * An estimate is the count for all of the time.  (How far it is from the truth is told in the figures: a run gives a
+ * session a few slots of bursts, and the bound is one of many slots of a steady load.)
+ */
 static void check_estimate(const struct host_event *event, const struct upmu_count *count)
 {
     uint64_t off = count->value > event->truth ? count->value - event->truth : event->truth - count->value;
+    long double value = (long double)count->raw * (long double)count->enabled_ns / (long double)count->running_ns;
 
+    if (rules_on(RULE_ESTIMATE) && value < 0x1p63L &&
+        ((long double)count->value < value - 1.0L || (long double)count->value > value + 1.0L))
+        rules_fail(RULE_ESTIMATE, "%llu is estimated of %llu in %llu of %llu ns", (unsigned long long)count->value,
+                   (unsigned long long)count->raw, (unsigned long long)count->running_ns,
+                   (unsigned long long)count->enabled_ns);
     host.verdict->figures.estimates++;
     host.verdict->figures.beyond += off > count->error;
 }
