@@ -256,6 +256,10 @@ def catalogue_of(model, part):
     for name, target in SECOND_NAMES:
         if fold(target) in names.rows:
             names.alias(name, target)
+    # Linux has them without a number, also where there is but one register.
+    for row in list(catalogue.rows):
+        if row.name.startswith("OFFCORE_RESPONSE_0"):
+            names.alias(row.name.replace("_0", "", 1), row.name)
     return catalogue
 
 

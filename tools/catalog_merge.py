@@ -490,6 +490,7 @@ def nehalem(options):
     names.alias("OFFCORE_RESPONSE", "OFFCORE_RESPONSE_0")
     for alias in prefetches:
         names.alias(*alias)
+        names.alias(alias[0].replace("_0", "", 1), *alias[1:])
     generic(options, names, "nehalem", ("branch-misses",))
     names.alias("INSTR_RETIRED.ANY", "INST_RETIRED.ANY")
     names.alias("CPU_CLK_UNHALTED.CORE", "CPU_CLK_UNHALTED.THREAD")

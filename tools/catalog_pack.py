@@ -214,20 +214,23 @@ def check(catalogue):
     for row in catalogue.rows:
         if len(row.masks) > 32:
             sys.exit(f"{catalogue.name}: {row.name} has more than 32 masks")
-    masked = {fold(row.name) + "_": row for row in catalogue.rows if row.masks}
+    masked = {fold(name) + "_": row for name, row in begin_names(catalogue).items()}
     for begin in masked:
-        for row in (masked[begin[:end + 1]] for end, letter in enumerate(begin[:-1]) if letter == "_" and begin[:end + 1] in masked):
+        for before in (begin[:end + 1] for end, letter in enumerate(begin[:-1]) if letter == "_" and begin[:end + 1] in masked):
+            row = masked[before]
             for mask in [mask.name for mask in row.masks] + [name for name, _ in row.mask_aliases]:
-                text = fold(f"{row.name}_{mask}_")
+                text = before + fold(mask) + "_"
                 if text.startswith(begin) or begin.startswith(text):
                     sys.exit(f"{catalogue.name}: {row.name} with {mask} begins like {masked[begin].name}")
-    # Unit masks are looked for in any order: no other name may be a masked row's name with masks behind it.
+    # Unit masks are looked for in any order: no name of another event may be one that masks follow, and masks.
+    targets = {name: target for name, target, _ in catalogue.aliases}
     words = {begin: [fold(mask) + "_" for mask in [m.name for m in row.masks] + [name for name, _ in row.mask_aliases]]
              for begin, row in masked.items()}
     for name in seen:
         text = fold(name) + "_"
         for end, letter in enumerate(text[:-1]):
-            if letter == "_" and text[:end + 1] in words and consists_of(text[end + 1:], words[text[:end + 1]]):
+            if letter == "_" and text[:end + 1] in words and consists_of(text[end + 1:], words[text[:end + 1]]) and \
+                    targets.get(name) != masked[text[:end + 1]].name:
                 sys.exit(f"{catalogue.name}: {name} is spelt like {masked[text[:end + 1]].name} with unit masks")
     for name, target, masks in catalogue.aliases:
         if target not in rows:
@@ -255,9 +258,17 @@ def slot_of(value, displacement, slots):
     return (value * slots) >> 32
 
 
-def filter_of(rows, seed, small):
-    """Which hashes a catalogue's masked rows have: high bits that are dropped, bits as bytes."""
-    masked = [row.name for row in rows if row.masks]
+def begin_names(catalogue):
+    """{name: row}: what masks may follow: masked rows, and aliases of composed ones."""
+    rows = {row.name: row for row in catalogue.rows if row.masks}
+    composed = {name: rows[target] for name, target, masks in catalogue.aliases
+                if not masks and target in rows and rows[target].flags & ROW_FLAGS["composed"]}
+    return {**rows, **composed}
+
+
+def filter_of(catalogue, seed, small):
+    """Which hashes names have that masks may follow: high bits that are dropped, bits as bytes."""
+    masked = list(begin_names(catalogue))
     bits = [0] * 8
     while len(bits) < min(len(masked) // (2 if small else 1), 128):  # bits for each: 4 at least, or 8
         bits += [0] * len(bits)
@@ -268,9 +279,9 @@ def filter_of(rows, seed, small):
     return shift, bits
 
 
-def lengths_of(rows):
-    """How long the names of masked rows are: a bit for each length."""
-    return sum(1 << length for length in {len(row.name) for row in rows if row.masks}).to_bytes(16, "little")
+def lengths_of(catalogue):
+    """How long the names are that masks may follow: a bit for each length."""
+    return sum(1 << length for length in set(map(len, begin_names(catalogue)))).to_bytes(16, "little")
 
 
 def prefixes(names):
@@ -322,8 +333,8 @@ def hash_table(catalogue, members, number, small):
 
 def cuts_are_few(catalogue, seed, small):
     """Whether a look-up of each masked row's name and its masks comes to that row: it tries CUTS places."""
-    masked = {fold(row.name) for row in catalogue.rows if row.masks}
-    shift, bits = filter_of(catalogue.rows, seed, small)
+    masked = set(map(fold, begin_names(catalogue)))
+    shift, bits = filter_of(catalogue, seed, small)
     lengths = {len(name) for name in masked}
     for name in masked:
         ends = [name_hash(p, seed) >> shift for p in prefixes([name]) if len(p) in lengths]
@@ -480,7 +491,7 @@ def pack_model(catalogue, pool, position):
         pool.hash[catalogue.name] = hash_table(catalogue, members_of(catalogue, pool.number), pool.number, pool.small)
     displacements, slots, slot_bits, seed = pool.hash[catalogue.name]
     hashed = bytes(displacements) + struct.pack(f"<{len(slots)}{'B' if pool.small else 'H'}", *slots)
-    filter_shift, filter_bits = filter_of(rows, seed, pool.small)
+    filter_shift, filter_bits = filter_of(catalogue, seed, pool.small)
     shapes, entries, places = pack_rows(rows, catalogue, pool)
     targets, chosen = pack_aliases(catalogue, aliases, rows, pool)
     others = [pool.number[a[0]] for a in aliases]
@@ -489,7 +500,7 @@ def pack_model(catalogue, pool, position):
     else:
         names = [pool.number[r.name] for r in rows] + [0xffff] + others + [0xffff]
         names = struct.pack(f"<{len(names)}H", *names)
-    sections = [lengths_of(rows) + bytes(filter_bits), hashed, shapes, entries, places, names, targets, chosen]
+    sections = [lengths_of(catalogue) + bytes(filter_bits), hashed, shapes, entries, places, names, targets, chosen]
     cpus = b""
     if catalogue.cpus or catalogue.pmu:
         cpus = catalogue.pmu.encode().ljust(12, b"\0") + b"".join(struct.pack("<BBHBB", *cpu) for cpu in catalogue.cpus)

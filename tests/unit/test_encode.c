@@ -1092,6 +1092,37 @@ static void unit_masks_in_any_order_are_the_same_event(void **state)
     assert_true(compared > 200);
 }
 
+/*
+ * Linux calls the offcore responses of Nehalem and its like without the number that Intel's files have: composed names
+ * and flat ones.
+ */
+static void offcore_responses_have_linuxs_names_too(void **state)
+{
+    static const char *const models[] = {"nhm", "nhm_ex", "wsm_ex"};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof models / sizeof models[0]; i++) {
+        char name[UPMU_CATALOG_NAME], linuxs[UPMU_CATALOG_NAME];
+        static struct upmu_pmu pmu;
+        struct upmu_event one, other;
+        struct upmu_event_id id;
+        unsigned compared = 0;
+        uint32_t cursor = 0;
+        bool alias;
+
+        assert_int_equal(upmu_pmu_by_name(&pmu, models[i]), UPMU_OK);
+        while (upmu_catalog_next(pmu.catalog, "OFFCORE_RESPONSE_0.*", &cursor, &id, name, sizeof name, &alias) ==
+               UPMU_OK) {
+            snprintf(linuxs, sizeof linuxs, "OFFCORE_RESPONSE%s", name + strlen("OFFCORE_RESPONSE_0"));
+            assert_int_equal(upmu_event_parse(&pmu, name, &one, NULL), UPMU_OK);
+            if (upmu_event_parse(&pmu, linuxs, &other, NULL) != UPMU_OK || memcmp(&one, &other, sizeof one) != 0)
+                fail_msg("%s: %s is not %s", models[i], linuxs, name);
+            compared++;
+        }
+        assert_true(compared > 100);
+    }
+}
+
 /* A listed name that begins like an event with one of its masks is found behind no fewer parts. */
 static void a_longer_name_wins_over_an_event_with_masks(void **state)
 {
@@ -1146,6 +1177,7 @@ int main(void)
         cmocka_unit_test(counters_have_names),
         cmocka_unit_test(random_text_never_harms_and_refusals_change_nothing),
         cmocka_unit_test(unit_masks_in_any_order_are_the_same_event),
+        cmocka_unit_test(offcore_responses_have_linuxs_names_too),
         cmocka_unit_test(a_longer_name_wins_over_an_event_with_masks),
     };
 
