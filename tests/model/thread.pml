@@ -253,6 +253,107 @@ inline join_all()
     od
 }
 
+/* Sessions that a switch has in its plan. */
+inline put_in_list(s)
+{
+    if
+    :: mine & (1 << s) -> d_step { touch(s); assert(!listed(1 - c, s)); cpu_of[s] = c; listed(c, s) = true }
+    :: else
+    fi
+}
+
+inline put_in_owner(s, found)
+{
+    if
+    :: mine & (1 << s) -> d_step { touch(s); owns(c, s) = found }
+    :: else
+    fi
+}
+
+inline take_from_list(s)
+{
+    if
+    :: mine & (1 << s) -> d_step { touch(s); listed(c, s) = false; cpu_of[s] = NONE }
+    :: else
+    fi
+}
+
+inline release(s)
+{
+    if
+    :: mine & (1 << s) -> d_step { touch(s); held[s] = false }
+    :: else
+    fi
+}
+
+/*
+ * A switch that is one transition: all sessions of the thread come, or all leave, and none needs anything else.  Else
+ * it is left undone, and the long way follows.
+ */
+inline come_at_once()
+{
+    take_list(got);
+    if
+    :: got ->
+        walk = first;
+        do
+        :: walk != NONE ->
+            d_step {
+                touch(walk);
+                if
+                :: !dropped[walk] && cpu_of[walk] == NONE && !held[walk] -> held[walk] = true; mine = mine | (1 << walk)
+                :: else -> was = true /* a call works on it */
+                fi;
+                walk = next_of_thread[walk]
+            }
+        :: else -> break
+        od;
+        if
+        :: !was && mine ->
+            put_in_list(0);
+            put_in_list(1);
+            put_in_owner(0, true);
+            put_in_owner(1, true);
+            quick = true
+        :: else
+        fi;
+        release(0);
+        release(1);
+        atomic { mine = 0; was = false; release_list() }
+    :: else
+    fi
+}
+
+inline leave_at_once()
+{
+    take_list(got);
+    if
+    :: got && first != NONE && (!listed(c, 0) || !dropped[0]) && (!listed(c, 1) || !dropped[1]) ->
+        d_step {
+            if
+            :: listed(c, 0) -> mine = 1
+            :: else
+            fi;
+            if
+            :: listed(c, 1) -> mine = mine | 2
+            :: else
+            fi
+        };
+        if
+        :: mine ->
+            put_in_owner(0, false);
+            put_in_owner(1, false);
+            take_from_list(0);
+            take_from_list(1);
+            quick = true
+        :: else
+        fi;
+        atomic { mine = 0; release_list() }
+    :: got && !(first != NONE && (!listed(c, 0) || !dropped[0]) && (!listed(c, 1) || !dropped[1])) -> release_list()
+    :: else
+    fi
+}
+
 inline switch_to()
 {
 #ifdef H5
@@ -359,8 +460,8 @@ progress_exit:  (!held[walk])
 
 proctype Cpu(byte c)
 {
-    byte walk = NONE, follow = NONE, link, buried, status, s;
-    bool got, was, ends;
+    byte walk = NONE, follow = NONE, link, buried, status, s, mine;
+    bool got, was, ends, quick;
 
 end:
     do
@@ -372,11 +473,25 @@ end:
            :: else
            fi
        };
-       switch_to()
+       if
+       :: come_at_once()
+       :: true
+       fi;
+       if
+       :: !quick -> switch_to()
+       :: else -> quick = false
+       fi
     :: runs_on == c && (waits(0) || waits(1)) ->
        tick()
     :: runs_on == c && switches < SWITCHES ->
-       switch_away();
+       if
+       :: leave_at_once()
+       :: true
+       fi;
+       if
+       :: !quick -> switch_away()
+       :: else -> quick = false
+       fi;
        runs_on = NONE
 #if EXITS
     :: atomic { runs_on == c && first != NONE -> runs_on = EXITED };
