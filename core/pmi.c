@@ -10,7 +10,7 @@
 #include "core/pmi.h"
 #include "core/apart.h"
 #include "core/backend.h"
-#include "core/bank.h"
+#include "core/bank_inline.h"
 #include "core/bits.h"
 #include "core/claims.h"
 #include "core/count.h"
@@ -21,6 +21,7 @@
 #include "core/local.h"
 #include "core/mem.h"
 #include "core/register.h"
+#include "core/program.h"
 #include "core/run.h"
 #include "core/schedule.h"
 #include "core/sets.h"
@@ -63,23 +64,34 @@ static bool may_fold(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
            (cpu->running & ~UPMU_METRIC_COUNTERS & UPMU_BIT32(counter)) && !(cpu->in_handler && is_held(cpu, tally));
 }
 
+/* Events of a set that an overflow of `events` reads or (`reset`) sets back. */
+static UPMU_APART uint32_t others_of(const struct upmu_set *set, uint32_t events, bool reset)
+{
+    uint32_t wanted = 0;
+
+    if (set->program.placement && !(set->program.flags & UPMU_PROGRAM_OTHERS))
+        return 0;
+    for (uint32_t rest = events; rest; rest &= rest - 1u) {
+        const struct upmu_sampling *sampling = &set->sampling[upmu_bits_lowest(rest)];
+
+        wanted |= reset ? sampling->resets : sampling->values;
+    }
+    return wanted & (uint32_t)upmu_bits_ones(set->count) & ~events;
+}
+
 /*
  * What an overflow of `events` does to others of the set: their counts go into its
  * records and are folded, or (`reset`) they are set back.  The counter of one that
  * samples is not loaded anew: it overflows once when nothing is due, and then waits for
  * the rest.
  */
-static void touch_others(struct upmu_cpu *cpu, struct upmu_set *set, uint32_t events, bool reset)
+static UPMU_INSIDE void touch_others(const struct upmu_session *session, uint32_t events, bool reset)
 {
+    struct upmu_cpu *cpu = session->cpu;
+    struct upmu_set *set = upmu_active(session);
     uint32_t handler = cpu->in_handler;
-    uint32_t wanted = 0;
 
-    for (uint32_t rest = events; rest; rest &= rest - 1u) {
-        const struct upmu_sampling *sampling = &set->sampling[upmu_bits_lowest(rest)];
-
-        wanted |= reset ? sampling->resets : sampling->values;
-    }
-    for (wanted &= (uint32_t)upmu_bits_ones(set->count) & ~events; wanted; wanted &= wanted - 1u) {
+    for (uint32_t wanted = others_of(set, events, reset); wanted; wanted &= wanted - 1u) {
         struct upmu_tally *tally = &set->tally[upmu_bits_lowest(wanted)];
         uint64_t value;
 
@@ -154,20 +166,22 @@ static void record(struct upmu_session *session, uint32_t events, const struct u
 
 /*
  * Events of a session have overflowed together: for the handler, or the local side, which
- * holds all tallies.
+ * holds all tallies.  (The time by its place: fewer bytes of stack on i386.)
  */
 static UPMU_APART void report(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame,
-                              uint64_t now_ns)
+                              const uint64_t *now_ns)
 {
     if (UPMU_FORMATS)
-        touch_others(session->cpu, upmu_active(session), events, false);
-    record(session, events, frame, now_ns);
-    touch_others(session->cpu, upmu_active(session), events, true);
+        touch_others(session, events, false);
+    record(session, events, frame, *now_ns);
+    touch_others(session, events, true);
 }
 
 void upmu_pmi_emit(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, bool deferred)
 {
-    report(session, events, deferred ? &cpu->deferred_frame : NULL, upmu_cpu_now(cpu));
+    uint64_t now_ns = upmu_cpu_now(cpu);
+
+    report(session, events, deferred ? &cpu->deferred_frame : NULL, &now_ns);
 }
 
 static void defer(struct pass *pass, unsigned counter)
@@ -216,8 +230,8 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
     UPMU_BARRIER();
     upmu_count_fold(cpu, tally, counter, value);
     if (upmu_count_due(tally)) {
-        upmu_count_adapt(tally, upmu_session_clock(cpu->of_tally[counter], pass->now_ns));
         pass->due |= UPMU_BIT32(counter);
+        cpu->adapts |= UPMU_BIT32(counter);
         throttle(pass, tally, tally->lost != lost);
     }
     /* (What a poll had noted is served: a replay would only close it once more.) */
@@ -318,17 +332,18 @@ static void fold_wrapped(struct pass *pass, unsigned counter)
 /* One sample for each session that has events due. */
 static void emit_due(struct pass *pass)
 {
-    for (struct upmu_session *session = pass->cpu->sessions; session; session = session->next) {
+    const struct upmu_cpu *cpu = pass->cpu;
+
+    for (uint32_t rest = pass->due; rest;) {
+        struct upmu_session *session = cpu->of_tally[upmu_bits_lowest(rest)];
         uint32_t events = 0;
 
-        if (!(session->counters & pass->due))
-            continue;
-        for UPMU_TALLIES(tally, upmu_active(session))
-            if (tally->counter < UPMU_COUNTERS && (pass->due >> tally->counter & 1u) &&
-                pass->cpu->tally[tally->counter] == tally)
-                events |= UPMU_BIT32(tally->index);
-        if (events)
-            report(session, events, pass->frame, pass->now_ns);
+        for (uint32_t same = rest; same; same &= same - 1u)
+            if (cpu->of_tally[upmu_bits_lowest(same)] == session) {
+                events |= UPMU_BIT32(cpu->tally[upmu_bits_lowest(same)]->index);
+                rest &= ~(same & (~same + 1u));
+            }
+        report(session, events, pass->frame, &pass->now_ns);
     }
 }
 
@@ -488,22 +503,128 @@ static UPMU_APART void acknowledge(const struct pass *pass, uint32_t flagged)
         (void)upmu_bank_command(&cpu->bank, pmu->ack_row, pmu->backend->acknowledge(pmu, flagged));
 }
 
+/*
+ * A fixed period is over, and the next one fits into a load: all that a sampling counter mostly needs.  False: nothing
+ * was done.
+ */
+static inline bool take_ordinary(struct pass *pass, unsigned counter, struct upmu_tally *tally, uint64_t value)
+{
+    struct upmu_cpu *cpu = pass->cpu;
+    const struct upmu_counter *where = &cpu->pmu->counter[counter];
+    uint64_t total = tally->total + ((value - tally->base) & cpu->counter_mask), due = tally->due + tally->period, load;
+
+    if (!tally->ordinary || tally->throttled || tally->to_switch || total < tally->due || total >= due ||
+        due - total < cpu->pmu->min_period || (due - total) >> (where->write_bits - 1u) ||
+        pass->now_ns - cpu->window_start_ns >= THROTTLE_WINDOW_NS || tally->storm >= THROTTLE_OVERFLOWS - 1u ||
+        tally->reset != tally->period || !port_has_clock(cpu->machine->port))
+        return false;
+    load = (total - due) & cpu->counter_mask;
+    tally->sequence += 1u;
+    UPMU_BARRIER();
+    tally->total = total;
+    tally->due = due;
+    tally->ended = tally->reset;
+    tally->overflows++;
+    tally->storm++;
+    pass->due |= UPMU_BIT32(counter);
+    cpu->seen_counting = 1;
+    cpu->deferred &= ~UPMU_BIT32(counter);
+    if (upmu_bank_handler_put(&cpu->bank, where, load)) {
+        tally->base = load;
+        tally->turned = upmu_count_stamp(pass->now_ns);
+        cpu->last_tag[counter] = tally->tag;
+    } else {
+        tally->base = value;
+        pass->failed |= UPMU_BIT32(counter);
+    }
+    UPMU_BARRIER();
+    tally->sequence += 1u;
+    return true;
+}
+
+/*
+ * Sampling counters that are stopped and alike (upmu_cpu.straight): few of them have overflowed.  Returns the first
+ * that needs more than the next load of a fixed period, its value in cpu->looked_at; or UPMU_COUNTERS.  It and those
+ * before it are taken off *rest.
+ */
+static UPMU_APART unsigned look_at_next(struct pass *pass, uint32_t *rest)
+{
+    struct upmu_cpu *cpu = pass->cpu;
+    struct upmu_bank *bank = &cpu->bank;
+    uint64_t top = cpu->counter_mask ^ cpu->counter_mask >> 1, value;
+
+    while (*rest) {
+        unsigned counter = upmu_bits_lowest(*rest);
+        struct upmu_tally *tally = cpu->tally[counter];
+
+        *rest &= *rest - 1u;
+        bank->handler_accesses.rdpmcs++;
+        if (__builtin_expect(!port_rdpmc(bank->port, cpu->pmu->counter[counter].rdpmc, &value), 0)) {
+            bank->no_rdpmc = true;
+            *rest |= UPMU_BIT32(counter);
+            return UPMU_COUNTERS;
+        }
+        if (__builtin_expect((value & top) != 0, 1) || !tally || tally->counter != counter ||
+            (is_held(cpu, tally) && cpu->last_tag[counter] != tally->tag))
+            continue;
+        pass->passed |= UPMU_BIT32(counter);
+        pass->handled |= UPMU_BIT32(counter) & ~cpu->deferred;
+        cpu->looked_at = value & cpu->counter_mask;
+        if (is_held(cpu, tally))
+            defer(pass, counter);
+        else if (!take_ordinary(pass, counter, tally, cpu->looked_at))
+            return counter;
+    }
+    return UPMU_COUNTERS;
+}
+
+/* The same for all of them; what is left is looked at one by one. */
+static inline uint32_t look_quickly(struct pass *pass, uint32_t counters)
+{
+    struct upmu_cpu *cpu = pass->cpu;
+    unsigned counter;
+
+    while (!cpu->bank.no_rdpmc && port_has_rdpmc(cpu->bank.port) &&
+           (counter = look_at_next(pass, &counters)) != UPMU_COUNTERS)
+        take_overflow(pass, counter, cpu->tally[counter], cpu->looked_at);
+    return counters;
+}
+
+static bool disable(struct pass *pass, uint32_t counters)
+{
+    struct upmu_bank *bank = &pass->cpu->bank;
+
+    return upmu_bank_handler_close(bank, counters) || upmu_bank_handler_close(bank, counters);
+}
+
+/* Enable what runs but for some bits; a fault is answered by a second attempt. */
+static inline bool write_enable(struct pass *pass, uint64_t stop)
+{
+    struct upmu_bank *bank = &pass->cpu->bank;
+
+    return upmu_bank_handler_enable(bank, stop) || upmu_bank_handler_enable(bank, stop);
+}
+
 static enum upmu_pmi handle(struct pass *pass)
 {
     struct upmu_cpu *cpu = pass->cpu;
     const struct upmu_pmu *pmu = cpu->pmu;
     uint32_t quiet = pmu->capabilities & UPMU_PMU_GLOBAL_CTRL ? cpu->quiet : 0;
     uint32_t mine = ~(cpu->firmware | cpu->watchdog | cpu->foreign);
-    uint32_t flagged = 0, found;
+    uint32_t flagged = 0, look, found;
     uint64_t status = 0;
+    bool quick = cpu->straight && !cpu->bank.others;
 
-    if (quiet && !upmu_bank_handler_close(&cpu->bank, quiet) && !upmu_bank_handler_close(&cpu->bank, quiet))
+    if (quiet && !(quick ? write_enable(pass, cpu->stop_bits) : disable(pass, quiet)))
         pass->failed = cpu->sampling;
     if (!upmu_pmu_is(pmu, UPMU_PMU_REARM_LAST))
         rearm(cpu);
-    if (pmu->status_row != UPMU_NO_ROW && upmu_bank_look(&cpu->bank, pmu->status_row, &status))
+    if (pmu->status_row != UPMU_NO_ROW && upmu_bank_look(&cpu->bank, pmu->status_row, &status) && status)
         flagged = pmu->backend->overflowed(pmu, status) & mine;
-    for (uint32_t rest = cpu->sampling & ~pass->failed; rest; rest &= rest - 1u)
+    look = cpu->sampling & ~pass->failed;
+    if (quick)
+        look = look_quickly(pass, look);
+    for (uint32_t rest = look; rest; rest &= rest - 1u)
         look_at_counter(pass, upmu_bits_lowest(rest));
     if (!(pass->handled | flagged | pass->samples)) {
         pass->expected = pass->passed || pass->failed || is_expected(cpu, pass->now_ns);
@@ -512,13 +633,17 @@ static enum upmu_pmi handle(struct pass *pass)
     }
     for (uint32_t rest = flagged & cpu->running & ~cpu->sampling; rest; rest &= rest - 1u)
         fold_wrapped(pass, upmu_bits_lowest(rest));
+    for (uint32_t rest = cpu->adapts; rest; rest &= rest - 1u)
+        upmu_count_adapt(cpu->tally[upmu_bits_lowest(rest)],
+                         upmu_session_clock(cpu->of_tally[upmu_bits_lowest(rest)], pass->now_ns));
+    cpu->adapts = 0;
     if (pass->due)
         emit_due(pass);
     acknowledge(pass, flagged);
     keep_masked(pass);
     if (UPMU_USER_PAGES && cpu->pages)
         upmu_user_pages_loaded(cpu);
-    if (quiet)
+    if (quiet && !(quick && write_enable(pass, upmu_enable_bits(pass->closed))))
         open_again(pass, quiet | cpu->quiet);
     if (upmu_pmu_is(pmu, UPMU_PMU_REARM_LAST)) {
         if (!pass->handled)

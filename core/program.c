@@ -100,6 +100,8 @@ static void sum_up(const struct upmu_cpu *cpu, struct upmu_set *set)
             program->flags |= UPMU_PROGRAM_WRAPS;
         if (tally->falls)
             program->flags |= UPMU_PROGRAM_FALLS;
+        if (UPMU_SAMPLING && (set->sampling[tally->index].values | set->sampling[tally->index].resets))
+            program->flags |= UPMU_PROGRAM_OTHERS;
     }
 }
 

@@ -12,6 +12,7 @@
 #define UPMU_PROGRAM_FREE 1u  /* wants nothing that events share: good wherever its counters are free */
 #define UPMU_PROGRAM_WRAPS 2u /* the count of an event wraps as its counter does */
 #define UPMU_PROGRAM_FALLS 4u /* the count of an event can fall */
+#define UPMU_PROGRAM_OTHERS 8u /* an overflow reads or resets other events of the set */
 
 #if UPMU_THREADS
 

@@ -3,6 +3,7 @@
  * Reading counts: nothing is written, so it may be interrupted by a handler that
  * moves the very counter; the sequence word tells, and the read is made again.
  */
+#include "core/apart.h"
 #include "core/bank.h"
 #include "core/bits.h"
 #include "core/count.h"
@@ -11,6 +12,7 @@
 #include "core/mem.h"
 #include "core/metrics.h"
 #include "core/muldiv.h"
+#include "core/program.h"
 #include "core/run.h"
 #include "core/sets.h"
 #include "core/session_core.h"
@@ -147,6 +149,79 @@ static void read_here(void *argument)
     }
 }
 
+#if UPMU_THREADS
+
+/*
+ * A session that runs here and has a program of events that only grow: the clock, and what is asked of the session,
+ * once.  False: it has to be read in full.
+ */
+static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set *set, unsigned first,
+                                   unsigned count, struct upmu_count *out)
+{
+    struct upmu_cpu *cpu = session->cpu;
+    const struct upmu_port *port = session->machine->port;
+    uint64_t now_ns, enabled_ns, missed_ns, mask, seen = 0;
+    uint32_t before = session->sequence;
+
+    UPMU_BARRIER();
+    if (!cpu || !cpu->straight || (before & 1u) || session->state != UPMU_SESSION_RUNNING ||
+        set != upmu_active(session) || session->full || !set->program.placement ||
+        (set->program.flags & (UPMU_PROGRAM_WRAPS | UPMU_PROGRAM_FALLS)) || cpu->bank.no_rdpmc ||
+        !port_has_rdpmc(port) || (port_has_this_cpu(port) && port_this_cpu(port) != cpu))
+        return false;
+    now_ns = upmu_machine_clock_ns(session->machine);
+    enabled_ns = upmu_session_clock(session, now_ns);
+    missed_ns = enabled_ns - set->duration_ns - (now_ns - session->running_ns);
+    mask = cpu->counter_mask;
+    cpu->bank.accesses.rdpmcs += count;
+    for (unsigned i = first; i < first + count; i++, out++) {
+        const struct upmu_tally *tally = &set->tally[i];
+        uint64_t value, total, due;
+        unsigned attempts = READ_ATTEMPTS;
+        uint32_t sequence;
+
+        do {
+            sequence = tally->sequence;
+            UPMU_BARRIER();
+            if (__builtin_expect(!port_rdpmc(port, cpu->pmu->counter[tally->counter].rdpmc, &value), 0)) {
+                cpu->bank.no_rdpmc = true;
+                return false;
+            }
+            value = (value - tally->base) & mask;
+            total = tally->total;
+            due = tally->due;
+            UPMU_BARRIER();
+        } while (__builtin_expect(tally->sequence != sequence, 0) && --attempts);
+        if (!attempts)
+            return false;
+        seen |= value;
+        total += value;
+        out->raw = total;
+        out->value = total;
+        out->error = 0;
+        out->enabled_ns = enabled_ns - set->estimate[i].since_ns;
+        out->running_ns = out->enabled_ns;
+        out->reset = tally->reset;
+        out->left = upmu_tally_samples(tally) && due > total ? due - total : 0;
+        out->quality = UPMU_QUALITY_EXACT;
+        if (__builtin_expect((missed_ns + tally->gap_ns) || !tally->ran || tally->hole ||
+                                 (!total && !cpu->seen_counting), 0)) {
+            if (seen)
+                cpu->seen_counting = 1;
+            grade(session, set, tally, missed_ns + tally->gap_ns, out);
+        }
+    }
+    /* (A handler may have changed the set meanwhile: all is read again.) */
+    UPMU_BARRIER();
+    if (__builtin_expect(session->sequence != before, 0))
+        return false;
+    if (seen)
+        cpu->seen_counting = 1;
+    return true;
+}
+
+#endif
+
 /* Its thread may come or go while it is looked for: followed so often. */
 #define READ_FOLLOW (UPMU_THREADS ? 4u : 1u)
 
@@ -162,6 +237,13 @@ enum upmu_status upmu_set_read(struct upmu_session *session, struct upmu_set *se
     if (first >= set->count || count > set->count - first)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     port = session->machine->port;
+#if UPMU_THREADS
+    state = port_irq_save(port);
+    here = read_alike(session, set, first, count, out_counts);
+    port_irq_restore(port, state);
+    if (here)
+        return UPMU_OK;
+#endif
     for (unsigned i = 0; remote.status == UPMU_ERR_WRONG_CPU && i < READ_FOLLOW; i++) {
         state = port_irq_save(port);
         cpu = session->cpu;

@@ -361,6 +361,8 @@ struct upmu_cpu {
     uint64_t counter_mask;              /* of all counters, where they have one width */
     uint64_t corunners;                 /* sum of the placements that run */
     uint64_t stop_bits;                 /* enable bits of `quiet` */
+    uint64_t looked_at;                 /* by the handler: value of a counter that has overflowed */
+    uint32_t adapts;                    /* by the handler: counters whose period may follow a frequency */
     uint32_t chains;                    /* sessions here with sets that are switched */
     struct upmu_session *waiting[2], *last_waiting[2]; /* lists of those that wait, by ticket; [1]: they share */
     struct upmu_session *pages;         /* published ones that run */

@@ -72,6 +72,11 @@ def names_to_register_words_are_within_their_budgets_and_readme_shows_them():
 
 
 @check
+def switches_starts_reads_and_interrupts_are_within_their_ceilings():
+    return over("--instructions", "instructions.engine")
+
+
+@check
 def placing_12_and_18_events_is_within_its_budgets():
     return over("--instructions", "instructions.place")
 

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Thread switches, starts, stops, reads, interrupts and ticks with hooks that do nothing: run under callgrind by
+ * tools/bench.py.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <upmu/upmu.h>
+#include "port/sim/sim.h"
+#include "tests/bench/callgrind_count.h"
+
+#define MANY 1000
+
+static struct upmu_sim sim;
+static struct upmu_machine machine;
+static struct upmu_cpu cpu;
+static struct upmu_place_work work;
+static struct upmu_session first, second, sharing[MANY];
+static struct upmu_thread idle, one, other;
+static struct upmu_region region;
+static struct upmu_count counts[UPMU_SET_EVENTS];
+static uint64_t ring[4096], status_register, value_of_all, now_ns;
+static uint64_t value_of[64];
+static enum upmu_status last_status;
+static enum upmu_pmi last_answer;
+static unsigned clocks, lookups_of_cpu;
+
+static void must(bool holds, const char *what)
+{
+    if (!holds) {
+        fprintf(stderr, "%s\n", what);
+        exit(1);
+    }
+}
+
+/* ---- Hooks ---- */
+
+static bool quick_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
+{
+    (void)context;
+    (void)msr;
+    *out_value = status_register;
+    return true;
+}
+
+static bool quick_wrmsr(void *context, uint32_t msr, uint64_t value)
+{
+    (void)context;
+    (void)msr;
+    (void)value;
+    return true;
+}
+
+static bool quick_rdpmc(void *context, uint32_t index, uint64_t *out_value)
+{
+    (void)context;
+    *out_value = value_of_all + value_of[index & 63u];
+    return true;
+}
+
+static struct upmu_cpu *quick_this_cpu(void *context)
+{
+    (void)context;
+    lookups_of_cpu++;
+    return &cpu;
+}
+
+static uintptr_t quick_irq_save(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+static void quick_irq_restore(void *context, uintptr_t state)
+{
+    (void)context;
+    (void)state;
+}
+
+static void quick_rearm(void *context)
+{
+    (void)context;
+}
+
+static uint64_t quick_clock(void *context)
+{
+    (void)context;
+    clocks++;
+    return now_ns += 1000;
+}
+
+/* From here on the model is out of it. */
+static void empty_hooks(void)
+{
+    sim.port.rdmsr = quick_rdmsr;
+    sim.port.wrmsr = quick_wrmsr;
+    sim.port.rdpmc = quick_rdpmc;
+    sim.port.this_cpu = quick_this_cpu;
+    sim.port.irq_save = quick_irq_save;
+    sim.port.irq_restore = quick_irq_restore;
+    sim.port.pmi_rearm = quick_rearm;
+    sim.port.clock_ns = quick_clock;
+}
+
+/* ---- Operations ---- */
+
+static void do_switch_to_one(void *argument)
+{
+    last_status = upmu_thread_switch(&cpu, argument, &one);
+}
+
+static void do_switch_to_other(void *argument)
+{
+    last_status = upmu_thread_switch(&cpu, argument, &other);
+}
+
+static void do_switch_to_idle(void *argument)
+{
+    last_status = upmu_thread_switch(&cpu, argument, &idle);
+}
+
+static void do_begin(void *argument)
+{
+    last_status = upmu_session_start(argument);
+}
+
+static void do_end(void *argument)
+{
+    last_status = upmu_session_stop(argument);
+}
+
+static void do_read_one(void *argument)
+{
+    last_status = upmu_session_read(argument, 0, 1, counts);
+}
+
+static void do_read_all(void *argument)
+{
+    last_status = upmu_session_read(argument, 0, 5, counts);
+}
+
+static void do_enter_region(void *argument)
+{
+    last_status = upmu_region_begin(argument);
+}
+
+static void do_leave_region(void *argument)
+{
+    last_status = upmu_region_end(argument);
+}
+
+static void do_tick(void *argument)
+{
+    last_status = upmu_cpu_tick(argument);
+}
+
+static void do_pmi(void *argument)
+{
+    struct upmu_frame frame = {.ip = 0x1000, .sp = 0x2000};
+    last_answer = upmu_handle_pmi(argument, &frame);
+}
+
+static void measure_call(const char *name, void (*function)(void *argument), void *argument)
+{
+    last_status = UPMU_OK;
+    clocks = lookups_of_cpu = 0;
+    bench_count_run(function, argument);
+    must(last_status == UPMU_OK, name);
+    bench_count_name(name);
+    if (strstr(name, "engine-switch-same"))
+        fprintf(stderr, "%s: %u calls of the clock, %u of this_cpu\n", name, clocks, lookups_of_cpu);
+}
+
+static void begin(const char *profile)
+{
+    memset(&sim, 0, sizeof sim);
+    upmu_sim_init(&sim, upmu_sim_profile(profile), 1);
+    memset(&cpu, 0, sizeof cpu);
+    memset(value_of, 0, sizeof value_of);
+    memset(&one, 0, sizeof one);
+    memset(&other, 0, sizeof other);
+    memset(&idle, 0, sizeof idle);
+    status_register = value_of_all = 0;
+    upmu_sim_bind_cpu(&sim, 0, &cpu);
+    must(upmu_machine_init(&machine, upmu_sim_port(&sim)) == UPMU_OK, "machine");
+    must(upmu_cpu_init(&cpu, &machine, NULL) == UPMU_OK, "cpu");
+    must(upmu_cpu_use_work(&cpu, &work) == UPMU_OK, "work area");
+    upmu_thread_init(&one, 1, 1, NULL);
+    upmu_thread_init(&other, 2, 2, NULL);
+    upmu_thread_init(&idle, 0, 0, NULL);
+}
+
+static void open_session(struct upmu_session *session, const char *list, const struct upmu_sampling *sampling)
+{
+    must(upmu_session_init(session, &machine) == UPMU_OK && upmu_session_add(session, list, sampling) == UPMU_OK, list);
+    must(!sampling || upmu_session_ring(session, ring, sizeof ring) == UPMU_OK, "ring");
+}
+
+/* ---- Threads ---- */
+
+/* Both threads have run once: all is placed and compiled. */
+static void two_threads(const char *profile, const char *list, const char *second_list)
+{
+    begin(profile);
+    open_session(&first, list, NULL);
+    open_session(&second, second_list, NULL);
+    must(upmu_session_attach_thread(&first, &one, NULL) == UPMU_OK &&
+             upmu_session_attach_thread(&second, &other, NULL) == UPMU_OK && upmu_session_start(&first) == UPMU_OK &&
+             upmu_session_start(&second) == UPMU_OK,
+         "attach");
+    empty_hooks();
+    for (unsigned i = 0; i < 2; i++) {
+        do_switch_to_one(&idle);
+        do_switch_to_other(&one);
+        do_switch_to_idle(&other);
+    }
+    do_switch_to_one(&idle);
+}
+
+#define FIVE "instructions,branches,branch-misses,cache-references,cache-misses"
+#define CHANGED "instructions:u,branches:u,branch-misses:u,cache-references:u,cache-misses:u"
+
+#define FOUR "instructions,branches,branch-misses,cycles"
+#define FOUR_CHANGED "instructions:k,branches:k,branch-misses:k,cycles:k"
+
+static void measure_switches(void)
+{
+    two_threads("skl", FIVE, FIVE);
+    measure_call("engine-switch-same", do_switch_to_other, &one);
+    measure_call("engine-switch-out", do_switch_to_idle, &other);
+    measure_call("engine-switch-in", do_switch_to_other, &idle);
+    two_threads("skl", FIVE, CHANGED);
+    measure_call("engine-switch-changed", do_switch_to_other, &one);
+    two_threads("k8_revb", FOUR, FOUR_CHANGED);
+    measure_call("engine-switch-changed-k8", do_switch_to_other, &one);
+    two_threads("northwood_smtoff", FOUR, FOUR_CHANGED);
+    measure_call("engine-switch-changed-p4", do_switch_to_other, &one);
+}
+
+/* ---- One session ---- */
+
+static void measure_session(void)
+{
+    begin("skl");
+    open_session(&first, FIVE, NULL);
+    must(upmu_session_attach_cpu(&first, &cpu) == UPMU_OK && upmu_session_start(&first) == UPMU_OK &&
+             upmu_session_stop(&first) == UPMU_OK,
+         "session");
+    empty_hooks();
+    do_begin(&first);
+    value_of_all = 1000;
+    do_end(&first);
+    measure_call("engine-start", do_begin, &first);
+    value_of_all = 2000;
+    measure_call("engine-read-1", do_read_one, &first);
+    measure_call("engine-read-5", do_read_all, &first);
+    measure_call("engine-stop", do_end, &first);
+    begin("skl");
+    must(upmu_region_open(&region, &cpu, FIVE) == UPMU_OK, "region");
+    empty_hooks();
+    do_enter_region(&region);
+    value_of_all = 1000;
+    do_leave_region(&region);
+    measure_call("engine-region-begin", do_enter_region, &region);
+    measure_call("engine-region-end", do_leave_region, &region);
+}
+
+/* ---- Interrupts ---- */
+
+static void measure_pmi(const char *name, enum upmu_pmi answer)
+{
+    bench_count_run(do_pmi, &cpu);
+    must(last_answer == answer, name);
+    bench_count_name(name);
+}
+
+static void measure_interrupts(void)
+{
+    const struct upmu_sampling sampling = {.period = 100000};
+    uint64_t full = UINT64_C(1) << 47;
+
+    begin("skl");
+    open_session(&first, "branches", &sampling);
+    must(upmu_session_add(&first, "instructions,cycles,branch-misses,cache-misses", NULL) == UPMU_OK &&
+             upmu_session_attach_cpu(&first, &cpu) == UPMU_OK && upmu_session_start(&first) == UPMU_OK,
+         "one samples");
+    empty_hooks();
+    value_of_all = 7;
+    status_register = 1;
+    measure_pmi("engine-pmi-1-of-5", UPMU_PMI_HANDLED);
+    measure_pmi("engine-pmi-1-of-5", UPMU_PMI_HANDLED);
+
+    begin("icl");
+    open_session(&first, "branches,branches:u,branches:k,branch-misses,branch-misses:u,branch-misses:k,"
+                         "cache-references,cache-misses", &sampling);
+    must(upmu_session_attach_cpu(&first, &cpu) == UPMU_OK && upmu_session_start(&first) == UPMU_OK, "eight sample");
+    empty_hooks();
+    for (unsigned i = 1; i < 8; i++)
+        value_of[i] = full;
+    value_of_all = 7;
+    status_register = 1;
+    measure_pmi("engine-pmi-8-one", UPMU_PMI_HANDLED);
+    memset(value_of, 0, sizeof value_of);
+    status_register = 0xff;
+    measure_pmi("engine-pmi-8-all", UPMU_PMI_HANDLED);
+    value_of_all = full;
+    status_register = 0;
+    now_ns += UINT64_C(10000000000); /* none of ours is expected any more */
+    do_pmi(&cpu);
+    measure_pmi("engine-pmi-8-foreign", UPMU_PMI_NOT_OURS);
+}
+
+/* ---- Many ---- */
+
+static void measure_many(void)
+{
+    two_threads("skl", "instructions,branches", "instructions,branches");
+    sim.port.rdmsr = quick_rdmsr;
+    for (unsigned i = 0; i < MANY; i++) {
+        open_session(&sharing[i], "branch-misses,cache-misses", NULL);
+        must(upmu_session_share(&sharing[i], true) == UPMU_OK &&
+                 upmu_session_attach_cpu(&sharing[i], &cpu) == UPMU_OK && upmu_session_start(&sharing[i]) == UPMU_OK,
+             "share");
+    }
+    for (unsigned i = 0; i < 20; i++) {
+        do_switch_to_other(&one);
+        do_switch_to_one(&other);
+        do_tick(&cpu);
+    }
+    for (unsigned i = 0; i < 20; i++) {
+        measure_call("engine-tick-1000", do_tick, &cpu);
+        measure_call("engine-switch-1000", do_switch_to_other, &one);
+        measure_call("engine-switch-1000", do_switch_to_one, &other);
+    }
+}
+
+int main(void)
+{
+    measure_switches();
+    measure_session();
+    measure_interrupts();
+    measure_many();
+    return 0;
+}
