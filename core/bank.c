@@ -47,9 +47,9 @@ static void row_becomes(struct upmu_bank *bank, unsigned row, unsigned set, unsi
 }
 
 /*
- * Counters, commands and acknowledgements have no shadow: every write is made.  Nor
- * have bits that hardware changes in other registers: an overflow flag that was read
- * as 1 must not be written back with the next change of its neighbours.
+ * Counters, commands and acknowledgements have no shadow: every write is made.  Nor have bits that
+ * hardware changes in other registers: an overflow flag that was read as 1 must not be written back
+ * with the next change of other bits.
  */
 void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const struct upmu_port *port, bool safe)
 {

@@ -22,13 +22,13 @@
 #define UPMU_ROW_EARLY (1u << 6)     /* read at take-over */
 #define UPMU_ROW_SHARED (1u << 7)    /* other CPUs of bank->domain see it, too */
 
-/* Begin with nothing known.  `safe`: registers that nobody promises may be touched. */
+/* Begin with unknown registers.  `safe`: registers that CPUID does not promise may be accessed. */
 void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const struct upmu_port *port, bool safe);
 
 /* From now on writes are listed in *dry, which is emptied, and registers hold 0. */
 void upmu_bank_pretend(struct upmu_bank *bank, struct upmu_dry_run *dry);
 
-/* Forget what the registers hold (they were lost or changed by others). */
+/* All registers are unknown from now on (they were lost or changed by other software). */
 void upmu_bank_forget(struct upmu_bank *bank);
 
 void upmu_bank_forget_row(struct upmu_bank *bank, unsigned row);
@@ -36,7 +36,7 @@ void upmu_bank_forget_row(struct upmu_bank *bank, unsigned row);
 /* What was found in its select was the host's own: found is what the next write meets; of several, what is there. */
 void upmu_bank_disown(struct upmu_bank *bank, unsigned counter);
 
-/* These counters were another owner's, who has closed them: so says the shadow, and nothing else of them is known. */
+/* These counters return from another owner, closed: the shadow says so; all else about them is unknown. */
 void upmu_bank_regain(struct upmu_bank *bank, uint32_t counters);
 
 static inline bool upmu_bank_knows(const struct upmu_bank *bank, unsigned row)

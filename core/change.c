@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What runs changes, in one go: a start, a stop, a thread switch, a set switch, a turn
- * (docs/DESIGN.md, "Threads, turns and sets").
+ * Changes of what runs, in one step: a start, a stop, a thread switch, a set switch, a rotation
+ * (docs/DESIGN.md, "Threads, multiplexing and sets").
  *
  * Close what stops or differs, take the counts, load what differs, open.  A counter
  * that both sides want with the same configuration runs on.
@@ -120,7 +120,7 @@ static UPMU_APART bool claim(struct upmu_cpu *cpu, struct upmu_session *session)
     return upmu_joint_add(&joint, session, true) && upmu_claims_take(cpu, &joint);
 }
 
-/* Is the last placement of a set good beside `company`, and are its counters free? */
+/* Is the last placement of a set valid beside the sessions that run, and are its counters free? */
 static bool is_placed(const struct change *change, struct upmu_session *session, uint64_t company)
 {
     struct upmu_cpu *cpu = change->cpu;
@@ -213,7 +213,7 @@ static void find_staying(struct change *change)
 
 #endif
 
-/* Who leaves, who comes, and on what counters. */
+/* The sessions that leave, those that come, and their counters. */
 static void prepare(struct change *change)
 {
     uint64_t company = 0;
@@ -271,7 +271,7 @@ static void stop_leaving(struct change *change, struct upmu_session *session, bo
         upmu_estimate_slot(session->leaving);
     if (closed)
         return;
-    /* A register faulted: what it left is loaded anew by whoever comes. */
+    /* A register faulted: the sessions that come load their counters anew. */
     upmu_run_tag(cpu, session->counters, 0);
     upmu_session_become(session, UPMU_SESSION_STOPPED);
     change->status = upmu_session_fault(cpu, session);
@@ -439,7 +439,7 @@ static enum upmu_status run_change(struct upmu_cpu *cpu, struct upmu_session *on
     return change.status;
 }
 
-/* One for itself; nobody else is marked. */
+/* One session; no other one is marked. */
 static enum upmu_status change_one(struct upmu_cpu *cpu, struct upmu_session *session, unsigned part)
 {
     session->coming = upmu_active(session);

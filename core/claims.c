@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Claims on what other CPUs share (R2), held for what runs.  All that a placement
- * needs is claimed before anything moves, and what nothing needs any more is parked
- * when all of it runs: who wants it takes it, and if nobody did, the next claim finds the
- * registers as the shadow says.
+ * Claims on what other CPUs share (R2), held for what runs.  All that a placement needs is claimed
+ * before anything moves, and what nothing needs any more is parked when all of it runs: any CPU can
+ * take it, and if none did, the next claim finds the registers as the shadow says.
  */
 #include "core/apart.h"
 #include "core/claims.h"

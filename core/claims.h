@@ -38,8 +38,8 @@ uint32_t upmu_claims_counters(struct upmu_cpu *cpu, uint32_t counters);
 bool upmu_claims_restore(struct upmu_cpu *cpu);
 
 /*
- * Others may have what no session that runs needs, unless cpu->keep_claims.  `say_nothing`:
- * the shadow says nothing of it any more, even if nobody takes it.
+ * Release claims that no running session needs, unless cpu->keep_claims.  `say_nothing`: the shadow
+ * of these is unknown from now on, even if no CPU takes them.
  */
 void upmu_claims_trim(struct upmu_cpu *cpu, bool say_nothing);
 

@@ -8,7 +8,7 @@
 
 #include "core/session_core.h"
 
-/* upmu_tally.to_switch: its set is to give way. */
+/* upmu_tally.to_switch: the next set is due. */
 #define UPMU_SWITCH_NOW 0xffffffffu
 
 /* Does this tally sample?  In a build without sampling none does. */

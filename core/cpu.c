@@ -96,7 +96,7 @@ static bool quieten(struct upmu_cpu *cpu, uint32_t mine, bool alone)
     return true;
 }
 
-/* Nothing is known of the registers, and nobody's values are on the counters. */
+/* The registers are unknown, and the counters hold values of no session. */
 static void forget(struct upmu_cpu *cpu)
 {
     cpu->deferred = 0;
@@ -208,7 +208,7 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
         if (!++machine->lives)
             machine->lives = 1;
         cpu->life = machine->lives;
-        /* (Who might read here before is not known any more.) */
+        /* (It is unknown which threads could read here before.) */
         cpu->user_reads = UPMU_USER_PAGES && upmu_user_pages_any(machine) ? 2 : 0;
         UPMU_BARRIER();
         cpu->live = 1;
@@ -407,7 +407,7 @@ enum upmu_status upmu_cpu_poll(struct upmu_cpu *cpu)
 /* Handlers do not come faster than this many in one look. */
 #define VERIFY_ATTEMPTS 16u
 
-/* A counter whose own register differs belongs to somebody else from now on. */
+/* A counter whose own register differs is foreign from now on. */
 static enum upmu_status verify(struct upmu_cpu *cpu, void *unused)
 {
     bool fault;

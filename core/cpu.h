@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What other core files need of a CPU's life and of who owns its counters.
+ * The life of a CPU and the owners of its counters, for other core files.
  */
 #ifndef UPMU_CORE_CPU_H
 #define UPMU_CORE_CPU_H

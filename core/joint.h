@@ -36,7 +36,7 @@ static inline uint32_t upmu_cpu_blocked(const struct upmu_cpu *cpu)
     return cpu->firmware | cpu->watchdog | cpu->foreign;
 }
 
-/* Does a session hold its counters now: it runs, or a handler masked it and nobody took the counts yet? */
+/* Does a session hold its counters: it runs, or a handler masked it and its counts were not taken yet? */
 bool upmu_session_holds(const struct upmu_session *session);
 
 void upmu_joint_begin(struct upmu_joint *joint, const struct upmu_pmu *pmu);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who uses which counter.
+ * The owners of counters.
  */
 #include "core/backend.h"
 #include "core/bank.h"
@@ -54,7 +54,7 @@ void upmu_cpu_yield(struct upmu_cpu *cpu, uint32_t counters)
     cpu->bank.others = cpu->watchdog | cpu->foreign;
 }
 
-/* In use, says the hardware, on counters that we left idle: somebody came later. */
+/* The hardware reports counters in use that upmu left idle: other software began to use them. */
 void upmu_cpu_notice_foreign(struct upmu_cpu *cpu)
 {
     const struct upmu_pmu *pmu = cpu->pmu;
@@ -70,7 +70,7 @@ void upmu_cpu_notice_foreign(struct upmu_cpu *cpu)
         if (upmu_bank_agrees(&cpu->bank, counter))
             continue;
         upmu_cpu_yield(cpu, UPMU_BIT32(counter));
-        upmu_cpu_log(cpu, "upmu: a counter is in use by somebody else now");
+        upmu_cpu_log(cpu, "upmu: a counter is in use by other software now");
     }
 }
 

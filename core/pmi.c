@@ -347,7 +347,7 @@ static void emit_due(struct pass *pass)
     }
 }
 
-/* Its set gives way to the next: at once, or (false) as soon as a local call comes. */
+/* The next set follows: at once, or (false) with the next local call. */
 static bool relieve(struct pass *pass, struct upmu_session *session, bool closed)
 {
     struct upmu_cpu *cpu = pass->cpu;

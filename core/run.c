@@ -58,7 +58,7 @@ uint32_t upmu_run_tagged(const struct upmu_cpu *cpu, const struct upmu_tally *ta
     return counters;
 }
 
-/* What it counts elsewhere is not on the counters that it leaves, should it come back. */
+/* Its later counts are not on the counters that it leaves, if it is placed there again. */
 void upmu_run_place(struct upmu_cpu *cpu, struct upmu_tally *tally, const struct upmu_place_result *result)
 {
     if (tally->counter != result->counter[0])
@@ -99,9 +99,9 @@ bool upmu_run_begin_at(struct upmu_cpu *cpu, struct upmu_tally *tally, uint64_t 
 }
 
 /*
- * Give a counter that ran for somebody else, or has a new event, its start value.
- * Its gate is closed already, unless closing it faulted the last time or it stands still.  From those
- * beside it nothing is read, but they are not what others left there.
+ * Give a counter that ran for another event, or has a new event, its start value. Its gate is
+ * closed already, unless closing it faulted the last time or it stands still.  From those beside it
+ * nothing is read, but they are not what others left there.
  */
 bool upmu_run_prime(struct upmu_cpu *cpu, struct upmu_tally *tally)
 {

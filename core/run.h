@@ -30,10 +30,10 @@ _Static_assert(sizeof(struct upmu_image) <= sizeof(struct upmu_place_work), "the
 /* Close gates, and once more if a register faulted. */
 bool upmu_run_shut(struct upmu_cpu *cpu, uint32_t counters);
 
-/* Nobody knows how much is missing of the session's counts. */
+/* An unknown part is missing in the session's counts. */
 void upmu_run_mar(struct upmu_session *session);
 
-/* Hold all tallies of a set against handlers, or let go; those that a session's events have now. */
+/* Hold all tallies of a set against handlers, or release them; the ones that a session's events have now. */
 void upmu_run_hold(struct upmu_set *set, bool hold);
 void upmu_run_begin(struct upmu_session *session);
 void upmu_run_end(struct upmu_session *session);
@@ -71,13 +71,13 @@ bool upmu_run_open(struct upmu_cpu *cpu, uint32_t opening);
  */
 bool upmu_run_value(struct upmu_cpu *cpu, struct upmu_tally *tally, uint64_t *out_value);
 
-/* Say whose values are on these counters; 0: nobody's, they are loaded before they run again. */
+/* Set the tag of the values on these counters; 0: they are loaded before they run again. */
 void upmu_run_tag(struct upmu_cpu *cpu, uint32_t counters, uint32_t tag);
 
 /* A tally, of a session that does not run, gets its place. */
 void upmu_run_place(struct upmu_cpu *cpu, struct upmu_tally *tally, const struct upmu_place_result *result);
 
-/* Counters of a tally that nobody else has used since it ran. */
+/* Counters of a tally that were not used since it ran. */
 uint32_t upmu_run_tagged(const struct upmu_cpu *cpu, const struct upmu_tally *tally);
 
 /* Make a tally the user of its counter. */

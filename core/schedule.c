@@ -27,7 +27,7 @@ enum place_mode {
 
 #if UPMU_THREADS
 
-/* Scattered, so that the stamps of one company do not add up to those of another, as 3 and 5 do to 8. */
+/* Scattered, so that different groups of stamps have different sums (3 + 5 would be 8). */
 uint64_t upmu_schedule_stamp(const struct upmu_set *set)
 {
     uint64_t mixed = set->stamp * UINT64_C(0x9e3779b97f4a7c15);
@@ -35,7 +35,7 @@ uint64_t upmu_schedule_stamp(const struct upmu_set *set)
     return (mixed ^ mixed >> 32) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* What runs beside a session, as a sum that no other such company has. */
+/* The placements that run beside a session, as a sum of stamps. */
 uint64_t upmu_schedule_company(const struct upmu_cpu *cpu, const struct upmu_session *except)
 {
     uint32_t rest = cpu->running;
@@ -64,7 +64,7 @@ static void remember_refusal(const struct upmu_cpu *cpu, struct upmu_session *se
     upmu_active(session)->program.refused = refusal_of(cpu, upmu_schedule_company(cpu, session));
 }
 
-/* Remember for whom and beside whom the active set was placed. */
+/* Remember the PMU and the co-runners with which the active set was placed. */
 static void remember(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t counters)
 {
     struct upmu_set *set = upmu_active(session);

@@ -23,7 +23,7 @@ static inline uint8_t upmu_schedule_class(const struct upmu_cpu *cpu)
     return (uint8_t)(0x80u | (unsigned)(cpu->pmu - cpu->machine->pmu) << 1 | cpu->thread);
 }
 
-/* Was a set tried on such a CPU beside `company`?  Its placement (set->counters, or none) is what a new one were. */
+/* Was a set placed on such a CPU beside the same sessions?  A new placement would be the same (or none). */
 bool upmu_set_was_tried(const struct upmu_cpu *cpu, const struct upmu_set *set, uint64_t company);
 
 /* Was no place found for a set beside these co-runners, where what is not ours was the same? */

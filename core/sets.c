@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chains of event sets (docs/DESIGN.md, "Threads, turns and sets").
+ * Chains of event sets (docs/DESIGN.md, "Threads, multiplexing and sets").
  */
 #include "core/sets.h"
 #include "core/apart.h"
@@ -156,7 +156,7 @@ static struct upmu_set *following(struct upmu_session *session)
     return next ? next : session->sets;
 }
 
-/* Without a clock nobody knows how much a set misses while others run. */
+/* Without a clock it is unknown how much a set misses while other sets run. */
 static void mar_set(const struct upmu_session *session, struct upmu_set *set)
 {
     for (unsigned i = 0; !port_has_clock(session->machine->port) && i < set->count; i++)
@@ -215,7 +215,7 @@ static UPMU_APART uint32_t key_of(const struct upmu_set *set)
     return set->stamp * 0x9e3779b1u ^ (uint32_t)(uintptr_t)set;
 }
 
-/* (A register may be others', too: what it holds is right beside the same company.) */
+/* (Other sessions may share a register: its value is valid beside the same sessions.) */
 void upmu_sets_keep(struct upmu_cpu *cpu, const struct upmu_session *session, const struct upmu_image *image)
 {
     unsigned flags = 0;

@@ -28,9 +28,10 @@ struct upmu_image;
 void upmu_sets_keep(struct upmu_cpu *cpu, const struct upmu_session *session, const struct upmu_image *image);
 
 /*
- * A handler that interrupted no local call changes a session, whose counters it has closed, to its next set, if
- * that needs nobody else: nothing has changed if not (false).  The old set's counts are
- * taken; then the next one is put on, and the caller opens it.  A fault there stops the session.
+ * A handler that interrupted no local call changes a session, whose counters it has closed, to its
+ * next set, if that concerns no other session; otherwise nothing has changed (false).  The old
+ * set's counts are taken; then the next one is put on, and the caller opens it.  A fault there
+ * stops the session.
  */
 bool upmu_sets_relieve(struct upmu_cpu *cpu, struct upmu_session *session);
 void upmu_sets_put_on(struct upmu_cpu *cpu, struct upmu_session *session);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who runs where not everybody can (R31): sessions of the CPU, those of the thread,
- * then those that share, in the order of their tickets.
+ * Which sessions run where not all can (R31): sessions of the CPU, those of the thread, then those
+ * that share, in the order of their tickets.
  */
 #include "core/turns.h"
 #include "core/apart.h"
@@ -12,7 +12,7 @@
 #include "core/sets.h"
 #include <upmu/thread.h>
 
-/* Sessions that nobody controls any more. */
+/* Sessions without a controller. */
 static void bury_zombies(struct upmu_cpu *cpu)
 {
     bool bury = __atomic_load_n(&cpu->machine->dropped, __ATOMIC_RELAXED) != 0;
@@ -81,7 +81,7 @@ static bool has_no_room(enum upmu_status status)
            status == UPMU_ERR_WRONG_PMU || status == UPMU_ERR_NO_SPACE;
 }
 
-/* Those that share give way to one that does not, if that helps. */
+/* Sharing sessions make room for one that does not share, if that helps. */
 static bool make_room(struct upmu_cpu *cpu, struct upmu_session *session)
 {
     struct upmu_session *other;
@@ -182,7 +182,7 @@ static struct upmu_session *next_turn(const struct upmu_cpu *cpu, uint32_t after
     return best;
 }
 
-/* Of those that share, who runs together from now on: marked UPMU_CHANGE_COMES. */
+/* The sharing sessions that run together from now on: marked UPMU_CHANGE_COMES. */
 static UPMU_APART void plan(struct upmu_cpu *cpu)
 {
     struct upmu_joint joint;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who runs where not everybody can (docs/DESIGN.md, "Threads, turns and sets"), and
+ * Which sessions run where not all can (docs/DESIGN.md, "Threads, multiplexing and sets"), and
  * changes of what runs.  All inside a local bracket.
  */
 #ifndef UPMU_CORE_TURNS_H
@@ -25,7 +25,7 @@ static inline bool upmu_turns_wanted(const struct upmu_cpu *cpu)
     return cpu->waiting[0] || cpu->waiting[1];
 }
 
-/* Put what waits where it fits and moves nobody. */
+/* Start waiting sessions that fit without moving others. */
 void upmu_turns_admit(struct upmu_cpu *cpu);
 
 /*
