@@ -510,6 +510,8 @@ static bool interrupts_are_coming(void)
     const struct hardware_family *family = host.setting.family;
     bool coming = false;
 
+    if (host.real) /* (A race detector would see the others at work on it.) */
+        return false;
     memcpy(host.copy, host.hardware, family->bytes);
     for (unsigned cpu = 0; cpu < host.setting.cpus; cpu++)
         for (unsigned calls = 0; cpu != self->cpu && !coming && calls < 80; calls++)
@@ -621,9 +623,18 @@ static void region(struct lots *lots)
     arena_forgotten();
 }
 
+static bool any_page(void)
+{
+    for (unsigned i = 0; i < HOST_SESSIONS; i++)
+        if (host.session[i].session && host.session[i].page)
+            return true;
+    return false;
+}
+
 static void tick(bool poll)
 {
     struct host_cpu *cpu = here();
+    bool pages = any_page();
     enum upmu_status status;
 
     if (cpu->power == CPU_OFF)
@@ -632,6 +643,9 @@ static void tick(bool poll)
     status = poll ? HOST_CALL(upmu_cpu_poll(cpu->cpu)) : HOST_CALL(upmu_cpu_tick(cpu->cpu));
     self->stay--;
     rules_status(poll ? "upmu_cpu_poll" : "upmu_cpu_tick", status, "PORT BUSY");
+    if (!poll && status == UPMU_OK && cpu->power == CPU_LIVE && cpu->user_rdpmc && !host.setting.no_allow && !pages &&
+        !any_page())
+        rules_fail(RULE_USER, "CPU %u: any program may execute RDPMC, and there is no page", self->cpu);
 }
 
 /* One switch, or some turns of a scheduler. */

@@ -33,7 +33,7 @@
 #else
 #define SEEDS 160
 #define STEPS 3000
-#define OPEN ""
+#define OPEN "152"
 #endif
 
 #if defined(HOST_AS_THREADS)
@@ -56,6 +56,7 @@ static struct {
     unsigned seeds, steps, shrink_seconds;
     const char *family, *model, *only, *except;
     unsigned most; /* violations until it stops */
+    uint32_t themes; /* that every seed has */
 } asked = {.most = 3,
            .seed = 1,
            .seeds = SEEDS,
@@ -177,6 +178,7 @@ static bool one_seed(uint64_t seed, struct verdict *verdict, struct step *steps)
 
     steps_setting(seed, pair[which].family, pair[which].model, &setting);
     setting.threads = asked.threads;
+    setting.themes |= asked.themes;
     steps_make(&setting, steps, asked.steps);
     for (unsigned i = 0; i < asked.steps; i++)
         if (!asked.only || is_listed(asked.only, i))
@@ -211,6 +213,7 @@ static void print_help(void)
          "  family=NAME       intel, p6, netburst, amd             model=NAME one of its models\n"
          "  without=RULE      does not look at a rule (below)      most=N     stops after so many violations\n"
          "  shrink=SECONDS    time to shrink a violation           tell       prints the steps\n"
+         "  themes=MASK       every seed has these themes (enum theme in simulated.h)\n"
          "  threads           CPUs are threads (make test-host-threads)\n"
          "HOST_SEEDS, HOST_STEPS, HOST_EXCEPT, HOST_WITHOUT and HOST_SHRINK say the same; HOST_TRACE=1 prints each "
          "access.\n"
@@ -268,6 +271,8 @@ static void read_arguments(int argc, char **argv)
             asked.shrink_seconds = (unsigned)number;
         else if (!strncmp(argv[i], "without=", 8))
             leave_out(value);
+        else if (!strncmp(argv[i], "themes=", 7))
+            asked.themes = (uint32_t)number;
         else if (!strncmp(argv[i], "most=", 5))
             asked.most = (unsigned)number;
         else if (!strcmp(argv[i], "threads"))

@@ -7,8 +7,8 @@ tests/host/mends.tsv names mends that were made and, for each, rows of tests/mut
   mutant   "FILE: WHY" of the row
   by       `host`: the simulated host notices it, and if it does not this program fails; `host!`: soon, and it is in the
            sample of `make test`; else the test that notices
-  how      arguments of the host (its --help) and `rule=NAME`: violations of that rule alone count, else those of any but
-           `interrupt`; of a test: why the host does not notice it
+  how      arguments of the host (its --help; seeds=N: so many instead of 160) and `rule=NAME`: violations of that rule
+           alone count, else those of any but `interrupt`; of a test: why the host does not notice it
 
 Each is compiled and linked with the objects of build/host, and runs seed after seed until one breaks a rule that
 the unchanged program does not break with that seed.  A line tells the seed, the step and the rule.
@@ -39,7 +39,9 @@ class Mend:
         words = how.split() if self.by == "host" else []
         rules = [word[5:] for word in words if word.startswith("rule=")]
         self.rule = rules[0] if rules else None
-        self.arguments = [word for word in words if not word.startswith("rule=")]
+        seeds = [int(word[6:]) for word in words if word.startswith("seeds=")]
+        self.seeds = seeds[0] if seeds else None
+        self.arguments = [word for word in words if not word.startswith(("rule=", "seeds="))]
         if not self.rule:
             self.arguments.append("without=interrupt")
 
@@ -89,7 +91,7 @@ class Host:
         return self.known[key] == rule
 
     def notices(self, mend, program):
-        first, last = 1, self.options.seeds
+        first, last = 1, mend.seeds or self.options.seeds
         while first <= last:
             found = self.run(program, mend.arguments, first, last - first + 1)
             if not found or (found[0] == (mend.rule or found[0]) and not self.breaks(mend, found[0], found[1])):

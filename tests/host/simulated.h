@@ -119,6 +119,7 @@ enum theme {
     THEME_STATIC, /* counters that run on */
     THEME_PAGES,  /* pages of programs */
     THEME_LONG,   /* minutes and hours */
+    THEME_CHANGES, /* CPUs that start over, come and leave */
     THEMES
 };
 

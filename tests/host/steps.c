@@ -110,6 +110,8 @@ static unsigned draw_weights(const struct setting *setting, struct lots *lots, u
         if ((is_long && (kind == STEP_TIME || kind == STEP_FOREIGN)) ||
             ((is_long || setting->handler_faults) && (kind == STEP_RESERVE || kind == STEP_UNRESERVE)))
             weights[kind] *= 4;
+        if (setting_has(setting, THEME_CHANGES) && (kind == STEP_CHANGED || kind == STEP_LEAVE))
+            weights[kind] = kind == STEP_CHANGED ? 25 : 6;
         sum += weights[kind];
     }
     return sum;
