@@ -13,6 +13,19 @@
 /* Of ThreadSanitizer; not there in other builds. */
 void __tsan_acquire(void *address) __attribute__((weak));
 void __tsan_release(void *address) __attribute__((weak));
+void AnnotateIgnoreReadsBegin(const char *file, int line) __attribute__((weak));
+void AnnotateIgnoreReadsEnd(const char *file, int line) __attribute__((weak));
+void AnnotateIgnoreWritesBegin(const char *file, int line) __attribute__((weak));
+void AnnotateIgnoreWritesEnd(const char *file, int line) __attribute__((weak));
+
+/* The host's own copies under its lock, which the detector sees though nothing of the host is instrumented. */
+static void ignore(bool begin)
+{
+    if (!AnnotateIgnoreReadsBegin)
+        return;
+    (begin ? AnnotateIgnoreReadsBegin : AnnotateIgnoreReadsEnd)(__FILE__, __LINE__);
+    (begin ? AnnotateIgnoreWritesBegin : AnnotateIgnoreWritesEnd)(__FILE__, __LINE__);
+}
 
 static struct {
     int locked;
@@ -29,12 +42,15 @@ void real_lock(void)
         return;
     while (__atomic_exchange_n(&real.locked, 1, __ATOMIC_ACQUIRE))
         (void)sched_yield();
+    ignore(true);
 }
 
 void real_unlock(void)
 {
-    if (host.real && !host.alone)
-        __atomic_store_n(&real.locked, 0, __ATOMIC_RELEASE);
+    if (!host.real || host.alone)
+        return;
+    ignore(false);
+    __atomic_store_n(&real.locked, 0, __ATOMIC_RELEASE);
 }
 
 void real_offer(void *what)
