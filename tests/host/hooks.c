@@ -116,11 +116,13 @@ static void enter_interrupt(struct host_cpu *cpu, bool own)
             cpu->used_up--;
         else if (answer == UPMU_PMI_NOT_OURS && !claimed)
             check_own(cpu, time_ns);
-        cpu->last_own_ns = host.now_ns;
     } else {
         host.verdict->figures.foreign++;
         check_foreign(cpu, time_ns, answer);
     }
+    /* (An overflow that another source's found may have its own on the way.) */
+    if (own || answer == UPMU_PMI_HANDLED)
+        cpu->last_own_ns = host.now_ns;
     /* Without a clock another source's NMI that is answered STALE uses up the answer: session.h, UPMU_PMI_STALE. */
     cpu->used_up += host.setting.no_clock && answer == UPMU_PMI_STALE && (claimed || !own);
     cpu->flagged &= answer != UPMU_PMI_HANDLED;
