@@ -8,6 +8,6 @@
 
 .PHONY: test-model soak-model
 test-model:
-	@$(PYTHON) tests/run_layer.py model tests/model/test_model.py
+	@MODEL_JOBS=$(JOBS) $(PYTHON) tests/run_layer.py model tests/model/test_model.py
 soak-model:
 	@MODEL_RUNS=soak $(PYTHON) tests/run_layer.py soak-model tests/model/test_model.py

@@ -5,6 +5,7 @@
 A run is a whole search: no reduction, no hashing, no limit of depth or memory reached.  Lines of a model that no run
 of its protocol reaches are a failure, too: what is not executed is not checked.  MODEL_RUNS=soak: larger bounds.
 """
+import concurrent.futures
 import os
 import re
 import shutil
@@ -119,35 +120,46 @@ def check_variant(model, variant, check, bounds, pattern):
     return figures
 
 
+def bounds_of(row, run):
+    return [bound for bound in row[4 if run == "soak" else 3].split() if bound != "-"]
+
+
+def name_of(row, run):
+    model, variant, check = row[:3]
+    if variant != "-":
+        return f"{model}_{variant.lower()}_is_found"
+    return "_".join([model, "holds" if check == "states" else "ends", *bounds_of(row, run)]).replace("=", "_").lower()
+
+
+def run_row(row, run):
+    """(why it failed or None, figures, lines of the model that were reached, all lines)"""
+    model, variant, check, _, _, pattern = row[:6]
+    try:
+        if variant == "-":
+            return (None, *check_protocol(model, check, bounds_of(row, run), run))
+        return None, check_variant(model, variant, check, bounds_of(row, run), pattern), set(), set()
+    except (Failed, subprocess.TimeoutExpired) as why:
+        return str(why), "", set(), set()
+
+
 def main():
     run = "soak" if os.environ.get("MODEL_RUNS") == "soak" else "test"
-    only = sys.argv[1:]
+    chosen = [row for row in rows() if (not sys.argv[1:] or row[0] in sys.argv[1:]) and
+              (run == "test" or (row[1] == "-" and row[4] != "-"))]
     if not shutil.which("spin"):
         print("skipped: spin is not installed")
+        for row in chosen:
+            print(f"[  SKIPPED ] {name_of(row, run)}")
+        return 0
     failed, reached, lines = 0, {}, {}
-    for model, variant, check, bounds, soak, pattern, _ in rows():
-        if (only and model not in only) or (run == "soak" and (variant != "-" or soak == "-")):
-            continue
-        bounds = [bound for bound in (soak if run == "soak" else bounds).split() if bound != "-"]
-        name = f"{model}_{variant.lower()}_is_found" if variant != "-" else \
-            "_".join([model, "holds" if check == "states" else "ends", *bounds]).replace("=", "_").lower()
-        if not shutil.which("spin"):
-            print(f"[  SKIPPED ] {name}")
-            continue
-        try:
-            if variant == "-":
-                figures, seen, stated = check_protocol(model, check, bounds, run)
-                reached.setdefault(model, set()).update(seen)
-                lines.setdefault(model, set()).update(stated)
-            else:
-                figures = check_variant(model, variant, check, bounds, pattern)
-            print(f"{name}: {figures}")
-            print(f"[       OK ] {name}")
-        except (Failed, subprocess.TimeoutExpired) as why:
-            failed += 1
-            print(f"{model} {variant} {check} {' '.join(bounds)}: {why}")
-            print(f"[  FAILED  ] {name}")
-        sys.stdout.flush()
+    jobs = int(os.environ.get("MODEL_JOBS", "1")) if run == "test" else 1
+    with concurrent.futures.ThreadPoolExecutor(max(1, jobs)) as pool:
+        for row, (why, figures, seen, stated) in zip(chosen, pool.map(lambda row: run_row(row, run), chosen)):
+            reached.setdefault(row[0], set()).update(seen)
+            lines.setdefault(row[0], set()).update(stated)
+            failed += why is not None
+            print(f"{name_of(row, run)}: {why or figures}")
+            print(f"[{'  FAILED  ' if why else '       OK '}] {name_of(row, run)}", flush=True)
     for model in lines if run == "test" else []:
         dead = sorted(lines[model] - reached[model])
         for line in dead:
