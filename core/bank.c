@@ -234,9 +234,6 @@ void upmu_bank_regain(struct upmu_bank *bank, uint32_t counters)
     for (; counters; counters &= counters - 1u) {
         const struct upmu_counter *counter = &bank->pmu->counter[upmu_bits_lowest(counters)];
 
-        /* The host has closed it, but its select can still be the host's: the end does not open that. */
-        if (bank->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL)
-            bank->found[counter->gate_row] &= ~UPMU_BIT64(counter->gate_bit);
         keep_value(bank, counter->gate_row, bank->shadow[counter->gate_row] & ~UPMU_BIT64(counter->gate_bit));
         upmu_bank_forget_row(bank, counter->select_row);
         upmu_bank_forget_row(bank, counter->gate_row);
