@@ -101,6 +101,7 @@ static void bury(struct upmu_session *dropped)
 
     for (; dropped; dropped = next) {
         next = dropped->next_of_thread;
+        dropped->next_of_thread = NULL;
         upmu_session_end(dropped);
     }
 }

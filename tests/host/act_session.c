@@ -95,6 +95,7 @@ static void write_count(struct host_session *session, struct lots *lots)
         rules_after_write(value, session, k, i, high, before_ns);
     else
         rules_after_fault(value, session, k, i, high);
+    session->writes++; /* (A program may have begun to read in its middle.) */
 }
 
 static void replace(struct host_session *session, struct lots *lots)

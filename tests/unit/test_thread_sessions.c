@@ -800,6 +800,29 @@ static void the_last_of_its_controllers_closes_a_session(void **state)
     tear_down(&f);
 }
 
+/*
+ * Two without an owner end with the same switch: the memory of either may be given away first.
+ * Catches: a list of what is about to end left in what has ended (seed 5550 of the simulated host).
+ */
+static void zombies_of_a_thread_do_not_point_to_each_other(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    for (unsigned i = 0; i < 2; i++) {
+        add(&f, i, "instructions");
+        follow(&f, i, 0);
+        f.session[i].ties |= 2; /* dropped while a call held it */
+    }
+    to_thread(&f, 0, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(f.session[i].state, UPMU_SESSION_CLOSED);
+        assert_null(f.session[i].next_of_thread);
+    }
+    tear_down(&f);
+}
+
 static void a_zombie_gives_no_sample_and_is_closed_when_its_target_comes_by(void **state)
 {
     (void)state;
@@ -1596,6 +1619,7 @@ int main(void)
         cmocka_unit_test(an_overflow_inside_a_switch_is_credited_to_the_thread_that_made_it),
         cmocka_unit_test(a_session_that_a_call_holds_is_passed_over_and_joins_with_the_next_tick),
         cmocka_unit_test(the_last_of_its_controllers_closes_a_session),
+        cmocka_unit_test(zombies_of_a_thread_do_not_point_to_each_other),
         cmocka_unit_test(a_zombie_gives_no_sample_and_is_closed_when_its_target_comes_by),
         cmocka_unit_test(a_session_whose_interrupt_was_dropped_is_not_silent_for_ever),
         cmocka_unit_test(a_remembered_place_holds_only_beside_the_same_company),
