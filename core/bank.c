@@ -229,11 +229,38 @@ static bool row_is_beside(const struct upmu_pmu *pmu, unsigned row, unsigned cou
     return class->by_counter || (class->kind == UPMU_KIND_AUX && pmu->table->rows[row].counter == counter);
 }
 
+/*
+ * The host disabled a counter by its enable bit and left the event in the select.  The enable bit was found set, but if
+ * the end set it again, the host's event would count.
+ */
+static void keep_disabled(struct upmu_bank *bank, unsigned index)
+{
+    const struct upmu_counter *counter = &bank->pmu->counter[index];
+    uint64_t bit = UPMU_BIT64(counter->gate_bit), enable, select, found;
+
+    if ((UPMU_METRIC_COUNTERS & UPMU_BIT32(index)) || !row_is(bank, counter->gate_row, UPMU_ROW_FOUND) ||
+        !(bank->found[counter->gate_row] & bit) || !upmu_bank_look(bank, counter->gate_row, &enable) ||
+        (enable & bit))
+        return;
+    if (counter->gate_row == counter->select_row) {
+        upmu_bank_disown(bank, index);
+        return;
+    }
+    if (!upmu_bank_look(bank, counter->select_row, &select))
+        return;
+    found = bank->found[counter->select_row];
+    bank->found[counter->select_row] = select;
+    if (bank->pmu->backend->claims(bank->pmu, bank->found) >> index & 1u)
+        bank->found[counter->gate_row] &= ~bit;
+    bank->found[counter->select_row] = found;
+}
+
 void upmu_bank_regain(struct upmu_bank *bank, uint32_t counters)
 {
     for (; counters; counters &= counters - 1u) {
         const struct upmu_counter *counter = &bank->pmu->counter[upmu_bits_lowest(counters)];
 
+        keep_disabled(bank, upmu_bits_lowest(counters));
         keep_value(bank, counter->gate_row, bank->shadow[counter->gate_row] & ~UPMU_BIT64(counter->gate_bit));
         upmu_bank_forget_row(bank, counter->select_row);
         upmu_bank_forget_row(bank, counter->gate_row);

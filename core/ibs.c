@@ -68,9 +68,13 @@ static bool take_sample(struct upmu_cpu *cpu, struct upmu_ibs *ibs,
 {
     uint64_t control;
 
-    if ((!upmu_bank_look(&cpu->bank, ibs->plan.row[0], &control) &&
-         !upmu_bank_look(&cpu->bank, ibs->plan.row[0], &control)) ||
-        !(control & ibs->plan.valid))
+    if (!upmu_bank_look(&cpu->bank, ibs->plan.row[0], &control) &&
+        !upmu_bank_look(&cpu->bank, ibs->plan.row[0], &control)) {
+        /* (Its sample stays where it is, and the interrupt was perhaps for that.) */
+        upmu_cpu_expect(cpu, 1, upmu_cpu_now(cpu));
+        return false;
+    }
+    if (!(control & ibs->plan.valid))
         return false;
     queue_sample(cpu, ibs, control, frame);
     return true;
@@ -133,6 +137,9 @@ static enum upmu_status start_unit(struct upmu_cpu *cpu, void *argument)
         return UPMU_ERR_PORT;
     if (control & plan->enabled)
         return UPMU_ERR_STATE;
+    /* A sample that was left there is not one of these: a handler that comes before the start must not take it. */
+    if ((control & plan->valid) && !take_steps(&cpu->bank, plan->step + plan->starts + plan->agains, plan->stops))
+        return UPMU_ERR_PORT;
     ibs->head = ibs->tail = ibs->lost = ibs->lost_told = 0;
     ibs->closing = 0;
     UPMU_BARRIER();

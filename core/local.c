@@ -29,25 +29,27 @@ enum upmu_status upmu_local_enter(struct upmu_cpu *cpu, uintptr_t *out_state)
     cpu->busy = 1;
     UPMU_BARRIER();
     if (cpu->mask_due)
-        upmu_schedule_replay(cpu);
+        (void)upmu_schedule_replay(cpu);
     return UPMU_OK;
 }
 
 void upmu_local_leave(struct upmu_cpu *cpu, uintptr_t state)
 {
+    bool served = true;
+
     /*
      * Work left by a handler that comes between the last look and the clearing of
      * `busy` is found by the second look; a later handler does it itself.
      */
     do {
         if (cpu->deferred | cpu->mask_due)
-            upmu_schedule_replay(cpu);
+            served = upmu_schedule_replay(cpu);
         if (UPMU_USER_PAGES && (upmu_user_pages_any(cpu->machine) || cpu->pages || cpu->user_reads))
             upmu_user_pages_write(cpu);
         UPMU_BARRIER();
         cpu->busy = 0;
         UPMU_BARRIER();
-        if (!cpu->deferred && !cpu->mask_due)
+        if (!served || (!cpu->deferred && !cpu->mask_due))
             break;
         cpu->busy = 1;
         UPMU_BARRIER();

@@ -85,7 +85,7 @@ static UPMU_APART uint32_t others_of(const struct upmu_set *set, uint32_t events
  * samples is not loaded anew: it overflows once when nothing is due, and then waits for
  * the rest.
  */
-static UPMU_INSIDE void touch_others(const struct upmu_session *session, uint32_t events, bool reset)
+static UPMU_INSIDE void touch_others(struct upmu_session *session, uint32_t events, bool reset)
 {
     struct upmu_cpu *cpu = session->cpu;
     struct upmu_set *set = upmu_active(session);
@@ -409,10 +409,14 @@ static UPMU_APART uint32_t find_hidden(struct pass *pass)
         const struct upmu_tally *tally = upmu_run_on(cpu, counter);
         uint64_t value;
 
-        if (!tally || tally->falls || !upmu_bank_read(&cpu->bank, counter, &value) || value >= tally->base)
+        if (!tally || tally->falls)
             continue;
-        /* (The local side may be about to store the base: only perhaps.) */
-        if (is_held(cpu, tally))
+        /* (The local side may be about to store the base, or a fault kept it from that: only perhaps.) */
+        if (!upmu_bank_read(&cpu->bank, counter, &value))
+            pass->expected = true;
+        else if (value >= tally->base)
+            continue;
+        else if (is_held(cpu, tally) || tally->hole)
             pass->expected = true;
         else
             wrapped |= UPMU_BIT32(counter);
@@ -432,7 +436,7 @@ static void rearm(struct upmu_cpu *cpu)
 #define STRAY_OVERFLOW UPMU_BIT64(31)
 #define STRAY_INTERRUPTS (UPMU_BIT64(26) | UPMU_BIT64(27))
 
-/* Has it overflowed, or does it run and interrupt though the shadow does not say so?  (One that cannot be read may.) */
+/* Does it interrupt: has it overflowed, or does it run though the shadow does not say so?  (Unreadable: perhaps.) */
 static bool is_stray(struct upmu_cpu *cpu, unsigned counter)
 {
     const struct upmu_counter *where = &cpu->pmu->counter[counter];
@@ -440,8 +444,9 @@ static bool is_stray(struct upmu_cpu *cpu, unsigned counter)
         upmu_bank_knows(&cpu->bank, where->gate_row) && upmu_bank_open(&cpu->bank, UPMU_BIT32(counter));
     uint64_t value;
 
-    return !upmu_bank_look(&cpu->bank, where->gate_row, &value) || (value & STRAY_OVERFLOW) ||
-           (!left_open && (value & STRAY_INTERRUPTS) && (value >> where->gate_bit & 1u));
+    return !upmu_bank_look(&cpu->bank, where->gate_row, &value) ||
+           ((value & STRAY_INTERRUPTS) &&
+            ((value & STRAY_OVERFLOW) || (!left_open && (value >> where->gate_bit & 1u))));
 }
 
 /* Close a counter that does not run; false: another CPU has it. */
@@ -619,15 +624,19 @@ static enum upmu_pmi handle(struct pass *pass)
         pass->failed = cpu->sampling;
     if (!upmu_pmu_is(pmu, UPMU_PMU_REARM_LAST))
         rearm(cpu);
-    if (pmu->status_row != UPMU_NO_ROW && upmu_bank_look(&cpu->bank, pmu->status_row, &status) && status)
-        flagged = pmu->backend->overflowed(pmu, status) & mine;
+    if (pmu->status_row != UPMU_NO_ROW) {
+        /* (What it would have said is not known.) */
+        pass->expected = !upmu_bank_look(&cpu->bank, pmu->status_row, &status);
+        if (status)
+            flagged = pmu->backend->overflowed(pmu, status) & mine;
+    }
     look = cpu->sampling & ~pass->failed;
     if (quick)
         look = look_quickly(pass, look);
     for (uint32_t rest = look; rest; rest &= rest - 1u)
         look_at_counter(pass, upmu_bits_lowest(rest));
     if (!(pass->handled | flagged | pass->samples)) {
-        pass->expected = pass->passed || pass->failed || is_expected(cpu, pass->now_ns);
+        pass->expected = pass->expected || pass->passed || pass->failed || is_expected(cpu, pass->now_ns);
         if (!pass->expected)
             flagged = find_hidden(pass);
     }

@@ -64,13 +64,20 @@ static void replay_one(struct upmu_cpu *cpu, unsigned counter)
     (void)upmu_run_fail(cpu, session);
 }
 
-void upmu_schedule_replay(struct upmu_cpu *cpu)
+/* Counters can overflow faster than that is replayed.  After so many replays the rest waits for the next local call. */
+#define REPLAYS 16u
+
+bool upmu_schedule_replay(struct upmu_cpu *cpu)
 {
+    unsigned left = REPLAYS;
+
     /* (A handler may serve one that is noted here: it is looked at once.) */
-    for (uint32_t deferred; (deferred = cpu->deferred) != 0;)
+    for (uint32_t deferred; (deferred = cpu->deferred) != 0 && left; left--)
         replay_one(cpu, upmu_bits_lowest(deferred));
+    if (!left)
+        port_request_tick(cpu->machine->port);
     if (!cpu->mask_due)
-        return;
+        return left;
     cpu->mask_due = 0;
     for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
         if (UPMU_SETS && session->switch_due && session->state == UPMU_SESSION_RUNNING)
@@ -78,13 +85,15 @@ void upmu_schedule_replay(struct upmu_cpu *cpu)
         if (session->full)
             (void)upmu_schedule_stop(cpu, session);
     }
+    return left;
 }
 
 #else
 
-void upmu_schedule_replay(struct upmu_cpu *cpu)
+bool upmu_schedule_replay(struct upmu_cpu *cpu)
 {
     (void)cpu;
+    return true;
 }
 
 #endif

@@ -50,8 +50,11 @@ bool upmu_schedule_idle(struct upmu_cpu *cpu, uint32_t counters);
 /* Fold the counts of everything that runs. */
 enum upmu_status upmu_schedule_fold(struct upmu_cpu *cpu);
 
-/* Replay overflows that handlers deferred, mask sessions that they found full. */
-void upmu_schedule_replay(struct upmu_cpu *cpu);
+/*
+ * Replay overflows that handlers deferred, mask sessions that they found full; false: overflows came faster, and some
+ * wait for the next local call.
+ */
+bool upmu_schedule_replay(struct upmu_cpu *cpu);
 
 /* Registers were lost: load and open again all that ran; with cpu->keep_claims where it was. */
 enum upmu_status upmu_schedule_reload(struct upmu_cpu *cpu);

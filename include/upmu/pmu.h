@@ -555,7 +555,11 @@ enum upmu_owner upmu_cpu_owner(const struct upmu_cpu *cpu, unsigned counter);
 UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_reserve(struct upmu_cpu *cpu, uint32_t counters);
 
-/* Return reserved counters to sessions; close them first.  Others in the mask are ignored.  Context: local. */
+/*
+ * Return reserved counters to sessions; close them first.  Others in the mask are ignored.  A counter that returns
+ * disabled with an event in its select stays disabled in upmu_cpu_suspend() and upmu_cpu_fini(), however its enable bit
+ * was found.  Context: local.
+ */
 void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters);
 
 /*

@@ -136,11 +136,21 @@ static uint32_t reserved_here(unsigned number, const struct upmu_cpu *upmu)
 /* One that a sibling took from the firmware, and that was the firmware's still for this CPU, is as the host left it. */
 static void forget_select(unsigned number, unsigned counter)
 {
-    for (unsigned i = 0; i < host.cpu[number].register_count; i++)
-        if (host.setting.family == &hardware_netburst && host.cpu[number].registers[i].msr == 0x360 + counter)
+    for (unsigned i = 0; i < host.cpu[number].register_count; i++) {
+        uint32_t msr = host.cpu[number].registers[i].msr;
+
+        if (host.setting.family == &hardware_netburst && msr == 0x360 + counter)
             for (unsigned other = 0; other < host.setting.cpus; other++)
                 if (rules_share(other, number))
                     host.cpu[other].lent[i] = ~UINT64_C(0);
+        /* (Disabled, with an event in its select, it stays disabled at the end: pmu.h, upmu_cpu_unreserve.) */
+        if (host.setting.family == &hardware_intel && msr == 0x38f)
+            host.cpu[number].lent[i] |= UINT64_C(1) << (counter < 16 ? counter : counter + 16);
+        if ((host.setting.family == &hardware_amd &&
+             (msr == 0xc0010000 + counter || msr == 0xc0010200 + 2 * counter)) ||
+            (host.setting.family == &hardware_p6 && msr == 0x186 + counter))
+            host.cpu[number].lent[i] |= UINT64_C(1) << 22;
+    }
 }
 
 static void reserve(struct lots *lots)
@@ -507,15 +517,10 @@ static void add_enabled(struct host_session *session, uint64_t span_ns)
 /* Will an interrupt come to another CPU without further events?  (It is late by so many calls, not by hours.) */
 static bool interrupts_are_coming(void)
 {
-    const struct hardware_family *family = host.setting.family;
     bool coming = false;
 
-    if (host.real) /* (A race detector would see the others at work on it.) */
-        return false;
-    memcpy(host.copy, host.hardware, family->bytes);
     for (unsigned cpu = 0; cpu < host.setting.cpus; cpu++)
-        for (unsigned calls = 0; cpu != self->cpu && !coming && calls < 80; calls++)
-            coming = family->interrupt(host.copy, cpu);
+        coming |= cpu != self->cpu && hooks_interrupt_is_coming(cpu);
     return coming;
 }
 
@@ -701,6 +706,7 @@ void act_cpu(const struct step *step, struct lots *lots)
         self->stay++;
         if (here()->power == CPU_LIVE)
             HOST_DO(upmu_cpu_take_firmware(here()->cpu));
+        here()->flagged = true; /* (The status may still have flags of its counters.) */
         self->stay--;
         break;
     case STEP_EXIT:

@@ -78,13 +78,14 @@ static bool core_has_faulted(const struct host_cpu *cpu)
  * Another source's, come at a time and answered so: long after all that could overflow it is not taken, nor is one of
  * ours awaited.  (Where no interrupts come at all, K7 model 1, it finds what overflowed long ago; a write that
  * faulted, or a counter of the host's that was stopped, may have left a flag.  A flag that is hidden keeps the next
- * interrupt away.)
+ * interrupt away.  NetBurst's interrupt waits for the event after the overflow, which a handler may find before.)
  */
 static void check_foreign(struct host_cpu *cpu, uint64_t time_ns, enum upmu_pmi answer)
 {
     if (host.setting.no_clock || cpu->overdue || cpu->flagged || cpu->calls || core_is_left(cpu) || !cpu->cpu ||
         core_has_faulted(cpu) || !host.verdict->figures.own || time_ns <= cpu->last_own_ns + WINDOW_NS ||
-        time_ns > cpu->looked_ns + LATE_NS || (answer == UPMU_PMI_HANDLED && host.setting.options.lost_flags))
+        time_ns > cpu->looked_ns + LATE_NS ||
+        (answer == UPMU_PMI_HANDLED && (host.setting.options.lost_flags || family() == &hardware_netburst)))
         return;
     host.verdict->figures.strange++;
     if (rules_on(RULE_INTERRUPT) && answer != UPMU_PMI_NOT_OURS)
@@ -92,11 +93,24 @@ static void check_foreign(struct host_cpu *cpu, uint64_t time_ns, enum upmu_pmi 
                    self->cpu, (unsigned)answer);
 }
 
+bool hooks_interrupt_is_coming(unsigned number)
+{
+    const struct hardware_family *family = host.setting.family;
+
+    if (host.real) /* (A race detector would see the others at work on it.) */
+        return false;
+    memcpy(host.copy, host.hardware, family->bytes);
+    for (unsigned calls = 0; calls < host.setting.options.late + LATE_LOOKS; calls++)
+        if (family->interrupt(host.copy, number))
+            return true;
+    return false;
+}
+
 /* The host's entry: `own` came from a counter, else from somewhere else. */
 static void enter_interrupt(struct host_cpu *cpu, bool own)
 {
     struct upmu_frame frame = {.ip = lots_draw(&self->noise), .process = cpu->thread, .thread = cpu->thread};
-    bool irq_off = cpu->irq_off, claimed;
+    bool irq_off = cpu->irq_off, claimed, possible = !own && hooks_interrupt_is_coming(self->cpu);
     uint64_t time_ns = host.now_ns;
     enum upmu_pmi answer;
 
@@ -118,7 +132,8 @@ static void enter_interrupt(struct host_cpu *cpu, bool own)
             check_own(cpu, time_ns);
     } else {
         host.verdict->figures.foreign++;
-        check_foreign(cpu, time_ns, answer);
+        if (!possible)
+            check_foreign(cpu, time_ns, answer);
     }
     /* (An overflow that another source's found may have its own on the way.) */
     if (own || answer == UPMU_PMI_HANDLED)

@@ -63,11 +63,12 @@ test-host-mutants: build/host/tests/host/host
 	@$(MENDS) $(PYTHON) tests/host/mends.py $(if $(MUTANT_ONLY),--rows "$(MUTANT_ONLY)") $(if $(MEND),--only "$(MEND)")
 
 HOST_PROGRAMS := $(BUILDS_OF_HOST:%=build/%/tests/host/host)
-HOST_LAYER := $(foreach b,gcc-64 asan,$(FAKE_TESTS:%=build/$(b)/tests/host/%)) $(HOST_PROGRAMS)
+HOST_LAYER := $(foreach b,gcc-64 asan,$(FAKE_TESTS:%=build/$(b)/tests/host/%)) $(HOST_PROGRAMS) build/tsan/tests/host/host
 PROGRAMS += $(HOST_LAYER)
 .PHONY: test-host soak-host
 test-host: $(HOST_LAYER)
 	@MENDS=sample $(MENDS) $(PYTHON) tests/run_layer.py host --jobs $(JOBS) $^ tests/host/mends.py
+soak-host: $(HOST_PROGRAMS) build/tsan/tests/host/host
 	@HOST_SEEDS=$(HOST_SEEDS) HOST_STEPS=$(HOST_STEPS) build/host/tests/host/host
 	@HOST_SEEDS=$(HOST_THREADS_SEEDS) HOST_STEPS=$(HOST_STEPS) build/tsan/tests/host/host
 	@$(MAKE) --no-print-directory test-host-mutants

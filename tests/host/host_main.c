@@ -33,7 +33,7 @@
 #else
 #define SEEDS 160
 #define STEPS 3000
-#define OPEN "152"
+#define OPEN ""
 #endif
 
 #if defined(HOST_AS_THREADS)

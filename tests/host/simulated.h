@@ -408,6 +408,8 @@ void hooks_switch(unsigned next);
 void hooks_program(void);
 void hooks_stranger(void);
 void hooks_drain_interrupts(void);
+/* Will an interrupt come to this CPU without further events? */
+bool hooks_interrupt_is_coming(unsigned number);
 void hooks_remote(unsigned cpu, void (*function)(void *argument), void *argument);
 void hooks_serve(void);
 /* When something happens inside the library's code next. */

@@ -642,6 +642,33 @@ static void owners_have_names(void **state)
     assert_non_null(upmu_owner_text((enum upmu_owner)99));
 }
 
+/*
+ * The host's watchdog ran when upmu came; later the host disables it and leaves the select, or idles the select and
+ * leaves it enabled.  Catches: two registers that are each as they were found, together a counter that runs.
+ */
+static void a_counter_that_came_back_disabled_is_disabled_at_the_end(void **state)
+{
+    (void)state;
+    for (unsigned idle = 0; idle < 2; idle++) {
+        struct host host;
+
+        host_prepare(&host, "skylake");
+        upmu_sim_poke(&host.sim, 0, 0x186, 0x53003c);
+        upmu_sim_poke(&host.sim, 0, 0x38f, 0xf);
+        host_start(&host);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], 0), UPMU_OWNER_FIRMWARE);
+        assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 1), UPMU_OK);
+        if (idle)
+            upmu_sim_poke(&host.sim, 0, 0x186, 0);
+        else
+            upmu_sim_poke(&host.sim, 0, 0x38f, upmu_sim_peek(&host.sim, 0, 0x38f) & ~UINT64_C(1));
+        upmu_cpu_unreserve(&host.cpu[0], 1);
+        assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x186), idle ? 0 : 0x53003c);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x38f), idle ? 0xf : 0xe);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -668,6 +695,7 @@ int main(void)
         cmocka_unit_test(a_counter_in_use_cannot_be_reserved),
         cmocka_unit_test(everything_reserved_leaves_room_for_nothing),
         cmocka_unit_test(somebody_who_came_later_is_noticed_by_the_next_attach),
+        cmocka_unit_test(a_counter_that_came_back_disabled_is_disabled_at_the_end),
         cmocka_unit_test(owners_have_names),
     };
 
