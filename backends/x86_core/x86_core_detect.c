@@ -306,15 +306,16 @@ static void read_capabilities(const struct upmu_detection *detection, struct sha
 }
 
 /*
- * Records of samples (PEBS) exist by the DS flag of CPUID, unless MISC_ENABLE denies them (SDM 18.4.4).  A hypervisor
- * may show the flag and refuse the register.
+ * Records of samples (PEBS) exist by the DS flag of CPUID, unless MISC_ENABLE denies them (SDM 18.4.4); one that cannot
+ * be read does not.  A hypervisor may show the flag and refuse the register.
  */
 static bool writes_records(const struct upmu_detection *detection)
 {
     uint64_t enable, records;
 
-    return (detection->leaf1[3] >> 21 & 1u) && detection->rdmsr(detection->context, 0x1A0, true, &enable) &&
-           !(enable >> 12 & 1u) && detection->rdmsr(detection->context, 0x3F1, true, &records);
+    return (detection->leaf1[3] >> 21 & 1u) &&
+           !(detection->rdmsr(detection->context, 0x1A0, true, &enable) && (enable >> 12 & 1u)) &&
+           detection->rdmsr(detection->context, 0x3F1, true, &records);
 }
 
 /*

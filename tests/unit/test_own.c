@@ -219,6 +219,21 @@ static void where_there_are_no_records_nothing_is_looked_for(void **state)
     host_end(&host);
 }
 
+/* Catches: a register that cannot be read taken for one that denies. */
+static void records_are_looked_for_if_what_could_deny_them_faults(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_prepare(&host, "core2");
+    upmu_sim_poke(&host.sim, 0, 0x3f1, 1);
+    host.sim.fault_address = 0x1a0;
+    host_start(&host);
+    assert_int_equal(upmu_cpu_owner(&host.cpu[0], 0), UPMU_OWNER_FIRMWARE);
+    host.sim.fault_address = 0;
+    host_end(&host);
+}
+
 /*
  * Where one enable bit is for both counters, the host's counter 1 runs on when this CPU leaves or sleeps.  The class:
  * a register of ours that holds a bit on which others depend.
@@ -679,6 +694,7 @@ int main(void)
         cmocka_unit_test(a_counter_that_would_write_records_is_the_firmwares),
         cmocka_unit_test(a_counter_that_would_reload_is_the_firmwares),
         cmocka_unit_test(where_there_are_no_records_nothing_is_looked_for),
+        cmocka_unit_test(records_are_looked_for_if_what_could_deny_them_faults),
         cmocka_unit_test(a_reserved_counter_keeps_the_common_enable),
         cmocka_unit_test(one_fixed_counter_that_is_reserved_leaves_the_others_found),
         cmocka_unit_test(what_the_host_ended_for_its_counter_is_not_put_back),
