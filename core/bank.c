@@ -238,6 +238,9 @@ static void keep_disabled(struct upmu_bank *bank, unsigned index)
     const struct upmu_counter *counter = &bank->pmu->counter[index];
     uint64_t bit = UPMU_BIT64(counter->gate_bit), enable, select, found;
 
+    /* (P6's enable bit is another counter's, too.) */
+    if (!(bank->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL) && !upmu_pmu_is(bank->pmu, UPMU_PMU_REARM_LAST))
+        return;
     if ((UPMU_METRIC_COUNTERS & UPMU_BIT32(index)) || !row_is(bank, counter->gate_row, UPMU_ROW_FOUND) ||
         !(bank->found[counter->gate_row] & bit) || !upmu_bank_look(bank, counter->gate_row, &enable) ||
         (enable & bit))

@@ -418,7 +418,7 @@ static enum upmu_status verify(struct upmu_cpu *cpu, void *unused)
     upmu_claims_trim(cpu, true);
     do { /* a handler may have closed a session since: its counts are taken, and it is looked again */
         interrupts = cpu->interrupts;
-        (void)upmu_schedule_replay(cpu);
+        upmu_schedule_replay(cpu);
         row = upmu_bank_verify(&cpu->bank, &fault);
         if (row == UPMU_NO_ROW || fault || interrupts == cpu->interrupts)
             break;

@@ -29,13 +29,16 @@ enum upmu_status upmu_local_enter(struct upmu_cpu *cpu, uintptr_t *out_state)
     cpu->busy = 1;
     UPMU_BARRIER();
     if (cpu->mask_due)
-        (void)upmu_schedule_replay(cpu);
+        upmu_schedule_replay(cpu);
     return UPMU_OK;
 }
 
+/* Where overflows come faster than they are replayed, the rest waits for the next local call. */
+#define ROUNDS 4u
+
 void upmu_local_leave(struct upmu_cpu *cpu, uintptr_t state)
 {
-    bool served = true;
+    unsigned rounds = 0;
 
     /*
      * Work left by a handler that comes between the last look and the clearing of
@@ -43,13 +46,13 @@ void upmu_local_leave(struct upmu_cpu *cpu, uintptr_t state)
      */
     do {
         if (cpu->deferred | cpu->mask_due)
-            served = upmu_schedule_replay(cpu);
+            upmu_schedule_replay(cpu);
         if (UPMU_USER_PAGES && (upmu_user_pages_any(cpu->machine) || cpu->pages || cpu->user_reads))
             upmu_user_pages_write(cpu);
         UPMU_BARRIER();
         cpu->busy = 0;
         UPMU_BARRIER();
-        if (!served || (!cpu->deferred && !cpu->mask_due))
+        if ((!cpu->deferred && !cpu->mask_due) || ++rounds == ROUNDS)
             break;
         cpu->busy = 1;
         UPMU_BARRIER();

@@ -436,7 +436,7 @@ static void rearm(struct upmu_cpu *cpu)
 #define STRAY_OVERFLOW UPMU_BIT64(31)
 #define STRAY_INTERRUPTS (UPMU_BIT64(26) | UPMU_BIT64(27))
 
-/* Does it interrupt: has it overflowed, or does it run though the shadow does not say so?  (Unreadable: perhaps.) */
+/* Has it overflowed, or does it run and interrupt though the shadow does not say so?  (One that cannot be read may.) */
 static bool is_stray(struct upmu_cpu *cpu, unsigned counter)
 {
     const struct upmu_counter *where = &cpu->pmu->counter[counter];
@@ -444,9 +444,8 @@ static bool is_stray(struct upmu_cpu *cpu, unsigned counter)
         upmu_bank_knows(&cpu->bank, where->gate_row) && upmu_bank_open(&cpu->bank, UPMU_BIT32(counter));
     uint64_t value;
 
-    return !upmu_bank_look(&cpu->bank, where->gate_row, &value) ||
-           ((value & STRAY_INTERRUPTS) &&
-            ((value & STRAY_OVERFLOW) || (!left_open && (value >> where->gate_bit & 1u))));
+    return !upmu_bank_look(&cpu->bank, where->gate_row, &value) || (value & STRAY_OVERFLOW) ||
+           (!left_open && (value & STRAY_INTERRUPTS) && (value >> where->gate_bit & 1u));
 }
 
 /* Close a counter that does not run; false: another CPU has it. */

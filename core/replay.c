@@ -67,7 +67,7 @@ static void replay_one(struct upmu_cpu *cpu, unsigned counter)
 /* Counters can overflow faster than that is replayed.  After so many replays the rest waits for the next local call. */
 #define REPLAYS 16u
 
-bool upmu_schedule_replay(struct upmu_cpu *cpu)
+static UPMU_APART void replay_deferred(struct upmu_cpu *cpu)
 {
     unsigned left = REPLAYS;
 
@@ -76,8 +76,14 @@ bool upmu_schedule_replay(struct upmu_cpu *cpu)
         replay_one(cpu, upmu_bits_lowest(deferred));
     if (!left)
         port_request_tick(cpu->machine->port);
+}
+
+void upmu_schedule_replay(struct upmu_cpu *cpu)
+{
+    if (cpu->deferred)
+        replay_deferred(cpu);
     if (!cpu->mask_due)
-        return left;
+        return;
     cpu->mask_due = 0;
     for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
         if (UPMU_SETS && session->switch_due && session->state == UPMU_SESSION_RUNNING)
@@ -85,15 +91,13 @@ bool upmu_schedule_replay(struct upmu_cpu *cpu)
         if (session->full)
             (void)upmu_schedule_stop(cpu, session);
     }
-    return left;
 }
 
 #else
 
-bool upmu_schedule_replay(struct upmu_cpu *cpu)
+void upmu_schedule_replay(struct upmu_cpu *cpu)
 {
     (void)cpu;
-    return true;
 }
 
 #endif

@@ -51,10 +51,10 @@ bool upmu_schedule_idle(struct upmu_cpu *cpu, uint32_t counters);
 enum upmu_status upmu_schedule_fold(struct upmu_cpu *cpu);
 
 /*
- * Replay overflows that handlers deferred, mask sessions that they found full; false: overflows came faster, and some
- * wait for the next local call.
+ * Replay overflows that handlers deferred, mask sessions that they found full.  Where overflows come faster, some wait
+ * for the next local call.
  */
-bool upmu_schedule_replay(struct upmu_cpu *cpu);
+void upmu_schedule_replay(struct upmu_cpu *cpu);
 
 /* Registers were lost: load and open again all that ran; with cpu->keep_claims where it was. */
 enum upmu_status upmu_schedule_reload(struct upmu_cpu *cpu);

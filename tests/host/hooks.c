@@ -78,14 +78,15 @@ static bool core_has_faulted(const struct host_cpu *cpu)
  * Another source's, come at a time and answered so: long after all that could overflow it is not taken, nor is one of
  * ours awaited.  (Where no interrupts come at all, K7 model 1, it finds what overflowed long ago; a write that
  * faulted, or a counter of the host's that was stopped, may have left a flag.  A flag that is hidden keeps the next
- * interrupt away.  NetBurst's interrupt waits for the event after the overflow, which a handler may find before.)
+ * interrupt away.  NetBurst's interrupt waits for the event after the overflow, which a handler may find before, and
+ * OVF of a counter that does not run is taken for one.)
  */
 static void check_foreign(struct host_cpu *cpu, uint64_t time_ns, enum upmu_pmi answer)
 {
     if (host.setting.no_clock || cpu->overdue || cpu->flagged || cpu->calls || core_is_left(cpu) || !cpu->cpu ||
         core_has_faulted(cpu) || !host.verdict->figures.own || time_ns <= cpu->last_own_ns + WINDOW_NS ||
-        time_ns > cpu->looked_ns + LATE_NS ||
-        (answer == UPMU_PMI_HANDLED && (host.setting.options.lost_flags || family() == &hardware_netburst)))
+        time_ns > cpu->looked_ns + LATE_NS || family() == &hardware_netburst ||
+        (answer == UPMU_PMI_HANDLED && host.setting.options.lost_flags))
         return;
     host.verdict->figures.strange++;
     if (rules_on(RULE_INTERRUPT) && answer != UPMU_PMI_NOT_OURS)
