@@ -88,8 +88,8 @@ FORCE:
 DRAFTED = $(if $(DRAFT),|| { echo "DRAFT: left out $(1)"; $(CC) -x c -c -o $(2) /dev/null; touch -d 1990-01-01 $(2); })
 
 # Unit tests run for a moment: optimising them takes longer than they do, but for those that enumerate.
-ENUMERATE := test_place test_place_tags test_place_p4 test_place_netburst test_pack test_sets test_cpuid
-UNOPTIMISED = $(if $(filter-out $(ENUMERATE:%=tests/unit/%.c),$(filter tests/unit/test_% tests/golden/test_%,$(1))),-O0)
+ENUMERATE := test_place test_place_tags test_place_p4 test_place_netburst test_pack test_sets
+UNOPTIMISED = $(if $(filter-out $(ENUMERATE),$(basename $(notdir $(filter tests/unit/% tests/golden/%,$(1))))),-O0)
 
 # Objects that are looked at by value keep their assembly text, whose call frames and lines check_stack.py reads.
 KEEP_TEXT := gcc-64 gcc-32 clang-64 clang-32 os
@@ -144,12 +144,12 @@ build/gcc-64/tests/bench/%: build/gcc-64/tests/bench/%.o $(BENCH_HELPERS) build/
 
 # ---- Test layers ----
 #
-# A layer is tests/LAYER/test_*.c; each is a program, linked with the other files
-# of its folder and the whole library, and is run in every build of TEST_BUILDS.
+# A layer is tests/LAYER/test_*.c, and ROOM/test_*.c where the layer has rooms; each is a program, linked with
+# the other files of the layer's folder and the whole library, and is run in every build of TEST_BUILDS.
 
 LAYERS := unit golden inject fuzz
 define LAYER_RULES
-$(1)_TESTS := $$(sort $$(patsubst tests/$(1)/%.c,%,$$(wildcard tests/$(1)/test_*.c)))
+$(1)_TESTS := $$(sort $$(patsubst tests/$(1)/%.c,%,$$(wildcard tests/$(1)/test_*.c tests/$(1)/*/test_*.c)))
 $(1)_HELPERS := $$(filter-out tests/$(1)/test_%.c,$$(wildcard tests/$(1)/*.c)) $$(wildcard tests/common/*.c)
 .PHONY: test-$(1)
 PROGRAMS += $$(foreach b,$$(TEST_BUILDS),$$($(1)_TESTS:%=build/$$(b)/tests/$(1)/%))

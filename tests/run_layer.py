@@ -68,7 +68,7 @@ def run_program(path):
 
 
 def place_of(path):
-    """build/asan/tests/unit/test_x -> (asan, test_x)"""
+    """build/asan/tests/unit/place/test_x -> (asan, test_x)"""
     parts = path.split("/")
     return (parts[1], parts[-1]) if parts[0] == "build" else ("source", os.path.splitext(parts[-1])[0])
 

@@ -51,7 +51,7 @@ def mapped():
 
 
 def is_program(file):
-    return re.match(r"tests/(unit|inject|fuzz)/test_\w+\.c$", file)
+    return re.match(r"tests/(unit/\w+|inject|fuzz)/test_\w+\.c$", file)
 
 
 def read_row(fields, known):

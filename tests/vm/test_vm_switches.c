@@ -2,8 +2,8 @@
 /*
  * What thread switches, set switches and an interrupt of the example kernel cost, with
  * real instructions: the monitor counts the RDMSRs and WRMSRs that left the guest, and
- * compares them with the budgets that the silicon model asserts (tests/unit/
- * test_budget_profiles.c).  RDPMC always #GPs in a guest: each P is an RDMSR here.
+ * compares them with the budgets that the silicon model asserts
+ * (test_budget_profiles.c).  RDPMC always #GPs in a guest: each P is an RDMSR here.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * What operations cost on the silicon model of the Pentium 4, in register accesses,
  * exactly, on one thread and on two.
  */
-#include "tests/unit/p4_host.h"
+#include "tests/unit/engine/p4_host.h"
 
 static void forget_cost(void)
 {

@@ -3,8 +3,8 @@
  * A host on the silicon model of a Pentium 4, for the tests of what runs there and of what
  * it costs: two CPUs, which may be threads of one core, sessions and their rings.
  */
-#ifndef TESTS_UNIT_P4_HOST_H
-#define TESTS_UNIT_P4_HOST_H
+#ifndef TESTS_UNIT_ENGINE_P4_HOST_H
+#define TESTS_UNIT_ENGINE_P4_HOST_H
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * The library on the silicon model of the Pentium 4: counting, sampling, stopping, two
  * hyper-threads, cascades, tags, errata.  What it costs: test_p4_cost.c.
  */
-#include "tests/unit/p4_host.h"
+#include "tests/unit/engine/p4_host.h"
 
 static void every_model_is_found(void **state)
 {
