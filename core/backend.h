@@ -161,6 +161,12 @@ struct upmu_backend {
     uint32_t (*overflowed)(const struct upmu_pmu *pmu, uint64_t status);
     uint64_t (*acknowledge)(const struct upmu_pmu *pmu, uint32_t counters);
 
+    /*
+     * Bits of a register of several counters (upmu_register_class.by_counter) that say what one of them does.  NULL:
+     * there is no such register.
+     */
+    uint64_t (*bits_of)(const struct upmu_pmu *pmu, unsigned row, unsigned counter);
+
     /* Counters in use at take-over, from the values found then, by row. */
     uint32_t (*claims)(const struct upmu_pmu *pmu, const uint64_t *found);
 

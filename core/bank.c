@@ -23,9 +23,6 @@ static struct upmu_accesses *counted(struct upmu_bank *bank)
     return UPMU_SAMPLING ? bank->counted : &bank->accesses;
 }
 
-/* Of the first counter that a register of several has bits of. */
-#define NIBBLE UINT64_C(0xf0000000f)
-
 /* The rank of nothing that is to be loaded: above all others. */
 #define LOADED 8u
 
@@ -179,13 +176,18 @@ static bool find_row(struct upmu_bank *bank, unsigned row)
     return true;
 }
 
+/* Bits of a register of several counters that are one counter's. */
+static uint64_t counters_bits(const struct upmu_bank *bank, unsigned row, unsigned counter)
+{
+    return bank->pmu->backend->bits_of(bank->pmu, row, counter);
+}
+
 void upmu_bank_disown(struct upmu_bank *bank, unsigned index)
 {
-    const struct upmu_counter *counter = &bank->pmu->counter[index];
-    unsigned row = counter->select_row;
+    unsigned row = bank->pmu->counter[index].select_row;
 
-    if (counter->nibble) { /* the others' bits were found there, too */
-        uint64_t bits = NIBBLE << 4u * (counter->nibble - 1u), value = 0;
+    if (upmu_register_class_of(bank->pmu, row)->by_counter) { /* the others' bits were found there, too */
+        uint64_t bits = counters_bits(bank, row, index), value = 0;
 
         if (!upmu_bank_read_row(bank, row, &value))
             value = 0;
@@ -226,7 +228,7 @@ static bool row_is_beside(const struct upmu_pmu *pmu, unsigned row, unsigned cou
 {
     const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
 
-    return class->by_counter || (class->kind == UPMU_KIND_AUX && pmu->table->rows[row].counter == counter);
+    return class->kind == UPMU_KIND_AUX && (class->by_counter || pmu->table->rows[row].counter == counter);
 }
 
 /*
@@ -301,16 +303,6 @@ static bool write_row(struct upmu_bank *bank, unsigned row, uint64_t value)
     return false;
 }
 
-/* Bits of a register of several counters that are one counter's, by where its gate is; see `by_counter`. */
-static uint64_t counter_bits(const struct upmu_pmu *pmu, unsigned gate_bit)
-{
-    uint64_t bits = UPMU_BIT64(gate_bit);
-
-    if (pmu->version < 5)
-        bits |= UPMU_BIT64(gate_bit | 32u) | (gate_bit == 3 ? UPMU_BIT64(63) : 0);
-    return bits;
-}
-
 /* Bits of a row that the host may have changed since they were looked at: all that say what its counters do. */
 static uint64_t others_bits(const struct upmu_bank *bank, unsigned row)
 {
@@ -326,11 +318,9 @@ static uint64_t others_bits(const struct upmu_bank *bank, unsigned row)
         if (class->kind == UPMU_KIND_AUX && is->counter == other)
             return ~UINT64_C(0);
         if (class->by_counter)
-            bits |= counter_bits(pmu, counter->gate_bit);
-        if (counter->select_row == row && !counter->nibble)
+            bits |= counters_bits(bank, row, other);
+        else if (counter->select_row == row)
             return ~UINT64_C(0);
-        if (counter->select_row == row)
-            bits |= NIBBLE << 4u * (counter->nibble - 1u);
         if (counter->gate_row == row)
             bits |= UPMU_BIT64(counter->gate_bit);
         /* P6: what select 0 keeps when it is idle enables the other counter, too; select 1 enables none. */

@@ -9,6 +9,7 @@
 #include "core/cpu.h"
 #include "core/joint.h"
 #include "core/local.h"
+#include "core/register.h"
 #include "core/schedule.h"
 
 void upmu_cpu_log(const struct upmu_cpu *cpu, const char *line)
@@ -126,7 +127,7 @@ void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters)
     /* (Handlers follow the shadow as soon as it is no more the host's.) */
     upmu_bank_regain(&cpu->bank, counters);
     for (uint32_t rest = cpu->firmware & counters; rest; rest &= rest - 1u)
-        if (cpu->pmu->counter[upmu_bits_lowest(rest)].nibble)
+        if (upmu_register_class_of(cpu->pmu, cpu->pmu->counter[upmu_bits_lowest(rest)].select_row)->by_counter)
             upmu_bank_disown(&cpu->bank, upmu_bits_lowest(rest));
     cpu->flagged |= counters;
     /* (An interrupt of the host's own may be on its way.) */

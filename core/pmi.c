@@ -432,20 +432,20 @@ static void rearm(struct upmu_cpu *cpu)
     port_pmi_rearm(cpu->machine->port);
 }
 
-/* NetBurst's OVF, which keeps an interrupt asserted, and OVF_PMI of both threads. */
-#define STRAY_OVERFLOW UPMU_BIT64(31)
-#define STRAY_INTERRUPTS (UPMU_BIT64(26) | UPMU_BIT64(27))
-
-/* Has it overflowed, or does it run and interrupt though the shadow does not say so?  (One that cannot be read may.) */
+/*
+ * Is its overflow flag set, which keeps an interrupt asserted, or does it run and interrupt though the shadow does not
+ * say so?  (One that cannot be read may.)
+ */
 static bool is_stray(struct upmu_cpu *cpu, unsigned counter)
 {
     const struct upmu_counter *where = &cpu->pmu->counter[counter];
+    const struct upmu_register_class *class = upmu_register_class_of(cpu->pmu, where->gate_row);
     bool left_open =
         upmu_bank_knows(&cpu->bank, where->gate_row) && upmu_bank_open(&cpu->bank, UPMU_BIT32(counter));
     uint64_t value;
 
-    return !upmu_bank_look(&cpu->bank, where->gate_row, &value) || (value & STRAY_OVERFLOW) ||
-           (!left_open && (value & STRAY_INTERRUPTS) && (value >> where->gate_bit & 1u));
+    return !upmu_bank_look(&cpu->bank, where->gate_row, &value) || (value & class->hardware) ||
+           (!left_open && (value & class->interrupt) && (value >> where->gate_bit & 1u));
 }
 
 /* Close a counter that does not run; false: another CPU has it. */

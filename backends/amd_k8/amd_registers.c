@@ -104,7 +104,8 @@ static const struct upmu_register amd_extended_rows[UPMU_AMD_ROWS] = {
 #define AMD_SELECT_CLASS(select_gates)                                                                                \
     {                                                                                                                 \
         .kind = UPMU_KIND_SELECT, .load_rank = 3, .release_rank = 2, .found = 1, .promised = 1, .owned = AMD_ALL,     \
-        .gates = (select_gates), .session = AMD_SELECT_SESSION, .privileged = AMD_SELECT_PRIVILEGED,                  \
+        .gates = (select_gates), .interrupt = UPMU_AMD_SELECT_INT, .session = AMD_SELECT_SESSION,                     \
+        .privileged = AMD_SELECT_PRIVILEGED,                                                                          \
         .kernel = UPMU_AMD_SELECT_OS, .beyond = UPMU_AMD_SELECT_GUEST, .idle_keep = ~UPMU_AMD_SELECT_EN               \
     }
 

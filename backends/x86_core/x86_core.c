@@ -162,6 +162,25 @@ static uint32_t records(const struct upmu_pmu *pmu, const uint64_t *found, struc
 }
 
 /*
+ * The control of fixed counters (slots are metrics', too): four bits of each, and since adaptive records as many 32
+ * higher.  IA32_PEBS_ENABLE: see records().
+ */
+static uint64_t bits_of(const struct upmu_pmu *pmu, unsigned row, unsigned counter)
+{
+    unsigned gate_bit = pmu->counter[counter].gate_bit;
+    uint64_t bits = UPMU_BIT64(gate_bit);
+
+    if (row == UPMU_X86_ROW_FIXED_CTRL) {
+        unsigned fixed = counter < UPMU_X86_METRIC(0) ? counter : UPMU_X86_SLOTS;
+
+        return fixed < UPMU_FIXED_COUNTER(0) ? 0 : UINT64_C(0xf0000000f) << 4u * (fixed - UPMU_FIXED_COUNTER(0));
+    }
+    if (pmu->version < 5)
+        bits |= UPMU_BIT64(gate_bit | 32u) | (gate_bit == 3 ? UPMU_BIT64(63) : 0);
+    return bits;
+}
+
+/*
  * Freezing on an interrupt is never used: it would stop counters of other sessions.  Where select 0
  * enables both counters, its bit is set whether counter 0 is used or not (see UPMU_X86_P6_GATE).
  */
@@ -203,6 +222,7 @@ const struct upmu_backend upmu_x86_core_backend = {
     .release = release,
     .overflowed = overflowed,
     .acknowledge = upmu_x86_core_acknowledge,
+    .bits_of = bits_of,
     .claims = claims,
     .records = records,
     .take_over = rest_at_take_over,

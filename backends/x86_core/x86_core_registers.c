@@ -90,7 +90,8 @@ _Static_assert(TEXT_END + 1 == sizeof register_text, "a name changed its length"
 #define SELECT_CLASS(select_gates, keep, idle)                                                                         \
     {                                                                                                                  \
         .kind = UPMU_KIND_SELECT, .load_rank = 3, .release_rank = 2, .found = 1, .promised = 1, .owned = ALL,          \
-        .gates = (select_gates), .session = SELECT_SESSION, .privileged = SELECT_PRIVILEGED,                           \
+        .gates = (select_gates), .interrupt = UPMU_X86_SELECT_INT, .session = SELECT_SESSION,                          \
+        .privileged = SELECT_PRIVILEGED,                                                                               \
         .kernel = UPMU_X86_SELECT_OS, .beyond = UPMU_X86_SELECT_ANY, .idle_keep = (keep), .idle_value = (idle)         \
     }
 
@@ -105,7 +106,9 @@ static const struct upmu_register_class global_classes[UPMU_X86_CLASSES] = {
                                    .release_rank = 2,
                                    .found = 1,
                                    .promised = 1,
+                                   .by_counter = 1,
                                    .owned = ALL,
+                                   .interrupt = FIXED_PRIVILEGED,
                                    .session = FIXED_SESSION,
                                    .privileged = FIXED_PRIVILEGED,
                                    .kernel = FIXED_KERNEL,

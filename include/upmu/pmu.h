@@ -86,9 +86,10 @@ enum upmu_level {
 /*
  * What the rows of one kind of register have in common.  Masks of bits: upmu writes `owned` bits
  * and preserves all others.  `gates` let counters count.  The hardware changes `hardware` bits;
- * they have no shadow.  Raw words may set `session` and `privileged` bits at that level.  Of these,
- * `kernel` bits count what the kernel does, and `beyond` bits count what other threads or guests do
- * while the counter's own thread runs.
+ * they have no shadow.  With one of the `interrupt` bits an overflow requests an interrupt.  Raw
+ * words may set `session` and `privileged` bits at that level.  Of these, `kernel` bits count what
+ * the kernel does, and `beyond` bits count what other threads or guests do while the counter's own
+ * thread runs.
  */
 struct upmu_register_class {
     uint8_t kind;         /* enum upmu_register_kind */
@@ -99,11 +100,12 @@ struct upmu_register_class {
     uint8_t release_rank; /* order of release, low first, below 8 */
     uint8_t found;        /* 1: read at take-over; 0: before its first write */
     uint8_t promised;     /* 1: CPUID (or the family) promises it: never faults */
-    uint8_t by_counter;   /* 1: each bit belongs to a counter, as in IA32_PEBS_ENABLE */
+    uint8_t by_counter;   /* 1: each bit belongs to a counter, as in IA32_PEBS_ENABLE: see upmu_backend.bits_of */
     uint16_t source;      /* offset of the manual's section in the table's text */
     uint64_t owned;
     uint64_t gates;
     uint64_t hardware;
+    uint64_t interrupt;
     uint64_t session;
     uint64_t privileged;
     uint64_t kernel;
@@ -139,7 +141,6 @@ struct upmu_counter {
     uint8_t gate_bit;
     uint8_t width;      /* bits */
     uint8_t write_bits; /* bits that a write can set; the value is sign-extended from there */
-    uint8_t nibble;     /* n: only bits 4n - 1 to 4n - 4 of select_row, and 32 higher, belong to it; 0: all */
     uint32_t rdpmc;     /* RDPMC index, or UPMU_NO_RDPMC */
 };
 #define UPMU_NO_RDPMC 0xffffffffu

@@ -133,6 +133,49 @@ static void an_idle_select_is_disabled_but_for_the_enable_bit_that_both_counters
     }
 }
 
+/* SDM 18.2.1.1, 18.2.2. */
+static void an_overflow_requests_an_interrupt_by_a_bit_of_its_counter(void **state)
+{
+    (void)state;
+    for (unsigned t = 0; t < TABLES; t++)
+        assert_true(class_of(tables[t], UPMU_X86_ROW_SELECT)->interrupt == UINT64_C(1) << 20);
+    for (unsigned t = 0; t < 2; t++)
+        assert_true(class_of(tables[t], UPMU_X86_ROW_FIXED_CTRL)->interrupt == 0x8888888);
+}
+
+/*
+ * Four bits of the control of fixed counters, and since adaptive records as many 32 higher; of IA32_PEBS_ENABLE one,
+ * and before version 5 those of loads and stores (SDM 18.4.4, 18.8.1, 18.9.4, 18.13.2).
+ */
+static void a_register_of_several_counters_has_bits_of_each(void **state)
+{
+    static const struct {
+        const char *pmu;
+        unsigned row, counter;
+        uint64_t bits;
+    } rows[] = {
+        {"skl", UPMU_X86_ROW_FIXED_CTRL, 0, 0},
+        {"skl", UPMU_X86_ROW_FIXED_CTRL, 16, UINT64_C(0xf0000000f)},
+        {"skl", UPMU_X86_ROW_FIXED_CTRL, 18, UINT64_C(0xf0000000f00)},
+        {"icl", UPMU_X86_ROW_FIXED_CTRL, 19, UINT64_C(0xf0000000f000)},
+        {"icl", UPMU_X86_ROW_FIXED_CTRL, 24, UINT64_C(0xf0000000f000)},
+        {"icl", UPMU_X86_ROW_FIXED_CTRL, 31, UINT64_C(0xf0000000f000)},
+        {"skl", UPMU_X86_ROW_PEBS, 1, UINT64_C(0x200000002)},
+        {"skl", UPMU_X86_ROW_PEBS, 3, UINT64_C(0x8000000800000008)},
+        {"icl", UPMU_X86_ROW_PEBS, 3, 8},
+        {"icl", UPMU_X86_ROW_PEBS, 17, UINT64_C(0x200000000)},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct upmu_pmu pmu;
+
+        assert_int_equal(upmu_pmu_by_name(&pmu, rows[i].pmu), UPMU_OK);
+        assert_int_equal(class_of(pmu.table, rows[i].row)->by_counter, 1);
+        assert_true(pmu.backend->bits_of(&pmu, rows[i].row, rows[i].counter) == rows[i].bits);
+    }
+}
+
 static const struct upmu_image_entry *entry_of(const struct upmu_image *image, unsigned row)
 {
     for (unsigned i = 0; i < image->count; i++)
@@ -171,6 +214,8 @@ int main(void)
         cmocka_unit_test(registers_are_loaded_from_freeze_bits_to_the_common_gate),
         cmocka_unit_test(metrics_are_loaded_after_the_slots_they_divide),
         cmocka_unit_test(registers_are_given_up_from_the_common_gate_to_the_freeze_bits),
+        cmocka_unit_test(an_overflow_requests_an_interrupt_by_a_bit_of_its_counter),
+        cmocka_unit_test(a_register_of_several_counters_has_bits_of_each),
         cmocka_unit_test(hardware_changes_all_of_counters_status_and_acknowledgements_and_nothing_else),
         cmocka_unit_test(only_payload_registers_may_fault),
         cmocka_unit_test(configuration_is_read_at_take_over),

@@ -202,6 +202,8 @@ static void sessions_may_not_raise_interrupts_or_make_records(void **state)
     assert_true(upmu_register_settable(&pmu, tags, UPMU_LEVEL_LIBRARY) == UINT64_C(0x07ffffff));
     assert_true(upmu_register_settable(&pmu, UPMU_P4_ROW_ESCR, UPMU_LEVEL_SESSION) == UINT64_C(0x7fffffff));
     assert_true(upmu_register_settable(&pmu, UPMU_P4_ROW_ESCR + UPMU_P4_IQ_ESCR0, UPMU_LEVEL_LIBRARY) == 0);
+    /* OVF_PMI of each hyper-thread (SDM 18.15.2). */
+    assert_true(upmu_p4_table.classes[UPMU_P4_CLASS_CCCR].interrupt == UINT64_C(3) << 26);
     /* Bits 25, 26 of PEBS_ENABLE write records to memory: upmu never owns them. */
     assert_true((upmu_p4_table.classes[UPMU_P4_CLASS_PEBS_ENABLE].owned & (UINT64_C(3) << 25)) == 0);
 }
