@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A host for tests: a machine of the silicon model with two CPUs and two sessions,
- * which remembers what its interrupt handler was answered.
+ * The host of the tests: a machine of the silicon model with its CPUs, sessions, threads and rings, which remembers
+ * what its interrupt handler was answered and what that cost.
+ *
+ * host_set_up() makes what most tests need: a machine and CPU 0.  Others go step by step: host_prepare(), hooks changed
+ * in host->sim.port, host_machine(), host_take_over(), host_threads().
  */
 #ifndef UPMU_TESTS_COMMON_HOST_H
 #define UPMU_TESTS_COMMON_HOST_H
@@ -18,129 +21,90 @@
 #include <upmu/upmu.h>
 
 #define HOST_ANSWERS 32
+#define HOST_SESSIONS 6
+#define HOST_THREADS 6
+#define HOST_SETS 10
+
+/* Register accesses. */
+struct host_cost {
+    unsigned writes, reads, rdpmcs, rearms;
+};
 
 struct host {
     struct upmu_sim sim;
     struct upmu_machine machine;
-    struct upmu_cpu cpu[2];
-    struct upmu_session session, other;
-    uint64_t ring[2048];
+    struct upmu_domain domain[UPMU_SIM_CPUS / 2];
+    struct upmu_domain *domains[UPMU_SIM_CPUS / 2][2];
+    struct upmu_cpu cpu[UPMU_SIM_CPUS];
+    union {
+        struct {
+            struct upmu_session session, other;
+        };
+        struct upmu_session sessions[HOST_SESSIONS]; /* the same, by number */
+    };
+    struct upmu_set sets[HOST_SETS];
+    struct upmu_thread threads[HOST_THREADS];
+    unsigned running[UPMU_SIM_CPUS]; /* threads */
+    union {
+        uint64_t ring[HOST_SESSIONS * 512];
+        uint64_t rings[HOST_SESSIONS][512];
+    };
     enum upmu_pmi answer[HOST_ANSWERS];
     bool was_foreign[HOST_ANSWERS];
-    unsigned answers; /* all of them, remembered or not */
-    bool no_frame;    /* the host's entry knows nothing of what it interrupted */
+    unsigned answers;         /* all of them, remembered or not */
+    unsigned answered[3];     /* by enum upmu_pmi */
+    struct host_cost handler; /* of the last interrupt, as the library says */
+    unsigned ticks_asked;     /* if host_ask_tick() is the hook */
+    bool no_frame;            /* the host's entry knows nothing of what it interrupted */
     uint32_t process, thread; /* what it says that it interrupted */
 };
 
-static inline void host_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
-{
-    struct host *host = sim->test;
-    struct upmu_frame frame = {.ip = interrupt->ip,
-                               .sp = interrupt->sp,
-                               .user = interrupt->user,
-                               .process = host->process,
-                               .thread = host->thread};
-    enum upmu_pmi answer = upmu_handle_pmi(&host->cpu[cpu], host->no_frame ? NULL : &frame);
-
-    if (host->answers < HOST_ANSWERS) {
-        host->answer[host->answers] = answer;
-        host->was_foreign[host->answers] = interrupt->foreign;
-    }
-    host->answers++;
-}
-
-/* The model only: hooks can still be changed, registers poked. */
-static inline void host_prepare(struct host *host, const char *profile)
-{
-    memset(host, 0, sizeof *host);
-    upmu_sim_init(&host->sim, upmu_sim_profile(profile), 2);
-    host->sim.test = host;
-    host->sim.deliver = host_deliver;
-    upmu_sim_bind_cpu(&host->sim, 0, &host->cpu[0]);
-    upmu_sim_bind_cpu(&host->sim, 1, &host->cpu[1]);
-}
+/* The model only, with two CPUs or more: hooks can still be changed, registers poked. */
+void host_prepare(struct host *host, const char *profile);
+void host_prepare_cpus(struct host *host, const char *profile, unsigned cpus);
+void host_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt);
+void host_ask_tick(void *context);
 
 /* Machine and sessions; no CPU yet. */
-static inline void host_machine(struct host *host)
-{
-    assert_int_equal(upmu_machine_init(&host->machine, upmu_sim_port(&host->sim)), UPMU_OK);
-    assert_int_equal(upmu_session_init(&host->session, &host->machine), UPMU_OK);
-    assert_int_equal(upmu_session_init(&host->other, &host->machine), UPMU_OK);
-}
+void host_machine(struct host *host);
+/* CPUs 0 to n - 1 are taken over; with cores, 2n and 2n + 1 are threads of one.  CPU 0 executes. */
+void host_take_over(struct host *host, unsigned n, bool cores);
+void host_take_over_one(struct host *host, unsigned cpu, bool cores);
+/* Threads 0 to n - 1 with the ids 100 and 200 on; the last ones are what the CPUs that were taken over run. */
+void host_threads(struct host *host, unsigned n);
 
-static inline void host_start(struct host *host)
-{
-    host_machine(host);
-    assert_int_equal(upmu_cpu_init(&host->cpu[0], &host->machine, NULL), UPMU_OK);
-}
-
-static inline void host_set_up(struct host *host, const char *profile)
-{
-    host_prepare(host, profile);
-    host_start(host);
-}
+/* Machine and CPU 0; machine and two CPUs. */
+void host_start(struct host *host);
+void host_set_up(struct host *host, const char *profile);
+void host_set_up_two(struct host *host, const char *profile);
 
 /* Kernel work: so many instructions, twice the cycles, half the branches. */
-static inline void host_run(struct host *host, uint64_t instructions)
-{
-    upmu_sim_events(&host->sim, &(struct upmu_sim_burst){.instructions = instructions,
-                                                         .cycles = 2 * instructions,
-                                                         .branches = instructions / 2,
-                                                         .ip = 0x1000,
-                                                         .ip_step = 1,
-                                                         .sp = 0x8000});
-}
+void host_run(struct host *host, uint64_t instructions);
+/* On this CPU: a fifth branches, a tenth references of the last cache, a hundredth misses, and so on. */
+void host_work(struct host *host, unsigned cpu, uint64_t instructions);
+void host_thread_switch(struct host *host, unsigned cpu, unsigned next);
 
-static inline uint64_t host_value(struct upmu_session *session, unsigned i)
-{
-    struct upmu_count count;
+/* The count of an event, as the counter has it and without what was there before. */
+struct upmu_count host_count(struct upmu_session *session, unsigned i);
+uint64_t host_value(struct upmu_session *session, unsigned i);
 
-    assert_int_equal(upmu_session_read(session, i, 1, &count), UPMU_OK);
-    return count.raw;
-}
-
+/* Session i: events, and if there is a period sampled into its ring; attached to a CPU, which executes from then on. */
+void host_add(struct host *host, unsigned i, const char *list, uint64_t period);
+void host_attach(struct host *host, unsigned i, unsigned cpu);
 /* Attach to CPU 0 and start. */
-static inline void host_begin(struct host *host, struct upmu_session *session)
-{
-    assert_int_equal(upmu_session_attach_cpu(session, &host->cpu[0]), UPMU_OK);
-    assert_int_equal(upmu_session_start(session), UPMU_OK);
-}
-
+void host_begin(struct host *host, struct upmu_session *session);
 /* The host's session samples a list at one period, into the host's ring, and runs. */
-static inline void host_sample(struct host *host, const char *list, uint64_t period)
-{
-    struct upmu_sampling sampling = {.period = period};
-
-    assert_int_equal(upmu_session_add(&host->session, list, &sampling), UPMU_OK);
-    assert_int_equal(upmu_session_ring(&host->session, host->ring, sizeof host->ring), UPMU_OK);
-    host_begin(host, &host->session);
-}
-
+void host_sample(struct host *host, const char *list, uint64_t period);
 /* Samples in the ring; the last one in *out_last (may be NULL). */
-static inline unsigned host_drain(struct host *host, struct upmu_sample *out_last)
-{
-    struct upmu_sample sample;
-    unsigned samples = 0;
+unsigned host_drain(struct host *host, struct upmu_sample *out_last);
 
-    while (upmu_ring_next(&host->session.ring, &sample)) {
-        if (out_last)
-            *out_last = sample;
-        samples++;
-    }
-    return samples;
-}
+/* What the model saw since host_forget_cost(), then that again. */
+void host_forget_cost(struct host *host);
+void host_costs(struct host *host, const char *what, unsigned writes, unsigned reads);
 
-static inline void host_no_violation(const struct host *host)
-{
-    if (host->sim.violation_count)
-        fail_msg("%s (register %x)", host->sim.first_violation.text, (unsigned)host->sim.first_violation.address);
-}
-
-/* Give everything back. */
-static inline void host_end(struct host *host)
-{
-    assert_int_equal(upmu_cpu_fini(&host->cpu[0]), UPMU_OK);
-    host_no_violation(host);
-}
+void host_no_violation(const struct host *host);
+/* Give everything back; then no counter runs. */
+void host_end(struct host *host);
+void host_end_idle(struct host *host);
 
 #endif
