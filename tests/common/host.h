@@ -21,7 +21,7 @@
 #include <upmu/upmu.h>
 
 #define HOST_ANSWERS 32
-#define HOST_SESSIONS 6
+#define HOST_SESSIONS 8
 #define HOST_THREADS 6
 #define HOST_SETS 10
 

@@ -3,131 +3,40 @@
  * Event sets: chains, switches by time, by overflow and by hand, what they cost, and
  * estimates with their error.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "port/sim/sim.h"
-#include <upmu/upmu.h>
-
+#include "tests/common/host.h"
 #include "tests/common/share.h"
-
-#define SETS 10
 
 /* Runs of a thousand switches each, and periods of a load. */
 #define RUNS 1000u
 #define PERIODS 500u
 
-struct fixture {
-    struct upmu_sim sim;
-    struct upmu_machine machine;
-    struct upmu_cpu cpu;
-    struct upmu_thread thread[2];
-    struct upmu_session session, other;
-    struct upmu_set set[SETS]; /* set[0] is not used: set 0 is the session's */
-    uint64_t ring[4096];
-    unsigned running;
-    unsigned ticks_asked;
-};
-
-static void deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
+static void set_up(struct host *f, const char *profile)
 {
-    struct fixture *f = sim->test;
-    struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
-
-    (void)cpu;
-    (void)upmu_handle_pmi(&f->cpu, &frame);
+    host_prepare(f, profile);
+    f->sim.port.request_tick = host_ask_tick;
+    host_start(f);
+    host_threads(f, 2);
 }
 
-static void ask_tick(void *context)
-{
-    struct upmu_sim *sim = context;
-
-    ((struct fixture *)sim->test)->ticks_asked++;
-}
-
-static void set_up(struct fixture *f, const char *profile)
-{
-    memset(f, 0, sizeof *f);
-    upmu_sim_init(&f->sim, upmu_sim_profile(profile), 1);
-    f->sim.test = f;
-    f->sim.deliver = deliver;
-    f->sim.port.request_tick = ask_tick;
-    assert_int_equal(upmu_machine_init(&f->machine, upmu_sim_port(&f->sim)), UPMU_OK);
-    upmu_sim_bind_cpu(&f->sim, 0, &f->cpu);
-    assert_int_equal(upmu_cpu_init(&f->cpu, &f->machine, NULL), UPMU_OK);
-    for (unsigned i = 0; i < 2; i++)
-        upmu_thread_init(&f->thread[i], i, i, NULL);
-    assert_int_equal(upmu_session_init(&f->session, &f->machine), UPMU_OK);
-    assert_int_equal(upmu_session_init(&f->other, &f->machine), UPMU_OK);
-    f->running = 1;
-}
-
-static void tear_down(struct fixture *f)
+static void tear_down(struct host *f)
 {
     assert_int_equal(upmu_session_detach(&f->session), UPMU_OK);
     assert_int_equal(upmu_session_detach(&f->other), UPMU_OK);
-    assert_int_equal(upmu_cpu_fini(&f->cpu), UPMU_OK);
-    if (f->sim.violation_count)
-        fail_msg("%s (register %x)", f->sim.first_violation.text, (unsigned)f->sim.first_violation.address);
+    host_end(f);
 }
 
-static void tick(struct fixture *f)
+static void tick(struct host *f)
 {
-    assert_int_equal(upmu_cpu_tick(&f->cpu), UPMU_OK);
-}
-
-static void attach(struct fixture *f)
-{
-    assert_int_equal(upmu_session_attach_cpu(&f->session, &f->cpu), UPMU_OK);
-    assert_int_equal(upmu_session_start(&f->session), UPMU_OK);
+    assert_int_equal(upmu_cpu_tick(&f->cpu[0]), UPMU_OK);
 }
 
 /* A new set of these events in the chain. */
-static void chain(struct fixture *f, unsigned i, uint16_t number, const char *list, unsigned flags, uint64_t timeout_ns)
+static void chain(struct host *f, unsigned i, uint16_t number, const char *list, unsigned flags, uint64_t timeout_ns)
 {
-    assert_int_equal(upmu_session_add_set(&f->session, &f->set[i], number, flags, timeout_ns), UPMU_OK);
-    assert_int_equal(upmu_set_add(&f->session, &f->set[i], list, NULL), UPMU_OK);
-}
-
-static void work(struct fixture *f, uint64_t instructions)
-{
-    upmu_sim_events(&f->sim, &(struct upmu_sim_burst){.instructions = instructions,
-                                                      .cycles = 2 * instructions,
-                                                      .ref_cycles = 2 * instructions,
-                                                      .bus_cycles = instructions / 4,
-                                                      .branches = instructions / 5,
-                                                      .mispredicts = instructions / 50,
-                                                      .llc_references = instructions / 10,
-                                                      .llc_misses = instructions / 100,
-                                                      .ip = 0x1000,
-                                                      .ip_step = 1});
-}
-
-static void to_thread(struct fixture *f, unsigned next)
-{
-    assert_int_equal(upmu_thread_switch(&f->cpu, &f->thread[f->running], &f->thread[next]), UPMU_OK);
-    f->running = next;
-}
-
-static void forget_cost(struct fixture *f)
-{
-    memset(f->sim.access_count, 0, sizeof f->sim.access_count);
-}
-
-static void costs(struct fixture *f, unsigned writes, unsigned reads)
-{
-    unsigned w = f->sim.access_count[UPMU_SIM_WRMSR];
-    unsigned p = f->sim.access_count[UPMU_SIM_RDPMC] + f->sim.access_count[UPMU_SIM_RDMSR];
-
-    if (w != writes || p != reads)
-        fail_msg("%s: %u W %u P instead of %u W %u P", f->sim.profile->name, w, p, writes, reads);
-    forget_cost(f);
+    assert_int_equal(upmu_session_add_set(&f->session, &f->sets[i], number, flags, timeout_ns), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f->session, &f->sets[i], list, NULL), UPMU_OK);
 }
 
 /*
@@ -139,7 +48,7 @@ static void sets_stand_in_rising_order_and_the_first_is_the_lowest(void **state)
 {
     static const uint16_t numbers[] = {9, 3, 65535, 5};
     static const uint16_t order[] = {0, 3, 5, 9, 65535};
-    struct fixture f;
+    struct host f;
     const struct upmu_set *set;
     unsigned i;
 
@@ -152,36 +61,36 @@ static void sets_stand_in_rising_order_and_the_first_is_the_lowest(void **state)
     for (set = f.session.sets, i = 0; set; set = set->next, i++)
         assert_int_equal(set->number, order[i]);
     assert_int_equal(i, 5);
-    assert_ptr_equal(upmu_session_find_set(&f.session, 9), &f.set[1]);
+    assert_ptr_equal(upmu_session_find_set(&f.session, 9), &f.sets[1]);
     assert_null(upmu_session_find_set(&f.session, 4));
-    attach(&f);
+    host_begin(&f, &f.session);
     assert_int_equal(f.session.active->number, 0);
     /* Set 0 has no switch: it stays until it is told. */
-    work(&f, 100000);
+    host_work(&f, 0, 100000);
     tick(&f);
     assert_int_equal(f.session.active->number, 0);
     assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_OK);
     for (i = 1; i < 11; i++) {
         assert_int_equal(f.session.active->number, order[i % 5]);
-        work(&f, 1000);
+        host_work(&f, 0, 1000);
         if (i % 5)
             tick(&f);
         else
             assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_OK);
     }
     /* Without set 0 the first is the lowest that is left. */
-    assert_int_equal(upmu_session_add_set(&f.session, &f.set[5], 7, 0, 0), UPMU_ERR_STATE);
+    assert_int_equal(upmu_session_add_set(&f.session, &f.sets[5], 7, 0, 0), UPMU_ERR_STATE);
     assert_int_equal(upmu_session_remove_set(&f.session, 3), UPMU_ERR_STATE);
     assert_int_equal(upmu_session_detach(&f.session), UPMU_OK);
     assert_int_equal(upmu_session_remove_set(&f.session, 0), UPMU_OK);
     assert_int_equal(upmu_session_remove_set(&f.session, 0), UPMU_ERR_INVALID);
     f.session.begun = 0;
-    assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu[0]), UPMU_OK);
     assert_int_equal(f.session.active->number, 3);
     assert_int_equal(upmu_session_detach(&f.session), UPMU_OK);
     for (i = 1; i < 5; i++)
         assert_int_equal(upmu_session_remove_set(&f.session, order[i]), UPMU_OK);
-    assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu), UPMU_ERR_STATE);
+    assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu[0]), UPMU_ERR_STATE);
     tear_down(&f);
 }
 
@@ -191,7 +100,7 @@ static void sets_stand_in_rising_order_and_the_first_is_the_lowest(void **state)
  */
 static void the_first_start_begins_with_the_lowest_set(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     for (unsigned way = 0; way < 3; way++) {
@@ -201,14 +110,14 @@ static void the_first_start_begins_with_the_lowest_set(void **state)
         chain(&f, 2, 3, "cycles", 0, 0);
         if (way)
             assert_int_equal(upmu_session_remove_set(&f.session, 0), UPMU_OK);
-        attach(&f);
+        host_begin(&f, &f.session);
         assert_int_equal(f.session.active->number, way ? 3 : 0);
-        work(&f, 10);
-        assert_int_equal(upmu_session_switch(&f.session, &f.set[1]), UPMU_OK);
+        host_work(&f, 0, 10);
+        assert_int_equal(upmu_session_switch(&f.session, &f.sets[1]), UPMU_OK);
         assert_int_equal(upmu_session_detach(&f.session), UPMU_OK);
         if (way == 2)
             assert_int_equal(upmu_session_remove_set(&f.session, 9), UPMU_OK);
-        attach(&f);
+        host_begin(&f, &f.session);
         assert_int_equal(f.session.active->number, way == 2 ? 3 : 9);
         tear_down(&f);
     }
@@ -216,29 +125,29 @@ static void the_first_start_begins_with_the_lowest_set(void **state)
 
 static void what_a_set_cannot_be_is_refused(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "skylake");
-    assert_int_equal(upmu_session_add_set(&f.session, &f.set[1], 1, 4, 0), UPMU_ERR_INVALID);
-    assert_int_equal(upmu_session_add_set(&f.session, &f.set[1], 1, UPMU_SET_TIME_SWITCH, 0), UPMU_ERR_INVALID);
-    assert_int_equal(upmu_session_add_set(&f.session, &f.set[1], 1, 0, 5), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_session_add_set(&f.session, &f.sets[1], 1, 4, 0), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_session_add_set(&f.session, &f.sets[1], 1, UPMU_SET_TIME_SWITCH, 0), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_session_add_set(&f.session, &f.sets[1], 1, 0, 5), UPMU_ERR_INVALID);
     assert_int_equal(upmu_session_add_set(&f.session, NULL, 1, 0, 0), UPMU_ERR_INVALID);
     assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_ERR_STATE);
     assert_int_equal(upmu_session_add(&f.session, "instructions", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu), UPMU_OK);
-    assert_int_equal(upmu_session_switch(&f.session, &f.set[3]), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_switch(&f.session, &f.sets[3]), UPMU_ERR_INVALID);
     assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_ERR_STATE);
     assert_int_equal(upmu_session_detach(&f.session), UPMU_OK);
     f.sim.port.clock_ns = NULL;
-    assert_int_equal(upmu_session_add_set(&f.session, &f.set[1], 1, UPMU_SET_TIME_SWITCH, 5), UPMU_ERR_HOOK_MISSING);
+    assert_int_equal(upmu_session_add_set(&f.session, &f.sets[1], 1, UPMU_SET_TIME_SWITCH, 5), UPMU_ERR_HOOK_MISSING);
     assert_string_equal(f.session.why.word, "clock_ns");
     tear_down(&f);
 }
 
 static void a_set_that_is_made_again_keeps_its_events(void **state)
 {
-    struct fixture f;
+    struct host f;
     struct upmu_set_info info;
 
     (void)state;
@@ -246,8 +155,8 @@ static void a_set_that_is_made_again_keeps_its_events(void **state)
     f.sim.port.tick_ns = 1000;
     assert_int_equal(upmu_session_add(&f.session, "instructions,branches", NULL), UPMU_OK);
     assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, UPMU_SET_TIME_SWITCH, 2500), UPMU_OK);
-    attach(&f);
-    work(&f, 100);
+    host_begin(&f, &f.session);
+    host_work(&f, 0, 100);
     assert_int_equal(upmu_session_detach(&f.session), UPMU_OK);
     upmu_set_ask(&f.session, &f.session.set, &info);
     assert_int_equal(info.runs, 1);
@@ -262,18 +171,18 @@ static void a_set_that_is_made_again_keeps_its_events(void **state)
     assert_int_equal(info.duration_ns, 0);
     assert_int_equal(info.flags, 0);
     assert_int_equal(f.session.set.count, 2);
-    assert_int_equal(info.available_counters, f.cpu.pmu->counters);
-    assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu), UPMU_OK);
-    assert_int_equal(upmu_cpu_reserve(&f.cpu, 8), UPMU_OK);
+    assert_int_equal(info.available_counters, f.cpu[0].pmu->counters);
+    assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_cpu_reserve(&f.cpu[0], 8), UPMU_OK);
     upmu_set_ask(&f.session, &f.session.set, &info);
-    assert_int_equal(info.available_counters, f.cpu.pmu->counters & ~8u);
-    upmu_cpu_unreserve(&f.cpu, 8);
+    assert_int_equal(info.available_counters, f.cpu[0].pmu->counters & ~8u);
+    upmu_cpu_unreserve(&f.cpu[0], 8);
     tear_down(&f);
 }
 
 static void time_of_a_threads_sets_is_its_own_and_the_rest_is_kept(void **state)
 {
-    struct fixture f;
+    struct host f;
     struct upmu_set_info info;
 
     (void)state;
@@ -282,28 +191,28 @@ static void time_of_a_threads_sets_is_its_own_and_the_rest_is_kept(void **state)
     assert_int_equal(upmu_session_add(&f.session, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, UPMU_SET_TIME_SWITCH, 10000), UPMU_OK);
     chain(&f, 1, 1, "branches", UPMU_SET_TIME_SWITCH, 10000);
-    assert_int_equal(upmu_session_attach_thread(&f.session, &f.thread[0], NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&f.session, &f.threads[0], NULL), UPMU_OK);
     assert_int_equal(upmu_session_start(&f.session), UPMU_OK);
     for (unsigned round = 0; round < 9; round++) {
-        to_thread(&f, 0);
-        work(&f, 500);
+        host_thread_switch(&f, 0, 0);
+        host_work(&f, 0, 500);
         tick(&f);
         assert_int_equal(f.session.active->number, 0);
-        to_thread(&f, 1);
+        host_thread_switch(&f, 0, 1);
         upmu_sim_advance_ns(&f.sim, 1000000);
         tick(&f);
         upmu_set_ask(&f.session, &f.session.set, &info);
         assert_int_equal(info.left_ns, 10000 - 1000 * (round + 1));
     }
-    to_thread(&f, 0);
-    work(&f, 500);
+    host_thread_switch(&f, 0, 0);
+    host_work(&f, 0, 500);
     tick(&f);
     assert_int_equal(f.session.active->number, 1);
-    work(&f, 100);
-    to_thread(&f, 1);
+    host_work(&f, 0, 100);
+    host_thread_switch(&f, 0, 1);
     upmu_set_ask(&f.session, &f.session.set, &info);
     assert_int_equal(info.duration_ns, 10000);
-    upmu_set_ask(&f.session, &f.set[1], &info);
+    upmu_set_ask(&f.session, &f.sets[1], &info);
     assert_int_equal(info.duration_ns, 200);
     assert_int_equal(info.runs, 1);
     tear_down(&f);
@@ -311,7 +220,7 @@ static void time_of_a_threads_sets_is_its_own_and_the_rest_is_kept(void **state)
 
 static void wall_time_is_what_counts_for_a_cpu(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "skylake");
@@ -319,7 +228,7 @@ static void wall_time_is_what_counts_for_a_cpu(void **state)
     assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
     assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, UPMU_SET_TIME_SWITCH, 10000), UPMU_OK);
     chain(&f, 1, 1, "branches", UPMU_SET_TIME_SWITCH, 10000);
-    attach(&f);
+    host_begin(&f, &f.session);
     upmu_sim_advance_ns(&f.sim, 9999);
     tick(&f);
     assert_int_equal(f.session.active->number, 0);
@@ -342,7 +251,7 @@ static void a_set_gives_way_at_the_nth_overflow_exactly(void **state)
 {
     (void)state;
     for (unsigned direct = 0; direct < 2; direct++) {
-        struct fixture f;
+        struct host f;
         struct upmu_sampling sampling = {.period = 1000, .switch_after = 3};
         struct upmu_sample sample;
         struct upmu_count count;
@@ -357,26 +266,26 @@ static void a_set_gives_way_at_the_nth_overflow_exactly(void **state)
         assert_int_equal(upmu_session_add(&f.session, "cache-references", NULL), UPMU_OK);
         assert_int_equal(upmu_session_ring(&f.session, f.ring, sizeof f.ring), UPMU_OK);
         chain(&f, 1, 7, "instructions", 0, 0);
-        attach(&f);
+        host_begin(&f, &f.session);
         for (unsigned i = 0; i < 2; i++) {
-            work(&f, 5000);
+            host_work(&f, 0, 5000);
             tick(&f);
             assert_int_equal(f.session.active->number, 0);
         }
-        work(&f, 5000);
+        host_work(&f, 0, 5000);
         assert_int_equal(f.ticks_asked, direct);
         /* Its counters are closed until then. */
-        work(&f, 300);
+        host_work(&f, 0, 300);
         tick(&f);
         assert_int_equal(f.session.active->number, 7);
-        work(&f, 100);
+        host_work(&f, 0, 100);
         while (upmu_ring_next(&f.session.ring, &sample))
             samples++;
         assert_int_equal(samples, 3);
         assert_int_equal(upmu_session_read(&f.session, 1, 1, &count), UPMU_OK);
         assert_int_equal(count.raw, 1500);
         assert_int_equal(count.quality, UPMU_QUALITY_SCALED);
-        assert_int_equal(upmu_set_read(&f.session, &f.set[1], 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&f.session, &f.sets[1], 0, 1, &count), UPMU_OK);
         assert_int_equal(count.raw, 100);
         tear_down(&f);
     }
@@ -385,7 +294,7 @@ static void a_set_gives_way_at_the_nth_overflow_exactly(void **state)
 /* The handler has closed all its counters: one that both sets have alike is opened again. */
 static void both_sets_have(const char *profile)
 {
-    struct fixture f;
+    struct host f;
     struct upmu_sampling sampling = {.period = 1000, .switch_after = 1};
     struct upmu_count count;
 
@@ -395,16 +304,16 @@ static void both_sets_have(const char *profile)
     assert_int_equal(upmu_session_add(&f.session, "branches", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_add(&f.session, "cache-references", NULL), UPMU_OK);
     chain(&f, 1, 1, "branch-misses,cache-references", 0, 0);
-    attach(&f);
+    host_begin(&f, &f.session);
     /* Once round, so that both have their places. */
     assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_OK);
     assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_OK);
-    assert_int_equal(f.session.set.tally[1].counter, f.set[1].tally[1].counter);
-    work(&f, 5000);
+    assert_int_equal(f.session.set.tally[1].counter, f.sets[1].tally[1].counter);
+    host_work(&f, 0, 5000);
     tick(&f);
     assert_int_equal(f.session.active->number, 1);
-    work(&f, 3000);
-    assert_int_equal(upmu_set_read(&f.session, &f.set[1], 1, 1, &count), UPMU_OK);
+    host_work(&f, 0, 3000);
+    assert_int_equal(upmu_set_read(&f.session, &f.sets[1], 1, 1, &count), UPMU_OK);
     assert_int_equal(count.raw, 300);
     tear_down(&f);
 }
@@ -419,7 +328,7 @@ static void a_counter_that_both_sets_have_runs_on_after_an_overflow(void **state
 
 static void sampling_goes_on_where_a_set_left_it(void **state)
 {
-    struct fixture f;
+    struct host f;
     struct upmu_sampling sampling = {.period = 1000};
     struct upmu_sample sample;
     unsigned samples = 0;
@@ -430,9 +339,9 @@ static void sampling_goes_on_where_a_set_left_it(void **state)
     assert_int_equal(upmu_session_add(&f.session, "branches", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_ring(&f.session, f.ring, sizeof f.ring), UPMU_OK);
     chain(&f, 1, 7, "branches:u", 0, 0);
-    attach(&f);
+    host_begin(&f, &f.session);
     for (unsigned i = 0; i < 100; i++) {
-        work(&f, 555);
+        host_work(&f, 0, 555);
         assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_OK);
     }
     while (upmu_ring_next(&f.session.ring, &sample))
@@ -460,22 +369,22 @@ static void a_set_switch_costs_what_a_thread_switch_does(void **state)
 
     (void)state;
     for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++) {
-        struct fixture f;
+        struct host f;
         unsigned n = profiles[p].n;
 
         set_up(&f, profiles[p].name);
         assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
         assert_int_equal(upmu_session_add(&f.session, profiles[p].a, NULL), UPMU_OK);
         chain(&f, 1, 1, profiles[p].b, 0, 0);
-        attach(&f);
+        host_begin(&f, &f.session);
         assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_OK);
         assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_OK);
-        forget_cost(&f);
+        host_forget_cost(&f);
         for (unsigned i = 0; i < 5; i++) {
-            work(&f, 100);
+            host_work(&f, 0, 100);
             assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_OK);
             if (profiles[p].global)
-                costs(&f, 2 + n, 2 * n);
+                host_costs(&f, __func__, 2 + n, 2 * n);
         }
         tear_down(&f);
     }
@@ -483,21 +392,21 @@ static void a_set_switch_costs_what_a_thread_switch_does(void **state)
 
 static void a_set_without_room_waits_and_the_next_does_not(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "skylake");
     assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
     assert_int_equal(upmu_session_add(&f.other, "branches,cache-references", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_attach_cpu(&f.other, &f.cpu), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f.other, &f.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_start(&f.other), UPMU_OK);
     assert_int_equal(upmu_session_add(&f.session, "branches:u", NULL), UPMU_OK);
     chain(&f, 1, 1, FOUR_B, 0, 0);
-    attach(&f);
-    work(&f, 100);
+    host_begin(&f, &f.session);
+    host_work(&f, 0, 100);
     assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_OK);
     assert_int_equal(f.session.state, UPMU_SESSION_WAITING);
-    work(&f, 100);
+    host_work(&f, 0, 100);
     assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_OK);
     assert_int_equal(f.session.state, UPMU_SESSION_RUNNING);
     assert_int_equal(f.session.active->number, 0);
@@ -515,16 +424,16 @@ static void forty_events(uint64_t seed, unsigned slots, unsigned period, unsigne
                          uint64_t *worst_permille)
 {
     static const char *const lists[2] = {FOUR_A, FOUR_B};
-    struct fixture f;
+    struct host f;
     uint64_t random = seed * 7919 + 1, truth[4] = {0, 0, 0, 0};
 
     set_up(&f, "skylake");
     assert_int_equal(upmu_session_shuffle(&f.session, true, seed), UPMU_OK);
     assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, UPMU_SET_TIME_SWITCH, 100000), UPMU_OK);
     assert_int_equal(upmu_session_add(&f.session, FOUR_A, NULL), UPMU_OK);
-    for (unsigned i = 1; i < SETS; i++)
+    for (unsigned i = 1; i < HOST_SETS; i++)
         chain(&f, i, (uint16_t)i, lists[i & 1u], UPMU_SET_TIME_SWITCH, 100000);
-    attach(&f);
+    host_begin(&f, &f.session);
     for (unsigned slot = 0; slot < slots; slot++) {
         unsigned halves = halves_on(slot, period);
         struct upmu_sim_burst burst = {.cycles = 100000, .ref_cycles = 100000, .user = true, .ip = 1};
@@ -542,7 +451,7 @@ static void forty_events(uint64_t seed, unsigned slots, unsigned period, unsigne
         upmu_sim_events(&f.sim, &burst);
         tick(&f);
     }
-    for (unsigned i = 0; i < SETS; i++)
+    for (unsigned i = 0; i < HOST_SETS; i++)
         for (unsigned k = 0; k < 4; k++) {
             struct upmu_set *set = upmu_session_find_set(&f.session, (uint16_t)i);
             struct upmu_count count;

@@ -3,30 +3,10 @@
  * Sets switched by overflow: the handler switches them where they have a valid
  * placement, and leaves to the next local call what needs more than that.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "port/sim/sim.h"
-#include <upmu/upmu.h>
+#include "tests/common/host.h"
 
 #define SETS 5
 #define PERIOD 1000u /* branches: a fifth of instructions */
-
-struct fixture {
-    struct upmu_sim sim;
-    struct upmu_machine machine;
-    struct upmu_cpu cpu;
-    struct upmu_thread thread[2];
-    struct upmu_session session, other;
-    struct upmu_set set[SETS]; /* set[0] is not used: set 0 is the session's */
-    uint64_t ring[4096];
-    unsigned ticks_asked;
-};
 
 /* One of each protocol: a gate for all, selects that are gates, CCCRs, PerfMonV2. */
 static const char *const protocols[] = {"core2",   "skylake", "version1",         "p6",
@@ -34,65 +14,34 @@ static const char *const protocols[] = {"core2",   "skylake", "version1",       
 
 #define PROTOCOLS (sizeof protocols / sizeof protocols[0])
 
-static void deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
+static void set_up(struct host *f, const char *profile)
 {
-    struct fixture *f = sim->test;
-    struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
-
-    (void)cpu;
-    (void)upmu_handle_pmi(&f->cpu, &frame);
-}
-
-static void ask_tick(void *context)
-{
-    struct upmu_sim *sim = context;
-
-    ((struct fixture *)sim->test)->ticks_asked++;
-}
-
-static void set_up(struct fixture *f, const char *profile)
-{
-    const struct upmu_sim_profile *model = upmu_sim_profile(profile);
-
-    memset(f, 0, sizeof *f);
-    if (!model)
-        fail_msg("no profile %s", profile);
-    upmu_sim_init(&f->sim, model, 1);
-    f->sim.test = f;
-    f->sim.deliver = deliver;
+    host_prepare(f, profile);
     f->sim.ns_per_access = 10;
-    f->sim.port.request_tick = ask_tick;
-    assert_int_equal(upmu_machine_init(&f->machine, upmu_sim_port(&f->sim)), UPMU_OK);
-    upmu_sim_bind_cpu(&f->sim, 0, &f->cpu);
-    assert_int_equal(upmu_cpu_init(&f->cpu, &f->machine, NULL), UPMU_OK);
-    for (unsigned i = 0; i < 2; i++)
-        upmu_thread_init(&f->thread[i], i, i, NULL);
-    assert_int_equal(upmu_session_init(&f->session, &f->machine), UPMU_OK);
-    assert_int_equal(upmu_session_init(&f->other, &f->machine), UPMU_OK);
+    f->sim.port.request_tick = host_ask_tick;
+    host_start(f);
+    host_threads(f, 2);
     assert_int_equal(upmu_session_shuffle(&f->session, false, 0), UPMU_OK);
 }
 
-static void tear_down(struct fixture *f)
+static void tear_down(struct host *f)
 {
     assert_int_equal(upmu_session_detach(&f->session), UPMU_OK);
     assert_int_equal(upmu_session_detach(&f->other), UPMU_OK);
-    assert_int_equal(upmu_cpu_fini(&f->cpu), UPMU_OK);
-    if (f->sim.violation_count)
-        fail_msg("%s: %s (register %x)", f->sim.profile->name, f->sim.first_violation.text,
-                 (unsigned)f->sim.first_violation.address);
+    host_end(f);
 }
 
-static void tick(struct fixture *f)
+static void tick(struct host *f)
 {
-    assert_int_equal(upmu_cpu_tick(&f->cpu), UPMU_OK);
+    assert_int_equal(upmu_cpu_tick(&f->cpu[0]), UPMU_OK);
 }
 
 /* Set i: branches, whose n-th overflow ends it (0: it does not sample), beside others. */
-static void fill(struct fixture *f, unsigned i, const char *branches, unsigned n, const char *others, unsigned flags,
+static void fill(struct host *f, unsigned i, const char *branches, unsigned n, const char *others, unsigned flags,
                  uint64_t timeout_ns)
 {
     struct upmu_sampling sampling = {.period = n ? PERIOD : 0, .switch_after = n};
-    struct upmu_set *set = i ? &f->set[i] : &f->session.set;
+    struct upmu_set *set = i ? &f->sets[i] : &f->session.set;
 
     assert_int_equal(upmu_session_add_set(&f->session, i ? set : NULL, (uint16_t)i, flags, timeout_ns), UPMU_OK);
     assert_int_equal(upmu_set_add(&f->session, set, branches, &sampling), UPMU_OK);
@@ -100,7 +49,7 @@ static void fill(struct fixture *f, unsigned i, const char *branches, unsigned n
         assert_int_equal(upmu_set_add(&f->session, set, others, NULL), UPMU_OK);
 }
 
-static void two_sets(struct fixture *f)
+static void two_sets(struct host *f)
 {
     fill(f, 0, "branches", 1, "instructions", UPMU_SET_OVERFLOW_SWITCH, 0);
     fill(f, 1, "branches:u", 1, NULL, UPMU_SET_OVERFLOW_SWITCH, 0);
@@ -108,33 +57,19 @@ static void two_sets(struct fixture *f)
 }
 
 /* Each set has run once: all have their places. */
-static void go_round(struct fixture *f)
+static void go_round(struct host *f)
 {
     for (struct upmu_set *set = f->session.sets; set; set = set->next)
         assert_int_equal(upmu_session_switch(&f->session, NULL), UPMU_OK);
 }
 
-static void begin(struct fixture *f)
+static void begin(struct host *f)
 {
-    assert_int_equal(upmu_session_attach_cpu(&f->session, &f->cpu), UPMU_OK);
-    assert_int_equal(upmu_session_start(&f->session), UPMU_OK);
+    host_begin(f, &f->session);
     go_round(f);
 }
 
-static void work(struct fixture *f, uint64_t instructions)
-{
-    upmu_sim_events(&f->sim, &(struct upmu_sim_burst){.instructions = instructions,
-                                                      .cycles = 2 * instructions,
-                                                      .ref_cycles = 2 * instructions,
-                                                      .branches = instructions / 5,
-                                                      .mispredicts = instructions / 50,
-                                                      .llc_references = instructions / 10,
-                                                      .user = true,
-                                                      .ip = 0x1000,
-                                                      .ip_step = 1});
-}
-
-static uint64_t raw(struct fixture *f, struct upmu_set *set, unsigned index)
+static uint64_t raw(struct host *f, struct upmu_set *set, unsigned index)
 {
     struct upmu_count count;
 
@@ -142,17 +77,7 @@ static uint64_t raw(struct fixture *f, struct upmu_set *set, unsigned index)
     return count.raw;
 }
 
-static unsigned samples(struct fixture *f)
-{
-    struct upmu_sample sample;
-    unsigned n = 0;
-
-    while (upmu_ring_next(&f->session.ring, &sample))
-        n++;
-    return n;
-}
-
-static unsigned active(const struct fixture *f)
+static unsigned active(const struct host *f)
 {
     return f->session.active->number;
 }
@@ -160,13 +85,13 @@ static unsigned active(const struct fixture *f)
 /* ---- The handler ---- */
 
 /* In little bits until another set is active: branches. */
-static unsigned work_until_change(struct fixture *f)
+static unsigned work_until_change(struct host *f)
 {
     const struct upmu_set *before = f->session.active;
     unsigned branches = 0;
 
     while (f->session.active == before && branches < 2 * PERIOD) {
-        work(f, 50);
+        host_work(f, 0, 50);
         branches += 10;
     }
     return branches;
@@ -176,7 +101,7 @@ static void the_handler_changes_sets_on_every_protocol(void **state)
 {
     (void)state;
     for (unsigned p = 0; p < PROTOCOLS; p++) {
-        struct fixture f;
+        struct host f;
         struct upmu_set_info info;
         unsigned total = 0;
 
@@ -186,7 +111,7 @@ static void the_handler_changes_sets_on_every_protocol(void **state)
         upmu_set_ask(&f.session, &f.session.set, &info);
         assert_int_equal(info.runs, 2);
         for (unsigned k = 0; k < 10; k++) {
-            struct upmu_set *old = k & 1u ? &f.set[1] : &f.session.set, *next = k & 1u ? &f.session.set : &f.set[1];
+            struct upmu_set *old = k & 1u ? &f.sets[1] : &f.session.set, *next = k & 1u ? &f.session.set : &f.sets[1];
             unsigned branches;
             uint64_t spent, runs;
 
@@ -208,9 +133,9 @@ static void the_handler_changes_sets_on_every_protocol(void **state)
             assert_true(info.runs == runs + 1 && info.active);
         }
         assert_int_equal(f.ticks_asked, 0);
-        assert_int_equal(samples(&f), 10);
+        assert_int_equal(host_drain(&f, NULL), 10);
         /* Every branch is in one of both. */
-        assert_true(raw(&f, &f.session.set, 0) + raw(&f, &f.set[1], 0) == total);
+        assert_true(raw(&f, &f.session.set, 0) + raw(&f, &f.sets[1], 0) == total);
         assert_true(raw(&f, &f.session.set, 1) >= UINT64_C(5) * 5 * PERIOD - 500);
         tear_down(&f);
     }
@@ -218,23 +143,23 @@ static void the_handler_changes_sets_on_every_protocol(void **state)
 
 static void a_set_without_a_placement_is_closed_and_left_to_the_next_call(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "skylake");
     two_sets(&f);
-    assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_start(&f.session), UPMU_OK);
-    work(&f, 6000);
+    host_work(&f, 0, 6000);
     assert_int_equal(active(&f), 0);
     assert_int_equal(f.ticks_asked, 1);
     tick(&f);
     assert_int_equal(active(&f), 1);
     assert_true(raw(&f, &f.session.set, 0) == PERIOD);
     /* From then on it has one. */
-    work(&f, 5000);
+    host_work(&f, 0, 5000);
     assert_int_equal(active(&f), 0);
-    work(&f, 5000);
+    host_work(&f, 0, 5000);
     assert_int_equal(active(&f), 1);
     assert_int_equal(f.ticks_asked, 1);
     tear_down(&f);
@@ -242,7 +167,7 @@ static void a_set_without_a_placement_is_closed_and_left_to_the_next_call(void *
 
 static void company_that_changes_makes_placements_void(void **state)
 {
-    struct fixture f;
+    struct host f;
     struct upmu_count count;
 
     (void)state;
@@ -250,19 +175,19 @@ static void company_that_changes_makes_placements_void(void **state)
     two_sets(&f);
     begin(&f);
     assert_int_equal(upmu_session_add(&f.other, "branches:k,branches", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_attach_cpu(&f.other, &f.cpu), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f.other, &f.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_start(&f.other), UPMU_OK);
-    work(&f, 5000);
+    host_work(&f, 0, 5000);
     assert_int_equal(active(&f), 0);
     assert_int_equal(f.ticks_asked, 1);
     tick(&f);
-    work(&f, 5000);
+    host_work(&f, 0, 5000);
     tick(&f);
     /* Both sets are placed beside it now. */
     assert_int_equal(active(&f), 0);
     f.ticks_asked = 0;
     for (unsigned k = 0; k < 6; k++) {
-        work(&f, 5000);
+        host_work(&f, 0, 5000);
         assert_int_equal(active(&f), !(k & 1u));
     }
     assert_int_equal(f.ticks_asked, 0);
@@ -275,7 +200,7 @@ static void company_that_changes_makes_placements_void(void **state)
 
 static void while_somebody_waits_handlers_leave_sets_to_the_next_call(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "core2");
@@ -284,10 +209,10 @@ static void while_somebody_waits_handlers_leave_sets_to_the_next_call(void **sta
     /* Two counters, and set 0 has one: there is no room for two more. */
     assert_int_equal(upmu_session_share(&f.other, true), UPMU_OK);
     assert_int_equal(upmu_session_add(&f.other, "branch-misses,cache-references", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_attach_cpu(&f.other, &f.cpu), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f.other, &f.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_start(&f.other), UPMU_OK);
     assert_int_equal(f.other.state, UPMU_SESSION_WAITING);
-    work(&f, 5000);
+    host_work(&f, 0, 5000);
     assert_int_equal(active(&f), 0);
     assert_int_equal(f.ticks_asked, 1);
     tick(&f);
@@ -299,7 +224,7 @@ static void a_chain_of_one_gives_way_to_itself(void **state)
 {
     (void)state;
     for (unsigned p = 0; p < PROTOCOLS; p++) {
-        struct fixture f;
+        struct host f;
         struct upmu_set_info info;
 
         set_up(&f, protocols[p]);
@@ -308,8 +233,8 @@ static void a_chain_of_one_gives_way_to_itself(void **state)
         upmu_set_ask(&f.session, &f.session.set, &info);
         assert_int_equal(info.runs, 2);
         for (unsigned k = 0; k < 6; k++)
-            work(&f, 5000);
-        work(&f, 500);
+            host_work(&f, 0, 5000);
+        host_work(&f, 0, 500);
         upmu_set_ask(&f.session, &f.session.set, &info);
         if (info.runs != 5)
             fail_msg("%s: %u runs", protocols[p], (unsigned)info.runs);
@@ -322,7 +247,7 @@ static void a_chain_of_one_gives_way_to_itself(void **state)
 
 static void timed_sets_take_turns_with_those_by_overflow(void **state)
 {
-    struct fixture f;
+    struct host f;
     struct upmu_set_info info;
 
     (void)state;
@@ -336,7 +261,7 @@ static void timed_sets_take_turns_with_those_by_overflow(void **state)
         upmu_sim_advance_ns(&f.sim, 50000);
         tick(&f);
         assert_int_equal(active(&f), 0);
-        work(&f, 5000);
+        host_work(&f, 0, 5000);
         assert_int_equal(active(&f), 1);
         /* Its time begins with the handler. */
         upmu_sim_advance_ns(&f.sim, 9000);
@@ -349,37 +274,37 @@ static void timed_sets_take_turns_with_those_by_overflow(void **state)
         tick(&f);
     }
     assert_int_equal(f.ticks_asked, 0);
-    upmu_set_ask(&f.session, &f.set[1], &info);
+    upmu_set_ask(&f.session, &f.sets[1], &info);
     assert_true(info.duration_ns >= 40000 && info.duration_ns < 45000);
     tear_down(&f);
 }
 
 static void a_threads_sets_are_changed_and_stay_with_it(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "skylake");
     two_sets(&f);
-    assert_int_equal(upmu_session_attach_thread(&f.session, &f.thread[0], NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&f.session, &f.threads[0], NULL), UPMU_OK);
     assert_int_equal(upmu_session_start(&f.session), UPMU_OK);
-    assert_int_equal(upmu_thread_switch(&f.cpu, &f.thread[1], &f.thread[0]), UPMU_OK);
+    assert_int_equal(upmu_thread_switch(&f.cpu[0], &f.threads[1], &f.threads[0]), UPMU_OK);
     go_round(&f);
-    work(&f, 5000);
+    host_work(&f, 0, 5000);
     assert_int_equal(active(&f), 1);
-    work(&f, 2000);
-    assert_int_equal(upmu_thread_switch(&f.cpu, &f.thread[0], &f.thread[1]), UPMU_OK);
-    work(&f, 9000);
+    host_work(&f, 0, 2000);
+    assert_int_equal(upmu_thread_switch(&f.cpu[0], &f.threads[0], &f.threads[1]), UPMU_OK);
+    host_work(&f, 0, 9000);
     assert_int_equal(active(&f), 1);
-    assert_int_equal(upmu_thread_switch(&f.cpu, &f.thread[1], &f.thread[0]), UPMU_OK);
-    work(&f, 2900);
+    assert_int_equal(upmu_thread_switch(&f.cpu[0], &f.threads[1], &f.threads[0]), UPMU_OK);
+    host_work(&f, 0, 2900);
     assert_int_equal(active(&f), 1);
-    work(&f, 100);
+    host_work(&f, 0, 100);
     assert_int_equal(active(&f), 0);
     assert_int_equal(f.ticks_asked, 0);
-    assert_true(raw(&f, &f.set[1], 0) == PERIOD);
-    assert_int_equal(upmu_thread_switch(&f.cpu, &f.thread[0], &f.thread[1]), UPMU_OK);
-    assert_int_equal(upmu_thread_exit(&f.thread[0]), UPMU_OK);
+    assert_true(raw(&f, &f.sets[1], 0) == PERIOD);
+    assert_int_equal(upmu_thread_switch(&f.cpu[0], &f.threads[0], &f.threads[1]), UPMU_OK);
+    assert_int_equal(upmu_thread_exit(&f.threads[0]), UPMU_OK);
     tear_down(&f);
 }
 
@@ -391,7 +316,7 @@ static void a_set_stopped_before_the_interrupt_has_not_run_longer_than_it_was_en
 {
     (void)state;
     for (unsigned p = 0; p < 2 * PROTOCOLS; p++) {
-        struct fixture f;
+        struct host f;
         struct upmu_count count;
 
         set_up(&f, protocols[p / 2]);
@@ -399,16 +324,16 @@ static void a_set_stopped_before_the_interrupt_has_not_run_longer_than_it_was_en
         upmu_sim_irqs(&f.sim, true);
         two_sets(&f);
         if (p % 2)
-            assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu), UPMU_OK);
+            assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu[0]), UPMU_OK);
         else
-            assert_int_equal(upmu_session_attach_thread(&f.session, &f.thread[0], &f.cpu), UPMU_OK);
+            assert_int_equal(upmu_session_attach_thread(&f.session, &f.threads[0], &f.cpu[0]), UPMU_OK);
         assert_int_equal(upmu_session_start(&f.session), UPMU_OK);
         upmu_sim_irqs(&f.sim, false);
-        work(&f, 5000);
+        host_work(&f, 0, 5000);
         if (p % 2)
             assert_int_equal(upmu_session_stop(&f.session), UPMU_OK);
         else
-            assert_int_equal(upmu_thread_switch(&f.cpu, &f.thread[0], &f.thread[1]), UPMU_OK);
+            assert_int_equal(upmu_thread_switch(&f.cpu[0], &f.threads[0], &f.threads[1]), UPMU_OK);
         upmu_sim_irqs(&f.sim, true);
         assert_int_equal(upmu_set_read(&f.session, &f.session.set, 0, 1, &count), UPMU_OK);
         assert_int_equal(count.value, PERIOD);
@@ -425,7 +350,7 @@ static void a_set_stopped_before_the_interrupt_has_not_run_longer_than_it_was_en
  */
 static void a_thread_that_left_before_the_interrupt_comes_with_its_next_set(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "skylake");
@@ -434,29 +359,29 @@ static void a_thread_that_left_before_the_interrupt_comes_with_its_next_set(void
     fill(&f, 0, "branches:counter=0", 1, NULL, UPMU_SET_OVERFLOW_SWITCH, 0);
     fill(&f, 1, "branches:counter=1", 1, NULL, UPMU_SET_OVERFLOW_SWITCH, 0);
     assert_int_equal(upmu_session_ring(&f.session, f.ring, sizeof f.ring), UPMU_OK);
-    assert_int_equal(upmu_session_attach_thread(&f.session, &f.thread[0], &f.cpu), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&f.session, &f.threads[0], &f.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_start(&f.session), UPMU_OK);
     upmu_sim_irqs(&f.sim, false);
-    work(&f, 5000);
-    assert_int_equal(upmu_thread_switch(&f.cpu, &f.thread[0], &f.thread[1]), UPMU_OK);
+    host_work(&f, 0, 5000);
+    assert_int_equal(upmu_thread_switch(&f.cpu[0], &f.threads[0], &f.threads[1]), UPMU_OK);
     upmu_sim_irqs(&f.sim, true);
     assert_int_equal(active(&f), 0);
     assert_int_equal(upmu_session_add(&f.other, "cycles:counter=0", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_attach_cpu(&f.other, &f.cpu), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f.other, &f.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_start(&f.other), UPMU_OK);
-    assert_int_equal(upmu_thread_switch(&f.cpu, &f.thread[1], &f.thread[0]), UPMU_OK);
+    assert_int_equal(upmu_thread_switch(&f.cpu[0], &f.threads[1], &f.threads[0]), UPMU_OK);
     assert_int_equal(active(&f), 1);
     assert_int_equal(f.session.state, UPMU_SESSION_RUNNING);
-    work(&f, 500);
-    assert_int_equal(raw(&f, &f.set[1], 0), 100);
+    host_work(&f, 0, 500);
+    assert_int_equal(raw(&f, &f.sets[1], 0), 100);
     assert_int_equal(raw(&f, &f.session.set, 0), PERIOD);
-    assert_int_equal(upmu_thread_switch(&f.cpu, &f.thread[0], &f.thread[1]), UPMU_OK);
+    assert_int_equal(upmu_thread_switch(&f.cpu[0], &f.threads[0], &f.threads[1]), UPMU_OK);
     tear_down(&f);
 }
 
 static void shuffled_sets_run_once_in_each_round(void **state)
 {
-    struct fixture f;
+    struct host f;
     struct upmu_set_info info;
 
     (void)state;
@@ -464,17 +389,17 @@ static void shuffled_sets_run_once_in_each_round(void **state)
     assert_int_equal(upmu_session_shuffle(&f.session, true, 7), UPMU_OK);
     for (unsigned i = 0; i < SETS; i++)
         fill(&f, i, "branches", 1, NULL, UPMU_SET_OVERFLOW_SWITCH, 0);
-    assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_start(&f.session), UPMU_OK);
     for (unsigned round = 1; round <= 8; round++) {
         for (unsigned i = 0; i < SETS; i++) {
-            upmu_set_ask(&f.session, i ? &f.set[i] : &f.session.set, &info);
+            upmu_set_ask(&f.session, i ? &f.sets[i] : &f.session.set, &info);
             assert_int_equal(info.runs, round - !info.active);
         }
         f.ticks_asked = 0;
         /* The first of the round runs already; the last one draws a new round. */
         for (unsigned k = 0; k < SETS; k++) {
-            work(&f, 5000);
+            host_work(&f, 0, 5000);
             if (round < 2)
                 tick(&f);
         }
@@ -488,7 +413,7 @@ static void shuffled_sets_run_once_in_each_round(void **state)
 
 static void a_full_ring_masks_the_set_before_it_gives_way(void **state)
 {
-    struct fixture f;
+    struct host f;
     struct upmu_sample sample;
     unsigned n = 0;
 
@@ -499,7 +424,7 @@ static void a_full_ring_masks_the_set_before_it_gives_way(void **state)
     upmu_session_mask_on_full(&f.session, true);
     begin(&f);
     while (f.session.state == UPMU_SESSION_RUNNING && n < 100) {
-        work(&f, 5000);
+        host_work(&f, 0, 5000);
         n++;
     }
     assert_true(n > 2 && n < 100);
@@ -518,7 +443,7 @@ static void a_full_ring_masks_the_set_before_it_gives_way(void **state)
 
 static void a_record_and_a_message_are_of_the_set_that_overflowed(void **state)
 {
-    struct fixture f;
+    struct host f;
     struct upmu_sampling sampling = {.period = PERIOD, .switch_after = 1, .flags = UPMU_SAMPLING_NOTIFY};
     struct upmu_message kept[4], message;
     struct upmu_queue queue;
@@ -527,14 +452,14 @@ static void a_record_and_a_message_are_of_the_set_that_overflowed(void **state)
     (void)state;
     set_up(&f, "skylake");
     fill(&f, 0, "branches", 1, "instructions", UPMU_SET_OVERFLOW_SWITCH, 0);
-    assert_int_equal(upmu_session_add_set(&f.session, &f.set[1], 9, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
-    assert_int_equal(upmu_set_add(&f.session, &f.set[1], "branches", &sampling), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&f.session, &f.sets[1], 9, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.session, &f.sets[1], "branches", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_messages(&f.session, &queue, kept, 4, 0, NULL), UPMU_OK);
     begin(&f);
-    work(&f, 5000);
+    host_work(&f, 0, 5000);
     assert_int_equal(active(&f), 9);
     assert_int_equal(upmu_queue_waiting(&queue), 0);
-    work(&f, 5000);
+    host_work(&f, 0, 5000);
     assert_int_equal(upmu_queue_read(&queue, &message, 1, &count), UPMU_OK);
     assert_int_equal(count, 1);
     assert_int_equal(message.set, 9);
@@ -545,7 +470,7 @@ static void a_record_and_a_message_are_of_the_set_that_overflowed(void **state)
     assert_int_equal(f.session.state, UPMU_SESSION_MASKED);
     assert_int_equal(upmu_session_restart(&f.session), UPMU_OK);
     assert_int_equal(active(&f), 0);
-    work(&f, 2500);
+    host_work(&f, 0, 2500);
     assert_true(raw(&f, &f.session.set, 0) == PERIOD + PERIOD / 2);
     tear_down(&f);
 }
@@ -557,22 +482,22 @@ static void a_fault_stops_the_session_or_leaves_it_to_the_next_call(void **state
         unsigned stopped = 0, left = 0, done = 0;
 
         for (unsigned at = 1; at < 30; at++) {
-            struct fixture f;
+            struct host f;
             uint64_t counted;
 
             set_up(&f, protocols[p]);
             two_sets(&f);
             begin(&f);
-            work(&f, 4900);
+            host_work(&f, 0, 4900);
             f.sim.fault_at = f.sim.accesses + at;
             f.sim.fault_until = f.sim.fault_at + 1;
-            work(&f, 300);
+            host_work(&f, 0, 300);
             f.sim.fault_at = 0;
             if (f.session.state == UPMU_SESSION_STOPPED) {
                 stopped++;
                 assert_int_equal(f.session.error, UPMU_ERR_PORT);
                 assert_int_equal(active(&f), 1);
-                assert_int_equal(f.cpu.running, 0);
+                assert_int_equal(f.cpu[0].running, 0);
             } else if (active(&f) == 0) {
                 left++;
             } else {
@@ -583,12 +508,12 @@ static void a_fault_stops_the_session_or_leaves_it_to_the_next_call(void **state
                 assert_int_equal(upmu_session_start(&f.session), UPMU_OK);
             assert_int_equal(f.session.state, UPMU_SESSION_RUNNING);
             /* It goes on, and what was counted is not lost. */
-            counted = raw(&f, &f.session.set, 0) + raw(&f, &f.set[1], 0);
+            counted = raw(&f, &f.session.set, 0) + raw(&f, &f.sets[1], 0);
             assert_true(counted <= PERIOD + 40);
-            work(&f, 20000);
+            host_work(&f, 0, 20000);
             tick(&f);
-            work(&f, 5000);
-            assert_true(raw(&f, &f.session.set, 0) + raw(&f, &f.set[1], 0) >= counted + 2 * PERIOD);
+            host_work(&f, 0, 5000);
+            assert_true(raw(&f, &f.session.set, 0) + raw(&f, &f.sets[1], 0) >= counted + 2 * PERIOD);
             tear_down(&f);
         }
         if (!stopped || !left || !done)
