@@ -17,7 +17,7 @@ static inline bool upmu_bank_is_plain(const struct upmu_bank *bank, unsigned row
            (UPMU_ROW_KNOWN | UPMU_ROW_FOUND);
 }
 
-/* Enable bits of counters (upmu_cpu.straight): general ones from bit 0 on, fixed ones from bit 32 on. */
+/* Enable bits of counters (upmu_meter.straight): general ones from bit 0 on, fixed ones from bit 32 on. */
 static inline uint64_t upmu_enable_bits(uint32_t counters)
 {
     return (counters & 0xffffu) | (uint64_t)(counters & 0xffff0000u) << 16;

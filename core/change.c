@@ -21,7 +21,7 @@
 #include "core/transition.h"
 
 struct change {
-    struct upmu_cpu *cpu;
+    struct upmu_meter *meter;
     struct upmu_session *only; /* without threads: the one that changes */
     enum upmu_status status;   /* UPMU_ERR_PORT: a register faulted */
     uint32_t leaving; /* counters of those that leave */
@@ -36,7 +36,7 @@ struct change {
 /* Those that may change. */
 #if UPMU_THREADS
 #define EACH_CHANGING(session, change)                                                                                 \
-    (struct upmu_session *session = (change)->cpu->sessions; session; session = session->next)
+    (struct upmu_session *session = (change)->meter->sessions; session; session = session->next)
 #else
 #define EACH_CHANGING(session, change) (struct upmu_session *session = (change)->only; session; session = NULL)
 #endif
@@ -68,9 +68,9 @@ bool upmu_set_is_plain(const struct upmu_set *set)
     return true;
 }
 
-bool upmu_set_was_tried(const struct upmu_cpu *cpu, const struct upmu_set *set, uint64_t company)
+bool upmu_set_was_tried(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t company)
 {
-    return set->placed_class == upmu_schedule_class(cpu) && set->placed_blocked == upmu_cpu_blocked(cpu) &&
+    return set->placed_class == upmu_schedule_class(meter) && set->placed_blocked == upmu_meter_blocked(meter) &&
            set->placed_beside == company;
 }
 
@@ -86,55 +86,55 @@ static uint32_t user_only(const struct upmu_pmu *pmu, const struct upmu_image *i
 }
 
 /* Counters whose registers do not hold what the set wants; false: it has to come by another way. */
-static bool compare_image(const struct upmu_cpu *cpu, struct upmu_set *set, uint32_t *differ, uint32_t *user,
+static bool compare_image(const struct upmu_meter *meter, struct upmu_set *set, uint32_t *differ, uint32_t *user,
                           struct upmu_image *image)
 {
-    upmu_run_image(cpu, set, image);
-    *differ = upmu_bank_changes(&cpu->bank, image);
-    *user = user_only(cpu->pmu, image);
+    upmu_run_image(meter, set, image);
+    *differ = upmu_bank_changes(&meter->bank, image);
+    *user = user_only(meter->pmu, image);
     return !image->overfull && !(UPMU_PRELUDES && image->prelude && *differ);
 }
 
-static UPMU_APART bool compare_on_stack(const struct upmu_cpu *cpu, struct upmu_set *set, uint32_t *differ,
+static UPMU_APART bool compare_on_stack(const struct upmu_meter *meter, struct upmu_set *set, uint32_t *differ,
                                         uint32_t *user)
 {
     struct upmu_image image;
 
-    return compare_image(cpu, set, differ, user, &image);
+    return compare_image(meter, set, differ, user, &image);
 }
 
-static bool compare(const struct upmu_cpu *cpu, struct upmu_set *set, uint32_t *differ, uint32_t *user)
+static bool compare(const struct upmu_meter *meter, struct upmu_set *set, uint32_t *differ, uint32_t *user)
 {
     if (!upmu_set_is_plain(set))
         return false;
-    return cpu->work ? compare_image(cpu, set, differ, user, upmu_cpu_image(cpu))
-                     : compare_on_stack(cpu, set, differ, user);
+    return meter->work ? compare_image(meter, set, differ, user, upmu_meter_image(meter))
+                     : compare_on_stack(meter, set, differ, user);
 }
 
 /* What other CPUs see is claimed as it was for the last placement; false: another CPU has it. */
-static UPMU_APART bool claim(struct upmu_cpu *cpu, struct upmu_session *session)
+static UPMU_APART bool claim(struct upmu_meter *meter, struct upmu_session *session)
 {
     struct upmu_joint joint;
 
-    upmu_joint_begin(&joint, cpu->pmu);
-    return upmu_joint_add(&joint, session, true) && upmu_claims_take(cpu, &joint);
+    upmu_joint_begin(&joint, meter->pmu);
+    return upmu_joint_add(&joint, session, true) && upmu_claims_take(meter, &joint);
 }
 
 /* Is the last placement of a set valid beside the sessions that run, and are its counters free? */
 static bool is_placed(const struct change *change, struct upmu_session *session, uint64_t company)
 {
-    struct upmu_cpu *cpu = change->cpu;
+    struct upmu_meter *meter = change->meter;
     const struct upmu_set *set = session->coming;
 
-    return set->counters && upmu_set_was_tried(cpu, set, company) &&
-           !(set->counters & ((cpu->running & ~change->leaving) | change->coming)) &&
-           (!upmu_set_shares(cpu, set) || (set == upmu_active(session) && claim(cpu, session)));
+    return set->counters && upmu_set_was_tried(meter, set, company) &&
+           !(set->counters & ((meter->running & ~change->leaving) | change->coming)) &&
+           (!upmu_set_shares(meter, set) || (set == upmu_active(session) && claim(meter, session)));
 }
 
 /* Those that have a placement come, the others later: one may be good only beside another. */
 static void choose(struct change *change, uint64_t company)
 {
-    struct upmu_cpu *cpu = change->cpu;
+    struct upmu_meter *meter = change->meter;
     bool found = true;
 
     while (found) {
@@ -143,7 +143,7 @@ static void choose(struct change *change, uint64_t company)
             uint32_t differ, user;
 
             if (!(session->change & UPMU_CHANGE_LATER) || !is_placed(change, session, company) ||
-                !compare(cpu, session->coming, &differ, &user))
+                !compare(meter, session->coming, &differ, &user))
                 continue;
             session->change ^= UPMU_CHANGE_COMES | UPMU_CHANGE_LATER;
             change->coming |= session->coming->counters;
@@ -158,18 +158,18 @@ static void choose(struct change *change, uint64_t company)
 /* The tally that is read from a counter and leaves it, or NULL. */
 static struct upmu_tally *leaving_tally(const struct change *change, unsigned counter)
 {
-    struct upmu_tally *tally = change->leaving >> counter & 1u ? upmu_run_on(change->cpu, counter) : NULL;
+    struct upmu_tally *tally = change->leaving >> counter & 1u ? upmu_run_on(change->meter, counter) : NULL;
 
     return tally && !upmu_tally_samples(tally) ? tally : NULL;
 }
 
 /* Left running by a static session, known to be, and in no session's count. */
-static bool runs_unowned(const struct upmu_cpu *cpu, uint32_t counters)
+static bool runs_unowned(const struct upmu_meter *meter, uint32_t counters)
 {
-    if ((counters & cpu->running) || upmu_bank_open(&cpu->bank, counters) != counters)
+    if ((counters & meter->running) || upmu_bank_open(&meter->bank, counters) != counters)
         return false;
     for (uint32_t rest = counters; rest; rest &= rest - 1u)
-        if (!upmu_bank_knows(&cpu->bank, cpu->pmu->counter[upmu_bits_lowest(rest)].gate_row))
+        if (!upmu_bank_knows(&meter->bank, meter->pmu->counter[upmu_bits_lowest(rest)].gate_row))
             return false;
     return true;
 }
@@ -181,8 +181,8 @@ static bool stands_still(const struct change *change, const struct upmu_tally *c
 
     if (!(coming->counters & change->user & change->leaving & ~change->closed) || coming->shared)
         return false;
-    leaving = upmu_run_on(change->cpu, coming->counter);
-    return leaving && upmu_run_still(change->cpu, leaving);
+    leaving = upmu_run_on(change->meter, coming->counter);
+    return leaving && upmu_run_still(change->meter, leaving);
 }
 
 /*
@@ -191,7 +191,7 @@ static bool stands_still(const struct change *change, const struct upmu_tally *c
  */
 static void find_staying(struct change *change)
 {
-    change->closed = change->cpu->deferred;
+    change->closed = change->meter->deferred;
     for EACH_CHANGING(session, change)
         if (leaves(session) && (session->full || session->switch_due || upmu_session_has_metrics(session) ||
                                 upmu_session_dormant(session)))
@@ -202,11 +202,11 @@ static void find_staying(struct change *change)
             continue;
         for UPMU_TALLIES(tally, session->coming) {
             if (!upmu_tally_samples(tally) && !(tally->counters & change->spoiled) &&
-                (runs_unowned(change->cpu, tally->counters) ||
+                (runs_unowned(change->meter, tally->counters) ||
                  (!(tally->counters & ~change->leaving) && leaving_tally(change, tally->counter))))
                 change->staying |= tally->counters;
             else if (stands_still(change, tally))
-                change->cpu->bank.still |= tally->counters;
+                change->meter->bank.still |= tally->counters;
         }
     }
 }
@@ -256,9 +256,9 @@ static void hold(const struct change *change, bool hold)
 
 static void stop_leaving(struct change *change, struct upmu_session *session, bool closed, uint64_t now_ns)
 {
-    struct upmu_cpu *cpu = change->cpu;
+    struct upmu_meter *meter = change->meter;
 
-    if (upmu_run_counts(cpu, session) != UPMU_OK)
+    if (upmu_run_counts(meter, session) != UPMU_OK)
         closed = false;
     upmu_session_ran(session, now_ns);
     upmu_session_become(session, session->full   ? UPMU_SESSION_MASKED
@@ -272,14 +272,14 @@ static void stop_leaving(struct change *change, struct upmu_session *session, bo
     if (closed)
         return;
     /* A register faulted: the sessions that come load their counters anew. */
-    upmu_run_tag(cpu, session->counters, 0);
+    upmu_run_tag(meter, session->counters, 0);
     upmu_session_become(session, UPMU_SESSION_STOPPED);
-    change->status = upmu_session_fault(cpu, session);
+    change->status = upmu_session_fault(meter, session);
 }
 
 static void close_leaving(struct change *change)
 {
-    struct upmu_cpu *cpu = change->cpu;
+    struct upmu_meter *meter = change->meter;
     uint32_t dormant = 0;
     uint64_t now_ns;
     bool closed = true;
@@ -293,18 +293,18 @@ static void close_leaving(struct change *change)
                 change->kept |= tally->counters & ~(change->spoiled | change->coming);
     }
     /* An overflow found from here on may mask what leaves: a handler leaves open what runs on. */
-    cpu->staying = change->staying | change->kept | upmu_bank_kept_open(&cpu->bank);
+    meter->staying = change->staying | change->kept | upmu_bank_kept_open(&meter->bank);
     for EACH_CHANGING(session, change)
-        if (leaves(session) && upmu_run_folds_first(cpu))
+        if (leaves(session) && upmu_run_folds_first(meter))
             for UPMU_TALLIES(tally, session->leaving)
-                closed &= upmu_run_fold(cpu, tally);
-    closed &= upmu_run_shut_all(cpu, change->leaving & ~cpu->staying, dormant);
-    now_ns = upmu_cpu_now(cpu);
+                closed &= upmu_run_fold(meter, tally);
+    closed &= upmu_run_shut_all(meter, change->leaving & ~meter->staying, dormant);
+    now_ns = upmu_meter_now(meter);
     for EACH_CHANGING(session, change)
         if (leaves(session))
             stop_leaving(change, session, closed, now_ns);
     UPMU_BARRIER();
-    cpu->staying = 0;
+    meter->staying = 0;
 }
 
 #if UPMU_THREADS
@@ -312,23 +312,23 @@ static void close_leaving(struct change *change)
 /* The value at which one side left a counter is the other's base. */
 static void take_staying(struct change *change, struct upmu_session *session)
 {
-    struct upmu_cpu *cpu = change->cpu;
+    struct upmu_meter *meter = change->meter;
 
     for UPMU_TALLIES(tally, session->coming) {
         const struct upmu_tally *leaving;
 
-        if (!(tally->counters & (change->staying | upmu_bank_kept_open(&cpu->bank))) || upmu_tally_samples(tally))
+        if (!(tally->counters & (change->staying | upmu_bank_kept_open(&meter->bank))) || upmu_tally_samples(tally))
             continue;
-        tally->turned = upmu_count_stamp(upmu_cpu_now(cpu));
+        tally->turned = upmu_count_stamp(upmu_meter_now(meter));
         /* (Where another one has failed meanwhile, those that leave are forgotten.) */
-        leaving = change->leaving & tally->counters ? cpu->tally[tally->counter] : NULL;
+        leaving = change->leaving & tally->counters ? meter->tally[tally->counter] : NULL;
         if (leaving)
             tally->base = leaving->base;
-        else if (!upmu_bank_read(&cpu->bank, tally->counter, &tally->base))
-            cpu->last_tag[tally->counter] = 0;
+        else if (!upmu_bank_read(&meter->bank, tally->counter, &tally->base))
+            meter->last_tag[tally->counter] = 0;
         /* A read that faulted left no base. */
-        if (cpu->last_tag[tally->counter])
-            upmu_run_tag(cpu, tally->counters, tally->tag);
+        if (meter->last_tag[tally->counter])
+            upmu_run_tag(meter, tally->counters, tally->tag);
         else
             change->staying &= ~tally->counters;
     }
@@ -339,7 +339,7 @@ static void take_staying(struct change *change, struct upmu_session *session)
 /* Bring one in, gates closed but for those that stay. */
 static void load_coming(struct change *change, struct upmu_session *session)
 {
-    struct upmu_cpu *cpu = change->cpu;
+    struct upmu_meter *meter = change->meter;
     enum upmu_status status = UPMU_ERR_STATE; /* it left, and is masked or failed */
 
 #if UPMU_THREADS
@@ -351,25 +351,25 @@ static void load_coming(struct change *change, struct upmu_session *session)
     }
 #endif
     if (alone(session) || session->state == UPMU_SESSION_WAITING)
-        status = upmu_run_load(cpu, session, change->coming & ~change->staying);
+        status = upmu_run_load(meter, session, change->coming & ~change->staying);
     if (status == UPMU_OK)
         return;
     change->status = status;
     if (UPMU_THREADS)
-        (void)upmu_run_shut(cpu, session->coming->counters & upmu_bank_kept_open(&cpu->bank));
+        (void)upmu_run_shut(meter, session->coming->counters & upmu_bank_kept_open(&meter->bank));
     change->coming &= ~session->counters;
     session->change &= (uint8_t)~UPMU_CHANGE_COMES;
     if (UPMU_THREADS && (!leaves(session) || session->coming != session->leaving))
         upmu_run_hold(session->coming, false);
     session->sequence += UPMU_THREADS && !leaves(session);
     if (status == UPMU_ERR_PORT)
-        (void)upmu_run_fail(cpu, session);
+        (void)upmu_run_fail(meter, session);
 }
 
 static void announce_coming(struct change *change, struct upmu_session *session, uint64_t now_ns)
 {
     for UPMU_TALLIES(tally, upmu_active(session)) {
-        upmu_run_take(change->cpu, session, tally);
+        upmu_run_take(change->meter, session, tally);
         tally->ran |= !upmu_tally_cascades(tally);
     }
     session->error = UPMU_OK;
@@ -384,29 +384,29 @@ static void announce_coming(struct change *change, struct upmu_session *session,
     /* The stop before found an overflow that wants the next set: as soon as the call is done. */
     if (UPMU_SETS && session->switch_due) {
         session->closed_ns = now_ns;
-        change->cpu->mask_due = 1;
+        change->meter->mask_due = 1;
     }
 }
 
 static void open_coming(struct change *change)
 {
-    if (upmu_run_open(change->cpu, change->coming & ~change->staying))
+    if (upmu_run_open(change->meter, change->coming & ~change->staying))
         return;
     for EACH_CHANGING(session, change)
         if (comes(session)) {
             upmu_run_mar(session);
-            change->status = upmu_run_fail(change->cpu, session);
+            change->status = upmu_run_fail(change->meter, session);
         }
 }
 
 /* In a build without threads `only` changes. */
-static enum upmu_status run_change(struct upmu_cpu *cpu, struct upmu_session *only)
+static enum upmu_status run_change(struct upmu_meter *meter, struct upmu_session *only)
 {
-    struct change change = { .cpu = cpu, .only = only };
-    uint8_t keep_claims = cpu->keep_claims;
+    struct change change = { .meter = meter, .only = only };
+    uint8_t keep_claims = meter->keep_claims;
     uint64_t now_ns;
 
-    cpu->keep_claims = 1;
+    meter->keep_claims = 1;
     prepare(&change);
     hold(&change, true);
 #if UPMU_THREADS
@@ -420,52 +420,52 @@ static enum upmu_status run_change(struct upmu_cpu *cpu, struct upmu_session *on
             session->active = session->coming;
             session->counters = 0;
         }
-    cpu->bank.still = 0;
-    now_ns = upmu_cpu_now(cpu);
+    meter->bank.still = 0;
+    now_ns = upmu_meter_now(meter);
     for EACH_CHANGING(session, &change)
         if (comes(session))
             announce_coming(&change, session, now_ns);
         else if (session->change & UPMU_CHANGE_LATER)
             session->change |= UPMU_CHANGE_FRESH;
-    upmu_schedule_publish(cpu);
+    upmu_schedule_publish(meter);
     hold(&change, false);
     open_coming(&change);
     for EACH_CHANGING(session, &change) {
         session->change &= UPMU_CHANGE_FRESH;
-        cpu->fresh |= session->change != 0;
+        meter->fresh |= session->change != 0;
     }
-    cpu->keep_claims = keep_claims;
-    upmu_claims_trim(cpu, false);
+    meter->keep_claims = keep_claims;
+    upmu_claims_trim(meter, false);
     return change.status;
 }
 
 /* One session; no other one is marked. */
-static enum upmu_status change_one(struct upmu_cpu *cpu, struct upmu_session *session, unsigned part)
+static enum upmu_status change_one(struct upmu_meter *meter, struct upmu_session *session, unsigned part)
 {
     session->coming = upmu_active(session);
     session->change |= (uint8_t)(part | UPMU_CHANGE_ALONE);
-    return run_change(cpu, session);
+    return run_change(meter, session);
 }
 
-enum upmu_status upmu_run_start(struct upmu_cpu *cpu, struct upmu_session *session)
+enum upmu_status upmu_run_start(struct upmu_meter *meter, struct upmu_session *session)
 {
-    if (UPMU_THREADS && upmu_transition_start(cpu, session))
+    if (UPMU_THREADS && upmu_transition_start(meter, session))
         return session->error;
-    return change_one(cpu, session, UPMU_CHANGE_COMES);
+    return change_one(meter, session, UPMU_CHANGE_COMES);
 }
 
-enum upmu_status upmu_schedule_stop(struct upmu_cpu *cpu, struct upmu_session *session)
+enum upmu_status upmu_schedule_stop(struct upmu_meter *meter, struct upmu_session *session)
 {
-    if (UPMU_THREADS && upmu_transition_stop(cpu, session))
+    if (UPMU_THREADS && upmu_transition_stop(meter, session))
         return session->error;
-    return change_one(cpu, session, UPMU_CHANGE_LEAVES);
+    return change_one(meter, session, UPMU_CHANGE_LEAVES);
 }
 
 #if UPMU_THREADS
 
-void upmu_change_run(struct upmu_cpu *cpu)
+void upmu_change_run(struct upmu_meter *meter)
 {
-    (void)run_change(cpu, NULL);
+    (void)run_change(meter, NULL);
 }
 
 #endif

@@ -30,12 +30,12 @@ uint64_t upmu_count_delta(const struct upmu_pmu *pmu, const struct upmu_tally *t
     return delta;
 }
 
-void upmu_count_fold(struct upmu_cpu *cpu, struct upmu_tally *tally, unsigned counter, uint64_t value)
+void upmu_count_fold(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t value)
 {
-    uint64_t delta = upmu_count_delta(cpu->pmu, tally, counter, value - tally->base);
+    uint64_t delta = upmu_count_delta(meter->pmu, tally, counter, value - tally->base);
 
     if (delta)
-        cpu->seen_counting = 1;
+        meter->seen_counting = 1;
     tally->total += delta;
     tally->base = value;
 }

@@ -18,7 +18,7 @@ static inline bool upmu_tally_samples(const struct upmu_tally *tally)
 }
 
 /* Add what a counter counted since the tally's base. */
-void upmu_count_fold(struct upmu_cpu *cpu, struct upmu_tally *tally, unsigned counter, uint64_t value);
+void upmu_count_fold(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t value);
 
 /* The unit of upmu_tally.turned. */
 static inline uint32_t upmu_count_stamp(uint64_t now_ns)

@@ -11,22 +11,22 @@
 #if UPMU_IBS
 
 /* Read a unit in the handler; returns the number of samples taken (0 or 1). */
-unsigned upmu_ibs_handle(struct upmu_cpu *cpu, const struct upmu_frame *frame);
+unsigned upmu_ibs_handle(struct upmu_meter *meter, const struct upmu_frame *frame);
 
 /* Stop all units of a CPU that leaves or sleeps; false: a register faulted.  In a local bracket. */
-bool upmu_ibs_end(struct upmu_cpu *cpu);
+bool upmu_ibs_end(struct upmu_meter *meter);
 
 #else
 
-static inline unsigned upmu_ibs_handle(struct upmu_cpu *cpu, const struct upmu_frame *frame)
+static inline unsigned upmu_ibs_handle(struct upmu_meter *meter, const struct upmu_frame *frame)
 {
-    (void)cpu, (void)frame;
+    (void)meter, (void)frame;
     return 0;
 }
 
-static inline bool upmu_ibs_end(struct upmu_cpu *cpu)
+static inline bool upmu_ibs_end(struct upmu_meter *meter)
 {
-    (void)cpu;
+    (void)meter;
     return true;
 }
 

@@ -82,20 +82,20 @@ static void name_culprits(const struct upmu_joint *joint, struct upmu_why *why)
 }
 
 /* What counters in others' hands look at is theirs, too, as their selects stood at take-over. */
-static void hold_for_others(const struct upmu_cpu *cpu, struct upmu_held *held, struct upmu_place_input *input)
+static void hold_for_others(const struct upmu_meter *meter, struct upmu_held *held, struct upmu_place_input *input)
 {
-    const struct upmu_pmu *pmu = cpu->pmu;
+    const struct upmu_pmu *pmu = meter->pmu;
 
     for (uint32_t rest = UPMU_BACKEND_X86_P4 && pmu->backend->seen_by ? input->taken : 0; rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
-        unsigned resource = pmu->backend->seen_by(pmu, counter, cpu->bank.found[pmu->counter[counter].select_row]);
+        unsigned resource = pmu->backend->seen_by(pmu, counter, meter->bank.found[pmu->counter[counter].select_row]);
 
         if (resource != UPMU_NO_RESOURCE && input->held_count < UPMU_JOINT_HELD)
             held[input->held_count++] = (struct upmu_held){ .resource = (uint8_t)resource };
     }
 }
 
-enum upmu_status upmu_joint_solve(const struct upmu_cpu *cpu, struct upmu_joint *joint, bool alone,
+enum upmu_status upmu_joint_solve(const struct upmu_meter *meter, struct upmu_joint *joint, bool alone,
                                   struct upmu_place_work *work, struct upmu_why *why)
 {
     struct upmu_held held[UPMU_JOINT_HELD];
@@ -113,17 +113,17 @@ enum upmu_status upmu_joint_solve(const struct upmu_cpu *cpu, struct upmu_joint 
     input.counters = joint->pmu->counters;
     input.preference = joint->pmu->preference;
     input.preference_count = joint->pmu->preference_count;
-    joint->thread = cpu ? cpu->thread : 0;
-    if (cpu) {
-        input.taken = upmu_cpu_blocked(cpu);
+    joint->thread = meter ? meter->thread : 0;
+    if (meter) {
+        input.taken = upmu_meter_blocked(meter);
         input.held = held;
-        hold_for_others(cpu, held, &input);
-        if (UPMU_DOMAINS && cpu->domain && !alone) {
-            input.taken |= upmu_domain_taken(cpu->domain, cpu->domain_slot);
+        hold_for_others(meter, held, &input);
+        if (UPMU_DOMAINS && meter->domain && !alone) {
+            input.taken |= upmu_domain_taken(meter->domain, meter->domain_slot);
             input.held_count +=
-                upmu_domain_held(cpu->domain, cpu->domain_slot, held + input.held_count,
+                upmu_domain_held(meter->domain, meter->domain_slot, held + input.held_count,
                                  UPMU_JOINT_HELD - input.held_count);
-            if (upmu_pmu_is_paired(joint->pmu) && upmu_domain_others(cpu->domain, cpu->domain_slot))
+            if (upmu_pmu_is_paired(joint->pmu) && upmu_domain_others(meter->domain, meter->domain_slot))
                 look_at_pairs(joint, &input);
         }
         input.stay = (const uint8_t(*)[UPMU_SLOTS])joint->stay;
@@ -135,18 +135,19 @@ enum upmu_status upmu_joint_solve(const struct upmu_cpu *cpu, struct upmu_joint 
     return status;
 }
 
-static UPMU_APART enum upmu_status place_on_stack(const struct upmu_cpu *cpu, struct upmu_joint *joint, bool alone,
+static UPMU_APART enum upmu_status place_on_stack(const struct upmu_meter *meter, struct upmu_joint *joint, bool alone,
                                                   struct upmu_why *why)
 {
     struct upmu_place_work work;
 
-    return upmu_joint_solve(cpu, joint, alone, &work, why);
+    return upmu_joint_solve(meter, joint, alone, &work, why);
 }
 
-enum upmu_status upmu_joint_place(const struct upmu_cpu *cpu, struct upmu_joint *joint, bool alone,
+enum upmu_status upmu_joint_place(const struct upmu_meter *meter, struct upmu_joint *joint, bool alone,
                                   struct upmu_why *why)
 {
-    return cpu->work ? upmu_joint_solve(cpu, joint, alone, cpu->work, why) : place_on_stack(cpu, joint, alone, why);
+    return meter->work ? upmu_joint_solve(meter, joint, alone, meter->work, why)
+                       : place_on_stack(meter, joint, alone, why);
 }
 
 void upmu_joint_begin(struct upmu_joint *joint, const struct upmu_pmu *pmu)

@@ -31,9 +31,9 @@ static inline struct upmu_tally *upmu_joint_tally(const struct upmu_joint *joint
 }
 
 /* Counters that sessions may not have. */
-static inline uint32_t upmu_cpu_blocked(const struct upmu_cpu *cpu)
+static inline uint32_t upmu_meter_blocked(const struct upmu_meter *meter)
 {
-    return cpu->firmware | cpu->watchdog | cpu->foreign;
+    return meter->firmware | meter->watchdog | meter->foreign;
 }
 
 /* Does a session hold its counters: it runs, or a handler masked it and its counts were not taken yet? */
@@ -48,11 +48,11 @@ bool upmu_joint_add(struct upmu_joint *joint, struct upmu_session *session, bool
  * Place them: beside what other CPUs hold, or `alone`; cpu NULL: on an idle PMU.
  * As upmu_place(), with the culprits named.
  */
-enum upmu_status upmu_joint_solve(const struct upmu_cpu *cpu, struct upmu_joint *joint, bool alone,
+enum upmu_status upmu_joint_solve(const struct upmu_meter *meter, struct upmu_joint *joint, bool alone,
                                   struct upmu_place_work *work, struct upmu_why *why);
 
 /* The same in the work area of the CPU or, if it has none, on the stack. */
-enum upmu_status upmu_joint_place(const struct upmu_cpu *cpu, struct upmu_joint *joint, bool alone,
+enum upmu_status upmu_joint_place(const struct upmu_meter *meter, struct upmu_joint *joint, bool alone,
                                   struct upmu_why *why);
 
 /* Event of a request. */

@@ -7,36 +7,36 @@
 #include "core/schedule.h"
 #include "core/user_page.h"
 
-uint64_t upmu_cpu_now(const struct upmu_cpu *cpu)
+uint64_t upmu_meter_now(const struct upmu_meter *meter)
 {
-    return upmu_machine_clock_ns(cpu->machine);
+    return upmu_machine_clock_ns(meter->machine);
 }
 
-enum upmu_status upmu_local_enter(struct upmu_cpu *cpu, uintptr_t *out_state)
+enum upmu_status upmu_local_enter(struct upmu_meter *meter, uintptr_t *out_state)
 {
-    const struct upmu_port *port = cpu->machine->port;
+    const struct upmu_port *port = meter->machine->port;
     enum upmu_status status = UPMU_OK;
 
     *out_state = port_irq_save(port);
-    if (port_has_this_cpu(port) && port_this_cpu(port) != cpu)
+    if (port_has_this_cpu(port) && port_this_cpu(port) != meter->cpu)
         status = UPMU_ERR_WRONG_CPU;
-    else if (cpu->busy)
+    else if (meter->busy)
         status = UPMU_ERR_BUSY;
     if (status != UPMU_OK) {
         port_irq_restore(port, *out_state);
         return status;
     }
-    cpu->busy = 1;
+    meter->busy = 1;
     UPMU_BARRIER();
-    if (cpu->mask_due)
-        upmu_schedule_replay(cpu);
+    if (meter->mask_due)
+        upmu_schedule_replay(meter);
     return UPMU_OK;
 }
 
 /* Where overflows come faster than they are replayed, the rest waits for the next local call. */
 #define ROUNDS 4u
 
-void upmu_local_leave(struct upmu_cpu *cpu, uintptr_t state)
+void upmu_local_leave(struct upmu_meter *meter, uintptr_t state)
 {
     unsigned rounds = 0;
 
@@ -45,29 +45,29 @@ void upmu_local_leave(struct upmu_cpu *cpu, uintptr_t state)
      * `busy` is found by the second look; a later handler does it itself.
      */
     do {
-        if (cpu->deferred | cpu->mask_due)
-            upmu_schedule_replay(cpu);
-        if (UPMU_USER_PAGES && (upmu_user_pages_any(cpu->machine) || cpu->pages || cpu->user_reads))
-            upmu_user_pages_write(cpu);
+        if (meter->deferred | meter->mask_due)
+            upmu_schedule_replay(meter);
+        if (UPMU_USER_PAGES && (upmu_user_pages_any(meter->machine) || meter->cpu->pages || meter->cpu->user_reads))
+            upmu_user_pages_write(meter->cpu);
         UPMU_BARRIER();
-        cpu->busy = 0;
+        meter->busy = 0;
         UPMU_BARRIER();
-        if ((!cpu->deferred && !cpu->mask_due) || ++rounds == ROUNDS)
+        if ((!meter->deferred && !meter->mask_due) || ++rounds == ROUNDS)
             break;
-        cpu->busy = 1;
+        meter->busy = 1;
         UPMU_BARRIER();
     } while (true);
-    port_irq_restore(cpu->machine->port, state);
+    port_irq_restore(meter->machine->port, state);
 }
 
-enum upmu_status upmu_local_run(struct upmu_cpu *cpu, upmu_local_work *work, void *argument)
+enum upmu_status upmu_local_run(struct upmu_meter *meter, upmu_local_work *work, void *argument)
 {
     uintptr_t irq;
-    enum upmu_status status = upmu_local_enter(cpu, &irq);
+    enum upmu_status status = upmu_local_enter(meter, &irq);
 
     if (status == UPMU_OK) {
-        status = work(cpu, argument);
-        upmu_local_leave(cpu, irq);
+        status = work(meter, argument);
+        upmu_local_leave(meter, irq);
     }
     return status;
 }
@@ -91,14 +91,14 @@ enum upmu_status upmu_local_place(const struct upmu_machine *machine, upmu_placi
         return place_on_own_stack(placing, argument);
     outer = port_irq_save(port);
     cpu = port_has_this_cpu(port) ? port_this_cpu(port) : machine->only_cpu;
-    if (!cpu || !cpu->work) {
+    if (!cpu || !cpu->meter.work) {
         port_irq_restore(port, outer);
         return place_on_own_stack(placing, argument);
     }
-    status = upmu_local_enter(cpu, &irq);
+    status = upmu_local_enter(&cpu->meter, &irq);
     if (status == UPMU_OK) {
-        status = placing(cpu->work, argument);
-        upmu_local_leave(cpu, irq);
+        status = placing(cpu->meter.work, argument);
+        upmu_local_leave(&cpu->meter, irq);
     }
     port_irq_restore(port, outer);
     return status;

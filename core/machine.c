@@ -135,7 +135,7 @@ static UPMU_APART enum upmu_status say_why_none(struct upmu_machine *machine, co
     return UPMU_ERR_NO_PMU;
 }
 
-enum upmu_status upmu_machine_detect(struct upmu_machine *machine, struct upmu_cpu *cpu)
+enum upmu_status upmu_machine_detect(struct upmu_machine *machine, struct upmu_meter *meter)
 {
     const struct upmu_backend *backend;
     struct reader reader;
@@ -158,7 +158,7 @@ enum upmu_status upmu_machine_detect(struct upmu_machine *machine, struct upmu_c
     if (!UPMU_PRELUDES && (pmu.capabilities & UPMU_PMU_PRELUDE))
         return UPMU_ERR_NO_PMU;
     if (backend->thread)
-        cpu->thread = (uint8_t)backend->thread(&reader.detection);
+        meter->thread = (uint8_t)backend->thread(&reader.detection);
     upmu_pmu_find_catalog(&pmu);
-    return find_pmu(machine, &pmu, &cpu->pmu);
+    return find_pmu(machine, &pmu, &meter->pmu);
 }

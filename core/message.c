@@ -48,7 +48,7 @@ static bool append(struct upmu_queue *queue, const struct upmu_overflow *overflo
     message->thread = overflow->thread;
     message->events = overflow->events;
     message->set = overflow->set_number;
-    message->cpu = overflow->cpu->number;
+    message->cpu = overflow->cpu->meter.number;
     message->dropped = queue->dropped - queue->dropped_told;
     message->ip = overflow->ip;
     queue->dropped_told = queue->dropped;

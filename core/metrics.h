@@ -26,33 +26,33 @@ static inline bool upmu_session_has_metrics(const struct upmu_session *session)
  * Begin a window; the gates are closed.  UPMU_OK, UPMU_ERR_PORT, UPMU_ERR_UNSUPPORTED
  * (slots are sampled beside their metrics).
  */
-enum upmu_status upmu_metrics_begin(struct upmu_cpu *cpu, struct upmu_session *session);
+enum upmu_status upmu_metrics_begin(struct upmu_meter *meter, struct upmu_session *session);
 
 /* Add the window to the tallies; the gates are closed.  False: a register faulted. */
-bool upmu_metrics_take(struct upmu_cpu *cpu, struct upmu_session *session);
+bool upmu_metrics_take(struct upmu_meter *meter, struct upmu_session *session);
 
 /* Both, while the session runs, in a local bracket; a fault stops the session. */
-enum upmu_status upmu_metrics_update(struct upmu_cpu *cpu, struct upmu_session *session);
+enum upmu_status upmu_metrics_update(struct upmu_meter *meter, struct upmu_session *session);
 
 #else
 
-static inline enum upmu_status upmu_metrics_begin(struct upmu_cpu *cpu, struct upmu_session *session)
+static inline enum upmu_status upmu_metrics_begin(struct upmu_meter *meter, struct upmu_session *session)
 {
-    (void)cpu;
+    (void)meter;
     (void)session;
     return UPMU_OK;
 }
 
-static inline bool upmu_metrics_take(struct upmu_cpu *cpu, struct upmu_session *session)
+static inline bool upmu_metrics_take(struct upmu_meter *meter, struct upmu_session *session)
 {
-    (void)cpu;
+    (void)meter;
     (void)session;
     return true;
 }
 
-static inline enum upmu_status upmu_metrics_update(struct upmu_cpu *cpu, struct upmu_session *session)
+static inline enum upmu_status upmu_metrics_update(struct upmu_meter *meter, struct upmu_session *session)
 {
-    (void)cpu;
+    (void)meter;
     (void)session;
     return UPMU_OK;
 }

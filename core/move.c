@@ -16,16 +16,16 @@
 #if UPMU_MOVES
 
 /* The new counter is visible to handlers before its gate opens. */
-static void announce(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally)
+static void announce(struct upmu_meter *meter, struct upmu_session *session, struct upmu_tally *tally)
 {
-    upmu_run_take(cpu, session, tally);
+    upmu_run_take(meter, session, tally);
     if (upmu_tally_samples(tally)) {
-        cpu->quiet |= UPMU_BIT32(tally->counter);
-        cpu->stop_bits = upmu_enable_bits(cpu->quiet);
-        cpu->sampling |= UPMU_BIT32(tally->counter);
+        meter->quiet |= UPMU_BIT32(tally->counter);
+        meter->stop_bits = upmu_enable_bits(meter->quiet);
+        meter->sampling |= UPMU_BIT32(tally->counter);
     }
     UPMU_BARRIER();
-    cpu->running |= UPMU_BIT32(tally->counter);
+    meter->running |= UPMU_BIT32(tally->counter);
 }
 
 /*
@@ -33,67 +33,67 @@ static void announce(struct upmu_cpu *cpu, struct upmu_session *session, struct 
  * write to move the gates, a handler that came before it may have moved them all the same,
  * and the new counter has counted since.
  */
-static void stay(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally,
+static void stay(struct upmu_meter *meter, struct upmu_session *session, struct upmu_tally *tally,
                  const struct upmu_tally *where, bool announced)
 {
     unsigned tried = tally->counter;
     uint64_t base = tally->base, value;
 
-    upmu_run_tag(cpu, UPMU_BIT32(tried), 0);
+    upmu_run_tag(meter, UPMU_BIT32(tried), 0);
     *tally = *where;
-    upmu_schedule_publish(cpu);
-    if (announced && upmu_bank_gate(&cpu->bank, UPMU_BIT32(tally->counter), UPMU_BIT32(tried)) &&
-        upmu_bank_read(&cpu->bank, tried, &value))
-        tally->total += upmu_count_delta(cpu->pmu, tally, tried, value - base);
+    upmu_schedule_publish(meter);
+    if (announced && upmu_bank_gate(&meter->bank, UPMU_BIT32(tally->counter), UPMU_BIT32(tried)) &&
+        upmu_bank_read(&meter->bank, tried, &value))
+        tally->total += upmu_count_delta(meter->pmu, tally, tried, value - base);
     else
         tally->hole |= announced;
     /* A handler that came meanwhile may have passed an overflow by. */
     if (upmu_tally_samples(tally))
-        __atomic_fetch_or(&cpu->deferred, UPMU_BIT32(tally->counter), __ATOMIC_RELAXED);
+        __atomic_fetch_or(&meter->deferred, UPMU_BIT32(tally->counter), __ATOMIC_RELAXED);
     upmu_run_end(session);
 }
 
 /* What the counter that it left has counted. */
-static bool take_rest(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally, unsigned old,
+static bool take_rest(struct upmu_meter *meter, struct upmu_session *session, struct upmu_tally *tally, unsigned old,
                       uint64_t old_base)
 {
     uint64_t base = tally->base, value;
 
-    cpu->last_tag[old] = 0;
-    if (!upmu_bank_read(&cpu->bank, old, &value)) {
+    meter->last_tag[old] = 0;
+    if (!upmu_bank_read(&meter->bank, old, &value)) {
         tally->hole = true;
         return false;
     }
     tally->base = old_base;
-    if (upmu_run_settle(cpu, tally, old, value))
-        upmu_pmi_emit(cpu, session, UPMU_BIT32(tally->index), false);
+    if (upmu_run_settle(meter, tally, old, value))
+        upmu_pmi_emit(meter->cpu, session, UPMU_BIT32(tally->index), false);
     tally->base = base;
     return true;
 }
 
-static bool load_one(struct upmu_cpu *cpu, struct upmu_session *session, const struct upmu_tally *tally,
+static bool load_one(struct upmu_meter *meter, struct upmu_session *session, const struct upmu_tally *tally,
                      struct upmu_image *image)
 {
     uint32_t changed;
 
     upmu_image_clear(image);
-    upmu_run_render(cpu, upmu_active(session), tally->index, image);
-    return upmu_bank_load(&cpu->bank, image, 0, &changed);
+    upmu_run_render(meter, upmu_active(session), tally->index, image);
+    return upmu_bank_load(&meter->bank, image, 0, &changed);
 }
 
-static UPMU_APART bool load_one_on_stack(struct upmu_cpu *cpu, struct upmu_session *session,
+static UPMU_APART bool load_one_on_stack(struct upmu_meter *meter, struct upmu_session *session,
                                          const struct upmu_tally *tally)
 {
     struct upmu_image image;
 
-    return load_one(cpu, session, tally, &image);
+    return load_one(meter, session, tally, &image);
 }
 
 /*
  * Without a gap: the new counter is loaded while its gate is closed, then one
  * write closes the old gate and opens the new one.
  */
-static UPMU_APART bool move_one(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally,
+static UPMU_APART bool move_one(struct upmu_meter *meter, struct upmu_session *session, struct upmu_tally *tally,
                      const struct upmu_place_result *result)
 {
     struct upmu_tally before;
@@ -102,37 +102,38 @@ static UPMU_APART bool move_one(struct upmu_cpu *cpu, struct upmu_session *sessi
     upmu_run_begin(session);
     /* What is left of the period is known only with what was counted so far. */
     if (upmu_tally_samples(tally))
-        (void)upmu_run_fold(cpu, tally);
+        (void)upmu_run_fold(meter, tally);
     before = *tally;
     upmu_tally_place(tally, result);
-    fine = (cpu->work ? load_one(cpu, session, tally, upmu_cpu_image(cpu)) : load_one_on_stack(cpu, session, tally)) &&
-           upmu_run_prime(cpu, tally);
+    fine = (meter->work ? load_one(meter, session, tally, upmu_meter_image(meter))
+                        : load_one_on_stack(meter, session, tally)) &&
+           upmu_run_prime(meter, tally);
     if (fine) {
-        announce(cpu, session, tally);
+        announce(meter, session, tally);
         announced = true;
-        fine = upmu_bank_gate(&cpu->bank, UPMU_BIT32(tally->counter), UPMU_BIT32(before.counter));
+        fine = upmu_bank_gate(&meter->bank, UPMU_BIT32(tally->counter), UPMU_BIT32(before.counter));
     }
     if (!fine) {
-        stay(cpu, session, tally, &before, announced);
+        stay(meter, session, tally, &before, announced);
         return false;
     }
-    fine = take_rest(cpu, session, tally, before.counter, before.base);
+    fine = take_rest(meter, session, tally, before.counter, before.base);
     /* Handlers look for a session's samples by its counters. */
-    upmu_session_placed(cpu, session);
+    upmu_session_placed(meter, session);
     upmu_run_end(session);
     return fine;
 }
 
 /* One counter, no payload register, on a PMU whose gates share a register: the move leaves no gap. */
-static bool moves_alone(const struct upmu_cpu *cpu, const struct upmu_joint *joint, unsigned i)
+static bool moves_alone(const struct upmu_meter *meter, const struct upmu_joint *joint, unsigned i)
 {
     const struct upmu_event *event = upmu_joint_event(joint, i);
 
-    return (cpu->pmu->capabilities & (UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_PRELUDE)) == UPMU_PMU_GLOBAL_CTRL &&
+    return (meter->pmu->capabilities & (UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_PRELUDE)) == UPMU_PMU_GLOBAL_CTRL &&
            !event->payload &&
            (UPMU_SLOTS == 1 || (upmu_joint_tally(joint, i)->slot[UPMU_SECOND_SLOT] == UPMU_NO_COUNTER &&
                                 joint->result[i].counter[UPMU_SECOND_SLOT] == UPMU_NO_COUNTER)) &&
-           !(cpu->running >> joint->result[i].counter[0] & 1u);
+           !(meter->running >> joint->result[i].counter[0] & 1u);
 }
 
 /* Closed for so long, all its events. */
@@ -146,9 +147,9 @@ static void add_gap(struct upmu_joint *joint, struct upmu_session *session, uint
 }
 
 /* Those that block one another stop, move, and go on: their counts have a hole. */
-static enum upmu_status move_with_hole(struct upmu_cpu *cpu, struct upmu_joint *joint)
+static enum upmu_status move_with_hole(struct upmu_meter *meter, struct upmu_joint *joint)
 {
-    const struct upmu_port *port = cpu->machine->port;
+    const struct upmu_port *port = meter->machine->port;
     enum upmu_status status = UPMU_OK;
 
     for (unsigned i = 0; i < joint->count; i++) {
@@ -156,14 +157,14 @@ static enum upmu_status move_with_hole(struct upmu_cpu *cpu, struct upmu_joint *
 
         if (!upmu_joint_moves(joint, i))
             continue;
-        if (upmu_schedule_stop(cpu, session) != UPMU_OK)
+        if (upmu_schedule_stop(meter, session) != UPMU_OK)
             status = UPMU_ERR_PORT;
         if (session->state == UPMU_SESSION_STOPPED)
             session->state = UPMU_SESSION_SUSPENDED;
     }
     for (unsigned i = 0; i < joint->count; i++)
         if (joint->session[i]->state == UPMU_SESSION_SUSPENDED) {
-            upmu_run_place(cpu, upmu_joint_tally(joint, i), &joint->result[i]);
+            upmu_run_place(meter, upmu_joint_tally(joint, i), &joint->result[i]);
             upmu_joint_tally(joint, i)->hole |=
                 !port_has_clock(port) || upmu_tally_cascades(upmu_joint_tally(joint, i));
         }
@@ -173,16 +174,16 @@ static enum upmu_status move_with_hole(struct upmu_cpu *cpu, struct upmu_joint *
 
         if (session->state != UPMU_SESSION_SUSPENDED)
             continue;
-        upmu_session_placed(cpu, session);
+        upmu_session_placed(meter, session);
         session->state = UPMU_SESSION_STOPPED;
-        if (upmu_run_start(cpu, session) != UPMU_OK)
+        if (upmu_run_start(meter, session) != UPMU_OK)
             status = UPMU_ERR_PORT;
         add_gap(joint, session, session->started_ns - stopped_ns);
     }
     return status;
 }
 
-enum upmu_status upmu_move_all(struct upmu_cpu *cpu, struct upmu_joint *joint)
+enum upmu_status upmu_move_all(struct upmu_meter *meter, struct upmu_joint *joint)
 {
     bool moved, waiting, fine;
 
@@ -192,18 +193,18 @@ enum upmu_status upmu_move_all(struct upmu_cpu *cpu, struct upmu_joint *joint)
         for (unsigned i = 0; i < joint->count; i++) {
             if (!upmu_joint_moves(joint, i))
                 continue;
-            if (!moves_alone(cpu, joint, i)) {
+            if (!moves_alone(meter, joint, i)) {
                 waiting = true;
                 continue;
             }
-            fine = move_one(cpu, joint->session[i], upmu_joint_tally(joint, i), &joint->result[i]);
-            upmu_schedule_publish(cpu);
+            fine = move_one(meter, joint->session[i], upmu_joint_tally(joint, i), &joint->result[i]);
+            upmu_schedule_publish(meter);
             if (!fine)
                 return UPMU_ERR_PORT;
             moved = true;
         }
     } while (moved && waiting);
-    return waiting ? move_with_hole(cpu, joint) : UPMU_OK;
+    return waiting ? move_with_hole(meter, joint) : UPMU_OK;
 }
 
 #endif

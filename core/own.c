@@ -12,66 +12,66 @@
 #include "core/register.h"
 #include "core/schedule.h"
 
-void upmu_cpu_log(const struct upmu_cpu *cpu, const char *line)
+void upmu_meter_log(const struct upmu_meter *meter, const char *line)
 {
-    port_log(cpu->machine->port, line);
+    port_log(meter->machine->port, line);
 }
 
 /* Counters whose overflow the hardware answers with a record, or that reload, as a former kernel left them. */
-static uint32_t records_of(const struct upmu_cpu *cpu, struct upmu_image *image)
+static uint32_t records_of(const struct upmu_meter *meter, struct upmu_image *image)
 {
-    const struct upmu_pmu *pmu = cpu->pmu;
+    const struct upmu_pmu *pmu = meter->pmu;
 
-    return pmu->backend->records ? pmu->backend->records(pmu, cpu->bank.found, image) : 0;
+    return pmu->backend->records ? pmu->backend->records(pmu, meter->bank.found, image) : 0;
 }
 
-void upmu_cpu_find_owners(struct upmu_cpu *cpu)
+void upmu_meter_find_owners(struct upmu_meter *meter)
 {
-    const struct upmu_pmu *pmu = cpu->pmu;
-    uint32_t records = records_of(cpu, NULL);
+    const struct upmu_pmu *pmu = meter->pmu;
+    uint32_t records = records_of(meter, NULL);
 
-    cpu->foreign = 0;
-    cpu->bank.others = cpu->watchdog;
-    cpu->firmware = pmu->backend->claims(pmu, cpu->bank.found) | records;
+    meter->foreign = 0;
+    meter->bank.others = meter->watchdog;
+    meter->firmware = pmu->backend->claims(pmu, meter->bank.found) | records;
     if (records)
-        upmu_cpu_log(cpu, "upmu: counters would write records to memory (PEBS) or reload; they are left alone");
-    else if (cpu->firmware)
-        upmu_cpu_log(cpu, "upmu: counters are in use by the firmware; they are left alone");
+        upmu_meter_log(meter, "upmu: counters would write records to memory (PEBS) or reload; they are left alone");
+    else if (meter->firmware)
+        upmu_meter_log(meter, "upmu: counters are in use by the firmware; they are left alone");
 }
 
-static uint32_t attached_counters(const struct upmu_cpu *cpu)
+static uint32_t attached_counters(const struct upmu_meter *meter)
 {
     uint32_t counters = 0;
 
-    for (const struct upmu_session *session = cpu->sessions; session; session = session->next)
+    for (const struct upmu_session *session = meter->sessions; session; session = session->next)
         counters |= session->counters;
     return counters;
 }
 
-void upmu_cpu_yield(struct upmu_cpu *cpu, uint32_t counters)
+void upmu_meter_yield(struct upmu_meter *meter, uint32_t counters)
 {
-    cpu->foreign |= counters;
-    cpu->used &= ~counters;
-    cpu->bank.others = cpu->watchdog | cpu->foreign;
+    meter->foreign |= counters;
+    meter->used &= ~counters;
+    meter->bank.others = meter->watchdog | meter->foreign;
 }
 
 /* The hardware reports counters in use that upmu left idle: other software began to use them. */
-void upmu_cpu_notice_foreign(struct upmu_cpu *cpu)
+void upmu_meter_notice_foreign(struct upmu_meter *meter)
 {
-    const struct upmu_pmu *pmu = cpu->pmu;
+    const struct upmu_pmu *pmu = meter->pmu;
     uint64_t in_use;
     uint32_t found;
 
-    if (pmu->inuse_row == UPMU_NO_ROW || !upmu_bank_read_row(&cpu->bank, pmu->inuse_row, &in_use))
+    if (pmu->inuse_row == UPMU_NO_ROW || !upmu_bank_read_row(&meter->bank, pmu->inuse_row, &in_use))
         return;
-    found = pmu->backend->overflowed(pmu, in_use) & ~upmu_cpu_blocked(cpu);
+    found = pmu->backend->overflowed(pmu, in_use) & ~upmu_meter_blocked(meter);
     for (uint32_t rest = found; rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
 
-        if (upmu_bank_agrees(&cpu->bank, counter))
+        if (upmu_bank_agrees(&meter->bank, counter))
             continue;
-        upmu_cpu_yield(cpu, UPMU_BIT32(counter));
-        upmu_cpu_log(cpu, "upmu: a counter is in use by other software now");
+        upmu_meter_yield(meter, UPMU_BIT32(counter));
+        upmu_meter_log(meter, "upmu: a counter is in use by other software now");
     }
 }
 
@@ -79,92 +79,93 @@ enum upmu_owner upmu_cpu_owner(const struct upmu_cpu *cpu, unsigned counter)
 {
     uint32_t bit = counter < UPMU_COUNTERS ? UPMU_BIT32(counter) : 0;
 
-    if (!cpu->pmu || !(cpu->pmu->counters & bit))
+    if (!cpu->meter.pmu || !(cpu->meter.pmu->counters & bit))
         return UPMU_OWNER_ABSENT;
-    if (cpu->watchdog & bit)
+    if (cpu->meter.watchdog & bit)
         return UPMU_OWNER_WATCHDOG;
-    if (cpu->firmware & bit)
+    if (cpu->meter.firmware & bit)
         return UPMU_OWNER_FIRMWARE;
-    if (cpu->foreign & bit)
+    if (cpu->meter.foreign & bit)
         return UPMU_OWNER_FOREIGN;
-    return attached_counters(cpu) & bit ? UPMU_OWNER_OURS : UPMU_OWNER_FREE;
+    return attached_counters(&cpu->meter) & bit ? UPMU_OWNER_OURS : UPMU_OWNER_FREE;
 }
 
-static enum upmu_status reserve_idle(struct upmu_cpu *cpu, void *argument)
+static enum upmu_status reserve_idle(struct upmu_meter *meter, void *argument)
 {
-    uint32_t counters = *(const uint32_t *)argument & cpu->pmu->counters;
+    uint32_t counters = *(const uint32_t *)argument & meter->pmu->counters;
 
-    if (cpu->running & counters)
+    if (meter->running & counters)
         return UPMU_ERR_STATE;
     /* What stopped sessions have loaded there, or static ones left running, is in the host's way. */
-    if (cpu->live && !upmu_schedule_idle(cpu, counters & cpu->used))
+    if (meter->live && !upmu_schedule_idle(meter, counters & meter->used))
         return UPMU_ERR_PORT;
-    cpu->used &= ~counters;
+    meter->used &= ~counters;
     /* A watchdog that ran while upmu was away was taken for the firmware's: it is not started again at the end. */
-    for (uint32_t rest = counters & cpu->firmware; rest; rest &= rest - 1u)
-        upmu_bank_disown(&cpu->bank, upmu_bits_lowest(rest));
+    for (uint32_t rest = counters & meter->firmware; rest; rest &= rest - 1u)
+        upmu_bank_disown(&meter->bank, upmu_bits_lowest(rest));
     /* What a CPU that left could not close is the host's now: a sibling that comes does not see to it. */
-    if (upmu_cpu_domain(cpu))
-        __atomic_fetch_and(&cpu->domain->used, ~(counters & cpu->pmu->shared_counters), __ATOMIC_RELAXED);
-    cpu->watchdog |= counters;
-    cpu->bank.others = cpu->watchdog | cpu->foreign;
+    if (upmu_meter_domain(meter))
+        __atomic_fetch_and(&meter->domain->used, ~(counters & meter->pmu->shared_counters), __ATOMIC_RELAXED);
+    meter->watchdog |= counters;
+    meter->bank.others = meter->watchdog | meter->foreign;
     return UPMU_OK;
 }
 
 enum upmu_status upmu_cpu_reserve(struct upmu_cpu *cpu, uint32_t counters)
 {
-    return cpu->pmu ? upmu_local_run(cpu, reserve_idle, &counters) : UPMU_ERR_NO_PMU;
+    return cpu->meter.pmu ? upmu_local_run(&cpu->meter, reserve_idle, &counters) : UPMU_ERR_NO_PMU;
 }
 
 void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters)
 {
     uintptr_t irq;
 
-    counters &= cpu->watchdog;
+    counters &= cpu->meter.watchdog;
     if (!counters)
         return;
-    irq = port_irq_save(cpu->bank.port);
+    irq = port_irq_save(cpu->meter.bank.port);
     /* (Handlers follow the shadow as soon as it is no more the host's.) */
-    upmu_bank_regain(&cpu->bank, counters);
-    for (uint32_t rest = cpu->firmware & counters; rest; rest &= rest - 1u)
-        if (upmu_register_class_of(cpu->pmu, cpu->pmu->counter[upmu_bits_lowest(rest)].select_row)->by_counter)
-            upmu_bank_disown(&cpu->bank, upmu_bits_lowest(rest));
-    cpu->flagged |= counters;
+    upmu_bank_regain(&cpu->meter.bank, counters);
+    for (uint32_t rest = cpu->meter.firmware & counters; rest; rest &= rest - 1u)
+        if (upmu_register_class_of(cpu->meter.pmu, cpu->meter.pmu->counter[upmu_bits_lowest(rest)].select_row)
+                ->by_counter)
+            upmu_bank_disown(&cpu->meter.bank, upmu_bits_lowest(rest));
+    cpu->meter.flagged |= counters;
     /* (An interrupt of the host's own may be on its way.) */
-    if (cpu->live)
-        upmu_cpu_expect(cpu, upmu_bits_count(counters), upmu_cpu_now(cpu));
-    cpu->watchdog &= ~counters;
-    cpu->bank.others = cpu->watchdog | cpu->foreign;
-    port_irq_restore(cpu->bank.port, irq);
+    if (cpu->meter.live)
+        upmu_meter_expect(&cpu->meter, upmu_bits_count(counters), upmu_meter_now(&cpu->meter));
+    cpu->meter.watchdog &= ~counters;
+    cpu->meter.bank.others = cpu->meter.watchdog | cpu->meter.foreign;
+    port_irq_restore(cpu->meter.bank.port, irq);
 }
 
-static enum upmu_status take_firmware(struct upmu_cpu *cpu, void *unused)
+static enum upmu_status take_firmware(struct upmu_meter *meter, void *unused)
 {
     struct upmu_image image;
-    uint32_t records, changed, taken = upmu_claims_counters(cpu, cpu->firmware & ~cpu->watchdog);
+    uint32_t records, changed, taken = upmu_claims_counters(meter, meter->firmware & ~meter->watchdog);
 
     (void)unused;
     upmu_image_clear(&image);
-    records = records_of(cpu, &image);
+    records = records_of(meter, &image);
     /*
      * What the host reserved meanwhile is its own: a watchdog that ran on while upmu was away was found running.
      * (The counter first, then its record: else a stray interrupt may come.)
      */
-    (void)upmu_bank_gate(&cpu->bank, 0, taken);
-    if (upmu_cpu_domain(cpu)) /* which of its CPUs leaves last is not known */
-        __atomic_fetch_or(&cpu->domain->used, taken & cpu->pmu->shared_counters, __ATOMIC_RELAXED);
-    if (!(records & cpu->watchdog) && image.count && upmu_bank_load(&cpu->bank, &image, 0, &changed))
+    (void)upmu_bank_gate(&meter->bank, 0, taken);
+    if (upmu_meter_domain(meter)) /* which of its CPUs leaves last is not known */
+        __atomic_fetch_or(&meter->domain->used, taken & meter->pmu->shared_counters, __ATOMIC_RELAXED);
+    if (!(records & meter->watchdog) && image.count && upmu_bank_load(&meter->bank, &image, 0, &changed))
         records = 0;
-    cpu->firmware &= records;
-    cpu->flagged |= taken;
-    upmu_claims_trim(cpu, false);
+    meter->firmware &= records;
+    meter->flagged |= taken;
+    upmu_claims_trim(meter, false);
     return UPMU_OK;
 }
 
 void upmu_cpu_take_firmware(struct upmu_cpu *cpu)
 {
-    if (cpu->live)
-        (void)upmu_local_run(cpu, take_firmware, NULL);
+    if (cpu->meter.live)
+        (void)upmu_local_run(&cpu->meter, take_firmware, NULL);
 }
 
 const char *upmu_owner_text(enum upmu_owner owner)

@@ -52,7 +52,7 @@ struct pass {
 /* The local side changes it: it is left as it is. */
 static inline bool is_held(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
 {
-    return ((tally->sequence & 1u) | (cpu->held & tally->counters)) != 0;
+    return ((tally->sequence & 1u) | (cpu->meter.held & tally->counters)) != 0;
 }
 
 /* Is its counter one that runs for it, so that its value may be folded now?  The local side holds all tallies. */
@@ -60,8 +60,9 @@ static bool may_fold(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
 {
     unsigned counter = tally->counter;
 
-    return counter < UPMU_COUNTERS && cpu->tally[counter] == tally &&
-           (cpu->running & ~UPMU_METRIC_COUNTERS & UPMU_BIT32(counter)) && !(cpu->in_handler && is_held(cpu, tally));
+    return counter < UPMU_COUNTERS && cpu->meter.tally[counter] == tally &&
+           (cpu->meter.running & ~UPMU_METRIC_COUNTERS & UPMU_BIT32(counter)) &&
+           !(cpu->meter.in_handler && is_held(cpu, tally));
 }
 
 /* Events of a set that an overflow of `events` reads or (`reset`) sets back. */
@@ -87,20 +88,20 @@ static UPMU_APART uint32_t others_of(const struct upmu_set *set, uint32_t events
  */
 static UPMU_INSIDE void touch_others(struct upmu_session *session, uint32_t events, bool reset)
 {
-    struct upmu_cpu *cpu = session->cpu;
+    struct upmu_cpu *cpu = session->meter->cpu;
     struct upmu_set *set = upmu_active(session);
-    uint32_t handler = cpu->in_handler;
+    uint32_t handler = cpu->meter.in_handler;
 
     for (uint32_t wanted = others_of(set, events, reset); wanted; wanted &= wanted - 1u) {
         struct upmu_tally *tally = &set->tally[upmu_bits_lowest(wanted)];
         uint64_t value;
 
         if ((reset && upmu_tally_is_wide(tally)) || !may_fold(cpu, tally) ||
-            !upmu_bank_read(&cpu->bank, tally->counter, &value))
+            !upmu_bank_read(&cpu->meter.bank, tally->counter, &value))
             continue;
         tally->sequence += handler;
         UPMU_BARRIER();
-        upmu_count_fold(cpu, tally, tally->counter, value);
+        upmu_count_fold(&cpu->meter, tally, tally->counter, value);
         if (reset)
             upmu_count_begin(set, tally, 0);
         UPMU_BARRIER();
@@ -124,13 +125,13 @@ static void want_switch(struct upmu_cpu *cpu, struct upmu_session *session, uint
             continue;
         session->closed_ns = now_ns;
         session->switch_due = SWITCH_FRESH;
-        cpu->mask_due = 1;
+        cpu->meter.mask_due = 1;
     }
 }
 
 static void record(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame, uint64_t now_ns)
 {
-    struct upmu_cpu *cpu = session->cpu;
+    struct upmu_cpu *cpu = session->meter->cpu;
     struct upmu_overflow *overflow = &session->overflow;
 
     if (upmu_session_dropped(session))
@@ -160,7 +161,7 @@ static void record(struct upmu_session *session, uint32_t events, const struct u
         session->long_due |= events;
         session->full = 1;
         session->state = UPMU_SESSION_MASKED;
-        cpu->mask_due = 1;
+        cpu->meter.mask_due = 1;
     }
 }
 
@@ -179,7 +180,7 @@ static UPMU_APART void report(struct upmu_session *session, uint32_t events, con
 
 void upmu_pmi_emit(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, bool deferred)
 {
-    uint64_t now_ns = upmu_cpu_now(cpu);
+    uint64_t now_ns = upmu_meter_now(&cpu->meter);
 
     report(session, events, deferred ? &cpu->deferred_frame : NULL, &now_ns);
 }
@@ -191,7 +192,7 @@ static void defer(struct pass *pass, unsigned counter)
     pass->closed |= UPMU_BIT32(counter);
     if (pass->frame)
         cpu->deferred_frame = *pass->frame;
-    cpu->deferred |= UPMU_BIT32(counter);
+    cpu->meter.deferred |= UPMU_BIT32(counter);
 }
 
 /* Too many overflows, or whole periods lost again and again: sample no more until a poll. */
@@ -203,7 +204,7 @@ static UPMU_APART void throttle(struct pass *pass, struct upmu_tally *tally, boo
     }
     if (lost)
         tally->storm = (uint16_t)(tally->storm + THROTTLE_LOSS);
-    else if (port_has_clock(pass->cpu->machine->port))
+    else if (port_has_clock(pass->cpu->meter.machine->port))
         tally->storm++;
     else
         tally->storm = 0;
@@ -217,7 +218,7 @@ static UPMU_APART void throttle(struct pass *pass, struct upmu_tally *tally, boo
 static UPMU_INSIDE bool load_upper(struct upmu_cpu *cpu, const struct upmu_tally *tally)
 {
     return !upmu_tally_is_wide(tally) ||
-           upmu_bank_write(&cpu->bank, tally->slot[UPMU_SECOND_SLOT], UPMU_WIDE_LOAD);
+           upmu_bank_write(&cpu->meter.bank, tally->slot[UPMU_SECOND_SLOT], UPMU_WIDE_LOAD);
 }
 
 /* A sampling counter that is closed and has passed zero. */
@@ -228,15 +229,15 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
 
     tally->sequence += 1u;
     UPMU_BARRIER();
-    upmu_count_fold(cpu, tally, counter, value);
+    upmu_count_fold(&cpu->meter, tally, counter, value);
     if (upmu_count_due(tally)) {
         pass->due |= UPMU_BIT32(counter);
         cpu->adapts |= UPMU_BIT32(counter);
         throttle(pass, tally, tally->lost != lost);
     }
     /* (What a poll had noted is served: a replay would only close it once more.) */
-    cpu->deferred &= ~UPMU_BIT32(counter);
-    if (!load_upper(cpu, tally) || !upmu_run_begin_at(cpu, tally, pass->now_ns))
+    cpu->meter.deferred &= ~UPMU_BIT32(counter);
+    if (!load_upper(cpu, tally) || !upmu_run_begin_at(&cpu->meter, tally, pass->now_ns))
         pass->failed |= UPMU_BIT32(counter);
     UPMU_BARRIER();
     tally->sequence += 1u;
@@ -247,43 +248,43 @@ static void open_again(struct pass *pass, uint32_t counters)
 {
     struct upmu_cpu *cpu = pass->cpu;
 
-    if (upmu_bank_handler_open(&cpu->bank, counters, pass->closed) ||
-        upmu_bank_handler_open(&cpu->bank, counters, pass->closed))
+    if (upmu_bank_handler_open(&cpu->meter.bank, counters, pass->closed) ||
+        upmu_bank_handler_open(&cpu->meter.bank, counters, pass->closed))
         return;
     pass->failed |= counters;
     for (uint32_t rest = counters; rest; rest &= rest - 1u)
-        if (cpu->tally[upmu_bits_lowest(rest)])
-            cpu->tally[upmu_bits_lowest(rest)]->hole = true;
+        if (cpu->meter.tally[upmu_bits_lowest(rest)])
+            cpu->meter.tally[upmu_bits_lowest(rest)]->hole = true;
 }
 
 /* Without a common gate only what overflowed is closed, and read again then, unless it stands still anyway. */
 static bool close_alone(struct upmu_cpu *cpu, unsigned counter, uint64_t *value)
 {
-    return upmu_bank_handler_close(&cpu->bank, UPMU_BIT32(counter)) &&
-           upmu_bank_read(&cpu->bank, counter, value);
+    return upmu_bank_handler_close(&cpu->meter.bank, UPMU_BIT32(counter)) &&
+           upmu_bank_read(&cpu->meter.bank, counter, value);
 }
 
 static void look_at_counter(struct pass *pass, unsigned counter)
 {
     struct upmu_cpu *cpu = pass->cpu;
-    struct upmu_tally *tally = upmu_run_on(cpu, counter);
-    bool alone = !(cpu->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL);
+    struct upmu_tally *tally = upmu_run_on(&cpu->meter, counter);
+    bool alone = !(cpu->meter.pmu->capabilities & UPMU_PMU_GLOBAL_CTRL);
     uint64_t value;
 
     if (!tally)
         return;
-    alone = alone && !upmu_run_still(cpu, tally);
-    if (!upmu_bank_read(&cpu->bank, counter, &value)) {
+    alone = alone && !upmu_run_still(&cpu->meter, tally);
+    if (!upmu_bank_read(&cpu->meter.bank, counter, &value)) {
         pass->failed |= UPMU_BIT32(counter);
         return;
     }
     /* One that the local side has settled, and loads next, has no news either. */
-    if (!upmu_count_overflowed(cpu->pmu, counter, value) ||
-        (is_held(cpu, tally) && cpu->last_tag[counter] != tally->tag))
+    if (!upmu_count_overflowed(cpu->meter.pmu, counter, value) ||
+        (is_held(cpu, tally) && cpu->meter.last_tag[counter] != tally->tag))
         return;
     pass->passed |= UPMU_BIT32(counter);
     /* What waits for the local side was answered for by an earlier interrupt. */
-    pass->handled |= UPMU_BIT32(counter) & ~cpu->deferred;
+    pass->handled |= UPMU_BIT32(counter) & ~cpu->meter.deferred;
     if (alone && !close_alone(cpu, counter, &value))
         pass->failed |= UPMU_BIT32(counter);
     else if (is_held(cpu, tally))
@@ -298,33 +299,33 @@ static void look_at_counter(struct pass *pass, unsigned counter)
 static UPMU_INSIDE bool reload_upper(const struct pass *pass, const struct upmu_tally *tally)
 {
     struct upmu_cpu *cpu = pass->cpu;
-    uint32_t pair = tally->counters & ~cpu->quiet, kept = cpu->quiet | pass->closed;
+    uint32_t pair = tally->counters & ~cpu->meter.quiet, kept = cpu->meter.quiet | pass->closed;
     bool fine;
 
     if (!upmu_tally_is_wide(tally) || !pair)
         return load_upper(cpu, tally);
-    fine = upmu_bank_handler_close(&cpu->bank, pair | kept) && load_upper(cpu, tally);
-    return upmu_bank_handler_open(&cpu->bank, pair, kept) && fine;
+    fine = upmu_bank_handler_close(&cpu->meter.bank, pair | kept) && load_upper(cpu, tally);
+    return upmu_bank_handler_open(&cpu->meter.bank, pair, kept) && fine;
 }
 
 /* A counter that only counts has wrapped: fold it, so that the next wrap is told apart. */
 static void fold_wrapped(struct pass *pass, unsigned counter)
 {
     struct upmu_cpu *cpu = pass->cpu;
-    struct upmu_tally *tally = upmu_run_on(cpu, counter);
+    struct upmu_tally *tally = upmu_run_on(&cpu->meter, counter);
     uint64_t value;
 
     if (!tally || is_held(cpu, tally) ||
-        !upmu_bank_read(&cpu->bank, counter, &value))
+        !upmu_bank_read(&cpu->meter.bank, counter, &value))
         return;
     tally->sequence += 1u;
     UPMU_BARRIER();
     if (!reload_upper(pass, tally))
         tally->hole = true;
-    if (upmu_count_turned(cpu->pmu, tally, counter, value, pass->now_ns))
-        tally->total += UINT64_C(1) << cpu->pmu->counter[counter].width;
+    if (upmu_count_turned(cpu->meter.pmu, tally, counter, value, pass->now_ns))
+        tally->total += UINT64_C(1) << cpu->meter.pmu->counter[counter].width;
     tally->turned = upmu_count_stamp(pass->now_ns);
-    upmu_count_fold(cpu, tally, counter, value);
+    upmu_count_fold(&cpu->meter, tally, counter, value);
     UPMU_BARRIER();
     tally->sequence += 1u;
 }
@@ -335,12 +336,12 @@ static void emit_due(struct pass *pass)
     const struct upmu_cpu *cpu = pass->cpu;
 
     for (uint32_t rest = pass->due; rest;) {
-        struct upmu_session *session = cpu->of_tally[upmu_bits_lowest(rest)];
+        struct upmu_session *session = cpu->meter.of_tally[upmu_bits_lowest(rest)];
         uint32_t events = 0;
 
         for (uint32_t same = rest; same; same &= same - 1u)
-            if (cpu->of_tally[upmu_bits_lowest(same)] == session) {
-                events |= UPMU_BIT32(cpu->tally[upmu_bits_lowest(same)]->index);
+            if (cpu->meter.of_tally[upmu_bits_lowest(same)] == session) {
+                events |= UPMU_BIT32(cpu->meter.tally[upmu_bits_lowest(same)]->index);
                 rest &= ~(same & (~same + 1u));
             }
         report(session, events, pass->frame, &pass->now_ns);
@@ -354,14 +355,14 @@ static bool relieve(struct pass *pass, struct upmu_session *session, bool closed
 
     if (!UPMU_SETS || session->switch_due != SWITCH_FRESH)
         return false;
-    if (closed && !cpu->busy && upmu_sets_relieve(cpu, session)) {
-        upmu_sets_put_on(cpu, session);
-        if (!(cpu->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL))
+    if (closed && !cpu->meter.busy && upmu_sets_relieve(&cpu->meter, session)) {
+        upmu_sets_put_on(&cpu->meter, session);
+        if (!(cpu->meter.pmu->capabilities & UPMU_PMU_GLOBAL_CTRL))
             open_again(pass, session->counters);
         return true;
     }
     session->switch_due = 1;
-    port_request_tick(cpu->machine->port);
+    port_request_tick(cpu->meter.machine->port);
     return false;
 }
 
@@ -370,15 +371,17 @@ static void keep_masked(struct pass *pass)
 {
     struct upmu_cpu *cpu = pass->cpu;
 
-    for (struct upmu_session *session = cpu->mask_due ? cpu->sessions : NULL; session; session = session->next) {
-        uint32_t masked = session->counters & ~cpu->staying;
+    for (struct upmu_session *session = cpu->meter.mask_due ? cpu->meter.sessions : NULL; session;
+         session = session->next) {
+        uint32_t masked = session->counters & ~cpu->meter.staying;
         bool closed = true;
 
         /* (What a stop found due waits for the next start: others may have its counters.) */
         if (!session->full && !(session->switch_due && session->state == UPMU_SESSION_RUNNING))
             continue;
-        if (!(cpu->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL))
-            closed = upmu_bank_handler_close(&cpu->bank, masked) || upmu_bank_handler_close(&cpu->bank, masked);
+        if (!(cpu->meter.pmu->capabilities & UPMU_PMU_GLOBAL_CTRL))
+            closed =
+                upmu_bank_handler_close(&cpu->meter.bank, masked) || upmu_bank_handler_close(&cpu->meter.bank, masked);
         if (!relieve(pass, session, closed))
             pass->closed |= masked;
     }
@@ -391,7 +394,7 @@ static bool is_expected(struct upmu_cpu *cpu, uint64_t now_ns)
 
     if (!expected)
         return false;
-    if (!port_has_clock(cpu->bank.port))
+    if (!port_has_clock(cpu->meter.bank.port))
         cpu->expected = expected - 1u;
     else if (expected - upmu_count_stamp(now_ns) - 1u > UPMU_LATEST_STAMPS)
         cpu->expected = expected = 0;
@@ -402,17 +405,17 @@ static bool is_expected(struct upmu_cpu *cpu, uint64_t now_ns)
 static UPMU_APART uint32_t find_hidden(struct pass *pass)
 {
     struct upmu_cpu *cpu = pass->cpu;
-    uint32_t wrapped = 0, rest = cpu->running & ~cpu->sampling & ~UPMU_METRIC_COUNTERS;
+    uint32_t wrapped = 0, rest = cpu->meter.running & ~cpu->meter.sampling & ~UPMU_METRIC_COUNTERS;
 
-    for (; rest && (cpu->pmu->capabilities & UPMU_PMU_STATUS); rest &= rest - 1u) {
+    for (; rest && (cpu->meter.pmu->capabilities & UPMU_PMU_STATUS); rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
-        const struct upmu_tally *tally = upmu_run_on(cpu, counter);
+        const struct upmu_tally *tally = upmu_run_on(&cpu->meter, counter);
         uint64_t value;
 
         if (!tally || tally->falls)
             continue;
         /* (The local side may be about to store the base, or a fault kept it from that: only perhaps.) */
-        if (!upmu_bank_read(&cpu->bank, counter, &value))
+        if (!upmu_bank_read(&cpu->meter.bank, counter, &value))
             pass->expected = true;
         else if (value >= tally->base)
             continue;
@@ -426,10 +429,10 @@ static UPMU_APART uint32_t find_hidden(struct pass *pass)
 
 static void rearm(struct upmu_cpu *cpu)
 {
-    if (!port_has_pmi(cpu->machine->port))
+    if (!port_has_pmi(cpu->meter.machine->port))
         return;
-    cpu->bank.counted->rearms++;
-    port_pmi_rearm(cpu->machine->port);
+    cpu->meter.bank.counted->rearms++;
+    port_pmi_rearm(cpu->meter.machine->port);
 }
 
 /*
@@ -438,28 +441,28 @@ static void rearm(struct upmu_cpu *cpu)
  */
 static bool is_stray(struct upmu_cpu *cpu, unsigned counter)
 {
-    const struct upmu_counter *where = &cpu->pmu->counter[counter];
-    const struct upmu_register_class *class = upmu_register_class_of(cpu->pmu, where->gate_row);
+    const struct upmu_counter *where = &cpu->meter.pmu->counter[counter];
+    const struct upmu_register_class *class = upmu_register_class_of(cpu->meter.pmu, where->gate_row);
     bool left_open =
-        upmu_bank_knows(&cpu->bank, where->gate_row) && upmu_bank_open(&cpu->bank, UPMU_BIT32(counter));
+        upmu_bank_knows(&cpu->meter.bank, where->gate_row) && upmu_bank_open(&cpu->meter.bank, UPMU_BIT32(counter));
     uint64_t value;
 
-    return !upmu_bank_look(&cpu->bank, where->gate_row, &value) || (value & class->hardware) ||
+    return !upmu_bank_look(&cpu->meter.bank, where->gate_row, &value) || (value & class->hardware) ||
            (!left_open && (value & class->interrupt) && (value >> where->gate_bit & 1u));
 }
 
 /* Close a counter that does not run; false: another CPU has it. */
 static bool close_stray(struct upmu_cpu *cpu, unsigned counter)
 {
-    struct upmu_domain *domain = upmu_cpu_domain(cpu);
-    bool claim = domain && !upmu_domain_holds(&domain->claim[UPMU_DOMAIN_COUNTER(counter)], cpu->domain_slot);
+    struct upmu_domain *domain = upmu_meter_domain(&cpu->meter);
+    bool claim = domain && !upmu_domain_holds(&domain->claim[UPMU_DOMAIN_COUNTER(counter)], cpu->meter.domain_slot);
 
-    if (claim && upmu_domain_claim(domain, cpu->domain_slot, UPMU_DOMAIN_COUNTER(counter), 0) == UPMU_CLAIM_LOST)
+    if (claim && upmu_domain_claim(domain, cpu->meter.domain_slot, UPMU_DOMAIN_COUNTER(counter), 0) == UPMU_CLAIM_LOST)
         return false;
     /* To what the shadow says: idle if that is unknown.  The local side learns from its next claim. */
-    (void)upmu_bank_handler_open(&cpu->bank, UPMU_BIT32(counter), 0);
+    (void)upmu_bank_handler_open(&cpu->meter.bank, UPMU_BIT32(counter), 0);
     if (claim)
-        upmu_domain_release(domain, cpu->domain_slot, UPMU_DOMAIN_COUNTER(counter));
+        upmu_domain_release(domain, cpu->meter.domain_slot, UPMU_DOMAIN_COUNTER(counter));
     return true;
 }
 
@@ -471,21 +474,21 @@ static bool close_stray(struct upmu_cpu *cpu, unsigned counter)
 static void close_strays(struct pass *pass)
 {
     struct upmu_cpu *cpu = pass->cpu;
-    struct upmu_domain *domain = upmu_cpu_domain(cpu);
-    uint32_t strays = cpu->used;
+    struct upmu_domain *domain = upmu_meter_domain(&cpu->meter);
+    uint32_t strays = cpu->meter.used;
 
     /* Another CPU may have left with a counter that it could not close. */
     if (domain)
         strays |= __atomic_load_n(&domain->used, __ATOMIC_RELAXED);
-    strays &= ~(cpu->running | cpu->firmware | cpu->watchdog | cpu->foreign);
+    strays &= ~(cpu->meter.running | cpu->meter.firmware | cpu->meter.watchdog | cpu->meter.foreign);
     for (uint32_t rest = strays; rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
 
         /* The local side may be about to write what it knows already. */
-        if ((cpu->busy || !upmu_bank_knows(&cpu->bank, cpu->pmu->counter[counter].select_row) ||
-             (domain && !upmu_domain_keeps(&domain->claim[UPMU_DOMAIN_COUNTER(counter)], cpu->domain_slot))) &&
+        if ((cpu->meter.busy || !upmu_bank_knows(&cpu->meter.bank, cpu->meter.pmu->counter[counter].select_row) ||
+             (domain && !upmu_domain_keeps(&domain->claim[UPMU_DOMAIN_COUNTER(counter)], cpu->meter.domain_slot))) &&
             is_stray(cpu, counter) && close_stray(cpu, counter)) {
-            upmu_cpu_expect(cpu, 1, pass->now_ns);
+            upmu_meter_expect(&cpu->meter, 1, pass->now_ns);
             pass->expected = true;
         }
     }
@@ -498,13 +501,13 @@ static void close_strays(struct pass *pass)
 static UPMU_APART void acknowledge(const struct pass *pass, uint32_t flagged)
 {
     struct upmu_cpu *cpu = pass->cpu;
-    const struct upmu_pmu *pmu = cpu->pmu;
+    const struct upmu_pmu *pmu = cpu->meter.pmu;
 
     flagged |= pass->passed;
     if (!flagged && pass->expected)
-        flagged = cpu->flagged & ~(cpu->running | cpu->watchdog);
+        flagged = cpu->meter.flagged & ~(cpu->meter.running | cpu->meter.watchdog);
     if (flagged && pmu->ack_row != UPMU_NO_ROW)
-        (void)upmu_bank_command(&cpu->bank, pmu->ack_row, pmu->backend->acknowledge(pmu, flagged));
+        (void)upmu_bank_command(&cpu->meter.bank, pmu->ack_row, pmu->backend->acknowledge(pmu, flagged));
 }
 
 /*
@@ -514,15 +517,16 @@ static UPMU_APART void acknowledge(const struct pass *pass, uint32_t flagged)
 static inline bool take_ordinary(struct pass *pass, unsigned counter, struct upmu_tally *tally, uint64_t value)
 {
     struct upmu_cpu *cpu = pass->cpu;
-    const struct upmu_counter *where = &cpu->pmu->counter[counter];
-    uint64_t total = tally->total + ((value - tally->base) & cpu->counter_mask), due = tally->due + tally->period, load;
+    const struct upmu_counter *where = &cpu->meter.pmu->counter[counter];
+    uint64_t total = tally->total + ((value - tally->base) & cpu->meter.counter_mask);
+    uint64_t due = tally->due + tally->period, load;
 
     if (!tally->ordinary || tally->throttled || tally->to_switch || total < tally->due || total >= due ||
-        due - total < cpu->pmu->min_period || (due - total) >> (where->write_bits - 1u) ||
+        due - total < cpu->meter.pmu->min_period || (due - total) >> (where->write_bits - 1u) ||
         pass->now_ns - cpu->window_start_ns >= THROTTLE_WINDOW_NS || tally->storm >= THROTTLE_OVERFLOWS - 1u ||
-        tally->reset != tally->period || !port_has_clock(cpu->machine->port))
+        tally->reset != tally->period || !port_has_clock(cpu->meter.machine->port))
         return false;
-    load = (total - due) & cpu->counter_mask;
+    load = (total - due) & cpu->meter.counter_mask;
     tally->sequence += 1u;
     UPMU_BARRIER();
     tally->total = total;
@@ -531,12 +535,12 @@ static inline bool take_ordinary(struct pass *pass, unsigned counter, struct upm
     tally->overflows++;
     tally->storm++;
     pass->due |= UPMU_BIT32(counter);
-    cpu->seen_counting = 1;
-    cpu->deferred &= ~UPMU_BIT32(counter);
-    if (upmu_bank_handler_put(&cpu->bank, where, load)) {
+    cpu->meter.seen_counting = 1;
+    cpu->meter.deferred &= ~UPMU_BIT32(counter);
+    if (upmu_bank_handler_put(&cpu->meter.bank, where, load)) {
         tally->base = load;
         tally->turned = upmu_count_stamp(pass->now_ns);
-        cpu->last_tag[counter] = tally->tag;
+        cpu->meter.last_tag[counter] = tally->tag;
     } else {
         tally->base = value;
         pass->failed |= UPMU_BIT32(counter);
@@ -554,26 +558,26 @@ static inline bool take_ordinary(struct pass *pass, unsigned counter, struct upm
 static UPMU_APART unsigned look_at_next(struct pass *pass, uint32_t *rest)
 {
     struct upmu_cpu *cpu = pass->cpu;
-    struct upmu_bank *bank = &cpu->bank;
-    uint64_t top = cpu->counter_mask ^ cpu->counter_mask >> 1, value;
+    struct upmu_bank *bank = &cpu->meter.bank;
+    uint64_t top = cpu->meter.counter_mask ^ cpu->meter.counter_mask >> 1, value;
 
     while (*rest) {
         unsigned counter = upmu_bits_lowest(*rest);
-        struct upmu_tally *tally = cpu->tally[counter];
+        struct upmu_tally *tally = cpu->meter.tally[counter];
 
         *rest &= *rest - 1u;
         bank->handler_accesses.rdpmcs++;
-        if (__builtin_expect(!port_rdpmc(bank->port, cpu->pmu->counter[counter].rdpmc, &value), 0)) {
+        if (__builtin_expect(!port_rdpmc(bank->port, cpu->meter.pmu->counter[counter].rdpmc, &value), 0)) {
             bank->no_rdpmc = true;
             *rest |= UPMU_BIT32(counter);
             return UPMU_COUNTERS;
         }
         if (__builtin_expect((value & top) != 0, 1) || !tally || tally->counter != counter ||
-            (is_held(cpu, tally) && cpu->last_tag[counter] != tally->tag))
+            (is_held(cpu, tally) && cpu->meter.last_tag[counter] != tally->tag))
             continue;
         pass->passed |= UPMU_BIT32(counter);
-        pass->handled |= UPMU_BIT32(counter) & ~cpu->deferred;
-        cpu->looked_at = value & cpu->counter_mask;
+        pass->handled |= UPMU_BIT32(counter) & ~cpu->meter.deferred;
+        cpu->looked_at = value & cpu->meter.counter_mask;
         if (is_held(cpu, tally))
             defer(pass, counter);
         else if (!take_ordinary(pass, counter, tally, cpu->looked_at))
@@ -588,15 +592,15 @@ static inline uint32_t look_quickly(struct pass *pass, uint32_t counters)
     struct upmu_cpu *cpu = pass->cpu;
     unsigned counter;
 
-    while (!cpu->bank.no_rdpmc && port_has_rdpmc(cpu->bank.port) &&
+    while (!cpu->meter.bank.no_rdpmc && port_has_rdpmc(cpu->meter.bank.port) &&
            (counter = look_at_next(pass, &counters)) != UPMU_COUNTERS)
-        take_overflow(pass, counter, cpu->tally[counter], cpu->looked_at);
+        take_overflow(pass, counter, cpu->meter.tally[counter], cpu->looked_at);
     return counters;
 }
 
 static bool disable(struct pass *pass, uint32_t counters)
 {
-    struct upmu_bank *bank = &pass->cpu->bank;
+    struct upmu_bank *bank = &pass->cpu->meter.bank;
 
     return upmu_bank_handler_close(bank, counters) || upmu_bank_handler_close(bank, counters);
 }
@@ -604,7 +608,7 @@ static bool disable(struct pass *pass, uint32_t counters)
 /* Enable what runs but for some bits; a fault is answered by a second attempt. */
 static inline bool write_enable(struct pass *pass, uint64_t stop)
 {
-    struct upmu_bank *bank = &pass->cpu->bank;
+    struct upmu_bank *bank = &pass->cpu->meter.bank;
 
     return upmu_bank_handler_enable(bank, stop) || upmu_bank_handler_enable(bank, stop);
 }
@@ -612,24 +616,24 @@ static inline bool write_enable(struct pass *pass, uint64_t stop)
 static enum upmu_pmi handle(struct pass *pass)
 {
     struct upmu_cpu *cpu = pass->cpu;
-    const struct upmu_pmu *pmu = cpu->pmu;
-    uint32_t quiet = pmu->capabilities & UPMU_PMU_GLOBAL_CTRL ? cpu->quiet : 0;
-    uint32_t mine = ~(cpu->firmware | cpu->watchdog | cpu->foreign);
+    const struct upmu_pmu *pmu = cpu->meter.pmu;
+    uint32_t quiet = pmu->capabilities & UPMU_PMU_GLOBAL_CTRL ? cpu->meter.quiet : 0;
+    uint32_t mine = ~(cpu->meter.firmware | cpu->meter.watchdog | cpu->meter.foreign);
     uint32_t flagged = 0, look, found;
     uint64_t status = 0;
-    bool quick = cpu->straight && !cpu->bank.others;
+    bool quick = cpu->meter.straight && !cpu->meter.bank.others;
 
-    if (quiet && !(quick ? write_enable(pass, cpu->stop_bits) : disable(pass, quiet)))
-        pass->failed = cpu->sampling;
+    if (quiet && !(quick ? write_enable(pass, cpu->meter.stop_bits) : disable(pass, quiet)))
+        pass->failed = cpu->meter.sampling;
     if (!upmu_pmu_is(pmu, UPMU_PMU_REARM_LAST))
         rearm(cpu);
     if (pmu->status_row != UPMU_NO_ROW) {
         /* (What it would have said is not known.) */
-        pass->expected = !upmu_bank_look(&cpu->bank, pmu->status_row, &status);
+        pass->expected = !upmu_bank_look(&cpu->meter.bank, pmu->status_row, &status);
         if (status)
             flagged = pmu->backend->overflowed(pmu, status) & mine;
     }
-    look = cpu->sampling & ~pass->failed;
+    look = cpu->meter.sampling & ~pass->failed;
     if (quick)
         look = look_quickly(pass, look);
     for (uint32_t rest = look; rest; rest &= rest - 1u)
@@ -639,11 +643,11 @@ static enum upmu_pmi handle(struct pass *pass)
         if (!pass->expected)
             flagged = find_hidden(pass);
     }
-    for (uint32_t rest = flagged & cpu->running & ~cpu->sampling; rest; rest &= rest - 1u)
+    for (uint32_t rest = flagged & cpu->meter.running & ~cpu->meter.sampling; rest; rest &= rest - 1u)
         fold_wrapped(pass, upmu_bits_lowest(rest));
     for (uint32_t rest = cpu->adapts; rest; rest &= rest - 1u)
-        upmu_count_adapt(cpu->tally[upmu_bits_lowest(rest)],
-                         upmu_session_clock(cpu->of_tally[upmu_bits_lowest(rest)], pass->now_ns));
+        upmu_count_adapt(cpu->meter.tally[upmu_bits_lowest(rest)],
+                         upmu_session_clock(cpu->meter.of_tally[upmu_bits_lowest(rest)], pass->now_ns));
     cpu->adapts = 0;
     if (pass->due)
         emit_due(pass);
@@ -652,16 +656,16 @@ static enum upmu_pmi handle(struct pass *pass)
     if (UPMU_USER_PAGES && cpu->pages)
         upmu_user_pages_loaded(cpu);
     if (quiet && !(quick && write_enable(pass, upmu_enable_bits(pass->closed))))
-        open_again(pass, quiet | cpu->quiet);
+        open_again(pass, quiet | cpu->meter.quiet);
     if (upmu_pmu_is(pmu, UPMU_PMU_REARM_LAST)) {
         if (!pass->handled)
             close_strays(pass);
         rearm(cpu);
     }
-    cpu->deferred |= pass->failed;
+    cpu->meter.deferred |= pass->failed;
     found = pass->passed | pass->failed | flagged;
     if (found | pass->samples) /* (This one may have been another source's.) */
-        upmu_cpu_expect(cpu, upmu_bits_count(found) + pass->samples, pass->now_ns);
+        upmu_meter_expect(&cpu->meter, upmu_bits_count(found) + pass->samples, pass->now_ns);
     if (!(pass->handled | flagged | pass->samples))
         return pass->expected ? UPMU_PMI_STALE : UPMU_PMI_NOT_OURS;
     cpu->interrupts++;
@@ -676,22 +680,23 @@ enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *fra
     if (!cpu)
         return UPMU_PMI_NOT_OURS;
     /* (Nothing is touched but the CPU and its port: what it belonged to may be gone.) */
-    if (!cpu->live)
-        return cpu->expected && is_expected(cpu, port_clock_ns(cpu->bank.port)) ? UPMU_PMI_STALE : UPMU_PMI_NOT_OURS;
-    if (cpu->in_handler)
+    if (!cpu->meter.live)
+        return cpu->expected && is_expected(cpu, port_clock_ns(cpu->meter.bank.port)) ? UPMU_PMI_STALE
+                                                                                      : UPMU_PMI_NOT_OURS;
+    if (cpu->meter.in_handler)
         return UPMU_PMI_STALE;
-    cpu->in_handler = 1;
-    cpu->bank.counted = &cpu->bank.handler_accesses;
+    cpu->meter.in_handler = 1;
+    cpu->meter.bank.counted = &cpu->meter.bank.handler_accesses;
     UPMU_BARRIER();
     memset(&pass, 0, sizeof pass);
     pass.cpu = cpu;
     pass.frame = frame;
-    pass.now_ns = upmu_cpu_now(cpu);
-    pass.samples = upmu_ibs_handle(cpu, frame);
+    pass.now_ns = upmu_meter_now(&cpu->meter);
+    pass.samples = upmu_ibs_handle(&cpu->meter, frame);
     result = handle(&pass);
     UPMU_BARRIER();
-    cpu->bank.counted = &cpu->bank.accesses;
-    cpu->in_handler = 0;
+    cpu->meter.bank.counted = &cpu->meter.bank.accesses;
+    cpu->meter.in_handler = 0;
     return result;
 }
 

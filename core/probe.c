@@ -30,26 +30,27 @@ static void built_in_loop(void *context)
 }
 
 /* An event that happens in every loop, on a general counter if one is free. */
-static UPMU_APART enum upmu_status add_loop_event(struct upmu_cpu *cpu, struct upmu_session *session, uint64_t period)
+static UPMU_APART enum upmu_status add_loop_event(struct upmu_meter *meter, struct upmu_session *session,
+                                                  uint64_t period)
 {
     struct upmu_sampling sampling = { .period = period };
     struct upmu_event event;
-    enum upmu_status status = upmu_event_raw(cpu->pmu, cpu->pmu->loop_config, 0, 0, &event);
+    enum upmu_status status = upmu_event_raw(meter->pmu, meter->pmu->loop_config, 0, 0, &event);
 
-    (void)!upmu_session_init(session, cpu->machine); /* it cannot fail */
+    (void)!upmu_session_init(session, meter->machine); /* it cannot fail */
     if (status != UPMU_OK)
         return status;
-    if (event.counters & cpu->pmu->general & ~(cpu->firmware | cpu->watchdog | cpu->foreign | cpu->running))
-        event.counters &= cpu->pmu->general;
+    if (event.counters & meter->pmu->general & ~(meter->firmware | meter->watchdog | meter->foreign | meter->running))
+        event.counters &= meter->pmu->general;
     return upmu_session_add_event(session, &event, &sampling);
 }
 
-static enum upmu_status open_session(struct upmu_cpu *cpu, struct upmu_session *session, uint64_t period)
+static enum upmu_status open_session(struct upmu_meter *meter, struct upmu_session *session, uint64_t period)
 {
-    enum upmu_status status = add_loop_event(cpu, session, period);
+    enum upmu_status status = add_loop_event(meter, session, period);
 
     if (status == UPMU_OK)
-        status = upmu_session_attach_cpu(session, cpu);
+        status = upmu_session_attach_cpu(session, meter->cpu);
     if (status == UPMU_OK)
         status = upmu_session_start(session);
     if (status != UPMU_OK && upmu_session_detach(session) != UPMU_OK)
@@ -57,11 +58,11 @@ static enum upmu_status open_session(struct upmu_cpu *cpu, struct upmu_session *
     return status;
 }
 
-static enum upmu_status run_loop(struct upmu_cpu *cpu, struct upmu_probe *probe, uint64_t period,
+static enum upmu_status run_loop(struct upmu_meter *meter, struct upmu_probe *probe, uint64_t period,
                                  uint64_t *out_counted)
 {
     struct upmu_session *session = &probe->session;
-    enum upmu_status status = open_session(cpu, session, period);
+    enum upmu_status status = open_session(meter, session, period);
 
     if (status != UPMU_OK)
         return status;
@@ -81,9 +82,9 @@ static enum upmu_status run_loop(struct upmu_cpu *cpu, struct upmu_probe *probe,
 }
 
 /* Does the call run on its CPU, and in no other call?  The session alone could be sent there; the loop could not. */
-static enum upmu_status check_here(struct upmu_cpu *cpu, void *unused)
+static enum upmu_status check_here(struct upmu_meter *meter, void *unused)
 {
-    (void)cpu;
+    (void)meter;
     (void)unused;
     return UPMU_OK;
 }
@@ -94,28 +95,29 @@ enum upmu_status upmu_cpu_probe(struct upmu_cpu *cpu, struct upmu_probe *probe)
     uint32_t interrupts;
     enum upmu_status status;
 
-    probe->verdict = cpu->pmu ? UPMU_VERDICT_UNKNOWN : UPMU_VERDICT_ABSENT;
+    probe->verdict = cpu->meter.pmu ? UPMU_VERDICT_UNKNOWN : UPMU_VERDICT_ABSENT;
     probe->counter = UPMU_NO_COUNTER;
     probe->counted = 0;
-    if (!cpu->pmu)
+    if (!cpu->meter.pmu)
         return UPMU_OK;
-    if ((cpu->pmu->capabilities & UPMU_PMU_HYPERVISOR) && !cpu->machine->port->msr_faults_are_safe && !probe->force)
+    if ((cpu->meter.pmu->capabilities & UPMU_PMU_HYPERVISOR) && !cpu->meter.machine->port->msr_faults_are_safe &&
+        !probe->force)
         return UPMU_ERR_UNSUPPORTED;
-    if (!cpu->live) {
-        probe->verdict = cpu->ignores_writes ? UPMU_VERDICT_IGNORES_WRITES : UPMU_VERDICT_ABSENT;
+    if (!cpu->meter.live) {
+        probe->verdict = cpu->meter.ignores_writes ? UPMU_VERDICT_IGNORES_WRITES : UPMU_VERDICT_ABSENT;
         return UPMU_OK;
     }
-    status = upmu_local_run(cpu, check_here, NULL);
+    status = upmu_local_run(&cpu->meter, check_here, NULL);
     if (status == UPMU_OK)
-        status = run_loop(cpu, probe, 0, &counted);
+        status = run_loop(&cpu->meter, probe, 0, &counted);
     if (status != UPMU_OK)
         return status;
     probe->counted = counted;
     probe->verdict = counted ? UPMU_VERDICT_COUNTS : UPMU_VERDICT_COUNTS_NOTHING;
-    if (counted < 64 || !port_has_pmi(cpu->machine->port))
+    if (counted < 64 || !port_has_pmi(cpu->meter.machine->port))
         return UPMU_OK;
     interrupts = cpu->interrupts;
-    status = run_loop(cpu, probe, counted >> 1, &counted);
+    status = run_loop(&cpu->meter, probe, counted >> 1, &counted);
     if (status == UPMU_OK && cpu->interrupts != interrupts)
         probe->verdict = UPMU_VERDICT_INTERRUPTS;
     return status;

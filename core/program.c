@@ -82,13 +82,13 @@ static bool compile_rank(const struct upmu_pmu *pmu, struct upmu_set *set, const
 }
 
 /* What is known of the events without looking at each of them. */
-static void sum_up(const struct upmu_cpu *cpu, struct upmu_set *set)
+static void sum_up(const struct upmu_meter *meter, struct upmu_set *set)
 {
     struct upmu_program *program = &set->program;
 
     program->counting = 0;
     program->sampling = 0;
-    program->flags = cpu->straight ? UPMU_PROGRAM_FREE : 0;
+    program->flags = meter->straight ? UPMU_PROGRAM_FREE : 0;
     for UPMU_TALLIES(tally, set) {
         if (upmu_tally_samples(tally))
             program->sampling |= tally->counters;
@@ -105,7 +105,7 @@ static void sum_up(const struct upmu_cpu *cpu, struct upmu_set *set)
     }
 }
 
-void upmu_program_compile(struct upmu_cpu *cpu, struct upmu_set *set, const struct upmu_image *image)
+void upmu_program_compile(struct upmu_meter *meter, struct upmu_set *set, const struct upmu_image *image)
 {
     struct upmu_program *program = &set->program;
 
@@ -115,40 +115,40 @@ void upmu_program_compile(struct upmu_cpu *cpu, struct upmu_set *set, const stru
     if (image->prelude || image->overfull || !set->placed_class || !upmu_set_is_plain(set))
         return;
     for (unsigned rank = 0; rank < 8; rank++)
-        if (!compile_rank(cpu->pmu, set, image, rank))
+        if (!compile_rank(meter->pmu, set, image, rank))
             return;
-    sum_up(cpu, set);
+    sum_up(meter, set);
     program->kind = set->placed_class;
     program->placement = upmu_schedule_stamp(set);
 }
 
-static UPMU_APART void compile_on_stack(struct upmu_cpu *cpu, struct upmu_set *set)
+static UPMU_APART void compile_on_stack(struct upmu_meter *meter, struct upmu_set *set)
 {
     struct upmu_image image;
 
-    upmu_run_image(cpu, set, &image);
-    upmu_program_compile(cpu, set, &image);
+    upmu_run_image(meter, set, &image);
+    upmu_program_compile(meter, set, &image);
 }
 
-bool upmu_program_ready(struct upmu_cpu *cpu, struct upmu_set *set)
+bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set)
 {
-    if (!set->program.placement && cpu->work) {
-        upmu_run_image(cpu, set, upmu_cpu_image(cpu));
-        upmu_program_compile(cpu, set, upmu_cpu_image(cpu));
+    if (!set->program.placement && meter->work) {
+        upmu_run_image(meter, set, upmu_meter_image(meter));
+        upmu_program_compile(meter, set, upmu_meter_image(meter));
     } else if (!set->program.placement) {
-        compile_on_stack(cpu, set);
+        compile_on_stack(meter, set);
     }
     return set->program.placement != 0;
 }
 
-bool upmu_program_fits(const struct upmu_cpu *cpu, const struct upmu_set *set, uint64_t corunners)
+bool upmu_program_fits(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t corunners)
 {
     const struct upmu_program *program = &set->program;
 
-    return program->placement && set->counters && program->kind == cpu->kind &&
-           !(set->counters & upmu_cpu_blocked(cpu)) &&
+    return program->placement && set->counters && program->kind == meter->kind &&
+           !(set->counters & upmu_meter_blocked(meter)) &&
            ((program->flags & UPMU_PROGRAM_FREE) ||
-            (set->placed_beside == corunners && set->placed_blocked == upmu_cpu_blocked(cpu)));
+            (set->placed_beside == corunners && set->placed_blocked == upmu_meter_blocked(meter)));
 }
 
 #endif

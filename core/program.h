@@ -17,19 +17,19 @@
 #if UPMU_THREADS
 
 /* Compile a placement from its image; one that needs more than writes of registers is not compiled. */
-void upmu_program_compile(struct upmu_cpu *cpu, struct upmu_set *set, const struct upmu_image *image);
+void upmu_program_compile(struct upmu_meter *meter, struct upmu_set *set, const struct upmu_image *image);
 
 /* Compile it now if it is not; false: it cannot be. */
-bool upmu_program_ready(struct upmu_cpu *cpu, struct upmu_set *set);
+bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set);
 
 /* Is a set's program that of its placement, on such a CPU, and good beside these co-runners? */
-bool upmu_program_fits(const struct upmu_cpu *cpu, const struct upmu_set *set, uint64_t corunners);
+bool upmu_program_fits(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t corunners);
 
 #else
 
-static inline void upmu_program_compile(struct upmu_cpu *cpu, struct upmu_set *set, const struct upmu_image *image)
+static inline void upmu_program_compile(struct upmu_meter *meter, struct upmu_set *set, const struct upmu_image *image)
 {
-    (void)cpu;
+    (void)meter;
     (void)set;
     (void)image;
 }

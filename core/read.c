@@ -38,7 +38,7 @@ static void grade(const struct upmu_session *session, const struct upmu_set *set
         (void)set;
         count->error = count->value - count->raw;
 #endif
-    } else if (!count->raw && !(session->cpu ? session->cpu->seen_counting : session->set.proven)) {
+    } else if (!count->raw && !(session->meter ? session->meter->seen_counting : session->set.proven)) {
         count->quality = UPMU_QUALITY_UNPROVEN;
     }
 }
@@ -56,11 +56,11 @@ static void grade_metric(const struct upmu_tally *tally, struct upmu_count *coun
 }
 
 /* Reading metrics ends their window, which is a local call. */
-static enum upmu_status read_metrics(struct upmu_cpu *cpu, void *argument)
+static enum upmu_status read_metrics(struct upmu_meter *meter, void *argument)
 {
     struct upmu_session *session = argument;
 
-    return upmu_session_holds(session) ? upmu_metrics_update(cpu, session) : UPMU_OK;
+    return upmu_session_holds(session) ? upmu_metrics_update(meter, session) : UPMU_OK;
 }
 
 #endif
@@ -77,8 +77,8 @@ struct remote_read {
 static bool read_one(struct upmu_session *session, struct upmu_set *set, unsigned i, struct upmu_count *count)
 {
     struct upmu_tally *tally = &set->tally[i];
-    struct upmu_cpu *cpu = session->cpu;
-    bool holds = cpu && set == upmu_active(session) && upmu_session_holds(session);
+    struct upmu_meter *meter = session->meter;
+    bool holds = meter && set == upmu_active(session) && upmu_session_holds(session);
     uint64_t missed_ns = upmu_session_missed(session, set, upmu_machine_clock_ns(session->machine), &count->enabled_ns);
 
     if (UPMU_THREADS)
@@ -90,16 +90,16 @@ static bool read_one(struct upmu_session *session, struct upmu_set *set, unsigne
     if (holds && !upmu_tally_is_metric(tally)) {
         uint64_t value, delta;
 
-        if (!upmu_run_value(cpu, tally, &value))
+        if (!upmu_run_value(meter, tally, &value))
             return false;
-        delta = upmu_count_delta(cpu->pmu, tally, tally->counter, value - tally->base);
+        delta = upmu_count_delta(meter->pmu, tally, tally->counter, value - tally->base);
         if (delta)
-            cpu->seen_counting = 1;
+            meter->seen_counting = 1;
         count->raw += delta;
     }
     count->left = upmu_tally_samples(tally) && tally->due > count->raw ? tally->due - count->raw : 0;
-    if (UPMU_SAMPLING && (set->sampling[i].flags & UPMU_SAMPLING_WRAP) && tally->counter < UPMU_COUNTERS && cpu)
-        count->raw &= upmu_bits_ones(cpu->pmu->counter[tally->counter].width);
+    if (UPMU_SAMPLING && (set->sampling[i].flags & UPMU_SAMPLING_WRAP) && tally->counter < UPMU_COUNTERS && meter)
+        count->raw &= upmu_bits_ones(meter->pmu->counter[tally->counter].width);
     grade(session, set, tally, missed_ns + tally->gap_ns, count);
 #if UPMU_METRICS
     grade_metric(tally, count);
@@ -111,12 +111,12 @@ static bool read_one(struct upmu_session *session, struct upmu_set *set, unsigne
  * Its thread may have gone to another CPU meanwhile.  Of one that waits the enabled time runs, and
  * its CPU may be adding to it.
  */
-static bool is_here(const struct upmu_session *session, const struct upmu_cpu *cpu)
+static bool is_here(const struct upmu_session *session, const struct upmu_meter *meter)
 {
     const struct upmu_port *port = session->machine->port;
 
-    return !cpu || !(upmu_session_holds(session) || upmu_session_waits(session)) || !port_has_this_cpu(port) ||
-           port_this_cpu(port) == cpu;
+    return !meter || !(upmu_session_holds(session) || upmu_session_waits(session)) || !port_has_this_cpu(port) ||
+           port_this_cpu(port) == meter->cpu;
 }
 
 /* What is read while a switch changes the session, or a handler the tally, is read again. */
@@ -128,21 +128,21 @@ static void read_here(void *argument)
     remote->status = UPMU_OK;
 #if UPMU_METRICS
     if (upmu_session_holds(session) && remote->set == upmu_active(session) && upmu_session_has_metrics(session))
-        remote->status = upmu_local_run(session->cpu, read_metrics, session);
+        remote->status = upmu_local_run(session->meter, read_metrics, session);
 #endif
     for (unsigned i = 0, attempt = 0; remote->status == UPMU_OK && i < remote->count;) {
         const struct upmu_tally *tally = &remote->set->tally[remote->first + i];
         uint32_t before = UPMU_THREADS ? session->sequence : 0, sequence = tally->sequence;
-        const struct upmu_cpu *cpu = session->cpu;
+        const struct upmu_meter *meter = session->meter;
 
         UPMU_BARRIER();
-        if (UPMU_THREADS && !is_here(session, cpu))
+        if (UPMU_THREADS && !is_here(session, meter))
             remote->status = UPMU_ERR_WRONG_CPU;
         else if (!(before & 1u) && !read_one(session, remote->set, remote->first + i, &remote->counts[i]))
             remote->status = UPMU_ERR_PORT;
         UPMU_BARRIER();
         if (!(before & 1u) &&
-            (!UPMU_THREADS || (session->sequence == before && session->cpu == cpu)) && tally->sequence == sequence)
+            (!UPMU_THREADS || (session->sequence == before && session->meter == meter)) && tally->sequence == sequence)
             i++;
         else if (++attempt == READ_ATTEMPTS)
             remote->status = UPMU_ERR_BUSY;
@@ -158,22 +158,22 @@ static void read_here(void *argument)
 static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set *set, unsigned first,
                                    unsigned count, struct upmu_count *out)
 {
-    struct upmu_cpu *cpu = session->cpu;
+    struct upmu_meter *meter = session->meter;
     const struct upmu_port *port = session->machine->port;
     uint64_t now_ns, enabled_ns, missed_ns, mask, seen = 0;
     uint32_t before = session->sequence;
 
     UPMU_BARRIER();
-    if (!cpu || !cpu->straight || (before & 1u) || session->state != UPMU_SESSION_RUNNING ||
+    if (!meter || !meter->straight || (before & 1u) || session->state != UPMU_SESSION_RUNNING ||
         set != upmu_active(session) || session->full || !set->program.placement ||
-        (set->program.flags & (UPMU_PROGRAM_WRAPS | UPMU_PROGRAM_FALLS)) || cpu->bank.no_rdpmc ||
-        !port_has_rdpmc(port) || (port_has_this_cpu(port) && port_this_cpu(port) != cpu))
+        (set->program.flags & (UPMU_PROGRAM_WRAPS | UPMU_PROGRAM_FALLS)) || meter->bank.no_rdpmc ||
+        !port_has_rdpmc(port) || (port_has_this_cpu(port) && port_this_cpu(port) != meter->cpu))
         return false;
     now_ns = upmu_machine_clock_ns(session->machine);
     enabled_ns = upmu_session_clock(session, now_ns);
     missed_ns = enabled_ns - set->duration_ns - (now_ns - session->running_ns);
-    mask = cpu->counter_mask;
-    cpu->bank.accesses.rdpmcs += count;
+    mask = meter->counter_mask;
+    meter->bank.accesses.rdpmcs += count;
     for (unsigned i = first; i < first + count; i++, out++) {
         const struct upmu_tally *tally = &set->tally[i];
         uint64_t value, total, due;
@@ -183,8 +183,8 @@ static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set
         do {
             sequence = tally->sequence;
             UPMU_BARRIER();
-            if (__builtin_expect(!port_rdpmc(port, cpu->pmu->counter[tally->counter].rdpmc, &value), 0)) {
-                cpu->bank.no_rdpmc = true;
+            if (__builtin_expect(!port_rdpmc(port, meter->pmu->counter[tally->counter].rdpmc, &value), 0)) {
+                meter->bank.no_rdpmc = true;
                 return false;
             }
             value = (value - tally->base) & mask;
@@ -205,9 +205,9 @@ static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set
         out->left = upmu_tally_samples(tally) && due > total ? due - total : 0;
         out->quality = UPMU_QUALITY_EXACT;
         if (__builtin_expect((missed_ns + tally->gap_ns) || !tally->ran || tally->hole ||
-                                 (!total && !cpu->seen_counting), 0)) {
+                                 (!total && !meter->seen_counting), 0)) {
             if (seen)
-                cpu->seen_counting = 1;
+                meter->seen_counting = 1;
             grade(session, set, tally, missed_ns + tally->gap_ns, out);
         }
     }
@@ -216,7 +216,7 @@ static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set
     if (__builtin_expect(session->sequence != before, 0))
         return false;
     if (seen)
-        cpu->seen_counting = 1;
+        meter->seen_counting = 1;
     return true;
 }
 
@@ -230,7 +230,7 @@ enum upmu_status upmu_set_read(struct upmu_session *session, struct upmu_set *se
 {
     struct remote_read remote = {session, set, first, count, out_counts, UPMU_ERR_WRONG_CPU};
     const struct upmu_port *port;
-    struct upmu_cpu *cpu;
+    struct upmu_meter *meter;
     uintptr_t state;
     bool here;
 
@@ -246,12 +246,12 @@ enum upmu_status upmu_set_read(struct upmu_session *session, struct upmu_set *se
 #endif
     for (unsigned i = 0; remote.status == UPMU_ERR_WRONG_CPU && i < READ_FOLLOW; i++) {
         state = port_irq_save(port);
-        cpu = session->cpu;
-        here = is_here(session, cpu);
+        meter = session->meter;
+        here = is_here(session, meter);
         if (here)
             read_here(&remote);
         port_irq_restore(port, state);
-        if (!here && cpu && !port_run_on_cpu(port, cpu, read_here, &remote))
+        if (!here && meter && !port_run_on_cpu(port, meter->cpu, read_here, &remote))
             break;
     }
     return remote.status == UPMU_OK ? UPMU_OK : upmu_session_refuse(session, remote.status);

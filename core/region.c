@@ -12,10 +12,10 @@ enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *c
     enum upmu_status status;
 
     memset(region, 0, sizeof *region);
-    if (!cpu->pmu)
+    if (!cpu->meter.pmu)
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
-    (void)!upmu_session_init(session, cpu->machine); /* it cannot fail */
-    session->pmu = cpu->pmu->index;
+    (void)!upmu_session_init(session, cpu->meter.machine); /* it cannot fail */
+    session->pmu = cpu->meter.pmu->index;
     status = upmu_session_add(session, list, NULL);
     if (status == UPMU_OK)
         status = upmu_session_attach_cpu(session, cpu);

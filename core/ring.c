@@ -84,7 +84,7 @@ static void fill_sample(struct upmu_sample *sample, const struct upmu_overflow *
     sample->time_ns = overflow->time_ns;
     sample->events = events;
     sample->lost = ring->lost - ring->lost_reported;
-    sample->cpu = overflow->cpu->number;
+    sample->cpu = overflow->cpu->meter.number;
     sample->flags = (uint16_t)(overflow->flags | (sample->lost ? UPMU_SAMPLE_LOST : 0u));
     ring->lost_reported = ring->lost;
 }

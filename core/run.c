@@ -23,78 +23,78 @@
 #include "core/sets.h"
 #include "core/program.h"
 
-void upmu_run_render(const struct upmu_cpu *cpu, const struct upmu_set *set, unsigned i, struct upmu_image *image)
+void upmu_run_render(const struct upmu_meter *meter, const struct upmu_set *set, unsigned i, struct upmu_image *image)
 {
-    const struct upmu_pmu *pmu = cpu->pmu;
+    const struct upmu_pmu *pmu = meter->pmu;
     const struct upmu_tally *tally = &set->tally[i];
-    unsigned flags = cpu->thread ? UPMU_RENDER_THREAD1 : 0;
+    unsigned flags = meter->thread ? UPMU_RENDER_THREAD1 : 0;
 
-    if (UPMU_SAMPLING && port_has_pmi(cpu->machine->port) && !(set->sampling[i].flags & UPMU_SAMPLING_WRAP) &&
+    if (UPMU_SAMPLING && port_has_pmi(meter->machine->port) && !(set->sampling[i].flags & UPMU_SAMPLING_WRAP) &&
         (tally->period || (pmu->capabilities & UPMU_PMU_STATUS)))
         flags |= UPMU_RENDER_INTERRUPT;
     pmu->backend->render(pmu, &set->event[i], tally->alternative, tally->slot, flags, image);
 }
 
-void upmu_run_image(const struct upmu_cpu *cpu, const struct upmu_set *set, struct upmu_image *image)
+void upmu_run_image(const struct upmu_meter *meter, const struct upmu_set *set, struct upmu_image *image)
 {
     upmu_image_clear(image);
     for (unsigned i = 0; i < set->count; i++)
-        upmu_run_render(cpu, set, i, image);
+        upmu_run_render(meter, set, i, image);
 }
 
-void upmu_run_tag(struct upmu_cpu *cpu, uint32_t counters, uint32_t tag)
+void upmu_run_tag(struct upmu_meter *meter, uint32_t counters, uint32_t tag)
 {
     for (; counters; counters &= counters - 1u)
-        cpu->last_tag[upmu_bits_lowest(counters)] = tag;
+        meter->last_tag[upmu_bits_lowest(counters)] = tag;
 }
 
-uint32_t upmu_run_tagged(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
+uint32_t upmu_run_tagged(const struct upmu_meter *meter, const struct upmu_tally *tally)
 {
     uint32_t counters = tally->counters;
 
     for (uint32_t rest = counters; rest; rest &= rest - 1u)
-        if (cpu->last_tag[upmu_bits_lowest(rest)] != tally->tag)
+        if (meter->last_tag[upmu_bits_lowest(rest)] != tally->tag)
             counters &= ~rest | (rest - 1u);
     return counters;
 }
 
 /* Its later counts are not on the counters that it leaves, if it is placed there again. */
-void upmu_run_place(struct upmu_cpu *cpu, struct upmu_tally *tally, const struct upmu_place_result *result)
+void upmu_run_place(struct upmu_meter *meter, struct upmu_tally *tally, const struct upmu_place_result *result)
 {
     if (tally->counter != result->counter[0])
-        upmu_run_tag(cpu, upmu_run_tagged(cpu, tally), 0);
+        upmu_run_tag(meter, upmu_run_tagged(meter, tally), 0);
     upmu_tally_place(tally, result);
 }
 
 /* A status bit that was set before would look like an overflow of what is counted from now on. */
-static bool acknowledge_before(struct upmu_cpu *cpu, uint32_t counters)
+static bool acknowledge_before(struct upmu_meter *meter, uint32_t counters)
 {
-    const struct upmu_pmu *pmu = cpu->pmu;
-    uint32_t flagged = cpu->flagged & counters;
+    const struct upmu_pmu *pmu = meter->pmu;
+    uint32_t flagged = meter->flagged & counters;
 
     if (!flagged)
         return true;
-    cpu->flagged &= ~flagged;
+    meter->flagged &= ~flagged;
     return pmu->ack_row == UPMU_NO_ROW ||
-           upmu_bank_command(&cpu->bank, pmu->ack_row, pmu->backend->acknowledge(pmu, flagged));
+           upmu_bank_command(&meter->bank, pmu->ack_row, pmu->backend->acknowledge(pmu, flagged));
 }
 
-bool upmu_run_begin_at(struct upmu_cpu *cpu, struct upmu_tally *tally, uint64_t now_ns)
+bool upmu_run_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns)
 {
     unsigned counter = tally->counter;
 
     if (upmu_tally_samples(tally)) {
-        uint64_t load = upmu_count_load(cpu->pmu, tally, counter);
+        uint64_t load = upmu_count_load(meter->pmu, tally, counter);
 
-        if (!upmu_bank_write(&cpu->bank, counter, load))
+        if (!upmu_bank_write(&meter->bank, counter, load))
             return false;
         tally->base = load;
-    } else if (!acknowledge_before(cpu, tally->counters) || !upmu_bank_read(&cpu->bank, counter, &tally->base)) {
+    } else if (!acknowledge_before(meter, tally->counters) || !upmu_bank_read(&meter->bank, counter, &tally->base)) {
         return false;
     }
-    cpu->used |= tally->counters;
+    meter->used |= tally->counters;
     tally->turned = upmu_count_stamp(now_ns);
-    upmu_run_tag(cpu, tally->counters, tally->tag);
+    upmu_run_tag(meter, tally->counters, tally->tag);
     return true;
 }
 
@@ -103,29 +103,30 @@ bool upmu_run_begin_at(struct upmu_cpu *cpu, struct upmu_tally *tally, uint64_t 
  * closed already, unless closing it faulted the last time or it stands still.  From those beside it
  * nothing is read, but they are not what others left there.
  */
-bool upmu_run_prime(struct upmu_cpu *cpu, struct upmu_tally *tally)
+bool upmu_run_prime(struct upmu_meter *meter, struct upmu_tally *tally)
 {
-    return upmu_bank_close(&cpu->bank, UPMU_BIT32(tally->counter) & ~upmu_bank_kept_open(&cpu->bank)) &&
-           (!upmu_tally_is_wide(tally) || upmu_bank_write(&cpu->bank, tally->slot[UPMU_SECOND_SLOT], UPMU_WIDE_LOAD)) &&
-           upmu_run_begin_at(cpu, tally, upmu_cpu_now(cpu));
+    return upmu_bank_close(&meter->bank, UPMU_BIT32(tally->counter) & ~upmu_bank_kept_open(&meter->bank)) &&
+           (!upmu_tally_is_wide(tally) ||
+            upmu_bank_write(&meter->bank, tally->slot[UPMU_SECOND_SLOT], UPMU_WIDE_LOAD)) &&
+           upmu_run_begin_at(meter, tally, upmu_meter_now(meter));
 }
 
 /* The initiator of a cascade begins anew with each start. */
-static bool prime_initiator(struct upmu_cpu *cpu, const struct upmu_tally *tally)
+static bool prime_initiator(struct upmu_meter *meter, const struct upmu_tally *tally)
 {
     unsigned counter = tally->slot[UPMU_SECOND_SLOT];
 
     return !upmu_tally_cascades(tally) ||
-           (upmu_bank_close(&cpu->bank, UPMU_BIT32(counter)) &&
-            upmu_bank_write(&cpu->bank, counter, UINT64_C(0) - upmu_tally_sampling(tally)->period));
+           (upmu_bank_close(&meter->bank, UPMU_BIT32(counter)) &&
+            upmu_bank_write(&meter->bank, counter, UINT64_C(0) - upmu_tally_sampling(tally)->period));
 }
 
-void upmu_schedule_publish(struct upmu_cpu *cpu)
+void upmu_schedule_publish(struct upmu_meter *meter)
 {
-    uint32_t running = 0, sampling = 0, quiet = 0, before = cpu->running;
+    uint32_t running = 0, sampling = 0, quiet = 0, before = meter->running;
     uint64_t corunners = 0;
 
-    for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
+    for (struct upmu_session *session = meter->sessions; session; session = session->next) {
         uint32_t mine = 0;
 
         if (!upmu_session_holds(session))
@@ -139,26 +140,26 @@ void upmu_schedule_publish(struct upmu_cpu *cpu)
         if (mine)
             quiet |= session->counters;
     }
-    cpu->sampling = sampling;
-    cpu->quiet = quiet;
-    cpu->left |= running;
-    cpu->stop_bits = upmu_enable_bits(quiet);
-    cpu->corunners = corunners;
+    meter->sampling = sampling;
+    meter->quiet = quiet;
+    meter->left |= running;
+    meter->stop_bits = upmu_enable_bits(quiet);
+    meter->corunners = corunners;
     UPMU_BARRIER();
-    cpu->running = running;
+    meter->running = running;
     UPMU_BARRIER();
     /* A session that does not run any more may be freed. */
     for (uint32_t rest = before & ~running; rest; rest &= rest - 1u) {
-        cpu->tally[upmu_bits_lowest(rest)] = NULL;
-        cpu->of_tally[upmu_bits_lowest(rest)] = NULL;
+        meter->tally[upmu_bits_lowest(rest)] = NULL;
+        meter->of_tally[upmu_bits_lowest(rest)] = NULL;
     }
 }
 
-void upmu_run_take(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_tally *tally)
+void upmu_run_take(struct upmu_meter *meter, struct upmu_session *session, struct upmu_tally *tally)
 {
     for (uint32_t rest = tally->counters; rest; rest &= rest - 1u) {
-        cpu->of_tally[upmu_bits_lowest(rest)] = session;
-        cpu->tally[upmu_bits_lowest(rest)] = tally;
+        meter->of_tally[upmu_bits_lowest(rest)] = session;
+        meter->tally[upmu_bits_lowest(rest)] = tally;
     }
 }
 
@@ -166,48 +167,48 @@ void upmu_run_take(struct upmu_cpu *cpu, struct upmu_session *session, struct up
  * A time is one store of 32 bits, so that no handler sees half of it; it is odd, as 0 says that none is.  A number goes
  * up to one for each counter: interrupts that wait do not add up.
  */
-void upmu_cpu_expect(struct upmu_cpu *cpu, unsigned overflows, uint64_t now_ns)
+void upmu_meter_expect(struct upmu_meter *meter, unsigned overflows, uint64_t now_ns)
 {
     UPMU_BARRIER();
-    if (port_has_clock(cpu->machine->port))
-        cpu->expected = (upmu_count_stamp(now_ns) + UPMU_LATEST_STAMPS) | 1u;
-    else if (cpu->expected < cpu->pmu->preference_count)
-        __atomic_fetch_add(&cpu->expected, overflows, __ATOMIC_RELAXED);
+    if (port_has_clock(meter->machine->port))
+        meter->cpu->expected = (upmu_count_stamp(now_ns) + UPMU_LATEST_STAMPS) | 1u;
+    else if (meter->cpu->expected < meter->pmu->preference_count)
+        __atomic_fetch_add(&meter->cpu->expected, overflows, __ATOMIC_RELAXED);
     UPMU_BARRIER();
 }
 
-struct upmu_tally *upmu_run_on(const struct upmu_cpu *cpu, unsigned counter)
+struct upmu_tally *upmu_run_on(const struct upmu_meter *meter, unsigned counter)
 {
-    struct upmu_tally *tally = cpu->tally[counter];
+    struct upmu_tally *tally = meter->tally[counter];
 
     return tally && tally->counter == counter ? tally : NULL;
 }
 
-bool upmu_run_still(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
+bool upmu_run_still(const struct upmu_meter *meter, const struct upmu_tally *tally)
 {
-    return UPMU_BACKEND_AMD && !tally->shared && !tally->wide && upmu_bank_still(&cpu->bank, tally->counters);
+    return UPMU_BACKEND_AMD && !tally->shared && !tally->wide && upmu_bank_still(&meter->bank, tally->counters);
 }
 
 /* Before a fold that sees a counter pass zero: the interrupt for it may still come. */
-static void note_turn(struct upmu_cpu *cpu, struct upmu_tally *tally, uint64_t value, bool passed)
+static void note_turn(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t value, bool passed)
 {
     uint64_t now_ns;
 
     if (!passed && value >= tally->base)
         return;
-    now_ns = upmu_cpu_now(cpu);
+    now_ns = upmu_meter_now(meter);
     tally->turned = upmu_count_stamp(now_ns);
-    upmu_cpu_expect(cpu, 1, now_ns);
+    upmu_meter_expect(meter, 1, now_ns);
 }
 
-bool upmu_run_fold(struct upmu_cpu *cpu, struct upmu_tally *tally)
+bool upmu_run_fold(struct upmu_meter *meter, struct upmu_tally *tally)
 {
     uint64_t value;
 
-    if (!upmu_bank_read(&cpu->bank, tally->counter, &value))
+    if (!upmu_bank_read(&meter->bank, tally->counter, &value))
         return false;
-    note_turn(cpu, tally, value, false);
-    upmu_count_fold(cpu, tally, tally->counter, value);
+    note_turn(meter, tally, value, false);
+    upmu_count_fold(meter, tally, tally->counter, value);
     return true;
 }
 
@@ -216,43 +217,43 @@ bool upmu_run_fold(struct upmu_cpu *cpu, struct upmu_tally *tally)
  * sampling counter that passed zero, or whose sample came before that because the
  * shortest load is longer than what was left, must be loaded again before it runs.
  */
-bool upmu_run_settle(struct upmu_cpu *cpu, struct upmu_tally *tally, unsigned counter, uint64_t value)
+bool upmu_run_settle(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t value)
 {
-    bool due, passed = upmu_tally_samples(tally) && upmu_count_overflowed(cpu->pmu, counter, value);
-    bool deferred = cpu->deferred >> counter & 1u;
+    bool due, passed = upmu_tally_samples(tally) && upmu_count_overflowed(meter->pmu, counter, value);
+    bool deferred = meter->deferred >> counter & 1u;
 
     /* What it counted since it was folded, just before it was closed, is little. */
-    if (upmu_run_folds_first(cpu))
+    if (upmu_run_folds_first(meter))
         tally->base = value - (uint32_t)(value - tally->base);
     passed = passed && !tally->throttled;
-    note_turn(cpu, tally, value, passed);
-    upmu_count_fold(cpu, tally, counter, value);
+    note_turn(meter, tally, value, passed);
+    upmu_count_fold(meter, tally, counter, value);
     if (!upmu_tally_samples(tally))
         return false;
     due = upmu_count_due(tally);
     if (due)
-        upmu_count_adapt(tally, upmu_session_clock(cpu->of_tally[counter], upmu_cpu_now(cpu)));
+        upmu_count_adapt(tally, upmu_session_clock(meter->of_tally[counter], upmu_meter_now(meter)));
     if (passed)
-        cpu->flagged |= UPMU_BIT32(counter);
+        meter->flagged |= UPMU_BIT32(counter);
     /* (A handler's load may have faulted, and a lost carry looks as if it had not overflowed.) */
     if (due || passed || tally->throttled || deferred)
-        cpu->last_tag[counter] = 0;
+        meter->last_tag[counter] = 0;
     UPMU_BARRIER();
     /* (A handler that came before that has answered, and deferred it.) */
-    if (passed && (cpu->deferred >> counter & 1u))
-        __atomic_fetch_and(&cpu->deferred, ~UPMU_BIT32(counter), __ATOMIC_RELAXED);
+    if (passed && (meter->deferred >> counter & 1u))
+        __atomic_fetch_and(&meter->deferred, ~UPMU_BIT32(counter), __ATOMIC_RELAXED);
     tally->throttled = false;
     return due;
 }
 
-bool upmu_run_value(struct upmu_cpu *cpu, struct upmu_tally *tally, uint64_t *out_value)
+bool upmu_run_value(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t *out_value)
 {
     if (upmu_tally_cascades(tally)) {
-        if (!upmu_bank_read(&cpu->bank, tally->slot[UPMU_SECOND_SLOT], out_value))
+        if (!upmu_bank_read(&meter->bank, tally->slot[UPMU_SECOND_SLOT], out_value))
             return false;
-        tally->ran |= upmu_count_overflowed(cpu->pmu, tally->slot[UPMU_SECOND_SLOT], *out_value);
+        tally->ran |= upmu_count_overflowed(meter->pmu, tally->slot[UPMU_SECOND_SLOT], *out_value);
     }
-    return upmu_bank_read(&cpu->bank, tally->counter, out_value);
+    return upmu_bank_read(&meter->bank, tally->counter, out_value);
 }
 
 void upmu_run_mar(struct upmu_session *session)
@@ -268,13 +269,13 @@ static void mar(struct upmu_session *session, bool marred)
 }
 
 /* Read the closed counters of a session into its tallies. */
-enum upmu_status upmu_run_counts(struct upmu_cpu *cpu, struct upmu_session *session)
+enum upmu_status upmu_run_counts(struct upmu_meter *meter, struct upmu_session *session)
 {
-    bool deferred = cpu->deferred & session->counters;
+    bool deferred = meter->deferred & session->counters;
     uint32_t due = 0;
     enum upmu_status status = UPMU_OK;
 
-    if (upmu_session_has_metrics(session) && !upmu_metrics_take(cpu, session)) {
+    if (upmu_session_has_metrics(session) && !upmu_metrics_take(meter, session)) {
         status = UPMU_ERR_PORT;
         mar(session, true);
     }
@@ -283,16 +284,16 @@ enum upmu_status upmu_run_counts(struct upmu_cpu *cpu, struct upmu_session *sess
 
         if (upmu_tally_is_metric(tally))
             continue;
-        if (!upmu_run_value(cpu, tally, &value)) {
+        if (!upmu_run_value(meter, tally, &value)) {
             status = UPMU_ERR_PORT;
             tally->hole = true;
-            cpu->last_tag[tally->counter] = 0;
-        } else if (upmu_run_settle(cpu, tally, tally->counter, value)) {
+            meter->last_tag[tally->counter] = 0;
+        } else if (upmu_run_settle(meter, tally, tally->counter, value)) {
             due |= UPMU_BIT32(tally->index);
         }
     }
     if (due)
-        upmu_pmi_emit(cpu, session, due, deferred);
+        upmu_pmi_emit(meter->cpu, session, due, deferred);
     return status;
 }
 
@@ -318,7 +319,7 @@ void upmu_run_end(struct upmu_session *session)
 /* On a CPU that sleeps time stands still for those that wait there, too. */
 static bool is_asleep(const struct upmu_session *session)
 {
-    return session->cpu && !session->cpu->live;
+    return session->meter && !session->meter->live;
 }
 
 void upmu_session_enabled(struct upmu_session *session, uint64_t now_ns)
@@ -354,7 +355,7 @@ uint64_t upmu_session_missed(const struct upmu_session *session, const struct up
     uint64_t enabled_ns = session->enabled_ns, ran_ns = set->duration_ns;
     bool holds = upmu_session_holds(session); /* that of one to be masked goes on until its counts are taken */
 
-    if (holds || (upmu_session_waits(session) && session->cpu && !is_asleep(session)))
+    if (holds || (upmu_session_waits(session) && session->meter && !is_asleep(session)))
         enabled_ns += now_ns - session->started_ns;
     if (holds && set == upmu_active(session))
         ran_ns += now_ns - session->running_ns;
@@ -363,127 +364,127 @@ uint64_t upmu_session_missed(const struct upmu_session *session, const struct up
 }
 
 /* Close gates; a fault is answered by a second attempt, with the register read. */
-bool upmu_run_shut(struct upmu_cpu *cpu, uint32_t counters)
+bool upmu_run_shut(struct upmu_meter *meter, uint32_t counters)
 {
-    return upmu_bank_gate(&cpu->bank, 0, counters) || upmu_bank_gate(&cpu->bank, 0, counters);
+    return upmu_bank_gate(&meter->bank, 0, counters) || upmu_bank_gate(&meter->bank, 0, counters);
 }
 
 /* The target of a cascade first: the end of its initiator's overflow would stop it, too. */
-bool upmu_run_shut_all(struct upmu_cpu *cpu, uint32_t counters, uint32_t dormant)
+bool upmu_run_shut_all(struct upmu_meter *meter, uint32_t counters, uint32_t dormant)
 {
-    bool fine = upmu_run_shut(cpu, counters & dormant);
+    bool fine = upmu_run_shut(meter, counters & dormant);
 
-    return upmu_run_shut(cpu, counters & ~dormant) && fine;
+    return upmu_run_shut(meter, counters & ~dormant) && fine;
 }
 
-enum upmu_status upmu_session_fault(struct upmu_cpu *cpu, struct upmu_session *session)
+enum upmu_status upmu_session_fault(struct upmu_meter *meter, struct upmu_session *session)
 {
     session->error = UPMU_ERR_PORT;
     session->why.status = UPMU_ERR_PORT;
-    session->why.pmu = cpu->pmu;
-    session->why.address = cpu->bank.faulted;
+    session->why.pmu = meter->pmu;
+    session->why.address = meter->bank.faulted;
     return UPMU_ERR_PORT;
 }
 
 /* A register faulted: the session stops, the others run on. */
-enum upmu_status upmu_run_fail(struct upmu_cpu *cpu, struct upmu_session *session)
+enum upmu_status upmu_run_fail(struct upmu_meter *meter, struct upmu_session *session)
 {
-    (void)upmu_run_shut_all(cpu, session->counters, upmu_session_dormant(session));
+    (void)upmu_run_shut_all(meter, session->counters, upmu_session_dormant(session));
     if (upmu_session_holds(session))
-        upmu_session_ran(session, upmu_cpu_now(cpu));
+        upmu_session_ran(session, upmu_meter_now(meter));
     else if (upmu_session_waits(session) && !(session->change & UPMU_CHANGE_FRESH))
-        upmu_session_enabled(session, upmu_cpu_now(cpu));
+        upmu_session_enabled(session, upmu_meter_now(meter));
     upmu_session_become(session, UPMU_SESSION_STOPPED);
     session->full = 0;
-    upmu_run_tag(cpu, session->counters, 0);
-    cpu->running |= session->counters; /* (They were taken: what is published next forgets them.) */
-    upmu_schedule_publish(cpu);
-    upmu_claims_trim(cpu, false);
-    if (!cpu->in_handler)
-        upmu_cpu_log(cpu, "upmu: a register faulted; a session was stopped");
-    return upmu_session_fault(cpu, session);
+    upmu_run_tag(meter, session->counters, 0);
+    meter->running |= session->counters; /* (They were taken: what is published next forgets them.) */
+    upmu_schedule_publish(meter);
+    upmu_claims_trim(meter, false);
+    if (!meter->in_handler)
+        upmu_meter_log(meter, "upmu: a register faulted; a session was stopped");
+    return upmu_session_fault(meter, session);
 }
 
 /* Left open by a static session: what they counted since then is in no session's count. */
-static bool ran_unowned(const struct upmu_cpu *cpu, uint32_t counters)
+static bool ran_unowned(const struct upmu_meter *meter, uint32_t counters)
 {
-    return UPMU_THREADS && upmu_bank_open(&cpu->bank, counters & ~cpu->running);
+    return UPMU_THREADS && upmu_bank_open(&meter->bank, counters & ~meter->running);
 }
 
 /*
  * `opening`: counters that the caller opens or, if this fails, closes next.  What
  * needs a prelude first is not loaded if the caller can run it: it is named.
  */
-static enum upmu_status load_image(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t opening,
+static enum upmu_status load_image(struct upmu_meter *meter, struct upmu_session *session, uint32_t opening,
                                    const struct upmu_prelude **out_prelude, struct upmu_image *image)
 {
     uint32_t changed;
 
-    upmu_run_image(cpu, upmu_active(session), image);
+    upmu_run_image(meter, upmu_active(session), image);
     if (image->overfull)
         return UPMU_ERR_UNSUPPORTED;
-    if (UPMU_PRELUDES && out_prelude && image->prelude && upmu_bank_changes(&cpu->bank, image)) {
+    if (UPMU_PRELUDES && out_prelude && image->prelude && upmu_bank_changes(&meter->bank, image)) {
         *out_prelude = image->prelude;
         return UPMU_OK;
     }
-    if (!upmu_bank_load(&cpu->bank, image, opening, &changed))
+    if (!upmu_bank_load(&meter->bank, image, opening, &changed))
         return UPMU_ERR_PORT;
     if (UPMU_THREADS && !upmu_active(session)->program.placement)
-        upmu_program_compile(cpu, upmu_active(session), image);
+        upmu_program_compile(meter, upmu_active(session), image);
 #if UPMU_SETS && UPMU_SAMPLING
-    upmu_sets_keep(cpu, session, image);
+    upmu_sets_keep(meter, session, image);
 #endif
     for UPMU_TALLIES(tally, upmu_active(session)) {
         if (upmu_tally_is_metric(tally))
             continue;
-        if ((((changed & tally->counters) || upmu_run_tagged(cpu, tally) != tally->counters ||
-              ran_unowned(cpu, tally->counters & opening)) &&
-             !upmu_run_prime(cpu, tally)) ||
-            !prime_initiator(cpu, tally))
+        if ((((changed & tally->counters) || upmu_run_tagged(meter, tally) != tally->counters ||
+              ran_unowned(meter, tally->counters & opening)) &&
+             !upmu_run_prime(meter, tally)) ||
+            !prime_initiator(meter, tally))
             return UPMU_ERR_PORT;
     }
-    return upmu_session_has_metrics(session) ? upmu_metrics_begin(cpu, session) : UPMU_OK;
+    return upmu_session_has_metrics(session) ? upmu_metrics_begin(meter, session) : UPMU_OK;
 }
 
-static UPMU_APART enum upmu_status load_on_stack(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t opening,
-                                                 const struct upmu_prelude **out_prelude)
+static UPMU_APART enum upmu_status load_on_stack(struct upmu_meter *meter, struct upmu_session *session,
+                                                 uint32_t opening, const struct upmu_prelude **out_prelude)
 {
     struct upmu_image image;
 
-    return load_image(cpu, session, opening, out_prelude, &image);
+    return load_image(meter, session, opening, out_prelude, &image);
 }
 
-static enum upmu_status load_registers(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t opening,
+static enum upmu_status load_registers(struct upmu_meter *meter, struct upmu_session *session, uint32_t opening,
                                        const struct upmu_prelude **out_prelude)
 {
-    return cpu->work ? load_image(cpu, session, opening, out_prelude, upmu_cpu_image(cpu))
-                     : load_on_stack(cpu, session, opening, out_prelude);
+    return meter->work ? load_image(meter, session, opening, out_prelude, upmu_meter_image(meter))
+                     : load_on_stack(meter, session, opening, out_prelude);
 }
 
 /* All that runs is closed and its counts are taken: the counters of a prelude lose what they hold. */
-static bool pause_others(struct upmu_cpu *cpu)
+static bool pause_others(struct upmu_meter *meter)
 {
     bool fine;
 
-    cpu->paused = cpu->running;
-    cpu->paused_ns = upmu_cpu_now(cpu);
-    for (struct upmu_session *other = cpu->sessions; other; other = other->next)
+    meter->paused = meter->running;
+    meter->paused_ns = upmu_meter_now(meter);
+    for (struct upmu_session *other = meter->sessions; other; other = other->next)
         if (upmu_session_holds(other))
             upmu_run_begin(other);
-    fine = upmu_run_shut(cpu, cpu->paused);
-    for (struct upmu_session *other = cpu->sessions; other; other = other->next)
+    fine = upmu_run_shut(meter, meter->paused);
+    for (struct upmu_session *other = meter->sessions; other; other = other->next)
         if (upmu_session_holds(other))
-            (void)upmu_run_counts(cpu, other);
+            (void)upmu_run_counts(meter, other);
     return fine;
 }
 
 /* A session that was paused and cannot go on. */
-static void give_up(struct upmu_cpu *cpu, struct upmu_session *other)
+static void give_up(struct upmu_meter *meter, struct upmu_session *other)
 {
-    cpu->paused &= ~other->counters;
+    meter->paused &= ~other->counters;
     mar(other, true);
     upmu_run_end(other);
-    (void)upmu_run_fail(cpu, other);
+    (void)upmu_run_fail(meter, other);
 }
 
 /*
@@ -491,60 +492,60 @@ static void give_up(struct upmu_cpu *cpu, struct upmu_session *other)
  * Those that ran are loaded again, but open together with the new one: the sequence
  * is good for one start (Linux arch/x86/events/intel/core.c, intel_pmu_nhm_enable_all).
  */
-static enum upmu_status load_after_prelude(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t opening,
+static enum upmu_status load_after_prelude(struct upmu_meter *meter, struct upmu_session *session, uint32_t opening,
                                            const struct upmu_prelude *prelude)
 {
-    struct upmu_accesses *now = &cpu->bank.accesses, before = *now;
-    bool fine = pause_others(cpu), broken = false;
+    struct upmu_accesses *now = &meter->bank.accesses, before = *now;
+    bool fine = pause_others(meter), broken = false;
 
     /* What a static session left running stands still meanwhile: its base is no more. */
-    upmu_run_tag(cpu, prelude->counters | upmu_bank_open(&cpu->bank, cpu->pmu->counters & ~cpu->running), 0);
-    cpu->used |= prelude->counters & ~upmu_cpu_blocked(cpu);
+    upmu_run_tag(meter, prelude->counters | upmu_bank_open(&meter->bank, meter->pmu->counters & ~meter->running), 0);
+    meter->used |= prelude->counters & ~upmu_meter_blocked(meter);
     if (fine) /* a fault is answered by a second attempt: what was selected without the whole sequence counts wrong */
-        broken = !upmu_bank_prelude(&cpu->bank, prelude, upmu_cpu_blocked(cpu)) &&
-                 !upmu_bank_prelude(&cpu->bank, prelude, upmu_cpu_blocked(cpu));
-    for (struct upmu_session *other = cpu->sessions; other; other = other->next) {
+        broken = !upmu_bank_prelude(&meter->bank, prelude, upmu_meter_blocked(meter)) &&
+                 !upmu_bank_prelude(&meter->bank, prelude, upmu_meter_blocked(meter));
+    for (struct upmu_session *other = meter->sessions; other; other = other->next) {
         if (!upmu_session_holds(other))
             continue;
         mar(other, !fine);
-        if (broken || load_registers(cpu, other, other->counters, NULL) != UPMU_OK)
-            give_up(cpu, other);
+        if (broken || load_registers(meter, other, other->counters, NULL) != UPMU_OK)
+            give_up(meter, other);
     }
     before.prelude += now->writes - before.writes + now->reads - before.reads + now->rdpmcs - before.rdpmcs;
     *now = before;
-    return fine && !broken ? load_registers(cpu, session, opening, NULL) : UPMU_ERR_PORT;
+    return fine && !broken ? load_registers(meter, session, opening, NULL) : UPMU_ERR_PORT;
 }
 
 /* Open these, and what a prelude had paused: the time between is a gap in its counts. */
-bool upmu_run_open(struct upmu_cpu *cpu, uint32_t opening)
+bool upmu_run_open(struct upmu_meter *meter, uint32_t opening)
 {
-    const struct upmu_port *port = cpu->machine->port;
-    bool fine = upmu_bank_gate(&cpu->bank, opening | cpu->paused, 0);
+    const struct upmu_port *port = meter->machine->port;
+    bool fine = upmu_bank_gate(&meter->bank, opening | meter->paused, 0);
 
-    if (!UPMU_PRELUDES || !cpu->paused)
+    if (!UPMU_PRELUDES || !meter->paused)
         return fine;
-    for (struct upmu_session *other = cpu->sessions; other; other = other->next) {
+    for (struct upmu_session *other = meter->sessions; other; other = other->next) {
         /* One that is stopped still says which counters it had. */
-        if (!upmu_session_holds(other) || !(other->counters & cpu->paused))
+        if (!upmu_session_holds(other) || !(other->counters & meter->paused))
             continue;
         if (!fine) {
-            give_up(cpu, other);
+            give_up(meter, other);
             continue;
         }
         mar(other, !port_has_clock(port));
         for UPMU_TALLIES(tally, upmu_active(other))
-            tally->gap_ns += upmu_cpu_now(cpu) - cpu->paused_ns;
+            tally->gap_ns += upmu_meter_now(meter) - meter->paused_ns;
         upmu_run_end(other);
     }
-    cpu->paused = 0;
+    meter->paused = 0;
     return fine;
 }
 
 /* `opening`: counters that the caller opens or, if this fails, closes next. */
-enum upmu_status upmu_run_load(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t opening)
+enum upmu_status upmu_run_load(struct upmu_meter *meter, struct upmu_session *session, uint32_t opening)
 {
     const struct upmu_prelude *prelude = NULL;
-    enum upmu_status status = load_registers(cpu, session, opening, &prelude);
+    enum upmu_status status = load_registers(meter, session, opening, &prelude);
 
-    return UPMU_PRELUDES && prelude ? load_after_prelude(cpu, session, opening, prelude) : status;
+    return UPMU_PRELUDES && prelude ? load_after_prelude(meter, session, opening, prelude) : status;
 }

@@ -257,18 +257,18 @@ void upmu_session_mask_on_full(struct upmu_session *session, bool mask_on_full)
 
 /* ---- Calls that need their CPU ---- */
 
-static enum upmu_status work_here(struct upmu_cpu *cpu, void *argument)
+static enum upmu_status work_here(struct upmu_meter *meter, void *argument)
 {
     const struct upmu_call *call = argument;
 
-    return UPMU_THREADS && call->follow && call->session->cpu != cpu ? UPMU_ERR_WRONG_CPU : call->work(call);
+    return UPMU_THREADS && call->follow && call->session->meter != meter ? UPMU_ERR_WRONG_CPU : call->work(call);
 }
 
 static void bracketed(void *argument)
 {
     struct upmu_call *call = argument;
 
-    call->status = upmu_local_run(call->cpu, work_here, call);
+    call->status = upmu_local_run(call->meter, work_here, call);
 }
 
 /* A session whose thread does not run: a switch passes it over while a call works on it. */
@@ -288,7 +288,7 @@ static UPMU_APART void anywhere(struct upmu_call *call)
     if (!UPMU_THREADS || !session->thread || __atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE))
         return;
     if (session->thread)
-        call->status = __atomic_load_n(&session->cpu, __ATOMIC_ACQUIRE) ? UPMU_ERR_WRONG_CPU : call->work(call);
+        call->status = __atomic_load_n(&session->meter, __ATOMIC_ACQUIRE) ? UPMU_ERR_WRONG_CPU : call->work(call);
     /* One that is detached was given back, and may be freed. */
     if (!call->detaches || call->status != UPMU_OK)
         __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
@@ -304,15 +304,15 @@ enum upmu_status upmu_session_call(struct upmu_call *call)
 
     for (unsigned i = 0; i < (UPMU_THREADS ? FOLLOW : 1); i++) {
         if (call->follow)
-            call->cpu = session->cpu;
-        if (!call->cpu) {
+            call->meter = session->meter;
+        if (!call->meter) {
             anywhere(call);
         } else {
             bracketed(call);
             if (call->status == UPMU_ERR_WRONG_CPU)
-                (void)port_run_on_cpu(session->machine->port, call->cpu, bracketed, call);
+                (void)port_run_on_cpu(session->machine->port, call->meter->cpu, bracketed, call);
         }
-        if (call->status != UPMU_ERR_WRONG_CPU || !call->follow || session->cpu == call->cpu)
+        if (call->status != UPMU_ERR_WRONG_CPU || !call->follow || session->meter == call->meter)
             break;
     }
     if (call->status == UPMU_ERR_WRONG_CPU || call->status == UPMU_ERR_BUSY)
@@ -329,35 +329,35 @@ static enum upmu_status on_cpu(struct upmu_session *session, enum upmu_status (*
 }
 
 /* Unique on its CPU until it wraps; never 0. */
-static void give_tag(struct upmu_cpu *cpu, struct upmu_tally *tally)
+static void give_tag(struct upmu_meter *meter, struct upmu_tally *tally)
 {
-    if (!++cpu->next_tag)
-        cpu->next_tag = 1;
-    tally->tag = cpu->next_tag;
+    if (!++meter->next_tag)
+        meter->next_tag = 1;
+    tally->tag = meter->next_tag;
 }
 
 /* Tags and tickets are those of the CPU where it was linked last. */
-void upmu_session_link(struct upmu_cpu *cpu, struct upmu_session *session)
+void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session)
 {
-    if (!UPMU_THREADS || session->tagged_by != cpu->life) {
+    if (!UPMU_THREADS || session->tagged_by != meter->life) {
         for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set))
             for UPMU_TALLIES(tally, set)
-                give_tag(cpu, tally);
-        session->tagged_by = cpu->life;
-        session->ticket = UPMU_THREADS ? ++cpu->tickets : 0;
+                give_tag(meter, tally);
+        session->tagged_by = meter->life;
+        session->ticket = UPMU_THREADS ? ++meter->tickets : 0;
     }
-    upmu_session_link_quickly(cpu, session);
+    upmu_session_link_quickly(meter, session);
     if (upmu_session_waits(session))
-        upmu_queue_put(cpu, session);
-    cpu->chains += upmu_session_is_chain(session);
+        upmu_queue_put(meter, session);
+    meter->chains += upmu_session_is_chain(session);
 }
 
-void upmu_session_unlink(struct upmu_cpu *cpu, struct upmu_session *session)
+void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session)
 {
-    upmu_queue_take(cpu, session);
-    cpu->chains -= upmu_session_is_chain(session);
-    upmu_user_page_leave(cpu, session);
-    upmu_session_unlink_quickly(cpu, session);
+    upmu_queue_take(meter, session);
+    meter->chains -= upmu_session_is_chain(session);
+    upmu_user_page_leave(meter->cpu, session);
+    upmu_session_unlink_quickly(meter, session);
 }
 
 bool upmu_session_unplace(struct upmu_session *session)
@@ -389,31 +389,31 @@ static enum upmu_status attach_work(const struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
     struct upmu_set *active = session->active;
-    struct upmu_cpu *cpu = call->cpu;
+    struct upmu_meter *meter = call->meter;
     enum upmu_status status = UPMU_OK;
 
-    if (!cpu->live)
+    if (!meter->live)
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
     (void)upmu_session_refuse(session, UPMU_OK);
     for (struct upmu_set *set = session->sets; status == UPMU_OK && set; set = upmu_set_after(set)) {
         session->active = set;
-        status = upmu_schedule_fits(cpu, session);
+        status = upmu_schedule_fits(meter, session);
     }
     session->active = active;
     if (status != UPMU_OK)
         return status;
-    upmu_cpu_notice_foreign(cpu);
+    upmu_meter_notice_foreign(meter);
     if (upmu_session_unplace(session))
-        upmu_cpu_rearm(cpu);
+        upmu_meter_rearm(meter);
     upmu_session_tie(session);
-    upmu_session_link(cpu, session);
+    upmu_session_link(meter, session);
     session->state = UPMU_SESSION_STOPPED;
     /* Loading now makes the start cheap; what does not fit beside others waits for the start. */
     if (!upmu_session_dormant(session) &&
-        !(UPMU_PRELUDES && cpu->running && (cpu->pmu->capabilities & UPMU_PMU_PRELUDE)))
-        status = upmu_schedule_preload(cpu, session);
+        !(UPMU_PRELUDES && meter->running && (meter->pmu->capabilities & UPMU_PMU_PRELUDE)))
+        status = upmu_schedule_preload(meter, session);
     if (status == UPMU_ERR_PORT) {
-        upmu_session_unlink(cpu, session);
+        upmu_session_unlink(meter, session);
         let_go(session);
         return status;
     }
@@ -422,11 +422,11 @@ static enum upmu_status attach_work(const struct upmu_call *call)
 
 enum upmu_status upmu_session_attach_cpu(struct upmu_session *session, struct upmu_cpu *cpu)
 {
-    struct upmu_call call = {.work = attach_work, .session = session, .cpu = cpu};
+    struct upmu_call call = {.work = attach_work, .session = session, .meter = &cpu->meter};
 
     if (session->state != UPMU_SESSION_DETACHED || upmu_session_attached(session) || !upmu_session_events(session))
         return upmu_session_refuse(session, UPMU_ERR_STATE);
-    if (!cpu->machine || !cpu->pmu)
+    if (!cpu->meter.machine || !cpu->meter.pmu)
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
     return upmu_session_call(&call);
 }
@@ -452,9 +452,9 @@ static void begin_long(struct upmu_session *session)
             continue;
         upmu_count_next(tally, set->sampling[i].long_period);
         tally->due = tally->total + tally->reset;
-        if (session->cpu && tally->counter < UPMU_COUNTERS)
-            session->cpu->last_tag[tally->counter] = 0;
-        session->tagged_by = session->cpu ? session->cpu->life : 0;
+        if (session->meter && tally->counter < UPMU_COUNTERS)
+            session->meter->last_tag[tally->counter] = 0;
+        session->tagged_by = session->meter ? session->meter->life : 0;
     }
     session->long_due = 0;
 }
@@ -480,7 +480,7 @@ static enum upmu_status start_work(const struct upmu_call *call)
 
     if (is_started(session))
         return UPMU_OK;
-    if ((!UPMU_THREADS || call->cpu) && !call->cpu->live)
+    if ((!UPMU_THREADS || call->meter) && !call->meter->live)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     if (UPMU_SAMPLING)
         begin_long(session);
@@ -489,48 +489,48 @@ static enum upmu_status start_work(const struct upmu_call *call)
     if (UPMU_SETS && session->switch_due)
         upmu_sets_advance(session, NULL);
     (void)upmu_session_refuse(session, UPMU_OK);
-    if (UPMU_THREADS && !call->cpu) {
+    if (UPMU_THREADS && !call->meter) {
         session->error = UPMU_OK;
         session->state = UPMU_SESSION_WAITING;
         return UPMU_OK;
     }
-    status = upmu_turns_start(call->cpu, session);
+    status = upmu_turns_start(call->meter, session);
     session->why.status = status;
-    upmu_turns_admit(call->cpu);
+    upmu_turns_admit(call->meter);
     return status;
 }
 
 #if UPMU_THREADS
 
 /* A placed session of nothing special starts again: its transition alone, and nothing waits. */
-static bool start_quickly(struct upmu_cpu *cpu, struct upmu_session *session)
+static bool start_quickly(struct upmu_meter *meter, struct upmu_session *session)
 {
     const struct upmu_set *set = session->active;
 
     return upmu_session_is_just(session, UPMU_SESSION_STOPPED) && session->begun && !session->long_due &&
-           session->counters && !(session->counters & cpu->running) && upmu_program_fits(cpu, set, cpu->corunners) &&
-           upmu_transition_start(cpu, session);
+           session->counters && !(session->counters & meter->running) &&
+           upmu_program_fits(meter, set, meter->corunners) && upmu_transition_start(meter, session);
 }
 
 /* Without the detours of a call that may have to go elsewhere, place, or wait; false: nothing was done. */
 static bool call_quickly(struct upmu_session *session, bool start)
 {
     /* (That may be another CPU, which just comes up: nothing of it is looked at before it is known to be here.) */
-    struct upmu_cpu *cpu = __atomic_load_n(&session->cpu, __ATOMIC_RELAXED);
-    const struct upmu_port *port = cpu ? session->machine->port : NULL;
+    struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
+    const struct upmu_port *port = meter ? session->machine->port : NULL;
     uintptr_t irq;
     bool done = false;
 
-    if (!cpu || session->why.status != UPMU_OK || !upmu_local_try(cpu, port, &irq))
+    if (!meter || session->why.status != UPMU_OK || !upmu_local_try(meter, port, &irq))
         return false;
-    if (session->cpu == cpu && !cpu->domain && !upmu_turns_wanted(cpu))
-        done = start ? start_quickly(cpu, session) : upmu_transition_stop(cpu, session);
+    if (session->meter == meter && !meter->domain && !upmu_turns_wanted(meter))
+        done = start ? start_quickly(meter, session) : upmu_transition_stop(meter, session);
     /* (What the stop itself found may have masked it.) */
     if (done && !start)
         upmu_session_become(session, UPMU_SESSION_STOPPED);
     if (done)
         session->why.status = session->error;
-    upmu_local_end(cpu, port, irq);
+    upmu_local_end(meter, port, irq);
     return done;
 }
 
@@ -566,24 +566,24 @@ enum upmu_status upmu_session_restart(struct upmu_session *session)
 }
 
 /* It runs no more, nor waits where its target is. */
-static enum upmu_status halt(struct upmu_cpu *cpu, struct upmu_session *session)
+static enum upmu_status halt(struct upmu_meter *meter, struct upmu_session *session)
 {
     enum upmu_status status = UPMU_OK;
 
     if (upmu_session_holds(session))
-        status = upmu_schedule_stop(cpu, session);
-    else if (upmu_session_waits(session) && cpu)
-        upmu_session_enabled(session, upmu_cpu_now(cpu));
+        status = upmu_schedule_stop(meter, session);
+    else if (upmu_session_waits(session) && meter)
+        upmu_session_enabled(session, upmu_meter_now(meter));
     upmu_session_become(session, UPMU_SESSION_STOPPED);
     return status;
 }
 
 static enum upmu_status stop_work(const struct upmu_call *call)
 {
-    enum upmu_status status = halt(call->cpu, call->session);
+    enum upmu_status status = halt(call->meter, call->session);
 
-    if (call->cpu)
-        upmu_turns_admit(call->cpu);
+    if (call->meter)
+        upmu_turns_admit(call->meter);
     return status;
 }
 
@@ -594,7 +594,7 @@ enum upmu_status upmu_session_stop(struct upmu_session *session)
     return on_cpu(session, stop_work);
 }
 
-enum upmu_status upmu_session_leave(struct upmu_cpu *cpu, struct upmu_session *session, bool listed)
+enum upmu_status upmu_session_leave(struct upmu_meter *meter, struct upmu_session *session, bool listed)
 {
     struct upmu_thread *thread = session->thread;
     enum upmu_status status, released;
@@ -606,9 +606,9 @@ enum upmu_status upmu_session_leave(struct upmu_cpu *cpu, struct upmu_session *s
             upmu_thread_release(thread);
         return UPMU_ERR_BUSY;
     }
-    status = halt(cpu, session);
-    released = cpu->live ? upmu_schedule_release(cpu, session) : UPMU_OK;
-    upmu_session_unlink(cpu, session);
+    status = halt(meter, session);
+    released = meter->live ? upmu_schedule_release(meter, session) : UPMU_OK;
+    upmu_session_unlink(meter, session);
     let_go(session);
     if (UPMU_THREADS && thread && !listed)
         upmu_thread_release(thread);
@@ -620,9 +620,9 @@ static enum upmu_status detach_work(const struct upmu_call *call)
     struct upmu_thread *thread = call->session->thread;
     enum upmu_status status;
 
-    if (call->cpu) {
-        status = upmu_session_leave(call->cpu, call->session, call->listed);
-        upmu_turns_admit(call->cpu);
+    if (call->meter) {
+        status = upmu_session_leave(call->meter, call->session, call->listed);
+        upmu_turns_admit(call->meter);
         return status;
     }
     if (UPMU_THREADS && !call->listed && !upmu_thread_hold(thread))
@@ -702,24 +702,24 @@ enum upmu_status upmu_session_drop(struct upmu_session *session)
 /* Its times begin at 0. */
 static void set_count(const struct upmu_call *call, struct upmu_tally *tally)
 {
-    struct upmu_cpu *cpu = call->cpu;
+    struct upmu_meter *meter = call->meter;
     uint64_t enabled_ns;
 
     upmu_count_begin(call->set, tally, call->value);
     tally->hole = false;
     tally->gap_ns =
-        UINT64_C(0) - upmu_session_missed(call->session, call->set, cpu ? upmu_cpu_now(cpu) : 0, &enabled_ns);
+        UINT64_C(0) - upmu_session_missed(call->session, call->set, meter ? upmu_meter_now(meter) : 0, &enabled_ns);
     if (UPMU_THREADS)
         call->set->estimate[call->index].since_ns = enabled_ns;
-    if (cpu && tally->counter < UPMU_COUNTERS && tally->period)
-        cpu->last_tag[tally->counter] = 0;
+    if (meter && tally->counter < UPMU_COUNTERS && tally->period)
+        meter->last_tag[tally->counter] = 0;
 }
 
 /* One that runs goes on where it was: its claims are kept and nothing is placed, so that no start is refused. */
 static enum upmu_status write_work(const struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
-    struct upmu_cpu *cpu = call->cpu;
+    struct upmu_meter *meter = call->meter;
     struct upmu_tally *tally = &call->set->tally[call->index];
     enum upmu_status status;
 
@@ -727,15 +727,15 @@ static enum upmu_status write_work(const struct upmu_call *call)
         set_count(call, tally);
         return UPMU_OK;
     }
-    cpu->keep_claims = 1;
-    status = upmu_schedule_stop(cpu, session);
+    meter->keep_claims = 1;
+    status = upmu_schedule_stop(meter, session);
     if (status == UPMU_OK) {
         set_count(call, tally);
         if (session->state != UPMU_SESSION_MASKED)
-            status = upmu_run_start(cpu, session);
+            status = upmu_run_start(meter, session);
     }
-    cpu->keep_claims = 0;
-    upmu_claims_trim(cpu, false);
+    meter->keep_claims = 0;
+    upmu_claims_trim(meter, false);
     return status;
 }
 
@@ -762,12 +762,12 @@ static enum upmu_status replace_work(const struct upmu_call *call)
 
     if (is_started(session))
         return upmu_session_refuse(session, UPMU_ERR_STATE);
-    if (call->cpu)
-        (void)upmu_schedule_release(call->cpu, session);
+    if (call->meter)
+        (void)upmu_schedule_release(call->meter, session);
     set_event(call->set, call->index, call->event, call->sampling);
-    session->tagged_by = call->cpu ? call->cpu->life : 0;
-    if (call->cpu)
-        give_tag(call->cpu, &call->set->tally[call->index]);
+    session->tagged_by = call->meter ? call->meter->life : 0;
+    if (call->meter)
+        give_tag(call->meter, &call->set->tally[call->index]);
     return UPMU_OK;
 }
 

@@ -39,7 +39,7 @@ static inline struct upmu_set *upmu_set_after(const struct upmu_set *set)
 struct upmu_call {
     enum upmu_status (*work)(const struct upmu_call *call);
     struct upmu_session *session;
-    struct upmu_cpu *cpu; /* NULL: the thread does not run, or it is attached nowhere */
+    struct upmu_meter *meter; /* NULL: the thread does not run, or it is attached nowhere */
     struct upmu_set *set;
     unsigned index;
     uint64_t value;
@@ -78,7 +78,7 @@ uint64_t upmu_session_missed(const struct upmu_session *session, const struct up
                              uint64_t *out_enabled_ns);
 
 /* The session got a new placement: its counters, and what it holds beside. */
-void upmu_session_placed(struct upmu_cpu *cpu, struct upmu_session *session);
+void upmu_session_placed(struct upmu_meter *meter, struct upmu_session *session);
 
 /*
  * Bits of session->ties.  The last one to go ends the session: the owner if it has no
@@ -104,13 +104,13 @@ static inline void upmu_session_tie(struct upmu_session *session)
 }
 
 /* The next session that runs after those of `rest`, whose counters are taken off it; NULL: none. */
-static inline struct upmu_session *upmu_cpu_next_running(const struct upmu_cpu *cpu, uint32_t *rest)
+static inline struct upmu_session *upmu_meter_next_running(const struct upmu_meter *meter, uint32_t *rest)
 {
     struct upmu_session *session;
 
     if (!*rest)
         return NULL;
-    session = cpu->of_tally[(unsigned)__builtin_ctz(*rest)];
+    session = meter->of_tally[(unsigned)__builtin_ctz(*rest)];
     *rest &= ~session->counters & (*rest - 1u);
     return session;
 }
@@ -142,14 +142,14 @@ static inline bool upmu_session_is_just(const struct upmu_session *session, enum
 enum upmu_status upmu_session_refuse(struct upmu_session *session, enum upmu_status status);
 
 /* Say in a session that a register faulted; returns UPMU_ERR_PORT. */
-enum upmu_status upmu_session_fault(struct upmu_cpu *cpu, struct upmu_session *session);
+enum upmu_status upmu_session_fault(struct upmu_meter *meter, struct upmu_session *session);
 
 /*
  * Stop, release and unlink a session: it is detached or, if it has no owner, closed, and its
  * memory no longer the library's.  `listed`: the list of its thread is held.  UPMU_ERR_BUSY:
  * that list, or the session, is held elsewhere, and nothing was done.  Inside a local bracket.
  */
-enum upmu_status upmu_session_leave(struct upmu_cpu *cpu, struct upmu_session *session, bool listed);
+enum upmu_status upmu_session_leave(struct upmu_meter *meter, struct upmu_session *session, bool listed);
 
 /* Detach a session of a thread whose list the caller holds. */
 enum upmu_status upmu_session_detach_listed(struct upmu_session *session);
@@ -159,18 +159,18 @@ void upmu_session_end(struct upmu_session *session);
 
 /* Into the list of those that wait on a CPU, by turn, and out of it; nothing if it is there, or not there. */
 #if UPMU_THREADS
-void upmu_queue_put(struct upmu_cpu *cpu, struct upmu_session *session);
-void upmu_queue_take(struct upmu_cpu *cpu, struct upmu_session *session);
+void upmu_queue_put(struct upmu_meter *meter, struct upmu_session *session);
+void upmu_queue_take(struct upmu_meter *meter, struct upmu_session *session);
 #else
-static inline void upmu_queue_put(struct upmu_cpu *cpu, struct upmu_session *session)
+static inline void upmu_queue_put(struct upmu_meter *meter, struct upmu_session *session)
 {
-    (void)cpu;
+    (void)meter;
     (void)session;
 }
 
-static inline void upmu_queue_take(struct upmu_cpu *cpu, struct upmu_session *session)
+static inline void upmu_queue_take(struct upmu_meter *meter, struct upmu_session *session)
 {
-    (void)cpu;
+    (void)meter;
     (void)session;
 }
 #endif
@@ -179,18 +179,18 @@ static inline void upmu_queue_take(struct upmu_cpu *cpu, struct upmu_session *se
 static inline void upmu_session_become(struct upmu_session *session, uint8_t state)
 {
     session->state = state;
-    if (session->cpu && upmu_session_waits(session))
-        upmu_queue_put(session->cpu, session);
-    else if (session->cpu)
-        upmu_queue_take(session->cpu, session);
+    if (session->meter && upmu_session_waits(session))
+        upmu_queue_put(session->meter, session);
+    else if (session->meter)
+        upmu_queue_take(session->meter, session);
 }
 
 /* Nothing of a session is placed; true: it samples. */
 bool upmu_session_unplace(struct upmu_session *session);
 
 /* Into the list of a CPU, with tags of that CPU, and out of it. */
-void upmu_session_link(struct upmu_cpu *cpu, struct upmu_session *session);
-void upmu_session_unlink(struct upmu_cpu *cpu, struct upmu_session *session);
+void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session);
+void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session);
 
 /* Is one of its sets switched to another, or to itself? */
 static inline bool upmu_session_is_chain(const struct upmu_session *session)
@@ -199,19 +199,19 @@ static inline bool upmu_session_is_chain(const struct upmu_session *session)
 }
 
 /* The same of one that has its tags, has no page and does not wait. */
-static inline void upmu_session_link_quickly(struct upmu_cpu *cpu, struct upmu_session *session)
+static inline void upmu_session_link_quickly(struct upmu_meter *meter, struct upmu_session *session)
 {
-    __atomic_store_n(&session->cpu, cpu, __ATOMIC_RELAXED); /* a call elsewhere may look where it has to go */
+    __atomic_store_n(&session->meter, meter, __ATOMIC_RELAXED); /* a call elsewhere may look where it has to go */
     session->counters = 0;
-    session->next = cpu->sessions;
-    session->link = &cpu->sessions;
+    session->next = meter->sessions;
+    session->link = &meter->sessions;
     if (session->next)
         session->next->link = &session->next;
     UPMU_BARRIER();
-    cpu->sessions = session;
+    meter->sessions = session;
 }
 
-static inline void upmu_session_unlink_quickly(struct upmu_cpu *cpu, struct upmu_session *session)
+static inline void upmu_session_unlink_quickly(struct upmu_meter *meter, struct upmu_session *session)
 {
     *session->link = session->next;
     if (session->next)
@@ -221,13 +221,13 @@ static inline void upmu_session_unlink_quickly(struct upmu_cpu *cpu, struct upmu
     session->next = NULL;
     session->link = NULL;
     session->overflow.cpu = NULL;
-    session->set.proven = cpu->seen_counting;
+    session->set.proven = meter->seen_counting;
     /* From now on a call elsewhere may work on it. */
-    __atomic_store_n(&session->cpu, NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&session->meter, NULL, __ATOMIC_RELEASE);
 }
 
 /* A session of a thread leaves its CPU: it waits if it was started.  Inside a local bracket. */
-enum upmu_status upmu_thread_put(struct upmu_cpu *cpu, struct upmu_session *session);
+enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *session);
 
 /*
  * The list of a thread's sessions is walked and changed by what holds it, for a moment; false:

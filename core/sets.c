@@ -200,11 +200,11 @@ void upmu_sets_advance(struct upmu_session *session, struct upmu_set *set)
     session->active = session->coming;
 }
 
-void upmu_sets_switch(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_set *set)
+void upmu_sets_switch(struct upmu_meter *meter, struct upmu_session *session, struct upmu_set *set)
 {
     mark(session, set);
-    upmu_change_run(cpu);
-    upmu_turns_admit(cpu);
+    upmu_change_run(meter);
+    upmu_turns_admit(meter);
 }
 
 #if UPMU_SAMPLING
@@ -216,48 +216,48 @@ static UPMU_APART uint32_t key_of(const struct upmu_set *set)
 }
 
 /* (Other sessions may share a register: its value is valid beside the same sessions.) */
-void upmu_sets_keep(struct upmu_cpu *cpu, const struct upmu_session *session, const struct upmu_image *image)
+void upmu_sets_keep(struct upmu_meter *meter, const struct upmu_session *session, const struct upmu_image *image)
 {
     unsigned flags = 0;
 
     for (const struct upmu_set *set = session->sets; set; set = set->next)
         flags |= set->flags;
-    if ((flags & UPMU_SET_OVERFLOW_SWITCH) && !(UPMU_PRELUDES && image->prelude) &&
-        !upmu_run_folds_first(cpu) && upmu_set_is_plain(session->active) && !upmu_set_shares(cpu, session->active) &&
-        session->active->placed_beside == upmu_schedule_company(cpu, session))
-        upmu_bank_keep(&cpu->bank, image, key_of(session->active), cpu->kept, &cpu->kept_next);
+    if ((flags & UPMU_SET_OVERFLOW_SWITCH) && !(UPMU_PRELUDES && image->prelude) && !upmu_run_folds_first(meter) &&
+        upmu_set_is_plain(session->active) && !upmu_set_shares(meter, session->active) &&
+        session->active->placed_beside == upmu_schedule_company(meter, session))
+        upmu_bank_keep(&meter->bank, image, key_of(session->active), meter->cpu->kept, &meter->cpu->kept_next);
 }
 
 /*
  * The counts of a set that is closed; false: one overflowed since the handler looked at it, faulted or is throttled,
  * which the local side finds, too.
  */
-static bool take_counts(struct upmu_cpu *cpu, struct upmu_set *set)
+static bool take_counts(struct upmu_meter *meter, struct upmu_set *set)
 {
     for UPMU_TALLIES(tally, set)
-        if (tally->throttled || !upmu_run_fold(cpu, tally) ||
+        if (tally->throttled || !upmu_run_fold(meter, tally) ||
             (upmu_tally_samples(tally) &&
-             (tally->total >= tally->due || upmu_count_overflowed(cpu->pmu, tally->counter, tally->base))))
+             (tally->total >= tally->due || upmu_count_overflowed(meter->pmu, tally->counter, tally->base))))
             return false;
     return true;
 }
 
-bool upmu_sets_relieve(struct upmu_cpu *cpu, struct upmu_session *session)
+bool upmu_sets_relieve(struct upmu_meter *meter, struct upmu_session *session)
 {
     struct upmu_set *old = session->active, *next;
     uint64_t random = session->random;
 
-    if (session->state != UPMU_SESSION_RUNNING || (session->counters & cpu->deferred) ||
-        upmu_turns_wanted(cpu) || !upmu_bank_handler_can(&cpu->bank, cpu->kept, key_of(old)))
+    if (session->state != UPMU_SESSION_RUNNING || (session->counters & meter->deferred) ||
+        upmu_turns_wanted(meter) || !upmu_bank_handler_can(&meter->bank, meter->cpu->kept, key_of(old)))
         return false;
     session->sequence += 2;
     mark(session, NULL);
     session->change = 0;
     next = session->coming;
     /* (Others have none of its counters, or a fault has left one open.) */
-    if (!next->counters || !upmu_set_was_tried(cpu, next, upmu_schedule_company(cpu, session)) ||
-        upmu_bank_open(&cpu->bank, next->counters & ~session->counters) ||
-        !upmu_bank_handler_can(&cpu->bank, cpu->kept, key_of(next)) || !take_counts(cpu, old)) {
+    if (!next->counters || !upmu_set_was_tried(meter, next, upmu_schedule_company(meter, session)) ||
+        upmu_bank_open(&meter->bank, next->counters & ~session->counters) ||
+        !upmu_bank_handler_can(&meter->bank, meter->cpu->kept, key_of(next)) || !take_counts(meter, old)) {
         session->random = random; /* the lot was not drawn */
         next->round = session->round - 1u;
         return false;
@@ -267,9 +267,9 @@ bool upmu_sets_relieve(struct upmu_cpu *cpu, struct upmu_session *session)
     return true;
 }
 
-void upmu_sets_put_on(struct upmu_cpu *cpu, struct upmu_session *session)
+void upmu_sets_put_on(struct upmu_meter *meter, struct upmu_session *session)
 {
-    struct upmu_bank *bank = &cpu->bank;
+    struct upmu_bank *bank = &meter->bank;
     struct upmu_set *next = session->coming;
     bool fine;
 
@@ -277,30 +277,30 @@ void upmu_sets_put_on(struct upmu_cpu *cpu, struct upmu_session *session)
     session->running_ns = session->closed_ns;
     session->active = next;
     session->counters = next->counters;
-    fine = upmu_bank_handler_load(bank, cpu->kept, key_of(next), next->counters);
+    fine = upmu_bank_handler_load(bank, meter->cpu->kept, key_of(next), next->counters);
     for UPMU_TALLIES(tally, next) {
-        upmu_run_take(cpu, session, tally);
+        upmu_run_take(meter, session, tally);
         tally->ran = true;
-        fine = fine && (upmu_run_tagged(cpu, tally) == tally->counters ||
-                        upmu_run_begin_at(cpu, tally, session->closed_ns));
+        fine = fine && (upmu_run_tagged(meter, tally) == tally->counters ||
+                        upmu_run_begin_at(meter, tally, session->closed_ns));
     }
     upmu_bank_handler_gate(bank, next->counters, fine);
     if (!fine) {
-        upmu_run_tag(cpu, next->counters, 0);
+        upmu_run_tag(meter, next->counters, 0);
         session->state = UPMU_SESSION_STOPPED;
-        (void)upmu_session_fault(cpu, session);
-        cpu->running |= next->counters; /* (They were taken: what is published next forgets them.) */
+        (void)upmu_session_fault(meter, session);
+        meter->running |= next->counters; /* (They were taken: what is published next forgets them.) */
     }
-    upmu_schedule_publish(cpu);
+    upmu_schedule_publish(meter);
 }
 
 #endif
 
-bool upmu_sets_expire(struct upmu_cpu *cpu, uint64_t now_ns)
+bool upmu_sets_expire(struct upmu_meter *meter, uint64_t now_ns)
 {
     bool any = false;
 
-    for (struct upmu_session *session = cpu->chains ? cpu->sessions : NULL; session; session = session->next) {
+    for (struct upmu_session *session = meter->chains ? meter->sessions : NULL; session; session = session->next) {
         const struct upmu_set *set = session->active;
 
         if (session->state != UPMU_SESSION_RUNNING || !(set->flags & UPMU_SET_TIME_SWITCH) ||
@@ -317,15 +317,15 @@ static enum upmu_status switch_work(const struct upmu_call *call)
     struct upmu_session *session = call->session;
 
     if (upmu_session_holds(session)) {
-        upmu_sets_switch(call->cpu, session, call->set);
+        upmu_sets_switch(call->meter, session, call->set);
         return UPMU_OK;
     }
-    if (call->cpu && session->counters)
-        (void)upmu_schedule_release(call->cpu, session);
+    if (call->meter && session->counters)
+        (void)upmu_schedule_release(call->meter, session);
     upmu_sets_advance(session, call->set);
     session->begun = 1;
-    if (call->cpu)
-        upmu_turns_admit(call->cpu);
+    if (call->meter)
+        upmu_turns_admit(call->meter);
     return UPMU_OK;
 }
 
@@ -344,8 +344,8 @@ enum upmu_status upmu_session_switch(struct upmu_session *session, struct upmu_s
 
 void upmu_set_ask(const struct upmu_session *session, const struct upmu_set *set, struct upmu_set_info *out_info)
 {
-    const struct upmu_cpu *cpu = session->cpu;
-    const struct upmu_pmu *pmu = cpu ? cpu->pmu : &session->machine->pmu[set->count ? set->event[0].pmu : 0];
+    const struct upmu_meter *meter = session->meter;
+    const struct upmu_pmu *pmu = meter ? meter->pmu : &session->machine->pmu[set->count ? set->event[0].pmu : 0];
 
     out_info->number = set->number;
     out_info->flags = set->flags;
@@ -354,7 +354,7 @@ void upmu_set_ask(const struct upmu_session *session, const struct upmu_set *set
     for (unsigned i = 0; i < set->count; i++)
         if (set->tally[i].overflows)
             out_info->overflowed |= UINT32_C(1) << i;
-    out_info->available_counters = pmu->counters & ~(cpu ? upmu_cpu_blocked(cpu) : 0);
+    out_info->available_counters = pmu->counters & ~(meter ? upmu_meter_blocked(meter) : 0);
     out_info->runs = set->runs;
     out_info->timeout_ns = set->timeout_ns;
     out_info->left_ns = set->left_ns;

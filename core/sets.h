@@ -11,7 +11,7 @@
 void upmu_sets_advance(struct upmu_session *session, struct upmu_set *set);
 
 /* Change what runs to that set (NULL: the next).  Inside a local bracket. */
-void upmu_sets_switch(struct upmu_cpu *cpu, struct upmu_session *session, struct upmu_set *set);
+void upmu_sets_switch(struct upmu_meter *meter, struct upmu_session *session, struct upmu_set *set);
 
 /* A session is started: the first run of its first set begins. */
 void upmu_sets_begin(struct upmu_session *session);
@@ -20,12 +20,12 @@ void upmu_sets_begin(struct upmu_session *session);
 void upmu_sets_switched(struct upmu_session *session, struct upmu_set *before);
 
 /* Mark sessions whose set has had its time: to be changed. */
-bool upmu_sets_expire(struct upmu_cpu *cpu, uint64_t now_ns);
+bool upmu_sets_expire(struct upmu_meter *meter, uint64_t now_ns);
 
 struct upmu_image;
 
 /* The active set of a chain is being loaded: keep its registers for handlers that put it on again. */
-void upmu_sets_keep(struct upmu_cpu *cpu, const struct upmu_session *session, const struct upmu_image *image);
+void upmu_sets_keep(struct upmu_meter *meter, const struct upmu_session *session, const struct upmu_image *image);
 
 /*
  * A handler that interrupted no local call changes a session, whose counters it has closed, to its
@@ -33,8 +33,8 @@ void upmu_sets_keep(struct upmu_cpu *cpu, const struct upmu_session *session, co
  * set's counts are taken; then the next one is put on, and the caller opens it.  A fault there
  * stops the session.
  */
-bool upmu_sets_relieve(struct upmu_cpu *cpu, struct upmu_session *session);
-void upmu_sets_put_on(struct upmu_cpu *cpu, struct upmu_session *session);
+bool upmu_sets_relieve(struct upmu_meter *meter, struct upmu_session *session);
+void upmu_sets_put_on(struct upmu_meter *meter, struct upmu_session *session);
 
 /* A run of a set is over: one more slot for the estimates. */
 void upmu_estimate_slot(struct upmu_set *set);

@@ -85,7 +85,7 @@ static struct upmu_session *take_dropped(struct upmu_thread *thread)
 
     for (struct upmu_session *session = thread->sessions; session; session = next) {
         next = session->next_of_thread;
-        if (!upmu_session_dropped(session) || session->cpu)
+        if (!upmu_session_dropped(session) || session->meter)
             continue;
         upmu_thread_forget(session);
         session->next_of_thread = dropped;
@@ -107,18 +107,18 @@ static void bury(struct upmu_session *dropped)
 }
 
 /* One that slept with its CPU waits now. */
-static void unlink_waiting(struct upmu_cpu *cpu, struct upmu_session *session)
+static void unlink_waiting(struct upmu_meter *meter, struct upmu_session *session)
 {
     if (session->state == UPMU_SESSION_SUSPENDED)
         session->state = UPMU_SESSION_WAITING;
-    upmu_session_unlink(cpu, session);
+    upmu_session_unlink(meter, session);
 }
 
-bool upmu_thread_join(struct upmu_cpu *cpu, struct upmu_session *session)
+bool upmu_thread_join(struct upmu_meter *meter, struct upmu_session *session)
 {
     if (__atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE))
         return false;
-    upmu_session_link(cpu, session);
+    upmu_session_link(meter, session);
     __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
     if (UPMU_SETS && session->switch_due)
         upmu_sets_advance(session, NULL);
@@ -127,43 +127,43 @@ bool upmu_thread_join(struct upmu_cpu *cpu, struct upmu_session *session)
     return true;
 }
 
-enum upmu_status upmu_thread_put(struct upmu_cpu *cpu, struct upmu_session *session)
+enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *session)
 {
     enum upmu_status status = UPMU_OK;
 
     if (upmu_session_holds(session)) {
-        status = upmu_schedule_stop(cpu, session);
+        status = upmu_schedule_stop(meter, session);
         if (status == UPMU_OK && session->state == UPMU_SESSION_STOPPED)
             session->state = UPMU_SESSION_WAITING;
     } else if (session->state == UPMU_SESSION_WAITING) {
-        upmu_session_enabled(session, upmu_machine_clock_ns(cpu->machine));
+        upmu_session_enabled(session, upmu_machine_clock_ns(meter->machine));
     }
-    unlink_waiting(cpu, session);
+    unlink_waiting(meter, session);
     return status;
 }
 
 /* Its sessions that run leave; the others are here no longer. */
-static void leave_cpu(struct upmu_cpu *cpu, struct upmu_thread *thread)
+static void leave_cpu(struct upmu_meter *meter, struct upmu_thread *thread)
 {
-    for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
+    for (struct upmu_session *session = meter->sessions; session; session = session->next) {
         if (session->thread != thread)
             continue;
         session->coming = upmu_active(session);
         if (upmu_session_holds(session))
             session->change = UPMU_CHANGE_LEAVES;
         else if (session->state == UPMU_SESSION_WAITING)
-            upmu_session_enabled(session, upmu_machine_clock_ns(cpu->machine));
+            upmu_session_enabled(session, upmu_machine_clock_ns(meter->machine));
     }
 }
 
-static void unlink_all(struct upmu_cpu *cpu, struct upmu_thread *thread)
+static void unlink_all(struct upmu_meter *meter, struct upmu_thread *thread)
 {
     struct upmu_session *next, *dropped;
 
-    for (struct upmu_session *session = cpu->sessions; session; session = next) {
+    for (struct upmu_session *session = meter->sessions; session; session = next) {
         next = session->next;
         if (session->thread == thread)
-            unlink_waiting(cpu, session);
+            unlink_waiting(meter, session);
     }
     __atomic_store_n(&thread->cpu, NULL, __ATOMIC_RELAXED);
     if (!__atomic_load_n(&thread->sessions, __ATOMIC_RELAXED) || !upmu_thread_hold(thread))
@@ -174,15 +174,15 @@ static void unlink_all(struct upmu_cpu *cpu, struct upmu_thread *thread)
 }
 
 /* Its last session may leave at any moment where its list is not held: what comes second loses track. */
-static UPMU_APART void come(struct upmu_cpu *cpu, struct upmu_thread *thread)
+static UPMU_APART void come(struct upmu_meter *meter, struct upmu_thread *thread)
 {
-    __atomic_store_n(&cpu->current, thread, __ATOMIC_RELAXED);
-    (void)__atomic_exchange_n(&thread->cpu, cpu, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&meter->cpu->current, thread, __ATOMIC_RELAXED);
+    (void)__atomic_exchange_n(&thread->cpu, meter->cpu, __ATOMIC_SEQ_CST);
     if (!__atomic_load_n(&thread->sessions, __ATOMIC_SEQ_CST))
         lose_track(thread);
 }
 
-static void join_all(struct upmu_cpu *cpu, struct upmu_thread *thread)
+static void join_all(struct upmu_meter *meter, struct upmu_thread *thread)
 {
     struct upmu_session *dropped = NULL;
     bool held = upmu_thread_hold(thread); /* else they join with the first tick */
@@ -190,10 +190,10 @@ static void join_all(struct upmu_cpu *cpu, struct upmu_thread *thread)
     if (held) {
         dropped = take_dropped(thread);
         for (struct upmu_session *session = thread->sessions; session; session = session->next_of_thread)
-            if (!session->cpu)
-                (void)upmu_thread_join(cpu, session);
+            if (!session->meter)
+                (void)upmu_thread_join(meter, session);
     }
-    come(cpu, thread);
+    come(meter, thread);
     if (held)
         upmu_thread_release(thread);
     bury(dropped);
@@ -202,11 +202,11 @@ static void join_all(struct upmu_cpu *cpu, struct upmu_thread *thread)
 /* What the sessions of both threads ask for, as a plan; false: some need more than a transition. */
 static bool plan_switch(struct upmu_transition *plan, const struct upmu_thread *prev, const struct upmu_thread *next)
 {
-    const struct upmu_cpu *cpu = plan->cpu;
-    uint64_t corunners = cpu->corunners;
+    const struct upmu_meter *meter = plan->meter;
+    uint64_t corunners = meter->corunners;
 
     for (struct upmu_session *session = prev->sessions; session; session = session->next_of_thread) {
-        if (session->cpu != cpu || upmu_session_is_chain(session))
+        if (session->meter != meter || upmu_session_is_chain(session))
             return false;
         if (upmu_session_is_just(session, UPMU_SESSION_STOPPED))
             continue;
@@ -217,13 +217,13 @@ static bool plan_switch(struct upmu_transition *plan, const struct upmu_thread *
     for (struct upmu_session *session = next->sessions; session; session = session->next_of_thread) {
         const struct upmu_set *set = session->active;
 
-        if (session->cpu || session->tagged_by != cpu->life || upmu_session_is_chain(session))
+        if (session->meter || session->tagged_by != meter->life || upmu_session_is_chain(session))
             return false;
         if (upmu_session_is_just(session, UPMU_SESSION_STOPPED))
             continue;
         if (!upmu_session_is_just(session, UPMU_SESSION_WAITING) ||
-            !upmu_program_fits(cpu, set, corunners) ||
-            (set->counters & ((cpu->running & ~plan->leaving) | plan->coming)) || !upmu_transition_in(plan, session))
+            !upmu_program_fits(meter, set, corunners) ||
+            (set->counters & ((meter->running & ~plan->leaving) | plan->coming)) || !upmu_transition_in(plan, session))
             return false;
         corunners += set->program.placement;
     }
@@ -243,51 +243,52 @@ static bool hold_all(struct upmu_thread *thread)
 }
 
 /* The lists of both threads are held. */
-static inline bool exchange_threads(struct upmu_transition *plan, struct upmu_cpu *cpu, struct upmu_thread *prev,
+static inline bool exchange_threads(struct upmu_transition *plan, struct upmu_meter *meter, struct upmu_thread *prev,
                                     struct upmu_thread *next)
 {
     struct upmu_session *session;
     bool done;
 
-    upmu_transition_begin(plan, cpu);
+    upmu_transition_begin(plan, meter);
     if (!plan_switch(plan, prev, next) || !hold_all(next))
         return false;
     /* (A handler finds one by its counters, a call elsewhere by its CPU: it is there before it runs.) */
     for (session = next->sessions; session; session = session->next_of_thread)
-        upmu_session_link_quickly(cpu, session);
+        upmu_session_link_quickly(meter, session);
     done = upmu_transition_run(plan, UPMU_SESSION_WAITING);
     for (session = next->sessions; session; session = session->next_of_thread) {
         if (!done)
-            upmu_session_unlink_quickly(cpu, session);
+            upmu_session_unlink_quickly(meter, session);
         __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
     }
     for (session = done ? prev->sessions : NULL; session; session = session->next_of_thread)
-        upmu_session_unlink_quickly(cpu, session);
+        upmu_session_unlink_quickly(meter, session);
     return done;
 }
 
-static UPMU_APART bool exchange_on_stack(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next)
+static UPMU_APART bool exchange_on_stack(struct upmu_meter *meter, struct upmu_thread *prev, struct upmu_thread *next)
 {
     struct upmu_transition plan;
 
-    return exchange_threads(&plan, cpu, prev, next);
+    return exchange_threads(&plan, meter, prev, next);
 }
 
 /* Where all of both threads have a valid placement and nothing waits or has pages.  False: nothing was done. */
-static bool switch_quickly(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next)
+static bool switch_quickly(struct upmu_meter *meter, struct upmu_thread *prev, struct upmu_thread *next)
 {
     bool done = false;
 
-    if (upmu_cpu_domain(cpu) || upmu_turns_wanted(cpu) || (UPMU_USER_PAGES && upmu_user_pages_any(cpu->machine)) ||
-        !upmu_thread_hold(prev))
+    if (upmu_meter_domain(meter) || upmu_turns_wanted(meter) ||
+        (UPMU_USER_PAGES && upmu_user_pages_any(meter->machine)) || !upmu_thread_hold(prev))
         return false;
     if (upmu_thread_hold(next)) {
-        done = cpu->work ? exchange_threads(upmu_cpu_plan(cpu), cpu, prev, next) : exchange_on_stack(cpu, prev, next);
+        done = meter->work ? exchange_threads(upmu_meter_plan(meter), meter, prev, next)
+                           : exchange_on_stack(meter, prev, next);
         if (done) {
             bool has_sessions = next->sessions;
 
-            __atomic_store_n(&cpu->current, has_sessions ? next : NULL, __ATOMIC_RELAXED);
-            __atomic_store_n(&next->cpu, has_sessions ? cpu : NULL, __ATOMIC_SEQ_CST);
+            __atomic_store_n(&meter->cpu->current, has_sessions ? next : NULL, __ATOMIC_RELAXED);
+            __atomic_store_n(&next->cpu, has_sessions ? meter->cpu : NULL, __ATOMIC_SEQ_CST);
             __atomic_store_n(&prev->cpu, NULL, __ATOMIC_RELAXED);
         }
         upmu_thread_release(next);
@@ -301,33 +302,34 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
     uintptr_t irq;
     enum upmu_status status;
 
-    if (prev == next || !(cpu->pmu || (UPMU_USER_PAGES && cpu->machine && (cpu->user_reads || next->reads))))
+    if (prev == next ||
+        !(cpu->meter.pmu || (UPMU_USER_PAGES && cpu->meter.machine && (cpu->user_reads || next->reads))))
         return UPMU_OK;
-    if (!cpu->user_reads && !next->reads && upmu_local_try(cpu, cpu->machine->port, &irq)) {
-        bool done = switch_quickly(cpu, prev, next);
+    if (!cpu->user_reads && !next->reads && upmu_local_try(&cpu->meter, cpu->meter.machine->port, &irq)) {
+        bool done = switch_quickly(&cpu->meter, prev, next);
 
-        upmu_local_end(cpu, cpu->machine->port, irq);
+        upmu_local_end(&cpu->meter, cpu->meter.machine->port, irq);
         if (done)
             return UPMU_OK;
     }
-    status = upmu_local_enter(cpu, &irq);
+    status = upmu_local_enter(&cpu->meter, &irq);
     if (status != UPMU_OK)
         return status;
     if (UPMU_USER_PAGES) {
-        next->reads = next->reads && upmu_user_pages_any(cpu->machine);
+        next->reads = next->reads && upmu_user_pages_any(cpu->meter.machine);
         cpu->readers = (uint8_t)((cpu->readers & UPMU_READS_CPU) | (next->reads ? UPMU_READS_THREAD : 0));
     }
-    if (cpu->live) {
-        leave_cpu(cpu, prev);
-        join_all(cpu, next);
-        upmu_change_run(cpu);
-    } else if (cpu->pmu) {
-        come(cpu, next); /* its sessions join with the first tick after the CPU has woken */
+    if (cpu->meter.live) {
+        leave_cpu(&cpu->meter, prev);
+        join_all(&cpu->meter, next);
+        upmu_change_run(&cpu->meter);
+    } else if (cpu->meter.pmu) {
+        come(&cpu->meter, next); /* its sessions join with the first tick after the CPU has woken */
     }
-    unlink_all(cpu, prev);
-    if (cpu->pmu)
-        upmu_turns_admit(cpu);
-    upmu_local_leave(cpu, irq);
+    unlink_all(&cpu->meter, prev);
+    if (cpu->meter.pmu)
+        upmu_turns_admit(&cpu->meter);
+    upmu_local_leave(&cpu->meter, irq);
     return UPMU_OK;
 }
 
@@ -375,13 +377,13 @@ enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct
     if (status != UPMU_OK)
         return status;
     if (cpu) {
-        status = cpu->live ? upmu_local_enter(cpu, &irq) : UPMU_ERR_NO_PMU;
+        status = cpu->meter.live ? upmu_local_enter(&cpu->meter, &irq) : UPMU_ERR_NO_PMU;
         if (status != UPMU_OK)
             return upmu_session_refuse(session, status);
     }
     if (!upmu_thread_hold(thread)) {
         if (cpu)
-            upmu_local_leave(cpu, irq);
+            upmu_local_leave(&cpu->meter, irq);
         return upmu_session_refuse(session, UPMU_ERR_BUSY);
     }
     samples = upmu_session_unplace(session);
@@ -393,13 +395,13 @@ enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct
     if (cpu) {
         __atomic_store_n(&thread->cpu, cpu, __ATOMIC_RELAXED);
         __atomic_store_n(&cpu->current, thread, __ATOMIC_RELAXED);
-        upmu_session_link(cpu, session);
+        upmu_session_link(&cpu->meter, session);
     }
     upmu_thread_release(thread);
     if (cpu) {
         if (samples)
-            upmu_cpu_rearm(cpu);
-        upmu_local_leave(cpu, irq);
+            upmu_meter_rearm(&cpu->meter);
+        upmu_local_leave(&cpu->meter, irq);
     }
     return UPMU_OK;
 }
@@ -441,8 +443,8 @@ enum upmu_status upmu_thread_exit(struct upmu_thread *thread)
     }
     lose_track(thread);
     upmu_thread_release(thread);
-    if (cpu && upmu_local_enter(cpu, &irq) == UPMU_OK)
-        upmu_local_leave(cpu, irq);
+    if (cpu && upmu_local_enter(&cpu->meter, &irq) == UPMU_OK)
+        upmu_local_leave(&cpu->meter, irq);
     return status;
 }
 
@@ -475,9 +477,9 @@ void upmu_thread_forget(struct upmu_session *session)
     (void)session;
 }
 
-enum upmu_status upmu_thread_put(struct upmu_cpu *cpu, struct upmu_session *session)
+enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *session)
 {
-    return upmu_session_leave(cpu, session, false);
+    return upmu_session_leave(meter, session, false);
 }
 
 #endif

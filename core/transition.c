@@ -22,14 +22,14 @@
 
 /* ---- The plan ---- */
 
-void upmu_transition_begin(struct upmu_transition *plan, struct upmu_cpu *cpu)
+void upmu_transition_begin(struct upmu_transition *plan, struct upmu_meter *meter)
 {
-    plan->cpu = cpu;
+    plan->meter = meter;
     plan->leaving = plan->coming = plan->changed = plan->carried = 0;
     plan->counting_out = plan->counting_in = plan->quiet_in = 0;
     plan->corunners = 0;
     plan->outs = plan->ins = plan->writes = 0;
-    plan->careful = !cpu->straight || cpu->bank.others || cpu->bank.no_rdpmc || !port_has_rdpmc(cpu->bank.port);
+    plan->careful = !meter->straight || meter->bank.others || meter->bank.no_rdpmc || !port_has_rdpmc(meter->bank.port);
     plan->failed = plan->marred = false;
 }
 
@@ -50,7 +50,7 @@ bool upmu_transition_out(struct upmu_transition *plan, struct upmu_session *sess
 /* What a program finds other than it wants. */
 bool upmu_transition_in(struct upmu_transition *plan, struct upmu_session *session)
 {
-    const struct upmu_bank *bank = &plan->cpu->bank;
+    const struct upmu_bank *bank = &plan->meter->bank;
     const struct upmu_set *set = session->active;
     const struct upmu_program *program = &set->program;
     const struct upmu_step *step = program->step, *end = step + program->steps;
@@ -103,24 +103,24 @@ static inline bool read_quickly(struct upmu_bank *bank, unsigned counter, uint64
 }
 
 /* The counts of a set whose events only count, and whose counters are alike. */
-static inline bool take_quickly(struct upmu_cpu *cpu, struct upmu_set *set, uint64_t now_ns)
+static inline bool take_quickly(struct upmu_meter *meter, struct upmu_set *set, uint64_t now_ns)
 {
-    uint64_t mask = cpu->counter_mask, seen = 0;
+    uint64_t mask = meter->counter_mask, seen = 0;
     bool fine = true;
 
     for UPMU_TALLIES(tally, set) {
         uint64_t value, before = tally->base;
 
-        if (__builtin_expect(!read_quickly(&cpu->bank, tally->counter, &value), 0)) {
+        if (__builtin_expect(!read_quickly(&meter->bank, tally->counter, &value), 0)) {
             tally->hole = true;
-            cpu->last_tag[tally->counter] = 0;
+            meter->last_tag[tally->counter] = 0;
             fine = false;
             continue;
         }
         value &= mask;
         if (__builtin_expect(value < before, 0)) {
             tally->turned = upmu_count_stamp(now_ns);
-            upmu_cpu_expect(cpu, 1, now_ns);
+            upmu_meter_expect(meter, 1, now_ns);
         }
         tally->base = value;
         value = (value - before) & mask;
@@ -128,22 +128,22 @@ static inline bool take_quickly(struct upmu_cpu *cpu, struct upmu_set *set, uint
         tally->total += value;
     }
     if (seen)
-        cpu->seen_counting = 1;
+        meter->seen_counting = 1;
     return fine;
 }
 
 /* A register faulted: what it left is loaded anew by the next that comes. */
 static UPMU_APART void fail_leaving(struct upmu_transition *plan, struct upmu_session *session)
 {
-    upmu_run_tag(plan->cpu, session->counters, 0);
+    upmu_run_tag(plan->meter, session->counters, 0);
     session->state = UPMU_SESSION_STOPPED;
-    (void)upmu_session_fault(plan->cpu, session);
+    (void)upmu_session_fault(plan->meter, session);
     plan->marred = true;
 }
 
 static inline void take_out(struct upmu_transition *plan, struct upmu_session *session, bool closed, uint64_t now_ns)
 {
-    struct upmu_cpu *cpu = plan->cpu;
+    struct upmu_meter *meter = plan->meter;
     struct upmu_set *set = session->active;
     uint64_t ran_ns = now_ns - session->running_ns;
     bool fine;
@@ -151,9 +151,9 @@ static inline void take_out(struct upmu_transition *plan, struct upmu_session *s
     session->sequence++;
     UPMU_BARRIER();
     if (__builtin_expect(!plan->careful && !set->program.sampling && !(set->program.flags & UPMU_PROGRAM_FALLS), 1))
-        fine = take_quickly(cpu, set, now_ns);
+        fine = take_quickly(meter, set, now_ns);
     else
-        fine = upmu_run_counts(cpu, session) == UPMU_OK;
+        fine = upmu_run_counts(meter, session) == UPMU_OK;
     set->duration_ns += ran_ns;
     set->left_ns = set->left_ns > ran_ns ? set->left_ns - ran_ns : 0;
     session->enabled_ns += now_ns - session->started_ns;
@@ -172,18 +172,18 @@ static inline void take_out(struct upmu_transition *plan, struct upmu_session *s
 /* Where both sides count the same, or stand still, the value at which one left is the other's base. */
 static void carry(struct upmu_transition *plan, struct upmu_tally *tally, uint64_t now_ns)
 {
-    struct upmu_cpu *cpu = plan->cpu;
-    const struct upmu_tally *left = plan->leaving & tally->counters ? cpu->tally[tally->counter] : NULL;
+    struct upmu_meter *meter = plan->meter;
+    const struct upmu_tally *left = plan->leaving & tally->counters ? meter->tally[tally->counter] : NULL;
 
     tally->turned = upmu_count_stamp(now_ns);
     /* (Where another one has failed meanwhile, those that leave are forgotten.) */
     if (left)
         tally->base = left->base;
-    else if (!upmu_bank_read(&cpu->bank, tally->counter, &tally->base))
-        cpu->last_tag[tally->counter] = 0;
+    else if (!upmu_bank_read(&meter->bank, tally->counter, &tally->base))
+        meter->last_tag[tally->counter] = 0;
     /* A read that faulted left no base. */
-    if (cpu->last_tag[tally->counter])
-        upmu_run_tag(cpu, tally->counters, tally->tag);
+    if (meter->last_tag[tally->counter])
+        upmu_run_tag(meter, tally->counters, tally->tag);
     else
         plan->carried &= ~tally->counters;
 }
@@ -191,36 +191,36 @@ static void carry(struct upmu_transition *plan, struct upmu_tally *tally, uint64
 /* An event's counter has what it is to begin with. */
 static bool start_event(struct upmu_transition *plan, struct upmu_tally *tally, uint64_t now_ns)
 {
-    struct upmu_cpu *cpu = plan->cpu;
-    uint32_t still = upmu_bank_kept_open(&cpu->bank);
+    struct upmu_meter *meter = plan->meter;
+    uint32_t still = upmu_bank_kept_open(&meter->bank);
 
     if ((tally->counters & (plan->carried | still)) && !upmu_tally_samples(tally))
         carry(plan, tally, now_ns);
     return (plan->carried & tally->counters) ||
-           (!(plan->changed & ~still & tally->counters) && upmu_run_tagged(cpu, tally) == tally->counters &&
-            !upmu_bank_open(&cpu->bank, tally->counters & ~cpu->running)) ||
-           upmu_run_prime(cpu, tally);
+           (!(plan->changed & ~still & tally->counters) && upmu_run_tagged(meter, tally) == tally->counters &&
+            !upmu_bank_open(&meter->bank, tally->counters & ~meter->running)) ||
+           upmu_run_prime(meter, tally);
 }
 
 /* The same of a set whose events only count, and whose counters are alike and not carried. */
 static inline bool start_alike(struct upmu_transition *plan, struct upmu_session *session, uint64_t now_ns)
 {
-    struct upmu_cpu *cpu = plan->cpu;
+    struct upmu_meter *meter = plan->meter;
     uint32_t changed = plan->changed;
 
     for UPMU_TALLIES(tally, session->active) {
         unsigned counter = tally->counter;
         uint64_t value;
 
-        if ((changed >> counter & 1u) || cpu->last_tag[counter] != tally->tag) {
-            if (__builtin_expect(!read_quickly(&cpu->bank, counter, &value), 0))
+        if ((changed >> counter & 1u) || meter->last_tag[counter] != tally->tag) {
+            if (__builtin_expect(!read_quickly(&meter->bank, counter, &value), 0))
                 return false;
-            tally->base = value & cpu->counter_mask;
+            tally->base = value & meter->counter_mask;
             tally->turned = upmu_count_stamp(now_ns);
-            cpu->last_tag[counter] = tally->tag;
+            meter->last_tag[counter] = tally->tag;
         }
-        cpu->tally[counter] = tally;
-        cpu->of_tally[counter] = session;
+        meter->tally[counter] = tally;
+        meter->of_tally[counter] = session;
         tally->ran = true;
     }
     return true;
@@ -229,25 +229,25 @@ static inline bool start_alike(struct upmu_transition *plan, struct upmu_session
 /* The same of one that is carried. */
 static inline void carry_quickly(struct upmu_transition *plan, struct upmu_session *session, uint64_t now_ns)
 {
-    struct upmu_cpu *cpu = plan->cpu;
+    struct upmu_meter *meter = plan->meter;
     uint32_t stamp = upmu_count_stamp(now_ns);
 
     for UPMU_TALLIES(tally, session->active) {
         unsigned counter = tally->counter;
 
-        tally->base = cpu->tally[counter]->base;
+        tally->base = meter->tally[counter]->base;
         tally->turned = stamp;
         tally->ran = true;
-        cpu->last_tag[counter] = tally->tag;
-        cpu->tally[counter] = tally;
-        cpu->of_tally[counter] = session;
+        meter->last_tag[counter] = tally->tag;
+        meter->tally[counter] = tally;
+        meter->of_tally[counter] = session;
     }
 }
 
 /* Registers of one that comes; its counters are stopped, but for those that stand still. */
 static UPMU_APART bool load_carefully(struct upmu_transition *plan, unsigned part)
 {
-    struct upmu_bank *bank = &plan->cpu->bank;
+    struct upmu_bank *bank = &plan->meter->bank;
     uint32_t mine = plan->in[part]->active->counters & plan->changed & ~upmu_bank_kept_open(bank);
 
     if (mine && !upmu_bank_close(bank, mine))
@@ -261,7 +261,7 @@ static UPMU_APART bool load_carefully(struct upmu_transition *plan, unsigned par
 
 static inline bool load(struct upmu_transition *plan, unsigned part)
 {
-    struct upmu_bank *bank = &plan->cpu->bank;
+    struct upmu_bank *bank = &plan->meter->bank;
 
     if (__builtin_expect(plan->careful, 0))
         return load_carefully(plan, part);
@@ -276,11 +276,11 @@ static inline bool load(struct upmu_transition *plan, unsigned part)
 
 static bool start_events(struct upmu_transition *plan, struct upmu_session *session, uint64_t now_ns)
 {
-    struct upmu_cpu *cpu = plan->cpu;
+    struct upmu_meter *meter = plan->meter;
     const struct upmu_program *program = &session->active->program;
 
     if (!plan->careful && !program->sampling && !(plan->marred | plan->failed) &&
-        !(program->counting & cpu->flagged)) {
+        !(program->counting & meter->flagged)) {
         if (plan->carried == program->counting) {
             carry_quickly(plan, session, now_ns);
             return true;
@@ -291,7 +291,7 @@ static bool start_events(struct upmu_transition *plan, struct upmu_session *sess
     for UPMU_TALLIES(tally, session->active) {
         if (!start_event(plan, tally, now_ns))
             return false;
-        upmu_run_take(cpu, session, tally);
+        upmu_run_take(meter, session, tally);
         tally->ran = true;
     }
     return true;
@@ -299,15 +299,15 @@ static bool start_events(struct upmu_transition *plan, struct upmu_session *sess
 
 static UPMU_APART void fail_coming(struct upmu_transition *plan, struct upmu_session *session, uint64_t now_ns)
 {
-    struct upmu_cpu *cpu = plan->cpu;
+    struct upmu_meter *meter = plan->meter;
 
     /* (One that did not wait here was not enabled, either.) */
     if (!session->queued)
         session->started_ns = now_ns;
     plan->coming &= ~session->active->counters;
     session->counters = session->active->counters;
-    (void)upmu_run_shut(cpu, session->counters & upmu_bank_kept_open(&cpu->bank));
-    (void)upmu_run_fail(cpu, session);
+    (void)upmu_run_shut(meter, session->counters & upmu_bank_kept_open(&meter->bank));
+    (void)upmu_run_fail(meter, session);
     plan->failed = true;
 }
 
@@ -320,7 +320,7 @@ static inline void bring_in(struct upmu_transition *plan, unsigned part, uint64_
     if (__builtin_expect(load(plan, part) && start_events(plan, session, now_ns), 1)) {
         if (session->queued) {
             session->enabled_ns += now_ns - session->started_ns;
-            upmu_queue_take(plan->cpu, session);
+            upmu_queue_take(plan->meter, session);
         }
         session->error = UPMU_OK;
         session->full = 0;
@@ -340,15 +340,15 @@ static inline void bring_in(struct upmu_transition *plan, unsigned part, uint64_
 /* Counters that a static session has left running: what counts the same there goes on. */
 static uint32_t find_unowned(const struct upmu_transition *plan)
 {
-    const struct upmu_cpu *cpu = plan->cpu;
-    const struct upmu_bank *bank = &cpu->bank;
+    const struct upmu_meter *meter = plan->meter;
+    const struct upmu_bank *bank = &meter->bank;
     uint32_t unowned = 0;
 
     for (unsigned part = 0; part < plan->ins; part++)
         for UPMU_TALLIES(tally, plan->in[part]->active)
-            if (!upmu_tally_samples(tally) && !(tally->counters & (plan->changed | cpu->running)) &&
+            if (!upmu_tally_samples(tally) && !(tally->counters & (plan->changed | meter->running)) &&
                 upmu_bank_open(bank, tally->counters) == tally->counters &&
-                upmu_bank_knows(bank, cpu->pmu->counter[tally->counter].gate_row))
+                upmu_bank_knows(bank, meter->pmu->counter[tally->counter].gate_row))
                 unowned |= tally->counters;
     return unowned;
 }
@@ -356,17 +356,17 @@ static uint32_t find_unowned(const struct upmu_transition *plan)
 /* Counters of user mode alone stand still while the library works, and are changed as they are. */
 static uint32_t find_still(const struct upmu_transition *plan)
 {
-    const struct upmu_cpu *cpu = plan->cpu;
+    const struct upmu_meter *meter = plan->meter;
     uint32_t still = 0;
 
-    if (!UPMU_BACKEND_AMD || !cpu->pmu->kernel_select)
+    if (!UPMU_BACKEND_AMD || !meter->pmu->kernel_select)
         return 0;
     for (unsigned part = 0; part < plan->ins; part++)
         for UPMU_TALLIES(tally, plan->in[part]->active) {
-            const struct upmu_tally *left = upmu_run_on(cpu, tally->counter);
+            const struct upmu_tally *left = upmu_run_on(meter, tally->counter);
 
             if ((tally->counters & plan->leaving & plan->in[part]->active->program.user & ~plan->carried) &&
-                !tally->shared && left && upmu_run_still(cpu, left))
+                !tally->shared && left && upmu_run_still(meter, left))
                 still |= tally->counters;
         }
     return still;
@@ -375,25 +375,25 @@ static uint32_t find_still(const struct upmu_transition *plan)
 /* Stop what leaves and is not carried; false: a register faulted twice. */
 static UPMU_APART bool disable_carefully(struct upmu_transition *plan)
 {
-    struct upmu_cpu *cpu = plan->cpu;
+    struct upmu_meter *meter = plan->meter;
     bool fine = true;
 
-    if (upmu_run_folds_first(cpu))
+    if (upmu_run_folds_first(meter))
         for (unsigned part = 0; part < plan->outs; part++)
             for UPMU_TALLIES(tally, plan->out[part]->active)
-                fine &= upmu_run_fold(cpu, tally);
-    cpu->bank.still = find_still(plan);
-    cpu->staying |= cpu->bank.still;
-    return upmu_run_shut(cpu, plan->leaving & ~cpu->staying) && fine;
+                fine &= upmu_run_fold(meter, tally);
+    meter->bank.still = find_still(plan);
+    meter->staying |= meter->bank.still;
+    return upmu_run_shut(meter, plan->leaving & ~meter->staying) && fine;
 }
 
 static inline bool disable_leaving(struct upmu_transition *plan)
 {
-    struct upmu_bank *bank = &plan->cpu->bank;
+    struct upmu_bank *bank = &plan->meter->bank;
     unsigned row = bank->pmu->counter[0].gate_row;
     uint64_t close;
 
-    plan->cpu->staying = plan->carried;
+    plan->meter->staying = plan->carried;
     UPMU_BARRIER();
     if (__builtin_expect(plan->careful, 0))
         return disable_carefully(plan);
@@ -402,53 +402,53 @@ static inline bool disable_leaving(struct upmu_transition *plan)
         return true;
     /* The register is read now: it may have been changed. */
     plan->careful = true;
-    return upmu_run_shut(plan->cpu, plan->leaving & ~plan->carried);
+    return upmu_run_shut(plan->meter, plan->leaving & ~plan->carried);
 }
 
 /* A session that does not run any more may be freed. */
-static inline void forget_left(struct upmu_cpu *cpu, uint32_t counters)
+static inline void forget_left(struct upmu_meter *meter, uint32_t counters)
 {
     for (; counters; counters &= counters - 1u) {
-        cpu->tally[upmu_bits_lowest(counters)] = NULL;
-        cpu->of_tally[upmu_bits_lowest(counters)] = NULL;
+        meter->tally[upmu_bits_lowest(counters)] = NULL;
+        meter->of_tally[upmu_bits_lowest(counters)] = NULL;
     }
 }
 
 static inline void publish(struct upmu_transition *plan)
 {
-    struct upmu_cpu *cpu = plan->cpu;
-    uint32_t quiet = (cpu->quiet & ~plan->leaving) | plan->quiet_in;
+    struct upmu_meter *meter = plan->meter;
+    uint32_t quiet = (meter->quiet & ~plan->leaving) | plan->quiet_in;
 
     if (__builtin_expect(plan->failed, 0)) {
-        upmu_schedule_publish(cpu);
+        upmu_schedule_publish(meter);
         return;
     }
-    cpu->corunners += plan->corunners;
-    cpu->used |= plan->coming;
-    cpu->left |= plan->coming;
-    cpu->sampling = (cpu->sampling & ~plan->leaving) | (plan->coming & ~plan->counting_in);
-    cpu->quiet = quiet;
-    cpu->stop_bits = upmu_enable_bits(quiet);
+    meter->corunners += plan->corunners;
+    meter->used |= plan->coming;
+    meter->left |= plan->coming;
+    meter->sampling = (meter->sampling & ~plan->leaving) | (plan->coming & ~plan->counting_in);
+    meter->quiet = quiet;
+    meter->stop_bits = upmu_enable_bits(quiet);
     UPMU_BARRIER();
-    cpu->running = (cpu->running & ~plan->leaving) | plan->coming;
+    meter->running = (meter->running & ~plan->leaving) | plan->coming;
     UPMU_BARRIER();
-    forget_left(cpu, plan->leaving & ~plan->coming);
+    forget_left(meter, plan->leaving & ~plan->coming);
 }
 
 static UPMU_APART void enable_carefully(struct upmu_transition *plan)
 {
-    if (upmu_run_open(plan->cpu, plan->coming & ~plan->carried))
+    if (upmu_run_open(plan->meter, plan->coming & ~plan->carried))
         return;
     for (unsigned i = 0; i < plan->ins; i++)
         if (plan->in[i]->state == UPMU_SESSION_RUNNING) {
             upmu_run_mar(plan->in[i]);
-            (void)upmu_run_fail(plan->cpu, plan->in[i]);
+            (void)upmu_run_fail(plan->meter, plan->in[i]);
         }
 }
 
 static inline void enable_coming(struct upmu_transition *plan)
 {
-    struct upmu_bank *bank = &plan->cpu->bank;
+    struct upmu_bank *bank = &plan->meter->bank;
     unsigned row = bank->pmu->counter[0].gate_row;
     uint64_t open;
 
@@ -464,15 +464,15 @@ static inline void enable_coming(struct upmu_transition *plan)
 /* Handlers leave the counters alone from here on.  False: what one has left to do, or left open, comes first. */
 static inline bool hold_both(struct upmu_transition *plan)
 {
-    struct upmu_cpu *cpu = plan->cpu;
-    struct upmu_bank *bank = &cpu->bank;
+    struct upmu_meter *meter = plan->meter;
+    struct upmu_bank *bank = &meter->bank;
     uint32_t both = plan->leaving | plan->coming;
     unsigned row = bank->pmu->counter[0].gate_row;
 
-    cpu->held = both;
+    meter->held = both;
     UPMU_BARRIER();
-    if (__builtin_expect(cpu->mask_due || (cpu->deferred & both), 0)) {
-        cpu->held = 0;
+    if (__builtin_expect(meter->mask_due || (meter->deferred & both), 0)) {
+        meter->held = 0;
         return false;
     }
     if (!plan->careful && (!upmu_bank_is_plain(bank, row) ||
@@ -486,64 +486,66 @@ static inline bool hold_both(struct upmu_transition *plan)
 
 bool upmu_transition_run(struct upmu_transition *plan, uint8_t state)
 {
-    struct upmu_cpu *cpu = plan->cpu;
-    uint8_t keep_claims = cpu->keep_claims;
+    struct upmu_meter *meter = plan->meter;
+    uint8_t keep_claims = meter->keep_claims;
     uint64_t now_ns;
     bool closed;
 
     plan->state = state;
     if (!hold_both(plan))
         return false;
-    cpu->keep_claims = 1;
+    meter->keep_claims = 1;
     closed = disable_leaving(plan);
-    now_ns = upmu_cpu_now(cpu);
+    now_ns = upmu_meter_now(meter);
     for (unsigned i = 0; i < plan->outs; i++)
         take_out(plan, plan->out[i], closed, now_ns);
     UPMU_BARRIER();
-    cpu->staying = 0;
+    meter->staying = 0;
     for (unsigned i = 0; i < plan->ins; i++)
         bring_in(plan, i, now_ns);
-    cpu->bank.still = 0;
+    meter->bank.still = 0;
     publish(plan);
-    cpu->held = 0;
+    meter->held = 0;
     UPMU_BARRIER();
     enable_coming(plan);
-    cpu->keep_claims = keep_claims;
-    if (upmu_cpu_domain(cpu))
-        upmu_claims_trim(cpu, false);
+    meter->keep_claims = keep_claims;
+    if (upmu_meter_domain(meter))
+        upmu_claims_trim(meter, false);
     return true;
 }
 
 /* ---- One session ---- */
 
-static inline bool run_alone(struct upmu_transition *plan, struct upmu_cpu *cpu, struct upmu_session *session,
+static inline bool run_alone(struct upmu_transition *plan, struct upmu_meter *meter, struct upmu_session *session,
                              bool start)
 {
-    upmu_transition_begin(plan, cpu);
+    upmu_transition_begin(plan, meter);
     return (start ? upmu_transition_in(plan, session) : upmu_transition_out(plan, session)) &&
            upmu_transition_run(plan, UPMU_SESSION_STOPPED);
 }
 
-static UPMU_APART bool run_alone_on_stack(struct upmu_cpu *cpu, struct upmu_session *session, bool start)
+static UPMU_APART bool run_alone_on_stack(struct upmu_meter *meter, struct upmu_session *session, bool start)
 {
     struct upmu_transition plan;
 
-    return run_alone(&plan, cpu, session, start);
+    return run_alone(&plan, meter, session, start);
 }
 
-bool upmu_transition_start(struct upmu_cpu *cpu, struct upmu_session *session)
+bool upmu_transition_start(struct upmu_meter *meter, struct upmu_session *session)
 {
     struct upmu_set *set = session->active;
 
     if (upmu_session_is_chain(session) || session->switch_due || session->change || session->is_static ||
-        session->counters != set->counters || !set->counters || !upmu_program_ready(cpu, set))
+        session->counters != set->counters || !set->counters || !upmu_program_ready(meter, set))
         return false;
-    return cpu->work ? run_alone(upmu_cpu_plan(cpu), cpu, session, true) : run_alone_on_stack(cpu, session, true);
+    return meter->work ? run_alone(upmu_meter_plan(meter), meter, session, true)
+                       : run_alone_on_stack(meter, session, true);
 }
 
-bool upmu_transition_stop(struct upmu_cpu *cpu, struct upmu_session *session)
+bool upmu_transition_stop(struct upmu_meter *meter, struct upmu_session *session)
 {
-    return cpu->work ? run_alone(upmu_cpu_plan(cpu), cpu, session, false) : run_alone_on_stack(cpu, session, false);
+    return meter->work ? run_alone(upmu_meter_plan(meter), meter, session, false)
+                       : run_alone_on_stack(meter, session, false);
 }
 
 #endif

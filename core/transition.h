@@ -15,12 +15,12 @@
 
 /* A plan.  Until upmu_transition_run() nothing has changed, and it may be dropped. */
 struct upmu_transition {
-    struct upmu_cpu *cpu;
+    struct upmu_meter *meter;
     uint32_t leaving, coming; /* counters */
     uint32_t changed;         /* counters whose registers differ */
     uint32_t carried;         /* counters that run on from one side to the other */
     uint32_t counting_out, counting_in, quiet_in;
-    uint64_t corunners;       /* what it changes in cpu->corunners */
+    uint64_t corunners;       /* what it changes in meter->corunners */
     uint8_t outs, ins, writes;
     bool careful;             /* registers are unknown, shared or not of the common kind */
     bool failed;              /* a session that comes has failed */
@@ -35,13 +35,13 @@ struct upmu_transition {
 };
 
 /* The CPU's work area, if it has one, for a plan that is executed before the next placement. */
-static inline struct upmu_transition *upmu_cpu_plan(const struct upmu_cpu *cpu)
+static inline struct upmu_transition *upmu_meter_plan(const struct upmu_meter *meter)
 {
-    return (struct upmu_transition *)(void *)cpu->work;
+    return (struct upmu_transition *)(void *)meter->work;
 }
 _Static_assert(sizeof(struct upmu_transition) <= sizeof(struct upmu_place_work), "the work area is too small");
 
-void upmu_transition_begin(struct upmu_transition *plan, struct upmu_cpu *cpu);
+void upmu_transition_begin(struct upmu_transition *plan, struct upmu_meter *meter);
 
 /*
  * Add a session that leaves, or one that comes where its active set is placed; the counters of that
@@ -56,21 +56,21 @@ bool upmu_transition_run(struct upmu_transition *plan, uint8_t state);
 #if UPMU_THREADS
 
 /* One session alone, by a transition; false: nothing was done. */
-bool upmu_transition_start(struct upmu_cpu *cpu, struct upmu_session *session);
-bool upmu_transition_stop(struct upmu_cpu *cpu, struct upmu_session *session);
+bool upmu_transition_start(struct upmu_meter *meter, struct upmu_session *session);
+bool upmu_transition_stop(struct upmu_meter *meter, struct upmu_session *session);
 
 #else
 
-static inline bool upmu_transition_start(struct upmu_cpu *cpu, struct upmu_session *session)
+static inline bool upmu_transition_start(struct upmu_meter *meter, struct upmu_session *session)
 {
-    (void)cpu;
+    (void)meter;
     (void)session;
     return false;
 }
 
-static inline bool upmu_transition_stop(struct upmu_cpu *cpu, struct upmu_session *session)
+static inline bool upmu_transition_stop(struct upmu_meter *meter, struct upmu_session *session)
 {
-    (void)cpu;
+    (void)meter;
     (void)session;
     return false;
 }

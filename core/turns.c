@@ -13,24 +13,24 @@
 #include <upmu/thread.h>
 
 /* Sessions without a controller. */
-static void bury_zombies(struct upmu_cpu *cpu)
+static void bury_zombies(struct upmu_meter *meter)
 {
-    bool bury = __atomic_load_n(&cpu->machine->dropped, __ATOMIC_RELAXED) != 0;
+    bool bury = __atomic_load_n(&meter->machine->dropped, __ATOMIC_RELAXED) != 0;
     struct upmu_session *next;
 
-    for (struct upmu_session *session = bury ? cpu->sessions : NULL; session; session = next) {
+    for (struct upmu_session *session = bury ? meter->sessions : NULL; session; session = next) {
         next = session->next;
         if (upmu_session_dropped(session))
-            (void)upmu_session_leave(cpu, session, false); /* (or with the next tick) */
+            (void)upmu_session_leave(meter, session, false); /* (or with the next tick) */
     }
 }
 
 #if UPMU_THREADS
 
 /* By ticket: new ones are mostly the last. */
-void upmu_queue_put(struct upmu_cpu *cpu, struct upmu_session *session)
+void upmu_queue_put(struct upmu_meter *meter, struct upmu_session *session)
 {
-    struct upmu_session **first = &cpu->waiting[session->shares], **last = &cpu->last_waiting[session->shares];
+    struct upmu_session **first = &meter->waiting[session->shares], **last = &meter->last_waiting[session->shares];
     struct upmu_session *after = *last, *before = NULL;
 
     if (session->queued)
@@ -48,7 +48,7 @@ void upmu_queue_put(struct upmu_cpu *cpu, struct upmu_session *session)
     *(before ? &before->before_waiting : last) = session;
 }
 
-void upmu_queue_take(struct upmu_cpu *cpu, struct upmu_session *session)
+void upmu_queue_take(struct upmu_meter *meter, struct upmu_session *session)
 {
     struct upmu_session *after = session->before_waiting, *before = session->next_waiting;
 
@@ -56,20 +56,20 @@ void upmu_queue_take(struct upmu_cpu *cpu, struct upmu_session *session)
         return;
     session->queued = 0;
     session->next_waiting = session->before_waiting = NULL;
-    *(after ? &after->next_waiting : &cpu->waiting[session->shares]) = before;
-    *(before ? &before->before_waiting : &cpu->last_waiting[session->shares]) = after;
+    *(after ? &after->next_waiting : &meter->waiting[session->shares]) = before;
+    *(before ? &before->before_waiting : &meter->last_waiting[session->shares]) = after;
 }
 
 /* The first after a turn among those that wait, which may have changed since: first those that do not share. */
-static struct upmu_session *next_waiting(const struct upmu_cpu *cpu, bool shares, uint32_t ticket)
+static struct upmu_session *next_waiting(const struct upmu_meter *meter, bool shares, uint32_t ticket)
 {
-    struct upmu_session *session = shares ? NULL : cpu->waiting[0];
+    struct upmu_session *session = shares ? NULL : meter->waiting[0];
 
     while (session && session->ticket <= ticket)
         session = session->next_waiting;
     if (session)
         return session;
-    session = cpu->waiting[1];
+    session = meter->waiting[1];
     while (shares && session && session->ticket <= ticket)
         session = session->next_waiting;
     return session;
@@ -82,18 +82,18 @@ static bool has_no_room(enum upmu_status status)
 }
 
 /* Sharing sessions make room for one that does not share, if that helps. */
-static bool make_room(struct upmu_cpu *cpu, struct upmu_session *session)
+static bool make_room(struct upmu_meter *meter, struct upmu_session *session)
 {
     struct upmu_session *other;
-    uint32_t rest = cpu->running;
+    uint32_t rest = meter->running;
     bool room = false;
 
-    while ((other = upmu_cpu_next_running(cpu, &rest)) != NULL)
+    while ((other = upmu_meter_next_running(meter, &rest)) != NULL)
         room |= other->shares && upmu_session_holds(other);
-    if (session->shares || !room || !upmu_schedule_fits_pinned(cpu, session))
+    if (session->shares || !room || !upmu_schedule_fits_pinned(meter, session))
         return false;
-    for (rest = cpu->running; (other = upmu_cpu_next_running(cpu, &rest)) != NULL;)
-        if (other->shares && other->state == UPMU_SESSION_RUNNING && upmu_schedule_stop(cpu, other) == UPMU_OK) {
+    for (rest = meter->running; (other = upmu_meter_next_running(meter, &rest)) != NULL;)
+        if (other->shares && other->state == UPMU_SESSION_RUNNING && upmu_schedule_stop(meter, other) == UPMU_OK) {
             if (other->state == UPMU_SESSION_STOPPED)
                 upmu_session_become(other, UPMU_SESSION_WAITING);
             upmu_estimate_slot(upmu_active(other));
@@ -101,29 +101,29 @@ static bool make_room(struct upmu_cpu *cpu, struct upmu_session *session)
     return true;
 }
 
-static enum upmu_status try_start(struct upmu_cpu *cpu, struct upmu_session *session, bool may_move)
+static enum upmu_status try_start(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
 {
-    enum upmu_status status = upmu_schedule_start(cpu, session, may_move);
+    enum upmu_status status = upmu_schedule_start(meter, session, may_move);
 
-    if (status == UPMU_ERR_DOES_NOT_FIT && make_room(cpu, session))
-        status = upmu_schedule_start(cpu, session, may_move);
+    if (status == UPMU_ERR_DOES_NOT_FIT && make_room(meter, session))
+        status = upmu_schedule_start(meter, session, may_move);
     return status;
 }
 
 /* Found no place beside the same co-runners the last time. */
-static bool is_hopeless(const struct upmu_cpu *cpu, const struct upmu_session *session)
+static bool is_hopeless(const struct upmu_meter *meter, const struct upmu_session *session)
 {
     const struct upmu_set *set = upmu_active(session);
 
-    return session->shares && set->count && upmu_set_was_refused(cpu, set, cpu->corunners);
+    return session->shares && set->count && upmu_set_was_refused(meter, set, meter->corunners);
 }
 
 /* Those that share and wait: so many are looked at in one call. */
 #define LOOKS 8u
 
-static void admit(struct upmu_cpu *cpu, bool may_move)
+static void admit(struct upmu_meter *meter, bool may_move)
 {
-    struct upmu_session *session = next_waiting(cpu, false, 0);
+    struct upmu_session *session = next_waiting(meter, false, 0);
     unsigned looks = LOOKS;
     uint64_t now_ns;
 
@@ -132,38 +132,38 @@ static void admit(struct upmu_cpu *cpu, bool may_move)
         bool shares = session->shares;
 
         looks -= shares;
-        if (!is_hopeless(cpu, session) && try_start(cpu, session, may_move) == UPMU_OK)
+        if (!is_hopeless(meter, session) && try_start(meter, session, may_move) == UPMU_OK)
             session->change = 0;
-        else if (!port_has_clock(cpu->machine->port))
+        else if (!port_has_clock(meter->machine->port))
             upmu_run_mar(session);
-        session = next_waiting(cpu, shares, ticket);
+        session = next_waiting(meter, shares, ticket);
     }
-    if (!cpu->fresh)
+    if (!meter->fresh)
         return;
-    cpu->fresh = 0;
-    now_ns = upmu_machine_clock_ns(cpu->machine);
-    for (session = cpu->sessions; session; session = session->next)
+    meter->fresh = 0;
+    now_ns = upmu_machine_clock_ns(meter->machine);
+    for (session = meter->sessions; session; session = session->next)
         if (session->change & UPMU_CHANGE_FRESH) {
             session->change = 0;
             session->started_ns = now_ns;
         }
 }
 
-void upmu_turns_admit(struct upmu_cpu *cpu)
+void upmu_turns_admit(struct upmu_meter *meter)
 {
-    if (cpu->live && upmu_turns_wanted(cpu))
-        admit(cpu, false);
+    if (meter->live && upmu_turns_wanted(meter))
+        admit(meter, false);
 }
 
-enum upmu_status upmu_turns_start(struct upmu_cpu *cpu, struct upmu_session *session)
+enum upmu_status upmu_turns_start(struct upmu_meter *meter, struct upmu_session *session)
 {
-    enum upmu_status status = try_start(cpu, session, true);
+    enum upmu_status status = try_start(meter, session, true);
 
     if (has_no_room(status) && (session->thread || session->shares)) {
-        session->started_ns = upmu_machine_clock_ns(cpu->machine);
+        session->started_ns = upmu_machine_clock_ns(meter->machine);
         session->error = UPMU_OK;
         upmu_session_become(session, UPMU_SESSION_WAITING);
-        if (!port_has_clock(cpu->machine->port))
+        if (!port_has_clock(meter->machine->port))
             upmu_run_mar(session);
         status = UPMU_OK;
     }
@@ -171,11 +171,11 @@ enum upmu_status upmu_turns_start(struct upmu_cpu *cpu, struct upmu_session *ses
 }
 
 /* The next after a turn among those that share, and wait or run; NULL: none. */
-static struct upmu_session *next_turn(const struct upmu_cpu *cpu, uint32_t after)
+static struct upmu_session *next_turn(const struct upmu_meter *meter, uint32_t after)
 {
     struct upmu_session *best = NULL;
 
-    for (struct upmu_session *session = cpu->sessions; session; session = session->next)
+    for (struct upmu_session *session = meter->sessions; session; session = session->next)
         if (session->shares && (session->state == UPMU_SESSION_WAITING || session->state == UPMU_SESSION_RUNNING) &&
             session->ticket > after && (!best || session->ticket < best->ticket))
             best = session;
@@ -183,23 +183,23 @@ static struct upmu_session *next_turn(const struct upmu_cpu *cpu, uint32_t after
 }
 
 /* The sharing sessions that run together from now on: marked UPMU_CHANGE_COMES. */
-static UPMU_APART void plan(struct upmu_cpu *cpu)
+static UPMU_APART void plan(struct upmu_meter *meter)
 {
     struct upmu_joint joint;
     uint32_t turn = 0;
     struct upmu_session *session;
 
-    upmu_joint_begin(&joint, cpu->pmu);
-    for (session = cpu->sessions; session; session = session->next)
+    upmu_joint_begin(&joint, meter->pmu);
+    for (session = meter->sessions; session; session = session->next)
         if (!session->shares && upmu_session_holds(session) && !upmu_joint_add(&joint, session, true))
             return;
-    while ((session = next_turn(cpu, turn)) != NULL) {
+    while ((session = next_turn(meter, turn)) != NULL) {
         unsigned count = joint.count;
         uint8_t sets = joint.sets;
 
         turn = session->ticket;
         if (upmu_joint_add(&joint, session, session->state == UPMU_SESSION_RUNNING) &&
-            upmu_joint_place(cpu, &joint, false, NULL) == UPMU_OK) {
+            upmu_joint_place(meter, &joint, false, NULL) == UPMU_OK) {
             session->change |= UPMU_CHANGE_COMES;
         } else { /* (what was found for those before it stays: a refusal changes no result) */
             joint.count = count;
@@ -209,60 +209,60 @@ static UPMU_APART void plan(struct upmu_cpu *cpu)
 }
 
 /* The turn moves on: the first of those that run goes to the end. */
-static void rotate(struct upmu_cpu *cpu)
+static void rotate(struct upmu_meter *meter)
 {
     struct upmu_session *first = NULL;
 
-    for (struct upmu_session *session = cpu->sessions; session; session = session->next)
+    for (struct upmu_session *session = meter->sessions; session; session = session->next)
         if (session->shares && session->state == UPMU_SESSION_RUNNING && (!first || session->ticket < first->ticket))
             first = session;
     if (first)
-        first->ticket = ++cpu->tickets;
-    plan(cpu);
-    for (struct upmu_session *session = cpu->sessions; session; session = session->next) {
+        first->ticket = ++meter->tickets;
+    plan(meter);
+    for (struct upmu_session *session = meter->sessions; session; session = session->next) {
         session->coming = upmu_active(session);
         if (session->shares && session->state == UPMU_SESSION_RUNNING)
             session->change ^= session->change & UPMU_CHANGE_COMES ? UPMU_CHANGE_COMES
                                                                    : UPMU_CHANGE_LEAVES | UPMU_CHANGE_TURN;
     }
-    upmu_change_run(cpu);
-    for (struct upmu_session *session = cpu->sessions; session; session = session->next)
+    upmu_change_run(meter);
+    for (struct upmu_session *session = meter->sessions; session; session = session->next)
         session->change = 0;
 }
 
 /* Sessions of the thread that runs, which a call held when it was switched to. */
-static void join_current(struct upmu_cpu *cpu)
+static void join_current(struct upmu_meter *meter)
 {
-    struct upmu_thread *thread = __atomic_load_n(&cpu->current, __ATOMIC_RELAXED);
+    struct upmu_thread *thread = __atomic_load_n(&meter->cpu->current, __ATOMIC_RELAXED);
 
     if (!thread || !upmu_thread_hold(thread))
         return;
     for (struct upmu_session *session = thread->sessions; session; session = session->next_of_thread)
-        if (!session->cpu && upmu_thread_join(cpu, session)) {
+        if (!session->meter && upmu_thread_join(meter, session)) {
             /* (Here, as a turn may come before it is asked whether it fits.) */
-            session->started_ns = upmu_machine_clock_ns(cpu->machine);
+            session->started_ns = upmu_machine_clock_ns(meter->machine);
             session->change = 0;
         }
     upmu_thread_release(thread);
 }
 
-void upmu_turns_tick(struct upmu_cpu *cpu)
+void upmu_turns_tick(struct upmu_meter *meter)
 {
-    join_current(cpu);
-    bury_zombies(cpu);
-    if (UPMU_SETS && upmu_sets_expire(cpu, upmu_machine_clock_ns(cpu->machine)))
-        upmu_change_run(cpu);
-    if (cpu->waiting[1])
-        rotate(cpu);
-    if (upmu_turns_wanted(cpu))
-        admit(cpu, true);
+    join_current(meter);
+    bury_zombies(meter);
+    if (UPMU_SETS && upmu_sets_expire(meter, upmu_machine_clock_ns(meter->machine)))
+        upmu_change_run(meter);
+    if (meter->waiting[1])
+        rotate(meter);
+    if (upmu_turns_wanted(meter))
+        admit(meter, true);
 }
 
 #else
 
-void upmu_turns_tick(struct upmu_cpu *cpu)
+void upmu_turns_tick(struct upmu_meter *meter)
 {
-    bury_zombies(cpu);
+    bury_zombies(meter);
 }
 
 #endif

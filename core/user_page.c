@@ -33,10 +33,10 @@ static UPMU_APART uint32_t index_of(const struct upmu_cpu *cpu, const struct upm
 {
     unsigned counter = tally->counter;
 
-    if (cpu->bank.no_rdpmc || counter >= UPMU_COUNTERS || cpu->tally[counter] != tally ||
-        !(cpu->running >> counter & 1u) || (UPMU_METRIC_COUNTERS >> counter & 1u))
+    if (cpu->meter.bank.no_rdpmc || counter >= UPMU_COUNTERS || cpu->meter.tally[counter] != tally ||
+        !(cpu->meter.running >> counter & 1u) || (UPMU_METRIC_COUNTERS >> counter & 1u))
         return 0;
-    return cpu->pmu->counter[counter].rdpmc + 1u; /* UPMU_NO_RDPMC + 1 is 0 */
+    return cpu->meter.pmu->counter[counter].rdpmc + 1u; /* UPMU_NO_RDPMC + 1 is 0 */
 }
 
 static void publish_event(const struct upmu_cpu *cpu, const struct upmu_set *set, unsigned i,
@@ -49,7 +49,7 @@ static void publish_event(const struct upmu_cpu *cpu, const struct upmu_set *set
 
     page->generation += event->index != index;
     event->index = index;
-    event->width = index ? cpu->pmu->counter[tally->counter].width : 0;
+    event->width = index ? cpu->meter.pmu->counter[tally->counter].width : 0;
     event->total = tally->total;
     event->base = tally->base;
 }
@@ -86,7 +86,7 @@ static void write_settled(const struct upmu_cpu *cpu, struct upmu_session *sessi
     do {
         interrupts = cpu->interrupts;
         UPMU_BARRIER();
-        write_page(session->page_open ? cpu : NULL, session, upmu_machine_clock_ns(cpu->machine));
+        write_page(session->page_open ? cpu : NULL, session, upmu_machine_clock_ns(cpu->meter.machine));
         UPMU_BARRIER();
     } while (interrupts != cpu->interrupts);
 }
@@ -94,17 +94,17 @@ static void write_settled(const struct upmu_cpu *cpu, struct upmu_session *sessi
 /* Set a counter that does not run to 0; false: the write faulted.  A counter that another CPU has claimed is left. */
 static bool clear_one(struct upmu_cpu *cpu, unsigned counter)
 {
-    struct upmu_domain *domain = upmu_cpu_domain(cpu);
-    bool claim = domain && !upmu_domain_holds(&domain->claim[UPMU_DOMAIN_COUNTER(counter)], cpu->domain_slot);
+    struct upmu_domain *domain = upmu_meter_domain(&cpu->meter);
+    bool claim = domain && !upmu_domain_holds(&domain->claim[UPMU_DOMAIN_COUNTER(counter)], cpu->meter.domain_slot);
     bool fine;
 
-    if (claim && upmu_domain_claim(domain, cpu->domain_slot, UPMU_DOMAIN_COUNTER(counter), 0) == UPMU_CLAIM_LOST)
+    if (claim && upmu_domain_claim(domain, cpu->meter.domain_slot, UPMU_DOMAIN_COUNTER(counter), 0) == UPMU_CLAIM_LOST)
         return true;
     /* (A static session may have left it running.) */
-    fine = upmu_bank_close(&cpu->bank, UPMU_BIT32(counter)) && upmu_bank_write(&cpu->bank, counter, 0);
+    fine = upmu_bank_close(&cpu->meter.bank, UPMU_BIT32(counter)) && upmu_bank_write(&cpu->meter.bank, counter, 0);
     if (claim)
-        upmu_domain_release(domain, cpu->domain_slot, UPMU_DOMAIN_COUNTER(counter));
-    cpu->last_tag[counter] = 0;
+        upmu_domain_release(domain, cpu->meter.domain_slot, UPMU_DOMAIN_COUNTER(counter));
+    cpu->meter.last_tag[counter] = 0;
     return fine;
 }
 
@@ -115,15 +115,16 @@ static bool clear_one(struct upmu_cpu *cpu, unsigned counter)
  */
 static UPMU_APART void clear_left(struct upmu_cpu *cpu)
 {
-    uint32_t others = cpu->running | cpu->firmware | cpu->watchdog | cpu->foreign | UPMU_METRIC_COUNTERS;
+    uint32_t others =
+        cpu->meter.running | cpu->meter.firmware | cpu->meter.watchdog | cpu->meter.foreign | UPMU_METRIC_COUNTERS;
 
-    for (struct upmu_session *session = cpu->sessions; UPMU_THREADS && session; session = session->next)
+    for (struct upmu_session *session = cpu->meter.sessions; UPMU_THREADS && session; session = session->next)
         if (session->thread)
             for UPMU_TALLIES(tally, upmu_active(session))
-                others |= upmu_run_tagged(cpu, tally);
-    for (uint32_t rest = cpu->left & ~others; rest; rest &= rest - 1u)
+                others |= upmu_run_tagged(&cpu->meter, tally);
+    for (uint32_t rest = cpu->meter.left & ~others; rest; rest &= rest - 1u)
         if (clear_one(cpu, upmu_bits_lowest(rest)))
-            cpu->left &= ~(rest & (0u - rest));
+            cpu->meter.left &= ~(rest & (0u - rest));
 }
 
 /*
@@ -134,21 +135,21 @@ static void allow_readers(struct upmu_cpu *cpu)
 {
     bool any;
 
-    for (struct upmu_session *session = cpu->sessions; session; session = session->next)
+    for (struct upmu_session *session = cpu->meter.sessions; session; session = session->next)
         if (session->page && UPMU_THREADS && session->thread) {
             session->thread->reads = 1;
             cpu->readers |= UPMU_READS_THREAD;
         } else if (session->page) {
             cpu->readers |= UPMU_READS_CPU;
         }
-    if (!upmu_user_pages_any(cpu->machine))
+    if (!upmu_user_pages_any(cpu->meter.machine))
         cpu->readers = 0;
     any = cpu->readers != 0;
-    if (any && cpu->live)
+    if (any && cpu->meter.live)
         clear_left(cpu);
-    if (any != cpu->user_reads && port_has_allow_rdpmc(cpu->machine->port)) {
+    if (any != cpu->user_reads && port_has_allow_rdpmc(cpu->meter.machine->port)) {
         cpu->user_reads = any;
-        port_allow_rdpmc(cpu->machine->port, any);
+        port_allow_rdpmc(cpu->meter.machine->port, any);
     }
 }
 
@@ -158,7 +159,7 @@ void upmu_user_pages_write(struct upmu_cpu *cpu)
     for (struct upmu_session **link = &cpu->pages; *link;) {
         struct upmu_session *session = *link;
 
-        session->page_open = session->cpu == cpu && session->page && upmu_session_holds(session);
+        session->page_open = session->meter == &cpu->meter && session->page && upmu_session_holds(session);
         if (session->page)
             write_settled(cpu, session);
         if (session->page_open) {
@@ -168,7 +169,7 @@ void upmu_user_pages_write(struct upmu_cpu *cpu)
             session->next_page = NULL;
         }
     }
-    for (struct upmu_session *session = cpu->sessions; session; session = session->next)
+    for (struct upmu_session *session = cpu->meter.sessions; session; session = session->next)
         if (session->page && !session->page_open && upmu_session_holds(session)) {
             session->page_open = 1;
             session->next_page = cpu->pages;
@@ -183,7 +184,7 @@ void upmu_user_pages_loaded(struct upmu_cpu *cpu)
 {
     for (struct upmu_session *session = cpu->pages; session; session = session->next_page)
         if (session->page && !(session->page->sequence & 1u))
-            write_page(cpu, session, upmu_machine_clock_ns(cpu->machine));
+            write_page(cpu, session, upmu_machine_clock_ns(cpu->meter.machine));
 }
 
 enum upmu_status upmu_session_publish(struct upmu_session *session, struct upmu_user_page *page)

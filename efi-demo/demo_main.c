@@ -49,7 +49,7 @@ static void demo_hook_log(void *context, const char *line)
     demo_text("\n");
 }
 
-/* Bring up the executing CPU; live.cpu->pmu stays NULL if it has no PMU. */
+/* Bring up the executing CPU; live.cpu->meter.pmu stays NULL if it has no PMU. */
 static void bring_up(struct demo *demo)
 {
     struct upmu_efi *efi = &demo->efi;
@@ -67,7 +67,7 @@ static void bring_up(struct demo *demo)
 
 static void take_down(struct demo *demo)
 {
-    if (demo->cpu.pmu != NULL)
+    if (demo->cpu.meter.pmu != NULL)
         (void)!upmu_cpu_fini(&demo->cpu);
     upmu_efi_close(&demo->efi);
 }

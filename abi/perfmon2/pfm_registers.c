@@ -169,7 +169,7 @@ static enum upmu_status let_go(struct upmu_pfm_context *context, struct reload *
     }
     reload->loaded = true;
     reload->state = session->state;
-    reload->cpu = session->cpu;
+    reload->cpu = session->meter ? session->meter->cpu : NULL;
     reload->thread = session->thread;
     reload->active = session->active->number;
     status = upmu_session_detach(session);

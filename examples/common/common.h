@@ -68,7 +68,7 @@ void common_check_port(const struct shell *shell, const struct upmu_port *port, 
 
 /*
  * Bring up the executing CPU on `port` and print the result; fills in live's port, machine, cpu and
- * why_not.  live->cpu->pmu stays NULL if there is no PMU; which CPU commands simulate then
+ * why_not.  live->cpu->meter.pmu stays NULL if there is no PMU; which CPU commands simulate then
  * (cmd.default_sim) depends on the one that is there.
  */
 void common_bring_up(const struct shell *shell, struct cmd_live *live, struct upmu_machine *machine,

@@ -86,7 +86,7 @@ void common_bring_up(const struct shell *shell, struct cmd_live *live, struct up
     live->why_not = upmu_status_text(status);
     shell->cmd->default_sim = stand_ins[stand_in()][0];
     if (status != UPMU_OK) {
-        cpu->pmu = NULL;
+        cpu->meter.pmu = NULL;
         shell_text(shell, "This machine has no PMU that can be used (");
         shell_text(shell, live->why_not);
         shell_text(shell, ").\nGoing on with a SIMULATED CPU, ");
@@ -94,7 +94,7 @@ void common_bring_up(const struct shell *shell, struct cmd_live *live, struct up
         shell_text(shell, ": no figure below is this machine's.\n");
     } else {
         shell_text(shell, "PMU: ");
-        shell_text(shell, cpu->pmu->title);
+        shell_text(shell, cpu->meter.pmu->title);
         shell_text(shell, "\n");
     }
 }

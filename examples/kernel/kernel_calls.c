@@ -268,14 +268,14 @@ int kernel_perfmon2(struct shell *shell, const char *rest)
     const struct cmd_live *live = shell->cmd->live;
 
     (void)rest;
-    if (live->cpu->pmu == NULL) {
+    if (live->cpu->meter.pmu == NULL) {
         shell_text(shell, "perfmon2: no PMU\n");
         return CMD_REFUSED;
     }
     calls_cpu = live->cpu;
     memset(&found, 0, sizeof found);
-    found.pmc = live->cpu->pmu->counter[0].select_row;
-    found.pmd = live->cpu->pmu->counter[0].value_row;
+    found.pmc = live->cpu->meter.pmu->counter[0].select_row;
+    found.pmd = live->cpu->meter.pmu->counter[0].value_row;
     pfm.machine = live->machine;
     pfm.copy_in = calls_copy_in;
     pfm.copy_out = calls_copy_out;

@@ -217,7 +217,7 @@ void kernel_main(uint32_t magic, uint32_t information)
         off = shell_line(&shell, commands);
     if (!off)
         (void)shell_converse(&shell);
-    if (cpu.pmu != NULL)
+    if (cpu.meter.pmu != NULL)
         (void)!upmu_cpu_fini(&cpu);
     upmu_x86_native_quiet(&native);
     kernel_exit(false);

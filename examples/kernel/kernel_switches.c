@@ -187,7 +187,7 @@ int kernel_switches(struct shell *shell, const char *rest)
         upmu_thread_init(&bench.thread[i], 1, i, NULL);
     for (i = 0; i < 2; i++)
         bench.session[i].state = UPMU_SESSION_CLOSED;
-    if (shell->cmd->live->cpu->pmu != NULL)
+    if (shell->cmd->live->cpu->meter.pmu != NULL)
         status = two_threads('s', "");
     if (status == UPMU_OK)
         status = two_threads('c', ":u");

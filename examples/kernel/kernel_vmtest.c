@@ -157,10 +157,10 @@ static void print_count(const struct shell *shell, struct upmu_cpu *cpu)
     struct upmu_session *session = &vmtest.session;
     struct upmu_count count = {0};
     struct upmu_event event;
-    enum upmu_status status = upmu_session_init(session, cpu->machine);
+    enum upmu_status status = upmu_session_init(session, cpu->meter.machine);
 
     if (status == UPMU_OK)
-        status = upmu_event_raw(cpu->pmu, cpu->pmu->loop_config, 0, 0, &event);
+        status = upmu_event_raw(cpu->meter.pmu, cpu->meter.pmu->loop_config, 0, 0, &event);
     if (status == UPMU_OK)
         status = upmu_session_add_event(session, &event, NULL);
     if (status == UPMU_OK)
@@ -191,20 +191,20 @@ int kernel_probe(struct shell *shell, const char *rest)
 
     (void)rest;
     print_identity(shell);
-    if (cpu->pmu == NULL) { /* once more, to print what was refused */
+    if (cpu->meter.pmu == NULL) { /* once more, to print what was refused */
         cpu = &probe_cpu;
         status = upmu_machine_init(&probe_machine, live->port);
         if (status == UPMU_OK)
             status = upmu_cpu_init(cpu, &probe_machine, NULL);
     }
     line_text(shell, "probe.", "init", upmu_status_text(status));
-    print_pmu(shell, cpu->pmu);
-    line_hex(shell, "probe.", "init.faulted", cpu->bank.faulted);
+    print_pmu(shell, cpu->meter.pmu);
+    line_hex(shell, "probe.", "init.faulted", cpu->meter.bank.faulted);
     status = upmu_cpu_probe(cpu, &probe);
     line_text(shell, "probe.", "status", upmu_status_text(status));
     line_text(shell, "probe.", "verdict", upmu_verdict_text(probe.verdict));
     line_number(shell, "probe.", "counted", probe.counted);
-    if (live->cpu->pmu != NULL)
+    if (live->cpu->meter.pmu != NULL)
         print_count(shell, cpu);
     line_number(shell, "probe.", "faults", kernel_traps.faults);
     line_text(shell, "probe.", "end", "ok");
@@ -323,7 +323,7 @@ static void print_traps(const char *name, const struct kernel_traps *before)
  */
 static uint64_t period_in_ring0(unsigned period)
 {
-    const struct upmu_pmu *pmu = vmtest.shell->cmd->live->cpu->pmu;
+    const struct upmu_pmu *pmu = vmtest.shell->cmd->live->cpu->meter.pmu;
 
     return pmu->capabilities & UPMU_PMU_GLOBAL_CTRL ? period : 3 * period;
 }
@@ -401,12 +401,13 @@ int kernel_vmtest(struct shell *shell, const char *rest)
         rest++;
     vmtest.brief = *rest == 'b';
     line_number(shell, "vmtest.", "bits", sizeof(void *) * 8);
-    line_text(shell, "vmtest.", "pmu", shell->cmd->live->cpu->pmu != NULL ? shell->cmd->live->cpu->pmu->name : "none");
+    line_text(shell, "vmtest.", "pmu",
+              shell->cmd->live->cpu->meter.pmu != NULL ? shell->cmd->live->cpu->meter.pmu->name : "none");
     line_hex(shell, "workload.", "begin", (uintptr_t)workload_begin);
     line_hex(shell, "workload.", "end", (uintptr_t)workload_end);
     run_workload(true, 1);
     line_text(shell, "vmtest.", "ring3", "returned");
-    if (shell->cmd->live->cpu->pmu != NULL) {
+    if (shell->cmd->live->cpu->meter.pmu != NULL) {
         for (i = 0; all && i < sizeof events / sizeof events[0]; i++) {
             count_one("ring0.", events[i], false);
             count_one("ring3.", events[i], true);

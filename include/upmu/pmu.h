@@ -318,15 +318,15 @@ struct upmu_frame {
 };
 
 /*
- * One logical CPU.  Zero it before its first use (.bss is zero).  It must stay from upmu_cpu_init()
- * to upmu_cpu_fini().
+ * A PMU at work: what the engine needs of it, and what runs on it.  A CPU's is the first member of its
+ * upmu_cpu.  Its first two fields may be read; all else is private.
  */
-struct upmu_cpu {
+struct upmu_meter {
     struct upmu_machine *machine;
     const struct upmu_pmu *pmu; /* NULL: this CPU has none */
     /* private, what is used most first */
+    struct upmu_cpu *cpu;               /* that drives it */
     struct upmu_session *sessions;      /* attached here */
-    struct upmu_thread *current;        /* the running thread, if it is monitored */
     struct upmu_domain *domain;         /* where the PMU's shared parts are claimed, or NULL */
     struct upmu_place_work *work;       /* for placements here, or NULL: they use the stack */
     uint8_t domain_slot;                /* number of this CPU there */
@@ -351,8 +351,6 @@ struct upmu_cpu {
     uint32_t used;                      /* counters written since take-over */
     uint32_t flagged;                   /* counters whose status may still be set from an earlier overflow */
     uint32_t paused;                    /* counters that a prelude closed, to be opened with the next start */
-    volatile uint32_t expected;         /* until when own interrupts can come; without a clock: how many; 0: none */
-    volatile uint32_t interrupts;       /* handled since upmu_cpu_init() */
     uint32_t next_tag;
     uint32_t life;                      /* number of the upmu_cpu_init() of its machine */
     volatile uint32_t held;             /* counters whose events the local side changes: handlers leave them alone */
@@ -362,21 +360,33 @@ struct upmu_cpu {
     uint64_t counter_mask;              /* of all counters, where they have one width */
     uint64_t corunners;                 /* sum of the placements that run */
     uint64_t stop_bits;                 /* enable bits of `quiet` */
-    uint64_t looked_at;                 /* by the handler: value of a counter that has overflowed */
-    uint32_t adapts;                    /* by the handler: counters whose period may follow a frequency */
     uint32_t chains;                    /* sessions here with sets that are switched */
     struct upmu_session *waiting[2], *last_waiting[2]; /* lists of those that wait, by ticket; [1]: they share */
-    struct upmu_session *pages;         /* published ones that run */
     uint32_t left;                      /* counters that still hold a count of an earlier session */
     struct upmu_bank bank;              /* bank.accesses: number of accesses */
     struct upmu_tally *tally[UPMU_COUNTERS];     /* the tally that runs on a counter */
     struct upmu_session *of_tally[UPMU_COUNTERS];
     uint32_t last_tag[UPMU_COUNTERS];            /* tag of the tally that ran on it last */
-    struct upmu_frame deferred_frame;            /* of the last overflow that was deferred */
     uint64_t paused_ns;
-    uint64_t window_start_ns;                    /* of the throttle */
     uint32_t stamps;                             /* placements made here */
     uint32_t tickets;                            /* tickets given here */
+};
+
+/*
+ * One logical CPU.  Zero it before its first use (.bss is zero).  It must stay from upmu_cpu_init()
+ * to upmu_cpu_fini().
+ */
+struct upmu_cpu {
+    struct upmu_meter meter; /* of its cores' PMU */
+    /* private */
+    struct upmu_thread *current;        /* the running thread, if it is monitored */
+    volatile uint32_t expected;         /* until when own interrupts can come; without a clock: how many; 0: none */
+    volatile uint32_t interrupts;       /* handled since upmu_cpu_init() */
+    uint64_t looked_at;                 /* by the handler: value of a counter that has overflowed */
+    uint32_t adapts;                    /* by the handler: counters whose period may follow a frequency */
+    struct upmu_session *pages;         /* published ones that run */
+    struct upmu_frame deferred_frame;            /* of the last overflow that was deferred */
+    uint64_t window_start_ns;                    /* of the throttle */
     uint8_t user_reads;                          /* user mode may execute RDPMC; 2: the register may have been lost */
     uint8_t readers;                             /* for pages of: 1: the CPU's sessions, 2: the thread's */
     struct upmu_ibs *volatile ibs[2];            /* units at work */

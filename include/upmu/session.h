@@ -123,7 +123,7 @@ struct upmu_step {
 
 /* A placement of a set, compiled when it is first loaded; constant until the next placement.  Private. */
 struct upmu_program {
-    uint64_t placement; /* scattered id; 0: not compiled.  Their sum over what runs is cpu->corunners */
+    uint64_t placement; /* scattered id; 0: not compiled.  Their sum over what runs is cpu->meter.corunners */
     uint64_t refused;   /* beside what runs no place was found: that sum */
     uint32_t counting;  /* counters of events that only count */
     uint32_t sampling;  /* counters of events that are loaded to overflow */
@@ -238,7 +238,7 @@ struct upmu_session {
     uint8_t hides_kernel;      /* addresses of the kernel do not leave the handler */
     uint8_t queued;            /* in its CPU's list of those that wait */
     struct upmu_machine *machine;
-    struct upmu_cpu *cpu;
+    struct upmu_meter *meter;
     struct upmu_session *next; /* on its CPU */
     struct upmu_session **link; /* what points to it there */
     struct upmu_session *next_waiting, *before_waiting; /* in its CPU's list of those that wait, by turn */
@@ -254,7 +254,7 @@ struct upmu_session {
     uint32_t ticket;           /* order among sharing sessions */
     volatile uint32_t held;    /* a call works on it while its thread does not run, or detaches it */
     volatile uint32_t sequence; /* odd: times and states are being changed */
-    uint32_t tagged_by;        /* upmu_cpu.life of the CPU whose tags its tallies have */
+    uint32_t tagged_by;        /* upmu_meter.life of the CPU whose tags its tallies have */
     uint32_t long_due;         /* events that stopped it: their long period is next */
     uint8_t ordered;           /* sets are not shuffled */
     uint8_t begun;             /* was started: a start continues with the active set */
@@ -306,7 +306,10 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_add(struct upmu_session *session, const char *list,
                                   const struct upmu_sampling *sampling);
 
-/* The same for an event encoded for a PMU of the machine (cpu->pmu); it is copied.  Returns and context: the same. */
+/*
+ * The same for an event encoded for a PMU of the machine (cpu->meter.pmu); it is copied.  Returns and context: the
+ * same.
+ */
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_add_event(struct upmu_session *session, const struct upmu_event *event,
                                         const struct upmu_sampling *sampling);

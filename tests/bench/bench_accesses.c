@@ -293,11 +293,11 @@ static void measure_prelude(const char *profile)
     upmu_sim_switch_cpu(&sim, 0);
     open_session(&first, "branches,branch-misses", NULL, 0);
     must(upmu_session_start(&first), &first.why, "start");
-    alone = cpu[0].bank.accesses.prelude;
+    alone = cpu[0].meter.bank.accesses.prelude;
     open_session(&second, "cache-misses", NULL, 0);
     must(upmu_session_start(&second), &second.why, "start");
     printf("prelude.%s.alone\t%u\taccesses\n", profile, (unsigned)alone);
-    printf("prelude.%s.beside-two\t%u\taccesses\n", profile, (unsigned)(cpu[0].bank.accesses.prelude - alone));
+    printf("prelude.%s.beside-two\t%u\taccesses\n", profile, (unsigned)(cpu[0].meter.bank.accesses.prelude - alone));
     must(upmu_session_detach(&first), NULL, "detach");
     must(upmu_session_detach(&second), NULL, "detach");
 }

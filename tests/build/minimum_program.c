@@ -45,7 +45,7 @@ int minimum_program(const struct upmu_port *port)
 {
     if (upmu_machine_init(&machine, port) != UPMU_OK || upmu_cpu_init(&cpu, &machine, NULL) != UPMU_OK)
         return 1;
-    if (upmu_event_raw(cpu.pmu, 0x300c0u, 0, 0, &event) != UPMU_OK ||
+    if (upmu_event_raw(cpu.meter.pmu, 0x300c0u, 0, 0, &event) != UPMU_OK ||
         upmu_session_init(&session, &machine) != UPMU_OK ||
         upmu_session_add_event(&session, &event, NULL) != UPMU_OK ||
         upmu_session_attach_cpu(&session, &cpu) != UPMU_OK || upmu_session_start(&session) != UPMU_OK ||

@@ -28,7 +28,7 @@ static int expect(const char *what, uint32_t found, uint32_t wanted)
 static uint32_t accesses(void)
 {
     static struct upmu_accesses last;
-    const struct upmu_accesses *now = &cpu.bank.accesses;
+    const struct upmu_accesses *now = &cpu.meter.bank.accesses;
     uint32_t made = (now->writes - last.writes) * 10000u + (now->reads - last.reads) * 100u + now->rdpmcs - last.rdpmcs;
 
     last = *now;

@@ -16,10 +16,10 @@ void host_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_inte
                                .user = interrupt->user,
                                .process = host->process,
                                .thread = host->thread};
-    struct upmu_accesses before = host->cpu[cpu].bank.handler_accesses;
+    struct upmu_accesses before = host->cpu[cpu].meter.bank.handler_accesses;
     enum upmu_pmi answer = upmu_handle_pmi(&host->cpu[cpu], host->no_frame ? NULL : &frame);
 
-    host->handler = cost_of(&before, &host->cpu[cpu].bank.handler_accesses);
+    host->handler = cost_of(&before, &host->cpu[cpu].meter.bank.handler_accesses);
     if (host->answers < HOST_ANSWERS) {
         host->answer[host->answers] = answer;
         host->was_foreign[host->answers] = interrupt->foreign;
@@ -83,7 +83,7 @@ void host_threads(struct host *host, unsigned n)
 
     for (unsigned i = 0; i < n; i++)
         upmu_thread_init(&host->threads[i], 100 + i, 200 + i, NULL);
-    while (cpus < UPMU_SIM_CPUS && host->cpu[cpus].live)
+    while (cpus < UPMU_SIM_CPUS && host->cpu[cpus].meter.live)
         cpus++;
     for (unsigned i = 0; i < cpus; i++)
         host->running[i] = n - cpus + i;
@@ -226,7 +226,7 @@ void host_no_violation(const struct host *host)
 void host_end(struct host *host)
 {
     for (unsigned i = 0; i < UPMU_SIM_CPUS; i++) {
-        if (!host->cpu[i].live)
+        if (!host->cpu[i].meter.live)
             continue;
         upmu_sim_switch_cpu(&host->sim, i);
         assert_int_equal(upmu_cpu_fini(&host->cpu[i]), UPMU_OK);

@@ -313,7 +313,7 @@ static void run(const uint8_t *bytes, size_t length)
         FUZZ_CHECK(!sim.violation_count, "call %u: %s", calls, sim.first_violation.text);
     }
     FUZZ_CHECK(upmu_pfm_close(&context, &last) == UPMU_OK && last, "close");
-    FUZZ_CHECK(!pfm.contexts && !owner.contexts && !owner.bytes && !cpu.sessions && !thread.sessions,
+    FUZZ_CHECK(!pfm.contexts && !owner.contexts && !owner.bytes && !cpu.meter.sessions && !thread.sessions,
                "something is left");
     FUZZ_CHECK(upmu_cpu_fini(&cpu) == UPMU_OK, "cpu_fini");
     FUZZ_CHECK(!upmu_sim_peek(&sim, 0, 0x186) && !upmu_sim_peek(&sim, 0, 0x187), "a select is left");

@@ -20,7 +20,7 @@ static bool is_attached(const struct upmu_session *wanted)
 {
     unsigned steps = 0;
 
-    for (const struct upmu_session *at = fake.cpu.sessions; at; at = at->next) {
+    for (const struct upmu_session *at = fake.cpu.meter.sessions; at; at = at->next) {
         FUZZ_CHECK(++steps <= SESSIONS, "the list of sessions has no end");
         if (at == wanted)
             return true;
@@ -43,16 +43,17 @@ static void check_sessions(void)
         /* Masked by a handler: it holds its counters until the next local call. */
         if (at->state != UPMU_SESSION_RUNNING && !(at->state == UPMU_SESSION_MASKED && at->full))
             continue;
-        FUZZ_CHECK(fake.cpu.live, "session %u runs on a CPU that does not", i);
+        FUZZ_CHECK(fake.cpu.meter.live, "session %u runs on a CPU that does not", i);
         FUZZ_CHECK(!(taken & at->counters), "session %u shares counters %x", i, (unsigned)(taken & at->counters));
-        FUZZ_CHECK(at->counters && !(at->counters & ~fake.cpu.pmu->counters), "session %u runs on %x", i,
+        FUZZ_CHECK(at->counters && !(at->counters & ~fake.cpu.meter.pmu->counters), "session %u runs on %x", i,
                    (unsigned)at->counters);
         taken |= at->counters;
         for (unsigned k = 0; k < at->set.count; k++)
             FUZZ_CHECK(at->counters >> at->set.tally[k].counter & 1, "session %u: event %u on counter %u of %x", i, k,
                        at->set.tally[k].counter, (unsigned)at->counters);
     }
-    FUZZ_CHECK(!(fake.cpu.running & ~taken), "counters %x have no session", (unsigned)(fake.cpu.running & ~taken));
+    FUZZ_CHECK(!(fake.cpu.meter.running & ~taken), "counters %x have no session",
+               (unsigned)(fake.cpu.meter.running & ~taken));
 }
 
 static void check_counts(struct upmu_session *at)

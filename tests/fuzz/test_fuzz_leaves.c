@@ -89,7 +89,7 @@ static void check_arch(const struct upmu_pmu *pmu)
 static void check_pmu(void)
 {
     const struct fake_promise *promise = &fake.promise;
-    const struct upmu_pmu *pmu = fake.cpu.pmu;
+    const struct upmu_pmu *pmu = fake.cpu.meter.pmu;
     uint32_t capabilities = pmu->capabilities, metrics = pmu->counters >> 24;
     /* A version 1 is not asked to use them. */
     bool wide =
@@ -170,7 +170,7 @@ static void check_probe(bool force)
         verdict = UPMU_VERDICT_INTERRUPTS;
     if (verdict != UPMU_VERDICT_ABSENT && fake.promise.hypervisor && !fake.port.msr_faults_are_safe && !force)
         expected = UPMU_ERR_UNSUPPORTED;
-    else if (fake.cpu.live && !available)
+    else if (fake.cpu.meter.live && !available)
         expected = UPMU_ERR_DOES_NOT_FIT;
     FUZZ_CHECK(status == expected, "the probe answers %d, not %d", status, expected);
     FUZZ_CHECK(status != UPMU_OK || probe.verdict == verdict, "verdict %u, not %u", probe.verdict, verdict);
@@ -296,7 +296,7 @@ static void run(const uint8_t *bytes, size_t length)
     status = upmu_cpu_init(&fake.cpu, &fake.machine, NULL);
     FUZZ_CHECK(status == expected_init(), "cpu_init answers %d, not %d", status, expected_init());
     FUZZ_CHECK(has_pmu() || !fake.writes, "writes without a PMU");
-    if (fake.cpu.pmu)
+    if (fake.cpu.meter.pmu)
         check_pmu();
     check_probe(options & FORCE);
     if (status == UPMU_OK) {

@@ -88,7 +88,7 @@ static struct model_set *active_of(unsigned i)
 
 static bool runs_on(unsigned i, unsigned number)
 {
-    return subject[i].session.state == UPMU_SESSION_RUNNING && subject[i].session.cpu == &cpu[number];
+    return subject[i].session.state == UPMU_SESSION_RUNNING && subject[i].session.meter == &cpu[number].meter;
 }
 
 /* ---- What must hold ---- */
@@ -119,7 +119,7 @@ static void check_state(unsigned i)
         FUZZ_CHECK(state == UPMU_SESSION_CLOSED && !s->id, "call %u: closed session %u, state %u", call_number, i,
                    state);
     else if (m->target == MODEL_NOTHING)
-        FUZZ_CHECK(state == UPMU_SESSION_DETACHED && !s->cpu && !s->thread, "call %u: detached session %u, state %u",
+        FUZZ_CHECK(state == UPMU_SESSION_DETACHED && !s->meter && !s->thread, "call %u: detached session %u, state %u",
                    call_number, i, state);
     else if (!m->started)
         FUZZ_CHECK(state == UPMU_SESSION_STOPPED, "call %u: stopped session %u, state %u", call_number, i, state);
@@ -129,7 +129,7 @@ static void check_state(unsigned i)
                    "call %u: started session %u, state %u", call_number, i, state);
     if (state != UPMU_SESSION_RUNNING)
         return;
-    FUZZ_CHECK(where >= 0 && s->cpu == &cpu[where] && !model.asleep[where],
+    FUZZ_CHECK(where >= 0 && s->meter == &cpu[where].meter && !model.asleep[where],
                "call %u: session %u runs where its target is not", call_number, i);
     FUZZ_CHECK(active_of(i) != NULL, "call %u: session %u runs no set of its chain", call_number, i);
     for (unsigned k = 0; k < i; k++)
@@ -213,7 +213,8 @@ static void check_waiting(unsigned number)
             if (subject[i].session.state == UPMU_SESSION_WAITING)
                 waiting = i;
         }
-    FUZZ_CHECK(faulty || competing != 1 || waiting == MODEL_SESSIONS || (cpu[number].watchdog | cpu[number].foreign),
+    FUZZ_CHECK(faulty || competing != 1 || waiting == MODEL_SESSIONS ||
+                   (cpu[number].meter.watchdog | cpu[number].meter.foreign),
                "call %u: session %u waits without a reason", call_number, waiting);
 }
 
@@ -610,7 +611,7 @@ static void tear_down(void)
         FUZZ_CHECK(!thread[i].sessions, "thread %u keeps a session", i);
     for (unsigned i = 0; i < MODEL_CPUS; i++) {
         upmu_sim_switch_cpu(&sim, i);
-        FUZZ_CHECK(!cpu[i].sessions && !cpu[i].running && !cpu[i].pages, "CPU %u keeps a session", i);
+        FUZZ_CHECK(!cpu[i].meter.sessions && !cpu[i].meter.running && !cpu[i].pages, "CPU %u keeps a session", i);
         FUZZ_CHECK(CALL(upmu_cpu_fini(&cpu[i])) == UPMU_OK || faulty, "cpu_fini");
         for (unsigned k = 0; intel && k < KEPT && !faulty; k++)
             FUZZ_CHECK(!((upmu_sim_peek(&sim, i, kept[k]) ^ found[i][k]) & ~(kept[k] == 0x38f ? reserved[i] : 0)),

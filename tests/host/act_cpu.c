@@ -129,7 +129,7 @@ static uint32_t reserved_here(unsigned number, const struct upmu_cpu *upmu)
 
     for (unsigned i = 0; i < host.setting.cpus; i++)
         if (rules_share(i, number))
-            counters |= host.cpu[i].reserved & upmu->pmu->shared_counters;
+            counters |= host.cpu[i].reserved & upmu->meter.pmu->shared_counters;
     return counters;
 }
 
@@ -160,20 +160,20 @@ static void reserve(struct lots *lots)
     uint32_t bit = UINT32_C(1) << counter;
     enum upmu_status status;
 
-    if (cpu->power != CPU_LIVE || cpu->useless || !(cpu->cpu->pmu->counters & bit) ||
+    if (cpu->power != CPU_LIVE || cpu->useless || !(cpu->cpu->meter.pmu->counters & bit) ||
         (reserved_here(self->cpu, cpu->cpu) & bit) || host.hotplug)
         return;
     host.hotplug = true;
     real_accept(&host.hotplug);
     self->stay++;
-    status = reserve_all(bit, true, cpu->cpu->pmu->shared_counters & bit);
+    status = reserve_all(bit, true, cpu->cpu->meter.pmu->shared_counters & bit);
     rules_status("upmu_cpu_reserve", status, "STATE PORT BUSY WRONG_CPU");
     if (status == UPMU_OK) {
         cpu->reserved |= bit;
         set_watchdog(self->cpu, counter, true, !host.setting.no_rearm && lots_below(lots, 2),
                      1000u + lots_below(lots, 1000000));
         if (!cpu->watchdog[counter].on) { /* the hardware cannot count cycles there */
-            (void)reserve_all(bit, false, cpu->cpu->pmu->shared_counters & bit);
+            (void)reserve_all(bit, false, cpu->cpu->meter.pmu->shared_counters & bit);
             cpu->reserved &= ~bit;
             forget_select(self->cpu, counter);
         }
@@ -188,7 +188,7 @@ static uint32_t shared_here(void)
 {
     for (unsigned i = 0; i < host.setting.cpus; i++)
         if (rules_share(i, self->cpu) && host.cpu[i].cpu && !host.cpu[i].useless)
-            return host.cpu[i].cpu->pmu->shared_counters;
+            return host.cpu[i].cpu->meter.pmu->shared_counters;
     return 0;
 }
 
@@ -404,9 +404,9 @@ static void wake_cpu(void)
     status = HOST_CALL(upmu_cpu_resume(cpu->cpu));
     cpu->irq_off = false;
     rules_status("upmu_cpu_resume", status, "NO_PMU PORT DOES_NOT_FIT BUSY");
-    if (cpu->cpu->live)
+    if (cpu->cpu->meter.live)
         cpu->power = CPU_LIVE;
-    cpu->half_awake = !cpu->cpu->live;
+    cpu->half_awake = !cpu->cpu->meter.live;
     if (status != UPMU_OK)
         for (unsigned i = 0; i < HOST_SESSIONS; i++)
             host.session[i].spoiled |= rules_is_here(&host.session[i], self->cpu);

@@ -41,7 +41,7 @@ bool rules_is_enabled(const struct host_session *session)
     unsigned state = session->session->state;
 
     return session->started &&
-           (state == UPMU_SESSION_RUNNING || (state == UPMU_SESSION_WAITING && session->session->cpu));
+           (state == UPMU_SESSION_RUNNING || (state == UPMU_SESSION_WAITING && session->session->meter));
 }
 
 /* ---- Events ---- */

@@ -248,11 +248,12 @@ enum upmu_status rig_counts(struct rig_duty *duty, struct upmu_count *out_counts
 static bool may_miss(const struct rig *rig, const struct rig_duty *duty)
 {
     /* An erratum's sequence before the other's new events stops everything. */
-    if (rig->calling && rig->calling != duty && rig->cpu[0].pmu && (rig->cpu[0].pmu->capabilities & UPMU_PMU_PRELUDE))
+    if (rig->calling && rig->calling != duty && rig->cpu[0].meter.pmu &&
+        (rig->cpu[0].meter.pmu->capabilities & UPMU_PMU_PRELUDE))
         return true;
     if (!rig->others_concerned || !(rig->calling || rig->in_cpu_call))
         return false;
-    return duty->period[0] || !rig->cpu[0].pmu || !(rig->cpu[0].pmu->capabilities & UPMU_PMU_GLOBAL_CTRL);
+    return duty->period[0] || !rig->cpu[0].meter.pmu || !(rig->cpu[0].meter.pmu->capabilities & UPMU_PMU_GLOBAL_CTRL);
 }
 
 static void burst(struct rig *rig, uint64_t instructions)
@@ -311,7 +312,7 @@ static void call_inside(struct rig *rig, unsigned cpu)
 {
     enum upmu_status status;
 
-    if (!rig->cpu[cpu].busy || !rig->cpu[cpu].live)
+    if (!rig->cpu[cpu].meter.busy || !rig->cpu[cpu].meter.live)
         return;
     status = upmu_cpu_poll(&rig->cpu[cpu]);
     RIG_CHECK(rig, status == UPMU_ERR_BUSY, "poll inside a call answered %s", upmu_status_text(status));
@@ -327,7 +328,7 @@ static void rig_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_si
     struct rig *rig = sim->test;
     struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
     enum upmu_pmi answer;
-    bool live = rig->cpu[cpu].live;
+    bool live = rig->cpu[cpu].meter.live;
     uint64_t wrapped = wraps(rig);
 
     /* Inside an injection accesses are not told, but it may change events: whose a count is is to be seen. */

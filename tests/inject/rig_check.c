@@ -119,7 +119,7 @@ static void check_alive(struct rig *rig, unsigned index)
 static void check_others(struct rig *rig)
 {
     /* What a sequence before a new event keeps closed is a gap of unknown length then, fault or no fault. */
-    if (rig->order.variant->no_clock && (rig->cpu[0].pmu->capabilities & UPMU_PMU_PRELUDE))
+    if (rig->order.variant->no_clock && (rig->cpu[0].meter.pmu->capabilities & UPMU_PMU_PRELUDE))
         return;
     if (rig->order.injection != RIG_FAULT || !rig->fault_hit || rig->others_concerned || !rig->fault_calling ||
         rig->order.width > 1)

@@ -435,12 +435,12 @@ static void leaves_the_firmware_alone(struct rig *rig)
     rig->not_ours[0] = rig_is_p4(rig) || rig_is_amd(rig) ? 1u : 1u | 0xf0000u;
     bring_up(rig);
     rig_account(rig);
-    rig->not_ours[0] = rig->cpu[0].firmware;
-    if (!rig->cpu[0].pmu)
+    rig->not_ours[0] = rig->cpu[0].meter.firmware;
+    if (!rig->cpu[0].meter.pmu)
         return;
-    pmu_free = rig->cpu[0].pmu->general & ~rig->cpu[0].firmware;
-    RIG_CHECK(rig, pmu_free && (rig->cpu[0].firmware & 1u), "counters %x of the firmware",
-              (unsigned)rig->cpu[0].firmware);
+    pmu_free = rig->cpu[0].meter.pmu->general & ~rig->cpu[0].meter.firmware;
+    RIG_CHECK(rig, pmu_free && (rig->cpu[0].meter.firmware & 1u), "counters %x of the firmware",
+              (unsigned)rig->cpu[0].meter.firmware);
     rig_session(rig, 0, "instructions", 1);
     rig_attach(rig, 0, 0);
     rig_start(rig, 0);
@@ -607,7 +607,7 @@ static void give_way(struct rig *rig, bool beside)
     rig->switch_after = 1;
     if (beside) {
         /* A sequence before new events stops every session. */
-        rig->others_concerned = rig->cpu[0].pmu->capabilities & UPMU_PMU_PRELUDE;
+        rig->others_concerned = rig->cpu[0].meter.pmu->capabilities & UPMU_PMU_PRELUDE;
         rig_session(rig, 1, "cycles", 1);
         rig_attach(rig, 1, 0);
         rig_start(rig, 1);

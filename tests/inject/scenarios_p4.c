@@ -192,10 +192,11 @@ static void two_threads_leave_the_firmware_alone(struct rig *rig)
     rig->not_ours[0] = rig->not_ours[1] = 1u;
     rig_cpu_init(rig, 0);
     rig_cpu_init(rig, 1);
-    if (!rig->cpu[0].pmu || !rig->cpu[1].pmu)
+    if (!rig->cpu[0].meter.pmu || !rig->cpu[1].meter.pmu)
         return;
-    RIG_CHECK(rig, rig->cpu[0].firmware == 1 && rig->cpu[1].firmware == 1, "counters %x, %x of the firmware",
-              (unsigned)rig->cpu[0].firmware, (unsigned)rig->cpu[1].firmware);
+    RIG_CHECK(rig, rig->cpu[0].meter.firmware == 1 && rig->cpu[1].meter.firmware == 1,
+              "counters %x, %x of the firmware", (unsigned)rig->cpu[0].meter.firmware,
+              (unsigned)rig->cpu[1].meter.firmware);
     rig_session(rig, 0, "instructions,cycles", 1);
     rig_session(rig, 1, "branches,instructions", 1);
     rig_attach(rig, 0, 0);

@@ -128,7 +128,7 @@ static void rdpmc_gives_what_rdmsr_gives(void **state)
             trap.sim.trace_count = 0;
             measure(20);
             assert_int_equal(trap_value(&trap, 0), msr(0xc1 + n) - before);
-            assert_true(trap.cpu.bank.accesses.rdpmcs > 0);
+            assert_true(trap.cpu.meter.bank.accesses.rdpmcs > 0);
             assert_int_equal(trap_value(&trap, 0), trap_between(&trap) + 1);
             assert_true(rdpmc(n, &value));
             assert_int_equal(value, msr(0xc1 + n));

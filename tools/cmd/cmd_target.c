@@ -64,7 +64,7 @@ static int open_simulated(struct cmd *cmd, const char *name)
         upmu_sim_bind_cpu(&cmd->sim, 0, cmd->cpu);
         status = upmu_cpu_init(cmd->cpu, cmd->machine, NULL);
     }
-    cmd->pmu = status == UPMU_OK ? cmd->cpu->pmu : NULL;
+    cmd->pmu = status == UPMU_OK ? cmd->cpu->meter.pmu : NULL;
     if (status != UPMU_OK && !cmd_equal(cmd->args->name, "info") && !cmd_equal(cmd->args->name, "selftest")) {
         cmd_error(cmd, "the simulated CPU did not come up: %s", upmu_status_text(status));
         return CMD_REFUSED;
@@ -79,11 +79,11 @@ int cmd_target_open(struct cmd *cmd, const struct cmd_args *args)
     cmd->simulated = false;
     if (args->sim != NULL)
         return open_simulated(cmd, args->sim);
-    if (live != NULL && live->cpu->pmu != NULL) {
+    if (live != NULL && live->cpu->meter.pmu != NULL) {
         cmd->machine = live->machine;
         cmd->cpu = live->cpu;
         cmd->port = live->port;
-        cmd->pmu = live->cpu->pmu;
+        cmd->pmu = live->cpu->meter.pmu;
         return CMD_OK;
     }
     if (cmd->default_sim != NULL)
@@ -179,9 +179,9 @@ int cmd_target_pmu(struct cmd *cmd, const struct cmd_args *args)
 
         name = profile != NULL && profile->alias != NULL ? profile->alias : args->sim;
     }
-    if (name == NULL && args->blob == NULL && cmd->live != NULL && cmd->live->cpu->pmu != NULL) {
+    if (name == NULL && args->blob == NULL && cmd->live != NULL && cmd->live->cpu->meter.pmu != NULL) {
         cmd->machine = cmd->live->machine;
-        cmd->pmu = cmd->live->cpu->pmu;
+        cmd->pmu = cmd->live->cpu->meter.pmu;
         cmd->cpu = NULL;
         cmd->simulated = false;
         return CMD_OK;

@@ -43,11 +43,11 @@ static const char *const threaded[] = {"northwood", "prescott", "nocona", "cedar
 static inline void deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
 {
     struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
-    struct upmu_accesses before = f.cpu[cpu].bank.handler_accesses, after;
+    struct upmu_accesses before = f.cpu[cpu].meter.bank.handler_accesses, after;
 
     (void)sim;
     f.answers[upmu_handle_pmi(&f.cpu[cpu], &frame)]++;
-    after = f.cpu[cpu].bank.handler_accesses;
+    after = f.cpu[cpu].meter.bank.handler_accesses;
     f.interrupt = (struct cost){after.writes - before.writes, after.reads - before.reads, after.rdpmcs - before.rdpmcs,
                                 after.rearms - before.rearms};
 }
@@ -85,7 +85,7 @@ static inline void tear_down(void)
 {
     for (unsigned i = 0; i < f.sim.cpus; i++) {
         upmu_sim_switch_cpu(&f.sim, i);
-        if (f.cpu[i].live)
+        if (f.cpu[i].meter.live)
             assert_int_equal(upmu_cpu_fini(&f.cpu[i]), UPMU_OK);
     }
     for (unsigned n = 0; n < UPMU_SIM_P4_COUNTERS; n++) {

@@ -35,14 +35,14 @@ static const struct profile profiles[] = {
 static void forget_cost(struct host *host)
 {
     memset(host->sim.access_count, 0, sizeof host->sim.access_count);
-    memset(&host->cpu[0].bank.accesses, 0, sizeof host->cpu[0].bank.accesses);
-    memset(&host->cpu[0].bank.handler_accesses, 0, sizeof host->cpu[0].bank.handler_accesses);
+    memset(&host->cpu[0].meter.bank.accesses, 0, sizeof host->cpu[0].meter.bank.accesses);
+    memset(&host->cpu[0].meter.bank.handler_accesses, 0, sizeof host->cpu[0].meter.bank.handler_accesses);
 }
 
 /* What the model saw since forget_cost(), and that the library says the same. */
 static struct cost cost_of(const struct host *host)
 {
-    const struct upmu_bank *bank = &host->cpu[0].bank;
+    const struct upmu_bank *bank = &host->cpu[0].meter.bank;
     struct cost cost = {host->sim.access_count[UPMU_SIM_WRMSR], host->sim.access_count[UPMU_SIM_RDMSR],
                         host->sim.access_count[UPMU_SIM_RDPMC]};
 

@@ -63,7 +63,7 @@ static struct cost seen_by_library(const struct fixture *f)
     struct cost cost = {0, 0, 0, 0};
 
     for (unsigned i = 0; i < 2; i++) {
-        const struct upmu_bank *bank = &f->cpu[i].bank;
+        const struct upmu_bank *bank = &f->cpu[i].meter.bank;
 
         cost.writes += bank->accesses.writes + bank->handler_accesses.writes;
         cost.reads += bank->accesses.reads + bank->handler_accesses.reads;
@@ -77,8 +77,8 @@ static void forget_cost(struct fixture *f)
 {
     memset(f->sim.access_count, 0, sizeof f->sim.access_count);
     for (unsigned i = 0; i < 2; i++) {
-        memset(&f->cpu[i].bank.accesses, 0, sizeof f->cpu[i].bank.accesses);
-        memset(&f->cpu[i].bank.handler_accesses, 0, sizeof f->cpu[i].bank.handler_accesses);
+        memset(&f->cpu[i].meter.bank.accesses, 0, sizeof f->cpu[i].meter.bank.accesses);
+        memset(&f->cpu[i].meter.bank.handler_accesses, 0, sizeof f->cpu[i].meter.bank.handler_accesses);
     }
 }
 
@@ -103,11 +103,11 @@ static void deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_in
 {
     struct fixture *f = sim->test;
     struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
-    struct upmu_accesses before = f->cpu[cpu].bank.handler_accesses, after;
+    struct upmu_accesses before = f->cpu[cpu].meter.bank.handler_accesses, after;
 
     if (upmu_handle_pmi(&f->cpu[cpu], &frame) == UPMU_PMI_HANDLED)
         f->interrupts++;
-    after = f->cpu[cpu].bank.handler_accesses;
+    after = f->cpu[cpu].meter.bank.handler_accesses;
     f->interrupt = (struct cost){after.writes - before.writes, after.reads - before.reads, after.rdpmcs - before.rdpmcs,
                                  after.rearms - before.rearms};
 }
@@ -131,8 +131,8 @@ static void set_up(struct fixture *f, const char *profile)
 static void tear_down(struct fixture *f)
 {
     for (unsigned i = 0; i < 3; i++)
-        if (f->session[i].cpu) {
-            upmu_sim_switch_cpu(&f->sim, f->session[i].cpu == &f->cpu[1]);
+        if (f->session[i].meter) {
+            upmu_sim_switch_cpu(&f->sim, f->session[i].meter == &f->cpu[1].meter);
             assert_int_equal(upmu_session_detach(&f->session[i]), UPMU_OK);
         }
     for (unsigned i = 0; i < 2; i++) {
@@ -398,7 +398,7 @@ static void add_offcore(struct fixture *f, unsigned i, unsigned cpu, uint64_t pa
 {
     struct upmu_event event;
 
-    assert_int_equal(upmu_event_raw(f->cpu[cpu].pmu, 0x4301b7, payload, 0, &event), UPMU_OK);
+    assert_int_equal(upmu_event_raw(f->cpu[cpu].meter.pmu, 0x4301b7, payload, 0, &event), UPMU_OK);
     assert_int_equal(upmu_session_add_event(&f->session[i], &event, NULL), UPMU_OK);
     attach(f, i, cpu);
 }
@@ -534,7 +534,7 @@ static void making_machines_and_sessions_touches_no_register(void **state)
         add(&session, "branches", 1000);
         add(&session, "cache-references", 0);
         assert_int_equal(upmu_session_ring(&session, f.ring, sizeof f.ring), UPMU_OK);
-        assert_int_equal(upmu_session_dry_run(&session, f.cpu[0].pmu, &dry), UPMU_OK);
+        assert_int_equal(upmu_session_dry_run(&session, f.cpu[0].meter.pmu, &dry), UPMU_OK);
         assert_true(dry.count > 2);
         costs(&f, 0, 0);
         tear_down(&f);

@@ -218,7 +218,7 @@ static void work_until_interrupt(struct fixture *f)
 static void forget_cost(struct fixture *f)
 {
     memset(f->sim.access_count, 0, sizeof f->sim.access_count);
-    f->sequence_before = f->cpu.bank.accesses.prelude;
+    f->sequence_before = f->cpu.meter.bank.accesses.prelude;
 }
 
 /*
@@ -229,7 +229,7 @@ static void costs(struct fixture *f, const char *what, unsigned writes, unsigned
 {
     const uint32_t *seen = f->sim.access_count;
     unsigned wrote = seen[UPMU_SIM_WRMSR], read = seen[UPMU_SIM_RDPMC] + seen[UPMU_SIM_RDMSR];
-    bool sequence = f->cpu.bank.accesses.prelude != f->sequence_before;
+    bool sequence = f->cpu.meter.bank.accesses.prelude != f->sequence_before;
     bool good = sequence ? f->sequence && wrote <= f->n + 3 + SEQUENCE_WRITES && read <= 2 * f->n + 1
                          : wrote == writes && read == reads;
 

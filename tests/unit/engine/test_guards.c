@@ -262,7 +262,7 @@ static void take_over_leaves_the_firmware_s_overflow(void **state)
     upmu_sim_poke(&host.sim, 0, 0x186, 0x53003c);
     upmu_sim_poke(&host.sim, 0, 0x38e, 3);
     host_start(&host);
-    assert_int_equal(host.cpu[0].firmware, 1);
+    assert_int_equal(host.cpu[0].meter.firmware, 1);
     assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x38e), 1);
     host_end(&host);
 }

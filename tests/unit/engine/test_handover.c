@@ -222,7 +222,7 @@ static void taken_from_the_firmware(struct host *host)
     upmu_sim_poke(&host->sim, 0, GLOBAL_CTRL, 1);
     upmu_sim_poke(&host->sim, 0, GLOBAL_STATUS, 1);
     assert_int_equal(upmu_cpu_init(&host->cpu[0], &host->machine, NULL), UPMU_OK);
-    assert_int_equal(host->cpu[0].firmware, 1);
+    assert_int_equal(host->cpu[0].meter.firmware, 1);
     upmu_cpu_take_firmware(&host->cpu[0]);
 }
 
@@ -322,7 +322,7 @@ static void the_gate_of_a_counter_found_in_use_is_left_alone(void **state)
         assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
         upmu_sim_poke(&host.sim, 0, SELECT_0, 0x4300c0);
         assert_int_equal(upmu_cpu_verify(&host.cpu[0], &why), UPMU_ERR_CHANGED);
-        assert_int_equal(host.cpu[0].foreign, 1);
+        assert_int_equal(host.cpu[0].meter.foreign, 1);
         for (unsigned i = 0; i < 2; i++) {
             uint64_t bit = i ^ open;
 

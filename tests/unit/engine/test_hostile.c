@@ -56,7 +56,7 @@ static void a_chain_goes_on_with_the_set_that_was_active_wherever_it_is_attached
         assert_ptr_equal(host.session.active, &set[0]);
         if (way == 2) {
             /* Refused: there is room for nothing. */
-            assert_int_equal(upmu_cpu_reserve(&host.cpu[0], host.cpu[0].pmu->counters), UPMU_OK);
+            assert_int_equal(upmu_cpu_reserve(&host.cpu[0], host.cpu[0].meter.pmu->counters), UPMU_OK);
             assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_ERR_DOES_NOT_FIT);
             upmu_cpu_unreserve(&host.cpu[0], ~0u);
         } else if (way == 1) {
@@ -83,7 +83,7 @@ static void a_session_without_any_set_can_be_published_and_closed(void **state)
     assert_int_equal(upmu_session_publish(&host.session, NULL), UPMU_OK);
     assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
     assert_int_equal(page.count, 0);
-    assert_int_equal(upmu_session_dry_run(&host.session, host.cpu[0].pmu, &dry_run), UPMU_ERR_STATE);
+    assert_int_equal(upmu_session_dry_run(&host.session, host.cpu[0].meter.pmu, &dry_run), UPMU_ERR_STATE);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_ERR_STATE);
     assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
     assert_int_equal(host.machine.pages, 0);
@@ -143,7 +143,7 @@ static void a_refused_session_says_which_event_or_hook_is_to_blame(void **state)
         upmu_why_text(&host.session.why, text, sizeof text);
         assert_string_equal(text, cases[i].text);
         /* A refusal without a text names none. */
-        assert_int_equal(upmu_event_parse(host.cpu[0].pmu, "branches:p", &event, NULL), UPMU_OK);
+        assert_int_equal(upmu_event_parse(host.cpu[0].meter.pmu, "branches:p", &event, NULL), UPMU_OK);
         assert_int_equal(upmu_session_add_event(&host.session, &event, NULL), UPMU_ERR_UNSUPPORTED);
         upmu_why_text(&host.session.why, text, sizeof text);
         assert_string_equal(text, "not supported");
@@ -496,10 +496,10 @@ static void what_a_handler_has_served_is_not_closed_by_a_poll(void **state)
     host_run(&host, 210);
     assert_int_equal(host.sim.cpu[0].pmi_dropped, 1);
     host.sim.port.pmi_rearm = rearm_that_is_interrupted;
-    writes = host.cpu[0].bank.accesses.writes;
+    writes = host.cpu[0].meter.bank.accesses.writes;
     assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
     assert_int_equal(answered, UPMU_PMI_HANDLED);
-    assert_int_equal(host.cpu[0].bank.accesses.writes, writes);
+    assert_int_equal(host.cpu[0].meter.bank.accesses.writes, writes);
     assert_int_equal(host_drain(&host, NULL), 1);
     host_run(&host, 90);
     assert_int_equal(host_value(&host.session, 0), 150);

@@ -423,7 +423,7 @@ static void verify_names_the_register_that_was_changed(void **state)
     upmu_sim_poke(&host.sim, 0, 0x188, 0x4300c5);
     assert_int_equal(upmu_cpu_verify(&host.cpu[0], &why), UPMU_ERR_CHANGED);
     assert_int_equal(why.address, 0x188);
-    assert_ptr_equal(why.pmu, host.cpu[0].pmu);
+    assert_ptr_equal(why.pmu, host.cpu[0].meter.pmu);
     assert_int_equal(upmu_cpu_owner(&host.cpu[0], 2), UPMU_OWNER_FOREIGN);
     upmu_sim_poke(&host.sim, 0, 0x188, 0);
     host_run(&host, 100);
@@ -473,7 +473,7 @@ static void a_fault_in_a_verification_changes_nothing(void **state)
             host.sim.fault_at = 0;
             faulted = host.sim.accesses >= accesses + at;
             assert_int_equal(status, faulted ? UPMU_ERR_PORT : UPMU_OK);
-            for (unsigned i = 0; i < host.cpu[0].pmu->preference_count; i++)
+            for (unsigned i = 0; i < host.cpu[0].meter.pmu->preference_count; i++)
                 assert_int_not_equal(upmu_cpu_owner(&host.cpu[0], i), UPMU_OWNER_FOREIGN);
             for (unsigned i = 0; i < 5; i++)
                 host_run(&host, 90);
@@ -512,7 +512,7 @@ static void call_everything(struct upmu_sim *sim, unsigned cpu, uint32_t number,
     (void)number;
     (void)kind;
     (void)address;
-    if (host->answers || !host->cpu[cpu].busy)
+    if (host->answers || !host->cpu[cpu].meter.busy)
         return;
     host->answers = 1;
     assert_int_equal(upmu_cpu_suspend(&host->cpu[0]), UPMU_ERR_BUSY);

@@ -92,15 +92,15 @@ static void reading_metrics_takes_four_writes_and_two_reads(void **state)
     set_up_metrics(&host, 4);
     host_begin(&host, &host.session);
     happen(&host, 1000000, 0x20405f40);
-    host.cpu[0].bank.accesses = (struct upmu_accesses){.writes = 0};
+    host.cpu[0].meter.bank.accesses = (struct upmu_accesses){.writes = 0};
     assert_int_equal(upmu_session_read(&host.session, 0, 4, counts), UPMU_OK);
-    assert_int_equal(host.cpu[0].bank.accesses.writes, 4);
-    assert_int_equal(host.cpu[0].bank.accesses.rdpmcs, 2);
-    assert_int_equal(host.cpu[0].bank.accesses.reads, 0);
+    assert_int_equal(host.cpu[0].meter.bank.accesses.writes, 4);
+    assert_int_equal(host.cpu[0].meter.bank.accesses.rdpmcs, 2);
+    assert_int_equal(host.cpu[0].meter.bank.accesses.reads, 0);
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
-    host.cpu[0].bank.accesses = (struct upmu_accesses){.writes = 0};
+    host.cpu[0].meter.bank.accesses = (struct upmu_accesses){.writes = 0};
     assert_int_equal(upmu_session_read(&host.session, 0, 4, counts), UPMU_OK);
-    assert_int_equal(host.cpu[0].bank.accesses.writes + host.cpu[0].bank.accesses.rdpmcs, 0);
+    assert_int_equal(host.cpu[0].meter.bank.accesses.writes + host.cpu[0].meter.bank.accesses.rdpmcs, 0);
     host_end(&host);
 }
 

@@ -23,7 +23,7 @@ static void costs(unsigned writes, unsigned reads, unsigned rdpmcs)
 /* Models that lose a carry at a stop are read before it, too. */
 static unsigned twice(void)
 {
-    return f.cpu[0].pmu->capabilities & UPMU_PMU_CARRY_LOST ? 2 : 1;
+    return f.cpu[0].meter.pmu->capabilities & UPMU_PMU_CARRY_LOST ? 2 : 1;
 }
 
 static const char *const single[] = {"willamette", "northwood_smtoff", "prescott_smtoff", "smithfield",

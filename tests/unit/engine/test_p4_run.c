@@ -11,9 +11,9 @@ static void every_model_is_found(void **state)
     for (unsigned p = 0; p < ALL; p++) {
         set_up(all[p]);
         for (unsigned cpu = 0; cpu < 2; cpu++) {
-            assert_string_equal(f.cpu[cpu].pmu->name,
+            assert_string_equal(f.cpu[cpu].meter.pmu->name,
                                 (f.sim.profile->signature >> 4 & 0xf) < 3 ? "netburst" : "netburst_p");
-            assert_int_equal(f.cpu[cpu].thread, f.sim.profile->flags & UPMU_SIM_SMT ? cpu : 0);
+            assert_int_equal(f.cpu[cpu].meter.thread, f.sim.profile->flags & UPMU_SIM_SMT ? cpu : 0);
         }
         tear_down();
     }
@@ -30,7 +30,7 @@ static void pmus_that_are_faked_are_refused(void **state)
         upmu_sim_bind_cpu(&f.sim, 0, &f.cpu[0]);
         assert_int_equal(upmu_machine_init(&f.machine, upmu_sim_port(&f.sim)), UPMU_OK);
         assert_int_not_equal(upmu_cpu_init(&f.cpu[0], &f.machine, NULL), UPMU_OK);
-        assert_false(f.cpu[0].live);
+        assert_false(f.cpu[0].meter.live);
     }
 }
 
@@ -594,7 +594,7 @@ static void four_threads_of_two_cores_have_two_pmus(void **state)
         run(i, 100 * (i + 1));
     for (unsigned i = 0; i < 4; i++) {
         upmu_sim_switch_cpu(&f.sim, i);
-        assert_int_equal(f.cpu[i].thread, i & 1u);
+        assert_int_equal(f.cpu[i].meter.thread, i & 1u);
         for (unsigned k = 0; k < 3; k++)
             assert_int_equal(value(i, k), 100 * (i + 1));
     }

@@ -74,7 +74,7 @@ static void parts_of_two_counters_have_two(void **state)
         struct host host;
 
         host_set_up(&host, profiles[p]);
-        assert_int_equal(host.cpu[0].pmu->general, 0x3);
+        assert_int_equal(host.cpu[0].meter.pmu->general, 0x3);
         add(&host.session, "branches,branch-misses");
         host_begin(&host, &host.session);
         add(&host.other, "cache-misses");
@@ -102,8 +102,8 @@ static void fixed_counters_may_be_narrower_than_general_ones(void **state)
     upmu_sim_set_delivery(&host.sim, 0, UPMU_SIM_LVTPC_NMI);
     upmu_sim_poke(&host.sim, 0, 0x30a, UINT64_C(0xffffffffff) - 99);
     host_start(&host);
-    assert_int_equal(host.cpu[0].pmu->counter[17].width, 40);
-    assert_int_equal(host.cpu[0].pmu->counter[0].width, 48);
+    assert_int_equal(host.cpu[0].meter.pmu->counter[17].width, 40);
+    assert_int_equal(host.cpu[0].meter.pmu->counter[0].width, 48);
     add(&host.other, "cycles");
     host_begin(&host, &host.other);
     host_sample(&host, "instructions", 1000);
@@ -245,7 +245,7 @@ static void a_select_write_that_resets_the_counter_changes_no_count(void **state
             assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
             host_run(&host, 1000);
             expected += 500;
-            if (host.cpu[0].pmu->version >= 2) { /* (before, stopping is such a write) */
+            if (host.cpu[0].meter.pmu->version >= 2) { /* (before, stopping is such a write) */
                 assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
                 assert_int_equal(host_value(&host.session, 0), expected);
             } else {

@@ -201,7 +201,7 @@ static void what_is_made_is_off_and_what_is_attached_still_is(void **state)
         struct host host;
 
         host_set_up(&host, profiles[p]);
-        bank = &host.cpu[0].bank;
+        bank = &host.cpu[0].meter.bank;
         watch(&before, &host, 0);
         assert_int_equal(upmu_session_init(&host.session, &host.machine), UPMU_OK);
         add(&host.session, "instructions,cycles", 0);
@@ -543,7 +543,7 @@ static void attaching_touches_the_cpu_attached_to_and_the_registers_used(void **
         upmu_sim_switch_cpu(&host.sim, cpu);
         watch(&w, &host, cpu);
         assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[cpu]), UPMU_OK);
-        assert_ptr_equal(host.session.cpu, &host.cpu[cpu]);
+        assert_ptr_equal(host.session.meter, &host.cpu[cpu]);
         for (unsigned i = 0; i < 2; i++) {
             const struct upmu_counter *counter = &pmu->counter[host.session.set.tally[i].counter];
 
@@ -804,13 +804,13 @@ static void closing_a_running_session_leaves_no_trace_of_it(void **state)
         assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
         host_begin(&host, &host.session);
         host_run(&host, 250);
-        assert_true(host.cpu[0].running != 0);
+        assert_true(host.cpu[0].meter.running != 0);
         assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
         assert_int_equal(host.session.state, UPMU_SESSION_CLOSED);
         registers_are_as_at(&before);
-        assert_null(host.cpu[0].sessions);
-        assert_int_equal(host.cpu[0].running, 0);
-        assert_int_equal(host.cpu[0].sampling, 0);
+        assert_null(host.cpu[0].meter.sessions);
+        assert_int_equal(host.cpu[0].meter.running, 0);
+        assert_int_equal(host.cpu[0].meter.sampling, 0);
         for (unsigned i = 0; i < UPMU_COUNTERS; i++)
             assert_int_equal(upmu_cpu_owner(&host.cpu[0], i),
                              pmu_of(&host)->counters >> i & 1u ? UPMU_OWNER_FREE : UPMU_OWNER_ABSENT);

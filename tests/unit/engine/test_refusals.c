@@ -32,7 +32,7 @@ static void add_refuses_what_it_cannot_understand_place_or_sample(void **state)
         assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
     REFUSED(UPMU_ERR_NO_SPACE, upmu_session_add(&host.session, "cycles", NULL));
     assert_int_equal(upmu_spec_next("cycles", &cursor, &spec, NULL), UPMU_OK);
-    assert_int_equal(upmu_event_encode(host.cpu[0].pmu, &spec, &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_event_encode(host.cpu[0].meter.pmu, &spec, &event, NULL), UPMU_OK);
     REFUSED(UPMU_ERR_NO_SPACE, upmu_session_add_event(&host.session, &event, NULL));
     REFUSED(UPMU_ERR_INVALID, upmu_session_add_event(&host.other, &event, &sampling));
     assert_int_equal(host.other.set.count, 0);
@@ -58,7 +58,7 @@ static void an_attached_session_takes_no_events_and_no_ring(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_event_parse(host.cpu[0].pmu, "cycles", &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_event_parse(host.cpu[0].meter.pmu, "cycles", &event, NULL), UPMU_OK);
     assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
     REFUSED(UPMU_ERR_STATE, upmu_session_add(&host.session, "cycles", NULL));
@@ -120,7 +120,7 @@ static void attach_needs_a_living_cpu_of_the_events_pmu(void **state)
     assert_int_equal(upmu_cpu_init(&host.cpu[1], &host.machine, NULL), UPMU_OK);
     REFUSED(UPMU_ERR_WRONG_PMU, upmu_session_attach_cpu(&host.session, &host.cpu[1]));
     assert_int_equal(host.session.state, UPMU_SESSION_DETACHED);
-    assert_null(host.cpu[1].sessions);
+    assert_null(host.cpu[1].meter.sessions);
     assert_int_equal(upmu_cpu_fini(&host.cpu[1]), UPMU_OK);
     REFUSED(UPMU_ERR_NO_PMU, upmu_session_attach_cpu(&host.session, &host.cpu[1]));
 }
@@ -169,7 +169,7 @@ static void precise_sampling_is_not_supported_yet(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_event_parse(host.cpu[0].pmu, "cycles", &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_event_parse(host.cpu[0].meter.pmu, "cycles", &event, NULL), UPMU_OK);
     event.attributes |= UPMU_ATTR_PRECISE;
     REFUSED(UPMU_ERR_UNSUPPORTED, upmu_session_add_event(&host.session, &event, NULL));
     host_end(&host);
@@ -301,17 +301,17 @@ static void dry_run_lists_writes_and_touches_nothing(void **state)
     (void)state;
     host_set_up(&host, "core2");
     accesses = host.sim.accesses;
-    REFUSED(UPMU_ERR_STATE, upmu_session_dry_run(&host.session, host.cpu[0].pmu, &dry));
+    REFUSED(UPMU_ERR_STATE, upmu_session_dry_run(&host.session, host.cpu[0].meter.pmu, &dry));
     assert_int_equal(upmu_session_add(&host.session, "branches,cache-references", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_dry_run(&host.session, host.cpu[0].pmu, &dry), UPMU_OK);
+    assert_int_equal(upmu_session_dry_run(&host.session, host.cpu[0].meter.pmu, &dry), UPMU_OK);
     all = dry.count;
     assert_true(all >= 3 && all <= 8);
     assert_int_equal(writes[all - 1].address, 0x38f);
     dry.capacity = 1;
-    assert_int_equal(upmu_session_dry_run(&host.session, host.cpu[0].pmu, &dry), UPMU_OK);
+    assert_int_equal(upmu_session_dry_run(&host.session, host.cpu[0].meter.pmu, &dry), UPMU_OK);
     assert_int_equal(dry.count, all);
     assert_int_equal(upmu_session_add(&host.session, "bus-cycles", NULL), UPMU_OK);
-    REFUSED(UPMU_ERR_DOES_NOT_FIT, upmu_session_dry_run(&host.session, host.cpu[0].pmu, &dry));
+    REFUSED(UPMU_ERR_DOES_NOT_FIT, upmu_session_dry_run(&host.session, host.cpu[0].meter.pmu, &dry));
     assert_int_equal(host.sim.accesses, accesses);
     host_end(&host);
 }
@@ -329,7 +329,7 @@ static void a_closed_session_refuses_everything(void **state)
     assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
     assert_int_equal(host.session.state, UPMU_SESSION_CLOSED);
     assert_int_equal(host.session.id, 0);
-    assert_null(host.cpu[0].sessions);
+    assert_null(host.cpu[0].meter.sessions);
     REFUSED(UPMU_ERR_STATE, upmu_session_add(&host.session, "cycles", NULL));
     REFUSED(UPMU_ERR_STATE, upmu_session_ring(&host.session, host.ring, sizeof host.ring));
     REFUSED(UPMU_ERR_STATE, upmu_session_attach_cpu(&host.session, &host.cpu[0]));
@@ -352,14 +352,14 @@ static void regions_pass_on_what_refused_and_leave_nothing_behind(void **state)
     REFUSED(UPMU_ERR_NO_PMU, upmu_region_open(&region, &never, "cycles"));
     REFUSED(UPMU_ERR_NO_SUCH_EVENT, upmu_region_open(&region, &host.cpu[0], "nothing"));
     REFUSED(UPMU_ERR_DOES_NOT_FIT, upmu_region_open(&region, &host.cpu[0], "branches,cache-references,bus-cycles"));
-    assert_null(host.cpu[0].sessions);
+    assert_null(host.cpu[0].meter.sessions);
     REFUSED(UPMU_ERR_STATE, upmu_region_begin(&region));
     REFUSED(UPMU_ERR_STATE, upmu_region_end(&region));
     assert_int_equal(upmu_session_add(&host.session, "branches,cache-references", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     REFUSED(UPMU_ERR_DOES_NOT_FIT, upmu_region_open(&region, &host.cpu[0], "bus-cycles"));
     assert_int_equal(region.session.why.collision, UPMU_COLLISION_COUNTERS);
-    assert_ptr_equal(host.cpu[0].sessions, &host.session);
+    assert_ptr_equal(host.cpu[0].meter.sessions, &host.session);
     assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
     assert_int_equal(upmu_region_open(&region, &host.cpu[0], "branches,cycles"), UPMU_OK);
     host_run(&host, 100);

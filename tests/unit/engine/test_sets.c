@@ -171,11 +171,11 @@ static void a_set_that_is_made_again_keeps_its_events(void **state)
     assert_int_equal(info.duration_ns, 0);
     assert_int_equal(info.flags, 0);
     assert_int_equal(f.session.set.count, 2);
-    assert_int_equal(info.available_counters, f.cpu[0].pmu->counters);
+    assert_int_equal(info.available_counters, f.cpu[0].meter.pmu->counters);
     assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_cpu_reserve(&f.cpu[0], 8), UPMU_OK);
     upmu_set_ask(&f.session, &f.session.set, &info);
-    assert_int_equal(info.available_counters, f.cpu[0].pmu->counters & ~8u);
+    assert_int_equal(info.available_counters, f.cpu[0].meter.pmu->counters & ~8u);
     upmu_cpu_unreserve(&f.cpu[0], 8);
     tear_down(&f);
 }

@@ -497,7 +497,7 @@ static void a_fault_stops_the_session_or_leaves_it_to_the_next_call(void **state
                 stopped++;
                 assert_int_equal(f.session.error, UPMU_ERR_PORT);
                 assert_int_equal(active(&f), 1);
-                assert_int_equal(f.cpu[0].running, 0);
+                assert_int_equal(f.cpu[0].meter.running, 0);
             } else if (active(&f) == 0) {
                 left++;
             } else {

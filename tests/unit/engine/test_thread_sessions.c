@@ -991,7 +991,7 @@ static void time_asleep_is_no_enabled_time_of_a_session_that_waits(void **state)
         uint64_t before_ns;
 
         assert_int_equal(f.session[i].state, UPMU_SESSION_WAITING);
-        assert_ptr_equal(f.session[i].cpu, &f.cpu[0]);
+        assert_ptr_equal(f.session[i].meter, &f.cpu[0]);
         assert_int_equal(upmu_cpu_suspend(&f.cpu[0]), UPMU_OK);
         before_ns = count_of(&f, i, 0).enabled_ns;
         upmu_sim_advance_ns(&f.sim, 1000000000);
@@ -1397,9 +1397,9 @@ static void sessions_that_do_not_run_leave_a_cpu_that_ends(void **state)
     wait_on_the_other_type(&f);
     assert_int_equal(upmu_cpu_fini(&f.cpu[1]), UPMU_OK);
     assert_int_equal(f.session[0].state, UPMU_SESSION_WAITING);
-    assert_null(f.session[0].cpu);
+    assert_null(f.session[0].meter);
     assert_int_equal(f.session[1].state, UPMU_SESSION_STOPPED);
-    assert_null(f.session[1].cpu);
+    assert_null(f.session[1].meter);
     assert_int_equal(upmu_cpu_init(&f.cpu[1], &f.machine, NULL), UPMU_OK);
     f.running[1] = IDLE + 1;
     to_thread(&f, 0, 0);
@@ -1426,18 +1426,18 @@ static void what_is_refused_changes_nothing(void **state)
     add(&f, 1, "branches");
     upmu_sim_switch_cpu(&f.sim, 1);
     assert_int_equal(upmu_session_attach_thread(&f.session[1], &f.thread[0], &f.cpu[0]), UPMU_ERR_WRONG_CPU);
-    f.cpu[1].busy = 1;
+    f.cpu[1].meter.busy = 1;
     assert_int_equal(upmu_session_attach_thread(&f.session[1], &f.thread[0], &f.cpu[1]), UPMU_ERR_BUSY);
-    f.cpu[1].busy = 0;
+    f.cpu[1].meter.busy = 0;
     assert_null(f.thread[0].sessions);
     follow(&f, 1, 0);
     assert_int_equal(upmu_session_attach_thread(&f.session[1], &f.thread[1], NULL), UPMU_ERR_STATE);
     assert_int_equal(upmu_session_attach_cpu(&f.session[1], &f.cpu[0]), UPMU_ERR_STATE);
     assert_int_equal(upmu_session_share(&f.session[1], true), UPMU_ERR_STATE);
     assert_int_equal(upmu_thread_switch(&f.cpu[0], &f.thread[IDLE], &f.thread[0]), UPMU_ERR_WRONG_CPU);
-    f.cpu[1].busy = 1;
+    f.cpu[1].meter.busy = 1;
     assert_int_equal(upmu_thread_switch(&f.cpu[1], &f.thread[IDLE + 1], &f.thread[0]), UPMU_ERR_BUSY);
-    f.cpu[1].busy = 0;
+    f.cpu[1].meter.busy = 0;
     assert_int_equal(f.session[1].state, UPMU_SESSION_WAITING);
     upmu_sim_switch_cpu(&f.sim, 0);
     tear_down(&f);
@@ -1481,9 +1481,9 @@ static bool detach_there(void *context, struct upmu_cpu *cpu, void (*function)(v
 {
     (void)context;
     upmu_sim_switch_cpu(&detaching->sim, 0);
-    cpu->busy = 1;
+    cpu->meter.busy = 1;
     function(argument);
-    cpu->busy = 0;
+    cpu->meter.busy = 0;
     assert_int_equal(upmu_session_detach(&detaching->session[0]), UPMU_OK);
     upmu_sim_switch_cpu(&detaching->sim, 1);
     return true;
@@ -1555,7 +1555,7 @@ static void add_offcore(struct fixture *f, unsigned i, uint64_t payload)
 {
     struct upmu_event event;
 
-    assert_int_equal(upmu_event_raw(f->cpu[0].pmu, 0x01b7 | 3u << 16, payload, 0, &event), UPMU_OK);
+    assert_int_equal(upmu_event_raw(f->cpu[0].meter.pmu, 0x01b7 | 3u << 16, payload, 0, &event), UPMU_OK);
     assert_int_equal(upmu_session_add_event(&f->session[i], &event, NULL), UPMU_OK);
 }
 
@@ -1587,7 +1587,7 @@ static void beyond_256_cpus_a_placement_is_good_only_beside_whom_it_was_made(voi
     assert_true(upmu_sim_peek(&f.sim, 1, 0x1a6) == 0x10001);
     assert_true(upmu_sim_peek(&f.sim, 1, 0x1a7) == 0x10004);
     /* Samples and messages say which CPU, too. */
-    assert_int_equal(f.cpu[1].number, 256);
+    assert_int_equal(f.cpu[1].meter.number, 256);
     to_thread(&f, 1, IDLE + 1);
     upmu_sim_switch_cpu(&f.sim, 1);
     assert_int_equal(upmu_session_close(&f.session[1]), UPMU_OK);

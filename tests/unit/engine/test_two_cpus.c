@@ -226,7 +226,7 @@ static void a_call_from_the_wrong_cpu_is_sent_to_the_right_one(void **state)
     assert_int_equal(upmu_session_start(&f.session[1]), UPMU_OK);
     assert_int_equal(upmu_session_start(&f.session[2]), UPMU_ERR_DOES_NOT_FIT);
     assert_int_equal(upmu_session_detach(session), UPMU_OK);
-    assert_null(session->cpu);
+    assert_null(session->meter);
     tear_down(&f);
 }
 
@@ -367,7 +367,7 @@ static void prepare_offcore(struct fixture *f, unsigned i, unsigned cpu, uint64_
     struct upmu_event event;
 
     upmu_sim_switch_cpu(&f->sim, cpu);
-    assert_int_equal(upmu_event_raw(f->cpu[cpu].pmu, 0x4301b7, payload, 0, &event), UPMU_OK);
+    assert_int_equal(upmu_event_raw(f->cpu[cpu].meter.pmu, 0x4301b7, payload, 0, &event), UPMU_OK);
     assert_int_equal(upmu_session_add_event(&f->session[i], &event, NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&f->session[i], &f->cpu[cpu]), UPMU_OK);
 }
@@ -447,10 +447,10 @@ static void events_that_share_nothing_are_loaded_at_attach_in_a_domain_too(void 
     (void)state;
     set_up_with(&f, "nehalem", false, true);
     prepare(&f, 0, "branches,cycles", 0);
-    f.cpu[0].bank.accesses = (struct upmu_accesses){.writes = 0};
+    f.cpu[0].meter.bank.accesses = (struct upmu_accesses){.writes = 0};
     assert_int_equal(upmu_session_start(&f.session[0]), UPMU_OK);
-    assert_int_equal(f.cpu[0].bank.accesses.writes, 1);
-    assert_int_equal(f.cpu[0].bank.accesses.rdpmcs + f.cpu[0].bank.accesses.reads, 0);
+    assert_int_equal(f.cpu[0].meter.bank.accesses.writes, 1);
+    assert_int_equal(f.cpu[0].meter.bank.accesses.rdpmcs + f.cpu[0].meter.bank.accesses.reads, 0);
     tear_down(&f);
 }
 

@@ -77,8 +77,8 @@ static void work_through(bool lent, uint64_t *counts)
             counts[k++] = host_value(&session[i], event);
         call(upmu_session_close(&session[i]));
     }
-    counts[k++] = host.cpu[0].bank.accesses.writes;
-    counts[k++] = host.cpu[0].bank.accesses.rdpmcs;
+    counts[k++] = host.cpu[0].meter.bank.accesses.writes;
+    counts[k++] = host.cpu[0].meter.bank.accesses.rdpmcs;
     host_no_violation(&host);
     call(upmu_cpu_fini(&host.cpu[0]));
 }
@@ -126,7 +126,7 @@ static void handlers_leave_it_alone(void **state)
     host_run(&host, 5000);
     assert_true(host.answers >= 9);
     assert_true(is_untouched(0, 0xa5));
-    assert_ptr_equal(cpu->work, &work[0]);
+    assert_ptr_equal(cpu->meter.work, &work[0]);
     host_end(&host);
 }
 
@@ -140,10 +140,10 @@ static void area_is_lent_between_calls_and_until_fini(void **state)
     host_machine(&host);
     assert_int_equal(upmu_cpu_use_work(&host.cpu[0], &work[0]), UPMU_ERR_NO_PMU);
     assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_OK);
-    host.cpu[0].busy = 1;
+    host.cpu[0].meter.busy = 1;
     assert_int_equal(upmu_cpu_use_work(&host.cpu[0], &work[0]), UPMU_ERR_BUSY);
-    host.cpu[0].busy = 0;
-    assert_null(host.cpu[0].work);
+    host.cpu[0].meter.busy = 0;
+    assert_null(host.cpu[0].meter.work);
     upmu_sim_switch_cpu(&host.sim, 1);
     assert_int_equal(upmu_cpu_use_work(&host.cpu[0], &work[0]), UPMU_ERR_WRONG_CPU);
     upmu_sim_switch_cpu(&host.sim, 0);
@@ -166,9 +166,9 @@ static void calls_without_a_cpu_use_the_area_of_the_executing_one(void **state)
     upmu_thread_init(&threads[0], 1, 1, NULL);
     assert_int_equal(upmu_session_add(&host.session, LIST, NULL), UPMU_OK);
     assert_int_equal(upmu_session_add(&host.other, LIST, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_dry_run(&host.session, host.cpu[0].pmu, &dry[0]), UPMU_OK);
+    assert_int_equal(upmu_session_dry_run(&host.session, host.cpu[0].meter.pmu, &dry[0]), UPMU_OK);
     assert_int_equal(upmu_cpu_use_work(&host.cpu[0], &work[0]), UPMU_OK);
-    assert_int_equal(upmu_session_dry_run(&host.session, host.cpu[0].pmu, &dry[1]), UPMU_OK);
+    assert_int_equal(upmu_session_dry_run(&host.session, host.cpu[0].meter.pmu, &dry[1]), UPMU_OK);
     assert_false(is_untouched(0, 0xa5));
     assert_int_equal(dry[0].count, dry[1].count);
     for (size_t i = 0; i < dry[0].count; i++) {
@@ -180,11 +180,11 @@ static void calls_without_a_cpu_use_the_area_of_the_executing_one(void **state)
     assert_false(is_untouched(0, 0xa5));
     /* From an interrupt handler in the middle of a call: that call may be placing. */
     fill(0xa5);
-    host.cpu[0].busy = 1;
+    host.cpu[0].meter.busy = 1;
     assert_int_equal(upmu_session_attach_thread(&host.other, &threads[0], NULL), UPMU_ERR_BUSY);
     assert_int_equal(host.other.why.status, UPMU_ERR_BUSY);
-    assert_int_equal(upmu_session_dry_run(&host.other, host.cpu[0].pmu, &dry[0]), UPMU_ERR_BUSY);
-    host.cpu[0].busy = 0;
+    assert_int_equal(upmu_session_dry_run(&host.other, host.cpu[0].meter.pmu, &dry[0]), UPMU_ERR_BUSY);
+    host.cpu[0].meter.busy = 0;
     assert_true(is_untouched(0, 0xa5));
     assert_int_equal(upmu_session_attach_thread(&host.other, &threads[0], NULL), UPMU_OK);
     assert_int_equal(upmu_thread_exit(&threads[0]), UPMU_OK);
@@ -202,7 +202,7 @@ static void probe_runs_in_memory_of_the_host(void **state)
     assert_int_equal(upmu_cpu_probe(&host.cpu[0], &probe), UPMU_OK);
     assert_int_equal(probe.verdict, UPMU_VERDICT_INTERRUPTS);
     assert_int_equal(probe.session.state, UPMU_SESSION_DETACHED);
-    assert_null(host.cpu[0].sessions);
+    assert_null(host.cpu[0].meter.sessions);
     host_end(&host);
 }
 

@@ -32,7 +32,7 @@ static int boot(void **state)
         assert_int_equal(upmu_cpu_init(&cpu[i], &machine, NULL), UPMU_OK);
     }
     assert_int_equal(machine.pmu_count, 2);
-    assert_ptr_equal(cpu[1].pmu, cpu[2].pmu);
+    assert_ptr_equal(cpu[1].meter.pmu, cpu[2].meter.pmu);
     assert_int_equal(upmu_session_init(&session, &machine), UPMU_OK);
     return 0;
 }
@@ -69,7 +69,7 @@ static void a_prefix_chooses_the_core_type(void **state)
     assert_int_equal(upmu_session_init(&session, &machine), UPMU_OK);
     assert_int_equal(upmu_session_add(&session, "skl::cycles", NULL), UPMU_ERR_NO_SUCH_PMU);
     assert_int_equal(upmu_session_add(&session, "adl_grt::cycels", NULL), UPMU_ERR_NO_SUCH_EVENT);
-    assert_ptr_equal(session.why.pmu, cpu[1].pmu);
+    assert_ptr_equal(session.why.pmu, cpu[1].meter.pmu);
 }
 
 static void one_session_counts_on_one_core_type(void **state)
@@ -91,9 +91,9 @@ static void an_event_that_is_encoded_knows_its_core_type(void **state)
     struct upmu_event event;
 
     (void)state;
-    assert_int_equal(upmu_event_parse(cpu[1].pmu, "branches", &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_event_parse(cpu[1].meter.pmu, "branches", &event, NULL), UPMU_OK);
     assert_int_equal(upmu_session_add_event(&session, &event, NULL), UPMU_OK);
-    assert_int_equal(upmu_event_raw(cpu[1].pmu, 0xc0, 0, 0, &event), UPMU_OK);
+    assert_int_equal(upmu_event_raw(cpu[1].meter.pmu, 0xc0, 0, 0, &event), UPMU_OK);
     assert_int_equal(upmu_session_add_event(&session, &event, NULL), UPMU_OK);
     upmu_sim_switch_cpu(&sim, 1);
     assert_int_equal(upmu_session_attach_cpu(&session, &cpu[1]), UPMU_OK);
@@ -107,10 +107,10 @@ static void a_pmu_is_the_same_with_events_from_outside(void **state)
     assert_int_equal(upmu_cpu_fini(&cpu[2]), UPMU_OK);
     machine.pmu[1].imported = machine.pmu[1].catalog;
     assert_int_equal(upmu_cpu_init(&cpu[2], &machine, NULL), UPMU_OK);
-    assert_ptr_equal(cpu[2].pmu, cpu[1].pmu);
+    assert_ptr_equal(cpu[2].meter.pmu, cpu[1].meter.pmu);
     assert_int_equal(upmu_cpu_suspend(&cpu[2]), UPMU_OK);
     assert_int_equal(upmu_cpu_resume(&cpu[2]), UPMU_OK);
-    assert_ptr_equal(cpu[2].pmu, &machine.pmu[1]);
+    assert_ptr_equal(cpu[2].meter.pmu, &machine.pmu[1]);
     assert_int_equal(machine.pmu_count, 2);
 }
 

@@ -218,9 +218,9 @@ static void an_events_origin_lives_as_long_as_its_session(void **state)
         if (step == 4)
             assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
         assert_true(same_id(host.session.set.event[1].id, id));
-        assert_ptr_equal(catalogue_of(host.session.set.event[1].id), host.cpu[0].pmu->catalog);
+        assert_ptr_equal(catalogue_of(host.session.set.event[1].id), host.cpu[0].meter.pmu->catalog);
         assert_int_equal(upmu_catalog_source(catalogue_of(id)), UPMU_SOURCE_BUILT_IN);
-        (void)upmu_event_name(host.cpu[0].pmu, host.session.set.event[1].id, name, sizeof name);
+        (void)upmu_event_name(host.cpu[0].meter.pmu, host.session.set.event[1].id, name, sizeof name);
         assert_string_equal(name, "BR_MISP_RETIRED.ALL_BRANCHES");
         assert_int_equal(upmu_session_read(&host.session, 1, 1, &count), UPMU_OK);
     }

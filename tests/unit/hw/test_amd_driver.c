@@ -92,7 +92,7 @@ static void the_upper_counter_of_a_pair_opens_first_and_closes_last(void **state
         }
     }
     /* Attaching may have loaded it already. */
-    assert_true(loaded || host.cpu[0].last_tag[1]);
+    assert_true(loaded || host.cpu[0].meter.last_tag[1]);
     assert_int_equal(selects, 4);
     host.sim.trace_size = 0;
     host_no_violation(&host);
@@ -404,7 +404,7 @@ static void a_family_that_nobody_knows_counts_what_all_have(void **state)
 
     (void)state;
     host_set_up(&host, "amd_future");
-    assert_string_equal(host.cpu[0].pmu->name, "amd64_zen");
+    assert_string_equal(host.cpu[0].meter.pmu->name, "amd64_zen");
     assert_int_equal(upmu_session_add(&host.session, "instructions,cycles,branches,branch-misses", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 1000);

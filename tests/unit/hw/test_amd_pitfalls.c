@@ -330,14 +330,14 @@ static void reserved_bits_are_refused_before_they_are_written(void **state)
         bool old;
 
         host_set_up(&host, all_profiles[p]);
-        old = host.cpu[0].pmu->family < 0x10;
-        assert_int_equal(upmu_event_raw(host.cpu[0].pmu, 0x300c0, 0, 0, &event), UPMU_OK);
+        old = host.cpu[0].meter.pmu->family < 0x10;
+        assert_int_equal(upmu_event_raw(host.cpu[0].meter.pmu, 0x300c0, 0, 0, &event), UPMU_OK);
         for (unsigned i = 0; i < sizeof everywhere / sizeof everywhere[0]; i++)
-            assert_int_not_equal(upmu_event_raw(host.cpu[0].pmu, 0x300c0 | everywhere[i], 0, 0, &event), UPMU_OK);
+            assert_int_not_equal(upmu_event_raw(host.cpu[0].meter.pmu, 0x300c0 | everywhere[i], 0, 0, &event), UPMU_OK);
         /* Event bits 11:8 and those of guest and host came with family 10h. */
-        assert_int_equal(upmu_event_raw(host.cpu[0].pmu, UINT64_C(0x1000300d8), 0, 0, &event) == UPMU_OK, !old);
+        assert_int_equal(upmu_event_raw(host.cpu[0].meter.pmu, UINT64_C(0x1000300d8), 0, 0, &event) == UPMU_OK, !old);
         if (old)
-            assert_int_not_equal(upmu_event_raw(host.cpu[0].pmu, UINT64_C(0x200000300c0), 0, 0, &event), UPMU_OK);
+            assert_int_not_equal(upmu_event_raw(host.cpu[0].meter.pmu, UINT64_C(0x200000300c0), 0, 0, &event), UPMU_OK);
         host_end(&host);
     }
 }
@@ -436,8 +436,8 @@ static void revision_e_loses_northbridge_counts_and_they_are_refused(void **stat
 
     (void)state;
     host_set_up(&host, "k8_reve");
-    assert_int_not_equal(upmu_event_raw(host.cpu[0].pmu, 0x301e0, 0, 0, &event), UPMU_OK);
-    assert_int_equal(upmu_event_raw(host.cpu[0].pmu, 0x301c0, 0, 0, &event), UPMU_OK);
+    assert_int_not_equal(upmu_event_raw(host.cpu[0].meter.pmu, 0x301e0, 0, 0, &event), UPMU_OK);
+    assert_int_equal(upmu_event_raw(host.cpu[0].meter.pmu, 0x301c0, 0, 0, &event), UPMU_OK);
     host_end(&host);
 }
 
@@ -488,7 +488,7 @@ static void ibs_capabilities_need_their_valid_bit(void **state)
         host.sim.deliver = host_deliver;
         upmu_sim_bind_cpu(&host.sim, 0, &host.cpu[0]);
         host_start(&host);
-        assert_int_equal(host.cpu[0].pmu->ibs, cases[i].taken);
+        assert_int_equal(host.cpu[0].meter.pmu->ibs, cases[i].taken);
         host_end(&host);
     }
 }
@@ -512,7 +512,7 @@ static void family_15h_counts_events_where_they_can_be_counted(void **state)
             struct host host;
 
             host_set_up(&host, profiles[p]);
-            assert_int_equal(upmu_event_raw(host.cpu[0].pmu, cases[i].config, 0, 0, &event), UPMU_OK);
+            assert_int_equal(upmu_event_raw(host.cpu[0].meter.pmu, cases[i].config, 0, 0, &event), UPMU_OK);
             assert_int_equal(event.counters, cases[i].counters);
             assert_int_equal(upmu_session_add_event(&host.session, &event, NULL), UPMU_OK);
             host_begin(&host, &host.session);
@@ -532,7 +532,7 @@ static void events_of_the_northbridge_are_refused_on_core_counters_of_family_15h
         struct host host;
 
         host_set_up(&host, profiles[p]);
-        assert_int_not_equal(upmu_event_raw(host.cpu[0].pmu, 0x301e0, 0, 0, &event), UPMU_OK);
+        assert_int_not_equal(upmu_event_raw(host.cpu[0].meter.pmu, 0x301e0, 0, 0, &event), UPMU_OK);
         host_end(&host);
     }
 }

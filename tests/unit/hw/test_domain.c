@@ -623,9 +623,9 @@ static void check_escr(const struct core *core, unsigned escr, uint64_t value)
 /* Registers of the core are written by the holder of their claim, or by a CPU that is alone. */
 static void check_claim(const struct core *core, unsigned row)
 {
-    uint32_t me = 1u << core->cpu[core->current].domain_slot;
+    uint32_t me = 1u << core->cpu[core->current].meter.domain_slot;
 
-    if (!upmu_domain_others(&core->domain, core->cpu[core->current].domain_slot))
+    if (!upmu_domain_others(&core->domain, core->cpu[core->current].meter.domain_slot))
         return;
     if (!(holders_of(*claim_of(core, row)) & me))
         fail_msg("CPU %u writes %s without a claim", core->current, upmu_register_name(&core->machine.pmu[0], row));
@@ -789,16 +789,17 @@ static void begin_core(struct core *core)
     for (unsigned i = 0; i < 2; i++) {
         struct upmu_cpu *cpu = &core->cpu[i];
 
-        cpu->machine = &core->machine;
-        cpu->pmu = pmu;
-        cpu->number = (uint8_t)i;
-        cpu->domain = &core->domain;
-        assert_true(upmu_domain_join(&core->domain, &cpu->domain_slot));
-        upmu_bank_init(&cpu->bank, pmu, &core->port, true);
-        upmu_claims_share(cpu);
-        upmu_domain_begin(&core->domain, cpu->domain_slot);
-        cpu->live = 1;
-        cpu->life = 1;
+        cpu->meter.machine = &core->machine;
+        cpu->meter.cpu = cpu;
+        cpu->meter.pmu = pmu;
+        cpu->meter.number = (uint8_t)i;
+        cpu->meter.domain = &core->domain;
+        assert_true(upmu_domain_join(&core->domain, &cpu->meter.domain_slot));
+        upmu_bank_init(&cpu->meter.bank, pmu, &core->port, true);
+        upmu_claims_share(&cpu->meter);
+        upmu_domain_begin(&core->domain, cpu->meter.domain_slot);
+        cpu->meter.live = 1;
+        cpu->meter.life = 1;
     }
 }
 
@@ -850,9 +851,9 @@ static void check_core(struct core *core)
         struct upmu_cpu *cpu = &core->cpu[c];
 
         for (unsigned row = 0; row < UPMU_P4_ROWS; row++)
-            if (upmu_bank_knows(&cpu->bank, row) &&
-                upmu_domain_keeps(claim_of(core, row), cpu->domain_slot) &&
-                ((cpu->bank.shadow[row] ^ core->value[row]) & upmu_register_bits(pmu, row)))
+            if (upmu_bank_knows(&cpu->meter.bank, row) &&
+                upmu_domain_keeps(claim_of(core, row), cpu->meter.domain_slot) &&
+                ((cpu->meter.bank.shadow[row] ^ core->value[row]) & upmu_register_bits(pmu, row)))
                 fail_msg("CPU %u: stale shadow of %s", c, upmu_register_name(pmu, row));
         core->current = c;
         for (unsigned i = 0; i < SESSIONS; i++) {
@@ -1273,8 +1274,8 @@ static void found_core(struct core *core, uint64_t before[UPMU_REGISTERS])
 {
     begin_core(core);
     for (unsigned c = 0; c < 2; c++) {
-        assert_int_equal(upmu_domain_end(&core->domain, core->cpu[c].domain_slot), c == 1);
-        core->cpu[c].live = 0;
+        assert_int_equal(upmu_domain_end(&core->domain, core->cpu[c].meter.domain_slot), c == 1);
+        core->cpu[c].meter.live = 0;
     }
     for (unsigned row = 0; row < UPMU_P4_ROWS; row++)
         core->value[row] = (row * UINT64_C(0x01000193) & ~(UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_OVF)) &
@@ -1288,7 +1289,7 @@ static void come(struct core *core, unsigned cpu)
 {
     core->current = cpu;
     assert_int_equal(upmu_cpu_resume(&core->cpu[cpu]), UPMU_OK);
-    assert_int_equal(core->cpu[cpu].firmware, 1u << 5);
+    assert_int_equal(core->cpu[cpu].meter.firmware, 1u << 5);
 }
 
 static void run_one(struct core *core, unsigned cpu, uint32_t counters, unsigned escr)
@@ -1318,10 +1319,10 @@ static void a_cpu_that_comes_later_takes_nothing_of_its_sibling_for_the_firmware
     assert_int_equal(core.value[UPMU_P4_ROW_CCCR + 7] & UPMU_P4_CCCR_OVF, 0);
     run_one(&core, 0, 0xf, 33);
     memcpy(during, core.value, sizeof during);
-    core.cpu[1].bank.accesses = (struct upmu_accesses){.writes = 0};
+    core.cpu[1].meter.bank.accesses = (struct upmu_accesses){.writes = 0};
     come(&core, 1);
-    assert_int_equal(core.cpu[1].bank.accesses.writes, 0);
-    assert_int_equal(core.cpu[1].bank.accesses.reads, 0);
+    assert_int_equal(core.cpu[1].meter.bank.accesses.writes, 0);
+    assert_int_equal(core.cpu[1].meter.bank.accesses.reads, 0);
     assert_registers(&core, during);
     run_one(&core, 1, 0xf, 34);
     happen(&core, 12);

@@ -48,7 +48,7 @@ static void every_model_counts_and_is_given_back(void **state)
 
         host_set_up(&host, all_profiles[p]);
         assert_int_equal(upmu_session_add(&host.session, "instructions,branches,cycles:k", NULL), UPMU_OK);
-        if (upmu_bits_count(host.cpu[0].pmu->counters) < 3) {
+        if (upmu_bits_count(host.cpu[0].meter.pmu->counters) < 3) {
             assert_int_equal(upmu_session_init(&host.session, &host.machine), UPMU_OK);
             assert_int_equal(upmu_session_add(&host.session, "instructions,branches", NULL), UPMU_OK);
         }
@@ -141,8 +141,8 @@ static void hybrids_have_a_pmu_per_core_type_and_families_18_and_19_exist(void *
     upmu_sim_switch_cpu(&host.sim, 1);
     assert_int_equal(upmu_cpu_init(&host.cpu[1], &host.machine, NULL), UPMU_OK);
     assert_int_equal(host.machine.pmu_count, 2);
-    assert_string_equal(host.cpu[0].pmu->name, "adl_glc");
-    assert_string_equal(host.cpu[1].pmu->name, "adl_grt");
+    assert_string_equal(host.cpu[0].meter.pmu->name, "adl_glc");
+    assert_string_equal(host.cpu[1].meter.pmu->name, "adl_grt");
     host_no_violation(&host);
 }
 
@@ -165,12 +165,12 @@ static void short_writes_are_sign_extended_and_full_ones_need_the_capability(voi
         unsigned counter;
 
         host_set_up(&host, cases[i].profile);
-        assert_true(host.cpu[0].pmu->max_period == cases[i].longest);
+        assert_true(host.cpu[0].meter.pmu->max_period == cases[i].longest);
         /* A period that no write can express is waited for in pieces. */
         host_sample(&host, "branches", UINT64_C(1) << 50);
         counter = upmu_bits_lowest(host.session.counters);
         value = host.sim.cpu[0].counter[counter].value;
-        assert_true(value == ((0 - cases[i].longest) & upmu_bits_ones(host.cpu[0].pmu->counter[counter].width)));
+        assert_true(value == ((0 - cases[i].longest) & upmu_bits_ones(host.cpu[0].meter.pmu->counter[counter].width)));
         host_end(&host);
     }
 }
@@ -210,11 +210,12 @@ static void no_bit_of_a_missing_counter_is_ever_written(void **state)
         host_start(&host);
         host_sample(&host, "branches", 1000);
         host_run(&host, 10000);
-        exist = (host.cpu[0].pmu->counters & 0xffff) | (uint64_t)(host.cpu[0].pmu->counters >> 16 & 0xff) << 32 |
-                (uint64_t)(host.cpu[0].pmu->counters >> 24 != 0) << 48;
-        if (host.cpu[0].pmu->quirks & UPMU_X86_QUIRK_TFA)
+        exist = (host.cpu[0].meter.pmu->counters & 0xffff) |
+                (uint64_t)(host.cpu[0].meter.pmu->counters >> 16 & 0xff) << 32 |
+                (uint64_t)(host.cpu[0].meter.pmu->counters >> 24 != 0) << 48;
+        if (host.cpu[0].meter.pmu->quirks & UPMU_X86_QUIRK_TFA)
             exist |= 8; /* left alone, but there */
-        if (host.cpu[0].pmu->version >= 4)
+        if (host.cpu[0].meter.pmu->version >= 4)
             thaw = UPMU_X86_STATUS_FROZEN;
         host_end(&host);
         assert_true(host.sim.trace_count < 4000);
@@ -491,10 +492,10 @@ static void metrics_are_zeroed_after_slots_and_have_bit_48(void **state)
         struct host host;
 
         host_set_up(&host, cases[i].profile);
-        assert_int_equal(upmu_bits_count(host.cpu[0].pmu->counters >> 24), cases[i].metrics);
-        assert_int_equal(upmu_event_raw(host.cpu[0].pmu, 0x8300, 0, 0, &event),
+        assert_int_equal(upmu_bits_count(host.cpu[0].meter.pmu->counters >> 24), cases[i].metrics);
+        assert_int_equal(upmu_event_raw(host.cpu[0].meter.pmu, 0x8300, 0, 0, &event),
                          cases[i].metrics ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT);
-        assert_int_equal(upmu_event_raw(host.cpu[0].pmu, 0x8400, 0, 0, &event),
+        assert_int_equal(upmu_event_raw(host.cpu[0].meter.pmu, 0x8400, 0, 0, &event),
                          cases[i].metrics == 8 ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT);
         if (cases[i].metrics) {
             host.sim.trace = trace;
@@ -505,7 +506,7 @@ static void metrics_are_zeroed_after_slots_and_have_bit_48(void **state)
             for (unsigned k = 0; k < host.sim.trace_count; k++) {
                 if (trace[k].kind != UPMU_SIM_WRMSR)
                     continue;
-                if (trace[k].address == upmu_register_address(host.cpu[0].pmu, UPMU_X86_ROW_FIXED + 3)) {
+                if (trace[k].address == upmu_register_address(host.cpu[0].meter.pmu, UPMU_X86_ROW_FIXED + 3)) {
                     assert_true(trace[k].value == 0);
                     slots = k + 1;
                 }

@@ -38,7 +38,7 @@ static void new_events_of_nehalem_and_westmere_start_right_beside_running_ones(v
         host_run(&host, 5000); /* 2500 branches: the next sample is 500 away */
         add(&host.other, "r2c4,cycles"); /* another select */
         host_begin(&host, &host.other);
-        assert_true(host.cpu[0].bank.accesses.prelude > 0);
+        assert_true(host.cpu[0].meter.bank.accesses.prelude > 0);
         upmu_sim_events(&host.sim,
                         &(struct upmu_sim_burst){.instructions = 5000, .cycles = 5000, .branches = 2500,
                                                  .other = {{.count = 700, .event = 0xc4, .umask = 2}}});
@@ -63,7 +63,7 @@ static void fixed_counters_and_other_models_need_no_sequence(void **state)
         host_set_up(&host, profiles[p]);
         add(&host.session, p ? "branches,cycles" : "cycles,instructions");
         host_begin(&host, &host.session);
-        assert_int_equal(host.cpu[0].bank.accesses.prelude, 0);
+        assert_int_equal(host.cpu[0].meter.bank.accesses.prelude, 0);
         host_end(&host);
     }
 }
@@ -93,7 +93,7 @@ static void mispredictions_of_a_nehalem_are_counted_by_another_event(void **stat
 
     (void)state;
     host_set_up(&host, "nehalem");
-    assert_true(host.cpu[0].pmu->quirks & UPMU_X86_QUIRK_AAJ80);
+    assert_true(host.cpu[0].meter.pmu->quirks & UPMU_X86_QUIRK_AAJ80);
     add(&host.session, "branch-misses,rc5");
     host_begin(&host, &host.session);
     upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = 1000, .cycles = 1000, .mispredicts = 400});
@@ -117,7 +117,7 @@ static uint64_t loaded(const struct host *host)
     unsigned counter = upmu_bits_lowest(host->session.counters);
     const struct upmu_sim_counter *where = &host->sim.cpu[0].counter[counter];
 
-    return (0 - where->value) & upmu_bits_ones(host->cpu[0].pmu->counter[counter].width);
+    return (0 - where->value) & upmu_bits_ones(host->cpu[0].meter.pmu->counter[counter].width);
 }
 
 static void periods_are_never_programmed_shorter_than_the_model_can_do(void **state)
@@ -209,8 +209,8 @@ static void counter_3_is_left_to_the_microcode_that_takes_it_for_transactions(vo
 
     (void)state;
     host_set_up(&host, "skylake_tfa");
-    assert_int_equal(host.cpu[0].pmu->general, 0x7);
-    assert_true(host.cpu[0].pmu->quirks & UPMU_X86_QUIRK_TFA);
+    assert_int_equal(host.cpu[0].meter.pmu->general, 0x7);
+    assert_true(host.cpu[0].meter.pmu->quirks & UPMU_X86_QUIRK_TFA);
     add(&host.session, "branches,branch-misses,cache-misses");
     host_begin(&host, &host.session);
     host_run(&host, 1000);
@@ -293,7 +293,7 @@ static void precise_events_are_described_and_not_started(void **state)
         struct host host;
 
         host_set_up(&host, cases[i].profile);
-        assert_int_equal(upmu_event_parse(host.cpu[0].pmu, cases[i].text, &event, NULL), UPMU_OK);
+        assert_int_equal(upmu_event_parse(host.cpu[0].meter.pmu, cases[i].text, &event, NULL), UPMU_OK);
         assert_int_equal(event.counters, cases[i].counters);
         assert_int_equal(upmu_session_add(&host.session, cases[i].text, NULL), UPMU_ERR_UNSUPPORTED);
         assert_int_equal(upmu_session_add(&host.session, cases[i].text, &sampling), UPMU_ERR_UNSUPPORTED);
@@ -412,7 +412,7 @@ static void under_a_common_enable_a_stale_select_is_no_running_counter(void **st
         assert_int_equal(upmu_cpu_owner(&host.cpu[0], 1), UPMU_OWNER_FREE);
         add(&host.session, "branches:counter=0");
         host_begin(&host, &host.session);
-        assert_false(upmu_sim_runs(&host.sim, 0, 1) && host.session.counters == 1 && host.cpu[0].running != 1);
+        assert_false(upmu_sim_runs(&host.sim, 0, 1) && host.session.counters == 1 && host.cpu[0].meter.running != 1);
         host_end(&host);
         assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x187), 0x0300c0);
     }

@@ -223,12 +223,13 @@ static void fabric_set_up(struct fabric *fabric)
     assert_int_equal(upmu_machine_init(&fabric->machine, &fabric->memory.port), UPMU_OK);
     fabric_describe(&fabric->machine.pmu[0]);
     fabric->machine.pmu_count = 1;
-    fabric->cpu.machine = &fabric->machine;
-    fabric->cpu.pmu = &fabric->machine.pmu[0];
-    upmu_bank_init(&fabric->cpu.bank, fabric->cpu.pmu, &fabric->memory.port, true);
-    assert_true(upmu_bank_find(&fabric->cpu.bank));
-    fabric->cpu.live = 1;
-    fabric->cpu.life = 1;
+    fabric->cpu.meter.machine = &fabric->machine;
+    fabric->cpu.meter.cpu = &fabric->cpu;
+    fabric->cpu.meter.pmu = &fabric->machine.pmu[0];
+    upmu_bank_init(&fabric->cpu.meter.bank, fabric->cpu.meter.pmu, &fabric->memory.port, true);
+    assert_true(upmu_bank_find(&fabric->cpu.meter.bank));
+    fabric->cpu.meter.live = 1;
+    fabric->cpu.meter.life = 1;
     assert_int_equal(upmu_session_init(&fabric->session, &fabric->machine), UPMU_OK);
     assert_int_equal(upmu_session_init(&fabric->other, &fabric->machine), UPMU_OK);
 }
@@ -237,7 +238,7 @@ static void add_raw(struct fabric *fabric, struct upmu_session *session, uint64_
 {
     struct upmu_event raw;
 
-    assert_int_equal(upmu_event_raw(fabric->cpu.pmu, event, part, 0, &raw), UPMU_OK);
+    assert_int_equal(upmu_event_raw(fabric->cpu.meter.pmu, event, part, 0, &raw), UPMU_OK);
     assert_int_equal(upmu_session_add_event(session, &raw, NULL), UPMU_OK);
 }
 
@@ -261,7 +262,7 @@ static void a_new_pmu_is_a_table_and_a_few_functions(void **state)
     add_raw(&fabric, &fabric.session, 0x05, 0);
     add_raw(&fabric, &fabric.session, 0x21, 0); /* counter 2 only */
     add_raw(&fabric, &fabric.session, 0x06, 0);
-    assert_int_equal(upmu_session_dry_run(&fabric.session, fabric.cpu.pmu, &dry), UPMU_OK);
+    assert_int_equal(upmu_session_dry_run(&fabric.session, fabric.cpu.meter.pmu, &dry), UPMU_OK);
     assert_int_equal(dry.count, 4);
     assert_string_equal(writes[3].name, "FABRIC_CTRL");
     assert_true(writes[3].value == 7);
@@ -296,7 +297,7 @@ static void a_new_pmus_limits_are_kept_and_named(void **state)
 
     (void)state;
     fabric_set_up(&fabric);
-    assert_int_equal(upmu_event_raw(fabric.cpu.pmu, 0x40, 0, 0, &raw), UPMU_ERR_NOT_PERMITTED);
+    assert_int_equal(upmu_event_raw(fabric.cpu.meter.pmu, 0x40, 0, 0, &raw), UPMU_ERR_NOT_PERMITTED);
     /* One filter: events of the same part run together, those of another do not. */
     add_raw(&fabric, &fabric.session, 0x05, 1);
     add_raw(&fabric, &fabric.session, 0x06, 1);
@@ -315,7 +316,7 @@ static void a_new_pmus_limits_are_kept_and_named(void **state)
     assert_int_equal(upmu_session_start(&fabric.other), UPMU_OK);
     happen(&fabric.memory, 0x07, 2, 3);
     assert_int_equal(value(&fabric.other, 0), 3);
-    assert_int_equal(upmu_counter_text(fabric.cpu.pmu, 2, text, sizeof text), 11);
+    assert_int_equal(upmu_counter_text(fabric.cpu.meter.pmu, 2, text, sizeof text), 11);
     assert_string_equal(text, "FABRIC_CTR2");
 }
 

@@ -301,7 +301,7 @@ static void one_fixed_counter_that_is_reserved_leaves_the_others_found(void **st
         host_prepare(&host, "skylake");
         upmu_sim_poke(&host.sim, 0, 0x38d, 0x101);
         host_start(&host);
-        assert_int_equal(host.cpu[0].firmware, 0x50000);
+        assert_int_equal(host.cpu[0].meter.firmware, 0x50000);
         assert_int_equal(upmu_session_add(&host.session, "cycles:counter=17", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 0x10000), UPMU_OK);
@@ -493,7 +493,7 @@ static void what_was_taken_before_a_sleep_is_the_firmwares_after_it(void **state
     assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
     assert_int_equal(upmu_cpu_suspend(&host.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_cpu_resume(&host.cpu[0]), UPMU_OK);
-    assert_int_equal(host.cpu[0].firmware, 0x40004);
+    assert_int_equal(host.cpu[0].meter.firmware, 0x40004);
     assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 0x40004), UPMU_OK);
     assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x38d), 0x100);
     assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x188), 0x4300c0);
@@ -617,7 +617,7 @@ static void everything_reserved_leaves_room_for_nothing(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_cpu_reserve(&host.cpu[0], host.cpu[0].pmu->counters), UPMU_OK);
+    assert_int_equal(upmu_cpu_reserve(&host.cpu[0], host.cpu[0].meter.pmu->counters), UPMU_OK);
     assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_ERR_DOES_NOT_FIT);
     upmu_cpu_unreserve(&host.cpu[0], ~UINT32_C(0));

@@ -46,13 +46,13 @@ static void attach(unsigned i, const char *list, unsigned cpu)
 
 static enum upmu_status start(unsigned i)
 {
-    upmu_sim_switch_cpu(&p.sim, (unsigned)(p.session[i].cpu - p.cpu));
+    upmu_sim_switch_cpu(&p.sim, (unsigned)(p.session[i].meter->cpu - p.cpu));
     return upmu_session_start(&p.session[i]);
 }
 
 static void stop(unsigned i)
 {
-    upmu_sim_switch_cpu(&p.sim, (unsigned)(p.session[i].cpu - p.cpu));
+    upmu_sim_switch_cpu(&p.sim, (unsigned)(p.session[i].meter->cpu - p.cpu));
     assert_int_equal(upmu_session_stop(&p.session[i]), UPMU_OK);
 }
 
@@ -69,7 +69,7 @@ static uint64_t value(unsigned i, unsigned event)
 {
     struct upmu_count count;
 
-    upmu_sim_switch_cpu(&p.sim, (unsigned)(p.session[i].cpu - p.cpu));
+    upmu_sim_switch_cpu(&p.sim, (unsigned)(p.session[i].meter->cpu - p.cpu));
     assert_int_equal(upmu_session_read(&p.session[i], event, 1, &count), UPMU_OK);
     return count.value;
 }

@@ -64,7 +64,7 @@ static void counts_of_others_survive_it(void **state)
     host_run(&host, 1000);
     assert_int_equal(upmu_session_add(&host.other, "r04c4:u:k", NULL), UPMU_OK);
     host_begin(&host, &host.other);
-    assert_true(host.cpu[0].bank.accesses.prelude > 0);
+    assert_true(host.cpu[0].meter.bank.accesses.prelude > 0);
     host_run(&host, 600);
     assert_int_equal(host_value(&host.session, 0), 800);
     assert_int_equal(host_value(&host.session, 1), 1600);
@@ -125,12 +125,12 @@ static void a_restart_of_the_same_event_needs_none(void **state)
     assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
-    before = host.cpu[0].bank.accesses.prelude;
+    before = host.cpu[0].meter.bank.accesses.prelude;
     assert_true(before >= 10);
-    host.cpu[0].bank.accesses.writes = 0;
+    host.cpu[0].meter.bank.accesses.writes = 0;
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
-    assert_int_equal(host.cpu[0].bank.accesses.writes, 1);
-    assert_int_equal(host.cpu[0].bank.accesses.prelude, before);
+    assert_int_equal(host.cpu[0].meter.bank.accesses.writes, 1);
+    assert_int_equal(host.cpu[0].meter.bank.accesses.prelude, before);
     host_end(&host);
 }
 
@@ -144,7 +144,7 @@ static void what_the_firmware_uses_is_left_out_of_it(void **state)
     upmu_sim_poke(&host.sim, 0, 0x38f, 0x2);
     host_machine(&host);
     assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_OK);
-    assert_int_equal(host.cpu[0].firmware, 2);
+    assert_int_equal(host.cpu[0].meter.firmware, 2);
     real = host.machine.pmu[0].backend;
     wrapped = *real;
     wrapped.render = render;

@@ -174,7 +174,7 @@ static void without_a_free_counter_there_is_no_verdict(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_cpu_reserve(&host.cpu[0], host.cpu[0].pmu->counters), UPMU_OK);
+    assert_int_equal(upmu_cpu_reserve(&host.cpu[0], host.cpu[0].meter.pmu->counters), UPMU_OK);
     writes = host.sim.access_count[UPMU_SIM_WRMSR];
     probe = a_probe(&host);
     probe.verdict = UPMU_VERDICT_COUNTS;
@@ -250,7 +250,7 @@ static void a_fault_leaves_no_session_behind(void **state)
         host.sim.fault_at = host.sim.accesses + n;
         status = upmu_cpu_probe(&host.cpu[0], &probe);
         assert_true(status == UPMU_OK || status == UPMU_ERR_PORT);
-        assert_null(host.cpu[0].sessions);
+        assert_null(host.cpu[0].meter.sessions);
         host.sim.fault_at = 0;
         for (unsigned i = 0; i < UPMU_COUNTERS; i++)
             assert_false(upmu_sim_runs(&host.sim, 0, i < UPMU_SIM_COUNTERS ? i : 0));

@@ -218,11 +218,12 @@ static void begin(uint32_t capabilities)
         pmu->preference[n] = n;
     pmu->preference_count = UPMU_P4_COUNTERS;
     rig.machine.pmu_count = 1;
-    rig.cpu.machine = &rig.machine;
-    rig.cpu.pmu = pmu;
-    upmu_bank_init(&rig.cpu.bank, pmu, &rig.port, true);
-    rig.cpu.live = 1;
-    rig.cpu.life = 1;
+    rig.cpu.meter.machine = &rig.machine;
+    rig.cpu.meter.cpu = &rig.cpu;
+    rig.cpu.meter.pmu = pmu;
+    upmu_bank_init(&rig.cpu.meter.bank, pmu, &rig.port, true);
+    rig.cpu.meter.live = 1;
+    rig.cpu.meter.life = 1;
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(upmu_session_init(&rig.session[i], &rig.machine), UPMU_OK);
 }
@@ -509,7 +510,7 @@ static void a_stop_that_loses_a_carry_loses_no_count(void **state)
         uint64_t before = round ? count_of(0).value : 0;
 
         rig.value[4] = (UINT64_C(7) << 32) + 0xffffff00;
-        rig.cpu.last_tag[4] = 0;
+        rig.cpu.meter.last_tag[4] = 0;
         start(0);
         happen(~0u, round < 2 ? 0x120 : UINT64_C(0x500000120) - (round & 1u));
         stop(0);

@@ -444,7 +444,7 @@ static void core_set_up(struct core *core, const char *const texts[2])
         upmu_sim_switch_cpu(&core->sim, i);
         upmu_sim_bind_cpu(&core->sim, i, &core->cpu[i]);
         assert_int_equal(upmu_cpu_init(&core->cpu[i], &core->machine, core->domains), UPMU_OK);
-        assert_int_equal(core->cpu[i].thread, i);
+        assert_int_equal(core->cpu[i].meter.thread, i);
         assert_int_equal(upmu_session_init(&core->session[i], &core->machine), UPMU_OK);
         assert_int_equal(upmu_session_add(&core->session[i], texts[i], NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&core->session[i], &core->cpu[i]), UPMU_OK);

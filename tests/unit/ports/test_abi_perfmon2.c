@@ -368,7 +368,7 @@ static void a_cpus_context_is_loaded_on_that_cpu_only(void **state)
     assert_int_equal(upmu_pfm_start(&caller.context, 0, 0), UPMU_ERR_STATE);
     assert_int_equal(upmu_pfm_load_context(&caller.context, 0, 0), UPMU_OK);
     /* It is bound to that CPU, and stopped. */
-    assert_ptr_equal(caller.context.session.cpu, &caller.host.cpu[0]);
+    assert_ptr_equal(caller.context.session.meter, &caller.host.cpu[0]);
     host_run(&caller.host, 10);
     assert_int_equal(value_of(0), 0);
     assert_int_equal(upmu_pfm_start(&caller.context, 0, 0), UPMU_OK);
@@ -392,7 +392,7 @@ static void what_a_context_is_stays_so_until_it_is_closed(void **state)
         assert_int_equal(upmu_pfm_load_context(&caller.context, 0, 42), UPMU_ERR_INVALID);
         assert_null(caller.thread.sessions);
         load_and_start(0);
-        assert_ptr_equal(caller.context.session.cpu, &caller.host.cpu[0]);
+        assert_ptr_equal(caller.context.session.meter, &caller.host.cpu[0]);
         assert_null(caller.context.session.thread);
         assert_int_equal(upmu_pfm_unload_context(&caller.context, 0), UPMU_OK);
     }
@@ -402,7 +402,7 @@ static void what_a_context_is_stays_so_until_it_is_closed(void **state)
     for (unsigned round = 0; round < 2; round++) {
         /* 0 is a CPU, and no thread. */
         assert_int_equal(upmu_pfm_load_context(&caller.context, 0, 0), UPMU_ERR_INVALID);
-        assert_null(caller.host.cpu[0].sessions);
+        assert_null(caller.host.cpu[0].meter.sessions);
         load_and_start(42);
         assert_ptr_equal(caller.context.session.thread, &caller.thread);
         assert_int_equal(upmu_pfm_unload_context(&caller.context, 0), UPMU_OK);
@@ -432,14 +432,14 @@ static void a_value_is_rewritten_without_touching_any_register(void **state)
     begin("skylake", PFM_FL_SYSTEM_WIDE);
     program(0, INSTRUCTIONS, 0);
     load_and_start(0);
-    writes = caller.host.cpu[0].bank.accesses.writes;
+    writes = caller.host.cpu[0].meter.bank.accesses.writes;
     for (unsigned i = 0; i < 10; i++) {
         host_run(&caller.host, 100);
         assert_int_equal(value_of(0), i ? 5100 : 100);
         pmd = pmd_of(0, 5000);
         assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, sizeof pmd), UPMU_OK);
     }
-    assert_int_equal(caller.host.cpu[0].bank.accesses.writes, writes);
+    assert_int_equal(caller.host.cpu[0].meter.bank.accesses.writes, writes);
     end();
 }
 
@@ -987,7 +987,7 @@ static void refused_vectors_change_nothing(void **state)
         if (loaded)
             load_and_start(0);
         take_image(&image);
-        accesses = caller.host.cpu[0].bank.accesses;
+        accesses = caller.host.cpu[0].meter.bank.accesses;
         good = pmc_of(1, BRANCHES);
         for (unsigned bad = 0; bad < 3; bad++) {
             pmcs[0] = pmcs[1] = pmcs[2] = good;
@@ -1041,7 +1041,7 @@ static void refused_vectors_change_nothing(void **state)
         assert_int_equal(upmu_pfm_stop(&caller.context, 1), UPMU_ERR_INVALID);
         assert_int_equal(upmu_pfm_unload_context(&caller.context, 1), UPMU_ERR_INVALID);
         nothing_changed(&image);
-        assert_int_equal(accesses.writes, caller.host.cpu[0].bank.accesses.writes);
+        assert_int_equal(accesses.writes, caller.host.cpu[0].meter.bank.accesses.writes);
         end();
     }
 }
@@ -1748,7 +1748,7 @@ static void a_process_that_ends_closes_all_its_descriptors(void **state)
     }
     assert_int_equal(ended, 2);
     assert_int_equal(caller.pfm.contexts, 0);
-    assert_null(caller.host.cpu[0].sessions);
+    assert_null(caller.host.cpu[0].meter.sessions);
     assert_int_equal(upmu_sim_peek(&caller.host.sim, 0, 0x38f) & 0xf, 0);
     host_end(&caller.host);
 }

@@ -102,7 +102,7 @@ static void polling_makes_64_bits_of_counters_that_wrap(void **state)
         host_start(&host);
         add(&host.session, "branches,instructions");
         host_begin(&host, &host.session);
-        width = host.cpu[0].pmu->counter[host.session.set.tally[1].counter].width;
+        width = host.cpu[0].meter.pmu->counter[host.session.set.tally[1].counter].width;
         assert_true(width == 40 || width == 48);
         step = UINT64_C(1) << (width - 1);
         for (unsigned i = 0; i < 7; i++) {
@@ -140,7 +140,7 @@ static void counts_begin_at_0_and_loads_come_before_gates(void **state)
         for (unsigned i = 0; i < UPMU_SIM_GENERAL; i++)
             upmu_sim_poke(&host.sim, 0, 0xc1 + i, UINT64_C(0x123456789a) + i);
         host_start(&host);
-        if (host.cpu[0].pmu->capabilities & UPMU_PMU_PRELUDE) {
+        if (host.cpu[0].meter.pmu->capabilities & UPMU_PMU_PRELUDE) {
             host_end(&host); /* an erratum's sequence opens counters that count nothing */
             continue;
         }
@@ -151,7 +151,7 @@ static void counts_begin_at_0_and_loads_come_before_gates(void **state)
         host.sim.trace_count = 0;
         host_begin(&host, &host.session);
         host.sim.trace_size = 0;
-        pmu = host.cpu[0].pmu;
+        pmu = host.cpu[0].meter.pmu;
         counter = &pmu->counter[host.session.set.tally[0].counter];
         for (unsigned i = 0; i < host.sim.trace_count; i++) {
             if (trace[i].kind != UPMU_SIM_WRMSR)
@@ -184,7 +184,7 @@ static void counters_are_read_by_the_index_of_their_kind(void **state)
         struct host host;
 
         host_set_up(&host, profiles[p]);
-        pmu = host.cpu[0].pmu;
+        pmu = host.cpu[0].meter.pmu;
         for (uint32_t rest = pmu->counters & ~UPMU_METRIC_COUNTERS; rest; rest &= rest - 1u) {
             unsigned n = upmu_bits_lowest(rest);
 
@@ -261,7 +261,7 @@ static void the_global_register_may_hold_nothing_or_everything(void **state)
         host_prepare(&host, profiles[p]);
         assert_int_equal(upmu_machine_init(&host.machine, upmu_sim_port(&host.sim)), UPMU_OK);
         assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_OK);
-        pmu = host.cpu[0].pmu;
+        pmu = host.cpu[0].meter.pmu;
         if (!(pmu->capabilities & UPMU_PMU_GLOBAL_CTRL))
             continue;
         for (uint32_t rest = pmu->counters; rest; rest &= rest - 1u)
@@ -336,7 +336,7 @@ static void use_memory_of(unsigned char fill, const char *profile, uint64_t out[
     memset(&why, fill, sizeof why);
     region = memset(&room, fill, sizeof room);
     host_start(&host);
-    assert_int_equal(upmu_event_parse(host.cpu[0].pmu, "branches", &event, &why), UPMU_OK);
+    assert_int_equal(upmu_event_parse(host.cpu[0].meter.pmu, "branches", &event, &why), UPMU_OK);
     assert_int_equal(why.status, UPMU_OK);
     assert_int_equal(upmu_session_add_event(&host.session, &event, &(struct upmu_sampling){.period = 100}), UPMU_OK);
     add(&host.session, "cycles");

@@ -206,7 +206,7 @@ static void a_sample_that_completes_during_a_stop_is_given_or_lost(void **state)
                 assert_int_equal(before, 1);
                 given += taken;
                 lost += ibs.lost;
-                if (upmu_ibs_capabilities(host.cpu[0].pmu) >> 13 & 1u)
+                if (upmu_ibs_capabilities(host.cpu[0].meter.pmu) >> 13 & 1u)
                     assert_int_equal(ibs.lost, 0); /* disabled first, then looked at */
                 if (complete_at > accesses)
                     break;
@@ -260,7 +260,7 @@ static void errata_of_early_zen_3_are_known(void **state)
 
     (void)state;
     set_up(&host, "zen3");
-    pmu = *host.cpu[0].pmu;
+    pmu = *host.cpu[0].meter.pmu;
     memset(&sample, 0, sizeof sample);
     assert_false(upmu_amd_ibs_sample(&pmu, &sample));
     sample.registers[UPMU_IBS_FETCH_LINEAR] = 1;
@@ -350,7 +350,7 @@ static void what_cannot_be_is_refused(void **state)
             ibs.capacity = 3;
             assert_int_equal(upmu_ibs_start(&host.cpu[0], &ibs), UPMU_ERR_INVALID);
         } else if (periods[i].status == UPMU_ERR_UNSUPPORTED) {
-            assert_int_equal(upmu_ibs_capabilities(host.cpu[0].pmu), 0);
+            assert_int_equal(upmu_ibs_capabilities(host.cpu[0].meter.pmu), 0);
         }
         host_end(&host);
     }

@@ -532,7 +532,7 @@ static void enter_handler_again(struct upmu_sim *sim, unsigned cpu, uint32_t num
     (void)number;
     (void)kind;
     (void)address;
-    if (host->cpu[cpu].in_handler && host->answers < HOST_ANSWERS)
+    if (host->cpu[cpu].meter.in_handler && host->answers < HOST_ANSWERS)
         host->answer[host->answers++] = upmu_handle_pmi(&host->cpu[cpu], NULL);
 }
 
@@ -763,7 +763,7 @@ static void a_period_below_the_shortest_is_refused(void **state)
 
     (void)state;
     host_set_up(&host, "nehalem");
-    assert_int_equal(host.cpu[0].pmu->min_period, 32);
+    assert_int_equal(host.cpu[0].meter.pmu->min_period, 32);
     assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_ERR_INVALID);
     sampling.period = 32;
     assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);

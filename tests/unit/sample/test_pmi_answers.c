@@ -196,7 +196,7 @@ static void a_wrap_that_the_status_hides_is_ours(void **state)
         assert_int_equal(upmu_session_add(&host.session, "branches,branches:k", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         counter = host.session.set.tally[0].counter;
-        host.sim.cpu[0].counter[counter].value = (UINT64_C(1) << host.cpu[0].pmu->counter[counter].width) - 10;
+        host.sim.cpu[0].counter[counter].value = (UINT64_C(1) << host.cpu[0].meter.pmu->counter[counter].width) - 10;
         host.session.set.tally[0].base = host.sim.cpu[0].counter[counter].value;
         host_run(&host, 10);
         upmu_sim_foreign_nmi(&host.sim);
@@ -222,7 +222,7 @@ static uint64_t clock_with_interrupt(void *context)
 {
     uint64_t now_ns = real.clock_ns(context);
 
-    if (looked_at && looked_at->cpu[0].tally[looked_at->session.set.tally[0].counter] &&
+    if (looked_at && looked_at->cpu[0].meter.tally[looked_at->session.set.tally[0].counter] &&
         (looked_at->session.set.tally[0].sequence & 1u)) {
         struct host *host = looked_at;
 
@@ -436,7 +436,7 @@ static void a_counter_of_64_bits_goes_no_round(void **state)
     host.sim.deliver = host_deliver;
     upmu_sim_bind_cpu(&host.sim, 0, &host.cpu[0]);
     host_start(&host);
-    assert_int_equal(host.cpu[0].pmu->counter[0].width, 64);
+    assert_int_equal(host.cpu[0].meter.pmu->counter[0].width, 64);
     assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 2000);

@@ -84,7 +84,7 @@ static void user_reads_equal_the_kernels_and_cost_one_rdpmc(void **state)
                 assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
                 assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
             }
-            writes = host.cpu[0].bank.accesses.writes;
+            writes = host.cpu[0].meter.bank.accesses.writes;
             host_run(&host, 1000);
             for (unsigned event = 0; event < 2; event++) {
                 reads = 0;
@@ -92,7 +92,7 @@ static void user_reads_equal_the_kernels_and_cost_one_rdpmc(void **state)
                 assert_int_equal(reads, 1);
                 assert_int_equal(count, host_value(&host.session, event));
             }
-            assert_int_equal(host.cpu[0].bank.accesses.writes, writes);
+            assert_int_equal(host.cpu[0].meter.bank.accesses.writes, writes);
         }
         assert_int_equal(page.count, 2);
         assert_int_equal(page.flags, UPMU_USER_RUNNING);
@@ -451,16 +451,16 @@ static void a_threads_own_counters_stay_as_they_are(void **state)
     assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
     assert_int_equal(upmu_session_attach_thread(&host.session, &mine, &host.cpu[0]), UPMU_OK);
     for (unsigned round = 1; round <= 4; round++) {
-        writes = host.cpu[0].bank.accesses.writes;
+        writes = host.cpu[0].meter.bank.accesses.writes;
         assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
-        assert_true(round == 1 || host.cpu[0].bank.accesses.writes == writes + 1);
+        assert_true(round == 1 || host.cpu[0].meter.bank.accesses.writes == writes + 1);
         host_run(&host, 1000);
         assert_true(upmu_user_read(&page, 1, false, &count));
         assert_int_equal(count, 500 * round);
         assert_int_equal(page.event[1].base != 0, round > 1);
-        writes = host.cpu[0].bank.accesses.writes;
+        writes = host.cpu[0].meter.bank.accesses.writes;
         assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
-        assert_int_equal(host.cpu[0].bank.accesses.writes, writes + 1);
+        assert_int_equal(host.cpu[0].meter.bank.accesses.writes, writes + 1);
     }
     assert_int_equal(upmu_thread_exit(&mine), UPMU_OK);
     host_end(&host);
