@@ -46,11 +46,11 @@ static void start_stop_and_read_cost_one_access_per_counter(void **state)
             for (unsigned round = 0; round < 3; round++) {
                 start(0);
                 costs(4, 0, 0);
-                assert_int_equal(upmu_session_read(&f.session[0], 0, 4, counts), UPMU_OK);
+                assert_int_equal(upmu_session_read(&f.sessions[0], 0, 4, counts), UPMU_OK);
                 costs(0, 0, 4);
                 stop(0);
                 costs(4, 0, 4 * twice());
-                assert_int_equal(upmu_session_read(&f.session[0], 0, 4, counts), UPMU_OK);
+                assert_int_equal(upmu_session_read(&f.sessions[0], 0, 4, counts), UPMU_OK);
                 costs(0, 0, 0);
             }
             tear_down();
@@ -76,7 +76,7 @@ static void on_two_threads_a_start_costs_the_same_unless_the_other_one_took_the_
             for (unsigned round = 0; round < 3; round++) {
                 start(0);
                 costs(4, 0, 0);
-                assert_int_equal(upmu_session_read(&f.session[0], 0, 4, counts), UPMU_OK);
+                assert_int_equal(upmu_session_read(&f.sessions[0], 0, 4, counts), UPMU_OK);
                 costs(0, 0, 4);
                 stop(0);
                 costs(4, 0, 4);
@@ -92,7 +92,7 @@ static void on_two_threads_a_start_costs_the_same_unless_the_other_one_took_the_
             /* The other thread has: nothing is known of the registers any more. */
             attach(2, !cpu);
             start(2);
-            assert_int_equal(f.session[2].counters, f.session[0].counters);
+            assert_int_equal(f.sessions[2].counters, f.sessions[0].counters);
             stop(2);
             upmu_sim_switch_cpu(&f.sim, cpu);
             forget_cost();
@@ -187,11 +187,11 @@ static void an_overflow_costs_three_writes_and_one_read_more_than_there_are_samp
                 attach(0, cpu);
                 start(0);
                 run(cpu, 2000);
-                assert_int_equal(f.answers[UPMU_PMI_HANDLED], 1);
-                assert_int_equal(f.interrupt.writes, 3);
-                assert_int_equal(f.interrupt.reads, 0);
-                assert_int_equal(f.interrupt.rdpmcs, s + 1);
-                assert_int_equal(f.interrupt.rearms, 1);
+                assert_int_equal(f.answered[UPMU_PMI_HANDLED], 1);
+                assert_int_equal(f.handler.writes, 3);
+                assert_int_equal(f.handler.reads, 0);
+                assert_int_equal(f.handler.rdpmcs, s + 1);
+                assert_int_equal(f.handler.rearms, 1);
                 tear_down();
             }
 }

@@ -66,7 +66,7 @@ static void all_eighteen_counters_count_at_once(void **state)
         launch(0, 0, "cycles,cycles,cycles,cycles,tc_misc,tc_misc,tc_misc,tc_misc,memory_complete", 0);
         launch(1, 0, "memory_complete,memory_complete,memory_complete", 0);
         launch(2, 0, "instructions,instructions,instructions,branches,branches,branches", 0);
-        counters = f.session[0].counters | f.session[1].counters | f.session[2].counters;
+        counters = f.sessions[0].counters | f.sessions[1].counters | f.sessions[2].counters;
         assert_int_equal(counters, 0x3ffff);
         run(0, 1000);
         happen(0, 0x3c4, 0x06, 0x10, 50);
@@ -115,10 +115,10 @@ static void every_period_is_a_sample(void **state)
             stop(1);
             assert_int_equal(value(0, 0), 25000);
             assert_int_equal(value(0, 1), 50000);
-            assert_int_equal(f.session[0].set.tally[0].lost + f.session[0].set.tally[1].lost, 0);
+            assert_int_equal(f.sessions[0].set.tally[0].lost + f.sessions[0].set.tally[1].lost, 0);
             assert_int_equal(samples(1), 50);
             assert_in_range(samples(0), 50, 75); /* two events may be due in one sample */
-            assert_int_equal(f.answers[UPMU_PMI_NOT_OURS], 0);
+            assert_int_equal(f.answered[UPMU_PMI_NOT_OURS], 0);
             tear_down();
         }
 }
@@ -281,13 +281,13 @@ static void an_interrupt_is_answered_once(void **state)
     set_up("cedarmill");
     launch(0, 0, "instructions", 1000);
     run(0, 5500);
-    assert_int_equal(f.answers[UPMU_PMI_HANDLED], 5);
-    assert_int_equal(f.answers[UPMU_PMI_STALE] + f.answers[UPMU_PMI_NOT_OURS], 0);
+    assert_int_equal(f.answered[UPMU_PMI_HANDLED], 5);
+    assert_int_equal(f.answered[UPMU_PMI_STALE] + f.answered[UPMU_PMI_NOT_OURS], 0);
     assert_int_equal(f.sim.cpu[0].interrupts, 5);
     assert_int_equal(f.sim.cpu[1].interrupts, 0);
     upmu_sim_switch_cpu(&f.sim, 1);
     upmu_sim_foreign_nmi(&f.sim);
-    assert_int_equal(f.answers[UPMU_PMI_NOT_OURS], 1);
+    assert_int_equal(f.answered[UPMU_PMI_NOT_OURS], 1);
     tear_down();
 }
 
@@ -300,14 +300,14 @@ static void what_a_fault_left_running_is_silenced(void **state)
             set_up(all[p]);
             launch(0, cpu, "instructions", 1000);
             run(cpu, 500);
-            f.sim.fault_address = 0x360 + f.session[0].set.tally[0].counter;
-            assert_int_equal(upmu_session_stop(&f.session[0]), UPMU_ERR_PORT);
+            f.sim.fault_address = 0x360 + f.sessions[0].set.tally[0].counter;
+            assert_int_equal(upmu_session_stop(&f.sessions[0]), UPMU_ERR_PORT);
             f.sim.fault_address = 0;
-            assert_true(upmu_sim_runs(&f.sim, cpu, f.session[0].set.tally[0].counter));
+            assert_true(upmu_sim_runs(&f.sim, cpu, f.sessions[0].set.tally[0].counter));
             run(cpu, 5000);
-            assert_false(upmu_sim_runs(&f.sim, cpu, f.session[0].set.tally[0].counter));
+            assert_false(upmu_sim_runs(&f.sim, cpu, f.sessions[0].set.tally[0].counter));
             assert_true(f.sim.cpu[cpu].interrupts <= 2);
-            assert_int_equal(f.answers[UPMU_PMI_NOT_OURS], 0);
+            assert_int_equal(f.answered[UPMU_PMI_NOT_OURS], 0);
             tear_down();
         }
 }
@@ -320,12 +320,12 @@ static void what_was_closed_long_ago_interrupts_no_more(void **state)
         set_up(all[p]);
         launch(0, 0, "instructions,branches", 1000);
         run(0, 5500);
-        assert_int_equal(upmu_session_detach(&f.session[0]), UPMU_OK);
+        assert_int_equal(upmu_session_detach(&f.sessions[0]), UPMU_OK);
         upmu_sim_advance_ns(&f.sim, 101000000);
-        memset(f.answers, 0, sizeof f.answers);
+        memset(f.answered, 0, sizeof f.answered);
         for (unsigned i = 0; i < 3; i++)
             upmu_sim_foreign_nmi(&f.sim);
-        assert_int_equal(f.answers[UPMU_PMI_NOT_OURS], 3);
+        assert_int_equal(f.answered[UPMU_PMI_NOT_OURS], 3);
         tear_down();
     }
 }
@@ -340,7 +340,7 @@ static void a_firmware_s_counter_is_neither_used_nor_written(void **state)
         take_over(0);
         take_over(1);
         launch(0, 0, "cycles,cycles", 0);
-        assert_int_equal(f.session[0].counters & 3u, 0);
+        assert_int_equal(f.sessions[0].counters & 3u, 0);
         run(0, 1000);
         assert_int_equal(value(0, 0), 2000);
         upmu_sim_forget(&f.sim);
@@ -364,7 +364,7 @@ static void each_thread_counts_its_own(void **state)
         set_up(threaded[p]);
         launch(0, 0, "instructions,cycles,branches", 0);
         launch(1, 1, "instructions,cycles,branches", 0);
-        assert_int_equal(f.session[0].counters & f.session[1].counters, 0);
+        assert_int_equal(f.sessions[0].counters & f.sessions[1].counters, 0);
         for (unsigned i = 0; i < 4; i++) {
             run(0, 1000);
             run(1, 250);
@@ -394,7 +394,7 @@ static void each_thread_is_interrupted_for_its_own(void **state)
             run(0, 750);
             run(1, 450);
         }
-        assert_int_equal(f.answers[UPMU_PMI_HANDLED], f.sim.cpu[0].interrupts + f.sim.cpu[1].interrupts);
+        assert_int_equal(f.answered[UPMU_PMI_HANDLED], f.sim.cpu[0].interrupts + f.sim.cpu[1].interrupts);
         assert_int_equal(f.sim.cpu[0].interrupts, 7);
         stop(1);
         upmu_sim_switch_cpu(&f.sim, 0);
@@ -415,16 +415,16 @@ static void thread_independent_events_have_one_owner(void **state)
         launch(0, 0, "page_walk_type:DTMISS", 0);
         add(1, "page_walk_type:DTMISS", 0);
         upmu_sim_switch_cpu(&f.sim, 1);
-        if (upmu_session_attach_cpu(&f.session[1], &f.cpu[1]) == UPMU_OK)
-            assert_int_equal(upmu_session_start(&f.session[1]), UPMU_ERR_DOES_NOT_FIT);
-        (void)upmu_why_text(&f.session[1].why, text, sizeof text);
+        if (upmu_session_attach_cpu(&f.sessions[1], &f.cpu[1]) == UPMU_OK)
+            assert_int_equal(upmu_session_start(&f.sessions[1]), UPMU_ERR_DOES_NOT_FIT);
+        (void)upmu_why_text(&f.sessions[1].why, text, sizeof text);
         assert_non_null(strstr(text, "hyper-thread"));
         happen(1, 0x3ac, 0x01, 1, 5); /* which is why */
         upmu_sim_switch_cpu(&f.sim, 0);
         assert_int_equal(value(0, 0), 5);
         stop(0);
         upmu_sim_switch_cpu(&f.sim, 1);
-        if (f.session[1].state == UPMU_SESSION_DETACHED)
+        if (f.sessions[1].state == UPMU_SESSION_DETACHED)
             attach(1, 1);
         start(1);
         tear_down();
@@ -477,7 +477,7 @@ static void each_thread_finds_its_registers_as_they_should_be(void **state)
                 /* On the counters that the stopped session had. */
                 if (!cpu && round == 2) {
                     start(3);
-                    assert_int_equal(f.session[3].counters, f.session[2].counters);
+                    assert_int_equal(f.sessions[3].counters, f.sessions[2].counters);
                     stop(3);
                 }
             }
@@ -524,8 +524,8 @@ static void a_thread_that_comes_leaves_the_others_watchdog_running(void **state)
 
         set_up(threaded[p]);
         launch(0, 1, "instructions", 0);
-        counter = f.session[0].set.tally[0].counter;
-        assert_int_equal(upmu_session_close(&f.session[0]), UPMU_OK);
+        counter = f.sessions[0].set.tally[0].counter;
+        assert_int_equal(upmu_session_close(&f.sessions[0]), UPMU_OK);
         assert_int_equal(upmu_cpu_fini(&f.cpu[1]), UPMU_OK);
         upmu_sim_switch_cpu(&f.sim, 0);
         assert_int_equal(upmu_cpu_reserve(&f.cpu[0], UINT32_C(1) << counter), UPMU_OK);
@@ -650,7 +650,7 @@ static void both_directions_of_the_counters_16_and_17_cascade(void **state)
     (void)state;
     set_up("prescott");
     launch(0, 0, "instr_retired:NBOGUSNTAG:NBOGUSTAG:counter=17,cascade=uops_retired.nbogus", 150);
-    assert_true(f.session[0].counters >> 17 & 1u);
+    assert_true(f.sessions[0].counters >> 17 & 1u);
     run(0, 100);
     run(0, 500);
     assert_in_range(value(0, 0), 500, 501);

@@ -4,134 +4,52 @@
  * other CPUs, threads that move and end, CPUs that leave, multiplexing.
  */
 #define _GNU_SOURCE /* sigaction */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/host.h"
 
-#include "port/sim/sim.h"
-#include <upmu/upmu.h>
+#define IDLE 3 /* and the next are the CPUs' idle threads */
 
-#define IDLE 3
-
-struct fixture {
-    struct upmu_sim sim;
-    struct upmu_machine machine;
-    struct upmu_cpu cpu[2];
-    struct upmu_thread thread[IDLE + 2]; /* IDLE and the next are the CPUs' idle threads */
-    struct upmu_session session[5];
-    uint64_t ring[5][512];
-    unsigned running[2];
-};
-
-static void deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
+static void set_up(struct host *f, const char *profile, bool clock)
 {
-    struct fixture *f = sim->test;
-    struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
-
-    (void)upmu_handle_pmi(&f->cpu[cpu], &frame);
-}
-
-static void set_up(struct fixture *f, const char *profile, bool clock)
-{
-    memset(f, 0, sizeof *f);
-    upmu_sim_init(&f->sim, upmu_sim_profile(profile), 2);
-    f->sim.test = f;
-    f->sim.deliver = deliver;
+    host_prepare(f, profile);
     if (!clock)
         f->sim.port.clock_ns = NULL;
-    assert_int_equal(upmu_machine_init(&f->machine, upmu_sim_port(&f->sim)), UPMU_OK);
-    for (unsigned i = 0; i < 2; i++) {
-        upmu_sim_switch_cpu(&f->sim, i);
-        upmu_sim_bind_cpu(&f->sim, i, &f->cpu[i]);
-        assert_int_equal(upmu_cpu_init(&f->cpu[i], &f->machine, NULL), UPMU_OK);
-        f->running[i] = IDLE + i;
-    }
-    upmu_sim_switch_cpu(&f->sim, 0);
-    for (unsigned i = 0; i < IDLE + 2; i++)
-        upmu_thread_init(&f->thread[i], 100 + i, 200 + i, NULL);
-    for (unsigned i = 0; i < 5; i++)
-        assert_int_equal(upmu_session_init(&f->session[i], &f->machine), UPMU_OK);
+    host_machine(f);
+    host_take_over(f, 2, false);
+    host_threads(f, IDLE + 2);
 }
 
-static void to_thread(struct fixture *f, unsigned cpu, unsigned next)
-{
-    upmu_sim_switch_cpu(&f->sim, cpu);
-    assert_int_equal(upmu_thread_switch(&f->cpu[cpu], &f->thread[f->running[cpu]], &f->thread[next]), UPMU_OK);
-    f->running[cpu] = next;
-}
-
-static void tear_down(struct fixture *f)
+static void tear_down(struct host *f)
 {
     for (unsigned i = 0; i < 2; i++)
-        to_thread(f, i, IDLE + i);
+        host_thread_switch(f, i, IDLE + i);
     for (unsigned i = 0; i < IDLE; i++)
-        assert_int_equal(upmu_thread_exit(&f->thread[i]), UPMU_OK);
-    for (unsigned i = 0; i < 2; i++) {
-        upmu_sim_switch_cpu(&f->sim, i);
-        assert_int_equal(upmu_cpu_fini(&f->cpu[i]), UPMU_OK);
-        for (unsigned n = 0; n < UPMU_SIM_COUNTERS; n++)
-            assert_false(upmu_sim_runs(&f->sim, i, n));
-    }
-    if (f->sim.violation_count)
-        fail_msg("%s (register %x)", f->sim.first_violation.text, (unsigned)f->sim.first_violation.address);
+        assert_int_equal(upmu_thread_exit(&f->threads[i]), UPMU_OK);
+    host_end_idle(f);
 }
 
-static void add(struct fixture *f, unsigned i, const char *list)
+static void start(struct host *f, unsigned i)
 {
-    assert_int_equal(upmu_session_add(&f->session[i], list, NULL), UPMU_OK);
-}
-
-static void start(struct fixture *f, unsigned i)
-{
-    assert_int_equal(upmu_session_start(&f->session[i]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f->sessions[i]), UPMU_OK);
 }
 
 /* Session i follows a thread that does not run. */
-static void follow(struct fixture *f, unsigned i, unsigned thread)
+static void follow(struct host *f, unsigned i, unsigned thread)
 {
-    assert_int_equal(upmu_session_attach_thread(&f->session[i], &f->thread[thread], NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&f->sessions[i], &f->threads[thread], NULL), UPMU_OK);
     start(f, i);
 }
 
-static void on_cpu(struct fixture *f, unsigned i, unsigned cpu)
+static void on_cpu(struct host *f, unsigned i, unsigned cpu)
 {
-    upmu_sim_switch_cpu(&f->sim, cpu);
-    assert_int_equal(upmu_session_attach_cpu(&f->session[i], &f->cpu[cpu]), UPMU_OK);
+    host_attach(f, i, cpu);
     start(f, i);
 }
 
-static void work(struct fixture *f, unsigned cpu, uint64_t instructions)
+static void counted(struct host *f, unsigned i, unsigned event, uint64_t value)
 {
-    upmu_sim_switch_cpu(&f->sim, cpu);
-    upmu_sim_events(&f->sim, &(struct upmu_sim_burst){.instructions = instructions,
-                                                      .cycles = 2 * instructions,
-                                                      .ref_cycles = 2 * instructions,
-                                                      .bus_cycles = instructions / 4,
-                                                      .branches = instructions / 5,
-                                                      .mispredicts = instructions / 50,
-                                                      .llc_references = instructions / 10,
-                                                      .llc_misses = instructions / 100,
-                                                      .user = true,
-                                                      .ip = 0x1000,
-                                                      .ip_step = 1});
-}
-
-static struct upmu_count count_of(struct fixture *f, unsigned i, unsigned event)
-{
-    struct upmu_count count;
-
-    assert_int_equal(upmu_session_read(&f->session[i], event, 1, &count), UPMU_OK);
-    return count;
-}
-
-static void counted(struct fixture *f, unsigned i, unsigned event, uint64_t value)
-{
-    struct upmu_count count = count_of(f, i, event);
+    struct upmu_count count = host_count(&f->sessions[i], event);
 
     assert_int_equal(count.value, value);
     assert_int_equal(count.quality, value ? UPMU_QUALITY_EXACT : count.quality);
@@ -143,32 +61,32 @@ static void counted(struct fixture *f, unsigned i, unsigned event, uint64_t valu
  */
 static void a_session_counts_while_its_thread_runs_wherever_that_is(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "skylake", true);
-    add(&f, 0, "instructions,branches");
+    host_add(&f, 0, "instructions,branches", 0);
     follow(&f, 0, 0);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_WAITING);
-    work(&f, 0, 1000);
-    to_thread(&f, 0, 0);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
-    work(&f, 0, 100);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_WAITING);
+    host_work(&f, 0, 1000);
+    host_thread_switch(&f, 0, 0);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
+    host_work(&f, 0, 100);
     counted(&f, 0, 0, 100);
-    work(&f, 1, 5000);
-    to_thread(&f, 0, IDLE);
-    work(&f, 0, 1000);
+    host_work(&f, 1, 5000);
+    host_thread_switch(&f, 0, IDLE);
+    host_work(&f, 0, 1000);
     counted(&f, 0, 0, 100);
-    to_thread(&f, 1, 0);
-    work(&f, 1, 10);
-    work(&f, 0, 1000);
-    to_thread(&f, 1, 1);
+    host_thread_switch(&f, 1, 0);
+    host_work(&f, 1, 10);
+    host_work(&f, 0, 1000);
+    host_thread_switch(&f, 1, 1);
     counted(&f, 0, 0, 110);
     counted(&f, 0, 1, 22);
     /* Back on the first CPU, where its counters still hold what they held. */
-    to_thread(&f, 0, 0);
-    work(&f, 0, 5);
-    to_thread(&f, 0, IDLE);
+    host_thread_switch(&f, 0, 0);
+    host_work(&f, 0, 5);
+    host_thread_switch(&f, 0, IDLE);
     counted(&f, 0, 0, 115);
     tear_down(&f);
 }
@@ -183,62 +101,62 @@ static void a_session_counts_while_its_thread_runs_wherever_that_is(void **state
 static void a_parent_prepares_its_waiting_child_and_polls_it_until_it_exits(void **state)
 {
     enum { PARENT, CHILD };
-    struct fixture f;
+    struct host f;
     uint64_t ran = 0;
 
     (void)state;
     set_up(&f, "skylake", true);
     /* The child is born on CPU 1 and goes to sleep; its parent runs on CPU 0. */
-    to_thread(&f, 0, PARENT);
-    to_thread(&f, 1, CHILD);
-    work(&f, 1, 3000);
-    to_thread(&f, 1, IDLE + 1);
+    host_thread_switch(&f, 0, PARENT);
+    host_thread_switch(&f, 1, CHILD);
+    host_work(&f, 1, 3000);
+    host_thread_switch(&f, 1, IDLE + 1);
     upmu_sim_switch_cpu(&f.sim, 0);
-    add(&f, 0, "instructions,branches:u");
+    host_add(&f, 0, "instructions,branches:u", 0);
     follow(&f, 0, CHILD);
-    work(&f, 0, 700);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_WAITING);
+    host_work(&f, 0, 700);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_WAITING);
     counted(&f, 0, 0, 0);
     /* The signal: it runs now, here and there, and its parent polls from CPU 0. */
     for (unsigned round = 0; round < 6; round++) {
-        to_thread(&f, 1, CHILD);
+        host_thread_switch(&f, 1, CHILD);
         for (unsigned slice = 1; slice <= 3; slice++) {
-            work(&f, 1, 1000 * slice);
+            host_work(&f, 1, 1000 * slice);
             ran += 1000 * slice;
-            work(&f, 0, 50);
+            host_work(&f, 0, 50);
             upmu_sim_switch_cpu(&f.sim, 0);
             counted(&f, 0, 0, ran);
             counted(&f, 0, 1, ran / 5);
         }
-        to_thread(&f, 1, round & 1u ? IDLE + 1 : 2);
-        work(&f, 1, 400);
+        host_thread_switch(&f, 1, round & 1u ? IDLE + 1 : 2);
+        host_work(&f, 1, 400);
         upmu_sim_switch_cpu(&f.sim, 0);
         counted(&f, 0, 0, ran);
     }
-    assert_int_equal(upmu_thread_exit(&f.thread[CHILD]), UPMU_OK);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_DETACHED);
-    work(&f, 0, 90);
+    assert_int_equal(upmu_thread_exit(&f.threads[CHILD]), UPMU_OK);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_DETACHED);
+    host_work(&f, 0, 90);
     counted(&f, 0, 0, ran);
     tear_down(&f);
 }
 
 static void enabled_time_is_the_threads_own(void **state)
 {
-    struct fixture f;
+    struct host f;
     struct upmu_count count;
 
     (void)state;
     set_up(&f, "skylake", true);
-    add(&f, 0, "instructions");
+    host_add(&f, 0, "instructions", 0);
     follow(&f, 0, 0);
-    to_thread(&f, 0, 0);
-    work(&f, 0, 500);
-    to_thread(&f, 0, IDLE);
+    host_thread_switch(&f, 0, 0);
+    host_work(&f, 0, 500);
+    host_thread_switch(&f, 0, IDLE);
     upmu_sim_advance_ns(&f.sim, 1000000000);
-    to_thread(&f, 0, 0);
-    work(&f, 0, 500);
-    to_thread(&f, 0, IDLE);
-    count = count_of(&f, 0, 0);
+    host_thread_switch(&f, 0, 0);
+    host_work(&f, 0, 500);
+    host_thread_switch(&f, 0, IDLE);
+    count = host_count(&f.sessions[0], 0);
     assert_int_equal(count.enabled_ns, 2000);
     assert_int_equal(count.running_ns, 2000);
     tear_down(&f);
@@ -246,35 +164,35 @@ static void enabled_time_is_the_threads_own(void **state)
 
 static void a_thread_attaches_and_starts_for_itself(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "skylake", true);
-    to_thread(&f, 0, 0);
-    add(&f, 0, "instructions");
-    assert_int_equal(upmu_session_attach_thread(&f.session[0], &f.thread[0], &f.cpu[0]), UPMU_OK);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_STOPPED);
-    work(&f, 0, 50);
+    host_thread_switch(&f, 0, 0);
+    host_add(&f, 0, "instructions", 0);
+    assert_int_equal(upmu_session_attach_thread(&f.sessions[0], &f.threads[0], &f.cpu[0]), UPMU_OK);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_STOPPED);
+    host_work(&f, 0, 50);
     start(&f, 0);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
-    work(&f, 0, 100);
-    assert_int_equal(upmu_session_stop(&f.session[0]), UPMU_OK);
-    work(&f, 0, 50);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
+    host_work(&f, 0, 100);
+    assert_int_equal(upmu_session_stop(&f.sessions[0]), UPMU_OK);
+    host_work(&f, 0, 50);
     counted(&f, 0, 0, 100);
     /* Stopped it stays, whatever its thread does. */
-    to_thread(&f, 0, IDLE);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_STOPPED);
-    to_thread(&f, 0, 0);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_STOPPED);
-    work(&f, 0, 50);
+    host_thread_switch(&f, 0, IDLE);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_STOPPED);
+    host_thread_switch(&f, 0, 0);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_STOPPED);
+    host_work(&f, 0, 50);
     counted(&f, 0, 0, 100);
     start(&f, 0);
-    work(&f, 0, 7);
-    assert_int_equal(upmu_session_write(&f.session[0], 0, 1000), UPMU_OK);
-    work(&f, 0, 3);
+    host_work(&f, 0, 7);
+    assert_int_equal(upmu_session_write(&f.sessions[0], 0, 1000), UPMU_OK);
+    host_work(&f, 0, 3);
     counted(&f, 0, 0, 1003);
-    assert_int_equal(upmu_session_close(&f.session[0]), UPMU_OK);
-    assert_null(f.thread[0].sessions);
+    assert_int_equal(upmu_session_close(&f.sessions[0]), UPMU_OK);
+    assert_null(f.threads[0].sessions);
     tear_down(&f);
 }
 
@@ -282,34 +200,34 @@ static void calls_from_elsewhere_find_the_thread_or_say_that_they_cannot(void **
 {
     (void)state;
     for (unsigned reachable = 0; reachable < 2; reachable++) {
-        struct fixture f;
+        struct host f;
         enum upmu_status expected = reachable ? UPMU_OK : UPMU_ERR_WRONG_CPU;
         struct upmu_count count;
 
         set_up(&f, "skylake", true);
         if (!reachable)
             f.sim.port.run_on_cpu = NULL;
-        add(&f, 0, "instructions");
+        host_add(&f, 0, "instructions", 0);
         follow(&f, 0, 0);
-        to_thread(&f, 1, 0);
-        work(&f, 1, 100);
+        host_thread_switch(&f, 1, 0);
+        host_work(&f, 1, 100);
         upmu_sim_switch_cpu(&f.sim, 0);
-        assert_int_equal(upmu_session_read(&f.session[0], 0, 1, &count), expected);
-        assert_int_equal(upmu_session_write(&f.session[0], 0, 7), expected);
-        assert_int_equal(upmu_session_stop(&f.session[0]), expected);
-        assert_int_equal(upmu_session_start(&f.session[0]), reachable ? UPMU_OK : UPMU_ERR_WRONG_CPU);
-        assert_int_equal(upmu_session_detach(&f.session[0]), expected);
+        assert_int_equal(upmu_session_read(&f.sessions[0], 0, 1, &count), expected);
+        assert_int_equal(upmu_session_write(&f.sessions[0], 0, 7), expected);
+        assert_int_equal(upmu_session_stop(&f.sessions[0]), expected);
+        assert_int_equal(upmu_session_start(&f.sessions[0]), reachable ? UPMU_OK : UPMU_ERR_WRONG_CPU);
+        assert_int_equal(upmu_session_detach(&f.sessions[0]), expected);
         if (reachable)
             assert_int_equal(count.value, 100);
-        to_thread(&f, 1, 1);
+        host_thread_switch(&f, 1, 1);
         upmu_sim_switch_cpu(&f.sim, 0);
         /* Off its CPU, any CPU may. */
         if (!reachable) {
-            assert_int_equal(upmu_session_stop(&f.session[0]), UPMU_OK);
-            assert_int_equal(upmu_session_write(&f.session[0], 0, 7), UPMU_OK);
+            assert_int_equal(upmu_session_stop(&f.sessions[0]), UPMU_OK);
+            assert_int_equal(upmu_session_write(&f.sessions[0], 0, 7), UPMU_OK);
             counted(&f, 0, 0, 7);
             start(&f, 0);
-            assert_int_equal(upmu_session_detach(&f.session[0]), UPMU_OK);
+            assert_int_equal(upmu_session_detach(&f.sessions[0]), UPMU_OK);
         }
         tear_down(&f);
     }
@@ -324,17 +242,17 @@ static void a_zero_that_proves_nothing_is_told_while_the_thread_waits(void **sta
 
     (void)state;
     for (unsigned i = 0; i < 2; i++) {
-        struct fixture f;
+        struct host f;
 
         set_up(&f, cases[i].profile, true);
-        add(&f, 0, "instructions,cache-misses");
+        host_add(&f, 0, "instructions,cache-misses", 0);
         follow(&f, 0, 0);
-        to_thread(&f, 0, 0);
+        host_thread_switch(&f, 0, 0);
         upmu_sim_events(&f.sim, &(struct upmu_sim_burst){.instructions = 1000, .cycles = 2000});
-        to_thread(&f, 0, IDLE);
-        assert_int_equal(count_of(&f, 0, 1).quality, cases[i].quality);
-        assert_int_equal(upmu_session_detach(&f.session[0]), UPMU_OK);
-        assert_int_equal(count_of(&f, 0, 1).quality, cases[i].quality);
+        host_thread_switch(&f, 0, IDLE);
+        assert_int_equal(host_count(&f.sessions[0], 1).quality, cases[i].quality);
+        assert_int_equal(upmu_session_detach(&f.sessions[0]), UPMU_OK);
+        assert_int_equal(host_count(&f.sessions[0], 1).quality, cases[i].quality);
         tear_down(&f);
     }
 }
@@ -343,28 +261,28 @@ static void the_end_of_a_thread_detaches_its_sessions_and_leaves_them_readable(v
 {
     (void)state;
     for (unsigned running = 0; running < 2; running++) {
-        struct fixture f;
+        struct host f;
 
         set_up(&f, "skylake", true);
         for (unsigned i = 0; i < 2; i++) {
-            add(&f, i, i ? "branches" : "instructions");
+            host_add(&f, i, i ? "branches" : "instructions", 0);
             follow(&f, i, 0);
         }
-        to_thread(&f, 0, 0);
-        work(&f, 0, 1000);
+        host_thread_switch(&f, 0, 0);
+        host_work(&f, 0, 1000);
         if (!running)
-            to_thread(&f, 0, IDLE);
-        assert_int_equal(upmu_thread_exit(&f.thread[0]), UPMU_OK);
+            host_thread_switch(&f, 0, IDLE);
+        assert_int_equal(upmu_thread_exit(&f.threads[0]), UPMU_OK);
         for (unsigned i = 0; i < 2; i++)
-            assert_int_equal(f.session[i].state, UPMU_SESSION_DETACHED);
-        work(&f, 0, 1000);
+            assert_int_equal(f.sessions[i].state, UPMU_SESSION_DETACHED);
+        host_work(&f, 0, 1000);
         counted(&f, 0, 0, 1000);
         counted(&f, 1, 0, 200);
-        assert_int_equal(upmu_session_start(&f.session[0]), UPMU_ERR_STATE);
+        assert_int_equal(upmu_session_start(&f.sessions[0]), UPMU_ERR_STATE);
         /* Another thread, the same session. */
         follow(&f, 0, 1);
-        to_thread(&f, 0, 1);
-        work(&f, 0, 1);
+        host_thread_switch(&f, 0, 1);
+        host_work(&f, 0, 1);
         counted(&f, 0, 0, 1001);
         tear_down(&f);
     }
@@ -372,48 +290,48 @@ static void the_end_of_a_thread_detaches_its_sessions_and_leaves_them_readable(v
 
 static void a_cpu_that_goes_offline_keeps_no_thread(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "skylake", true);
-    add(&f, 0, "instructions");
-    add(&f, 1, "instructions");
+    host_add(&f, 0, "instructions", 0);
+    host_add(&f, 1, "instructions", 0);
     follow(&f, 0, 0);
     on_cpu(&f, 1, 1);
-    to_thread(&f, 1, 0);
-    work(&f, 1, 100);
+    host_thread_switch(&f, 1, 0);
+    host_work(&f, 1, 100);
     assert_int_equal(upmu_cpu_fini(&f.cpu[1]), UPMU_OK);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_WAITING);
-    assert_int_equal(f.session[1].state, UPMU_SESSION_DETACHED);
-    assert_null(f.thread[0].cpu);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_WAITING);
+    assert_int_equal(f.sessions[1].state, UPMU_SESSION_DETACHED);
+    assert_null(f.threads[0].cpu);
     f.running[1] = IDLE + 1;
-    to_thread(&f, 0, 0);
-    work(&f, 0, 10);
+    host_thread_switch(&f, 0, 0);
+    host_work(&f, 0, 10);
     counted(&f, 0, 0, 110);
-    assert_int_equal(upmu_session_attach_cpu(&f.session[1], &f.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f.sessions[1], &f.cpu[0]), UPMU_OK);
     start(&f, 1);
-    work(&f, 0, 10);
+    host_work(&f, 0, 10);
     counted(&f, 1, 0, 110);
     assert_int_equal(upmu_cpu_init(&f.cpu[1], &f.machine, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_detach(&f.session[1]), UPMU_OK);
+    assert_int_equal(upmu_session_detach(&f.sessions[1]), UPMU_OK);
     tear_down(&f);
 }
 
 static void sleep_of_a_cpu_is_nobodys_time(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "skylake", true);
-    add(&f, 0, "instructions");
+    host_add(&f, 0, "instructions", 0);
     follow(&f, 0, 0);
-    to_thread(&f, 0, 0);
-    work(&f, 0, 100);
+    host_thread_switch(&f, 0, 0);
+    host_work(&f, 0, 100);
     assert_int_equal(upmu_cpu_suspend(&f.cpu[0]), UPMU_OK);
     upmu_sim_reset_cpu(&f.sim, 0);
     assert_int_equal(upmu_cpu_resume(&f.cpu[0]), UPMU_OK);
-    work(&f, 0, 100);
-    to_thread(&f, 0, IDLE);
+    host_work(&f, 0, 100);
+    host_thread_switch(&f, 0, IDLE);
     counted(&f, 0, 0, 200);
     tear_down(&f);
 }
@@ -423,29 +341,29 @@ static void sleep_of_a_cpu_is_nobodys_time(void **state)
 
 static void sessions_that_share_take_turns_and_estimate_what_they_missed(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "skylake", true);
     for (unsigned i = 0; i < 3; i++) {
-        add(&f, i, i & 1u ? FOUR_B : FOUR_A);
-        assert_int_equal(upmu_session_share(&f.session[i], true), UPMU_OK);
+        host_add(&f, i, i & 1u ? FOUR_B : FOUR_A, 0);
+        assert_int_equal(upmu_session_share(&f.sessions[i], true), UPMU_OK);
         on_cpu(&f, i, 0);
     }
-    assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
-    assert_int_equal(f.session[1].state, UPMU_SESSION_WAITING);
-    assert_int_equal(f.session[2].state, UPMU_SESSION_WAITING);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
+    assert_int_equal(f.sessions[1].state, UPMU_SESSION_WAITING);
+    assert_int_equal(f.sessions[2].state, UPMU_SESSION_WAITING);
     for (unsigned turn = 0; turn < 30; turn++) {
         unsigned runs = 0;
 
-        work(&f, 0, 10000);
+        host_work(&f, 0, 10000);
         assert_int_equal(upmu_cpu_tick(&f.cpu[0]), UPMU_OK);
         for (unsigned i = 0; i < 3; i++)
-            runs += f.session[i].state == UPMU_SESSION_RUNNING;
+            runs += f.sessions[i].state == UPMU_SESSION_RUNNING;
         assert_int_equal(runs, 1);
     }
     for (unsigned i = 0; i < 3; i++) {
-        struct upmu_count count = count_of(&f, i, 0);
+        struct upmu_count count = host_count(&f.sessions[i], 0);
 
         assert_int_equal(count.quality, UPMU_QUALITY_SCALED);
         assert_int_equal(count.enabled_ns, 600000);
@@ -455,7 +373,7 @@ static void sessions_that_share_take_turns_and_estimate_what_they_missed(void **
         assert_true(count.error > 0);
     }
     for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(upmu_session_detach(&f.session[i]), UPMU_OK);
+        assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
     tear_down(&f);
 }
 
@@ -468,26 +386,26 @@ static void what_waits_for_a_counter_is_read_on_its_cpu(void **state)
     (void)state;
     for (unsigned reachable = 0; reachable < 2; reachable++) {
         struct upmu_count count;
-        struct fixture f;
+        struct host f;
 
         set_up(&f, "skylake", true);
         if (!reachable)
             f.sim.port.run_on_cpu = NULL;
         for (unsigned i = 0; i < 2; i++) {
-            add(&f, i, i ? FOUR_B : FOUR_A);
-            assert_int_equal(upmu_session_share(&f.session[i], true), UPMU_OK);
+            host_add(&f, i, i ? FOUR_B : FOUR_A, 0);
+            assert_int_equal(upmu_session_share(&f.sessions[i], true), UPMU_OK);
             on_cpu(&f, i, 0);
         }
-        work(&f, 0, 1000);
-        assert_int_equal(f.session[1].state, UPMU_SESSION_WAITING);
+        host_work(&f, 0, 1000);
+        assert_int_equal(f.sessions[1].state, UPMU_SESSION_WAITING);
         upmu_sim_switch_cpu(&f.sim, 1);
-        assert_int_equal(upmu_session_read(&f.session[1], 0, 1, &count), reachable ? UPMU_OK : UPMU_ERR_WRONG_CPU);
+        assert_int_equal(upmu_session_read(&f.sessions[1], 0, 1, &count), reachable ? UPMU_OK : UPMU_ERR_WRONG_CPU);
         upmu_sim_switch_cpu(&f.sim, 0);
-        assert_int_equal(upmu_session_read(&f.session[1], 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_session_read(&f.sessions[1], 0, 1, &count), UPMU_OK);
         for (unsigned i = 0; i < 2; i++)
-            assert_int_equal(upmu_session_detach(&f.session[i]), UPMU_OK);
+            assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
         upmu_sim_switch_cpu(&f.sim, 1);
-        assert_int_equal(upmu_session_read(&f.session[1], 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_session_read(&f.sessions[1], 0, 1, &count), UPMU_OK);
         tear_down(&f);
     }
 }
@@ -498,27 +416,27 @@ static void what_waits_for_a_counter_is_read_on_its_cpu(void **state)
  */
 static void time_before_a_session_joins_is_not_enabled_time(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "skylake", true);
     for (unsigned i = 0; i < 3; i++) {
-        add(&f, i, i & 1u ? FOUR_B : FOUR_A);
-        assert_int_equal(upmu_session_share(&f.session[i], true), UPMU_OK);
+        host_add(&f, i, i & 1u ? FOUR_B : FOUR_A, 0);
+        assert_int_equal(upmu_session_share(&f.sessions[i], true), UPMU_OK);
     }
     on_cpu(&f, 0, 0);
     on_cpu(&f, 1, 0);
     follow(&f, 2, 0);
-    work(&f, 0, 100000);
+    host_work(&f, 0, 100000);
     assert_int_equal(upmu_cpu_suspend(&f.cpu[0]), UPMU_OK);
     upmu_sim_reset_cpu(&f.sim, 0);
-    to_thread(&f, 0, 0);
+    host_thread_switch(&f, 0, 0);
     assert_int_equal(upmu_cpu_resume(&f.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_cpu_tick(&f.cpu[0]), UPMU_OK);
-    assert_int_equal(f.session[2].state, UPMU_SESSION_WAITING);
-    assert_true(count_of(&f, 2, 0).enabled_ns < 1000);
+    assert_int_equal(f.sessions[2].state, UPMU_SESSION_WAITING);
+    assert_true(host_count(&f.sessions[2], 0).enabled_ns < 1000);
     for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(upmu_session_detach(&f.session[i]), UPMU_OK);
+        assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
     tear_down(&f);
 }
 
@@ -528,26 +446,26 @@ static void time_before_a_session_joins_is_not_enabled_time(void **state)
  */
 static void a_session_that_has_come_keeps_its_time_when_others_find_no_room(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "skylake", true);
-    add(&f, 0, "instructions");
+    host_add(&f, 0, "instructions", 0);
     follow(&f, 0, 0);
-    to_thread(&f, 0, 0);
-    to_thread(&f, 0, IDLE);
-    to_thread(&f, 0, 0); /* (Now its place is known, and it comes at once.) */
-    work(&f, 0, 10000);
+    host_thread_switch(&f, 0, 0);
+    host_thread_switch(&f, 0, IDLE);
+    host_thread_switch(&f, 0, 0); /* (Now its place is known, and it comes at once.) */
+    host_work(&f, 0, 10000);
     for (unsigned i = 1; i < 3; i++) {
-        add(&f, i, i & 1u ? FOUR_A : FOUR_B);
-        assert_int_equal(upmu_session_share(&f.session[i], true), UPMU_OK);
+        host_add(&f, i, i & 1u ? FOUR_A : FOUR_B, 0);
+        assert_int_equal(upmu_session_share(&f.sessions[i], true), UPMU_OK);
         on_cpu(&f, i, 0);
     }
-    assert_int_equal(f.session[2].state, UPMU_SESSION_WAITING);
-    assert_true(count_of(&f, 0, 0).enabled_ns >= 10000);
+    assert_int_equal(f.sessions[2].state, UPMU_SESSION_WAITING);
+    assert_true(host_count(&f.sessions[0], 0).enabled_ns >= 10000);
     counted(&f, 0, 0, 10000);
     for (unsigned i = 1; i < 3; i++)
-        assert_int_equal(upmu_session_close(&f.session[i]), UPMU_OK);
+        assert_int_equal(upmu_session_close(&f.sessions[i]), UPMU_OK);
     tear_down(&f);
 }
 
@@ -557,24 +475,24 @@ static void a_session_that_has_come_keeps_its_time_when_others_find_no_room(void
  */
 static void a_static_counter_that_a_prelude_stopped_is_read_again(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "nehalem", true);
-    add(&f, 0, "instructions:counter=16");
-    assert_int_equal(upmu_session_static(&f.session[0], true), UPMU_OK);
+    host_add(&f, 0, "instructions:counter=16", 0);
+    assert_int_equal(upmu_session_static(&f.sessions[0], true), UPMU_OK);
     follow(&f, 0, 0);
-    add(&f, 1, "branches");
+    host_add(&f, 1, "branches", 0);
     follow(&f, 1, 1);
-    to_thread(&f, 0, 0);
-    work(&f, 0, 1000);
-    to_thread(&f, 0, IDLE);
-    work(&f, 0, 500); /* in no count */
-    to_thread(&f, 0, 1);
-    work(&f, 0, 100);
-    to_thread(&f, 0, 0);
-    work(&f, 0, 1000);
-    to_thread(&f, 0, IDLE);
+    host_thread_switch(&f, 0, 0);
+    host_work(&f, 0, 1000);
+    host_thread_switch(&f, 0, IDLE);
+    host_work(&f, 0, 500); /* in no count */
+    host_thread_switch(&f, 0, 1);
+    host_work(&f, 0, 100);
+    host_thread_switch(&f, 0, 0);
+    host_work(&f, 0, 1000);
+    host_thread_switch(&f, 0, IDLE);
     counted(&f, 0, 0, 2000);
     tear_down(&f);
 }
@@ -591,139 +509,139 @@ static bool failing_wrmsr(void *context, uint32_t msr, uint64_t value)
 static void a_session_that_faults_when_its_thread_comes_was_not_enabled(void **state)
 {
     struct upmu_port hooks;
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "skylake", true);
-    add(&f, 0, "instructions");
+    host_add(&f, 0, "instructions", 0);
     follow(&f, 0, 0);
-    work(&f, 0, 100000);
+    host_work(&f, 0, 100000);
     hooks = f.sim.port;
     f.sim.port.wrmsr = failing_wrmsr;
-    to_thread(&f, 0, 0);
+    host_thread_switch(&f, 0, 0);
     f.sim.port.wrmsr = hooks.wrmsr;
-    assert_int_equal(f.session[0].state, UPMU_SESSION_STOPPED);
-    assert_int_equal(f.session[0].error, UPMU_ERR_PORT);
-    assert_true(count_of(&f, 0, 0).enabled_ns < 1000);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_STOPPED);
+    assert_int_equal(f.sessions[0].error, UPMU_ERR_PORT);
+    assert_true(host_count(&f.sessions[0], 0).enabled_ns < 1000);
     tear_down(&f);
 }
 
 static void without_a_clock_what_waited_is_partial(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "skylake", false);
     for (unsigned i = 0; i < 2; i++) {
-        add(&f, i, i ? FOUR_B : FOUR_A);
-        assert_int_equal(upmu_session_share(&f.session[i], true), UPMU_OK);
+        host_add(&f, i, i ? FOUR_B : FOUR_A, 0);
+        assert_int_equal(upmu_session_share(&f.sessions[i], true), UPMU_OK);
         on_cpu(&f, i, 0);
     }
-    work(&f, 0, 1000);
+    host_work(&f, 0, 1000);
     assert_int_equal(upmu_cpu_tick(&f.cpu[0]), UPMU_OK);
-    work(&f, 0, 1000);
+    host_work(&f, 0, 1000);
     assert_int_equal(upmu_cpu_tick(&f.cpu[0]), UPMU_OK);
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(count_of(&f, i, 0).quality, UPMU_QUALITY_PARTIAL);
-        assert_int_equal(count_of(&f, i, 0).value, 200);
-        assert_int_equal(upmu_session_detach(&f.session[i]), UPMU_OK);
+        assert_int_equal(host_count(&f.sessions[i], 0).quality, UPMU_QUALITY_PARTIAL);
+        assert_int_equal(host_count(&f.sessions[i], 0).value, 200);
+        assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
     }
     tear_down(&f);
 }
 
 static void who_does_not_share_comes_first_and_is_refused_beside_its_like(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "skylake", true);
-    add(&f, 0, FOUR_A);
-    assert_int_equal(upmu_session_share(&f.session[0], true), UPMU_OK);
+    host_add(&f, 0, FOUR_A, 0);
+    assert_int_equal(upmu_session_share(&f.sessions[0], true), UPMU_OK);
     on_cpu(&f, 0, 0);
-    add(&f, 1, "branches:u,cache-references:u");
+    host_add(&f, 1, "branches:u,cache-references:u", 0);
     on_cpu(&f, 1, 0);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_WAITING);
-    assert_int_equal(f.session[1].state, UPMU_SESSION_RUNNING);
-    add(&f, 2, FOUR_B);
-    assert_int_equal(upmu_session_attach_cpu(&f.session[2], &f.cpu[0]), UPMU_OK);
-    assert_int_equal(upmu_session_start(&f.session[2]), UPMU_ERR_DOES_NOT_FIT);
-    assert_int_equal(f.session[2].state, UPMU_SESSION_STOPPED);
-    work(&f, 0, 1000);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_WAITING);
+    assert_int_equal(f.sessions[1].state, UPMU_SESSION_RUNNING);
+    host_add(&f, 2, FOUR_B, 0);
+    assert_int_equal(upmu_session_attach_cpu(&f.sessions[2], &f.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.sessions[2]), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(f.sessions[2].state, UPMU_SESSION_STOPPED);
+    host_work(&f, 0, 1000);
     counted(&f, 1, 0, 200);
     /* A thread's session that does not share comes before those of the CPU that do. */
-    assert_int_equal(upmu_session_detach(&f.session[1]), UPMU_OK);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
-    add(&f, 3, "branches:u,cache-references:u,cache-misses:u");
+    assert_int_equal(upmu_session_detach(&f.sessions[1]), UPMU_OK);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
+    host_add(&f, 3, "branches:u,cache-references:u,cache-misses:u", 0);
     follow(&f, 3, 0);
-    to_thread(&f, 0, 0);
-    assert_int_equal(f.session[3].state, UPMU_SESSION_RUNNING);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_WAITING);
-    work(&f, 0, 1000);
-    to_thread(&f, 0, IDLE);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
+    host_thread_switch(&f, 0, 0);
+    assert_int_equal(f.sessions[3].state, UPMU_SESSION_RUNNING);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_WAITING);
+    host_work(&f, 0, 1000);
+    host_thread_switch(&f, 0, IDLE);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
     counted(&f, 3, 0, 200);
     for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(upmu_session_detach(&f.session[i]), UPMU_OK);
+        assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
     tear_down(&f);
 }
 
 static void a_threads_session_without_room_waits_and_says_why(void **state)
 {
-    struct fixture f;
+    struct host f;
     struct upmu_count count;
 
     (void)state;
     set_up(&f, "skylake", true);
-    add(&f, 0, FOUR_A);
+    host_add(&f, 0, FOUR_A, 0);
     on_cpu(&f, 0, 0);
-    add(&f, 1, "branches:u");
+    host_add(&f, 1, "branches:u", 0);
     follow(&f, 1, 0);
-    to_thread(&f, 0, 0);
-    assert_int_equal(f.session[1].state, UPMU_SESSION_WAITING);
-    assert_int_equal(f.session[1].why.collision, UPMU_COLLISION_COUNTERS);
-    work(&f, 0, 1000);
-    count = count_of(&f, 1, 0);
+    host_thread_switch(&f, 0, 0);
+    assert_int_equal(f.sessions[1].state, UPMU_SESSION_WAITING);
+    assert_int_equal(f.sessions[1].why.collision, UPMU_COLLISION_COUNTERS);
+    host_work(&f, 0, 1000);
+    count = host_count(&f.sessions[1], 0);
     assert_int_equal(count.quality, UPMU_QUALITY_NEVER_RAN);
     assert_int_equal(count.enabled_ns, 2000);
     assert_int_equal(count.running_ns, 0);
     /* Room is made: it runs at once. */
-    assert_int_equal(upmu_session_stop(&f.session[0]), UPMU_OK);
-    assert_int_equal(f.session[1].state, UPMU_SESSION_RUNNING);
-    work(&f, 0, 1000);
-    to_thread(&f, 0, IDLE);
-    count = count_of(&f, 1, 0);
+    assert_int_equal(upmu_session_stop(&f.sessions[0]), UPMU_OK);
+    assert_int_equal(f.sessions[1].state, UPMU_SESSION_RUNNING);
+    host_work(&f, 0, 1000);
+    host_thread_switch(&f, 0, IDLE);
+    count = host_count(&f.sessions[1], 0);
     assert_int_equal(count.quality, UPMU_QUALITY_SCALED);
     assert_int_equal(count.raw, 200);
     assert_int_equal(count.value, 400);
-    assert_int_equal(upmu_session_detach(&f.session[0]), UPMU_OK);
+    assert_int_equal(upmu_session_detach(&f.sessions[0]), UPMU_OK);
     tear_down(&f);
 }
 
 static void what_comes_and_goes_disturbs_nobodys_count(void **state)
 {
-    struct fixture f;
+    struct host f;
     uint64_t total = 0;
 
     (void)state;
     set_up(&f, "skylake", true);
-    add(&f, 0, "instructions,branches");
+    host_add(&f, 0, "instructions,branches", 0);
     on_cpu(&f, 0, 0);
-    add(&f, 1, "cache-references");
+    host_add(&f, 1, "cache-references", 0);
     follow(&f, 1, 0);
     for (unsigned round = 0; round < 20; round++) {
-        add(&f, 2, round & 1u ? "cycles,branch-misses" : "cache-misses,branches:u");
+        host_add(&f, 2, round & 1u ? "cycles,branch-misses" : "cache-misses,branches:u", 0);
         follow(&f, 2, 0);
-        to_thread(&f, 0, 0);
-        work(&f, 0, 1000 + round);
+        host_thread_switch(&f, 0, 0);
+        host_work(&f, 0, 1000 + round);
         total += 1000 + round;
-        assert_int_equal(upmu_session_close(&f.session[2]), UPMU_OK);
-        work(&f, 0, 500);
+        assert_int_equal(upmu_session_close(&f.sessions[2]), UPMU_OK);
+        host_work(&f, 0, 500);
         total += 500;
-        to_thread(&f, 0, IDLE);
-        assert_int_equal(upmu_session_init(&f.session[2], &f.machine), UPMU_OK);
+        host_thread_switch(&f, 0, IDLE);
+        assert_int_equal(upmu_session_init(&f.sessions[2], &f.machine), UPMU_OK);
     }
     counted(&f, 0, 0, total);
-    assert_int_equal(upmu_session_detach(&f.session[0]), UPMU_OK);
+    assert_int_equal(upmu_session_detach(&f.sessions[0]), UPMU_OK);
     tear_down(&f);
 }
 
@@ -732,71 +650,71 @@ static void an_overflow_inside_a_switch_is_credited_to_the_thread_that_made_it(v
 {
     (void)state;
     for (unsigned skid = 0; skid < 30; skid++) {
-        struct fixture f;
+        struct host f;
         struct upmu_sample sample;
         unsigned samples = 0;
 
         set_up(&f, "skylake", true);
         f.sim.skid = skid;
         for (unsigned i = 0; i < 2; i++) {
-            assert_int_equal(upmu_session_add(&f.session[i], "branches", &(struct upmu_sampling){.period = 1000}),
+            assert_int_equal(upmu_session_add(&f.sessions[i], "branches", &(struct upmu_sampling){.period = 1000}),
                              UPMU_OK);
-            assert_int_equal(upmu_session_ring(&f.session[i], f.ring[i], sizeof f.ring[i]), UPMU_OK);
+            assert_int_equal(upmu_session_ring(&f.sessions[i], f.rings[i], sizeof f.rings[i]), UPMU_OK);
             follow(&f, i, i);
         }
-        to_thread(&f, 0, 0);
-        work(&f, 0, 4999);
-        work(&f, 0, 6);
-        to_thread(&f, 0, 1);
-        work(&f, 0, 2500);
-        to_thread(&f, 0, IDLE);
-        while (upmu_ring_next(&f.session[0].ring, &sample))
+        host_thread_switch(&f, 0, 0);
+        host_work(&f, 0, 4999);
+        host_work(&f, 0, 6);
+        host_thread_switch(&f, 0, 1);
+        host_work(&f, 0, 2500);
+        host_thread_switch(&f, 0, IDLE);
+        while (upmu_ring_next(&f.sessions[0].ring, &sample))
             samples++;
         assert_int_equal(samples, 1);
-        assert_false(upmu_ring_next(&f.session[1].ring, &sample));
-        assert_int_equal(f.session[0].set.tally[0].total, 1000);
-        assert_int_equal(f.session[1].set.tally[0].total, 500);
+        assert_false(upmu_ring_next(&f.sessions[1].ring, &sample));
+        assert_int_equal(f.sessions[0].set.tally[0].total, 1000);
+        assert_int_equal(f.sessions[1].set.tally[0].total, 500);
         tear_down(&f);
     }
 }
 
 static void a_session_that_a_call_holds_is_passed_over_and_joins_with_the_next_tick(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "skylake", true);
-    add(&f, 0, "instructions");
+    host_add(&f, 0, "instructions", 0);
     follow(&f, 0, 0);
-    f.session[0].held = 1; /* as inside upmu_session_stop() on another CPU */
-    to_thread(&f, 0, 0);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_WAITING);
-    assert_int_equal(upmu_session_start(&f.session[0]), UPMU_ERR_BUSY);
-    work(&f, 0, 1000);
-    f.session[0].held = 0;
+    f.sessions[0].held = 1; /* as inside upmu_session_stop() on another CPU */
+    host_thread_switch(&f, 0, 0);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_WAITING);
+    assert_int_equal(upmu_session_start(&f.sessions[0]), UPMU_ERR_BUSY);
+    host_work(&f, 0, 1000);
+    f.sessions[0].held = 0;
     assert_int_equal(upmu_cpu_tick(&f.cpu[0]), UPMU_OK);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
-    work(&f, 0, 100);
-    to_thread(&f, 0, IDLE);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
+    host_work(&f, 0, 100);
+    host_thread_switch(&f, 0, IDLE);
     counted(&f, 0, 0, 100);
     tear_down(&f);
 }
 
 static void the_last_of_its_controllers_closes_a_session(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "skylake", true);
-    add(&f, 0, "instructions");
-    upmu_session_hold(&f.session[0]);
+    host_add(&f, 0, "instructions", 0);
+    upmu_session_hold(&f.sessions[0]);
     follow(&f, 0, 0);
-    to_thread(&f, 0, 0);
-    assert_int_equal(upmu_session_drop(&f.session[0]), UPMU_OK);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
-    assert_int_equal(upmu_session_drop(&f.session[0]), UPMU_OK);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_CLOSED);
-    assert_null(f.thread[0].sessions);
+    host_thread_switch(&f, 0, 0);
+    assert_int_equal(upmu_session_drop(&f.sessions[0]), UPMU_OK);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
+    assert_int_equal(upmu_session_drop(&f.sessions[0]), UPMU_OK);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_CLOSED);
+    assert_null(f.threads[0].sessions);
     tear_down(&f);
 }
 
@@ -806,19 +724,19 @@ static void the_last_of_its_controllers_closes_a_session(void **state)
  */
 static void zombies_of_a_thread_do_not_point_to_each_other(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "skylake", true);
     for (unsigned i = 0; i < 2; i++) {
-        add(&f, i, "instructions");
+        host_add(&f, i, "instructions", 0);
         follow(&f, i, 0);
-        f.session[i].ties |= 2; /* dropped while a call held it */
+        f.sessions[i].ties |= 2; /* dropped while a call held it */
     }
-    to_thread(&f, 0, 0);
+    host_thread_switch(&f, 0, 0);
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(f.session[i].state, UPMU_SESSION_CLOSED);
-        assert_null(f.session[i].next_of_thread);
+        assert_int_equal(f.sessions[i].state, UPMU_SESSION_CLOSED);
+        assert_null(f.sessions[i].next_of_thread);
     }
     tear_down(&f);
 }
@@ -827,62 +745,61 @@ static void a_zombie_gives_no_sample_and_is_closed_when_its_target_comes_by(void
 {
     (void)state;
     for (unsigned way = 0; way < 3; way++) {
-        struct fixture f;
+        struct host f;
         struct upmu_sample sample;
         unsigned before = 0;
 
         set_up(&f, "skylake", true);
         f.sim.port.run_on_cpu = NULL;
-        assert_int_equal(upmu_session_add(&f.session[0], "branches", &(struct upmu_sampling){.period = 1000}), UPMU_OK);
-        assert_int_equal(upmu_session_ring(&f.session[0], f.ring[0], sizeof f.ring[0]), UPMU_OK);
+        host_add(&f, 0, "branches", 1000);
         if (way < 2) {
             follow(&f, 0, 0);
-            to_thread(&f, 1, 0);
+            host_thread_switch(&f, 1, 0);
         } else {
             on_cpu(&f, 0, 1);
         }
-        work(&f, 1, 7000);
-        while (upmu_ring_next(&f.session[0].ring, &sample))
+        host_work(&f, 1, 7000);
+        while (upmu_ring_next(&f.sessions[0].ring, &sample))
             before++;
         assert_int_equal(before, 1);
         upmu_sim_switch_cpu(&f.sim, 0);
-        assert_int_equal(upmu_session_drop(&f.session[0]), UPMU_OK);
-        assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
-        work(&f, 1, 7000);
-        assert_false(upmu_ring_next(&f.session[0].ring, &sample));
+        assert_int_equal(upmu_session_drop(&f.sessions[0]), UPMU_OK);
+        assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
+        host_work(&f, 1, 7000);
+        assert_false(upmu_ring_next(&f.sessions[0].ring, &sample));
         if (way == 0)
-            to_thread(&f, 1, IDLE + 1);
+            host_thread_switch(&f, 1, IDLE + 1);
         else
             assert_int_equal(upmu_cpu_tick(&f.cpu[1]), UPMU_OK);
-        assert_int_equal(f.session[0].state, UPMU_SESSION_CLOSED);
-        assert_null(f.thread[0].sessions);
-        work(&f, 1, 7000);
+        assert_int_equal(f.sessions[0].state, UPMU_SESSION_CLOSED);
+        assert_null(f.threads[0].sessions);
+        host_work(&f, 1, 7000);
         tear_down(&f);
     }
 }
 
 static void a_session_whose_interrupt_was_dropped_is_not_silent_for_ever(void **state)
 {
-    struct fixture f;
+    struct host f;
     struct upmu_sample sample;
     unsigned samples = 0;
 
     (void)state;
     set_up(&f, "skylake", true);
-    assert_int_equal(upmu_session_add(&f.session[0], "branches", &(struct upmu_sampling){.period = 1000}), UPMU_OK);
-    assert_int_equal(upmu_session_ring(&f.session[0], f.ring[0], sizeof f.ring[0]), UPMU_OK);
+    assert_int_equal(upmu_session_add(&f.sessions[0], "branches", &(struct upmu_sampling){.period = 1000}), UPMU_OK);
+    assert_int_equal(upmu_session_ring(&f.sessions[0], f.rings[0], sizeof f.rings[0]), UPMU_OK);
     on_cpu(&f, 0, 0);
-    work(&f, 0, 5000);
+    host_work(&f, 0, 5000);
     f.sim.cpu[0].lvtpc |= UPMU_SIM_LVTPC_MASKED; /* by other software */
-    work(&f, 0, 15000);
+    host_work(&f, 0, 15000);
     assert_int_equal(upmu_cpu_poll(&f.cpu[0]), UPMU_OK);
-    work(&f, 0, 20000);
-    while (upmu_ring_next(&f.session[0].ring, &sample))
+    host_work(&f, 0, 20000);
+    while (upmu_ring_next(&f.sessions[0].ring, &sample))
         samples++;
-    assert_int_equal(samples + f.session[0].set.tally[0].lost, 8);
+    assert_int_equal(samples + f.sessions[0].set.tally[0].lost, 8);
     assert_true(samples >= 6);
     counted(&f, 0, 0, 8000);
-    assert_int_equal(upmu_session_detach(&f.session[0]), UPMU_OK);
+    assert_int_equal(upmu_session_detach(&f.sessions[0]), UPMU_OK);
     tear_down(&f);
 }
 
@@ -891,53 +808,53 @@ static void a_session_whose_interrupt_was_dropped_is_not_silent_for_ever(void **
 /* A place that was good is not any more: its registers have been given to others meanwhile. */
 static void a_remembered_place_holds_only_beside_the_same_company(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "skylake", true);
-    add(&f, 0, OFFCORE("0x10001") ":counter=3");
+    host_add(&f, 0, OFFCORE("0x10001") ":counter=3", 0);
     follow(&f, 0, 0);
-    to_thread(&f, 0, 0);
-    to_thread(&f, 0, IDLE);
-    add(&f, 1, OFFCORE("0x10002"));
+    host_thread_switch(&f, 0, 0);
+    host_thread_switch(&f, 0, IDLE);
+    host_add(&f, 1, OFFCORE("0x10002"), 0);
     on_cpu(&f, 1, 0);
     assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x1a6), 0x10002);
-    to_thread(&f, 0, 0);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
+    host_thread_switch(&f, 0, 0);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
     assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x1a6), 0x10002);
     assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x1a7), 0x10001);
-    to_thread(&f, 0, IDLE);
+    host_thread_switch(&f, 0, IDLE);
     /* One other session instead of one other session, but with both registers. */
-    assert_int_equal(upmu_session_detach(&f.session[1]), UPMU_OK);
-    add(&f, 2, OFFCORE("0x10004"));
-    add(&f, 2, OFFCORE("0x10008"));
+    assert_int_equal(upmu_session_detach(&f.sessions[1]), UPMU_OK);
+    host_add(&f, 2, OFFCORE("0x10004"), 0);
+    host_add(&f, 2, OFFCORE("0x10008"), 0);
     on_cpu(&f, 2, 0);
-    to_thread(&f, 0, 0);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_WAITING);
+    host_thread_switch(&f, 0, 0);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_WAITING);
     assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x1a6) + upmu_sim_peek(&f.sim, 0, 0x1a7), 0x20000 + 0xc);
-    assert_int_equal(upmu_session_detach(&f.session[2]), UPMU_OK);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
+    assert_int_equal(upmu_session_detach(&f.sessions[2]), UPMU_OK);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
     tear_down(&f);
 }
 
 static void a_counter_that_was_reserved_meanwhile_is_left_alone(void **state)
 {
-    struct fixture f;
+    struct host f;
     unsigned counter;
 
     (void)state;
     set_up(&f, "skylake", true);
-    add(&f, 0, "branches");
+    host_add(&f, 0, "branches", 0);
     follow(&f, 0, 0);
-    to_thread(&f, 0, 0);
-    counter = f.session[0].set.tally[0].counter;
-    to_thread(&f, 0, IDLE);
+    host_thread_switch(&f, 0, 0);
+    counter = f.sessions[0].set.tally[0].counter;
+    host_thread_switch(&f, 0, IDLE);
     assert_int_equal(upmu_cpu_reserve(&f.cpu[0], 1u << counter), UPMU_OK);
-    to_thread(&f, 0, 0);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
-    assert_int_not_equal(f.session[0].set.tally[0].counter, counter);
+    host_thread_switch(&f, 0, 0);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
+    assert_int_not_equal(f.sessions[0].set.tally[0].counter, counter);
     assert_false(upmu_sim_runs(&f.sim, 0, counter));
-    to_thread(&f, 0, IDLE);
+    host_thread_switch(&f, 0, IDLE);
     upmu_cpu_unreserve(&f.cpu[0], 1u << counter);
     tear_down(&f);
 }
@@ -945,27 +862,27 @@ static void a_counter_that_was_reserved_meanwhile_is_left_alone(void **state)
 /* The overflow that finds the ring full is found by the switch itself. */
 static void a_ring_that_a_switch_finds_full_masks_the_session(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "skylake", true);
-    assert_int_equal(upmu_session_add(&f.session[0], "branches", &(struct upmu_sampling){.period = 1000}), UPMU_OK);
-    assert_int_equal(upmu_session_ring(&f.session[0], f.ring[0], 256), UPMU_OK);
-    upmu_session_mask_on_full(&f.session[0], true);
+    assert_int_equal(upmu_session_add(&f.sessions[0], "branches", &(struct upmu_sampling){.period = 1000}), UPMU_OK);
+    assert_int_equal(upmu_session_ring(&f.sessions[0], f.rings[0], 256), UPMU_OK);
+    upmu_session_mask_on_full(&f.sessions[0], true);
     follow(&f, 0, 0);
-    to_thread(&f, 0, 0);
-    while (upmu_ring_lost(&f.session[0].ring) == 0 && f.session[0].set.tally[0].overflows < 5)
-        work(&f, 0, 5000);
+    host_thread_switch(&f, 0, 0);
+    while (upmu_ring_lost(&f.sessions[0].ring) == 0 && f.sessions[0].set.tally[0].overflows < 5)
+        host_work(&f, 0, 5000);
     f.sim.cpu[0].lvtpc |= UPMU_SIM_LVTPC_MASKED; /* no interrupt comes */
-    work(&f, 0, 5000 * 3);
-    to_thread(&f, 0, IDLE);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_MASKED);
-    to_thread(&f, 0, 0);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_MASKED);
-    work(&f, 0, 5000);
-    to_thread(&f, 0, IDLE);
-    assert_int_equal(upmu_session_restart(&f.session[0]), UPMU_OK);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_WAITING);
+    host_work(&f, 0, 5000 * 3);
+    host_thread_switch(&f, 0, IDLE);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_MASKED);
+    host_thread_switch(&f, 0, 0);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_MASKED);
+    host_work(&f, 0, 5000);
+    host_thread_switch(&f, 0, IDLE);
+    assert_int_equal(upmu_session_restart(&f.sessions[0]), UPMU_OK);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_WAITING);
     tear_down(&f);
 }
 
@@ -976,32 +893,32 @@ static void a_ring_that_a_switch_finds_full_masks_the_session(void **state)
 static void time_asleep_is_no_enabled_time_of_a_session_that_waits(void **state)
 {
     struct upmu_count count;
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "skylake", true);
     for (unsigned i = 0; i < 2; i++) {
-        add(&f, i, i ? FOUR_A : FOUR_B);
+        host_add(&f, i, i ? FOUR_A : FOUR_B, 0);
         follow(&f, i, 0);
     }
-    to_thread(&f, 0, 0);
-    work(&f, 0, 1000);
+    host_thread_switch(&f, 0, 0);
+    host_work(&f, 0, 1000);
     for (unsigned way = 0; way < 2; way++) {
-        unsigned i = f.session[0].state == UPMU_SESSION_WAITING ? 0 : 1;
+        unsigned i = f.sessions[0].state == UPMU_SESSION_WAITING ? 0 : 1;
         uint64_t before_ns;
 
-        assert_int_equal(f.session[i].state, UPMU_SESSION_WAITING);
-        assert_ptr_equal(f.session[i].meter, &f.cpu[0]);
+        assert_int_equal(f.sessions[i].state, UPMU_SESSION_WAITING);
+        assert_ptr_equal(f.sessions[i].meter, &f.cpu[0]);
         assert_int_equal(upmu_cpu_suspend(&f.cpu[0]), UPMU_OK);
-        before_ns = count_of(&f, i, 0).enabled_ns;
+        before_ns = host_count(&f.sessions[i], 0).enabled_ns;
         upmu_sim_advance_ns(&f.sim, 1000000000);
-        assert_int_equal(count_of(&f, i, 0).enabled_ns, before_ns);
+        assert_int_equal(host_count(&f.sessions[i], 0).enabled_ns, before_ns);
         if (way)
-            assert_int_equal(upmu_session_detach(&f.session[i]), UPMU_OK);
+            assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
         else
-            assert_int_equal(upmu_session_write(&f.session[i], 0, 5), UPMU_OK);
+            assert_int_equal(upmu_session_write(&f.sessions[i], 0, 5), UPMU_OK);
         assert_int_equal(upmu_cpu_resume(&f.cpu[0]), UPMU_OK);
-        count = count_of(&f, i, 0);
+        count = host_count(&f.sessions[i], 0);
         assert_true(count.enabled_ns < 1000000000);
     }
     tear_down(&f);
@@ -1016,31 +933,31 @@ static void what_ran_before_a_sleep_comes_before_what_waited(void **state)
 {
     (void)state;
     for (unsigned way = 0; way < 2; way++) {
-        struct fixture f;
+        struct host f;
 
         set_up(&f, "skylake", true);
-        to_thread(&f, 0, 0);
-        add(&f, 0, FOUR_A);
-        add(&f, 1, FOUR_B);
-        add(&f, 2, "instructions");
+        host_thread_switch(&f, 0, 0);
+        host_add(&f, 0, FOUR_A, 0);
+        host_add(&f, 1, FOUR_B, 0);
+        host_add(&f, 2, "instructions", 0);
         on_cpu(&f, 0, 0);
         if (way) {
-            assert_int_equal(upmu_session_attach_thread(&f.session[1], &f.thread[0], &f.cpu[0]), UPMU_OK);
+            assert_int_equal(upmu_session_attach_thread(&f.sessions[1], &f.threads[0], &f.cpu[0]), UPMU_OK);
             start(&f, 1);
         } else {
-            assert_int_equal(upmu_session_share(&f.session[1], true), UPMU_OK);
+            assert_int_equal(upmu_session_share(&f.sessions[1], true), UPMU_OK);
             on_cpu(&f, 1, 0);
         }
         on_cpu(&f, 2, 0);
-        assert_int_equal(f.session[1].state, UPMU_SESSION_WAITING);
+        assert_int_equal(f.sessions[1].state, UPMU_SESSION_WAITING);
         assert_int_equal(upmu_cpu_suspend(&f.cpu[0]), UPMU_OK);
         upmu_sim_advance_ns(&f.sim, 1000000000);
         assert_int_equal(upmu_cpu_resume(&f.cpu[0]), UPMU_OK);
-        assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
-        assert_int_equal(f.session[1].state, UPMU_SESSION_WAITING);
-        assert_true(count_of(&f, 1, 0).enabled_ns < 1000000000);
+        assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
+        assert_int_equal(f.sessions[1].state, UPMU_SESSION_WAITING);
+        assert_true(host_count(&f.sessions[1], 0).enabled_ns < 1000000000);
         for (unsigned i = 0; i < 3; i++)
-            assert_int_equal(upmu_session_detach(&f.session[i]), UPMU_OK);
+            assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
         tear_down(&f);
     }
 }
@@ -1060,8 +977,8 @@ static void count_step(int number, siginfo_t *info, void *where)
 
 /* What happens elsewhere before one step of a call, once. */
 static struct {
-    struct fixture *f;
-    void (*act)(struct fixture *f);
+    struct host *f;
+    void (*act)(struct host *f);
     unsigned at, steps;
 } elsewhere;
 
@@ -1074,7 +991,7 @@ static void act_elsewhere(int number, siginfo_t *info, void *where)
         elsewhere.act(elsewhere.f);
 }
 
-static void step_begin(struct fixture *f, void (*act)(struct fixture *), unsigned at, struct sigaction *before)
+static void step_begin(struct host *f, void (*act)(struct host *), unsigned at, struct sigaction *before)
 {
     struct sigaction action;
 
@@ -1096,9 +1013,9 @@ static void step_end(const struct sigaction *before)
 }
 
 /* The last that a switch on CPU 0 does with the thread that has left. */
-static void thread_has_left(struct fixture *f)
+static void thread_has_left(struct host *f)
 {
-    f->thread[0].cpu = NULL;
+    f->threads[0].cpu = NULL;
 }
 
 /*
@@ -1111,32 +1028,32 @@ static void a_detach_elsewhere_outlives_the_end_of_its_threads_switch(void **sta
 
     (void)state;
     for (unsigned at = 0, last = 1; at < last; at++) {
-        struct fixture f;
+        struct host f;
         enum upmu_status status;
 
         set_up(&f, "skylake", true);
-        add(&f, 0, "instructions");
+        host_add(&f, 0, "instructions", 0);
         follow(&f, 0, 0);
-        f.thread[0].cpu = &f.cpu[0];
-        f.cpu[0].current = &f.thread[0];
+        f.threads[0].cpu = &f.cpu[0];
+        f.cpu[0].current = &f.threads[0];
         upmu_sim_switch_cpu(&f.sim, 1);
         step_begin(&f, thread_has_left, at, &before);
-        status = upmu_session_detach(&f.session[0]);
+        status = upmu_session_detach(&f.sessions[0]);
         step_end(&before);
         last = elsewhere.steps;
         assert_int_equal(status, UPMU_OK);
-        assert_null(f.thread[0].cpu);
+        assert_null(f.threads[0].cpu);
         f.cpu[0].current = NULL;
         tear_down(&f);
     }
 }
 
-static void detach_on_the_other_cpu(struct fixture *f)
+static void detach_on_the_other_cpu(struct host *f)
 {
     enum upmu_status status;
 
     upmu_sim_switch_cpu(&f->sim, 1);
-    status = upmu_session_detach(&f->session[0]);
+    status = upmu_session_detach(&f->sessions[0]);
     (void)status; /* (Busy where the list is held.) */
     upmu_sim_switch_cpu(&f->sim, 0);
 }
@@ -1153,24 +1070,24 @@ static void a_thread_without_sessions_is_not_current_whatever_its_switch_met(voi
 
     (void)state;
     for (unsigned at = 0, last = 1; at < last; at++) {
-        struct fixture f;
+        struct host f;
         enum upmu_status status;
 
         set_up(&f, "skylake", true);
-        add(&f, 0, "instructions");
+        host_add(&f, 0, "instructions", 0);
         follow(&f, 0, 0);
         assert_int_equal(upmu_cpu_suspend(&f.cpu[0]), UPMU_OK);
         step_begin(&f, detach_on_the_other_cpu, at, &before);
-        status = upmu_thread_switch(&f.cpu[0], &f.thread[IDLE], &f.thread[0]);
+        status = upmu_thread_switch(&f.cpu[0], &f.threads[IDLE], &f.threads[0]);
         step_end(&before);
         last = elsewhere.steps;
         f.running[0] = 0;
         assert_int_equal(status, UPMU_OK);
-        if (!f.thread[0].sessions) {
-            assert_null(f.thread[0].cpu);
+        if (!f.threads[0].sessions) {
+            assert_null(f.threads[0].cpu);
             assert_null(f.cpu[0].current);
         }
-        assert_int_equal(upmu_session_detach(&f.session[0]), UPMU_OK);
+        assert_int_equal(upmu_session_detach(&f.sessions[0]), UPMU_OK);
         assert_null(f.cpu[0].current);
         assert_int_equal(upmu_cpu_resume(&f.cpu[0]), UPMU_OK);
         tear_down(&f);
@@ -1186,7 +1103,7 @@ static bool reach_no_cpu(void *context, struct upmu_cpu *cpu, void (*function)(v
     return false;
 }
 
-static void leave_the_other_cpu(struct fixture *f)
+static void leave_the_other_cpu(struct host *f)
 {
     enum upmu_status status;
 
@@ -1208,37 +1125,37 @@ static void a_session_is_closed_if_and_only_if_its_close_says_so(void **state)
     (void)state;
     for (unsigned close = 0; close < 2; close++)
         for (unsigned at = 0, last = 1; at < last; at++) {
-            struct fixture f;
+            struct host f;
             enum upmu_status status;
 
             set_up(&f, "skylake", true);
             f.sim.port.run_on_cpu = reach_no_cpu;
-            add(&f, 0, "instructions");
+            host_add(&f, 0, "instructions", 0);
             on_cpu(&f, 0, 1);
             upmu_sim_switch_cpu(&f.sim, 0);
             step_begin(&f, leave_the_other_cpu, at, &before);
-            status = close ? upmu_session_close(&f.session[0]) : upmu_session_detach(&f.session[0]);
+            status = close ? upmu_session_close(&f.sessions[0]) : upmu_session_detach(&f.sessions[0]);
             step_end(&before);
             last = elsewhere.steps;
             if (status == UPMU_OK)
-                assert_int_equal(f.session[0].state, close ? UPMU_SESSION_CLOSED : UPMU_SESSION_DETACHED);
+                assert_int_equal(f.sessions[0].state, close ? UPMU_SESSION_CLOSED : UPMU_SESSION_DETACHED);
             else
-                assert_int_not_equal(f.session[0].state, UPMU_SESSION_CLOSED);
+                assert_int_not_equal(f.sessions[0].state, UPMU_SESSION_CLOSED);
             tear_down(&f);
         }
 }
 
-static unsigned steps_of_a_switch(struct fixture *f, unsigned next)
+static unsigned steps_of_a_switch(struct host *f, unsigned next)
 {
     steps = 0;
     __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
-    assert_int_equal(upmu_thread_switch(&f->cpu[0], &f->thread[f->running[0]], &f->thread[next]), UPMU_OK);
+    assert_int_equal(upmu_thread_switch(&f->cpu[0], &f->threads[f->running[0]], &f->threads[next]), UPMU_OK);
     __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
     f->running[0] = next;
     return steps;
 }
 
-static unsigned steps_of_a_tick(struct fixture *f)
+static unsigned steps_of_a_tick(struct host *f)
 {
     steps = 0;
     __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
@@ -1261,7 +1178,7 @@ static void a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(void **
     action.sa_flags = SA_SIGINFO;
     sigaction(SIGTRAP, &action, &before);
     for (unsigned k = 0; k < 3; k++) {
-        struct fixture f;
+        struct host f;
         unsigned cost, tick, accesses;
 
         set_up(&f, "skylake", true);
@@ -1276,13 +1193,13 @@ static void a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(void **
             }
         }
         for (unsigned i = 0; i < 2; i++) {
-            add(&f, i, i ? FOUR_A : FOUR_B);
+            host_add(&f, i, i ? FOUR_A : FOUR_B, 0);
             follow(&f, i, i);
         }
         for (unsigned i = 0; i < 4; i++)
-            to_thread(&f, 0, i & 1u);
+            host_thread_switch(&f, 0, i & 1u);
         accesses = f.sim.accesses;
-        to_thread(&f, 0, 0);
+        host_thread_switch(&f, 0, 0);
         accesses = f.sim.accesses - accesses;
         assert_int_equal(accesses, 6 + 8);
         cost = steps_of_a_switch(&f, 1);
@@ -1333,112 +1250,102 @@ static void a_session_is_closed_if_and_only_if_its_close_says_so(void **state)
 #endif
 
 /* CPU 0 is a P-core, 1 an E-core. */
-static void set_up_hybrid(struct fixture *f)
+static void set_up_hybrid(struct host *f)
 {
-    memset(f, 0, sizeof *f);
-    upmu_sim_init(&f->sim, upmu_sim_profile("adl_p"), 2);
+    host_prepare(f, "adl_p");
     upmu_sim_set_profile(&f->sim, 1, upmu_sim_profile("adl_e"));
-    f->sim.test = f;
-    assert_int_equal(upmu_machine_init(&f->machine, upmu_sim_port(&f->sim)), UPMU_OK);
-    for (unsigned i = 0; i < 2; i++) {
-        upmu_sim_switch_cpu(&f->sim, i);
-        upmu_sim_bind_cpu(&f->sim, i, &f->cpu[i]);
-        assert_int_equal(upmu_cpu_init(&f->cpu[i], &f->machine, NULL), UPMU_OK);
-        f->running[i] = IDLE + i;
-    }
-    for (unsigned i = 0; i < IDLE + 2; i++)
-        upmu_thread_init(&f->thread[i], i, i, NULL);
-    for (unsigned i = 0; i < 2; i++)
-        assert_int_equal(upmu_session_init(&f->session[i], &f->machine), UPMU_OK);
+    host_machine(f);
+    host_take_over(f, 2, false);
+    host_threads(f, IDLE + 2);
 }
 
 /* Thread 0 runs on the P-core, then on the E-core, where session 0 waits. */
-static void wait_on_the_other_type(struct fixture *f)
+static void wait_on_the_other_type(struct host *f)
 {
-    to_thread(f, 0, 0);
-    work(f, 0, 1000);
-    to_thread(f, 0, IDLE);
-    to_thread(f, 1, 0);
-    assert_int_equal(f->session[0].state, UPMU_SESSION_WAITING);
-    assert_int_equal(f->session[0].why.status, UPMU_ERR_WRONG_PMU);
-    work(f, 1, 1000);
+    host_thread_switch(f, 0, 0);
+    host_work(f, 0, 1000);
+    host_thread_switch(f, 0, IDLE);
+    host_thread_switch(f, 1, 0);
+    assert_int_equal(f->sessions[0].state, UPMU_SESSION_WAITING);
+    assert_int_equal(f->sessions[0].why.status, UPMU_ERR_WRONG_PMU);
+    host_work(f, 1, 1000);
 }
 
 static void on_another_type_of_core_a_session_waits_and_says_why(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up_hybrid(&f);
-    add(&f, 0, "instructions,branches");
+    host_add(&f, 0, "instructions,branches", 0);
     follow(&f, 0, 0);
     wait_on_the_other_type(&f);
-    to_thread(&f, 1, IDLE + 1);
-    to_thread(&f, 0, 0);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_RUNNING);
-    work(&f, 0, 1000);
-    to_thread(&f, 0, IDLE);
-    assert_int_equal(count_of(&f, 0, 0).raw, 2000);
-    assert_int_equal(count_of(&f, 0, 0).quality, UPMU_QUALITY_SCALED);
+    host_thread_switch(&f, 1, IDLE + 1);
+    host_thread_switch(&f, 0, 0);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
+    host_work(&f, 0, 1000);
+    host_thread_switch(&f, 0, IDLE);
+    assert_int_equal(host_count(&f.sessions[0], 0).raw, 2000);
+    assert_int_equal(host_count(&f.sessions[0], 0).quality, UPMU_QUALITY_SCALED);
     tear_down(&f);
 }
 
 /* Of a thread's sessions one waits, on a CPU of another kind, and one is stopped when that CPU ends. */
 static void sessions_that_do_not_run_leave_a_cpu_that_ends(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up_hybrid(&f);
-    add(&f, 0, "instructions,branches");
+    host_add(&f, 0, "instructions,branches", 0);
     follow(&f, 0, 0);
-    add(&f, 1, "branches");
-    assert_int_equal(upmu_session_attach_thread(&f.session[1], &f.thread[0], NULL), UPMU_OK);
+    host_add(&f, 1, "branches", 0);
+    assert_int_equal(upmu_session_attach_thread(&f.sessions[1], &f.threads[0], NULL), UPMU_OK);
     wait_on_the_other_type(&f);
     assert_int_equal(upmu_cpu_fini(&f.cpu[1]), UPMU_OK);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_WAITING);
-    assert_null(f.session[0].meter);
-    assert_int_equal(f.session[1].state, UPMU_SESSION_STOPPED);
-    assert_null(f.session[1].meter);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_WAITING);
+    assert_null(f.sessions[0].meter);
+    assert_int_equal(f.sessions[1].state, UPMU_SESSION_STOPPED);
+    assert_null(f.sessions[1].meter);
     assert_int_equal(upmu_cpu_init(&f.cpu[1], &f.machine, NULL), UPMU_OK);
     f.running[1] = IDLE + 1;
-    to_thread(&f, 0, 0);
+    host_thread_switch(&f, 0, 0);
     start(&f, 1);
-    work(&f, 0, 1000);
-    to_thread(&f, 0, IDLE);
-    assert_int_equal(count_of(&f, 0, 0).raw, 2000);
-    assert_int_equal(count_of(&f, 1, 0).raw, 200);
-    assert_true(count_of(&f, 0, 0).enabled_ns > count_of(&f, 0, 0).running_ns);
+    host_work(&f, 0, 1000);
+    host_thread_switch(&f, 0, IDLE);
+    assert_int_equal(host_count(&f.sessions[0], 0).raw, 2000);
+    assert_int_equal(host_count(&f.sessions[1], 0).raw, 200);
+    assert_true(host_count(&f.sessions[0], 0).enabled_ns > host_count(&f.sessions[0], 0).running_ns);
     tear_down(&f);
 }
 
 static void what_is_refused_changes_nothing(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "skylake", true);
-    assert_int_equal(upmu_session_attach_thread(&f.session[0], &f.thread[0], NULL), UPMU_ERR_STATE);
-    add(&f, 0, "branches,branches,branches,branches");
-    add(&f, 0, "branches");
-    assert_int_equal(upmu_session_attach_thread(&f.session[0], &f.thread[0], NULL), UPMU_ERR_DOES_NOT_FIT);
-    assert_null(f.thread[0].sessions);
-    add(&f, 1, "branches");
+    assert_int_equal(upmu_session_attach_thread(&f.sessions[0], &f.threads[0], NULL), UPMU_ERR_STATE);
+    host_add(&f, 0, "branches,branches,branches,branches", 0);
+    host_add(&f, 0, "branches", 0);
+    assert_int_equal(upmu_session_attach_thread(&f.sessions[0], &f.threads[0], NULL), UPMU_ERR_DOES_NOT_FIT);
+    assert_null(f.threads[0].sessions);
+    host_add(&f, 1, "branches", 0);
     upmu_sim_switch_cpu(&f.sim, 1);
-    assert_int_equal(upmu_session_attach_thread(&f.session[1], &f.thread[0], &f.cpu[0]), UPMU_ERR_WRONG_CPU);
+    assert_int_equal(upmu_session_attach_thread(&f.sessions[1], &f.threads[0], &f.cpu[0]), UPMU_ERR_WRONG_CPU);
     f.cpu[1].meter.busy = 1;
-    assert_int_equal(upmu_session_attach_thread(&f.session[1], &f.thread[0], &f.cpu[1]), UPMU_ERR_BUSY);
+    assert_int_equal(upmu_session_attach_thread(&f.sessions[1], &f.threads[0], &f.cpu[1]), UPMU_ERR_BUSY);
     f.cpu[1].meter.busy = 0;
-    assert_null(f.thread[0].sessions);
+    assert_null(f.threads[0].sessions);
     follow(&f, 1, 0);
-    assert_int_equal(upmu_session_attach_thread(&f.session[1], &f.thread[1], NULL), UPMU_ERR_STATE);
-    assert_int_equal(upmu_session_attach_cpu(&f.session[1], &f.cpu[0]), UPMU_ERR_STATE);
-    assert_int_equal(upmu_session_share(&f.session[1], true), UPMU_ERR_STATE);
-    assert_int_equal(upmu_thread_switch(&f.cpu[0], &f.thread[IDLE], &f.thread[0]), UPMU_ERR_WRONG_CPU);
+    assert_int_equal(upmu_session_attach_thread(&f.sessions[1], &f.threads[1], NULL), UPMU_ERR_STATE);
+    assert_int_equal(upmu_session_attach_cpu(&f.sessions[1], &f.cpu[0]), UPMU_ERR_STATE);
+    assert_int_equal(upmu_session_share(&f.sessions[1], true), UPMU_ERR_STATE);
+    assert_int_equal(upmu_thread_switch(&f.cpu[0], &f.threads[IDLE], &f.threads[0]), UPMU_ERR_WRONG_CPU);
     f.cpu[1].meter.busy = 1;
-    assert_int_equal(upmu_thread_switch(&f.cpu[1], &f.thread[IDLE + 1], &f.thread[0]), UPMU_ERR_BUSY);
+    assert_int_equal(upmu_thread_switch(&f.cpu[1], &f.threads[IDLE + 1], &f.threads[0]), UPMU_ERR_BUSY);
     f.cpu[1].meter.busy = 0;
-    assert_int_equal(f.session[1].state, UPMU_SESSION_WAITING);
+    assert_int_equal(f.sessions[1].state, UPMU_SESSION_WAITING);
     upmu_sim_switch_cpu(&f.sim, 0);
     tear_down(&f);
 }
@@ -1449,31 +1356,31 @@ static void what_is_refused_changes_nothing(void **state)
  */
 static void a_detached_session_may_go_from_a_cpu_to_a_thread_and_back(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "skylake", true);
-    add(&f, 0, "instructions");
-    assert_int_equal(upmu_session_attach_cpu(&f.session[0], &f.cpu[0]), UPMU_OK);
-    assert_int_equal(upmu_session_attach_thread(&f.session[0], &f.thread[0], NULL), UPMU_ERR_STATE);
-    assert_int_equal(upmu_session_start(&f.session[0]), UPMU_OK);
-    work(&f, 0, 100);
-    assert_int_equal(upmu_session_detach(&f.session[0]), UPMU_OK);
-    assert_int_equal(upmu_session_attach_thread(&f.session[0], &f.thread[0], NULL), UPMU_OK);
-    assert_int_equal(upmu_session_attach_cpu(&f.session[0], &f.cpu[0]), UPMU_ERR_STATE);
-    assert_int_equal(upmu_session_start(&f.session[0]), UPMU_OK);
-    work(&f, 0, 1000); /* of others */
-    to_thread(&f, 0, 0);
-    work(&f, 0, 10);
-    assert_int_equal(upmu_session_detach(&f.session[0]), UPMU_OK);
-    assert_int_equal(upmu_session_attach_cpu(&f.session[0], &f.cpu[0]), UPMU_OK);
-    assert_int_equal(upmu_session_start(&f.session[0]), UPMU_OK);
-    work(&f, 0, 1);
+    host_add(&f, 0, "instructions", 0);
+    assert_int_equal(upmu_session_attach_cpu(&f.sessions[0], &f.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&f.sessions[0], &f.threads[0], NULL), UPMU_ERR_STATE);
+    assert_int_equal(upmu_session_start(&f.sessions[0]), UPMU_OK);
+    host_work(&f, 0, 100);
+    assert_int_equal(upmu_session_detach(&f.sessions[0]), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&f.sessions[0], &f.threads[0], NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f.sessions[0], &f.cpu[0]), UPMU_ERR_STATE);
+    assert_int_equal(upmu_session_start(&f.sessions[0]), UPMU_OK);
+    host_work(&f, 0, 1000); /* of others */
+    host_thread_switch(&f, 0, 0);
+    host_work(&f, 0, 10);
+    assert_int_equal(upmu_session_detach(&f.sessions[0]), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f.sessions[0], &f.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.sessions[0]), UPMU_OK);
+    host_work(&f, 0, 1);
     counted(&f, 0, 0, 111);
     tear_down(&f);
 }
 
-static struct fixture *detaching;
+static struct host *detaching;
 static bool dropped_at_its_end;
 
 /* CPU 0 is in a call, which detaches the session as soon as the interrupt is over. */
@@ -1484,7 +1391,7 @@ static bool detach_there(void *context, struct upmu_cpu *cpu, void (*function)(v
     cpu->meter.busy = 1;
     function(argument);
     cpu->meter.busy = 0;
-    assert_int_equal(upmu_session_detach(&detaching->session[0]), UPMU_OK);
+    assert_int_equal(upmu_session_detach(&detaching->sessions[0]), UPMU_OK);
     upmu_sim_switch_cpu(&detaching->sim, 1);
     return true;
 }
@@ -1510,18 +1417,18 @@ static void note_the_end(void *state, struct upmu_session *session)
 static void nothing_is_stored_in_a_dropped_session_after_its_end(void **state)
 {
     static const struct upmu_format format = {.name = "notes", .overflow = mask_nothing, .end = note_the_end};
-    static struct fixture f;
+    static struct host f;
 
     (void)state;
     set_up(&f, "skylake", true);
     f.sim.port.run_on_cpu = detach_there;
     detaching = &f;
-    assert_int_equal(upmu_session_add(&f.session[0], FOUR_A, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_format(&f.session[0], &format, NULL, 0), UPMU_OK);
-    assert_int_equal(upmu_session_attach_cpu(&f.session[0], &f.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_add(&f.sessions[0], FOUR_A, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_format(&f.sessions[0], &format, NULL, 0), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f.sessions[0], &f.cpu[0]), UPMU_OK);
     upmu_sim_switch_cpu(&f.sim, 1);
-    assert_int_equal(upmu_session_drop(&f.session[0]), UPMU_OK);
-    assert_int_equal(f.session[0].state, UPMU_SESSION_CLOSED);
+    assert_int_equal(upmu_session_drop(&f.sessions[0]), UPMU_OK);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_CLOSED);
     assert_true(dropped_at_its_end);
     tear_down(&f);
 }
@@ -1530,7 +1437,7 @@ static void sixty_four_prepared_sessions_are_attached_where_threads_are_born(voi
 {
     static struct upmu_session pool[64];
     static struct upmu_thread threads[64];
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, "skylake", true);
@@ -1551,18 +1458,18 @@ static void sixty_four_prepared_sessions_are_attached_where_threads_are_born(voi
     tear_down(&f);
 }
 
-static void add_offcore(struct fixture *f, unsigned i, uint64_t payload)
+static void add_offcore(struct host *f, unsigned i, uint64_t payload)
 {
     struct upmu_event event;
 
     assert_int_equal(upmu_event_raw(f->cpu[0].meter.pmu, 0x01b7 | 3u << 16, payload, 0, &event), UPMU_OK);
-    assert_int_equal(upmu_session_add_event(&f->session[i], &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_add_event(&f->sessions[i], &event, NULL), UPMU_OK);
 }
 
 /* The 257th CPU makes its first placements as the first one did: they are not taken for the same. */
 static void beyond_256_cpus_a_placement_is_good_only_beside_whom_it_was_made(void **state)
 {
-    static struct fixture f;
+    static struct host f;
 
     (void)state;
     set_up(&f, "skylake", true);
@@ -1572,25 +1479,25 @@ static void beyond_256_cpus_a_placement_is_good_only_beside_whom_it_was_made(voi
         assert_int_equal(upmu_cpu_init(&f.cpu[1], &f.machine, NULL), UPMU_OK);
     }
     /* What runs on each has the counter that the other has, too, but only one has the register. */
-    assert_int_equal(upmu_session_add(&f.session[0], "branches:counter=0", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_add(&f.sessions[0], "branches:counter=0", NULL), UPMU_OK);
     add_offcore(&f, 1, 0x10001);
     add_offcore(&f, 2, 0x10004);
     on_cpu(&f, 0, 0);
     on_cpu(&f, 1, 1);
     follow(&f, 2, 0);
-    to_thread(&f, 0, 0);
-    assert_int_equal(f.session[2].state, UPMU_SESSION_RUNNING);
-    to_thread(&f, 0, IDLE);
+    host_thread_switch(&f, 0, 0);
+    assert_int_equal(f.sessions[2].state, UPMU_SESSION_RUNNING);
+    host_thread_switch(&f, 0, IDLE);
     assert_true(upmu_sim_peek(&f.sim, 1, 0x1a6) == 0x10001);
-    to_thread(&f, 1, 0);
-    assert_int_equal(f.session[2].state, UPMU_SESSION_RUNNING);
+    host_thread_switch(&f, 1, 0);
+    assert_int_equal(f.sessions[2].state, UPMU_SESSION_RUNNING);
     assert_true(upmu_sim_peek(&f.sim, 1, 0x1a6) == 0x10001);
     assert_true(upmu_sim_peek(&f.sim, 1, 0x1a7) == 0x10004);
     /* Samples and messages say which CPU, too. */
     assert_int_equal(f.cpu[1].meter.number, 256);
-    to_thread(&f, 1, IDLE + 1);
+    host_thread_switch(&f, 1, IDLE + 1);
     upmu_sim_switch_cpu(&f.sim, 1);
-    assert_int_equal(upmu_session_close(&f.session[1]), UPMU_OK);
+    assert_int_equal(upmu_session_close(&f.sessions[1]), UPMU_OK);
     tear_down(&f);
 }
 

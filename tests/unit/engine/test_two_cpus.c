@@ -4,80 +4,33 @@
  * that it cannot, a session moves from one to the other; two hyper-threads that
  * share payload registers.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "port/sim/sim.h"
-#include <upmu/upmu.h>
-
-struct fixture {
-    struct upmu_sim sim;
-    struct upmu_machine machine;
-    struct upmu_domain domain;
-    struct upmu_domain *domains[2];
-    struct upmu_cpu cpu[2];
-    struct upmu_session session[3];
-    uint64_t ring[2][512];
-};
+#include "tests/common/host.h"
 
 static void deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
 {
-    struct fixture *f = sim->test;
-    struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
+    struct host *f = sim->test;
 
-    assert_int_equal(upmu_handle_pmi(&f->cpu[cpu], &frame), UPMU_PMI_HANDLED);
+    host_deliver(sim, cpu, interrupt);
+    assert_int_equal(f->answered[UPMU_PMI_HANDLED], f->answers);
 }
 
-static void set_up_with(struct fixture *f, const char *profile, bool reachable, bool domain)
+static void set_up_with(struct host *f, const char *profile, bool reachable, bool core)
 {
-    memset(f, 0, sizeof *f);
-    upmu_sim_init(&f->sim, upmu_sim_profile(profile), 2);
-    f->sim.test = f;
+    host_prepare(f, profile);
     f->sim.deliver = deliver;
     if (!reachable)
         f->sim.port.run_on_cpu = NULL;
-    upmu_domain_init(&f->domain, UPMU_SCOPE_CORE);
-    f->domains[0] = domain ? &f->domain : NULL;
-    assert_int_equal(upmu_machine_init(&f->machine, upmu_sim_port(&f->sim)), UPMU_OK);
-    for (unsigned i = 0; i < 2; i++) {
-        upmu_sim_switch_cpu(&f->sim, i);
-        upmu_sim_bind_cpu(&f->sim, i, &f->cpu[i]);
-        assert_int_equal(upmu_cpu_init(&f->cpu[i], &f->machine, f->domains), UPMU_OK);
-    }
-    for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(upmu_session_init(&f->session[i], &f->machine), UPMU_OK);
-    upmu_sim_switch_cpu(&f->sim, 0);
+    host_machine(f);
+    host_take_over(f, 2, core);
 }
 
-static void set_up(struct fixture *f, bool reachable)
+static void set_up(struct host *f, bool reachable)
 {
     set_up_with(f, "skylake", reachable, false);
 }
 
-static void no_violation(const struct fixture *f)
-{
-    if (f->sim.violation_count)
-        fail_msg("%s (register %x)", f->sim.first_violation.text, (unsigned)f->sim.first_violation.address);
-}
-
-static void tear_down(struct fixture *f)
-{
-    for (unsigned i = 0; i < 2; i++) {
-        upmu_sim_switch_cpu(&f->sim, i);
-        assert_int_equal(upmu_cpu_fini(&f->cpu[i]), UPMU_OK);
-        for (unsigned n = 0; n < UPMU_SIM_COUNTERS; n++)
-            assert_false(upmu_sim_runs(&f->sim, i, n));
-    }
-    no_violation(f);
-}
-
 /* Instructions on one CPU. */
-static void run(struct fixture *f, unsigned cpu, uint64_t instructions)
+static void run(struct host *f, unsigned cpu, uint64_t instructions)
 {
     unsigned current = f->sim.current;
 
@@ -90,64 +43,55 @@ static void run(struct fixture *f, unsigned cpu, uint64_t instructions)
     upmu_sim_switch_cpu(&f->sim, current);
 }
 
-static void prepare(struct fixture *f, unsigned i, const char *list, unsigned cpu)
+static void prepare(struct host *f, unsigned i, const char *list, unsigned cpu)
 {
-    assert_int_equal(upmu_session_add(&f->session[i], list, NULL), UPMU_OK);
-    upmu_sim_switch_cpu(&f->sim, cpu);
-    assert_int_equal(upmu_session_attach_cpu(&f->session[i], &f->cpu[cpu]), UPMU_OK);
-}
-
-static uint64_t value(struct fixture *f, unsigned i, unsigned event)
-{
-    struct upmu_count count;
-
-    assert_int_equal(upmu_session_read(&f->session[i], event, 1, &count), UPMU_OK);
-    return count.value;
+    assert_int_equal(upmu_session_add(&f->sessions[i], list, NULL), UPMU_OK);
+    host_attach(f, i, cpu);
 }
 
 static void each_cpu_counts_its_own_work(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, false);
     for (unsigned i = 0; i < 2; i++) {
         prepare(&f, i, "instructions,cycles,branches", i);
-        assert_int_equal(upmu_session_start(&f.session[i]), UPMU_OK);
+        assert_int_equal(upmu_session_start(&f.sessions[i]), UPMU_OK);
     }
     run(&f, 0, 1000);
     run(&f, 1, 250);
     run(&f, 0, 1000);
     upmu_sim_switch_cpu(&f.sim, 0);
-    assert_int_equal(value(&f, 0, 0), 2000);
-    assert_int_equal(value(&f, 0, 1), 4000);
-    assert_int_equal(value(&f, 0, 2), 400);
-    assert_int_equal(upmu_session_stop(&f.session[0]), UPMU_OK);
+    assert_int_equal(host_count(&f.sessions[0], 0).value, 2000);
+    assert_int_equal(host_count(&f.sessions[0], 1).value, 4000);
+    assert_int_equal(host_count(&f.sessions[0], 2).value, 400);
+    assert_int_equal(upmu_session_stop(&f.sessions[0]), UPMU_OK);
     run(&f, 0, 50);
     run(&f, 1, 50);
     upmu_sim_switch_cpu(&f.sim, 1);
-    assert_int_equal(upmu_session_stop(&f.session[1]), UPMU_OK);
-    assert_int_equal(value(&f, 1, 0), 300);
-    assert_int_equal(value(&f, 1, 2), 60);
-    assert_int_equal(value(&f, 0, 0), 2000); /* stopped: from anywhere */
-    tear_down(&f);
+    assert_int_equal(upmu_session_stop(&f.sessions[1]), UPMU_OK);
+    assert_int_equal(host_count(&f.sessions[1], 0).value, 300);
+    assert_int_equal(host_count(&f.sessions[1], 2).value, 60);
+    assert_int_equal(host_count(&f.sessions[0], 0).value, 2000); /* stopped: from anywhere */
+    host_end_idle(&f);
 }
 
 static void both_cpus_have_all_counters(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, false);
     for (unsigned i = 0; i < 2; i++) {
         prepare(&f, i, "branches,branch-misses,cache-references,cache-misses,instructions,cycles", i);
-        assert_int_equal(upmu_session_start(&f.session[i]), UPMU_OK);
+        assert_int_equal(upmu_session_start(&f.sessions[i]), UPMU_OK);
         for (unsigned n = 0; n < 4; n++) {
             assert_int_equal(upmu_cpu_owner(&f.cpu[i], n), UPMU_OWNER_OURS);
             assert_int_equal(upmu_cpu_owner(&f.cpu[1], n), i ? UPMU_OWNER_OURS : UPMU_OWNER_FREE);
         }
     }
-    tear_down(&f);
+    host_end_idle(&f);
 }
 
 static void wrong_cpu(const struct upmu_session *session, enum upmu_status status)
@@ -159,8 +103,8 @@ static void wrong_cpu(const struct upmu_session *session, enum upmu_status statu
 
 static void a_call_on_the_wrong_cpu_is_refused_and_changes_nothing(void **state)
 {
-    struct fixture f;
-    struct upmu_session *session = &f.session[0];
+    struct host f;
+    struct upmu_session *session = &f.sessions[0];
     struct upmu_count count;
     struct upmu_cpu before;
 
@@ -168,18 +112,18 @@ static void a_call_on_the_wrong_cpu_is_refused_and_changes_nothing(void **state)
     set_up(&f, false);
     prepare(&f, 0, "instructions", 0);
     prepare(&f, 2, "branches", 0);
-    assert_int_equal(upmu_session_add(&f.session[1], "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_add(&f.sessions[1], "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_start(session), UPMU_OK);
     before = f.cpu[0];
     upmu_sim_switch_cpu(&f.sim, 1);
     upmu_sim_forget(&f.sim);
-    wrong_cpu(&f.session[1], upmu_session_attach_cpu(&f.session[1], &f.cpu[0]));
+    wrong_cpu(&f.sessions[1], upmu_session_attach_cpu(&f.sessions[1], &f.cpu[0]));
     wrong_cpu(session, upmu_session_stop(session));
     wrong_cpu(session, upmu_session_detach(session));
     wrong_cpu(session, upmu_session_write(session, 0, 5));
     wrong_cpu(session, upmu_session_read(session, 0, 1, &count));
-    wrong_cpu(&f.session[2], upmu_session_start(&f.session[2]));
-    wrong_cpu(&f.session[2], upmu_session_replace(&f.session[2], 0, "cycles", NULL));
+    wrong_cpu(&f.sessions[2], upmu_session_start(&f.sessions[2]));
+    wrong_cpu(&f.sessions[2], upmu_session_replace(&f.sessions[2], 0, "cycles", NULL));
     wrong_cpu(NULL, upmu_cpu_suspend(&f.cpu[0]));
     wrong_cpu(NULL, upmu_cpu_changed(&f.cpu[0]));
     wrong_cpu(NULL, upmu_cpu_verify(&f.cpu[0], NULL));
@@ -187,19 +131,19 @@ static void a_call_on_the_wrong_cpu_is_refused_and_changes_nothing(void **state)
     wrong_cpu(NULL, upmu_cpu_fini(&f.cpu[0]));
     assert_int_equal(f.sim.accesses, 0);
     assert_memory_equal(&f.cpu[0], &before, sizeof before);
-    assert_int_equal(f.session[1].state, UPMU_SESSION_DETACHED);
+    assert_int_equal(f.sessions[1].state, UPMU_SESSION_DETACHED);
     assert_int_equal(session->state, UPMU_SESSION_RUNNING);
-    assert_int_equal(f.session[2].state, UPMU_SESSION_STOPPED);
+    assert_int_equal(f.sessions[2].state, UPMU_SESSION_STOPPED);
     run(&f, 0, 100);
     upmu_sim_switch_cpu(&f.sim, 0);
-    assert_int_equal(value(&f, 0, 0), 100);
-    tear_down(&f);
+    assert_int_equal(host_count(&f.sessions[0], 0).value, 100);
+    host_end_idle(&f);
 }
 
 static void a_call_from_the_wrong_cpu_is_sent_to_the_right_one(void **state)
 {
-    struct fixture f;
-    struct upmu_session *session = &f.session[0];
+    struct host f;
+    struct upmu_session *session = &f.sessions[0];
     struct upmu_count count;
 
     (void)state;
@@ -218,41 +162,41 @@ static void a_call_from_the_wrong_cpu_is_sent_to_the_right_one(void **state)
     assert_int_equal(upmu_session_write(session, 0, 1000), UPMU_OK);
     run(&f, 0, 10);
     assert_int_equal(upmu_session_stop(session), UPMU_OK);
-    assert_int_equal(value(&f, 0, 0), 1010);
+    assert_int_equal(host_count(&f.sessions[0], 0).value, 1010);
     /* A refusal is returned as it is. */
     prepare(&f, 1, "branches:counter=0", 0);
     prepare(&f, 2, "branch-misses:counter=0", 0);
     upmu_sim_switch_cpu(&f.sim, 1);
-    assert_int_equal(upmu_session_start(&f.session[1]), UPMU_OK);
-    assert_int_equal(upmu_session_start(&f.session[2]), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(upmu_session_start(&f.sessions[1]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.sessions[2]), UPMU_ERR_DOES_NOT_FIT);
     assert_int_equal(upmu_session_detach(session), UPMU_OK);
     assert_null(session->meter);
-    tear_down(&f);
+    host_end_idle(&f);
 }
 
 static void a_cpu_that_cannot_be_reached_is_the_wrong_cpu(void **state)
 {
-    struct fixture f;
+    struct host f;
     struct upmu_count count;
 
     (void)state;
     set_up(&f, true);
     prepare(&f, 0, "instructions", 0);
-    assert_int_equal(upmu_session_start(&f.session[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.sessions[0]), UPMU_OK);
     run(&f, 0, 5);
     f.sim.cpu[0].offline = true;
     upmu_sim_switch_cpu(&f.sim, 1);
-    wrong_cpu(&f.session[0], upmu_session_stop(&f.session[0]));
-    wrong_cpu(&f.session[0], upmu_session_read(&f.session[0], 0, 1, &count));
+    wrong_cpu(&f.sessions[0], upmu_session_stop(&f.sessions[0]));
+    wrong_cpu(&f.sessions[0], upmu_session_read(&f.sessions[0], 0, 1, &count));
     f.sim.cpu[0].offline = false;
-    assert_int_equal(value(&f, 0, 0), 5);
-    tear_down(&f);
+    assert_int_equal(host_count(&f.sessions[0], 0).value, 5);
+    host_end_idle(&f);
 }
 
 static void a_session_attached_elsewhere_keeps_its_counts_and_goes_on(void **state)
 {
-    struct fixture f;
-    struct upmu_session *session = &f.session[0];
+    struct host f;
+    struct upmu_session *session = &f.sessions[0];
 
     (void)state;
     set_up(&f, false);
@@ -267,27 +211,27 @@ static void a_session_attached_elsewhere_keeps_its_counts_and_goes_on(void **sta
         assert_int_equal(upmu_session_start(session), UPMU_OK);
         run(&f, cpu, 100);
         run(&f, !cpu, 1000);
-        assert_int_equal(value(&f, 0, 0), 100 * (turn + 1));
+        assert_int_equal(host_count(&f.sessions[0], 0).value, 100 * (turn + 1));
         assert_int_equal(upmu_session_detach(session), UPMU_OK);
-        assert_int_equal(value(&f, 0, 0), 100 * (turn + 1));
-        assert_int_equal(value(&f, 0, 1), 20 * (turn + 1));
+        assert_int_equal(host_count(&f.sessions[0], 0).value, 100 * (turn + 1));
+        assert_int_equal(host_count(&f.sessions[0], 1).value, 20 * (turn + 1));
     }
-    tear_down(&f);
+    host_end_idle(&f);
 }
 
 static void samples_name_the_cpu_that_took_them(void **state)
 {
-    struct fixture f;
+    struct host f;
     struct upmu_sampling sampling = {.period = 100};
 
     (void)state;
     set_up(&f, false);
     for (unsigned i = 0; i < 2; i++) {
         upmu_sim_switch_cpu(&f.sim, i);
-        assert_int_equal(upmu_session_add(&f.session[i], "instructions", &sampling), UPMU_OK);
-        assert_int_equal(upmu_session_ring(&f.session[i], f.ring[i], sizeof f.ring[i]), UPMU_OK);
-        assert_int_equal(upmu_session_attach_cpu(&f.session[i], &f.cpu[i]), UPMU_OK);
-        assert_int_equal(upmu_session_start(&f.session[i]), UPMU_OK);
+        assert_int_equal(upmu_session_add(&f.sessions[i], "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&f.sessions[i], f.rings[i], sizeof f.rings[i]), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&f.sessions[i], &f.cpu[i]), UPMU_OK);
+        assert_int_equal(upmu_session_start(&f.sessions[i]), UPMU_OK);
     }
     run(&f, 0, 1000);
     run(&f, 1, 500);
@@ -295,25 +239,25 @@ static void samples_name_the_cpu_that_took_them(void **state)
         struct upmu_sample sample;
         unsigned samples = 0;
 
-        while (upmu_ring_next(&f.session[i].ring, &sample)) {
+        while (upmu_ring_next(&f.sessions[i].ring, &sample)) {
             assert_int_equal(sample.cpu, i);
             assert_int_equal(sample.ip >> 12, i + 1);
             samples++;
         }
         assert_int_equal(samples, i ? 5 : 10);
     }
-    tear_down(&f);
+    host_end_idle(&f);
 }
 
 static void a_cpu_that_sleeps_does_not_disturb_the_other(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up(&f, false);
     for (unsigned i = 0; i < 2; i++) {
         prepare(&f, i, "instructions,branches", i);
-        assert_int_equal(upmu_session_start(&f.session[i]), UPMU_OK);
+        assert_int_equal(upmu_session_start(&f.sessions[i]), UPMU_OK);
         run(&f, i, 100);
     }
     upmu_sim_switch_cpu(&f.sim, 0);
@@ -326,16 +270,16 @@ static void a_cpu_that_sleeps_does_not_disturb_the_other(void **state)
     run(&f, 0, 77);
     assert_int_equal(upmu_cpu_resume(&f.cpu[0]), UPMU_OK);
     run(&f, 0, 100);
-    assert_int_equal(value(&f, 0, 0), 200);
+    assert_int_equal(host_count(&f.sessions[0], 0).value, 200);
     upmu_sim_switch_cpu(&f.sim, 1);
-    assert_int_equal(value(&f, 1, 0), 200);
-    assert_int_equal(value(&f, 1, 1), 40);
-    tear_down(&f);
+    assert_int_equal(host_count(&f.sessions[1], 0).value, 200);
+    assert_int_equal(host_count(&f.sessions[1], 1).value, 40);
+    host_end_idle(&f);
 }
 
 static void a_second_cpu_needs_this_cpu(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     memset(&f, 0, sizeof f);
@@ -348,11 +292,11 @@ static void a_second_cpu_needs_this_cpu(void **state)
     assert_int_equal(upmu_cpu_init(&f.cpu[1], &f.machine, NULL), UPMU_ERR_HOOK_MISSING);
     assert_int_equal(f.sim.accesses, 0);
     upmu_sim_switch_cpu(&f.sim, 0);
-    assert_int_equal(upmu_session_init(&f.session[0], &f.machine), UPMU_OK);
+    assert_int_equal(upmu_session_init(&f.sessions[0], &f.machine), UPMU_OK);
     prepare(&f, 0, "instructions", 0);
-    assert_int_equal(upmu_session_start(&f.session[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.sessions[0]), UPMU_OK);
     run(&f, 0, 10);
-    assert_int_equal(value(&f, 0, 0), 10);
+    assert_int_equal(host_count(&f.sessions[0], 0).value, 10);
     assert_int_equal(upmu_cpu_fini(&f.cpu[0]), UPMU_OK);
 }
 
@@ -362,17 +306,17 @@ static void a_second_cpu_needs_this_cpu(void **state)
 #define PAYLOAD_A UINT64_C(0x0101)
 #define PAYLOAD_B UINT64_C(0x0402)
 
-static void prepare_offcore(struct fixture *f, unsigned i, unsigned cpu, uint64_t payload)
+static void prepare_offcore(struct host *f, unsigned i, unsigned cpu, uint64_t payload)
 {
     struct upmu_event event;
 
     upmu_sim_switch_cpu(&f->sim, cpu);
     assert_int_equal(upmu_event_raw(f->cpu[cpu].meter.pmu, 0x4301b7, payload, 0, &event), UPMU_OK);
-    assert_int_equal(upmu_session_add_event(&f->session[i], &event, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_attach_cpu(&f->session[i], &f->cpu[cpu]), UPMU_OK);
+    assert_int_equal(upmu_session_add_event(&f->sessions[i], &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f->sessions[i], &f->cpu[cpu]), UPMU_OK);
 }
 
-static void offcore_happens(struct fixture *f, unsigned cpu, uint64_t payload, uint64_t count)
+static void offcore_happens(struct host *f, unsigned cpu, uint64_t payload, uint64_t count)
 {
     unsigned current = f->sim.current;
     struct upmu_sim_burst burst = {.instructions = 100, .cycles = 100};
@@ -385,7 +329,7 @@ static void offcore_happens(struct fixture *f, unsigned cpu, uint64_t payload, u
 
 static void hyper_threads_share_a_payload_of_equal_value_and_take_turns_else(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up_with(&f, "nehalem", false, true);
@@ -393,37 +337,37 @@ static void hyper_threads_share_a_payload_of_equal_value_and_take_turns_else(voi
     prepare_offcore(&f, 1, 1, PAYLOAD_B);
     prepare_offcore(&f, 2, 1, PAYLOAD_A);
     upmu_sim_switch_cpu(&f.sim, 0);
-    assert_int_equal(upmu_session_start(&f.session[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.sessions[0]), UPMU_OK);
     assert_true(upmu_sim_peek(&f.sim, 1, OFFCORE) == PAYLOAD_A);
     upmu_sim_switch_cpu(&f.sim, 1);
-    assert_int_equal(upmu_session_start(&f.session[1]), UPMU_ERR_DOES_NOT_FIT);
-    assert_int_equal(f.session[1].why.collision, UPMU_COLLISION_CLAIMED);
-    assert_int_equal(upmu_session_start(&f.session[2]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.sessions[1]), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(f.sessions[1].why.collision, UPMU_COLLISION_CLAIMED);
+    assert_int_equal(upmu_session_start(&f.sessions[2]), UPMU_OK);
     offcore_happens(&f, 0, PAYLOAD_A, 10);
     offcore_happens(&f, 1, PAYLOAD_A, 3);
-    assert_int_equal(value(&f, 2, 0), 3);
-    assert_int_equal(upmu_session_stop(&f.session[2]), UPMU_OK);
-    assert_int_equal(upmu_session_start(&f.session[1]), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(host_count(&f.sessions[2], 0).value, 3);
+    assert_int_equal(upmu_session_stop(&f.sessions[2]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.sessions[1]), UPMU_ERR_DOES_NOT_FIT);
     upmu_sim_switch_cpu(&f.sim, 0);
-    assert_int_equal(value(&f, 0, 0), 10);
-    assert_int_equal(upmu_session_stop(&f.session[0]), UPMU_OK);
+    assert_int_equal(host_count(&f.sessions[0], 0).value, 10);
+    assert_int_equal(upmu_session_stop(&f.sessions[0]), UPMU_OK);
     upmu_sim_switch_cpu(&f.sim, 1);
-    assert_int_equal(upmu_session_start(&f.session[1]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.sessions[1]), UPMU_OK);
     assert_true(upmu_sim_peek(&f.sim, 0, OFFCORE) == PAYLOAD_B);
     offcore_happens(&f, 1, PAYLOAD_B, 4);
-    assert_int_equal(value(&f, 1, 0), 4);
+    assert_int_equal(host_count(&f.sessions[1], 0).value, 4);
     /* The first starts again: its register was the other's meanwhile. */
-    assert_int_equal(upmu_session_stop(&f.session[1]), UPMU_OK);
+    assert_int_equal(upmu_session_stop(&f.sessions[1]), UPMU_OK);
     upmu_sim_switch_cpu(&f.sim, 0);
-    assert_int_equal(upmu_session_start(&f.session[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.sessions[0]), UPMU_OK);
     offcore_happens(&f, 0, PAYLOAD_A, 5);
-    assert_int_equal(value(&f, 0, 0), 15);
-    tear_down(&f);
+    assert_int_equal(host_count(&f.sessions[0], 0).value, 15);
+    host_end_idle(&f);
 }
 
 static void a_session_that_does_not_run_holds_nothing(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up_with(&f, "nehalem", false, true);
@@ -432,67 +376,67 @@ static void a_session_that_does_not_run_holds_nothing(void **state)
     for (unsigned round = 0; round < 3; round++)
         for (unsigned cpu = 2; cpu-- > 0;) {
             upmu_sim_switch_cpu(&f.sim, cpu);
-            assert_int_equal(upmu_session_start(&f.session[cpu]), UPMU_OK);
+            assert_int_equal(upmu_session_start(&f.sessions[cpu]), UPMU_OK);
             offcore_happens(&f, cpu, cpu ? PAYLOAD_B : PAYLOAD_A, 2);
-            assert_int_equal(value(&f, cpu, 0), 2 * (round + 1));
-            assert_int_equal(upmu_session_stop(&f.session[cpu]), UPMU_OK);
+            assert_int_equal(host_count(&f.sessions[cpu], 0).value, 2 * (round + 1));
+            assert_int_equal(upmu_session_stop(&f.sessions[cpu]), UPMU_OK);
         }
-    tear_down(&f);
+    host_end_idle(&f);
 }
 
 static void events_that_share_nothing_are_loaded_at_attach_in_a_domain_too(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up_with(&f, "nehalem", false, true);
     prepare(&f, 0, "branches,cycles", 0);
     f.cpu[0].meter.bank.accesses = (struct upmu_accesses){.writes = 0};
-    assert_int_equal(upmu_session_start(&f.session[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.sessions[0]), UPMU_OK);
     assert_int_equal(f.cpu[0].meter.bank.accesses.writes, 1);
     assert_int_equal(f.cpu[0].meter.bank.accesses.rdpmcs + f.cpu[0].meter.bank.accesses.reads, 0);
-    tear_down(&f);
+    host_end_idle(&f);
 }
 
 static void a_cpu_that_leaves_lets_alone_what_its_sibling_uses(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up_with(&f, "nehalem", false, true);
     prepare_offcore(&f, 0, 0, PAYLOAD_A);
-    assert_int_equal(upmu_session_start(&f.session[0]), UPMU_OK);
-    assert_int_equal(upmu_session_stop(&f.session[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.sessions[0]), UPMU_OK);
+    assert_int_equal(upmu_session_stop(&f.sessions[0]), UPMU_OK);
     prepare_offcore(&f, 1, 1, PAYLOAD_B);
-    assert_int_equal(upmu_session_start(&f.session[1]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.sessions[1]), UPMU_OK);
     upmu_sim_switch_cpu(&f.sim, 0);
     assert_int_equal(upmu_cpu_fini(&f.cpu[0]), UPMU_OK);
-    no_violation(&f);
+    host_no_violation(&f);
     assert_true(upmu_sim_peek(&f.sim, 1, OFFCORE) == PAYLOAD_B);
     offcore_happens(&f, 1, PAYLOAD_B, 9);
     upmu_sim_switch_cpu(&f.sim, 1);
-    assert_int_equal(value(&f, 1, 0), 9);
-    assert_int_equal(upmu_session_stop(&f.session[1]), UPMU_OK);
+    assert_int_equal(host_count(&f.sessions[1], 0).value, 9);
+    assert_int_equal(upmu_session_stop(&f.sessions[1]), UPMU_OK);
     assert_int_equal(upmu_cpu_fini(&f.cpu[1]), UPMU_OK);
-    no_violation(&f);
+    host_no_violation(&f);
 }
 
 static void a_cpu_that_leaves_last_restores_what_is_shared(void **state)
 {
-    struct fixture f;
+    struct host f;
 
     (void)state;
     set_up_with(&f, "nehalem", false, true);
     upmu_sim_poke(&f.sim, 0, OFFCORE, 0x8);
     prepare_offcore(&f, 0, 0, PAYLOAD_A);
-    assert_int_equal(upmu_session_start(&f.session[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.sessions[0]), UPMU_OK);
     upmu_sim_switch_cpu(&f.sim, 1);
     assert_int_equal(upmu_cpu_fini(&f.cpu[1]), UPMU_OK);
     assert_true(upmu_sim_peek(&f.sim, 0, OFFCORE) == PAYLOAD_A);
     upmu_sim_switch_cpu(&f.sim, 0);
     assert_int_equal(upmu_cpu_fini(&f.cpu[0]), UPMU_OK);
     assert_true(upmu_sim_peek(&f.sim, 0, OFFCORE) == 0x8);
-    no_violation(&f);
+    host_no_violation(&f);
 }
 
 int main(void)

@@ -4,14 +4,7 @@
  * cascades, what cannot be told apart by hyper-thread; and two threads of a core with
  * a session each.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "backends/x86_p4/p4_registers.h"
 #include "core/backend.h"
@@ -423,73 +416,49 @@ static void a_target_names_its_initiator_by_the_bit_of_the_pair(void **state)
 
 /* ---- Two threads of one core ---- */
 
-struct core {
-    struct upmu_sim sim;
-    struct upmu_domain domain;
-    struct upmu_domain *domains[2];
-    struct upmu_machine machine;
-    struct upmu_cpu cpu[2];
-    struct upmu_session session[2];
-};
-
-static void core_set_up(struct core *core, const char *const texts[2])
+static void core_set_up(struct host *core, const char *const texts[2])
 {
-    memset(core, 0, sizeof *core);
-    upmu_sim_init(&core->sim, upmu_sim_profile("northwood"), 2);
-    core->sim.test = core;
-    upmu_domain_init(&core->domain, UPMU_SCOPE_CORE);
-    core->domains[0] = &core->domain;
-    assert_int_equal(upmu_machine_init(&core->machine, upmu_sim_port(&core->sim)), UPMU_OK);
+    host_prepare(core, "northwood");
+    host_machine(core);
+    host_take_over(core, 2, true);
     for (unsigned i = 0; i < 2; i++) {
-        upmu_sim_switch_cpu(&core->sim, i);
-        upmu_sim_bind_cpu(&core->sim, i, &core->cpu[i]);
-        assert_int_equal(upmu_cpu_init(&core->cpu[i], &core->machine, core->domains), UPMU_OK);
         assert_int_equal(core->cpu[i].meter.thread, i);
-        assert_int_equal(upmu_session_init(&core->session[i], &core->machine), UPMU_OK);
-        assert_int_equal(upmu_session_add(&core->session[i], texts[i], NULL), UPMU_OK);
-        assert_int_equal(upmu_session_attach_cpu(&core->session[i], &core->cpu[i]), UPMU_OK);
+        host_add(core, i, texts[i], 0);
+        host_attach(core, i, i);
     }
     assert_int_equal(core->machine.pmu_count, 1);
 }
 
-static enum upmu_status core_start(struct core *core, unsigned i)
+static enum upmu_status core_start(struct host *core, unsigned i)
 {
     upmu_sim_switch_cpu(&core->sim, i);
-    return upmu_session_start(&core->session[i]);
-}
-
-static void core_end(struct core *core)
-{
-    for (unsigned i = 0; i < 2; i++) {
-        upmu_sim_switch_cpu(&core->sim, i);
-        assert_int_equal(upmu_cpu_fini(&core->cpu[i]), UPMU_OK);
-    }
+    return upmu_session_start(&core->sessions[i]);
 }
 
 static void a_thread_independent_event_of_two_owners_is_refused_with_the_reason(void **state)
 {
     static const char *const texts[2] = {"page_walk_type:DTMISS", "page_walk_type:ITMISS"};
-    static struct core core;
+    static struct host core;
     char words[200];
 
     (void)state;
     core_set_up(&core, texts);
     assert_int_equal(core_start(&core, 0), UPMU_OK);
     assert_int_equal(core_start(&core, 1), UPMU_ERR_DOES_NOT_FIT);
-    (void)upmu_why_text(&core.session[1].why, words, sizeof words);
+    (void)upmu_why_text(&core.sessions[1].why, words, sizeof words);
     assert_string_equal(words,
                         "page_walk_type:ITMISS needs both hyper-threads, which it cannot tell apart, in use by others");
     upmu_sim_switch_cpu(&core.sim, 0);
-    assert_int_equal(upmu_session_stop(&core.session[0]), UPMU_OK);
+    assert_int_equal(upmu_session_stop(&core.sessions[0]), UPMU_OK);
     assert_int_equal(core_start(&core, 1), UPMU_OK);
-    core_end(&core);
+    host_end(&core);
 }
 
 /* Each thread tags and counts what is its own; loads of one and stores of the other do not mix. */
 static void two_threads_tag_in_escrs_of_their_own(void **state)
 {
     static const char *const texts[2] = {"memory_loads,instr_retired", "memory_stores,instr_retired"};
-    static struct core core;
+    static struct host core;
 
     (void)state;
     core_set_up(&core, texts);
@@ -500,26 +469,26 @@ static void two_threads_tag_in_escrs_of_their_own(void **state)
 
         upmu_sim_switch_cpu(&core.sim, i);
         upmu_sim_work(&core.sim);
-        assert_int_equal(upmu_session_read(&core.session[i], 0, 2, counts), UPMU_OK);
+        assert_int_equal(upmu_session_read(&core.sessions[i], 0, 2, counts), UPMU_OK);
         assert_true(counts[1].value >= 1000);
     }
-    core_end(&core);
+    host_end(&core);
 }
 
 /* PEBS_ENABLE and PEBS_MATRIX_VERT hold one metric for the whole core. */
 static void two_replay_metrics_never_run_together(void **state)
 {
     static const char *const texts[2] = {"L1-dcache-load-misses", "dTLB-load-misses"};
-    static struct core core;
+    static struct host core;
     char words[200];
 
     (void)state;
     core_set_up(&core, texts);
     assert_int_equal(core_start(&core, 0), UPMU_OK);
     assert_int_equal(core_start(&core, 1), UPMU_ERR_DOES_NOT_FIT);
-    (void)upmu_why_text(&core.session[1].why, words, sizeof words);
+    (void)upmu_why_text(&core.sessions[1].why, words, sizeof words);
     assert_non_null(strstr(words, "in use by others"));
-    core_end(&core);
+    host_end(&core);
 }
 
 /* ---- On the silicon model ---- */
