@@ -167,12 +167,9 @@ struct upmu_backend {
      */
     uint64_t (*bits_of)(const struct upmu_pmu *pmu, unsigned row, unsigned counter);
 
-    /* Counters in use at take-over, from the values found then, by row. */
-    uint32_t (*claims)(const struct upmu_pmu *pmu, const uint64_t *found);
-
     /*
      * Counters for which the hardware would write records to memory when they overflow, or that an
-     * overflow loads anew, from the same values.  If `image` is not NULL, it gets the registers
+     * overflow loads anew, from the values found at take-over, by row.  If `image` is not NULL, it gets the registers
      * that end this, where possible.  NULL: none.
      */
     uint32_t (*records)(const struct upmu_pmu *pmu, const uint64_t *found, struct upmu_image *image);

@@ -231,33 +231,45 @@ static bool row_is_beside(const struct upmu_pmu *pmu, unsigned row, unsigned cou
     return class->kind == UPMU_KIND_AUX && (class->by_counter || pmu->table->rows[row].counter == counter);
 }
 
+/* The gate of a counter is a bit of its own select register. */
+static bool gate_is_select(const struct upmu_counter *counter)
+{
+    return counter->gate_row == counter->select_row;
+}
+
+static uint64_t idle_value(const struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
+    uint64_t gate = own_gate(bank, row);
+
+    return gate ? value & ~gate : (value & class->idle_keep) | class->idle_value;
+}
+
 /*
- * The host disabled a counter by its enable bit and left the event in the select.  The enable bit was found set, but if
- * the end set it again, the host's event would count.
+ * A counter that the host gives back without running does not run at the end.  It might, with the enable bit that was
+ * found, what was found or the host left in its select, and (P6) what enables all: then the enable bit was not found.
+ * (Metrics have one enable bit together.)
  */
-static void keep_disabled(struct upmu_bank *bank, unsigned index)
+static void keep_stopped(struct upmu_bank *bank, unsigned index)
 {
     const struct upmu_counter *counter = &bank->pmu->counter[index];
-    uint64_t bit = UPMU_BIT64(counter->gate_bit), enable, select, found;
+    const uint8_t rows[] = {counter->select_row, bank->pmu->counter[0].select_row, counter->gate_row};
+    uint64_t bit = UPMU_BIT64(counter->gate_bit), now[3], end[3];
 
-    /* (P6's enable bit is another counter's, too.) */
-    if (!(bank->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL) && !upmu_pmu_is(bank->pmu, UPMU_PMU_REARM_LAST))
+    if ((UPMU_METRIC_COUNTERS & UPMU_BIT32(index)) || !row_is(bank, rows[2], UPMU_ROW_FOUND) ||
+        !(bank->found[rows[2]] & bit))
         return;
-    if ((UPMU_METRIC_COUNTERS & UPMU_BIT32(index)) || !row_is(bank, counter->gate_row, UPMU_ROW_FOUND) ||
-        !(bank->found[counter->gate_row] & bit) || !upmu_bank_look(bank, counter->gate_row, &enable) ||
-        (enable & bit))
-        return;
-    if (counter->gate_row == counter->select_row) {
-        upmu_bank_disown(bank, index);
-        return;
+    for (unsigned i = 0; i < 3; i++) {
+        if (!upmu_bank_read_row(bank, rows[i], &now[i]))
+            return;
+        end[i] = row_is(bank, rows[i], UPMU_ROW_FOUND) ? bank->found[rows[i]] : now[i];
     }
-    if (!upmu_bank_look(bank, counter->select_row, &select))
+    if (!upmu_register_in_use(bank->pmu, index, end[0], end[1]) ||
+        ((now[2] & bit) && upmu_register_in_use(bank->pmu, index, now[0], now[1])))
         return;
-    found = bank->found[counter->select_row];
-    bank->found[counter->select_row] = select;
-    if (bank->pmu->backend->claims(bank->pmu, bank->found) >> index & 1u)
-        bank->found[counter->gate_row] &= ~bit;
-    bank->found[counter->select_row] = found;
+    bank->found[rows[2]] = gate_is_select(counter) ? idle_value(bank, rows[2], end[2]) : end[2] & ~bit;
+    if (domain_of(bank, rows[2]))
+        upmu_domain_remember(bank->domain, rows[2], bank->found[rows[2]]);
 }
 
 void upmu_bank_regain(struct upmu_bank *bank, uint32_t counters)
@@ -265,7 +277,7 @@ void upmu_bank_regain(struct upmu_bank *bank, uint32_t counters)
     for (; counters; counters &= counters - 1u) {
         const struct upmu_counter *counter = &bank->pmu->counter[upmu_bits_lowest(counters)];
 
-        keep_disabled(bank, upmu_bits_lowest(counters));
+        keep_stopped(bank, upmu_bits_lowest(counters));
         keep_value(bank, counter->gate_row, bank->shadow[counter->gate_row] & ~UPMU_BIT64(counter->gate_bit));
         upmu_bank_forget_row(bank, counter->select_row);
         upmu_bank_forget_row(bank, counter->gate_row);
@@ -323,9 +335,8 @@ static uint64_t others_bits(const struct upmu_bank *bank, unsigned row)
             return ~UINT64_C(0);
         if (counter->gate_row == row)
             bits |= UPMU_BIT64(counter->gate_bit);
-        /* P6: what select 0 keeps when it is idle enables the other counter, too; select 1 enables none. */
-        if (own_gate(bank, row) && row == pmu->counter[0].select_row)
-            bits |= class->idle_keep;
+        if (row == pmu->counter[0].select_row)
+            bits |= class->enables_all;
     }
     return bits;
 }
@@ -368,12 +379,6 @@ bool upmu_bank_find(struct upmu_bank *bank)
             keep_value(bank, row, value);
     }
     return true;
-}
-
-/* The gate of a counter is a bit of its own select register. */
-static bool gate_is_select(const struct upmu_counter *counter)
-{
-    return counter->gate_row == counter->select_row;
 }
 
 uint32_t upmu_bank_open(const struct upmu_bank *bank, uint32_t counters)
@@ -421,14 +426,6 @@ static uint64_t take_gates(const struct upmu_pmu *pmu, uint32_t *counters, unsig
         }
     }
     return bits;
-}
-
-static uint64_t idle_value(const struct upmu_bank *bank, unsigned row, uint64_t value)
-{
-    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
-    uint64_t gate = own_gate(bank, row);
-
-    return gate ? value & ~gate : (value & class->idle_keep) | class->idle_value;
 }
 
 /* A register that is select and gate at once goes idle when its counter closes. */

@@ -32,7 +32,7 @@ void upmu_meter_find_owners(struct upmu_meter *meter)
 
     meter->foreign = 0;
     meter->bank.others = meter->watchdog;
-    meter->firmware = pmu->backend->claims(pmu, meter->bank.found) | records;
+    meter->firmware = upmu_register_claims(pmu, meter->bank.found) | records;
     if (records)
         upmu_meter_log(meter, "upmu: counters would write records to memory (PEBS) or reload; they are left alone");
     else if (meter->firmware)
@@ -124,12 +124,12 @@ void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters)
     if (!counters)
         return;
     irq = port_irq_save(cpu->meter.bank.port);
-    /* (Handlers follow the shadow as soon as it is no more the host's.) */
-    upmu_bank_regain(&cpu->meter.bank, counters);
     for (uint32_t rest = cpu->meter.firmware & counters; rest; rest &= rest - 1u)
         if (upmu_register_class_of(cpu->meter.pmu, cpu->meter.pmu->counter[upmu_bits_lowest(rest)].select_row)
                 ->by_counter)
             upmu_bank_disown(&cpu->meter.bank, upmu_bits_lowest(rest));
+    /* (Handlers follow the shadow as soon as it is no more the host's.) */
+    upmu_bank_regain(&cpu->meter.bank, counters);
     cpu->meter.flagged |= counters;
     /* (An interrupt of the host's own may be on its way.) */
     if (cpu->meter.live)

@@ -3,6 +3,7 @@
  * Questions to a PMU's register table.  Pure; the table is the backend's.
  */
 #include "core/register.h"
+#include "core/backend.h"
 #include "core/bits.h"
 
 uint64_t upmu_register_settable(const struct upmu_pmu *pmu, unsigned row, enum upmu_level level)
@@ -19,6 +20,28 @@ uint64_t upmu_register_settable(const struct upmu_pmu *pmu, unsigned row, enum u
     if (level >= UPMU_LEVEL_LIBRARY)
         bits = ~UINT64_C(0);
     return bits & upmu_register_bits(pmu, row);
+}
+
+bool upmu_register_in_use(const struct upmu_pmu *pmu, unsigned counter, uint64_t select, uint64_t first)
+{
+    unsigned row = pmu->counter[counter].select_row;
+    const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
+
+    if (class->by_counter)
+        select &= pmu->backend->bits_of(pmu, row, counter);
+    return (select & class->in_use) && !(class->enables_all & ~first);
+}
+
+uint32_t upmu_register_claims(const struct upmu_pmu *pmu, const uint64_t *found)
+{
+    uint64_t first = found[pmu->counter[0].select_row];
+    uint32_t counters = 0;
+
+    for (uint32_t rest = pmu->counters; rest; rest &= rest - 1u)
+        if (upmu_register_in_use(pmu, upmu_bits_lowest(rest), found[pmu->counter[upmu_bits_lowest(rest)].select_row],
+                                 first))
+            counters |= rest & (0u - rest);
+    return counters;
 }
 
 unsigned upmu_register_find(const struct upmu_pmu *pmu, uint32_t address)

@@ -30,6 +30,15 @@ static inline uint64_t upmu_register_bits(const struct upmu_pmu *pmu, unsigned r
     return pmu->table->row_bits ? bits & (pmu->table->row_bits[row] | ~UINT64_C(0xffffffff)) : bits;
 }
 
+/*
+ * Is a counter in use by what its select holds (upmu_register_class.in_use)?  `first`: what the select of counter 0
+ * holds (upmu_register_class.enables_all).
+ */
+bool upmu_register_in_use(const struct upmu_pmu *pmu, unsigned counter, uint64_t select, uint64_t first);
+
+/* Counters in use by the values found at take-over, by row. */
+uint32_t upmu_register_claims(const struct upmu_pmu *pmu, const uint64_t *found);
+
 /* Bits that raw programming may set at a level; 0 for a row that the PMU lacks. */
 uint64_t upmu_register_settable(const struct upmu_pmu *pmu, unsigned row, enum upmu_level level);
 

@@ -30,17 +30,6 @@ static void amd_release(const struct upmu_pmu *pmu, uint32_t counters, struct up
                        counters & (0u - counters));
 }
 
-/* In use: enabled, or the interrupt is enabled. */
-static uint32_t amd_claims(const struct upmu_pmu *pmu, const uint64_t *found)
-{
-    uint32_t counters = 0;
-
-    for (uint32_t rest = pmu->counters; rest; rest &= rest - 1u)
-        if (found[UPMU_AMD_ROW_SELECT + upmu_bits_lowest(rest)] & (UPMU_AMD_SELECT_EN | UPMU_AMD_SELECT_INT))
-            counters |= rest & (0u - rest);
-    return counters;
-}
-
 /* Freezing on an interrupt is never used: it would stop counters of other sessions.  Frozen counters are released. */
 static void amd_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
 {
@@ -90,7 +79,6 @@ const struct upmu_backend upmu_amd_k8_backend = {
     .release = amd_release,
     .overflowed = amd_overflowed,
     .acknowledge = amd_acknowledge,
-    .claims = amd_claims,
     .take_over = amd_take_over,
     .resource_name = amd_resource_name,
     .counter_prefix = amd_counter_prefix,

@@ -22,6 +22,8 @@
      UPMU_AMD_SELECT_EDGE | UPMU_AMD_SELECT_EN | UPMU_AMD_SELECT_INV | UPMU_AMD_SELECT_CMASK |                        \
      UPMU_AMD_SELECT_GUEST | UPMU_AMD_SELECT_HOST | UPMU_AMD_SELECT_PC)
 #define AMD_SELECT_PRIVILEGED UPMU_AMD_SELECT_INT
+/* In use: enabled, or the interrupt is enabled. */
+#define AMD_SELECT_USED (UPMU_AMD_SELECT_EN | UPMU_AMD_SELECT_INT)
 
 /* clang-format off */
 #define AMD_FOUR(R) R(0) R(1) R(2) R(3)
@@ -104,8 +106,8 @@ static const struct upmu_register amd_extended_rows[UPMU_AMD_ROWS] = {
 #define AMD_SELECT_CLASS(select_gates)                                                                                \
     {                                                                                                                 \
         .kind = UPMU_KIND_SELECT, .load_rank = 3, .release_rank = 2, .found = 1, .promised = 1, .owned = AMD_ALL,     \
-        .gates = (select_gates), .interrupt = UPMU_AMD_SELECT_INT, .session = AMD_SELECT_SESSION,                     \
-        .privileged = AMD_SELECT_PRIVILEGED,                                                                          \
+        .gates = (select_gates), .interrupt = UPMU_AMD_SELECT_INT, .in_use = AMD_SELECT_USED,                         \
+        .session = AMD_SELECT_SESSION, .privileged = AMD_SELECT_PRIVILEGED,                                           \
         .kernel = UPMU_AMD_SELECT_OS, .beyond = UPMU_AMD_SELECT_GUEST, .idle_keep = ~UPMU_AMD_SELECT_EN               \
     }
 

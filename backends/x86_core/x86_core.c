@@ -106,33 +106,6 @@ static void release(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_i
 }
 
 /*
- * In use: enabled, or the interrupt is enabled.  (An event code alone may be left from earlier use;
- * Linux looks at the enable bits, Intel's sharing guide at code and interrupt bit.)  On P6 and Core
- * Duo select 0 enables both counters.
- */
-static uint32_t claims(const struct upmu_pmu *pmu, const uint64_t *found)
-{
-    uint64_t used = UPMU_X86_SELECT_EN | UPMU_X86_SELECT_INT;
-    uint32_t counters = 0;
-
-    if (has_one_enable(pmu))
-        used = found[UPMU_X86_ROW_SELECT] & UPMU_X86_SELECT_EN ? UPMU_X86_SELECT_USR | UPMU_X86_SELECT_OS : 0;
-    for (uint32_t rest = pmu->counters & ~(UPMU_BIT32(UPMU_X86_METRIC(0)) * 0xffu); rest; rest &= rest - 1u) {
-        unsigned counter = upmu_bits_lowest(rest);
-
-        if (counter < UPMU_FIXED_COUNTER(0)
-                ? found[UPMU_X86_ROW_SELECT + counter] & used
-                : found[UPMU_X86_ROW_FIXED_CTRL] >> (4u * (counter - UPMU_FIXED_COUNTER(0))) &
-                      (UPMU_X86_FIXED_OS | UPMU_X86_FIXED_USR))
-            counters |= UPMU_BIT32(counter);
-    }
-    /* The software that counts slots may read metrics, whose window a write would end. */
-    if (counters & UPMU_BIT32(UPMU_X86_SLOTS))
-        counters |= pmu->counters & UPMU_BIT32(UPMU_X86_METRIC(0)) * 0xffu;
-    return counters;
-}
-
-/*
  * IA32_PEBS_ENABLE: bit n is general counter n.  Bit 32 + n is fixed counter n since version 5;
  * before, it is general counter n with records of loads, and bit 63 is counter 3 with those of
  * stores (SDM 18.4.4, 18.8.1, 18.9.4).
@@ -162,8 +135,9 @@ static uint32_t records(const struct upmu_pmu *pmu, const uint64_t *found, struc
 }
 
 /*
- * The control of fixed counters (slots are metrics', too): four bits of each, and since adaptive records as many 32
- * higher.  IA32_PEBS_ENABLE: see records().
+ * The control of fixed counters: four bits of each, and since adaptive records as many 32 higher.  Those of slots are
+ * metrics', too: the software that counts slots may read metrics, whose window a write would end.  IA32_PEBS_ENABLE:
+ * see records().
  */
 static uint64_t bits_of(const struct upmu_pmu *pmu, unsigned row, unsigned counter)
 {
@@ -223,7 +197,6 @@ const struct upmu_backend upmu_x86_core_backend = {
     .overflowed = overflowed,
     .acknowledge = upmu_x86_core_acknowledge,
     .bits_of = bits_of,
-    .claims = claims,
     .records = records,
     .take_over = rest_at_take_over,
     .resource_name = upmu_x86_core_resource_name,

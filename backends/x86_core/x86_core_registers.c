@@ -24,6 +24,8 @@
 /* Fixed control: OS, USR and ANY of each counter; privileged: its interrupt. */
 #define FIXED_SESSION UINT64_C(0x7777777)
 #define FIXED_PRIVILEGED UINT64_C(0x8888888)
+/* In use: it counts at some privilege. */
+#define FIXED_USED UINT64_C(0x3333333)
 #define FIXED_KERNEL UINT64_C(0x1111111)
 #define FIXED_BEYOND UINT64_C(0x4444444)
 
@@ -87,18 +89,25 @@ _Static_assert(TEXT_END + 1 == sizeof register_text, "a name changed its length"
         .kind = UPMU_KIND_PAYLOAD, .load_rank = 2, .release_rank = 3, .owned = ALL, .privileged = ALL          \
     }
 
-#define SELECT_CLASS(select_gates, keep, idle)                                                                         \
+/*
+ * In use: enabled, or the interrupt is enabled.  (An event code alone may be left from earlier use; Linux looks at the
+ * enable bits, Intel's sharing guide at code and interrupt bit.)  On P6 and Core Duo select 0 enables both counters.
+ */
+#define SELECT_USED (UPMU_X86_SELECT_EN | UPMU_X86_SELECT_INT)
+#define P6_USED (UPMU_X86_SELECT_USR | UPMU_X86_SELECT_OS)
+
+#define SELECT_CLASS(select_gates, used, all, keep, idle)                                                              \
     {                                                                                                                  \
         .kind = UPMU_KIND_SELECT, .load_rank = 3, .release_rank = 2, .found = 1, .promised = 1, .owned = ALL,          \
-        .gates = (select_gates), .interrupt = UPMU_X86_SELECT_INT, .session = SELECT_SESSION,                          \
-        .privileged = SELECT_PRIVILEGED,                                                                               \
+        .gates = (select_gates), .interrupt = UPMU_X86_SELECT_INT, .in_use = (used), .enables_all = (all),             \
+        .session = SELECT_SESSION, .privileged = SELECT_PRIVILEGED,                                                    \
         .kernel = UPMU_X86_SELECT_OS, .beyond = UPMU_X86_SELECT_ANY, .idle_keep = (keep), .idle_value = (idle)         \
     }
 
 /* load_rank: auxiliary 0, payload 2, select 3, fixed control 4, counter 5, acknowledgement 6, global 7. */
 static const struct upmu_register_class global_classes[UPMU_X86_CLASSES] = {
     [UPMU_X86_CLASS_PMC] = COUNTER_CLASS(0),
-    [UPMU_X86_CLASS_SELECT] = SELECT_CLASS(0, ~UPMU_X86_SELECT_EN, 0),
+    [UPMU_X86_CLASS_SELECT] = SELECT_CLASS(0, SELECT_USED, 0, ~UPMU_X86_SELECT_EN, 0),
     [UPMU_X86_CLASS_FULL] = COUNTER_CLASS(1),
     [UPMU_X86_CLASS_FIXED] = COUNTER_CLASS(0),
     [UPMU_X86_CLASS_FIXED_CTRL] = {.kind = UPMU_KIND_CONTROL,
@@ -109,6 +118,7 @@ static const struct upmu_register_class global_classes[UPMU_X86_CLASSES] = {
                                    .by_counter = 1,
                                    .owned = ALL,
                                    .interrupt = FIXED_PRIVILEGED,
+                                   .in_use = FIXED_USED,
                                    .session = FIXED_SESSION,
                                    .privileged = FIXED_PRIVILEGED,
                                    .kernel = FIXED_KERNEL,
@@ -155,13 +165,14 @@ static const struct upmu_register_class global_classes[UPMU_X86_CLASSES] = {
 
 static const struct upmu_register_class single_classes[SINGLE_CLASSES] = {
     [UPMU_X86_CLASS_PMC] = COUNTER_CLASS(0),
-    [UPMU_X86_CLASS_SELECT] = SELECT_CLASS(UPMU_X86_SELECT_EN, ~UPMU_X86_SELECT_EN, 0),
+    [UPMU_X86_CLASS_SELECT] = SELECT_CLASS(UPMU_X86_SELECT_EN, SELECT_USED, 0, ~UPMU_X86_SELECT_EN, 0),
 };
 
 /* L2_RQSTS without a unit mask, at no privilege, counts nothing (Linux arch/x86/events/intel/p6.c). */
 static const struct upmu_register_class p6_classes[SINGLE_CLASSES] = {
     [UPMU_X86_CLASS_PMC] = COUNTER_CLASS(0),
-    [UPMU_X86_CLASS_SELECT] = SELECT_CLASS(UINT64_C(1) << UPMU_X86_P6_GATE, UPMU_X86_SELECT_EN, UPMU_X86_P6_IDLE),
+    [UPMU_X86_CLASS_SELECT] = SELECT_CLASS(UINT64_C(1) << UPMU_X86_P6_GATE, P6_USED, UPMU_X86_SELECT_EN,
+                                           UPMU_X86_SELECT_EN, UPMU_X86_P6_IDLE),
 };
 
 #define PMC(n) [UPMU_X86_ROW_PMC + (n)] = { PMC_ADDRESS(n), UPMU_X86_CLASS_PMC, (n), TEXT_PMC + (n) * 10 }

@@ -171,6 +171,7 @@ static const struct upmu_register_class p4_classes[UPMU_P4_CLASSES] = {
                              .release_rank = 1, .found = 1, .promised = 1, .owned = ALL,
                              .gates = UPMU_P4_CCCR_ENABLE, .hardware = UPMU_P4_CCCR_OVF,
                              .interrupt = UPMU_P4_CCCR_OVF_PMI_T0 | UPMU_P4_CCCR_OVF_PMI_T1,
+                             .in_use = UPMU_P4_CCCR_IN_USE,
                              .session = CCCR_SESSION, .privileged = CCCR_PRIVILEGED,
                              .idle_keep = ~(UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_OVF | UPMU_P4_CCCR_CASCADE |
                                             UPMU_P4_CCCR_EXTENDED_CASCADE) },

@@ -75,6 +75,9 @@ enum {
 #define UPMU_P4_CCCR_CASCADE (UINT64_C(1) << 30)
 #define UPMU_P4_CCCR_OVF (UINT64_C(1) << 31)
 #define UPMU_P4_CCCR_ENABLE_BIT 12u
+/* In use: enabled, the interrupt enabled, or waiting for a cascade. */
+#define UPMU_P4_CCCR_IN_USE \
+    (UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_CASCADE | UPMU_P4_CCCR_OVF_PMI_T0 | UPMU_P4_CCCR_OVF_PMI_T1)
 
 /* PEBS_ENABLE: upmu writes the replay tags, and not bits 25 and 26, which make records. */
 #define UPMU_P4_PEBS_TAGS (UINT64_C(0x19fff) | UINT64_C(1) << 24)

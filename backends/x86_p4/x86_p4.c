@@ -33,19 +33,6 @@ static void release_counters(const struct upmu_pmu *pmu, uint32_t counters, stru
                        counters & (0u - counters));
 }
 
-/* In use: enabled, the interrupt enabled, or waiting for a cascade. */
-#define IN_USE (UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_CASCADE | UPMU_P4_CCCR_OVF_PMI_T0 | UPMU_P4_CCCR_OVF_PMI_T1)
-
-static uint32_t claimed_counters(const struct upmu_pmu *pmu, const uint64_t *found)
-{
-    uint32_t counters = 0;
-
-    for (unsigned n = 0; n < UPMU_P4_COUNTERS; n++)
-        if (found[UPMU_P4_ROW_CCCR + n] & IN_USE)
-            counters |= UPMU_BIT32(n);
-    return counters & pmu->counters;
-}
-
 /*
  * PEBS_ENABLE 25 and 26 make counters 16 and 17 write records, each for one hyper-thread (SDM
  * 18.15.7).  upmu does not clear them, because the other hyper-thread may use them.
@@ -63,7 +50,7 @@ static unsigned escr_seen_by(const struct upmu_pmu *pmu, unsigned counter, uint6
     unsigned even = upmu_p4_even_escr(group, cccr << 32);
 
     (void)pmu;
-    if (!(cccr & IN_USE) || even == UPMU_P4_NO_ESCR)
+    if (!(cccr & UPMU_P4_CCCR_IN_USE) || even == UPMU_P4_NO_ESCR)
         return UPMU_NO_RESOURCE;
     return even + (upmu_p4_side(group, 1) >> counter & 1u);
 }
@@ -117,7 +104,6 @@ const struct upmu_backend upmu_x86_p4_backend = {
     .release = release_counters,
     .overflowed = no_status,
     .acknowledge = no_acknowledgement,
-    .claims = claimed_counters,
     .records = counters_with_records,
     .seen_by = escr_seen_by,
     .take_over = nothing_at_take_over,

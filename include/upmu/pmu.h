@@ -85,7 +85,9 @@ enum upmu_level {
 
 /*
  * What the rows of one kind of register have in common.  Masks of bits: upmu writes `owned` bits
- * and preserves all others.  `gates` let counters count.  The hardware changes `hardware` bits;
+ * and preserves all others.  `gates` let counters count.  A select that has one of the `in_use`
+ * bits is in use, where its counter's gate is set, too.  `enables_all` bits of the first select (P6)
+ * are needed by all counters.  The hardware changes `hardware` bits;
  * they have no shadow.  With one of the `interrupt` bits an overflow requests an interrupt.  Raw
  * words may set `session` and `privileged` bits at that level.  Of these, `kernel` bits count what
  * the kernel does, and `beyond` bits count what other threads or guests do while the counter's own
@@ -106,6 +108,8 @@ struct upmu_register_class {
     uint64_t gates;
     uint64_t hardware;
     uint64_t interrupt;
+    uint64_t in_use;
+    uint64_t enables_all;
     uint64_t session;
     uint64_t privileged;
     uint64_t kernel;
@@ -568,8 +572,8 @@ enum upmu_status upmu_cpu_reserve(struct upmu_cpu *cpu, uint32_t counters);
 
 /*
  * Return reserved counters to sessions; close them first.  Others in the mask are ignored.  A counter that returns
- * disabled with an event in its select stays disabled in upmu_cpu_suspend() and upmu_cpu_fini(), however its enable bit
- * was found.  Context: local.
+ * without running does not run after upmu_cpu_suspend() and upmu_cpu_fini(), either: where the registers as found would
+ * let it run, its enable bit stays clear.  Context: local.
  */
 void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters);
 

@@ -723,17 +723,6 @@ static const char *bare_resource_name(const struct upmu_pmu *pmu, unsigned resou
     return upmu_register_name(pmu, UPMU_P4_ROW_ESCR + resource);
 }
 
-static uint32_t bare_claims(const struct upmu_pmu *pmu, const uint64_t *found)
-{
-    uint32_t counters = 0;
-
-    (void)pmu;
-    for (unsigned n = 0; n < UPMU_P4_COUNTERS; n++)
-        if (found[UPMU_P4_ROW_CCCR + n] & UPMU_P4_CCCR_ENABLE)
-            counters |= UPMU_BIT32(n);
-    return counters;
-}
-
 /* Flags that were left standing keep the interrupt asserted; a replay tag would count in every session. */
 static void bare_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
 {
@@ -753,7 +742,6 @@ static unsigned bare_seen_by(const struct upmu_pmu *pmu, unsigned counter, uint6
 
 static const struct upmu_backend bare_backend = {
     .name = "bare",
-    .claims = bare_claims,
     .seen_by = bare_seen_by,
     .take_over = bare_take_over,
     .alternative = bare_alternative,
@@ -1278,7 +1266,7 @@ static void found_core(struct core *core, uint64_t before[UPMU_REGISTERS])
         core->cpu[c].meter.live = 0;
     }
     for (unsigned row = 0; row < UPMU_P4_ROWS; row++)
-        core->value[row] = (row * UINT64_C(0x01000193) & ~(UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_OVF)) &
+        core->value[row] = (row * UINT64_C(0x01000193) & ~(UPMU_P4_CCCR_IN_USE | UPMU_P4_CCCR_OVF)) &
                            upmu_register_bits(&core->machine.pmu[0], row);
     core->value[UPMU_P4_ROW_CCCR + 5] |= UPMU_P4_CCCR_ENABLE;
     memcpy(before, core->value, sizeof core->value);

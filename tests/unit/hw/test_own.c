@@ -684,6 +684,132 @@ static void a_counter_that_came_back_disabled_is_disabled_at_the_end(void **stat
     }
 }
 
+/*
+ * The class: registers that are each as they were found, or as the host left them, and together a counter that runs
+ * though it was given back stopped.  The host stops it by its enable bit, or by its select; it was found running, and
+ * was the firmware's until then, or taken from it.
+ */
+static void a_counter_that_came_back_stopped_does_not_run_at_the_end(void **state)
+{
+    static const struct {
+        const char *profile;
+        unsigned counter;
+        uint32_t select, enable;
+        uint64_t left, bit; /* in the select; of the enable register */
+        uint32_t other;     /* register that it needs besides */
+        uint64_t value;
+    } rows[] = {
+        {"p6", 0, 0x186, 0x186, 0x4300c0, 1u << 22, 0, 0},
+        {"p6", 1, 0x187, 0x186, 0x300c0, 0, 0x186, 0x43003c},
+        {"yonah", 1, 0x187, 0x186, 0x300c0, 0, 0x186, 0x43003c},
+        {"version1", 1, 0x187, 0x187, 0x43003c, 1u << 22, 0, 0},
+        {"core2", 0, 0x186, 0x38f, 0x43003c, 1, 0x38f, 1},
+        {"skylake", 16, 0x38d, 0x38f, 0xb, UINT64_C(1) << 32, 0x38f, UINT64_C(0x10000000f)},
+        {"k7", 1, 0xc0010001, 0xc0010001, 0x430076, 1u << 22, 0, 0},
+        {"k8_reve", 0, 0xc0010000, 0xc0010000, 0x530076, 1u << 22, 0, 0},
+        {"zen2", 5, 0xc001020a, 0xc001020a, 0x430076, 1u << 22, 0, 0},
+        {"zen4", 2, 0xc0010204, 0xc0000301, 0x430076, 4, 0xc0000301, 0x3f},
+        {"prescott", 0, 0x360, 0x360, 0x3d000, 1u << 12, 0x3a2, 0x2600020c},
+        {"willamette", 0, 0x360, 0x360, 0x4403d000, 1u << 12, 0x3a2, 0x2600020c}, /* waits for a cascade, too */
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < 4 * sizeof rows / sizeof rows[0]; i++) {
+        bool taken = i & 1, by_select = i & 2;
+        struct host host;
+        uint64_t last;
+
+        host_prepare(&host, rows[i / 4].profile);
+        if (rows[i / 4].other)
+            upmu_sim_poke(&host.sim, 0, rows[i / 4].other, rows[i / 4].value);
+        upmu_sim_poke(&host.sim, 0, rows[i / 4].select, rows[i / 4].left);
+        if (!upmu_sim_runs(&host.sim, 0, rows[i / 4].counter))
+            fail_msg("%s does not run", rows[i / 4].profile);
+        host_start(&host);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], rows[i / 4].counter), UPMU_OWNER_FIRMWARE);
+        if (taken)
+            upmu_cpu_take_firmware(&host.cpu[0]);
+        assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 1u << rows[i / 4].counter), UPMU_OK);
+        last = upmu_sim_peek(&host.sim, 0, rows[i / 4].enable);
+        if (by_select || !rows[i / 4].bit)
+            upmu_sim_poke(&host.sim, 0, rows[i / 4].select, 0);
+        else
+            upmu_sim_poke(&host.sim, 0, rows[i / 4].enable, last & ~rows[i / 4].bit);
+        upmu_cpu_unreserve(&host.cpu[0], 1u << rows[i / 4].counter);
+        assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+        if (upmu_sim_runs(&host.sim, 0, rows[i / 4].counter))
+            fail_msg("%s, counter %u%s%s", rows[i / 4].profile, rows[i / 4].counter, taken ? ", taken" : "",
+                     by_select ? ", select" : "");
+        if (taken && rows[i / 4].select == 0x360) /* it waits for no cascade, either */
+            assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x360) & 0x40001000, 0);
+    }
+}
+
+/* On P6 select 0 enables both counters: what it does not enable is an old event code. */
+static void what_no_enable_bit_lets_count_is_free(void **state)
+{
+    static const char *const profiles[] = {"p6", "pentium_m", "yonah"};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof profiles / sizeof *profiles; i++) {
+        struct host host;
+
+        host_prepare(&host, profiles[i]);
+        upmu_sim_poke(&host.sim, 0, 0x187, 0x1300c0);
+        host_start(&host);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], 1), UPMU_OWNER_FREE);
+        assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+    }
+}
+
+/* Elsewhere the bit that asks for interrupts is use enough: other software may be about to enable the counter. */
+static void what_asks_for_interrupts_is_in_use(void **state)
+{
+    static const char *const profiles[] = {"version1", "core2", "skylake"};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof profiles / sizeof *profiles; i++) {
+        struct host host;
+
+        host_prepare(&host, profiles[i]);
+        upmu_sim_poke(&host.sim, 0, 0x187, 0x1300c0);
+        host_start(&host);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], 1), UPMU_OWNER_FIRMWARE);
+        assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+    }
+}
+
+/* The host looked at its counter and changed nothing: it is as it was found.  Catches: the rule above, too far. */
+static void a_counter_that_came_back_running_runs_at_the_end(void **state)
+{
+    static const struct {
+        const char *profile;
+        uint32_t select, enable;
+        uint64_t left;
+    } rows[] = {
+        {"p6", 0x186, 0x186, 0x4300c0},           {"version1", 0x186, 0x186, 0x43003c},
+        {"skylake", 0x186, 0x38f, 0x43003c},      {"k8_reve", 0xc0010000, 0xc0010000, 0x530076},
+        {"zen4", 0xc0010200, 0xc0000301, 0x430076}, {"prescott", 0x360, 0x360, 0x3d000},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct host host;
+
+        host_prepare(&host, rows[i].profile);
+        upmu_sim_poke(&host.sim, 0, 0x3a2, 0x2600020c); /* (The ESCR, where there is one.) */
+        upmu_sim_poke(&host.sim, 0, rows[i].select, rows[i].left);
+        if (rows[i].enable != rows[i].select)
+            upmu_sim_poke(&host.sim, 0, rows[i].enable, 1);
+        host_start(&host);
+        assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 1), UPMU_OK);
+        upmu_cpu_unreserve(&host.cpu[0], 1);
+        assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+        assert_true(upmu_sim_runs(&host.sim, 0, 0));
+        assert_true(upmu_sim_peek(&host.sim, 0, rows[i].select) == rows[i].left);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -712,6 +838,10 @@ int main(void)
         cmocka_unit_test(everything_reserved_leaves_room_for_nothing),
         cmocka_unit_test(somebody_who_came_later_is_noticed_by_the_next_attach),
         cmocka_unit_test(a_counter_that_came_back_disabled_is_disabled_at_the_end),
+        cmocka_unit_test(a_counter_that_came_back_stopped_does_not_run_at_the_end),
+        cmocka_unit_test(what_no_enable_bit_lets_count_is_free),
+        cmocka_unit_test(what_asks_for_interrupts_is_in_use),
+        cmocka_unit_test(a_counter_that_came_back_running_runs_at_the_end),
         cmocka_unit_test(owners_have_names),
     };
 
