@@ -13,7 +13,7 @@
 
 UPMU_DIR := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 
-UPMU_SOURCES := $(sort $(wildcard $(UPMU_DIR)/core/*.c $(UPMU_DIR)/backends/*/*.c $(UPMU_DIR)/events/*.c))
+UPMU_SOURCES := $(sort $(wildcard $(UPMU_DIR)/core/*/*.c $(UPMU_DIR)/backends/*/*.c $(UPMU_DIR)/events/*.c))
 
 # The first is for files that include <upmu/upmu.h>, the second for upmu's own files.
 UPMU_INCLUDES := -I$(UPMU_DIR)/include -I$(UPMU_DIR)

@@ -105,7 +105,7 @@ def masked_row(event, answers):
 
 
 def merge(row, chosen):
-    """code and umask with masks and defaults, as core/catalog.c merges them."""
+    """code and umask with masks and defaults, as core/catalog/catalog.c merges them."""
     umask = row.umask
     for group in {m.group for m in row.masks}:
         members = [m for m in row.masks if m.group == group]

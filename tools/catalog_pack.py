@@ -8,7 +8,7 @@
     python3 tools/catalog_pack.py --sizes    bytes of each part
     python3 tools/catalog_pack.py --blob FILE SOURCE.tsv...    a file for upmu_catalog_load()
 
-The packed form is specified in docs/CATALOGUES.md; core/catalog.c reads it.
+The packed form is specified in docs/CATALOGUES.md; core/catalog/catalog.c reads it.
 Equal sources give equal bytes.
 """
 import concurrent.futures
@@ -582,7 +582,7 @@ def pack(catalogues):
         packed, own = pack_model(catalogue, pool, at + len(models))
         sizes[catalogue.name] = (len(packed), own)
         models += packed
-    # How far the reader looks behind the last entry of a section (core/catalog_table.h).
+    # How far the reader looks behind the last entry of a section (core/catalog/catalog_table.h).
     starts = dict(zip(parts, offsets))
     ends = {name: starts[name] + len(part) for name, part in parts.items()}
     for begin, reach in ((starts["fragments"], REACH), (ends["blocks"] - 2, 4), (ends["names"] - 1, REACH),
@@ -632,7 +632,7 @@ def generate():
     catalogues, _ = sources()
     data, sizes = pack(catalogues)
     lines = ["/* SPDX-License-Identifier: MIT */", "/*", " * Event catalogues, packed as docs/CATALOGUES.md specifies.",
-             " */", '#include "core/catalog.h"', "", "#if UPMU_NAMES && UPMU_EVENTS_ALL"]
+             " */", '#include "core/catalog/catalog.h"', "", "#if UPMU_NAMES && UPMU_EVENTS_ALL"]
     lines += array("upmu_catalog_data", data) + ["#endif", ""]
     return stamped("\n".join(lines)), data, sizes, catalogues
 
@@ -647,7 +647,7 @@ def generate_models(catalogues):
     lines = ["/* SPDX-License-Identifier: MIT */", "/*",
              " * Event catalogues, each packed alone: those that UPMU_EVENTS_name asks for.",
              f" * models: {' '.join(name for c in catalogues for name in (c.name, c.other) if name)}", " */",
-             '#include "core/catalog.h"', "", "#if UPMU_NAMES && !UPMU_EVENTS_ALL"]
+             '#include "core/catalog/catalog.h"', "", "#if UPMU_NAMES && !UPMU_EVENTS_ALL"]
     chosen = []
     with concurrent.futures.ProcessPoolExecutor(2) as pool:
         packed = dict(zip([c.name for c in catalogues], pool.map(alone, catalogues)))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Names as packed catalogues hold them: spelt in fragments, beside switches of case and dash.
 
-docs/CATALOGUES.md, "Text", specifies the form; core/catalog_table.c reads it.
+docs/CATALOGUES.md, "Text", specifies the form; core/catalog/catalog_table.c reads it.
 """
 import functools
 

@@ -46,7 +46,7 @@ def sections(path, prefix):
 def object_sizes():
     """(folder group, source, text, rodata) of every library object."""
     rows = []
-    for path in sorted(glob.glob("build/os/core/*.o") + glob.glob("build/os/backends/*/*.o") +
+    for path in sorted(glob.glob("build/os/core/*/*.o") + glob.glob("build/os/backends/*/*.o") +
                        glob.glob("build/os/events/*.o")):
         source = path[len("build/os/"):-2] + ".c"
         if os.path.exists(source):
@@ -70,7 +70,7 @@ def minimum(compiler):
     options = FLAGS + ["-m64", "-Os", "-ffunction-sections", "-fdata-sections", *MINIMUM_OPTIONS]
     subprocess.run([compiler, *options, "-c", "-o", program, "tests/build/minimum_program.c"], check=True)
     objects = []
-    for source in sorted(glob.glob("core/*.c") + glob.glob("backends/*/*.c") + glob.glob("events/*.c")):
+    for source in sorted(glob.glob("core/*/*.c") + glob.glob("backends/*/*.c") + glob.glob("events/*.c")):
         objects.append(f"{WORK}/minimum-{os.path.basename(source)[:-2]}.o")
         subprocess.run([compiler, *options, "-c", "-o", objects[-1], source], check=True)
     whole = f"{WORK}/minimum"
@@ -88,7 +88,7 @@ PRICED = ["UPMU_BACKEND_X86_CORE", "UPMU_BACKEND_X86_P4", "UPMU_BACKEND_AMD", "U
 def code_size(compiler, options):
     """Text of core and backends with some options, file by file."""
     total = 0
-    for source in sorted(glob.glob("core/*.c") + glob.glob("backends/*/*.c")):
+    for source in sorted(glob.glob("core/*/*.c") + glob.glob("backends/*/*.c")):
         target = f"{WORK}/price.o"
         subprocess.run([compiler, *FLAGS, "-m64", "-Os", *options, "-c", "-o", target, source], check=True)
         total += sections(target, ".text")

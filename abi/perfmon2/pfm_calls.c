@@ -3,10 +3,10 @@
  * The calls of section 10 that concern a context as a whole.
  */
 #include <abi/perfmon2/pfm_core.h>
-#include "core/bits.h"
-#include "core/mem.h"
-#include "core/message_core.h"
-#include "core/port_call.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
+#include "core/sample/message_core.h"
+#include "core/hw/port_call.h"
 
 #define CONTEXT_FLAGS (PFM_FL_NOTIFY_BLOCK | PFM_FL_SYSTEM_WIDE | PFM_FL_SMPL_FMT | PFM_FL_OVFL_NO_MSG)
 #define START_FLAGS (PFM_STARTFL_SET | PFM_STARTFL_RESTART)

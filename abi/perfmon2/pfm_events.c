@@ -7,9 +7,9 @@
  * is the written value plus the count.
  */
 #include <abi/perfmon2/pfm_core.h>
-#include "core/backend.h"
-#include "core/bits.h"
-#include "core/mem.h"
+#include "core/hw/backend.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
 
 /* The longest period, which is the first one of a PMD that is further from its overflow. */
 #define LONGEST (~UINT64_C(0) >> 1)

@@ -4,9 +4,9 @@
  * takes effect.
  */
 #include <abi/perfmon2/pfm_core.h>
-#include "core/backend.h"
-#include "core/bits.h"
-#include "core/mem.h"
+#include "core/hw/backend.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
 
 #define PMD_FLAGS (PFM_PMDFL_SMPL | PFM_PMDFL_SWITCH | PFM_PMDFL_OVFL_NOTIFY | PFM_PMDFL_RANDOM)
 

@@ -4,8 +4,8 @@
  * needs; what no hook allows is refused.
  */
 #include <abi/perfmon2/pfm_core.h>
-#include "core/backend.h"
-#include "core/bits.h"
+#include "core/hw/backend.h"
+#include "core/util/bits.h"
 
 bool upmu_pfm_may_use(const struct upmu_pfm_context *context, const struct upmu_event *event, uint32_t rights)
 {

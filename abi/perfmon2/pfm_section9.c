@@ -3,7 +3,7 @@
  * The calls of section 9: their elements become those of section 10, in place.
  */
 #include <abi/perfmon2/pfm_core.h>
-#include "core/mem.h"
+#include "core/util/mem.h"
 
 static bool is_clear(const uint64_t *words, unsigned count)
 {

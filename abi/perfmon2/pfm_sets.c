@@ -3,9 +3,9 @@
  * Event sets: creating, deleting, asking.
  */
 #include <abi/perfmon2/pfm_core.h>
-#include "core/bits.h"
-#include "core/mem.h"
-#include "core/port_call.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
+#include "core/hw/port_call.h"
 
 #define SET_FLAGS (PFM_SETFL_OVFL_SWITCH | PFM_SETFL_TIME_SWITCH)
 

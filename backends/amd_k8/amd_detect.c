@@ -9,10 +9,10 @@
  */
 #include "backends/amd_k8/amd_k8.h"
 #include "backends/amd_k8/amd_registers.h"
-#include "core/bits.h"
-#include "core/mem.h"
-#include "core/register.h"
-#include "core/text.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
+#include "core/hw/register.h"
+#include "core/util/text.h"
 
 #if UPMU_BACKEND_AMD
 

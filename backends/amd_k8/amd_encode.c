@@ -8,11 +8,11 @@
 #include "backends/amd_k8/amd_k8.h"
 #include "backends/amd_k8/amd_registers.h"
 #include "backends/x86_common/x86_select.h"
-#include "core/apart.h"
-#include "core/bits.h"
-#include "core/catalog.h"
-#include "core/register.h"
-#include "core/text.h"
+#include "core/util/apart.h"
+#include "core/util/bits.h"
+#include "core/catalog/catalog.h"
+#include "core/hw/register.h"
+#include "core/util/text.h"
 
 #if UPMU_BACKEND_AMD
 

@@ -8,8 +8,8 @@
  */
 #include "backends/amd_k8/amd_k8.h"
 #include "backends/amd_k8/amd_registers.h"
-#include "core/bits.h"
-#include "core/register.h"
+#include "core/util/bits.h"
+#include "core/hw/register.h"
 
 #if UPMU_BACKEND_AMD && UPMU_IBS
 

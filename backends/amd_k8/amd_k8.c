@@ -5,7 +5,7 @@
  */
 #include "backends/amd_k8/amd_k8.h"
 #include "backends/amd_k8/amd_registers.h"
-#include "core/bits.h"
+#include "core/util/bits.h"
 
 #if UPMU_BACKEND_AMD
 

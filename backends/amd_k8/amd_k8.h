@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The AMD backend's functions, K7 to Zen, file by file; contracts are those of struct
- * upmu_backend in core/backend.h.  How the PMU works: docs/amd.md.
+ * upmu_backend in core/hw/backend.h.  How the PMU works: docs/amd.md.
  *
  * An event's word is its select register, without enable and interrupt bits.
  */
 #ifndef UPMU_AMD_K8_H
 #define UPMU_AMD_K8_H
 
-#include "core/backend.h"
+#include "core/hw/backend.h"
 
 extern const struct upmu_backend upmu_amd_k8_backend;
 

@@ -7,7 +7,7 @@
  * select is set; since then the bit is always set and the gate is in PerfCntrGlobalCtl.
  */
 #include "backends/amd_k8/amd_registers.h"
-#include "core/bits.h"
+#include "core/util/bits.h"
 
 #if UPMU_BACKEND_AMD
 

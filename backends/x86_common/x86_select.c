@@ -7,7 +7,7 @@
  * transactional bits and payloads: Linux arch/x86/events/intel/core.c.
  */
 #include "backends/x86_common/x86_select.h"
-#include "core/text.h"
+#include "core/util/text.h"
 
 #if UPMU_BACKEND_X86_CORE || UPMU_BACKEND_AMD
 

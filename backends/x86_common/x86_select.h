@@ -6,7 +6,7 @@
 #ifndef UPMU_X86_SELECT_H
 #define UPMU_X86_SELECT_H
 
-#include "core/backend.h"
+#include "core/hw/backend.h"
 
 #define UPMU_SELECT_UMASK UINT64_C(0xff00)
 #define UPMU_SELECT_USR (UINT64_C(1) << 16)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The Intel core backend's functions, file by file; contracts are those of
- * struct upmu_backend in core/backend.h.
+ * struct upmu_backend in core/hw/backend.h.
  */
 #ifndef UPMU_X86_CORE_H
 #define UPMU_X86_CORE_H
 
 #include "backends/x86_common/x86_select.h"
-#include "core/backend.h"
+#include "core/hw/backend.h"
 
 extern const struct upmu_backend upmu_x86_core_backend;
 

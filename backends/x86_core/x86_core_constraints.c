@@ -5,8 +5,8 @@
  */
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
-#include "core/bits.h"
-#include "core/mem.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
 
 #if UPMU_BACKEND_X86_CORE
 

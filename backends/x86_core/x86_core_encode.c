@@ -10,11 +10,11 @@
 #include "backends/x86_common/x86_select.h"
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
-#include "core/apart.h"
-#include "core/bits.h"
-#include "core/mem.h"
-#include "core/register.h"
-#include "core/text.h"
+#include "core/util/apart.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
+#include "core/hw/register.h"
+#include "core/util/text.h"
 
 #if UPMU_BACKEND_X86_CORE
 

@@ -13,9 +13,9 @@
  */
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
-#include "core/bits.h"
-#include "core/mem.h"
-#include "core/register.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
+#include "core/hw/register.h"
 
 #if UPMU_BACKEND_X86_CORE
 

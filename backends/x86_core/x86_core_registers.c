@@ -9,7 +9,7 @@
  * select; on P6 there is one enable bit for both counters.
  */
 #include "backends/x86_core/x86_core_registers.h"
-#include "core/bits.h"
+#include "core/util/bits.h"
 
 #if UPMU_BACKEND_X86_CORE
 

@@ -8,9 +8,9 @@
  * (249199) and O9 (290741) of the stopping counter.
  */
 #include "backends/x86_p4/x86_p4.h"
-#include "core/bits.h"
-#include "core/mem.h"
-#include "core/text.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
+#include "core/util/text.h"
 
 #if UPMU_BACKEND_X86_P4
 

@@ -7,11 +7,11 @@
  * 19-34 there; keywords: FreeBSD's lib/libpmc/libpmc.c and pmc.p4(3), libpfm4 4.13.
  */
 #include "backends/x86_p4/x86_p4.h"
-#include "core/bits.h"
-#include "core/catalog.h"
-#include "core/mem.h"
-#include "core/register.h"
-#include "core/text.h"
+#include "core/util/bits.h"
+#include "core/catalog/catalog.h"
+#include "core/util/mem.h"
+#include "core/hw/register.h"
+#include "core/util/text.h"
 
 #if UPMU_BACKEND_X86_P4
 

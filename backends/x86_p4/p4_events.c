@@ -8,7 +8,7 @@
  * ITLB_ESCR; they are FSB events, and FSB_ESCR is 6.
  */
 #include "backends/x86_p4/x86_p4.h"
-#include "core/bits.h"
+#include "core/util/bits.h"
 
 #if UPMU_BACKEND_X86_P4
 

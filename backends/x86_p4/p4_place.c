@@ -9,8 +9,8 @@
  * only if an enabled counter can reach it or its twin.
  */
 #include "backends/x86_p4/x86_p4.h"
-#include "core/bits.h"
-#include "core/register.h"
+#include "core/util/bits.h"
+#include "core/hw/register.h"
 
 #if UPMU_BACKEND_X86_P4
 

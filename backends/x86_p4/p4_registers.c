@@ -8,8 +8,8 @@
  * both its threads.
  */
 #include "backends/x86_p4/p4_registers.h"
-#include "core/bits.h"
-#include "core/register.h"
+#include "core/util/bits.h"
+#include "core/hw/register.h"
 
 #if UPMU_BACKEND_X86_P4
 

@@ -4,7 +4,7 @@
  * functions.
  */
 #include "backends/x86_p4/x86_p4.h"
-#include "core/bits.h"
+#include "core/util/bits.h"
 
 #if UPMU_BACKEND_X86_P4
 

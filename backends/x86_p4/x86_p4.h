@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The NetBurst backend's functions, file by file; contracts are those of struct
- * upmu_backend in core/backend.h.  How the PMU works: docs/pentium4.md.
+ * upmu_backend in core/hw/backend.h.  How the PMU works: docs/pentium4.md.
  *
  * An event's words: config is CCCR << 32 | ESCR of what is counted, config1 the same of a second
  * ESCR (what tags, what must be programmed as well, what starts a cascade), config2 MATRIX_VERT <<
@@ -12,7 +12,7 @@
 #define UPMU_X86_P4_H
 
 #include "backends/x86_p4/p4_registers.h"
-#include "core/backend.h"
+#include "core/hw/backend.h"
 
 extern const struct upmu_backend upmu_x86_p4_backend;
 

@@ -54,7 +54,7 @@ struct upmu_sampling {
     uint32_t values;   /* bit i: samples contain the count of event i */
     uint32_t switch_after; /* overflows until the next set (UPMU_SET_OVERFLOW_SWITCH); 0: none */
     uint64_t long_period;  /* the period after a restart, if this event stopped the session; 0: `period` */
-    uint64_t random_mask;  /* each further period is longer by (a random number & this): core/random.h */
+    uint64_t random_mask;  /* each further period is longer by (a random number & this): core/util/random.h */
     uint64_t random_seed;
     uint32_t resets;       /* bit i: an overflow sets event i to 0, or to the begin of a period */
     uint32_t frequency;    /* samples per second; the period adapts, `period` (0: 10000) is the first */
@@ -234,7 +234,7 @@ struct upmu_session {
     uint8_t is_static;         /* its counters are left running */
     volatile uint8_t ties;     /* UPMU_TIED, UPMU_DROPPED */
     uint8_t shares;            /* is multiplexed with other sharing sessions */
-    uint8_t mask_on_full;      /* (these eight are one word: core/session_core.h) */
+    uint8_t mask_on_full;      /* (these eight are one word: core/engine/session_core.h) */
     uint8_t hides_kernel;      /* addresses of the kernel do not leave the handler */
     uint8_t queued;            /* in its CPU's list of those that wait */
     struct upmu_machine *machine;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <upmu/upmu.h>
-#include "core/catalog.h"
+#include "core/catalog/catalog.h"
 #include "tests/bench/callgrind_count.h"
 
 struct name {

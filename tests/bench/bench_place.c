@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <upmu/upmu.h>
-#include "core/backend.h"
+#include "core/hw/backend.h"
 #include "tests/bench/callgrind_count.h"
 #include "tests/common/p4_place_tables.h"
 

@@ -13,7 +13,7 @@ LIMITS = {"skl": 13 * 1024}
 PROGRAM = r"""
 #include <stdio.h>
 #include <upmu/upmu.h>
-#include "core/catalog.h"
+#include "core/catalog/catalog.h"
 int main(void)
 {
     const struct upmu_catalog *catalog;
@@ -46,7 +46,7 @@ def options(events):
 def with_catalogues():
     """Sources that the choice reaches: the others' objects are the same."""
     return [source for source in library_sources()
-            if source.startswith("events/") or re.search(r'^#include "core/catalog(_table)?\.h"', read(source), re.M)]
+            if source.startswith("events/") or re.search(r'^#include "core/catalog/catalog(_table)?\.h"', read(source), re.M)]
 
 
 def built(events):

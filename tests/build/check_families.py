@@ -30,7 +30,7 @@ PROGRAM = r"""
 #include <stdio.h>
 #include <string.h>
 #include <upmu/upmu.h>
-#include "core/catalog.h"
+#include "core/catalog/catalog.h"
 static void show(const struct upmu_catalog *catalog, const char *name)
 {
     struct upmu_event_id id;
@@ -89,8 +89,8 @@ def netburst_and_k8_events_fit_the_one_format():
     if code:
         return [output[-1000:]]
     code, output = run(["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-no-pie", "-Iinclude", "-I.", "-o",
-                        f"{folder}/main", f"{folder}/main.c", f"{folder}/catalog_data.c", "core/catalog.c",
-                        "core/catalog_table.c", "core/catalog_list.c", "build/gcc-64/libupmu.a"])
+                        f"{folder}/main", f"{folder}/main.c", f"{folder}/catalog_data.c", "core/catalog/catalog.c",
+                        "core/catalog/catalog_table.c", "core/catalog/catalog_list.c", "build/gcc-64/libupmu.a"])
     if code:
         return [output[-1000:]]
     code, output = run([f"{folder}/main"])

@@ -240,8 +240,8 @@ def one_changed_byte_changes_one_record_or_is_refused():
 PROGRAM = r"""
 #include <stdio.h>
 #include <upmu/upmu.h>
-#include "core/backend.h"
-#include "core/catalog.h"
+#include "core/hw/backend.h"
+#include "core/catalog/catalog.h"
 int main(void)
 {
     static struct upmu_pmu pmu;

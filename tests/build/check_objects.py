@@ -93,7 +93,7 @@ def backends_call_only_pure_helpers():
 def every_header_compiles_alone():
     public = files("include/upmu/*.h", "port/x86_native/*.h", "port/template/*.h", "abi/perfmon2/perfmon2.h",
                    "port/sim/sim.h")
-    private = files("core/*.h", "backends/*/*.h", "port/sim/*.h")
+    private = files("core/*/*.h", "backends/*/*.h", "port/sim/*.h")
     languages = [["gcc", "-x", "c", "-std=c99"], ["clang", "-x", "c", "-std=c11"], ["gcc", "-m32", "-x", "c", "-std=c11"],
                  ["gcc", "-x", "c++", "-std=c++11"], ["clang", "-x", "c++", "-std=c++17"]]
     jobs = [(header, language) for header in public for language in languages]
@@ -164,7 +164,7 @@ def public_headers_are_strict_c99_and_sources_strict_c11():
     public = files("include/upmu/*.h", "port/x86_native/*.h", "port/template/*.h", "abi/perfmon2/*.h")
     sources = [path for path in library_sources() if not path.startswith("events/")]
     jobs = [(path, read(path), "c99", False) for path in public]
-    jobs += [(path, read(path), "c11", True) for path in files("core/*.h", "backends/*/*.h") + sources]
+    jobs += [(path, read(path), "c11", True) for path in files("core/*/*.h", "backends/*/*.h") + sources]
     complaints = parallel(lambda job: level_complaints(*job), jobs)
     complaints += [f"not seen: {what}" for what, text in BEYOND.items() if not level_complaints(what, text, "c99", False)]
     if "strict C99" not in read("docs/PORTING.md"):

@@ -11,7 +11,7 @@ import prose
 
 HOOKS = "rdmsr|wrmsr|cpuid|this_cpu|irq_save|irq_restore|rdpmc|pmi_rearm|clock_ns|allow_rdpmc|run_on_cpu|log"
 # Headers of the core that a backend may use: no bank, no hooks, no sessions.
-BACKEND_MAY_USE = {"core/apart.h", "core/backend.h", "core/bits.h", "core/mem.h", "core/register.h", "core/text.h", "core/catalog.h"}
+BACKEND_MAY_USE = {"core/util/apart.h", "core/hw/backend.h", "core/util/bits.h", "core/util/mem.h", "core/hw/register.h", "core/util/text.h", "core/catalog/catalog.h"}
 
 
 def tracked(*suffixes):
@@ -22,7 +22,7 @@ def tracked(*suffixes):
 
 
 def library():
-    return files("core/*.[ch]", "backends/**/*.[ch]", "events/*.[ch]")
+    return files("core/*/*.[ch]", "backends/**/*.[ch]", "events/*.[ch]")
 
 
 def freestanding():
@@ -98,7 +98,7 @@ def include_lines_follow_the_direction_of_dependency():
                 continue
             elif folder == "include":
                 complaints.append(where)
-            elif folder == "core" and root not in ("core", "upmu") and path != "core/backends.c":
+            elif folder == "core" and root not in ("core", "upmu") and path != "core/event/backends.c":
                 complaints.append(where)
             elif folder == "abi" and not (root in ("core", "upmu") or
                                           what.startswith("/".join(path.split("/")[:2]) + "/")):
@@ -116,11 +116,35 @@ def include_lines_follow_the_direction_of_dependency():
     return complaints
 
 
+# Each folder of core/ includes those before it alone.
+CORE_FOLDERS = "util hw catalog event place engine sample".split()
+# What the engine calls by name of the files that take samples.
+CALLED_BY_NAME = {("cpu", "ibs_core"), ("cpu", "user_page"), ("local", "user_page"), ("pmi", "format_core"), ("pmi", "ibs_core"),
+                  ("pmi", "user_page"), ("session", "format_core"), ("session", "message_core"), ("session", "ring"),
+                  ("session", "user_page"), ("thread", "user_page")}
+
+
+@check
+def folders_of_core_include_downward():
+    complaints, used = [], set()
+    for path in files("core/*/*.[ch]"):
+        folder, name = path.split("/")[1], os.path.splitext(os.path.basename(path))[0]
+        for other, what in re.findall(r'#include "core/(\w+)/(\w+)\.h"', read(path)):
+            if CORE_FOLDERS.index(other) <= CORE_FOLDERS.index(folder):
+                continue
+            if (name, what) in CALLED_BY_NAME:
+                used.add((name, what))
+            else:
+                complaints.append(f"{path}: includes core/{other}/{what}.h, of a folder above its own")
+    complaints += [f"{path}: stands in none of core's folders" for path in files("core/*.[ch]")]
+    return complaints + [f"{name} does not include {what} any more: take it off the list" for name, what in CALLED_BY_NAME - used]
+
+
 @check
 def core_names_backends_in_one_file():
     names = "|".join(os.path.basename(path.rstrip("/")) for path in files("backends/*/")) or "x86_core"
-    return [line for line in grep(rf"\bupmu_({names})_", files("core/*.[ch]"))
-            if not line.startswith("core/backends.c:")]
+    return [line for line in grep(rf"\bupmu_({names})_", files("core/*/*.[ch]"))
+            if not line.startswith("core/event/backends.c:")]
 
 
 @check
@@ -128,13 +152,13 @@ def hooks_are_called_in_one_header():
     # A backend's detection calls functions of the same names that the core lends it.
     calls = rf"(\bport\b|\.|->)\s*(->|\.)?\s*({HOOKS})\s*\("
     return [line for line in grep(calls, library())
-            if not line.startswith("core/port_call.h:") and not re.search(rf"\bdetection(->|\.)({HOOKS})\(", line)]
+            if not line.startswith("core/hw/port_call.h:") and not re.search(rf"\bdetection(->|\.)({HOOKS})\(", line)]
 
 
 @check
 def registers_are_written_in_one_file():
     return [line for line in grep(r"\bport_wrmsr\s*\(", library())
-            if not line.startswith(("core/bank.c:", "core/bank_inline.h:", "core/port_call.h:"))]
+            if not line.startswith(("core/hw/bank.c:", "core/hw/bank_inline.h:", "core/hw/port_call.h:"))]
 
 
 @check

@@ -50,7 +50,7 @@ def files(*patterns):
 
 
 def library_sources():
-    return files("core/*.c", "backends/*/*.c", "events/*.c")
+    return files("core/*/*.c", "backends/*/*.c", "events/*.c")
 
 
 def read(path):

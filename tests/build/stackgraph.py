@@ -45,7 +45,7 @@ def backend_functions():
 
 def functions_with(signature):
     found = set()
-    for path in files("core/*.c", "backends/*/*.c"):
+    for path in files("core/*/*.c", "backends/*/*.c"):
         for name in re.findall(signature + r"\s*\{", code_of(path)):
             found.update((name, f"{path}:{name}"))
     return found
@@ -148,7 +148,7 @@ class Graph:
     def indirect(self, function, where):
         path, line = where
         path = re.sub(r"^\./", "", path)
-        if path == "core/port_call.h":
+        if path == "core/hw/port_call.h":
             return set()
         if path not in self.lines:
             self.lines[path] = code_of(path).split("\n")
@@ -197,7 +197,7 @@ GRAPHS = {}
 def graph(setting):
     """(Graph, complaints) of a setting, read once; what no build has is compiled."""
     if setting not in GRAPHS:
-        texts = {source: f"build/{BUILDS.get(setting)}/{source[:-2]}.s" for source in files("core/*.c", "backends/*/*.c")}
+        texts = {source: f"build/{BUILDS.get(setting)}/{source[:-2]}.s" for source in files("core/*/*.c", "backends/*/*.c")}
 
         def compile_one(source):
             if os.path.exists(texts[source]):

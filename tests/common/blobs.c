@@ -21,7 +21,7 @@
 /* NOLINTNEXTLINE: the tables themselves */
 #include "events/catalog_models.c"
 
-#include "core/catalog_table.h"
+#include "core/catalog/catalog_table.h"
 
 #define SMALL 4096u
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <upmu/upmu.h>
-#include "core/backend.h"
+#include "core/hw/backend.h"
 #include "tests/common/place_shapes.h"
 
 static inline void shape_zen_event(const struct upmu_pmu *pmu, uint64_t *random, struct upmu_event *event)

@@ -12,7 +12,7 @@
 
 #include <upmu/upmu.h>
 
-#include "core/catalog_table.h"
+#include "core/catalog/catalog_table.h"
 
 #include "tests/common/blobs.h"
 #include "tests/common/share.h"

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "core/backend.h"
+#include "core/hw/backend.h"
 #include "tests/common/share.h"
 #include "tests/fuzz/fake.h"
 

@@ -9,7 +9,7 @@
 
 #include <upmu/upmu.h>
 
-#include "core/backend.h"
+#include "core/hw/backend.h"
 
 #include "tests/common/share.h"
 #include "tests/fuzz/fuzz.h"

@@ -3,8 +3,8 @@
  * Pack a list of requests into as few sets as a search finds (tools/cmd/cmd_packing.h): the
  * components, and the first packing of each.  Pure.
  */
-#include "core/backend.h"
-#include "core/mem.h"
+#include "core/hw/backend.h"
+#include "core/util/mem.h"
 #include <tools/cmd/cmd_packing.h>
 
 struct exact {

@@ -6,7 +6,7 @@
  * trying everything, which proves what it does not find: it learns which requests never
  * run together, and tries those first that it learned most about.  Pure, never recurses.
  */
-#include "core/mem.h"
+#include "core/util/mem.h"
 #include <tools/cmd/cmd_packing.h>
 
 bool cmd_packing_fits(struct packing *packing, uint32_t requests)

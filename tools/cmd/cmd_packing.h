@@ -8,7 +8,7 @@
 #define UPMU_CMD_PACKING_H
 
 #include <upmu/pack.h>
-#include "core/placement.h"
+#include "core/place/placement.h"
 
 #define CMD_PACK_REQUESTS 256u
 #define CMD_PACK_LESSONS 64

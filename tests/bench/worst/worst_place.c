@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <upmu/upmu.h>
-#include "core/backend.h"
-#include "core/placement.h"
+#include "core/hw/backend.h"
+#include "core/place/placement.h"
 #include "tests/common/p4_place_tables.h"
 #include "tests/common/zen_shapes.h"
 

@@ -20,7 +20,7 @@ ROOT = os.path.join(HERE, "../../..")
 WORK = "build/worst"
 LIBRARY = "-std=c11 -ffreestanding -mgeneral-regs-only -fno-stack-protector".split()
 FLAGS = "-m64 -O2 -fno-pie -fno-pic -fcf-protection=none -Iinclude -I.".split()
-COUNTED = ["core/place.c", "core/place_read.c", "core/place_search.c", "core/place_why.c"] + \
+COUNTED = ["core/place/place.c", "core/place/place_read.c", "core/place/place_search.c", "core/place/place_why.c"] + \
     sorted(glob.glob("backends/*/*.c", root_dir=ROOT))
 
 

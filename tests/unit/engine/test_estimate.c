@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "core/sets.h"
+#include "core/engine/sets.h"
 #include <upmu/upmu.h>
 
 struct slots {
@@ -32,7 +32,7 @@ static double root(double value)
     return guess;
 }
 
-/* Three standard errors of the whole, as core/estimate.c explains it. */
+/* Three standard errors of the whole, as core/engine/estimate.c explains it. */
 static double formula(const struct slots *kinds, double enabled, double *out_running)
 {
     double n = 0, c = 0, d = 0, cc = 0, cd = 0, dd = 0, rate, variance;

@@ -5,9 +5,9 @@
  */
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
-#include "core/backend.h"
-#include "core/count.h"
-#include "core/register.h"
+#include "core/hw/backend.h"
+#include "core/engine/count.h"
+#include "core/hw/register.h"
 #include "tests/common/host.h"
 
 static struct host host;

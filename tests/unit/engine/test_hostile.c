@@ -6,7 +6,7 @@
  */
 #include "tests/common/host.h"
 
-#include "core/schedule.h"
+#include "core/engine/schedule.h"
 
 /* ---- Companies ---- */
 

@@ -3,7 +3,7 @@
  * Top-down metrics: bytes of PERF_METRICS as 64-bit counts of slots, on the model of
  * an Ice Lake, which spoils them if they are zeroed in the wrong order.
  */
-#include "core/bits.h"
+#include "core/util/bits.h"
 #include "tests/common/host.h"
 
 /* Event 00h with unit masks 80h to 83h: retiring, bad speculation, front end, back end. */

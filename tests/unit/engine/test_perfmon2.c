@@ -6,10 +6,10 @@
  */
 #include "tests/common/host.h"
 
-#include "core/backend.h"
-#include "core/bank.h"
-#include "core/bits.h"
-#include "core/register.h"
+#include "core/hw/backend.h"
+#include "core/hw/bank.h"
+#include "core/util/bits.h"
+#include "core/hw/register.h"
 
 static const char *const profiles[] = {"skylake", "icelake", "nehalem", "core2", "version1"};
 #define EACH(profile) for (unsigned profile = 0; profile < sizeof profiles / sizeof profiles[0]; profile++)

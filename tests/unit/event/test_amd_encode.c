@@ -5,8 +5,8 @@
  */
 #include <stdio.h>
 
-#include "core/bits.h"
-#include "core/register.h"
+#include "core/util/bits.h"
+#include "core/hw/register.h"
 #include "tests/common/amd_leaves.h"
 
 enum { K7, K8, F10H, F11H, F15H, F16H, ZEN1, ZEN2, ZEN3, ZEN4, ZEN5, MODELS };

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "core/catalog.h"
-#include "core/catalog_table.h"
+#include "core/catalog/catalog.h"
+#include "core/catalog/catalog_table.h"
 
 #ifndef UPMU_SOURCE_DIR
 #define UPMU_SOURCE_DIR "."

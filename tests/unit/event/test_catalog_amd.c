@@ -6,7 +6,7 @@
  */
 #include "tests/common/host.h"
 
-#include "core/catalog.h"
+#include "core/catalog/catalog.h"
 
 #define TEXT 200
 #define WORD UINT64_C(0xf0000ffff)

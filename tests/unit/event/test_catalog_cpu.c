@@ -14,8 +14,8 @@
 #include <cmocka.h>
 #include <upmu/upmu.h>
 
-#include "core/backend.h"
-#include "core/catalog.h"
+#include "core/hw/backend.h"
+#include "core/catalog/catalog.h"
 #include "tests/common/intel_leaves.h"
 
 /* How many catalogues are for a CPU. */

@@ -8,7 +8,7 @@
 
 #include "tests/common/host.h"
 
-#include "core/catalog.h"
+#include "core/catalog/catalog.h"
 
 #define TEXT 200
 #define FIELDS 5

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/catalog_table.h"
+#include "core/catalog/catalog_table.h"
 #include "tests/common/blobs.h"
 #include "tests/common/flipper.h"
 

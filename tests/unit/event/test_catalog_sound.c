@@ -7,7 +7,7 @@
 
 #include "tests/common/host.h"
 
-#include "core/catalog_table.h"
+#include "core/catalog/catalog_table.h"
 #include "tests/common/blobs.h"
 
 #define BYTES (BLOB_ROOM + 8192u)

@@ -13,8 +13,8 @@
 #include <upmu/upmu.h>
 
 #include "backends/x86_core/x86_core.h"
-#include "core/backend.h"
-#include "core/catalog.h"
+#include "core/hw/backend.h"
+#include "core/catalog/catalog.h"
 #include "tests/common/share.h"
 
 static const char *const pmu_names[] = { "core", "coreduo", "nhm", "wsm", "skl", "icl", "ix86arch" };

@@ -5,7 +5,7 @@
  */
 #include "tests/common/host.h"
 
-#include "core/bits.h"
+#include "core/util/bits.h"
 
 static const char *const pmu_names[] = {"coreduo", "core", "nhm", "skl", "icl"};
 #define PMUS (sizeof pmu_names / sizeof pmu_names[0])

@@ -15,8 +15,8 @@
 
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
-#include "core/bits.h"
-#include "core/register.h"
+#include "core/util/bits.h"
+#include "core/hw/register.h"
 #include "tests/common/share.h"
 
 #define GOLDEN_ROWS 128

@@ -13,9 +13,9 @@
 #include <cmocka.h>
 
 #include "backends/x86_p4/p4_registers.h"
-#include "core/backend.h"
-#include "core/bits.h"
-#include "core/catalog.h"
+#include "core/hw/backend.h"
+#include "core/util/bits.h"
+#include "core/catalog/catalog.h"
 #include <upmu/upmu.h>
 
 #ifndef UPMU_SOURCE_DIR

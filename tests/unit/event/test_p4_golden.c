@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "backends/x86_p4/p4_registers.h"
-#include "core/backend.h"
+#include "core/hw/backend.h"
 #include <upmu/upmu.h>
 
 #ifndef UPMU_SOURCE_DIR

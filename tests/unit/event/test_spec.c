@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <upmu/upmu.h>
 
-#include "core/text.h"
+#include "core/util/text.h"
 
 /* The plain forms of a list's specifications, joined by '|', or the error: "!STATUS@POSITION". */
 static const char *split(const char *list)

@@ -2,8 +2,8 @@
 /*
  * Which AMD CPUs have which PMU: families K7 to Zen, Hygon's, hypervisors.
  */
-#include "core/bits.h"
-#include "core/register.h"
+#include "core/util/bits.h"
+#include "core/hw/register.h"
 #include "tests/common/amd_leaves.h"
 
 /*

@@ -7,7 +7,7 @@
 
 #include "tests/common/host.h"
 
-#include "core/bits.h"
+#include "core/util/bits.h"
 
 static const char *const all_profiles[] = {
     "k7",          "k7_model1",  "k8_revb",       "k8_revc",   "k8_revd", "k8_reve",    "k8_revf",

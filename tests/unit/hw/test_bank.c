@@ -17,10 +17,10 @@
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
 #include "backends/x86_p4/p4_registers.h"
-#include "core/backend.h"
-#include "core/bank.h"
-#include "core/bits.h"
-#include "core/register.h"
+#include "core/hw/backend.h"
+#include "core/hw/bank.h"
+#include "core/util/bits.h"
+#include "core/hw/register.h"
 #include <upmu/upmu.h>
 
 /* ---- A register file ---- */

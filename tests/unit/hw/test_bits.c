@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "core/bits.h"
+#include "core/util/bits.h"
 
 static void bits_count_agrees_with_a_loop_over_all_16_bit_masks(void **state)
 {

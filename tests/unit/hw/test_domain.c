@@ -15,15 +15,15 @@
 #include <cmocka.h>
 
 #include "backends/x86_p4/p4_registers.h"
-#include "core/backend.h"
-#include "core/bank.h"
-#include "core/bits.h"
-#include "core/claims.h"
-#include "core/domain.h"
-#include "core/register.h"
+#include "core/hw/backend.h"
+#include "core/hw/bank.h"
+#include "core/util/bits.h"
+#include "core/engine/claims.h"
+#include "core/hw/domain.h"
+#include "core/hw/register.h"
 #include <upmu/upmu.h>
 
-/* ---- A copy of core/domain.c that lets the other CPU in before each atomic step ---- */
+/* ---- A copy of core/hw/domain.c that lets the other CPU in before each atomic step ---- */
 
 static void (*at_step)(void);
 
@@ -73,7 +73,7 @@ bool stepped_domain_others(const struct upmu_domain *domain, uint8_t slot);
 bool stepped_domain_recall(const struct upmu_domain *domain, unsigned row, uint64_t *out_value);
 void stepped_domain_remember(struct upmu_domain *domain, unsigned row, uint64_t value);
 void stepped_domain_forget(struct upmu_domain *domain);
-#include "core/domain.c"
+#include "core/hw/domain.c"
 #undef __atomic_load_n
 #undef __atomic_store_n
 #undef __atomic_fetch_add

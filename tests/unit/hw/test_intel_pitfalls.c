@@ -11,8 +11,8 @@
 #include "tests/common/host.h"
 
 #include "backends/x86_core/x86_core_registers.h"
-#include "core/backend.h"
-#include "core/bits.h"
+#include "core/hw/backend.h"
+#include "core/util/bits.h"
 #include "tests/common/intel_leaves.h"
 
 static const char *const all_profiles[] = {

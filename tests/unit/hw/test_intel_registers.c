@@ -15,9 +15,9 @@
 #include <cmocka.h>
 
 #include "backends/x86_core/x86_core_registers.h"
-#include "core/backend.h"
-#include "core/bits.h"
-#include "core/register.h"
+#include "core/hw/backend.h"
+#include "core/util/bits.h"
+#include "core/hw/register.h"
 #include <upmu/upmu.h>
 
 static const struct upmu_register_table *const tables[] = {&upmu_x86_core_global_table, &upmu_x86_core_block_table,

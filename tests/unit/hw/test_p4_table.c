@@ -15,8 +15,8 @@
 
 #include "backends/x86_core/x86_core_registers.h"
 #include "backends/x86_p4/p4_registers.h"
-#include "core/bits.h"
-#include "core/register.h"
+#include "core/util/bits.h"
+#include "core/hw/register.h"
 #include <upmu/upmu.h>
 
 #ifndef UPMU_SOURCE_DIR

@@ -3,7 +3,7 @@
  * Events that disturb the counter of the same number on the other hyper-thread
  * (BJ122, BV98, HSD29), on the model of two threads of a Sandy Bridge, which does so.
  */
-#include "core/domain.h"
+#include "core/hw/domain.h"
 #include "tests/common/host.h"
 
 static struct host p;

@@ -6,7 +6,7 @@
  * does (Linux arch/x86/events/intel/core.c, intel_pmu_nhm_workaround).
  */
 #include "backends/x86_core/x86_core_registers.h"
-#include "core/backend.h"
+#include "core/hw/backend.h"
 #include "tests/common/host.h"
 
 static const struct upmu_prelude_step steps[] = {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/bits.h"
+#include "core/util/bits.h"
 #include "tests/common/amd_leaves.h"
 #include "tests/common/share.h"
 

@@ -7,10 +7,10 @@
 #include <stdio.h>
 
 #include "backends/x86_p4/p4_registers.h"
-#include "core/backend.h"
-#include "core/bits.h"
-#include "core/catalog.h"
-#include "core/register.h"
+#include "core/hw/backend.h"
+#include "core/util/bits.h"
+#include "core/catalog/catalog.h"
+#include "core/hw/register.h"
 #include "tests/common/host.h"
 
 #define TI_RESOURCES 47u

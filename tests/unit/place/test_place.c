@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
-#include "core/placement.h"
+#include "core/place/placement.h"
 #include "tests/common/place_exhaustive.h"
 #include "tests/common/share.h"
 

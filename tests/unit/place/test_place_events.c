@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include <upmu/upmu.h>
-#include "core/backend.h"
+#include "core/hw/backend.h"
 #include "tests/common/place_exhaustive.h"
 #include "tests/common/share.h"
 

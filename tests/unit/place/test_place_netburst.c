@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include <upmu/upmu.h>
-#include "core/backend.h"
+#include "core/hw/backend.h"
 #include "tests/common/p4_place_fits.h"
 
 /* What is asked of an event beside its name: privileges.  Recipes tag in all rings. */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "core/placement.h"
+#include "core/place/placement.h"
 #include "tests/common/p4_place_fits.h"
 
 #define NONE UPMU_NO_COUNTER

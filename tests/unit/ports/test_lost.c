@@ -9,7 +9,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "core/backend.h"
+#include "core/hw/backend.h"
 #include "port/x86_native/x86_guard.h"
 #include "port/x86_native/x86_native.c"
 #include "tests/common/host.h"

@@ -6,7 +6,7 @@
  */
 #include "tests/common/host.h"
 
-#include "core/bits.h"
+#include "core/util/bits.h"
 
 static const char *const profiles[] = {"skylake", "icelake", "nehalem", "core2", "merom_early", "version1"};
 #define EACH(profile) for (unsigned profile = 0; profile < sizeof profiles / sizeof profiles[0]; profile++)

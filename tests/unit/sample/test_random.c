@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "core/random.h"
+#include "core/util/random.h"
 
 /* From the definition, worked out by hand: 1 -> 1 ^ 1 << 25 ^ (both) >> 27, times the multiplier. */
 static void random_numbers_are_xorshift64_star(void **state)

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Event catalogues: the CPUs of a catalogue, and their PMU.  Pure; called when a PMU is detected or
+ * chosen by name.
+ */
+#include "core/hw/backend.h"
+#include "core/catalog/catalog_table.h"
+#include "core/util/mem.h"
+
+#if UPMU_NAMES
+
+/*
+ * Between the header and the first section: the name of the PMU, 12 bytes, then for each CPU
+ * family, model, steppings (2), core type, native model.
+ */
+#define PMU_NAME UPMU_OWN_HEADER
+#define CPUS (PMU_NAME + 12u)
+#define CPU_BYTES 6u
+#define FAMILY 0x7fu
+#define AMD 0x80u /* beside the family */
+
+/* Families of two vendors may have one number: 18 exists for both. */
+static bool is_amd(const struct upmu_pmu *pmu)
+{
+    return pmu->backend->name[0] == 'a';
+}
+
+/* The i-th CPU of a catalogue; NULL after the last. */
+static const uint8_t *cpu_at(const struct upmu_catalog *catalog, unsigned i)
+{
+    uint32_t at = CPUS + CPU_BYTES * i, end = upmu_offset(catalog->byte + (UPMU_OWN_FILTER & 255u));
+
+    return at + CPU_BYTES <= end && end <= upmu_word(catalog->byte + 4) ? catalog->byte + at : NULL;
+}
+
+const char *upmu_catalog_pmu(const struct upmu_catalog *catalog)
+{
+    const uint8_t *name = (const uint8_t *)catalog + PMU_NAME;
+
+    if (upmu_offset(catalog->byte + (UPMU_OWN_FILTER & 255u)) < CPUS || !name[0] || name[CPUS - PMU_NAME - 1])
+        return upmu_catalog_name(catalog);
+    return (const char *)name;
+}
+
+bool upmu_catalog_serves(const struct upmu_catalog *catalog, const struct upmu_pmu *pmu)
+{
+    const uint8_t *cpu;
+
+    for (unsigned i = 0; (cpu = cpu_at(catalog, i)) != NULL; i++)
+        if ((cpu[0] & FAMILY) == pmu->family && !(cpu[0] & AMD) == !is_amd(pmu) && cpu[1] == pmu->model &&
+            (upmu_half(cpu + 2) >> (pmu->stepping & 15u) & 1u) &&
+            /* If CPUID hides the core type, there are only big cores. */
+            (!cpu[4] || cpu[4] == pmu->core_type || (!pmu->core_type && cpu[4] == 0x40)) &&
+            (!cpu[5] || !pmu->native || cpu[5] == pmu->native))
+            return true;
+    return false;
+}
+
+const struct upmu_catalog *upmu_catalog_of(const struct upmu_pmu *pmu, struct upmu_event_id id)
+{
+    return pmu->imported && upmu_catalog_number(pmu->imported) == id.catalogue ? pmu->imported : pmu->catalog;
+}
+
+bool upmu_catalog_is_architectural(const struct upmu_catalog *catalog)
+{
+    return memcmp(upmu_catalog_name(catalog), "ix86arch", sizeof "ix86arch") == 0;
+}
+
+const struct upmu_catalog *upmu_catalog_for(const struct upmu_pmu *pmu)
+{
+    const struct upmu_catalog *catalog;
+
+    for (unsigned i = 0; (catalog = upmu_catalog_builtin(i)) != NULL; i++)
+        if (upmu_catalog_serves(catalog, pmu))
+            return catalog;
+    return NULL;
+}
+
+void upmu_catalog_first_cpu(const struct upmu_catalog *catalog, struct upmu_pmu *pmu)
+{
+    const uint8_t *cpu = cpu_at(catalog, 0);
+
+    if (!cpu)
+        return;
+    pmu->family = cpu[0] & FAMILY;
+    pmu->model = cpu[1];
+    for (pmu->stepping = 0; pmu->stepping < 15 && !(upmu_half(cpu + 2) >> pmu->stepping & 1u);)
+        pmu->stepping++;
+    pmu->core_type = cpu[4];
+    pmu->native = cpu[5];
+}
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Walks through event catalogues: listing by name, the id of an encoding, the most similar name.
+ * Pure; slower than a lookup, and not used while counting.
+ */
+#include "core/util/apart.h"
+#include "core/catalog/catalog_table.h"
+#include "core/util/mem.h"
+#include "core/util/text.h"
+
+#if UPMU_NAMES
+
+/* Match '*' and '?' with a whole text, folded; only the last star is tried again. */
+static bool glob_matches(const char *glob, const char *text)
+{
+    const char *star = NULL, *retry = NULL;
+
+    if (!glob)
+        return true;
+    while (*text) {
+        if (*glob == '*') {
+            star = ++glob;
+            retry = text;
+        } else if (*glob && (*glob == '?' || upmu_catalog_fold(*glob) == upmu_catalog_fold(*text))) {
+            glob++;
+            text++;
+        } else if (star) {
+            glob = star;
+            text = ++retry;
+        } else {
+            return false;
+        }
+    }
+    while (*glob == '*')
+        glob++;
+    return !*glob;
+}
+
+/* ---- Combinations of a composed row ---- */
+
+/*
+ * The masks of a row's n-th combination, in the order of names; 0: there are fewer. The last group
+ * changes fastest; in a group the listed masks are last.  A LAST mask is followed by none: it
+ * stands for *out_step combinations.
+ */
+static UPMU_APART uint32_t combination(const struct upmu_unpacked *row, uint32_t n, uint32_t *out_step)
+{
+    uint32_t size = 1, masks = 0;
+    unsigned i = row->row.mask_count, chosen;
+
+    *out_step = 1;
+    while (i > 0) {
+        unsigned end = i, listed = 0;
+
+        do
+            listed += (row->mask[--i].class & UPMU_CLASS_LISTED) != 0;
+        while (i > 0 && upmu_mask_group_end(row, i - 1) == end);
+        if (!listed)
+            return 0;
+        chosen = end - listed + n % listed;
+        n /= listed;
+        if (row->mask[chosen].flags & UPMU_MASK_LAST) {
+            masks = 0;
+            *out_step = size;
+        }
+        masks |= UINT32_C(1) << chosen;
+        size *= listed;
+    }
+    return n ? 0 : masks;
+}
+
+/* ---- Listing ---- */
+
+/*
+ * The next name after a cursor: of a row, an alias, or one more combination.  The
+ * cursor holds the number of the name given last, plus one, and how many of its
+ * combinations were given.
+ */
+static unsigned cursor_step(const struct upmu_catalog *catalog, uint32_t *cursor, char text[UPMU_NAME_ROOM],
+                            struct upmu_event_id *out_id, bool *out_alias)
+{
+    unsigned number = *cursor >> 16, name, other;
+    unsigned member = upmu_member_from(catalog, false, number, &name);
+    unsigned alias = upmu_member_from(catalog, true, number, &other);
+    struct upmu_unpacked row;
+    uint32_t step;
+
+    *out_alias = false;
+    if (member && upmu_member_name(catalog, member - 1) + 1 == number && upmu_row_unpack(catalog, member - 1, &row) &&
+        row.row.flags & UPMU_ROW_COMPOSED) {
+        upmu_member_id(catalog, member - 1, out_id);
+        out_id->masks = combination(&row, *cursor & 0xffffu, &step);
+        if (out_id->masks) {
+            *cursor += step;
+            return (unsigned)upmu_catalog_id_name(catalog, *out_id, text, UPMU_CATALOG_NAME);
+        }
+    }
+    if (other < name) {
+        *out_alias = true;
+        member = alias;
+        name = other;
+    }
+    if (name < number || name == UPMU_NO_NAME)
+        return 0;
+    *cursor = (name + 1) << 16;
+    upmu_member_id(catalog, member, out_id);
+    return upmu_name_text(upmu_catalog_file(catalog), name, text);
+}
+
+enum upmu_status upmu_catalog_next(const struct upmu_catalog *catalog, const char *glob, uint32_t *cursor,
+                                   struct upmu_event_id *out_id, char *buffer, size_t size, bool *out_alias)
+{
+    char text[UPMU_NAME_ROOM];
+    struct upmu_event_id id;
+    struct upmu_text out;
+    bool alias;
+
+    do
+        if (!cursor_step(catalog, cursor, text, &id, &alias))
+            return UPMU_ERR_END;
+    while (!glob_matches(glob, text));
+    upmu_text_begin(&out, buffer, size);
+    upmu_text_string(&out, text);
+    (void)upmu_text_end(&out);
+    *out_id = id;
+    if (out_alias)
+        *out_alias = alias;
+    return UPMU_OK;
+}
+
+/* ---- The id of an encoding ---- */
+
+/* In a row that is limited to revisions, the rest of the unit mask and the payload are the limits. */
+#define UNIT_MASK 0xffu
+
+static bool encodings_equal(const struct upmu_row *a, const struct upmu_row *b)
+{
+    unsigned wired = UPMU_ROW_INV | UPMU_ROW_EDGE | UPMU_ROW_ANY | UPMU_ROW_FIXED_ONLY | UPMU_ROW_EQUAL;
+    bool limits = (a->flags & UPMU_ROW_REVISIONS) != 0;
+
+    if ((a->umask ^ b->umask) & (limits ? UNIT_MASK : 0xffffu) || a->cmask != b->cmask || (a->flags ^ b->flags) & wired)
+        return false;
+    if (a->code != b->code && !(a->code2 && a->code2 == b->code))
+        return false;
+    return limits || a->payload == b->payload;
+}
+
+/* The masks of one group that together have the row's value in their bits. */
+static uint32_t group_masks(const struct upmu_catalog *catalog, const struct upmu_unpacked *unpacked, unsigned first,
+                            const struct upmu_row *row)
+{
+    unsigned i, end = upmu_mask_group_end(unpacked, first);
+    unsigned wired = (row->flags ^ unpacked->row.flags) & (UPMU_ROW_INV | UPMU_ROW_EDGE);
+    unsigned flags = (wired & UPMU_ROW_INV ? UPMU_MASK_INV : 0u) | (wired & UPMU_ROW_EDGE ? UPMU_MASK_EDGE : 0u);
+    uint64_t field = 0, want;
+    uint32_t masks = 0;
+    struct upmu_mask mask;
+    bool whole;
+
+    for (i = first; i < end; i++) {
+        upmu_mask_read(catalog, &unpacked->mask[i], &mask);
+        field |= mask.bits;
+    }
+    if (unpacked->row.flags & UPMU_ROW_REVISIONS)
+        field &= UNIT_MASK;
+    want = field & (mask.flags & UPMU_MASK_PAYLOAD ? row->payload : row->umask);
+    /* From here on `field` has the bits without a mask. */
+    for (i = end; i-- > first;) {
+        upmu_mask_read(catalog, &unpacked->mask[i], &mask);
+        if (unpacked->row.flags & UPMU_ROW_REVISIONS)
+            mask.bits &= UNIT_MASK;
+        if (mask.flags & ~flags & (UPMU_MASK_INV | UPMU_MASK_EDGE) || (mask.cmask && mask.cmask != row->cmask))
+            continue;
+        whole = mask.bits == want && (mask.cmask == row->cmask || unpacked->row.cmask) &&
+                !((mask.flags ^ flags) & (UPMU_MASK_INV | UPMU_MASK_EDGE));
+        if (whole)
+            masks = 0;
+        else if (mask.bits & ~want || !(mask.bits & field) || mask.flags & (UPMU_MASK_ALONE | UPMU_MASK_EXCLUSIVE))
+            continue;
+        masks |= UINT32_C(1) << i;
+        field &= whole ? 0 : ~mask.bits;
+    }
+    return masks;
+}
+
+enum upmu_status upmu_catalog_by_encoding(const struct upmu_catalog *catalog, const struct upmu_row *row,
+                                          struct upmu_event_id *out_id)
+{
+    enum upmu_status status = UPMU_ERR_NO_SUCH_EVENT;
+    struct upmu_unpacked unpacked;
+    struct upmu_event_id id;
+    struct upmu_row merged;
+    unsigned i, first;
+
+    for (i = 0; upmu_row_unpack(catalog, i, &unpacked); i++) {
+        if (status == UPMU_OK && unpacked.row.mask_count)
+            continue;
+        upmu_member_id(catalog, i, &id);
+        for (first = 0; first < unpacked.row.mask_count; first = upmu_mask_group_end(&unpacked, first))
+            id.masks |= group_masks(catalog, &unpacked, first, row);
+        if (upmu_catalog_merge(catalog, id, &merged, NULL) || !encodings_equal(&merged, row))
+            continue;
+        *out_id = id;
+        status = UPMU_OK;
+        if (!unpacked.row.mask_count)
+            break;
+    }
+    return status;
+}
+
+/* ---- The most similar name ---- */
+
+/* Number of letters to insert, remove or replace to change one text into the other, folded; or more than `limit`. */
+static unsigned distance(const char *a, unsigned a_length, const char *b, unsigned b_length, unsigned limit)
+{
+    uint8_t row[UPMU_CATALOG_NAME + 1];
+    unsigned i, j;
+
+    for (j = 0; j <= b_length; j++)
+        row[j] = (uint8_t)j;
+    for (i = 1; i <= a_length; i++) {
+        unsigned least = i, diagonal = row[0];
+
+        row[0] = (uint8_t)i;
+        for (j = 1; j <= b_length; j++) {
+            unsigned best = diagonal + (upmu_catalog_fold(a[i - 1]) == upmu_catalog_fold(b[j - 1]) ? 0u : 1u);
+
+            diagonal = row[j];
+            if (diagonal + 1 < best)
+                best = diagonal + 1;
+            if (row[j - 1] + 1u < best)
+                best = row[j - 1] + 1u;
+            row[j] = (uint8_t)best;
+            if (best < least)
+                least = best;
+        }
+        if (least > limit)
+            return least;
+    }
+    return row[b_length];
+}
+
+/* The number of equal letters at the begin, folded. */
+static unsigned common_start(const char *a, unsigned a_length, const char *b, unsigned b_length)
+{
+    unsigned i = 0;
+
+    while (i < a_length && i < b_length && upmu_catalog_fold(a[i]) == upmu_catalog_fold(b[i]))
+        i++;
+    return i;
+}
+
+/* An abbreviation ("instrs") is similar to the shortest name with the same begin, except for a letter or two. */
+#define ABBREVIATED 4u
+
+bool upmu_catalog_nearest_name(const struct upmu_catalog *catalog, const char *name, size_t length,
+                               struct upmu_event_id *out_id, char out_name[UPMU_CATALOG_NAME])
+{
+    char text[UPMU_NAME_ROOM];
+    unsigned limit = 2 + (unsigned)length / 4; /* one mistake in four letters is still similar */
+    struct upmu_event_id id;
+    uint32_t cursor = 0;
+    bool found = false, alias;
+    unsigned size, start = length > ABBREVIATED + 1u ? (unsigned)length - 2u : ABBREVIATED, shortest = ~0u;
+
+    if (length < 2 || length >= UPMU_CATALOG_NAME)
+        return false;
+    if (limit > 7)
+        limit = 7;
+    for (size = 0; size < length; size++)
+        if (name[size] == ':') /* (an event and what is no unit mask of it) */
+            shortest = 0, start = UPMU_CATALOG_NAME;
+    /* `limit` is what the next one must stay below. */
+    while ((size = cursor_step(catalog, &cursor, text, &id, &alias)) != 0) {
+        unsigned steps, same = found ? 0 : common_start(name, (unsigned)length, text, size);
+
+        if (same > start || (same == start && size < shortest)) {
+            start = same;
+            shortest = size;
+            *out_id = id;
+            memcpy(out_name, text, size + 1);
+        }
+        if (size >= length + limit || size + limit <= length)
+            continue;
+        steps = distance(name, (unsigned)length, text, size, limit - 1);
+        if (steps >= limit)
+            continue;
+        *out_id = id;
+        memcpy(out_name, text, size + 1);
+        found = true;
+        limit = steps;
+    }
+    return found || (shortest && shortest != ~0u);
+}
+
+bool upmu_catalog_nearest(const struct upmu_catalog *catalog, const char *name, size_t length,
+                          struct upmu_event_id *out_id)
+{
+    char text[UPMU_CATALOG_NAME];
+
+    return upmu_catalog_nearest_name(catalog, name, length, out_id, text);
+}
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Claims on what other CPUs share (R2), held for what runs.  All that a placement needs is claimed
+ * before anything moves, and what nothing needs any more is parked when all of it runs: any CPU can
+ * take it, and if none did, the next claim finds the registers as the shadow says.
+ */
+#include "core/util/apart.h"
+#include "core/engine/claims.h"
+#include "core/hw/backend.h"
+#include "core/hw/bank.h"
+#include "core/util/bits.h"
+#include "core/hw/domain.h"
+
+bool upmu_set_shares(const struct upmu_meter *meter, const struct upmu_set *set)
+{
+    bool payload = false;
+
+    if (!upmu_meter_domain(meter))
+        return false;
+    for (unsigned i = 0; i < set->count; i++)
+        payload |= set->event[i].payload != 0;
+    return ((UPMU_THREADS ? set->counters : ~0u) & meter->pmu->shared_counters) || upmu_pmu_is_paired(meter->pmu) ||
+           (meter->pmu->shared && payload);
+}
+
+/* Nothing is known of what others may have had: a resource, or UPMU_DOMAIN_COUNTER. */
+static void forget_claim(struct upmu_meter *meter, unsigned what)
+{
+    unsigned row;
+
+    if (what < UPMU_RESOURCES) {
+        row = meter->pmu->backend->resource_row(meter->pmu, what);
+    } else {
+        meter->last_tag[what - UPMU_RESOURCES] = 0;
+        row = meter->pmu->counter[what - UPMU_RESOURCES].select_row;
+    }
+    if (row != UPMU_NO_ROW)
+        upmu_bank_forget_row(&meter->bank, row);
+}
+
+static bool claim_one(struct upmu_meter *meter, unsigned what, uint64_t value)
+{
+    enum upmu_claim claim = upmu_domain_claim(meter->domain, meter->domain_slot, what, value);
+
+    if (claim == UPMU_CLAIM_NEW)
+        forget_claim(meter, what);
+    return claim != UPMU_CLAIM_LOST;
+}
+
+/* What is done with the shared resources of an event that runs, or is to run. */
+enum purpose {
+    CLAIM, /* they are claimed */
+    KEEP   /* they have the values that the event runs with */
+};
+
+static bool use_one(struct upmu_meter *meter, unsigned resource, uint64_t value, enum purpose purpose, uint64_t *needed)
+{
+    *needed |= UPMU_BIT64(resource);
+    if (purpose == CLAIM)
+        return claim_one(meter, resource, value);
+    upmu_domain_settle(meter->domain, meter->domain_slot, resource, value);
+    return true;
+}
+
+/*
+ * Shared resources of one way to run an event on `counter`.  Of a paired PMU the hyper-threads share a counter's
+ * number while neither has an exclusive event on it.
+ */
+static bool use_resources(struct upmu_meter *meter, const struct upmu_event *event, unsigned alternative,
+                          unsigned counter, enum purpose purpose, uint64_t *needed)
+{
+    const struct upmu_pmu *pmu = meter->pmu;
+    struct upmu_alternative how;
+
+    if (pmu->shared && pmu->backend->alternative(pmu, event, meter->thread, alternative, &how))
+        for (unsigned slot = 0; slot < how.slot_count; slot++)
+            for (unsigned k = 0; k < how.slot[slot].resource_count; k++) {
+                unsigned resource = how.slot[slot].resource[k];
+
+                if ((pmu->shared >> resource & 1u) &&
+                    !use_one(meter, resource, how.slot[slot].value[k], purpose, needed))
+                    return false;
+            }
+    return !upmu_pmu_is_paired(pmu) || counter >= 8 ||
+           use_one(meter, UPMU_PAIR_RESOURCE(counter), upmu_event_is_exclusive(event) ? 1u + meter->domain_slot : 0,
+                   purpose, needed);
+}
+
+/* Park all but what sessions that run need, and say what that is now. */
+void upmu_claims_trim(struct upmu_meter *meter, bool say_nothing)
+{
+    uint32_t counters = 0;
+    uint64_t resources = 0;
+
+    if (!upmu_meter_domain(meter) || meter->keep_claims)
+        return;
+    for (struct upmu_session *session = meter->sessions; session; session = session->next)
+        if (upmu_session_holds(session)) {
+            const struct upmu_set *set = upmu_active(session);
+
+            counters |= session->counters;
+            for (unsigned i = 0; i < set->count; i++)
+                (void)use_resources(meter, &set->event[i], set->tally[i].alternative, set->tally[i].counter, KEEP,
+                                    &resources);
+        }
+    resources = meter->pmu->shared & ~resources;
+    counters = meter->pmu->shared_counters & ~counters;
+    for (unsigned i = 0; i < UPMU_DOMAIN_CLAIMS; i++)
+        if (i < UPMU_RESOURCES ? resources >> i & 1u : counters >> (i - UPMU_RESOURCES) & 1u) {
+            upmu_domain_park(meter->domain, meter->domain_slot, i);
+            if (say_nothing)
+                forget_claim(meter, i);
+        }
+}
+
+bool upmu_claims_take(struct upmu_meter *meter, const struct upmu_joint *joint)
+{
+    uint64_t needed = 0;
+    bool fine = true;
+
+    if (!upmu_meter_domain(meter))
+        return true;
+    for (unsigned i = 0; fine && i < joint->count; i++) {
+        const struct upmu_place_result *result = &joint->result[i];
+
+        for (unsigned slot = 0; fine && slot < UPMU_SLOTS; slot++)
+            if (result->counter[slot] != UPMU_NO_COUNTER && (meter->pmu->shared_counters >> result->counter[slot] & 1u))
+                fine = claim_one(meter, UPMU_DOMAIN_COUNTER(result->counter[slot]), 0);
+        fine = fine && use_resources(meter, upmu_joint_event(joint, i), result->alternative, result->counter[0], CLAIM,
+                                     &needed);
+    }
+    return fine;
+}
+
+void upmu_claims_share(struct upmu_meter *meter)
+{
+    const struct upmu_pmu *pmu = meter->pmu;
+
+    meter->bank.domain = meter->domain;
+    for (uint32_t rest = pmu->shared_counters; rest; rest &= rest - 1u) {
+        const struct upmu_counter *counter = &pmu->counter[upmu_bits_lowest(rest)];
+
+        upmu_bank_share_row(&meter->bank, counter->value_row);
+        upmu_bank_share_row(&meter->bank, counter->select_row);
+    }
+    for (unsigned i = 0; i < UPMU_RESOURCES; i++)
+        if ((pmu->shared >> i & 1u) && pmu->backend->resource_row(pmu, i) != UPMU_NO_ROW)
+            upmu_bank_share_row(&meter->bank, pmu->backend->resource_row(pmu, i));
+}
+
+bool upmu_claims_others(const struct upmu_meter *meter)
+{
+    return upmu_meter_domain(meter) && upmu_domain_others(meter->domain, meter->domain_slot);
+}
+
+uint32_t upmu_claims_counters(struct upmu_meter *meter, uint32_t counters)
+{
+    for (uint32_t rest = counters & meter->pmu->shared_counters; rest && upmu_meter_domain(meter); rest &= rest - 1u)
+        if (!claim_one(meter, UPMU_DOMAIN_COUNTER(upmu_bits_lowest(rest)), 0))
+            counters &= ~(rest & (~rest + 1u));
+    return counters;
+}
+
+/* What a counter of the host looks at stays as the host has set it. */
+static void spare_watchdog(struct upmu_meter *meter)
+{
+    const struct upmu_pmu *pmu = meter->pmu;
+
+    for (uint32_t rest = UPMU_BACKEND_X86_P4 && pmu->backend->seen_by ? meter->watchdog : 0; rest; rest &= rest - 1u) {
+        unsigned counter = upmu_bits_lowest(rest), resource = UPMU_NO_RESOURCE;
+        uint64_t select;
+
+        if (upmu_bank_read_row(&meter->bank, pmu->counter[counter].select_row, &select))
+            resource = pmu->backend->seen_by(pmu, counter, select);
+        if (resource != UPMU_NO_RESOURCE && pmu->backend->resource_row(pmu, resource) != UPMU_NO_ROW)
+            meter->bank.state[pmu->backend->resource_row(pmu, resource)] &= (uint8_t)~UPMU_ROW_FOUND;
+    }
+}
+
+/* A fault is answered by a second attempt with what is left. */
+static bool restore(struct upmu_meter *meter, uint32_t counters)
+{
+    return upmu_bank_restore(&meter->bank, counters) || upmu_bank_restore(&meter->bank, counters);
+}
+
+bool upmu_claims_restore(struct upmu_meter *meter)
+{
+    struct upmu_domain *domain = upmu_meter_domain(meter);
+    uint32_t counters = meter->used, used;
+    bool last, fine;
+
+    if (!domain) {
+        spare_watchdog(meter);
+        return restore(meter, counters);
+    }
+    __atomic_fetch_or(&domain->used, counters & meter->pmu->shared_counters, __ATOMIC_RELAXED);
+    last = upmu_domain_end(domain, meter->domain_slot);
+    used = __atomic_load_n(&domain->used, __ATOMIC_RELAXED);
+    upmu_bank_inherit(&meter->bank, last);
+    /* No CPU has written what is still the firmware's, and it may be running. */
+    for (uint32_t rest = meter->firmware & ~used & meter->pmu->shared_counters; rest; rest &= rest - 1u)
+        meter->bank.state[meter->pmu->counter[upmu_bits_lowest(rest)].select_row] &= (uint8_t)~UPMU_ROW_FOUND;
+    /* (What was used may be the host's now.) */
+    counters = last ? (counters | used) & ~meter->watchdog : counters & ~meter->pmu->shared_counters;
+    spare_watchdog(meter);
+    fine = restore(meter, counters);
+    if (last)
+        upmu_domain_forget(domain);
+    return fine;
+}

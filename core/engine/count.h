@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From raw counter values to 64-bit counts and due samples.  The caller holds the
+ * tally (its sequence is odd, or it is the handler).
+ */
+#ifndef UPMU_CORE_COUNT_H
+#define UPMU_CORE_COUNT_H
+
+#include "core/engine/session_core.h"
+
+/* upmu_tally.to_switch: the next set is due. */
+#define UPMU_SWITCH_NOW 0xffffffffu
+
+/* Does this tally sample?  In a build without sampling none does. */
+static inline bool upmu_tally_samples(const struct upmu_tally *tally)
+{
+    return UPMU_SAMPLING && tally->period;
+}
+
+/* Add what a counter counted since the tally's base. */
+void upmu_count_fold(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t value);
+
+/* The unit of upmu_tally.turned. */
+static inline uint32_t upmu_count_stamp(uint64_t now_ns)
+{
+    return (uint32_t)(now_ns >> 20);
+}
+
+/*
+ * Before a fold of a counter that only counts and whose overflow was flagged: did it
+ * go all the way round since its base, so that the fold does not see it?  The flag of
+ * an overflow that is folded already may come late; a round takes its time, too: of
+ * 2^40 events a minute, of 2^48 nine.
+ */
+bool upmu_count_turned(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter, uint64_t value,
+                       uint64_t now_ns);
+
+/* Has a sampling counter passed zero?  The value decides. */
+bool upmu_count_overflowed(const struct upmu_pmu *pmu, unsigned counter, uint64_t value);
+
+/*
+ * After a fold: is a sample due?  Moves `due` on and counts periods that passed
+ * without one.
+ */
+bool upmu_count_due(struct upmu_tally *tally);
+
+/* A count gets a value, and a full period begins. */
+void upmu_count_begin(struct upmu_set *set, struct upmu_tally *tally, uint64_t total);
+
+/* What is waited for next: a period and its random part. */
+void upmu_count_next(struct upmu_tally *tally, uint64_t period);
+
+/* After a sample that was due: the period follows the frequency.  `now_ns`: enabled time of its session. */
+void upmu_count_adapt(struct upmu_tally *tally, uint64_t now_ns);
+
+/* The longest period that can be asked for. */
+#define UPMU_LONGEST_PERIOD (~UINT64_C(0) >> 1)
+
+/* The value to load so that the counter overflows when the next sample is due. */
+uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter);
+
+/* What a tally's counter counted, by the difference of two values. */
+uint64_t upmu_count_delta(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter,
+                          uint64_t difference);
+
+/*
+ * The second counter of a wide event has 16 bits more; so loaded, the two overflow
+ * together when the first one does.
+ */
+#define UPMU_WIDE_LOAD UINT64_C(0xffff)
+
+static inline bool upmu_tally_is_wide(const struct upmu_tally *tally)
+{
+    return UPMU_BACKEND_AMD && tally->wide;
+}
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Starting a session without hardware: the writes that it would make.
+ */
+#include "core/hw/backend.h"
+#include "core/hw/bank.h"
+#include "core/util/bits.h"
+#include "core/engine/count.h"
+#include "core/engine/joint.h"
+#include "core/engine/local.h"
+#include "core/util/mem.h"
+
+struct dry_start {
+    struct upmu_session *session;
+    const struct upmu_pmu *pmu;
+    struct upmu_dry_run *dry_run;
+};
+
+/* It uses the memory of the placement. */
+struct dry_registers {
+    struct upmu_bank bank;
+    struct upmu_image image;
+};
+
+_Static_assert(sizeof(struct dry_registers) <= sizeof(struct upmu_place_work), "the work area is too small");
+
+/* The register values of the session, and the counters that it opens. */
+static uint32_t want_registers(struct upmu_session *session, const struct upmu_pmu *pmu, const struct upmu_joint *joint,
+                               struct upmu_image *image)
+{
+    struct upmu_set *set = upmu_active(session);
+    uint32_t counters = 0;
+
+    upmu_image_clear(image);
+    for (unsigned i = 0; i < joint->count; i++) {
+        const struct upmu_place_result *result = &joint->result[i];
+
+        pmu->backend->render(pmu, &set->event[i], result->alternative, result->counter,
+                             set->tally[i].period ? UPMU_RENDER_INTERRUPT : 0, image);
+        for (unsigned slot = upmu_event_cascades(&set->event[i]); slot < UPMU_SLOTS; slot++)
+            if (result->counter[slot] != UPMU_NO_COUNTER)
+                counters |= UPMU_BIT32(result->counter[slot]);
+        if (session->state == UPMU_SESSION_DETACHED)
+            upmu_tally_place(&set->tally[i], result);
+    }
+    return counters;
+}
+
+static void list_writes(const struct dry_start *start, const struct upmu_joint *joint, struct dry_registers *registers)
+{
+    const struct upmu_pmu *pmu = start->pmu;
+    struct upmu_set *set = upmu_active(start->session);
+    struct upmu_bank *bank = &registers->bank;
+    struct upmu_image *image = &registers->image;
+    uint32_t counters = want_registers(start->session, pmu, joint, image), changed;
+
+    upmu_bank_init(bank, pmu, start->session->machine->port, true);
+    upmu_bank_pretend(bank, start->dry_run);
+    if (UPMU_PRELUDES && image->prelude)
+        (void)upmu_bank_prelude(bank, image->prelude, 0);
+    (void)upmu_bank_load(bank, image, 0, &changed);
+    for (unsigned i = 0; i < joint->count; i++) {
+        unsigned counter = joint->result[i].counter[0];
+
+        if (set->tally[i].period)
+            upmu_bank_list(bank, counter, upmu_count_load(pmu, &set->tally[i], counter));
+        if (upmu_event_cascades(&set->event[i]))
+            upmu_bank_list(bank, joint->result[i].counter[UPMU_SECOND_SLOT], UINT64_C(0) - set->sampling[i].period);
+    }
+    if (UPMU_METRICS && (counters & UPMU_METRIC_COUNTERS)) {
+        upmu_bank_list(bank, UPMU_SLOTS_COUNTER, 0);
+        upmu_bank_list(bank, upmu_bits_lowest(counters & UPMU_METRIC_COUNTERS), 0);
+    }
+    (void)upmu_bank_gate(bank, counters, 0);
+}
+
+static enum upmu_status place_and_list(struct upmu_place_work *work, void *argument)
+{
+    const struct dry_start *start = argument;
+    struct upmu_joint joint;
+    enum upmu_status status;
+
+    upmu_joint_begin(&joint, start->pmu);
+    (void)upmu_joint_add(&joint, start->session, false);
+    status = upmu_joint_solve(NULL, &joint, true, work, &start->session->why);
+    if (status == UPMU_OK)
+        list_writes(start, &joint, (struct dry_registers *)(void *)work);
+    return status;
+}
+
+enum upmu_status upmu_session_dry_run(struct upmu_session *session, const struct upmu_pmu *pmu,
+                                      struct upmu_dry_run *dry_run)
+{
+    const struct upmu_set *set = upmu_active(session);
+    struct dry_start start = {session, pmu, dry_run};
+
+    return set && set->count ? upmu_local_place(session->machine, place_and_list, &start) : UPMU_ERR_STATE;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The bracket around every local call.
+ */
+#include "core/engine/local.h"
+#include "core/util/apart.h"
+#include "core/engine/schedule.h"
+#include "core/sample/user_page.h"
+
+uint64_t upmu_meter_now(const struct upmu_meter *meter)
+{
+    return upmu_machine_clock_ns(meter->machine);
+}
+
+enum upmu_status upmu_local_enter(struct upmu_meter *meter, uintptr_t *out_state)
+{
+    const struct upmu_port *port = meter->machine->port;
+    enum upmu_status status = UPMU_OK;
+
+    *out_state = port_irq_save(port);
+    if (port_has_this_cpu(port) && port_this_cpu(port) != meter->cpu)
+        status = UPMU_ERR_WRONG_CPU;
+    else if (meter->busy)
+        status = UPMU_ERR_BUSY;
+    if (status != UPMU_OK) {
+        port_irq_restore(port, *out_state);
+        return status;
+    }
+    meter->busy = 1;
+    UPMU_BARRIER();
+    if (meter->mask_due)
+        upmu_schedule_replay(meter);
+    return UPMU_OK;
+}
+
+/* Where overflows come faster than they are replayed, the rest waits for the next local call. */
+#define ROUNDS 4u
+
+void upmu_local_leave(struct upmu_meter *meter, uintptr_t state)
+{
+    unsigned rounds = 0;
+
+    /*
+     * Work left by a handler that comes between the last look and the clearing of
+     * `busy` is found by the second look; a later handler does it itself.
+     */
+    do {
+        if (meter->deferred | meter->mask_due)
+            upmu_schedule_replay(meter);
+        if (UPMU_USER_PAGES && (upmu_user_pages_any(meter->machine) || meter->cpu->pages || meter->cpu->user_reads))
+            upmu_user_pages_write(meter->cpu);
+        UPMU_BARRIER();
+        meter->busy = 0;
+        UPMU_BARRIER();
+        if ((!meter->deferred && !meter->mask_due) || ++rounds == ROUNDS)
+            break;
+        meter->busy = 1;
+        UPMU_BARRIER();
+    } while (true);
+    port_irq_restore(meter->machine->port, state);
+}
+
+enum upmu_status upmu_local_run(struct upmu_meter *meter, upmu_local_work *work, void *argument)
+{
+    uintptr_t irq;
+    enum upmu_status status = upmu_local_enter(meter, &irq);
+
+    if (status == UPMU_OK) {
+        status = work(meter, argument);
+        upmu_local_leave(meter, irq);
+    }
+    return status;
+}
+
+static UPMU_APART enum upmu_status place_on_own_stack(upmu_placing_work *placing, void *argument)
+{
+    struct upmu_place_work work;
+
+    return placing(&work, argument);
+}
+
+/* (A machine without a port is one on paper.) */
+enum upmu_status upmu_local_place(const struct upmu_machine *machine, upmu_placing_work *placing, void *argument)
+{
+    const struct upmu_port *port = machine->port;
+    uintptr_t outer, irq;
+    struct upmu_cpu *cpu;
+    enum upmu_status status;
+
+    if (!port)
+        return place_on_own_stack(placing, argument);
+    outer = port_irq_save(port);
+    cpu = port_has_this_cpu(port) ? port_this_cpu(port) : machine->only_cpu;
+    if (!cpu || !cpu->meter.work) {
+        port_irq_restore(port, outer);
+        return place_on_own_stack(placing, argument);
+    }
+    status = upmu_local_enter(&cpu->meter, &irq);
+    if (status == UPMU_OK) {
+        status = placing(cpu->meter.work, argument);
+        upmu_local_leave(&cpu->meter, irq);
+    }
+    port_irq_restore(port, outer);
+    return status;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Machines: check of the port, and detection of a CPU's PMU.
+ */
+#include "core/util/apart.h"
+#include "core/hw/backend.h"
+#include "core/engine/cpu.h"
+#include "core/util/mem.h"
+#include "core/hw/port_call.h"
+#include "core/util/text.h"
+#include "core/event/why.h"
+
+/* Mandatory hooks, and hooks that are given as a pair. */
+static UPMU_INSIDE enum upmu_status check_hooks(struct upmu_machine *machine)
+{
+#if !UPMU_PORT_STATIC
+    const struct upmu_port *port = machine->port;
+    const char *missing = !port->rdmsr                            ? "rdmsr"
+                          : !port->wrmsr                          ? "wrmsr"
+                          : !port->cpuid                          ? "cpuid"
+                          : !port->irq_save == !port->irq_restore ? NULL
+                          : port->irq_save                        ? "irq_restore"
+                                                                  : "irq_save";
+
+    if (missing)
+        return upmu_why_hook_of(machine, missing);
+#endif
+    (void)machine;
+    return UPMU_OK;
+}
+
+enum upmu_status upmu_machine_init_checked(struct upmu_machine *machine, const struct upmu_port *port, uint32_t version,
+                                           size_t machine_bytes, size_t cpu_bytes)
+{
+    if (version != UPMU_VERSION || machine_bytes != sizeof(struct upmu_machine) || cpu_bytes != sizeof(struct upmu_cpu))
+        return UPMU_ERR_VERSION;
+    if (upmu_backend(0) && !upmu_backend(0)->detect)
+        return UPMU_ERR_NOT_LINKED;
+    memset(machine, 0, sizeof *machine);
+    machine->port = port;
+    return check_hooks(machine);
+}
+
+uint64_t upmu_machine_clock_ns(const struct upmu_machine *machine)
+{
+    return port_clock_ns(machine->port);
+}
+
+/* A detection and the port that it reads through. */
+struct reader {
+    struct upmu_detection detection;
+    const struct upmu_port *port;
+};
+
+static void read_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    const struct reader *reader = context;
+
+    port_cpuid(reader->port, leaf, subleaf, out);
+}
+
+static bool read_register(void *context, uint32_t msr, bool promised, uint64_t *out_value)
+{
+    const struct reader *reader = context;
+
+    /* Hypervisors fault on registers that CPUID promises, too. */
+    if (!reader->port->msr_faults_are_safe && (!promised || reader->detection.hypervisor))
+        return false;
+    return port_rdmsr(reader->port, msr, out_value);
+}
+
+/* Family, model and stepping: Intel SDM vol 2, CPUID leaf 1; AMD extends family 15 alike. */
+static void read_identity(struct upmu_detection *detection)
+{
+    uint32_t eax = detection->leaf1[0];
+    uint32_t family = eax >> 8 & 0xfu;
+    uint32_t model = eax >> 4 & 0xfu;
+
+    if (family == 6 || family == 15)
+        model |= eax >> 12 & 0xf0u;
+    if (family == 15)
+        family += eax >> 20 & 0xffu;
+    detection->family = (uint16_t)family;
+    detection->model = (uint16_t)model;
+    detection->stepping = (uint8_t)(eax & 0xfu);
+    detection->hypervisor = detection->leaf1[2] >> 31;
+}
+
+/* An equal PMU of this machine (except for imported events), or a place for a new one. */
+static enum upmu_status find_pmu(struct upmu_machine *machine, struct upmu_pmu *pmu, const struct upmu_pmu **out_pmu)
+{
+    struct upmu_pmu *place = machine->pmu;
+
+    for (unsigned i = 0; i < UPMU_CORE_TYPES; i++, place++) {
+        pmu->index = (uint8_t)i;
+        pmu->imported = place->imported;
+        if (i == machine->pmu_count) {
+            memcpy(place, pmu, sizeof *place);
+            __atomic_store_n(&machine->pmu_count, (uint8_t)(i + 1u), __ATOMIC_RELEASE); /* sessions may look for it */
+        }
+        if (memcmp(place, pmu, sizeof *pmu) == 0) {
+            *out_pmu = place;
+            return UPMU_OK;
+        }
+    }
+    return UPMU_ERR_NO_SPACE;
+}
+
+/* Why no backend detects this CPU, in words: "leaf 0AH is 0, under KVMKVMKVM". */
+static UPMU_APART enum upmu_status say_why_none(struct upmu_machine *machine, const struct upmu_detection *detection)
+{
+    struct upmu_why *why = &machine->why;
+    struct upmu_text out;
+    uint32_t leaf[4] = {0};
+
+    upmu_text_begin(&out, why->word, sizeof why->word);
+    if (detection->leaf0[0] >= 10u)
+        port_cpuid(machine->port, 10, 0, leaf);
+    /* "Genu": Intel's CPUs report their PMU in leaf 0AH (SDM vol 2, CPUID). */
+    if (detection->leaf0[1] == 0x756e6547u && !(leaf[0] & 0xffu))
+        upmu_text_string(&out, "leaf 0AH is 0");
+    else
+        upmu_text_string(&out, "an unknown CPU");
+    if (detection->hypervisor) {
+        port_cpuid(machine->port, UINT32_C(0x40000000), 0, leaf);
+        upmu_text_string(&out, ", under ");
+        for (unsigned i = 0; i < 12; i++) {
+            char c = (char)(leaf[1 + i / 4] >> i % 4 * 8 & 0x7fu);
+
+            if (c >= ' ')
+                upmu_text_char(&out, c);
+        }
+    }
+    (void)upmu_text_end(&out);
+    return UPMU_ERR_NO_PMU;
+}
+
+enum upmu_status upmu_machine_detect(struct upmu_machine *machine, struct upmu_meter *meter)
+{
+    const struct upmu_backend *backend;
+    struct reader reader;
+    struct upmu_pmu pmu;
+    unsigned i = 0;
+
+    memset(&reader, 0, sizeof reader);
+    reader.port = machine->port;
+    reader.detection.context = &reader;
+    reader.detection.cpuid = read_cpuid;
+    reader.detection.rdmsr = read_register;
+    read_cpuid(&reader, 0, 0, reader.detection.leaf0);
+    read_cpuid(&reader, 1, 0, reader.detection.leaf1);
+    read_identity(&reader.detection);
+    do {
+        backend = upmu_backend(i++);
+        if (!backend)
+            return UPMU_WHY_TEXT ? say_why_none(machine, &reader.detection) : UPMU_ERR_NO_PMU;
+    } while (!backend->detect(&reader.detection, &pmu));
+    if (!UPMU_PRELUDES && (pmu.capabilities & UPMU_PMU_PRELUDE))
+        return UPMU_ERR_NO_PMU;
+    if (backend->thread)
+        meter->thread = (uint8_t)backend->thread(&reader.detection);
+    upmu_pmu_find_catalog(&pmu);
+    return find_pmu(machine, &pmu, &meter->pmu);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The owners of counters.
+ */
+#include "core/hw/backend.h"
+#include "core/hw/bank.h"
+#include "core/util/bits.h"
+#include "core/engine/claims.h"
+#include "core/engine/cpu.h"
+#include "core/engine/joint.h"
+#include "core/engine/local.h"
+#include "core/hw/register.h"
+#include "core/engine/schedule.h"
+
+void upmu_meter_log(const struct upmu_meter *meter, const char *line)
+{
+    port_log(meter->machine->port, line);
+}
+
+/* Counters whose overflow the hardware answers with a record, or that reload, as a former kernel left them. */
+static uint32_t records_of(const struct upmu_meter *meter, struct upmu_image *image)
+{
+    const struct upmu_pmu *pmu = meter->pmu;
+
+    return pmu->backend->records ? pmu->backend->records(pmu, meter->bank.found, image) : 0;
+}
+
+void upmu_meter_find_owners(struct upmu_meter *meter)
+{
+    const struct upmu_pmu *pmu = meter->pmu;
+    uint32_t records = records_of(meter, NULL);
+
+    meter->foreign = 0;
+    meter->bank.others = meter->watchdog;
+    meter->firmware = upmu_register_claims(pmu, meter->bank.found) | records;
+    if (records)
+        upmu_meter_log(meter, "upmu: counters would write records to memory (PEBS) or reload; they are left alone");
+    else if (meter->firmware)
+        upmu_meter_log(meter, "upmu: counters are in use by the firmware; they are left alone");
+}
+
+static uint32_t attached_counters(const struct upmu_meter *meter)
+{
+    uint32_t counters = 0;
+
+    for (const struct upmu_session *session = meter->sessions; session; session = session->next)
+        counters |= session->counters;
+    return counters;
+}
+
+void upmu_meter_yield(struct upmu_meter *meter, uint32_t counters)
+{
+    meter->foreign |= counters;
+    meter->used &= ~counters;
+    meter->bank.others = meter->watchdog | meter->foreign;
+}
+
+/* The hardware reports counters in use that upmu left idle: other software began to use them. */
+void upmu_meter_notice_foreign(struct upmu_meter *meter)
+{
+    const struct upmu_pmu *pmu = meter->pmu;
+    uint64_t in_use;
+    uint32_t found;
+
+    if (pmu->inuse_row == UPMU_NO_ROW || !upmu_bank_read_row(&meter->bank, pmu->inuse_row, &in_use))
+        return;
+    found = pmu->backend->overflowed(pmu, in_use) & ~upmu_meter_blocked(meter);
+    for (uint32_t rest = found; rest; rest &= rest - 1u) {
+        unsigned counter = upmu_bits_lowest(rest);
+
+        if (upmu_bank_agrees(&meter->bank, counter))
+            continue;
+        upmu_meter_yield(meter, UPMU_BIT32(counter));
+        upmu_meter_log(meter, "upmu: a counter is in use by other software now");
+    }
+}
+
+enum upmu_owner upmu_cpu_owner(const struct upmu_cpu *cpu, unsigned counter)
+{
+    uint32_t bit = counter < UPMU_COUNTERS ? UPMU_BIT32(counter) : 0;
+
+    if (!cpu->meter.pmu || !(cpu->meter.pmu->counters & bit))
+        return UPMU_OWNER_ABSENT;
+    if (cpu->meter.watchdog & bit)
+        return UPMU_OWNER_WATCHDOG;
+    if (cpu->meter.firmware & bit)
+        return UPMU_OWNER_FIRMWARE;
+    if (cpu->meter.foreign & bit)
+        return UPMU_OWNER_FOREIGN;
+    return attached_counters(&cpu->meter) & bit ? UPMU_OWNER_OURS : UPMU_OWNER_FREE;
+}
+
+static enum upmu_status reserve_idle(struct upmu_meter *meter, void *argument)
+{
+    uint32_t counters = *(const uint32_t *)argument & meter->pmu->counters;
+
+    if (meter->running & counters)
+        return UPMU_ERR_STATE;
+    /* What stopped sessions have loaded there, or static ones left running, is in the host's way. */
+    if (meter->live && !upmu_schedule_idle(meter, counters & meter->used))
+        return UPMU_ERR_PORT;
+    meter->used &= ~counters;
+    /* A watchdog that ran while upmu was away was taken for the firmware's: it is not started again at the end. */
+    for (uint32_t rest = counters & meter->firmware; rest; rest &= rest - 1u)
+        upmu_bank_disown(&meter->bank, upmu_bits_lowest(rest));
+    /* What a CPU that left could not close is the host's now: a sibling that comes does not see to it. */
+    if (upmu_meter_domain(meter))
+        __atomic_fetch_and(&meter->domain->used, ~(counters & meter->pmu->shared_counters), __ATOMIC_RELAXED);
+    meter->watchdog |= counters;
+    meter->bank.others = meter->watchdog | meter->foreign;
+    return UPMU_OK;
+}
+
+enum upmu_status upmu_cpu_reserve(struct upmu_cpu *cpu, uint32_t counters)
+{
+    return cpu->meter.pmu ? upmu_local_run(&cpu->meter, reserve_idle, &counters) : UPMU_ERR_NO_PMU;
+}
+
+void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters)
+{
+    uintptr_t irq;
+
+    counters &= cpu->meter.watchdog;
+    if (!counters)
+        return;
+    irq = port_irq_save(cpu->meter.bank.port);
+    for (uint32_t rest = cpu->meter.firmware & counters; rest; rest &= rest - 1u)
+        if (upmu_register_class_of(cpu->meter.pmu, cpu->meter.pmu->counter[upmu_bits_lowest(rest)].select_row)
+                ->by_counter)
+            upmu_bank_disown(&cpu->meter.bank, upmu_bits_lowest(rest));
+    /* (Handlers follow the shadow as soon as it is no more the host's.) */
+    upmu_bank_regain(&cpu->meter.bank, counters);
+    cpu->meter.flagged |= counters;
+    /* (An interrupt of the host's own may be on its way.) */
+    if (cpu->meter.live)
+        upmu_meter_expect(&cpu->meter, upmu_bits_count(counters), upmu_meter_now(&cpu->meter));
+    cpu->meter.watchdog &= ~counters;
+    cpu->meter.bank.others = cpu->meter.watchdog | cpu->meter.foreign;
+    port_irq_restore(cpu->meter.bank.port, irq);
+}
+
+static enum upmu_status take_firmware(struct upmu_meter *meter, void *unused)
+{
+    struct upmu_image image;
+    uint32_t records, changed, taken = upmu_claims_counters(meter, meter->firmware & ~meter->watchdog);
+
+    (void)unused;
+    upmu_image_clear(&image);
+    records = records_of(meter, &image);
+    /*
+     * What the host reserved meanwhile is its own: a watchdog that ran on while upmu was away was found running.
+     * (The counter first, then its record: else a stray interrupt may come.)
+     */
+    (void)upmu_bank_gate(&meter->bank, 0, taken);
+    if (upmu_meter_domain(meter)) /* which of its CPUs leaves last is not known */
+        __atomic_fetch_or(&meter->domain->used, taken & meter->pmu->shared_counters, __ATOMIC_RELAXED);
+    if (!(records & meter->watchdog) && image.count && upmu_bank_load(&meter->bank, &image, 0, &changed))
+        records = 0;
+    meter->firmware &= records;
+    meter->flagged |= taken;
+    upmu_claims_trim(meter, false);
+    return UPMU_OK;
+}
+
+void upmu_cpu_take_firmware(struct upmu_cpu *cpu)
+{
+    if (cpu->meter.live)
+        (void)upmu_local_run(&cpu->meter, take_firmware, NULL);
+}
+
+const char *upmu_owner_text(enum upmu_owner owner)
+{
+    static const char *const names[] = { "free", "ours", "firmware", "watchdog", "foreign", "absent" };
+
+    return (unsigned)owner < sizeof names / sizeof names[0] ? names[owner] : "unknown";
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Grade a PMU by one free counter.  It uses a session, so it takes no counter in use and tests the
+ * path of every count.
+ */
+#include "core/util/apart.h"
+#include "core/util/bits.h"
+#include "core/engine/local.h"
+#include "core/util/mem.h"
+#include "core/hw/port_call.h"
+#include "core/engine/session_core.h"
+#include <upmu/probe.h>
+
+const char *upmu_verdict_text(enum upmu_verdict verdict)
+{
+    static const char *const names[] = { "unknown",        "absent", "ignores writes",
+                                         "counts nothing", "counts", "interrupts" };
+
+    return names[(unsigned)verdict < sizeof names / sizeof names[0] ? (unsigned)verdict : 0];
+}
+
+#if UPMU_PROBE
+
+/* At least 1000 instructions that no compiler removes. */
+static void built_in_loop(void *context)
+{
+    (void)context;
+    for (volatile unsigned i = 0; i < 1000; i++)
+        ;
+}
+
+/* An event that happens in every loop, on a general counter if one is free. */
+static UPMU_APART enum upmu_status add_loop_event(struct upmu_meter *meter, struct upmu_session *session,
+                                                  uint64_t period)
+{
+    struct upmu_sampling sampling = { .period = period };
+    struct upmu_event event;
+    enum upmu_status status = upmu_event_raw(meter->pmu, meter->pmu->loop_config, 0, 0, &event);
+
+    (void)!upmu_session_init(session, meter->machine); /* it cannot fail */
+    if (status != UPMU_OK)
+        return status;
+    if (event.counters & meter->pmu->general & ~(meter->firmware | meter->watchdog | meter->foreign | meter->running))
+        event.counters &= meter->pmu->general;
+    return upmu_session_add_event(session, &event, &sampling);
+}
+
+static enum upmu_status open_session(struct upmu_meter *meter, struct upmu_session *session, uint64_t period)
+{
+    enum upmu_status status = add_loop_event(meter, session, period);
+
+    if (status == UPMU_OK)
+        status = upmu_session_attach_cpu(session, meter->cpu);
+    if (status == UPMU_OK)
+        status = upmu_session_start(session);
+    if (status != UPMU_OK && upmu_session_detach(session) != UPMU_OK)
+        status = UPMU_ERR_PORT;
+    return status;
+}
+
+static enum upmu_status run_loop(struct upmu_meter *meter, struct upmu_probe *probe, uint64_t period,
+                                 uint64_t *out_counted)
+{
+    struct upmu_session *session = &probe->session;
+    enum upmu_status status = open_session(meter, session, period);
+
+    if (status != UPMU_OK)
+        return status;
+    if (probe->loop)
+        probe->loop(probe->loop_context);
+    else
+        built_in_loop(NULL);
+    status = upmu_session_stop(session);
+    if (status == UPMU_OK)
+        status = upmu_session_read(session, 0, 1, &probe->count);
+    if (status == UPMU_OK)
+        *out_counted = probe->count.raw;
+    probe->counter = session->set.tally[0].counter;
+    if (upmu_session_detach(session) != UPMU_OK)
+        return UPMU_ERR_PORT;
+    return status;
+}
+
+/* Does the call run on its CPU, and in no other call?  The session alone could be sent there; the loop could not. */
+static enum upmu_status check_here(struct upmu_meter *meter, void *unused)
+{
+    (void)meter;
+    (void)unused;
+    return UPMU_OK;
+}
+
+enum upmu_status upmu_cpu_probe(struct upmu_cpu *cpu, struct upmu_probe *probe)
+{
+    uint64_t counted = 0;
+    uint32_t interrupts;
+    enum upmu_status status;
+
+    probe->verdict = cpu->meter.pmu ? UPMU_VERDICT_UNKNOWN : UPMU_VERDICT_ABSENT;
+    probe->counter = UPMU_NO_COUNTER;
+    probe->counted = 0;
+    if (!cpu->meter.pmu)
+        return UPMU_OK;
+    if ((cpu->meter.pmu->capabilities & UPMU_PMU_HYPERVISOR) && !cpu->meter.machine->port->msr_faults_are_safe &&
+        !probe->force)
+        return UPMU_ERR_UNSUPPORTED;
+    if (!cpu->meter.live) {
+        probe->verdict = cpu->meter.ignores_writes ? UPMU_VERDICT_IGNORES_WRITES : UPMU_VERDICT_ABSENT;
+        return UPMU_OK;
+    }
+    status = upmu_local_run(&cpu->meter, check_here, NULL);
+    if (status == UPMU_OK)
+        status = run_loop(&cpu->meter, probe, 0, &counted);
+    if (status != UPMU_OK)
+        return status;
+    probe->counted = counted;
+    probe->verdict = counted ? UPMU_VERDICT_COUNTS : UPMU_VERDICT_COUNTS_NOTHING;
+    if (counted < 64 || !port_has_pmi(cpu->meter.machine->port))
+        return UPMU_OK;
+    interrupts = cpu->interrupts;
+    status = run_loop(&cpu->meter, probe, counted >> 1, &counted);
+    if (status == UPMU_OK && cpu->interrupts != interrupts)
+        probe->verdict = UPMU_VERDICT_INTERRUPTS;
+    return status;
+}
+
+#else
+
+enum upmu_status upmu_cpu_probe(struct upmu_cpu *cpu, struct upmu_probe *probe)
+{
+    (void)cpu;
+    (void)probe;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Compiled placements.
+ */
+#include "core/engine/program.h"
+#include "core/util/apart.h"
+#include "core/util/bits.h"
+#include "core/engine/count.h"
+#include "core/engine/joint.h"
+#include "core/hw/register.h"
+#include "core/engine/run.h"
+#include "core/engine/schedule.h"
+
+#if UPMU_THREADS
+
+/* The event all of whose counters a register concerns; UPMU_SET_EVENTS: there is none. */
+static unsigned event_of(const struct upmu_set *set, uint32_t guard)
+{
+    unsigned i = 0;
+
+    while (i < set->count && (!guard || (guard & ~set->tally[i].counters)))
+        i++;
+    return i < set->count ? i : UPMU_SET_EVENTS;
+}
+
+/* A mask with bits further apart than 32 becomes two steps; false: no room. */
+static bool add_steps(struct upmu_program *program, unsigned row, uint64_t mask, uint64_t value, unsigned event)
+{
+    while (mask) {
+        unsigned shift = upmu_bits_lowest64(mask);
+        uint32_t bits = (uint32_t)(mask >> shift);
+
+        if (program->steps == UPMU_STEPS)
+            return false;
+        program->step[program->steps++] = (struct upmu_step){
+            .value = value & (uint64_t)bits << shift,
+            .mask = bits,
+            .row = (uint8_t)row,
+            .shift = (uint8_t)shift,
+            .event = (uint8_t)event
+        };
+        mask &= ~((uint64_t)bits << shift);
+    }
+    return true;
+}
+
+/* Those of one register together: they have one rank. */
+static void sort_steps(struct upmu_program *program, unsigned first)
+{
+    for (unsigned i = first + 1; i < program->steps; i++)
+        for (unsigned k = i; k > first && program->step[k].row < program->step[k - 1].row; k--) {
+            struct upmu_step step = program->step[k];
+
+            program->step[k] = program->step[k - 1];
+            program->step[k - 1] = step;
+        }
+}
+
+/* The registers of one rank; false: this is no program. */
+static bool compile_rank(const struct upmu_pmu *pmu, struct upmu_set *set, const struct upmu_image *image,
+                         unsigned rank)
+{
+    struct upmu_program *program = &set->program;
+    unsigned first = program->steps;
+
+    for (unsigned i = 0; i < image->count; i++) {
+        const struct upmu_image_entry *entry = &image->entry[i];
+        const struct upmu_register_class *class = upmu_register_class_of(pmu, entry->row);
+        uint64_t mask = entry->mask & class->owned & ~class->gates;
+        unsigned event = event_of(set, entry->guard);
+
+        if (class->load_rank != rank)
+            continue;
+        if (UPMU_BACKEND_AMD && pmu->kernel_select && !(entry->value & pmu->kernel_select))
+            program->user |= entry->guard;
+        if ((mask & class->hardware) || event == UPMU_SET_EVENTS ||
+            !add_steps(program, entry->row, mask, entry->value, event))
+            return false;
+    }
+    sort_steps(program, first);
+    return true;
+}
+
+/* What is known of the events without looking at each of them. */
+static void sum_up(const struct upmu_meter *meter, struct upmu_set *set)
+{
+    struct upmu_program *program = &set->program;
+
+    program->counting = 0;
+    program->sampling = 0;
+    program->flags = meter->straight ? UPMU_PROGRAM_FREE : 0;
+    for UPMU_TALLIES(tally, set) {
+        if (upmu_tally_samples(tally))
+            program->sampling |= tally->counters;
+        else
+            program->counting |= tally->counters;
+        if (set->event[tally->index].payload || tally->counters != UPMU_BIT32(tally->counter))
+            program->flags &= (uint8_t)~UPMU_PROGRAM_FREE;
+        if (UPMU_SAMPLING && (set->sampling[tally->index].flags & UPMU_SAMPLING_WRAP))
+            program->flags |= UPMU_PROGRAM_WRAPS;
+        if (tally->falls)
+            program->flags |= UPMU_PROGRAM_FALLS;
+        if (UPMU_SAMPLING && (set->sampling[tally->index].values | set->sampling[tally->index].resets))
+            program->flags |= UPMU_PROGRAM_OTHERS;
+    }
+}
+
+void upmu_program_compile(struct upmu_meter *meter, struct upmu_set *set, const struct upmu_image *image)
+{
+    struct upmu_program *program = &set->program;
+
+    program->placement = 0;
+    program->steps = 0;
+    program->user = 0;
+    if (image->prelude || image->overfull || !set->placed_class || !upmu_set_is_plain(set))
+        return;
+    for (unsigned rank = 0; rank < 8; rank++)
+        if (!compile_rank(meter->pmu, set, image, rank))
+            return;
+    sum_up(meter, set);
+    program->kind = set->placed_class;
+    program->placement = upmu_schedule_stamp(set);
+}
+
+static UPMU_APART void compile_on_stack(struct upmu_meter *meter, struct upmu_set *set)
+{
+    struct upmu_image image;
+
+    upmu_run_image(meter, set, &image);
+    upmu_program_compile(meter, set, &image);
+}
+
+bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set)
+{
+    if (!set->program.placement && meter->work) {
+        upmu_run_image(meter, set, upmu_meter_image(meter));
+        upmu_program_compile(meter, set, upmu_meter_image(meter));
+    } else if (!set->program.placement) {
+        compile_on_stack(meter, set);
+    }
+    return set->program.placement != 0;
+}
+
+bool upmu_program_fits(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t corunners)
+{
+    const struct upmu_program *program = &set->program;
+
+    return program->placement && set->counters && program->kind == meter->kind &&
+           !(set->counters & upmu_meter_blocked(meter)) &&
+           ((program->flags & UPMU_PROGRAM_FREE) ||
+            (set->placed_beside == corunners && set->placed_blocked == upmu_meter_blocked(meter)));
+}
+
+#endif

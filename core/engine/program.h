@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Compiled placements (docs/DESIGN.md, "The engine"): what the registers of a placed set are to hold, in load order.
+ */
+#ifndef UPMU_CORE_PROGRAM_H
+#define UPMU_CORE_PROGRAM_H
+
+#include "core/hw/backend.h"
+#include "core/engine/session_core.h"
+
+/* Bits of upmu_program.flags. */
+#define UPMU_PROGRAM_FREE 1u  /* wants nothing that events share: good wherever its counters are free */
+#define UPMU_PROGRAM_WRAPS 2u /* the count of an event wraps as its counter does */
+#define UPMU_PROGRAM_FALLS 4u /* the count of an event can fall */
+#define UPMU_PROGRAM_OTHERS 8u /* an overflow reads or resets other events of the set */
+
+#if UPMU_THREADS
+
+/* Compile a placement from its image; one that needs more than writes of registers is not compiled. */
+void upmu_program_compile(struct upmu_meter *meter, struct upmu_set *set, const struct upmu_image *image);
+
+/* Compile it now if it is not; false: it cannot be. */
+bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set);
+
+/* Is a set's program that of its placement, on such a CPU, and good beside these co-runners? */
+bool upmu_program_fits(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t corunners);
+
+#else
+
+static inline void upmu_program_compile(struct upmu_meter *meter, struct upmu_set *set, const struct upmu_image *image)
+{
+    (void)meter;
+    (void)set;
+    (void)image;
+}
+
+#endif
+
+/* The placement of a set is no more, nor what was found out of it. */
+static inline void upmu_program_forget(struct upmu_set *set)
+{
+    set->placed_class = 0;
+    set->program.placement = 0;
+    set->program.refused = 0;
+}
+
+#endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading counts: nothing is written, so it may be interrupted by a handler that
+ * moves the very counter; the sequence word tells, and the read is made again.
+ */
+#include "core/util/apart.h"
+#include "core/hw/bank.h"
+#include "core/util/bits.h"
+#include "core/engine/count.h"
+#include "core/engine/joint.h"
+#include "core/engine/local.h"
+#include "core/util/mem.h"
+#include "core/engine/metrics.h"
+#include "core/util/muldiv.h"
+#include "core/engine/program.h"
+#include "core/engine/run.h"
+#include "core/engine/sets.h"
+#include "core/engine/session_core.h"
+
+/* Handlers do not come faster than this many in one read. */
+#define READ_ATTEMPTS 64u
+
+static void grade(const struct upmu_session *session, const struct upmu_set *set, const struct upmu_tally *tally,
+                  uint64_t gap_ns, struct upmu_count *count)
+{
+    count->value = count->raw;
+    count->running_ns = count->enabled_ns > gap_ns ? count->enabled_ns - gap_ns : 0;
+    if (!tally->ran) {
+        count->quality = UPMU_QUALITY_NEVER_RAN;
+    } else if (tally->hole || (gap_ns && !count->running_ns)) {
+        count->quality = UPMU_QUALITY_PARTIAL;
+    } else if (UPMU_GAPS && gap_ns) {
+        count->quality = UPMU_QUALITY_SCALED;
+        count->value = upmu_muldiv(count->raw, count->enabled_ns, count->running_ns);
+#if UPMU_THREADS
+        count->error = upmu_estimate_error(set, tally, count);
+#else
+        (void)set;
+        count->error = count->value - count->raw;
+#endif
+    } else if (!count->raw && !(session->meter ? session->meter->seen_counting : session->set.proven)) {
+        count->quality = UPMU_QUALITY_UNPROVEN;
+    }
+}
+
+#if UPMU_METRICS
+
+/* The bytes of metrics are right to half of a 255th: what that is in slots is in the tally. */
+static void grade_metric(const struct upmu_tally *tally, struct upmu_count *count)
+{
+    if (!upmu_tally_is_metric(tally) || count->quality == UPMU_QUALITY_NEVER_RAN)
+        return;
+    count->error += tally->base;
+    if (count->quality == UPMU_QUALITY_EXACT && count->error)
+        count->quality = UPMU_QUALITY_SCALED;
+}
+
+/* Reading metrics ends their window, which is a local call. */
+static enum upmu_status read_metrics(struct upmu_meter *meter, void *argument)
+{
+    struct upmu_session *session = argument;
+
+    return upmu_session_holds(session) ? upmu_metrics_update(meter, session) : UPMU_OK;
+}
+
+#endif
+
+struct remote_read {
+    struct upmu_session *session;
+    struct upmu_set *set;
+    unsigned first, count;
+    struct upmu_count *counts;
+    enum upmu_status status;
+};
+
+/* One count of a set; false: a register faulted. */
+static bool read_one(struct upmu_session *session, struct upmu_set *set, unsigned i, struct upmu_count *count)
+{
+    struct upmu_tally *tally = &set->tally[i];
+    struct upmu_meter *meter = session->meter;
+    bool holds = meter && set == upmu_active(session) && upmu_session_holds(session);
+    uint64_t missed_ns = upmu_session_missed(session, set, upmu_machine_clock_ns(session->machine), &count->enabled_ns);
+
+    if (UPMU_THREADS)
+        count->enabled_ns -= set->estimate[i].since_ns;
+    count->raw = tally->total;
+    count->reset = tally->reset;
+    count->error = 0;
+    count->quality = UPMU_QUALITY_EXACT;
+    if (holds && !upmu_tally_is_metric(tally)) {
+        uint64_t value, delta;
+
+        if (!upmu_run_value(meter, tally, &value))
+            return false;
+        delta = upmu_count_delta(meter->pmu, tally, tally->counter, value - tally->base);
+        if (delta)
+            meter->seen_counting = 1;
+        count->raw += delta;
+    }
+    count->left = upmu_tally_samples(tally) && tally->due > count->raw ? tally->due - count->raw : 0;
+    if (UPMU_SAMPLING && (set->sampling[i].flags & UPMU_SAMPLING_WRAP) && tally->counter < UPMU_COUNTERS && meter)
+        count->raw &= upmu_bits_ones(meter->pmu->counter[tally->counter].width);
+    grade(session, set, tally, missed_ns + tally->gap_ns, count);
+#if UPMU_METRICS
+    grade_metric(tally, count);
+#endif
+    return true;
+}
+
+/*
+ * Its thread may have gone to another CPU meanwhile.  Of one that waits the enabled time runs, and
+ * its CPU may be adding to it.
+ */
+static bool is_here(const struct upmu_session *session, const struct upmu_meter *meter)
+{
+    const struct upmu_port *port = session->machine->port;
+
+    return !meter || !(upmu_session_holds(session) || upmu_session_waits(session)) || !port_has_this_cpu(port) ||
+           port_this_cpu(port) == meter->cpu;
+}
+
+/* What is read while a switch changes the session, or a handler the tally, is read again. */
+static void read_here(void *argument)
+{
+    struct remote_read *remote = argument;
+    struct upmu_session *session = remote->session;
+
+    remote->status = UPMU_OK;
+#if UPMU_METRICS
+    if (upmu_session_holds(session) && remote->set == upmu_active(session) && upmu_session_has_metrics(session))
+        remote->status = upmu_local_run(session->meter, read_metrics, session);
+#endif
+    for (unsigned i = 0, attempt = 0; remote->status == UPMU_OK && i < remote->count;) {
+        const struct upmu_tally *tally = &remote->set->tally[remote->first + i];
+        uint32_t before = UPMU_THREADS ? session->sequence : 0, sequence = tally->sequence;
+        const struct upmu_meter *meter = session->meter;
+
+        UPMU_BARRIER();
+        if (UPMU_THREADS && !is_here(session, meter))
+            remote->status = UPMU_ERR_WRONG_CPU;
+        else if (!(before & 1u) && !read_one(session, remote->set, remote->first + i, &remote->counts[i]))
+            remote->status = UPMU_ERR_PORT;
+        UPMU_BARRIER();
+        if (!(before & 1u) &&
+            (!UPMU_THREADS || (session->sequence == before && session->meter == meter)) && tally->sequence == sequence)
+            i++;
+        else if (++attempt == READ_ATTEMPTS)
+            remote->status = UPMU_ERR_BUSY;
+    }
+}
+
+#if UPMU_THREADS
+
+/*
+ * A session that runs here and has a program of events that only grow: the clock, and what is asked of the session,
+ * once.  False: it has to be read in full.
+ */
+static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set *set, unsigned first,
+                                   unsigned count, struct upmu_count *out)
+{
+    struct upmu_meter *meter = session->meter;
+    const struct upmu_port *port = session->machine->port;
+    uint64_t now_ns, enabled_ns, missed_ns, mask, seen = 0;
+    uint32_t before = session->sequence;
+
+    UPMU_BARRIER();
+    if (!meter || !meter->straight || (before & 1u) || session->state != UPMU_SESSION_RUNNING ||
+        set != upmu_active(session) || session->full || !set->program.placement ||
+        (set->program.flags & (UPMU_PROGRAM_WRAPS | UPMU_PROGRAM_FALLS)) || meter->bank.no_rdpmc ||
+        !port_has_rdpmc(port) || (port_has_this_cpu(port) && port_this_cpu(port) != meter->cpu))
+        return false;
+    now_ns = upmu_machine_clock_ns(session->machine);
+    enabled_ns = upmu_session_clock(session, now_ns);
+    missed_ns = enabled_ns - set->duration_ns - (now_ns - session->running_ns);
+    mask = meter->counter_mask;
+    meter->bank.accesses.rdpmcs += count;
+    for (unsigned i = first; i < first + count; i++, out++) {
+        const struct upmu_tally *tally = &set->tally[i];
+        uint64_t value, total, due;
+        unsigned attempts = READ_ATTEMPTS;
+        uint32_t sequence;
+
+        do {
+            sequence = tally->sequence;
+            UPMU_BARRIER();
+            if (__builtin_expect(!port_rdpmc(port, meter->pmu->counter[tally->counter].rdpmc, &value), 0)) {
+                meter->bank.no_rdpmc = true;
+                return false;
+            }
+            value = (value - tally->base) & mask;
+            total = tally->total;
+            due = tally->due;
+            UPMU_BARRIER();
+        } while (__builtin_expect(tally->sequence != sequence, 0) && --attempts);
+        if (!attempts)
+            return false;
+        seen |= value;
+        total += value;
+        out->raw = total;
+        out->value = total;
+        out->error = 0;
+        out->enabled_ns = enabled_ns - set->estimate[i].since_ns;
+        out->running_ns = out->enabled_ns;
+        out->reset = tally->reset;
+        out->left = upmu_tally_samples(tally) && due > total ? due - total : 0;
+        out->quality = UPMU_QUALITY_EXACT;
+        if (__builtin_expect((missed_ns + tally->gap_ns) || !tally->ran || tally->hole ||
+                                 (!total && !meter->seen_counting), 0)) {
+            if (seen)
+                meter->seen_counting = 1;
+            grade(session, set, tally, missed_ns + tally->gap_ns, out);
+        }
+    }
+    /* (A handler may have changed the set meanwhile: all is read again.) */
+    UPMU_BARRIER();
+    if (__builtin_expect(session->sequence != before, 0))
+        return false;
+    if (seen)
+        meter->seen_counting = 1;
+    return true;
+}
+
+#endif
+
+/* Its thread may come or go while it is looked for: followed so often. */
+#define READ_FOLLOW (UPMU_THREADS ? 4u : 1u)
+
+enum upmu_status upmu_set_read(struct upmu_session *session, struct upmu_set *set, unsigned first, unsigned count,
+                               struct upmu_count *out_counts)
+{
+    struct remote_read remote = {session, set, first, count, out_counts, UPMU_ERR_WRONG_CPU};
+    const struct upmu_port *port;
+    struct upmu_meter *meter;
+    uintptr_t state;
+    bool here;
+
+    if (first >= set->count || count > set->count - first)
+        return upmu_session_refuse(session, UPMU_ERR_INVALID);
+    port = session->machine->port;
+#if UPMU_THREADS
+    state = port_irq_save(port);
+    here = read_alike(session, set, first, count, out_counts);
+    port_irq_restore(port, state);
+    if (here)
+        return UPMU_OK;
+#endif
+    for (unsigned i = 0; remote.status == UPMU_ERR_WRONG_CPU && i < READ_FOLLOW; i++) {
+        state = port_irq_save(port);
+        meter = session->meter;
+        here = is_here(session, meter);
+        if (here)
+            read_here(&remote);
+        port_irq_restore(port, state);
+        if (!here && meter && !port_run_on_cpu(port, meter->cpu, read_here, &remote))
+            break;
+    }
+    return remote.status == UPMU_OK ? UPMU_OK : upmu_session_refuse(session, remote.status);
+}
+
+enum upmu_status upmu_session_read(struct upmu_session *session, unsigned first, unsigned count,
+                                   struct upmu_count *out_counts)
+{
+    return upmu_set_read(session, &session->set, first, count, out_counts);
+}

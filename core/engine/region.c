@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Regions: a session that keeps running, and the difference of two reads.
+ */
+#include "core/util/apart.h"
+#include "core/util/mem.h"
+#include "core/engine/session_core.h"
+
+enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *cpu, const char *list)
+{
+    struct upmu_session *session = &region->session;
+    enum upmu_status status;
+
+    memset(region, 0, sizeof *region);
+    if (!cpu->meter.pmu)
+        return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
+    (void)!upmu_session_init(session, cpu->meter.machine); /* it cannot fail */
+    session->pmu = cpu->meter.pmu->index;
+    status = upmu_session_add(session, list, NULL);
+    if (status == UPMU_OK)
+        status = upmu_session_attach_cpu(session, cpu);
+    if (status == UPMU_OK)
+        status = upmu_session_start(session);
+    region->events = session->set.count;
+    if (status != UPMU_OK && upmu_session_detach(session) != UPMU_OK)
+        status = UPMU_ERR_PORT;
+    return status;
+}
+
+static UPMU_APART enum upmu_status read_all(struct upmu_region *region)
+{
+    if (region->session.state != UPMU_SESSION_RUNNING)
+        return UPMU_ERR_STATE;
+    return upmu_session_read(&region->session, 0, region->events, region->count);
+}
+
+enum upmu_status upmu_region_begin(struct upmu_region *region)
+{
+    enum upmu_status status = read_all(region);
+
+    for (unsigned i = 0; status == UPMU_OK && i < region->events; i++)
+        region->begun[i] = region->count[i].raw;
+    region->begun_ns = region->count[0].enabled_ns;
+    return status;
+}
+
+enum upmu_status upmu_region_end(struct upmu_region *region)
+{
+    enum upmu_status status = read_all(region);
+
+    for (unsigned i = 0; status == UPMU_OK && i < region->events; i++) {
+        struct upmu_count *count = &region->count[i];
+        bool missed = count->running_ns != count->enabled_ns;
+
+        count->raw -= region->begun[i];
+        count->value = count->raw;
+        count->enabled_ns -= region->begun_ns;
+        count->running_ns = count->enabled_ns;
+        /* A gap may be outside of the region; the error of a metric is at most the error since its start. */
+        if (missed) {
+            count->error = 0;
+            if (count->quality == UPMU_QUALITY_SCALED)
+                count->quality = UPMU_QUALITY_PARTIAL;
+        }
+    }
+    return status;
+}
+
+enum upmu_status upmu_region_close(struct upmu_region *region)
+{
+    return upmu_session_close(&region->session);
+}

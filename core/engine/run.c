@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A placed session on the hardware: registers loaded, gates opened, counts taken.
+ *
+ * Order (R4): configuration, then shadow of the gate, then the gate; a tally is
+ * visible to handlers before its gate opens and is marked as being changed while
+ * the local side works on it.
+ */
+#include "core/engine/run.h"
+#include "core/util/apart.h"
+#include "core/hw/backend.h"
+#include "core/hw/bank_inline.h"
+#include "core/util/bits.h"
+#include "core/engine/claims.h"
+#include "core/engine/count.h"
+#include "core/engine/cpu.h"
+#include "core/engine/joint.h"
+#include "core/engine/local.h"
+#include "core/engine/metrics.h"
+#include "core/engine/pmi.h"
+#include "core/hw/register.h"
+#include "core/engine/schedule.h"
+#include "core/engine/sets.h"
+#include "core/engine/program.h"
+
+void upmu_run_render(const struct upmu_meter *meter, const struct upmu_set *set, unsigned i, struct upmu_image *image)
+{
+    const struct upmu_pmu *pmu = meter->pmu;
+    const struct upmu_tally *tally = &set->tally[i];
+    unsigned flags = meter->thread ? UPMU_RENDER_THREAD1 : 0;
+
+    if (UPMU_SAMPLING && port_has_pmi(meter->machine->port) && !(set->sampling[i].flags & UPMU_SAMPLING_WRAP) &&
+        (tally->period || (pmu->capabilities & UPMU_PMU_STATUS)))
+        flags |= UPMU_RENDER_INTERRUPT;
+    pmu->backend->render(pmu, &set->event[i], tally->alternative, tally->slot, flags, image);
+}
+
+void upmu_run_image(const struct upmu_meter *meter, const struct upmu_set *set, struct upmu_image *image)
+{
+    upmu_image_clear(image);
+    for (unsigned i = 0; i < set->count; i++)
+        upmu_run_render(meter, set, i, image);
+}
+
+void upmu_run_tag(struct upmu_meter *meter, uint32_t counters, uint32_t tag)
+{
+    for (; counters; counters &= counters - 1u)
+        meter->last_tag[upmu_bits_lowest(counters)] = tag;
+}
+
+uint32_t upmu_run_tagged(const struct upmu_meter *meter, const struct upmu_tally *tally)
+{
+    uint32_t counters = tally->counters;
+
+    for (uint32_t rest = counters; rest; rest &= rest - 1u)
+        if (meter->last_tag[upmu_bits_lowest(rest)] != tally->tag)
+            counters &= ~rest | (rest - 1u);
+    return counters;
+}
+
+/* Its later counts are not on the counters that it leaves, if it is placed there again. */
+void upmu_run_place(struct upmu_meter *meter, struct upmu_tally *tally, const struct upmu_place_result *result)
+{
+    if (tally->counter != result->counter[0])
+        upmu_run_tag(meter, upmu_run_tagged(meter, tally), 0);
+    upmu_tally_place(tally, result);
+}
+
+/* A status bit that was set before would look like an overflow of what is counted from now on. */
+static bool acknowledge_before(struct upmu_meter *meter, uint32_t counters)
+{
+    const struct upmu_pmu *pmu = meter->pmu;
+    uint32_t flagged = meter->flagged & counters;
+
+    if (!flagged)
+        return true;
+    meter->flagged &= ~flagged;
+    return pmu->ack_row == UPMU_NO_ROW ||
+           upmu_bank_command(&meter->bank, pmu->ack_row, pmu->backend->acknowledge(pmu, flagged));
+}
+
+bool upmu_run_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns)
+{
+    unsigned counter = tally->counter;
+
+    if (upmu_tally_samples(tally)) {
+        uint64_t load = upmu_count_load(meter->pmu, tally, counter);
+
+        if (!upmu_bank_write(&meter->bank, counter, load))
+            return false;
+        tally->base = load;
+    } else if (!acknowledge_before(meter, tally->counters) || !upmu_bank_read(&meter->bank, counter, &tally->base)) {
+        return false;
+    }
+    meter->used |= tally->counters;
+    tally->turned = upmu_count_stamp(now_ns);
+    upmu_run_tag(meter, tally->counters, tally->tag);
+    return true;
+}
+
+/*
+ * Give a counter that ran for another event, or has a new event, its start value. Its gate is
+ * closed already, unless closing it faulted the last time or it stands still.  From those beside it
+ * nothing is read, but they are not what others left there.
+ */
+bool upmu_run_prime(struct upmu_meter *meter, struct upmu_tally *tally)
+{
+    return upmu_bank_close(&meter->bank, UPMU_BIT32(tally->counter) & ~upmu_bank_kept_open(&meter->bank)) &&
+           (!upmu_tally_is_wide(tally) ||
+            upmu_bank_write(&meter->bank, tally->slot[UPMU_SECOND_SLOT], UPMU_WIDE_LOAD)) &&
+           upmu_run_begin_at(meter, tally, upmu_meter_now(meter));
+}
+
+/* The initiator of a cascade begins anew with each start. */
+static bool prime_initiator(struct upmu_meter *meter, const struct upmu_tally *tally)
+{
+    unsigned counter = tally->slot[UPMU_SECOND_SLOT];
+
+    return !upmu_tally_cascades(tally) ||
+           (upmu_bank_close(&meter->bank, UPMU_BIT32(counter)) &&
+            upmu_bank_write(&meter->bank, counter, UINT64_C(0) - upmu_tally_sampling(tally)->period));
+}
+
+void upmu_schedule_publish(struct upmu_meter *meter)
+{
+    uint32_t running = 0, sampling = 0, quiet = 0, before = meter->running;
+    uint64_t corunners = 0;
+
+    for (struct upmu_session *session = meter->sessions; session; session = session->next) {
+        uint32_t mine = 0;
+
+        if (!upmu_session_holds(session))
+            continue;
+        for UPMU_TALLIES(tally, upmu_active(session))
+            if (upmu_tally_samples(tally))
+                mine |= UPMU_BIT32(tally->counter);
+        running |= session->counters;
+        corunners += UPMU_THREADS && session->counters ? upmu_schedule_stamp(upmu_active(session)) : 0;
+        sampling |= mine;
+        if (mine)
+            quiet |= session->counters;
+    }
+    meter->sampling = sampling;
+    meter->quiet = quiet;
+    meter->left |= running;
+    meter->stop_bits = upmu_enable_bits(quiet);
+    meter->corunners = corunners;
+    UPMU_BARRIER();
+    meter->running = running;
+    UPMU_BARRIER();
+    /* A session that does not run any more may be freed. */
+    for (uint32_t rest = before & ~running; rest; rest &= rest - 1u) {
+        meter->tally[upmu_bits_lowest(rest)] = NULL;
+        meter->of_tally[upmu_bits_lowest(rest)] = NULL;
+    }
+}
+
+void upmu_run_take(struct upmu_meter *meter, struct upmu_session *session, struct upmu_tally *tally)
+{
+    for (uint32_t rest = tally->counters; rest; rest &= rest - 1u) {
+        meter->of_tally[upmu_bits_lowest(rest)] = session;
+        meter->tally[upmu_bits_lowest(rest)] = tally;
+    }
+}
+
+/*
+ * A time is one store of 32 bits, so that no handler sees half of it; it is odd, as 0 says that none is.  A number goes
+ * up to one for each counter: interrupts that wait do not add up.
+ */
+void upmu_meter_expect(struct upmu_meter *meter, unsigned overflows, uint64_t now_ns)
+{
+    UPMU_BARRIER();
+    if (port_has_clock(meter->machine->port))
+        meter->cpu->expected = (upmu_count_stamp(now_ns) + UPMU_LATEST_STAMPS) | 1u;
+    else if (meter->cpu->expected < meter->pmu->preference_count)
+        __atomic_fetch_add(&meter->cpu->expected, overflows, __ATOMIC_RELAXED);
+    UPMU_BARRIER();
+}
+
+struct upmu_tally *upmu_run_on(const struct upmu_meter *meter, unsigned counter)
+{
+    struct upmu_tally *tally = meter->tally[counter];
+
+    return tally && tally->counter == counter ? tally : NULL;
+}
+
+bool upmu_run_still(const struct upmu_meter *meter, const struct upmu_tally *tally)
+{
+    return UPMU_BACKEND_AMD && !tally->shared && !tally->wide && upmu_bank_still(&meter->bank, tally->counters);
+}
+
+/* Before a fold that sees a counter pass zero: the interrupt for it may still come. */
+static void note_turn(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t value, bool passed)
+{
+    uint64_t now_ns;
+
+    if (!passed && value >= tally->base)
+        return;
+    now_ns = upmu_meter_now(meter);
+    tally->turned = upmu_count_stamp(now_ns);
+    upmu_meter_expect(meter, 1, now_ns);
+}
+
+bool upmu_run_fold(struct upmu_meter *meter, struct upmu_tally *tally)
+{
+    uint64_t value;
+
+    if (!upmu_bank_read(&meter->bank, tally->counter, &value))
+        return false;
+    note_turn(meter, tally, value, false);
+    upmu_count_fold(meter, tally, tally->counter, value);
+    return true;
+}
+
+/*
+ * Take the value of a closed counter into its tally; true: a sample is due.  A
+ * sampling counter that passed zero, or whose sample came before that because the
+ * shortest load is longer than what was left, must be loaded again before it runs.
+ */
+bool upmu_run_settle(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t value)
+{
+    bool due, passed = upmu_tally_samples(tally) && upmu_count_overflowed(meter->pmu, counter, value);
+    bool deferred = meter->deferred >> counter & 1u;
+
+    /* What it counted since it was folded, just before it was closed, is little. */
+    if (upmu_run_folds_first(meter))
+        tally->base = value - (uint32_t)(value - tally->base);
+    passed = passed && !tally->throttled;
+    note_turn(meter, tally, value, passed);
+    upmu_count_fold(meter, tally, counter, value);
+    if (!upmu_tally_samples(tally))
+        return false;
+    due = upmu_count_due(tally);
+    if (due)
+        upmu_count_adapt(tally, upmu_session_clock(meter->of_tally[counter], upmu_meter_now(meter)));
+    if (passed)
+        meter->flagged |= UPMU_BIT32(counter);
+    /* (A handler's load may have faulted, and a lost carry looks as if it had not overflowed.) */
+    if (due || passed || tally->throttled || deferred)
+        meter->last_tag[counter] = 0;
+    UPMU_BARRIER();
+    /* (A handler that came before that has answered, and deferred it.) */
+    if (passed && (meter->deferred >> counter & 1u))
+        __atomic_fetch_and(&meter->deferred, ~UPMU_BIT32(counter), __ATOMIC_RELAXED);
+    tally->throttled = false;
+    return due;
+}
+
+bool upmu_run_value(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t *out_value)
+{
+    if (upmu_tally_cascades(tally)) {
+        if (!upmu_bank_read(&meter->bank, tally->slot[UPMU_SECOND_SLOT], out_value))
+            return false;
+        tally->ran |= upmu_count_overflowed(meter->pmu, tally->slot[UPMU_SECOND_SLOT], *out_value);
+    }
+    return upmu_bank_read(&meter->bank, tally->counter, out_value);
+}
+
+void upmu_run_mar(struct upmu_session *session)
+{
+    for UPMU_TALLIES(tally, upmu_active(session))
+        tally->hole = true;
+}
+
+static void mar(struct upmu_session *session, bool marred)
+{
+    if (marred)
+        upmu_run_mar(session);
+}
+
+/* Read the closed counters of a session into its tallies. */
+enum upmu_status upmu_run_counts(struct upmu_meter *meter, struct upmu_session *session)
+{
+    bool deferred = meter->deferred & session->counters;
+    uint32_t due = 0;
+    enum upmu_status status = UPMU_OK;
+
+    if (upmu_session_has_metrics(session) && !upmu_metrics_take(meter, session)) {
+        status = UPMU_ERR_PORT;
+        mar(session, true);
+    }
+    for UPMU_TALLIES(tally, upmu_active(session)) {
+        uint64_t value;
+
+        if (upmu_tally_is_metric(tally))
+            continue;
+        if (!upmu_run_value(meter, tally, &value)) {
+            status = UPMU_ERR_PORT;
+            tally->hole = true;
+            meter->last_tag[tally->counter] = 0;
+        } else if (upmu_run_settle(meter, tally, tally->counter, value)) {
+            due |= UPMU_BIT32(tally->index);
+        }
+    }
+    if (due)
+        upmu_pmi_emit(meter->cpu, session, due, deferred);
+    return status;
+}
+
+void upmu_run_hold(struct upmu_set *set, bool hold)
+{
+    for UPMU_TALLIES(tally, set)
+        if (hold)
+            upmu_tally_begin(tally);
+        else
+            upmu_tally_end(tally);
+}
+
+void upmu_run_begin(struct upmu_session *session)
+{
+    upmu_run_hold(upmu_active(session), true);
+}
+
+void upmu_run_end(struct upmu_session *session)
+{
+    upmu_run_hold(upmu_active(session), false);
+}
+
+/* On a CPU that sleeps time stands still for those that wait there, too. */
+static bool is_asleep(const struct upmu_session *session)
+{
+    return session->meter && !session->meter->live;
+}
+
+void upmu_session_enabled(struct upmu_session *session, uint64_t now_ns)
+{
+    if (!is_asleep(session))
+        session->enabled_ns += now_ns - session->started_ns;
+    session->started_ns = now_ns;
+}
+
+void upmu_session_ran(struct upmu_session *session, uint64_t now_ns)
+{
+    if (UPMU_THREADS || UPMU_SETS) {
+        struct upmu_set *set = upmu_active(session);
+        /* (A stop may find the overflow itself, after its own end.) */
+        bool closed = UPMU_SETS && session->switch_due && session->closed_ns < now_ns;
+        uint64_t ran_ns = (closed ? session->closed_ns : now_ns) - session->running_ns;
+
+        set->duration_ns += ran_ns;
+        set->left_ns = set->left_ns > ran_ns ? set->left_ns - ran_ns : 0;
+    }
+    upmu_session_enabled(session, now_ns);
+}
+
+/* `full` is set by what masks a session, and cleared by what takes its counts. */
+bool upmu_session_holds(const struct upmu_session *session)
+{
+    return session->state == UPMU_SESSION_RUNNING || session->full;
+}
+
+uint64_t upmu_session_missed(const struct upmu_session *session, const struct upmu_set *set, uint64_t now_ns,
+                             uint64_t *out_enabled_ns)
+{
+    uint64_t enabled_ns = session->enabled_ns, ran_ns = set->duration_ns;
+    bool holds = upmu_session_holds(session); /* that of one to be masked goes on until its counts are taken */
+
+    if (holds || (upmu_session_waits(session) && session->meter && !is_asleep(session)))
+        enabled_ns += now_ns - session->started_ns;
+    if (holds && set == upmu_active(session))
+        ran_ns += now_ns - session->running_ns;
+    *out_enabled_ns = enabled_ns;
+    return UPMU_THREADS || UPMU_SETS ? enabled_ns - ran_ns : 0;
+}
+
+/* Close gates; a fault is answered by a second attempt, with the register read. */
+bool upmu_run_shut(struct upmu_meter *meter, uint32_t counters)
+{
+    return upmu_bank_gate(&meter->bank, 0, counters) || upmu_bank_gate(&meter->bank, 0, counters);
+}
+
+/* The target of a cascade first: the end of its initiator's overflow would stop it, too. */
+bool upmu_run_shut_all(struct upmu_meter *meter, uint32_t counters, uint32_t dormant)
+{
+    bool fine = upmu_run_shut(meter, counters & dormant);
+
+    return upmu_run_shut(meter, counters & ~dormant) && fine;
+}
+
+enum upmu_status upmu_session_fault(struct upmu_meter *meter, struct upmu_session *session)
+{
+    session->error = UPMU_ERR_PORT;
+    session->why.status = UPMU_ERR_PORT;
+    session->why.pmu = meter->pmu;
+    session->why.address = meter->bank.faulted;
+    return UPMU_ERR_PORT;
+}
+
+/* A register faulted: the session stops, the others run on. */
+enum upmu_status upmu_run_fail(struct upmu_meter *meter, struct upmu_session *session)
+{
+    (void)upmu_run_shut_all(meter, session->counters, upmu_session_dormant(session));
+    if (upmu_session_holds(session))
+        upmu_session_ran(session, upmu_meter_now(meter));
+    else if (upmu_session_waits(session) && !(session->change & UPMU_CHANGE_FRESH))
+        upmu_session_enabled(session, upmu_meter_now(meter));
+    upmu_session_become(session, UPMU_SESSION_STOPPED);
+    session->full = 0;
+    upmu_run_tag(meter, session->counters, 0);
+    meter->running |= session->counters; /* (They were taken: what is published next forgets them.) */
+    upmu_schedule_publish(meter);
+    upmu_claims_trim(meter, false);
+    if (!meter->in_handler)
+        upmu_meter_log(meter, "upmu: a register faulted; a session was stopped");
+    return upmu_session_fault(meter, session);
+}
+
+/* Left open by a static session: what they counted since then is in no session's count. */
+static bool ran_unowned(const struct upmu_meter *meter, uint32_t counters)
+{
+    return UPMU_THREADS && upmu_bank_open(&meter->bank, counters & ~meter->running);
+}
+
+/*
+ * `opening`: counters that the caller opens or, if this fails, closes next.  What
+ * needs a prelude first is not loaded if the caller can run it: it is named.
+ */
+static enum upmu_status load_image(struct upmu_meter *meter, struct upmu_session *session, uint32_t opening,
+                                   const struct upmu_prelude **out_prelude, struct upmu_image *image)
+{
+    uint32_t changed;
+
+    upmu_run_image(meter, upmu_active(session), image);
+    if (image->overfull)
+        return UPMU_ERR_UNSUPPORTED;
+    if (UPMU_PRELUDES && out_prelude && image->prelude && upmu_bank_changes(&meter->bank, image)) {
+        *out_prelude = image->prelude;
+        return UPMU_OK;
+    }
+    if (!upmu_bank_load(&meter->bank, image, opening, &changed))
+        return UPMU_ERR_PORT;
+    if (UPMU_THREADS && !upmu_active(session)->program.placement)
+        upmu_program_compile(meter, upmu_active(session), image);
+#if UPMU_SETS && UPMU_SAMPLING
+    upmu_sets_keep(meter, session, image);
+#endif
+    for UPMU_TALLIES(tally, upmu_active(session)) {
+        if (upmu_tally_is_metric(tally))
+            continue;
+        if ((((changed & tally->counters) || upmu_run_tagged(meter, tally) != tally->counters ||
+              ran_unowned(meter, tally->counters & opening)) &&
+             !upmu_run_prime(meter, tally)) ||
+            !prime_initiator(meter, tally))
+            return UPMU_ERR_PORT;
+    }
+    return upmu_session_has_metrics(session) ? upmu_metrics_begin(meter, session) : UPMU_OK;
+}
+
+static UPMU_APART enum upmu_status load_on_stack(struct upmu_meter *meter, struct upmu_session *session,
+                                                 uint32_t opening, const struct upmu_prelude **out_prelude)
+{
+    struct upmu_image image;
+
+    return load_image(meter, session, opening, out_prelude, &image);
+}
+
+static enum upmu_status load_registers(struct upmu_meter *meter, struct upmu_session *session, uint32_t opening,
+                                       const struct upmu_prelude **out_prelude)
+{
+    return meter->work ? load_image(meter, session, opening, out_prelude, upmu_meter_image(meter))
+                     : load_on_stack(meter, session, opening, out_prelude);
+}
+
+/* All that runs is closed and its counts are taken: the counters of a prelude lose what they hold. */
+static bool pause_others(struct upmu_meter *meter)
+{
+    bool fine;
+
+    meter->paused = meter->running;
+    meter->paused_ns = upmu_meter_now(meter);
+    for (struct upmu_session *other = meter->sessions; other; other = other->next)
+        if (upmu_session_holds(other))
+            upmu_run_begin(other);
+    fine = upmu_run_shut(meter, meter->paused);
+    for (struct upmu_session *other = meter->sessions; other; other = other->next)
+        if (upmu_session_holds(other))
+            (void)upmu_run_counts(meter, other);
+    return fine;
+}
+
+/* A session that was paused and cannot go on. */
+static void give_up(struct upmu_meter *meter, struct upmu_session *other)
+{
+    meter->paused &= ~other->counters;
+    mar(other, true);
+    upmu_run_end(other);
+    (void)upmu_run_fail(meter, other);
+}
+
+/*
+ * The accesses of a prelude, and of all that it makes necessary, are counted apart.
+ * Those that ran are loaded again, but open together with the new one: the sequence
+ * is good for one start (Linux arch/x86/events/intel/core.c, intel_pmu_nhm_enable_all).
+ */
+static enum upmu_status load_after_prelude(struct upmu_meter *meter, struct upmu_session *session, uint32_t opening,
+                                           const struct upmu_prelude *prelude)
+{
+    struct upmu_accesses *now = &meter->bank.accesses, before = *now;
+    bool fine = pause_others(meter), broken = false;
+
+    /* What a static session left running stands still meanwhile: its base is no more. */
+    upmu_run_tag(meter, prelude->counters | upmu_bank_open(&meter->bank, meter->pmu->counters & ~meter->running), 0);
+    meter->used |= prelude->counters & ~upmu_meter_blocked(meter);
+    if (fine) /* a fault is answered by a second attempt: what was selected without the whole sequence counts wrong */
+        broken = !upmu_bank_prelude(&meter->bank, prelude, upmu_meter_blocked(meter)) &&
+                 !upmu_bank_prelude(&meter->bank, prelude, upmu_meter_blocked(meter));
+    for (struct upmu_session *other = meter->sessions; other; other = other->next) {
+        if (!upmu_session_holds(other))
+            continue;
+        mar(other, !fine);
+        if (broken || load_registers(meter, other, other->counters, NULL) != UPMU_OK)
+            give_up(meter, other);
+    }
+    before.prelude += now->writes - before.writes + now->reads - before.reads + now->rdpmcs - before.rdpmcs;
+    *now = before;
+    return fine && !broken ? load_registers(meter, session, opening, NULL) : UPMU_ERR_PORT;
+}
+
+/* Open these, and what a prelude had paused: the time between is a gap in its counts. */
+bool upmu_run_open(struct upmu_meter *meter, uint32_t opening)
+{
+    const struct upmu_port *port = meter->machine->port;
+    bool fine = upmu_bank_gate(&meter->bank, opening | meter->paused, 0);
+
+    if (!UPMU_PRELUDES || !meter->paused)
+        return fine;
+    for (struct upmu_session *other = meter->sessions; other; other = other->next) {
+        /* One that is stopped still says which counters it had. */
+        if (!upmu_session_holds(other) || !(other->counters & meter->paused))
+            continue;
+        if (!fine) {
+            give_up(meter, other);
+            continue;
+        }
+        mar(other, !port_has_clock(port));
+        for UPMU_TALLIES(tally, upmu_active(other))
+            tally->gap_ns += upmu_meter_now(meter) - meter->paused_ns;
+        upmu_run_end(other);
+    }
+    meter->paused = 0;
+    return fine;
+}
+
+/* `opening`: counters that the caller opens or, if this fails, closes next. */
+enum upmu_status upmu_run_load(struct upmu_meter *meter, struct upmu_session *session, uint32_t opening)
+{
+    const struct upmu_prelude *prelude = NULL;
+    enum upmu_status status = load_registers(meter, session, opening, &prelude);
+
+    return UPMU_PRELUDES && prelude ? load_after_prelude(meter, session, opening, prelude) : status;
+}

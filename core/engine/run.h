@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A placed session on the hardware.  All inside a local bracket.
+ */
+#ifndef UPMU_CORE_RUN_H
+#define UPMU_CORE_RUN_H
+
+#include "core/hw/backend.h"
+#include "core/engine/joint.h"
+#include "core/hw/register.h"
+#include <upmu/place.h>
+#include <upmu/session.h>
+
+/* What a session's part is in a change of what runs: bits of session->change. */
+#define UPMU_CHANGE_LEAVES 1u
+#define UPMU_CHANGE_COMES 2u
+#define UPMU_CHANGE_FRESH 4u /* its enabled time begins when it is on the hardware */
+#define UPMU_CHANGE_LATER 8u /* cannot come in the change itself */
+#define UPMU_CHANGE_COMES_OR_LATER (UPMU_CHANGE_COMES | UPMU_CHANGE_LATER)
+#define UPMU_CHANGE_TURN 16u /* it leaves because its turn is over */
+#define UPMU_CHANGE_ALONE 32u /* a start where it is placed, or a stop */
+
+/* The CPU's work area, if it has one, for an image that is loaded before the next placement. */
+static inline struct upmu_image *upmu_meter_image(const struct upmu_meter *meter)
+{
+    return (struct upmu_image *)(void *)meter->work;
+}
+_Static_assert(sizeof(struct upmu_image) <= sizeof(struct upmu_place_work), "the work area is too small");
+
+/* Close gates, and once more if a register faulted. */
+bool upmu_run_shut(struct upmu_meter *meter, uint32_t counters);
+
+/* An unknown part is missing in the session's counts. */
+void upmu_run_mar(struct upmu_session *session);
+
+/* Hold all tallies of a set against handlers, or release them; the ones that a session's events have now. */
+void upmu_run_hold(struct upmu_set *set, bool hold);
+void upmu_run_begin(struct upmu_session *session);
+void upmu_run_end(struct upmu_session *session);
+
+/* Add the registers of one placed event to an image. */
+void upmu_run_render(const struct upmu_meter *meter, const struct upmu_set *set, unsigned i, struct upmu_image *image);
+
+/* The registers of a placed set. */
+void upmu_run_image(const struct upmu_meter *meter, const struct upmu_set *set, struct upmu_image *image);
+
+/* Give a closed counter its start value: a load for sampling, a base for counting. */
+bool upmu_run_prime(struct upmu_meter *meter, struct upmu_tally *tally);
+
+/* The same of one that is closed, by the handler or the local side; no wide event's. */
+bool upmu_run_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns);
+
+/* Load a placed session's registers, gates closed; `opening`: counters that open next. */
+enum upmu_status upmu_run_load(struct upmu_meter *meter, struct upmu_session *session, uint32_t opening);
+
+/* Load a placed session and open its gates. */
+enum upmu_status upmu_run_start(struct upmu_meter *meter, struct upmu_session *session);
+
+/* A register faulted: this session stops, the others run on.  Returns UPMU_ERR_PORT. */
+enum upmu_status upmu_run_fail(struct upmu_meter *meter, struct upmu_session *session);
+
+/* Close these gates, of `dormant` ones first; what faulted is closed as far as it can be. */
+bool upmu_run_shut_all(struct upmu_meter *meter, uint32_t counters, uint32_t dormant);
+
+/* Open gates, and those that a prelude has closed. */
+bool upmu_run_open(struct upmu_meter *meter, uint32_t opening);
+
+/*
+ * Read a tally's counter; of a cascade, note whether its initiator has overflowed.  False: a
+ * register faulted.
+ */
+bool upmu_run_value(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t *out_value);
+
+/* Set the tag of the values on these counters; 0: they are loaded before they run again. */
+void upmu_run_tag(struct upmu_meter *meter, uint32_t counters, uint32_t tag);
+
+/* A tally, of a session that does not run, gets its place. */
+void upmu_run_place(struct upmu_meter *meter, struct upmu_tally *tally, const struct upmu_place_result *result);
+
+/* Counters of a tally that were not used since it ran. */
+uint32_t upmu_run_tagged(const struct upmu_meter *meter, const struct upmu_tally *tally);
+
+/* Make a tally the user of its counter. */
+void upmu_run_take(struct upmu_meter *meter, struct upmu_session *session, struct upmu_tally *tally);
+
+/* The tally that a counter is read for, or NULL. */
+struct upmu_tally *upmu_run_on(const struct upmu_meter *meter, unsigned counter);
+
+/* Does it run, but stand still while the library does, so that it need not be stopped to be written? */
+bool upmu_run_still(const struct upmu_meter *meter, const struct upmu_tally *tally);
+
+/* Take the value of a tally's counter, which may run, into it; false: a register faulted. */
+bool upmu_run_fold(struct upmu_meter *meter, struct upmu_tally *tally);
+
+/* Does closing a counter lose a carry?  Then it is folded before that. */
+static inline bool upmu_run_folds_first(const struct upmu_meter *meter)
+{
+    return upmu_pmu_is(meter->pmu, UPMU_PMU_CARRY_LOST);
+}
+
+/* Take the value of a closed counter into its tally; true: a sample is due. */
+bool upmu_run_settle(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter,
+                     uint64_t value);
+
+/* The same for all closed counters of a session, with the samples due. */
+enum upmu_status upmu_run_counts(struct upmu_meter *meter, struct upmu_session *session);
+
+#endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which sessions run on a CPU now: joint placement, start, stop, and what handlers
+ * left to do.
+ */
+#include "core/engine/schedule.h"
+#include "core/util/apart.h"
+#include "core/hw/backend.h"
+#include "core/hw/bank.h"
+#include "core/util/bits.h"
+#include "core/engine/claims.h"
+#include "core/engine/count.h"
+#include "core/engine/cpu.h"
+#include "core/engine/joint.h"
+#include "core/engine/local.h"
+#include "core/engine/metrics.h"
+#include "core/engine/run.h"
+#include "core/engine/turns.h"
+#include "core/engine/program.h"
+
+enum place_mode {
+    PLACE_ALONE,  /* could it run on an idle PMU? */
+    PLACE_PINNED, /* could it run if those that share made room? */
+    PLACE_STILL,  /* only where nothing that runs must move */
+    PLACE_MOVE    /* wherever it fits */
+};
+
+#if UPMU_THREADS
+
+/* Scattered, so that different groups of stamps have different sums (3 + 5 would be 8). */
+uint64_t upmu_schedule_stamp(const struct upmu_set *set)
+{
+    uint64_t mixed = set->stamp * UINT64_C(0x9e3779b97f4a7c15);
+
+    return (mixed ^ mixed >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* The placements that run beside a session, as a sum of stamps. */
+uint64_t upmu_schedule_company(const struct upmu_meter *meter, const struct upmu_session *except)
+{
+    uint32_t rest = meter->running;
+    uint64_t sum = 0;
+
+    for (const struct upmu_session *other; (other = upmu_meter_next_running(meter, &rest)) != NULL;)
+        if (other != except && upmu_session_holds(other))
+            sum += upmu_schedule_stamp(upmu_active(other));
+    return sum;
+}
+
+/* Co-runners, and what is not ours, in one word. */
+static uint64_t refusal_of(const struct upmu_meter *meter, uint64_t corunners)
+{
+    return (corunners ^ upmu_meter_blocked(meter) * UINT64_C(0x9e3779b97f4a7c15)) | 1u;
+}
+
+bool upmu_set_was_refused(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t corunners)
+{
+    return set->program.refused == refusal_of(meter, corunners);
+}
+
+/* The placement that it has stays: it may be good beside others. */
+static void remember_refusal(const struct upmu_meter *meter, struct upmu_session *session)
+{
+    upmu_active(session)->program.refused = refusal_of(meter, upmu_schedule_company(meter, session));
+}
+
+/* Remember the PMU and the co-runners with which the active set was placed. */
+static void remember(struct upmu_meter *meter, struct upmu_session *session, uint32_t counters)
+{
+    struct upmu_set *set = upmu_active(session);
+
+    upmu_program_forget(set);
+    set->counters = counters;
+    /* (By 2^32 over the golden ratio CPUs begin far from each other: 1,000 of them more than 2^20 stamps.) */
+    set->stamp = meter->number * UINT32_C(0x9e3779b1) + ++meter->stamps;
+    set->placed_beside = upmu_schedule_company(meter, session);
+    set->placed_blocked = upmu_meter_blocked(meter);
+    set->placed_class = upmu_schedule_class(meter);
+}
+
+#else
+
+static void remember(struct upmu_meter *meter, struct upmu_session *session, uint32_t counters)
+{
+    (void)meter;
+    (void)session;
+    (void)counters;
+}
+
+static void remember_refusal(const struct upmu_meter *meter, struct upmu_session *session)
+{
+    (void)meter;
+    (void)session;
+}
+
+#endif
+
+void upmu_session_placed(struct upmu_meter *meter, struct upmu_session *session)
+{
+    upmu_session_sum(session);
+    remember(meter, session, session->counters);
+}
+
+static enum upmu_status place(struct upmu_meter *meter, struct upmu_session *session, enum place_mode mode)
+{
+    struct upmu_joint joint;
+    enum upmu_status status;
+    unsigned first;
+    uint32_t rest = meter->running;
+
+    for (unsigned i = 0; i < upmu_active(session)->count; i++)
+        if (&meter->machine->pmu[upmu_active(session)->event[i].pmu] != meter->pmu)
+            return upmu_session_refuse(session, UPMU_ERR_WRONG_PMU);
+    upmu_joint_begin(&joint, meter->pmu);
+    for (struct upmu_session *other; mode != PLACE_ALONE && (other = upmu_meter_next_running(meter, &rest)) != NULL;)
+        if (other != session && upmu_session_holds(other) && !(mode == PLACE_PINNED && other->shares) &&
+            !upmu_joint_add(&joint, other, true))
+            return UPMU_ERR_NO_SPACE;
+    first = joint.count;
+    if (!upmu_joint_add(&joint, session, false))
+        return UPMU_ERR_NO_SPACE;
+    status = upmu_joint_place(meter, &joint, mode == PLACE_ALONE, &session->why);
+    if (status == UPMU_ERR_DOES_NOT_FIT && mode == PLACE_STILL)
+        remember_refusal(meter, session);
+    if (status != UPMU_OK || mode < PLACE_STILL)
+        return status;
+    for (unsigned i = 0; (mode == PLACE_STILL || !UPMU_MOVES) && i < first; i++)
+        if (upmu_joint_moves(&joint, i))
+            return UPMU_ERR_DOES_NOT_FIT;
+    if (!upmu_claims_take(meter, &joint))
+        return UPMU_ERR_LOST_CLAIM;
+    if (UPMU_MOVES)
+        status = upmu_move_all(meter, &joint);
+    if (status != UPMU_OK)
+        return status;
+    for UPMU_TALLIES(tally, upmu_active(session))
+        upmu_run_place(meter, tally, &joint.result[first++]);
+    upmu_session_placed(meter, session);
+    return UPMU_OK;
+}
+
+enum upmu_status upmu_schedule_fits(struct upmu_meter *meter, struct upmu_session *session)
+{
+    return place(meter, session, PLACE_ALONE);
+}
+
+bool upmu_schedule_fits_pinned(struct upmu_meter *meter, struct upmu_session *session)
+{
+    return place(meter, session, PLACE_PINNED) == UPMU_OK;
+}
+
+/* Is the placement that the session has still free? */
+static UPMU_INSIDE bool still_placed(const struct upmu_meter *meter, const struct upmu_session *session)
+{
+    if (!session->counters || (session->counters & (meter->running | upmu_meter_blocked(meter))))
+        return false;
+    if (upmu_set_shares(meter, upmu_active(session)))
+        return false;
+    if (!meter->running)
+        return true;
+    for (unsigned i = 0; i < upmu_active(session)->count; i++)
+        if (upmu_active(session)->event[i].payload)
+            return false;
+    return true;
+}
+
+/* Placed beside what runs, and what is shared is claimed; once more if another CPU was faster. */
+static enum upmu_status reserve(struct upmu_meter *meter, struct upmu_session *session, enum place_mode mode)
+{
+    enum upmu_status status;
+
+    if (still_placed(meter, session))
+        return UPMU_OK;
+    status = place(meter, session, mode);
+    return status == UPMU_ERR_LOST_CLAIM ? place(meter, session, mode) : status;
+}
+
+enum upmu_status upmu_schedule_preload(struct upmu_meter *meter, struct upmu_session *session)
+{
+    enum upmu_status status = place(meter, session, PLACE_STILL);
+
+    if (status == UPMU_OK)
+        status = upmu_run_load(meter, session, 0);
+    upmu_claims_trim(meter, false);
+    return status == UPMU_ERR_PORT ? upmu_run_fail(meter, session) : status;
+}
+
+enum upmu_status upmu_schedule_start(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
+{
+    uint8_t keep_claims = meter->keep_claims;
+    enum upmu_status status;
+
+    meter->keep_claims = 1;
+    status = reserve(meter, session, may_move ? PLACE_MOVE : PLACE_STILL);
+    if (status == UPMU_ERR_PORT)
+        (void)upmu_session_fault(meter, session);
+    else if (status == UPMU_OK)
+        status = upmu_run_start(meter, session);
+    meter->keep_claims = keep_claims;
+    upmu_claims_trim(meter, false);
+    return status;
+}
+
+bool upmu_schedule_idle(struct upmu_meter *meter, uint32_t counters)
+{
+    struct upmu_image image;
+    uint32_t changed;
+
+    if (upmu_meter_domain(meter))
+        counters &= ~meter->pmu->shared_counters;
+    upmu_image_clear(&image);
+    meter->pmu->backend->release(meter->pmu, counters, &image);
+    for (unsigned i = 0; i < image.count; i++)
+        image.entry[i].release = true;
+    upmu_run_tag(meter, counters, 0);
+    return upmu_bank_load(&meter->bank, &image, 0, &changed);
+}
+
+enum upmu_status upmu_schedule_release(struct upmu_meter *meter, struct upmu_session *session)
+{
+    uint32_t mine = 0;
+
+    for UPMU_TALLIES(tally, upmu_active(session))
+        if (session->counters)
+            mine |= upmu_run_tagged(meter, tally);
+    session->counters = 0;
+    return upmu_schedule_idle(meter, mine & ~meter->running) ? UPMU_OK : UPMU_ERR_PORT;
+}
+
+/* A sampling counter that has overflowed though no interrupt came: it was dropped, or LVTPC was masked by others. */
+static bool look_for_silence(struct upmu_meter *meter, unsigned counter)
+{
+    uint32_t interrupts = meter->cpu->interrupts;
+    uint64_t value;
+
+    if ((meter->deferred >> counter & 1u) || !upmu_bank_read(&meter->bank, counter, &value) ||
+        !upmu_count_overflowed(meter->pmu, counter, value))
+        return false;
+    if (meter->cpu->interrupts != interrupts) /* it was only late: the next poll looks again */
+        return false;
+    __atomic_fetch_or(&meter->deferred, UPMU_BIT32(counter), __ATOMIC_RELAXED);
+    return true;
+}
+
+enum upmu_status upmu_schedule_fold(struct upmu_meter *meter)
+{
+    enum upmu_status status = UPMU_OK;
+    bool silent = false;
+
+    for (uint32_t rest = meter->running; rest; rest &= rest - 1u) {
+        unsigned counter = upmu_bits_lowest(rest);
+        struct upmu_tally *tally = upmu_run_on(meter, counter);
+
+        if (!tally || upmu_tally_is_metric(tally))
+            continue;
+        if (upmu_tally_samples(tally) && !tally->throttled) {
+            silent |= look_for_silence(meter, counter);
+            continue;
+        }
+        upmu_tally_begin(tally);
+        tally->storm = 0;
+        if (!upmu_run_fold(meter, tally))
+            status = UPMU_ERR_PORT;
+        if (tally->throttled)
+            __atomic_fetch_or(&meter->deferred, UPMU_BIT32(counter), __ATOMIC_RELAXED);
+        upmu_tally_end(tally);
+    }
+    for (struct upmu_session *session = meter->sessions; UPMU_METRICS && session; session = session->next)
+        if (upmu_session_has_metrics(session) && upmu_session_holds(session) &&
+            upmu_metrics_update(meter, session) != UPMU_OK)
+            status = UPMU_ERR_PORT;
+    if (silent)
+        upmu_meter_rearm(meter);
+    return status;
+}
+
+enum upmu_status upmu_schedule_reload(struct upmu_meter *meter)
+{
+    enum upmu_status status = UPMU_OK;
+
+    for (struct upmu_session *session = meter->sessions; session; session = session->next) {
+        if (upmu_session_waits(session))
+            session->started_ns = upmu_meter_now(meter);
+        if (session->state != UPMU_SESSION_SUSPENDED)
+            continue;
+        session->state = UPMU_SESSION_STOPPED;
+        /* With its claims kept it goes on where it was.  (What waits comes with the next tick: not on its counters.) */
+        session->error = meter->keep_claims ? upmu_run_start(meter, session) : upmu_turns_start(meter, session);
+        if (session->error != UPMU_OK)
+            status = session->error;
+    }
+    return status;
+}

@@ -1,0 +1,819 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sessions: the state machine around the scheduler, and the bracket around each
+ * call that needs its CPU.
+ */
+#include "core/util/apart.h"
+#include "core/hw/backend.h"
+#include "core/util/bits.h"
+#include "core/engine/claims.h"
+#include "core/engine/count.h"
+#include "core/engine/cpu.h"
+#include "core/sample/format_core.h"
+#include "core/engine/local.h"
+#include "core/util/mem.h"
+#include "core/sample/message_core.h"
+#include "core/engine/program.h"
+#include "core/sample/ring.h"
+#include "core/engine/run.h"
+#include "core/engine/schedule.h"
+#include "core/engine/sets.h"
+#include "core/engine/session_core.h"
+#include "core/engine/transition.h"
+#include "core/sample/user_page.h"
+#include "core/event/why.h"
+#include "core/engine/turns.h"
+
+/* The first period of a frequency. */
+#define FIRST_PERIOD 10000u
+
+enum upmu_status upmu_session_init(struct upmu_session *session, struct upmu_machine *machine)
+{
+    memset(session, 0, sizeof *session);
+    session->machine = machine;
+    session->sets = &session->set;
+    session->active = &session->set;
+    if (!++machine->last_session)
+        machine->last_session = 1;
+    session->id = machine->last_session;
+    return UPMU_OK;
+}
+
+enum upmu_status upmu_session_refuse(struct upmu_session *session, enum upmu_status status)
+{
+    memset(&session->why, 0, sizeof session->why);
+    session->why.status = status;
+    return status;
+}
+
+/* In other builds an event has no sampling attributes. */
+#define HAS_ATTRIBUTES (UPMU_SAMPLING || UPMU_BACKEND_X86_P4)
+
+/* The event may say itself when its cascade begins. */
+static uint64_t period_of(const struct upmu_event *event, const struct upmu_sampling *sampling)
+{
+    if (!sampling->period && upmu_event_cascades(event) && event->config2 >> 63)
+        return event->config2 & ~UPMU_EVENT_AFTER;
+    if (!sampling->period && sampling->frequency)
+        return FIRST_PERIOD;
+    return sampling->period;
+}
+
+/* The attributes that an event is to have, `sampling` or none, with its period. */
+static enum upmu_status check_sampling(struct upmu_session *session, const struct upmu_event *event,
+                                       const struct upmu_sampling *sampling, struct upmu_sampling *out)
+{
+    const struct upmu_machine *machine = session->machine;
+    const char *hook = NULL;
+    uint64_t period = sampling ? sampling->period | sampling->frequency : 0;
+
+    if (HAS_ATTRIBUTES) {
+        memset(out, 0, sizeof *out);
+        if (sampling)
+            *out = *sampling;
+        period = period_of(event, out);
+        out->period = period;
+    }
+    if (event->attributes & UPMU_ATTR_PRECISE)
+        return UPMU_ERR_UNSUPPORTED;
+    if (sampling && (sampling->flags & ~UPMU_SAMPLING_FLAGS))
+        return UPMU_ERR_INVALID;
+    if (upmu_event_cascades(event))
+        return period && period <= machine->pmu[event->pmu].max_period ? UPMU_OK : UPMU_ERR_INVALID;
+    if (!(event->counters & ~UPMU_METRIC_COUNTERS) && event->counters && (period || !UPMU_METRICS))
+        return UPMU_METRICS ? UPMU_ERR_UNSUPPORTED : UPMU_ERR_COMPILED_OUT;
+    if (!period)
+        return UPMU_OK;
+    if (!UPMU_SAMPLING)
+        return UPMU_ERR_COMPILED_OUT;
+    if (!port_has_pmi(machine->port))
+        hook = "pmi_rearm";
+    else if (out->frequency && !port_has_clock(machine->port))
+        hook = "clock_ns";
+    if (hook)
+        return upmu_why_hook(&session->why, hook);
+    /* A transaction that aborts takes the overflow back, and the handler would never end. */
+    if (period > UPMU_LONGEST_PERIOD || out->random_mask > UPMU_LONGEST_PERIOD - period ||
+        out->long_period > UPMU_LONGEST_PERIOD || period < machine->pmu[event->pmu].min_period ||
+        ((event->attributes & UPMU_ATTR_IN_TXCP) && period < 0x7fffffff))
+        return UPMU_ERR_INVALID;
+    return UPMU_OK;
+}
+
+/* Its sampling attributes have been checked. */
+static void set_event(struct upmu_set *set, unsigned i, const struct upmu_event *event,
+                      const struct upmu_sampling *sampling)
+{
+    struct upmu_tally *tally = &set->tally[i];
+
+    upmu_program_forget(set);
+    set->event[i] = *event;
+    if (HAS_ATTRIBUTES)
+        set->sampling[i] = *sampling;
+    if (UPMU_THREADS)
+        memset(&set->estimate[i], 0, sizeof set->estimate[i]);
+    memset(tally, 0, sizeof *tally);
+    tally->index = (uint8_t)i;
+    if (UPMU_SAMPLING) {
+        tally->period = upmu_event_cascades(event) ? 0 : sampling->period;
+        tally->random = sampling->random_seed;
+        tally->least_log2 = event->least_log2;
+        tally->step_log2 = event->step_log2;
+        upmu_count_begin(set, tally, 0);
+    }
+    if (UPMU_SLOTS > 1) {
+        tally->wide = event->attributes & UPMU_ATTR_WIDE;
+        tally->shared = event->payload != 0;
+        tally->cascades = upmu_event_cascades(event);
+    }
+    if (UPMU_SAMPLING)
+        tally->ordinary = tally->period && !sampling->random_mask && !sampling->frequency &&
+                          !(tally->least_log2 | tally->step_log2 | tally->wide);
+    tally->falls = event->attributes & UPMU_ATTR_IN_TXCP;
+    memset(tally->slot, UPMU_NO_COUNTER, sizeof tally->slot);
+    tally->counter = UPMU_NO_COUNTER;
+}
+
+/* A refusal is about what stands in session->why. */
+static enum upmu_status add_one_event(struct upmu_session *session, struct upmu_set *set,
+                                      const struct upmu_event *event, const struct upmu_sampling *sampling)
+{
+    struct upmu_sampling checked;
+    enum upmu_status status;
+
+    if (session->state != UPMU_SESSION_DETACHED)
+        status = UPMU_ERR_STATE;
+    else if (!session->machine || !__atomic_load_n(&session->machine->pmu_count, __ATOMIC_ACQUIRE))
+        status = UPMU_ERR_NO_PMU;
+    else if (set->count == UPMU_SET_EVENTS)
+        status = UPMU_ERR_NO_SPACE;
+    else
+        status = check_sampling(session, event, sampling, &checked);
+    if (status == UPMU_OK)
+        set_event(set, set->count++, event, &checked);
+    session->why.status = status;
+    return status;
+}
+
+enum upmu_status upmu_set_add_event(struct upmu_session *session, struct upmu_set *set, const struct upmu_event *event,
+                                    const struct upmu_sampling *sampling)
+{
+    (void)upmu_session_refuse(session, UPMU_OK);
+    return add_one_event(session, set, event, sampling);
+}
+
+enum upmu_status upmu_session_add_event(struct upmu_session *session, const struct upmu_event *event,
+                                        const struct upmu_sampling *sampling)
+{
+    return upmu_set_add_event(session, &session->set, event, sampling);
+}
+
+#if UPMU_NAMES
+
+/*
+ * Encode the next specification of a list, for the PMU that its prefix names or the session's.  What is
+ * refused later is its text.
+ */
+static enum upmu_status encode_next(struct upmu_session *session, const char *list, size_t *cursor,
+                                    struct upmu_event *out_event)
+{
+    const struct upmu_machine *machine = session->machine;
+    struct upmu_spec spec;
+    unsigned i = session->pmu, next = 0, count;
+    enum upmu_status status = upmu_spec_next(list, cursor, &spec, &session->why);
+
+    if (status != UPMU_OK)
+        return status;
+    count = machine ? __atomic_load_n(&machine->pmu_count, __ATOMIC_ACQUIRE) : 0u;
+    if (!count)
+        return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
+    do
+        status = upmu_event_encode(&machine->pmu[i], &spec, out_event, &session->why);
+    while (status == UPMU_ERR_NO_SUCH_PMU && (i = next++) < count);
+    if (status == UPMU_OK)
+        (void)upmu_why_refuse(&session->why, status, NULL, list, spec.name.position,
+                              spec.end - (size_t)spec.name.position);
+    return status;
+}
+
+enum upmu_status upmu_set_add(struct upmu_session *session, struct upmu_set *set, const char *list,
+                              const struct upmu_sampling *sampling)
+{
+    uint8_t before = set->count;
+    size_t cursor = 0;
+    struct upmu_event event;
+    enum upmu_status status;
+
+    if (session->state != UPMU_SESSION_DETACHED)
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
+    do {
+        status = encode_next(session, list, &cursor, &event);
+        if (status == UPMU_OK)
+            status = add_one_event(session, set, &event, sampling);
+    } while (status == UPMU_OK);
+    if (status == UPMU_ERR_END)
+        return upmu_session_refuse(session, set->count > before ? UPMU_OK : UPMU_ERR_SYNTAX);
+    set->count = before;
+    return status;
+}
+
+#else
+
+enum upmu_status upmu_set_add(struct upmu_session *session, struct upmu_set *set, const char *list,
+                              const struct upmu_sampling *sampling)
+{
+    (void)set;
+    (void)list;
+    (void)sampling;
+    return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
+}
+
+#endif
+
+enum upmu_status upmu_session_add(struct upmu_session *session, const char *list, const struct upmu_sampling *sampling)
+{
+    return upmu_set_add(session, &session->set, list, sampling);
+}
+
+enum upmu_status upmu_session_ring(struct upmu_session *session, void *buffer, size_t bytes)
+{
+    if (session->state != UPMU_SESSION_DETACHED)
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
+    if (bytes < 256 || bytes > 0x7fffffff || ((uintptr_t)buffer & (_Alignof(uint64_t) - 1u)))
+        return upmu_session_refuse(session, UPMU_ERR_INVALID);
+    upmu_ring_init(&session->ring, buffer, (uint32_t)bytes);
+    return UPMU_OK;
+}
+
+void upmu_session_hide_kernel(struct upmu_session *session, bool hide)
+{
+    session->hides_kernel = hide;
+}
+
+void upmu_session_mask_on_full(struct upmu_session *session, bool mask_on_full)
+{
+    session->mask_on_full = mask_on_full;
+}
+
+/* ---- Calls that need their CPU ---- */
+
+static enum upmu_status work_here(struct upmu_meter *meter, void *argument)
+{
+    const struct upmu_call *call = argument;
+
+    return UPMU_THREADS && call->follow && call->session->meter != meter ? UPMU_ERR_WRONG_CPU : call->work(call);
+}
+
+static void bracketed(void *argument)
+{
+    struct upmu_call *call = argument;
+
+    call->status = upmu_local_run(call->meter, work_here, call);
+}
+
+/* A session whose thread does not run: a switch passes it over while a call works on it. */
+static UPMU_APART void anywhere(struct upmu_call *call)
+{
+    struct upmu_session *session = call->session;
+
+    if (!upmu_session_attached(session)) {
+        if (call->detaches)
+            call->status = UPMU_OK;
+        else
+            call->status = call->targeted ? upmu_session_refuse(session, UPMU_ERR_STATE) : call->work(call);
+        return;
+    }
+    /* (Without a thread it is just being taken from its target.) */
+    call->status = UPMU_ERR_BUSY;
+    if (!UPMU_THREADS || !session->thread || __atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE))
+        return;
+    if (session->thread)
+        call->status = __atomic_load_n(&session->meter, __ATOMIC_ACQUIRE) ? UPMU_ERR_WRONG_CPU : call->work(call);
+    /* One that is detached was given back, and may be freed. */
+    if (!call->detaches || call->status != UPMU_OK)
+        __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
+}
+
+/* A thread that changes its CPU while a call looks for it is followed so often. */
+#define FOLLOW 4u
+
+/* On a CPU or, if the session is nowhere, anywhere. */
+enum upmu_status upmu_session_call(struct upmu_call *call)
+{
+    struct upmu_session *session = call->session;
+
+    for (unsigned i = 0; i < (UPMU_THREADS ? FOLLOW : 1); i++) {
+        if (call->follow)
+            call->meter = session->meter;
+        if (!call->meter) {
+            anywhere(call);
+        } else {
+            bracketed(call);
+            if (call->status == UPMU_ERR_WRONG_CPU)
+                (void)port_run_on_cpu(session->machine->port, call->meter->cpu, bracketed, call);
+        }
+        if (call->status != UPMU_ERR_WRONG_CPU || !call->follow || session->meter == call->meter)
+            break;
+    }
+    if (call->status == UPMU_ERR_WRONG_CPU || call->status == UPMU_ERR_BUSY)
+        (void)upmu_session_refuse(session, call->status);
+    return call->status;
+}
+
+/* A call that needs nothing but its session; it must be attached. */
+static enum upmu_status on_cpu(struct upmu_session *session, enum upmu_status (*work)(const struct upmu_call *call))
+{
+    struct upmu_call call = {.work = work, .session = session, .follow = true, .targeted = true};
+
+    return upmu_session_attached(session) ? upmu_session_call(&call) : upmu_session_refuse(session, UPMU_ERR_STATE);
+}
+
+/* Unique on its CPU until it wraps; never 0. */
+static void give_tag(struct upmu_meter *meter, struct upmu_tally *tally)
+{
+    if (!++meter->next_tag)
+        meter->next_tag = 1;
+    tally->tag = meter->next_tag;
+}
+
+/* Tags and tickets are those of the CPU where it was linked last. */
+void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session)
+{
+    if (!UPMU_THREADS || session->tagged_by != meter->life) {
+        for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set))
+            for UPMU_TALLIES(tally, set)
+                give_tag(meter, tally);
+        session->tagged_by = meter->life;
+        session->ticket = UPMU_THREADS ? ++meter->tickets : 0;
+    }
+    upmu_session_link_quickly(meter, session);
+    if (upmu_session_waits(session))
+        upmu_queue_put(meter, session);
+    meter->chains += upmu_session_is_chain(session);
+}
+
+void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session)
+{
+    upmu_queue_take(meter, session);
+    meter->chains -= upmu_session_is_chain(session);
+    upmu_user_page_leave(meter->cpu, session);
+    upmu_session_unlink_quickly(meter, session);
+}
+
+bool upmu_session_unplace(struct upmu_session *session)
+{
+    bool samples = false;
+
+    session->tagged_by = 0;
+    for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set)) {
+        upmu_program_forget(set);
+        for UPMU_TALLIES(tally, set) {
+            tally->counter = UPMU_NO_COUNTER;
+            samples |= tally->period != 0;
+        }
+    }
+    return samples;
+}
+
+/* It has no target any more, and if it has no owner, no future: nothing is touched afterwards. */
+static void let_go(struct upmu_session *session)
+{
+    upmu_thread_forget(session);
+    __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
+    session->state = UPMU_SESSION_DETACHED;
+    if (__atomic_fetch_and(&session->ties, (uint8_t)~UPMU_TIED, __ATOMIC_ACQ_REL) & UPMU_DROPPED)
+        upmu_session_end(session);
+}
+
+static enum upmu_status attach_work(const struct upmu_call *call)
+{
+    struct upmu_session *session = call->session;
+    struct upmu_set *active = session->active;
+    struct upmu_meter *meter = call->meter;
+    enum upmu_status status = UPMU_OK;
+
+    if (!meter->live)
+        return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
+    (void)upmu_session_refuse(session, UPMU_OK);
+    for (struct upmu_set *set = session->sets; status == UPMU_OK && set; set = upmu_set_after(set)) {
+        session->active = set;
+        status = upmu_schedule_fits(meter, session);
+    }
+    session->active = active;
+    if (status != UPMU_OK)
+        return status;
+    upmu_meter_notice_foreign(meter);
+    if (upmu_session_unplace(session))
+        upmu_meter_rearm(meter);
+    upmu_session_tie(session);
+    upmu_session_link(meter, session);
+    session->state = UPMU_SESSION_STOPPED;
+    /* Loading now makes the start cheap; what does not fit beside others waits for the start. */
+    if (!upmu_session_dormant(session) &&
+        !(UPMU_PRELUDES && meter->running && (meter->pmu->capabilities & UPMU_PMU_PRELUDE)))
+        status = upmu_schedule_preload(meter, session);
+    if (status == UPMU_ERR_PORT) {
+        upmu_session_unlink(meter, session);
+        let_go(session);
+        return status;
+    }
+    return upmu_session_refuse(session, UPMU_OK);
+}
+
+enum upmu_status upmu_session_attach_cpu(struct upmu_session *session, struct upmu_cpu *cpu)
+{
+    struct upmu_call call = {.work = attach_work, .session = session, .meter = &cpu->meter};
+
+    if (session->state != UPMU_SESSION_DETACHED || upmu_session_attached(session) || !upmu_session_events(session))
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
+    if (!cpu->meter.machine || !cpu->meter.pmu)
+        return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
+    return upmu_session_call(&call);
+}
+
+enum upmu_status upmu_session_share(struct upmu_session *session, bool share)
+{
+    if (session->state != UPMU_SESSION_DETACHED)
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
+    session->shares = UPMU_THREADS && share;
+    return UPMU_OK;
+}
+
+/* What stopped the session waits for its long period now. */
+static void begin_long(struct upmu_session *session)
+{
+    struct upmu_set *set = upmu_active(session);
+
+    for (uint32_t rest = session->long_due; rest; rest &= rest - 1u) {
+        unsigned i = upmu_bits_lowest(rest);
+        struct upmu_tally *tally = &set->tally[i];
+
+        if (i >= set->count || !set->sampling[i].long_period)
+            continue;
+        upmu_count_next(tally, set->sampling[i].long_period);
+        tally->due = tally->total + tally->reset;
+        if (session->meter && tally->counter < UPMU_COUNTERS)
+            session->meter->last_tag[tally->counter] = 0;
+        session->tagged_by = session->meter ? session->meter->life : 0;
+    }
+    session->long_due = 0;
+}
+
+enum upmu_status upmu_session_static(struct upmu_session *session, bool is_static)
+{
+    if (session->state != UPMU_SESSION_DETACHED)
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
+    session->is_static = is_static;
+    return UPMU_OK;
+}
+
+/* It has counters or waits for them; a handler may be about to mask it. */
+static bool is_started(const struct upmu_session *session)
+{
+    return upmu_session_holds(session) || upmu_session_waits(session);
+}
+
+static enum upmu_status start_work(const struct upmu_call *call)
+{
+    struct upmu_session *session = call->session;
+    enum upmu_status status;
+
+    if (is_started(session))
+        return UPMU_OK;
+    if ((!UPMU_THREADS || call->meter) && !call->meter->live)
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
+    if (UPMU_SAMPLING)
+        begin_long(session);
+    if (UPMU_SETS)
+        upmu_sets_begin(session);
+    if (UPMU_SETS && session->switch_due)
+        upmu_sets_advance(session, NULL);
+    (void)upmu_session_refuse(session, UPMU_OK);
+    if (UPMU_THREADS && !call->meter) {
+        session->error = UPMU_OK;
+        session->state = UPMU_SESSION_WAITING;
+        return UPMU_OK;
+    }
+    status = upmu_turns_start(call->meter, session);
+    session->why.status = status;
+    upmu_turns_admit(call->meter);
+    return status;
+}
+
+#if UPMU_THREADS
+
+/* A placed session of nothing special starts again: its transition alone, and nothing waits. */
+static bool start_quickly(struct upmu_meter *meter, struct upmu_session *session)
+{
+    const struct upmu_set *set = session->active;
+
+    return upmu_session_is_just(session, UPMU_SESSION_STOPPED) && session->begun && !session->long_due &&
+           session->counters && !(session->counters & meter->running) &&
+           upmu_program_fits(meter, set, meter->corunners) && upmu_transition_start(meter, session);
+}
+
+/* Without the detours of a call that may have to go elsewhere, place, or wait; false: nothing was done. */
+static bool call_quickly(struct upmu_session *session, bool start)
+{
+    /* (That may be another CPU, which just comes up: nothing of it is looked at before it is known to be here.) */
+    struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
+    const struct upmu_port *port = meter ? session->machine->port : NULL;
+    uintptr_t irq;
+    bool done = false;
+
+    if (!meter || session->why.status != UPMU_OK || !upmu_local_try(meter, port, &irq))
+        return false;
+    if (session->meter == meter && !meter->domain && !upmu_turns_wanted(meter))
+        done = start ? start_quickly(meter, session) : upmu_transition_stop(meter, session);
+    /* (What the stop itself found may have masked it.) */
+    if (done && !start)
+        upmu_session_become(session, UPMU_SESSION_STOPPED);
+    if (done)
+        session->why.status = session->error;
+    upmu_local_end(meter, port, irq);
+    return done;
+}
+
+#else
+
+static bool call_quickly(struct upmu_session *session, bool start)
+{
+    (void)session;
+    (void)start;
+    return false;
+}
+
+#endif
+
+enum upmu_status upmu_session_start(struct upmu_session *session)
+{
+    enum upmu_status status;
+
+    if (call_quickly(session, true))
+        return session->error;
+    status = on_cpu(session, start_work);
+
+    /* A fault in an interrupt on the way may have stopped it again. */
+    return status == UPMU_OK ? session->error : status;
+}
+
+enum upmu_status upmu_session_restart(struct upmu_session *session)
+{
+    if (session->state != UPMU_SESSION_MASKED || upmu_overflow_stays_masked(session))
+        return UPMU_OK;
+    upmu_message_restarted(session);
+    return upmu_session_start(session);
+}
+
+/* It runs no more, nor waits where its target is. */
+static enum upmu_status halt(struct upmu_meter *meter, struct upmu_session *session)
+{
+    enum upmu_status status = UPMU_OK;
+
+    if (upmu_session_holds(session))
+        status = upmu_schedule_stop(meter, session);
+    else if (upmu_session_waits(session) && meter)
+        upmu_session_enabled(session, upmu_meter_now(meter));
+    upmu_session_become(session, UPMU_SESSION_STOPPED);
+    return status;
+}
+
+static enum upmu_status stop_work(const struct upmu_call *call)
+{
+    enum upmu_status status = halt(call->meter, call->session);
+
+    if (call->meter)
+        upmu_turns_admit(call->meter);
+    return status;
+}
+
+enum upmu_status upmu_session_stop(struct upmu_session *session)
+{
+    if (call_quickly(session, false))
+        return session->error;
+    return on_cpu(session, stop_work);
+}
+
+enum upmu_status upmu_session_leave(struct upmu_meter *meter, struct upmu_session *session, bool listed)
+{
+    struct upmu_thread *thread = session->thread;
+    enum upmu_status status, released;
+
+    if (UPMU_THREADS && thread && !listed && !upmu_thread_hold(thread))
+        return UPMU_ERR_BUSY;
+    if (UPMU_THREADS && thread && __atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE)) {
+        if (!listed)
+            upmu_thread_release(thread);
+        return UPMU_ERR_BUSY;
+    }
+    status = halt(meter, session);
+    released = meter->live ? upmu_schedule_release(meter, session) : UPMU_OK;
+    upmu_session_unlink(meter, session);
+    let_go(session);
+    if (UPMU_THREADS && thread && !listed)
+        upmu_thread_release(thread);
+    return status != UPMU_OK ? status : released;
+}
+
+static enum upmu_status detach_work(const struct upmu_call *call)
+{
+    struct upmu_thread *thread = call->session->thread;
+    enum upmu_status status;
+
+    if (call->meter) {
+        status = upmu_session_leave(call->meter, call->session, call->listed);
+        upmu_turns_admit(call->meter);
+        return status;
+    }
+    if (UPMU_THREADS && !call->listed && !upmu_thread_hold(thread))
+        return UPMU_ERR_BUSY;
+    let_go(call->session);
+    if (UPMU_THREADS && !call->listed)
+        upmu_thread_release(thread);
+    return UPMU_OK;
+}
+
+static enum upmu_status detach(struct upmu_session *session, bool listed)
+{
+    struct upmu_call call = {
+        .work = detach_work, .session = session, .follow = true, .detaches = true, .listed = listed
+    };
+
+    return upmu_session_attached(session) ? upmu_session_call(&call) : UPMU_OK;
+}
+
+enum upmu_status upmu_session_detach(struct upmu_session *session)
+{
+    return detach(session, false);
+}
+
+enum upmu_status upmu_session_detach_listed(struct upmu_session *session)
+{
+    return detach(session, true);
+}
+
+void upmu_session_end(struct upmu_session *session)
+{
+    session->id = 0;
+    session->set.count = 0;
+    upmu_overflow_end(session);
+    upmu_user_page_end(session);
+    __atomic_store_n(&session->state, UPMU_SESSION_CLOSED, __ATOMIC_RELEASE);
+}
+
+enum upmu_status upmu_session_close(struct upmu_session *session)
+{
+    enum upmu_status status = upmu_session_detach(session);
+
+    /* (By the status: a CPU that leaves may have taken it from its target since.) */
+    if (status == UPMU_OK || status == UPMU_ERR_PORT)
+        upmu_session_end(session);
+    return status;
+}
+
+void upmu_session_hold(struct upmu_session *session)
+{
+    session->controllers++;
+}
+
+enum upmu_status upmu_session_drop(struct upmu_session *session)
+{
+    enum upmu_status status;
+
+    if (session->controllers) {
+        session->controllers--;
+        return UPMU_OK;
+    }
+    status = upmu_session_detach(session);
+    if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY) {
+        (void)__atomic_fetch_add(&session->machine->dropped, 1, __ATOMIC_RELAXED);
+        /* What takes it from its target ends it, unless it has just been taken: nothing is stored after its end. */
+        if (__atomic_fetch_or(&session->ties, UPMU_DROPPED, __ATOMIC_ACQ_REL) & UPMU_TIED)
+            return UPMU_OK;
+        status = UPMU_OK;
+    }
+    if (!upmu_session_attached(session))
+        upmu_session_end(session);
+    return status;
+}
+
+/* ---- Values ---- */
+
+/* Its times begin at 0. */
+static void set_count(const struct upmu_call *call, struct upmu_tally *tally)
+{
+    struct upmu_meter *meter = call->meter;
+    uint64_t enabled_ns;
+
+    upmu_count_begin(call->set, tally, call->value);
+    tally->hole = false;
+    tally->gap_ns =
+        UINT64_C(0) - upmu_session_missed(call->session, call->set, meter ? upmu_meter_now(meter) : 0, &enabled_ns);
+    if (UPMU_THREADS)
+        call->set->estimate[call->index].since_ns = enabled_ns;
+    if (meter && tally->counter < UPMU_COUNTERS && tally->period)
+        meter->last_tag[tally->counter] = 0;
+}
+
+/* One that runs goes on where it was: its claims are kept and nothing is placed, so that no start is refused. */
+static enum upmu_status write_work(const struct upmu_call *call)
+{
+    struct upmu_session *session = call->session;
+    struct upmu_meter *meter = call->meter;
+    struct upmu_tally *tally = &call->set->tally[call->index];
+    enum upmu_status status;
+
+    if (!upmu_session_holds(session) || call->set != upmu_active(session)) {
+        set_count(call, tally);
+        return UPMU_OK;
+    }
+    meter->keep_claims = 1;
+    status = upmu_schedule_stop(meter, session);
+    if (status == UPMU_OK) {
+        set_count(call, tally);
+        if (session->state != UPMU_SESSION_MASKED)
+            status = upmu_run_start(meter, session);
+    }
+    meter->keep_claims = 0;
+    upmu_claims_trim(meter, false);
+    return status;
+}
+
+enum upmu_status upmu_set_write(struct upmu_session *session, struct upmu_set *set, unsigned index, uint64_t value)
+{
+    struct upmu_call call = {
+        .work = write_work, .session = session, .set = set, .index = index, .value = value, .follow = true};
+
+    if (index >= set->count || value > UPMU_LONGEST_PERIOD)
+        return upmu_session_refuse(session, UPMU_ERR_INVALID);
+    return upmu_session_call(&call);
+}
+
+enum upmu_status upmu_session_write(struct upmu_session *session, unsigned index, uint64_t value)
+{
+    return upmu_set_write(session, &session->set, index, value);
+}
+
+#if UPMU_NAMES
+
+static enum upmu_status replace_work(const struct upmu_call *call)
+{
+    struct upmu_session *session = call->session;
+
+    if (is_started(session))
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
+    if (call->meter)
+        (void)upmu_schedule_release(call->meter, session);
+    set_event(call->set, call->index, call->event, call->sampling);
+    session->tagged_by = call->meter ? call->meter->life : 0;
+    if (call->meter)
+        give_tag(call->meter, &call->set->tally[call->index]);
+    return UPMU_OK;
+}
+
+enum upmu_status upmu_set_replace(struct upmu_session *session, struct upmu_set *set, unsigned index,
+                                  const char *specification, const struct upmu_sampling *sampling)
+{
+    struct upmu_event event;
+    struct upmu_sampling checked;
+    struct upmu_call call = {.work = replace_work,
+                             .session = session,
+                             .set = set,
+                             .index = index,
+                             .event = &event,
+                             .sampling = &checked,
+                             .follow = true};
+    size_t cursor = 0;
+    enum upmu_status status;
+
+    if (index >= set->count)
+        return upmu_session_refuse(session, UPMU_ERR_INVALID);
+    status = encode_next(session, specification, &cursor, &event);
+    if (status == UPMU_ERR_END)
+        return upmu_session_refuse(session, UPMU_ERR_SYNTAX);
+    if (status != UPMU_OK)
+        return status;
+    status = check_sampling(session, &event, sampling, &checked);
+    session->why.status = status;
+    return status == UPMU_OK ? upmu_session_call(&call) : status;
+}
+
+#else
+
+enum upmu_status upmu_set_replace(struct upmu_session *session, struct upmu_set *set, unsigned index,
+                                  const char *specification, const struct upmu_sampling *sampling)
+{
+    (void)set;
+    (void)index;
+    (void)specification;
+    (void)sampling;
+    return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
+}
+
+#endif
+
+enum upmu_status upmu_session_replace(struct upmu_session *session, unsigned index, const char *specification,
+                                      const struct upmu_sampling *sampling)
+{
+    return upmu_set_replace(session, &session->set, index, specification, sampling);
+}

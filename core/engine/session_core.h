@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What other core files need of sessions.
+ */
+#ifndef UPMU_CORE_SESSION_CORE_H
+#define UPMU_CORE_SESSION_CORE_H
+
+#include <upmu/session.h>
+#include <upmu/set.h>
+#include "core/hw/port_call.h"
+
+/* The set whose events run, or would run next. */
+#if UPMU_SETS
+#define upmu_active(session) ((session)->active)
+#else
+#define upmu_active(session) (&(session)->set)
+#endif
+
+/* The tallies of a set: `for UPMU_TALLIES(tally, set)`. */
+#define UPMU_TALLIES(tally, set)                                                                                      \
+    (struct upmu_tally *tally = (set)->tally, *tally##_end = tally + (set)->count; tally < tally##_end; tally++)
+
+/* Times can differ between enabled and running, in a build that has one of the reasons. */
+#define UPMU_GAPS (UPMU_MOVES || UPMU_PRELUDES || UPMU_THREADS || UPMU_SETS)
+
+/* It is started, but has no counters now. */
+static inline bool upmu_session_waits(const struct upmu_session *session)
+{
+    return UPMU_THREADS && session->state == UPMU_SESSION_WAITING;
+}
+
+/* The sets of a session, from session->sets on. */
+static inline struct upmu_set *upmu_set_after(const struct upmu_set *set)
+{
+    return UPMU_SETS ? set->next : NULL;
+}
+
+/* A call that needs its CPU, so that it can be sent to another one. */
+struct upmu_call {
+    enum upmu_status (*work)(const struct upmu_call *call);
+    struct upmu_session *session;
+    struct upmu_meter *meter; /* NULL: the thread does not run, or it is attached nowhere */
+    struct upmu_set *set;
+    unsigned index;
+    uint64_t value;
+    const struct upmu_event *event;
+    const struct upmu_sampling *sampling;
+    enum upmu_status status;
+    bool listed; /* the caller holds the list of the session's thread */
+    bool detaches;
+    bool targeted; /* refused where the session has no target */
+    bool follow; /* on the CPU where the session is, wherever its thread goes meanwhile */
+};
+
+/* Do the work in the bracket of its CPU, or anywhere. */
+enum upmu_status upmu_session_call(struct upmu_call *call);
+
+/* Events in all sets. */
+unsigned upmu_session_events(const struct upmu_session *session);
+
+/* The set that a start begins with: the one that was active last, or the first. */
+void upmu_session_rewind(struct upmu_session *session);
+
+/* Enabled time of a session that is started, and whose target is here, up to now. */
+void upmu_session_enabled(struct upmu_session *session, uint64_t now_ns);
+
+/* Enabled time of a session that runs. */
+static inline uint64_t upmu_session_clock(const struct upmu_session *session, uint64_t now_ns)
+{
+    return session->enabled_ns + (now_ns - session->started_ns);
+}
+
+/* The same for one that leaves the hardware. */
+void upmu_session_ran(struct upmu_session *session, uint64_t now_ns);
+
+/* Of what a session waits or ran, how much its active set was enabled without running. */
+uint64_t upmu_session_missed(const struct upmu_session *session, const struct upmu_set *set, uint64_t now_ns,
+                             uint64_t *out_enabled_ns);
+
+/* The session got a new placement: its counters, and what it holds beside. */
+void upmu_session_placed(struct upmu_meter *meter, struct upmu_session *session);
+
+/*
+ * Bits of session->ties.  The last one to go ends the session: the owner if it has no
+ * target any more, else what takes it from its target.  One atomic operation decides.
+ */
+#define UPMU_TIED 1u    /* it has a target */
+#define UPMU_DROPPED 2u /* it has no owner */
+
+/* It has a target: attached, but perhaps nowhere now. */
+static inline bool upmu_session_attached(const struct upmu_session *session)
+{
+    return __atomic_load_n(&session->ties, __ATOMIC_ACQUIRE) & UPMU_TIED;
+}
+
+static inline bool upmu_session_dropped(const struct upmu_session *session)
+{
+    return __atomic_load_n(&session->ties, __ATOMIC_RELAXED) & UPMU_DROPPED;
+}
+
+static inline void upmu_session_tie(struct upmu_session *session)
+{
+    (void)__atomic_fetch_or(&session->ties, UPMU_TIED, __ATOMIC_RELAXED);
+}
+
+/* The next session that runs after those of `rest`, whose counters are taken off it; NULL: none. */
+static inline struct upmu_session *upmu_meter_next_running(const struct upmu_meter *meter, uint32_t *rest)
+{
+    struct upmu_session *session;
+
+    if (!*rest)
+        return NULL;
+    session = meter->of_tally[(unsigned)__builtin_ctz(*rest)];
+    *rest &= ~session->counters & (*rest - 1u);
+    return session;
+}
+
+/* Its sampling attributes. */
+static inline const struct upmu_sampling *upmu_tally_sampling(const struct upmu_tally *tally)
+{
+    const char *set = (const char *)(tally - tally->index) - offsetof(struct upmu_set, tally);
+
+    return &((const struct upmu_set *)(const void *)set)->sampling[tally->index];
+}
+
+/*
+ * Is it in a state, attached, and nothing else about it needs thought: nothing due, not static, no part in a change,
+ * with an owner?  (Eight bytes that lie together; which of them share or mask does not matter.)
+ */
+static inline bool upmu_session_is_just(const struct upmu_session *session, enum upmu_session_state state)
+{
+    uint64_t word;
+
+    _Static_assert(offsetof(struct upmu_session, ties) == offsetof(struct upmu_session, state) + 5 &&
+                       offsetof(struct upmu_session, mask_on_full) == offsetof(struct upmu_session, state) + 7,
+                   "the words of a session are in this order");
+    __builtin_memcpy(&word, (const char *)session + offsetof(struct upmu_session, state), sizeof word);
+    return (word & UINT64_C(0xffffffffffff)) == ((uint64_t)UPMU_TIED << 40 | (unsigned)state);
+}
+
+/* Fill session->why with a status and nothing else; returns it. */
+enum upmu_status upmu_session_refuse(struct upmu_session *session, enum upmu_status status);
+
+/* Say in a session that a register faulted; returns UPMU_ERR_PORT. */
+enum upmu_status upmu_session_fault(struct upmu_meter *meter, struct upmu_session *session);
+
+/*
+ * Stop, release and unlink a session: it is detached or, if it has no owner, closed, and its
+ * memory no longer the library's.  `listed`: the list of its thread is held.  UPMU_ERR_BUSY:
+ * that list, or the session, is held elsewhere, and nothing was done.  Inside a local bracket.
+ */
+enum upmu_status upmu_session_leave(struct upmu_meter *meter, struct upmu_session *session, bool listed);
+
+/* Detach a session of a thread whose list the caller holds. */
+enum upmu_status upmu_session_detach_listed(struct upmu_session *session);
+
+/* It is closed: detached, without an owner.  That it is closed is the last thing written. */
+void upmu_session_end(struct upmu_session *session);
+
+/* Into the list of those that wait on a CPU, by turn, and out of it; nothing if it is there, or not there. */
+#if UPMU_THREADS
+void upmu_queue_put(struct upmu_meter *meter, struct upmu_session *session);
+void upmu_queue_take(struct upmu_meter *meter, struct upmu_session *session);
+#else
+static inline void upmu_queue_put(struct upmu_meter *meter, struct upmu_session *session)
+{
+    (void)meter;
+    (void)session;
+}
+
+static inline void upmu_queue_take(struct upmu_meter *meter, struct upmu_session *session)
+{
+    (void)meter;
+    (void)session;
+}
+#endif
+
+/* Change the state of one that waits, or will: those that wait on a CPU are in its list. */
+static inline void upmu_session_become(struct upmu_session *session, uint8_t state)
+{
+    session->state = state;
+    if (session->meter && upmu_session_waits(session))
+        upmu_queue_put(session->meter, session);
+    else if (session->meter)
+        upmu_queue_take(session->meter, session);
+}
+
+/* Nothing of a session is placed; true: it samples. */
+bool upmu_session_unplace(struct upmu_session *session);
+
+/* Into the list of a CPU, with tags of that CPU, and out of it. */
+void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session);
+void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session);
+
+/* Is one of its sets switched to another, or to itself? */
+static inline bool upmu_session_is_chain(const struct upmu_session *session)
+{
+    return UPMU_SETS && session->sets && (session->sets->next || session->sets->flags);
+}
+
+/* The same of one that has its tags, has no page and does not wait. */
+static inline void upmu_session_link_quickly(struct upmu_meter *meter, struct upmu_session *session)
+{
+    __atomic_store_n(&session->meter, meter, __ATOMIC_RELAXED); /* a call elsewhere may look where it has to go */
+    session->counters = 0;
+    session->next = meter->sessions;
+    session->link = &meter->sessions;
+    if (session->next)
+        session->next->link = &session->next;
+    UPMU_BARRIER();
+    meter->sessions = session;
+}
+
+static inline void upmu_session_unlink_quickly(struct upmu_meter *meter, struct upmu_session *session)
+{
+    *session->link = session->next;
+    if (session->next)
+        session->next->link = session->link;
+    UPMU_BARRIER();
+    session->counters = 0;
+    session->next = NULL;
+    session->link = NULL;
+    session->overflow.cpu = NULL;
+    session->set.proven = meter->seen_counting;
+    /* From now on a call elsewhere may work on it. */
+    __atomic_store_n(&session->meter, NULL, __ATOMIC_RELEASE);
+}
+
+/* A session of a thread leaves its CPU: it waits if it was started.  Inside a local bracket. */
+enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *session);
+
+/*
+ * The list of a thread's sessions is walked and changed by what holds it, for a moment; false:
+ * something else has held it for a while (that may have been interrupted).
+ */
+bool upmu_thread_hold(struct upmu_thread *thread);
+void upmu_thread_release(struct upmu_thread *thread);
+
+/* Take a session out of its thread's list, which is held. */
+void upmu_thread_forget(struct upmu_session *session);
+
+#endif

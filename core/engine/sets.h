@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Chains of event sets: which is next, and what their runs tell about what they missed.
+ */
+#ifndef UPMU_CORE_SETS_H
+#define UPMU_CORE_SETS_H
+
+#include "core/engine/session_core.h"
+
+/* Make a set (NULL: the next) the active one of a session that is not on the hardware. */
+void upmu_sets_advance(struct upmu_session *session, struct upmu_set *set);
+
+/* Change what runs to that set (NULL: the next).  Inside a local bracket. */
+void upmu_sets_switch(struct upmu_meter *meter, struct upmu_session *session, struct upmu_set *set);
+
+/* A session is started: the first run of its first set begins. */
+void upmu_sets_begin(struct upmu_session *session);
+
+/* A change takes the set `before` off the hardware for session->coming. */
+void upmu_sets_switched(struct upmu_session *session, struct upmu_set *before);
+
+/* Mark sessions whose set has had its time: to be changed. */
+bool upmu_sets_expire(struct upmu_meter *meter, uint64_t now_ns);
+
+struct upmu_image;
+
+/* The active set of a chain is being loaded: keep its registers for handlers that put it on again. */
+void upmu_sets_keep(struct upmu_meter *meter, const struct upmu_session *session, const struct upmu_image *image);
+
+/*
+ * A handler that interrupted no local call changes a session, whose counters it has closed, to its
+ * next set, if that concerns no other session; otherwise nothing has changed (false).  The old
+ * set's counts are taken; then the next one is put on, and the caller opens it.  A fault there
+ * stops the session.
+ */
+bool upmu_sets_relieve(struct upmu_meter *meter, struct upmu_session *session);
+void upmu_sets_put_on(struct upmu_meter *meter, struct upmu_session *session);
+
+/* A run of a set is over: one more slot for the estimates. */
+void upmu_estimate_slot(struct upmu_set *set);
+
+/* Three standard errors of an estimate from `raw` events in running_ns of enabled_ns. */
+uint64_t upmu_estimate_error(const struct upmu_set *set, const struct upmu_tally *tally,
+                             const struct upmu_count *count);
+
+#endif

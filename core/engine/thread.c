@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sessions that follow a thread of the host.
+ */
+#include <upmu/thread.h>
+
+#include "core/util/apart.h"
+#include "core/engine/claims.h"
+#include "core/engine/cpu.h"
+#include "core/engine/joint.h"
+#include "core/engine/local.h"
+#include "core/util/mem.h"
+#include "core/engine/run.h"
+#include "core/engine/schedule.h"
+#include "core/engine/sets.h"
+#include "core/engine/turns.h"
+#include "core/engine/transition.h"
+#include "core/sample/user_page.h"
+
+_Static_assert(sizeof(struct upmu_thread) <= 64, "struct upmu_thread is to be small");
+
+void upmu_thread_init(struct upmu_thread *thread, uint32_t pid, uint32_t tid, void *host)
+{
+    memset(thread, 0, sizeof *thread);
+    thread->pid = pid;
+    thread->tid = tid;
+    thread->host = host;
+}
+
+#if UPMU_THREADS
+
+/* What holds a list does little: it is tried so often. */
+#define PATIENCE 1000u
+
+bool upmu_thread_hold(struct upmu_thread *thread)
+{
+    for (unsigned i = 0; i < PATIENCE; i++)
+        if (!__atomic_exchange_n(&thread->held, 1, __ATOMIC_ACQUIRE))
+            return true;
+    return false;
+}
+
+void upmu_thread_release(struct upmu_thread *thread)
+{
+    __atomic_store_n(&thread->held, 0, __ATOMIC_RELEASE);
+}
+
+/*
+ * Switches of a thread without sessions are not seen: where it runs is not known any more.  (Its CPU may be about to
+ * switch it away.)  Those of one that may execute RDPMC are.
+ */
+static void lose_track(struct upmu_thread *thread)
+{
+    struct upmu_thread *expected = thread;
+    struct upmu_cpu *cpu;
+
+    if (UPMU_USER_PAGES && thread->reads)
+        return;
+    cpu = __atomic_exchange_n(&thread->cpu, NULL, __ATOMIC_SEQ_CST);
+    if (cpu)
+        (void)__atomic_compare_exchange_n(&cpu->current, &expected, NULL, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+void upmu_thread_forget(struct upmu_session *session)
+{
+    struct upmu_thread *thread = session->thread;
+    struct upmu_session **link;
+
+    if (!thread)
+        return;
+    link = &thread->sessions;
+    while (*link != session)
+        link = &(*link)->next_of_thread;
+    *link = session->next_of_thread;
+    session->next_of_thread = NULL;
+    session->thread = NULL;
+    if (!thread->sessions)
+        lose_track(thread);
+}
+
+/* Sessions without owner that are on no CPU leave a list, which is held, for one of their own. */
+static struct upmu_session *take_dropped(struct upmu_thread *thread)
+{
+    struct upmu_session *next, *dropped = NULL;
+
+    for (struct upmu_session *session = thread->sessions; session; session = next) {
+        next = session->next_of_thread;
+        if (!upmu_session_dropped(session) || session->meter)
+            continue;
+        upmu_thread_forget(session);
+        session->next_of_thread = dropped;
+        dropped = session;
+    }
+    return dropped;
+}
+
+/* Outside of the list, as their formats are told. */
+static void bury(struct upmu_session *dropped)
+{
+    struct upmu_session *next;
+
+    for (; dropped; dropped = next) {
+        next = dropped->next_of_thread;
+        dropped->next_of_thread = NULL;
+        upmu_session_end(dropped);
+    }
+}
+
+/* One that slept with its CPU waits now. */
+static void unlink_waiting(struct upmu_meter *meter, struct upmu_session *session)
+{
+    if (session->state == UPMU_SESSION_SUSPENDED)
+        session->state = UPMU_SESSION_WAITING;
+    upmu_session_unlink(meter, session);
+}
+
+bool upmu_thread_join(struct upmu_meter *meter, struct upmu_session *session)
+{
+    if (__atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE))
+        return false;
+    upmu_session_link(meter, session);
+    __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
+    if (UPMU_SETS && session->switch_due)
+        upmu_sets_advance(session, NULL);
+    session->coming = upmu_active(session);
+    session->change = session->state == UPMU_SESSION_WAITING ? UPMU_CHANGE_COMES | UPMU_CHANGE_FRESH : 0;
+    return true;
+}
+
+enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *session)
+{
+    enum upmu_status status = UPMU_OK;
+
+    if (upmu_session_holds(session)) {
+        status = upmu_schedule_stop(meter, session);
+        if (status == UPMU_OK && session->state == UPMU_SESSION_STOPPED)
+            session->state = UPMU_SESSION_WAITING;
+    } else if (session->state == UPMU_SESSION_WAITING) {
+        upmu_session_enabled(session, upmu_machine_clock_ns(meter->machine));
+    }
+    unlink_waiting(meter, session);
+    return status;
+}
+
+/* Its sessions that run leave; the others are here no longer. */
+static void leave_cpu(struct upmu_meter *meter, struct upmu_thread *thread)
+{
+    for (struct upmu_session *session = meter->sessions; session; session = session->next) {
+        if (session->thread != thread)
+            continue;
+        session->coming = upmu_active(session);
+        if (upmu_session_holds(session))
+            session->change = UPMU_CHANGE_LEAVES;
+        else if (session->state == UPMU_SESSION_WAITING)
+            upmu_session_enabled(session, upmu_machine_clock_ns(meter->machine));
+    }
+}
+
+static void unlink_all(struct upmu_meter *meter, struct upmu_thread *thread)
+{
+    struct upmu_session *next, *dropped;
+
+    for (struct upmu_session *session = meter->sessions; session; session = next) {
+        next = session->next;
+        if (session->thread == thread)
+            unlink_waiting(meter, session);
+    }
+    __atomic_store_n(&thread->cpu, NULL, __ATOMIC_RELAXED);
+    if (!__atomic_load_n(&thread->sessions, __ATOMIC_RELAXED) || !upmu_thread_hold(thread))
+        return;
+    dropped = take_dropped(thread);
+    upmu_thread_release(thread);
+    bury(dropped);
+}
+
+/* Its last session may leave at any moment where its list is not held: what comes second loses track. */
+static UPMU_APART void come(struct upmu_meter *meter, struct upmu_thread *thread)
+{
+    __atomic_store_n(&meter->cpu->current, thread, __ATOMIC_RELAXED);
+    (void)__atomic_exchange_n(&thread->cpu, meter->cpu, __ATOMIC_SEQ_CST);
+    if (!__atomic_load_n(&thread->sessions, __ATOMIC_SEQ_CST))
+        lose_track(thread);
+}
+
+static void join_all(struct upmu_meter *meter, struct upmu_thread *thread)
+{
+    struct upmu_session *dropped = NULL;
+    bool held = upmu_thread_hold(thread); /* else they join with the first tick */
+
+    if (held) {
+        dropped = take_dropped(thread);
+        for (struct upmu_session *session = thread->sessions; session; session = session->next_of_thread)
+            if (!session->meter)
+                (void)upmu_thread_join(meter, session);
+    }
+    come(meter, thread);
+    if (held)
+        upmu_thread_release(thread);
+    bury(dropped);
+}
+
+/* What the sessions of both threads ask for, as a plan; false: some need more than a transition. */
+static bool plan_switch(struct upmu_transition *plan, const struct upmu_thread *prev, const struct upmu_thread *next)
+{
+    const struct upmu_meter *meter = plan->meter;
+    uint64_t corunners = meter->corunners;
+
+    for (struct upmu_session *session = prev->sessions; session; session = session->next_of_thread) {
+        if (session->meter != meter || upmu_session_is_chain(session))
+            return false;
+        if (upmu_session_is_just(session, UPMU_SESSION_STOPPED))
+            continue;
+        if (!upmu_transition_out(plan, session))
+            return false;
+        corunners -= session->active->program.placement;
+    }
+    for (struct upmu_session *session = next->sessions; session; session = session->next_of_thread) {
+        const struct upmu_set *set = session->active;
+
+        if (session->meter || session->tagged_by != meter->life || upmu_session_is_chain(session))
+            return false;
+        if (upmu_session_is_just(session, UPMU_SESSION_STOPPED))
+            continue;
+        if (!upmu_session_is_just(session, UPMU_SESSION_WAITING) ||
+            !upmu_program_fits(meter, set, corunners) ||
+            (set->counters & ((meter->running & ~plan->leaving) | plan->coming)) || !upmu_transition_in(plan, session))
+            return false;
+        corunners += set->program.placement;
+    }
+    return true;
+}
+
+/* All sessions of a thread that comes are held against calls from elsewhere; false: a call works on one. */
+static bool hold_all(struct upmu_thread *thread)
+{
+    for (struct upmu_session *session = thread->sessions; session; session = session->next_of_thread)
+        if (__atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE)) {
+            for (struct upmu_session *held = thread->sessions; held != session; held = held->next_of_thread)
+                __atomic_store_n(&held->held, 0, __ATOMIC_RELEASE);
+            return false;
+        }
+    return true;
+}
+
+/* The lists of both threads are held. */
+static inline bool exchange_threads(struct upmu_transition *plan, struct upmu_meter *meter, struct upmu_thread *prev,
+                                    struct upmu_thread *next)
+{
+    struct upmu_session *session;
+    bool done;
+
+    upmu_transition_begin(plan, meter);
+    if (!plan_switch(plan, prev, next) || !hold_all(next))
+        return false;
+    /* (A handler finds one by its counters, a call elsewhere by its CPU: it is there before it runs.) */
+    for (session = next->sessions; session; session = session->next_of_thread)
+        upmu_session_link_quickly(meter, session);
+    done = upmu_transition_run(plan, UPMU_SESSION_WAITING);
+    for (session = next->sessions; session; session = session->next_of_thread) {
+        if (!done)
+            upmu_session_unlink_quickly(meter, session);
+        __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
+    }
+    for (session = done ? prev->sessions : NULL; session; session = session->next_of_thread)
+        upmu_session_unlink_quickly(meter, session);
+    return done;
+}
+
+static UPMU_APART bool exchange_on_stack(struct upmu_meter *meter, struct upmu_thread *prev, struct upmu_thread *next)
+{
+    struct upmu_transition plan;
+
+    return exchange_threads(&plan, meter, prev, next);
+}
+
+/* Where all of both threads have a valid placement and nothing waits or has pages.  False: nothing was done. */
+static bool switch_quickly(struct upmu_meter *meter, struct upmu_thread *prev, struct upmu_thread *next)
+{
+    bool done = false;
+
+    if (upmu_meter_domain(meter) || upmu_turns_wanted(meter) ||
+        (UPMU_USER_PAGES && upmu_user_pages_any(meter->machine)) || !upmu_thread_hold(prev))
+        return false;
+    if (upmu_thread_hold(next)) {
+        done = meter->work ? exchange_threads(upmu_meter_plan(meter), meter, prev, next)
+                           : exchange_on_stack(meter, prev, next);
+        if (done) {
+            bool has_sessions = next->sessions;
+
+            __atomic_store_n(&meter->cpu->current, has_sessions ? next : NULL, __ATOMIC_RELAXED);
+            __atomic_store_n(&next->cpu, has_sessions ? meter->cpu : NULL, __ATOMIC_SEQ_CST);
+            __atomic_store_n(&prev->cpu, NULL, __ATOMIC_RELAXED);
+        }
+        upmu_thread_release(next);
+    }
+    upmu_thread_release(prev);
+    return done;
+}
+
+enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next)
+{
+    uintptr_t irq;
+    enum upmu_status status;
+
+    if (prev == next ||
+        !(cpu->meter.pmu || (UPMU_USER_PAGES && cpu->meter.machine && (cpu->user_reads || next->reads))))
+        return UPMU_OK;
+    if (!cpu->user_reads && !next->reads && upmu_local_try(&cpu->meter, cpu->meter.machine->port, &irq)) {
+        bool done = switch_quickly(&cpu->meter, prev, next);
+
+        upmu_local_end(&cpu->meter, cpu->meter.machine->port, irq);
+        if (done)
+            return UPMU_OK;
+    }
+    status = upmu_local_enter(&cpu->meter, &irq);
+    if (status != UPMU_OK)
+        return status;
+    if (UPMU_USER_PAGES) {
+        next->reads = next->reads && upmu_user_pages_any(cpu->meter.machine);
+        cpu->readers = (uint8_t)((cpu->readers & UPMU_READS_CPU) | (next->reads ? UPMU_READS_THREAD : 0));
+    }
+    if (cpu->meter.live) {
+        leave_cpu(&cpu->meter, prev);
+        join_all(&cpu->meter, next);
+        upmu_change_run(&cpu->meter);
+    } else if (cpu->meter.pmu) {
+        come(&cpu->meter, next); /* its sessions join with the first tick after the CPU has woken */
+    }
+    unlink_all(&cpu->meter, prev);
+    if (cpu->meter.pmu)
+        upmu_turns_admit(&cpu->meter);
+    upmu_local_leave(&cpu->meter, irq);
+    return UPMU_OK;
+}
+
+/* Every set for itself, on an idle PMU. */
+static enum upmu_status check_fits(struct upmu_place_work *work, void *argument)
+{
+    struct upmu_session *session = argument;
+    const struct upmu_pmu *pmu = NULL;
+    struct upmu_set *active = session->active;
+    struct upmu_joint joint;
+    enum upmu_status status = UPMU_OK;
+
+    (void)upmu_session_refuse(session, UPMU_OK);
+    for (struct upmu_set *set = session->sets; status == UPMU_OK && set; set = upmu_set_after(set)) {
+        session->active = set;
+        for (unsigned i = 0; i < set->count; i++) {
+            if (!pmu)
+                pmu = &session->machine->pmu[set->event[i].pmu];
+            if (&session->machine->pmu[set->event[i].pmu] != pmu)
+                status = UPMU_ERR_WRONG_PMU;
+        }
+        if (!set->count || status != UPMU_OK)
+            continue;
+        upmu_joint_begin(&joint, pmu);
+        (void)upmu_joint_add(&joint, session, false);
+        status = upmu_joint_solve(NULL, &joint, true, work, &session->why);
+    }
+    session->active = active;
+    session->why.status = status;
+    return status;
+}
+
+enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct upmu_thread *thread,
+                                            struct upmu_cpu *cpu)
+{
+    uintptr_t irq = 0;
+    enum upmu_status status;
+    bool samples;
+
+    if (session->state != UPMU_SESSION_DETACHED || upmu_session_attached(session) || !upmu_session_events(session))
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
+    status = upmu_local_place(session->machine, check_fits, session);
+    if (status == UPMU_ERR_BUSY)
+        return upmu_session_refuse(session, status);
+    if (status != UPMU_OK)
+        return status;
+    if (cpu) {
+        status = cpu->meter.live ? upmu_local_enter(&cpu->meter, &irq) : UPMU_ERR_NO_PMU;
+        if (status != UPMU_OK)
+            return upmu_session_refuse(session, status);
+    }
+    if (!upmu_thread_hold(thread)) {
+        if (cpu)
+            upmu_local_leave(&cpu->meter, irq);
+        return upmu_session_refuse(session, UPMU_ERR_BUSY);
+    }
+    samples = upmu_session_unplace(session);
+    upmu_session_tie(session);
+    session->thread = thread;
+    session->state = UPMU_SESSION_STOPPED;
+    session->next_of_thread = thread->sessions;
+    __atomic_store_n(&thread->sessions, session, __ATOMIC_RELEASE);
+    if (cpu) {
+        __atomic_store_n(&thread->cpu, cpu, __ATOMIC_RELAXED);
+        __atomic_store_n(&cpu->current, thread, __ATOMIC_RELAXED);
+        upmu_session_link(&cpu->meter, session);
+    }
+    upmu_thread_release(thread);
+    if (cpu) {
+        if (samples)
+            upmu_meter_rearm(&cpu->meter);
+        upmu_local_leave(&cpu->meter, irq);
+    }
+    return UPMU_OK;
+}
+
+/* Its program executes nothing any more; returns the CPU that is to hear of it, or NULL.  (A tick may come between.) */
+static struct upmu_cpu *end_reads(struct upmu_thread *thread)
+{
+    struct upmu_cpu *cpu = UPMU_USER_PAGES && thread->reads ? __atomic_load_n(&thread->cpu, __ATOMIC_RELAXED) : NULL;
+
+    thread->reads = 0;
+    if (cpu)
+        (void)__atomic_fetch_and(&cpu->readers, UPMU_READS_CPU, __ATOMIC_RELAXED);
+    return cpu;
+}
+
+enum upmu_status upmu_thread_exit(struct upmu_thread *thread)
+{
+    enum upmu_status status = UPMU_OK, last;
+    struct upmu_session *session;
+    struct upmu_cpu *cpu;
+    uintptr_t irq;
+    bool stuck;
+
+    for (;;) {
+        if (!upmu_thread_hold(thread))
+            return UPMU_ERR_BUSY;
+        session = thread->sessions;
+        cpu = end_reads(thread);
+        if (!session)
+            break;
+        /* (While the list is held the session is freed by no other call.) */
+        last = upmu_session_detach_listed(session);
+        stuck = thread->sessions == session;
+        upmu_thread_release(thread);
+        if (stuck)
+            return last;
+        if (last != UPMU_OK)
+            status = last;
+    }
+    lose_track(thread);
+    upmu_thread_release(thread);
+    if (cpu && upmu_local_enter(&cpu->meter, &irq) == UPMU_OK)
+        upmu_local_leave(&cpu->meter, irq);
+    return status;
+}
+
+#else
+
+enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next)
+{
+    (void)cpu;
+    (void)prev;
+    (void)next;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct upmu_thread *thread,
+                                            struct upmu_cpu *cpu)
+{
+    (void)thread;
+    (void)cpu;
+    return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
+}
+
+enum upmu_status upmu_thread_exit(struct upmu_thread *thread)
+{
+    (void)thread;
+    return UPMU_OK;
+}
+
+void upmu_thread_forget(struct upmu_session *session)
+{
+    (void)session;
+}
+
+enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *session)
+{
+    return upmu_session_leave(meter, session, false);
+}
+
+#endif

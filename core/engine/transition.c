@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Transitions of compiled placements: what leaves and what comes, in one go.
+ *
+ * Order (R4): hold the counters of both sides, stop, read what leaves, write what differs, give what comes its
+ * start values, publish, release, enable.
+ */
+#include "core/engine/transition.h"
+#include "core/util/apart.h"
+#include "core/hw/bank_inline.h"
+#include "core/engine/claims.h"
+#include "core/engine/count.h"
+#include "core/engine/cpu.h"
+#include "core/engine/joint.h"
+#include "core/engine/local.h"
+#include "core/engine/pmi.h"
+#include "core/hw/register.h"
+#include "core/engine/run.h"
+#include "core/engine/schedule.h"
+
+#if UPMU_THREADS
+
+/* ---- The plan ---- */
+
+void upmu_transition_begin(struct upmu_transition *plan, struct upmu_meter *meter)
+{
+    plan->meter = meter;
+    plan->leaving = plan->coming = plan->changed = plan->carried = 0;
+    plan->counting_out = plan->counting_in = plan->quiet_in = 0;
+    plan->corunners = 0;
+    plan->outs = plan->ins = plan->writes = 0;
+    plan->careful = !meter->straight || meter->bank.others || meter->bank.no_rdpmc || !port_has_rdpmc(meter->bank.port);
+    plan->failed = plan->marred = false;
+}
+
+bool upmu_transition_out(struct upmu_transition *plan, struct upmu_session *session)
+{
+    const struct upmu_program *program = &session->active->program;
+
+    if (plan->outs == UPMU_PARTS || upmu_session_is_chain(session) || !program->placement ||
+        !upmu_session_is_just(session, UPMU_SESSION_RUNNING))
+        return false;
+    plan->out[plan->outs++] = session;
+    plan->leaving |= session->counters;
+    plan->counting_out |= program->counting;
+    plan->corunners -= program->placement;
+    return true;
+}
+
+/* What a program finds other than it wants. */
+bool upmu_transition_in(struct upmu_transition *plan, struct upmu_session *session)
+{
+    const struct upmu_bank *bank = &plan->meter->bank;
+    const struct upmu_set *set = session->active;
+    const struct upmu_program *program = &set->program;
+    const struct upmu_step *step = program->step, *end = step + program->steps;
+    unsigned writes = plan->writes;
+    uint32_t changed = 0;
+
+    if (plan->ins == UPMU_PARTS)
+        return false;
+    for (; step < end; step++) {
+        unsigned row = step->row;
+        uint64_t mask = (uint64_t)step->mask << step->shift;
+
+        if (__builtin_expect(!upmu_bank_is_plain(bank, row), 0))
+            plan->careful = true;
+        if (__builtin_expect(upmu_bank_knows(bank, row), 1) && !((bank->shadow[row] ^ step->value) & mask))
+            continue;
+        changed |= set->tally[step->event].counters;
+        if (writes > plan->writes && plan->write[writes - 1].row == row) {
+            plan->write[writes - 1].mask |= mask;
+            plan->write[writes - 1].value |= step->value;
+            continue;
+        }
+        if (writes == UPMU_WRITES)
+            return false;
+        plan->write[writes++] = (struct upmu_masked_write){mask, step->value, (uint8_t)row};
+    }
+    plan->changed |= changed;
+    plan->first_write[plan->ins] = plan->writes;
+    plan->writes = (uint8_t)writes;
+    plan->in[plan->ins++] = session;
+    plan->first_write[plan->ins] = plan->writes;
+    plan->coming |= program->counting | program->sampling;
+    plan->counting_in |= program->counting;
+    if (program->sampling)
+        plan->quiet_in |= program->counting | program->sampling;
+    plan->corunners += program->placement;
+    return true;
+}
+
+/* ---- What leaves ---- */
+
+/* A counting event's counter is read; false: it faulted. */
+static inline bool read_quickly(struct upmu_bank *bank, unsigned counter, uint64_t *out_value)
+{
+    bank->accesses.rdpmcs++;
+    if (__builtin_expect(port_rdpmc(bank->port, bank->pmu->counter[counter].rdpmc, out_value), 1))
+        return true;
+    bank->no_rdpmc = true;
+    return upmu_bank_read(bank, counter, out_value);
+}
+
+/* The counts of a set whose events only count, and whose counters are alike. */
+static inline bool take_quickly(struct upmu_meter *meter, struct upmu_set *set, uint64_t now_ns)
+{
+    uint64_t mask = meter->counter_mask, seen = 0;
+    bool fine = true;
+
+    for UPMU_TALLIES(tally, set) {
+        uint64_t value, before = tally->base;
+
+        if (__builtin_expect(!read_quickly(&meter->bank, tally->counter, &value), 0)) {
+            tally->hole = true;
+            meter->last_tag[tally->counter] = 0;
+            fine = false;
+            continue;
+        }
+        value &= mask;
+        if (__builtin_expect(value < before, 0)) {
+            tally->turned = upmu_count_stamp(now_ns);
+            upmu_meter_expect(meter, 1, now_ns);
+        }
+        tally->base = value;
+        value = (value - before) & mask;
+        seen |= value;
+        tally->total += value;
+    }
+    if (seen)
+        meter->seen_counting = 1;
+    return fine;
+}
+
+/* A register faulted: what it left is loaded anew by the next that comes. */
+static UPMU_APART void fail_leaving(struct upmu_transition *plan, struct upmu_session *session)
+{
+    upmu_run_tag(plan->meter, session->counters, 0);
+    session->state = UPMU_SESSION_STOPPED;
+    (void)upmu_session_fault(plan->meter, session);
+    plan->marred = true;
+}
+
+static inline void take_out(struct upmu_transition *plan, struct upmu_session *session, bool closed, uint64_t now_ns)
+{
+    struct upmu_meter *meter = plan->meter;
+    struct upmu_set *set = session->active;
+    uint64_t ran_ns = now_ns - session->running_ns;
+    bool fine;
+
+    session->sequence++;
+    UPMU_BARRIER();
+    if (__builtin_expect(!plan->careful && !set->program.sampling && !(set->program.flags & UPMU_PROGRAM_FALLS), 1))
+        fine = take_quickly(meter, set, now_ns);
+    else
+        fine = upmu_run_counts(meter, session) == UPMU_OK;
+    set->duration_ns += ran_ns;
+    set->left_ns = set->left_ns > ran_ns ? set->left_ns - ran_ns : 0;
+    session->enabled_ns += now_ns - session->started_ns;
+    session->started_ns = now_ns;
+    /* (The sample may have filled the ring.) */
+    session->state = session->full ? UPMU_SESSION_MASKED : plan->state;
+    session->full = 0;
+    if (__builtin_expect(!(fine && closed), 0))
+        fail_leaving(plan, session);
+    UPMU_BARRIER();
+    session->sequence++;
+}
+
+/* ---- What comes ---- */
+
+/* Where both sides count the same, or stand still, the value at which one left is the other's base. */
+static void carry(struct upmu_transition *plan, struct upmu_tally *tally, uint64_t now_ns)
+{
+    struct upmu_meter *meter = plan->meter;
+    const struct upmu_tally *left = plan->leaving & tally->counters ? meter->tally[tally->counter] : NULL;
+
+    tally->turned = upmu_count_stamp(now_ns);
+    /* (Where another one has failed meanwhile, those that leave are forgotten.) */
+    if (left)
+        tally->base = left->base;
+    else if (!upmu_bank_read(&meter->bank, tally->counter, &tally->base))
+        meter->last_tag[tally->counter] = 0;
+    /* A read that faulted left no base. */
+    if (meter->last_tag[tally->counter])
+        upmu_run_tag(meter, tally->counters, tally->tag);
+    else
+        plan->carried &= ~tally->counters;
+}
+
+/* An event's counter has what it is to begin with. */
+static bool start_event(struct upmu_transition *plan, struct upmu_tally *tally, uint64_t now_ns)
+{
+    struct upmu_meter *meter = plan->meter;
+    uint32_t still = upmu_bank_kept_open(&meter->bank);
+
+    if ((tally->counters & (plan->carried | still)) && !upmu_tally_samples(tally))
+        carry(plan, tally, now_ns);
+    return (plan->carried & tally->counters) ||
+           (!(plan->changed & ~still & tally->counters) && upmu_run_tagged(meter, tally) == tally->counters &&
+            !upmu_bank_open(&meter->bank, tally->counters & ~meter->running)) ||
+           upmu_run_prime(meter, tally);
+}
+
+/* The same of a set whose events only count, and whose counters are alike and not carried. */
+static inline bool start_alike(struct upmu_transition *plan, struct upmu_session *session, uint64_t now_ns)
+{
+    struct upmu_meter *meter = plan->meter;
+    uint32_t changed = plan->changed;
+
+    for UPMU_TALLIES(tally, session->active) {
+        unsigned counter = tally->counter;
+        uint64_t value;
+
+        if ((changed >> counter & 1u) || meter->last_tag[counter] != tally->tag) {
+            if (__builtin_expect(!read_quickly(&meter->bank, counter, &value), 0))
+                return false;
+            tally->base = value & meter->counter_mask;
+            tally->turned = upmu_count_stamp(now_ns);
+            meter->last_tag[counter] = tally->tag;
+        }
+        meter->tally[counter] = tally;
+        meter->of_tally[counter] = session;
+        tally->ran = true;
+    }
+    return true;
+}
+
+/* The same of one that is carried. */
+static inline void carry_quickly(struct upmu_transition *plan, struct upmu_session *session, uint64_t now_ns)
+{
+    struct upmu_meter *meter = plan->meter;
+    uint32_t stamp = upmu_count_stamp(now_ns);
+
+    for UPMU_TALLIES(tally, session->active) {
+        unsigned counter = tally->counter;
+
+        tally->base = meter->tally[counter]->base;
+        tally->turned = stamp;
+        tally->ran = true;
+        meter->last_tag[counter] = tally->tag;
+        meter->tally[counter] = tally;
+        meter->of_tally[counter] = session;
+    }
+}
+
+/* Registers of one that comes; its counters are stopped, but for those that stand still. */
+static UPMU_APART bool load_carefully(struct upmu_transition *plan, unsigned part)
+{
+    struct upmu_bank *bank = &plan->meter->bank;
+    uint32_t mine = plan->in[part]->active->counters & plan->changed & ~upmu_bank_kept_open(bank);
+
+    if (mine && !upmu_bank_close(bank, mine))
+        return false;
+    for (unsigned i = plan->first_write[part]; i < plan->first_write[part + 1]; i++)
+        if (!upmu_bank_merge(bank, plan->write[i].row, plan->write[i].mask, plan->write[i].value,
+                             plan->coming & ~plan->carried))
+            return false;
+    return true;
+}
+
+static inline bool load(struct upmu_transition *plan, unsigned part)
+{
+    struct upmu_bank *bank = &plan->meter->bank;
+
+    if (__builtin_expect(plan->careful, 0))
+        return load_carefully(plan, part);
+    for (unsigned i = plan->first_write[part]; i < plan->first_write[part + 1]; i++) {
+        unsigned row = plan->write[i].row;
+
+        if (!upmu_bank_put(bank, row, (bank->shadow[row] & ~plan->write[i].mask) | plan->write[i].value))
+            return false;
+    }
+    return true;
+}
+
+static bool start_events(struct upmu_transition *plan, struct upmu_session *session, uint64_t now_ns)
+{
+    struct upmu_meter *meter = plan->meter;
+    const struct upmu_program *program = &session->active->program;
+
+    if (!plan->careful && !program->sampling && !(plan->marred | plan->failed) &&
+        !(program->counting & meter->flagged)) {
+        if (plan->carried == program->counting) {
+            carry_quickly(plan, session, now_ns);
+            return true;
+        }
+        if (!(plan->carried & program->counting))
+            return start_alike(plan, session, now_ns);
+    }
+    for UPMU_TALLIES(tally, session->active) {
+        if (!start_event(plan, tally, now_ns))
+            return false;
+        upmu_run_take(meter, session, tally);
+        tally->ran = true;
+    }
+    return true;
+}
+
+static UPMU_APART void fail_coming(struct upmu_transition *plan, struct upmu_session *session, uint64_t now_ns)
+{
+    struct upmu_meter *meter = plan->meter;
+
+    /* (One that did not wait here was not enabled, either.) */
+    if (!session->queued)
+        session->started_ns = now_ns;
+    plan->coming &= ~session->active->counters;
+    session->counters = session->active->counters;
+    (void)upmu_run_shut(meter, session->counters & upmu_bank_kept_open(&meter->bank));
+    (void)upmu_run_fail(meter, session);
+    plan->failed = true;
+}
+
+static inline void bring_in(struct upmu_transition *plan, unsigned part, uint64_t now_ns)
+{
+    struct upmu_session *session = plan->in[part];
+
+    session->sequence++;
+    UPMU_BARRIER();
+    if (__builtin_expect(load(plan, part) && start_events(plan, session, now_ns), 1)) {
+        if (session->queued) {
+            session->enabled_ns += now_ns - session->started_ns;
+            upmu_queue_take(plan->meter, session);
+        }
+        session->error = UPMU_OK;
+        session->full = 0;
+        session->started_ns = now_ns;
+        session->running_ns = now_ns;
+        session->counters = session->active->counters;
+        session->state = UPMU_SESSION_RUNNING;
+    } else {
+        fail_coming(plan, session, now_ns);
+    }
+    UPMU_BARRIER();
+    session->sequence++;
+}
+
+/* ---- The executor ---- */
+
+/* Counters that a static session has left running: what counts the same there goes on. */
+static uint32_t find_unowned(const struct upmu_transition *plan)
+{
+    const struct upmu_meter *meter = plan->meter;
+    const struct upmu_bank *bank = &meter->bank;
+    uint32_t unowned = 0;
+
+    for (unsigned part = 0; part < plan->ins; part++)
+        for UPMU_TALLIES(tally, plan->in[part]->active)
+            if (!upmu_tally_samples(tally) && !(tally->counters & (plan->changed | meter->running)) &&
+                upmu_bank_open(bank, tally->counters) == tally->counters &&
+                upmu_bank_knows(bank, meter->pmu->counter[tally->counter].gate_row))
+                unowned |= tally->counters;
+    return unowned;
+}
+
+/* Counters of user mode alone stand still while the library works, and are changed as they are. */
+static uint32_t find_still(const struct upmu_transition *plan)
+{
+    const struct upmu_meter *meter = plan->meter;
+    uint32_t still = 0;
+
+    if (!UPMU_BACKEND_AMD || !meter->pmu->kernel_select)
+        return 0;
+    for (unsigned part = 0; part < plan->ins; part++)
+        for UPMU_TALLIES(tally, plan->in[part]->active) {
+            const struct upmu_tally *left = upmu_run_on(meter, tally->counter);
+
+            if ((tally->counters & plan->leaving & plan->in[part]->active->program.user & ~plan->carried) &&
+                !tally->shared && left && upmu_run_still(meter, left))
+                still |= tally->counters;
+        }
+    return still;
+}
+
+/* Stop what leaves and is not carried; false: a register faulted twice. */
+static UPMU_APART bool disable_carefully(struct upmu_transition *plan)
+{
+    struct upmu_meter *meter = plan->meter;
+    bool fine = true;
+
+    if (upmu_run_folds_first(meter))
+        for (unsigned part = 0; part < plan->outs; part++)
+            for UPMU_TALLIES(tally, plan->out[part]->active)
+                fine &= upmu_run_fold(meter, tally);
+    meter->bank.still = find_still(plan);
+    meter->staying |= meter->bank.still;
+    return upmu_run_shut(meter, plan->leaving & ~meter->staying) && fine;
+}
+
+static inline bool disable_leaving(struct upmu_transition *plan)
+{
+    struct upmu_bank *bank = &plan->meter->bank;
+    unsigned row = bank->pmu->counter[0].gate_row;
+    uint64_t close;
+
+    plan->meter->staying = plan->carried;
+    UPMU_BARRIER();
+    if (__builtin_expect(plan->careful, 0))
+        return disable_carefully(plan);
+    close = bank->shadow[row] & upmu_enable_bits((plan->leaving & ~plan->carried) | plan->changed);
+    if (__builtin_expect(!close || upmu_bank_put(bank, row, bank->shadow[row] & ~close), 1))
+        return true;
+    /* The register is read now: it may have been changed. */
+    plan->careful = true;
+    return upmu_run_shut(plan->meter, plan->leaving & ~plan->carried);
+}
+
+/* A session that does not run any more may be freed. */
+static inline void forget_left(struct upmu_meter *meter, uint32_t counters)
+{
+    for (; counters; counters &= counters - 1u) {
+        meter->tally[upmu_bits_lowest(counters)] = NULL;
+        meter->of_tally[upmu_bits_lowest(counters)] = NULL;
+    }
+}
+
+static inline void publish(struct upmu_transition *plan)
+{
+    struct upmu_meter *meter = plan->meter;
+    uint32_t quiet = (meter->quiet & ~plan->leaving) | plan->quiet_in;
+
+    if (__builtin_expect(plan->failed, 0)) {
+        upmu_schedule_publish(meter);
+        return;
+    }
+    meter->corunners += plan->corunners;
+    meter->used |= plan->coming;
+    meter->left |= plan->coming;
+    meter->sampling = (meter->sampling & ~plan->leaving) | (plan->coming & ~plan->counting_in);
+    meter->quiet = quiet;
+    meter->stop_bits = upmu_enable_bits(quiet);
+    UPMU_BARRIER();
+    meter->running = (meter->running & ~plan->leaving) | plan->coming;
+    UPMU_BARRIER();
+    forget_left(meter, plan->leaving & ~plan->coming);
+}
+
+static UPMU_APART void enable_carefully(struct upmu_transition *plan)
+{
+    if (upmu_run_open(plan->meter, plan->coming & ~plan->carried))
+        return;
+    for (unsigned i = 0; i < plan->ins; i++)
+        if (plan->in[i]->state == UPMU_SESSION_RUNNING) {
+            upmu_run_mar(plan->in[i]);
+            (void)upmu_run_fail(plan->meter, plan->in[i]);
+        }
+}
+
+static inline void enable_coming(struct upmu_transition *plan)
+{
+    struct upmu_bank *bank = &plan->meter->bank;
+    unsigned row = bank->pmu->counter[0].gate_row;
+    uint64_t open;
+
+    if (__builtin_expect(plan->careful || !upmu_bank_is_plain(bank, row), 0)) {
+        enable_carefully(plan);
+        return;
+    }
+    open = upmu_enable_bits(plan->coming & ~plan->carried) & ~bank->shadow[row];
+    if (__builtin_expect(open && !upmu_bank_put(bank, row, bank->shadow[row] | open), 0))
+        enable_carefully(plan);
+}
+
+/* Handlers leave the counters alone from here on.  False: what one has left to do, or left open, comes first. */
+static inline bool hold_both(struct upmu_transition *plan)
+{
+    struct upmu_meter *meter = plan->meter;
+    struct upmu_bank *bank = &meter->bank;
+    uint32_t both = plan->leaving | plan->coming;
+    unsigned row = bank->pmu->counter[0].gate_row;
+
+    meter->held = both;
+    UPMU_BARRIER();
+    if (__builtin_expect(meter->mask_due || (meter->deferred & both), 0)) {
+        meter->held = 0;
+        return false;
+    }
+    if (!plan->careful && (!upmu_bank_is_plain(bank, row) ||
+                           (bank->shadow[row] & upmu_enable_bits(plan->coming & ~plan->leaving))))
+        plan->careful = true;
+    plan->carried = plan->counting_out & plan->counting_in & ~plan->changed;
+    if (plan->careful)
+        plan->carried |= find_unowned(plan);
+    return true;
+}
+
+bool upmu_transition_run(struct upmu_transition *plan, uint8_t state)
+{
+    struct upmu_meter *meter = plan->meter;
+    uint8_t keep_claims = meter->keep_claims;
+    uint64_t now_ns;
+    bool closed;
+
+    plan->state = state;
+    if (!hold_both(plan))
+        return false;
+    meter->keep_claims = 1;
+    closed = disable_leaving(plan);
+    now_ns = upmu_meter_now(meter);
+    for (unsigned i = 0; i < plan->outs; i++)
+        take_out(plan, plan->out[i], closed, now_ns);
+    UPMU_BARRIER();
+    meter->staying = 0;
+    for (unsigned i = 0; i < plan->ins; i++)
+        bring_in(plan, i, now_ns);
+    meter->bank.still = 0;
+    publish(plan);
+    meter->held = 0;
+    UPMU_BARRIER();
+    enable_coming(plan);
+    meter->keep_claims = keep_claims;
+    if (upmu_meter_domain(meter))
+        upmu_claims_trim(meter, false);
+    return true;
+}
+
+/* ---- One session ---- */
+
+static inline bool run_alone(struct upmu_transition *plan, struct upmu_meter *meter, struct upmu_session *session,
+                             bool start)
+{
+    upmu_transition_begin(plan, meter);
+    return (start ? upmu_transition_in(plan, session) : upmu_transition_out(plan, session)) &&
+           upmu_transition_run(plan, UPMU_SESSION_STOPPED);
+}
+
+static UPMU_APART bool run_alone_on_stack(struct upmu_meter *meter, struct upmu_session *session, bool start)
+{
+    struct upmu_transition plan;
+
+    return run_alone(&plan, meter, session, start);
+}
+
+bool upmu_transition_start(struct upmu_meter *meter, struct upmu_session *session)
+{
+    struct upmu_set *set = session->active;
+
+    if (upmu_session_is_chain(session) || session->switch_due || session->change || session->is_static ||
+        session->counters != set->counters || !set->counters || !upmu_program_ready(meter, set))
+        return false;
+    return meter->work ? run_alone(upmu_meter_plan(meter), meter, session, true)
+                       : run_alone_on_stack(meter, session, true);
+}
+
+bool upmu_transition_stop(struct upmu_meter *meter, struct upmu_session *session)
+{
+    return meter->work ? run_alone(upmu_meter_plan(meter), meter, session, false)
+                       : run_alone_on_stack(meter, session, false);
+}
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Transitions (docs/DESIGN.md, "The engine"): which compiled placements leave the hardware and which come, planned
+ * first and then executed in one go.  All inside a local bracket.
+ */
+#ifndef UPMU_CORE_TRANSITION_H
+#define UPMU_CORE_TRANSITION_H
+
+#include "core/engine/program.h"
+#include <upmu/place.h>
+
+/* Sessions of one transition, each way; registers that they find other than they want. */
+#define UPMU_PARTS 8u
+#define UPMU_WRITES 48u
+
+/* A plan.  Until upmu_transition_run() nothing has changed, and it may be dropped. */
+struct upmu_transition {
+    struct upmu_meter *meter;
+    uint32_t leaving, coming; /* counters */
+    uint32_t changed;         /* counters whose registers differ */
+    uint32_t carried;         /* counters that run on from one side to the other */
+    uint32_t counting_out, counting_in, quiet_in;
+    uint64_t corunners;       /* what it changes in meter->corunners */
+    uint8_t outs, ins, writes;
+    bool careful;             /* registers are unknown, shared or not of the common kind */
+    bool failed;              /* a session that comes has failed */
+    bool marred;              /* one that leaves has */
+    uint8_t state;            /* of sessions that have left */
+    uint8_t first_write[UPMU_PARTS + 1]; /* of each that comes */
+    struct upmu_session *out[UPMU_PARTS], *in[UPMU_PARTS];
+    struct upmu_masked_write {
+        uint64_t mask, value;
+        uint8_t row;
+    } write[UPMU_WRITES];
+};
+
+/* The CPU's work area, if it has one, for a plan that is executed before the next placement. */
+static inline struct upmu_transition *upmu_meter_plan(const struct upmu_meter *meter)
+{
+    return (struct upmu_transition *)(void *)meter->work;
+}
+_Static_assert(sizeof(struct upmu_transition) <= sizeof(struct upmu_place_work), "the work area is too small");
+
+void upmu_transition_begin(struct upmu_transition *plan, struct upmu_meter *meter);
+
+/*
+ * Add a session that leaves, or one that comes where its active set is placed; the counters of that
+ * are free then.  False: this session has to go another way.
+ */
+bool upmu_transition_out(struct upmu_transition *plan, struct upmu_session *session);
+bool upmu_transition_in(struct upmu_transition *plan, struct upmu_session *session);
+
+/* Those that leave get this state.  False: nothing was done, as a handler has left work that comes first. */
+bool upmu_transition_run(struct upmu_transition *plan, uint8_t state);
+
+#if UPMU_THREADS
+
+/* One session alone, by a transition; false: nothing was done. */
+bool upmu_transition_start(struct upmu_meter *meter, struct upmu_session *session);
+bool upmu_transition_stop(struct upmu_meter *meter, struct upmu_session *session);
+
+#else
+
+static inline bool upmu_transition_start(struct upmu_meter *meter, struct upmu_session *session)
+{
+    (void)meter;
+    (void)session;
+    return false;
+}
+
+static inline bool upmu_transition_stop(struct upmu_meter *meter, struct upmu_session *session)
+{
+    (void)meter;
+    (void)session;
+    return false;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The one place where the core names backends: a line for each CPU family.
+ */
+#include "core/hw/backend.h"
+#include "core/catalog/catalog.h"
+#include "core/util/mem.h"
+
+#if UPMU_BACKEND_X86_CORE
+extern const struct upmu_backend upmu_x86_core_backend;
+#endif
+#if UPMU_BACKEND_X86_P4
+extern const struct upmu_backend upmu_x86_p4_backend;
+#endif
+#if UPMU_BACKEND_AMD
+extern const struct upmu_backend upmu_amd_k8_backend;
+#endif
+
+/* (No table of addresses: in a position-independent kernel it would be data that something has to relocate.) */
+const struct upmu_backend *upmu_backend(unsigned i)
+{
+#if UPMU_BACKEND_X86_CORE
+    if (!i--)
+        return &upmu_x86_core_backend;
+#endif
+#if UPMU_BACKEND_X86_P4
+    if (!i--)
+        return &upmu_x86_p4_backend;
+#endif
+#if UPMU_BACKEND_AMD
+    if (!i--)
+        return &upmu_amd_k8_backend;
+#endif
+    (void)i;
+    return NULL;
+}
+
+void upmu_detection_read(const struct upmu_detection *detection, uint32_t highest, const struct upmu_leaf *leaf,
+                         unsigned count, uint32_t *out_words)
+{
+    uint32_t *words = out_words;
+
+    for (; count; count--, leaf++, words += 4) {
+        memset(words, 0, 4 * sizeof *words);
+        if (leaf->leaf <= highest && (!leaf->bits || (out_words[leaf->gate] & leaf->bits)))
+            detection->cpuid(detection->context, leaf->leaf, leaf->subleaf, words);
+    }
+}
+
+bool upmu_detection_identify(const struct upmu_detection *detection, struct upmu_pmu *pmu)
+{
+    pmu->family = detection->family;
+    pmu->model = detection->model;
+    pmu->stepping = detection->stepping;
+    if (detection->hypervisor)
+        pmu->capabilities |= UPMU_PMU_HYPERVISOR;
+    return true;
+}
+
+#if UPMU_NAMES
+
+static bool describe(struct upmu_pmu *pmu, const char *name)
+{
+    const struct upmu_backend *backend;
+
+    for (unsigned i = 0; (backend = upmu_backend(i)) != NULL; i++)
+        if (backend->describe(name, pmu))
+            return true;
+    return false;
+}
+
+/* By the name of a model, or of a catalogue of events for some CPUs of one. */
+enum upmu_status upmu_pmu_by_name(struct upmu_pmu *pmu, const char *name)
+{
+    const struct upmu_catalog *catalog = upmu_catalog_find(name);
+
+    if (describe(pmu, name)) {
+        pmu->catalog = upmu_catalog_find(pmu->name);
+        if (!pmu->catalog)
+            upmu_pmu_find_catalog(pmu);
+        return UPMU_OK;
+    }
+    if (!catalog || !describe(pmu, upmu_catalog_pmu(catalog)))
+        return UPMU_ERR_NO_SUCH_PMU;
+    upmu_catalog_first_cpu(catalog, pmu);
+    pmu->catalog = catalog;
+    return UPMU_OK;
+}
+
+const char *upmu_pmu_known(unsigned index)
+{
+    const struct upmu_catalog *catalog;
+    const struct upmu_backend *backend;
+
+    for (unsigned i = 0; (backend = upmu_backend(i)) != NULL; i++)
+        for (unsigned k = 0; backend->names(k); k++)
+            if (index-- == 0)
+                return backend->names(k);
+    for (unsigned i = 0; (catalog = upmu_catalog_builtin(i)) != NULL; i++)
+        if (upmu_catalog_pmu(catalog) != upmu_catalog_name(catalog) && index-- == 0)
+            return upmu_catalog_name(catalog);
+    return NULL;
+}
+
+/* Of this very CPU, else of its model, else what all have. */
+void upmu_pmu_find_catalog(struct upmu_pmu *pmu)
+{
+    pmu->catalog = upmu_catalog_for(pmu);
+    if (!pmu->catalog)
+        pmu->catalog = upmu_catalog_find(pmu->name);
+    if (!pmu->catalog && pmu->backend->catalog)
+        pmu->catalog = upmu_catalog_find(pmu->backend->catalog(pmu));
+    if (!pmu->catalog)
+        pmu->catalog = upmu_catalog_find("ix86arch");
+}
+
+#else
+
+enum upmu_status upmu_pmu_by_name(struct upmu_pmu *pmu, const char *name)
+{
+    (void)pmu;
+    (void)name;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+const char *upmu_pmu_known(unsigned index)
+{
+    (void)index;
+    return NULL;
+}
+
+void upmu_pmu_find_catalog(struct upmu_pmu *pmu)
+{
+    pmu->catalog = NULL;
+}
+
+#endif
+
+void upmu_image_add(struct upmu_image *image, unsigned row, uint64_t mask, uint64_t value, uint32_t guard)
+{
+    for (unsigned i = 0; i < image->count; i++)
+        if (image->entry[i].row == row && image->entry[i].guard == guard) {
+            image->entry[i].value = (image->entry[i].value & ~mask) | (value & mask);
+            image->entry[i].mask |= mask;
+            return;
+        }
+    if (image->count == UPMU_IMAGE_ENTRIES) {
+        image->overfull = true;
+        return;
+    }
+    image->entry[image->count++] =
+        (struct upmu_image_entry){.row = (uint8_t)row, .guard = guard, .mask = mask, .value = value & mask};
+}

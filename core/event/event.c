@@ -1,0 +1,648 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events: from a specification to an event of a PMU, and from an event to its text.  Pure: names
+ * come from the catalogue, bits from the backend.  docs/EVENTS.md explains the parts of a
+ * specification.
+ */
+#include <upmu/event.h>
+
+#include "core/util/apart.h"
+#include "core/hw/backend.h"
+#include "core/util/bits.h"
+#include "core/catalog/catalog.h"
+#include "core/catalog/catalog_table.h"
+#include "core/util/mem.h"
+#include "core/event/spec.h"
+#include "core/util/text.h"
+#include "core/event/why.h"
+
+enum upmu_status upmu_event_raw(const struct upmu_pmu *pmu, uint64_t config, uint64_t config1, uint64_t config2,
+                                struct upmu_event *out_event)
+{
+    struct upmu_event event;
+    enum upmu_status status;
+
+    memset(&event, 0, sizeof event);
+    event.attributes = UPMU_ATTR_RAW;
+    event.pmu = pmu->index;
+    event.config = config;
+    event.config1 = config1;
+    event.config2 = config2;
+    status = pmu->backend->finish(pmu, &event);
+    if (status == UPMU_OK)
+        *out_event = event;
+    return status;
+}
+
+#if UPMU_NAMES
+
+/* The names of raw words, and of their halves on NetBurst. */
+static const struct {
+    char name[8];
+    uint8_t word, shift;
+    uint64_t room;
+} raw_words[] = {
+    {"config", 0, 0, UINT64_MAX}, {"config1", 1, 0, UINT64_MAX}, {"config2", 2, 0, UINT64_MAX},
+#if UPMU_BACKEND_X86_P4
+    {"escr", 0, 0, UINT32_MAX},   {"cccr", 0, 32, UINT32_MAX},   {"escr1", 1, 0, UINT32_MAX},
+    {"cccr1", 1, 32, UINT32_MAX}, {"pebs", 2, 0, UINT32_MAX},    {"vert", 2, 32, UINT32_MAX},
+#endif
+};
+#define RAW_WORDS (sizeof raw_words / sizeof raw_words[0])
+
+/* Masks of one row: upmu_event_id.masks is 32 bits wide. */
+#define MASKS 32u
+
+/* An event under construction. */
+struct encoder {
+    const struct upmu_pmu *pmu;
+    const struct upmu_catalog *catalog;
+    const struct upmu_spec *spec;
+    const struct upmu_spec_part *part; /* the present part, which a refusal names */
+    const char *text;                  /* the part's */
+    uint64_t value; /* of the part: its number, or UINT64_MAX, which no attribute accepts */
+    const struct upmu_spec_part *near; /* a misspelt name may reach up to its end; NULL: no */
+    uint32_t used;  /* bit i: attribute i belongs to the name or the code */
+    bool is_number;
+    bool replaced;  /* the unit mask or the payload is given as a whole */
+    uint8_t prefix; /* bytes of the text before the event's name */
+    uint16_t field; /* of the unit mask, given as bits that no mask has */
+    uint16_t field_bits;
+    struct upmu_event event;
+    struct upmu_row row;
+    uint64_t raw[3];
+};
+
+static bool part_is(const struct encoder *encoder, const char *word)
+{
+    return upmu_text_is(encoder->text, encoder->part->length, word);
+}
+
+static void look_at(struct encoder *encoder, const struct upmu_spec_part *part)
+{
+    encoder->part = part;
+    encoder->text = encoder->spec->text + part->position;
+    encoder->value = UINT64_MAX;
+    encoder->is_number = upmu_text_number(encoder->spec->text + part->value, part->value_length, &encoder->value);
+}
+
+/* ---- Which PMU ---- */
+
+/* perf's name for any core PMU, the PMU's own, or a name of its catalogue. */
+static bool names_catalog(const struct encoder *encoder, const struct upmu_catalog *catalog)
+{
+    return catalog &&
+           (part_is(encoder, upmu_catalog_name(catalog)) || part_is(encoder, upmu_catalog_other_name(catalog)));
+}
+
+static bool names_pmu(struct encoder *encoder, const struct upmu_spec_part *part)
+{
+    look_at(encoder, part);
+    return !part->length || part_is(encoder, "cpu") || part_is(encoder, encoder->pmu->name) ||
+           names_catalog(encoder, encoder->pmu->catalog) || names_catalog(encoder, encoder->pmu->imported);
+}
+
+/* ---- Which event ---- */
+
+/* The text from NAME to the end of a part. */
+static size_t name_length(const struct encoder *encoder, const struct upmu_spec_part *last)
+{
+    return upmu_spec_part_end(last) - encoder->spec->name.position;
+}
+
+/* Bytes of the prefix, one of the backend's, that a name begins with; 0: it has none. */
+static size_t prefix_length(const struct encoder *encoder)
+{
+    const char *prefix = encoder->pmu->backend->prefixes;
+
+    for (unsigned length; prefix && *prefix; prefix += length + 1u) {
+        length = (unsigned)upmu_text_length(prefix);
+        if (encoder->part->length > length && upmu_same_folded(encoder->text, prefix, length))
+            return length;
+    }
+    return 0;
+}
+
+/* With fewer parts it is faster to look up one text after the other. */
+#define PARTS_OF_MASKS 3u
+
+/*
+ * NAME is a row, and all parts after it are unit masks of it, in any order.  Then no longer text is
+ * a name: tools/catalog_pack.py ensures that.
+ */
+static UPMU_APART bool find_by_masks(struct encoder *encoder, size_t prefix, unsigned parts)
+{
+    const struct upmu_spec *spec = encoder->spec;
+    const struct upmu_spec_part *part = spec->attribute;
+    struct upmu_event_id id;
+    struct upmu_masks masks;
+    const uint8_t *set;
+    unsigned mask;
+
+    if (parts < PARTS_OF_MASKS ||
+        upmu_catalog_lookup(encoder->catalog, encoder->text + prefix, spec->name.length - prefix, &id) != UPMU_OK ||
+        id.masks || !(set = upmu_row_set(encoder->catalog, id.row)))
+        return false;
+    upmu_masks_begin(upmu_catalog_file(encoder->catalog), set, &masks);
+    for (; parts-- != 0; part++) {
+        if (part->value || !upmu_masks_lookup(masks, spec->text + part->position, part->length, &mask))
+            return false;
+        id.masks |= UPMU_BIT32(mask);
+    }
+    encoder->event.id = id;
+    return true;
+}
+
+/* The longest text from NAME on, cut at a ':', that is in the catalogue; its first bytes may be a prefix. */
+static bool find_in_catalog(struct encoder *encoder)
+{
+    const struct upmu_spec *spec = encoder->spec;
+    size_t prefix = prefix_length(encoder);
+    unsigned all = 0, parts;
+
+    if (!encoder->catalog || !spec->name.length)
+        return false;
+    while (all < spec->attribute_count && spec->attribute[all].separator == ':')
+        all++;
+    parts = all;
+    for (;; parts--) {
+        const struct upmu_spec_part *last = parts ? &spec->attribute[parts - 1u] : &spec->name;
+
+        if (upmu_catalog_lookup(encoder->catalog, encoder->text + prefix, name_length(encoder, last) - prefix,
+                                &encoder->event.id) == UPMU_OK ||
+            (parts == all && find_by_masks(encoder, prefix, all))) {
+            encoder->used = UPMU_BIT32(parts) - 1u;
+            encoder->prefix = (uint8_t)prefix;
+            return upmu_catalog_row(encoder->catalog, encoder->event.id.row, &encoder->row);
+        }
+        if (parts)
+            continue;
+        if (!prefix)
+            return false;
+        prefix = 0;
+        parts = all + 1;
+    }
+}
+
+/* First among events from outside, then among built-in events. */
+static bool find_name(struct encoder *encoder)
+{
+    encoder->catalog = encoder->pmu->imported;
+    if (encoder->catalog && find_in_catalog(encoder))
+        return true;
+    encoder->catalog = encoder->pmu->refuses & 1u << UPMU_SOURCE_BUILT_IN ? NULL : encoder->pmu->catalog;
+    return find_in_catalog(encoder);
+}
+
+/* Was an event found by a name that is not architectural?  Then the model's table has it. */
+static bool is_own_name(const struct encoder *encoder)
+{
+    const struct upmu_catalog *named = upmu_catalog_find("ix86arch");
+    const struct upmu_spec_part *name = &encoder->spec->name;
+    struct upmu_event_id id;
+
+    return !named ||
+           upmu_catalog_lookup(named, encoder->spec->text + name->position + encoder->prefix,
+                               name->length - encoder->prefix, &id) != UPMU_OK;
+}
+
+/* raw:config=0x…, rHEX, perf's unit/event=…,umask=… */
+static bool is_raw(struct encoder *encoder)
+{
+    return !encoder->part->length || part_is(encoder, "raw") ||
+           ((*encoder->text | 0x20) == 'r' &&
+            upmu_text_digits(encoder->text + 1, encoder->part->length - 1u, 16, &encoder->raw[0]));
+}
+
+/* ---- The parts that determine the code: raw words, unit masks ---- */
+
+static enum upmu_status take_raw_word(struct encoder *encoder)
+{
+    for (unsigned i = 0; encoder->is_number && i < RAW_WORDS; i++) {
+        uint64_t *word = &encoder->raw[raw_words[i].word];
+        uint64_t room = raw_words[i].room;
+
+        if (!part_is(encoder, raw_words[i].name) || (*word >> raw_words[i].shift & room))
+            continue;
+        if (encoder->value & ~room)
+            return UPMU_ERR_BAD_VALUE;
+        *word |= encoder->value << raw_words[i].shift;
+        return UPMU_OK;
+    }
+    return UPMU_ERR_NO_SUCH_ATTRIBUTE;
+}
+
+static bool add_mask(struct encoder *encoder, const char *name, size_t length)
+{
+    unsigned mask;
+
+    if (!upmu_catalog_mask_lookup(encoder->catalog, encoder->event.id.row, name, length, &mask) || mask >= MASKS)
+        return false;
+    encoder->event.id.masks |= UPMU_BIT32(mask);
+    return true;
+}
+
+/*
+ * Set a field of the unit mask: by the mask with exactly these bits, or by number where masks
+ * exclude each other.  A group belongs to the field if its masks set bits only there.
+ */
+static enum upmu_status add_field(struct encoder *encoder, unsigned field, unsigned bits)
+{
+    uint32_t inside = 0, outside = 0;
+    struct upmu_mask mask;
+
+    for (unsigned i = 0; i < 2u * encoder->row.mask_count; i++) {
+        unsigned number = i < encoder->row.mask_count ? i : i - encoder->row.mask_count;
+        uint32_t group;
+
+        (void)upmu_catalog_mask(encoder->catalog, encoder->event.id.row, number, &mask);
+        group = UPMU_BIT32(mask.group & 31u);
+        if ((mask.flags & UPMU_MASK_PAYLOAD) || (mask.bits & ~(uint64_t)field))
+            outside |= group;
+        else if (mask.bits)
+            inside |= group;
+        if (i != number && (inside & ~outside & group) && mask.bits == bits) {
+            encoder->event.id.masks |= UPMU_BIT32(number);
+            return UPMU_OK;
+        }
+    }
+    if (!(inside & ~outside))
+        return UPMU_ERR_NO_SUCH_ATTRIBUTE;
+    encoder->field |= (uint16_t)field;
+    encoder->field_bits |= (uint16_t)bits;
+    return UPMU_OK;
+}
+
+/* WORD=a+b: unit masks by name (mask=…), or FreeBSD's qualifiers (core=all). */
+static enum upmu_status add_words(struct encoder *encoder)
+{
+    const struct upmu_backend *backend = encoder->pmu->backend;
+    const char *begin = encoder->spec->text + encoder->part->value;
+    const char *end = begin + encoder->part->value_length;
+    bool by_name = part_is(encoder, "mask");
+    uint16_t field = 0, bits = 0;
+    unsigned all_bits = 0;
+
+    do {
+        size_t length = 0;
+
+        while (begin + length < end && begin[length] != '+')
+            length++;
+        if (by_name ? !add_mask(encoder, begin, length)
+                    : !backend->qualifier ||
+                          !backend->qualifier(encoder->text, encoder->part->length, begin, length, &field, &bits))
+            return by_name ? UPMU_ERR_NO_SUCH_MASK : field ? UPMU_ERR_BAD_VALUE : UPMU_ERR_NO_SUCH_ATTRIBUTE;
+        all_bits |= bits;
+        begin += length + 1;
+    } while (begin <= end);
+    return by_name ? UPMU_OK : add_field(encoder, field, all_bits);
+}
+
+#if UPMU_BACKEND_X86_P4
+/* FreeBSD's numbers for NetBurst's unit masks that are the bits of a field. */
+static enum upmu_status add_numbered_masks(struct encoder *encoder)
+{
+    static const struct {
+        char word[11], mask[10];
+    } numbered[] = {{"busreqtype", "REQ_TYPE0"}, {"tag", "TAG0"}};
+
+    for (unsigned i = 0; i < 2; i++)
+        for (uint64_t bit = 0; part_is(encoder, numbered[i].word) && bit < 64; bit++) {
+            char name[10];
+            size_t length = upmu_text_length(numbered[i].mask);
+
+            memcpy(name, numbered[i].mask, sizeof name);
+            name[length - 1] = (char)((unsigned)name[length - 1] + (unsigned)bit);
+            if (!(encoder->value >> bit))
+                return UPMU_OK;
+            if ((encoder->value >> bit & 1u) && (bit > 4 || !add_mask(encoder, name, length)))
+                return bit ? UPMU_ERR_BAD_VALUE : UPMU_ERR_NO_SUCH_ATTRIBUTE;
+        }
+    return UPMU_ERR_NO_SUCH_ATTRIBUTE;
+}
+#endif
+
+/* UPMU_ERR_NO_SUCH_ATTRIBUTE: the part is something else. */
+static UPMU_APART enum upmu_status take_code(struct encoder *encoder)
+{
+    const struct upmu_spec_part *part = encoder->part;
+
+    if (encoder->event.attributes & UPMU_ATTR_RAW)
+        return take_raw_word(encoder);
+    if (!(encoder->row.flags & UPMU_ROW_MASKED))
+        return UPMU_ERR_NO_SUCH_ATTRIBUTE;
+    if (!part->value)
+        return part->separator == ':' && add_mask(encoder, encoder->text, part->length) ? UPMU_OK
+                                                                                        : UPMU_ERR_NO_SUCH_ATTRIBUTE;
+    if (!encoder->is_number)
+        return add_words(encoder);
+    if (part_is(encoder, "umask")) {
+        encoder->row.umask = (uint16_t)encoder->value;
+        encoder->replaced = true;
+    }
+    if (part_is(encoder, "offcore_rsp"))
+        encoder->replaced = true;
+#if UPMU_BACKEND_X86_P4
+    return add_numbered_masks(encoder);
+#else
+    return UPMU_ERR_NO_SUCH_ATTRIBUTE;
+#endif
+}
+
+/* ---- Attributes ---- */
+
+static enum upmu_status set_pin(struct encoder *encoder)
+{
+    struct upmu_event *event = &encoder->event;
+    uint64_t counter = encoder->value;
+
+    if (counter >= UPMU_COUNTERS || !(encoder->pmu->counters >> counter & 1u))
+        return UPMU_ERR_BAD_VALUE;
+    if ((event->attributes & UPMU_ATTR_PIN) && event->pin != counter)
+        return UPMU_ERR_CONTRADICTION;
+    event->attributes |= UPMU_ATTR_PIN;
+    event->pin = (uint8_t)counter;
+    return UPMU_OK;
+}
+
+/*
+ * In a catalogue of flat names, EVENT:MASK:MASK2 where EVENT:MASK2 is a name, too: MASK2 is a unit
+ * mask and not an attribute of the same name (EDGE, ANY).
+ */
+static bool is_second_mask(const struct encoder *encoder)
+{
+    const struct upmu_spec *spec = encoder->spec;
+    char name[UPMU_CATALOG_NAME];
+    struct upmu_text text;
+    struct upmu_event_id id;
+
+    if (!(encoder->used & 1u) || (encoder->row.flags & UPMU_ROW_MASKED))
+        return false;
+    upmu_text_begin(&text, name, sizeof name);
+    upmu_text_bytes(&text, spec->text + spec->name.position, spec->name.length + 1u);
+    upmu_text_bytes(&text, encoder->text, encoder->part->length);
+    return text.length < sizeof name && upmu_catalog_lookup(encoder->catalog, name, text.length, &id) == UPMU_OK;
+}
+
+static UPMU_APART bool is_letter_of_perf(char c)
+{
+    c |= 0x20;
+    return c == 'u' || c == 'k' || c == 'p';
+}
+
+static enum upmu_status give_attribute(struct encoder *encoder, const char *name, size_t length)
+{
+    return encoder->pmu->backend->attribute(encoder->pmu, &encoder->event, name, length,
+                                            encoder->part->value ? &encoder->value : NULL);
+}
+
+static enum upmu_status apply_attribute(struct encoder *encoder)
+{
+    const struct upmu_spec_part *part = encoder->part;
+    const char *end = encoder->text + part->length;
+    bool mask = !part->value && part->separator == ':';
+    enum upmu_status status;
+
+    if (mask && is_second_mask(encoder))
+        return UPMU_ERR_MASKS_EXCLUSIVE;
+    if (part->value && part_is(encoder, "counter"))
+        return set_pin(encoder);
+    status = give_attribute(encoder, encoder->text, part->length);
+    if (status != UPMU_ERR_NO_SUCH_ATTRIBUTE || part->value)
+        return status;
+    /* ":uk": perf's modifiers, one letter each. */
+    for (const char *at = encoder->text; is_letter_of_perf(*at);) {
+        status = give_attribute(encoder, at++, 1);
+        if (status != UPMU_OK || at == end)
+            return status;
+    }
+    if (encoder->event.id.catalogue)
+        encoder->near = part;
+    return mask && (encoder->row.flags & UPMU_ROW_MASKED) ? UPMU_ERR_NO_SUCH_MASK : UPMU_ERR_NO_SUCH_ATTRIBUTE;
+}
+
+/* First the parts that determine the code, then the others. */
+static enum upmu_status use_attributes(struct encoder *encoder, bool all)
+{
+    for (unsigned i = 0; i < encoder->spec->attribute_count; i++) {
+        enum upmu_status status;
+
+        if (encoder->used >> i & 1u)
+            continue;
+        look_at(encoder, &encoder->spec->attribute[i]);
+        status = all ? apply_attribute(encoder) : take_code(encoder);
+        if (status == UPMU_OK && !all)
+            encoder->used |= UPMU_BIT32(i);
+        else if (all ? status != UPMU_OK : status != UPMU_ERR_NO_SUCH_ATTRIBUTE)
+            return status;
+    }
+    look_at(encoder, &encoder->spec->name);
+    return UPMU_OK;
+}
+
+/* ---- The steps ---- */
+
+static UPMU_APART enum upmu_status begin_event(struct encoder *encoder)
+{
+    const struct upmu_spec *spec = encoder->spec;
+    struct upmu_event *event = &encoder->event;
+    enum upmu_status status;
+
+    if (!names_pmu(encoder, &spec->unit) || !names_pmu(encoder, &spec->pmu))
+        return UPMU_ERR_NO_SUCH_PMU;
+    look_at(encoder, &spec->name);
+    if (!find_name(encoder)) {
+        if (!is_raw(encoder)) {
+            encoder->near = spec->attribute_count && spec->attribute[0].separator == ':' && !spec->attribute[0].value
+                                ? &spec->attribute[0]
+                                : &spec->name;
+            return UPMU_ERR_NO_SUCH_EVENT;
+        }
+        event->attributes = UPMU_ATTR_RAW;
+    }
+    status = use_attributes(encoder, false);
+    if (status != UPMU_OK)
+        return status;
+    if (event->attributes & UPMU_ATTR_RAW) {
+        event->config = encoder->raw[0];
+        event->config1 = encoder->raw[1];
+        event->config2 = encoder->raw[2];
+        return !encoder->used && part_is(encoder, "raw") ? UPMU_ERR_BAD_VALUE : UPMU_OK;
+    }
+    if ((encoder->row.flags & UPMU_ROW_MASKED) && (event->id.masks || !encoder->replaced))
+        status = upmu_catalog_merge(encoder->catalog, event->id, &encoder->row, &event->id.masks);
+    encoder->row.umask = (uint16_t)((encoder->row.umask & ~encoder->field) | encoder->field_bits);
+    if (encoder->field)
+        event->id.masks = 0;
+    if (status != UPMU_OK)
+        return status;
+    status = encoder->pmu->backend->from_row(encoder->pmu, &encoder->row, event);
+    if (status == UPMU_ERR_UNSUPPORTED && is_own_name(encoder)) {
+        encoder->row.flags |= UPMU_ROW_OWN_NAME;
+        status = encoder->pmu->backend->from_row(encoder->pmu, &encoder->row, event);
+    }
+    return status;
+}
+
+static UPMU_APART enum upmu_status finish_event(struct encoder *encoder)
+{
+    struct upmu_event *event = &encoder->event;
+    enum upmu_status status = encoder->pmu->backend->finish(encoder->pmu, event);
+
+    if (status == UPMU_ERR_NOT_PERMITTED)
+        return event->attributes & UPMU_ATTR_RAW ? UPMU_ERR_BAD_VALUE : UPMU_ERR_UNSUPPORTED;
+    if (status != UPMU_OK)
+        return status;
+    if (encoder->spec->row.length) {
+        look_at(encoder, &encoder->spec->row);
+        if (encoder->value >= UPMU_FIXED_COUNTER(0) &&
+            (encoder->value >= UPMU_COUNTERS || !(encoder->pmu->general >> encoder->value & 1u)))
+            return UPMU_ERR_BAD_VALUE;
+        /* The index is in the event's class: a general counter if the event can use one, otherwise a fixed counter. */
+        if (!(event->counters & encoder->pmu->general))
+            encoder->value += UPMU_FIXED_COUNTER(0);
+        status = set_pin(encoder);
+        if (status != UPMU_OK)
+            return status;
+        look_at(encoder, &encoder->spec->name);
+    }
+    if (event->attributes & UPMU_ATTR_PIN)
+        event->counters &= UPMU_BIT32(event->pin);
+    return event->counters ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
+}
+
+enum upmu_status upmu_event_encode(const struct upmu_pmu *pmu, const struct upmu_spec *spec,
+                                   struct upmu_event *out_event, struct upmu_why *why)
+{
+    struct encoder encoder;
+    enum upmu_status status;
+
+    memset(&encoder, 0, sizeof encoder);
+    encoder.pmu = pmu;
+    encoder.catalog = pmu->catalog;
+    encoder.spec = spec;
+    encoder.event.pmu = pmu->index;
+    status = begin_event(&encoder);
+    /* A mask is missing: the refusal names the part that looks like a mask. */
+    if (status == UPMU_OK || status == UPMU_ERR_MASK_REQUIRED) {
+        enum upmu_status used = use_attributes(&encoder, true);
+
+        status = used != UPMU_OK ? used : status;
+    }
+    if (status == UPMU_OK)
+        status = finish_event(&encoder);
+    if (status == UPMU_OK) {
+        *out_event = encoder.event;
+        upmu_why_clear(why);
+        return status;
+    }
+    (void)upmu_why_refuse(why, status, pmu, spec->text, encoder.part->position,
+                          upmu_spec_part_end(encoder.part) - encoder.part->position);
+    /* (One or two letters after an existing event are not taken for a unit mask.) */
+    if (why && encoder.near && encoder.catalog && !upmu_why_asks_attribute(why))
+        (void)upmu_catalog_nearest(encoder.catalog, spec->text + spec->name.position,
+                                   name_length(&encoder, encoder.near), &why->nearest);
+    return status;
+}
+
+enum upmu_status upmu_event_parse(const struct upmu_pmu *pmu, const char *text, struct upmu_event *out_event,
+                                  struct upmu_why *why)
+{
+    struct upmu_spec spec;
+    size_t cursor = 0;
+    enum upmu_status status = upmu_spec_next(text, &cursor, &spec, why);
+
+    if (status == UPMU_ERR_END || (status == UPMU_OK && text[cursor]))
+        return upmu_why_refuse(why, UPMU_ERR_SYNTAX, NULL, text, cursor, 0);
+    return status == UPMU_OK ? upmu_event_encode(pmu, &spec, out_event, why) : status;
+}
+
+/* ---- Text ---- */
+
+size_t upmu_event_name(const struct upmu_pmu *pmu, struct upmu_event_id id, char *buffer, size_t size)
+{
+    struct upmu_text out;
+
+    if (upmu_catalog_of(pmu, id) && id.catalogue)
+        return upmu_catalog_id_name(upmu_catalog_of(pmu, id), id, buffer, size);
+    upmu_text_begin(&out, buffer, size);
+    return upmu_text_end(&out);
+}
+
+static void write_raw(struct upmu_text *out, const struct upmu_event *event)
+{
+    const uint64_t words[3] = {event->config, event->config1, event->config2};
+    const char *separator = "raw:";
+
+    for (unsigned i = 0; i < 3; i++)
+        if (i == 0 || words[i]) {
+            upmu_text_string(out, separator);
+            upmu_text_string(out, raw_words[i].name);
+            upmu_text_char(out, '=');
+            upmu_text_hex(out, words[i]);
+            separator = ":";
+        }
+}
+
+size_t upmu_event_format(const struct upmu_pmu *pmu, const struct upmu_event *event, char *buffer, size_t size)
+{
+    struct upmu_text out;
+    struct upmu_row row;
+    bool known = true;
+
+    upmu_text_begin(&out, buffer, size);
+    if (event->attributes & UPMU_ATTR_RAW) {
+        write_raw(&out, event);
+    } else {
+        out.length = upmu_event_name(pmu, event->id, buffer, size);
+        known = out.length && upmu_catalog_row(upmu_catalog_of(pmu, event->id), event->id.row, &row);
+    }
+    if (known)
+        pmu->backend->format(pmu, event, &row, &out);
+    if (event->attributes & UPMU_ATTR_PIN) {
+        upmu_text_string(&out, ":counter=");
+        upmu_text_decimal(&out, event->pin);
+    }
+    return upmu_text_end(&out);
+}
+
+#else
+
+static size_t no_text(char *buffer, size_t size)
+{
+    if (size)
+        buffer[0] = '\0';
+    return 0;
+}
+
+enum upmu_status upmu_event_encode(const struct upmu_pmu *pmu, const struct upmu_spec *spec,
+                                   struct upmu_event *out_event, struct upmu_why *why)
+{
+    (void)spec;
+    (void)out_event;
+    return upmu_why_refuse(why, UPMU_ERR_COMPILED_OUT, pmu, NULL, 0, 0);
+}
+
+enum upmu_status upmu_event_parse(const struct upmu_pmu *pmu, const char *text, struct upmu_event *out_event,
+                                  struct upmu_why *why)
+{
+    (void)text;
+    (void)out_event;
+    return upmu_why_refuse(why, UPMU_ERR_COMPILED_OUT, pmu, NULL, 0, 0);
+}
+
+size_t upmu_event_format(const struct upmu_pmu *pmu, const struct upmu_event *event, char *buffer, size_t size)
+{
+    (void)pmu;
+    (void)event;
+    return no_text(buffer, size);
+}
+
+size_t upmu_event_name(const struct upmu_pmu *pmu, struct upmu_event_id id, char *buffer, size_t size)
+{
+    (void)pmu;
+    (void)id;
+    return no_text(buffer, size);
+}
+
+#endif

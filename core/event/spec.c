@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Specifications: from text to name and attributes.  The one parser; it knows no
+ * hardware, and docs/EVENTS.md is its description.  Pure.
+ */
+#include "core/event/spec.h"
+
+#include "core/util/apart.h"
+#include "core/util/mem.h"
+#include "core/util/text.h"
+#include "core/event/why.h"
+
+#if UPMU_NAMES
+
+/* Positions are 16 bits. */
+#define TEXT_LIMIT 65535u
+
+/* After a comma, these belong to the specification before. */
+static const char reserved_words[][11] = {"os",        "usr",     "edge",       "inv",    "any",
+                                          "anythread", "precise", "complement", "cascade"};
+
+/* A specification being parsed. */
+struct parser {
+    const char *at; /* the next part; after a refusal, the refused part */
+    enum upmu_status refusal;
+    struct upmu_spec_part *attribute; /* the next */
+    struct upmu_spec spec;
+};
+
+/* Classes of characters: blanks; any word; the NAME of NAME=VALUE; a name without a unit; an index. */
+#define IN_BLANK 1u
+#define IN_WORD 2u
+#define IN_NAME 4u
+#define IN_PLAIN 8u
+#define IN_INDEX 16u
+
+#define PRINT (IN_WORD | IN_NAME | IN_PLAIN)
+#define DIGIT (PRINT | IN_INDEX)
+#define SLASH (PRINT & ~IN_PLAIN)
+#define EQUAL IN_WORD
+#define BLANK IN_BLANK
+#define FOUR(use) use, use, use, use
+#define SIXTEEN(use) FOUR(use), FOUR(use), FOUR(use), FOUR(use)
+
+/* clang-format off */
+/* By ASCII, 16 per line; ',' and ':' end every word. */
+static const uint8_t uses[256] = {
+    FOUR(0), FOUR(0), 0, BLANK, BLANK, 0, 0, BLANK, 0, 0,
+    SIXTEEN(0),
+    BLANK, PRINT, PRINT, PRINT, FOUR(PRINT), FOUR(PRINT), 0, PRINT, PRINT, SLASH,
+    FOUR(DIGIT), FOUR(DIGIT), DIGIT, DIGIT, 0, PRINT, PRINT, EQUAL, PRINT, PRINT,
+    SIXTEEN(PRINT), SIXTEEN(PRINT),
+    SIXTEEN(PRINT), FOUR(PRINT), FOUR(PRINT), FOUR(PRINT), PRINT, PRINT, PRINT, 0,
+};
+/* clang-format on */
+
+/* The end of the characters of one class from `at` on. */
+static const char *skip(const char *at, unsigned use)
+{
+    while (uses[(unsigned char)*at] & use)
+        at++;
+    return at;
+}
+
+/* The end of a word from somewhere in it on, without the '/' that perf closes with. */
+static const char *word_end(const char *begin, const char *at)
+{
+    const char *end = skip(at, IN_WORD);
+
+    return end > begin && end[-1] == '/' ? end - 1 : end;
+}
+
+static void set_part(struct parser *parser, struct upmu_spec_part *part, const char *begin, const char *end)
+{
+    part->position = (uint16_t)(begin - parser->spec.text);
+    part->length = (uint16_t)(end - begin);
+}
+
+/* The part belongs to the specification. */
+static void pass(struct parser *parser, const char *end)
+{
+    parser->at = end;
+    parser->spec.end = (uint16_t)(end - parser->spec.text);
+}
+
+static UPMU_APART bool is_reserved(const char *word, const char *end)
+{
+    for (unsigned i = 0; i < sizeof reserved_words / sizeof reserved_words[0]; i++)
+        if (upmu_text_is(word, (size_t)(end - word), reserved_words[i]))
+            return true;
+    return false;
+}
+
+/* A leading counter index: a number, a blank, and an event. */
+static UPMU_APART void parse_row(struct parser *parser)
+{
+    const char *end = skip(parser->at, IN_INDEX);
+    const char *next = skip(end, IN_BLANK);
+
+    if (end == parser->at || next == end || !(uses[(unsigned char)*next] & IN_WORD))
+        return;
+    set_part(parser, &parser->spec.row, parser->at, end);
+    parser->spec.row.value = parser->spec.row.position;
+    parser->spec.row.value_length = parser->spec.row.length;
+    parser->at = next;
+}
+
+/* [unit/][pmu::]NAME.  Of perf's unit/term=value… the first term is left to parse_attributes(). */
+static bool parse_name(struct parser *parser)
+{
+    struct upmu_spec *spec = &parser->spec;
+    const char *name, *end;
+    bool plain;
+
+    for (;;) {
+        name = parser->at;
+        end = skip(name, IN_PLAIN);
+        /* Else there is a unit, or perf's '=' or '/'. */
+        plain = !(uses[(unsigned char)*end] & IN_WORD);
+        if (!plain)
+            for (end = name = word_end(name, end); name > parser->at && name[-1] != '/';)
+                name--;
+        if (name > parser->at) {
+            if (spec->pmu.length)
+                return false;
+            set_part(parser, &spec->unit, parser->at, name - 1);
+            parser->at = name;
+            if (!spec->unit.length)
+                return false;
+        }
+        if (name == end)
+            return false;
+        if (spec->pmu.length || end[0] != ':' || end[1] != ':')
+            break;
+        set_part(parser, &spec->pmu, name, end);
+        parser->at = end + 2;
+    }
+    if (!plain && *skip(name, IN_NAME) == '=') {
+        spec->name.position = (uint16_t)(name - spec->text);
+        return spec->unit.length && !spec->pmu.length;
+    }
+    set_part(parser, &spec->name, name, end);
+    if (is_reserved(name, end))
+        return false;
+    pass(parser, end);
+    return true;
+}
+
+/* NAME or NAME=VALUE. */
+static bool add_attribute(struct parser *parser, char separator)
+{
+    const char *begin = parser->at;
+    const char *equals = skip(begin, IN_NAME);
+    const char *end = word_end(begin, equals);
+    struct upmu_spec_part *part = parser->attribute++;
+
+    if (parser->spec.attribute_count == UPMU_SPEC_ATTRIBUTES) {
+        parser->refusal = UPMU_ERR_NO_SPACE;
+        return false;
+    }
+    parser->spec.attribute_count++;
+    part->separator = separator;
+    if (*equals == '=') {
+        part->value = (uint16_t)(equals + 1 - parser->spec.text);
+        part->value_length = (uint16_t)(end - equals - 1);
+        if (equals + 1 == end)
+            return false;
+    } else {
+        equals = end;
+    }
+    set_part(parser, part, begin, equals);
+    if (equals == begin || end[-1] == '/')
+        return false;
+    pass(parser, end);
+    return true;
+}
+
+/* After a comma: does the word at `at` belong to the specification before? */
+static bool continues(const char *at)
+{
+    const char *end = skip(at, IN_PLAIN);
+
+    return *end == '=' || is_reserved(at, end);
+}
+
+/* Attributes, and the separator of specifications: blanks, or a comma and another word. */
+static bool parse_attributes(struct parser *parser)
+{
+    for (;;) {
+        const char *next;
+        char separator;
+
+        if (*parser->at == '/')
+            parser->at++;
+        separator = *parser->at;
+        next = skip(parser->at, IN_BLANK);
+        if (!parser->spec.name.length && !parser->spec.attribute_count) {
+            separator = '/';
+        } else if (separator == ':') {
+            parser->at++;
+        } else if (*next == ',') {
+            parser->at = next;
+            next = skip(next + 1, IN_BLANK);
+            if (!*next || *next == ',')
+                return false;
+            parser->at = next;
+            if (!continues(next))
+                return true;
+            separator = ',';
+        } else {
+            bool ends = next != parser->at || !*next;
+
+            parser->at = next;
+            return ends;
+        }
+        if (!add_attribute(parser, separator))
+            return false;
+    }
+}
+
+enum upmu_status upmu_spec_next(const char *list, size_t *cursor, struct upmu_spec *out_spec, struct upmu_why *why)
+{
+    struct parser parser;
+    size_t position, length;
+    bool good;
+
+    memset(&parser, 0, sizeof parser);
+    parser.spec.text = list;
+    parser.attribute = parser.spec.attribute;
+    parser.at = skip(list + *cursor, IN_BLANK);
+    parser.refusal = *parser.at ? UPMU_ERR_SYNTAX : UPMU_ERR_END;
+    parse_row(&parser);
+    good = parse_name(&parser) && parse_attributes(&parser);
+    position = (size_t)(parser.at - list);
+    length = (size_t)(skip(parser.at, IN_WORD) - parser.at);
+    if (position >= TEXT_LIMIT) {
+        parser.refusal = UPMU_ERR_NO_SPACE;
+        position = TEXT_LIMIT;
+        length = 0;
+    } else if (good) {
+        *out_spec = parser.spec;
+        *cursor = position;
+        upmu_why_clear(why);
+        return UPMU_OK;
+    } else if (!length && *parser.at) {
+        length = 1;
+    }
+    return upmu_why_refuse(why, parser.refusal, NULL, list, position, length);
+}
+
+size_t upmu_spec_part_end(const struct upmu_spec_part *part)
+{
+    return part->value ? (size_t)part->value + part->value_length : (size_t)part->position + part->length;
+}
+
+size_t upmu_spec_format(const struct upmu_spec *spec, char *buffer, size_t size)
+{
+    static const char ends[][3] = {" ", "/", "::"};
+    const struct upmu_spec_part *const prefixes[] = {&spec->row, &spec->unit, &spec->pmu};
+    const struct upmu_spec_part *part = spec->attribute;
+    struct upmu_text out;
+
+    upmu_text_begin(&out, buffer, size);
+    for (unsigned i = 0; i < 3; i++) {
+        const char *text = spec->text + prefixes[i]->position;
+        const char *end = text + prefixes[i]->length;
+
+        if (text == end)
+            continue;
+        while (text < end)
+            upmu_text_char(&out, upmu_text_lower(*text++));
+        upmu_text_string(&out, ends[i]);
+    }
+    upmu_text_bytes(&out, spec->text + spec->name.position, spec->name.length);
+    for (unsigned i = spec->attribute_count; i > 0; i--, part++) {
+        if (part->separator != '/')
+            upmu_text_char(&out, part->separator);
+        upmu_text_bytes(&out, spec->text + part->position, upmu_spec_part_end(part) - part->position);
+    }
+    return upmu_text_end(&out);
+}
+
+#else
+
+enum upmu_status upmu_spec_next(const char *list, size_t *cursor, struct upmu_spec *out_spec, struct upmu_why *why)
+{
+    (void)list;
+    (void)cursor;
+    (void)out_spec;
+    return upmu_why_refuse(why, UPMU_ERR_COMPILED_OUT, NULL, NULL, 0, 0);
+}
+
+size_t upmu_spec_format(const struct upmu_spec *spec, char *buffer, size_t size)
+{
+    struct upmu_text out;
+
+    (void)spec;
+    upmu_text_begin(&out, buffer, size);
+    return upmu_text_end(&out);
+}
+
+#endif

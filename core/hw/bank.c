@@ -1,0 +1,849 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The only writer of PMU registers (architecture: close, load, open).
+ *
+ * The shadow is stored before the register is written, so that an interrupt
+ * handler, which brings the hardware to what the shadow says, never undoes a
+ * change that is under way.  A 64-bit store is two stores on i386; `in_flux`
+ * names the register whose shadow may be half new, and the handler leaves that
+ * register closed: its owner is about to write it.  Once the shadow is whole the
+ * handler follows it, whether it comes before or after the owner's write.
+ */
+#include "core/hw/bank.h"
+#include "core/util/apart.h"
+#include "core/util/bits.h"
+#include "core/hw/domain.h"
+#include "core/util/mem.h"
+#include "core/hw/port_call.h"
+#include "core/hw/register.h"
+
+/* Accesses of the handler are counted apart: it may have interrupted an addition. */
+static struct upmu_accesses *counted(struct upmu_bank *bank)
+{
+    return UPMU_SAMPLING ? bank->counted : &bank->accesses;
+}
+
+/* The rank of nothing that is to be loaded: above all others. */
+#define LOADED 8u
+
+/* Is a bit of bank->state set for a row? */
+static bool row_is(const struct upmu_bank *bank, unsigned row, unsigned state)
+{
+    return bank->state[row] & state;
+}
+
+/* Are all these bits set? */
+static bool row_has(const struct upmu_bank *bank, unsigned row, unsigned state)
+{
+    return (bank->state[row] & state) == state;
+}
+
+static void row_becomes(struct upmu_bank *bank, unsigned row, unsigned set, unsigned clear)
+{
+    bank->state[row] = (uint8_t)((bank->state[row] & ~clear) | set);
+}
+
+/*
+ * Counters, commands and acknowledgements have no shadow: every write is made.  Nor have bits that
+ * hardware changes in other registers: an overflow flag that was read as 1 must not be written back
+ * with the next change of other bits.
+ */
+void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const struct upmu_port *port, bool safe)
+{
+    memset(bank, 0, sizeof *bank);
+    bank->pmu = pmu;
+    bank->port = port;
+    bank->in_flux = UPMU_NO_ROW;
+    bank->counted = &bank->accesses;
+    for (unsigned row = 0; row < pmu->table->row_count; row++) {
+        const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
+        unsigned state = 0;
+
+        if (!upmu_rows_has(pmu->present, row))
+            continue;
+        if (class->space == UPMU_SPACE_MSR && (class->promised || safe))
+            state = class->found ? UPMU_ROW_REACHABLE | UPMU_ROW_EARLY : UPMU_ROW_REACHABLE;
+        if (class->kind != UPMU_KIND_COUNTER && class->access == UPMU_ACCESS_RW)
+            state |= UPMU_ROW_SHADOWED;
+        if (upmu_register_bits(pmu, row) & ~class->owned)
+            state |= UPMU_ROW_MIXED;
+        if (class->gates && !(class->gates & upmu_register_bits(pmu, row))) {
+            bank->own_gate = class->gates;
+            bank->gate_class = pmu->table->rows[row].class_index;
+        }
+        bank->state[row] = (uint8_t)state;
+    }
+}
+
+void upmu_bank_forget_row(struct upmu_bank *bank, unsigned row)
+{
+    row_becomes(bank, row, 0, UPMU_ROW_KNOWN | UPMU_ROW_PUT_OFF);
+}
+
+void upmu_bank_forget(struct upmu_bank *bank)
+{
+    for (unsigned row = 0; row < UPMU_REGISTERS; row++)
+        upmu_bank_forget_row(bank, row);
+}
+
+void upmu_bank_pretend(struct upmu_bank *bank, struct upmu_dry_run *dry)
+{
+    bank->dry = dry;
+    dry->count = 0;
+    for (unsigned row = 0; row < UPMU_REGISTERS; row++)
+        if (row_is(bank, row, UPMU_ROW_SHADOWED))
+            row_becomes(bank, row, UPMU_ROW_KNOWN | UPMU_ROW_FOUND, 0);
+}
+
+/*
+ * A gate that the register does not have (P6) is a bit of the shadow: while it is
+ * clear the register holds its idle value, whatever else the shadow says.  (Inline:
+ * the handler's stack is short.)
+ */
+__attribute__((always_inline)) static inline uint64_t own_gate(const struct upmu_bank *bank, unsigned row)
+{
+    return bank->own_gate && bank->pmu->table->rows[row].class_index == bank->gate_class ? bank->own_gate : 0;
+}
+
+/* A register that is no select. */
+bool upmu_bank_look(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
+{
+    uint32_t address = bank->pmu->table->rows[row].address;
+
+    counted(bank)->reads++;
+    if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_rdmsr(bank->port, address, out_value))
+        return true;
+    bank->faulted = address;
+    return false;
+}
+
+bool upmu_bank_read_row(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
+{
+    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
+
+    if (!upmu_bank_look(bank, row, out_value))
+        return false;
+    if ((*out_value ^ class->idle_value) & ~class->idle_keep)
+        *out_value |= own_gate(bank, row);
+    return true;
+}
+
+static uint64_t to_register(const struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
+    uint64_t gate = own_gate(bank, row);
+
+    return gate && !(value & gate) ? (value & class->idle_keep) | (class->idle_value & ~class->idle_keep)
+                                   : value & ~gate;
+}
+
+static bool write_msr(struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+    return upmu_bank_command(bank, row, to_register(bank, row, value));
+}
+
+static void note_dry_write(struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+    const struct upmu_register_table *table = bank->pmu->table;
+    struct upmu_write *write;
+
+    if (bank->dry->count++ >= bank->dry->capacity)
+        return;
+    write = &bank->dry->writes[bank->dry->count - 1];
+    write->name = table->text + table->rows[row].name;
+    write->address = table->rows[row].address;
+    write->value = to_register(bank, row, value);
+}
+
+/* The domain that knows what a register held before any of its CPUs came, or NULL. */
+static struct upmu_domain *domain_of(const struct upmu_bank *bank, unsigned row)
+{
+    return UPMU_DOMAINS && row_is(bank, row, UPMU_ROW_SHARED) ? bank->domain : NULL;
+}
+
+/* Remember what a register holds before its first write; of a shared one, by the first CPU. */
+static bool find_row(struct upmu_bank *bank, unsigned row)
+{
+    struct upmu_domain *domain = domain_of(bank, row);
+
+    if (!domain || !upmu_domain_recall(domain, row, &bank->found[row])) {
+        if (!upmu_bank_read_row(bank, row, &bank->found[row]))
+            return false;
+        if (domain)
+            upmu_domain_remember(domain, row, bank->found[row]);
+    }
+    row_becomes(bank, row, UPMU_ROW_FOUND, 0);
+    return true;
+}
+
+/* Bits of a register of several counters that are one counter's. */
+static uint64_t counters_bits(const struct upmu_bank *bank, unsigned row, unsigned counter)
+{
+    return bank->pmu->backend->bits_of(bank->pmu, row, counter);
+}
+
+void upmu_bank_disown(struct upmu_bank *bank, unsigned index)
+{
+    unsigned row = bank->pmu->counter[index].select_row;
+
+    if (upmu_register_class_of(bank->pmu, row)->by_counter) { /* the others' bits were found there, too */
+        uint64_t bits = counters_bits(bank, row, index), value = 0;
+
+        if (!upmu_bank_read_row(bank, row, &value))
+            value = 0;
+        bank->found[row] = (bank->found[row] & ~bits) | (value & bits);
+        return;
+    }
+    if (domain_of(bank, row))
+        upmu_domain_disown(bank->domain, row);
+    row_becomes(bank, row, 0, UPMU_ROW_FOUND);
+}
+
+void upmu_bank_inherit(struct upmu_bank *bank, bool mine)
+{
+    for (unsigned row = 0; row < UPMU_REGISTERS; row++)
+        if (domain_of(bank, row)) {
+            upmu_bank_forget_row(bank, row);
+            row_becomes(bank, row, 0, UPMU_ROW_FOUND);
+            if (mine && upmu_domain_recall(bank->domain, row, &bank->found[row]))
+                row_becomes(bank, row, UPMU_ROW_FOUND, 0);
+        }
+}
+
+/* Store a shadow; a handler that comes in the middle finds the row in flux. */
+static void keep_value(struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+    value &= ~upmu_register_class_of(bank->pmu, row)->hardware;
+    bank->in_flux = (uint8_t)row;
+    UPMU_BARRIER();
+    bank->shadow[row] = value;
+    UPMU_BARRIER();
+    bank->in_flux = UPMU_NO_ROW;
+    UPMU_BARRIER();
+    row_becomes(bank, row, UPMU_ROW_KNOWN, 0);
+}
+
+/* A register beside a counter's select that says what the counter does, or has bits that do. */
+static bool row_is_beside(const struct upmu_pmu *pmu, unsigned row, unsigned counter)
+{
+    const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
+
+    return class->kind == UPMU_KIND_AUX && (class->by_counter || pmu->table->rows[row].counter == counter);
+}
+
+/* The gate of a counter is a bit of its own select register. */
+static bool gate_is_select(const struct upmu_counter *counter)
+{
+    return counter->gate_row == counter->select_row;
+}
+
+static uint64_t idle_value(const struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
+    uint64_t gate = own_gate(bank, row);
+
+    return gate ? value & ~gate : (value & class->idle_keep) | class->idle_value;
+}
+
+/*
+ * A counter that the host gives back without running does not run at the end.  It might, with the enable bit that was
+ * found, what was found or the host left in its select, and (P6) what enables all: then the enable bit was not found.
+ * (Metrics have one enable bit together.)
+ */
+static void keep_stopped(struct upmu_bank *bank, unsigned index)
+{
+    const struct upmu_counter *counter = &bank->pmu->counter[index];
+    const uint8_t rows[] = {counter->select_row, bank->pmu->counter[0].select_row, counter->gate_row};
+    uint64_t bit = UPMU_BIT64(counter->gate_bit), now[3], end[3];
+
+    if ((UPMU_METRIC_COUNTERS & UPMU_BIT32(index)) || !row_is(bank, rows[2], UPMU_ROW_FOUND) ||
+        !(bank->found[rows[2]] & bit))
+        return;
+    for (unsigned i = 0; i < 3; i++) {
+        if (!upmu_bank_read_row(bank, rows[i], &now[i]))
+            return;
+        end[i] = row_is(bank, rows[i], UPMU_ROW_FOUND) ? bank->found[rows[i]] : now[i];
+    }
+    if (!upmu_register_in_use(bank->pmu, index, end[0], end[1]) ||
+        ((now[2] & bit) && upmu_register_in_use(bank->pmu, index, now[0], now[1])))
+        return;
+    bank->found[rows[2]] = gate_is_select(counter) ? idle_value(bank, rows[2], end[2]) : end[2] & ~bit;
+    if (domain_of(bank, rows[2]))
+        upmu_domain_remember(bank->domain, rows[2], bank->found[rows[2]]);
+}
+
+void upmu_bank_regain(struct upmu_bank *bank, uint32_t counters)
+{
+    for (; counters; counters &= counters - 1u) {
+        const struct upmu_counter *counter = &bank->pmu->counter[upmu_bits_lowest(counters)];
+
+        keep_stopped(bank, upmu_bits_lowest(counters));
+        keep_value(bank, counter->gate_row, bank->shadow[counter->gate_row] & ~UPMU_BIT64(counter->gate_bit));
+        upmu_bank_forget_row(bank, counter->select_row);
+        upmu_bank_forget_row(bank, counter->gate_row);
+        for (unsigned row = 0; row < bank->pmu->table->row_count; row++)
+            if (row_is_beside(bank->pmu, row, upmu_bits_lowest(counters)))
+                upmu_bank_forget_row(bank, row);
+    }
+}
+
+/*
+ * Write one register.  A fault puts the shadow back (the handler must not bring
+ * the hardware to a value that it refused) and makes the register unknown.
+ */
+static bool write_row(struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+    uint64_t before = bank->shadow[row];
+    bool shadowed = row_is(bank, row, UPMU_ROW_SHADOWED);
+
+    if (shadowed) {
+        if (!row_is(bank, row, UPMU_ROW_FOUND) && !find_row(bank, row))
+            return false;
+        keep_value(bank, row, value);
+        row_becomes(bank, row, 0, UPMU_ROW_PUT_OFF);
+    }
+    if (bank->dry) {
+        note_dry_write(bank, row, value);
+        return true;
+    }
+    if (write_msr(bank, row, value))
+        return true;
+    if (shadowed) {
+        keep_value(bank, row, before);
+        upmu_bank_forget_row(bank, row);
+    }
+    return false;
+}
+
+/* Bits of a row that the host may have changed since they were looked at: all that say what its counters do. */
+static uint64_t others_bits(const struct upmu_bank *bank, unsigned row)
+{
+    const struct upmu_pmu *pmu = bank->pmu;
+    const struct upmu_register *is = &pmu->table->rows[row];
+    const struct upmu_register_class *class = &pmu->table->classes[is->class_index];
+    uint64_t bits = 0;
+
+    for (uint32_t rest = bank->others; rest; rest &= rest - 1u) {
+        unsigned other = upmu_bits_lowest(rest);
+        const struct upmu_counter *counter = &pmu->counter[other];
+
+        if (class->kind == UPMU_KIND_AUX && is->counter == other)
+            return ~UINT64_C(0);
+        if (class->by_counter)
+            bits |= counters_bits(bank, row, other);
+        else if (counter->select_row == row)
+            return ~UINT64_C(0);
+        if (counter->gate_row == row)
+            bits |= UPMU_BIT64(counter->gate_bit);
+        if (row == pmu->counter[0].select_row)
+            bits |= class->enables_all;
+    }
+    return bits;
+}
+
+/* What a register with a shadow holds.  Bits of other owners are not shadowed: the register is read. */
+static bool present_value(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
+{
+    uint64_t value, mine = 0;
+
+    if (!(row_is(bank, row, UPMU_ROW_MIXED) && !bank->dry) && upmu_bank_knows(bank, row))
+        mine = ~others_bits(bank, row);
+    if (~mine) {
+        if (!upmu_bank_read_row(bank, row, &value))
+            return false;
+        keep_value(bank, row, (bank->shadow[row] & mine) | (value & ~mine));
+    }
+    *out_value = bank->shadow[row];
+    return true;
+}
+
+bool upmu_bank_find(struct upmu_bank *bank)
+{
+    for (unsigned row = 0; row < UPMU_REGISTERS; row++) {
+        uint64_t value;
+
+        /* What CPUs share is found by the first of them that takes over, in each life of the domain. */
+        if (domain_of(bank, row))
+            row_becomes(bank, row, 0, UPMU_ROW_FOUND);
+        if (!row_is(bank, row, UPMU_ROW_EARLY))
+            continue;
+        if (row_is(bank, row, UPMU_ROW_FOUND)) { /* it could not be restored, which is still to be done */
+            if (!upmu_bank_read_row(bank, row, &value))
+                return false;
+        } else {
+            if (!find_row(bank, row))
+                return false;
+            value = bank->found[row];
+        }
+        if (row_is(bank, row, UPMU_ROW_SHADOWED))
+            keep_value(bank, row, value);
+    }
+    return true;
+}
+
+uint32_t upmu_bank_open(const struct upmu_bank *bank, uint32_t counters)
+{
+    uint32_t open = 0;
+
+    for (uint32_t rest = counters; rest; rest &= rest - 1u) {
+        unsigned i = upmu_bits_lowest(rest);
+        const struct upmu_counter *counter = &bank->pmu->counter[i];
+
+        if (!upmu_bank_knows(bank, counter->gate_row) || (bank->shadow[counter->gate_row] >> counter->gate_bit & 1u))
+            open |= UPMU_BIT32(i);
+    }
+    return open;
+}
+
+uint32_t upmu_bank_still(const struct upmu_bank *bank, uint32_t counters)
+{
+    uint32_t still = 0;
+
+    if (!bank->pmu->kernel_select || !bank->port->in_kernel_mode)
+        return 0;
+    for (uint32_t rest = counters; rest; rest &= rest - 1u) {
+        unsigned i = upmu_bits_lowest(rest), row = bank->pmu->counter[i].select_row;
+
+        if (upmu_bank_knows(bank, row) && bank->in_flux != row && !row_is(bank, row, UPMU_ROW_PUT_OFF) &&
+            (bank->shadow[row] >> bank->pmu->counter[i].gate_bit & 1u) &&
+            !(bank->shadow[row] & bank->pmu->kernel_select))
+            still |= UPMU_BIT32(i);
+    }
+    return still;
+}
+
+/* Gate bits that the counters of a mask have in one register; takes them off the mask. */
+static uint64_t take_gates(const struct upmu_pmu *pmu, uint32_t *counters, unsigned row)
+{
+    uint64_t bits = 0;
+
+    for (uint32_t rest = *counters; rest; rest &= rest - 1u) {
+        unsigned i = upmu_bits_lowest(rest);
+
+        if (pmu->counter[i].gate_row == row) {
+            bits |= UPMU_BIT64(pmu->counter[i].gate_bit);
+            *counters &= ~UPMU_BIT32(i);
+        }
+    }
+    return bits;
+}
+
+/* A register that is select and gate at once goes idle when its counter closes. */
+bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close)
+{
+    const struct upmu_pmu *pmu = bank->pmu;
+    bool fine = true;
+
+    /* The upper counter of an AMD pair opens first and closes last. */
+    while (open | close) {
+        const struct upmu_counter *counter = &pmu->counter[close ? upmu_bits_lowest(close) : upmu_bits_highest(open)];
+        unsigned row = counter->gate_row;
+        uint64_t opened = take_gates(pmu, &open, row);
+        uint64_t closed = take_gates(pmu, &close, row);
+        uint64_t before, after;
+
+        if (!present_value(bank, row, &before)) {
+            fine = false;
+            continue;
+        }
+        after = before;
+        if (closed && gate_is_select(counter))
+            after = idle_value(bank, row, before);
+        after = (after & ~closed) | opened;
+        if (after != before || row_is(bank, row, UPMU_ROW_PUT_OFF))
+            fine &= write_row(bank, row, after);
+    }
+    return fine;
+}
+
+bool upmu_bank_close(struct upmu_bank *bank, uint32_t counters)
+{
+    return upmu_bank_gate(bank, 0, upmu_bank_open(bank, counters));
+}
+
+/* Bits of a register that a load may change: ours, but gates stay as they are. */
+static uint64_t loadable(const struct upmu_bank *bank, unsigned row)
+{
+    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
+
+    return class->owned & ~class->gates;
+}
+
+/*
+ * Which entries differ from what the registers hold, or ask for a write of bits that
+ * hardware changes?  They get their rank, the others LOADED.  *out_guard: counters
+ * that they concern.
+ */
+static bool find_changes(const struct upmu_bank *bank, const struct upmu_image *image, uint8_t *ranks,
+                         uint32_t *out_guard)
+{
+    bool any = false;
+    uint32_t guard = 0;
+
+    for (unsigned i = 0; i < image->count; i++) {
+        const struct upmu_image_entry *entry = &image->entry[i];
+        const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, entry->row);
+        uint64_t mask = entry->mask & loadable(bank, entry->row);
+
+        ranks[i] = LOADED;
+        if (upmu_bank_knows(bank, entry->row) && !(mask & class->hardware) &&
+            !((bank->shadow[entry->row] ^ entry->value) & mask))
+            continue;
+        ranks[i] = entry->release ? class->release_rank : class->load_rank;
+        guard |= entry->guard;
+        any = true;
+    }
+    *out_guard = guard;
+    return any;
+}
+
+/*
+ * Give some bits of a register a value.  A select whose counter is among `opening`
+ * and is its own gate is left to upmu_bank_gate().  Handlers may write it earlier:
+ * the gate is closed in it.
+ */
+bool upmu_bank_merge(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64_t value, uint32_t opening)
+{
+    uint64_t before = 0;
+
+    if (row_is(bank, row, UPMU_ROW_SHADOWED) &&
+        (upmu_bank_knows(bank, row) || (upmu_register_bits(bank->pmu, row) & ~mask)) &&
+        !present_value(bank, row, &before))
+        return false;
+    value = (before & ~mask) | (value & mask);
+    if ((value & upmu_register_class_of(bank->pmu, row)->gates) || !take_gates(bank->pmu, &opening, row))
+        return write_row(bank, row, value);
+    keep_value(bank, row, value);
+    row_becomes(bank, row, UPMU_ROW_PUT_OFF, 0);
+    return true;
+}
+
+/* It overwrites registers: nothing of them is known afterwards. */
+bool upmu_bank_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelude, uint32_t keep)
+{
+    const struct upmu_prelude_step *step = prelude->steps;
+
+    /* A fault in the last one may have left gates open. */
+    if (!upmu_bank_close(bank, prelude->counters & ~keep))
+        return false;
+    for (unsigned i = 0; i < prelude->step_count; i++, step++) {
+        unsigned counter = bank->pmu->table->rows[step->row].counter;
+        uint32_t others = keep;
+
+        if (counter < UPMU_COUNTERS && (keep >> counter & 1u))
+            continue;
+        if (!upmu_bank_merge(bank, step->row, ~take_gates(bank->pmu, &others, step->row), step->value, 0))
+            return false;
+        if (!bank->dry)
+            upmu_bank_forget_row(bank, step->row);
+    }
+    return true;
+}
+
+/* Write one register with all its entries that differ. */
+static bool load_row(struct upmu_bank *bank, const struct upmu_image *image, unsigned row, uint32_t opening,
+                     uint8_t *ranks)
+{
+    uint64_t mask = 0, value = 0;
+
+    for (unsigned i = 0; i < image->count; i++)
+        if (image->entry[i].row == row && ranks[i] != LOADED) {
+            mask |= image->entry[i].mask;
+            value |= image->entry[i].value & image->entry[i].mask;
+            ranks[i] = LOADED;
+        }
+    return upmu_bank_merge(bank, row, mask & loadable(bank, row), value, opening);
+}
+
+#if UPMU_SETS && UPMU_SAMPLING
+
+/* (Its gates are closed when handlers load it: in which order does not matter.) */
+void upmu_bank_keep(const struct upmu_bank *bank, const struct upmu_image *image, uint32_t key, struct upmu_kept *kept,
+                    uint8_t *next)
+{
+    for (unsigned i = 0; i < UPMU_KEPT; i++)
+        if (kept[i].key == key)
+            return;
+    if (*next + image->count > UPMU_KEPT) { /* the others are forgotten */
+        memset(kept, 0, UPMU_KEPT * sizeof *kept);
+        *next = 0;
+    }
+    for (unsigned i = 0; i < image->count; i++)
+        kept[(*next)++] = (struct upmu_kept){bank->shadow[image->entry[i].row], key, image->entry[i].row};
+}
+
+#endif
+
+uint32_t upmu_bank_changes(const struct upmu_bank *bank, const struct upmu_image *image)
+{
+    uint8_t ranks[UPMU_IMAGE_ENTRIES];
+    uint32_t guard;
+
+    (void)find_changes(bank, image, ranks, &guard);
+    return guard;
+}
+
+bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint32_t opening, uint32_t *out_changed)
+{
+    uint8_t ranks[UPMU_IMAGE_ENTRIES];
+    uint32_t guard;
+
+    *out_changed = 0;
+    if (!find_changes(bank, image, ranks, &guard))
+        return true;
+    if (!upmu_bank_close(bank, guard & ~upmu_bank_kept_open(bank)))
+        return false;
+    *out_changed = guard & ~upmu_bank_kept_open(bank);
+    for (unsigned rank = 0; rank < LOADED; rank++)
+        for (unsigned i = 0; i < image->count; i++)
+            if (ranks[i] == rank && !load_row(bank, image, image->entry[i].row, opening, ranks))
+                return false;
+    return true;
+}
+
+/* Where the hardware sign-extends a short write, only the short part is sent. */
+static UPMU_INSIDE uint64_t to_write(const struct upmu_counter *counter, uint64_t value)
+{
+    return upmu_bits_low(value, counter->write_bits < counter->width ? counter->write_bits : counter->width);
+}
+
+bool upmu_bank_read(struct upmu_bank *bank, unsigned index, uint64_t *out_value)
+{
+    const struct upmu_counter *counter = &bank->pmu->counter[index];
+    bool fine = false;
+
+    if (counter->rdpmc != UPMU_NO_RDPMC && !bank->no_rdpmc && port_has_rdpmc(bank->port)) {
+        counted(bank)->rdpmcs++;
+        fine = port_rdpmc(bank->port, counter->rdpmc, out_value);
+        bank->no_rdpmc = !fine;
+    }
+    if (!fine && !upmu_bank_look(bank, counter->value_row, out_value))
+        return false;
+    *out_value = upmu_bits_low(*out_value, counter->width);
+    return true;
+}
+
+bool upmu_bank_command(struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+    uint32_t address = bank->pmu->table->rows[row].address;
+
+    counted(bank)->writes++;
+    if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_wrmsr(bank->port, address, value))
+        return true;
+    bank->faulted = address;
+    return false;
+}
+
+bool upmu_bank_write(struct upmu_bank *bank, unsigned counter, uint64_t value)
+{
+    const struct upmu_counter *where = &bank->pmu->counter[counter];
+
+    return upmu_bank_command(bank, where->write_row, to_write(where, value));
+}
+
+void upmu_bank_list(struct upmu_bank *bank, unsigned counter, uint64_t value)
+{
+    const struct upmu_counter *where = &bank->pmu->counter[counter];
+
+    note_dry_write(bank, where->write_row, to_write(where, value));
+}
+
+/* Bits in which a value that was read is not what the shadow stands for. */
+static UPMU_APART uint64_t differs(const struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+    return to_register(bank, row, value) ^ to_register(bank, row, bank->shadow[row]);
+}
+
+bool upmu_bank_agrees(struct upmu_bank *bank, unsigned counter)
+{
+    const struct upmu_pmu *pmu = bank->pmu;
+    unsigned row = pmu->counter[counter].select_row;
+    struct upmu_image image;
+    uint64_t value;
+
+    if (!upmu_bank_knows(bank, row) || !upmu_bank_read_row(bank, row, &value))
+        return true;
+    upmu_image_clear(&image);
+    pmu->backend->release(pmu, UPMU_BIT32(counter), &image);
+    for (unsigned i = 0; i < image.count; i++)
+        if (image.entry[i].row == row && (differs(bank, row, value) & image.entry[i].mask))
+            return false;
+    return true;
+}
+
+/* Bits of a register that are ours and stay as they are written. */
+static uint64_t lasting_bits(const struct upmu_bank *bank, unsigned row)
+{
+    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
+
+    return class->owned & ~class->hardware;
+}
+
+unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault)
+{
+    *out_fault = false;
+    for (unsigned row = 0; row < UPMU_REGISTERS; row++) {
+        uint64_t value;
+
+        if ((bank->state[row] & (UPMU_ROW_KNOWN | UPMU_ROW_FOUND | UPMU_ROW_PUT_OFF)) !=
+            (UPMU_ROW_KNOWN | UPMU_ROW_FOUND))
+            continue;
+        if (!upmu_bank_read_row(bank, row, &value)) {
+            *out_fault = true;
+            return row;
+        }
+        /* Bits that a register lacks read 0, whatever was written. */
+        if (differs(bank, row, value) & lasting_bits(bank, row) & upmu_register_bits(bank->pmu, row) &
+            ~others_bits(bank, row)) {
+            bank->faulted = upmu_register_address(bank->pmu, row);
+            return row;
+        }
+    }
+    return UPMU_NO_ROW;
+}
+
+/* Our bits as they were found; flags of the hardware 0.  Where they are that, others' bits are not written either. */
+static bool restore_row(struct upmu_bank *bank, unsigned row)
+{
+    uint64_t ours = lasting_bits(bank, row) & ~others_bits(bank, row), now;
+
+    if (ours && !upmu_bank_knows(bank, row) && row_is(bank, row, UPMU_ROW_MIXED) && present_value(bank, row, &now) &&
+        !((now ^ bank->found[row]) & ours))
+        return true;
+    return !ours ||
+           (upmu_bank_knows(bank, row) && !row_is(bank, row, UPMU_ROW_PUT_OFF) &&
+            !((bank->shadow[row] ^ bank->found[row]) & ours)) ||
+           upmu_bank_merge(bank, row, ours, bank->found[row], 0);
+}
+
+bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
+{
+    bool fine = upmu_bank_close(bank, counters);
+
+    for (uint32_t rest = counters; rest; rest &= rest - 1u) {
+        const struct upmu_counter *where = &bank->pmu->counter[upmu_bits_lowest(rest)];
+
+        if (!row_is(bank, where->value_row, UPMU_ROW_FOUND))
+            continue;
+        if (upmu_bank_write(bank, upmu_bits_lowest(rest), bank->found[where->value_row]))
+            row_becomes(bank, where->value_row, 0, UPMU_ROW_FOUND);
+        else
+            fine = false;
+    }
+    for (unsigned rank = 0; rank < 8; rank++)
+        for (unsigned row = 0; row < UPMU_REGISTERS; row++) {
+            const struct upmu_register_class *class;
+
+            if (!row_has(bank, row, UPMU_ROW_SHADOWED | UPMU_ROW_FOUND))
+                continue;
+            class = upmu_register_class_of(bank->pmu, row);
+            if (class->load_rank != rank)
+                continue;
+            /* A common gate is not opened over a select that still holds our event, nor one put under it. */
+            if (!fine && class->gates && (class->kind == UPMU_KIND_CONTROL || own_gate(bank, row)))
+                (void)upmu_bank_close(bank, counters);
+            else if (restore_row(bank, row))
+                row_becomes(bank, row, 0, UPMU_ROW_FOUND);
+            else
+                fine = false;
+        }
+    return fine;
+}
+
+/* ---- The handler's half ---- */
+
+/* The shadow, with what the host may have changed as it is.  (Apart: the handler's stack is short.) */
+static UPMU_APART bool beside_host(struct upmu_bank *bank, unsigned row, uint64_t theirs, uint64_t *out_value)
+{
+    uint64_t now = 0;
+
+    if (theirs && !upmu_bank_look(bank, row, &now))
+        return false;
+    *out_value = (bank->shadow[row] & ~theirs) | (now & theirs);
+    return true;
+}
+
+/*
+ * Bring the gates of `counters` to the shadow, but for those to keep closed.  A select
+ * that is its own gate goes idle if its shadow may be half new or is not to be trusted.
+ */
+bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t keep_closed)
+{
+    const struct upmu_pmu *pmu = bank->pmu;
+    bool fine = true;
+
+    while (counters) {
+        const struct upmu_counter *counter = &pmu->counter[upmu_bits_lowest(counters)];
+        unsigned row = counter->gate_row;
+        uint64_t closed = take_gates(pmu, &keep_closed, row);
+        uint64_t value;
+
+        take_gates(pmu, &counters, row);
+        /* Nothing is written that may be the host's and old. */
+        if (!beside_host(bank, row, others_bits(bank, row), &value)) {
+            fine = false;
+            continue;
+        }
+        if (gate_is_select(counter) && (closed || bank->in_flux == row || !upmu_bank_knows(bank, row)))
+            value = idle_value(bank, row, value);
+        fine &= write_msr(bank, row, value & ~closed);
+    }
+    return fine;
+}
+
+bool upmu_bank_handler_close(struct upmu_bank *bank, uint32_t counters)
+{
+    return upmu_bank_handler_open(bank, counters, counters);
+}
+
+#if UPMU_SETS && UPMU_SAMPLING
+
+void upmu_bank_handler_gate(struct upmu_bank *bank, uint32_t counters, bool open)
+{
+    for (; counters; counters &= counters - 1u) {
+        const struct upmu_counter *counter = &bank->pmu->counter[upmu_bits_lowest(counters)];
+        unsigned row = counter->gate_row;
+        uint64_t bit = UPMU_BIT64(counter->gate_bit), value = bank->shadow[row];
+
+        if (!open && gate_is_select(counter))
+            value = idle_value(bank, row, value);
+        keep_value(bank, row, open ? value | bit : value & ~bit);
+    }
+}
+
+bool upmu_bank_handler_load(struct upmu_bank *bank, const struct upmu_kept *kept, uint32_t key, uint32_t opening)
+{
+    bool fine = true;
+
+    for (const struct upmu_kept *end = kept + UPMU_KEPT; kept < end; kept++) {
+        unsigned row = kept->row;
+        uint32_t mine = opening;
+
+        if (kept->key != key || kept->value == bank->shadow[row])
+            continue;
+        keep_value(bank, row, kept->value);
+        fine = fine &&
+               (take_gates(bank->pmu, &mine, row) || upmu_bank_command(bank, row, to_register(bank, row, kept->value)));
+        if (!fine)
+            upmu_bank_forget_row(bank, row);
+    }
+    return fine;
+}
+
+bool upmu_bank_handler_can(const struct upmu_bank *bank, const struct upmu_kept *kept, uint32_t key)
+{
+    bool any = false;
+
+    for (const struct upmu_kept *end = kept + UPMU_KEPT; kept < end; kept++) {
+        if (kept->key != key)
+            continue;
+        if ((bank->state[kept->row] & (UPMU_ROW_KNOWN | UPMU_ROW_FOUND | UPMU_ROW_MIXED)) !=
+                (UPMU_ROW_KNOWN | UPMU_ROW_FOUND) ||
+            others_bits(bank, kept->row))
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+#endif

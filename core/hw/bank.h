@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The shadow of one PMU's registers on one CPU, and their only writer.
+ *
+ * A change of configuration is upmu_bank_load() (close, load) followed by
+ * upmu_bank_gate() (open); between the two the caller reads or loads counters.
+ * A register fault leaves the gates concerned closed and the register unknown;
+ * the address is in bank->faulted.
+ */
+#ifndef UPMU_CORE_BANK_H
+#define UPMU_CORE_BANK_H
+
+#include "core/hw/backend.h"
+
+/* Bits of upmu_bank.state. */
+#define UPMU_ROW_KNOWN (1u << 0)     /* the shadow is what the register holds */
+#define UPMU_ROW_FOUND (1u << 1)     /* `found` is what it held before us */
+#define UPMU_ROW_PUT_OFF (1u << 2)   /* the shadow is written with the gate */
+#define UPMU_ROW_SHADOWED (1u << 3)  /* has a shadow: the others below imply it, but for UPMU_ROW_FOUND */
+#define UPMU_ROW_REACHABLE (1u << 4) /* may be touched at all */
+#define UPMU_ROW_MIXED (1u << 5)     /* has bits that are not ours, too */
+#define UPMU_ROW_EARLY (1u << 6)     /* read at take-over */
+#define UPMU_ROW_SHARED (1u << 7)    /* other CPUs of bank->domain see it, too */
+
+/* Begin with unknown registers.  `safe`: registers that CPUID does not promise may be accessed. */
+void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const struct upmu_port *port, bool safe);
+
+/* From now on writes are listed in *dry, which is emptied, and registers hold 0. */
+void upmu_bank_pretend(struct upmu_bank *bank, struct upmu_dry_run *dry);
+
+/* All registers are unknown from now on (they were lost or changed by other software). */
+void upmu_bank_forget(struct upmu_bank *bank);
+
+void upmu_bank_forget_row(struct upmu_bank *bank, unsigned row);
+
+/* What was found in its select was the host's own: found is what the next write meets; of several, what is there. */
+void upmu_bank_disown(struct upmu_bank *bank, unsigned counter);
+
+/* These counters return from another owner, closed: the shadow says so; all else about them is unknown. */
+void upmu_bank_regain(struct upmu_bank *bank, uint32_t counters);
+
+static inline bool upmu_bank_knows(const struct upmu_bank *bank, unsigned row)
+{
+    return bank->state[row] & UPMU_ROW_KNOWN;
+}
+
+/* Row is seen by other CPUs of the domain. */
+static inline void upmu_bank_share_row(struct upmu_bank *bank, unsigned row)
+{
+    bank->state[row] |= UPMU_ROW_SHARED;
+}
+
+/*
+ * Nothing is known of shared registers.  What they held before the first CPU becomes
+ * this bank's to restore, or (`mine` false) is left to another CPU.
+ */
+void upmu_bank_inherit(struct upmu_bank *bank, bool mine);
+
+/* Read and remember every register that exists and can be read at take-over; false: one faulted. */
+bool upmu_bank_find(struct upmu_bank *bank);
+
+/*
+ * Close what must be closed and load the values of an image that differ from what
+ * the registers hold, in rank order.  `opening`: counters that the caller's next
+ * upmu_bank_gate() opens (or, if something fails, closes); where such a counter's
+ * select register holds its gate, too, the select is written there, once.  Counters of
+ * bank->still are not closed.
+ * *out_changed: counters whose select or payload was written.
+ */
+bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint32_t opening, uint32_t *out_changed);
+
+/*
+ * Give some bits of a register a value, whatever is known of it.  A select whose counter is among
+ * `opening` and is its own gate is left to upmu_bank_gate().  False: it faulted.
+ */
+bool upmu_bank_merge(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64_t value, uint32_t opening);
+
+/* Which counters would a load of this image concern? */
+uint32_t upmu_bank_changes(const struct upmu_bank *bank, const struct upmu_image *image);
+
+/* Run a prelude; the gates are closed, but for those of the counters to `keep`, which are others'. */
+bool upmu_bank_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelude, uint32_t keep);
+
+/*
+ * Let gates fall and rise; one write per gate register whose bits change.  A select
+ * that holds its gate goes idle, also if only the overflow of another counter opens it.
+ */
+bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close);
+
+/*
+ * Close those of `counters` that are open or, as their gate is unknown, may be: no
+ * access if all are known to be closed.
+ */
+bool upmu_bank_close(struct upmu_bank *bank, uint32_t counters);
+
+/* Those of `counters` whose gate is open, by the shadow, or unknown. */
+uint32_t upmu_bank_open(const struct upmu_bank *bank, uint32_t counters);
+
+/*
+ * Of `counters`, those that run, but stand still while the library does, as they count
+ * user mode alone, and may be written meanwhile (upmu_port.in_kernel_mode).
+ */
+uint32_t upmu_bank_still(const struct upmu_bank *bank, uint32_t counters);
+
+/* Those of them that a change is about, and does not close. */
+static inline uint32_t upmu_bank_kept_open(const struct upmu_bank *bank)
+{
+    return UPMU_BACKEND_AMD && UPMU_THREADS ? bank->still : 0;
+}
+
+/* Read a counter, by RDPMC where there is one. */
+bool upmu_bank_read(struct upmu_bank *bank, unsigned counter, uint64_t *out_value);
+
+/* Write a counter whose gate is closed, or that stands still. */
+bool upmu_bank_write(struct upmu_bank *bank, unsigned counter, uint64_t value);
+
+/* Read any row. */
+bool upmu_bank_read_row(struct upmu_bank *bank, unsigned row, uint64_t *out_value);
+
+/* Is what the shadow says of a counter's event what its select register holds, as far as it is known? */
+bool upmu_bank_agrees(struct upmu_bank *bank, unsigned counter);
+
+/* Read owned rows back; UPMU_NO_ROW: all agree.  *out_fault: a read faulted. */
+unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault);
+
+/*
+ * Write back what upmu_bank_find() and first writes found; `counters`: values, too.  False: what
+ * faulted is left for another attempt, or for the next life of the CPU.
+ */
+bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters);
+
+/* List the write of a counter (upmu_bank_pretend()). */
+void upmu_bank_list(struct upmu_bank *bank, unsigned counter, uint64_t value);
+
+/* Write a register that has no shadow, nor a gate that it lacks. */
+bool upmu_bank_command(struct upmu_bank *bank, unsigned row, uint64_t value);
+
+/* Read a register that is no select. */
+bool upmu_bank_look(struct upmu_bank *bank, unsigned row, uint64_t *out_value);
+
+/* The handler's half: never touches the shadow, only brings the hardware to it. */
+bool upmu_bank_handler_close(struct upmu_bank *bank, uint32_t counters);
+bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t keep_closed);
+
+#if UPMU_SETS && UPMU_SAMPLING
+
+/* Keep what the registers of a placement hold, loaded, for handlers, under a key (local side). */
+void upmu_bank_keep(const struct upmu_bank *bank, const struct upmu_image *image, uint32_t key,
+                    struct upmu_kept *kept, uint8_t *next);
+
+/*
+ * By a handler that interrupted no local call.  Is a placement kept, and all known and ours that its load would
+ * change?  Gates as they are to be, in the shadow.  Load what differs, but for selects of `opening` that are gates:
+ * upmu_bank_handler_open() writes these.
+ */
+bool upmu_bank_handler_can(const struct upmu_bank *bank, const struct upmu_kept *kept, uint32_t key);
+void upmu_bank_handler_gate(struct upmu_bank *bank, uint32_t counters, bool open);
+bool upmu_bank_handler_load(struct upmu_bank *bank, const struct upmu_kept *kept, uint32_t key, uint32_t opening);
+
+#endif
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The bank's short ways, for registers that are known, and that nothing else has bits of, and for counters whose
+ * enable bits are in one register of their own.  What is not so goes by core/hw/bank.h.
+ */
+#ifndef UPMU_CORE_BANK_INLINE_H
+#define UPMU_CORE_BANK_INLINE_H
+
+#include "core/hw/bank.h"
+#include "core/util/bits.h"
+#include "core/hw/port_call.h"
+
+/* Is all of a register known and ours? */
+static inline bool upmu_bank_is_plain(const struct upmu_bank *bank, unsigned row)
+{
+    return (bank->state[row] & (UPMU_ROW_KNOWN | UPMU_ROW_FOUND | UPMU_ROW_PUT_OFF | UPMU_ROW_MIXED)) ==
+           (UPMU_ROW_KNOWN | UPMU_ROW_FOUND);
+}
+
+/* Enable bits of counters (upmu_meter.straight): general ones from bit 0 on, fixed ones from bit 32 on. */
+static inline uint64_t upmu_enable_bits(uint32_t counters)
+{
+    return (counters & 0xffffu) | (uint64_t)(counters & 0xffff0000u) << 16;
+}
+
+/* (Where a store of 64 bits is two, a handler may come between them.) */
+static inline void upmu_bank_store(struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+    if (sizeof(uintptr_t) < sizeof value) {
+        bank->in_flux = (uint8_t)row;
+        UPMU_BARRIER();
+    }
+    bank->shadow[row] = value;
+    UPMU_BARRIER();
+    if (sizeof(uintptr_t) < sizeof value) {
+        bank->in_flux = UPMU_NO_ROW;
+        UPMU_BARRIER();
+    }
+}
+
+/* Write a plain register: shadow first.  A fault puts the shadow back and makes the register unknown. */
+static inline bool upmu_bank_put(struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+    uint64_t before = bank->shadow[row];
+
+    upmu_bank_store(bank, row, value);
+    bank->accesses.writes++;
+    if (__builtin_expect(port_wrmsr(bank->port, bank->pmu->table->rows[row].address, value), 1))
+        return true;
+    bank->faulted = bank->pmu->table->rows[row].address;
+    upmu_bank_store(bank, row, before);
+    upmu_bank_forget_row(bank, row);
+    return false;
+}
+
+/* By a handler: the enable register as its shadow says, without some bits. */
+static inline bool upmu_bank_handler_enable(struct upmu_bank *bank, uint64_t stopped)
+{
+    unsigned row = bank->pmu->counter[0].gate_row;
+
+    bank->handler_accesses.writes++;
+    if (__builtin_expect(port_wrmsr(bank->port, bank->pmu->table->rows[row].address, bank->shadow[row] & ~stopped), 1))
+        return true;
+    bank->faulted = bank->pmu->table->rows[row].address;
+    return false;
+}
+
+/* By a handler: a counter that is stopped gets a value. */
+static inline bool upmu_bank_handler_put(struct upmu_bank *bank, const struct upmu_counter *where, uint64_t value)
+{
+    uint32_t address = bank->pmu->table->rows[where->write_row].address;
+
+    bank->handler_accesses.writes++;
+    if (__builtin_expect(port_wrmsr(bank->port, address, upmu_bits_low(value, where->write_bits)), 1))
+        return true;
+    bank->faulted = address;
+    return false;
+}
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The only file that calls a hook.  Binds at run time through struct upmu_port or,
+ * with UPMU_PORT_STATIC, to the inline functions of the header UPMU_PORT_HEADER.
+ */
+#ifndef UPMU_CORE_PORT_CALL_H
+#define UPMU_CORE_PORT_CALL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <upmu/format.h>
+#include <upmu/message.h>
+#include <upmu/port.h>
+
+/* Keep the compiler from moving memory accesses across: handlers look at them. */
+#define UPMU_BARRIER() __asm__ volatile("" ::: "memory")
+
+#if UPMU_PORT_STATIC
+#include UPMU_PORT_HEADER
+#define PORT_CALL(port, hook) ((void)(port), upmu_static_##hook)
+#define PORT_HAS(port, hook) ((void)(port), UPMU_STATIC_##hook)
+#else
+#define PORT_CALL(port, hook) (port)->hook
+#define PORT_HAS(port, hook) ((port)->hook != NULL)
+#endif
+
+static inline bool port_rdmsr(const struct upmu_port *port, uint32_t msr, uint64_t *out_value)
+{
+    return PORT_CALL(port, rdmsr)(port->context, msr, out_value);
+}
+
+static inline bool port_wrmsr(const struct upmu_port *port, uint32_t msr, uint64_t value)
+{
+    return PORT_CALL(port, wrmsr)(port->context, msr, value);
+}
+
+static inline void port_cpuid(const struct upmu_port *port, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    PORT_CALL(port, cpuid)(port->context, leaf, subleaf, out);
+}
+
+static inline bool port_has_this_cpu(const struct upmu_port *port)
+{
+    return PORT_HAS(port, this_cpu);
+}
+
+static inline struct upmu_cpu *port_this_cpu(const struct upmu_port *port)
+{
+    return PORT_CALL(port, this_cpu)(port->context);
+}
+
+static inline uintptr_t port_irq_save(const struct upmu_port *port)
+{
+    return PORT_HAS(port, irq_save) ? PORT_CALL(port, irq_save)(port->context) : 0;
+}
+
+static inline void port_irq_restore(const struct upmu_port *port, uintptr_t state)
+{
+    if (PORT_HAS(port, irq_restore))
+        PORT_CALL(port, irq_restore)(port->context, state);
+}
+
+static inline bool port_has_rdpmc(const struct upmu_port *port)
+{
+    return PORT_HAS(port, rdpmc);
+}
+
+static inline bool port_rdpmc(const struct upmu_port *port, uint32_t index, uint64_t *out_value)
+{
+    return PORT_CALL(port, rdpmc)(port->context, index, out_value);
+}
+
+static inline bool port_has_pmi(const struct upmu_port *port)
+{
+    return PORT_HAS(port, pmi_rearm);
+}
+
+static inline void port_pmi_rearm(const struct upmu_port *port)
+{
+    PORT_CALL(port, pmi_rearm)(port->context);
+}
+
+static inline bool port_has_clock(const struct upmu_port *port)
+{
+    return PORT_HAS(port, clock_ns);
+}
+
+static inline uint64_t port_clock_ns(const struct upmu_port *port)
+{
+    return PORT_HAS(port, clock_ns) ? PORT_CALL(port, clock_ns)(port->context) : 0;
+}
+
+struct upmu_machine;
+
+/* The same for a machine, as a function, because many places need it.  In core/engine/machine.c. */
+uint64_t upmu_machine_clock_ns(const struct upmu_machine *machine);
+
+static inline bool port_has_allow_rdpmc(const struct upmu_port *port)
+{
+    return PORT_HAS(port, allow_rdpmc);
+}
+
+static inline void port_allow_rdpmc(const struct upmu_port *port, bool allow)
+{
+    PORT_CALL(port, allow_rdpmc)(port->context, allow);
+}
+
+static inline void port_request_tick(const struct upmu_port *port)
+{
+    if (PORT_HAS(port, request_tick))
+        PORT_CALL(port, request_tick)(port->context);
+}
+
+static inline bool port_run_on_cpu(const struct upmu_port *port, struct upmu_cpu *cpu, void (*function)(void *argument),
+                                   void *argument)
+{
+    return PORT_HAS(port, run_on_cpu) && PORT_CALL(port, run_on_cpu)(port->context, cpu, function, argument);
+}
+
+static inline void port_log(const struct upmu_port *port, const char *line)
+{
+    if (PORT_HAS(port, log))
+        PORT_CALL(port, log)(port->context, line);
+}
+
+/* ---- Hooks of a session ---- */
+
+static inline unsigned format_overflow(const struct upmu_session *session, const struct upmu_overflow *overflow,
+                                       bool notify)
+{
+    return session->format->overflow(session->format_state, overflow, notify);
+}
+
+static inline enum upmu_status format_begin(struct upmu_session *session, const struct upmu_format *format,
+                                            const void *argument, size_t bytes, void **out_state)
+{
+    return format->begin(session, argument, bytes, out_state);
+}
+
+static inline unsigned format_restart(struct upmu_session *session)
+{
+    return session->format->restart ? session->format->restart(session->format_state, session) : 0;
+}
+
+static inline void format_end(struct upmu_session *session)
+{
+    session->format->end(session->format_state, session);
+}
+
+static inline void notify_wake(const struct upmu_notify *notify, struct upmu_session *session)
+{
+    if (notify->wake)
+        notify->wake(notify->context, session);
+}
+
+static inline void notify_signal(const struct upmu_notify *notify, struct upmu_session *session)
+{
+    if (notify->signal && notify->signal_number)
+        notify->signal(notify->context, session, notify->signal_number);
+}
+
+static inline void notify_block(const struct upmu_notify *notify, struct upmu_session *session)
+{
+    if (notify->block)
+        notify->block(notify->context, session);
+}
+
+static inline void notify_unblock(const struct upmu_notify *notify, struct upmu_session *session)
+{
+    if (notify->unblock)
+        notify->unblock(notify->context, session);
+}
+
+#endif

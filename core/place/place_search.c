@@ -1,0 +1,742 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The search of a placement: takes the options that a matching of counters to slots
+ * suggests, decides where they contradict each other, and prunes by values and by
+ * the matching, which it mends after each step instead of copying it.
+ */
+#include "core/util/apart.h"
+#include "core/util/mem.h"
+#include "core/place/placement.h"
+
+/* ---- Matching counters to units ---- */
+
+static uint32_t unit_request(unsigned unit)
+{
+    return UPMU_BIT32(unit & (UPMU_REQUESTS - 1u));
+}
+
+/* The counter of a mask that is tried first. */
+static UPMU_APART_IF_SMALL unsigned preferred_counter(const struct placement *p, uint32_t counters)
+{
+    unsigned best = upmu_bits_lowest(counters);
+
+    while ((counters &= counters - 1u) != 0)
+        if (p->rank[upmu_bits_lowest(counters)] < p->rank[best])
+            best = upmu_bits_lowest(counters);
+    return best;
+}
+
+/* The counter of a mask that a unit tries first: the preferred one of its best option. */
+static unsigned best_counter(const struct placement *p, unsigned unit, uint32_t counters)
+{
+    unsigned request = unit & (UPMU_REQUESTS - 1u), slot = unit >> 5;
+    const struct place_option *options = &p->option[p->first[request]];
+    uint32_t best = 0;
+
+    for (uint32_t left = p->u.search.viable[request]; best == 0; left &= left - 1u)
+        best = options[upmu_bits_lowest(left)].counters[slot] & counters;
+    return preferred_counter(p, best);
+}
+
+/* Remember which requests block a request: the owners of some counters, and others. */
+static void note_witness(struct placement *p, uint32_t counters, uint32_t witness)
+{
+    for (; counters != 0; counters &= counters - 1u)
+        witness |= unit_request(p->u.search.owner[upmu_bits_lowest(counters)]);
+    p->witness = witness;
+}
+
+static UPMU_APART_IF_SMALL void take_counter(struct placement *p, unsigned unit, unsigned counter)
+{
+    p->used |= UPMU_BIT32(counter);
+    p->u.search.counter[unit] = (uint8_t)counter;
+    p->u.search.owner[counter] = (uint8_t)unit;
+}
+
+/* Move `unit` to `counter` and, back along the parents, each unit to the place of the one before. */
+static void shift_units(struct placement *p, const uint8_t *parent, unsigned unit, unsigned counter)
+{
+    for (;;) {
+        unsigned left = p->u.search.counter[unit];
+
+        take_counter(p, unit, counter);
+        if (left == UPMU_NO_COUNTER)
+            return;
+        unit = parent[left];
+        if (unit == NO_UNIT) { /* the last one */
+            p->used &= ~UPMU_BIT32(left);
+            return;
+        }
+        counter = left;
+    }
+}
+
+/*
+ * Find a counter for a unit and move other units if necessary; with NO_UNIT, a counter outside the
+ * limit for some unit that is under it.  If there is no path, no matching of these units is larger,
+ * or uses fewer limited counters.
+ */
+static bool find_counter(struct placement *p, unsigned unit)
+{
+    struct place_search *search = &p->u.search;
+    uint32_t barred = unit == NO_UNIT ? p->limited : 0;
+    uint32_t seen = 0, waiting = 0, fresh = barred & p->used;
+    unsigned by = NO_UNIT, at = unit;
+    uint8_t parent[UPMU_COUNTERS]; /* unit that reached a counter, or NO_UNIT */
+
+    for (;;) {
+        uint32_t allowed;
+
+        seen |= fresh;
+        waiting |= fresh;
+        for (; fresh != 0; fresh &= fresh - 1u)
+            parent[upmu_bits_lowest(fresh)] = (uint8_t)by;
+        if (by != NO_UNIT || at == NO_UNIT) {
+            if (waiting == 0)
+                break;
+            at = search->owner[upmu_bits_lowest(waiting)];
+            waiting &= waiting - 1u;
+        }
+        allowed = search->allowed[at] & ~barred;
+        if (allowed & ~p->used) {
+            shift_units(p, parent, at, best_counter(p, at, allowed & ~p->used));
+            return true;
+        }
+        fresh = allowed & ~seen;
+        by = at;
+    }
+    note_witness(p, seen, unit == NO_UNIT ? 0 : unit_request(unit));
+    return false;
+}
+
+static bool keep_limit(struct placement *p)
+{
+    while (upmu_bits_count(p->used & p->limited) > p->input->limit)
+        if (!find_counter(p, NO_UNIT))
+            return false;
+    return true;
+}
+
+/* Give every unit a counter, within the limit. */
+static UPMU_APART_IF_SMALL bool match_all(struct placement *p)
+{
+    const struct place_search *search = &p->u.search;
+
+    for (uint32_t left = p->unmatched; left != 0; left &= left - 1u) {
+        unsigned unit = upmu_bits_lowest(left);
+
+        for (unsigned k = p->slots; k != 0; k--, unit += UPMU_REQUESTS) {
+            uint32_t allowed = search->allowed[unit], unused = allowed & ~p->used;
+
+            if (allowed == 0 || search->counter[unit] != UPMU_NO_COUNTER)
+                continue;
+            if (unused != 0)
+                take_counter(p, unit, best_counter(p, unit, unused));
+            else if (!find_counter(p, unit))
+                return false;
+            if (p->limited != 0 && !keep_limit(p))
+                return false;
+        }
+    }
+    p->unmatched = 0;
+    return p->limited == 0 || keep_limit(p);
+}
+
+/* ---- Options ---- */
+
+/* The counter that a slot of a pinned request has; a helper may have none. */
+static uint32_t stays_on(const struct placement *p, unsigned request, unsigned slot)
+{
+    unsigned counter = p->input->stay[request][slot];
+
+    return counter < UPMU_COUNTERS ? UPMU_BIT32(counter) : 0;
+}
+
+/* Counters that a slot of a request may have, if all options left have that slot; else 0. */
+static uint32_t allowed_counters(const struct placement *p, unsigned request, unsigned slot)
+{
+    const struct place_option *options = &p->option[p->first[request]];
+    uint32_t left = p->u.search.viable[request], counters = 0;
+
+    for (; left != 0; left &= left - 1u) {
+        const struct place_option *option = &options[upmu_bits_lowest(left)];
+
+        if ((option->shape & OPTION_SLOTS) <= slot)
+            return 0;
+        counters |= option->counters[slot];
+    }
+    if (p->pinned >> request & 1u)
+        counters &= stays_on(p, request, slot);
+    return counters & p->available;
+}
+
+static void refresh_request(struct placement *p, unsigned request)
+{
+    struct place_search *search = &p->u.search;
+    unsigned unit = request;
+
+    for (unsigned k = 0; k < p->slots; k++, unit += UPMU_REQUESTS) {
+        unsigned counter = search->counter[unit];
+        uint32_t counters = allowed_counters(p, request, k);
+
+        search->allowed[unit] = counters;
+        if (counter != UPMU_NO_COUNTER && (counters >> counter & 1u) == 0) {
+            p->used &= ~UPMU_BIT32(counter);
+            search->counter[unit] = UPMU_NO_COUNTER;
+        }
+    }
+}
+
+/* Make an option viable that is not, or the other way round. */
+static UPMU_APART_IF_SMALL void flip_option(struct placement *p, unsigned index)
+{
+    unsigned request = p->option[index].request;
+
+    p->u.search.viable[request] ^= UPMU_BIT32(index - p->first[request]);
+    p->changed |= UPMU_BIT32(request);
+}
+
+/* Exclude an option because of some requests. */
+static void exclude_option(struct placement *p, unsigned index, uint32_t because)
+{
+    p->u.search.trail[p->trail_count++] = (uint8_t)index;
+    p->u.search.because[p->option[index].request] |= because;
+    flip_option(p, index);
+}
+
+/* Does an option make a claim? */
+static bool has_claim(const struct placement *p, const struct place_option *option, unsigned claim)
+{
+    const uint8_t *list = &p->list[option->claims];
+
+    for (unsigned left = *list; left != 0; left--)
+        if (*++list == claim)
+            return true;
+    return false;
+}
+
+/* The pair of resources on one of which a served helper needs a counter. */
+static UPMU_APART_IF_SMALL unsigned helper_pair(const struct placement *p, const struct place_option *option)
+{
+    const uint8_t *list = &p->list[option->claims];
+
+    return p->resource[list[*list]] >> 1;
+}
+
+/* The pairs of resources whose helpers an option serves by a counter of its own. */
+static uint32_t pairs_served(const struct placement *p, const struct place_option *option)
+{
+    const uint8_t *list = &p->list[option->claims];
+    unsigned end = *list + (option->shape & OPTION_SERVED ? 0 : 1u);
+    uint32_t pairs = 0;
+
+    for (unsigned i = 1u + (option->shape >> OPTION_DORMANT & 3u); i < end; i++)
+        pairs |= UPMU_BIT32(p->resource[list[i]] >> 1);
+    return pairs;
+}
+
+/* The remaining options of a request that make a claim, or that serve a pair: SERVES(pair). */
+static uint32_t options_with(const struct placement *p, unsigned request, unsigned claim)
+{
+    uint32_t with = 0;
+
+    for (uint32_t left = p->u.search.viable[request]; left != 0; left &= left - 1u) {
+        const struct place_option *option = &p->option[p->first[request] + upmu_bits_lowest(left)];
+
+        if (PLACE_HELPERS && claim >= SERVES(0) ? pairs_served(p, option) >> (claim - SERVES(0)) & 1u
+                                                : has_claim(p, option, claim))
+            with |= left & (0u - left);
+    }
+    return with;
+}
+
+/* Do all remaining options of a request make this claim of the first one? */
+static bool makes_always(const struct placement *p, unsigned request, unsigned claim)
+{
+    uint32_t left = p->u.search.viable[request];
+
+    if ((p->contested >> p->resource[claim] & 1u) == 0)
+        return false;
+    while ((left &= left - 1u) != 0)
+        if (!has_claim(p, &p->option[p->first[request] + upmu_bits_lowest(left)], claim))
+            return false;
+    return true;
+}
+
+/* Exclude some options of a request. */
+static UPMU_APART_IF_SMALL void exclude_options(struct placement *p, unsigned request, uint32_t options,
+                                                uint32_t because)
+{
+    for (; options != 0; options &= options - 1u)
+        exclude_option(p, p->first[request] + upmu_bits_lowest(options), because);
+}
+
+/* Exclude options that contradict a claim that all options of a request make. */
+static void spread_claim(struct placement *p, unsigned request, unsigned claim)
+{
+    unsigned resource = p->resource[claim];
+
+    for (uint32_t others = p->members & ~UPMU_BIT32(request); others != 0; others &= others - 1u) {
+        unsigned other = upmu_bits_lowest(others);
+
+        if ((p->resources[other] >> resource & 1u) == 0)
+            continue;
+        for (uint32_t left = p->u.search.viable[other]; left != 0; left &= left - 1u) {
+            unsigned index = p->first[other] + upmu_bits_lowest(left);
+            const uint8_t *list = &p->list[p->option[index].claims];
+
+            for (unsigned claims = *list; claims != 0; claims--)
+                if (p->resource[*++list] == resource && *list != claim) {
+                    exclude_option(p, index, UPMU_BIT32(request));
+                    break;
+                }
+        }
+    }
+}
+
+/* Claims that all remaining options of a request make: note them and, if `exclude`, exclude contradicting options. */
+static void spread_request(struct placement *p, unsigned request, bool exclude)
+{
+    unsigned index = p->first[request] + upmu_bits_lowest(p->u.search.viable[request]);
+    const uint8_t *list = &p->list[p->option[index].claims];
+
+    if ((p->resources[request] & p->contested) == 0)
+        return;
+    for (unsigned left = p->lifted & PLACE_LIFT_RESOURCES ? 0 : *list; left != 0; left--) {
+        unsigned claim = *++list;
+        uint8_t *by = &p->u.search.spread[p->resource[claim]];
+
+        if (*by == claim || !makes_always(p, request, claim))
+            continue;
+        *by = (uint8_t)claim;
+        if (exclude)
+            spread_claim(p, request, claim);
+    }
+}
+
+/* A request with only one possible counter excludes that counter from paired requests. */
+static void spread_counters(struct placement *p, unsigned request)
+{
+    uint32_t holder = UPMU_BIT32(request);
+    const uint32_t *counters = &p->u.search.allowed[request];
+
+    for (unsigned slots = p->slots; slots != 0; slots--, counters += UPMU_REQUESTS) {
+        uint32_t counter = *counters;
+
+        if (counter == 0 || !single_bit(counter))
+            continue;
+        for (uint32_t others = p->members & ~holder; others != 0; others &= others - 1u) {
+            unsigned other = upmu_bits_lowest(others);
+
+            if ((p->counters[other] & counter) == 0 || (p->option[p->first[other]].shape & 2u) == 0)
+                continue;
+            for (uint32_t left = p->u.search.viable[other]; left != 0; left &= left - 1u) {
+                unsigned index = p->first[other] + upmu_bits_lowest(left);
+                const struct place_option *option = &p->option[index];
+
+                if ((option->shape & 2u) != 0 &&
+                    (option->counters[0] == counter || option->counters[UPMU_SECOND_SLOT] == counter))
+                    exclude_option(p, index, holder);
+            }
+        }
+    }
+}
+
+/* ---- Helpers ---- */
+
+/* A remaining option of the request's set that serves a helper; if asked so, a suggested one; or NO_OPTION. */
+static unsigned find_server(struct placement *p, unsigned request, unsigned pair, bool suggested)
+{
+    const uint8_t *set_of = p->input->set_of;
+    uint32_t asked = 0;
+
+    for (uint32_t others = p->members; others != 0; others &= others - 1u) {
+        unsigned other = upmu_bits_lowest(others);
+
+        if ((p->resources[other] >> (pair << 1) & 3u) == 0 || (set_of != NULL && set_of[other] != set_of[request]))
+            continue;
+        asked |= UPMU_BIT32(other);
+        for (uint32_t left = p->u.search.viable[other]; left != 0; left &= left - 1u) {
+            unsigned index = p->first[other] + upmu_bits_lowest(left);
+
+            if ((!suggested || index == p->u.search.choice[other]) &&
+                (other != request || (p->option[index].shape & OPTION_SERVED) != 0) &&
+                (pairs_served(p, &p->option[index]) >> pair & 1u) != 0)
+                return index;
+        }
+    }
+    p->u.search.because[request] |= asked;
+    return NO_OPTION;
+}
+
+/* Helpers that no remaining request can serve need a counter of their own. */
+static void give_up_serving(struct placement *p)
+{
+    uint32_t lasting = p->served; /* these pairs are already served for every later request */
+
+    for (uint32_t left = p->members & p->helpers; left != 0; left &= left - 1u) {
+        unsigned request = upmu_bits_lowest(left);
+        uint32_t served = lasting;
+
+        for (uint32_t options = p->u.search.viable[request]; options != 0; options &= options - 1u) {
+            unsigned index = p->first[request] + upmu_bits_lowest(options), pair, server;
+
+            if ((p->option[index].shape & OPTION_SERVED) == 0)
+                continue;
+            pair = helper_pair(p, &p->option[index]);
+            if (served >> pair & 1u)
+                continue;
+            server = find_server(p, request, pair, false);
+            if (server == NO_OPTION) {
+                exclude_option(p, index, 0);
+                continue;
+            }
+            served |= UPMU_BIT32(pair);
+            if (p->option[server].request <= request && p->input->set_of == NULL)
+                lasting |= UPMU_BIT32(pair);
+        }
+    }
+}
+
+/* Draw all conclusions from what changed, values before counters.  False: a contradiction. */
+static UPMU_APART_IF_SMALL bool draw_conclusions(struct placement *p)
+{
+    do {
+        uint32_t stale = 0, spread = 0;
+
+        for (;; spread &= spread - 1u) {
+            stale |= p->changed;
+            spread |= p->changed;
+            for (; p->changed != 0; p->changed &= p->changed - 1u) {
+                unsigned request = upmu_bits_lowest(p->changed);
+
+                if (p->u.search.viable[request] == 0) {
+                    note_witness(p, 0, UPMU_BIT32(request));
+                    return false;
+                }
+            }
+            if (spread == 0)
+                break;
+            spread_request(p, upmu_bits_lowest(spread), true);
+        }
+        p->unmatched |= stale;
+        for (; stale != 0; stale &= stale - 1u) {
+            unsigned request = upmu_bits_lowest(stale);
+
+            refresh_request(p, request);
+            if (UPMU_SLOTS > 1 && p->slots > 1u)
+                spread_counters(p, request);
+        }
+        if (UPMU_SLOTS > 1 && p->changed != 0)
+            continue;
+        if (!match_all(p))
+            return false;
+        if (HELPED(p))
+            give_up_serving(p);
+    } while (p->changed != 0);
+    return true;
+}
+
+/* ---- Decisions ---- */
+
+static void begin_search(struct placement *p, uint32_t members, uint32_t pinned)
+{
+    p->members = members;
+    p->pinned = pinned;
+    p->used = 0;
+    p->unmatched = 0;
+    p->changed = members;
+    p->trail_count = 0;
+    p->decision_count = 0;
+    p->witness = 0;
+    for (; members != 0; members &= members - 1u) {
+        unsigned request = upmu_bits_lowest(members);
+
+        p->u.search.viable[request] =
+            p->pinned >> request & 1u ? UPMU_BIT32(p->keep[request] - p->first[request]) : p->usable[request];
+    }
+}
+
+/* The options of a decision. */
+static uint32_t options_decided(const struct placement *p, const struct place_decision *decision)
+{
+    unsigned request = p->option[decision->option].request;
+
+    if (decision->claim == NO_CLAIM)
+        return UPMU_BIT32(decision->option - p->first[request]);
+    return options_with(p, request, decision->claim);
+}
+
+/*
+ * Try the options of a request that make one claim of the given option: the first claim in its list
+ * that not all options make.  If there is no such claim, try that option alone.
+ */
+static void decide(struct placement *p, unsigned index, const uint8_t *list)
+{
+    unsigned request = p->option[index].request;
+    uint32_t viable = p->u.search.viable[request], tried = UPMU_BIT32(index - p->first[request]);
+    struct place_decision *decision = &p->u.search.decision[p->decision_count++];
+
+    decision->option = (uint8_t)index;
+    decision->claim = NO_CLAIM;
+    decision->trail = p->trail_count;
+    for (unsigned left = p->decision_count > PLACE_DECISIONS ? 0 : *list; left != 0; left--) {
+        uint32_t with = options_with(p, request, *++list);
+
+        if (with != viable) {
+            decision->claim = *list;
+            tried = with;
+            break;
+        }
+    }
+    exclude_options(p, request, viable & ~tried, 0);
+}
+
+/* Add to the witness every request that prevents its placement. */
+static void complete_witness(struct placement *p)
+{
+    uint32_t left = p->witness, whole = 0;
+
+    for (; left != 0; left = p->witness & ~whole) {
+        unsigned request = upmu_bits_lowest(left);
+
+        whole |= UPMU_BIT32(request);
+        p->witness |= p->u.search.because[request];
+    }
+}
+
+/*
+ * Undo the last decision that the witness depends on, and exclude what it tried; false: it depends
+ * on none.
+ */
+static bool reverse_decision(struct placement *p)
+{
+    complete_witness(p);
+    memset(p->u.search.spread, NO_CLAIM, sizeof p->u.search.spread);
+    p->changed = 0;
+    while (p->decision_count != 0) {
+        const struct place_decision *decision = &p->u.search.decision[--p->decision_count];
+        unsigned request = p->option[decision->option].request;
+
+        while (p->trail_count > decision->trail)
+            flip_option(p, p->u.search.trail[--p->trail_count]);
+        if (p->witness >> request & 1u) {
+            exclude_options(p, request, options_decided(p, decision), p->witness);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- Suggestions ---- */
+
+/* Do the counters of a request allow an option? */
+static bool option_is_matched(const struct placement *p, const struct place_option *option, unsigned unit)
+{
+    const uint32_t *counters = option->counters;
+
+    for (unsigned slots = option->shape & OPTION_SLOTS; slots != 0; slots--, unit += UPMU_REQUESTS) {
+        unsigned counter = p->u.search.counter[unit];
+
+        if (counter == UPMU_NO_COUNTER || (*counters++ >> counter & 1u) == 0)
+            return false;
+    }
+    return true;
+}
+
+/* The first option of a request that its counters allow, or NO_OPTION. */
+static unsigned suggested_option(const struct placement *p, unsigned request)
+{
+    for (uint32_t left = p->u.search.viable[request]; left != 0; left &= left - 1u) {
+        unsigned index = p->first[request] + upmu_bits_lowest(left);
+
+        if (option_is_matched(p, &p->option[index], request))
+            return index;
+    }
+    return NO_OPTION;
+}
+
+/* Add the claims of an option to those made, by resource, if all agree; false: they do not. */
+static bool make_claims(const struct placement *p, unsigned index, uint8_t *made)
+{
+    const uint8_t *list = &p->list[p->option[index].claims];
+    unsigned claims = p->lifted & PLACE_LIFT_RESOURCES ? 0 : *list;
+
+    for (unsigned i = 1; i <= claims; i++)
+        if (made[p->resource[list[i]]] != NO_CLAIM && made[p->resource[list[i]]] != list[i])
+            return false;
+    for (; claims != 0; claims--)
+        made[p->resource[list[claims]]] = list[claims];
+    return true;
+}
+
+/*
+ * Note the options that the matching suggests.  If two requests contradict each other, decide for
+ * the claim of the first one.  True: there is no contradiction.
+ */
+static bool suggestions_agree(struct placement *p)
+{
+    uint8_t made[UPMU_RESOURCES];
+
+    memset(made, NO_CLAIM, sizeof made);
+    for (uint32_t left = p->members; left != 0;) {
+        unsigned request = upmu_bits_lowest(left), index = suggested_option(p, request);
+
+        left ^= UPMU_BIT32(request);
+        if (index == NO_OPTION) {
+            index = p->first[request] + upmu_bits_lowest(p->u.search.viable[request]);
+            decide(p, index, &p->list[p->option[index].claims]);
+            return false;
+        }
+        p->u.search.choice[request] = (uint8_t)index;
+        if (!make_claims(p, index, made)) {
+            decide(p, index, &p->list[p->option[index].claims]);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- A pass, request by request ---- */
+
+/* Give the slots of an option counters that are left; false: there are not enough. */
+static bool take_counters(struct placement *p, const struct place_option *option)
+{
+    unsigned unit = option->request, slots = option->shape & OPTION_SLOTS;
+    uint32_t before = p->used;
+
+    for (unsigned k = 0; k < slots; k++, unit += UPMU_REQUESTS) {
+        uint32_t counters = option->counters[k] & p->available & ~p->used;
+
+        if (p->pinned >> option->request & 1u)
+            counters &= stays_on(p, option->request, k);
+        if (counters == 0) {
+            p->used = before;
+            return false;
+        }
+        take_counter(p, unit, preferred_counter(p, counters));
+    }
+    for (; slots < p->slots; slots++, unit += UPMU_REQUESTS)
+        p->u.search.counter[unit] = UPMU_NO_COUNTER;
+    return true;
+}
+
+/*
+ * Give a request the first of its options that agrees with the claims made, has counters left, and
+ * has a server for its helper.
+ */
+static bool take_option(struct placement *p, unsigned request, uint8_t *made, uint32_t *serving)
+{
+    for (uint32_t left = p->u.search.viable[request]; left != 0; left &= left - 1u) {
+        unsigned index = p->first[request] + upmu_bits_lowest(left);
+        const struct place_option *option = &p->option[index];
+        uint32_t before = p->used;
+
+        if ((option->counters[0] & p->available & ~before) == 0 ||
+            (HELPED(p) && (option->shape & OPTION_SERVED) != 0 && (*serving >> helper_pair(p, option) & 1u) == 0) ||
+            !take_counters(p, option))
+            continue;
+        if (!make_claims(p, index, made)) {
+            p->used = before;
+            continue;
+        }
+        if (HELPED(p) && p->input->set_of == NULL)
+            *serving |= pairs_served(p, option);
+        p->u.search.choice[request] = (uint8_t)index;
+        return true;
+    }
+    return false;
+}
+
+/*
+ * Place the requests one after the other, without undoing, those first that found no place the last
+ * time.  This is enough for nearly all sets that fit; for others it is a start for the matching.
+ * Returns the requests without a place.
+ */
+static uint32_t take_options(struct placement *p)
+{
+    uint32_t first = p->failed, second = p->failed != 0 ? ~p->helpers : 0, serving = p->served, skipped = 0, left, next;
+    uint8_t *made = p->u.search.spread;
+
+    memset(made, NO_CLAIM, sizeof p->u.search.spread);
+    for (left = p->members; left != 0; left &= left - 1u) {
+        unsigned request = upmu_bits_lowest(left);
+
+        if (single_bit(p->u.search.viable[request]))
+            first |= UPMU_BIT32(request);
+        if ((p->resources[request] & p->contested) != 0 && (p->helpers >> request & 1u) == 0)
+            second |= UPMU_BIT32(request);
+        if (UPMU_SLOTS == 1 || p->slots == 1 || p->u.search.viable[request] == 0)
+            continue;
+        if (p->option[p->first[request]].shape & 2u)
+            first |= UPMU_BIT32(request);
+        if (p->list[p->option[p->first[request]].claims] > 1u)
+            spread_request(p, request, false);
+    }
+    p->failed = 0;
+    for (left = p->members; left != 0; left &= ~next) {
+        unsigned request;
+
+        next = left & first ? left & first : left & second ? left & second : left;
+        next &= 0u - next;
+        request = upmu_bits_lowest(next);
+        if (take_option(p, request, made, &serving))
+            continue;
+        /* Requests on the same counters must be placed again. */
+        p->failed |= next;
+        for (uint32_t others = left; others != 0; others &= others - 1u)
+            if (p->counters[upmu_bits_lowest(others)] & p->counters[request])
+                next |= others & (0u - others);
+        skipped |= next;
+    }
+    return skipped;
+}
+
+uint32_t upmu_placement_try(struct placement *p, uint32_t members, uint32_t pinned)
+{
+    uint32_t left;
+
+    begin_search(p, members, pinned);
+    left = PLACE_TRIES == 0 || p->tries == 0 || p->limited != 0 ? members : take_options(p);
+    for (members = left; members != 0; members &= members - 1u)
+        for (unsigned k = 0; k < p->slots; k++)
+            p->u.search.counter[k * UPMU_REQUESTS + upmu_bits_lowest(members)] = UPMU_NO_COUNTER;
+    return left;
+}
+
+/* ---- The search ---- */
+
+/* Is every helper without a counter served?  If not, make the next decision. */
+static bool helpers_are_served(struct placement *p)
+{
+    for (uint32_t left = p->members & p->helpers; left != 0; left ^= UPMU_BIT32(upmu_bits_highest(left))) {
+        unsigned request = upmu_bits_highest(left), pair;
+        const struct place_option *chosen = &p->option[p->u.search.choice[request]];
+
+        if ((chosen->shape & OPTION_SERVED) == 0)
+            continue;
+        pair = helper_pair(p, chosen);
+        if ((p->served >> pair & 1u) || find_server(p, request, pair, true) != NO_OPTION)
+            continue;
+        decide(p, find_server(p, request, pair, false), (const uint8_t[]){1, (uint8_t)SERVES(pair)});
+        return false;
+    }
+    return true;
+}
+
+enum upmu_status upmu_placement_solve(struct placement *p, uint32_t members, uint32_t pinned)
+{
+    if (upmu_placement_try(p, members, pinned) == 0)
+        return UPMU_OK;
+    memset(p->u.search.because, 0, sizeof p->u.search.because);
+    memset(p->u.search.spread, NO_CLAIM, sizeof p->u.search.spread);
+    for (; p->rounds != 0; p->rounds--) {
+        if (draw_conclusions(p)) {
+            if (suggestions_agree(p) && (!HELPED(p) || helpers_are_served(p)))
+                return UPMU_OK;
+        } else if (!reverse_decision(p)) {
+            return UPMU_ERR_DOES_NOT_FIT;
+        }
+    }
+    return UPMU_ERR_TOO_HARD;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an overflow produces (include/upmu/format.h): the default format, which fills the ring, and
+ * calls of the host's formats.
+ */
+#include "core/sample/format_core.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
+#include "core/sample/message_core.h"
+#include "core/hw/port_call.h"
+#include "core/sample/ring.h"
+#include "core/engine/session_core.h"
+
+#if UPMU_SAMPLING
+
+static bool put_record(const struct upmu_overflow *overflow, uint32_t events, const struct upmu_sampling *sampling)
+{
+    return !overflow->session->ring.buffer || upmu_ring_put(overflow, events, sampling);
+}
+
+#if UPMU_FORMATS
+
+uint64_t upmu_overflow_value(const struct upmu_overflow *overflow, unsigned event)
+{
+    return event < overflow->set->count ? overflow->set->tally[event].total : 0;
+}
+
+/* One event's overflow; false: it shares the record of the plain ones. */
+static bool report_alone(const struct upmu_overflow *overflow, const struct upmu_sampling *sampling, unsigned *answer,
+                         bool *kept)
+{
+    const struct upmu_session *session = overflow->session;
+
+    if (session->format) {
+        *answer |= format_overflow(session, overflow, sampling->flags & UPMU_SAMPLING_NOTIFY);
+        return true;
+    }
+    if (!sampling->values && !sampling->event_id)
+        return false;
+    if (!put_record(overflow, UPMU_BIT32(overflow->event), sampling))
+        *kept = false;
+    return true;
+}
+
+#else
+
+static bool report_alone(const struct upmu_overflow *overflow, const struct upmu_sampling *sampling, unsigned *answer,
+                         bool *kept)
+{
+    (void)overflow;
+    (void)sampling;
+    (void)answer;
+    (void)kept;
+    return false;
+}
+
+#endif
+
+unsigned upmu_overflow_report(struct upmu_overflow *overflow)
+{
+    struct upmu_session *session = overflow->session;
+    uint32_t plain = overflow->events;
+    unsigned answer = 0;
+    bool kept = true;
+
+    for (uint32_t rest = plain; rest && (UPMU_FORMATS || UPMU_MESSAGES); rest &= rest - 1u) {
+        unsigned event = upmu_bits_lowest(rest);
+        const struct upmu_sampling *sampling = &overflow->set->sampling[event];
+
+        overflow->event = (uint8_t)event;
+        if (report_alone(overflow, sampling, &answer, &kept))
+            plain &= ~UPMU_BIT32(event);
+        if (!(UPMU_FORMATS && session->format) && (sampling->flags & UPMU_SAMPLING_NOTIFY))
+            answer |= UPMU_OVERFLOW_NOTIFY | UPMU_OVERFLOW_MASK;
+    }
+    if (plain && !put_record(overflow, plain, NULL))
+        kept = false;
+    if (!kept && session->mask_on_full)
+        answer |= UPMU_OVERFLOW_MASK;
+    if ((answer & UPMU_OVERFLOW_NOTIFY) && !upmu_message_put(overflow))
+        answer |= UPMU_OVERFLOW_MASK;
+    return answer;
+}
+
+#endif
+
+#if UPMU_FORMATS
+
+bool upmu_overflow_stays_masked(struct upmu_session *session)
+{
+    return session->format && (format_restart(session) & UPMU_OVERFLOW_MASK);
+}
+
+void upmu_overflow_end(struct upmu_session *session)
+{
+    if (session->format && session->format->end)
+        format_end(session);
+    session->format = NULL;
+}
+
+static bool same_name(const char *one, const char *two)
+{
+    while (*one && *one == *two) {
+        one++;
+        two++;
+    }
+    return *one == *two;
+}
+
+static const struct upmu_format default_format = {"default", NULL, NULL, NULL, NULL};
+
+const struct upmu_format *upmu_format_by_name(const struct upmu_format *const *formats, const char *name)
+{
+    for (; formats && *formats; formats++)
+        if (same_name((*formats)->name, name))
+            return *formats;
+    return same_name(default_format.name, name) ? &default_format : NULL;
+}
+
+enum upmu_status upmu_session_format(struct upmu_session *session, const struct upmu_format *format,
+                                     const void *argument, size_t bytes)
+{
+    enum upmu_status status = UPMU_OK;
+    void *state = NULL;
+
+    if (format == &default_format)
+        format = NULL;
+    if (session->state != UPMU_SESSION_DETACHED)
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
+    if (format && format->begin)
+        status = format_begin(session, format, argument, bytes, &state);
+    else if (bytes)
+        status = UPMU_ERR_INVALID;
+    if (status != UPMU_OK)
+        return upmu_session_refuse(session, status);
+    upmu_overflow_end(session);
+    session->format = format;
+    session->format_state = state;
+    return UPMU_OK;
+}
+
+#else
+
+bool upmu_overflow_stays_masked(struct upmu_session *session)
+{
+    (void)session;
+    return false;
+}
+
+void upmu_overflow_end(struct upmu_session *session)
+{
+    (void)session;
+}
+
+const struct upmu_format *upmu_format_by_name(const struct upmu_format *const *formats, const char *name)
+{
+    (void)formats;
+    (void)name;
+    return NULL;
+}
+
+enum upmu_status upmu_session_format(struct upmu_session *session, const struct upmu_format *format,
+                                     const void *argument, size_t bytes)
+{
+    (void)format;
+    (void)argument;
+    (void)bytes;
+    return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
+}
+
+uint64_t upmu_overflow_value(const struct upmu_overflow *overflow, unsigned event)
+{
+    (void)overflow;
+    (void)event;
+    return 0;
+}
+
+#endif

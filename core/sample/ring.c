@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sample ring: variable records in the caller's bytes, one writer (an
+ * interrupt handler), one reader.
+ *
+ * A record is a 16-bit length in bytes, a multiple of 8, a 16-bit kind, and its
+ * body; it never wraps: kind PAD fills the rest of the buffer.  Positions are byte
+ * offsets; head == tail means empty, so a full ring keeps 8 bytes free.
+ */
+#include "core/sample/ring.h"
+#include "core/util/apart.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
+#include "core/hw/port_call.h"
+
+#if UPMU_SAMPLING
+
+enum record_kind { RECORD_PAD = 0, RECORD_SAMPLE = 1, RECORD_EXTENDED = 2 };
+
+struct record_header {
+    uint16_t bytes;
+    uint16_t kind;
+    uint32_t zero;
+};
+
+/* The extension of a record after its sample (struct upmu_record); values follow. */
+struct record_extension {
+    uint64_t event_id;
+    uint64_t last_reset;
+    uint32_t values;
+    uint32_t process;
+    uint32_t thread;
+    uint16_t set;
+    uint8_t event;
+    uint8_t zero;
+};
+
+#define HEADER_BYTES ((uint32_t)sizeof(struct record_header))
+/* Multiples of 8, so that the rest at the end always holds a header. */
+#define SAMPLE_BYTES ((uint32_t)(sizeof(struct upmu_sample) + 7u) & ~UINT32_C(7))
+#define EXTENSION_BYTES ((uint32_t)sizeof(struct record_extension))
+
+_Static_assert(sizeof(struct record_header) == 8 && sizeof(struct record_extension) == 32,
+               "records are made of multiples of 8 bytes");
+
+void upmu_ring_init(struct upmu_ring *ring, void *buffer, uint32_t bytes)
+{
+    memset(ring, 0, sizeof *ring);
+    ring->buffer = buffer;
+    ring->bytes = bytes & ~UINT32_C(7);
+}
+
+static void put_header(struct upmu_ring *ring, uint32_t at, uint32_t bytes, enum record_kind kind)
+{
+    struct record_header header = { (uint16_t)bytes, (uint16_t)kind, 0 };
+
+    memcpy(ring->buffer + at, &header, sizeof header);
+}
+
+/* The position for a record of `bytes`; false: no room.  May skip to the start of the buffer. */
+static bool find_room(const struct upmu_ring *ring, uint32_t bytes, uint32_t *out_at, bool *out_pad)
+{
+    /* (What the reader has left is written only after it has.) */
+    uint32_t head = ring->head, tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+
+    *out_pad = false;
+    *out_at = head;
+    if (head < tail)
+        return tail - head > bytes;
+    if (ring->bytes - head > bytes || (ring->bytes - head == bytes && tail > 0))
+        return true;
+    *out_pad = true;
+    *out_at = 0;
+    return tail > bytes;
+}
+
+/* Records are built in place: the caller's buffer is aligned for their parts. */
+static void fill_sample(struct upmu_sample *sample, const struct upmu_overflow *overflow, uint32_t events)
+{
+    struct upmu_ring *ring = &overflow->session->ring;
+
+    sample->ip = overflow->ip;
+    sample->sp = overflow->sp;
+    sample->time_ns = overflow->time_ns;
+    sample->events = events;
+    sample->lost = ring->lost - ring->lost_reported;
+    sample->cpu = overflow->cpu->meter.number;
+    sample->flags = (uint16_t)(overflow->flags | (sample->lost ? UPMU_SAMPLE_LOST : 0u));
+    ring->lost_reported = ring->lost;
+}
+
+static void fill_extension(struct record_extension *extension, const struct upmu_overflow *overflow,
+                           const struct upmu_sampling *sampling, uint32_t values)
+{
+    uint64_t *value = (uint64_t *)(void *)(extension + 1);
+
+    extension->event_id = sampling->event_id;
+    extension->last_reset = overflow->set->tally[overflow->event].ended;
+    extension->values = values;
+    extension->process = overflow->process;
+    extension->thread = overflow->thread;
+    extension->set = overflow->set_number;
+    extension->event = overflow->event;
+    extension->zero = 0;
+    for (; values; values &= values - 1u)
+        *value++ = overflow->set->tally[upmu_bits_lowest(values)].total;
+}
+
+bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const struct upmu_sampling *sampling)
+{
+    struct upmu_ring *ring = &overflow->session->ring;
+    uint32_t bytes = HEADER_BYTES + SAMPLE_BYTES, values = 0;
+    uint32_t at;
+    bool pad;
+
+    if (UPMU_FORMATS && sampling) {
+        values = sampling->values & (uint32_t)upmu_bits_ones(overflow->set->count);
+        bytes += EXTENSION_BYTES + 8u * upmu_bits_count(values);
+    }
+    if (!find_room(ring, bytes, &at, &pad)) {
+        __atomic_store_n(&ring->lost, ring->lost + 1u, __ATOMIC_RELAXED);
+        return false;
+    }
+    if (pad && ring->head < ring->bytes)
+        put_header(ring, ring->head, 8, RECORD_PAD);
+    put_header(ring, at, bytes, UPMU_FORMATS && sampling ? RECORD_EXTENDED : RECORD_SAMPLE);
+    fill_sample((void *)(ring->buffer + at + HEADER_BYTES), overflow, events);
+    if (UPMU_FORMATS && sampling)
+        fill_extension((void *)(ring->buffer + at + HEADER_BYTES + SAMPLE_BYTES), overflow, sampling, values);
+    UPMU_BARRIER();
+    at += bytes;
+    __atomic_store_n(&ring->head, at == ring->bytes ? 0 : at, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* The position of the oldest record; false: there is none. */
+static UPMU_INSIDE bool oldest(const struct upmu_ring *ring, uint32_t *out_at, struct record_header *out_header)
+{
+    uint32_t tail = ring->tail;
+
+    if (!ring->buffer || tail == __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE))
+        return false;
+    memcpy(out_header, ring->buffer + tail, HEADER_BYTES);
+    if (out_header->kind == RECORD_PAD) {
+        tail = 0;
+        memcpy(out_header, ring->buffer, HEADER_BYTES);
+    }
+    *out_at = tail;
+    return true;
+}
+
+static void drop(struct upmu_ring *ring, uint32_t at, const struct record_header *header)
+{
+    at += header->bytes;
+    __atomic_store_n(&ring->tail, at == ring->bytes ? 0 : at, __ATOMIC_RELEASE);
+}
+
+bool upmu_ring_next(struct upmu_ring *ring, struct upmu_sample *out_sample)
+{
+    struct upmu_record record;
+
+    if (!upmu_ring_view(ring, &record))
+        return false;
+    *out_sample = *record.sample;
+    upmu_ring_drop(ring);
+    return true;
+}
+
+bool upmu_ring_view(struct upmu_ring *ring, struct upmu_record *out_record)
+{
+    struct record_header header;
+    const struct record_extension *extension;
+    uint32_t at;
+
+    memset(out_record, 0, sizeof *out_record);
+    if (!oldest(ring, &at, &header))
+        return false;
+    out_record->sample = (const void *)(ring->buffer + at + HEADER_BYTES);
+    if (header.kind != RECORD_EXTENDED)
+        return true;
+    extension = (const void *)(ring->buffer + at + HEADER_BYTES + SAMPLE_BYTES);
+    out_record->extended = true;
+    out_record->event = extension->event;
+    out_record->set = extension->set;
+    out_record->values = extension->values;
+    out_record->process = extension->process;
+    out_record->thread = extension->thread;
+    out_record->event_id = extension->event_id;
+    out_record->last_reset = extension->last_reset;
+    out_record->value = (const void *)(extension + 1);
+    return true;
+}
+
+void upmu_ring_drop(struct upmu_ring *ring)
+{
+    struct record_header header;
+    uint32_t at;
+
+    if (oldest(ring, &at, &header))
+        drop(ring, at, &header);
+}
+
+uint32_t upmu_ring_lost(const struct upmu_ring *ring)
+{
+    return __atomic_load_n(&ring->lost, __ATOMIC_RELAXED);
+}
+
+#else
+
+void upmu_ring_init(struct upmu_ring *ring, void *buffer, uint32_t bytes)
+{
+    (void)buffer;
+    (void)bytes;
+    memset(ring, 0, sizeof *ring);
+}
+
+bool upmu_ring_next(struct upmu_ring *ring, struct upmu_sample *out_sample)
+{
+    (void)ring;
+    (void)out_sample;
+    return false;
+}
+
+bool upmu_ring_view(struct upmu_ring *ring, struct upmu_record *out_record)
+{
+    (void)ring;
+    (void)out_record;
+    return false;
+}
+
+void upmu_ring_drop(struct upmu_ring *ring)
+{
+    (void)ring;
+}
+
+uint32_t upmu_ring_lost(const struct upmu_ring *ring)
+{
+    (void)ring;
+    return 0;
+}
+
+#endif

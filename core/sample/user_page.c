@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pages that user mode reads (include/upmu/page.h, include/upmu/user.h).
+ *
+ * A page is written by its CPU: by local calls before they restore interrupts, and by handlers.  A
+ * handler that finds it being written leaves it to the local side, which sees that interrupts were
+ * handled meanwhile and writes again.
+ */
+#include "core/util/apart.h"
+#include "core/sample/user_page.h"
+#include "core/hw/bank.h"
+#include "core/util/bits.h"
+#include "core/engine/claims.h"
+#include "core/engine/count.h"
+#include "core/engine/cpu.h"
+#include "core/hw/domain.h"
+#include "core/engine/joint.h"
+#include "core/util/mem.h"
+#include "core/engine/metrics.h"
+#include "core/hw/port_call.h"
+#include "core/engine/run.h"
+#include "core/engine/session_core.h"
+#include <upmu/thread.h>
+
+#if UPMU_USER_PAGES
+
+_Static_assert(sizeof(struct upmu_user_event) == 24 && sizeof(struct upmu_user_page) == 48 + 24 * UPMU_USER_EVENTS,
+               "the layout is the same everywhere");
+_Static_assert(UPMU_SET_EVENTS <= UPMU_USER_EVENTS, "a page holds a set");
+
+/* RDPMC index + 1 of an event that runs; 0: it has no counter that user mode can read. */
+static UPMU_APART uint32_t index_of(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
+{
+    unsigned counter = tally->counter;
+
+    if (cpu->meter.bank.no_rdpmc || counter >= UPMU_COUNTERS || cpu->meter.tally[counter] != tally ||
+        !(cpu->meter.running >> counter & 1u) || (UPMU_METRIC_COUNTERS >> counter & 1u))
+        return 0;
+    return cpu->meter.pmu->counter[counter].rdpmc + 1u; /* UPMU_NO_RDPMC + 1 is 0 */
+}
+
+static void publish_event(const struct upmu_cpu *cpu, const struct upmu_set *set, unsigned i,
+                          struct upmu_user_page *page, bool open)
+{
+    const struct upmu_tally *tally = &set->tally[i];
+    struct upmu_user_event *event = &page->event[i];
+    /* (A transaction that aborts can reduce a count; then the kernel must read it.) */
+    uint32_t index = open && !(set->event[i].attributes & UPMU_ATTR_IN_TXCP) ? index_of(cpu, tally) : 0;
+
+    page->generation += event->index != index;
+    event->index = index;
+    event->width = index ? cpu->meter.pmu->counter[tally->counter].width : 0;
+    event->total = tally->total;
+    event->base = tally->base;
+}
+
+/* `cpu` NULL: the session runs nowhere. */
+static void write_page(const struct upmu_cpu *cpu, struct upmu_session *session, uint64_t now_ns)
+{
+    struct upmu_user_page *page = session->page;
+    const struct upmu_set *set = upmu_active(session);
+    uint64_t missed_ns, enabled_ns;
+
+    /* All sets may have been removed. */
+    if (!set)
+        return;
+    missed_ns = upmu_session_missed(session, set, now_ns, &enabled_ns);
+    page->sequence++;
+    UPMU_BARRIER();
+    page->count = set->count;
+    page->set = set->number;
+    page->flags = cpu ? UPMU_USER_RUNNING : 0;
+    page->time_ns = now_ns;
+    page->enabled_ns = enabled_ns;
+    page->running_ns = enabled_ns > missed_ns ? enabled_ns - missed_ns : 0;
+    for (unsigned i = 0; i < set->count; i++)
+        publish_event(cpu, set, i, page, cpu != NULL);
+    UPMU_BARRIER();
+    page->sequence++;
+}
+
+static void write_settled(const struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    uint32_t interrupts;
+
+    do {
+        interrupts = cpu->interrupts;
+        UPMU_BARRIER();
+        write_page(session->page_open ? cpu : NULL, session, upmu_machine_clock_ns(cpu->meter.machine));
+        UPMU_BARRIER();
+    } while (interrupts != cpu->interrupts);
+}
+
+/* Set a counter that does not run to 0; false: the write faulted.  A counter that another CPU has claimed is left. */
+static bool clear_one(struct upmu_cpu *cpu, unsigned counter)
+{
+    struct upmu_domain *domain = upmu_meter_domain(&cpu->meter);
+    bool claim = domain && !upmu_domain_holds(&domain->claim[UPMU_DOMAIN_COUNTER(counter)], cpu->meter.domain_slot);
+    bool fine;
+
+    if (claim && upmu_domain_claim(domain, cpu->meter.domain_slot, UPMU_DOMAIN_COUNTER(counter), 0) == UPMU_CLAIM_LOST)
+        return true;
+    /* (A static session may have left it running.) */
+    fine = upmu_bank_close(&cpu->meter.bank, UPMU_BIT32(counter)) && upmu_bank_write(&cpu->meter.bank, counter, 0);
+    if (claim)
+        upmu_domain_release(domain, cpu->meter.domain_slot, UPMU_DOMAIN_COUNTER(counter));
+    cpu->meter.last_tag[counter] = 0;
+    return fine;
+}
+
+/*
+ * User mode will be able to read all counters.  Counters that do not run hold counts of other
+ * threads; they are cleared.  Those that sessions of the present thread have left are kept, because
+ * its next start continues with them.
+ */
+static UPMU_APART void clear_left(struct upmu_cpu *cpu)
+{
+    uint32_t others =
+        cpu->meter.running | cpu->meter.firmware | cpu->meter.watchdog | cpu->meter.foreign | UPMU_METRIC_COUNTERS;
+
+    for (struct upmu_session *session = cpu->meter.sessions; UPMU_THREADS && session; session = session->next)
+        if (session->thread)
+            for UPMU_TALLIES(tally, upmu_active(session))
+                others |= upmu_run_tagged(&cpu->meter, tally);
+    for (uint32_t rest = cpu->meter.left & ~others; rest; rest &= rest - 1u)
+        if (clear_one(cpu, upmu_bits_lowest(rest)))
+            cpu->meter.left &= ~(rest & (0u - rest));
+}
+
+/*
+ * A program that has read an index may execute RDPMC later, whether the session still exists or
+ * not.  So a program that has had a page keeps the right until there is no page.
+ */
+static void allow_readers(struct upmu_cpu *cpu)
+{
+    bool any;
+
+    for (struct upmu_session *session = cpu->meter.sessions; session; session = session->next)
+        if (session->page && UPMU_THREADS && session->thread) {
+            session->thread->reads = 1;
+            cpu->readers |= UPMU_READS_THREAD;
+        } else if (session->page) {
+            cpu->readers |= UPMU_READS_CPU;
+        }
+    if (!upmu_user_pages_any(cpu->meter.machine))
+        cpu->readers = 0;
+    any = cpu->readers != 0;
+    if (any && cpu->meter.live)
+        clear_left(cpu);
+    if (any != cpu->user_reads && port_has_allow_rdpmc(cpu->meter.machine->port)) {
+        cpu->user_reads = any;
+        port_allow_rdpmc(cpu->meter.machine->port, any);
+    }
+}
+
+void upmu_user_pages_write(struct upmu_cpu *cpu)
+{
+    /* Sessions that ran and no longer run. */
+    for (struct upmu_session **link = &cpu->pages; *link;) {
+        struct upmu_session *session = *link;
+
+        session->page_open = session->meter == &cpu->meter && session->page && upmu_session_holds(session);
+        if (session->page)
+            write_settled(cpu, session);
+        if (session->page_open) {
+            link = &session->next_page;
+        } else {
+            *link = session->next_page;
+            session->next_page = NULL;
+        }
+    }
+    for (struct upmu_session *session = cpu->meter.sessions; session; session = session->next)
+        if (session->page && !session->page_open && upmu_session_holds(session)) {
+            session->page_open = 1;
+            session->next_page = cpu->pages;
+            UPMU_BARRIER();
+            cpu->pages = session;
+            write_settled(cpu, session);
+        }
+    allow_readers(cpu);
+}
+
+void upmu_user_pages_loaded(struct upmu_cpu *cpu)
+{
+    for (struct upmu_session *session = cpu->pages; session; session = session->next_page)
+        if (session->page && !(session->page->sequence & 1u))
+            write_page(cpu, session, upmu_machine_clock_ns(cpu->meter.machine));
+}
+
+enum upmu_status upmu_session_publish(struct upmu_session *session, struct upmu_user_page *page)
+{
+    if (session->state != UPMU_SESSION_DETACHED)
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
+    upmu_user_page_end(session);
+    session->page = page;
+    if (!page)
+        return UPMU_OK;
+    memset(page, 0, sizeof *page);
+    page->version = UPMU_USER_VERSION;
+    __atomic_fetch_add(&session->machine->pages, 1, __ATOMIC_RELAXED);
+    write_page(NULL, session, 0);
+    return UPMU_OK;
+}
+
+void upmu_user_page_leave(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    struct upmu_session **link = &cpu->pages;
+
+    if (!session->page_open)
+        return;
+    while (*link != session)
+        link = &(*link)->next_page;
+    *link = session->next_page;
+    UPMU_BARRIER();
+    session->next_page = NULL;
+    session->page_open = 0;
+    /* (Its times are those of its stop.) */
+    write_page(NULL, session, session->started_ns);
+}
+
+void upmu_user_page_end(struct upmu_session *session)
+{
+    if (!session->page)
+        return;
+    __atomic_fetch_sub(&session->machine->pages, 1, __ATOMIC_RELAXED);
+    write_page(NULL, session, 0);
+    session->page->flags = UPMU_USER_CLOSED;
+    session->page = NULL;
+}
+
+#else
+
+enum upmu_status upmu_session_publish(struct upmu_session *session, struct upmu_user_page *page)
+{
+    (void)page;
+    return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
+}
+
+void upmu_user_pages_write(struct upmu_cpu *cpu)
+{
+    (void)cpu;
+}
+
+void upmu_user_pages_loaded(struct upmu_cpu *cpu)
+{
+    (void)cpu;
+}
+
+void upmu_user_page_leave(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    (void)cpu;
+    (void)session;
+}
+
+void upmu_user_page_end(struct upmu_session *session)
+{
+    (void)session;
+}
+
+#endif
