@@ -15,12 +15,12 @@ import subprocess
 import sys
 
 STRUCTS = {  # struct: limit in bytes
-    "upmu_set": 3800, "upmu_session": 4352, "upmu_cpu": 4096, "upmu_event": 64, "upmu_place_work": 4096,
+    "upmu_set": 3800, "upmu_session": 4352, "upmu_cpu": 2900, "upmu_event": 64, "upmu_place_work": 4096,
     "upmu_machine": None, "upmu_pmu": None, "upmu_domain": None, "upmu_region": None, "upmu_port": None,
     "upmu_sample": None, "upmu_count": None, "upmu_why": None, "upmu_probe": None,
 }
 # Code: what it may not exceed now, and what is aimed at (docs/DESIGN.md, "Size").
-CORE_LIMIT, CORE_AIM = 101000, 28 * 1024
+CORE_LIMIT, CORE_AIM = 101900, 28 * 1024
 MINIMUM_LIMIT, MINIMUM_AIM = 25250, 12 * 1024
 CATALOGUES_LIMIT = 259800
 CATALOGUE_LIMITS = {"skl": 13000, "zen4": 6000, "k8": 5000, "netburst": 4000}  # alone

@@ -179,6 +179,24 @@ static bool is_straight(const struct upmu_meter *meter)
     return true;
 }
 
+/* Does each select enable its own counter, and are all alike, without anything to be done beside, or shared? */
+static bool is_apart(const struct upmu_meter *meter)
+{
+    const struct upmu_counter *first = &meter->pmu->counter[0];
+
+    if ((meter->pmu->capabilities & (UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_PRELUDE | UPMU_PMU_PAIRED)) || meter->domain ||
+        meter->bank.own_gate)
+        return false;
+    for (uint32_t rest = meter->pmu->counters; rest; rest &= rest - 1u) {
+        const struct upmu_counter *counter = &meter->pmu->counter[upmu_bits_lowest(rest)];
+
+        if (counter->gate_row != counter->select_row || counter->rdpmc == UPMU_NO_RDPMC ||
+            counter->width != first->width)
+            return false;
+    }
+    return true;
+}
+
 enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machine, struct upmu_domain *const *domains)
 {
     const struct upmu_port *port = machine->port;
@@ -202,6 +220,7 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
     }
     if (status == UPMU_OK) {
         cpu->meter.straight = is_straight(&cpu->meter);
+        cpu->meter.apart = UPMU_THREADS && is_apart(&cpu->meter);
         cpu->meter.kind = upmu_schedule_class(&cpu->meter);
         cpu->meter.counter_mask = upmu_bits_ones(cpu->meter.pmu->counter[0].width);
         machine->only_cpu = cpu;

@@ -7,6 +7,7 @@
 #include "core/util/bits.h"
 #include "core/engine/count.h"
 #include "core/engine/joint.h"
+#include "core/hw/bank.h"
 #include "core/hw/register.h"
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
@@ -23,23 +24,28 @@ static unsigned event_of(const struct upmu_set *set, uint32_t guard)
     return i < set->count ? i : UPMU_SET_EVENTS;
 }
 
-/* A mask with bits further apart than 32 becomes two steps; false: no room. */
-static bool add_steps(struct upmu_program *program, unsigned row, uint64_t mask, uint64_t value, unsigned event)
+/* A mask with bits further apart than 32, but for ones up to the top, becomes two steps; false: no room. */
+static bool add_steps(struct upmu_program *program, unsigned row, uint64_t mask, uint64_t value, unsigned event,
+                      unsigned enables)
 {
     while (mask) {
         unsigned shift = upmu_bits_lowest64(mask);
-        uint32_t bits = (uint32_t)(mask >> shift);
+        struct upmu_step *step = &program->step[program->steps];
 
         if (program->steps == UPMU_STEPS)
             return false;
-        program->step[program->steps++] = (struct upmu_step){
-            .value = value & (uint64_t)bits << shift,
-            .mask = bits,
+        *step = (struct upmu_step){
+            .mask = (int32_t)(uint32_t)(mask >> shift),
             .row = (uint8_t)row,
             .shift = (uint8_t)shift,
-            .event = (uint8_t)event
+            .event = (uint8_t)event,
+            .enables = (uint8_t)enables
         };
-        mask &= ~((uint64_t)bits << shift);
+        if (upmu_step_mask(step) & ~mask)
+            step->mask &= INT32_MAX;
+        step->value = value & upmu_step_mask(step);
+        mask &= ~upmu_step_mask(step);
+        program->steps++;
     }
     return true;
 }
@@ -74,7 +80,8 @@ static bool compile_rank(const struct upmu_pmu *pmu, struct upmu_set *set, const
         if (UPMU_BACKEND_AMD && pmu->kernel_select && !(entry->value & pmu->kernel_select))
             program->user |= entry->guard;
         if ((mask & class->hardware) || event == UPMU_SET_EVENTS ||
-            !add_steps(program, entry->row, mask, entry->value, event))
+            !add_steps(program, entry->row, mask, entry->value, event,
+                       class->gates ? pmu->table->rows[entry->row].counter + 1u : 0))
             return false;
     }
     sort_steps(program, first);
@@ -150,5 +157,38 @@ bool upmu_program_fits(const struct upmu_meter *meter, const struct upmu_set *se
            ((program->flags & UPMU_PROGRAM_FREE) ||
             (set->placed_beside == corunners && set->placed_blocked == upmu_meter_blocked(meter)));
 }
+
+#if UPMU_SETS && UPMU_SAMPLING
+
+bool upmu_program_handler_may(const struct upmu_bank *bank, const struct upmu_program *program)
+{
+    for (unsigned i = 0; i < program->steps; i++)
+        if (!upmu_bank_handler_may(bank, program->step[i].row))
+            return false;
+    return program->placement != 0;
+}
+
+/* (Its gates are closed: in which order does not matter.) */
+bool upmu_program_handler_load(struct upmu_bank *bank, const struct upmu_program *program, uint32_t opening)
+{
+    const struct upmu_step *step = program->step, *end = step + program->steps;
+    bool fine = true;
+
+    while (step < end) {
+        unsigned row = step->row;
+        uint64_t value = bank->shadow[row];
+
+        do
+            value = (value & ~upmu_step_mask(step)) | step->value;
+        while (++step < end && step->row == row);
+        if (!fine)
+            upmu_bank_forget_row(bank, row);
+        else if (value != bank->shadow[row])
+            fine = upmu_bank_handler_set(bank, row, value, opening);
+    }
+    return fine;
+}
+
+#endif
 
 #endif

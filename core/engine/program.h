@@ -14,6 +14,12 @@
 #define UPMU_PROGRAM_FALLS 4u /* the count of an event can fall */
 #define UPMU_PROGRAM_OTHERS 8u /* an overflow reads or resets other events of the set */
 
+/* Bits of its register that a step is about. */
+static inline uint64_t upmu_step_mask(const struct upmu_step *step)
+{
+    return (uint64_t)(int64_t)step->mask << step->shift;
+}
+
 #if UPMU_THREADS
 
 /* Compile a placement from its image; one that needs more than writes of registers is not compiled. */
@@ -24,6 +30,17 @@ bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set);
 
 /* Is a set's program that of its placement, on such a CPU, and good beside these co-runners? */
 bool upmu_program_fits(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t corunners);
+
+#if UPMU_SETS && UPMU_SAMPLING
+
+/*
+ * By a handler that interrupted no local call.  May it change all registers of a placement?  Load them, but for
+ * selects of `opening` that are gates; false: one faulted, and what follows it is unknown.
+ */
+bool upmu_program_handler_may(const struct upmu_bank *bank, const struct upmu_program *program);
+bool upmu_program_handler_load(struct upmu_bank *bank, const struct upmu_program *program, uint32_t opening);
+
+#endif
 
 #else
 

@@ -431,9 +431,6 @@ static enum upmu_status load_image(struct upmu_meter *meter, struct upmu_session
         return UPMU_ERR_PORT;
     if (UPMU_THREADS && !upmu_active(session)->program.placement)
         upmu_program_compile(meter, upmu_active(session), image);
-#if UPMU_SETS && UPMU_SAMPLING
-    upmu_sets_keep(meter, session, image);
-#endif
     for UPMU_TALLIES(tally, upmu_active(session)) {
         if (upmu_tally_is_metric(tally))
             continue;

@@ -13,6 +13,7 @@
 #include "core/util/mem.h"
 #include "core/util/muldiv.h"
 #include "core/hw/port_call.h"
+#include "core/engine/program.h"
 #include "core/util/random.h"
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
@@ -209,25 +210,6 @@ void upmu_sets_switch(struct upmu_meter *meter, struct upmu_session *session, st
 
 #if UPMU_SAMPLING
 
-/* What a placement is kept under: its stamp, which wraps, and whose it is. */
-static UPMU_APART uint32_t key_of(const struct upmu_set *set)
-{
-    return set->stamp * 0x9e3779b1u ^ (uint32_t)(uintptr_t)set;
-}
-
-/* (Other sessions may share a register: its value is valid beside the same sessions.) */
-void upmu_sets_keep(struct upmu_meter *meter, const struct upmu_session *session, const struct upmu_image *image)
-{
-    unsigned flags = 0;
-
-    for (const struct upmu_set *set = session->sets; set; set = set->next)
-        flags |= set->flags;
-    if ((flags & UPMU_SET_OVERFLOW_SWITCH) && !(UPMU_PRELUDES && image->prelude) && !upmu_run_folds_first(meter) &&
-        upmu_set_is_plain(session->active) && !upmu_set_shares(meter, session->active) &&
-        session->active->placed_beside == upmu_schedule_company(meter, session))
-        upmu_bank_keep(&meter->bank, image, key_of(session->active), meter->cpu->kept, &meter->cpu->kept_next);
-}
-
 /*
  * The counts of a set that is closed; false: one overflowed since the handler looked at it, faulted or is throttled,
  * which the local side finds, too.
@@ -247,8 +229,8 @@ bool upmu_sets_relieve(struct upmu_meter *meter, struct upmu_session *session)
     struct upmu_set *old = session->active, *next;
     uint64_t random = session->random;
 
-    if (session->state != UPMU_SESSION_RUNNING || (session->counters & meter->deferred) ||
-        upmu_turns_wanted(meter) || !upmu_bank_handler_can(&meter->bank, meter->cpu->kept, key_of(old)))
+    if (session->state != UPMU_SESSION_RUNNING || (session->counters & meter->deferred) || upmu_turns_wanted(meter) ||
+        upmu_run_folds_first(meter) || !upmu_program_handler_may(&meter->bank, &old->program))
         return false;
     session->sequence += 2;
     mark(session, NULL);
@@ -256,8 +238,8 @@ bool upmu_sets_relieve(struct upmu_meter *meter, struct upmu_session *session)
     next = session->coming;
     /* (Others have none of its counters, or a fault has left one open.) */
     if (!next->counters || !upmu_set_was_tried(meter, next, upmu_schedule_company(meter, session)) ||
-        upmu_bank_open(&meter->bank, next->counters & ~session->counters) ||
-        !upmu_bank_handler_can(&meter->bank, meter->cpu->kept, key_of(next)) || !take_counts(meter, old)) {
+        upmu_bank_open(&meter->bank, next->counters & ~session->counters) || upmu_set_shares(meter, next) ||
+        !upmu_program_handler_may(&meter->bank, &next->program) || !take_counts(meter, old)) {
         session->random = random; /* the lot was not drawn */
         next->round = session->round - 1u;
         return false;
@@ -277,7 +259,7 @@ void upmu_sets_put_on(struct upmu_meter *meter, struct upmu_session *session)
     session->running_ns = session->closed_ns;
     session->active = next;
     session->counters = next->counters;
-    fine = upmu_bank_handler_load(bank, meter->cpu->kept, key_of(next), next->counters);
+    fine = upmu_program_handler_load(bank, &next->program, next->counters);
     for UPMU_TALLIES(tally, next) {
         upmu_run_take(meter, session, tally);
         tally->ran = true;

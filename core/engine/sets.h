@@ -22,11 +22,6 @@ void upmu_sets_switched(struct upmu_session *session, struct upmu_set *before);
 /* Mark sessions whose set has had its time: to be changed. */
 bool upmu_sets_expire(struct upmu_meter *meter, uint64_t now_ns);
 
-struct upmu_image;
-
-/* The active set of a chain is being loaded: keep its registers for handlers that put it on again. */
-void upmu_sets_keep(struct upmu_meter *meter, const struct upmu_session *session, const struct upmu_image *image);
-
 /*
  * A handler that interrupted no local call changes a session, whose counters it has closed, to its
  * next set, if that concerns no other session; otherwise nothing has changed (false).  The old

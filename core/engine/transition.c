@@ -26,10 +26,11 @@ void upmu_transition_begin(struct upmu_transition *plan, struct upmu_meter *mete
 {
     plan->meter = meter;
     plan->leaving = plan->coming = plan->changed = plan->carried = 0;
-    plan->counting_out = plan->counting_in = plan->quiet_in = 0;
+    plan->counting_out = plan->counting_in = plan->quiet_in = plan->user = 0;
     plan->corunners = 0;
     plan->outs = plan->ins = plan->writes = 0;
-    plan->careful = !meter->straight || meter->bank.others || meter->bank.no_rdpmc || !port_has_rdpmc(meter->bank.port);
+    plan->careful = !(meter->straight | meter->apart) || meter->bank.others || meter->bank.no_rdpmc ||
+                    !port_has_rdpmc(meter->bank.port);
     plan->failed = plan->marred = false;
 }
 
@@ -54,40 +55,50 @@ bool upmu_transition_in(struct upmu_transition *plan, struct upmu_session *sessi
     const struct upmu_set *set = session->active;
     const struct upmu_program *program = &set->program;
     const struct upmu_step *step = program->step, *end = step + program->steps;
-    unsigned writes = plan->writes;
+    struct upmu_masked_write *first = plan->write + plan->writes, *write = first;
     uint32_t changed = 0;
 
     if (plan->ins == UPMU_PARTS)
         return false;
     for (; step < end; step++) {
         unsigned row = step->row;
-        uint64_t mask = (uint64_t)step->mask << step->shift;
+        uint64_t mask = upmu_step_mask(step);
+        bool same = !((bank->shadow[row] ^ step->value) & mask);
 
-        if (__builtin_expect(!upmu_bank_is_plain(bank, row), 0))
+        if (__builtin_expect(!upmu_bank_is_plain(bank, row), 0)) {
             plan->careful = true;
-        if (__builtin_expect(upmu_bank_knows(bank, row), 1) && !((bank->shadow[row] ^ step->value) & mask))
+            same = same && upmu_bank_knows(bank, row);
+        }
+        if (__builtin_expect(same, 1))
             continue;
         changed |= set->tally[step->event].counters;
-        if (writes > plan->writes && plan->write[writes - 1].row == row) {
-            plan->write[writes - 1].mask |= mask;
-            plan->write[writes - 1].value |= step->value;
+        if (write > first && write[-1].row == row) {
+            write[-1].mask |= mask;
+            write[-1].value |= step->value;
             continue;
         }
-        if (writes == UPMU_WRITES)
+        if (write == plan->write + UPMU_WRITES)
             return false;
-        plan->write[writes++] = (struct upmu_masked_write){mask, step->value, (uint8_t)row};
+        *write++ = (struct upmu_masked_write){mask, step->value, (uint8_t)row, step->enables};
     }
     plan->changed |= changed;
     plan->first_write[plan->ins] = plan->writes;
-    plan->writes = (uint8_t)writes;
+    plan->writes = (uint8_t)(write - plan->write);
     plan->in[plan->ins++] = session;
     plan->first_write[plan->ins] = plan->writes;
     plan->coming |= program->counting | program->sampling;
     plan->counting_in |= program->counting;
+    plan->user |= program->user;
     if (program->sampling)
         plan->quiet_in |= program->counting | program->sampling;
     plan->corunners += program->placement;
     return true;
+}
+
+/* The enable bit of selects, where these have one. */
+static inline uint64_t enables(const struct upmu_bank *bank)
+{
+    return UPMU_BIT64(bank->pmu->counter[0].gate_bit);
 }
 
 /* ---- What leaves ---- */
@@ -102,14 +113,23 @@ static inline bool read_quickly(struct upmu_bank *bank, unsigned counter, uint64
     return upmu_bank_read(bank, counter, out_value);
 }
 
-/* The counts of a set whose events only count, and whose counters are alike. */
-static inline bool take_quickly(struct upmu_meter *meter, struct upmu_set *set, uint64_t now_ns)
+/* It has passed zero: the interrupt for it may still come. */
+static UPMU_APART void note_wrap(struct upmu_meter *meter, struct upmu_tally *tally)
+{
+    uint64_t now_ns = upmu_meter_now(meter);
+
+    tally->turned = upmu_count_stamp(now_ns);
+    upmu_meter_expect(meter, 1, now_ns);
+}
+
+/* The counts of a set whose events only count, and whose counters are alike; `bits`: what they counted is in these. */
+static inline bool take_quickly(struct upmu_meter *meter, struct upmu_set *set, uint64_t bits)
 {
     uint64_t mask = meter->counter_mask, seen = 0;
     bool fine = true;
 
     for UPMU_TALLIES(tally, set) {
-        uint64_t value, before = tally->base;
+        uint64_t value, counted;
 
         if (__builtin_expect(!read_quickly(&meter->bank, tally->counter, &value), 0)) {
             tally->hole = true;
@@ -118,18 +138,22 @@ static inline bool take_quickly(struct upmu_meter *meter, struct upmu_set *set, 
             continue;
         }
         value &= mask;
-        if (__builtin_expect(value < before, 0)) {
-            tally->turned = upmu_count_stamp(now_ns);
-            upmu_meter_expect(meter, 1, now_ns);
-        }
+        counted = (value - tally->base) & bits;
+        if (__builtin_expect(value < counted, 0))
+            note_wrap(meter, tally);
         tally->base = value;
-        value = (value - before) & mask;
-        seen |= value;
-        tally->total += value;
+        seen |= counted;
+        tally->total += counted;
     }
     if (seen)
         meter->seen_counting = 1;
     return fine;
+}
+
+/* Do the events of a set that leaves only count, and can they be taken quickly? */
+static inline bool counts_alike(const struct upmu_transition *plan, const struct upmu_set *set)
+{
+    return !plan->careful && !set->program.sampling && !(set->program.flags & UPMU_PROGRAM_FALLS);
 }
 
 /* A register faulted: what it left is loaded anew by the next that comes. */
@@ -150,8 +174,8 @@ static inline void take_out(struct upmu_transition *plan, struct upmu_session *s
 
     session->sequence++;
     UPMU_BARRIER();
-    if (__builtin_expect(!plan->careful && !set->program.sampling && !(set->program.flags & UPMU_PROGRAM_FALLS), 1))
-        fine = take_quickly(meter, set, now_ns);
+    if (__builtin_expect(counts_alike(plan, set), 1))
+        fine = take_quickly(meter, set, upmu_run_folds_first(meter) ? UINT32_MAX : meter->counter_mask);
     else
         fine = upmu_run_counts(meter, session) == UPMU_OK;
     set->duration_ns += ran_ns;
@@ -262,13 +286,14 @@ static UPMU_APART bool load_carefully(struct upmu_transition *plan, unsigned par
 static inline bool load(struct upmu_transition *plan, unsigned part)
 {
     struct upmu_bank *bank = &plan->meter->bank;
+    const struct upmu_masked_write *write, *end = plan->write + plan->first_write[part + 1];
 
     if (__builtin_expect(plan->careful, 0))
         return load_carefully(plan, part);
-    for (unsigned i = plan->first_write[part]; i < plan->first_write[part + 1]; i++) {
-        unsigned row = plan->write[i].row;
-
-        if (!upmu_bank_put(bank, row, (bank->shadow[row] & ~plan->write[i].mask) | plan->write[i].value))
+    for (write = plan->write + plan->first_write[part]; write < end; write++) {
+        /* (A select that enables its counter is written when it does.) */
+        if (!write->enables &&
+            !upmu_bank_put(bank, write->row, (bank->shadow[write->row] & ~write->mask) | write->value))
             return false;
     }
     return true;
@@ -280,7 +305,7 @@ static bool start_events(struct upmu_transition *plan, struct upmu_session *sess
     const struct upmu_program *program = &session->active->program;
 
     if (!plan->careful && !program->sampling && !(plan->marred | plan->failed) &&
-        !(program->counting & meter->flagged)) {
+        !(program->counting & (meter->flagged | upmu_bank_kept_open(&meter->bank)))) {
         if (plan->carried == program->counting) {
             carry_quickly(plan, session, now_ns);
             return true;
@@ -359,7 +384,7 @@ static uint32_t find_still(const struct upmu_transition *plan)
     const struct upmu_meter *meter = plan->meter;
     uint32_t still = 0;
 
-    if (!UPMU_BACKEND_AMD || !meter->pmu->kernel_select)
+    if (!UPMU_BACKEND_AMD || !meter->pmu->kernel_select || !(plan->user & plan->leaving & ~plan->carried))
         return 0;
     for (unsigned part = 0; part < plan->ins; part++)
         for UPMU_TALLIES(tally, plan->in[part]->active) {
@@ -372,18 +397,51 @@ static uint32_t find_still(const struct upmu_transition *plan)
     return still;
 }
 
-/* Stop what leaves and is not carried; false: a register faulted twice. */
-static UPMU_APART bool disable_carefully(struct upmu_transition *plan)
+/* Where closing a counter loses a carry, what leaves is folded before. */
+static bool fold_leaving(struct upmu_transition *plan)
 {
     struct upmu_meter *meter = plan->meter;
     bool fine = true;
 
-    if (upmu_run_folds_first(meter))
-        for (unsigned part = 0; part < plan->outs; part++)
-            for UPMU_TALLIES(tally, plan->out[part]->active)
-                fine &= upmu_run_fold(meter, tally);
+    for (unsigned part = 0; part < plan->outs; part++) {
+        struct upmu_set *set = plan->out[part]->active;
+
+        if (counts_alike(plan, set)) {
+            fine &= take_quickly(meter, set, meter->counter_mask);
+            continue;
+        }
+        for UPMU_TALLIES(tally, set)
+            fine &= upmu_run_fold(meter, tally);
+    }
+    return fine;
+}
+
+/* Where each select enables its own counter: those that are open become idle.  False: one faulted. */
+static inline bool make_idle(struct upmu_bank *bank, uint32_t counters)
+{
+    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, bank->pmu->counter[0].gate_row);
+
+    for (; counters; counters &= counters - 1u) {
+        unsigned row = bank->pmu->counter[upmu_bits_lowest(counters)].gate_row;
+        uint64_t value = bank->shadow[row];
+
+        if ((value & class->gates) && !upmu_bank_put(bank, row, (value & class->idle_keep) | class->idle_value))
+            return false;
+    }
+    return true;
+}
+
+/* Stop what leaves and is not carried; false: a register faulted twice. */
+static UPMU_APART bool disable_apart(struct upmu_transition *plan)
+{
+    struct upmu_meter *meter = plan->meter;
+    bool fine = !upmu_run_folds_first(meter) || fold_leaving(plan);
+
     meter->bank.still = find_still(plan);
     meter->staying |= meter->bank.still;
+    if (!plan->careful && make_idle(&meter->bank, (plan->leaving | plan->changed) & ~meter->staying))
+        return fine;
+    plan->careful = true;
     return upmu_run_shut(meter, plan->leaving & ~meter->staying) && fine;
 }
 
@@ -395,8 +453,8 @@ static inline bool disable_leaving(struct upmu_transition *plan)
 
     plan->meter->staying = plan->carried;
     UPMU_BARRIER();
-    if (__builtin_expect(plan->careful, 0))
-        return disable_carefully(plan);
+    if (__builtin_expect(plan->careful | plan->meter->apart, 0))
+        return disable_apart(plan);
     close = bank->shadow[row] & upmu_enable_bits((plan->leaving & ~plan->carried) | plan->changed);
     if (__builtin_expect(!close || upmu_bank_put(bank, row, bank->shadow[row] & ~close), 1))
         return true;
@@ -435,9 +493,15 @@ static inline void publish(struct upmu_transition *plan)
     forget_left(meter, plan->leaving & ~plan->coming);
 }
 
-static UPMU_APART void enable_carefully(struct upmu_transition *plan)
+/* What was written where a plan turned careful late, or at the end, is written once more. */
+static UPMU_APART void enable_carefully(struct upmu_transition *plan, bool loaded)
 {
-    if (upmu_run_open(plan->meter, plan->coming & ~plan->carried))
+    bool fine = true;
+
+    for (unsigned i = 0; i < plan->ins && !loaded; i++)
+        if (plan->in[i]->state == UPMU_SESSION_RUNNING)
+            fine &= load_carefully(plan, i);
+    if (upmu_run_open(plan->meter, plan->coming & ~plan->carried) && fine)
         return;
     for (unsigned i = 0; i < plan->ins; i++)
         if (plan->in[i]->state == UPMU_SESSION_RUNNING) {
@@ -446,28 +510,74 @@ static UPMU_APART void enable_carefully(struct upmu_transition *plan)
         }
 }
 
+/* Each counter by its select, whose other bits are written with that; false: one faulted. */
+static UPMU_APART bool enable_apart(struct upmu_transition *plan)
+{
+    struct upmu_bank *bank = &plan->meter->bank;
+    const struct upmu_masked_write *write = plan->write, *end = write + plan->writes;
+    uint32_t counters = plan->coming & ~plan->carried;
+    uint64_t enable = enables(bank);
+
+    for (; write < end; write++) {
+        if (!write->enables || !(counters >> (write->enables - 1u) & 1u))
+            continue;
+        counters &= ~UPMU_BIT32(write->enables - 1u);
+        if (!upmu_bank_put(bank, write->row, (bank->shadow[write->row] & ~write->mask) | write->value | enable))
+            return false;
+    }
+    for (; counters; counters &= counters - 1u) {
+        unsigned row = bank->pmu->counter[upmu_bits_lowest(counters)].gate_row;
+
+        if (!(bank->shadow[row] & enable) &&
+            (!upmu_bank_is_plain(bank, row) || !upmu_bank_put(bank, row, bank->shadow[row] | enable)))
+            return false;
+    }
+    return true;
+}
+
 static inline void enable_coming(struct upmu_transition *plan)
 {
     struct upmu_bank *bank = &plan->meter->bank;
     unsigned row = bank->pmu->counter[0].gate_row;
     uint64_t open;
 
+    if (plan->meter->apart && !plan->careful) {
+        if (__builtin_expect(!enable_apart(plan), 0))
+            enable_carefully(plan, false);
+        return;
+    }
     if (__builtin_expect(plan->careful || !upmu_bank_is_plain(bank, row), 0)) {
-        enable_carefully(plan);
+        enable_carefully(plan, true);
         return;
     }
     open = upmu_enable_bits(plan->coming & ~plan->carried) & ~bank->shadow[row];
     if (__builtin_expect(open && !upmu_bank_put(bank, row, bank->shadow[row] | open), 0))
-        enable_carefully(plan);
+        enable_carefully(plan, true);
+}
+
+/* Are all enable bits known and ours, and those of what comes and did not run before clear?  (Selects were seen.) */
+static inline bool is_plain(const struct upmu_transition *plan)
+{
+    const struct upmu_bank *bank = &plan->meter->bank;
+    uint32_t coming = plan->coming & ~plan->leaving;
+    unsigned row = bank->pmu->counter[0].gate_row;
+
+    if (!plan->meter->apart)
+        return upmu_bank_is_plain(bank, row) && !(bank->shadow[row] & upmu_enable_bits(coming));
+    for (uint32_t rest = plan->leaving ^ plan->coming; rest; rest &= rest - 1u) {
+        row = bank->pmu->counter[upmu_bits_lowest(rest)].gate_row;
+        if (!upmu_bank_is_plain(bank, row) ||
+            ((coming & rest & (~rest + 1u)) && (bank->shadow[row] & enables(bank))))
+            return false;
+    }
+    return true;
 }
 
 /* Handlers leave the counters alone from here on.  False: what one has left to do, or left open, comes first. */
 static inline bool hold_both(struct upmu_transition *plan)
 {
     struct upmu_meter *meter = plan->meter;
-    struct upmu_bank *bank = &meter->bank;
     uint32_t both = plan->leaving | plan->coming;
-    unsigned row = bank->pmu->counter[0].gate_row;
 
     meter->held = both;
     UPMU_BARRIER();
@@ -475,8 +585,7 @@ static inline bool hold_both(struct upmu_transition *plan)
         meter->held = 0;
         return false;
     }
-    if (!plan->careful && (!upmu_bank_is_plain(bank, row) ||
-                           (bank->shadow[row] & upmu_enable_bits(plan->coming & ~plan->leaving))))
+    if (!plan->careful && !is_plain(plan))
         plan->careful = true;
     plan->carried = plan->counting_out & plan->counting_in & ~plan->changed;
     if (plan->careful)

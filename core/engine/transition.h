@@ -20,6 +20,7 @@ struct upmu_transition {
     uint32_t changed;         /* counters whose registers differ */
     uint32_t carried;         /* counters that run on from one side to the other */
     uint32_t counting_out, counting_in, quiet_in;
+    uint32_t user;            /* counters of what comes, of user mode alone */
     uint64_t corunners;       /* what it changes in meter->corunners */
     uint8_t outs, ins, writes;
     bool careful;             /* registers are unknown, shared or not of the common kind */
@@ -30,7 +31,7 @@ struct upmu_transition {
     struct upmu_session *out[UPMU_PARTS], *in[UPMU_PARTS];
     struct upmu_masked_write {
         uint64_t mask, value;
-        uint8_t row;
+        uint8_t row, enables;
     } write[UPMU_WRITES];
 };
 

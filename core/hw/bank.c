@@ -555,25 +555,6 @@ static bool load_row(struct upmu_bank *bank, const struct upmu_image *image, uns
     return upmu_bank_merge(bank, row, mask & loadable(bank, row), value, opening);
 }
 
-#if UPMU_SETS && UPMU_SAMPLING
-
-/* (Its gates are closed when handlers load it: in which order does not matter.) */
-void upmu_bank_keep(const struct upmu_bank *bank, const struct upmu_image *image, uint32_t key, struct upmu_kept *kept,
-                    uint8_t *next)
-{
-    for (unsigned i = 0; i < UPMU_KEPT; i++)
-        if (kept[i].key == key)
-            return;
-    if (*next + image->count > UPMU_KEPT) { /* the others are forgotten */
-        memset(kept, 0, UPMU_KEPT * sizeof *kept);
-        *next = 0;
-    }
-    for (unsigned i = 0; i < image->count; i++)
-        kept[(*next)++] = (struct upmu_kept){bank->shadow[image->entry[i].row], key, image->entry[i].row};
-}
-
-#endif
-
 uint32_t upmu_bank_changes(const struct upmu_bank *bank, const struct upmu_image *image)
 {
     uint8_t ranks[UPMU_IMAGE_ENTRIES];
@@ -811,39 +792,20 @@ void upmu_bank_handler_gate(struct upmu_bank *bank, uint32_t counters, bool open
     }
 }
 
-bool upmu_bank_handler_load(struct upmu_bank *bank, const struct upmu_kept *kept, uint32_t key, uint32_t opening)
+bool upmu_bank_handler_set(struct upmu_bank *bank, unsigned row, uint64_t value, uint32_t opening)
 {
-    bool fine = true;
-
-    for (const struct upmu_kept *end = kept + UPMU_KEPT; kept < end; kept++) {
-        unsigned row = kept->row;
-        uint32_t mine = opening;
-
-        if (kept->key != key || kept->value == bank->shadow[row])
-            continue;
-        keep_value(bank, row, kept->value);
-        fine = fine &&
-               (take_gates(bank->pmu, &mine, row) || upmu_bank_command(bank, row, to_register(bank, row, kept->value)));
-        if (!fine)
-            upmu_bank_forget_row(bank, row);
-    }
-    return fine;
+    keep_value(bank, row, value);
+    if (take_gates(bank->pmu, &opening, row) || upmu_bank_command(bank, row, to_register(bank, row, value)))
+        return true;
+    upmu_bank_forget_row(bank, row);
+    return false;
 }
 
-bool upmu_bank_handler_can(const struct upmu_bank *bank, const struct upmu_kept *kept, uint32_t key)
+bool upmu_bank_handler_may(const struct upmu_bank *bank, unsigned row)
 {
-    bool any = false;
-
-    for (const struct upmu_kept *end = kept + UPMU_KEPT; kept < end; kept++) {
-        if (kept->key != key)
-            continue;
-        if ((bank->state[kept->row] & (UPMU_ROW_KNOWN | UPMU_ROW_FOUND | UPMU_ROW_MIXED)) !=
-                (UPMU_ROW_KNOWN | UPMU_ROW_FOUND) ||
-            others_bits(bank, kept->row))
-            return false;
-        any = true;
-    }
-    return any;
+    return (bank->state[row] & (UPMU_ROW_KNOWN | UPMU_ROW_FOUND | UPMU_ROW_MIXED)) ==
+               (UPMU_ROW_KNOWN | UPMU_ROW_FOUND) &&
+           !others_bits(bank, row);
 }
 
 #endif

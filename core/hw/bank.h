@@ -144,18 +144,13 @@ bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t 
 
 #if UPMU_SETS && UPMU_SAMPLING
 
-/* Keep what the registers of a placement hold, loaded, for handlers, under a key (local side). */
-void upmu_bank_keep(const struct upmu_bank *bank, const struct upmu_image *image, uint32_t key,
-                    struct upmu_kept *kept, uint8_t *next);
-
 /*
- * By a handler that interrupted no local call.  Is a placement kept, and all known and ours that its load would
- * change?  Gates as they are to be, in the shadow.  Load what differs, but for selects of `opening` that are gates:
- * upmu_bank_handler_open() writes these.
+ * By a handler that interrupted no local call.  Is a register known and all ours?  Gates as they are to be, in the
+ * shadow.  Give a register a value, but for a select of `opening` that is a gate: upmu_bank_handler_open() writes it.
  */
-bool upmu_bank_handler_can(const struct upmu_bank *bank, const struct upmu_kept *kept, uint32_t key);
+bool upmu_bank_handler_may(const struct upmu_bank *bank, unsigned row);
 void upmu_bank_handler_gate(struct upmu_bank *bank, uint32_t counters, bool open);
-bool upmu_bank_handler_load(struct upmu_bank *bank, const struct upmu_kept *kept, uint32_t key, uint32_t opening);
+bool upmu_bank_handler_set(struct upmu_bank *bank, unsigned row, uint64_t value, uint32_t opening);
 
 #endif
 

@@ -303,15 +303,6 @@ struct upmu_ibs;
 struct upmu_thread;
 struct upmu_place_work;
 
-/* One register of a placed set that a handler may load.  Private. */
-struct upmu_kept {
-    uint64_t value;
-    uint32_t key; /* of the placement; 0: of none */
-    uint8_t row;
-};
-
-#define UPMU_KEPT 84
-
 /* What an interrupt interrupted: fill in what is known, set the rest to 0. */
 struct upmu_frame {
     uint64_t ip;
@@ -359,6 +350,7 @@ struct upmu_meter {
     uint32_t life;                      /* number of the upmu_cpu_init() of its machine */
     volatile uint32_t held;             /* counters whose events the local side changes: handlers leave them alone */
     uint8_t straight;                   /* one register enables all counters, which are alike, and nothing is shared */
+    uint8_t apart;                      /* each select enables its own counter, all are alike, and nothing is shared */
     uint8_t fresh;                      /* a session's enabled time begins when all have come */
     uint8_t kind;                       /* of CPU, for which a placement is good */
     uint64_t counter_mask;              /* of all counters, where they have one width */
@@ -394,10 +386,6 @@ struct upmu_cpu {
     uint8_t user_reads;                          /* user mode may execute RDPMC; 2: the register may have been lost */
     uint8_t readers;                             /* for pages of: 1: the CPU's sessions, 2: the thread's */
     struct upmu_ibs *volatile ibs[2];            /* units at work */
-#if UPMU_SETS && UPMU_SAMPLING
-    struct upmu_kept kept[UPMU_KEPT];            /* written by local calls, in a ring */
-    uint8_t kept_next;
-#endif
 };
 
 /*

@@ -109,13 +109,14 @@ struct upmu_estimate {
     uint8_t scale;              /* bits that counts are shifted by in these sums */
 };
 
-/* One register of a compiled placement: `mask` << shift are the bits that it is about.  Private. */
+/* One register of a compiled placement: `mask`, signed, << shift are the bits that it is about.  Private. */
 struct upmu_step {
     uint64_t value;
-    uint32_t mask;
+    int32_t mask;
     uint8_t row;
     uint8_t shift;
     uint8_t event; /* whose counters are stopped while it changes */
+    uint8_t enables; /* 1 + the counter that it enables, too; 0: none */
 };
 
 /* Of NetBurst two for each event and two beside; elsewhere one, and one for each of its payload registers. */
