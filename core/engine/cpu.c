@@ -8,8 +8,8 @@
 #include "core/hw/bank_inline.h"
 #include "core/util/bits.h"
 #include "core/engine/claims.h"
+#include "core/engine/features.h"
 #include "core/hw/domain.h"
-#include "core/sample/ibs_core.h"
 #include "core/engine/local.h"
 #include "core/util/mem.h"
 #include "core/engine/pmi.h"
@@ -17,7 +17,6 @@
 #include "core/engine/schedule.h"
 #include "core/engine/session_core.h"
 #include "core/engine/turns.h"
-#include "core/sample/user_page.h"
 #include "core/event/why.h"
 #include <upmu/thread.h>
 
@@ -228,8 +227,7 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
         if (!++machine->lives)
             machine->lives = 1;
         cpu->meter.life = machine->lives;
-        /* (It is unknown which threads could read here before.) */
-        cpu->user_reads = UPMU_USER_PAGES && upmu_user_pages_any(machine) ? 2 : 0;
+        upmu_features_begin(cpu);
         UPMU_BARRIER();
         cpu->meter.live = 1;
     } else if (cpu->meter.pmu) {
@@ -272,7 +270,7 @@ static enum upmu_status suspend(struct upmu_meter *meter, void *unused)
         if (session->state == UPMU_SESSION_STOPPED)
             session->state = UPMU_SESSION_SUSPENDED;
     }
-    if (!upmu_ibs_end(meter))
+    if (!upmu_features_stop(meter->cpu))
         status = UPMU_ERR_PORT;
     go_dead(meter);
     /* Should registers outlive the sleep, resume must not find ours and call them the firmware's. */
@@ -296,8 +294,7 @@ static enum upmu_status resume(struct upmu_meter *meter, void *unused)
     (void)unused;
     if (status != UPMU_OK)
         return status;
-    if (meter->cpu->user_reads)
-        meter->cpu->user_reads = 2;
+    upmu_features_wake(meter->cpu);
     meter->live = 1;
     UPMU_BARRIER();
     return upmu_schedule_reload(meter);
@@ -366,7 +363,7 @@ static enum upmu_status leave(struct upmu_meter *meter, void *unused)
     thread = UPMU_THREADS ? __atomic_exchange_n(&meter->cpu->current, NULL, __ATOMIC_RELAXED) : NULL;
     if (thread)
         thread->cpu = NULL;
-    if (!upmu_ibs_end(meter))
+    if (!upmu_features_stop(meter->cpu))
         status = UPMU_ERR_PORT;
     go_dead(meter);
     if (!upmu_claims_restore(meter))
@@ -374,7 +371,7 @@ static enum upmu_status leave(struct upmu_meter *meter, void *unused)
     leave_domain(meter);
     if (meter->machine->only_cpu == meter->cpu)
         meter->machine->only_cpu = NULL;
-    meter->cpu->readers &= UPMU_READS_THREAD; /* its program may have read an index */
+    upmu_features_end(meter->cpu);
     /* Nothing is ours any more: a second fini finds nothing to do. */
     meter->pmu = NULL;
     meter->work = NULL;

@@ -5,7 +5,6 @@
 #include "core/engine/local.h"
 #include "core/util/apart.h"
 #include "core/engine/schedule.h"
-#include "core/sample/user_page.h"
 
 uint64_t upmu_meter_now(const struct upmu_meter *meter)
 {
@@ -47,8 +46,7 @@ void upmu_local_leave(struct upmu_meter *meter, uintptr_t state)
     do {
         if (meter->deferred | meter->mask_due)
             upmu_schedule_replay(meter);
-        if (UPMU_USER_PAGES && (upmu_user_pages_any(meter->machine) || meter->cpu->pages || meter->cpu->user_reads))
-            upmu_user_pages_write(meter->cpu);
+        upmu_features_leave(meter->cpu);
         UPMU_BARRIER();
         meter->busy = 0;
         UPMU_BARRIER();

@@ -5,6 +5,7 @@
 #ifndef UPMU_CORE_LOCAL_H
 #define UPMU_CORE_LOCAL_H
 
+#include "core/engine/features.h"
 #include "core/hw/port_call.h"
 #include <upmu/session.h>
 
@@ -34,10 +35,7 @@ void upmu_local_leave(struct upmu_meter *meter, uintptr_t state);
 /* The same, mostly without anything to replay. */
 static inline void upmu_local_end(struct upmu_meter *meter, const struct upmu_port *port, uintptr_t state)
 {
-    if (__builtin_expect((meter->deferred | meter->mask_due) ||
-                             __atomic_load_n(&meter->machine->pages, __ATOMIC_RELAXED) || meter->cpu->pages ||
-                             meter->cpu->user_reads,
-                         0)) {
+    if (__builtin_expect((meter->deferred | meter->mask_due) || upmu_features_wait(meter->cpu), 0)) {
         upmu_local_leave(meter, state);
         return;
     }

@@ -15,8 +15,8 @@
 #include "core/engine/claims.h"
 #include "core/engine/count.h"
 #include "core/engine/cpu.h"
+#include "core/engine/features.h"
 #include "core/hw/domain.h"
-#include "core/sample/ibs_core.h"
 #include "core/sample/format_core.h"
 #include "core/engine/local.h"
 #include "core/util/mem.h"
@@ -25,7 +25,6 @@
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
 #include "core/engine/sets.h"
-#include "core/sample/user_page.h"
 
 #if UPMU_SAMPLING
 
@@ -653,8 +652,7 @@ static enum upmu_pmi handle(struct pass *pass)
         emit_due(pass);
     acknowledge(pass, flagged);
     keep_masked(pass);
-    if (UPMU_USER_PAGES && cpu->pages)
-        upmu_user_pages_loaded(cpu);
+    upmu_features_loaded(cpu);
     if (quiet && !(quick && write_enable(pass, upmu_enable_bits(pass->closed))))
         open_again(pass, quiet | cpu->meter.quiet);
     if (upmu_pmu_is(pmu, UPMU_PMU_REARM_LAST)) {
@@ -692,7 +690,7 @@ enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *fra
     pass.cpu = cpu;
     pass.frame = frame;
     pass.now_ns = upmu_meter_now(&cpu->meter);
-    pass.samples = upmu_ibs_handle(&cpu->meter, frame);
+    pass.samples = upmu_features_interrupt(cpu, frame);
     result = handle(&pass);
     UPMU_BARRIER();
     cpu->meter.bank.counted = &cpu->meter.bank.accesses;

@@ -9,10 +9,9 @@
 #include "core/engine/claims.h"
 #include "core/engine/count.h"
 #include "core/engine/cpu.h"
-#include "core/sample/format_core.h"
+#include "core/engine/features.h"
 #include "core/engine/local.h"
 #include "core/util/mem.h"
-#include "core/sample/message_core.h"
 #include "core/engine/program.h"
 #include "core/sample/ring.h"
 #include "core/engine/run.h"
@@ -20,7 +19,6 @@
 #include "core/engine/sets.h"
 #include "core/engine/session_core.h"
 #include "core/engine/transition.h"
-#include "core/sample/user_page.h"
 #include "core/event/why.h"
 #include "core/engine/turns.h"
 
@@ -356,7 +354,7 @@ void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session)
 {
     upmu_queue_take(meter, session);
     meter->chains -= upmu_session_is_chain(session);
-    upmu_user_page_leave(meter->cpu, session);
+    upmu_features_detach(meter->cpu, session);
     upmu_session_unlink_quickly(meter, session);
 }
 
@@ -559,9 +557,8 @@ enum upmu_status upmu_session_start(struct upmu_session *session)
 
 enum upmu_status upmu_session_restart(struct upmu_session *session)
 {
-    if (session->state != UPMU_SESSION_MASKED || upmu_overflow_stays_masked(session))
+    if (session->state != UPMU_SESSION_MASKED || !upmu_features_restart(session))
         return UPMU_OK;
-    upmu_message_restarted(session);
     return upmu_session_start(session);
 }
 
@@ -656,8 +653,7 @@ void upmu_session_end(struct upmu_session *session)
 {
     session->id = 0;
     session->set.count = 0;
-    upmu_overflow_end(session);
-    upmu_user_page_end(session);
+    upmu_features_close(session);
     __atomic_store_n(&session->state, UPMU_SESSION_CLOSED, __ATOMIC_RELEASE);
 }
 

@@ -118,10 +118,10 @@ def include_lines_follow_the_direction_of_dependency():
 
 # Each folder of core/ includes those before it alone.
 CORE_FOLDERS = "util hw catalog event place engine sample".split()
-# What the engine calls by name of the files that take samples.
-CALLED_BY_NAME = {("cpu", "ibs_core"), ("cpu", "user_page"), ("local", "user_page"), ("pmi", "format_core"), ("pmi", "ibs_core"),
-                  ("pmi", "user_page"), ("session", "format_core"), ("session", "message_core"), ("session", "ring"),
-                  ("session", "user_page"), ("thread", "user_page")}
+# The engine calls what is optional by core/engine/features.h.  By name: what an overflow produces, the ring of a session, and the
+# right of a thread's program to read, which a switch changes.
+CALLED_BY_NAME = {("features", "format_core"), ("features", "ibs_core"), ("features", "message_core"), ("features", "user_page"),
+                  ("pmi", "format_core"), ("session", "ring"), ("thread", "user_page")}
 
 
 @check

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where optional features hook into the engine, in one table: what is built in, and when it is called.  The engine
+ * names the moment and no feature.  A hook that no feature of the build uses is no instruction (docs/DESIGN.md,
+ * "Features").
+ *
+ *                                  sampling units     pages for user mode     formats, messages
+ * interrupt, at its begin          take a sample
+ * interrupt, counters loaded                          write again
+ * local call, at its end                              write
+ * CPU taken over, or woken up                         right to read unknown
+ * CPU leaves or sleeps             stop              (leaves) forget readers
+ * session leaves its CPU                              closed
+ * masked session restarted                                                    may stay masked; unblock
+ * session closed                                      withdrawn               end
+ */
+#ifndef UPMU_CORE_FEATURES_H
+#define UPMU_CORE_FEATURES_H
+
+#include "core/sample/format_core.h"
+#include "core/sample/ibs_core.h"
+#include "core/sample/message_core.h"
+#include "core/sample/user_page.h"
+
+/* At the begin of an interrupt; returns the number of samples taken. */
+static inline unsigned upmu_features_interrupt(struct upmu_cpu *cpu, const struct upmu_frame *frame)
+{
+    return upmu_ibs_handle(&cpu->meter, frame);
+}
+
+/* A handler has loaded counters, and not yet enabled them. */
+static inline void upmu_features_loaded(struct upmu_cpu *cpu)
+{
+    if (UPMU_USER_PAGES && cpu->pages)
+        upmu_user_pages_loaded(cpu);
+}
+
+/* Has the end of a local call anything to do? */
+static inline bool upmu_features_wait(const struct upmu_cpu *cpu)
+{
+    return UPMU_USER_PAGES && (upmu_user_pages_any(cpu->meter.machine) || cpu->pages || cpu->user_reads);
+}
+
+/* At the end of a local call, in its bracket. */
+static inline void upmu_features_leave(struct upmu_cpu *cpu)
+{
+    if (upmu_features_wait(cpu))
+        upmu_user_pages_write(cpu);
+}
+
+/* The CPU was taken over: what it was used for before is unknown. */
+static inline void upmu_features_begin(struct upmu_cpu *cpu)
+{
+    /* (Which threads could read here before?) */
+    cpu->user_reads = UPMU_USER_PAGES && upmu_user_pages_any(cpu->meter.machine) ? 2 : 0;
+}
+
+/* It wakes up: registers were lost. */
+static inline void upmu_features_wake(struct upmu_cpu *cpu)
+{
+    if (UPMU_USER_PAGES && cpu->user_reads)
+        cpu->user_reads = 2;
+}
+
+/* It leaves or sleeps; false: a register faulted.  In a local bracket. */
+static inline bool upmu_features_stop(struct upmu_cpu *cpu)
+{
+    return upmu_ibs_end(&cpu->meter);
+}
+
+/* It has left. */
+static inline void upmu_features_end(struct upmu_cpu *cpu)
+{
+    cpu->readers &= UPMU_READS_THREAD; /* its program may have read an index */
+}
+
+/* A session leaves its CPU; in a local bracket. */
+static inline void upmu_features_detach(struct upmu_cpu *cpu, struct upmu_session *session)
+{
+    upmu_user_page_leave(cpu, session);
+}
+
+/* A masked session is restarted; false: it stays masked. */
+static inline bool upmu_features_restart(struct upmu_session *session)
+{
+    if (upmu_overflow_stays_masked(session))
+        return false;
+    upmu_message_restarted(session);
+    return true;
+}
+
+/* A session is closed. */
+static inline void upmu_features_close(struct upmu_session *session)
+{
+    upmu_overflow_end(session);
+    upmu_user_page_end(session);
+}
+
+#endif
