@@ -559,16 +559,6 @@ enum upmu_status upmu_event_parse(const struct upmu_pmu *pmu, const char *text, 
 
 /* ---- Text ---- */
 
-size_t upmu_event_name(const struct upmu_pmu *pmu, struct upmu_event_id id, char *buffer, size_t size)
-{
-    struct upmu_text out;
-
-    if (upmu_catalog_of(pmu, id) && id.catalogue)
-        return upmu_catalog_id_name(upmu_catalog_of(pmu, id), id, buffer, size);
-    upmu_text_begin(&out, buffer, size);
-    return upmu_text_end(&out);
-}
-
 static void write_raw(struct upmu_text *out, const struct upmu_event *event)
 {
     const uint64_t words[3] = {event->config, event->config1, event->config2};
@@ -608,13 +598,6 @@ size_t upmu_event_format(const struct upmu_pmu *pmu, const struct upmu_event *ev
 
 #else
 
-static size_t no_text(char *buffer, size_t size)
-{
-    if (size)
-        buffer[0] = '\0';
-    return 0;
-}
-
 enum upmu_status upmu_event_encode(const struct upmu_pmu *pmu, const struct upmu_spec *spec,
                                    struct upmu_event *out_event, struct upmu_why *why)
 {
@@ -633,16 +616,8 @@ enum upmu_status upmu_event_parse(const struct upmu_pmu *pmu, const char *text, 
 
 size_t upmu_event_format(const struct upmu_pmu *pmu, const struct upmu_event *event, char *buffer, size_t size)
 {
-    (void)pmu;
     (void)event;
-    return no_text(buffer, size);
-}
-
-size_t upmu_event_name(const struct upmu_pmu *pmu, struct upmu_event_id id, char *buffer, size_t size)
-{
-    (void)pmu;
-    (void)id;
-    return no_text(buffer, size);
+    return upmu_event_name(pmu, (struct upmu_event_id){0}, buffer, size);
 }
 
 #endif

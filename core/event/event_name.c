@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The name of an event; without names in the library it is empty.
+ */
+#include "core/catalog/catalog.h"
+#include "core/util/text.h"
+#include <upmu/event.h>
+
+size_t upmu_event_name(const struct upmu_pmu *pmu, struct upmu_event_id id, char *buffer, size_t size)
+{
+    struct upmu_text out;
+
+    if (UPMU_NAMES && upmu_catalog_of(pmu, id) && id.catalogue)
+        return upmu_catalog_id_name(upmu_catalog_of(pmu, id), id, buffer, size);
+    upmu_text_begin(&out, buffer, size);
+    return upmu_text_end(&out);
+}
