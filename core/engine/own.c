@@ -130,7 +130,7 @@ void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters)
             upmu_bank_disown(&cpu->meter.bank, upmu_bits_lowest(rest));
     /* (Handlers follow the shadow as soon as it is no more the host's.) */
     upmu_bank_regain(&cpu->meter.bank, counters);
-    cpu->meter.flagged |= counters;
+    __atomic_fetch_or(&cpu->meter.flagged, counters, __ATOMIC_RELAXED);
     /* (An interrupt of the host's own may be on its way.) */
     if (cpu->meter.live)
         upmu_meter_expect(&cpu->meter, upmu_bits_count(counters), upmu_meter_now(&cpu->meter));
@@ -157,7 +157,7 @@ static enum upmu_status take_firmware(struct upmu_meter *meter, void *unused)
     if (!(records & meter->watchdog) && image.count && upmu_bank_load(&meter->bank, &image, 0, &changed))
         records = 0;
     meter->firmware &= records;
-    meter->flagged |= taken;
+    __atomic_fetch_or(&meter->flagged, taken, __ATOMIC_RELAXED);
     upmu_claims_trim(meter, false);
     return UPMU_OK;
 }

@@ -54,6 +54,12 @@ static inline bool is_held(const struct upmu_cpu *cpu, const struct upmu_tally *
     return ((tally->sequence & 1u) | (cpu->meter.held & tally->counters)) != 0;
 }
 
+/* Is `base` what its counter had?  The local side may be about to store it, or a fault kept it from that. */
+static inline bool has_base(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
+{
+    return !is_held(cpu, tally) && cpu->meter.last_tag[tally->counter] == tally->tag;
+}
+
 /* Is its counter one that runs for it, so that its value may be folded now?  The local side holds all tallies. */
 static bool may_fold(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
 {
@@ -314,14 +320,14 @@ static void fold_wrapped(struct pass *pass, unsigned counter)
     struct upmu_tally *tally = upmu_run_on(&cpu->meter, counter);
     uint64_t value;
 
-    if (!tally || is_held(cpu, tally) ||
-        !upmu_bank_read(&cpu->meter.bank, counter, &value))
+    if (!tally || !has_base(cpu, tally) || !upmu_bank_read(&cpu->meter.bank, counter, &value))
         return;
     tally->sequence += 1u;
     UPMU_BARRIER();
     if (!reload_upper(pass, tally))
         tally->hole = true;
-    if (upmu_count_turned(cpu->meter.pmu, tally, counter, value, pass->now_ns))
+    /* (A flag that could not be cleared is of before.) */
+    if (!(cpu->meter.flagged >> counter & 1u) && upmu_count_turned(cpu->meter.pmu, tally, counter, value, pass->now_ns))
         tally->total += UINT64_C(1) << cpu->meter.pmu->counter[counter].width;
     tally->turned = upmu_count_stamp(pass->now_ns);
     upmu_count_fold(&cpu->meter, tally, counter, value);
@@ -413,12 +419,11 @@ static UPMU_APART uint32_t find_hidden(struct pass *pass)
 
         if (!tally || tally->falls)
             continue;
-        /* (The local side may be about to store the base, or a fault kept it from that: only perhaps.) */
         if (!upmu_bank_read(&cpu->meter.bank, counter, &value))
             pass->expected = true;
         else if (value >= tally->base)
             continue;
-        else if (is_held(cpu, tally) || tally->hole)
+        else if (!has_base(cpu, tally)) /* (It has perhaps wrapped.) */
             pass->expected = true;
         else
             wrapped |= UPMU_BIT32(counter);
@@ -501,12 +506,19 @@ static UPMU_APART void acknowledge(const struct pass *pass, uint32_t flagged)
 {
     struct upmu_cpu *cpu = pass->cpu;
     const struct upmu_pmu *pmu = cpu->meter.pmu;
+    uint64_t value;
 
     flagged |= pass->passed;
     if (!flagged && pass->expected)
         flagged = cpu->meter.flagged & ~(cpu->meter.running | cpu->meter.watchdog);
-    if (flagged && pmu->ack_row != UPMU_NO_ROW)
-        (void)upmu_bank_command(&cpu->meter.bank, pmu->ack_row, pmu->backend->acknowledge(pmu, flagged));
+    if (!flagged || pmu->ack_row == UPMU_NO_ROW)
+        return;
+    value = pmu->backend->acknowledge(pmu, flagged);
+    if (upmu_bank_command(&cpu->meter.bank, pmu->ack_row, value) ||
+        upmu_bank_command(&cpu->meter.bank, pmu->ack_row, value))
+        cpu->meter.flagged &= ~flagged;
+    else
+        cpu->meter.flagged |= flagged;
 }
 
 /*

@@ -74,9 +74,11 @@ static bool acknowledge_before(struct upmu_meter *meter, uint32_t counters)
 
     if (!flagged)
         return true;
-    meter->flagged &= ~flagged;
-    return pmu->ack_row == UPMU_NO_ROW ||
-           upmu_bank_command(&meter->bank, pmu->ack_row, pmu->backend->acknowledge(pmu, flagged));
+    if (pmu->ack_row != UPMU_NO_ROW &&
+        !upmu_bank_command(&meter->bank, pmu->ack_row, pmu->backend->acknowledge(pmu, flagged)))
+        return false;
+    __atomic_fetch_and(&meter->flagged, ~flagged, __ATOMIC_RELAXED);
+    return true;
 }
 
 bool upmu_run_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns)
@@ -189,16 +191,23 @@ bool upmu_run_still(const struct upmu_meter *meter, const struct upmu_tally *tal
     return UPMU_BACKEND_AMD && !tally->shared && !tally->wide && upmu_bank_still(&meter->bank, tally->counters);
 }
 
-/* Before a fold that sees a counter pass zero: the interrupt for it may still come. */
-static void note_turn(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t value, bool passed)
+/* The interrupt for it may still come; where a fault hides from that what it is for, its flag is no later round's. */
+UPMU_APART void upmu_run_turned(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns, bool passed)
 {
-    uint64_t now_ns;
+    const struct upmu_pmu *pmu = meter->pmu;
 
-    if (!passed && value >= tally->base)
-        return;
-    now_ns = upmu_meter_now(meter);
     tally->turned = upmu_count_stamp(now_ns);
     upmu_meter_expect(meter, 1, now_ns);
+    if (!passed && pmu->ack_row != UPMU_NO_ROW &&
+        !upmu_bank_command(&meter->bank, pmu->ack_row, pmu->backend->acknowledge(pmu, tally->counters)))
+        __atomic_fetch_or(&meter->flagged, tally->counters, __ATOMIC_RELAXED);
+}
+
+/* Before a fold that sees a counter pass zero. */
+static void note_turn(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t value, bool passed)
+{
+    if (passed || value < tally->base)
+        upmu_run_turned(meter, tally, upmu_meter_now(meter), passed);
 }
 
 bool upmu_run_fold(struct upmu_meter *meter, struct upmu_tally *tally)
@@ -234,7 +243,7 @@ bool upmu_run_settle(struct upmu_meter *meter, struct upmu_tally *tally, unsigne
     if (due)
         upmu_count_adapt(tally, upmu_session_clock(meter->of_tally[counter], upmu_meter_now(meter)));
     if (passed)
-        meter->flagged |= UPMU_BIT32(counter);
+        __atomic_fetch_or(&meter->flagged, UPMU_BIT32(counter), __ATOMIC_RELAXED);
     /* (A handler's load may have faulted, and a lost carry looks as if it had not overflowed.) */
     if (due || passed || tally->throttled || deferred)
         meter->last_tag[counter] = 0;
@@ -480,8 +489,9 @@ static void give_up(struct upmu_meter *meter, struct upmu_session *other)
 {
     meter->paused &= ~other->counters;
     mar(other, true);
-    upmu_run_end(other);
+    /* (Its counters are not what it left: it is held until no handler sees it.) */
     (void)upmu_run_fail(meter, other);
+    upmu_run_end(other);
 }
 
 /*

@@ -92,6 +92,9 @@ bool upmu_run_still(const struct upmu_meter *meter, const struct upmu_tally *tal
 /* Take the value of a tally's counter, which may run, into it; false: a register faulted. */
 bool upmu_run_fold(struct upmu_meter *meter, struct upmu_tally *tally);
 
+/* A counter that leaves, or is folded, has passed zero; `passed`: what it samples says so. */
+void upmu_run_turned(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns, bool passed);
+
 /* Does closing a counter lose a carry?  Then it is folded before that. */
 static inline bool upmu_run_folds_first(const struct upmu_meter *meter)
 {

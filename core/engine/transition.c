@@ -113,15 +113,6 @@ static inline bool read_quickly(struct upmu_bank *bank, unsigned counter, uint64
     return upmu_bank_read(bank, counter, out_value);
 }
 
-/* It has passed zero: the interrupt for it may still come. */
-static UPMU_APART void note_wrap(struct upmu_meter *meter, struct upmu_tally *tally)
-{
-    uint64_t now_ns = upmu_meter_now(meter);
-
-    tally->turned = upmu_count_stamp(now_ns);
-    upmu_meter_expect(meter, 1, now_ns);
-}
-
 /* The counts of a set whose events only count, and whose counters are alike; `bits`: what they counted is in these. */
 static inline bool take_quickly(struct upmu_meter *meter, struct upmu_set *set, uint64_t bits)
 {
@@ -140,7 +131,7 @@ static inline bool take_quickly(struct upmu_meter *meter, struct upmu_set *set, 
         value &= mask;
         counted = (value - tally->base) & bits;
         if (__builtin_expect(value < counted, 0))
-            note_wrap(meter, tally);
+            upmu_run_turned(meter, tally, upmu_meter_now(meter), false);
         tally->base = value;
         seen |= counted;
         tally->total += counted;

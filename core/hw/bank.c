@@ -272,6 +272,21 @@ static void keep_stopped(struct upmu_bank *bank, unsigned index)
         upmu_domain_remember(bank->domain, rows[2], bank->found[rows[2]]);
 }
 
+/* What the host has changed of its counter's bits in a register beside the select stays so at the end. */
+static void keep_beside(struct upmu_bank *bank, unsigned row, unsigned counter)
+{
+    bool others_too = upmu_register_class_of(bank->pmu, row)->by_counter;
+    uint64_t bits = others_too ? counters_bits(bank, row, counter) : ~UINT64_C(0), value;
+
+    if (!row_is(bank, row, UPMU_ROW_FOUND) || !upmu_bank_look(bank, row, &value))
+        return;
+    bits &= value ^ bank->shadow[row];
+    bank->found[row] = (bank->found[row] & ~bits) | (value & bits);
+    keep_value(bank, row, bank->shadow[row] ^ bits);
+    if (bits && !others_too)
+        row_becomes(bank, row, 0, UPMU_ROW_FOUND);
+}
+
 void upmu_bank_regain(struct upmu_bank *bank, uint32_t counters)
 {
     for (; counters; counters &= counters - 1u) {
@@ -282,8 +297,10 @@ void upmu_bank_regain(struct upmu_bank *bank, uint32_t counters)
         upmu_bank_forget_row(bank, counter->select_row);
         upmu_bank_forget_row(bank, counter->gate_row);
         for (unsigned row = 0; row < bank->pmu->table->row_count; row++)
-            if (row_is_beside(bank->pmu, row, upmu_bits_lowest(counters)))
+            if (row_is_beside(bank->pmu, row, upmu_bits_lowest(counters))) {
+                keep_beside(bank, row, upmu_bits_lowest(counters));
                 upmu_bank_forget_row(bank, row);
+            }
     }
 }
 

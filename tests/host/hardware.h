@@ -116,6 +116,12 @@ struct hardware_family {
      */
     const char *(*specification)(void *hardware, enum hardware_event event);
 
+    /*
+     * Is there an overflow for this CPU of which no interrupt has told it: one whose interrupt waits for a further
+     * event, or one whose flag is hidden?  NULL: not in this family.
+     */
+    bool (*untold)(const void *hardware, unsigned cpu);
+
     /* Samples of instructions that a unit (0: fetch, 1: op) has completed since power-on; NULL: there is none. */
     uint64_t (*samples)(void *hardware, unsigned cpu, unsigned unit);
 };

@@ -281,7 +281,8 @@ static void overflow(struct intel *intel, struct cpu *cpu, unsigned counter)
     cpu->status |= bit; /* m 5: whatever the interrupt bit says */
     if (!(mode(cpu, counter) & 8))
         return;
-    if (intel->options.lost_flags) { /* foreign.md 6.1: a flag that is hidden has to be cleared all the same */
+    if (intel->options.lost_flags && intel->part->version >= 2) {
+        /* foreign.md 6.1: a flag that is hidden has to be cleared all the same (version 1 has none: c 1.3) */
         if (was & bit)
             return;
         cpu->hidden |= next_random(&intel->random) % 4 ? 0 : bit;
@@ -646,6 +647,12 @@ static const char *specification(void *hardware, enum hardware_event event)
     return words[event];
 }
 
+/* foreign.md 6.1: while its flag is there a counter interrupts no more. */
+static bool untold(const void *hardware, unsigned index)
+{
+    return ((const struct intel *)hardware)->cpu[index].hidden != 0;
+}
+
 const struct hardware_family hardware_intel = {
     "intel",
     models,
@@ -667,5 +674,6 @@ const struct hardware_family hardware_intel = {
     damage,
     registers,
     specification,
+    untold,
     NULL,
 };

@@ -486,6 +486,17 @@ static const char *netburst_specification(void *hardware, enum hardware_event ev
     return encodings[event].word;
 }
 
+/* P2: the interrupt of an overflow comes with the counter's next event. */
+static bool netburst_untold(const void *hardware, unsigned cpu)
+{
+    const struct machine *m = hardware;
+    const struct core *core = &m->core[m->model->core[cpu]];
+    for (unsigned i = 0; i < COUNTERS; i++)
+        if (core->pending[i] && (core->cccr[i] & OVF_PMI << thread_of(m, cpu)))
+            return true;
+    return false;
+}
+
 const struct hardware_family hardware_netburst = {
     .name = "netburst",
     .models = models,
@@ -507,4 +518,5 @@ const struct hardware_family hardware_netburst = {
     .damage = netburst_damage,
     .registers = netburst_registers,
     .specification = netburst_specification,
+    .untold = netburst_untold,
 };

@@ -306,4 +306,5 @@ const struct hardware_family hardware_p6 = {
     registers,
     specification,
     NULL,
+    NULL,
 };

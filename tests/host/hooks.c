@@ -77,16 +77,14 @@ static bool core_has_faulted(const struct host_cpu *cpu)
 /*
  * Another source's, come at a time and answered so: long after all that could overflow it is not taken, nor is one of
  * ours awaited.  (Where no interrupts come at all, K7 model 1, it finds what overflowed long ago; a write that
- * faulted, or a counter of the host's that was stopped, may have left a flag.  A flag that is hidden keeps the next
- * interrupt away.  NetBurst's interrupt waits for the event after the overflow, which a handler may find before, and
- * OVF of a counter that does not run is taken for one.)
+ * faulted, or a counter of the host's that was stopped, may have left a flag.  `untold`: an overflow of which no
+ * interrupt has told is found by any handler.)
  */
-static void check_foreign(struct host_cpu *cpu, uint64_t time_ns, enum upmu_pmi answer)
+static void check_foreign(struct host_cpu *cpu, uint64_t time_ns, enum upmu_pmi answer, bool untold)
 {
     if (host.setting.no_clock || cpu->overdue || cpu->flagged || cpu->calls || core_is_left(cpu) || !cpu->cpu ||
         core_has_faulted(cpu) || !host.verdict->figures.own || time_ns <= cpu->last_own_ns + WINDOW_NS ||
-        time_ns > cpu->looked_ns + LATE_NS || family() == &hardware_netburst ||
-        (answer == UPMU_PMI_HANDLED && host.setting.options.lost_flags))
+        time_ns > cpu->looked_ns + LATE_NS || (answer == UPMU_PMI_HANDLED && untold))
         return;
     host.verdict->figures.strange++;
     if (rules_on(RULE_INTERRUPT) && answer != UPMU_PMI_NOT_OURS)
@@ -112,6 +110,7 @@ static void enter_interrupt(struct host_cpu *cpu, bool own)
 {
     struct upmu_frame frame = {.ip = lots_draw(&self->noise), .process = cpu->thread, .thread = cpu->thread};
     bool irq_off = cpu->irq_off, claimed, possible = !own && hooks_interrupt_is_coming(self->cpu);
+    bool untold = !own && family()->untold && family()->untold(host.hardware, self->cpu);
     uint64_t time_ns = host.now_ns;
     enum upmu_pmi answer;
 
@@ -134,7 +133,7 @@ static void enter_interrupt(struct host_cpu *cpu, bool own)
     } else {
         host.verdict->figures.foreign++;
         if (!possible)
-            check_foreign(cpu, time_ns, answer);
+            check_foreign(cpu, time_ns, answer, untold);
     }
     /* (An overflow that another source's found may have its own on the way.) */
     if (own || answer == UPMU_PMI_HANDLED)

@@ -238,10 +238,24 @@ static void left_by_a_session(struct host *host)
     assert_int_equal(upmu_sim_peek(&host->sim, 0, GLOBAL_STATUS), 1);
 }
 
+/* The same of one that only counted: a stop has found its wrap. */
+static void wrapped_under_a_session(struct host *host)
+{
+    assert_int_equal(upmu_session_add(&host->other, "branches:counter=0", NULL), UPMU_OK);
+    host_begin(host, &host->other);
+    host->sim.cpu[0].counter[0].value = (UINT64_C(1) << 48) - 10;
+    assert_int_equal(upmu_cpu_poll(&host->cpu[0]), UPMU_OK);
+    host->sim.cpu[0].lvtpc |= UPMU_SIM_LVTPC_MASKED;
+    host_run(host, BRANCHES(1000));
+    assert_int_equal(upmu_sim_peek(&host->sim, 0, GLOBAL_STATUS), 1);
+    assert_int_equal(upmu_session_close(&host->other), UPMU_OK);
+}
+
 /* Nine minutes later the flag looks as if the counter had gone all the way round. */
 static void a_flag_of_the_one_before_adds_no_round(void **state)
 {
-    static void (*const ways[])(struct host *) = {unreserved, taken_from_the_firmware, left_by_a_session};
+    static void (*const ways[])(struct host *) = {unreserved, taken_from_the_firmware, left_by_a_session,
+                                                wrapped_under_a_session};
 
     (void)state;
     for (unsigned i = 0; i < sizeof ways / sizeof ways[0]; i++) {

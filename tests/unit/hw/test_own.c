@@ -810,6 +810,39 @@ static void a_counter_that_came_back_running_runs_at_the_end(void **state)
     }
 }
 
+/*
+ * What the host has cleared for its counter stays clear, and another counter's bit is restored.  So is what was taken
+ * from the firmware, and that the host left as it was.
+ */
+static void records_that_the_host_disabled_stay_disabled(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    upmu_sim_poke(&host.sim, 0, 0x3f1, 0x3);
+    host_start(&host);
+    upmu_cpu_take_firmware(&host.cpu[0]);
+    assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 1), UPMU_OK);
+    upmu_cpu_unreserve(&host.cpu[0], 1);
+    assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x3f1), 0x3);
+    for (unsigned take = 0; take < 2; take++) {
+        host_prepare(&host, "skylake");
+        upmu_sim_poke(&host.sim, 0, 0x3f1, 0x3);
+        host_start(&host);
+        assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 1), UPMU_OK);
+        upmu_sim_poke(&host.sim, 0, 0x3f1, 0x2);
+        upmu_cpu_unreserve(&host.cpu[0], 1);
+        if (take) {
+            upmu_cpu_take_firmware(&host.cpu[0]);
+            assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x3f1), 0);
+        }
+        assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x3f1), 0x2);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -842,6 +875,7 @@ int main(void)
         cmocka_unit_test(what_no_enable_bit_lets_count_is_free),
         cmocka_unit_test(what_asks_for_interrupts_is_in_use),
         cmocka_unit_test(a_counter_that_came_back_running_runs_at_the_end),
+        cmocka_unit_test(records_that_the_host_disabled_stay_disabled),
         cmocka_unit_test(owners_have_names),
     };
 

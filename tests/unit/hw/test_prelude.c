@@ -258,6 +258,50 @@ static void a_fault_at_any_access_of_it_stops_whom_it_must(void **state)
     assert_true(ran_on > accesses / 2);
 }
 
+static uint32_t interrupt_from;
+
+static void interrupt(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+{
+    (void)cpu, (void)kind, (void)address;
+    if (number > interrupt_from)
+        upmu_sim_foreign_nmi(sim);
+}
+
+/*
+ * The sequence sets counters to 0, and a fault keeps the library from giving them their start values: a handler does
+ * not take a value below the last one for a wrap, nor a sampling counter at 0 for an overflow.
+ */
+static void a_handler_after_a_fault_of_it_counts_no_round(void **state)
+{
+    uint32_t accesses = overflow_at(0, false);
+
+    (void)state;
+    for (uint32_t at = 1; at <= accesses; at++)
+        for (unsigned samples = 0; samples < 2; samples++) {
+            static struct host host;
+            struct upmu_sampling sampling = {.period = 1000};
+            struct upmu_count count;
+
+            set_up(&host);
+            host.sim.ns_per_access = 1000000;
+            assert_int_equal(upmu_session_add(&host.session, "branches", samples ? &sampling : NULL), UPMU_OK);
+            assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
+            host_begin(&host, &host.session);
+            host_run(&host, 500);
+            assert_int_equal(upmu_session_add(&host.other, "r04c4", NULL), UPMU_OK);
+            assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
+            host.sim.fault_at = interrupt_from = host.sim.accesses + at;
+            host.sim.before_access = interrupt;
+            if (upmu_session_start(&host.other) != UPMU_OK)
+                assert_int_equal(host.other.error, UPMU_ERR_PORT);
+            host.sim.before_access = NULL;
+            assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+            if (count.raw != 250)
+                fail_msg("access %u, %u: %llu", (unsigned)at, samples, (unsigned long long)count.raw);
+            assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+        }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -269,6 +313,7 @@ int main(void)
         cmocka_unit_test(what_the_firmware_uses_is_left_out_of_it),
         cmocka_unit_test(an_overflow_at_any_access_of_it_is_lost_to_nobody),
         cmocka_unit_test(a_fault_at_any_access_of_it_stops_whom_it_must),
+        cmocka_unit_test(a_handler_after_a_fault_of_it_counts_no_round),
     };
 
     return cmocka_run_group_tests_name("prelude", tests, NULL, NULL);

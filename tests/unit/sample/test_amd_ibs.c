@@ -416,6 +416,60 @@ static void a_fault_leaves_no_unit_half_started(void **state)
         }
 }
 
+static void nmi_before(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+{
+    (void)cpu, (void)number, (void)kind, (void)address;
+    upmu_sim_foreign_nmi(sim);
+}
+
+/* What another driver left in the registers is no sample of this unit, whenever a handler looks. */
+static void a_sample_of_before_the_start_is_not_taken(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < PROFILES; i++)
+        for (unsigned kind = 0; kind < 2; kind++) {
+            struct upmu_ibs ibs = unit((enum upmu_ibs_kind)kind, 1600);
+            struct upmu_ibs_sample last;
+            struct host host;
+
+            set_up(&host, profiles[i]);
+            host.sim.cpu[0].amd.ibs[kind ? 3 : 0] = UINT64_C(1) << (kind ? 18 : 49);
+            host.sim.before_access = nmi_before;
+            assert_int_equal(upmu_ibs_start(&host.cpu[0], &ibs), UPMU_OK);
+            host.sim.before_access = NULL;
+            assert_int_equal(drain(&ibs, &last), 0);
+            assert_int_equal(upmu_ibs_stop(&host.cpu[0], &ibs), UPMU_OK);
+            host_end(&host);
+        }
+}
+
+/* Where a handler cannot read whether there is a sample, the interrupt may be for one: now and later. */
+static void an_interrupt_whose_register_cannot_be_read_may_be_of_a_unit(void **state)
+{
+    static const uint32_t control[] = {0xc0011030, 0xc0011033};
+
+    (void)state;
+    for (unsigned i = 0; i < PROFILES; i++)
+        for (unsigned kind = 0; kind < 2; kind++) {
+            struct upmu_ibs ibs = unit((enum upmu_ibs_kind)kind, 100000);
+            struct host host;
+
+            set_up(&host, profiles[i]);
+            assert_int_equal(upmu_ibs_start(&host.cpu[0], &ibs), UPMU_OK);
+            upmu_sim_advance_ns(&host.sim, 101000000);
+            upmu_sim_foreign_nmi(&host.sim);
+            assert_int_equal(host.answer[host.answers - 1], UPMU_PMI_NOT_OURS);
+            host.sim.fault_address = control[kind];
+            upmu_sim_foreign_nmi(&host.sim);
+            assert_int_equal(host.answer[host.answers - 1], UPMU_PMI_STALE);
+            host.sim.fault_address = 0;
+            upmu_sim_foreign_nmi(&host.sim);
+            assert_int_equal(host.answer[host.answers - 1], UPMU_PMI_STALE);
+            assert_int_equal(upmu_ibs_stop(&host.cpu[0], &ibs), UPMU_OK);
+            host_end(&host);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -431,6 +485,8 @@ int main(void)
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(leaving_and_sleeping_stop_the_units),
         cmocka_unit_test(a_fault_leaves_no_unit_half_started),
+        cmocka_unit_test(a_sample_of_before_the_start_is_not_taken),
+        cmocka_unit_test(an_interrupt_whose_register_cannot_be_read_may_be_of_a_unit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -655,6 +655,63 @@ static void a_handler_that_overflows_its_own_counter_comes_to_an_end(void **stat
     }
 }
 
+static unsigned overflowed, ticks_asked;
+
+static void ask_tick(void *context)
+{
+    (void)context;
+    ticks_asked++;
+}
+
+/* At each access of the local side its counter overflows, if it is open: two thousand times at most. */
+static void overflow_at_each_access(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
+                                    uint32_t address)
+{
+    (void)number, (void)kind, (void)address;
+    if (!sim->cpu[cpu].in_nmi && upmu_sim_runs(sim, cpu, 1) && overflowed < 2000) {
+        overflowed++;
+        host_run(sim->test, 120);
+    }
+}
+
+/*
+ * An overflow that a handler leaves for the local side is replayed, and the next comes before the replay has ended.
+ * The call ends all the same and asks for a tick, which opens the counter; no period is lost.  Catches: a replay
+ * without a bound, by itself or by the look at what came while the call ended.
+ */
+static void overflows_that_come_faster_than_they_are_replayed_keep_no_call(void **state)
+{
+    struct upmu_sampling sampling = {.period = 100};
+    struct host host;
+    uint64_t truth = 0;
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    host.sim.port.request_tick = ask_tick;
+    host_start(&host);
+    overflowed = ticks_asked = 0;
+    assert_int_equal(upmu_session_add(&host.session, "instructions:counter=1", &sampling), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    for (; !host.session.set.tally[0].throttled; truth += 1000) /* what a poll ends by a replay */
+        host_run(&host, 1000);
+    host.sim.before_access = host.sim.after_access = overflow_at_each_access;
+    assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
+    host.sim.before_access = host.sim.after_access = NULL;
+    assert_in_range(overflowed, 16, 300);
+    assert_int_not_equal(ticks_asked, 0);
+    assert_int_equal(upmu_cpu_tick(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(host.cpu[0].meter.deferred, 0);
+    /* (What a handler leaves for the local side is closed until the replay.) */
+    assert_in_range(host_value(&host.session, 0), truth + 100 * overflowed, truth + 120 * overflowed);
+    truth = host_value(&host.session, 0);
+    host_run(&host, 1000);
+    assert_int_equal(host_value(&host.session, 0), truth + 1000);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(host.session.set.tally[0].overflows, (truth + 1000) / 100);
+    host_end(&host);
+}
+
 /* An overflow comes while its counter is about to move, and then the move faults. */
 static void overflow_before_the_gate(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
                                      uint32_t address)
@@ -860,6 +917,7 @@ int main(void)
         cmocka_unit_test(a_fault_when_throttling_ends_loses_no_count),
         cmocka_unit_test(a_reasonable_rate_is_never_throttled),
         cmocka_unit_test(a_handler_that_overflows_its_own_counter_comes_to_an_end),
+        cmocka_unit_test(overflows_that_come_faster_than_they_are_replayed_keep_no_call),
         cmocka_unit_test(freeze_bits_that_firmware_left_are_cleared_and_given_back),
         cmocka_unit_test(a_period_below_the_shortest_is_refused),
         cmocka_unit_test(the_shortest_load_delays_a_sample_and_loses_none),

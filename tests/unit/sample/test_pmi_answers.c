@@ -185,16 +185,20 @@ static void a_wrap_that_the_status_hides_is_ours(void **state)
     static const char *const profiles[] = {"core2", "skylake", "icelake", "zen4"};
 
     (void)state;
-    for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++) {
+    for (unsigned p = 0; p < 2 * sizeof profiles / sizeof profiles[0]; p++) {
         struct host host;
         unsigned counter;
 
-        host_prepare(&host, profiles[p]);
+        host_prepare(&host, profiles[p / 2]);
         real = host.sim.port;
         host.sim.port.rdmsr = status_reads_0;
         host_start(&host);
         assert_int_equal(upmu_session_add(&host.session, "branches,branches:k", NULL), UPMU_OK);
         host_begin(&host, &host.session);
+        if (p & 1u) { /* with a count that has a gap, too */
+            assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK);
+            upmu_sim_advance_ns(&host.sim, 101000000);
+        }
         counter = host.session.set.tally[0].counter;
         host.sim.cpu[0].counter[counter].value = (UINT64_C(1) << host.cpu[0].meter.pmu->counter[counter].width) - 10;
         host.session.set.tally[0].base = host.sim.cpu[0].counter[counter].value;
@@ -324,6 +328,137 @@ static void an_overflow_that_a_fault_hid_leaves_an_interrupt(void **state)
     assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_NOT_OURS);
     host.sim.cpu[0].in_nmi = false;
     host_end(&host);
+}
+
+/*
+ * A fault kept the library from giving a counter its start value: its value below that of the event before is no wrap,
+ * whether the status has a flag or not.
+ */
+static void a_counter_without_its_start_value_has_not_wrapped(void **state)
+{
+    (void)state;
+    for (unsigned flag = 0; flag < 2; flag++) {
+        struct host host;
+
+        host_set_up(&host, "skylake");
+        assert_int_equal(upmu_session_add(&host.session, "branches:counter=0", NULL), UPMU_OK);
+        host_begin(&host, &host.session);
+        host_run(&host, 2000);
+        assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
+        host.cpu[0].meter.last_tag[0] = 0;
+        host.sim.cpu[0].counter[0].value = 10;
+        host.sim.cpu[0].status = flag;
+        upmu_sim_foreign_nmi(&host.sim);
+        assert_int_equal(last_answer(&host), flag ? UPMU_PMI_HANDLED : UPMU_PMI_STALE);
+        assert_int_equal(host.session.set.tally[0].total, 1000);
+        assert_int_equal(host.sim.cpu[0].status, 0);
+        assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+    }
+}
+
+/* Without the status a counter may have overflowed.  Catches: a status that was not read and is taken for 0. */
+static void an_interrupt_whose_status_cannot_be_read_may_be_ours(void **state)
+{
+    static const char *const profiles[] = {"core2", "skylake", "zen4"};
+
+    (void)state;
+    for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++) {
+        struct host host;
+
+        host_prepare(&host, profiles[p]);
+        host_start(&host);
+        upmu_sim_foreign_nmi(&host.sim);
+        assert_int_equal(last_answer(&host), UPMU_PMI_NOT_OURS);
+        host.sim.fault_address =
+            host.cpu[0].meter.pmu->table->rows[host.cpu[0].meter.pmu->status_row].address;
+        upmu_sim_foreign_nmi(&host.sim);
+        assert_int_equal(last_answer(&host), UPMU_PMI_STALE);
+        host.sim.fault_address = 0;
+        upmu_sim_foreign_nmi(&host.sim);
+        assert_int_equal(last_answer(&host), UPMU_PMI_NOT_OURS);
+        host_end(&host);
+    }
+}
+
+/*
+ * A poll has counted a wrap whose interrupt was lost.  Catches: a flag that stays, and that ten minutes later is taken
+ * for that of a whole round.
+ */
+static void a_wrap_that_a_poll_counted_is_counted_once(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_session_add(&host.session, "branches:counter=0", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    wrap_soon(&host, 0);
+    host.session.set.tally[0].base = host.sim.cpu[0].counter[0].value;
+    host.sim.cpu[0].lvtpc |= UPMU_SIM_LVTPC_MASKED;
+    host_run(&host, 2000);
+    assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
+    upmu_sim_advance_ns(&host.sim, UINT64_C(600000000000));
+    upmu_sim_foreign_nmi(&host.sim);
+    assert_int_equal(last_answer(&host), UPMU_PMI_NOT_OURS);
+    assert_int_equal(host_value(&host.session, 0), 1000);
+    host_end(&host);
+}
+
+static uint32_t acks_to_fail;
+
+static bool acks_fault(void *context, uint32_t address, uint64_t value)
+{
+    if (address == RESET && acks_to_fail) {
+        acks_to_fail--;
+        return false;
+    }
+    return real.wrmsr(context, address, value);
+}
+
+/*
+ * A flag that no write could clear is set under the next events of that counter.  Ten minutes later it looks as if that
+ * had gone all the way round, for a session that comes and for the one whose wrap was counted already.
+ */
+static void a_flag_whose_acknowledgement_faulted_adds_no_round(void **state)
+{
+    (void)state;
+    for (uint32_t faults = 1; faults < 4; faults++)
+        for (unsigned samples = 0; samples < 2; samples++) {
+            struct host host;
+            uint64_t truth = 1010;
+
+            host_prepare(&host, "skylake");
+            real = host.sim.port;
+            host.sim.port.wrmsr = acks_fault;
+            host_start(&host);
+            if (samples) {
+                assert_int_equal(
+                    upmu_session_add(&host.other, "branches:counter=0", &(struct upmu_sampling){.period = 1000}),
+                    UPMU_OK);
+                host_begin(&host, &host.other);
+                acks_to_fail = faults;
+                host_run(&host, 2000);
+                assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
+                acks_to_fail = 0;
+            }
+            assert_int_equal(upmu_session_add(&host.session, "branches:counter=0", NULL), UPMU_OK);
+            host_begin(&host, &host.session);
+            if (!samples) {
+                wrap_soon(&host, 0);
+                assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
+                truth += host_value(&host.session, 0);
+                acks_to_fail = faults;
+            }
+            host_run(&host, 2000);
+            acks_to_fail = 0;
+            upmu_sim_advance_ns(&host.sim, UINT64_C(600000000000));
+            upmu_sim_foreign_nmi(&host.sim);
+            host_run(&host, 20);
+            assert_int_equal(host_value(&host.session, 0), truth);
+            assert_int_equal(host.sim.cpu[0].status, 0);
+            assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+            host_end(&host);
+        }
 }
 
 /* ---- Counters that change hands ---- */
@@ -458,6 +593,10 @@ int main(void)
         cmocka_unit_test(a_wrap_that_the_status_hides_is_ours),
         cmocka_unit_test(a_wrap_that_a_local_call_folded_leaves_an_interrupt),
         cmocka_unit_test(an_overflow_that_a_fault_hid_leaves_an_interrupt),
+        cmocka_unit_test(a_counter_without_its_start_value_has_not_wrapped),
+        cmocka_unit_test(an_interrupt_whose_status_cannot_be_read_may_be_ours),
+        cmocka_unit_test(a_wrap_that_a_poll_counted_is_counted_once),
+        cmocka_unit_test(a_flag_whose_acknowledgement_faulted_adds_no_round),
         cmocka_unit_test(an_interrupt_of_before_the_hand_over_is_stale),
         cmocka_unit_test(an_interrupt_that_was_on_its_way_at_the_end_is_no_unknown_one),
         cmocka_unit_test(an_interrupt_that_never_came_is_not_expected_after_the_end),
