@@ -82,7 +82,7 @@ struct trap {
  */
 bool trap_able(void);
 
-/* TRAP_RUNS=soak: all runs.  Otherwise a part, as a step may cost 20 us; less in 32 bits. */
+/* TRAP_RUNS=soak: all runs.  Otherwise a part, as a step may cost 20 us. */
 bool trap_soaks(void);
 
 /* A silicon model of that profile; port and CPU not yet up. */

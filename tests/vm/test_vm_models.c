@@ -59,6 +59,14 @@ static bool expect(const struct upmu_sim_profile *profile, const char *key, cons
     return false;
 }
 
+static bool is_special(const struct upmu_sim_profile *profile)
+{
+    for (unsigned i = 0; i < sizeof special / sizeof special[0]; i++)
+        if (strcmp(special[i].profile, profile->name) == 0)
+            return true;
+    return false;
+}
+
 static bool check(const struct upmu_sim_profile *profile, unsigned bits)
 {
     const char *verdict = "interrupts";
@@ -92,12 +100,15 @@ static bool check(const struct upmu_sim_profile *profile, unsigned bits)
 static void every_cpu_of_the_model_is_judged_rightly(void **state)
 {
     const struct upmu_sim_profile *profile;
-    unsigned bad = 0, i;
+    unsigned bad = 0, tried = 0, i;
 
     (void)state;
     for (i = 0; (profile = upmu_sim_profile_at(i)) != NULL; i++)
-        bad += !check(profile, has_long_mode(profile) && i % 3 != 2 ? 64 : 32);
-    printf("%u CPUs\n", i);
+        if (vm_soaks() || i % 2 == 0 || is_special(profile)) {
+            bad += !check(profile, has_long_mode(profile) && i % 3 != 2 ? 64 : 32);
+            tried++;
+        }
+    printf("%u of %u CPUs (all with VM_RUNS=soak)\n", tried, i);
     assert_true(i > 40);
     assert_int_equal(bad, 0);
 }

@@ -20,7 +20,7 @@
 
 static struct vm vm;
 
-static bool soaks(void)
+bool vm_soaks(void)
 {
     const char *wanted = getenv("VM_RUNS");
 
@@ -253,7 +253,7 @@ void vm_check_all(const struct vm_guest *guest)
 
 void vm_check_briefly(const struct vm_guest *guest)
 {
-    if (soaks()) {
+    if (vm_soaks()) {
         vm_check_all(guest);
         return;
     }
@@ -268,8 +268,8 @@ void vm_check_briefly(const struct vm_guest *guest)
 
 void vm_check_samples(const struct vm_guest *guest)
 {
-    run(guest, soaks() ? "vmtest samples" : "vmtest samples brief");
-    check_user_samples(guest, soaks() ? 1000 : 200);
+    run(guest, vm_soaks() ? "vmtest samples" : "vmtest samples brief");
+    check_user_samples(guest, vm_soaks() ? 1000 : 200);
     vm_close(&vm);
 }
 
@@ -287,7 +287,7 @@ bool vm_able(void)
 void vm_check_runs(unsigned bits, unsigned alone)
 {
     static const char *const options[] = {"", "vector=0xe0", "nordpmc", "noclock"};
-    unsigned runs = soaks() ? 10 - alone : 1;
+    unsigned runs = vm_soaks() ? 10 - alone : 1;
 
     for (unsigned i = 0; i < runs; i++) {
         bool skylake = i & 1;

@@ -22,7 +22,10 @@ struct vm_guest {
  */
 void vm_check_all(const struct vm_guest *guest);
 
-/* The same without the 1000 passes and with 200 samples; all of it with VM_RUNS=soak. */
+/*
+ * The same without the 1000 passes and with 200 samples; all of it with VM_RUNS=soak.  One guest has all of it in each
+ * run of the tests (test_vm_32.c).
+ */
 void vm_check_briefly(const struct vm_guest *guest);
 
 /* Only the samples, as many. */
@@ -30,6 +33,9 @@ void vm_check_samples(const struct vm_guest *guest);
 
 /* These for Core 2 and Skylake in turn: once, with VM_RUNS=soak until it is ten with the `alone` that ran before. */
 void vm_check_runs(unsigned bits, unsigned alone);
+
+/* VM_RUNS=soak: all that is left out otherwise. */
+bool vm_soaks(void);
 
 /* False, and a skipped test printed, if guests do not run here. */
 bool vm_able(void);
