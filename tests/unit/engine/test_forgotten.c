@@ -8,6 +8,8 @@
 #include "tests/common/pointers.h"
 #include <stdio.h>
 
+#include <upmu/format.h>
+#include <upmu/ibs.h>
 #include <upmu/message.h>
 #include <upmu/page.h>
 #include <upmu/thread.h>
@@ -21,6 +23,7 @@ enum {
     MESSAGES,
     PAGE,
     OTHER_PAGE,
+    UNIT,
     THREAD,
     IDLE,
     CPU0,
@@ -394,6 +397,137 @@ static void with_its_thread(struct fixture *f)
     close_it(f);
 }
 
+static void never_attached(struct fixture *f)
+{
+    furnish(f, 100);
+    add_set(f);
+    close_it(f);
+}
+
+/* The handler leaves it masked; a restart that is followed by more, too. */
+static void masked_by_a_full_ring(struct fixture *f)
+{
+    struct upmu_sampling sampling = {.period = 10};
+
+    upmu_session_mask_on_full(f->session, true);
+    assert_int_equal(upmu_session_ring(f->session, piece(f, RING, "ring", 2048), 2048), UPMU_OK);
+    assert_int_equal(upmu_session_add(f->session, "branches", &sampling), UPMU_OK);
+    on_cpu(f, f->session);
+    for (unsigned i = 0; i < 2; i++) {
+        work(f, 10000);
+        (void)!upmu_session_restart(f->session);
+    }
+    work(f, 10000);
+    close_it(f);
+}
+
+/* What it counted runs on after its stop. */
+static void static_on_a_cpu(struct fixture *f)
+{
+    furnish(f, 0);
+    assert_int_equal(upmu_session_static(f->session, true), UPMU_OK);
+    on_cpu(f, f->session);
+    work(f, 1000);
+    (void)!upmu_session_stop(f->session);
+    work(f, 1000);
+    close_it(f);
+}
+
+/* It does not share: it waits because a session of the CPU has all counters. */
+static void on_a_thread_that_waits(struct fixture *f)
+{
+    furnish(f, 100);
+    (void)!upmu_session_attach_thread(f->session, f->thread, NULL);
+    (void)!upmu_session_start(f->session);
+    (void)!upmu_cpu_reserve(f->cpu[0], f->cpu[0]->meter.pmu->counters);
+    switches(f, f->idle, f->thread);
+    for (unsigned i = 0; i < 3; i++)
+        tick(f);
+    close_it(f);
+    upmu_cpu_unreserve(f->cpu[0], ~UINT32_C(0));
+    switches(f, f->thread, f->idle);
+}
+
+static void after_a_change_behind_its_back(struct fixture *f)
+{
+    furnish(f, 100);
+    on_cpu(f, f->session);
+    work(f, 1000);
+    (void)!upmu_cpu_changed(f->cpu[0]);
+    work(f, 1000);
+    close_it(f);
+}
+
+static void with_top_down_metrics(struct fixture *f)
+{
+    struct upmu_event retiring;
+
+    if (!(f->cpu[0]->meter.pmu->counters & UPMU_METRIC_COUNTERS))
+        return;
+    assert_int_equal(upmu_event_raw(f->cpu[0]->meter.pmu, 0x38000, 0, 0, &retiring), UPMU_OK);
+    assert_int_equal(upmu_session_add_event(f->session, &retiring, NULL), UPMU_OK);
+    on_cpu(f, f->session);
+    work(f, 1000);
+    (void)!upmu_cpu_poll(f->cpu[0]);
+    close_it(f);
+}
+
+static unsigned mask_it(void *state, const struct upmu_overflow *overflow, bool notify)
+{
+    (void)state, (void)overflow, (void)notify;
+    return UPMU_OVERFLOW_MASK;
+}
+
+/* A format of the host's, whose function the handler calls. */
+static void with_a_format(struct fixture *f)
+{
+    struct upmu_format *format = piece(f, UNIT, "format", sizeof *format);
+
+    *format = (struct upmu_format){.name = "mask", .overflow = mask_it};
+    assert_int_equal(upmu_session_format(f->session, format, NULL, 0), UPMU_OK);
+    furnish(f, 100);
+    on_cpu(f, f->session);
+    work(f, 1000);
+    close_it(f);
+    lose(f, UNIT);
+}
+
+/* A unit beside the counters: stopped by the host, by sleep, or by the end of its CPU. */
+static void sample_beside(struct fixture *f, unsigned end)
+{
+    struct upmu_ibs_sample *samples = piece(f, RING, "samples", 16 * sizeof *samples);
+    struct upmu_ibs *unit = piece(f, UNIT, "unit", sizeof *unit);
+
+    *unit = (struct upmu_ibs){.kind = UPMU_IBS_OP, .period = 160, .samples = samples, .capacity = 16};
+    (void)!upmu_ibs_start(f->cpu[0], unit);
+    work(f, 1000);
+    if (end == 0) {
+        (void)!upmu_ibs_stop(f->cpu[0], unit);
+    } else {
+        (void)!upmu_cpu_suspend(f->cpu[0]);
+        if (end == 2)
+            (void)!upmu_cpu_resume(f->cpu[0]);
+    }
+    lose(f, UNIT);
+    lose(f, RING);
+    (void)!upmu_cpu_resume(f->cpu[0]);
+}
+
+static void unit_stopped(struct fixture *f)
+{
+    sample_beside(f, 0);
+}
+
+static void unit_asleep(struct fixture *f)
+{
+    sample_beside(f, 1);
+}
+
+static void unit_of_a_cpu_that_woke_up(struct fixture *f)
+{
+    sample_beside(f, 2);
+}
+
 static void region(struct fixture *f)
 {
     struct upmu_region *region = piece(f, SET, "region", sizeof *region);
@@ -438,6 +572,16 @@ static const struct life {
     {"as a zombie", as_a_zombie},
     {"as a zombie of a thread", as_a_zombie_of_a_thread},
     {"with its thread", with_its_thread},
+    {"never attached", never_attached},
+    {"masked by a full ring", masked_by_a_full_ring},
+    {"static on a CPU", static_on_a_cpu},
+    {"on a thread that waits", on_a_thread_that_waits},
+    {"after a change behind its back", after_a_change_behind_its_back},
+    {"with top-down metrics", with_top_down_metrics},
+    {"with a format", with_a_format},
+    {"unit stopped", unit_stopped},
+    {"unit asleep", unit_asleep},
+    {"unit of a CPU that woke up", unit_of_a_cpu_that_woke_up},
     {"region", region},
     {"probed", probed},
 };

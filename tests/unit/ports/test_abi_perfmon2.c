@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "tests/common/host.h"
+#include "tests/common/pointers.h"
 
 #include "abi/perfmon2/pfm_calls.c"
 #include "abi/perfmon2/pfm_events.c"
@@ -154,6 +155,24 @@ static void begin(const char *profile, uint32_t flags)
     assert_int_equal(create(flags), UPMU_OK);
 }
 
+/* Nothing that stays points into what a context consisted of. */
+static void is_forgotten(void)
+{
+    struct host *host = &caller.host;
+    const struct memory keepers[] = {{"machine", &host->machine, sizeof host->machine},
+                                     {"domains", host->domain, sizeof host->domain},
+                                     {"CPUs", host->cpu, sizeof host->cpu},
+                                     {"thread", &caller.thread, sizeof caller.thread}};
+    const struct memory pieces[] = {{"context", &caller.context, sizeof caller.context},
+                                    {"sets", caller.sets, sizeof caller.sets},
+                                    {"vector", caller.vector, sizeof caller.vector},
+                                    {"messages", caller.messages, sizeof caller.messages},
+                                    {"ring", caller.ring, sizeof caller.ring}};
+
+    for (unsigned i = 0; i < sizeof pieces / sizeof pieces[0]; i++)
+        memory_forgotten("context closed", keepers, sizeof keepers / sizeof keepers[0], &pieces[i]);
+}
+
 static void end(void)
 {
     bool last;
@@ -163,6 +182,7 @@ static void end(void)
     assert_int_equal(caller.pfm.contexts, 0);
     assert_int_equal(caller.owner.contexts, 0);
     assert_int_equal(caller.owner.bytes, 0);
+    is_forgotten();
     host_end(&caller.host);
 }
 
