@@ -3,10 +3,10 @@
  * Pack a list of requests into sets that fit (include/upmu/pack.h): first-fit-decreasing,
  * and what counters alone say about fewer sets.  Pure.
  */
+#include "core/place/pack_core.h"
 #include "core/hw/backend.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"
-#include <upmu/pack.h>
 
 #if UPMU_PACK
 
@@ -17,16 +17,26 @@ struct list {
     struct upmu_pack_work *work;
     uint16_t *set_of;
     struct upmu_pack_result *out;
-    struct upmu_place_input set; /* the requests in work->member */
-    unsigned limit;              /* requests in one set */
+    struct upmu_pack_members members; /* work->member */
+    struct upmu_place_input set;      /* these alone */
+    unsigned limit;                   /* requests in one set */
 };
 
 static bool member_alternative(const void *context, unsigned request, unsigned i, struct upmu_alternative *out)
 {
-    const struct list *list = context;
-    const struct upmu_place_input *place = list->input->place;
+    const struct upmu_pack_members *members = context;
 
-    return place->alternative(place->context, list->work->member[request], i, out);
+    return members->place->alternative(members->place->context, members->member[request], i, out);
+}
+
+unsigned upmu_pack_begin(const struct upmu_pack_members *members, struct upmu_place_input *set, unsigned limit)
+{
+    set->alternative = member_alternative;
+    set->context = members;
+    set->stay = NULL;
+    set->set_of = NULL;
+    set->counters &= ~set->taken;
+    return limit - 1u >= UPMU_REQUESTS ? UPMU_REQUESTS : limit;
 }
 
 /* The counters that a request can have, and how easily it finds one. */
@@ -129,7 +139,7 @@ enum upmu_status upmu_pack(const struct upmu_pack_input *input, struct upmu_pack
                            uint16_t *set_of, struct upmu_pack_result *out)
 {
     unsigned count = input->request_count;
-    struct list list = {input, work, set_of, out, *input->place, input->limit};
+    struct list list = {input, work, set_of, out, {input->place, work->member}, *input->place, 0};
     enum upmu_status status;
 
     memset(out, 0, sizeof *out);
@@ -137,13 +147,7 @@ enum upmu_status upmu_pack(const struct upmu_pack_input *input, struct upmu_pack
         return UPMU_ERR_INVALID;
     if (bytes < UPMU_PACK_BYTES(count))
         return UPMU_ERR_NO_SPACE;
-    if (list.limit - 1u >= UPMU_REQUESTS)
-        list.limit = UPMU_REQUESTS;
-    list.set.alternative = member_alternative;
-    list.set.context = &list;
-    list.set.stay = NULL;
-    list.set.set_of = NULL;
-    list.set.counters &= ~list.set.taken;
+    list.limit = upmu_pack_begin(&list.members, &list.set, input->limit);
     for (unsigned i = 0; i < count; i++) {
         summarize(&list, i);
         set_of[i] = NO_SET;
@@ -156,32 +160,32 @@ enum upmu_status upmu_pack(const struct upmu_pack_input *input, struct upmu_pack
     return status;
 }
 
-struct event_list {
-    const struct upmu_pmu *pmu;
-    const struct upmu_event *events;
-};
-
 static bool event_alternative(const void *context, unsigned request, unsigned i, struct upmu_alternative *out)
 {
-    const struct event_list *list = context;
+    const struct upmu_pack_list *list = context;
 
     return list->pmu->backend->alternative(list->pmu, &list->events[request], 0, i, out);
+}
+
+void upmu_pack_describe(const struct upmu_pack_list *list, struct upmu_place_input *place)
+{
+    memset(place, 0, sizeof *place);
+    place->alternative = event_alternative;
+    place->context = list;
+    place->counters = list->pmu->counters;
+    place->preference = list->pmu->preference;
+    place->preference_count = list->pmu->preference_count;
 }
 
 enum upmu_status upmu_pack_events(const struct upmu_pmu *pmu, const struct upmu_event *events, unsigned count,
                                   unsigned limit, struct upmu_pack_work *work, size_t bytes, uint16_t *set_of,
                                   struct upmu_pack_result *out)
 {
-    struct event_list list = {pmu, events};
+    struct upmu_pack_list list = {pmu, events};
     struct upmu_place_input place;
     struct upmu_pack_input input = {&place, count, limit};
 
-    memset(&place, 0, sizeof place);
-    place.alternative = event_alternative;
-    place.context = &list;
-    place.counters = pmu->counters;
-    place.preference = pmu->preference;
-    place.preference_count = pmu->preference_count;
+    upmu_pack_describe(&list, &place);
     return upmu_pack(&input, work, bytes, set_of, out);
 }
 

@@ -3,7 +3,7 @@
  * Pack a list of requests into as few sets as a search finds (tools/cmd/cmd_packing.h): the
  * components, and the first packing of each.  Pure.
  */
-#include "core/hw/backend.h"
+#include "core/place/pack_core.h"
 #include "core/util/mem.h"
 #include <tools/cmd/cmd_packing.h>
 
@@ -12,18 +12,11 @@ struct exact {
     struct cmd_pack_work *work;
     uint16_t *set_of;
     struct upmu_pack_result *out;
-    struct upmu_place_input place; /* of the requests in work->member */
+    struct upmu_pack_members members; /* work->member */
+    struct upmu_place_input place;    /* of these alone */
     unsigned limit;
     uint32_t steps; /* left */
 };
-
-static bool exact_alternative(const void *context, unsigned request, unsigned i, struct upmu_alternative *out)
-{
-    const struct exact *exact = context;
-    const struct upmu_place_input *place = exact->input->place;
-
-    return place->alternative(place->context, exact->work->member[request], i, out);
-}
 
 /* ---- Components ---- */
 
@@ -180,7 +173,7 @@ static enum upmu_status pack_component(struct exact *exact, uint16_t component, 
 enum upmu_status cmd_pack_exact(const struct upmu_pack_input *input, uint32_t steps, struct cmd_pack_work *work,
                                 uint16_t *set_of, struct upmu_pack_result *out)
 {
-    struct exact exact = {input, work, set_of, out, *input->place, input->limit, steps};
+    struct exact exact = {input, work, set_of, out, {input->place, work->member}, *input->place, 0, steps};
     unsigned count = input->request_count;
     enum upmu_status status = UPMU_OK;
     uint16_t component = 0;
@@ -188,13 +181,7 @@ enum upmu_status cmd_pack_exact(const struct upmu_pack_input *input, uint32_t st
     memset(out, 0, sizeof *out);
     if (count - 1u >= CMD_PACK_REQUESTS)
         return UPMU_ERR_INVALID;
-    if (exact.limit - 1u >= UPMU_REQUESTS)
-        exact.limit = UPMU_REQUESTS;
-    exact.place.alternative = exact_alternative;
-    exact.place.context = &exact;
-    exact.place.stay = NULL;
-    exact.place.set_of = NULL;
-    exact.place.counters &= ~exact.place.taken;
+    exact.limit = upmu_pack_begin(&exact.members, &exact.place, input->limit);
     for (unsigned i = 0; i < count; i++)
         note_request(&exact, i);
     for (unsigned i = 0; i < count && status == UPMU_OK; i++)
@@ -207,31 +194,14 @@ enum upmu_status cmd_pack_exact(const struct upmu_pack_input *input, uint32_t st
     return status;
 }
 
-struct exact_events {
-    const struct upmu_pmu *pmu;
-    const struct upmu_event *events;
-};
-
-static bool event_alternative(const void *context, unsigned request, unsigned i, struct upmu_alternative *out)
-{
-    const struct exact_events *list = context;
-
-    return list->pmu->backend->alternative(list->pmu, &list->events[request], 0, i, out);
-}
-
 enum upmu_status cmd_pack_exact_events(const struct upmu_pmu *pmu, const struct upmu_event *events, unsigned count,
                                        uint32_t steps, struct cmd_pack_work *work, uint16_t *set_of,
                                        struct upmu_pack_result *out)
 {
-    struct exact_events list = {pmu, events};
+    struct upmu_pack_list list = {pmu, events};
     struct upmu_place_input place;
     struct upmu_pack_input input = {&place, count, 0};
 
-    memset(&place, 0, sizeof place);
-    place.alternative = event_alternative;
-    place.context = &list;
-    place.counters = pmu->counters;
-    place.preference = pmu->preference;
-    place.preference_count = pmu->preference_count;
+    upmu_pack_describe(&list, &place);
     return cmd_pack_exact(&input, steps, work, set_of, out);
 }
