@@ -1,16 +1,29 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Put the measured sizes and register accesses into README.md, between its markers.
+"""Put the measured sizes, register accesses and instructions into README.md, between its markers.
 
 --check: change nothing, exit 1 if README.md shows something else; bytes may be 3 % off,
 as another release of the compiler makes them.
 """
 import re
+import shutil
 import subprocess
 import sys
 
+INSTRUCTIONS = re.compile(r"(<!-- instructions -->\n).*?(<!-- end of instructions -->)", re.S)
+ENGINE = [("switch-same", "thread switch, both monitored, same events"),
+          ("switch-changed", "thread switch, both monitored, all events changed"),
+          ("switch-changed-k8", "the same on K8 (4 events)"), ("switch-changed-p4", "the same on NetBurst (4 events)"),
+          ("switch-out", "thread switch to a thread without sessions"), ("switch-in", "thread switch from one"),
+          ("start", "start"), ("stop", "stop"), ("read-1", "read of one event"), ("read-5", "read of all"),
+          ("region-begin", "region begin"), ("region-end", "region end"),
+          ("pmi-1-of-5-worst", "overflow interrupt, one of 5 events samples"),
+          ("pmi-8-one", "overflow interrupt, 8 events sample, one has overflowed"),
+          ("pmi-8-all", "the same, all have overflowed"),
+          ("pmi-8-foreign", "the same, none has: another source's interrupt")]
 MARKERS = re.compile(r"(<!-- figures -->\n).*?(<!-- end of figures -->)", re.S)
-OPERATIONS = [("start", "start"), ("read", "read while running"), ("stop", "stop"), ("region-begin", "region begin"),
+OPERATIONS = [("attach", "attach (loads what a start will need)"), ("start", "start"),
+              ("read", "read while running"), ("stop", "stop"), ("region-begin", "region begin"),
               ("region-end", "region end"), ("switch-changed", "stop, and start with everything changed"),
               ("thread-switch-changed", "thread switch, both monitored, everything changed"),
               ("thread-switch-same", "thread switch, both monitored, same events"),
@@ -57,9 +70,20 @@ def table():
     return "\n".join(lines) + "\n"
 
 
+def instructions(found):
+    """Beside them the calls of two hooks."""
+    lines = ["| operation (5 events on Skylake if not stated otherwise) | instructions | clock_ns | this_cpu |",
+             "|---|---:|---:|---:|"]
+    for name, text in ENGINE:
+        hooks = "hooks.engine-" + name.removesuffix("-worst")
+        calls = f"{found[hooks + '.clock']} | {found[hooks + '.this_cpu']}"
+        lines.append(f"| {text} | {found['instructions.engine-' + name]:,} | {calls} |")
+    return "\n".join(lines) + "\n"
+
+
 def agree(old, new):
     """The same text, with numbers of four digits and more 3 % apart at most."""
-    number = r"\d{1,3}(?:,\d{3})+|\d{4,}"
+    number = r"\d{1,3}(?:,\d{3})+|\d{3,}"
     if re.sub(number, "#", old) != re.sub(number, "#", new):
         return False
     pairs = zip(re.findall(number, old), re.findall(number, new))
@@ -76,6 +100,11 @@ def main():
             print("README.md does not show the measured figures: run `make readme`")
             print(made)
         return not agree(old, new)
+    if shutil.which("valgrind"):
+        counted = instructions(figures([sys.executable, "tools/bench.py", "--instructions", "bench_engine"]))
+        new = INSTRUCTIONS.sub(lambda found: found.group(1) + counted + found.group(2), new)
+    else:
+        print("valgrind is not installed: the table of instructions stays as it is")
     with open("README.md", "w", encoding="utf-8") as file:
         file.write(new)
     return 0

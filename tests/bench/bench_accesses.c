@@ -20,7 +20,7 @@ static struct upmu_session first, second, third;
 static struct upmu_thread idle, one, other, same;
 static struct upmu_region region;
 static uint64_t ring[512];
-static struct cost of_interrupt;
+static struct cost of_interrupt, of_attach;
 static unsigned interrupts;
 
 static void must(enum upmu_status status, const struct upmu_why *why, const char *what)
@@ -106,6 +106,8 @@ static void work(void)
 
 static void open_session(struct upmu_session *session, const char *list, const char *sampled, unsigned number)
 {
+    struct cost before;
+
     must(upmu_session_init(session, &machine), NULL, "init");
     if (sampled) {
         struct upmu_sampling sampling = {.period = 600};
@@ -113,7 +115,9 @@ static void open_session(struct upmu_session *session, const char *list, const c
         must(upmu_session_ring(session, ring, sizeof ring), NULL, "ring");
     }
     must(upmu_session_add(session, list, NULL), &session->why, list);
+    before = seen();
     must(upmu_session_attach_cpu(session, &cpu[number]), &session->why, "attach");
+    of_attach = since(before);
 }
 
 /* Which PMU, what is counted, and whether one register gates all counters. */
@@ -125,6 +129,7 @@ struct scenario {
     const char *beside;  /* what counts beside it */
     unsigned events;
     bool global;
+    bool in_use;         /* a register says which counters other software uses: attach reads it */
 };
 
 static void measure_counting(const struct scenario *scenario, unsigned number)
@@ -135,6 +140,7 @@ static void measure_counting(const struct scenario *scenario, unsigned number)
     struct cost before;
 
     open_session(&first, scenario->list, NULL, number);
+    report(profile, "attach", of_attach, (struct cost){.writes = n, .reads = scenario->in_use, .rdpmcs = n});
     before = seen();
     must(upmu_session_start(&first), &first.why, "start");
     report(profile, "start", since(before), (struct cost){.writes = gates});
@@ -307,10 +313,11 @@ int main(void)
     static const struct scenario scenarios[] = {
         {"skl", "instructions,branches,branch-misses,cache-references,cache-misses",
          "instructions:u,branches:u,branch-misses:u,cache-references:u,cache-misses:u", "branches",
-         "instructions,cycles,branch-misses,cache-misses", 5, true},
+         "instructions,cycles,branch-misses,cache-misses", 5, true, true},
         {"core", "instructions,branches,branch-misses", "instructions:u,branches:u,branch-misses:u", "branches",
-         "instructions,branch-misses", 3, true},
-        {"version1", "branches,branch-misses", "branches:u,branch-misses:u", "branches", "branch-misses", 2, false},
+         "instructions,branch-misses", 3, true, false},
+        {"version1", "branches,branch-misses", "branches:u,branch-misses:u", "branches", "branch-misses", 2,
+         false, false},
     };
     for (unsigned i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
         measure(&scenarios[i]);

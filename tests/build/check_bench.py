@@ -12,6 +12,8 @@ import sys
 
 from checklib import Skip, check, main, read, run
 
+sys.path.insert(0, "tools")
+import readme  # noqa: E402
 
 EVERY = os.environ.get("BENCH_EVERY", "10")
 MEASURED = {}
@@ -74,6 +76,23 @@ def names_to_register_words_are_within_their_budgets_and_readme_shows_them():
 @check
 def switches_starts_reads_and_interrupts_are_within_their_ceilings():
     return over("--instructions", "instructions.engine")
+
+
+@check
+def operations_ask_for_the_clock_and_their_cpu_once():
+    return over("--instructions", "hooks.")
+
+
+@check
+def readme_shows_the_instructions_of_operations():
+    code, output = measured("--instructions")
+    if code > 1 or not shutil.which("valgrind"):
+        raise Skip("nothing was measured")
+    shown = re.search(r"<!-- instructions -->\n(.*?)<!-- end of instructions -->", read("README.md"), re.S)
+    if not shown:
+        return ["README.md has no table of instructions"]
+    made = readme.instructions({name: int(value) for name, value in re.findall(r"^(\S+)\t(\d+)\t\S+$", output, re.M)})
+    return [] if readme.agree(shown.group(1), made) else ["README.md shows other figures: run `make readme`", made]
 
 
 @check
