@@ -211,17 +211,17 @@ void rig_fail(struct rig *rig, const char *format, ...) __attribute__((format(pr
 
 struct scenario {
     const char *name;
+    const char *script; /* or NULL: */
     void (*play)(struct rig *rig);
     unsigned general; /* general counters needed */
     bool samples;     /* needs pmi_rearm */
     bool threads;     /* needs two hyper-threads */
+    bool p4;          /* of what only a Pentium 4 has */
 };
 
+/* Those of all PMUs first; one without a name behind the last. */
 extern const struct scenario scenarios[];
-extern const unsigned scenario_count;
 
-/* What only a Pentium 4 has. */
-extern const struct scenario p4_scenarios[];
-extern const unsigned p4_scenario_count;
+void scenario_play(const struct scenario *scenario, struct rig *rig);
 
 #endif

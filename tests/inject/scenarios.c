@@ -1,143 +1,153 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a host does with counters, written once; nothing here knows a backend.
+ * What a host does with counters, written once.  The first scenarios know no backend; the last ones are of what only a
+ * Pentium 4 has: two hyper-threads that share counters, cascades, tags.
+ *
+ * Most are scripts: statements with a `;` between them, each a word of statements[] and its numbers (the session first,
+ * then the CPU or the thread), and `N ( ... )`, so many times.  Others need more, and are functions that use scripts:
+ *
+ *     session I LIST SAMPLED                rig_session()
+ *     event I TEXT KIND SAMPLED CASCADE     rig_p4_event()
+ *     apart, concerned, user, nests         flags of the rig
  */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "tests/inject/rig.h"
 
-static void bring_up(struct rig *rig)
+/* ---- Scripts ---- */
+
+static void execute_on(struct rig *rig, unsigned cpu)
 {
-    rig_cpu_init(rig, 0);
+    upmu_sim_switch_cpu(&rig->sim, cpu);
 }
 
-static void counts_and_restarts(struct rig *rig)
+static void run_so_many(struct rig *rig, unsigned instructions)
 {
-    bring_up(rig);
-    rig_session(rig, 0, "instructions,cycles", 0);
-    rig_attach(rig, 0, 0);
-    rig_run(rig, 300);
-    rig_start(rig, 0);
-    rig_run(rig, 700);
-    rig_read(rig, 0);
-    rig_run(rig, 500);
-    rig_stop(rig, 0);
-    rig_read(rig, 0);
-    rig_run(rig, 300);
-    rig_start(rig, 0);
-    rig_run(rig, 100);
-    rig_read(rig, 0);
-    rig_stop(rig, 0);
-    rig_end(rig);
+    rig_run(rig, instructions);
 }
 
-static void samples_and_restarts(struct rig *rig)
+static const struct {
+    const char *word;
+    void (*one)(struct rig *rig, unsigned which);
+    void (*two)(struct rig *rig, unsigned duty, unsigned other);
+} statements[] = {
+    {"attach", NULL, rig_attach},
+    {"changed", rig_changed, NULL},
+    {"cpu", rig_cpu_init, NULL},
+    {"detach", rig_detach, NULL},
+    {"drain", rig_drain, NULL},
+    {"follow", NULL, rig_follow},
+    {"leave", rig_cpu_fini, NULL},
+    {"next-set", rig_switch_set, NULL},
+    {"on", execute_on, NULL},
+    {"poll", rig_poll, NULL},
+    {"power", rig_power_on, NULL},
+    {"read", rig_read, NULL},
+    {"restart", rig_restart, NULL},
+    {"resume", rig_resume, NULL},
+    {"run", run_so_many, NULL},
+    {"sets", rig_second_set, NULL},
+    {"share", rig_share, NULL},
+    {"start", rig_start, NULL},
+    {"stop", rig_stop, NULL},
+    {"suspend", rig_suspend, NULL},
+    {"switch", rig_switch, NULL},
+    {"tick", rig_tick, NULL},
+};
+
+static enum rig_kind kind_of(const char *word)
 {
-    bring_up(rig);
-    rig_session(rig, 0, "instructions", 1);
-    rig_attach(rig, 0, 0);
-    rig_run(rig, 300);
-    rig_start(rig, 0);
-    for (unsigned i = 0; i < 4; i++)
-        rig_run(rig, 600);
-    rig_read(rig, 0);
-    rig_stop(rig, 0);
-    rig_run(rig, 1500);
-    rig_start(rig, 0);
-    rig_run(rig, 650);
-    rig_read(rig, 0);
-    rig_run(rig, 650);
-    rig_stop(rig, 0);
-    rig_end(rig);
+    return !strcmp(word, "branches") ? RIG_BRANCHES : !strcmp(word, "tagged") ? RIG_TAGGED : RIG_REPLAYED;
 }
 
-static void counts_beside_sampling(struct rig *rig)
+/* One statement of this many words; false: there is none such. */
+static bool state(struct rig *rig, char words[][64], int count)
 {
-    bring_up(rig);
-    rig_session(rig, 0, "cycles", 0);
-    rig_session(rig, 1, "instructions", 1);
-    rig_attach(rig, 0, 0);
-    rig_start(rig, 0);
-    rig_run(rig, 100);
-    rig_attach(rig, 1, 0);
-    rig_start(rig, 1);
-    rig_run(rig, 1300);
-    rig_read(rig, 0);
-    rig_stop(rig, 1);
-    rig_run(rig, 500);
-    rig_start(rig, 1);
-    rig_run(rig, 800);
-    rig_stop(rig, 0);
-    rig_run(rig, 900);
-    rig_read(rig, 1);
-    rig_detach(rig, 1);
-    rig_end(rig);
+    unsigned first = count > 1 ? (unsigned)strtoul(words[1], NULL, 10) : 0;
+
+    for (unsigned i = 0; i < sizeof statements / sizeof statements[0]; i++) {
+        if (strcmp(statements[i].word, words[0]) || count != (statements[i].one ? 2 : 3))
+            continue;
+        if (statements[i].one)
+            statements[i].one(rig, first);
+        else
+            statements[i].two(rig, first, (unsigned)strtoul(words[2], NULL, 10));
+        return true;
+    }
+    if (count == 4 && !strcmp(words[0], "session"))
+        rig_session(rig, first, words[2], (unsigned)strtoul(words[3], NULL, 10));
+    else if (count == 6 && !strcmp(words[0], "event"))
+        rig_p4_event(rig, first, words[2], kind_of(words[3]), words[4][0] == '1', strtoul(words[5], NULL, 10));
+    else if (count == 1 && !strcmp(words[0], "apart"))
+        rig->apart = true;
+    else if (count == 1 && !strcmp(words[0], "concerned"))
+        rig->others_concerned = true;
+    else if (count == 1 && !strcmp(words[0], "user"))
+        rig->user = true;
+    else if (count == 1 && !strcmp(words[0], "nests"))
+        rig->nests = true;
+    else if (count == 1 && !strcmp(words[0], "end"))
+        rig_end(rig);
+    else
+        return false;
+    return true;
 }
 
-static void samples_two_counters(struct rig *rig)
+/* Up to the end, or to the `)` of what is repeated. */
+static const char *repeated(struct rig *rig, const char *text)
 {
-    bring_up(rig);
-    rig_session(rig, 0, "instructions,branches", 3);
-    rig_attach(rig, 0, 0);
-    rig_start(rig, 0);
-    rig_run(rig, 1400);
-    rig_run(rig, 1400);
-    rig_read(rig, 0);
-    rig_stop(rig, 0);
-    rig_start(rig, 0);
-    rig_run(rig, 1400);
-    rig_stop(rig, 0);
-    rig_end(rig);
+    while (*(text += strspn(text, "; ")) && *text != ')') {
+        char words[6][64] = {""};
+        int length = (int)strcspn(text, ";()"), count;
+
+        if (text[length] == '(') {
+            const char *inside = text + length + 1;
+
+            for (unsigned long left = strtoul(text, NULL, 10); left; left--)
+                text = repeated(rig, inside) + 1;
+            continue;
+        }
+        count = sscanf(text, "%63[^;() ] %63[^;() ] %63[^;() ] %63[^;() ] %63[^;() ] %63[^;() ]", words[0], words[1],
+                       words[2], words[3], words[4], words[5]);
+        if (!state(rig, words, count)) {
+            rig_fail(rig, "no statement: %.*s", length, text);
+            return "";
+        }
+        text += length;
+    }
+    return text;
 }
 
-/* Two sessions that sample: each has its own handler work and its own samples. */
-static void samples_in_two_sessions(struct rig *rig)
+static void script(struct rig *rig, const char *text)
 {
-    bring_up(rig);
-    rig_session(rig, 0, "branches", 1);
-    rig_session(rig, 1, "instructions", 1);
-    rig_attach(rig, 0, 0);
-    rig_attach(rig, 1, 0);
-    rig_start(rig, 0);
-    rig_run(rig, 300);
-    rig_start(rig, 1);
-    rig_run(rig, 1300);
-    rig_stop(rig, 0);
-    rig_run(rig, 1300);
-    rig_start(rig, 0);
-    rig_run(rig, 700);
-    rig_read(rig, 1);
-    rig_stop(rig, 1);
-    rig_run(rig, 700);
-    rig_stop(rig, 0);
-    rig_end(rig);
+    (void)repeated(rig, text);
 }
+
+void scenario_play(const struct scenario *scenario, struct rig *rig)
+{
+    if (scenario->script)
+        script(rig, scenario->script);
+    else
+        scenario->play(rig);
+}
+
+/* ---- Those that need more ---- */
 
 static void displace(struct rig *rig, bool sampled)
 {
     char pinned[32];
 
-    bring_up(rig);
+    rig_cpu_init(rig, 0);
     rig->others_concerned = true;
     rig_session(rig, 0, "branches", sampled);
-    rig_attach(rig, 0, 0);
-    rig_start(rig, 0);
-    rig_run(rig, 1300);
+    script(rig, "attach 0 0; start 0; run 1300");
     /* Something else that this counter can count. */
     snprintf(pinned, sizeof pinned, "%s:counter=%u", rig_is_p4(rig) || rig_is_amd(rig) ? "instructions" : "cycles",
              (unsigned)rig->duty[0].session.set.tally[0].counter);
     rig_session(rig, 1, pinned, 0);
-    rig_attach(rig, 1, 0);
-    rig_start(rig, 1);
-    rig_run(rig, 1300);
-    rig_read(rig, 0);
-    rig_stop(rig, 0);
-    rig_run(rig, 300);
-    rig_start(rig, 0);
-    rig_run(rig, 1300);
-    rig_stop(rig, 1);
-    rig_run(rig, 500);
-    rig_end(rig);
+    script(rig, "attach 1 0; start 1; run 1300; read 0; stop 0; run 300; start 0; run 1300; stop 1; run 500; end");
 }
 
 static void moves_a_counter(struct rig *rig)
@@ -150,107 +160,11 @@ static void moves_a_sampling_counter(struct rig *rig)
     displace(rig, true);
 }
 
-/* A whole period is full at the moment of the stop. */
-static void stops_on_an_overflow(struct rig *rig)
-{
-    bring_up(rig);
-    rig_session(rig, 0, "instructions,cycles", 1);
-    rig_attach(rig, 0, 0);
-    for (unsigned i = 0; i < 3; i++) {
-        rig_start(rig, 0);
-        rig_run(rig, RIG_UNIT);
-        rig_stop(rig, 0);
-    }
-    rig_start(rig, 0);
-    rig_run(rig, RIG_UNIT - 1);
-    rig_stop(rig, 0);
-    rig_detach(rig, 0);
-    rig_attach(rig, 0, 0);
-    rig_start(rig, 0);
-    rig_run(rig, 1);
-    rig_stop(rig, 0);
-    rig_end(rig);
-}
-
-static void moves_to_another_cpu(struct rig *rig)
-{
-    bring_up(rig);
-    rig_cpu_init(rig, 1);
-    rig_session(rig, 0, "instructions,cycles", 1);
-    rig_attach(rig, 0, 0);
-    rig_start(rig, 0);
-    rig_run(rig, 1300);
-    rig_detach(rig, 0);
-    rig_run(rig, 500);
-    upmu_sim_switch_cpu(&rig->sim, 1);
-    rig_attach(rig, 0, 1);
-    rig_start(rig, 0);
-    rig_run(rig, 900);
-    rig_read(rig, 0);
-    rig_detach(rig, 0);
-    rig_end(rig);
-}
-
-/* Calls from CPU 1 are sent to the session's CPU. */
-static void is_driven_from_another_cpu(struct rig *rig)
-{
-    bring_up(rig);
-    rig_cpu_init(rig, 1);
-    rig_session(rig, 0, "instructions,cycles", 1);
-    upmu_sim_switch_cpu(&rig->sim, 1);
-    rig_attach(rig, 0, 0);
-    rig_start(rig, 0);
-    upmu_sim_switch_cpu(&rig->sim, 0);
-    rig_run(rig, 1300);
-    upmu_sim_switch_cpu(&rig->sim, 1);
-    rig_run(rig, 400);
-    rig_read(rig, 0);
-    rig_stop(rig, 0);
-    upmu_sim_switch_cpu(&rig->sim, 0);
-    rig_run(rig, 400);
-    rig_start(rig, 0);
-    rig_run(rig, 900);
-    upmu_sim_switch_cpu(&rig->sim, 1);
-    rig_detach(rig, 0);
-    upmu_sim_switch_cpu(&rig->sim, 0);
-    rig_end(rig);
-}
-
-static void sleeps(struct rig *rig)
-{
-    bring_up(rig);
-    rig_session(rig, 0, "cycles", 0);
-    rig_session(rig, 1, "instructions", 1);
-    rig_attach(rig, 0, 0);
-    rig_attach(rig, 1, 0);
-    rig_start(rig, 0);
-    rig_start(rig, 1);
-    rig_run(rig, 1300);
-    rig_suspend(rig, 0);
-    rig_run(rig, 500);
-    rig_power_on(rig, 0);
-    rig_resume(rig, 0);
-    rig_run(rig, 1300);
-    rig_read(rig, 0);
-    rig_read(rig, 1);
-    rig_stop(rig, 0);
-    rig_run(rig, 200);
-    rig_stop(rig, 1);
-    rig_end(rig);
-}
-
 /* A world switch swapped the registers. */
 static void is_changed_behind_its_back(struct rig *rig)
 {
-    bring_up(rig);
-    rig->others_concerned = true;
-    rig_session(rig, 0, "cycles", 0);
-    rig_session(rig, 1, "instructions", 1);
-    rig_attach(rig, 0, 0);
-    rig_attach(rig, 1, 0);
-    rig_start(rig, 0);
-    rig_start(rig, 1);
-    rig_run(rig, 1300);
+    script(rig, "cpu 0; concerned; session 0 cycles 0; session 1 instructions 1; attach 0 0; attach 1 0; start 0; "
+                "start 1; run 1300");
     upmu_sim_poke(&rig->sim, 0, rig_select_msr(rig, 0), rig_is_p4(rig) ? 0 : 0x4300c4);
     upmu_sim_poke(&rig->sim, 0, rig_select_msr(rig, 1), 0);
     if (rig_is_p4(rig)) {
@@ -263,36 +177,12 @@ static void is_changed_behind_its_back(struct rig *rig)
         upmu_sim_poke(&rig->sim, 0, 0x38f, 1);
     }
     rig_account(rig);
-    rig_changed(rig, 0);
-    rig_run(rig, 1300);
-    rig_stop(rig, 0);
-    rig_stop(rig, 1);
-    rig_end(rig);
-}
-
-static void leaves_with_sessions_running(struct rig *rig)
-{
-    bring_up(rig);
-    rig_session(rig, 0, "cycles", 0);
-    rig_session(rig, 1, "instructions", 1);
-    rig_attach(rig, 0, 0);
-    rig_attach(rig, 1, 0);
-    rig_start(rig, 0);
-    rig_start(rig, 1);
-    rig_run(rig, 1300);
-    rig_cpu_fini(rig, 0);
-    rig_run(rig, 1300);
-    rig_cpu_init(rig, 0);
-    rig_attach(rig, 1, 0);
-    rig_start(rig, 1);
-    rig_run(rig, 1300);
-    rig_stop(rig, 1);
-    rig_end(rig);
+    script(rig, "changed 0; run 1300; stop 0; stop 1; end");
 }
 
 static void masks_a_full_ring(struct rig *rig)
 {
-    bring_up(rig);
+    rig_cpu_init(rig, 0);
     rig->loses_samples = true;
     rig_session(rig, 0, "instructions", 1);
     rig_session(rig, 1, "cycles", 0);
@@ -300,29 +190,18 @@ static void masks_a_full_ring(struct rig *rig)
     if (upmu_session_ring(&rig->duty[0].session, rig->duty[0].buffer, 256) != UPMU_OK)
         rig_fail(rig, "session_ring");
     upmu_session_mask_on_full(&rig->duty[0].session, true);
-    rig_attach(rig, 0, 0);
-    rig_attach(rig, 1, 0);
-    rig_start(rig, 1);
-    rig_start(rig, 0);
-    for (unsigned i = 0; i < 7; i++)
-        rig_run(rig, RIG_UNIT);
-    rig_poll(rig, 0);
+    script(rig, "attach 0 0; attach 1 0; start 1; start 0; 7 ( run 1000 ); poll 0");
     RIG_CHECK(rig, rig->duty[0].session.state == UPMU_SESSION_MASKED || rig->fault_hit, "a full ring masks nothing");
     rig_drain(rig, 0);
     RIG_CHECK(rig, rig->duty[0].samples[0] >= 3 || rig->fault_hit, "%u samples in 256 bytes",
               (unsigned)rig->duty[0].samples[0]);
-    rig_restart(rig, 0);
-    rig_run(rig, 2 * RIG_UNIT);
-    rig_drain(rig, 0);
-    rig_stop(rig, 0);
-    rig_stop(rig, 1);
-    rig_end(rig);
+    script(rig, "restart 0; run 2000; drain 0; stop 0; stop 1; end");
 }
 
 /* The ring fills up inside a call: when it returns, the session is masked. */
 static void masks_inside_a_call(struct rig *rig)
 {
-    bring_up(rig);
+    rig_cpu_init(rig, 0);
     rig->loses_samples = true;
     rig_session(rig, 0, "instructions", 1);
     rig->duty[0].masks = true;
@@ -340,11 +219,7 @@ static void masks_inside_a_call(struct rig *rig)
                       rig->duty[0].session.state == UPMU_SESSION_MASKED || rig->fault_hit,
                   "a call returns, and a full ring has masked nothing");
     }
-    rig_drain(rig, 0);
-    rig_restart(rig, 0);
-    rig_run(rig, 2 * RIG_UNIT);
-    rig_stop(rig, 0);
-    rig_end(rig);
+    script(rig, "drain 0; restart 0; run 2000; stop 0; end");
 }
 
 static void wind_up(struct rig *rig)
@@ -359,52 +234,15 @@ static void wraps_while_counting(struct rig *rig)
     wind_up(rig);
     for (unsigned i = 0; i < 2 && i < rig->sim.profile->fixed; i++)
         upmu_sim_poke(&rig->sim, 0, 0x309 + i, (UINT64_C(1) << rig->sim.profile->fixed_width) - 1100u - i);
-    bring_up(rig);
-    rig_session(rig, 0, "instructions,branches", 0);
-    rig_attach(rig, 0, 0);
-    rig_start(rig, 0);
-    rig_run(rig, 400);
-    rig_poll(rig, 0);
-    rig_run(rig, 700);
-    rig_read(rig, 0);
-    rig_poll(rig, 0);
-    rig_run(rig, 900);
-    rig_read(rig, 0);
-    rig_stop(rig, 0);
-    rig_end(rig);
+    script(rig, "cpu 0; session 0 instructions,branches 0; attach 0 0; start 0; run 400; poll 0; run 700; read 0; "
+                "poll 0; run 900; read 0; stop 0; end");
 }
 
 static void wraps_beside_sampling(struct rig *rig)
 {
     wind_up(rig);
-    bring_up(rig);
-    rig_session(rig, 0, "branches", 0);
-    rig_session(rig, 1, "instructions", 1);
-    rig_attach(rig, 0, 0);
-    rig_attach(rig, 1, 0);
-    rig_start(rig, 0);
-    rig_start(rig, 1);
-    rig_run(rig, 1700);
-    rig_read(rig, 0);
-    rig_run(rig, 700);
-    rig_stop(rig, 0);
-    rig_stop(rig, 1);
-    rig_end(rig);
-}
-
-static void polls_while_sampling(struct rig *rig)
-{
-    bring_up(rig);
-    rig_session(rig, 0, "instructions,branches", 1);
-    rig_attach(rig, 0, 0);
-    rig_start(rig, 0);
-    for (unsigned i = 0; i < 4; i++) {
-        rig_run(rig, 700);
-        rig_poll(rig, 0);
-        rig_read(rig, 0);
-    }
-    rig_stop(rig, 0);
-    rig_end(rig);
+    script(rig, "cpu 0; session 0 branches 0; session 1 instructions 1; attach 0 0; attach 1 0; start 0; start 1; "
+                "run 1700; read 0; run 700; stop 0; stop 1; end");
 }
 
 /* Freezing would let the hardware stop the firmware's counter; a common enable would run what is stale beside it. */
@@ -433,7 +271,7 @@ static void leaves_the_firmware_alone(struct rig *rig)
     upmu_sim_set_delivery(&rig->sim, 0, rig->order.variant->vector ? 0x40 : UPMU_SIM_LVTPC_NMI);
     rig_account(rig);
     rig->not_ours[0] = rig_is_p4(rig) || rig_is_amd(rig) ? 1u : 1u | 0xf0000u;
-    bring_up(rig);
+    rig_cpu_init(rig, 0);
     rig_account(rig);
     rig->not_ours[0] = rig->cpu[0].meter.firmware;
     if (!rig->cpu[0].meter.pmu)
@@ -441,14 +279,7 @@ static void leaves_the_firmware_alone(struct rig *rig)
     pmu_free = rig->cpu[0].meter.pmu->general & ~rig->cpu[0].meter.firmware;
     RIG_CHECK(rig, pmu_free && (rig->cpu[0].meter.firmware & 1u), "counters %x of the firmware",
               (unsigned)rig->cpu[0].meter.firmware);
-    rig_session(rig, 0, "instructions", 1);
-    rig_attach(rig, 0, 0);
-    rig_start(rig, 0);
-    rig_run(rig, 1300);
-    rig_stop(rig, 0);
-    rig_start(rig, 0);
-    rig_run(rig, 1300);
-    rig_stop(rig, 0);
+    script(rig, "session 0 instructions 1; attach 0 0; start 0; run 1300; stop 0; start 0; run 1300; stop 0");
     RIG_CHECK(rig, upmu_sim_runs(&rig->sim, 0, 0) || rig->fault_hit, "the firmware's counter was stopped");
     rig_end(rig);
 }
@@ -459,13 +290,10 @@ static void respects_a_reservation(struct rig *rig)
     uint64_t select = rig_is_p4(rig) ? 0x38000 : 0x4300c5;
 
     rig->sim.rule[UPMU_SIM_RULE_HAZARD_AAK100] = 0; /* as above */
-    bring_up(rig);
+    rig_cpu_init(rig, 0);
     rig_reserve(rig, 0, 1u << counter);
     upmu_sim_poke(&rig->sim, 0, rig_select_msr(rig, counter), select);
-    rig_session(rig, 0, "branches", 1);
-    rig_attach(rig, 0, 0);
-    rig_start(rig, 0);
-    rig_run(rig, 1300);
+    script(rig, "session 0 branches 1; attach 0 0; start 0; run 1300");
     RIG_CHECK(rig, rig->duty[0].session.set.tally[0].counter != counter, "a reserved counter was taken");
     rig_stop(rig, 0);
     RIG_CHECK(rig, upmu_sim_peek(&rig->sim, 0, rig_select_msr(rig, counter)) == select,
@@ -489,77 +317,18 @@ static void survives_an_interrupt_before_init(struct rig *rig)
     upmu_sim_poke(&rig->sim, 0, rig_select_msr(rig, counter), 0);
     rig_account(rig);
     rig->truth[0][RIG_INSTRUCTIONS] = 0;
-    bring_up(rig);
-    rig_session(rig, 0, "instructions", 1);
-    rig_attach(rig, 0, 0);
-    rig_start(rig, 0);
-    rig_run(rig, 1300);
-    rig_run(rig, 1300);
-    rig_stop(rig, 0);
-    rig_end(rig);
-}
-
-/* Two threads on one counter, sampling both; beside them a session of the CPU that counts. */
-static void switches_threads(struct rig *rig)
-{
-    bring_up(rig);
-    rig_session(rig, 0, "branches", 1);
-    rig_session(rig, 1, "cache-references", 1);
-    rig_session(rig, 2, "cycles", 0);
-    rig_attach(rig, 2, 0);
-    rig_start(rig, 2);
-    rig_follow(rig, 0, 1);
-    rig_follow(rig, 1, 2);
-    rig_run(rig, 300);
-    for (unsigned round = 0; round < 2; round++) {
-        rig_switch(rig, 1);
-        rig_run(rig, 700);
-        rig_switch(rig, 2);
-        rig_run(rig, 700);
-    }
-    rig_read(rig, 1);
-    rig_switch(rig, 0);
-    rig_run(rig, 300);
-    rig_switch(rig, 2);
-    rig_run(rig, 800);
-    rig_switch(rig, 1);
-    rig_run(rig, 800);
-    rig_switch(rig, 0);
-    rig_stop(rig, 2);
-    rig_detach(rig, 0);
-    rig_detach(rig, 1);
-    rig_end(rig);
+    script(rig, "cpu 0; session 0 instructions 1; attach 0 0; start 0; run 1300; run 1300; stop 0; end");
 }
 
 static void switch_programs(struct rig *rig, const char *first, const char *second)
 {
     rig->user = true;
-    bring_up(rig);
+    rig_cpu_init(rig, 0);
     rig_session(rig, 0, first, 1);
     rig_session(rig, 1, second, 1);
-    rig_follow(rig, 0, 1);
-    rig_follow(rig, 1, 2);
-    rig_run(rig, 300);
-    for (unsigned round = 0; round < 3; round++) {
-        rig_switch(rig, 1);
-        rig_run(rig, 700);
-        rig_read(rig, 0);
-        rig_switch(rig, 2);
-        rig_run(rig, 1300);
-    }
-    rig_switch(rig, 0);
-    rig_run(rig, 300);
-    rig_switch(rig, 2);
-    rig_run(rig, RIG_UNIT);
-    rig_switch(rig, 1);
-    rig_run(rig, RIG_UNIT - 1);
-    rig_switch(rig, 2);
-    rig_run(rig, 700);
-    rig_poll(rig, 0);
-    rig_switch(rig, 0);
-    rig_detach(rig, 0);
-    rig_detach(rig, 1);
-    rig_end(rig);
+    script(rig, "follow 0 1; follow 1 2; run 300; 3 ( switch 1; run 700; read 0; switch 2; run 1300 ); switch 0; "
+                "run 300; switch 2; run 1000; switch 1; run 999; switch 2; run 700; poll 0; switch 0; detach 0; "
+                "detach 1; end");
 }
 
 /* Of user mode alone: where selects are gates their counters may be changed while they run. */
@@ -579,31 +348,10 @@ static void switches_a_sampled_program(struct rig *rig)
     switch_programs(rig, "branches:u,instructions:u", "instructions:u,branches:u");
 }
 
-/* Two sets of a session, both sampling, one beside a counter that only counts. */
-static void switches_sets(struct rig *rig)
-{
-    bring_up(rig);
-    rig_session(rig, 0, "branches", 1);
-    rig_second_set(rig, 0);
-    rig_attach(rig, 0, 0);
-    rig_start(rig, 0);
-    for (unsigned round = 0; round < 2; round++) {
-        rig_run(rig, 1300);
-        rig_switch_set(rig, 0);
-        rig_run(rig, 700);
-        rig_read(rig, 0);
-        rig_run(rig, 900);
-        rig_switch_set(rig, 0);
-    }
-    rig_run(rig, 600);
-    rig_stop(rig, 0);
-    rig_end(rig);
-}
-
 /* The same with switches by overflow: handlers switch the sets, and calls those that handlers leave. */
 static void give_way(struct rig *rig, bool beside)
 {
-    bring_up(rig);
+    rig_cpu_init(rig, 0);
     rig->switch_after = 1;
     if (beside) {
         /* A sequence before new events stops every session. */
@@ -612,15 +360,9 @@ static void give_way(struct rig *rig, bool beside)
         rig_attach(rig, 1, 0);
         rig_start(rig, 1);
     }
-    rig_session(rig, 0, "branches", 1);
-    rig_second_set(rig, 0);
-    rig_attach(rig, 0, 0);
-    rig_start(rig, 0);
+    script(rig, "session 0 branches 1; sets 0; attach 0 0; start 0");
     /* Once round by hand: placements are known then. */
-    rig_run(rig, 300);
-    rig_switch_set(rig, 0);
-    rig_run(rig, 300);
-    rig_switch_set(rig, 0);
+    script(rig, "run 300; next-set 0; run 300; next-set 0");
     for (unsigned round = 0; round < 5; round++) {
         rig_run(rig, 900);
         if (round == 2)
@@ -650,11 +392,9 @@ static void takes_turns(struct rig *rig)
     char first[40], second[40];
     unsigned counter;
 
-    bring_up(rig);
+    rig_cpu_init(rig, 0);
     /* A start or a rotation may move running sessions; waiting without a clock makes counts partial. */
-    rig->others_concerned = true;
-    rig_session(rig, 3, "branches", 0);
-    rig_attach(rig, 3, 0);
+    script(rig, "concerned; session 3 branches 0; attach 3 0");
     counter = rig->duty[3].session.set.tally[0].counter;
     rig_detach(rig, 3);
     rig->duty[3].events = 0;
@@ -662,71 +402,201 @@ static void takes_turns(struct rig *rig)
     snprintf(second, sizeof second, "%s:counter=%u", rig_is_p4(rig) || rig_is_amd(rig) ? "instructions" : "cycles",
              counter);
     rig_session(rig, 0, first, 1);
-    rig_share(rig, 0);
-    rig_attach(rig, 0, 0);
-    rig_start(rig, 0);
-    rig_run(rig, 700);
-    rig_stop(rig, 0);
-    rig_detach(rig, 0);
+    script(rig, "share 0; attach 0 0; start 0; run 700; stop 0; detach 0");
     rig_session(rig, 1, second, 1);
-    rig_share(rig, 1);
-    rig_session(rig, 2, "cache-references", 0);
-    rig_attach(rig, 2, 0);
-    rig_start(rig, 2);
-    rig_attach(rig, 0, 0);
-    rig_start(rig, 0);
-    rig_attach(rig, 1, 0);
-    rig_start(rig, 1);
-    for (unsigned round = 0; round < 5; round++) {
-        rig_run(rig, 700);
-        rig_tick(rig, 0);
-    }
-    rig_stop(rig, 0);
-    rig_run(rig, 700);
-    rig_stop(rig, 2);
-    rig_stop(rig, 1);
+    script(rig, "share 1; session 2 cache-references 0; attach 2 0; start 2; attach 0 0; start 0; attach 1 0; "
+                "start 1; 5 ( run 700; tick 0 ); stop 0; run 700; stop 2; stop 1");
     for (unsigned i = 0; i < 3; i++)
         rig_detach(rig, i);
     rig_end(rig);
 }
 
-static void refuses_calls_inside_calls(struct rig *rig)
+/* Counter 0 is the firmware's; both threads leave it alone. */
+static void two_threads_leave_the_firmware_alone(struct rig *rig)
 {
-    rig->nests = true;
-    samples_and_restarts(rig);
+    rig->apart = true;
+    upmu_sim_firmware(&rig->sim, 0);
+    upmu_sim_set_delivery(&rig->sim, 0, rig->order.variant->vector ? 0x40 : UPMU_SIM_LVTPC_NMI);
+    rig_account(rig);
+    rig->not_ours[0] = rig->not_ours[1] = 1u;
+    rig_cpu_init(rig, 0);
+    rig_cpu_init(rig, 1);
+    if (!rig->cpu[0].meter.pmu || !rig->cpu[1].meter.pmu)
+        return;
+    RIG_CHECK(rig, rig->cpu[0].meter.firmware == 1 && rig->cpu[1].meter.firmware == 1,
+              "counters %x, %x of the firmware", (unsigned)rig->cpu[0].meter.firmware,
+              (unsigned)rig->cpu[1].meter.firmware);
+    script(rig, "session 0 instructions,cycles 1; session 1 branches,instructions 1; attach 0 0; start 0; on 1; "
+                "attach 1 1; start 1; run 1300; on 0; run 1300; stop 0; on 1; stop 1; on 0");
+    RIG_CHECK(rig, upmu_sim_runs(&rig->sim, 0, 0) || rig->fault_hit, "the firmware's counter was stopped");
+    rig_end(rig);
 }
 
-const struct scenario scenarios[] = {
-    {"counts_and_restarts", counts_and_restarts, 1, false, false},
-    {"samples_and_restarts", samples_and_restarts, 1, true, false},
-    {"counts_beside_sampling", counts_beside_sampling, 2, true, false},
-    {"samples_two_counters", samples_two_counters, 2, true, false},
-    {"samples_in_two_sessions", samples_in_two_sessions, 2, true, false},
-    {"moves_a_counter", moves_a_counter, 2, false, false},
-    {"moves_a_sampling_counter", moves_a_sampling_counter, 2, true, false},
-    {"stops_on_an_overflow", stops_on_an_overflow, 2, true, false},
-    {"moves_to_another_cpu", moves_to_another_cpu, 2, true, false},
-    {"is_driven_from_another_cpu", is_driven_from_another_cpu, 2, true, false},
-    {"sleeps", sleeps, 2, true, false},
-    {"is_changed_behind_its_back", is_changed_behind_its_back, 2, true, false},
-    {"leaves_with_sessions_running", leaves_with_sessions_running, 2, true, false},
-    {"masks_a_full_ring", masks_a_full_ring, 2, true, false},
-    {"masks_inside_a_call", masks_inside_a_call, 1, true, false},
-    {"wraps_while_counting", wraps_while_counting, 2, false, false},
-    {"wraps_beside_sampling", wraps_beside_sampling, 2, true, false},
-    {"polls_while_sampling", polls_while_sampling, 2, true, false},
-    {"leaves_the_firmware_alone", leaves_the_firmware_alone, 2, true, false},
-    {"respects_a_reservation", respects_a_reservation, 2, true, false},
-    {"survives_an_interrupt_before_init", survives_an_interrupt_before_init, 1, true, false},
-    {"refuses_calls_inside_calls", refuses_calls_inside_calls, 1, true, false},
-    {"switches_threads", switches_threads, 2, true, false},
-    {"takes_turns", takes_turns, 2, true, false},
-    {"switches_sets", switches_sets, 2, true, false},
-    {"gives_way_on_overflows", gives_way_on_overflows, 2, true, false},
-    {"gives_way_beside_another", gives_way_beside_another, 4, true, false},
-    {"switches_programs", switches_programs, 2, true, false},
-    {"switches_programs_alike", switches_programs_alike, 2, true, false},
-    {"switches_a_sampled_program", switches_a_sampled_program, 2, true, false},
-};
+/* Both threads go to sleep with their sessions running; what the core held is gone. */
+static void two_threads_sleep(struct rig *rig)
+{
+    script(rig, "apart; cpu 0; cpu 1; session 0 instructions,cycles 1; session 1 instructions,branches 0; "
+                "attach 0 0; start 0; on 1; attach 1 1; start 1; run 900; on 0; run 1300; suspend 1; run 300; "
+                "suspend 0; run 500");
+    for (unsigned cpu = 0; cpu < 2; cpu++) {
+        upmu_sim_reset_cpu(&rig->sim, cpu);
+        upmu_sim_set_delivery(&rig->sim, cpu, rig->order.variant->vector ? 0x40 : UPMU_SIM_LVTPC_NMI);
+    }
+    script(rig, "resume 0; run 700; resume 1; on 1; run 1100; read 1; stop 1; on 0; run 700; stop 0; end");
+}
 
-const unsigned scenario_count = sizeof scenarios / sizeof scenarios[0];
+/* ---- All of them ---- */
+
+#define SAMPLES_AND_RESTARTS \
+    "cpu 0; session 0 instructions 1; attach 0 0; run 300; start 0; 4 ( run 600 ); read 0; stop 0; run 1500; " \
+    "start 0; run 650; read 0; run 650; stop 0; end"
+
+const struct scenario scenarios[] = {
+    {.name = "counts_and_restarts",
+     .general = 1,
+     .script =
+        "cpu 0; session 0 instructions,cycles 0; attach 0 0; run 300; start 0; run 700; read 0; run 500; stop 0; "
+        "read 0; run 300; start 0; run 100; read 0; stop 0; end"},
+    {.name = "samples_and_restarts", .general = 1, .samples = true, .script = SAMPLES_AND_RESTARTS},
+    {.name = "counts_beside_sampling",
+     .general = 2, .samples = true,
+     .script =
+        "cpu 0; session 0 cycles 0; session 1 instructions 1; attach 0 0; start 0; run 100; attach 1 0; start 1; "
+        "run 1300; read 0; stop 1; run 500; start 1; run 800; stop 0; run 900; read 1; detach 1; end"},
+    {.name = "samples_two_counters",
+     .general = 2, .samples = true,
+     .script =
+        "cpu 0; session 0 instructions,branches 3; attach 0 0; start 0; run 1400; run 1400; read 0; stop 0; start 0; "
+        "run 1400; stop 0; end"},
+    /* Two sessions that sample: each has its own handler work and its own samples. */
+    {.name = "samples_in_two_sessions",
+     .general = 2, .samples = true,
+     .script =
+        "cpu 0; session 0 branches 1; session 1 instructions 1; attach 0 0; attach 1 0; start 0; run 300; start 1; "
+        "run 1300; stop 0; run 1300; start 0; run 700; read 1; stop 1; run 700; stop 0; end"},
+    {.name = "moves_a_counter", .general = 2, .play = moves_a_counter},
+    {.name = "moves_a_sampling_counter", .general = 2, .samples = true, .play = moves_a_sampling_counter},
+    /* A whole period is full at the moment of the stop. */
+    {.name = "stops_on_an_overflow",
+     .general = 2, .samples = true,
+     .script =
+        "cpu 0; session 0 instructions,cycles 1; attach 0 0; 3 ( start 0; run 1000; stop 0 ); start 0; run 999; "
+        "stop 0; detach 0; attach 0 0; start 0; run 1; stop 0; end"},
+    {.name = "moves_to_another_cpu",
+     .general = 2, .samples = true,
+     .script =
+        "cpu 0; cpu 1; session 0 instructions,cycles 1; attach 0 0; start 0; run 1300; detach 0; run 500; on 1; "
+        "attach 0 1; start 0; run 900; read 0; detach 0; end"},
+    /* Calls from CPU 1 are sent to the session's CPU. */
+    {.name = "is_driven_from_another_cpu",
+     .general = 2, .samples = true,
+     .script =
+        "cpu 0; cpu 1; session 0 instructions,cycles 1; on 1; attach 0 0; start 0; on 0; run 1300; on 1; run 400; "
+        "read 0; stop 0; on 0; run 400; start 0; run 900; on 1; detach 0; on 0; end"},
+    {.name = "sleeps",
+     .general = 2, .samples = true,
+     .script =
+        "cpu 0; session 0 cycles 0; session 1 instructions 1; attach 0 0; attach 1 0; start 0; start 1; run 1300; "
+        "suspend 0; run 500; power 0; resume 0; run 1300; read 0; read 1; stop 0; run 200; stop 1; end"},
+    {.name = "is_changed_behind_its_back", .general = 2, .samples = true, .play = is_changed_behind_its_back},
+    {.name = "leaves_with_sessions_running",
+     .general = 2, .samples = true,
+     .script =
+        "cpu 0; session 0 cycles 0; session 1 instructions 1; attach 0 0; attach 1 0; start 0; start 1; run 1300; "
+        "leave 0; run 1300; cpu 0; attach 1 0; start 1; run 1300; stop 1; end"},
+    {.name = "masks_a_full_ring", .general = 2, .samples = true, .play = masks_a_full_ring},
+    {.name = "masks_inside_a_call", .general = 1, .samples = true, .play = masks_inside_a_call},
+    {.name = "wraps_while_counting", .general = 2, .play = wraps_while_counting},
+    {.name = "wraps_beside_sampling", .general = 2, .samples = true, .play = wraps_beside_sampling},
+    {.name = "polls_while_sampling",
+     .general = 2, .samples = true,
+     .script =
+        "cpu 0; session 0 instructions,branches 1; attach 0 0; start 0; 4 ( run 700; poll 0; read 0 ); stop 0; end"},
+    {.name = "leaves_the_firmware_alone", .general = 2, .samples = true, .play = leaves_the_firmware_alone},
+    {.name = "respects_a_reservation", .general = 2, .samples = true, .play = respects_a_reservation},
+    {.name = "survives_an_interrupt_before_init", .general = 1, .samples = true,
+     .play = survives_an_interrupt_before_init},
+    {.name = "refuses_calls_inside_calls", .general = 1, .samples = true, .script = "nests; " SAMPLES_AND_RESTARTS},
+    /* Two threads on one counter, sampling both; beside them a session of the CPU that counts. */
+    {.name = "switches_threads",
+     .general = 2, .samples = true,
+     .script =
+        "cpu 0; session 0 branches 1; session 1 cache-references 1; session 2 cycles 0; attach 2 0; start 2; "
+        "follow 0 1; follow 1 2; run 300; 2 ( switch 1; run 700; switch 2; run 700 ); read 1; switch 0; run 300; "
+        "switch 2; run 800; switch 1; run 800; switch 0; stop 2; detach 0; detach 1; end"},
+    {.name = "takes_turns", .general = 2, .samples = true, .play = takes_turns},
+    /* Two sets of a session, both sampling, one beside a counter that only counts. */
+    {.name = "switches_sets",
+     .general = 2, .samples = true,
+     .script =
+        "cpu 0; session 0 branches 1; sets 0; attach 0 0; start 0; "
+        "2 ( run 1300; next-set 0; run 700; read 0; run 900; next-set 0 ); run 600; stop 0; end"},
+    {.name = "gives_way_on_overflows", .general = 2, .samples = true, .play = gives_way_on_overflows},
+    {.name = "gives_way_beside_another", .general = 4, .samples = true, .play = gives_way_beside_another},
+    {.name = "switches_programs", .general = 2, .samples = true, .play = switches_programs},
+    {.name = "switches_programs_alike", .general = 2, .samples = true, .play = switches_programs_alike},
+    {.name = "switches_a_sampled_program", .general = 2, .samples = true, .play = switches_a_sampled_program},
+    /* What only a Pentium 4 has. */
+    /* Both threads count and sample at the same time; each gets its own events. */
+    {.name = "two_threads", .p4 = true,
+     .general = 2, .samples = true, .threads = true,
+     .script =
+        "apart; cpu 0; cpu 1; session 0 instructions,cycles 1; session 1 instructions,branches 3; attach 0 0; on 1; "
+        "attach 1 1; start 1; on 0; start 0; 3 ( on 0; run 700; on 1; run 900 ); read 1; stop 1; on 0; run 700; "
+        "read 0; on 1; start 1; run 800; on 0; stop 0; on 1; run 800; stop 1; on 0; end"},
+    /* The second thread is taken over, and given back, while the first one samples. */
+    {.name = "a_sibling_comes_and_goes", .p4 = true,
+     .general = 2, .samples = true, .threads = true,
+     .script =
+        "apart; cpu 0; session 0 instructions,cycles 1; session 1 branches 1; attach 0 0; start 0; run 1300; cpu 1; "
+        "run 300; on 1; attach 1 1; start 1; run 1300; detach 1; leave 1; on 0; run 1300; read 0; stop 0; end"},
+    /* A cascade counts branches after every 600 instructions' start, beside a sampling session. */
+    {.name = "cascades", .p4 = true,
+     .general = 2, .samples = true,
+     .script =
+        "cpu 0; event 0 branch_retired,cascade=instr_retired.nbogusntag branches 0 600; session 1 cycles 1; "
+        "attach 0 0; attach 1 0; start 1; start 0; run 500; read 0; run 900; read 0; poll 0; run 700; stop 0; "
+        "run 700; start 0; run 1100; stop 1; run 300; stop 0; end"},
+    /* Uops tagged in execution are sampled, those tagged by replay are counted. */
+    {.name = "tags", .p4 = true,
+     .general = 2, .samples = true,
+     .script =
+        "cpu 0; event 0 packed_SP_retired tagged 1 0; event 1 1stL_cache_load_miss_retired replayed 0 0; attach 0 0; "
+        "attach 1 0; start 0; run 700; start 1; run 1300; read 0; read 1; stop 0; run 500; start 0; run 600; stop 1; "
+        "run 900; stop 0; end"},
+    /* Two threads, each with tags of its own kind; both sample. */
+    {.name = "tags_of_two_threads", .p4 = true,
+     .general = 2, .samples = true, .threads = true,
+     .script =
+        "apart; cpu 0; cpu 1; event 0 packed_SP_retired tagged 1 0; "
+        "event 1 1stL_cache_load_miss_retired replayed 1 0; attach 0 0; start 0; on 1; attach 1 1; start 1; "
+        "3 ( on 0; run 700; on 1; run 900 ); read 1; on 0; stop 0; on 1; run 800; detach 1; on 0; start 0; run 800; "
+        "stop 0; end"},
+    /* A cascade of the second thread, while the first one samples. */
+    {.name = "a_cascade_beside_a_thread", .p4 = true,
+     .general = 2, .samples = true, .threads = true,
+     .script =
+        "apart; cpu 0; cpu 1; session 0 instructions,branches 1; "
+        "event 1 branch_retired,cascade=uops_retired.nbogus branches 0 600; attach 0 0; start 0; on 1; attach 1 1; "
+        "start 1; on 0; run 900; on 1; run 900; on 0; run 900; on 1; run 900; read 1; stop 1; run 300; start 1; "
+        "run 900; on 0; run 400; stop 0; on 1; stop 1; on 0; end"},
+    {.name = "two_threads_leave_the_firmware_alone", .p4 = true, .general = 2, .samples = true, .threads = true,
+     .play = two_threads_leave_the_firmware_alone},
+    {.name = "two_threads_sleep", .p4 = true, .general = 2, .samples = true, .threads = true,
+     .play = two_threads_sleep},
+    /* One thread's registers may have changed behind its back; the other thread samples on. */
+    {.name = "one_thread_is_told_of_a_change", .p4 = true,
+     .general = 2, .samples = true, .threads = true,
+     .script =
+        "apart; concerned; cpu 0; cpu 1; session 0 instructions,cycles 1; session 1 instructions,branches 1; "
+        "attach 0 0; start 0; on 1; attach 1 1; start 1; run 1300; on 0; run 1300; changed 0; run 1300; on 1; "
+        "run 900; read 1; stop 1; on 0; stop 0; end"},
+    /* The first thread leaves with its session running; the second one goes on. */
+    {.name = "one_thread_leaves", .p4 = true,
+     .general = 2, .samples = true, .threads = true,
+     .script =
+        "apart; cpu 0; cpu 1; session 0 instructions,cycles 1; session 1 instructions,branches 3; attach 0 0; "
+        "start 0; on 1; attach 1 1; start 1; run 1300; on 0; run 700; leave 0; run 700; on 1; run 900; read 1; on 0; "
+        "cpu 0; attach 0 0; start 0; run 1300; on 1; run 300; stop 1; on 0; stop 0; end"},
+    {.name = NULL},
+};

@@ -97,9 +97,7 @@ static struct rig rig;
 
 static const struct scenario *scenario_at(unsigned i)
 {
-    if (i < scenario_count)
-        return &scenarios[i];
-    return RIG_P4 && i - scenario_count < p4_scenario_count ? &p4_scenarios[i - scenario_count] : NULL;
+    return scenarios[i].name && (RIG_P4 || !scenarios[i].p4) ? &scenarios[i] : NULL;
 }
 
 static void describe(const struct rig_order *order)
@@ -119,7 +117,7 @@ static void describe(const struct rig_order *order)
 static bool play(const struct scenario *scenario, const struct rig_order *order)
 {
     rig_begin(&rig, order);
-    scenario->play(&rig);
+    scenario_play(scenario, &rig);
     runs++;
     injections += rig.injected;
     refused += rig.refused;
