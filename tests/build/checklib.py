@@ -76,6 +76,12 @@ def grep(pattern, paths):
     return found
 
 
+def verdict(name, complaints):
+    """Print the line that ends a test; returns whether it failed."""
+    print(f"[{'  FAILED  ' if complaints else '       OK '}] {name}", flush=True)
+    return bool(complaints)
+
+
 def main():
     """All checks, or those that are named."""
     os.chdir(ROOT)
@@ -93,6 +99,5 @@ def main():
             print("    " + complaint)
         if len(complaints) > 10:
             print(f"    ... {len(complaints) - 10} more")
-        print(f"[{'  FAILED  ' if complaints else '       OK '}] {function.__name__}", flush=True)
-        failed += bool(complaints)
+        failed += verdict(function.__name__, complaints)
     sys.exit(1 if failed else 0)

@@ -7,19 +7,11 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "build"))
 import machine  # noqa: E402
+from checklib import Skip, check, main  # noqa: E402
 
-TESTS = []
 CHECK = "debug-exit vmtest; probe; off"
-
-
-class Skip(Exception):
-    pass
-
-
-def test(function):
-    TESTS.append(function)
-    return function
 
 
 def lacks(text, *patterns):
@@ -40,22 +32,22 @@ def without_multiboot(name):
     return copy
 
 
-@test
+@check
 def kernel_32_boots_by_multiboot():
     return boots(machine.kernel("upmu32.elf", CHECK), "^upmu kernel, 32-bit, multiboot$", "^vmtest.bits 32$")
 
 
-@test
+@check
 def kernel_32_boots_by_pvh():
     return boots(machine.kernel(without_multiboot("upmu32.elf"), CHECK), "^upmu kernel, 32-bit, PVH$")
 
 
-@test
+@check
 def kernel_64_boots_by_pvh():
     return boots(machine.kernel("upmu64.elf", CHECK), "^upmu kernel, 64-bit, PVH$", "^vmtest.bits 64$")
 
 
-@test
+@check
 def kernel_64_boots_by_multiboot():
     return boots(machine.kernel("upmu64mb.elf", CHECK), "^upmu kernel, 64-bit, multiboot$")
 
@@ -72,17 +64,17 @@ def disk(name):
     return ["-drive", "format=raw,file=test.img"]
 
 
-@test
+@check
 def kernel_32_boots_from_its_disk_image():
     return boots(disk("upmu32.img"), "^upmu kernel, 32-bit, multiboot$")
 
 
-@test
+@check
 def kernel_64_boots_from_its_disk_image():
     return boots(disk("upmu64.img"), "^upmu kernel, 64-bit, multiboot$")
 
 
-@test
+@check
 def kernel_boots_by_grub():
     if not os.path.exists(machine.path("upmu.iso")):
         raise Skip("grub-mkrescue, xorriso or grub-pc-bin is not installed (make deps)")
@@ -96,13 +88,13 @@ def kernel_boots_by_grub():
         ([] if status == machine.LEFT_WELL else [f"QEMU ended with {status}"])
 
 
-@test
+@check
 def kernel_says_at_once_that_there_is_no_pmu():
     text = machine.run(machine.kernel("upmu32.elf", "debug-exit off"))[1]
     return lacks("\n".join(text.split("\n")[:5]), "no PMU that can be used")
 
 
-@test
+@check
 def kernel_has_the_commands_of_the_demo():
     complaints = []
     for name in ("upmu32.elf", "upmu64.elf"):
@@ -114,25 +106,25 @@ def kernel_has_the_commands_of_the_demo():
     return complaints
 
 
-@test
+@check
 def kernel_refuses_what_it_cannot_do():
     text = machine.run(machine.kernel("upmu32.elf", "debug-exit pmus; nonsense; msr zz; stat nonsense; off"))[1]
     return lacks(text, "no command 'nonsense'", "usage: msr ADDRESS", "no workload 'nonsense'")
 
 
-@test
+@check
 def kernel_obeys_its_options():
     text = machine.run(machine.kernel("upmu32.elf", "debug-exit noapic nordpmc info; off"))[1]
     return lacks(text, "^Port: no APIC, user RDPMC switches")
 
 
-@test
+@check
 def kernel_is_called_a_pentium_4_where_it_runs_on_one():
     complaints = boots(machine.kernel("upmu32.elf", CHECK), "^probe.signature 0xf43$", cpu=machine.PENTIUM_4)
     return complaints
 
 
-@test
+@check
 def kernel_runs_on_old_and_new_cpus():
     complaints = []
     # QEMU gives none of them a PMU.  AMD's have one in every book, so its registers are tried.
@@ -146,7 +138,7 @@ def kernel_runs_on_old_and_new_cpus():
     return complaints
 
 
-@test
+@check
 def kernel_simulates_a_pentium_4_where_one_has_no_pmu():
     text = machine.run(machine.kernel("upmu32.elf", "debug-exit info; stat -n 1000 -e instructions,branches spin; "
                                       "encode p4-branch-retired,mask=mmtm+mmnm,os,usr; selftest; off"),
@@ -155,7 +147,7 @@ def kernel_simulates_a_pentium_4_where_one_has_no_pmu():
                  r"^PMU +netburst_p ", " 2,000  instructions", " 1,000  branches", r"\b0xc00140c$", "^1[0-9] passed, 0 failed")
 
 
-@test
+@check
 def kernel_takes_commands_from_com1():
     talk = machine.Conversation(machine.kernel("upmu32.elf", "debug-exit"))
     talk.wait("upmu> ")
@@ -167,7 +159,7 @@ def kernel_takes_commands_from_com1():
         ([] if status == machine.LEFT_WELL else [f"QEMU ended with {status}"])
 
 
-@test
+@check
 def kernel_takes_commands_from_a_keyboard_and_shows_them_on_the_screen():
     screen = machine.path("screen.bin")
     if os.path.exists(screen):
@@ -192,21 +184,5 @@ def kernel_takes_commands_from_a_keyboard_and_shows_them_on_the_screen():
         ([] if status == machine.LEFT_WELL else [f"QEMU ended with {status}"])
 
 
-def main():
-    failed = 0
-    for function in TESTS:
-        try:
-            complaints = function()
-        except Skip as why:
-            print(f"    skipped: {function.__name__}: {why}")
-            print(f"[  SKIPPED ] {function.__name__}")
-            continue
-        for complaint in complaints:
-            print(f"    {complaint}")
-        print(f"[  {'FAILED  ' if complaints else '     OK '}] {function.__name__}")
-        failed += bool(complaints)
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -14,6 +14,9 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, os.pardir, "build"))
+from checklib import verdict  # noqa: E402
+
 BUILD = "build/model"
 DEPTH = 100000
 MEGABYTES = {"test": 1000, "soak": 4000}
@@ -157,15 +160,13 @@ def main():
         for row, (why, figures, seen, stated) in zip(chosen, pool.map(lambda row: run_row(row, run), chosen)):
             reached.setdefault(row[0], set()).update(seen)
             lines.setdefault(row[0], set()).update(stated)
-            failed += why is not None
             print(f"{name_of(row, run)}: {why or figures}")
-            print(f"[{'  FAILED  ' if why else '       OK '}] {name_of(row, run)}", flush=True)
+            failed += verdict(name_of(row, run), why)
     for model in lines if run == "test" else []:
         dead = sorted(lines[model] - reached[model])
         for line in dead:
             print(f"tests/model/{model}.pml:{line}: no run reaches this line")
-        print(f"[{'  FAILED  ' if dead else '       OK '}] {model}_is_reached_everywhere")
-        failed += bool(dead)
+        failed += verdict(f"{model}_is_reached_everywhere", dead)
     return 1 if failed else 0
 
 

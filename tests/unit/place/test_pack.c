@@ -470,31 +470,26 @@ static bool two_kinds_alternative(const void *context, unsigned request, unsigne
 /* A bound that misses what counters alone show would call a best packing unproven. */
 static void the_bound_knows_narrow_requests_taken_counters_and_limits(void **state)
 {
-    struct upmu_place_input place = {.alternative = two_kinds_alternative, .counters = 0xf};
+    static const struct {
+        uint32_t counters, taken, limited;
+        unsigned limit, requests, in_a_set, bound;
+    } rows[] = {
+        {0xf, 0, 0, 0, 6, 0, 2}, {0xf, 0xc, 0, 0, 6, 0, 3}, {0xf, 0xe, 0, 0, 6, 0, 6},
+        {0xf, 0, 0xf, 1, 6, 0, 6}, {0xf, 0, 0, 0, 6, 1, 6}, {0x1, 0, 0, 0, 2, 0, 2},
+    };
 
     (void)state;
-    assert_int_equal(pack(&place, 6, 0), UPMU_OK);
-    assert_int_equal(result.bound, 2);
-    place.taken = 0xc;
-    assert_int_equal(pack(&place, 6, 0), UPMU_OK);
-    assert_int_equal(result.bound, 3);
-    assert_true(result.optimal);
-    place.taken = 0xe;
-    assert_int_equal(pack(&place, 6, 0), UPMU_OK);
-    assert_int_equal(result.bound, 6);
-    place.taken = 0;
-    place.limited = 0xf;
-    place.limit = 1;
-    assert_int_equal(pack(&place, 6, 0), UPMU_OK);
-    assert_int_equal(result.bound, 6);
-    assert_true(result.optimal);
-    place.limited = 0;
-    assert_int_equal(pack(&place, 6, 1), UPMU_OK);
-    assert_int_equal(result.bound, 6);
-    place.counters = 0x1;
-    assert_int_equal(pack(&place, 2, 0), UPMU_OK);
-    assert_int_equal(result.bound, 2);
-    assert_true(result.optimal);
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct upmu_place_input place = {.alternative = two_kinds_alternative,
+                                         .counters = rows[i].counters,
+                                         .taken = rows[i].taken,
+                                         .limited = rows[i].limited,
+                                         .limit = (uint8_t)rows[i].limit};
+
+        assert_int_equal(pack(&place, rows[i].requests, rows[i].in_a_set), UPMU_OK);
+        assert_int_equal(result.bound, rows[i].bound);
+        assert_true(result.optimal);
+    }
 }
 
 /* Counters that another has, and a limit, must not raise the bound: that would call a packing optimal which is not. */

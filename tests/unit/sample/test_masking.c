@@ -252,22 +252,28 @@ static void what_a_handler_has_masked_reads_like_what_runs(void **state)
     host_end(&host);
 }
 
-static void what_is_masked_counts_no_more_though_a_register_faulted(void **state)
+/* A session that masks itself has a ring with room for no more samples. */
+static void almost_full(struct host *host, const char *profile)
 {
     struct upmu_sampling sampling = {.period = 100};
 
+    host_set_up(host, profile);
+    assert_int_equal(upmu_session_add(&host->session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_session_ring(&host->session, host->ring, 256), UPMU_OK);
+    upmu_session_mask_on_full(&host->session, true);
+    host_begin(host, &host->session);
+    for (unsigned i = 0; i < 5; i++)
+        host_run(host, 100);
+}
+
+static void what_is_masked_counts_no_more_though_a_register_faulted(void **state)
+{
     (void)state;
     for (uint32_t at = 1; at < 8; at++) {
         struct host host;
         uint64_t value;
 
-        host_set_up(&host, "k8_revc");
-        assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
-        assert_int_equal(upmu_session_ring(&host.session, host.ring, 256), UPMU_OK);
-        upmu_session_mask_on_full(&host.session, true);
-        host_begin(&host, &host.session);
-        for (unsigned i = 0; i < 5; i++) /* one more does not fit */
-            host_run(&host, 100);
+        almost_full(&host, "k8_revc");
         host.sim.fault_at = host.sim.accesses + at;
         host_run(&host, 100);
         host.sim.fault_at = 0;
@@ -302,7 +308,6 @@ static void fill_the_ring(struct upmu_sim *sim, unsigned cpu, uint32_t number, e
 static void what_a_handler_masks_during_a_verification_is_no_difference(void **state)
 {
     static const char *const profiles[] = {"skylake", "k8_revc", "zen4", "prescott"};
-    struct upmu_sampling sampling = {.period = 100};
 
     (void)state;
     for (unsigned p = 0; p < sizeof profiles / sizeof *profiles; p++)
@@ -310,13 +315,7 @@ static void what_a_handler_masks_during_a_verification_is_no_difference(void **s
             struct host host;
             enum upmu_status status;
 
-            host_set_up(&host, profiles[p]);
-            assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
-            assert_int_equal(upmu_session_ring(&host.session, host.ring, 256), UPMU_OK);
-            upmu_session_mask_on_full(&host.session, true);
-            host_begin(&host, &host.session);
-            for (unsigned i = 0; i < 5; i++) /* one more does not fit */
-                host_run(&host, 100);
+            almost_full(&host, profiles[p]);
             assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
             host.sim.before_access = fill_the_ring;
             accesses_until_full = at;

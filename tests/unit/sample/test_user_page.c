@@ -61,6 +61,21 @@ static void begin(const char *profile)
     host_start(&host);
 }
 
+/* The host's session has a page. */
+static void publish(const char *list)
+{
+    assert_int_equal(upmu_session_add(&host.session, list, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+}
+
+/* ... and is a thread's, which runs on a CPU, or nowhere (NULL). */
+static void publish_on(const char *list, struct upmu_thread *thread, struct upmu_cpu *cpu)
+{
+    publish(list);
+    assert_int_equal(upmu_session_attach_thread(&host.session, thread, cpu), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+}
+
 static void user_reads_equal_the_kernels_and_cost_one_rdpmc(void **state)
 {
     static const char *const profiles[] = {"skylake", "core2", "nehalem", "yonah", "prescott", "willamette"};
@@ -73,8 +88,7 @@ static void user_reads_equal_the_kernels_and_cost_one_rdpmc(void **state)
         host_begin(&host, &host.other);
         host_run(&host, 500);
         assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
-        assert_int_equal(upmu_session_add(&host.session, "instructions,branches", NULL), UPMU_OK);
-        assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+        publish("instructions,branches");
         assert_int_equal(page.version, UPMU_USER_VERSION);
         host_begin(&host, &host.session);
         for (unsigned round = 0; round < 5; round++) {
@@ -106,8 +120,7 @@ static void a_stopped_session_needs_the_slow_call(void **state)
 
     (void)state;
     begin("skylake");
-    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+    publish("instructions");
     assert_false(upmu_user_read(&page, 0, true, &count));
     assert_int_equal(count, 0);
     host_begin(&host, &host.session);
@@ -147,8 +160,7 @@ static void where_rdpmc_tells_something_else_programs_ask_the_kernel(void **stat
     host_prepare(&host, "skylake");
     host.sim.port.rdpmc = lying_rdpmc;
     host_start(&host);
-    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+    publish("instructions");
     host_begin(&host, &host.session);
     host_run(&host, 1000);
     assert_false(upmu_user_read(&page, 0, false, &count));
@@ -166,8 +178,7 @@ static void interrupts_that_load_a_counter_publish_it_again(void **state)
     (void)state;
     begin("skylake");
     assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+    publish("cycles");
     host_begin(&host, &host.session);
     for (unsigned i = 1; i <= 50; i++) {
         host_run(&host, 37);
@@ -210,8 +221,7 @@ static void a_page_that_is_never_finished_ends_in_the_slow_call(void **state)
 
     (void)state;
     begin("skylake");
-    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+    publish("instructions");
     host_begin(&host, &host.session);
     page.sequence |= 1u;
     assert_false(upmu_user_read(&page, 0, false, &count));
@@ -225,8 +235,7 @@ static void an_event_that_moves_has_a_new_generation_and_the_right_count(void **
 
     (void)state;
     begin("core2");
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+    publish("branches");
     host_begin(&host, &host.session);
     host_run(&host, 200);
     generation = page.generation;
@@ -325,8 +334,7 @@ static void a_reader_between_index_and_rdpmc_is_never_refused(void **state)
             upmu_sim_switch_cpu(&host.sim, 0);
             upmu_thread_init(&reader, 1, 1, NULL);
             upmu_thread_init(&neighbour, 2, 2, NULL);
-            assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
-            assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+            publish("instructions");
             if (of_thread)
                 assert_int_equal(upmu_session_attach_thread(&host.session, &reader, &host.cpu[0]), UPMU_OK);
             else
@@ -358,10 +366,7 @@ static void user_mode_may_read_only_where_a_session_is_published(void **state)
     begin("skylake");
     upmu_thread_init(&mine, 1, 1, NULL);
     upmu_thread_init(&theirs, 2, 2, NULL);
-    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
-    assert_int_equal(upmu_session_attach_thread(&host.session, &mine, &host.cpu[0]), UPMU_OK);
-    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    publish_on("instructions", &mine, &host.cpu[0]);
     assert_int_equal(opened, 1);
     host_run(&host, 50);
     assert_int_equal(upmu_thread_switch(&host.cpu[0], &mine, &theirs), UPMU_OK);
@@ -397,10 +402,7 @@ static void nothing_of_earlier_threads_is_left_to_read(void **state)
         begin(profiles[i]);
         upmu_thread_init(&mine, 1, 1, NULL);
         upmu_thread_init(&theirs, 2, 2, NULL);
-        assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
-        assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
-        assert_int_equal(upmu_session_attach_thread(&host.session, &mine, NULL), UPMU_OK);
-        assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+        publish_on("instructions", &mine, NULL);
         assert_int_equal(upmu_session_add(&host.other, "branches", NULL), UPMU_OK);
         assert_int_equal(upmu_session_add(&host.other, "cycles", i % 2 ? NULL : &sampling), UPMU_OK);
         assert_int_equal(upmu_session_attach_thread(&host.other, &theirs, &host.cpu[0]), UPMU_OK);
@@ -447,8 +449,7 @@ static void a_threads_own_counters_stay_as_they_are(void **state)
     (void)state;
     begin("skylake");
     upmu_thread_init(&mine, 1, 1, NULL);
-    assert_int_equal(upmu_session_add(&host.session, "instructions,branches", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+    publish("instructions,branches");
     assert_int_equal(upmu_session_attach_thread(&host.session, &mine, &host.cpu[0]), UPMU_OK);
     for (unsigned round = 1; round <= 4; round++) {
         writes = host.cpu[0].meter.bank.accesses.writes;
@@ -490,10 +491,7 @@ static void what_a_thread_keeps_is_cleared_for_the_next_reader(void **state)
         assert_int_equal(upmu_session_publish(&third, &another), UPMU_OK);
         assert_int_equal(upmu_session_attach_thread(&third, &next, NULL), UPMU_OK);
         assert_int_equal(upmu_session_start(&third), UPMU_OK);
-        assert_int_equal(upmu_session_add(&host.session, "branches:counter=1", NULL), UPMU_OK);
-        assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
-        assert_int_equal(upmu_session_attach_thread(&host.session, &mine, &host.cpu[0]), UPMU_OK);
-        assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+        publish_on("branches:counter=1", &mine, &host.cpu[0]);
         host_run(&host, 1000);
         assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
         assert_int_equal(upmu_session_add(&host.other, "branches:counter=0", NULL), UPMU_OK);
@@ -526,10 +524,7 @@ static void the_page_of_another_program_opens_nothing_for_a_former_reader(void *
     begin("skylake");
     upmu_thread_init(&reader, 1, 1, NULL);
     upmu_thread_init(&neighbour, 2, 2, NULL);
-    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
-    assert_int_equal(upmu_session_attach_thread(&host.session, &reader, &host.cpu[0]), UPMU_OK);
-    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    publish_on("instructions", &reader, &host.cpu[0]);
     assert_true(allowed[0]);
     /* (Both threads have sessions without a page all the time: their switches are seen.) */
     assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
@@ -565,10 +560,7 @@ static void what_a_static_session_left_running_is_closed_and_cleared(void **stat
     upmu_thread_init(&idle, 0, 0, NULL);
     upmu_thread_init(&mine, 1, 1, NULL);
     upmu_thread_init(&theirs, 2, 2, NULL);
-    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
-    assert_int_equal(upmu_session_attach_thread(&host.session, &mine, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    publish_on("cycles", &mine, NULL);
     assert_int_equal(upmu_session_add(&host.other, "instructions,branches", NULL), UPMU_OK);
     assert_int_equal(upmu_session_static(&host.other, true), UPMU_OK);
     assert_int_equal(upmu_session_attach_thread(&host.other, &theirs, NULL), UPMU_OK);
@@ -605,10 +597,7 @@ static void the_end_of_a_cpu_takes_no_thread_its_right(void **state)
     begin("skylake");
     upmu_thread_init(&mine, 1, 1, NULL);
     upmu_thread_init(&theirs, 2, 2, NULL);
-    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
-    assert_int_equal(upmu_session_attach_thread(&host.session, &mine, &host.cpu[0]), UPMU_OK);
-    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    publish_on("instructions", &mine, &host.cpu[0]);
     assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
     assert_true(allowed[0]);
     assert_int_equal(upmu_thread_switch(&host.cpu[0], &mine, &theirs), UPMU_OK);
@@ -640,10 +629,7 @@ static void the_end_of_a_thread_without_sessions_takes_its_right(void **state)
     upmu_thread_init(&mine, 1, 1, NULL);
     assert_int_equal(upmu_session_add(&host.other, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_publish(&host.other, &other), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
-    assert_int_equal(upmu_session_attach_thread(&host.session, &mine, &host.cpu[0]), UPMU_OK);
-    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    publish_on("instructions", &mine, &host.cpu[0]);
     assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
     assert_true(allowed[0]);
     assert_int_equal(upmu_thread_exit(&mine), UPMU_OK);
