@@ -329,7 +329,7 @@ static const char *const profiles[] = {"core2", "skylake", "version1", "k8_revc"
 
 /* Stepping is slow where it is instrumented. */
 #if defined(__SANITIZE_ADDRESS__)
-#define SKIP 24
+#define SKIP 48
 #define STRIDE 101
 #define WHOLE 0
 #elif !defined(__x86_64__)
@@ -342,7 +342,6 @@ static const char *const profiles[] = {"core2", "skylake", "version1", "k8_revc"
 #define WHOLE 1
 #endif
 #define PART 4
-#define SLOW_PART 10 /* in a slow build, where the sanitizers look at what is executed, not at the counts */
 /* The profiles from here on are swept thinner by this. */
 #define THINNER 3
 
@@ -375,11 +374,11 @@ static void sweep_from(unsigned first, const char *name)
         for (unsigned v = 0; v < sizeof variants / sizeof variants[0]; v++) {
             if (!every && left_out(first, p, v))
                 continue;
-            skip = every ? 1 : SKIP;
+            skip = every ? 1 : share_everything() ? SKIP / 2 : SKIP;
             stride = every ? 1 : p >= K8 && (!WHOLE || p < P4) ? THINNER * STRIDE : STRIDE;
             phase++;
             whole = swept_whole(name, v);
-            part = every ? 1 : share_step(PART, SLOW_PART);
+            part = every ? 1 : share_step(PART, PART);
             fflush(stdout);
             play(name, profiles[p], &variants[v], false);
             assert_true(steps > 500 / SKIP);
@@ -551,8 +550,9 @@ int main(int count, char **arguments)
     failed = cmocka_run_group_tests_name("step", tests, NULL, NULL);
     printf("%u overflows injected between instructions, %u of them in switches and ticks\n", (unsigned)injected,
            (unsigned)in_switches);
+    if (!every && !share_everything())
+        printf("one stretch in %u is stepped through: twice as many in make soak (FUZZ_RUNS=soak)\n", SKIP);
     if (WHOLE && !every && !brief && !share_everything())
-        printf("of those switches one instruction in %u: all of them in make soak (FUZZ_RUNS=soak)\n",
-               share_step(PART, SLOW_PART));
+        printf("of those switches one instruction in %u: all of them in make soak (FUZZ_RUNS=soak)\n", PART);
     return failed;
 }
