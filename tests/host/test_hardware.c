@@ -400,6 +400,37 @@ static void p6_reads_fast_and_core_duo_does_not(void **state)
     assert_false(can_be_counted(0x80000001) || can_be_counted(0x40000000));
 }
 
+/* foreign.md 6.1: a hidden flag keeps the next interrupt away until it is cleared.  Version 1 has no flags. */
+static void intel_hidden_flags(void **state)
+{
+    static const char *const names[] = {"version 1", "skylake"};
+    const struct hardware_options options = {.lost_flags = true};
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned hidden = 0;
+
+        machine_is(&hardware_intel, names[i], &options);
+        put(0, 0x186, 0x53003C);
+        for (unsigned round = 0; round < 100; round++) {
+            family->rearm(machine, 0);
+            put(0, 0xC1, (uint64_t)-10);
+            cycles(0, 10);
+            assert_true(family->interrupt(machine, 0));
+            family->rearm(machine, 0);
+            hidden += family->untold(machine, 0);
+            assert_true(!i || family->untold(machine, 0) == !get(0, 0x38E));
+            put(0, 0xC1, (uint64_t)-10);
+            cycles(0, 10);
+            assert_int_equal(family->interrupt(machine, 0), !i);
+            if (i)
+                put(0, 0x390, 1);
+            assert_false(family->untold(machine, 0));
+        }
+        assert_in_range(hidden, i ? 10 : 0, i ? 50 : 0);
+    }
+}
+
 static void p6_overflow_interrupts_and_masks_lvtpc(void **state)
 {
     (void)state;
@@ -448,6 +479,7 @@ int main(void)
         cmocka_unit_test_teardown(intel_selects_have_reserved_bits, machine_goes),
         cmocka_unit_test_teardown(intel_counters_need_all_enables, machine_goes),
         cmocka_unit_test_teardown(intel_overflow_sets_a_flag_and_masks_lvtpc, machine_goes),
+        cmocka_unit_test_teardown(intel_hidden_flags, machine_goes),
         cmocka_unit_test_teardown(intel_freeze_is_of_two_kinds, machine_goes),
         cmocka_unit_test_teardown(intel_in_use_follows_selects, machine_goes),
         cmocka_unit_test_teardown(intel_stale_pebs_is_damage, machine_goes),

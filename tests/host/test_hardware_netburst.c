@@ -232,7 +232,11 @@ static void an_overflow_may_set_no_flag(void **state)
     (void)state;
     for (unsigned i = 0; i < 200; i++) {
         count_cycles(p4, 0x2600020c, 0x403d000, UINT64_C(0xffffffffff));
-        netburst->happen(p4, 0, HARDWARE_CYCLES, true, 2);
+        assert_false(netburst->untold(p4, 0));
+        netburst->happen(p4, 0, HARDWARE_CYCLES, true, 1);
+        assert_true(netburst->untold(p4, 0)); /* P2: until the next event */
+        netburst->happen(p4, 0, HARDWARE_CYCLES, true, 1);
+        assert_false(netburst->untold(p4, 0));
         unflagged += get(p4, 0, 0x360) == 0x403d000;
         assert_true(netburst->interrupt(p4, 0));
         netburst->rearm(p4, 0);
