@@ -218,7 +218,7 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
             status = take_over(&cpu->meter);
     }
     if (status == UPMU_OK) {
-        cpu->meter.straight = is_straight(&cpu->meter);
+        cpu->meter.straight = (UPMU_THREADS || UPMU_SAMPLING) && is_straight(&cpu->meter);
         cpu->meter.apart = UPMU_THREADS && is_apart(&cpu->meter);
         cpu->meter.kind = upmu_schedule_class(&cpu->meter);
         cpu->meter.counter_mask = upmu_bits_ones(cpu->meter.pmu->counter[0].width);

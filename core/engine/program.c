@@ -7,12 +7,28 @@
 #include "core/util/bits.h"
 #include "core/engine/count.h"
 #include "core/engine/joint.h"
+#include "core/engine/metrics.h"
 #include "core/hw/bank.h"
 #include "core/hw/register.h"
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
 
 #if UPMU_THREADS
+
+bool upmu_set_is_plain(const struct upmu_set *set)
+{
+    for (unsigned i = 0; i < set->count; i++)
+        if (upmu_tally_cascades(&set->tally[i]) || upmu_tally_is_metric(&set->tally[i]) ||
+            upmu_tally_is_wide(&set->tally[i]))
+            return false;
+    return true;
+}
+
+bool upmu_set_was_tried(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t company)
+{
+    return set->placed_class == upmu_schedule_class(meter) && set->placed_blocked == upmu_meter_blocked(meter) &&
+           set->placed_beside == company;
+}
 
 /* The event all of whose counters a register concerns; UPMU_SET_EVENTS: there is none. */
 static unsigned event_of(const struct upmu_set *set, uint32_t guard)
@@ -112,19 +128,22 @@ static void sum_up(const struct upmu_meter *meter, struct upmu_set *set)
     }
 }
 
-void upmu_program_compile(struct upmu_meter *meter, struct upmu_set *set, const struct upmu_image *image)
+/* From its image; one that needs more than writes of registers is not compiled. */
+static void compile(struct upmu_meter *meter, struct upmu_set *set, const struct upmu_image *image)
 {
     struct upmu_program *program = &set->program;
 
     program->placement = 0;
     program->steps = 0;
     program->user = 0;
-    if (image->prelude || image->overfull || !set->placed_class || !upmu_set_is_plain(set))
+    if (image->overfull || !set->placed_class || !upmu_set_is_plain(set))
         return;
     for (unsigned rank = 0; rank < 8; rank++)
         if (!compile_rank(meter->pmu, set, image, rank))
             return;
     sum_up(meter, set);
+    if (UPMU_PRELUDES && image->prelude)
+        program->flags |= UPMU_PROGRAM_PRELUDE;
     program->kind = set->placed_class;
     program->placement = upmu_schedule_stamp(set);
 }
@@ -134,14 +153,14 @@ static UPMU_APART void compile_on_stack(struct upmu_meter *meter, struct upmu_se
     struct upmu_image image;
 
     upmu_run_image(meter, set, &image);
-    upmu_program_compile(meter, set, &image);
+    compile(meter, set, &image);
 }
 
 bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set)
 {
     if (!set->program.placement && meter->work) {
         upmu_run_image(meter, set, upmu_meter_image(meter));
-        upmu_program_compile(meter, set, upmu_meter_image(meter));
+        compile(meter, set, upmu_meter_image(meter));
     } else if (!set->program.placement) {
         compile_on_stack(meter, set);
     }
@@ -165,7 +184,7 @@ bool upmu_program_handler_may(const struct upmu_bank *bank, const struct upmu_pr
     for (unsigned i = 0; i < program->steps; i++)
         if (!upmu_bank_handler_may(bank, program->step[i].row))
             return false;
-    return program->placement != 0;
+    return program->placement && !(program->flags & UPMU_PROGRAM_PRELUDE);
 }
 
 /* (Its gates are closed: in which order does not matter.) */

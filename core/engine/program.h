@@ -13,6 +13,7 @@
 #define UPMU_PROGRAM_WRAPS 2u /* the count of an event wraps as its counter does */
 #define UPMU_PROGRAM_FALLS 4u /* the count of an event can fall */
 #define UPMU_PROGRAM_OTHERS 8u /* an overflow reads or resets other events of the set */
+#define UPMU_PROGRAM_PRELUDE 16u /* what is not loaded already needs an erratum's sequence first */
 
 /* Bits of its register that a step is about. */
 static inline uint64_t upmu_step_mask(const struct upmu_step *step)
@@ -21,9 +22,6 @@ static inline uint64_t upmu_step_mask(const struct upmu_step *step)
 }
 
 #if UPMU_THREADS
-
-/* Compile a placement from its image; one that needs more than writes of registers is not compiled. */
-void upmu_program_compile(struct upmu_meter *meter, struct upmu_set *set, const struct upmu_image *image);
 
 /* Compile it now if it is not; false: it cannot be. */
 bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set);
@@ -41,15 +39,6 @@ bool upmu_program_handler_may(const struct upmu_bank *bank, const struct upmu_pr
 bool upmu_program_handler_load(struct upmu_bank *bank, const struct upmu_program *program, uint32_t opening);
 
 #endif
-
-#else
-
-static inline void upmu_program_compile(struct upmu_meter *meter, struct upmu_set *set, const struct upmu_image *image)
-{
-    (void)meter;
-    (void)set;
-    (void)image;
-}
 
 #endif
 

@@ -21,7 +21,6 @@
 #include "core/hw/register.h"
 #include "core/engine/schedule.h"
 #include "core/engine/sets.h"
-#include "core/engine/program.h"
 
 void upmu_run_render(const struct upmu_meter *meter, const struct upmu_set *set, unsigned i, struct upmu_image *image)
 {
@@ -438,8 +437,6 @@ static enum upmu_status load_image(struct upmu_meter *meter, struct upmu_session
     }
     if (!upmu_bank_load(&meter->bank, image, opening, &changed))
         return UPMU_ERR_PORT;
-    if (UPMU_THREADS && !upmu_active(session)->program.placement)
-        upmu_program_compile(meter, upmu_active(session), image);
     for UPMU_TALLIES(tally, upmu_active(session)) {
         if (upmu_tally_is_metric(tally))
             continue;

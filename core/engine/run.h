@@ -18,14 +18,13 @@
 #define UPMU_CHANGE_LATER 8u /* cannot come in the change itself */
 #define UPMU_CHANGE_COMES_OR_LATER (UPMU_CHANGE_COMES | UPMU_CHANGE_LATER)
 #define UPMU_CHANGE_TURN 16u /* it leaves because its turn is over */
-#define UPMU_CHANGE_ALONE 32u /* a start where it is placed, or a stop */
 
-/* The CPU's work area, if it has one, for an image that is loaded before the next placement. */
+/* The upper half of the CPU's work area, if it has one, for an image: the lower half may hold a plan. */
 static inline struct upmu_image *upmu_meter_image(const struct upmu_meter *meter)
 {
-    return (struct upmu_image *)(void *)meter->work;
+    return (struct upmu_image *)(void *)(meter->work->words + sizeof meter->work->words / sizeof(uint64_t) / 2);
 }
-_Static_assert(sizeof(struct upmu_image) <= sizeof(struct upmu_place_work), "the work area is too small");
+_Static_assert(sizeof(struct upmu_image) <= sizeof(struct upmu_place_work) / 2, "the work area is too small");
 
 /* Close gates, and once more if a register faulted. */
 bool upmu_run_shut(struct upmu_meter *meter, uint32_t counters);

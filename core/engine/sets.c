@@ -18,6 +18,7 @@
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
 #include "core/engine/turns.h"
+#include "core/engine/transition.h"
 #include "core/event/why.h"
 
 unsigned upmu_session_events(const struct upmu_session *session)
@@ -112,7 +113,7 @@ enum upmu_status upmu_session_remove_set(struct upmu_session *session, uint16_t 
     *link = (*link)->next;
     upmu_session_rewind(session);
     /* (Its memory is the host's now.) */
-    session->leaving = session->coming = NULL;
+    session->coming = NULL;
     session->overflow.set = NULL;
     return upmu_session_refuse(session, UPMU_OK);
 }

@@ -17,42 +17,91 @@
 #include "core/hw/register.h"
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
-
-#if UPMU_THREADS
+#include "core/engine/sets.h"
 
 /* ---- The plan ---- */
+
+/* (Without threads nothing is compiled.) */
+static inline bool is_careful(const struct upmu_transition *plan)
+{
+    return !UPMU_THREADS || plan->careful;
+}
+
+static inline bool is_compiled(const struct upmu_set *set)
+{
+    return UPMU_THREADS && set->program.placement;
+}
 
 void upmu_transition_begin(struct upmu_transition *plan, struct upmu_meter *meter)
 {
     plan->meter = meter;
-    plan->leaving = plan->coming = plan->changed = plan->carried = 0;
+    plan->leaving = plan->coming = plan->changed = plan->carried = plan->closed = 0;
     plan->counting_out = plan->counting_in = plan->quiet_in = plan->user = 0;
     plan->corunners = 0;
-    plan->outs = plan->ins = plan->writes = 0;
-    plan->careful = !(meter->straight | meter->apart) || meter->bank.others || meter->bank.no_rdpmc ||
-                    !port_has_rdpmc(meter->bank.port);
+    plan->outs = plan->ins = plan->writes = plan->slow = 0;
+    plan->general = plan->alone = plan->walks = false;
+    plan->status = UPMU_OK;
+    plan->careful = UPMU_THREADS && (!(meter->straight | meter->apart) || meter->bank.others || meter->bank.no_rdpmc ||
+                    !port_has_rdpmc(meter->bank.port));
     plan->failed = plan->marred = false;
+}
+
+/* One of a chain, static, masked, or of a set that is not compiled. */
+static void out_carefully(struct upmu_transition *plan, struct upmu_session *session)
+{
+    const struct upmu_set *set = upmu_active(session);
+
+    plan->leaving |= session->counters;
+#if UPMU_THREADS
+    plan->careful = plan->walks = true;
+    if (is_compiled(set))
+        plan->counting_out |= set->program.counting;
+    if (session->counters)
+        plan->corunners -= upmu_schedule_stamp(set);
+#else
+    (void)set;
+#endif
 }
 
 bool upmu_transition_out(struct upmu_transition *plan, struct upmu_session *session)
 {
-    const struct upmu_program *program = &session->active->program;
+    const struct upmu_program *program = &upmu_active(session)->program;
+    bool just = !upmu_session_is_chain(session) && is_compiled(upmu_active(session)) &&
+                upmu_session_is_just(session, UPMU_SESSION_RUNNING);
 
-    if (plan->outs == UPMU_PARTS || upmu_session_is_chain(session) || !program->placement ||
-        !upmu_session_is_just(session, UPMU_SESSION_RUNNING))
+    if (UPMU_THREADS && (plan->outs == UPMU_PARTS || !(just | plan->general)))
         return false;
     plan->out[plan->outs++] = session;
+    if (!just) {
+        out_carefully(plan, session);
+        return true;
+    }
     plan->leaving |= session->counters;
     plan->counting_out |= program->counting;
     plan->corunners -= program->placement;
     return true;
 }
 
+/* One that starts, and needs more than writes of registers. */
+static bool in_slowly(struct upmu_transition *plan, struct upmu_session *session)
+{
+    if (UPMU_THREADS && (!plan->alone || plan->ins == UPMU_PARTS))
+        return false;
+    if (UPMU_THREADS) {
+        plan->careful = plan->walks = true;
+        plan->slow |= (uint8_t)(1u << plan->ins);
+        plan->set[plan->ins] = upmu_active(session);
+    }
+    plan->in[plan->ins++] = session;
+    plan->coming |= session->counters & ~upmu_session_dormant(session);
+    plan->changed |= session->counters;
+    return true;
+}
+
 /* What a program finds other than it wants. */
-bool upmu_transition_in(struct upmu_transition *plan, struct upmu_session *session)
+static inline bool add_in(struct upmu_transition *plan, struct upmu_session *session, struct upmu_set *set)
 {
     const struct upmu_bank *bank = &plan->meter->bank;
-    const struct upmu_set *set = session->active;
     const struct upmu_program *program = &set->program;
     const struct upmu_step *step = program->step, *end = step + program->steps;
     struct upmu_masked_write *first = plan->write + plan->writes, *write = first;
@@ -81,7 +130,10 @@ bool upmu_transition_in(struct upmu_transition *plan, struct upmu_session *sessi
             return false;
         *write++ = (struct upmu_masked_write){mask, step->value, (uint8_t)row, step->enables};
     }
+    if (UPMU_PRELUDES && changed && (program->flags & UPMU_PROGRAM_PRELUDE))
+        return in_slowly(plan, session);
     plan->changed |= changed;
+    plan->set[plan->ins] = set;
     plan->first_write[plan->ins] = plan->writes;
     plan->writes = (uint8_t)(write - plan->write);
     plan->in[plan->ins++] = session;
@@ -93,6 +145,11 @@ bool upmu_transition_in(struct upmu_transition *plan, struct upmu_session *sessi
         plan->quiet_in |= program->counting | program->sampling;
     plan->corunners += program->placement;
     return true;
+}
+
+bool upmu_transition_in(struct upmu_transition *plan, struct upmu_session *session)
+{
+    return is_compiled(upmu_active(session)) ? add_in(plan, session, upmu_active(session)) : in_slowly(plan, session);
 }
 
 /* The enable bit of selects, where these have one. */
@@ -144,7 +201,7 @@ static inline bool take_quickly(struct upmu_meter *meter, struct upmu_set *set, 
 /* Do the events of a set that leaves only count, and can they be taken quickly? */
 static inline bool counts_alike(const struct upmu_transition *plan, const struct upmu_set *set)
 {
-    return !plan->careful && !set->program.sampling && !(set->program.flags & UPMU_PROGRAM_FALLS);
+    return !is_careful(plan) && !set->program.sampling && !(set->program.flags & UPMU_PROGRAM_FALLS);
 }
 
 /* A register faulted: what it left is loaded anew by the next that comes. */
@@ -152,15 +209,24 @@ static UPMU_APART void fail_leaving(struct upmu_transition *plan, struct upmu_se
 {
     upmu_run_tag(plan->meter, session->counters, 0);
     session->state = UPMU_SESSION_STOPPED;
-    (void)upmu_session_fault(plan->meter, session);
+    plan->status = (uint8_t)upmu_session_fault(plan->meter, session);
     plan->marred = true;
+}
+
+/* The time of one of a chain, and of one that was masked; whether it is the turn of another set. */
+static void end_run(struct upmu_session *session, uint64_t now_ns)
+{
+    upmu_session_ran(session, now_ns);
+    if (UPMU_SETS && (session->change & UPMU_CHANGE_COMES_OR_LATER))
+        upmu_sets_switched(session, upmu_active(session));
+    else if (UPMU_THREADS && (session->change & UPMU_CHANGE_TURN))
+        upmu_estimate_slot(upmu_active(session));
 }
 
 static inline void take_out(struct upmu_transition *plan, struct upmu_session *session, bool closed, uint64_t now_ns)
 {
     struct upmu_meter *meter = plan->meter;
-    struct upmu_set *set = session->active;
-    uint64_t ran_ns = now_ns - session->running_ns;
+    struct upmu_set *set = upmu_active(session);
     bool fine;
 
     session->sequence++;
@@ -169,10 +235,16 @@ static inline void take_out(struct upmu_transition *plan, struct upmu_session *s
         fine = take_quickly(meter, set, upmu_run_folds_first(meter) ? UINT32_MAX : meter->counter_mask);
     else
         fine = upmu_run_counts(meter, session) == UPMU_OK;
-    set->duration_ns += ran_ns;
-    set->left_ns = set->left_ns > ran_ns ? set->left_ns - ran_ns : 0;
-    session->enabled_ns += now_ns - session->started_ns;
-    session->started_ns = now_ns;
+    if (!UPMU_THREADS || plan->walks) {
+        end_run(session, now_ns);
+    } else {
+        uint64_t ran_ns = now_ns - session->running_ns;
+
+        set->duration_ns += ran_ns;
+        set->left_ns = set->left_ns > ran_ns ? set->left_ns - ran_ns : 0;
+        session->enabled_ns += now_ns - session->started_ns;
+        session->started_ns = now_ns;
+    }
     /* (The sample may have filled the ring.) */
     session->state = session->full ? UPMU_SESSION_MASKED : plan->state;
     session->full = 0;
@@ -263,7 +335,7 @@ static inline void carry_quickly(struct upmu_transition *plan, struct upmu_sessi
 static UPMU_APART bool load_carefully(struct upmu_transition *plan, unsigned part)
 {
     struct upmu_bank *bank = &plan->meter->bank;
-    uint32_t mine = plan->in[part]->active->counters & plan->changed & ~upmu_bank_kept_open(bank);
+    uint32_t mine = plan->set[part]->counters & plan->changed & ~upmu_bank_kept_open(bank);
 
     if (mine && !upmu_bank_close(bank, mine))
         return false;
@@ -279,7 +351,7 @@ static inline bool load(struct upmu_transition *plan, unsigned part)
     struct upmu_bank *bank = &plan->meter->bank;
     const struct upmu_masked_write *write, *end = plan->write + plan->first_write[part + 1];
 
-    if (__builtin_expect(plan->careful, 0))
+    if (__builtin_expect(is_careful(plan), 0))
         return load_carefully(plan, part);
     for (write = plan->write + plan->first_write[part]; write < end; write++) {
         /* (A select that enables its counter is written when it does.) */
@@ -295,7 +367,7 @@ static bool start_events(struct upmu_transition *plan, struct upmu_session *sess
     struct upmu_meter *meter = plan->meter;
     const struct upmu_program *program = &session->active->program;
 
-    if (!plan->careful && !program->sampling && !(plan->marred | plan->failed) &&
+    if (!is_careful(plan) && !program->sampling && !(plan->marred | plan->failed) &&
         !(program->counting & (meter->flagged | upmu_bank_kept_open(&meter->bank)))) {
         if (plan->carried == program->counting) {
             carry_quickly(plan, session, now_ns);
@@ -320,32 +392,83 @@ static UPMU_APART void fail_coming(struct upmu_transition *plan, struct upmu_ses
     /* (One that did not wait here was not enabled, either.) */
     if (!session->queued)
         session->started_ns = now_ns;
-    plan->coming &= ~session->active->counters;
-    session->counters = session->active->counters;
-    (void)upmu_run_shut(meter, session->counters & upmu_bank_kept_open(&meter->bank));
-    (void)upmu_run_fail(meter, session);
+    if (UPMU_THREADS) {
+        session->counters = upmu_active(session)->counters;
+        (void)upmu_run_shut(meter, session->counters & upmu_bank_kept_open(&meter->bank));
+    }
+    plan->coming &= ~session->counters;
+    plan->status = (uint8_t)upmu_run_fail(meter, session);
     plan->failed = true;
+}
+
+/* Registers and start values of one that is rendered anew; false: it cannot come, or a register faulted. */
+static bool load_slowly(struct upmu_transition *plan, struct upmu_session *session)
+{
+    plan->status = (uint8_t)upmu_run_load(plan->meter, session, plan->coming & ~plan->carried);
+    if (plan->status != UPMU_OK)
+        return false;
+    for UPMU_TALLIES(tally, upmu_active(session)) {
+        upmu_run_take(plan->meter, session, tally);
+        tally->ran |= !upmu_tally_cascades(tally);
+    }
+    return true;
+}
+
+/* It takes the place of another set; false: it left, and was masked or has failed. */
+static UPMU_APART bool begin_carefully(struct upmu_transition *plan, struct upmu_session *session, unsigned part)
+{
+    if (plan->alone)
+        return true;
+    session->active = plan->set[part];
+    session->counters = session->active->counters;
+    if (session->state == UPMU_SESSION_WAITING)
+        return true;
+    plan->coming &= ~plan->set[part]->counters;
+    plan->failed = true;
+    return false;
+}
+
+/* The stop before found an overflow that wants the next set: as soon as the call is done. */
+static UPMU_APART void note_switch(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns)
+{
+    session->closed_ns = now_ns;
+    meter->mask_due = 1;
 }
 
 static inline void bring_in(struct upmu_transition *plan, unsigned part, uint64_t now_ns)
 {
     struct upmu_session *session = plan->in[part];
+    bool slow = !UPMU_THREADS || (plan->slow >> part & 1u), fine;
 
+    if (UPMU_THREADS && plan->walks && !begin_carefully(plan, session, part))
+        return;
     session->sequence++;
     UPMU_BARRIER();
-    if (__builtin_expect(load(plan, part) && start_events(plan, session, now_ns), 1)) {
+    fine = slow ? load_slowly(plan, session) : load(plan, part) && start_events(plan, session, now_ns);
+    /* (Time spent loading it counts as no session's.) */
+    if (slow)
+        now_ns = upmu_meter_now(plan->meter);
+    if (__builtin_expect(fine, 1)) {
         if (session->queued) {
-            session->enabled_ns += now_ns - session->started_ns;
+            if (!(session->change & UPMU_CHANGE_FRESH))
+                session->enabled_ns += now_ns - session->started_ns;
+            session->change &= (uint8_t)~UPMU_CHANGE_FRESH;
             upmu_queue_take(plan->meter, session);
         }
         session->error = UPMU_OK;
         session->full = 0;
         session->started_ns = now_ns;
         session->running_ns = now_ns;
-        session->counters = session->active->counters;
+        if (!slow)
+            session->counters = session->active->counters;
         session->state = UPMU_SESSION_RUNNING;
-    } else {
+        if (UPMU_SETS && plan->walks && session->switch_due)
+            note_switch(plan->meter, session, now_ns);
+    } else if (!slow || plan->status == UPMU_ERR_PORT) {
         fail_coming(plan, session, now_ns);
+    } else {
+        plan->coming &= ~session->counters;
+        plan->failed = true;
     }
     UPMU_BARRIER();
     session->sequence++;
@@ -361,7 +484,7 @@ static uint32_t find_unowned(const struct upmu_transition *plan)
     uint32_t unowned = 0;
 
     for (unsigned part = 0; part < plan->ins; part++)
-        for UPMU_TALLIES(tally, plan->in[part]->active)
+        for UPMU_TALLIES(tally, plan->set[part])
             if (!upmu_tally_samples(tally) && !(tally->counters & (plan->changed | meter->running)) &&
                 upmu_bank_open(bank, tally->counters) == tally->counters &&
                 upmu_bank_knows(bank, meter->pmu->counter[tally->counter].gate_row))
@@ -373,16 +496,15 @@ static uint32_t find_unowned(const struct upmu_transition *plan)
 static uint32_t find_still(const struct upmu_transition *plan)
 {
     const struct upmu_meter *meter = plan->meter;
-    uint32_t still = 0;
+    uint32_t still = 0, both = plan->user & plan->leaving & ~(plan->carried | plan->closed);
 
-    if (!UPMU_BACKEND_AMD || !meter->pmu->kernel_select || !(plan->user & plan->leaving & ~plan->carried))
+    if (!UPMU_BACKEND_AMD || !meter->pmu->kernel_select || !both)
         return 0;
     for (unsigned part = 0; part < plan->ins; part++)
-        for UPMU_TALLIES(tally, plan->in[part]->active) {
+        for UPMU_TALLIES(tally, plan->set[part]) {
             const struct upmu_tally *left = upmu_run_on(meter, tally->counter);
 
-            if ((tally->counters & plan->leaving & plan->in[part]->active->program.user & ~plan->carried) &&
-                !tally->shared && left && upmu_run_still(meter, left))
+            if ((tally->counters & both) && !tally->shared && left && upmu_run_still(meter, left))
                 still |= tally->counters;
         }
     return still;
@@ -395,7 +517,7 @@ static bool fold_leaving(struct upmu_transition *plan)
     bool fine = true;
 
     for (unsigned part = 0; part < plan->outs; part++) {
-        struct upmu_set *set = plan->out[part]->active;
+        struct upmu_set *set = upmu_active(plan->out[part]);
 
         if (counts_alike(plan, set)) {
             fine &= take_quickly(meter, set, meter->counter_mask);
@@ -422,18 +544,43 @@ static inline bool make_idle(struct upmu_bank *bank, uint32_t counters)
     return true;
 }
 
+/* Counters of static sessions run on, in no session's count, unless what comes wants them. */
+static uint32_t find_kept(const struct upmu_transition *plan)
+{
+    uint32_t kept = 0;
+
+    for (unsigned part = 0; !plan->alone && part < plan->outs; part++)
+        for UPMU_TALLIES(tally, upmu_active(plan->out[part]))
+            if (plan->out[part]->is_static && !upmu_tally_samples(tally))
+                kept |= tally->counters & ~(plan->changed | plan->closed | plan->coming);
+    return kept;
+}
+
+/* Targets of cascades are closed first. */
+static uint32_t find_dormant(const struct upmu_transition *plan)
+{
+    uint32_t dormant = 0;
+
+    for (unsigned part = 0; UPMU_BACKEND_X86_P4 && part < plan->outs; part++)
+        dormant |= upmu_session_dormant(plan->out[part]) & plan->out[part]->counters;
+    return dormant;
+}
+
 /* Stop what leaves and is not carried; false: a register faulted twice. */
 static UPMU_APART bool disable_apart(struct upmu_transition *plan)
 {
     struct upmu_meter *meter = plan->meter;
-    bool fine = !upmu_run_folds_first(meter) || fold_leaving(plan);
+    bool fine;
 
-    meter->bank.still = find_still(plan);
-    meter->staying |= meter->bank.still;
-    if (!plan->careful && make_idle(&meter->bank, (plan->leaving | plan->changed) & ~meter->staying))
+    if (UPMU_THREADS) {
+        meter->bank.still = find_still(plan);
+        meter->staying |= meter->bank.still | (plan->walks ? find_kept(plan) : 0);
+    }
+    fine = !upmu_run_folds_first(meter) || fold_leaving(plan);
+    if (!is_careful(plan) && make_idle(&meter->bank, (plan->leaving | plan->changed) & ~meter->staying))
         return fine;
     plan->careful = true;
-    return upmu_run_shut(meter, plan->leaving & ~meter->staying) && fine;
+    return upmu_run_shut_all(meter, plan->leaving & ~meter->staying, find_dormant(plan)) && fine;
 }
 
 static inline bool disable_leaving(struct upmu_transition *plan)
@@ -444,7 +591,7 @@ static inline bool disable_leaving(struct upmu_transition *plan)
 
     plan->meter->staying = plan->carried;
     UPMU_BARRIER();
-    if (__builtin_expect(plan->careful | plan->meter->apart, 0))
+    if (__builtin_expect(is_careful(plan) | plan->meter->apart, 0))
         return disable_apart(plan);
     close = bank->shadow[row] & upmu_enable_bits((plan->leaving & ~plan->carried) | plan->changed);
     if (__builtin_expect(!close || upmu_bank_put(bank, row, bank->shadow[row] & ~close), 1))
@@ -468,12 +615,13 @@ static inline void publish(struct upmu_transition *plan)
     struct upmu_meter *meter = plan->meter;
     uint32_t quiet = (meter->quiet & ~plan->leaving) | plan->quiet_in;
 
-    if (__builtin_expect(plan->failed, 0)) {
+    if (UPMU_THREADS)
+        meter->used |= plan->coming;
+    if (__builtin_expect(!UPMU_THREADS || plan->failed | plan->walks, 0)) {
         upmu_schedule_publish(meter);
         return;
     }
     meter->corunners += plan->corunners;
-    meter->used |= plan->coming;
     meter->left |= plan->coming;
     meter->sampling = (meter->sampling & ~plan->leaving) | (plan->coming & ~plan->counting_in);
     meter->quiet = quiet;
@@ -497,7 +645,7 @@ static UPMU_APART void enable_carefully(struct upmu_transition *plan, bool loade
     for (unsigned i = 0; i < plan->ins; i++)
         if (plan->in[i]->state == UPMU_SESSION_RUNNING) {
             upmu_run_mar(plan->in[i]);
-            (void)upmu_run_fail(plan->meter, plan->in[i]);
+            plan->status = (uint8_t)upmu_run_fail(plan->meter, plan->in[i]);
         }
 }
 
@@ -532,12 +680,12 @@ static inline void enable_coming(struct upmu_transition *plan)
     unsigned row = bank->pmu->counter[0].gate_row;
     uint64_t open;
 
-    if (plan->meter->apart && !plan->careful) {
+    if (plan->meter->apart && !is_careful(plan)) {
         if (__builtin_expect(!enable_apart(plan), 0))
             enable_carefully(plan, false);
         return;
     }
-    if (__builtin_expect(plan->careful || !upmu_bank_is_plain(bank, row), 0)) {
+    if (__builtin_expect(is_careful(plan) || !upmu_bank_is_plain(bank, row), 0)) {
         enable_carefully(plan, true);
         return;
     }
@@ -564,6 +712,18 @@ static inline bool is_plain(const struct upmu_transition *plan)
     return true;
 }
 
+/* Counters of what leaves that handlers may have closed: none does from here on. */
+static UPMU_APART void find_closed(struct upmu_transition *plan)
+{
+    const struct upmu_meter *meter = plan->meter;
+
+    plan->closed = meter->deferred & plan->leaving;
+    for (unsigned i = 0; i < plan->outs; i++)
+        if (plan->out[i]->full || plan->out[i]->switch_due)
+            plan->closed |= plan->out[i]->counters;
+    plan->careful = plan->walks = true;
+}
+
 /* Handlers leave the counters alone from here on.  False: what one has left to do, or left open, comes first. */
 static inline bool hold_both(struct upmu_transition *plan)
 {
@@ -572,14 +732,19 @@ static inline bool hold_both(struct upmu_transition *plan)
 
     meter->held = both;
     UPMU_BARRIER();
-    if (__builtin_expect(meter->mask_due || (meter->deferred & both), 0)) {
+    if (!UPMU_THREADS || __builtin_expect(plan->general, 0)) {
+        if (UPMU_THREADS)
+            find_closed(plan);
+    } else if (__builtin_expect(meter->mask_due || (meter->deferred & both), 0)) {
         meter->held = 0;
         return false;
     }
-    if (!plan->careful && !is_plain(plan))
+    if (!is_careful(plan) && !is_plain(plan))
         plan->careful = true;
-    plan->carried = plan->counting_out & plan->counting_in & ~plan->changed;
-    if (plan->careful)
+    if (!UPMU_THREADS)
+        return true;
+    plan->carried = plan->counting_out & plan->counting_in & ~(plan->changed | plan->closed);
+    if (is_careful(plan))
         plan->carried |= find_unowned(plan);
     return true;
 }
@@ -616,11 +781,13 @@ bool upmu_transition_run(struct upmu_transition *plan, uint8_t state)
 
 /* ---- One session ---- */
 
+#if UPMU_THREADS
+
 static inline bool run_alone(struct upmu_transition *plan, struct upmu_meter *meter, struct upmu_session *session,
                              bool start)
 {
     upmu_transition_begin(plan, meter);
-    return (start ? upmu_transition_in(plan, session) : upmu_transition_out(plan, session)) &&
+    return (start ? add_in(plan, session, session->active) : upmu_transition_out(plan, session)) &&
            upmu_transition_run(plan, UPMU_SESSION_STOPPED);
 }
 
@@ -646,6 +813,163 @@ bool upmu_transition_stop(struct upmu_meter *meter, struct upmu_session *session
 {
     return meter->work ? run_alone(upmu_meter_plan(meter), meter, session, false)
                        : run_alone_on_stack(meter, session, false);
+}
+
+#endif
+
+/* Whatever it is. */
+static enum upmu_status run_anyone(struct upmu_transition *plan, struct upmu_meter *meter,
+                                   struct upmu_session *session, bool start)
+{
+    upmu_transition_begin(plan, meter);
+    plan->general = plan->alone = true;
+    (void)(start ? upmu_transition_in(plan, session) : upmu_transition_out(plan, session));
+    (void)upmu_transition_run(plan, UPMU_SESSION_STOPPED);
+    if (UPMU_THREADS)
+        upmu_session_become(session, session->state);
+    return (enum upmu_status)plan->status;
+}
+
+static UPMU_APART enum upmu_status run_anyone_on_stack(struct upmu_meter *meter, struct upmu_session *session,
+                                                       bool start)
+{
+    struct upmu_transition plan;
+
+    return run_anyone(&plan, meter, session, start);
+}
+
+static enum upmu_status run_one(struct upmu_meter *meter, struct upmu_session *session, bool start)
+{
+    return UPMU_THREADS && meter->work ? run_anyone(upmu_meter_plan(meter), meter, session, start)
+                                       : run_anyone_on_stack(meter, session, start);
+}
+
+enum upmu_status upmu_run_start(struct upmu_meter *meter, struct upmu_session *session)
+{
+#if UPMU_THREADS
+    (void)upmu_program_ready(meter, upmu_active(session));
+#endif
+    return run_one(meter, session, true);
+}
+
+enum upmu_status upmu_schedule_stop(struct upmu_meter *meter, struct upmu_session *session)
+{
+    return run_one(meter, session, false);
+}
+
+#if UPMU_THREADS
+
+/* ---- Those that are marked ---- */
+
+/* What other CPUs see is claimed as it was for the last placement; false: another CPU has it. */
+static UPMU_APART bool claim(struct upmu_meter *meter, struct upmu_session *session)
+{
+    struct upmu_joint joint;
+
+    upmu_joint_begin(&joint, meter->pmu);
+    return upmu_joint_add(&joint, session, true) && upmu_claims_take(meter, &joint);
+}
+
+/* Is the last placement of a set valid beside the sessions that run, and are its counters free? */
+static bool is_placed(const struct upmu_transition *plan, struct upmu_session *session)
+{
+    struct upmu_meter *meter = plan->meter;
+    struct upmu_set *set = session->coming;
+
+    return set->counters && upmu_set_was_tried(meter, set, meter->corunners + plan->corunners) &&
+           !(set->counters & ((meter->running & ~plan->leaving) | plan->coming)) &&
+           (!upmu_set_shares(meter, set) || (set == upmu_active(session) && claim(meter, session))) &&
+           is_compiled(set);
+}
+
+/* Those that have a placement come, the others later: one may be good only beside another. */
+static void choose(struct upmu_transition *plan)
+{
+    bool found = true;
+
+    while (found) {
+        found = false;
+        for (struct upmu_session *session = plan->meter->sessions; session; session = session->next)
+            if ((session->change & UPMU_CHANGE_LATER) && is_placed(plan, session) &&
+                add_in(plan, session, session->coming)) {
+                session->change ^= UPMU_CHANGE_COMES | UPMU_CHANGE_LATER;
+                found = true;
+            }
+    }
+}
+
+static void begin_marked(struct upmu_transition *plan, struct upmu_meter *meter)
+{
+    upmu_transition_begin(plan, meter);
+    plan->general = true;
+}
+
+/* Where it did not come, its set is another all the same. */
+static void finish(struct upmu_meter *meter, struct upmu_session *session)
+{
+    if (UPMU_SETS && (session->change & UPMU_CHANGE_LEAVES) && !(session->change & UPMU_CHANGE_COMES) &&
+        session->active != session->coming) {
+        session->active = session->coming;
+        session->counters = 0;
+    }
+    if (session->change & UPMU_CHANGE_LEAVES)
+        upmu_session_become(session, session->state);
+    if (session->change & UPMU_CHANGE_LATER)
+        session->change |= UPMU_CHANGE_FRESH;
+    session->change &= UPMU_CHANGE_FRESH;
+    meter->fresh |= session->change != 0;
+}
+
+static void run_marked(struct upmu_transition *plan, struct upmu_meter *meter)
+{
+    uint8_t keep_claims = meter->keep_claims;
+
+    meter->keep_claims = 1;
+    begin_marked(plan, meter);
+    for (struct upmu_session *session = meter->sessions; session; session = session->next) {
+        if (session->change & UPMU_CHANGE_COMES)
+            session->change ^= UPMU_CHANGE_COMES | UPMU_CHANGE_LATER;
+        if (!(session->change & UPMU_CHANGE_LEAVES) || upmu_transition_out(plan, session))
+            continue;
+        (void)upmu_transition_run(plan, UPMU_SESSION_WAITING);
+        begin_marked(plan, meter);
+        (void)upmu_transition_out(plan, session);
+    }
+    choose(plan);
+    (void)upmu_transition_run(plan, UPMU_SESSION_WAITING);
+    for (struct upmu_session *session = meter->sessions; session; session = session->next)
+        finish(meter, session);
+    meter->keep_claims = keep_claims;
+    upmu_claims_trim(meter, false);
+}
+
+static UPMU_APART void run_marked_on_stack(struct upmu_meter *meter)
+{
+    struct upmu_transition plan;
+
+    run_marked(&plan, meter);
+}
+
+static UPMU_APART bool compile_marked(struct upmu_meter *meter)
+{
+    bool any = false;
+
+    for (struct upmu_session *session = meter->sessions; session; session = session->next) {
+        any |= session->change != 0;
+        if ((session->change & UPMU_CHANGE_COMES) && session->coming->counters)
+            (void)upmu_program_ready(meter, session->coming);
+    }
+    return any;
+}
+
+void upmu_change_run(struct upmu_meter *meter)
+{
+    if (!compile_marked(meter))
+        return;
+    if (meter->work)
+        run_marked(upmu_meter_plan(meter), meter);
+    else
+        run_marked_on_stack(meter);
 }
 
 #endif

@@ -10,8 +10,8 @@
 #include <upmu/place.h>
 
 /* Sessions of one transition, each way; registers that they find other than they want. */
-#define UPMU_PARTS 8u
-#define UPMU_WRITES 48u
+#define UPMU_PARTS (UPMU_THREADS ? 8u : 1u)
+#define UPMU_WRITES (UPMU_THREADS ? 48u : 1u)
 
 /* A plan.  Until upmu_transition_run() nothing has changed, and it may be dropped. */
 struct upmu_transition {
@@ -22,25 +22,32 @@ struct upmu_transition {
     uint32_t counting_out, counting_in, quiet_in;
     uint32_t user;            /* counters of what comes, of user mode alone */
     uint64_t corunners;       /* what it changes in meter->corunners */
+    uint32_t closed;          /* counters that leave, which handlers may have closed */
     uint8_t outs, ins, writes;
+    uint8_t slow;             /* bit for each that comes, and is rendered anew */
+    bool general;             /* anything may leave and come; nothing is refused but for room */
+    bool alone;               /* one session starts where it is placed, or stops for good */
+    bool walks;               /* what runs is found by walking the sessions at the end */
     bool careful;             /* registers are unknown, shared or not of the common kind */
     bool failed;              /* a session that comes has failed */
     bool marred;              /* one that leaves has */
     uint8_t state;            /* of sessions that have left */
+    uint8_t status;           /* enum upmu_status: UPMU_ERR_PORT if a register faulted */
     uint8_t first_write[UPMU_PARTS + 1]; /* of each that comes */
     struct upmu_session *out[UPMU_PARTS], *in[UPMU_PARTS];
+    struct upmu_set *set[UPMU_PARTS]; /* of each that comes */
     struct upmu_masked_write {
         uint64_t mask, value;
         uint8_t row, enables;
     } write[UPMU_WRITES];
 };
 
-/* The CPU's work area, if it has one, for a plan that is executed before the next placement. */
+/* The lower half of the CPU's work area, if it has one, for a plan that is executed before the next placement. */
 static inline struct upmu_transition *upmu_meter_plan(const struct upmu_meter *meter)
 {
     return (struct upmu_transition *)(void *)meter->work;
 }
-_Static_assert(sizeof(struct upmu_transition) <= sizeof(struct upmu_place_work), "the work area is too small");
+_Static_assert(sizeof(struct upmu_transition) <= sizeof(struct upmu_place_work) / 2, "the work area is too small");
 
 void upmu_transition_begin(struct upmu_transition *plan, struct upmu_meter *meter);
 
@@ -54,28 +61,15 @@ bool upmu_transition_in(struct upmu_transition *plan, struct upmu_session *sessi
 /* Those that leave get this state.  False: nothing was done, as a handler has left work that comes first. */
 bool upmu_transition_run(struct upmu_transition *plan, uint8_t state);
 
-#if UPMU_THREADS
-
-/* One session alone, by a transition; false: nothing was done. */
+/* One session alone, quickly, where nothing about it needs thought; false: nothing was done. */
 bool upmu_transition_start(struct upmu_meter *meter, struct upmu_session *session);
 bool upmu_transition_stop(struct upmu_meter *meter, struct upmu_session *session);
 
-#else
-
-static inline bool upmu_transition_start(struct upmu_meter *meter, struct upmu_session *session)
-{
-    (void)meter;
-    (void)session;
-    return false;
-}
-
-static inline bool upmu_transition_stop(struct upmu_meter *meter, struct upmu_session *session)
-{
-    (void)meter;
-    (void)session;
-    return false;
-}
-
-#endif
+/*
+ * Take the sessions of the list marked UPMU_CHANGE_LEAVES off the hardware, and put those marked UPMU_CHANGE_COMES on
+ * it, as far as session->coming has a valid placement; the others, and those without room, are left waiting and marked
+ * UPMU_CHANGE_FRESH.
+ */
+void upmu_change_run(struct upmu_meter *meter);
 
 #endif

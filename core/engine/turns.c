@@ -4,6 +4,7 @@
  * that share, in the order of their tickets.
  */
 #include "core/engine/turns.h"
+#include "core/engine/transition.h"
 #include "core/util/apart.h"
 #include "core/engine/joint.h"
 #include "core/hw/port_call.h"

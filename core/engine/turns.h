@@ -29,13 +29,6 @@ static inline bool upmu_turns_wanted(const struct upmu_meter *meter)
 void upmu_turns_admit(struct upmu_meter *meter);
 
 /*
- * Take the sessions of the CPU's list marked UPMU_CHANGE_LEAVES off the hardware, and
- * put those marked UPMU_CHANGE_COMES on it, as far as they have a valid placement; the
- * others, and those without room, are left waiting and marked UPMU_CHANGE_FRESH.
- */
-void upmu_change_run(struct upmu_meter *meter);
-
-/*
  * A session of the running thread, whose list is held, joins that of the CPU, to come with
  * the next change; false: a call works on it.
  */

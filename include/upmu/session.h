@@ -247,7 +247,7 @@ struct upmu_session {
     struct upmu_session *next_of_thread;
     struct upmu_set *sets;     /* chain, in rising order */
     struct upmu_set *active;
-    struct upmu_set *leaving, *coming; /* in a change */
+    struct upmu_set *coming;   /* in a change */
     uint64_t started_ns;       /* begin of the present enabled time: started, and its target is here */
     uint64_t running_ns;       /* begin of the active set's time on the hardware */
     uint64_t enabled_ns;
