@@ -266,11 +266,10 @@ static const struct model *find_model(const struct upmu_detection *detection, un
         if (native < (M_HYBRID_END - M_HYBRID) / 2)
             row = M_HYBRID + 2 * native;
         if (type >> 24 == 0x20)
-            row |= 1u;
+            row += ~(row - M_HYBRID) & 1u; /* the Atom of the pair */
     }
     return &models[row];
 }
-_Static_assert(M_HYBRID % 2 == 0, "an Atom is one above its big core");
 
 /* Corrections where CPUID is known to report too little or too much; EDX[15] of leaf 7: core types differ. */
 static UPMU_APART void correct_shape(const struct upmu_detection *detection, const struct model *model, bool hybrid,
