@@ -4,73 +4,21 @@
  * which steps are refused where.  The rules are perfmon2's (S. Eranian, "Perfmon2: a
  * flexible performance monitoring interface for Linux", 2006).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-#include <upmu/upmu.h>
-#include "port/sim/sim.h"
+#include "tests/common/host.h"
 
-static struct upmu_sim sim;
-static struct upmu_machine machine;
-static struct upmu_cpu cpu[2];
-static struct upmu_session session, other;
-static uint64_t ring[128];
-static unsigned interrupts;
-
-static void deliver(struct upmu_sim *model, unsigned number, const struct upmu_sim_interrupt *interrupt)
-{
-    struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
-    (void)model;
-    interrupts += upmu_handle_pmi(&cpu[number], &frame) == UPMU_PMI_HANDLED;
-}
-
-static void begin(const char *profile)
-{
-    upmu_sim_init(&sim, upmu_sim_profile(profile), 2);
-    sim.deliver = deliver;
-    interrupts = 0;
-    assert_int_equal(upmu_machine_init(&machine, upmu_sim_port(&sim)), UPMU_OK);
-    for (unsigned number = 2; number-- > 0;) {
-        memset(&cpu[number], 0, sizeof cpu[number]);
-        upmu_sim_bind_cpu(&sim, number, &cpu[number]);
-        upmu_sim_switch_cpu(&sim, number);
-        assert_int_equal(upmu_cpu_init(&cpu[number], &machine, NULL), UPMU_OK);
-    }
-    assert_int_equal(upmu_session_init(&session, &machine), UPMU_OK);
-    assert_int_equal(upmu_session_init(&other, &machine), UPMU_OK);
-}
-
-static void end(void)
-{
-    for (unsigned number = 0; number < 2; number++) {
-        upmu_sim_switch_cpu(&sim, number);
-        assert_int_equal(upmu_cpu_fini(&cpu[number]), UPMU_OK);
-    }
-    if (sim.violation_count)
-        fail_msg("%s (register %x)", sim.first_violation.text, (unsigned)sim.first_violation.address);
-}
+static struct host host;
 
 static void run(uint64_t instructions)
 {
     struct upmu_sim_burst burst = {.instructions = instructions, .cycles = 2 * instructions,
                                    .branches = instructions / 5, .mispredicts = instructions / 50, .ip = 0x1000};
-    upmu_sim_events(&sim, &burst);
-}
-
-static uint64_t value(struct upmu_session *of, unsigned index)
-{
-    struct upmu_count count;
-    assert_int_equal(upmu_session_read(of, index, 1, &count), UPMU_OK);
-    return count.value;
+    upmu_sim_events(&host.sim, &burst);
 }
 
 static void ready(const char *list)
 {
-    assert_int_equal(upmu_session_add(&session, list, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_attach_cpu(&session, &cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.session, list, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
 }
 
 /* Selects, fixed control, gates, payloads and DEBUGCTL, as they are in the model. */
@@ -80,31 +28,33 @@ static void image_of(unsigned number, uint64_t out[REGISTERS])
     static const uint32_t addresses[REGISTERS] = {0x186, 0x187, 0x188, 0x189, 0x38d, 0x38f,
                                                   0x1a6, 0x1a7, 0x3f6, 0x3f7, 0x1d9, 0x345};
     for (unsigned i = 0; i < REGISTERS; i++)
-        out[i] = upmu_sim_peek(&sim, number, addresses[i]);
+        out[i] = upmu_sim_peek(&host.sim, number, addresses[i]);
 }
 
 static unsigned accesses(void)
 {
-    return sim.accesses;
+    return host.sim.accesses;
 }
 
 /* Writes to selects, fixed control and payload registers that the trace holds. */
 static unsigned configuration_writes(void)
 {
     unsigned writes = 0;
-    for (unsigned i = 0; i < sim.trace_count; i++) {
-        uint32_t address = sim.trace[i].address;
-        writes += sim.trace[i].kind == UPMU_SIM_WRMSR && ((address >= 0x186 && address <= 0x18d) || address == 0x38d ||
-                                                          address == 0x1a6 || address == 0x1a7);
+    for (unsigned i = 0; i < host.sim.trace_count; i++) {
+        uint32_t address = host.sim.trace[i].address;
+        bool configures = (address >= 0x186 && address <= 0x18d) || address == 0x38d || address == 0x1a6 ||
+                          address == 0x1a7;
+
+        writes += host.sim.trace[i].kind == UPMU_SIM_WRMSR && configures;
     }
     return writes;
 }
 
 static void trace(struct upmu_sim_access *entries, unsigned size)
 {
-    sim.trace = entries;
-    sim.trace_size = size;
-    sim.trace_count = 0;
+    host.sim.trace = entries;
+    host.sim.trace_size = size;
+    host.sim.trace_count = 0;
 }
 
 /* ---- Making and programming ---- */
@@ -114,22 +64,22 @@ static void a_new_session_is_quiescent_whatever_its_memory_held(void **state)
     struct upmu_count counts[2];
     uint64_t before[REGISTERS], after[REGISTERS];
     (void)state;
-    begin("skl");
-    memset(&session, 0xa5, sizeof session);
+    host_set_up_two(&host, "skl");
+    memset(&host.session, 0xa5, sizeof host.session);
     image_of(0, before);
     unsigned touched = accesses();
-    assert_int_equal(upmu_session_init(&session, &machine), UPMU_OK);
-    assert_int_equal(session.state, UPMU_SESSION_DETACHED);
-    assert_int_equal(upmu_session_add(&session, "instructions,branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_init(&host.session, &host.machine), UPMU_OK);
+    assert_int_equal(host.session.state, UPMU_SESSION_DETACHED);
+    assert_int_equal(upmu_session_add(&host.session, "instructions,branches", NULL), UPMU_OK);
     assert_int_equal(accesses(), touched);
     image_of(0, after);
     assert_memory_equal(before, after, sizeof before);
-    assert_int_equal(upmu_session_read(&session, 0, 2, counts), UPMU_OK);
+    assert_int_equal(upmu_session_read(&host.session, 0, 2, counts), UPMU_OK);
     for (unsigned i = 0; i < 2; i++) {
         assert_true(counts[i].value == 0 && counts[i].raw == 0);
         assert_int_equal(counts[i].quality, UPMU_QUALITY_NEVER_RAN);
     }
-    end();
+    host_end(&host);
 }
 
 static void programming_before_or_after_attaching_gives_the_same_registers(void **state)
@@ -137,17 +87,17 @@ static void programming_before_or_after_attaching_gives_the_same_registers(void 
     uint64_t before[REGISTERS], after[REGISTERS];
     (void)state;
     for (unsigned late = 0; late < 2; late++) {
-        begin("skl");
+        host_set_up_two(&host, "skl");
         /* (Two roads: what one of them loses would be lost on both sides of a comparison with itself.) */
         assert_int_equal(
-            upmu_session_add(&session, late ? "instructions:u,branches" : "instructions:u,cache-misses:k", NULL),
+            upmu_session_add(&host.session, late ? "instructions:u,branches" : "instructions:u,cache-misses:k", NULL),
             UPMU_OK);
-        assert_int_equal(upmu_session_attach_cpu(&session, &cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
         if (late)
-            assert_int_equal(upmu_session_replace(&session, 1, "cache-misses:k", NULL), UPMU_OK);
-        assert_int_equal(upmu_session_start(&session), UPMU_OK);
+            assert_int_equal(upmu_session_replace(&host.session, 1, "cache-misses:k", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
         image_of(0, late ? after : before);
-        end();
+        host_end(&host);
     }
     assert_memory_equal(before, after, sizeof before);
 }
@@ -163,63 +113,63 @@ static void each_state_allows_what_its_table_says(void **state)
     for (unsigned in = UPMU_SESSION_DETACHED; in <= UPMU_SESSION_RUNNING; in++)
         for (unsigned what = 0; what < 7; what++) {
             enum upmu_status got = UPMU_OK, expected = UPMU_OK;
-            begin("skl");
-            assert_int_equal(upmu_session_add(&session, "instructions,branches", NULL), UPMU_OK);
+            host_set_up_two(&host, "skl");
+            assert_int_equal(upmu_session_add(&host.session, "instructions,branches", NULL), UPMU_OK);
             if (in >= UPMU_SESSION_STOPPED)
-                assert_int_equal(upmu_session_attach_cpu(&session, &cpu[0]), UPMU_OK);
+                assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
             if (in >= UPMU_SESSION_RUNNING)
-                assert_int_equal(upmu_session_start(&session), UPMU_OK);
-            assert_int_equal(session.state, in);
+                assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+            assert_int_equal(host.session.state, in);
             switch (what) {
-            case 0: got = upmu_session_add(&session, "cycles", NULL), expected = add[in]; break;
-            case 1: got = upmu_session_replace(&session, 1, "cycles", NULL), expected = replace[in]; break;
-            case 2: got = upmu_session_attach_cpu(&session, &cpu[0]), expected = attach[in]; break;
-            case 3: got = upmu_session_start(&session), expected = start[in]; break;
-            case 4: got = upmu_session_stop(&session), expected = stop[in]; break;
-            case 5: got = upmu_session_write(&session, 0, 5); break;
-            case 6: got = upmu_session_detach(&session); break;
+            case 0: got = upmu_session_add(&host.session, "cycles", NULL), expected = add[in]; break;
+            case 1: got = upmu_session_replace(&host.session, 1, "cycles", NULL), expected = replace[in]; break;
+            case 2: got = upmu_session_attach_cpu(&host.session, &host.cpu[0]), expected = attach[in]; break;
+            case 3: got = upmu_session_start(&host.session), expected = start[in]; break;
+            case 4: got = upmu_session_stop(&host.session), expected = stop[in]; break;
+            case 5: got = upmu_session_write(&host.session, 0, 5); break;
+            case 6: got = upmu_session_detach(&host.session); break;
             }
             if (got != expected)
                 fail_msg("state %u, call %u: %s", in, what, upmu_status_text(got));
-            end();
+            host_end(&host);
         }
 }
 
 static void an_event_is_replaced_without_making_the_session_again(void **state)
 {
     (void)state;
-    begin("skl");
+    host_set_up_two(&host, "skl");
     ready("instructions,branches");
-    assert_int_equal(upmu_session_start(&session), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     run(1000);
-    assert_int_equal(upmu_session_stop(&session), UPMU_OK);
-    assert_int_equal(upmu_session_replace(&session, 1, "branch-misses", NULL), UPMU_OK);
-    assert_int_equal(value(&session, 1), 0);
-    assert_int_equal(upmu_session_start(&session), UPMU_OK);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(upmu_session_replace(&host.session, 1, "branch-misses", NULL), UPMU_OK);
+    assert_int_equal(host_count(&host.session, 1).value, 0);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     run(1000);
-    assert_int_equal(value(&session, 0), 2000);
-    assert_int_equal(value(&session, 1), 20);
-    end();
+    assert_int_equal(host_count(&host.session, 0).value, 2000);
+    assert_int_equal(host_count(&host.session, 1).value, 20);
+    host_end(&host);
 }
 
 static void two_sessions_count_apart_and_one_that_is_not_attached_is_refused(void **state)
 {
     (void)state;
-    begin("skl");
+    host_set_up_two(&host, "skl");
     ready("instructions");
-    assert_int_equal(upmu_session_add(&other, "branches", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_start(&other), UPMU_ERR_STATE);
-    assert_int_equal(upmu_session_attach_cpu(&other, &cpu[0]), UPMU_OK);
-    assert_int_equal(upmu_session_start(&session), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.other, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.other), UPMU_ERR_STATE);
+    assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     run(1000);
-    assert_int_equal(upmu_session_start(&other), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
     run(1000);
-    assert_int_equal(upmu_session_detach(&session), UPMU_OK);
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
     run(1000);
-    assert_int_equal(value(&session, 0), 2000);
-    assert_int_equal(value(&other, 0), 400);
-    assert_int_equal(upmu_session_start(&session), UPMU_ERR_STATE);
-    end();
+    assert_int_equal(host_count(&host.session, 0).value, 2000);
+    assert_int_equal(host_count(&host.other, 0).value, 400);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_ERR_STATE);
+    host_end(&host);
 }
 
 /* ---- Values ---- */
@@ -228,21 +178,21 @@ static void a_count_is_given_a_value_without_touching_its_event(void **state)
 {
     struct upmu_sim_access entries[64];
     (void)state;
-    begin("skl");
+    host_set_up_two(&host, "skl");
     ready("instructions,branches");
     trace(entries, 64);
-    assert_int_equal(upmu_session_write(&session, 1, UINT64_C(0x123456789abcdef0)), UPMU_OK);
-    assert_true(value(&session, 1) == UINT64_C(0x123456789abcdef0));
+    assert_int_equal(upmu_session_write(&host.session, 1, UINT64_C(0x123456789abcdef0)), UPMU_OK);
+    assert_true(host_count(&host.session, 1).value == UINT64_C(0x123456789abcdef0));
     assert_int_equal(configuration_writes(), 0);
-    assert_int_equal(upmu_session_start(&session), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     run(1000);
-    assert_true(value(&session, 1) == UINT64_C(0x123456789abcdef0) + 200);
-    assert_int_equal(upmu_session_write(&session, 1, 0), UPMU_OK);
+    assert_true(host_count(&host.session, 1).value == UINT64_C(0x123456789abcdef0) + 200);
+    assert_int_equal(upmu_session_write(&host.session, 1, 0), UPMU_OK);
     run(1000);
-    assert_int_equal(value(&session, 1), 200);
+    assert_int_equal(host_count(&host.session, 1).value, 200);
     assert_int_equal(configuration_writes(), 0);
     trace(NULL, 0);
-    end();
+    host_end(&host);
 }
 
 static void rearming_a_sampling_event_by_hand_is_one_write(void **state)
@@ -250,26 +200,26 @@ static void rearming_a_sampling_event_by_hand_is_one_write(void **state)
     struct upmu_sim_access entries[64];
     struct upmu_sampling sampling = {.period = 1000};
     (void)state;
-    begin("skl");
-    assert_int_equal(upmu_session_add(&session, "branches", &sampling), UPMU_OK);
-    assert_int_equal(upmu_session_ring(&session, ring, sizeof ring), UPMU_OK);
-    assert_int_equal(upmu_session_attach_cpu(&session, &cpu[0]), UPMU_OK);
+    host_set_up_two(&host, "skl");
+    assert_int_equal(upmu_session_add(&host.session, "branches", &sampling), UPMU_OK);
+    assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
     for (unsigned turn = 0; turn < 5; turn++) {
-        assert_int_equal(upmu_session_start(&session), UPMU_OK);
+        assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
         run(4500); /* 900 branches: below the period */
-        assert_int_equal(upmu_session_stop(&session), UPMU_OK);
-        assert_int_equal(value(&session, 0), 900);
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+        assert_int_equal(host_count(&host.session, 0).value, 900);
         trace(entries, 64);
-        assert_int_equal(upmu_session_write(&session, 0, 0), UPMU_OK);
+        assert_int_equal(upmu_session_write(&host.session, 0, 0), UPMU_OK);
         unsigned writes = 0;
-        for (unsigned i = 0; i < sim.trace_count; i++)
+        for (unsigned i = 0; i < host.sim.trace_count; i++)
             writes += entries[i].kind == UPMU_SIM_WRMSR;
         assert_true(writes <= 1);
         assert_int_equal(configuration_writes(), 0);
         trace(NULL, 0);
     }
-    assert_int_equal(interrupts, 0);
-    end();
+    assert_int_equal(host.answered[UPMU_PMI_HANDLED], 0);
+    host_end(&host);
 }
 
 static void reads_repeat_and_a_running_count_only_grows(void **state)
@@ -277,34 +227,34 @@ static void reads_repeat_and_a_running_count_only_grows(void **state)
     struct upmu_count counts[4];
     uint64_t last = 0;
     (void)state;
-    begin("skl");
+    host_set_up_two(&host, "skl");
     ready("instructions,cycles,branches,branch-misses");
-    assert_int_equal(upmu_session_start(&session), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     for (unsigned turn = 0; turn < 20; turn++) {
         run(500);
-        assert_int_equal(upmu_session_read(&session, 0, 4, counts), UPMU_OK);
+        assert_int_equal(upmu_session_read(&host.session, 0, 4, counts), UPMU_OK);
         assert_true(counts[0].value > last);
         last = counts[0].value;
-        assert_true(value(&session, 0) == last);
+        assert_true(host_count(&host.session, 0).value == last);
         assert_true(counts[1].value == 2 * last && counts[2].value == last / 5 && counts[3].value == last / 50);
     }
-    assert_int_equal(upmu_session_stop(&session), UPMU_OK);
-    assert_true(value(&session, 0) == last && value(&session, 0) == last);
-    end();
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_true(host_count(&host.session, 0).value == last && host_count(&host.session, 0).value == last);
+    host_end(&host);
 }
 
 static void one_call_adds_attaches_and_reads_many(void **state)
 {
     struct upmu_count counts[UPMU_SET_EVENTS];
     (void)state;
-    begin("icl");
+    host_set_up_two(&host, "icl");
     ready("instructions cycles branches branch-misses cache-references cache-misses bus-cycles");
-    assert_int_equal(upmu_session_start(&session), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     run(1000);
-    assert_int_equal(upmu_session_read(&session, 0, 7, counts), UPMU_OK);
+    assert_int_equal(upmu_session_read(&host.session, 0, 7, counts), UPMU_OK);
     assert_true(counts[0].value == 1000 && counts[1].value == 2000 && counts[2].value == 200 && counts[3].value == 20);
-    assert_int_equal(upmu_session_read(&session, 0, 8, counts), UPMU_ERR_INVALID);
-    end();
+    assert_int_equal(upmu_session_read(&host.session, 0, 8, counts), UPMU_ERR_INVALID);
+    host_end(&host);
 }
 
 /* ---- Start, stop, attach, detach ---- */
@@ -312,52 +262,52 @@ static void one_call_adds_attaches_and_reads_many(void **state)
 static void starts_and_stops_add_up(void **state)
 {
     (void)state;
-    begin("skl");
+    host_set_up_two(&host, "skl");
     ready("instructions,branches");
     for (unsigned turn = 0; turn < 10; turn++) {
-        assert_int_equal(upmu_session_start(&session), UPMU_OK);
+        assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
         run(1000);
-        assert_int_equal(upmu_session_stop(&session), UPMU_OK);
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
         run(77);
     }
-    assert_int_equal(value(&session, 0), 10000);
-    assert_int_equal(value(&session, 1), 2000);
-    end();
+    assert_int_equal(host_count(&host.session, 0).value, 10000);
+    assert_int_equal(host_count(&host.session, 1).value, 2000);
+    host_end(&host);
 }
 
 static void starting_and_stopping_touch_no_event_select(void **state)
 {
     struct upmu_sim_access entries[256];
     (void)state;
-    begin("skl");
+    host_set_up_two(&host, "skl");
     ready("instructions,branches,branch-misses");
     trace(entries, 256);
     for (unsigned turn = 0; turn < 10; turn++) {
-        assert_int_equal(upmu_session_start(&session), UPMU_OK);
+        assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
         run(100);
-        assert_int_equal(upmu_session_stop(&session), UPMU_OK);
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
     }
     assert_int_equal(configuration_writes(), 0);
     trace(NULL, 0);
-    end();
+    host_end(&host);
 }
 
 static void attached_and_detached_sessions_are_stopped(void **state)
 {
     (void)state;
-    begin("skl");
+    host_set_up_two(&host, "skl");
     ready("instructions");
-    assert_int_equal(session.state, UPMU_SESSION_STOPPED);
-    assert_false(upmu_sim_runs(&sim, 0, UPMU_SIM_FIXED));
+    assert_int_equal(host.session.state, UPMU_SESSION_STOPPED);
+    assert_false(upmu_sim_runs(&host.sim, 0, UPMU_SIM_FIXED));
     run(1000);
-    assert_int_equal(value(&session, 0), 0);
-    assert_int_equal(upmu_session_start(&session), UPMU_OK);
-    assert_true(upmu_sim_runs(&sim, 0, UPMU_SIM_FIXED));
-    assert_int_equal(upmu_session_detach(&session), UPMU_OK);
-    assert_int_equal(session.state, UPMU_SESSION_DETACHED);
-    assert_false(upmu_sim_runs(&sim, 0, UPMU_SIM_FIXED));
-    assert_int_equal(upmu_session_start(&session), UPMU_ERR_STATE);
-    end();
+    assert_int_equal(host_count(&host.session, 0).value, 0);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    assert_true(upmu_sim_runs(&host.sim, 0, UPMU_SIM_FIXED));
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    assert_int_equal(host.session.state, UPMU_SESSION_DETACHED);
+    assert_false(upmu_sim_runs(&host.sim, 0, UPMU_SIM_FIXED));
+    assert_int_equal(upmu_session_start(&host.session), UPMU_ERR_STATE);
+    host_end(&host);
 }
 
 /*
@@ -367,49 +317,49 @@ static void attached_and_detached_sessions_are_stopped(void **state)
 static void a_detached_session_is_read_without_hardware_and_goes_on_elsewhere(void **state)
 {
     (void)state;
-    begin("skl");
+    host_set_up_two(&host, "skl");
     ready("instructions,branches");
-    assert_int_equal(upmu_session_start(&session), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     run(1000);
-    assert_int_equal(upmu_session_detach(&session), UPMU_OK);
-    assert_int_equal(upmu_session_detach(&session), UPMU_OK);
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
     unsigned touched = accesses();
-    assert_int_equal(value(&session, 0), 1000);
-    assert_int_equal(value(&session, 1), 200);
+    assert_int_equal(host_count(&host.session, 0).value, 1000);
+    assert_int_equal(host_count(&host.session, 1).value, 200);
     assert_int_equal(accesses(), touched);
-    upmu_sim_switch_cpu(&sim, 1);
-    assert_int_equal(upmu_session_attach_cpu(&session, &cpu[1]), UPMU_OK);
-    assert_int_equal(upmu_session_start(&session), UPMU_OK);
+    upmu_sim_switch_cpu(&host.sim, 1);
+    assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[1]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     run(500);
-    assert_int_equal(upmu_session_stop(&session), UPMU_OK);
-    assert_int_equal(value(&session, 0), 1500);
-    assert_int_equal(value(&session, 1), 300);
-    end();
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(host_count(&host.session, 0).value, 1500);
+    assert_int_equal(host_count(&host.session, 1).value, 300);
+    host_end(&host);
 }
 
 static void the_end_of_a_cpu_leaves_its_registers_as_they_were_found(void **state)
 {
     uint64_t before[REGISTERS], after[REGISTERS];
     (void)state;
-    begin("skl");
-    end();
-    upmu_sim_init(&sim, upmu_sim_profile("skl"), 1);
-    upmu_sim_poke(&sim, 0, 0x1d9, 1); /* last-branch records on: not ours */
-    upmu_sim_poke(&sim, 0, 0x187, 0x3003c);
+    host_set_up_two(&host, "skl");
+    host_end(&host);
+    upmu_sim_init(&host.sim, upmu_sim_profile("skl"), 1);
+    upmu_sim_poke(&host.sim, 0, 0x1d9, 1); /* last-branch records on: not ours */
+    upmu_sim_poke(&host.sim, 0, 0x187, 0x3003c);
     image_of(0, before);
-    assert_int_equal(upmu_machine_init(&machine, upmu_sim_port(&sim)), UPMU_OK);
-    memset(&cpu[0], 0, sizeof cpu[0]);
-    upmu_sim_bind_cpu(&sim, 0, &cpu[0]);
-    assert_int_equal(upmu_cpu_init(&cpu[0], &machine, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_init(&session, &machine), UPMU_OK);
+    assert_int_equal(upmu_machine_init(&host.machine, upmu_sim_port(&host.sim)), UPMU_OK);
+    memset(&host.cpu[0], 0, sizeof host.cpu[0]);
+    upmu_sim_bind_cpu(&host.sim, 0, &host.cpu[0]);
+    assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_init(&host.session, &host.machine), UPMU_OK);
     ready("instructions,branches,branch-misses,cache-misses");
-    assert_int_equal(upmu_session_start(&session), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     run(100);
-    assert_int_equal(upmu_cpu_fini(&cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
     image_of(0, after);
     assert_memory_equal(before, after, sizeof before);
-    assert_int_equal(session.state, UPMU_SESSION_DETACHED);
-    assert_int_equal(value(&session, 0), 100);
+    assert_int_equal(host.session.state, UPMU_SESSION_DETACHED);
+    assert_int_equal(host_count(&host.session, 0).value, 100);
 }
 
 /* ---- Overflows ---- */
@@ -417,19 +367,19 @@ static void the_end_of_a_cpu_leaves_its_registers_as_they_were_found(void **stat
 static void a_hardware_wrap_is_no_event_of_the_64_bit_count(void **state)
 {
     (void)state;
-    begin("core");
-    upmu_sim_poke(&sim, 0, 0xc1, UINT64_C(0xffffffff00)); /* 40 bits: 256 short of the wrap */
-    upmu_sim_poke(&sim, 0, 0xc2, UINT64_C(0xffffffff00));
-    assert_int_equal(upmu_cpu_changed(&cpu[0]), UPMU_OK);
-    assert_int_equal(upmu_session_ring(&session, ring, sizeof ring), UPMU_OK);
+    host_set_up_two(&host, "core");
+    upmu_sim_poke(&host.sim, 0, 0xc1, UINT64_C(0xffffffff00)); /* 40 bits: 256 short of the wrap */
+    upmu_sim_poke(&host.sim, 0, 0xc2, UINT64_C(0xffffffff00));
+    assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
     ready("branches,branch-misses");
-    assert_int_equal(upmu_session_start(&session), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     run(100000);
-    assert_int_equal(value(&session, 0), 20000);
-    assert_int_equal(value(&session, 1), 2000);
+    assert_int_equal(host_count(&host.session, 0).value, 20000);
+    assert_int_equal(host_count(&host.session, 1).value, 2000);
     struct upmu_sample sample;
-    assert_false(upmu_ring_next(&session.ring, &sample));
-    end();
+    assert_false(upmu_ring_next(&host.session.ring, &sample));
+    host_end(&host);
 }
 
 static void counters_that_overflow_together_make_one_sample(void **state)
@@ -438,21 +388,21 @@ static void counters_that_overflow_together_make_one_sample(void **state)
     struct upmu_sample sample;
     unsigned samples = 0, together = 0;
     (void)state;
-    begin("skl");
+    host_set_up_two(&host, "skl");
     /* Both count the same thing, so that they overflow at the same moment. */
-    assert_int_equal(upmu_session_add(&session, "branches,branches:k", &sampling), UPMU_OK);
-    assert_int_equal(upmu_session_ring(&session, ring, sizeof ring), UPMU_OK);
-    assert_int_equal(upmu_session_attach_cpu(&session, &cpu[0]), UPMU_OK);
-    assert_int_equal(upmu_session_start(&session), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.session, "branches,branches:k", &sampling), UPMU_OK);
+    assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     run(3001);
-    while (upmu_ring_next(&session.ring, &sample)) {
+    while (upmu_ring_next(&host.session.ring, &sample)) {
         samples++;
         together += sample.events == 3;
     }
     assert_int_equal(samples, 3);
     assert_int_equal(together, 3);
-    assert_int_equal(interrupts, 3);
-    end();
+    assert_int_equal(host.answered[UPMU_PMI_HANDLED], 3);
+    host_end(&host);
 }
 
 /* ---- Little ports ---- */
@@ -461,51 +411,51 @@ static void three_hooks_are_enough_to_count_and_refuse_to_sample(void **state)
 {
     struct upmu_sampling sampling = {.period = 1000};
     (void)state;
-    upmu_sim_init(&sim, upmu_sim_profile("skl"), 1);
-    sim.port.this_cpu = NULL;
-    sim.port.irq_save = NULL;
-    sim.port.irq_restore = NULL;
-    sim.port.rdpmc = NULL;
-    sim.port.pmi_rearm = NULL;
-    sim.port.clock_ns = NULL;
-    sim.port.run_on_cpu = NULL;
-    sim.port.log = NULL;
-    upmu_sim_irqs(&sim, false);
-    assert_int_equal(upmu_machine_init(&machine, upmu_sim_port(&sim)), UPMU_OK);
-    memset(&cpu[0], 0, sizeof cpu[0]);
-    assert_int_equal(upmu_cpu_init(&cpu[0], &machine, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_init(&session, &machine), UPMU_OK);
-    assert_int_equal(upmu_session_add(&session, "branches", &sampling), UPMU_ERR_HOOK_MISSING);
+    upmu_sim_init(&host.sim, upmu_sim_profile("skl"), 1);
+    host.sim.port.this_cpu = NULL;
+    host.sim.port.irq_save = NULL;
+    host.sim.port.irq_restore = NULL;
+    host.sim.port.rdpmc = NULL;
+    host.sim.port.pmi_rearm = NULL;
+    host.sim.port.clock_ns = NULL;
+    host.sim.port.run_on_cpu = NULL;
+    host.sim.port.log = NULL;
+    upmu_sim_irqs(&host.sim, false);
+    assert_int_equal(upmu_machine_init(&host.machine, upmu_sim_port(&host.sim)), UPMU_OK);
+    memset(&host.cpu[0], 0, sizeof host.cpu[0]);
+    assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_init(&host.session, &host.machine), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.session, "branches", &sampling), UPMU_ERR_HOOK_MISSING);
     ready("instructions,branches");
-    assert_int_equal(upmu_session_start(&session), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     run(1000);
-    assert_int_equal(value(&session, 0), 1000);
-    assert_int_equal(value(&session, 1), 200);
-    assert_int_equal(upmu_cpu_fini(&cpu[0]), UPMU_OK);
-    assert_int_equal(sim.violation_count, 0);
+    assert_int_equal(host_count(&host.session, 0).value, 1000);
+    assert_int_equal(host_count(&host.session, 1).value, 200);
+    assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(host.sim.violation_count, 0);
 }
 
 static void polling_within_half_the_range_keeps_counts_exact_without_interrupts(void **state)
 {
     (void)state;
-    upmu_sim_init(&sim, upmu_sim_profile("version1"), 1);
-    sim.port.pmi_rearm = NULL;
-    assert_int_equal(upmu_machine_init(&machine, upmu_sim_port(&sim)), UPMU_OK);
-    memset(&cpu[0], 0, sizeof cpu[0]);
-    upmu_sim_bind_cpu(&sim, 0, &cpu[0]);
-    assert_int_equal(upmu_cpu_init(&cpu[0], &machine, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_init(&session, &machine), UPMU_OK);
+    upmu_sim_init(&host.sim, upmu_sim_profile("version1"), 1);
+    host.sim.port.pmi_rearm = NULL;
+    assert_int_equal(upmu_machine_init(&host.machine, upmu_sim_port(&host.sim)), UPMU_OK);
+    memset(&host.cpu[0], 0, sizeof host.cpu[0]);
+    upmu_sim_bind_cpu(&host.sim, 0, &host.cpu[0]);
+    assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_init(&host.session, &host.machine), UPMU_OK);
     ready("instructions,branches");
-    assert_int_equal(upmu_session_start(&session), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     const uint64_t step = UINT64_C(500000000000); /* below half of 40 bits */
     for (unsigned turn = 0; turn < 7; turn++) {
         run(step);
-        assert_int_equal(upmu_cpu_poll(&cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
     }
-    assert_true(value(&session, 0) == 7 * step);
-    assert_true(value(&session, 1) == 7 * step / 5);
-    assert_int_equal(upmu_cpu_fini(&cpu[0]), UPMU_OK);
-    assert_int_equal(sim.violation_count, 0);
+    assert_true(host_count(&host.session, 0).value == 7 * step);
+    assert_true(host_count(&host.session, 1).value == 7 * step / 5);
+    assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(host.sim.violation_count, 0);
 }
 
 /* ---- What is counted ---- */
@@ -514,51 +464,51 @@ static void a_count_begins_at_0_whatever_its_register_held(void **state)
 {
     static const uint32_t registers[] = {0xc1, 0xc2, 0xc3, 0xc4, 0x309, 0x30a, 0x30b};
     (void)state;
-    begin("skl");
+    host_set_up_two(&host, "skl");
     for (unsigned i = 0; i < sizeof registers / sizeof *registers; i++)
-        upmu_sim_poke(&sim, 0, registers[i], UINT64_C(0x123456789abc));
-    assert_int_equal(upmu_cpu_changed(&cpu[0]), UPMU_OK);
+        upmu_sim_poke(&host.sim, 0, registers[i], UINT64_C(0x123456789abc));
+    assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK);
     ready("instructions,cycles,branches,branch-misses");
-    assert_int_equal(upmu_session_start(&session), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     for (unsigned i = 0; i < 4; i++)
-        assert_int_equal(value(&session, i), 0);
+        assert_int_equal(host_count(&host.session, i).value, 0);
     run(1000);
-    assert_int_equal(value(&session, 2), 200);
-    end();
+    assert_int_equal(host_count(&host.session, 2).value, 200);
+    host_end(&host);
 }
 
 static void counters_are_opened_even_if_the_global_register_was_0(void **state)
 {
     (void)state;
-    upmu_sim_init(&sim, upmu_sim_profile("core"), 1);
-    upmu_sim_poke(&sim, 0, 0x38f, 0);
-    assert_int_equal(upmu_machine_init(&machine, upmu_sim_port(&sim)), UPMU_OK);
-    memset(&cpu[0], 0, sizeof cpu[0]);
-    upmu_sim_bind_cpu(&sim, 0, &cpu[0]);
-    assert_int_equal(upmu_cpu_init(&cpu[0], &machine, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_init(&session, &machine), UPMU_OK);
+    upmu_sim_init(&host.sim, upmu_sim_profile("core"), 1);
+    upmu_sim_poke(&host.sim, 0, 0x38f, 0);
+    assert_int_equal(upmu_machine_init(&host.machine, upmu_sim_port(&host.sim)), UPMU_OK);
+    memset(&host.cpu[0], 0, sizeof host.cpu[0]);
+    upmu_sim_bind_cpu(&host.sim, 0, &host.cpu[0]);
+    assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_init(&host.session, &host.machine), UPMU_OK);
     ready("branches,instructions");
-    assert_int_equal(upmu_session_start(&session), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     run(1000);
-    assert_int_equal(value(&session, 0), 200);
-    assert_int_equal(value(&session, 1), 1000);
-    assert_int_equal(upmu_cpu_fini(&cpu[0]), UPMU_OK);
+    assert_int_equal(host_count(&host.session, 0).value, 200);
+    assert_int_equal(host_count(&host.session, 1).value, 1000);
+    assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
 }
 
 static void a_cpu_session_counts_every_program_and_ring_and_no_halted_time(void **state)
 {
     (void)state;
-    begin("skl");
+    host_set_up_two(&host, "skl");
     ready("instructions,cycles,instructions:u,cycles:k");
-    assert_int_equal(upmu_session_start(&session), UPMU_OK);
-    upmu_sim_events(&sim, &(struct upmu_sim_burst){.instructions = 100, .cycles = 300, .user = true});
-    upmu_sim_advance_ns(&sim, 1000000); /* halted: time passes, cycles do not */
-    upmu_sim_events(&sim, &(struct upmu_sim_burst){.instructions = 1000, .cycles = 5000});
-    assert_int_equal(value(&session, 0), 1100);
-    assert_int_equal(value(&session, 1), 5300);
-    assert_int_equal(value(&session, 2), 100);
-    assert_int_equal(value(&session, 3), 5000);
-    end();
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = 100, .cycles = 300, .user = true});
+    upmu_sim_advance_ns(&host.sim, 1000000); /* halted: time passes, cycles do not */
+    upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = 1000, .cycles = 5000});
+    assert_int_equal(host_count(&host.session, 0).value, 1100);
+    assert_int_equal(host_count(&host.session, 1).value, 5300);
+    assert_int_equal(host_count(&host.session, 2).value, 100);
+    assert_int_equal(host_count(&host.session, 3).value, 5000);
+    host_end(&host);
 }
 
 /* General counter n is read with ECX = n, fixed counter n with 40000000h + n. */
@@ -567,22 +517,22 @@ static void counters_are_read_with_the_index_of_their_kind(void **state)
     struct upmu_sim_access entries[32];
     unsigned general = 0, fixed = 0;
     (void)state;
-    begin("core");
+    host_set_up_two(&host, "core");
     ready("instructions,cycles,branches,branch-misses");
-    assert_int_equal(upmu_session_start(&session), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     trace(entries, 32);
     for (unsigned i = 0; i < 4; i++)
-        (void)value(&session, i);
-    for (unsigned i = 0; i < sim.trace_count; i++) {
+        (void)host_count(&host.session, i).value;
+    for (unsigned i = 0; i < host.sim.trace_count; i++) {
         assert_int_equal(entries[i].kind, UPMU_SIM_RDPMC);
         general |= entries[i].address < 2 ? 1u << entries[i].address : 0;
         fixed |= entries[i].address >> 30 == 1 ? 1u << (entries[i].address & 3) : 0;
     }
-    assert_int_equal(sim.trace_count, 4);
+    assert_int_equal(host.sim.trace_count, 4);
     assert_int_equal(general, 3);
     assert_int_equal(fixed, 3);
     trace(NULL, 0);
-    end();
+    host_end(&host);
 }
 
 static void each_general_counter_has_one_select_of_its_own(void **state)
@@ -613,42 +563,42 @@ static void an_event_that_moves_away_and_back_counts_and_samples_on(void **state
         unsigned home;
         bool failed;
 
-        begin("skylake");
-        sim.expect_faults = true;
-        assert_int_equal(upmu_session_init(&full, &machine), UPMU_OK);
-        assert_int_equal(upmu_session_init(&third, &machine), UPMU_OK);
+        host_set_up_two(&host, "skylake");
+        host.sim.expect_faults = true;
+        assert_int_equal(upmu_session_init(&full, &host.machine), UPMU_OK);
+        assert_int_equal(upmu_session_init(&third, &host.machine), UPMU_OK);
         assert_int_equal(upmu_session_add(&full, "branch-misses:counter=2,branch-misses:counter=3", NULL), UPMU_OK);
-        assert_int_equal(upmu_session_attach_cpu(&full, &cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&full, &host.cpu[0]), UPMU_OK);
         assert_int_equal(upmu_session_start(&full), UPMU_OK);
-        assert_int_equal(upmu_session_add(&session, "branches", &every_100), UPMU_OK);
-        assert_int_equal(upmu_session_ring(&session, ring, sizeof ring), UPMU_OK);
-        assert_int_equal(upmu_session_attach_cpu(&session, &cpu[0]), UPMU_OK);
-        assert_int_equal(upmu_session_start(&session), UPMU_OK);
-        home = session.set.tally[0].counter;
+        assert_int_equal(upmu_session_add(&host.session, "branches", &every_100), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+        home = host.session.set.tally[0].counter;
         assert_in_range(home, 0, 1);
         strcpy(name[0], "branch-misses:counter=0");
         strcpy(name[1], "branch-misses:counter=1");
         run(300);
-        assert_int_equal(upmu_session_add(&other, name[home], NULL), UPMU_OK);
-        assert_int_equal(upmu_session_attach_cpu(&other, &cpu[0]), UPMU_OK);
-        sim.fault_at = sim.accesses + k;
-        failed = upmu_session_start(&other) != UPMU_OK;
-        sim.fault_at = 0;
-        if (failed && session.set.tally[0].counter != home) {
-            assert_int_equal(upmu_session_detach(&other), UPMU_OK);
+        assert_int_equal(upmu_session_add(&host.other, name[home], NULL), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
+        host.sim.fault_at = host.sim.accesses + k;
+        failed = upmu_session_start(&host.other) != UPMU_OK;
+        host.sim.fault_at = 0;
+        if (failed && host.session.set.tally[0].counter != home) {
+            assert_int_equal(upmu_session_detach(&host.other), UPMU_OK);
             assert_int_equal(upmu_session_add(&third, name[!home], NULL), UPMU_OK);
-            assert_int_equal(upmu_session_attach_cpu(&third, &cpu[0]), UPMU_OK);
+            assert_int_equal(upmu_session_attach_cpu(&third, &host.cpu[0]), UPMU_OK);
             assert_int_equal(upmu_session_start(&third), UPMU_OK);
-            assert_int_equal(session.set.tally[0].counter, home);
+            assert_int_equal(host.session.set.tally[0].counter, home);
             back++;
             run(300);
-            assert_int_equal(value(&session, 0), 120);
-            assert_true(upmu_ring_next(&session.ring, &sample));
-            assert_false(upmu_ring_next(&session.ring, &sample));
-            assert_int_equal(upmu_session_stop(&session), UPMU_OK);
-            assert_int_equal(value(&session, 0), 120);
+            assert_int_equal(host_count(&host.session, 0).value, 120);
+            assert_true(upmu_ring_next(&host.session.ring, &sample));
+            assert_false(upmu_ring_next(&host.session.ring, &sample));
+            assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+            assert_int_equal(host_count(&host.session, 0).value, 120);
         }
-        end();
+        host_end(&host);
     }
     assert_true(back > 0);
 }

@@ -5,18 +5,9 @@
  * exactly; what ran inside a switch is in one of the counts or in none, never in both, and a
  * session of the CPU has it all.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "port/sim/sim_intern.h"
 #include "port/sim/sim_p4.h"
-#include <upmu/upmu.h>
-
+#include "tests/common/host.h"
 #include "tests/common/share.h"
 
 #define SETS 4
@@ -25,11 +16,7 @@
 #define INSIDE 700u          /* branches of a burst inside a switch: more than a period */
 
 struct fixture {
-    struct upmu_sim sim;
-    struct upmu_machine machine;
-    struct upmu_cpu cpu;
-    struct upmu_thread thread[2];
-    struct upmu_session session[2], of_cpu;
+    struct host host; /* of the first two sessions each follows a thread, the third is the CPU's */
     struct upmu_set set[2][SETS - 1];
     uint64_t ring[2][2048];
     unsigned samples[2];
@@ -40,18 +27,9 @@ struct fixture {
     uint64_t truth; /* branches of the last injection that a counter counted */
 };
 
-static void deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
-{
-    struct fixture *f = sim->test;
-    struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
-
-    (void)cpu;
-    (void)upmu_handle_pmi(&f->cpu, &frame);
-}
-
 static void burst(struct fixture *f, uint64_t branches)
 {
-    upmu_sim_events(&f->sim, &(struct upmu_sim_burst){.instructions = 5 * branches,
+    upmu_sim_events(&f->host.sim, &(struct upmu_sim_burst){.instructions = 5 * branches,
                                                       .cycles = 10 * branches,
                                                       .ref_cycles = 10 * branches,
                                                       .branches = branches,
@@ -65,20 +43,21 @@ static void burst(struct fixture *f, uint64_t branches)
 /* Does a counter of the model look at branches, running or not? */
 static bool looks_at_branches(struct fixture *f, unsigned i)
 {
-    const struct upmu_sim_cpu *cpu = &f->sim.cpu[0];
+    const struct upmu_sim_cpu *cpu = &f->host.sim.cpu[0];
 
-    if (f->sim.profile->flags & UPMU_SIM_P4) {
-        uint32_t address = i < UPMU_SIM_P4_COUNTERS ? upmu_sim_p4_wired(&f->sim, i, cpu->p4.cccr[i]) : 0;
+    if (f->host.sim.profile->flags & UPMU_SIM_P4) {
+        uint32_t address = i < UPMU_SIM_P4_COUNTERS ? upmu_sim_p4_wired(&f->host.sim, i, cpu->p4.cccr[i]) : 0;
 
-        return (address & ~1u) == P4_CRU2 && P4_ESCR_EVENT(upmu_sim_peek(&f->sim, 0, address)) == BRANCH_RETIRED;
+        return (address & ~1u) == P4_CRU2 && P4_ESCR_EVENT(upmu_sim_peek(&f->host.sim, 0, address)) == BRANCH_RETIRED;
     }
-    return i < f->sim.profile->general && (cpu->select[i] & 0xffffu) == (f->sim.profile->amd ? 0x00c2u : 0x00c4u);
+    return i < f->host.sim.profile->general &&
+           (cpu->select[i] & 0xffffu) == (f->host.sim.profile->amd ? 0x00c2u : 0x00c4u);
 }
 
 /* A burst, and how many of its branches counters of the model counted that look at branches before or after. */
 static uint64_t burst_seen(struct fixture *f, uint64_t branches)
 {
-    const struct upmu_sim_counter *counter = f->sim.cpu[0].counter;
+    const struct upmu_sim_counter *counter = f->host.sim.cpu[0].counter;
     uint64_t before[UPMU_SIM_COUNTERS], seen = 0;
     uint32_t looking = 0;
 
@@ -115,10 +94,10 @@ static uint64_t counted(struct fixture *f, unsigned i)
 {
     uint64_t sum = 0;
 
-    for (struct upmu_set *set = f->session[i].sets; set; set = set->next) {
+    for (struct upmu_set *set = f->host.sessions[i].sets; set; set = set->next) {
         struct upmu_count count;
 
-        assert_int_equal(upmu_set_read(&f->session[i], set, 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&f->host.sessions[i], set, 0, 1, &count), UPMU_OK);
         sum += count.raw;
     }
     return sum;
@@ -128,7 +107,7 @@ static void take_samples(struct fixture *f, unsigned i)
 {
     struct upmu_sample sample;
 
-    while (upmu_ring_next(&f->session[i].ring, &sample))
+    while (upmu_ring_next(&f->host.sessions[i].ring, &sample))
         f->samples[i] += 1 + sample.lost;
 }
 
@@ -136,9 +115,8 @@ static void prepare(struct fixture *f, unsigned i)
 {
     static const char *const lists[2] = {"branches,cache-references", "branches,cache-misses"};
     struct upmu_sampling sampling = {.period = PERIOD};
-    struct upmu_session *session = &f->session[i];
+    struct upmu_session *session = &f->host.sessions[i];
 
-    assert_int_equal(upmu_session_init(session, &f->machine), UPMU_OK);
     assert_int_equal(upmu_session_ring(session, f->ring[i], sizeof f->ring[i]), UPMU_OK);
     for (uint16_t k = 0; k < SETS; k++) {
         struct upmu_set *set = k ? &f->set[i][k - 1] : &session->set;
@@ -149,7 +127,7 @@ static void prepare(struct fixture *f, unsigned i)
         assert_int_equal(upmu_set_add(session, set, "branches", k & 1u ? &sampling : NULL), UPMU_OK);
         assert_int_equal(upmu_set_add(session, set, strchr(list, ',') + 1, NULL), UPMU_OK);
     }
-    assert_int_equal(upmu_session_attach_thread(session, &f->thread[i], NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(session, &f->host.threads[i], NULL), UPMU_OK);
     assert_int_equal(upmu_session_start(session), UPMU_OK);
 }
 
@@ -157,33 +135,25 @@ static void set_up(struct fixture *f, const char *profile, bool spare)
 {
     memset(f, 0, sizeof *f);
     f->spare = spare;
-    upmu_sim_init(&f->sim, upmu_sim_profile(profile), 1);
-    f->sim.test = f;
-    f->sim.deliver = deliver;
-    f->sim.before_access = inject;
-    assert_int_equal(upmu_machine_init(&f->machine, upmu_sim_port(&f->sim)), UPMU_OK);
-    upmu_sim_bind_cpu(&f->sim, 0, &f->cpu);
-    assert_int_equal(upmu_cpu_init(&f->cpu, &f->machine, NULL), UPMU_OK);
-    for (unsigned i = 0; i < 2; i++) {
-        upmu_thread_init(&f->thread[i], i, i, NULL);
+    host_prepare(&f->host, profile);
+    f->host.sim.before_access = inject;
+    host_start(&f->host);
+    host_threads(&f->host, 2);
+    for (unsigned i = 0; i < 2; i++)
         prepare(f, i);
-    }
-    assert_int_equal(upmu_session_init(&f->of_cpu, &f->machine), UPMU_OK);
     if (!f->spare)
         return;
-    assert_int_equal(upmu_session_add(&f->of_cpu, "instructions", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_attach_cpu(&f->of_cpu, &f->cpu), UPMU_OK);
-    assert_int_equal(upmu_session_start(&f->of_cpu), UPMU_OK);
+    assert_int_equal(upmu_session_add(&f->host.sessions[2], "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f->host.sessions[2], &f->host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f->host.sessions[2]), UPMU_OK);
 }
 
 static void tear_down(struct fixture *f)
 {
-    f->sim.before_access = NULL;
+    f->host.sim.before_access = NULL;
     for (unsigned i = 0; i < 2; i++)
-        assert_int_equal(upmu_thread_exit(&f->thread[i]), UPMU_OK);
-    assert_int_equal(upmu_cpu_fini(&f->cpu), UPMU_OK);
-    if (f->sim.violation_count)
-        fail_msg("%s (register %x)", f->sim.first_violation.text, (unsigned)f->sim.first_violation.address);
+        assert_int_equal(upmu_thread_exit(&f->host.threads[i]), UPMU_OK);
+    host_end(&f->host);
 }
 
 static void alternate(const char *profile, unsigned switches, unsigned modulus, bool spare)
@@ -204,7 +174,7 @@ static void alternate(const char *profile, unsigned switches, unsigned modulus, 
         f.injected = false;
         f.truth = 0;
         f.switching = true;
-        assert_int_equal(upmu_thread_switch(&f.cpu, &f.thread[!next], &f.thread[next]), UPMU_OK);
+        assert_int_equal(upmu_thread_switch(&f.host.cpu[0], &f.host.threads[!next], &f.host.threads[next]), UPMU_OK);
         f.switching = false;
         for (unsigned i = 0; i < 2; i++) {
             after[i] = counted(&f, i);
@@ -214,13 +184,13 @@ static void alternate(const char *profile, unsigned switches, unsigned modulus, 
         if (branches != f.truth)
             fail_msg("%s, switch %u: %u of %u branches inside it were counted", profile, k, (unsigned)branches,
                      (unsigned)f.truth);
-        assert_int_equal(f.session[next].state, UPMU_SESSION_RUNNING);
+        assert_int_equal(f.host.sessions[next].state, UPMU_SESSION_RUNNING);
         random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         branches = 50 + (random >> 33) % 1500;
         burst(&f, branches);
         total[next] += branches;
         all += branches + (f.injected ? INSIDE : 0);
-        assert_int_equal(upmu_cpu_tick(&f.cpu), UPMU_OK);
+        assert_int_equal(upmu_cpu_tick(&f.host.cpu[0]), UPMU_OK);
         take_samples(&f, 0);
         take_samples(&f, 1);
     }
@@ -228,7 +198,7 @@ static void alternate(const char *profile, unsigned switches, unsigned modulus, 
         uint64_t periods = 0, runs = 0;
 
         assert_true(counted(&f, i) == total[i] + inside[i]);
-        for (struct upmu_set *set = f.session[i].sets; set; set = set->next) {
+        for (struct upmu_set *set = f.host.sessions[i].sets; set; set = set->next) {
             if (set->number & 1u)
                 periods += set->tally[0].overflows;
             runs += set->runs;
@@ -238,7 +208,7 @@ static void alternate(const char *profile, unsigned switches, unsigned modulus, 
         assert_true(runs > switches / 10);
     }
     if (spare) {
-        assert_int_equal(upmu_session_read(&f.of_cpu, 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_session_read(&f.host.sessions[2], 0, 1, &count), UPMU_OK);
         assert_true(count.value == 5 * all);
         assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
     }
@@ -249,9 +219,9 @@ static void alternate(const char *profile, unsigned switches, unsigned modulus, 
     for (unsigned i = 0; i < 2; i++) {
         unsigned overflows = 0;
 
-        assert_int_equal(upmu_session_detach(&f.session[i]), UPMU_OK);
+        assert_int_equal(upmu_session_detach(&f.host.sessions[i]), UPMU_OK);
         take_samples(&f, i);
-        for (struct upmu_set *set = f.session[i].sets; set; set = set->next)
+        for (struct upmu_set *set = f.host.sessions[i].sets; set; set = set->next)
             if (set->number & 1u) {
                 overflows += set->tally[0].overflows - set->tally[0].lost;
                 assert_int_equal(set->tally[0].overflows, set->tally[0].total / PERIOD);

@@ -3,37 +3,24 @@
  * A machine with two core types: names are encoded for the PMU of the CPU that they
  * are counted on, for that which a prefix names, or for the first CPU's.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <string.h>
-#include <upmu/upmu.h>
-#include "port/sim/sim.h"
+#include "tests/common/host.h"
 
-static struct upmu_sim sim;
-static struct upmu_machine machine;
-static struct upmu_cpu cpu[3];
-static struct upmu_session session;
+static struct host host;
 static struct upmu_region region;
 
 /* CPU 0 is a P-core, 1 and 2 are E-cores. */
 static int boot(void **state)
 {
     (void)state;
-    memset(cpu, 0, sizeof cpu);
-    upmu_sim_init(&sim, upmu_sim_profile("adl_p"), 3);
-    assert_int_equal(upmu_machine_init(&machine, upmu_sim_port(&sim)), UPMU_OK);
+    host_prepare_cpus(&host, "adl_p", 3);
+    host_machine(&host);
     for (unsigned i = 0; i < 3; i++) {
         if (i)
-            upmu_sim_set_profile(&sim, i, upmu_sim_profile("adl_e"));
-        upmu_sim_bind_cpu(&sim, i, &cpu[i]);
-        upmu_sim_switch_cpu(&sim, i);
-        assert_int_equal(upmu_cpu_init(&cpu[i], &machine, NULL), UPMU_OK);
+            upmu_sim_set_profile(&host.sim, i, upmu_sim_profile("adl_e"));
+        host_take_over_one(&host, i, false);
     }
-    assert_int_equal(machine.pmu_count, 2);
-    assert_ptr_equal(cpu[1].meter.pmu, cpu[2].meter.pmu);
-    assert_int_equal(upmu_session_init(&session, &machine), UPMU_OK);
+    assert_int_equal(host.machine.pmu_count, 2);
+    assert_ptr_equal(host.cpu[1].meter.pmu, host.cpu[2].meter.pmu);
     return 0;
 }
 
@@ -43,10 +30,10 @@ static void a_region_counts_by_name_on_each_core_type(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 3; i++) {
-        upmu_sim_switch_cpu(&sim, i);
-        assert_int_equal(upmu_region_open(&region, &cpu[i], "instructions,cycles,branches"), UPMU_OK);
+        upmu_sim_switch_cpu(&host.sim, i);
+        assert_int_equal(upmu_region_open(&region, &host.cpu[i], "instructions,cycles,branches"), UPMU_OK);
         assert_int_equal(upmu_region_begin(&region), UPMU_OK);
-        upmu_sim_events(&sim, &burst);
+        upmu_sim_events(&host.sim, &burst);
         assert_int_equal(upmu_region_end(&region), UPMU_OK);
         assert_int_equal(region.count[0].value, 12000);
         assert_int_equal(region.count[1].value, 9000);
@@ -58,18 +45,18 @@ static void a_region_counts_by_name_on_each_core_type(void **state)
 static void a_prefix_chooses_the_core_type(void **state)
 {
     (void)state;
-    assert_int_equal(upmu_session_add(&session, "adl_grt::cycles", NULL), UPMU_OK);
-    upmu_sim_switch_cpu(&sim, 0);
-    assert_int_equal(upmu_session_attach_cpu(&session, &cpu[0]), UPMU_ERR_WRONG_PMU);
-    upmu_sim_switch_cpu(&sim, 2);
-    assert_int_equal(upmu_session_attach_cpu(&session, &cpu[2]), UPMU_OK);
-    assert_int_equal(upmu_session_close(&session), UPMU_OK);
-    upmu_sim_switch_cpu(&sim, 1);
-    assert_int_equal(upmu_region_open(&region, &cpu[1], "adl_glc::cycles"), UPMU_ERR_WRONG_PMU);
-    assert_int_equal(upmu_session_init(&session, &machine), UPMU_OK);
-    assert_int_equal(upmu_session_add(&session, "skl::cycles", NULL), UPMU_ERR_NO_SUCH_PMU);
-    assert_int_equal(upmu_session_add(&session, "adl_grt::cycels", NULL), UPMU_ERR_NO_SUCH_EVENT);
-    assert_ptr_equal(session.why.pmu, cpu[1].meter.pmu);
+    assert_int_equal(upmu_session_add(&host.session, "adl_grt::cycles", NULL), UPMU_OK);
+    upmu_sim_switch_cpu(&host.sim, 0);
+    assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_ERR_WRONG_PMU);
+    upmu_sim_switch_cpu(&host.sim, 2);
+    assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[2]), UPMU_OK);
+    assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+    upmu_sim_switch_cpu(&host.sim, 1);
+    assert_int_equal(upmu_region_open(&region, &host.cpu[1], "adl_glc::cycles"), UPMU_ERR_WRONG_PMU);
+    assert_int_equal(upmu_session_init(&host.session, &host.machine), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.session, "skl::cycles", NULL), UPMU_ERR_NO_SUCH_PMU);
+    assert_int_equal(upmu_session_add(&host.session, "adl_grt::cycels", NULL), UPMU_ERR_NO_SUCH_EVENT);
+    assert_ptr_equal(host.session.why.pmu, host.cpu[1].meter.pmu);
 }
 
 static void one_session_counts_on_one_core_type(void **state)
@@ -78,12 +65,12 @@ static void one_session_counts_on_one_core_type(void **state)
 
     (void)state;
     upmu_thread_init(&thread, 1, 1, NULL);
-    assert_int_equal(upmu_session_add(&session, "adl_glc::cycles", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_add(&session, "adl_grt::cycles", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_attach_thread(&session, &thread, NULL), UPMU_ERR_WRONG_PMU);
+    assert_int_equal(upmu_session_add(&host.session, "adl_glc::cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.session, "adl_grt::cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.session, &thread, NULL), UPMU_ERR_WRONG_PMU);
     assert_null(thread.sessions);
-    assert_int_equal(upmu_session_attach_cpu(&session, &cpu[0]), UPMU_ERR_WRONG_PMU);
-    assert_int_equal(session.state, UPMU_SESSION_DETACHED);
+    assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_ERR_WRONG_PMU);
+    assert_int_equal(host.session.state, UPMU_SESSION_DETACHED);
 }
 
 static void an_event_that_is_encoded_knows_its_core_type(void **state)
@@ -91,27 +78,27 @@ static void an_event_that_is_encoded_knows_its_core_type(void **state)
     struct upmu_event event;
 
     (void)state;
-    assert_int_equal(upmu_event_parse(cpu[1].meter.pmu, "branches", &event, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_add_event(&session, &event, NULL), UPMU_OK);
-    assert_int_equal(upmu_event_raw(cpu[1].meter.pmu, 0xc0, 0, 0, &event), UPMU_OK);
-    assert_int_equal(upmu_session_add_event(&session, &event, NULL), UPMU_OK);
-    upmu_sim_switch_cpu(&sim, 1);
-    assert_int_equal(upmu_session_attach_cpu(&session, &cpu[1]), UPMU_OK);
-    assert_int_equal(upmu_session_close(&session), UPMU_OK);
+    assert_int_equal(upmu_event_parse(host.cpu[1].meter.pmu, "branches", &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_add_event(&host.session, &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_event_raw(host.cpu[1].meter.pmu, 0xc0, 0, 0, &event), UPMU_OK);
+    assert_int_equal(upmu_session_add_event(&host.session, &event, NULL), UPMU_OK);
+    upmu_sim_switch_cpu(&host.sim, 1);
+    assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[1]), UPMU_OK);
+    assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
 }
 
 static void a_pmu_is_the_same_with_events_from_outside(void **state)
 {
     (void)state;
-    upmu_sim_switch_cpu(&sim, 2);
-    assert_int_equal(upmu_cpu_fini(&cpu[2]), UPMU_OK);
-    machine.pmu[1].imported = machine.pmu[1].catalog;
-    assert_int_equal(upmu_cpu_init(&cpu[2], &machine, NULL), UPMU_OK);
-    assert_ptr_equal(cpu[2].meter.pmu, cpu[1].meter.pmu);
-    assert_int_equal(upmu_cpu_suspend(&cpu[2]), UPMU_OK);
-    assert_int_equal(upmu_cpu_resume(&cpu[2]), UPMU_OK);
-    assert_ptr_equal(cpu[2].meter.pmu, &machine.pmu[1]);
-    assert_int_equal(machine.pmu_count, 2);
+    upmu_sim_switch_cpu(&host.sim, 2);
+    assert_int_equal(upmu_cpu_fini(&host.cpu[2]), UPMU_OK);
+    host.machine.pmu[1].imported = host.machine.pmu[1].catalog;
+    assert_int_equal(upmu_cpu_init(&host.cpu[2], &host.machine, NULL), UPMU_OK);
+    assert_ptr_equal(host.cpu[2].meter.pmu, host.cpu[1].meter.pmu);
+    assert_int_equal(upmu_cpu_suspend(&host.cpu[2]), UPMU_OK);
+    assert_int_equal(upmu_cpu_resume(&host.cpu[2]), UPMU_OK);
+    assert_ptr_equal(host.cpu[2].meter.pmu, &host.machine.pmu[1]);
+    assert_int_equal(host.machine.pmu_count, 2);
 }
 
 int main(void)
