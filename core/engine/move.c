@@ -21,7 +21,7 @@ static void announce(struct upmu_meter *meter, struct upmu_session *session, str
     upmu_run_take(meter, session, tally);
     if (upmu_tally_samples(tally)) {
         meter->quiet |= UPMU_BIT32(tally->counter);
-        meter->stop_bits = upmu_enable_bits(meter->quiet);
+        meter->stop_bits = upmu_stop_bits(meter->pmu, meter->quiet);
         meter->sampling |= UPMU_BIT32(tally->counter);
     }
     UPMU_BARRIER();

@@ -665,7 +665,7 @@ static enum upmu_pmi handle(struct pass *pass)
     acknowledge(pass, flagged);
     keep_masked(pass);
     upmu_features_loaded(cpu);
-    if (quiet && !(quick && write_enable(pass, upmu_enable_bits(pass->closed))))
+    if (quiet && !(quick && write_enable(pass, upmu_stop_bits(pmu, pass->closed))))
         open_again(pass, quiet | cpu->meter.quiet);
     if (upmu_pmu_is(pmu, UPMU_PMU_REARM_LAST)) {
         if (!pass->handled)

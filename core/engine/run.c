@@ -144,7 +144,7 @@ void upmu_schedule_publish(struct upmu_meter *meter)
     meter->sampling = sampling;
     meter->quiet = quiet;
     meter->left |= running;
-    meter->stop_bits = upmu_enable_bits(quiet);
+    meter->stop_bits = upmu_stop_bits(meter->pmu, quiet);
     meter->corunners = corunners;
     UPMU_BARRIER();
     meter->running = running;

@@ -625,7 +625,7 @@ static inline void publish(struct upmu_transition *plan)
     meter->left |= plan->coming;
     meter->sampling = (meter->sampling & ~plan->leaving) | (plan->coming & ~plan->counting_in);
     meter->quiet = quiet;
-    meter->stop_bits = upmu_enable_bits(quiet);
+    meter->stop_bits = upmu_stop_bits(meter->pmu, quiet);
     UPMU_BARRIER();
     meter->running = (meter->running & ~plan->leaving) | plan->coming;
     UPMU_BARRIER();

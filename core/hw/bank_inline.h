@@ -23,6 +23,17 @@ static inline uint64_t upmu_enable_bits(uint32_t counters)
     return (counters & 0xffffu) | (uint64_t)(counters & 0xffff0000u) << 16;
 }
 
+/* What a handler clears to stop counters: metrics have one enable bit together. */
+static inline uint64_t upmu_stop_bits(const struct upmu_pmu *pmu, uint32_t counters)
+{
+    uint32_t metrics = counters & UPMU_METRIC_COUNTERS;
+    uint64_t bits = upmu_enable_bits(counters ^ metrics);
+
+    if (UPMU_METRICS && __builtin_expect(metrics != 0, 0))
+        bits |= UPMU_BIT64(pmu->counter[upmu_bits_lowest(metrics)].gate_bit);
+    return bits;
+}
+
 /* (Where a store of 64 bits is two, a handler may come between them.) */
 static inline void upmu_bank_store(struct upmu_bank *bank, unsigned row, uint64_t value)
 {

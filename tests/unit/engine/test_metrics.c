@@ -323,6 +323,39 @@ static void a_dry_run_shows_slots_zeroed_before_their_metrics(void **state)
     host_end(&host);
 }
 
+static uint64_t always_enabled;
+
+static void note_what_is_enabled(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
+                                 uint32_t address)
+{
+    (void)number, (void)kind, (void)address;
+    if (sim->cpu[cpu].in_nmi)
+        always_enabled &= upmu_sim_peek(sim, cpu, 0x38f);
+}
+
+/* Catches: the slots of a session stopped while the handler works, and the metrics that are fractions of them not. */
+static void a_handler_stops_metrics_with_what_samples_beside_them(void **state)
+{
+    struct upmu_sampling sampling = {.period = 100};
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "icelake");
+    add(&host.session, metric(&host, 0), 0);
+    assert_int_equal(upmu_session_add(&host.session, "branches", &sampling), UPMU_OK);
+    assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
+    host_begin(&host, &host.session);
+    assert_true(upmu_sim_peek(&host.sim, 0, 0x38f) >> 48 & 1u);
+    always_enabled = ~UINT64_C(0);
+    host.sim.before_access = note_what_is_enabled;
+    host_run(&host, 250);
+    host.sim.before_access = NULL;
+    assert_int_equal(host_drain(&host, NULL), 1);
+    assert_true(always_enabled == 0);
+    assert_true(upmu_sim_peek(&host.sim, 0, 0x38f) >> 48 & 1u);
+    host_end(&host);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -336,6 +369,7 @@ int main(void)
         cmocka_unit_test(an_overflow_at_any_access_of_a_read_is_lost_to_nobody),
         cmocka_unit_test(a_fault_at_any_access_of_a_read_stops_the_session_and_says_so),
         cmocka_unit_test(metrics_that_cannot_be_read_at_a_stop_are_said_to_be_partial),
+        cmocka_unit_test(a_handler_stops_metrics_with_what_samples_beside_them),
         cmocka_unit_test(a_dry_run_shows_slots_zeroed_before_their_metrics),
     };
 
