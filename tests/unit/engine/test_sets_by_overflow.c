@@ -220,6 +220,33 @@ static void while_somebody_waits_handlers_leave_sets_to_the_next_call(void **sta
     tear_down(&f);
 }
 
+/* Where selects are gates, the handler has closed a counter that both sets want the same of: it is opened again. */
+static void what_a_handler_has_closed_does_not_run_on(void **state)
+{
+    struct host f;
+
+    (void)state;
+    set_up(&f, "k8_revf");
+    fill(&f, 0, "branches", 1, "instructions", UPMU_SET_OVERFLOW_SWITCH, 0);
+    fill(&f, 1, "branches", 1, "instructions", UPMU_SET_OVERFLOW_SWITCH, 0);
+    assert_int_equal(upmu_session_ring(&f.session, f.ring, sizeof f.ring), UPMU_OK);
+    begin(&f);
+    /* Two of four counters are free. */
+    assert_int_equal(upmu_session_share(&f.other, true), UPMU_OK);
+    assert_int_equal(upmu_session_add(&f.other, "branch-misses,cache-references,cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f.other, &f.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.other), UPMU_OK);
+    assert_int_equal(f.other.state, UPMU_SESSION_WAITING);
+    assert_int_equal(f.session.set.tally[1].counter, f.sets[1].tally[1].counter);
+    host_work(&f, 0, 5000);
+    assert_int_equal(f.ticks_asked, 1);
+    tick(&f);
+    assert_int_equal(active(&f), 1);
+    host_work(&f, 0, 500);
+    assert_int_equal(raw(&f, &f.sets[1], 1), 500);
+    tear_down(&f);
+}
+
 static void a_chain_of_one_gives_way_to_itself(void **state)
 {
     (void)state;
@@ -528,6 +555,7 @@ int main(void)
         cmocka_unit_test(a_set_without_a_placement_is_closed_and_left_to_the_next_call),
         cmocka_unit_test(company_that_changes_makes_placements_void),
         cmocka_unit_test(while_somebody_waits_handlers_leave_sets_to_the_next_call),
+        cmocka_unit_test(what_a_handler_has_closed_does_not_run_on),
         cmocka_unit_test(a_chain_of_one_gives_way_to_itself),
         cmocka_unit_test(timed_sets_take_turns_with_those_by_overflow),
         cmocka_unit_test(a_threads_sets_are_changed_and_stay_with_it),
