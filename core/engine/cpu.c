@@ -16,7 +16,7 @@
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
 #include "core/engine/session_core.h"
-#include "core/engine/turns.h"
+#include "core/engine/multiplex.h"
 #include "core/event/why.h"
 #include <upmu/thread.h>
 
@@ -401,7 +401,7 @@ static enum upmu_status tick(struct upmu_meter *meter, void *unused)
     (void)unused;
     if (!(++meter->ticks & 15u))
         status = upmu_schedule_fold(meter);
-    upmu_turns_tick(meter);
+    upmu_multiplex_tick(meter);
     return status;
 }
 

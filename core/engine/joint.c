@@ -115,7 +115,7 @@ enum upmu_status upmu_joint_solve(const struct upmu_meter *meter, struct upmu_jo
     input.preference_count = joint->pmu->preference_count;
     joint->thread = meter ? meter->thread : 0;
     if (meter) {
-        input.taken = upmu_meter_blocked(meter);
+        input.taken = upmu_meter_blocked(meter) | joint->taken;
         input.held = held;
         hold_for_others(meter, held, &input);
         if (UPMU_DOMAINS && meter->domain && !alone) {
@@ -157,7 +157,25 @@ void upmu_joint_begin(struct upmu_joint *joint, const struct upmu_pmu *pmu)
     joint->sets = 0;
     joint->beside = 0;
     joint->spoiled = 0;
+    joint->taken = 0;
 }
+
+#if UPMU_THREADS
+
+bool upmu_joint_begin_apart(const struct upmu_meter *meter, struct upmu_joint *joint, struct upmu_session *session,
+                            uint32_t taken)
+{
+    const struct upmu_set *set = upmu_active(session);
+
+    for (unsigned i = 0; i < set->count; i++)
+        if (set->event[i].payload || !(set->event[i].counters & ~(taken | upmu_meter_blocked(meter))))
+            return false;
+    upmu_joint_begin(joint, meter->pmu);
+    joint->taken = taken;
+    return meter->straight && upmu_joint_add(joint, session, false);
+}
+
+#endif
 
 void upmu_tally_place(struct upmu_tally *tally, const struct upmu_place_result *result)
 {

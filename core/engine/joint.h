@@ -17,6 +17,7 @@ struct upmu_joint {
     uint8_t set[UPMU_REQUESTS];   /* its session's number here */
     uint8_t sets;
     unsigned count;
+    uint32_t taken; /* counters of sessions that are not in it */
     uint8_t thread; /* that asks */
     uint8_t stay[UPMU_REQUESTS][UPMU_SLOTS];
     uint8_t stay_alternative[UPMU_REQUESTS];
@@ -54,6 +55,10 @@ enum upmu_status upmu_joint_solve(const struct upmu_meter *meter, struct upmu_jo
 /* The same in the work area of the CPU or, if it has none, on the stack. */
 enum upmu_status upmu_joint_place(const struct upmu_meter *meter, struct upmu_joint *joint, bool alone,
                                   struct upmu_why *why);
+
+/* One session on counters that are not taken, as a problem by itself.  False: its events share more with others. */
+bool upmu_joint_begin_apart(const struct upmu_meter *meter, struct upmu_joint *joint, struct upmu_session *session,
+                            uint32_t taken);
 
 /* Event of a request. */
 const struct upmu_event *upmu_joint_event(const struct upmu_joint *joint, unsigned i);

@@ -127,10 +127,12 @@ void upmu_schedule_publish(struct upmu_meter *meter)
     uint32_t running = 0, sampling = 0, quiet = 0, before = meter->running;
     uint64_t corunners = 0;
 
-    for (struct upmu_session *session = meter->sessions; session; session = session->next) {
+    for (unsigned counter = 0; counter < UPMU_COUNTERS; counter++) {
+        struct upmu_session *session = meter->of_tally[counter];
         uint32_t mine = 0;
 
-        if (!upmu_session_holds(session))
+        /* (One that has moved is found where it was, too.) */
+        if (!session || !(session->counters & ~running & UPMU_BIT32(counter)) || !upmu_session_holds(session))
             continue;
         for UPMU_TALLIES(tally, upmu_active(session))
             if (upmu_tally_samples(tally))

@@ -15,12 +15,13 @@
 #include "core/engine/local.h"
 #include "core/engine/metrics.h"
 #include "core/engine/run.h"
-#include "core/engine/turns.h"
+#include "core/engine/transition.h"
+#include "core/engine/multiplex.h"
 #include "core/engine/program.h"
 
 enum place_mode {
     PLACE_ALONE,  /* could it run on an idle PMU? */
-    PLACE_PINNED, /* could it run if those that share made room? */
+    PLACE_PINNED, /* could it run if those that share made room?  It has its place then, if none moves */
     PLACE_STILL,  /* only where nothing that runs must move */
     PLACE_MOVE    /* wherever it fits */
 };
@@ -47,21 +48,23 @@ uint64_t upmu_schedule_company(const struct upmu_meter *meter, const struct upmu
     return sum;
 }
 
-/* Co-runners, and what is not ours, in one word. */
+/* Co-runners, and what is not ours, in one word: even, never 0. */
 static uint64_t refusal_of(const struct upmu_meter *meter, uint64_t corunners)
 {
-    return (corunners ^ upmu_meter_blocked(meter) * UINT64_C(0x9e3779b97f4a7c15)) | 1u;
-}
-
-bool upmu_set_was_refused(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t corunners)
-{
-    return set->program.refused == refusal_of(meter, corunners);
+    return ((corunners ^ upmu_meter_blocked(meter) * UINT64_C(0x9e3779b97f4a7c15)) & ~UINT64_C(3)) | 2u;
 }
 
 /* The placement that it has stays: it may be good beside others. */
-static void remember_refusal(const struct upmu_meter *meter, struct upmu_session *session)
+void upmu_set_refuse(const struct upmu_meter *meter, struct upmu_set *set, uint64_t corunners, bool moving)
 {
-    upmu_active(session)->program.refused = refusal_of(meter, upmu_schedule_company(meter, session));
+    set->program.refused = refusal_of(meter, corunners) | moving;
+}
+
+bool upmu_set_was_refused(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t corunners, bool may_move)
+{
+    uint64_t refused = set->program.refused;
+
+    return (may_move ? refused : refused & ~UINT64_C(1)) == refusal_of(meter, corunners);
 }
 
 /* Remember the PMU and the co-runners with which the active set was placed. */
@@ -87,12 +90,6 @@ static void remember(struct upmu_meter *meter, struct upmu_session *session, uin
     (void)counters;
 }
 
-static void remember_refusal(const struct upmu_meter *meter, struct upmu_session *session)
-{
-    (void)meter;
-    (void)session;
-}
-
 #endif
 
 void upmu_session_placed(struct upmu_meter *meter, struct upmu_session *session)
@@ -101,42 +98,86 @@ void upmu_session_placed(struct upmu_meter *meter, struct upmu_session *session)
     remember(meter, session, session->counters);
 }
 
+/* The next session beside which one is placed. */
+static struct upmu_session *next_beside(const struct upmu_meter *meter, const struct upmu_session *session,
+                                        enum place_mode mode, uint32_t *rest)
+{
+    struct upmu_session *other = NULL;
+
+    while (mode != PLACE_ALONE && (other = upmu_meter_next_running(meter, rest)) != NULL)
+        if (other != session && upmu_session_holds(other) && !(mode == PLACE_PINNED && other->shares))
+            break;
+    return other;
+}
+
+static void note_place(struct upmu_meter *meter, struct upmu_session *session, const struct upmu_place_result *result)
+{
+    for UPMU_TALLIES(tally, upmu_active(session))
+        upmu_run_place(meter, tally, result++);
+    upmu_session_placed(meter, session);
+}
+
+/* With all these as one problem. */
+static enum upmu_status place_together(struct upmu_meter *meter, struct upmu_session *session, enum place_mode mode,
+                                  uint64_t corunners, struct upmu_joint *joint)
+{
+    uint32_t rest = meter->running;
+    enum upmu_status status;
+    unsigned first;
+
+    upmu_joint_begin(joint, meter->pmu);
+    for (struct upmu_session *other; (other = next_beside(meter, session, mode, &rest)) != NULL;)
+        if (!upmu_joint_add(joint, other, true))
+            return UPMU_ERR_NO_SPACE;
+    first = joint->count;
+    if (!upmu_joint_add(joint, session, false))
+        return UPMU_ERR_NO_SPACE;
+    status = upmu_joint_place(meter, joint, mode == PLACE_ALONE, &session->why);
+    if (UPMU_THREADS && status == UPMU_ERR_DOES_NOT_FIT && mode != PLACE_ALONE)
+        upmu_set_refuse(meter, upmu_active(session), corunners, false);
+    if (status != UPMU_OK || mode == PLACE_ALONE)
+        return status;
+    for (unsigned i = 0; (mode != PLACE_MOVE || !UPMU_MOVES) && i < first; i++)
+        if (upmu_joint_moves(joint, i)) {
+            if (UPMU_THREADS)
+                upmu_set_refuse(meter, upmu_active(session), corunners, true);
+            return mode == PLACE_PINNED ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
+        }
+    if (mode != PLACE_PINNED && !upmu_claims_take(meter, joint))
+        return UPMU_ERR_LOST_CLAIM;
+    if (UPMU_MOVES && mode == PLACE_MOVE)
+        status = upmu_move_all(meter, joint);
+    if (status == UPMU_OK)
+        note_place(meter, session, &joint->result[first]);
+    return status;
+}
+
 static enum upmu_status place(struct upmu_meter *meter, struct upmu_session *session, enum place_mode mode)
 {
     struct upmu_joint joint;
-    enum upmu_status status;
-    unsigned first;
-    uint32_t rest = meter->running;
+    enum upmu_status status = UPMU_OK;
+    uint32_t taken = 0;
+    uint64_t corunners = 0;
 
     for (unsigned i = 0; i < upmu_active(session)->count; i++)
         if (&meter->machine->pmu[upmu_active(session)->event[i].pmu] != meter->pmu)
             return upmu_session_refuse(session, UPMU_ERR_WRONG_PMU);
-    upmu_joint_begin(&joint, meter->pmu);
-    for (struct upmu_session *other; mode != PLACE_ALONE && (other = upmu_meter_next_running(meter, &rest)) != NULL;)
-        if (other != session && upmu_session_holds(other) && !(mode == PLACE_PINNED && other->shares) &&
-            !upmu_joint_add(&joint, other, true))
-            return UPMU_ERR_NO_SPACE;
-    first = joint.count;
-    if (!upmu_joint_add(&joint, session, false))
-        return UPMU_ERR_NO_SPACE;
-    status = upmu_joint_place(meter, &joint, mode == PLACE_ALONE, &session->why);
-    if (status == UPMU_ERR_DOES_NOT_FIT && mode == PLACE_STILL)
-        remember_refusal(meter, session);
-    if (status != UPMU_OK || mode < PLACE_STILL)
-        return status;
-    for (unsigned i = 0; (mode == PLACE_STILL || !UPMU_MOVES) && i < first; i++)
-        if (upmu_joint_moves(&joint, i))
-            return UPMU_ERR_DOES_NOT_FIT;
-    if (!upmu_claims_take(meter, &joint))
-        return UPMU_ERR_LOST_CLAIM;
-    if (UPMU_MOVES)
-        status = upmu_move_all(meter, &joint);
-    if (status != UPMU_OK)
-        return status;
-    for UPMU_TALLIES(tally, upmu_active(session))
-        upmu_run_place(meter, tally, &joint.result[first++]);
-    upmu_session_placed(meter, session);
-    return UPMU_OK;
+#if UPMU_THREADS
+    uint32_t rest = meter->running;
+
+    for (const struct upmu_session *other; (other = next_beside(meter, session, mode, &rest)) != NULL;) {
+        corunners += upmu_schedule_stamp(upmu_active(other));
+        taken |= other->counters;
+    }
+#endif
+    if (UPMU_THREADS && mode != PLACE_ALONE && upmu_joint_begin_apart(meter, &joint, session, taken) &&
+        upmu_joint_place(meter, &joint, false, NULL) == UPMU_OK)
+        note_place(meter, session, &joint.result[0]);
+    else
+        status = place_together(meter, session, mode, corunners, &joint);
+    if (UPMU_THREADS && status == UPMU_OK && mode == PLACE_PINNED)
+        upmu_active(session)->placed_beside = corunners;
+    return status;
 }
 
 enum upmu_status upmu_schedule_fits(struct upmu_meter *meter, struct upmu_session *session)
@@ -195,7 +236,8 @@ enum upmu_status upmu_schedule_start(struct upmu_meter *meter, struct upmu_sessi
     if (status == UPMU_ERR_PORT)
         (void)upmu_session_fault(meter, session);
     else if (status == UPMU_OK)
-        status = upmu_run_start(meter, session);
+        status = UPMU_THREADS && upmu_transition_start(meter, session) ? session->error
+                                                                       : upmu_run_start(meter, session);
     meter->keep_claims = keep_claims;
     upmu_claims_trim(meter, false);
     return status;
@@ -246,8 +288,9 @@ enum upmu_status upmu_schedule_fold(struct upmu_meter *meter)
 {
     enum upmu_status status = UPMU_OK;
     bool silent = false;
+    uint32_t running = meter->running;
 
-    for (uint32_t rest = meter->running; rest; rest &= rest - 1u) {
+    for (uint32_t rest = running; rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
         struct upmu_tally *tally = upmu_run_on(meter, counter);
 
@@ -265,7 +308,7 @@ enum upmu_status upmu_schedule_fold(struct upmu_meter *meter)
             __atomic_fetch_or(&meter->deferred, UPMU_BIT32(counter), __ATOMIC_RELAXED);
         upmu_tally_end(tally);
     }
-    for (struct upmu_session *session = meter->sessions; UPMU_METRICS && session; session = session->next)
+    for (struct upmu_session *session; UPMU_METRICS && (session = upmu_meter_next_running(meter, &running)) != NULL;)
         if (upmu_session_has_metrics(session) && upmu_session_holds(session) &&
             upmu_metrics_update(meter, session) != UPMU_OK)
             status = UPMU_ERR_PORT;
@@ -285,7 +328,8 @@ enum upmu_status upmu_schedule_reload(struct upmu_meter *meter)
             continue;
         session->state = UPMU_SESSION_STOPPED;
         /* With its claims kept it goes on where it was.  (What waits comes with the next tick: not on its counters.) */
-        session->error = meter->keep_claims ? upmu_run_start(meter, session) : upmu_turns_start(meter, session);
+        session->error = meter->keep_claims ? upmu_run_start(meter, session)
+                                            : upmu_multiplex_start(meter, session, true);
         if (session->error != UPMU_OK)
             status = session->error;
     }

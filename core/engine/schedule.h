@@ -10,7 +10,7 @@
 /* Could the session run on this CPU at all? */
 enum upmu_status upmu_schedule_fits(struct upmu_meter *meter, struct upmu_session *session);
 
-/* Could it run with those alone that do not share? */
+/* Could it run with those alone that do not share?  It has its place there then, unless another one has to move. */
 bool upmu_schedule_fits_pinned(struct upmu_meter *meter, struct upmu_session *session);
 
 /* The sum of placements that run, but for one session's; one placement in it. */
@@ -26,8 +26,12 @@ static inline uint8_t upmu_schedule_class(const struct upmu_meter *meter)
 /* Was a set placed on such a CPU beside the same sessions?  A new placement would be the same (or none). */
 bool upmu_set_was_tried(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t company);
 
-/* Was no place found for a set beside these co-runners, where what is not ours was the same? */
-bool upmu_set_was_refused(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t corunners);
+/* Note that no place was found for a set beside these co-runners, unless one of them moves (`moving`). */
+void upmu_set_refuse(const struct upmu_meter *meter, struct upmu_set *set, uint64_t corunners, bool moving);
+
+/* Was that so, where what is not ours was the same? */
+bool upmu_set_was_refused(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t corunners,
+                          bool may_move);
 
 /* Has a set that is placed nothing that only a start can bring: a cascade, metrics, a wide event? */
 bool upmu_set_is_plain(const struct upmu_set *set);

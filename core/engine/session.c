@@ -20,7 +20,7 @@
 #include "core/engine/session_core.h"
 #include "core/engine/transition.h"
 #include "core/event/why.h"
-#include "core/engine/turns.h"
+#include "core/engine/multiplex.h"
 
 /* The first period of a frequency. */
 #define FIRST_PERIOD 10000u
@@ -335,25 +335,27 @@ static void give_tag(struct upmu_meter *meter, struct upmu_tally *tally)
 }
 
 /* Tags and tickets are those of the CPU where it was linked last. */
+void upmu_session_tag(struct upmu_meter *meter, struct upmu_session *session)
+{
+    for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set))
+        for UPMU_TALLIES(tally, set)
+            give_tag(meter, tally);
+    session->tagged_by = meter->life;
+    session->ticket = UPMU_THREADS ? ++meter->tickets : 0;
+}
+
 void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session)
 {
-    if (!UPMU_THREADS || session->tagged_by != meter->life) {
-        for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set))
-            for UPMU_TALLIES(tally, set)
-                give_tag(meter, tally);
-        session->tagged_by = meter->life;
-        session->ticket = UPMU_THREADS ? ++meter->tickets : 0;
-    }
+    if (!UPMU_THREADS || session->tagged_by != meter->life)
+        upmu_session_tag(meter, session);
     upmu_session_link_quickly(meter, session);
     if (upmu_session_waits(session))
         upmu_queue_put(meter, session);
-    meter->chains += upmu_session_is_chain(session);
 }
 
 void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session)
 {
     upmu_queue_take(meter, session);
-    meter->chains -= upmu_session_is_chain(session);
     upmu_features_detach(meter->cpu, session);
     upmu_session_unlink_quickly(meter, session);
 }
@@ -492,9 +494,9 @@ static enum upmu_status start_work(const struct upmu_call *call)
         session->state = UPMU_SESSION_WAITING;
         return UPMU_OK;
     }
-    status = upmu_turns_start(call->meter, session);
+    status = upmu_multiplex_start(call->meter, session, true);
     session->why.status = status;
-    upmu_turns_admit(call->meter);
+    upmu_multiplex_admit(call->meter);
     return status;
 }
 
@@ -521,7 +523,7 @@ static bool call_quickly(struct upmu_session *session, bool start)
 
     if (!meter || session->why.status != UPMU_OK || !upmu_local_try(meter, port, &irq))
         return false;
-    if (session->meter == meter && !meter->domain && !upmu_turns_wanted(meter))
+    if (session->meter == meter && !meter->domain && !upmu_multiplex_wanted(meter))
         done = start ? start_quickly(meter, session) : upmu_transition_stop(meter, session);
     /* (What the stop itself found may have masked it.) */
     if (done && !start)
@@ -580,7 +582,7 @@ static enum upmu_status stop_work(const struct upmu_call *call)
     enum upmu_status status = halt(call->meter, call->session);
 
     if (call->meter)
-        upmu_turns_admit(call->meter);
+        upmu_multiplex_admit(call->meter);
     return status;
 }
 
@@ -619,7 +621,7 @@ static enum upmu_status detach_work(const struct upmu_call *call)
 
     if (call->meter) {
         status = upmu_session_leave(call->meter, call->session, call->listed);
-        upmu_turns_admit(call->meter);
+        upmu_multiplex_admit(call->meter);
         return status;
     }
     if (UPMU_THREADS && !call->listed && !upmu_thread_hold(thread))
@@ -651,6 +653,8 @@ enum upmu_status upmu_session_detach_listed(struct upmu_session *session)
 
 void upmu_session_end(struct upmu_session *session)
 {
+    if (upmu_session_dropped(session))
+        (void)__atomic_fetch_sub(&session->machine->dropped, 1, __ATOMIC_RELAXED);
     session->id = 0;
     session->set.count = 0;
     upmu_features_close(session);

@@ -157,6 +157,9 @@ enum upmu_status upmu_session_detach_listed(struct upmu_session *session);
 /* It is closed: detached, without an owner.  That it is closed is the last thing written. */
 void upmu_session_end(struct upmu_session *session);
 
+/* The third of a CPU's lists: those that run a set without events, and so have no counter by which they are found. */
+#define UPMU_WAIT_EMPTY 2u
+
 /* Into the list of those that wait on a CPU, by turn, and out of it; nothing if it is there, or not there. */
 #if UPMU_THREADS
 void upmu_queue_put(struct upmu_meter *meter, struct upmu_session *session);
@@ -175,18 +178,22 @@ static inline void upmu_queue_take(struct upmu_meter *meter, struct upmu_session
 }
 #endif
 
-/* Change the state of one that waits, or will: those that wait on a CPU are in its list. */
+/* Change the state of one that waits, or will: those that wait on a CPU, or run without counters, are in its lists. */
 static inline void upmu_session_become(struct upmu_session *session, uint8_t state)
 {
     session->state = state;
-    if (session->meter && upmu_session_waits(session))
+    if (!session->meter)
+        return;
+    upmu_queue_take(session->meter, session);
+    if (upmu_session_waits(session) || (state == UPMU_SESSION_RUNNING && !session->counters))
         upmu_queue_put(session->meter, session);
-    else if (session->meter)
-        upmu_queue_take(session->meter, session);
 }
 
 /* Nothing of a session is placed; true: it samples. */
 bool upmu_session_unplace(struct upmu_session *session);
+
+/* Its events get tags of a CPU. */
+void upmu_session_tag(struct upmu_meter *meter, struct upmu_session *session);
 
 /* Into the list of a CPU, with tags of that CPU, and out of it. */
 void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session);

@@ -17,7 +17,7 @@
 #include "core/util/random.h"
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
-#include "core/engine/turns.h"
+#include "core/engine/multiplex.h"
 #include "core/engine/transition.h"
 #include "core/event/why.h"
 
@@ -206,7 +206,7 @@ void upmu_sets_switch(struct upmu_meter *meter, struct upmu_session *session, st
 {
     mark(session, set);
     upmu_change_run(meter);
-    upmu_turns_admit(meter);
+    upmu_multiplex_admit(meter);
 }
 
 #if UPMU_SAMPLING
@@ -230,8 +230,9 @@ bool upmu_sets_relieve(struct upmu_meter *meter, struct upmu_session *session)
     struct upmu_set *old = session->active, *next;
     uint64_t random = session->random;
 
-    if (session->state != UPMU_SESSION_RUNNING || (session->counters & meter->deferred) || upmu_turns_wanted(meter) ||
-        upmu_run_folds_first(meter) || !upmu_program_handler_may(&meter->bank, &old->program))
+    if (session->state != UPMU_SESSION_RUNNING || (session->counters & meter->deferred) ||
+        upmu_multiplex_wanted(meter) || upmu_run_folds_first(meter) ||
+        !upmu_program_handler_may(&meter->bank, &old->program))
         return false;
     session->sequence += 2;
     mark(session, NULL);
@@ -279,19 +280,39 @@ void upmu_sets_put_on(struct upmu_meter *meter, struct upmu_session *session)
 
 #endif
 
+/* Has its set had its time? */
+static bool is_over(const struct upmu_session *session, uint64_t now_ns)
+{
+    const struct upmu_set *set = session->active;
+
+    return session->state == UPMU_SESSION_RUNNING && (set->flags & UPMU_SET_TIME_SWITCH) &&
+           now_ns - session->running_ns >= set->left_ns;
+}
+
+struct upmu_session *upmu_sets_next_over(const struct upmu_meter *meter, uint32_t *rest, uint64_t now_ns)
+{
+    struct upmu_session *session;
+
+    while ((session = upmu_meter_next_running(meter, rest)) != NULL && !is_over(session, now_ns))
+        ;
+    return session;
+}
+
 bool upmu_sets_expire(struct upmu_meter *meter, uint64_t now_ns)
 {
+    uint32_t rest = meter->running;
     bool any = false;
+    struct upmu_session *session;
 
-    for (struct upmu_session *session = meter->chains ? meter->sessions : NULL; session; session = session->next) {
-        const struct upmu_set *set = session->active;
-
-        if (session->state != UPMU_SESSION_RUNNING || !(set->flags & UPMU_SET_TIME_SWITCH) ||
-            now_ns - session->running_ns < set->left_ns)
-            continue;
+    while ((session = upmu_sets_next_over(meter, &rest, now_ns)) != NULL) {
         mark(session, NULL);
         any = true;
     }
+    for (session = meter->waiting[UPMU_WAIT_EMPTY]; session; session = session->next_waiting)
+        if (is_over(session, now_ns)) {
+            mark(session, NULL);
+            any = true;
+        }
     return any;
 }
 
@@ -308,7 +329,7 @@ static enum upmu_status switch_work(const struct upmu_call *call)
     upmu_sets_advance(session, call->set);
     session->begun = 1;
     if (call->meter)
-        upmu_turns_admit(call->meter);
+        upmu_multiplex_admit(call->meter);
     return UPMU_OK;
 }
 

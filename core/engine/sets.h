@@ -19,6 +19,9 @@ void upmu_sets_begin(struct upmu_session *session);
 /* A change takes the set `before` off the hardware for session->coming. */
 void upmu_sets_switched(struct upmu_session *session, struct upmu_set *before);
 
+/* The next of those that run on *rest whose set has had its time. */
+struct upmu_session *upmu_sets_next_over(const struct upmu_meter *meter, uint32_t *rest, uint64_t now_ns);
+
 /* Mark sessions whose set has had its time: to be changed. */
 bool upmu_sets_expire(struct upmu_meter *meter, uint64_t now_ns);
 

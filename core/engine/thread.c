@@ -13,7 +13,7 @@
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
 #include "core/engine/sets.h"
-#include "core/engine/turns.h"
+#include "core/engine/multiplex.h"
 #include "core/engine/transition.h"
 #include "core/sample/user_page.h"
 
@@ -31,6 +31,9 @@ void upmu_thread_init(struct upmu_thread *thread, uint32_t pid, uint32_t tid, vo
 
 /* What holds a list does little: it is tried so often. */
 #define PATIENCE 1000u
+
+/* A switch searches a place for so many sessions of the thread that comes. */
+#define SEARCHES 4u
 
 bool upmu_thread_hold(struct upmu_thread *thread)
 {
@@ -138,6 +141,8 @@ enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *
     } else if (session->state == UPMU_SESSION_WAITING) {
         upmu_session_enabled(session, upmu_machine_clock_ns(meter->machine));
     }
+    if (session->thread)
+        session->thread->unjoined = 1;
     unlink_waiting(meter, session);
     return status;
 }
@@ -187,11 +192,12 @@ static void join_all(struct upmu_meter *meter, struct upmu_thread *thread)
     struct upmu_session *dropped = NULL;
     bool held = upmu_thread_hold(thread); /* else they join with the first tick */
 
+    thread->unjoined = !held;
     if (held) {
         dropped = take_dropped(thread);
         for (struct upmu_session *session = thread->sessions; session; session = session->next_of_thread)
             if (!session->meter)
-                (void)upmu_thread_join(meter, session);
+                thread->unjoined |= !upmu_thread_join(meter, session);
     }
     come(meter, thread);
     if (held)
@@ -199,34 +205,55 @@ static void join_all(struct upmu_meter *meter, struct upmu_thread *thread)
     bury(dropped);
 }
 
+/* Does one that comes have a place beside those that run with it?  Those that share and hold it leave. */
+static inline bool plan_coming(struct upmu_transition *plan, struct upmu_session *session, uint64_t *corunners)
+{
+    const struct upmu_meter *meter = plan->meter;
+    const struct upmu_program *program = &session->active->program;
+    uint32_t taken = session->active->counters & ((meter->running & ~plan->leaving) | plan->coming);
+
+    if (taken && (session->shares || (taken & plan->coming) || !(program->flags & UPMU_PROGRAM_FREE) ||
+                  !upmu_program_fits(meter, session->active, *corunners) ||
+                  !upmu_multiplex_displace(plan, taken, corunners)))
+        return false;
+    if (!upmu_program_fits(meter, session->active, *corunners) || !upmu_transition_in(plan, session))
+        return false;
+    *corunners += program->placement;
+    return true;
+}
+
 /* What the sessions of both threads ask for, as a plan; false: some need more than a transition. */
 static bool plan_switch(struct upmu_transition *plan, const struct upmu_thread *prev, const struct upmu_thread *next)
 {
     const struct upmu_meter *meter = plan->meter;
     uint64_t corunners = meter->corunners;
+    bool may_wait = port_has_clock(meter->machine->port);
 
+    if (upmu_multiplex_wanted(meter) && !may_wait)
+        return false;
     for (struct upmu_session *session = prev->sessions; session; session = session->next_of_thread) {
         if (session->meter != meter || upmu_session_is_chain(session))
             return false;
-        if (upmu_session_is_just(session, UPMU_SESSION_STOPPED))
-            continue;
-        if (!upmu_transition_out(plan, session))
+        if (session->state == UPMU_SESSION_RUNNING) {
+            if (!upmu_transition_out(plan, session))
+                return false;
+            corunners -= session->active->program.placement;
+        } else if (!upmu_session_is_just(session, UPMU_SESSION_STOPPED) &&
+                   !upmu_session_is_just(session, UPMU_SESSION_WAITING)) {
             return false;
-        corunners -= session->active->program.placement;
+        }
     }
     for (struct upmu_session *session = next->sessions; session; session = session->next_of_thread) {
-        const struct upmu_set *set = session->active;
-
-        if (session->meter || session->tagged_by != meter->life || upmu_session_is_chain(session))
+        if (session->meter || upmu_session_is_chain(session))
             return false;
         if (upmu_session_is_just(session, UPMU_SESSION_STOPPED))
             continue;
         if (!upmu_session_is_just(session, UPMU_SESSION_WAITING) ||
-            !upmu_program_fits(meter, set, corunners) ||
-            (set->counters & ((meter->running & ~plan->leaving) | plan->coming)) || !upmu_transition_in(plan, session))
+            (!plan_coming(plan, session, &corunners) && !may_wait))
             return false;
-        corunners += set->program.placement;
     }
+    if (meter->waiting[1])
+        upmu_multiplex_fill(plan, corunners, prev);
     return true;
 }
 
@@ -242,28 +269,66 @@ static bool hold_all(struct upmu_thread *thread)
     return true;
 }
 
+/* Those that have found no place are searched for, the first of them; the others wait. */
+static UPMU_APART void wait_for_place(struct upmu_meter *meter, struct upmu_thread *next)
+{
+    unsigned searches = SEARCHES;
+
+    for (struct upmu_session *session = next->sessions; session; session = session->next_of_thread) {
+        if (session->state != UPMU_SESSION_WAITING || session->queued)
+            continue;
+        session->state = UPMU_SESSION_STOPPED;
+        if (upmu_multiplex_come(meter, session, searches != 0))
+            searches--;
+    }
+}
+
+/* Those of a thread that leaves, with those that wait. */
+static inline void unlink_thread(struct upmu_meter *meter, struct upmu_thread *prev)
+{
+    for (struct upmu_session *session = prev->sessions; session; session = session->next_of_thread) {
+        if (session->queued) {
+            upmu_session_enabled(session, upmu_meter_now(meter));
+            upmu_queue_take(meter, session);
+        }
+        upmu_session_unlink_quickly(meter, session);
+    }
+}
+
 /* The lists of both threads are held. */
 static inline bool exchange_threads(struct upmu_transition *plan, struct upmu_meter *meter, struct upmu_thread *prev,
                                     struct upmu_thread *next)
 {
     struct upmu_session *session;
-    bool done;
+    bool done, waits = false;
 
     upmu_transition_begin(plan, meter);
     if (!plan_switch(plan, prev, next) || !hold_all(next))
         return false;
     /* (A handler finds one by its counters, a call elsewhere by its CPU: it is there before it runs.) */
-    for (session = next->sessions; session; session = session->next_of_thread)
-        upmu_session_link_quickly(meter, session);
-    done = upmu_transition_run(plan, UPMU_SESSION_WAITING);
     for (session = next->sessions; session; session = session->next_of_thread) {
+        if (session->tagged_by != meter->life)
+            upmu_session_tag(meter, session);
+        upmu_session_link_quickly(meter, session);
+    }
+    done = upmu_transition_run(plan, UPMU_SESSION_WAITING);
+    if (done && plan->outs && plan->out[plan->outs - 1u]->thread != prev)
+        upmu_multiplex_settle(plan, prev);
+    for (session = next->sessions; session; session = session->next_of_thread) {
+        waits |= session->state == UPMU_SESSION_WAITING;
         if (!done)
             upmu_session_unlink_quickly(meter, session);
         __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
     }
-    for (session = done ? prev->sessions : NULL; session; session = session->next_of_thread)
-        upmu_session_unlink_quickly(meter, session);
-    return done;
+    if (!done)
+        return false;
+    unlink_thread(meter, prev);
+    /* (The plan is no more: placements use its memory.) */
+    if (waits)
+        wait_for_place(meter, next);
+    else if (meter->waiting[1])
+        upmu_multiplex_search(meter);
+    return true;
 }
 
 static UPMU_APART bool exchange_on_stack(struct upmu_meter *meter, struct upmu_thread *prev, struct upmu_thread *next)
@@ -273,13 +338,13 @@ static UPMU_APART bool exchange_on_stack(struct upmu_meter *meter, struct upmu_t
     return exchange_threads(&plan, meter, prev, next);
 }
 
-/* Where all of both threads have a valid placement and nothing waits or has pages.  False: nothing was done. */
+/* Where a transition is enough, and nothing has pages.  False: nothing was done. */
 static bool switch_quickly(struct upmu_meter *meter, struct upmu_thread *prev, struct upmu_thread *next)
 {
     bool done = false;
 
-    if (upmu_meter_domain(meter) || upmu_turns_wanted(meter) ||
-        (UPMU_USER_PAGES && upmu_user_pages_any(meter->machine)) || !upmu_thread_hold(prev))
+    if (upmu_meter_domain(meter) || (UPMU_USER_PAGES && upmu_user_pages_any(meter->machine)) ||
+        !upmu_thread_hold(prev))
         return false;
     if (upmu_thread_hold(next)) {
         done = meter->work ? exchange_threads(upmu_meter_plan(meter), meter, prev, next)
@@ -287,6 +352,7 @@ static bool switch_quickly(struct upmu_meter *meter, struct upmu_thread *prev, s
         if (done) {
             bool has_sessions = next->sessions;
 
+            next->unjoined = 0;
             __atomic_store_n(&meter->cpu->current, has_sessions ? next : NULL, __ATOMIC_RELAXED);
             __atomic_store_n(&next->cpu, has_sessions ? meter->cpu : NULL, __ATOMIC_SEQ_CST);
             __atomic_store_n(&prev->cpu, NULL, __ATOMIC_RELAXED);
@@ -325,10 +391,11 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
         upmu_change_run(&cpu->meter);
     } else if (cpu->meter.pmu) {
         come(&cpu->meter, next); /* its sessions join with the first tick after the CPU has woken */
+        next->unjoined = 1;
     }
     unlink_all(&cpu->meter, prev);
     if (cpu->meter.pmu)
-        upmu_turns_admit(&cpu->meter);
+        upmu_multiplex_admit(&cpu->meter);
     upmu_local_leave(&cpu->meter, irq);
     return UPMU_OK;
 }
@@ -392,6 +459,7 @@ enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct
     session->state = UPMU_SESSION_STOPPED;
     session->next_of_thread = thread->sessions;
     __atomic_store_n(&thread->sessions, session, __ATOMIC_RELEASE);
+    thread->unjoined |= !cpu;
     if (cpu) {
         __atomic_store_n(&thread->cpu, cpu, __ATOMIC_RELAXED);
         __atomic_store_n(&cpu->current, thread, __ATOMIC_RELAXED);

@@ -640,7 +640,7 @@ static UPMU_APART void enable_carefully(struct upmu_transition *plan, bool loade
     for (unsigned i = 0; i < plan->ins && !loaded; i++)
         if (plan->in[i]->state == UPMU_SESSION_RUNNING)
             fine &= load_carefully(plan, i);
-    if (upmu_run_open(plan->meter, plan->coming & ~plan->carried) && fine)
+    if (fine && upmu_run_open(plan->meter, plan->coming & ~plan->carried))
         return;
     for (unsigned i = 0; i < plan->ins; i++)
         if (plan->in[i]->state == UPMU_SESSION_RUNNING) {

@@ -218,7 +218,7 @@ struct upmu_machine {
     uint32_t last_session;
     uint32_t lives; /* of CPUs: initialised so far, never 0 again */
     uint32_t pages; /* sessions that are published */
-    uint32_t dropped; /* sessions ever left to their targets */
+    uint32_t dropped; /* sessions left to their targets */
     struct upmu_cpu *only_cpu;
 };
 
@@ -356,8 +356,7 @@ struct upmu_meter {
     uint64_t counter_mask;              /* of all counters, where they have one width */
     uint64_t corunners;                 /* sum of the placements that run */
     uint64_t stop_bits;                 /* enable bits of `quiet` */
-    uint32_t chains;                    /* sessions here with sets that are switched */
-    struct upmu_session *waiting[2], *last_waiting[2]; /* lists of those that wait, by ticket; [1]: they share */
+    struct upmu_session *waiting[3], *last_waiting[3]; /* by ticket: those that wait; and share; run without counters */
     uint32_t left;                      /* counters that still hold a count of an earlier session */
     struct upmu_bank bank;              /* bank.accesses: number of accesses */
     struct upmu_tally *tally[UPMU_COUNTERS];     /* the tally that runs on a counter */

@@ -21,6 +21,7 @@ struct upmu_thread {
     struct upmu_session *sessions; /* attached; NULL: it is not monitored */
     struct upmu_cpu *cpu;          /* the CPU where it runs; not maintained without sessions */
     volatile uint32_t held;        /* a call walks or changes its list */
+    uint8_t unjoined;              /* it runs, but a session may not be in the list of its CPU */
     uintptr_t reads;               /* 1: its program has had a page (upmu_session_publish()) */
 };
 

@@ -10,14 +10,14 @@
 #include "port/sim/sim.h"
 #include "tests/bench/callgrind_count.h"
 
-#define MANY 1000
+#define MANY 10000
 
 static struct upmu_sim sim;
 static struct upmu_machine machine;
 static struct upmu_cpu cpu;
 static struct upmu_place_work work;
-static struct upmu_session first, second, sharing[MANY];
-static struct upmu_thread idle, one, other;
+static struct upmu_session first, second, third, many[MANY];
+static struct upmu_thread idle, one, other, wide;
 static struct upmu_region region;
 static struct upmu_count counts[UPMU_SET_EVENTS];
 static uint64_t ring[4096], status_register, value_of_all, now_ns;
@@ -120,6 +120,11 @@ static void do_switch_to_idle(void *argument)
     last_status = upmu_thread_switch(&cpu, argument, &idle);
 }
 
+static void do_switch_to_wide(void *argument)
+{
+    last_status = upmu_thread_switch(&cpu, argument, &wide);
+}
+
 static void do_begin(void *argument)
 {
     last_status = upmu_session_start(argument);
@@ -189,6 +194,7 @@ static void begin(const char *profile)
     memset(&one, 0, sizeof one);
     memset(&other, 0, sizeof other);
     memset(&idle, 0, sizeof idle);
+    memset(&wide, 0, sizeof wide);
     status_register = value_of_all = 0;
     upmu_sim_bind_cpu(&sim, 0, &cpu);
     must(upmu_machine_init(&machine, upmu_sim_port(&sim)) == UPMU_OK, "machine");
@@ -196,6 +202,7 @@ static void begin(const char *profile)
     must(upmu_cpu_use_work(&cpu, &work) == UPMU_OK, "work area");
     upmu_thread_init(&one, 1, 1, NULL);
     upmu_thread_init(&other, 2, 2, NULL);
+    upmu_thread_init(&wide, 3, 3, NULL);
     upmu_thread_init(&idle, 0, 0, NULL);
 }
 
@@ -323,26 +330,82 @@ static void measure_interrupts(void)
 
 /* ---- Many ---- */
 
-static void measure_many(void)
+static void measure_many_calls(const char *what, const char *where, void (*function)(void *argument), void *argument)
 {
-    two_threads("skl", "instructions,branches", "instructions,branches");
-    sim.port.rdmsr = quick_rdmsr;
-    for (unsigned i = 0; i < MANY; i++) {
-        open_session(&sharing[i], "branch-misses,cache-misses", NULL);
-        must(upmu_session_share(&sharing[i], true) == UPMU_OK &&
-                 upmu_session_attach_cpu(&sharing[i], &cpu) == UPMU_OK && upmu_session_start(&sharing[i]) == UPMU_OK,
+    char name[64];
+
+    snprintf(name, sizeof name, "engine-%s-%s", what, where);
+    measure_call(name, function, argument);
+}
+
+/* Two threads of which one leaves no counter to others, between ticks. */
+static void measure_round(const char *where)
+{
+    measure_many_calls("tick", where, do_tick, &cpu);
+    measure_many_calls("switch", where, do_switch_to_other, &one);
+    measure_many_calls("switch", where, do_switch_to_wide, &other);
+    measure_many_calls("switch", where, do_switch_to_one, &wide);
+}
+
+/* Sessions that share, for which one thread leaves two counters. */
+static void measure_sharing(const char *list, unsigned count, const char *searched, const char *searching,
+                            const char *placed)
+{
+    two_threads("skl", "instructions,branches,cycles:k", "instructions,branches,cycles:k");
+    open_session(&third, "branches:u,branch-misses:u,cache-references:u,cache-misses:u", NULL);
+    must(upmu_session_attach_thread(&third, &wide, NULL) == UPMU_OK && upmu_session_start(&third) == UPMU_OK, "wide");
+    for (unsigned i = 0; i < count; i++) {
+        open_session(&many[i], list, NULL);
+        must(upmu_session_share(&many[i], true) == UPMU_OK && upmu_session_attach_cpu(&many[i], &cpu) == UPMU_OK &&
+                 upmu_session_start(&many[i]) == UPMU_OK,
              "share");
     }
-    for (unsigned i = 0; i < 20; i++) {
-        do_switch_to_other(&one);
-        do_switch_to_one(&other);
+    /* One that waits gets a place; then those that share leave for a session that had none. */
+    measure_many_calls("switch", searched, do_switch_to_idle, &one);
+    measure_many_calls("switch", searched, do_switch_to_wide, &idle);
+    must(third.state == UPMU_SESSION_RUNNING && many[0].state == UPMU_SESSION_WAITING, "no room was made");
+    do_switch_to_one(&wide);
+    for (unsigned i = 0; i < 20; i++)
+        measure_round(searching);
+    for (unsigned i = 0; i < count; i++)
         do_tick(&cpu);
+    for (unsigned i = 0; i < 20; i++)
+        measure_round(placed);
+}
+
+/* Sessions of one thread that do not share, of which few have room; and as many of the CPU that are stopped. */
+static void measure_crowd(unsigned count, const char *crowd, const char *stopped)
+{
+    two_threads("skl", "instructions,branches", "instructions,branches");
+    for (unsigned i = 0; i < count; i++) {
+        open_session(&many[i], "branch-misses,cache-misses", NULL);
+        must(upmu_session_attach_cpu(&many[i], &cpu) == UPMU_OK, "stopped");
     }
-    for (unsigned i = 0; i < 20; i++) {
-        measure_call("engine-tick-1000", do_tick, &cpu);
-        measure_call("engine-switch-1000", do_switch_to_other, &one);
-        measure_call("engine-switch-1000", do_switch_to_one, &other);
+    do_switch_to_other(&one);
+    do_switch_to_one(&other);
+    measure_many_calls("switch", stopped, do_switch_to_other, &one);
+    measure_many_calls("tick", stopped, do_tick, &cpu);
+    begin("skl");
+    empty_hooks();
+    for (unsigned i = 0; i < count; i++) {
+        open_session(&many[i], "branch-misses,cache-misses", NULL);
+        must(upmu_session_attach_thread(&many[i], &one, NULL) == UPMU_OK && upmu_session_start(&many[i]) == UPMU_OK,
+             "crowd");
     }
+    do_switch_to_one(&idle);
+    for (unsigned i = 0; i < 40; i++)
+        measure_many_calls("tick", crowd, do_tick, &cpu);
+}
+
+#define PAIR "branch-misses,cache-misses"
+
+static void measure_many(void)
+{
+    measure_sharing(PAIR, 1000, "1000-search", "1000-searching", "1000");
+    measure_sharing(PAIR, 10000, "10000-search", "10000-searching", "10000");
+    measure_sharing("branch-misses", 1000, "1000-single-search", "1000-single-searching", "1000-single");
+    measure_crowd(1000, "1000-private", "1000-stopped");
+    measure_crowd(10000, "10000-private", "10000-stopped");
 }
 
 int main(void)
