@@ -20,8 +20,8 @@ SETTINGS = {f"{compiler}-{level}-{bits}": [compiler, f"-m{bits}", f"-{level}"]
 # Indirect calls by what stands in their source line: definitions of the functions that they reach.
 ALTERNATIVE = r"\(const void \*context, unsigned request, unsigned i,\s+struct upmu_alternative \*out\)"
 INDIRECT = [
-    (r"\bplacing\((&work|cpu->work), argument\)", r"(\w+)\(struct upmu_place_work \*work, void \*\w+\)"),
-    (r"\bwork\(cpu, argument\)", r"(\w+)\(struct upmu_cpu \*cpu, void \*\w+\)"),
+    (r"\bplacing\((&work|cpu->meter\.work), argument\)", r"(\w+)\(struct upmu_place_work \*work, void \*\w+\)"),
+    (r"\bwork\(meter, argument\)", r"(\w+)\(struct upmu_meter \*meter, void \*\w+\)"),
     (r"call->work\(call\)", r"(\w+)\(const struct upmu_call \*call\)"),
     (r"input->alternative\(", r"(\w+)" + ALTERNATIVE),
     (r"place->alternative\(", r"(event_alternative)" + ALTERNATIVE),  # (a list's: not its own again)
