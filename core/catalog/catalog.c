@@ -7,9 +7,9 @@
  * far is one of a masked row.
  */
 #include "core/util/apart.h"
-#include "core/catalog/catalog_table.h"
 #include "core/util/mem.h"
 #include "core/util/text.h"
+#include "core/catalog/catalog_table.h"
 
 #if UPMU_NAMES
 

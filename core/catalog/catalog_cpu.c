@@ -3,9 +3,9 @@
  * Event catalogues: the CPUs of a catalogue, and their PMU.  Pure; called when a PMU is detected or
  * chosen by name.
  */
+#include "core/util/mem.h"
 #include "core/hw/backend.h"
 #include "core/catalog/catalog_table.h"
-#include "core/util/mem.h"
 
 #if UPMU_NAMES
 

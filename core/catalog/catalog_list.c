@@ -4,9 +4,9 @@
  * Pure; slower than a lookup, and not used while counting.
  */
 #include "core/util/apart.h"
-#include "core/catalog/catalog_table.h"
 #include "core/util/mem.h"
 #include "core/util/text.h"
+#include "core/catalog/catalog_table.h"
 
 #if UPMU_NAMES
 

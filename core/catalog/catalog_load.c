@@ -6,11 +6,11 @@
  * file that other software can write is copied first.
  */
 #include "core/util/apart.h"
-#include "core/hw/backend.h"
 #include "core/util/bits.h"
-#include "core/catalog/catalog_table.h"
 #include "core/util/mem.h"
 #include "core/util/text.h"
+#include "core/hw/backend.h"
+#include "core/catalog/catalog_table.h"
 
 #if UPMU_NAMES && UPMU_IMPORT
 

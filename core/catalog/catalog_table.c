@@ -3,8 +3,8 @@
  * Read packed event catalogues: sections, names, rows, masks.  Pure.  One function checks all
  * offsets, so that a damaged catalogue gives wrong names but never a read outside of the file.
  */
-#include "core/util/apart.h"
 #include "core/catalog/catalog_table.h"
+#include "core/util/apart.h"
 
 #if UPMU_NAMES
 

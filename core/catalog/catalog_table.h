@@ -6,9 +6,9 @@
 #ifndef UPMU_CORE_CATALOG_TABLE_H
 #define UPMU_CORE_CATALOG_TABLE_H
 
+#include "core/catalog/catalog.h"
 #include <stdbool.h>
 #include <stdint.h>
-#include "core/catalog/catalog.h"
 
 /*
  * A section: where the header has its offset (3 bytes), bytes of an entry, bytes that may be

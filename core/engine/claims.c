@@ -4,11 +4,11 @@
  * before anything moves, and what nothing needs any more is parked when all of it runs: any CPU can
  * take it, and if none did, the next claim finds the registers as the shadow says.
  */
-#include "core/util/apart.h"
 #include "core/engine/claims.h"
+#include "core/util/apart.h"
+#include "core/util/bits.h"
 #include "core/hw/backend.h"
 #include "core/hw/bank.h"
-#include "core/util/bits.h"
 #include "core/hw/domain.h"
 
 bool upmu_set_shares(const struct upmu_meter *meter, const struct upmu_set *set)

@@ -11,8 +11,8 @@
 #include "core/engine/count.h"
 #include "core/util/bits.h"
 #include "core/util/muldiv.h"
-#include "core/hw/port_call.h"
 #include "core/util/random.h"
+#include "core/hw/port_call.h"
 #include "core/hw/register.h"
 
 uint64_t upmu_count_delta(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter,

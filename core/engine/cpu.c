@@ -3,30 +3,24 @@
  * The life of a CPU (R5): take-over, sleep, changes behind our back, leaving.
  */
 #include "core/util/apart.h"
-#include "core/engine/cpu.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
 #include "core/hw/backend.h"
 #include "core/hw/bank_inline.h"
-#include "core/util/bits.h"
+#include "core/hw/domain.h"
+#include "core/event/why.h"
 #include "core/engine/claims.h"
 #include "core/engine/features.h"
-#include "core/hw/domain.h"
 #include "core/engine/local.h"
-#include "core/util/mem.h"
+#include "core/engine/machine.h"
+#include "core/engine/meter.h"
+#include "core/engine/multiplex.h"
+#include "core/engine/owners.h"
 #include "core/engine/pmi.h"
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
 #include "core/engine/session_core.h"
-#include "core/engine/multiplex.h"
-#include "core/event/why.h"
 #include <upmu/thread.h>
-
-void upmu_meter_rearm(struct upmu_meter *meter)
-{
-    if (!port_has_pmi(meter->machine->port))
-        return;
-    meter->bank.accesses.rearms++;
-    port_pmi_rearm(meter->machine->port);
-}
 
 /* Counters that are neither in use by the firmware nor by the host. */
 static UPMU_APART uint32_t ours(const struct upmu_meter *meter)
@@ -113,7 +107,7 @@ static enum upmu_status take_over(struct upmu_meter *meter)
     forget(meter);
     if (!upmu_bank_find(&meter->bank))
         return UPMU_ERR_PORT;
-    upmu_meter_find_owners(meter);
+    upmu_owners_find(meter);
     writable = ours(meter);
     if (!alone) {
         upmu_bank_inherit(&meter->bank, true);
@@ -446,7 +440,7 @@ static enum upmu_status verify(struct upmu_meter *meter, void *unused)
         return UPMU_ERR_PORT;
     counter = meter->pmu->table->rows[row].counter;
     if (counter < UPMU_COUNTERS)
-        upmu_meter_yield(meter, UPMU_BIT32(counter) & meter->pmu->counters & ~meter->running);
+        upmu_owners_yield(meter, UPMU_BIT32(counter) & meter->pmu->counters & ~meter->running);
     upmu_bank_forget_row(&meter->bank, row);
     return UPMU_ERR_CHANGED;
 }

@@ -2,13 +2,13 @@
 /*
  * Starting a session without hardware: the writes that it would make.
  */
+#include "core/util/bits.h"
+#include "core/util/mem.h"
 #include "core/hw/backend.h"
 #include "core/hw/bank.h"
-#include "core/util/bits.h"
 #include "core/engine/count.h"
 #include "core/engine/joint.h"
 #include "core/engine/local.h"
-#include "core/util/mem.h"
 
 struct dry_start {
     struct upmu_session *session;

@@ -4,10 +4,10 @@
  */
 #include "core/engine/joint.h"
 #include "core/util/apart.h"
-#include "core/hw/backend.h"
 #include "core/util/bits.h"
-#include "core/hw/domain.h"
 #include "core/util/mem.h"
+#include "core/hw/backend.h"
+#include "core/hw/domain.h"
 
 const struct upmu_event *upmu_joint_event(const struct upmu_joint *joint, unsigned i)
 {

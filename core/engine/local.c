@@ -6,11 +6,6 @@
 #include "core/util/apart.h"
 #include "core/engine/schedule.h"
 
-uint64_t upmu_meter_now(const struct upmu_meter *meter)
-{
-    return upmu_machine_clock_ns(meter->machine);
-}
-
 enum upmu_status upmu_local_enter(struct upmu_meter *meter, uintptr_t *out_state)
 {
     const struct upmu_port *port = meter->machine->port;

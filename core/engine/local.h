@@ -5,8 +5,8 @@
 #ifndef UPMU_CORE_LOCAL_H
 #define UPMU_CORE_LOCAL_H
 
-#include "core/engine/features.h"
 #include "core/hw/port_call.h"
+#include "core/engine/features.h"
 #include <upmu/session.h>
 
 /*
@@ -61,9 +61,6 @@ enum upmu_status upmu_local_run(struct upmu_meter *meter, upmu_local_work *work,
  */
 typedef enum upmu_status upmu_placing_work(struct upmu_place_work *work, void *argument);
 enum upmu_status upmu_local_place(const struct upmu_machine *machine, upmu_placing_work *placing, void *argument);
-
-/* The port's clock, 0 without one. */
-uint64_t upmu_meter_now(const struct upmu_meter *meter);
 
 /* A tally is being changed: handlers leave it alone and defer its overflow. */
 static inline void upmu_tally_begin(struct upmu_tally *tally)

@@ -2,12 +2,12 @@
 /*
  * Machines: check of the port, and detection of a CPU's PMU.
  */
+#include "core/engine/machine.h"
 #include "core/util/apart.h"
-#include "core/hw/backend.h"
-#include "core/engine/cpu.h"
 #include "core/util/mem.h"
-#include "core/hw/port_call.h"
 #include "core/util/text.h"
+#include "core/hw/backend.h"
+#include "core/hw/port_call.h"
 #include "core/event/why.h"
 
 /* Mandatory hooks, and hooks that are given as a pair. */

@@ -6,9 +6,9 @@
  */
 #include "core/engine/metrics.h"
 #include "core/util/apart.h"
-#include "core/hw/bank.h"
 #include "core/util/bits.h"
 #include "core/util/muldiv.h"
+#include "core/hw/bank.h"
 #include "core/engine/run.h"
 
 #if UPMU_METRICS

@@ -3,9 +3,9 @@
  * Running events that must move for a placement (R12).
  */
 #include "core/util/apart.h"
+#include "core/util/bits.h"
 #include "core/hw/backend.h"
 #include "core/hw/bank_inline.h"
-#include "core/util/bits.h"
 #include "core/engine/count.h"
 #include "core/engine/joint.h"
 #include "core/engine/local.h"

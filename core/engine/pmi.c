@@ -9,22 +9,22 @@
  */
 #include "core/engine/pmi.h"
 #include "core/util/apart.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
 #include "core/hw/backend.h"
 #include "core/hw/bank_inline.h"
-#include "core/util/bits.h"
+#include "core/hw/domain.h"
+#include "core/hw/register.h"
 #include "core/engine/claims.h"
 #include "core/engine/count.h"
-#include "core/engine/cpu.h"
 #include "core/engine/features.h"
-#include "core/hw/domain.h"
-#include "core/sample/format_core.h"
 #include "core/engine/local.h"
-#include "core/util/mem.h"
-#include "core/hw/register.h"
+#include "core/engine/meter.h"
 #include "core/engine/program.h"
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
 #include "core/engine/sets.h"
+#include "core/sample/format_core.h"
 
 #if UPMU_SAMPLING
 

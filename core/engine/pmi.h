@@ -7,9 +7,6 @@
 
 #include <upmu/session.h>
 
-/* How long after its overflow an interrupt may still arrive (R24): 100 ms, in the unit of upmu_count_stamp(). */
-#define UPMU_LATEST_STAMPS 95u
-
 /*
  * From the local side, which holds all tallies of the session: one sample for the
  * events whose overflow it found.  `deferred`: with the frame that the handler

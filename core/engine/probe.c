@@ -5,9 +5,9 @@
  */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
-#include "core/engine/local.h"
 #include "core/util/mem.h"
 #include "core/hw/port_call.h"
+#include "core/engine/local.h"
 #include "core/engine/session_core.h"
 #include <upmu/probe.h>
 

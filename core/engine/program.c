@@ -5,11 +5,11 @@
 #include "core/engine/program.h"
 #include "core/util/apart.h"
 #include "core/util/bits.h"
+#include "core/hw/bank.h"
+#include "core/hw/register.h"
 #include "core/engine/count.h"
 #include "core/engine/joint.h"
 #include "core/engine/metrics.h"
-#include "core/hw/bank.h"
-#include "core/hw/register.h"
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
 

@@ -4,18 +4,18 @@
  * moves the very counter; the sequence word tells, and the read is made again.
  */
 #include "core/util/apart.h"
-#include "core/hw/bank.h"
 #include "core/util/bits.h"
+#include "core/util/mem.h"
+#include "core/util/muldiv.h"
+#include "core/hw/bank.h"
 #include "core/engine/count.h"
 #include "core/engine/joint.h"
 #include "core/engine/local.h"
-#include "core/util/mem.h"
 #include "core/engine/metrics.h"
-#include "core/util/muldiv.h"
 #include "core/engine/program.h"
 #include "core/engine/run.h"
-#include "core/engine/sets.h"
 #include "core/engine/session_core.h"
+#include "core/engine/sets.h"
 
 /* Handlers do not come faster than this many in one read. */
 #define READ_ATTEMPTS 64u

@@ -4,8 +4,8 @@
  * changed, throttled counters that may sample again, sessions to be masked.
  */
 #include "core/util/apart.h"
-#include "core/hw/bank.h"
 #include "core/util/bits.h"
+#include "core/hw/bank.h"
 #include "core/engine/joint.h"
 #include "core/engine/local.h"
 #include "core/engine/pmi.h"

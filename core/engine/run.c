@@ -8,17 +8,17 @@
  */
 #include "core/engine/run.h"
 #include "core/util/apart.h"
+#include "core/util/bits.h"
 #include "core/hw/backend.h"
 #include "core/hw/bank_inline.h"
-#include "core/util/bits.h"
+#include "core/hw/register.h"
 #include "core/engine/claims.h"
 #include "core/engine/count.h"
-#include "core/engine/cpu.h"
 #include "core/engine/joint.h"
 #include "core/engine/local.h"
+#include "core/engine/meter.h"
 #include "core/engine/metrics.h"
 #include "core/engine/pmi.h"
-#include "core/hw/register.h"
 #include "core/engine/schedule.h"
 #include "core/engine/sets.h"
 
@@ -164,20 +164,6 @@ void upmu_run_take(struct upmu_meter *meter, struct upmu_session *session, struc
         meter->of_tally[upmu_bits_lowest(rest)] = session;
         meter->tally[upmu_bits_lowest(rest)] = tally;
     }
-}
-
-/*
- * A time is one store of 32 bits, so that no handler sees half of it; it is odd, as 0 says that none is.  A number goes
- * up to one for each counter: interrupts that wait do not add up.
- */
-void upmu_meter_expect(struct upmu_meter *meter, unsigned overflows, uint64_t now_ns)
-{
-    UPMU_BARRIER();
-    if (port_has_clock(meter->machine->port))
-        meter->cpu->expected = (upmu_count_stamp(now_ns) + UPMU_LATEST_STAMPS) | 1u;
-    else if (meter->cpu->expected < meter->pmu->preference_count)
-        __atomic_fetch_add(&meter->cpu->expected, overflows, __ATOMIC_RELAXED);
-    UPMU_BARRIER();
 }
 
 struct upmu_tally *upmu_run_on(const struct upmu_meter *meter, unsigned counter)

@@ -6,8 +6,8 @@
 #define UPMU_CORE_RUN_H
 
 #include "core/hw/backend.h"
-#include "core/engine/joint.h"
 #include "core/hw/register.h"
+#include "core/engine/joint.h"
 #include <upmu/place.h>
 #include <upmu/session.h>
 

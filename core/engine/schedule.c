@@ -5,19 +5,19 @@
  */
 #include "core/engine/schedule.h"
 #include "core/util/apart.h"
+#include "core/util/bits.h"
 #include "core/hw/backend.h"
 #include "core/hw/bank.h"
-#include "core/util/bits.h"
 #include "core/engine/claims.h"
 #include "core/engine/count.h"
-#include "core/engine/cpu.h"
 #include "core/engine/joint.h"
 #include "core/engine/local.h"
+#include "core/engine/meter.h"
 #include "core/engine/metrics.h"
-#include "core/engine/run.h"
-#include "core/engine/transition.h"
 #include "core/engine/multiplex.h"
 #include "core/engine/program.h"
+#include "core/engine/run.h"
+#include "core/engine/transition.h"
 
 enum place_mode {
     PLACE_ALONE,  /* could it run on an idle PMU? */

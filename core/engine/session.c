@@ -4,23 +4,24 @@
  * call that needs its CPU.
  */
 #include "core/util/apart.h"
-#include "core/hw/backend.h"
 #include "core/util/bits.h"
+#include "core/util/mem.h"
+#include "core/hw/backend.h"
+#include "core/event/why.h"
 #include "core/engine/claims.h"
 #include "core/engine/count.h"
-#include "core/engine/cpu.h"
 #include "core/engine/features.h"
 #include "core/engine/local.h"
-#include "core/util/mem.h"
+#include "core/engine/meter.h"
+#include "core/engine/multiplex.h"
+#include "core/engine/owners.h"
 #include "core/engine/program.h"
-#include "core/sample/ring.h"
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
-#include "core/engine/sets.h"
 #include "core/engine/session_core.h"
+#include "core/engine/sets.h"
 #include "core/engine/transition.h"
-#include "core/event/why.h"
-#include "core/engine/multiplex.h"
+#include "core/sample/ring.h"
 
 /* The first period of a frequency. */
 #define FIRST_PERIOD 10000u
@@ -402,7 +403,7 @@ static enum upmu_status attach_work(const struct upmu_call *call)
     session->active = active;
     if (status != UPMU_OK)
         return status;
-    upmu_meter_notice_foreign(meter);
+    upmu_owners_notice(meter);
     if (upmu_session_unplace(session))
         upmu_meter_rearm(meter);
     upmu_session_tie(session);

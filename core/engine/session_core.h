@@ -5,9 +5,9 @@
 #ifndef UPMU_CORE_SESSION_CORE_H
 #define UPMU_CORE_SESSION_CORE_H
 
+#include "core/hw/port_call.h"
 #include <upmu/session.h>
 #include <upmu/set.h>
-#include "core/hw/port_call.h"
 
 /* The set whose events run, or would run next. */
 #if UPMU_SETS

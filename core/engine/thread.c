@@ -5,15 +5,15 @@
 #include <upmu/thread.h>
 
 #include "core/util/apart.h"
+#include "core/util/mem.h"
 #include "core/engine/claims.h"
-#include "core/engine/cpu.h"
 #include "core/engine/joint.h"
 #include "core/engine/local.h"
-#include "core/util/mem.h"
+#include "core/engine/meter.h"
+#include "core/engine/multiplex.h"
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
 #include "core/engine/sets.h"
-#include "core/engine/multiplex.h"
 #include "core/engine/transition.h"
 #include "core/sample/user_page.h"
 

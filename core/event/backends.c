@@ -2,9 +2,9 @@
 /*
  * The one place where the core names backends: a line for each CPU family.
  */
+#include "core/util/mem.h"
 #include "core/hw/backend.h"
 #include "core/catalog/catalog.h"
-#include "core/util/mem.h"
 
 #if UPMU_BACKEND_X86_CORE
 extern const struct upmu_backend upmu_x86_core_backend;

@@ -7,13 +7,13 @@
 #include <upmu/event.h>
 
 #include "core/util/apart.h"
-#include "core/hw/backend.h"
 #include "core/util/bits.h"
+#include "core/util/mem.h"
+#include "core/util/text.h"
+#include "core/hw/backend.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_table.h"
-#include "core/util/mem.h"
 #include "core/event/spec.h"
-#include "core/util/text.h"
 #include "core/event/why.h"
 
 enum upmu_status upmu_event_raw(const struct upmu_pmu *pmu, uint64_t config, uint64_t config1, uint64_t config2,

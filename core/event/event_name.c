@@ -2,8 +2,8 @@
 /*
  * The name of an event; without names in the library it is empty.
  */
-#include "core/catalog/catalog.h"
 #include "core/util/text.h"
+#include "core/catalog/catalog.h"
 #include <upmu/event.h>
 
 size_t upmu_event_name(const struct upmu_pmu *pmu, struct upmu_event_id id, char *buffer, size_t size)

@@ -7,11 +7,11 @@
 #include <stdbool.h>
 #include <upmu/event.h>
 
-#include "core/hw/backend.h"
 #include "core/util/bits.h"
-#include "core/catalog/catalog.h"
 #include "core/util/mem.h"
 #include "core/util/text.h"
+#include "core/hw/backend.h"
+#include "core/catalog/catalog.h"
 
 static const struct {
     uint8_t status;

@@ -12,8 +12,8 @@
 #include "core/hw/bank.h"
 #include "core/util/apart.h"
 #include "core/util/bits.h"
-#include "core/hw/domain.h"
 #include "core/util/mem.h"
+#include "core/hw/domain.h"
 #include "core/hw/port_call.h"
 #include "core/hw/register.h"
 

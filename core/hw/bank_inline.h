@@ -6,8 +6,8 @@
 #ifndef UPMU_CORE_BANK_INLINE_H
 #define UPMU_CORE_BANK_INLINE_H
 
-#include "core/hw/bank.h"
 #include "core/util/bits.h"
+#include "core/hw/bank.h"
 #include "core/hw/port_call.h"
 
 /* Is all of a register known and ours? */

@@ -3,8 +3,8 @@
  * Questions to a PMU's register table.  Pure; the table is the backend's.
  */
 #include "core/hw/register.h"
-#include "core/hw/backend.h"
 #include "core/util/bits.h"
+#include "core/hw/backend.h"
 
 uint64_t upmu_register_settable(const struct upmu_pmu *pmu, unsigned row, enum upmu_level level)
 {

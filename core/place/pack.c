@@ -3,10 +3,10 @@
  * Pack a list of requests into sets that fit (include/upmu/pack.h): first-fit-decreasing,
  * and what counters alone say about fewer sets.  Pure.
  */
-#include "core/place/pack_core.h"
-#include "core/hw/backend.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"
+#include "core/hw/backend.h"
+#include "core/place/pack_core.h"
 
 #if UPMU_PACK
 

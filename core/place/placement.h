@@ -7,8 +7,8 @@
 #ifndef UPMU_CORE_PLACEMENT_H
 #define UPMU_CORE_PLACEMENT_H
 
-#include <upmu/place.h>
 #include "core/util/bits.h"
+#include <upmu/place.h>
 
 #define PLACE_OPTIONS 115
 #define PLACE_OPTIONS_EACH 32 /* of one request: bits of `viable` */

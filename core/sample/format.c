@@ -3,13 +3,13 @@
  * What an overflow produces (include/upmu/format.h): the default format, which fills the ring, and
  * calls of the host's formats.
  */
-#include "core/sample/format_core.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"
-#include "core/sample/message_core.h"
 #include "core/hw/port_call.h"
-#include "core/sample/ring.h"
 #include "core/engine/session_core.h"
+#include "core/sample/format_core.h"
+#include "core/sample/message_core.h"
+#include "core/sample/ring.h"
 
 #if UPMU_SAMPLING
 

@@ -6,12 +6,12 @@
  */
 #include <upmu/ibs.h>
 
+#include "core/util/mem.h"
 #include "core/hw/backend.h"
 #include "core/hw/bank.h"
-#include "core/engine/cpu.h"
-#include "core/sample/ibs_core.h"
 #include "core/engine/local.h"
-#include "core/util/mem.h"
+#include "core/engine/meter.h"
+#include "core/sample/ibs_core.h"
 
 #if UPMU_IBS
 

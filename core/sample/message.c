@@ -4,10 +4,10 @@
  *
  * `head` and `tail` count modulo 2^32; their low bits are the index of a slot.
  */
-#include "core/sample/message_core.h"
 #include "core/util/mem.h"
 #include "core/hw/port_call.h"
 #include "core/engine/session_core.h"
+#include "core/sample/message_core.h"
 
 #if UPMU_MESSAGES
 

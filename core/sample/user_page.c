@@ -6,18 +6,17 @@
  * handler that finds it being written leaves it to the local side, which sees that interrupts were
  * handled meanwhile and writes again.
  */
-#include "core/util/apart.h"
 #include "core/sample/user_page.h"
-#include "core/hw/bank.h"
+#include "core/util/apart.h"
 #include "core/util/bits.h"
+#include "core/util/mem.h"
+#include "core/hw/bank.h"
+#include "core/hw/domain.h"
+#include "core/hw/port_call.h"
 #include "core/engine/claims.h"
 #include "core/engine/count.h"
-#include "core/engine/cpu.h"
-#include "core/hw/domain.h"
 #include "core/engine/joint.h"
-#include "core/util/mem.h"
 #include "core/engine/metrics.h"
-#include "core/hw/port_call.h"
 #include "core/engine/run.h"
 #include "core/engine/session_core.h"
 #include <upmu/thread.h>

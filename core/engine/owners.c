@@ -2,20 +2,16 @@
 /*
  * The owners of counters.
  */
+#include "core/engine/owners.h"
+#include "core/util/bits.h"
 #include "core/hw/backend.h"
 #include "core/hw/bank.h"
-#include "core/util/bits.h"
+#include "core/hw/register.h"
 #include "core/engine/claims.h"
-#include "core/engine/cpu.h"
 #include "core/engine/joint.h"
 #include "core/engine/local.h"
-#include "core/hw/register.h"
+#include "core/engine/meter.h"
 #include "core/engine/schedule.h"
-
-void upmu_meter_log(const struct upmu_meter *meter, const char *line)
-{
-    port_log(meter->machine->port, line);
-}
 
 /* Counters whose overflow the hardware answers with a record, or that reload, as a former kernel left them. */
 static uint32_t records_of(const struct upmu_meter *meter, struct upmu_image *image)
@@ -25,7 +21,7 @@ static uint32_t records_of(const struct upmu_meter *meter, struct upmu_image *im
     return pmu->backend->records ? pmu->backend->records(pmu, meter->bank.found, image) : 0;
 }
 
-void upmu_meter_find_owners(struct upmu_meter *meter)
+void upmu_owners_find(struct upmu_meter *meter)
 {
     const struct upmu_pmu *pmu = meter->pmu;
     uint32_t records = records_of(meter, NULL);
@@ -48,7 +44,7 @@ static uint32_t attached_counters(const struct upmu_meter *meter)
     return counters;
 }
 
-void upmu_meter_yield(struct upmu_meter *meter, uint32_t counters)
+void upmu_owners_yield(struct upmu_meter *meter, uint32_t counters)
 {
     meter->foreign |= counters;
     meter->used &= ~counters;
@@ -56,7 +52,7 @@ void upmu_meter_yield(struct upmu_meter *meter, uint32_t counters)
 }
 
 /* The hardware reports counters in use that upmu left idle: other software began to use them. */
-void upmu_meter_notice_foreign(struct upmu_meter *meter)
+void upmu_owners_notice(struct upmu_meter *meter)
 {
     const struct upmu_pmu *pmu = meter->pmu;
     uint64_t in_use;
@@ -70,7 +66,7 @@ void upmu_meter_notice_foreign(struct upmu_meter *meter)
 
         if (upmu_bank_agrees(&meter->bank, counter))
             continue;
-        upmu_meter_yield(meter, UPMU_BIT32(counter));
+        upmu_owners_yield(meter, UPMU_BIT32(counter));
         upmu_meter_log(meter, "upmu: a counter is in use by other software now");
     }
 }

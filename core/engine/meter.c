@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A PMU at work: clock, log and interrupt.
+ */
+#include "core/engine/meter.h"
+#include "core/hw/port_call.h"
+#include "core/engine/count.h"
+
+uint64_t upmu_meter_now(const struct upmu_meter *meter)
+{
+    return upmu_machine_clock_ns(meter->machine);
+}
+
+void upmu_meter_log(const struct upmu_meter *meter, const char *line)
+{
+    port_log(meter->machine->port, line);
+}
+
+void upmu_meter_rearm(struct upmu_meter *meter)
+{
+    if (!port_has_pmi(meter->machine->port))
+        return;
+    meter->bank.accesses.rearms++;
+    port_pmi_rearm(meter->machine->port);
+}
+
+/*
+ * A time is one store of 32 bits, so that no handler sees half of it; it is odd, as 0 says that none is.  A number goes
+ * up to one for each counter: interrupts that wait do not add up.
+ */
+void upmu_meter_expect(struct upmu_meter *meter, unsigned overflows, uint64_t now_ns)
+{
+    UPMU_BARRIER();
+    if (port_has_clock(meter->machine->port))
+        meter->cpu->expected = (upmu_count_stamp(now_ns) + UPMU_LATEST_STAMPS) | 1u;
+    else if (meter->cpu->expected < meter->pmu->preference_count)
+        __atomic_fetch_add(&meter->cpu->expected, overflows, __ATOMIC_RELAXED);
+    UPMU_BARRIER();
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What all of the engine needs of a PMU at work: its clock, its log, its interrupt.
+ */
+#ifndef UPMU_CORE_METER_H
+#define UPMU_CORE_METER_H
+
+#include <upmu/pmu.h>
+
+/* How long after its overflow an interrupt may still arrive (R24): 100 ms, in the unit of upmu_count_stamp(). */
+#define UPMU_LATEST_STAMPS 95u
+
+/* The port's clock, 0 without one. */
+uint64_t upmu_meter_now(const struct upmu_meter *meter);
+
+/* One line for the host's log, where the port has one. */
+void upmu_meter_log(const struct upmu_meter *meter, const char *line);
+
+/*
+ * So many overflows were found at this time, or could have been and are thrown away: interrupts for them may come from
+ * now on.  To be called before a handler could see that an overflow is settled.
+ */
+void upmu_meter_expect(struct upmu_meter *meter, unsigned overflows, uint64_t now_ns);
+
+/* Unmask the interrupt, where the port has one. */
+void upmu_meter_rearm(struct upmu_meter *meter);
+
+#endif
