@@ -440,8 +440,8 @@ static void rearm(struct upmu_cpu *cpu)
 }
 
 /*
- * Is its overflow flag set, which keeps an interrupt asserted, or does it run and interrupt though the shadow does not
- * say so?  (One that cannot be read may.)
+ * Does it interrupt: is its overflow flag set, which keeps the interrupt asserted, or does it run though the shadow
+ * does not say so?  (One that cannot be read may.)
  */
 static bool is_stray(struct upmu_cpu *cpu, unsigned counter)
 {
@@ -451,8 +451,9 @@ static bool is_stray(struct upmu_cpu *cpu, unsigned counter)
         upmu_bank_knows(&cpu->meter.bank, where->gate_row) && upmu_bank_open(&cpu->meter.bank, UPMU_BIT32(counter));
     uint64_t value;
 
-    return !upmu_bank_look(&cpu->meter.bank, where->gate_row, &value) || (value & class->hardware) ||
-           (!left_open && (value & class->interrupt) && (value >> where->gate_bit & 1u));
+    return !upmu_bank_look(&cpu->meter.bank, where->gate_row, &value) ||
+           ((value & class->interrupt) &&
+            ((value & class->hardware) || (!left_open && (value >> where->gate_bit & 1u))));
 }
 
 /* Close a counter that does not run; false: another CPU has it. */

@@ -65,8 +65,7 @@ void upmu_run_place(struct upmu_meter *meter, struct upmu_tally *tally, const st
     upmu_tally_place(tally, result);
 }
 
-/* A status bit that was set before would look like an overflow of what is counted from now on. */
-static bool acknowledge_before(struct upmu_meter *meter, uint32_t counters)
+bool upmu_run_acknowledge(struct upmu_meter *meter, uint32_t counters)
 {
     const struct upmu_pmu *pmu = meter->pmu;
     uint32_t flagged = meter->flagged & counters;
@@ -90,7 +89,7 @@ bool upmu_run_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint6
         if (!upmu_bank_write(&meter->bank, counter, load))
             return false;
         tally->base = load;
-    } else if (!acknowledge_before(meter, tally->counters) || !upmu_bank_read(&meter->bank, counter, &tally->base)) {
+    } else if (!upmu_run_acknowledge(meter, tally->counters) || !upmu_bank_read(&meter->bank, counter, &tally->base)) {
         return false;
     }
     meter->used |= tally->counters;
@@ -178,15 +177,12 @@ bool upmu_run_still(const struct upmu_meter *meter, const struct upmu_tally *tal
     return UPMU_BACKEND_AMD && !tally->shared && !tally->wide && upmu_bank_still(&meter->bank, tally->counters);
 }
 
-/* The interrupt for it may still come; where a fault hides from that what it is for, its flag is no later round's. */
+/* The interrupt for it may still come; its flag is cleared by that, by the end of the call or before the next event. */
 UPMU_APART void upmu_run_turned(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns, bool passed)
 {
-    const struct upmu_pmu *pmu = meter->pmu;
-
     tally->turned = upmu_count_stamp(now_ns);
     upmu_meter_expect(meter, 1, now_ns);
-    if (!passed && pmu->ack_row != UPMU_NO_ROW &&
-        !upmu_bank_command(&meter->bank, pmu->ack_row, pmu->backend->acknowledge(pmu, tally->counters)))
+    if (!passed)
         __atomic_fetch_or(&meter->flagged, tally->counters, __ATOMIC_RELAXED);
 }
 

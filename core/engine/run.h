@@ -91,6 +91,12 @@ bool upmu_run_still(const struct upmu_meter *meter, const struct upmu_tally *tal
 /* Take the value of a tally's counter, which may run, into it; false: a register faulted. */
 bool upmu_run_fold(struct upmu_meter *meter, struct upmu_tally *tally);
 
+/*
+ * Clear what `flagged` has of these counters: a status bit that was set before would look like an overflow of what is
+ * counted from now on.  False: a register faulted.
+ */
+bool upmu_run_acknowledge(struct upmu_meter *meter, uint32_t counters);
+
 /* A counter that leaves, or is folded, has passed zero; `passed`: what it samples says so. */
 void upmu_run_turned(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns, bool passed);
 

@@ -575,7 +575,7 @@ static void probe(void)
     self->stay++;
     status = HOST_CALL(upmu_cpu_probe(here()->cpu, &probe));
     self->stay--;
-    rules_status("upmu_cpu_probe", status, "DOES_NOT_FIT UNSUPPORTED BUSY PORT");
+    rules_status("upmu_cpu_probe", status, "DOES_NOT_FIT UNSUPPORTED BUSY PORT LOST_CLAIM");
     if (status == UPMU_OK && probe.verdict < UPMU_VERDICT_COUNTS && !host.verdict->figures.faults)
         rules_fail(RULE_STATUS, "upmu_cpu_probe: verdict \"%s\"", upmu_verdict_text(probe.verdict));
 }
