@@ -11,7 +11,7 @@
 #include "core/hw/bank.h"
 #include "core/hw/domain.h"
 
-bool upmu_set_shares(const struct upmu_meter *meter, const struct upmu_set *set)
+bool upmu_claims_share_set(const struct upmu_meter *meter, const struct upmu_set *set)
 {
     bool payload = false;
 

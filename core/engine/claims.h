@@ -14,7 +14,7 @@ static inline struct upmu_domain *upmu_meter_domain(const struct upmu_meter *met
 }
 
 /* Might a set that has a placement use parts that other CPUs see? */
-bool upmu_set_shares(const struct upmu_meter *meter, const struct upmu_set *set);
+bool upmu_claims_share_set(const struct upmu_meter *meter, const struct upmu_set *set);
 
 /*
  * Claim all shared parts of a placement, beside what runs already; false: another

@@ -10,16 +10,20 @@
 #include "core/hw/domain.h"
 #include "core/event/why.h"
 #include "core/engine/claims.h"
+#include "core/engine/deferred.h"
 #include "core/engine/features.h"
 #include "core/engine/local.h"
 #include "core/engine/machine.h"
 #include "core/engine/meter.h"
 #include "core/engine/multiplex.h"
 #include "core/engine/owners.h"
+#include "core/engine/placed.h"
 #include "core/engine/pmi.h"
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
 #include "core/engine/session_core.h"
+#include "core/engine/thread_core.h"
+#include "core/engine/transition.h"
 #include <upmu/thread.h>
 
 /* Counters that are neither in use by the firmware nor by the host. */
@@ -214,7 +218,7 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
     if (status == UPMU_OK) {
         cpu->meter.straight = (UPMU_THREADS || UPMU_SAMPLING) && is_straight(&cpu->meter);
         cpu->meter.apart = UPMU_THREADS && is_apart(&cpu->meter);
-        cpu->meter.kind = upmu_schedule_class(&cpu->meter);
+        cpu->meter.kind = upmu_placed_class(&cpu->meter);
         cpu->meter.counter_mask = upmu_bits_ones(cpu->meter.pmu->counter[0].width);
         machine->only_cpu = cpu;
         cpu->meter.number = machine->cpu_count++;
@@ -259,7 +263,7 @@ static enum upmu_status suspend(struct upmu_meter *meter, void *unused)
             upmu_session_enabled(session, upmu_meter_now(meter));
         if (!upmu_session_holds(session))
             continue;
-        if (upmu_schedule_stop(meter, session) != UPMU_OK)
+        if (upmu_transition_take_off(meter, session) != UPMU_OK)
             status = UPMU_ERR_PORT;
         if (session->state == UPMU_SESSION_STOPPED)
             session->state = UPMU_SESSION_SUSPENDED;
@@ -330,7 +334,7 @@ static enum upmu_status start_over(struct upmu_meter *meter, void *unused)
     /* What has overflowed is thrown away. */
     if (meter->running)
         upmu_meter_expect(meter, upmu_bits_count(meter->running), upmu_meter_now(meter));
-    upmu_schedule_publish(meter);
+    upmu_run_publish(meter);
     forget(meter);
     fine = quieten(meter, mine, alone);
     fine &= upmu_schedule_reload(meter) == UPMU_OK;
@@ -429,7 +433,7 @@ static enum upmu_status verify(struct upmu_meter *meter, void *unused)
     upmu_claims_trim(meter, true);
     do { /* a handler may have closed a session since: its counts are taken, and it is looked again */
         interrupts = meter->cpu->interrupts;
-        upmu_schedule_replay(meter);
+        upmu_deferred_run(meter);
         row = upmu_bank_verify(&meter->bank, &fault);
         if (row == UPMU_NO_ROW || fault || interrupts == meter->cpu->interrupts)
             break;

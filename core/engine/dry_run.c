@@ -41,7 +41,7 @@ static uint32_t want_registers(struct upmu_session *session, const struct upmu_p
             if (result->counter[slot] != UPMU_NO_COUNTER)
                 counters |= UPMU_BIT32(result->counter[slot]);
         if (session->state == UPMU_SESSION_DETACHED)
-            upmu_tally_place(&set->tally[i], result);
+            upmu_joint_note(&set->tally[i], result);
     }
     return counters;
 }

@@ -8,6 +8,7 @@
  * error of the whole is  enabled / running * sqrt(n / (n - 1) * V * (1 - running / enabled)).
  * Sums are kept of values shifted right by `scale`, which grows so that none overflows.
  */
+#include "core/engine/estimate.h"
 #include "core/util/apart.h"
 #include "core/util/muldiv.h"
 #include "core/engine/sets.h"

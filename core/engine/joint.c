@@ -8,6 +8,7 @@
 #include "core/util/mem.h"
 #include "core/hw/backend.h"
 #include "core/hw/domain.h"
+#include "core/engine/meter.h"
 
 const struct upmu_event *upmu_joint_event(const struct upmu_joint *joint, unsigned i)
 {
@@ -177,7 +178,7 @@ bool upmu_joint_begin_apart(const struct upmu_meter *meter, struct upmu_joint *j
 
 #endif
 
-void upmu_tally_place(struct upmu_tally *tally, const struct upmu_place_result *result)
+void upmu_joint_note(struct upmu_tally *tally, const struct upmu_place_result *result)
 {
     memcpy(tally->slot, result->counter, sizeof tally->slot);
     tally->counter = tally->slot[0];
@@ -186,23 +187,6 @@ void upmu_tally_place(struct upmu_tally *tally, const struct upmu_place_result *
     for (unsigned slot = 0; slot < UPMU_SLOTS; slot++)
         if (tally->slot[slot] != UPMU_NO_COUNTER)
             tally->counters |= UPMU_BIT32(tally->slot[slot]);
-}
-
-uint32_t upmu_session_targets(const struct upmu_session *session)
-{
-    uint32_t dormant = 0;
-
-    for (unsigned i = 0; i < upmu_active(session)->count; i++)
-        if (upmu_tally_cascades(&upmu_active(session)->tally[i]))
-            dormant |= UPMU_BIT32(upmu_active(session)->tally[i].counter & 31u);
-    return dormant;
-}
-
-void upmu_session_sum(struct upmu_session *session)
-{
-    session->counters = 0;
-    for UPMU_TALLIES(tally, upmu_active(session))
-        session->counters |= tally->counters;
 }
 
 bool upmu_joint_moves(const struct upmu_joint *joint, unsigned i)

@@ -31,15 +31,6 @@ static inline struct upmu_tally *upmu_joint_tally(const struct upmu_joint *joint
     return &upmu_active(joint->session[i])->tally[joint->index[i]];
 }
 
-/* Counters that sessions may not have. */
-static inline uint32_t upmu_meter_blocked(const struct upmu_meter *meter)
-{
-    return meter->firmware | meter->watchdog | meter->foreign;
-}
-
-/* Does a session hold its counters: it runs, or a handler masked it and its counts were not taken yet? */
-bool upmu_session_holds(const struct upmu_session *session);
-
 void upmu_joint_begin(struct upmu_joint *joint, const struct upmu_pmu *pmu);
 
 /* Add a session's events; `stays`: where they are now, which is their result until it is solved.  False: too many. */
@@ -66,9 +57,8 @@ const struct upmu_event *upmu_joint_event(const struct upmu_joint *joint, unsign
 /* Does a running event have to move for this solution? */
 bool upmu_joint_moves(const struct upmu_joint *joint, unsigned i);
 
-/* Note where a tally runs; the counters of a session. */
-void upmu_tally_place(struct upmu_tally *tally, const struct upmu_place_result *result);
-void upmu_session_sum(struct upmu_session *session);
+/* Note where a tally runs. */
+void upmu_joint_note(struct upmu_tally *tally, const struct upmu_place_result *result);
 
 static inline bool upmu_event_is_exclusive(const struct upmu_event *event)
 {
@@ -78,24 +68,6 @@ static inline bool upmu_event_is_exclusive(const struct upmu_event *event)
 static inline bool upmu_pmu_is_paired(const struct upmu_pmu *pmu)
 {
     return UPMU_DOMAINS && (pmu->capabilities & UPMU_PMU_PAIRED);
-}
-
-/* Only NetBurst has cascades: builds without it save the code. */
-static inline bool upmu_event_cascades(const struct upmu_event *event)
-{
-    return UPMU_BACKEND_X86_P4 && (event->attributes & UPMU_ATTR_CASCADE);
-}
-
-static inline bool upmu_tally_cascades(const struct upmu_tally *tally)
-{
-    return UPMU_BACKEND_X86_P4 && tally->cascades;
-}
-
-/* Counters that are not opened, as the overflow of another starts them: targets of cascades.  0: has none. */
-uint32_t upmu_session_targets(const struct upmu_session *session);
-static inline uint32_t upmu_session_dormant(const struct upmu_session *session)
-{
-    return UPMU_BACKEND_X86_P4 ? upmu_session_targets(session) : 0;
 }
 
 #endif

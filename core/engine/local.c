@@ -4,6 +4,7 @@
  */
 #include "core/engine/local.h"
 #include "core/util/apart.h"
+#include "core/engine/deferred.h"
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
 
@@ -24,7 +25,7 @@ enum upmu_status upmu_local_enter(struct upmu_meter *meter, uintptr_t *out_state
     meter->busy = 1;
     UPMU_BARRIER();
     if (meter->mask_due)
-        upmu_schedule_replay(meter);
+        upmu_deferred_run(meter);
     return UPMU_OK;
 }
 
@@ -41,7 +42,7 @@ void upmu_local_leave(struct upmu_meter *meter, uintptr_t state)
      */
     do {
         if (meter->deferred | meter->mask_due)
-            upmu_schedule_replay(meter);
+            upmu_deferred_run(meter);
         /* (The flag of a wrap that this call has counted is no later round's.) */
         if (meter->flagged & meter->running & ~meter->sampling)
             (void)upmu_run_acknowledge(meter, meter->running & ~meter->sampling);

@@ -10,6 +10,12 @@
 /* How long after its overflow an interrupt may still arrive (R24): 100 ms, in the unit of upmu_count_stamp(). */
 #define UPMU_LATEST_STAMPS 95u
 
+/* Counters that sessions may not have. */
+static inline uint32_t upmu_meter_blocked(const struct upmu_meter *meter)
+{
+    return meter->firmware | meter->watchdog | meter->foreign;
+}
+
 /* The port's clock, 0 without one. */
 uint64_t upmu_meter_now(const struct upmu_meter *meter);
 

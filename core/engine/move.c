@@ -2,6 +2,7 @@
 /*
  * Running events that must move for a placement (R12).
  */
+#include "core/engine/move.h"
 #include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/hw/backend.h"
@@ -9,9 +10,11 @@
 #include "core/engine/count.h"
 #include "core/engine/joint.h"
 #include "core/engine/local.h"
+#include "core/engine/placed.h"
 #include "core/engine/pmi.h"
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
+#include "core/engine/transition.h"
 
 #if UPMU_MOVES
 
@@ -41,7 +44,7 @@ static void stay(struct upmu_meter *meter, struct upmu_session *session, struct 
 
     upmu_run_tag(meter, UPMU_BIT32(tried), 0);
     *tally = *where;
-    upmu_schedule_publish(meter);
+    upmu_run_publish(meter);
     if (announced && upmu_bank_gate(&meter->bank, UPMU_BIT32(tally->counter), UPMU_BIT32(tried)) &&
         upmu_bank_read(&meter->bank, tried, &value))
         tally->total += upmu_count_delta(meter->pmu, tally, tried, value - base);
@@ -104,7 +107,7 @@ static UPMU_APART bool move_one(struct upmu_meter *meter, struct upmu_session *s
     if (upmu_tally_samples(tally))
         (void)upmu_run_fold(meter, tally);
     before = *tally;
-    upmu_tally_place(tally, result);
+    upmu_joint_note(tally, result);
     fine = (meter->work ? load_one(meter, session, tally, upmu_meter_image(meter))
                         : load_one_on_stack(meter, session, tally)) &&
            upmu_run_prime(meter, tally);
@@ -119,7 +122,7 @@ static UPMU_APART bool move_one(struct upmu_meter *meter, struct upmu_session *s
     }
     fine = take_rest(meter, session, tally, before.counter, before.base);
     /* Handlers look for a session's samples by its counters. */
-    upmu_session_placed(meter, session);
+    upmu_placed_note(meter, session);
     upmu_run_end(session);
     return fine;
 }
@@ -157,7 +160,7 @@ static enum upmu_status move_with_hole(struct upmu_meter *meter, struct upmu_joi
 
         if (!upmu_joint_moves(joint, i))
             continue;
-        if (upmu_schedule_stop(meter, session) != UPMU_OK)
+        if (upmu_transition_take_off(meter, session) != UPMU_OK)
             status = UPMU_ERR_PORT;
         if (session->state == UPMU_SESSION_STOPPED)
             session->state = UPMU_SESSION_SUSPENDED;
@@ -174,9 +177,9 @@ static enum upmu_status move_with_hole(struct upmu_meter *meter, struct upmu_joi
 
         if (session->state != UPMU_SESSION_SUSPENDED)
             continue;
-        upmu_session_placed(meter, session);
+        upmu_placed_note(meter, session);
         session->state = UPMU_SESSION_STOPPED;
-        if (upmu_run_start(meter, session) != UPMU_OK)
+        if (upmu_transition_bring(meter, session) != UPMU_OK)
             status = UPMU_ERR_PORT;
         add_gap(joint, session, session->started_ns - stopped_ns);
     }
@@ -198,7 +201,7 @@ enum upmu_status upmu_move_all(struct upmu_meter *meter, struct upmu_joint *join
                 continue;
             }
             fine = move_one(meter, joint->session[i], upmu_joint_tally(joint, i), &joint->result[i]);
-            upmu_schedule_publish(meter);
+            upmu_run_publish(meter);
             if (!fine)
                 return UPMU_ERR_PORT;
             moved = true;

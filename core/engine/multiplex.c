@@ -13,11 +13,16 @@
 #include "core/hw/domain.h"
 #include "core/hw/port_call.h"
 #include "core/engine/claims.h"
+#include "core/engine/estimate.h"
 #include "core/engine/joint.h"
+#include "core/engine/meter.h"
+#include "core/engine/placed.h"
 #include "core/engine/program.h"
+#include "core/engine/queue.h"
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
 #include "core/engine/sets.h"
+#include "core/engine/thread_core.h"
 #include "core/engine/transition.h"
 #include <upmu/thread.h>
 
@@ -40,43 +45,6 @@ static void bury_zombies(struct upmu_meter *meter)
 #define SWITCH_LOOKS 4u
 #define TICK_LOOKS 8u
 #define TICK_SEARCHES 3u
-
-/* ---- The lists of those that wait ---- */
-
-/* By ticket: new ones are mostly the last. */
-void upmu_queue_put(struct upmu_meter *meter, struct upmu_session *session)
-{
-    unsigned list = upmu_session_waits(session) ? session->shares : UPMU_WAIT_EMPTY;
-    struct upmu_session **first = &meter->waiting[list], **last = &meter->last_waiting[list];
-    struct upmu_session *after = *last, *before = NULL;
-
-    if (session->queued)
-        return;
-    if (after && after->ticket > session->ticket) {
-        before = *first;
-        while (before->ticket < session->ticket)
-            before = before->next_waiting;
-        after = before->before_waiting;
-    }
-    session->queued = (uint8_t)(1u + list);
-    session->next_waiting = before;
-    session->before_waiting = after;
-    *(after ? &after->next_waiting : first) = session;
-    *(before ? &before->before_waiting : last) = session;
-}
-
-void upmu_queue_take(struct upmu_meter *meter, struct upmu_session *session)
-{
-    struct upmu_session *after = session->before_waiting, *before = session->next_waiting;
-    unsigned list = session->queued - 1u;
-
-    if (!session->queued)
-        return;
-    session->queued = 0;
-    session->next_waiting = session->before_waiting = NULL;
-    *(after ? &after->next_waiting : &meter->waiting[list]) = before;
-    *(before ? &before->before_waiting : &meter->last_waiting[list]) = after;
-}
 
 /* It goes to the end of its list. */
 static void renew(struct upmu_meter *meter, struct upmu_session *session)
@@ -133,7 +101,7 @@ static bool is_simple(const struct upmu_meter *meter, const struct upmu_session 
     const struct upmu_set *set = upmu_active(session);
 
     return upmu_session_is_just(session, UPMU_SESSION_WAITING) && !upmu_session_is_chain(session) &&
-           set->program.placement && set->counters && !(upmu_meter_domain(meter) && upmu_set_shares(meter, set));
+           set->program.placement && set->counters && !(upmu_meter_domain(meter) && upmu_claims_share_set(meter, set));
 }
 
 /* Is a search beside these worth it?  (What other CPUs claim may have changed since one.) */
@@ -143,7 +111,7 @@ static bool is_worth_it(const struct upmu_meter *meter, const struct upmu_sessio
     const struct upmu_set *set = upmu_active(session);
 
     return could_fit(meter, set, taken, may_move) &&
-           (upmu_meter_domain(meter) || !upmu_set_was_refused(meter, set, corunners, may_move));
+           (upmu_meter_domain(meter) || !upmu_placed_was_refused(meter, set, corunners, may_move));
 }
 
 /* Those that run and do not share: their counters; the sum of their placements; does any other run? */
@@ -159,7 +127,7 @@ static uint32_t find_private(const struct upmu_meter *meter, uint64_t *corunners
             continue;
         }
         counters |= session->counters;
-        *corunners += upmu_schedule_stamp(upmu_active(session));
+        *corunners += upmu_placed_stamp(upmu_active(session));
     }
     return counters;
 }
@@ -175,7 +143,7 @@ static bool has_no_room(enum upmu_status status)
 /* It leaves its counters to others. */
 static void displace(struct upmu_meter *meter, struct upmu_session *session)
 {
-    if ((upmu_transition_stop(meter, session) ? session->error : upmu_schedule_stop(meter, session)) != UPMU_OK)
+    if ((upmu_transition_stop(meter, session) ? session->error : upmu_transition_take_off(meter, session)) != UPMU_OK)
         return;
     if (session->state == UPMU_SESSION_STOPPED)
         upmu_session_become(session, UPMU_SESSION_WAITING);
@@ -206,7 +174,7 @@ static enum upmu_status try_start(struct upmu_meter *meter, struct upmu_session 
     if (could_fit(meter, upmu_active(session), meter->running, may_move))
         status = upmu_schedule_start(meter, session, may_move);
     if (status != UPMU_ERR_DOES_NOT_FIT || !upmu_schedule_fits_pinned(meter, session) ||
-        upmu_set_was_refused(meter, upmu_active(session), corunners, may_move))
+        upmu_placed_was_refused(meter, upmu_active(session), corunners, may_move))
         return status;
     clear(meter, upmu_active(session)->counters);
     status = upmu_schedule_start(meter, session, may_move);
@@ -245,7 +213,7 @@ static bool was_refused(const struct upmu_meter *meter, const struct upmu_sessio
         return false;
     if (!session->shares)
         (void)find_private(meter, &corunners, &others);
-    return upmu_set_was_refused(meter, upmu_active(session), corunners, may_move);
+    return upmu_placed_was_refused(meter, upmu_active(session), corunners, may_move);
 }
 
 bool upmu_multiplex_come(struct upmu_meter *meter, struct upmu_session *session, bool search)
@@ -433,7 +401,7 @@ static void find_runners(struct selection *selection)
         movable |= runner[i]->counters;
     selection->kept = selection->taken = meter->running & ~movable;
     for (rest = selection->kept; (session = upmu_meter_next_running(meter, &rest)) != NULL;)
-        selection->corunners += upmu_schedule_stamp(upmu_active(session));
+        selection->corunners += upmu_placed_stamp(upmu_active(session));
 }
 
 /* The first of those that wait; one without a place beside those that stay goes to the end. */
@@ -502,14 +470,14 @@ static UPMU_APART bool place_beside(struct selection *selection, struct upmu_ses
         if (!fits || !all_stay(&joint, first)) {
             if (later)
                 return false;
-            upmu_set_refuse(meter, set, selection->corunners, fits);
+            upmu_placed_refuse(meter, set, selection->corunners, fits);
             selection->moves = UPMU_MOVES && fits && selection->taken == selection->kept;
             return selection->moves;
         }
     }
     for UPMU_TALLIES(tally, set)
         upmu_run_place(meter, tally, &joint.result[first++]);
-    upmu_session_placed(meter, session);
+    upmu_placed_note(meter, session);
     set->placed_beside = selection->corunners;
     (void)upmu_program_ready(meter, set);
     return true;
@@ -558,7 +526,7 @@ static void choose_all(struct selection *selection)
         else
             selection->staying |= UPMU_BIT32(at - 1u);
         selection->taken |= upmu_active(session)->counters;
-        selection->corunners += upmu_schedule_stamp(upmu_active(session));
+        selection->corunners += upmu_placed_stamp(upmu_active(session));
     }
 }
 
@@ -672,7 +640,7 @@ static void expire_sets(struct upmu_meter *meter)
         rest &= meter->running;
     }
     if (upmu_sets_expire(meter, now_ns))
-        upmu_change_run(meter);
+        upmu_transition_all(meter);
 }
 
 #endif

@@ -46,12 +46,6 @@ void upmu_multiplex_fill(struct upmu_transition *plan, uint64_t corunners, const
 /* After the transition: those that left, but for that thread's, wait. */
 void upmu_multiplex_settle(struct upmu_transition *plan, const struct upmu_thread *thread);
 
-/*
- * A session of the running thread, whose list is held, joins that of the CPU, to come with
- * the next change; false: a call works on it.
- */
-bool upmu_thread_join(struct upmu_meter *meter, struct upmu_session *session);
-
 #else
 
 #include "core/engine/schedule.h"

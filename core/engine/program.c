@@ -9,25 +9,21 @@
 #include "core/hw/register.h"
 #include "core/engine/count.h"
 #include "core/engine/joint.h"
+#include "core/engine/meter.h"
 #include "core/engine/metrics.h"
+#include "core/engine/placed.h"
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
 
 #if UPMU_THREADS
 
-bool upmu_set_is_plain(const struct upmu_set *set)
+bool upmu_program_is_plain(const struct upmu_set *set)
 {
     for (unsigned i = 0; i < set->count; i++)
         if (upmu_tally_cascades(&set->tally[i]) || upmu_tally_is_metric(&set->tally[i]) ||
             upmu_tally_is_wide(&set->tally[i]))
             return false;
     return true;
-}
-
-bool upmu_set_was_tried(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t company)
-{
-    return set->placed_class == upmu_schedule_class(meter) && set->placed_blocked == upmu_meter_blocked(meter) &&
-           set->placed_beside == company;
 }
 
 /* The event all of whose counters a register concerns; UPMU_SET_EVENTS: there is none. */
@@ -136,7 +132,7 @@ static void compile(struct upmu_meter *meter, struct upmu_set *set, const struct
     program->placement = 0;
     program->steps = 0;
     program->user = 0;
-    if (image->overfull || !set->placed_class || !upmu_set_is_plain(set))
+    if (image->overfull || !set->placed_class || !upmu_program_is_plain(set))
         return;
     for (unsigned rank = 0; rank < 8; rank++)
         if (!compile_rank(meter->pmu, set, image, rank))
@@ -145,7 +141,7 @@ static void compile(struct upmu_meter *meter, struct upmu_set *set, const struct
     if (UPMU_PRELUDES && image->prelude)
         program->flags |= UPMU_PROGRAM_PRELUDE;
     program->kind = set->placed_class;
-    program->placement = upmu_schedule_stamp(set);
+    program->placement = upmu_placed_stamp(set);
 }
 
 static UPMU_APART void compile_on_stack(struct upmu_meter *meter, struct upmu_set *set)

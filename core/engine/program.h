@@ -50,4 +50,7 @@ static inline void upmu_program_forget(struct upmu_set *set)
     set->program.refused = 0;
 }
 
+/* Has a set that is placed nothing that only a start can bring: a cascade, metrics, a wide event? */
+bool upmu_program_is_plain(const struct upmu_set *set);
+
 #endif

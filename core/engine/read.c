@@ -9,6 +9,7 @@
 #include "core/util/muldiv.h"
 #include "core/hw/bank.h"
 #include "core/engine/count.h"
+#include "core/engine/estimate.h"
 #include "core/engine/joint.h"
 #include "core/engine/local.h"
 #include "core/engine/metrics.h"

@@ -18,6 +18,7 @@
 #include "core/engine/local.h"
 #include "core/engine/meter.h"
 #include "core/engine/metrics.h"
+#include "core/engine/placed.h"
 #include "core/engine/pmi.h"
 #include "core/engine/schedule.h"
 #include "core/engine/sets.h"
@@ -62,7 +63,7 @@ void upmu_run_place(struct upmu_meter *meter, struct upmu_tally *tally, const st
 {
     if (tally->counter != result->counter[0])
         upmu_run_tag(meter, upmu_run_tagged(meter, tally), 0);
-    upmu_tally_place(tally, result);
+    upmu_joint_note(tally, result);
 }
 
 bool upmu_run_acknowledge(struct upmu_meter *meter, uint32_t counters)
@@ -121,7 +122,7 @@ static bool prime_initiator(struct upmu_meter *meter, const struct upmu_tally *t
             upmu_bank_write(&meter->bank, counter, UINT64_C(0) - upmu_tally_sampling(tally)->period));
 }
 
-void upmu_schedule_publish(struct upmu_meter *meter)
+void upmu_run_publish(struct upmu_meter *meter)
 {
     uint32_t running = 0, sampling = 0, quiet = 0, before = meter->running;
     uint64_t corunners = 0;
@@ -137,7 +138,7 @@ void upmu_schedule_publish(struct upmu_meter *meter)
             if (upmu_tally_samples(tally))
                 mine |= UPMU_BIT32(tally->counter);
         running |= session->counters;
-        corunners += UPMU_THREADS && session->counters ? upmu_schedule_stamp(upmu_active(session)) : 0;
+        corunners += UPMU_THREADS && session->counters ? upmu_placed_stamp(upmu_active(session)) : 0;
         sampling |= mine;
         if (mine)
             quiet |= session->counters;
@@ -308,53 +309,6 @@ void upmu_run_end(struct upmu_session *session)
     upmu_run_hold(upmu_active(session), false);
 }
 
-/* On a CPU that sleeps time stands still for those that wait there, too. */
-static bool is_asleep(const struct upmu_session *session)
-{
-    return session->meter && !session->meter->live;
-}
-
-void upmu_session_enabled(struct upmu_session *session, uint64_t now_ns)
-{
-    if (!is_asleep(session))
-        session->enabled_ns += now_ns - session->started_ns;
-    session->started_ns = now_ns;
-}
-
-void upmu_session_ran(struct upmu_session *session, uint64_t now_ns)
-{
-    if (UPMU_THREADS || UPMU_SETS) {
-        struct upmu_set *set = upmu_active(session);
-        /* (A stop may find the overflow itself, after its own end.) */
-        bool closed = UPMU_SETS && session->switch_due && session->closed_ns < now_ns;
-        uint64_t ran_ns = (closed ? session->closed_ns : now_ns) - session->running_ns;
-
-        set->duration_ns += ran_ns;
-        set->left_ns = set->left_ns > ran_ns ? set->left_ns - ran_ns : 0;
-    }
-    upmu_session_enabled(session, now_ns);
-}
-
-/* `full` is set by what masks a session, and cleared by what takes its counts. */
-bool upmu_session_holds(const struct upmu_session *session)
-{
-    return session->state == UPMU_SESSION_RUNNING || session->full;
-}
-
-uint64_t upmu_session_missed(const struct upmu_session *session, const struct upmu_set *set, uint64_t now_ns,
-                             uint64_t *out_enabled_ns)
-{
-    uint64_t enabled_ns = session->enabled_ns, ran_ns = set->duration_ns;
-    bool holds = upmu_session_holds(session); /* that of one to be masked goes on until its counts are taken */
-
-    if (holds || (upmu_session_waits(session) && session->meter && !is_asleep(session)))
-        enabled_ns += now_ns - session->started_ns;
-    if (holds && set == upmu_active(session))
-        ran_ns += now_ns - session->running_ns;
-    *out_enabled_ns = enabled_ns;
-    return UPMU_THREADS || UPMU_SETS ? enabled_ns - ran_ns : 0;
-}
-
 /* Close gates; a fault is answered by a second attempt, with the register read. */
 bool upmu_run_shut(struct upmu_meter *meter, uint32_t counters)
 {
@@ -369,15 +323,6 @@ bool upmu_run_shut_all(struct upmu_meter *meter, uint32_t counters, uint32_t dor
     return upmu_run_shut(meter, counters & ~dormant) && fine;
 }
 
-enum upmu_status upmu_session_fault(struct upmu_meter *meter, struct upmu_session *session)
-{
-    session->error = UPMU_ERR_PORT;
-    session->why.status = UPMU_ERR_PORT;
-    session->why.pmu = meter->pmu;
-    session->why.address = meter->bank.faulted;
-    return UPMU_ERR_PORT;
-}
-
 /* A register faulted: the session stops, the others run on. */
 enum upmu_status upmu_run_fail(struct upmu_meter *meter, struct upmu_session *session)
 {
@@ -390,7 +335,7 @@ enum upmu_status upmu_run_fail(struct upmu_meter *meter, struct upmu_session *se
     session->full = 0;
     upmu_run_tag(meter, session->counters, 0);
     meter->running |= session->counters; /* (They were taken: what is published next forgets them.) */
-    upmu_schedule_publish(meter);
+    upmu_run_publish(meter);
     upmu_claims_trim(meter, false);
     if (!meter->in_handler)
         upmu_meter_log(meter, "upmu: a register faulted; a session was stopped");

@@ -52,9 +52,6 @@ bool upmu_run_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint6
 /* Load a placed session's registers, gates closed; `opening`: counters that open next. */
 enum upmu_status upmu_run_load(struct upmu_meter *meter, struct upmu_session *session, uint32_t opening);
 
-/* Load a placed session and open its gates. */
-enum upmu_status upmu_run_start(struct upmu_meter *meter, struct upmu_session *session);
-
 /* A register faulted: this session stops, the others run on.  Returns UPMU_ERR_PORT. */
 enum upmu_status upmu_run_fail(struct upmu_meter *meter, struct upmu_session *session);
 
@@ -112,5 +109,8 @@ bool upmu_run_settle(struct upmu_meter *meter, struct upmu_tally *tally, unsigne
 
 /* The same for all closed counters of a session, with the samples due. */
 enum upmu_status upmu_run_counts(struct upmu_meter *meter, struct upmu_session *session);
+
+/* Handlers' masks after a change of what runs. */
+void upmu_run_publish(struct upmu_meter *meter);
 
 #endif

@@ -14,7 +14,9 @@
 #include "core/engine/local.h"
 #include "core/engine/meter.h"
 #include "core/engine/metrics.h"
+#include "core/engine/move.h"
 #include "core/engine/multiplex.h"
+#include "core/engine/placed.h"
 #include "core/engine/program.h"
 #include "core/engine/run.h"
 #include "core/engine/transition.h"
@@ -25,78 +27,6 @@ enum place_mode {
     PLACE_STILL,  /* only where nothing that runs must move */
     PLACE_MOVE    /* wherever it fits */
 };
-
-#if UPMU_THREADS
-
-/* Scattered, so that different groups of stamps have different sums (3 + 5 would be 8). */
-uint64_t upmu_schedule_stamp(const struct upmu_set *set)
-{
-    uint64_t mixed = set->stamp * UINT64_C(0x9e3779b97f4a7c15);
-
-    return (mixed ^ mixed >> 32) * UINT64_C(0x9e3779b97f4a7c15);
-}
-
-/* The placements that run beside a session, as a sum of stamps. */
-uint64_t upmu_schedule_company(const struct upmu_meter *meter, const struct upmu_session *except)
-{
-    uint32_t rest = meter->running;
-    uint64_t sum = 0;
-
-    for (const struct upmu_session *other; (other = upmu_meter_next_running(meter, &rest)) != NULL;)
-        if (other != except && upmu_session_holds(other))
-            sum += upmu_schedule_stamp(upmu_active(other));
-    return sum;
-}
-
-/* Co-runners, and what is not ours, in one word: even, never 0. */
-static uint64_t refusal_of(const struct upmu_meter *meter, uint64_t corunners)
-{
-    return ((corunners ^ upmu_meter_blocked(meter) * UINT64_C(0x9e3779b97f4a7c15)) & ~UINT64_C(3)) | 2u;
-}
-
-/* The placement that it has stays: it may be good beside others. */
-void upmu_set_refuse(const struct upmu_meter *meter, struct upmu_set *set, uint64_t corunners, bool moving)
-{
-    set->program.refused = refusal_of(meter, corunners) | moving;
-}
-
-bool upmu_set_was_refused(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t corunners, bool may_move)
-{
-    uint64_t refused = set->program.refused;
-
-    return (may_move ? refused : refused & ~UINT64_C(1)) == refusal_of(meter, corunners);
-}
-
-/* Remember the PMU and the co-runners with which the active set was placed. */
-static void remember(struct upmu_meter *meter, struct upmu_session *session, uint32_t counters)
-{
-    struct upmu_set *set = upmu_active(session);
-
-    upmu_program_forget(set);
-    set->counters = counters;
-    /* (By 2^32 over the golden ratio CPUs begin far from each other: 1,000 of them more than 2^20 stamps.) */
-    set->stamp = meter->number * UINT32_C(0x9e3779b1) + ++meter->stamps;
-    set->placed_beside = upmu_schedule_company(meter, session);
-    set->placed_blocked = upmu_meter_blocked(meter);
-    set->placed_class = upmu_schedule_class(meter);
-}
-
-#else
-
-static void remember(struct upmu_meter *meter, struct upmu_session *session, uint32_t counters)
-{
-    (void)meter;
-    (void)session;
-    (void)counters;
-}
-
-#endif
-
-void upmu_session_placed(struct upmu_meter *meter, struct upmu_session *session)
-{
-    upmu_session_sum(session);
-    remember(meter, session, session->counters);
-}
 
 /* The next session beside which one is placed. */
 static struct upmu_session *next_beside(const struct upmu_meter *meter, const struct upmu_session *session,
@@ -114,7 +44,7 @@ static void note_place(struct upmu_meter *meter, struct upmu_session *session, c
 {
     for UPMU_TALLIES(tally, upmu_active(session))
         upmu_run_place(meter, tally, result++);
-    upmu_session_placed(meter, session);
+    upmu_placed_note(meter, session);
 }
 
 /* With all these as one problem. */
@@ -134,13 +64,13 @@ static enum upmu_status place_together(struct upmu_meter *meter, struct upmu_ses
         return UPMU_ERR_NO_SPACE;
     status = upmu_joint_place(meter, joint, mode == PLACE_ALONE, &session->why);
     if (UPMU_THREADS && status == UPMU_ERR_DOES_NOT_FIT && mode != PLACE_ALONE)
-        upmu_set_refuse(meter, upmu_active(session), corunners, false);
+        upmu_placed_refuse(meter, upmu_active(session), corunners, false);
     if (status != UPMU_OK || mode == PLACE_ALONE)
         return status;
     for (unsigned i = 0; (mode != PLACE_MOVE || !UPMU_MOVES) && i < first; i++)
         if (upmu_joint_moves(joint, i)) {
             if (UPMU_THREADS)
-                upmu_set_refuse(meter, upmu_active(session), corunners, true);
+                upmu_placed_refuse(meter, upmu_active(session), corunners, true);
             return mode == PLACE_PINNED ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
         }
     if (mode != PLACE_PINNED && !upmu_claims_take(meter, joint))
@@ -166,7 +96,7 @@ static enum upmu_status place(struct upmu_meter *meter, struct upmu_session *ses
     uint32_t rest = meter->running;
 
     for (const struct upmu_session *other; (other = next_beside(meter, session, mode, &rest)) != NULL;) {
-        corunners += upmu_schedule_stamp(upmu_active(other));
+        corunners += upmu_placed_stamp(upmu_active(other));
         taken |= other->counters;
     }
 #endif
@@ -195,7 +125,7 @@ static UPMU_INSIDE bool still_placed(const struct upmu_meter *meter, const struc
 {
     if (!session->counters || (session->counters & (meter->running | upmu_meter_blocked(meter))))
         return false;
-    if (upmu_set_shares(meter, upmu_active(session)))
+    if (upmu_claims_share_set(meter, upmu_active(session)))
         return false;
     if (!meter->running)
         return true;
@@ -237,7 +167,7 @@ enum upmu_status upmu_schedule_start(struct upmu_meter *meter, struct upmu_sessi
         (void)upmu_session_fault(meter, session);
     else if (status == UPMU_OK)
         status = UPMU_THREADS && upmu_transition_start(meter, session) ? session->error
-                                                                       : upmu_run_start(meter, session);
+                                                                       : upmu_transition_bring(meter, session);
     meter->keep_claims = keep_claims;
     upmu_claims_trim(meter, false);
     return status;
@@ -328,7 +258,7 @@ enum upmu_status upmu_schedule_reload(struct upmu_meter *meter)
             continue;
         session->state = UPMU_SESSION_STOPPED;
         /* With its claims kept it goes on where it was.  (What waits comes with the next tick: not on its counters.) */
-        session->error = meter->keep_claims ? upmu_run_start(meter, session)
+        session->error = meter->keep_claims ? upmu_transition_bring(meter, session)
                                             : upmu_multiplex_start(meter, session, true);
         if (session->error != UPMU_OK)
             status = session->error;

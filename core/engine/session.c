@@ -16,10 +16,12 @@
 #include "core/engine/multiplex.h"
 #include "core/engine/owners.h"
 #include "core/engine/program.h"
+#include "core/engine/queue.h"
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
 #include "core/engine/session_core.h"
 #include "core/engine/sets.h"
+#include "core/engine/thread_core.h"
 #include "core/engine/transition.h"
 #include "core/sample/ring.h"
 
@@ -36,13 +38,6 @@ enum upmu_status upmu_session_init(struct upmu_session *session, struct upmu_mac
         machine->last_session = 1;
     session->id = machine->last_session;
     return UPMU_OK;
-}
-
-enum upmu_status upmu_session_refuse(struct upmu_session *session, enum upmu_status status)
-{
-    memset(&session->why, 0, sizeof session->why);
-    session->why.status = status;
-    return status;
 }
 
 /* In other builds an event has no sampling attributes. */
@@ -571,7 +566,7 @@ static enum upmu_status halt(struct upmu_meter *meter, struct upmu_session *sess
     enum upmu_status status = UPMU_OK;
 
     if (upmu_session_holds(session))
-        status = upmu_schedule_stop(meter, session);
+        status = upmu_transition_take_off(meter, session);
     else if (upmu_session_waits(session) && meter)
         upmu_session_enabled(session, upmu_meter_now(meter));
     upmu_session_become(session, UPMU_SESSION_STOPPED);
@@ -729,11 +724,11 @@ static enum upmu_status write_work(const struct upmu_call *call)
         return UPMU_OK;
     }
     meter->keep_claims = 1;
-    status = upmu_schedule_stop(meter, session);
+    status = upmu_transition_take_off(meter, session);
     if (status == UPMU_OK) {
         set_count(call, tally);
         if (session->state != UPMU_SESSION_MASKED)
-            status = upmu_run_start(meter, session);
+            status = upmu_transition_bring(meter, session);
     }
     meter->keep_claims = 0;
     upmu_claims_trim(meter, false);

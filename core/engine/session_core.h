@@ -6,6 +6,7 @@
 #define UPMU_CORE_SESSION_CORE_H
 
 #include "core/hw/port_call.h"
+#include "core/engine/queue.h"
 #include <upmu/session.h>
 #include <upmu/set.h>
 
@@ -76,9 +77,6 @@ void upmu_session_ran(struct upmu_session *session, uint64_t now_ns);
 /* Of what a session waits or ran, how much its active set was enabled without running. */
 uint64_t upmu_session_missed(const struct upmu_session *session, const struct upmu_set *set, uint64_t now_ns,
                              uint64_t *out_enabled_ns);
-
-/* The session got a new placement: its counters, and what it holds beside. */
-void upmu_session_placed(struct upmu_meter *meter, struct upmu_session *session);
 
 /*
  * Bits of session->ties.  The last one to go ends the session: the owner if it has no
@@ -160,24 +158,6 @@ void upmu_session_end(struct upmu_session *session);
 /* The third of a CPU's lists: those that run a set without events, and so have no counter by which they are found. */
 #define UPMU_WAIT_EMPTY 2u
 
-/* Into the list of those that wait on a CPU, by turn, and out of it; nothing if it is there, or not there. */
-#if UPMU_THREADS
-void upmu_queue_put(struct upmu_meter *meter, struct upmu_session *session);
-void upmu_queue_take(struct upmu_meter *meter, struct upmu_session *session);
-#else
-static inline void upmu_queue_put(struct upmu_meter *meter, struct upmu_session *session)
-{
-    (void)meter;
-    (void)session;
-}
-
-static inline void upmu_queue_take(struct upmu_meter *meter, struct upmu_session *session)
-{
-    (void)meter;
-    (void)session;
-}
-#endif
-
 /* Change the state of one that waits, or will: those that wait on a CPU, or run without counters, are in its lists. */
 static inline void upmu_session_become(struct upmu_session *session, uint8_t state)
 {
@@ -233,17 +213,28 @@ static inline void upmu_session_unlink_quickly(struct upmu_meter *meter, struct 
     __atomic_store_n(&session->meter, NULL, __ATOMIC_RELEASE);
 }
 
-/* A session of a thread leaves its CPU: it waits if it was started.  Inside a local bracket. */
-enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *session);
+/* Does a session hold its counters: it runs, or a handler masked it and its counts were not taken yet? */
+bool upmu_session_holds(const struct upmu_session *session);
 
-/*
- * The list of a thread's sessions is walked and changed by what holds it, for a moment; false:
- * something else has held it for a while (that may have been interrupted).
- */
-bool upmu_thread_hold(struct upmu_thread *thread);
-void upmu_thread_release(struct upmu_thread *thread);
+/* Its targets of cascades, and the sum of its counters. */
+uint32_t upmu_session_targets(const struct upmu_session *session);
+void upmu_session_sum(struct upmu_session *session);
 
-/* Take a session out of its thread's list, which is held. */
-void upmu_thread_forget(struct upmu_session *session);
+/* Only NetBurst has cascades: builds without it save the code. */
+static inline bool upmu_event_cascades(const struct upmu_event *event)
+{
+    return UPMU_BACKEND_X86_P4 && (event->attributes & UPMU_ATTR_CASCADE);
+}
+
+static inline bool upmu_tally_cascades(const struct upmu_tally *tally)
+{
+    return UPMU_BACKEND_X86_P4 && tally->cascades;
+}
+
+/* Counters that are not opened, as the overflow of another starts them: targets of cascades.  0: has none. */
+static inline uint32_t upmu_session_dormant(const struct upmu_session *session)
+{
+    return UPMU_BACKEND_X86_P4 ? upmu_session_targets(session) : 0;
+}
 
 #endif

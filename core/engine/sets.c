@@ -14,21 +14,15 @@
 #include "core/event/why.h"
 #include "core/engine/claims.h"
 #include "core/engine/count.h"
+#include "core/engine/estimate.h"
 #include "core/engine/joint.h"
+#include "core/engine/meter.h"
 #include "core/engine/multiplex.h"
+#include "core/engine/placed.h"
 #include "core/engine/program.h"
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
 #include "core/engine/transition.h"
-
-unsigned upmu_session_events(const struct upmu_session *session)
-{
-    unsigned events = 0;
-
-    for (const struct upmu_set *set = session->sets; set; set = upmu_set_after(set))
-        events += set->count;
-    return events;
-}
 
 void upmu_session_rewind(struct upmu_session *session)
 {
@@ -205,7 +199,7 @@ void upmu_sets_advance(struct upmu_session *session, struct upmu_set *set)
 void upmu_sets_switch(struct upmu_meter *meter, struct upmu_session *session, struct upmu_set *set)
 {
     mark(session, set);
-    upmu_change_run(meter);
+    upmu_transition_all(meter);
     upmu_multiplex_admit(meter);
 }
 
@@ -239,8 +233,8 @@ bool upmu_sets_relieve(struct upmu_meter *meter, struct upmu_session *session)
     session->change = 0;
     next = session->coming;
     /* (Others have none of its counters, or a fault has left one open.) */
-    if (!next->counters || !upmu_set_was_tried(meter, next, upmu_schedule_company(meter, session)) ||
-        upmu_bank_open(&meter->bank, next->counters & ~session->counters) || upmu_set_shares(meter, next) ||
+    if (!next->counters || !upmu_placed_was_tried(meter, next, upmu_placed_corunners(meter, session)) ||
+        upmu_bank_open(&meter->bank, next->counters & ~session->counters) || upmu_claims_share_set(meter, next) ||
         !upmu_program_handler_may(&meter->bank, &next->program) || !take_counts(meter, old)) {
         session->random = random; /* the lot was not drawn */
         next->round = session->round - 1u;
@@ -275,7 +269,7 @@ void upmu_sets_put_on(struct upmu_meter *meter, struct upmu_session *session)
         (void)upmu_session_fault(meter, session);
         meter->running |= next->counters; /* (They were taken: what is published next forgets them.) */
     }
-    upmu_schedule_publish(meter);
+    upmu_run_publish(meter);
 }
 
 #endif

@@ -34,11 +34,4 @@ bool upmu_sets_expire(struct upmu_meter *meter, uint64_t now_ns);
 bool upmu_sets_relieve(struct upmu_meter *meter, struct upmu_session *session);
 void upmu_sets_put_on(struct upmu_meter *meter, struct upmu_session *session);
 
-/* A run of a set is over: one more slot for the estimates. */
-void upmu_estimate_slot(struct upmu_set *set);
-
-/* Three standard errors of an estimate from `raw` events in running_ns of enabled_ns. */
-uint64_t upmu_estimate_error(const struct upmu_set *set, const struct upmu_tally *tally,
-                             const struct upmu_count *count);
-
 #endif

@@ -11,9 +11,12 @@
 #include "core/engine/local.h"
 #include "core/engine/meter.h"
 #include "core/engine/multiplex.h"
+#include "core/engine/program.h"
+#include "core/engine/queue.h"
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
 #include "core/engine/sets.h"
+#include "core/engine/thread_core.h"
 #include "core/engine/transition.h"
 #include "core/sample/user_page.h"
 
@@ -135,7 +138,7 @@ enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *
     enum upmu_status status = UPMU_OK;
 
     if (upmu_session_holds(session)) {
-        status = upmu_schedule_stop(meter, session);
+        status = upmu_transition_take_off(meter, session);
         if (status == UPMU_OK && session->state == UPMU_SESSION_STOPPED)
             session->state = UPMU_SESSION_WAITING;
     } else if (session->state == UPMU_SESSION_WAITING) {
@@ -388,7 +391,7 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
     if (cpu->meter.live) {
         leave_cpu(&cpu->meter, prev);
         join_all(&cpu->meter, next);
-        upmu_change_run(&cpu->meter);
+        upmu_transition_all(&cpu->meter);
     } else if (cpu->meter.pmu) {
         come(&cpu->meter, next); /* its sessions join with the first tick after the CPU has woken */
         next->unjoined = 1;

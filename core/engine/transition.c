@@ -11,10 +11,14 @@
 #include "core/hw/register.h"
 #include "core/engine/claims.h"
 #include "core/engine/count.h"
+#include "core/engine/estimate.h"
 #include "core/engine/joint.h"
 #include "core/engine/local.h"
 #include "core/engine/meter.h"
+#include "core/engine/placed.h"
 #include "core/engine/pmi.h"
+#include "core/engine/program.h"
+#include "core/engine/queue.h"
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
 #include "core/engine/sets.h"
@@ -57,7 +61,7 @@ static void out_carefully(struct upmu_transition *plan, struct upmu_session *ses
     if (is_compiled(set))
         plan->counting_out |= set->program.counting;
     if (session->counters)
-        plan->corunners -= upmu_schedule_stamp(set);
+        plan->corunners -= upmu_placed_stamp(set);
 #else
     (void)set;
 #endif
@@ -618,7 +622,7 @@ static inline void publish(struct upmu_transition *plan)
     if (UPMU_THREADS)
         meter->used |= plan->coming;
     if (__builtin_expect(!UPMU_THREADS || plan->failed | plan->walks, 0)) {
-        upmu_schedule_publish(meter);
+        upmu_run_publish(meter);
         return;
     }
     meter->corunners += plan->corunners;
@@ -844,7 +848,7 @@ static enum upmu_status run_one(struct upmu_meter *meter, struct upmu_session *s
                                        : run_anyone_on_stack(meter, session, start);
 }
 
-enum upmu_status upmu_run_start(struct upmu_meter *meter, struct upmu_session *session)
+enum upmu_status upmu_transition_bring(struct upmu_meter *meter, struct upmu_session *session)
 {
 #if UPMU_THREADS
     (void)upmu_program_ready(meter, upmu_active(session));
@@ -852,7 +856,7 @@ enum upmu_status upmu_run_start(struct upmu_meter *meter, struct upmu_session *s
     return run_one(meter, session, true);
 }
 
-enum upmu_status upmu_schedule_stop(struct upmu_meter *meter, struct upmu_session *session)
+enum upmu_status upmu_transition_take_off(struct upmu_meter *meter, struct upmu_session *session)
 {
     return run_one(meter, session, false);
 }
@@ -876,9 +880,9 @@ static bool is_placed(const struct upmu_transition *plan, struct upmu_session *s
     struct upmu_meter *meter = plan->meter;
     struct upmu_set *set = session->coming;
 
-    return set->counters && upmu_set_was_tried(meter, set, meter->corunners + plan->corunners) &&
+    return set->counters && upmu_placed_was_tried(meter, set, meter->corunners + plan->corunners) &&
            !(set->counters & ((meter->running & ~plan->leaving) | plan->coming)) &&
-           (!upmu_set_shares(meter, set) || (set == upmu_active(session) && claim(meter, session))) &&
+           (!upmu_claims_share_set(meter, set) || (set == upmu_active(session) && claim(meter, session))) &&
            is_compiled(set);
 }
 
@@ -962,7 +966,7 @@ static UPMU_APART bool compile_marked(struct upmu_meter *meter)
     return any;
 }
 
-void upmu_change_run(struct upmu_meter *meter)
+void upmu_transition_all(struct upmu_meter *meter)
 {
     if (!compile_marked(meter))
         return;

@@ -70,6 +70,12 @@ bool upmu_transition_stop(struct upmu_meter *meter, struct upmu_session *session
  * it, as far as session->coming has a valid placement; the others, and those without room, are left waiting and marked
  * UPMU_CHANGE_FRESH.
  */
-void upmu_change_run(struct upmu_meter *meter);
+void upmu_transition_all(struct upmu_meter *meter);
+
+/* Close the gates and take the counts. */
+enum upmu_status upmu_transition_take_off(struct upmu_meter *meter, struct upmu_session *session);
+
+/* Load a placed session and open its gates. */
+enum upmu_status upmu_transition_bring(struct upmu_meter *meter, struct upmu_session *session);
 
 #endif

@@ -34,7 +34,7 @@ ROWS = [
     ("`upmu_session_add`, `upmu_event_parse` and all that reads or writes names",
      r"upmu_(session_add|set_add|event_|catalog_|why_text|spec_)"),
     ("`upmu_place`, `upmu_pack` (their work areas are yours)", r"upmu_(place|pack)"),
-    ("any other call on a CPU, session, region or IBS unit: start, stop, read, attach, ...", "upmu_schedule_replay"),
+    ("any other call on a CPU, session, region or IBS unit: start, stop, read, attach, ...", "upmu_deferred_run"),
     ("everything else", r"upmu_"),
 ]
 

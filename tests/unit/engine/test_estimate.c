@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "core/engine/sets.h"
+#include "core/engine/estimate.h"
 #include <upmu/upmu.h>
 
 struct slots {

@@ -6,7 +6,7 @@
  */
 #include "tests/common/host.h"
 
-#include "core/engine/schedule.h"
+#include "core/engine/placed.h"
 
 /* ---- Companies ---- */
 
@@ -16,7 +16,7 @@ static uint64_t stamp(unsigned number)
 
     memset(&set, 0, sizeof set);
     set.stamp = number;
-    return upmu_schedule_stamp(&set);
+    return upmu_placed_stamp(&set);
 }
 
 /* A placement is good beside what ran when it was made, and that is known by a sum. */

@@ -3,6 +3,7 @@
  * What handlers left for the local side: overflows of tallies that were being
  * changed, throttled counters that may sample again, sessions to be masked.
  */
+#include "core/engine/deferred.h"
 #include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/hw/bank.h"
@@ -12,6 +13,7 @@
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
 #include "core/engine/sets.h"
+#include "core/engine/transition.h"
 
 #if UPMU_SAMPLING
 
@@ -60,7 +62,7 @@ static void replay_one(struct upmu_meter *meter, unsigned counter)
     if (fine)
         return;
     /* Its other counters hold what they counted. */
-    (void)upmu_schedule_stop(meter, session);
+    (void)upmu_transition_take_off(meter, session);
     (void)upmu_run_fail(meter, session);
 }
 
@@ -78,7 +80,7 @@ static UPMU_APART void replay_deferred(struct upmu_meter *meter)
         port_request_tick(meter->machine->port);
 }
 
-void upmu_schedule_replay(struct upmu_meter *meter)
+void upmu_deferred_run(struct upmu_meter *meter)
 {
     if (meter->deferred)
         replay_deferred(meter);
@@ -89,13 +91,13 @@ void upmu_schedule_replay(struct upmu_meter *meter)
         if (UPMU_SETS && session->switch_due && session->state == UPMU_SESSION_RUNNING)
             upmu_sets_switch(meter, session, NULL);
         if (session->full)
-            (void)upmu_schedule_stop(meter, session);
+            (void)upmu_transition_take_off(meter, session);
     }
 }
 
 #else
 
-void upmu_schedule_replay(struct upmu_meter *meter)
+void upmu_deferred_run(struct upmu_meter *meter)
 {
     (void)meter;
 }

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A session's times, counters and refusals: arithmetic on the session alone.
+ */
+#include "core/util/bits.h"
+#include "core/util/mem.h"
+#include "core/engine/count.h"
+#include "core/engine/session_core.h"
+
+/* On a CPU that sleeps time stands still for those that wait there, too. */
+static bool is_asleep(const struct upmu_session *session)
+{
+    return session->meter && !session->meter->live;
+}
+
+void upmu_session_enabled(struct upmu_session *session, uint64_t now_ns)
+{
+    if (!is_asleep(session))
+        session->enabled_ns += now_ns - session->started_ns;
+    session->started_ns = now_ns;
+}
+
+void upmu_session_ran(struct upmu_session *session, uint64_t now_ns)
+{
+    if (UPMU_THREADS || UPMU_SETS) {
+        struct upmu_set *set = upmu_active(session);
+        /* (A stop may find the overflow itself, after its own end.) */
+        bool closed = UPMU_SETS && session->switch_due && session->closed_ns < now_ns;
+        uint64_t ran_ns = (closed ? session->closed_ns : now_ns) - session->running_ns;
+
+        set->duration_ns += ran_ns;
+        set->left_ns = set->left_ns > ran_ns ? set->left_ns - ran_ns : 0;
+    }
+    upmu_session_enabled(session, now_ns);
+}
+
+/* `full` is set by what masks a session, and cleared by what takes its counts. */
+bool upmu_session_holds(const struct upmu_session *session)
+{
+    return session->state == UPMU_SESSION_RUNNING || session->full;
+}
+
+uint64_t upmu_session_missed(const struct upmu_session *session, const struct upmu_set *set, uint64_t now_ns,
+                             uint64_t *out_enabled_ns)
+{
+    uint64_t enabled_ns = session->enabled_ns, ran_ns = set->duration_ns;
+    bool holds = upmu_session_holds(session); /* that of one to be masked goes on until its counts are taken */
+
+    if (holds || (upmu_session_waits(session) && session->meter && !is_asleep(session)))
+        enabled_ns += now_ns - session->started_ns;
+    if (holds && set == upmu_active(session))
+        ran_ns += now_ns - session->running_ns;
+    *out_enabled_ns = enabled_ns;
+    return UPMU_THREADS || UPMU_SETS ? enabled_ns - ran_ns : 0;
+}
+
+enum upmu_status upmu_session_fault(struct upmu_meter *meter, struct upmu_session *session)
+{
+    session->error = UPMU_ERR_PORT;
+    session->why.status = UPMU_ERR_PORT;
+    session->why.pmu = meter->pmu;
+    session->why.address = meter->bank.faulted;
+    return UPMU_ERR_PORT;
+}
+
+uint32_t upmu_session_targets(const struct upmu_session *session)
+{
+    uint32_t dormant = 0;
+
+    for (unsigned i = 0; i < upmu_active(session)->count; i++)
+        if (upmu_tally_cascades(&upmu_active(session)->tally[i]))
+            dormant |= UPMU_BIT32(upmu_active(session)->tally[i].counter & 31u);
+    return dormant;
+}
+
+void upmu_session_sum(struct upmu_session *session)
+{
+    session->counters = 0;
+    for UPMU_TALLIES(tally, upmu_active(session))
+        session->counters |= tally->counters;
+}
+
+unsigned upmu_session_events(const struct upmu_session *session)
+{
+    unsigned events = 0;
+
+    for (const struct upmu_set *set = session->sets; set; set = upmu_set_after(set))
+        events += set->count;
+    return events;
+}
+
+enum upmu_status upmu_session_refuse(struct upmu_session *session, enum upmu_status status)
+{
+    memset(&session->why, 0, sizeof session->why);
+    session->why.status = status;
+    return status;
+}

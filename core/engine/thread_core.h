@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What other core files need of threads.
+ */
+#ifndef UPMU_CORE_THREAD_CORE_H
+#define UPMU_CORE_THREAD_CORE_H
+
+#include "core/engine/session_core.h"
+
+/*
+ * The list of a thread's sessions is walked and changed by what holds it, for a moment; false:
+ * something else has held it for a while (that may have been interrupted).
+ */
+bool upmu_thread_hold(struct upmu_thread *thread);
+void upmu_thread_release(struct upmu_thread *thread);
+
+/* A session of a thread leaves its CPU: it waits if it was started.  Inside a local bracket. */
+enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *session);
+
+/* Take a session out of its thread's list, which is held. */
+void upmu_thread_forget(struct upmu_session *session);
+
+/*
+ * A session of the running thread, whose list is held, joins that of the CPU, to come with
+ * the next change; false: a call works on it.
+ */
+bool upmu_thread_join(struct upmu_meter *meter, struct upmu_session *session);
+
+#endif
