@@ -6,8 +6,10 @@
 #include "core/util/bits.h"
 #include "core/util/mem.h"
 #include "core/hw/backend.h"
+#include "core/hw/bank.h"
 #include "core/hw/bank_inline.h"
 #include "core/hw/domain.h"
+#include "core/hw/port_call.h"
 #include "core/event/why.h"
 #include "core/engine/claims.h"
 #include "core/engine/deferred.h"
@@ -18,7 +20,6 @@
 #include "core/engine/multiplex.h"
 #include "core/engine/owners.h"
 #include "core/engine/placed.h"
-#include "core/engine/pmi.h"
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
 #include "core/engine/session_core.h"
@@ -295,7 +296,7 @@ static enum upmu_status resume(struct upmu_meter *meter, void *unused)
     upmu_features_wake(meter->cpu);
     meter->live = 1;
     UPMU_BARRIER();
-    return upmu_schedule_reload(meter);
+    return upmu_multiplex_reload(meter);
 }
 
 enum upmu_status upmu_cpu_resume(struct upmu_cpu *cpu)
@@ -337,7 +338,7 @@ static enum upmu_status start_over(struct upmu_meter *meter, void *unused)
     upmu_run_publish(meter);
     forget(meter);
     fine = quieten(meter, mine, alone);
-    fine &= upmu_schedule_reload(meter) == UPMU_OK;
+    fine &= upmu_multiplex_reload(meter) == UPMU_OK;
     meter->keep_claims = 0;
     upmu_claims_trim(meter, false);
     return fine ? UPMU_OK : UPMU_ERR_PORT;

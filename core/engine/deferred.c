@@ -7,12 +7,10 @@
 #include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/hw/bank.h"
-#include "core/engine/joint.h"
-#include "core/engine/local.h"
-#include "core/engine/pmi.h"
+#include "core/hw/port_call.h"
+#include "core/engine/multiplex.h"
+#include "core/engine/report.h"
 #include "core/engine/run.h"
-#include "core/engine/schedule.h"
-#include "core/engine/sets.h"
 #include "core/engine/transition.h"
 
 #if UPMU_SAMPLING
@@ -32,7 +30,7 @@ static bool replay_counter(struct upmu_meter *meter, struct upmu_session *sessio
         !upmu_bank_gate(&meter->bank, 0, UPMU_BIT32(counter)) || !upmu_bank_read(&meter->bank, counter, &value))
         return false;
     if (upmu_run_settle(meter, tally, counter, value))
-        upmu_pmi_emit(meter->cpu, session, UPMU_BIT32(tally->index), true);
+        upmu_report_emit(meter->cpu, session, UPMU_BIT32(tally->index), true);
     forget_deferred(meter, counter);
     return upmu_run_prime(meter, tally) && upmu_bank_gate(&meter->bank, UPMU_BIT32(counter), 0);
 }
@@ -89,7 +87,7 @@ void upmu_deferred_run(struct upmu_meter *meter)
     meter->mask_due = 0;
     for (struct upmu_session *session = meter->sessions; session; session = session->next) {
         if (UPMU_SETS && session->switch_due && session->state == UPMU_SESSION_RUNNING)
-            upmu_sets_switch(meter, session, NULL);
+            upmu_multiplex_switch(meter, session, NULL);
         if (session->full)
             (void)upmu_transition_take_off(meter, session);
     }

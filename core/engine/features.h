@@ -83,7 +83,7 @@ static inline void upmu_features_detach(struct upmu_cpu *cpu, struct upmu_sessio
 /* A masked session is restarted; false: it stays masked. */
 static inline bool upmu_features_restart(struct upmu_session *session)
 {
-    if (upmu_overflow_stays_masked(session))
+    if (upmu_format_stays_masked(session))
         return false;
     upmu_message_restarted(session);
     return true;
@@ -92,7 +92,7 @@ static inline bool upmu_features_restart(struct upmu_session *session)
 /* A session is closed. */
 static inline void upmu_features_close(struct upmu_session *session)
 {
-    upmu_overflow_end(session);
+    upmu_format_end(session);
     upmu_user_page_end(session);
 }
 

@@ -41,11 +41,6 @@ enum upmu_status upmu_machine_init_checked(struct upmu_machine *machine, const s
     return check_hooks(machine);
 }
 
-uint64_t upmu_machine_clock_ns(const struct upmu_machine *machine)
-{
-    return port_clock_ns(machine->port);
-}
-
 /* A detection and the port that it reads through. */
 struct reader {
     struct upmu_detection detection;

@@ -6,14 +6,16 @@
 #include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/hw/backend.h"
+#include "core/hw/bank.h"
 #include "core/hw/bank_inline.h"
+#include "core/hw/port_call.h"
 #include "core/engine/count.h"
 #include "core/engine/joint.h"
-#include "core/engine/local.h"
 #include "core/engine/placed.h"
-#include "core/engine/pmi.h"
+#include "core/engine/program.h"
+#include "core/engine/report.h"
 #include "core/engine/run.h"
-#include "core/engine/schedule.h"
+#include "core/engine/session_core.h"
 #include "core/engine/transition.h"
 
 #if UPMU_MOVES
@@ -69,7 +71,7 @@ static bool take_rest(struct upmu_meter *meter, struct upmu_session *session, st
     }
     tally->base = old_base;
     if (upmu_run_settle(meter, tally, old, value))
-        upmu_pmi_emit(meter->cpu, session, UPMU_BIT32(tally->index), false);
+        upmu_report_emit(meter->cpu, session, UPMU_BIT32(tally->index), false);
     tally->base = base;
     return true;
 }
@@ -80,7 +82,7 @@ static bool load_one(struct upmu_meter *meter, struct upmu_session *session, con
     uint32_t changed;
 
     upmu_image_clear(image);
-    upmu_run_render(meter, upmu_active(session), tally->index, image);
+    upmu_program_render(meter, upmu_active(session), tally->index, image);
     return upmu_bank_load(&meter->bank, image, 0, &changed);
 }
 

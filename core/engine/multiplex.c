@@ -10,8 +10,9 @@
 #include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"
-#include "core/hw/domain.h"
 #include "core/hw/port_call.h"
+#include "core/place/placement.h"
+#include "core/engine/chain.h"
 #include "core/engine/claims.h"
 #include "core/engine/estimate.h"
 #include "core/engine/joint.h"
@@ -21,7 +22,7 @@
 #include "core/engine/queue.h"
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
-#include "core/engine/sets.h"
+#include "core/engine/session_core.h"
 #include "core/engine/thread_core.h"
 #include "core/engine/transition.h"
 #include <upmu/thread.h>
@@ -619,13 +620,20 @@ static void join_current(struct upmu_meter *meter)
 
 #if UPMU_SETS
 
+void upmu_multiplex_switch(struct upmu_meter *meter, struct upmu_session *session, struct upmu_set *set)
+{
+    upmu_chain_mark(session, set);
+    upmu_transition_all(meter);
+    upmu_multiplex_admit(meter);
+}
+
 /* A set that has had its time leaves for others that wait; the next one waits as they do. */
 static void pass_on(struct upmu_meter *meter, struct upmu_session *session)
 {
     displace(meter, session);
     if (!upmu_session_waits(session))
         return;
-    upmu_sets_advance(session, NULL);
+    upmu_chain_advance(session, NULL);
     renew(meter, session);
 }
 
@@ -634,12 +642,12 @@ static void expire_sets(struct upmu_meter *meter)
     uint64_t now_ns = upmu_machine_clock_ns(meter->machine);
     struct upmu_session *session;
 
-    for (uint32_t rest = meter->running; (session = upmu_sets_next_over(meter, &rest, now_ns)) != NULL;) {
+    for (uint32_t rest = meter->running; (session = upmu_chain_next_over(meter, &rest, now_ns)) != NULL;) {
         if (session->shares && meter->waiting[1])
             pass_on(meter, session);
         rest &= meter->running;
     }
-    if (upmu_sets_expire(meter, now_ns))
+    if (upmu_chain_expire(meter, now_ns))
         upmu_transition_all(meter);
 }
 
@@ -668,3 +676,22 @@ void upmu_multiplex_tick(struct upmu_meter *meter)
 }
 
 #endif
+
+enum upmu_status upmu_multiplex_reload(struct upmu_meter *meter)
+{
+    enum upmu_status status = UPMU_OK;
+
+    for (struct upmu_session *session = meter->sessions; session; session = session->next) {
+        if (upmu_session_waits(session))
+            session->started_ns = upmu_meter_now(meter);
+        if (session->state != UPMU_SESSION_SUSPENDED)
+            continue;
+        session->state = UPMU_SESSION_STOPPED;
+        /* With its claims kept it goes on where it was.  (What waits comes with the next tick: not on its counters.) */
+        session->error = meter->keep_claims ? upmu_transition_bring(meter, session)
+                                            : upmu_multiplex_start(meter, session, true);
+        if (session->error != UPMU_OK)
+            status = session->error;
+    }
+    return status;
+}

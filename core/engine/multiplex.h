@@ -69,4 +69,10 @@ static inline void upmu_multiplex_admit(struct upmu_meter *meter)
 
 #endif
 
+/* Change what runs to that set (NULL: the next).  Inside a local bracket. */
+void upmu_multiplex_switch(struct upmu_meter *meter, struct upmu_session *session, struct upmu_set *set);
+
+/* Registers were lost: load and open again all that ran; with meter->keep_claims where it was. */
+enum upmu_status upmu_multiplex_reload(struct upmu_meter *meter);
+
 #endif

@@ -3,9 +3,9 @@
  * What a set knows of its last placement.
  */
 #include "core/engine/placed.h"
-#include "core/hw/backend.h"
 #include "core/engine/meter.h"
 #include "core/engine/program.h"
+#include "core/engine/session_core.h"
 
 #if UPMU_THREADS
 

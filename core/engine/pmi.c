@@ -11,20 +11,19 @@
 #include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"
-#include "core/hw/backend.h"
+#include "core/hw/bank.h"
 #include "core/hw/bank_inline.h"
 #include "core/hw/domain.h"
+#include "core/hw/port_call.h"
 #include "core/hw/register.h"
+#include "core/engine/chain.h"
 #include "core/engine/claims.h"
 #include "core/engine/count.h"
 #include "core/engine/features.h"
-#include "core/engine/local.h"
 #include "core/engine/meter.h"
-#include "core/engine/program.h"
+#include "core/engine/report.h"
 #include "core/engine/run.h"
-#include "core/engine/schedule.h"
-#include "core/engine/sets.h"
-#include "core/sample/format_core.h"
+#include "core/engine/session_core.h"
 
 #if UPMU_SAMPLING
 
@@ -48,146 +47,10 @@ struct pass {
     uint32_t failed;  /* a register faulted: the local side loads them again */
 };
 
-/* The local side changes it: it is left as it is. */
-static inline bool is_held(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
-{
-    return ((tally->sequence & 1u) | (cpu->meter.held & tally->counters)) != 0;
-}
-
 /* Is `base` what its counter had?  The local side may be about to store it, or a fault kept it from that. */
 static inline bool has_base(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
 {
-    return !is_held(cpu, tally) && cpu->meter.last_tag[tally->counter] == tally->tag;
-}
-
-/* Is its counter one that runs for it, so that its value may be folded now?  The local side holds all tallies. */
-static bool may_fold(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
-{
-    unsigned counter = tally->counter;
-
-    return counter < UPMU_COUNTERS && cpu->meter.tally[counter] == tally &&
-           (cpu->meter.running & ~UPMU_METRIC_COUNTERS & UPMU_BIT32(counter)) &&
-           !(cpu->meter.in_handler && is_held(cpu, tally));
-}
-
-/* Events of a set that an overflow of `events` reads or (`reset`) sets back. */
-static UPMU_APART uint32_t others_of(const struct upmu_set *set, uint32_t events, bool reset)
-{
-    uint32_t wanted = 0;
-
-    if (set->program.placement && !(set->program.flags & UPMU_PROGRAM_OTHERS))
-        return 0;
-    for (uint32_t rest = events; rest; rest &= rest - 1u) {
-        const struct upmu_sampling *sampling = &set->sampling[upmu_bits_lowest(rest)];
-
-        wanted |= reset ? sampling->resets : sampling->values;
-    }
-    return wanted & (uint32_t)upmu_bits_ones(set->count) & ~events;
-}
-
-/*
- * What an overflow of `events` does to others of the set: their counts go into its
- * records and are folded, or (`reset`) they are set back.  The counter of one that
- * samples is not loaded anew: it overflows once when nothing is due, and then waits for
- * the rest.
- */
-static UPMU_INSIDE void touch_others(struct upmu_session *session, uint32_t events, bool reset)
-{
-    struct upmu_cpu *cpu = session->meter->cpu;
-    struct upmu_set *set = upmu_active(session);
-    uint32_t handler = cpu->meter.in_handler;
-
-    for (uint32_t wanted = others_of(set, events, reset); wanted; wanted &= wanted - 1u) {
-        struct upmu_tally *tally = &set->tally[upmu_bits_lowest(wanted)];
-        uint64_t value;
-
-        if ((reset && upmu_tally_is_wide(tally)) || !may_fold(cpu, tally) ||
-            !upmu_bank_read(&cpu->meter.bank, tally->counter, &value))
-            continue;
-        tally->sequence += handler;
-        UPMU_BARRIER();
-        upmu_count_fold(&cpu->meter, tally, tally->counter, value);
-        if (reset)
-            upmu_count_begin(set, tally, 0);
-        UPMU_BARRIER();
-        tally->sequence += handler;
-    }
-}
-
-/* session->switch_due: the handler has not yet tried. */
-#define SWITCH_FRESH 2u
-
-/* An event has overflowed as often as its set waits for. */
-static void want_switch(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, uint64_t now_ns)
-{
-    for (uint32_t rest = events; rest; rest &= rest - 1u) {
-        struct upmu_tally *tally = &upmu_active(session)->tally[upmu_bits_lowest(rest)];
-
-        if (tally->to_switch != UPMU_SWITCH_NOW)
-            continue;
-        tally->to_switch = 0;
-        if (session->switch_due)
-            continue;
-        session->closed_ns = now_ns;
-        session->switch_due = SWITCH_FRESH;
-        cpu->meter.mask_due = 1;
-    }
-}
-
-static void record(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame, uint64_t now_ns)
-{
-    struct upmu_cpu *cpu = session->meter->cpu;
-    struct upmu_overflow *overflow = &session->overflow;
-
-    if (upmu_session_dropped(session))
-        return;
-    memset(overflow, 0, sizeof *overflow);
-    overflow->session = session;
-    overflow->cpu = cpu;
-    overflow->set = upmu_active(session);
-    overflow->set_number = upmu_active(session)->number;
-    overflow->time_ns = now_ns;
-    overflow->events = events;
-    overflow->flags = UPMU_SAMPLE_NO_FRAME;
-    if (frame) {
-        overflow->ip = frame->ip;
-        overflow->sp = frame->sp;
-        overflow->process = frame->process;
-        overflow->thread = frame->thread;
-        overflow->flags = frame->user ? UPMU_SAMPLE_USER : 0;
-        if (!frame->user && session->hides_kernel) {
-            overflow->ip = overflow->sp = 0;
-            overflow->flags = UPMU_SAMPLE_HIDDEN;
-        }
-    }
-    if (UPMU_SETS)
-        want_switch(cpu, session, events, now_ns);
-    if (upmu_overflow_report(overflow) & UPMU_OVERFLOW_MASK) {
-        session->long_due |= events;
-        session->full = 1;
-        session->state = UPMU_SESSION_MASKED;
-        cpu->meter.mask_due = 1;
-    }
-}
-
-/*
- * Events of a session have overflowed together: for the handler, or the local side, which
- * holds all tallies.  (The time by its place: fewer bytes of stack on i386.)
- */
-static UPMU_APART void report(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame,
-                              const uint64_t *now_ns)
-{
-    if (UPMU_FORMATS)
-        touch_others(session, events, false);
-    record(session, events, frame, *now_ns);
-    touch_others(session, events, true);
-}
-
-void upmu_pmi_emit(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, bool deferred)
-{
-    uint64_t now_ns = upmu_meter_now(&cpu->meter);
-
-    report(session, events, deferred ? &cpu->deferred_frame : NULL, &now_ns);
+    return !upmu_tally_is_held(&cpu->meter, tally) && cpu->meter.last_tag[tally->counter] == tally->tag;
 }
 
 static void defer(struct pass *pass, unsigned counter)
@@ -285,14 +148,14 @@ static void look_at_counter(struct pass *pass, unsigned counter)
     }
     /* One that the local side has settled, and loads next, has no news either. */
     if (!upmu_count_overflowed(cpu->meter.pmu, counter, value) ||
-        (is_held(cpu, tally) && cpu->meter.last_tag[counter] != tally->tag))
+        (upmu_tally_is_held(&cpu->meter, tally) && cpu->meter.last_tag[counter] != tally->tag))
         return;
     pass->passed |= UPMU_BIT32(counter);
     /* What waits for the local side was answered for by an earlier interrupt. */
     pass->handled |= UPMU_BIT32(counter) & ~cpu->meter.deferred;
     if (alone && !close_alone(cpu, counter, &value))
         pass->failed |= UPMU_BIT32(counter);
-    else if (is_held(cpu, tally))
+    else if (upmu_tally_is_held(&cpu->meter, tally))
         defer(pass, counter);
     else
         take_overflow(pass, counter, tally, value);
@@ -349,7 +212,7 @@ static void emit_due(struct pass *pass)
                 events |= UPMU_BIT32(cpu->meter.tally[upmu_bits_lowest(same)]->index);
                 rest &= ~(same & (~same + 1u));
             }
-        report(session, events, pass->frame, &pass->now_ns);
+        upmu_report_overflow(session, events, pass->frame, &pass->now_ns);
     }
 }
 
@@ -358,10 +221,10 @@ static bool relieve(struct pass *pass, struct upmu_session *session, bool closed
 {
     struct upmu_cpu *cpu = pass->cpu;
 
-    if (!UPMU_SETS || session->switch_due != SWITCH_FRESH)
+    if (!UPMU_SETS || session->switch_due != UPMU_SWITCH_FRESH)
         return false;
-    if (closed && !cpu->meter.busy && upmu_sets_relieve(&cpu->meter, session)) {
-        upmu_sets_put_on(&cpu->meter, session);
+    if (closed && !cpu->meter.busy && upmu_chain_relieve(&cpu->meter, session)) {
+        upmu_chain_put_on(&cpu->meter, session);
         if (!(cpu->meter.pmu->capabilities & UPMU_PMU_GLOBAL_CTRL))
             open_again(pass, session->counters);
         return true;
@@ -585,12 +448,12 @@ static UPMU_APART unsigned look_at_next(struct pass *pass, uint32_t *rest)
             return UPMU_COUNTERS;
         }
         if (__builtin_expect((value & top) != 0, 1) || !tally || tally->counter != counter ||
-            (is_held(cpu, tally) && cpu->meter.last_tag[counter] != tally->tag))
+            (upmu_tally_is_held(&cpu->meter, tally) && cpu->meter.last_tag[counter] != tally->tag))
             continue;
         pass->passed |= UPMU_BIT32(counter);
         pass->handled |= UPMU_BIT32(counter) & ~cpu->meter.deferred;
         cpu->looked_at = value & cpu->meter.counter_mask;
-        if (is_held(cpu, tally))
+        if (upmu_tally_is_held(&cpu->meter, tally))
             defer(pass, counter);
         else if (!take_ordinary(pass, counter, tally, cpu->looked_at))
             return counter;
@@ -712,14 +575,6 @@ enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *fra
 }
 
 #else
-
-void upmu_pmi_emit(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, bool deferred)
-{
-    (void)cpu;
-    (void)session;
-    (void)events;
-    (void)deferred;
-}
 
 enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *frame)
 {

@@ -5,15 +5,37 @@
 #include "core/engine/program.h"
 #include "core/util/apart.h"
 #include "core/util/bits.h"
+#include "core/hw/backend.h"
 #include "core/hw/bank.h"
+#include "core/hw/port_call.h"
 #include "core/hw/register.h"
+#include "core/place/placement.h"
 #include "core/engine/count.h"
-#include "core/engine/joint.h"
 #include "core/engine/meter.h"
 #include "core/engine/metrics.h"
 #include "core/engine/placed.h"
 #include "core/engine/run.h"
-#include "core/engine/schedule.h"
+#include "core/engine/session_core.h"
+
+void upmu_program_render(const struct upmu_meter *meter, const struct upmu_set *set, unsigned i,
+                         struct upmu_image *image)
+{
+    const struct upmu_pmu *pmu = meter->pmu;
+    const struct upmu_tally *tally = &set->tally[i];
+    unsigned flags = meter->thread ? UPMU_RENDER_THREAD1 : 0;
+
+    if (UPMU_SAMPLING && port_has_pmi(meter->machine->port) && !(set->sampling[i].flags & UPMU_SAMPLING_WRAP) &&
+        (tally->period || (pmu->capabilities & UPMU_PMU_STATUS)))
+        flags |= UPMU_RENDER_INTERRUPT;
+    pmu->backend->render(pmu, &set->event[i], tally->alternative, tally->slot, flags, image);
+}
+
+void upmu_program_image(const struct upmu_meter *meter, const struct upmu_set *set, struct upmu_image *image)
+{
+    upmu_image_clear(image);
+    for (unsigned i = 0; i < set->count; i++)
+        upmu_program_render(meter, set, i, image);
+}
 
 #if UPMU_THREADS
 
@@ -148,14 +170,14 @@ static UPMU_APART void compile_on_stack(struct upmu_meter *meter, struct upmu_se
 {
     struct upmu_image image;
 
-    upmu_run_image(meter, set, &image);
+    upmu_program_image(meter, set, &image);
     compile(meter, set, &image);
 }
 
 bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set)
 {
     if (!set->program.placement && meter->work) {
-        upmu_run_image(meter, set, upmu_meter_image(meter));
+        upmu_program_image(meter, set, upmu_meter_image(meter));
         compile(meter, set, upmu_meter_image(meter));
     } else if (!set->program.placement) {
         compile_on_stack(meter, set);

@@ -21,6 +21,13 @@ static inline uint64_t upmu_step_mask(const struct upmu_step *step)
     return (uint64_t)(int64_t)step->mask << step->shift;
 }
 
+/* Add the registers of one placed event to an image. */
+void upmu_program_render(const struct upmu_meter *meter, const struct upmu_set *set, unsigned i,
+                         struct upmu_image *image);
+
+/* The registers of a placed set. */
+void upmu_program_image(const struct upmu_meter *meter, const struct upmu_set *set, struct upmu_image *image);
+
 #if UPMU_THREADS
 
 /* Compile it now if it is not; false: it cannot be. */

@@ -8,6 +8,7 @@
 #include "core/util/mem.h"
 #include "core/util/muldiv.h"
 #include "core/hw/bank.h"
+#include "core/engine/chain.h"
 #include "core/engine/count.h"
 #include "core/engine/estimate.h"
 #include "core/engine/joint.h"
@@ -16,7 +17,6 @@
 #include "core/engine/program.h"
 #include "core/engine/run.h"
 #include "core/engine/session_core.h"
-#include "core/engine/sets.h"
 
 /* Handlers do not come faster than this many in one read. */
 #define READ_ATTEMPTS 64u

@@ -10,8 +10,9 @@
 #include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/hw/backend.h"
+#include "core/hw/bank.h"
 #include "core/hw/bank_inline.h"
-#include "core/hw/register.h"
+#include "core/hw/port_call.h"
 #include "core/engine/claims.h"
 #include "core/engine/count.h"
 #include "core/engine/joint.h"
@@ -19,28 +20,9 @@
 #include "core/engine/meter.h"
 #include "core/engine/metrics.h"
 #include "core/engine/placed.h"
-#include "core/engine/pmi.h"
-#include "core/engine/schedule.h"
-#include "core/engine/sets.h"
-
-void upmu_run_render(const struct upmu_meter *meter, const struct upmu_set *set, unsigned i, struct upmu_image *image)
-{
-    const struct upmu_pmu *pmu = meter->pmu;
-    const struct upmu_tally *tally = &set->tally[i];
-    unsigned flags = meter->thread ? UPMU_RENDER_THREAD1 : 0;
-
-    if (UPMU_SAMPLING && port_has_pmi(meter->machine->port) && !(set->sampling[i].flags & UPMU_SAMPLING_WRAP) &&
-        (tally->period || (pmu->capabilities & UPMU_PMU_STATUS)))
-        flags |= UPMU_RENDER_INTERRUPT;
-    pmu->backend->render(pmu, &set->event[i], tally->alternative, tally->slot, flags, image);
-}
-
-void upmu_run_image(const struct upmu_meter *meter, const struct upmu_set *set, struct upmu_image *image)
-{
-    upmu_image_clear(image);
-    for (unsigned i = 0; i < set->count; i++)
-        upmu_run_render(meter, set, i, image);
-}
+#include "core/engine/program.h"
+#include "core/engine/report.h"
+#include "core/engine/session_core.h"
 
 void upmu_run_tag(struct upmu_meter *meter, uint32_t counters, uint32_t tag)
 {
@@ -286,7 +268,7 @@ enum upmu_status upmu_run_counts(struct upmu_meter *meter, struct upmu_session *
         }
     }
     if (due)
-        upmu_pmi_emit(meter->cpu, session, due, deferred);
+        upmu_report_emit(meter->cpu, session, due, deferred);
     return status;
 }
 
@@ -357,7 +339,7 @@ static enum upmu_status load_image(struct upmu_meter *meter, struct upmu_session
 {
     uint32_t changed;
 
-    upmu_run_image(meter, upmu_active(session), image);
+    upmu_program_image(meter, upmu_active(session), image);
     if (image->overfull)
         return UPMU_ERR_UNSUPPORTED;
     if (UPMU_PRELUDES && out_prelude && image->prelude && upmu_bank_changes(&meter->bank, image)) {

@@ -37,12 +37,6 @@ void upmu_run_hold(struct upmu_set *set, bool hold);
 void upmu_run_begin(struct upmu_session *session);
 void upmu_run_end(struct upmu_session *session);
 
-/* Add the registers of one placed event to an image. */
-void upmu_run_render(const struct upmu_meter *meter, const struct upmu_set *set, unsigned i, struct upmu_image *image);
-
-/* The registers of a placed set. */
-void upmu_run_image(const struct upmu_meter *meter, const struct upmu_set *set, struct upmu_image *image);
-
 /* Give a closed counter its start value: a load for sampling, a base for counting. */
 bool upmu_run_prime(struct upmu_meter *meter, struct upmu_tally *tally);
 

@@ -15,10 +15,9 @@
 #include "core/engine/meter.h"
 #include "core/engine/metrics.h"
 #include "core/engine/move.h"
-#include "core/engine/multiplex.h"
 #include "core/engine/placed.h"
-#include "core/engine/program.h"
 #include "core/engine/run.h"
+#include "core/engine/session_core.h"
 #include "core/engine/transition.h"
 
 enum place_mode {
@@ -244,24 +243,5 @@ enum upmu_status upmu_schedule_fold(struct upmu_meter *meter)
             status = UPMU_ERR_PORT;
     if (silent)
         upmu_meter_rearm(meter);
-    return status;
-}
-
-enum upmu_status upmu_schedule_reload(struct upmu_meter *meter)
-{
-    enum upmu_status status = UPMU_OK;
-
-    for (struct upmu_session *session = meter->sessions; session; session = session->next) {
-        if (upmu_session_waits(session))
-            session->started_ns = upmu_meter_now(meter);
-        if (session->state != UPMU_SESSION_SUSPENDED)
-            continue;
-        session->state = UPMU_SESSION_STOPPED;
-        /* With its claims kept it goes on where it was.  (What waits comes with the next tick: not on its counters.) */
-        session->error = meter->keep_claims ? upmu_transition_bring(meter, session)
-                                            : upmu_multiplex_start(meter, session, true);
-        if (session->error != UPMU_OK)
-            status = session->error;
-    }
     return status;
 }

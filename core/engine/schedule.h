@@ -28,7 +28,4 @@ bool upmu_schedule_idle(struct upmu_meter *meter, uint32_t counters);
 /* Fold the counts of everything that runs. */
 enum upmu_status upmu_schedule_fold(struct upmu_meter *meter);
 
-/* Registers were lost: load and open again all that ran; with meter->keep_claims where it was. */
-enum upmu_status upmu_schedule_reload(struct upmu_meter *meter);
-
 #endif

@@ -6,8 +6,9 @@
 #include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"
-#include "core/hw/backend.h"
+#include "core/hw/port_call.h"
 #include "core/event/why.h"
+#include "core/engine/chain.h"
 #include "core/engine/claims.h"
 #include "core/engine/count.h"
 #include "core/engine/features.h"
@@ -16,11 +17,8 @@
 #include "core/engine/multiplex.h"
 #include "core/engine/owners.h"
 #include "core/engine/program.h"
-#include "core/engine/queue.h"
-#include "core/engine/run.h"
 #include "core/engine/schedule.h"
 #include "core/engine/session_core.h"
-#include "core/engine/sets.h"
 #include "core/engine/thread_core.h"
 #include "core/engine/transition.h"
 #include "core/sample/ring.h"
@@ -322,65 +320,6 @@ static enum upmu_status on_cpu(struct upmu_session *session, enum upmu_status (*
     return upmu_session_attached(session) ? upmu_session_call(&call) : upmu_session_refuse(session, UPMU_ERR_STATE);
 }
 
-/* Unique on its CPU until it wraps; never 0. */
-static void give_tag(struct upmu_meter *meter, struct upmu_tally *tally)
-{
-    if (!++meter->next_tag)
-        meter->next_tag = 1;
-    tally->tag = meter->next_tag;
-}
-
-/* Tags and tickets are those of the CPU where it was linked last. */
-void upmu_session_tag(struct upmu_meter *meter, struct upmu_session *session)
-{
-    for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set))
-        for UPMU_TALLIES(tally, set)
-            give_tag(meter, tally);
-    session->tagged_by = meter->life;
-    session->ticket = UPMU_THREADS ? ++meter->tickets : 0;
-}
-
-void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session)
-{
-    if (!UPMU_THREADS || session->tagged_by != meter->life)
-        upmu_session_tag(meter, session);
-    upmu_session_link_quickly(meter, session);
-    if (upmu_session_waits(session))
-        upmu_queue_put(meter, session);
-}
-
-void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session)
-{
-    upmu_queue_take(meter, session);
-    upmu_features_detach(meter->cpu, session);
-    upmu_session_unlink_quickly(meter, session);
-}
-
-bool upmu_session_unplace(struct upmu_session *session)
-{
-    bool samples = false;
-
-    session->tagged_by = 0;
-    for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set)) {
-        upmu_program_forget(set);
-        for UPMU_TALLIES(tally, set) {
-            tally->counter = UPMU_NO_COUNTER;
-            samples |= tally->period != 0;
-        }
-    }
-    return samples;
-}
-
-/* It has no target any more, and if it has no owner, no future: nothing is touched afterwards. */
-static void let_go(struct upmu_session *session)
-{
-    upmu_thread_forget(session);
-    __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
-    session->state = UPMU_SESSION_DETACHED;
-    if (__atomic_fetch_and(&session->ties, (uint8_t)~UPMU_TIED, __ATOMIC_ACQ_REL) & UPMU_DROPPED)
-        upmu_session_end(session);
-}
-
 static enum upmu_status attach_work(const struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
@@ -410,7 +349,7 @@ static enum upmu_status attach_work(const struct upmu_call *call)
         status = upmu_schedule_preload(meter, session);
     if (status == UPMU_ERR_PORT) {
         upmu_session_unlink(meter, session);
-        let_go(session);
+        upmu_session_let_go(session);
         return status;
     }
     return upmu_session_refuse(session, UPMU_OK);
@@ -481,9 +420,9 @@ static enum upmu_status start_work(const struct upmu_call *call)
     if (UPMU_SAMPLING)
         begin_long(session);
     if (UPMU_SETS)
-        upmu_sets_begin(session);
+        upmu_chain_begin(session);
     if (UPMU_SETS && session->switch_due)
-        upmu_sets_advance(session, NULL);
+        upmu_chain_advance(session, NULL);
     (void)upmu_session_refuse(session, UPMU_OK);
     if (UPMU_THREADS && !call->meter) {
         session->error = UPMU_OK;
@@ -560,22 +499,9 @@ enum upmu_status upmu_session_restart(struct upmu_session *session)
     return upmu_session_start(session);
 }
 
-/* It runs no more, nor waits where its target is. */
-static enum upmu_status halt(struct upmu_meter *meter, struct upmu_session *session)
-{
-    enum upmu_status status = UPMU_OK;
-
-    if (upmu_session_holds(session))
-        status = upmu_transition_take_off(meter, session);
-    else if (upmu_session_waits(session) && meter)
-        upmu_session_enabled(session, upmu_meter_now(meter));
-    upmu_session_become(session, UPMU_SESSION_STOPPED);
-    return status;
-}
-
 static enum upmu_status stop_work(const struct upmu_call *call)
 {
-    enum upmu_status status = halt(call->meter, call->session);
+    enum upmu_status status = upmu_session_halt(call->meter, call->session);
 
     if (call->meter)
         upmu_multiplex_admit(call->meter);
@@ -587,27 +513,6 @@ enum upmu_status upmu_session_stop(struct upmu_session *session)
     if (call_quickly(session, false))
         return session->error;
     return on_cpu(session, stop_work);
-}
-
-enum upmu_status upmu_session_leave(struct upmu_meter *meter, struct upmu_session *session, bool listed)
-{
-    struct upmu_thread *thread = session->thread;
-    enum upmu_status status, released;
-
-    if (UPMU_THREADS && thread && !listed && !upmu_thread_hold(thread))
-        return UPMU_ERR_BUSY;
-    if (UPMU_THREADS && thread && __atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE)) {
-        if (!listed)
-            upmu_thread_release(thread);
-        return UPMU_ERR_BUSY;
-    }
-    status = halt(meter, session);
-    released = meter->live ? upmu_schedule_release(meter, session) : UPMU_OK;
-    upmu_session_unlink(meter, session);
-    let_go(session);
-    if (UPMU_THREADS && thread && !listed)
-        upmu_thread_release(thread);
-    return status != UPMU_OK ? status : released;
 }
 
 static enum upmu_status detach_work(const struct upmu_call *call)
@@ -622,7 +527,7 @@ static enum upmu_status detach_work(const struct upmu_call *call)
     }
     if (UPMU_THREADS && !call->listed && !upmu_thread_hold(thread))
         return UPMU_ERR_BUSY;
-    let_go(call->session);
+    upmu_session_let_go(call->session);
     if (UPMU_THREADS && !call->listed)
         upmu_thread_release(thread);
     return UPMU_OK;
@@ -645,16 +550,6 @@ enum upmu_status upmu_session_detach(struct upmu_session *session)
 enum upmu_status upmu_session_detach_listed(struct upmu_session *session)
 {
     return detach(session, true);
-}
-
-void upmu_session_end(struct upmu_session *session)
-{
-    if (upmu_session_dropped(session))
-        (void)__atomic_fetch_sub(&session->machine->dropped, 1, __ATOMIC_RELAXED);
-    session->id = 0;
-    session->set.count = 0;
-    upmu_features_close(session);
-    __atomic_store_n(&session->state, UPMU_SESSION_CLOSED, __ATOMIC_RELEASE);
 }
 
 enum upmu_status upmu_session_close(struct upmu_session *session)
@@ -763,7 +658,7 @@ static enum upmu_status replace_work(const struct upmu_call *call)
     set_event(call->set, call->index, call->event, call->sampling);
     session->tagged_by = call->meter ? call->meter->life : 0;
     if (call->meter)
-        give_tag(call->meter, &call->set->tally[call->index]);
+        upmu_session_give_tag(call->meter, &call->set->tally[call->index]);
     return UPMU_OK;
 }
 

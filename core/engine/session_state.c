@@ -4,7 +4,6 @@
  */
 #include "core/util/bits.h"
 #include "core/util/mem.h"
-#include "core/engine/count.h"
 #include "core/engine/session_core.h"
 
 /* On a CPU that sleeps time stands still for those that wait there, too. */
@@ -94,4 +93,10 @@ enum upmu_status upmu_session_refuse(struct upmu_session *session, enum upmu_sta
     memset(&session->why, 0, sizeof session->why);
     session->why.status = status;
     return status;
+}
+
+void upmu_session_rewind(struct upmu_session *session)
+{
+    if (!session->begun)
+        session->active = session->sets;
 }

@@ -2,11 +2,12 @@
 /*
  * Sessions that follow a thread of the host.
  */
-#include <upmu/thread.h>
-
 #include "core/util/apart.h"
 #include "core/util/mem.h"
+#include "core/hw/port_call.h"
+#include "core/place/placement.h"
 #include "core/engine/claims.h"
+#include "core/engine/features.h"
 #include "core/engine/joint.h"
 #include "core/engine/local.h"
 #include "core/engine/meter.h"
@@ -14,11 +15,12 @@
 #include "core/engine/program.h"
 #include "core/engine/queue.h"
 #include "core/engine/run.h"
-#include "core/engine/schedule.h"
-#include "core/engine/sets.h"
+#include "core/engine/session_core.h"
 #include "core/engine/thread_core.h"
 #include "core/engine/transition.h"
 #include "core/sample/user_page.h"
+#include <upmu/thread.h>
+
 
 _Static_assert(sizeof(struct upmu_thread) <= 64, "struct upmu_thread is to be small");
 
@@ -32,57 +34,8 @@ void upmu_thread_init(struct upmu_thread *thread, uint32_t pid, uint32_t tid, vo
 
 #if UPMU_THREADS
 
-/* What holds a list does little: it is tried so often. */
-#define PATIENCE 1000u
-
 /* A switch searches a place for so many sessions of the thread that comes. */
 #define SEARCHES 4u
-
-bool upmu_thread_hold(struct upmu_thread *thread)
-{
-    for (unsigned i = 0; i < PATIENCE; i++)
-        if (!__atomic_exchange_n(&thread->held, 1, __ATOMIC_ACQUIRE))
-            return true;
-    return false;
-}
-
-void upmu_thread_release(struct upmu_thread *thread)
-{
-    __atomic_store_n(&thread->held, 0, __ATOMIC_RELEASE);
-}
-
-/*
- * Switches of a thread without sessions are not seen: where it runs is not known any more.  (Its CPU may be about to
- * switch it away.)  Those of one that may execute RDPMC are.
- */
-static void lose_track(struct upmu_thread *thread)
-{
-    struct upmu_thread *expected = thread;
-    struct upmu_cpu *cpu;
-
-    if (UPMU_USER_PAGES && thread->reads)
-        return;
-    cpu = __atomic_exchange_n(&thread->cpu, NULL, __ATOMIC_SEQ_CST);
-    if (cpu)
-        (void)__atomic_compare_exchange_n(&cpu->current, &expected, NULL, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-}
-
-void upmu_thread_forget(struct upmu_session *session)
-{
-    struct upmu_thread *thread = session->thread;
-    struct upmu_session **link;
-
-    if (!thread)
-        return;
-    link = &thread->sessions;
-    while (*link != session)
-        link = &(*link)->next_of_thread;
-    *link = session->next_of_thread;
-    session->next_of_thread = NULL;
-    session->thread = NULL;
-    if (!thread->sessions)
-        lose_track(thread);
-}
 
 /* Sessions without owner that are on no CPU leave a list, which is held, for one of their own. */
 static struct upmu_session *take_dropped(struct upmu_thread *thread)
@@ -112,44 +65,6 @@ static void bury(struct upmu_session *dropped)
     }
 }
 
-/* One that slept with its CPU waits now. */
-static void unlink_waiting(struct upmu_meter *meter, struct upmu_session *session)
-{
-    if (session->state == UPMU_SESSION_SUSPENDED)
-        session->state = UPMU_SESSION_WAITING;
-    upmu_session_unlink(meter, session);
-}
-
-bool upmu_thread_join(struct upmu_meter *meter, struct upmu_session *session)
-{
-    if (__atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE))
-        return false;
-    upmu_session_link(meter, session);
-    __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
-    if (UPMU_SETS && session->switch_due)
-        upmu_sets_advance(session, NULL);
-    session->coming = upmu_active(session);
-    session->change = session->state == UPMU_SESSION_WAITING ? UPMU_CHANGE_COMES | UPMU_CHANGE_FRESH : 0;
-    return true;
-}
-
-enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *session)
-{
-    enum upmu_status status = UPMU_OK;
-
-    if (upmu_session_holds(session)) {
-        status = upmu_transition_take_off(meter, session);
-        if (status == UPMU_OK && session->state == UPMU_SESSION_STOPPED)
-            session->state = UPMU_SESSION_WAITING;
-    } else if (session->state == UPMU_SESSION_WAITING) {
-        upmu_session_enabled(session, upmu_machine_clock_ns(meter->machine));
-    }
-    if (session->thread)
-        session->thread->unjoined = 1;
-    unlink_waiting(meter, session);
-    return status;
-}
-
 /* Its sessions that run leave; the others are here no longer. */
 static void leave_cpu(struct upmu_meter *meter, struct upmu_thread *thread)
 {
@@ -171,7 +86,7 @@ static void unlink_all(struct upmu_meter *meter, struct upmu_thread *thread)
     for (struct upmu_session *session = meter->sessions; session; session = next) {
         next = session->next;
         if (session->thread == thread)
-            unlink_waiting(meter, session);
+            upmu_thread_unlink(meter, session);
     }
     __atomic_store_n(&thread->cpu, NULL, __ATOMIC_RELAXED);
     if (!__atomic_load_n(&thread->sessions, __ATOMIC_RELAXED) || !upmu_thread_hold(thread))
@@ -187,7 +102,7 @@ static UPMU_APART void come(struct upmu_meter *meter, struct upmu_thread *thread
     __atomic_store_n(&meter->cpu->current, thread, __ATOMIC_RELAXED);
     (void)__atomic_exchange_n(&thread->cpu, meter->cpu, __ATOMIC_SEQ_CST);
     if (!__atomic_load_n(&thread->sessions, __ATOMIC_SEQ_CST))
-        lose_track(thread);
+        upmu_thread_lose_track(thread);
 }
 
 static void join_all(struct upmu_meter *meter, struct upmu_thread *thread)
@@ -512,7 +427,7 @@ enum upmu_status upmu_thread_exit(struct upmu_thread *thread)
         if (last != UPMU_OK)
             status = last;
     }
-    lose_track(thread);
+    upmu_thread_lose_track(thread);
     upmu_thread_release(thread);
     if (cpu && upmu_local_enter(&cpu->meter, &irq) == UPMU_OK)
         upmu_local_leave(&cpu->meter, irq);
@@ -541,16 +456,6 @@ enum upmu_status upmu_thread_exit(struct upmu_thread *thread)
 {
     (void)thread;
     return UPMU_OK;
-}
-
-void upmu_thread_forget(struct upmu_session *session)
-{
-    (void)session;
-}
-
-enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *session)
-{
-    return upmu_session_leave(meter, session, false);
 }
 
 #endif

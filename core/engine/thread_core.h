@@ -6,6 +6,7 @@
 #define UPMU_CORE_THREAD_CORE_H
 
 #include "core/engine/session_core.h"
+#include <upmu/thread.h>
 
 /*
  * The list of a thread's sessions is walked and changed by what holds it, for a moment; false:
@@ -25,5 +26,11 @@ void upmu_thread_forget(struct upmu_session *session);
  * the next change; false: a call works on it.
  */
 bool upmu_thread_join(struct upmu_meter *meter, struct upmu_session *session);
+
+/* Where a thread runs is not known any more, unless it may execute RDPMC. */
+void upmu_thread_lose_track(struct upmu_thread *thread);
+
+/* A session leaves its CPU, of which it is only in the list; one that slept with the CPU waits now. */
+void upmu_thread_unlink(struct upmu_meter *meter, struct upmu_session *session);
 
 #endif

@@ -7,21 +7,23 @@
  */
 #include "core/engine/transition.h"
 #include "core/util/apart.h"
+#include "core/util/bits.h"
+#include "core/hw/bank.h"
 #include "core/hw/bank_inline.h"
+#include "core/hw/port_call.h"
 #include "core/hw/register.h"
+#include "core/place/placement.h"
+#include "core/engine/chain.h"
 #include "core/engine/claims.h"
 #include "core/engine/count.h"
 #include "core/engine/estimate.h"
 #include "core/engine/joint.h"
-#include "core/engine/local.h"
 #include "core/engine/meter.h"
 #include "core/engine/placed.h"
-#include "core/engine/pmi.h"
 #include "core/engine/program.h"
 #include "core/engine/queue.h"
 #include "core/engine/run.h"
-#include "core/engine/schedule.h"
-#include "core/engine/sets.h"
+#include "core/engine/session_core.h"
 
 /* ---- The plan ---- */
 
@@ -222,7 +224,7 @@ static void end_run(struct upmu_session *session, uint64_t now_ns)
 {
     upmu_session_ran(session, now_ns);
     if (UPMU_SETS && (session->change & UPMU_CHANGE_COMES_OR_LATER))
-        upmu_sets_switched(session, upmu_active(session));
+        upmu_chain_switched(session, upmu_active(session));
     else if (UPMU_THREADS && (session->change & UPMU_CHANGE_TURN))
         upmu_estimate_slot(upmu_active(session));
 }

@@ -56,7 +56,7 @@ static bool report_alone(const struct upmu_overflow *overflow, const struct upmu
 
 #endif
 
-unsigned upmu_overflow_report(struct upmu_overflow *overflow)
+unsigned upmu_format_report(struct upmu_overflow *overflow)
 {
     struct upmu_session *session = overflow->session;
     uint32_t plain = overflow->events;
@@ -86,12 +86,12 @@ unsigned upmu_overflow_report(struct upmu_overflow *overflow)
 
 #if UPMU_FORMATS
 
-bool upmu_overflow_stays_masked(struct upmu_session *session)
+bool upmu_format_stays_masked(struct upmu_session *session)
 {
     return session->format && (format_restart(session) & UPMU_OVERFLOW_MASK);
 }
 
-void upmu_overflow_end(struct upmu_session *session)
+void upmu_format_end(struct upmu_session *session)
 {
     if (session->format && session->format->end)
         format_end(session);
@@ -133,7 +133,7 @@ enum upmu_status upmu_session_format(struct upmu_session *session, const struct 
         status = UPMU_ERR_INVALID;
     if (status != UPMU_OK)
         return upmu_session_refuse(session, status);
-    upmu_overflow_end(session);
+    upmu_format_end(session);
     session->format = format;
     session->format_state = state;
     return UPMU_OK;
@@ -141,13 +141,13 @@ enum upmu_status upmu_session_format(struct upmu_session *session, const struct 
 
 #else
 
-bool upmu_overflow_stays_masked(struct upmu_session *session)
+bool upmu_format_stays_masked(struct upmu_session *session)
 {
     (void)session;
     return false;
 }
 
-void upmu_overflow_end(struct upmu_session *session)
+void upmu_format_end(struct upmu_session *session)
 {
     (void)session;
 }

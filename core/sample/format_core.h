@@ -15,12 +15,12 @@
  * at restart.
  * Context: nmi, or local with the session's tallies held.
  */
-unsigned upmu_overflow_report(struct upmu_overflow *overflow);
+unsigned upmu_format_report(struct upmu_overflow *overflow);
 
 /* Does the format keep a masked session masked at its restart? */
-bool upmu_overflow_stays_masked(struct upmu_session *session);
+bool upmu_format_stays_masked(struct upmu_session *session);
 
 /* The session ends, or gets another format. */
-void upmu_overflow_end(struct upmu_session *session);
+void upmu_format_end(struct upmu_session *session);
 
 #endif

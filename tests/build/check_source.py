@@ -121,7 +121,7 @@ CORE_FOLDERS = "util hw catalog event place engine sample".split()
 # The engine calls what is optional by core/engine/features.h.  By name: what an overflow produces, the ring of a session, and the
 # right of a thread's program to read, which a switch changes.
 CALLED_BY_NAME = {("features", "format_core"), ("features", "ibs_core"), ("features", "message_core"), ("features", "user_page"),
-                  ("pmi", "format_core"), ("session", "ring"), ("thread", "user_page")}
+                  ("report", "format_core"), ("session", "ring"), ("thread", "user_page")}
 
 
 @check
@@ -138,6 +138,34 @@ def folders_of_core_include_downward():
                 complaints.append(f"{path}: includes core/{other}/{what}.h, of a folder above its own")
     complaints += [f"{path}: stands in none of core's folders" for path in files("core/*.[ch]")]
     return complaints + [f"{name} does not include {what} any more: take it off the list" for name, what in CALLED_BY_NAME - used]
+
+
+# Parts of a format or of an interface that one file has; other functions bear the noun of their file.
+NOUNS = {"catalog": "catalog masks", "catalog_table": "catalog same section codes item name member payload row masks mask",
+         **dict.fromkeys(("place", "place_read", "place_search", "place_why"), "place placement"),
+         "backends": "backend detection pmu image", "muldiv": "muldiv divide", "port_call": "machine"}
+
+
+@check
+def functions_stand_in_the_file_and_header_of_their_noun():
+    complaints, declared = [], {}
+    for path in files("core/*/*.h", "include/upmu/*.h"):
+        for name in re.findall(r"^[a-zA-Z][\w \*]*?\b(upmu_\w+)\([^;{]*\);", code_of(path), re.M):
+            declared.setdefault(name, path)
+    for path in files("core/*/*.c"):
+        stem = os.path.splitext(os.path.basename(path))[0]
+        noun = stem.split("_")[0]
+        for name in set(re.findall(r"^(?!static)[a-zA-Z][\w \*]*?\bupmu_(\w+)\([^;{}]*\)\n\{", code_of(path), re.M)):
+            header = declared.get("upmu_" + name, "none")
+            if header.startswith("include/"):
+                continue
+            nouns = NOUNS.get(stem, f"{noun} {noun.rstrip('s')}").split()
+            if not any(name == one or name.startswith((one + "_", one + "s_")) for one in nouns):
+                complaints.append(f"{path}: upmu_{name}() bears the noun of another file")
+            place = os.path.basename(header)[:-2].replace("_core", "")
+            if not (place == stem or place.startswith(noun) or stem in NOUNS or place in ("placement", "backend")):
+                complaints.append(f"{path}: upmu_{name}() is declared in {header}")
+    return complaints
 
 
 @check

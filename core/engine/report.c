@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Overflows of a session's events become samples.
+ */
+#include "core/engine/report.h"
+#include "core/util/apart.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
+#include "core/hw/bank.h"
+#include "core/hw/port_call.h"
+#include "core/place/placement.h"
+#include "core/engine/count.h"
+#include "core/engine/meter.h"
+#include "core/engine/program.h"
+#include "core/engine/session_core.h"
+#include "core/sample/format_core.h"
+
+#if UPMU_SAMPLING
+
+/* Is its counter one that runs for it, so that its value may be folded now?  The local side holds all tallies. */
+static bool may_fold(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
+{
+    unsigned counter = tally->counter;
+
+    return counter < UPMU_COUNTERS && cpu->meter.tally[counter] == tally &&
+           (cpu->meter.running & ~UPMU_METRIC_COUNTERS & UPMU_BIT32(counter)) &&
+           !(cpu->meter.in_handler && upmu_tally_is_held(&cpu->meter, tally));
+}
+
+/* Events of a set that an overflow of `events` reads or (`reset`) sets back. */
+static UPMU_APART uint32_t others_of(const struct upmu_set *set, uint32_t events, bool reset)
+{
+    uint32_t wanted = 0;
+
+    if (set->program.placement && !(set->program.flags & UPMU_PROGRAM_OTHERS))
+        return 0;
+    for (uint32_t rest = events; rest; rest &= rest - 1u) {
+        const struct upmu_sampling *sampling = &set->sampling[upmu_bits_lowest(rest)];
+
+        wanted |= reset ? sampling->resets : sampling->values;
+    }
+    return wanted & (uint32_t)upmu_bits_ones(set->count) & ~events;
+}
+
+/*
+ * What an overflow of `events` does to others of the set: their counts go into its
+ * records and are folded, or (`reset`) they are set back.  The counter of one that
+ * samples is not loaded anew: it overflows once when nothing is due, and then waits for
+ * the rest.
+ */
+static UPMU_INSIDE void touch_others(struct upmu_session *session, uint32_t events, bool reset)
+{
+    struct upmu_cpu *cpu = session->meter->cpu;
+    struct upmu_set *set = upmu_active(session);
+    uint32_t handler = cpu->meter.in_handler;
+
+    for (uint32_t wanted = others_of(set, events, reset); wanted; wanted &= wanted - 1u) {
+        struct upmu_tally *tally = &set->tally[upmu_bits_lowest(wanted)];
+        uint64_t value;
+
+        if ((reset && upmu_tally_is_wide(tally)) || !may_fold(cpu, tally) ||
+            !upmu_bank_read(&cpu->meter.bank, tally->counter, &value))
+            continue;
+        tally->sequence += handler;
+        UPMU_BARRIER();
+        upmu_count_fold(&cpu->meter, tally, tally->counter, value);
+        if (reset)
+            upmu_count_begin(set, tally, 0);
+        UPMU_BARRIER();
+        tally->sequence += handler;
+    }
+}
+
+/* An event has overflowed as often as its set waits for. */
+static void want_switch(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, uint64_t now_ns)
+{
+    for (uint32_t rest = events; rest; rest &= rest - 1u) {
+        struct upmu_tally *tally = &upmu_active(session)->tally[upmu_bits_lowest(rest)];
+
+        if (tally->to_switch != UPMU_SWITCH_NOW)
+            continue;
+        tally->to_switch = 0;
+        if (session->switch_due)
+            continue;
+        session->closed_ns = now_ns;
+        session->switch_due = UPMU_SWITCH_FRESH;
+        cpu->meter.mask_due = 1;
+    }
+}
+
+static void record(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame, uint64_t now_ns)
+{
+    struct upmu_cpu *cpu = session->meter->cpu;
+    struct upmu_overflow *overflow = &session->overflow;
+
+    if (upmu_session_dropped(session))
+        return;
+    memset(overflow, 0, sizeof *overflow);
+    overflow->session = session;
+    overflow->cpu = cpu;
+    overflow->set = upmu_active(session);
+    overflow->set_number = upmu_active(session)->number;
+    overflow->time_ns = now_ns;
+    overflow->events = events;
+    overflow->flags = UPMU_SAMPLE_NO_FRAME;
+    if (frame) {
+        overflow->ip = frame->ip;
+        overflow->sp = frame->sp;
+        overflow->process = frame->process;
+        overflow->thread = frame->thread;
+        overflow->flags = frame->user ? UPMU_SAMPLE_USER : 0;
+        if (!frame->user && session->hides_kernel) {
+            overflow->ip = overflow->sp = 0;
+            overflow->flags = UPMU_SAMPLE_HIDDEN;
+        }
+    }
+    if (UPMU_SETS)
+        want_switch(cpu, session, events, now_ns);
+    if (upmu_format_report(overflow) & UPMU_OVERFLOW_MASK) {
+        session->long_due |= events;
+        session->full = 1;
+        session->state = UPMU_SESSION_MASKED;
+        cpu->meter.mask_due = 1;
+    }
+}
+
+UPMU_APART void upmu_report_overflow(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame,
+                              const uint64_t *now_ns)
+{
+    if (UPMU_FORMATS)
+        touch_others(session, events, false);
+    record(session, events, frame, *now_ns);
+    touch_others(session, events, true);
+}
+
+void upmu_report_emit(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, bool deferred)
+{
+    uint64_t now_ns = upmu_meter_now(&cpu->meter);
+
+    upmu_report_overflow(session, events, deferred ? &cpu->deferred_frame : NULL, &now_ns);
+}
+
+#else
+
+void upmu_report_emit(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, bool deferred)
+{
+    (void)cpu;
+    (void)session;
+    (void)events;
+    (void)deferred;
+}
+
+#endif

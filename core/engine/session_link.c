@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A session comes to the lists of a CPU and leaves them.
+ */
+#include "core/engine/features.h"
+#include "core/engine/meter.h"
+#include "core/engine/program.h"
+#include "core/engine/queue.h"
+#include "core/engine/schedule.h"
+#include "core/engine/session_core.h"
+#include "core/engine/thread_core.h"
+#include "core/engine/transition.h"
+
+/* Unique on its CPU until it wraps; never 0. */
+void upmu_session_give_tag(struct upmu_meter *meter, struct upmu_tally *tally)
+{
+    if (!++meter->next_tag)
+        meter->next_tag = 1;
+    tally->tag = meter->next_tag;
+}
+
+/* Tags and tickets are those of the CPU where it was linked last. */
+void upmu_session_tag(struct upmu_meter *meter, struct upmu_session *session)
+{
+    for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set))
+        for UPMU_TALLIES(tally, set)
+            upmu_session_give_tag(meter, tally);
+    session->tagged_by = meter->life;
+    session->ticket = UPMU_THREADS ? ++meter->tickets : 0;
+}
+
+void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session)
+{
+    if (!UPMU_THREADS || session->tagged_by != meter->life)
+        upmu_session_tag(meter, session);
+    upmu_session_link_quickly(meter, session);
+    if (upmu_session_waits(session))
+        upmu_queue_put(meter, session);
+}
+
+void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session)
+{
+    upmu_queue_take(meter, session);
+    upmu_features_detach(meter->cpu, session);
+    upmu_session_unlink_quickly(meter, session);
+}
+
+bool upmu_session_unplace(struct upmu_session *session)
+{
+    bool samples = false;
+
+    session->tagged_by = 0;
+    for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set)) {
+        upmu_program_forget(set);
+        for UPMU_TALLIES(tally, set) {
+            tally->counter = UPMU_NO_COUNTER;
+            samples |= tally->period != 0;
+        }
+    }
+    return samples;
+}
+
+void upmu_session_let_go(struct upmu_session *session)
+{
+    upmu_thread_forget(session);
+    __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
+    session->state = UPMU_SESSION_DETACHED;
+    if (__atomic_fetch_and(&session->ties, (uint8_t)~UPMU_TIED, __ATOMIC_ACQ_REL) & UPMU_DROPPED)
+        upmu_session_end(session);
+}
+
+enum upmu_status upmu_session_halt(struct upmu_meter *meter, struct upmu_session *session)
+{
+    enum upmu_status status = UPMU_OK;
+
+    if (upmu_session_holds(session))
+        status = upmu_transition_take_off(meter, session);
+    else if (upmu_session_waits(session) && meter)
+        upmu_session_enabled(session, upmu_meter_now(meter));
+    upmu_session_become(session, UPMU_SESSION_STOPPED);
+    return status;
+}
+
+enum upmu_status upmu_session_leave(struct upmu_meter *meter, struct upmu_session *session, bool listed)
+{
+    struct upmu_thread *thread = session->thread;
+    enum upmu_status status, released;
+
+    if (UPMU_THREADS && thread && !listed && !upmu_thread_hold(thread))
+        return UPMU_ERR_BUSY;
+    if (UPMU_THREADS && thread && __atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE)) {
+        if (!listed)
+            upmu_thread_release(thread);
+        return UPMU_ERR_BUSY;
+    }
+    status = upmu_session_halt(meter, session);
+    released = meter->live ? upmu_schedule_release(meter, session) : UPMU_OK;
+    upmu_session_unlink(meter, session);
+    upmu_session_let_go(session);
+    if (UPMU_THREADS && thread && !listed)
+        upmu_thread_release(thread);
+    return status != UPMU_OK ? status : released;
+}
+
+void upmu_session_end(struct upmu_session *session)
+{
+    if (upmu_session_dropped(session))
+        (void)__atomic_fetch_sub(&session->machine->dropped, 1, __ATOMIC_RELAXED);
+    session->id = 0;
+    session->set.count = 0;
+    upmu_features_close(session);
+    __atomic_store_n(&session->state, UPMU_SESSION_CLOSED, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The lists of threads' sessions.
+ */
+#include "core/hw/port_call.h"
+#include "core/engine/chain.h"
+#include "core/engine/run.h"
+#include "core/engine/session_core.h"
+#include "core/engine/thread_core.h"
+#include "core/engine/transition.h"
+
+#if UPMU_THREADS
+
+/* What holds a list does little: it is tried so often. */
+#define PATIENCE 1000u
+
+bool upmu_thread_hold(struct upmu_thread *thread)
+{
+    for (unsigned i = 0; i < PATIENCE; i++)
+        if (!__atomic_exchange_n(&thread->held, 1, __ATOMIC_ACQUIRE))
+            return true;
+    return false;
+}
+
+void upmu_thread_release(struct upmu_thread *thread)
+{
+    __atomic_store_n(&thread->held, 0, __ATOMIC_RELEASE);
+}
+
+/*
+ * Switches of a thread without sessions are not seen: where it runs is not known any more.  (Its CPU may be about to
+ * switch it away.)  Those of one that may execute RDPMC are.
+ */
+void upmu_thread_lose_track(struct upmu_thread *thread)
+{
+    struct upmu_thread *expected = thread;
+    struct upmu_cpu *cpu;
+
+    if (UPMU_USER_PAGES && thread->reads)
+        return;
+    cpu = __atomic_exchange_n(&thread->cpu, NULL, __ATOMIC_SEQ_CST);
+    if (cpu)
+        (void)__atomic_compare_exchange_n(&cpu->current, &expected, NULL, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+void upmu_thread_forget(struct upmu_session *session)
+{
+    struct upmu_thread *thread = session->thread;
+    struct upmu_session **link;
+
+    if (!thread)
+        return;
+    link = &thread->sessions;
+    while (*link != session)
+        link = &(*link)->next_of_thread;
+    *link = session->next_of_thread;
+    session->next_of_thread = NULL;
+    session->thread = NULL;
+    if (!thread->sessions)
+        upmu_thread_lose_track(thread);
+}
+
+/* One that slept with its CPU waits now. */
+void upmu_thread_unlink(struct upmu_meter *meter, struct upmu_session *session)
+{
+    if (session->state == UPMU_SESSION_SUSPENDED)
+        session->state = UPMU_SESSION_WAITING;
+    upmu_session_unlink(meter, session);
+}
+
+bool upmu_thread_join(struct upmu_meter *meter, struct upmu_session *session)
+{
+    if (__atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE))
+        return false;
+    upmu_session_link(meter, session);
+    __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
+    if (UPMU_SETS && session->switch_due)
+        upmu_chain_advance(session, NULL);
+    session->coming = upmu_active(session);
+    session->change = session->state == UPMU_SESSION_WAITING ? UPMU_CHANGE_COMES | UPMU_CHANGE_FRESH : 0;
+    return true;
+}
+
+enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *session)
+{
+    enum upmu_status status = UPMU_OK;
+
+    if (upmu_session_holds(session)) {
+        status = upmu_transition_take_off(meter, session);
+        if (status == UPMU_OK && session->state == UPMU_SESSION_STOPPED)
+            session->state = UPMU_SESSION_WAITING;
+    } else if (session->state == UPMU_SESSION_WAITING) {
+        upmu_session_enabled(session, upmu_machine_clock_ns(meter->machine));
+    }
+    if (session->thread)
+        session->thread->unjoined = 1;
+    upmu_thread_unlink(meter, session);
+    return status;
+}
+
+#else
+
+void upmu_thread_forget(struct upmu_session *session)
+{
+    (void)session;
+}
+
+enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *session)
+{
+    return upmu_session_leave(meter, session, false);
+}
+
+#endif
