@@ -371,11 +371,11 @@ struct selection {
     uint32_t later;     /* of runners that keep their ticket and are asked later */
     uint64_t corunners; /* sum of all these */
     uint32_t staying;   /* numbers of runners that were chosen */
-    uint8_t runners, waiters, comers, searches;
+    uint32_t coming;    /* and of waiters */
+    uint8_t runners, waiters, searches;
     bool moves;         /* for the one that comes another session has to move */
-    struct upmu_session *runner[2 * UPMU_PARTS]; /* by ticket */
+    struct upmu_session *runner[UPMU_PARTS]; /* by ticket */
     struct upmu_session *waiter[TICK_LOOKS];
-    struct upmu_session *comer[TICK_LOOKS];
 };
 
 /* Those that run and share, the first of them by ticket. */
@@ -450,8 +450,8 @@ static bool place_chosen(const struct selection *selection, struct upmu_session 
     for (unsigned i = 0; i < selection->runners; i++)
         if (selection->staying >> i & 1u)
             fine = fine && upmu_joint_add(joint, selection->runner[i], true);
-    for (unsigned i = 0; i < selection->comers; i++)
-        fine = fine && upmu_joint_add(joint, selection->comer[i], true);
+    for (rest = selection->coming; rest; rest &= rest - 1u)
+        fine = fine && upmu_joint_add(joint, selection->waiter[upmu_bits_lowest(rest)], true);
     return fine && upmu_joint_add(joint, session, false) && upmu_joint_place(meter, joint, false, NULL) == UPMU_OK;
 }
 
@@ -492,7 +492,7 @@ static bool choose_one(struct selection *selection, struct upmu_session *session
     uint32_t both = selection->taken | selection->later;
     bool waits = upmu_session_waits(session), is_first = selection->taken == selection->kept;
     bool fits = !(set->counters & selection->taken) && (has_place(meter, session, selection->corunners) ||
-                                                        (!waits && !selection->comers));
+                                                        (!waits && !selection->coming));
 
     if (!waits || (fits && !(set->counters & selection->later)))
         return fits;
@@ -523,7 +523,7 @@ static void choose_all(struct selection *selection)
         if (!choose_one(selection, session))
             continue;
         if (waits)
-            selection->comer[selection->comers++] = session;
+            selection->coming |= UPMU_BIT32(waiter - 1u);
         else
             selection->staying |= UPMU_BIT32(at - 1u);
         selection->taken |= upmu_active(session)->counters;
@@ -542,9 +542,12 @@ static bool rotate_at_once(struct upmu_transition *plan, struct selection *selec
     for (unsigned i = 0; i < selection->runners; i++)
         if (!(selection->staying >> i & 1u) && !upmu_transition_out(plan, selection->runner[i]))
             return false;
-    for (unsigned i = 0; i < selection->comers; i++)
-        if (!is_simple(meter, selection->comer[i]) || !upmu_transition_in(plan, selection->comer[i]))
+    for (uint32_t rest = selection->coming; rest; rest &= rest - 1u) {
+        struct upmu_session *session = selection->waiter[upmu_bits_lowest(rest)];
+
+        if (!is_simple(meter, session) || !upmu_transition_in(plan, session))
             return false;
+    }
     if ((plan->outs | plan->ins) && !upmu_transition_run(plan, UPMU_SESSION_WAITING))
         return false;
     upmu_multiplex_settle(plan, NULL);
@@ -566,13 +569,32 @@ static UPMU_APART void rotate_one_by_one(struct selection *selection)
     for (unsigned i = 0; i < selection->runners; i++)
         if (!(selection->staying >> i & 1u))
             displace(meter, selection->runner[i]);
-    for (unsigned i = 0; i < selection->comers; i++)
-        if (upmu_schedule_start(meter, selection->comer[i], selection->moves) == UPMU_OK)
-            selection->comer[i]->change = 0;
+    for (uint32_t rest = selection->coming; rest; rest &= rest - 1u) {
+        struct upmu_session *session = selection->waiter[upmu_bits_lowest(rest)];
+
+        if (upmu_schedule_start(meter, session, selection->moves) == UPMU_OK)
+            session->change = 0;
+    }
 }
 
-/* As many as may come leave, those that have run longest. */
-static void rotate(struct upmu_meter *meter, unsigned searches)
+/* The first runners get new tickets and become the last.  (Apart: nothing of it is on the stack of a placement.) */
+static UPMU_APART void renew_runners(struct selection *selection, unsigned leavers)
+{
+    struct upmu_session *leaver[UPMU_PARTS], **runner = selection->runner;
+
+    for (unsigned i = 0; i < leavers; i++) {
+        runner[i]->ticket = ++selection->meter->tickets;
+        leaver[i] = runner[i];
+    }
+    for (unsigned i = leavers; i < selection->runners; i++) {
+        selection->later |= upmu_active(runner[i])->counters;
+        runner[i - leavers] = runner[i];
+    }
+    memcpy(runner + selection->runners - leavers, leaver, leavers * sizeof(leaver[0]));
+}
+
+/* As many as may come leave, those that have run longest.  (Apart: what else a tick places goes without its stack.) */
+static UPMU_APART void rotate(struct upmu_meter *meter, unsigned searches)
 {
     struct selection selection;
     unsigned leavers;
@@ -583,13 +605,7 @@ static void rotate(struct upmu_meter *meter, unsigned searches)
     find_runners(&selection);
     find_waiters(&selection);
     leavers = selection.runners < selection.waiters ? selection.runners : selection.waiters;
-    for (unsigned i = 0; i < leavers; i++) {
-        selection.runner[i]->ticket = ++meter->tickets;
-        selection.runner[selection.runners + i] = selection.runner[i];
-    }
-    for (unsigned i = leavers; i < selection.runners; i++)
-        selection.later |= upmu_active(selection.runner[i])->counters;
-    memmove(selection.runner, selection.runner + leavers, selection.runners * sizeof(selection.runner[0]));
+    renew_runners(&selection, leavers);
     choose_all(&selection);
     if (!(meter->work ? rotate_at_once(upmu_meter_plan(meter), &selection) : rotate_on_stack(&selection)))
         rotate_one_by_one(&selection);

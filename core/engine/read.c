@@ -121,16 +121,10 @@ static bool is_here(const struct upmu_session *session, const struct upmu_meter 
 }
 
 /* What is read while a switch changes the session, or a handler the tally, is read again. */
-static void read_here(void *argument)
+static UPMU_APART void read_counts(struct remote_read *remote)
 {
-    struct remote_read *remote = argument;
     struct upmu_session *session = remote->session;
 
-    remote->status = UPMU_OK;
-#if UPMU_METRICS
-    if (upmu_session_holds(session) && remote->set == upmu_active(session) && upmu_session_has_metrics(session))
-        remote->status = upmu_local_run(session->meter, read_metrics, session);
-#endif
     for (unsigned i = 0, attempt = 0; remote->status == UPMU_OK && i < remote->count;) {
         const struct upmu_tally *tally = &remote->set->tally[remote->first + i];
         uint32_t before = UPMU_THREADS ? session->sequence : 0, sequence = tally->sequence;
@@ -148,6 +142,21 @@ static void read_here(void *argument)
         else if (++attempt == READ_ATTEMPTS)
             remote->status = UPMU_ERR_BUSY;
     }
+}
+
+/* (The local call can need much stack: that of the counts is not beside it.) */
+static void read_here(void *argument)
+{
+    struct remote_read *remote = argument;
+
+    remote->status = UPMU_OK;
+#if UPMU_METRICS
+    struct upmu_session *session = remote->session;
+
+    if (upmu_session_holds(session) && remote->set == upmu_active(session) && upmu_session_has_metrics(session))
+        remote->status = upmu_local_run(session->meter, read_metrics, session);
+#endif
+    read_counts(remote);
 }
 
 #if UPMU_THREADS

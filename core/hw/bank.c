@@ -177,7 +177,7 @@ static bool find_row(struct upmu_bank *bank, unsigned row)
 }
 
 /* Bits of a register of several counters that are one counter's. */
-static uint64_t counters_bits(const struct upmu_bank *bank, unsigned row, unsigned counter)
+static UPMU_INSIDE uint64_t counters_bits(const struct upmu_bank *bank, unsigned row, unsigned counter)
 {
     return bank->pmu->backend->bits_of(bank->pmu, row, counter);
 }

@@ -21,17 +21,18 @@ SETTINGS = {f"{compiler}-{level}-{bits}": [compiler, f"-m{bits}", f"-{level}"]
 ALTERNATIVE = r"\(const void \*context, unsigned request, unsigned i,\s+struct upmu_alternative \*out\)"
 INDIRECT = [
     (r"\bplacing\((&work|cpu->meter\.work), argument\)", r"(\w+)\(struct upmu_place_work \*work, void \*\w+\)"),
-    (r"\bwork\(meter, argument\)", r"(\w+)\(struct upmu_meter \*meter, void \*\w+\)"),
     (r"call->work\(call\)", r"(\w+)\(const struct upmu_call \*call\)"),
     (r"input->alternative\(", r"(\w+)" + ALTERNATIVE),
     (r"place->alternative\(", r"(event_alternative)" + ALTERNATIVE),  # (a list's: not its own again)
-    (r"upmu_thread_put : upmu_session_leave\)\(",
-     r"(upmu_thread_put|upmu_session_leave)\(struct upmu_cpu \*cpu, struct upmu_session \*session\)"),
     (r"letters_take : codes_take\)\(", r"(letters_take|codes_take)\([^;{]*\)"),
     (r"probe->loop\(", r"(built_in_loop)\(void \*\w+\)"),
     (r"detection->(cpuid|rdmsr)\(", None),  # through the port's hooks
     (r"\bport_\w+\(|UPMU_BARRIER", None),
+    (r"\bwork\(meter, argument\)", None),  # (see PASSED)
 ]
+
+# Functions that call one that is passed to them: each of their calls is a function of its own here, with what it passes.
+PASSED = {"upmu_local_run": re.compile(r"\bupmu_local_run\([^,]+, (\w+),")}
 
 
 def backend_functions():
@@ -104,8 +105,12 @@ class Graph:
         self.members = backend_functions()
         self.reached = {signature: functions_with(signature) for _, signature in INDIRECT if signature}
         self.deep = {}
+        self.passing = {}
         for source, path in sorted(texts.items()):
             self.add_source(path, source, own)
+        for function, (name, passed) in self.passing.items():
+            self.bytes[function] = self.bytes.get(name, 0)
+            self.calls[function] = self.calls.get(name, set()) | {passed}
 
     def add_source(self, path, source, own):
         text = read(path)
@@ -141,18 +146,33 @@ class Graph:
     def add_call(self, function, kind, target, where, names):
         if not target.startswith("*"):
             name = re.match(r"[\w.$]+", target).group(0)
-            self.calls[function].add(names.get(name, name))
+            self.calls[function].add(self.with_passed(function, name, where, names) if name in PASSED
+                                     else names.get(name, name))
         elif kind.startswith("call") or not re.match(r"\*\.L|\*.*\.L\w*J?TI?", target):
             self.calls[function] |= self.indirect(function, where)
+
+    def source_line(self, path, line):
+        if path not in self.lines:
+            self.lines[path] = code_of(path).split("\n")
+        return " ".join(self.lines[path][int(line) - 1:int(line) + 1])
+
+    def with_passed(self, function, name, where, names):
+        """The function that stands for a call of one in PASSED."""
+        path, line = re.sub(r"^\./", "", where[0]), where[1]
+        passed = PASSED[name].search(self.source_line(path, line))
+        if not passed or passed.group(1) not in names:
+            self.unknown.setdefault(function, []).append(f"what is passed at {path}:{line}?")
+            return name
+        passed = names[passed.group(1)]
+        self.passing[f"{name}({passed})"] = (name, passed)
+        return f"{name}({passed})"
 
     def indirect(self, function, where):
         path, line = where
         path = re.sub(r"^\./", "", path)
         if path == "core/hw/port_call.h":
             return set()
-        if path not in self.lines:
-            self.lines[path] = code_of(path).split("\n")
-        text = " ".join(self.lines[path][int(line) - 1:int(line) + 1])
+        text = self.source_line(path, line)
         called = re.findall(r"(?:backend|backends\[i\])->(\w+)\(", text)
         if called:
             return set().union(*(self.members.get(name, set()) for name in called))
