@@ -12,8 +12,18 @@
  * The list of a thread's sessions is walked and changed by what holds it, for a moment; false:
  * something else has held it for a while (that may have been interrupted).
  */
-bool upmu_thread_hold(struct upmu_thread *thread);
-void upmu_thread_release(struct upmu_thread *thread);
+bool upmu_thread_hold_at_last(struct upmu_thread *thread);
+
+/* (Inline: a switch holds two.) */
+static inline bool upmu_thread_hold(struct upmu_thread *thread)
+{
+    return !__atomic_exchange_n(&thread->held, 1, __ATOMIC_ACQUIRE) || upmu_thread_hold_at_last(thread);
+}
+
+static inline void upmu_thread_release(struct upmu_thread *thread)
+{
+    __atomic_store_n(&thread->held, 0, __ATOMIC_RELEASE);
+}
 
 /* A session of a thread leaves its CPU: it waits if it was started.  Inside a local bracket. */
 enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *session);

@@ -14,17 +14,12 @@
 /* What holds a list does little: it is tried so often. */
 #define PATIENCE 1000u
 
-bool upmu_thread_hold(struct upmu_thread *thread)
+bool upmu_thread_hold_at_last(struct upmu_thread *thread)
 {
     for (unsigned i = 0; i < PATIENCE; i++)
         if (!__atomic_exchange_n(&thread->held, 1, __ATOMIC_ACQUIRE))
             return true;
     return false;
-}
-
-void upmu_thread_release(struct upmu_thread *thread)
-{
-    __atomic_store_n(&thread->held, 0, __ATOMIC_RELEASE);
 }
 
 /*
