@@ -5,7 +5,6 @@
 #include "core/engine/report.h"
 #include "core/util/apart.h"
 #include "core/util/bits.h"
-#include "core/util/mem.h"
 #include "core/hw/bank.h"
 #include "core/hw/port_call.h"
 #include "core/place/placement.h"
@@ -95,9 +94,11 @@ static void record(struct upmu_session *session, uint32_t events, const struct u
 
     if (upmu_session_dropped(session))
         return;
-    memset(overflow, 0, sizeof *overflow);
     overflow->session = session;
     overflow->cpu = cpu;
+    overflow->ip = overflow->sp = 0;
+    overflow->process = overflow->thread = 0;
+    overflow->event = 0;
     overflow->set = upmu_active(session);
     overflow->set_number = upmu_active(session)->number;
     overflow->time_ns = now_ns;
