@@ -150,14 +150,14 @@ static bool plan_switch(struct upmu_transition *plan, const struct upmu_thread *
     if (upmu_multiplex_wanted(meter) && !may_wait)
         return false;
     for (struct upmu_session *session = prev->sessions; session; session = session->next_of_thread) {
-        if (session->meter != meter || upmu_session_is_chain(session))
+        if (session->meter != meter)
             return false;
         if (session->state == UPMU_SESSION_RUNNING) {
             if (!upmu_transition_out(plan, session))
                 return false;
             corunners -= session->active->program.placement;
-        } else if (!upmu_session_is_just(session, UPMU_SESSION_STOPPED) &&
-                   !upmu_session_is_just(session, UPMU_SESSION_WAITING)) {
+        } else if (upmu_session_is_chain(session) || (!upmu_session_is_just(session, UPMU_SESSION_STOPPED) &&
+                                                      !upmu_session_is_just(session, UPMU_SESSION_WAITING))) {
             return false;
         }
     }

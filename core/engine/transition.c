@@ -45,11 +45,11 @@ void upmu_transition_begin(struct upmu_transition *plan, struct upmu_meter *mete
     plan->counting_out = plan->counting_in = plan->quiet_in = plan->user = 0;
     plan->corunners = 0;
     plan->outs = plan->ins = plan->writes = plan->slow = 0;
-    plan->general = plan->alone = plan->walks = false;
+    plan->general = plan->alone = plan->walks = plan->failed = plan->marred = false;
+    plan->state = 0;
     plan->status = UPMU_OK;
     plan->careful = UPMU_THREADS && (!(meter->straight | meter->apart) || meter->bank.others || meter->bank.no_rdpmc ||
                     !port_has_rdpmc(meter->bank.port));
-    plan->failed = plan->marred = false;
 }
 
 /* One of a chain, static, masked, or of a set that is not compiled. */
@@ -110,7 +110,8 @@ static inline bool add_in(struct upmu_transition *plan, struct upmu_session *ses
     const struct upmu_bank *bank = &plan->meter->bank;
     const struct upmu_program *program = &set->program;
     const struct upmu_step *step = program->step, *end = step + program->steps;
-    struct upmu_masked_write *first = plan->write + plan->writes, *write = first;
+    unsigned first = plan->writes, writes = first;
+    struct upmu_masked_write *write = plan->write + first;
     uint32_t changed = 0;
 
     if (plan->ins == UPMU_PARTS)
@@ -127,21 +128,25 @@ static inline bool add_in(struct upmu_transition *plan, struct upmu_session *ses
         if (__builtin_expect(same, 1))
             continue;
         changed |= set->tally[step->event].counters;
-        if (write > first && write[-1].row == row) {
+        if (writes > first && write[-1].row == row) {
             write[-1].mask |= mask;
             write[-1].value |= step->value;
             continue;
         }
-        if (write == plan->write + UPMU_WRITES)
+        if (writes++ == UPMU_WRITES)
             return false;
-        *write++ = (struct upmu_masked_write){mask, step->value, (uint8_t)row, step->enables};
+        write->mask = mask;
+        write->value = step->value;
+        write->row = (uint8_t)row;
+        write->enables = step->enables;
+        write++;
     }
     if (UPMU_PRELUDES && changed && (program->flags & UPMU_PROGRAM_PRELUDE))
         return in_slowly(plan, session);
     plan->changed |= changed;
     plan->set[plan->ins] = set;
-    plan->first_write[plan->ins] = plan->writes;
-    plan->writes = (uint8_t)(write - plan->write);
+    plan->first_write[plan->ins] = (uint8_t)first;
+    plan->writes = (uint8_t)writes;
     plan->in[plan->ins++] = session;
     plan->first_write[plan->ins] = plan->writes;
     plan->coming |= program->counting | program->sampling;
@@ -166,12 +171,9 @@ static inline uint64_t enables(const struct upmu_bank *bank)
 
 /* ---- What leaves ---- */
 
-/* A counting event's counter is read; false: it faulted. */
-static inline bool read_quickly(struct upmu_bank *bank, unsigned counter, uint64_t *out_value)
+/* RDPMC has faulted, and is not used any more; false: so has the register. */
+static UPMU_APART bool read_slowly(struct upmu_bank *bank, unsigned counter, uint64_t *out_value)
 {
-    bank->accesses.rdpmcs++;
-    if (__builtin_expect(port_rdpmc(bank->port, bank->pmu->counter[counter].rdpmc, out_value), 1))
-        return true;
     bank->no_rdpmc = true;
     return upmu_bank_read(bank, counter, out_value);
 }
@@ -179,13 +181,17 @@ static inline bool read_quickly(struct upmu_bank *bank, unsigned counter, uint64
 /* The counts of a set whose events only count, and whose counters are alike; `bits`: what they counted is in these. */
 static inline bool take_quickly(struct upmu_meter *meter, struct upmu_set *set, uint64_t bits)
 {
+    const struct upmu_port *port = meter->bank.port;
+    const struct upmu_counter *where = meter->pmu->counter;
     uint64_t mask = meter->counter_mask, seen = 0;
     bool fine = true;
 
+    meter->bank.accesses.rdpmcs += set->count;
     for UPMU_TALLIES(tally, set) {
         uint64_t value, counted;
 
-        if (__builtin_expect(!read_quickly(&meter->bank, tally->counter, &value), 0)) {
+        if (__builtin_expect(!port_rdpmc(port, where[tally->counter].rdpmc, &value), 0) &&
+            !read_slowly(&meter->bank, tally->counter, &value)) {
             tally->hole = true;
             meter->last_tag[tally->counter] = 0;
             fine = false;
@@ -244,10 +250,8 @@ static inline void take_out(struct upmu_transition *plan, struct upmu_session *s
     if (!UPMU_THREADS || plan->walks) {
         end_run(session, now_ns);
     } else {
-        uint64_t ran_ns = now_ns - session->running_ns;
-
-        set->duration_ns += ran_ns;
-        set->left_ns = set->left_ns > ran_ns ? set->left_ns - ran_ns : 0;
+        /* (It is not of a chain, and no set waits for its time to be over.) */
+        set->duration_ns += now_ns - session->running_ns;
         session->enabled_ns += now_ns - session->started_ns;
         session->started_ns = now_ns;
     }
@@ -299,6 +303,8 @@ static bool start_event(struct upmu_transition *plan, struct upmu_tally *tally, 
 static inline bool start_alike(struct upmu_transition *plan, struct upmu_session *session, uint64_t now_ns)
 {
     struct upmu_meter *meter = plan->meter;
+    const struct upmu_port *port = meter->bank.port;
+    const struct upmu_counter *where = meter->pmu->counter;
     uint32_t changed = plan->changed;
 
     for UPMU_TALLIES(tally, session->active) {
@@ -306,7 +312,9 @@ static inline bool start_alike(struct upmu_transition *plan, struct upmu_session
         uint64_t value;
 
         if ((changed >> counter & 1u) || meter->last_tag[counter] != tally->tag) {
-            if (__builtin_expect(!read_quickly(&meter->bank, counter, &value), 0))
+            meter->bank.accesses.rdpmcs++;
+            if (__builtin_expect(!port_rdpmc(port, where[counter].rdpmc, &value), 0) &&
+                !read_slowly(&meter->bank, counter, &value))
                 return false;
             tally->base = value & meter->counter_mask;
             tally->turned = upmu_count_stamp(now_ns);
@@ -355,11 +363,11 @@ static UPMU_APART bool load_carefully(struct upmu_transition *plan, unsigned par
 static inline bool load(struct upmu_transition *plan, unsigned part)
 {
     struct upmu_bank *bank = &plan->meter->bank;
-    const struct upmu_masked_write *write, *end = plan->write + plan->first_write[part + 1];
+    unsigned i = plan->first_write[part], end = plan->first_write[part + 1];
 
     if (__builtin_expect(is_careful(plan), 0))
         return load_carefully(plan, part);
-    for (write = plan->write + plan->first_write[part]; write < end; write++) {
+    for (const struct upmu_masked_write *write = plan->write + i; i < end; i++, write++) {
         /* (A select that enables its counter is written when it does.) */
         if (!write->enables &&
             !upmu_bank_put(bank, write->row, (bank->shadow[write->row] & ~write->mask) | write->value))
@@ -444,7 +452,7 @@ static UPMU_APART void note_switch(struct upmu_meter *meter, struct upmu_session
 static inline void bring_in(struct upmu_transition *plan, unsigned part, uint64_t now_ns)
 {
     struct upmu_session *session = plan->in[part];
-    bool slow = !UPMU_THREADS || (plan->slow >> part & 1u), fine;
+    bool slow = !UPMU_THREADS || (__builtin_expect(plan->slow, 0) && (plan->slow >> part & 1u)), fine;
 
     if (UPMU_THREADS && plan->walks && !begin_carefully(plan, session, part))
         return;
@@ -592,14 +600,19 @@ static UPMU_APART bool disable_apart(struct upmu_transition *plan)
 static inline bool disable_leaving(struct upmu_transition *plan)
 {
     struct upmu_bank *bank = &plan->meter->bank;
-    unsigned row = bank->pmu->counter[0].gate_row;
+    uint32_t stopping;
     uint64_t close;
+    unsigned row;
 
     plan->meter->staying = plan->carried;
     UPMU_BARRIER();
     if (__builtin_expect(is_careful(plan) | plan->meter->apart, 0))
         return disable_apart(plan);
-    close = bank->shadow[row] & upmu_enable_bits((plan->leaving & ~plan->carried) | plan->changed);
+    stopping = (plan->leaving & ~plan->carried) | plan->changed;
+    if (!stopping)
+        return true;
+    row = bank->pmu->counter[0].gate_row;
+    close = bank->shadow[row] & upmu_enable_bits(stopping);
     if (__builtin_expect(!close || upmu_bank_put(bank, row, bank->shadow[row] & ~close), 1))
         return true;
     /* The register is read now: it may have been changed. */
@@ -619,7 +632,6 @@ static inline void forget_left(struct upmu_meter *meter, uint32_t counters)
 static inline void publish(struct upmu_transition *plan)
 {
     struct upmu_meter *meter = plan->meter;
-    uint32_t quiet = (meter->quiet & ~plan->leaving) | plan->quiet_in;
 
     if (UPMU_THREADS)
         meter->used |= plan->coming;
@@ -629,9 +641,11 @@ static inline void publish(struct upmu_transition *plan)
     }
     meter->corunners += plan->corunners;
     meter->left |= plan->coming;
-    meter->sampling = (meter->sampling & ~plan->leaving) | (plan->coming & ~plan->counting_in);
-    meter->quiet = quiet;
-    meter->stop_bits = upmu_stop_bits(meter->pmu, quiet);
+    if ((meter->quiet & plan->leaving) | plan->quiet_in) {
+        meter->sampling = (meter->sampling & ~plan->leaving) | (plan->coming & ~plan->counting_in);
+        meter->quiet = (meter->quiet & ~plan->leaving) | plan->quiet_in;
+        meter->stop_bits = upmu_stop_bits(meter->pmu, meter->quiet);
+    }
     UPMU_BARRIER();
     meter->running = (meter->running & ~plan->leaving) | plan->coming;
     UPMU_BARRIER();
@@ -683,14 +697,17 @@ static UPMU_APART bool enable_apart(struct upmu_transition *plan)
 static inline void enable_coming(struct upmu_transition *plan)
 {
     struct upmu_bank *bank = &plan->meter->bank;
-    unsigned row = bank->pmu->counter[0].gate_row;
     uint64_t open;
+    unsigned row;
 
+    if (!is_careful(plan) && plan->coming == plan->carried)
+        return;
     if (plan->meter->apart && !is_careful(plan)) {
         if (__builtin_expect(!enable_apart(plan), 0))
             enable_carefully(plan, false);
         return;
     }
+    row = bank->pmu->counter[0].gate_row;
     if (__builtin_expect(is_careful(plan) || !upmu_bank_is_plain(bank, row), 0)) {
         enable_carefully(plan, true);
         return;
@@ -767,7 +784,7 @@ bool upmu_transition_run(struct upmu_transition *plan, uint8_t state)
         return false;
     meter->keep_claims = 1;
     closed = disable_leaving(plan);
-    now_ns = upmu_meter_now(meter);
+    now_ns = port_clock_ns(meter->bank.port);
     for (unsigned i = 0; i < plan->outs; i++)
         take_out(plan, plan->out[i], closed, now_ns);
     UPMU_BARRIER();

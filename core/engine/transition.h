@@ -28,11 +28,11 @@ struct upmu_transition {
     bool general;             /* anything may leave and come; nothing is refused but for room */
     bool alone;               /* one session starts where it is placed, or stops for good */
     bool walks;               /* what runs is found by walking the sessions at the end */
-    bool careful;             /* registers are unknown, shared or not of the common kind */
     bool failed;              /* a session that comes has failed */
     bool marred;              /* one that leaves has */
     uint8_t state;            /* of sessions that have left */
     uint8_t status;           /* enum upmu_status: UPMU_ERR_PORT if a register faulted */
+    bool careful;             /* registers are unknown, shared or not of the common kind */
     uint8_t first_write[UPMU_PARTS + 1]; /* of each that comes */
     struct upmu_session *out[UPMU_PARTS], *in[UPMU_PARTS];
     struct upmu_set *set[UPMU_PARTS]; /* of each that comes */
