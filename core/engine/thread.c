@@ -187,18 +187,27 @@ static bool hold_all(struct upmu_thread *thread)
     return true;
 }
 
-/* Those that have found no place are searched for, the first of them; the others wait. */
-static UPMU_APART void wait_for_place(struct upmu_meter *meter, struct upmu_thread *next)
+/*
+ * Those that have found no place are searched for, the first of them; the others wait.  If none of the thread does, one
+ * that shares may get a place.
+ */
+static UPMU_APART void find_places(struct upmu_meter *meter, struct upmu_thread *next)
 {
     unsigned searches = SEARCHES;
+    bool waits = false;
 
     for (struct upmu_session *session = next->sessions; session; session = session->next_of_thread) {
-        if (session->state != UPMU_SESSION_WAITING || session->queued)
+        if (session->state != UPMU_SESSION_WAITING)
+            continue;
+        waits = true;
+        if (session->queued)
             continue;
         session->state = UPMU_SESSION_STOPPED;
         if (upmu_multiplex_come(meter, session, searches != 0))
             searches--;
     }
+    if (!waits && meter->waiting[1])
+        upmu_multiplex_search(meter);
 }
 
 /* Those of a thread that leaves, with those that wait. */
@@ -213,63 +222,74 @@ static inline void unlink_thread(struct upmu_meter *meter, struct upmu_thread *p
     }
 }
 
+/* Those of a thread that does not come after all. */
+static UPMU_APART void send_back(struct upmu_meter *meter, struct upmu_thread *next)
+{
+    for (struct upmu_session *session = next->sessions; session; session = session->next_of_thread) {
+        upmu_session_unlink_quickly(meter, session);
+        __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
+    }
+}
+
+enum exchange { EXCHANGE_NOT, EXCHANGE_DONE, EXCHANGE_WAITS /* done, but some wait */ };
+
 /* The lists of both threads are held. */
-static inline bool exchange_threads(struct upmu_transition *plan, struct upmu_meter *meter, struct upmu_thread *prev,
-                                    struct upmu_thread *next)
+static inline enum exchange exchange_threads(struct upmu_transition *plan, struct upmu_meter *meter,
+                                             struct upmu_thread *prev, struct upmu_thread *next)
 {
     struct upmu_session *session;
-    bool done, waits = false;
+    enum exchange done;
 
     upmu_transition_begin(plan, meter);
     if (!plan_switch(plan, prev, next) || !hold_all(next))
-        return false;
+        return EXCHANGE_NOT;
     /* (A handler finds one by its counters, a call elsewhere by its CPU: it is there before it runs.) */
     for (session = next->sessions; session; session = session->next_of_thread) {
         if (session->tagged_by != meter->life)
             upmu_session_tag(meter, session);
         upmu_session_link_quickly(meter, session);
     }
-    done = upmu_transition_run(plan, UPMU_SESSION_WAITING);
-    if (done && plan->outs && plan->out[plan->outs - 1u]->thread != prev)
+    if (!upmu_transition_run(plan, UPMU_SESSION_WAITING)) {
+        send_back(meter, next);
+        return EXCHANGE_NOT;
+    }
+    if (plan->outs && plan->out[plan->outs - 1u]->thread != prev)
         upmu_multiplex_settle(plan, prev);
+    done = meter->waiting[1] ? EXCHANGE_WAITS : EXCHANGE_DONE;
     for (session = next->sessions; session; session = session->next_of_thread) {
-        waits |= session->state == UPMU_SESSION_WAITING;
-        if (!done)
-            upmu_session_unlink_quickly(meter, session);
+        if (session->state == UPMU_SESSION_WAITING)
+            done = EXCHANGE_WAITS;
         __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
     }
-    if (!done)
-        return false;
     unlink_thread(meter, prev);
-    /* (The plan is no more: placements use its memory.) */
-    if (waits)
-        wait_for_place(meter, next);
-    else if (meter->waiting[1])
-        upmu_multiplex_search(meter);
-    return true;
+    return done;
 }
 
-static UPMU_APART bool exchange_on_stack(struct upmu_meter *meter, struct upmu_thread *prev, struct upmu_thread *next)
+static UPMU_APART enum exchange exchange_on_stack(struct upmu_meter *meter, struct upmu_thread *prev,
+                                                  struct upmu_thread *next)
 {
     struct upmu_transition plan;
 
     return exchange_threads(&plan, meter, prev, next);
 }
 
-/* Where a transition is enough, and nothing has pages.  False: nothing was done. */
-static bool switch_quickly(struct upmu_meter *meter, struct upmu_thread *prev, struct upmu_thread *next)
+/* Where a transition is enough, and nothing has pages.  EXCHANGE_NOT: nothing was done. */
+static enum exchange switch_quickly(struct upmu_meter *meter, struct upmu_thread *prev, struct upmu_thread *next)
 {
-    bool done = false;
+    enum exchange done = EXCHANGE_NOT;
 
     if (upmu_meter_domain(meter) || (UPMU_USER_PAGES && upmu_user_pages_any(meter->machine)) ||
         !upmu_thread_hold(prev))
-        return false;
+        return EXCHANGE_NOT;
     if (upmu_thread_hold(next)) {
         done = meter->work ? exchange_threads(upmu_meter_plan(meter), meter, prev, next)
                            : exchange_on_stack(meter, prev, next);
-        if (done) {
+        if (done != EXCHANGE_NOT) {
             bool has_sessions = next->sessions;
 
+            /* (The plan is no more: placements use its memory.) */
+            if (done == EXCHANGE_WAITS)
+                find_places(meter, next);
             next->unjoined = 0;
             __atomic_store_n(&meter->cpu->current, has_sessions ? next : NULL, __ATOMIC_RELAXED);
             __atomic_store_n(&next->cpu, has_sessions ? meter->cpu : NULL, __ATOMIC_SEQ_CST);
@@ -290,10 +310,10 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
         !(cpu->meter.pmu || (UPMU_USER_PAGES && cpu->meter.machine && (cpu->user_reads || next->reads))))
         return UPMU_OK;
     if (!cpu->user_reads && !next->reads && upmu_local_try(&cpu->meter, cpu->meter.machine->port, &irq)) {
-        bool done = switch_quickly(&cpu->meter, prev, next);
+        enum exchange done = switch_quickly(&cpu->meter, prev, next);
 
         upmu_local_end(&cpu->meter, cpu->meter.machine->port, irq);
-        if (done)
+        if (done != EXCHANGE_NOT)
             return UPMU_OK;
     }
     status = upmu_local_enter(&cpu->meter, &irq);
