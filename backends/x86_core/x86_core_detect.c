@@ -23,13 +23,13 @@
 /* Counters of version 2, before their width is known; writes have 32 bits. */
 #define GENERAL_ONE(n) \
     [n] = { UPMU_X86_ROW_PMC + (n), UPMU_X86_ROW_PMC + (n), UPMU_X86_ROW_SELECT + (n), UPMU_X86_ROW_GLOBAL_CTRL, \
-            (n), 0, 32, (n) }
+            (n), 0, 32, 0, (n) }
 #define FIXED_ONE(n) \
     [UPMU_FIXED_COUNTER(n)] = { UPMU_X86_ROW_FIXED + (n), UPMU_X86_ROW_FIXED + (n), UPMU_X86_ROW_FIXED_CTRL, \
-                                UPMU_X86_ROW_GLOBAL_CTRL, 32 + (n), 0, 0, UINT32_C(0x40000000) + (n) }
+                                UPMU_X86_ROW_GLOBAL_CTRL, 32 + (n), 0, 0, 0, UINT32_C(0x40000000) + (n) }
 #define METRIC_ONE(n) \
     [UPMU_X86_METRIC(n)] = { UPMU_X86_ROW_METRICS, UPMU_X86_ROW_METRICS, UPMU_X86_ROW_FIXED_CTRL, \
-                             UPMU_X86_ROW_GLOBAL_CTRL, 48, 0, 0, UINT32_C(0x20000000) }
+                             UPMU_X86_ROW_GLOBAL_CTRL, 48, 0, 0, 0, UINT32_C(0x20000000) }
 static const struct upmu_pmu intel_common = {
     .backend = &upmu_x86_core_backend,
     .shared_scope = UPMU_SCOPE_CORE,

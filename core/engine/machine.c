@@ -81,6 +81,9 @@ static void read_identity(struct upmu_detection *detection)
     detection->hypervisor = detection->leaf1[2] >> 31;
 }
 
+/* PMUs are compared byte by byte, and what is copied as a whole may bring what stood in its padding. */
+_Static_assert(sizeof(struct upmu_counter) == 8 * sizeof(uint8_t) + sizeof(uint32_t), "a counter has padding");
+
 /* An equal PMU of this machine (except for imported events), or a place for a new one. */
 static enum upmu_status find_pmu(struct upmu_machine *machine, struct upmu_pmu *pmu, const struct upmu_pmu **out_pmu)
 {

@@ -145,6 +145,7 @@ struct upmu_counter {
     uint8_t gate_bit;
     uint8_t width;      /* bits */
     uint8_t write_bits; /* bits that a write can set; the value is sign-extended from there */
+    uint8_t unused;     /* no padding: equal PMUs have equal bytes */
     uint32_t rdpmc;     /* RDPMC index, or UPMU_NO_RDPMC */
 };
 #define UPMU_NO_RDPMC 0xffffffffu

@@ -13,9 +13,11 @@ HOST_SEEDS ?= 6000
 HOST_STEPS ?= 3000
 HOST_THREADS_SEEDS ?= 300
 
-BUILDS_OF_HOST := host host-asan
+BUILDS_OF_HOST := host host-asan host-32
 host_CC := $(CC) -m64
 host_FLAGS := -O2
+host-32_CC := $(CC) -m32
+host-32_FLAGS := -O2
 host-asan_CC := $(CC) -m64
 # (it runs for a second: optimising it takes longer)
 host-asan_FLAGS := $(asan_FLAGS) -O0
@@ -63,14 +65,15 @@ MENDS = MENDS_COMPILE='$(host_CC) $(LIB_CFLAGS) $(HOST_POINTS) $(host_FLAGS) -w'
 test-host-mutants: build/host/tests/host/host
 	@$(MENDS) $(PYTHON) tests/host/mends.py $(if $(MUTANT_ONLY),--rows "$(MUTANT_ONLY)") $(if $(MEND),--only "$(MEND)")
 
-HOST_PROGRAMS := $(BUILDS_OF_HOST:%=build/%/tests/host/host)
+HOST_PROGRAMS := $(patsubst %,build/%/tests/host/host,$(filter-out host-32,$(BUILDS_OF_HOST)))
 HOST_LAYER := $(foreach b,gcc-64 asan,$(FAKE_TESTS:%=build/$(b)/tests/host/%)) $(HOST_PROGRAMS) build/tsan/tests/host/host
 PROGRAMS += $(HOST_LAYER)
 .PHONY: test-host soak-host
 test-host: $(HOST_LAYER)
 	@MENDS=sample $(MENDS) $(PYTHON) tests/run_layer.py host --jobs $(JOBS) $^ tests/host/mends.py
-soak-host: $(HOST_PROGRAMS) build/tsan/tests/host/host
+soak-host: $(HOST_PROGRAMS) build/host-32/tests/host/host build/tsan/tests/host/host
 	@HOST_SEEDS=$(HOST_SEEDS) HOST_STEPS=$(HOST_STEPS) build/host/tests/host/host
+	@HOST_SEEDS=$(HOST_SEEDS) HOST_STEPS=$(HOST_STEPS) build/host-32/tests/host/host
 	@HOST_SEEDS=$(HOST_THREADS_SEEDS) HOST_STEPS=$(HOST_STEPS) build/tsan/tests/host/host
 	@$(MAKE) --no-print-directory test-host-mutants
 
