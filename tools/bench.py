@@ -118,7 +118,7 @@ def main():
         return 2
     values = {}
     for name, value, unit in lines:
-        values[name] = value
+        values[name] = max(value, values.get(name, 0))
         print(f"{name}\t{value}\t{unit}")
     broken = 0
     for name, budget in values.items():

@@ -20,7 +20,12 @@ ENGINE = [("switch-same", "thread switch, both monitored, same events"),
           ("pmi-1-of-5-worst", "overflow interrupt, one of 5 events samples"),
           ("pmi-8-one", "overflow interrupt, 8 events sample, one has overflowed"),
           ("pmi-8-all", "the same, all have overflowed"),
-          ("pmi-8-foreign", "the same, none has: another source's interrupt")]
+          ("pmi-8-foreign", "the same, none has: another source's interrupt"),
+          ("switch-10000-worst", "thread switch, 10,000 sharing sessions wait, worst"),
+          ("switch-10000-search-worst", "the same with a search for a place"),
+          ("tick-10000-searching-worst", "tick, 10,000 sharing sessions, with searches, worst"),
+          ("tick-10000-private-worst", "tick, 10,000 sessions that do not share wait, worst"),
+          ("switch-10000-stopped", "thread switch, 10,000 stopped sessions")]
 MARKERS = re.compile(r"(<!-- figures -->\n).*?(<!-- end of figures -->)", re.S)
 OPERATIONS = [("attach", "attach (loads what a start will need)"), ("start", "start"),
               ("read", "read while running"), ("stop", "stop"), ("region-begin", "region begin"),

@@ -20,8 +20,8 @@ STRUCTS = {  # struct: limit in bytes
     "upmu_sample": None, "upmu_count": None, "upmu_why": None, "upmu_probe": None,
 }
 # Code: what it may not exceed now, and what is aimed at (docs/DESIGN.md, "Size").
-CORE_LIMIT, CORE_AIM = 101500, 28 * 1024
-MINIMUM_LIMIT, MINIMUM_AIM = 25300, 12 * 1024
+CORE_LIMIT, CORE_AIM = 107300, 28 * 1024
+MINIMUM_LIMIT, MINIMUM_AIM = 25600, 12 * 1024
 CATALOGUES_LIMIT = 259800
 CATALOGUE_LIMITS = {"skl": 13000, "zen4": 6000, "k8": 5000, "netburst": 4000}  # alone
 MINIMUM_OPTIONS = ["-DUPMU_BACKEND_X86_P4=0", "-DUPMU_BACKEND_AMD=0", "-DUPMU_SAMPLING=0", "-DUPMU_NAMES=0",

@@ -169,9 +169,12 @@ static void do_pmi(void *argument)
 /* Calls of two hooks that may be slow, and how many may be made. */
 static void note_hooks(const char *name)
 {
-    if (strstr(name, "-1000")) /* these make more: the multiplexer */
-        return;
-    printf("hooks.%s.clock\t%u\tcalls\nbudget.hooks.%s.clock\t1\tcalls\n", name, clocks, name);
+    size_t length = strlen(name), searches = sizeof "-search" - 1;
+    /* (A session that is placed starts by itself, and the end of a tick begins a new time.) */
+    bool is_search = length > searches && !strcmp(name + length - searches, "-search");
+    unsigned limit = strstr(name, "-tick-") ? 2 : is_search ? 6 : 1;
+
+    printf("hooks.%s.clock\t%u\tcalls\nbudget.hooks.%s.clock\t%u\tcalls\n", name, clocks, name, limit);
     printf("hooks.%s.this_cpu\t%u\tcalls\nbudget.hooks.%s.this_cpu\t1\tcalls\n", name, lookups_of_cpu, name);
 }
 
