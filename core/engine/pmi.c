@@ -205,13 +205,11 @@ static void emit_due(struct pass *pass)
 
     for (uint32_t rest = pass->due; rest;) {
         struct upmu_session *session = cpu->meter.of_tally[upmu_bits_lowest(rest)];
-        uint32_t events = 0;
+        uint32_t same = rest & (session->counters | UPMU_BIT32(upmu_bits_lowest(rest))), events = 0;
 
-        for (uint32_t same = rest; same; same &= same - 1u)
-            if (cpu->meter.of_tally[upmu_bits_lowest(same)] == session) {
-                events |= UPMU_BIT32(cpu->meter.tally[upmu_bits_lowest(same)]->index);
-                rest &= ~(same & (~same + 1u));
-            }
+        rest &= ~same;
+        for (; same; same &= same - 1u)
+            events |= UPMU_BIT32(cpu->meter.tally[upmu_bits_lowest(same)]->index);
         upmu_report_overflow(session, events, pass->frame, &pass->now_ns);
     }
 }
@@ -440,6 +438,8 @@ static UPMU_APART unsigned look_at_next(struct pass *pass, uint32_t *rest)
         unsigned counter = upmu_bits_lowest(*rest);
         struct upmu_tally *tally = cpu->meter.tally[counter];
 
+        bool held;
+
         *rest &= *rest - 1u;
         bank->handler_accesses.rdpmcs++;
         if (__builtin_expect(!port_rdpmc(bank->port, cpu->meter.pmu->counter[counter].rdpmc, &value), 0)) {
@@ -447,16 +447,19 @@ static UPMU_APART unsigned look_at_next(struct pass *pass, uint32_t *rest)
             *rest |= UPMU_BIT32(counter);
             return UPMU_COUNTERS;
         }
-        if (__builtin_expect((value & top) != 0, 1) || !tally || tally->counter != counter ||
-            (upmu_tally_is_held(&cpu->meter, tally) && cpu->meter.last_tag[counter] != tally->tag))
+        if (__builtin_expect((value & top) != 0, 1) || !tally || tally->counter != counter)
+            continue;
+        held = upmu_tally_is_held(&cpu->meter, tally);
+        if (held && cpu->meter.last_tag[counter] != tally->tag)
             continue;
         pass->passed |= UPMU_BIT32(counter);
         pass->handled |= UPMU_BIT32(counter) & ~cpu->meter.deferred;
-        cpu->looked_at = value & cpu->meter.counter_mask;
-        if (upmu_tally_is_held(&cpu->meter, tally))
+        if (held) {
             defer(pass, counter);
-        else if (!take_ordinary(pass, counter, tally, cpu->looked_at))
+        } else if (!take_ordinary(pass, counter, tally, value & cpu->meter.counter_mask)) {
+            cpu->looked_at = value & cpu->meter.counter_mask;
             return counter;
+        }
     }
     return UPMU_COUNTERS;
 }
@@ -529,7 +532,7 @@ static enum upmu_pmi handle(struct pass *pass)
     acknowledge(pass, flagged);
     keep_masked(pass);
     upmu_features_loaded(cpu);
-    if (quiet && !(quick && write_enable(pass, upmu_stop_bits(pmu, pass->closed))))
+    if (quiet && !(quick && write_enable(pass, pass->closed ? upmu_stop_bits(pmu, pass->closed) : 0)))
         open_again(pass, quiet | cpu->meter.quiet);
     if (upmu_pmu_is(pmu, UPMU_PMU_REARM_LAST)) {
         if (!pass->handled)
@@ -565,7 +568,7 @@ enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *fra
     memset(&pass, 0, sizeof pass);
     pass.cpu = cpu;
     pass.frame = frame;
-    pass.now_ns = upmu_meter_now(&cpu->meter);
+    pass.now_ns = port_clock_ns(cpu->meter.bank.port);
     pass.samples = upmu_features_interrupt(cpu, frame);
     result = handle(&pass);
     UPMU_BARRIER();
