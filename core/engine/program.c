@@ -143,6 +143,9 @@ static void sum_up(const struct upmu_meter *meter, struct upmu_set *set)
             program->flags |= UPMU_PROGRAM_FALLS;
         if (UPMU_SAMPLING && (set->sampling[tally->index].values | set->sampling[tally->index].resets))
             program->flags |= UPMU_PROGRAM_OTHERS;
+        if (UPMU_SAMPLING && (set->sampling[tally->index].values || set->sampling[tally->index].event_id ||
+                              (set->sampling[tally->index].flags & UPMU_SAMPLING_NOTIFY)))
+            program->flags |= UPMU_PROGRAM_RECORDS;
     }
 }
 

@@ -14,6 +14,7 @@
 #define UPMU_PROGRAM_FALLS 4u /* the count of an event can fall */
 #define UPMU_PROGRAM_OTHERS 8u /* an overflow reads or resets other events of the set */
 #define UPMU_PROGRAM_PRELUDE 16u /* what is not loaded already needs an erratum's sequence first */
+#define UPMU_PROGRAM_RECORDS 32u /* an event has records of its own, or messages */
 
 /* Bits of its register that a step is about. */
 static inline uint64_t upmu_step_mask(const struct upmu_step *step)

@@ -31,8 +31,6 @@ static UPMU_APART uint32_t others_of(const struct upmu_set *set, uint32_t events
 {
     uint32_t wanted = 0;
 
-    if (set->program.placement && !(set->program.flags & UPMU_PROGRAM_OTHERS))
-        return 0;
     for (uint32_t rest = events; rest; rest &= rest - 1u) {
         const struct upmu_sampling *sampling = &set->sampling[upmu_bits_lowest(rest)];
 
@@ -73,6 +71,8 @@ static UPMU_INSIDE void touch_others(struct upmu_session *session, uint32_t even
 /* An event has overflowed as often as its set waits for. */
 static void want_switch(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, uint64_t now_ns)
 {
+    if (!(upmu_active(session)->flags & UPMU_SET_OVERFLOW_SWITCH))
+        return;
     for (uint32_t rest = events; rest; rest &= rest - 1u) {
         struct upmu_tally *tally = &upmu_active(session)->tally[upmu_bits_lowest(rest)];
 
@@ -128,10 +128,15 @@ static void record(struct upmu_session *session, uint32_t events, const struct u
 UPMU_APART void upmu_report_overflow(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame,
                               const uint64_t *now_ns)
 {
-    if (UPMU_FORMATS)
+    const struct upmu_program *program = &upmu_active(session)->program;
+    /* (What is compiled knows.) */
+    bool others = !program->placement || (program->flags & UPMU_PROGRAM_OTHERS);
+
+    if (UPMU_FORMATS && others)
         touch_others(session, events, false);
     record(session, events, frame, *now_ns);
-    touch_others(session, events, true);
+    if (others)
+        touch_others(session, events, true);
 }
 
 void upmu_report_emit(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, bool deferred)

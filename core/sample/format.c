@@ -6,6 +6,7 @@
 #include "core/util/bits.h"
 #include "core/util/mem.h"
 #include "core/hw/port_call.h"
+#include "core/engine/program.h"
 #include "core/engine/session_core.h"
 #include "core/sample/format_core.h"
 #include "core/sample/message_core.h"
@@ -59,11 +60,13 @@ static bool report_alone(const struct upmu_overflow *overflow, const struct upmu
 unsigned upmu_format_report(struct upmu_overflow *overflow)
 {
     struct upmu_session *session = overflow->session;
+    const struct upmu_program *program = &overflow->set->program;
+    bool all_plain = UPMU_THREADS && !session->format && program->placement && !(program->flags & UPMU_PROGRAM_RECORDS);
     uint32_t plain = overflow->events;
     unsigned answer = 0;
     bool kept = true;
 
-    for (uint32_t rest = plain; rest && (UPMU_FORMATS || UPMU_MESSAGES); rest &= rest - 1u) {
+    for (uint32_t rest = all_plain ? 0 : plain; rest && (UPMU_FORMATS || UPMU_MESSAGES); rest &= rest - 1u) {
         unsigned event = upmu_bits_lowest(rest);
         const struct upmu_sampling *sampling = &overflow->set->sampling[event];
 
