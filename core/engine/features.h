@@ -25,7 +25,7 @@
 /* At the begin of an interrupt; returns the number of samples taken. */
 static inline unsigned upmu_features_interrupt(struct upmu_cpu *cpu, const struct upmu_frame *frame)
 {
-    return upmu_ibs_handle(&cpu->meter, frame);
+    return UPMU_IBS && (cpu->ibs[0] || cpu->ibs[1]) ? upmu_ibs_handle(&cpu->meter, frame) : 0;
 }
 
 /* A handler has loaded counters, and not yet enabled them. */

@@ -826,7 +826,8 @@ bool upmu_transition_start(struct upmu_meter *meter, struct upmu_session *sessio
     struct upmu_set *set = session->active;
 
     if (upmu_session_is_chain(session) || session->switch_due || session->change || session->is_static ||
-        session->counters != set->counters || !set->counters || !upmu_program_ready(meter, set))
+        session->counters != set->counters || !set->counters ||
+        !(set->program.placement || upmu_program_ready(meter, set)))
         return false;
     return meter->work ? run_alone(upmu_meter_plan(meter), meter, session, true)
                        : run_alone_on_stack(meter, session, true);
