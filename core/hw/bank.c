@@ -52,6 +52,7 @@ void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const st
 {
     memset(bank, 0, sizeof *bank);
     bank->pmu = pmu;
+    bank->rows = pmu->table->rows;
     bank->port = port;
     bank->in_flux = UPMU_NO_ROW;
     bank->counted = &bank->accesses;
@@ -102,13 +103,13 @@ void upmu_bank_pretend(struct upmu_bank *bank, struct upmu_dry_run *dry)
  */
 __attribute__((always_inline)) static inline uint64_t own_gate(const struct upmu_bank *bank, unsigned row)
 {
-    return bank->own_gate && bank->pmu->table->rows[row].class_index == bank->gate_class ? bank->own_gate : 0;
+    return bank->own_gate && bank->rows[row].class_index == bank->gate_class ? bank->own_gate : 0;
 }
 
 /* A register that is no select. */
 bool upmu_bank_look(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 {
-    uint32_t address = bank->pmu->table->rows[row].address;
+    uint32_t address = bank->rows[row].address;
 
     counted(bank)->reads++;
     if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_rdmsr(bank->port, address, out_value))
@@ -544,7 +545,7 @@ bool upmu_bank_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelud
     if (!upmu_bank_close(bank, prelude->counters & ~keep))
         return false;
     for (unsigned i = 0; i < prelude->step_count; i++, step++) {
-        unsigned counter = bank->pmu->table->rows[step->row].counter;
+        unsigned counter = bank->rows[step->row].counter;
         uint32_t others = keep;
 
         if (counter < UPMU_COUNTERS && (keep >> counter & 1u))
@@ -623,7 +624,7 @@ bool upmu_bank_read(struct upmu_bank *bank, unsigned index, uint64_t *out_value)
 
 bool upmu_bank_command(struct upmu_bank *bank, unsigned row, uint64_t value)
 {
-    uint32_t address = bank->pmu->table->rows[row].address;
+    uint32_t address = bank->rows[row].address;
 
     counted(bank)->writes++;
     if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_wrmsr(bank->port, address, value))

@@ -56,9 +56,9 @@ static inline bool upmu_bank_put(struct upmu_bank *bank, unsigned row, uint64_t 
 
     upmu_bank_store(bank, row, value);
     bank->accesses.writes++;
-    if (__builtin_expect(port_wrmsr(bank->port, bank->pmu->table->rows[row].address, value), 1))
+    if (__builtin_expect(port_wrmsr(bank->port, bank->rows[row].address, value), 1))
         return true;
-    bank->faulted = bank->pmu->table->rows[row].address;
+    bank->faulted = bank->rows[row].address;
     upmu_bank_store(bank, row, before);
     upmu_bank_forget_row(bank, row);
     return false;
@@ -70,16 +70,16 @@ static inline bool upmu_bank_handler_enable(struct upmu_bank *bank, uint64_t sto
     unsigned row = bank->pmu->counter[0].gate_row;
 
     bank->handler_accesses.writes++;
-    if (__builtin_expect(port_wrmsr(bank->port, bank->pmu->table->rows[row].address, bank->shadow[row] & ~stopped), 1))
+    if (__builtin_expect(port_wrmsr(bank->port, bank->rows[row].address, bank->shadow[row] & ~stopped), 1))
         return true;
-    bank->faulted = bank->pmu->table->rows[row].address;
+    bank->faulted = bank->rows[row].address;
     return false;
 }
 
 /* By a handler: a counter that is stopped gets a value. */
 static inline bool upmu_bank_handler_put(struct upmu_bank *bank, const struct upmu_counter *where, uint64_t value)
 {
-    uint32_t address = bank->pmu->table->rows[where->write_row].address;
+    uint32_t address = bank->rows[where->write_row].address;
 
     bank->handler_accesses.writes++;
     if (__builtin_expect(port_wrmsr(bank->port, address, upmu_bits_low(value, where->write_bits)), 1))

@@ -284,6 +284,7 @@ struct upmu_bank {
     struct upmu_accesses *counted;         /* the one of these two that is in use */
     const struct upmu_port *port;
     const struct upmu_pmu *pmu;
+    const struct upmu_register *rows; /* of its table */
     struct upmu_domain *domain;    /* has the values found in shared registers; or NULL */
     struct upmu_dry_run *dry;      /* list writes instead of making them */
     uint32_t faulted;              /* address of the last fault */
