@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE /* sigaction */
 #include <signal.h>
+#include <ucontext.h>
 
 #include "tests/common/host.h"
 
@@ -549,6 +550,37 @@ static void without_a_clock_what_waited_is_partial(void **state)
     tear_down(&f);
 }
 
+/*
+ * Where others wait and there is no clock, a thread's session comes by the long way, at once.
+ * Catches: what is said of one that is still to come, believed when it has come.
+ */
+static void without_a_clock_what_comes_beside_those_that_wait_is_exact(void **state)
+{
+    struct host f;
+
+    (void)state;
+    set_up(&f, "skylake", false);
+    for (unsigned i = 1; i < 3; i++) {
+        host_add(&f, i, i & 1u ? FOUR_A : FOUR_B, 0);
+        assert_int_equal(upmu_session_share(&f.sessions[i], true), UPMU_OK);
+        on_cpu(&f, i, 0);
+    }
+    assert_int_equal(f.sessions[2].state, UPMU_SESSION_WAITING);
+    host_add(&f, 0, "instructions", 0);
+    follow(&f, 0, 0);
+    for (unsigned k = 1; k <= 3; k++) {
+        host_thread_switch(&f, 0, 0);
+        assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
+        host_work(&f, 0, 1000);
+        host_thread_switch(&f, 0, IDLE);
+        host_work(&f, 0, 1000);
+        counted(&f, 0, 0, 1000 * k);
+    }
+    for (unsigned i = 1; i < 3; i++)
+        assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
+    tear_down(&f);
+}
+
 static void who_does_not_share_comes_first_and_is_refused_beside_its_like(void **state)
 {
     struct host f;
@@ -980,15 +1012,19 @@ static struct {
     struct host *f;
     void (*act)(struct host *f);
     unsigned at, steps;
+    bool enough; /* no more steps */
 } elsewhere;
 
 static void act_elsewhere(int number, siginfo_t *info, void *where)
 {
+    ucontext_t *context = where;
+
     (void)number;
     (void)info;
-    (void)where;
     if (elsewhere.steps++ == elsewhere.at)
         elsewhere.act(elsewhere.f);
+    if (elsewhere.enough)
+        context->uc_mcontext.gregs[REG_EFL] &= ~0x100;
 }
 
 static void step_begin(struct host *f, void (*act)(struct host *), unsigned at, struct sigaction *before)
@@ -1003,6 +1039,7 @@ static void step_begin(struct host *f, void (*act)(struct host *), unsigned at, 
     elsewhere.act = act;
     elsewhere.at = at;
     elsewhere.steps = 0;
+    elsewhere.enough = false;
     __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
 }
 
@@ -1010,6 +1047,61 @@ static void step_end(const struct sigaction *before)
 {
     __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
     sigaction(SIGTRAP, before, NULL);
+}
+
+/* Before this step, or the first later one at which a call has looked at what runs and has touched nothing yet. */
+static void fill_the_ring(struct host *f)
+{
+    if (!f->cpu[0].meter.busy || f->cpu[0].meter.held || f->sessions[0].state != UPMU_SESSION_RUNNING) {
+        elsewhere.at++;
+        return;
+    }
+    elsewhere.enough = true;
+    for (unsigned i = 0; i < 4; i++)
+        host_work(f, 0, 5000);
+}
+
+/*
+ * Two threads count the same on one counter, which runs on from one to the other and is its own gate; the first one
+ * samples, too, and is masked by its handler before each seventh step of a switch that comes before its first access.
+ * Catches: a plan that is carried out after a handler has changed what it was made from.
+ */
+static void what_a_handler_has_closed_before_a_switch_counts_for_the_next(void **state)
+{
+    const struct upmu_sampling sampling = {.period = 1000};
+    struct sigaction before;
+    unsigned masked = 0;
+
+    (void)state;
+    for (unsigned at = 0; !at || elsewhere.enough; at = elsewhere.at + 7) {
+        struct host f;
+        enum upmu_status status;
+
+        set_up(&f, "barcelona", true);
+        assert_int_equal(upmu_session_add(&f.sessions[0], "branches", &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_add(&f.sessions[0], "cycles", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&f.sessions[0], f.rings[0], 256), UPMU_OK);
+        upmu_session_mask_on_full(&f.sessions[0], true);
+        host_add(&f, 1, "branches,cycles", 0);
+        for (unsigned i = 0; i < 2; i++)
+            follow(&f, i, i);
+        for (unsigned i = 0; i < 5; i++)
+            host_thread_switch(&f, 0, i & 1u);
+        for (unsigned i = 0; i < 5; i++)
+            host_work(&f, 0, 5000);
+        assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
+        step_begin(&f, fill_the_ring, at, &before);
+        status = upmu_thread_switch(&f.cpu[0], &f.threads[0], &f.threads[1]);
+        step_end(&before);
+        f.running[0] = 1;
+        assert_int_equal(status, UPMU_OK);
+        masked += f.sessions[0].state == UPMU_SESSION_MASKED;
+        host_work(&f, 0, 700);
+        counted(&f, 1, 0, 140);
+        counted(&f, 1, 1, 1400);
+        tear_down(&f);
+    }
+    assert_true(masked > 10);
 }
 
 /* The last that a switch on CPU 0 does with the thread that has left. */
@@ -1520,6 +1612,7 @@ int main(void)
         cmocka_unit_test(a_static_counter_that_a_prelude_stopped_is_read_again),
         cmocka_unit_test(a_session_that_faults_when_its_thread_comes_was_not_enabled),
         cmocka_unit_test(without_a_clock_what_waited_is_partial),
+        cmocka_unit_test(without_a_clock_what_comes_beside_those_that_wait_is_exact),
         cmocka_unit_test(who_does_not_share_comes_first_and_is_refused_beside_its_like),
         cmocka_unit_test(a_threads_session_without_room_waits_and_says_why),
         cmocka_unit_test(what_comes_and_goes_disturbs_nobodys_count),
@@ -1535,6 +1628,7 @@ int main(void)
         cmocka_unit_test(time_asleep_is_no_enabled_time_of_a_session_that_waits),
         cmocka_unit_test(what_ran_before_a_sleep_comes_before_what_waited),
         cmocka_unit_test(a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions),
+        cmocka_unit_test(what_a_handler_has_closed_before_a_switch_counts_for_the_next),
         cmocka_unit_test(a_detach_elsewhere_outlives_the_end_of_its_threads_switch),
         cmocka_unit_test(a_thread_without_sessions_is_not_current_whatever_its_switch_met),
         cmocka_unit_test(a_session_is_closed_if_and_only_if_its_close_says_so),
