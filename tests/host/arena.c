@@ -21,6 +21,7 @@ static struct {
     unsigned next, blocks;
     struct range {
         unsigned first, pages;
+        uintptr_t block;
     } given[16]; /* since the last look */
     unsigned givens;
     uint8_t noise;
@@ -82,7 +83,7 @@ void arena_give(void *block)
     for (unsigned i = 0; i < arena.length[first]; i++)
         arena.used[first + i] = false;
     if (arena.givens < sizeof arena.given / sizeof arena.given[0])
-        arena.given[arena.givens++] = (struct range){first, arena.length[first]};
+        arena.given[arena.givens++] = (struct range){first, arena.length[first], (uintptr_t)block};
     arena.blocks--;
     host.verdict->figures.frees++;
 }
@@ -93,12 +94,21 @@ static bool holds_pointers(const char *name)
     return strcmp(name, "ring") != 0 && strcmp(name, "messages") != 0 && strcmp(name, "samples") != 0;
 }
 
-static void look_at_word(const uint64_t *word, const char *name)
+/*
+ * (A word of 32 bits that lies among the blocks may be a number: a register's mask, a time.  There it has to be the
+ * address of a block itself; what points into one is noticed where words have 64 bits.)
+ */
+static bool points_to(uintptr_t word, uintptr_t page, const struct range *given)
 {
-    uint64_t page = (*word - (uintptr_t)arena.memory) / PAGE;
+    return sizeof word > sizeof(uint32_t) ? page - given->first < given->pages : word == given->block;
+}
+
+static void look_at_word(const uintptr_t *word, const char *name)
+{
+    uintptr_t page = (*word - (uintptr_t)arena.memory) / PAGE;
 
     for (unsigned i = 0; page < PAGES && i < arena.givens; i++)
-        if (page - arena.given[i].first < arena.given[i].pages && !arena.used[page])
+        if (points_to(*word, page, &arena.given[i]) && !arena.used[page])
             rules_fail(RULE_FREED, "a %s points to a %s that was given back: word %u", name, arena.name[page],
                        (unsigned)((uintptr_t)word % PAGE / sizeof *word));
 }
@@ -108,7 +118,7 @@ void arena_forgotten(void)
     /* (Threads of the system may be at work on it.) */
     for (unsigned at = 0; at < PAGES && !host.real && rules_on(RULE_FREED); at++)
         if (arena.used[at] && holds_pointers(arena.name[at])) {
-            const uint64_t *word = (const uint64_t *)(const void *)(arena.memory + at * (size_t)PAGE);
+            const uintptr_t *word = (const uintptr_t *)(const void *)(arena.memory + at * (size_t)PAGE);
 
             for (unsigned i = 0; i < PAGE / sizeof *word; i++)
                 if (word[i] - (uintptr_t)arena.memory < PAGES * PAGE)

@@ -109,7 +109,8 @@ bool hooks_interrupt_is_coming(unsigned number)
 static void enter_interrupt(struct host_cpu *cpu, bool own)
 {
     struct upmu_frame frame = {.ip = lots_draw(&self->noise), .process = cpu->thread, .thread = cpu->thread};
-    bool irq_off = cpu->irq_off, claimed, possible = !own && hooks_interrupt_is_coming(self->cpu);
+    bool irq_off = cpu->irq_off, served = cpu->served, claimed;
+    bool possible = !own && hooks_interrupt_is_coming(self->cpu);
     bool untold = !own && family()->untold && family()->untold(host.hardware, self->cpu);
     uint64_t time_ns = host.now_ns;
     enum upmu_pmi answer;
@@ -124,11 +125,13 @@ static void enter_interrupt(struct host_cpu *cpu, bool own)
     host.verdict->figures.answers[answer]++;
     TRACE("NMI: %s, answered %u", own ? "own" : "another's", (unsigned)answer);
     claimed = watchdog_claims(cpu);
+    /* (An interrupt without a flag is not taken back when the watchdog serves its counter: the next look finds it.) */
+    cpu->served = host.setting.options.lost_flags && (claimed || (served && !own));
     if (own) {
         host.verdict->figures.own++;
         if (answer == UPMU_PMI_NOT_OURS && cpu->used_up)
             cpu->used_up--;
-        else if (answer == UPMU_PMI_NOT_OURS && !claimed)
+        else if (answer == UPMU_PMI_NOT_OURS && !claimed && !served)
             check_own(cpu, time_ns);
     } else {
         host.verdict->figures.foreign++;
@@ -161,9 +164,12 @@ static void take_interrupts(struct host_cpu *cpu)
         cpu->overdue = host.setting.options.late + LATE_LOOKS;
     cpu->looked_ns = host.now_ns;
     cpu->overdue -= cpu->overdue != 0;
-    if (family()->interrupt(host.hardware, self->cpu))
+    if (family()->interrupt(host.hardware, self->cpu)) {
         enter_interrupt(cpu, true);
-    else if (lots_one_in(&self->noise, host.setting.strangers))
+        return;
+    }
+    cpu->served = false;
+    if (lots_one_in(&self->noise, host.setting.strangers))
         hooks_stranger();
 }
 

@@ -294,6 +294,7 @@ struct host_cpu {
     unsigned overdue;     /* looks, during which one may be of long ago */
     bool had_static;      /* a static session of a thread may have left counters running */
     unsigned used_up;     /* answers that strangers' NMIs got and that an own one may miss */
+    bool served;          /* a watchdog's overflow was found, perhaps before its own interrupt came */
     struct watchdog watchdog[HOST_WATCHDOGS];
     uint32_t reserved;
     uint64_t happened[HARDWARE_EVENTS][2]; /* in ring 0, in user mode */

@@ -330,6 +330,37 @@ static void what_was_closed_long_ago_interrupts_no_more(void **state)
     }
 }
 
+/*
+ * Without OVF_PMI an overflow is no interrupt, though a fault left its counter running: another source's NMI is its
+ * own.  Catches: a flag that is taken for an interrupt.
+ */
+static void what_a_fault_left_counting_is_no_interrupt(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < ALL; p++) {
+        unsigned counter;
+
+        set_up(all[p]);
+        launch(0, 0, "instructions", 0);
+        counter = f.sessions[0].set.tally[0].counter;
+        upmu_sim_poke(&f.sim, 0, 0x300 + counter, UINT64_C(0xffffffffff) - 999);
+        f.sim.fault_address = 0x360 + counter;
+        assert_int_equal(upmu_session_stop(&f.sessions[0]), UPMU_ERR_PORT);
+        f.sim.fault_address = 0;
+        run(0, 5000);
+        assert_true(upmu_sim_peek(&f.sim, 0, 0x360 + counter) & UINT64_C(0x80000000));
+        upmu_sim_advance_ns(&f.sim, 101000000);
+        memset(f.answered, 0, sizeof f.answered);
+        for (unsigned i = 0; i < 3; i++)
+            upmu_sim_foreign_nmi(&f.sim);
+        assert_int_equal(f.answered[UPMU_PMI_NOT_OURS], 3);
+        start(0); /* it is the session's again, which closes it */
+        stop(0);
+        assert_false(upmu_sim_runs(&f.sim, 0, counter));
+        tear_down();
+    }
+}
+
 /* Which counters other drivers would take for free, or restore over the firmware's. */
 static void a_firmware_s_counter_is_neither_used_nor_written(void **state)
 {
@@ -775,6 +806,7 @@ int main(void)
         cmocka_unit_test(an_interrupt_is_answered_once),
         cmocka_unit_test(what_a_fault_left_running_is_silenced),
         cmocka_unit_test(what_was_closed_long_ago_interrupts_no_more),
+        cmocka_unit_test(what_a_fault_left_counting_is_no_interrupt),
         cmocka_unit_test(a_firmware_s_counter_is_neither_used_nor_written),
         cmocka_unit_test(each_thread_counts_its_own),
         cmocka_unit_test(each_thread_is_interrupted_for_its_own),
