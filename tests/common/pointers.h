@@ -34,13 +34,16 @@ static inline void memory_free(struct memory *memory)
     memory->at = NULL;
 }
 
-/* Offset in `keeper` of the first pointer into `memory`, at any alignment; keeper->bytes: there is none. */
+/*
+ * Offset in `keeper` of the first pointer into `memory`, at any alignment; keeper->bytes: there is none.  (Of 32 bits
+ * only aligned ones: four bytes of small numbers can look like an address.)
+ */
 static inline size_t memory_pointer(const struct memory *keeper, const struct memory *memory)
 {
     uintptr_t begin = (uintptr_t)memory->at, value;
     size_t at;
 
-    for (at = 0; at + sizeof value <= keeper->bytes; at++) {
+    for (at = 0; at + sizeof value <= keeper->bytes; at += sizeof value == 4 ? sizeof value : 1) {
         memcpy(&value, (const char *)keeper->at + at, sizeof value);
         if (value - begin < memory->bytes)
             return at;
