@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <upmu/pmu.h>
 
 struct memory {
     const char *what;
@@ -34,9 +35,16 @@ static inline void memory_free(struct memory *memory)
     memory->at = NULL;
 }
 
+/* Masks of registers, of 32 bits, can look like an address of the stack: PMUs are constant once detected. */
+static inline bool memory_is_mask(const struct memory *keeper, size_t at)
+{
+    return sizeof(uintptr_t) == 4 && strcmp(keeper->what, "machine") == 0 &&
+           at - offsetof(struct upmu_machine, pmu) < sizeof(((struct upmu_machine *)0)->pmu);
+}
+
 /*
  * Offset in `keeper` of the first pointer into `memory`, at any alignment; keeper->bytes: there is none.  (Of 32 bits
- * only aligned ones: four bytes of small numbers can look like an address.)
+ * only aligned ones: four bytes of small numbers can look like an address, too.)
  */
 static inline size_t memory_pointer(const struct memory *keeper, const struct memory *memory)
 {
@@ -45,7 +53,7 @@ static inline size_t memory_pointer(const struct memory *keeper, const struct me
 
     for (at = 0; at + sizeof value <= keeper->bytes; at += sizeof value == 4 ? sizeof value : 1) {
         memcpy(&value, (const char *)keeper->at + at, sizeof value);
-        if (value - begin < memory->bytes)
+        if (value - begin < memory->bytes && !memory_is_mask(keeper, at))
             return at;
     }
     return keeper->bytes;

@@ -1324,6 +1324,11 @@ static void a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(void **
     skip();
 }
 
+static void what_a_handler_has_closed_before_a_switch_counts_for_the_next(void **state)
+{
+    a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(state);
+}
+
 static void a_detach_elsewhere_outlives_the_end_of_its_threads_switch(void **state)
 {
     a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(state);
