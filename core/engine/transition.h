@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Transitions (docs/DESIGN.md, "The engine"): which compiled placements leave the hardware and which come, planned
+ * Transitions (docs/DESIGN.md, "Transitions"): which compiled placements leave the hardware and which come, planned
  * first and then executed in one go.  All inside a local bracket.
  */
 #ifndef UPMU_CORE_TRANSITION_H

@@ -127,14 +127,16 @@ def main():
         mends = [Mend("", mutant.name) for mutant in lines if options.rows in mutant.name]
     else:
         mends = [m for m in read_mends() if options.only in f"{m.number} {m.name}" and m.in_sample >= sample]
-    host, missing, passed, found = Host(options), [], [], set()
+    host, passed = Host(options), []
+
+    def rows_of(mend):
+        return [m for m in lines if m.name == mend.name or m.name.startswith(mend.name + ": ")]
+
+    # (Of all mends, also where a few are tried: a row that went to another file is missed at once.)
+    missing = [mend.name for mend in (mends if options.rows else read_mends())
+               if not rows_of(mend) or (mend.by != "host" and mend.by not in rows_of(mend)[0].first)]
     for mend in mends:
-        rows = [m for m in lines if m.name == mend.name or m.name.startswith(mend.name + ": ")]
-        if not rows or (mend.by != "host" and mend.by not in rows[0].first):
-            missing.append(mend.name)
-        for mutant in rows:
-            good = judge(host, mend, mutant)
-            passed.append(good)
+        passed += [judge(host, mend, mutant) for mutant in rows_of(mend)]
     for name in missing:
         print(f"    {ROWS}: no row of {mutants.ROWS}, or not of that test: {name}")
     results = [("each_mend_that_is_taken_back_is_noticed", all(passed) and bool(passed)), ("each_mend_has_a_row", not missing)]
