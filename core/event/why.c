@@ -34,6 +34,7 @@ static const struct {
     {UPMU_ERR_TOO_HARD, "placement search limit reached"},
     {UPMU_ERR_CHANGED, "register was found changed"},
     {UPMU_ERR_LOST_CLAIM, "another CPU took a resource"},
+    {UPMU_ERR_NO_CPU, "no CPU to drive the unit"},
     {UPMU_ERR_VERSION, "header and library differ"},
     {UPMU_ERR_HOOK_MISSING, "hook is missing"},
     {UPMU_ERR_BUSY, "call inside another call"},
@@ -46,6 +47,7 @@ static const struct {
     {UPMU_ERR_NOT_PERMITTED, "not permitted"},
     {UPMU_ERR_WRONG_PMU, "encoded for another PMU"},
     {UPMU_ERR_NOT_LINKED, "constant tables are not linked"},
+    {UPMU_ERR_NOT_PER_THREAD, "event belongs to no thread"},
 };
 
 const char *upmu_status_text(enum upmu_status status)

@@ -124,6 +124,80 @@ static inline void port_log(const struct upmu_port *port, const char *line)
         PORT_CALL(port, log)(port->context, line);
 }
 
+#if UPMU_UNCORE
+
+static inline bool port_has_pci(const struct upmu_port *port)
+{
+    return PORT_HAS(port, pci_read) && PORT_HAS(port, pci_write);
+}
+
+static inline bool port_pci_read(const struct upmu_port *port, uint32_t where, uint32_t offset, uint32_t *out_value)
+{
+    return PORT_CALL(port, pci_read)(port->context, where, offset, out_value);
+}
+
+static inline bool port_pci_write(const struct upmu_port *port, uint32_t where, uint32_t offset, uint32_t value)
+{
+    return PORT_CALL(port, pci_write)(port->context, where, offset, value);
+}
+
+static inline void *port_mmio_map(const struct upmu_port *port, uint64_t physical, size_t bytes)
+{
+    return PORT_HAS(port, mmio_map) ? PORT_CALL(port, mmio_map)(port->context, physical, bytes) : NULL;
+}
+
+static inline void port_mmio_unmap(const struct upmu_port *port, void *pointer, size_t bytes)
+{
+    if (PORT_HAS(port, mmio_unmap))
+        PORT_CALL(port, mmio_unmap)(port->context, pointer, bytes);
+}
+
+/* Accesses of 64 bits are for 64-bit code. */
+static inline bool port_mmio_read(const struct upmu_port *port, const volatile void *pointer, unsigned bits,
+                                  uint64_t *out_value)
+{
+    if (PORT_HAS(port, mmio_read))
+        return PORT_CALL(port, mmio_read)(port->context, pointer, bits, out_value);
+    *out_value = bits == 32 ? *(const volatile uint32_t *)pointer : *(const volatile uint64_t *)pointer;
+    return true;
+}
+
+static inline bool port_mmio_write(const struct upmu_port *port, volatile void *pointer, unsigned bits, uint64_t value)
+{
+    if (PORT_HAS(port, mmio_write))
+        return PORT_CALL(port, mmio_write)(port->context, pointer, bits, value);
+    if (bits == 32)
+        *(volatile uint32_t *)pointer = (uint32_t)value;
+    else
+        *(volatile uint64_t *)pointer = value;
+    return true;
+}
+
+/* False: CPUID must say it. */
+static inline bool port_cpu_place(const struct upmu_port *port, struct upmu_cpu *cpu, struct upmu_cpu_place *out_place)
+{
+    return PORT_HAS(port, cpu_place) && PORT_CALL(port, cpu_place)(port->context, cpu, out_place);
+}
+
+static inline struct upmu_cpu *port_nearest_cpu(const struct upmu_port *port, const struct upmu_unit_info *unit,
+                                                struct upmu_cpu *const *allowed, unsigned count)
+{
+    return PORT_HAS(port, nearest_cpu) ? PORT_CALL(port, nearest_cpu)(port->context, unit, allowed, count) : NULL;
+}
+
+static inline bool port_show_unit(const struct upmu_port *port, struct upmu_unit_info *info)
+{
+    return !PORT_HAS(port, show_unit) || PORT_CALL(port, show_unit)(port->context, info);
+}
+
+static inline bool port_own_unit(const struct upmu_port *port, unsigned i, struct upmu_unit_info *out_info,
+                                 const struct upmu_unit_type **out_type)
+{
+    return PORT_HAS(port, own_unit) && PORT_CALL(port, own_unit)(port->context, i, out_info, out_type);
+}
+
+#endif
+
 /* ---- Hooks of a session ---- */
 
 static inline unsigned format_overflow(const struct upmu_session *session, const struct upmu_overflow *overflow,

@@ -123,6 +123,17 @@
 #define UPMU_IBS (UPMU_BACKEND_AMD && UPMU_SAMPLING)
 #endif
 
+/* Units outside the cores: memory controllers, cache slices, links, a host's own devices
+   (upmu/unit.h).  0: nothing of them is compiled in. */
+#ifndef UPMU_UNCORE
+#define UPMU_UNCORE 1
+#endif
+
+/* Names of their events. */
+#ifndef UPMU_EVENTS_UNCORE
+#define UPMU_EVENTS_UNCORE (UPMU_UNCORE && UPMU_NAMES)
+#endif
+
 /* The probe, upmu_cpu_probe().  0: it returns UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_PROBE
 #define UPMU_PROBE 1
@@ -147,6 +158,16 @@
 /* Core types of one machine: hybrid processors have two or three. */
 #ifndef UPMU_CORE_TYPES
 #define UPMU_CORE_TYPES 4
+#endif
+
+/* Registers of one unit outside the cores. */
+#ifndef UPMU_UNIT_REGISTERS
+#define UPMU_UNIT_REGISTERS 40
+#endif
+
+/* Types of such units in one machine. */
+#ifndef UPMU_UNIT_TYPES
+#define UPMU_UNIT_TYPES 60
 #endif
 
 #endif

@@ -55,7 +55,8 @@ enum upmu_scope {
     UPMU_SCOPE_CORE = 1,
     UPMU_SCOPE_MODULE = 2,
     UPMU_SCOPE_DIE = 3,
-    UPMU_SCOPE_NODE = 4
+    UPMU_SCOPE_NODE = 4,
+    UPMU_SCOPE_LLC = 5 /* the CPUs of one last-level cache */
 };
 
 enum upmu_register_access {
@@ -103,7 +104,9 @@ struct upmu_register_class {
     uint8_t found;        /* 1: read at take-over; 0: before its first write */
     uint8_t promised;     /* 1: CPUID (or the family) promises it: never faults */
     uint8_t by_counter;   /* 1: each bit belongs to a counter, as in IA32_PEBS_ENABLE: see upmu_backend.bits_of */
+    uint8_t second;       /* 1: the address counts from upmu_unit_info.second */
     uint16_t source;      /* offset of the manual's section in the table's text */
+    uint8_t bits;         /* of one register outside MSRs: 32, or 0 for 64 */
     uint64_t owned;
     uint64_t gates;
     uint64_t hardware;
@@ -164,6 +167,9 @@ struct upmu_counter {
 #define UPMU_PMU_CARRY_LOST (1u << 10)  /* a stop can lose the carry from bit 31 into bit 32 of a counter */
 #define UPMU_PMU_PRELUDE (1u << 11)     /* a sequence that clobbers counters precedes every new event */
 #define UPMU_PMU_PAIRED (1u << 12)      /* UPMU_ATTR_EXCLUSIVE: see UPMU_PAIR_RESOURCE */
+#define UPMU_PMU_NO_PMI (1u << 13)      /* an overflow causes no interrupt */
+#define UPMU_PMU_KEEPS (1u << 14)       /* a counter keeps its value when it gets another event */
+#define UPMU_PMU_FREE (1u << 15)        /* counters are never stopped or written; sessions share them */
 
 struct upmu_backend;
 struct upmu_catalog;
@@ -221,6 +227,7 @@ struct upmu_machine {
     uint32_t pages; /* sessions that are published */
     uint32_t dropped; /* sessions left to their targets */
     struct upmu_cpu *only_cpu;
+    struct upmu_unit_list *units; /* outside the cores, or NULL */
 };
 
 /*

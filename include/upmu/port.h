@@ -12,10 +12,21 @@
 #define UPMU_PORT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <upmu/config.h>
 
 struct upmu_cpu;
+struct upmu_unit_info;
+struct upmu_unit_type;
+
+/* Where a CPU is, as the host numbers it (hook cpu_place). */
+struct upmu_cpu_place {
+    uint16_t package;
+    uint16_t die; /* within its package */
+    uint16_t node;
+    uint16_t llc; /* which last-level cache it uses */
+};
 
 /*
  * Counting needs the first three hooks.  All other members may be NULL or 0; the comment says what
@@ -135,6 +146,72 @@ struct upmu_port {
      * without a stop.  False: nothing is assumed; these operations cost two register writes more.
      */
     bool in_kernel_mode;
+
+    /* ---- Units outside the cores (upmu/unit.h); not called without UPMU_UNCORE ---- */
+
+    /*
+     * Read aligned 32 bits of a function's configuration space by one access that is neither split
+     * nor merged.  `where` = segment << 16 | bus << 8 | device << 3 | function.  A function that is
+     * absent reads all ones, or returns false; so does an offset from 100h on where it cannot be
+     * reached (without ECAM).  Any CPU may call it: a host that uses ports CF8h and CFCh holds a
+     * lock of its own.
+     * NULL (one of both): no units in configuration space, nor memory-mapped ones whose addresses stand there.
+     * Context: local.
+     */
+    bool (*pci_read)(void *context, uint32_t where, uint32_t offset, uint32_t *out_value);
+    bool (*pci_write)(void *context, uint32_t where, uint32_t offset, uint32_t value);
+
+    /*
+     * Map `bytes` of device memory from `physical` on, uncached; `physical` is a multiple of 4.
+     * NULL as result: refused.  It may sleep: it is called only while units are found and opened,
+     * outside local calls.  The other hook unmaps the same bytes.
+     * NULL: no memory-mapped units, nor tables of units; without mmio_unmap mappings stay.
+     * Context: any.
+     */
+    void *(*mmio_map)(void *context, uint64_t physical, size_t bytes);
+    void (*mmio_unmap)(void *context, void *pointer, size_t bytes);
+
+    /*
+     * One access of 32 or 64 bits to mapped memory.  In 32-bit code those of 64 bits come as two of 32.
+     * Returns false if it faulted.
+     * NULL: plain volatile accesses.
+     * Context: local.
+     */
+    bool (*mmio_read)(void *context, const volatile void *pointer, unsigned bits, uint64_t *out_value);
+    bool (*mmio_write)(void *context, volatile void *pointer, unsigned bits, uint64_t value);
+
+    /*
+     * Say where a CPU is.  False: unknown.
+     * NULL: CPUID says it.
+     * Context: local, on that CPU.
+     */
+    bool (*cpu_place)(void *context, struct upmu_cpu *cpu, struct upmu_cpu_place *out_place);
+
+    /*
+     * Choose the CPU that drives a unit, out of `allowed`.  NULL as result: no opinion.
+     * NULL: a CPU of the unit's die that drives the fewest.
+     * Context: any.
+     */
+    struct upmu_cpu *(*nearest_cpu)(void *context, const struct upmu_unit_info *unit, struct upmu_cpu *const *allowed,
+                                    unsigned count);
+
+    /*
+     * Called for each unit that was found.  False hides it (it is another partition's); `address`
+     * and `name` of *info may be changed.
+     * NULL: all units are listed, as numbered.
+     * Context: any.
+     */
+    bool (*show_unit)(void *context, struct upmu_unit_info *info);
+
+    /*
+     * The host's own device number i, from 0 on: its place, and its type of any style but
+     * UPMU_UNIT_DISCOVERED and UPMU_UNIT_CLIENT_IMC; the type must stay as long as the machine.
+     * False: there is none with this number.
+     * NULL: no units besides those of the processor.
+     * Context: any.
+     */
+    bool (*own_unit)(void *context, unsigned i, struct upmu_unit_info *out_info,
+                     const struct upmu_unit_type **out_type);
 };
 
 #endif

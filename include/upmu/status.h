@@ -44,6 +44,7 @@ enum upmu_status {
     UPMU_ERR_TOO_HARD = 36,     /* the placement search reached its step limit */
     UPMU_ERR_CHANGED = 37,      /* a register that upmu owns was found changed */
     UPMU_ERR_LOST_CLAIM = 38,   /* another CPU took a shared resource in the meantime */
+    UPMU_ERR_NO_CPU = 39,       /* no CPU that is online may drive the unit */
 
     /* The caller. */
     UPMU_ERR_VERSION = 64,       /* header and library are of different builds */
@@ -57,7 +58,8 @@ enum upmu_status {
     UPMU_ERR_END = 72,           /* no further item */
     UPMU_ERR_NOT_PERMITTED = 73, /* the register or the value is not allowed at this level */
     UPMU_ERR_WRONG_PMU = 74,     /* encoded for a PMU that is not this CPU's */
-    UPMU_ERR_NOT_LINKED = 75     /* the library's tables are all zero: the linker script lost .data.rel.ro */
+    UPMU_ERR_NOT_LINKED = 75,    /* the library's tables are all zero: the linker script lost .data.rel.ro */
+    UPMU_ERR_NOT_PER_THREAD = 76 /* an event of a unit outside the cores belongs to no thread */
 };
 
 /*

@@ -29,5 +29,6 @@
 #include <upmu/ibs.h>
 #include <upmu/thread.h>
 #include <upmu/set.h>
+#include <upmu/unit.h>
 
 #endif

@@ -103,6 +103,78 @@ static void template_log(void *context, const char *line)
     (void)context, (void)line; /* FILL IN */
 }
 
+/* Aligned 32 bits of a function's configuration space; where = segment << 16 | bus << 8 | device << 3 | function.
+   An absent function reads all ones.  Without the pair: no units outside the cores that are PCI functions. */
+static bool template_pci_read(void *context, uint32_t where, uint32_t offset, uint32_t *out_value)
+{
+    (void)context, (void)where, (void)offset;
+    *out_value = 0xffffffffu; /* FILL IN */
+    return true;
+}
+
+static bool template_pci_write(void *context, uint32_t where, uint32_t offset, uint32_t value)
+{
+    (void)context, (void)where, (void)offset, (void)value; /* FILL IN */
+    return true;
+}
+
+/* Map device memory, uncached.  Without it: no memory-mapped units. */
+static void *template_mmio_map(void *context, uint64_t physical, size_t bytes)
+{
+    (void)context, (void)physical, (void)bytes;
+    return NULL; /* FILL IN */
+}
+
+static void template_mmio_unmap(void *context, void *pointer, size_t bytes)
+{
+    (void)context, (void)pointer, (void)bytes; /* FILL IN */
+}
+
+/* One access of 32 or 64 bits to what was mapped.  Without the pair: plain accesses. */
+static bool template_mmio_read(void *context, const volatile void *pointer, unsigned bits, uint64_t *out_value)
+{
+    (void)context, (void)pointer, (void)bits;
+    *out_value = 0; /* FILL IN, only if a pointer cannot simply be read */
+    return true;
+}
+
+static bool template_mmio_write(void *context, volatile void *pointer, unsigned bits, uint64_t value)
+{
+    (void)context, (void)pointer, (void)bits, (void)value; /* FILL IN, as the former */
+    return true;
+}
+
+/* Where a CPU is.  Without it: as CPUID numbers packages and dies. */
+static bool template_cpu_place(void *context, struct upmu_cpu *cpu, struct upmu_cpu_place *out_place)
+{
+    (void)context, (void)cpu;
+    out_place->package = out_place->die = out_place->node = out_place->llc = 0; /* FILL IN */
+    return true;
+}
+
+/* The CPU that is to drive a unit.  Without it: one of its die that drives few. */
+static struct upmu_cpu *template_nearest_cpu(void *context, const struct upmu_unit_info *unit,
+                                             struct upmu_cpu *const *allowed, unsigned count)
+{
+    (void)context, (void)unit, (void)allowed, (void)count;
+    return NULL; /* FILL IN: one of `allowed`, or NULL */
+}
+
+/* Hide a unit (false), or change its address or name.  Without it: all are listed. */
+static bool template_show_unit(void *context, struct upmu_unit_info *info)
+{
+    (void)context, (void)info; /* FILL IN */
+    return true;
+}
+
+/* Your own device number i.  Without it: none. */
+static bool template_own_unit(void *context, unsigned i, struct upmu_unit_info *out_info,
+                              const struct upmu_unit_type **out_type)
+{
+    (void)context, (void)i, (void)out_info, (void)out_type;
+    return false; /* FILL IN: its place and its type, true */
+}
+
 /* 0: not in use, which is always allowed; 1: filled in. */
 #define FILLED_IN(yes, hook) ((yes) ? (hook) : NULL)
 
@@ -124,6 +196,16 @@ const struct upmu_port template_port = {
     .log = FILLED_IN(0, template_log),
     .msr_faults_are_safe = false, /* true if rdmsr, wrmsr and rdpmc survive #GP */
     .in_kernel_mode = true,       /* false for a driver that runs in user mode */
+    .pci_read = FILLED_IN(0, template_pci_read),
+    .pci_write = FILLED_IN(0, template_pci_write),
+    .mmio_map = FILLED_IN(0, template_mmio_map),
+    .mmio_unmap = FILLED_IN(0, template_mmio_unmap),
+    .mmio_read = FILLED_IN(0, template_mmio_read),
+    .mmio_write = FILLED_IN(0, template_mmio_write),
+    .cpu_place = FILLED_IN(0, template_cpu_place),
+    .nearest_cpu = FILLED_IN(0, template_nearest_cpu),
+    .show_unit = FILLED_IN(0, template_show_unit),
+    .own_unit = FILLED_IN(0, template_own_unit),
 };
 
 /* Call it in your NMI (or vector) handler.  NOT_OURS: check your other sources.  STALE:

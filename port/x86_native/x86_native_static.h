@@ -29,6 +29,16 @@
 #define UPMU_STATIC_request_tick 0
 #define UPMU_STATIC_run_on_cpu 0
 #define UPMU_STATIC_log 0
+#define UPMU_STATIC_pci_read 0
+#define UPMU_STATIC_pci_write 0
+#define UPMU_STATIC_mmio_map 0
+#define UPMU_STATIC_mmio_unmap 0
+#define UPMU_STATIC_mmio_read 0
+#define UPMU_STATIC_mmio_write 0
+#define UPMU_STATIC_cpu_place 0
+#define UPMU_STATIC_nearest_cpu 0
+#define UPMU_STATIC_show_unit 0
+#define UPMU_STATIC_own_unit 0
 
 #ifdef UPMU_X86_THIS_CPU
 #define UPMU_STATIC_this_cpu 1
