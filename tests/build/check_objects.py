@@ -127,6 +127,20 @@ def every_header_compiles_alone():
 
 
 @check
+def packed_addresses_of_units_are_constants_in_c_and_cpp():
+    """A tool includes one header, and makes tables of addresses."""
+    text = ("#include <upmu/unit_addr.h>\nextern const unsigned upmu_tool[];\n"
+            "const unsigned upmu_tool[UPMU_UNIT_ADDRESS(0, 0, 0, 0, 0, 16) == UPMU_UNIT_NO_ADDRESS ? 2 : -1] = "
+            "{UPMU_UNIT_ADDRESS(127, 31, 7, 1, 15, 15), UPMU_UNIT_RACK(0xfe0000)};\n").encode()
+    complaints = []
+    for language in (["-x", "c", "-std=c99"], ["-x", "c++", "-std=c++11"], ["-x", "c++", "-std=c++17"]):
+        code, output = run(["gcc", *language, "-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Werror",
+                            "-fsyntax-only", "-Iinclude", "-"], input=text)
+        complaints += [f"{' '.join(language)}: {output.strip()[:400]}"] if code else []
+    return complaints
+
+
+@check
 def functions_of_every_public_header_have_c_names_in_cpp():
     """Included alone: what a header declares is found in a library that C compiled."""
     def names_of(header):
