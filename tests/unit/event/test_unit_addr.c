@@ -40,6 +40,7 @@ static uint32_t field_of(uint32_t address, unsigned field)
     }
 }
 
+/* UN-020 number, UN-021 core, UN-022 node, UN-023 chip, UN-024 blade, UN-025 rack: a row of `layout` each. */
 static void each_field_has_its_bits_and_no_value_beyond_them(void **state)
 {
     static const int64_t beyond[] = {-1, INT32_MIN, INT64_MIN, INT64_MAX, INT64_C(1) << 32};
