@@ -211,7 +211,8 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
     state = port_irq_save(port);
     status = upmu_machine_detect(machine, &cpu->meter);
     if (status == UPMU_OK) {
-        upmu_bank_init(&cpu->meter.bank, cpu->meter.pmu, port, port->msr_faults_are_safe);
+        upmu_bank_init(&cpu->meter.bank, cpu->meter.pmu, port, port->msr_faults_are_safe,
+                       cpu->registers);
         status = join(&cpu->meter, domains);
         if (status == UPMU_OK)
             status = take_over(&cpu->meter);

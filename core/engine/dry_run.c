@@ -19,6 +19,7 @@ struct dry_start {
 /* It uses the memory of the placement. */
 struct dry_registers {
     struct upmu_bank bank;
+    uint64_t memory[UPMU_BANK_WORDS(UPMU_REGISTERS)]; /* of the bank */
     struct upmu_image image;
 };
 
@@ -54,7 +55,7 @@ static void list_writes(const struct dry_start *start, const struct upmu_joint *
     struct upmu_image *image = &registers->image;
     uint32_t counters = want_registers(start->session, pmu, joint, image), changed;
 
-    upmu_bank_init(bank, pmu, start->session->machine->port, true);
+    upmu_bank_init(bank, pmu, start->session->machine->port, true, registers->memory);
     upmu_bank_pretend(bank, start->dry_run);
     if (UPMU_PRELUDES && image->prelude)
         (void)upmu_bank_prelude(bank, image->prelude, 0);

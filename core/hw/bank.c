@@ -48,9 +48,14 @@ static void row_becomes(struct upmu_bank *bank, unsigned row, unsigned set, unsi
  * hardware changes in other registers: an overflow flag that was read as 1 must not be written back
  * with the next change of other bits.
  */
-void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const struct upmu_port *port, bool safe)
+void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const struct upmu_port *port, bool safe,
+                    uint64_t *memory)
 {
     memset(bank, 0, sizeof *bank);
+    memset(memory, 0, UPMU_BANK_WORDS(pmu->table->row_count) * sizeof *memory);
+    bank->shadow = memory;
+    bank->found = memory + pmu->table->row_count;
+    bank->state = (uint8_t *)(memory + 2u * pmu->table->row_count);
     bank->pmu = pmu;
     bank->rows = pmu->table->rows;
     bank->port = port;
@@ -83,7 +88,7 @@ void upmu_bank_forget_row(struct upmu_bank *bank, unsigned row)
 
 void upmu_bank_forget(struct upmu_bank *bank)
 {
-    for (unsigned row = 0; row < UPMU_REGISTERS; row++)
+    for (unsigned row = 0; row < bank->pmu->table->row_count; row++)
         upmu_bank_forget_row(bank, row);
 }
 
@@ -91,7 +96,7 @@ void upmu_bank_pretend(struct upmu_bank *bank, struct upmu_dry_run *dry)
 {
     bank->dry = dry;
     dry->count = 0;
-    for (unsigned row = 0; row < UPMU_REGISTERS; row++)
+    for (unsigned row = 0; row < bank->pmu->table->row_count; row++)
         if (row_is(bank, row, UPMU_ROW_SHADOWED))
             row_becomes(bank, row, UPMU_ROW_KNOWN | UPMU_ROW_FOUND, 0);
 }
@@ -202,7 +207,7 @@ void upmu_bank_disown(struct upmu_bank *bank, unsigned index)
 
 void upmu_bank_inherit(struct upmu_bank *bank, bool mine)
 {
-    for (unsigned row = 0; row < UPMU_REGISTERS; row++)
+    for (unsigned row = 0; row < bank->pmu->table->row_count; row++)
         if (domain_of(bank, row)) {
             upmu_bank_forget_row(bank, row);
             row_becomes(bank, row, 0, UPMU_ROW_FOUND);
@@ -377,7 +382,7 @@ static bool present_value(struct upmu_bank *bank, unsigned row, uint64_t *out_va
 
 bool upmu_bank_find(struct upmu_bank *bank)
 {
-    for (unsigned row = 0; row < UPMU_REGISTERS; row++) {
+    for (unsigned row = 0; row < bank->pmu->table->row_count; row++) {
         uint64_t value;
 
         /* What CPUs share is found by the first of them that takes over, in each life of the domain. */
@@ -681,7 +686,7 @@ static uint64_t lasting_bits(const struct upmu_bank *bank, unsigned row)
 unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault)
 {
     *out_fault = false;
-    for (unsigned row = 0; row < UPMU_REGISTERS; row++) {
+    for (unsigned row = 0; row < bank->pmu->table->row_count; row++) {
         uint64_t value;
 
         if ((bank->state[row] & (UPMU_ROW_KNOWN | UPMU_ROW_FOUND | UPMU_ROW_PUT_OFF)) !=
@@ -730,7 +735,7 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
             fine = false;
     }
     for (unsigned rank = 0; rank < 8; rank++)
-        for (unsigned row = 0; row < UPMU_REGISTERS; row++) {
+        for (unsigned row = 0; row < bank->pmu->table->row_count; row++) {
             const struct upmu_register_class *class;
 
             if (!row_has(bank, row, UPMU_ROW_SHADOWED | UPMU_ROW_FOUND))

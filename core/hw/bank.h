@@ -22,8 +22,12 @@
 #define UPMU_ROW_EARLY (1u << 6)     /* read at take-over */
 #define UPMU_ROW_SHARED (1u << 7)    /* other CPUs of bank->domain see it, too */
 
-/* Begin with unknown registers.  `safe`: registers that CPUID does not promise may be accessed. */
-void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const struct upmu_port *port, bool safe);
+/*
+ * Begin with unknown registers.  `safe`: registers that CPUID does not promise may be accessed.  `memory`:
+ * UPMU_BANK_WORDS() of the PMU's rows, which stay as long as the bank.
+ */
+void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const struct upmu_port *port, bool safe,
+                    uint64_t *memory);
 
 /* From now on writes are listed in *dry, which is emptied, and registers hold 0. */
 void upmu_bank_pretend(struct upmu_bank *bank, struct upmu_dry_run *dry);

@@ -301,10 +301,14 @@ struct upmu_bank {
     uint64_t own_gate;             /* ... which no register has, or 0 */
     uint32_t others;               /* counters of the host, which may change their registers */
     bool no_rdpmc;                 /* the hook faulted: use rdmsr */
-    uint8_t state[UPMU_REGISTERS]; /* knowledge about each row: UPMU_ROW_… */
-    uint64_t shadow[UPMU_REGISTERS];
-    uint64_t found[UPMU_REGISTERS];
+    /* By row, in memory of its owner. */
+    uint8_t *state;                /* knowledge about it: UPMU_ROW_… */
+    uint64_t *shadow;
+    uint64_t *found;
 };
+
+/* Memory of a bank with so many rows, in words of 64 bits. */
+#define UPMU_BANK_WORDS(rows) (2u * (rows) + ((rows) + 7u) / 8u)
 
 struct upmu_session;
 struct upmu_tally;
@@ -394,6 +398,7 @@ struct upmu_cpu {
     uint8_t user_reads;                          /* user mode may execute RDPMC; 2: the register may have been lost */
     uint8_t readers;                             /* for pages of: 1: the CPU's sessions, 2: the thread's */
     struct upmu_ibs *volatile ibs[2];            /* units at work */
+    uint64_t registers[UPMU_BANK_WORDS(UPMU_REGISTERS)]; /* of the bank */
 };
 
 /*

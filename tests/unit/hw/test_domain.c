@@ -783,7 +783,7 @@ static void begin_core(struct core *core)
         cpu->meter.number = (uint8_t)i;
         cpu->meter.domain = &core->domain;
         assert_true(upmu_domain_join(&core->domain, &cpu->meter.domain_slot));
-        upmu_bank_init(&cpu->meter.bank, pmu, &core->port, true);
+        upmu_bank_init(&cpu->meter.bank, pmu, &core->port, true, cpu->registers);
         upmu_claims_share(&cpu->meter);
         upmu_domain_begin(&core->domain, cpu->meter.domain_slot);
         cpu->meter.live = 1;

@@ -226,7 +226,8 @@ static void fabric_set_up(struct fabric *fabric)
     fabric->cpu.meter.machine = &fabric->machine;
     fabric->cpu.meter.cpu = &fabric->cpu;
     fabric->cpu.meter.pmu = &fabric->machine.pmu[0];
-    upmu_bank_init(&fabric->cpu.meter.bank, fabric->cpu.meter.pmu, &fabric->memory.port, true);
+    upmu_bank_init(&fabric->cpu.meter.bank, fabric->cpu.meter.pmu, &fabric->memory.port, true,
+                   fabric->cpu.registers);
     assert_true(upmu_bank_find(&fabric->cpu.meter.bank));
     fabric->cpu.meter.live = 1;
     fabric->cpu.meter.life = 1;
@@ -390,6 +391,7 @@ static void eighteen_netburst_counters_go_in_one_image(void **state)
 {
     struct upmu_image image = {.count = 0};
     struct upmu_bank bank;
+    uint64_t registers[UPMU_BANK_WORDS(UPMU_REGISTERS)];
     struct upmu_pmu pmu;
     struct memory memory;
     uint64_t read;
@@ -399,7 +401,7 @@ static void eighteen_netburst_counters_go_in_one_image(void **state)
     memory_init(&memory);
     memset(&pmu, 0, sizeof pmu);
     upmu_p4_describe_table(&pmu, 2);
-    upmu_bank_init(&bank, &pmu, &memory.port, true);
+    upmu_bank_init(&bank, &pmu, &memory.port, true, registers);
     assert_true(upmu_bank_find(&bank));
     for (unsigned n = 0; n < UPMU_P4_COUNTERS; n++) {
         upmu_image_add(&image, UPMU_P4_ROW_CCCR + n, UPMU_P4_CCCR_SELECT | UPMU_P4_CCCR_THREAD,

@@ -221,7 +221,7 @@ static void begin(uint32_t capabilities)
     rig.cpu.meter.machine = &rig.machine;
     rig.cpu.meter.cpu = &rig.cpu;
     rig.cpu.meter.pmu = pmu;
-    upmu_bank_init(&rig.cpu.meter.bank, pmu, &rig.port, true);
+    upmu_bank_init(&rig.cpu.meter.bank, pmu, &rig.port, true, rig.cpu.registers);
     rig.cpu.meter.live = 1;
     rig.cpu.meter.life = 1;
     for (unsigned i = 0; i < 3; i++)
