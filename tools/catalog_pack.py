@@ -14,6 +14,7 @@ Equal sources give equal bytes.
 import concurrent.futures
 import glob
 import hashlib
+import heapq
 import os
 import struct
 import sys
@@ -52,6 +53,8 @@ TWIN_STEP = 0x9e3779b1
 MOST_NAMES = 0xfffe
 TWINS = 8           # names that may fold to one text
 HASH_FACTOR = 0x9e3779b97f4a7c15
+HASH_ALONE, HASH_SEEDS = 800, 1200  # up to so many names and seeds, no bucket of the hash is moved
+HASH_TRIALS = 256   # displacements tried for each bucket, on the average, before the next seed
 ENTRY_MASKED = 0x80  # packed form only, beside a row's shape: it has masks
 ROW_INDEXED = 1 << 15  # packed form only: the entry's two bytes are an index
 MASK_FLAGS = {
@@ -308,27 +311,66 @@ def hash_table(catalogue, members, number, small):
     if bits > 15 or any(len(twins) > TWINS for twins in folded.values()):
         sys.exit(f"{catalogue.name}: too many names, or too many that are equal but for case and separators")
     for seed in range(65536):
-        table, displacements = [None] * slots, [0] * buckets
         lists = [[] for _ in range(buckets)]
         for key in keys:
             value = (name_hash(key[0], seed) + key[1] * TWIN_STEP) & 0xffffffff
             lists[(value * buckets) >> 32].append((value, key))
-        for bucket in sorted(range(buckets), key=lambda b: (-len(lists[b]), b)):
-            for displacement in range(256):
-                places = [slot_of(v, displacement, slots) for v, _ in lists[bucket]]
-                if len(set(places)) == len(places) and all(table[p] is None for p in places):
-                    break
-            else:
-                break
-            displacements[bucket] = displacement
-            for place, (value, (key, turn)) in zip(places, lists[bucket]):
-                table[place] = folded[key][turn]
-                if not small:
-                    table[place] |= (value & 0x7fff >> bits) << bits | (SLOT_TWIN if turn + 1 < len(folded[key]) else 0)
-        else:
-            if cuts_are_few(catalogue, seed, small):
-                return displacements, [slot or 0 for slot in table], bits, seed  # empty: any name
+        moves = count > HASH_ALONE or seed >= HASH_SEEDS
+        displacements = place_buckets([[value for value, _ in own] for own in lists], slots, moves)
+        if displacements and cuts_are_few(catalogue, seed, small):
+            table = [0] * slots  # empty: any name
+            for bucket, displacement in enumerate(displacements):
+                for value, (key, turn) in lists[bucket]:
+                    member = folded[key][turn]
+                    if not small:
+                        member |= (value & 0x7fff >> bits) << bits | (SLOT_TWIN if turn + 1 < len(folded[key]) else 0)
+                    table[slot_of(value, displacement, slots)] = member
+            return displacements, table, bits, seed
     sys.exit(f"{catalogue.name}: no perfect hash found")
+
+
+def place_buckets(buckets, slots, moves):
+    """
+    A displacement for each bucket of hashes, so that no two share a slot; None: none was found.
+
+    The largest are placed first, each where it meets no other.  The more buckets there are, the fewer seeds let that
+    succeed.  With `moves` a bucket for which there is no such place takes that of the smallest others, and of those
+    that had to go least often; they are placed again.  So a bucket needs a few trials, however many there are.
+    """
+    owner, displacements, moved = [-1] * slots, [0] * len(buckets), [0] * len(buckets)
+    waiting = [(-len(own), bucket) for bucket, own in enumerate(buckets)]
+    heapq.heapify(waiting)
+    trials = 0
+    while waiting:
+        bucket = heapq.heappop(waiting)[1]
+        best = None
+        for displacement in range(256):
+            trials += 1
+            places = [slot_of(value, displacement, slots) for value in buckets[bucket]]
+            if not moves and any(owner[place] >= 0 for place in places) or len(set(places)) < len(places):
+                continue
+            others = {owner[place] for place in places} - {-1}
+            cost = sum(len(buckets[other]) ** 2 + moved[other] for other in others)
+            if best is None or cost < best[0]:
+                best = (cost, displacement, places, others)
+            if not others:
+                break
+        if best is None or trials > HASH_TRIALS * len(buckets):
+            displacements = None
+            break
+        _, displacements[bucket], places, others = best
+        for other in others:
+            for value in buckets[other]:
+                owner[slot_of(value, displacements[other], slots)] = -1
+            moved[other] += 1
+            heapq.heappush(waiting, (-len(buckets[other]), other))
+        for place in places:
+            owner[place] = bucket
+    place_buckets.trials += trials
+    return displacements
+
+
+place_buckets.trials = 0  # of all calls: what a pack costs (tests/build/check_import.py)
 
 
 def cuts_are_few(catalogue, seed, small):

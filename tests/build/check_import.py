@@ -235,6 +235,32 @@ def one_changed_byte_changes_one_record_or_is_refused():
     return complaints
 
 
+# ---- The packer ----
+
+@check
+def the_hash_of_a_large_catalogue_needs_few_trials_for_each_name():
+    """Near-linear: the same for 1,000 names and for 8,000."""
+    complaints = []
+    for count in (1000, 4000, 8000):
+        names = [f"UNC_{'CHA IIO M2M UPI'.split()[i % 4]}_EVENT_{i // 16:03}.MASK_{i % 16:X}" for i in range(count)]
+        catalogue = catalog_pack.Catalogue("large", 300)
+        catalogue.rows = [catalog_pack.Row(name, 1) for name in names]
+        number = {name: i for i, name in enumerate(sorted(names, key=catalog_pack.order))}
+        members = catalog_pack.members_of(catalogue, number)
+        before = catalog_pack.place_buckets.trials
+        displacements, slots, bits, seed = catalog_pack.hash_table(catalogue, members, number, False)
+        trials = (catalog_pack.place_buckets.trials - before) / count
+        print(f"{count} names: {trials:.1f} trials for each, seed {seed}")
+        if trials > 64:
+            complaints.append(f"{count} names: {trials:.1f} trials for each")
+        for name in names:
+            value = catalog_pack.name_hash(catalog_pack.fold(name), seed)
+            slot = slots[catalog_pack.slot_of(value, displacements[value * len(displacements) >> 32], len(slots))]
+            if members[slot & (1 << bits) - 1] != name:
+                complaints.append(f"{name} is not in its slot")
+    return complaints
+
+
 # ---- An unknown model ----
 
 PROGRAM = r"""
