@@ -14,6 +14,7 @@
 #include <upmu/config.h>
 #include <upmu/pmu.h>
 #include <upmu/status.h>
+#include <upmu/unit_addr.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -116,8 +117,39 @@ struct upmu_unit_list {
 /* For upmu_units_find(): look under a hypervisor, too. */
 #define UPMU_UNITS_FORCE (1u << 0)
 
+/*
+ * The path of a unit: the one that the host gave it, or "package0/die0/imc3", "package0/die0/l3_1".  `unit` is one of the list.
+ *
+ * Returns the whole length; at most `size` bytes including the NUL are written.
+ * Context: any.
+ */
+size_t upmu_unit_path(const struct upmu_unit_list *list, const struct upmu_unit_info *unit, char *buffer, size_t size);
+
+/* What was found: `boxes` boxes side by side from `unit` on. */
+struct upmu_unit_found {
+    const struct upmu_unit_info *unit;  /* in the list, or NULL: nothing was found */
+    const struct upmu_unit_info *other; /* a second one to which the text or the address applies, or NULL */
+    uint16_t boxes;
+};
+
 /* For upmu_unit_find(): the text is a path. */
 #define UPMU_UNIT_PATH (1u << 0)
+
+/*
+ * Find one unit.  With UPMU_UNIT_PATH `text` is a path or the last components of one, in any case of letters; after a
+ * leading '/' it is the whole path.  A number that is left out stands for every number; left out of the last component
+ * it means all boxes of that type on that die.  The last component may also be written imc_3, imc/3, uncore_imc_3 (or
+ * amd_df_0) and as the PMU with a number, skx_unc_imc3.
+ * Without the flag `address` is a packed address (upmu/unit_addr.h), and `text` a type's name, or NULL if it is the only
+ * one there.
+ *
+ * Returns UPMU_OK; UPMU_ERR_NO_SUCH_PMU (no such unit); UPMU_ERR_INVALID (more than one, and `unit` and `other` are
+ * the first two; or, both NULL, `address` is invalid or a path is missing).
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_unit_find(const struct upmu_unit_list *list, unsigned flags, uint32_t address, const char *text,
+                                struct upmu_unit_found *out_found);
 
 #ifdef __cplusplus
 }

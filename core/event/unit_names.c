@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Paths of units, their spellings, and looking them up.  Pure.
+ */
+#include "core/event/unit_names.h"
+
+#include "core/util/text.h"
+
+#if UPMU_UNCORE
+
+/* The longest path that the library makes: "package255/die255/" and a type's name with its number. */
+#define PATH 80u
+
+/* Do `length` bytes of two texts agree, whatever their case? */
+static bool same_bytes(const char *text, const char *other, size_t length)
+{
+    while (length && upmu_text_lower(*text) == upmu_text_lower(*other)) {
+        text++;
+        other++;
+        length--;
+    }
+    return !length;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Where the last component begins. */
+static size_t last_component(const char *text, size_t length)
+{
+    while (length && text[length - 1u] != '/')
+        length--;
+    return length;
+}
+
+/* [_ or /]NUMBER, or nothing. */
+static bool take_number(const char *text, size_t length, uint32_t *out_number)
+{
+    uint64_t number;
+
+    *out_number = UPMU_UNIT_ALL;
+    if (!length)
+        return true;
+    if (*text == '_' || *text == '/') {
+        text++;
+        length--;
+    }
+    if (!upmu_text_digits(text, length, 10, &number) || number >= UPMU_UNIT_ALL)
+        return false;
+    *out_number = (uint32_t)number;
+    return true;
+}
+
+/* Is it a stem with a prefix, perhaps empty, and a number, perhaps none? */
+static bool is_stem(const char *text, size_t length, const char *prefix, const char *stem, uint32_t *out_number)
+{
+    size_t first = upmu_text_length(prefix), second = upmu_text_length(stem);
+
+    return length >= first + second && same_bytes(text, prefix, first) && same_bytes(text + first, stem, second) &&
+           take_number(text + first + second, length - first - second, out_number);
+}
+
+size_t upmu_unit_spelled(const struct upmu_unit_type *type, const char *text, size_t length, uint32_t *out_number)
+{
+    size_t begin = last_component(text, length);
+    uint64_t number;
+
+    /* "imc/3": the number is a component of its own. */
+    if (begin > 1 && upmu_text_digits(text + begin, length - begin, 10, &number))
+        begin = last_component(text, begin - 1u);
+    text += begin;
+    length -= begin;
+    return is_stem(text, length, "", type->name, out_number) || is_stem(text, length, "", type->pmu, out_number) ||
+                   is_stem(text, length, "uncore_", type->name, out_number) ||
+                   is_stem(text, length, "amd_", type->name, out_number)
+               ? length
+               : 0;
+}
+
+static const struct upmu_unit_type *type_of(const struct upmu_unit_list *list, const struct upmu_unit_info *unit)
+{
+    return list->pmu[unit->type].type;
+}
+
+size_t upmu_unit_path(const struct upmu_unit_list *list, const struct upmu_unit_info *unit, char *buffer, size_t size)
+{
+    const char *name = type_of(list, unit)->name;
+    struct upmu_text out;
+
+    upmu_text_begin(&out, buffer, size);
+    if (unit->name) {
+        upmu_text_string(&out, unit->name);
+        return upmu_text_end(&out);
+    }
+    upmu_text_string(&out, "package");
+    upmu_text_decimal(&out, unit->package);
+    upmu_text_string(&out, "/die");
+    upmu_text_decimal(&out, unit->die);
+    upmu_text_char(&out, '/');
+    upmu_text_string(&out, name);
+    if (is_digit(name[upmu_text_length(name) - 1u]))
+        upmu_text_char(&out, '_');
+    upmu_text_decimal(&out, unit->number);
+    return upmu_text_end(&out);
+}
+
+/* Does a component as given name that of a path, or leave out only its number? */
+static bool same_component(const char *text, size_t length, const char *path, size_t path_length)
+{
+    uint64_t number;
+
+    if (!length || length > path_length || !same_bytes(text, path, length))
+        return false;
+    return length == path_length || (!is_digit(text[length - 1u]) &&
+                                     upmu_text_digits(path + length, path_length - length, 10, &number));
+}
+
+/* A unit's path, or its text as given, or the part of one of these that is not yet compared. */
+struct path {
+    const char *text;
+    size_t length;
+};
+
+static struct path path_of(const struct upmu_unit_list *list, const struct upmu_unit_info *unit, char buffer[PATH])
+{
+    struct path path = {unit->name, 0};
+
+    if (!path.text) {
+        (void)upmu_unit_path(list, unit, buffer, PATH);
+        path.text = buffer;
+    }
+    if (*path.text == '/')
+        path.text++;
+    path.length = upmu_text_length(path.text);
+    return path;
+}
+
+/* Take the last component, which begins at `begin`, and the '/' before it. */
+static void cut(struct path *path, size_t begin)
+{
+    path->length = begin ? begin - 1u : 0;
+}
+
+/* Is the text the end of a unit's path?  `*out_all`: its last number is left out. */
+static bool names_unit(const struct upmu_unit_list *list, const struct upmu_unit_info *unit, struct path text,
+                       bool *out_all)
+{
+    const struct upmu_unit_type *type = type_of(list, unit);
+    bool anchored = text.length && *text.text == '/';
+    char buffer[PATH];
+    struct path path = path_of(list, unit, buffer);
+    size_t begin = last_component(path.text, path.length), taken;
+    uint32_t number, given;
+
+    text.text += anchored;
+    text.length -= anchored;
+    taken = upmu_unit_spelled(type, text.text, text.length, &given);
+    if (taken && is_stem(path.text + begin, path.length - begin, "", type->name, &number) &&
+        (given == UPMU_UNIT_ALL || given == number)) {
+        *out_all = given != number;
+        cut(&path, begin);
+        cut(&text, text.length - taken);
+    } else {
+        size_t at = last_component(text.text, text.length);
+
+        if (!same_component(text.text + at, text.length - at, path.text + begin, path.length - begin))
+            return false;
+        *out_all = text.length - at != path.length - begin;
+        cut(&path, begin);
+        cut(&text, at);
+    }
+    while (text.length && path.length) {
+        size_t at = last_component(text.text, text.length);
+
+        begin = last_component(path.text, path.length);
+        if (!same_component(text.text + at, text.length - at, path.text + begin, path.length - begin))
+            return false;
+        cut(&path, begin);
+        cut(&text, at);
+    }
+    return !text.length && !(anchored && path.length);
+}
+
+/* Are two boxes of one type side by side: on one die, and with paths that differ in the last component only? */
+static bool side_by_side(const struct upmu_unit_list *list, const struct upmu_unit_info *unit)
+{
+    const struct upmu_unit_info *next = unit + 1;
+    char buffer[PATH], next_buffer[PATH];
+    struct path path, next_path;
+
+    if (unit->type != next->type || unit->package != next->package || unit->die != next->die)
+        return false;
+    path = path_of(list, unit, buffer);
+    next_path = path_of(list, next, next_buffer);
+    path.length = last_component(path.text, path.length);
+    next_path.length = last_component(next_path.text, next_path.length);
+    return path.length == next_path.length && same_bytes(path.text, next_path.text, path.length);
+}
+
+bool upmu_unit_next(const struct upmu_unit_list *list, const char *path, size_t length, unsigned *cursor,
+                    struct upmu_unit_found *out_found)
+{
+    const struct path text = {path, length};
+
+    for (unsigned i = *cursor, first = i; i < list->unit_count; first = ++i) {
+        bool all = false;
+
+        if (!names_unit(list, &list->unit[i], text, &all))
+            continue;
+        while (all && i + 1u < list->unit_count && side_by_side(list, &list->unit[i]) &&
+               names_unit(list, &list->unit[i + 1u], text, &all))
+            i++;
+        out_found->unit = &list->unit[first];
+        out_found->other = NULL;
+        out_found->boxes = (uint16_t)(i + 1u - first);
+        *cursor = i + 1u;
+        return true;
+    }
+    return false;
+}
+
+/* The next unit at a packed address; a type may be named. */
+static bool next_at(const struct upmu_unit_list *list, uint32_t address, const char *type, unsigned *cursor,
+                    struct upmu_unit_found *out_found)
+{
+    while (*cursor < list->unit_count) {
+        const struct upmu_unit_info *unit = &list->unit[(*cursor)++];
+        uint32_t number;
+
+        if (unit->address != address ||
+            (type && !(upmu_unit_spelled(type_of(list, unit), type, upmu_text_length(type), &number) &&
+                       number == UPMU_UNIT_ALL)))
+            continue;
+        out_found->unit = unit;
+        out_found->other = NULL;
+        out_found->boxes = 1;
+        return true;
+    }
+    return false;
+}
+
+enum upmu_status upmu_unit_find(const struct upmu_unit_list *list, unsigned flags, uint32_t address, const char *text,
+                                struct upmu_unit_found *out_found)
+{
+    struct upmu_unit_found next = {NULL, NULL, 0};
+    unsigned cursor = 0;
+
+    *out_found = next;
+    if (flags & UPMU_UNIT_PATH ? !text : !upmu_unit_address_valid(address))
+        return UPMU_ERR_INVALID;
+    while (flags & UPMU_UNIT_PATH ? upmu_unit_next(list, text, upmu_text_length(text), &cursor, &next)
+                                  : next_at(list, address, text, &cursor, &next)) {
+        if (out_found->unit) {
+            out_found->other = next.unit;
+            return UPMU_ERR_INVALID;
+        }
+        *out_found = next;
+    }
+    return out_found->unit ? UPMU_OK : UPMU_ERR_NO_SUCH_PMU;
+}
+
+#endif
