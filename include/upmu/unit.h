@@ -118,7 +118,8 @@ struct upmu_unit_list {
 #define UPMU_UNITS_FORCE (1u << 0)
 
 /*
- * The path of a unit: the one that the host gave it, or "package0/die0/imc3", "package0/die0/l3_1".  `unit` is one of the list.
+ * The path of a unit: the one that the host gave it, or "package0/die0/imc3", "package0/die0/l3_1".  `unit` is one
+ * of the list.
  *
  * Returns the whole length; at most `size` bytes including the NUL are written.
  * Context: any.
@@ -140,8 +141,8 @@ struct upmu_unit_found {
  * leading '/' it is the whole path.  A number that is left out stands for every number; left out of the last component
  * it means all boxes of that type on that die.  The last component may also be written imc_3, imc/3, uncore_imc_3 (or
  * amd_df_0) and as the PMU with a number, skx_unc_imc3.
- * Without the flag `address` is a packed address (upmu/unit_addr.h), and `text` a type's name, or NULL if it is the only
- * one there.
+ * Without the flag `address` is a packed address (upmu/unit_addr.h), and `text` a type's name, or NULL if it is the
+ * only one there.
  *
  * Returns UPMU_OK; UPMU_ERR_NO_SUCH_PMU (no such unit); UPMU_ERR_INVALID (more than one, and `unit` and `other` are
  * the first two; or, both NULL, `address` is invalid or a path is missing).
