@@ -177,7 +177,7 @@ static void spellings_of_perf_and_libpfm4_name_the_same_box(void **state)
     assert_string_equal(by_path(&list, "/2"), "none");
 }
 
-/* UN-014 core, UN-015 node, UN-016 chip, UN-017 blade, UN-018 rack, and UN-031 one tree: a unit each, by path and by address. */
+/* UN-014 core, UN-015 node, UN-016 chip, UN-017 blade, UN-018 rack, and UN-031 one tree: a unit on each level. */
 static void units_stand_on_five_levels_of_one_tree(void **state)
 {
     static const struct {
