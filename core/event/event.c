@@ -14,6 +14,7 @@
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_table.h"
 #include "core/event/spec.h"
+#include "core/event/unit_names.h"
 #include "core/event/why.h"
 
 enum upmu_status upmu_event_raw(const struct upmu_pmu *pmu, uint64_t config, uint64_t config1, uint64_t config2,
@@ -66,6 +67,7 @@ struct encoder {
     bool is_number;
     bool replaced;  /* the unit mask or the payload is given as a whole */
     uint8_t prefix; /* bytes of the text before the event's name */
+    const char *before; /* what the text leaves out of the beginning of the name: "UNC_M_" */
     uint16_t field; /* of the unit mask, given as bits that no mask has */
     uint16_t field_bits;
     struct upmu_event event;
@@ -95,10 +97,40 @@ static bool names_catalog(const struct encoder *encoder, const struct upmu_catal
            (part_is(encoder, upmu_catalog_name(catalog)) || part_is(encoder, upmu_catalog_other_name(catalog)));
 }
 
+/* The unit type of a PMU; NULL: it is of a CPU. */
+static const struct upmu_unit_type *type_of_pmu(const struct upmu_pmu *pmu)
+{
+    if (!UPMU_UNCORE || pmu->index < UPMU_UNIT_PMU)
+        return NULL;
+    return ((const struct upmu_uncore_pmu *)(const void *)pmu)->type;
+}
+
+/* Boxes of a unit type, behind a path: which box and which path is the affair of the unit that is opened. */
+static UPMU_APART bool names_boxes(struct encoder *encoder, const struct upmu_unit_type *type)
+{
+    uint16_t *unit = &encoder->event.unit;
+    uint32_t number;
+
+    if (!upmu_unit_spelled(type, encoder->text, encoder->part->length, &number))
+        return false;
+    if (number == UPMU_UNIT_ALL)
+        return true;
+    if (number >= UINT16_MAX || (*unit && *unit != number + 1u))
+        return false;
+    *unit = (uint16_t)(number + 1u);
+    return true;
+}
+
 static bool names_pmu(struct encoder *encoder, const struct upmu_spec_part *part)
 {
+    const struct upmu_unit_type *type = type_of_pmu(encoder->pmu);
+
     look_at(encoder, part);
-    return !part->length || part_is(encoder, "cpu") || part_is(encoder, encoder->pmu->name) ||
+    if (!part->length)
+        return true;
+    if (type)
+        return names_boxes(encoder, type);
+    return part_is(encoder, "cpu") || part_is(encoder, encoder->pmu->name) ||
            names_catalog(encoder, encoder->pmu->catalog) || names_catalog(encoder, encoder->pmu->imported);
 }
 
@@ -153,13 +185,31 @@ static UPMU_APART bool find_by_masks(struct encoder *encoder, size_t prefix, uns
     return true;
 }
 
-/* The longest text from NAME on, cut at a ':', that is in the catalogue; its first bytes may be a prefix. */
+/* Look up a text behind `encoder->before`; false: it is no name. */
+static UPMU_APART bool look_up_behind(const struct encoder *encoder, const char *text, size_t length,
+                                      struct upmu_event_id *out_id)
+{
+    char name[UPMU_CATALOG_NAME];
+    struct upmu_text out;
+
+    upmu_text_begin(&out, name, sizeof name);
+    upmu_text_string(&out, encoder->before);
+    upmu_text_bytes(&out, text, length);
+    return out.length < sizeof name && upmu_catalog_lookup(encoder->catalog, name, out.length, out_id) == UPMU_OK;
+}
+
+/*
+ * The longest text from NAME on, cut at a ':', that is in the catalogue; its first bytes may be a prefix, or may lack
+ * the prefix of its unit.
+ */
 static bool find_in_catalog(struct encoder *encoder)
 {
+    const struct upmu_unit_type *type = type_of_pmu(encoder->pmu);
     const struct upmu_spec *spec = encoder->spec;
     size_t prefix = prefix_length(encoder);
     unsigned all = 0, parts;
 
+    encoder->before = NULL;
     if (!encoder->catalog || !spec->name.length)
         return false;
     while (all < spec->attribute_count && spec->attribute[all].separator == ':')
@@ -168,17 +218,21 @@ static bool find_in_catalog(struct encoder *encoder)
     for (;; parts--) {
         const struct upmu_spec_part *last = parts ? &spec->attribute[parts - 1u] : &spec->name;
 
-        if (upmu_catalog_lookup(encoder->catalog, encoder->text + prefix, name_length(encoder, last) - prefix,
-                                &encoder->event.id) == UPMU_OK ||
-            (parts == all && find_by_masks(encoder, prefix, all))) {
+        if (encoder->before ? look_up_behind(encoder, encoder->text, name_length(encoder, last), &encoder->event.id)
+                            : upmu_catalog_lookup(encoder->catalog, encoder->text + prefix,
+                                                  name_length(encoder, last) - prefix, &encoder->event.id) == UPMU_OK ||
+                                  (parts == all && find_by_masks(encoder, prefix, all))) {
             encoder->used = UPMU_BIT32(parts) - 1u;
             encoder->prefix = (uint8_t)prefix;
             return upmu_catalog_row(encoder->catalog, encoder->event.id.row, &encoder->row);
         }
         if (parts)
             continue;
-        if (!prefix)
-            return false;
+        if (!prefix) {
+            if (encoder->before || !type || !type->prefix)
+                return false;
+            encoder->before = type->prefix;
+        }
         prefix = 0;
         parts = all + 1;
     }
@@ -379,6 +433,8 @@ static bool is_second_mask(const struct encoder *encoder)
     if (!(encoder->used & 1u) || (encoder->row.flags & UPMU_ROW_MASKED))
         return false;
     upmu_text_begin(&text, name, sizeof name);
+    if (encoder->before)
+        upmu_text_string(&text, encoder->before);
     upmu_text_bytes(&text, spec->text + spec->name.position, spec->name.length + 1u);
     upmu_text_bytes(&text, encoder->text, encoder->part->length);
     return text.length < sizeof name && upmu_catalog_lookup(encoder->catalog, name, text.length, &id) == UPMU_OK;
@@ -576,16 +632,25 @@ static void write_raw(struct upmu_text *out, const struct upmu_event *event)
 
 size_t upmu_event_format(const struct upmu_pmu *pmu, const struct upmu_event *event, char *buffer, size_t size)
 {
+    const struct upmu_unit_type *type = type_of_pmu(pmu);
     struct upmu_text out;
     struct upmu_row row;
     bool known = true;
+    size_t before;
 
     upmu_text_begin(&out, buffer, size);
+    if (type && event->unit) {
+        upmu_unit_spell(&out, type, event->unit - 1u);
+        upmu_text_char(&out, '/');
+    }
+    before = out.length < size ? out.length : size;
     if (event->attributes & UPMU_ATTR_RAW) {
         write_raw(&out, event);
     } else {
-        out.length = upmu_event_name(pmu, event->id, buffer, size);
-        known = out.length && upmu_catalog_row(upmu_catalog_of(pmu, event->id), event->id.row, &row);
+        size_t length = upmu_event_name(pmu, event->id, buffer + before, size - before);
+
+        out.length += length;
+        known = length && upmu_catalog_row(upmu_catalog_of(pmu, event->id), event->id.row, &row);
     }
     if (known)
         pmu->backend->format(pmu, event, &row, &out);

@@ -84,9 +84,16 @@ static const struct upmu_unit_type *type_of(const struct upmu_unit_list *list, c
     return list->pmu[unit->type].type;
 }
 
+void upmu_unit_spell(struct upmu_text *out, const struct upmu_unit_type *type, unsigned number)
+{
+    upmu_text_string(out, type->name);
+    if (is_digit(type->name[upmu_text_length(type->name) - 1u]))
+        upmu_text_char(out, '_');
+    upmu_text_decimal(out, number);
+}
+
 size_t upmu_unit_path(const struct upmu_unit_list *list, const struct upmu_unit_info *unit, char *buffer, size_t size)
 {
-    const char *name = type_of(list, unit)->name;
     struct upmu_text out;
 
     upmu_text_begin(&out, buffer, size);
@@ -99,10 +106,7 @@ size_t upmu_unit_path(const struct upmu_unit_list *list, const struct upmu_unit_
     upmu_text_string(&out, "/die");
     upmu_text_decimal(&out, unit->die);
     upmu_text_char(&out, '/');
-    upmu_text_string(&out, name);
-    if (is_digit(name[upmu_text_length(name) - 1u]))
-        upmu_text_char(&out, '_');
-    upmu_text_decimal(&out, unit->number);
+    upmu_unit_spell(&out, type_of(list, unit), unit->number);
     return upmu_text_end(&out);
 }
 

@@ -127,6 +127,8 @@ struct upmu_backend {
      */
     bool (*qualifier)(const char *name, size_t name_length, const char *word, size_t length, uint16_t *out_field,
                       uint16_t *out_bits);
+    /* A backend of units: the name of a kind of box ("imc") by its number in rows of catalogues, or NULL. */
+    const char *(*unit_name)(unsigned number);
     /* Append the attributes that the row does not contain: ":u:c=2".  A raw event has no row. */
     void (*format)(const struct upmu_pmu *pmu, const struct upmu_event *event, const struct upmu_row *row,
                    struct upmu_text *out);

@@ -105,7 +105,8 @@ struct upmu_event {
     uint8_t flags1;          /* backend's, of config1 */
     uint8_t least_log2;      /* shortest period programmed: 1 << least_log2 (an erratum) */
     uint8_t step_log2;       /* programmed periods are multiples of 1 << step_log2 */
-    uint8_t reserved[3];     /* 0 */
+    uint8_t reserved;        /* 0 */
+    uint16_t unit;           /* of a unit: 1 + the number that the text named ("imc3/..."), 0: none */
 };
 
 /*
