@@ -59,6 +59,7 @@ static void write_page(const struct upmu_cpu *cpu, struct upmu_session *session,
     struct upmu_user_page *page = session->page;
     const struct upmu_set *set = upmu_active(session);
     uint64_t missed_ns, enabled_ns;
+    unsigned i;
 
     /* All sets may have been removed. */
     if (!set)
@@ -66,14 +67,19 @@ static void write_page(const struct upmu_cpu *cpu, struct upmu_session *session,
     missed_ns = upmu_session_missed(session, set, now_ns, &enabled_ns);
     page->sequence++;
     UPMU_BARRIER();
-    page->count = set->count;
     page->set = set->number;
     page->flags = cpu ? UPMU_USER_RUNNING : 0;
     page->time_ns = now_ns;
     page->enabled_ns = enabled_ns;
     page->running_ns = enabled_ns > missed_ns ? enabled_ns - missed_ns : 0;
-    for (unsigned i = 0; i < set->count; i++)
+    for (i = 0; i < set->count; i++)
         publish_event(cpu, set, i, page, cpu != NULL);
+    /* Events of a larger set that was active before: their counters count something else now. */
+    for (; i < page->count && i < UPMU_SET_EVENTS; i++) {
+        page->generation += page->event[i].index != 0;
+        memset(&page->event[i], 0, sizeof page->event[i]);
+    }
+    page->count = set->count;
     UPMU_BARRIER();
     page->sequence++;
 }

@@ -143,6 +143,38 @@ static void a_stopped_session_needs_the_slow_call(void **state)
     host_end(&host);
 }
 
+/* Its counters count for other sessions then: nothing of them is this session's. */
+static void an_event_that_the_active_set_does_not_have_is_refused(void **state)
+{
+    struct upmu_set *small = &host.sets[0];
+    uint64_t count;
+    uint32_t generation;
+
+    (void)state;
+    begin("skylake");
+    publish("instructions,cycles,branches");
+    assert_int_equal(upmu_session_add_set(&host.session, small, 1, 0, 0), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session, small, "cycles", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    host_run(&host, 1000);
+    assert_true(upmu_user_read(&page, 2, true, &count));
+    generation = page.generation;
+    assert_int_equal(upmu_session_switch(&host.session, small), UPMU_OK);
+    assert_int_equal(page.count, 1);
+    assert_true(page.generation != generation);
+    assert_true(upmu_user_read(&page, 0, true, &count));
+    for (unsigned event = 1; event < 4; event++) {
+        assert_false(upmu_user_read(&page, event, true, &count));
+        assert_int_equal(count, 0);
+    }
+    assert_int_equal(upmu_session_switch(&host.session, &host.session.set), UPMU_OK);
+    host_run(&host, 1000);
+    assert_true(upmu_user_read(&page, 2, true, &count));
+    assert_int_equal(count, host_value(&host.session, 2));
+    assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+    host_end(&host);
+}
+
 static bool lying_rdpmc(void *context, uint32_t index, uint64_t *out_value)
 {
     (void)context, (void)index;
@@ -657,6 +689,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(user_reads_equal_the_kernels_and_cost_one_rdpmc),
         cmocka_unit_test(a_stopped_session_needs_the_slow_call),
+        cmocka_unit_test(an_event_that_the_active_set_does_not_have_is_refused),
         cmocka_unit_test(where_rdpmc_tells_something_else_programs_ask_the_kernel),
         cmocka_unit_test(interrupts_that_load_a_counter_publish_it_again),
         cmocka_unit_test(a_read_that_meets_an_interrupt_is_repeated),
