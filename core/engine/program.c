@@ -48,36 +48,30 @@ bool upmu_program_is_plain(const struct upmu_set *set)
     return true;
 }
 
-/* The event all of whose counters a register concerns; UPMU_SET_EVENTS: there is none. */
-static unsigned event_of(const struct upmu_set *set, uint32_t guard)
-{
-    unsigned i = 0;
-
-    while (i < set->count && (!guard || (guard & ~set->tally[i].counters)))
-        i++;
-    return i < set->count ? i : UPMU_SET_EVENTS;
-}
-
-/* A mask with bits further apart than 32, but for ones up to the top, becomes two steps; false: no room. */
-static bool add_steps(struct upmu_program *program, unsigned row, uint64_t mask, uint64_t value, unsigned event,
+/*
+ * Some bits of a register, as many steps as that takes: the bits of one are not further apart than 31, but for ones up
+ * to the top, nor those of its value than 32.  False: no room.
+ */
+static bool add_steps(struct upmu_program *program, const struct upmu_image_entry *entry, uint64_t mask,
                       unsigned enables)
 {
     while (mask) {
         unsigned shift = upmu_bits_lowest64(mask);
+        uint64_t value = (entry->value & mask) >> shift;
         struct upmu_step *step = &program->step[program->steps];
 
         if (program->steps == UPMU_STEPS)
             return false;
         *step = (struct upmu_step){
             .mask = (int32_t)(uint32_t)(mask >> shift),
-            .row = (uint8_t)row,
+            .guard = entry->guard,
+            .row = entry->row,
             .shift = (uint8_t)shift,
-            .event = (uint8_t)event,
             .enables = (uint8_t)enables
         };
-        if (upmu_step_mask(step) & ~mask)
+        if ((upmu_step_mask(step) & ~mask) || value > UINT32_MAX)
             step->mask &= INT32_MAX;
-        step->value = value & upmu_step_mask(step);
+        step->value = (uint32_t)(value & (uint64_t)(int64_t)step->mask);
         mask &= ~upmu_step_mask(step);
         program->steps++;
     }
@@ -96,25 +90,21 @@ static void sort_steps(struct upmu_program *program, unsigned first)
         }
 }
 
-/* The registers of one rank; false: this is no program. */
-static bool compile_rank(const struct upmu_pmu *pmu, struct upmu_set *set, const struct upmu_image *image,
+/* The registers of one rank; false: no room. */
+static bool compile_rank(const struct upmu_pmu *pmu, struct upmu_program *program, const struct upmu_image *image,
                          unsigned rank)
 {
-    struct upmu_program *program = &set->program;
     unsigned first = program->steps;
 
     for (unsigned i = 0; i < image->count; i++) {
         const struct upmu_image_entry *entry = &image->entry[i];
         const struct upmu_register_class *class = upmu_register_class_of(pmu, entry->row);
-        uint64_t mask = entry->mask & class->owned & ~class->gates;
-        unsigned event = event_of(set, entry->guard);
 
         if (class->load_rank != rank)
             continue;
         if (UPMU_BACKEND_AMD && pmu->kernel_select && !(entry->value & pmu->kernel_select))
             program->user |= entry->guard;
-        if ((mask & class->hardware) || event == UPMU_SET_EVENTS ||
-            !add_steps(program, entry->row, mask, entry->value, event,
+        if (!add_steps(program, entry, entry->mask & class->owned & ~class->gates,
                        class->gates ? pmu->table->rows[entry->row].counter + 1u : 0))
             return false;
     }
@@ -149,6 +139,15 @@ static void sum_up(const struct upmu_meter *meter, struct upmu_set *set)
     }
 }
 
+/* All counters of an event stand still while one of its registers changes. */
+static void widen_guards(struct upmu_set *set)
+{
+    for (unsigned i = 0; i < set->program.steps; i++)
+        for UPMU_TALLIES(tally, set)
+            if (tally->counters & set->program.step[i].guard)
+                set->program.step[i].guard |= tally->counters;
+}
+
 /* From its image; one that needs more than writes of registers is not compiled. */
 static void compile(struct upmu_meter *meter, struct upmu_set *set, const struct upmu_image *image)
 {
@@ -160,11 +159,12 @@ static void compile(struct upmu_meter *meter, struct upmu_set *set, const struct
     if (image->overfull || !set->placed_class || !upmu_program_is_plain(set))
         return;
     for (unsigned rank = 0; rank < 8; rank++)
-        if (!compile_rank(meter->pmu, set, image, rank))
+        if (!compile_rank(meter->pmu, program, image, rank))
             return;
     sum_up(meter, set);
     if (UPMU_PRELUDES && image->prelude)
         program->flags |= UPMU_PROGRAM_PRELUDE;
+    widen_guards(set);
     program->kind = set->placed_class;
     program->placement = upmu_placed_stamp(set);
 }
@@ -208,6 +208,12 @@ bool upmu_program_handler_may(const struct upmu_bank *bank, const struct upmu_pr
     return program->placement && !(program->flags & UPMU_PROGRAM_PRELUDE);
 }
 
+/* A register with what a step wants.  (Apart: the handler's stack is short.) */
+static UPMU_APART uint64_t with_step(const struct upmu_step *step, uint64_t value)
+{
+    return (value & ~upmu_step_mask(step)) | upmu_step_value(step);
+}
+
 /* (Its gates are closed: in which order does not matter.) */
 bool upmu_program_handler_load(struct upmu_bank *bank, const struct upmu_program *program, uint32_t opening)
 {
@@ -219,7 +225,7 @@ bool upmu_program_handler_load(struct upmu_bank *bank, const struct upmu_program
         uint64_t value = bank->shadow[row];
 
         do
-            value = (value & ~upmu_step_mask(step)) | step->value;
+            value = with_step(step, value);
         while (++step < end && step->row == row);
         if (!fine)
             upmu_bank_forget_row(bank, row);

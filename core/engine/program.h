@@ -16,10 +16,21 @@
 #define UPMU_PROGRAM_PRELUDE 16u /* what is not loaded already needs an erratum's sequence first */
 #define UPMU_PROGRAM_RECORDS 32u /* an event has records of its own, or messages */
 
-/* Bits of its register that a step is about. */
+/* Bits of its register that a step is about, and what they are to be. */
 static inline uint64_t upmu_step_mask(const struct upmu_step *step)
 {
     return (uint64_t)(int64_t)step->mask << step->shift;
+}
+
+static inline uint64_t upmu_step_value(const struct upmu_step *step)
+{
+    return (uint64_t)step->value << step->shift;
+}
+
+/* Is a value other than a step wants? */
+static inline bool upmu_step_differs(const struct upmu_step *step, uint64_t value)
+{
+    return (value >> step->shift ^ step->value) & (uint64_t)(int64_t)step->mask;
 }
 
 /* Add the registers of one placed event to an image. */

@@ -118,8 +118,8 @@ static inline bool add_in(struct upmu_transition *plan, struct upmu_session *ses
         return false;
     for (; step < end; step++) {
         unsigned row = step->row;
-        uint64_t mask = upmu_step_mask(step);
-        bool same = !((bank->shadow[row] ^ step->value) & mask);
+        bool same = !upmu_step_differs(step, bank->shadow[row]);
+        uint64_t mask, value;
 
         if (__builtin_expect(!upmu_bank_is_plain(bank, row), 0)) {
             plan->careful = true;
@@ -127,16 +127,18 @@ static inline bool add_in(struct upmu_transition *plan, struct upmu_session *ses
         }
         if (__builtin_expect(same, 1))
             continue;
-        changed |= set->tally[step->event].counters;
+        changed |= step->guard;
+        mask = upmu_step_mask(step);
+        value = upmu_step_value(step);
         if (writes > first && write[-1].row == row) {
             write[-1].mask |= mask;
-            write[-1].value |= step->value;
+            write[-1].value |= value;
             continue;
         }
         if (writes++ == UPMU_WRITES)
             return false;
         write->mask = mask;
-        write->value = step->value;
+        write->value = value;
         write->row = (uint8_t)row;
         write->enables = step->enables;
         write++;

@@ -138,12 +138,16 @@ void upmu_pmu_find_catalog(struct upmu_pmu *pmu)
 
 void upmu_image_add(struct upmu_image *image, unsigned row, uint64_t mask, uint64_t value, uint32_t guard)
 {
-    for (unsigned i = 0; i < image->count; i++)
-        if (image->entry[i].row == row && image->entry[i].guard == guard) {
-            image->entry[i].value = (image->entry[i].value & ~mask) | (value & mask);
-            image->entry[i].mask |= mask;
+    for (unsigned i = 0; i < image->count; i++) {
+        struct upmu_image_entry *entry = &image->entry[i];
+
+        if (entry->row == row && (entry->guard == guard || (entry->mask == mask && entry->value == (value & mask)))) {
+            entry->value = (entry->value & ~mask) | (value & mask);
+            entry->mask |= mask;
+            entry->guard |= guard;
             return;
         }
+    }
     if (image->count == UPMU_IMAGE_ENTRIES) {
         image->overfull = true;
         return;

@@ -216,7 +216,7 @@ static inline void upmu_image_clear(struct upmu_image *image)
     image->prelude = NULL;
 }
 
-/* Add a value to an image, merging it with an entry for the same row and counters. */
+/* Add a value to an image, merging it with an entry for the same row and counters, or for the same value. */
 void upmu_image_add(struct upmu_image *image, unsigned row, uint64_t mask, uint64_t value, uint32_t guard);
 
 #endif

@@ -282,6 +282,18 @@ struct upmu_accesses {
 };
 
 /*
+ * What some bits of a register are to hold: `value` << shift in those of `mask`, signed, << shift.  Private.
+ */
+struct upmu_step {
+    uint32_t value;
+    int32_t mask;
+    uint32_t guard;  /* counters that are stopped while it changes */
+    uint8_t row;
+    uint8_t shift;
+    uint8_t enables; /* 1 + the counter that the register enables, too; 0: none */
+};
+
+/*
  * Shadow and only writer of one PMU's registers on one CPU.  All private but
  * the two access counts.
  */

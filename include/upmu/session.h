@@ -109,18 +109,12 @@ struct upmu_estimate {
     uint8_t scale;              /* bits that counts are shifted by in these sums */
 };
 
-/* One register of a compiled placement: `mask`, signed, << shift are the bits that it is about.  Private. */
-struct upmu_step {
-    uint64_t value;
-    int32_t mask;
-    uint8_t row;
-    uint8_t shift;
-    uint8_t event; /* whose counters are stopped while it changes */
-    uint8_t enables; /* 1 + the counter that it enables, too; 0: none */
-};
-
-/* Of NetBurst two for each event and two beside; elsewhere one, and one for each of its payload registers. */
-#define UPMU_STEPS (UPMU_BACKEND_X86_P4 ? 24 : 20)
+/*
+ * What a placement needs at most.  On NetBurst 18 counters have two registers each, six of them that count tagged uops
+ * a third, and two registers are beside; elsewhere two values of 32 bits for each event, and for four registers beside.
+ */
+#define UPMU_STEPS_WANTED (UPMU_BACKEND_X86_P4 ? 6 * UPMU_SET_EVENTS + 4 : 2 * UPMU_SET_EVENTS + 8)
+#define UPMU_STEPS (UPMU_STEPS_WANTED < 44 ? UPMU_STEPS_WANTED : 44)
 
 /* A placement of a set, compiled when it is first loaded; constant until the next placement.  Private. */
 struct upmu_program {

@@ -764,6 +764,27 @@ static void two_classes_of_tags_do_not_mix(void **state)
     tear_down();
 }
 
+/* Six events have a third register each, or share two more; all of it is compiled. */
+static void the_largest_sets_are_compiled(void **state)
+{
+    static const char *const lists[] = {
+        "packed_SP_retired,packed_SP_retired,packed_SP_retired,scalar_DP_retired,scalar_DP_retired,scalar_DP_retired,"
+        "cycles,cycles,tc_misc,tc_misc,memory_complete,memory_complete",
+        "replay_event:NBOGUS:L1_LD_MISS,replay_event:NBOGUS:L1_LD_MISS,replay_event:NBOGUS:L1_LD_MISS,"
+        "replay_event:NBOGUS:L1_LD_MISS,replay_event:NBOGUS:L1_LD_MISS,replay_event:NBOGUS:L1_LD_MISS,"
+        "cycles,cycles,tc_misc,tc_misc,memory_complete,memory_complete",
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        set_up("prescott_smtoff");
+        launch(0, 0, lists[i], 0);
+        assert_int_equal(f.sessions[0].set.count, 12);
+        assert_true(f.sessions[0].set.program.placement != 0);
+        tear_down();
+    }
+}
+
 /* ---- The probe ---- */
 
 static void the_probe_believes_the_model(void **state)
@@ -823,6 +844,7 @@ int main(void)
         cmocka_unit_test(tagged_uops_are_counted_by_recipes),
         cmocka_unit_test(uops_tagged_in_execution_are_counted),
         cmocka_unit_test(two_classes_of_tags_do_not_mix),
+        cmocka_unit_test(the_largest_sets_are_compiled),
         cmocka_unit_test(the_probe_believes_the_model),
     };
 
