@@ -115,9 +115,9 @@ static bool same_component(const char *text, size_t length, const char *path, si
 {
     uint64_t number;
 
-    if (!length || length > path_length || !same_bytes(text, path, length))
+    if (length > path_length || !same_bytes(text, path, length))
         return false;
-    return length == path_length || (!is_digit(text[length - 1u]) &&
+    return length == path_length || (length && !is_digit(text[length - 1u]) &&
                                      upmu_text_digits(path + length, path_length - length, 10, &number));
 }
 
