@@ -92,8 +92,18 @@ static enum upmu_status check_sampling(struct upmu_session *session, const struc
     return UPMU_OK;
 }
 
+/* The times of a count begin at 0. */
+static void begin_times(struct upmu_session *session, struct upmu_set *set, struct upmu_tally *tally, uint64_t now_ns)
+{
+    uint64_t enabled_ns;
+
+    tally->gap_ns = UINT64_C(0) - upmu_session_missed(session, set, now_ns, &enabled_ns);
+    if (UPMU_THREADS)
+        set->estimate[tally->index].since_ns = enabled_ns;
+}
+
 /* Its sampling attributes have been checked. */
-static void set_event(struct upmu_set *set, unsigned i, const struct upmu_event *event,
+static void set_event(struct upmu_session *session, struct upmu_set *set, unsigned i, const struct upmu_event *event,
                       const struct upmu_sampling *sampling)
 {
     struct upmu_tally *tally = &set->tally[i];
@@ -124,6 +134,7 @@ static void set_event(struct upmu_set *set, unsigned i, const struct upmu_event 
     tally->falls = event->attributes & UPMU_ATTR_IN_TXCP;
     memset(tally->slot, UPMU_NO_COUNTER, sizeof tally->slot);
     tally->counter = UPMU_NO_COUNTER;
+    begin_times(session, set, tally, 0); /* (The session is not started.) */
 }
 
 /* A refusal is about what stands in session->why. */
@@ -142,7 +153,7 @@ static enum upmu_status add_one_event(struct upmu_session *session, struct upmu_
     else
         status = check_sampling(session, event, sampling, &checked);
     if (status == UPMU_OK)
-        set_event(set, set->count++, event, &checked);
+        set_event(session, set, set->count++, event, &checked);
     session->why.status = status;
     return status;
 }
@@ -590,18 +601,13 @@ enum upmu_status upmu_session_drop(struct upmu_session *session)
 
 /* ---- Values ---- */
 
-/* Its times begin at 0. */
 static void set_count(const struct upmu_call *call, struct upmu_tally *tally)
 {
     struct upmu_meter *meter = call->meter;
-    uint64_t enabled_ns;
 
     upmu_count_begin(call->set, tally, call->value);
     tally->hole = false;
-    tally->gap_ns =
-        UINT64_C(0) - upmu_session_missed(call->session, call->set, meter ? upmu_meter_now(meter) : 0, &enabled_ns);
-    if (UPMU_THREADS)
-        call->set->estimate[call->index].since_ns = enabled_ns;
+    begin_times(call->session, call->set, tally, meter ? upmu_meter_now(meter) : 0);
     if (meter && tally->counter < UPMU_COUNTERS && tally->period)
         meter->last_tag[tally->counter] = 0;
 }
@@ -655,7 +661,7 @@ static enum upmu_status replace_work(const struct upmu_call *call)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     if (call->meter)
         (void)upmu_schedule_release(call->meter, session);
-    set_event(call->set, call->index, call->event, call->sampling);
+    set_event(session, call->set, call->index, call->event, call->sampling);
     session->tagged_by = call->meter ? call->meter->life : 0;
     if (call->meter)
         upmu_session_give_tag(call->meter, &call->set->tally[call->index]);

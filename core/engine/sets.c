@@ -55,6 +55,9 @@ enum upmu_status upmu_session_add_set(struct upmu_session *session, struct upmu_
         set->next = *link;
         *link = set;
     }
+    /* (The duration is forgotten; its events have had that time all the same.) */
+    for UPMU_TALLIES(tally, *link)
+        tally->gap_ns -= (*link)->duration_ns;
     (*link)->flags = (uint8_t)flags;
     (*link)->timeout_ns = effective(session, timeout_ns);
     (*link)->left_ns = (*link)->timeout_ns;

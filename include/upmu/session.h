@@ -464,7 +464,8 @@ enum upmu_status upmu_session_read(struct upmu_session *session, unsigned first,
 
 /*
  * Set an event's 64-bit count to `value`, at most 2^63 - 1; a sampling event also begins a full
- * period.  The times of the count begin at 0, so an estimate covers the time since.  An estimate
+ * period.  The times of the count begin at 0, so an estimate covers the time since.  (Without
+ * UPMU_THREADS they continue: there are no estimates.)  An estimate
  * scales the whole value: write 0 where sets or sessions are multiplexed.  No select register is
  * written.  A running session continues on its counters, whatever other CPUs started meanwhile; a
  * sample that is due at this moment may mask it.
@@ -478,7 +479,7 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_write(struct upmu_session *session, unsigned index, uint64_t value);
 
 /*
- * Replace an event and keep its index; its count begins at 0.
+ * Replace an event and keep its index; its count begins at 0, with its times.
  *
  * Returns as upmu_session_add(), but UPMU_ERR_STATE means that the session is started, and
  * UPMU_ERR_INVALID also that there is no such event; UPMU_ERR_WRONG_CPU; UPMU_ERR_BUSY.

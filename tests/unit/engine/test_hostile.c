@@ -573,6 +573,44 @@ static void an_estimate_is_of_the_time_since_the_count_was_written(void **state)
     host_end(&host);
 }
 
+/* An event that comes later was not enabled before: neither its times nor an estimate cover that. */
+static void the_times_of_an_event_that_comes_later_begin_at_0(void **state)
+{
+    struct upmu_count count[2];
+    struct upmu_set set;
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    host_run(&host, 1000000);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(upmu_session_replace(&host.session, 0, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&host.session, &set, 1, 0, 0), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session, &set, "instructions", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    host_run(&host, 1000);
+    assert_int_equal(upmu_session_read(&host.session, 0, 2, count), UPMU_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(count[i].quality, UPMU_QUALITY_EXACT);
+        assert_int_equal(count[i].enabled_ns, count[i].running_ns);
+        assert_true(count[i].enabled_ns && count[i].enabled_ns < 10000);
+    }
+    /* Half of the time since. */
+    for (unsigned i = 0; i < 9; i++) {
+        assert_int_equal(upmu_session_switch(&host.session, i & 1 ? &host.session.set : &set), UPMU_OK);
+        host_run(&host, 1000);
+    }
+    assert_int_equal(upmu_set_read(&host.session, &set, 0, 1, count), UPMU_OK);
+    assert_int_equal(count[0].raw, 5000);
+    assert_int_equal(count[0].value, 10000);
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    host_end(&host);
+}
+
 /* ---- Units beside the counters ---- */
 
 static void a_unit_that_does_not_exist_is_refused(void **state)
@@ -608,6 +646,7 @@ int main(void)
         cmocka_unit_test(what_a_static_session_left_running_ends_when_its_counter_is_reserved),
         cmocka_unit_test(what_a_handler_has_served_is_not_closed_by_a_poll),
         cmocka_unit_test(an_estimate_is_of_the_time_since_the_count_was_written),
+        cmocka_unit_test(the_times_of_an_event_that_comes_later_begin_at_0),
         cmocka_unit_test(what_an_interrupt_has_masked_is_not_started_over),
         cmocka_unit_test(a_clock_that_jumps_spoils_no_count),
         cmocka_unit_test(a_unit_that_does_not_exist_is_refused),

@@ -145,6 +145,31 @@ static void what_a_set_cannot_be_is_refused(void **state)
     tear_down(&f);
 }
 
+/* Nothing was missed: what a set made anew forgets is its own duration, not that of its counts. */
+static void the_counts_of_a_set_that_is_made_again_stay_exact(void **state)
+{
+    struct host f;
+    struct upmu_count count;
+
+    (void)state;
+    set_up(&f, "skylake");
+    assert_int_equal(upmu_session_add(&f.session, "instructions", NULL), UPMU_OK);
+    host_begin(&f, &f.session);
+    for (uint64_t total = 1000; total <= 3000; total += 1000) {
+        host_work(&f, 0, 1000);
+        assert_int_equal(upmu_session_detach(&f.session), UPMU_OK);
+        assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, 0, 0), UPMU_OK);
+        assert_int_equal(upmu_session_read(&f.session, 0, 1, &count), UPMU_OK);
+        assert_int_equal(count.value, total);
+        assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
+        assert_int_equal(count.enabled_ns, 2 * total);
+        assert_int_equal(count.running_ns, 2 * total);
+        host_begin(&f, &f.session);
+    }
+    assert_int_equal(upmu_session_detach(&f.session), UPMU_OK);
+    tear_down(&f);
+}
+
 static void a_set_that_is_made_again_keeps_its_events(void **state)
 {
     struct host f;
@@ -509,6 +534,7 @@ int main(void)
         cmocka_unit_test(the_first_start_begins_with_the_lowest_set),
         cmocka_unit_test(what_a_set_cannot_be_is_refused),
         cmocka_unit_test(a_set_that_is_made_again_keeps_its_events),
+        cmocka_unit_test(the_counts_of_a_set_that_is_made_again_stay_exact),
         cmocka_unit_test(time_of_a_threads_sets_is_its_own_and_the_rest_is_kept),
         cmocka_unit_test(wall_time_is_what_counts_for_a_cpu),
         cmocka_unit_test(a_set_gives_way_at_the_nth_overflow_exactly),
