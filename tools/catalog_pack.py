@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Pack events/*.tsv into events/catalog_data.c (all together) and catalog_models.c (each alone).
+"""Pack events/*.tsv into events/catalog_data.c (all of cores), catalog_models.c (each alone), catalog_units.c (of units).
 
     python3 tools/catalog_pack.py            write the files
     python3 tools/catalog_pack.py --check    are the files of these sources and this packer?  exit 1 if not
@@ -25,6 +25,7 @@ import catalog_text  # noqa: E402
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OUTPUT = "events/catalog_data.c"
 MODELS = "events/catalog_models.c"
+UNITS = "events/catalog_units.c"
 PACKERS = ["tools/catalog_pack.py", "tools/catalog_text.py"]
 CHECKED = ("k8", "netburst")  # packed again by a quick check
 ALWAYS = "ix86arch"  # what a PMU has that has no other
@@ -42,6 +43,7 @@ ROW_FLAGS = {
 }
 MASK_LISTED = 0x80  # packed form only, beside the group
 CUTS = 8            # places in a name that are tried as the end of a masked row's name
+UNIT_FILES = (range(120, 150), range(151, 180), (150,))  # numbers of catalogues of units, by the file that has them
 IMPORTED = 256      # the first number of catalogues from outside
 MASK_LONGEST = 56   # bytes of the longest name of a mask
 SET_WIDE = 0x40     # packed form only, beside the count of other names: bits of masks are two bytes
@@ -55,6 +57,7 @@ TWINS = 8           # names that may fold to one text
 HASH_FACTOR = 0x9e3779b97f4a7c15
 HASH_ALONE, HASH_SEEDS = 800, 1200  # up to so many names and seeds, no bucket of the hash is moved
 HASH_TRIALS = 256   # displacements tried for each bucket, on the average, before the next seed
+OWN_UNITS = 0x80    # packed form only, beside the filter's shift: rows are of units
 ENTRY_MASKED = 0x80  # packed form only, beside a row's shape: it has masks
 ROW_INDEXED = 1 << 15  # packed form only: the entry's two bytes are an index
 MASK_FLAGS = {
@@ -78,12 +81,13 @@ class Row:
     def __init__(self, name, code, umask=0, cmask=0, flags=0, counters=0, msr=0, payload=0, code2=0):
         self.name, self.code, self.umask, self.cmask = name, code, umask, cmask
         self.flags, self.counters, self.msr, self.payload, self.code2 = flags, counters, msr, payload, code2
+        self.unit = 0           # type of the unit that counts it; 0: a core
         self.masks = []         # Mask, in order of group, then name
         self.mask_aliases = []  # (name, name of the mask)
 
     def encoding(self):
         wired = self.flags & 0x2e
-        return (self.code, self.umask, self.cmask, wired, self.msr, self.payload)
+        return (self.code, self.umask, self.cmask, wired, self.msr, self.payload, self.unit)
 
 
 class Mask:
@@ -96,6 +100,7 @@ class Catalogue:
         self.name, self.number, self.other = name, number, other
         self.rows, self.aliases = [], []  # aliases: (name, row name, [mask names])
         self.cpus, self.pmu = [], ""      # (family, model, steppings, core type, native model); PMU, if called otherwise
+        self.units = {}                   # numbers of types of units by name; none: events of a core
         self.built_in = True
 
     def events(self):
@@ -153,6 +158,9 @@ def read_source(path):
                 if line.startswith("# catalogue:"):
                     words = line.split(":", 1)[1].split()
                     catalogue = Catalogue(words[0], int(words[1]), words[2] if len(words) > 2 else "")
+                elif line.startswith("# unit:"):
+                    words = line.split(":", 1)[1].split()
+                    catalogue.units[words[0]] = int(words[1])
                 elif line.startswith("# pmu:"):
                     catalogue.pmu = line.split(":", 1)[1].strip()
                 elif line.startswith("# cpu:"):
@@ -164,6 +172,10 @@ def read_source(path):
                 code, _, code2 = code.partition("/")
                 row = Row(name, number_of(code), number_of(umask), number_of(cmask), flags_of(flags, ROW_FLAGS, where),
                           number_of(counters), number_of(msr), number_of(payload), number_of(code2))
+                if catalogue.units or field[9:]:
+                    if len(field) != 10 or field[9] not in catalogue.units:
+                        sys.exit(f"{where}: no unit of this catalogue")
+                    row.unit = catalogue.units[field[9]]
                 catalogue.rows.append(row)
             elif field[0] == "M":
                 name, bits, group, flags, cmask = field[1:6]
@@ -315,7 +327,7 @@ def hash_table(catalogue, members, number, small):
         for key in keys:
             value = (name_hash(key[0], seed) + key[1] * TWIN_STEP) & 0xffffffff
             lists[(value * buckets) >> 32].append((value, key))
-        moves = count > HASH_ALONE or seed >= HASH_SEEDS
+        moves = catalogue.units or count > HASH_ALONE or seed >= HASH_SEEDS
         displacements = place_buckets([[value for value, _ in own] for own in lists], slots, moves)
         if displacements and cuts_are_few(catalogue, seed, small):
             table = [0] * slots  # empty: any name
@@ -493,17 +505,20 @@ def pack_rows(rows, catalogue, pool):
     """Own shapes, entries and places of sets of masks."""
     local, places, entries = Table(), Table(), bytearray()
     for row in rows:
-        flags, high_code, high_umask = row.flags, row.code & 0xff00, row.umask & 0xff00
+        flags, high_code, high_umask, more = row.flags, row.code & 0xff00, row.umask & 0xff00, row.unit or row.code2 & 255
         entry = bytes([row.code & 255, row.umask & 255])
         if row.masks:
             high_umask = row.umask
             place = places.number(pool.mask_set(pool.set_of[catalogue.name, row.name], row))
             entry = bytes([row.code & 255, place & 255])
+        elif row.unit and row.msr:
+            flags |= ROW_INDEXED
+            entry = struct.pack("<H", pool.values.number(row.payload << 32 | entry[1] << 8 | entry[0]))
         elif row.msr:
             flags |= ROW_INDEXED
             high_code, high_umask = row.code, row.umask
             entry = struct.pack("<H", pool.values.number(row.payload))
-        shape = pool.shapes.number((flags, row.cmask, row.code2 & 255, high_code, high_umask, row.counters, row.msr))
+        shape = pool.shapes.number((flags, row.cmask, more, high_code, high_umask, row.counters, row.msr))
         entries += entry + bytes([(shape if pool.small else local.number(shape)) & 127 | (ENTRY_MASKED if row.masks else 0)])
     if len(pool.shapes.values if pool.small else local.values) > 128 or len(places.values) > 256:
         sys.exit(f"{catalogue.name}: more than 128 shapes of rows, or 256 sets of masks")
@@ -558,10 +573,12 @@ def pack_model(catalogue, pool, position):
     longest = max(len(name) for name in [row.name for row in rows] + [alias[0] for alias in aliases])
     header = struct.pack("<3sBIIHHHBBHBB", b"upm", VERSION, at, position, catalogue.number, len(rows), len(aliases),
                          len(places) // 2, len(shapes) // 2, seed, longest | (0 if catalogue.built_in else 128),
-                         (filter_shift - 22) << 4 | slot_bits)
+                         (OWN_UNITS if catalogue.units else 0) | (filter_shift - 22) << 4 | slot_bits)
     header += b"".join(offset.to_bytes(3, "little") for offset in offsets)
     header = header.ljust(OWN_NAME, b"\0")
-    header += catalogue.name.encode().ljust(12, b"\0") + catalogue.other.encode().ljust(12, b"\0")
+    if max(len(catalogue.name) - (not catalogue.other), len(catalogue.other)) > 11:
+        sys.exit(f"{catalogue.name}: its name is too long")
+    header += (catalogue.name.encode().ljust(12, b"\0") + catalogue.other.encode()).ljust(24, b"\0")
     return header + cpus + b"".join(sections), dict(zip(
         ("filter", "hash", "shapes", "entries", "masked", "names", "targets", "chosen"), map(len, sections)))
 
@@ -640,9 +657,14 @@ def pack(catalogues):
     return data + struct.pack("<I", checksum(data)), sizes
 
 
-def sources():
-    paths = sorted(p for p in glob.glob(os.path.join(ROOT, "events", "*.tsv"))
-                   if os.path.basename(p) != "exceptions.tsv")
+def paths_of(units):
+    """The sources of cores or of units."""
+    return sorted(p for p in glob.glob(os.path.join(ROOT, "events", "*.tsv"))
+                  if os.path.basename(p) != "exceptions.tsv" and p.endswith("_uncore.tsv") == units)
+
+
+def sources(units=False):
+    paths = paths_of(units)
     catalogues = [read_source(path) for path in paths]
     return sorted(catalogues, key=lambda c: c.number), [os.path.relpath(p, ROOT) for p in paths]
 
@@ -655,18 +677,18 @@ def array(name, data):
     return lines + ["};"]
 
 
-def made_from():
+def made_from(units):
     """A digest of all that the files are made of."""
     digest = hashlib.sha256()
-    for path in sorted(glob.glob(os.path.join(ROOT, "events", "*.tsv"))) + [os.path.join(ROOT, p) for p in PACKERS]:
+    for path in paths_of(units) + [os.path.join(ROOT, p) for p in PACKERS]:
         with open(path, "rb") as file:
             digest.update(file.read())
     return digest.hexdigest()[:16]
 
 
-def stamped(text):
+def stamped(text, units=False):
     """A file's text below a line that says what it was made from, and what it was then."""
-    return (f"/* Generated by tools/catalog_pack.py from events/: do not edit.  Of {made_from()}, "
+    return (f"/* Generated by tools/catalog_pack.py from events/: do not edit.  Of {made_from(units)}, "
             f"{hashlib.sha256(text.encode()).hexdigest()[:16]}. */\n{text}")
 
 
@@ -701,16 +723,34 @@ def generate_models(catalogues):
         lines += [f"#if {wanted}", f"static {array(f'catalog_{catalogue.name}', packed[catalogue.name])[0]}"]
         lines += array(f"catalog_{catalogue.name}", packed[catalogue.name])[1:] + ["#endif"]
         chosen += [f"#if {wanted}", "    if (!i--)", f"        return catalog_{catalogue.name};", "#endif"]
-    lines += ["", "const uint8_t *upmu_catalog_file_at(unsigned i)", "{"] + chosen + ["    return NULL;", "}", "#endif", ""]
+    lines += ["", "const uint8_t *upmu_catalog_file_at(unsigned i)", "{"] + chosen
+    lines += ["    return upmu_catalog_units_at(i);", "}", "#endif", ""]
     return stamped("\n".join(lines)), {name: len(data) for name, data in packed.items()}
+
+
+def generate_units(catalogues):
+    """
+    Catalogues of units, in files with a dictionary each: Intel's, AMD's, and those of AMD's first northbridge, which has
+    unit masks with long names.
+    """
+    families = [[c for c in catalogues if c.number in numbers] for numbers in UNIT_FILES]
+    packed = [pack(family)[0] for family in families if family]
+    lines = ["/* SPDX-License-Identifier: MIT */", "/*", " * Events of units outside the cores, packed as docs/CATALOGUES.md specifies.",
+             " */", '#include "core/catalog/catalog.h"', "", "#if UPMU_NAMES && UPMU_EVENTS_UNCORE"]
+    for i, data in enumerate(packed):
+        lines += ["static " + array(f"units_{i}", data)[0]] + array(f"units_{i}", data)[1:]
+    lines += ["", "const uint8_t *upmu_catalog_units_at(unsigned i)", "{",
+              f"    static const uint8_t *const files[] = {{{', '.join(f'units_{i}' for i in range(len(packed)))}}};", "",
+              "    return i < sizeof files / sizeof files[0] ? files[i] : NULL;", "}", "#endif", ""]
+    return stamped("\n".join(lines), True), sum(map(len, packed))
 
 
 def is_as_stamped():
     """Complaint: a file is not what was made last, or what it was made from has changed; two catalogues are packed again."""
-    for name in (OUTPUT, MODELS):
+    for name in (UNITS, OUTPUT, MODELS):
         with open(os.path.join(ROOT, name), encoding="ascii") as file:
             text = file.read()
-        if text != stamped(text[text.index("\n") + 1:]):
+        if text != stamped(text[text.index("\n") + 1:], name == UNITS):
             return f"{name} is not what tools/catalog_pack.py made last, or of other sources"
     for catalogue in sources()[0]:
         if catalogue.name in CHECKED and "\n".join(array(f"catalog_{catalogue.name}", alone(catalogue))) not in text:
@@ -742,10 +782,12 @@ def main():
         sys.exit(is_as_stamped())
     text, data, sizes, catalogues = generate()
     models, alone_sizes = generate_models(catalogues)
+    units, unit_bytes = generate_units(sources(True)[0])
     if "--sizes" in sys.argv:
         show_sizes(data, sizes, catalogues, alone_sizes)
+        print(f"units\t{unit_bytes} bytes, {sum(c.events() for c in sources(True)[0])} events")
         return
-    for name, wanted in ((OUTPUT, text), (MODELS, models)):
+    for name, wanted in ((OUTPUT, text), (MODELS, models), (UNITS, units)):
         path = os.path.join(ROOT, name)
         if "--check" not in sys.argv:
             with open(path, "w", encoding="ascii") as out:

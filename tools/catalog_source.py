@@ -22,16 +22,21 @@ def write(catalogue, notes):
             out.write(f"# pmu: {catalogue.pmu}\n")
         for family, model, steppings, core_type, native in catalogue.cpus:
             out.write(f"# cpu: {family} {model:#04x} {steppings:#x} {core_type:#x} {native}\n")
+        for unit, number in sorted(catalogue.units.items(), key=lambda item: item[1]):
+            out.write(f"# unit: {unit} {number}\n")
+        units = {number: unit for unit, number in catalogue.units.items()}
         for note in notes:
             out.write(f"# {note}\n")
-        out.write("# E event code[/second code] umask cmask flags counters(0: file says nothing) payload-register payload\n")
+        out.write("# E event code[/second code] umask cmask flags counters(0: file says nothing) payload-register payload" +
+                  (" unit\n" if units else "\n"))
         out.write("# M unit mask of the event before: bits group flags cmask;  N another name of a mask;  A another name\n")
         for row in sorted(catalogue.rows, key=lambda r: pack.order(r.name)):
             code = f"0x{row.code:02x}" + (f"/0x{row.code2:02x}" if row.code2 else "")
             out.write("\t".join(["E", row.name, code, f"0x{row.umask:02x}", str(row.cmask),
                                  words(row.flags & ~ROW_FLAGS["cmask"] & ~ROW_FLAGS["masked"] & ~ROW_FLAGS["pair"],
                                        ROW_FLAGS),
-                                 f"0x{row.counters:x}", f"0x{row.msr:x}", f"0x{row.payload:x}"]) + "\n")
+                                 f"0x{row.counters:x}", f"0x{row.msr:x}", f"0x{row.payload:x}",
+                                 *([units[row.unit]] if units else [])]) + "\n")
             for mask in sorted(row.masks, key=lambda m: (m.group, pack.order(m.name))):
                 out.write("\t".join(["M", mask.name, f"0x{mask.bits:x}", str(mask.group),
                                      words(mask.flags, MASK_FLAGS), str(mask.cmask)]) + "\n")

@@ -23,6 +23,7 @@ STRUCTS = {  # struct: limit in bytes
 CORE_LIMIT, CORE_AIM = 107300, 28 * 1024
 MINIMUM_LIMIT, MINIMUM_AIM = 25600, 12 * 1024
 CATALOGUES_LIMIT = 259800
+UNITS_LIMIT = 40960
 CATALOGUE_LIMITS = {"skl": 13000, "zen4": 6000, "k8": 5000, "netburst": 4000}  # alone
 MINIMUM_OPTIONS = ["-DUPMU_BACKEND_X86_P4=0", "-DUPMU_BACKEND_AMD=0", "-DUPMU_SAMPLING=0", "-DUPMU_NAMES=0",
                    "-DUPMU_PROBE=0",
@@ -138,6 +139,8 @@ def main():
         line(f"catalogue.{name}", int(size), limit=CATALOGUE_LIMITS.get(name))
     for size in re.findall(r"upmu_catalog_data\[(\d+)\]", open("events/catalog_data.c").read()):
         line("catalogue.all", int(size), limit=CATALOGUES_LIMIT)
+    units = sum(int(size) for size in re.findall(r" units_\d\[(\d+)\]", open("events/catalog_units.c").read()))
+    line("catalogue.units", units, limit=UNITS_LIMIT)
     text, rodata = minimum(arguments.cc)
     line("text.minimum", text, limit=MINIMUM_LIMIT, aim=MINIMUM_AIM)
     line("rodata.minimum", rodata)

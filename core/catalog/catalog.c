@@ -571,7 +571,7 @@ enum upmu_status upmu_catalog_merge(const struct upmu_catalog *catalog, struct u
 
     if (id.catalogue != upmu_catalog_number(catalog) || !upmu_row_read(catalog, id.row, &row, &set))
         return UPMU_ERR_NO_SUCH_EVENT;
-    row.payload = row.msr ? upmu_payload(upmu_catalog_file(catalog), (unsigned)row.payload) : 0;
+    upmu_row_resolve(catalog, set, &row);
     if (id.masks && (!set || (row.mask_count < UPMU_MASKS && id.masks >> row.mask_count)))
         return UPMU_ERR_NO_SUCH_MASK;
     if (set) {
@@ -595,8 +595,16 @@ bool upmu_catalog_row(const struct upmu_catalog *catalog, unsigned row, struct u
 
     if (!upmu_row_read(catalog, row, out_row, &set))
         return false;
-    out_row->payload = out_row->msr ? upmu_payload(upmu_catalog_file(catalog), (unsigned)out_row->payload) : 0;
+    upmu_row_resolve(catalog, set, out_row);
     return true;
+}
+
+unsigned upmu_catalog_row_unit(const struct upmu_catalog *catalog, unsigned row)
+{
+    struct upmu_row found;
+    const uint8_t *set;
+
+    return upmu_row_read(catalog, row, &found, &set) ? found.unit : 0;
 }
 
 UPMU_APART bool upmu_catalog_mask(const struct upmu_catalog *catalog, unsigned row, unsigned mask,

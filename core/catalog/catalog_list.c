@@ -142,6 +142,8 @@ static bool encodings_equal(const struct upmu_row *a, const struct upmu_row *b)
         return false;
     if (a->code != b->code && !(a->code2 && a->code2 == b->code))
         return false;
+    if (a->unit != b->unit || (a->unit && a->msr != b->msr))
+        return false;
     return limits || a->payload == b->payload;
 }
 

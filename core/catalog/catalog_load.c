@@ -200,8 +200,9 @@ static UPMU_APART bool stands_there(const uint8_t *file, unsigned i)
     for (unsigned k = 0; k < i; k++)
         if (upmu_catalog_number(upmu_catalog_loaded(file, k)) == upmu_catalog_number(catalog))
             return false;
-    /* Its names end. */
-    return *upmu_catalog_name(catalog) && !catalog->byte[UPMU_OWN_NAME + 11] && !catalog->byte[UPMU_OWN_NAME + 23];
+    /* Its names end; one of 12 bytes ends where the other, empty name is. */
+    return *upmu_catalog_name(catalog) && !(catalog->byte[UPMU_OWN_NAME + 11] && catalog->byte[UPMU_OWN_NAME + 12]) &&
+           !catalog->byte[UPMU_OWN_NAME + 23];
 }
 
 enum upmu_status upmu_catalog_load(const void *bytes, size_t size)

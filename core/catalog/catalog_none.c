@@ -55,6 +55,12 @@ bool upmu_catalog_row(const struct upmu_catalog *catalog, unsigned row, struct u
     return false;
 }
 
+unsigned upmu_catalog_row_unit(const struct upmu_catalog *catalog, unsigned row)
+{
+    (void)catalog, (void)row;
+    return 0;
+}
+
 bool upmu_catalog_mask(const struct upmu_catalog *catalog, unsigned row, unsigned mask, struct upmu_mask *out_mask)
 {
     (void)catalog, (void)row, (void)mask, (void)out_mask;

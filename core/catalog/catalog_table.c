@@ -416,13 +416,24 @@ bool upmu_row_read(const struct upmu_catalog *catalog, unsigned row, struct upmu
     *out_set = set;
     out->flags = (uint16_t)(flags & ~UPMU_SHAPE_INDEXED);
     out->cmask = shape[2];
-    out->code2 = shape[3];
+    out->code2 = upmu_catalog_of_units(catalog) ? 0 : shape[3];
+    out->unit = upmu_catalog_of_units(catalog) ? shape[3] : 0;
     out->code = (uint16_t)(upmu_half(shape + 4) | (value & 255u));
     out->umask = (uint16_t)(upmu_half(shape + 6) | value >> 8);
     out->counters = upmu_half(shape + 8);
     out->msr = upmu_half(shape + 10);
     out->payload = payload;
     return true;
+}
+
+void upmu_row_resolve(const struct upmu_catalog *catalog, const uint8_t *set, struct upmu_row *row)
+{
+    row->payload = row->msr ? upmu_payload(upmu_catalog_file(catalog), (unsigned)row->payload) : 0;
+    if (row->msr && row->unit && !set) {
+        row->code = (uint16_t)(row->code | (row->payload & 255u));
+        row->umask = (uint16_t)(row->umask | (row->payload >> 8 & 255u));
+        row->payload >>= 32;
+    }
 }
 
 /* ---- Masks ---- */
@@ -522,7 +533,7 @@ bool upmu_row_unpack(const struct upmu_catalog *catalog, unsigned row, struct up
 
     if (!upmu_row_read(catalog, row, &out->row, &out->set))
         return false;
-    out->row.payload = out->row.msr ? upmu_payload(file, (unsigned)out->row.payload) : 0;
+    upmu_row_resolve(catalog, out->set, &out->row);
     if (!out->row.mask_count)
         return true;
     upmu_masks_begin(file, out->set, &masks);

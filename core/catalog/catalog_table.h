@@ -51,6 +51,7 @@ enum upmu_catalog_own {
 #define UPMU_TWIN_STEP UINT32_C(0x9e3779b1) /* by which its hash is higher */
 #define UPMU_TWINS 8u          /* names that may fold to one text */
 #define UPMU_NO_NAME 0xffffu
+#define UPMU_OWN_UNITS 0x80u /* byte 23 of a catalogue's header: its rows are of units */
 #define UPMU_SHAPE_INDEXED 0x8000u /* flag: the row's two bytes are an index */
 /* Last byte of a row's entry: its shape, and whether it has masks, as the shape's flags say. */
 #define UPMU_ENTRY_SHAPE 0x7fu
@@ -214,11 +215,20 @@ unsigned upmu_member_from(const struct upmu_catalog *catalog, bool alias, unsign
 /* The id of a row, or the id that an alias stands for. */
 void upmu_member_id(const struct upmu_catalog *catalog, unsigned member, struct upmu_event_id *out_id);
 
+/* Are its rows events of units outside the cores? */
+static inline bool upmu_catalog_of_units(const struct upmu_catalog *catalog)
+{
+    return (catalog->byte[23] & UPMU_OWN_UNITS) != 0;
+}
+
 /* The masks of an existing row; NULL: it has none. */
 const uint8_t *upmu_row_set(const struct upmu_catalog *catalog, unsigned row);
 
 /* A row, its payload an index; its set of masks, NULL: it has none.  False if there is no such row. */
 bool upmu_row_read(const struct upmu_catalog *catalog, unsigned row, struct upmu_row *out, const uint8_t **out_set);
+
+/* Its payload in place of the index; of a unit's row without masks also event code and unit mask, which stand there. */
+void upmu_row_resolve(const struct upmu_catalog *catalog, const uint8_t *set, struct upmu_row *row);
 
 /* A payload by its index. */
 uint64_t upmu_payload(const uint8_t *file, unsigned index);

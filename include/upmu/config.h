@@ -129,9 +129,9 @@
 #define UPMU_UNCORE 1
 #endif
 
-/* Names of their events. */
+/* Names of their events; without UPMU_EVENTS_ALL only if set. */
 #ifndef UPMU_EVENTS_UNCORE
-#define UPMU_EVENTS_UNCORE (UPMU_UNCORE && UPMU_NAMES)
+#define UPMU_EVENTS_UNCORE (UPMU_UNCORE && UPMU_NAMES && UPMU_EVENTS_ALL)
 #endif
 
 /* The probe, upmu_cpu_probe().  0: it returns UPMU_ERR_COMPILED_OUT. */

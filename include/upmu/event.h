@@ -180,10 +180,15 @@ struct upmu_row {
     uint8_t cmask;
     uint16_t flags;     /* UPMU_ROW_… */
     uint32_t counters;  /* general counters that the event file allows; 0: no restriction there */
-    uint32_t msr;       /* payload register: 1A6h, 3F6h, 3F7h; 0: none */
+    uint32_t msr;       /* payload register: 1A6h, 3F6h, 3F7h; of units UPMU_ROW_SELECT_HIGH, ..._FILTER; 0: none */
     uint64_t payload;   /* its value; without UPMU_ROW_PAYLOAD a default that may be replaced */
+    uint8_t unit;       /* type of the unit outside the cores that counts it (upmu_unit_type.number); 0: a core */
     uint8_t mask_count; /* unit masks of a masked row, at most 32 */
 };
+
+/* Payload registers of rows of units: bits 63:32 of the select; the filter word, which is config1. */
+#define UPMU_ROW_SELECT_HIGH 1u
+#define UPMU_ROW_FILTER 2u
 
 /* One unit mask of a masked row. */
 struct upmu_mask {
@@ -274,6 +279,9 @@ enum upmu_status upmu_catalog_lookup(const struct upmu_catalog *catalog, const c
 
 /* Unpack a row; false if there is none.  Context: any. */
 bool upmu_catalog_row(const struct upmu_catalog *catalog, unsigned row, struct upmu_row *out_row);
+
+/* The type of the unit that counts the event of a row, as upmu_row.unit; 0: a core, or no such row.  Context: any. */
+unsigned upmu_catalog_row_unit(const struct upmu_catalog *catalog, unsigned row);
 
 /* Unpack unit mask `mask` of a masked row; false if there is none.  Context: any. */
 bool upmu_catalog_mask(const struct upmu_catalog *catalog, unsigned row, unsigned mask, struct upmu_mask *out_mask);

@@ -4,6 +4,7 @@
  * outside.
  */
 #define UPMU_EVENTS_ALL 0
+#define UPMU_EVENTS_UNCORE 0
 #define UPMU_EVENTS_ppro 1
 #define UPMU_EVENTS_pm 1
 #define UPMU_EVENTS_coreduo 1

@@ -141,7 +141,7 @@ static void sizes_and_counts_that_the_file_does_not_have_are_refused(void **stat
         refused("aliases behind its end", i);
         header()[UPMU_OWN_NAME] = 0;
         refused("no name", i);
-        header()[UPMU_OWN_NAME + 11] = 'x';
+        header()[UPMU_OWN_NAME + 11] = header()[UPMU_OWN_NAME + 12] = 'x';
         refused("a name without end", i);
         header()[UPMU_OWN_NAME + 23] = 'x';
         refused("another name without end", i);

@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Write events/*_uncore.tsv, the events of units outside the cores, from tables of facts.
+
+    python3 tools/catalog_uncore.py --facts FOLDER --amd FOLDER [--out events]
+
+FOLDER of --facts holds uncore_events.csv (Intel's event files, libpfm4, LIKWID, Linux), that of --amd
+amd_uncore.csv (Linux, libpfm4).  Numbers of types of units: backends/uncore/uncore_boxes.tsv.
+What a row of these catalogues means is in docs/CATALOGUES.md, "Units".  catalog_import.py makes rows of
+Intel's complete event files by unit_row().
+"""
+import argparse
+import csv
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from catalog_pack import MASK_FLAGS, ROOT, ROW_FLAGS, Catalogue, Mask, Row, check, complete, fold  # noqa: E402
+from catalog_source import write  # noqa: E402
+
+BOXES = "backends/uncore/uncore_boxes.tsv"
+SELECT_HIGH, FILTER = 1, 2  # payload registers: UPMU_ROW_SELECT_HIGH, UPMU_ROW_FILTER
+EXTENDED = 0x100            # of the event code: bit 21 of the select
+FIXED_CODE = 0xff
+# Generations of the table: number of the catalogue, another name: a processor with these events.
+INTEL = {
+    "NHM": (120, ""), "WSM": (121, ""), "NHMEX": (122, ""), "WSMEX": (123, ""), "SNB": (124, ""), "IVB": (125, ""),
+    "HSW": (126, ""), "BDW": (127, ""), "SKL": (128, ""), "ICL": (129, ""), "RKL": (130, ""), "TGL": (131, ""),
+    "ADL": (132, ""), "MTL": (133, ""), "LNL": (134, ""), "PTL": (135, ""), "SNBEP": (136, ""), "IVBEP": (137, ""),
+    "HSX": (138, ""), "BDX": (139, ""), "KNL": (140, ""), "SKX": (141, ""), "SNR": (142, ""), "ICX": (143, ""),
+    "SPR": (144, ""), "GNR": (145, ""),
+}
+AMD = {"f15h": 150, "zen1": 151, "zen2": 152, "zen3": 153, "zen4": 154, "zen5": 155, "zen6": 156}
+CLIENTS = ("SNB", "IVB", "HSW", "BDW", "SKL", "ICL", "RKL", "TGL", "ADL", "MTL", "ARL", "LNL", "PTL", "NVL")
+OLD_IMC = ("SNB", "IVB", "HSW", "BDW", "SKL", "ICL", "RKL")  # client memory controllers that only have free-running counters
+# The counter of the chip's clock: Linux's name of the unit that has it.
+CLOCKS = {"MTL": "sncu", "ARL": "sncu", "LNL": "sncu", "PTL": "sncu"}
+# Free-running counters by their events' names: perf's unit masks (event code ffh).
+FREE = {"TOTAL_REQCOUNT": 0x10, "RDCAS_COUNT": 0x20, "WRCAS_COUNT": 0x30, "CLOCKTICKS": 0x10}
+# Where the high half of an I/O stack's select has its port and completion masks.
+PORTS = {"SKX": (4, 12), "CLX": (4, 12), "": (4, 16)}
+
+
+class Boxes:
+    """Types of units: numbers, and the prefixes of their events' names."""
+
+    def __init__(self, path=os.path.join(ROOT, BOXES)):
+        with open(path, encoding="ascii") as source:
+            rows = [line.rstrip("\n").split("\t") for line in source if not line.startswith("#")]
+        self.numbers = {row[2]: int(row[1]) for row in rows[1:]}
+        self.prefixes = {row[0]: row[4] for row in rows[1:]}
+
+    def prefix(self, generation, unit):
+        if generation in CLIENTS and f"client_{unit}" in self.prefixes and (unit != "imc" or generation in OLD_IMC):
+            unit = f"client_{unit}"
+        return self.prefixes[unit] if self.prefixes[unit] != "-" else ""
+
+
+def number(text):
+    return int(text, 0) if text else 0
+
+
+def unit_row(generation, unit, name, code, umask, cmask=0, flags=0, counters=0, high=0, ports=(0, 0), word=0, how=""):
+    """
+    The row of an event.  `code` has bit 21 of the select in bit EXTENDED; `high`: bits 63:32 of the select; `ports`: masks of
+    ports and completions; `word`: filter word; `how`: "fixed" and "free-running" counters.  The row, and the unit's name.
+    """
+    if how == "fixed":
+        unit = CLOCKS.get(generation, "clock") if generation in CLIENTS else unit
+        code, umask, flags = FIXED_CODE, 0, flags | ROW_FLAGS["fixed-only"]
+    elif how == "free-running":
+        counters = 0
+        if generation not in OLD_IMC:
+            kind = next((kind for kind in FREE if kind in name), None)
+            if unit not in ("imc", "iio") or not kind:
+                raise ValueError(f"{name}: unknown free-running counter")
+            unit, code, umask = unit + "_free_running", FIXED_CODE, FREE[kind]
+    port_at, class_at = PORTS.get(generation, PORTS[""])
+    masks = ports[0] << port_at | ports[1] << class_at
+    if masks and high and masks != high:
+        raise ValueError(f"{name}: masks of ports are {masks:#x} and {high:#x}")
+    high |= masks
+    if high and word:
+        raise ValueError(f"{name} has a filter word and a high half of its select")
+    row = Row(name, code, umask, cmask, flags, counters, SELECT_HIGH if high else FILTER if word else 0, high or word)
+    if row.msr:
+        row.flags |= ROW_FLAGS["payload"]
+    return row, unit
+
+
+def finish(catalogue, boxes, units):
+    """Units of a catalogue's rows, in the order of `units`."""
+    general = {}  # counters of each unit; an event that may have all of them has no restriction
+    for row, unit in zip(catalogue.rows, units):
+        general[unit] = general.get(unit, 0) | row.counters
+    for row, unit in zip(catalogue.rows, units):
+        row.counters = 0 if row.counters == general[unit] else row.counters
+    catalogue.units = {unit: boxes.numbers[unit] for unit in sorted(set(units), key=boxes.numbers.get)}
+    for row, unit in zip(catalogue.rows, units):
+        row.unit = boxes.numbers[unit]
+        complete(row)
+    check(catalogue)
+    return catalogue
+
+
+# ---- Intel's ----
+
+def event_row(generation, event):
+    """The row of a line of uncore_events.csv, and its unit."""
+    counters, how = event["counters"], ""
+    if counters in ("fixed", "free-running"):
+        counters, how = "", counters
+    elif not re.fullmatch(r"[0-9 ]*", counters):  # the event code says which counter (NHM-EX B-box)
+        counters = ""
+    mask = sum(1 << int(counter) for counter in counters.split())
+    hint = dict(re.findall(r"(\w+)=(0x[0-9a-f]+)", event["filter_hint"]))
+    code, umask = number(hint.get("event") or event["event_code"]), number(event["umask"])
+    if "inc_sel" in hint:  # the M-box has no event code: bits 13:9 choose what counts
+        umask = number(hint["inc_sel"]) << 1
+    if number(event["ext_sel"]):
+        code |= EXTENDED
+    cmask = dict(re.findall(r"(\w+)=(\w+)", event["modifiers"])).get("cmask")
+    row, unit = unit_row(generation, event["box"], event["event_name"], code, umask, number(cmask), 0, mask, number(event["umask_ext"]),
+                         (number(event["port_mask"]), number(event["fc_mask"])),
+                         number(event["filter_value"]) or number(hint.get("fvc") or hint.get("iperf_cfg")), how)
+    raw = number(event["raw_config"])
+    if raw and not how and raw != (row.code & 255 | row.umask << 8 | (1 << 21 if row.code & EXTENDED else 0) |
+                                   (row.payload << 32 if row.msr == SELECT_HIGH else 0)):
+        raise ValueError(f"{generation} {row.name}: raw_config {raw:#x}")
+    return row, unit
+
+
+def intel(path, boxes):
+    """Catalogues of Intel's generations."""
+    with open(path, encoding="ascii", newline="") as source:
+        events = list(csv.DictReader(line for line in source if not line.startswith("#")))
+    for generation, (catalogue_number, other) in INTEL.items():
+        catalogue, units = Catalogue(generation.lower() + "_uncore", catalogue_number, other), []
+        for event in (event for event in events if event["generation"] == generation):
+            row, unit = event_row(generation, event)
+            linux = row.name.startswith("linux:")
+            if linux:
+                row.name = boxes.prefix(generation, unit) + row.name[len("linux:"):].upper()
+                names = {fold(old.name) for old in catalogue.rows}
+                same = [old.name for old, its in zip(catalogue.rows, units) if its == unit and old.encoding() == row.encoding()]
+                if same:
+                    catalogue.aliases += [(row.name, same[0], [])] if fold(row.name) not in names else []
+                    continue
+                if fold(row.name) in names:  # the memory controller's clock, on the fixed counter
+                    row.name += "_F"
+            catalogue.rows.append(row)
+            units.append(unit)
+        yield finish(catalogue, boxes, units), "Intel perfmon, libpfm4 4.13, LIKWID, Linux 6.12"
+
+
+# ---- AMD's ----
+
+def northbridge_masks(row, masks):
+    """
+    Unit masks of a northbridge event of family 15h.  REQUEST_LOCAL_TO_NODE_n are two choices, a request and a node; so is
+    the half of a link beside what it sends.  ALL is what no mask means.
+    """
+    pairs = [(name.partition("_LOCAL_TO_"), bits) for name, bits in masks if "_LOCAL_TO_NODE_" in name]
+    low = 0x07 if any(name.endswith("LOCAL_TO_NODE_0_3") for name, _ in masks) else 0x0f  # bits of the request
+    nodes = {node: bits & ~low for (_, _, node), bits in pairs}
+    requests = {request: bits & low for (request, _, _), bits in pairs}
+    paired = pairs and all(bits == requests[request] | nodes[node] for (request, _, node), bits in pairs)
+    for name, bits in masks:
+        name, group, flags = name.replace("-", "_"), 0, 0
+        if paired and "_LOCAL_TO_NODE_" in name:
+            continue
+        if name == "ALL":
+            flags = MASK_FLAGS["default"] | MASK_FLAGS["alone"]
+            if paired:  # of requests; all nodes are a choice, too
+                bits &= low
+                row.masks.append(Mask("LOCAL_TO_NODE_" + row.name[-3:], 0xff & ~low, 1, flags))
+        elif name.startswith("SUBLINK_"):
+            group, flags = 1, MASK_FLAGS["exclusive"]
+        row.masks.append(Mask(name, bits, group, flags))
+    if paired:
+        row.masks += [Mask(request, bits, 0) for request, bits in requests.items()]
+        row.masks += [Mask("LOCAL_TO_" + node, bits, 1) for node, bits in nodes.items()]
+    if masks and not any(mask.flags & MASK_FLAGS["default"] for mask in row.masks):
+        for mask in row.masks:
+            mask.flags |= MASK_FLAGS["required"]
+
+
+def amd(path, boxes):
+    """Catalogues of AMD's families; northbridge events on core counters are events of the cores."""
+    with open(path, encoding="ascii", newline="") as source:
+        events = [event for event in csv.DictReader(source) if event["unit"] != "NB-on-core"]
+    for name, catalogue_number in AMD.items():
+        catalogue, units, masks = Catalogue(name + "_uncore", catalogue_number), [], {}
+        for event in (event for event in events if (event["uarch"] or "f15h") == name):
+            unit, title = event["unit"].lower(), event["event_name"]
+            if event["umask_name"]:
+                found = masks[title]
+                if any(mask == event["umask_name"] for mask, _ in found):
+                    found = masks.setdefault("L3_EVICTIONS", [])  # the table has its masks behind those of another event
+                found.append((event["umask_name"], number(event["umask"])))
+                continue
+            extra = {key: number(value) for key, value in re.findall(r"(\w+)=(0x[0-9a-f]+)", event["extra"])}
+            masks.setdefault(title, [])
+            high = extra.get("enallslices", 0) << 14 | extra.get("enallcores", 0) << 15 | \
+                extra.get("sliceid", 0) << 16 | extra.get("threadmask", 0) << 24
+            row, _ = unit_row("", unit, title, number(event["event_code"]), number(event["umask"]) | extra.get("rdwrmask", 0), high=high)
+            catalogue.rows.append(row)
+            units.append(unit)
+        for row in catalogue.rows:
+            northbridge_masks(row, masks[row.name])
+        yield finish(catalogue, boxes, units), "libpfm4 4.13" if name == "f15h" else "Linux tools/perf/pmu-events/arch/x86, libpfm4 4.13"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--facts", required=True)
+    parser.add_argument("--amd", required=True)
+    parser.add_argument("--boxes", default=os.path.join(ROOT, BOXES))
+    parser.add_argument("--out", default=os.path.join(ROOT, "events"))
+    options = parser.parse_args()
+    boxes = Boxes(options.boxes)
+    for catalogue, source in [*intel(os.path.join(options.facts, "uncore_events.csv"), boxes),
+                              *amd(os.path.join(options.amd, "amd_uncore.csv"), boxes)]:
+        with open(os.path.join(options.out, catalogue.name + ".tsv"), "w", encoding="ascii") as out:
+            out.write(write(catalogue, [f"source: {source}"]))
+
+
+if __name__ == "__main__":
+    main()
