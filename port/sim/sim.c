@@ -82,12 +82,13 @@ static void sim_call_back(struct upmu_sim *sim, upmu_sim_on_access *function, ui
 }
 
 /* Time passes up to the access; events that are due by then happen before it. */
-static uint32_t sim_begin_access(struct upmu_sim *sim, enum upmu_sim_kind kind, uint32_t address)
+uint32_t upmu_sim_begin_access(struct upmu_sim *sim, enum upmu_sim_kind kind, uint32_t address, bool *out_injected)
 {
     unsigned cpu = sim->current;
     uint32_t number = ++sim->accesses;
 
     sim_check_context(sim, "register accessed with interrupts on", address);
+    upmu_sim_uncore_count_access(sim, address);
     sim->access_count[kind]++;
     sim->now_ns += sim->ns_per_access;
     sim->cpu[cpu].where = (struct upmu_sim_interrupt){.ip = UPMU_SIM_KERNEL_IP, .sp = UPMU_SIM_KERNEL_SP};
@@ -103,11 +104,14 @@ static uint32_t sim_begin_access(struct upmu_sim *sim, enum upmu_sim_kind kind, 
     upmu_sim_step(sim, cpu, 1);
     upmu_sim_poll(sim, cpu);
     sim_call_back(sim, sim->before_access, number, kind, address);
+    *out_injected = kind != UPMU_SIM_REARM && sim_injected_fault(sim, number, kind, address);
+    if (*out_injected)
+        sim->faults++;
     return number;
 }
 
-static void sim_end_access(struct upmu_sim *sim, uint32_t number, enum upmu_sim_kind kind, uint32_t address,
-                           uint64_t value, bool faulted)
+void upmu_sim_end_access(struct upmu_sim *sim, uint32_t number, enum upmu_sim_kind kind, uint32_t address,
+                         uint64_t value, bool faulted)
 {
     if (sim->trace_count < sim->trace_size) {
         struct upmu_sim_access *access = &sim->trace[sim->trace_count++];
@@ -127,64 +131,62 @@ static void sim_end_access(struct upmu_sim *sim, uint32_t number, enum upmu_sim_
 static bool sim_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
 {
     struct upmu_sim *sim = context;
-    uint32_t number = sim_begin_access(sim, UPMU_SIM_RDMSR, msr);
+    bool injected, done;
+    uint32_t number = upmu_sim_begin_access(sim, UPMU_SIM_RDMSR, msr, &injected);
     uint64_t value = 0;
-    bool injected = sim_injected_fault(sim, number, UPMU_SIM_RDMSR, msr);
-    bool done = !injected && upmu_sim_family_read(sim, sim->current, msr, &value);
 
+    if (injected || !upmu_sim_uncore_msr(sim, false, msr, &value, &done))
+        done = !injected && upmu_sim_family_read(sim, sim->current, msr, &value);
     sim_check_hypervisor(sim, msr);
-    if (injected)
-        sim->faults++;
-    else if (!done)
+    if (!injected && !done)
         sim_check_fault(sim, UPMU_SIM_RDMSR, msr, 0);
     if (done)
         *out_value = value;
-    sim_end_access(sim, number, UPMU_SIM_RDMSR, msr, value, !done);
+    upmu_sim_end_access(sim, number, UPMU_SIM_RDMSR, msr, value, !done);
     return done;
 }
 
 static bool sim_wrmsr(void *context, uint32_t msr, uint64_t value)
 {
     struct upmu_sim *sim = context;
-    uint32_t number = sim_begin_access(sim, UPMU_SIM_WRMSR, msr);
-    bool injected = sim_injected_fault(sim, number, UPMU_SIM_WRMSR, msr);
-    bool done = !injected && upmu_sim_family_write(sim, sim->current, msr, value);
+    bool injected, done;
+    uint32_t number = upmu_sim_begin_access(sim, UPMU_SIM_WRMSR, msr, &injected);
 
+    if (injected || !upmu_sim_uncore_msr(sim, true, msr, &value, &done))
+        done = !injected && upmu_sim_family_write(sim, sim->current, msr, value);
     sim_check_hypervisor(sim, msr);
-    if (injected)
-        sim->faults++;
-    else if (!done)
+    if (!injected && !done)
         sim_check_fault(sim, UPMU_SIM_WRMSR, msr, value);
-    sim_end_access(sim, number, UPMU_SIM_WRMSR, msr, value, !done);
+    upmu_sim_end_access(sim, number, UPMU_SIM_WRMSR, msr, value, !done);
     return done;
 }
 
 static bool sim_rdpmc(void *context, uint32_t index, uint64_t *out_value)
 {
     struct upmu_sim *sim = context;
-    uint32_t number = sim_begin_access(sim, UPMU_SIM_RDPMC, index);
+    bool injected;
+    uint32_t number = upmu_sim_begin_access(sim, UPMU_SIM_RDPMC, index, &injected);
     uint64_t value = 0;
-    bool injected = sim_injected_fault(sim, number, UPMU_SIM_RDPMC, index);
-    bool done = !injected && upmu_sim_family_rdpmc(sim, sim->current, index, &value);
+    bool done = !injected && (upmu_sim_uncore_rdpmc(sim, index, &value) ||
+                              upmu_sim_family_rdpmc(sim, sim->current, index, &value));
 
-    if (injected)
-        sim->faults++;
-    else if (!done)
+    if (!injected && !done)
         sim_check_fault(sim, UPMU_SIM_RDPMC, index, 0);
     if (done)
         *out_value = value;
-    sim_end_access(sim, number, UPMU_SIM_RDPMC, index, value, !done);
+    upmu_sim_end_access(sim, number, UPMU_SIM_RDPMC, index, value, !done);
     return done;
 }
 
 static void sim_pmi_rearm(void *context)
 {
     struct upmu_sim *sim = context;
-    uint32_t number = sim_begin_access(sim, UPMU_SIM_REARM, 0);
+    bool injected;
+    uint32_t number = upmu_sim_begin_access(sim, UPMU_SIM_REARM, 0, &injected);
     uint32_t value = sim->cpu[sim->current].lvtpc & ~UPMU_SIM_LVTPC_MASKED;
 
     upmu_sim_write_lvtpc(sim, sim->current, value);
-    sim_end_access(sim, number, UPMU_SIM_REARM, 0, value, false);
+    upmu_sim_end_access(sim, number, UPMU_SIM_REARM, 0, value, false);
 }
 
 static void sim_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
@@ -194,6 +196,7 @@ static void sim_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t o
     sim_check_context(sim, "cpuid hook with interrupts on", leaf);
     sim->access_count[UPMU_SIM_CPUID]++;
     upmu_sim_cpuid(sim, sim->current, leaf, subleaf, out);
+    upmu_sim_uncore_cpuid(sim, sim->current, leaf, subleaf, out);
 }
 
 static struct upmu_cpu *sim_this_cpu(void *context)
@@ -248,9 +251,11 @@ static bool sim_run_on_cpu(void *context, struct upmu_cpu *bound, void (*functio
 
         if (sim->cpu[i].bound != bound || bound == NULL || sim->cpu[i].offline)
             continue;
+        upmu_sim_uncore_remote_begin(sim);
         sim->current = i;
         sim->cpu[i].irqs_on = false;
         function(argument);
+        upmu_sim_uncore_remote_end(sim);
         sim->cpu[i].irqs_on = irqs_on;
         upmu_sim_poll(sim, i);
         sim->current = caller;

@@ -25,6 +25,7 @@
 #include <upmu/port.h>
 
 #include "port/sim/sim_amd_rules.h"
+#include "port/sim/sim_uncore_rules.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -303,7 +304,7 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
 #define UPMU_SIM_RULE_ENUM(id, on, text, source) UPMU_SIM_RULE_##id,
 enum upmu_sim_rule_id {
     UPMU_SIM_RULES(UPMU_SIM_RULE_ENUM) UPMU_SIM_RULES_P4(UPMU_SIM_RULE_ENUM) UPMU_SIM_RULES_AMD(UPMU_SIM_RULE_ENUM)
-        UPMU_SIM_RULE_COUNT
+        UPMU_SIM_RULES_UNCORE(UPMU_SIM_RULE_ENUM) UPMU_SIM_RULE_COUNT
 };
 #undef UPMU_SIM_RULE_ENUM
 
@@ -433,14 +434,18 @@ enum upmu_sim_kind {
     UPMU_SIM_WRMSR = 1,
     UPMU_SIM_RDPMC = 2,
     UPMU_SIM_REARM = 3,
-    UPMU_SIM_CPUID = 4 /* counted, but not numbered: no callbacks, no faults */
+    UPMU_SIM_CPUID = 4, /* counted, but not numbered: no callbacks, no faults */
+    UPMU_SIM_PCI_READ = 5,
+    UPMU_SIM_PCI_WRITE = 6,
+    UPMU_SIM_MMIO_READ = 7,
+    UPMU_SIM_MMIO_WRITE = 8
 };
-#define UPMU_SIM_KINDS 5
+#define UPMU_SIM_KINDS 9
 
 struct upmu_sim_access {
     uint32_t kind;
     uint32_t cpu;
-    uint32_t address; /* MSR, or RDPMC index */
+    uint32_t address; /* MSR, RDPMC index, `where` << 12 | offset, low half of a physical address */
     bool faulted;
     uint64_t value; /* read or written */
 };
@@ -580,6 +585,8 @@ struct upmu_sim {
     struct upmu_sim_violation last_violation;
     uint32_t log_lines;
     char log_last[120];
+
+    struct upmu_sim_uncore *uncore; /* units outside the cores (sim_uncore.h); NULL: none */
 
     /* Private */
     bool in_callback;

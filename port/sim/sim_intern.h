@@ -16,6 +16,7 @@
  *   sim_profiles.c     which CPUs
  *   sim_cpuid.c        their CPUID
  *   sim_rules.c        the table of rules
+ *   sim_uncore*.c      units outside the cores (sim_uncore_intern.h)
  */
 #ifndef UPMU_SIM_INTERN_H
 #define UPMU_SIM_INTERN_H
@@ -152,6 +153,21 @@ static inline bool sim_has_global(const struct upmu_sim *sim, unsigned cpu)
 
 /* Record that the caller did something forbidden. */
 void upmu_sim_violate(struct upmu_sim *sim, const char *text, uint32_t address, uint64_t value);
+
+/* A numbered access begins (its number; does the test let it fault?) and ends. */
+uint32_t upmu_sim_begin_access(struct upmu_sim *sim, enum upmu_sim_kind kind, uint32_t address, bool *out_injected);
+void upmu_sim_end_access(struct upmu_sim *sim, uint32_t number, enum upmu_sim_kind kind, uint32_t address,
+                         uint64_t value, bool faulted);
+
+/* sim_uncore.c: these do nothing in a model without units. */
+
+/* True: the MSR is one of units; *out_done: without a fault. */
+bool upmu_sim_uncore_msr(struct upmu_sim *sim, bool writes, uint32_t msr, uint64_t *value, bool *out_done);
+bool upmu_sim_uncore_rdpmc(struct upmu_sim *sim, uint32_t index, uint64_t *out_value);
+void upmu_sim_uncore_cpuid(const struct upmu_sim *sim, unsigned cpu, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
+void upmu_sim_uncore_count_access(struct upmu_sim *sim, uint32_t address);
+void upmu_sim_uncore_remote_begin(struct upmu_sim *sim);
+void upmu_sim_uncore_remote_end(struct upmu_sim *sim);
 
 /* sim_pmi.c */
 

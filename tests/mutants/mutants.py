@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Mutants: switch a rule of the silicon model round, or change a line of the library; some test must fail.
 
-Rules come from port/sim/sim.h and sim_amd_rules.h, changes of the library from tests/mutants/mutants.tsv,
-with the columns file (`HEADER@FILE`: a header, compiled with that file; `SOURCE@TEST`: a source that this
+Rules come from port/sim/sim.h, sim_amd_rules.h and sim_uncore_rules.h, changes of the library from
+tests/mutants/mutants.tsv, with the columns file (`HEADER@FILE`: a header, compiled with that file; `SOURCE@TEST`: a source that this
 test in tests/unit includes), pattern (a
 regular expression), replacement, which (`one`: the pattern matches once; `each`: every
 match is a mutant; `each:N`: every N-th), why, tests (tried first; comma-separated, may
@@ -48,7 +48,7 @@ BRIEF = {"test_inject": {"INJECT_STRIDE": "41"}, "test_inject_amd": {"INJECT_STR
          "test_fuzz_calls": {"FUZZ_RUNS": "400"}, "test_fuzz_leaves": {"FUZZ_RUNS": "1500"}}
 # A test that needs longer than this is not tried on mutants.
 SLOW_S = 6.0
-MODEL_TESTS = ("test_sim", "test_sim_conformance", "test_p4_model", "test_amd_model")
+MODEL_TESTS = ("test_sim", "test_sim_conformance", "test_p4_model", "test_amd_model", "test_sim_uncore")
 
 
 # The build whose objects are changed, one at a time; another one by --build.
@@ -77,7 +77,7 @@ class Mutant:
 
 def rule_mutants():
     """One for each rule of the model, in the order of its numbers."""
-    text = open("port/sim/sim.h").read() + open("port/sim/sim_amd_rules.h").read()
+    text = "".join(open(f"port/sim/{name}.h").read() for name in ("sim", "sim_amd_rules", "sim_uncore_rules"))
     found = re.findall(r'^    R\((\w+), [01], "([^"]*)"', text, re.M)
     return [Mutant(f"rule {name}: not so: {about}", rule=i) for i, (name, about) in enumerate(found)]
 
