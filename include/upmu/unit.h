@@ -101,6 +101,9 @@ struct upmu_uncore_pmu {
     const struct upmu_unit_type *type;
     struct upmu_register_table table;
     struct upmu_register row[UPMU_UNIT_REGISTERS];
+    uint16_t packed;            /* 1 + its row in the library's table; 0: the host's own type */
+    struct upmu_unit_type made; /* a type of the library, unpacked */
+    char text[96];              /* its names */
 };
 
 /* The units of a machine and their types, in the caller's memory.  Boxes of one type and die stand side by side. */

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The uncore backend: how events are placed and rendered, names, and the table of its functions.
+ */
+#include "backends/uncore/uncore_tables.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
+
+#if UPMU_UNCORE
+
+#define BAND_FIRST 0x0bu
+#define BANDS 4u
+
+/* The filters of an event with the bands of the power control unit: which of the four ways is it? */
+static bool has_band(const struct upmu_pmu *pmu, const struct upmu_event *event)
+{
+    unsigned code = (unsigned)event->config & 0xffu;
+
+    return (pmu->quirks & UPMU_UNCORE_BANDS) && code - BAND_FIRST < BANDS && event->flags == 1u << (code - BAND_FIRST);
+}
+
+bool upmu_uncore_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,
+                             struct upmu_alternative *out)
+{
+    struct upmu_slot *slot = &out->slot[0];
+
+    (void)thread;
+    memset(out, 0, sizeof *out);
+    out->slot_count = 1;
+    slot->counters = event->counters;
+    if (has_band(pmu, event)) {
+        unsigned own = ((unsigned)event->config & 0xffu) - BAND_FIRST;
+
+        slot->resource_count = 1;
+        slot->resource[0] = (uint8_t)((own + i) % BANDS);
+        slot->value[0] = event->config1 >> 8 * own & 0xff;
+        return i < BANDS;
+    }
+    out->last = true;
+    for (unsigned rest = event->flags; rest; rest &= rest - 1) {
+        uint64_t bits[2];
+        unsigned resource = upmu_bits_lowest(rest);
+
+        upmu_uncore_resource_bits(pmu, resource, bits);
+        slot->resource[slot->resource_count] = (uint8_t)resource;
+        /* (A resource is in one of the words.) */
+        slot->value[slot->resource_count++] = (event->config1 & bits[0]) | (event->config2 & bits[1]);
+    }
+    return i == 0;
+}
+
+/* Filters: one register has config1, two its halves, four the halves of both words. */
+static void add_filters(const struct upmu_pmu *pmu, const uint64_t bits[2], const uint64_t values[2], uint32_t guard,
+                        struct upmu_image *image)
+{
+    const struct upmu_uncore_pmu *uncore = upmu_uncore_of(pmu);
+    unsigned count = uncore->type->filters, row = uncore->table.row_count - count;
+
+    if (uncore->type->quirks & UPMU_UNCORE_ABSOLUTE)
+        row--;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned shift = count > 1 && (i & 1u) ? 32 : 0;
+        uint64_t mask = bits[count > 1 ? i >> 1 : 0] >> shift & uncore->type->filter_mask[i];
+
+        if (mask)
+            upmu_image_add(image, row + i, mask, values[count > 1 ? i >> 1 : 0] >> shift & mask, guard);
+    }
+}
+
+void upmu_uncore_render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
+                        const uint8_t *counters, unsigned flags, struct upmu_image *image)
+{
+    const struct upmu_unit_type *type = upmu_uncore_of(pmu)->type;
+    const struct upmu_counter *counter = &pmu->counter[counters[0]];
+    uint64_t select = event->config, bits[2] = {0, 0}, values[2] = {event->config1, event->config2};
+    uint32_t guard = UPMU_BIT32(counters[0]);
+
+    (void)flags;
+    if (type->style == UPMU_UNIT_FREE)
+        return;
+    if (counters[0] >= UPMU_FIXED_COUNTER(0))
+        select = type->quirks & UPMU_UNCORE_FIXED_ENABLE_0 ? 1 : UINT64_C(1) << 22;
+    else if (type->enable_bit < 64)
+        select |= UINT64_C(1) << type->enable_bit;
+    if (has_band(pmu, event)) {
+        unsigned own = ((unsigned)select & 0xffu) - BAND_FIRST, band = (own + alternative) % BANDS;
+
+        select += band - own;
+        bits[0] = UINT64_C(0xff) << 8 * band;
+        values[0] = (event->config1 >> 8 * own & 0xff) << 8 * band;
+    } else {
+        for (unsigned rest = event->flags; rest; rest &= rest - 1) {
+            uint64_t of[2];
+
+            upmu_uncore_resource_bits(pmu, upmu_bits_lowest(rest), of);
+            bits[0] |= of[0];
+            bits[1] |= of[1];
+        }
+    }
+    add_filters(pmu, bits, values, guard, image);
+    upmu_image_add(image, counter->select_row, ~UINT64_C(0), select, guard);
+}
+
+void upmu_uncore_release(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image)
+{
+    if (upmu_uncore_of(pmu)->type->style == UPMU_UNIT_FREE)
+        return;
+    for (; counters; counters &= counters - 1u)
+        upmu_image_add(image, pmu->counter[upmu_bits_lowest(counters)].select_row, ~UINT64_C(0), 0,
+                       counters & (0u - counters));
+}
+
+/* Counters do not interrupt: see upmu_unit_poll(). */
+static uint32_t no_unit_status(const struct upmu_pmu *pmu, uint64_t status)
+{
+    (void)pmu, (void)status;
+    return 0;
+}
+
+static uint64_t no_unit_acknowledgement(const struct upmu_pmu *pmu, uint32_t counters)
+{
+    (void)pmu, (void)counters;
+    return 0;
+}
+
+/* A bit without which nothing counts, of a register that several types have. */
+static void switch_on(const struct upmu_pmu *pmu, struct upmu_image *image)
+{
+    const struct upmu_uncore_pmu *uncore = upmu_uncore_of(pmu);
+
+    if (uncore->type->quirks & UPMU_UNCORE_ABSOLUTE)
+        upmu_image_add(image, uncore->table.row_count - 1u, uncore->type->control_idle, uncore->type->control_idle, 0);
+}
+
+static const char *filter_name(const struct upmu_pmu *pmu, unsigned resource)
+{
+    unsigned packed = upmu_uncore_of(pmu)->packed;
+    const struct upmu_uncore_field *field = packed ? &upmu_uncore_fields[upmu_uncore_rows[packed - 1].fields] : NULL;
+
+    for (; field && field->width; field++)
+        if (field->resource == resource)
+            return &upmu_uncore_text[field->name];
+    return resource ? "config2" : "config1";
+}
+
+/* The filter is written with the events that need it: it has no value of its own. */
+static unsigned no_row(const struct upmu_pmu *pmu, unsigned resource)
+{
+    (void)pmu, (void)resource;
+    return UPMU_NO_ROW;
+}
+
+static const char *counter_name(const struct upmu_pmu *pmu, unsigned counter, unsigned *out_index)
+{
+    bool fixed = counter >= UPMU_FIXED_COUNTER(0);
+
+    (void)pmu;
+    *out_index = fixed ? counter - UPMU_FIXED_COUNTER(0) : counter;
+    return fixed ? "FIXED" : "CTR";
+}
+
+#if UPMU_NAMES
+static const char *kind_name(unsigned number)
+{
+    for (unsigned i = 0; i < upmu_uncore_box_count; i++)
+        if (upmu_uncore_boxes[i].number == number)
+            return &upmu_uncore_text[upmu_uncore_boxes[i].name];
+    return NULL;
+}
+#endif
+
+static bool detects_nothing(const struct upmu_detection *detection, struct upmu_pmu *out_pmu)
+{
+    (void)detection, (void)out_pmu;
+    return false;
+}
+
+const struct upmu_backend upmu_uncore_backend = {
+    .name = "uncore",
+    .detect = detects_nothing,
+#if UPMU_NAMES
+    .attribute = upmu_uncore_attribute,
+    .from_row = upmu_uncore_from_row,
+    .format = upmu_uncore_format,
+    .unit_name = kind_name,
+#endif
+    .finish = upmu_uncore_finish,
+    .alternative = upmu_uncore_alternative,
+    .render = upmu_uncore_render,
+    .release = upmu_uncore_release,
+    .overflowed = no_unit_status,
+    .acknowledge = no_unit_acknowledgement,
+    .take_over = switch_on,
+    .resource_name = filter_name,
+    .counter_prefix = counter_name,
+    .resource_row = no_row,
+};
+
+#endif

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a type to its PMU: registers, counters and what is done with them.  Built-in types are unpacked first.
+ */
+#include "backends/uncore/uncore_tables.h"
+#include "core/catalog/catalog.h"
+#include "core/hw/register.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
+#include "core/util/text.h"
+
+#if UPMU_UNCORE
+
+#define ALL (~UINT64_C(0))
+#define BIT(n) (UINT64_C(1) << (n))
+#define ENABLE BIT(22)
+
+enum {
+    CLASS_CONTROL,       /* box control; gates of its counters are virtual bits above it */
+    CLASS_CONTROL_BLIND, /* the same, reads as 0 */
+    CLASS_ENABLES,       /* style GLOBAL: the gates of all counters */
+    CLASS_COUNTER,
+    CLASS_COUNTER_32,
+    CLASS_COUNTER_FREE,
+    CLASS_COUNTER_FREE_32,
+    CLASS_COUNTER_SECOND,
+    CLASS_SELECT_OWN, /* enables its own counter */
+    CLASS_SELECT_OWN_31,
+    CLASS_SELECT, /* in a box with a freeze bit or an enable register */
+    CLASS_SELECT_32,
+    CLASS_SELECT_0,    /* the same, enabled by bit 0 */
+    CLASS_SELECT_LIVE, /* without an enable bit */
+    CLASS_SELECT_LIVE_32,
+    CLASS_FILTER,
+    CLASS_FILTER_SECOND,
+    CLASS_SWITCH, /* counting depends on some of its bits */
+    CLASSES
+};
+
+/* clang-format off */
+#define COUNTER_CLASS(how, size, where)                                                                               \
+    {                                                                                                                 \
+        .kind = UPMU_KIND_COUNTER, .access = (how), .load_rank = 5, .release_rank = 5, .promised = 1,                 \
+        .second = (where), .bits = (size), .owned = ALL, .hardware = ALL                                              \
+    }
+#define SELECT_CLASS(size, enable, own)                                                                               \
+    {                                                                                                                 \
+        .kind = UPMU_KIND_SELECT, .load_rank = 1, .release_rank = 2, .found = 1, .promised = 1, .bits = (size),       \
+        .owned = ALL, .gates = (own) ? (enable) : 0, .in_use = (enable), .session = ALL, .privileged = ALL            \
+    }
+#define CONTROL_CLASS(how, idle)                                                                                      \
+    {                                                                                                                 \
+        .kind = UPMU_KIND_CONTROL, .access = (how), .load_rank = 7, .found = 1, .promised = 1, .bits = 32,            \
+        .owned = ALL, .gates = ALL << 32, .idle_value = (idle)                                                        \
+    }
+#define FILTER_CLASS(where)                                                                                           \
+    {                                                                                                                 \
+        .kind = UPMU_KIND_PAYLOAD, .release_rank = 4, .found = 1, .promised = 1, .bits = 32, .second = (where),       \
+        .owned = ALL, .session = ALL, .privileged = ALL                                                               \
+    }
+
+static const struct upmu_register_class classes[CLASSES] = {
+    [CLASS_CONTROL] = CONTROL_CLASS(UPMU_ACCESS_RW, 0),
+    [CLASS_CONTROL_BLIND] = CONTROL_CLASS(UPMU_ACCESS_WO, 0x10000),
+    [CLASS_ENABLES] = {.kind = UPMU_KIND_CONTROL, .load_rank = 7, .found = 1, .promised = 1, .owned = ALL,
+                       .gates = 0x1ffffffffu},
+    [CLASS_COUNTER] = COUNTER_CLASS(UPMU_ACCESS_RW, 0, 0),
+    [CLASS_COUNTER_32] = COUNTER_CLASS(UPMU_ACCESS_RW, 32, 0),
+    [CLASS_COUNTER_FREE] = COUNTER_CLASS(UPMU_ACCESS_RO, 0, 0),
+    [CLASS_COUNTER_FREE_32] = COUNTER_CLASS(UPMU_ACCESS_RO, 32, 0),
+    [CLASS_COUNTER_SECOND] = COUNTER_CLASS(UPMU_ACCESS_RO, 0, 1),
+    [CLASS_SELECT_OWN] = SELECT_CLASS(0, ENABLE, 1),
+    [CLASS_SELECT_OWN_31] = SELECT_CLASS(0, BIT(31), 1),
+    [CLASS_SELECT] = SELECT_CLASS(0, ENABLE, 0),
+    [CLASS_SELECT_32] = SELECT_CLASS(32, ENABLE, 0),
+    [CLASS_SELECT_0] = SELECT_CLASS(32, BIT(0), 0),
+    [CLASS_SELECT_LIVE] = SELECT_CLASS(0, ALL, 0),
+    [CLASS_SELECT_LIVE_32] = SELECT_CLASS(32, ALL, 0),
+    [CLASS_FILTER] = FILTER_CLASS(0),
+    [CLASS_FILTER_SECOND] = FILTER_CLASS(1),
+    [CLASS_SWITCH] = {.kind = UPMU_KIND_AUX, .load_rank = 7, .release_rank = 7, .found = 1, .promised = 1,
+                      .owned = ALL},
+};
+
+#define TEN(prefix) prefix "0\0" prefix "1\0" prefix "2\0" prefix "3\0" prefix "4\0" prefix "5\0" prefix "6\0"        \
+                    prefix "7\0" prefix "8\0" prefix "9\0"
+#define SIX(prefix) prefix "10\0" prefix "11\0" prefix "12\0" prefix "13\0" prefix "14\0" prefix "15\0"
+static const char names[] = TEN("CTL") SIX("CTL") TEN("CTR") SIX("CTR") "FILTER0\0FILTER1\0FILTER2\0FILTER3\0"
+    "FIXED_CTL\0FIXED_CTR\0BOX_CTL\0GLOBAL_CTL";
+/* clang-format on */
+#define NAME_SELECT 0u
+#define NAME_COUNTER 86u
+#define NAME_FILTER 172u
+#define NAME_FIXED_SELECT (NAME_FILTER + 32u)
+#define NAME_FIXED_COUNTER (NAME_FIXED_SELECT + 10u)
+#define NAME_CONTROL (NAME_FIXED_COUNTER + 10u)
+#define NAME_SWITCH (NAME_CONTROL + 8u)
+
+/* "CTL3", "CTL12" */
+static unsigned name_of(unsigned first, unsigned i)
+{
+    return first + 5 * i + (i > 10 ? i - 10 : 0);
+}
+
+/* ---- Registers ---- */
+
+static unsigned add_row(struct upmu_uncore_pmu *out, uint32_t address, unsigned class, unsigned counter, unsigned name)
+{
+    unsigned row = out->table.row_count++;
+
+    out->row[row] = (struct upmu_register){address, (uint8_t) class, (uint8_t)counter, (uint16_t)name};
+    upmu_rows_set(out->pmu.present, row);
+    return row;
+}
+
+/* The class of selects that `bit` enables (0xff: none). */
+static unsigned select_class(const struct upmu_unit_type *type, unsigned bit, unsigned step)
+{
+    bool narrow = type->space == UPMU_SPACE_MMIO ? (type->quirks & UPMU_UNCORE_SELECT_32) || type->register_bits == 32
+                                                 : type->space == UPMU_SPACE_PCI && step < 8;
+
+    if (type->style == UPMU_UNIT_SELECT)
+        return bit == 31 ? CLASS_SELECT_OWN_31 : CLASS_SELECT_OWN;
+    if (bit == 0)
+        return CLASS_SELECT_0;
+    if (bit == 0xff)
+        return narrow ? CLASS_SELECT_LIVE_32 : CLASS_SELECT_LIVE;
+    return narrow ? CLASS_SELECT_32 : CLASS_SELECT;
+}
+
+static unsigned counter_class(const struct upmu_unit_type *type, bool fixed)
+{
+    bool narrow =
+        (type->quirks & UPMU_UNCORE_COUNTER_32) || (type->space == UPMU_SPACE_MMIO && type->register_bits == 32);
+
+    if (type->style != UPMU_UNIT_FREE)
+        return narrow ? CLASS_COUNTER_32 : CLASS_COUNTER;
+    if (fixed && (type->quirks & UPMU_UNCORE_SECOND_FIXED))
+        return CLASS_COUNTER_SECOND;
+    return narrow ? CLASS_COUNTER_FREE_32 : CLASS_COUNTER_FREE;
+}
+
+/* Where the gate of a counter is. */
+static void set_gate(const struct upmu_unit_type *type, struct upmu_counter *counter, unsigned i, unsigned enable)
+{
+    bool fixed = i >= UPMU_FIXED_COUNTER(0);
+
+    counter->gate_row = 0;
+    switch (type->style) {
+    case UPMU_UNIT_FREE:
+        counter->gate_row = counter->value_row;
+        break;
+    case UPMU_UNIT_SELECT:
+        counter->gate_row = counter->select_row;
+        counter->gate_bit = (uint8_t)enable;
+        break;
+    case UPMU_UNIT_GLOBAL:
+        if (fixed)
+            counter->gate_bit = type->quirks & UPMU_UNCORE_FIXED_GATE_31 ? 31 : 32;
+        else
+            counter->gate_bit = (uint8_t)(type->quirks & UPMU_UNCORE_GATE_28 ? 28 : i);
+        break;
+    default:
+        counter->gate_bit = (uint8_t)(32 + i);
+    }
+}
+
+static void add_unit_counter(struct upmu_uncore_pmu *out, unsigned i, unsigned select, unsigned value)
+{
+    const struct upmu_unit_type *type = out->type;
+    bool fixed = i >= UPMU_FIXED_COUNTER(0);
+    unsigned enable = fixed ? (type->quirks & UPMU_UNCORE_FIXED_ENABLE_0 ? 0 : 22) : type->enable_bit;
+    struct upmu_counter counter = {.value_row = (uint8_t)value,
+                                   .write_row = (uint8_t)value,
+                                   .select_row = (uint8_t)(type->style == UPMU_UNIT_FREE ? value : select),
+                                   .width = fixed ? type->fixed_width : type->width,
+                                   .rdpmc = UPMU_NO_RDPMC};
+
+    /* AMD numbers six or four of them, and those above 4 of the fabric from 16 on. */
+    if (type->rdpmc != 0xffff)
+        counter.rdpmc = type->rdpmc + i + (type->rdpmc == 6 && i >= 4 ? 6 : 0);
+    counter.write_bits = counter.width;
+    set_gate(type, &counter, i, enable);
+    upmu_register_add_counter(&out->pmu, i, &counter);
+    out->pmu.preference[out->pmu.preference_count++] = (uint8_t)i;
+    if (!fixed)
+        out->pmu.general |= UPMU_BIT32(i);
+}
+
+/* General counters, then the fixed one: all selects stand before all counters. */
+static void add_unit_counters(struct upmu_uncore_pmu *out)
+{
+    const struct upmu_unit_type *type = out->type;
+    bool free = type->style == UPMU_UNIT_FREE;
+    unsigned select = out->table.row_count, value, class = select_class(type, type->enable_bit, type->select_step);
+
+    for (unsigned i = 0; i < type->counters && !free; i++)
+        (void)add_row(out, type->select + i * type->select_step, class, i, name_of(NAME_SELECT, i));
+    value = out->table.row_count;
+    for (unsigned i = 0; i < type->counters; i++)
+        (void)add_row(out, type->counter + i * type->counter_step, counter_class(type, false), i,
+                      name_of(NAME_COUNTER, i));
+    for (unsigned i = 0; i < type->counters; i++)
+        add_unit_counter(out, i, select + i, value + i);
+    if (type->fixed_width) {
+        unsigned i = UPMU_FIXED_COUNTER(0);
+
+        class = select_class(type, type->quirks & UPMU_UNCORE_FIXED_ENABLE_0 ? 0 : 22, 4);
+        select = free ? 0 : add_row(out, type->fixed_select, class, i, NAME_FIXED_SELECT);
+        add_unit_counter(out, i, select,
+                         add_row(out, type->fixed_counter, counter_class(type, true), i, NAME_FIXED_COUNTER));
+    }
+}
+
+void upmu_uncore_describe(const struct upmu_unit_type *type, struct upmu_uncore_pmu *out)
+{
+    struct upmu_pmu *pmu = &out->pmu;
+
+    memset(pmu, 0, sizeof *pmu);
+    out->type = type;
+    out->packed = 0;
+    out->table =
+        (struct upmu_register_table){.rows = out->row, .classes = classes, .text = names, .class_count = CLASSES};
+    pmu->name = type->pmu;
+    pmu->title = type->title;
+    pmu->backend = &upmu_uncore_backend;
+    pmu->table = &out->table;
+#if UPMU_NAMES
+    if (type->catalog)
+        pmu->catalog = upmu_catalog_find(type->catalog);
+#endif
+    pmu->capabilities = UPMU_PMU_NO_PMI | UPMU_PMU_KEEPS;
+    pmu->quirks = type->quirks;
+    pmu->index = UPMU_UNIT_PMU;
+    pmu->status_row = pmu->ack_row = pmu->inuse_row = UPMU_NO_ROW;
+    pmu->min_period = 1;
+    pmu->max_period = ALL >> 1;
+    for (unsigned i = 0; i < CLASSES; i++)
+        pmu->limit[i] = ALL;
+    switch (type->style) {
+    case UPMU_UNIT_FREE:
+        pmu->capabilities |= UPMU_PMU_FREE;
+        break;
+    case UPMU_UNIT_SELECT:
+        break;
+    case UPMU_UNIT_GLOBAL:
+        pmu->capabilities |= UPMU_PMU_GLOBAL_CTRL;
+        (void)add_row(out, type->control, CLASS_ENABLES, UPMU_NO_COUNTER, NAME_SWITCH);
+        break;
+    default:
+        (void)add_row(out, type->control,
+                      type->quirks & UPMU_UNCORE_FREEZE_ENABLE ? CLASS_CONTROL_BLIND : CLASS_CONTROL, UPMU_NO_COUNTER,
+                      NAME_CONTROL);
+    }
+    add_unit_counters(out);
+    for (unsigned i = 0; i < type->filters; i++)
+        (void)add_row(out, type->filter[i],
+                      type->quirks & UPMU_UNCORE_SECOND_FILTERS ? CLASS_FILTER_SECOND : CLASS_FILTER, UPMU_NO_COUNTER,
+                      NAME_FILTER + 8 * i);
+    if (type->quirks & UPMU_UNCORE_ABSOLUTE)
+        (void)add_row(out, type->control, CLASS_SWITCH, UPMU_NO_COUNTER, NAME_SWITCH);
+}
+
+/* ---- Built-in types ---- */
+
+static const char *text_at(unsigned offset)
+{
+    return offset ? &upmu_uncore_text[offset] : NULL;
+}
+
+/* "skx_unc_cha" and "Skylake-X cha"; a type that only a table of discovery knows has its number in its name. */
+static void compose(const struct upmu_uncore_generation *generation, const struct upmu_uncore_box *box, int number,
+                    struct upmu_uncore_pmu *out)
+{
+    const char *name = text_at(box->name), *prefix = text_at(generation->libpfm),
+               *catalog = text_at(generation->catalog);
+    struct upmu_text text;
+    size_t length;
+
+    upmu_text_begin(&text, out->text, sizeof out->text);
+    if (number >= 0) {
+        upmu_text_string(&text, name);
+        upmu_text_char(&text, '_');
+        upmu_text_decimal(&text, (uint64_t)number);
+        upmu_text_char(&text, '\0');
+        name = out->text;
+    }
+    out->made.name = name;
+    out->made.pmu = &out->text[text.length];
+    /* "skx_uncore" begins with "skx_unc". */
+    if (prefix)
+        upmu_text_string(&text, prefix);
+    else
+        upmu_text_bytes(&text, catalog, upmu_text_length(catalog) - 3);
+    length = upmu_text_length(name) - box->cut;
+    if (length && catalog) {
+        upmu_text_char(&text, '_');
+        upmu_text_bytes(&text, name, length);
+    }
+    upmu_text_char(&text, '\0');
+    out->made.title = &out->text[text.length];
+    upmu_text_string(&text, text_at(generation->title));
+    upmu_text_char(&text, ' ');
+    upmu_text_string(&text, name);
+    (void)upmu_text_end(&text);
+}
+
+/* Bits of box control. */
+static void set_control(struct upmu_unit_type *type)
+{
+    if (type->style == UPMU_UNIT_BOX) {
+        type->freeze = 0x100;
+        type->reset = 3;
+        type->control_idle = type->quirks & UPMU_UNCORE_FREEZE_ENABLE ? 0x10000 : 0;
+    } else if (type->style == UPMU_UNIT_DISCOVERED) {
+        type->freeze = 1;
+        type->reset = 0x300;
+    } else if (type->style == UPMU_UNIT_CLIENT_IMC) {
+        type->freeze = 1;
+    } else if (type->quirks & UPMU_UNCORE_ABSOLUTE) {
+        type->control_idle = (uint32_t)1 << 29;
+    }
+}
+
+/* What a table of discovery says.  Offsets of filters and of the fixed counter are known. */
+static void apply_found(const struct upmu_uncore_found *found, struct upmu_unit_type *type)
+{
+    bool wide = found->space == UPMU_SPACE_PCI;
+
+    type->space = found->space;
+    type->counters = found->counters;
+    type->width = found->width;
+    type->control = found->control;
+    type->select = found->control + (uint32_t)found->select;
+    type->counter = found->control + (uint32_t)found->counter;
+    type->select_step = type->counter_step = 1;
+    if (found->space == UPMU_SPACE_MSR)
+        return;
+    type->counter_step = 8;
+    /* CXL's selects have 64 bits. */
+    type->select_step = wide || (type->quirks & UPMU_UNCORE_WIDE_STEP) ? 8 : 4;
+    if (type->select_step == 4) {
+        type->quirks |= UPMU_UNCORE_SELECT_32;
+        type->select_mask &= 0xffffffffu;
+    }
+}
+
+void upmu_uncore_make(unsigned generation, unsigned row, const struct upmu_uncore_found *found,
+                      struct upmu_uncore_pmu *out)
+{
+    const struct upmu_uncore_generation *of = &upmu_uncore_generations[generation];
+    const struct upmu_uncore_row *packed = &upmu_uncore_rows[row];
+    const struct upmu_uncore_layout *layout = &upmu_uncore_layouts[packed->layout];
+    const struct upmu_uncore_box *box = &upmu_uncore_boxes[packed->box];
+    const uint16_t *filter = &upmu_uncore_words[layout->filter_list];
+    struct upmu_unit_type *type = &out->made;
+
+    memset(type, 0, sizeof *type);
+    compose(of, box, packed->rule == UPMU_UNCORE_RULE_OTHER ? found->type : -1, out);
+    type->prefix = text_at(box->prefix);
+    type->catalog = text_at(of->catalog);
+    type->style = layout->style;
+    type->space = layout->space;
+    type->number = box->number;
+    type->counters = layout->counters;
+    type->width = layout->width;
+    type->fixed_width = layout->fixed_width;
+    type->select_step = layout->select_step;
+    type->counter_step = layout->counter_step;
+    type->register_bits = layout->space == UPMU_SPACE_PCI ? 32 : 64;
+    type->enable_bit = layout->enable_bit;
+    type->filters = layout->filters;
+    type->scope = layout->scope;
+    type->quirks = layout->quirks;
+    type->rdpmc = layout->rdpmc == 0xff ? 0xffff : layout->rdpmc;
+    type->control = (uint32_t)layout->control;
+    type->select = (uint32_t)layout->select;
+    type->counter = (uint32_t)layout->counter;
+    type->fixed_select = (uint32_t)layout->fixed_select;
+    type->fixed_counter = (uint32_t)layout->fixed_counter;
+    for (unsigned i = 0; i < layout->filters; i++) {
+        type->filter[i] = filter[2 * i];
+        type->filter_mask[i] = upmu_uncore_masks[filter[2 * i + 1]];
+    }
+    type->select_mask = upmu_uncore_masks[packed->mask];
+    type->rate_mhz = upmu_uncore_rates[layout->rate];
+    set_control(type);
+    if (found)
+        apply_found(found, type);
+    upmu_uncore_describe(type, out);
+    out->packed = (uint16_t)(row + 1);
+    for (unsigned i = 0; layout->counter_list && i < type->counters; i++)
+        out->row[out->pmu.counter[i].value_row].address = upmu_uncore_words[layout->counter_list + i];
+}
+
+int upmu_uncore_generation_of(bool amd, unsigned family, unsigned model, unsigned stepping, unsigned i)
+{
+    for (unsigned k = 0; k < upmu_uncore_cpu_count; k++) {
+        const struct upmu_uncore_cpu *cpu = &upmu_uncore_cpus[k];
+        unsigned from = cpu->stepping & 0x7fu;
+        bool more = k + 1u < upmu_uncore_cpu_count;
+
+        if (cpu->family != family || model < cpu->first || model > cpu->last || amd != cpu->stepping >> 7 ||
+            stepping < from)
+            continue;
+        /* A later stepping that follows is another generation. */
+        if (more && (cpu[1].stepping & 0x7fu) && cpu[1].first == cpu->first && stepping >= (cpu[1].stepping & 0x7fu))
+            continue;
+        if (!i--)
+            return cpu->generation;
+    }
+    return -1;
+}
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tables of discovery: a processor's own list of its units (Sapphire Rapids and later).
+ *
+ * Layout: Linux 6.12 uncore_discovery.h, Intel's Agilex PMON guide 817760; checks: docs/uncore.md.
+ */
+#include "backends/uncore/uncore_find.h"
+
+#if UPMU_UNCORE
+
+#define CAPABILITIES 0x100u /* the first extended capability */
+#define CAPABILITY_DVSEC 0x23u
+#define CAPABILITY_STEPS 96u /* a chain that is longer is a loop */
+#define DVSEC_PMON 1u
+#define GLOBAL_WORDS 3u
+#define UNIT_WORDS 3u
+#define ALL_ONES (~UINT64_C(0))
+
+/* Words of 64 bits; false: they cannot be read. */
+static bool read_words(struct upmu_uncore_finder *finder, const void *pointer, unsigned count, uint64_t *out)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (!upmu_uncore_memory(finder, (const char *)pointer + 8 * i, 64, &out[i]))
+            return false;
+    return true;
+}
+
+/* The row of a type, upmu_uncore_other if it is not known, or -1: what the table says of it is wrong. */
+static int row_of(const struct upmu_uncore_finder *finder, unsigned type)
+{
+    const struct upmu_uncore_generation *generation = &upmu_uncore_generations[finder->generation];
+
+    for (unsigned i = generation->first; i < generation->first + (unsigned)generation->rows; i++) {
+        const struct upmu_uncore_row *row = &upmu_uncore_rows[i];
+
+        if (row->base == type && row->rule == UPMU_UNCORE_RULE_TABLE)
+            return (int)i;
+        if (row->base == type && row->rule == UPMU_UNCORE_RULE_BROKEN)
+            return -1;
+    }
+    return upmu_uncore_other;
+}
+
+/* One unit of the table. */
+static void use_unit(struct upmu_uncore_finder *finder, const uint64_t words[UNIT_WORDS],
+                     const struct upmu_unit_info *place)
+{
+    static const uint8_t spaces[3] = {UPMU_SPACE_MSR, UPMU_SPACE_MMIO, UPMU_SPACE_PCI};
+    unsigned access = (unsigned)(words[0] >> 62);
+    struct upmu_unit_info box = *place;
+    struct upmu_uncore_found found;
+    int row;
+
+    if (!words[0] || !words[1] || words[0] == ALL_ONES || words[1] == ALL_ONES || words[2] == ALL_ONES || access > 2)
+        return;
+    found = (struct upmu_uncore_found){.space = spaces[access],
+                                       .counters = (uint8_t)words[0],
+                                       .width = (uint8_t)(words[0] >> 16),
+                                       .select = (uint8_t)(words[0] >> 8),
+                                       .counter = (uint8_t)(words[0] >> 24),
+                                       .type = (uint16_t)words[2]};
+    row = row_of(finder, found.type);
+    if (row < 0 || !found.select || !found.counter || !found.counters || found.counters > UPMU_FIXED_COUNTER(0) ||
+        !found.width || found.width > 64)
+        return;
+    box.base = words[1];
+    box.number = (uint16_t)(words[2] >> 16);
+    if (access == 2) {
+        found.control = (uint16_t)(words[1] & 0xfffu);
+        box.base = (words[1] >> 28 & 7u) << 16 | (words[1] >> 12 & 0xffffu);
+    } else if (access == 0) {
+        box.base &= 0xffffffffu;
+    }
+    upmu_uncore_add(finder, (unsigned)row, &found, &box);
+}
+
+void upmu_uncore_read_table(struct upmu_uncore_finder *finder, uint64_t physical, uint8_t package, uint8_t die)
+{
+    struct upmu_unit_info place = {.package = package, .die = die, .llc = finder->seen->place.llc};
+    void *table = upmu_uncore_map(finder, physical, 8 * GLOBAL_WORDS);
+    uint64_t words[GLOBAL_WORDS];
+    size_t stride, bytes;
+    unsigned units;
+    bool read;
+
+    if (!table) {
+        upmu_uncore_fail(finder, "a table of units could not be mapped", physical);
+        return;
+    }
+    read = read_words(finder, table, GLOBAL_WORDS, words);
+    upmu_uncore_unmap(finder, table, 8 * GLOBAL_WORDS);
+    if (!read || words[0] == ALL_ONES || !words[0]) {
+        upmu_uncore_fail(finder, "a table of units is not there", physical);
+        return;
+    }
+    stride = 8 * (size_t)(words[0] >> 8 & 0xffu);
+    units = (unsigned)(words[0] >> 16) & 0x3ffu;
+    if (stride < 8 * UNIT_WORDS || words[0] >> 62 > 2) {
+        upmu_uncore_fail(finder, "the head of a table of units is damaged", physical);
+        return;
+    }
+    bytes = stride * (1 + units);
+    table = upmu_uncore_map(finder, physical, bytes);
+    for (unsigned i = 1; table && i <= units && read; i++) {
+        const char *unit = (const char *)table + i * stride;
+
+        read = read_words(finder, unit, UNIT_WORDS, words);
+        if (read)
+            use_unit(finder, words, &place);
+    }
+    if (!table || !read)
+        upmu_uncore_fail(finder, "a table of units could not be read", physical);
+    if (table)
+        upmu_uncore_unmap(finder, table, bytes);
+}
+
+/* The table's address: a base register of the function, which a vendor's capability names. */
+void upmu_uncore_find_table(struct upmu_uncore_finder *finder, uint32_t where)
+{
+    uint32_t at = CAPABILITIES, head, id, bar, low, high = 0;
+    struct upmu_unit_info place = {.base = where};
+
+    for (unsigned steps = 0; at >= CAPABILITIES && upmu_uncore_pci(finder, where, at, &head);
+         at = head >> 20 & 0xffcu) {
+        if (++steps > CAPABILITY_STEPS) {
+            upmu_uncore_fail(finder, "a chain of capabilities has no end", where);
+            return;
+        }
+        if ((head & 0xffffu) != CAPABILITY_DVSEC || !upmu_uncore_pci(finder, where, at + 8, &id) ||
+            (id & 0xffffu) != DVSEC_PMON || !upmu_uncore_pci(finder, where, at + 0xc, &bar) || bar > 5)
+            continue;
+        if (!upmu_uncore_pci(finder, where, 0x10 + 4 * bar, &low) || (low & 1u) || !(low & ~0xfu)) {
+            upmu_uncore_fail(finder, "a table of units has no address", where);
+            continue;
+        }
+        if ((low & 6u) == 4)
+            (void)upmu_uncore_pci(finder, where, 0x14 + 4 * bar, &high);
+        upmu_uncore_place(finder, finder->die_of[where >> 8 & 0xffu], &place);
+        upmu_uncore_read_table(finder, (uint64_t)high << 32 | (low & ~0xfu), place.package, place.die);
+    }
+}
+
+#endif

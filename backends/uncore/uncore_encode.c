@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events of units: catalogue rows and attributes to select words and filters, and back to text.
+ *
+ * Fields of selects: Linux 6.12 (formats in sysfs), Intel's uncore guides 327043-001 and 329468-002, AMD: Linux
+ * amd/uncore.c.  Fields of filters: uncore_filters.tsv.
+ */
+#include "backends/uncore/uncore_tables.h"
+#include "core/catalog/catalog.h"
+#include "core/util/bits.h"
+#include "core/util/text.h"
+
+#if UPMU_UNCORE
+
+#define BIT(n) (UINT64_C(1) << (n))
+#define OVERFLOW BIT(20) /* interrupts */
+#define FIXED_CODE 0xffu
+#define EXTENDED BIT(21)
+
+/* AMD's selects have no edge detection. */
+static bool is_amds(const struct upmu_unit_type *type)
+{
+    return type->style == UPMU_UNIT_SELECT && (type->select_mask & (BIT(18) | 0xff)) == 0xff;
+}
+
+/* The row of a built-in type, or NULL. */
+static const struct upmu_uncore_row *packed_row(const struct upmu_pmu *pmu)
+{
+    unsigned packed = upmu_uncore_of(pmu)->packed;
+
+    return packed ? &upmu_uncore_rows[packed - 1] : NULL;
+}
+
+static const struct upmu_uncore_field *fields_of(const struct upmu_pmu *pmu)
+{
+    const struct upmu_uncore_row *row = packed_row(pmu);
+
+    return row && row->fields ? &upmu_uncore_fields[row->fields] : NULL;
+}
+
+static uint64_t field_bits(const struct upmu_uncore_field *field)
+{
+    return (BIT(field->width) - 1) << (field->bit & 63u);
+}
+
+void upmu_uncore_resource_bits(const struct upmu_pmu *pmu, unsigned resource, uint64_t out[2])
+{
+    out[0] = out[1] = 0;
+    /* A host's type: its filters are two words. */
+    if (!packed_row(pmu))
+        out[resource & 1u] = ~UINT64_C(0);
+    for (const struct upmu_uncore_field *field = fields_of(pmu); field && field->width; field++)
+        if (field->resource == resource)
+            out[field->bit >> 6] |= field_bits(field);
+}
+
+/* ---- Finish ---- */
+
+/* Bits of config1 and config2 that filters have. */
+static void filter_bits(const struct upmu_unit_type *type, uint64_t out[2])
+{
+    out[0] = type->filters == 1 ? type->filter_mask[0] : 0;
+    out[1] = 0;
+    for (unsigned i = 0; type->filters > 1 && i < type->filters; i++)
+        out[i >> 1] |= (type->filter_mask[i] & 0xffffffffu) << (i & 1u ? 32 : 0);
+}
+
+static const struct upmu_uncore_rule *rule_of(const struct upmu_uncore_rule *rule, uint64_t config)
+{
+    while (rule->mask && (config & rule->mask) != rule->code)
+        rule++;
+    return rule;
+}
+
+/* Counters that an event may use; all of them if nothing is known. */
+static uint32_t unit_counters_of(const struct upmu_pmu *pmu, uint64_t config)
+{
+    const struct upmu_unit_type *type = upmu_uncore_of(pmu)->type;
+    const struct upmu_uncore_row *row = packed_row(pmu);
+
+    if (type->fixed_width && type->style != UPMU_UNIT_FREE && (config & 0xff) == FIXED_CODE)
+        return config == FIXED_CODE ? UPMU_BIT32(UPMU_FIXED_COUNTER(0)) : 0;
+    if (row && type->style == UPMU_UNIT_FREE) {
+        const uint16_t *code = &upmu_uncore_words[row->rules];
+
+        for (uint32_t rest = pmu->counters; rest; rest &= rest - 1u)
+            if (config == *code++)
+                return rest & (0u - rest);
+        return 0;
+    }
+    if (row)
+        return rule_of(&upmu_uncore_rules[row->rules], config)->mask
+                   ? rule_of(&upmu_uncore_rules[row->rules], config)->what & pmu->general
+                   : pmu->general;
+    for (const struct upmu_unit_constraint *rule = type->constraints; rule && rule->code_mask; rule++)
+        if ((config & rule->code_mask) == rule->code)
+            return rule->counters & pmu->counters;
+    if (type->style != UPMU_UNIT_FREE)
+        return pmu->general;
+    return config < UPMU_COUNTERS ? UPMU_BIT32((unsigned)config) & pmu->counters : 0;
+}
+
+/* AMD's L3: no slices or threads given means all of them (Linux amd/uncore.c). */
+static uint64_t with_defaults(const struct upmu_unit_type *type, uint64_t config)
+{
+    if (type->quirks & UPMU_UNCORE_SLICES_17H) {
+        if (!(config >> 48 & 0xfu))
+            config |= UINT64_C(0xf) << 48;
+        if (!(config >> 56))
+            config |= UINT64_C(0xff) << 56;
+    }
+    if ((type->quirks & UPMU_UNCORE_SLICES_19H) && !(config >> 56 & 3u))
+        config |= UINT64_C(3) << 56 | BIT(46) | BIT(47);
+    return config;
+}
+
+/* Resources of an event: those with a value, and those that apply to it whatever their value. */
+static unsigned resources_of(const struct upmu_pmu *pmu, const struct upmu_event *event)
+{
+    const struct upmu_unit_type *type = upmu_uncore_of(pmu)->type;
+    const struct upmu_uncore_row *row = packed_row(pmu);
+    const struct upmu_uncore_rule *rule;
+    unsigned resources = 0;
+
+    if (!row || !row->fields) {
+        for (unsigned i = 0; i < 2; i++)
+            if (i ? event->config2 : event->config1)
+                resources |= 1u << i;
+        return resources;
+    }
+    for (const struct upmu_uncore_field *field = fields_of(pmu); field->width; field++)
+        if ((field->bit >> 6 ? event->config2 : event->config1) & field_bits(field))
+            resources |= 1u << field->resource;
+    for (rule = &upmu_uncore_rules[row->rules]; rule->mask; rule++)
+        ;
+    for (rule++; rule->mask; rule++)
+        if ((event->config & rule->mask) == rule->code)
+            resources |= rule->what;
+    if (event->config & type->select_mask & (type->select_mask & BIT(19) ? BIT(19) : BIT(16)))
+        resources |= 1;
+    return resources;
+}
+
+enum upmu_status upmu_uncore_finish(const struct upmu_pmu *pmu, struct upmu_event *event)
+{
+    const struct upmu_unit_type *type = upmu_uncore_of(pmu)->type;
+    uint64_t ignored = OVERFLOW, filters[2];
+    uint32_t counters;
+    unsigned resources;
+
+    if (type->enable_bit < 64)
+        ignored |= BIT(type->enable_bit);
+    event->config &= ~(ignored & ~type->select_mask);
+    filter_bits(type, filters);
+    if (event->config != FIXED_CODE && (event->config & ~type->select_mask))
+        return UPMU_ERR_NOT_PERMITTED;
+    if ((event->config1 & ~filters[0]) || (event->config2 & ~filters[1]))
+        return UPMU_ERR_NOT_PERMITTED;
+    event->config = with_defaults(type, event->config);
+    counters = unit_counters_of(pmu, event->config);
+    /* What a table of counters says of an event concerns general ones. */
+    if ((event->counters & counters) || (counters & pmu->general))
+        counters &= event->counters ? event->counters : counters;
+    event->counters = counters;
+    if (!counters)
+        return event->config & ~type->select_mask ? UPMU_ERR_NOT_PERMITTED : UPMU_ERR_DOES_NOT_FIT;
+    /* Without an enable bit the word 0 is the idle one. */
+    if (!event->config && (type->style == UPMU_UNIT_DISCOVERED || type->style == UPMU_UNIT_CLIENT_IMC))
+        return UPMU_ERR_UNSUPPORTED;
+    resources = resources_of(pmu, event);
+    event->flags = (uint8_t)resources;
+    for (unsigned i = 0; i < UPMU_SLOT_RESOURCES; i++)
+        resources &= resources - (resources ? 1u : 0u);
+    /* More fields than one event has by Intel's tables: they could not be claimed. */
+    return resources ? UPMU_ERR_UNSUPPORTED : UPMU_OK;
+}
+
+/* ---- Names ---- */
+
+#if UPMU_NAMES
+
+/*
+ * Fields of selects.  Of several with one name a type has the first that is all in its mask (MASKED: as much of it as
+ * is there); the I/O stacks have fields of their own above bit 31, and so have AMD's.
+ */
+enum { CODE = 1, MASKED = 2, STACK = 4, OTHERS = 8, AMD = 16 };
+static const struct {
+    char name[12];
+    uint8_t bit, width, how;
+} select_fields[] = {
+    {"event", 0, 8, CODE | MASKED | OTHERS | STACK | AMD},
+    {"umask", 8, 8, CODE | MASKED | OTHERS | STACK | AMD},
+    {"umask_ext", 32, 32, MASKED | OTHERS},
+    {"edge", 18, 1, OTHERS | STACK},
+    {"inv", 23, 1, OTHERS | STACK},
+    {"thresh", 24, 8, MASKED | OTHERS},
+    {"thresh", 24, 12, STACK},
+    {"tid_en", 19, 1, OTHERS},
+    {"tid_en", 16, 1, OTHERS},
+    {"occ_sel", 14, 2, OTHERS},
+    {"occ_invert", 30, 1, OTHERS},
+    {"occ_edge", 31, 1, OTHERS},
+    {"chmask", 8, 4, OTHERS},
+    {"fc_mask", 48, 3, STACK},
+    {"fc_mask", 44, 3, STACK},
+    {"ch_mask", 36, 12, STACK},
+    {"ch_mask", 36, 8, STACK},
+    {"slicemask", 48, 4, AMD},
+    {"sliceid", 48, 3, AMD},
+    {"threadmask", 56, 8, AMD},
+    {"threadmask", 56, 2, AMD},
+    {"coreid", 42, 3, AMD},
+    {"enallslices", 46, 1, AMD},
+    {"enallcores", 47, 1, AMD},
+    {"rdwrmask", 8, 2, AMD},
+};
+#define SELECT_FIELDS (sizeof select_fields / sizeof select_fields[0])
+
+/* Other words for them: libpfm4's and those of perf. */
+static const char synonyms[][2][12] = {
+    {"e", "edge"},
+    {"i", "inv"},
+    {"t", "thresh"},
+    {"c", "thresh"},
+    {"cmask", "thresh"},
+    {"thr", "thresh"},
+    {"threshold", "thresh"},
+    {"oi", "occ_invert"},
+    {"oe", "occ_edge"},
+    {"occ_inv", "occ_invert"},
+    {"occ_edge_det", "occ_edge"},
+    {"threadmask8", "threadmask"},
+    {"threadmask2", "threadmask"},
+    {"tf", "filter_tid"},
+    {"nf", "filter_nid"},
+    {"isoc", "filter_isoc"},
+    {"nc", "filter_nc"},
+    {"filter_local", "filter_loc"},
+};
+#define SYNONYMS (sizeof synonyms / sizeof synonyms[0])
+
+/* The bits of a field of selects of this type; 0: it has no such field. */
+static uint64_t select_field(const struct upmu_unit_type *type, unsigned i)
+{
+    uint64_t bits = (BIT(select_fields[i].width) - 1) << select_fields[i].bit, mask = type->select_mask;
+    unsigned how = select_fields[i].how, kind = OTHERS;
+
+    if (is_amds(type))
+        kind = AMD;
+    else if (mask >> 32 == 0x7fff || mask >> 32 == 0x7ffff)
+        kind = STACK;
+    if (!(how & kind) || (!(how & MASKED) && (bits & ~mask)))
+        return 0;
+    return bits & mask;
+}
+
+/* Set a field; without a value, of one bit. */
+static enum upmu_status put(uint64_t *word, uint64_t bits, unsigned shift, const uint64_t *value)
+{
+    uint64_t room = bits >> shift, is = value ? *value : 1;
+
+    if ((!value && room != 1) || (is & ~room))
+        return UPMU_ERR_BAD_VALUE;
+    is <<= shift;
+    if (*word & bits)
+        return (*word & bits) == is ? UPMU_OK : UPMU_ERR_CONTRADICTION;
+    *word |= is;
+    return UPMU_OK;
+}
+
+/* perf's umask goes on above bit 31, event on AMD, too. */
+static enum upmu_status set_code(const struct upmu_unit_type *type, struct upmu_event *event, bool umask,
+                                 const uint64_t *value)
+{
+    uint64_t mask = type->select_mask, bits, word;
+    bool amd = is_amds(type);
+
+    if (!value)
+        return UPMU_ERR_BAD_VALUE;
+    if (umask) {
+        word = (*value & 0xff) << 8 | (amd ? (*value >> 8) << 24 : (*value >> 8) << 32);
+        bits = mask & (0xff00u | (amd ? UINT64_C(0xff000000) : ~UINT64_C(0) << 32));
+        if (*value >> 40)
+            return UPMU_ERR_BAD_VALUE;
+    } else {
+        word = (*value & 0xff) | (amd ? (*value >> 8) << 32 : *value & 0x100 ? EXTENDED : 0);
+        bits = mask & (0xffu | (amd ? UINT64_C(0x7f00000000) : EXTENDED));
+        if (*value >> (amd ? 15 : 9))
+            return UPMU_ERR_BAD_VALUE;
+    }
+    if (word & ~bits && !(word == FIXED_CODE && !umask))
+        return UPMU_ERR_BAD_VALUE;
+    /* A name has its code already. */
+    if (event->attributes & UPMU_ATTR_RAW)
+        event->config |= word;
+    return (event->config & bits) == (word & bits) ? UPMU_OK : UPMU_ERR_CONTRADICTION;
+}
+
+static enum upmu_status set_filter_word(struct upmu_event *event, uint64_t *word, const uint64_t *value)
+{
+    if (!value)
+        return UPMU_ERR_BAD_VALUE;
+    if (*word & ~*value)
+        return UPMU_ERR_CONTRADICTION;
+    *word = *value;
+    event->attributes |= UPMU_ATTR_PAYLOAD;
+    return UPMU_OK;
+}
+
+static enum upmu_status set_filter_field(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,
+                                         size_t length, const uint64_t *value)
+{
+    for (const struct upmu_uncore_field *field = fields_of(pmu); field && field->width; field++)
+        if (upmu_text_is(name, length, &upmu_uncore_text[field->name])) {
+            uint64_t bits = field_bits(field);
+            enum upmu_status status =
+                put(field->bit >> 6 ? &event->config2 : &event->config1, bits, field->bit & 63u, value);
+
+            if (status == UPMU_OK)
+                event->attributes |= UPMU_ATTR_PAYLOAD;
+            return status;
+        }
+    return UPMU_ERR_NO_SUCH_ATTRIBUTE;
+}
+
+enum upmu_status upmu_uncore_attribute(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,
+                                       size_t length, const uint64_t *value)
+{
+    const struct upmu_unit_type *type = upmu_uncore_of(pmu)->type;
+
+    for (unsigned i = 0; i < SYNONYMS; i++)
+        if (upmu_text_is(name, length, synonyms[i][0])) {
+            name = synonyms[i][1];
+            length = upmu_text_length(name);
+            break;
+        }
+    if (upmu_text_is(name, length, "filter") || upmu_text_is(name, length, "config1"))
+        return set_filter_word(event, &event->config1, value);
+    if (upmu_text_is(name, length, "config2"))
+        return set_filter_word(event, &event->config2, value);
+    for (unsigned i = 0; i < SELECT_FIELDS; i++) {
+        uint64_t bits = select_field(type, i);
+
+        if (!bits || !upmu_text_is(name, length, select_fields[i].name))
+            continue;
+        if (select_fields[i].how & CODE)
+            return set_code(type, event, select_fields[i].bit == 8, value);
+        return put(&event->config, bits, select_fields[i].bit, value);
+    }
+    return set_filter_field(pmu, event, name, length, value);
+}
+
+enum upmu_status upmu_uncore_from_row(const struct upmu_pmu *pmu, const struct upmu_row *row, struct upmu_event *event)
+{
+    const struct upmu_unit_type *type = upmu_uncore_of(pmu)->type;
+
+    /* A name of another unit. */
+    if (row->unit != type->number)
+        return UPMU_ERR_UNSUPPORTED;
+    event->counters = row->counters;
+    event->config = row->code & 0xffu;
+    if (is_amds(type)) {
+        event->config |= (uint64_t)(row->code >> 8) << 32 | (uint64_t)(row->umask >> 8) << 24;
+    } else if (row->code & 0x100) {
+        event->config |= EXTENDED;
+    }
+    event->config |= (row->umask & 0xffu) << 8;
+    if (row->flags & UPMU_ROW_CMASK)
+        event->config |= (uint64_t)row->cmask << 24;
+    if (row->flags & UPMU_ROW_EDGE)
+        event->config |= BIT(18);
+    if (row->flags & UPMU_ROW_INV)
+        event->config |= BIT(23);
+    if (row->msr == UPMU_ROW_SELECT_HIGH)
+        event->config |= row->payload << 32;
+    if (row->msr == UPMU_ROW_FILTER)
+        event->config1 |= row->payload;
+    return UPMU_OK;
+}
+
+/* What the row does not contain, by the fields' names; filters as words. */
+void upmu_uncore_format(const struct upmu_pmu *pmu, const struct upmu_event *event, const struct upmu_row *row,
+                        struct upmu_text *out)
+{
+    const struct upmu_unit_type *type = upmu_uncore_of(pmu)->type;
+    struct upmu_event plain = {.id = event->id};
+    uint64_t more;
+
+    if (event->attributes & UPMU_ATTR_RAW)
+        return;
+    (void)upmu_uncore_from_row(pmu, row, &plain);
+    more = event->config & ~with_defaults(type, plain.config);
+    for (unsigned i = 0; i < SELECT_FIELDS && more; i++) {
+        uint64_t bits = select_field(type, i);
+
+        if (!(bits & more) || (select_fields[i].how & CODE))
+            continue;
+        more &= ~bits;
+        upmu_text_char(out, ':');
+        upmu_text_string(out, select_fields[i].name);
+        upmu_text_char(out, '=');
+        upmu_text_hex(out, (event->config & bits) >> select_fields[i].bit);
+    }
+    if (event->config1 != plain.config1) {
+        upmu_text_string(out, ":config1=");
+        upmu_text_hex(out, event->config1);
+    }
+    if (event->config2) {
+        upmu_text_string(out, ":config2=");
+        upmu_text_hex(out, event->config2);
+    }
+}
+
+#endif
+
+#endif

@@ -1,0 +1,681 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finding units: by model, PCI scan, registers that say how many there are, CPUID.  Reads only.
+ *
+ * Bus to die: each U-box says its node, and which die that is; buses without one are their next one's (Linux 6.12
+ * uncore_snbep.c).  Memory controllers of clients: register 48h of the host bridge (Linux uncore_snb.c); of servers:
+ * D0h and D8h of a function (Linux, Intel PCM).  AMD: CPUID 80000001h, 80000022h (Linux amd/uncore.c).
+ */
+#include "backends/uncore/uncore_find.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
+
+#if UPMU_UNCORE
+
+#define VENDOR_INTEL 0x8086u
+#define HOST_BRIDGE 0u
+#define CLIENT_BAR 0x48u
+#define CLIENT_SAFBAR 0x68u
+#define MSR_CBO_CONFIG 0x396u
+#define AMD_MSRS UINT64_C(0xc0010000)
+
+/* ---- Accesses ---- */
+
+static bool may_access(struct upmu_uncore_finder *finder)
+{
+    if (finder->seen->accesses++ < UPMU_UNCORE_ACCESSES)
+        return true;
+    upmu_uncore_fail(finder, "too many accesses", 0);
+    return false;
+}
+
+void upmu_uncore_fail(struct upmu_uncore_finder *finder, const char *failure, uint64_t at)
+{
+    finder->damaged = true;
+    if (finder->seen->failure)
+        return;
+    finder->seen->failure = failure;
+    finder->seen->failed_at = at;
+}
+
+bool upmu_uncore_pci(struct upmu_uncore_finder *finder, uint32_t where, uint32_t offset, uint32_t *out_value)
+{
+    return finder->seen->pci_read && may_access(finder) &&
+           finder->seen->pci_read(finder->seen->context, where, offset, out_value) && *out_value != 0xffffffffu;
+}
+
+bool upmu_uncore_msr(struct upmu_uncore_finder *finder, uint32_t msr, bool promised, uint64_t *out_value)
+{
+    return may_access(finder) && finder->seen->rdmsr(finder->seen->context, msr, promised, out_value);
+}
+
+bool upmu_uncore_memory(struct upmu_uncore_finder *finder, const void *pointer, unsigned bits, uint64_t *out_value)
+{
+    uint64_t high;
+
+    /* Memory is asked by 32 bits: a 64-bit access may be two anyway. */
+    if (!may_access(finder) || !finder->seen->mmio_read(finder->seen->context, pointer, 32, out_value))
+        return false;
+    if (bits == 32)
+        return true;
+    if (!may_access(finder) || !finder->seen->mmio_read(finder->seen->context, (const char *)pointer + 4, 32, &high))
+        return false;
+    *out_value |= high << 32;
+    return true;
+}
+
+void *upmu_uncore_map(struct upmu_uncore_finder *finder, uint64_t physical, size_t bytes)
+{
+    return finder->seen->map && finder->seen->mmio_read ? finder->seen->map(finder->seen->context, physical, bytes)
+                                                        : NULL;
+}
+
+void upmu_uncore_unmap(struct upmu_uncore_finder *finder, void *pointer, size_t bytes)
+{
+    if (finder->seen->unmap)
+        finder->seen->unmap(finder->seen->context, pointer, bytes);
+}
+
+bool upmu_uncore_answers(struct upmu_uncore_finder *finder, uint64_t physical, unsigned bits)
+{
+    void *pointer = upmu_uncore_map(finder, physical, bits / 8);
+    uint64_t value = 0;
+    bool answers = pointer && upmu_uncore_memory(finder, pointer, bits, &value) && value != ~UINT64_C(0) >> (64 - bits);
+
+    if (pointer)
+        upmu_uncore_unmap(finder, pointer, bits / 8);
+    return answers;
+}
+
+/* ---- The list ---- */
+
+static bool same_layout(const struct upmu_unit_type *type, const struct upmu_uncore_found *found)
+{
+    return type->space == found->space && type->counters == found->counters && type->width == found->width &&
+           type->control == found->control && type->select == found->control + (uint32_t)found->select &&
+           type->counter == found->control + (uint32_t)found->counter;
+}
+
+/* A type that only tables know has its number in its name. */
+static bool same_number(const struct upmu_uncore_pmu *pmu, const struct upmu_uncore_found *found)
+{
+    unsigned number = 0;
+
+    for (const char *at = pmu->made.name; *at; at++)
+        if (*at >= '0' && *at <= '9')
+            number = 10 * number + (unsigned)(*at - '0');
+    return number == found->type;
+}
+
+/* The PMU of a row, made if it is new; or NULL: the list is full. */
+static struct upmu_uncore_pmu *pmu_of(struct upmu_uncore_finder *finder, unsigned row,
+                                      const struct upmu_uncore_found *found)
+{
+    struct upmu_unit_list *list = finder->list;
+    struct upmu_uncore_pmu *pmu;
+
+    for (unsigned i = 0; i < list->pmu_count; i++) {
+        pmu = &list->pmu[i];
+        if (pmu->packed == row + 1 &&
+            (!found || (same_layout(&pmu->made, found) && (row != upmu_uncore_other || same_number(pmu, found)))))
+            return pmu;
+    }
+    if (list->pmu_count == list->pmu_capacity || list->pmu_count == UPMU_UNIT_TYPES)
+        return NULL;
+    pmu = &list->pmu[list->pmu_count];
+    upmu_uncore_make(finder->generation, row, found, pmu);
+    pmu->pmu.index = (uint8_t)(UPMU_UNIT_PMU + list->pmu_count++);
+    return pmu;
+}
+
+static bool stands_before(const struct upmu_unit_info *a, const struct upmu_unit_info *b)
+{
+    if (a->type != b->type)
+        return a->type < b->type;
+    if (a->package != b->package)
+        return a->package < b->package;
+    if (a->die != b->die)
+        return a->die < b->die;
+    return a->number < b->number;
+}
+
+void upmu_uncore_add(struct upmu_uncore_finder *finder, unsigned row, const struct upmu_uncore_found *found,
+                     const struct upmu_unit_info *box)
+{
+    struct upmu_unit_list *list = finder->list;
+    struct upmu_uncore_pmu *pmu = pmu_of(finder, row, found);
+    struct upmu_unit_info info = *box;
+    unsigned at = list->unit_count;
+
+    if (pmu)
+        info.type = (uint8_t)(pmu - list->pmu);
+    for (unsigned i = 0; pmu && i < list->unit_count; i++) {
+        const struct upmu_unit_info *other = &list->unit[i];
+
+        if (other->type == info.type && other->package == info.package && other->die == info.die &&
+            (pmu->type->space == UPMU_SPACE_MSR ? other->number == info.number : other->base == info.base))
+            return;
+    }
+    if (!pmu || list->unit_count == list->unit_capacity) {
+        finder->full = true;
+        return;
+    }
+    info.address = UPMU_UNIT_NO_ADDRESS;
+    /* Boxes of a type and die stand side by side; what earlier calls added stays where it is. */
+    for (; at > finder->first && stands_before(&info, &list->unit[at - 1]); at--)
+        list->unit[at] = list->unit[at - 1];
+    list->unit[at] = info;
+    list->unit_count++;
+}
+
+/* ---- Numbers of boxes ---- */
+
+static const struct upmu_uncore_row *row_at(unsigned row)
+{
+    return &upmu_uncore_rows[row];
+}
+
+static const struct upmu_uncore_layout *layout_of(unsigned row)
+{
+    return &upmu_uncore_layouts[row_at(row)->layout];
+}
+
+uint64_t upmu_uncore_base(const struct upmu_uncore_row *row, unsigned n)
+{
+    const struct upmu_uncore_layout *layout = &upmu_uncore_layouts[row->layout];
+    int64_t offset = upmu_uncore_has_list(row) ? upmu_uncore_words[row->words + n] : row->step * (int64_t)n;
+    uint64_t base = (uint64_t)((int64_t)row->base + offset);
+
+    if (row->rule == UPMU_UNCORE_RULE_SAFBAR)
+        return base << 12;
+    if (layout->space == UPMU_SPACE_MMIO)
+        return base << 3;
+    return row->rule >= UPMU_UNCORE_RULE_AMD_NB && row->rule != UPMU_UNCORE_RULE_RAPL ? base + AMD_MSRS : base;
+}
+
+uint32_t upmu_uncore_second_base(const struct upmu_uncore_row *row, unsigned n)
+{
+    const uint16_t *words = upmu_uncore_second(row);
+
+    if (!(upmu_uncore_layouts[row->layout].quirks & UPMU_UNCORE_SECOND_FIXED))
+        return 0;
+    return words[0] + (upmu_uncore_has_list(row) ? words[1 + n] : words[1] * n);
+}
+
+/* Bits that are set in registers of a PCI function. */
+static unsigned count_bits(struct upmu_uncore_finder *finder, const uint16_t *words)
+{
+    uint32_t where = finder->counted ? finder->counted : finder->counted_any, value = 0;
+    unsigned count = 0;
+
+    for (words++; where && *words; words += 2)
+        /* (All ones are a value here.) */
+        if (upmu_uncore_pci(finder, where, words[0], &value) || value == 0xffffffffu)
+            for (value &= words[1] == 32 ? 0xffffffffu : (1u << words[1]) - 1u; value; value &= value - 1u)
+                count++;
+    if (!where)
+        upmu_uncore_fail(finder, "the function that says how many boxes there are was not found", words[-1]);
+    return count;
+}
+
+static unsigned boxes_of(struct upmu_uncore_finder *finder, unsigned row)
+{
+    const struct upmu_uncore_row *is = row_at(row);
+    unsigned boxes = is->most;
+    uint64_t value;
+    uint32_t capabilities = 0;
+
+    switch (is->rule) {
+    case UPMU_UNCORE_RULE_CORES:
+        boxes = finder->seen->cores;
+        break;
+    case UPMU_UNCORE_RULE_CBO:
+        boxes = upmu_uncore_msr(finder, MSR_CBO_CONFIG, true, &value) ? (unsigned)value & 0xfu : 0;
+        break;
+    case UPMU_UNCORE_RULE_CAPID:
+        boxes = count_bits(finder, upmu_uncore_second(is));
+        break;
+    case UPMU_UNCORE_RULE_SBOX:
+        (void)(finder->counted_any && upmu_uncore_pci(finder, finder->counted_any, 0x94, &capabilities));
+        boxes = capabilities & 0xc0 ? 4 : 2;
+        break;
+    default:
+        break;
+    }
+    return boxes < is->most ? boxes : is->most;
+}
+
+/* ---- MSRs ---- */
+
+static struct upmu_unit_info box_here(const struct upmu_uncore_finder *finder, uint64_t base, unsigned number)
+{
+    const struct upmu_cpu_place *place = &finder->seen->place;
+
+    return (struct upmu_unit_info){.base = base,
+                                   .number = (uint16_t)number,
+                                   .llc = place->llc,
+                                   .package = (uint8_t)place->package,
+                                   .die = (uint8_t)place->die};
+}
+
+/* A register of a box that can be read. */
+static uint32_t probe_of(const struct upmu_uncore_layout *layout)
+{
+    if (layout->select != UPMU_UNCORE_NONE)
+        return (uint32_t)layout->select;
+    return (uint32_t)(layout->counter != UPMU_UNCORE_NONE ? layout->counter : layout->fixed_select);
+}
+
+static void find_msrs(struct upmu_uncore_finder *finder, unsigned row)
+{
+    const struct upmu_uncore_layout *layout = layout_of(row);
+    unsigned boxes = boxes_of(finder, row);
+
+    for (unsigned n = 0; n < boxes; n++) {
+        struct upmu_unit_info box = box_here(finder, upmu_uncore_base(row_at(row), n), n);
+        uint64_t value;
+
+        /* The numbers of free-running counters differ from processor to processor. */
+        if (!upmu_uncore_msr(finder, (uint32_t)box.base + probe_of(layout), layout->style != UPMU_UNIT_FREE, &value))
+            continue;
+        box.second = upmu_uncore_second_base(row_at(row), n);
+        upmu_uncore_add(finder, row, NULL, &box);
+    }
+}
+
+/* Energy: counters that cannot be read do not exist. */
+static void find_energy(struct upmu_uncore_finder *finder, unsigned row)
+{
+    struct upmu_unit_info box = box_here(finder, upmu_uncore_base(row_at(row), 0), 0);
+    struct upmu_uncore_pmu *pmu;
+    uint64_t value;
+
+    if (!upmu_uncore_msr(finder, (uint32_t)box.base, false, &value))
+        return;
+    upmu_uncore_add(finder, row, NULL, &box);
+    pmu = pmu_of(finder, row, NULL);
+    for (uint32_t rest = pmu ? pmu->pmu.counters : 0; rest; rest &= rest - 1u) {
+        unsigned i = upmu_bits_lowest(rest);
+
+        if (upmu_uncore_msr(finder, (uint32_t)box.base + pmu->row[pmu->pmu.counter[i].value_row].address, false,
+                            &value))
+            continue;
+        pmu->pmu.counters &= ~UPMU_BIT32(i);
+        pmu->pmu.general &= ~UPMU_BIT32(i);
+    }
+}
+
+/* ---- AMD ---- */
+
+static void find_amd(struct upmu_uncore_finder *finder, unsigned row)
+{
+    const struct upmu_uncore_row *is = row_at(row);
+    struct upmu_unit_info box = box_here(finder, upmu_uncore_base(is, 0), 0);
+    uint32_t features[4], highest[4], extended[4] = {0, 0, 0, 0};
+    struct upmu_uncore_pmu *pmu;
+    unsigned counters = 0, each;
+
+    finder->seen->cpuid(finder->seen->context, 0x80000000u, 0, highest);
+    finder->seen->cpuid(finder->seen->context, 0x80000001u, 0, features);
+    if (highest[0] >= 0x80000022u)
+        finder->seen->cpuid(finder->seen->context, 0x80000022u, 0, extended);
+    switch (is->rule) {
+    case UPMU_UNCORE_RULE_AMD_NB:
+        if (!(features[2] >> 24 & 1u))
+            return;
+        /* With PerfMonV2 CPUID says how many. */
+        counters = extended[0] & 1u ? extended[1] >> 10 & 0x3fu : 4;
+        break;
+    case UPMU_UNCORE_RULE_AMD_UMC:
+        counters = extended[0] & 1u ? extended[1] >> 16 & 0x3fu : 0;
+        each = 0;
+        for (uint32_t rest = extended[2]; rest; rest &= rest - 1u)
+            each++;
+        counters = each ? counters / each : 0;
+        for (unsigned n = 0; n < each && counters && n < is->most; n++) {
+            box.base = upmu_uncore_base(is, 0) + 2u * n * counters;
+            box.number = (uint16_t)n;
+            upmu_uncore_add(finder, row, NULL, &box);
+        }
+        break;
+    default:
+        if (!(features[2] >> 28 & 1u))
+            return;
+        counters = layout_of(row)->counters;
+        box.number = finder->seen->place.llc;
+    }
+    if (is->rule != UPMU_UNCORE_RULE_AMD_UMC)
+        upmu_uncore_add(finder, row, NULL, &box);
+    /* Fewer counters than the row has. */
+    pmu = counters ? pmu_of(finder, row, NULL) : NULL;
+    if (pmu && counters < layout_of(row)->counters) {
+        pmu->pmu.counters &= UPMU_BIT32(counters) - 1u;
+        pmu->pmu.general &= UPMU_BIT32(counters) - 1u;
+    }
+}
+
+/* ---- Memory controllers ---- */
+
+static uint64_t read_bar(struct upmu_uncore_finder *finder, uint32_t where, uint32_t offset)
+{
+    uint32_t low, high = 0;
+
+    if (!upmu_uncore_pci(finder, where, offset, &low))
+        return 0;
+    (void)upmu_uncore_pci(finder, where, offset + 4, &high);
+    return (uint64_t)high << 32 | low;
+}
+
+/* Of a client: by the host bridge. */
+static void find_client_memory(struct upmu_uncore_finder *finder, unsigned row)
+{
+    const struct upmu_uncore_row *is = row_at(row);
+    const struct upmu_uncore_layout *layout = layout_of(row);
+    bool old = is->rule == UPMU_UNCORE_RULE_CLIENT_IMC;
+    uint32_t id;
+    uint64_t bar;
+
+    if (!upmu_uncore_pci(finder, HOST_BRIDGE, 0, &id) || (id & 0xffffu) != VENDOR_INTEL)
+        return;
+    bar = read_bar(finder, HOST_BRIDGE, is->rule == UPMU_UNCORE_RULE_SAFBAR ? CLIENT_SAFBAR : CLIENT_BAR);
+    /* Bit 0 says that it is enabled, on old ones it is always. */
+    if (!(bar >> 12) || (!old && !(bar & 1u)))
+        return;
+    bar &= ~UINT64_C(0xfff);
+    for (unsigned n = 0; n < is->most; n++) {
+        uint64_t base = bar + upmu_uncore_base(is, n);
+        const uint16_t *list = &upmu_uncore_words[layout->counter_list];
+        unsigned probe = layout->counter_list ? list[0] : (unsigned)layout->counter;
+        struct upmu_unit_info box = box_here(finder, base, n);
+
+        if (upmu_uncore_answers(finder, base + probe, old ? 32 : 64))
+            upmu_uncore_add(finder, row, NULL, &box);
+    }
+}
+
+/* Of a server: three channels for each controller; free-running counters are the controller's. */
+static void find_server_memory(struct upmu_uncore_finder *finder, unsigned row, uint32_t where)
+{
+    const struct upmu_uncore_row *is = row_at(row);
+    unsigned channels = is->rule == UPMU_UNCORE_RULE_SERVER_IMC ? is->most > 3 ? 3 : is->most : 1;
+    uint32_t high, low;
+
+    if (!upmu_uncore_pci(finder, where, 0xd0, &high))
+        return;
+    for (unsigned n = 0; n < is->most; n++) {
+        struct upmu_unit_info box = {.number = (uint16_t)n};
+
+        if (!upmu_uncore_pci(finder, where, 0xd8 + 4 * (n / channels), &low))
+            continue;
+        box.base = (uint64_t)(high & 0x1fffffffu) << 23 | (uint64_t)(low & 0x7ffu) << 12;
+        box.base += upmu_uncore_base(is, 0) + (uint64_t)is->step * 8 * (n % channels);
+        box.second = where;
+        if (upmu_uncore_answers(finder, box.base, 32))
+            upmu_uncore_add(finder, row, NULL, &box);
+    }
+}
+
+/* ---- PCI ---- */
+
+#define UBOX(device, node, map)                                                                                        \
+    {                                                                                                                  \
+        0x##device, 0x##node, 0x##map                                                                                  \
+    }
+static const struct {
+    uint16_t device;
+    uint8_t node, map;
+} uboxes[] = {UBOX(3ce0, 40, 54), UBOX(0e1e, 40, 54), UBOX(2f1e, 40, 54), UBOX(6f1e, 40, 54),
+              UBOX(2014, c0, d4), UBOX(3460, c0, d4), UBOX(3450, c0, d4), UBOX(3250, c0, d4)};
+
+/* A U-box: of the eight fields of its map the one with its node has the number of its die. */
+static void note_ubox(struct upmu_uncore_finder *finder, uint32_t where, unsigned device)
+{
+    uint32_t node, map = 0;
+
+    for (unsigned i = 0; i < sizeof uboxes / sizeof uboxes[0]; i++) {
+        if (uboxes[i].device != device || !upmu_uncore_pci(finder, where, uboxes[i].node, &node) ||
+            !upmu_uncore_pci(finder, where, uboxes[i].map, &map))
+            continue;
+        for (unsigned die = 8; die-- > 0;)
+            if ((map >> 3 * die & 7u) == (node & 7u))
+                finder->die_of[where >> 8 & 0xffu] = (uint8_t)die;
+    }
+}
+
+/* Buses without a U-box have the die of the next one that has one: from above, on Skylake-X from below. */
+static void complete_dies(struct upmu_uncore_finder *finder, bool upward)
+{
+    uint8_t last = UPMU_UNCORE_NO_DIE;
+
+    for (unsigned i = 0; i < UPMU_UNCORE_BUSES; i++) {
+        uint8_t *die = &finder->die_of[upward ? i : UPMU_UNCORE_BUSES - 1 - i];
+
+        if (*die == UPMU_UNCORE_NO_DIE)
+            *die = last;
+        last = *die;
+    }
+}
+
+void upmu_uncore_place(const struct upmu_uncore_finder *finder, unsigned die, struct upmu_unit_info *box)
+{
+    unsigned dies = finder->seen->dies ? finder->seen->dies : 1;
+
+    if (die == UPMU_UNCORE_NO_DIE) {
+        box->package = (uint8_t)finder->seen->place.package;
+        box->die = (uint8_t)finder->seen->place.die;
+        return;
+    }
+    box->package = box->die = 0;
+    for (; die >= dies; die -= dies)
+        box->package++;
+    box->die = (uint8_t)die;
+}
+
+/* Where a list of devices (device, place) has a function; -1: nowhere. */
+static int index_in(const uint16_t *devices, unsigned count, uint32_t where, unsigned device)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (devices[2 * i] == device &&
+            (devices[2 * i + 1] == UPMU_UNCORE_ANYWHERE || devices[2 * i + 1] == (where & 0xffu)))
+            return (int)i;
+    return -1;
+}
+
+/* The companion function of a link, on the same bus. */
+static uint32_t companion(struct upmu_uncore_finder *finder, const uint16_t *words, unsigned n, uint32_t bus)
+{
+    uint32_t id;
+
+    if (n >= words[0])
+        return 0;
+    for (uint32_t where = bus; where < bus + 0x100; where++) {
+        /* (It may be hidden, and it is function 6 of its device.) */
+        if ((where & 7u) == 6 && upmu_uncore_pci(finder, where, 0, &id) && id >> 16 == words[1 + 2 * n])
+            return where;
+    }
+    return 0;
+}
+
+static void use_function(struct upmu_uncore_finder *finder, unsigned row, uint32_t where, unsigned device)
+{
+    const struct upmu_uncore_row *is = row_at(row);
+    const uint16_t *second = upmu_uncore_second(is);
+    unsigned die = finder->die_of[where >> 8 & 0xffu];
+    struct upmu_unit_info box = {.base = where};
+    int n;
+
+    switch (is->rule) {
+    case UPMU_UNCORE_RULE_PCI:
+        n = index_in(&upmu_uncore_words[is->words], is->most, where, device);
+        if (n < 0)
+            return;
+        box.number = (uint16_t)n;
+        upmu_uncore_place(finder, die, &box);
+        if (layout_of(row)->quirks & UPMU_UNCORE_SECOND_FILTERS)
+            box.second = companion(finder, second, (unsigned)n, where & ~0xffu);
+        upmu_uncore_add(finder, row, NULL, &box);
+        break;
+    case UPMU_UNCORE_RULE_CAPID:
+    case UPMU_UNCORE_RULE_SBOX:
+        if (second[0] != device)
+            break;
+        finder->counted_any = where;
+        upmu_uncore_place(finder, die, &box);
+        if (box.package == finder->seen->place.package && box.die == finder->seen->place.die)
+            finder->counted = where;
+        break;
+    case UPMU_UNCORE_RULE_SERVER_IMC:
+    case UPMU_UNCORE_RULE_SERVER_MEM:
+        if (second[0] == device)
+            find_server_memory(finder, row, where);
+        break;
+    default:
+        break;
+    }
+}
+
+/* A visit of each function of Intel's.  Buses that were empty at the first visit are left out of the second. */
+static void visit_functions(struct upmu_uncore_finder *finder,
+                            void (*visit)(struct upmu_uncore_finder *finder, uint32_t where, unsigned device))
+{
+    for (uint32_t where = 0; where < UPMU_UNCORE_BUSES << 8; where++) {
+        uint8_t *empty = &finder->empty[where >> 11];
+        uint32_t id, header = 0, bus = 1u << (where >> 8 & 7u);
+
+        if (!(where & 0xffu)) {
+            if (*empty & bus) {
+                where |= 0xffu;
+                continue;
+            }
+            *empty |= (uint8_t)bus;
+        }
+        if (!upmu_uncore_pci(finder, where, 0, &id)) {
+            /* Nothing else of a device without function 0. */
+            where |= where & 7u ? 0u : 7u;
+            continue;
+        }
+        *empty &= (uint8_t)~bus;
+        if (!(where & 7u)) {
+            (void)upmu_uncore_pci(finder, where, 0xc, &header);
+            if ((id & 0xffffu) == VENDOR_INTEL)
+                visit(finder, where, id >> 16);
+            where |= header >> 23 & 1u ? 0u : 7u;
+            continue;
+        }
+        if ((id & 0xffffu) == VENDOR_INTEL)
+            visit(finder, where, id >> 16);
+    }
+}
+
+static void visit_for_units(struct upmu_uncore_finder *finder, uint32_t where, unsigned device)
+{
+    const struct upmu_uncore_generation *generation = &upmu_uncore_generations[finder->generation];
+
+    for (unsigned i = 0; i < generation->rows; i++)
+        use_function(finder, generation->first + i, where, device);
+    if (device == 0x09a7 || device == 0x09a1)
+        upmu_uncore_find_table(finder, where);
+}
+
+/* ---- All ---- */
+
+static bool needs_scan(const struct upmu_uncore_generation *generation)
+{
+    for (unsigned i = 0; i < generation->rows; i++) {
+        unsigned rule = row_at(generation->first + i)->rule;
+
+        if (rule >= UPMU_UNCORE_RULE_CAPID && rule <= UPMU_UNCORE_RULE_TABLE && rule != UPMU_UNCORE_RULE_CLIENT_IMC &&
+            rule != UPMU_UNCORE_RULE_CLIENT_MCS && rule != UPMU_UNCORE_RULE_SAFBAR)
+            return true;
+    }
+    return false;
+}
+
+static void find_by_rule(struct upmu_uncore_finder *finder, unsigned row)
+{
+    switch (row_at(row)->rule) {
+    case UPMU_UNCORE_RULE_ONE:
+    case UPMU_UNCORE_RULE_ALL:
+    case UPMU_UNCORE_RULE_CORES:
+    case UPMU_UNCORE_RULE_CBO:
+    case UPMU_UNCORE_RULE_CAPID:
+    case UPMU_UNCORE_RULE_SBOX:
+        find_msrs(finder, row);
+        break;
+    case UPMU_UNCORE_RULE_CLIENT_IMC:
+    case UPMU_UNCORE_RULE_CLIENT_MCS:
+    case UPMU_UNCORE_RULE_SAFBAR:
+        find_client_memory(finder, row);
+        break;
+    case UPMU_UNCORE_RULE_AMD_NB:
+    case UPMU_UNCORE_RULE_AMD_L2:
+    case UPMU_UNCORE_RULE_AMD_L3:
+    case UPMU_UNCORE_RULE_AMD_UMC:
+        find_amd(finder, row);
+        break;
+    case UPMU_UNCORE_RULE_RAPL:
+    case UPMU_UNCORE_RULE_RAPL_AMD:
+        find_energy(finder, row);
+        break;
+    default: /* by a scan, or a table */
+        break;
+    }
+}
+
+/* MSRs that have the address of a table: Panther Lake, Nova Lake, Diamond Rapids (Linux patches 2025/2026). */
+static uint32_t table_msr(const struct upmu_uncore_seen *seen)
+{
+    if (seen->family == 0x12)
+        return 0x711;
+    if (seen->family == 0x13)
+        return 0x710;
+    return seen->model == 0xcc || seen->model == 0xd5 ? 0x201e : 0;
+}
+
+static void find_generation(struct upmu_uncore_finder *finder)
+{
+    const struct upmu_uncore_generation *generation = &upmu_uncore_generations[finder->generation];
+    const struct upmu_uncore_seen *seen = finder->seen;
+    uint64_t table;
+
+    memset(finder->die_of, UPMU_UNCORE_NO_DIE, sizeof finder->die_of);
+    memset(finder->empty, 0, sizeof finder->empty);
+    finder->counted = finder->counted_any = 0;
+    if (needs_scan(generation)) {
+        visit_functions(finder, note_ubox);
+        complete_dies(finder, seen->family == 6 && seen->model == 0x55);
+        visit_functions(finder, visit_for_units);
+        if (table_msr(seen) && upmu_uncore_msr(finder, table_msr(seen), true, &table) && table)
+            upmu_uncore_read_table(finder, table, (uint8_t)seen->place.package, (uint8_t)seen->place.die);
+    }
+    for (unsigned i = 0; i < generation->rows; i++)
+        find_by_rule(finder, generation->first + i);
+}
+
+enum upmu_status upmu_uncore_find(struct upmu_uncore_seen *seen, struct upmu_unit_list *list)
+{
+    struct upmu_uncore_finder finder;
+    int generation;
+
+    memset(&finder, 0, sizeof finder);
+    finder.seen = seen;
+    finder.list = list;
+    finder.first = list->unit_count;
+    seen->accesses = 0;
+    seen->failure = NULL;
+    seen->failed_at = 0;
+    if (seen->hypervisor && !seen->force)
+        return UPMU_ERR_NO_PMU;
+    for (unsigned i = 0;
+         (generation = upmu_uncore_generation_of(seen->amd, seen->family, seen->model, seen->stepping, i)) >= 0; i++) {
+        finder.generation = (unsigned)generation;
+        find_generation(&finder);
+    }
+    if (finder.full)
+        return UPMU_ERR_NO_SPACE;
+    if (finder.damaged)
+        return UPMU_ERR_PORT;
+    return list->unit_count ? UPMU_OK : UPMU_ERR_NO_PMU;
+}
+
+#endif

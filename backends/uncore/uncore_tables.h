@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The packed rows of uncore_tables.c: data of tools/uncore_tables.py, expanded by uncore_describe.c.
+ */
+#ifndef UPMU_UNCORE_TABLES_H
+#define UPMU_UNCORE_TABLES_H
+
+#include "backends/uncore/uncore.h"
+
+#if UPMU_UNCORE
+
+#define UPMU_UNCORE_GENERATIONS 44
+#define UPMU_UNCORE_NONE (-0x8000) /* offset of a register that does not exist */
+#define UPMU_UNCORE_ANYWHERE 0xffffu
+
+/* How the boxes of a type are found: see uncore_find.c. */
+enum {
+    UPMU_UNCORE_RULE_ONE,        /* one, always */
+    UPMU_UNCORE_RULE_ALL,        /* as many as answer, up to `most` */
+    UPMU_UNCORE_RULE_CORES,      /* as many as cores, up to `most` */
+    UPMU_UNCORE_RULE_CBO,        /* MSR 396h says how many */
+    UPMU_UNCORE_RULE_CAPID,      /* bits of PCI registers say how many */
+    UPMU_UNCORE_RULE_SBOX,       /* two bits of a PCI register say how many */
+    UPMU_UNCORE_RULE_PCI,        /* PCI functions */
+    UPMU_UNCORE_RULE_CLIENT_IMC, /* memory, by a register of the host bridge */
+    UPMU_UNCORE_RULE_CLIENT_MCS, /* the same, controllers that can be off */
+    UPMU_UNCORE_RULE_SAFBAR,     /* the same, another register */
+    UPMU_UNCORE_RULE_SERVER_IMC, /* memory, by registers of a PCI function: channels */
+    UPMU_UNCORE_RULE_SERVER_MEM, /* the same: controllers */
+    UPMU_UNCORE_RULE_TABLE,      /* a table of discovery */
+    UPMU_UNCORE_RULE_BROKEN,     /* the same, to be ignored: what it says is wrong */
+    UPMU_UNCORE_RULE_OTHER,      /* a type that only a table of discovery knows */
+    UPMU_UNCORE_RULE_AMD_NB,     /* CPUID 80000001h, 80000022h */
+    UPMU_UNCORE_RULE_AMD_L2,
+    UPMU_UNCORE_RULE_AMD_L3,
+    UPMU_UNCORE_RULE_AMD_UMC,
+    UPMU_UNCORE_RULE_RAPL,
+    UPMU_UNCORE_RULE_RAPL_AMD
+};
+
+/* Registers of a box. */
+struct upmu_uncore_layout {
+    uint8_t style, space, scope;
+    uint8_t counters, width, fixed_width;
+    uint8_t select_step, counter_step;
+    uint8_t enable_bit, rdpmc, filters, rate;
+    uint16_t quirks;
+    int16_t control, select, counter, fixed_select, fixed_counter;
+    uint16_t counter_list; /* words: offsets of counters; 0: they have steps */
+    uint16_t filter_list;  /* words: offset and mask of each filter */
+};
+
+struct upmu_uncore_row {
+    uint8_t box, layout, rule, most;
+    uint8_t mask;   /* of selects */
+    uint8_t fields; /* of filters, 0: none */
+    uint16_t rules; /* counters of events, with fields also events of filters; style FREE: words, each counter's code */
+    uint16_t words; /* offsets or devices of boxes, then of the second base */
+    int16_t step;
+    uint16_t base;
+};
+
+/* Bits `mask` of a select are `code`: `what` are its counters, or the resources that apply to it. */
+struct upmu_uncore_rule {
+    uint16_t code, mask, what;
+};
+
+/* A field of filters: bit 64 is bit 0 of config2. */
+struct upmu_uncore_field {
+    uint16_t name;
+    uint8_t bit, width, resource;
+};
+
+struct upmu_uncore_box {
+    uint8_t number;
+    uint8_t cut; /* letters that the name of its PMU lacks */
+    uint16_t name, prefix;
+};
+
+struct upmu_uncore_generation {
+    uint8_t first, rows;
+    uint16_t catalog, libpfm, title;
+};
+
+struct upmu_uncore_cpu {
+    uint8_t family, first, last;
+    uint8_t stepping; /* from this on; bit 7: AMD's */
+    uint8_t generation;
+};
+
+extern const char upmu_uncore_text[];
+extern const uint16_t upmu_uncore_words[];
+extern const uint64_t upmu_uncore_masks[];
+extern const uint16_t upmu_uncore_rates[];
+extern const struct upmu_uncore_rule upmu_uncore_rules[];
+extern const struct upmu_uncore_field upmu_uncore_fields[];
+extern const struct upmu_uncore_layout upmu_uncore_layouts[];
+extern const struct upmu_uncore_row upmu_uncore_rows[];
+extern const struct upmu_uncore_box upmu_uncore_boxes[];
+extern const struct upmu_uncore_generation upmu_uncore_generations[UPMU_UNCORE_GENERATIONS];
+extern const struct upmu_uncore_cpu upmu_uncore_cpus[];
+extern const uint8_t upmu_uncore_box_count;
+extern const uint8_t upmu_uncore_cpu_count;
+extern const uint8_t upmu_uncore_other; /* the row of rule OTHER */
+
+/* Has a row a list of its boxes' offsets?  Otherwise they have steps. */
+static inline bool upmu_uncore_has_list(const struct upmu_uncore_row *row)
+{
+    return row->most > 1 && !row->step && row->rule <= UPMU_UNCORE_RULE_CAPID;
+}
+
+/* What stands in the words behind the boxes' own: the second base, or what the rule reads. */
+static inline const uint16_t *upmu_uncore_second(const struct upmu_uncore_row *row)
+{
+    unsigned boxes = row->rule == UPMU_UNCORE_RULE_PCI ? 2u * row->most : upmu_uncore_has_list(row) ? row->most : 0u;
+
+    return &upmu_uncore_words[row->words + boxes];
+}
+
+/* The MSR, or the offset in memory, of the n-th box. */
+uint64_t upmu_uncore_base(const struct upmu_uncore_row *row, unsigned n);
+
+/* The second base of the n-th box of a type of MSRs, or 0. */
+uint32_t upmu_uncore_second_base(const struct upmu_uncore_row *row, unsigned n);
+
+#endif
+
+#endif
