@@ -61,6 +61,7 @@ static unsigned amd_resource_row(const struct upmu_pmu *pmu, unsigned resource)
 
 const struct upmu_backend upmu_amd_k8_backend = {
     .name = "amd_k8",
+    .vendor = UPMU_VENDOR_AMD,
     .detect = upmu_amd_detect,
 #if UPMU_NAMES
     .describe = upmu_amd_describe,

@@ -16,14 +16,7 @@
 #define PMU_NAME UPMU_OWN_HEADER
 #define CPUS (PMU_NAME + 12u)
 #define CPU_BYTES 6u
-#define FAMILY 0x7fu
-#define AMD 0x80u /* beside the family */
-
-/* Families of two vendors may have one number: 18 exists for both. */
-static bool is_amd(const struct upmu_pmu *pmu)
-{
-    return pmu->backend->name[0] == 'a';
-}
+#define FAMILY 0x7fu /* beside it is the vendor */
 
 /* The i-th CPU of a catalogue; NULL after the last. */
 static const uint8_t *cpu_at(const struct upmu_catalog *catalog, unsigned i)
@@ -47,8 +40,8 @@ bool upmu_catalog_serves(const struct upmu_catalog *catalog, const struct upmu_p
     const uint8_t *cpu;
 
     for (unsigned i = 0; (cpu = cpu_at(catalog, i)) != NULL; i++)
-        if ((cpu[0] & FAMILY) == pmu->family && !(cpu[0] & AMD) == !is_amd(pmu) && cpu[1] == pmu->model &&
-            (upmu_half(cpu + 2) >> (pmu->stepping & 15u) & 1u) &&
+        if ((cpu[0] & FAMILY) == pmu->family && (cpu[0] & UPMU_VENDOR_AMD) == pmu->backend->vendor &&
+            cpu[1] == pmu->model && (upmu_half(cpu + 2) >> (pmu->stepping & 15u) & 1u) &&
             /* If CPUID hides the core type, there are only big cores. */
             (!cpu[4] || cpu[4] == pmu->core_type || (!pmu->core_type && cpu[4] == 0x40)) &&
             (!cpu[5] || !pmu->native || cpu[5] == pmu->native))

@@ -91,8 +91,12 @@ struct upmu_text;
 /* struct upmu_row.flags, only in the encoder: see struct upmu_backend.from_row. */
 #define UPMU_ROW_OWN_NAME 0x8000u
 
+/* Two vendors may have families of one number: 18 exists for both.  The bit stands beside the family in a catalogue. */
+#define UPMU_VENDOR_AMD 0x80u
+
 struct upmu_backend {
     const char *name;
+    uint8_t vendor; /* of its CPUs, as catalogues have it: 0 Intel, UPMU_VENDOR_AMD */
 
     /* Fill in *pmu for the executing CPU; false: it is not of this family. */
     bool (*detect)(const struct upmu_detection *detection, struct upmu_pmu *out_pmu);

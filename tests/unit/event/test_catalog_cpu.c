@@ -145,7 +145,7 @@ static void what_cpuid_says_leads_to_the_catalogue(void **state)
 
 static void another_vendor_with_the_same_numbers_has_none(void **state)
 {
-    struct upmu_backend other = {.name = "amd_other"};
+    struct upmu_backend other = {.name = "other", .vendor = UPMU_VENDOR_AMD};
     struct upmu_pmu pmu;
 
     (void)state;
