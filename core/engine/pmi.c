@@ -68,6 +68,10 @@ static UPMU_APART void throttle(struct pass *pass, struct upmu_tally *tally, boo
 {
     if (pass->now_ns - pass->cpu->window_start_ns >= THROTTLE_WINDOW_NS) {
         pass->cpu->window_start_ns = pass->now_ns;
+        pass->cpu->window++;
+    }
+    if (tally->window != pass->cpu->window) {
+        tally->window = pass->cpu->window;
         tally->storm = 0;
     }
     if (lost)
@@ -396,8 +400,9 @@ static inline bool take_ordinary(struct pass *pass, unsigned counter, struct upm
 
     if (!tally->ordinary || tally->throttled || tally->to_switch || total < tally->due || total >= due ||
         due - total < cpu->meter.pmu->min_period || (due - total) >> (where->write_bits - 1u) ||
-        pass->now_ns - cpu->window_start_ns >= THROTTLE_WINDOW_NS || tally->storm >= THROTTLE_OVERFLOWS - 1u ||
-        tally->reset != tally->period || !port_has_clock(cpu->meter.machine->port))
+        pass->now_ns - cpu->window_start_ns >= THROTTLE_WINDOW_NS || tally->window != cpu->window ||
+        tally->storm >= THROTTLE_OVERFLOWS - 1u || tally->reset != tally->period ||
+        !port_has_clock(cpu->meter.machine->port))
         return false;
     load = (total - due) & cpu->meter.counter_mask;
     tally->sequence += 1u;

@@ -409,6 +409,7 @@ struct upmu_cpu {
     uint64_t window_start_ns;                    /* of the throttle */
     uint8_t user_reads;                          /* user mode may execute RDPMC; 2: the register may have been lost */
     uint8_t readers;                             /* for pages of: 1: the CPU's sessions, 2: the thread's */
+    uint16_t window;                             /* number of the throttle's window */
     struct upmu_ibs *volatile ibs[2];            /* units at work */
     uint64_t registers[UPMU_BANK_WORDS(UPMU_REGISTERS)]; /* of the bank */
 };

@@ -84,7 +84,8 @@ struct upmu_tally {
     bool shared;                /* counts for other CPUs, too, in any mode */
     bool ordinary;              /* a fixed period, nothing random, no steps: the handler's short way */
     bool cascades;              /* slot[1] starts it: UPMU_ATTR_CASCADE */
-    uint16_t storm;             /* overflows in this throttle window */
+    uint16_t storm;             /* overflows in a throttle window ... */
+    uint16_t window;            /* ... the number of which is this */
     uint64_t total;             /* events up to `base` */
     uint64_t base;              /* counter value that `total` belongs to */
     uint64_t due;               /* sampling: total at which the next sample is due */

@@ -635,6 +635,30 @@ static void a_reasonable_rate_is_never_throttled(void **state)
     host_end(&host);
 }
 
+/* Each event has windows of its own, whichever event begins them: 50 overflows in a second are no storm. */
+static void two_events_at_a_reasonable_rate_are_never_throttled(void **state)
+{
+    static const struct upmu_sampling every = {.period = 1000};
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_session_add(&host.session, "instructions,branches", &every), UPMU_OK);
+    host_begin(&host, &host.session);
+    for (unsigned i = 0; i < 1200; i++) {
+        struct upmu_sim_burst first = {.instructions = 1000}, second = {.branches = 1000};
+
+        upmu_sim_events(&host.sim, &first);
+        upmu_sim_events(&host.sim, &second);
+        upmu_sim_advance_ns(&host.sim, 20000000);
+        for (unsigned k = 0; k < 2; k++)
+            assert_false(host.session.set.tally[k].throttled);
+    }
+    assert_int_equal(host.session.set.tally[0].overflows, 1200);
+    assert_int_equal(host.session.set.tally[1].overflows, 1200);
+    host_end(&host);
+}
+
 /* The handler's own events overflow the counter again and again: it must end. */
 static void a_handler_that_overflows_its_own_counter_comes_to_an_end(void **state)
 {
@@ -916,6 +940,7 @@ int main(void)
         cmocka_unit_test(too_short_a_period_is_throttled_reported_and_resumed_by_a_poll),
         cmocka_unit_test(a_fault_when_throttling_ends_loses_no_count),
         cmocka_unit_test(a_reasonable_rate_is_never_throttled),
+        cmocka_unit_test(two_events_at_a_reasonable_rate_are_never_throttled),
         cmocka_unit_test(a_handler_that_overflows_its_own_counter_comes_to_an_end),
         cmocka_unit_test(overflows_that_come_faster_than_they_are_replayed_keep_no_call),
         cmocka_unit_test(freeze_bits_that_firmware_left_are_cleared_and_given_back),
