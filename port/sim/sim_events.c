@@ -260,6 +260,7 @@ void upmu_sim_events(struct upmu_sim *sim, const struct upmu_sim_burst *burst)
     sim_transaction(sim, burst, true);
     if (sim_is_amd(sim))
         upmu_sim_amd_after(sim, run.from, burst);
+    upmu_sim_uncore_traffic_after(sim, run.from, burst);
     add_truth(&cpu->truth[burst->user ? 1 : 0], burst);
     for (unsigned i = 0; i < UPMU_SIM_METRICS; i++)
         cpu->metric_truth[i] += burst->slots * (burst->metrics >> 8u * i & 0xffu);

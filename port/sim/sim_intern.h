@@ -169,6 +169,9 @@ void upmu_sim_uncore_count_access(struct upmu_sim *sim, uint32_t address);
 void upmu_sim_uncore_remote_begin(struct upmu_sim *sim);
 void upmu_sim_uncore_remote_end(struct upmu_sim *sim);
 
+/* sim_uncore_traffic.c: a burst is over. */
+void upmu_sim_uncore_traffic_after(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_burst *burst);
+
 /* sim_pmi.c */
 
 /* A counter of this CPU asks for its interrupt now. */

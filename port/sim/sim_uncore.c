@@ -69,10 +69,10 @@ static void su_add_box(struct upmu_sim_uncore *u, const struct upmu_sim_unit_row
     unit->manager = -1;
     su_place_box(u, unit);
     for (unsigned i = 0; i < row->type->counters; i++)
-        unit->counter[i].value = su_found(unit, i) & upmu_sim_uncore_box_mask(u, unit, i) >> 2;
+        unit->counter[i].value = su_found(unit, i) & upmu_sim_unit_range(u, unit, i) >> 2;
     if (row->type->fixed_width != 0)
         unit->counter[row->type->counters].value =
-            su_found(unit, row->type->counters) & upmu_sim_uncore_box_mask(u, unit, row->type->counters) >> 2;
+            su_found(unit, row->type->counters) & upmu_sim_unit_range(u, unit, row->type->counters) >> 2;
 }
 
 static void su_add_boxes(struct upmu_sim_uncore *u)

@@ -329,6 +329,22 @@ void upmu_sim_happen(struct upmu_sim_uncore *uncore, struct upmu_sim_unit *unit,
 void upmu_sim_clock(struct upmu_sim_uncore *uncore, struct upmu_sim_unit *unit, uint64_t clocks);
 void upmu_sim_flow(struct upmu_sim_uncore *uncore, struct upmu_sim_unit *unit, unsigned counter, uint64_t count);
 
+/*
+ * A load on a die, shared by its controllers and slices: cache lines read from and written to memory, look-ups in
+ * the last-level cache and misses among them.  upmu_sim_events() calls it for the last cache's references and
+ * misses of a burst.
+ */
+struct upmu_sim_load {
+    uint64_t reads;
+    uint64_t writes;
+    uint64_t lookups;
+    uint64_t misses;
+};
+void upmu_sim_traffic(struct upmu_sim_uncore *uncore, unsigned die, const struct upmu_sim_load *load);
+
+/* All bits that a counter has. */
+uint64_t upmu_sim_unit_range(const struct upmu_sim_uncore *uncore, const struct upmu_sim_unit *unit, unsigned counter);
+
 /* The value of a counter without an access; sets it (for a test near a wrap). */
 void upmu_sim_unit_set(struct upmu_sim_unit *unit, unsigned counter, uint64_t value);
 

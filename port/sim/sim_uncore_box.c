@@ -91,7 +91,7 @@ struct su_register upmu_sim_uncore_box_find(const struct upmu_sim_unit *unit, ui
     return su_find_counter(type, whole);
 }
 
-uint64_t upmu_sim_uncore_box_mask(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter)
+uint64_t upmu_sim_unit_range(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter)
 {
     unsigned width = counter == unit->type->counters ? unit->type->fixed_width : unit->type->width;
 
@@ -304,7 +304,7 @@ static void su_write_counter(struct upmu_sim_uncore *u, struct upmu_sim_unit *un
     if (bits == 32)
         value = at.high ? value << 32 | (counter->value & 0xffffffffu)
                         : (counter->value & ~UINT64_C(0xffffffff)) | (value & 0xffffffffu);
-    counter->value = su_on(u, UPMU_SIM_RULE_U_WIDTH) ? value & upmu_sim_uncore_box_mask(u, unit, at.index) : value;
+    counter->value = su_on(u, UPMU_SIM_RULE_U_WIDTH) ? value & upmu_sim_unit_range(u, unit, at.index) : value;
 }
 
 static bool su_write_filter(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, unsigned index, uint64_t value)

@@ -217,7 +217,7 @@ static void su_overflow(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, u
 static void su_add(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, unsigned index, uint64_t count)
 {
     struct upmu_sim_unit_counter *counter = &unit->counter[index];
-    uint64_t mask = upmu_sim_uncore_box_mask(u, unit, index);
+    uint64_t mask = upmu_sim_unit_range(u, unit, index);
     bool full = counter->value > mask; /* (bit 48) */
     bool wraps = full || count > mask - counter->value;
 

@@ -5,6 +5,7 @@
  *   sim_uncore.c           machines at work: dies, CPUs, MSRs, global registers, CPUID
  *   sim_uncore_box.c       a box's registers: where they are, what reads and writes do
  *   sim_uncore_count.c     what makes its counters count
+ *   sim_uncore_traffic.c   what a load means for them
  *   sim_uncore_bus.c       configuration space, memory, discovery tables
  *   sim_uncore_types.c     what boxes look like
  *   sim_uncore_machines.c  which machines
@@ -47,8 +48,6 @@ uint64_t upmu_sim_uncore_box_read(const struct upmu_sim_uncore *u, struct upmu_s
 /* False: #GP.  `bits` of it are written: 32 (of its high or low half) or 64. */
 bool upmu_sim_uncore_box_write(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, struct su_register at,
                                unsigned bits, uint64_t value);
-
-uint64_t upmu_sim_uncore_box_mask(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter);
 
 /* sim_uncore_count.c */
 

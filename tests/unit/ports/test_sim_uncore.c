@@ -838,6 +838,40 @@ static void a_package_may_have_two_nodes(void)
     EXPECT(rdmsr(0xc0010241) - first, 3);
 }
 
+/* ---- Scenarios: loads ---- */
+
+static void a_load_moves_lines(void)
+{
+    const struct upmu_sim_load load = {.reads = 1000, .writes = 500, .lookups = 3000, .misses = 1000};
+    const struct upmu_sim_burst burst = {.instructions = 1, .llc_references = 10, .llc_misses = 8};
+    uint64_t reads = 0, writes = 0;
+
+    machine("skx2");
+    for (unsigned i = 0; i < 6; i++) {
+        uint32_t places[] = {where(0x32, 10, 2), where(0x32, 10, 6), where(0x32, 11, 2),
+                             where(0x32, 12, 2), where(0x32, 12, 6), where(0x32, 13, 2)};
+
+        pci_write(places[i], 0xd8, (uint32_t)ENABLE | 0x304);
+        pci_write(places[i], 0xdc, (uint32_t)ENABLE | 0xc04);
+        reads -= box("imc", 0, i)->counter[0].value;
+        writes -= box("imc", 0, i)->counter[1].value;
+    }
+    upmu_sim_traffic(&uncore, 0, &load);
+    upmu_sim_traffic(&uncore, 1, &load);
+    upmu_sim_events(&sim, &burst);
+    for (unsigned i = 0; i < 6; i++) {
+        reads += box("imc", 0, i)->counter[0].value;
+        writes += box("imc", 0, i)->counter[1].value;
+    }
+    EXPECT(reads, 1008);
+    EXPECT(writes, 502);
+    machine("adl");
+    reads = box("imc_free_running", 0, 0)->counter[1].value + box("imc_free_running", 0, 1)->counter[1].value;
+    upmu_sim_traffic(&uncore, 0, &load);
+    EXPECT(box("imc_free_running", 0, 0)->counter[1].value + box("imc_free_running", 0, 1)->counter[1].value - reads,
+           1000);
+}
+
 /* ---- Scenarios: the way there ---- */
 
 static void runs_nothing(void *argument)
@@ -962,6 +996,7 @@ static void (*const scenarios[])(void) = {
     a_umc_counts_to_its_end,
     a_fabric_of_perfmon_v2,
     a_package_may_have_two_nodes,
+    a_load_moves_lines,
     calls_between_cpus_do_not_nest,
     accesses_are_counted_and_may_be_limited,
     accesses_can_be_made_to_fault,

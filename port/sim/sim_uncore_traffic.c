@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a load means for units: look-ups in the last-level cache, lines read from and written to memory.  Codes:
+ * Intel's event files (CAS_COUNT, LLC_LOOKUP, LLC_HITS); Linux amdzen2, amdzen4 (data fabric, L3, UMC).
+ */
+#include "port/sim/sim_uncore_intern.h"
+
+enum su_what { SU_READS, SU_WRITES, SU_LOOKUPS, SU_HITS, SU_MISSES };
+
+/* A machine's units that see it: by event and one bit of the unit mask; or a free-running counter. */
+struct su_traffic {
+    const char *machine;
+    const char *type;
+    uint8_t what;
+    uint16_t event; /* free-running: the counter */
+    uint16_t umask;
+};
+
+/* clang-format off */
+static const struct su_traffic su_traffic[] = {
+    {"nhm", "uncore", SU_HITS, 0x08, 0x01}, {"nhm", "uncore", SU_MISSES, 0x09, 0x01},
+    {"snb", "imc", SU_READS, 0, 0}, {"snb", "imc", SU_WRITES, 1, 0},
+    {"skx2", "imc", SU_READS, 0x04, 0x01}, {"skx2", "imc", SU_WRITES, 0x04, 0x04},
+    {"skx2", "cha", SU_LOOKUPS, 0x34, 0x12},
+    {"hsx2", "imc", SU_READS, 0x04, 0x01}, {"hsx2", "imc", SU_WRITES, 0x04, 0x04},
+    {"hsx2", "cbox", SU_LOOKUPS, 0x34, 0x12},
+    {"icx", "imc", SU_READS, 0x04, 0x01}, {"icx", "imc", SU_WRITES, 0x04, 0x10},
+    {"spr", "imc", SU_READS, 0x05, 0x01}, {"spr", "imc", SU_WRITES, 0x05, 0x10},
+    {"adl", "imc_free_running", SU_READS, 0, 0}, {"adl", "imc_free_running", SU_WRITES, 0, 0},
+    {"adl", "imc_free_running", SU_READS, 1, 0}, {"adl", "imc_free_running", SU_WRITES, 2, 0},
+    {"zen2", "df", SU_READS, 0x07, 0x38}, {"zen2", "l3", SU_HITS, 0x04, 0xfe}, {"zen2", "l3", SU_MISSES, 0x04, 0x01},
+    {"zen4", "umc", SU_READS, 0x0a, 0x01}, {"zen4", "umc", SU_WRITES, 0x0a, 0x02},
+    {"zen4", "l3", SU_HITS, 0x04, 0xfe}, {"zen4", "l3", SU_MISSES, 0x04, 0x01},
+};
+/* clang-format on */
+
+static bool su_is(const char *a, const char *b)
+{
+    while (*a != '\0' && *a == *b) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
+/* Boxes of a row on this die: how many; the which-th in *out_unit. */
+static unsigned su_sharers(struct upmu_sim_uncore *u, const struct su_traffic *row, unsigned die, unsigned which,
+                           struct upmu_sim_unit **out_unit)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < u->units; i++) {
+        struct upmu_sim_unit *unit = &u->unit[i];
+
+        if (unit->die != die || unit->absent || !su_is(unit->type->name, row->type))
+            continue;
+        if (count++ == which)
+            *out_unit = unit;
+    }
+    return count;
+}
+
+static void su_share(struct upmu_sim_uncore *u, const struct su_traffic *row, unsigned die, uint64_t lines)
+{
+    struct upmu_sim_unit *unit = NULL;
+    unsigned sharers = su_sharers(u, row, die, 0, &unit);
+    uint64_t each = sharers != 0 ? upmu_sim_divide(lines, sharers) : 0;
+
+    for (unsigned i = 0; i < sharers; i++) {
+        uint64_t count = i + 1u < sharers ? each : lines - each * (sharers - 1u);
+        const struct upmu_sim_happening happening = {
+            .count = count, .event = row->event, .umask = row->umask, .some = true};
+
+        (void)su_sharers(u, row, die, i, &unit);
+        if (unit->type->style == UPMU_SIM_UNIT_FREE)
+            upmu_sim_flow(u, unit, row->event, count);
+        else
+            upmu_sim_happen(u, unit, &happening);
+    }
+}
+
+void upmu_sim_traffic(struct upmu_sim_uncore *u, unsigned die, const struct upmu_sim_load *load)
+{
+    const uint64_t amounts[] = {load->reads, load->writes, load->lookups, load->lookups - load->misses, load->misses};
+
+    for (unsigned i = 0; i < sizeof su_traffic / sizeof *su_traffic; i++) {
+        if (su_is(su_traffic[i].machine, u->machine->name))
+            su_share(u, &su_traffic[i], die, amounts[su_traffic[i].what]);
+    }
+}
+
+/* Every line that misses is read, every fourth one was dirty and is written back. */
+void upmu_sim_uncore_traffic_after(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_burst *burst)
+{
+    const struct upmu_sim_load load = {.reads = burst->llc_misses,
+                                       .writes = burst->llc_misses >> 2,
+                                       .lookups = burst->llc_references,
+                                       .misses = burst->llc_misses};
+
+    if (sim->uncore != NULL)
+        upmu_sim_traffic(sim->uncore, sim->uncore->place[cpu].die, &load);
+}
