@@ -279,6 +279,7 @@ struct upmu_sim_uncore {
 
     /* Knobs */
     bool no_ecam;             /* configuration space has 256 bytes only */
+    bool chain_loops;         /* the table's function: the last capability leads back to an earlier one */
     bool bar_off;             /* client: BAR 48H is not enabled */
     bool no_u_boxes;          /* U-box functions are hidden */
     bool many_managers;       /* any CPU may write, until cleared */

@@ -21,6 +21,10 @@
 #define TABLE_STRIDE 8u
 #define TABLE_BYTES 0x10000u
 
+/* Of the table's function: its last capability, and what makes it lead back to the one before. */
+#define TABLE_LAST_CAPABILITY 0x140u
+#define TABLE_LOOP 0x12000000u
+
 /* ---- Configuration space ---- */
 
 static struct upmu_sim_unit *su_function(struct upmu_sim_uncore *u, uint32_t where)
@@ -72,6 +76,8 @@ static bool su_other(const struct upmu_sim_uncore *u, uint32_t where, uint32_t o
                 *out_value = row->value[package];
                 if (offset == 0x48 && u->bar_off)
                     *out_value &= ~1u;
+                if (offset == TABLE_LAST_CAPABILITY && u->chain_loops)
+                    *out_value |= TABLE_LOOP;
                 return true;
             }
         }

@@ -196,16 +196,16 @@ static const struct upmu_sim_table_row spr_table[] = {
     {0, 4, 2, 48, 8, 0, 2, 0x2020, 0}, /* a second time */
 };
 static const struct upmu_sim_pci_register spr_functions[] = {
-    {0, FUNCTION(0, 0), 0, ID(0x3250u)}, {0, FUNCTION(0, 0), 0xc0, {3, 1}}, {0, FUNCTION(0, 0), 0xd4, BOTH(3 | 1 << 3)},
+    {1, FUNCTION(0, 0), 0, ID(0x3250u)}, {1, FUNCTION(0, 0), 0xc0, {3, 1}}, {1, FUNCTION(0, 0), 0xd4, BOTH(3 | 1 << 3)},
     {0, FUNCTION(0, 1), 0, ID(0x3251u)}, {0, FUNCTION(0, 1), 0xd0, {0x202, 0x2202}},
     {0, FUNCTION(0, 1), 0xd8, BOTH(0x100)}, {0, FUNCTION(0, 1), 0xdc, BOTH(0x200)},
-    /* The table's function: a capability of another kind, one that is not about counters, the right one; a loop. */
+    /* The table's function: a capability of another kind, one that is not about counters, the right one. */
     {1, FUNCTION(3, 0), 0, ID(0x09a7u)}, {1, FUNCTION(3, 0), 0x10, BOTH(0xc0000004)},
     {1, FUNCTION(3, 0), 0x14, {4, 0x14}},
     {1, FUNCTION(3, 0), 0x100, BOTH(0x12010001)},
     {1, FUNCTION(3, 0), 0x120, BOTH(0x14010023)}, {1, FUNCTION(3, 0), 0x124, BOTH(0x01808086)},
     {1, FUNCTION(3, 0), 0x128, BOTH(0x00000002)}, {1, FUNCTION(3, 0), 0x12c, BOTH(0x00000000)},
-    {1, FUNCTION(3, 0), 0x140, BOTH(0x12010023)}, {1, FUNCTION(3, 0), 0x144, BOTH(0x01808086)},
+    {1, FUNCTION(3, 0), 0x140, BOTH(0x00010023)}, {1, FUNCTION(3, 0), 0x144, BOTH(0x01808086)},
     {1, FUNCTION(3, 0), 0x148, BOTH(0x00000001)}, {1, FUNCTION(3, 0), 0x14c, BOTH(0x00000000)},
     FUNCTIONS_END};
 

@@ -757,7 +757,7 @@ static void a_machine_describes_itself(void)
     uint64_t global = memory(table, 0, 64), entry;
 
     EXPECT(pci_read(function, 0), 0x09a78086);
-    EXPECT(pci_read(function, 0x140), 0x12010023);
+    EXPECT(pci_read(function, 0x140), 0x00010023);
     EXPECT(pci_read(function, 0x148) & 0xffff, 1);
     EXPECT(global >> 8 & 0xff, 8);
     EXPECT(global >> 16 & 0x3ff, uncore.machine->table_rows);
@@ -770,6 +770,8 @@ static void a_machine_describes_itself(void)
     EXPECT(violations(), 0);
     memory_write(table, 0, 32, 0);
     EXPECT(violations(), 1);
+    uncore.chain_loops = true;
+    EXPECT(pci_read(function, 0x140) >> 20, 0x120);
 }
 
 /* ---- Scenarios: AMD ---- */
