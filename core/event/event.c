@@ -248,6 +248,14 @@ static bool find_name(struct encoder *encoder)
     return find_in_catalog(encoder);
 }
 
+/* A row of another type of unit than the PMU's? */
+static bool is_of_another_unit(const struct encoder *encoder)
+{
+    const struct upmu_unit_type *type = type_of_pmu(encoder->pmu);
+
+    return type && encoder->row.unit && encoder->row.unit != type->number;
+}
+
 /* Was an event found by a name that is not architectural?  Then the model's table has it. */
 static bool is_own_name(const struct encoder *encoder)
 {
@@ -515,6 +523,8 @@ static UPMU_APART enum upmu_status begin_event(struct encoder *encoder)
             return UPMU_ERR_NO_SUCH_EVENT;
         }
         event->attributes = UPMU_ATTR_RAW;
+    } else if (is_of_another_unit(encoder)) {
+        return UPMU_ERR_WRONG_PMU;
     }
     status = use_attributes(encoder, false);
     if (status != UPMU_OK)
@@ -567,6 +577,30 @@ static UPMU_APART enum upmu_status finish_event(struct encoder *encoder)
     return event->counters ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
 }
 
+/* The name that is most like the text up to the end of a part, which may lack the prefix of its unit. */
+static UPMU_APART void find_nearest(struct encoder *encoder, struct upmu_event_id *out_id)
+{
+    const struct upmu_unit_type *type = type_of_pmu(encoder->pmu);
+    const char *text = encoder->spec->text + encoder->spec->name.position;
+    size_t length = name_length(encoder, encoder->near);
+
+    if (type && type->prefix) {
+        size_t prefix = upmu_text_length(type->prefix);
+        char name[UPMU_CATALOG_NAME];
+        struct upmu_text out;
+
+        upmu_text_begin(&out, name, sizeof name);
+        if (length < prefix || !upmu_same_folded(text, type->prefix, (unsigned)prefix))
+            upmu_text_string(&out, type->prefix);
+        upmu_text_bytes(&out, text, length);
+        if (out.length >= sizeof name || !upmu_catalog_nearest(encoder->catalog, name, out.length, out_id) ||
+            upmu_catalog_row_unit(encoder->catalog, out_id->row) != type->number)
+            memset(out_id, 0, sizeof *out_id);
+        return;
+    }
+    (void)upmu_catalog_nearest(encoder->catalog, text, length, out_id);
+}
+
 enum upmu_status upmu_event_encode(const struct upmu_pmu *pmu, const struct upmu_spec *spec,
                                    struct upmu_event *out_event, struct upmu_why *why)
 {
@@ -596,8 +630,9 @@ enum upmu_status upmu_event_encode(const struct upmu_pmu *pmu, const struct upmu
                           upmu_spec_part_end(encoder.part) - encoder.part->position);
     /* (One or two letters after an existing event are not taken for a unit mask.) */
     if (why && encoder.near && encoder.catalog && !upmu_why_asks_attribute(why))
-        (void)upmu_catalog_nearest(encoder.catalog, spec->text + spec->name.position,
-                                   name_length(&encoder, encoder.near), &why->nearest);
+        find_nearest(&encoder, &why->nearest);
+    if (why && status == UPMU_ERR_WRONG_PMU)
+        why->nearest = encoder.event.id;
     return status;
 }
 

@@ -258,6 +258,22 @@ static const char *pmu_name(const struct upmu_pmu *pmu)
     return pmu->name;
 }
 
+/* `an event of cha, not of skx_unc_imc` */
+static void write_other_unit(struct upmu_text *out, const struct upmu_why *why)
+{
+    const char *name = NULL;
+
+#if UPMU_NAMES
+    if (why->pmu->backend->unit_name)
+        name = why->pmu->backend->unit_name(
+            upmu_catalog_row_unit(upmu_catalog_of(why->pmu, why->nearest), why->nearest.row));
+#endif
+    upmu_text_string(out, "an event of ");
+    upmu_text_string(out, name ? name : "another unit");
+    upmu_text_string(out, ", not of ");
+    upmu_text_string(out, why->pmu->name);
+}
+
 /* `"brnch-misses": no such event on skl; nearest: branch-misses` */
 static void write_word(struct upmu_text *out, const struct upmu_why *why)
 {
@@ -267,6 +283,10 @@ static void write_word(struct upmu_text *out, const struct upmu_why *why)
         for (const char *at = why->word; *at; at++)
             upmu_text_char(out, *at >= ' ' && *at <= '~' ? *at : '?');
         upmu_text_string(out, &"...\": "[why->length >= UPMU_WHY_WORD ? 0 : 3]);
+    }
+    if (why->status == UPMU_ERR_WRONG_PMU && why->nearest.catalogue && why->pmu) {
+        write_other_unit(out, why);
+        return;
     }
     upmu_text_string(out, why->status == UPMU_ERR_DOES_NOT_FIT ? "no counter can count this"
                                                                : upmu_status_text(why->status));

@@ -114,7 +114,8 @@ struct upmu_event {
  *
  * `*out_event` is written on success only; `why` may be NULL.
  * Returns UPMU_OK; any code of the group "The text" in upmu/status.h; UPMU_ERR_UNSUPPORTED;
- * UPMU_ERR_DOES_NOT_FIT (no counter of this PMU can count it as specified); UPMU_ERR_COMPILED_OUT.
+ * UPMU_ERR_DOES_NOT_FIT (no counter of this PMU can count it as specified); UPMU_ERR_WRONG_PMU (an event of another
+ * type of unit, which why->nearest is); UPMU_ERR_COMPILED_OUT.
  * Context: any.
  */
 UPMU_MUST_CHECK

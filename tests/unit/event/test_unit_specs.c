@@ -56,15 +56,21 @@ static void write_attributes(const struct upmu_pmu *pmu, const struct upmu_event
         upmu_text_string(out, ":edge");
 }
 
+static const char *unit_name(unsigned number)
+{
+    return number == 4 ? "cha" : NULL;
+}
+
 static const struct upmu_backend encoder = {
     .name = "test",
+    .unit_name = unit_name,
     .attribute = give_attribute,
     .from_row = take_row,
     .finish = finish,
     .format = write_attributes,
 };
 
-static const struct upmu_unit_type imc = {.name = "imc", .pmu = "skx_unc_imc", .prefix = "MEM_INST_RETIRED."};
+static const struct upmu_unit_type imc = {.name = "imc", .pmu = "skx_unc_imc", .prefix = "UNC_M_", .number = 3};
 static struct upmu_uncore_pmu memory = {
     .pmu = {.name = "skx_unc_imc", .backend = &encoder, .counters = 15, .general = 15, .index = UPMU_UNIT_PMU + 1},
     .type = &imc,
@@ -126,26 +132,55 @@ static void names_of_other_units_and_pmus_are_refused(void **state)
     assert_string_equal(encoded(&memory.pmu, "imc/r304:u"), "no such attribute");
 }
 
-static void a_name_may_leave_out_the_prefix_of_its_unit(void **state)
+static void one_event_has_the_names_of_three_libraries(void **state)
 {
-    char whole[32];
+    static const char *const names[] = {
+        "imc0/skx_unc_imc::UNC_M_CAS_COUNT.RD", "skx_unc_imc0::UNC_M_CAS_COUNT:RD", "imc0/CAS_COUNT.RD",
+        "imc/0/cas_count.rd",                   "uncore_imc_0/CAS_COUNT.RD/",       "imc0/UNC_M_CAS_COUNT.RD",
+    };
 
     (void)state;
-    memory.pmu.catalog = upmu_catalog_find("skl");
+    memory.pmu.catalog = upmu_catalog_find("skx_uncore");
     assert_non_null(memory.pmu.catalog);
-    strcpy(whole, encoded(&memory.pmu, "imc/MEM_INST_RETIRED.ALL_LOADS"));
-    assert_string_equal(whole, "81d0@-1");
-    assert_string_equal(encoded(&memory.pmu, "imc/ALL_LOADS"), whole);
-    assert_string_equal(encoded(&memory.pmu, "uncore_imc/all_loads/"), whole);
-    assert_string_equal(encoded(&memory.pmu, "skx_unc_imc::MEM_INST_RETIRED:ALL_LOADS"), whole);
-    assert_string_equal(encoded(&memory.pmu, "imc2/ALL_LOADS"), "81d0@2");
-    assert_string_equal(encoded(&memory.pmu, "imc2/ALL_LOADS:edge"), "481d0@2");
-    /* As written comes first. */
-    assert_string_equal(encoded(&memory.pmu, "imc/LONGEST_LAT_CACHE.MISS"), "412e@-1");
-    assert_string_equal(encoded(&memory.pmu, "imc/LOADS_ALL"), "no such event");
-    assert_string_equal(encoded(&memory.pmu, "imc/ALL_LOADS:u"), "no such attribute");
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+        assert_string_equal(encoded(&memory.pmu, names[i]), "304@0");
+    assert_string_equal(encoded(&memory.pmu, "CAS_COUNT.WR:edge"), "40c04@-1");
+    assert_string_equal(encoded(&memory.pmu, "imc2/CAS_COUNT:ALL"), "f04@2");
+    assert_string_equal(encoded(&memory.pmu, "imc/CAS_COUNT.RD:u"), "no such attribute");
+    assert_string_equal(encoded(&memory.pmu, "imc/COUNT.RD"), "no such event");
     memory.pmu.catalog = NULL;
-    assert_string_equal(encoded(&memory.pmu, "imc/ALL_LOADS"), "no such event");
+    assert_string_equal(encoded(&memory.pmu, "imc/CAS_COUNT.RD"), "no such event");
+}
+
+static const char *refusal(const char *text)
+{
+    static char out[200];
+    struct upmu_event event;
+    struct upmu_why why;
+
+    assert_int_not_equal(upmu_event_parse(&memory.pmu, text, &event, &why), UPMU_OK);
+    upmu_why_text(&why, out, sizeof out);
+    return out;
+}
+
+static void an_event_of_another_unit_is_refused_with_that_unit(void **state)
+{
+    (void)state;
+    memory.pmu.catalog = upmu_catalog_find("skx_uncore");
+    assert_string_equal(encoded(&memory.pmu, "imc/UNC_CHA_TOR_INSERTS.IA"), "encoded for another PMU");
+    assert_string_equal(refusal("imc/UNC_CHA_TOR_INSERTS.IA"),
+                        "\"UNC_CHA_TOR_INSERTS.IA\": an event of cha, not of skx_unc_imc");
+    assert_string_equal(refusal("UNC_UPI_CLOCKTICKS"),
+                        "\"UNC_UPI_CLOCKTICKS\": an event of another unit, not of skx_unc_imc");
+    /* The nearest name is one of the unit, however much of it was left out. */
+    assert_string_equal(refusal("imc/CAS_CONT.RD"),
+                        "\"CAS_CONT.RD\": no such event on skx_unc_imc; nearest: UNC_M_CAS_COUNT.RD");
+    assert_string_equal(refusal("imc/UNC_M_CAS_CONT.RD"),
+                        "\"UNC_M_CAS_CONT.RD\": no such event on skx_unc_imc; nearest: UNC_M_CAS_COUNT.RD");
+    assert_string_equal(refusal("imc/UNC_CHA_TOR_INSRTS.IA"),
+                        "\"UNC_CHA_TOR_INSRTS.IA\": no such event on skx_unc_imc");
+    assert_string_equal(refusal("imc/FREQ_TRANS_CYCLES"), "\"FREQ_TRANS_CYCLES\": no such event on skx_unc_imc");
+    memory.pmu.catalog = NULL;
 }
 
 static void a_canonical_text_has_the_number_of_the_box_that_was_named(void **state)
@@ -154,15 +189,15 @@ static void a_canonical_text_has_the_number_of_the_box_that_was_named(void **sta
         struct upmu_pmu *pmu;
         const char *text, *canonical;
     } texts[] = {
-        {&memory.pmu, "uncore_imc_3/all_loads/", "imc3/MEM_INST_RETIRED.ALL_LOADS"},
-        {&memory.pmu, "imc/all_loads:edge", "MEM_INST_RETIRED.ALL_LOADS:edge"},
+        {&memory.pmu, "uncore_imc_3/cas_count.rd/", "imc3/UNC_M_CAS_COUNT.RD"},
+        {&memory.pmu, "imc/cas_count.rd:edge", "UNC_M_CAS_COUNT.RD:edge"},
         {&memory.pmu, "imc0/r304", "imc0/raw:config=0x304"},
         {&memory.pmu, "imc/event=4,umask=3,counter=2", "raw:config=0x304:counter=2"},
         {&cache.pmu, "amd_l3_1/r304", "l3_1/raw:config=0x304"},
     };
 
     (void)state;
-    memory.pmu.catalog = upmu_catalog_find("skl");
+    memory.pmu.catalog = upmu_catalog_find("skx_uncore");
     for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct upmu_event event, again;
         char canonical[64], cut[64];
@@ -189,7 +224,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(raw_words_are_given_behind_the_unit),
         cmocka_unit_test(names_of_other_units_and_pmus_are_refused),
-        cmocka_unit_test(a_name_may_leave_out_the_prefix_of_its_unit),
+        cmocka_unit_test(one_event_has_the_names_of_three_libraries),
+        cmocka_unit_test(an_event_of_another_unit_is_refused_with_that_unit),
         cmocka_unit_test(a_canonical_text_has_the_number_of_the_box_that_was_named),
     };
 
