@@ -30,6 +30,17 @@ uint64_t upmu_count_delta(const struct upmu_pmu *pmu, const struct upmu_tally *t
     return delta;
 }
 
+uint64_t upmu_count_wrapped(const struct upmu_session *session, const struct upmu_set *set, unsigned i,
+                            uint64_t count)
+{
+    const struct upmu_event *event = &set->event[i];
+    unsigned counter = set->tally[i].counter;
+
+    if (counter >= UPMU_COUNTERS)
+        counter = upmu_bits_lowest(event->counters);
+    return upmu_bits_low(count, session->machine->pmu[event->pmu].counter[counter].width);
+}
+
 void upmu_count_fold(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t value)
 {
     uint64_t delta = upmu_count_delta(meter->pmu, tally, counter, value - tally->base);

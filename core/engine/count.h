@@ -17,6 +17,16 @@ static inline bool upmu_tally_samples(const struct upmu_tally *tally)
     return UPMU_SAMPLING && tally->period;
 }
 
+/* Does the count of an event wrap as its counter does? */
+static inline bool upmu_count_wraps(const struct upmu_set *set, unsigned i)
+{
+    return UPMU_SAMPLING && (set->sampling[i].flags & UPMU_SAMPLING_WRAP);
+}
+
+/* The count of such an event: of the width of its counter, or of the first that it can have. */
+uint64_t upmu_count_wrapped(const struct upmu_session *session, const struct upmu_set *set, unsigned i,
+                            uint64_t count);
+
 /* Add what a counter counted since the tally's base. */
 void upmu_count_fold(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t value);
 

@@ -99,8 +99,8 @@ static bool read_one(struct upmu_session *session, struct upmu_set *set, unsigne
         count->raw += delta;
     }
     count->left = upmu_tally_samples(tally) && tally->due > count->raw ? tally->due - count->raw : 0;
-    if (UPMU_SAMPLING && (set->sampling[i].flags & UPMU_SAMPLING_WRAP) && tally->counter < UPMU_COUNTERS && meter)
-        count->raw &= upmu_bits_ones(meter->pmu->counter[tally->counter].width);
+    if (upmu_count_wraps(set, i))
+        count->raw = upmu_count_wrapped(session, set, i, count->raw);
     grade(session, set, tally, missed_ns + tally->gap_ns, count);
 #if UPMU_METRICS
     grade_metric(tally, count);

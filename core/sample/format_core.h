@@ -11,8 +11,7 @@
 /*
  * Events of one session overflowed: make records, messages, call hooks.  The caller filled in
  * session->overflow except `event`, and folded the values that the events ask for.  Returns
- * UPMU_OVERFLOW_MASK: mask the session; with UPMU_OVERFLOW_RESET: with its long resets at once, not
- * at restart.
+ * UPMU_OVERFLOW_MASK: mask the session.
  * Context: nmi, or local with the session's tallies held.
  */
 unsigned upmu_format_report(struct upmu_overflow *overflow);

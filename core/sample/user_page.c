@@ -38,18 +38,21 @@ static UPMU_APART uint32_t index_of(const struct upmu_cpu *cpu, const struct upm
     return cpu->meter.pmu->counter[counter].rdpmc + 1u; /* UPMU_NO_RDPMC + 1 is 0 */
 }
 
-static void publish_event(const struct upmu_cpu *cpu, const struct upmu_set *set, unsigned i,
+static void publish_event(const struct upmu_cpu *cpu, const struct upmu_session *session, unsigned i,
                           struct upmu_user_page *page, bool open)
 {
+    const struct upmu_set *set = upmu_active(session);
     const struct upmu_tally *tally = &set->tally[i];
     struct upmu_user_event *event = &page->event[i];
-    /* (A transaction that aborts can reduce a count; then the kernel must read it.) */
-    uint32_t index = open && !(set->event[i].attributes & UPMU_ATTR_IN_TXCP) ? index_of(cpu, tally) : 0;
+    /* (A transaction that aborts can reduce a count, and a count can wrap; then the kernel must read it.) */
+    bool wraps = upmu_count_wraps(set, i);
+    uint32_t index =
+        open && !wraps && !(set->event[i].attributes & UPMU_ATTR_IN_TXCP) ? index_of(cpu, tally) : 0;
 
     page->generation += event->index != index;
     event->index = index;
     event->width = index ? cpu->meter.pmu->counter[tally->counter].width : 0;
-    event->total = tally->total;
+    event->total = wraps ? upmu_count_wrapped(session, set, i, tally->total) : tally->total;
     event->base = tally->base;
 }
 
@@ -73,7 +76,7 @@ static void write_page(const struct upmu_cpu *cpu, struct upmu_session *session,
     page->enabled_ns = enabled_ns;
     page->running_ns = enabled_ns > missed_ns ? enabled_ns - missed_ns : 0;
     for (i = 0; i < set->count; i++)
-        publish_event(cpu, set, i, page, cpu != NULL);
+        publish_event(cpu, session, i, page, cpu != NULL);
     /* Events of a larger set that was active before: their counters count something else now. */
     for (; i < page->count && i < UPMU_SET_EVENTS; i++) {
         page->generation += page->event[i].index != 0;

@@ -76,10 +76,10 @@ struct upmu_queue {
 };
 
 /*
- * Give a detached session a queue (NULL: remove it) and memory for `capacity` messages, a power of
- * two.  `queue`, `messages` and `notify` (may be NULL) must stay until the queue is removed or the
- * session is closed.  A full queue drops the message and the session is masked, so no further
- * overflow is lost until the queue is read.
+ * Give a detached session a queue and memory for `capacity` messages, a power of two.  `queue`
+ * NULL removes the queue; the other arguments are not used then.  `queue`, `messages` and `notify`
+ * (may be NULL) must stay until the queue is removed or the session is closed.  A full queue drops
+ * the message and the session is masked, so no further overflow is lost until the queue is read.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (capacity 0 without UPMU_QUEUE_NO_MESSAGES or not a
  * power of two, an unknown flag); UPMU_ERR_STATE (not detached); UPMU_ERR_COMPILED_OUT.

@@ -466,10 +466,10 @@ enum upmu_status upmu_session_read(struct upmu_session *session, unsigned first,
 /*
  * Set an event's 64-bit count to `value`, at most 2^63 - 1; a sampling event also begins a full
  * period.  The times of the count begin at 0, so an estimate covers the time since.  (Without
- * UPMU_THREADS they continue: there are no estimates.)  An estimate
- * scales the whole value: write 0 where sets or sessions are multiplexed.  No select register is
- * written.  A running session continues on its counters, whatever other CPUs started meanwhile; a
- * sample that is due at this moment may mask it.
+ * UPMU_THREADS they continue: there are no estimates.)  An estimate scales the whole value: write 0
+ * where sets or sessions are multiplexed.  No select register is written.  A running session continues
+ * on its counters, whatever other CPUs started meanwhile; a sample that is due at this moment may mask
+ * it.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (no such event, or the value), UPMU_ERR_WRONG_CPU,
  * UPMU_ERR_BUSY (nothing was changed); UPMU_ERR_PORT (a register faulted: the session is stopped

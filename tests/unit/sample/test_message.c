@@ -371,7 +371,9 @@ static void queues_of_odd_sizes_and_unknown_flags_are_refused(void **state)
     assert_int_equal(upmu_session_messages(session, &l.queue, l.messages, 0, 0, NULL), UPMU_ERR_INVALID);
     assert_int_equal(upmu_session_messages(session, &l.queue, l.messages, CAPACITY, 4, NULL), UPMU_ERR_INVALID);
     assert_int_equal(upmu_session_messages(session, &l.queue, NULL, 0, UPMU_QUEUE_NO_MESSAGES, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_messages(session, NULL, NULL, 1, 0, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_messages(session, NULL, NULL, 0, 0, NULL), UPMU_OK);
+    assert_null(session->queue);
+    assert_int_equal(upmu_session_messages(session, NULL, NULL, 3, ~0u, NULL), UPMU_OK);
     host_begin(&l.host, session);
     assert_int_equal(upmu_session_messages(session, &l.queue, l.messages, CAPACITY, 0, NULL), UPMU_ERR_STATE);
     host_end(&l.host);

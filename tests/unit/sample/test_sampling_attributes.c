@@ -188,6 +188,8 @@ static void a_counter_that_may_wrap_does_and_asks_for_no_interrupt(void **state)
     work(&f, 100, 1);
     assert_int_equal(host_count(&f.session, 0).value, 10);
     assert_int_equal(f.cpu[0].interrupts, 0);
+    assert_int_equal(upmu_session_detach(&f.session), UPMU_OK);
+    assert_int_equal(host_count(&f.session, 0).value, 10);
     tear_down(&f);
 }
 

@@ -175,6 +175,25 @@ static void an_event_that_the_active_set_does_not_have_is_refused(void **state)
     host_end(&host);
 }
 
+/* The reader cannot know where. */
+static void a_count_that_wraps_is_the_kernels_to_read(void **state)
+{
+    struct upmu_sampling sampling = {.flags = UPMU_SAMPLING_WRAP};
+    uint64_t count;
+
+    (void)state;
+    begin("skylake");
+    assert_int_equal(upmu_session_add(&host.session, "branches", &sampling), UPMU_OK);
+    publish("instructions");
+    host_begin(&host, &host.session);
+    assert_int_equal(upmu_session_write(&host.session, 0, UINT64_C(1) << 48 | 5), UPMU_OK);
+    assert_false(upmu_user_read(&page, 0, true, &count));
+    assert_int_equal(count, 5);
+    assert_true(upmu_user_read(&page, 1, true, &count));
+    assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+    host_end(&host);
+}
+
 static bool lying_rdpmc(void *context, uint32_t index, uint64_t *out_value)
 {
     (void)context, (void)index;
@@ -690,6 +709,7 @@ int main(void)
         cmocka_unit_test(user_reads_equal_the_kernels_and_cost_one_rdpmc),
         cmocka_unit_test(a_stopped_session_needs_the_slow_call),
         cmocka_unit_test(an_event_that_the_active_set_does_not_have_is_refused),
+        cmocka_unit_test(a_count_that_wraps_is_the_kernels_to_read),
         cmocka_unit_test(where_rdpmc_tells_something_else_programs_ask_the_kernel),
         cmocka_unit_test(interrupts_that_load_a_counter_publish_it_again),
         cmocka_unit_test(a_read_that_meets_an_interrupt_is_repeated),
