@@ -9,7 +9,7 @@ tools/perf/pmu-events/arch/x86 (skylakex, with *.json); mapfile.csv stands besid
 says which CPUs it is for.  Afterwards run tools/catalog_pack.py.
 
 --out DIR     where the sources go (events)
---uncore DIR  events of other units go to DIR/MODEL.tsv; without it they are left out
+--uncore DIR  events of other units go to DIR/MODEL_uncore.tsv; without it they are left out
 --compare     write nothing; say where the folders, some in either form, differ
 
 Given both forms of one model, Intel's own stands, and what the other has lost is
@@ -26,6 +26,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import catalog_pack as pack  # noqa: E402
 import catalog_read as read  # noqa: E402
+import catalog_uncore as units  # noqa: E402
 from catalog_pack import MASK_FLAGS, ROW_FLAGS, Catalogue, Row, fold  # noqa: E402
 from catalog_source import Names, compose, generic_names, write  # noqa: E402
 
@@ -360,21 +361,18 @@ def left_out(chosen):
 
 
 def uncore(folders, out, writes):
-    """Sources of events of other units: numbers as the files have them."""
+    """Catalogues of events of other units."""
+    boxes, taken = units.Boxes(), set()
     for folder in folders:
-        name = os.path.basename(os.path.abspath(folder)).lower()
-        lines = ["# SPDX-License-Identifier: MIT", f"# source: {os.path.basename(os.path.abspath(folder))}",
-                 "# U unit name code(+bit 21) umask umask-high cmask flags counters port-mask class-mask filter"]
-        for _, event in read.uncore_events(folder):
-            flags = ",".join(flag for flag, is_set in (("inv", event.inv), ("edge", event.edge),
-                                                       ("fixed", event.fixed is not None),
-                                                       ("deprecated", event.deprecated)) if is_set) or "-"
-            lines.append("\t".join(["U", event.unit, event.name, f"0x{event.codes[0] | event.select << 21:x}",
-                                    f"0x{event.umasks[0]:02x}", f"0x{event.umask_high:x}", str(event.cmask), flags,
-                                    f"0x{event.counters:x}", f"0x{event.port_mask:x}", f"0x{event.class_mask:x}",
-                                    event.filter or "-"]))
-        if len(lines) > 3:
-            writes.append((os.path.join(out, name + ".tsv"), "\n".join(lines) + "\n"))
+        name = os.path.basename(os.path.abspath(folder)).upper()
+        events = [event for _, event in read.uncore_events(folder)]
+        if events:
+            try:
+                catalogue = units.imported(name, events, boxes, taken)
+            except ValueError as mistake:
+                raise read.Refused(folder, 0, str(mistake)) from None
+            taken.add(catalogue.number)
+            writes.append((os.path.join(out, catalogue.name + ".tsv"), write(catalogue, [f"source: Intel perfmon {name}"])))
 
 
 def main():

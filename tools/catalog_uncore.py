@@ -36,8 +36,15 @@ CLIENTS = ("SNB", "IVB", "HSW", "BDW", "SKL", "ICL", "RKL", "TGL", "ADL", "MTL",
 OLD_IMC = ("SNB", "IVB", "HSW", "BDW", "SKL", "ICL", "RKL")  # client memory controllers that only have free-running counters
 # The counter of the chip's clock: Linux's name of the unit that has it.
 CLOCKS = {"MTL": "sncu", "ARL": "sncu", "LNL": "sncu", "PTL": "sncu"}
-# Free-running counters by their events' names: perf's unit masks (event code ffh).
-FREE = {"TOTAL_REQCOUNT": 0x10, "RDCAS_COUNT": 0x20, "WRCAS_COUNT": 0x30, "CLOCKTICKS": 0x10}
+# Free-running counters by their events' names: perf's unit masks (event code ffh) of the first.
+FREE = {"TOTAL_REQCOUNT": 0x10, "RDCAS_COUNT": 0x20, "WRCAS_COUNT": 0x30, "CLOCKTICKS": 0x10, "BANDWIDTH_IN.PART": 0x20,
+        "BANDWIDTH_OUT.PART": 0x30}
+# Intel's folders of event files, and generations: a folder's own name, if it is not here.
+FOLDERS = {"JKT": "SNBEP", "IVT": "IVBEP", "BDW-DE": "BDWDE"}
+# Units as event files call them, where that is not their name in lower case.
+UNITS = {"qpi ll": "qpi", "upi ll": "upi", "cbo": "cbox", "sbo": "sbox", "hac_cbo": "hac_cbox", "imc_dclk": "imc", "ncu": "clock",
+         "m2hbm": "m2m_hbm", "mchbm": "hbm"}
+OTHERS = 180  # number of the first catalogue of a generation that INTEL lacks
 # Where the high half of an I/O stack's select has its port and completion masks.
 PORTS = {"SKX": (4, 12), "CLX": (4, 12), "": (4, 16)}
 
@@ -75,10 +82,11 @@ def unit_row(generation, unit, name, code, umask, cmask=0, flags=0, counters=0, 
             kind = next((kind for kind in FREE if kind in name), None)
             if unit not in ("imc", "iio") or not kind:
                 raise ValueError(f"{name}: unknown free-running counter")
-            unit, code, umask = unit + "_free_running", FIXED_CODE, FREE[kind]
+            part = re.search(r"\.PART(\d)", name)
+            unit, code, umask = unit + "_free_running", FIXED_CODE, FREE[kind] + (int(part.group(1)) if part else 0)
     port_at, class_at = PORTS.get(generation, PORTS[""])
     masks = ports[0] << port_at | ports[1] << class_at
-    if masks and high and masks != high:
+    if masks & high not in (masks, high):  # one may have a part only: Emerald Rapids' completion buffers
         raise ValueError(f"{name}: masks of ports are {masks:#x} and {high:#x}")
     high |= masks
     if high and word:
@@ -152,6 +160,27 @@ def intel(path, boxes):
             catalogue.rows.append(row)
             units.append(unit)
         yield finish(catalogue, boxes, units), "Intel perfmon, libpfm4 4.13, LIKWID, Linux 6.12"
+
+
+def imported(folder, events, boxes, taken):
+    """The catalogue of a folder of Intel's event files: `events` of catalog_read; `taken`: numbers of others."""
+    generation = FOLDERS.get(folder, folder)
+    free = next(n for n in range(OTHERS, 256) if n not in taken)
+    catalogue, units = Catalogue(generation.lower()[:5] + "_uncore", INTEL.get(generation, (free,))[0]), []
+    for event in events:
+        unit = UNITS.get(event.unit.lower(), event.unit.lower())
+        if unit not in boxes.numbers:
+            raise ValueError(f"{event.name}: unknown unit {event.unit}")
+        word = re.fullmatch(r"0x[0-9A-Fa-f]+", event.filter)
+        flags = sum(ROW_FLAGS[flag] for flag in ("inv", "edge", "deprecated") if getattr(event, flag))
+        how = "fixed" if event.fixed is not None else "free-running" if event.name.endswith("_FREERUN") else ""
+        name = re.sub(r"([-_.:])[-_.:]+", r"\1", event.name).strip("-_.:")  # Cascade Lake has UNC_H_SNOOPS_SENT.
+        row, unit = unit_row(generation, unit, name, event.codes[0] | (EXTENDED if event.select else 0), event.umasks[0],
+                             event.cmask, flags, event.counters & 0xffff, event.umask_high,
+                             (event.port_mask, event.class_mask), int(word.group(), 16) if word else 0, how)
+        catalogue.rows.append(row)
+        units.append(unit)
+    return finish(catalogue, boxes, units)
 
 
 # ---- AMD's ----

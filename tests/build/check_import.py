@@ -56,11 +56,11 @@ ALIASES = {"RS_EMPTY.COUNT": "RS.EMPTY_COUNT", "cycles": "CPU_CLK_UNHALTED.THREA
            "OFFCORE_RESPONSE:request=DEMAND_RFO:response=L3_HIT.ANY": "OFFCORE_RESPONSE.DEMAND_RFO.L3_HIT.ANY"}
 CPUS = ["# pmu: ix86arch", "# cpu: 6 0xe1 0xffff 0x0 0", "# cpu: 6 0xe2 0x40f 0x0 0"]
 UNCORE = """
-CHA UNC_CHA_LOOKUP.ALL 0x34 0xff 0x1fff 0 - 0xf 0x0 0x0 -
-QPI_LL UNC_Q_FLITS.SNP 0x200000 0x01 0x0 0 - 0xf 0x0 0x0 na
-IIO UNC_IIO_REQ.CARD 0x83 0x01 0x0 0 - 0x3 0xf 0x7 -
-CBO UNC_C_TOR.OPCODE 0x35 0x03 0x0 0 - 0x3 0x0 0x0 CBoFilter1[28:20]
-iMC UNC_M_CLOCKTICKS_F 0x0 0x00 0x0 0 fixed 0x0 0x0 0x0 -
+UNC_CHA_LOOKUP.ALL 0x34 0xff 0 payload 0x0 0x1 0x1fff cha
+UNC_Q_FLITS.SNP 0x100 0x01 0 - 0x0 0x0 0x0 qpi
+UNC_IIO_REQ.CARD 0x83 0x01 0 payload 0x0 0x1 0x700f0 iio
+UNC_C_TOR.OPCODE 0x35 0x03 0 - 0x0 0x0 0x0 cbox
+UNC_M_CLOCKTICKS_F 0xff 0x00 0 fixed-only 0x0 0x0 0x0 imc
 """
 # What Linux's form of it has lost.
 LOST = """
@@ -115,8 +115,7 @@ def both_forms_give_the_same_but_for_listed_losses():
 def events_of_other_units_are_kept_by_unit_where_asked_for():
     out = fresh("uncore")
     code, output = run([*IMPORT, "--out", out, "--uncore", out + "/uncore", NATIVE])
-    made = {line.replace("QPI LL", "QPI_LL").replace("\t", " ")[2:] for line in lines(read(out + "/uncore/new.tsv"))
-            if line.startswith("U\t")}
+    made = {line.replace("\t", " ")[2:] for line in lines(read(out + "/uncore/new_uncore.tsv")) if line.startswith("E\t")}
     code = code or (made != set(lines(UNCORE)))
     return [output, *sorted(made)] if code or "UNC_" in read(out + "/new.tsv") else []
 
@@ -469,6 +468,100 @@ def one_changed_byte_of_a_published_file_changes_one_record_or_is_refused():
         count += each
     print(f"seed {SEED + 1}, {count} changed bytes of {len(paths)} files")
     return complaints
+
+# Rows of a packed file of units: name, unit, code, unit mask, counter mask, flags, register, payload.
+ROWS_PROGRAM = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <upmu/upmu.h>
+int main(int arguments, char **argument)
+{
+    static unsigned char bytes[1 << 20];
+    FILE *file = arguments > 1 ? fopen(argument[1], "rb") : NULL;
+    size_t size = file ? fread(bytes, 1, sizeof bytes, file) : 0;
+    const struct upmu_catalog *catalog;
+    if (upmu_catalog_load(bytes, size) != UPMU_OK)
+        return 1;
+    for (unsigned i = 0; (catalog = upmu_catalog_loaded(bytes, i)) != NULL; i++) {
+        struct upmu_event_id id;
+        unsigned cursor = 0;
+        char name[128];
+        while (upmu_catalog_next(catalog, NULL, &cursor, &id, name, sizeof name, NULL) == UPMU_OK) {
+            struct upmu_row row;
+            if (!upmu_catalog_row(catalog, id.row, &row))
+                return 2;
+            printf("%s %s %u %u %u %u %u %u %llu\n", upmu_catalog_name(catalog), name, upmu_catalog_row_unit(catalog, id.row),
+                   row.code, row.umask, row.cmask, row.flags, row.msr, (unsigned long long)row.payload);
+        }
+    }
+    return 0;
+}
+"""
+
+
+def plain(record, key):
+    """A number of a record as the file has it."""
+    text = str(record.get(key, "")).split(",")[0].strip().lower()
+    return int(text, 0 if text.startswith("0x") or key not in ("UMask", "EventCode", "UMaskExt", "PortMask", "FCMask") else 16) \
+        if text not in ("", "na", "null") else 0
+
+
+def published_select(folder, record):
+    """(select, filter word) of a record: as Intel's guides lay a select out, in all its generations."""
+    umask = plain(record, "UMask")
+    skylake = os.path.basename(folder.rstrip("/")) in ("SKX", "CLX")
+    high = plain(record, "UMaskExt") or umask >> 8
+    high |= plain(record, "PortMask") << 4 | plain(record, "FCMask") << (12 if skylake else 16)
+    select = plain(record, "EventCode") | (umask & 255) << 8 | plain(record, "EdgeDetect") << 18 | plain(record, "ExtSel") << 21
+    word = str(record.get("FILTER_VALUE", ""))
+    return (select | plain(record, "Invert") << 23 | plain(record, "CounterMask") << 24 | high << 32,
+            int(word, 16) if word.startswith("0x") else 0)
+
+
+@check
+def every_published_event_of_a_unit_is_packed_as_its_file_has_it():
+    """All models in one file from outside; fixed and free-running counters have no select and are counted only."""
+    folders, out, complaints = published("intel-perfmon") + newest(), fresh("units"), []
+    code, output = run([*IMPORT, "--out", out, "--uncore", out, *folders])
+    sources = sorted(glob.glob(out + "/*_uncore.tsv"))
+    if code or len(sources) < 28:
+        return [output[-500:]]
+    code, output = run([sys.executable, "tools/catalog_pack.py", "--blob", out + "/units.bin", *sources])
+    if code:
+        return [output[-500:]]
+    with open(out + "/rows.c", "w", encoding="ascii") as file:
+        file.write(ROWS_PROGRAM)
+    code, output = run(["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-no-pie", "-Iinclude", "-o", out + "/rows", out + "/rows.c",
+                        "build/gcc-64/libupmu.a"])
+    code, rows = (code, output) if code else run([out + "/rows", out + "/units.bin"])
+    if code:
+        return [rows[-500:]]
+    found = {}
+    for line in lines(rows):
+        catalogue, name, *numbers = line.split(" ")
+        unit, event, umask, cmask, flags, register, payload = map(int, numbers)
+        select = event & 255 | umask << 8 | (event >> 8) << 21 | cmask << 24 | bool(flags & 4) << 18 | bool(flags & 2) << 23
+        found[catalogue, name.upper()] = (unit, select | (payload << 32 if register == 1 else 0), payload if register == 2 else 0)
+    names = {"JKT": "snbep", "IVT": "ivbep", "BDW-DE": "bdwde"}
+    compared = without = 0
+    for folder in folders:
+        model = os.path.basename(folder.rstrip("/"))
+        for path in sorted(glob.glob(folder + "/events/*_uncore*.json")):
+            text = json.loads(read(path))
+            for record in text["Events"] if isinstance(text, dict) else text:
+                name = record["EventName"].upper().rstrip(".")
+                row = found.pop((names.get(model, model.lower()) + "_uncore", name), None)
+                if not row or not row[0]:
+                    complaints.append(f"{model} {name}: not there, or without a unit")
+                elif str(record.get("Counter", "")).lower().startswith("fixed") or name.endswith("_FREERUN"):
+                    without += 1
+                elif row[1:] != published_select(folder, record):
+                    complaints.append(f"{model} {name}: {row[1]:#x} {row[2]:#x}, published {published_select(folder, record)}")
+                else:
+                    compared += 1
+    print(f"{compared} events of {len(sources)} models have the words of their files, {without} have no select")
+    return complaints + [f"{key}: in no file" for key in sorted(found)]
+
 
 
 if __name__ == "__main__":
