@@ -45,6 +45,12 @@ FOLDERS = {"JKT": "SNBEP", "IVT": "IVBEP", "BDW-DE": "BDWDE"}
 UNITS = {"qpi ll": "qpi", "upi ll": "upi", "cbo": "cbox", "sbo": "sbox", "hac_cbo": "hac_cbox", "imc_dclk": "imc", "ncu": "clock",
          "m2hbm": "m2m_hbm", "mchbm": "hbm"}
 OTHERS = 180  # number of the first catalogue of a generation that INTEL lacks
+# A look-up is counted only in the states that the filter has: all of them, until the caller names some.
+STATES = {"SNBEP": 0x7c0000, "IVBEP": 0x7e0000, "HSX": 0xfe0000, "BDX": 0xfe0000, "BDWDE": 0xfe0000, "SKX": 0x1fe0000, "CLX": 0x1fe0000}
+# Where a table is wrong: code and unit mask.  The manual of IVB-EP's power unit (329468) has the event with the extended
+# event bit; bit 3 of NHM's unit masks of one kind of reads or writes is another kind (three channels, libpfm4, PCM).
+CORRECTIONS = {("IVBEP", "UNC_P_FREQ_MIN_PERF_P_CYCLES"): (EXTENDED | 0x02, 0x00),
+               ("NHM", "linux:qmc_writes_full_any"): (0x2f, 0x07), ("NHM", "linux:qmc_normal_reads_any"): (0x2c, 0x07)}
 # Where the high half of an I/O stack's select has its port and completion masks.
 PORTS = {"SKX": (4, 12), "CLX": (4, 12), "": (4, 16)}
 
@@ -84,15 +90,17 @@ def unit_row(generation, unit, name, code, umask, cmask=0, flags=0, counters=0, 
                 raise ValueError(f"{name}: unknown free-running counter")
             part = re.search(r"\.PART(\d)", name)
             unit, code, umask = unit + "_free_running", FIXED_CODE, FREE[kind] + (int(part.group(1)) if part else 0)
+    code, umask = CORRECTIONS.get((generation, name), (code, umask))
     port_at, class_at = PORTS.get(generation, PORTS[""])
     masks = ports[0] << port_at | ports[1] << class_at
     if masks & high not in (masks, high):  # one may have a part only: Emerald Rapids' completion buffers
         raise ValueError(f"{name}: masks of ports are {masks:#x} and {high:#x}")
     high |= masks
+    states = STATES.get(generation, 0) if unit in ("cbox", "cha") and "LLC_LOOKUP" in name and not word else 0
     if high and word:
         raise ValueError(f"{name} has a filter word and a high half of its select")
-    row = Row(name, code, umask, cmask, flags, counters, SELECT_HIGH if high else FILTER if word else 0, high or word)
-    if row.msr:
+    row = Row(name, code, umask, cmask, flags, counters, SELECT_HIGH if high else FILTER if word or states else 0, high or word or states)
+    if row.msr and not states:
         row.flags |= ROW_FLAGS["payload"]
     return row, unit
 
@@ -132,7 +140,7 @@ def event_row(generation, event):
     row, unit = unit_row(generation, event["box"], event["event_name"], code, umask, number(cmask), 0, mask, number(event["umask_ext"]),
                          (number(event["port_mask"]), number(event["fc_mask"])),
                          number(event["filter_value"]) or number(hint.get("fvc") or hint.get("iperf_cfg")), how)
-    raw = number(event["raw_config"])
+    raw = number(event["raw_config"]) if (generation, row.name) not in CORRECTIONS else 0
     if raw and not how and raw != (row.code & 255 | row.umask << 8 | (1 << 21 if row.code & EXTENDED else 0) |
                                    (row.payload << 32 if row.msr == SELECT_HIGH else 0)):
         raise ValueError(f"{generation} {row.name}: raw_config {raw:#x}")
@@ -185,6 +193,9 @@ def imported(folder, events, boxes, taken):
 
 # ---- AMD's ----
 
+L3_BY_CORE = (0x4e0, 0x4e1, 0x4e2, 0x4ed)
+
+
 def northbridge_masks(row, masks):
     """
     Unit masks of a northbridge event of family 15h.  REQUEST_LOCAL_TO_NODE_n are two choices, a request and a node; so is
@@ -194,6 +205,7 @@ def northbridge_masks(row, masks):
     low = 0x07 if any(name.endswith("LOCAL_TO_NODE_0_3") for name, _ in masks) else 0x0f  # bits of the request
     nodes = {node: bits & ~low for (_, _, node), bits in pairs}
     requests = {request: bits & low for (request, _, _), bits in pairs}
+    by_core = row.code in L3_BY_CORE  # bits 7:4 choose a core
     paired = pairs and all(bits == requests[request] | nodes[node] for (request, _, node), bits in pairs)
     for name, bits in masks:
         name, group, flags = name.replace("-", "_"), 0, 0
@@ -204,9 +216,15 @@ def northbridge_masks(row, masks):
             if paired:  # of requests; all nodes are a choice, too
                 bits &= low
                 row.masks.append(Mask("LOCAL_TO_NODE_" + row.name[-3:], 0xff & ~low, 1, flags))
+            bits &= 0x0f if by_core else 0xff
+        elif name == "READ_BLOCK_ANY":
+            flags = MASK_FLAGS["default"]
         elif name.startswith("SUBLINK_"):
             group, flags = 1, MASK_FLAGS["exclusive"]
         row.masks.append(Mask(name, bits, group, flags))
+    if by_core:
+        row.masks += [Mask(f"CORE_{core}", core << 4, 1, MASK_FLAGS["exclusive"]) for core in range(8)]
+        row.masks.append(Mask("ANY_CORE", 0xf0, 1, MASK_FLAGS["exclusive"] | MASK_FLAGS["default"]))
     if paired:
         row.masks += [Mask(request, bits, 0) for request, bits in requests.items()]
         row.masks += [Mask("LOCAL_TO_" + node, bits, 1) for node, bits in nodes.items()]

@@ -3,13 +3,15 @@
 # Encodings compared with libpfm4's (Debian's libpfm4-dev), which is linked as it is.
 # Included by the Makefile.
 
-ORACLE_SOURCES := $(sort $(wildcard tests/oracle/*.c))
+ORACLES := oracle oracle_units
 HAVE_LIBPFM4 := $(wildcard /usr/include/perfmon/pfmlib.h)
 
-build/gcc-64/tests/oracle/oracle: $(ORACLE_SOURCES:%.c=build/gcc-64/%.o) build/gcc-64/libupmu.a
+$(ORACLES:%=build/gcc-64/tests/oracle/%): build/gcc-64/tests/oracle/%: \
+		build/gcc-64/tests/oracle/%.o build/gcc-64/tests/oracle/exceptions.o build/gcc-64/libupmu.a
 	$(QUIET)$(gcc-64_CC) -no-pie -o $@ $^ -lpfm -lcmocka
 
-PROGRAMS += $(if $(HAVE_LIBPFM4),build/gcc-64/tests/oracle/oracle)
+ORACLE_PROGRAMS := $(if $(HAVE_LIBPFM4),$(ORACLES:%=build/gcc-64/tests/oracle/%))
+PROGRAMS += $(ORACLE_PROGRAMS)
 .PHONY: test-oracle
-test-oracle: $(if $(HAVE_LIBPFM4),build/gcc-64/tests/oracle/oracle)
+test-oracle: $(ORACLE_PROGRAMS)
 	@$(PYTHON) tests/run_layer.py oracle $(if $(HAVE_LIBPFM4),,--skipped "all of it: libpfm4-dev is not installed") $^
