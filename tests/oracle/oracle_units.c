@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events of units outside the cores against libpfm4: every event of its uncore tables bare and with each unit mask.  Where
- * a catalogue of units has that name, the select and the filter word must be those that libpfm4 gives.
+ * Events of units outside the cores against libpfm4: every event of its uncore tables bare and with each unit mask.
+ * Where a catalogue of units has that name, the select and the filter word must be those that libpfm4 gives.
  *
- * The catalogues are the built-in ones.  UPMU_UNITS_BLOB names a packed file with Intel's complete lists (tests/build/check_import.py
- * makes it); names are then searched there first.  Differences are listed, with the correct side by a second source, in
- * tests/oracle/unit_exceptions.tsv; a line that explains nothing is a failure.
+ * The catalogues are the built-in ones.  UPMU_UNITS_BLOB names a packed file with Intel's complete lists
+ * (tests/build/check_import.py makes it); names are then searched there first.  Differences are listed, with the
+ * correct side by a second source, in tests/oracle/unit_exceptions.tsv; a line that explains nothing is a failure.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,13 +34,26 @@ struct words {
 static const struct {
     const char *table, *catalogue;
 } catalogues[] = {
-    {"nhm_unc", "nhm_uncore"},           {"wsm_unc", "wsm_uncore"},           {"snb_unc_", "snb_uncore"},
-    {"ivb_unc_", "ivb_uncore"},          {"snbep_unc_", "snbep_uncore"},      {"ivbep_unc_", "ivbep_uncore"},
-    {"hswep_unc_", "hsx_uncore"},        {"bdx_unc_", "bdx_uncore"},          {"knl_unc_", "knl_uncore"},           {"knm_unc_", "knl_uncore"},
-    {"skx_unc_", "skx_uncore"},          {"icx_unc_", "icx_uncore"},          {"spr_unc_", "spr_uncore"},
-    {"emr_unc_", "emr_uncore"},          {"gnr_unc_", "gnr_uncore"},          {"amd64_fam15h_nb", "f15h_uncore"},
-    {"amd64_fam17h_zen1_l3", "zen1_uncore"}, {"amd64_fam17h_zen2_l3", "zen2_uncore"},
-    {"amd64_fam19h_zen3_l3", "zen3_uncore"}, {"amd64_fam19h_zen4_l3", "zen4_uncore"},
+    {"nhm_unc", "nhm_uncore"},
+    {"wsm_unc", "wsm_uncore"},
+    {"snb_unc_", "snb_uncore"},
+    {"ivb_unc_", "ivb_uncore"},
+    {"snbep_unc_", "snbep_uncore"},
+    {"ivbep_unc_", "ivbep_uncore"},
+    {"hswep_unc_", "hsx_uncore"},
+    {"bdx_unc_", "bdx_uncore"},
+    {"knl_unc_", "knl_uncore"},
+    {"knm_unc_", "knl_uncore"},
+    {"skx_unc_", "skx_uncore"},
+    {"icx_unc_", "icx_uncore"},
+    {"spr_unc_", "spr_uncore"},
+    {"emr_unc_", "emr_uncore"},
+    {"gnr_unc_", "gnr_uncore"},
+    {"amd64_fam15h_nb", "f15h_uncore"},
+    {"amd64_fam17h_zen1_l3", "zen1_uncore"},
+    {"amd64_fam17h_zen2_l3", "zen2_uncore"},
+    {"amd64_fam19h_zen3_l3", "zen3_uncore"},
+    {"amd64_fam19h_zen4_l3", "zen4_uncore"},
     {"amd64_fam1ah_zen5_l3", "zen5_uncore"},
 };
 
@@ -101,8 +114,11 @@ static bool libpfm4_words(const char *table, const char *event, struct words *ou
 static const struct {
     const char *table, *theirs, *ours;
 } begins[] = {
-    {"skx_unc_cha", "UNC_C_", "UNC_CHA_"},     {"skx_unc_iio", "UNC_IO_", "UNC_IIO_"}, {"skx_unc_m2m", "UNC_M2_", "UNC_M2M_"},
-    {"skx_unc_m3upi", "UNC_M3_", "UNC_M3UPI_"}, {"snb_unc_", "UNC_CLOCKTICKS", "UNC_CLOCK.CLOCKTICKS"},
+    {"skx_unc_cha", "UNC_C_", "UNC_CHA_"},
+    {"skx_unc_iio", "UNC_IO_", "UNC_IIO_"},
+    {"skx_unc_m2m", "UNC_M2_", "UNC_M2M_"},
+    {"skx_unc_m3upi", "UNC_M3_", "UNC_M3UPI_"},
+    {"snb_unc_", "UNC_CLOCKTICKS", "UNC_CLOCK.CLOCKTICKS"},
     {"ivb_unc_", "UNC_CLOCKTICKS", "UNC_CLOCK.SOCKET"},
 };
 
@@ -115,7 +131,8 @@ struct tally {
 static void client_name(const char *theirs, char *out)
 {
     const char *what = strchr(theirs, ':') + 1, *whose = strchr(what, ':') + 1;
-    int event = (int)(what - theirs), first = (int)(whose - what) - 1, second = (int)(strlen(whose) - strlen("_FILTER"));
+    int event = (int)(what - theirs), first = (int)(whose - what) - 1,
+        second = (int)(strlen(whose) - strlen("_FILTER"));
     bool look_up = strncmp(what, "STATE_", 6) == 0;
 
     if (look_up)
@@ -165,14 +182,14 @@ static void compare(struct tally *tally, const char *event)
         tally->agreed++;
         return;
     }
-    snprintf(difference, sizeof difference, "select^%#llx filter^%#llx", (unsigned long long)(ours.select ^ theirs.select),
-             (unsigned long long)(ours.filter ^ theirs.filter));
+    snprintf(difference, sizeof difference, "select^%#llx filter^%#llx",
+             (unsigned long long)(ours.select ^ theirs.select), (unsigned long long)(ours.filter ^ theirs.filter));
     if (oracle_exceptions_explain(&exceptions, tally->table, event, difference)) {
         tally->explained++;
         return;
     }
-    print_message("    %s\t%s\t%s\tours %#llx %#llx\n", tally->table, event, difference, (unsigned long long)ours.select,
-                  (unsigned long long)ours.filter);
+    print_message("    %s\t%s\t%s\tours %#llx %#llx\n", tally->table, event, difference,
+                  (unsigned long long)ours.select, (unsigned long long)ours.filter);
     unexplained++;
 }
 
@@ -252,15 +269,15 @@ static void names_mean_what_they_mean_to_libpfm4(void **state)
         tally.table = info.name;
         tables++;
         compare_table(&info, &tally);
-        print_message("    %s: %u names, upmu has %u, %u agree, %u differ for a reason\n", info.name, tally.theirs, tally.both,
-                      tally.agreed, tally.explained);
+        print_message("    %s: %u names, upmu has %u, %u agree, %u differ for a reason\n", info.name, tally.theirs,
+                      tally.both, tally.agreed, tally.explained);
         sum.theirs += tally.theirs;
         sum.both += tally.both;
         sum.agreed += tally.agreed;
         sum.explained += tally.explained;
     }
-    print_message("    %u tables: %u names, upmu has %u, %u agree, %u differ for a reason\n", tables, sum.theirs, sum.both,
-                  sum.agreed, sum.explained);
+    print_message("    %u tables: %u names, upmu has %u, %u agree, %u differ for a reason\n", tables, sum.theirs,
+                  sum.both, sum.agreed, sum.explained);
     assert_true(tables > 60);
     assert_true(sum.both > 1000);
     assert_int_equal(wrong_unit, 0);
@@ -279,8 +296,8 @@ static void every_exception_explains_its_rows_by_a_second_source(void **state)
 
         assert_non_null(rows);
         if (exception->used != strtoul(blob ? rows + 1 : rows, NULL, 10)) {
-            print_message("    unit_exceptions.tsv:%u: %s::%s explains %u rows, not %s\n", exception->number, exception->pmu,
-                          exception->pattern, exception->used, exception->rows);
+            print_message("    unit_exceptions.tsv:%u: %s::%s explains %u rows, not %s\n", exception->number,
+                          exception->pmu, exception->pattern, exception->used, exception->rows);
             wrong++;
         }
         assert_true(exception->reason[0] && exception->source[0] && oracle_exception_is_ours(exception));
