@@ -57,7 +57,7 @@ static enum upmu_status check_sampling(struct upmu_session *session, const struc
 {
     const struct upmu_machine *machine = session->machine;
     const char *hook = NULL;
-    uint64_t period = sampling ? sampling->period | sampling->frequency : 0;
+    uint64_t period = sampling ? sampling->period | sampling->frequency : 0, longest;
 
     if (HAS_ATTRIBUTES) {
         memset(out, 0, sizeof *out);
@@ -85,8 +85,9 @@ static enum upmu_status check_sampling(struct upmu_session *session, const struc
     if (hook)
         return upmu_why_hook(&session->why, hook);
     /* A transaction that aborts takes the overflow back, and the handler would never end. */
-    if (period > UPMU_LONGEST_PERIOD || out->random_mask > UPMU_LONGEST_PERIOD - period ||
-        out->long_period > UPMU_LONGEST_PERIOD || period < machine->pmu[event->pmu].min_period ||
+    longest = out->long_period > period ? out->long_period : period;
+    if (longest > UPMU_LONGEST_PERIOD || out->random_mask > UPMU_LONGEST_PERIOD - longest ||
+        period < machine->pmu[event->pmu].min_period ||
         ((event->attributes & UPMU_ATTR_IN_TXCP) && period < 0x7fffffff))
         return UPMU_ERR_INVALID;
     return UPMU_OK;
@@ -283,7 +284,9 @@ static UPMU_APART void anywhere(struct upmu_call *call)
         if (call->detaches)
             call->status = UPMU_OK;
         else
-            call->status = call->targeted ? upmu_session_refuse(session, UPMU_ERR_STATE) : call->work(call);
+            call->status = call->targeted || session->state == UPMU_SESSION_CLOSED
+                               ? upmu_session_refuse(session, UPMU_ERR_STATE)
+                               : call->work(call);
         return;
     }
     /* (Without a thread it is just being taken from its target.) */

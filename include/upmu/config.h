@@ -154,6 +154,9 @@
 #ifndef UPMU_SET_EVENTS
 #define UPMU_SET_EVENTS 12
 #endif
+#if UPMU_SET_EVENTS < 1 || UPMU_SET_EVENTS > 32
+#error "UPMU_SET_EVENTS is 1 to 32"
+#endif
 
 /* Core types of one machine: hybrid processors have two or three. */
 #ifndef UPMU_CORE_TYPES

@@ -394,7 +394,8 @@ struct upmu_meter {
 
 /*
  * One logical CPU.  Zero it before its first use (.bss is zero).  It must stay from upmu_cpu_init()
- * to upmu_cpu_fini().
+ * to upmu_cpu_fini(), and upmu_cpu_init() must not be called again before that: it would take
+ * counters of running sessions for the firmware's.
  */
 struct upmu_cpu {
     struct upmu_meter meter; /* of its cores' PMU */

@@ -31,11 +31,16 @@ enum upmu_quality {
     UPMU_QUALITY_UNPROVEN = 4   /* 0, on a CPU where no counter was ever seen to move */
 };
 
-/* One result. */
+/*
+ * One result.  `error` of an estimate is three standard errors of the rates in the runs that were
+ * seen (docs/DESIGN.md).  It is too small where these say nothing about the others: few runs,
+ * events in rare bursts, or a load that changes in time with the runs of sharing sessions, which
+ * come in a fixed order.
+ */
 struct upmu_count {
     uint64_t value;      /* events, scaled where quality says so; saturates */
     uint64_t raw;        /* events really counted */
-    uint64_t error;      /* the part of `value` that is uncertain; 0: exact */
+    uint64_t error;      /* the part of `value` that is uncertain; 0 of an exact count */
     uint64_t enabled_ns; /* time between start and stop; 0 without clock_ns */
     uint64_t running_ns; /* of it, the time with a counter */
     uint64_t left;       /* of a sampling event: events until the next sample ... */
@@ -196,7 +201,7 @@ enum upmu_session_state {
     UPMU_SESSION_RUNNING = 2,
     UPMU_SESSION_MASKED = 3,   /* stopped by a full ring, a message or its format until restart */
     UPMU_SESSION_SUSPENDED = 4, /* its CPU is suspended; continues at resume */
-    UPMU_SESSION_CLOSED = 5,   /* after upmu_session_close(): every call is refused */
+    UPMU_SESSION_CLOSED = 5,   /* after upmu_session_close(): calls are refused or do nothing */
     UPMU_SESSION_WAITING = 6   /* started, but its thread does not run, or its counters are in use */
 };
 
@@ -292,9 +297,10 @@ enum upmu_status upmu_session_init(struct upmu_session *session, struct upmu_mac
  * Returns UPMU_OK; any code of upmu_spec_next() and upmu_event_encode() (an empty list is
  * UPMU_ERR_SYNTAX); UPMU_ERR_NO_PMU (no CPU is initialised); UPMU_ERR_NO_SPACE (more than
  * UPMU_SET_EVENTS); UPMU_ERR_STATE (not detached); UPMU_ERR_INVALID (a period, with its random
- * part, above 2^63 - 1 or below the PMU's shortest; a cascade without period or above the PMU's
- * longest; an unknown flag); UPMU_ERR_HOOK_MISSING (sampling without pmi_rearm, a frequency without
- * clock_ns); UPMU_ERR_UNSUPPORTED (a precise event, a sampled metric); UPMU_ERR_COMPILED_OUT.
+ * part, above 2^63 - 1 or below the PMU's shortest, with in_txcp below 2^31 - 1; a cascade without
+ * period or above the PMU's longest; an unknown flag); UPMU_ERR_HOOK_MISSING (sampling without
+ * pmi_rearm, a frequency without clock_ns); UPMU_ERR_UNSUPPORTED (a precise event, a sampled
+ * metric); UPMU_ERR_COMPILED_OUT.
  * session->why has the details.
  * Context: any.
  */
@@ -471,9 +477,10 @@ enum upmu_status upmu_session_read(struct upmu_session *session, unsigned first,
  * on its counters, whatever other CPUs started meanwhile; a sample that is due at this moment may mask
  * it.
  *
- * Returns UPMU_OK; UPMU_ERR_INVALID (no such event, or the value), UPMU_ERR_WRONG_CPU,
- * UPMU_ERR_BUSY (nothing was changed); UPMU_ERR_PORT (a register faulted: the session is stopped
- * with its `error` set; the count is the former one if the stop faulted, otherwise the new one).
+ * Returns UPMU_OK; UPMU_ERR_INVALID (no such event, or the value), UPMU_ERR_STATE (closed),
+ * UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (nothing was changed); UPMU_ERR_PORT (a register faulted: the
+ * session is stopped with its `error` set; the count is the former one if the stop faulted,
+ * otherwise the new one).
  * Context: local; any while detached or while its thread does not run.
  */
 UPMU_MUST_CHECK
@@ -492,8 +499,8 @@ enum upmu_status upmu_session_replace(struct upmu_session *session, unsigned ind
 
 /*
  * List the register writes of a start of this session, alone on an idle `pmu`, in their order and
- * without hardware.  If the session is detached, set.tally[i].counter is the counter of event i
- * afterwards.
+ * without hardware.  The events must be encoded for this kind of PMU; this is not checked.  If the
+ * session is detached, set.tally[i].counter is the counter of event i afterwards.
  *
  * Returns UPMU_OK, UPMU_ERR_DOES_NOT_FIT, UPMU_ERR_TOO_HARD or UPMU_ERR_STATE (no events);
  * UPMU_ERR_BUSY, only where the executing CPU has a work area (upmu_cpu_use_work()).  Writes beyond
@@ -566,7 +573,8 @@ enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *c
 /*
  * Begin a measurement; begin and end may be repeated.  One counter read per event, no write.  The
  * cost of the reads themselves is included in the counts.  On another CPU than the region's the
- * call reads the region's CPU, through run_on_cpu; it does not measure the executing CPU.
+ * call reads the region's CPU, through run_on_cpu; it does not measure the executing CPU.  After
+ * upmu_cpu_changed() all counts are UPMU_QUALITY_PARTIAL until the region is opened again.
  *
  * Returns UPMU_OK, UPMU_ERR_STATE, UPMU_ERR_WRONG_CPU or UPMU_ERR_PORT.
  * Context: local.

@@ -92,8 +92,9 @@ enum upmu_collision {
 struct upmu_pmu;
 
 /*
- * The reason of a refusal.  Every refusal fills it in; success sets it to zero.  It is a value,
- * except for `pmu`, which is valid as long as its machine.
+ * The reason of a refusal.  Every refusal fills it in.  Success sets one that was passed to the call
+ * to zero; that of a session may still have the former refusal then.  It is a value, except for
+ * `pmu`, which is valid as long as its machine.
  */
 struct upmu_why {
     enum upmu_status status;

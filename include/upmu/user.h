@@ -40,8 +40,8 @@ struct upmu_user_page {
     uint32_t flags;             /* UPMU_USER_… */
     uint32_t set;               /* number of the active event set */
     uint64_t time_ns;           /* of this state; 0: no clock, or it is detached */
-    uint64_t enabled_ns;        /* as in struct upmu_count, at time_ns */
-    uint64_t running_ns;
+    uint64_t enabled_ns;        /* of the session, from its first start to time_ns */
+    uint64_t running_ns;        /* of it, the time of the active set with counters */
     struct upmu_user_event event[UPMU_USER_EVENTS];
 };
 

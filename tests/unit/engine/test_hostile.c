@@ -92,6 +92,28 @@ static void a_session_without_any_set_can_be_published_and_closed(void **state)
 
 /* ---- Lives of sessions, threads and CPUs ---- */
 
+/* Its first set has no events any more; the memory of the others may be used for something else. */
+static void the_sets_of_a_closed_session_are_not_changed(void **state)
+{
+    struct upmu_set set;
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&host.session, &set, 1, 0, 0), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session, &set, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_write(&host.session, &set, 0, 5), UPMU_OK);
+    assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+    assert_int_equal(upmu_set_write(&host.session, &set, 0, 6), UPMU_ERR_STATE);
+    assert_int_equal(host.session.why.status, UPMU_ERR_STATE);
+    assert_int_equal(upmu_set_replace(&host.session, &set, 0, "cycles", NULL), UPMU_ERR_STATE);
+    assert_int_equal(set.tally[0].total, 5);
+    assert_int_equal(upmu_session_write(&host.session, 0, 6), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+    host_end(&host);
+}
+
 static void a_fault_in_an_attach_names_the_register(void **state)
 {
     struct host host;
@@ -635,6 +657,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_two_companies_of_placements_have_the_same_sum),
         cmocka_unit_test(a_chain_goes_on_with_the_set_that_was_active_wherever_it_is_attached),
+        cmocka_unit_test(the_sets_of_a_closed_session_are_not_changed),
         cmocka_unit_test(a_fault_in_an_attach_names_the_register),
         cmocka_unit_test(a_refused_session_says_which_event_or_hook_is_to_blame),
         cmocka_unit_test(a_cpu_that_cannot_be_taken_over_says_why),

@@ -222,6 +222,7 @@ static void a_period_follows_its_frequency(void **state)
 static void what_cannot_be_sampled_is_refused(void **state)
 {
     struct upmu_sampling wide = {.period = UINT64_C(1) << 62, .random_mask = ~UINT64_C(0) >> 1};
+    struct upmu_sampling later = {.period = 1000, .long_period = UINT64_C(1) << 62, .random_mask = ~UINT64_C(0) >> 2};
     struct upmu_sampling flags = {.period = 1000, .flags = 1u << 31};
     struct upmu_sampling often = {.frequency = 1000};
     struct host f;
@@ -229,6 +230,9 @@ static void what_cannot_be_sampled_is_refused(void **state)
     (void)state;
     set_up(&f, "skylake");
     assert_int_equal(upmu_session_add(&f.session, "instructions", &wide), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_session_add(&f.session, "instructions", &later), UPMU_OK);
+    later.random_mask++;
+    assert_int_equal(upmu_session_add(&f.session, "instructions", &later), UPMU_ERR_INVALID);
     assert_int_equal(upmu_session_add(&f.session, "instructions", &flags), UPMU_ERR_INVALID);
     f.sim.port.clock_ns = NULL;
     assert_int_equal(upmu_session_add(&f.session, "instructions", &often), UPMU_ERR_HOOK_MISSING);
