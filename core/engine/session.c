@@ -93,14 +93,17 @@ static enum upmu_status check_sampling(struct upmu_session *session, const struc
     return UPMU_OK;
 }
 
-/* The times of a count begin at 0. */
-static void begin_times(struct upmu_session *session, struct upmu_set *set, struct upmu_tally *tally, uint64_t now_ns)
+/* The times of a count begin at 0.  `meter` NULL: the session is not started, or runs nowhere. */
+static void begin_times(struct upmu_session *session, struct upmu_set *set, struct upmu_tally *tally,
+                        const struct upmu_meter *meter)
 {
     uint64_t enabled_ns;
 
-    tally->gap_ns = UINT64_C(0) - upmu_session_missed(session, set, now_ns, &enabled_ns);
-    if (UPMU_THREADS)
-        set->estimate[tally->index].since_ns = enabled_ns;
+    tally->gap_ns = 0;
+    if (!UPMU_THREADS)
+        return;
+    tally->gap_ns -= upmu_session_missed(session, set, meter ? upmu_meter_now(meter) : 0, &enabled_ns);
+    set->estimate[tally->index].since_ns = enabled_ns;
 }
 
 /* Its sampling attributes have been checked. */
@@ -135,7 +138,7 @@ static void set_event(struct upmu_session *session, struct upmu_set *set, unsign
     tally->falls = event->attributes & UPMU_ATTR_IN_TXCP;
     memset(tally->slot, UPMU_NO_COUNTER, sizeof tally->slot);
     tally->counter = UPMU_NO_COUNTER;
-    begin_times(session, set, tally, 0); /* (The session is not started.) */
+    begin_times(session, set, tally, NULL);
 }
 
 /* A refusal is about what stands in session->why. */
@@ -610,7 +613,7 @@ static void set_count(const struct upmu_call *call, struct upmu_tally *tally)
 
     upmu_count_begin(call->set, tally, call->value);
     tally->hole = false;
-    begin_times(call->session, call->set, tally, meter ? upmu_meter_now(meter) : 0);
+    begin_times(call->session, call->set, tally, meter);
     if (meter && tally->counter < UPMU_COUNTERS && tally->period)
         meter->last_tag[tally->counter] = 0;
 }
