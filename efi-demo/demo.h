@@ -38,6 +38,11 @@ char *demo_volume_read(const char *name, size_t *out_bytes);
 
 bool demo_volume_write(void *context, const char *name, const void *bytes, size_t length);
 
+/* ---- demo_pci.c ---- */
+
+/* Aligned 32 bits of configuration space through the firmware (upmu_efi_units()). */
+bool demo_pci_access(void *context, uint32_t where, uint32_t offset, bool write, uint32_t *value);
+
 /* ---- demo_options.c ---- */
 
 /* The load options of `image` as text; false: none. */

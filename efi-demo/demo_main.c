@@ -58,6 +58,7 @@ static void bring_up(struct demo *demo)
 
     efi->cpu = &demo->cpu;
     efi->port.log = demo_hook_log;
+    upmu_efi_units(efi, demo_pci_access, NULL);
     if (status == UPMU_OK)
         common_check_port(&demo->shell, &efi->port, &efi->apic, &traps, upmu_efi_tsc_khz(efi));
     common_bring_up(&demo->shell, &demo->live, &demo->machine, &demo->cpu, &efi->port);

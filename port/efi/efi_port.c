@@ -64,6 +64,28 @@ static uint64_t efi_hook_clock_ns(void *context)
     return upmu_x86_clock_ns(efi->clock, upmu_x86_rdtsc());
 }
 
+static bool efi_hook_pci_read(void *context, uint32_t where, uint32_t offset, uint32_t *out_value)
+{
+    const struct upmu_efi *efi = context;
+
+    return efi->pci(efi->pci_context, where, offset, false, out_value);
+}
+
+static bool efi_hook_pci_write(void *context, uint32_t where, uint32_t offset, uint32_t value)
+{
+    const struct upmu_efi *efi = context;
+
+    return efi->pci(efi->pci_context, where, offset, true, &value);
+}
+
+static void *efi_hook_mmio_map(void *context, uint64_t physical, size_t bytes)
+{
+    (void)context;
+    if (physical == 0 || physical > UINTPTR_MAX || bytes > UINTPTR_MAX - (uintptr_t)physical)
+        return NULL;
+    return (void *)(uintptr_t)physical;
+}
+
 /* Resume after an access of upmu that faulted. */
 static bool efi_survive(struct upmu_efi *efi, struct upmu_efi_frame *frame)
 {
@@ -238,6 +260,17 @@ enum upmu_status upmu_efi_open(struct upmu_efi *efi, void (*stall)(void *context
     efi_apic_open(efi, vector);
     upmu_x86_irq_restore(flags);
     return UPMU_OK;
+}
+
+void upmu_efi_units(struct upmu_efi *efi,
+                    bool (*pci)(void *context, uint32_t where, uint32_t offset, bool write, uint32_t *value),
+                    void *pci_context)
+{
+    efi->pci = pci;
+    efi->pci_context = pci_context;
+    efi->port.pci_read = efi_hook_pci_read;
+    efi->port.pci_write = efi_hook_pci_write;
+    efi->port.mmio_map = efi_hook_mmio_map;
 }
 
 void upmu_efi_close(struct upmu_efi *efi)

@@ -36,6 +36,8 @@ struct upmu_efi {
     /* Drop NMIs that are not upmu's, instead of passing them on to the firmware. */
     bool swallow_foreign;
     /* private */
+    bool (*pci)(void *context, uint32_t where, uint32_t offset, bool write, uint32_t *value);
+    void *pci_context;
     struct upmu_apic apic;
     struct upmu_x86_clock clock;
     uint32_t tsc_khz;
@@ -59,6 +61,19 @@ struct upmu_efi {
 UPMU_MUST_CHECK
 enum upmu_status upmu_efi_open(struct upmu_efi *efi, void (*stall)(void *context, unsigned microseconds),
                                void *stall_context, unsigned vector);
+
+/*
+ * Add the hooks for units outside the cores: pci_read, pci_write, mmio_map.  Call it after upmu_efi_open().
+ *
+ * `pci` is a wrapper around the protocol EFI_PCI_ROOT_BRIDGE_IO_PROTOCOL: it reads or writes aligned 32 bits of
+ * configuration space, `where` and `offset` as in upmu_port.pci_read, and returns false if no root bridge has that bus.
+ * Device memory is used at its physical address: firmware maps it there (the UEFI Specification, 2.3.4, promises that
+ * for what its memory map lists; the rest is common practice).  On ia32 addresses above 4 GB are refused.
+ * Context: as upmu_efi_open().
+ */
+void upmu_efi_units(struct upmu_efi *efi,
+                    bool (*pci)(void *context, uint32_t where, uint32_t offset, bool write, uint32_t *value),
+                    void *pci_context);
 
 /*
  * Restore LVTPC and the firmware's interrupt table; call it after upmu_cpu_fini().

@@ -66,6 +66,20 @@ static void native_allow_rdpmc(void *context, bool allow)
     upmu_x86_user_rdpmc(allow);
 }
 
+static bool native_pci_read(void *context, uint32_t where, uint32_t offset, uint32_t *out_value)
+{
+    struct upmu_x86_native *native = context;
+
+    return upmu_x86_pci_access(&native->pci, where, offset, false, out_value);
+}
+
+static bool native_pci_write(void *context, uint32_t where, uint32_t offset, uint32_t value)
+{
+    struct upmu_x86_native *native = context;
+
+    return upmu_x86_pci_access(&native->pci, where, offset, true, &value);
+}
+
 void upmu_x86_native_port(struct upmu_x86_native *native, volatile void *apic_page, unsigned vector,
                           uint32_t tsc_khz)
 {
@@ -89,6 +103,21 @@ void upmu_x86_native_port(struct upmu_x86_native *native, volatile void *apic_pa
         native->port.pmi_rearm = native_pmi_rearm;
     if (native->clock.multiplier != 0)
         native->port.clock_ns = native_clock_ns;
+}
+
+void upmu_x86_native_pci(struct upmu_x86_native *native, volatile void *ecam, unsigned segment, unsigned first_bus,
+                         unsigned last_bus)
+{
+    const struct upmu_x86_pci pci = {
+        .ecam = ecam,
+        .segment = (uint16_t)segment,
+        .first_bus = (uint8_t)first_bus,
+        .last_bus = (uint8_t)last_bus,
+    };
+
+    native->pci = pci;
+    native->port.pci_read = native_pci_read;
+    native->port.pci_write = native_pci_write;
 }
 
 void upmu_x86_native_eoi(const struct upmu_x86_native *native)

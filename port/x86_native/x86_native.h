@@ -14,6 +14,7 @@
 #include <upmu/upmu.h>
 #include <port/x86_native/x86_apic.h>
 #include <port/x86_native/x86_clock.h>
+#include <port/x86_native/x86_pci.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,6 +27,7 @@ struct upmu_x86_native {
     struct upmu_apic apic;
     uint32_t lvtpc;
     struct upmu_x86_clock clock;
+    struct upmu_x86_pci pci;
 };
 
 /*
@@ -39,6 +41,19 @@ struct upmu_x86_native {
  * Context: local.
  */
 void upmu_x86_native_port(struct upmu_x86_native *native, volatile void *apic_page, unsigned vector, uint32_t tsc_khz);
+
+/*
+ * Add the hooks pci_read and pci_write, for units outside the cores.  Call it after
+ * upmu_x86_native_port().
+ *
+ * `ecam`: the address at which your kernel has mapped the configuration space of a segment's buses
+ * `first_bus` to `last_bus` (ACPI's table MCFG says where it is), uncached; it must stay.  NULL: the
+ * ports CF8h and CFCh, which reach segment 0 and offsets below 100h; your kernel must not use them
+ * meanwhile, or gives hooks with a lock of its own.  mmio_map is your kernel's.
+ * Context: any.
+ */
+void upmu_x86_native_pci(struct upmu_x86_native *native, volatile void *ecam, unsigned segment, unsigned first_bus,
+                         unsigned last_bus);
 
 /* End of interrupt, for delivery on a vector.  Context: nmi. */
 void upmu_x86_native_eoi(const struct upmu_x86_native *native);

@@ -13,7 +13,9 @@
  * there is more than one CPU.  UPMU_X86_NO_PMI and UPMU_X86_NO_CLOCK leave those hooks
  * out: define them where upmu_x86_native_port() would, with neither an APIC page nor x2APIC
  * mode, and with tsc_khz 0.  Bound at compile time they are in use all the same, and sampling
- * would be accepted though no interrupt comes, and all times be 0.
+ * would be accepted though no interrupt comes, and all times be 0.  With UPMU_X86_PCI the hooks of
+ * upmu_x86_native_pci() are in use: call that, too.  For memory-mapped units copy this file and
+ * write its last functions.
  */
 #ifndef UPMU_X86_NATIVE_STATIC_H
 #define UPMU_X86_NATIVE_STATIC_H
@@ -29,8 +31,6 @@
 #define UPMU_STATIC_request_tick 0
 #define UPMU_STATIC_run_on_cpu 0
 #define UPMU_STATIC_log 0
-#define UPMU_STATIC_pci_read 0
-#define UPMU_STATIC_pci_write 0
 #define UPMU_STATIC_mmio_map 0
 #define UPMU_STATIC_mmio_unmap 0
 #define UPMU_STATIC_mmio_read 0
@@ -39,6 +39,14 @@
 #define UPMU_STATIC_nearest_cpu 0
 #define UPMU_STATIC_show_unit 0
 #define UPMU_STATIC_own_unit 0
+
+#ifdef UPMU_X86_PCI
+#define UPMU_STATIC_pci_read 1
+#define UPMU_STATIC_pci_write 1
+#else
+#define UPMU_STATIC_pci_read 0
+#define UPMU_STATIC_pci_write 0
+#endif
 
 #ifdef UPMU_X86_THIS_CPU
 #define UPMU_STATIC_this_cpu 1
@@ -138,6 +146,70 @@ static inline bool upmu_static_run_on_cpu(void *context, struct upmu_cpu *cpu, v
 static inline void upmu_static_log(void *context, const char *line)
 {
     (void)context, (void)line;
+}
+
+static inline bool upmu_static_pci_read(void *context, uint32_t where, uint32_t offset, uint32_t *out_value)
+{
+    struct upmu_x86_native *native = (struct upmu_x86_native *)context;
+
+    return upmu_x86_pci_access(&native->pci, where, offset, false, out_value);
+}
+
+static inline bool upmu_static_pci_write(void *context, uint32_t where, uint32_t offset, uint32_t value)
+{
+    struct upmu_x86_native *native = (struct upmu_x86_native *)context;
+
+    return upmu_x86_pci_access(&native->pci, where, offset, true, &value);
+}
+
+static inline void *upmu_static_mmio_map(void *context, uint64_t physical, size_t bytes)
+{
+    (void)context, (void)physical, (void)bytes;
+    return NULL;
+}
+
+static inline void upmu_static_mmio_unmap(void *context, void *pointer, size_t bytes)
+{
+    (void)context, (void)pointer, (void)bytes;
+}
+
+static inline bool upmu_static_mmio_read(void *context, const volatile void *pointer, unsigned bits,
+                                         uint64_t *out_value)
+{
+    (void)context, (void)pointer, (void)bits, (void)out_value;
+    return false;
+}
+
+static inline bool upmu_static_mmio_write(void *context, volatile void *pointer, unsigned bits, uint64_t value)
+{
+    (void)context, (void)pointer, (void)bits, (void)value;
+    return false;
+}
+
+static inline bool upmu_static_cpu_place(void *context, struct upmu_cpu *cpu, struct upmu_cpu_place *out_place)
+{
+    (void)context, (void)cpu, (void)out_place;
+    return false;
+}
+
+static inline struct upmu_cpu *upmu_static_nearest_cpu(void *context, const struct upmu_unit_info *unit,
+                                                       struct upmu_cpu *const *allowed, unsigned count)
+{
+    (void)context, (void)unit, (void)allowed, (void)count;
+    return NULL;
+}
+
+static inline bool upmu_static_show_unit(void *context, struct upmu_unit_info *info)
+{
+    (void)context, (void)info;
+    return true;
+}
+
+static inline bool upmu_static_own_unit(void *context, unsigned i, struct upmu_unit_info *out_info,
+                                        const struct upmu_unit_type **out_type)
+{
+    (void)context, (void)i, (void)out_info, (void)out_type;
+    return false;
 }
 
 #endif

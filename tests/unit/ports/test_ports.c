@@ -250,6 +250,125 @@ static void apic_page_is_written_at_the_registers_offset(void **state)
     assert_int_equal(page[0xb0 / 4], 0);
 }
 
+/* Configuration space behind the two ports: IN and OUT fault in ring 3, and the handler answers them. */
+static struct {
+    uint32_t address, data;
+    unsigned accesses;
+} ports;
+
+static void on_port(int number, siginfo_t *info, void *context)
+{
+    greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+    const uint8_t *code = (const uint8_t *)(uintptr_t)registers[IP_REGISTER];
+#if defined(__x86_64__)
+    greg_t *eax = &registers[REG_RAX], *edx = &registers[REG_RDX];
+#else
+    greg_t *eax = &registers[REG_EAX], *edx = &registers[REG_EDX];
+#endif
+    uint32_t *port = (uint16_t)*edx == 0xcf8 ? &ports.address : (uint16_t)*edx == 0xcfc ? &ports.data : NULL;
+
+    (void)info;
+    if (port && *code == 0xef)
+        *port = (uint32_t)*eax;
+    else if (port && *code == 0xed)
+        *eax = (greg_t)*port;
+    else
+        signal(number, SIG_DFL); /* not one of ours: a bug in the test */
+    ports.accesses++;
+    registers[IP_REGISTER]++;
+}
+
+static void configuration_space_is_reached_by_ports(void **state)
+{
+    struct sigaction action = {.sa_sigaction = on_port, .sa_flags = SA_SIGINFO | SA_NODEFER}, of_cmocka;
+    struct upmu_x86_native native = {.port = {.context = &native}};
+    const struct upmu_port *port = &native.port;
+    uint32_t value = 0;
+
+    (void)state;
+    upmu_x86_native_pci(&native, NULL, 0, 0, 0);
+    sigaction(SIGSEGV, &action, &of_cmocka);
+    ports.data = 0x20428086;
+    assert_true(port->pci_read(port->context, 0x64u << 8 | 0x1fu << 3 | 7u, 0xfc, &value));
+    assert_int_equal(ports.address, 0x8064fffcu);
+    assert_int_equal(value, 0x20428086u);
+    assert_true(port->pci_write(port->context, 0x0au << 3 | 2u, 0xd8, 0x12345678));
+    assert_int_equal(ports.address, 0x800052d8u);
+    assert_int_equal(ports.data, 0x12345678u);
+    assert_int_equal(ports.accesses, 4);
+    sigaction(SIGSEGV, &of_cmocka, NULL);
+    assert_int_equal(native.pci.lock, 0);
+    /* Beyond what the ports reach: another segment, an extended register, one that is not aligned. */
+    assert_false(port->pci_read(port->context, 1u << 16, 0, &value));
+    assert_false(port->pci_read(port->context, 0, 0x100, &value));
+    assert_false(port->pci_write(port->context, 0, 2, 0));
+}
+
+static void configuration_space_is_reached_in_memory(void **state)
+{
+    static uint32_t space[2][256 * 1024]; /* two buses */
+    struct upmu_x86_native native = {.port = {.context = &native}};
+    const struct upmu_port *port = &native.port;
+    const uint32_t where = 3u << 16 | 0x21u << 8 | 5u << 3 | 6u;
+    uint32_t value = 0;
+
+    (void)state;
+    upmu_x86_native_pci(&native, space, 3, 0x20, 0x21);
+    space[1][(5u << 15 | 6u << 12 | 0xe04) / 4] = 77;
+    assert_true(port->pci_read(port->context, where, 0xe04, &value));
+    assert_int_equal(value, 77);
+    assert_true(port->pci_write(port->context, where, 0xffc, 78));
+    assert_int_equal(space[1][(5u << 15 | 6u << 12 | 0xffc) / 4], 78);
+    /* Other segments, buses beside these two, beyond the registers. */
+    assert_false(port->pci_read(port->context, 2u << 16 | 0x21u << 8, 0, &value));
+    assert_false(port->pci_read(port->context, 3u << 16 | 0x22u << 8, 0, &value));
+    assert_false(port->pci_read(port->context, 3u << 16 | 0x1fu << 8, 0, &value));
+    assert_false(port->pci_read(port->context, where, 0x1000, &value));
+    assert_false(port->pci_read(port->context, where, 0xffe, &value));
+}
+
+/* What the application's wrapper was asked. */
+static struct {
+    void *context;
+    uint32_t where, offset, value;
+    bool write;
+} asked;
+
+static bool wrapper(void *context, uint32_t where, uint32_t offset, bool write, uint32_t *value)
+{
+    asked.context = context;
+    asked.where = where;
+    asked.offset = offset;
+    asked.write = write;
+    asked.value = *value;
+    *value = 99;
+    return offset < 0x100;
+}
+
+static void firmware_is_asked_for_configuration_space(void **state)
+{
+    static struct upmu_efi owner;
+    const struct upmu_port *port = &owner.port;
+    uint32_t value = 0;
+
+    (void)state;
+    owner.port.context = &owner;
+    upmu_efi_units(&owner, wrapper, &asked);
+    assert_true(port->pci_read(port->context, 0x1234, 0x40, &value));
+    assert_int_equal(value, 99);
+    assert_ptr_equal(asked.context, &asked);
+    assert_int_equal(asked.where, 0x1234);
+    assert_int_equal(asked.offset, 0x40);
+    assert_false(asked.write);
+    assert_true(port->pci_write(port->context, 0x4321, 0x44, 7));
+    assert_true(asked.write);
+    assert_int_equal(asked.value, 7);
+    assert_false(port->pci_read(port->context, 0, 0x104, &value));
+    assert_ptr_equal(port->mmio_map(port->context, 0xfed10000, 0x6000), (void *)(uintptr_t)0xfed10000);
+    assert_null(port->mmio_map(port->context, 0, 0x1000));
+    assert_null(port->mmio_map(port->context, (uint64_t)UINTPTR_MAX - 0xfff, 0x1001));
+}
+
 static void template_describes_a_machine_without_a_pmu(void **state)
 {
     static struct upmu_machine machine;
@@ -274,6 +393,9 @@ int main(void)
         cmocka_unit_test(clock_never_runs_back),
         cmocka_unit_test(lvtpc_is_unmasked_nmi_or_vector),
         cmocka_unit_test(apic_page_is_written_at_the_registers_offset),
+        cmocka_unit_test(configuration_space_is_reached_by_ports),
+        cmocka_unit_test(configuration_space_is_reached_in_memory),
+        cmocka_unit_test(firmware_is_asked_for_configuration_space),
         cmocka_unit_test(template_describes_a_machine_without_a_pmu),
     };
 
