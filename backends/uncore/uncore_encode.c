@@ -296,14 +296,13 @@ static enum upmu_status set_code(const struct upmu_unit_type *type, struct upmu_
     return (event->config & bits) == (word & bits) ? UPMU_OK : UPMU_ERR_CONTRADICTION;
 }
 
-static enum upmu_status set_filter_word(struct upmu_event *event, uint64_t *word, const uint64_t *value)
+static enum upmu_status set_filter_word(uint64_t *word, const uint64_t *value)
 {
     if (!value)
         return UPMU_ERR_BAD_VALUE;
     if (*word & ~*value)
         return UPMU_ERR_CONTRADICTION;
     *word = *value;
-    event->attributes |= UPMU_ATTR_PAYLOAD;
     return UPMU_OK;
 }
 
@@ -313,12 +312,8 @@ static enum upmu_status set_filter_field(const struct upmu_pmu *pmu, struct upmu
     for (const struct upmu_uncore_field *field = fields_of(pmu); field && field->width; field++)
         if (upmu_text_is(name, length, &upmu_uncore_text[field->name])) {
             uint64_t bits = field_bits(field);
-            enum upmu_status status =
-                put(field->bit >> 6 ? &event->config2 : &event->config1, bits, field->bit & 63u, value);
 
-            if (status == UPMU_OK)
-                event->attributes |= UPMU_ATTR_PAYLOAD;
-            return status;
+            return put(field->bit >> 6 ? &event->config2 : &event->config1, bits, field->bit & 63u, value);
         }
     return UPMU_ERR_NO_SUCH_ATTRIBUTE;
 }
@@ -335,9 +330,9 @@ enum upmu_status upmu_uncore_attribute(const struct upmu_pmu *pmu, struct upmu_e
             break;
         }
     if (upmu_text_is(name, length, "filter") || upmu_text_is(name, length, "config1"))
-        return set_filter_word(event, &event->config1, value);
+        return set_filter_word(&event->config1, value);
     if (upmu_text_is(name, length, "config2"))
-        return set_filter_word(event, &event->config2, value);
+        return set_filter_word(&event->config2, value);
     for (unsigned i = 0; i < SELECT_FIELDS; i++) {
         uint64_t bits = select_field(type, i);
 

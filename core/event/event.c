@@ -438,7 +438,8 @@ static bool is_second_mask(const struct encoder *encoder)
     struct upmu_text text;
     struct upmu_event_id id;
 
-    if (!(encoder->used & 1u) || (encoder->row.flags & UPMU_ROW_MASKED))
+    if (!(encoder->used & 1u) || (encoder->row.flags & UPMU_ROW_MASKED) ||
+        (encoder->event.attributes & UPMU_ATTR_RAW))
         return false;
     upmu_text_begin(&text, name, sizeof name);
     if (encoder->before)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzing: lists of specifications, on every PMU.  Splitting and plain form are one
+ * Fuzzing: lists of specifications, on every PMU of a core and of a unit.  Splitting and plain form are one
  * thing, so are an event and its text; refusals leave outputs alone and name bytes
  * of the text.
  */
@@ -9,6 +9,8 @@
 
 #include <upmu/upmu.h>
 
+#include "backends/uncore/uncore.h"
+#include "backends/uncore/uncore_tables.h"
 #include "core/hw/backend.h"
 
 #include "tests/common/share.h"
@@ -16,6 +18,26 @@
 
 #define TEXT 512u
 #define PLAIN 2048u
+
+/* First byte of an input for a type of unit, whose number is the next two. */
+#define OF_UNIT 255u
+
+static struct upmu_uncore_pmu unit;
+
+/* Types of units, each generation's; `unit` is the one of this number. */
+static unsigned make_unit(unsigned number)
+{
+    unsigned types = 0;
+
+    for (unsigned g = 0; g < UPMU_UNCORE_GENERATIONS; g++) {
+        const struct upmu_uncore_generation *generation = &upmu_uncore_generations[g];
+
+        if (number >= types && number < types + generation->rows)
+            upmu_uncore_make(g, generation->first + number - types, NULL, &unit);
+        types += generation->rows;
+    }
+    return types;
+}
 
 static void check_part(const struct upmu_spec_part *part, size_t end, const char *list)
 {
@@ -71,6 +93,15 @@ static void check_why(const struct upmu_why *why, enum upmu_status status, const
 #define AMD_RUN (UINT64_C(0xfffffcf000700000))
 #define CCCR_RUN (UINT64_C(0xbe0017ff80000000))
 
+static uint64_t bits_of_a_start(const struct upmu_pmu *pmu)
+{
+    if (pmu == &unit.pmu)
+        return unit.type->enable_bit < 64 ? UINT64_C(1) << unit.type->enable_bit : 0;
+    if (!strcmp(pmu->backend->name, "amd_k8"))
+        return AMD_RUN;
+    return strncmp(pmu->name, "netburst", 8) ? SELECT_RUN : CCCR_RUN;
+}
+
 static void check_event(const struct upmu_pmu *pmu, const struct upmu_event *event, const char *list)
 {
     char text[PLAIN];
@@ -80,10 +111,8 @@ static void check_event(const struct upmu_pmu *pmu, const struct upmu_event *eve
 
     FUZZ_CHECK(event->counters && !(event->counters & ~pmu->counters), "%s: \"%s\" on counters %x", pmu->name, list,
                (unsigned)event->counters);
-    FUZZ_CHECK(!(event->config & (!strcmp(pmu->backend->name, "amd_k8") ? AMD_RUN
-                                  : strncmp(pmu->name, "netburst", 8)   ? SELECT_RUN
-                                                                        : CCCR_RUN)),
-               "%s: \"%s\" has config %llx", pmu->name, list, (unsigned long long)event->config);
+    FUZZ_CHECK(!(event->config & bits_of_a_start(pmu)), "%s: \"%s\" has config %llx", pmu->name, list,
+               (unsigned long long)event->config);
     FUZZ_CHECK(length < sizeof text && strlen(text) == length, "%s: \"%s\" has a text of %u bytes", pmu->name, list,
                (unsigned)length);
     memset(&again, 0, sizeof again);
@@ -171,7 +200,8 @@ static void run_list(const struct upmu_pmu *pmu, const char *list)
         check_why(&why, status, list);
         refused = true;
     }
-    run_session(pmu, list, accepted, refused);
+    if (pmu != &unit.pmu)
+        run_session(pmu, list, accepted, refused);
 }
 
 static void run(const uint8_t *bytes, size_t length)
@@ -179,14 +209,24 @@ static void run(const uint8_t *bytes, size_t length)
     static struct upmu_pmu pmu;
     char list[TEXT];
     unsigned which = length ? bytes[0] : 0, known = 0;
+    bool of_unit = which == OF_UNIT && length > 2;
 
     while (upmu_pmu_known(known))
         known++;
+    if (of_unit) {
+        (void)make_unit((bytes[1] | (unsigned)bytes[2] << 8) % make_unit(0));
+        bytes += 2;
+        length -= 2;
+    }
     length = length ? length - 1 : 0;
     if (length >= sizeof list)
         length = sizeof list - 1;
     memcpy(list, bytes + 1 - !length, length);
     list[length] = 0;
+    if (of_unit) {
+        run_list(&unit.pmu, list);
+        return;
+    }
     for (unsigned i = 0; i < known; i++) {
         if (which && (which - 1) % known != i)
             continue;
@@ -271,6 +311,17 @@ static void put_attribute(uint64_t *random, struct fuzz_draft *draft)
                                         "mask=",
                                         "config=",
                                         "config1=",
+                                        "config2=",
+                                        "thresh=",
+                                        "tid_en",
+                                        "filter=",
+                                        "filter_opc=",
+                                        "filter_nid=",
+                                        "match_opc=",
+                                        "occ_sel=",
+                                        "ch_mask=",
+                                        "fc_mask=",
+                                        "umask_ext=",
                                         "xyz"};
     const char *word = words[fuzz_below(random, sizeof words / sizeof words[0])];
     char value[24];
@@ -284,19 +335,48 @@ static void put_attribute(uint64_t *random, struct fuzz_draft *draft)
     fuzz_put_text(draft, value);
 }
 
+/* A box, spelt somehow, or nothing. */
+static void put_unit(uint64_t *random, struct fuzz_draft *draft)
+{
+    static const char *const prefixes[] = {"", "uncore_", "amd_", "die0/", "package1/die1/", "x"};
+    static const char *const numbers[] = {"", "0", "_3", "/7", "_", "65535", "99999999999"};
+
+    if (!fuzz_below(random, 3))
+        return;
+    if (fuzz_below(random, 3)) {
+        fuzz_put_text(draft, prefixes[fuzz_below(random, sizeof prefixes / sizeof prefixes[0])]);
+        fuzz_put_text(draft, unit.type->name);
+    } else {
+        fuzz_put_text(draft, unit.type->pmu);
+    }
+    fuzz_put_text(draft, numbers[fuzz_below(random, sizeof numbers / sizeof numbers[0])]);
+    fuzz_put_text(draft, fuzz_below(random, 3) ? "/" : "::");
+}
+
 static void make(uint64_t *random, struct fuzz_draft *draft)
 {
     unsigned known = 0, which;
-    struct upmu_pmu pmu;
+    static struct upmu_pmu core;
+    const struct upmu_pmu *pmu = &core;
 
     while (upmu_pmu_known(known))
         known++;
-    which = fuzz_below(random, known);
-    fuzz_put(draft, which + 1, 1);
-    if (upmu_pmu_by_name(&pmu, upmu_pmu_known(which)) != UPMU_OK)
-        return;
+    if (fuzz_below(random, 3)) {
+        which = fuzz_below(random, known);
+        fuzz_put(draft, which + 1, 1);
+        if (upmu_pmu_by_name(&core, upmu_pmu_known(which)) != UPMU_OK)
+            return;
+    } else {
+        which = fuzz_below(random, make_unit(0));
+        fuzz_put(draft, OF_UNIT, 1);
+        fuzz_put(draft, which, 2);
+        (void)make_unit(which);
+        pmu = &unit.pmu;
+    }
     for (unsigned specs = 1 + fuzz_below(random, 3); specs; specs--) {
-        put_name(random, draft, pmu.catalog);
+        if (pmu == &unit.pmu)
+            put_unit(random, draft);
+        put_name(random, draft, pmu->catalog);
         for (unsigned attributes = fuzz_below(random, 4); attributes; attributes--)
             put_attribute(random, draft);
         fuzz_put_text(draft, specs > 1 ? "," : "");
