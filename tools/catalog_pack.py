@@ -57,6 +57,7 @@ TWINS = 8           # names that may fold to one text
 HASH_FACTOR = 0x9e3779b97f4a7c15
 HASH_ALONE, HASH_SEEDS = 800, 1200  # up to so many names and seeds, no bucket of the hash is moved
 HASH_TRIALS = 256   # displacements tried for each bucket, on the average, before the next seed
+FILTER_HIGH = 3     # packed form only: payload register of a filter word of which bits 31:0 are not there
 OWN_UNITS = 0x80    # packed form only, beside the filter's shift: rows are of units
 ENTRY_MASKED = 0x80  # packed form only, beside a row's shape: it has masks
 ROW_INDEXED = 1 << 15  # packed form only: the entry's two bytes are an index
@@ -506,6 +507,7 @@ def pack_rows(rows, catalogue, pool):
     local, places, entries = Table(), Table(), bytearray()
     for row in rows:
         flags, high_code, high_umask, more = row.flags, row.code & 0xff00, row.umask & 0xff00, row.unit or row.code2 & 255
+        register, payload = row.msr, row.payload
         entry = bytes([row.code & 255, row.umask & 255])
         if row.masks:
             high_umask = row.umask
@@ -513,12 +515,16 @@ def pack_rows(rows, catalogue, pool):
             entry = bytes([row.code & 255, place & 255])
         elif row.unit and row.msr:
             flags |= ROW_INDEXED
-            entry = struct.pack("<H", pool.values.number(row.payload << 32 | entry[1] << 8 | entry[0]))
+            if payload >> 32:  # of the second filter register
+                if payload & 0xffffffff:
+                    sys.exit(f"{catalogue.name}: {row.name} has two filter words")
+                register, payload = FILTER_HIGH, payload >> 32
+            entry = struct.pack("<H", pool.values.number(payload << 32 | entry[1] << 8 | entry[0]))
         elif row.msr:
             flags |= ROW_INDEXED
             high_code, high_umask = row.code, row.umask
             entry = struct.pack("<H", pool.values.number(row.payload))
-        shape = pool.shapes.number((flags, row.cmask, more, high_code, high_umask, row.counters, row.msr))
+        shape = pool.shapes.number((flags, row.cmask, more, high_code, high_umask, row.counters, register))
         entries += entry + bytes([(shape if pool.small else local.number(shape)) & 127 | (ENTRY_MASKED if row.masks else 0)])
     if len(pool.shapes.values if pool.small else local.values) > 128 or len(places.values) > 256:
         sys.exit(f"{catalogue.name}: more than 128 shapes of rows, or 256 sets of masks")

@@ -37,6 +37,7 @@ class Event:
         self.umask_high = self.select = self.cmask = self.inv = self.edge = self.any = 0
         self.value = self.precise = self.deprecated = self.port_mask = self.class_mask = self.equal = 0
         self.counters, self.fixed, self.unit, self.filter = 0, None, "", ""
+        self.filter_register = ""
 
 
 def without_repeats(pairs):
@@ -203,6 +204,7 @@ def event_of(record):
         raise ValueError("MSRIndex is too large")
     event.port_mask, event.class_mask = single(record, "PortMask", 0xffffffff), single(record, "FCMask", 0xffffffff)
     event.filter = str(record.get("FILTER_VALUE") or record.get("Filter") or "")
+    event.filter_register = str(record.get("Filter", ""))
     counters(event, str(record.get("CounterHTOff") or record.get("Counter") or ""))
     return event
 

@@ -4,7 +4,8 @@
 
     python3 tools/catalog_uncore.py --facts FOLDER --amd FOLDER [--out events]
 
-FOLDER of --facts holds uncore_events.csv (Intel's event files, libpfm4, LIKWID, Linux), that of --amd
+FOLDER of --facts holds uncore_events.csv (Intel's event files, libpfm4, LIKWID, Linux) and
+tables/uncore_freerunning.csv (Linux's names of these counters), that of --amd
 amd_uncore.csv (Linux, libpfm4).  Numbers of types of units: backends/uncore/uncore_boxes.tsv.
 What a row of these catalogues means is in docs/CATALOGUES.md, "Units".  catalog_import.py makes rows of
 Intel's complete event files by unit_row().
@@ -39,11 +40,14 @@ CLOCKS = {"MTL": "sncu", "ARL": "sncu", "LNL": "sncu", "PTL": "sncu"}
 # Free-running counters by their events' names: perf's unit masks (event code ffh) of the first.
 FREE = {"TOTAL_REQCOUNT": 0x10, "RDCAS_COUNT": 0x20, "WRCAS_COUNT": 0x30, "CLOCKTICKS": 0x10, "BANDWIDTH_IN.PART": 0x20,
         "BANDWIDTH_OUT.PART": 0x30}
+# Counters side by side that the table has in one line.
+PAIRS = {"ddr": ["read", "write"], "ddrt": ["ddrt_read", "ddrt_write"], "pq_cycles": ["rpq_cycles", "wpq_cycles"]}
 # Intel's folders of event files, and generations: a folder's own name, if it is not here.
 FOLDERS = {"JKT": "SNBEP", "IVT": "IVBEP", "BDW-DE": "BDWDE"}
 # Units as event files call them, where that is not their name in lower case.
 UNITS = {"qpi ll": "qpi", "upi ll": "upi", "cbo": "cbox", "sbo": "sbox", "hac_cbo": "hac_cbox", "imc_dclk": "imc", "ncu": "clock",
          "m2hbm": "m2m_hbm", "mchbm": "hbm"}
+MESH_ENDS = ("GNR", "SRF", "CWF")  # whose "mdf" has another name
 OTHERS = 180  # number of the first catalogue of a generation that INTEL lacks
 # A look-up is counted only in the states that the filter has: all of them, until the caller names some.
 STATES = {"SNBEP": 0x7c0000, "IVBEP": 0x7e0000, "HSX": 0xfe0000, "BDX": 0xfe0000, "BDWDE": 0xfe0000, "SKX": 0x1fe0000, "CLX": 0x1fe0000}
@@ -74,6 +78,11 @@ def number(text):
     return int(text, 0) if text else 0
 
 
+def filter_word(register, value):
+    """A value as part of config1: the second filter register's is its high half."""
+    return value << 32 if "filter1" in register.lower() else value
+
+
 def unit_row(generation, unit, name, code, umask, cmask=0, flags=0, counters=0, high=0, ports=(0, 0), word=0, how=""):
     """
     The row of an event.  `code` has bit 21 of the select in bit EXTENDED; `high`: bits 63:32 of the select; `ports`: masks of
@@ -90,6 +99,8 @@ def unit_row(generation, unit, name, code, umask, cmask=0, flags=0, counters=0, 
                 raise ValueError(f"{name}: unknown free-running counter")
             part = re.search(r"\.PART(\d)", name)
             unit, code, umask = unit + "_free_running", FIXED_CODE, FREE[kind] + (int(part.group(1)) if part else 0)
+    if unit == "mdf" and generation in MESH_ENDS:
+        unit = "mdf_sbo"
     code, umask = CORRECTIONS.get((generation, name), (code, umask))
     port_at, class_at = PORTS.get(generation, PORTS[""])
     masks = ports[0] << port_at | ports[1] << class_at
@@ -139,7 +150,8 @@ def event_row(generation, event):
     cmask = dict(re.findall(r"(\w+)=(\w+)", event["modifiers"])).get("cmask")
     row, unit = unit_row(generation, event["box"], event["event_name"], code, umask, number(cmask), 0, mask, number(event["umask_ext"]),
                          (number(event["port_mask"]), number(event["fc_mask"])),
-                         number(event["filter_value"]) or number(hint.get("fvc") or hint.get("iperf_cfg")), how)
+                         filter_word(event["filter_hint"], number(event["filter_value"])) or
+                         number(hint.get("fvc") or hint.get("iperf_cfg")), how)
     raw = number(event["raw_config"]) if (generation, row.name) not in CORRECTIONS else 0
     if raw and not how and raw != (row.code & 255 | row.umask << 8 | (1 << 21 if row.code & EXTENDED else 0) |
                                    (row.payload << 32 if row.msr == SELECT_HIGH else 0)):
@@ -147,10 +159,45 @@ def event_row(generation, event):
     return row, unit
 
 
-def intel(path, boxes):
-    """Catalogues of Intel's generations."""
+def free_running(path):
+    """Linux's names of memory controllers' free-running counters: (generations, unit, name, code, umask)."""
     with open(path, encoding="ascii", newline="") as source:
+        for line in csv.DictReader(source):
+            if line["box"] not in ("imc", "imc_free_running"):
+                continue
+            generations = OLD_IMC if "SNB" in line["generation"] else line["generation"].split(",")
+            code, _, umask = line["linux_encoding"].replace("+n", "").partition(" umask=")
+            code = number(re.search("event=(0x[0-9a-f]+)", code).group(1))
+            name = re.sub("^[a-z]+_imc_", "", line["counter"])
+            for i, title in enumerate(PAIRS.get(name, [name])):
+                yield generations, line["box"], title.upper(), code, number(umask) + i
+
+
+def linux_names(generation, catalogue, units, boxes, free):
+    """Linux's names of free-running counters and of the clock: other names of rows, or rows."""
+    def add(unit, name, code, umask, flags):
+        row = Row(boxes.prefix(generation, unit) + name, code, umask, 0, flags)
+        known = {fold(name) for name in [old.name for old in catalogue.rows] + [alias[0] for alias in catalogue.aliases]}
+        same = [old.name for old, its in zip(catalogue.rows, units) if its == unit and old.encoding() == row.encoding()]
+        if fold(row.name) not in known and same:
+            catalogue.aliases.append((row.name, same[0], []))
+        elif fold(row.name) not in known:
+            catalogue.rows.append(row)
+            units.append(unit)
+
+    for generations, unit, name, code, umask in free:
+        if generation in generations:
+            add(unit, name, code, umask, 0)
+    clock = CLOCKS.get(generation, "clock")
+    if generation in CLIENTS and clock in units:
+        add(clock, "CLOCKTICKS", FIXED_CODE, 0, ROW_FLAGS["fixed-only"])
+
+
+def intel(folder, boxes):
+    """Catalogues of Intel's generations."""
+    with open(os.path.join(folder, "uncore_events.csv"), encoding="ascii", newline="") as source:
         events = list(csv.DictReader(line for line in source if not line.startswith("#")))
+    free = list(free_running(os.path.join(folder, "tables", "uncore_freerunning.csv")))
     for generation, (catalogue_number, other) in INTEL.items():
         catalogue, units = Catalogue(generation.lower() + "_uncore", catalogue_number, other), []
         for event in (event for event in events if event["generation"] == generation):
@@ -167,6 +214,7 @@ def intel(path, boxes):
                     row.name += "_F"
             catalogue.rows.append(row)
             units.append(unit)
+        linux_names(generation, catalogue, units, boxes, free)
         yield finish(catalogue, boxes, units), "Intel perfmon, libpfm4 4.13, LIKWID, Linux 6.12"
 
 
@@ -185,7 +233,7 @@ def imported(folder, events, boxes, taken):
         name = re.sub(r"([-_.:])[-_.:]+", r"\1", event.name).strip("-_.:")  # Cascade Lake has UNC_H_SNOOPS_SENT.
         row, unit = unit_row(generation, unit, name, event.codes[0] | (EXTENDED if event.select else 0), event.umasks[0],
                              event.cmask, flags, event.counters & 0xffff, event.umask_high,
-                             (event.port_mask, event.class_mask), int(word.group(), 16) if word else 0, how)
+                             (event.port_mask, event.class_mask), filter_word(event.filter_register, int(word.group(), 16) if word else 0), how)
         catalogue.rows.append(row)
         units.append(unit)
     return finish(catalogue, boxes, units)
@@ -267,7 +315,7 @@ def main():
     parser.add_argument("--out", default=os.path.join(ROOT, "events"))
     options = parser.parse_args()
     boxes = Boxes(options.boxes)
-    for catalogue, source in [*intel(os.path.join(options.facts, "uncore_events.csv"), boxes),
+    for catalogue, source in [*intel(options.facts, boxes),
                               *amd(os.path.join(options.amd, "amd_uncore.csv"), boxes)]:
         with open(os.path.join(options.out, catalogue.name + ".tsv"), "w", encoding="ascii") as out:
             out.write(write(catalogue, [f"source: {source}"]))

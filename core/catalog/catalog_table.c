@@ -433,6 +433,10 @@ void upmu_row_resolve(const struct upmu_catalog *catalog, const uint8_t *set, st
         row->code = (uint16_t)(row->code | (row->payload & 255u));
         row->umask = (uint16_t)(row->umask | (row->payload >> 8 & 255u));
         row->payload >>= 32;
+        if (row->msr == UPMU_ROW_FILTER_HIGH) {
+            row->msr = UPMU_ROW_FILTER;
+            row->payload <<= 32;
+        }
     }
 }
 

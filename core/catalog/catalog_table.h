@@ -51,6 +51,7 @@ enum upmu_catalog_own {
 #define UPMU_TWIN_STEP UINT32_C(0x9e3779b1) /* by which its hash is higher */
 #define UPMU_TWINS 8u          /* names that may fold to one text */
 #define UPMU_NO_NAME 0xffffu
+#define UPMU_ROW_FILTER_HIGH 3u /* packed only: a filter word of which bits 31:0 are not there */
 #define UPMU_OWN_UNITS 0x80u /* byte 23 of a catalogue's header: its rows are of units */
 #define UPMU_SHAPE_INDEXED 0x8000u /* flag: the row's two bytes are an index */
 /* Last byte of a row's entry: its shape, and whether it has masks, as the shape's flags say. */

@@ -515,7 +515,7 @@ def published_select(folder, record):
     select = plain(record, "EventCode") | (umask & 255) << 8 | plain(record, "EdgeDetect") << 18 | plain(record, "ExtSel") << 21
     word = str(record.get("FILTER_VALUE", ""))
     return (select | plain(record, "Invert") << 23 | plain(record, "CounterMask") << 24 | high << 32,
-            int(word, 16) if word.startswith("0x") else 0)
+            int(word, 16) << (32 if str(record.get("Filter")).endswith("1") else 0) if word.startswith("0x") else 0)
 
 
 @check
