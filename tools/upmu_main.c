@@ -60,7 +60,8 @@ int main(int argc, char **argv)
         .write_file = host_write_file,
         .read_file = host_read_file,
     };
-    static struct cmd cmd = {.sink = &sink, .program = "upmu"};
+    static struct cmd_room room;
+    static struct cmd cmd = {.sink = &sink, .program = "upmu", .room = &room};
     int result = cmd_run(&cmd, (unsigned)(argc - 1), (const char *const *)(argv + 1));
 
     if (fflush(stdout) != 0 || ferror(stdout))

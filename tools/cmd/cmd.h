@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <port/sim/sim.h>
+#include <port/sim/sim_uncore.h>
+#include <upmu/unit.h>
 #include <upmu/upmu.h>
 
 /* What cmd_run() returns: the exit status of a program. */
@@ -66,12 +68,19 @@ struct cmd_hot {
 
 struct cmd_args;
 
-/* Everything a command works with.  Zero it, fill in the first four. */
+/* A simulated machine with several CPUs and with units outside of them. */
+struct cmd_room {
+    struct upmu_sim_uncore uncore;
+    struct upmu_cpu cpu[UPMU_SIM_CPUS];
+};
+
+/* Everything a command works with.  Zero it, fill in the first five. */
 struct cmd {
     const struct cmd_sink *sink;
     const struct cmd_live *live; /* NULL: pure commands and simulated CPUs only */
     const char *default_sim;     /* CPU to simulate if the machine has no PMU; NULL: refuse */
     const char *program;         /* for usage texts: "upmu" */
+    struct cmd_room *room;       /* for machines with units (--sim skx2); NULL: only single CPUs are simulated */
     /* private */
     const struct cmd_args *args;
     bool to_errors;

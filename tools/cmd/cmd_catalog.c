@@ -29,6 +29,7 @@ static void pmus_line(struct cmd *cmd, const char *name, const struct upmu_pmu *
 int cmd_pmus(struct cmd *cmd, const struct cmd_args *args)
 {
     const struct upmu_sim_profile *profile;
+    const struct upmu_sim_machine *machine;
     const char *name;
     unsigned i;
 
@@ -41,6 +42,10 @@ int cmd_pmus(struct cmd *cmd, const struct cmd_args *args)
     cmd_print(cmd, "Simulated CPUs (--sim):\n");
     for (i = 0; (profile = upmu_sim_profile_at(i)) != NULL; i++)
         cmd_print(cmd, "%-22s %-5s %s\n", profile->name, profile->alias != NULL ? profile->alias : "", profile->about);
+    for (i = 0; cmd->room != NULL && (machine = upmu_sim_machine_at(i)) != NULL; i++) {
+        if (upmu_sim_profile(machine->name) == NULL)
+            cmd_print(cmd, "%-22s %-5s %s\n", machine->name, "", machine->about);
+    }
     return CMD_OK;
 }
 

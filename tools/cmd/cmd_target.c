@@ -39,17 +39,43 @@ int cmd_refusal(struct cmd *cmd, enum upmu_status status, const struct upmu_why 
     return CMD_REFUSED;
 }
 
-static int open_simulated(struct cmd *cmd, const char *name)
+/* The model: a single CPU, or a machine with units.  False: there is none of this name. */
+static bool make_model(struct cmd *cmd, const char *name)
 {
     const struct upmu_sim_profile *profile = upmu_sim_profile(name);
+    const struct upmu_sim_machine *machine = cmd->room != NULL ? upmu_sim_machine(name) : NULL;
+
+    if (profile != NULL)
+        upmu_sim_init(&cmd->sim, profile, 1);
+    else if (machine != NULL)
+        upmu_sim_uncore_init(&cmd->room->uncore, &cmd->sim, machine);
+    return profile != NULL || machine != NULL;
+}
+
+static enum upmu_status take_over_all(struct cmd *cmd)
+{
+    enum upmu_status status = UPMU_OK;
+
+    for (unsigned i = cmd->sim.cpus; i-- > 0 && status == UPMU_OK;) {
+        struct upmu_cpu *cpu = i == 0 ? cmd->cpu : &cmd->room->cpu[i];
+
+        upmu_sim_switch_cpu(&cmd->sim, i);
+        upmu_sim_bind_cpu(&cmd->sim, i, cpu);
+        status = upmu_cpu_init(cpu, cmd->machine, NULL);
+    }
+    upmu_sim_switch_cpu(&cmd->sim, 0);
+    return status;
+}
+
+static int open_simulated(struct cmd *cmd, const char *name)
+{
     const struct cmd_interrupts none = {0};
     enum upmu_status status;
 
-    if (profile == NULL) {
+    if (!make_model(cmd, name)) {
         cmd_error(cmd, "no simulated CPU '%s'; '%s pmus' lists them", name, cmd->program);
         return CMD_REFUSED;
     }
-    upmu_sim_init(&cmd->sim, profile, 1);
     cmd->sim.test = cmd;
     cmd->sim.deliver = sim_deliver;
     cmd->sim_interrupts = none;
@@ -60,10 +86,8 @@ static int open_simulated(struct cmd *cmd, const char *name)
     if (!cmd->args->json)
         cmd_target_label(cmd);
     status = upmu_machine_init(cmd->machine, cmd->port);
-    if (status == UPMU_OK) {
-        upmu_sim_bind_cpu(&cmd->sim, 0, cmd->cpu);
-        status = upmu_cpu_init(cmd->cpu, cmd->machine, NULL);
-    }
+    if (status == UPMU_OK)
+        status = take_over_all(cmd);
     cmd->pmu = status == UPMU_OK ? cmd->cpu->meter.pmu : NULL;
     if (status != UPMU_OK && !cmd_equal(cmd->args->name, "info") && !cmd_equal(cmd->args->name, "selftest")) {
         cmd_error(cmd, "the simulated CPU did not come up: %s", upmu_status_text(status));
@@ -94,8 +118,10 @@ int cmd_target_open(struct cmd *cmd, const struct cmd_args *args)
 
 void cmd_target_close(struct cmd *cmd)
 {
-    if (cmd->simulated && cmd->pmu != NULL)
-        (void)!upmu_cpu_fini(cmd->cpu);
+    for (unsigned i = cmd->simulated && cmd->pmu != NULL ? cmd->sim.cpus : 0; i-- > 0;) {
+        upmu_sim_switch_cpu(&cmd->sim, i);
+        (void)!upmu_cpu_fini(i == 0 ? cmd->cpu : &cmd->room->cpu[i]);
+    }
     cmd->pmu = NULL;
     cmd->cpu = NULL;
 }

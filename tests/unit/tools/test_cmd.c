@@ -448,6 +448,23 @@ static void stat_counts_exactly_what_the_model_ran(void **state)
     assert_null(strstr(printed, "cycles"));
 }
 
+static void a_machine_of_several_cpus_is_simulated(void **state)
+{
+    static struct cmd_room room;
+    struct cmd *cmd = fresh();
+
+    (void)state;
+    cmd->room = &room;
+    assert_int_equal(cmd_run_line(cmd, "stat --sim skx2 -n 1000 -e instructions,branches spin"), CMD_OK);
+    prints("*** SIMULATED CPU: skx2 (two Skylake-SP packages, CPUs interleaved) ***");
+    prints("             2,000  instructions");
+    prints("             1,000  branches");
+    assert_int_equal(cmd->sim.violation_count, 0);
+    assert_int_equal(cmd_run_line(cmd, "pmus"), CMD_OK);
+    prints("two Skylake-SP packages");
+    assert_int_equal(line("stat --sim skx2"), CMD_REFUSED);
+}
+
 static void stat_shows_ipc_rates_and_noise(void **state)
 {
     (void)state;
@@ -781,6 +798,7 @@ int main(void)
         cmocka_unit_test(pmus_lists_models_and_simulations),
         cmocka_unit_test(every_model_lists_encodes_and_places_by_its_name),
         cmocka_unit_test(stat_counts_exactly_what_the_model_ran),
+        cmocka_unit_test(a_machine_of_several_cpus_is_simulated),
         cmocka_unit_test(stat_shows_ipc_rates_and_noise),
         cmocka_unit_test(stat_refuses_what_does_not_fit_and_says_why),
         cmocka_unit_test(record_writes_every_sample_to_its_file),
