@@ -308,7 +308,7 @@ help:
 	@echo "programs       what they run, made and not run"
 	@echo "test-LAYER     one of: $(ALL_LAYERS)   (V=1 shows commands, TEST_BUILDS=... chooses builds)"
 	@echo "fuzz, soak     libFuzzer for FUZZ_SECONDS a target; the whole numbers of the seeded runs, other sweeps (hours)"
-	@echo "test-host      the simulated host: a fixed number of seeds (soak-host: HOST_SEEDS of HOST_STEPS; also test-host-threads, -mutants)"
+	@echo "test-host      the simulated host: a fixed number of seeds (soak-host: 10^9 hook calls, or HOST_SEEDS; also test-host-threads, -mutants)"
 	@echo "test-model     the protocol between calls, handlers and CPUs as models for spin (soak-model: larger bounds)"
 	@echo "test-mutants   the model's rules and the library's lines changed, one at a time: does a test notice?"
 	@echo "test-rows-all  the same for what the requirements state, each held against the test mapped to it"

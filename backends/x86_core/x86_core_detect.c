@@ -304,17 +304,26 @@ static void read_capabilities(const struct upmu_detection *detection, struct sha
     shape->metrics = shape->version >= 5 && (capabilities >> 15 & 1u);
 }
 
+/* Can it be read?  Asked twice: what a fault hid would make records, or reload, under a counter that looks free. */
+static bool is_readable(const struct upmu_detection *detection, uint32_t address)
+{
+    uint64_t value;
+
+    return detection->rdmsr(detection->context, address, true, &value) ||
+           detection->rdmsr(detection->context, address, true, &value);
+}
+
 /*
  * Records of samples (PEBS) exist by the DS flag of CPUID, unless MISC_ENABLE denies them (SDM 18.4.4); one that cannot
  * be read does not.  A hypervisor may show the flag and refuse the register.
  */
 static bool writes_records(const struct upmu_detection *detection)
 {
-    uint64_t enable, records;
+    uint64_t enable;
 
     return (detection->leaf1[3] >> 21 & 1u) &&
            !(detection->rdmsr(detection->context, 0x1A0, true, &enable) && (enable >> 12 & 1u)) &&
-           detection->rdmsr(detection->context, 0x3F1, true, &records);
+           is_readable(detection, 0x3F1);
 }
 
 /*
@@ -325,15 +334,13 @@ static bool writes_records(const struct upmu_detection *detection)
 static UPMU_APART void add_configurations(const struct upmu_detection *detection, uint32_t general, uint32_t fixed,
                                           unsigned row, uint32_t address, struct upmu_pmu *pmu)
 {
-    uint64_t value;
-
     general &= pmu->counters & (UPMU_BIT32(UPMU_X86_GENERAL) - 1u);
     fixed &= pmu->counters >> UPMU_FIXED_COUNTER(0) & (UPMU_BIT32(UPMU_X86_FIXED) - 1u);
     for (unsigned n = 0; n < UPMU_X86_GENERAL + UPMU_X86_FIXED; n++) {
         unsigned place = n < UPMU_X86_GENERAL ? n : n - UPMU_X86_GENERAL + 32u; /* fixed ones are at 1980H */
 
         if (((n < UPMU_X86_GENERAL ? general >> n : fixed >> (place - 32u)) & 1u) &&
-            detection->rdmsr(detection->context, address + 4u * place, true, &value))
+            is_readable(detection, address + 4u * place))
             upmu_rows_set(pmu->present, row + n);
     }
 }

@@ -248,9 +248,10 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
     return status;
 }
 
-/* Handlers act no more. */
+/* Handlers act no more, nor do they see what a static session left running. */
 static void go_dead(struct upmu_meter *meter)
 {
+    upmu_run_expect(meter, meter->used);
     meter->live = 0;
     UPMU_BARRIER();
 }
@@ -334,8 +335,7 @@ static enum upmu_status start_over(struct upmu_meter *meter, void *unused)
         session->full = 0;
     }
     /* What has overflowed is thrown away. */
-    if (meter->running)
-        upmu_meter_expect(meter, upmu_bits_count(meter->running), upmu_meter_now(meter));
+    upmu_run_expect(meter, meter->running | meter->used);
     upmu_run_publish(meter);
     forget(meter);
     fine = quieten(meter, mine, alone);

@@ -11,6 +11,7 @@
 #include "core/engine/joint.h"
 #include "core/engine/local.h"
 #include "core/engine/meter.h"
+#include "core/engine/run.h"
 #include "core/engine/schedule.h"
 
 /* Counters whose overflow the hardware answers with a record, or that reload, as a former kernel left them. */
@@ -93,8 +94,11 @@ static enum upmu_status reserve_idle(struct upmu_meter *meter, void *argument)
     if (meter->running & counters)
         return UPMU_ERR_STATE;
     /* What stopped sessions have loaded there, or static ones left running, is in the host's way. */
-    if (meter->live && !upmu_schedule_idle(meter, counters & meter->used))
-        return UPMU_ERR_PORT;
+    if (meter->live) {
+        upmu_run_expect(meter, counters & meter->used);
+        if (!upmu_schedule_idle(meter, counters & meter->used))
+            return UPMU_ERR_PORT;
+    }
     meter->used &= ~counters;
     /* A watchdog that ran while upmu was away was taken for the firmware's: it is not started again at the end. */
     for (uint32_t rest = counters & meter->firmware; rest; rest &= rest - 1u)

@@ -40,11 +40,16 @@ uint32_t upmu_run_tagged(const struct upmu_meter *meter, const struct upmu_tally
     return counters;
 }
 
+void upmu_run_untag(struct upmu_meter *meter, const struct upmu_tally *tally)
+{
+    upmu_run_tag(meter, upmu_run_tagged(meter, tally), 0);
+}
+
 /* Its later counts are not on the counters that it leaves, if it is placed there again. */
 void upmu_run_place(struct upmu_meter *meter, struct upmu_tally *tally, const struct upmu_place_result *result)
 {
     if (tally->counter != result->counter[0])
-        upmu_run_tag(meter, upmu_run_tagged(meter, tally), 0);
+        upmu_run_untag(meter, tally);
     upmu_joint_note(tally, result);
 }
 
@@ -167,6 +172,14 @@ UPMU_APART void upmu_run_turned(struct upmu_meter *meter, struct upmu_tally *tal
     upmu_meter_expect(meter, 1, now_ns);
     if (!passed)
         __atomic_fetch_or(&meter->flagged, tally->counters, __ATOMIC_RELAXED);
+}
+
+void upmu_run_expect(struct upmu_meter *meter, uint32_t counters)
+{
+    uint32_t open = (counters & meter->running) | upmu_bank_open(&meter->bank, counters & ~upmu_meter_blocked(meter));
+
+    if (open)
+        upmu_meter_expect(meter, upmu_bits_count(open), upmu_meter_now(meter));
 }
 
 /* Before a fold that sees a counter pass zero. */

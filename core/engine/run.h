@@ -64,6 +64,9 @@ bool upmu_run_value(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t
 /* Set the tag of the values on these counters; 0: they are loaded before they run again. */
 void upmu_run_tag(struct upmu_meter *meter, uint32_t counters, uint32_t tag);
 
+/* What it left on its counters is not its any more.  (Another one may have them since: that one's stays.) */
+void upmu_run_untag(struct upmu_meter *meter, const struct upmu_tally *tally);
+
 /* A tally, of a session that does not run, gets its place. */
 void upmu_run_place(struct upmu_meter *meter, struct upmu_tally *tally, const struct upmu_place_result *result);
 
@@ -90,6 +93,12 @@ bool upmu_run_acknowledge(struct upmu_meter *meter, uint32_t counters);
 
 /* A counter that leaves, or is folded, has passed zero; `passed`: what it samples says so. */
 void upmu_run_turned(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns, bool passed);
+
+/*
+ * Counters are taken away, unread: those that run may have overflowed, also for no session, as what a static one left
+ * running does.
+ */
+void upmu_run_expect(struct upmu_meter *meter, uint32_t counters);
 
 /* Does closing a counter lose a carry?  Then it is folded before that. */
 static inline bool upmu_run_folds_first(const struct upmu_meter *meter)

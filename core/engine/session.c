@@ -17,6 +17,7 @@
 #include "core/engine/multiplex.h"
 #include "core/engine/owners.h"
 #include "core/engine/program.h"
+#include "core/engine/run.h"
 #include "core/engine/schedule.h"
 #include "core/engine/session_core.h"
 #include "core/engine/thread_core.h"
@@ -405,7 +406,7 @@ static void begin_long(struct upmu_session *session)
         upmu_count_next(tally, set->sampling[i].long_period);
         tally->due = tally->total + tally->reset;
         if (session->meter && tally->counter < UPMU_COUNTERS)
-            session->meter->last_tag[tally->counter] = 0;
+            upmu_run_untag(session->meter, tally);
         session->tagged_by = session->meter ? session->meter->life : 0;
     }
     session->long_due = 0;
@@ -615,7 +616,7 @@ static void set_count(const struct upmu_call *call, struct upmu_tally *tally)
     tally->hole = false;
     begin_times(call->session, call->set, tally, meter);
     if (meter && tally->counter < UPMU_COUNTERS && tally->period)
-        meter->last_tag[tally->counter] = 0;
+        upmu_run_untag(meter, tally);
 }
 
 /* One that runs goes on where it was: its claims are kept and nothing is placed, so that no start is refused. */

@@ -175,13 +175,19 @@ static bool plan_switch(struct upmu_transition *plan, const struct upmu_thread *
     return true;
 }
 
+/* Sessions of a thread that does not come after all, up to one, may be called from elsewhere again. */
+static void release_until(struct upmu_thread *thread, const struct upmu_session *end)
+{
+    for (struct upmu_session *held = thread->sessions; held != end; held = held->next_of_thread)
+        __atomic_store_n(&held->held, 0, __ATOMIC_RELEASE);
+}
+
 /* All sessions of a thread that comes are held against calls from elsewhere; false: a call works on one. */
 static bool hold_all(struct upmu_thread *thread)
 {
     for (struct upmu_session *session = thread->sessions; session; session = session->next_of_thread)
         if (__atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE)) {
-            for (struct upmu_session *held = thread->sessions; held != session; held = held->next_of_thread)
-                __atomic_store_n(&held->held, 0, __ATOMIC_RELEASE);
+            release_until(thread, session);
             return false;
         }
     return true;
@@ -225,10 +231,9 @@ static inline void unlink_thread(struct upmu_meter *meter, struct upmu_thread *p
 /* Those of a thread that does not come after all. */
 static UPMU_APART void send_back(struct upmu_meter *meter, struct upmu_thread *next)
 {
-    for (struct upmu_session *session = next->sessions; session; session = session->next_of_thread) {
+    for (struct upmu_session *session = next->sessions; session; session = session->next_of_thread)
         upmu_session_unlink_quickly(meter, session);
-        __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
-    }
+    release_until(next, NULL);
 }
 
 enum exchange { EXCHANGE_NOT, EXCHANGE_DONE, EXCHANGE_WAITS /* done, but some wait */ };
@@ -241,8 +246,13 @@ static inline enum exchange exchange_threads(struct upmu_transition *plan, struc
     enum exchange done;
 
     upmu_transition_begin(plan, meter);
-    if (!plan_switch(plan, prev, next) || !hold_all(next))
+    /* (Before the plan looks at them: until then a call elsewhere may stop one.) */
+    if (!hold_all(next))
         return EXCHANGE_NOT;
+    if (!plan_switch(plan, prev, next)) {
+        release_until(next, NULL);
+        return EXCHANGE_NOT;
+    }
     /* (A handler finds one by its counters, a call elsewhere by its CPU: it is there before it runs.) */
     for (session = next->sessions; session; session = session->next_of_thread) {
         if (session->tagged_by != meter->life)

@@ -46,8 +46,11 @@ static void queue_sample(struct upmu_meter *meter, struct upmu_ibs *ibs, uint64_
     sample->registers[0] = control;
     for (unsigned i = 1; i < ibs->plan.row_count; i++)
         if (ibs->plan.row[i] != UPMU_NO_ROW &&
-            !upmu_bank_look(&meter->bank, ibs->plan.row[i], &sample->registers[i]))
+            !upmu_bank_look(&meter->bank, ibs->plan.row[i], &sample->registers[i]) &&
+            !upmu_bank_look(&meter->bank, ibs->plan.row[i], &sample->registers[i])) {
+            ibs->lost++;
             return;
+        }
     sample->cpu = meter->number;
     sample->kind = (uint8_t)ibs->kind;
     if (frame)

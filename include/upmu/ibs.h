@@ -54,7 +54,7 @@ struct upmu_ibs_sample {
     uint64_t time_ns; /* clock_ns, or 0 */
     uint64_t ip;      /* interrupted instruction; the sampled one is in the registers */
     uint64_t registers[UPMU_IBS_REGISTERS];
-    uint32_t lost;    /* samples before this one that found no room */
+    uint32_t lost;    /* samples before this one that found no room or could not be read */
     uint16_t cpu;     /* order of initialisation */
     uint8_t kind;     /* enum upmu_ibs_kind */
     uint8_t flags;
@@ -94,7 +94,7 @@ struct upmu_ibs {
     uint32_t capacity;               /* number of samples, a power of two */
     /* Private: */
     volatile uint32_t head, tail;
-    volatile uint32_t lost; /* samples that found no room or completed in the stop; may be read */
+    volatile uint32_t lost; /* samples that found no room, completed in the stop or faulted; may be read */
     uint32_t lost_told;
     uint64_t second; /* former value of the second control */
     struct upmu_ibs_plan plan;

@@ -25,8 +25,13 @@ static void read_registers(void *hardware, unsigned number, uint64_t *values)
     }
 }
 
-/* Bits that differ are the host's from now on; of a register that is changed as a whole all of it is. */
-static void lend_bits(unsigned number, const uint64_t *before, const uint64_t *after, bool on)
+enum use { USE_BEGINS, USE_ENDS, USE_ENDED };
+
+/*
+ * Bits that differ are the host's from now on (of a register that is changed as a whole all of it is), or were (those
+ * with which its use has ended are no others than it had changed: they are not lent for it).
+ */
+static void lend_bits(unsigned number, const uint64_t *before, const uint64_t *after, enum use use)
 {
     const struct host_cpu *from = &host.cpu[number];
 
@@ -35,8 +40,9 @@ static void lend_bits(unsigned number, const uint64_t *before, const uint64_t *a
 
         for (unsigned other = 0; bits && other < host.setting.cpus; other++)
             if (other == number || (from->registers[i].shared && rules_share(other, number))) {
-                host.cpu[other].lent[i] |= __builtin_popcountll(bits) > 3 ? ~UINT64_C(0) : bits;
-                if (on)
+                if (use != USE_ENDED)
+                    host.cpu[other].lent[i] |= __builtin_popcountll(bits) > 3 ? ~UINT64_C(0) : bits;
+                if (use == USE_BEGINS)
                     host.cpu[other].kept[i] |= bits;
                 else
                     host.cpu[other].kept[i] &= __builtin_popcountll(bits) > 3 ? 0 : ~bits;
@@ -60,25 +66,29 @@ static void set_watchdog(unsigned number, unsigned counter, bool on, bool interr
 {
     struct watchdog *watchdog = &host.cpu[number].watchdog[counter];
     const struct hardware_family *family = host.setting.family;
-    uint64_t before[256], after[256];
+    uint64_t before[256], after[256], interrupting[256];
 
     read_registers(host.hardware, number, before);
     if (!on) { /* (All its bits, although some may stay as they are.) */
         memcpy(host.copy, host.hardware, family->bytes);
         (void)family->watchdog(host.copy, number, counter, false, false, 0);
         read_registers(host.copy, number, after);
-        lend_bits(number, before, after, false);
+        lend_bits(number, before, after, USE_ENDS);
+        /* (A watchdog without interrupts may have cleared what one with them had left.) */
+        (void)family->watchdog(host.copy, number, counter, true, true, 1);
+        read_registers(host.copy, number, interrupting);
+        lend_bits(number, interrupting, after, USE_ENDED);
     }
     if (!family->watchdog(host.hardware, number, counter, on, interrupts, period))
         on = false;
     read_registers(host.hardware, number, after);
-    lend_bits(number, before, after, on);
+    lend_bits(number, before, after, on ? USE_BEGINS : USE_ENDS);
     /* (And those that only happened to have its values.) */
     memcpy(host.copy, host.hardware, family->bytes);
     (void)family->watchdog(host.copy, number, counter, false, false, 0);
     read_registers(host.copy, number, before);
     if (on)
-        lend_bits(number, before, after, true);
+        lend_bits(number, before, after, USE_BEGINS);
     *watchdog = (struct watchdog){.on = on, .interrupts = interrupts};
     if (!on)
         take_bits_back(number);

@@ -662,6 +662,12 @@ void hooks_work(uint64_t amount, bool user)
             if (kind != skipped)
                 rules_deliver(self->cpu, kind, user, (amount * parts[kind] >> 4) + (amount & 3u), true);
         host.now_ns += amount >> 1;
+        /*
+         * (Late are so many calls, and not milliseconds.  A counter of NetBurst may lose a carry when it is stopped, so
+         * that 2^32 events, which take a second, may not pass unseen: errata N17 and O9.)
+         */
+        if (amount >> 24 && host.setting.family == &hardware_netburst)
+            hooks_drain_interrupts();
         hooks_point();
         if (here()->power != CPU_LIVE || !here()->cpu)
             break;

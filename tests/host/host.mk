@@ -5,11 +5,11 @@
 # Included by the Makefile.
 #
 #   make test-host              the fakes by value; a fixed number of seeds and steps
-#   make soak-host              as many as asked: HOST_SEEDS of HOST_STEPS steps, HOST_THREADS_SEEDS as threads; then
-#                               test-host-mutants
+#   make soak-host              64 and 32 bits at the same time, 10^9 hook calls each (with two processors about an hour),
+#                               or HOST_SEEDS of HOST_STEPS steps; HOST_THREADS_SEEDS as threads; then test-host-mutants
 #   make test-host-mutants      takes mends back: does it notice?
 
-HOST_SEEDS ?= 6000
+HOST_SEEDS ?=
 HOST_STEPS ?= 3000
 HOST_THREADS_SEEDS ?= 300
 
@@ -68,12 +68,14 @@ test-host-mutants: build/host/tests/host/host
 HOST_PROGRAMS := $(patsubst %,build/%/tests/host/host,$(filter-out host-32,$(BUILDS_OF_HOST)))
 HOST_LAYER := $(foreach b,gcc-64 asan,$(FAKE_TESTS:%=build/$(b)/tests/host/%)) $(HOST_PROGRAMS) build/tsan/tests/host/host
 PROGRAMS += $(HOST_LAYER)
+HOST_LENGTH = $(if $(HOST_SEEDS),seeds=$(HOST_SEEDS),soak)
 .PHONY: test-host soak-host
 test-host: $(HOST_LAYER)
 	@MENDS=sample $(MENDS) $(PYTHON) tests/run_layer.py host --jobs $(JOBS) $^ tests/host/mends.py
 soak-host: $(HOST_PROGRAMS) build/host-32/tests/host/host build/tsan/tests/host/host
-	@HOST_SEEDS=$(HOST_SEEDS) HOST_STEPS=$(HOST_STEPS) build/host/tests/host/host
-	@HOST_SEEDS=$(HOST_SEEDS) HOST_STEPS=$(HOST_STEPS) build/host-32/tests/host/host
+	@build/host/tests/host/host steps=$(HOST_STEPS) $(HOST_LENGTH) & wide=$$!; failed=0; \
+	build/host-32/tests/host/host steps=$(HOST_STEPS) $(HOST_LENGTH) || failed=1; \
+	wait $$wide && exit $$failed
 	@HOST_SEEDS=$(HOST_THREADS_SEEDS) HOST_STEPS=$(HOST_STEPS) build/tsan/tests/host/host
 	@$(MAKE) --no-print-directory test-host-mutants
 

@@ -3,8 +3,9 @@
  * The program: seed after seed; a violation is shrunk and told.
  *
  *   host [seeds=N] [steps=N] [seed=N] [family=NAME] [model=NAME] [only=LIST] [tell] [shrink=SECONDS]
- *        [first=SEED] [most=VIOLATIONS] [without=RULE] [threads]
+ *        [first=SEED] [most=VIOLATIONS] [without=RULE] [threads] [soak]
  *
+ * `soak`: goes on until all that a soak has to contain was done, and tells each minute how far it is.
  * `threads`: CPUs are threads of the system (for ThreadSanitizer), and a seed decides less.
  * `only` is a list of steps of the seed, "3,7-9"; `tell` prints them.
  */
@@ -52,7 +53,7 @@ static const struct hardware_family *const families[] = {HOST_FAMILIES};
 
 static struct {
     uint64_t seed;
-    bool one_seed, tell, threads;
+    bool one_seed, tell, threads, soak;
     unsigned seeds, steps, shrink_seconds;
     const char *family, *model, *only, *except;
     unsigned most; /* violations until it stops */
@@ -170,6 +171,33 @@ static void print_figures(const struct figures *f, unsigned seeds, double second
 #undef N
 }
 
+/* What a soak contains at least. */
+static bool is_enough(const struct figures *f, unsigned seeds)
+{
+    return seeds >= 1000 && f->hooks >= 1000000000 && f->steps >= 10000000 && f->frees >= 1000000 &&
+           f->remote >= 1000000 && f->interrupts >= 10000000;
+}
+
+static double seconds_since(const struct timespec *begun)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)(now.tv_sec - begun->tv_sec) + (double)(now.tv_nsec - begun->tv_nsec) / 1e9;
+}
+
+static void tell_progress(const struct figures *f, unsigned seeds, double seconds)
+{
+    static unsigned minutes;
+
+    if (!asked.soak || seconds < 60.0 * (minutes + 1u))
+        return;
+    minutes = (unsigned)(seconds / 60.0);
+    printf("    %u bits, %u minutes: %u seeds, %llu million hook calls of 1000\n", (unsigned)(8 * sizeof(void *)),
+           minutes, seeds, (unsigned long long)f->hooks / 1000000);
+    (void)fflush(stdout);
+}
+
 static bool one_seed(uint64_t seed, struct verdict *verdict, struct step *steps)
 {
     struct setting setting;
@@ -215,6 +243,8 @@ static void print_help(void)
          "  shrink=SECONDS    time to shrink a violation           tell       prints the steps\n"
          "  themes=MASK       every seed has these themes (enum theme in simulated.h)\n"
          "  threads           CPUs are threads (make test-host-threads)\n"
+         "  soak              goes on until 1,000 seeds, 10^9 hook calls, 10^7 steps, 10^6 blocks given back, 10^6\n"
+         "                    remote calls and 10^7 interrupts are reached\n"
          "HOST_SEEDS, HOST_STEPS, HOST_EXCEPT, HOST_WITHOUT and HOST_SHRINK say the same; HOST_TRACE=1 prints each "
          "access.\n"
          "Rules:");
@@ -279,6 +309,8 @@ static void read_arguments(int argc, char **argv)
             asked.threads = true;
         else if (!strcmp(argv[i], "tell"))
             asked.tell = true;
+        else if (!strcmp(argv[i], "soak"))
+            asked.soak = true;
         else if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
             print_help();
             exit(0);
@@ -294,8 +326,8 @@ int main(int argc, char **argv)
     struct verdict *verdict = mmap(NULL, sizeof *verdict, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct step *steps = malloc(STEPS_MOST * sizeof *steps);
     struct figures sum;
-    struct timespec begun, now;
-    unsigned bad = 0, seeds;
+    struct timespec begun;
+    unsigned bad = 0, seeds, done;
 
     read_environment();
     read_arguments(argc, argv);
@@ -307,14 +339,14 @@ int main(int argc, char **argv)
     (void)clock_gettime(CLOCK_MONOTONIC, &begun);
     if (asked.except && *asked.except)
         printf("    left out: seeds that break a rule today (docs/DESIGN.md): %s\n", asked.except);
-    for (unsigned i = 0; i < seeds && bad < asked.most; i++) {
-        if (asked.except && is_listed(asked.except, (unsigned)(asked.seed + i)))
+    for (done = 0; (done < seeds || (asked.soak && !is_enough(&sum, done))) && bad < asked.most; done++) {
+        if (asked.except && is_listed(asked.except, (unsigned)(asked.seed + done)))
             continue;
-        bad += !one_seed(asked.seed + i, verdict, steps);
+        bad += !one_seed(asked.seed + done, verdict, steps);
         add_figures(&sum, &verdict->figures);
+        tell_progress(&sum, done + 1u, seconds_since(&begun));
     }
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    print_figures(&sum, seeds, (double)(now.tv_sec - begun.tv_sec) + (double)(now.tv_nsec - begun.tv_nsec) / 1e9);
+    print_figures(&sum, done, seconds_since(&begun));
     printf("[  %s ] no_rule_is_broken_whatever_comes_between_two_hook_calls\n", bad ? "FAILED" : "     OK");
     free(steps);
     return bad != 0;

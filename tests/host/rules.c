@@ -128,15 +128,17 @@ static void check_times(const struct host_session *session, const struct host_ev
 
 /*
  * An estimate is the count for all of the time.  (How far it is from the truth is told in the figures: a run gives a
- * session a few slots of bursts, and the bound is one of many slots of a steady load.)
+ * session a few slots of bursts, and the bound is one of many slots of a steady load.)  It is rounded down; what it is
+ * compared with is rounded twice, to the 64 bits of a long double each time.
  */
 static void check_estimate(const struct host_event *event, const struct upmu_count *count)
 {
     uint64_t off = count->value > event->truth ? count->value - event->truth : event->truth - count->value;
     long double value = (long double)count->raw * (long double)count->enabled_ns / (long double)count->running_ns;
+    long double rounded = 1.0L + value * 0x1p-63L;
 
     if (rules_on(RULE_ESTIMATE) && value < 0x1p63L &&
-        ((long double)count->value < value - 1.0L || (long double)count->value > value + 1.0L))
+        ((long double)count->value < value - rounded || (long double)count->value > value + rounded))
         rules_fail(RULE_ESTIMATE, "%llu is estimated of %llu in %llu of %llu ns", (unsigned long long)count->value,
                    (unsigned long long)count->raw, (unsigned long long)count->running_ns,
                    (unsigned long long)count->enabled_ns);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Two CPUs meet over the sessions of one thread: while one switches to it, from it, ticks
- * or detaches, the other closes, drops or frees a session, at every instruction of the
- * first.  No list keeps what was detached, and nothing touches a session whose close has
- * returned or whose state is UPMU_SESSION_CLOSED: its memory cannot be read any more.  The
- * class of mistake: a pointer that was read before the other CPU changed the list.
+ * or detaches, the other closes, drops, frees, stops or starts a session, at every instruction of the
+ * first.  No list keeps what was detached, nothing touches a session whose close has
+ * returned or whose state is UPMU_SESSION_CLOSED (its memory cannot be read any more), and a session
+ * whose stop has returned does not run.  The class of mistake: a pointer or a state that was read before the
+ * other CPU changed it.
  *
  * The process steps itself through the first call and forks at each instruction; the child
  * does the other call there and ends both.  Each instruction of a call is taken once, and each
@@ -51,7 +52,7 @@
 #endif
 
 enum { A, B, C, SESSIONS };
-enum { SWITCH_IN, SWITCH_OUT, TICK, CLOSE_A, CLOSE_B, DROP_B, EXIT, REAP };
+enum { SWITCH_IN, SWITCH_OUT, TICK, CLOSE_A, CLOSE_B, DROP_B, EXIT, REAP, STOP_B, START_B };
 
 /* The first call, on CPU 0 unless it is a detach; what the other CPU does; where the thread is before. */
 static const struct meeting {
@@ -59,6 +60,7 @@ static const struct meeting {
     bool runs;     /* the thread runs on CPU 0 */
     bool dropped;  /* B has no owner any more */
     bool unjoined; /* it runs, but the switch found its sessions held: they join with the next tick */
+    bool quick;    /* nothing has a page, and the thread was here before: a switch is a transition alone */
 } meetings[] = {
     {SWITCH_IN, CLOSE_A, .runs = false},
     {SWITCH_IN, CLOSE_B, .runs = false},
@@ -81,6 +83,14 @@ static const struct meeting {
     {EXIT, REAP, .runs = true, .dropped = true},
     {EXIT, REAP, .runs = false, .dropped = true},
     {SWITCH_IN, REAP, .runs = false, .dropped = true},
+    {SWITCH_IN, STOP_B, .runs = false},
+    {SWITCH_IN, START_B, .runs = false},
+    {SWITCH_IN, STOP_B, .runs = false, .quick = true},
+    {SWITCH_IN, START_B, .runs = false, .quick = true},
+    {SWITCH_IN, CLOSE_A, .runs = false, .quick = true},
+    {SWITCH_IN, DROP_B, .runs = false, .quick = true},
+    {SWITCH_OUT, STOP_B, .runs = true, .quick = true},
+    {SWITCH_OUT, CLOSE_B, .runs = true, .quick = true},
 };
 
 static struct upmu_sim sim;
@@ -181,6 +191,10 @@ static enum upmu_status act(unsigned what)
     case REAP:
         take_if_closed(B);
         return UPMU_OK;
+    case STOP_B:
+        return upmu_session_stop(sessions[B]);
+    case START_B:
+        return upmu_session_start(sessions[B]);
     default:
         return on_cpu_0(what);
     }
@@ -292,11 +306,15 @@ static void set_up(void)
         sessions[i] = fresh_pages(sizeof *sessions[i]);
         assert_int_equal(upmu_session_init(sessions[i], &machine), UPMU_OK);
         assert_int_equal(upmu_session_add(sessions[i], lists[i], NULL), UPMU_OK);
-        if (i == B)
+        if (i == B && !meeting->quick)
             assert_int_equal(upmu_session_publish(sessions[i], page), UPMU_OK);
         assert_int_equal(upmu_session_attach_thread(sessions[i], &thread, NULL), UPMU_OK);
         assert_int_equal(upmu_session_start(sessions[i]), UPMU_OK);
     }
+    for (unsigned i = 0; meeting->quick && i < 4; i++)
+        assert_int_equal(on_cpu_0(i & 1u ? SWITCH_OUT : SWITCH_IN), UPMU_OK);
+    if (meeting->other == START_B)
+        assert_int_equal(upmu_session_stop(sessions[B]), UPMU_OK);
     if (meeting->unjoined)
         for (unsigned i = 0; i < SESSIONS; i++)
             sessions[i]->held = 1;
@@ -339,8 +357,10 @@ static void everything_is_as_if_they_had_not_met(enum upmu_status first)
         look(on_cpu_0(SWITCH_IN) == UPMU_OK, "a switch");
     look(on_cpu_0(TICK) == UPMU_OK, "a tick");
     for (unsigned i = 0; !away && i < SESSIONS; i++)
-        look(gone[i] || sessions[i]->state == UPMU_SESSION_RUNNING || sessions[i]->state == UPMU_SESSION_CLOSED,
-             "a session does not run with its thread");
+        look(gone[i] || sessions[i]->state == UPMU_SESSION_CLOSED ||
+                 sessions[i]->state ==
+                     (i == B && meeting->other == STOP_B ? UPMU_SESSION_STOPPED : UPMU_SESSION_RUNNING),
+             "a session does not run with its thread, or runs though it was stopped");
     if (!away)
         look(on_cpu_0(SWITCH_OUT) == UPMU_OK, "a switch");
     look(upmu_thread_exit(&thread) == UPMU_OK, "exit");

@@ -106,6 +106,9 @@ def line_mutants():
         if not matches or (which == "one" and len(matches) != 1):
             stale.append(f"{ROWS}:{number}: {len(matches)} matches in {file}: {pattern}")
             continue
+        if not unit.endswith(".c"):
+            stale.append(f"{ROWS}:{number}: a header is compiled with a file: {file}@FILE")
+            continue
         for match, changed in zip(matches, texts):
             text = match.string
             if which.startswith("each"):

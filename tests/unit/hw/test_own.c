@@ -234,6 +234,44 @@ static void records_are_looked_for_if_what_could_deny_them_faults(void **state)
     host_end(&host);
 }
 
+static struct upmu_port real;
+static uint32_t fault_once;
+
+static bool faults_once(void *context, uint32_t msr, uint64_t *out_value)
+{
+    if (msr == fault_once) {
+        fault_once = 0;
+        return false;
+    }
+    return real.rdmsr(context, msr, out_value);
+}
+
+/* Catches: a register that faults at the first look taken for one that is not there, and its counter for free. */
+static void one_fault_hides_no_records(void **state)
+{
+    static const struct {
+        const char *profile;
+        uint32_t msr;
+        unsigned counter;
+        uint64_t left;
+    } rows[] = {{"skylake", 0x3f1, 2, 4}, {"lnl_e", 0x190a, 2, 4}, {"ptl_p", 0x1907, 1, UINT64_C(1) << 63}};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct host host;
+
+        host_prepare(&host, rows[i].profile);
+        upmu_sim_poke(&host.sim, 0, rows[i].msr, rows[i].left);
+        real = host.sim.port;
+        host.sim.port.rdmsr = faults_once;
+        fault_once = rows[i].msr;
+        host_start(&host);
+        assert_int_equal(fault_once, 0);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], rows[i].counter), UPMU_OWNER_FIRMWARE);
+        host_end(&host);
+    }
+}
+
 /*
  * Where one enable bit is for both counters, the host's counter 1 runs on when this CPU leaves or sleeps.  The class:
  * a register of ours that holds a bit on which others depend.
@@ -854,6 +892,7 @@ int main(void)
         cmocka_unit_test(a_counter_that_would_reload_is_the_firmwares),
         cmocka_unit_test(where_there_are_no_records_nothing_is_looked_for),
         cmocka_unit_test(records_are_looked_for_if_what_could_deny_them_faults),
+        cmocka_unit_test(one_fault_hides_no_records),
         cmocka_unit_test(a_reserved_counter_keeps_the_common_enable),
         cmocka_unit_test(one_fixed_counter_that_is_reserved_leaves_the_others_found),
         cmocka_unit_test(what_the_host_ended_for_its_counter_is_not_put_back),

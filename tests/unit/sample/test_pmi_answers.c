@@ -218,6 +218,41 @@ static void a_wrap_that_the_status_hides_is_ours(void **state)
     }
 }
 
+/*
+ * A stopped session is written whose counter another one has by now.  Catches: the other's counter, thought to have no
+ * start value, whose wrap is never taken, and each later interrupt is perhaps ours.
+ */
+static void a_write_to_a_stopped_session_touches_no_other(void **state)
+{
+    (void)state;
+    for (unsigned hidden = 0; hidden < 2; hidden++) {
+        struct upmu_sampling every = {.period = 1000};
+        struct host host;
+
+        host_prepare(&host, "skylake");
+        real = host.sim.port;
+        if (hidden)
+            host.sim.port.rdmsr = status_reads_0;
+        host_start(&host);
+        assert_int_equal(upmu_session_add(&host.other, "instructions:counter=0", &every), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_session_add(&host.session, "branches:counter=0", NULL), UPMU_OK);
+        host_begin(&host, &host.session);
+        assert_int_equal(upmu_session_write(&host.other, 0, 5), UPMU_OK);
+        host.sim.cpu[0].counter[0].value = (UINT64_C(1) << host.cpu[0].meter.pmu->counter[0].width) - 10;
+        host.session.set.tally[0].base = host.sim.cpu[0].counter[0].value;
+        host_run(&host, 100);
+        assert_int_equal(host.answers, 1);
+        assert_int_equal(host.answer[0], UPMU_PMI_HANDLED);
+        upmu_sim_advance_ns(&host.sim, 101000000);
+        upmu_sim_foreign_nmi(&host.sim);
+        assert_int_equal(last_answer(&host), UPMU_PMI_NOT_OURS);
+        assert_int_equal(host_value(&host.session, 0), 50);
+        assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
+        host_end(&host);
+    }
+}
+
 static struct host *looked_at;
 static enum upmu_pmi answered;
 
@@ -556,6 +591,69 @@ static void an_interrupt_that_never_came_is_not_expected_after_the_end(void **st
     host_no_violation(&host);
 }
 
+static void starts_over(struct host *host)
+{
+    assert_int_equal(upmu_cpu_changed(&host->cpu[0]), UPMU_OK);
+}
+
+static void lends_it_to_the_host(struct host *host)
+{
+    assert_int_equal(upmu_cpu_reserve(&host->cpu[0], UINT32_C(1) << host->session.set.tally[0].counter), UPMU_OK);
+}
+
+/*
+ * A static session leaves its counter running when its thread goes: that wraps in no session's count.  Its interrupt
+ * comes after the counter was taken away, with no flag left to find.  Catches: overflows expected of sessions alone.
+ */
+static void what_a_static_session_left_running_may_have_overflowed_at_the_end(void **state)
+{
+    static const struct {
+        const char *profile;
+        void (*end)(struct host *host);
+        bool hidden; /* the status never tells */
+    } cases[] = {{"core2", gives_back, false},         {"skylake", gives_back, false},
+                 {"zen4", gives_back, false},          {"core2", falls_asleep, false},
+                 {"skylake", falls_asleep, false},     {"zen4", falls_asleep, false},
+                 {"skylake", starts_over, true},       {"zen4", starts_over, true},
+                 {"core2", lends_it_to_the_host, false}, {"zen4", lends_it_to_the_host, false}};
+
+    (void)state;
+    for (unsigned i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
+        bool alone = i & 1u; /* nothing was left */
+        struct host host;
+        unsigned counter;
+
+        host_prepare(&host, cases[i / 2].profile);
+        real = host.sim.port;
+        if (cases[i / 2].hidden)
+            host.sim.port.rdmsr = status_reads_0;
+        upmu_sim_set_delivery(&host.sim, 0, 0x40);
+        host_start(&host);
+        upmu_sim_irqs(&host.sim, true);
+        assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_static(&host.session, !alone), UPMU_OK);
+        follow(&host);
+        host_run(&host, 1000);
+        assert_int_equal(leave(&host), UPMU_OK);
+        upmu_sim_irqs(&host.sim, false);
+        counter = host.session.set.tally[0].counter;
+        host.sim.cpu[0].counter[counter].value = (UINT64_C(1) << host.cpu[0].meter.pmu->counter[counter].width) - 10;
+        host_run(&host, 100);
+        cases[i / 2].end(&host);
+        assert_int_equal(host.answers, 0);
+        upmu_sim_irqs(&host.sim, true);
+        assert_int_equal(host.answers, !alone);
+        if (alone)
+            upmu_sim_foreign_nmi(&host.sim);
+        assert_int_equal(last_answer(&host), alone ? UPMU_PMI_NOT_OURS : UPMU_PMI_STALE);
+        upmu_sim_advance_ns(&host.sim, 101000000);
+        upmu_sim_foreign_nmi(&host.sim);
+        assert_int_equal(last_answer(&host), UPMU_PMI_NOT_OURS);
+        gives_back(&host);
+        host_no_violation(&host);
+    }
+}
+
 /* ---- Counters as wide as a register ---- */
 
 static void a_counter_of_64_bits_goes_no_round(void **state)
@@ -592,6 +690,7 @@ int main(void)
         cmocka_unit_test(each_overflow_that_a_foreign_nmi_took_has_its_answer),
         cmocka_unit_test(overflows_that_the_status_hides_are_acknowledged),
         cmocka_unit_test(a_wrap_that_the_status_hides_is_ours),
+        cmocka_unit_test(a_write_to_a_stopped_session_touches_no_other),
         cmocka_unit_test(a_wrap_that_a_local_call_folded_leaves_an_interrupt),
         cmocka_unit_test(an_overflow_that_a_fault_hid_leaves_an_interrupt),
         cmocka_unit_test(a_counter_without_its_start_value_has_not_wrapped),
@@ -601,6 +700,7 @@ int main(void)
         cmocka_unit_test(an_interrupt_of_before_the_hand_over_is_stale),
         cmocka_unit_test(an_interrupt_that_was_on_its_way_at_the_end_is_no_unknown_one),
         cmocka_unit_test(an_interrupt_that_never_came_is_not_expected_after_the_end),
+        cmocka_unit_test(what_a_static_session_left_running_may_have_overflowed_at_the_end),
         cmocka_unit_test(a_counter_of_64_bits_goes_no_round),
     };
 
