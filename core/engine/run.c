@@ -182,6 +182,13 @@ void upmu_run_expect(struct upmu_meter *meter, uint32_t counters)
         upmu_meter_expect(meter, upmu_bits_count(open), upmu_meter_now(meter));
 }
 
+UPMU_APART void upmu_run_unread(struct upmu_meter *meter, struct upmu_tally *tally)
+{
+    tally->hole = true;
+    meter->last_tag[tally->counter] = 0;
+    upmu_meter_expect(meter, 1, upmu_meter_now(meter));
+}
+
 /* Before a fold that sees a counter pass zero. */
 static void note_turn(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t value, bool passed)
 {
@@ -274,8 +281,7 @@ enum upmu_status upmu_run_counts(struct upmu_meter *meter, struct upmu_session *
             continue;
         if (!upmu_run_value(meter, tally, &value)) {
             status = UPMU_ERR_PORT;
-            tally->hole = true;
-            meter->last_tag[tally->counter] = 0;
+            upmu_run_unread(meter, tally);
         } else if (upmu_run_settle(meter, tally, tally->counter, value)) {
             due |= UPMU_BIT32(tally->index);
         }
@@ -321,6 +327,7 @@ bool upmu_run_shut_all(struct upmu_meter *meter, uint32_t counters, uint32_t dor
 /* A register faulted: the session stops, the others run on. */
 enum upmu_status upmu_run_fail(struct upmu_meter *meter, struct upmu_session *session)
 {
+    upmu_run_expect(meter, session->counters);
     (void)upmu_run_shut_all(meter, session->counters, upmu_session_dormant(session));
     if (upmu_session_holds(session))
         upmu_session_ran(session, upmu_meter_now(meter));

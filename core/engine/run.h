@@ -100,6 +100,9 @@ void upmu_run_turned(struct upmu_meter *meter, struct upmu_tally *tally, uint64_
  */
 void upmu_run_expect(struct upmu_meter *meter, uint32_t counters);
 
+/* A counter that leaves could not be read: it may have overflowed, and what it holds is in no count. */
+void upmu_run_unread(struct upmu_meter *meter, struct upmu_tally *tally);
+
 /* Does closing a counter lose a carry?  Then it is folded before that. */
 static inline bool upmu_run_folds_first(const struct upmu_meter *meter)
 {

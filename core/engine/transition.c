@@ -194,8 +194,7 @@ static inline bool take_quickly(struct upmu_meter *meter, struct upmu_set *set, 
 
         if (__builtin_expect(!port_rdpmc(port, where[tally->counter].rdpmc, &value), 0) &&
             !read_slowly(&meter->bank, tally->counter, &value)) {
-            tally->hole = true;
-            meter->last_tag[tally->counter] = 0;
+            upmu_run_unread(meter, tally);
             fine = false;
             continue;
         }

@@ -366,6 +366,43 @@ static void an_overflow_that_a_fault_hid_leaves_an_interrupt(void **state)
     expected_for_100_ms(&host);
 }
 
+/* Nor is a counter that a local call takes away and cannot read one without an overflow. */
+static void an_overflow_that_a_fault_hid_from_a_local_call_leaves_an_interrupt(void **state)
+{
+    static enum upmu_status (*const calls[])(struct host *) = {stop, leave};
+    static const struct upmu_sampling every = {.period = 1000};
+
+    (void)state;
+    for (unsigned call = 0; call < 2; call++)
+        for (unsigned faults = 0; faults < 2; faults++) {
+            struct host host;
+
+            host_prepare(&host, "k8_revf");
+            host.sim.port.rdpmc = NULL;
+            host_start(&host);
+            host.sim.deliver = NULL;
+            assert_int_equal(upmu_session_add(&host.session, "branches", &every), UPMU_OK);
+            if (calls[call] == leave)
+                follow(&host);
+            else
+                host_begin(&host, &host.session);
+            host.sim.cpu[0].in_nmi = true; /* these are the test's own */
+            host_run(&host, 100);
+            upmu_sim_advance_ns(&host.sim, 101000000);
+            assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_NOT_OURS);
+            host_run(&host, 2500);
+            host.sim.fault_address = faults ? 0xc0010004 + host.session.set.tally[0].counter : 0;
+            (void)calls[call](&host);
+            assert_int_equal(host.session.error, faults ? UPMU_ERR_PORT : UPMU_OK);
+            host.sim.fault_address = 0;
+            assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_STALE);
+            upmu_sim_advance_ns(&host.sim, 101000000);
+            assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_NOT_OURS);
+            host.sim.cpu[0].in_nmi = false;
+            host_end(&host);
+        }
+}
+
 /*
  * A fault kept the library from giving a counter its start value: its value below that of the event before is no wrap,
  * whether the status has a flag or not.
@@ -693,6 +730,7 @@ int main(void)
         cmocka_unit_test(a_write_to_a_stopped_session_touches_no_other),
         cmocka_unit_test(a_wrap_that_a_local_call_folded_leaves_an_interrupt),
         cmocka_unit_test(an_overflow_that_a_fault_hid_leaves_an_interrupt),
+        cmocka_unit_test(an_overflow_that_a_fault_hid_from_a_local_call_leaves_an_interrupt),
         cmocka_unit_test(a_counter_without_its_start_value_has_not_wrapped),
         cmocka_unit_test(an_interrupt_whose_status_cannot_be_read_may_be_ours),
         cmocka_unit_test(a_wrap_that_a_poll_counted_is_counted_once),
