@@ -18,7 +18,7 @@ SHARES = "bench_p4_share"
 BUDGETS = {
     "lookup-hit-worst": 2000, "lookup-folded-worst": 2000, "lookup-miss-worst": 2000,
     "lookup-masks-worst": 2000, "lookup-masks-miss-worst": 2100, "lookup-separators-worst": 2000, "row-worst": 300,
-    "row-name-worst": 2000, "list-spr-l2": 3000000,
+    "lookup-small-masks-worst": 3400, "lookup-small-masks-miss-worst": 4700, "row-name-worst": 2000, "list-spr-l2": 3000000,
     "place-icelake12-placed-worst": 20000, "place-icelake12-refused-worst": 120000,
     "place-p4full18-placed-worst": 20000, "place-p4full18-refused-worst": 120000,
     "place-p4tags12-placed-worst": 20000, "place-p4tags12-refused-worst": 120000,
