@@ -41,6 +41,19 @@ static int row_of(const struct upmu_uncore_finder *finder, unsigned type)
     return upmu_uncore_other;
 }
 
+/*
+ * Sapphire Rapids' tables may list cache slices that do not exist: an MSR has their number, if it is not 0 (Linux
+ * uncore_snbep.c).  It can be asked on this die alone.
+ */
+static bool is_surplus(struct upmu_uncore_finder *finder, unsigned type, const struct upmu_unit_info *box)
+{
+    const struct upmu_uncore_seen *seen = finder->seen;
+    uint64_t boxes;
+
+    return type == 0 && seen->model == 0x8f && box->package == seen->place.package && box->die == seen->place.die &&
+           upmu_uncore_msr(finder, 0x2ffe, false, &boxes) && boxes && box->number >= boxes;
+}
+
 /* One unit of the table. */
 static void use_unit(struct upmu_uncore_finder *finder, const uint64_t words[UNIT_WORDS],
                      const struct upmu_unit_info *place)
@@ -71,7 +84,8 @@ static void use_unit(struct upmu_uncore_finder *finder, const uint64_t words[UNI
     } else if (access == 0) {
         box.base &= 0xffffffffu;
     }
-    upmu_uncore_add(finder, (unsigned)row, &found, &box);
+    if (!is_surplus(finder, found.type, &box))
+        upmu_uncore_add(finder, (unsigned)row, &found, &box);
 }
 
 void upmu_uncore_read_table(struct upmu_uncore_finder *finder, uint64_t physical, uint8_t package, uint8_t die)
@@ -131,12 +145,13 @@ void upmu_uncore_find_table(struct upmu_uncore_finder *finder, uint32_t where)
             continue;
         if (!upmu_uncore_pci(finder, where, 0x10 + 4 * bar, &low) || (low & 1u) || !(low & ~0xfu)) {
             upmu_uncore_fail(finder, "a table of units has no address", where);
-            continue;
+            return;
         }
         if ((low & 6u) == 4)
             (void)upmu_uncore_pci(finder, where, 0x14 + 4 * bar, &high);
         upmu_uncore_place(finder, finder->die_of[where >> 8 & 0xffu], &place);
         upmu_uncore_read_table(finder, (uint64_t)high << 32 | (low & ~0xfu), place.package, place.die);
+        return;
     }
 }
 

@@ -169,6 +169,7 @@ enum upmu_status upmu_uncore_finish(const struct upmu_pmu *pmu, struct upmu_even
         return UPMU_ERR_UNSUPPORTED;
     resources = resources_of(pmu, event);
     event->flags = (uint8_t)resources;
+    event->flags1 = 0;
     for (unsigned i = 0; i < UPMU_SLOT_RESOURCES; i++)
         resources &= resources - (resources ? 1u : 0u);
     /* More fields than one event has by Intel's tables: they could not be claimed. */
@@ -268,38 +269,57 @@ static enum upmu_status put(uint64_t *word, uint64_t bits, unsigned shift, const
     return UPMU_OK;
 }
 
-/* perf's umask goes on above bit 31, event on AMD, too. */
+/* An event code as a number: AMD's has more parts, Nehalem-EX's may begin at bit 1, others have one more bit. */
+static uint64_t code_word(const struct upmu_unit_type *type, uint64_t code)
+{
+    uint64_t mask = type->select_mask;
+
+    if (!is_amds(type))
+        return mask & 1u || !mask ? (code & 0xffu) | (code & 0x100 ? EXTENDED : 0) | (code >> 9 ? OVERFLOW : 0)
+                                  : code << 1;
+    if (mask & BIT(59))
+        return (code & 0xffu) | (code >> 8 & 0xfu) << 32 | code >> 12 << 59;
+    return (code & 0xffu) | code >> 8 << 32;
+}
+
+/* perf's unit mask goes on above bit 31, AMD's at bit 24. */
+static uint64_t umask_word(const struct upmu_unit_type *type, uint64_t umask)
+{
+    return (umask & 0xffu) << 8 | (umask >> 8) << (is_amds(type) ? 24 : 32);
+}
+
 static enum upmu_status set_code(const struct upmu_unit_type *type, struct upmu_event *event, bool umask,
                                  const uint64_t *value)
 {
-    uint64_t mask = type->select_mask, bits, word;
-    bool amd = is_amds(type);
+    uint64_t word, bits;
 
-    if (!value)
+    if (!value || *value >> (umask ? 40 : 16))
         return UPMU_ERR_BAD_VALUE;
-    if (umask) {
-        word = (*value & 0xff) << 8 | (amd ? (*value >> 8) << 24 : (*value >> 8) << 32);
-        bits = mask & (0xff00u | (amd ? UINT64_C(0xff000000) : ~UINT64_C(0) << 32));
-        if (*value >> 40)
-            return UPMU_ERR_BAD_VALUE;
-    } else {
-        word = (*value & 0xff) | (amd ? (*value >> 8) << 32 : *value & 0x100 ? EXTENDED : 0);
-        bits = mask & (0xffu | (amd ? UINT64_C(0x7f00000000) : EXTENDED));
-        if (*value >> (amd ? 15 : 9))
-            return UPMU_ERR_BAD_VALUE;
-    }
-    if (word & ~bits && !(word == FIXED_CODE && !umask))
+    word = umask ? umask_word(type, *value) : code_word(type, *value);
+    bits = umask ? umask_word(type, BIT(40) - 1) : code_word(type, 0xffff);
+    if (word & ~type->select_mask && (umask || word != FIXED_CODE))
         return UPMU_ERR_BAD_VALUE;
     /* A name has its code already. */
     if (event->attributes & UPMU_ATTR_RAW)
         event->config |= word;
-    return (event->config & bits) == (word & bits) ? UPMU_OK : UPMU_ERR_CONTRADICTION;
+    return (event->config & bits & type->select_mask) == (word & type->select_mask) ? UPMU_OK : UPMU_ERR_CONTRADICTION;
 }
 
-static enum upmu_status set_filter_word(uint64_t *word, const uint64_t *value)
+/* A row's filter may be a default: what is given replaces it. */
+static void drop_default(struct upmu_event *event, uint64_t bits)
+{
+    if (!event->flags1 || !(event->config1 & bits))
+        return;
+    event->config1 &= ~bits;
+    event->flags1 = 0;
+}
+
+static enum upmu_status set_filter_word(struct upmu_event *event, uint64_t *word, const uint64_t *value)
 {
     if (!value)
         return UPMU_ERR_BAD_VALUE;
+    if (word == &event->config1)
+        drop_default(event, ~UINT64_C(0));
     if (*word & ~*value)
         return UPMU_ERR_CONTRADICTION;
     *word = *value;
@@ -313,6 +333,7 @@ static enum upmu_status set_filter_field(const struct upmu_pmu *pmu, struct upmu
         if (upmu_text_is(name, length, &upmu_uncore_text[field->name])) {
             uint64_t bits = field_bits(field);
 
+            drop_default(event, field->bit >> 6 ? 0 : bits);
             return put(field->bit >> 6 ? &event->config2 : &event->config1, bits, field->bit & 63u, value);
         }
     return UPMU_ERR_NO_SUCH_ATTRIBUTE;
@@ -330,9 +351,9 @@ enum upmu_status upmu_uncore_attribute(const struct upmu_pmu *pmu, struct upmu_e
             break;
         }
     if (upmu_text_is(name, length, "filter") || upmu_text_is(name, length, "config1"))
-        return set_filter_word(&event->config1, value);
+        return set_filter_word(event, &event->config1, value);
     if (upmu_text_is(name, length, "config2"))
-        return set_filter_word(&event->config2, value);
+        return set_filter_word(event, &event->config2, value);
     for (unsigned i = 0; i < SELECT_FIELDS; i++) {
         uint64_t bits = select_field(type, i);
 
@@ -353,13 +374,7 @@ enum upmu_status upmu_uncore_from_row(const struct upmu_pmu *pmu, const struct u
     if (row->unit != type->number)
         return UPMU_ERR_UNSUPPORTED;
     event->counters = row->counters;
-    event->config = row->code & 0xffu;
-    if (is_amds(type)) {
-        event->config |= (uint64_t)(row->code >> 8) << 32 | (uint64_t)(row->umask >> 8) << 24;
-    } else if (row->code & 0x100) {
-        event->config |= EXTENDED;
-    }
-    event->config |= (row->umask & 0xffu) << 8;
+    event->config = code_word(type, row->code) | umask_word(type, row->umask);
     if (row->flags & UPMU_ROW_CMASK)
         event->config |= (uint64_t)row->cmask << 24;
     if (row->flags & UPMU_ROW_EDGE)
@@ -368,8 +383,10 @@ enum upmu_status upmu_uncore_from_row(const struct upmu_pmu *pmu, const struct u
         event->config |= BIT(23);
     if (row->msr == UPMU_ROW_SELECT_HIGH)
         event->config |= row->payload << 32;
-    if (row->msr == UPMU_ROW_FILTER)
+    if (row->msr == UPMU_ROW_FILTER) {
         event->config1 |= row->payload;
+        event->flags1 = !(row->flags & UPMU_ROW_PAYLOAD);
+    }
     return UPMU_OK;
 }
 

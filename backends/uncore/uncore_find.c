@@ -18,13 +18,16 @@
 #define CLIENT_SAFBAR 0x68u
 #define MSR_CBO_CONFIG 0x396u
 #define AMD_MSRS UINT64_C(0xc0010000)
+#define DIES (sizeof(((struct upmu_unit_list *)0)->counts_at) / sizeof(uint16_t))
 
 /* ---- Accesses ---- */
 
 static bool may_access(struct upmu_uncore_finder *finder)
 {
-    if (finder->seen->accesses++ < UPMU_UNCORE_ACCESSES)
+    if (finder->seen->accesses < UPMU_UNCORE_ACCESSES) {
+        finder->seen->accesses++;
         return true;
+    }
     upmu_uncore_fail(finder, "too many accesses", 0);
     return false;
 }
@@ -152,9 +155,15 @@ void upmu_uncore_add(struct upmu_uncore_finder *finder, unsigned row, const stru
     for (unsigned i = 0; pmu && i < list->unit_count; i++) {
         const struct upmu_unit_info *other = &list->unit[i];
 
-        if (other->type == info.type && other->package == info.package && other->die == info.die &&
-            (pmu->type->space == UPMU_SPACE_MSR ? other->number == info.number : other->base == info.base))
+        if (other->type != info.type || other->package != info.package || other->die != info.die)
+            continue;
+        if (pmu->type->scope != UPMU_SCOPE_LLC
+                ? pmu->type->space == UPMU_SPACE_MSR ? other->number == info.number : other->base == info.base
+                : other->llc == info.llc)
             return;
+        /* One of several caches of a die: they are numbered as they come. */
+        if (pmu->type->scope == UPMU_SCOPE_LLC)
+            info.number++;
     }
     if (!pmu || list->unit_count == list->unit_capacity) {
         finder->full = true;
@@ -202,10 +211,22 @@ uint32_t upmu_uncore_second_base(const struct upmu_uncore_row *row, unsigned n)
     return words[0] + (upmu_uncore_has_list(row) ? words[1 + n] : words[1] * n);
 }
 
+/* The function with the number of boxes of this die, or if it is not known of any die; 0: there is none. */
+static uint32_t counting_function(const struct upmu_uncore_finder *finder)
+{
+    const struct upmu_uncore_seen *seen = finder->seen;
+    unsigned die = seen->place.package * (seen->dies ? seen->dies : 1u) + seen->place.die;
+    uint32_t where = die < DIES ? finder->list->counts_at[die] : 0;
+
+    for (unsigned i = 0; !where && i < DIES; i++)
+        where = finder->list->counts_at[i];
+    return where ? where - 1 : 0;
+}
+
 /* Bits that are set in registers of a PCI function. */
 static unsigned count_bits(struct upmu_uncore_finder *finder, const uint16_t *words)
 {
-    uint32_t where = finder->counted ? finder->counted : finder->counted_any, value = 0;
+    uint32_t where = counting_function(finder), value = 0;
     unsigned count = 0;
 
     for (words++; where && *words; words += 2)
@@ -236,7 +257,7 @@ static unsigned boxes_of(struct upmu_uncore_finder *finder, unsigned row)
         boxes = count_bits(finder, upmu_uncore_second(is));
         break;
     case UPMU_UNCORE_RULE_SBOX:
-        (void)(finder->counted_any && upmu_uncore_pci(finder, finder->counted_any, 0x94, &capabilities));
+        (void)(counting_function(finder) && upmu_uncore_pci(finder, counting_function(finder), 0x94, &capabilities));
         boxes = capabilities & 0xc0 ? 4 : 2;
         break;
     default:
@@ -342,7 +363,6 @@ static void find_amd(struct upmu_uncore_finder *finder, unsigned row)
         if (!(features[2] >> 28 & 1u))
             return;
         counters = layout_of(row)->counters;
-        box.number = finder->seen->place.llc;
     }
     if (is->rule != UPMU_UNCORE_RULE_AMD_UMC)
         upmu_uncore_add(finder, row, NULL, &box);
@@ -517,12 +537,8 @@ static void use_function(struct upmu_uncore_finder *finder, unsigned row, uint32
         break;
     case UPMU_UNCORE_RULE_CAPID:
     case UPMU_UNCORE_RULE_SBOX:
-        if (second[0] != device)
-            break;
-        finder->counted_any = where;
-        upmu_uncore_place(finder, die, &box);
-        if (box.package == finder->seen->place.package && box.die == finder->seen->place.die)
-            finder->counted = where;
+        if (second[0] == device)
+            finder->list->counts_at[die % DIES] = (uint16_t)(where + 1);
         break;
     case UPMU_UNCORE_RULE_SERVER_IMC:
     case UPMU_UNCORE_RULE_SERVER_MEM:
@@ -640,14 +656,14 @@ static void find_generation(struct upmu_uncore_finder *finder)
 
     memset(finder->die_of, UPMU_UNCORE_NO_DIE, sizeof finder->die_of);
     memset(finder->empty, 0, sizeof finder->empty);
-    finder->counted = finder->counted_any = 0;
-    if (needs_scan(generation)) {
+    if (needs_scan(generation) && !finder->list->scanned) {
+        finder->list->scanned = 1;
         visit_functions(finder, note_ubox);
         complete_dies(finder, seen->family == 6 && seen->model == 0x55);
         visit_functions(finder, visit_for_units);
-        if (table_msr(seen) && upmu_uncore_msr(finder, table_msr(seen), true, &table) && table)
-            upmu_uncore_read_table(finder, table, (uint8_t)seen->place.package, (uint8_t)seen->place.die);
     }
+    if (table_msr(seen) && needs_scan(generation) && upmu_uncore_msr(finder, table_msr(seen), true, &table) && table)
+        upmu_uncore_read_table(finder, table, (uint8_t)seen->place.package, (uint8_t)seen->place.die);
     for (unsigned i = 0; i < generation->rows; i++)
         find_by_rule(finder, generation->first + i);
 }
@@ -661,6 +677,8 @@ enum upmu_status upmu_uncore_find(struct upmu_uncore_seen *seen, struct upmu_uni
     finder.seen = seen;
     finder.list = list;
     finder.first = list->unit_count;
+    if (!list->unit_count)
+        list->scanned = 0;
     seen->accesses = 0;
     seen->failure = NULL;
     seen->failed_at = 0;

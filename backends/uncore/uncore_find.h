@@ -21,8 +21,6 @@ struct upmu_uncore_finder {
     unsigned first; /* unit that was added first */
     unsigned generation;
     bool full, damaged;
-    uint32_t counted;     /* register of the number of boxes: `where` of this die's function */
-    uint32_t counted_any; /* of any die's */
     uint8_t empty[UPMU_UNCORE_BUSES / 8];
     uint8_t die_of[UPMU_UNCORE_BUSES]; /* die of a bus, or UPMU_UNCORE_NO_DIE */
 };

@@ -115,6 +115,9 @@ struct upmu_unit_list {
     uint8_t pmu_capacity;
     uint8_t pmu_count;
     struct upmu_machine *machine;
+    /* private: zero it first */
+    uint8_t scanned;        /* configuration space was searched */
+    uint16_t counts_at[8];  /* by die: 1 + the function that says how many boxes there are */
 };
 
 /* For upmu_units_find(): look under a hypervisor, too. */

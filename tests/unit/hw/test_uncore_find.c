@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finding the units of the model's machines: each box that is there, once, on its die, with its registers where the
+ * model has them; damaged tables of discovery and machines with something missing; nothing is written.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backends/uncore/uncore.h"
+#include "core/util/bits.h"
+#include "port/sim/sim_uncore.h"
+
+#define UNITS 400
+#define LENGTH(array) (sizeof(array) / sizeof(array)[0])
+
+static struct upmu_sim sim;
+static struct upmu_sim_uncore model;
+static struct upmu_unit_info units[UNITS];
+static struct upmu_uncore_pmu pmus[UPMU_UNIT_TYPES];
+static struct upmu_unit_list list;
+static struct upmu_uncore_seen seen;
+static bool promises; /* MSRs that are not promised are not read */
+static bool without_pci;
+
+static void see_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    (void)context;
+    sim.port.cpuid(sim.port.context, leaf, subleaf, out);
+}
+
+static bool see_msr(void *context, uint32_t msr, bool promised, uint64_t *out_value)
+{
+    (void)context;
+    return (promised || !promises) && sim.port.rdmsr(sim.port.context, msr, out_value);
+}
+
+static bool see_pci(void *context, uint32_t where, uint32_t offset, uint32_t *out_value)
+{
+    (void)context;
+    return !without_pci && sim.port.pci_read(sim.port.context, where, offset, out_value);
+}
+
+static void *see_map(void *context, uint64_t physical, size_t bytes)
+{
+    (void)context;
+    return sim.port.mmio_map(sim.port.context, physical, bytes);
+}
+
+static void see_unmap(void *context, void *pointer, size_t bytes)
+{
+    (void)context;
+    sim.port.mmio_unmap(sim.port.context, pointer, bytes);
+}
+
+static bool see_memory(void *context, const volatile void *pointer, unsigned bits, uint64_t *out_value)
+{
+    (void)context;
+    return sim.port.mmio_read(sim.port.context, pointer, bits, out_value);
+}
+
+static void begin(const char *machine)
+{
+    upmu_sim_uncore_init(&model, &sim, upmu_sim_machine(machine));
+    memset(&list, 0, sizeof list);
+    list = (struct upmu_unit_list){.unit = units, .pmu = pmus, .unit_capacity = UNITS, .pmu_capacity = UPMU_UNIT_TYPES};
+    promises = without_pci = false;
+}
+
+/* As the CPU `cpu` of the model sees it. */
+static enum upmu_status find_on(unsigned cpu, bool force)
+{
+    uint32_t leaf[4], vendor[4];
+    unsigned per_die = model.machine->dies;
+
+    upmu_sim_switch_cpu(&sim, cpu);
+    (void)sim.port.irq_save(sim.port.context);
+    see_cpuid(NULL, 0, 0, vendor);
+    see_cpuid(NULL, 1, 0, leaf);
+    memset(&seen, 0, sizeof seen);
+    seen = (struct upmu_uncore_seen){.cpuid = see_cpuid,
+                                     .rdmsr = see_msr,
+                                     .pci_read = see_pci,
+                                     .map = see_map,
+                                     .unmap = see_unmap,
+                                     .mmio_read = see_memory,
+                                     .family = (uint16_t)((leaf[0] >> 8 & 0xfu) + (leaf[0] >> 20 & 0xffu)),
+                                     .model = (uint16_t)((leaf[0] >> 4 & 0xfu) | (leaf[0] >> 12 & 0xf0u)),
+                                     .stepping = (uint8_t)(leaf[0] & 0xfu),
+                                     .amd = vendor[1] == 0x68747541,
+                                     .force = force,
+                                     .cores = model.machine->cores ? model.machine->cores
+                                                                   : model.machine->cpus / model.machine->packages,
+                                     .dies = model.machine->dies};
+    seen.place.package = model.place[cpu].package;
+    seen.place.die = (uint16_t)(model.place[cpu].die % per_die);
+    seen.place.llc = model.place[cpu].llc;
+    return upmu_uncore_find(&seen, &list);
+}
+
+static enum upmu_status find_all(void)
+{
+    enum upmu_status worst = UPMU_OK;
+
+    for (unsigned cpu = 0; cpu < model.machine->cpus; cpu++) {
+        enum upmu_status status = find_on(cpu, false);
+
+        if (status != UPMU_OK)
+            worst = status;
+    }
+    return worst;
+}
+
+static const struct upmu_unit_info *info_of(const struct upmu_sim_unit *unit)
+{
+    for (unsigned i = 0; i < list.unit_count; i++) {
+        const struct upmu_unit_info *info = &units[i];
+        const struct upmu_unit_type *type = pmus[info->type].type;
+        unsigned die = info->package * model.machine->dies + info->die;
+
+        if (!strcmp(type->name, unit->type->name) && die == unit->die &&
+            (type->scope == UPMU_SCOPE_LLC ? info->llc == unit->llc : info->number == unit->number))
+            return info;
+    }
+    return NULL;
+}
+
+/* Where a register of the library's list is, and one of the model's. */
+static uint64_t ours(const struct upmu_unit_info *info, unsigned row)
+{
+    const struct upmu_uncore_pmu *pmu = &pmus[info->type];
+    bool second = pmu->table.classes[pmu->row[row].class_index].second;
+
+    if (pmu->type->space == UPMU_SPACE_MSR)
+        return (uint32_t)(pmu->row[row].address + (second ? info->second : info->base));
+    return pmu->row[row].address + (uint64_t)(second ? info->second : info->base) * 1;
+}
+
+static uint64_t theirs(const struct upmu_sim_unit *unit, uint32_t address)
+{
+    return unit->base + address;
+}
+
+static unsigned differences;
+
+static void compare(const struct upmu_sim_unit *unit, const char *what, unsigned i, uint64_t is, uint64_t expected)
+{
+    if (is == expected)
+        return;
+    printf("%s die %u %s %u: %s %u is at %#llx, not %#llx\n", model.machine->name, unit->die, unit->type->name,
+           unit->number, what, i, (unsigned long long)is, (unsigned long long)expected);
+    differences++;
+}
+
+/* Sources disagree about counters above the first: the library offers one (docs/uncore.md). */
+static bool one_counter(const struct upmu_sim_unit *unit)
+{
+    return (!strcmp(model.machine->name, "hsx2") && !strcmp(unit->type->name, "irp")) ||
+           (!strcmp(model.machine->name, "spr") && !strcmp(unit->type->name, "m3upi"));
+}
+
+static void compare_registers(const struct upmu_sim_unit *unit, const struct upmu_unit_info *info)
+{
+    const struct upmu_sim_unit_type *type = unit->type;
+    const struct upmu_uncore_pmu *pmu = &pmus[info->type];
+    unsigned counters = type->style == UPMU_SIM_UNIT_FREE ? 0 : one_counter(unit) ? 1 : type->counters;
+
+    if (type->style != UPMU_SIM_UNIT_FREE)
+        compare(unit, "counters", 0, (unsigned)__builtin_popcount(pmu->pmu.general), counters);
+    for (unsigned i = 0; i < counters; i++) {
+        compare(unit, "counter", i, ours(info, pmu->pmu.counter[i].value_row),
+                theirs(unit, type->counter + i * type->counter_step));
+        compare(unit, "select", i, ours(info, pmu->pmu.counter[i].select_row),
+                theirs(unit, type->select + i * type->select_step));
+    }
+    if (type->fixed_width && type->style != UPMU_SIM_UNIT_FREE) {
+        const struct upmu_counter *fixed = &pmu->pmu.counter[UPMU_FIXED_COUNTER(0)];
+
+        compare(unit, "fixed counter", 0, ours(info, fixed->value_row), theirs(unit, type->fixed_counter));
+        compare(unit, "fixed select", 0, ours(info, fixed->select_row), theirs(unit, type->fixed_select));
+    }
+    if (pmu->type->style == UPMU_UNIT_BOX || pmu->type->style == UPMU_UNIT_DISCOVERED)
+        compare(unit, "control", 0, ours(info, 0), theirs(unit, type->control));
+    if (type->style == UPMU_SIM_UNIT_FREE) {
+        unsigned number = 0;
+
+        for (const struct upmu_sim_free *free = type->free; free->count; free++)
+            for (unsigned i = 0; i < free->count; i++, number++) {
+                uint64_t at = free->address + (uint64_t)i * free->step + unit->base;
+                bool found = false;
+
+                if (type->space == UPMU_SIM_SPACE_MSR)
+                    at += free->list ? free->list[unit->index] : (uint64_t)free->unit_step * unit->index;
+                for (uint32_t rest = pmu->pmu.counters; rest; rest &= rest - 1u)
+                    found |= ours(info, pmu->pmu.counter[upmu_bits_lowest(rest)].value_row) == at;
+                compare(unit, "free-running counter", number, found, true);
+            }
+    }
+}
+
+static const char *const machines[] = {"nhm", "snb", "skx2", "hsx2", "icx", "zen2", "zen4", "bulldozer2", "adl", "spr"};
+
+static void every_box_is_found_once_on_its_die_where_the_model_has_it(void **state)
+{
+    (void)state;
+    differences = 0;
+    for (size_t i = 0; i < LENGTH(machines); i++) {
+        unsigned found = 0, more = 0, accesses;
+
+        begin(machines[i]);
+        (void)find_on(0, false);
+        accesses = seen.accesses;
+        if (find_all() != UPMU_OK) {
+            printf("%s: %s at %#llx\n", machines[i], seen.failure, (unsigned long long)seen.failed_at);
+            differences++;
+        }
+        for (unsigned k = 0; k < model.units; k++) {
+            const struct upmu_sim_unit *unit = &model.unit[k];
+            const struct upmu_unit_info *info = unit->absent ? NULL : info_of(unit);
+
+            if (unit->absent)
+                continue;
+            compare(unit, "box", 0, info != NULL, true);
+            if (info)
+                compare_registers(unit, info);
+            found += info != NULL;
+        }
+        /* Energy is not in the model. */
+        for (unsigned k = 0; k < list.unit_count; k++)
+            more += !strcmp(pmus[units[k].type].type->name, "power");
+        printf("%s: %u boxes, %u types, %u accesses\n", machines[i], found, list.pmu_count, accesses);
+        /* Configuration space is searched once. */
+        assert_true(model.machine->cpus == 1 || seen.accesses < 300);
+        if (list.unit_count != found + more) {
+            printf("%s: %u boxes too many\n", machines[i], list.unit_count - found - more);
+            differences++;
+        }
+        for (unsigned k = 1; k < list.unit_count; k++)
+            for (unsigned m = 0; m < k; m++)
+                assert_false(units[k].type == units[m].type && units[k].package == units[m].package &&
+                             units[k].die == units[m].die && units[k].number == units[m].number);
+        assert_int_equal(model.unit_writes, 0);
+        assert_int_equal(sim.access_count[UPMU_SIM_PCI_WRITE], 0);
+        assert_int_equal(model.maps, model.unmaps);
+    }
+    assert_int_equal(differences, 0);
+}
+
+/* Boxes of one type and die stand side by side in the list, by number. */
+static void boxes_of_a_type_and_die_stand_side_by_side(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LENGTH(machines); i++) {
+        begin(machines[i]);
+        (void)find_all();
+        for (unsigned k = 0; k < list.unit_count; k++)
+            for (unsigned m = k + 2; m < list.unit_count; m++) {
+                const struct upmu_unit_info *a = &units[k], *b = &units[m], *between = &units[k + 1];
+
+                /* (A complex of cores has a unit of its own.) */
+                if (pmus[a->type].type->scope == UPMU_SCOPE_LLC)
+                    continue;
+                if (a->type != b->type || a->package != b->package || a->die != b->die)
+                    continue;
+                assert_true(between->type == a->type && between->package == a->package && between->die == a->die);
+                assert_true(between->number > a->number);
+            }
+    }
+}
+
+static unsigned count(const char *name)
+{
+    unsigned boxes = 0;
+
+    for (unsigned i = 0; i < list.unit_count; i++)
+        boxes += !strcmp(pmus[units[i].type].type->name, name);
+    return boxes;
+}
+
+static void what_is_missing_leaves_the_rest(void **state)
+{
+    (void)state;
+    begin("skx2");
+    without_pci = true;
+    assert_int_equal(find_on(0, false), UPMU_ERR_PORT);
+    assert_int_equal(count("imc"), 0);
+    assert_int_equal(count("cha"), 0);
+    assert_non_null(seen.failure);
+    assert_int_equal(count("iio"), 6);
+    begin("skx2");
+    model.no_u_boxes = true;
+    assert_int_equal(find_on(0, false), UPMU_OK);
+    assert_true(count("imc") >= 6);
+    begin("adl");
+    model.bar_off = true;
+    assert_int_equal(find_on(0, false), UPMU_OK);
+    assert_int_equal(count("imc"), 0);
+    assert_true(count("cbox") > 0);
+    begin("snb");
+    model.refused_map = 1;
+    assert_int_equal(find_on(0, false), UPMU_OK);
+    assert_int_equal(count("imc"), 0);
+}
+
+static void a_full_list_has_what_fits(void **state)
+{
+    (void)state;
+    for (unsigned capacity = 0; capacity < 20; capacity++) {
+        begin("skx2");
+        list.unit_capacity = (uint16_t)capacity;
+        assert_int_equal(find_on(0, false), UPMU_ERR_NO_SPACE);
+        assert_int_equal(list.unit_count, capacity);
+        begin("skx2");
+        list.pmu_capacity = (uint8_t)(capacity % 8);
+        assert_int_equal(find_on(0, false), UPMU_ERR_NO_SPACE);
+        assert_int_equal(list.pmu_count, capacity % 8);
+    }
+}
+
+static void a_hypervisor_has_none_unless_forced(void **state)
+{
+    (void)state;
+    begin("skx2");
+    (void)find_on(0, false);
+    list.unit_count = list.pmu_count = 0;
+    seen.hypervisor = true;
+    assert_int_equal(upmu_uncore_find(&seen, &list), UPMU_ERR_NO_PMU);
+    assert_int_equal(list.unit_count, 0);
+    assert_int_equal(seen.accesses, 0);
+    seen.force = true;
+    assert_int_equal(upmu_uncore_find(&seen, &list), UPMU_OK);
+    assert_true(list.unit_count > 30);
+}
+
+/* ---- Tables of discovery ---- */
+
+static unsigned damaged_word;
+static uint64_t damage;
+static enum { SET, STRIDE, UNITS_MANY, ALL_ONES } how;
+
+static void damage_table(struct upmu_sim *machine, unsigned package, unsigned word, uint64_t *value)
+{
+    (void)machine, (void)package;
+    if (how == ALL_ONES)
+        *value = ~UINT64_C(0);
+    else if (how == STRIDE && word == 0)
+        *value = (*value & ~UINT64_C(0xff00)) | damage << 8;
+    else if (how == UNITS_MANY && word == 0)
+        *value |= UINT64_C(0x3ff) << 16;
+    else if (how == SET && word == damaged_word)
+        *value = damage;
+}
+
+static void damaged_tables_end_with_a_reason_and_few_accesses(void **state)
+{
+    unsigned refused = 0;
+
+    (void)state;
+    for (unsigned stride = 0; stride < 256; stride += stride < 4 ? 1 : 63) {
+        begin("spr");
+        how = STRIDE;
+        damage = stride;
+        model.table = damage_table;
+        model.accesses_left = 100000;
+        if (stride < 3) {
+            assert_int_equal(find_on(0, false), UPMU_ERR_PORT);
+            assert_string_equal(seen.failure, "the head of a table of units is damaged");
+            assert_true(seen.failed_at != 0);
+        } else {
+            (void)find_on(0, false);
+        }
+        assert_true(seen.accesses <= 100000);
+    }
+    begin("spr");
+    how = ALL_ONES;
+    model.table = damage_table;
+    assert_int_equal(find_on(0, false), UPMU_ERR_PORT);
+    assert_string_equal(seen.failure, "a table of units is not there");
+    assert_int_equal(count("cha"), 0);
+    begin("spr");
+    how = UNITS_MANY;
+    model.table = damage_table;
+    (void)find_on(0, false);
+    assert_true(seen.accesses <= 100000);
+    for (unsigned map = 1; map < 16; map++) {
+        begin("spr");
+        model.refused_map = map;
+        if (find_on(0, false) == UPMU_ERR_PORT) {
+            assert_non_null(seen.failure);
+            refused++;
+        }
+        assert_true(list.unit_count > 4);
+    }
+    /* The head and the whole of each of two tables; what else is refused is no table. */
+    assert_int_equal(refused, 4);
+    assert_int_equal(model.unit_writes, 0);
+}
+
+/* One word is anything: nothing is written, nothing is endless, and what is there has sensible registers. */
+static void any_word_of_a_table_may_be_anything(void **state)
+{
+    uint64_t random = 12345;
+
+    (void)state;
+    for (unsigned round = 0; round < 2000; round++) {
+        begin("spr");
+        random = random * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        how = SET;
+        damaged_word = (unsigned)(random >> 40) % 400;
+        damage = random ^ random << 29;
+        model.table = damage_table;
+        (void)find_on(0, false);
+        assert_true(seen.accesses <= 100000);
+        for (unsigned i = 0; i < list.pmu_count; i++) {
+            assert_true(pmus[i].table.row_count <= UPMU_UNIT_REGISTERS);
+            assert_true(pmus[i].type->counters <= 16 && pmus[i].type->width <= 64);
+        }
+    }
+    assert_int_equal(model.unit_writes, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_box_is_found_once_on_its_die_where_the_model_has_it),
+        cmocka_unit_test(boxes_of_a_type_and_die_stand_side_by_side),
+        cmocka_unit_test(what_is_missing_leaves_the_rest),
+        cmocka_unit_test(a_full_list_has_what_fits),
+        cmocka_unit_test(a_hypervisor_has_none_unless_forced),
+        cmocka_unit_test(damaged_tables_end_with_a_reason_and_few_accesses),
+        cmocka_unit_test(any_word_of_a_table_may_be_anything),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
