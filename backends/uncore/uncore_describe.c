@@ -320,6 +320,9 @@ static void set_control(struct upmu_unit_type *type)
     } else if (type->quirks & UPMU_UNCORE_ABSOLUTE) {
         type->control_idle = (uint32_t)1 << 29;
     }
+    /* It has more counters, about which sources disagree: another driver may use them. */
+    if (type->counters == 1)
+        type->reset = 0;
 }
 
 /* What a table of discovery says.  Offsets of filters and of the fixed counter are known. */

@@ -152,7 +152,8 @@ enum upmu_status upmu_uncore_finish(const struct upmu_pmu *pmu, struct upmu_even
         ignored |= BIT(type->enable_bit);
     event->config &= ~(ignored & ~type->select_mask);
     filter_bits(type, filters);
-    if (event->config != FIXED_CODE && (event->config & ~type->select_mask))
+    /* (The code of a free-running counter is its name.) */
+    if (type->style != UPMU_UNIT_FREE && event->config != FIXED_CODE && (event->config & ~type->select_mask))
         return UPMU_ERR_NOT_PERMITTED;
     if ((event->config1 & ~filters[0]) || (event->config2 & ~filters[1]))
         return UPMU_ERR_NOT_PERMITTED;
