@@ -27,6 +27,18 @@
 
 /* ---- Configuration space ---- */
 
+/* Most of a search meets buses without anything of the model. */
+static bool su_bus(const struct upmu_sim_uncore *u, uint32_t where)
+{
+    const struct upmu_sim_machine *machine = u->machine;
+
+    for (unsigned i = 0; i < machine->packages * sizeof machine->bus[0]; i++) {
+        if (where >> 8 == ((uint32_t)machine->segment << 8 | machine->bus[i / 6u][i % 6u]))
+            return true;
+    }
+    return false;
+}
+
 static struct upmu_sim_unit *su_function(struct upmu_sim_uncore *u, uint32_t where)
 {
     for (unsigned i = 0; i < u->units; i++) {
@@ -121,10 +133,13 @@ static uint32_t su_header(uint32_t id, uint32_t offset)
 
 static uint32_t su_pci_value(struct upmu_sim_uncore *u, uint32_t where, uint32_t offset)
 {
-    struct upmu_sim_unit *unit = su_function(u, where);
+    struct upmu_sim_unit *unit;
     uint32_t value;
     bool exists;
 
+    if (!su_bus(u, where))
+        return su_on(u, UPMU_SIM_RULE_U_ABSENT_PCI) ? ALL_ONES : 0;
+    unit = su_function(u, where);
     if (unit != NULL) {
         struct su_register at = upmu_sim_uncore_box_find(unit, offset);
         uint64_t whole;
