@@ -5,6 +5,7 @@
  */
 #include <abi/perfmon2/pfm_core.h>
 #include "core/hw/backend.h"
+#include "core/hw/register.h"
 #include "core/util/bits.h"
 
 bool upmu_pfm_may_use(const struct upmu_pfm_context *context, const struct upmu_event *event, uint32_t rights)
@@ -21,7 +22,6 @@ static bool render(const struct upmu_pmu *pmu, const struct upmu_event *event, s
     struct upmu_alternative way;
     uint8_t counters[UPMU_SLOTS] = {UPMU_NO_COUNTER};
 
-    upmu_image_clear(image);
     for (unsigned i = 0; pmu->backend->alternative(pmu, event, 0, i, &way); i++) {
         if (!(way.slot[0].counters >> event->pin & 1u))
             continue;
@@ -38,7 +38,8 @@ static bool render(const struct upmu_pmu *pmu, const struct upmu_event *event, s
 /* The rights that an event needs, by its register values and their classes. */
 static uint32_t rights_of(const struct upmu_pmu *pmu, const struct upmu_event *event)
 {
-    struct upmu_image image;
+    struct upmu_step step[UPMU_STEPS];
+    struct upmu_image image = upmu_image_on(pmu, step, UPMU_STEPS);
     bool shared = false;
     uint32_t rights = 0;
 
@@ -46,8 +47,8 @@ static uint32_t rights_of(const struct upmu_pmu *pmu, const struct upmu_event *e
         return UPMU_PFM_KERNEL | UPMU_PFM_BEYOND | UPMU_PFM_PRIVILEGED;
     for (unsigned i = 0; i < image.count; i++) {
         const struct upmu_register_class *class =
-            &pmu->table->classes[pmu->table->rows[image.entry[i].row].class_index];
-        uint64_t value = image.entry[i].value;
+            &pmu->table->classes[pmu->table->rows[step[i].row].class_index];
+        uint64_t value = upmu_step_value(&step[i]);
 
         rights |= value & class->kernel ? UPMU_PFM_KERNEL : 0;
         rights |= value & class->beyond ? UPMU_PFM_BEYOND : 0;

@@ -85,7 +85,7 @@ static void render(const struct upmu_pmu *pmu, const struct upmu_event *event, u
     if (flags & UPMU_RENDER_INTERRUPT)
         select |= UPMU_X86_SELECT_INT;
     add_event(image, counter, select);
-    if (has_one_enable(pmu)) /* the former user of counter 0 may have cleared it */
+    if (has_one_enable(pmu) && counter) /* the former user of counter 0 may have cleared it */
         upmu_image_add(image, UPMU_X86_ROW_SELECT, UPMU_X86_SELECT_EN, UPMU_X86_SELECT_EN, UPMU_BIT32(counter));
     if (event->payload && counter < UPMU_FIXED_COUNTER(0))
         upmu_image_add(image, upmu_x86_core_resource_row(pmu, upmu_x86_core_resource(event, alternative)),
@@ -94,7 +94,7 @@ static void render(const struct upmu_pmu *pmu, const struct upmu_event *event, u
         add_event(image, counters[1],
                   (select & ~(UPMU_X86_CODE | UPMU_X86_SELECT_INT)) | UPMU_X86_LDLAT_AUX);
     if ((pmu->quirks & UPMU_X86_QUIRK_PRELUDE) && counter < UPMU_FIXED_COUNTER(0))
-        image->prelude = &nehalem_prelude;
+        image->prelude = true;
 }
 
 /* Released counters count nothing: select 0, nibble 0. */
@@ -193,6 +193,7 @@ const struct upmu_backend upmu_x86_core_backend = {
     .finish = upmu_x86_core_finish,
     .alternative = upmu_x86_core_alternative,
     .render = render,
+    .prelude = &nehalem_prelude,
     .release = release,
     .overflowed = overflowed,
     .acknowledge = upmu_x86_core_acknowledge,

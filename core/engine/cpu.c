@@ -61,8 +61,8 @@ static void keep_own(const struct upmu_meter *meter, struct upmu_image *image, u
     unsigned count = 0;
 
     for (unsigned i = 0; i < image->count; i++)
-        if (!(image->entry[i].guard & ~mine) && (alone || !(meter->bank.state[image->entry[i].row] & UPMU_ROW_SHARED)))
-            image->entry[count++] = image->entry[i];
+        if (!(image->step[i].guard & ~mine) && (alone || !(meter->bank.state[image->step[i].row] & UPMU_ROW_SHARED)))
+            image->step[count++] = image->step[i];
     image->count = (uint8_t)count;
 }
 
@@ -70,14 +70,14 @@ static void keep_own(const struct upmu_meter *meter, struct upmu_image *image, u
 static bool quieten(struct upmu_meter *meter, uint32_t mine, bool alone)
 {
     const struct upmu_pmu *pmu = meter->pmu;
-    struct upmu_image image;
-    uint32_t changed;
+    struct upmu_step step[UPMU_IMAGE_STEPS];
+    struct upmu_image image = upmu_image_on(pmu, step, UPMU_IMAGE_STEPS);
     uint64_t status;
+    uint32_t changed;
 
-    upmu_image_clear(&image);
     pmu->backend->take_over(pmu, &image);
     keep_own(meter, &image, mine, alone);
-    if (!upmu_bank_gate(&meter->bank, 0, mine) || !upmu_bank_load(&meter->bank, &image, 0, &changed))
+    if (!upmu_bank_gate(&meter->bank, 0, mine) || !upmu_bank_load(&meter->bank, step, image.count, 0, &changed))
         return false;
     if (pmu->status_row != UPMU_NO_ROW) {
         uint32_t flagged;

@@ -20,7 +20,7 @@ struct dry_start {
 struct dry_registers {
     struct upmu_bank bank;
     uint64_t memory[UPMU_BANK_WORDS(UPMU_REGISTERS)]; /* of the bank */
-    struct upmu_image image;
+    struct upmu_step step[UPMU_STEPS];
 };
 
 _Static_assert(sizeof(struct dry_registers) <= sizeof(struct upmu_place_work), "the work area is too small");
@@ -32,7 +32,6 @@ static uint32_t want_registers(struct upmu_session *session, const struct upmu_p
     struct upmu_set *set = upmu_active(session);
     uint32_t counters = 0;
 
-    upmu_image_clear(image);
     for (unsigned i = 0; i < joint->count; i++) {
         const struct upmu_place_result *result = &joint->result[i];
 
@@ -47,19 +46,22 @@ static uint32_t want_registers(struct upmu_session *session, const struct upmu_p
     return counters;
 }
 
-static void list_writes(const struct dry_start *start, const struct upmu_joint *joint, struct dry_registers *registers)
+static enum upmu_status list_writes(const struct dry_start *start, const struct upmu_joint *joint,
+                                    struct dry_registers *registers)
 {
     const struct upmu_pmu *pmu = start->pmu;
     struct upmu_set *set = upmu_active(start->session);
     struct upmu_bank *bank = &registers->bank;
-    struct upmu_image *image = &registers->image;
-    uint32_t counters = want_registers(start->session, pmu, joint, image), changed;
+    struct upmu_image image = upmu_image_on(pmu, registers->step, UPMU_STEPS);
+    uint32_t counters = want_registers(start->session, pmu, joint, &image), changed;
 
+    if (image.overfull)
+        return UPMU_ERR_UNSUPPORTED;
     upmu_bank_init(bank, pmu, start->session->machine->port, true, registers->memory);
     upmu_bank_pretend(bank, start->dry_run);
-    if (UPMU_PRELUDES && image->prelude)
-        (void)upmu_bank_prelude(bank, image->prelude, 0);
-    (void)upmu_bank_load(bank, image, 0, &changed);
+    if (UPMU_PRELUDES && image.prelude)
+        (void)upmu_bank_prelude(bank, pmu->backend->prelude, 0);
+    (void)upmu_bank_load(bank, image.step, image.count, 0, &changed);
     for (unsigned i = 0; i < joint->count; i++) {
         unsigned counter = joint->result[i].counter[0];
 
@@ -73,6 +75,7 @@ static void list_writes(const struct dry_start *start, const struct upmu_joint *
         upmu_bank_list(bank, upmu_bits_lowest(counters & UPMU_METRIC_COUNTERS), 0);
     }
     (void)upmu_bank_gate(bank, counters, 0);
+    return UPMU_OK;
 }
 
 static enum upmu_status place_and_list(struct upmu_place_work *work, void *argument)
@@ -85,7 +88,7 @@ static enum upmu_status place_and_list(struct upmu_place_work *work, void *argum
     (void)upmu_joint_add(&joint, start->session, false);
     status = upmu_joint_solve(NULL, &joint, true, work, &start->session->why);
     if (status == UPMU_OK)
-        list_writes(start, &joint, (struct dry_registers *)(void *)work);
+        status = list_writes(start, &joint, (struct dry_registers *)(void *)work);
     return status;
 }
 

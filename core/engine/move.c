@@ -33,6 +33,13 @@ static void announce(struct upmu_meter *meter, struct upmu_session *session, str
     meter->running |= UPMU_BIT32(tally->counter);
 }
 
+/* The program of a set whose event has another place.  (Handlers look at it only where that does not matter.) */
+static bool compile_anew(struct upmu_meter *meter, struct upmu_set *set)
+{
+    set->program.kind = 0;
+    return upmu_program_ready(meter, set);
+}
+
 /*
  * A register faulted before the event had moved: it runs on where it was.  If that was the
  * write to move the gates, a handler that came before it may have moved them all the same,
@@ -46,6 +53,7 @@ static void stay(struct upmu_meter *meter, struct upmu_session *session, struct 
 
     upmu_run_tag(meter, UPMU_BIT32(tried), 0);
     *tally = *where;
+    (void)compile_anew(meter, upmu_active(session));
     upmu_run_publish(meter);
     if (announced && upmu_bank_gate(&meter->bank, UPMU_BIT32(tally->counter), UPMU_BIT32(tried)) &&
         upmu_bank_read(&meter->bank, tried, &value))
@@ -76,22 +84,18 @@ static bool take_rest(struct upmu_meter *meter, struct upmu_session *session, st
     return true;
 }
 
-static bool load_one(struct upmu_meter *meter, struct upmu_session *session, const struct upmu_tally *tally,
-                     struct upmu_image *image)
+/* The one register of an event that moves alone. */
+static bool load_one(struct upmu_meter *meter, const struct upmu_program *program, const struct upmu_tally *tally)
 {
+    const struct upmu_step *step = program->step, *end = step + program->steps;
+    unsigned count = 0;
     uint32_t changed;
 
-    upmu_image_clear(image);
-    upmu_program_render(meter, upmu_active(session), tally->index, image);
-    return upmu_bank_load(&meter->bank, image, 0, &changed);
-}
-
-static UPMU_APART bool load_one_on_stack(struct upmu_meter *meter, struct upmu_session *session,
-                                         const struct upmu_tally *tally)
-{
-    struct upmu_image image;
-
-    return load_one(meter, session, tally, &image);
+    while (step < end && !(step->guard & tally->counters))
+        step++;
+    while (step + count < end && (step[count].guard & tally->counters))
+        count++;
+    return upmu_bank_load(&meter->bank, step, count, 0, &changed);
 }
 
 /*
@@ -101,6 +105,7 @@ static UPMU_APART bool load_one_on_stack(struct upmu_meter *meter, struct upmu_s
 static UPMU_APART bool move_one(struct upmu_meter *meter, struct upmu_session *session, struct upmu_tally *tally,
                      const struct upmu_place_result *result)
 {
+    struct upmu_set *set = upmu_active(session);
     struct upmu_tally before;
     bool fine, announced = false;
 
@@ -110,9 +115,7 @@ static UPMU_APART bool move_one(struct upmu_meter *meter, struct upmu_session *s
         (void)upmu_run_fold(meter, tally);
     before = *tally;
     upmu_joint_note(tally, result);
-    fine = (meter->work ? load_one(meter, session, tally, upmu_meter_image(meter))
-                        : load_one_on_stack(meter, session, tally)) &&
-           upmu_run_prime(meter, tally);
+    fine = compile_anew(meter, set) && load_one(meter, &set->program, tally) && upmu_run_prime(meter, tally);
     if (fine) {
         announce(meter, session, tally);
         announced = true;
@@ -125,6 +128,7 @@ static UPMU_APART bool move_one(struct upmu_meter *meter, struct upmu_session *s
     fine = take_rest(meter, session, tally, before.counter, before.base);
     /* Handlers look for a session's samples by its counters. */
     upmu_placed_note(meter, session);
+    (void)upmu_program_ready(meter, set);
     upmu_run_end(session);
     return fine;
 }

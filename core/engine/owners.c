@@ -141,11 +141,11 @@ void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters)
 
 static enum upmu_status take_firmware(struct upmu_meter *meter, void *unused)
 {
-    struct upmu_image image;
+    struct upmu_step step[UPMU_IMAGE_STEPS];
+    struct upmu_image image = upmu_image_on(meter->pmu, step, UPMU_IMAGE_STEPS);
     uint32_t records, changed, taken = upmu_claims_counters(meter, meter->firmware & ~meter->watchdog);
 
     (void)unused;
-    upmu_image_clear(&image);
     records = records_of(meter, &image);
     /*
      * What the host reserved meanwhile is its own: a watchdog that ran on while upmu was away was found running.
@@ -154,7 +154,8 @@ static enum upmu_status take_firmware(struct upmu_meter *meter, void *unused)
     (void)upmu_bank_gate(&meter->bank, 0, taken);
     if (upmu_meter_domain(meter)) /* which of its CPUs leaves last is not known */
         __atomic_fetch_or(&meter->domain->used, taken & meter->pmu->shared_counters, __ATOMIC_RELAXED);
-    if (!(records & meter->watchdog) && image.count && upmu_bank_load(&meter->bank, &image, 0, &changed))
+    if (!(records & meter->watchdog) && image.count && !image.overfull &&
+        upmu_bank_load(&meter->bank, step, image.count, 0, &changed))
         records = 0;
     meter->firmware &= records;
     __atomic_fetch_or(&meter->flagged, taken, __ATOMIC_RELAXED);

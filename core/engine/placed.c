@@ -74,8 +74,8 @@ static void remember(struct upmu_meter *meter, struct upmu_session *session, uin
 static void remember(struct upmu_meter *meter, struct upmu_session *session, uint32_t counters)
 {
     (void)meter;
-    (void)session;
     (void)counters;
+    upmu_program_forget(upmu_active(session));
 }
 
 #endif

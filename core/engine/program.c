@@ -17,98 +17,40 @@
 #include "core/engine/run.h"
 #include "core/engine/session_core.h"
 
-void upmu_program_render(const struct upmu_meter *meter, const struct upmu_set *set, unsigned i,
-                         struct upmu_image *image)
+/* What its registers are to hold. */
+static void render_set(const struct upmu_meter *meter, const struct upmu_set *set, struct upmu_image *image)
 {
     const struct upmu_pmu *pmu = meter->pmu;
-    const struct upmu_tally *tally = &set->tally[i];
-    unsigned flags = meter->thread ? UPMU_RENDER_THREAD1 : 0;
 
-    if (UPMU_SAMPLING && port_has_pmi(meter->machine->port) && !(set->sampling[i].flags & UPMU_SAMPLING_WRAP) &&
-        (tally->period || (pmu->capabilities & UPMU_PMU_STATUS)))
-        flags |= UPMU_RENDER_INTERRUPT;
-    pmu->backend->render(pmu, &set->event[i], tally->alternative, tally->slot, flags, image);
+    for (unsigned i = 0; i < set->count; i++) {
+        const struct upmu_tally *tally = &set->tally[i];
+        unsigned flags = meter->thread ? UPMU_RENDER_THREAD1 : 0;
+
+        if (UPMU_SAMPLING && port_has_pmi(meter->machine->port) && !(set->sampling[i].flags & UPMU_SAMPLING_WRAP) &&
+            (tally->period || (pmu->capabilities & UPMU_PMU_STATUS)))
+            flags |= UPMU_RENDER_INTERRUPT;
+        pmu->backend->render(pmu, &set->event[i], tally->alternative, tally->slot, flags, image);
+    }
 }
 
-void upmu_program_image(const struct upmu_meter *meter, const struct upmu_set *set, struct upmu_image *image)
+/* All counters of an event stand still while one of its registers changes. */
+static void widen_guards(struct upmu_set *set)
 {
-    upmu_image_clear(image);
-    for (unsigned i = 0; i < set->count; i++)
-        upmu_program_render(meter, set, i, image);
+    for (unsigned i = 0; UPMU_SLOTS > 1 && i < set->program.steps; i++)
+        for UPMU_TALLIES(tally, set)
+            if (tally->counters & set->program.step[i].guard)
+                set->program.step[i].guard |= tally->counters;
 }
 
 #if UPMU_THREADS
 
-bool upmu_program_is_plain(const struct upmu_set *set)
+/* Has a set that is placed nothing that only a start can bring: a cascade, metrics, a wide event? */
+static bool only_writes(const struct upmu_set *set)
 {
     for (unsigned i = 0; i < set->count; i++)
         if (upmu_tally_cascades(&set->tally[i]) || upmu_tally_is_metric(&set->tally[i]) ||
             upmu_tally_is_wide(&set->tally[i]))
             return false;
-    return true;
-}
-
-/*
- * Some bits of a register, as many steps as that takes: the bits of one are not further apart than 31, but for ones up
- * to the top, nor those of its value than 32.  False: no room.
- */
-static bool add_steps(struct upmu_program *program, const struct upmu_image_entry *entry, uint64_t mask,
-                      unsigned enables)
-{
-    while (mask) {
-        unsigned shift = upmu_bits_lowest64(mask);
-        uint64_t value = (entry->value & mask) >> shift;
-        struct upmu_step *step = &program->step[program->steps];
-
-        if (program->steps == UPMU_STEPS)
-            return false;
-        *step = (struct upmu_step){
-            .mask = (int32_t)(uint32_t)(mask >> shift),
-            .guard = entry->guard,
-            .row = entry->row,
-            .shift = (uint8_t)shift,
-            .enables = (uint8_t)enables
-        };
-        if ((upmu_step_mask(step) & ~mask) || value > UINT32_MAX)
-            step->mask &= INT32_MAX;
-        step->value = (uint32_t)(value & (uint64_t)(int64_t)step->mask);
-        mask &= ~upmu_step_mask(step);
-        program->steps++;
-    }
-    return true;
-}
-
-/* Those of one register together: they have one rank. */
-static void sort_steps(struct upmu_program *program, unsigned first)
-{
-    for (unsigned i = first + 1; i < program->steps; i++)
-        for (unsigned k = i; k > first && program->step[k].row < program->step[k - 1].row; k--) {
-            struct upmu_step step = program->step[k];
-
-            program->step[k] = program->step[k - 1];
-            program->step[k - 1] = step;
-        }
-}
-
-/* The registers of one rank; false: no room. */
-static bool compile_rank(const struct upmu_pmu *pmu, struct upmu_program *program, const struct upmu_image *image,
-                         unsigned rank)
-{
-    unsigned first = program->steps;
-
-    for (unsigned i = 0; i < image->count; i++) {
-        const struct upmu_image_entry *entry = &image->entry[i];
-        const struct upmu_register_class *class = upmu_register_class_of(pmu, entry->row);
-
-        if (class->load_rank != rank)
-            continue;
-        if (UPMU_BACKEND_AMD && pmu->kernel_select && !(entry->value & pmu->kernel_select))
-            program->user |= entry->guard;
-        if (!add_steps(program, entry, entry->mask & class->owned & ~class->gates,
-                       class->gates ? pmu->table->rows[entry->row].counter + 1u : 0))
-            return false;
-    }
-    sort_steps(program, first);
     return true;
 }
 
@@ -119,7 +61,9 @@ static void sum_up(const struct upmu_meter *meter, struct upmu_set *set)
 
     program->counting = 0;
     program->sampling = 0;
-    program->flags = meter->straight ? UPMU_PROGRAM_FREE : 0;
+    program->user = 0;
+    if (meter->straight)
+        program->flags |= UPMU_PROGRAM_FREE;
     for UPMU_TALLIES(tally, set) {
         if (upmu_tally_samples(tally))
             program->sampling |= tally->counters;
@@ -137,56 +81,46 @@ static void sum_up(const struct upmu_meter *meter, struct upmu_set *set)
                               (set->sampling[tally->index].flags & UPMU_SAMPLING_NOTIFY)))
             program->flags |= UPMU_PROGRAM_RECORDS;
     }
+    for (unsigned i = 0; UPMU_BACKEND_AMD && i < program->steps; i++)
+        if (upmu_step_mask(&program->step[i]) & ~upmu_step_value(&program->step[i]) & meter->pmu->kernel_select)
+            program->user |= program->step[i].guard;
 }
 
-/* All counters of an event stand still while one of its registers changes. */
-static void widen_guards(struct upmu_set *set)
-{
-    for (unsigned i = 0; i < set->program.steps; i++)
-        for UPMU_TALLIES(tally, set)
-            if (tally->counters & set->program.step[i].guard)
-                set->program.step[i].guard |= tally->counters;
-}
+#endif
 
-/* From its image; one that needs more than writes of registers is not compiled. */
-static void compile(struct upmu_meter *meter, struct upmu_set *set, const struct upmu_image *image)
+/* (A handler that looks at it meanwhile finds it not compiled.) */
+static void compile(struct upmu_meter *meter, struct upmu_set *set)
 {
     struct upmu_program *program = &set->program;
+    struct upmu_image image = upmu_image_on(meter->pmu, program->step, UPMU_STEPS);
 
-    program->placement = 0;
-    program->steps = 0;
-    program->user = 0;
-    if (image->overfull || !set->placed_class || !upmu_program_is_plain(set))
+    if (UPMU_THREADS && !set->placed_class)
         return;
-    for (unsigned rank = 0; rank < 8; rank++)
-        if (!compile_rank(meter->pmu, program, image, rank))
-            return;
-    sum_up(meter, set);
-    if (UPMU_PRELUDES && image->prelude)
-        program->flags |= UPMU_PROGRAM_PRELUDE;
+    program->placement = 0;
+    UPMU_BARRIER();
+    render_set(meter, set, &image);
+    if (image.overfull)
+        return;
+    program->steps = image.count;
+    program->flags = UPMU_PRELUDES && image.prelude ? UPMU_PROGRAM_PRELUDE : 0;
     widen_guards(set);
-    program->kind = set->placed_class;
-    program->placement = upmu_placed_stamp(set);
-}
-
-static UPMU_APART void compile_on_stack(struct upmu_meter *meter, struct upmu_set *set)
-{
-    struct upmu_image image;
-
-    upmu_program_image(meter, set, &image);
-    compile(meter, set, &image);
+    program->kind = upmu_placed_class(meter);
+#if UPMU_THREADS
+    sum_up(meter, set);
+    UPMU_BARRIER();
+    if (only_writes(set))
+        program->placement = upmu_placed_stamp(set);
+#endif
 }
 
 bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set)
 {
-    if (!set->program.placement && meter->work) {
-        upmu_program_image(meter, set, upmu_meter_image(meter));
-        compile(meter, set, upmu_meter_image(meter));
-    } else if (!set->program.placement) {
-        compile_on_stack(meter, set);
-    }
-    return set->program.placement != 0;
+    if (!set->program.kind)
+        compile(meter, set);
+    return set->program.kind != 0;
 }
+
+#if UPMU_THREADS
 
 bool upmu_program_fits(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t corunners)
 {

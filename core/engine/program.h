@@ -16,34 +16,10 @@
 #define UPMU_PROGRAM_PRELUDE 16u /* what is not loaded already needs an erratum's sequence first */
 #define UPMU_PROGRAM_RECORDS 32u /* an event has records of its own, or messages */
 
-/* Bits of its register that a step is about, and what they are to be. */
-static inline uint64_t upmu_step_mask(const struct upmu_step *step)
-{
-    return (uint64_t)(int64_t)step->mask << step->shift;
-}
-
-static inline uint64_t upmu_step_value(const struct upmu_step *step)
-{
-    return (uint64_t)step->value << step->shift;
-}
-
-/* Is a value other than a step wants? */
-static inline bool upmu_step_differs(const struct upmu_step *step, uint64_t value)
-{
-    return (value >> step->shift ^ step->value) & (uint64_t)(int64_t)step->mask;
-}
-
-/* Add the registers of one placed event to an image. */
-void upmu_program_render(const struct upmu_meter *meter, const struct upmu_set *set, unsigned i,
-                         struct upmu_image *image);
-
-/* The registers of a placed set. */
-void upmu_program_image(const struct upmu_meter *meter, const struct upmu_set *set, struct upmu_image *image);
+/* Compile the placement of a set now if it is not; false: it cannot be. */
+bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set);
 
 #if UPMU_THREADS
-
-/* Compile it now if it is not; false: it cannot be. */
-bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set);
 
 /* Is a set's program that of its placement, on such a CPU, and good beside these co-runners? */
 bool upmu_program_fits(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t corunners);
@@ -65,11 +41,9 @@ bool upmu_program_handler_load(struct upmu_bank *bank, const struct upmu_program
 static inline void upmu_program_forget(struct upmu_set *set)
 {
     set->placed_class = 0;
+    set->program.kind = 0;
     set->program.placement = 0;
     set->program.refused = 0;
 }
-
-/* Has a set that is placed nothing that only a start can bring: a cascade, metrics, a wide event? */
-bool upmu_program_is_plain(const struct upmu_set *set);
 
 #endif

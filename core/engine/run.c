@@ -350,49 +350,27 @@ static bool ran_unowned(const struct upmu_meter *meter, uint32_t counters)
     return UPMU_THREADS && upmu_bank_open(&meter->bank, counters & ~meter->running);
 }
 
-/*
- * `opening`: counters that the caller opens or, if this fails, closes next.  What
- * needs a prelude first is not loaded if the caller can run it: it is named.
- */
-static enum upmu_status load_image(struct upmu_meter *meter, struct upmu_session *session, uint32_t opening,
-                                   const struct upmu_prelude **out_prelude, struct upmu_image *image)
+bool upmu_run_ready(struct upmu_meter *meter, struct upmu_tally *tally, uint32_t changed, uint32_t opening)
 {
+    if (upmu_tally_is_metric(tally))
+        return true;
+    return (!((changed & tally->counters) || upmu_run_tagged(meter, tally) != tally->counters ||
+              ran_unowned(meter, tally->counters & opening)) ||
+            upmu_run_prime(meter, tally)) &&
+           prime_initiator(meter, tally);
+}
+
+static enum upmu_status load_program(struct upmu_meter *meter, struct upmu_session *session, uint32_t opening)
+{
+    const struct upmu_program *program = &upmu_active(session)->program;
     uint32_t changed;
 
-    upmu_program_image(meter, upmu_active(session), image);
-    if (image->overfull)
-        return UPMU_ERR_UNSUPPORTED;
-    if (UPMU_PRELUDES && out_prelude && image->prelude && upmu_bank_changes(&meter->bank, image)) {
-        *out_prelude = image->prelude;
-        return UPMU_OK;
-    }
-    if (!upmu_bank_load(&meter->bank, image, opening, &changed))
+    if (!upmu_bank_load(&meter->bank, program->step, program->steps, opening, &changed))
         return UPMU_ERR_PORT;
-    for UPMU_TALLIES(tally, upmu_active(session)) {
-        if (upmu_tally_is_metric(tally))
-            continue;
-        if ((((changed & tally->counters) || upmu_run_tagged(meter, tally) != tally->counters ||
-              ran_unowned(meter, tally->counters & opening)) &&
-             !upmu_run_prime(meter, tally)) ||
-            !prime_initiator(meter, tally))
+    for UPMU_TALLIES(tally, upmu_active(session))
+        if (!upmu_run_ready(meter, tally, changed, opening))
             return UPMU_ERR_PORT;
-    }
     return upmu_session_has_metrics(session) ? upmu_metrics_begin(meter, session) : UPMU_OK;
-}
-
-static UPMU_APART enum upmu_status load_on_stack(struct upmu_meter *meter, struct upmu_session *session,
-                                                 uint32_t opening, const struct upmu_prelude **out_prelude)
-{
-    struct upmu_image image;
-
-    return load_image(meter, session, opening, out_prelude, &image);
-}
-
-static enum upmu_status load_registers(struct upmu_meter *meter, struct upmu_session *session, uint32_t opening,
-                                       const struct upmu_prelude **out_prelude)
-{
-    return meter->work ? load_image(meter, session, opening, out_prelude, upmu_meter_image(meter))
-                     : load_on_stack(meter, session, opening, out_prelude);
 }
 
 /* All that runs is closed and its counts are taken: the counters of a prelude lose what they hold. */
@@ -427,9 +405,9 @@ static void give_up(struct upmu_meter *meter, struct upmu_session *other)
  * Those that ran are loaded again, but open together with the new one: the sequence
  * is good for one start (Linux arch/x86/events/intel/core.c, intel_pmu_nhm_enable_all).
  */
-static enum upmu_status load_after_prelude(struct upmu_meter *meter, struct upmu_session *session, uint32_t opening,
-                                           const struct upmu_prelude *prelude)
+static bool run_prelude(struct upmu_meter *meter)
 {
+    const struct upmu_prelude *prelude = meter->pmu->backend->prelude;
     struct upmu_accesses *now = &meter->bank.accesses, before = *now;
     bool fine = pause_others(meter), broken = false;
 
@@ -443,12 +421,13 @@ static enum upmu_status load_after_prelude(struct upmu_meter *meter, struct upmu
         if (!upmu_session_holds(other))
             continue;
         mar(other, !fine);
-        if (broken || load_registers(meter, other, other->counters, NULL) != UPMU_OK)
+        if (broken || !upmu_program_ready(meter, upmu_active(other)) ||
+            load_program(meter, other, other->counters) != UPMU_OK)
             give_up(meter, other);
     }
     before.prelude += now->writes - before.writes + now->reads - before.reads + now->rdpmcs - before.rdpmcs;
     *now = before;
-    return fine && !broken ? load_registers(meter, session, opening, NULL) : UPMU_ERR_PORT;
+    return fine && !broken;
 }
 
 /* Open these, and what a prelude had paused: the time between is a gap in its counts. */
@@ -476,11 +455,15 @@ bool upmu_run_open(struct upmu_meter *meter, uint32_t opening)
     return fine;
 }
 
-/* `opening`: counters that the caller opens or, if this fails, closes next. */
 enum upmu_status upmu_run_load(struct upmu_meter *meter, struct upmu_session *session, uint32_t opening)
 {
-    const struct upmu_prelude *prelude = NULL;
-    enum upmu_status status = load_registers(meter, session, opening, &prelude);
+    struct upmu_set *set = upmu_active(session);
+    const struct upmu_program *program = &set->program;
 
-    return UPMU_PRELUDES && prelude ? load_after_prelude(meter, session, opening, prelude) : status;
+    if (!upmu_program_ready(meter, set))
+        return UPMU_ERR_UNSUPPORTED;
+    if (UPMU_PRELUDES && (program->flags & UPMU_PROGRAM_PRELUDE) &&
+        upmu_bank_changes(&meter->bank, program->step, program->steps) && !run_prelude(meter))
+        return UPMU_ERR_PORT;
+    return load_program(meter, session, opening);
 }

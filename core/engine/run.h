@@ -19,13 +19,6 @@
 #define UPMU_CHANGE_COMES_OR_LATER (UPMU_CHANGE_COMES | UPMU_CHANGE_LATER)
 #define UPMU_CHANGE_TURN 16u /* it leaves because its turn is over */
 
-/* The upper half of the CPU's work area, if it has one, for an image: the lower half may hold a plan. */
-static inline struct upmu_image *upmu_meter_image(const struct upmu_meter *meter)
-{
-    return (struct upmu_image *)(void *)(meter->work->words + sizeof meter->work->words / sizeof(uint64_t) / 2);
-}
-_Static_assert(sizeof(struct upmu_image) <= sizeof(struct upmu_place_work) / 2, "the work area is too small");
-
 /* Close gates, and once more if a register faulted. */
 bool upmu_run_shut(struct upmu_meter *meter, uint32_t counters);
 
@@ -43,7 +36,16 @@ bool upmu_run_prime(struct upmu_meter *meter, struct upmu_tally *tally);
 /* The same of one that is closed, by the handler or the local side; no wide event's. */
 bool upmu_run_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns);
 
-/* Load a placed session's registers, gates closed; `opening`: counters that open next. */
+/*
+ * A closed counter gets what its event begins with, if that is new (the counter is among `changed`), its value is
+ * another's, or it ran on meanwhile.  `opening`: counters that the caller opens next.  False: a register faulted.
+ */
+bool upmu_run_ready(struct upmu_meter *meter, struct upmu_tally *tally, uint32_t changed, uint32_t opening);
+
+/*
+ * Load a placed session's registers, gates closed; `opening`: counters that the caller opens next or, if this fails,
+ * closes.
+ */
 enum upmu_status upmu_run_load(struct upmu_meter *meter, struct upmu_session *session, uint32_t opening);
 
 /* A register faulted: this session stops, the others run on.  Returns UPMU_ERR_PORT. */

@@ -174,17 +174,16 @@ enum upmu_status upmu_schedule_start(struct upmu_meter *meter, struct upmu_sessi
 
 bool upmu_schedule_idle(struct upmu_meter *meter, uint32_t counters)
 {
-    struct upmu_image image;
+    struct upmu_step step[UPMU_IMAGE_STEPS];
+    struct upmu_image image = upmu_image_on(meter->pmu, step, UPMU_IMAGE_STEPS);
     uint32_t changed;
 
     if (upmu_meter_domain(meter))
         counters &= ~meter->pmu->shared_counters;
-    upmu_image_clear(&image);
+    image.released = true;
     meter->pmu->backend->release(meter->pmu, counters, &image);
-    for (unsigned i = 0; i < image.count; i++)
-        image.entry[i].release = true;
     upmu_run_tag(meter, counters, 0);
-    return upmu_bank_load(&meter->bank, &image, 0, &changed);
+    return upmu_bank_load(&meter->bank, step, image.count, 0, &changed);
 }
 
 enum upmu_status upmu_schedule_release(struct upmu_meter *meter, struct upmu_session *session)

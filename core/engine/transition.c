@@ -294,10 +294,7 @@ static bool start_event(struct upmu_transition *plan, struct upmu_tally *tally, 
 
     if ((tally->counters & (plan->carried | still)) && !upmu_tally_samples(tally))
         carry(plan, tally, now_ns);
-    return (plan->carried & tally->counters) ||
-           (!(plan->changed & ~still & tally->counters) && upmu_run_tagged(meter, tally) == tally->counters &&
-            !upmu_bank_open(&meter->bank, tally->counters & ~meter->running)) ||
-           upmu_run_prime(meter, tally);
+    return (plan->carried & tally->counters) || upmu_run_ready(meter, tally, plan->changed & ~still, tally->counters);
 }
 
 /* The same of a set whose events only count, and whose counters are alike and not carried. */
@@ -346,19 +343,16 @@ static inline void carry_quickly(struct upmu_transition *plan, struct upmu_sessi
     }
 }
 
-/* Registers of one that comes; its counters are stopped, but for those that stand still. */
+/* Registers of one that comes; what differs now is stopped, but for what stands still. */
 static UPMU_APART bool load_carefully(struct upmu_transition *plan, unsigned part)
 {
-    struct upmu_bank *bank = &plan->meter->bank;
-    uint32_t mine = plan->set[part]->counters & plan->changed & ~upmu_bank_kept_open(bank);
+    const struct upmu_program *program = &plan->set[part]->program;
+    uint32_t stopped;
+    bool fine = upmu_bank_load(&plan->meter->bank, program->step, program->steps, plan->coming & ~plan->carried,
+                               &stopped);
 
-    if (mine && !upmu_bank_close(bank, mine))
-        return false;
-    for (unsigned i = plan->first_write[part]; i < plan->first_write[part + 1]; i++)
-        if (!upmu_bank_merge(bank, plan->write[i].row, plan->write[i].mask, plan->write[i].value,
-                             plan->coming & ~plan->carried))
-            return false;
-    return true;
+    plan->changed |= stopped;
+    return fine;
 }
 
 static inline bool load(struct upmu_transition *plan, unsigned part)
@@ -416,7 +410,7 @@ static UPMU_APART void fail_coming(struct upmu_transition *plan, struct upmu_ses
     plan->failed = true;
 }
 
-/* Registers and start values of one that is rendered anew; false: it cannot come, or a register faulted. */
+/* Registers and start values of one that needs more; false: it cannot come, or a register faulted. */
 static bool load_slowly(struct upmu_transition *plan, struct upmu_session *session)
 {
     plan->status = (uint8_t)upmu_run_load(plan->meter, session, plan->coming & ~plan->carried);
@@ -828,7 +822,7 @@ bool upmu_transition_start(struct upmu_meter *meter, struct upmu_session *sessio
 
     if (upmu_session_is_chain(session) || session->switch_due || session->change || session->is_static ||
         session->counters != set->counters || !set->counters ||
-        !(set->program.placement || upmu_program_ready(meter, set)))
+        !upmu_program_ready(meter, set) || !set->program.placement)
         return false;
     return meter->work ? run_alone(upmu_meter_plan(meter), meter, session, true)
                        : run_alone_on_stack(meter, session, true);
@@ -871,9 +865,7 @@ static enum upmu_status run_one(struct upmu_meter *meter, struct upmu_session *s
 
 enum upmu_status upmu_transition_bring(struct upmu_meter *meter, struct upmu_session *session)
 {
-#if UPMU_THREADS
     (void)upmu_program_ready(meter, upmu_active(session));
-#endif
     return run_one(meter, session, true);
 }
 

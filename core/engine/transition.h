@@ -24,7 +24,7 @@ struct upmu_transition {
     uint64_t corunners;       /* what it changes in meter->corunners */
     uint32_t closed;          /* counters that leave, which handlers may have closed */
     uint8_t outs, ins, writes;
-    uint8_t slow;             /* bit for each that comes, and is rendered anew */
+    uint8_t slow;             /* bit for each that comes, and needs more than writes */
     bool general;             /* anything may leave and come; nothing is refused but for room */
     bool alone;               /* one session starts where it is placed, or stops for good */
     bool walks;               /* what runs is found by walking the sessions at the end */

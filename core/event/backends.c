@@ -135,23 +135,3 @@ void upmu_pmu_find_catalog(struct upmu_pmu *pmu)
 }
 
 #endif
-
-void upmu_image_add(struct upmu_image *image, unsigned row, uint64_t mask, uint64_t value, uint32_t guard)
-{
-    for (unsigned i = 0; i < image->count; i++) {
-        struct upmu_image_entry *entry = &image->entry[i];
-
-        if (entry->row == row && (entry->guard == guard || (entry->mask == mask && entry->value == (value & mask)))) {
-            entry->value = (entry->value & ~mask) | (value & mask);
-            entry->mask |= mask;
-            entry->guard |= guard;
-            return;
-        }
-    }
-    if (image->count == UPMU_IMAGE_ENTRIES) {
-        image->overfull = true;
-        return;
-    }
-    image->entry[image->count++] =
-        (struct upmu_image_entry){.row = (uint8_t)row, .guard = guard, .mask = mask, .value = value & mask};
-}

@@ -9,24 +9,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "core/hw/image.h"
 #include <upmu/event.h>
 #include <upmu/ibs.h>
 #include <upmu/place.h>
 #include <upmu/pmu.h>
-
-/*
- * One register value of an image.  `mask` has the bits concerned; other bits of the register stay.
- * `guard` has the counters whose gate must be closed while it changes.
- */
-struct upmu_image_entry {
-    uint8_t row;
-    bool release; /* released: ordered by its release rank */
-    uint32_t guard;
-    uint64_t mask;
-    uint64_t value;
-};
-
-#define UPMU_IMAGE_ENTRIES 48
 
 /*
  * A constant sequence that an erratum needs before a new event (UPMU_PMU_PRELUDE), run with all
@@ -42,14 +29,6 @@ struct upmu_prelude {
     const struct upmu_prelude_step *steps;
     uint8_t step_count;
     uint32_t counters; /* counters that it overwrites */
-};
-
-/* Values for the registers of one PMU. */
-struct upmu_image {
-    uint8_t count;
-    bool overfull; /* there was no room for an entry: a bug in the backend */
-    const struct upmu_prelude *prelude;
-    struct upmu_image_entry entry[UPMU_IMAGE_ENTRIES];
 };
 
 /* Detection's view of the machine: reads go through the core. */
@@ -160,6 +139,9 @@ struct upmu_backend {
     void (*render)(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
                    const uint8_t *counters, unsigned flags, struct upmu_image *image);
 
+    /* What events of its PMUs may need first (upmu_image.prelude); NULL: nothing. */
+    const struct upmu_prelude *prelude;
+
     /* Add the idle values of counters that are released. */
     void (*release)(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image);
 
@@ -211,16 +193,5 @@ const struct upmu_backend *upmu_backend(unsigned i);
 
 /* Give a PMU its catalogue, or the architectural one. */
 void upmu_pmu_find_catalog(struct upmu_pmu *pmu);
-
-/* An image without entries. */
-static inline void upmu_image_clear(struct upmu_image *image)
-{
-    image->count = 0;
-    image->overfull = false;
-    image->prelude = NULL;
-}
-
-/* Add a value to an image, merging it with an entry for the same row and counters, or for the same value. */
-void upmu_image_add(struct upmu_image *image, unsigned row, uint64_t mask, uint64_t value, uint32_t guard);
 
 #endif

@@ -23,9 +23,6 @@ static struct upmu_accesses *counted(struct upmu_bank *bank)
     return UPMU_SAMPLING ? bank->counted : &bank->accesses;
 }
 
-/* The rank of nothing that is to be loaded: above all others. */
-#define LOADED 8u
-
 /* Is a bit of bank->state set for a row? */
 static bool row_is(const struct upmu_bank *bank, unsigned row, unsigned state)
 {
@@ -484,40 +481,11 @@ bool upmu_bank_close(struct upmu_bank *bank, uint32_t counters)
     return upmu_bank_gate(bank, 0, upmu_bank_open(bank, counters));
 }
 
-/* Bits of a register that a load may change: ours, but gates stay as they are. */
-static uint64_t loadable(const struct upmu_bank *bank, unsigned row)
+/* Does a register hold other than a step wants, as far as is known, or has it bits there that hardware changes? */
+static bool differs_from(const struct upmu_bank *bank, const struct upmu_step *step)
 {
-    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
-
-    return class->owned & ~class->gates;
-}
-
-/*
- * Which entries differ from what the registers hold, or ask for a write of bits that
- * hardware changes?  They get their rank, the others LOADED.  *out_guard: counters
- * that they concern.
- */
-static bool find_changes(const struct upmu_bank *bank, const struct upmu_image *image, uint8_t *ranks,
-                         uint32_t *out_guard)
-{
-    bool any = false;
-    uint32_t guard = 0;
-
-    for (unsigned i = 0; i < image->count; i++) {
-        const struct upmu_image_entry *entry = &image->entry[i];
-        const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, entry->row);
-        uint64_t mask = entry->mask & loadable(bank, entry->row);
-
-        ranks[i] = LOADED;
-        if (upmu_bank_knows(bank, entry->row) && !(mask & class->hardware) &&
-            !((bank->shadow[entry->row] ^ entry->value) & mask))
-            continue;
-        ranks[i] = entry->release ? class->release_rank : class->load_rank;
-        guard |= entry->guard;
-        any = true;
-    }
-    *out_guard = guard;
-    return any;
+    return !upmu_bank_knows(bank, step->row) || upmu_step_differs(step, bank->shadow[step->row]) ||
+           (upmu_step_mask(step) & upmu_register_class_of(bank->pmu, step->row)->hardware);
 }
 
 /*
@@ -563,45 +531,38 @@ bool upmu_bank_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelud
     return true;
 }
 
-/* Write one register with all its entries that differ. */
-static bool load_row(struct upmu_bank *bank, const struct upmu_image *image, unsigned row, uint32_t opening,
-                     uint8_t *ranks)
+uint32_t upmu_bank_changes(const struct upmu_bank *bank, const struct upmu_step *steps, unsigned count)
 {
-    uint64_t mask = 0, value = 0;
+    uint32_t guard = 0;
 
-    for (unsigned i = 0; i < image->count; i++)
-        if (image->entry[i].row == row && ranks[i] != LOADED) {
-            mask |= image->entry[i].mask;
-            value |= image->entry[i].value & image->entry[i].mask;
-            ranks[i] = LOADED;
-        }
-    return upmu_bank_merge(bank, row, mask & loadable(bank, row), value, opening);
-}
-
-uint32_t upmu_bank_changes(const struct upmu_bank *bank, const struct upmu_image *image)
-{
-    uint8_t ranks[UPMU_IMAGE_ENTRIES];
-    uint32_t guard;
-
-    (void)find_changes(bank, image, ranks, &guard);
+    for (const struct upmu_step *step = steps; step < steps + count; step++)
+        if (differs_from(bank, step))
+            guard |= step->guard;
     return guard;
 }
 
-bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint32_t opening, uint32_t *out_changed)
+bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_step *steps, unsigned count, uint32_t opening,
+                    uint32_t *out_changed)
 {
-    uint8_t ranks[UPMU_IMAGE_ENTRIES];
-    uint32_t guard;
+    const struct upmu_step *step = steps, *end = steps + count;
+    uint32_t guard = upmu_bank_changes(bank, steps, count) & ~upmu_bank_kept_open(bank);
 
     *out_changed = 0;
-    if (!find_changes(bank, image, ranks, &guard))
-        return true;
-    if (!upmu_bank_close(bank, guard & ~upmu_bank_kept_open(bank)))
+    if (!upmu_bank_close(bank, guard))
         return false;
-    *out_changed = guard & ~upmu_bank_kept_open(bank);
-    for (unsigned rank = 0; rank < LOADED; rank++)
-        for (unsigned i = 0; i < image->count; i++)
-            if (ranks[i] == rank && !load_row(bank, image, image->entry[i].row, opening, ranks))
-                return false;
+    *out_changed = guard;
+    while (step < end) {
+        unsigned row = step->row;
+        uint64_t mask = 0, value = 0;
+
+        for (; step < end && step->row == row; step++)
+            if (differs_from(bank, step)) {
+                mask |= upmu_step_mask(step);
+                value |= upmu_step_value(step);
+            }
+        if (mask && !upmu_bank_merge(bank, row, mask, value, opening))
+            return false;
+    }
     return true;
 }
 
@@ -662,17 +623,11 @@ bool upmu_bank_agrees(struct upmu_bank *bank, unsigned counter)
 {
     const struct upmu_pmu *pmu = bank->pmu;
     unsigned row = pmu->counter[counter].select_row;
-    struct upmu_image image;
+    const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
     uint64_t value;
 
-    if (!upmu_bank_knows(bank, row) || !upmu_bank_read_row(bank, row, &value))
-        return true;
-    upmu_image_clear(&image);
-    pmu->backend->release(pmu, UPMU_BIT32(counter), &image);
-    for (unsigned i = 0; i < image.count; i++)
-        if (image.entry[i].row == row && (differs(bank, row, value) & image.entry[i].mask))
-            return false;
-    return true;
+    return !upmu_bank_knows(bank, row) || !upmu_bank_read_row(bank, row, &value) ||
+           !(differs(bank, row, value) & (class->by_counter ? counters_bits(bank, row, counter) : class->owned));
 }
 
 /* Bits of a register that are ours and stay as they are written. */

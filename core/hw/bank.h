@@ -11,6 +11,7 @@
 #define UPMU_CORE_BANK_H
 
 #include "core/hw/backend.h"
+#include "core/hw/register.h"
 
 /* Bits of upmu_bank.state. */
 #define UPMU_ROW_KNOWN (1u << 0)     /* the shadow is what the register holds */
@@ -64,14 +65,13 @@ void upmu_bank_inherit(struct upmu_bank *bank, bool mine);
 bool upmu_bank_find(struct upmu_bank *bank);
 
 /*
- * Close what must be closed and load the values of an image that differ from what
- * the registers hold, in rank order.  `opening`: counters that the caller's next
- * upmu_bank_gate() opens (or, if something fails, closes); where such a counter's
- * select register holds its gate, too, the select is written there, once.  Counters of
- * bank->still are not closed.
- * *out_changed: counters whose select or payload was written.
+ * Close what must be closed and load what differs from what the registers hold, by steps in load order.  `opening`:
+ * counters that the caller's next upmu_bank_gate() opens (or, if something fails, closes); where such a counter's
+ * select register holds its gate, too, the select is written there, once.  Counters of bank->still are not closed.
+ * *out_changed: counters that were closed for it.
  */
-bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint32_t opening, uint32_t *out_changed);
+bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_step *steps, unsigned count, uint32_t opening,
+                    uint32_t *out_changed);
 
 /*
  * Give some bits of a register a value, whatever is known of it.  A select whose counter is among
@@ -79,8 +79,8 @@ bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_image *image, uint
  */
 bool upmu_bank_merge(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64_t value, uint32_t opening);
 
-/* Which counters would a load of this image concern? */
-uint32_t upmu_bank_changes(const struct upmu_bank *bank, const struct upmu_image *image);
+/* Which counters would a load of these steps concern? */
+uint32_t upmu_bank_changes(const struct upmu_bank *bank, const struct upmu_step *steps, unsigned count);
 
 /* Run a prelude; the gates are closed, but for those of the counters to `keep`, which are others'. */
 bool upmu_bank_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelude, uint32_t keep);

@@ -18,8 +18,8 @@ WITH_AREA_LIMIT_BYTES = 3072
 LOOKUPS = ["upmu_catalog_lookup", "upmu_catalog_row", "upmu_catalog_name", "upmu_catalog_mask_name"]
 
 # Where a CPU has a work area none of these is called.
-WITHOUT_AREA = ("place_on_stack", "place_on_own_stack", "load_on_stack", "load_one_on_stack", "run_anyone_on_stack",
-                "compile_on_stack", "run_alone_on_stack", "run_marked_on_stack", "exchange_on_stack", "fill_on_stack",
+WITHOUT_AREA = ("place_on_stack", "place_on_own_stack", "run_anyone_on_stack",
+                "run_alone_on_stack", "run_marked_on_stack", "exchange_on_stack", "fill_on_stack",
                 "rotate_on_stack")
 
 # The table's rows: what stands there, and its functions, each in the first row that has it.

@@ -15,6 +15,7 @@
 #include "backends/x86_core/x86_core.h"
 #include "core/hw/backend.h"
 #include "core/catalog/catalog.h"
+#include "tests/common/steps.h"
 #include "tests/common/share.h"
 
 static const char *const pmu_names[] = { "core", "coreduo", "nhm", "wsm", "skl", "icl", "ix86arch" };
@@ -626,7 +627,8 @@ static void an_offcore_event_runs_with_either_register_and_its_code(void **state
     (void)state;
     assert_int_equal(ways("skl", "r1b7:offcore_rsp=0x10001", how), 2);
     for (unsigned i = 0; i < 2; i++) {
-        struct upmu_image image;
+        struct upmu_step steps[UPMU_IMAGE_STEPS];
+        struct upmu_image image = upmu_image_on(skl, steps, UPMU_IMAGE_STEPS);
         bool select = false, payload = false;
 
         assert_int_equal(how[i].slot_count, 1);
@@ -635,13 +637,12 @@ static void an_offcore_event_runs_with_either_register_and_its_code(void **state
         assert_int_equal(how[i].slot[0].value[0], 0x10001);
         assert_string_equal(skl->backend->resource_name(skl, how[i].slot[0].resource[0]),
                             i ? "OFFCORE_RSP_1" : "OFFCORE_RSP_0");
-        memset(&image, 0, sizeof image);
         skl->backend->render(skl, &event, i, counter, 0, &image);
         for (unsigned k = 0; k < image.count; k++) {
-            uint32_t address = upmu_register_address(skl, image.entry[k].row);
+            uint32_t address = upmu_register_address(skl, steps[k].row);
 
-            select |= address == 0x187 && (image.entry[k].value & 0xffff) == (i ? 0x1bb : 0x1b7);
-            payload |= address == (i ? 0x1A7u : 0x1A6u) && image.entry[k].value == 0x10001;
+            select |= address == 0x187 && (image_value(&image, steps[k].row) & 0xffff) == (i ? 0x1bb : 0x1b7);
+            payload |= address == (i ? 0x1A7u : 0x1A6u) && image_value(&image, steps[k].row) == 0x10001;
         }
         assert_true(select && payload);
     }
@@ -655,19 +656,19 @@ static void words_of(const struct upmu_pmu *pmu, const struct upmu_event *event,
                      uint32_t *out_register, uint64_t *out_payload)
 {
     static const uint8_t counter[UPMU_SLOTS] = {0, UPMU_NO_COUNTER, UPMU_NO_COUNTER};
-    struct upmu_image image;
+    struct upmu_step steps[UPMU_IMAGE_STEPS];
+    struct upmu_image image = upmu_image_on(pmu, steps, UPMU_IMAGE_STEPS);
 
-    memset(&image, 0, sizeof image);
     *out_register = 0;
     pmu->backend->render(pmu, event, i, counter, 0, &image);
     for (unsigned k = 0; k < image.count; k++) {
-        uint32_t address = upmu_register_address(pmu, image.entry[k].row);
+        uint32_t address = upmu_register_address(pmu, steps[k].row);
 
         if (address == 0x186 || address == 0x1901) {
-            *out_select = image.entry[k].value & 0xffff;
+            *out_select = image_value(&image, steps[k].row) & 0xffff;
         } else if (address != 0x38f) {
             *out_register = address;
-            *out_payload = image.entry[k].value;
+            *out_payload = image_value(&image, steps[k].row);
         }
     }
 }

@@ -223,7 +223,8 @@ static void row_12_of_branch_retired_is_the_classic_and_row_18_is_refused(void *
 {
     struct upmu_event event = made(NORTHWOOD, "12 p4-branch-retired,mask=mmtm+mmnm");
     struct upmu_alternative way;
-    struct upmu_image image = {.count = 0};
+    struct upmu_step steps[UPMU_IMAGE_STEPS];
+    struct upmu_image image = upmu_image_on(&p4[NORTHWOOD], steps, UPMU_IMAGE_STEPS);
     const uint8_t counters[UPMU_SLOTS] = {12, UPMU_NO_COUNTER, UPMU_NO_COUNTER};
     struct upmu_why why;
     char words[100];
@@ -235,10 +236,10 @@ static void row_12_of_branch_retired_is_the_classic_and_row_18_is_refused(void *
     p4[NORTHWOOD].backend->render(&p4[NORTHWOOD], &event, 0, counters, 0, &image);
     assert_int_equal(image.count, 2);
     for (unsigned i = 0; i < 2; i++) {
-        uint32_t address = upmu_register_address(&p4[NORTHWOOD], image.entry[i].row);
+        uint32_t address = upmu_register_address(&p4[NORTHWOOD], steps[i].row);
 
-        assert_true(address == 0x36c ? (image.entry[i].value | UPMU_P4_CCCR_ENABLE) == 0x3b000
-                                     : address == 0x3cc && image.entry[i].value == 0x0c00140c);
+        assert_true(address == 0x36c ? (steps[i].value | UPMU_P4_CCCR_ENABLE) == 0x3b000
+                                     : address == 0x3cc && steps[i].value == 0x0c00140c);
     }
     assert_int_equal(upmu_register_address(&p4[NORTHWOOD], p4[NORTHWOOD].counter[12].value_row), 0x30c);
     assert_int_equal(upmu_event_parse(&p4[NORTHWOOD], "18 p4-branch-retired", &event, &why), UPMU_ERR_BAD_VALUE);

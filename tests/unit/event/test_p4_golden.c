@@ -17,6 +17,7 @@
 
 #include "backends/x86_p4/p4_registers.h"
 #include "core/hw/backend.h"
+#include "tests/common/steps.h"
 #include <upmu/upmu.h>
 
 #ifndef UPMU_SOURCE_DIR
@@ -81,7 +82,8 @@ static void rendered(const char *text, unsigned flags, uint64_t *cccr, uint64_t 
 {
     struct upmu_event event = parsed_p4(text);
     struct upmu_alternative way;
-    struct upmu_image image = {.count = 0};
+    struct upmu_step steps[UPMU_IMAGE_STEPS];
+    struct upmu_image image = upmu_image_on(&prescott, steps, UPMU_IMAGE_STEPS);
     uint8_t counters[UPMU_SLOTS] = {0, UPMU_NO_COUNTER, UPMU_NO_COUNTER};
     unsigned first = 0;
 
@@ -95,14 +97,12 @@ static void rendered(const char *text, unsigned flags, uint64_t *cccr, uint64_t 
     prescott.backend->render(&prescott, &event, first, counters, flags, &image);
     *cccr = *escr = 0;
     for (unsigned i = 0; i < image.count; i++) {
-        const struct upmu_image_entry *entry = &image.entry[i];
-
-        assert_int_equal(entry->guard, 1u << counters[0]);
-        if (entry->row == UPMU_P4_ROW_CCCR + counters[0]) {
-            assert_true((entry->mask & (UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_OVF)) == 0);
-            *cccr = entry->value | UPMU_P4_CCCR_ENABLE;
+        assert_int_equal(steps[i].guard, 1u << counters[0]);
+        if (steps[i].row == UPMU_P4_ROW_CCCR + counters[0]) {
+            assert_true((image_mask(&image, steps[i].row) & (UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_OVF)) == 0);
+            *cccr = image_value(&image, steps[i].row) | UPMU_P4_CCCR_ENABLE;
         } else if (!*escr) {
-            *escr = entry->value;
+            *escr = image_value(&image, steps[i].row);
         }
     }
 }

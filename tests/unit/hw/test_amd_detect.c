@@ -5,6 +5,7 @@
 #include "core/util/bits.h"
 #include "core/hw/register.h"
 #include "tests/common/amd_leaves.h"
+#include "tests/common/steps.h"
 
 /*
  * Linux 7.3 arch/x86/kernel/cpu/amd.c, libpfm4 4.13 lib/pfmlib_amd64.c: first and last model of
@@ -176,18 +177,20 @@ static void counters_and_registers_are_as_cpuid_says(void **state)
 static void freezing_is_kept_off_where_it_exists(void **state)
 {
     struct amd_leaves leaves = {.family = 0x1a, .features = AMD_PERFCTR_CORE, .perfmon = {AMD_V2 | AMD_FREEZE, 6}};
-    struct upmu_image image = {.count = 0};
     struct upmu_pmu pmu;
+    struct upmu_step steps[UPMU_IMAGE_STEPS];
+    struct upmu_image image;
 
     (void)state;
     assert_true(amd_leaves_detect(&leaves, &pmu));
     assert_true(pmu.capabilities & UPMU_PMU_DEBUGCTL);
+    image = upmu_image_on(&pmu, steps, UPMU_IMAGE_STEPS);
     pmu.backend->take_over(&pmu, &image);
     assert_int_equal(image.count, 2);
-    assert_int_equal(upmu_register_address(&pmu, image.entry[0].row), 0x1d9);
-    assert_true(image.entry[0].mask == 0x1800 && image.entry[0].value == 0);
-    assert_int_equal(upmu_register_address(&pmu, image.entry[1].row), 0xc0000302);
-    assert_true(image.entry[1].value == UINT64_C(3) << 58);
+    assert_int_equal(upmu_register_address(&pmu, steps[0].row), 0x1d9);
+    assert_true(image_mask(&image, steps[0].row) == 0x1800 && image_value(&image, steps[0].row) == 0);
+    assert_int_equal(upmu_register_address(&pmu, steps[1].row), 0xc0000302);
+    assert_true(image_value(&image, steps[1].row) == UINT64_C(3) << 58);
 }
 
 /* The status shows reserved bits on some microcode (Linux amd_pmu_v2_handle_irq): they are no counters. */

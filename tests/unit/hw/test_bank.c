@@ -304,13 +304,19 @@ static void add_any(const struct space *space, struct upmu_image *image, unsigne
         add_general(image, n, 0x30u + event);
 }
 
+static bool load(struct upmu_bank *bank, const struct upmu_image *image, uint32_t opening, uint32_t *out_changed)
+{
+    return upmu_bank_load(bank, image->step, image->count, opening, out_changed);
+}
+
 static bool run_event(struct space *space, unsigned n, unsigned event)
 {
-    struct upmu_image image = {.count = 0};
+    struct upmu_step steps[UPMU_IMAGE_STEPS];
+    struct upmu_image image = {.pmu = &space->pmu, .step = steps, .room = UPMU_IMAGE_STEPS};
     uint32_t changed;
 
     add_any(space, &image, n, event);
-    if (!upmu_bank_load(&space->bank, &image, UPMU_BIT32(n), &changed))
+    if (!load(&space->bank, &image, UPMU_BIT32(n), &changed))
         return false;
     if (space->bank.dry)
         upmu_bank_list(&space->bank, n, event);
@@ -318,27 +324,19 @@ static bool run_event(struct space *space, unsigned n, unsigned event)
            upmu_bank_gate(&space->bank, UPMU_BIT32(n), 0);
 }
 
-static bool give_up(struct space *space, struct upmu_image *image)
-{
-    uint32_t changed;
-
-    for (unsigned i = 0; i < image->count; i++)
-        image->entry[i].release = true;
-    return upmu_bank_load(&space->bank, image, 0, &changed);
-}
-
 /* ---- Order ---- */
 
 static void netburst_starts_with_escr_matrix_tags_counter_and_cccr_last(void **state)
 {
     struct space space;
-    struct upmu_image image = {.count = 0};
+    struct upmu_step steps[UPMU_IMAGE_STEPS];
+    struct upmu_image image = {.pmu = &space.pmu, .step = steps, .room = UPMU_IMAGE_STEPS};
     uint32_t changed;
 
     (void)state;
     take_over(&space, NETBURST);
     add_p4(&image, 12, 41, 5, 2); /* CRU_ESCR2, IQ_CCCR0 */
-    assert_true(upmu_bank_load(&space.bank, &image, UPMU_BIT32(12), &changed));
+    assert_true(load(&space.bank, &image, UPMU_BIT32(12), &changed));
     assert_int_equal(changed, UPMU_BIT32(12));
     assert_true(upmu_bank_write(&space.bank, 12, UINT64_C(0xffffffff00)));
     assert_true(upmu_bank_gate(&space.bank, UPMU_BIT32(12), 0));
@@ -350,17 +348,18 @@ static void netburst_starts_with_escr_matrix_tags_counter_and_cccr_last(void **s
 static void netburst_loads_without_opening_and_then_opens_with_one_write(void **state)
 {
     struct space space;
-    struct upmu_image image = {.count = 0};
+    struct upmu_step steps[UPMU_IMAGE_STEPS];
+    struct upmu_image image = {.pmu = &space.pmu, .step = steps, .room = UPMU_IMAGE_STEPS};
     uint32_t changed;
 
     (void)state;
     take_over(&space, NETBURST);
     add_p4(&image, 0, 0, 7, 0);
-    assert_true(upmu_bank_load(&space.bank, &image, 0, &changed));
+    assert_true(load(&space.bank, &image, 0, &changed));
     EXPECT_WRITES(&space, 0x3A0, 0x360);
     assert_true(space.value[UPMU_P4_ROW_CCCR] == UINT64_C(0x3e000));
     forget_trace(&space);
-    assert_true(upmu_bank_load(&space.bank, &image, UPMU_BIT32(0), &changed));
+    assert_true(load(&space.bank, &image, UPMU_BIT32(0), &changed));
     assert_true(upmu_bank_gate(&space.bank, UPMU_BIT32(0), 0));
     EXPECT_WRITES(&space, 0x360);
     assert_true(space.value[UPMU_P4_ROW_CCCR] == UINT64_C(0x3f000));
@@ -370,7 +369,8 @@ static void netburst_loads_without_opening_and_then_opens_with_one_write(void **
 static void netburst_changes_a_running_counter_in_three_writes(void **state)
 {
     struct space space;
-    struct upmu_image image = {.count = 0};
+    struct upmu_step steps[UPMU_IMAGE_STEPS];
+    struct upmu_image image = {.pmu = &space.pmu, .step = steps, .room = UPMU_IMAGE_STEPS};
     uint32_t changed;
 
     (void)state;
@@ -378,7 +378,7 @@ static void netburst_changes_a_running_counter_in_three_writes(void **state)
     assert_true(run_event(&space, 4, 1));
     forget_trace(&space);
     add_p4(&image, 4, 4, 2, 0);
-    assert_true(upmu_bank_load(&space.bank, &image, UPMU_BIT32(4), &changed));
+    assert_true(load(&space.bank, &image, UPMU_BIT32(4), &changed));
     assert_true(upmu_bank_gate(&space.bank, UPMU_BIT32(4), 0));
     EXPECT_WRITES(&space, 0x364, 0x3A4, 0x364);
     assert_true(space.written[0].value == UINT64_C(0x32000)); /* the old event, closed */
@@ -389,24 +389,23 @@ static void netburst_changes_a_running_counter_in_three_writes(void **state)
 static void netburst_gives_up_cccr_escr_tags_matrix(void **state)
 {
     struct space space;
-    struct upmu_image image = {.count = 0};
+    struct upmu_step steps[UPMU_IMAGE_STEPS];
+    struct upmu_image image = {.pmu = &space.pmu, .step = steps, .room = UPMU_IMAGE_STEPS};
+    uint32_t changed;
 
     (void)state;
     take_over(&space, NETBURST);
     add_p4(&image, 12, 41, 5, 3);
-    {
-        uint32_t changed;
-
-        assert_true(upmu_bank_load(&space.bank, &image, UPMU_BIT32(12), &changed));
-        assert_true(upmu_bank_gate(&space.bank, UPMU_BIT32(12), 0));
-    }
+    assert_true(load(&space.bank, &image, UPMU_BIT32(12), &changed));
+    assert_true(upmu_bank_gate(&space.bank, UPMU_BIT32(12), 0));
     forget_trace(&space);
     image.count = 0;
+    image.released = true;
     upmu_image_add(&image, UPMU_P4_ROW_MATRIX_VERT, ~UINT64_C(0), 0, UPMU_BIT32(12));
     upmu_image_add(&image, UPMU_P4_ROW_PEBS_ENABLE, UPMU_P4_PEBS_TAGS, 0, UPMU_BIT32(12));
     upmu_image_add(&image, UPMU_P4_ROW_ESCR + 41, ~UINT64_C(0), 0, UPMU_BIT32(12));
     upmu_image_add(&image, UPMU_P4_ROW_CCCR + 12, CCCR_CONFIG, 0, UPMU_BIT32(12));
-    assert_true(give_up(&space, &image));
+    assert_true(load(&space.bank, &image, 0, &changed));
     EXPECT_WRITES(&space, 0x36C, 0x36C, 0x3CC, 0x3F1, 0x3F2);
     assert_true(space.written[0].value == UINT64_C(0x3a000));
     assert_true(space.value[UPMU_P4_ROW_CCCR + 12] == 0);
@@ -415,7 +414,8 @@ static void netburst_gives_up_cccr_escr_tags_matrix(void **state)
 static void global_table_closes_loads_payload_selects_fixed_and_opens(void **state)
 {
     struct space space;
-    struct upmu_image image = {.count = 0};
+    struct upmu_step steps[UPMU_IMAGE_STEPS];
+    struct upmu_image image = {.pmu = &space.pmu, .step = steps, .room = UPMU_IMAGE_STEPS};
     uint32_t changed, counters = UPMU_BIT32(1) | UPMU_BIT32(UPMU_FIXED_COUNTER(0));
 
     (void)state;
@@ -425,7 +425,7 @@ static void global_table_closes_loads_payload_selects_fixed_and_opens(void **sta
     add_fixed(&image, 0, 3);
     add_general(&image, 1, 0x1b7);
     upmu_image_add(&image, UPMU_X86_ROW_OFFCORE, ~UINT64_C(0), 0x10001, UPMU_BIT32(1));
-    assert_true(upmu_bank_load(&space.bank, &image, counters, &changed));
+    assert_true(load(&space.bank, &image, counters, &changed));
     assert_int_equal(changed, counters);
     assert_true(upmu_bank_gate(&space.bank, counters, 0));
     EXPECT_WRITES(&space, 0x38F, 0x1A6, 0x187, 0x38D, 0x38F);
@@ -437,26 +437,29 @@ static void global_table_closes_loads_payload_selects_fixed_and_opens(void **sta
 static void global_table_gives_up_selects_before_payloads(void **state)
 {
     struct space space;
-    struct upmu_image image = {.count = 0};
+    struct upmu_step steps[UPMU_IMAGE_STEPS];
+    struct upmu_image image = {.pmu = &space.pmu, .step = steps, .room = UPMU_IMAGE_STEPS};
     uint32_t changed;
 
     (void)state;
     take_over(&space, GLOBAL);
     add_general(&image, 1, 0x1b7);
     upmu_image_add(&image, UPMU_X86_ROW_OFFCORE, ~UINT64_C(0), 0x10001, UPMU_BIT32(1));
-    assert_true(upmu_bank_load(&space.bank, &image, 0, &changed));
+    assert_true(load(&space.bank, &image, 0, &changed));
     forget_trace(&space);
     image.count = 0;
+    image.released = true;
     upmu_image_add(&image, UPMU_X86_ROW_OFFCORE, ~UINT64_C(0), 0, UPMU_BIT32(1));
     upmu_image_add(&image, UPMU_X86_ROW_SELECT + 1, ~UINT64_C(0), 0, UPMU_BIT32(1));
-    assert_true(give_up(&space, &image));
+    assert_true(load(&space.bank, &image, 0, &changed));
     EXPECT_WRITES(&space, 0x187, 0x1A6);
 }
 
 static void a_select_that_gates_itself_is_closed_idle_and_then_written_once(void **state)
 {
     struct space space;
-    struct upmu_image image = {.count = 0};
+    struct upmu_step steps[UPMU_IMAGE_STEPS];
+    struct upmu_image image = {.pmu = &space.pmu, .step = steps, .room = UPMU_IMAGE_STEPS};
     uint32_t changed;
 
     (void)state;
@@ -465,7 +468,7 @@ static void a_select_that_gates_itself_is_closed_idle_and_then_written_once(void
     EXPECT_WRITES(&space, 0xC1, 0x186);
     forget_trace(&space);
     add_general(&image, 0, 0x3c);
-    assert_true(upmu_bank_load(&space.bank, &image, UPMU_BIT32(0), &changed));
+    assert_true(load(&space.bank, &image, UPMU_BIT32(0), &changed));
     assert_true(upmu_bank_gate(&space.bank, UPMU_BIT32(0), 0));
     EXPECT_WRITES(&space, 0x186, 0x186);
     assert_true(space.written[0].value == UINT64_C(0x30031));
@@ -478,7 +481,8 @@ static void a_select_put_off_is_written_when_its_counter_is_closed_instead(void 
     (void)state;
     for (unsigned t = 0; t < TABLES; t++) {
         struct space space;
-        struct upmu_image image = {.count = 0};
+        struct upmu_step steps[UPMU_IMAGE_STEPS];
+        struct upmu_image image = {.pmu = &space.pmu, .step = steps, .room = UPMU_IMAGE_STEPS};
         uint32_t changed;
         unsigned row;
         bool fault;
@@ -486,7 +490,7 @@ static void a_select_put_off_is_written_when_its_counter_is_closed_instead(void 
         take_over(&space, tables[t]);
         row = space.pmu.counter[0].select_row;
         add_any(&space, &image, 0, 3);
-        assert_true(upmu_bank_load(&space.bank, &image, UPMU_BIT32(0), &changed));
+        assert_true(load(&space.bank, &image, UPMU_BIT32(0), &changed));
         assert_int_equal(upmu_bank_verify(&space.bank, &fault), UPMU_NO_ROW);
         assert_true(upmu_bank_gate(&space.bank, 0, UPMU_BIT32(0)));
         assert_true(space.value[row] == space.bank.shadow[row]);
@@ -501,12 +505,13 @@ static void closing_what_is_known_to_be_closed_costs_nothing(void **state)
     (void)state;
     for (unsigned t = 0; t < TABLES; t++) {
         struct space space;
-        struct upmu_image image = {.count = 0};
+        struct upmu_step steps[UPMU_IMAGE_STEPS];
+        struct upmu_image image = {.pmu = &space.pmu, .step = steps, .room = UPMU_IMAGE_STEPS};
         uint32_t changed;
 
         take_over(&space, tables[t]);
         add_any(&space, &image, 0, 3);
-        assert_true(upmu_bank_load(&space.bank, &image, UPMU_BIT32(0), &changed));
+        assert_true(load(&space.bank, &image, UPMU_BIT32(0), &changed));
         forget_trace(&space);
         assert_true(upmu_bank_close(&space.bank, UPMU_BIT32(0)));
         expect_no_writes(&space);
@@ -558,7 +563,8 @@ static void closing_netburst_keeps_the_configuration_and_opening_is_one_write(vo
 static void bits_of_other_counters_stay(void **state)
 {
     struct space space;
-    struct upmu_image image = {.count = 0};
+    struct upmu_step steps[UPMU_IMAGE_STEPS];
+    struct upmu_image image = {.pmu = &space.pmu, .step = steps, .room = UPMU_IMAGE_STEPS};
     uint32_t changed;
 
     (void)state;
@@ -568,7 +574,7 @@ static void bits_of_other_counters_stay(void **state)
     assert_true(upmu_bank_find(&space.bank));
     add_fixed(&image, 0, 2);
     add_fixed(&image, 2, 1);
-    assert_true(upmu_bank_load(&space.bank, &image, 0, &changed));
+    assert_true(load(&space.bank, &image, 0, &changed));
     assert_true(upmu_bank_gate(&space.bank, UPMU_BIT32(UPMU_FIXED_COUNTER(0)) | UPMU_BIT32(2), 0));
     assert_true(space.value[UPMU_X86_ROW_FIXED_CTRL] == 0x1b2);
     assert_true(space.value[UPMU_X86_ROW_GLOBAL_CTRL] == UINT64_C(0x300000005));
@@ -578,7 +584,8 @@ static void bits_of_other_counters_stay(void **state)
 static void bits_that_are_not_ours_are_read_and_kept_at_every_write(void **state)
 {
     struct space space;
-    struct upmu_image image = {.count = 0};
+    struct upmu_step steps[UPMU_IMAGE_STEPS];
+    struct upmu_image image = {.pmu = &space.pmu, .step = steps, .room = UPMU_IMAGE_STEPS};
     uint32_t changed;
 
     (void)state;
@@ -587,7 +594,7 @@ static void bits_that_are_not_ours_are_read_and_kept_at_every_write(void **state
     assert_true(upmu_bank_find(&space.bank));
     upmu_image_add(&image, UPMU_X86_ROW_DEBUGCTL, ~UINT64_C(0), 0, 0);
     space.value[UPMU_X86_ROW_DEBUGCTL] = 0x1803; /* the host turns on single-stepping on branches */
-    assert_true(upmu_bank_load(&space.bank, &image, 0, &changed));
+    assert_true(load(&space.bank, &image, 0, &changed));
     assert_true(space.value[UPMU_X86_ROW_DEBUGCTL] == 3);
     space.value[UPMU_X86_ROW_DEBUGCTL] = 2;
     assert_true(upmu_bank_restore(&space.bank, 0));
@@ -598,7 +605,7 @@ static void bits_that_are_not_ours_are_read_and_kept_at_every_write(void **state
     assert_true(upmu_bank_find(&space.bank));
     image.count = 0;
     upmu_image_add(&image, UPMU_P4_ROW_PEBS_ENABLE, ~UINT64_C(0), (UINT64_C(1) << 24) | (UINT64_C(1) << 26) | 1u, 0);
-    assert_true(upmu_bank_load(&space.bank, &image, 0, &changed));
+    assert_true(load(&space.bank, &image, 0, &changed));
     assert_true(space.value[UPMU_P4_ROW_PEBS_ENABLE] == ((UINT64_C(3) << 24) | 1u));
 }
 
@@ -622,14 +629,15 @@ static void a_counter_that_may_run_is_closed_before_its_unknown_select_is_writte
     (void)state;
     for (unsigned t = 0; t < TABLES; t++) {
         struct space space;
-        struct upmu_image image = {.count = 0};
+        struct upmu_step steps[UPMU_IMAGE_STEPS];
+        struct upmu_image image = {.pmu = &space.pmu, .step = steps, .room = UPMU_IMAGE_STEPS};
         uint32_t changed;
 
         take_over(&space, tables[t]);
         assert_true(run_event(&space, 1, 2));
         upmu_bank_forget(&space.bank);
         add_any(&space, &image, 1, 5);
-        assert_true(upmu_bank_load(&space.bank, &image, 0, &changed)); /* the register file checks */
+        assert_true(load(&space.bank, &image, 0, &changed)); /* the register file checks */
         assert_false(gate_open(&space, 1));
         assert_int_equal(upmu_bank_open(&space.bank, UPMU_BIT32(1)), 0);
     }
@@ -638,7 +646,8 @@ static void a_counter_that_may_run_is_closed_before_its_unknown_select_is_writte
 static void registers_that_nobody_promises_are_left_alone_where_faults_are_not_safe(void **state)
 {
     struct space space;
-    struct upmu_image image = {.count = 0};
+    struct upmu_step steps[UPMU_IMAGE_STEPS];
+    struct upmu_image image = {.pmu = &space.pmu, .step = steps, .room = UPMU_IMAGE_STEPS};
     uint32_t changed;
 
     (void)state;
@@ -648,7 +657,7 @@ static void registers_that_nobody_promises_are_left_alone_where_faults_are_not_s
     forget_trace(&space);
     add_general(&image, 1, 0x1b7);
     upmu_image_add(&image, UPMU_X86_ROW_OFFCORE, ~UINT64_C(0), 0x10001, UPMU_BIT32(1));
-    assert_false(upmu_bank_load(&space.bank, &image, 0, &changed));
+    assert_false(load(&space.bank, &image, 0, &changed));
     assert_int_equal(space.bank.faulted, 0x1A6);
     assert_int_equal(space.writes + space.reads, 0);
 }
@@ -658,7 +667,8 @@ static void registers_that_nobody_promises_are_left_alone_where_faults_are_not_s
 static void an_overflow_flag_that_was_read_is_never_written_back(void **state)
 {
     struct space space;
-    struct upmu_image image = {.count = 0};
+    struct upmu_step steps[UPMU_IMAGE_STEPS];
+    struct upmu_image image = {.pmu = &space.pmu, .step = steps, .room = UPMU_IMAGE_STEPS};
     uint32_t changed;
 
     (void)state;
@@ -667,7 +677,7 @@ static void an_overflow_flag_that_was_read_is_never_written_back(void **state)
         space.value[UPMU_P4_ROW_CCCR + n] = UPMU_P4_CCCR_OVF | UPMU_P4_CCCR_OVF_PMI_T0 | 0x3b000;
     assert_true(upmu_bank_find(&space.bank));
     add_p4(&image, 3, 3, 2, 0);
-    assert_true(upmu_bank_load(&space.bank, &image, UPMU_BIT32(3), &changed));
+    assert_true(load(&space.bank, &image, UPMU_BIT32(3), &changed));
     assert_true(upmu_bank_gate(&space.bank, UPMU_BIT32(3), UPMU_BIT32(5)));
     upmu_bank_forget(&space.bank);
     assert_true(upmu_bank_gate(&space.bank, 0, UINT32_C(0x3ffff)));
@@ -683,7 +693,8 @@ static void an_overflow_flag_that_was_read_is_never_written_back(void **state)
 static void flags_that_are_asked_for_are_written_each_time(void **state)
 {
     struct space space;
-    struct upmu_image image = {.count = 0};
+    struct upmu_step steps[UPMU_IMAGE_STEPS];
+    struct upmu_image image = {.pmu = &space.pmu, .step = steps, .room = UPMU_IMAGE_STEPS};
     uint32_t changed;
 
     (void)state;
@@ -694,12 +705,12 @@ static void flags_that_are_asked_for_are_written_each_time(void **state)
     for (unsigned i = 0; i < 3; i++) {
         forget_trace(&space);
         space.value[UPMU_P4_ROW_CCCR + 2] |= UPMU_P4_CCCR_OVF;
-        assert_true(upmu_bank_load(&space.bank, &image, 0, &changed));
+        assert_true(load(&space.bank, &image, 0, &changed));
         EXPECT_WRITES(&space, 0x362);
         assert_true(space.value[UPMU_P4_ROW_CCCR + 2] == 0x32000);
     }
-    image.entry[0].value = UPMU_P4_CCCR_OVF;
-    assert_true(upmu_bank_load(&space.bank, &image, 0, &changed));
+    steps[0].value = UPMU_P4_CCCR_OVF >> steps[0].shift;
+    assert_true(load(&space.bank, &image, 0, &changed));
     assert_true(space.value[UPMU_P4_ROW_CCCR + 2] == (UPMU_P4_CCCR_OVF | 0x32000));
     assert_true(upmu_bank_gate(&space.bank, UPMU_BIT32(2), 0));
     assert_true(space.value[UPMU_P4_ROW_CCCR + 2] == 0x33000);
@@ -712,23 +723,24 @@ static void only_differences_are_written(void **state)
     (void)state;
     for (unsigned t = 0; t < TABLES; t++) {
         struct space space;
-        struct upmu_image image = {.count = 0};
+        struct upmu_step steps[UPMU_IMAGE_STEPS];
+        struct upmu_image image = {.pmu = &space.pmu, .step = steps, .room = UPMU_IMAGE_STEPS};
         uint32_t changed;
 
         take_over(&space, tables[t]);
         add_any(&space, &image, 0, 1);
         add_any(&space, &image, 1, 2);
-        assert_true(upmu_bank_load(&space.bank, &image, 0, &changed));
+        assert_true(load(&space.bank, &image, 0, &changed));
         assert_int_equal(changed, 3);
         forget_trace(&space);
-        assert_true(upmu_bank_load(&space.bank, &image, 0, &changed));
+        assert_true(load(&space.bank, &image, 0, &changed));
         assert_int_equal(changed, 0);
         assert_true(upmu_bank_gate(&space.bank, 0, 3));
         expect_no_writes(&space);
         image.count = 0;
         add_any(&space, &image, 0, 1);
         add_any(&space, &image, 1, 3);
-        assert_true(upmu_bank_load(&space.bank, &image, 0, &changed));
+        assert_true(load(&space.bank, &image, 0, &changed));
         assert_int_equal(changed, 2);
         assert_int_equal(space.writes, space.pmu.table == &upmu_p4_table ? 2 : 1);
     }
@@ -815,16 +827,17 @@ static void a_prelude_keeps_gates_closed_leaves_its_registers_unknown_and_lets_o
         {UPMU_X86_ROW_PMC + 2, 0},        {UPMU_X86_ROW_GLOBAL_CTRL, 0xb},     {UPMU_X86_ROW_GLOBAL_CTRL, 0}};
     static const struct upmu_prelude prelude = {steps, 4, 5}, pulse = {steps + 4, 2, 0};
     struct space space;
-    struct upmu_image image = {.prelude = &prelude};
+    struct upmu_step step;
+    struct upmu_image image = {.pmu = &space.pmu, .step = &step, .room = 1};
     uint32_t changed;
 
     (void)state;
     prelude_seen = 0;
     take_over(&space, GLOBAL_SHORT_WRITES);
     add_general(&image, 1, 0x3c);
-    assert_true(upmu_bank_changes(&space.bank, &image) != 0);
-    assert_true(upmu_bank_load(&space.bank, &image, UPMU_BIT32(1), &changed));
-    assert_true(upmu_bank_changes(&space.bank, &image) == 0);
+    assert_int_equal(upmu_bank_changes(&space.bank, &step, image.count), UPMU_BIT32(1));
+    assert_true(load(&space.bank, &image, UPMU_BIT32(1), &changed));
+    assert_int_equal(upmu_bank_changes(&space.bank, &step, image.count), 0);
     forget_trace(&space);
     space.handler = look_during_prelude;
     assert_true(upmu_bank_prelude(&space.bank, &prelude, 0));
@@ -913,13 +926,14 @@ static void a_fault_of_the_opening_write_does_not_leave_an_open_shadow(void **st
     (void)state;
     for (unsigned t = 0; t < TABLES; t++) {
         struct space space;
-        struct upmu_image image = {.count = 0};
+        struct upmu_step steps[UPMU_IMAGE_STEPS];
+        struct upmu_image image = {.pmu = &space.pmu, .step = steps, .room = UPMU_IMAGE_STEPS};
         const struct upmu_counter *counter = &space.pmu.counter[1];
         uint32_t changed;
 
         take_over(&space, tables[t]);
         add_any(&space, &image, 1, 2);
-        assert_true(upmu_bank_load(&space.bank, &image, UPMU_BIT32(1), &changed));
+        assert_true(load(&space.bank, &image, UPMU_BIT32(1), &changed));
         space.accesses = 0;
         space.fault_at = 1;
         assert_false(upmu_bank_gate(&space.bank, UPMU_BIT32(1), 0));
@@ -1014,7 +1028,8 @@ static void verify_names_the_first_register_that_differs(void **state)
 static void verify_minds_neither_flags_nor_bits_that_a_register_lacks(void **state)
 {
     struct space space;
-    struct upmu_image image = {.count = 0};
+    struct upmu_step steps[UPMU_IMAGE_STEPS];
+    struct upmu_image image = {.pmu = &space.pmu, .step = steps, .room = UPMU_IMAGE_STEPS};
     uint32_t changed;
     bool fault;
 
@@ -1022,13 +1037,13 @@ static void verify_minds_neither_flags_nor_bits_that_a_register_lacks(void **sta
     take_over(&space, NETBURST);
     /* CRU_ESCR0 lacks the tag bits: what is written there reads 0. */
     upmu_image_add(&image, UPMU_P4_ROW_ESCR + 24, ~UINT64_C(0), UINT64_C(0x0400063c), UPMU_BIT32(12));
-    assert_true(upmu_bank_load(&space.bank, &image, 0, &changed));
+    assert_true(load(&space.bank, &image, 0, &changed));
     assert_true(space.written[0].value == UINT64_C(0x0400063c));
     assert_true(space.value[UPMU_P4_ROW_ESCR + 24] == UINT64_C(0x0400060c));
     assert_int_equal(upmu_bank_verify(&space.bank, &fault), UPMU_NO_ROW);
     /* It is remembered as written. */
     forget_trace(&space);
-    assert_true(upmu_bank_load(&space.bank, &image, 0, &changed));
+    assert_true(load(&space.bank, &image, 0, &changed));
     expect_no_writes(&space);
     assert_true(run_event(&space, 3, 2));
     space.value[UPMU_P4_ROW_CCCR + 3] |= UPMU_P4_CCCR_OVF;
@@ -1068,17 +1083,18 @@ static void restore_writes_back_what_was_found_and_nothing_else(void **state)
 static void restore_writes_back_registers_that_were_first_read_at_their_first_write(void **state)
 {
     struct space space;
-    struct upmu_image image = {.count = 0};
+    struct upmu_step steps[UPMU_IMAGE_STEPS];
+    struct upmu_image image = {.pmu = &space.pmu, .step = steps, .room = UPMU_IMAGE_STEPS};
     uint32_t changed;
 
     (void)state;
     take_over(&space, GLOBAL);
     space.value[UPMU_X86_ROW_OFFCORE] = 0x55;
     upmu_image_add(&image, UPMU_X86_ROW_OFFCORE, ~UINT64_C(0), 0x10001, UPMU_BIT32(1));
-    assert_true(upmu_bank_load(&space.bank, &image, 0, &changed));
+    assert_true(load(&space.bank, &image, 0, &changed));
     assert_int_equal(space.bank.accesses.reads, 1);
-    image.entry[0].value = 0x10002;
-    assert_true(upmu_bank_load(&space.bank, &image, 0, &changed));
+    steps[0].value = 0x10002;
+    assert_true(load(&space.bank, &image, 0, &changed));
     assert_int_equal(space.bank.accesses.reads, 1);
     assert_true(upmu_bank_restore(&space.bank, 0));
     assert_true(space.value[UPMU_X86_ROW_OFFCORE] == 0x55);

@@ -18,6 +18,7 @@
 #include "core/hw/backend.h"
 #include "core/util/bits.h"
 #include "core/hw/register.h"
+#include "tests/common/steps.h"
 #include <upmu/upmu.h>
 
 static const struct upmu_register_table *const tables[] = {&upmu_x86_core_global_table, &upmu_x86_core_block_table,
@@ -176,15 +177,6 @@ static void a_register_of_several_counters_has_bits_of_each(void **state)
     }
 }
 
-static const struct upmu_image_entry *entry_of(const struct upmu_image *image, unsigned row)
-{
-    for (unsigned i = 0; i < image->count; i++)
-        if (image->entry[i].row == row)
-            return &image->entry[i];
-    fail_msg("no entry for row %u", row);
-    return NULL;
-}
-
 /* Neither may change while the counter that looks at it runs. */
 static void the_counter_of_an_event_guards_its_select_and_its_payload(void **state)
 {
@@ -196,15 +188,16 @@ static void the_counter_of_an_event_guards_its_select_and_its_payload(void **sta
     assert_int_equal(upmu_pmu_by_name(&pmu, "skl"), UPMU_OK);
     assert_int_equal(upmu_event_parse(&pmu, "raw:config=0x1b7:config1=0x10001", &event, &why), UPMU_OK);
     for (unsigned counter = 0; counter < 4; counter++) {
-        struct upmu_image image = {0};
+        struct upmu_step steps[UPMU_IMAGE_STEPS];
+        struct upmu_image image = upmu_image_on(&pmu, steps, UPMU_IMAGE_STEPS);
         uint8_t counters[UPMU_SLOTS];
 
         memset(counters, UPMU_NO_COUNTER, sizeof counters);
         counters[0] = (uint8_t)counter;
         pmu.backend->render(&pmu, &event, 0, counters, 0, &image);
-        assert_int_equal(entry_of(&image, UPMU_X86_ROW_SELECT + counter)->guard, UPMU_BIT32(counter));
-        assert_int_equal(entry_of(&image, UPMU_X86_ROW_OFFCORE)->guard, UPMU_BIT32(counter));
-        assert_true(entry_of(&image, UPMU_X86_ROW_OFFCORE)->value == 0x10001);
+        assert_int_equal(image_guard(&image, UPMU_X86_ROW_SELECT + counter), UPMU_BIT32(counter));
+        assert_int_equal(image_guard(&image, UPMU_X86_ROW_OFFCORE), UPMU_BIT32(counter));
+        assert_true(image_value(&image, UPMU_X86_ROW_OFFCORE) == 0x10001);
     }
 }
 

@@ -389,10 +389,11 @@ static void tables_say_which_registers_a_counter_has(void **state)
  */
 static void eighteen_netburst_counters_go_in_one_image(void **state)
 {
-    struct upmu_image image = {.count = 0};
     struct upmu_bank bank;
     uint64_t registers[UPMU_BANK_WORDS(UPMU_REGISTERS)];
     struct upmu_pmu pmu;
+    struct upmu_step steps[UPMU_IMAGE_STEPS];
+    struct upmu_image image;
     struct memory memory;
     uint64_t read;
     uint32_t changed;
@@ -403,6 +404,7 @@ static void eighteen_netburst_counters_go_in_one_image(void **state)
     upmu_p4_describe_table(&pmu, 2);
     upmu_bank_init(&bank, &pmu, &memory.port, true, registers);
     assert_true(upmu_bank_find(&bank));
+    image = upmu_image_on(&pmu, steps, UPMU_IMAGE_STEPS);
     for (unsigned n = 0; n < UPMU_P4_COUNTERS; n++) {
         upmu_image_add(&image, UPMU_P4_ROW_CCCR + n, UPMU_P4_CCCR_SELECT | UPMU_P4_CCCR_THREAD,
                        UPMU_P4_CCCR_THREAD | UINT64_C(4) << 13, UPMU_BIT32(n));
@@ -410,7 +412,8 @@ static void eighteen_netburst_counters_go_in_one_image(void **state)
                        UPMU_P4_ESCR_T0_OS | UPMU_P4_ESCR_T0_USR | (uint64_t)(n + 1) << 25, UPMU_BIT32(n));
     }
     assert_false(image.overfull);
-    assert_true(upmu_bank_load(&bank, &image, 0, &changed));
+    assert_int_equal(image.count, 36);
+    assert_true(upmu_bank_load(&bank, steps, image.count, 0, &changed));
     assert_int_equal(changed, 0x3ffff);
     assert_int_equal(memory.writes, 36);
     for (unsigned n = 0; n < UPMU_P4_COUNTERS; n++) {

@@ -24,7 +24,7 @@ static void render(const struct upmu_pmu *pmu, const struct upmu_event *event, u
 {
     real->render(pmu, event, alternative, counters, flags, image);
     if (counters[0] < UPMU_FIXED_COUNTER(0))
-        image->prelude = &sequence;
+        image->prelude = true;
 }
 
 static void set_up(struct host *host)
@@ -35,6 +35,7 @@ static void set_up(struct host *host)
     real = host->machine.pmu[0].backend;
     wrapped = *real;
     wrapped.render = render;
+    wrapped.prelude = &sequence;
     host->machine.pmu[0].backend = &wrapped;
     host->machine.pmu[0].capabilities |= UPMU_PMU_PRELUDE;
 }
@@ -148,6 +149,7 @@ static void what_the_firmware_uses_is_left_out_of_it(void **state)
     real = host.machine.pmu[0].backend;
     wrapped = *real;
     wrapped.render = render;
+    wrapped.prelude = &sequence;
     host.machine.pmu[0].backend = &wrapped;
     host.machine.pmu[0].capabilities |= UPMU_PMU_PRELUDE;
     host_run(&host, 100);

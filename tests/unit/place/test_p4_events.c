@@ -12,6 +12,7 @@
 #include "core/catalog/catalog.h"
 #include "core/hw/register.h"
 #include "tests/common/host.h"
+#include "tests/common/steps.h"
 
 #define TI_RESOURCES 47u
 
@@ -324,16 +325,12 @@ static void an_upstream_escr_is_guarded_by_the_counters_of_its_recipe(void **sta
 
     (void)state;
     for (unsigned helped = 0; helped < 2; helped++) {
-        struct upmu_image image = {.count = 0};
-        unsigned seen = 0;
+        struct upmu_step steps[UPMU_IMAGE_STEPS];
+        struct upmu_image image = upmu_image_on(&pmu, steps, UPMU_IMAGE_STEPS);
 
         pmu.backend->render(&pmu, &event, 0, counters[helped], 0, &image);
-        for (unsigned i = 0; i < image.count; i++)
-            if (image.entry[i].row == UPMU_P4_ROW_ESCR + escr_named("MSR_FIRM_ESCR0")) {
-                assert_int_equal(image.entry[i].guard, helped ? 1u << 12 | 1u << 8 : 1u << 12);
-                seen++;
-            }
-        assert_int_equal(seen, 1);
+        assert_int_equal(image_guard(&image, UPMU_P4_ROW_ESCR + escr_named("MSR_FIRM_ESCR0")),
+                         helped ? 1u << 12 | 1u << 8 : 1u << 12);
     }
 }
 
@@ -398,16 +395,13 @@ static void a_target_names_its_initiator_by_the_bit_of_the_pair(void **state)
     (void)state;
     for (unsigned i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         const uint8_t counters[UPMU_SLOTS] = {pairs[i].target, pairs[i].initiator, UPMU_NO_COUNTER};
-        struct upmu_image image = {.count = 0};
-        uint64_t target = 0, initiator = 0;
+        struct upmu_step steps[UPMU_IMAGE_STEPS];
+        struct upmu_image image = upmu_image_on(&pmu, steps, UPMU_IMAGE_STEPS);
+        uint64_t target, initiator;
 
         pmu.backend->render(&pmu, &event, 0, counters, UPMU_RENDER_INTERRUPT, &image);
-        for (unsigned k = 0; k < image.count; k++) {
-            if (image.entry[k].row == UPMU_P4_ROW_CCCR + pairs[i].target)
-                target = image.entry[k].value;
-            if (image.entry[k].row == UPMU_P4_ROW_CCCR + pairs[i].initiator)
-                initiator = image.entry[k].value;
-        }
+        target = image_value(&image, UPMU_P4_ROW_CCCR + pairs[i].target);
+        initiator = image_value(&image, UPMU_P4_ROW_CCCR + pairs[i].initiator);
         /* Neither interrupts: targets cannot on models 0 to 2, an initiator's OVF must stay. */
         assert_true(target == (0x3a000 | pairs[i].bit));
         assert_true(initiator == 0x38000);
