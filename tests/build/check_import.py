@@ -234,6 +234,17 @@ def one_changed_byte_changes_one_record_or_is_refused():
     return complaints
 
 
+@check
+def units_of_catalogues_have_the_numbers_of_their_types():
+    rows = [line.split("\t") for line in lines(read("backends/uncore/uncore_boxes.tsv")) if not line.startswith("#")]
+    numbers = {row[2]: row[1] for row in rows[1:]}
+    units = [(path, *line.split()[2:4]) for path in sorted(glob.glob("events/*_uncore.tsv"))
+             for line in lines(read(path)) if line.startswith("# unit:")]
+    print(f"{len(units)} units of {len({path for path, _, _ in units})} catalogues")
+    return [f"{path}: {unit} is {number}" for path, unit, number in units if numbers.get(unit) != number] or \
+        ([] if len(units) > 100 else ["too few units"])
+
+
 # ---- The packer ----
 
 @check
