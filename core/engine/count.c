@@ -47,6 +47,8 @@ void upmu_count_fold(struct upmu_meter *meter, struct upmu_tally *tally, unsigne
 
     if (delta)
         meter->seen_counting = 1;
+    if (upmu_count_is_late(meter->pmu, counter, delta))
+        tally->hole = true;
     tally->total += delta;
     tally->base = value;
 }

@@ -73,6 +73,12 @@ uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *ta
 uint64_t upmu_count_delta(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter,
                           uint64_t difference);
 
+/* So much at once, where nothing tells of an overflow: it may have gone round. */
+static inline bool upmu_count_is_late(const struct upmu_pmu *pmu, unsigned counter, uint64_t delta)
+{
+    return UPMU_UNCORE && (pmu->capabilities & UPMU_PMU_NO_PMI) && delta >> (pmu->counter[counter].width - 1u);
+}
+
 /*
  * The second counter of a wide event has 16 bits more; so loaded, the two overflow
  * together when the first one does.

@@ -14,7 +14,9 @@ enum upmu_status upmu_local_enter(struct upmu_meter *meter, uintptr_t *out_state
     enum upmu_status status = UPMU_OK;
 
     *out_state = port_irq_save(port);
-    if (port_has_this_cpu(port) && port_this_cpu(port) != meter->cpu)
+    if (UPMU_UNCORE && !meter->cpu)
+        status = UPMU_ERR_NO_CPU;
+    else if (port_has_this_cpu(port) && port_this_cpu(port) != meter->cpu)
         status = UPMU_ERR_WRONG_CPU;
     else if (meter->busy)
         status = UPMU_ERR_BUSY;
@@ -46,7 +48,8 @@ void upmu_local_leave(struct upmu_meter *meter, uintptr_t state)
         /* (The flag of a wrap that this call has counted is no later round's.) */
         if (meter->flagged & meter->running & ~meter->sampling)
             (void)upmu_run_acknowledge(meter, meter->running & ~meter->sampling);
-        upmu_features_leave(meter->cpu);
+        if (!UPMU_UNCORE || meter->cpu)
+            upmu_features_leave(meter->cpu);
         UPMU_BARRIER();
         meter->busy = 0;
         UPMU_BARRIER();

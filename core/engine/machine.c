@@ -41,6 +41,30 @@ enum upmu_status upmu_machine_init_checked(struct upmu_machine *machine, const s
     return check_hooks(machine);
 }
 
+const struct upmu_pmu *upmu_machine_pmu(const struct upmu_machine *machine, unsigned index)
+{
+    if (index < UPMU_UNIT_PMU)
+        return index < __atomic_load_n(&machine->pmu_count, __ATOMIC_ACQUIRE) ? &machine->pmu[index] : NULL;
+#if UPMU_UNCORE
+    const struct upmu_unit_list *units = machine->units;
+
+    if (units && index - UPMU_UNIT_PMU < __atomic_load_n(&units->pmu_count, __ATOMIC_ACQUIRE))
+        return &units->pmu[index - UPMU_UNIT_PMU].pmu;
+#endif
+    return NULL;
+}
+
+unsigned upmu_machine_pmus(const struct upmu_machine *machine)
+{
+    unsigned count = __atomic_load_n(&machine->pmu_count, __ATOMIC_ACQUIRE);
+
+#if UPMU_UNCORE
+    if (machine->units)
+        count += __atomic_load_n(&machine->units->pmu_count, __ATOMIC_ACQUIRE);
+#endif
+    return count;
+}
+
 /* A detection and the port that it reads through. */
 struct reader {
     struct upmu_detection detection;

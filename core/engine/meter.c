@@ -30,6 +30,8 @@ void upmu_meter_rearm(struct upmu_meter *meter)
  */
 void upmu_meter_expect(struct upmu_meter *meter, unsigned overflows, uint64_t now_ns)
 {
+    if (upmu_meter_is_unit(meter)) /* none comes */
+        return;
     UPMU_BARRIER();
     if (port_has_clock(meter->machine->port))
         meter->cpu->expected = (upmu_count_stamp(now_ns) + UPMU_LATEST_STAMPS) | 1u;

@@ -6,6 +6,7 @@
 #define UPMU_CORE_METER_H
 
 #include <upmu/pmu.h>
+#include <upmu/unit.h>
 
 /* How long after its overflow an interrupt may still arrive (R24): 100 ms, in the unit of upmu_count_stamp(). */
 #define UPMU_LATEST_STAMPS 95u
@@ -14,6 +15,18 @@
 static inline uint32_t upmu_meter_blocked(const struct upmu_meter *meter)
 {
     return meter->firmware | meter->watchdog | meter->foreign;
+}
+
+/* Is it a unit's?  A CPU's is the first member of its upmu_cpu. */
+static inline bool upmu_meter_is_unit(const struct upmu_meter *meter)
+{
+    return UPMU_UNCORE && meter->pmu && meter->pmu->index >= UPMU_UNIT_PMU;
+}
+
+/* Do its counters never stop? */
+static inline bool upmu_meter_is_free(const struct upmu_meter *meter)
+{
+    return UPMU_UNCORE && (meter->pmu->capabilities & UPMU_PMU_FREE);
 }
 
 /* The port's clock, 0 without one. */

@@ -16,6 +16,7 @@
 #include "core/engine/claims.h"
 #include "core/engine/estimate.h"
 #include "core/engine/joint.h"
+#include "core/engine/machine.h"
 #include "core/engine/meter.h"
 #include "core/engine/placed.h"
 #include "core/engine/program.h"
@@ -78,7 +79,7 @@ static bool could_fit(const struct upmu_meter *meter, const struct upmu_set *set
     for (unsigned i = 0; i < set->count; i++) {
         uint32_t wanted = set->event[i].counters;
 
-        if (&meter->machine->pmu[set->event[i].pmu] != meter->pmu)
+        if (upmu_machine_pmu_of(meter->machine, set->event[i].pmu) != meter->pmu)
             return false;
         /* (Metrics share one.) */
         if (!wanted || (wanted & UPMU_METRIC_COUNTERS))
@@ -673,7 +674,8 @@ void upmu_multiplex_tick(struct upmu_meter *meter)
 {
     bool searched;
 
-    join_current(meter);
+    if (!upmu_meter_is_unit(meter))
+        join_current(meter);
     bury_zombies(meter);
 #if UPMU_SETS
     expire_sets(meter);

@@ -10,7 +10,7 @@
 /* What kind of CPU a placement is for: never 0. */
 static inline uint8_t upmu_placed_class(const struct upmu_meter *meter)
 {
-    return (uint8_t)(0x80u | (unsigned)(meter->pmu - meter->machine->pmu) << 1 | meter->thread);
+    return (uint8_t)(0x80u | (unsigned)meter->pmu->index << 1 | meter->thread);
 }
 
 /* The sum of placements that run, but for one session's; one placement in it. */

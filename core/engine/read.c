@@ -28,7 +28,7 @@ static void grade(const struct upmu_session *session, const struct upmu_set *set
     count->running_ns = count->enabled_ns > gap_ns ? count->enabled_ns - gap_ns : 0;
     if (!tally->ran) {
         count->quality = UPMU_QUALITY_NEVER_RAN;
-    } else if (tally->hole || (gap_ns && !count->running_ns)) {
+    } else if (tally->hole || count->quality == UPMU_QUALITY_PARTIAL || (gap_ns && !count->running_ns)) {
         count->quality = UPMU_QUALITY_PARTIAL;
     } else if (UPMU_GAPS && gap_ns) {
         count->quality = UPMU_QUALITY_SCALED;
@@ -96,6 +96,8 @@ static bool read_one(struct upmu_session *session, struct upmu_set *set, unsigne
         delta = upmu_count_delta(meter->pmu, tally, tally->counter, value - tally->base);
         if (delta)
             meter->seen_counting = 1;
+        if (upmu_count_is_late(meter->pmu, tally->counter, delta))
+            count->quality = UPMU_QUALITY_PARTIAL;
         count->raw += delta;
     }
     count->left = upmu_tally_samples(tally) && tally->due > count->raw ? tally->due - count->raw : 0;
@@ -117,7 +119,7 @@ static bool is_here(const struct upmu_session *session, const struct upmu_meter 
     const struct upmu_port *port = session->machine->port;
 
     return !meter || !(upmu_session_holds(session) || upmu_session_waits(session)) || !port_has_this_cpu(port) ||
-           port_this_cpu(port) == meter->cpu;
+           port_this_cpu(port) == meter->cpu || (UPMU_UNCORE && !meter->cpu);
 }
 
 /* What is read while a switch changes the session, or a handler the tally, is read again. */

@@ -169,6 +169,8 @@ bool upmu_run_still(const struct upmu_meter *meter, const struct upmu_tally *tal
 UPMU_APART void upmu_run_turned(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns, bool passed)
 {
     tally->turned = upmu_count_stamp(now_ns);
+    if (UPMU_UNCORE && (meter->pmu->capabilities & UPMU_PMU_NO_PMI))
+        return;
     upmu_meter_expect(meter, 1, now_ns);
     if (!passed)
         __atomic_fetch_or(&meter->flagged, tally->counters, __ATOMIC_RELAXED);

@@ -12,6 +12,7 @@
 #include "core/engine/count.h"
 #include "core/engine/joint.h"
 #include "core/engine/local.h"
+#include "core/engine/machine.h"
 #include "core/engine/meter.h"
 #include "core/engine/metrics.h"
 #include "core/engine/move.h"
@@ -43,6 +44,19 @@ static void note_place(struct upmu_meter *meter, struct upmu_session *session, c
 {
     for UPMU_TALLIES(tally, upmu_active(session))
         upmu_run_place(meter, tally, result++);
+    upmu_placed_note(meter, session);
+}
+
+/* Counters that never stop belong to no session: an event says which it reads. */
+static void note_free(struct upmu_meter *meter, struct upmu_session *session)
+{
+    const struct upmu_set *set = upmu_active(session);
+
+    for UPMU_TALLIES(tally, upmu_active(session)) {
+        tally->counter = (uint8_t)upmu_bits_lowest(set->event[tally->index].counters);
+        tally->slot[0] = tally->counter;
+        tally->counters = 0;
+    }
     upmu_placed_note(meter, session);
 }
 
@@ -89,8 +103,12 @@ static enum upmu_status place(struct upmu_meter *meter, struct upmu_session *ses
     uint64_t corunners = 0;
 
     for (unsigned i = 0; i < upmu_active(session)->count; i++)
-        if (&meter->machine->pmu[upmu_active(session)->event[i].pmu] != meter->pmu)
+        if (upmu_machine_pmu_of(meter->machine, upmu_active(session)->event[i].pmu) != meter->pmu)
             return upmu_session_refuse(session, UPMU_ERR_WRONG_PMU);
+    if (upmu_meter_is_free(meter)) {
+        note_free(meter, session);
+        return UPMU_OK;
+    }
 #if UPMU_THREADS
     uint32_t rest = meter->running;
 
@@ -212,12 +230,30 @@ static bool look_for_silence(struct upmu_meter *meter, unsigned counter)
     return true;
 }
 
+/* Of counters that never stop several sessions can have the same. */
+static enum upmu_status fold_free(struct upmu_meter *meter)
+{
+    enum upmu_status status = UPMU_OK;
+
+    for (struct upmu_session *session = meter->sessions; session; session = session->next)
+        if (upmu_session_holds(session))
+            for UPMU_TALLIES(tally, upmu_active(session)) {
+                upmu_tally_begin(tally);
+                if (!upmu_run_fold(meter, tally))
+                    status = UPMU_ERR_PORT;
+                upmu_tally_end(tally);
+            }
+    return status;
+}
+
 enum upmu_status upmu_schedule_fold(struct upmu_meter *meter)
 {
     enum upmu_status status = UPMU_OK;
     bool silent = false;
     uint32_t running = meter->running;
 
+    if (upmu_meter_is_free(meter))
+        return fold_free(meter);
     for (uint32_t rest = running; rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
         struct upmu_tally *tally = upmu_run_on(meter, counter);

@@ -13,6 +13,7 @@
 #include "core/engine/count.h"
 #include "core/engine/features.h"
 #include "core/engine/local.h"
+#include "core/engine/machine.h"
 #include "core/engine/meter.h"
 #include "core/engine/multiplex.h"
 #include "core/engine/owners.h"
@@ -57,6 +58,7 @@ static enum upmu_status check_sampling(struct upmu_session *session, const struc
                                        const struct upmu_sampling *sampling, struct upmu_sampling *out)
 {
     const struct upmu_machine *machine = session->machine;
+    const struct upmu_pmu *pmu = upmu_machine_pmu_of(machine, event->pmu);
     const char *hook = NULL;
     uint64_t period = sampling ? sampling->period | sampling->frequency : 0, longest;
 
@@ -71,8 +73,10 @@ static enum upmu_status check_sampling(struct upmu_session *session, const struc
         return UPMU_ERR_UNSUPPORTED;
     if (sampling && (sampling->flags & ~UPMU_SAMPLING_FLAGS))
         return UPMU_ERR_INVALID;
+    if (UPMU_UNCORE && (!pmu || (period && (pmu->capabilities & UPMU_PMU_NO_PMI))))
+        return pmu ? UPMU_ERR_UNSUPPORTED : UPMU_ERR_NO_SUCH_PMU;
     if (upmu_event_cascades(event))
-        return period && period <= machine->pmu[event->pmu].max_period ? UPMU_OK : UPMU_ERR_INVALID;
+        return period && period <= pmu->max_period ? UPMU_OK : UPMU_ERR_INVALID;
     if (!(event->counters & ~UPMU_METRIC_COUNTERS) && event->counters && (period || !UPMU_METRICS))
         return UPMU_METRICS ? UPMU_ERR_UNSUPPORTED : UPMU_ERR_COMPILED_OUT;
     if (!period)
@@ -88,7 +92,7 @@ static enum upmu_status check_sampling(struct upmu_session *session, const struc
     /* A transaction that aborts takes the overflow back, and the handler would never end. */
     longest = out->long_period > period ? out->long_period : period;
     if (longest > UPMU_LONGEST_PERIOD || out->random_mask > UPMU_LONGEST_PERIOD - longest ||
-        period < machine->pmu[event->pmu].min_period ||
+        period < pmu->min_period ||
         ((event->attributes & UPMU_ATTR_IN_TXCP) && period < 0x7fffffff))
         return UPMU_ERR_INVALID;
     return UPMU_OK;
@@ -187,17 +191,18 @@ static enum upmu_status encode_next(struct upmu_session *session, const char *li
 {
     const struct upmu_machine *machine = session->machine;
     struct upmu_spec spec;
-    unsigned i = session->pmu, next = 0, count;
+    unsigned i = session->pmu, next = 0;
     enum upmu_status status = upmu_spec_next(list, cursor, &spec, &session->why);
 
     if (status != UPMU_OK)
         return status;
-    count = machine ? __atomic_load_n(&machine->pmu_count, __ATOMIC_ACQUIRE) : 0u;
-    if (!count)
+    if (!machine || !__atomic_load_n(&machine->pmu_count, __ATOMIC_ACQUIRE))
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
-    do
-        status = upmu_event_encode(&machine->pmu[i], &spec, out_event, &session->why);
-    while (status == UPMU_ERR_NO_SUCH_PMU && (i = next++) < count);
+    for (;; i = upmu_machine_index(machine, next++)) {
+        status = upmu_event_encode(upmu_machine_pmu_of(machine, i), &spec, out_event, &session->why);
+        if (status != UPMU_ERR_NO_SUCH_PMU || next == upmu_machine_pmus(machine))
+            break;
+    }
     if (status == UPMU_OK)
         (void)upmu_why_refuse(&session->why, status, NULL, list, spec.name.position,
                               spec.end - (size_t)spec.name.position);
@@ -304,6 +309,22 @@ static UPMU_APART void anywhere(struct upmu_call *call)
         __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
 }
 
+/* To the CPU that drives the meter, if there is one. */
+static void send(struct upmu_call *call)
+{
+    struct upmu_cpu *cpu = __atomic_load_n(&call->meter->cpu, __ATOMIC_RELAXED);
+
+    if (!UPMU_UNCORE || cpu)
+        (void)port_run_on_cpu(call->session->machine->port, cpu, bracketed, call);
+}
+
+/* Has it gone elsewhere, by a thread or with a unit, while the call looked for it? */
+static bool has_gone(const struct upmu_call *call, const struct upmu_cpu *cpu)
+{
+    return (call->follow && call->session->meter != call->meter) ||
+           (UPMU_UNCORE && call->meter && call->meter->cpu != cpu);
+}
+
 /* A thread that changes its CPU while a call looks for it is followed so often. */
 #define FOLLOW 4u
 
@@ -312,20 +333,26 @@ enum upmu_status upmu_session_call(struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
 
-    for (unsigned i = 0; i < (UPMU_THREADS ? FOLLOW : 1); i++) {
+    for (unsigned i = 0; i < (UPMU_THREADS || UPMU_UNCORE ? FOLLOW : 1); i++) {
+        const struct upmu_cpu *cpu;
+
         if (call->follow)
             call->meter = session->meter;
+        cpu = call->meter ? call->meter->cpu : NULL;
         if (!call->meter) {
             anywhere(call);
         } else {
             bracketed(call);
             if (call->status == UPMU_ERR_WRONG_CPU)
-                (void)port_run_on_cpu(session->machine->port, call->meter->cpu, bracketed, call);
+                send(call);
+            /* (No register is concerned.) */
+            if (call->status == UPMU_ERR_NO_CPU && call->detaches)
+                call->status = call->work(call);
         }
-        if (call->status != UPMU_ERR_WRONG_CPU || !call->follow || session->meter == call->meter)
+        if (call->status != UPMU_ERR_WRONG_CPU || !has_gone(call, cpu))
             break;
     }
-    if (call->status == UPMU_ERR_WRONG_CPU || call->status == UPMU_ERR_BUSY)
+    if (call->status == UPMU_ERR_WRONG_CPU || call->status == UPMU_ERR_BUSY || call->status == UPMU_ERR_NO_CPU)
         (void)upmu_session_refuse(session, call->status);
     return call->status;
 }
@@ -383,6 +410,35 @@ enum upmu_status upmu_session_attach_cpu(struct upmu_session *session, struct up
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
     return upmu_session_call(&call);
 }
+
+#if UPMU_UNCORE
+
+/* Does an event name another box than the one that the unit is? */
+static bool names_other(const struct upmu_session *session, const struct upmu_unit *unit)
+{
+    for (const struct upmu_set *set = session->sets; set; set = upmu_set_after(set))
+        for (unsigned i = 0; i < set->count; i++)
+            if (set->event[i].unit && (unit->boxes != 1 || set->event[i].unit != unit->box->number + 1u))
+                return true;
+    return false;
+}
+
+enum upmu_status upmu_session_attach_unit(struct upmu_session *session, struct upmu_unit *unit)
+{
+    struct upmu_call call = {.work = attach_work, .session = session, .meter = &unit->meter};
+
+    if (session->state != UPMU_SESSION_DETACHED || upmu_session_attached(session) || !upmu_session_events(session))
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
+    if (!unit->meter.machine)
+        return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
+    if (session->page)
+        return upmu_session_refuse(session, UPMU_ERR_UNSUPPORTED);
+    if (names_other(session, unit))
+        return upmu_session_refuse(session, UPMU_ERR_WRONG_PMU);
+    return upmu_session_call(&call);
+}
+
+#endif
 
 enum upmu_status upmu_session_share(struct upmu_session *session, bool share)
 {

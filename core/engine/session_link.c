@@ -41,7 +41,8 @@ void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session)
 void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session)
 {
     upmu_queue_take(meter, session);
-    upmu_features_detach(meter->cpu, session);
+    if (!upmu_meter_is_unit(meter))
+        upmu_features_detach(meter->cpu, session);
     upmu_session_unlink_quickly(meter, session);
 }
 

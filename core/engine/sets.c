@@ -7,6 +7,7 @@
 #include "core/hw/port_call.h"
 #include "core/event/why.h"
 #include "core/engine/chain.h"
+#include "core/engine/machine.h"
 #include "core/engine/meter.h"
 #include "core/engine/multiplex.h"
 #include "core/engine/schedule.h"
@@ -130,7 +131,8 @@ enum upmu_status upmu_session_switch(struct upmu_session *session, struct upmu_s
 void upmu_set_ask(const struct upmu_session *session, const struct upmu_set *set, struct upmu_set_info *out_info)
 {
     const struct upmu_meter *meter = session->meter;
-    const struct upmu_pmu *pmu = meter ? meter->pmu : &session->machine->pmu[set->count ? set->event[0].pmu : 0];
+    const struct upmu_pmu *pmu = meter ? meter->pmu
+                                       : upmu_machine_pmu_of(session->machine, set->count ? set->event[0].pmu : 0);
 
     out_info->number = set->number;
     out_info->flags = set->flags;

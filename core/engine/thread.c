@@ -10,6 +10,7 @@
 #include "core/engine/features.h"
 #include "core/engine/joint.h"
 #include "core/engine/local.h"
+#include "core/engine/machine.h"
 #include "core/engine/meter.h"
 #include "core/engine/multiplex.h"
 #include "core/engine/program.h"
@@ -348,6 +349,21 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
     return UPMU_OK;
 }
 
+/* What happens outside the cores happens for no thread: such an event is named. */
+static bool has_unit_event(struct upmu_session *session)
+{
+    for (struct upmu_set *set = UPMU_UNCORE ? session->sets : NULL; set; set = upmu_set_after(set))
+        for (unsigned i = 0; i < set->count; i++)
+            if (set->event[i].pmu >= UPMU_UNIT_PMU) {
+                (void)upmu_session_refuse(session, UPMU_ERR_NOT_PER_THREAD);
+                session->why.pmu = upmu_machine_pmu(session->machine, set->event[i].pmu);
+                session->why.culprit[0] = set->event[i].id;
+                session->why.culprit_count = 1;
+                return true;
+            }
+    return false;
+}
+
 /* Every set for itself, on an idle PMU. */
 static enum upmu_status check_fits(struct upmu_place_work *work, void *argument)
 {
@@ -386,6 +402,8 @@ enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct
 
     if (session->state != UPMU_SESSION_DETACHED || upmu_session_attached(session) || !upmu_session_events(session))
         return upmu_session_refuse(session, UPMU_ERR_STATE);
+    if (has_unit_event(session))
+        return UPMU_ERR_NOT_PER_THREAD;
     status = upmu_local_place(session->machine, check_fits, session);
     if (status == UPMU_ERR_BUSY)
         return upmu_session_refuse(session, status);

@@ -286,15 +286,40 @@ static void carry(struct upmu_transition *plan, struct upmu_tally *tally, uint64
         plan->carried &= ~tally->counters;
 }
 
+/* Does a counter keep its value when it gets another event, as a unit's does? */
+static bool keeps(const struct upmu_meter *meter)
+{
+    return UPMU_UNCORE && (meter->pmu->capabilities & UPMU_PMU_KEEPS);
+}
+
+/* Then that at which another one left is the base.  (Where one has failed meanwhile, none is left.) */
+static bool keep_base(struct upmu_transition *plan, struct upmu_tally *tally, uint64_t now_ns)
+{
+    struct upmu_meter *meter = plan->meter;
+    const struct upmu_tally *left = plan->leaving & tally->counters ? meter->tally[tally->counter] : NULL;
+
+    if (!keeps(meter) || !left || !meter->last_tag[tally->counter])
+        return false;
+    tally->base = left->base;
+    tally->turned = upmu_count_stamp(now_ns);
+    upmu_run_tag(meter, tally->counters, tally->tag);
+    return true;
+}
+
 /* An event's counter has what it is to begin with. */
 static bool start_event(struct upmu_transition *plan, struct upmu_tally *tally, uint64_t now_ns)
 {
     struct upmu_meter *meter = plan->meter;
     uint32_t still = upmu_bank_kept_open(&meter->bank);
 
+    if (upmu_meter_is_free(meter))
+        return upmu_run_begin_at(meter, tally, now_ns);
     if ((tally->counters & (plan->carried | still)) && !upmu_tally_samples(tally))
         carry(plan, tally, now_ns);
-    return (plan->carried & tally->counters) || upmu_run_ready(meter, tally, plan->changed & ~still, tally->counters);
+    else if (keep_base(plan, tally, now_ns))
+        return true;
+    return (plan->carried & tally->counters) ||
+           upmu_run_ready(meter, tally, keeps(meter) ? 0 : plan->changed & ~still, tally->counters);
 }
 
 /* The same of a set whose events only count, and whose counters are alike and not carried. */

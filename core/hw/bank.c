@@ -13,6 +13,7 @@
 #include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"
+#include "core/hw/box.h"
 #include "core/hw/domain.h"
 #include "core/hw/port_call.h"
 #include "core/hw/register.h"
@@ -58,15 +59,20 @@ void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const st
     bank->port = port;
     bank->in_flux = UPMU_NO_ROW;
     bank->counted = &bank->accesses;
+#if UPMU_UNCORE
+    if (pmu->index >= UPMU_UNIT_PMU)
+        bank->type = ((const struct upmu_uncore_pmu *)(const void *)pmu)->type;
+#endif
     for (unsigned row = 0; row < pmu->table->row_count; row++) {
         const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
         unsigned state = 0;
 
         if (!upmu_rows_has(pmu->present, row))
             continue;
-        if (class->space == UPMU_SPACE_MSR && (class->promised || safe))
+        if (upmu_bank_type(bank) || (class->space == UPMU_SPACE_MSR && (class->promised || safe)))
             state = class->found ? UPMU_ROW_REACHABLE | UPMU_ROW_EARLY : UPMU_ROW_REACHABLE;
-        if (class->kind != UPMU_KIND_COUNTER && class->access == UPMU_ACCESS_RW)
+        if (class->kind != UPMU_KIND_COUNTER &&
+            (class->access == UPMU_ACCESS_RW || (upmu_bank_type(bank) && class->access == UPMU_ACCESS_WO)))
             state |= UPMU_ROW_SHADOWED;
         if (upmu_register_bits(pmu, row) & ~class->owned)
             state |= UPMU_ROW_MIXED;
@@ -113,6 +119,15 @@ bool upmu_bank_look(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 {
     uint32_t address = bank->rows[row].address;
 
+#if UPMU_UNCORE
+    if (bank->box) {
+        bool fine = upmu_box_read(bank, row, &bank->accesses.reads, out_value);
+
+        if (!fine)
+            bank->faulted = address;
+        return fine;
+    }
+#endif
     counted(bank)->reads++;
     if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_rdmsr(bank->port, address, out_value))
         return true;
@@ -135,7 +150,10 @@ static uint64_t to_register(const struct upmu_bank *bank, unsigned row, uint64_t
 {
     const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
     uint64_t gate = own_gate(bank, row);
+    uint32_t freeze = upmu_box_freeze(bank);
 
+    if (freeze && row == UPMU_BOX_ROW)
+        return ((uint32_t)value & ~freeze) | (upmu_box_counts(bank, value) ? 0 : freeze);
     return gate && !(value & gate) ? (value & class->idle_keep) | (class->idle_value & ~class->idle_keep)
                                    : value & ~gate;
 }
@@ -448,12 +466,82 @@ static uint64_t take_gates(const struct upmu_pmu *pmu, uint32_t *counters, unsig
     return bits;
 }
 
+#if UPMU_UNCORE
+
+static bool is_idle(const struct upmu_bank *bank, unsigned row)
+{
+    return idle_value(bank, row, bank->shadow[row]) == bank->shadow[row];
+}
+
+/* The register of a select, whose shadow stays: it is written when its counter opens. */
+static bool silence(struct upmu_bank *bank, unsigned row)
+{
+    uint64_t idle = idle_value(bank, row, bank->shadow[row]);
+
+    if (bank->dry)
+        note_dry_write(bank, row, idle);
+    else if (!upmu_bank_command(bank, row, idle))
+        return false;
+    row_becomes(bank, row, UPMU_ROW_PUT_OFF, 0);
+    return true;
+}
+
+/* In boxes that run no select counts but those of `open`. */
+static bool select_open(struct upmu_bank *bank, uint32_t open)
+{
+    bool fine = true;
+
+    for (uint32_t rest = bank->pmu->counters & ~bank->kept; rest; rest &= rest - 1u) {
+        unsigned row = bank->pmu->counter[upmu_bits_lowest(rest)].select_row;
+
+        if (row_is(bank, row, UPMU_ROW_PUT_OFF) == !(open & rest & (~rest + 1u)))
+            continue;
+        if (row_is(bank, row, UPMU_ROW_PUT_OFF))
+            fine &= write_row(bank, row, bank->shadow[row]);
+        else if (!upmu_bank_knows(bank, row))
+            fine &= write_row(bank, row, idle_value(bank, row, bank->shadow[row]));
+        else if (!is_idle(bank, row))
+            fine &= silence(bank, row);
+    }
+    return fine;
+}
+
+/*
+ * One bit freezes all counters of a box.  The last that closes sets it, and leaves the selects as they are; the first
+ * that opens clears it.  While others run a counter stops by its select.
+ */
+static bool gate_box(struct upmu_bank *bank, uint32_t open, uint32_t close)
+{
+    bool known = upmu_bank_knows(bank, UPMU_BOX_ROW), ran = upmu_box_runs(bank), fine;
+    uint64_t before = known ? bank->shadow[UPMU_BOX_ROW] : bank->type->control_idle;
+    uint64_t after = (before & ~((uint64_t)close << UPMU_BOX_GATES)) | (uint64_t)open << UPMU_BOX_GATES;
+
+    if (upmu_box_counts(bank, after)) {
+        fine = select_open(bank, (uint32_t)(after >> UPMU_BOX_GATES));
+        if (!fine)
+            return false;
+        if (known && ran) {
+            keep_value(bank, UPMU_BOX_ROW, after);
+            return true;
+        }
+    } else if (known && !ran) {
+        return true;
+    }
+    return write_row(bank, UPMU_BOX_ROW, after);
+}
+
+#endif
+
 /* A register that is select and gate at once goes idle when its counter closes. */
 bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close)
 {
     const struct upmu_pmu *pmu = bank->pmu;
     bool fine = true;
 
+#if UPMU_UNCORE
+    if (upmu_box_freeze(bank))
+        return gate_box(bank, open, close);
+#endif
     /* The upper counter of an AMD pair opens first and closes last. */
     while (open | close) {
         const struct upmu_counter *counter = &pmu->counter[close ? upmu_bits_lowest(close) : upmu_bits_highest(open)];
@@ -488,6 +576,20 @@ static bool differs_from(const struct upmu_bank *bank, const struct upmu_step *s
            (upmu_step_mask(step) & upmu_register_class_of(bank->pmu, step->row)->hardware);
 }
 
+#if UPMU_UNCORE
+
+/* In boxes that run a closed counter's select is idle, whatever its shadow says. */
+static bool put_off_select(struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+    if (!upmu_bank_knows(bank, row) && !silence(bank, row))
+        return false;
+    keep_value(bank, row, value);
+    row_becomes(bank, row, UPMU_ROW_PUT_OFF, 0);
+    return true;
+}
+
+#endif
+
 /*
  * Give some bits of a register a value.  A select whose counter is among `opening`
  * and is its own gate is left to upmu_bank_gate().  Handlers may write it earlier:
@@ -502,6 +604,11 @@ bool upmu_bank_merge(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64
         !present_value(bank, row, &before))
         return false;
     value = (before & ~mask) | (value & mask);
+#if UPMU_UNCORE
+    if (upmu_box_freeze(bank) && upmu_box_runs(bank) &&
+        upmu_register_class_of(bank->pmu, row)->kind == UPMU_KIND_SELECT)
+        return put_off_select(bank, row, value);
+#endif
     if ((value & upmu_register_class_of(bank->pmu, row)->gates) || !take_gates(bank->pmu, &opening, row))
         return write_row(bank, row, value);
     keep_value(bank, row, value);
@@ -592,6 +699,15 @@ bool upmu_bank_command(struct upmu_bank *bank, unsigned row, uint64_t value)
 {
     uint32_t address = bank->rows[row].address;
 
+#if UPMU_UNCORE
+    if (bank->box) {
+        bool fine = upmu_box_write(bank, row, &bank->accesses.writes, value);
+
+        if (!fine)
+            bank->faulted = address;
+        return fine;
+    }
+#endif
     counted(bank)->writes++;
     if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_wrmsr(bank->port, address, value))
         return true;
@@ -616,6 +732,8 @@ void upmu_bank_list(struct upmu_bank *bank, unsigned counter, uint64_t value)
 /* Bits in which a value that was read is not what the shadow stands for. */
 static UPMU_APART uint64_t differs(const struct upmu_bank *bank, unsigned row, uint64_t value)
 {
+    if (upmu_box_freeze(bank) && row == UPMU_BOX_ROW) /* its gates are in no register */
+        return value ^ to_register(bank, row, bank->shadow[row]);
     return to_register(bank, row, value) ^ to_register(bank, row, bank->shadow[row]);
 }
 
@@ -645,7 +763,8 @@ unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault)
         uint64_t value;
 
         if ((bank->state[row] & (UPMU_ROW_KNOWN | UPMU_ROW_FOUND | UPMU_ROW_PUT_OFF)) !=
-            (UPMU_ROW_KNOWN | UPMU_ROW_FOUND))
+            (UPMU_ROW_KNOWN | UPMU_ROW_FOUND) ||
+            (upmu_bank_type(bank) && upmu_register_class_of(bank->pmu, row)->access == UPMU_ACCESS_WO))
             continue;
         if (!upmu_bank_read_row(bank, row, &value)) {
             *out_fault = true;
@@ -666,6 +785,11 @@ static bool restore_row(struct upmu_bank *bank, unsigned row)
 {
     uint64_t ours = lasting_bits(bank, row) & ~others_bits(bank, row), now;
 
+    /* (What was found counts nothing, or it would be another's: it may be written in boxes that run.) */
+    if (upmu_box_freeze(bank) && upmu_register_class_of(bank->pmu, row)->kind == UPMU_KIND_SELECT)
+        return (upmu_bank_knows(bank, row) && !row_is(bank, row, UPMU_ROW_PUT_OFF) &&
+                bank->shadow[row] == bank->found[row]) ||
+               write_row(bank, row, bank->found[row]);
     if (ours && !upmu_bank_knows(bank, row) && row_is(bank, row, UPMU_ROW_MIXED) && present_value(bank, row, &now) &&
         !((now ^ bank->found[row]) & ours))
         return true;
@@ -674,6 +798,72 @@ static bool restore_row(struct upmu_bank *bank, unsigned row)
             !((bank->shadow[row] ^ bank->found[row]) & ours)) ||
            upmu_bank_merge(bank, row, ours, bank->found[row], 0);
 }
+
+#if UPMU_UNCORE
+
+/* Box control is the last, as it was found: it may let the boxes run. */
+static bool restore_box(struct upmu_bank *bank)
+{
+    uint64_t value = bank->boxes > 1 ? bank->type->control_idle : bank->found[UPMU_BOX_ROW];
+
+    if (!row_is(bank, UPMU_BOX_ROW, UPMU_ROW_FOUND))
+        return true;
+    if (!(upmu_bank_knows(bank, UPMU_BOX_ROW) &&
+          to_register(bank, UPMU_BOX_ROW, bank->shadow[UPMU_BOX_ROW]) == value) &&
+        !upmu_bank_command(bank, UPMU_BOX_ROW, value))
+        return false;
+    row_becomes(bank, UPMU_BOX_ROW, 0, UPMU_ROW_FOUND | UPMU_ROW_KNOWN);
+    return true;
+}
+
+/* Each write has one bit more of those that a reset sets, or all. */
+static bool reset_boxes(struct upmu_bank *bank)
+{
+    uint32_t bits = bank->type->control_idle | bank->type->reset, sent = 0;
+    bool grows = bank->type->quirks & UPMU_UNIT_GROWING_RESET, fine = true;
+
+    for (uint32_t rest = bits; rest && fine; rest &= rest - 1u) {
+        sent |= rest & (~rest + 1u);
+        if (grows || sent == bits)
+            fine = upmu_bank_command(bank, UPMU_BOX_ROW, sent);
+    }
+    return fine;
+}
+
+void upmu_bank_reach(struct upmu_bank *bank, const struct upmu_unit_info *box, unsigned boxes)
+{
+    bank->box = box;
+    bank->boxes = (uint16_t)boxes;
+    bank->no_rdpmc = boxes > 1;
+}
+
+bool upmu_bank_settle(struct upmu_bank *bank, uint32_t kept)
+{
+    const struct upmu_pmu *pmu = bank->pmu;
+    bool resets = upmu_box_freeze(bank) && bank->type->reset && !kept, fine = true;
+
+    bank->kept = kept;
+    for (unsigned row = 0; row < pmu->table->row_count; row++) {
+        unsigned counter = bank->rows[row].counter, kind = upmu_register_class_of(pmu, row)->kind;
+
+        if (!row_is(bank, row, UPMU_ROW_FOUND) || (kind != UPMU_KIND_SELECT && kind != UPMU_KIND_PAYLOAD) ||
+            (counter < UPMU_COUNTERS ? kept >> counter & 1u : kept))
+            continue;
+        if (kind == UPMU_KIND_SELECT && upmu_box_freeze(bank) && !is_idle(bank, row))
+            fine &= write_row(bank, row, idle_value(bank, row, bank->shadow[row]));
+        if (kind == UPMU_KIND_PAYLOAD && resets)
+            upmu_bank_forget_row(bank, row);
+        if (bank->boxes > 1)
+            bank->found[row] = idle_value(bank, row, bank->found[row]);
+    }
+    if (upmu_box_freeze(bank)) {
+        fine = fine && (!resets || reset_boxes(bank));
+        upmu_bank_forget_row(bank, UPMU_BOX_ROW);
+    }
+    return fine && upmu_bank_gate(bank, 0, bank->type->style == UPMU_UNIT_FREE ? 0 : pmu->counters & ~kept);
+}
+
+#endif
 
 bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
 {
@@ -693,7 +883,8 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
         for (unsigned row = 0; row < bank->pmu->table->row_count; row++) {
             const struct upmu_register_class *class;
 
-            if (!row_has(bank, row, UPMU_ROW_SHADOWED | UPMU_ROW_FOUND))
+            if (!row_has(bank, row, UPMU_ROW_SHADOWED | UPMU_ROW_FOUND) ||
+                (upmu_box_freeze(bank) && row == UPMU_BOX_ROW))
                 continue;
             class = upmu_register_class_of(bank->pmu, row);
             if (class->load_rank != rank)
@@ -706,6 +897,10 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
             else
                 fine = false;
         }
+#if UPMU_UNCORE
+    if (upmu_box_freeze(bank))
+        fine = fine && restore_box(bank);
+#endif
     return fine;
 }
 

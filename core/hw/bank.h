@@ -12,6 +12,7 @@
 
 #include "core/hw/backend.h"
 #include "core/hw/register.h"
+#include <upmu/unit.h>
 
 /* Bits of upmu_bank.state. */
 #define UPMU_ROW_KNOWN (1u << 0)     /* the shadow is what the register holds */
@@ -29,6 +30,30 @@
  */
 void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const struct upmu_port *port, bool safe,
                     uint64_t *memory);
+
+#if UPMU_UNCORE
+
+/* It is the bank of so many boxes, which stand side by side. */
+void upmu_bank_reach(struct upmu_bank *bank, const struct upmu_unit_info *box, unsigned boxes);
+
+/*
+ * After upmu_bank_find(): these counters of the boxes are in use by others.  Boxes that nothing uses are reset.
+ * What several boxes held is not restored: they are left idle.
+ */
+bool upmu_bank_settle(struct upmu_bank *bank, uint32_t kept);
+
+#endif
+
+/* What a unit's registers are like; NULL: it is a CPU's bank. */
+static inline const struct upmu_unit_type *upmu_bank_type(const struct upmu_bank *bank)
+{
+#if UPMU_UNCORE
+    return bank->type;
+#else
+    (void)bank;
+    return NULL;
+#endif
+}
 
 /* From now on writes are listed in *dry, which is emptied, and registers hold 0. */
 void upmu_bank_pretend(struct upmu_bank *bank, struct upmu_dry_run *dry);

@@ -141,6 +141,11 @@ static inline bool port_pci_write(const struct upmu_port *port, uint32_t where, 
     return PORT_CALL(port, pci_write)(port->context, where, offset, value);
 }
 
+static inline bool port_has_mmio_map(const struct upmu_port *port)
+{
+    return PORT_HAS(port, mmio_map);
+}
+
 static inline void *port_mmio_map(const struct upmu_port *port, uint64_t physical, size_t bytes)
 {
     return PORT_HAS(port, mmio_map) ? PORT_CALL(port, mmio_map)(port->context, physical, bytes) : NULL;

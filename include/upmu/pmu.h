@@ -198,7 +198,7 @@ struct upmu_pmu {
     uint8_t status_row, ack_row, inuse_row; /* or UPMU_NO_ROW */
     uint8_t preference_count;
     uint8_t shared_scope;               /* the CPUs that see them: enum upmu_scope */
-    uint8_t index;                      /* in machine->pmu; 0 without a machine */
+    uint8_t index;                      /* upmu_machine_pmu(); 0 without a machine */
     uint32_t present[UPMU_REGISTERS / 32]; /* rows that this PMU has */
     uint64_t shared;                    /* resources that other CPUs see, too: bit = resource */
     uint64_t max_period;                /* events that one load of a counter can wait for */
@@ -227,7 +227,11 @@ struct upmu_machine {
     uint32_t pages; /* sessions that are published */
     uint32_t dropped; /* sessions left to their targets */
     struct upmu_cpu *only_cpu;
+#if UPMU_UNCORE
     struct upmu_unit_list *units; /* outside the cores, or NULL */
+    struct upmu_unit *open_units;
+    struct upmu_cpu *cpus;        /* that are initialised */
+#endif
 };
 
 /*
@@ -313,6 +317,12 @@ struct upmu_bank {
     uint64_t own_gate;             /* ... which no register has, or 0 */
     uint32_t others;               /* counters of the host, which may change their registers */
     bool no_rdpmc;                 /* the hook faulted: use rdmsr */
+#if UPMU_UNCORE
+    uint16_t boxes;                     /* of a unit, side by side from `box` on */
+    uint32_t kept;                      /* its counters that are in use by others */
+    const struct upmu_unit_type *type;  /* NULL: a CPU's bank */
+    const struct upmu_unit_info *box;
+#endif
     /* By row, in memory of its owner. */
     uint8_t *state;                /* knowledge about it: UPMU_ROW_… */
     uint64_t *shadow;
@@ -413,6 +423,11 @@ struct upmu_cpu {
     uint16_t window;                             /* number of the throttle's window */
     struct upmu_ibs *volatile ibs[2];            /* units at work */
     uint64_t registers[UPMU_BANK_WORDS(UPMU_REGISTERS)]; /* of the bank */
+#if UPMU_UNCORE
+    struct upmu_cpu *next;                       /* CPU of the machine */
+    struct upmu_unit *units;                     /* that it drives */
+    struct upmu_cpu_place place;
+#endif
 };
 
 /*
@@ -433,6 +448,14 @@ struct upmu_cpu {
 UPMU_MUST_CHECK
 enum upmu_status upmu_machine_init_checked(struct upmu_machine *machine, const struct upmu_port *port, uint32_t version,
                                            size_t machine_bytes, size_t cpu_bytes);
+
+/*
+ * A PMU by its number, which events have, too (upmu_event.pmu): of core type 0 to 3, or number i of the units' PMUs
+ * with UPMU_UNIT_PMU + i (upmu/unit.h).  NULL: there is none.
+ *
+ * Context: any.
+ */
+const struct upmu_pmu *upmu_machine_pmu(const struct upmu_machine *machine, unsigned index);
 
 /*
  * Initialise a domain: what several CPUs share.  Call it once per core, module or node, before the

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <upmu/config.h>
 #include <upmu/pmu.h>
+#include <upmu/session.h>
 #include <upmu/status.h>
 #include <upmu/unit_addr.h>
 
@@ -20,7 +21,7 @@
 extern "C" {
 #endif
 
-/* Events of uncore PMU number i of a machine have upmu_event.pmu = UPMU_UNIT_PMU + i. */
+/* Uncore PMU number i of a machine has upmu_pmu.index = UPMU_UNIT_PMU + i, and so have its events. */
 #define UPMU_UNIT_PMU 4u
 
 /* How a type's counters are started and stopped. */
@@ -32,6 +33,9 @@ enum upmu_unit_style {
     UPMU_UNIT_CLIENT_IMC = 4, /* as DISCOVERED; of clients' memory controllers */
     UPMU_UNIT_FREE = 5        /* never stopped, never written */
 };
+
+/* The bits of control_idle and reset are set one more at a time, the lowest first. */
+#define UPMU_UNIT_GROWING_RESET (1u << 15)
 
 /* Events whose code & code_mask is `code` have these counters only. */
 struct upmu_unit_constraint {
@@ -62,7 +66,7 @@ struct upmu_unit_type {
     uint8_t enable_bit;    /* of a select; 0xff: none */
     uint8_t filters;       /* entries of filter[] in use */
     uint8_t scope;         /* enum upmu_scope: the CPUs that reach it by MSRs */
-    uint16_t quirks;       /* the backend's bits; 0 for a host's own */
+    uint16_t quirks;       /* UPMU_UNIT_GROWING_RESET, or the backend's bits */
     uint16_t rdpmc;        /* RDPMC index of counter 0, or 0xffff: none */
     /* Offsets from the box's base. */
     uint32_t control;      /* box control; of UPMU_UNIT_GLOBAL: the enable register */
@@ -122,6 +126,139 @@ struct upmu_unit_list {
 
 /* For upmu_units_find(): look under a hypervisor, too. */
 #define UPMU_UNITS_FORCE (1u << 0)
+
+/*
+ * Find units.  Call it once on each die, on a CPU of it that is initialised, and stay on that CPU meanwhile.  The first
+ * call finds what is seen from everywhere and asks own_unit; each call finds the units that only its die sees.  Before
+ * the first call set the two arrays of *list and their capacities, and all else to 0; both must stay as long as the
+ * machine.  Registers are read, none is written; memory may be mapped, and is unmapped again.
+ *
+ * Returns UPMU_OK (also if there are none); UPMU_ERR_NO_PMU (`cpu` is not initialised, or there is a hypervisor and no
+ * UPMU_UNITS_FORCE); UPMU_ERR_WRONG_CPU; UPMU_ERR_NO_SPACE (an array is full: what it has is right);
+ * UPMU_ERR_STATE (the machine has another list); UPMU_ERR_UNSUPPORTED (tables that cannot be right);
+ * UPMU_ERR_COMPILED_OUT.  machine->why has the details.
+ * Context: any, but not while units are opened.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *list, unsigned flags);
+
+/*
+ * A unit at work.  Zeroed memory is not needed.  Its first two fields and those of the meter that may be read (its
+ * `cpu`: the one that drives the unit, or NULL) are yours to read; all else is private.
+ */
+struct upmu_unit {
+    struct upmu_meter meter;
+    const struct upmu_unit_info *box; /* the first */
+    /* private */
+    uint16_t boxes;
+    uint8_t maps;               /* its boxes are mapped memory */
+    uint8_t is_timed;           /* cost_ns is a measured one */
+    uint32_t base, every;       /* turns: in each so many ticks; as asked for, and now */
+    uint32_t ticks;             /* since a turn */
+    uint32_t rotations;
+    uint64_t cost_ns;           /* of a turn, smoothed */
+    uint64_t folded_ns;         /* last poll */
+    uint64_t tick_ns, last_ns;  /* distance of ticks, smoothed, and the last one, where the port does not say */
+    struct upmu_unit *next;     /* that the same CPU drives */
+    struct upmu_unit *next_open;
+    uint64_t registers[UPMU_BANK_WORDS(UPMU_UNIT_REGISTERS)];
+};
+
+/*
+ * Take over `boxes` boxes, which stand side by side in the list from `info` on and are of one type and die, as one
+ * unit: what is written goes to all of them, a count is the sum of theirs.  The library chooses the CPU that drives it
+ * (hook nearest_cpu), and does the work there.  Counters that are in use are left alone, in all boxes.  `unit` and the
+ * list must stay until upmu_unit_close().
+ *
+ * Returns UPMU_OK; UPMU_ERR_INVALID (such boxes do not stand there); UPMU_ERR_STATE (one of them is open; machine->why
+ * has its path); UPMU_ERR_HOOK_MISSING (pci_read, mmio_map); UPMU_ERR_NO_CPU; UPMU_ERR_WRONG_CPU (the CPU cannot be
+ * reached: run_on_cpu); UPMU_ERR_BUSY; UPMU_ERR_NO_SPACE (memory was not mapped); UPMU_ERR_PORT;
+ * UPMU_ERR_COMPILED_OUT.  On error nothing is open; machine->why has the details.
+ * Context: any; units are opened, closed and handed over one at a time, and not while a CPU comes or goes.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_unit_open(struct upmu_unit *unit, struct upmu_machine *machine,
+                                const struct upmu_unit_info *info, unsigned boxes);
+
+/*
+ * The same for a unit by its path (see upmu_unit_find()).  Returns as these.  Context: as upmu_unit_open().
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_unit_open_text(struct upmu_unit *unit, struct upmu_machine *machine, const char *path);
+
+/*
+ * Detach its sessions and restore the registers: of one box as they were found, of several to idle values.  A unit that
+ * is not open is left as it is.
+ *
+ * Returns UPMU_OK; UPMU_ERR_PORT (closed all the same); UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (still open).
+ * Context: as upmu_unit_open().
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_unit_close(struct upmu_unit *unit);
+
+/*
+ * Bind a session to a unit: as upmu_session_attach_cpu(), from any CPU.  All its events are of the unit's type, without
+ * period.  The calls of upmu/session.h do the rest; they act on the CPU that drives the unit.
+ *
+ * Returns as upmu_session_attach_cpu(); UPMU_ERR_WRONG_PMU (an event of another type, or of a box that is not this
+ * one); UPMU_ERR_NO_CPU; UPMU_ERR_UNSUPPORTED (a published session).
+ * Context: local, on any CPU.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_attach_unit(struct upmu_session *session, struct upmu_unit *unit);
+
+/*
+ * From now on this CPU drives the unit.  Nothing is written, counts have no gap.  A unit without a CPU begins to work
+ * again.  (Where a CPU goes offline, upmu_cpu_suspend() and upmu_cpu_fini() hand its units over to others by
+ * themselves.  Where that cannot be, sessions are suspended until a CPU that may drive it is initialised or resumed.)
+ *
+ * Returns UPMU_OK; UPMU_ERR_INVALID (it may not drive it); UPMU_ERR_WRONG_CPU (one of both cannot be reached);
+ * UPMU_ERR_BUSY; UPMU_ERR_PORT; UPMU_ERR_STATE (not open).
+ * Context: as upmu_unit_open().
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_unit_manage(struct upmu_unit *unit, struct upmu_cpu *cpu);
+
+/*
+ * Take the counts of what runs, so that no counter goes round unseen.  upmu_cpu_tick() does it where the host has
+ * ticks; else call this at least every upmu_unit_poll_interval() ns.  A count that was looked at too late has quality
+ * UPMU_QUALITY_PARTIAL, as far as it can be seen.
+ *
+ * Returns UPMU_OK, UPMU_ERR_PORT, UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY, UPMU_ERR_NO_CPU.
+ * Context: local, on any CPU.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_unit_poll(struct upmu_unit *unit);
+
+/* Context: any. */
+uint64_t upmu_unit_poll_interval(const struct upmu_unit *unit);
+
+/*
+ * Sessions that share change places with each `every`th tick (1 or more; 1 after open).  Where that takes more than
+ * 0.8 % of the time, it becomes less frequent by itself, 64 times at most.
+ *
+ * Context: any.
+ */
+void upmu_unit_turns(struct upmu_unit *unit, unsigned every);
+
+#define UPMU_UNIT_CPUS 32
+
+/* What is known of a unit at work. */
+struct upmu_unit_facts {
+    struct upmu_cpu *cpu;                     /* that drives it, or NULL */
+    struct upmu_cpu *allowed[UPMU_UNIT_CPUS]; /* that may: the first of them, best first */
+    unsigned allowed_count;                   /* in `allowed` */
+    unsigned boxes;
+    uint64_t cost_ns;                         /* of a turn; 0: unknown */
+    uint64_t poll_interval_ns;
+    uint32_t every;                           /* ticks from turn to turn, now */
+    uint32_t rotations;                       /* turns so far */
+    uint32_t firmware;                        /* counters that were in use */
+    struct upmu_accesses accesses;
+};
+
+/* Context: any. */
+void upmu_unit_ask(const struct upmu_unit *unit, struct upmu_unit_facts *out_facts);
 
 /*
  * The path of a unit: the one that the host gave it, or "package0/die0/imc3", "package0/die0/l3_1".  `unit` is one

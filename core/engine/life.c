@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The life of a PMU at work (R5): take-over, sleep, changes behind our back.
+ */
+#include "core/engine/life.h"
+#include "core/util/apart.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
+#include "core/hw/backend.h"
+#include "core/hw/bank.h"
+#include "core/hw/domain.h"
+#include "core/hw/port_call.h"
+#include "core/engine/claims.h"
+#include "core/engine/deferred.h"
+#include "core/engine/features.h"
+#include "core/engine/meter.h"
+#include "core/engine/multiplex.h"
+#include "core/engine/owners.h"
+#include "core/engine/run.h"
+#include "core/engine/session_core.h"
+#include "core/engine/thread_core.h"
+#include "core/engine/transition.h"
+
+/* Counters that are neither in use by the firmware nor by the host. */
+static UPMU_APART uint32_t ours(const struct upmu_meter *meter)
+{
+    return upmu_meter_is_free(meter) ? 0 : meter->pmu->counters & ~upmu_meter_blocked(meter);
+}
+
+/*
+ * Does a counter keep what is written to it?  The low 16 bits are flipped, as
+ * every width and every sign extension keeps those, and put back.  An RDPMC that reads
+ * something else (emulators answer 0) is not used.  UPMU_OK, UPMU_ERR_NO_PMU,
+ * UPMU_ERR_PORT.
+ */
+static enum upmu_status try_write(struct upmu_meter *meter, unsigned counter)
+{
+    struct upmu_bank *bank = &meter->bank;
+    unsigned row = meter->pmu->counter[counter].value_row;
+    uint64_t before, after, quick;
+
+    if (!upmu_bank_read_row(bank, row, &before) || !upmu_bank_write(bank, counter, before ^ 0xffffu))
+        return UPMU_ERR_PORT;
+    meter->used |= UPMU_BIT32(counter);
+    if (!upmu_bank_read_row(bank, row, &after) || !upmu_bank_read(bank, counter, &quick) ||
+        !upmu_bank_write(bank, counter, before))
+        return UPMU_ERR_PORT;
+    bank->no_rdpmc |= ((quick ^ after) & 0xffffu) != 0;
+    return ((before ^ after) & 0xffffu) == 0xffffu ? UPMU_OK : UPMU_ERR_NO_PMU;
+}
+
+/* Drop what concerns other counters than `mine` and, if not `alone`, what is shared. */
+static void keep_own(const struct upmu_meter *meter, struct upmu_image *image, uint32_t mine, bool alone)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < image->count; i++)
+        if (!(image->step[i].guard & ~mine) && (alone || !(meter->bank.state[image->step[i].row] & UPMU_ROW_SHARED)))
+            image->step[count++] = image->step[i];
+    image->count = (uint8_t)count;
+}
+
+/* Gates of what is ours closed, freezing off, stale status acknowledged, interrupt re-armed. */
+static bool quieten(struct upmu_meter *meter, uint32_t mine, bool alone)
+{
+    const struct upmu_pmu *pmu = meter->pmu;
+    struct upmu_step step[UPMU_IMAGE_STEPS];
+    struct upmu_image image = upmu_image_on(pmu, step, UPMU_IMAGE_STEPS);
+    uint64_t status;
+    uint32_t changed;
+
+    pmu->backend->take_over(pmu, &image);
+    keep_own(meter, &image, mine, alone);
+    if (!upmu_bank_gate(&meter->bank, 0, mine) || !upmu_bank_load(&meter->bank, step, image.count, 0, &changed))
+        return false;
+    if (pmu->status_row != UPMU_NO_ROW) {
+        uint32_t flagged;
+
+        if (!upmu_bank_read_row(&meter->bank, pmu->status_row, &status))
+            return false;
+        flagged = pmu->backend->overflowed(pmu, status) & mine;
+        if (flagged) /* (Whatever it is of: an interrupt may have been asked for already.) */
+            upmu_meter_expect(meter, upmu_bits_count(flagged), upmu_meter_now(meter));
+        if (flagged && !upmu_bank_command(&meter->bank, pmu->ack_row, pmu->backend->acknowledge(pmu, flagged)))
+            return false;
+    }
+    if (!upmu_meter_is_unit(meter))
+        upmu_meter_rearm(meter);
+    return true;
+}
+
+/* The registers are unknown, and the counters hold values of no session. */
+static void forget(struct upmu_meter *meter)
+{
+    meter->deferred = 0;
+    upmu_bank_forget(&meter->bank);
+    memset(meter->last_tag, 0, sizeof meter->last_tag);
+}
+
+/* What init and resume have in common.  What is shared is unknown afterwards: others may claim it. */
+enum upmu_status upmu_life_take_over(struct upmu_meter *meter)
+{
+    bool alone = !upmu_claims_others(meter);
+    enum upmu_status status;
+    uint32_t writable;
+
+    forget(meter);
+    if (!upmu_bank_find(&meter->bank))
+        return UPMU_ERR_PORT;
+    upmu_owners_find(meter);
+    writable = ours(meter);
+    if (!alone) {
+        upmu_bank_inherit(&meter->bank, true);
+        writable &= ~meter->pmu->shared_counters;
+    }
+#if UPMU_UNCORE
+    if (upmu_meter_is_unit(meter)) /* its counters are never written */
+        return upmu_bank_settle(&meter->bank, meter->firmware) && quieten(meter, writable, true) ? UPMU_OK
+                                                                                               : UPMU_ERR_PORT;
+#endif
+    if (!quieten(meter, writable, alone))
+        return UPMU_ERR_PORT;
+    status = writable ? try_write(meter, upmu_bits_lowest(writable)) : UPMU_OK;
+    upmu_bank_inherit(&meter->bank, true);
+    meter->ignores_writes = status == UPMU_ERR_NO_PMU;
+    if (meter->ignores_writes)
+        upmu_meter_log(meter, "upmu: writes to the PMU are ignored: none is usable here");
+    else if (status == UPMU_OK && upmu_meter_domain(meter))
+        upmu_domain_begin(meter->domain, meter->domain_slot);
+    return status;
+}
+
+/* Handlers act no more, nor do they see what a static session left running. */
+void upmu_life_end(struct upmu_meter *meter)
+{
+    upmu_run_expect(meter, meter->used);
+    meter->live = 0;
+    UPMU_BARRIER();
+}
+
+enum upmu_status upmu_life_suspend(struct upmu_meter *meter, void *unused)
+{
+    enum upmu_status status = UPMU_OK;
+
+    (void)unused;
+    for (struct upmu_session *session = meter->sessions; session; session = session->next) {
+        if (upmu_session_waits(session))
+            upmu_session_enabled(session, upmu_meter_now(meter));
+        if (!upmu_session_holds(session))
+            continue;
+        if (upmu_transition_take_off(meter, session) != UPMU_OK)
+            status = UPMU_ERR_PORT;
+        if (session->state == UPMU_SESSION_STOPPED)
+            session->state = UPMU_SESSION_SUSPENDED;
+    }
+    if (!upmu_meter_is_unit(meter) && !upmu_features_stop(meter->cpu))
+        status = UPMU_ERR_PORT;
+    upmu_life_end(meter);
+    /* Should registers outlive the sleep, resume must not find ours and call them the firmware's. */
+    if (upmu_claims_restore(meter))
+        meter->used = 0;
+    else
+        status = UPMU_ERR_PORT;
+    forget(meter);
+    return status;
+}
+
+enum upmu_status upmu_life_resume(struct upmu_meter *meter, void *unused)
+{
+    enum upmu_status status = upmu_life_take_over(meter);
+
+    (void)unused;
+    if (status != UPMU_OK)
+        return status;
+    if (!upmu_meter_is_unit(meter))
+        upmu_features_wake(meter->cpu);
+    meter->live = 1;
+    UPMU_BARRIER();
+    return upmu_multiplex_reload(meter);
+}
+
+/*
+ * Registers are not what the shadow says: forget, close, and load what runs again.  Of what other CPUs of the domain
+ * could take, even one that is about to take over, this CPU closes what its own sessions hold.
+ */
+enum upmu_status upmu_life_start_over(struct upmu_meter *meter, void *unused)
+{
+    bool alone = !upmu_meter_domain(meter);
+    uint32_t mine = ours(meter);
+    bool fine;
+
+    (void)unused;
+    if (!alone)
+        mine &= ~meter->pmu->shared_counters | meter->running;
+    meter->keep_claims = 1;
+    for (struct upmu_session *session = meter->sessions; session; session = session->next) {
+        if (upmu_session_waits(session))
+            upmu_session_enabled(session, upmu_meter_now(meter));
+        if (!upmu_session_holds(session))
+            continue;
+        upmu_run_mar(session);
+        upmu_session_ran(session, upmu_meter_now(meter));
+        /* (An interrupt may have masked it just now.) */
+        session->state = session->full ? UPMU_SESSION_MASKED : UPMU_SESSION_SUSPENDED;
+        session->full = 0;
+    }
+    /* What has overflowed is thrown away. */
+    upmu_run_expect(meter, meter->running | meter->used);
+    upmu_run_publish(meter);
+    forget(meter);
+    fine = quieten(meter, mine, alone);
+    fine &= upmu_multiplex_reload(meter) == UPMU_OK;
+    meter->keep_claims = 0;
+    upmu_claims_trim(meter, false);
+    return fine ? UPMU_OK : UPMU_ERR_PORT;
+}
+
+/* Handlers do not come faster than this many in one look. */
+#define VERIFY_ATTEMPTS 16u
+
+/* A counter whose own register differs is foreign from now on. */
+enum upmu_status upmu_life_verify(struct upmu_meter *meter, void *unused)
+{
+    bool fault;
+    unsigned row, counter, attempt = 0;
+    uint32_t interrupts;
+
+    (void)unused;
+    upmu_claims_trim(meter, true);
+    do { /* a handler may have closed a session since: its counts are taken, and it is looked again */
+        interrupts = meter->cpu->interrupts;
+        upmu_deferred_run(meter);
+        row = upmu_bank_verify(&meter->bank, &fault);
+        if (row == UPMU_NO_ROW || fault || interrupts == meter->cpu->interrupts)
+            break;
+    } while (++attempt < VERIFY_ATTEMPTS);
+    if (row == UPMU_NO_ROW)
+        return UPMU_OK;
+    if (fault) /* nothing was learned of it: what runs by it goes on */
+        return UPMU_ERR_PORT;
+    counter = meter->pmu->table->rows[row].counter;
+    if (counter < UPMU_COUNTERS)
+        upmu_owners_yield(meter, UPMU_BIT32(counter) & meter->pmu->counters & ~meter->running);
+    upmu_bank_forget_row(&meter->bank, row);
+    return UPMU_ERR_CHANGED;
+}

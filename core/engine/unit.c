@@ -1,0 +1,658 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Units at work: take-over, the CPU that drives one, its ticks.
+ */
+#include "core/util/apart.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
+#include "core/util/muldiv.h"
+#include "core/util/text.h"
+#include "core/hw/bank.h"
+#include "core/hw/port_call.h"
+#include "core/hw/register.h"
+#include "core/event/why.h"
+#include "core/engine/claims.h"
+#include "core/engine/driver.h"
+#include "core/engine/life.h"
+#include "core/engine/meter.h"
+#include "core/engine/multiplex.h"
+#include "core/engine/placed.h"
+#include "core/engine/run.h"
+#include "core/engine/schedule.h"
+#include "core/engine/session_core.h"
+#include "core/engine/unit_core.h"
+
+#if UPMU_UNCORE
+
+/* The unit of a meter, which is its first member. */
+static struct upmu_unit *unit_of(struct upmu_meter *meter)
+{
+    return (struct upmu_unit *)(void *)meter;
+}
+
+/* ---- Calls ---- */
+
+/* A unit that changes its CPU while a call looks for it is followed so often. */
+#define FOLLOW 4u
+
+struct unit_call {
+    struct upmu_meter *meter;
+    upmu_local_work *work;
+    enum upmu_status status;
+};
+
+static void call_here(void *argument)
+{
+    struct unit_call *call = argument;
+
+    call->status = upmu_local_run(call->meter, call->work, NULL);
+}
+
+/* On the CPU that drives it. */
+static enum upmu_status call_unit(struct upmu_unit *unit, upmu_local_work *work)
+{
+    struct unit_call call = {&unit->meter, work, UPMU_OK};
+
+    for (unsigned i = 0; i < FOLLOW; i++) {
+        struct upmu_cpu *cpu = __atomic_load_n(&unit->meter.cpu, __ATOMIC_RELAXED);
+
+        call_here(&call);
+        if (call.status == UPMU_ERR_WRONG_CPU && cpu)
+            (void)port_run_on_cpu(unit->meter.machine->port, cpu, call_here, &call);
+        if (call.status != UPMU_ERR_WRONG_CPU || unit->meter.cpu == cpu)
+            break;
+    }
+    return call.status;
+}
+
+/* ---- Lists ---- */
+
+void upmu_units_delist(struct upmu_machine *machine, const struct upmu_cpu *cpu)
+{
+    for (struct upmu_cpu **link = &machine->cpus; *link; link = &(*link)->next)
+        if (*link == cpu) {
+            *link = cpu->next;
+            return;
+        }
+}
+
+void upmu_units_enlist(struct upmu_cpu *cpu)
+{
+    upmu_driver_place(cpu);
+    cpu->next = cpu->meter.machine->cpus;
+    __atomic_store_n(&cpu->meter.machine->cpus, cpu, __ATOMIC_RELEASE);
+}
+
+static void link_unit(struct upmu_unit *unit)
+{
+    unit->next = unit->meter.cpu->units;
+    unit->meter.cpu->units = unit;
+    unit->meter.work = unit->meter.cpu->meter.work;
+}
+
+static void unlink_unit(struct upmu_unit *unit)
+{
+    for (struct upmu_unit **link = &unit->meter.cpu->units; *link; link = &(*link)->next)
+        if (*link == unit) {
+            *link = unit->next;
+            break;
+        }
+    unit->next = NULL;
+    unit->meter.work = NULL;
+}
+
+/* ---- Registers that several units need ---- */
+
+static uint32_t package_of(const struct upmu_unit *unit)
+{
+    return unit->box->package;
+}
+
+/* The row of another unit on this package for the same register, or UPMU_NO_ROW. */
+static unsigned same_register(const struct upmu_unit *other, const struct upmu_unit *unit, unsigned row)
+{
+    const struct upmu_bank *bank = &other->meter.bank;
+    unsigned k;
+
+    if (other == unit || !other->meter.live || package_of(other) != package_of(unit))
+        return UPMU_NO_ROW;
+    k = upmu_register_find(other->meter.pmu, unit->meter.bank.rows[row].address);
+    return k != UPMU_NO_ROW && upmu_register_class_of(bank->pmu, k)->kind == UPMU_KIND_AUX ? k : UPMU_NO_ROW;
+}
+
+/* What was found in a register that another unit needs is that one's to restore. */
+static void pass_on_registers(struct upmu_unit *unit)
+{
+    struct upmu_bank *bank = &unit->meter.bank;
+
+    for (unsigned row = 0; row < bank->pmu->table->row_count; row++) {
+        if (upmu_register_class_of(bank->pmu, row)->kind != UPMU_KIND_AUX || !(bank->state[row] & UPMU_ROW_FOUND))
+            continue;
+        for (struct upmu_unit *other = unit->meter.machine->open_units; other; other = other->next_open) {
+            unsigned k = same_register(other, unit, row);
+
+            if (k == UPMU_NO_ROW)
+                continue;
+            other->meter.bank.found[k] = bank->found[row];
+            bank->state[row] &= (uint8_t)~UPMU_ROW_FOUND;
+            break;
+        }
+    }
+}
+
+/* ---- Its life ---- */
+
+static enum upmu_status begin(struct upmu_meter *meter, void *unused)
+{
+    enum upmu_status status = upmu_life_take_over(meter);
+
+    (void)unused;
+    if (status != UPMU_OK) {
+        (void)upmu_claims_restore(meter);
+        return status;
+    }
+    link_unit(unit_of(meter));
+    unit_of(meter)->folded_ns = upmu_meter_now(meter);
+    meter->live = 1;
+    return UPMU_OK;
+}
+
+static enum upmu_status end(struct upmu_meter *meter, void *unused)
+{
+    enum upmu_status status = UPMU_OK;
+
+    (void)unused;
+    while (meter->sessions)
+        if (upmu_session_leave(meter, meter->sessions, false) != UPMU_OK)
+            status = UPMU_ERR_PORT;
+    pass_on_registers(unit_of(meter));
+    upmu_life_end(meter);
+    if (!upmu_claims_restore(meter))
+        status = UPMU_ERR_PORT;
+    unlink_unit(unit_of(meter));
+    return status;
+}
+
+enum upmu_status upmu_unit_fold(struct upmu_meter *meter, void *unused)
+{
+    struct upmu_unit *unit = unit_of(meter);
+    uint64_t now_ns = upmu_meter_now(meter), late_ns = 2 * upmu_unit_poll_interval(unit);
+
+    (void)unused;
+    /* What went round twice cannot be seen. */
+    for (struct upmu_session *session = meter->sessions; session; session = session->next)
+        if (upmu_session_holds(session) && now_ns - session->running_ns > late_ns && now_ns - unit->folded_ns > late_ns)
+            upmu_run_mar(session);
+    unit->folded_ns = now_ns;
+    return upmu_schedule_fold(meter);
+}
+
+/* ---- Hand-over ---- */
+
+static enum upmu_status put_down(struct upmu_meter *meter, void *unused)
+{
+    enum upmu_status status = upmu_unit_fold(meter, unused);
+
+    unlink_unit(unit_of(meter));
+    return status;
+}
+
+static enum upmu_status pick_up(struct upmu_meter *meter, void *unused)
+{
+    (void)unused;
+    link_unit(unit_of(meter));
+    return UPMU_OK;
+}
+
+/* It has no CPU yet, and its registers may have been lost. */
+static enum upmu_status wake_up(struct upmu_meter *meter, void *unused)
+{
+    enum upmu_status status = upmu_life_resume(meter, unused);
+
+    if (meter->live) {
+        link_unit(unit_of(meter));
+        unit_of(meter)->folded_ns = upmu_meter_now(meter);
+    }
+    return status;
+}
+
+static enum upmu_status lie_down(struct upmu_meter *meter, void *unused)
+{
+    enum upmu_status status;
+
+    pass_on_registers(unit_of(meter));
+    status = upmu_life_suspend(meter, unused);
+    unlink_unit(unit_of(meter));
+    return status;
+}
+
+/* Its CPU has put it down. */
+static enum upmu_status give_to(struct upmu_unit *unit, struct upmu_cpu *cpu)
+{
+    __atomic_store_n(&unit->meter.cpu, cpu, __ATOMIC_RELEASE);
+    return call_unit(unit, pick_up);
+}
+
+enum upmu_status upmu_unit_manage(struct upmu_unit *unit, struct upmu_cpu *cpu)
+{
+    struct upmu_cpu *allowed[UPMU_UNIT_CPUS], *before;
+    enum upmu_status status, given;
+    unsigned count, i = 0;
+
+    if (!unit->meter.machine)
+        return UPMU_ERR_STATE;
+    before = unit->meter.cpu;
+    if (before == cpu)
+        return UPMU_OK;
+    count = upmu_driver_list(unit, NULL, allowed);
+    while (i < count && allowed[i] != cpu)
+        i++;
+    if (i == count)
+        return UPMU_ERR_INVALID;
+    if (!before) {
+        unit->meter.cpu = cpu;
+        status = call_unit(unit, wake_up);
+        if (!unit->meter.live)
+            unit->meter.cpu = NULL;
+        return status;
+    }
+    status = call_unit(unit, put_down);
+    if (status != UPMU_OK && status != UPMU_ERR_PORT)
+        return status;
+    given = give_to(unit, cpu);
+    if (given != UPMU_OK && give_to(unit, before) != UPMU_OK) /* (As it was.) */
+        return UPMU_ERR_WRONG_CPU;
+    return given != UPMU_OK ? given : status;
+}
+
+/* One unit of a CPU that goes. */
+static enum upmu_status hand_on(struct upmu_unit *unit, struct upmu_cpu *cpu)
+{
+    struct upmu_cpu *heir = upmu_driver_choose(unit, cpu);
+    enum upmu_status status = upmu_local_run(&unit->meter, heir ? put_down : lie_down, NULL);
+
+    if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY || !heir || give_to(unit, heir) == UPMU_OK) {
+        if (!heir)
+            unit->meter.cpu = NULL;
+        return status;
+    }
+    upmu_meter_log(&unit->meter, "upmu: a unit sleeps, as no CPU could be reached to drive it (run_on_cpu)");
+    unit->meter.cpu = cpu;
+    link_unit(unit);
+    status = upmu_local_run(&unit->meter, lie_down, NULL);
+    unit->meter.cpu = NULL;
+    return status;
+}
+
+enum upmu_status upmu_units_go(struct upmu_cpu *cpu)
+{
+    const struct upmu_port *port = cpu->meter.machine->port;
+    enum upmu_status status = UPMU_OK;
+
+    if (!cpu->units || (port_has_this_cpu(port) && port_this_cpu(port) != cpu))
+        return UPMU_OK; /* (On a wrong CPU the caller is refused.) */
+    while (cpu->units) {
+        enum upmu_status left = hand_on(cpu->units, cpu);
+
+        if (left == UPMU_ERR_BUSY)
+            return left;
+        if (left != UPMU_OK)
+            status = left;
+    }
+    return status;
+}
+
+enum upmu_status upmu_units_come(struct upmu_cpu *cpu)
+{
+    enum upmu_status status = UPMU_OK, woken;
+    struct upmu_cpu *allowed[UPMU_UNIT_CPUS];
+
+    for (struct upmu_unit *unit = cpu->meter.machine->open_units; unit; unit = unit->next_open) {
+        unsigned count = unit->meter.cpu ? 0 : upmu_driver_list(unit, NULL, allowed);
+
+        for (unsigned i = 0; i < count; i++)
+            if (allowed[i] == cpu) {
+                woken = upmu_unit_manage(unit, cpu);
+                if (woken != UPMU_OK)
+                    status = woken;
+                break;
+            }
+    }
+    return status;
+}
+
+enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_local_work *work)
+{
+    enum upmu_status status = UPMU_OK, one;
+    const struct upmu_port *port;
+    uintptr_t irq;
+
+    if (!cpu->units)
+        return UPMU_OK;
+    /* (No call from elsewhere changes the list meanwhile.) */
+    port = cpu->meter.machine->port;
+    irq = port_irq_save(port);
+    for (struct upmu_unit *unit = cpu->units; unit; unit = unit->next) {
+        one = upmu_local_run(&unit->meter, work, NULL);
+        if (status == UPMU_OK)
+            status = one;
+    }
+    port_irq_restore(port, irq);
+    return status;
+}
+
+enum upmu_status upmu_units_verify(struct upmu_cpu *cpu, const struct upmu_meter **out_meter)
+{
+    enum upmu_status status = UPMU_OK;
+    uintptr_t irq = port_irq_save(cpu->meter.machine->port);
+
+    for (struct upmu_unit *unit = cpu->units; unit && status == UPMU_OK; unit = unit->next) {
+        status = upmu_local_run(&unit->meter, upmu_life_verify, NULL);
+        *out_meter = &unit->meter;
+    }
+    port_irq_restore(cpu->meter.machine->port, irq);
+    return status;
+}
+
+void upmu_units_use_work(struct upmu_cpu *cpu)
+{
+    for (struct upmu_unit *unit = cpu->units; unit; unit = unit->next)
+        unit->meter.work = cpu->meter.work;
+}
+
+/* ---- Open and close ---- */
+
+static enum upmu_status refuse(struct upmu_machine *machine, enum upmu_status status)
+{
+    upmu_why_clear(&machine->why);
+    machine->why.status = status;
+    return status;
+}
+
+/* Bytes of a box's memory that are needed. */
+static size_t extent(const struct upmu_pmu *pmu)
+{
+    size_t bytes = 0;
+
+    for (unsigned row = 0; row < pmu->table->row_count; row++) {
+        const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
+        size_t end = pmu->table->rows[row].address + (class->bits == 32 ? sizeof(uint32_t) : sizeof(uint64_t));
+
+        if (class->kind != UPMU_KIND_AUX && end > bytes)
+            bytes = end;
+    }
+    return bytes;
+}
+
+static void unmap(struct upmu_unit *unit)
+{
+    struct upmu_unit_info *info = unit->meter.machine->units->unit + (unit->box - unit->meter.machine->units->unit);
+
+    for (unsigned i = 0; unit->maps && i < unit->boxes; i++) {
+        if (info[i].mapped)
+            port_mmio_unmap(unit->meter.machine->port, info[i].mapped, extent(unit->meter.pmu));
+        info[i].mapped = NULL;
+    }
+}
+
+static enum upmu_status map(struct upmu_unit *unit)
+{
+    struct upmu_unit_info *info = unit->meter.machine->units->unit + (unit->box - unit->meter.machine->units->unit);
+    size_t bytes = extent(unit->meter.pmu);
+
+    unit->maps = upmu_bank_type(&unit->meter.bank)->space == UPMU_SPACE_MMIO;
+    for (unsigned i = 0; unit->maps && i < unit->boxes; i++) {
+        info[i].mapped = port_mmio_map(unit->meter.machine->port, info[i].base, bytes);
+        if (!info[i].mapped)
+            return UPMU_ERR_NO_SPACE;
+    }
+    return UPMU_OK;
+}
+
+/* Is a box part of a unit that is open? */
+static bool is_open(const struct upmu_machine *machine, const struct upmu_unit_info *box)
+{
+    for (const struct upmu_unit *unit = machine->open_units; unit; unit = unit->next_open)
+        if (box >= unit->box && box < unit->box + unit->boxes)
+            return true;
+    return false;
+}
+
+/* Do so many boxes of a kind stand there, none of them open? */
+static enum upmu_status check_boxes(struct upmu_machine *machine, const struct upmu_unit_info *info, unsigned boxes)
+{
+    const struct upmu_unit_list *list = machine->units;
+    unsigned left;
+
+    if (!list || info < list->unit || info >= list->unit + list->unit_count)
+        return refuse(machine, UPMU_ERR_INVALID);
+    left = (unsigned)(list->unit + list->unit_count - info);
+    if (!boxes || boxes > left)
+        return refuse(machine, UPMU_ERR_INVALID);
+    for (unsigned i = 0; i < boxes; i++) {
+        if (info[i].type != info->type || info[i].package != info->package || info[i].die != info->die ||
+            info[i].llc != info->llc)
+            return refuse(machine, UPMU_ERR_INVALID);
+        if (is_open(machine, info + i)) {
+            (void)refuse(machine, UPMU_ERR_STATE);
+            (void)upmu_unit_path(list, info + i, machine->why.word, sizeof machine->why.word);
+            return UPMU_ERR_STATE;
+        }
+    }
+    return UPMU_OK;
+}
+
+static enum upmu_status open(struct upmu_unit *unit)
+{
+    struct upmu_machine *machine = unit->meter.machine;
+    const struct upmu_pmu *pmu = unit->meter.pmu;
+    const struct upmu_unit_type *type = machine->units->pmu[unit->box->type].type;
+    enum upmu_status status;
+
+    if (type->space == UPMU_SPACE_PCI && !port_has_pci(machine->port))
+        return upmu_why_hook_of(machine, "pci_read");
+    if (type->space == UPMU_SPACE_MMIO && !port_has_mmio_map(machine->port))
+        return upmu_why_hook_of(machine, "mmio_map");
+    upmu_bank_init(&unit->meter.bank, pmu, machine->port, true, unit->registers);
+    upmu_bank_reach(&unit->meter.bank, unit->box, unit->boxes);
+    unit->meter.cpu = upmu_driver_choose(unit, NULL);
+    if (!unit->meter.cpu)
+        return refuse(machine, UPMU_ERR_NO_CPU);
+    status = map(unit);
+    if (status == UPMU_OK)
+        status = call_unit(unit, begin);
+    if (status != UPMU_OK) {
+        unmap(unit);
+        (void)refuse(machine, status);
+        machine->why.address = unit->meter.bank.faulted;
+    }
+    return status;
+}
+
+enum upmu_status upmu_unit_open(struct upmu_unit *unit, struct upmu_machine *machine,
+                                const struct upmu_unit_info *info, unsigned boxes)
+{
+    enum upmu_status status;
+
+    memset(unit, 0, sizeof *unit);
+    upmu_why_clear(&machine->why);
+    status = check_boxes(machine, info, boxes);
+    if (status != UPMU_OK)
+        return status;
+    if (!++machine->lives)
+        machine->lives = 1;
+    unit->meter.machine = machine;
+    unit->meter.pmu = &machine->units->pmu[info->type].pmu;
+    unit->meter.life = machine->lives;
+    unit->meter.kind = upmu_placed_class(&unit->meter);
+    unit->meter.number = info->number;
+    unit->box = info;
+    unit->boxes = (uint16_t)boxes;
+    unit->base = unit->every = 1;
+    status = open(unit);
+    if (status != UPMU_OK) {
+        unit->meter.machine = NULL;
+        return status;
+    }
+    unit->next_open = machine->open_units;
+    machine->open_units = unit;
+    return UPMU_OK;
+}
+
+enum upmu_status upmu_unit_open_text(struct upmu_unit *unit, struct upmu_machine *machine, const char *path)
+{
+    struct upmu_unit_found found = {0};
+    enum upmu_status status;
+
+    unit->meter.machine = NULL;
+    status = machine->units ? upmu_unit_find(machine->units, UPMU_UNIT_PATH, 0, path, &found) : UPMU_ERR_NO_SUCH_PMU;
+    if (status != UPMU_OK)
+        return upmu_why_refuse(&machine->why, status, NULL, path, 0, upmu_text_length(path));
+    return upmu_unit_open(unit, machine, found.unit, found.boxes);
+}
+
+enum upmu_status upmu_unit_close(struct upmu_unit *unit)
+{
+    struct upmu_machine *machine = unit->meter.machine;
+    enum upmu_status status;
+
+    if (!machine)
+        return UPMU_OK;
+    status = call_unit(unit, end);
+    if (status == UPMU_ERR_NO_CPU) {
+        while (unit->meter.sessions)
+            (void)upmu_session_leave(&unit->meter, unit->meter.sessions, false);
+        status = UPMU_OK;
+    }
+    if (status != UPMU_OK && status != UPMU_ERR_PORT)
+        return status;
+    for (struct upmu_unit **link = &machine->open_units; *link; link = &(*link)->next_open)
+        if (*link == unit) {
+            *link = unit->next_open;
+            break;
+        }
+    unmap(unit);
+    unit->meter.machine = NULL;
+    return status;
+}
+
+/* ---- Polls and turns ---- */
+
+/* The most that may lie between two looks (design: half the range at the highest rate). */
+#define LONGEST_NS UINT64_C(60000000000)
+
+uint64_t upmu_unit_poll_interval(const struct upmu_unit *unit)
+{
+    const struct upmu_pmu *pmu = unit->meter.pmu;
+    uint64_t rate = (uint64_t)upmu_bank_type(&unit->meter.bank)->rate_mhz * unit->boxes, rest, interval_ns;
+    unsigned width = 64;
+
+    for (uint32_t left = pmu->counters; left; left &= left - 1u)
+        if (pmu->counter[upmu_bits_lowest(left)].width < width)
+            width = pmu->counter[upmu_bits_lowest(left)].width;
+    if (!rate || width > 54)
+        return LONGEST_NS;
+    interval_ns = upmu_divide((UINT64_C(1) << (width - 1u)) * 1000u, rate, &rest);
+    return interval_ns < LONGEST_NS ? interval_ns : LONGEST_NS;
+}
+
+enum upmu_status upmu_unit_poll(struct upmu_unit *unit)
+{
+    return unit->meter.machine ? call_unit(unit, upmu_unit_fold) : UPMU_ERR_STATE;
+}
+
+void upmu_unit_turns(struct upmu_unit *unit, unsigned every)
+{
+    unit->base = every ? every : 1;
+    unit->every = unit->base;
+    /* (Units that are alike do not turn in one tick.) */
+    unit->ticks = unit->meter.number % unit->base;
+}
+
+/* Ticks from turn to turn are at most so many times what was asked for. */
+#define SLOWEST 64u
+
+/* 0.8 %: one in 128. */
+static void settle_pace(struct upmu_unit *unit, uint64_t spent_ns)
+{
+    const struct upmu_port *port = unit->meter.machine->port;
+    uint64_t budget_ns = (port->tick_ns ? port->tick_ns : unit->tick_ns) * unit->every / 128u;
+
+    if (!unit->is_timed)
+        unit->cost_ns = spent_ns;
+    else if (spent_ns > unit->cost_ns)
+        unit->cost_ns += (spent_ns - unit->cost_ns) / 8u;
+    else
+        unit->cost_ns -= (unit->cost_ns - spent_ns) / 8u;
+    unit->is_timed = 1;
+    if (!budget_ns)
+        return;
+    if (unit->cost_ns > budget_ns && unit->every < SLOWEST * unit->base)
+        unit->every *= 2;
+    else if (unit->cost_ns * 4u < budget_ns && unit->every > unit->base)
+        unit->every /= 2;
+}
+
+/* How far apart ticks are, where the host does not say. */
+static void time_ticks(struct upmu_unit *unit, uint64_t now_ns)
+{
+    uint64_t distance_ns = unit->last_ns ? now_ns - unit->last_ns : 0;
+
+    unit->last_ns = now_ns;
+    if (!unit->tick_ns)
+        unit->tick_ns = distance_ns;
+    else if (distance_ns > unit->tick_ns)
+        unit->tick_ns += (distance_ns - unit->tick_ns) / 8u;
+    else
+        unit->tick_ns -= (unit->tick_ns - distance_ns) / 8u;
+}
+
+static uint32_t accesses_of(const struct upmu_bank *bank)
+{
+    return bank->accesses.writes + bank->accesses.reads + bank->accesses.rdpmcs;
+}
+
+enum upmu_status upmu_unit_tick(struct upmu_meter *meter, void *unused)
+{
+    struct upmu_unit *unit = unit_of(meter);
+    bool timed = port_has_clock(meter->machine->port);
+    uint64_t now_ns = upmu_meter_now(meter);
+    enum upmu_status status = UPMU_OK;
+    uint32_t accesses;
+
+    if (timed)
+        time_ticks(unit, now_ns);
+    /* (Before it is late: the next tick would be.) */
+    if (timed ? now_ns - unit->folded_ns + unit->tick_ns >= upmu_unit_poll_interval(unit) : !(++meter->ticks & 15u))
+        status = upmu_unit_fold(meter, unused);
+    if (++unit->ticks < unit->every)
+        return status;
+    unit->ticks = 0;
+    accesses = accesses_of(&meter->bank);
+    now_ns = upmu_meter_now(meter);
+    upmu_multiplex_tick(meter);
+    if (accesses_of(&meter->bank) == accesses) /* nothing waits and no set is due */
+        return status;
+    unit->rotations++;
+    if (timed)
+        settle_pace(unit, upmu_meter_now(meter) - now_ns);
+    return status;
+}
+
+void upmu_unit_ask(const struct upmu_unit *unit, struct upmu_unit_facts *out_facts)
+{
+    memset(out_facts, 0, sizeof *out_facts);
+    if (!unit->meter.machine)
+        return;
+    out_facts->cpu = unit->meter.cpu;
+    out_facts->allowed_count = upmu_driver_list(unit, NULL, out_facts->allowed);
+    out_facts->boxes = unit->boxes;
+    out_facts->cost_ns = unit->cost_ns;
+    out_facts->poll_interval_ns = upmu_unit_poll_interval(unit);
+    out_facts->every = unit->every;
+    out_facts->rotations = unit->rotations;
+    out_facts->firmware = unit->meter.firmware;
+    out_facts->accesses = unit->meter.bank.accesses;
+}
+
+#endif

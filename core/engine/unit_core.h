@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Units at work, for other core files: what the life of a CPU does to those that it drives.
+ */
+#ifndef UPMU_CORE_UNIT_CORE_H
+#define UPMU_CORE_UNIT_CORE_H
+
+#include "core/engine/local.h"
+#include <upmu/unit.h>
+
+#if UPMU_UNCORE
+
+/* A CPU comes: it drives units that have none.  It goes: others drive its units, or they sleep.  On that CPU. */
+enum upmu_status upmu_units_come(struct upmu_cpu *cpu);
+enum upmu_status upmu_units_go(struct upmu_cpu *cpu);
+
+/* Work on each unit that the executing CPU drives, in the bracket of each; the first status that is none. */
+enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_local_work *work);
+
+/* With each tick of its CPU; take the counts of what runs. */
+enum upmu_status upmu_unit_tick(struct upmu_meter *meter, void *unused);
+enum upmu_status upmu_unit_fold(struct upmu_meter *meter, void *unused);
+
+/* The first unit of a CPU that is not as it should be: *out_meter. */
+enum upmu_status upmu_units_verify(struct upmu_cpu *cpu, const struct upmu_meter **out_meter);
+
+/* Its CPU has another work area. */
+void upmu_units_use_work(struct upmu_cpu *cpu);
+
+/* Its CPU joins or leaves the machine's list. */
+void upmu_units_enlist(struct upmu_cpu *cpu);
+void upmu_units_delist(struct upmu_machine *machine, const struct upmu_cpu *cpu);
+
+#else
+
+static inline enum upmu_status upmu_units_come(struct upmu_cpu *cpu)
+{
+    (void)cpu;
+    return UPMU_OK;
+}
+
+static inline enum upmu_status upmu_units_go(struct upmu_cpu *cpu)
+{
+    (void)cpu;
+    return UPMU_OK;
+}
+
+static inline void upmu_units_enlist(struct upmu_cpu *cpu)
+{
+    (void)cpu;
+}
+
+static inline void upmu_units_delist(struct upmu_machine *machine, const struct upmu_cpu *cpu)
+{
+    (void)machine;
+    (void)cpu;
+}
+
+static inline enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_local_work *work)
+{
+    (void)cpu;
+    (void)work;
+    return UPMU_OK;
+}
+
+static inline enum upmu_status upmu_units_verify(struct upmu_cpu *cpu, const struct upmu_meter **out_meter)
+{
+    (void)cpu;
+    (void)out_meter;
+    return UPMU_OK;
+}
+
+static inline void upmu_units_use_work(struct upmu_cpu *cpu)
+{
+    (void)cpu;
+}
+
+#define upmu_unit_tick NULL
+#define upmu_unit_fold NULL
+
+#endif
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finding units: the backend's, and the host's own.
+ */
+#include "core/util/mem.h"
+#include "core/util/text.h"
+#include "core/hw/port_call.h"
+#include "core/hw/unit_backend.h"
+#include "core/event/why.h"
+#include "core/engine/machine.h"
+#include "core/engine/unit_core.h"
+#include <upmu/unit_addr.h>
+
+#if UPMU_UNCORE
+
+static void see_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    port_cpuid(context, leaf, subleaf, out);
+}
+
+/* What is not promised is read where that is safe. */
+static bool see_msr(void *context, uint32_t msr, bool promised, uint64_t *out_value)
+{
+    const struct upmu_port *port = context;
+    uintptr_t irq;
+    bool fine;
+
+    if (!promised && !port->msr_faults_are_safe)
+        return false;
+    irq = port_irq_save(port);
+    fine = port_rdmsr(port, msr, out_value);
+    port_irq_restore(port, irq);
+    return fine;
+}
+
+static bool see_pci(void *context, uint32_t where, uint32_t offset, uint32_t *out_value)
+{
+    const struct upmu_port *port = context;
+    uintptr_t irq;
+    bool fine;
+
+    if (!port_has_pci(port))
+        return false;
+    irq = port_irq_save(port);
+    fine = port_pci_read(port, where, offset, out_value);
+    port_irq_restore(port, irq);
+    return fine;
+}
+
+static void *see_map(void *context, uint64_t physical, size_t bytes)
+{
+    return port_mmio_map(context, physical, bytes);
+}
+
+static void see_unmap(void *context, void *pointer, size_t bytes)
+{
+    port_mmio_unmap(context, pointer, bytes);
+}
+
+static bool see_mmio(void *context, const volatile void *pointer, unsigned bits, uint64_t *out_value)
+{
+    return port_mmio_read(context, pointer, bits, out_value);
+}
+
+/*
+ * How many cores and dies a package has: Intel SDM vol 2, CPUID leaves 0BH and 1FH.  ECX[15:8] is a level (1: hyper-
+ * threads, 5: dies), EBX[15:0] how many logical processors are in one of what stands above it.
+ */
+static void count_levels(const struct upmu_port *port, struct upmu_uncore_seen *seen)
+{
+    unsigned threads = 1, below = 1, in_die = 0;
+    uint32_t out[4], leaf;
+
+    port_cpuid(port, 0, 0, out);
+    leaf = out[0] >= 0x1f ? 0x1f : 0xb;
+    if (out[0] < 0xb)
+        return;
+    port_cpuid(port, leaf, 0, out);
+    if (!(out[2] >> 8 & 0xffu))
+        leaf = 0xb;
+    for (unsigned i = 0; i < 8; i++) {
+        port_cpuid(port, leaf, i, out);
+        if (!(out[2] >> 8 & 0xffu))
+            break;
+        if ((out[2] >> 8 & 0xffu) == 1)
+            threads = out[1] & 0xffffu;
+        if ((out[2] >> 8 & 0xffu) == 5)
+            in_die = below;
+        below = out[1] & 0xffffu;
+    }
+    if (threads)
+        seen->cores = (uint16_t)(below / threads);
+    if (in_die)
+        seen->dies = (uint8_t)(below / in_die);
+}
+
+/* Family, model and stepping are those of the CPU's own PMU. */
+static void look(struct upmu_uncore_seen *seen, const struct upmu_cpu *cpu, unsigned flags)
+{
+    const struct upmu_port *port = cpu->meter.machine->port;
+    uint32_t out[4];
+
+    memset(seen, 0, sizeof *seen);
+    seen->context = (void *)(uintptr_t)port;
+    seen->cpuid = see_cpuid;
+    seen->rdmsr = see_msr;
+    seen->pci_read = see_pci;
+    seen->map = see_map;
+    seen->unmap = see_unmap;
+    seen->mmio_read = see_mmio;
+    seen->family = cpu->meter.pmu->family;
+    seen->model = cpu->meter.pmu->model;
+    seen->stepping = cpu->meter.pmu->stepping;
+    port_cpuid(port, 0, 0, out);
+    seen->amd = out[1] == 0x68747541u || out[1] == 0x6f677948u; /* "Auth", "Hygo" */
+    port_cpuid(port, 1, 0, out);
+    seen->hypervisor = out[2] >> 31;
+    seen->force = flags & UPMU_UNITS_FORCE;
+    seen->place = cpu->place;
+    count_levels(port, seen);
+}
+
+/* The PMU of a type, which is new or known; NULL: there is no room. */
+static struct upmu_uncore_pmu *type_pmu(struct upmu_unit_list *list, const struct upmu_unit_type *type)
+{
+    for (unsigned i = 0; i < list->pmu_count; i++)
+        if (list->pmu[i].type == type)
+            return &list->pmu[i];
+    if (list->pmu_count == list->pmu_capacity || list->pmu_count == UPMU_UNIT_TYPES)
+        return NULL;
+    upmu_uncore_describe(type, &list->pmu[list->pmu_count]);
+    return &list->pmu[list->pmu_count++];
+}
+
+/* The host's own devices. */
+static enum upmu_status find_own(const struct upmu_port *port, struct upmu_unit_list *list)
+{
+    const struct upmu_unit_type *type;
+    struct upmu_unit_info info = {.address = UPMU_UNIT_NO_ADDRESS};
+
+    for (unsigned i = 0; port_own_unit(port, i, &info, &type); i++) {
+        const struct upmu_uncore_pmu *pmu = type_pmu(list, type);
+
+        if (!pmu || list->unit_count == list->unit_capacity)
+            return UPMU_ERR_NO_SPACE;
+        info.type = (uint8_t)(pmu - list->pmu);
+        info.mapped = NULL;
+        list->unit[list->unit_count++] = info;
+        info = (struct upmu_unit_info){.address = UPMU_UNIT_NO_ADDRESS};
+    }
+    return UPMU_OK;
+}
+
+/* New units get addresses as they are numbered, and the host changes or hides them. */
+static void show(const struct upmu_port *port, struct upmu_unit_list *list, unsigned first)
+{
+    unsigned count = first;
+
+    for (unsigned i = first; i < list->unit_count; i++) {
+        struct upmu_unit_info *info = &list->unit[i];
+
+        if (info->address == UPMU_UNIT_NO_ADDRESS)
+            info->address = UPMU_UNIT_ADDRESS(0, 0, info->package, info->die,
+                                              list->pmu[info->type].type->scope == UPMU_SCOPE_LLC ? info->llc : 0,
+                                              info->number);
+        if (port_show_unit(port, info))
+            list->unit[count++] = *info;
+    }
+    list->unit_count = (uint16_t)count;
+}
+
+enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *list, unsigned flags)
+{
+    struct upmu_machine *machine = cpu->meter.machine;
+    const struct upmu_port *port;
+    struct upmu_uncore_seen seen;
+    enum upmu_status status, own = UPMU_OK;
+    unsigned first = list->unit_count;
+    bool is_first = !list->machine;
+
+    if (!machine || !cpu->meter.live)
+        return UPMU_ERR_NO_PMU;
+    port = machine->port;
+    upmu_why_clear(&machine->why);
+    if (machine->units && machine->units != list)
+        return UPMU_ERR_STATE;
+    if (port_has_this_cpu(port) && port_this_cpu(port) != cpu)
+        return UPMU_ERR_WRONG_CPU;
+    list->machine = machine;
+    look(&seen, cpu, flags);
+    status = upmu_uncore_find(&seen, list);
+    if (is_first)
+        own = find_own(port, list);
+    show(port, list, first);
+    for (unsigned i = 0; i < list->pmu_count; i++)
+        list->pmu[i].pmu.index = (uint8_t)(UPMU_UNIT_PMU + i);
+    __atomic_store_n(&machine->units, list, __ATOMIC_RELEASE);
+    /* (Where nothing is known of the processor, the host's own units are all.) */
+    if (status == UPMU_ERR_NO_PMU && list->unit_count && !seen.hypervisor)
+        status = UPMU_OK;
+    if (status == UPMU_OK)
+        status = own;
+    return seen.failure ? upmu_why_refuse(&machine->why, status, NULL, seen.failure, 0, upmu_text_length(seen.failure))
+                        : status;
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Registers in other spaces than the executing CPU's MSRs: one register of one device.
+ */
+#ifndef UPMU_CORE_SPACE_H
+#define UPMU_CORE_SPACE_H
+
+#include <upmu/pmu.h>
+
+/* Where a register is. */
+struct upmu_place_in_space {
+    void *mapped;     /* UPMU_SPACE_MMIO: the register itself */
+    uint32_t where;   /* UPMU_SPACE_PCI: the function (upmu/port.h) */
+    uint32_t address; /* UPMU_SPACE_PCI: offset in it; UPMU_SPACE_MSR: number */
+    uint8_t space;    /* enum upmu_register_space */
+    uint8_t bits;     /* outside MSRs: 32 or 64 */
+    bool moves;       /* it may change while it is read */
+};
+
+/*
+ * One value, by accesses of at most the register's width; each call of a hook is added to *accesses.  False: one
+ * faulted, or a register that moves had another high half each time.
+ */
+bool upmu_space_read(const struct upmu_port *port, const struct upmu_place_in_space *place, uint32_t *accesses,
+                     uint64_t *out_value);
+
+/* Of two halves the high one first: the low one has what enables. */
+bool upmu_space_write(const struct upmu_port *port, const struct upmu_place_in_space *place, uint32_t *accesses,
+                      uint64_t value);
+
+#endif

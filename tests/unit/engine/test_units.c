@@ -1,0 +1,753 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Units outside the cores: devices in three spaces, the CPU that drives one, its going and coming, turns and their
+ * price.
+ */
+#include "tests/unit/engine/unit_double.h"
+
+static struct unit_double d;
+
+static uint64_t value_of(struct upmu_session *session, unsigned i)
+{
+    struct upmu_count count;
+
+    assert_int_equal(upmu_session_read(session, i, 1, &count), UPMU_OK);
+    return count.value;
+}
+
+static unsigned quality_of(struct upmu_session *session, unsigned i)
+{
+    struct upmu_count count;
+
+    assert_int_equal(upmu_session_read(session, i, 1, &count), UPMU_OK);
+    return count.quality;
+}
+
+/* UN-001: one class of unit each in MSRs, PCI configuration space and memory; UN-002's events are the backend's. */
+static void a_unit_counts_in_each_space_and_style(void **state)
+{
+    (void)state;
+    for (unsigned style = UPMU_UNIT_GLOBAL; style <= UPMU_UNIT_FREE; style++)
+        for (unsigned space = 0; space < 3; space++) {
+            unsigned first = style == UPMU_UNIT_FREE ? 2 : 5, step = style == UPMU_UNIT_FREE ? 3 : 5;
+
+            double_prepare(&d, style, space, 3, 1);
+            double_begin(&d, 1);
+            for (unsigned box = 0; box < 3; box++)
+                d.box[box].counter[1] = UINT64_C(0xfffffffffff0); /* about to go round */
+            assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 1, 1), UPMU_OK);
+            double_event(&d, &d.host.session, first);
+            double_event(&d, &d.host.session, first - 1);
+            assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+            double_steps(7); /* before */
+            assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+            double_steps(1000);
+            assert_int_equal(value_of(&d.host.session, 0), 1000 * step);
+            double_steps(1);
+            assert_int_equal(upmu_session_stop(&d.host.session), UPMU_OK);
+            double_steps(50); /* after */
+            assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+            double_steps(9);
+            assert_int_equal(value_of(&d.host.session, 0), 1010 * step);
+            assert_int_equal(value_of(&d.host.session, 1), 1010 * (step - 1));
+            assert_int_equal(quality_of(&d.host.session, 0), UPMU_QUALITY_EXACT);
+            assert_int_equal(upmu_session_close(&d.host.session), UPMU_OK);
+            assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+            assert_int_equal(d.maps, space == UPMU_SPACE_MMIO ? 1 : 0);
+            assert_int_equal(d.unmaps, d.maps);
+        }
+}
+
+/* UN-001, UN-028: a device beside the processor, by its path. */
+static void a_hosts_own_device_is_opened_by_its_path(void **state)
+{
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_MMIO, 2, 1);
+    d.path = "blade4/cpu0/vectorcopro1";
+    double_begin(&d, 1);
+    assert_int_equal(upmu_unit_open_text(&d.unit, &d.host.machine, "blade4/cpu0/vectorcopro2"), UPMU_ERR_NO_SUCH_PMU);
+    assert_int_equal(upmu_unit_open_text(&d.unit, &d.host.machine, "blade4/cpu0/vectorcopro1"), UPMU_OK);
+    assert_ptr_equal(d.unit.box, d.info);
+    assert_int_equal(d.unit.boxes, 1);
+    double_event(&d, &d.host.session, 3);
+    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+    assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+    double_steps(11);
+    assert_int_equal(value_of(&d.host.session, 0), 33);
+    /* It is open: nothing else is. */
+    assert_int_equal(upmu_unit_open(&d.other, &d.host.machine, d.info, 1), UPMU_ERR_STATE);
+    assert_string_equal(d.host.machine.why.word, "blade4/cpu0/vectorcopro1");
+    assert_int_equal(upmu_unit_open(&d.other, &d.host.machine, d.info, 2), UPMU_ERR_STATE);
+    assert_int_equal(upmu_unit_open(&d.other, &d.host.machine, d.info + 1, 2), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_unit_open(&d.other, &d.host.machine, d.info + 1, 1), UPMU_OK);
+    assert_int_equal(upmu_unit_close(&d.other), UPMU_OK);
+    assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+    assert_int_equal(d.host.session.state, UPMU_SESSION_DETACHED);
+    assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+}
+
+static void several_boxes_are_one_unit(void **state)
+{
+    (void)state;
+    for (unsigned space = 0; space < 3; space++) {
+        double_prepare(&d, UPMU_UNIT_BOX, space, 6, 1);
+        d.type.control_idle = 0;
+        double_begin(&d, 1);
+        for (unsigned box = 0; box < 6; box++)
+            d.box[box].counter[0] = UINT64_C(0xffffffffff00) + box;
+        assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 6), UPMU_OK);
+        double_event(&d, &d.host.session, 7);
+        assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+        assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+        double_steps(1000);
+        assert_int_equal(value_of(&d.host.session, 0), 6 * 7 * 1000);
+        for (unsigned box = 0; box < 6; box++)
+            assert_true(d.box[box].select[0] == (DOUBLE_ENABLE | 7));
+        assert_int_equal(upmu_session_close(&d.host.session), UPMU_OK);
+        assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+        for (unsigned box = 0; box < 6; box++)
+            assert_true(!d.box[box].select[0] && !d.box[box].control);
+    }
+}
+
+/* What firmware counts goes on, in a box that is not frozen; the rest is restored as it was found. */
+static void what_is_in_use_is_left_alone(void **state)
+{
+    (void)state;
+    for (unsigned boxes = 1; boxes <= 3; boxes += 2) {
+        struct upmu_unit_facts facts;
+        unsigned busy = boxes / 2; /* the middle one */
+        uint64_t before;
+
+        double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_MSR, boxes, 1);
+        d.type.reset = 3;
+        d.box[busy].select[2] = DOUBLE_ENABLE | 0x42;
+        d.box[0].select[1] = 0x17; /* chosen, not enabled */
+        double_begin(&d, 1);
+        assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, boxes), UPMU_OK);
+        upmu_unit_ask(&d.unit, &facts);
+        assert_int_equal(facts.firmware, 1u << 2);
+        assert_int_equal(d.reset_count, 0);
+        for (unsigned i = 0; i < 3; i++)
+            double_event(&d, &d.host.session, 1 + i);
+        assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+        before = d.box[busy].counter[2];
+        assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+        double_steps(10);
+        assert_int_equal(upmu_session_stop(&d.host.session), UPMU_OK);
+        double_steps(10);
+        assert_int_equal(value_of(&d.host.session, 2), boxes * 30u);
+        assert_int_equal(d.box[busy].counter[2] - before, 20 * 0x42);
+        assert_int_equal(upmu_session_close(&d.host.session), UPMU_OK);
+        assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+        double_steps(10);
+        assert_int_equal(d.box[busy].counter[2] - before, 30 * 0x42);
+        assert_int_equal(d.box[0].select[1], boxes == 1 ? 0x17 : 0);
+    }
+}
+
+static void a_box_that_is_not_in_use_is_reset_once(void **state)
+{
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_MSR, 1, 1);
+    d.type.reset = 3;
+    d.type.control_idle = 0x10000;
+    double_begin(&d, 1);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+    assert_int_equal(d.reset_count, 1);
+    assert_int_equal(d.resets[0], 0x10003);
+    assert_int_equal(d.box[0].control, 0x10100); /* frozen, without reset bits */
+    assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+    assert_int_equal(d.box[0].control, 0);
+    /* A box that faults if they come at once. */
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_MSR, 1, 1);
+    d.type.reset = 3;
+    d.type.control_idle = 0x10000;
+    d.type.quirks = UPMU_UNIT_GROWING_RESET;
+    double_begin(&d, 1);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+    assert_int_equal(d.reset_count, 3);
+    assert_int_equal(d.resets[0], 1);
+    assert_int_equal(d.resets[1], 3);
+    assert_int_equal(d.resets[2], 0x10003);
+    assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+}
+
+/* A counter that is closed stands still while others run, with a new event and with one that was stopped. */
+static void a_closed_counter_does_not_count_in_a_box_that_runs(void **state)
+{
+    (void)state;
+    for (unsigned style = UPMU_UNIT_BOX; style <= UPMU_UNIT_CLIENT_IMC; style++) {
+        struct upmu_session *session = &d.host.session, *other = &d.host.other;
+
+        double_prepare(&d, style, UPMU_SPACE_MSR, 1, 1);
+        double_begin(&d, 1);
+        assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+        double_event(&d, other, 9);
+        assert_int_equal(upmu_session_attach_unit(other, &d.unit), UPMU_OK);
+        assert_int_equal(upmu_session_start(other), UPMU_OK);
+        double_event(&d, session, 5);
+        d.writes = 0;
+        assert_int_equal(upmu_session_attach_unit(session, &d.unit), UPMU_OK);
+        assert_int_equal(d.writes, 0); /* not for a moment */
+        double_steps(100);
+        assert_int_equal(d.box[0].counter[0] + d.box[0].counter[1] + d.box[0].counter[2] + d.box[0].counter[3], 900);
+        assert_int_equal(upmu_session_start(session), UPMU_OK);
+        double_steps(100);
+        assert_int_equal(upmu_session_stop(session), UPMU_OK);
+        double_steps(100);
+        assert_int_equal(upmu_session_start(session), UPMU_OK);
+        double_steps(100);
+        assert_int_equal(value_of(session, 0), 1000);
+        assert_int_equal(upmu_session_stop(session), UPMU_OK);
+        assert_int_equal(upmu_session_stop(other), UPMU_OK);
+        double_steps(100);
+        /* The first that opens runs alone, though what the other left is still chosen. */
+        assert_int_equal(upmu_session_start(session), UPMU_OK);
+        double_steps(100);
+        assert_int_equal(value_of(session, 0), 1500);
+        assert_int_equal(value_of(other, 0), 3600);
+        assert_int_equal(upmu_session_start(other), UPMU_OK);
+        double_steps(1);
+        assert_int_equal(value_of(other, 0), 3609);
+        assert_int_equal(d.box[0].counter[0] + d.box[0].counter[1] + d.box[0].counter[2] + d.box[0].counter[3],
+                         3609 + 1505);
+    }
+}
+
+/* UN-003 */
+static void no_thread_has_an_event_of_a_unit(void **state)
+{
+    char text[200];
+
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_MSR, 1, 1);
+    double_begin(&d, 1);
+    host_threads(&d.host, 1);
+    double_event(&d, &d.host.session, 3);
+    assert_int_equal(upmu_session_attach_thread(&d.host.session, &d.host.threads[0], NULL), UPMU_ERR_NOT_PER_THREAD);
+    assert_int_equal(d.host.session.why.status, UPMU_ERR_NOT_PER_THREAD);
+    (void)upmu_why_text(&d.host.session.why, text, sizeof text);
+    assert_string_equal(text, "a raw event: event belongs to no thread on vcp");
+    assert_int_equal(upmu_session_attach_cpu(&d.host.session, &d.host.cpu[0]), UPMU_ERR_WRONG_PMU);
+    assert_int_equal(d.writes, 0);
+}
+
+static void an_event_of_a_unit_has_no_period(void **state)
+{
+    const struct upmu_sampling every = {.period = 1000};
+    struct upmu_event event;
+
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_MSR, 1, 1);
+    double_begin(&d, 1);
+    assert_int_equal(upmu_event_raw(&d.pmu[0].pmu, 3, 0, 0, &event), UPMU_OK);
+    assert_int_equal(upmu_session_add_event(&d.host.session, &event, &every), UPMU_ERR_UNSUPPORTED);
+}
+
+/* Four CPUs on two dies, with numbers that alternate; two boxes each. */
+static void two_dies(unsigned style, unsigned space)
+{
+    double_prepare(&d, style, space, 4, 4);
+    d.box_dies = 2;
+    for (unsigned cpu = 0; cpu < 4; cpu++)
+        d.place[cpu].package = cpu % 2;
+}
+
+/* UN-004, UN-005, UN-006, UN-009: no caller says which CPU it is, and no other touches a register. */
+static void the_library_chooses_a_cpu_and_calls_go_there(void **state)
+{
+    (void)state;
+    for (unsigned space = 0; space < 3; space++) {
+        struct upmu_unit_facts facts;
+
+        two_dies(UPMU_UNIT_BOX, space);
+        double_begin(&d, 4);
+        assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 2, 2), UPMU_OK);
+        assert_int_equal(upmu_unit_open(&d.other, &d.host.machine, d.info, 2), UPMU_OK);
+        upmu_unit_ask(&d.unit, &facts);
+        assert_ptr_equal(facts.cpu, &d.host.cpu[1]);
+        assert_int_equal(facts.allowed_count, space == UPMU_SPACE_MSR ? 2 : 4);
+        /* (The other one of the die drives none.) */
+        assert_ptr_equal(facts.allowed[0], &d.host.cpu[3]);
+        assert_ptr_equal(facts.allowed[1], &d.host.cpu[1]);
+        double_event(&d, &d.host.session, 3);
+        for (unsigned cpu = 0; cpu < 4; cpu++) {
+            upmu_sim_switch_cpu(&d.host.sim, cpu);
+            assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+            assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+            double_steps(10);
+            assert_int_equal(upmu_unit_poll(&d.unit), UPMU_OK);
+            assert_int_equal(value_of(&d.host.session, 0), (cpu + 1) * 60);
+            assert_int_equal(upmu_session_stop(&d.host.session), UPMU_OK);
+            assert_int_equal(upmu_session_detach(&d.host.session), UPMU_OK);
+            assert_int_equal(d.writer[2], 1 + 1);
+        }
+        /* It cannot be reached. */
+        d.host.sim.port.run_on_cpu = NULL;
+        d.writes = d.reads = 0;
+        upmu_sim_switch_cpu(&d.host.sim, 0);
+        assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_ERR_WRONG_CPU);
+        assert_int_equal(upmu_unit_poll(&d.unit), UPMU_ERR_WRONG_CPU);
+        assert_int_equal(upmu_unit_close(&d.unit), UPMU_ERR_WRONG_CPU);
+        assert_int_equal(d.writes + d.reads, 0);
+        upmu_sim_switch_cpu(&d.host.sim, 1);
+        assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+    }
+}
+
+/* UN-008 */
+static void the_host_may_choose_a_cpu_that_is_allowed(void **state)
+{
+    (void)state;
+    two_dies(UPMU_UNIT_SELECT, UPMU_SPACE_MSR);
+    double_begin(&d, 4);
+    d.nearest = &d.host.cpu[3];
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 2, 1), UPMU_OK);
+    assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[3]);
+    d.nearest = &d.host.cpu[0]; /* of another die */
+    assert_int_equal(upmu_unit_open(&d.other, &d.host.machine, d.info + 3, 1), UPMU_OK);
+    assert_ptr_equal(d.other.meter.cpu, &d.host.cpu[1]);
+}
+
+/* UN-010 */
+static void a_unit_goes_on_where_its_cpu_goes_offline(void **state)
+{
+    (void)state;
+    for (unsigned space = 0; space < 3; space++) {
+        bool halved = space == UPMU_SPACE_PCI || (space == UPMU_SPACE_MMIO && sizeof(void *) < 8);
+        unsigned before;
+
+        two_dies(UPMU_UNIT_BOX, space);
+        double_begin(&d, 4);
+        assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 2, 2), UPMU_OK);
+        double_event(&d, &d.host.session, 3);
+        assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+        assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+        double_steps(10);
+        before = d.writes;
+        d.reads = 0;
+        upmu_sim_switch_cpu(&d.host.sim, 1);
+        assert_int_equal(upmu_cpu_suspend(&d.host.cpu[1]), UPMU_OK);
+        assert_int_equal(d.writes, before);
+        /* One count, of two boxes. */
+        assert_int_equal(d.reads, halved ? 6 : 2);
+        assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[3]);
+        double_steps(10);
+        assert_int_equal(value_of(&d.host.session, 0), 120);
+        memset(d.writer, 0, sizeof d.writer); /* told */
+        /* It is online again: the unit stays where it is. */
+        assert_int_equal(upmu_cpu_resume(&d.host.cpu[1]), UPMU_OK);
+        assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[3]);
+        assert_int_equal(upmu_unit_manage(&d.unit, &d.host.cpu[1]), UPMU_OK);
+        assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[1]);
+        assert_int_equal(upmu_unit_manage(&d.unit, &d.host.cpu[0]), space == UPMU_SPACE_MSR ? UPMU_ERR_INVALID
+                                                                                             : UPMU_OK);
+        double_steps(10);
+        assert_int_equal(value_of(&d.host.session, 0), 180);
+        assert_int_equal(d.writes, before);
+        assert_int_equal(quality_of(&d.host.session, 0), UPMU_QUALITY_EXACT);
+    }
+}
+
+static void the_last_cpu_of_a_die_takes_its_units_to_sleep(void **state)
+{
+    uint64_t before;
+
+    (void)state;
+    two_dies(UPMU_UNIT_BOX, UPMU_SPACE_MSR);
+    double_begin(&d, 4);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 2, 2), UPMU_OK);
+    double_event(&d, &d.host.session, 3);
+    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+    assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+    double_steps(10);
+    upmu_sim_switch_cpu(&d.host.sim, 1);
+    assert_int_equal(upmu_cpu_fini(&d.host.cpu[1]), UPMU_OK);
+    memset(d.writer, 0, sizeof d.writer);
+    upmu_sim_switch_cpu(&d.host.sim, 3);
+    assert_int_equal(upmu_cpu_suspend(&d.host.cpu[3]), UPMU_OK);
+    assert_null(d.unit.meter.cpu);
+    assert_int_equal(d.host.session.state, UPMU_SESSION_SUSPENDED);
+    assert_int_equal(d.box[2].select[0], 0);
+    before = value_of(&d.host.session, 0);
+    assert_int_equal(before, 60);
+    assert_int_equal(upmu_session_stop(&d.host.session), UPMU_ERR_NO_CPU);
+    assert_int_equal(upmu_unit_poll(&d.unit), UPMU_ERR_NO_CPU);
+    assert_int_equal(upmu_unit_open(&d.other, &d.host.machine, d.info + 3, 1), UPMU_ERR_STATE);
+    /* The registers are lost, and it counts on. */
+    memset(d.box, 0, sizeof d.box);
+    d.box[2].counter[0] = 12345;
+    memset(d.writer, 0, sizeof d.writer);
+    assert_int_equal(upmu_cpu_resume(&d.host.cpu[3]), UPMU_OK);
+    assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[3]);
+    assert_int_equal(d.host.session.state, UPMU_SESSION_RUNNING);
+    assert_int_equal(value_of(&d.host.session, 0), 60);
+    double_steps(5);
+    assert_int_equal(value_of(&d.host.session, 0), 90);
+    /* One that sleeps can be closed. */
+    assert_int_equal(upmu_cpu_suspend(&d.host.cpu[3]), UPMU_OK);
+    assert_int_equal(upmu_unit_open(&d.other, &d.host.machine, d.info, 1), UPMU_OK);
+    assert_int_equal(upmu_session_close(&d.host.session), UPMU_OK);
+    assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 3, 1), UPMU_ERR_NO_CPU);
+}
+
+static void a_unit_whose_heir_cannot_be_reached_sleeps(void **state)
+{
+    (void)state;
+    two_dies(UPMU_UNIT_BOX, UPMU_SPACE_MSR);
+    double_begin(&d, 4);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 2, 2), UPMU_OK);
+    double_event(&d, &d.host.session, 3);
+    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+    assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+    double_steps(10);
+    d.host.sim.port.run_on_cpu = NULL;
+    upmu_sim_switch_cpu(&d.host.sim, 1);
+    assert_int_equal(upmu_cpu_suspend(&d.host.cpu[1]), UPMU_OK);
+    assert_null(d.unit.meter.cpu);
+    assert_int_equal(value_of(&d.host.session, 0), 60);
+    memset(d.writer, 0, sizeof d.writer);
+    upmu_sim_switch_cpu(&d.host.sim, 3);
+    assert_int_equal(upmu_unit_manage(&d.unit, &d.host.cpu[3]), UPMU_OK);
+    double_steps(10);
+    assert_int_equal(value_of(&d.host.session, 0), 120);
+}
+
+/* Sessions that share units: three units with so many each, of one event on counter 0. */
+#define UNITS 3
+static struct upmu_session sharing[UNITS][5];
+static struct upmu_unit unit[UNITS];
+
+static void share_units(unsigned slow_ns)
+{
+    static const unsigned sessions[UNITS] = {3, 4, 5};
+    static const struct upmu_unit_constraint first[] = {{0x40, 0xc0, 1}, {0, 0, 0}};
+
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_PCI, UNITS, 1);
+    d.type.constraints = first;
+    double_begin(&d, 1);
+    for (unsigned u = 0; u < UNITS; u++) {
+        assert_int_equal(upmu_unit_open(&unit[u], &d.host.machine, d.info + u, 1), UPMU_OK);
+        for (unsigned i = 0; i < sessions[u]; i++) {
+            struct upmu_session *session = &sharing[u][i];
+
+            assert_int_equal(upmu_session_init(session, &d.host.machine), UPMU_OK);
+            assert_int_equal(upmu_session_share(session, true), UPMU_OK);
+            double_event(&d, session, 0x41 + i);
+            assert_int_equal(upmu_session_attach_unit(session, &unit[u]), UPMU_OK);
+            assert_int_equal(upmu_session_start(session), UPMU_OK);
+        }
+    }
+    d.slow_ns = slow_ns;
+}
+
+/* UN-007, UN-033, UN-034 */
+static void each_unit_has_its_own_turns(void **state)
+{
+    static const unsigned sessions[UNITS] = {3, 4, 5};
+
+    (void)state;
+    share_units(0);
+    d.host.sim.port.tick_ns = 1000000;
+    for (unsigned tick = 0; tick < 60; tick++) {
+        double_steps(100);
+        upmu_sim_advance_ns(&d.host.sim, 1000000);
+        assert_int_equal(upmu_cpu_tick(&d.host.cpu[0]), UPMU_OK);
+    }
+    for (unsigned u = 0; u < UNITS; u++)
+        for (unsigned i = 0; i < sessions[u]; i++) {
+            struct upmu_count count;
+            uint64_t slots;
+
+            assert_int_equal(upmu_session_read(&sharing[u][i], 0, 1, &count), UPMU_OK);
+            slots = count.raw / (100 * (0x41 + i));
+            assert_in_range(slots, 60 / sessions[u] - 1, 60 / sessions[u] + 1);
+            assert_in_range(count.value, 60u * 100 * (0x41 + i) * 9 / 10, 60u * 100 * (0x41 + i) * 11 / 10);
+        }
+}
+
+/* UN-036 */
+static void a_divider_of_three_changes_places_with_each_third_tick(void **state)
+{
+    struct upmu_unit_facts facts;
+
+    (void)state;
+    share_units(0);
+    upmu_unit_turns(&unit[0], 3);
+    for (unsigned tick = 1; tick <= 9; tick++) {
+        upmu_sim_advance_ns(&d.host.sim, 1000000);
+        assert_int_equal(upmu_cpu_tick(&d.host.cpu[0]), UPMU_OK);
+        upmu_unit_ask(&unit[0], &facts);
+        assert_int_equal(facts.rotations, tick / 3);
+        upmu_unit_ask(&unit[1], &facts);
+        assert_int_equal(facts.rotations, tick);
+    }
+}
+
+/* UN-035, UN-037 */
+static void a_unit_that_is_slow_changes_places_less_often(void **state)
+{
+    struct upmu_unit_facts facts;
+    uint32_t settled, changes = 0, last;
+
+    (void)state;
+    share_units(50000);
+    d.host.sim.port.tick_ns = 4000000;
+    for (unsigned tick = 0; tick < 2000; tick++) {
+        upmu_sim_advance_ns(&d.host.sim, 4000000);
+        assert_int_equal(upmu_cpu_tick(&d.host.cpu[0]), UPMU_OK);
+    }
+    upmu_unit_ask(&unit[0], &facts);
+    settled = facts.every;
+    assert_true(facts.cost_ns > 100000);
+    assert_true(settled > 1 && settled <= 64);
+    /* What a turn costs is below 0.8 % of the time between two. */
+    assert_true(facts.cost_ns * 128 <= (uint64_t)settled * 4000000);
+    last = settled;
+    for (unsigned tick = 0; tick < 10000; tick++) {
+        upmu_sim_advance_ns(&d.host.sim, 4000000);
+        assert_int_equal(upmu_cpu_tick(&d.host.cpu[0]), UPMU_OK);
+        upmu_unit_ask(&unit[0], &facts);
+        changes += facts.every != last;
+        last = facts.every;
+    }
+    assert_int_equal(changes, 0);
+    d.slow_ns = 100;
+    for (unsigned tick = 0; tick < 20000; tick++) {
+        upmu_sim_advance_ns(&d.host.sim, 4000000);
+        assert_int_equal(upmu_cpu_tick(&d.host.cpu[0]), UPMU_OK);
+    }
+    upmu_unit_ask(&unit[0], &facts);
+    assert_int_equal(facts.every, 1);
+}
+
+/* The low half goes round between two accesses: the high one is looked at again. */
+static void a_carry_between_two_halves_is_seen(void **state)
+{
+    (void)state;
+    for (unsigned late = 0; late < 12; late++) {
+        uint64_t value, before = 0;
+
+        double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_PCI, 1, 1);
+        d.box[0].counter[0] = UINT64_C(0x5fffffff0) - late;
+        double_begin(&d, 1);
+        assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+        double_event(&d, &d.host.session, 1);
+        assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+        assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+        d.steps = 1;
+        for (unsigned i = 0; i < 16; i++) {
+            value = value_of(&d.host.session, 0);
+            assert_in_range(value, before + 1, before + 9);
+            before = value;
+        }
+    }
+}
+
+/* One that never stands still has another high half each time: no value is made up. */
+static void a_counter_that_races_is_not_believed(void **state)
+{
+    struct upmu_count count;
+
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_PCI, 1, 1);
+    double_begin(&d, 1);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+    double_event(&d, &d.host.session, 1);
+    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+    assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+    d.steps = 0x80000001u;
+    d.reads = 0;
+    assert_int_equal(upmu_session_read(&d.host.session, 0, 1, &count), UPMU_ERR_PORT);
+    assert_int_equal(d.reads, 7);
+}
+
+/* A narrow counter is looked at in time by the tick; where the host is late, that shows. */
+static void a_narrow_counter_is_folded_before_it_goes_round(void **state)
+{
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_PCI, 2, 1);
+    d.type.width = 32;
+    d.type.rate_mhz = 400;
+    double_begin(&d, 1);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 2), UPMU_OK);
+    /* 2^31 / (400 million in a second, twice) */
+    assert_int_equal(upmu_unit_poll_interval(&d.unit), 2684354560u);
+    double_event(&d, &d.host.session, 4);
+    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+    assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+    for (unsigned tick = 0; tick < 1000; tick++) {
+        double_steps(1000000); /* 4 million in 10 ms */
+        upmu_sim_advance_ns(&d.host.sim, 10000000);
+        assert_int_equal(upmu_cpu_tick(&d.host.cpu[0]), UPMU_OK);
+    }
+    assert_true(value_of(&d.host.session, 0) == UINT64_C(8000000000));
+    assert_int_equal(quality_of(&d.host.session, 0), UPMU_QUALITY_EXACT);
+    double_steps(UINT64_C(300000000));
+    assert_int_equal(quality_of(&d.host.session, 0), UPMU_QUALITY_PARTIAL);
+    assert_int_equal(upmu_unit_poll(&d.unit), UPMU_OK);
+    double_steps(1);
+    assert_int_equal(quality_of(&d.host.session, 0), UPMU_QUALITY_PARTIAL);
+}
+
+static void sessions_share_counters_that_never_stop(void **state)
+{
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_FREE, UPMU_SPACE_MMIO, 1, 1);
+    d.type.width = 32;
+    double_begin(&d, 1);
+    d.box[0].counter[1] = 0xffffff00;
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+    for (unsigned i = 0; i < 4; i++) {
+        double_event(&d, &d.host.sessions[i], 1);
+        double_event(&d, &d.host.sessions[i], 1);
+        assert_int_equal(upmu_session_attach_unit(&d.host.sessions[i], &d.unit), UPMU_OK);
+        assert_int_equal(upmu_session_start(&d.host.sessions[i]), UPMU_OK);
+        double_steps(1000);
+    }
+    assert_int_equal(upmu_unit_poll(&d.unit), UPMU_OK);
+    double_steps(500);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(value_of(&d.host.sessions[i], 0), 2 * ((4 - i) * 1000 + 500));
+        assert_int_equal(value_of(&d.host.sessions[i], 1), 2 * ((4 - i) * 1000 + 500));
+    }
+    assert_int_equal(upmu_session_stop(&d.host.sessions[0]), UPMU_OK);
+    double_steps(500);
+    assert_int_equal(value_of(&d.host.sessions[0], 0), 9000);
+    assert_int_equal(value_of(&d.host.sessions[1], 0), 8000);
+    assert_int_equal(upmu_session_start(&d.host.sessions[0]), UPMU_OK);
+    double_steps(1);
+    assert_int_equal(value_of(&d.host.sessions[0], 0), 9002);
+    for (unsigned i = 0; i < 3; i++) {
+        double_steps(UINT64_C(0x30000000)); /* 3/8 of a round */
+        assert_int_equal(upmu_unit_poll(&d.unit), UPMU_OK);
+    }
+    assert_true(value_of(&d.host.sessions[0], 0) == 9002 + UINT64_C(0x120000000));
+    assert_int_equal(d.writes, 0);
+    assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+    assert_int_equal(d.writes, 0);
+}
+
+/* A register fault at each access of open, start, turn, stop and close: no call is lost, and what is told is true. */
+static void a_fault_at_each_access_is_told(void **state)
+{
+    (void)state;
+    for (unsigned style = UPMU_UNIT_GLOBAL; style <= UPMU_UNIT_FREE; style++)
+        for (unsigned at = 1; at < 60; at++) {
+            enum upmu_status opened, status;
+            bool told;
+
+            double_prepare(&d, style, UPMU_SPACE_MSR, 2, 1);
+            double_begin(&d, 1);
+            d.fail_at = at;
+            opened = upmu_unit_open(&d.unit, &d.host.machine, d.info, 2);
+            told = opened != UPMU_OK;
+            if (opened == UPMU_OK) {
+                double_event(&d, &d.host.session, 2);
+                double_event(&d, &d.host.session, 3);
+                status = upmu_session_attach_unit(&d.host.session, &d.unit);
+                told |= status != UPMU_OK;
+                if (status == UPMU_OK)
+                    status = upmu_session_start(&d.host.session);
+                told |= status != UPMU_OK;
+                double_steps(10);
+                if (d.host.session.state == UPMU_SESSION_RUNNING) {
+                    struct upmu_count counts[2];
+
+                    status = upmu_session_read(&d.host.session, 0, 2, counts);
+                    told |= status != UPMU_OK;
+                    if (status == UPMU_OK && counts[1].quality == UPMU_QUALITY_EXACT)
+                        assert_int_equal(counts[1].value, style == UPMU_UNIT_FREE ? 2 * 10 * 4 : 2 * 10 * 3);
+                    status = upmu_session_stop(&d.host.session);
+                    told |= status != UPMU_OK;
+                }
+                d.fail_at = d.fail_at > 20 ? 0 : d.fail_at;
+                status = upmu_session_close(&d.host.session);
+                told |= status != UPMU_OK;
+                status = upmu_unit_close(&d.unit);
+                told |= status != UPMU_OK;
+            }
+            assert_true(told || d.fail_at || at > 20);
+            d.fail_at = 0;
+            /* It can be had again, and counts. */
+            assert_int_equal(upmu_session_init(&d.host.session, &d.host.machine), UPMU_OK);
+            assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 2), UPMU_OK);
+            if (d.unit.meter.firmware)
+                continue; /* (What could not be closed.) */
+            double_event(&d, &d.host.session, 2);
+            assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+            assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+            double_steps(10);
+            assert_int_equal(value_of(&d.host.session, 0), style == UPMU_UNIT_FREE ? 2 * 10 * 3 : 2 * 10 * 2);
+        }
+}
+
+static void other_software_is_noticed(void **state)
+{
+    struct upmu_why why;
+
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_MSR, 3, 1);
+    double_begin(&d, 1);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 3), UPMU_OK);
+    double_event(&d, &d.host.session, 2);
+    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+    assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+    assert_int_equal(upmu_cpu_verify(&d.host.cpu[0], &why), UPMU_OK);
+    d.box[1].select[0] = 0;
+    assert_int_equal(upmu_cpu_verify(&d.host.cpu[0], &why), UPMU_ERR_CHANGED);
+    assert_ptr_equal(why.pmu, &d.pmu[0].pmu);
+    assert_int_equal(upmu_cpu_changed(&d.host.cpu[0]), UPMU_OK);
+    assert_true(d.box[1].select[0] == (DOUBLE_ENABLE | 2));
+    assert_int_equal(upmu_cpu_verify(&d.host.cpu[0], &why), UPMU_OK);
+    double_steps(10);
+    assert_int_equal(value_of(&d.host.session, 0), 60);
+    assert_int_equal(quality_of(&d.host.session, 0), UPMU_QUALITY_PARTIAL);
+}
+
+/* UN-027, UN-030 */
+static void the_host_hides_units(void **state)
+{
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_PCI, 4, 1);
+    d.hidden = 1u << 1;
+    double_begin(&d, 1);
+    assert_int_equal(d.list.unit_count, 3);
+    assert_int_equal(d.info[1].number, 2);
+    assert_int_equal(upmu_unit_open_text(&d.unit, &d.host.machine, "vectorcopro1"), UPMU_ERR_NO_SUCH_PMU);
+    assert_int_equal(upmu_unit_open_text(&d.unit, &d.host.machine, "vectorcopro"), UPMU_OK);
+    assert_int_equal(d.unit.boxes, 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_unit_counts_in_each_space_and_style),
+        cmocka_unit_test(a_hosts_own_device_is_opened_by_its_path),
+        cmocka_unit_test(several_boxes_are_one_unit),
+        cmocka_unit_test(what_is_in_use_is_left_alone),
+        cmocka_unit_test(a_box_that_is_not_in_use_is_reset_once),
+        cmocka_unit_test(a_closed_counter_does_not_count_in_a_box_that_runs),
+        cmocka_unit_test(no_thread_has_an_event_of_a_unit),
+        cmocka_unit_test(an_event_of_a_unit_has_no_period),
+        cmocka_unit_test(the_library_chooses_a_cpu_and_calls_go_there),
+        cmocka_unit_test(the_host_may_choose_a_cpu_that_is_allowed),
+        cmocka_unit_test(a_unit_goes_on_where_its_cpu_goes_offline),
+        cmocka_unit_test(the_last_cpu_of_a_die_takes_its_units_to_sleep),
+        cmocka_unit_test(a_unit_whose_heir_cannot_be_reached_sleeps),
+        cmocka_unit_test(each_unit_has_its_own_turns),
+        cmocka_unit_test(a_divider_of_three_changes_places_with_each_third_tick),
+        cmocka_unit_test(a_unit_that_is_slow_changes_places_less_often),
+        cmocka_unit_test(a_carry_between_two_halves_is_seen),
+        cmocka_unit_test(a_counter_that_races_is_not_believed),
+        cmocka_unit_test(a_narrow_counter_is_folded_before_it_goes_round),
+        cmocka_unit_test(sessions_share_counters_that_never_stop),
+        cmocka_unit_test(a_fault_at_each_access_is_told),
+        cmocka_unit_test(other_software_is_noticed),
+        cmocka_unit_test(the_host_hides_units),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
