@@ -8,15 +8,16 @@
 
 #if UPMU_UNCORE
 
-#define BAND_FIRST 0x0bu
-#define BANDS 4u
+#define UNCORE_BAND_FIRST 0x0bu
+#define UNCORE_BANDS 4u
 
 /* The filters of an event with the bands of the power control unit: which of the four ways is it? */
 static bool has_band(const struct upmu_pmu *pmu, const struct upmu_event *event)
 {
     unsigned code = (unsigned)event->config & 0xffu;
 
-    return (pmu->quirks & UPMU_UNCORE_BANDS) && code - BAND_FIRST < BANDS && event->flags == 1u << (code - BAND_FIRST);
+    return (pmu->quirks & UPMU_UNCORE_BANDS) && code - UNCORE_BAND_FIRST < UNCORE_BANDS &&
+           event->flags == 1u << (code - UNCORE_BAND_FIRST);
 }
 
 bool upmu_uncore_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,
@@ -29,12 +30,12 @@ bool upmu_uncore_alternative(const struct upmu_pmu *pmu, const struct upmu_event
     out->slot_count = 1;
     slot->counters = event->counters;
     if (has_band(pmu, event)) {
-        unsigned own = ((unsigned)event->config & 0xffu) - BAND_FIRST;
+        unsigned own = ((unsigned)event->config & 0xffu) - UNCORE_BAND_FIRST;
 
         slot->resource_count = 1;
-        slot->resource[0] = (uint8_t)((own + i) % BANDS);
+        slot->resource[0] = (uint8_t)((own + i) % UNCORE_BANDS);
         slot->value[0] = event->config1 >> 8 * own & 0xff;
-        return i < BANDS;
+        return i < UNCORE_BANDS;
     }
     out->last = true;
     for (unsigned rest = event->flags; rest; rest &= rest - 1) {
@@ -83,7 +84,7 @@ void upmu_uncore_render(const struct upmu_pmu *pmu, const struct upmu_event *eve
     else if (type->enable_bit < 64)
         select |= UINT64_C(1) << type->enable_bit;
     if (has_band(pmu, event)) {
-        unsigned own = ((unsigned)select & 0xffu) - BAND_FIRST, band = (own + alternative) % BANDS;
+        unsigned own = ((unsigned)select & 0xffu) - UNCORE_BAND_FIRST, band = (own + alternative) % UNCORE_BANDS;
 
         select += band - own;
         bits[0] = UINT64_C(0xff) << 8 * band;

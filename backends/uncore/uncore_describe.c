@@ -11,90 +11,95 @@
 
 #if UPMU_UNCORE
 
-#define ALL (~UINT64_C(0))
-#define BIT(n) (UINT64_C(1) << (n))
-#define ENABLE BIT(22)
+#define UNCORE_ALL (~UINT64_C(0))
+#define UNCORE_BIT(n) (UINT64_C(1) << (n))
+#define UNCORE_ENABLE UNCORE_BIT(22)
 
 enum {
-    CLASS_CONTROL,       /* box control; gates of its counters are virtual bits above it */
-    CLASS_CONTROL_BLIND, /* the same, reads as 0 */
-    CLASS_ENABLES,       /* style GLOBAL: the gates of all counters */
-    CLASS_COUNTER,
-    CLASS_COUNTER_32,
-    CLASS_COUNTER_FREE,
-    CLASS_COUNTER_FREE_32,
-    CLASS_COUNTER_SECOND,
-    CLASS_SELECT_OWN, /* enables its own counter */
-    CLASS_SELECT_OWN_31,
-    CLASS_SELECT, /* in a box with a freeze bit or an enable register */
-    CLASS_SELECT_32,
-    CLASS_SELECT_0,    /* the same, enabled by bit 0 */
-    CLASS_SELECT_LIVE, /* without an enable bit */
-    CLASS_SELECT_LIVE_32,
-    CLASS_FILTER,
-    CLASS_FILTER_SECOND,
-    CLASS_SWITCH, /* counting depends on some of its bits */
-    CLASSES
+    UNCORE_CLASS_CONTROL,       /* box control; gates of its counters are virtual bits above it */
+    UNCORE_CLASS_CONTROL_BLIND, /* the same, reads as 0 */
+    UNCORE_CLASS_ENABLES,       /* style GLOBAL: the gates of all counters */
+    UNCORE_CLASS_COUNTER,
+    UNCORE_CLASS_COUNTER_32,
+    UNCORE_CLASS_COUNTER_FREE,
+    UNCORE_CLASS_COUNTER_FREE_32,
+    UNCORE_CLASS_COUNTER_SECOND,
+    UNCORE_CLASS_SELECT_OWN, /* enables its own counter */
+    UNCORE_CLASS_SELECT_OWN_31,
+    UNCORE_CLASS_SELECT, /* in a box with a freeze bit or an enable register */
+    UNCORE_CLASS_SELECT_32,
+    UNCORE_CLASS_SELECT_0,    /* the same, enabled by bit 0 */
+    UNCORE_CLASS_SELECT_LIVE, /* without an enable bit */
+    UNCORE_CLASS_SELECT_LIVE_32,
+    UNCORE_CLASS_FILTER,
+    UNCORE_CLASS_FILTER_SECOND,
+    UNCORE_CLASS_SWITCH, /* counting depends on some of its bits */
+    UNCORE_CLASSES
 };
 
-/* clang-format off */
-#define COUNTER_CLASS(how, size, where)                                                                               \
-    {                                                                                                                 \
-        .kind = UPMU_KIND_COUNTER, .access = (how), .load_rank = 5, .release_rank = 5, .promised = 1,                 \
-        .second = (where), .bits = (size), .owned = ALL, .hardware = ALL                                              \
+#define UNCORE_COUNTER_CLASS(how, size, where)                                                                         \
+    {                                                                                                                  \
+        .kind = UPMU_KIND_COUNTER, .access = (how), .load_rank = 5, .release_rank = 5, .promised = 1,                  \
+        .second = (where), .bits = (size), .owned = UNCORE_ALL, .hardware = UNCORE_ALL                                 \
     }
-#define SELECT_CLASS(size, enable, own)                                                                               \
-    {                                                                                                                 \
-        .kind = UPMU_KIND_SELECT, .load_rank = 1, .release_rank = 2, .found = 1, .promised = 1, .bits = (size),       \
-        .owned = ALL, .gates = (own) ? (enable) : 0, .in_use = (enable), .session = ALL, .privileged = ALL            \
+#define UNCORE_SELECT_CLASS(size, enable, own)                                                                         \
+    {                                                                                                                  \
+        .kind = UPMU_KIND_SELECT, .load_rank = 1, .release_rank = 2, .found = 1, .promised = 1, .bits = (size),        \
+        .owned = UNCORE_ALL, .gates = (own) ? (enable) : 0, .in_use = (enable), .session = UNCORE_ALL,                 \
+        .privileged = UNCORE_ALL                                                                                       \
     }
-#define CONTROL_CLASS(how, idle)                                                                                      \
-    {                                                                                                                 \
-        .kind = UPMU_KIND_CONTROL, .access = (how), .load_rank = 7, .found = 1, .promised = 1, .bits = 32,            \
-        .owned = ALL, .gates = ALL << 32, .idle_value = (idle)                                                        \
+#define UNCORE_CONTROL_CLASS(how, idle)                                                                                \
+    {                                                                                                                  \
+        .kind = UPMU_KIND_CONTROL, .access = (how), .load_rank = 7, .found = 1, .promised = 1, .bits = 32,             \
+        .owned = UNCORE_ALL, .gates = UNCORE_ALL << 32, .idle_value = (idle)                                           \
     }
-#define FILTER_CLASS(where)                                                                                           \
-    {                                                                                                                 \
-        .kind = UPMU_KIND_PAYLOAD, .release_rank = 4, .found = 1, .promised = 1, .bits = 32, .second = (where),       \
-        .owned = ALL, .session = ALL, .privileged = ALL                                                               \
+#define UNCORE_FILTER_CLASS(where)                                                                                     \
+    {                                                                                                                  \
+        .kind = UPMU_KIND_PAYLOAD, .release_rank = 4, .found = 1, .promised = 1, .bits = 32, .second = (where),        \
+        .owned = UNCORE_ALL, .session = UNCORE_ALL, .privileged = UNCORE_ALL                                           \
     }
 
-static const struct upmu_register_class classes[CLASSES] = {
-    [CLASS_CONTROL] = CONTROL_CLASS(UPMU_ACCESS_RW, 0),
-    [CLASS_CONTROL_BLIND] = CONTROL_CLASS(UPMU_ACCESS_WO, 0x10000),
-    [CLASS_ENABLES] = {.kind = UPMU_KIND_CONTROL, .load_rank = 7, .found = 1, .promised = 1, .owned = ALL,
-                       .gates = 0x1ffffffffu},
-    [CLASS_COUNTER] = COUNTER_CLASS(UPMU_ACCESS_RW, 0, 0),
-    [CLASS_COUNTER_32] = COUNTER_CLASS(UPMU_ACCESS_RW, 32, 0),
-    [CLASS_COUNTER_FREE] = COUNTER_CLASS(UPMU_ACCESS_RO, 0, 0),
-    [CLASS_COUNTER_FREE_32] = COUNTER_CLASS(UPMU_ACCESS_RO, 32, 0),
-    [CLASS_COUNTER_SECOND] = COUNTER_CLASS(UPMU_ACCESS_RO, 0, 1),
-    [CLASS_SELECT_OWN] = SELECT_CLASS(0, ENABLE, 1),
-    [CLASS_SELECT_OWN_31] = SELECT_CLASS(0, BIT(31), 1),
-    [CLASS_SELECT] = SELECT_CLASS(0, ENABLE, 0),
-    [CLASS_SELECT_32] = SELECT_CLASS(32, ENABLE, 0),
-    [CLASS_SELECT_0] = SELECT_CLASS(32, BIT(0), 0),
-    [CLASS_SELECT_LIVE] = SELECT_CLASS(0, ALL, 0),
-    [CLASS_SELECT_LIVE_32] = SELECT_CLASS(32, ALL, 0),
-    [CLASS_FILTER] = FILTER_CLASS(0),
-    [CLASS_FILTER_SECOND] = FILTER_CLASS(1),
-    [CLASS_SWITCH] = {.kind = UPMU_KIND_AUX, .load_rank = 7, .release_rank = 7, .found = 1, .promised = 1,
-                      .owned = ALL},
+static const struct upmu_register_class unit_classes[UNCORE_CLASSES] = {
+    [UNCORE_CLASS_CONTROL] = UNCORE_CONTROL_CLASS(UPMU_ACCESS_RW, 0),
+    [UNCORE_CLASS_CONTROL_BLIND] = UNCORE_CONTROL_CLASS(UPMU_ACCESS_WO, 0x10000),
+    [UNCORE_CLASS_ENABLES] = {.kind = UPMU_KIND_CONTROL,
+                              .load_rank = 7,
+                              .found = 1,
+                              .promised = 1,
+                              .owned = UNCORE_ALL,
+                              .gates = 0x1ffffffffu},
+    [UNCORE_CLASS_COUNTER] = UNCORE_COUNTER_CLASS(UPMU_ACCESS_RW, 0, 0),
+    [UNCORE_CLASS_COUNTER_32] = UNCORE_COUNTER_CLASS(UPMU_ACCESS_RW, 32, 0),
+    [UNCORE_CLASS_COUNTER_FREE] = UNCORE_COUNTER_CLASS(UPMU_ACCESS_RO, 0, 0),
+    [UNCORE_CLASS_COUNTER_FREE_32] = UNCORE_COUNTER_CLASS(UPMU_ACCESS_RO, 32, 0),
+    [UNCORE_CLASS_COUNTER_SECOND] = UNCORE_COUNTER_CLASS(UPMU_ACCESS_RO, 0, 1),
+    [UNCORE_CLASS_SELECT_OWN] = UNCORE_SELECT_CLASS(0, UNCORE_ENABLE, 1),
+    [UNCORE_CLASS_SELECT_OWN_31] = UNCORE_SELECT_CLASS(0, UNCORE_BIT(31), 1),
+    [UNCORE_CLASS_SELECT] = UNCORE_SELECT_CLASS(0, UNCORE_ENABLE, 0),
+    [UNCORE_CLASS_SELECT_32] = UNCORE_SELECT_CLASS(32, UNCORE_ENABLE, 0),
+    [UNCORE_CLASS_SELECT_0] = UNCORE_SELECT_CLASS(32, UNCORE_BIT(0), 0),
+    [UNCORE_CLASS_SELECT_LIVE] = UNCORE_SELECT_CLASS(0, UNCORE_ALL, 0),
+    [UNCORE_CLASS_SELECT_LIVE_32] = UNCORE_SELECT_CLASS(32, UNCORE_ALL, 0),
+    [UNCORE_CLASS_FILTER] = UNCORE_FILTER_CLASS(0),
+    [UNCORE_CLASS_FILTER_SECOND] = UNCORE_FILTER_CLASS(1),
+    [UNCORE_CLASS_SWITCH] =
+        {.kind = UPMU_KIND_AUX, .load_rank = 7, .release_rank = 7, .found = 1, .promised = 1, .owned = UNCORE_ALL},
 };
 
-#define TEN(prefix) prefix "0\0" prefix "1\0" prefix "2\0" prefix "3\0" prefix "4\0" prefix "5\0" prefix "6\0"        \
-                    prefix "7\0" prefix "8\0" prefix "9\0"
-#define SIX(prefix) prefix "10\0" prefix "11\0" prefix "12\0" prefix "13\0" prefix "14\0" prefix "15\0"
-static const char names[] = TEN("CTL") SIX("CTL") TEN("CTR") SIX("CTR") "FILTER0\0FILTER1\0FILTER2\0FILTER3\0"
-    "FIXED_CTL\0FIXED_CTR\0BOX_CTL\0GLOBAL_CTL";
-/* clang-format on */
-#define NAME_SELECT 0u
-#define NAME_COUNTER 86u
-#define NAME_FILTER 172u
-#define NAME_FIXED_SELECT (NAME_FILTER + 32u)
-#define NAME_FIXED_COUNTER (NAME_FIXED_SELECT + 10u)
-#define NAME_CONTROL (NAME_FIXED_COUNTER + 10u)
-#define NAME_SWITCH (NAME_CONTROL + 8u)
+#define UNCORE_TEN(prefix)                                                                                             \
+    prefix "0\0" prefix "1\0" prefix "2\0" prefix "3\0" prefix "4\0" prefix "5\0" prefix "6\0" prefix "7\0" prefix     \
+           "8\0" prefix "9\0"
+#define UNCORE_SIX(prefix) prefix "10\0" prefix "11\0" prefix "12\0" prefix "13\0" prefix "14\0" prefix "15\0"
+static const char unit_names[] =
+    UNCORE_TEN("CTL") UNCORE_SIX("CTL") UNCORE_TEN("CTR") UNCORE_SIX("CTR") "FILTER0\0FILTER1\0FILTER2\0FILTER3\0"
+                                                                            "FIXED_CTL\0FIXED_CTR\0BOX_CTL\0GLOBAL_CTL";
+#define UNCORE_NAME_SELECT 0u
+#define UNCORE_NAME_COUNTER 86u
+#define UNCORE_NAME_FILTER 172u
+#define UNCORE_NAME_FIXED_SELECT (UNCORE_NAME_FILTER + 32u)
+#define UNCORE_NAME_FIXED_COUNTER (UNCORE_NAME_FIXED_SELECT + 10u)
+#define UNCORE_NAME_CONTROL (UNCORE_NAME_FIXED_COUNTER + 10u)
+#define UNCORE_NAME_SWITCH (UNCORE_NAME_CONTROL + 8u)
 
 /* "CTL3", "CTL12" */
 static unsigned name_of(unsigned first, unsigned i)
@@ -120,12 +125,12 @@ static unsigned select_class(const struct upmu_unit_type *type, unsigned bit, un
                                                  : type->space == UPMU_SPACE_PCI && step < 8;
 
     if (type->style == UPMU_UNIT_SELECT)
-        return bit == 31 ? CLASS_SELECT_OWN_31 : CLASS_SELECT_OWN;
+        return bit == 31 ? UNCORE_CLASS_SELECT_OWN_31 : UNCORE_CLASS_SELECT_OWN;
     if (bit == 0)
-        return CLASS_SELECT_0;
+        return UNCORE_CLASS_SELECT_0;
     if (bit == 0xff)
-        return narrow ? CLASS_SELECT_LIVE_32 : CLASS_SELECT_LIVE;
-    return narrow ? CLASS_SELECT_32 : CLASS_SELECT;
+        return narrow ? UNCORE_CLASS_SELECT_LIVE_32 : UNCORE_CLASS_SELECT_LIVE;
+    return narrow ? UNCORE_CLASS_SELECT_32 : UNCORE_CLASS_SELECT;
 }
 
 static unsigned counter_class(const struct upmu_unit_type *type, bool fixed)
@@ -134,10 +139,10 @@ static unsigned counter_class(const struct upmu_unit_type *type, bool fixed)
         (type->quirks & UPMU_UNCORE_COUNTER_32) || (type->space == UPMU_SPACE_MMIO && type->register_bits == 32);
 
     if (type->style != UPMU_UNIT_FREE)
-        return narrow ? CLASS_COUNTER_32 : CLASS_COUNTER;
+        return narrow ? UNCORE_CLASS_COUNTER_32 : UNCORE_CLASS_COUNTER;
     if (fixed && (type->quirks & UPMU_UNCORE_SECOND_FIXED))
-        return CLASS_COUNTER_SECOND;
-    return narrow ? CLASS_COUNTER_FREE_32 : CLASS_COUNTER_FREE;
+        return UNCORE_CLASS_COUNTER_SECOND;
+    return narrow ? UNCORE_CLASS_COUNTER_FREE_32 : UNCORE_CLASS_COUNTER_FREE;
 }
 
 /* Where the gate of a counter is. */
@@ -195,20 +200,20 @@ static void add_unit_counters(struct upmu_uncore_pmu *out)
     unsigned select = out->table.row_count, value, class = select_class(type, type->enable_bit, type->select_step);
 
     for (unsigned i = 0; i < type->counters && !free; i++)
-        (void)add_row(out, type->select + i * type->select_step, class, i, name_of(NAME_SELECT, i));
+        (void)add_row(out, type->select + i * type->select_step, class, i, name_of(UNCORE_NAME_SELECT, i));
     value = out->table.row_count;
     for (unsigned i = 0; i < type->counters; i++)
         (void)add_row(out, type->counter + i * type->counter_step, counter_class(type, false), i,
-                      name_of(NAME_COUNTER, i));
+                      name_of(UNCORE_NAME_COUNTER, i));
     for (unsigned i = 0; i < type->counters; i++)
         add_unit_counter(out, i, select + i, value + i);
     if (type->fixed_width) {
         unsigned i = UPMU_FIXED_COUNTER(0);
 
         class = select_class(type, type->quirks & UPMU_UNCORE_FIXED_ENABLE_0 ? 0 : 22, 4);
-        select = free ? 0 : add_row(out, type->fixed_select, class, i, NAME_FIXED_SELECT);
+        select = free ? 0 : add_row(out, type->fixed_select, class, i, UNCORE_NAME_FIXED_SELECT);
         add_unit_counter(out, i, select,
-                         add_row(out, type->fixed_counter, counter_class(type, true), i, NAME_FIXED_COUNTER));
+                         add_row(out, type->fixed_counter, counter_class(type, true), i, UNCORE_NAME_FIXED_COUNTER));
     }
 }
 
@@ -219,8 +224,8 @@ void upmu_uncore_describe(const struct upmu_unit_type *type, struct upmu_uncore_
     memset(pmu, 0, sizeof *pmu);
     out->type = type;
     out->packed = 0;
-    out->table =
-        (struct upmu_register_table){.rows = out->row, .classes = classes, .text = names, .class_count = CLASSES};
+    out->table = (struct upmu_register_table){
+        .rows = out->row, .classes = unit_classes, .text = unit_names, .class_count = UNCORE_CLASSES};
     pmu->name = type->pmu;
     pmu->title = type->title;
     pmu->backend = &upmu_uncore_backend;
@@ -234,9 +239,9 @@ void upmu_uncore_describe(const struct upmu_unit_type *type, struct upmu_uncore_
     pmu->index = UPMU_UNIT_PMU;
     pmu->status_row = pmu->ack_row = pmu->inuse_row = UPMU_NO_ROW;
     pmu->min_period = 1;
-    pmu->max_period = ALL >> 1;
-    for (unsigned i = 0; i < CLASSES; i++)
-        pmu->limit[i] = ALL;
+    pmu->max_period = UNCORE_ALL >> 1;
+    for (unsigned i = 0; i < UNCORE_CLASSES; i++)
+        pmu->limit[i] = UNCORE_ALL;
     switch (type->style) {
     case UPMU_UNIT_FREE:
         pmu->capabilities |= UPMU_PMU_FREE;
@@ -245,20 +250,20 @@ void upmu_uncore_describe(const struct upmu_unit_type *type, struct upmu_uncore_
         break;
     case UPMU_UNIT_GLOBAL:
         pmu->capabilities |= UPMU_PMU_GLOBAL_CTRL;
-        (void)add_row(out, type->control, CLASS_ENABLES, UPMU_NO_COUNTER, NAME_SWITCH);
+        (void)add_row(out, type->control, UNCORE_CLASS_ENABLES, UPMU_NO_COUNTER, UNCORE_NAME_SWITCH);
         break;
     default:
         (void)add_row(out, type->control,
-                      type->quirks & UPMU_UNCORE_FREEZE_ENABLE ? CLASS_CONTROL_BLIND : CLASS_CONTROL, UPMU_NO_COUNTER,
-                      NAME_CONTROL);
+                      type->quirks & UPMU_UNCORE_FREEZE_ENABLE ? UNCORE_CLASS_CONTROL_BLIND : UNCORE_CLASS_CONTROL,
+                      UPMU_NO_COUNTER, UNCORE_NAME_CONTROL);
     }
     add_unit_counters(out);
     for (unsigned i = 0; i < type->filters; i++)
         (void)add_row(out, type->filter[i],
-                      type->quirks & UPMU_UNCORE_SECOND_FILTERS ? CLASS_FILTER_SECOND : CLASS_FILTER, UPMU_NO_COUNTER,
-                      NAME_FILTER + 8 * i);
+                      type->quirks & UPMU_UNCORE_SECOND_FILTERS ? UNCORE_CLASS_FILTER_SECOND : UNCORE_CLASS_FILTER,
+                      UPMU_NO_COUNTER, UNCORE_NAME_FILTER + 8 * i);
     if (type->quirks & UPMU_UNCORE_ABSOLUTE)
-        (void)add_row(out, type->control, CLASS_SWITCH, UPMU_NO_COUNTER, NAME_SWITCH);
+        (void)add_row(out, type->control, UNCORE_CLASS_SWITCH, UPMU_NO_COUNTER, UNCORE_NAME_SWITCH);
 }
 
 /* ---- Built-in types ---- */

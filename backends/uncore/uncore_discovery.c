@@ -8,13 +8,13 @@
 
 #if UPMU_UNCORE
 
-#define CAPABILITIES 0x100u /* the first extended capability */
-#define CAPABILITY_DVSEC 0x23u
-#define CAPABILITY_STEPS 96u /* a chain that is longer is a loop */
-#define DVSEC_PMON 1u
-#define GLOBAL_WORDS 3u
-#define UNIT_WORDS 3u
-#define ALL_ONES (~UINT64_C(0))
+#define UNCORE_CAPABILITIES 0x100u /* the first extended capability */
+#define UNCORE_CAPABILITY_DVSEC 0x23u
+#define UNCORE_CAPABILITY_STEPS 96u /* a chain that is longer is a loop */
+#define UNCORE_DVSEC_PMON 1u
+#define UNCORE_GLOBAL_WORDS 3u
+#define UNCORE_UNIT_WORDS 3u
+#define UNCORE_ALL_ONES (~UINT64_C(0))
 
 /* Words of 64 bits; false: they cannot be read. */
 static bool read_words(struct upmu_uncore_finder *finder, const void *pointer, unsigned count, uint64_t *out)
@@ -55,7 +55,7 @@ static bool is_surplus(struct upmu_uncore_finder *finder, unsigned type, const s
 }
 
 /* One unit of the table. */
-static void use_unit(struct upmu_uncore_finder *finder, const uint64_t words[UNIT_WORDS],
+static void use_unit(struct upmu_uncore_finder *finder, const uint64_t words[UNCORE_UNIT_WORDS],
                      const struct upmu_unit_info *place)
 {
     static const uint8_t spaces[3] = {UPMU_SPACE_MSR, UPMU_SPACE_MMIO, UPMU_SPACE_PCI};
@@ -64,7 +64,8 @@ static void use_unit(struct upmu_uncore_finder *finder, const uint64_t words[UNI
     struct upmu_uncore_found found;
     int row;
 
-    if (!words[0] || !words[1] || words[0] == ALL_ONES || words[1] == ALL_ONES || words[2] == ALL_ONES || access > 2)
+    if (!words[0] || !words[1] || words[0] == UNCORE_ALL_ONES || words[1] == UNCORE_ALL_ONES ||
+        words[2] == UNCORE_ALL_ONES || access > 2)
         return;
     found = (struct upmu_uncore_found){.space = spaces[access],
                                        .counters = (uint8_t)words[0],
@@ -91,8 +92,8 @@ static void use_unit(struct upmu_uncore_finder *finder, const uint64_t words[UNI
 void upmu_uncore_read_table(struct upmu_uncore_finder *finder, uint64_t physical, uint8_t package, uint8_t die)
 {
     struct upmu_unit_info place = {.package = package, .die = die, .llc = finder->seen->place.llc};
-    void *table = upmu_uncore_map(finder, physical, 8 * GLOBAL_WORDS);
-    uint64_t words[GLOBAL_WORDS];
+    void *table = upmu_uncore_map(finder, physical, 8 * UNCORE_GLOBAL_WORDS);
+    uint64_t words[UNCORE_GLOBAL_WORDS];
     size_t stride, bytes;
     unsigned units;
     bool read;
@@ -101,15 +102,15 @@ void upmu_uncore_read_table(struct upmu_uncore_finder *finder, uint64_t physical
         upmu_uncore_fail(finder, "a table of units could not be mapped", physical);
         return;
     }
-    read = read_words(finder, table, GLOBAL_WORDS, words);
-    upmu_uncore_unmap(finder, table, 8 * GLOBAL_WORDS);
-    if (!read || words[0] == ALL_ONES || !words[0]) {
+    read = read_words(finder, table, UNCORE_GLOBAL_WORDS, words);
+    upmu_uncore_unmap(finder, table, 8 * UNCORE_GLOBAL_WORDS);
+    if (!read || words[0] == UNCORE_ALL_ONES || !words[0]) {
         upmu_uncore_fail(finder, "a table of units is not there", physical);
         return;
     }
     stride = 8 * (size_t)(words[0] >> 8 & 0xffu);
     units = (unsigned)(words[0] >> 16) & 0x3ffu;
-    if (stride < 8 * UNIT_WORDS || words[0] >> 62 > 2) {
+    if (stride < 8 * UNCORE_UNIT_WORDS || words[0] >> 62 > 2) {
         upmu_uncore_fail(finder, "the head of a table of units is damaged", physical);
         return;
     }
@@ -118,7 +119,7 @@ void upmu_uncore_read_table(struct upmu_uncore_finder *finder, uint64_t physical
     for (unsigned i = 1; table && i <= units && read; i++) {
         const char *unit = (const char *)table + i * stride;
 
-        read = read_words(finder, unit, UNIT_WORDS, words);
+        read = read_words(finder, unit, UNCORE_UNIT_WORDS, words);
         if (read)
             use_unit(finder, words, &place);
     }
@@ -131,17 +132,17 @@ void upmu_uncore_read_table(struct upmu_uncore_finder *finder, uint64_t physical
 /* The table's address: a base register of the function, which a vendor's capability names. */
 void upmu_uncore_find_table(struct upmu_uncore_finder *finder, uint32_t where)
 {
-    uint32_t at = CAPABILITIES, head, id, bar, low, high = 0;
+    uint32_t at = UNCORE_CAPABILITIES, head, id, bar, low, high = 0;
     struct upmu_unit_info place = {.base = where};
 
-    for (unsigned steps = 0; at >= CAPABILITIES && upmu_uncore_pci(finder, where, at, &head);
+    for (unsigned steps = 0; at >= UNCORE_CAPABILITIES && upmu_uncore_pci(finder, where, at, &head);
          at = head >> 20 & 0xffcu) {
-        if (++steps > CAPABILITY_STEPS) {
+        if (++steps > UNCORE_CAPABILITY_STEPS) {
             upmu_uncore_fail(finder, "a chain of capabilities has no end", where);
             return;
         }
-        if ((head & 0xffffu) != CAPABILITY_DVSEC || !upmu_uncore_pci(finder, where, at + 8, &id) ||
-            (id & 0xffffu) != DVSEC_PMON || !upmu_uncore_pci(finder, where, at + 0xc, &bar) || bar > 5)
+        if ((head & 0xffffu) != UNCORE_CAPABILITY_DVSEC || !upmu_uncore_pci(finder, where, at + 8, &id) ||
+            (id & 0xffffu) != UNCORE_DVSEC_PMON || !upmu_uncore_pci(finder, where, at + 0xc, &bar) || bar > 5)
             continue;
         if (!upmu_uncore_pci(finder, where, 0x10 + 4 * bar, &low) || (low & 1u) || !(low & ~0xfu)) {
             upmu_uncore_fail(finder, "a table of units has no address", where);

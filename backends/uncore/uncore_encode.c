@@ -2,7 +2,7 @@
 /*
  * Events of units: catalogue rows and attributes to select words and filters, and back to text.
  *
- * Fields of selects: Linux 6.12 (formats in sysfs), Intel's uncore guides 327043-001 and 329468-002, AMD: Linux
+ * Fields of selects: Linux 6.12 (formats in sysfs), Intel's uncore guides 327043-001 and 329468-002, UNCORE_AMD: Linux
  * amd/uncore.c.  Fields of filters: uncore_filters.tsv.
  */
 #include "backends/uncore/uncore_tables.h"
@@ -12,15 +12,15 @@
 
 #if UPMU_UNCORE
 
-#define BIT(n) (UINT64_C(1) << (n))
-#define OVERFLOW BIT(20) /* interrupts */
-#define FIXED_CODE 0xffu
-#define EXTENDED BIT(21)
+#define UNCORE_BIT(n) (UINT64_C(1) << (n))
+#define UNCORE_OVERFLOW UNCORE_BIT(20) /* interrupts */
+#define UNCORE_FIXED_CODE 0xffu
+#define UNCORE_EXTENDED UNCORE_BIT(21)
 
-/* AMD's selects have no edge detection. */
+/* UNCORE_AMD's selects have no edge detection. */
 static bool is_amds(const struct upmu_unit_type *type)
 {
-    return type->style == UPMU_UNIT_SELECT && (type->select_mask & (BIT(18) | 0xff)) == 0xff;
+    return type->style == UPMU_UNIT_SELECT && (type->select_mask & (UNCORE_BIT(18) | 0xff)) == 0xff;
 }
 
 /* The row of a built-in type, or NULL. */
@@ -40,7 +40,7 @@ static const struct upmu_uncore_field *fields_of(const struct upmu_pmu *pmu)
 
 static uint64_t field_bits(const struct upmu_uncore_field *field)
 {
-    return (BIT(field->width) - 1) << (field->bit & 63u);
+    return (UNCORE_BIT(field->width) - 1) << (field->bit & 63u);
 }
 
 void upmu_uncore_resource_bits(const struct upmu_pmu *pmu, unsigned resource, uint64_t out[2])
@@ -78,8 +78,8 @@ static uint32_t unit_counters_of(const struct upmu_pmu *pmu, uint64_t config)
     const struct upmu_unit_type *type = upmu_uncore_of(pmu)->type;
     const struct upmu_uncore_row *row = packed_row(pmu);
 
-    if (type->fixed_width && type->style != UPMU_UNIT_FREE && (config & 0xff) == FIXED_CODE)
-        return config == FIXED_CODE ? UPMU_BIT32(UPMU_FIXED_COUNTER(0)) : 0;
+    if (type->fixed_width && type->style != UPMU_UNIT_FREE && (config & 0xff) == UNCORE_FIXED_CODE)
+        return config == UNCORE_FIXED_CODE ? UPMU_BIT32(UPMU_FIXED_COUNTER(0)) : 0;
     if (row && type->style == UPMU_UNIT_FREE) {
         const uint16_t *code = &upmu_uncore_words[row->rules];
 
@@ -100,7 +100,7 @@ static uint32_t unit_counters_of(const struct upmu_pmu *pmu, uint64_t config)
     return config < UPMU_COUNTERS ? UPMU_BIT32((unsigned)config) & pmu->counters : 0;
 }
 
-/* AMD's L3: no slices or threads given means all of them (Linux amd/uncore.c). */
+/* UNCORE_AMD's L3: no slices or threads given means all of them (Linux amd/uncore.c). */
 static uint64_t with_defaults(const struct upmu_unit_type *type, uint64_t config)
 {
     if (type->quirks & UPMU_UNCORE_SLICES_17H) {
@@ -110,7 +110,7 @@ static uint64_t with_defaults(const struct upmu_unit_type *type, uint64_t config
             config |= UINT64_C(0xff) << 56;
     }
     if ((type->quirks & UPMU_UNCORE_SLICES_19H) && !(config >> 56 & 3u))
-        config |= UINT64_C(3) << 56 | BIT(46) | BIT(47);
+        config |= UINT64_C(3) << 56 | UNCORE_BIT(46) | UNCORE_BIT(47);
     return config;
 }
 
@@ -136,7 +136,7 @@ static unsigned resources_of(const struct upmu_pmu *pmu, const struct upmu_event
     for (rule++; rule->mask; rule++)
         if ((event->config & rule->mask) == rule->code)
             resources |= rule->what;
-    if (event->config & type->select_mask & (type->select_mask & BIT(19) ? BIT(19) : BIT(16)))
+    if (event->config & type->select_mask & (type->select_mask & UNCORE_BIT(19) ? UNCORE_BIT(19) : UNCORE_BIT(16)))
         resources |= 1;
     return resources;
 }
@@ -144,16 +144,16 @@ static unsigned resources_of(const struct upmu_pmu *pmu, const struct upmu_event
 enum upmu_status upmu_uncore_finish(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
     const struct upmu_unit_type *type = upmu_uncore_of(pmu)->type;
-    uint64_t ignored = OVERFLOW, filters[2];
+    uint64_t ignored = UNCORE_OVERFLOW, filters[2];
     uint32_t counters;
     unsigned resources;
 
     if (type->enable_bit < 64)
-        ignored |= BIT(type->enable_bit);
+        ignored |= UNCORE_BIT(type->enable_bit);
     event->config &= ~(ignored & ~type->select_mask);
     filter_bits(type, filters);
     /* (The code of a free-running counter is its name.) */
-    if (type->style != UPMU_UNIT_FREE && event->config != FIXED_CODE && (event->config & ~type->select_mask))
+    if (type->style != UPMU_UNIT_FREE && event->config != UNCORE_FIXED_CODE && (event->config & ~type->select_mask))
         return UPMU_ERR_NOT_PERMITTED;
     if ((event->config1 & ~filters[0]) || (event->config2 & ~filters[1]))
         return UPMU_ERR_NOT_PERMITTED;
@@ -164,7 +164,8 @@ enum upmu_status upmu_uncore_finish(const struct upmu_pmu *pmu, struct upmu_even
         counters &= event->counters ? event->counters : counters;
     event->counters = counters;
     if (!counters)
-        return event->config & ~type->select_mask ? UPMU_ERR_NOT_PERMITTED : UPMU_ERR_DOES_NOT_FIT;
+        return type->style == UPMU_UNIT_FREE || (event->config & ~type->select_mask) ? UPMU_ERR_NOT_PERMITTED
+                                                                                     : UPMU_ERR_DOES_NOT_FIT;
     /* Without an enable bit the word 0 is the idle one. */
     if (!event->config && (type->style == UPMU_UNIT_DISCOVERED || type->style == UPMU_UNIT_CLIENT_IMC))
         return UPMU_ERR_UNSUPPORTED;
@@ -183,40 +184,40 @@ enum upmu_status upmu_uncore_finish(const struct upmu_pmu *pmu, struct upmu_even
 
 /*
  * Fields of selects.  Of several with one name a type has the first that is all in its mask (MASKED: as much of it as
- * is there); the I/O stacks have fields of their own above bit 31, and so have AMD's.
+ * is there); the I/O stacks have fields of their own above bit 31, and so have AMD's types.
  */
-enum { CODE = 1, MASKED = 2, STACK = 4, OTHERS = 8, AMD = 16 };
+enum { UNCORE_CODE = 1, UNCORE_MASKED = 2, UNCORE_STACK = 4, UNCORE_OTHERS = 8, UNCORE_AMD = 16 };
 static const struct {
     char name[12];
     uint8_t bit, width, how;
 } select_fields[] = {
-    {"event", 0, 8, CODE | MASKED | OTHERS | STACK | AMD},
-    {"umask", 8, 8, CODE | MASKED | OTHERS | STACK | AMD},
-    {"umask_ext", 32, 32, MASKED | OTHERS},
-    {"edge", 18, 1, OTHERS | STACK},
-    {"inv", 23, 1, OTHERS | STACK},
-    {"thresh", 24, 8, MASKED | OTHERS},
-    {"thresh", 24, 12, STACK},
-    {"tid_en", 19, 1, OTHERS},
-    {"tid_en", 16, 1, OTHERS},
-    {"occ_sel", 14, 2, OTHERS},
-    {"occ_invert", 30, 1, OTHERS},
-    {"occ_edge", 31, 1, OTHERS},
-    {"chmask", 8, 4, OTHERS},
-    {"fc_mask", 48, 3, STACK},
-    {"fc_mask", 44, 3, STACK},
-    {"ch_mask", 36, 12, STACK},
-    {"ch_mask", 36, 8, STACK},
-    {"slicemask", 48, 4, AMD},
-    {"sliceid", 48, 3, AMD},
-    {"threadmask", 56, 8, AMD},
-    {"threadmask", 56, 2, AMD},
-    {"coreid", 42, 3, AMD},
-    {"enallslices", 46, 1, AMD},
-    {"enallcores", 47, 1, AMD},
-    {"rdwrmask", 8, 2, AMD},
+    {"event", 0, 8, UNCORE_CODE | UNCORE_MASKED | UNCORE_OTHERS | UNCORE_STACK | UNCORE_AMD},
+    {"umask", 8, 8, UNCORE_CODE | UNCORE_MASKED | UNCORE_OTHERS | UNCORE_STACK | UNCORE_AMD},
+    {"umask_ext", 32, 32, UNCORE_MASKED | UNCORE_OTHERS},
+    {"edge", 18, 1, UNCORE_OTHERS | UNCORE_STACK},
+    {"inv", 23, 1, UNCORE_OTHERS | UNCORE_STACK},
+    {"thresh", 24, 8, UNCORE_MASKED | UNCORE_OTHERS},
+    {"thresh", 24, 12, UNCORE_STACK},
+    {"tid_en", 19, 1, UNCORE_OTHERS},
+    {"tid_en", 16, 1, UNCORE_OTHERS},
+    {"occ_sel", 14, 2, UNCORE_OTHERS},
+    {"occ_invert", 30, 1, UNCORE_OTHERS},
+    {"occ_edge", 31, 1, UNCORE_OTHERS},
+    {"chmask", 8, 4, UNCORE_OTHERS},
+    {"fc_mask", 48, 3, UNCORE_STACK},
+    {"fc_mask", 44, 3, UNCORE_STACK},
+    {"ch_mask", 36, 12, UNCORE_STACK},
+    {"ch_mask", 36, 8, UNCORE_STACK},
+    {"slicemask", 48, 4, UNCORE_AMD},
+    {"sliceid", 48, 3, UNCORE_AMD},
+    {"threadmask", 56, 8, UNCORE_AMD},
+    {"threadmask", 56, 2, UNCORE_AMD},
+    {"coreid", 42, 3, UNCORE_AMD},
+    {"enallslices", 46, 1, UNCORE_AMD},
+    {"enallcores", 47, 1, UNCORE_AMD},
+    {"rdwrmask", 8, 2, UNCORE_AMD},
 };
-#define SELECT_FIELDS (sizeof select_fields / sizeof select_fields[0])
+#define UNCORE_SELECT_FIELDS (sizeof select_fields / sizeof select_fields[0])
 
 /* Other words for them: libpfm4's and those of perf. */
 static const char synonyms[][2][12] = {
@@ -239,19 +240,19 @@ static const char synonyms[][2][12] = {
     {"nc", "filter_nc"},
     {"filter_local", "filter_loc"},
 };
-#define SYNONYMS (sizeof synonyms / sizeof synonyms[0])
+#define UNCORE_SYNONYMS (sizeof synonyms / sizeof synonyms[0])
 
 /* The bits of a field of selects of this type; 0: it has no such field. */
 static uint64_t select_field(const struct upmu_unit_type *type, unsigned i)
 {
-    uint64_t bits = (BIT(select_fields[i].width) - 1) << select_fields[i].bit, mask = type->select_mask;
-    unsigned how = select_fields[i].how, kind = OTHERS;
+    uint64_t bits = (UNCORE_BIT(select_fields[i].width) - 1) << select_fields[i].bit, mask = type->select_mask;
+    unsigned how = select_fields[i].how, kind = UNCORE_OTHERS;
 
     if (is_amds(type))
-        kind = AMD;
+        kind = UNCORE_AMD;
     else if (mask >> 32 == 0x7fff || mask >> 32 == 0x7ffff)
-        kind = STACK;
-    if (!(how & kind) || (!(how & MASKED) && (bits & ~mask)))
+        kind = UNCORE_STACK;
+    if (!(how & kind) || (!(how & UNCORE_MASKED) && (bits & ~mask)))
         return 0;
     return bits & mask;
 }
@@ -270,20 +271,21 @@ static enum upmu_status put(uint64_t *word, uint64_t bits, unsigned shift, const
     return UPMU_OK;
 }
 
-/* An event code as a number: AMD's has more parts, Nehalem-EX's may begin at bit 1, others have one more bit. */
+/* An event code as a number: UNCORE_AMD's has more parts, Nehalem-EX's may begin at bit 1, others have one more bit. */
 static uint64_t code_word(const struct upmu_unit_type *type, uint64_t code)
 {
     uint64_t mask = type->select_mask;
 
     if (!is_amds(type))
-        return mask & 1u || !mask ? (code & 0xffu) | (code & 0x100 ? EXTENDED : 0) | (code >> 9 ? OVERFLOW : 0)
-                                  : code << 1;
-    if (mask & BIT(59))
+        return mask & 1u || !mask
+                   ? (code & 0xffu) | (code & 0x100 ? UNCORE_EXTENDED : 0) | (code >> 9 ? UNCORE_OVERFLOW : 0)
+                   : code << 1;
+    if (mask & UNCORE_BIT(59))
         return (code & 0xffu) | (code >> 8 & 0xfu) << 32 | code >> 12 << 59;
     return (code & 0xffu) | code >> 8 << 32;
 }
 
-/* perf's unit mask goes on above bit 31, AMD's at bit 24. */
+/* perf's unit mask goes on above bit 31, UNCORE_AMD's at bit 24. */
 static uint64_t umask_word(const struct upmu_unit_type *type, uint64_t umask)
 {
     return (umask & 0xffu) << 8 | (umask >> 8) << (is_amds(type) ? 24 : 32);
@@ -292,13 +294,14 @@ static uint64_t umask_word(const struct upmu_unit_type *type, uint64_t umask)
 static enum upmu_status set_code(const struct upmu_unit_type *type, struct upmu_event *event, bool umask,
                                  const uint64_t *value)
 {
+    unsigned width = !umask ? 16 : is_amds(type) ? 12 : 40;
     uint64_t word, bits;
 
-    if (!value || *value >> (umask ? 40 : 16))
+    if (!value || *value >> width)
         return UPMU_ERR_BAD_VALUE;
     word = umask ? umask_word(type, *value) : code_word(type, *value);
-    bits = umask ? umask_word(type, BIT(40) - 1) : code_word(type, 0xffff);
-    if (word & ~type->select_mask && (umask || word != FIXED_CODE))
+    bits = umask ? umask_word(type, UNCORE_BIT(width) - 1) : code_word(type, 0xffff);
+    if (word & ~type->select_mask && (umask || word != UNCORE_FIXED_CODE))
         return UPMU_ERR_BAD_VALUE;
     /* A name has its code already. */
     if (event->attributes & UPMU_ATTR_RAW)
@@ -345,7 +348,7 @@ enum upmu_status upmu_uncore_attribute(const struct upmu_pmu *pmu, struct upmu_e
 {
     const struct upmu_unit_type *type = upmu_uncore_of(pmu)->type;
 
-    for (unsigned i = 0; i < SYNONYMS; i++)
+    for (unsigned i = 0; i < UNCORE_SYNONYMS; i++)
         if (upmu_text_is(name, length, synonyms[i][0])) {
             name = synonyms[i][1];
             length = upmu_text_length(name);
@@ -355,12 +358,13 @@ enum upmu_status upmu_uncore_attribute(const struct upmu_pmu *pmu, struct upmu_e
         return set_filter_word(event, &event->config1, value);
     if (upmu_text_is(name, length, "config2"))
         return set_filter_word(event, &event->config2, value);
-    for (unsigned i = 0; i < SELECT_FIELDS; i++) {
+    for (unsigned i = 0; i < UNCORE_SELECT_FIELDS; i++) {
         uint64_t bits = select_field(type, i);
 
-        if (!bits || !upmu_text_is(name, length, select_fields[i].name))
+        /* (A type that has a fixed counter alone has its code.) */
+        if ((!bits && i) || !upmu_text_is(name, length, select_fields[i].name))
             continue;
-        if (select_fields[i].how & CODE)
+        if (select_fields[i].how & UNCORE_CODE)
             return set_code(type, event, select_fields[i].bit == 8, value);
         return put(&event->config, bits, select_fields[i].bit, value);
     }
@@ -379,9 +383,9 @@ enum upmu_status upmu_uncore_from_row(const struct upmu_pmu *pmu, const struct u
     if (row->flags & UPMU_ROW_CMASK)
         event->config |= (uint64_t)row->cmask << 24;
     if (row->flags & UPMU_ROW_EDGE)
-        event->config |= BIT(18);
+        event->config |= UNCORE_BIT(18);
     if (row->flags & UPMU_ROW_INV)
-        event->config |= BIT(23);
+        event->config |= UNCORE_BIT(23);
     if (row->msr == UPMU_ROW_SELECT_HIGH)
         event->config |= row->payload << 32;
     if (row->msr == UPMU_ROW_FILTER) {
@@ -403,10 +407,10 @@ void upmu_uncore_format(const struct upmu_pmu *pmu, const struct upmu_event *eve
         return;
     (void)upmu_uncore_from_row(pmu, row, &plain);
     more = event->config & ~with_defaults(type, plain.config);
-    for (unsigned i = 0; i < SELECT_FIELDS && more; i++) {
+    for (unsigned i = 0; i < UNCORE_SELECT_FIELDS && more; i++) {
         uint64_t bits = select_field(type, i);
 
-        if (!(bits & more) || (select_fields[i].how & CODE))
+        if (!(bits & more) || (select_fields[i].how & UNCORE_CODE))
             continue;
         more &= ~bits;
         upmu_text_char(out, ':');

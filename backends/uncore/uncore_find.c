@@ -12,13 +12,13 @@
 
 #if UPMU_UNCORE
 
-#define VENDOR_INTEL 0x8086u
-#define HOST_BRIDGE 0u
-#define CLIENT_BAR 0x48u
-#define CLIENT_SAFBAR 0x68u
-#define MSR_CBO_CONFIG 0x396u
-#define AMD_MSRS UINT64_C(0xc0010000)
-#define DIES (sizeof(((struct upmu_unit_list *)0)->counts_at) / sizeof(uint16_t))
+#define UNCORE_VENDOR_INTEL 0x8086u
+#define UNCORE_HOST_BRIDGE 0u
+#define UNCORE_CLIENT_BAR 0x48u
+#define UNCORE_CLIENT_SAFBAR 0x68u
+#define UNCORE_MSR_CBO_CONFIG 0x396u
+#define UNCORE_AMD_MSRS UINT64_C(0xc0010000)
+#define UNCORE_DIES (sizeof(((struct upmu_unit_list *)0)->counts_at) / sizeof(uint16_t))
 
 /* ---- Accesses ---- */
 
@@ -199,7 +199,7 @@ uint64_t upmu_uncore_base(const struct upmu_uncore_row *row, unsigned n)
         return base << 12;
     if (layout->space == UPMU_SPACE_MMIO)
         return base << 3;
-    return row->rule >= UPMU_UNCORE_RULE_AMD_NB && row->rule != UPMU_UNCORE_RULE_RAPL ? base + AMD_MSRS : base;
+    return row->rule >= UPMU_UNCORE_RULE_AMD_NB && row->rule != UPMU_UNCORE_RULE_RAPL ? base + UNCORE_AMD_MSRS : base;
 }
 
 uint32_t upmu_uncore_second_base(const struct upmu_uncore_row *row, unsigned n)
@@ -216,9 +216,9 @@ static uint32_t counting_function(const struct upmu_uncore_finder *finder)
 {
     const struct upmu_uncore_seen *seen = finder->seen;
     unsigned die = seen->place.package * (seen->dies ? seen->dies : 1u) + seen->place.die;
-    uint32_t where = die < DIES ? finder->list->counts_at[die] : 0;
+    uint32_t where = die < UNCORE_DIES ? finder->list->counts_at[die] : 0;
 
-    for (unsigned i = 0; !where && i < DIES; i++)
+    for (unsigned i = 0; !where && i < UNCORE_DIES; i++)
         where = finder->list->counts_at[i];
     return where ? where - 1 : 0;
 }
@@ -251,7 +251,7 @@ static unsigned boxes_of(struct upmu_uncore_finder *finder, unsigned row)
         boxes = finder->seen->cores;
         break;
     case UPMU_UNCORE_RULE_CBO:
-        boxes = upmu_uncore_msr(finder, MSR_CBO_CONFIG, true, &value) ? (unsigned)value & 0xfu : 0;
+        boxes = upmu_uncore_msr(finder, UNCORE_MSR_CBO_CONFIG, true, &value) ? (unsigned)value & 0xfu : 0;
         break;
     case UPMU_UNCORE_RULE_CAPID:
         boxes = count_bits(finder, upmu_uncore_second(is));
@@ -395,9 +395,10 @@ static void find_client_memory(struct upmu_uncore_finder *finder, unsigned row)
     uint32_t id;
     uint64_t bar;
 
-    if (!upmu_uncore_pci(finder, HOST_BRIDGE, 0, &id) || (id & 0xffffu) != VENDOR_INTEL)
+    if (!upmu_uncore_pci(finder, UNCORE_HOST_BRIDGE, 0, &id) || (id & 0xffffu) != UNCORE_VENDOR_INTEL)
         return;
-    bar = read_bar(finder, HOST_BRIDGE, is->rule == UPMU_UNCORE_RULE_SAFBAR ? CLIENT_SAFBAR : CLIENT_BAR);
+    bar = read_bar(finder, UNCORE_HOST_BRIDGE,
+                   is->rule == UPMU_UNCORE_RULE_SAFBAR ? UNCORE_CLIENT_SAFBAR : UNCORE_CLIENT_BAR);
     /* Bit 0 says that it is enabled, on old ones it is always. */
     if (!(bar >> 12) || (!old && !(bar & 1u)))
         return;
@@ -437,15 +438,16 @@ static void find_server_memory(struct upmu_uncore_finder *finder, unsigned row, 
 
 /* ---- PCI ---- */
 
-#define UBOX(device, node, map)                                                                                        \
+#define UNCORE_UBOX(device, node, map)                                                                                 \
     {                                                                                                                  \
         0x##device, 0x##node, 0x##map                                                                                  \
     }
 static const struct {
     uint16_t device;
     uint8_t node, map;
-} uboxes[] = {UBOX(3ce0, 40, 54), UBOX(0e1e, 40, 54), UBOX(2f1e, 40, 54), UBOX(6f1e, 40, 54),
-              UBOX(2014, c0, d4), UBOX(3460, c0, d4), UBOX(3450, c0, d4), UBOX(3250, c0, d4)};
+} uboxes[] = {UNCORE_UBOX(3ce0, 40, 54), UNCORE_UBOX(0e1e, 40, 54), UNCORE_UBOX(2f1e, 40, 54),
+              UNCORE_UBOX(6f1e, 40, 54), UNCORE_UBOX(2014, c0, d4), UNCORE_UBOX(3460, c0, d4),
+              UNCORE_UBOX(3450, c0, d4), UNCORE_UBOX(3250, c0, d4)};
 
 /* A U-box: of the eight fields of its map the one with its node has the number of its die. */
 static void note_ubox(struct upmu_uncore_finder *finder, uint32_t where, unsigned device)
@@ -538,7 +540,7 @@ static void use_function(struct upmu_uncore_finder *finder, unsigned row, uint32
     case UPMU_UNCORE_RULE_CAPID:
     case UPMU_UNCORE_RULE_SBOX:
         if (second[0] == device)
-            finder->list->counts_at[die % DIES] = (uint16_t)(where + 1);
+            finder->list->counts_at[die % UNCORE_DIES] = (uint16_t)(where + 1);
         break;
     case UPMU_UNCORE_RULE_SERVER_IMC:
     case UPMU_UNCORE_RULE_SERVER_MEM:
@@ -573,12 +575,12 @@ static void visit_functions(struct upmu_uncore_finder *finder,
         *empty &= (uint8_t)~bus;
         if (!(where & 7u)) {
             (void)upmu_uncore_pci(finder, where, 0xc, &header);
-            if ((id & 0xffffu) == VENDOR_INTEL)
+            if ((id & 0xffffu) == UNCORE_VENDOR_INTEL)
                 visit(finder, where, id >> 16);
             where |= header >> 23 & 1u ? 0u : 7u;
             continue;
         }
-        if ((id & 0xffffu) == VENDOR_INTEL)
+        if ((id & 0xffffu) == UNCORE_VENDOR_INTEL)
             visit(finder, where, id >> 16);
     }
 }

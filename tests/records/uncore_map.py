@@ -103,6 +103,31 @@ static const struct {
         print('    {"%s", "%s", %s, %s, %s, %#x},' % (
             row["generation"], row["box"], row["event_code"], row["code_mask"], row["counter_mask"], intel or 0xffff))
     print("""};
+
+/* Events that a filter applies to: select bits, their mask, filters by their names. */
+static const struct {
+    const char *generation, *box;
+    uint32_t config, mask;
+    const char *filters;
+} uncore_filtered[] = {""")
+    for row in rows("uncore_filter_applicability.csv"):
+        for generation in row["generation"].split("/"):
+            print('    {"%s", "%s", %s, %s, "%s"},' % (
+                generation, row["box"], row["match_config"], row["match_mask"], row["filters_allowed"]))
+    print("""};
+
+/* Fields of filters: word 1 or 2 (config1, config2), bits from lowest to highest. */
+static const struct {
+    const char *generation, *box, *name;
+    unsigned word, low, high;
+} uncore_fields[] = {""")
+    for row in rows("uncore_evsel_layout.csv"):
+        bits = row["bits"].split(":")
+        if not row["target"].startswith("config") or not bits[0].isdigit():
+            continue
+        print('    {"%s", "%s", "%s", %s, %s, %s},' % (
+            row["generation"], row["box"], row["field"], row["target"][6], bits[0], bits[-1]))
+    print("""};
 /* clang-format on */
 
 #endif""")

@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events of units: fields of selects and filters bit for bit, which filters an event is subject to, what is refused,
+ * how an event is placed and rendered.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backends/uncore/uncore_tables.h"
+#include "core/util/bits.h"
+#include "tests/common/uncore_map.h"
+
+#define LENGTH(array) (sizeof(array) / sizeof(array)[0])
+
+static struct upmu_uncore_pmu pmu;
+
+/* The type with this PMU name: "skx_unc_cha". */
+static void use(const char *name)
+{
+    for (unsigned g = 0; g < UPMU_UNCORE_GENERATIONS; g++)
+        for (unsigned i = 0; i < upmu_uncore_generations[g].rows; i++) {
+            unsigned row = upmu_uncore_generations[g].first + i;
+
+            if (upmu_uncore_rows[row].rule == UPMU_UNCORE_RULE_BROKEN)
+                continue;
+            upmu_uncore_make(g, row, NULL, &pmu);
+            if (!strcmp(pmu.pmu.name, name))
+                return;
+        }
+    fail_msg("no PMU %s", name);
+}
+
+/* "cpu/" stands for the unit. */
+static enum upmu_status encode(const char *text, struct upmu_event *event)
+{
+    char spec[160];
+
+    snprintf(spec, sizeof spec, "%s%s", !strncmp(text, "cpu/", 4) ? pmu.type->name : text,
+             !strncmp(text, "cpu/", 4) ? text + 3 : "");
+    return upmu_event_parse(&pmu.pmu, spec, event, NULL);
+}
+
+static void expect(const char *name, const char *text, uint64_t config, uint64_t config1, uint64_t config2)
+{
+    struct upmu_event event;
+    enum upmu_status status;
+
+    use(name);
+    status = encode(text, &event);
+    if (status != UPMU_OK || event.config != config || event.config1 != config1 || event.config2 != config2)
+        printf("%s %s: %#x, %#llx %#llx %#llx\n", name, text, status, (unsigned long long)event.config,
+               (unsigned long long)event.config1, (unsigned long long)event.config2);
+    assert_int_equal(status, UPMU_OK);
+    assert_true(event.config == config);
+    assert_true(event.config1 == config1);
+    assert_true(event.config2 == config2);
+}
+
+static void expect_status(const char *name, const char *text, enum upmu_status status)
+{
+    struct upmu_event event;
+
+    use(name);
+    if (encode(text, &event) != status)
+        printf("%s %s: %#x\n", name, text, encode(text, &event));
+    assert_int_equal(encode(text, &event), status);
+}
+
+static void words_and_terms_reach_the_registers_bit_for_bit(void **state)
+{
+    (void)state;
+    expect("skx_unc_imc", "raw:config=0x304", 0x304, 0, 0);
+    expect("skx_unc_imc", "cpu/event=0x04,umask=0x03/", 0x304, 0, 0);
+    expect("skx_unc_cha", "cpu/event=0x35,umask=0x31,edge=1,inv=1,thresh=0x12,tid_en=1/", 0x128c3135 | 0x40000, 0, 0);
+    expect("skx_unc_cha", "raw:config=0xff8cff35:config1=0xfffffe3b07fe01ff", 0xff8cff35, UINT64_C(0xfffffe3b07fe01ff),
+           0);
+    expect("skx_unc_upi", "cpu/event=0x02,umask=0x1234/", UINT64_C(0x1200003402), 0, 0);
+    expect("skx_unc_upi", "cpu/event=0x02,umask=0x0f,umask_ext=0x12/", UINT64_C(0x1200000f02), 0, 0);
+    expect("skx_unc_iio", "cpu/event=0x83,umask=0x01,ch_mask=0xff,fc_mask=0x7,thresh=0xfff/", UINT64_C(0x7fffff000183),
+           0, 0);
+    expect("icx_unc_iio", "cpu/event=0x83,umask=0x01,ch_mask=0xfff,fc_mask=0x7/", UINT64_C(0x7fff000000183), 0, 0);
+    expect("snbep_unc_qpi", "raw:config=0x38:config1=0xf000f8003fff8:config2=0xf000f8003fff8", 0x38,
+           UINT64_C(0xf000f8003fff8), UINT64_C(0xf000f8003fff8));
+    expect("snbep_unc_qpi", "cpu/event=0x102,umask=0x08/", 0x200802, 0, 0);
+    expect("snbep_unc_pcu", "cpu/event=0x80,occ_sel=3,occ_invert=1,occ_edge=1/", 0xc000c080, 0, 0);
+    expect("snb_unc_cbo", "cpu/event=0x34,umask=0x11,cmask=0x1f/", 0x1f001134, 0, 0);
+    expect("snb_unc_clock", "cpu/event=0xff/", 0xff, 0, 0);
+    expect("nhm_unc", "raw:config=0x35:config1=0xe000fffffffffff8", 0x35, UINT64_C(0xe000fffffffffff8), 0);
+    /* The enable and the interrupt bit are the library's. */
+    expect("skx_unc_imc", "raw:config=0x500304", 0x304, 0, 0);
+}
+
+static void amd_fields_are_amds(void **state)
+{
+    (void)state;
+    expect("amd64_fam15h_nb", "cpu/event=0x4e0,umask=0xf7/", UINT64_C(0x40000f7e0), 0, 0);
+    expect("amd64_fam17h_zen2_df", "cpu/event=0x1c7,umask=0x02/", UINT64_C(0x1000002c7), 0, 0);
+    expect("amd64_fam17h_zen2_df", "cpu/event=0x31c7,umask=0x02/", UINT64_C(0x18000001000002c7), 0, 0);
+    expect("amd64_fam19h_zen4_df", "cpu/event=0x1f,umask=0xffe/", UINT64_C(0xf00fe1f), 0, 0);
+    expect("amd64_fam19h_zen4_df", "cpu/event=0x7f1f,umask=0x01/", UINT64_C(0x7f0000011f), 0, 0);
+    expect("amd64_fam19h_zen4_umc", "cpu/event=0x0a,rdwrmask=1/", 0x10a, 0, 0);
+    /* No slices and threads given: all of them. */
+    expect("amd64_fam17h_zen2_l3", "cpu/event=0x04,umask=0xff/", UINT64_C(0xff0f00000000ff04), 0, 0);
+    expect("amd64_fam17h_zen2_l3", "cpu/event=0x04,umask=0xff,slicemask=3/", UINT64_C(0xff0300000000ff04), 0, 0);
+    expect("amd64_fam17h_zen2_l3", "cpu/event=0x04,umask=0xff,threadmask=1/", UINT64_C(0x010f00000000ff04), 0, 0);
+    expect("amd64_fam19h_zen3_l3", "cpu/event=0x04,umask=0xff/", UINT64_C(0x0300c0000000ff04), 0, 0);
+    expect("amd64_fam19h_zen3_l3", "cpu/event=0x04,umask=0xff,threadmask=2,sliceid=5/", UINT64_C(0x020500000000ff04), 0,
+           0);
+    expect_status("amd64_fam19h_zen4_df", "cpu/event=0x1f,edge=1/", UPMU_ERR_NO_SUCH_ATTRIBUTE);
+    expect_status("amd64_fam17h_zen2_l3", "cpu/event=0x04,thresh=1/", UPMU_ERR_NO_SUCH_ATTRIBUTE);
+}
+
+static void what_a_type_does_not_have_is_refused(void **state)
+{
+    (void)state;
+    expect_status("skx_unc_imc", "raw:config=0x304:u", UPMU_ERR_NO_SUCH_ATTRIBUTE);
+    expect_status("skx_unc_imc", "raw:config=0x304:k", UPMU_ERR_NO_SUCH_ATTRIBUTE);
+    expect_status("skx_unc_imc", "cpu/event=0x04,tid_en=1/", UPMU_ERR_NO_SUCH_ATTRIBUTE);
+    expect_status("skx_unc_imc", "raw:config=0x04:config1=1", UPMU_ERR_BAD_VALUE);
+    expect_status("skx_unc_imc", "raw:config=0x10004", UPMU_ERR_BAD_VALUE);
+    expect_status("skx_unc_imc", "raw:config=0x20004", UPMU_ERR_BAD_VALUE); /* would clear the counter */
+    expect_status("skx_unc_imc", "cpu/event=0x04,umask=0x100/", UPMU_ERR_BAD_VALUE);
+    expect_status("skx_unc_imc", "cpu/event=0x04,thresh=0x100/", UPMU_ERR_BAD_VALUE);
+    expect_status("skx_unc_cha", "raw:config=0x35:config2=1", UPMU_ERR_BAD_VALUE);
+    expect_status("spr_unc_upi", "raw:config=0", UPMU_ERR_UNSUPPORTED); /* the idle word */
+    expect_status("snb_unc_imc", "raw:config=6", UPMU_ERR_BAD_VALUE);
+    expect_status("skx_unc_iio_free_running", "raw:config=0x11ff", UPMU_ERR_BAD_VALUE);
+    expect_status("snb_unc_clock", "raw:config=1", UPMU_ERR_BAD_VALUE);
+}
+
+/* Every field of every filter that was collected, its lowest and highest bit. */
+static void fields_of_filters_have_their_bits(void **state)
+{
+    unsigned fields = 0;
+
+    (void)state;
+    for (size_t i = 0; i < LENGTH(uncore_fields); i++) {
+        const char *generation = uncore_fields[i].generation, *box = uncore_fields[i].box,
+                   *name = uncore_fields[i].name;
+        unsigned low = uncore_fields[i].low, width = uncore_fields[i].high - low + 1;
+        char pmu_name[64], text[96];
+
+        /* Held out, or registers that the library leaves alone; whole words are config1 and config2. */
+        if (!strcmp(generation, "BDX") || !strcmp(generation, "KNL") || strstr(generation, "EX") || width > 31)
+            continue;
+        snprintf(pmu_name, sizeof pmu_name, "%s_unc_%s", !strcmp(generation, "HSX") ? "hswep" : generation,
+                 !strcmp(box, "cbox")   ? "cbo"
+                 : !strcmp(box, "ubox") ? "ubo"
+                                        : box);
+        for (char *at = pmu_name; *at; at++)
+            *at = (char)(*at >= 'A' && *at <= 'Z' ? *at | 0x20 : *at);
+        /* Types made by a table; Linux shows one bit of five. */
+        if (!strcmp(generation, "SPR") || !strcmp(name, "filter_cid"))
+            continue;
+        for (unsigned k = 0; k < 2; k++) {
+            uint64_t value = k ? (UINT64_C(1) << width) - 1 : 1;
+
+            snprintf(text, sizeof text, "cpu/event=0x38,%s=%#llx/", name, (unsigned long long)value);
+            expect(pmu_name, text, 0x38, uncore_fields[i].word == 1 ? value << low : 0,
+                   uncore_fields[i].word == 2 ? value << low : 0);
+        }
+        fields++;
+    }
+    printf("%u fields\n", fields);
+    assert_true(fields > 60);
+}
+
+static unsigned resource_of(const char *name)
+{
+    const struct upmu_uncore_field *field = &upmu_uncore_fields[upmu_uncore_rows[pmu.packed - 1].fields];
+
+    for (; field->width; field++)
+        if (!strcmp(&upmu_uncore_text[field->name] + strlen("filter_"), name))
+            return 1u << field->resource;
+    return 0;
+}
+
+/* "nid opc+nc+c6+isoc": the resources of these filters. */
+static unsigned resources(const char *text)
+{
+    unsigned all = 0;
+    char word[16];
+
+    if (strstr(text, "group"))
+        return resource_of("opc0");
+    for (const char *at = text; *at;) {
+        size_t length = strcspn(at, " +");
+
+        memcpy(word, at, length);
+        word[length] = 0;
+        all |= resource_of(word);
+        at += length + (at[length] != 0);
+    }
+    return all;
+}
+
+/*
+ * Every code and unit mask of the boxes with filters.  Expected: the union of the rows that match; where the collected
+ * rows list unit masks one by one, others of the same kind are not in the rows, and only the listed ones are compared.
+ */
+static void events_are_subject_to_the_filters_that_apply(void **state)
+{
+    unsigned compared = 0;
+
+    (void)state;
+    for (size_t i = 0; i < LENGTH(uncore_filtered); i++) {
+        const char *generation = uncore_filtered[i].generation;
+        struct upmu_event event;
+        unsigned expected = 0;
+
+        if (!strcmp(generation, "BDX") || !strcmp(generation, "KNL"))
+            continue;
+        use(!strcmp(generation, "SNBEP")   ? "snbep_unc_cbo"
+            : !strcmp(generation, "IVBEP") ? "ivbep_unc_cbo"
+            : !strcmp(generation, "HSX")   ? "hswep_unc_cbo"
+                                           : "skx_unc_cha");
+        for (size_t k = 0; k < LENGTH(uncore_filtered); k++)
+            if (!strcmp(uncore_filtered[k].generation, generation) &&
+                (uncore_filtered[i].config & uncore_filtered[k].mask) == uncore_filtered[k].config)
+                expected |= resources(uncore_filtered[k].filters);
+        memset(&event, 0, sizeof event);
+        event.config = uncore_filtered[i].config;
+        event.attributes = UPMU_ATTR_RAW;
+        assert_int_equal(upmu_uncore_finish(&pmu.pmu, &event), UPMU_OK);
+        if (event.flags != expected)
+            printf("%s %#x: %#x, not %#x\n", generation, uncore_filtered[i].config, event.flags, expected);
+        assert_int_equal(event.flags, expected);
+        compared++;
+    }
+    printf("%u events\n", compared);
+    assert_true(compared > 90);
+}
+
+static bool way(const void *context, unsigned request, unsigned i, struct upmu_alternative *out)
+{
+    return upmu_uncore_alternative(&pmu.pmu, &((const struct upmu_event *)context)[request], 0, i, out);
+}
+
+static enum upmu_status place(const struct upmu_event *events, unsigned count, struct upmu_place_result *result)
+{
+    static struct upmu_place_work work;
+    struct upmu_place_input input = {.alternative = way,
+                                     .context = events,
+                                     .request_count = count,
+                                     .counters = pmu.pmu.counters,
+                                     .preference = pmu.pmu.preference,
+                                     .preference_count = pmu.pmu.preference_count};
+
+    return upmu_place(&input, &work, result, NULL);
+}
+
+static void filters_are_shared_by_equal_values_only(void **state)
+{
+    static const struct {
+        const char *pmu, *a, *b;
+        bool fit;
+    } pairs[] = {
+        {"skx_unc_cha", "cpu/event=0x34,umask=0x11,filter_state=1/", "cpu/event=0x34,umask=0x11,filter_state=1/", true},
+        {"skx_unc_cha", "cpu/event=0x34,umask=0x11,filter_state=1/", "cpu/event=0x34,umask=0x11,filter_state=2/",
+         false},
+        {"skx_unc_cha", "cpu/event=0x34,umask=0x11,filter_state=1/", "cpu/event=0x34,umask=0x11/", false},
+        {"skx_unc_cha", "cpu/event=0x34,umask=0x11,filter_state=1/", "cpu/event=0x35,umask=0x21,filter_opc0=1/", true},
+        {"skx_unc_cha", "cpu/event=0x35,umask=0x21,filter_opc0=1/", "cpu/event=0x35,umask=0x21,filter_opc1=1/", false},
+        {"skx_unc_cha", "cpu/event=0x35,umask=0x21,filter_opc0=1/", "cpu/event=0x35,umask=0x21/", false},
+        {"skx_unc_cha", "cpu/event=0x35,umask=0x21,filter_opc0=1/", "cpu/event=0x50,umask=0x03/", true},
+        {"snbep_unc_cbo", "cpu/event=0x35,umask=0x41,filter_nid=1/", "cpu/event=0x34,umask=0x41,filter_nid=2/", false},
+        {"snbep_unc_cbo", "cpu/event=0x35,umask=0x41,filter_nid=1/", "cpu/event=0x35,umask=0x01,filter_opc=2/", false},
+        {"snbep_unc_cbo", "cpu/event=0x37,umask=0x41,filter_nid=1/", "cpu/event=0x35,umask=0x01,filter_opc=2/", true},
+        {"snbep_unc_qpi", "raw:config=0x38:config1=0x8:config2=0x8", "raw:config=0x38:config1=0x8:config2=0x8", true},
+        {"snbep_unc_qpi", "raw:config=0x38:config1=0x8:config2=0x8", "raw:config=0x38:config1=0x8:config2=0x10", false},
+        {"snbep_unc_qpi", "raw:config=0x38:config1=0x8:config2=0x8", "raw:config=0x38:config1=0x10:config2=0x8", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < LENGTH(pairs); i++) {
+        struct upmu_place_result result[2];
+        struct upmu_event events[2];
+
+        use(pairs[i].pmu);
+        assert_int_equal(encode(pairs[i].a, &events[0]), UPMU_OK);
+        assert_int_equal(encode(pairs[i].b, &events[1]), UPMU_OK);
+        if ((place(events, 2, result) == UPMU_OK) != pairs[i].fit)
+            printf("%s %s %s\n", pairs[i].pmu, pairs[i].a, pairs[i].b);
+        assert_int_equal(place(events, 2, result) == UPMU_OK, pairs[i].fit);
+    }
+}
+
+/* What a session with this image writes: register rows in order. */
+static uint64_t value_of(const struct upmu_image *image, unsigned row, uint64_t *out_mask)
+{
+    uint64_t value = 0;
+
+    *out_mask = 0;
+    for (unsigned i = 0; i < image->count; i++)
+        if (image->entry[i].row == row) {
+            value |= image->entry[i].value;
+            *out_mask |= image->entry[i].mask;
+        }
+    return value;
+}
+
+/* Four events of one band each, all of them event 0Bh: each gets a band of its own, a fifth one none. */
+static void bands_move_to_a_free_byte(void **state)
+{
+    struct upmu_place_result result[4];
+    struct upmu_event events[5];
+    struct upmu_image image;
+    unsigned used = 0;
+    uint64_t mask, filter;
+
+    (void)state;
+    use("skx_unc_pcu");
+    upmu_image_clear(&image);
+    for (unsigned i = 0; i < 4; i++) {
+        char text[64];
+
+        snprintf(text, sizeof text, "cpu/event=0x0b,filter_band0=%u/", 10 + i);
+        assert_int_equal(encode(text, &events[i]), UPMU_OK);
+    }
+    assert_int_equal(place(events, 4, result), UPMU_OK);
+    for (unsigned i = 0; i < 4; i++)
+        upmu_uncore_render(&pmu.pmu, &events[i], result[i].alternative, result[i].counter, 0, &image);
+    filter = value_of(&image, pmu.table.row_count - 1u, &mask);
+    assert_true(mask == 0xffffffff);
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned row = pmu.pmu.counter[result[i].counter[0]].select_row;
+        unsigned band = (unsigned)(value_of(&image, row, &mask) & 0xff) - 0x0b;
+
+        assert_true(band < 4 && !(used >> band & 1u));
+        used |= 1u << band;
+        assert_int_equal(filter >> 8 * band & 0xff, 10 + i);
+        assert_true(value_of(&image, row, &mask) >> 22 & 1u);
+    }
+    events[4] = events[0];
+    events[4].config1 = 99;
+    assert_int_not_equal(place(events, 5, result), UPMU_OK);
+}
+
+static void filters_of_four_registers_have_the_halves_of_two_words(void **state)
+{
+    struct upmu_image image;
+    struct upmu_event event;
+    uint8_t counter = 1;
+    uint64_t mask;
+    unsigned row;
+
+    (void)state;
+    use("hswep_unc_qpi");
+    assert_int_equal(encode("raw:config=0x38:config1=0x5000280000008:config2=0x3000180000010", &event), UPMU_OK);
+    upmu_image_clear(&image);
+    upmu_uncore_render(&pmu.pmu, &event, 0, &counter, 0, &image);
+    row = pmu.table.row_count - 4u;
+    assert_int_equal(value_of(&image, row, &mask), 0x80000008);
+    assert_int_equal(value_of(&image, row + 1, &mask), 0x50002);
+    assert_int_equal(value_of(&image, row + 2, &mask), 0x80000010);
+    assert_int_equal(value_of(&image, row + 3, &mask), 0x30001);
+    assert_int_equal(value_of(&image, pmu.pmu.counter[1].select_row, &mask), 0x400038);
+    assert_int_equal(pmu.row[row].address, 0x228);
+    assert_int_equal(pmu.row[row + 3].address, 0x23c);
+    assert_int_equal(pmu.table.classes[pmu.row[row].class_index].second, 1);
+}
+
+/* A free-running counter has no register but itself; the fixed counter's select has its enable bit alone. */
+static void counters_without_a_choice(void **state)
+{
+    static const struct {
+        const char *pmu, *text;
+        unsigned counter;
+        uint32_t address;
+    } free[] = {
+        {"snb_unc_imc", "raw:config=1", 0, 0x50},
+        {"snb_unc_imc", "raw:config=5", 4, 0x48},
+        {"skx_unc_iio_free_running", "cpu/event=0xff,umask=0x10/", 16, 0},
+        {"skx_unc_iio_free_running", "cpu/event=0xff,umask=0x27/", 7, 7},
+        {"skx_unc_iio_free_running", "cpu/event=0xff,umask=0x30/", 8, 8},
+        {"gnr_unc_iio_free_running", "cpu/event=0xff,umask=0x21/", 1, 0x810},
+        {"gnr_unc_iio_free_running", "cpu/event=0xff,umask=0x31/", 9, 0x10},
+        {"icx_unc_imc_free_running", "cpu/event=0xff,umask=0x31/", 3, 0x18},
+        {"adl_unc_imc_free_running", "cpu/event=0xff,umask=0x30/", 2, 0xa0},
+        {"rapl", "raw:config=2", 1, 0},
+        {"rapl", "raw:config=3", 2, 8},
+    };
+    static const struct {
+        const char *pmu;
+        uint64_t value;
+    } fixed[] = {{"nhm_unc", 1}, {"snb_unc_clock", 0x400000}, {"skx_unc_imc", 0x400000}, {"skx_unc_ubo", 0x400000}};
+    struct upmu_image image;
+    struct upmu_event event;
+    uint8_t counter;
+    uint64_t mask;
+
+    (void)state;
+    for (size_t i = 0; i < LENGTH(free); i++) {
+        use(free[i].pmu);
+        if (encode(free[i].text, &event) != UPMU_OK || event.counters != UPMU_BIT32(free[i].counter))
+            printf("%s %s: %#x\n", free[i].pmu, free[i].text, event.counters);
+        assert_int_equal(encode(free[i].text, &event), UPMU_OK);
+        assert_int_equal(event.counters, UPMU_BIT32(free[i].counter));
+        assert_int_equal(pmu.row[pmu.pmu.counter[free[i].counter].value_row].address, free[i].address);
+        counter = (uint8_t)free[i].counter;
+        upmu_image_clear(&image);
+        upmu_uncore_render(&pmu.pmu, &event, 0, &counter, 0, &image);
+        upmu_uncore_release(&pmu.pmu, event.counters, &image);
+        assert_int_equal(image.count, 0);
+    }
+    for (size_t i = 0; i < LENGTH(fixed); i++) {
+        use(fixed[i].pmu);
+        assert_int_equal(encode("raw:config=0xff", &event), UPMU_OK);
+        assert_int_equal(event.counters, UPMU_BIT32(UPMU_FIXED_COUNTER(0)));
+        counter = UPMU_FIXED_COUNTER(0);
+        upmu_image_clear(&image);
+        upmu_uncore_render(&pmu.pmu, &event, 0, &counter, 0, &image);
+        assert_int_equal(value_of(&image, pmu.pmu.counter[counter].select_row, &mask), fixed[i].value);
+    }
+}
+
+static void text_of_an_event_gives_the_event(void **state)
+{
+    static const char *const texts[][2] = {
+        {"hswep_unc_cbo", "UNC_C_LLC_LOOKUP.DATA_READ:filter_state=0x20:thresh=2:edge"},
+        {"skx_unc_imc", "UNC_M_CAS_COUNT.RD:inv:thresh=3"},
+        {"snbep_unc_pcu", "UNC_P_FREQ_BAND0_CYCLES:filter_band0=0x20"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < LENGTH(texts); i++) {
+        struct upmu_event event, again;
+        char text[128];
+
+        use(texts[i][0]);
+        assert_int_equal(encode(texts[i][1], &event), UPMU_OK);
+        assert_true(upmu_event_format(&pmu.pmu, &event, text, sizeof text) < sizeof text);
+        if (encode(text, &again) != UPMU_OK)
+            printf("%s\n", text);
+        assert_int_equal(encode(text, &again), UPMU_OK);
+        assert_memory_equal(&event, &again, sizeof event);
+    }
+}
+
+/* A default of the row is replaced, part of the event is not. */
+static void defaults_of_filters_are_replaced(void **state)
+{
+    struct upmu_event plain, given;
+
+    (void)state;
+    use("hswep_unc_cbo");
+    assert_int_equal(encode("UNC_C_LLC_LOOKUP.DATA_READ", &plain), UPMU_OK);
+    assert_true(plain.config1 != 0);
+    assert_int_equal(encode("UNC_C_LLC_LOOKUP.DATA_READ:filter_state=1", &given), UPMU_OK);
+    assert_true(given.config1 == 0x20000);
+    assert_int_equal(encode("UNC_C_LLC_LOOKUP.DATA_READ:config1=0x40000", &given), UPMU_OK);
+    assert_true(given.config1 == 0x40000);
+    assert_int_equal(encode("UNC_C_LLC_LOOKUP.DATA_READ:filter_state=1:filter_state=2", &given),
+                     UPMU_ERR_CONTRADICTION);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_and_terms_reach_the_registers_bit_for_bit),
+        cmocka_unit_test(amd_fields_are_amds),
+        cmocka_unit_test(what_a_type_does_not_have_is_refused),
+        cmocka_unit_test(fields_of_filters_have_their_bits),
+        cmocka_unit_test(events_are_subject_to_the_filters_that_apply),
+        cmocka_unit_test(filters_are_shared_by_equal_values_only),
+        cmocka_unit_test(bands_move_to_a_free_byte),
+        cmocka_unit_test(filters_of_four_registers_have_the_halves_of_two_words),
+        cmocka_unit_test(counters_without_a_choice),
+        cmocka_unit_test(text_of_an_event_gives_the_event),
+        cmocka_unit_test(defaults_of_filters_are_replaced),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
