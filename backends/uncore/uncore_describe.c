@@ -401,6 +401,28 @@ void upmu_uncore_make(unsigned generation, unsigned row, const struct upmu_uncor
         out->row[out->pmu.counter[i].value_row].address = upmu_uncore_words[layout->counter_list + i];
 }
 
+bool upmu_uncore_pmu_at(unsigned index, struct upmu_uncore_pmu *out_pmu)
+{
+    for (unsigned i = 0; i < UPMU_UNCORE_GENERATIONS; i++) {
+        const struct upmu_uncore_generation *generation = &upmu_uncore_generations[i];
+
+        for (unsigned row = generation->first; row < generation->first + (unsigned)generation->rows; row++) {
+            unsigned rule = upmu_uncore_rows[row].rule;
+            struct upmu_uncore_found found = {.space = upmu_uncore_layouts[upmu_uncore_rows[row].layout].space,
+                                              .counters = 4,
+                                              .width = 48,
+                                              .select = 0x40,
+                                              .counter = 8};
+
+            if (rule == UPMU_UNCORE_RULE_BROKEN || index-- > 0)
+                continue;
+            upmu_uncore_make(i, row, rule == UPMU_UNCORE_RULE_TABLE ? &found : NULL, out_pmu);
+            return true;
+        }
+    }
+    return false;
+}
+
 int upmu_uncore_generation_of(bool amd, unsigned family, unsigned model, unsigned stepping, unsigned i)
 {
     for (unsigned k = 0; k < upmu_uncore_cpu_count; k++) {

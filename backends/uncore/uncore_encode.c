@@ -17,7 +17,7 @@
 #define UNCORE_FIXED_CODE 0xffu
 #define UNCORE_EXTENDED UNCORE_BIT(21)
 
-/* UNCORE_AMD's selects have no edge detection. */
+/* AMD's selects have no edge detection. */
 static bool is_amds(const struct upmu_unit_type *type)
 {
     return type->style == UPMU_UNIT_SELECT && (type->select_mask & (UNCORE_BIT(18) | 0xff)) == 0xff;
@@ -100,7 +100,7 @@ static uint32_t unit_counters_of(const struct upmu_pmu *pmu, uint64_t config)
     return config < UPMU_COUNTERS ? UPMU_BIT32((unsigned)config) & pmu->counters : 0;
 }
 
-/* UNCORE_AMD's L3: no slices or threads given means all of them (Linux amd/uncore.c). */
+/* AMD's L3: no slices or threads given means all of them (Linux amd/uncore.c). */
 static uint64_t with_defaults(const struct upmu_unit_type *type, uint64_t config)
 {
     if (type->quirks & UPMU_UNCORE_SLICES_17H) {
@@ -271,7 +271,7 @@ static enum upmu_status put(uint64_t *word, uint64_t bits, unsigned shift, const
     return UPMU_OK;
 }
 
-/* An event code as a number: UNCORE_AMD's has more parts, Nehalem-EX's may begin at bit 1, others have one more bit. */
+/* An event code as a number: AMD's has more parts, Nehalem-EX's may begin at bit 1, others have one more bit. */
 static uint64_t code_word(const struct upmu_unit_type *type, uint64_t code)
 {
     uint64_t mask = type->select_mask;
@@ -285,7 +285,7 @@ static uint64_t code_word(const struct upmu_unit_type *type, uint64_t code)
     return (code & 0xffu) | code >> 8 << 32;
 }
 
-/* perf's unit mask goes on above bit 31, UNCORE_AMD's at bit 24. */
+/* perf's unit mask goes on above bit 31, AMD's at bit 24. */
 static uint64_t umask_word(const struct upmu_unit_type *type, uint64_t umask)
 {
     return (umask & 0xffu) << 8 | (umask >> 8) << (is_amds(type) ? 24 : 32);

@@ -124,6 +124,15 @@ struct upmu_unit_list {
     uint16_t counts_at[8];  /* by die: 1 + the function that says how many boxes there are */
 };
 
+/*
+ * Fill in the index-th type that the library knows, without hardware: for tools and tests.  Types whose counters a
+ * processor's own table tells have four.
+ *
+ * Returns false after the last.
+ * Context: any.
+ */
+bool upmu_uncore_pmu_at(unsigned index, struct upmu_uncore_pmu *out_pmu);
+
 /* For upmu_units_find(): look under a hypervisor, too. */
 #define UPMU_UNITS_FORCE (1u << 0)
 

@@ -21,6 +21,7 @@
 #define CMD_OPT_JSON (1u << 7)    /* --json */
 #define CMD_OPT_PLACED (1u << 8)  /* --placed */
 #define CMD_OPT_BLOB (1u << 9)    /* --blob FILE */
+#define CMD_OPT_UNIT (1u << 10)   /* --unit */
 
 struct cmd_args {
     const char *name; /* of the command */
@@ -34,6 +35,7 @@ struct cmd_args {
     unsigned runs;       /* 0: not given */
     bool json;
     bool placed;
+    bool unit;
     unsigned count;
     const char *operand[CMD_OPERANDS];
 };

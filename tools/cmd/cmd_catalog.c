@@ -49,6 +49,50 @@ int cmd_pmus(struct cmd *cmd, const struct cmd_args *args)
     return CMD_OK;
 }
 
+#if UPMU_UNCORE
+/* Names of the events of one kind of unit; how many there are. */
+static unsigned unit_events(struct cmd *cmd, const struct upmu_uncore_pmu *unit, const char *glob)
+{
+    const struct upmu_catalog *catalog = unit->pmu.catalog;
+    uint32_t cursor = 0;
+    struct upmu_event_id id;
+    unsigned names = 0;
+    bool alias = false;
+    char name[160];
+
+    while (catalog != NULL &&
+           upmu_catalog_next(catalog, glob, &cursor, &id, name, sizeof name, &alias) == UPMU_OK) {
+        if (upmu_catalog_row_unit(catalog, id.row) != unit->type->number)
+            continue;
+        cmd_print(cmd, "%s\n", name);
+        names++;
+    }
+    return names;
+}
+
+/* PMUs outside the cores, one line each; or the events of one. */
+static int list_units(struct cmd *cmd, const struct cmd_args *args, const char *glob)
+{
+    static struct upmu_uncore_pmu unit;
+
+    for (unsigned i = 0; upmu_uncore_pmu_at(i, &unit); i++) {
+        if (args->pmu == NULL) {
+            cmd_print(cmd, "%-28s %-32s %u counters", unit.pmu.name, unit.pmu.title, ones(unit.pmu.counters));
+            cmd_print(cmd, " of %u bits\n", unit.type->counters != 0 ? unit.type->width : unit.type->fixed_width);
+        } else if (cmd_equal(unit.pmu.name, args->pmu)) {
+            if (unit_events(cmd, &unit, glob) != 0)
+                return CMD_OK;
+            cmd_error(cmd, "no event of %s matches '%s'; raw events work", args->pmu, glob != NULL ? glob : "*");
+            return CMD_REFUSED;
+        }
+    }
+    if (args->pmu == NULL)
+        return CMD_OK;
+    cmd_error(cmd, "no PMU '%s' outside the cores; '%s list --unit' lists them", args->pmu, cmd->program);
+    return CMD_REFUSED;
+}
+#endif
+
 int cmd_list(struct cmd *cmd, const struct cmd_args *args)
 {
     const char *glob = args->count > 0 ? args->operand[0] : NULL;
@@ -58,9 +102,14 @@ int cmd_list(struct cmd *cmd, const struct cmd_args *args)
     unsigned names = 0;
     bool alias = false;
     char name[160], canonical[160];
-    int result = cmd_target_pmu(cmd, args);
     const struct upmu_catalog *catalog;
+    int result;
 
+#if UPMU_UNCORE
+    if (args->unit)
+        return list_units(cmd, args, glob);
+#endif
+    result = cmd_target_pmu(cmd, args);
     if (result != CMD_OK)
         return result;
     catalog = args->blob != NULL ? cmd->pmu->imported : cmd->pmu->catalog;

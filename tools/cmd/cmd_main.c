@@ -11,10 +11,10 @@
 static const struct cmd_command commands[] = {
     {"info", "[--sim CPU]", "CPU, PMU, counters, their owners, the result of a probe", "", CMD_OPT_SIM, 0, 0, cmd_info},
     {"pmus", "", "PMUs that upmu knows, CPUs that it can simulate", "", 0, 0, 0, cmd_pmus},
-    {"list", "[--pmu PMU] [--blob FILE] [GLOB]", "events of a PMU by name; '*' and '?' match",
+    {"list", "[--pmu PMU] [--blob FILE] [--unit] [GLOB]", "events of a PMU by name; '*' and '?' match",
      "--blob searches a file of catalogues made by tools/catalog_pack.py (encode, place, pack and\n"
-     "wrmsr search it first).\n",
-     CMD_OPT_TARGET, 0, 1, cmd_list},
+     "wrmsr search it first).  --unit lists PMUs outside the cores, with --pmu (skx_unc_imc) the events of one.\n",
+     CMD_OPT_TARGET | CMD_OPT_UNIT, 0, 1, cmd_list},
     {"encode", "[--pmu PMU] [--placed] [--json] SPEC...", "register words of events",
      "One line per register, NAME 0xADDRESS 0xVALUE: the event on the lowest general counter\n"
      "that can count it (or counter=N), enabled, without interrupt; then its payload registers.\n"
@@ -97,6 +97,7 @@ static unsigned option_of(const char *word)
         {"-r", CMD_OPT_RUNS},         {"--repeat", CMD_OPT_RUNS},     {"-n", CMD_OPT_WORK},
         {"-o", CMD_OPT_OUT},          {"--output", CMD_OPT_OUT},      {"--json", CMD_OPT_JSON},
         {"--placed", CMD_OPT_PLACED}, {"--blob", CMD_OPT_BLOB},
+        {"--unit", CMD_OPT_UNIT},
     };
     unsigned i;
 
@@ -168,6 +169,8 @@ static bool parse_words(struct cmd *cmd, const struct cmd_command *command, unsi
             args->json = true;
         } else if (option == CMD_OPT_PLACED) {
             args->placed = true;
+        } else if (option == CMD_OPT_UNIT) {
+            args->unit = true;
         } else if (++i == count) {
             cmd_error(cmd, "'%s' needs a value", words[i - 1]);
             return false;

@@ -373,6 +373,18 @@ static void place_refuses_with_the_collision(void **state)
     prints("\"conflict\":\"");
 }
 
+static void list_knows_units_outside_the_cores(void **state)
+{
+    (void)state;
+    assert_int_equal(line("list --unit"), CMD_OK);
+    prints("skx_unc_cha ");
+    prints("hswep_unc_cbo ");
+    assert_int_equal(line("list --unit --pmu skx_unc_imc"), CMD_OK);
+    prints("UNC_M_CAS_COUNT.RD\n");
+    assert_int_equal(line("list --unit --pmu skx_unc_imc zzz*"), CMD_REFUSED);
+    assert_int_equal(line("list --unit --pmu skl"), CMD_REFUSED);
+}
+
 static void list_matches_globs_and_names_aliases(void **state)
 {
     (void)state;
@@ -793,6 +805,7 @@ int main(void)
         cmocka_unit_test(place_names_counters),
         cmocka_unit_test(pack_names_sets_and_says_whether_fewer_are_possible),
         cmocka_unit_test(place_refuses_with_the_collision),
+        cmocka_unit_test(list_knows_units_outside_the_cores),
         cmocka_unit_test(list_matches_globs_and_names_aliases),
         cmocka_unit_test(events_are_listed_and_encoded_from_a_file_of_catalogues),
         cmocka_unit_test(pmus_lists_models_and_simulations),
