@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "backends/uncore/uncore_tables.h"
+#include "core/hw/image.h"
 #include "core/util/bits.h"
 #include "tests/common/uncore_map.h"
 
@@ -297,9 +298,9 @@ static uint64_t value_of(const struct upmu_image *image, unsigned row, uint64_t 
 
     *out_mask = 0;
     for (unsigned i = 0; i < image->count; i++)
-        if (image->entry[i].row == row) {
-            value |= image->entry[i].value;
-            *out_mask |= image->entry[i].mask;
+        if (image->step[i].row == row) {
+            value |= upmu_step_value(&image->step[i]);
+            *out_mask |= upmu_step_mask(&image->step[i]);
         }
     return value;
 }
@@ -309,13 +310,14 @@ static void bands_move_to_a_free_byte(void **state)
 {
     struct upmu_place_result result[4];
     struct upmu_event events[5];
+    struct upmu_step steps[UPMU_IMAGE_STEPS];
     struct upmu_image image;
     unsigned used = 0;
     uint64_t mask, filter;
 
     (void)state;
     use("skx_unc_pcu");
-    upmu_image_clear(&image);
+    image = upmu_image_on(&pmu.pmu, steps, UPMU_IMAGE_STEPS);
     for (unsigned i = 0; i < 4; i++) {
         char text[64];
 
@@ -343,6 +345,7 @@ static void bands_move_to_a_free_byte(void **state)
 
 static void filters_of_four_registers_have_the_halves_of_two_words(void **state)
 {
+    struct upmu_step steps[UPMU_IMAGE_STEPS];
     struct upmu_image image;
     struct upmu_event event;
     uint8_t counter = 1;
@@ -352,7 +355,7 @@ static void filters_of_four_registers_have_the_halves_of_two_words(void **state)
     (void)state;
     use("hswep_unc_qpi");
     assert_int_equal(encode("raw:config=0x38:config1=0x5000280000008:config2=0x3000180000010", &event), UPMU_OK);
-    upmu_image_clear(&image);
+    image = upmu_image_on(&pmu.pmu, steps, UPMU_IMAGE_STEPS);
     upmu_uncore_render(&pmu.pmu, &event, 0, &counter, 0, &image);
     row = pmu.table.row_count - 4u;
     assert_int_equal(value_of(&image, row, &mask), 0x80000008);
@@ -388,7 +391,8 @@ static void counters_without_a_choice(void **state)
     static const struct {
         const char *pmu;
         uint64_t value;
-    } fixed[] = {{"nhm_unc", 1}, {"snb_unc_clock", 0x400000}, {"skx_unc_imc", 0x400000}, {"skx_unc_ubo", 0x400000}};
+    } fixed[] = {{"nhm_unc", 1}, {"icx_unc_imc", 0x400000}, {"skx_unc_imc", 0x400000}};
+    struct upmu_step steps[UPMU_IMAGE_STEPS];
     struct upmu_image image;
     struct upmu_event event;
     uint8_t counter;
@@ -403,7 +407,7 @@ static void counters_without_a_choice(void **state)
         assert_int_equal(event.counters, UPMU_BIT32(free[i].counter));
         assert_int_equal(pmu.row[pmu.pmu.counter[free[i].counter].value_row].address, free[i].address);
         counter = (uint8_t)free[i].counter;
-        upmu_image_clear(&image);
+        image = upmu_image_on(&pmu.pmu, steps, UPMU_IMAGE_STEPS);
         upmu_uncore_render(&pmu.pmu, &event, 0, &counter, 0, &image);
         upmu_uncore_release(&pmu.pmu, event.counters, &image);
         assert_int_equal(image.count, 0);
@@ -413,7 +417,7 @@ static void counters_without_a_choice(void **state)
         assert_int_equal(encode("raw:config=0xff", &event), UPMU_OK);
         assert_int_equal(event.counters, UPMU_BIT32(UPMU_FIXED_COUNTER(0)));
         counter = UPMU_FIXED_COUNTER(0);
-        upmu_image_clear(&image);
+        image = upmu_image_on(&pmu.pmu, steps, UPMU_IMAGE_STEPS);
         upmu_uncore_render(&pmu.pmu, &event, 0, &counter, 0, &image);
         assert_int_equal(value_of(&image, pmu.pmu.counter[counter].select_row, &mask), fixed[i].value);
     }
