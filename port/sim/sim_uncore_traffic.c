@@ -1,36 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a load means for units: look-ups in the last-level cache, lines read from and written to memory.  Codes:
- * Intel's event files (CAS_COUNT, LLC_LOOKUP, LLC_HITS); Linux amdzen2, amdzen4 (data fabric, L3, UMC).
+ * Intel's event files (CAS_COUNT, LLC_LOOKUP, TOR_INSERTS, LLC_HITS); Linux amdzen2, amdzen4 (data fabric, L3, UMC).
  */
 #include "port/sim/sim_uncore_intern.h"
 
 enum su_what { SU_READS, SU_WRITES, SU_LOOKUPS, SU_HITS, SU_MISSES };
 
-/* A machine's units that see it: by event and one bit of the unit mask; or a free-running counter. */
+/* A machine's units that see it: by event and unit mask; or a free-running counter. */
 struct su_traffic {
     const char *machine;
     const char *type;
     uint8_t what;
     uint16_t event; /* free-running: the counter */
     uint16_t umask;
+    bool exact; /* the whole unit mask, not one bit of it */
 };
 
 /* clang-format off */
 static const struct su_traffic su_traffic[] = {
-    {"nhm", "uncore", SU_HITS, 0x08, 0x01}, {"nhm", "uncore", SU_MISSES, 0x09, 0x01},
-    {"snb", "imc", SU_READS, 0, 0}, {"snb", "imc", SU_WRITES, 1, 0},
-    {"skx2", "imc", SU_READS, 0x04, 0x01}, {"skx2", "imc", SU_WRITES, 0x04, 0x04},
-    {"skx2", "cha", SU_LOOKUPS, 0x34, 0x12},
-    {"hsx2", "imc", SU_READS, 0x04, 0x01}, {"hsx2", "imc", SU_WRITES, 0x04, 0x04},
-    {"hsx2", "cbox", SU_LOOKUPS, 0x34, 0x12},
-    {"icx", "imc", SU_READS, 0x04, 0x01}, {"icx", "imc", SU_WRITES, 0x04, 0x10},
-    {"spr", "imc", SU_READS, 0x05, 0x01}, {"spr", "imc", SU_WRITES, 0x05, 0x10},
-    {"adl", "imc_free_running", SU_READS, 0, 0}, {"adl", "imc_free_running", SU_WRITES, 0, 0},
-    {"adl", "imc_free_running", SU_READS, 1, 0}, {"adl", "imc_free_running", SU_WRITES, 2, 0},
-    {"zen2", "df", SU_READS, 0x07, 0x38}, {"zen2", "l3", SU_HITS, 0x04, 0xfe}, {"zen2", "l3", SU_MISSES, 0x04, 0x01},
-    {"zen4", "umc", SU_READS, 0x0a, 0x01}, {"zen4", "umc", SU_WRITES, 0x0a, 0x02},
-    {"zen4", "l3", SU_HITS, 0x04, 0xfe}, {"zen4", "l3", SU_MISSES, 0x04, 0x01},
+    {"nhm", "uncore", SU_HITS, 0x08, 0x01, false}, {"nhm", "uncore", SU_MISSES, 0x09, 0x01, false},
+    {"snb", "imc", SU_READS, 0, 0, false}, {"snb", "imc", SU_WRITES, 1, 0, false},
+    {"skx2", "imc", SU_READS, 0x04, 0x01, false}, {"skx2", "imc", SU_WRITES, 0x04, 0x04, false},
+    {"skx2", "cha", SU_LOOKUPS, 0x34, 0x12, false}, {"skx2", "cha", SU_LOOKUPS, 0x35, 0x31, true},
+    {"skx2", "cha", SU_HITS, 0x35, 0x11, true}, {"skx2", "cha", SU_MISSES, 0x35, 0x21, true},
+    {"hsx2", "imc", SU_READS, 0x04, 0x01, false}, {"hsx2", "imc", SU_WRITES, 0x04, 0x04, false},
+    {"hsx2", "cbox", SU_LOOKUPS, 0x34, 0x12, false},
+    {"icx", "imc", SU_READS, 0x04, 0x01, false}, {"icx", "imc", SU_WRITES, 0x04, 0x10, false},
+    {"spr", "imc", SU_READS, 0x05, 0x01, false}, {"spr", "imc", SU_WRITES, 0x05, 0x10, false},
+    {"adl", "imc_free_running", SU_READS, 0, 0, false}, {"adl", "imc_free_running", SU_WRITES, 0, 0, false},
+    {"adl", "imc_free_running", SU_READS, 1, 0, false}, {"adl", "imc_free_running", SU_WRITES, 2, 0, false},
+    {"zen2", "df", SU_READS, 0x07, 0x38, false}, {"zen2", "l3", SU_HITS, 0x04, 0xfe, false},
+    {"zen2", "l3", SU_MISSES, 0x04, 0x01, false},
+    {"zen4", "umc", SU_READS, 0x0a, 0x01, false}, {"zen4", "umc", SU_WRITES, 0x0a, 0x02, false},
+    {"zen4", "l3", SU_HITS, 0x04, 0xfe, false}, {"zen4", "l3", SU_MISSES, 0x04, 0x01, false},
 };
 /* clang-format on */
 
@@ -69,7 +72,7 @@ static void su_share(struct upmu_sim_uncore *u, const struct su_traffic *row, un
     for (unsigned i = 0; i < sharers; i++) {
         uint64_t count = i + 1u < sharers ? each : lines - each * (sharers - 1u);
         const struct upmu_sim_happening happening = {
-            .count = count, .event = row->event, .umask = row->umask, .some = true};
+            .count = count, .event = row->event, .umask = row->umask, .some = !row->exact};
 
         (void)su_sharers(u, row, die, i, &unit);
         if (unit->type->style == UPMU_SIM_UNIT_FREE)

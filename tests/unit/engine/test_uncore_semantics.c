@@ -1,0 +1,635 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What units do that cores do not, on the silicon model and through the library's calls: wraps, freezing, events
+ * tied to counters, filters, fixed counters, bits that may not be set, hidden functions, other dies' CPUs, 36 bits.
+ */
+#include "tests/unit/engine/uncore_host.h"
+
+static struct uncore_host host;
+
+static const char *const machines[] = {"nhm", "snb", "skx2", "hsx2", "icx", "zen2", "zen4", "bulldozer2", "adl", "spr",
+                                       "lab"};
+#define MACHINES (sizeof machines / sizeof *machines)
+
+/* Unit 0 is this box; session 0 has this list and is attached. */
+static enum upmu_status begin_with(struct upmu_sim_unit *unit, const char *list)
+{
+    const struct upmu_unit_info *info = uncore_info(&host, unit);
+    enum upmu_status status;
+
+    assert_non_null(info);
+    assert_int_equal(upmu_unit_open(&host.unit[0], &host.machine, info, 1), UPMU_OK);
+    assert_int_equal(upmu_session_init(&host.session[0], &host.machine), UPMU_OK);
+    status = upmu_session_add(&host.session[0], list, NULL);
+    return status != UPMU_OK ? status : upmu_session_attach_unit(&host.session[0], &host.unit[0]);
+}
+
+static void begin(struct upmu_sim_unit *unit, const char *list)
+{
+    enum upmu_status status = begin_with(unit, list);
+
+    if (status != UPMU_OK)
+        print_error("%s: %s\n", list, upmu_status_text(status));
+    assert_int_equal(status, UPMU_OK);
+}
+
+static void end(void)
+{
+    assert_int_equal(upmu_session_close(&host.session[0]), UPMU_OK);
+    assert_int_equal(upmu_unit_close(&host.unit[0]), UPMU_OK);
+    upmu_sim_hand_over(&host.uncore);
+    uncore_no_violation(&host);
+}
+
+static void start(void)
+{
+    assert_int_equal(upmu_session_start(&host.session[0]), UPMU_OK);
+}
+
+static void stop(void)
+{
+    assert_int_equal(upmu_session_stop(&host.session[0]), UPMU_OK);
+}
+
+static struct upmu_sim_unit *box(const char *type, unsigned die, unsigned index)
+{
+    struct upmu_sim_unit *unit = upmu_sim_unit(&host.uncore, type, die, index);
+
+    assert_non_null(unit);
+    return unit;
+}
+
+/* ---- Events by name: what a load moved ---- */
+
+/* All boxes of a type on a die as one unit: the counts of these two events. */
+static void expect_moved(const char *path, const char *list, uint64_t first, uint64_t second)
+{
+    const struct upmu_sim_load load = {.reads = 1000001, .writes = 300007, .lookups = 5000003, .misses = 1000001};
+    const struct upmu_sim_load elsewhere = {.reads = 77, .writes = 77, .lookups = 77, .misses = 77};
+
+    assert_int_equal(upmu_unit_open_text(&host.unit[0], &host.machine, path), UPMU_OK);
+    assert_int_equal(upmu_session_init(&host.session[0], &host.machine), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.session[0], list, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_unit(&host.session[0], &host.unit[0]), UPMU_OK);
+    start();
+    upmu_sim_traffic(&host.uncore, uncore_die(&host, host.unit[0].box), &load);
+    if (uncore_die(&host, host.unit[0].box) == 0)
+        upmu_sim_traffic(&host.uncore, 1, &elsewhere);
+    stop();
+    assert_int_equal(uncore_value(&host.session[0], 0), first);
+    assert_int_equal(uncore_value(&host.session[0], 1), second);
+    end();
+}
+
+static void names_count_what_a_load_moved(void **state)
+{
+    (void)state;
+    uncore_set_up(&host, "skx2");
+    expect_moved("package0/die0/imc", "imc/CAS_COUNT.RD,imc/CAS_COUNT.WR", 1000001, 300007);
+    expect_moved("package1/die0/imc", "skx_unc_imc::UNC_M_CAS_COUNT.WR,skx_unc_imc::UNC_M_CAS_COUNT.RD", 300007,
+                 1000001);
+    expect_moved("package0/die0/cha", "cha/TOR_INSERTS.IA,cha/TOR_INSERTS.IA_MISS", 5000003, 1000001);
+    uncore_set_up(&host, "hsx2");
+    expect_moved("package1/die0/imc", "imc/CAS_COUNT.RD,imc/CAS_COUNT.WR", 1000001, 300007);
+    uncore_set_up(&host, "icx");
+    expect_moved("imc", "imc/CAS_COUNT.RD,imc/CAS_COUNT.WR", 1000001, 300007);
+    uncore_set_up(&host, "spr");
+    expect_moved("package0/die0/imc", "imc/CAS_COUNT.RD,imc/CAS_COUNT.WR", 1000001, 300007);
+    uncore_set_up(&host, "snb");
+    expect_moved("imc", "imc/data_reads,imc/data_writes", 1000001, 300007);
+    uncore_set_up(&host, "adl");
+    expect_moved("imc_free_running", "imc_free_running/data_read,imc_free_running/data_write", 1000001, 300007);
+}
+
+/* ---- Wraps ---- */
+
+static void a_wrap_is_counted(void **state)
+{
+    (void)state;
+    for (unsigned m = 0; m < MACHINES; m++) {
+        uncore_set_up(&host, machines[m]);
+        for (unsigned i = 0; i < host.uncore.units; i++) {
+            struct upmu_sim_unit *unit = &host.uncore.unit[i];
+            char text[96];
+
+            if (unit->absent || unit->type->counters == 0 || unit->index != 0 ||
+                unit->type->quirks & UPMU_SIM_QUIRK_SATURATES)
+                continue;
+            for (unsigned c = 0; c < unit->type->counters; c++)
+                upmu_sim_unit_set(unit, c, upmu_sim_unit_range(&host.uncore, unit, c) - 4);
+            begin(unit, uncore_spec(unit->type, 0, text));
+            start();
+            uncore_happen(&host, unit, 0, 10);
+            if (uncore_value(&host.session[0], 0) != 10)
+                print_error("%s: %s\n", machines[m], unit->type->name);
+            assert_int_equal(uncore_value(&host.session[0], 0), 10);
+            uncore_happen(&host, unit, 0, 10);
+            stop();
+            assert_int_equal(uncore_value(&host.session[0], 0), 20);
+            end();
+        }
+    }
+}
+
+/* Polled in time every wrap is counted; too late, one is lost for each time round. */
+static void a_unit_is_polled_in_time(void **state)
+{
+    uint64_t each = UINT64_C(4000000000), range = UINT64_C(1) << 36, interval;
+    struct upmu_sim_unit *stack;
+
+    (void)state;
+    uncore_set_up(&host, "skx2");
+    stack = box("iio_free_running", 0, 0);
+    begin(stack, "iio_free_running/raw:config=0x20ff");
+    interval = upmu_unit_poll_interval(&host.unit[0]);
+    assert_in_range(interval, UINT64_C(1000000000), UINT64_C(17000000000));
+    start();
+    for (unsigned second = 0; second < 60; second++) {
+        upmu_sim_flow(&host.uncore, stack, 1, each);
+        upmu_sim_advance_ns(&host.sim, UINT64_C(1000000000));
+        if (second % (unsigned)(interval / UINT64_C(1000000000)) == 0)
+            assert_int_equal(upmu_unit_poll(&host.unit[0]), UPMU_OK);
+    }
+    assert_int_equal(uncore_value(&host.session[0], 0), 60 * each);
+    for (unsigned second = 0; second < 60; second++)
+        upmu_sim_flow(&host.uncore, stack, 1, each);
+    upmu_sim_advance_ns(&host.sim, UINT64_C(60000000000));
+    assert_int_equal(uncore_value(&host.session[0], 0), 120 * each - 3 * range);
+    end();
+}
+
+/* The host's ticks poll: nothing else is called. */
+static void ticks_poll(void **state)
+{
+    struct upmu_sim_unit *stack;
+    uint64_t each = UINT64_C(4000000000);
+
+    (void)state;
+    uncore_set_up(&host, "skx2");
+    stack = box("iio_free_running", 1, 2);
+    begin(stack, "iio_free_running/raw:config=0x20ff");
+    start();
+    for (unsigned second = 0; second < 100; second++) {
+        upmu_sim_flow(&host.uncore, stack, 1, each);
+        upmu_sim_advance_ns(&host.sim, UINT64_C(1000000000));
+        for (unsigned cpu = 0; cpu < host.sim.cpus; cpu++) {
+            upmu_sim_switch_cpu(&host.sim, cpu);
+            upmu_sim_irqs(&host.sim, false);
+            assert_int_equal(upmu_cpu_tick(&host.cpu[cpu]), UPMU_OK);
+            upmu_sim_irqs(&host.sim, true);
+        }
+    }
+    assert_int_equal(uncore_value(&host.session[0], 0), 100 * each);
+    end();
+}
+
+/* ---- Freezing ---- */
+
+static struct upmu_sim_unit *hot;
+
+static void both_happen(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+{
+    (void)sim, (void)cpu, (void)number, (void)kind, (void)address;
+    uncore_happen(&host, hot, 0, 1);
+    uncore_happen(&host, hot, 1, 1);
+}
+
+/* Where a box can be frozen, its counters start and stop in the same moment. */
+static void counters_of_a_box_stop_together(void **state)
+{
+    (void)state;
+    for (unsigned m = 0; m < MACHINES; m++) {
+        uncore_set_up(&host, machines[m]);
+        for (unsigned i = 0; i < host.uncore.units; i++) {
+            const struct upmu_sim_unit_type *type = host.uncore.unit[i].type;
+            char first[96], second[96], list[200];
+
+            hot = &host.uncore.unit[i];
+            if (hot->absent || hot->index != 0 || uncore_counters(type) < 2 || type->style == UPMU_SIM_UNIT_SELECT ||
+                type->style == UPMU_SIM_UNIT_FREE)
+                continue;
+            snprintf(list, sizeof list, "%s,%s", uncore_spec(type, 0, first), uncore_spec(type, 1, second));
+            begin(hot, list);
+            for (unsigned round = 0; round < 3; round++) {
+                host.sim.before_access = both_happen;
+                start();
+                stop();
+                host.sim.before_access = NULL;
+                if (uncore_value(&host.session[0], 0) != uncore_value(&host.session[0], 1))
+                    print_error("%s: %s\n", machines[m], type->name);
+                assert_int_equal(uncore_value(&host.session[0], 0), uncore_value(&host.session[0], 1));
+            }
+            assert_true(uncore_value(&host.session[0], 0) != 0);
+            end();
+        }
+    }
+}
+
+/* The bit that enables a select. */
+static uint64_t enable_of(const struct upmu_sim_unit_type *type)
+{
+    if (type->style == UPMU_SIM_UNIT_LIVE || type->style == UPMU_SIM_UNIT_CLIENT)
+        return 0;
+    return UINT64_C(1) << (type->quirks & UPMU_SIM_QUIRK_ENABLE_31 ? 31 : 22);
+}
+
+/* A stranger's counter runs on whatever is done to the box. */
+static void a_strangers_counter_runs_on(void **state)
+{
+    (void)state;
+    for (unsigned m = 0; m < MACHINES; m++) {
+        uncore_set_up(&host, machines[m]);
+        for (unsigned i = 0; i < host.uncore.units; i++) {
+            struct upmu_sim_unit *unit = &host.uncore.unit[i];
+            const struct upmu_sim_unit_type *type = unit->type;
+            uint64_t before;
+            char text[96];
+
+            if (unit->absent || unit->index != 0 || uncore_counters(type) < 2 || type->style == UPMU_SIM_UNIT_FREE)
+                continue;
+            upmu_sim_stranger(&host.uncore, unit, 1, uncore_config(type, 5) | enable_of(type));
+            before = unit->counter[1].value;
+            begin(unit, uncore_spec(type, 0, text));
+            for (unsigned round = 0; round < 3; round++) {
+                start();
+                uncore_happen(&host, unit, 0, 3);
+                uncore_happen(&host, unit, 5, 10);
+                stop();
+                uncore_happen(&host, unit, 5, 10);
+            }
+            assert_int_equal(uncore_value(&host.session[0], 0), 9);
+            end();
+            uncore_happen(&host, unit, 5, 10);
+            if (unit->counter[1].value - before != 70)
+                print_error("%s: %s\n", machines[m], type->name);
+            assert_int_equal(unit->counter[1].value - before, 70);
+        }
+    }
+}
+
+/* ---- Constraints and filters ---- */
+
+static void events_that_share_counter_0_do_not_run_together(void **state)
+{
+    struct upmu_sim_unit *cha;
+    const struct upmu_sim_happening tor = {.event = 0x36, .umask = 0x14, .count = 10, .each = 5};
+    struct upmu_count count;
+
+    (void)state;
+    uncore_set_up(&host, "skx2");
+    cha = box("cha", 0, 2);
+    /* One of them gets counter 0, whatever else is asked for. */
+    begin(cha, "cha/raw:config=0x160,cha/raw:config=0x161,cha/raw:config=0x162,cha/raw:config=0x1436");
+    start();
+    upmu_sim_happen(&host.uncore, cha, &tor);
+    uncore_happen(&host, cha, 2, 7);
+    assert_int_equal(uncore_value(&host.session[0], 3), 50);
+    assert_int_equal(uncore_value(&host.session[0], 2), 7);
+    end();
+    /* Two of them: refused at once, or told to share. */
+    assert_int_not_equal(begin_with(cha, "cha/raw:config=0x1436,cha/raw:config=0x0111"), UPMU_OK);
+    end();
+    /* In two sessions that share they are multiplexed, and neither is silently zero. */
+    begin(cha, "cha/raw:config=0x1436");
+    assert_int_equal(upmu_session_init(&host.session[1], &host.machine), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.session[1], "cha/raw:config=0x0111", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_unit(&host.session[1], &host.unit[0]), UPMU_OK);
+    start();
+    if (upmu_session_start(&host.session[1]) == UPMU_OK) {
+        uncore_happen(&host, cha, 0, 1);
+        upmu_sim_happen(&host.uncore, cha, &tor);
+        assert_int_equal(upmu_session_read(&host.session[1], 0, 1, &count), UPMU_OK);
+        assert_int_not_equal(count.quality, UPMU_QUALITY_EXACT);
+    }
+    assert_int_equal(upmu_session_close(&host.session[1]), UPMU_OK);
+    end();
+}
+
+static void a_filter_has_one_value(void **state)
+{
+    struct upmu_sim_unit *cha;
+    struct upmu_sim_happening lookup = {.event = 0x34, .umask = 0x11, .count = 10, .filtered = 1,
+                                        .filter = {UINT64_C(0x21) << 17}, .filter_mask = {UINT64_C(0x3ff) << 17}};
+
+    (void)state;
+    uncore_set_up(&host, "skx2");
+    cha = box("cha", 1, 3);
+    begin(cha, "cha/raw:config=0x1134:config1=0x420000");
+    start();
+    upmu_sim_happen(&host.uncore, cha, &lookup);
+    lookup.filter[0] = UINT64_C(0x20) << 17;
+    upmu_sim_happen(&host.uncore, cha, &lookup);
+    assert_int_equal(uncore_value(&host.session[0], 0), 10);
+    end();
+    begin(cha, "cha/raw:config=0x1134:config1=0x420000,cha/raw:config=0x0334:config1=0x420000");
+    end();
+    assert_int_not_equal(
+        begin_with(cha, "cha/raw:config=0x1134:config1=0x420000,cha/raw:config=0x0334:config1=0x400000"), UPMU_OK);
+    end();
+}
+
+/* ---- Fixed counters: 394H is the counter on Nehalem and its control on Sandy Bridge ---- */
+
+static void clocks_are_counted(void **state)
+{
+    static const struct {
+        const char *machine, *type;
+    } clocks[] = {{"nhm", "uncore"}, {"snb", "clock"}, {"adl", "clock"}, {"skx2", "ubox"}, {"skx2", "imc"},
+                  {"hsx2", "ubox"},  {"hsx2", "imc"},  {"icx", "imc"},   {"spr", "imc"}};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof clocks / sizeof *clocks; i++) {
+        struct upmu_sim_unit *unit;
+        char text[96];
+
+        uncore_set_up(&host, clocks[i].machine);
+        unit = box(clocks[i].type, 0, 0);
+        snprintf(text, sizeof text, "%s/raw:config=0xff", clocks[i].type);
+        begin(unit, text);
+        upmu_sim_clock(&host.uncore, unit, 5);
+        start();
+        upmu_sim_clock(&host.uncore, unit, 1000);
+        if (uncore_value(&host.session[0], 0) != 1000)
+            print_error("%s: %s\n", clocks[i].machine, clocks[i].type);
+        assert_int_equal(uncore_value(&host.session[0], 0), 1000);
+        stop();
+        upmu_sim_clock(&host.uncore, unit, 5);
+        assert_int_equal(uncore_value(&host.session[0], 0), 1000);
+        end();
+    }
+}
+
+/* ---- Bits, functions and offsets that are not there ---- */
+
+/* Bits of raw configurations are refused or left out where the select has no such bits. */
+static void try_bit(struct upmu_sim_unit *unit, unsigned bit)
+{
+    uint64_t enable = enable_of(unit->type);
+    uint64_t config = uncore_config(unit->type, 0) | UINT64_C(1) << bit;
+    char text[96];
+
+    if (config == uncore_config(unit->type, 0))
+        return;
+    snprintf(text, sizeof text, "%s/raw:config=0x%llx", unit->type->name, (unsigned long long)config);
+    if (begin_with(unit, text) == UPMU_OK) {
+        start();
+        for (unsigned c = 0; c < unit->type->counters; c++)
+            assert_int_equal(unit->counter[c].select & ~(unit->type->select_bits | enable), 0);
+        stop();
+        /* (the enable and interrupt bits are the library's, in all raw events) */
+        if (!(unit->type->select_bits >> bit & 1) && bit != 20 && !(enable >> bit & 1)) {
+            print_error("%s: %s has no bit %u\n", host.uncore.machine->name, unit->type->name, bit);
+            fail();
+        }
+    }
+    end();
+}
+
+static void bits_that_a_select_has_not_are_refused(void **state)
+{
+    (void)state;
+    for (unsigned m = 0; m < MACHINES; m++) {
+        uncore_set_up(&host, machines[m]);
+        for (unsigned i = 0; i < host.uncore.units; i++) {
+            struct upmu_sim_unit *unit = &host.uncore.unit[i];
+
+            for (unsigned bit = 0; bit < 64; bit++) {
+                if (!unit->absent && unit->index == 0 && unit->type->style != UPMU_SIM_UNIT_FREE &&
+                    unit->type->counters != 0 && unit->die == 0)
+                    try_bit(unit, bit);
+            }
+        }
+    }
+}
+
+static void without_ecam_what_needs_it_is_not_there(void **state)
+{
+    (void)state;
+    uncore_prepare(&host, "skx2");
+    host.uncore.no_ecam = true;
+    assert_int_equal(upmu_machine_init(&host.machine, upmu_sim_port(&host.sim)), UPMU_OK);
+    uncore_take_over(&host, 0, host.sim.cpus);
+    uncore_find(&host);
+    for (unsigned i = 0; i < host.list.unit_count; i++) {
+        const struct upmu_unit_info *info = &host.list.unit[i];
+
+        if (strcmp(uncore_type(&host, info), "upi") != 0 && strcmp(uncore_type(&host, info), "m2m") != 0)
+            continue;
+        assert_int_not_equal(upmu_unit_open(&host.unit[0], &host.machine, info, 1), UPMU_OK);
+    }
+    begin(box("imc", 0, 0), "imc/raw:config=0x304");
+    start();
+    stop();
+    end();
+}
+
+static void a_link_matches_by_its_companion(void **state)
+{
+    struct upmu_sim_happening match = {
+        .event = 0x38, .count = 6, .filtered = 1, .filter = {0x20}, .filter_mask = {0x1e0}};
+
+    (void)state;
+    uncore_set_up(&host, "hsx2");
+    begin(box("qpi", 1, 1), "qpi/raw:config=0x38:config1=0x20");
+    start();
+    upmu_sim_happen(&host.uncore, box("qpi", 1, 1), &match);
+    match.filter[0] = 0x40;
+    upmu_sim_happen(&host.uncore, box("qpi", 1, 1), &match);
+    assert_int_equal(uncore_value(&host.session[0], 0), 6);
+    end();
+}
+
+static void a_disabled_bar_gives_no_memory_controller(void **state)
+{
+    (void)state;
+    uncore_prepare(&host, "adl");
+    host.uncore.bar_off = true;
+    assert_int_equal(upmu_machine_init(&host.machine, upmu_sim_port(&host.sim)), UPMU_OK);
+    uncore_take_over(&host, 0, host.sim.cpus);
+    uncore_find(&host);
+    assert_true(host.list.unit_count != 0);
+    for (unsigned i = 0; i < host.list.unit_count; i++)
+        assert_null(strstr(uncore_type(&host, &host.list.unit[i]), "imc"));
+    uncore_no_violation(&host);
+}
+
+/* ---- Dies ---- */
+
+/* Calls from any CPU reach a unit by a CPU of its die. */
+static void a_units_registers_are_accessed_on_its_die(void **state)
+{
+    (void)state;
+    uncore_set_up(&host, "skx2");
+    for (unsigned die = 0; die < 2; die++) {
+        struct upmu_sim_unit *cha = box("cha", die, 1);
+        char text[96];
+
+        host.uncore.dies_excluded = 1u << (1 - die);
+        for (unsigned cpu = 0; cpu < host.sim.cpus; cpu++) {
+            upmu_sim_switch_cpu(&host.sim, cpu);
+            begin(cha, uncore_spec(cha->type, 0, text));
+            start();
+            uncore_happen(&host, cha, 0, 12);
+            uncore_happen(&host, box("cha", 1 - die, 1), 0, 99);
+            assert_int_equal(uncore_value(&host.session[0], 0), 12);
+            assert_int_equal(upmu_unit_poll(&host.unit[0]), UPMU_OK);
+            stop();
+            end();
+            assert_int_equal(host.sim.current, cpu);
+        }
+    }
+}
+
+/* ---- Hotplug ---- */
+
+static void go_offline(unsigned cpu)
+{
+    upmu_sim_switch_cpu(&host.sim, cpu);
+    upmu_sim_irqs(&host.sim, false);
+    assert_int_equal(upmu_cpu_suspend(&host.cpu[cpu]), UPMU_OK);
+    upmu_sim_irqs(&host.sim, true);
+    host.sim.cpu[cpu].offline = true;
+    upmu_sim_switch_cpu(&host.sim, cpu == 0 ? 1 : 0);
+}
+
+static void come_online(unsigned cpu)
+{
+    host.sim.cpu[cpu].offline = false;
+    upmu_sim_switch_cpu(&host.sim, cpu);
+    upmu_sim_irqs(&host.sim, false);
+    assert_int_equal(upmu_cpu_resume(&host.cpu[cpu]), UPMU_OK);
+    upmu_sim_irqs(&host.sim, true);
+}
+
+static void counts_survive_their_cpu(void **state)
+{
+    static const char *const types[] = {"cha", "imc"};
+
+    (void)state;
+    for (unsigned t = 0; t < 2; t++) {
+        struct upmu_sim_unit *unit;
+        unsigned manager, other;
+        uint32_t writes;
+        char text[96];
+
+        uncore_set_up(&host, "skx2");
+        unit = box(types[t], 0, 1);
+        begin(unit, uncore_spec(unit->type, 0, text));
+        start();
+        uncore_happen(&host, unit, 0, 100);
+        manager = (unsigned)(host.unit[0].meter.cpu - host.cpu);
+        assert_in_range(manager, 0, host.sim.cpus - 1);
+        writes = host.uncore.unit_writes;
+        go_offline(manager);
+        assert_int_equal(host.uncore.unit_writes, writes);
+        upmu_sim_hand_over(&host.uncore);
+        uncore_happen(&host, unit, 0, 20);
+        other = (unsigned)(host.unit[0].meter.cpu - host.cpu);
+        assert_int_not_equal(other, manager);
+        assert_int_equal(uncore_value(&host.session[0], 0), 120);
+        if (unit->type->space == UPMU_SIM_SPACE_MSR) {
+            /* the last CPU of the die goes: no CPU can read it; then one returns */
+            struct upmu_count count = {0};
+
+            assert_int_equal(host.uncore.place[other].die, 0);
+            go_offline(other);
+            upmu_sim_hand_over(&host.uncore);
+            uncore_happen(&host, unit, 0, 7);
+            (void)!upmu_session_read(&host.session[0], 0, 1, &count);
+            assert_int_equal(count.value, 120);
+            come_online(manager);
+            upmu_sim_hand_over(&host.uncore);
+            assert_in_range(uncore_value(&host.session[0], 0), 120, 127);
+        }
+        {
+            uint64_t before = uncore_value(&host.session[0], 0);
+
+            uncore_happen(&host, unit, 0, 1000);
+            assert_int_equal(uncore_value(&host.session[0], 0) - before, 1000);
+        }
+        stop();
+        end();
+    }
+}
+
+/* ---- Tables of self-describing machines ---- */
+
+static uint64_t table_state;
+
+static uint64_t table_random(void)
+{
+    table_state ^= table_state << 13;
+    table_state ^= table_state >> 7;
+    table_state ^= table_state << 17;
+    return table_state;
+}
+
+static unsigned table_mode;
+
+static void spoil(struct upmu_sim *sim, unsigned package, unsigned word, uint64_t *value)
+{
+    (void)sim, (void)package;
+    switch (table_mode) {
+    case 0:
+        *value = ~UINT64_C(0);
+        break;
+    case 1: /* a stride of nothing */
+        *value &= word == 0 ? ~UINT64_C(0xff00) : ~UINT64_C(0);
+        break;
+    case 2: /* as many units as can be */
+        *value |= word == 0 ? UINT64_C(0x3ff0000) : 0;
+        break;
+    case 3:
+        *value = 0;
+        break;
+    default:
+        if (table_random() % 8 == 0)
+            *value ^= UINT64_C(1) << table_random() % 64;
+        break;
+    }
+}
+
+static void tables_that_lie_end_the_search(void **state)
+{
+    (void)state;
+    for (table_mode = 0; table_mode < 1000; table_mode++) {
+        table_state = UINT64_C(0x9e3779b97f4a7c15) + table_mode;
+        uncore_prepare(&host, "spr");
+        host.uncore.table = spoil;
+        host.uncore.chain_loops = table_mode & 1;
+        assert_int_equal(upmu_machine_init(&host.machine, upmu_sim_port(&host.sim)), UPMU_OK);
+        uncore_take_over(&host, 0, host.sim.cpus);
+        host.uncore.accesses_left = 100000;
+        host.sim.expect_faults = true;
+        upmu_sim_switch_cpu(&host.sim, 0);
+        upmu_sim_irqs(&host.sim, false);
+        (void)!upmu_units_find(&host.cpu[0], &host.list, 0);
+        upmu_sim_irqs(&host.sim, true);
+        uncore_no_violation(&host);
+        assert_in_range(host.list.unit_count, 0, UPMU_SIM_UNITS);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_count_what_a_load_moved),
+        cmocka_unit_test(a_wrap_is_counted),
+        cmocka_unit_test(a_unit_is_polled_in_time),
+        cmocka_unit_test(ticks_poll),
+        cmocka_unit_test(counters_of_a_box_stop_together),
+        cmocka_unit_test(a_strangers_counter_runs_on),
+        cmocka_unit_test(events_that_share_counter_0_do_not_run_together),
+        cmocka_unit_test(a_filter_has_one_value),
+        cmocka_unit_test(clocks_are_counted),
+        cmocka_unit_test(bits_that_a_select_has_not_are_refused),
+        cmocka_unit_test(without_ecam_what_needs_it_is_not_there),
+        cmocka_unit_test(a_link_matches_by_its_companion),
+        cmocka_unit_test(a_disabled_bar_gives_no_memory_controller),
+        cmocka_unit_test(a_units_registers_are_accessed_on_its_die),
+        cmocka_unit_test(counts_survive_their_cpu),
+        cmocka_unit_test(tables_that_lie_end_the_search),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
