@@ -40,6 +40,8 @@ CLOCKS = {"MTL": "sncu", "ARL": "sncu", "LNL": "sncu", "PTL": "sncu"}
 # Free-running counters by their events' names: perf's unit masks (event code ffh) of the first.
 FREE = {"TOTAL_REQCOUNT": 0x10, "RDCAS_COUNT": 0x20, "WRCAS_COUNT": 0x30, "CLOCKTICKS": 0x10, "BANDWIDTH_IN.PART": 0x20,
         "BANDWIDTH_OUT.PART": 0x30}
+# Generations whose memory controllers have Linux's names of another one.
+SAME_ALIASES = {"IVBEP": "SNBEP", "BDX": "HSX", "SKX": "HSX"}
 # Counters side by side that the table has in one line.
 PAIRS = {"ddr": ["read", "write"], "ddrt": ["ddrt_read", "ddrt_write"], "pq_cycles": ["rpq_cycles", "wpq_cycles"]}
 # Intel's folders of event files, and generations: a folder's own name, if it is not here.
@@ -200,7 +202,9 @@ def intel(folder, boxes):
     free = list(free_running(os.path.join(folder, "tables", "uncore_freerunning.csv")))
     for generation, (catalogue_number, other) in INTEL.items():
         catalogue, units = Catalogue(generation.lower() + "_uncore", catalogue_number, other), []
-        for event in (event for event in events if event["generation"] == generation):
+        for event in (event for event in events if event["generation"] == generation or
+                      (event["generation"] == SAME_ALIASES.get(generation) and event["box"] == "imc" and
+                       event["event_name"].startswith("linux:"))):
             row, unit = event_row(generation, event)
             linux = row.name.startswith("linux:")
             if linux:
@@ -210,7 +214,9 @@ def intel(folder, boxes):
                 if same:
                     catalogue.aliases += [(row.name, same[0], [])] if fold(row.name) not in names else []
                     continue
-                if fold(row.name) in names:  # the memory controller's clock, on the fixed counter
+                if fold(row.name) in names:  # the memory controller's clock, on the fixed counter or on a general one
+                    if not row.flags & ROW_FLAGS["fixed-only"]:
+                        continue
                     row.name += "_F"
             catalogue.rows.append(row)
             units.append(unit)
