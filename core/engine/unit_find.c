@@ -13,9 +13,13 @@
 
 #if UPMU_UNCORE
 
+/* Hooks are called with interrupts off; here only one at a time, because a search is long and mapping may sleep. */
 static void see_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
 {
+    uintptr_t irq = port_irq_save(context);
+
     port_cpuid(context, leaf, subleaf, out);
+    port_irq_restore(context, irq);
 }
 
 /* What is not promised is read where that is safe. */
@@ -59,27 +63,31 @@ static void see_unmap(void *context, void *pointer, size_t bytes)
 
 static bool see_mmio(void *context, const volatile void *pointer, unsigned bits, uint64_t *out_value)
 {
-    return port_mmio_read(context, pointer, bits, out_value);
+    uintptr_t irq = port_irq_save(context);
+    bool fine = port_mmio_read(context, pointer, bits, out_value);
+
+    port_irq_restore(context, irq);
+    return fine;
 }
 
 /*
  * How many cores and dies a package has: Intel SDM vol 2, CPUID leaves 0BH and 1FH.  ECX[15:8] is a level (1: hyper-
  * threads, 5: dies), EBX[15:0] how many logical processors are in one of what stands above it.
  */
-static void count_levels(const struct upmu_port *port, struct upmu_uncore_seen *seen)
+static void count_levels(struct upmu_uncore_seen *seen)
 {
     unsigned threads = 1, below = 1, in_die = 0;
     uint32_t out[4], leaf;
 
-    port_cpuid(port, 0, 0, out);
+    seen->cpuid(seen->context, 0, 0, out);
     leaf = out[0] >= 0x1f ? 0x1f : 0xb;
     if (out[0] < 0xb)
         return;
-    port_cpuid(port, leaf, 0, out);
+    seen->cpuid(seen->context, leaf, 0, out);
     if (!(out[2] >> 8 & 0xffu))
         leaf = 0xb;
     for (unsigned i = 0; i < 8; i++) {
-        port_cpuid(port, leaf, i, out);
+        seen->cpuid(seen->context, leaf, i, out);
         if (!(out[2] >> 8 & 0xffu))
             break;
         if ((out[2] >> 8 & 0xffu) == 1)
@@ -111,13 +119,13 @@ static void look(struct upmu_uncore_seen *seen, const struct upmu_cpu *cpu, unsi
     seen->family = cpu->meter.pmu->family;
     seen->model = cpu->meter.pmu->model;
     seen->stepping = cpu->meter.pmu->stepping;
-    port_cpuid(port, 0, 0, out);
+    seen->cpuid(seen->context, 0, 0, out);
     seen->amd = out[1] == 0x68747541u || out[1] == 0x6f677948u; /* "Auth", "Hygo" */
-    port_cpuid(port, 1, 0, out);
+    seen->cpuid(seen->context, 1, 0, out);
     seen->hypervisor = out[2] >> 31;
     seen->force = flags & UPMU_UNITS_FORCE;
     seen->place = cpu->place;
-    count_levels(port, seen);
+    count_levels(seen);
 }
 
 /* The PMU of a type, which is new or known; NULL: there is no room. */
@@ -169,6 +177,15 @@ static void show(const struct upmu_port *port, struct upmu_unit_list *list, unsi
     list->unit_count = (uint16_t)count;
 }
 
+static bool is_executing(const struct upmu_port *port, const struct upmu_cpu *cpu)
+{
+    uintptr_t irq = port_irq_save(port);
+    bool executing = !port_has_this_cpu(port) || port_this_cpu(port) == cpu;
+
+    port_irq_restore(port, irq);
+    return executing;
+}
+
 enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *list, unsigned flags)
 {
     struct upmu_machine *machine = cpu->meter.machine;
@@ -184,7 +201,7 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
     upmu_why_clear(&machine->why);
     if (machine->units && machine->units != list)
         return UPMU_ERR_STATE;
-    if (port_has_this_cpu(port) && port_this_cpu(port) != cpu)
+    if (!is_executing(port, cpu))
         return UPMU_ERR_WRONG_CPU;
     list->machine = machine;
     look(&seen, cpu, flags);

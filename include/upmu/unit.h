@@ -304,6 +304,54 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_unit_find(const struct upmu_unit_list *list, unsigned flags, uint32_t address, const char *text,
                                 struct upmu_unit_found *out_found);
 
+/* ---- Regions over all dies ---- */
+
+/* Add a count of another die: what was counted adds up, the worst quality and the longest times stay.  Context: any. */
+void upmu_counts_add(struct upmu_count *sum, const struct upmu_count *count);
+
+/* Counts on one unit of each die.  `region.count[i]` is this die's part of event i of the list. */
+struct upmu_uncore_region {
+    struct upmu_unit unit;
+    struct upmu_region region; /* of the first die region.session.why explains a refusal of open */
+    /* private */
+    bool open;
+};
+
+/*
+ * Open the unit that the first specification names ("imc/CAS_COUNT.RD,imc/CAS_COUNT.WR") on each die that has it, and
+ * start the events there.  `dies` has room for `count` dies; events run until upmu_uncore_region_close(), so
+ * the other calls only read counters.  All events belong to that unit.
+ *
+ * Returns UPMU_ERR_NO_SUCH_PMU (no die has such a unit); UPMU_ERR_NO_SPACE (more dies than `count`); any code of
+ * upmu_unit_open(), upmu_session_add(), _attach_unit() and _start(); UPMU_ERR_COMPILED_OUT.  On error all is closed.
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_uncore_region_open(struct upmu_uncore_region *dies, unsigned count, struct upmu_machine *machine,
+                                         const char *list);
+
+/*
+ * Begin a measurement; begin and end may be repeated.  Dies are read one after the other.
+ *
+ * Returns as upmu_region_begin().  Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_uncore_region_begin(struct upmu_uncore_region *dies, unsigned count);
+
+/* End a measurement: `counts` gets the sums over all dies since begin, of the first `events` events.  As begin. */
+UPMU_MUST_CHECK
+enum upmu_status upmu_uncore_region_end(struct upmu_uncore_region *dies, unsigned count, struct upmu_count *counts,
+                                        unsigned events);
+
+/* The same since the region was opened.  Returns and context: as begin. */
+UPMU_MUST_CHECK
+enum upmu_status upmu_uncore_region_read(struct upmu_uncore_region *dies, unsigned count, struct upmu_count *counts,
+                                         unsigned events);
+
+/* Stop, and close the units.  Returns as upmu_session_close() and upmu_unit_close().  Context: local. */
+UPMU_MUST_CHECK
+enum upmu_status upmu_uncore_region_close(struct upmu_uncore_region *dies, unsigned count);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Regions over the dies of a machine: the same events on each, one unit and one session for each, and their sum.
+ */
+#include <upmu/unit.h>
+
+#include "core/util/apart.h"
+#include "core/util/mem.h"
+#include "core/event/unit_names.h"
+#include "core/event/why.h"
+#include "core/engine/session_core.h"
+
+#if UPMU_UNCORE
+
+static uint64_t add_saturating(uint64_t value, uint64_t more)
+{
+    return value + more < more ? UINT64_MAX : value + more;
+}
+
+void upmu_counts_add(struct upmu_count *sum, const struct upmu_count *count)
+{
+    uint64_t gap = sum->enabled_ns - sum->running_ns, other_gap = count->enabled_ns - count->running_ns;
+
+    sum->value = add_saturating(sum->value, count->value);
+    sum->raw += count->raw;
+    sum->error = add_saturating(sum->error, count->error);
+    if (sum->enabled_ns < count->enabled_ns)
+        sum->enabled_ns = count->enabled_ns;
+    gap = gap > other_gap ? gap : other_gap;
+    sum->running_ns = gap < sum->enabled_ns ? sum->enabled_ns - gap : 0;
+    if (sum->quality < count->quality)
+        sum->quality = count->quality;
+}
+
+#if UPMU_NAMES
+
+static UPMU_APART enum upmu_status open_die(struct upmu_uncore_region *die, struct upmu_machine *machine,
+                                            const struct upmu_unit_found *found, const char *list)
+{
+    struct upmu_session *session = &die->region.session;
+    enum upmu_status status;
+
+    (void)!upmu_session_init(session, machine); /* it cannot fail */
+    session->pmu = (uint8_t)(UPMU_UNIT_PMU + found->unit->type);
+    status = upmu_unit_open(&die->unit, machine, found->unit, found->boxes);
+    if (status != UPMU_OK)
+        return upmu_session_refuse(session, status);
+    die->open = true;
+    status = upmu_session_add(session, list, NULL);
+    if (status == UPMU_OK)
+        status = upmu_session_attach_unit(session, &die->unit);
+    if (status == UPMU_OK)
+        status = upmu_session_start(session);
+    die->region.events = session->set.count;
+    return status;
+}
+
+enum upmu_status upmu_uncore_region_open(struct upmu_uncore_region *dies, unsigned count, struct upmu_machine *machine,
+                                         const char *list)
+{
+    struct upmu_why why, *first = &dies->region.session.why;
+    const struct upmu_spec_part *part;
+    struct upmu_unit_found found;
+    struct upmu_spec spec;
+    size_t begin = 0;
+    unsigned cursor = 0, opened = 0;
+    enum upmu_status status;
+
+    memset(dies, 0, count * sizeof *dies);
+    status = upmu_spec_next(list, &begin, &spec, first);
+    if (status != UPMU_OK)
+        return status;
+    part = spec.unit.length ? &spec.unit : &spec.pmu;
+    while (status == UPMU_OK && machine->units &&
+           upmu_unit_next(machine->units, list + part->position, part->length, &cursor, &found)) {
+        status = UPMU_ERR_NO_SPACE;
+        if (opened == count)
+            (void)upmu_why_refuse(first, status, NULL, list, part->position, part->length);
+        else
+            status = open_die(&dies[opened++], machine, &found, list);
+    }
+    if (!opened)
+        return upmu_why_refuse(first, UPMU_ERR_NO_SUCH_PMU, NULL, list, part->position, part->length);
+    if (status != UPMU_OK) {
+        why = dies[opened - 1u].region.session.why;
+        (void)!upmu_uncore_region_close(dies, opened); /* what the first refusal says is of more use */
+        *first = why;
+    }
+    return status;
+}
+
+#else
+
+enum upmu_status upmu_uncore_region_open(struct upmu_uncore_region *dies, unsigned count, struct upmu_machine *machine,
+                                         const char *list)
+{
+    (void)machine;
+    (void)list;
+    memset(dies, 0, count * sizeof *dies);
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+#endif
+
+enum visit { BEGIN, END, READ };
+
+static enum upmu_status visit_die(struct upmu_region *die, enum visit visit)
+{
+    if (visit == READ)
+        return upmu_session_read(&die->session, 0, die->events, die->count);
+    return visit == BEGIN ? upmu_region_begin(die) : upmu_region_end(die);
+}
+
+/* The same on all dies; then add up their counts. */
+static enum upmu_status visit_dies(struct upmu_uncore_region *dies, unsigned count, enum visit visit,
+                                   struct upmu_count *counts, unsigned events)
+{
+    enum upmu_status status = UPMU_ERR_STATE;
+
+    if (events)
+        memset(counts, 0, events * sizeof *counts);
+    for (unsigned die = 0; die < count && dies[die].open; die++) {
+        status = visit_die(&dies[die].region, visit);
+        if (status != UPMU_OK)
+            break;
+        for (unsigned i = 0; i < events && i < dies[die].region.events; i++)
+            upmu_counts_add(&counts[i], &dies[die].region.count[i]);
+    }
+    return status;
+}
+
+enum upmu_status upmu_uncore_region_begin(struct upmu_uncore_region *dies, unsigned count)
+{
+    return visit_dies(dies, count, BEGIN, NULL, 0);
+}
+
+enum upmu_status upmu_uncore_region_end(struct upmu_uncore_region *dies, unsigned count, struct upmu_count *counts,
+                                        unsigned events)
+{
+    return visit_dies(dies, count, END, counts, events);
+}
+
+enum upmu_status upmu_uncore_region_read(struct upmu_uncore_region *dies, unsigned count, struct upmu_count *counts,
+                                         unsigned events)
+{
+    return visit_dies(dies, count, READ, counts, events);
+}
+
+enum upmu_status upmu_uncore_region_close(struct upmu_uncore_region *dies, unsigned count)
+{
+    enum upmu_status result = UPMU_OK;
+
+    for (unsigned die = 0; die < count; die++) {
+        enum upmu_status status;
+
+        if (!dies[die].open)
+            continue;
+        status = upmu_session_close(&dies[die].region.session);
+        if (status == UPMU_OK)
+            status = upmu_unit_close(&dies[die].unit);
+        if (status == UPMU_OK)
+            dies[die].open = false;
+        else
+            result = status;
+    }
+    return result;
+}
+
+#endif
