@@ -5,4 +5,5 @@ stat -e instructions,cycles,branches,branch-misses branches
 record -e cycles -c 10000 -o samples.txt mix
 place instructions cycles branches branch-misses
 encode branch-misses
+uncore
 selftest

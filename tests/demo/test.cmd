@@ -20,4 +20,5 @@ top -r 2 branches
 rdpmc 0x40000001
 info --sim core2
 stat --sim core2 -e instructions,cycles memset
+uncore
 selftest

@@ -60,6 +60,11 @@ struct cmd_live {
 #define CMD_RING_WORDS 16384u
 #define CMD_LIST_BYTES 2048u
 
+/* Units outside the cores. */
+#define CMD_BOXES 192
+#define CMD_TYPES 24
+#define CMD_DIES 8
+
 /* An address that was sampled. */
 struct cmd_hot {
     uint64_t ip;
@@ -108,6 +113,10 @@ struct cmd {
     char list[CMD_LIST_BYTES];
     char file[CMD_FILE_BYTES];
     size_t file_bytes;
+    struct upmu_unit_info boxes[CMD_BOXES];
+    struct upmu_uncore_pmu types[CMD_TYPES];
+    struct upmu_unit_list units;
+    struct upmu_uncore_region dies[CMD_DIES];
 };
 
 /*

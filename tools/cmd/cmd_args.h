@@ -62,6 +62,7 @@ int cmd_record(struct cmd *cmd, const struct cmd_args *args);
 int cmd_top(struct cmd *cmd, const struct cmd_args *args);
 int cmd_selftest(struct cmd *cmd, const struct cmd_args *args);
 int cmd_rdpmc(struct cmd *cmd, const struct cmd_args *args);
+int cmd_uncore(struct cmd *cmd, const struct cmd_args *args);
 
 /* The CPU by CPUID; of a simulated one, also the machine's own (cmd_info.c). */
 void cmd_identity(struct cmd *cmd);

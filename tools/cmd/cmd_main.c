@@ -41,6 +41,8 @@ static const struct cmd_command commands[] = {
     {"top", "[-e EVENT] [-c PERIOD] [-r ROUNDS] [-n ITERATIONS] [--sim CPU] [WORKLOAD]",
      "record repeatedly until a key is pressed", "",
      CMD_OPT_SIM | CMD_OPT_EVENTS | CMD_OPT_PERIOD | CMD_OPT_RUNS | CMD_OPT_WORK, 0, 1, cmd_top},
+    {"uncore", "[--sim CPU]", "units outside the cores: which there are, what memory controllers count of a copy", "",
+     CMD_OPT_SIM, 0, 0, cmd_uncore},
     {"selftest", "[--sim CPU]", "check the PMU against loops of known length",
      "The page to send in from a new machine.\n", CMD_OPT_SIM, 0, 0, cmd_selftest},
 };

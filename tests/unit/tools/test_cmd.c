@@ -29,6 +29,7 @@
 #include <tools/cmd/cmd_selftest.c>
 #include <tools/cmd/cmd_stat.c>
 #include <tools/cmd/cmd_target.c>
+#include <tools/cmd/cmd_uncore.c>
 #include <tools/cmd/cmd_work.c>
 #include <tools/cmd/cmd_work_sim.c>
 
