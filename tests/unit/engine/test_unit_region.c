@@ -145,16 +145,20 @@ static void a_region_that_cannot_be_opened_leaves_nothing_open(void **state)
 
 static void one_channel_is_a_region_as_well(void **state)
 {
-    struct upmu_count lines[1];
+    struct upmu_count lines[2];
 
     (void)state;
     prepare("skx2");
     bring_up();
-    assert_int_equal(upmu_uncore_region_open(dies, 1, &machine, "package1/die0/uncore_imc_2/CAS_COUNT.RD/"), UPMU_OK);
+    /* What has no unit is of the first one's. */
+    assert_int_equal(
+        upmu_uncore_region_open(dies, 1, &machine, "package1/die0/uncore_imc_2/CAS_COUNT.RD/ UNC_M_CAS_COUNT.WR"),
+        UPMU_OK);
     assert_int_equal(upmu_uncore_region_begin(dies, 1), UPMU_OK);
     move_memory(3);
-    assert_int_equal(upmu_uncore_region_end(dies, 1, lines, 1), UPMU_OK);
+    assert_int_equal(upmu_uncore_region_end(dies, 1, lines, 2), UPMU_OK);
     assert_int_equal(lines[0].value, 3 << 4);
+    assert_int_equal(lines[1].value, 6 << 4);
     assert_int_equal(upmu_uncore_region_close(dies, 1), UPMU_OK);
 }
 
