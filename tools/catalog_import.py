@@ -9,7 +9,7 @@ tools/perf/pmu-events/arch/x86 (skylakex, with *.json); mapfile.csv stands besid
 says which CPUs it is for.  Afterwards run tools/catalog_pack.py.
 
 --out DIR     where the sources go (events)
---uncore DIR  events of other units go to DIR/MODEL_uncore.tsv; without it they are left out
+--uncore DIR  events of other units go to DIR/MODEL_uncore.tsv (of Intel's own files); without it they are left out
 --compare     write nothing; say where the folders, some in either form, differ
 
 Given both forms of one model, Intel's own stands, and what the other has lost is
@@ -364,6 +364,8 @@ def uncore(folders, out, writes):
     """Catalogues of events of other units."""
     boxes, taken = units.Boxes(), set()
     for folder in folders:
+        if not read.is_native(folder):
+            raise read.Refused(folder, 0, "is not in Intel's own form, from which --uncore reads")
         name = os.path.basename(os.path.abspath(folder)).upper()
         events = [event for _, event in read.uncore_events(folder)]
         if events:

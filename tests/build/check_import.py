@@ -121,6 +121,25 @@ def events_of_other_units_are_kept_by_unit_where_asked_for():
     return [output, *sorted(made)] if code or "UNC_" in read(out + "/new.tsv") else []
 
 
+@check
+def units_of_linuxs_form_are_refused_and_nothing_is_written():
+    out = fresh("uncore")
+    code, output = run([*IMPORT, "--out", out, "--uncore", out, LINUX])
+    return [] if code and "is not in Intel's own form" in output and not os.listdir(out) else [output]
+
+
+@check
+def an_unknown_unit_is_refused_by_its_event():
+    folder, out = fresh("malformed"), fresh("refused")
+    shutil.copytree("tests/import/native", folder, dirs_exist_ok=True)
+    path = folder + "/NEW/events/new_uncore.json"
+    text = read(path)
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text.replace('"CHA"', '"CHB"'))
+    code, output = run([*IMPORT, "--out", out, "--uncore", out, folder + "/NEW"])
+    return [] if code and "unknown unit CHB" in output and not os.listdir(out) else [output]
+
+
 # ---- Malformed files ----
 
 MALFORMED = {  # what is changed in the sample: text, instead, what the refusal says
