@@ -567,7 +567,7 @@ int main(int arguments, char **argument)
 # Events that the library refuses: bit 21 of a U-box's select is in Intel's file of Sandy Bridge-EP only, and no source has
 # the addresses of the free-running counters of outgoing bandwidth of Snow Ridge and Ice Lake-SP.
 REFUSED = (r"snbep_uncore UNC_U_(MSG_CHNL_SIZE_COUNT|PHOLD_CYCLES|RACU_REQUESTS)\..* not supported",
-           r"(snr|icx)_uncore UNC_IIO_BANDWIDTH_OUT\.PART\d_FREERUN does not fit")
+           r"(snr|icx)_uncore UNC_IIO_BANDWIDTH_OUT\.PART\d_FREERUN not supported")
 
 
 def plain(record, key):
