@@ -17,12 +17,6 @@
 #define UNCORE_FIXED_CODE 0xffu
 #define UNCORE_EXTENDED UNCORE_BIT(21)
 
-/* AMD's selects have no edge detection. */
-static bool is_amds(const struct upmu_unit_type *type)
-{
-    return type->style == UPMU_UNIT_SELECT && (type->select_mask & (UNCORE_BIT(18) | 0xff)) == 0xff;
-}
-
 /* The row of a built-in type, or NULL. */
 static const struct upmu_uncore_row *packed_row(const struct upmu_pmu *pmu)
 {
@@ -181,6 +175,12 @@ enum upmu_status upmu_uncore_finish(const struct upmu_pmu *pmu, struct upmu_even
 /* ---- Names ---- */
 
 #if UPMU_NAMES
+
+/* AMD's selects have no edge detection. */
+static bool is_amds(const struct upmu_unit_type *type)
+{
+    return type->style == UPMU_UNIT_SELECT && (type->select_mask & (UNCORE_BIT(18) | 0xff)) == 0xff;
+}
 
 /*
  * Fields of selects.  Of several with one name a type has the first that is all in its mask (MASKED: as much of it as

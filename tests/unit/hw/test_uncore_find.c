@@ -178,6 +178,8 @@ static void compare_registers(const struct upmu_sim_unit *unit, const struct upm
         compare(unit, "select", i, ours(info, pmu->pmu.counter[i].select_row),
                 theirs(unit, type->select + i * type->select_step));
     }
+    if (pmu->type->style == UPMU_UNIT_DISCOVERED)
+        compare(unit, "width", 0, pmu->type->width, type->width);
     if (type->fixed_width && type->style != UPMU_SIM_UNIT_FREE) {
         const struct upmu_counter *fixed = &pmu->pmu.counter[UPMU_FIXED_COUNTER(0)];
 
@@ -307,6 +309,18 @@ static void what_is_missing_leaves_the_rest(void **state)
     assert_int_equal(count("imc"), 0);
 }
 
+static void more_cores_do_not_make_more_boxes_than_a_type_has(void **state)
+{
+    (void)state;
+    begin("snb");
+    (void)find_on(0, false);
+    list.unit_count = list.pmu_count = 0;
+    seen.cores = 100;
+    assert_int_equal(upmu_uncore_find(&seen, &list), UPMU_OK);
+    /* (Boxes above the fourth are not asked for.) */
+    assert_true(seen.accesses < 30);
+}
+
 static void a_full_list_has_what_fits(void **state)
 {
     (void)state;
@@ -430,6 +444,7 @@ int main(void)
         cmocka_unit_test(every_box_is_found_once_on_its_die_where_the_model_has_it),
         cmocka_unit_test(boxes_of_a_type_and_die_stand_side_by_side),
         cmocka_unit_test(what_is_missing_leaves_the_rest),
+        cmocka_unit_test(more_cores_do_not_make_more_boxes_than_a_type_has),
         cmocka_unit_test(a_full_list_has_what_fits),
         cmocka_unit_test(a_hypervisor_has_none_unless_forced),
         cmocka_unit_test(damaged_tables_end_with_a_reason_and_few_accesses),

@@ -183,6 +183,54 @@ static void every_register_of_every_box_is_where_the_hardware_has_it(void **stat
     assert_int_equal(differences, 0);
 }
 
+/* (AMD's manuals: 6 to 9 and then from 16 on; 10 to 15.) */
+static void counters_have_the_numbers_that_rdpmc_takes(void **state)
+{
+    static struct upmu_uncore_pmu pmu;
+
+    (void)state;
+    assert_true(make(&pmu, "ZEN4", "df") >= 0);
+    for (unsigned i = 0; i < 16; i++)
+        assert_int_equal(pmu.pmu.counter[i].rdpmc, i < 4 ? 6 + i : 12 + i);
+    assert_true(make(&pmu, "ZEN4", "l3") >= 0);
+    for (unsigned i = 0; i < 6; i++)
+        assert_int_equal(pmu.pmu.counter[i].rdpmc, 10 + i);
+    assert_true(make(&pmu, "ZEN4", "umc") >= 0);
+    assert_true(pmu.pmu.counter[0].rdpmc == UPMU_NO_RDPMC);
+    assert_true(make(&pmu, "SKX", "cha") >= 0);
+    assert_true(pmu.pmu.counter[0].rdpmc == UPMU_NO_RDPMC);
+}
+
+/* Intel's guides; a box whose further counters are not offered is not reset: they may be in use. */
+static void bits_of_box_control_are_those_of_the_style(void **state)
+{
+    static const struct {
+        const char *generation, *box;
+        uint32_t idle, freeze, reset;
+    } boxes[] = {
+        {"SNBEP", "cbox", 0x10000, 0x100, 3},
+        {"IVBEP", "imc", 0, 0x100, 3},
+        {"HSX", "imc", 0x10000, 0x100, 3},
+        {"SKX", "cha", 0, 0x100, 3},
+        {"HSX", "irp", 0x10000, 0x100, 0},
+        {"SPR", "upi", 0, 1, 0x300},
+        {"SPR", "m3upi", 0, 1, 0},
+        {"ADL", "imc", 0, 1, 0},
+        {"SNB", "arb", 0x20000000, 0, 0},
+        {"ICL", "arb", 0, 0, 0},
+        {"SKX", "ubox", 0, 0, 0},
+    };
+    static struct upmu_uncore_pmu pmu;
+
+    (void)state;
+    for (size_t i = 0; i < LENGTH(boxes); i++) {
+        assert_true(make(&pmu, boxes[i].generation, boxes[i].box) >= 0);
+        assert_int_equal(pmu.type->control_idle, boxes[i].idle);
+        assert_int_equal(pmu.type->freeze, boxes[i].freeze);
+        assert_int_equal(pmu.type->reset, boxes[i].reset);
+    }
+}
+
 /* Sources disagree about all but the first counter. */
 static bool first_counter_only(const char *generation, const char *box)
 {
@@ -376,6 +424,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_register_of_every_box_is_where_the_hardware_has_it),
         cmocka_unit_test(offsets_widths_and_bits_of_selects_are_those_of_the_hardware),
+        cmocka_unit_test(counters_have_the_numbers_that_rdpmc_takes),
+        cmocka_unit_test(bits_of_box_control_are_those_of_the_style),
         cmocka_unit_test(every_function_is_known_by_its_device_and_place),
         cmocka_unit_test(counters_of_events_are_those_that_all_sources_allow),
     };
