@@ -101,6 +101,60 @@ static void names_count_what_a_load_moved(void **state)
     expect_moved("imc_free_running", "imc_free_running/data_read,imc_free_running/data_write", 1000001, 300007);
 }
 
+/* ---- Raw events: each word reaches its registers bit for bit ---- */
+
+/* The only live select of a box. */
+static uint64_t live_select(const struct upmu_sim_unit *unit)
+{
+    uint64_t found = 0;
+
+    for (unsigned c = 0; c < unit->type->counters; c++)
+        found |= unit->counter[c].select;
+    return found;
+}
+
+static void raw_words_reach_their_registers(void **state)
+{
+    struct upmu_sim_unit *unit;
+
+    (void)state;
+    uncore_set_up(&host, "skx2");
+    unit = box("cha", 1, 4);
+    begin(unit, "cha/raw:config=0xa50c1134:config1=0x8000063b04200123");
+    start();
+    assert_int_equal(live_select(unit), 0xa54c1134);
+    assert_int_equal(unit->filter[0], 0x04200123);
+    assert_int_equal(unit->filter[1], 0x8000063b);
+    end();
+    unit = box("upi", 0, 1);
+    begin(unit, "upi/raw:config=0xabcdef5a840361");
+    start();
+    assert_int_equal(live_select(unit), UINT64_C(0xabcdef5ac40361));
+    end();
+    unit = box("iio", 1, 5);
+    begin(unit, "iio/raw:config=0x70ff03040160");
+    start();
+    assert_int_equal(live_select(unit), UINT64_C(0x70ff03440160));
+    end();
+    uncore_set_up(&host, "hsx2");
+    unit = box("qpi", 1, 0);
+    begin(unit, "qpi/raw:config=0x00200038:config1=0x000f000a80001e08:config2=0x000a00058003fff8");
+    start();
+    assert_int_equal(live_select(unit), 0x00600038);
+    assert_int_equal(unit->filter[0], 0x80001e08);
+    assert_int_equal(unit->filter[1], 0x000f000a);
+    assert_int_equal(unit->filter[2], 0x8003fff8);
+    assert_int_equal(unit->filter[3], 0x000a0005);
+    end();
+    uncore_set_up(&host, "lab");
+    unit = box("vectorcopro", 0, 1);
+    begin(unit, "vectorcopro/raw:config=0x5a84c0de:config1=0x89abcdef");
+    start();
+    assert_int_equal(live_select(unit), 0x5ac4c0de);
+    assert_int_equal(unit->filter[0], 0x89abcdef);
+    end();
+}
+
 /* ---- Wraps ---- */
 
 static void a_wrap_is_counted(void **state)
@@ -614,6 +668,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_count_what_a_load_moved),
+        cmocka_unit_test(raw_words_reach_their_registers),
         cmocka_unit_test(a_wrap_is_counted),
         cmocka_unit_test(a_unit_is_polled_in_time),
         cmocka_unit_test(ticks_poll),
