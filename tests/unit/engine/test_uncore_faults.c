@@ -31,7 +31,7 @@ static bool read_is(struct upmu_session *session, unsigned index, uint64_t expec
 }
 
 /* Everything that one can do with a unit; whatever fails, it is closed at the end.  False: a wrong count. */
-static bool script(struct upmu_sim_unit *unit, const struct upmu_unit_info *info)
+static bool script(struct upmu_sim_unit *unit, const struct upmu_unit_info *info, unsigned boxes)
 {
     struct upmu_session *session = &host.session[0];
     unsigned other = uncore_cpu_of(&host, unit, 1), first = uncore_cpu_of(&host, unit, 0);
@@ -39,7 +39,7 @@ static bool script(struct upmu_sim_unit *unit, const struct upmu_unit_info *info
 
     good = true;
     upmu_sim_hand_over(&host.uncore);
-    note(upmu_unit_open(&host.unit[0], &host.machine, info, 1));
+    note(upmu_unit_open(&host.unit[0], &host.machine, info, boxes));
     if (!good)
         return true;
     note(uncore_add(&host, 0, unit->type, 0, 1));
@@ -71,7 +71,7 @@ static bool script(struct upmu_sim_unit *unit, const struct upmu_unit_info *info
     return right;
 }
 
-static void sweep_faults(const char *machine, struct upmu_sim_unit *unit)
+static void sweep_faults(const char *machine, struct upmu_sim_unit *unit, unsigned boxes)
 {
     const struct upmu_unit_info *info = uncore_info(&host, unit);
     uint32_t k = 0, begun;
@@ -81,7 +81,7 @@ static void sweep_faults(const char *machine, struct upmu_sim_unit *unit)
         k++;
         begun = host.sim.accesses;
         host.sim.fault_at = begun + k;
-        if (!script(unit, info)) {
+        if (!script(unit, info, boxes)) {
             print_error("%s: %s %u: a fault at access %u made a wrong count\n", machine, unit->type->name, unit->number,
                         k);
             fail();
@@ -90,7 +90,7 @@ static void sweep_faults(const char *machine, struct upmu_sim_unit *unit)
         /* (what could not be closed because of the fault is closed now, or was) */
         (void)!upmu_session_close(&host.session[0]);
         (void)!upmu_unit_close(&host.unit[0]);
-        if (!script(unit, info) || !good) {
+        if (!script(unit, info, boxes) || !good) {
             print_error("%s: %s %u: after a fault at access %u the unit is not as before\n", machine, unit->type->name,
                         unit->number, k);
             fail();
@@ -112,8 +112,11 @@ static void a_fault_anywhere_leaves_a_unit_usable(void **state)
         for (unsigned i = 0; i < host.uncore.units; i++) {
             struct upmu_sim_unit *unit = &host.uncore.unit[i];
 
-            if (!unit->absent && unit->type->counters != 0 && unit->die == 0 && unit->index == 0)
-                sweep_faults(machines[m], unit);
+            if (unit->absent || unit->type->counters == 0 || unit->die != 0 || unit->index != 0)
+                continue;
+            sweep_faults(machines[m], unit, 1);
+            if (unit[1].type == unit->type && unit[1].die == 0 && unit[1].llc == unit->llc && !unit[1].absent)
+                sweep_faults(machines[m], unit, 2);
         }
     }
 }

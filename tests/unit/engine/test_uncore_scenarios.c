@@ -348,12 +348,108 @@ static void what_happens_is_what_is_reported(void **state)
     }
 }
 
+/* ---- Sessions that share a unit ---- */
+
+#define SHARERS 3
+
+/* What the model's counters of these boxes ever counted. */
+static uint64_t all_counted(const struct upmu_sim_unit *box, unsigned boxes)
+{
+    uint64_t sum = 0;
+
+    for (unsigned b = 0; b < boxes; b++) {
+        for (unsigned c = 0; c < box->type->counters; c++)
+            sum += box[b].counter[c].counted;
+    }
+    return sum;
+}
+
+static void one_tick(void)
+{
+    upmu_sim_advance_ns(&host.sim, 1000000);
+    for (unsigned cpu = 0; cpu < host.sim.cpus; cpu++) {
+        upmu_sim_switch_cpu(&host.sim, cpu);
+        upmu_sim_irqs(&host.sim, false);
+        (void)OK(upmu_cpu_tick(&host.cpu[cpu]));
+        upmu_sim_irqs(&host.sim, true);
+    }
+}
+
+/* Three sessions want all counters of the boxes: what the counters counted is what is reported, session by session. */
+static void share_boxes(unsigned boxes)
+{
+    unsigned events = least(uncore_counters(unit->type), 2);
+    uint64_t before, raw = 0;
+
+    if (!OK(upmu_unit_open(&host.unit[0], &host.machine, uncore_info(&host, unit), boxes)))
+        return;
+    for (unsigned s = 0; s < SHARERS; s++) {
+        (void)OK(uncore_add(&host, s, unit->type, s * events, events));
+        (void)OK(upmu_session_share(&host.session[s], true));
+        (void)OK(upmu_session_attach_unit(&host.session[s], &host.unit[0]));
+        (void)OK(upmu_session_start(&host.session[s]));
+    }
+    before = all_counted(unit, boxes);
+    for (unsigned tick = 0; tick < 60; tick++) {
+        for (unsigned n = 0; n < SHARERS * events; n++)
+            uncore_happen(&host, &unit[tick % boxes], n, 1000 + n);
+        one_tick();
+    }
+    for (unsigned i = 0; i < SHARERS * events; i++) {
+        struct upmu_count count;
+
+        (void)OK(upmu_session_read(&host.session[i / events], i % events, 1, &count));
+        raw += count.raw;
+        /* (an estimate of events that come evenly: within a slot of the truth) */
+        if (count.value < (1000u + i) * 50 || count.value > (1000u + i) * 70) {
+            print_error("%s: %s: %llu of %u\n", machine, unit->type->name, (unsigned long long)count.value,
+                        (1000u + i) * 60);
+            wrong++;
+        }
+    }
+    if (raw != all_counted(unit, boxes) - before) {
+        print_error("%s: %s: %llu counted, %llu reported\n", machine, unit->type->name,
+                    (unsigned long long)(all_counted(unit, boxes) - before), (unsigned long long)raw);
+        wrong++;
+    }
+    for (unsigned s = 0; s < SHARERS; s++)
+        (void)OK(upmu_session_close(&host.session[s]));
+    (void)OK(upmu_unit_close(&host.unit[0]));
+    upmu_sim_hand_over(&host.uncore);
+}
+
+static void sharing_loses_and_invents_nothing(void **state)
+{
+    (void)state;
+    wrong = 0;
+    for (unsigned m = 0; m < MACHINES; m++) {
+        machine = machines[m];
+        uncore_set_up(&host, machine);
+        for (unsigned i = 0; i < host.uncore.units; i++) {
+            bool pair;
+
+            unit = &host.uncore.unit[i];
+            if (unit->absent || unit->type->counters == 0 || unit->index != 0 ||
+                unit->type->style == UPMU_SIM_UNIT_FREE)
+                continue;
+            pair = i + 1 < host.uncore.units && unit[1].type == unit->type && unit[1].die == unit->die &&
+                   unit[1].llc == unit->llc && !unit[1].absent;
+            share_boxes(1);
+            if (pair)
+                share_boxes(2);
+            uncore_no_violation(&host);
+        }
+    }
+    assert_int_equal(wrong, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_units_are_found_and_no_others),
         cmocka_unit_test(each_type_counts_starts_stops_and_moves),
         cmocka_unit_test(what_happens_is_what_is_reported),
+        cmocka_unit_test(sharing_loses_and_invents_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
