@@ -76,6 +76,9 @@ void cmd_identity(struct cmd *cmd);
  */
 int cmd_target_open(struct cmd *cmd, const struct cmd_args *args);
 
+/* Find the units outside the cores: cmd->units.  A simulated machine is looked at from each of its CPUs. */
+enum upmu_status cmd_target_units(struct cmd *cmd);
+
 /* End of the command: a simulated CPU is given up. */
 void cmd_target_close(struct cmd *cmd);
 

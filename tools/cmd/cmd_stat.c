@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stat: count events of a workload, several times, with what follows from them.
+ * stat: count events of a workload, several times, with what follows from them.  Events of units outside the cores are
+ * those of all dies together.
  */
 #include <tools/cmd/cmd_args.h>
 
@@ -32,8 +33,10 @@ struct stat_row {
 
 struct stat_table {
     const struct cmd_workload *workload;
+    const char *pmu;
     uint64_t iterations;
     unsigned runs, events;
+    bool units; /* of units outside the cores */
     struct stat_row row[UPMU_SET_EVENTS + 1]; /* the last one: time */
     int of_role[STAT_ROLES];                  /* row, or -1 */
 };
@@ -54,7 +57,7 @@ static enum stat_role role_of(const struct cmd *cmd, const struct upmu_event *ev
 }
 
 /* The texts of the list as typed, for the table. */
-static void name_rows(struct cmd *cmd, const char *list, struct stat_table *table)
+static void name_rows(const struct upmu_session *session, const char *list, struct stat_table *table)
 {
     struct upmu_spec spec;
     size_t cursor = 0;
@@ -63,7 +66,7 @@ static void name_rows(struct cmd *cmd, const char *list, struct stat_table *tabl
     for (i = 0; i < table->events; i++) {
         if (upmu_spec_next(list, &cursor, &spec, NULL) != UPMU_OK ||
             upmu_spec_format(&spec, table->row[i].name, sizeof table->row[i].name) == 0)
-            (void)upmu_event_format(cmd->pmu, &cmd->session.set.event[i], table->row[i].name,
+            (void)upmu_event_format(session->meter->pmu, &session->set.event[i], table->row[i].name,
                                     sizeof table->row[i].name);
     }
 }
@@ -138,7 +141,7 @@ static void summarise(struct cmd *cmd, struct stat_table *table)
 
         row->mean = mean_of(values, table->runs);
         row->noise_ppm = noise_of(values, table->runs, row->mean);
-        row->role = i == table->events ? ROLE_NONE : role_of(cmd, &cmd->session.set.event[i]);
+        row->role = i == table->events || table->units ? ROLE_NONE : role_of(cmd, &cmd->session.set.event[i]);
         if (row->role != ROLE_NONE && table->of_role[row->role] < 0)
             table->of_role[row->role] = (int)i;
     }
@@ -209,7 +212,7 @@ static void print_table(struct cmd *cmd, const struct stat_table *table)
     const struct stat_row *time = &table->row[table->events];
     unsigned i;
 
-    cmd_print(cmd, "\n Counts of '%s' on %s, %G iterations", table->workload->name, cmd->pmu->name,
+    cmd_print(cmd, "\n Counts of '%s' on %s, %G iterations", table->workload->name, table->pmu,
               table->iterations);
     if (table->runs > 1)
         cmd_print(cmd, ", mean of %u runs", table->runs);
@@ -243,7 +246,7 @@ static void print_json(struct cmd *cmd, const struct stat_table *table)
     unsigned i, run;
 
     cmd_print(cmd, "{\"pmu\":\"%s\",\"simulated\":%s,\"workload\":\"%s\",\"iterations\":%U,\"runs\":%u,\"ns\":%U,\n",
-              cmd->pmu->name, cmd->simulated ? "true" : "false", table->workload->name, table->iterations, table->runs,
+              table->pmu, cmd->simulated ? "true" : "false", table->workload->name, table->iterations, table->runs,
               table->row[table->events].mean);
     cmd_print(cmd, "\"events\":[");
     for (i = 0; i < table->events; i++) {
@@ -279,7 +282,8 @@ static int stat_measure(struct cmd *cmd, const char *list, struct stat_table *ta
     if (status != UPMU_OK)
         return cmd_refusal(cmd, status, &cmd->session.why);
     table->events = cmd->session.set.count;
-    name_rows(cmd, list, table);
+    table->pmu = cmd->pmu->name;
+    name_rows(&cmd->session, list, table);
     cmd_workload_prepare(cmd);
     status = upmu_session_read(&cmd->session, 0, table->events, cmd->counts);
     for (run = 0; run < table->runs && status == UPMU_OK; run++)
@@ -290,11 +294,44 @@ static int stat_measure(struct cmd *cmd, const char *list, struct stat_table *ta
     return status == UPMU_OK ? CMD_OK : cmd_refusal(cmd, status, &cmd->session.why);
 }
 
+/* The list names a unit: count on each die that has it.  `measured` becomes false if it names none. */
+static int stat_units(struct cmd *cmd, const char *list, struct stat_table *table, bool *measured)
+{
+    const struct upmu_region *region = &cmd->dies->region;
+    enum upmu_status status, closed;
+
+    *measured = cmd->machine->units != NULL || cmd_target_units(cmd) == UPMU_OK;
+    status = *measured ? upmu_uncore_region_open(cmd->dies, CMD_DIES, cmd->machine, list) : UPMU_ERR_NO_SUCH_PMU;
+    *measured = status != UPMU_ERR_NO_SUCH_PMU;
+    if (status != UPMU_OK)
+        return *measured ? cmd_refusal(cmd, status, &region->session.why) : CMD_OK;
+    table->units = true;
+    table->pmu = cmd->dies->unit.meter.pmu->name;
+    table->events = region->events;
+    name_rows(&region->session, list, table);
+    cmd_workload_prepare(cmd);
+    for (unsigned run = 0; run < table->runs && status == UPMU_OK; run++) {
+        status = upmu_uncore_region_begin(cmd->dies, CMD_DIES);
+        if (status == UPMU_OK) {
+            cmd_workload_run(cmd, table->workload, table->iterations);
+            status = upmu_uncore_region_end(cmd->dies, CMD_DIES, cmd->counts, table->events);
+        }
+        for (unsigned i = 0; i < table->events; i++)
+            cmd->runs[i][run] = cmd->counts[i].value;
+        cmd->runs[STAT_TIME][run] = cmd->counts[0].enabled_ns;
+    }
+    closed = upmu_uncore_region_close(cmd->dies, CMD_DIES);
+    if (status == UPMU_OK)
+        status = closed;
+    return status == UPMU_OK ? CMD_OK : cmd_refusal(cmd, status, &region->session.why);
+}
+
 int cmd_stat(struct cmd *cmd, const struct cmd_args *args)
 {
     const struct cmd_workload *workload = cmd_workload_operand(cmd, args, "mix");
     const char *list = args->events;
     struct stat_table table;
+    bool measured = false;
     int result;
 
     if (workload == NULL)
@@ -305,7 +342,10 @@ int cmd_stat(struct cmd *cmd, const struct cmd_args *args)
     table.workload = workload;
     table.iterations = args->iterations != 0 ? args->iterations : workload->iterations;
     table.runs = args->runs != 0 ? args->runs : 1;
-    if (result == CMD_OK)
+    table.units = false;
+    if (result == CMD_OK && args->events != NULL)
+        result = stat_units(cmd, list, &table, &measured);
+    if (result == CMD_OK && !measured)
         result = stat_measure(cmd, list, &table);
     if (result == CMD_OK) {
         summarise(cmd, &table);

@@ -116,6 +116,25 @@ int cmd_target_open(struct cmd *cmd, const struct cmd_args *args)
     return CMD_REFUSED;
 }
 
+enum upmu_status cmd_target_units(struct cmd *cmd)
+{
+    enum upmu_status status = UPMU_OK;
+
+    if (!cmd->machine->units)
+        cmd->units = (struct upmu_unit_list){.unit = cmd->boxes,
+                                             .pmu = cmd->types,
+                                             .unit_capacity = CMD_BOXES,
+                                             .pmu_capacity = CMD_TYPES};
+    if (!cmd->simulated)
+        return upmu_units_find(cmd->cpu, &cmd->units, 0);
+    for (unsigned i = cmd->sim.cpus; i-- > 0 && status == UPMU_OK;) {
+        upmu_sim_switch_cpu(&cmd->sim, i);
+        status = upmu_units_find(i == 0 ? cmd->cpu : &cmd->room->cpu[i], &cmd->units, 0);
+    }
+    upmu_sim_switch_cpu(&cmd->sim, 0);
+    return status;
+}
+
 void cmd_target_close(struct cmd *cmd)
 {
     for (unsigned i = cmd->simulated && cmd->pmu != NULL ? cmd->sim.cpus : 0; i-- > 0;) {

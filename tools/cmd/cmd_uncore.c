@@ -93,12 +93,7 @@ int cmd_uncore(struct cmd *cmd, const struct cmd_args *args)
 
     if (result != CMD_OK)
         return result;
-    if (!cmd->machine->units)
-        *list = (struct upmu_unit_list){.unit = cmd->boxes,
-                                        .pmu = cmd->types,
-                                        .unit_capacity = CMD_BOXES,
-                                        .pmu_capacity = CMD_TYPES};
-    status = upmu_units_find(cmd->cpu, list, 0);
+    status = cmd_target_units(cmd);
     if (status != UPMU_OK && status != UPMU_ERR_NO_SPACE && status != UPMU_ERR_NO_PMU) {
         result = cmd_refusal(cmd, status, &cmd->machine->why);
     } else if (!list->unit_count) {

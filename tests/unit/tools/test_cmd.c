@@ -478,6 +478,34 @@ static void a_machine_of_several_cpus_is_simulated(void **state)
     assert_int_equal(line("stat --sim skx2"), CMD_REFUSED);
 }
 
+/* Every miss of the last cache is a line read from memory, every fourth one is written back. */
+static void stat_counts_what_memory_controllers_moved(void **state)
+{
+    static struct cmd_room room;
+    struct cmd *cmd = fresh();
+
+    (void)state;
+    cmd->room = &room;
+    assert_int_equal(cmd_run_line(cmd, "stat --sim skx2 -e cache-misses"), CMD_OK);
+    prints("            62,502  cache-misses");
+    cmd = fresh();
+    cmd->room = &room;
+    assert_int_equal(cmd_run_line(cmd, "stat --sim skx2 -e imc/CAS_COUNT.RD,imc/CAS_COUNT.WR"), CMD_OK);
+    prints("Counts of 'mix' on skx_unc_imc");
+    prints("            62,502  imc/CAS_COUNT.RD");
+    prints("            15,625  imc/CAS_COUNT.WR");
+    assert_int_equal(cmd->sim.violation_count, 0);
+    cmd = fresh();
+    cmd->room = &room;
+    assert_int_equal(cmd_run_line(cmd, "stat --sim skx2 -r 2 --json -e cha/TOR_INSERTS.IA_MISS"), CMD_OK);
+    prints("{\"pmu\":\"skx_unc_cha\",\"simulated\":true,");
+    prints("\"counts\":[62502,");
+    cmd = fresh();
+    cmd->room = &room;
+    assert_int_equal(cmd_run_line(cmd, "stat --sim skx2 -e imc/CAS_COUNT.RD,instructions"), CMD_REFUSED);
+    complains("\"instructions\": no such event on skx_unc_imc");
+}
+
 static void stat_shows_ipc_rates_and_noise(void **state)
 {
     (void)state;
@@ -813,6 +841,7 @@ int main(void)
         cmocka_unit_test(every_model_lists_encodes_and_places_by_its_name),
         cmocka_unit_test(stat_counts_exactly_what_the_model_ran),
         cmocka_unit_test(a_machine_of_several_cpus_is_simulated),
+        cmocka_unit_test(stat_counts_what_memory_controllers_moved),
         cmocka_unit_test(stat_shows_ipc_rates_and_noise),
         cmocka_unit_test(stat_refuses_what_does_not_fit_and_says_why),
         cmocka_unit_test(record_writes_every_sample_to_its_file),
