@@ -177,7 +177,7 @@ enum upmu_status upmu_cpu_resume(struct upmu_cpu *cpu)
 }
 
 /* Work on the CPU's own PMU, then on the units that it drives; the first status that is none. */
-static enum upmu_status on_all(struct upmu_cpu *cpu, upmu_local_work *own, upmu_local_work *unit)
+static UPMU_APART enum upmu_status on_all(struct upmu_cpu *cpu, upmu_local_work *own, upmu_local_work *unit)
 {
     enum upmu_status status = upmu_local_run(&cpu->meter, own, NULL), units = UPMU_OK;
 

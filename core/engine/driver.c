@@ -112,6 +112,13 @@ static bool reaches(const struct upmu_unit *unit, const struct upmu_cpu *cpu, un
                                          : *out_distance == 0;
 }
 
+bool upmu_driver_may(const struct upmu_unit *unit, const struct upmu_cpu *cpu)
+{
+    unsigned distance;
+
+    return cpu->meter.live && reaches(unit, cpu, &distance);
+}
+
 static unsigned drives(const struct upmu_cpu *cpu)
 {
     unsigned count = 0;
@@ -138,12 +145,12 @@ static bool is_better(const struct upmu_unit *unit, const struct upmu_cpu *cpu, 
 unsigned upmu_driver_list(const struct upmu_unit *unit, const struct upmu_cpu *except,
                           struct upmu_cpu *out[UPMU_UNIT_CPUS])
 {
-    unsigned count = 0, distance;
+    unsigned count = 0;
 
     for (struct upmu_cpu *cpu = unit->meter.machine->cpus; cpu; cpu = cpu->next) {
         unsigned k = count;
 
-        if (cpu == except || !cpu->meter.live || !reaches(unit, cpu, &distance))
+        if (cpu == except || !upmu_driver_may(unit, cpu))
             continue;
         if (count < UPMU_UNIT_CPUS)
             count++;

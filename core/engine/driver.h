@@ -11,6 +11,9 @@
 unsigned upmu_driver_list(const struct upmu_unit *unit, const struct upmu_cpu *except,
                           struct upmu_cpu *out[UPMU_UNIT_CPUS]);
 
+/* May this one? */
+bool upmu_driver_may(const struct upmu_unit *unit, const struct upmu_cpu *cpu);
+
 /* The one that is to drive it, or NULL. */
 struct upmu_cpu *upmu_driver_choose(const struct upmu_unit *unit, const struct upmu_cpu *except);
 

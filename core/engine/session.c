@@ -423,6 +423,21 @@ static bool names_other(const struct upmu_session *session, const struct upmu_un
     return false;
 }
 
+/* Does an event need filters in a companion of the box, which this one lacks? */
+static bool needs_companion(const struct upmu_session *session, const struct upmu_unit *unit)
+{
+    const struct upmu_bank *bank = &unit->meter.bank;
+    bool lacks = false;
+
+    for (unsigned row = 0; row < bank->pmu->table->row_count; row++)
+        lacks |= upmu_register_class_of(bank->pmu, row)->kind == UPMU_KIND_PAYLOAD && !bank->state[row];
+    for (const struct upmu_set *set = session->sets; lacks && set; set = upmu_set_after(set))
+        for (unsigned i = 0; i < set->count; i++)
+            if (set->event[i].config1 | set->event[i].config2)
+                return true;
+    return false;
+}
+
 enum upmu_status upmu_session_attach_unit(struct upmu_session *session, struct upmu_unit *unit)
 {
     struct upmu_call call = {.work = attach_work, .session = session, .meter = &unit->meter};
@@ -431,7 +446,7 @@ enum upmu_status upmu_session_attach_unit(struct upmu_session *session, struct u
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     if (!unit->meter.machine)
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
-    if (session->page)
+    if (session->page || needs_companion(session, unit))
         return upmu_session_refuse(session, UPMU_ERR_UNSUPPORTED);
     if (names_other(session, unit))
         return upmu_session_refuse(session, UPMU_ERR_WRONG_PMU);

@@ -49,7 +49,7 @@ static void call_here(void *argument)
 }
 
 /* On the CPU that drives it. */
-static enum upmu_status call_unit(struct upmu_unit *unit, upmu_local_work *work)
+static UPMU_APART enum upmu_status call_unit(struct upmu_unit *unit, upmu_local_work *work)
 {
     struct unit_call call = {&unit->meter, work, UPMU_OK};
 
@@ -233,29 +233,31 @@ static enum upmu_status give_to(struct upmu_unit *unit, struct upmu_cpu *cpu)
     return call_unit(unit, pick_up);
 }
 
+static enum upmu_status wake_on(struct upmu_unit *unit, struct upmu_cpu *cpu)
+{
+    enum upmu_status status;
+
+    unit->meter.cpu = cpu;
+    status = call_unit(unit, wake_up);
+    if (!unit->meter.live)
+        unit->meter.cpu = NULL;
+    return status;
+}
+
 enum upmu_status upmu_unit_manage(struct upmu_unit *unit, struct upmu_cpu *cpu)
 {
-    struct upmu_cpu *allowed[UPMU_UNIT_CPUS], *before;
+    struct upmu_cpu *before;
     enum upmu_status status, given;
-    unsigned count, i = 0;
 
     if (!unit->meter.machine)
         return UPMU_ERR_STATE;
     before = unit->meter.cpu;
     if (before == cpu)
         return UPMU_OK;
-    count = upmu_driver_list(unit, NULL, allowed);
-    while (i < count && allowed[i] != cpu)
-        i++;
-    if (i == count)
+    if (!upmu_driver_may(unit, cpu))
         return UPMU_ERR_INVALID;
-    if (!before) {
-        unit->meter.cpu = cpu;
-        status = call_unit(unit, wake_up);
-        if (!unit->meter.live)
-            unit->meter.cpu = NULL;
-        return status;
-    }
+    if (!before)
+        return wake_on(unit, cpu);
     status = call_unit(unit, put_down);
     if (status != UPMU_OK && status != UPMU_ERR_PORT)
         return status;
@@ -269,8 +271,12 @@ enum upmu_status upmu_unit_manage(struct upmu_unit *unit, struct upmu_cpu *cpu)
 static enum upmu_status hand_on(struct upmu_unit *unit, struct upmu_cpu *cpu)
 {
     struct upmu_cpu *heir = upmu_driver_choose(unit, cpu);
-    enum upmu_status status = upmu_local_run(&unit->meter, heir ? put_down : lie_down, NULL);
+    enum upmu_status status;
 
+    if (heir)
+        status = upmu_local_run(&unit->meter, put_down, NULL);
+    else
+        status = upmu_local_run(&unit->meter, lie_down, NULL);
     if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY || !heir || give_to(unit, heir) == UPMU_OK) {
         if (!heir)
             unit->meter.cpu = NULL;
@@ -305,18 +311,13 @@ enum upmu_status upmu_units_go(struct upmu_cpu *cpu)
 enum upmu_status upmu_units_come(struct upmu_cpu *cpu)
 {
     enum upmu_status status = UPMU_OK, woken;
-    struct upmu_cpu *allowed[UPMU_UNIT_CPUS];
 
     for (struct upmu_unit *unit = cpu->meter.machine->open_units; unit; unit = unit->next_open) {
-        unsigned count = unit->meter.cpu ? 0 : upmu_driver_list(unit, NULL, allowed);
-
-        for (unsigned i = 0; i < count; i++)
-            if (allowed[i] == cpu) {
-                woken = upmu_unit_manage(unit, cpu);
-                if (woken != UPMU_OK)
-                    status = woken;
-                break;
-            }
+        if (unit->meter.cpu || !upmu_driver_may(unit, cpu))
+            continue;
+        woken = wake_on(unit, cpu);
+        if (woken != UPMU_OK)
+            status = woken;
     }
     return status;
 }

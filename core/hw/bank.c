@@ -120,13 +120,8 @@ bool upmu_bank_look(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
     uint32_t address = bank->rows[row].address;
 
 #if UPMU_UNCORE
-    if (bank->box) {
-        bool fine = upmu_box_read(bank, row, &bank->accesses.reads, out_value);
-
-        if (!fine)
-            bank->faulted = address;
-        return fine;
-    }
+    if (bank->box)
+        return upmu_box_read(bank, row, out_value);
 #endif
     counted(bank)->reads++;
     if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_rdmsr(bank->port, address, out_value))
@@ -700,13 +695,8 @@ bool upmu_bank_command(struct upmu_bank *bank, unsigned row, uint64_t value)
     uint32_t address = bank->rows[row].address;
 
 #if UPMU_UNCORE
-    if (bank->box) {
-        bool fine = upmu_box_write(bank, row, &bank->accesses.writes, value);
-
-        if (!fine)
-            bank->faulted = address;
-        return fine;
-    }
+    if (bank->box)
+        return upmu_box_write(bank, row, value);
 #endif
     counted(bank)->writes++;
     if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_wrmsr(bank->port, address, value))
@@ -835,6 +825,11 @@ void upmu_bank_reach(struct upmu_bank *bank, const struct upmu_unit_info *box, u
     bank->box = box;
     bank->boxes = (uint16_t)boxes;
     bank->no_rdpmc = boxes > 1;
+    /* What stands at a second base that a box lacks is not there. */
+    for (unsigned row = 0; row < bank->pmu->table->row_count; row++)
+        for (unsigned i = 0; i < boxes; i++)
+            if (upmu_box_lacks(bank, row, &box[i]))
+                bank->state[row] = 0;
 }
 
 bool upmu_bank_settle(struct upmu_bank *bank, uint32_t kept)

@@ -21,6 +21,13 @@ static bool counter_moves(const struct upmu_bank *bank, unsigned counter)
     return !upmu_bank_knows(bank, where->gate_row) || (bank->shadow[where->gate_row] >> where->gate_bit & 1u);
 }
 
+bool upmu_box_lacks(const struct upmu_bank *bank, unsigned row, const struct upmu_unit_info *box)
+{
+    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
+
+    return class->second && class->kind != UPMU_KIND_AUX && !box->second;
+}
+
 static struct upmu_place_in_space place_of(const struct upmu_bank *bank, unsigned row, const struct upmu_unit_info *box)
 {
     const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
@@ -50,7 +57,7 @@ static unsigned copies_of(const struct upmu_bank *bank, unsigned row)
     return upmu_register_class_of(bank->pmu, row)->kind == UPMU_KIND_AUX ? 1 : bank->boxes;
 }
 
-bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint32_t *accesses, uint64_t *out_value)
+bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 {
     const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
     uint64_t expected = bank->shadow[row], sum = 0;
@@ -65,8 +72,11 @@ bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint32_t *accesses, uin
         struct upmu_place_in_space place = place_of(bank, row, bank->box + i);
         uint64_t value;
 
-        if (!upmu_space_read(bank->port, &place, accesses, &value))
+        if (upmu_box_lacks(bank, row, bank->box + i) ||
+            !upmu_space_read(bank->port, &place, &bank->accesses.reads, &value)) {
+            bank->faulted = bank->rows[row].address;
             return false;
+        }
         if (class->kind == UPMU_KIND_COUNTER)
             sum += value;
         else if (!known)
@@ -79,13 +89,16 @@ bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint32_t *accesses, uin
     return true;
 }
 
-bool upmu_box_write(struct upmu_bank *bank, unsigned row, uint32_t *accesses, uint64_t value)
+bool upmu_box_write(struct upmu_bank *bank, unsigned row, uint64_t value)
 {
     for (unsigned i = 0; i < copies_of(bank, row); i++) {
         struct upmu_place_in_space place = place_of(bank, row, bank->box + i);
 
-        if (!upmu_space_write(bank->port, &place, accesses, value))
+        if (upmu_box_lacks(bank, row, bank->box + i) ||
+            !upmu_space_write(bank->port, &place, &bank->accesses.writes, value)) {
+            bank->faulted = bank->rows[row].address;
             return false;
+        }
     }
     return true;
 }

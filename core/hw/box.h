@@ -37,11 +37,14 @@ static inline bool upmu_box_runs(const struct upmu_bank *bank)
     return !upmu_bank_knows(bank, UPMU_BOX_ROW) || upmu_box_counts(bank, bank->shadow[UPMU_BOX_ROW]);
 }
 
+/* Does a box lack the base from which a row's address counts? */
+bool upmu_box_lacks(const struct upmu_bank *bank, unsigned row, const struct upmu_unit_info *box);
+
 /*
- * A row.  Of registers that are no counters and differ from box to box: where the value is known, one that is another;
- * else the bits that any has.
+ * A row; the accesses are counted.  False: one faulted.  Of registers that are no counters and differ from box to box:
+ * where the value is known, one that is another; else the bits that any has.
  */
-bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint32_t *accesses, uint64_t *out_value);
-bool upmu_box_write(struct upmu_bank *bank, unsigned row, uint32_t *accesses, uint64_t value);
+bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value);
+bool upmu_box_write(struct upmu_bank *bank, unsigned row, uint64_t value);
 
 #endif

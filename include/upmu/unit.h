@@ -210,7 +210,8 @@ enum upmu_status upmu_unit_close(struct upmu_unit *unit);
  * period.  The calls of upmu/session.h do the rest; they act on the CPU that drives the unit.
  *
  * Returns as upmu_session_attach_cpu(); UPMU_ERR_WRONG_PMU (an event of another type, or of a box that is not this
- * one); UPMU_ERR_NO_CPU; UPMU_ERR_UNSUPPORTED (a published session).
+ * one); UPMU_ERR_NO_CPU; UPMU_ERR_UNSUPPORTED (a published session;
+ * an event with filters in a companion function of the box that was not found).
  * Context: local, on any CPU.
  */
 UPMU_MUST_CHECK

@@ -22,6 +22,9 @@ WITHOUT_AREA = ("place_on_stack", "place_on_own_stack", "run_anyone_on_stack",
                 "run_alone_on_stack", "run_marked_on_stack", "exchange_on_stack", "fill_on_stack",
                 "rotate_on_stack")
 
+# A handler works on the PMU of its CPU: units outside the cores interrupt none.
+OF_UNITS = ("upmu_box_read", "upmu_box_write", "gate_box", "put_off_select")
+
 # The table's rows: what stands there, and its functions, each in the first row that has it.
 STEP_BYTES = 256
 SLACK_BYTES = 1024
@@ -35,7 +38,8 @@ ROWS = [
     ("`upmu_session_add`, `upmu_event_parse` and all that reads or writes names",
      r"upmu_(session_add|set_add|event_|catalog_|why_text|spec_)"),
     ("`upmu_place`, `upmu_pack` (their work areas are yours)", r"upmu_(place|pack)"),
-    ("any other call on a CPU, session, region or IBS unit: start, stop, read, attach, ...", "upmu_deferred_run"),
+    ("`upmu_units_find`", r"upmu_units_find$"),
+    ("any other call on a CPU, session, region, unit or IBS unit: start, stop, read, attach, ...", "upmu_deferred_run"),
     ("everything else", r"upmu_"),
 ]
 
@@ -50,7 +54,8 @@ def public_functions():
 
 def measure(found, function):
     """(bytes without a work area, bytes with one)"""
-    return found.deepest(function)[0], found.deepest(function, WITHOUT_AREA)[0]
+    units = OF_UNITS if function == "upmu_handle_pmi" else ()
+    return found.deepest(function, units)[0], found.deepest(function, WITHOUT_AREA + units)[0]
 
 
 def rows_measured():
@@ -129,7 +134,7 @@ def no_function_recurses():
 
 @check
 def handler_needs_less_than_512_bytes_of_stack():
-    return deeper_than(HANDLER_LIMIT_BYTES - 1, ["upmu_handle_pmi"])
+    return deeper_than(HANDLER_LIMIT_BYTES - 1, ["upmu_handle_pmi"], OF_UNITS)
 
 
 @check

@@ -28,11 +28,18 @@ INDIRECT = [
     (r"probe->loop\(", r"(built_in_loop)\(void \*\w+\)"),
     (r"detection->(cpuid|rdmsr)\(", None),  # through the port's hooks
     (r"\bport_\w+\(|UPMU_BARRIER", None),
+    (r"\bvisit\(finder, where, id >> 16\)", r"(note_ubox|visit_for_units)\([^;{]*\)"),
+    (r"seen->(cpuid|rdmsr|pci_read|mmio_read|map|unmap)\(",
+     r"static [\w *]+\b(see_\w+)\(void \*context, [^)]*\)"),
     (r"\bwork\(meter, argument\)", None),  # (see PASSED)
 ]
 
 # Functions that call one that is passed to them: each of their calls is a function of its own here, with what it passes.
 PASSED = {"upmu_local_run": re.compile(r"\bupmu_local_run\([^,]+, (\w+),")}
+# Functions that pass it on: what stands in their callers' source line, and the functions between.
+PASSED_ON = {"call_unit": (re.compile(r"\bcall_unit\([^,]+, (\w+)\)"), ("call_here", "upmu_local_run")),
+             "upmu_units_each": (re.compile(r"\bupmu_units_each\([^,]+, (\w+)\)"), ("upmu_local_run",)),
+             "on_all": (re.compile(r"\bon_all\([^,]+, (\w+), (\w+)\)"), ("upmu_units_each", "upmu_local_run"))}
 
 
 def backend_functions():
@@ -108,8 +115,12 @@ class Graph:
         self.passing = {}
         for source, path in sorted(texts.items()):
             self.add_source(path, source, own)
-        for function, (name, passed) in self.passing.items():
-            self.bytes[function] = self.bytes.get(name, 0)
+        for function, (name, passed, between) in self.passing.items():
+            most = {}
+            for one, size in self.bytes.items():
+                plain = label_of(one).split(".")[0].split("(")[0]
+                most[plain] = max(most.get(plain, 0), size)
+            self.bytes[function] = self.bytes.get(name, 0) + sum(most.get(one, 0) for one in between)
             self.calls[function] = self.calls.get(name, set()) | {passed}
 
     def add_source(self, path, source, own):
@@ -146,8 +157,7 @@ class Graph:
     def add_call(self, function, kind, target, where, names):
         if not target.startswith("*"):
             name = re.match(r"[\w.$]+", target).group(0)
-            self.calls[function].add(self.with_passed(function, name, where, names) if name in PASSED
-                                     else names.get(name, name))
+            self.calls[function] |= (self.with_passed(function, name, where, names) if name.split(".")[0] in {*PASSED, *PASSED_ON} else {names.get(name, name)})
         elif kind.startswith("call") or not re.match(r"\*\.L|\*.*\.L\w*J?TI?", target):
             self.calls[function] |= self.indirect(function, where)
 
@@ -157,15 +167,19 @@ class Graph:
         return " ".join(self.lines[path][int(line) - 1:int(line) + 1])
 
     def with_passed(self, function, name, where, names):
-        """The function that stands for a call of one in PASSED."""
+        """The functions that stand for a call of one in PASSED or PASSED_ON."""
         path, line = re.sub(r"^\./", "", where[0]), where[1]
-        passed = PASSED[name].search(self.source_line(path, line))
-        if not passed or passed.group(1) not in names:
-            self.unknown.setdefault(function, []).append(f"what is passed at {path}:{line}?")
-            return name
-        passed = names[passed.group(1)]
-        self.passing[f"{name}({passed})"] = (name, passed)
-        return f"{name}({passed})"
+        plain = name.split(".")[0]
+        pattern, between = PASSED_ON.get(plain, (PASSED.get(plain), ()))
+        passed = pattern.search(self.source_line(path, line))
+        groups = [names.get(one, one) for one in passed.groups()] if passed else []
+        if not groups or not all(one in names.values() or one.startswith("upmu_") for one in groups):
+            if label_of(function).split(".")[0] not in {"call_here", *PASSED_ON}:
+                self.unknown.setdefault(function, []).append(f"what is passed at {path}:{line}?")
+            return {names.get(name, name)}
+        for one in groups:
+            self.passing[f"{name}({one})"] = (names.get(name, name), one, between)
+        return {f"{name}({one})" for one in groups}
 
     def indirect(self, function, where):
         path, line = where

@@ -215,6 +215,35 @@ static void a_closed_counter_does_not_count_in_a_box_that_runs(void **state)
     }
 }
 
+/* Filters in a companion function: where it was not found nothing is written, and all other events count. */
+static void filters_in_a_companion_are_written_there_or_refused(void **state)
+{
+    (void)state;
+    for (unsigned has = 0; has < 2; has++) {
+        struct upmu_event event;
+
+        double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_PCI, 6, 1);
+        d.type.filters = 1;
+        d.type.filter[0] = DOUBLE_FILTER;
+        d.type.filter_mask[0] = 0xffff;
+        d.type.quirks = 0x80; /* UPMU_UNCORE_SECOND_FILTERS */
+        d.second = has ? DOUBLE_WHERE + 5 : 0;
+        double_begin(&d, 1);
+        assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+        assert_int_equal(upmu_event_raw(&d.pmu[0].pmu, 3, 0x123, 0, &event), UPMU_OK);
+        assert_int_equal(upmu_session_add_event(&d.host.session, &event, NULL), UPMU_OK);
+        assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), has ? UPMU_OK : UPMU_ERR_UNSUPPORTED);
+        assert_int_equal(d.box[5].filter, has ? 0x123 : 0);
+        double_event(&d, &d.host.other, 7);
+        assert_int_equal(upmu_session_attach_unit(&d.host.other, &d.unit), UPMU_OK);
+        assert_int_equal(upmu_session_start(&d.host.other), UPMU_OK);
+        double_steps(10);
+        assert_int_equal(value_of(&d.host.other, 0), 70);
+        assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+        assert_int_equal(d.box[5].filter, 0);
+    }
+}
+
 /* UN-003 */
 static void no_thread_has_an_event_of_a_unit(void **state)
 {
@@ -730,6 +759,7 @@ int main(void)
         cmocka_unit_test(what_is_in_use_is_left_alone),
         cmocka_unit_test(a_box_that_is_not_in_use_is_reset_once),
         cmocka_unit_test(a_closed_counter_does_not_count_in_a_box_that_runs),
+        cmocka_unit_test(filters_in_a_companion_are_written_there_or_refused),
         cmocka_unit_test(no_thread_has_an_event_of_a_unit),
         cmocka_unit_test(an_event_of_a_unit_has_no_period),
         cmocka_unit_test(the_library_chooses_a_cpu_and_calls_go_there),

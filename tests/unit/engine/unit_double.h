@@ -39,6 +39,7 @@ struct unit_double {
     unsigned fail_at;                  /* 1: the next access faults, and so on; 0: none */
     unsigned slow_ns;                  /* each access takes so long */
     unsigned steps;                    /* that much happens before each access */
+    unsigned second;                   /* second base of all boxes */
     unsigned hidden;                   /* bit: box that the host hides */
     const char *path;                  /* of box 0 */
     struct upmu_cpu *nearest;          /* the host's choice */
@@ -259,6 +260,7 @@ static bool double_own(void *context, unsigned i, struct upmu_unit_info *out_inf
     out_info->base = doubled->type.space == UPMU_SPACE_MSR   ? DOUBLE_MSR + 0x100u * i
                      : doubled->type.space == UPMU_SPACE_PCI ? DOUBLE_WHERE + i
                                                              : DOUBLE_PHYSICAL + 0x100u * i;
+    out_info->second = doubled->second;
     out_info->name = i ? NULL : doubled->path;
     *out_type = &doubled->type;
     return true;
