@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 STRUCTS = {  # struct: limit in bytes
-    "upmu_set": 4096, "upmu_session": 4608, "upmu_cpu": 2900, "upmu_event": 64, "upmu_place_work": 4096,
+    "upmu_set": 4104, "upmu_session": 4608, "upmu_cpu": 2900, "upmu_event": 64, "upmu_place_work": 4096,
     "upmu_machine": None, "upmu_pmu": None, "upmu_domain": None, "upmu_region": None, "upmu_port": None,
     "upmu_sample": None, "upmu_count": None, "upmu_why": None, "upmu_probe": None,
 }

@@ -127,6 +127,7 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
         if (!++machine->lives)
             machine->lives = 1;
         cpu->meter.life = machine->lives;
+        cpu->meter.bank.version += (uint64_t)machine->lives << 40;
         upmu_features_begin(cpu);
         UPMU_BARRIER();
         cpu->meter.live = 1;

@@ -97,6 +97,7 @@ static void compile(struct upmu_meter *meter, struct upmu_set *set)
     if (UPMU_THREADS && !set->placed_class)
         return;
     program->placement = 0;
+    program->seen = 0;
     UPMU_BARRIER();
     render_set(meter, set, &image);
     if (image.overfull)

@@ -104,18 +104,16 @@ static bool in_slowly(struct upmu_transition *plan, struct upmu_session *session
     return true;
 }
 
-/* What a program finds other than it wants. */
-static inline bool add_in(struct upmu_transition *plan, struct upmu_session *session, struct upmu_set *set)
+/* What a program finds other than it wants, and the counters concerned; false: no room. */
+static inline bool find_writes(struct upmu_transition *plan, struct upmu_program *program, uint32_t *out_changed)
 {
     const struct upmu_bank *bank = &plan->meter->bank;
-    const struct upmu_program *program = &set->program;
     const struct upmu_step *step = program->step, *end = step + program->steps;
     unsigned first = plan->writes, writes = first;
     struct upmu_masked_write *write = plan->write + first;
+    bool plain = true;
     uint32_t changed = 0;
 
-    if (plan->ins == UPMU_PARTS)
-        return false;
     for (; step < end; step++) {
         unsigned row = step->row;
         bool same = !upmu_step_differs(step, bank->shadow[row]);
@@ -123,6 +121,7 @@ static inline bool add_in(struct upmu_transition *plan, struct upmu_session *ses
 
         if (__builtin_expect(!upmu_bank_is_plain(bank, row), 0)) {
             plan->careful = true;
+            plain = false;
             same = same && upmu_bank_knows(bank, row);
         }
         if (__builtin_expect(same, 1))
@@ -143,12 +142,31 @@ static inline bool add_in(struct upmu_transition *plan, struct upmu_session *ses
         write->enables = step->enables;
         write++;
     }
-    if (UPMU_PRELUDES && changed && (program->flags & UPMU_PROGRAM_PRELUDE))
+    if (plain && writes == first)
+        program->seen = bank->version;
+    plan->writes = (uint8_t)writes;
+    *out_changed = changed;
+    return true;
+}
+
+static inline bool add_in(struct upmu_transition *plan, struct upmu_session *session, struct upmu_set *set)
+{
+    struct upmu_program *program = &set->program;
+    unsigned first = plan->writes;
+    uint32_t changed = 0;
+
+    if (plan->ins == UPMU_PARTS)
+        return false;
+    /* (Mostly all is there since it was looked at last.) */
+    if (program->seen != plan->meter->bank.version && !find_writes(plan, program, &changed))
+        return false;
+    if (UPMU_PRELUDES && changed && (program->flags & UPMU_PROGRAM_PRELUDE)) {
+        plan->writes = (uint8_t)first;
         return in_slowly(plan, session);
+    }
     plan->changed |= changed;
     plan->set[plan->ins] = set;
     plan->first_write[plan->ins] = (uint8_t)first;
-    plan->writes = (uint8_t)writes;
     plan->in[plan->ins++] = session;
     plan->first_write[plan->ins] = plan->writes;
     plan->coming |= program->counting | program->sampling;
@@ -633,7 +651,7 @@ static inline bool disable_leaving(struct upmu_transition *plan)
         return true;
     row = bank->pmu->counter[0].gate_row;
     close = bank->shadow[row] & upmu_enable_bits(stopping);
-    if (__builtin_expect(!close || upmu_bank_put(bank, row, bank->shadow[row] & ~close), 1))
+    if (__builtin_expect(!close || upmu_bank_put_gate(bank, row, bank->shadow[row] & ~close), 1))
         return true;
     /* The register is read now: it may have been changed. */
     plan->careful = true;
@@ -733,7 +751,7 @@ static inline void enable_coming(struct upmu_transition *plan)
         return;
     }
     open = upmu_enable_bits(plan->coming & ~plan->carried) & ~bank->shadow[row];
-    if (__builtin_expect(open && !upmu_bank_put(bank, row, bank->shadow[row] | open), 0))
+    if (__builtin_expect(open && !upmu_bank_put_gate(bank, row, bank->shadow[row] | open), 0))
         enable_carefully(plan, true);
 }
 
@@ -847,7 +865,7 @@ bool upmu_transition_start(struct upmu_meter *meter, struct upmu_session *sessio
 
     if (upmu_session_is_chain(session) || session->switch_due || session->change || session->is_static ||
         session->counters != set->counters || !set->counters ||
-        !upmu_program_ready(meter, set) || !set->program.placement)
+        !(set->program.placement || (upmu_program_ready(meter, set) && set->program.placement)))
         return false;
     return meter->work ? run_alone(upmu_meter_plan(meter), meter, session, true)
                        : run_alone_on_stack(meter, session, true);

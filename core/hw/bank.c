@@ -39,6 +39,7 @@ static bool row_has(const struct upmu_bank *bank, unsigned row, unsigned state)
 static void row_becomes(struct upmu_bank *bank, unsigned row, unsigned set, unsigned clear)
 {
     bank->state[row] = (uint8_t)((bank->state[row] & ~clear) | set);
+    bank->version++;
 }
 
 /*
@@ -58,6 +59,7 @@ void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const st
     bank->rows = pmu->table->rows;
     bank->port = port;
     bank->in_flux = UPMU_NO_ROW;
+    bank->version = 1;
     bank->counted = &bank->accesses;
 #if UPMU_UNCORE
     if (pmu->index >= UPMU_UNIT_PMU)

@@ -49,8 +49,10 @@ static inline void upmu_bank_store(struct upmu_bank *bank, unsigned row, uint64_
     }
 }
 
-/* Write a plain register: shadow first.  A fault puts the shadow back and makes the register unknown. */
-static inline bool upmu_bank_put(struct upmu_bank *bank, unsigned row, uint64_t value)
+/*
+ * Write a common gate, which is plain: shadow first.  A fault puts the shadow back and makes the register unknown.
+ */
+static inline bool upmu_bank_put_gate(struct upmu_bank *bank, unsigned row, uint64_t value)
 {
     uint64_t before = bank->shadow[row];
 
@@ -62,6 +64,13 @@ static inline bool upmu_bank_put(struct upmu_bank *bank, unsigned row, uint64_t 
     upmu_bank_store(bank, row, before);
     upmu_bank_forget_row(bank, row);
     return false;
+}
+
+/* The same of any plain register. */
+static inline bool upmu_bank_put(struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+    bank->version++;
+    return upmu_bank_put_gate(bank, row, value);
 }
 
 /* By a handler: the enable register as its shadow says, without some bits. */

@@ -310,6 +310,7 @@ struct upmu_bank {
     const struct upmu_register *rows; /* of its table */
     struct upmu_domain *domain;    /* has the values found in shared registers; or NULL */
     struct upmu_dry_run *dry;      /* list writes instead of making them */
+    uint64_t version;              /* of the shadow but for common gates: no other bank, nor life, has had it */
     uint32_t faulted;              /* address of the last fault */
     uint32_t still;                /* counters that stand still and are being changed, their gates open */
     volatile uint8_t in_flux;      /* row about to be written, or UPMU_NO_ROW */

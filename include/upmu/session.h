@@ -126,6 +126,7 @@ struct upmu_estimate {
 struct upmu_program {
     uint64_t placement; /* scattered id; 0: not compiled.  Their sum over what runs is cpu->meter.corunners */
     uint64_t refused;   /* beside what runs no place was found: that sum */
+    uint64_t seen;      /* upmu_bank.version that has all of it */
     uint32_t counting;  /* counters of events that only count */
     uint32_t sampling;  /* counters of events that are loaded to overflow */
     uint32_t user;      /* counters of events of user mode alone, where that matters */
