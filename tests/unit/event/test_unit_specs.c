@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Specifications of events of units: the spellings of this library, of perf and of libpfm4 are one event.  The unit's
- * type and its encoder are written here: what is tested is which words reach it.
+ * Specifications of events of units: the spellings of this library, of perf and of libpfm4 are one event.  Most types
+ * and their encoder are written here: what is tested is which words reach it.  The last tests are of the library's own
+ * types, with the words that docs/EVENTS.md shows.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +15,8 @@
 #include <upmu/event.h>
 #include <upmu/unit.h>
 
+#include "backends/uncore/uncore.h"
+#include "backends/uncore/uncore_tables.h"
 #include "core/hw/backend.h"
 #include "core/util/text.h"
 
@@ -219,6 +222,85 @@ static void a_canonical_text_has_the_number_of_the_box_that_was_named(void **sta
     memory.pmu.catalog = NULL;
 }
 
+/* The library's type of a PMU. */
+static const struct upmu_pmu *own(const char *name)
+{
+    static struct upmu_uncore_pmu pmu;
+
+    for (unsigned g = 0; g < UPMU_UNCORE_GENERATIONS; g++)
+        for (unsigned i = 0; i < upmu_uncore_generations[g].rows; i++) {
+            upmu_uncore_make(g, upmu_uncore_generations[g].first + i, NULL, &pmu);
+            if (!strcmp(pmu.pmu.name, name))
+                return &pmu.pmu;
+        }
+    fail_msg("no type %s", name);
+    return NULL;
+}
+
+/* perf's names and words: Linux 6.12, the events and formats of these PMUs. */
+static void perfs_names_of_events_are_known_to_the_units(void **state)
+{
+    static const struct {
+        const char *pmu, *text, *word;
+    } events[] = {
+        {"skx_unc_imc", "uncore_imc_0/cas_count_read/", "304@0"},
+        {"skx_unc_imc", "uncore_imc_0/event=0x04,umask=0x03/", "304@0"},
+        {"skx_unc_imc", "uncore_imc/cas_count_write/", "c04@-1"},
+        {"skx_unc_imc", "imc0/skx_unc_imc::UNC_M_CAS_COUNT.RD", "304@0"},
+        {"skx_unc_imc", "skx_unc_imc0::UNC_M_CAS_COUNT:RD", "304@0"},
+        {"skx_unc_imc", "imc0/CAS_COUNT.RD", "304@0"},
+        {"skx_unc_imc", "imc0/raw:config=0x304", "304@0"},
+        {"hswep_unc_imc", "uncore_imc_3/cas_count_read/", "304@3"},
+        {"icx_unc_imc", "uncore_imc_3/cas_count_read/", "f04@3"},
+        {"snb_unc_imc", "uncore_imc/data_reads/", "1@-1"},
+        {"snb_unc_imc", "uncore_imc/data_writes/", "2@-1"},
+        {"skl_unc_imc", "imc/io_requests", "5@-1"},
+        {"adl_unc_imc_free_running", "uncore_imc_free_running_1/data_read/", "20ff@1"},
+        {"nhm_unc", "uncore/qhl_request_local_reads/", "1020@-1"},
+        {"skx_unc_cha", "uncore_cha_5/UNC_CHA_TOR_INSERTS.IA:thresh=2:edge/", "2043135@5"},
+        {"skx_unc_cha", "cha/event=0x35,umask=0x31,thresh=2,edge=1/", "2043135@-1"},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof events / sizeof events[0]; i++)
+        assert_string_equal(encoded(own(events[i].pmu), events[i].text), events[i].word);
+}
+
+static void filters_are_given_by_field_or_by_word(void **state)
+{
+    static const char *const same[] = {
+        "cha/TOR_INSERTS.IA:filter_opc0=0x202:filter_nc=1", "cha/TOR_INSERTS.IA:config1=0x4004040000000000",
+        "cha/event=0x35,umask=0x31,filter_opc0=0x202,filter_nc=1/", "cha/raw:config=0x3135:config1=0x4004040000000000",
+        "cha/TOR_INSERTS.IA:filter=0x4004040000000000"};
+    const struct upmu_pmu *cha = own("skx_unc_cha");
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof same / sizeof same[0]; i++) {
+        struct upmu_event event;
+        struct upmu_why why;
+
+        if (upmu_event_parse(cha, same[i], &event, &why) != UPMU_OK)
+            fail_msg("%s: %s", same[i], upmu_status_text(why.status));
+        assert_int_equal(event.config, 0x3135);
+        assert_true(event.config1 == UINT64_C(0x4004040000000000));
+    }
+    assert_string_equal(encoded(cha, "cha/TOR_INSERTS.IA:match_opc=1"), "no such attribute");
+    assert_string_equal(encoded(cha, "cha/TOR_INSERTS.IA:filter_opc0=0x400"), "value out of range");
+}
+
+static void the_librarys_units_say_whose_an_event_is(void **state)
+{
+    struct upmu_event event;
+    struct upmu_why why;
+    char text[200];
+
+    (void)state;
+    assert_int_equal(upmu_event_parse(own("skx_unc_cha"), "cha/UNC_M_CAS_COUNT.RD", &event, &why),
+                     UPMU_ERR_WRONG_PMU);
+    upmu_why_text(&why, text, sizeof text);
+    assert_string_equal(text, "\"UNC_M_CAS_COUNT.RD\": an event of imc, not of skx_unc_cha");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +309,9 @@ int main(void)
         cmocka_unit_test(one_event_has_the_names_of_three_libraries),
         cmocka_unit_test(an_event_of_another_unit_is_refused_with_that_unit),
         cmocka_unit_test(a_canonical_text_has_the_number_of_the_box_that_was_named),
+        cmocka_unit_test(perfs_names_of_events_are_known_to_the_units),
+        cmocka_unit_test(filters_are_given_by_field_or_by_word),
+        cmocka_unit_test(the_librarys_units_say_whose_an_event_is),
     };
 
     return cmocka_run_group_tests_name("unit_specs", tests, NULL, NULL);
