@@ -193,9 +193,11 @@ static void open_some(unsigned which)
 {
     struct opened *one = &opened[which];
     struct upmu_sim_unit *box = &host.uncore.unit[random_below(host.uncore.units)];
-    const struct upmu_unit_info *info = box->absent ? NULL : uncore_info(&host, box);
     unsigned boxes = 1, counters = uncore_counters(box->type);
+    const struct upmu_unit_info *info;
 
+    box -= random_below(3) == 0 ? box->index : 0;
+    info = box->absent ? NULL : uncore_info(&host, box);
     memset(one, 0, sizeof *one);
     if (info == NULL || is_open(box) || counters == 0 || uncore_lacks_companion(box))
         return;
