@@ -455,6 +455,7 @@ static enum upmu_status open(struct upmu_unit *unit)
     if (type->space == UPMU_SPACE_MMIO && !port_has_mmio_map(machine->port))
         return upmu_why_hook_of(machine, "mmio_map");
     upmu_bank_init(&unit->meter.bank, pmu, machine->port, true, unit->registers);
+    unit->meter.bank.version += (uint64_t)unit->meter.life << 40;
     upmu_bank_reach(&unit->meter.bank, unit->box, unit->boxes);
     unit->meter.cpu = upmu_driver_choose(unit, NULL);
     if (!unit->meter.cpu)
