@@ -237,6 +237,47 @@ static void ticks_poll(void **state)
     end();
 }
 
+/* A poll in the middle of another call on the same CPU (from an NMI, say) is refused, or the call begins anew. */
+static uint32_t poll_at;
+
+static void poll_inside(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+{
+    (void)sim, (void)cpu, (void)kind, (void)address;
+    if (number == poll_at) {
+        enum upmu_status status = upmu_unit_poll(&host.unit[0]);
+
+        assert_true(status == UPMU_OK || status == UPMU_ERR_BUSY);
+    }
+}
+
+static void a_poll_inside_a_call_counts_nothing_twice(void **state)
+{
+    static const char *const types[] = {"cha", "imc", "iio_free_running"};
+
+    (void)state;
+    uncore_set_up(&host, "skx2");
+    for (unsigned i = 0; i < 3 * 40; i++) {
+        struct upmu_sim_unit *unit = box(types[i % 3], 0, 0);
+        char text[96];
+
+        begin(unit, uncore_spec(unit->type, 0, text));
+        start();
+        uncore_happen(&host, unit, 0, 100);
+        poll_at = host.sim.accesses + 1 + i / 3;
+        host.sim.before_access = poll_inside;
+        assert_int_equal(uncore_value(&host.session[0], 0), 100);
+        stop();
+        assert_int_equal(uncore_value(&host.session[0], 0), 100);
+        start();
+        uncore_happen(&host, unit, 0, 10);
+        assert_int_equal(uncore_value(&host.session[0], 0), 110);
+        host.sim.before_access = NULL;
+        assert_int_equal(upmu_unit_poll(&host.unit[0]), UPMU_OK);
+        assert_int_equal(uncore_value(&host.session[0], 0), 110);
+        end();
+    }
+}
+
 /* ---- Freezing ---- */
 
 static struct upmu_sim_unit *hot;
@@ -672,6 +713,7 @@ int main(void)
         cmocka_unit_test(a_wrap_is_counted),
         cmocka_unit_test(a_unit_is_polled_in_time),
         cmocka_unit_test(ticks_poll),
+        cmocka_unit_test(a_poll_inside_a_call_counts_nothing_twice),
         cmocka_unit_test(counters_of_a_box_stop_together),
         cmocka_unit_test(a_strangers_counter_runs_on),
         cmocka_unit_test(events_that_share_counter_0_do_not_run_together),
