@@ -50,14 +50,15 @@ static bool place_by_levels(const struct upmu_port *port, uint32_t leaf, struct 
 static void place_by_cpuid(const struct upmu_port *port, struct upmu_cpu_place *place)
 {
     uint32_t first[4], out[4], number, highest;
-    bool amd;
+    bool amd, levels;
 
     port_cpuid(port, 0, 0, first);
     amd = first[1] == 0x68747541u || first[1] == 0x6f677948u; /* "Auth", "Hygo" */
     port_cpuid(port, 1, 0, out);
     number = out[1] >> 24;
-    if (!(first[0] >= 0x1f && place_by_levels(port, 0x1f, place)) && first[0] >= 0xb)
-        (void)place_by_levels(port, 0xb, place);
+    levels = first[0] >= 0x1f && place_by_levels(port, 0x1f, place);
+    if (!levels && first[0] >= 0xb)
+        levels = place_by_levels(port, 0xb, place);
     if (first[0] >= 0xb) {
         port_cpuid(port, 0xb, 0, out);
         if (out[2] >> 8 & 0xffu)
@@ -65,6 +66,12 @@ static void place_by_cpuid(const struct upmu_port *port, struct upmu_cpu_place *
     }
     port_cpuid(port, 0x80000000u, 0, out);
     highest = out[0];
+    /* AMD APM vol 3: 8000_0008H ECX[15:12] is how many bits of an APIC id are within its processor, or 0. */
+    if (amd && !levels && highest >= 0x80000008u) {
+        port_cpuid(port, 0x80000008u, 0, out);
+        if (out[2] >> 12 & 0xfu)
+            place->package = (uint16_t)(number >> (out[2] >> 12 & 0xfu));
+    }
     /* AMD APM vol 3, E.4.16 and 17: 8000_001EH ECX[7:0] is the node, [10:8] how many a processor has, less 1. */
     if (amd && highest >= 0x8000001eu) {
         port_cpuid(port, 0x8000001eu, 0, out);

@@ -141,7 +141,7 @@ static void each_type_counts_starts_stops_and_moves(void **state)
         uncore_set_up(&host, machine);
         for (unsigned i = 0; i < host.uncore.units; i++) {
             unit = &host.uncore.unit[i];
-            if (!unit->absent && unit->type->counters != 0 && !uncore_lacks_companion(unit))
+            if (!unit->absent && unit->type->counters != 0)
                 one_unit();
         }
         assert_int_equal(host.uncore.maps, host.uncore.unmaps);
@@ -199,12 +199,11 @@ static void open_some(unsigned which)
     box -= random_below(3) == 0 ? box->index : 0;
     info = box->absent ? NULL : uncore_info(&host, box);
     memset(one, 0, sizeof *one);
-    if (info == NULL || is_open(box) || counters == 0 || uncore_lacks_companion(box))
+    if (info == NULL || is_open(box) || counters == 0)
         return;
     if (random_below(2) != 0 && box->index == 0 && !(box->type->quirks & UPMU_SIM_QUIRK_LLC)) {
         while (box + boxes < host.uncore.unit + host.uncore.units && box[boxes].type == box->type &&
-               box[boxes].die == box->die && !box[boxes].absent && !is_open(&box[boxes]) &&
-               !uncore_lacks_companion(&box[boxes]))
+               box[boxes].die == box->die && !box[boxes].absent && !is_open(&box[boxes]))
             boxes++;
     }
     if (upmu_unit_open(&host.unit[which], &host.machine, info, boxes) != UPMU_OK)

@@ -532,6 +532,10 @@ static void a_link_matches_by_its_companion(void **state)
     upmu_sim_happen(&host.uncore, box("qpi", 1, 1), &match);
     assert_int_equal(uncore_value(&host.session[0], 0), 6);
     end();
+    assert_int_not_equal(begin_with(box("qpi", 1, 2), "qpi/raw:config=0x38:config1=0x20"), UPMU_OK);
+    end();
+    begin(box("qpi", 1, 2), "qpi/raw:config=0x2160");
+    end();
 }
 
 static void a_disabled_bar_gives_no_memory_controller(void **state)

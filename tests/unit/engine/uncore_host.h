@@ -72,8 +72,6 @@ static inline void uncore_find(struct uncore_host *host)
 static inline void uncore_set_up(struct uncore_host *host, const char *machine)
 {
     uncore_prepare(host, machine);
-    if (strcmp(machine, "zen4") == 0)
-        host->sim.port.cpu_place = upmu_sim_uncore_port_place;
     assert_int_equal(upmu_machine_init(&host->machine, upmu_sim_port(&host->sim)), UPMU_OK);
     uncore_take_over(host, 0, host->sim.cpus);
     uncore_find(host);
@@ -136,12 +134,6 @@ static inline unsigned uncore_counters(const struct upmu_sim_unit_type *type)
 
     disputed = disputed || (strcmp(type->name, "m3upi") == 0 && type->style == UPMU_SIM_UNIT_LIVE);
     return disputed ? 1 : type->counters;
-}
-
-/* A link whose match registers are in a function that is not there. */
-static inline bool uncore_lacks_companion(const struct upmu_sim_unit *unit)
-{
-    return unit->type->quirks & UPMU_SIM_QUIRK_COMPANION && unit->second == 0;
 }
 
 /* ---- Raw events that each type has, and what makes them happen ---- */
