@@ -133,7 +133,8 @@ static void pass_on_registers(struct upmu_unit *unit)
 
             if (k == UPMU_NO_ROW)
                 continue;
-            other->meter.bank.found[k] = bank->found[row];
+            /* (Bits are only set: that which came first found those clear that the other found set by it.) */
+            other->meter.bank.found[k] &= bank->found[row];
             bank->state[row] &= (uint8_t)~UPMU_ROW_FOUND;
             break;
         }

@@ -128,13 +128,20 @@ static void look(struct upmu_uncore_seen *seen, const struct upmu_cpu *cpu, unsi
     count_levels(seen);
 }
 
+/* Registers of a type at most: selects and counters, box control, one for all. */
+static unsigned rows_of(const struct upmu_unit_type *type)
+{
+    return 2u * type->counters + (type->fixed_width ? 2u : 0) + type->filters + 2u;
+}
+
 /* The PMU of a type, which is new or known; NULL: there is no room. */
 static struct upmu_uncore_pmu *type_pmu(struct upmu_unit_list *list, const struct upmu_unit_type *type)
 {
     for (unsigned i = 0; i < list->pmu_count; i++)
         if (list->pmu[i].type == type)
             return &list->pmu[i];
-    if (list->pmu_count == list->pmu_capacity || list->pmu_count == UPMU_UNIT_TYPES)
+    if (list->pmu_count == list->pmu_capacity || list->pmu_count == UPMU_UNIT_TYPES ||
+        rows_of(type) > UPMU_UNIT_REGISTERS)
         return NULL;
     upmu_uncore_describe(type, &list->pmu[list->pmu_count]);
     return &list->pmu[list->pmu_count++];
@@ -213,7 +220,7 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
         list->pmu[i].pmu.index = (uint8_t)(UPMU_UNIT_PMU + i);
     __atomic_store_n(&machine->units, list, __ATOMIC_RELEASE);
     /* (Where nothing is known of the processor, the host's own units are all.) */
-    if (status == UPMU_ERR_NO_PMU && list->unit_count && !seen.hypervisor)
+    if (status == UPMU_ERR_NO_PMU && (list->unit_count || own != UPMU_OK) && !seen.hypervisor)
         status = UPMU_OK;
     if (status == UPMU_OK)
         status = own;

@@ -143,7 +143,8 @@ bool upmu_uncore_pmu_at(unsigned index, struct upmu_uncore_pmu *out_pmu);
  * machine.  Registers are read, none is written; memory may be mapped, and is unmapped again.
  *
  * Returns UPMU_OK (also if there are none); UPMU_ERR_NO_PMU (`cpu` is not initialised, or there is a hypervisor and no
- * UPMU_UNITS_FORCE); UPMU_ERR_WRONG_CPU; UPMU_ERR_NO_SPACE (an array is full: what it has is right);
+ * UPMU_UNITS_FORCE); UPMU_ERR_WRONG_CPU; UPMU_ERR_NO_SPACE (an array is full, or a host's type has more registers than
+ * UPMU_UNIT_REGISTERS: what was found before is right);
  * UPMU_ERR_STATE (the machine has another list); UPMU_ERR_UNSUPPORTED (tables that cannot be right);
  * UPMU_ERR_COMPILED_OUT.  machine->why has the details.
  * Context: any, but not while units are opened.

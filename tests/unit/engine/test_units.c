@@ -244,6 +244,83 @@ static void filters_in_a_companion_are_written_there_or_refused(void **state)
     }
 }
 
+/* A register of several units is set while one of them is open, and restored by the last, in any order. */
+static void the_last_unit_restores_what_several_need(void **state)
+{
+    (void)state;
+    for (unsigned first = 0; first < 2; first++) {
+        struct upmu_unit *one = first ? &d.other : &d.unit, *last = first ? &d.unit : &d.other;
+
+        double_prepare(&d, UPMU_UNIT_SELECT, UPMU_SPACE_MSR, 2, 1);
+        d.type.quirks = 0x8; /* UPMU_UNCORE_ABSOLUTE */
+        d.type.control = DOUBLE_SWITCH;
+        d.type.control_idle = 1u << 29;
+        d.switched = 0x5;
+        double_begin(&d, 1);
+        assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+        assert_int_equal(d.switched, 0x5 | 1u << 29);
+        assert_int_equal(upmu_unit_open(&d.other, &d.host.machine, d.info + 1, 1), UPMU_OK);
+        assert_int_equal(upmu_unit_close(one), UPMU_OK);
+        assert_int_equal(d.switched, 0x5 | 1u << 29);
+        assert_int_equal(upmu_unit_close(last), UPMU_OK);
+        assert_int_equal(d.switched, 0x5);
+    }
+}
+
+/* Sets of a session change on a unit as they do on a CPU, and a dry run lists what a start writes. */
+static void sets_and_dry_runs_work_on_units(void **state)
+{
+    static struct upmu_set second;
+    struct upmu_write writes[8];
+    struct upmu_dry_run dry = {.writes = writes, .capacity = 8};
+    struct upmu_event event;
+    struct upmu_count count[2];
+
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_PCI, 2, 1);
+    double_begin(&d, 1);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 2), UPMU_OK);
+    double_event(&d, &d.host.session, 3);
+    assert_int_equal(upmu_session_dry_run(&d.host.session, &d.pmu[0].pmu, &dry), UPMU_OK);
+    assert_int_equal(dry.count, 2); /* the select, and box control without its freeze bit */
+    assert_true(writes[0].value == (DOUBLE_ENABLE | 3) && writes[0].address == DOUBLE_SELECT);
+    assert_true(writes[1].value == 0 && writes[1].address == DOUBLE_CONTROL);
+    assert_int_equal(upmu_session_add_set(&d.host.session, &second, 1, UPMU_SET_TIME_SWITCH, 2000000), UPMU_OK);
+    assert_int_equal(upmu_event_raw(&d.pmu[0].pmu, 5, 0, 0, &event), UPMU_OK);
+    assert_int_equal(upmu_set_add_event(&d.host.session, &second, &event, NULL), UPMU_OK);
+    d.host.session.set.flags |= UPMU_SET_TIME_SWITCH;
+    d.host.session.set.timeout_ns = 2000000;
+    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+    assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+    for (unsigned tick = 0; tick < 40; tick++) {
+        double_steps(100);
+        upmu_sim_advance_ns(&d.host.sim, 1000000);
+        assert_int_equal(upmu_cpu_tick(&d.host.cpu[0]), UPMU_OK);
+    }
+    assert_int_equal(upmu_session_stop(&d.host.session), UPMU_OK);
+    assert_int_equal(upmu_session_read(&d.host.session, 0, 1, &count[0]), UPMU_OK);
+    assert_int_equal(upmu_set_read(&d.host.session, &second, 0, 1, &count[1]), UPMU_OK);
+    assert_int_equal(count[0].raw, 2 * 20 * 100 * 3);
+    assert_int_equal(count[1].raw, 2 * 20 * 100 * 5);
+    assert_int_equal(count[0].value, 2 * 40 * 100 * 3);
+    assert_int_equal(count[1].value, 2 * 40 * 100 * 5);
+}
+
+static void a_type_with_too_many_registers_is_refused(void **state)
+{
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_PCI, 1, 1);
+    d.type.counters = UPMU_UNIT_REGISTERS / 2;
+    host_machine(&d.host);
+    host_take_over(&d.host, 1, false);
+    d.list.unit = d.info;
+    d.list.unit_capacity = DOUBLE_BOXES;
+    d.list.pmu = d.pmu;
+    d.list.pmu_capacity = 2;
+    assert_int_equal(upmu_units_find(&d.host.cpu[0], &d.list, 0), UPMU_ERR_NO_SPACE);
+    assert_int_equal(d.list.unit_count, 0);
+}
+
 /* UN-003 */
 static void no_thread_has_an_event_of_a_unit(void **state)
 {
@@ -760,6 +837,9 @@ int main(void)
         cmocka_unit_test(a_box_that_is_not_in_use_is_reset_once),
         cmocka_unit_test(a_closed_counter_does_not_count_in_a_box_that_runs),
         cmocka_unit_test(filters_in_a_companion_are_written_there_or_refused),
+        cmocka_unit_test(the_last_unit_restores_what_several_need),
+        cmocka_unit_test(sets_and_dry_runs_work_on_units),
+        cmocka_unit_test(a_type_with_too_many_registers_is_refused),
         cmocka_unit_test(no_thread_has_an_event_of_a_unit),
         cmocka_unit_test(an_event_of_a_unit_has_no_period),
         cmocka_unit_test(the_library_chooses_a_cpu_and_calls_go_there),

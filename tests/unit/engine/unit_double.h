@@ -14,6 +14,7 @@
 #define DOUBLE_BOXES 8
 #define DOUBLE_COUNTERS 4
 #define DOUBLE_MSR 0x7000u
+#define DOUBLE_SWITCH 0x7f00u /* an MSR of the package without which nothing counts, if the type says so */
 #define DOUBLE_WHERE 0x00ff80u /* bus FFh, device 16, function 0 */
 #define DOUBLE_PHYSICAL UINT64_C(0xfed10000)
 #define DOUBLE_ENABLE (UINT64_C(1) << 22)
@@ -39,6 +40,7 @@ struct unit_double {
     unsigned fail_at;                  /* 1: the next access faults, and so on; 0: none */
     unsigned slow_ns;                  /* each access takes so long */
     unsigned steps;                    /* that much happens before each access */
+    uint64_t switched;                 /* what it holds */
     unsigned second;                   /* second base of all boxes */
     unsigned hidden;                   /* bit: box that the host hides */
     const char *path;                  /* of box 0 */
@@ -131,6 +133,10 @@ static void double_note_write(unsigned box, unsigned offset, uint64_t value)
 
 static bool double_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
 {
+    if (msr == DOUBLE_SWITCH)
+        *out_value = doubled->switched;
+    if (msr == DOUBLE_SWITCH)
+        return true;
     if (msr - DOUBLE_MSR >= DOUBLE_BOXES * 0x100u)
         return doubled->rdmsr(context, msr, out_value);
     double_check_cpu((msr - DOUBLE_MSR) >> 8);
@@ -143,6 +149,10 @@ static bool double_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
 
 static bool double_wrmsr(void *context, uint32_t msr, uint64_t value)
 {
+    if (msr == DOUBLE_SWITCH)
+        doubled->switched = value;
+    if (msr == DOUBLE_SWITCH)
+        return true;
     if (msr - DOUBLE_MSR >= DOUBLE_BOXES * 0x100u)
         return doubled->wrmsr(context, msr, value);
     double_check_cpu((msr - DOUBLE_MSR) >> 8);
