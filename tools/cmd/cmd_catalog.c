@@ -107,7 +107,7 @@ int cmd_list(struct cmd *cmd, const struct cmd_args *args)
 
 #if UPMU_UNCORE
     if (args->unit)
-        return list_units(cmd, args, glob);
+        return args->sim != NULL ? cmd_uncore(cmd, args) : list_units(cmd, args, glob);
 #endif
     result = cmd_target_pmu(cmd, args);
     if (result != CMD_OK)

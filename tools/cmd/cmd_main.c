@@ -13,7 +13,8 @@ static const struct cmd_command commands[] = {
     {"pmus", "", "PMUs that upmu knows, CPUs that it can simulate", "", 0, 0, 0, cmd_pmus},
     {"list", "[--pmu PMU] [--blob FILE] [--unit] [GLOB]", "events of a PMU by name; '*' and '?' match",
      "--blob searches a file of catalogues made by tools/catalog_pack.py (encode, place, pack and\n"
-     "wrmsr search it first).  --unit lists PMUs outside the cores, with --pmu (skx_unc_imc) the events of one.\n",
+     "wrmsr search it first).  --unit lists PMUs outside the cores, with --pmu (skx_unc_imc) the events of one,\n"
+     "with --sim (skx2) the units of a machine.\n",
      CMD_OPT_TARGET | CMD_OPT_UNIT, 0, 1, cmd_list},
     {"encode", "[--pmu PMU] [--placed] [--json] SPEC...", "register words of events",
      "One line per register, NAME 0xADDRESS 0xVALUE: the event on the lowest general counter\n"
