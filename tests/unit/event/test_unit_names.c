@@ -42,7 +42,7 @@ static struct upmu_unit_info server[] = {
     BOX(CHA, 0, 0, 0), BOX(CHA, 0, 0, 3), BOX(CHA, 0, 0, 16), BOX(UCLK, 0, 0, 0), BOX(L3, 0, 0, 0), BOX(L3, 0, 0, 1),
 };
 
-/* A host's tree, one unit on each of the founding text's five levels, and the units of one blade. */
+/* A host's tree, a unit on each of the founding text's five levels, and the units of one blade. */
 #define NAMED(t, path, r, b, c, n, k, i) {.type = (t), .name = (path), .address = UPMU_UNIT_ADDRESS(r, b, c, n, k, i)}
 static struct upmu_unit_info lab[] = {
     NAMED(IMC, "rack2/fan0", 2, 0, 0, 0, 0, 0),
@@ -51,6 +51,7 @@ static struct upmu_unit_info lab[] = {
     NAMED(IMC, "rack2/blade4/cpu0/imc0", 2, 4, 0, 0, 0, 0),
     NAMED(IMC, "rack2/blade4/cpu0/node1/imc0", 2, 4, 0, 1, 0, 0),
     NAMED(L3, "rack2/blade4/cpu0/node1/core3/l3", 2, 4, 0, 1, 3, 0),
+    NAMED(IMC, "rack2/blade4/cpu1/imc0", 2, 4, 1, 0, 0, 0),
     NAMED(COPRO, "blade4/cpu0/vectorcopro0", 0, 4, 0, 0, 0, 0),
     NAMED(COPRO, "blade4/cpu0/vectorcopro1", 0, 4, 0, 0, 0, 1),
     NAMED(COPRO, "blade5/cpu0/vectorcopro1", 0, 5, 0, 0, 0, 1),
@@ -187,6 +188,7 @@ static void units_stand_on_five_levels_of_one_tree(void **state)
         {"rack2/blade4/cpu0/node1/core3/l3", UPMU_UNIT_ADDRESS(2, 4, 0, 1, 3, 0)},
         {"rack2/blade4/cpu0/node1/imc0", UPMU_UNIT_ADDRESS(2, 4, 0, 1, 0, 0)},
         {"rack2/blade4/cpu0/imc0", UPMU_UNIT_ADDRESS(2, 4, 0, 0, 0, 0)},
+        {"rack2/blade4/cpu1/imc0", UPMU_UNIT_ADDRESS(2, 4, 1, 0, 0, 0)},
         {"rack2/blade4/link1", UPMU_UNIT_ADDRESS(2, 4, 0, 0, 0, 1)},
         {"rack2/fan0", UPMU_UNIT_ADDRESS(2, 0, 0, 0, 0, 0)},
     };
@@ -222,7 +224,7 @@ static void blade4_cpu0_vectorcopro1_is_found_by_exactly_this_path(void **state)
     assert_string_equal(by_path(&list, "vectorcopro"), "blade4/cpu0/vectorcopro0 | blade5/cpu0/vectorcopro1");
     assert_string_equal(by_path(&list, "blade/cpu0/vectorcopro0"), "blade4/cpu0/vectorcopro0*1");
     /* Another partition does not have it. */
-    other = list_of(lab, 6);
+    other = list_of(lab, 7);
     assert_string_equal(by_path(&other, "blade4/cpu0/vectorcopro1"), "none");
 }
 
