@@ -55,36 +55,45 @@ static UPMU_APART enum upmu_status open_die(struct upmu_uncore_region *die, stru
     return status;
 }
 
+/* The path of the units of a list.  (Apart: nothing of it is on the stack while units are opened.) */
+static UPMU_APART enum upmu_status find_path(const char *list, struct upmu_spec_part *out_part, struct upmu_why *why)
+{
+    struct upmu_spec spec;
+    size_t begin = 0;
+    enum upmu_status status = upmu_spec_next(list, &begin, &spec, why);
+
+    if (status == UPMU_OK)
+        *out_part = spec.unit.length ? spec.unit : spec.pmu;
+    return status;
+}
+
 enum upmu_status upmu_uncore_region_open(struct upmu_uncore_region *dies, unsigned count, struct upmu_machine *machine,
                                          const char *list)
 {
-    struct upmu_why why, *first = &dies->region.session.why;
-    const struct upmu_spec_part *part;
+    struct upmu_why *first = &dies->region.session.why;
+    struct upmu_spec_part part;
     struct upmu_unit_found found;
-    struct upmu_spec spec;
-    size_t begin = 0;
     unsigned cursor = 0, opened = 0;
     enum upmu_status status;
 
     memset(dies, 0, count * sizeof *dies);
-    status = upmu_spec_next(list, &begin, &spec, first);
+    status = find_path(list, &part, first);
     if (status != UPMU_OK)
         return status;
-    part = spec.unit.length ? &spec.unit : &spec.pmu;
     while (status == UPMU_OK && machine->units &&
-           upmu_unit_next(machine->units, list + part->position, part->length, &cursor, &found)) {
+           upmu_unit_next(machine->units, list + part.position, part.length, &cursor, &found)) {
         status = UPMU_ERR_NO_SPACE;
         if (opened == count)
-            (void)upmu_why_refuse(first, status, NULL, list, part->position, part->length);
+            (void)upmu_why_refuse(first, status, NULL, list, part.position, part.length);
         else
             status = open_die(&dies[opened++], machine, &found, list);
     }
     if (!opened)
-        return upmu_why_refuse(first, UPMU_ERR_NO_SUCH_PMU, NULL, list, part->position, part->length);
+        return upmu_why_refuse(first, UPMU_ERR_NO_SUCH_PMU, NULL, list, part.position, part.length);
     if (status != UPMU_OK) {
-        why = dies[opened - 1u].region.session.why;
+        machine->why = dies[opened - 1u].region.session.why;
         (void)!upmu_uncore_region_close(dies, opened); /* what the first refusal says is of more use */
-        *first = why;
+        *first = machine->why;
     }
     return status;
 }
