@@ -255,7 +255,7 @@ enum upmu_status upmu_unit_manage(struct upmu_unit *unit, struct upmu_cpu *cpu)
     before = unit->meter.cpu;
     if (before == cpu)
         return UPMU_OK;
-    if (!upmu_driver_may(unit, cpu))
+    if (cpu->meter.machine != unit->meter.machine || !upmu_driver_may(unit, cpu))
         return UPMU_ERR_INVALID;
     if (!before)
         return wake_on(unit, cpu);
@@ -278,11 +278,12 @@ static enum upmu_status hand_on(struct upmu_unit *unit, struct upmu_cpu *cpu)
         status = upmu_local_run(&unit->meter, put_down, NULL);
     else
         status = upmu_local_run(&unit->meter, lie_down, NULL);
-    if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY || !heir || give_to(unit, heir) == UPMU_OK) {
-        if (!heir)
-            unit->meter.cpu = NULL;
+    if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY) /* it still drives it */
         return status;
-    }
+    if (!heir)
+        unit->meter.cpu = NULL;
+    if (!heir || give_to(unit, heir) == UPMU_OK)
+        return status;
     upmu_meter_log(&unit->meter, "upmu: a unit sleeps, as no CPU could be reached to drive it (run_on_cpu)");
     unit->meter.cpu = cpu;
     link_unit(unit);
@@ -301,7 +302,7 @@ enum upmu_status upmu_units_go(struct upmu_cpu *cpu)
     while (cpu->units) {
         enum upmu_status left = hand_on(cpu->units, cpu);
 
-        if (left == UPMU_ERR_BUSY)
+        if (left == UPMU_ERR_BUSY || left == UPMU_ERR_WRONG_CPU)
             return left;
         if (left != UPMU_OK)
             status = left;
@@ -411,6 +412,15 @@ static enum upmu_status map(struct upmu_unit *unit)
     return UPMU_OK;
 }
 
+bool upmu_unit_is_open(const struct upmu_machine *machine, const struct upmu_unit *unit)
+{
+    const struct upmu_unit *open = machine->open_units;
+
+    while (open && open != unit)
+        open = open->next_open;
+    return open;
+}
+
 /* Is a box part of a unit that is open? */
 static bool is_open(const struct upmu_machine *machine, const struct upmu_unit_info *box)
 {
@@ -477,6 +487,8 @@ enum upmu_status upmu_unit_open(struct upmu_unit *unit, struct upmu_machine *mac
 {
     enum upmu_status status;
 
+    if (upmu_unit_is_open(machine, unit))
+        return refuse(machine, UPMU_ERR_STATE);
     memset(unit, 0, sizeof *unit);
     upmu_why_clear(&machine->why);
     status = check_boxes(machine, info, boxes);
@@ -507,6 +519,8 @@ enum upmu_status upmu_unit_open_text(struct upmu_unit *unit, struct upmu_machine
     struct upmu_unit_found found = {0};
     enum upmu_status status;
 
+    if (upmu_unit_is_open(machine, unit))
+        return refuse(machine, UPMU_ERR_STATE);
     unit->meter.machine = NULL;
     status = machine->units ? upmu_unit_find(machine->units, UPMU_UNIT_PATH, 0, path, &found) : UPMU_ERR_NO_SUCH_PMU;
     if (status != UPMU_OK)
@@ -547,9 +561,12 @@ enum upmu_status upmu_unit_close(struct upmu_unit *unit)
 uint64_t upmu_unit_poll_interval(const struct upmu_unit *unit)
 {
     const struct upmu_pmu *pmu = unit->meter.pmu;
-    uint64_t rate = (uint64_t)upmu_bank_type(&unit->meter.bank)->rate_mhz * unit->boxes, rest, interval_ns;
+    uint64_t rate, rest, interval_ns;
     unsigned width = 64;
 
+    if (!unit->meter.machine)
+        return LONGEST_NS;
+    rate = (uint64_t)upmu_bank_type(&unit->meter.bank)->rate_mhz * unit->boxes;
     for (uint32_t left = pmu->counters; left; left &= left - 1u)
         if (pmu->counter[upmu_bits_lowest(left)].width < width)
             width = pmu->counter[upmu_bits_lowest(left)].width;

@@ -21,6 +21,9 @@ enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_local_work *work);
 enum upmu_status upmu_unit_tick(struct upmu_meter *meter, void *unused);
 enum upmu_status upmu_unit_fold(struct upmu_meter *meter, void *unused);
 
+/* Is it one of those that are open?  (What stands in it is not looked at.) */
+bool upmu_unit_is_open(const struct upmu_machine *machine, const struct upmu_unit *unit);
+
 /* The first unit of a CPU that is not as it should be: *out_meter. */
 enum upmu_status upmu_units_verify(struct upmu_cpu *cpu, const struct upmu_meter **out_meter);
 

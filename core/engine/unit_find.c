@@ -147,15 +147,51 @@ static struct upmu_uncore_pmu *type_pmu(struct upmu_unit_list *list, const struc
     return &list->pmu[list->pmu_count++];
 }
 
+/* A counter's select has one of these bits, or none. */
+static bool has_switch(const struct upmu_unit_type *type)
+{
+    if (type->style == UPMU_UNIT_SELECT)
+        return type->enable_bit == 22 || type->enable_bit == 31;
+    return type->style == UPMU_UNIT_FREE || !type->enable_bit || type->enable_bit == 22 || type->enable_bit == 0xff;
+}
+
+/* What a type of the host's own must be, so that counts are right and no register but its own is written. */
+static bool is_sound(const struct upmu_unit_type *type)
+{
+    bool boxed;
+
+    if (!type || !type->name || !type->name[0] || !type->pmu || !type->title || type->style > UPMU_UNIT_FREE ||
+        type->space > UPMU_SPACE_MMIO)
+        return false;
+    if (type->counters > UPMU_FIXED_COUNTER(0) || type->filters > 4 || type->fixed_width > 64 || type->width > 64 ||
+        (type->counters ? !type->width : !type->fixed_width) ||
+        (type->register_bits != 32 && type->register_bits != 64))
+        return false;
+    /* Two counters in one register. */
+    if (type->counters > 1 && (!type->counter_step || (type->style != UPMU_UNIT_FREE && !type->select_step)))
+        return false;
+    boxed = type->style >= UPMU_UNIT_BOX && type->style <= UPMU_UNIT_CLIENT_IMC;
+    return has_switch(type) && (type->freeze || !boxed);
+}
+
 /* The host's own devices. */
 static enum upmu_status find_own(const struct upmu_port *port, struct upmu_unit_list *list)
 {
-    const struct upmu_unit_type *type;
+    const struct upmu_unit_type *type = NULL;
     struct upmu_unit_info info = {.address = UPMU_UNIT_NO_ADDRESS};
+    enum upmu_status status = UPMU_OK;
 
-    for (unsigned i = 0; port_own_unit(port, i, &info, &type); i++) {
-        const struct upmu_uncore_pmu *pmu = type_pmu(list, type);
+    for (unsigned i = 0; port_own_unit(port, i, &info, &type); i++, type = NULL) {
+        const struct upmu_uncore_pmu *pmu;
 
+        if (!is_sound(type)) {
+            if (i == UINT16_MAX) /* (A hook that never ends.) */
+                return UPMU_ERR_UNSUPPORTED;
+            status = UPMU_ERR_UNSUPPORTED;
+            info = (struct upmu_unit_info){.address = UPMU_UNIT_NO_ADDRESS};
+            continue;
+        }
+        pmu = type_pmu(list, type);
         if (!pmu || list->unit_count == list->unit_capacity)
             return UPMU_ERR_NO_SPACE;
         info.type = (uint8_t)(pmu - list->pmu);
@@ -163,7 +199,7 @@ static enum upmu_status find_own(const struct upmu_port *port, struct upmu_unit_
         list->unit[list->unit_count++] = info;
         info = (struct upmu_unit_info){.address = UPMU_UNIT_NO_ADDRESS};
     }
-    return UPMU_OK;
+    return status;
 }
 
 /* New units get addresses as they are numbered, and the host changes or hides them. */
@@ -215,6 +251,8 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
     status = upmu_uncore_find(&seen, list);
     if (is_first)
         own = find_own(port, list);
+    if (own == UPMU_ERR_UNSUPPORTED && !seen.failure)
+        seen.failure = "a type of own_unit";
     show(port, list, first);
     for (unsigned i = 0; i < list->pmu_count; i++)
         list->pmu[i].pmu.index = (uint8_t)(UPMU_UNIT_PMU + i);

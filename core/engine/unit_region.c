@@ -9,6 +9,7 @@
 #include "core/event/unit_names.h"
 #include "core/event/why.h"
 #include "core/engine/session_core.h"
+#include "core/engine/unit_core.h"
 
 #if UPMU_UNCORE
 
@@ -76,6 +77,11 @@ enum upmu_status upmu_uncore_region_open(struct upmu_uncore_region *dies, unsign
     unsigned cursor = 0, opened = 0;
     enum upmu_status status;
 
+    if (!count)
+        return UPMU_ERR_NO_SPACE;
+    for (unsigned die = 0; die < count; die++)
+        if (upmu_unit_is_open(machine, &dies[die].unit))
+            return UPMU_ERR_STATE;
     memset(dies, 0, count * sizeof *dies);
     status = find_path(list, &part, first);
     if (status != UPMU_OK)
@@ -84,7 +90,8 @@ enum upmu_status upmu_uncore_region_open(struct upmu_uncore_region *dies, unsign
            upmu_unit_next(machine->units, list + part.position, part.length, &cursor, &found)) {
         status = UPMU_ERR_NO_SPACE;
         if (opened == count)
-            (void)upmu_why_refuse(first, status, NULL, list, part.position, part.length);
+            (void)upmu_why_refuse(&dies[opened - 1u].region.session.why, status, NULL, list, part.position,
+                                  part.length);
         else
             status = open_die(&dies[opened++], machine, &found, list);
     }
@@ -160,16 +167,18 @@ enum upmu_status upmu_uncore_region_close(struct upmu_uncore_region *dies, unsig
     enum upmu_status result = UPMU_OK;
 
     for (unsigned die = 0; die < count; die++) {
-        enum upmu_status status;
+        enum upmu_status status, closed;
 
         if (!dies[die].open)
             continue;
         status = upmu_session_close(&dies[die].region.session);
-        if (status == UPMU_OK)
-            status = upmu_unit_close(&dies[die].unit);
-        if (status == UPMU_OK)
+        /* (After a fault it is closed all the same.) */
+        closed = status == UPMU_OK || status == UPMU_ERR_PORT ? upmu_unit_close(&dies[die].unit) : status;
+        if (closed == UPMU_OK || closed == UPMU_ERR_PORT)
             dies[die].open = false;
-        else
+        if (closed != UPMU_OK)
+            status = closed;
+        if (status != UPMU_OK)
             result = status;
     }
     return result;

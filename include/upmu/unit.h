@@ -57,13 +57,13 @@ struct upmu_unit_type {
     uint8_t style;         /* enum upmu_unit_style */
     uint8_t space;         /* enum upmu_register_space */
     uint8_t number;        /* of the type in the catalogue's rows */
-    uint8_t counters;      /* general ones */
-    uint8_t width;         /* of these, bits */
+    uint8_t counters;      /* general ones: 16 at most */
+    uint8_t width;         /* of these, bits: 64 at most */
     uint8_t fixed_width;   /* of the fixed counter; 0: there is none */
     uint8_t select_step;   /* from one select to the next */
     uint8_t counter_step;
     uint8_t register_bits; /* 32 or 64: of one access; in configuration space each is 32, and 64 bits are two */
-    uint8_t enable_bit;    /* of a select; 0xff: none */
+    uint8_t enable_bit;    /* of a select: 22 or 31 (UPMU_UNIT_SELECT); 0, 22 or, for none, 0xff (others) */
     uint8_t filters;       /* entries of filter[] in use */
     uint8_t scope;         /* enum upmu_scope: the CPUs that reach it by MSRs */
     uint16_t quirks;       /* UPMU_UNIT_GROWING_RESET, or the backend's bits */
@@ -75,7 +75,7 @@ struct upmu_unit_type {
     uint32_t fixed_select;
     uint32_t fixed_counter;
     uint32_t filter[4];
-    uint32_t freeze;       /* bits of box control that freeze the counters */
+    uint32_t freeze;       /* bits of box control that freeze the counters; not 0 where there is one */
     uint32_t control_idle; /* its value to begin with, without reset bits */
     uint32_t reset;        /* its reset bits, sent once where the box is not in use */
     uint64_t select_mask;  /* bits of a select that an event may set, without the enable bit */
@@ -144,8 +144,8 @@ bool upmu_uncore_pmu_at(unsigned index, struct upmu_uncore_pmu *out_pmu);
  *
  * Returns UPMU_OK (also if there are none); UPMU_ERR_NO_PMU (`cpu` is not initialised, or there is a hypervisor and no
  * UPMU_UNITS_FORCE); UPMU_ERR_WRONG_CPU; UPMU_ERR_NO_SPACE (an array is full, or a host's type has more registers than
- * UPMU_UNIT_REGISTERS: what was found before is right);
- * UPMU_ERR_STATE (the machine has another list); UPMU_ERR_UNSUPPORTED (tables that cannot be right);
+ * UPMU_UNIT_REGISTERS: what was found before is right); UPMU_ERR_STATE (the machine has another list);
+ * UPMU_ERR_UNSUPPORTED (tables that cannot be right, or a type of own_unit, whose units are left out);
  * UPMU_ERR_COMPILED_OUT.  machine->why has the details.
  * Context: any, but not while units are opened.
  */
@@ -181,9 +181,9 @@ struct upmu_unit {
  * list must stay until upmu_unit_close().
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (such boxes do not stand there); UPMU_ERR_STATE (one of them is open; machine->why
- * has its path); UPMU_ERR_HOOK_MISSING (pci_read, mmio_map); UPMU_ERR_NO_CPU; UPMU_ERR_WRONG_CPU (the CPU cannot be
- * reached: run_on_cpu); UPMU_ERR_BUSY; UPMU_ERR_NO_SPACE (memory was not mapped); UPMU_ERR_PORT;
- * UPMU_ERR_COMPILED_OUT.  On error nothing is open; machine->why has the details.
+ * has its path; or `unit` is: it stays so); UPMU_ERR_HOOK_MISSING (pci_read, mmio_map); UPMU_ERR_NO_CPU;
+ * UPMU_ERR_WRONG_CPU (the CPU cannot be reached: run_on_cpu); UPMU_ERR_BUSY; UPMU_ERR_NO_SPACE (memory was not mapped);
+ * UPMU_ERR_PORT; UPMU_ERR_COMPILED_OUT.  On any other error nothing is open; machine->why has the details.
  * Context: any; units are opened, closed and handed over one at a time, and not while a CPU comes or goes.
  */
 UPMU_MUST_CHECK
@@ -324,8 +324,9 @@ struct upmu_uncore_region {
  * start the events there.  `dies` has room for `count` dies; events run until upmu_uncore_region_close(), so
  * the other calls only read counters.  All events belong to that unit.
  *
- * Returns UPMU_ERR_NO_SUCH_PMU (no die has such a unit); UPMU_ERR_NO_SPACE (more dies than `count`); any code of
- * upmu_unit_open(), upmu_session_add(), _attach_unit() and _start(); UPMU_ERR_COMPILED_OUT.  On error all is closed.
+ * Returns UPMU_ERR_NO_SUCH_PMU (no die has such a unit); UPMU_ERR_NO_SPACE (more dies than `count`, or that is 0);
+ * UPMU_ERR_STATE (`dies` are open already, and stay so); any code of upmu_unit_open(), upmu_session_add(),
+ * _attach_unit() and _start(); UPMU_ERR_COMPILED_OUT.  On any other error all is closed.
  * Context: local.
  */
 UPMU_MUST_CHECK

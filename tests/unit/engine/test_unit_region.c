@@ -257,11 +257,50 @@ static void a_hosts_own_unit_is_opened_by_its_path_and_absent_elsewhere(void **s
         assert_true(hide_blade4(NULL, &list.unit[i]));
 }
 
+static void a_region_that_is_open_is_not_opened_again(void **state)
+{
+    struct upmu_count count;
+
+    (void)state;
+    prepare("skx2");
+    bring_up();
+    assert_int_equal(upmu_uncore_region_open(NULL, 0, &machine, "imc/CAS_COUNT.RD"), UPMU_ERR_NO_SPACE);
+    assert_int_equal(upmu_uncore_region_open(dies, DIES, &machine, "imc/CAS_COUNT.RD"), UPMU_OK);
+    assert_int_equal(upmu_uncore_region_open(dies, DIES, &machine, "imc/CAS_COUNT.RD"), UPMU_ERR_STATE);
+    assert_int_equal(upmu_uncore_region_read(dies, DIES, &count, 1), UPMU_OK);
+    assert_int_equal(upmu_uncore_region_close(dies, DIES), UPMU_OK);
+    assert_null(machine.open_units);
+}
+
+/* Its memory may be freed then. */
+static void a_fault_at_close_leaves_nothing_open(void **state)
+{
+    unsigned faults = 0;
+
+    (void)state;
+    for (unsigned i = 1; i < 200; i++) {
+        enum upmu_status status;
+
+        prepare("skx2");
+        bring_up();
+        assert_int_equal(upmu_uncore_region_open(dies, DIES, &machine, "imc/CAS_COUNT.RD"), UPMU_OK);
+        sim.fault_at = sim.accesses + i;
+        status = upmu_uncore_region_close(dies, DIES);
+        faults += status == UPMU_ERR_PORT;
+        assert_true(status == UPMU_OK || status == UPMU_ERR_PORT);
+        assert_null(machine.open_units);
+        assert_false(dies[0].open || dies[1].open);
+    }
+    assert_true(faults);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_region_counts_on_all_channels_of_all_dies),
         cmocka_unit_test(a_region_that_cannot_be_opened_leaves_nothing_open),
+        cmocka_unit_test(a_region_that_is_open_is_not_opened_again),
+        cmocka_unit_test(a_fault_at_close_leaves_nothing_open),
         cmocka_unit_test(one_channel_is_a_region_as_well),
         cmocka_unit_test(counts_of_dies_add_up_and_the_worst_stays),
         cmocka_unit_test(a_host_hides_and_renames_units),

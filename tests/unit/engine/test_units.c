@@ -317,7 +317,7 @@ static void a_type_with_too_many_registers_is_refused(void **state)
     d.list.unit_capacity = DOUBLE_BOXES;
     d.list.pmu = d.pmu;
     d.list.pmu_capacity = 2;
-    assert_int_equal(upmu_units_find(&d.host.cpu[0], &d.list, 0), UPMU_ERR_NO_SPACE);
+    assert_int_equal(upmu_units_find(&d.host.cpu[0], &d.list, 0), UPMU_ERR_UNSUPPORTED);
     assert_int_equal(d.list.unit_count, 0);
 }
 
@@ -827,6 +827,105 @@ static void the_host_hides_units(void **state)
     assert_int_equal(d.unit.boxes, 3);
 }
 
+/* A unit that is at work elsewhere keeps its CPU, which can sleep later. */
+static void a_busy_unit_is_not_left_behind(void **state)
+{
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_MSR, 1, 1);
+    double_begin(&d, 1);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+    d.unit.meter.busy = 1;
+    assert_int_equal(upmu_cpu_suspend(&d.host.cpu[0]), UPMU_ERR_BUSY);
+    assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[0]);
+    d.unit.meter.busy = 0;
+    assert_int_equal(upmu_cpu_suspend(&d.host.cpu[0]), UPMU_OK);
+    assert_null(d.unit.meter.cpu);
+    assert_null(d.host.cpu[0].units);
+    assert_int_equal(upmu_cpu_resume(&d.host.cpu[0]), UPMU_OK);
+    assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[0]);
+    assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+}
+
+static void a_unit_that_is_open_is_not_opened_again(void **state)
+{
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_MSR, 3, 1);
+    double_begin(&d, 1);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+    assert_int_equal(upmu_unit_open(&d.other, &d.host.machine, d.info + 1, 1), UPMU_OK);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 2, 1), UPMU_ERR_STATE);
+    assert_int_equal(upmu_unit_open_text(&d.unit, &d.host.machine, "nothing"), UPMU_ERR_STATE);
+    assert_ptr_equal(d.unit.box, d.info);
+    assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+    assert_int_equal(upmu_unit_close(&d.other), UPMU_OK);
+    assert_null(d.host.machine.open_units);
+    assert_null(d.host.cpu[0].units);
+}
+
+/* What is asked of it is answered; it is no other machine's CPU that drives one. */
+static void a_unit_that_is_not_open_has_an_interval(void **state)
+{
+    struct upmu_machine elsewhere;
+    struct upmu_cpu stranger;
+
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_PCI, 1, 1);
+    double_begin(&d, 1);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, NULL, 1), UPMU_ERR_INVALID);
+    assert_true(upmu_unit_poll_interval(&d.unit) > 0);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+    stranger = d.host.cpu[0];
+    stranger.meter.machine = &elsewhere;
+    assert_int_equal(upmu_unit_manage(&d.unit, &stranger), UPMU_ERR_INVALID);
+}
+
+static void refuse_type(const struct upmu_unit_type *type)
+{
+    double_prepare(&d, type->style, type->space, 1, 1);
+    d.type = *type;
+    host_machine(&d.host);
+    host_take_over(&d.host, 1, false);
+    d.list = (struct upmu_unit_list){.unit = d.info, .pmu = d.pmu, .unit_capacity = DOUBLE_BOXES, .pmu_capacity = 2};
+    assert_int_equal(upmu_units_find(&d.host.cpu[0], &d.list, 0), UPMU_ERR_UNSUPPORTED);
+    assert_int_equal(d.list.unit_count, 0);
+    assert_string_equal(d.host.machine.why.word, "a type of own_unit");
+}
+
+/* A member of the host's type gets a value with which nothing can be counted. */
+#define REFUSED(style, member, value)                                                                                  \
+    do {                                                                                                               \
+        struct upmu_unit_type type;                                                                                    \
+        double_prepare(&d, style, UPMU_SPACE_MMIO, 1, 1);                                                              \
+        type = d.type;                                                                                                 \
+        type.member = (value);                                                                                         \
+        refuse_type(&type);                                                                                            \
+    } while (0)
+
+static void types_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    REFUSED(UPMU_UNIT_BOX, name, NULL);
+    REFUSED(UPMU_UNIT_BOX, name, "");
+    REFUSED(UPMU_UNIT_BOX, pmu, NULL);
+    REFUSED(UPMU_UNIT_BOX, title, NULL);
+    REFUSED(UPMU_UNIT_BOX, style, 6);
+    REFUSED(UPMU_UNIT_BOX, space, 3);
+    REFUSED(UPMU_UNIT_BOX, counters, 0);
+    REFUSED(UPMU_UNIT_BOX, counters, 17);
+    REFUSED(UPMU_UNIT_BOX, counters, 33);
+    REFUSED(UPMU_UNIT_BOX, width, 0);
+    REFUSED(UPMU_UNIT_BOX, width, 65);
+    REFUSED(UPMU_UNIT_BOX, fixed_width, 65);
+    REFUSED(UPMU_UNIT_BOX, select_step, 0);
+    REFUSED(UPMU_UNIT_FREE, counter_step, 0);
+    REFUSED(UPMU_UNIT_BOX, register_bits, 8);
+    REFUSED(UPMU_UNIT_BOX, filters, 5);
+    REFUSED(UPMU_UNIT_BOX, enable_bit, 5);
+    REFUSED(UPMU_UNIT_SELECT, enable_bit, 0xff);
+    REFUSED(UPMU_UNIT_BOX, freeze, 0);
+    REFUSED(UPMU_UNIT_DISCOVERED, freeze, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -857,6 +956,10 @@ int main(void)
         cmocka_unit_test(a_fault_at_each_access_is_told),
         cmocka_unit_test(other_software_is_noticed),
         cmocka_unit_test(the_host_hides_units),
+        cmocka_unit_test(a_busy_unit_is_not_left_behind),
+        cmocka_unit_test(a_unit_that_is_open_is_not_opened_again),
+        cmocka_unit_test(a_unit_that_is_not_open_has_an_interval),
+        cmocka_unit_test(types_that_cannot_be_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
