@@ -58,6 +58,7 @@ def table():
     bench = figures(["build/gcc-64/tests/bench/bench_accesses"])
     lines = ["| code | bytes | ceiling | aim |", "|---|---:|---:|---:|"]
     for name, text in (("text.core+x86_core", "core and Intel backend, everything on"),
+                       ("text.units", "units outside the cores, core and backend"),
                        ("text.minimum", "counting only, raw events, unused functions dropped by the linker")):
         lines.append(f"| {text} | {size[name]:,} | {size['limit.' + name]:,} | {size['aim.' + name]:,} |")
     lines += [f"| tables of counting only, in its read-only data | {size['rodata.minimum']:,} | | |"]

@@ -17,11 +17,12 @@ import sys
 STRUCTS = {  # struct: limit in bytes
     "upmu_set": 4104, "upmu_session": 4608, "upmu_cpu": 2900, "upmu_event": 64, "upmu_place_work": 4096,
     "upmu_machine": None, "upmu_pmu": None, "upmu_domain": None, "upmu_region": None, "upmu_port": None,
-    "upmu_sample": None, "upmu_count": None, "upmu_why": None, "upmu_probe": None,
+    "upmu_unit": 1800, "upmu_unit_info": 40, "upmu_sample": None, "upmu_count": None, "upmu_why": None, "upmu_probe": None,
 }
 # Code: what it may not exceed now, and what is aimed at (docs/DESIGN.md, "Size").
-CORE_LIMIT, CORE_AIM = 107300, 28 * 1024
-MINIMUM_LIMIT, MINIMUM_AIM = 25600, 12 * 1024
+CORE_LIMIT, CORE_AIM = 109900, 28 * 1024
+UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 29650, 13 * 1024  # in core and backend
+MINIMUM_LIMIT, MINIMUM_AIM = 26700, 12 * 1024
 CATALOGUES_LIMIT = 259800
 UNITS_LIMIT = 40960
 CATALOGUE_LIMITS = {"skl": 13000, "zen4": 6000, "k8": 5000, "netburst": 4000}  # alone
@@ -96,6 +97,19 @@ def code_size(compiler, options):
     return total
 
 
+def units_size(compiler):
+    """Text of the core that is there for units outside the cores: of the files that name their option."""
+    total = 0
+    for source in sorted(glob.glob("core/*/*.c")):
+        if "UPMU_UNCORE" not in open(source).read():
+            continue
+        target = f"{WORK}/units.o"
+        for options, sign in (([], 1), (["-DUPMU_UNCORE=0"], -1)):
+            subprocess.run([compiler, *FLAGS, "-m64", "-Os", *options, "-c", "-o", target, source], check=True)
+            total += sign * sections(target, ".text")
+    return total
+
+
 def print_prices(compiler):
     whole = code_size(compiler, [])
     print(f"text.core+backends\t{whole}\tbytes")
@@ -130,8 +144,11 @@ def main():
             line(f"text.{source}", text)
     for group in sorted({row[0] for row in rows}):
         line(f"text.{group}", sum(row[2] for row in rows if row[0] == group))
-    line("text.core+x86_core", sum(row[2] for row in rows if row[0] in ("core", "backends/x86_common", "backends/x86_core")),
-         limit=CORE_LIMIT, aim=CORE_AIM)
+    units = units_size(arguments.cc)
+    line("text.core+x86_core", sum(row[2] for row in rows if row[0] in ("core", "backends/x86_common", "backends/x86_core"))
+         - units, limit=CORE_LIMIT, aim=CORE_AIM)
+    line("text.units", units + sum(row[2] for row in rows if row[0] == "backends/uncore"), limit=UNITS_TEXT_LIMIT,
+         aim=UNITS_TEXT_AIM)
     for group, source, text, rodata in rows:
         if rodata:
             line(f"rodata.{source}", rodata)

@@ -683,7 +683,7 @@ size_t upmu_event_format(const struct upmu_pmu *pmu, const struct upmu_event *ev
     if (event->attributes & UPMU_ATTR_RAW) {
         write_raw(&out, event);
     } else {
-        size_t length = upmu_event_name(pmu, event->id, buffer + before, size - before);
+        size_t length = upmu_event_name(pmu, event->id, buffer ? buffer + before : NULL, size - before);
 
         out.length += length;
         known = length && upmu_catalog_row(upmu_catalog_of(pmu, event->id), event->id.row, &row);

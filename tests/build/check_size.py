@@ -32,6 +32,11 @@ def core_and_intel_backend_stay_below_their_ceiling():
 
 
 @check
+def units_outside_the_cores_stay_below_their_ceiling():
+    return over("text.units")
+
+
+@check
 def vendored_minimum_stays_below_its_ceiling():
     return over("text.minimum")
 
