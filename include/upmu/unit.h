@@ -308,7 +308,10 @@ enum upmu_status upmu_unit_find(const struct upmu_unit_list *list, unsigned flag
 
 /* ---- Regions over all dies ---- */
 
-/* Add a count of another die: what was counted adds up, the worst quality and the longest times stay.  Context: any. */
+/*
+ * Add a count of another die: what was counted adds up, the worst quality and the longest times stay.  A die that is
+ * idle (0, UPMU_QUALITY_UNPROVEN) makes a sum unproven only if no other die counted.  Context: any.
+ */
 void upmu_counts_add(struct upmu_count *sum, const struct upmu_count *count);
 
 /* Counts on one unit of each die.  `region.count[i]` is this die's part of event i of the list. */

@@ -187,6 +187,40 @@ static void counts_of_dies_add_up_and_the_worst_stays(void **state)
     assert_int_equal(sum.quality, UPMU_QUALITY_SCALED);
 }
 
+static void an_idle_die_adds_no_doubt_to_one_that_counted(void **state)
+{
+    const struct upmu_count idle = {.enabled_ns = 100, .running_ns = 100, .quality = UPMU_QUALITY_UNPROVEN};
+    const struct upmu_count none = {.enabled_ns = 100, .running_ns = 100};
+    const struct upmu_count moved = {.value = 7, .raw = 7, .enabled_ns = 100, .running_ns = 100};
+    const struct upmu_count scaled = {
+        .value = 9, .raw = 3, .error = 1, .enabled_ns = 100, .running_ns = 40, .quality = UPMU_QUALITY_SCALED};
+    const struct {
+        const struct upmu_count *parts[4];
+        uint64_t value;
+        enum upmu_quality quality;
+    } rows[] = {
+        {{&moved, &idle}, 7, UPMU_QUALITY_EXACT},
+        {{&idle, &moved}, 7, UPMU_QUALITY_EXACT},
+        {{&idle, &idle, &moved, &idle}, 7, UPMU_QUALITY_EXACT},
+        {{&scaled, &idle, &moved}, 16, UPMU_QUALITY_SCALED},
+        {{&idle, &moved, &scaled}, 16, UPMU_QUALITY_SCALED},
+        {{&idle, &idle}, 0, UPMU_QUALITY_UNPROVEN}, /* nothing moved anywhere */
+        {{&none, &idle}, 0, UPMU_QUALITY_UNPROVEN},
+        {{&idle, &none}, 0, UPMU_QUALITY_UNPROVEN},
+        {{&none, &idle, &moved}, 7, UPMU_QUALITY_EXACT},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct upmu_count sum = {0};
+
+        for (unsigned part = 0; part < 4 && rows[i].parts[part]; part++)
+            upmu_counts_add(&sum, rows[i].parts[part]);
+        assert_int_equal(sum.value, rows[i].value);
+        assert_int_equal(sum.quality, rows[i].quality);
+    }
+}
+
 /* ---- What the host says ---- */
 
 /* A partition that sees package 0 alone, where channel 1 has a name of the board. */
@@ -303,6 +337,7 @@ int main(void)
         cmocka_unit_test(a_fault_at_close_leaves_nothing_open),
         cmocka_unit_test(one_channel_is_a_region_as_well),
         cmocka_unit_test(counts_of_dies_add_up_and_the_worst_stays),
+        cmocka_unit_test(an_idle_die_adds_no_doubt_to_one_that_counted),
         cmocka_unit_test(a_host_hides_and_renames_units),
         cmocka_unit_test(a_hosts_own_unit_is_opened_by_its_path_and_absent_elsewhere),
     };
