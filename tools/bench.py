@@ -31,9 +31,9 @@ BUDGETS = {
     "name-own-skl-worst": 13290, "name-own-skl-mean": 4540,
     "name-own-clx-worst": 11850, "name-own-clx-mean": 5430,
     "name-own-nhm-worst": 12700, "name-own-nhm-mean": 4610,
-    "name-upmu-amd64_fam17h_zen2-worst": 9000, "name-upmu-amd64_fam17h_zen2-mean": 4350,
+    "name-upmu-amd64_fam17h_zen2-worst": 9000, "name-upmu-amd64_fam17h_zen2-mean": 4570,
     "name-upmu-amd64_k8_revg-worst": 8080, "name-upmu-amd64_k8_revg-mean": 4080,
-    "name-upmu-core-worst": 9310, "name-upmu-core-mean": 4340,
+    "name-upmu-core-worst": 9310, "name-upmu-core-mean": 4570,
     "name-upmu-nhm-worst": 8160, "name-upmu-nhm-mean": 4160,
     "name-upmu-skl-worst": 10390, "name-upmu-skl-mean": 3920,
     # The engine: 5 % above what was reached.

@@ -80,7 +80,7 @@ static UPMU_APART enum upmu_status find_path(const char *list, struct upmu_spec_
 enum upmu_status upmu_uncore_region_open(struct upmu_uncore_region *dies, unsigned count, struct upmu_machine *machine,
                                          const char *list)
 {
-    struct upmu_why *first = &dies->region.session.why;
+    struct upmu_why *first;
     struct upmu_spec_part part;
     struct upmu_unit_found found;
     unsigned cursor = 0, opened = 0;
@@ -92,6 +92,7 @@ enum upmu_status upmu_uncore_region_open(struct upmu_uncore_region *dies, unsign
         if (upmu_unit_is_open(machine, &dies[die].unit))
             return UPMU_ERR_STATE;
     memset(dies, 0, count * sizeof *dies);
+    first = &dies->region.session.why;
     status = find_path(list, &part, first);
     if (status != UPMU_OK)
         return status;
@@ -121,7 +122,8 @@ enum upmu_status upmu_uncore_region_open(struct upmu_uncore_region *dies, unsign
 {
     (void)machine;
     (void)list;
-    memset(dies, 0, count * sizeof *dies);
+    if (count)
+        memset(dies, 0, count * sizeof *dies);
     return UPMU_ERR_COMPILED_OUT;
 }
 

@@ -152,6 +152,9 @@ def difference(row, status, words):
         return f"refused: {words[-1]}"
     image = dict((int(part, 16) for part in word.split("=")) for word in words[2:])
     select = [value for msr, value in image.items() if value and (0x186 <= msr < 0x190 or 0x1901 <= msr < 0x1930)]
+    if len(select) > 1:  # with an event that it needs beside it: its own is on the lowest counter that may count it
+        own = (offered & general & -(offered & general)).bit_length() - 1
+        select = [value for msr, value in image.items() if value and msr in (0x186 + own, 0x1901 + 4 * own)]
     payload = {msr: value for msr, value in image.items() if msr in REGISTERS}
     extra = [n for n in range(16) if offered >> (16 + n) & 1 and n not in row["fixed"]]
     if row["fixed"]:
