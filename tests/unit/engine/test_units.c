@@ -574,6 +574,43 @@ static void each_unit_has_its_own_turns(void **state)
         }
 }
 
+/* UN-007: a tick elsewhere is none of the unit's, before it changes its CPU and after. */
+static void turns_are_taken_on_the_cpu_that_drives_a_unit(void **state)
+{
+    static const struct upmu_unit_constraint first[] = {{0x40, 0xc0, 1}, {0, 0, 0}};
+    static const unsigned ticks[] = {0, 3, 1, 2, 1}, rotations[] = {0, 0, 1, 1, 2};
+
+    (void)state;
+    two_dies(UPMU_UNIT_BOX, UPMU_SPACE_MSR);
+    d.type.constraints = first;
+    double_begin(&d, 4);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 2, 1), UPMU_OK);
+    for (unsigned i = 0; i < 3; i++) {
+        struct upmu_session *session = &sharing[0][i];
+
+        assert_int_equal(upmu_session_init(session, &d.host.machine), UPMU_OK);
+        assert_int_equal(upmu_session_share(session, true), UPMU_OK);
+        double_event(&d, session, 0x41 + i);
+        assert_int_equal(upmu_session_attach_unit(session, &d.unit), UPMU_OK);
+        assert_int_equal(upmu_session_start(session), UPMU_OK);
+    }
+    for (unsigned there = 0; there < 2; there++) {
+        /* CPU 1 drives it, then CPU 3. */
+        for (unsigned i = 0; i < sizeof ticks / sizeof *ticks; i++) {
+            unsigned cpu = there && (ticks[i] & 1u) ? 4 - ticks[i] : ticks[i];
+            struct upmu_unit_facts facts;
+
+            upmu_sim_switch_cpu(&d.host.sim, cpu);
+            upmu_sim_advance_ns(&d.host.sim, 1000000);
+            assert_int_equal(upmu_cpu_tick(&d.host.cpu[cpu]), UPMU_OK);
+            upmu_unit_ask(&d.unit, &facts);
+            assert_int_equal(facts.rotations, 2 * there + rotations[i]);
+        }
+        memset(d.writer, 0, sizeof d.writer); /* told */
+        assert_int_equal(upmu_unit_manage(&d.unit, &d.host.cpu[3]), UPMU_OK);
+    }
+}
+
 /* UN-036 */
 static void a_divider_of_three_changes_places_with_each_third_tick(void **state)
 {
@@ -947,6 +984,7 @@ int main(void)
         cmocka_unit_test(the_last_cpu_of_a_die_takes_its_units_to_sleep),
         cmocka_unit_test(a_unit_whose_heir_cannot_be_reached_sleeps),
         cmocka_unit_test(each_unit_has_its_own_turns),
+        cmocka_unit_test(turns_are_taken_on_the_cpu_that_drives_a_unit),
         cmocka_unit_test(a_divider_of_three_changes_places_with_each_third_tick),
         cmocka_unit_test(a_unit_that_is_slow_changes_places_less_often),
         cmocka_unit_test(a_carry_between_two_halves_is_seen),
