@@ -5,98 +5,28 @@
 #include "core/engine/driver.h"
 #include "core/hw/bank.h"
 #include "core/hw/port_call.h"
+#include "core/hw/unit_backend.h"
 
 #if UPMU_UNCORE
 
 /* ---- Where a CPU is ---- */
 
-/* Kinds of levels in CPUID leaf 1FH, ECX[15:8] (Intel SDM vol 2, CPUID). */
-#define LEVEL_DIE 5u
-
-static unsigned log2_above(unsigned count)
+static void ask_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
 {
-    unsigned bits = 0;
-
-    while (bits < 16 && (1u << bits) < count)
-        bits++;
-    return bits;
-}
-
-/* Leaf 1FH or 0BH: what of the APIC's number stands above a package, and above what is in a die. */
-static bool place_by_levels(const struct upmu_port *port, uint32_t leaf, struct upmu_cpu_place *place)
-{
-    unsigned below = 0, die = 0, package;
-    bool has_die = false, any = false;
-    uint32_t out[4], number = 0;
-
-    for (unsigned i = 0; i < 8; i++) {
-        port_cpuid(port, leaf, i, out);
-        if (!(out[2] >> 8 & 0xffu))
-            break;
-        if ((out[2] >> 8 & 0xffu) == LEVEL_DIE) {
-            die = below;
-            has_die = true;
-        }
-        below = out[0] & 31u;
-        number = out[3];
-        any = true;
-    }
-    package = below;
-    place->package = (uint16_t)(number >> package);
-    place->die = (uint16_t)(has_die ? (number & ((UINT32_C(1) << package) - 1u)) >> die : 0);
-    return any;
-}
-
-static void place_by_cpuid(const struct upmu_port *port, struct upmu_cpu_place *place)
-{
-    uint32_t first[4], out[4], number, highest;
-    bool amd, levels;
-
-    port_cpuid(port, 0, 0, first);
-    amd = first[1] == 0x68747541u || first[1] == 0x6f677948u; /* "Auth", "Hygo" */
-    port_cpuid(port, 1, 0, out);
-    number = out[1] >> 24;
-    levels = first[0] >= 0x1f && place_by_levels(port, 0x1f, place);
-    if (!levels && first[0] >= 0xb)
-        levels = place_by_levels(port, 0xb, place);
-    if (first[0] >= 0xb) {
-        port_cpuid(port, 0xb, 0, out);
-        if (out[2] >> 8 & 0xffu)
-            number = out[3];
-    }
-    port_cpuid(port, 0x80000000u, 0, out);
-    highest = out[0];
-    /* AMD APM vol 3: 8000_0008H ECX[15:12] is how many bits of an APIC id are within its processor, or 0. */
-    if (amd && !levels && highest >= 0x80000008u) {
-        port_cpuid(port, 0x80000008u, 0, out);
-        if (out[2] >> 12 & 0xfu)
-            place->package = (uint16_t)(number >> (out[2] >> 12 & 0xfu));
-    }
-    /* AMD APM vol 3, E.4.16 and 17: 8000_001EH ECX[7:0] is the node, [10:8] how many a processor has, less 1. */
-    if (amd && highest >= 0x8000001eu) {
-        port_cpuid(port, 0x8000001eu, 0, out);
-        place->node = (uint16_t)(out[2] & 0xffu);
-        place->die = (uint16_t)(place->node % ((out[2] >> 8 & 7u) + 1u));
-    }
-    /* Leaf 4, or 8000_001DH: EAX[7:5] is the level of a cache, [25:14] how many share it, less 1. */
-    if (amd ? highest >= 0x8000001du : first[0] >= 4)
-        for (unsigned i = 0; i < 8; i++) {
-            port_cpuid(port, amd ? 0x8000001du : 4, i, out);
-            if (!(out[0] & 31u))
-                break;
-            if ((out[0] >> 5 & 7u) == 3)
-                place->llc = (uint16_t)(number >> log2_above((out[0] >> 14 & 0xfffu) + 1u));
-        }
+    port_cpuid(context, leaf, subleaf, out);
 }
 
 void upmu_driver_place(struct upmu_cpu *cpu)
 {
     const struct upmu_port *port = cpu->meter.machine->port;
+    struct upmu_uncore_seen seen = {
+        .context = (void *)(uintptr_t)port,
+        .cpuid = ask_cpuid,
+        .amd = cpu->meter.pmu->backend->vendor == UPMU_VENDOR_AMD,
+    };
 
-    if (!port_cpu_place(port, cpu, &cpu->place)) {
-        cpu->place = (struct upmu_cpu_place){0};
-        place_by_cpuid(port, &cpu->place);
-    }
+    if (!port_cpu_place(port, cpu, &cpu->place))
+        upmu_uncore_where(&seen, &cpu->place);
 }
 
 /* ---- The choice ---- */

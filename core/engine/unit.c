@@ -555,7 +555,7 @@ enum upmu_status upmu_unit_close(struct upmu_unit *unit)
 
 /* ---- Polls and turns ---- */
 
-/* The most that may lie between two looks (design: half the range at the highest rate). */
+/* The most that may lie between two looks; less where half the range is passed sooner at the highest rate. */
 #define LONGEST_NS UINT64_C(60000000000)
 
 uint64_t upmu_unit_poll_interval(const struct upmu_unit *unit)

@@ -70,38 +70,6 @@ static bool see_mmio(void *context, const volatile void *pointer, unsigned bits,
     return fine;
 }
 
-/*
- * How many cores and dies a package has: Intel SDM vol 2, CPUID leaves 0BH and 1FH.  ECX[15:8] is a level (1: hyper-
- * threads, 5: dies), EBX[15:0] how many logical processors are in one of what stands above it.
- */
-static void count_levels(struct upmu_uncore_seen *seen)
-{
-    unsigned threads = 1, below = 1, in_die = 0;
-    uint32_t out[4], leaf;
-
-    seen->cpuid(seen->context, 0, 0, out);
-    leaf = out[0] >= 0x1f ? 0x1f : 0xb;
-    if (out[0] < 0xb)
-        return;
-    seen->cpuid(seen->context, leaf, 0, out);
-    if (!(out[2] >> 8 & 0xffu))
-        leaf = 0xb;
-    for (unsigned i = 0; i < 8; i++) {
-        seen->cpuid(seen->context, leaf, i, out);
-        if (!(out[2] >> 8 & 0xffu))
-            break;
-        if ((out[2] >> 8 & 0xffu) == 1)
-            threads = out[1] & 0xffffu;
-        if ((out[2] >> 8 & 0xffu) == 5)
-            in_die = below;
-        below = out[1] & 0xffffu;
-    }
-    if (threads)
-        seen->cores = (uint16_t)(below / threads);
-    if (in_die)
-        seen->dies = (uint8_t)(below / in_die);
-}
-
 /* Family, model and stepping are those of the CPU's own PMU. */
 static void look(struct upmu_uncore_seen *seen, const struct upmu_cpu *cpu, unsigned flags)
 {
@@ -119,13 +87,12 @@ static void look(struct upmu_uncore_seen *seen, const struct upmu_cpu *cpu, unsi
     seen->family = cpu->meter.pmu->family;
     seen->model = cpu->meter.pmu->model;
     seen->stepping = cpu->meter.pmu->stepping;
-    seen->cpuid(seen->context, 0, 0, out);
-    seen->amd = out[1] == 0x68747541u || out[1] == 0x6f677948u; /* "Auth", "Hygo" */
+    seen->amd = cpu->meter.pmu->backend->vendor == UPMU_VENDOR_AMD;
     seen->cpuid(seen->context, 1, 0, out);
     seen->hypervisor = out[2] >> 31;
     seen->force = flags & UPMU_UNITS_FORCE;
     seen->place = cpu->place;
-    count_levels(seen);
+    upmu_uncore_count(seen);
 }
 
 /* Registers of a type at most: selects and counters, box control, one for all. */

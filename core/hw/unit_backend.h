@@ -42,6 +42,12 @@ struct upmu_uncore_seen {
     uint64_t failed_at;
 };
 
+/* Where the executing CPU is, by CPUID; what that does not say is 0.  Needs `cpuid` and `amd`. */
+void upmu_uncore_where(const struct upmu_uncore_seen *seen, struct upmu_cpu_place *out_place);
+
+/* Fill in `cores` and `dies`, where CPUID says them. */
+void upmu_uncore_count(struct upmu_uncore_seen *seen);
+
 /*
  * Add the units of the executing CPU's die, and at the first call those in configuration space and memory of all dies.
  * Reads only.  Added units have neither address nor name.
