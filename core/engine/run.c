@@ -13,6 +13,7 @@
 #include "core/hw/bank.h"
 #include "core/hw/bank_inline.h"
 #include "core/hw/port_call.h"
+#include "core/engine/absent.h"
 #include "core/engine/claims.h"
 #include "core/engine/count.h"
 #include "core/engine/joint.h"
@@ -138,6 +139,8 @@ void upmu_run_publish(struct upmu_meter *meter)
     UPMU_BARRIER();
     meter->running = running;
     UPMU_BARRIER();
+    if (upmu_absent_any(meter))
+        upmu_absent_find(meter);
     /* A session that does not run any more may be freed. */
     for (uint32_t rest = before & ~running; rest; rest &= rest - 1u) {
         meter->tally[upmu_bits_lowest(rest)] = NULL;

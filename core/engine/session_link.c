@@ -26,6 +26,9 @@ void upmu_session_tag(struct upmu_meter *meter, struct upmu_session *session)
         for UPMU_TALLIES(tally, set)
             upmu_session_give_tag(meter, tally);
     session->tagged_by = meter->life;
+#if UPMU_WORLDS
+    meter->worlds |= session->world;
+#endif
     session->ticket = UPMU_THREADS ? ++meter->tickets : 0;
 }
 

@@ -13,6 +13,7 @@
 #include "core/hw/port_call.h"
 #include "core/hw/register.h"
 #include "core/place/placement.h"
+#include "core/engine/absent.h"
 #include "core/engine/chain.h"
 #include "core/engine/claims.h"
 #include "core/engine/count.h"
@@ -548,7 +549,8 @@ static uint32_t find_unowned(const struct upmu_transition *plan)
 static uint32_t find_still(const struct upmu_transition *plan)
 {
     const struct upmu_meter *meter = plan->meter;
-    uint32_t still = 0, both = plan->user & plan->leaving & ~(plan->carried | plan->closed);
+    uint32_t absent = upmu_bank_absent(&meter->bank), still = 0;
+    uint32_t both = plan->user & plan->leaving & ~(plan->carried | plan->closed | absent);
 
     if (!UPMU_BACKEND_AMD || !meter->pmu->kernel_select || !both)
         return 0;
@@ -750,7 +752,7 @@ static inline void enable_coming(struct upmu_transition *plan)
         enable_carefully(plan, true);
         return;
     }
-    open = upmu_enable_bits(plan->coming & ~plan->carried) & ~bank->shadow[row];
+    open = upmu_enable_bits(plan->coming & ~(plan->carried | upmu_bank_absent(bank))) & ~bank->shadow[row];
     if (__builtin_expect(open && !upmu_bank_put_gate(bank, row, bank->shadow[row] | open), 0))
         enable_carefully(plan, true);
 }
@@ -785,6 +787,19 @@ static UPMU_APART void find_closed(struct upmu_transition *plan)
     plan->careful = plan->walks = true;
 }
 
+/* What comes runs in its world only, and is carried only if both sides run.  (A put-off select is written later.) */
+static UPMU_APART void find_worlds(struct upmu_transition *plan)
+{
+    struct upmu_meter *meter = plan->meter;
+    uint32_t absent = upmu_bank_absent(&meter->bank);
+
+    upmu_absent_give(meter, NULL, plan->leaving);
+    for (unsigned i = 0; i < plan->ins; i++)
+        upmu_absent_give(meter, plan->in[i], UPMU_THREADS ? plan->set[i]->counters : plan->in[i]->counters);
+    plan->carried &= ~(absent ^ upmu_bank_absent(&meter->bank));
+    plan->careful |= meter->apart && (upmu_bank_absent(&meter->bank) & plan->coming);
+}
+
 /* Handlers leave the counters alone from here on.  False: what one has left to do, or left open, comes first. */
 static inline bool hold_both(struct upmu_transition *plan)
 {
@@ -802,11 +817,13 @@ static inline bool hold_both(struct upmu_transition *plan)
     }
     if (!is_careful(plan) && !is_plain(plan))
         plan->careful = true;
-    if (!UPMU_THREADS)
-        return true;
-    plan->carried = plan->counting_out & plan->counting_in & ~(plan->changed | plan->closed);
-    if (is_careful(plan))
-        plan->carried |= find_unowned(plan);
+    if (UPMU_THREADS) {
+        plan->carried = plan->counting_out & plan->counting_in & ~(plan->changed | plan->closed);
+        if (is_careful(plan))
+            plan->carried |= find_unowned(plan);
+    }
+    if (__builtin_expect(upmu_absent_any(meter), 0))
+        find_worlds(plan);
     return true;
 }
 

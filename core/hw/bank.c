@@ -539,6 +539,7 @@ bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close)
     if (upmu_box_freeze(bank))
         return gate_box(bank, open, close);
 #endif
+    open &= ~upmu_bank_absent(bank);
     /* The upper counter of an AMD pair opens first and closes last. */
     while (open | close) {
         const struct upmu_counter *counter = &pmu->counter[close ? upmu_bits_lowest(close) : upmu_bits_highest(open)];

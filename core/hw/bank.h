@@ -111,7 +111,7 @@ uint32_t upmu_bank_changes(const struct upmu_bank *bank, const struct upmu_step 
 bool upmu_bank_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelude, uint32_t keep);
 
 /*
- * Let gates fall and rise; one write per gate register whose bits change.  A select
+ * Let gates fall and rise, but for those of absent counters; one write per gate register whose bits change.  A select
  * that holds its gate goes idle, also if only the overflow of another counter opens it.
  */
 bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close);
@@ -130,6 +130,17 @@ uint32_t upmu_bank_open(const struct upmu_bank *bank, uint32_t counters);
  * user mode alone, and may be written meanwhile (upmu_port.in_kernel_mode).
  */
 uint32_t upmu_bank_still(const struct upmu_bank *bank, uint32_t counters);
+
+/* Counters that no call opens now: sessions of the other world have them. */
+static inline uint32_t upmu_bank_absent(const struct upmu_bank *bank)
+{
+#if UPMU_WORLDS
+    return bank->absent;
+#else
+    (void)bank;
+    return 0;
+#endif
+}
 
 /* Those of them that a change is about, and does not close. */
 static inline uint32_t upmu_bank_kept_open(const struct upmu_bank *bank)

@@ -118,6 +118,12 @@
 #error "UPMU_SETS needs UPMU_THREADS"
 #endif
 
+/* Host and guests counted apart (upmu/world.h).  0: everything is counted everywhere; the calls
+   return UPMU_ERR_COMPILED_OUT. */
+#ifndef UPMU_WORLDS
+#define UPMU_WORLDS 1
+#endif
+
 /* Instruction-based sampling (upmu/ibs.h), on AMD only.  0: UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_IBS
 #define UPMU_IBS (UPMU_BACKEND_AMD && UPMU_SAMPLING)

@@ -317,6 +317,9 @@ struct upmu_bank {
     uint8_t gate_class;            /* class of rows with a gate of their own ... */
     uint64_t own_gate;             /* ... which no register has, or 0 */
     uint32_t others;               /* counters of the host, which may change their registers */
+#if UPMU_WORLDS
+    uint32_t absent;               /* counters of sessions of the other world: they do not open */
+#endif
     bool no_rdpmc;                 /* the hook faulted: use rdmsr */
 #if UPMU_UNCORE
     uint16_t boxes;                     /* of a unit, side by side from `box` on */
@@ -401,6 +404,12 @@ struct upmu_meter {
     uint64_t paused_ns;
     uint32_t stamps;                             /* placements made here */
     uint32_t tickets;                            /* tickets given here */
+#if UPMU_WORLDS
+    uint32_t of_world[2];                        /* counters that run for host sessions, for guest sessions */
+    uint8_t worlds;                              /* a session of one world was linked here */
+    uint8_t in_guest;                            /* a guest runs */
+    uint8_t by_hardware;                         /* the hardware changes the gates: always in the host */
+#endif
 };
 
 /*

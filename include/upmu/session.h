@@ -264,6 +264,9 @@ struct upmu_session {
     uint8_t pmu;               /* upmu_pmu.index for names without a prefix */
     uint32_t round;            /* of drawing sets */
     uint32_t controllers;      /* beside the first */
+#if UPMU_WORLDS
+    uint8_t world;             /* enum upmu_world */
+#endif
     uint64_t random;           /* state of the generator */
     uint64_t closed_ns;        /* when the handler closed them */
     struct upmu_queue *queue;  /* of messages, or NULL */

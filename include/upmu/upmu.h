@@ -30,5 +30,6 @@
 #include <upmu/thread.h>
 #include <upmu/set.h>
 #include <upmu/unit.h>
+#include <upmu/world.h>
 
 #endif

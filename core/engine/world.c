@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Worlds: host and guests counted apart (docs/DESIGN.md, "Worlds").
+ */
+#include "core/util/apart.h"
+#include "core/util/bits.h"
+#include "core/hw/bank.h"
+#include "core/hw/bank_inline.h"
+#include "core/engine/local.h"
+#include "core/engine/run.h"
+#include "core/engine/session_core.h"
+#include <upmu/world.h>
+
+#if UPMU_WORLDS
+
+enum upmu_status upmu_session_world(struct upmu_session *session, enum upmu_world world)
+{
+    if (session->state != UPMU_SESSION_DETACHED)
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
+    if ((unsigned)world > UPMU_WORLD_GUEST)
+        return upmu_session_refuse(session, UPMU_ERR_INVALID);
+    session->world = (uint8_t)world;
+    return upmu_session_refuse(session, UPMU_OK);
+}
+
+/* What closes where that loses a carry is folded before. */
+static void fold(struct upmu_meter *meter, uint32_t counters)
+{
+    for (; upmu_run_folds_first(meter) && counters; counters &= counters - 1u) {
+        struct upmu_tally *tally = upmu_run_on(meter, upmu_bits_lowest(counters));
+
+        if (!tally)
+            continue;
+        upmu_tally_begin(tally);
+        (void)upmu_run_fold(meter, tally);
+        upmu_tally_end(tally);
+    }
+}
+
+/* A register faulted twice: what a world may count in the other one ends. */
+static UPMU_APART enum upmu_status fail(struct upmu_meter *meter)
+{
+    uint32_t rest = meter->running & (meter->of_world[0] | meter->of_world[1]);
+    struct upmu_session *session;
+
+    while ((session = upmu_meter_next_running(meter, &rest)) != NULL)
+        (void)upmu_run_fail(meter, session);
+    return UPMU_ERR_PORT;
+}
+
+/* What the register that enables counters holds once these have opened, and those have closed. */
+static UPMU_APART uint64_t moved(const struct upmu_meter *meter, uint64_t value, uint32_t open, uint32_t close)
+{
+    return (value & ~upmu_stop_bits(meter->pmu, close)) | upmu_stop_bits(meter->pmu, open);
+}
+
+static bool move_gates(struct upmu_meter *meter, uint32_t open, uint32_t close)
+{
+    struct upmu_bank *bank = &meter->bank;
+    unsigned row = bank->pmu->counter[0].gate_row;
+    uint64_t value;
+
+    if (!meter->straight || bank->others || !upmu_bank_is_plain(bank, row))
+        return upmu_bank_gate(bank, open, close);
+    value = moved(meter, bank->shadow[row], open, close);
+    return value == bank->shadow[row] || upmu_bank_put_gate(bank, row, value);
+}
+
+static enum upmu_status cross(struct upmu_meter *meter, void *in_guest)
+{
+    bool guest = in_guest;
+    uint32_t open = meter->of_world[guest], close = meter->of_world[!guest];
+
+    if (meter->in_guest == guest || meter->by_hardware)
+        return UPMU_OK;
+    meter->in_guest = guest;
+    meter->bank.absent = close;
+    if (!(open | close) || !meter->live)
+        return UPMU_OK;
+    fold(meter, close);
+    return move_gates(meter, open, close) || move_gates(meter, open, close) ? UPMU_OK : fail(meter);
+}
+
+enum upmu_status upmu_cpu_enter_guest(struct upmu_cpu *cpu)
+{
+    return cpu->meter.machine ? upmu_local_run(&cpu->meter, cross, cpu) : UPMU_OK;
+}
+
+enum upmu_status upmu_cpu_leave_guest(struct upmu_cpu *cpu)
+{
+    return cpu->meter.machine ? upmu_local_run(&cpu->meter, cross, NULL) : UPMU_OK;
+}
+
+static bool has_gate(const struct upmu_meter *meter)
+{
+    return meter->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL;
+}
+
+uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world)
+{
+    struct upmu_meter *meter = &cpu->meter;
+    struct upmu_bank *bank = &meter->bank;
+    uint64_t value;
+    unsigned row;
+
+    if (!meter->live || !has_gate(meter))
+        return 0;
+    row = meter->pmu->counter[0].gate_row;
+    value = bank->shadow[row];
+    /* (What the host may have changed, or a fault has left, is read.) */
+    if (bank->others || !upmu_bank_is_plain(bank, row))
+        (void)upmu_bank_read_row(bank, row, &value);
+    return world == UPMU_WORLD_BOTH ? value
+                                    : moved(meter, value, meter->of_world[world == UPMU_WORLD_GUEST],
+                                            meter->of_world[world != UPMU_WORLD_GUEST]);
+}
+
+enum upmu_status upmu_cpu_world_by_hardware(struct upmu_cpu *cpu, bool by_hardware)
+{
+    struct upmu_meter *meter = &cpu->meter;
+
+    if (!meter->machine || !meter->pmu)
+        return UPMU_ERR_NO_PMU;
+    if (!has_gate(meter))
+        return UPMU_ERR_UNSUPPORTED;
+    if (meter->sessions || meter->in_guest)
+        return UPMU_ERR_STATE;
+    meter->by_hardware = by_hardware;
+    return UPMU_OK;
+}
+
+#endif

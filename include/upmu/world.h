@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Worlds: what runs in guests is counted apart from what runs in their host.
+ *
+ * A hypervisor says when a CPU enters a guest and when it leaves it.  Counters of sessions of the
+ * other world are closed meanwhile.  They keep their values, their places and their loads, so a
+ * session misses nothing of its own world: its times continue, and its counts stay exact.
+ */
+#ifndef UPMU_WORLD_H
+#define UPMU_WORLD_H
+
+#include <upmu/session.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Where a session counts.  After init it counts in both. */
+enum upmu_world {
+    UPMU_WORLD_BOTH = 0,
+    UPMU_WORLD_HOST = 1, /* while no guest runs */
+    UPMU_WORLD_GUEST = 2 /* while a guest runs */
+};
+
+#if UPMU_WORLDS
+
+/*
+ * Choose the world of a session, for all its sets.  The attributes `guest` and `host` of an event
+ * do the same where the PMU has no bits for them (docs/EVENTS.md); then all events of the session
+ * have the same attribute, and this call may only repeat it.
+ *
+ * Returns UPMU_OK; UPMU_ERR_STATE (not detached); UPMU_ERR_INVALID (no such world);
+ * UPMU_ERR_CONTRADICTION (its events name another world).
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_world(struct upmu_session *session, enum upmu_world world);
+
+/*
+ * A guest runs from now on: open the counters of guest sessions and close those of host sessions.
+ * It is the last call before the guest's first instruction, apart from upmu_cpu_gate_value().  What
+ * the host executes between this call and the guest is counted for the guest.
+ *
+ * One register write where one register enables all counters, one for each counter concerned
+ * elsewhere; none if no session of a world runs, or the hardware changes the gate.  No read.  Calls
+ * in a guest (start, read, thread switch, an interrupt) are allowed: sessions behave as their world
+ * says.  In a guest already: nothing is done.
+ * Returns UPMU_OK (also if the CPU is not initialised); UPMU_ERR_PORT (a register faulted twice:
+ * the running sessions of both worlds are stopped with `error` set; the CPU is in the guest all the
+ * same); UPMU_ERR_BUSY, UPMU_ERR_WRONG_CPU (nothing was done).
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_cpu_enter_guest(struct upmu_cpu *cpu);
+
+/*
+ * The guest runs no more: the reverse.  It is the first call after the guest's last instruction.
+ *
+ * Cost, return values and context: as upmu_cpu_enter_guest().
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_cpu_leave_guest(struct upmu_cpu *cpu);
+
+/*
+ * The value of the register that enables counters (IA32_PERF_GLOBAL_CTRL) in one world, for the
+ * fields of a VMCS: HOST for the exit, GUEST for the entry.  Read it after the last other call
+ * before the entry.  An NMI after that may close a counter, which the field then opens for one
+ * entry; this is harmless, as its value is read when it is closed.
+ *
+ * With reserved counters (upmu_cpu_reserve()) the register is read: 1 R.  No access otherwise.
+ * Returns 0 where each counter has an enable bit of its own, or the CPU has no PMU.  BOTH: the
+ * present value.
+ * Context: local.
+ */
+uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world);
+
+/*
+ * Declare that the hardware changes the register that enables counters at each entry and exit
+ * (Intel: "load IA32_PERF_GLOBAL_CTRL" in the controls of both, with the values of
+ * upmu_cpu_gate_value()).  upmu_cpu_enter_guest() and upmu_cpu_leave_guest() do nothing then, and
+ * need not be called; all calls of the library are made in the host.  Counts are exact to the
+ * instruction.  It holds until upmu_cpu_fini().
+ *
+ * Returns UPMU_OK; UPMU_ERR_STATE (a session is attached, or the CPU is in a guest);
+ * UPMU_ERR_UNSUPPORTED (each counter has an enable bit of its own); UPMU_ERR_NO_PMU (not
+ * initialised, or no PMU).
+ * Context: local.
+ */
+enum upmu_status upmu_cpu_world_by_hardware(struct upmu_cpu *cpu, bool by_hardware);
+
+#else
+
+static inline enum upmu_status upmu_session_world(struct upmu_session *session, enum upmu_world world)
+{
+    (void)session;
+    return world == UPMU_WORLD_BOTH ? UPMU_OK : UPMU_ERR_COMPILED_OUT;
+}
+
+static inline enum upmu_status upmu_cpu_enter_guest(struct upmu_cpu *cpu)
+{
+    (void)cpu;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+static inline enum upmu_status upmu_cpu_leave_guest(struct upmu_cpu *cpu)
+{
+    (void)cpu;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+static inline uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world)
+{
+    (void)cpu;
+    (void)world;
+    return 0;
+}
+
+static inline enum upmu_status upmu_cpu_world_by_hardware(struct upmu_cpu *cpu, bool by_hardware)
+{
+    (void)cpu;
+    (void)by_hardware;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
