@@ -276,11 +276,13 @@ def render(tables):
         add("    {%d, %d, RULE(%s), %d, %d, %d, %d, %d, %d, %#x}," % row)
     add("};\n#undef RULE\n\nconst struct upmu_uncore_box upmu_uncore_boxes[] = {\n%s\n};\n"
         % lines_of("{%d, %d, %d, %d}" % b for b in tables.boxes))
-    add("const struct upmu_uncore_generation upmu_uncore_generations[UPMU_UNCORE_GENERATIONS] = {\n%s\n};\n"
+    add("const struct upmu_uncore_generation upmu_uncore_generations[] = {\n%s\n};\n"
         % lines_of("{%d, %d, %d, %d, %d}" % g for g in tables.generations))
     add("const struct upmu_uncore_cpu upmu_uncore_cpus[] = {\n%s\n};\nconst uint8_t upmu_uncore_cpu_count = %d;\n"
         "const uint8_t upmu_uncore_other = %d;\nconst uint8_t upmu_uncore_box_count = %d;\n"
-        % (lines_of("{%#x, %#x, %#x, %#x, %d}" % c for c in tables.cpus), len(tables.cpus), tables.other, len(tables.boxes)))
+        "const uint8_t upmu_uncore_generation_count = %d;\n"
+        % (lines_of("{%#x, %#x, %#x, %#x, %d}" % c for c in tables.cpus), len(tables.cpus), tables.other,
+           len(tables.boxes), len(tables.generations)))
     add("/* clang-format on */\n\n#endif")
     return "\n".join(out) + "\n"
 

@@ -403,7 +403,7 @@ void upmu_uncore_make(unsigned generation, unsigned row, const struct upmu_uncor
 
 bool upmu_uncore_pmu_at(unsigned index, struct upmu_uncore_pmu *out_pmu)
 {
-    for (unsigned i = 0; i < UPMU_UNCORE_GENERATIONS; i++) {
+    for (unsigned i = 0; i < upmu_uncore_generation_count; i++) {
         const struct upmu_uncore_generation *generation = &upmu_uncore_generations[i];
 
         for (unsigned row = generation->first; row < generation->first + (unsigned)generation->rows; row++) {

@@ -564,7 +564,7 @@ const struct upmu_uncore_box upmu_uncore_boxes[] = {
     {65, 0, 696, 8}, {66, 0, 612, 8}, {67, 0, 700, 8}, {68, 0, 706, 715}, {69, 0, 722, 715}, {70, 0, 731, 38},
 };
 
-const struct upmu_uncore_generation upmu_uncore_generations[UPMU_UNCORE_GENERATIONS] = {
+const struct upmu_uncore_generation upmu_uncore_generations[] = {
     {1, 1, 1160, 0, 1171}, {1, 1, 1179, 0, 1190}, {2, 7, 1199, 0, 1212}, {2, 7, 1223, 0, 1236},
     {9, 4, 1248, 0, 1259}, {9, 4, 1272, 0, 1283}, {9, 4, 1294, 0, 1305}, {13, 4, 1313, 0, 1324},
     {17, 4, 1334, 0, 1345}, {21, 4, 1353, 0, 1364}, {25, 4, 1373, 0, 1384}, {29, 3, 1396, 0, 1407},
@@ -607,6 +607,7 @@ const struct upmu_uncore_cpu upmu_uncore_cpus[] = {
 const uint8_t upmu_uncore_cpu_count = 87;
 const uint8_t upmu_uncore_other = 0;
 const uint8_t upmu_uncore_box_count = 72;
+const uint8_t upmu_uncore_generation_count = 44;
 
 /* clang-format on */
 

@@ -9,7 +9,6 @@
 
 #if UPMU_UNCORE
 
-#define UPMU_UNCORE_GENERATIONS 44
 #define UPMU_UNCORE_NONE (-0x8000) /* offset of a register that does not exist */
 #define UPMU_UNCORE_ANYWHERE 0xffffu
 
@@ -97,9 +96,10 @@ extern const struct upmu_uncore_field upmu_uncore_fields[];
 extern const struct upmu_uncore_layout upmu_uncore_layouts[];
 extern const struct upmu_uncore_row upmu_uncore_rows[];
 extern const struct upmu_uncore_box upmu_uncore_boxes[];
-extern const struct upmu_uncore_generation upmu_uncore_generations[UPMU_UNCORE_GENERATIONS];
+extern const struct upmu_uncore_generation upmu_uncore_generations[];
 extern const struct upmu_uncore_cpu upmu_uncore_cpus[];
 extern const uint8_t upmu_uncore_box_count;
+extern const uint8_t upmu_uncore_generation_count;
 extern const uint8_t upmu_uncore_cpu_count;
 extern const uint8_t upmu_uncore_other; /* the row of rule OTHER */
 

@@ -29,7 +29,7 @@ static unsigned make_unit(unsigned number)
 {
     unsigned types = 0;
 
-    for (unsigned g = 0; g < UPMU_UNCORE_GENERATIONS; g++) {
+    for (unsigned g = 0; g < upmu_uncore_generation_count; g++) {
         const struct upmu_uncore_generation *generation = &upmu_uncore_generations[g];
 
         if (number >= types && number < types + generation->rows)

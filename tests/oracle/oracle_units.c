@@ -137,7 +137,7 @@ static bool type_of(const char *table, struct upmu_uncore_pmu *out)
     if (!strstr(table, "_l3"))
         while (length && table[length - 1] >= '0' && table[length - 1] <= '9')
             length--;
-    for (unsigned g = 0; g < UPMU_UNCORE_GENERATIONS; g++)
+    for (unsigned g = 0; g < upmu_uncore_generation_count; g++)
         for (unsigned r = 0; r < upmu_uncore_generations[g].rows; r++) {
             unsigned row = upmu_uncore_generations[g].first + r;
 

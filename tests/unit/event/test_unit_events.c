@@ -97,7 +97,7 @@ static void every_event_is_encoded_by_its_unit(void **state)
     const struct upmu_catalog *catalog;
 
     (void)state;
-    for (unsigned g = 0; g < UPMU_UNCORE_GENERATIONS; g++)
+    for (unsigned g = 0; g < upmu_uncore_generation_count; g++)
         for (unsigned r = 0; r < upmu_uncore_generations[g].rows; r++) {
             static const struct upmu_uncore_found found = {.counters = 8, .width = 48, .select = 8, .counter = 64};
             static struct upmu_uncore_pmu pmu;

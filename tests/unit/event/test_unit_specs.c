@@ -227,7 +227,7 @@ static const struct upmu_pmu *own(const char *name)
 {
     static struct upmu_uncore_pmu pmu;
 
-    for (unsigned g = 0; g < UPMU_UNCORE_GENERATIONS; g++)
+    for (unsigned g = 0; g < upmu_uncore_generation_count; g++)
         for (unsigned i = 0; i < upmu_uncore_generations[g].rows; i++) {
             upmu_uncore_make(g, upmu_uncore_generations[g].first + i, NULL, &pmu);
             if (!strcmp(pmu.pmu.name, name))

@@ -23,7 +23,7 @@ static struct upmu_uncore_pmu pmu;
 /* The type with this PMU name: "skx_unc_cha". */
 static void use(const char *name)
 {
-    for (unsigned g = 0; g < UPMU_UNCORE_GENERATIONS; g++)
+    for (unsigned g = 0; g < upmu_uncore_generation_count; g++)
         for (unsigned i = 0; i < upmu_uncore_generations[g].rows; i++) {
             unsigned row = upmu_uncore_generations[g].first + i;
 

@@ -40,7 +40,7 @@ static bool names_catalog(const char *generation, const char *catalog)
 /* The type of a box; `nth` of those with the name.  -1: there is none. */
 static int make(struct upmu_uncore_pmu *pmu, const char *generation, const char *box)
 {
-    for (unsigned g = 0; g < UPMU_UNCORE_GENERATIONS; g++) {
+    for (unsigned g = 0; g < upmu_uncore_generation_count; g++) {
         const struct upmu_uncore_generation *is = &upmu_uncore_generations[g];
 
         if (!names_catalog(generation, &upmu_uncore_text[is->catalog]))
@@ -388,7 +388,7 @@ static void counters_of_events_are_those_that_all_sources_allow(void **state)
 
     (void)state;
     differences = 0;
-    for (unsigned g = 0; g < UPMU_UNCORE_GENERATIONS; g++) {
+    for (unsigned g = 0; g < upmu_uncore_generation_count; g++) {
         const struct upmu_uncore_generation *is = &upmu_uncore_generations[g];
         char generation[16] = "";
 
