@@ -270,6 +270,12 @@ static const struct upmu_sim_machine machines[] = {
      .bus = {{0x7e, 0x7f}, {0xfe, 0xff}}, .units = spr_units, .functions = spr_functions,
      .values = spr_values, .table = spr_table,
      .table_rows = sizeof spr_table / sizeof *spr_table, .table_address = UINT64_C(0x4c0000000)},
+    {.name = "emr", .about = "two Emerald Rapids packages: units as Sapphire Rapids has them", .core = "sapphirerapids",
+     .signature = 0xc06f2, .packages = 2, .dies = 1, .llcs = 1, .cpus = 4, .cores = 6, .global = UPMU_SIM_GLOBAL_LEVEL,
+     .global_control = 0x2ff0,
+     .bus = {{0x7e, 0x7f}, {0xfe, 0xff}}, .units = spr_units, .functions = spr_functions,
+     .values = spr_values, .table = spr_table,
+     .table_rows = sizeof spr_table / sizeof *spr_table, .table_address = UINT64_C(0x4c0000000)},
 };
 
 static bool machine_named(const char *a, const char *b)

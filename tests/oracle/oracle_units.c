@@ -49,7 +49,7 @@ static const struct {
     {"skx_unc_", "skx_uncore"},
     {"icx_unc_", "icx_uncore"},
     {"spr_unc_", "spr_uncore"},
-    {"emr_unc_", "emr_uncore"},
+    {"emr_unc_", "spr_uncore"},
     {"gnr_unc_", "gnr_uncore"},
     {"amd64_fam15h_nb", "f15h_uncore"},
     {"amd64_fam17h_zen1_l3", "zen1_uncore"},

@@ -161,7 +161,7 @@ static void compare(const struct upmu_sim_unit *unit, const char *what, unsigned
 static bool one_counter(const struct upmu_sim_unit *unit)
 {
     return (!strcmp(model.machine->name, "hsx2") && !strcmp(unit->type->name, "irp")) ||
-           (!strcmp(model.machine->name, "spr") && !strcmp(unit->type->name, "m3upi"));
+           (strstr("spr emr", model.machine->name) && !strcmp(unit->type->name, "m3upi"));
 }
 
 static void compare_registers(const struct upmu_sim_unit *unit, const struct upmu_unit_info *info)
@@ -205,7 +205,8 @@ static void compare_registers(const struct upmu_sim_unit *unit, const struct upm
     }
 }
 
-static const char *const machines[] = {"nhm", "snb", "skx2", "hsx2", "icx", "zen2", "zen4", "bulldozer2", "adl", "spr"};
+static const char *const machines[] = {"nhm", "snb", "skx2", "hsx2", "icx", "zen2", "zen4", "bulldozer2", "adl", "spr",
+                                       "emr"};
 
 static void every_box_is_found_once_on_its_die_where_the_model_has_it(void **state)
 {
@@ -282,6 +283,29 @@ static unsigned count(const char *name)
     for (unsigned i = 0; i < list.unit_count; i++)
         boxes += !strcmp(pmus[units[i].type].type->name, name);
     return boxes;
+}
+
+/* Names are libpfm4's, titles Intel's. */
+static void units_are_named_after_their_generation(void **state)
+{
+    static const struct {
+        const char *machine, *pmu, *title;
+    } names[] = {
+        {"hsx2", "hswep_unc_sbo", "Haswell-EP sbox"},
+        {"spr", "spr_unc_cha", "Sapphire Rapids cha"},
+        {"emr", "emr_unc_cha", "Emerald Rapids cha"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < LENGTH(names); i++) {
+        unsigned found = 0;
+
+        begin(names[i].machine);
+        assert_int_equal(find_all(), UPMU_OK);
+        for (unsigned k = 0; k < list.pmu_count; k++)
+            found += !strcmp(pmus[k].pmu.name, names[i].pmu) && !strcmp(pmus[k].pmu.title, names[i].title);
+        assert_int_equal(found, 1);
+    }
 }
 
 static void what_is_missing_leaves_the_rest(void **state)
@@ -443,6 +467,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_box_is_found_once_on_its_die_where_the_model_has_it),
         cmocka_unit_test(boxes_of_a_type_and_die_stand_side_by_side),
+        cmocka_unit_test(units_are_named_after_their_generation),
         cmocka_unit_test(what_is_missing_leaves_the_rest),
         cmocka_unit_test(more_cores_do_not_make_more_boxes_than_a_type_has),
         cmocka_unit_test(a_full_list_has_what_fits),
