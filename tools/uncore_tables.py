@@ -161,6 +161,8 @@ class Tables:
             return []
         if row["rule"] == "capid":
             return registers(text)
+        if row["rule"] == "sbox":
+            return [int(x, 16) for x in text.replace(",", ":").split(":")]
         if ":" not in text:
             return ([text.count(",") + 1] if row["rule"] == "pci" else []) + devices(text)
         base, steps = text.split(":")
@@ -200,7 +202,7 @@ class Tables:
             sys.exit("uncore_tables: no such boxes: %s" % left)
         self.other = self.rows.add(packed["ANY"])
         for i, line in enumerate(read("generations")):
-            rows = packed[line["rows"]]
+            rows = [row for key in line["rows"].split(",") for row in packed[key]]
             libpfm = line["libpfm"] if line["libpfm"] != line["catalog"][:-3] else "-"
             self.generations.append((self.rows.add(rows), len(rows), self.string(line["catalog"]),
                                      self.string(libpfm), self.string(line["title"])))

@@ -242,6 +242,7 @@ static unsigned count_bits(struct upmu_uncore_finder *finder, const uint16_t *wo
 static unsigned boxes_of(struct upmu_uncore_finder *finder, unsigned row)
 {
     const struct upmu_uncore_row *is = row_at(row);
+    const uint16_t *words = upmu_uncore_second(is);
     unsigned boxes = is->most;
     uint64_t value;
     uint32_t capabilities = 0;
@@ -254,11 +255,12 @@ static unsigned boxes_of(struct upmu_uncore_finder *finder, unsigned row)
         boxes = upmu_uncore_msr(finder, UNCORE_MSR_CBO_CONFIG, true, &value) ? (unsigned)value & 0xfu : 0;
         break;
     case UPMU_UNCORE_RULE_CAPID:
-        boxes = count_bits(finder, upmu_uncore_second(is));
+        boxes = count_bits(finder, words);
         break;
     case UPMU_UNCORE_RULE_SBOX:
-        (void)(counting_function(finder) && upmu_uncore_pci(finder, counting_function(finder), 0x94, &capabilities));
-        boxes = capabilities & 0xc0 ? 4 : 2;
+        (void)(counting_function(finder) &&
+               upmu_uncore_pci(finder, counting_function(finder), words[1], &capabilities));
+        boxes = capabilities & words[2] ? boxes : words[3];
         break;
     default:
         break;

@@ -19,7 +19,7 @@ enum {
     UPMU_UNCORE_RULE_CORES,      /* as many as cores, up to `most` */
     UPMU_UNCORE_RULE_CBO,        /* MSR 396h says how many */
     UPMU_UNCORE_RULE_CAPID,      /* bits of PCI registers say how many */
-    UPMU_UNCORE_RULE_SBOX,       /* two bits of a PCI register say how many */
+    UPMU_UNCORE_RULE_SBOX,       /* a PCI register says whether all or fewer */
     UPMU_UNCORE_RULE_PCI,        /* PCI functions */
     UPMU_UNCORE_RULE_CLIENT_IMC, /* memory, by a register of the host bridge */
     UPMU_UNCORE_RULE_CLIENT_MCS, /* the same, controllers that can be off */

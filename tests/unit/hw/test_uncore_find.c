@@ -333,6 +333,41 @@ static void what_is_missing_leaves_the_rest(void **state)
     assert_int_equal(count("imc"), 0);
 }
 
+/* How many S-boxes a machine has whose CAPID4 and model are others; each that the model has is there. */
+static unsigned s_boxes(const char *name, uint32_t signature, uint32_t capid4)
+{
+    static struct upmu_sim_machine machine;
+    static struct upmu_sim_unit_row rows[16];
+    static struct upmu_sim_pci_register functions[16];
+
+    machine = *upmu_sim_machine(name);
+    for (unsigned i = 0; i == 0 || rows[i - 1].type; i++) {
+        rows[i] = machine.units[i];
+        if (rows[i].type && !strcmp(rows[i].type->name, "sbox"))
+            rows[i].absent = 0;
+    }
+    memcpy(functions, machine.functions, 5 * sizeof *functions);
+    assert_int_equal(functions[4].offset, 0x94);
+    functions[4].value[0] = functions[4].value[1] = capid4;
+    machine.units = rows;
+    machine.functions = functions;
+    machine.signature = signature;
+    begin("hsx2");
+    upmu_sim_uncore_init(&model, &sim, &machine);
+    assert_int_equal(find_on(0, false), UPMU_OK);
+    assert_true(count("cbox") > 0 && count("imc") > 0);
+    return count("sbox");
+}
+
+/* Linux 6.12 uncore_snbep.c: two where bits 7:6 of CAPID4 are 0. */
+static void capid4_says_how_many_s_boxes_there_are(void **state)
+{
+    (void)state;
+    assert_int_equal(s_boxes("hsx2", 0x306f2, 0xffffff3f), 2);
+    assert_int_equal(s_boxes("hsx2", 0x306f2, 0x40), 4);
+    assert_int_equal(s_boxes("hsx2", 0x306f2, 0x80), 4);
+}
+
 static void more_cores_do_not_make_more_boxes_than_a_type_has(void **state)
 {
     (void)state;
@@ -469,6 +504,7 @@ int main(void)
         cmocka_unit_test(boxes_of_a_type_and_die_stand_side_by_side),
         cmocka_unit_test(units_are_named_after_their_generation),
         cmocka_unit_test(what_is_missing_leaves_the_rest),
+        cmocka_unit_test(capid4_says_how_many_s_boxes_there_are),
         cmocka_unit_test(more_cores_do_not_make_more_boxes_than_a_type_has),
         cmocka_unit_test(a_full_list_has_what_fits),
         cmocka_unit_test(a_hypervisor_has_none_unless_forced),
