@@ -101,6 +101,41 @@ static const struct upmu_sim_pci_register hsx_functions[] = {
     {1, FUNCTION(30, 3), 0, ID(0x2fc0u)}, {1, FUNCTION(30, 3), 0x94, BOTH(0x3f)},
     FUNCTIONS_END};
 
+/* ---- Broadwell-EP: all four S-boxes, a companion function for each link ---- */
+
+static const struct upmu_sim_pci_place bdx_ha_places[] = {{1, FUNCTION(18, 1), 0x6f30}, {1, FUNCTION(18, 5), 0x6f38}};
+static const struct upmu_sim_pci_place bdx_imc_places[] = {
+    {1, FUNCTION(20, 0), 0x6fb0}, {1, FUNCTION(20, 1), 0x6fb1}, {1, FUNCTION(21, 0), 0x6fb4},
+    {1, FUNCTION(21, 1), 0x6fb5}, {1, FUNCTION(23, 0), 0x6fd0}, {1, FUNCTION(23, 1), 0x6fd1},
+    {1, FUNCTION(24, 0), 0x6fd4}, {1, FUNCTION(24, 1), 0x6fd5}};
+static const struct upmu_sim_pci_place bdx_irp_places[] = {{0, FUNCTION(5, 6), 0x6f39}};
+static const struct upmu_sim_pci_place bdx_qpi_places[] = {
+    {1, FUNCTION(8, 2), 0x6f32}, {1, FUNCTION(9, 2), 0x6f33}, {1, FUNCTION(10, 2), 0x6f3a}};
+static const struct upmu_sim_pci_place bdx_qpi_filters[] = {
+    {1, FUNCTION(8, 6), 0x6f86}, {1, FUNCTION(9, 6), 0x6f96}, {1, FUNCTION(10, 6), 0x6f46}};
+static const struct upmu_sim_pci_place bdx_r2pcie_places[] = {{0, FUNCTION(16, 1), 0x6f34}};
+static const struct upmu_sim_pci_place bdx_r3qpi_places[] = {
+    {1, FUNCTION(11, 1), 0x6f36}, {1, FUNCTION(11, 2), 0x6f37}, {1, FUNCTION(11, 5), 0x6f3e}};
+static const struct upmu_sim_unit_row bdx_units[] = {
+    {.type = &upmu_sim_hsx_ubox, .count = 1},
+    {.type = &upmu_sim_bdx_cbox, .count = 24, .absent = 0xf00000, .step = 0x10},
+    {.type = &upmu_sim_hsx_sbox, .count = 4, .step = 0xa},
+    {.type = &upmu_sim_hsx_pcu, .count = 1},
+    {.type = &upmu_sim_hsx_ha, .count = 2, .place = bdx_ha_places},
+    {.type = &upmu_sim_hsx_imc, .count = 8, .absent = 0x88, .place = bdx_imc_places},
+    {.type = &upmu_sim_hsx_irp, .count = 1, .place = bdx_irp_places},
+    {.type = &upmu_sim_hsx_qpi, .count = 3, .absent = 4, .place = bdx_qpi_places, .second = bdx_qpi_filters,
+     .seconds = 3},
+    {.type = &upmu_sim_bdx_r2pcie, .count = 1, .place = bdx_r2pcie_places},
+    {.type = &upmu_sim_bdx_r3qpi, .count = 3, .absent = 4, .place = bdx_r3qpi_places},
+    UNITS_END};
+/* Package 0 is node 3, package 1 is node 2. */
+static const struct upmu_sim_pci_register bdx_functions[] = {
+    {1, FUNCTION(16, 5), 0, ID(0x6f1eu)}, {1, FUNCTION(16, 5), 0x40, {0x10003, 0x10002}},
+    {1, FUNCTION(16, 5), 0x54, BOTH(3 | 2 << 3 | 0x00924900)},
+    {1, FUNCTION(30, 3), 0, ID(0x6fc0u)}, {1, FUNCTION(30, 3), 0x94, BOTH(0xc0)},
+    FUNCTIONS_END};
+
 /* ---- Ice Lake-SP: memory controllers in memory, two of three channels ---- */
 
 static const uint16_t icx_cha_list[] = {0, 0xe, 0x1c, 0x2a, 0x38, 0x46, 0x54, 0x62, 0x70, 0x7e, 0x8c, 0x9a, 0xa8, 0xb6,
@@ -251,6 +286,10 @@ static const struct upmu_sim_machine machines[] = {
      .packages = 2, .dies = 1, .llcs = 1, .cpus = 4, .cores = 8, .global = UPMU_SIM_GLOBAL_LATCH, .freeze_bit = 31,
      .unfreeze_bit = 29, .global_control = 0x700, .global_status = 0x701, .bus = {{0x7e, 0x7f}, {0xfe, 0xff}},
      .units = hsx_units, .functions = hsx_functions},
+    {.name = "bdx2", .about = "two Broadwell-EP packages, nodes permuted", .core = "broadwell", .signature = 0x406f1,
+     .packages = 2, .dies = 1, .llcs = 1, .cpus = 4, .cores = 20, .global = UPMU_SIM_GLOBAL_LATCH, .freeze_bit = 31,
+     .unfreeze_bit = 29, .global_control = 0x700, .global_status = 0x701, .bus = {{0x7e, 0x7f}, {0xfe, 0xff}},
+     .units = bdx_units, .functions = bdx_functions},
     {.name = "icx", .about = "one Ice Lake-SP package", .core = "icelake", .signature = 0x606a6, .packages = 1,
      .dies = 1, .llcs = 1, .cpus = 4, .cores = 37, .global = UPMU_SIM_GLOBAL_LATCH, .freeze_bit = 63,
      .unfreeze_bit = 61, .global_control = 0x700, .bus = {{0x7e, 0xfe}, {0}}, .units = icx_units,

@@ -39,6 +39,16 @@ static const struct upmu_sim_unit_tie hsx_r3qpi_ties[] = {TIE(0x01, 3), TIE(0x07
     TIE(0x1f, 3), TIE(0x20, 3), TIE(0x21, 3), TIE(0x22, 3), TIE(0x23, 3), TIE(0x25, 3), TIE(0x26, 3), TIE(0x28, 3),
     TIE(0x29, 3), TIE(0x2a, 1), TIE(0x2b, 1), TIE(0x2c, 3), TIE(0x2d, 3), TIE(0x2e, 3), TIE(0x2f, 3), TIE(0x31, 3),
     TIE(0x32, 3), TIE(0x33, 3), TIE(0x34, 3), TIE(0x36, 3), TIE(0x37, 3), TIE(0x38, 3), TIE(0x39, 3), TIES_END};
+static const struct upmu_sim_unit_tie bdx_cbox_ties[] = {TIE(0x09, 3), TIE(0x11, 1), TIE(0x36, 1), TIE(0x3e, 1),
+    TIES_END};
+static const struct upmu_sim_unit_tie bdx_r2pcie_ties[] = {TIE(0x10, 3), TIE(0x11, 3), TIE(0x13, 1), TIE(0x23, 1),
+    TIE(0x25, 1), TIE(0x26, 3), TIE(0x28, 3), TIE(0x2a, 1), TIE(0x2c, 3), TIE(0x2d, 3), TIE(0x32, 3), TIE(0x33, 3),
+    TIES_END};
+static const struct upmu_sim_unit_tie bdx_r3qpi_ties[] = {TIE(0x01, 7), TIE(0x07, 7), TIE(0x08, 7), TIE(0x09, 7),
+    TIE(0x0a, 7), TIE(0x0e, 7), TIE(0x10, 3), TIE(0x11, 3), TIE(0x13, 1), TIE(0x14, 3), TIE(0x15, 3), TIE(0x1f, 3),
+    TIE(0x20, 3), TIE(0x21, 3), TIE(0x22, 3), TIE(0x23, 3), TIE(0x25, 3), TIE(0x26, 3), TIE(0x28, 3), TIE(0x29, 3),
+    TIE(0x2a, 1), TIE(0x2b, 1), TIE(0x2c, 3), TIE(0x2d, 3), TIE(0x2e, 3), TIE(0x2f, 3), TIE(0x33, 3), TIE(0x34, 3),
+    TIE(0x36, 3), TIE(0x37, 3), TIE(0x38, 3), TIE(0x39, 3), TIES_END};
 static const struct upmu_sim_unit_tie icx_cha_ties[] = {TIE(0x11, 1), TIE(0x36, 1), TIES_END};
 static const struct upmu_sim_unit_tie icx_iio_ties[] = {TIE(0x02, 3), TIE(0x03, 3), TIE(0x83, 3), TIE(0x88, 0xc),
     TIE(0xc0, 0xc), TIE(0xc5, 0xc), TIE(0xd5, 0xc), TIES_END};
@@ -212,6 +222,17 @@ const struct upmu_sim_unit_type upmu_sim_hsx_r2pcie = {
     .name = "r2pcie", PCI_PLAIN, .counters = 4, .quirks = PACKAGE | NEEDS_16, .ties = hsx_r2pcie_ties};
 const struct upmu_sim_unit_type upmu_sim_hsx_r3qpi = {
     .name = "r3qpi", PCI_PLAIN, .counters = 3, .quirks = PACKAGE | NEEDS_16, .ties = hsx_r3qpi_ties};
+
+/* Broadwell-EP's other boxes are Haswell-EP's. */
+const struct upmu_sim_unit_type upmu_sim_bdx_cbox = {
+    .name = "cbox", SERVER_MSR, .counters = 4, .quirks = PACKAGE | NEEDS_16, .control = 0xe00, .select = 0xe01,
+    .counter = 0xe08, .status = 0xe07, .filters = 2, .filter = {0xe05, 0xe06, NONE, NONE},
+    .filter_bits = {UINT64_C(0x3ff) | HSX_STATE, HSX_NID | HSX_OPC}, .select_bits = 0xff8cffff, .ties = bdx_cbox_ties,
+    .uses = hsx_cbox_uses};
+const struct upmu_sim_unit_type upmu_sim_bdx_r2pcie = {
+    .name = "r2pcie", PCI_PLAIN, .counters = 4, .quirks = PACKAGE | NEEDS_16, .ties = bdx_r2pcie_ties};
+const struct upmu_sim_unit_type upmu_sim_bdx_r3qpi = {
+    .name = "r3qpi", PCI_PLAIN, .counters = 3, .quirks = PACKAGE | NEEDS_16, .ties = bdx_r3qpi_ties};
 
 const struct upmu_sim_unit_type upmu_sim_icx_ubox = {SERVER_UBOX(0x1f84ffff, NONE), .filter = {NO_FILTER}};
 const struct upmu_sim_unit_type upmu_sim_icx_cha = {

@@ -54,7 +54,7 @@ static bool has_no_type(const char *catalogue, unsigned unit)
     for (unsigned i = 0; i < sizeof none / sizeof none[0]; i++)
         if (strcmp(none[i].catalogue, catalogue) == 0 && none[i].unit == unit)
             return true;
-    return strcmp(catalogue, "bdx_uncore") == 0 || strcmp(catalogue, "knl_uncore") == 0;
+    return strcmp(catalogue, "knl_uncore") == 0;
 }
 
 static unsigned wrong;

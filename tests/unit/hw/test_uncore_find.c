@@ -160,7 +160,7 @@ static void compare(const struct upmu_sim_unit *unit, const char *what, unsigned
 /* Sources disagree about counters above the first: the library offers one (docs/uncore.md). */
 static bool one_counter(const struct upmu_sim_unit *unit)
 {
-    return (!strcmp(model.machine->name, "hsx2") && !strcmp(unit->type->name, "irp")) ||
+    return (strstr("hsx2 bdx2", model.machine->name) && !strcmp(unit->type->name, "irp")) ||
            (strstr("spr emr", model.machine->name) && !strcmp(unit->type->name, "m3upi"));
 }
 
@@ -206,7 +206,7 @@ static void compare_registers(const struct upmu_sim_unit *unit, const struct upm
 }
 
 static const char *const machines[] = {"nhm", "snb", "skx2", "hsx2", "icx", "zen2", "zen4", "bulldozer2", "adl", "spr",
-                                       "emr"};
+                                       "emr", "bdx2"};
 
 static void every_box_is_found_once_on_its_die_where_the_model_has_it(void **state)
 {
@@ -294,6 +294,7 @@ static void units_are_named_after_their_generation(void **state)
         {"hsx2", "hswep_unc_sbo", "Haswell-EP sbox"},
         {"spr", "spr_unc_cha", "Sapphire Rapids cha"},
         {"emr", "emr_unc_cha", "Emerald Rapids cha"},
+        {"bdx2", "bdx_unc_sbo", "Broadwell-EP sbox"},
     };
 
     (void)state;
@@ -359,13 +360,16 @@ static unsigned s_boxes(const char *name, uint32_t signature, uint32_t capid4)
     return count("sbox");
 }
 
-/* Linux 6.12 uncore_snbep.c: two where bits 7:6 of CAPID4 are 0. */
+/* Linux 6.12 uncore_snbep.c: two where bits 7:6 of CAPID4 are 0; then Broadwell-EP has none, Broadwell-DE never. */
 static void capid4_says_how_many_s_boxes_there_are(void **state)
 {
     (void)state;
     assert_int_equal(s_boxes("hsx2", 0x306f2, 0xffffff3f), 2);
     assert_int_equal(s_boxes("hsx2", 0x306f2, 0x40), 4);
     assert_int_equal(s_boxes("hsx2", 0x306f2, 0x80), 4);
+    assert_int_equal(s_boxes("bdx2", 0x406f1, 0xffffff3f), 0);
+    assert_int_equal(s_boxes("bdx2", 0x406f1, 0x40), 4);
+    assert_int_equal(s_boxes("bdx2", 0x50663, 0xc0), 0);
 }
 
 static void more_cores_do_not_make_more_boxes_than_a_type_has(void **state)
