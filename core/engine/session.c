@@ -146,6 +146,46 @@ static void set_event(struct upmu_session *session, struct upmu_set *set, unsign
     begin_times(session, set, tally, NULL);
 }
 
+static uint8_t world_of(const struct upmu_session *session)
+{
+#if UPMU_WORLDS
+    return session->world;
+#else
+    (void)session;
+    return UPMU_WORLD_BOTH;
+#endif
+}
+
+static void set_world(struct upmu_session *session, uint8_t world)
+{
+#if UPMU_WORLDS
+    session->world = world;
+#else
+    (void)session;
+    (void)world;
+#endif
+}
+
+/*
+ * What an event says of its world, all events of the session say, and the host that has chosen one.  (No handler finds
+ * the target of a cascade by its enable bit: it has no world.)
+ */
+static enum upmu_status check_world(const struct upmu_session *session, const struct upmu_event *event)
+{
+    uint8_t world = world_of(session) | event->world;
+
+    if (!UPMU_WORLDS)
+        return UPMU_OK;
+    if (upmu_event_cascades(event) && world)
+        return UPMU_ERR_UNSUPPORTED;
+    if (event->world && world != event->world)
+        return UPMU_ERR_CONTRADICTION;
+    for (const struct upmu_set *set = session->sets; set; set = upmu_set_after(set))
+        if (set->count && set->event[0].world != event->world)
+            return UPMU_ERR_CONTRADICTION;
+    return UPMU_OK;
+}
+
 /* A refusal is about what stands in session->why. */
 static enum upmu_status add_one_event(struct upmu_session *session, struct upmu_set *set,
                                       const struct upmu_event *event, const struct upmu_sampling *sampling)
@@ -159,10 +199,12 @@ static enum upmu_status add_one_event(struct upmu_session *session, struct upmu_
         status = UPMU_ERR_NO_PMU;
     else if (set->count == UPMU_SET_EVENTS)
         status = UPMU_ERR_NO_SPACE;
-    else
+    else if ((status = check_world(session, event)) == UPMU_OK)
         status = check_sampling(session, event, sampling, &checked);
-    if (status == UPMU_OK)
+    if (status == UPMU_OK) {
         set_event(session, set, set->count++, event, &checked);
+        set_world(session, world_of(session) | event->world);
+    }
     session->why.status = status;
     return status;
 }
@@ -212,7 +254,7 @@ static enum upmu_status encode_next(struct upmu_session *session, const char *li
 enum upmu_status upmu_set_add(struct upmu_session *session, struct upmu_set *set, const char *list,
                               const struct upmu_sampling *sampling)
 {
-    uint8_t before = set->count;
+    uint8_t before = set->count, world = world_of(session);
     size_t cursor = 0;
     struct upmu_event event;
     enum upmu_status status;
@@ -227,10 +269,20 @@ enum upmu_status upmu_set_add(struct upmu_session *session, struct upmu_set *set
     if (status == UPMU_ERR_END)
         return upmu_session_refuse(session, set->count > before ? UPMU_OK : UPMU_ERR_SYNTAX);
     set->count = before;
+    set_world(session, world);
     return status;
 }
 
 #else
+
+static enum upmu_status encode_next(struct upmu_session *session, const char *list, size_t *cursor,
+                                    struct upmu_event *out_event)
+{
+    (void)list;
+    (void)cursor;
+    (void)out_event;
+    return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
+}
 
 enum upmu_status upmu_set_add(struct upmu_session *session, struct upmu_set *set, const char *list,
                               const struct upmu_sampling *sampling)
@@ -446,7 +498,7 @@ enum upmu_status upmu_session_attach_unit(struct upmu_session *session, struct u
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     if (!unit->meter.machine)
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
-    if (session->page || needs_companion(session, unit))
+    if (session->page || world_of(session) || needs_companion(session, unit))
         return upmu_session_refuse(session, UPMU_ERR_UNSUPPORTED);
     if (names_other(session, unit))
         return upmu_session_refuse(session, UPMU_ERR_WRONG_PMU);
@@ -526,13 +578,19 @@ static enum upmu_status start_work(const struct upmu_call *call)
 
 #if UPMU_THREADS
 
-/* A placed session of nothing special starts again: its transition alone, and nothing waits. */
+/* Is it placed, and nothing special? */
+static inline bool can_start_quickly(const struct upmu_session *session)
+{
+    return upmu_session_is_just(session, UPMU_SESSION_STOPPED) && session->begun && !session->long_due &&
+           session->counters;
+}
+
+/* One such starts again: its transition alone, and nothing waits. */
 static bool start_quickly(struct upmu_meter *meter, struct upmu_session *session)
 {
     const struct upmu_set *set = session->active;
 
-    return upmu_session_is_just(session, UPMU_SESSION_STOPPED) && session->begun && !session->long_due &&
-           session->counters && !(session->counters & meter->running) &&
+    return can_start_quickly(session) && !(session->counters & meter->running) &&
            upmu_program_fits(meter, set, meter->corunners) && upmu_transition_start(meter, session);
 }
 
@@ -602,6 +660,101 @@ enum upmu_status upmu_session_stop(struct upmu_session *session)
     if (call_quickly(session, false))
         return session->error;
     return on_cpu(session, stop_work);
+}
+
+/* Sessions that start and that stop. */
+struct these {
+    struct upmu_session *const *start, *const *stop;
+    unsigned starts, stops;
+};
+
+#if UPMU_THREADS
+
+/* Of these, what stops, and what starts where it is placed, as far as nothing about it needs thought. */
+static void plan_these(struct upmu_transition *plan, struct upmu_meter *meter, const struct these *these)
+{
+    uint64_t corunners = meter->corunners;
+    struct upmu_session *session;
+
+    upmu_transition_begin(plan, meter);
+    for (unsigned i = 0; i < these->stops; i++) {
+        session = these->stop[i];
+        if (session->meter == meter && upmu_session_is_just(session, UPMU_SESSION_RUNNING) &&
+            upmu_transition_out(plan, session))
+            corunners -= session->active->program.placement;
+    }
+    for (unsigned i = 0; i < these->starts; i++) {
+        session = these->start[i];
+        if (session->meter == meter && !upmu_session_is_chain(session) && can_start_quickly(session) &&
+            !(session->counters & ((meter->running & ~plan->leaving) | plan->coming)) &&
+            upmu_program_fits(meter, session->active, corunners) && session->active->program.placement &&
+            upmu_transition_in(plan, session))
+            corunners += session->active->program.placement;
+    }
+    if (!upmu_transition_run(plan, UPMU_SESSION_STOPPED))
+        return;
+    for (unsigned i = 0; i < plan->outs; i++)
+        upmu_session_become(plan->out[i], UPMU_SESSION_STOPPED);
+}
+
+static UPMU_APART void plan_these_on_stack(struct upmu_meter *meter, const struct these *these)
+{
+    struct upmu_transition plan;
+
+    plan_these(&plan, meter, these);
+}
+
+static void change_at_once(struct upmu_meter *meter, const struct these *these)
+{
+    if (meter->domain || upmu_multiplex_wanted(meter))
+        return;
+    if (meter->work)
+        plan_these(upmu_meter_plan(meter), meter, these);
+    else
+        plan_these_on_stack(meter, these);
+}
+
+#else
+
+static void change_at_once(struct upmu_meter *meter, const struct these *these)
+{
+    (void)meter;
+    (void)these;
+}
+
+#endif
+
+/* The others one by one; returns the first refusal. */
+static enum upmu_status change_work(struct upmu_meter *meter, void *argument)
+{
+    const struct these *these = argument;
+    enum upmu_status status = UPMU_OK;
+
+    change_at_once(meter, these);
+    for (unsigned i = 0; i < these->stops + these->starts; i++) {
+        bool stops = i < these->stops;
+        struct upmu_call call = {.session = stops ? these->stop[i] : these->start[i - these->stops], .meter = meter};
+        enum upmu_status one = UPMU_ERR_WRONG_CPU;
+
+        if (call.session->meter != meter)
+            (void)upmu_session_refuse(call.session, one);
+        else if (stops ? !is_started(call.session) : is_started(call.session))
+            one = call.session->error;
+        else
+            one = stops ? stop_work(&call) : start_work(&call);
+        if (status == UPMU_OK)
+            status = one;
+    }
+    upmu_multiplex_admit(meter);
+    return status;
+}
+
+enum upmu_status upmu_change_these(struct upmu_cpu *cpu, struct upmu_session *const *start, unsigned starts,
+                                   struct upmu_session *const *stop, unsigned stops)
+{
+    struct these these = {start, stop, starts, stops};
+
+    return cpu->meter.machine ? upmu_local_run(&cpu->meter, change_work, &these) : UPMU_ERR_NO_PMU;
 }
 
 static enum upmu_status detach_work(const struct upmu_call *call)
@@ -683,9 +836,17 @@ static void set_count(const struct upmu_call *call, struct upmu_tally *tally)
 {
     struct upmu_meter *meter = call->meter;
 
-    upmu_count_begin(call->set, tally, call->value);
-    tally->hole = false;
-    begin_times(call->session, call->set, tally, meter);
+    if (UPMU_SAMPLING && call->period) {
+        tally->due = tally->total + call->value;
+        tally->reset = call->value;
+        tally->period = call->period;
+        if (!meter) /* (What it left on a counter may be shorter or longer.) */
+            call->session->tagged_by = 0;
+    } else {
+        upmu_count_begin(call->set, tally, call->value);
+        tally->hole = false;
+        begin_times(call->session, call->set, tally, meter);
+    }
     if (meter && tally->counter < UPMU_COUNTERS && tally->period)
         upmu_run_untag(meter, tally);
 }
@@ -724,21 +885,45 @@ enum upmu_status upmu_set_write(struct upmu_session *session, struct upmu_set *s
     return upmu_session_call(&call);
 }
 
+enum upmu_status upmu_set_wait(struct upmu_session *session, struct upmu_set *set, unsigned index, uint64_t left,
+                               uint64_t period)
+{
+    struct upmu_call call = {.work = write_work,
+                             .session = session,
+                             .set = set,
+                             .index = index,
+                             .value = left,
+                             .period = period,
+                             .follow = true};
+    const struct upmu_pmu *pmu;
+
+    if (!UPMU_SAMPLING)
+        return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
+    if (index >= set->count || !set->tally[index].period)
+        return upmu_session_refuse(session, UPMU_ERR_INVALID);
+    pmu = upmu_machine_pmu_of(session->machine, set->event[index].pmu);
+    if (!left || left > UPMU_LONGEST_PERIOD || period < pmu->min_period ||
+        period > UPMU_LONGEST_PERIOD - set->sampling[index].random_mask)
+        return upmu_session_refuse(session, UPMU_ERR_INVALID);
+    return upmu_session_call(&call);
+}
+
 enum upmu_status upmu_session_write(struct upmu_session *session, unsigned index, uint64_t value)
 {
     return upmu_set_write(session, &session->set, index, value);
 }
 
-#if UPMU_NAMES
-
+/* (What the old event left on its counter may stay there, closed: nothing has its tag.) */
 static enum upmu_status replace_work(const struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
 
     if (is_started(session))
         return upmu_session_refuse(session, UPMU_ERR_STATE);
-    if (call->meter)
+    if (call->value && call->meter)
         (void)upmu_schedule_release(call->meter, session);
+    if (call->set == upmu_active(session))
+        session->counters = 0;
     set_event(session, call->set, call->index, call->event, call->sampling);
     session->tagged_by = call->meter ? call->meter->life : 0;
     if (call->meter)
@@ -746,46 +931,47 @@ static enum upmu_status replace_work(const struct upmu_call *call)
     return UPMU_OK;
 }
 
-enum upmu_status upmu_set_replace(struct upmu_session *session, struct upmu_set *set, unsigned index,
-                                  const char *specification, const struct upmu_sampling *sampling)
+/* `idle`: it leaves its registers idle. */
+static enum upmu_status replace(struct upmu_session *session, struct upmu_set *set, unsigned index,
+                                const struct upmu_event *event, const struct upmu_sampling *sampling, bool idle)
 {
-    struct upmu_event event;
     struct upmu_sampling checked;
     struct upmu_call call = {.work = replace_work,
                              .session = session,
                              .set = set,
                              .index = index,
-                             .event = &event,
+                             .value = idle,
+                             .event = event,
                              .sampling = &checked,
                              .follow = true};
-    size_t cursor = 0;
-    enum upmu_status status;
+    enum upmu_status status = UPMU_ERR_INVALID;
 
-    if (index >= set->count)
-        return upmu_session_refuse(session, UPMU_ERR_INVALID);
-    status = encode_next(session, specification, &cursor, &event);
-    if (status == UPMU_ERR_END)
-        return upmu_session_refuse(session, UPMU_ERR_SYNTAX);
-    if (status != UPMU_OK)
-        return status;
-    status = check_sampling(session, &event, sampling, &checked);
+    if (index < set->count)
+        status = UPMU_WORLDS && event->world != set->event[index].world ? UPMU_ERR_CONTRADICTION
+                                                         : check_sampling(session, event, sampling, &checked);
     session->why.status = status;
     return status == UPMU_OK ? upmu_session_call(&call) : status;
 }
 
-#else
+enum upmu_status upmu_set_replace_event(struct upmu_session *session, struct upmu_set *set, unsigned index,
+                                        const struct upmu_event *event, const struct upmu_sampling *sampling)
+{
+    (void)upmu_session_refuse(session, UPMU_OK);
+    return replace(session, set, index, event, sampling, false);
+}
 
 enum upmu_status upmu_set_replace(struct upmu_session *session, struct upmu_set *set, unsigned index,
                                   const char *specification, const struct upmu_sampling *sampling)
 {
-    (void)set;
-    (void)index;
-    (void)specification;
-    (void)sampling;
-    return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
-}
+    struct upmu_event event;
+    size_t cursor = 0;
+    enum upmu_status status = index < set->count ? encode_next(session, specification, &cursor, &event)
+                                                 : UPMU_ERR_INVALID;
 
-#endif
+    if (status == UPMU_ERR_INVALID || status == UPMU_ERR_END)
+        return upmu_session_refuse(session, status == UPMU_ERR_END ? UPMU_ERR_SYNTAX : status);
+    return status == UPMU_OK ? replace(session, set, index, &event, sampling, true) : status;
+}
 
 enum upmu_status upmu_session_replace(struct upmu_session *session, unsigned index, const char *specification,
                                       const struct upmu_sampling *sampling)

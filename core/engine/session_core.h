@@ -43,7 +43,7 @@ struct upmu_call {
     struct upmu_meter *meter; /* NULL: the thread does not run, or it is attached nowhere */
     struct upmu_set *set;
     unsigned index;
-    uint64_t value;
+    uint64_t value, period;
     const struct upmu_event *event;
     const struct upmu_sampling *sampling;
     enum upmu_status status;

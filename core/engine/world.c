@@ -19,6 +19,13 @@ enum upmu_status upmu_session_world(struct upmu_session *session, enum upmu_worl
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     if ((unsigned)world > UPMU_WORLD_GUEST)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
+    for (const struct upmu_set *set = session->sets; set; set = upmu_set_after(set))
+        for (unsigned i = 0; i < set->count; i++) {
+            if (set->event[i].world && set->event[i].world != world)
+                return upmu_session_refuse(session, UPMU_ERR_CONTRADICTION);
+            if (upmu_event_cascades(&set->event[i]) && world)
+                return upmu_session_refuse(session, UPMU_ERR_UNSUPPORTED);
+        }
     session->world = (uint8_t)world;
     return upmu_session_refuse(session, UPMU_OK);
 }

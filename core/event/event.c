@@ -452,13 +452,43 @@ static bool is_second_mask(const struct encoder *encoder)
 static UPMU_APART bool is_letter_of_perf(char c)
 {
     c |= 0x20;
-    return c == 'u' || c == 'k' || c == 'p';
+    return c == 'u' || c == 'k' || c == 'p' || (UPMU_WORLDS && (c == 'g' || c == 'h'));
 }
+
+#if UPMU_WORLDS
+
+/* The session's world, where the PMU has no bits for it: host, guest, or both of them. */
+static enum upmu_status give_world(struct encoder *encoder, const char *name, size_t length)
+{
+    static const char words[][6] = {"host", "guest"};
+    unsigned value = encoder->part->value ? (unsigned)encoder->value : 1, i = 0;
+    uint8_t *world = &encoder->event.world;
+
+    while (!upmu_text_is(name, length, words[i]) && !(length == 1 && upmu_text_lower(*name) == words[i][0]))
+        if (++i == 2)
+            return UPMU_ERR_NO_SUCH_ATTRIBUTE;
+    if (encoder->pmu->index >= UPMU_UNIT_PMU)
+        return UPMU_ERR_NO_SUCH_ATTRIBUTE;
+    if (encoder->part->value && encoder->value > 1)
+        return UPMU_ERR_BAD_VALUE;
+    if (*world >> i & !value)
+        return UPMU_ERR_CONTRADICTION;
+    *world |= (uint8_t)(value << i);
+    return UPMU_OK;
+}
+
+#endif
 
 static enum upmu_status give_attribute(struct encoder *encoder, const char *name, size_t length)
 {
-    return encoder->pmu->backend->attribute(encoder->pmu, &encoder->event, name, length,
-                                            encoder->part->value ? &encoder->value : NULL);
+    enum upmu_status status = encoder->pmu->backend->attribute(encoder->pmu, &encoder->event, name, length,
+                                                               encoder->part->value ? &encoder->value : NULL);
+
+#if UPMU_WORLDS
+    if (status == UPMU_ERR_NO_SUCH_ATTRIBUTE)
+        status = give_world(encoder, name, length);
+#endif
+    return status;
 }
 
 static enum upmu_status apply_attribute(struct encoder *encoder)
@@ -575,6 +605,8 @@ static UPMU_APART enum upmu_status finish_event(struct encoder *encoder)
     }
     if (event->attributes & UPMU_ATTR_PIN)
         event->counters &= UPMU_BIT32(event->pin);
+    if (event->world == (UPMU_WORLD_HOST | UPMU_WORLD_GUEST))
+        event->world = UPMU_WORLD_BOTH;
     return event->counters ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
 }
 
@@ -690,6 +722,8 @@ size_t upmu_event_format(const struct upmu_pmu *pmu, const struct upmu_event *ev
     }
     if (known)
         pmu->backend->format(pmu, event, &row, &out);
+    if (UPMU_WORLDS && event->world)
+        upmu_text_string(&out, event->world == UPMU_WORLD_GUEST ? ":g=1" : ":h=1");
     if (event->attributes & UPMU_ATTR_PIN) {
         upmu_text_string(&out, ":counter=");
         upmu_text_decimal(&out, event->pin);

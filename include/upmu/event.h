@@ -88,6 +88,13 @@ size_t upmu_spec_format(const struct upmu_spec *spec, char *buffer, size_t size)
 /* In config2 of a cascade: it begins after that many initiators, unless its sampling has a period. */
 #define UPMU_EVENT_AFTER (UINT64_C(1) << 63)
 
+/* Where is counted (upmu/world.h). */
+enum upmu_world {
+    UPMU_WORLD_BOTH = 0,
+    UPMU_WORLD_HOST = 1, /* while no guest runs */
+    UPMU_WORLD_GUEST = 2 /* while a guest runs */
+};
+
 /*
  * An event of one PMU.  A value: copy it freely.
  */
@@ -105,7 +112,7 @@ struct upmu_event {
     uint8_t flags1;          /* backend's, of config1 */
     uint8_t least_log2;      /* shortest period programmed: 1 << least_log2 (an erratum) */
     uint8_t step_log2;       /* programmed periods are multiples of 1 << step_log2 */
-    uint8_t reserved;        /* 0 */
+    uint8_t world;           /* enum upmu_world that the text named, where the select has no bits for it */
     uint16_t unit;           /* of a unit: 1 + the number that the text named ("imc3/..."), 0: none */
 };
 

@@ -304,7 +304,8 @@ enum upmu_status upmu_session_init(struct upmu_session *session, struct upmu_mac
  * part, above 2^63 - 1 or below the PMU's shortest, with in_txcp below 2^31 - 1; a cascade without
  * period or above the PMU's longest; an unknown flag); UPMU_ERR_HOOK_MISSING (sampling without
  * pmi_rearm, a frequency without clock_ns); UPMU_ERR_UNSUPPORTED (a precise event, a sampled
- * metric); UPMU_ERR_COMPILED_OUT.
+ * metric, a cascade in one world); UPMU_ERR_CONTRADICTION also if the event names another world than
+ * the session or its other events do (upmu/world.h); UPMU_ERR_COMPILED_OUT.
  * session->why has the details.
  * Context: any.
  */
@@ -428,6 +429,22 @@ enum upmu_status upmu_session_start(struct upmu_session *session);
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_stop(struct upmu_session *session);
+
+/*
+ * Start some sessions and stop others in one change: what a thread switch does, without the switch.
+ * Sessions that have a place since an earlier start cost one write that closes and one that opens,
+ * however many they are (up to 8 each way), and what differs between; the others are stopped, then
+ * started, one by one.  All are attached to this CPU, or to the thread that runs on it.  A session
+ * that cannot be started or stopped does not keep the others from it; its `why` has the reason.
+ *
+ * Returns UPMU_OK; the first refusal, as upmu_session_start() and upmu_session_stop();
+ * UPMU_ERR_WRONG_CPU also if a session is not attached here; UPMU_ERR_NO_PMU (the CPU was never
+ * initialised); UPMU_ERR_BUSY (nothing was done).
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_change_these(struct upmu_cpu *cpu, struct upmu_session *const *start, unsigned starts,
+                                   struct upmu_session *const *stop, unsigned stops);
 
 /*
  * Continue a masked session; its format may keep it masked.  Does nothing in other states.

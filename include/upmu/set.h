@@ -90,6 +90,36 @@ enum upmu_status upmu_set_replace(struct upmu_session *session, struct upmu_set 
                                   const char *specification, const struct upmu_sampling *sampling);
 
 /*
+ * Replace an event by an encoded one, keeping its index: upmu_session_replace().  No register is
+ * accessed: what the old event needed stays loaded, closed, until something else is loaded there.
+ *
+ * Returns UPMU_OK; UPMU_ERR_STATE (the session is started, or closed); UPMU_ERR_INVALID (no such
+ * event, or its sampling, as upmu_session_add()); UPMU_ERR_HOOK_MISSING, UPMU_ERR_UNSUPPORTED,
+ * UPMU_ERR_COMPILED_OUT (as upmu_session_add()); UPMU_ERR_CONTRADICTION (it names another world than
+ * the old event); UPMU_ERR_WRONG_CPU; UPMU_ERR_BUSY.
+ * Context: local; any while detached or while its thread does not run.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_set_replace_event(struct upmu_session *session, struct upmu_set *set, unsigned index,
+                                        const struct upmu_event *event, const struct upmu_sampling *sampling);
+
+/*
+ * The next sample of a sampling event comes after `left` events, later ones every `period`.  The
+ * count stays as it is.  While the set is not on the hardware, no register is accessed, and its next
+ * start writes the counter (1 W).  A running session is stopped and started again on its counters; a
+ * sample that is due at this moment may mask it.
+ *
+ * Returns UPMU_OK; UPMU_ERR_INVALID (no such event, or it does not sample; `left` is 0 or above
+ * 2^63 - 1; `period` is not as upmu_session_add() demands); UPMU_ERR_STATE (closed);
+ * UPMU_ERR_COMPILED_OUT; UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (nothing was changed); UPMU_ERR_PORT (a
+ * register faulted: the session is stopped with its `error` set).
+ * Context: local; any while detached or while its thread does not run.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_set_wait(struct upmu_session *session, struct upmu_set *set, unsigned index, uint64_t left,
+                               uint64_t period);
+
+/*
  * Make a set the active one.  NULL: the next in the order.  Its timeout begins anew.  A running
  * session is switched at once; if the set does not fit, the session waits.  Without this call a
  * start continues with the set that was active last; the first start begins with the first set of

@@ -15,22 +15,16 @@
 extern "C" {
 #endif
 
-/* Where a session counts.  After init it counts in both. */
-enum upmu_world {
-    UPMU_WORLD_BOTH = 0,
-    UPMU_WORLD_HOST = 1, /* while no guest runs */
-    UPMU_WORLD_GUEST = 2 /* while a guest runs */
-};
-
 #if UPMU_WORLDS
 
 /*
- * Choose the world of a session, for all its sets.  The attributes `guest` and `host` of an event
- * do the same where the PMU has no bits for them (docs/EVENTS.md); then all events of the session
- * have the same attribute, and this call may only repeat it.
+ * Choose the world of a session, for all its sets; after init it counts in both.  The attributes
+ * `guest` and `host` of an event do the same where the PMU has no bits for them (docs/EVENTS.md);
+ * then all events of the session have the same attribute, and this call may only repeat it.
  *
  * Returns UPMU_OK; UPMU_ERR_STATE (not detached); UPMU_ERR_INVALID (no such world);
- * UPMU_ERR_CONTRADICTION (its events name another world).
+ * UPMU_ERR_CONTRADICTION (its events name another world); UPMU_ERR_UNSUPPORTED (NetBurst: an event
+ * is a cascade); UPMU_ERR_COMPILED_OUT.
  * Context: any.
  */
 UPMU_MUST_CHECK

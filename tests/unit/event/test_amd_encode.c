@@ -172,8 +172,19 @@ static void neither_privilege_means_both_and_raw_words_keep_theirs(void **state)
     assert_int_equal(refused(ZEN2, "cpu/event=0xc0,pc=1/"), UPMU_ERR_NO_SUCH_ATTRIBUTE);
     assert_int_equal(refused(ZEN2, "cpu/event=0xc0,c=1,c=2/"), UPMU_ERR_CONTRADICTION);
     assert_int_equal(refused(ZEN2, "cpu/event=0xc0,any/"), UPMU_ERR_NO_SUCH_ATTRIBUTE);
-    assert_int_equal(refused(K8, "cpu/event=0xc0,h=1/"), UPMU_ERR_NO_SUCH_ATTRIBUTE);
-    assert_int_equal(refused(F11H, "cpu/event=0xc0,g=1/"), UPMU_ERR_NO_SUCH_ATTRIBUTE);
+}
+
+/* The session's world stands for the bits. */
+static void families_without_the_bits_note_the_world(void **state)
+{
+    (void)state;
+    assert_int_equal(made(K8, "cpu/event=0xc0,h=1/").world, UPMU_WORLD_HOST);
+    assert_int_equal(made(F11H, "cpu/event=0xc0,g=1/").world, UPMU_WORLD_GUEST);
+    assert_int_equal(made(F11H, "cpu/event=0xc0,g=1,h=1/").world, UPMU_WORLD_BOTH);
+    assert_true(made(K8, "cpu/event=0xc0,g=1/").config == 0x300c0);
+    assert_int_equal(made(ZEN4, "cpu/event=0xc0,g=1/").world, UPMU_WORLD_BOTH);
+    assert_int_equal(refused(K8, "cpu/event=0xc0,h=2/"), UPMU_ERR_BAD_VALUE);
+    assert_int_equal(refused(K8, "cpu/event=0xc0,h=1,h=0/"), UPMU_ERR_CONTRADICTION);
 }
 
 /*
@@ -496,6 +507,7 @@ int main(void)
         cmocka_unit_test(every_raw_bit_is_taken_or_refused_as_the_family_has_it),
         cmocka_unit_test(event_bits_11_to_8_stand_at_35_to_32),
         cmocka_unit_test(neither_privilege_means_both_and_raw_words_keep_theirs),
+        cmocka_unit_test(families_without_the_bits_note_the_world),
         cmocka_unit_test(guest_and_host_are_loaded_so_that_they_count),
         cmocka_unit_test(generic_names_stand_for_what_linux_counts),
         cmocka_unit_test(freebsds_specifications_are_taken),
