@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Memory that a test gives to the library and takes back (R46): whatever the library keeps is
- * scanned, byte by byte, for pointers into it, then it is poisoned and freed.
+ * scanned for pointers into it.  Then it is unmapped: an access faults.
  */
 #ifndef UPMU_TESTS_COMMON_POINTERS_H
 #define UPMU_TESTS_COMMON_POINTERS_H
 
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
-#include <upmu/pmu.h>
+#include <sys/mman.h>
 
 struct memory {
     const char *what;
@@ -18,42 +17,54 @@ struct memory {
     size_t bytes;
 };
 
+/*
+ * Addresses that no count, mask or small number equals, and the same in each run: what looks like a pointer is one.
+ * Each piece has pages of its own and ends where they end, and no address is used again before memory_restart().
+ */
+#define MEMORY_ARENA ((uintptr_t)(sizeof(uintptr_t) == 8 ? UINT64_C(0x5a5a5a000000) : 0x5a5a0000))
+#define MEMORY_BYTES 0x200000u
+#define MEMORY_PAGE 0x1000u
+static uintptr_t memory_next;
+
+/* All pieces are free. */
+static inline void memory_restart(void)
+{
+    memory_next = MEMORY_ARENA;
+    (void)munmap((void *)MEMORY_ARENA, MEMORY_BYTES);
+}
+
 /* Fresh memory, full of rubbish. */
 static inline struct memory memory_new(const char *what, size_t bytes)
 {
-    struct memory memory = {what, malloc(bytes), bytes};
+    size_t pages = (bytes + MEMORY_PAGE - 1) / MEMORY_PAGE * MEMORY_PAGE;
+    struct memory memory = {what, (void *)(memory_next + pages - (bytes + 15) / 16 * 16), bytes};
+    void *mapped = mmap((void *)memory_next, pages, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
-    assert_non_null(memory.at);
+    assert_ptr_equal(mapped, (void *)memory_next);
+    memory_next += pages + MEMORY_PAGE; /* (Nothing is behind it.) */
+    assert_true(memory_next <= MEMORY_ARENA + MEMORY_BYTES);
     memset(memory.at, 0xa5, bytes);
     return memory;
 }
 
 static inline void memory_free(struct memory *memory)
 {
-    memset(memory->at, 0xa5, memory->bytes);
-    free(memory->at);
+    uintptr_t page = (uintptr_t)memory->at & ~(uintptr_t)(MEMORY_PAGE - 1);
+
+    assert_int_equal(munmap((void *)page, (uintptr_t)memory->at + memory->bytes - page), 0);
     memory->at = NULL;
 }
 
-/* Masks of registers, of 32 bits, can look like an address of the stack: PMUs are constant once detected. */
-static inline bool memory_is_mask(const struct memory *keeper, size_t at)
-{
-    return sizeof(uintptr_t) == 4 && strcmp(keeper->what, "machine") == 0 &&
-           at - offsetof(struct upmu_machine, pmu) < sizeof(((struct upmu_machine *)0)->pmu);
-}
-
-/*
- * Offset in `keeper` of the first pointer into `memory`, at any alignment; keeper->bytes: there is none.  (Of 32 bits
- * only aligned ones: four bytes of small numbers can look like an address, too.)
- */
+/* Offset in `keeper` of the first pointer into `memory`; keeper->bytes: there is none. */
 static inline size_t memory_pointer(const struct memory *keeper, const struct memory *memory)
 {
     uintptr_t begin = (uintptr_t)memory->at, value;
     size_t at;
 
-    for (at = 0; at + sizeof value <= keeper->bytes; at += sizeof value == 4 ? sizeof value : 1) {
+    for (at = 0; at + sizeof value <= keeper->bytes; at += sizeof value) {
         memcpy(&value, (const char *)keeper->at + at, sizeof value);
-        if (value - begin < memory->bytes && !memory_is_mask(keeper, at))
+        if (value - begin < memory->bytes)
             return at;
     }
     return keeper->bytes;

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory after close (R46): sessions, sets, rings, queues, pages, threads and CPUs are
+ * Memory after close (R46): sessions, sets, rings, queues, pages, threads, units outside the cores, regions and CPUs are
  * freed as soon as the call that ends them has returned, and nothing in the library points
  * there.  The class of mistake: a list, a table or a cached pointer that outlives its object.
  */
 #include "tests/common/host.h"
 #include "tests/common/pointers.h"
+#include <pthread.h>
 #include <stdio.h>
 
+#include "port/sim/sim_uncore.h"
 #include <upmu/format.h>
 #include <upmu/ibs.h>
 #include <upmu/message.h>
 #include <upmu/page.h>
 #include <upmu/thread.h>
+#include <upmu/unit.h>
 
 enum {
     SESSION,
@@ -24,6 +27,11 @@ enum {
     PAGE,
     OTHER_PAGE,
     UNIT,
+    OTHER_UNIT,
+    LIST,
+    BOXES,
+    TYPES,
+    STACK,
     THREAD,
     IDLE,
     CPU0,
@@ -42,8 +50,11 @@ struct fixture {
     struct upmu_thread *thread, *idle;
     struct upmu_session *session, *other;
     struct upmu_set *set;
+    struct upmu_unit *unit, *other_unit;
     const char *when;
 };
+
+static struct upmu_sim_uncore outside;
 
 static void deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
 {
@@ -76,10 +87,15 @@ static void add_session(struct fixture *f)
 static void set_up(struct fixture *f, const char *profile, const char *when)
 {
     struct upmu_domain *domains[2] = {NULL, NULL};
+    const struct upmu_sim_machine *machine = upmu_sim_machine(profile);
 
     memset(f, 0, sizeof *f);
+    memory_restart();
     f->when = when;
-    upmu_sim_init(&f->sim, upmu_sim_profile(profile), 2);
+    if (machine)
+        upmu_sim_uncore_init(&outside, &f->sim, machine);
+    else
+        upmu_sim_init(&f->sim, upmu_sim_profile(profile), 2);
     f->sim.test = f;
     f->sim.deliver = deliver;
     f->sim.ns_per_access = 10;
@@ -541,14 +557,28 @@ static void region(struct fixture *f)
     lose(f, SET);
 }
 
-static void probed(struct fixture *f)
+static void *probe(void *argument)
 {
-    char here;
+    struct fixture *f = argument;
     struct upmu_probe probe = {.loop = upmu_sim_work, .loop_context = &f->sim};
-    struct memory stack = {"stack", &here - 0x10000, 0x10000};
 
     (void)!upmu_cpu_probe(f->cpu[0], &probe);
-    memory_forgotten(f->when, f->piece, PIECES, &stack);
+    return NULL;
+}
+
+/* On a stack that is freed. */
+static void probed(struct fixture *f)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    size_t bytes = 0x20000;
+
+    assert_int_equal(pthread_attr_init(&attributes), 0);
+    assert_int_equal(pthread_attr_setstack(&attributes, piece(f, STACK, "stack", bytes), bytes), 0);
+    assert_int_equal(pthread_create(&thread, &attributes, probe, f), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(pthread_attr_destroy(&attributes), 0);
+    lose(f, STACK);
 }
 
 static const struct life {
