@@ -38,6 +38,9 @@ enum {
     CPU1,
     MACHINE,
     DOMAIN,
+    KEEPERS,         /* those before it keep what they are given … */
+    WORK0 = KEEPERS, /* … and in a work area lies what the last search left */
+    WORK1,
     PIECES
 };
 
@@ -74,7 +77,7 @@ static void lose(struct fixture *f, unsigned which)
 {
     if (!f->piece[which].at)
         return;
-    memory_forgotten(f->when, f->piece, PIECES, &f->piece[which]);
+    memory_forgotten(f->when, f->piece, KEEPERS, &f->piece[which]);
     memory_free(&f->piece[which]);
 }
 
@@ -581,6 +584,269 @@ static void probed(struct fixture *f)
     lose(f, STACK);
 }
 
+/* ---- Lives of units outside the cores ---- */
+
+/* The same machine has two units that need the same register, or that different CPUs reach. */
+static const struct outside {
+    const char *machine, *unit, *other, *prefix;
+} outsides[] = {
+    {"snb", "cbox", "arb", "cbox"},
+    {"nhm", "package0/die0/uncore", "package1/die0/uncore", "uncore"},
+    {"skx2", "package0/die0/imc", "package0/die0/cha", "imc"},
+    {"adl", "imc", "arb0", "imc"},
+    {"zen4", "package0/die0/umc0", "package0/die0/umc1", "umc"},
+};
+
+#define OUTSIDES (sizeof outsides / sizeof outsides[0])
+
+static struct upmu_unit *open_unit(struct fixture *f, unsigned which, const char *path)
+{
+    struct upmu_unit *unit = piece(f, which, "unit outside", sizeof *unit);
+
+    if (upmu_unit_open_text(unit, f->machine, path) == UPMU_OK)
+        return unit;
+    assert_int_not_equal(f->sim.fault_at, 0);
+    lose(f, which);
+    return NULL;
+}
+
+static void close_unit(struct fixture *f, unsigned which, struct upmu_unit **unit)
+{
+    if (!*unit)
+        return;
+    if (upmu_unit_close(*unit) == UPMU_ERR_BUSY)
+        fail_msg("%s: nothing is in the unit's way", f->when);
+    lose(f, which);
+    *unit = NULL;
+}
+
+/* As many raw events as the unit has counters: two such sessions take turns. */
+static void on_unit(struct fixture *f, const struct outside *where, struct upmu_session *session)
+{
+    unsigned count;
+    char text[40];
+
+    if (!f->unit)
+        return;
+    count = (unsigned)__builtin_popcount(f->unit->meter.pmu->counters & 0xffffu);
+    assert_int_equal(upmu_session_share(session, true), UPMU_OK);
+    for (unsigned i = 0; i < count; i++) {
+        (void)snprintf(text, sizeof text, "%s/raw:config=0x%x", where->prefix, 0x60 + i);
+        assert_int_equal(upmu_session_add(session, text, NULL), UPMU_OK);
+    }
+    (void)!upmu_session_attach_unit(session, f->unit);
+    if (upmu_session_start(session) != UPMU_OK)
+        assert_int_not_equal(f->sim.fault_at, 0);
+    (void)!upmu_unit_poll(f->unit);
+}
+
+static void find_outside(struct fixture *f, uint32_t fault_at)
+{
+    struct upmu_unit_list *list = piece(f, LIST, "list", sizeof *list);
+
+    *list = (struct upmu_unit_list){.unit_capacity = 100, .pmu_capacity = 14};
+    list->unit = piece(f, BOXES, "boxes", 100 * sizeof *list->unit);
+    list->pmu = piece(f, TYPES, "types", 14 * sizeof *list->pmu);
+    for (unsigned i = 0; i < 2; i++) {
+        upmu_sim_switch_cpu(&f->sim, i);
+        assert_int_equal(upmu_units_find(f->cpu[i], list, 0), UPMU_OK);
+        assert_int_equal(upmu_cpu_use_work(f->cpu[i], piece(f, WORK0 + i, "work area", sizeof(struct upmu_place_work))),
+                         UPMU_OK);
+    }
+    upmu_sim_switch_cpu(&f->sim, 0);
+    if (fault_at)
+        f->sim.fault_at = f->sim.accesses + fault_at;
+}
+
+static void both_cpus(struct fixture *f, enum upmu_status (*call)(struct upmu_cpu *cpu))
+{
+    for (unsigned i = 0; i < 2; i++) {
+        upmu_sim_switch_cpu(&f->sim, i);
+        (void)!call(f->cpu[i]);
+    }
+    upmu_sim_switch_cpu(&f->sim, 0);
+}
+
+static void ticks_of_both(struct fixture *f)
+{
+    for (unsigned i = 0; i < 4; i++)
+        both_cpus(f, upmu_cpu_tick);
+}
+
+static void a_unit_under_two_sessions(struct fixture *f, const struct outside *where)
+{
+    on_unit(f, where, f->session);
+    on_unit(f, where, f->other);
+    ticks_of_both(f);
+    close_unit(f, UNIT, &f->unit);
+    close_it(f);
+}
+
+static void a_session_of_a_unit(struct fixture *f, const struct outside *where)
+{
+    on_unit(f, where, f->session);
+    on_unit(f, where, f->other);
+    ticks_of_both(f);
+    close_it(f);
+    ticks_of_both(f);
+    (void)!upmu_session_detach(f->other);
+    close_unit(f, UNIT, &f->unit);
+}
+
+/* In the order in which they were opened, so that what both need goes over to the other. */
+static void one_of_two_units(struct fixture *f, const struct outside *where)
+{
+    f->other_unit = open_unit(f, OTHER_UNIT, where->other);
+    on_unit(f, where, f->session);
+    close_unit(f, UNIT, &f->unit);
+    ticks_of_both(f);
+    close_unit(f, OTHER_UNIT, &f->other_unit);
+    close_it(f);
+}
+
+static void the_latter_of_two_units(struct fixture *f, const struct outside *where)
+{
+    f->other_unit = open_unit(f, OTHER_UNIT, where->other);
+    on_unit(f, where, f->session);
+    close_unit(f, OTHER_UNIT, &f->other_unit);
+    ticks_of_both(f);
+    close_it(f);
+    close_unit(f, UNIT, &f->unit);
+}
+
+/* It is used for something else, and the CPU goes on without. */
+static void lose_work(struct fixture *f, unsigned i)
+{
+    upmu_sim_switch_cpu(&f->sim, i);
+    assert_int_equal(upmu_cpu_use_work(f->cpu[i], NULL), UPMU_OK);
+    lose(f, WORK0 + i);
+}
+
+static void lose_cpu(struct fixture *f, unsigned i)
+{
+    upmu_sim_switch_cpu(&f->sim, i);
+    if (upmu_cpu_fini(f->cpu[i]) == UPMU_ERR_BUSY)
+        fail_msg("%s: nothing is in the CPU's way", f->when);
+    lose(f, CPU0 + i);
+    lose(f, WORK0 + i);
+    f->cpu[i] = NULL;
+    upmu_sim_switch_cpu(&f->sim, !i);
+}
+
+/* It is driven by another one, or it sleeps. */
+static void the_cpu_of_a_unit(struct fixture *f, const struct outside *where)
+{
+    unsigned i;
+
+    on_unit(f, where, f->session);
+    i = f->unit && f->unit->meter.cpu == f->cpu[1];
+    lose_cpu(f, i);
+    (void)!upmu_cpu_tick(f->cpu[!i]);
+    close_it(f);
+    close_unit(f, UNIT, &f->unit);
+}
+
+/* First one, then the other. */
+static void both_cpus_of_a_unit(struct fixture *f, const struct outside *where)
+{
+    on_unit(f, where, f->session);
+    lose_cpu(f, 0);
+    lose_cpu(f, 1);
+    close_unit(f, UNIT, &f->unit);
+    close_it(f);
+}
+
+static void a_unit_that_slept(struct fixture *f, const struct outside *where)
+{
+    on_unit(f, where, f->session);
+    both_cpus(f, upmu_cpu_suspend);
+    both_cpus(f, upmu_cpu_resume);
+    ticks_of_both(f);
+    close_it(f);
+    close_unit(f, UNIT, &f->unit);
+}
+
+static void a_unit_that_sleeps(struct fixture *f, const struct outside *where)
+{
+    f->other_unit = open_unit(f, OTHER_UNIT, where->other);
+    on_unit(f, where, f->session);
+    both_cpus(f, upmu_cpu_suspend);
+    lose_work(f, 0);
+    lose_work(f, 1);
+    upmu_sim_switch_cpu(&f->sim, 0);
+    close_unit(f, OTHER_UNIT, &f->other_unit);
+    close_unit(f, UNIT, &f->unit);
+    close_it(f);
+    both_cpus(f, upmu_cpu_resume);
+}
+
+static void a_unit_that_changed_hands(struct fixture *f, const struct outside *where)
+{
+    on_unit(f, where, f->session);
+    for (unsigned i = 0; i < 3 && f->unit; i++)
+        (void)!upmu_unit_manage(f->unit, f->cpu[i & 1]);
+    close_unit(f, UNIT, &f->unit);
+    ticks_of_both(f);
+    close_it(f);
+}
+
+/* Its controller goes while the CPU that drives the unit cannot be reached. */
+static void a_zombie_of_a_unit(struct fixture *f, const struct outside *where)
+{
+    unsigned i;
+
+    on_unit(f, where, f->session);
+    if (!f->unit)
+        return;
+    i = f->unit->meter.cpu == f->cpu[1];
+    upmu_sim_switch_cpu(&f->sim, !i);
+    f->sim.cpu[i].offline = true;
+    assert_int_equal(upmu_session_drop(f->session), UPMU_OK);
+    f->sim.cpu[i].offline = false;
+    ticks_of_both(f);
+    closed(f);
+    close_unit(f, UNIT, &f->unit);
+}
+
+static void a_region_over_dies(struct fixture *f, const struct outside *where)
+{
+    struct upmu_uncore_region *dies = piece(f, SET, "region", 2 * sizeof *dies);
+    struct upmu_count counts[1];
+    char text[40];
+
+    memset(dies, 0, 2 * sizeof *dies);
+    (void)snprintf(text, sizeof text, "%s/raw:config=0x60", where->prefix);
+    close_unit(f, UNIT, &f->unit);
+    if (upmu_uncore_region_open(dies, 2, f->machine, text) != UPMU_OK) {
+        assert_int_not_equal(f->sim.fault_at, 0);
+    } else {
+        (void)!upmu_uncore_region_begin(dies, 2);
+        ticks_of_both(f);
+        (void)!upmu_uncore_region_end(dies, 2, counts, 1);
+        (void)!upmu_uncore_region_close(dies, 2);
+    }
+    lose(f, SET);
+}
+
+static const struct outside_life {
+    const char *name;
+    void (*lead)(struct fixture *f, const struct outside *where);
+} outside_lives[] = {
+    {"a unit under two sessions", a_unit_under_two_sessions},
+    {"a session of a unit", a_session_of_a_unit},
+    {"one of two units", one_of_two_units},
+    {"the latter of two units", the_latter_of_two_units},
+    {"the CPU of a unit", the_cpu_of_a_unit},
+    {"both CPUs of a unit", both_cpus_of_a_unit},
+    {"a unit that slept", a_unit_that_slept},
+    {"a unit that sleeps", a_unit_that_sleeps},
+    {"a unit that changed hands", a_unit_that_changed_hands},
+    {"a zombie of a unit", a_zombie_of_a_unit},
+    {"a region over dies", a_region_over_dies},
+};
+
+#define OUTSIDE_LIVES (sizeof outside_lives / sizeof outside_lives[0])
+
 static const struct life {
     const char *name;
     void (*lead)(struct fixture *f);
@@ -621,17 +887,17 @@ static const struct life {
 /* What comes later walks over all that is left. */
 static void afterwards(struct fixture *f)
 {
-    if (f->other->state == UPMU_SESSION_DETACHED) {
+    if (f->cpu[0] && f->other->state == UPMU_SESSION_DETACHED) {
         if (!f->other->set.count)
             assert_int_equal(upmu_session_add(f->other, "branches,instructions", NULL), UPMU_OK);
         on_cpu(f, f->other);
     }
-    if (f->thread) {
+    if (f->thread && f->cpu[f->sim.current]) {
         switches(f, f->idle, f->thread);
         switches(f, f->thread, f->idle);
     }
     work(f, 1000);
-    for (unsigned i = 0; i < 20; i++)
+    for (unsigned i = 0; i < 20 && f->cpu[f->sim.current]; i++)
         tick(f);
     (void)!upmu_session_close(f->other);
     assert_int_equal(f->other->state, UPMU_SESSION_CLOSED);
@@ -674,6 +940,26 @@ static void live(const struct life *life, const char *profile, uint32_t fault_at
         f.sim.fault_at = f.sim.accesses + fault_at;
     life->lead(&f);
     f.sim.fault_at = 0;
+    afterwards(&f);
+    tear_down(&f);
+}
+
+static void live_outside(const struct outside_life *life, const struct outside *where, uint32_t fault_at)
+{
+    struct fixture f;
+    char when[120];
+
+    (void)snprintf(when, sizeof when, "%s, %s, fault at %u", where->machine, life->name, (unsigned)fault_at);
+    set_up(&f, where->machine, when);
+    find_outside(&f, fault_at);
+    f.unit = open_unit(&f, UNIT, where->unit);
+    life->lead(&f, where);
+    f.sim.fault_at = 0;
+    close_unit(&f, UNIT, &f.unit);
+    for (unsigned i = 0; i < 2; i++)
+        if (f.cpu[i] && f.piece[WORK0 + i].at)
+            lose_work(&f, i);
+    upmu_sim_switch_cpu(&f.sim, !f.cpu[0]);
     afterwards(&f);
     tear_down(&f);
 }
@@ -728,12 +1014,31 @@ static void nothing_points_to_what_is_closed_after_a_fault(void **state)
             live(&lives[i], "skylake", at);
 }
 
+static void nothing_points_to_what_was_outside(void **state)
+{
+    (void)state;
+    for (unsigned o = 0; o < OUTSIDES; o++)
+        for (unsigned i = 0; i < OUTSIDE_LIVES; i++)
+            live_outside(&outside_lives[i], &outsides[o], 0);
+}
+
+static void nothing_points_to_what_was_outside_after_a_fault(void **state)
+{
+    (void)state;
+    for (unsigned o = 0; o < 2; o++)
+        for (unsigned i = 0; i < OUTSIDE_LIVES; i++)
+            for (uint32_t at = 1; at < 90; at += FAULT_STEP)
+                live_outside(&outside_lives[i], &outsides[o], at);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cpu_that_has_gone_is_forgotten_by_what_ran_there),
         cmocka_unit_test(nothing_points_to_what_is_closed),
         cmocka_unit_test(nothing_points_to_what_is_closed_after_a_fault),
+        cmocka_unit_test(nothing_points_to_what_was_outside),
+        cmocka_unit_test(nothing_points_to_what_was_outside_after_a_fault),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
