@@ -104,6 +104,9 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
     upmu_why_clear(&machine->why);
     if (machine->only_cpu && machine->only_cpu != cpu && !port_has_this_cpu(port))
         return upmu_why_hook_of(machine, "this_cpu");
+    status = upmu_units_check(machine, cpu);
+    if (status != UPMU_OK)
+        return status;
     upmu_units_delist(machine, cpu);
     memset(cpu, 0, sizeof *cpu);
     cpu->meter.machine = machine;

@@ -67,6 +67,16 @@ static UPMU_APART enum upmu_status call_unit(struct upmu_unit *unit, upmu_local_
 
 /* ---- Lists ---- */
 
+/* An open unit that a CPU drives, or NULL: one in no list, too, because no CPU could be reached to take it. */
+static struct upmu_unit *driven_by(const struct upmu_machine *machine, const struct upmu_cpu *cpu)
+{
+    struct upmu_unit *unit = machine->open_units;
+
+    while (unit && unit->meter.cpu != cpu)
+        unit = unit->next_open;
+    return unit;
+}
+
 void upmu_units_delist(struct upmu_machine *machine, const struct upmu_cpu *cpu)
 {
     for (struct upmu_cpu **link = &machine->cpus; *link; link = &(*link)->next)
@@ -201,6 +211,7 @@ static enum upmu_status put_down(struct upmu_meter *meter, void *unused)
 static enum upmu_status pick_up(struct upmu_meter *meter, void *unused)
 {
     (void)unused;
+    unlink_unit(unit_of(meter)); /* (It may be where it was.) */
     link_unit(unit_of(meter));
     return UPMU_OK;
 }
@@ -254,7 +265,7 @@ enum upmu_status upmu_unit_manage(struct upmu_unit *unit, struct upmu_cpu *cpu)
         return UPMU_ERR_STATE;
     before = unit->meter.cpu;
     if (before == cpu)
-        return UPMU_OK;
+        return give_to(unit, cpu);
     if (cpu->meter.machine != unit->meter.machine || !upmu_driver_may(unit, cpu))
         return UPMU_ERR_INVALID;
     if (!before)
@@ -263,7 +274,7 @@ enum upmu_status upmu_unit_manage(struct upmu_unit *unit, struct upmu_cpu *cpu)
     if (status != UPMU_OK && status != UPMU_ERR_PORT)
         return status;
     given = give_to(unit, cpu);
-    if (given != UPMU_OK && give_to(unit, before) != UPMU_OK) /* (As it was.) */
+    if (given != UPMU_OK && give_to(unit, before) != UPMU_OK) /* (It is in no list, and runs on.) */
         return UPMU_ERR_WRONG_CPU;
     return given != UPMU_OK ? given : status;
 }
@@ -296,11 +307,12 @@ enum upmu_status upmu_units_go(struct upmu_cpu *cpu)
 {
     const struct upmu_port *port = cpu->meter.machine->port;
     enum upmu_status status = UPMU_OK;
+    struct upmu_unit *unit = driven_by(cpu->meter.machine, cpu);
 
-    if (!cpu->units || (port_has_this_cpu(port) && port_this_cpu(port) != cpu))
+    if (!unit || (port_has_this_cpu(port) && port_this_cpu(port) != cpu))
         return UPMU_OK; /* (On a wrong CPU the caller is refused.) */
-    while (cpu->units) {
-        enum upmu_status left = hand_on(cpu->units, cpu);
+    for (; unit; unit = driven_by(cpu->meter.machine, cpu)) {
+        enum upmu_status left = hand_on(unit, cpu);
 
         if (left == UPMU_ERR_BUSY || left == UPMU_ERR_WRONG_CPU)
             return left;
@@ -370,6 +382,21 @@ static enum upmu_status refuse(struct upmu_machine *machine, enum upmu_status st
     upmu_why_clear(&machine->why);
     machine->why.status = status;
     return status;
+}
+
+/* A box that has its use already: its path says which. */
+static enum upmu_status refuse_box(struct upmu_machine *machine, const struct upmu_unit_info *box)
+{
+    (void)refuse(machine, UPMU_ERR_STATE);
+    (void)upmu_unit_path(machine->units, box, machine->why.word, sizeof machine->why.word);
+    return UPMU_ERR_STATE;
+}
+
+enum upmu_status upmu_units_check(struct upmu_machine *machine, const struct upmu_cpu *cpu)
+{
+    const struct upmu_unit *unit = driven_by(machine, cpu);
+
+    return unit ? refuse_box(machine, unit->box) : UPMU_OK;
 }
 
 /* Bytes of a box's memory that are needed. */
@@ -445,11 +472,8 @@ static enum upmu_status check_boxes(struct upmu_machine *machine, const struct u
         if (info[i].type != info->type || info[i].package != info->package || info[i].die != info->die ||
             info[i].llc != info->llc)
             return refuse(machine, UPMU_ERR_INVALID);
-        if (is_open(machine, info + i)) {
-            (void)refuse(machine, UPMU_ERR_STATE);
-            (void)upmu_unit_path(list, info + i, machine->why.word, sizeof machine->why.word);
-            return UPMU_ERR_STATE;
-        }
+        if (is_open(machine, info + i))
+            return refuse_box(machine, info + i);
     }
     return UPMU_OK;
 }
@@ -566,11 +590,12 @@ uint64_t upmu_unit_poll_interval(const struct upmu_unit *unit)
 
     if (!unit->meter.machine)
         return LONGEST_NS;
-    rate = (uint64_t)upmu_bank_type(&unit->meter.bank)->rate_mhz * unit->boxes;
+    rate = upmu_bank_type(&unit->meter.bank)->rate_mhz;
+    rate = (rate ? rate : UPMU_UNIT_RATE_MHZ) * unit->boxes;
     for (uint32_t left = pmu->counters; left; left &= left - 1u)
         if (pmu->counter[upmu_bits_lowest(left)].width < width)
             width = pmu->counter[upmu_bits_lowest(left)].width;
-    if (!rate || width > 54)
+    if (width > 54)
         return LONGEST_NS;
     interval_ns = upmu_divide((UINT64_C(1) << (width - 1u)) * 1000u, rate, &rest);
     return interval_ns < LONGEST_NS ? interval_ns : LONGEST_NS;

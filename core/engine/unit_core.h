@@ -14,6 +14,9 @@
 enum upmu_status upmu_units_come(struct upmu_cpu *cpu);
 enum upmu_status upmu_units_go(struct upmu_cpu *cpu);
 
+/* May a CPU be initialised?  Not while it drives a unit: machine->why has its path. */
+enum upmu_status upmu_units_check(struct upmu_machine *machine, const struct upmu_cpu *cpu);
+
 /* Work on each unit that the executing CPU drives, in the bracket of each; the first status that is none. */
 enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_local_work *work);
 
@@ -44,6 +47,13 @@ static inline enum upmu_status upmu_units_come(struct upmu_cpu *cpu)
 
 static inline enum upmu_status upmu_units_go(struct upmu_cpu *cpu)
 {
+    (void)cpu;
+    return UPMU_OK;
+}
+
+static inline enum upmu_status upmu_units_check(struct upmu_machine *machine, const struct upmu_cpu *cpu)
+{
+    (void)machine;
     (void)cpu;
     return UPMU_OK;
 }

@@ -488,7 +488,8 @@ void upmu_domain_init(struct upmu_domain *domain, enum upmu_scope scope);
  * Returns UPMU_OK; UPMU_ERR_NO_PMU (no PMU, or it ignores writes: the CPU counts nothing, and only
  * upmu_cpu_probe() can be used); UPMU_ERR_PORT (a promised register faulted); UPMU_ERR_HOOK_MISSING
  * (second CPU without this_cpu); UPMU_ERR_NO_SPACE (UPMU_CORE_TYPES core types exist already, or a
- * domain has 16 CPUs).  machine->why has the reason.  On error nothing was changed.
+ * domain has 16 CPUs); UPMU_ERR_STATE (it is initialised and drives a unit, whose path is
+ * machine->why.word).  machine->why has the reason.  On error nothing was changed.
  * Context: local.
  */
 UPMU_MUST_CHECK

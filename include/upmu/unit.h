@@ -37,6 +37,9 @@ enum upmu_unit_style {
 /* The bits of control_idle and reset are set one more at a time, the lowest first. */
 #define UPMU_UNIT_GROWING_RESET (1u << 15)
 
+/* A counter of which the host does not know how fast it counts. */
+#define UPMU_UNIT_RATE_MHZ 4000u
+
 /* Events whose code & code_mask is `code` have these counters only. */
 struct upmu_unit_constraint {
     uint16_t code;
@@ -80,7 +83,7 @@ struct upmu_unit_type {
     uint32_t reset;        /* its reset bits, sent once where the box is not in use */
     uint64_t select_mask;  /* bits of a select that an event may set, without the enable bit */
     uint64_t filter_mask[4];
-    uint32_t rate_mhz;     /* the most that one counter counts, in millions per second */
+    uint32_t rate_mhz;     /* the most that one counter counts, in millions per second; 0: UPMU_UNIT_RATE_MHZ */
     const struct upmu_unit_constraint *constraints; /* ends with mask 0; or NULL */
 };
 
@@ -223,7 +226,8 @@ enum upmu_status upmu_session_attach_unit(struct upmu_session *session, struct u
  * again.  (Where a CPU goes offline, upmu_cpu_suspend() and upmu_cpu_fini() hand its units over to others by
  * themselves.  Where that cannot be, sessions are suspended until a CPU that may drive it is initialised or resumed.)
  *
- * Returns UPMU_OK; UPMU_ERR_INVALID (it may not drive it); UPMU_ERR_WRONG_CPU (one of both cannot be reached);
+ * Returns UPMU_OK; UPMU_ERR_INVALID (it may not drive it); UPMU_ERR_WRONG_CPU (one of both cannot be reached: it is
+ * driven as before; where neither can, it counts on, but no tick looks at it until the call is repeated);
  * UPMU_ERR_BUSY; UPMU_ERR_PORT; UPMU_ERR_STATE (not open).
  * Context: as upmu_unit_open().
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory after close (R46): sessions, sets, rings, queues, pages, threads, units outside the cores, regions and CPUs are
- * freed as soon as the call that ends them has returned, and nothing in the library points
+ * Memory after close (R46): sessions, sets, rings, queues, pages, threads, units outside the cores, regions and CPUs
+ * are freed as soon as the call that ends them has returned, and nothing in the library points
  * there.  The class of mistake: a list, a table or a cached pointer that outlives its object.
  */
 #include "tests/common/host.h"
@@ -620,7 +620,7 @@ static void close_unit(struct fixture *f, unsigned which, struct upmu_unit **uni
     *unit = NULL;
 }
 
-/* As many raw events as the unit has counters: two such sessions take turns. */
+/* As many raw events as the unit has counters: two such sessions share the time. */
 static void on_unit(struct fixture *f, const struct outside *where, struct upmu_session *session)
 {
     unsigned count;

@@ -521,6 +521,100 @@ static void a_unit_whose_heir_cannot_be_reached_sleeps(void **state)
     assert_int_equal(value_of(&d.host.session, 0), 120);
 }
 
+/* So many calls go to other CPUs. */
+static unsigned calls_left;
+static bool (*run_on_cpu)(void *context, struct upmu_cpu *cpu, void (*work)(void *argument), void *argument);
+
+static bool run_few_on_cpu(void *context, struct upmu_cpu *cpu, void (*work)(void *argument), void *argument)
+{
+    return calls_left && calls_left-- && run_on_cpu(context, cpu, work, argument);
+}
+
+static void begin_few_calls(void)
+{
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_PCI, 1, 3);
+    run_on_cpu = d.host.sim.port.run_on_cpu;
+    d.host.sim.port.run_on_cpu = run_few_on_cpu;
+    calls_left = 1000;
+    double_begin(&d, 3);
+    upmu_sim_switch_cpu(&d.host.sim, 0);
+    d.nearest = &d.host.cpu[0];
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+    assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[0]);
+    double_event(&d, &d.host.session, 3);
+    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+    assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+    double_steps(10);
+    /* CPU 0 puts it down; then neither can be reached. */
+    upmu_sim_switch_cpu(&d.host.sim, 2);
+    calls_left = 1;
+    assert_int_equal(upmu_unit_manage(&d.unit, &d.host.cpu[1]), UPMU_ERR_WRONG_CPU);
+    assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[0]);
+    calls_left = 1000;
+    double_steps(10);
+    memset(d.writer, 0, sizeof d.writer);
+}
+
+/* Does the tick of the CPU that drives the unit look at its counters? */
+static void is_polled(unsigned cpu)
+{
+    unsigned reads = d.reads;
+
+    upmu_sim_switch_cpu(&d.host.sim, cpu);
+    upmu_sim_advance_ns(&d.host.sim, UINT64_C(61000000000));
+    assert_int_equal(upmu_cpu_tick(&d.host.cpu[cpu]), UPMU_OK);
+    assert_true(d.reads > reads);
+}
+
+static void a_unit_that_no_cpu_took_is_given_again(void **state)
+{
+    (void)state;
+    for (unsigned cpu = 0; cpu < 2; cpu++) {
+        begin_few_calls();
+        for (unsigned times = 0; times < 2; times++)
+            assert_int_equal(upmu_unit_manage(&d.unit, &d.host.cpu[cpu]), UPMU_OK);
+        is_polled(cpu);
+        assert_int_equal(value_of(&d.host.session, 0), 60);
+        assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+    }
+}
+
+static void a_unit_that_no_cpu_took_survives_its_own(void **state)
+{
+    (void)state;
+    begin_few_calls();
+    assert_int_equal(upmu_cpu_init(&d.host.cpu[0], &d.host.machine, NULL), UPMU_ERR_STATE);
+    d.nearest = &d.host.cpu[1];
+    upmu_sim_switch_cpu(&d.host.sim, 0);
+    assert_int_equal(upmu_cpu_fini(&d.host.cpu[0]), UPMU_OK);
+    assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[1]);
+    is_polled(1);
+    assert_int_equal(value_of(&d.host.session, 0), 60);
+}
+
+static void a_cpu_that_drives_a_unit_is_not_taken_over_again(void **state)
+{
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_PCI, 2, 2);
+    d.path = "blade4/cpu0/vectorcopro1";
+    double_begin(&d, 2);
+    d.nearest = &d.host.cpu[0];
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+    double_event(&d, &d.host.session, 3);
+    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+    assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+    double_steps(10);
+    assert_int_equal(upmu_cpu_init(&d.host.cpu[0], &d.host.machine, NULL), UPMU_ERR_STATE);
+    assert_int_equal(d.host.machine.why.status, UPMU_ERR_STATE);
+    assert_string_equal(d.host.machine.why.word, "blade4/cpu0/vectorcopro1");
+    is_polled(0);
+    double_steps(10);
+    assert_int_equal(value_of(&d.host.session, 0), 60);
+    assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+    assert_int_equal(upmu_cpu_init(&d.host.cpu[0], &d.host.machine, NULL), UPMU_OK);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 2), UPMU_OK);
+}
+
 /* Sessions that share units: three units with so many each, of one event on counter 0. */
 #define UNITS 3
 static struct upmu_session sharing[UNITS][5];
@@ -733,6 +827,18 @@ static void a_narrow_counter_is_folded_before_it_goes_round(void **state)
     assert_int_equal(upmu_unit_poll(&d.unit), UPMU_OK);
     double_steps(1);
     assert_int_equal(quality_of(&d.host.session, 0), UPMU_QUALITY_PARTIAL);
+}
+
+/* 2^31 / (4000 million in a second) */
+static void a_counter_of_an_unknown_rate_counts_each_clock(void **state)
+{
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_PCI, 1, 1);
+    d.type.width = 32;
+    d.type.rate_mhz = 0;
+    double_begin(&d, 1);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+    assert_int_equal(upmu_unit_poll_interval(&d.unit), 536870912u);
 }
 
 static void sessions_share_counters_that_never_stop(void **state)
@@ -983,6 +1089,9 @@ int main(void)
         cmocka_unit_test(a_unit_goes_on_where_its_cpu_goes_offline),
         cmocka_unit_test(the_last_cpu_of_a_die_takes_its_units_to_sleep),
         cmocka_unit_test(a_unit_whose_heir_cannot_be_reached_sleeps),
+        cmocka_unit_test(a_unit_that_no_cpu_took_is_given_again),
+        cmocka_unit_test(a_unit_that_no_cpu_took_survives_its_own),
+        cmocka_unit_test(a_cpu_that_drives_a_unit_is_not_taken_over_again),
         cmocka_unit_test(each_unit_has_its_own_turns),
         cmocka_unit_test(turns_are_taken_on_the_cpu_that_drives_a_unit),
         cmocka_unit_test(a_divider_of_three_changes_places_with_each_third_tick),
@@ -990,6 +1099,7 @@ int main(void)
         cmocka_unit_test(a_carry_between_two_halves_is_seen),
         cmocka_unit_test(a_counter_that_races_is_not_believed),
         cmocka_unit_test(a_narrow_counter_is_folded_before_it_goes_round),
+        cmocka_unit_test(a_counter_of_an_unknown_rate_counts_each_clock),
         cmocka_unit_test(sessions_share_counters_that_never_stop),
         cmocka_unit_test(a_fault_at_each_access_is_told),
         cmocka_unit_test(other_software_is_noticed),
