@@ -228,12 +228,12 @@ enum upmu_status upmu_life_verify(struct upmu_meter *meter, void *unused)
     (void)unused;
     upmu_claims_trim(meter, true);
     do { /* a handler may have closed a session since: its counts are taken, and it is looked again */
+        if (attempt++ == VERIFY_ATTEMPTS)
+            return UPMU_ERR_BUSY;
         interrupts = meter->cpu->interrupts;
         upmu_deferred_run(meter);
         row = upmu_bank_verify(&meter->bank, &fault);
-        if (row == UPMU_NO_ROW || fault || interrupts == meter->cpu->interrupts)
-            break;
-    } while (++attempt < VERIFY_ATTEMPTS);
+    } while (row != UPMU_NO_ROW && !fault && interrupts != meter->cpu->interrupts);
     if (row == UPMU_NO_ROW)
         return UPMU_OK;
     if (fault) /* nothing was learned of it: what runs by it goes on */

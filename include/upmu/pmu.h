@@ -540,7 +540,8 @@ enum upmu_status upmu_cpu_changed(struct upmu_cpu *cpu);
  *
  * `why` may be NULL.
  * Returns UPMU_OK (also if the CPU is not initialised); UPMU_ERR_CHANGED (why->address is the first
- * register that differs); UPMU_ERR_PORT (why->address faulted); UPMU_ERR_BUSY; UPMU_ERR_WRONG_CPU.
+ * register that differs); UPMU_ERR_PORT (why->address faulted); UPMU_ERR_BUSY (also if handlers of
+ * overflows disturb it again and again); UPMU_ERR_WRONG_CPU.
  * Context: local.
  */
 UPMU_MUST_CHECK

@@ -548,6 +548,59 @@ static void a_fault_stops_the_session_or_leaves_it_to_the_next_call(void **state
     }
 }
 
+/* ---- A verification that is interrupted ---- */
+
+static struct host *disturbed; /* a set's end comes before each access */
+static unsigned disturbed_for;  /* so many times */
+
+static void end_the_set(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+{
+    (void)sim;
+    (void)cpu;
+    (void)number;
+    (void)kind;
+    (void)address;
+    if (disturbed_for) {
+        disturbed_for--;
+        host_work(disturbed, 0, 5 * PERIOD);
+    }
+}
+
+/*
+ * Before each access of a verification a set ends, for as long as it looks or for a shorter time: it answers that it was
+ * disturbed, or finds nothing.
+ * Catches: what the library's own handlers have closed in the last of all attempts taken for a change by something else.
+ */
+static void handlers_that_come_again_and_again_are_no_difference(void **state)
+{
+    unsigned busy = 0;
+
+    (void)state;
+    for (unsigned p = 0; p < PROTOCOLS; p++)
+        for (unsigned times = 1; times < 1000; times += 1 + times / 4) {
+            struct host f;
+            struct upmu_why why;
+            enum upmu_status status;
+
+            set_up(&f, protocols[p]);
+            two_sets(&f);
+            begin(&f);
+            disturbed = &f;
+            disturbed_for = times;
+            f.sim.before_access = end_the_set;
+            status = upmu_cpu_verify(&f.cpu[0], &why);
+            f.sim.before_access = NULL;
+            busy += status == UPMU_ERR_BUSY;
+            if (status != UPMU_OK && status != UPMU_ERR_BUSY)
+                fail_msg("%s, %u sets end: %s, register %x", protocols[p], times, upmu_status_text(status),
+                         (unsigned)why.address);
+            assert_int_equal(upmu_cpu_verify(&f.cpu[0], &why), UPMU_OK);
+            assert_int_equal(f.session.state, UPMU_SESSION_RUNNING);
+            tear_down(&f);
+        }
+    assert_true(busy > 0);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -565,6 +618,7 @@ int main(void)
         cmocka_unit_test(a_full_ring_masks_the_set_before_it_gives_way),
         cmocka_unit_test(a_record_and_a_message_are_of_the_set_that_overflowed),
         cmocka_unit_test(a_fault_stops_the_session_or_leaves_it_to_the_next_call),
+        cmocka_unit_test(handlers_that_come_again_and_again_are_no_difference),
     };
 
     return cmocka_run_group_tests_name("sets_by_overflow", tests, NULL, NULL);
