@@ -288,7 +288,7 @@ inline release(s)
 
 /*
  * A switch that is one transition: all sessions of the thread come, or all leave, and none needs anything else.  Else
- * it is left undone, and the long way follows.
+ * it is left undone, and each session goes by itself.
  */
 inline come_at_once()
 {

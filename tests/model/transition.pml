@@ -5,7 +5,7 @@
  *
  * Session A samples on counter 0 and counts on counter 1.  Session B counts on both, on counter 1
  * the event that A counts: a switch between them carries counter 1.  Counter 2 belongs to a
- * session that runs all the time.
+ * session that runs all the time.  A sample may fill A's ring: then A is masked.
  */
 #ifndef TICKS
 #define TICKS 2 /* events of each kind */
@@ -18,6 +18,9 @@
 #endif
 #ifndef PERIOD
 #define PERIOD 1
+#endif
+#ifndef FILLS
+#define FILLS 1 /* samples that fill A's ring, which masks it */
 #endif
 
 #define A 0
@@ -37,6 +40,7 @@ bool pending;
 /* The CPU structure. */
 byte shadow = C2;           /* of the enable register */
 byte held, deferred;
+byte staying;               /* counters that are carried: what masks their session does not close them */
 byte sampling, stop_bits, running;
 byte owner[2] = NONE;       /* whose event is on a counter */
 byte last[2] = NONE;        /* whose value a counter holds */
@@ -47,6 +51,9 @@ bool linked[2];
 short total[4], base[4];
 byte due = PERIOD;          /* A's next sample */
 byte samples, lost;
+bool masked;                /* A: handlers keep it closed until the local side takes it off */
+byte fills;
+bool news;                  /* a sample was written just now */
 
 /* What only the checks know: events that a session must have counted, and that it may have counted. */
 byte sure[2], slack[2];
@@ -61,7 +68,7 @@ active proctype Events()
 
 end:
     do
-    ::  d_step { ticks < TICKS && ((enable & BOTH) || must[A] || must[B]) ->
+    ::  d_step { ticks < TICKS && ((enable & BOTH) || must[A] || must[B] || carries) ->
             ticks++;
             assert(enable & C2);
             if
@@ -102,7 +109,7 @@ inline count_periods(found)
     :: total[event(A, 0)] >= due ->
         due = due + PERIOD;
         if
-        :: found -> samples++
+        :: found -> samples++; news = true
         :: else
         fi;
         do
@@ -110,6 +117,24 @@ inline count_periods(found)
         :: else -> break
         od
     :: else
+    fi
+}
+
+/* It may have filled the ring.  What is closed for that need not count; what is carried past it must. */
+inline fill(closing)
+{
+    if
+    :: news && fills < FILLS ->
+        atomic {
+            masked = true;
+            fills++;
+            news = false;
+            if
+            :: closing -> carries = false; may[A] = may[A] || must[A]; must[A] = false
+            :: else
+            fi
+        }
+    :: news = false
     fi
 }
 
@@ -164,10 +189,19 @@ end:
                         :: else
                         fi
                     };
+                    fill(true);
                     d_step { deferred = deferred & ~C0; load_period() }
                 fi
             :: else
             fi
+        :: else
+        fi;
+        if
+#ifdef STAYING
+        :: masked -> closed = BOTH
+#else
+        :: masked -> closed = closed | (BOTH & ~staying)
+#endif
         :: else
         fi;
         if
@@ -201,10 +235,11 @@ inline take(s, c)
 }
 
 /* A's counter 0 has passed zero: from here on a handler has no news of it. */
-inline settle()
+inline settle(closing)
 {
     last[0] = NONE;
     d_step { count_periods(true) };
+    fill(closing);
     d_step { deferred = deferred & ~C0 }
 }
 
@@ -258,7 +293,7 @@ inline do_deferred()
         held = C0;
         store_enable(shadow & ~C0);
         take(A, 0);
-        settle();
+        settle(true);
         load_period();
         last[0] = A;
         held = 0;
@@ -316,10 +351,15 @@ inline transition()
         };
         held = BOTH; /* 2: hold */
         if
-        :: deferred && !again -> held = 0; again = true; do_deferred()
+        :: (deferred || masked) && !again -> held = 0; again = true
         :: else -> break
         fi
     od;
+    if /* (a handler has closed it) */
+    :: masked -> carried = 0
+    :: else
+    fi;
+    staying = carried;
     if /* 3: close */
     :: out != NONE -> store_enable(shadow & (carried | C2))
     :: else
@@ -328,12 +368,14 @@ inline transition()
     :: out != NONE ->
         take(out, 0);
         if
-        :: out == A && value[0] >= 0 -> settle()
+        :: out == A && value[0] >= 0 -> settle(false)
         :: else
         fi;
-        take(out, 1)
+        take(out, 1);
+        masked = false
     :: else
     fi;
+    staying = 0;
     if /* 5: write.  A select changes only while its counters are closed. */
     :: changed & C0 -> assert(!(enable & C0)); program[0] = in + 1
     :: else
@@ -385,14 +427,18 @@ inline poll()
 inline begin_call()
 {
     atomic {
-        call++;
+        if /* (what is masked leaves before anything else, in no call of anybody) */
+        :: masked
+        :: else -> call++
+        fi;
         if
-        :: call > CALLS -> out = now
-        :: call <= CALLS && now == NONE -> in = A
-        :: call <= CALLS && now == NONE -> in = B
-        :: call <= CALLS && now != NONE -> out = now
-        :: call <= CALLS && now != NONE -> out = now; in = 1 - now
-        :: call <= CALLS && now == A -> polls = true
+        :: masked -> out = now
+        :: !masked && call > CALLS -> out = now
+        :: !masked && call <= CALLS && now == NONE -> in = A
+        :: !masked && call <= CALLS && now == NONE -> in = B
+        :: !masked && call <= CALLS && now != NONE -> out = now
+        :: !masked && call <= CALLS && now != NONE -> out = now; in = 1 - now
+        :: !masked && call <= CALLS && now == A -> polls = true
         fi;
         must[A] = false;
         must[B] = false;
@@ -413,7 +459,8 @@ inline end_call()
         may[B] = false;
         carries = false;
         if
-        :: now != NONE -> must[now] = true
+        :: masked -> may[A] = true
+        :: !masked && now != NONE -> must[now] = true
         :: else
         fi;
         in = NONE; out = NONE; changed = 0; carried = 0; again = false; polls = false
@@ -440,7 +487,7 @@ active proctype Local() provided (!in_nmi)
     atomic {
         done = true;
         /* Nothing is left to do, and nothing runs. */
-        assert(deferred == 0 && held == 0 && enable == C2 && shadow == C2);
+        assert(deferred == 0 && held == 0 && !masked && staying == 0 && enable == C2 && shadow == C2);
         /* Counts are conserved. */
         assert(total[event(A, 0)] >= sure[A] && total[event(A, 0)] <= sure[A] + slack[A]);
         assert(total[event(A, 1)] >= sure[A] && total[event(A, 1)] <= sure[A] + slack[A]);
