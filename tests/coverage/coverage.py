@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Report what the tests reach of core/ and backends/x86_core/ (gcovr), and compare with the aims.
+"""Report what the tests reach of core/ and backends/ (gcovr), and compare with the aims.
 
 tests/coverage/unreached.tsv explains what no test reaches: file, function, text that
 the line contains, reason.  Lines that are neither reached nor explained are listed, and
@@ -23,7 +23,7 @@ def measure(folder):
     """
     output = os.path.join(folder, "coverage.json")
     command = ["gcovr", "--root", ".", "--object-directory", folder, "--filter", "core/", "--filter",
-               "backends/x86_core/", "--exclude-unreachable-branches", "--gcov-ignore-parse-errors", "--json", output,
+               "backends/", "--exclude-unreachable-branches", "--gcov-ignore-parse-errors", "--json", output,
                "--html-details", os.path.join(folder, "index.html")]
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
     with open(output) as file:
