@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What seldom happens to units: refusals, faults as a unit changes its CPU or ends, CPUs that cannot be reached, numbers
+ * that go round.
+ */
+#include "tests/unit/engine/unit_double.h"
+
+static struct unit_double d;
+
+static struct upmu_count count_of(struct upmu_session *session)
+{
+    struct upmu_count count;
+
+    assert_int_equal(upmu_session_read(session, 0, 1, &count), UPMU_OK);
+    return count;
+}
+
+/* An open unit of one box, and a session on it that runs. */
+static void run_one(unsigned space, unsigned cpus, unsigned code)
+{
+    double_begin(&d, cpus);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+    assert_int_equal(d.type.space, space);
+    double_event(&d, &d.host.session, code);
+    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+    assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+}
+
+static void a_session_is_attached_to_one_unit_that_is_open(void **state)
+{
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_PCI, 2, 1);
+    double_begin(&d, 1);
+    double_event(&d, &d.host.session, 3);
+    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_ERR_NO_PMU);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+    assert_int_equal(upmu_session_attach_unit(&d.host.other, &d.unit), UPMU_ERR_STATE); /* it has no events */
+    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_ERR_STATE);
+    assert_int_equal(upmu_session_close(&d.host.session), UPMU_OK);
+    assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+    assert_int_equal(upmu_unit_manage(&d.unit, &d.host.cpu[0]), UPMU_ERR_STATE);
+}
+
+static void boxes_of_one_unit_stand_side_by_side(void **state)
+{
+    struct upmu_unit_info elsewhere = {0};
+
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_PCI, 4, 2);
+    d.box_dies = 2;
+    d.place[1].package = 1;
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_ERR_INVALID); /* none was looked for */
+    double_begin(&d, 2);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, &elsewhere, 1), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 4, 1), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 0), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 2, 3), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 1, 2), UPMU_ERR_INVALID); /* of two packages */
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 2, 2), UPMU_OK);
+    assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+}
+
+static void a_hook_that_is_missing_has_its_name_told(void **state)
+{
+    (void)state;
+    for (unsigned space = UPMU_SPACE_PCI; space <= UPMU_SPACE_MMIO; space++) {
+        double_prepare(&d, UPMU_UNIT_BOX, space, 1, 1);
+        double_begin(&d, 1);
+        d.host.sim.port.pci_read = NULL;
+        d.host.sim.port.mmio_map = NULL;
+        assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_ERR_HOOK_MISSING);
+        assert_string_equal(d.host.machine.why.word, space == UPMU_SPACE_PCI ? "pci_read" : "mmio_map");
+        assert_null(d.host.machine.open_units);
+    }
+}
+
+/* A unit that sleeps is closed with its sessions on it: they are detached. */
+static void a_unit_that_sleeps_is_closed_with_its_sessions(void **state)
+{
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_MSR, 1, 1);
+    run_one(UPMU_SPACE_MSR, 1, 3);
+    double_steps(10);
+    assert_int_equal(upmu_cpu_suspend(&d.host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+    assert_int_equal(d.host.session.state, UPMU_SESSION_DETACHED);
+    assert_int_equal(count_of(&d.host.session).value, 30);
+    assert_null(d.host.machine.open_units);
+}
+
+/* A fault at each access of a close with a session on the unit: told, and the unit is closed all the same. */
+static void a_close_that_faults_is_told(void **state)
+{
+    unsigned told = 0;
+
+    (void)state;
+    for (unsigned at = 1; at < 12; at++) {
+        enum upmu_status status;
+        bool faulted;
+
+        double_prepare(&d, UPMU_UNIT_SELECT, UPMU_SPACE_MSR, 1, 1);
+        run_one(UPMU_SPACE_MSR, 1, 3);
+        d.fail_at = at;
+        status = upmu_unit_close(&d.unit);
+        faulted = !d.fail_at;
+        d.fail_at = 0;
+        assert_true(status == UPMU_OK || (status == UPMU_ERR_PORT && faulted));
+        told += status == UPMU_ERR_PORT;
+        assert_null(d.unit.meter.machine);
+        assert_int_equal(d.host.session.state, UPMU_SESSION_DETACHED);
+    }
+    assert_true(told >= 1);
+}
+
+/* The same of a CPU that goes to sleep with its unit, and of one that comes again. */
+static void a_sleep_that_faults_is_told(void **state)
+{
+    unsigned told[2] = {0, 0};
+
+    (void)state;
+    for (unsigned at = 1; at < 24; at++)
+        for (unsigned way = 0; way < 2; way++) {
+            enum upmu_status status;
+
+            double_prepare(&d, UPMU_UNIT_SELECT, UPMU_SPACE_MSR, 1, 1);
+            run_one(UPMU_SPACE_MSR, 1, 3);
+            double_steps(10);
+            if (!way)
+                d.fail_at = at;
+            status = upmu_cpu_suspend(&d.host.cpu[0]);
+            assert_true(status == UPMU_OK || (!way && status == UPMU_ERR_PORT));
+            assert_null(d.unit.meter.cpu);
+            told[0] += status != UPMU_OK;
+            d.fail_at = way ? at : 0;
+            memset(d.writer, 0, sizeof d.writer);
+            status = upmu_cpu_resume(&d.host.cpu[0]);
+            assert_true(status == UPMU_OK || (way && status == UPMU_ERR_PORT));
+            told[1] += status != UPMU_OK;
+            d.fail_at = 0;
+            if (d.unit.meter.cpu)
+                assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+        }
+    assert_true(told[0] >= 1 && told[1] >= 1);
+}
+
+/* ---- CPUs that cannot be reached ---- */
+
+static unsigned reached; /* so many calls on other CPUs succeed */
+static bool (*run_there)(void *context, struct upmu_cpu *cpu, void (*function)(void *argument), void *argument);
+
+static bool reach_some(void *context, struct upmu_cpu *cpu, void (*function)(void *argument), void *argument)
+{
+    if (!reached)
+        return false;
+    reached--;
+    return run_there(context, cpu, function, argument);
+}
+
+/* Three CPUs that may drive the unit; the caller is on none of two that take it over. */
+static void a_unit_that_nobody_can_take_sleeps_where_it_was(void **state)
+{
+    (void)state;
+    for (unsigned calls = 0; calls <= 2; calls++) {
+        enum upmu_status status;
+
+        double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_PCI, 1, 3);
+        run_there = d.host.sim.port.run_on_cpu;
+        d.host.sim.port.run_on_cpu = reach_some;
+        reached = 100;
+        d.nearest = &d.host.cpu[1];
+        run_one(UPMU_SPACE_PCI, 3, 3);
+        assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[1]);
+        double_steps(10);
+        reached = calls;
+        status = upmu_unit_manage(&d.unit, &d.host.cpu[2]);
+        assert_int_equal(status, calls == 2 ? UPMU_OK : UPMU_ERR_WRONG_CPU);
+        assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[calls == 2 ? 2 : 1]);
+        reached = 100;
+        double_steps(10);
+        assert_int_equal(count_of(&d.host.session).value, 60);
+        memset(d.writer, 0, sizeof d.writer);
+        assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+    }
+}
+
+static void a_unit_is_not_woken_on_a_cpu_that_cannot_be_reached(void **state)
+{
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_PCI, 1, 2);
+    run_there = d.host.sim.port.run_on_cpu;
+    d.host.sim.port.run_on_cpu = reach_some;
+    reached = 100;
+    d.nearest = &d.host.cpu[0];
+    run_one(UPMU_SPACE_PCI, 2, 3);
+    double_steps(10);
+    reached = 0;
+    assert_int_equal(upmu_cpu_suspend(&d.host.cpu[0]), UPMU_OK); /* (nobody can take it) */
+    assert_null(d.unit.meter.cpu);
+    assert_int_equal(upmu_unit_manage(&d.unit, &d.host.cpu[1]), UPMU_ERR_WRONG_CPU);
+    assert_null(d.unit.meter.cpu);
+    reached = 100;
+    memset(d.writer, 0, sizeof d.writer);
+    assert_int_equal(upmu_unit_manage(&d.unit, &d.host.cpu[1]), UPMU_OK);
+    assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[1]);
+    double_steps(10);
+    assert_int_equal(count_of(&d.host.session).value, 60);
+}
+
+/* ---- Numbers ---- */
+
+/* What went round more than once cannot be told: the count says that some is missing. */
+static void a_poll_that_comes_too_late_is_told(void **state)
+{
+    (void)state;
+    for (unsigned late = 1; late <= 3; late += 2) {
+        double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_MSR, 1, 1);
+        d.type.width = 32;
+        run_one(UPMU_SPACE_MSR, 1, 3);
+        upmu_sim_advance_ns(&d.host.sim, late * upmu_unit_poll_interval(&d.unit));
+        double_steps(10);
+        assert_int_equal(upmu_unit_poll(&d.unit), UPMU_OK);
+        assert_int_equal(count_of(&d.host.session).value, 30);
+        assert_int_equal(count_of(&d.host.session).quality, late == 1 ? UPMU_QUALITY_EXACT : UPMU_QUALITY_PARTIAL);
+        assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+    }
+}
+
+/* 0 says that nothing lives there. */
+static void a_life_is_never_numbered_0(void **state)
+{
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_MSR, 1, 1);
+    double_begin(&d, 1);
+    for (unsigned i = 0; i < 3; i++) {
+        d.host.machine.lives = UINT32_MAX - 1 + i;
+        assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+        assert_int_equal(d.unit.meter.life, i ? 1 : UINT32_MAX);
+        assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+        assert_int_equal(upmu_cpu_fini(&d.host.cpu[0]), UPMU_OK);
+        d.host.machine.lives = UINT32_MAX - 1 + i;
+        host_take_over(&d.host, 1, false);
+        assert_int_equal(d.host.cpu[0].meter.life, i ? 1 : UINT32_MAX);
+    }
+}
+
+static void a_units_work_area_is_that_of_its_cpu(void **state)
+{
+    static struct upmu_place_work work;
+
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_MSR, 1, 1);
+    run_one(UPMU_SPACE_MSR, 1, 3);
+    assert_int_equal(upmu_cpu_use_work(&d.host.cpu[0], &work), UPMU_OK);
+    assert_ptr_equal(d.unit.meter.work, &work);
+    assert_int_equal(upmu_cpu_use_work(&d.host.cpu[0], NULL), UPMU_OK);
+    assert_null(d.unit.meter.work);
+    assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+}
+
+/* A turn that takes longer and longer is paid for by turns less often. */
+static void the_price_of_a_turn_rises(void **state)
+{
+    struct upmu_session *sharing[2] = {&d.host.session, &d.host.other};
+    static const struct upmu_unit_constraint first[] = {{0x40, 0xc0, 1}, {0, 0, 0}};
+    struct upmu_unit_facts facts;
+    uint64_t before;
+
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_PCI, 1, 1);
+    d.type.constraints = first;
+    d.host.sim.port.tick_ns = 4000000;
+    double_begin(&d, 1);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(upmu_session_share(sharing[i], true), UPMU_OK);
+        double_event(&d, sharing[i], 0x41 + i);
+        assert_int_equal(upmu_session_attach_unit(sharing[i], &d.unit), UPMU_OK);
+        assert_int_equal(upmu_session_start(sharing[i]), UPMU_OK);
+    }
+    d.slow_ns = 100;
+    for (unsigned tick = 0; tick < 20; tick++) {
+        upmu_sim_advance_ns(&d.host.sim, 4000000);
+        assert_int_equal(upmu_cpu_tick(&d.host.cpu[0]), UPMU_OK);
+    }
+    upmu_unit_ask(&d.unit, &facts);
+    before = facts.cost_ns;
+    assert_int_equal(facts.every, 1);
+    d.slow_ns = 50000;
+    for (unsigned tick = 0; tick < 200; tick++) {
+        upmu_sim_advance_ns(&d.host.sim, 4000000);
+        assert_int_equal(upmu_cpu_tick(&d.host.cpu[0]), UPMU_OK);
+    }
+    upmu_unit_ask(&d.unit, &facts);
+    assert_true(before && facts.cost_ns > 10 * before);
+    assert_true(facts.every > 1);
+}
+
+/* ---- Memory without hooks for it ---- */
+
+static uint64_t device[2][0x20]; /* two boxes of 100h bytes */
+
+static void *map_device(void *context, uint64_t physical, size_t bytes)
+{
+    (void)context, (void)bytes;
+    return (unsigned char *)device + (physical - DOUBLE_PHYSICAL);
+}
+
+static void a_host_needs_no_hooks_to_read_and_write_mapped_memory(void **state)
+{
+    (void)state;
+    for (unsigned bits = 32; bits <= 64; bits += 32) {
+        memset(device, 0, sizeof device);
+        double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_MMIO, 2, 1);
+        d.type.register_bits = (uint8_t)bits;
+        d.type.freeze = 0x100;
+        d.host.sim.port.mmio_map = map_device;
+        d.host.sim.port.mmio_read = NULL;
+        d.host.sim.port.mmio_write = NULL;
+        double_begin(&d, 1);
+        device[1][DOUBLE_COUNTER / 8] = 500;
+        assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 1, 1), UPMU_OK);
+        double_event(&d, &d.host.session, 7);
+        assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+        assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+        assert_true((uint32_t)device[1][DOUBLE_SELECT / 8] == (DOUBLE_ENABLE | 7));
+        assert_false(device[1][0] & 0x100);
+        device[1][DOUBLE_COUNTER / 8] += 41;
+        assert_int_equal(count_of(&d.host.session).value, 41);
+        assert_int_equal(upmu_session_close(&d.host.session), UPMU_OK);
+        assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+        assert_int_equal((uint32_t)device[1][DOUBLE_SELECT / 8], 0);
+        for (unsigned i = 0; i < 0x20; i++)
+            assert_true(device[0][i] == 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_session_is_attached_to_one_unit_that_is_open),
+        cmocka_unit_test(boxes_of_one_unit_stand_side_by_side),
+        cmocka_unit_test(a_hook_that_is_missing_has_its_name_told),
+        cmocka_unit_test(a_unit_that_sleeps_is_closed_with_its_sessions),
+        cmocka_unit_test(a_close_that_faults_is_told),
+        cmocka_unit_test(a_sleep_that_faults_is_told),
+        cmocka_unit_test(a_unit_that_nobody_can_take_sleeps_where_it_was),
+        cmocka_unit_test(a_unit_is_not_woken_on_a_cpu_that_cannot_be_reached),
+        cmocka_unit_test(a_poll_that_comes_too_late_is_told),
+        cmocka_unit_test(a_life_is_never_numbered_0),
+        cmocka_unit_test(a_units_work_area_is_that_of_its_cpu),
+        cmocka_unit_test(the_price_of_a_turn_rises),
+        cmocka_unit_test(a_host_needs_no_hooks_to_read_and_write_mapped_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
