@@ -243,19 +243,24 @@ static void without_messages_hooks_are_called_and_the_queue_stays_empty(void **s
 static void an_event_that_does_not_notify_makes_no_message(void **state)
 {
     struct upmu_sampling sampling = {.period = 100};
+    struct upmu_sampling notifying = {.period = 1000000, .flags = UPMU_SAMPLING_NOTIFY};
     struct listener l;
 
     (void)state;
-    memset(&l, 0, sizeof l);
-    host_set_up(&l.host, "skylake");
-    assert_int_equal(upmu_session_add(&l.host.session, "instructions", &sampling), UPMU_OK);
-    assert_int_equal(upmu_session_messages(&l.host.session, &l.queue, l.messages, CAPACITY, 0, NULL), UPMU_OK);
-    host_begin(&l.host, &l.host.session);
-    host_run(&l.host, 1000);
-    assert_int_equal(upmu_queue_waiting(&l.queue), 0);
-    assert_int_equal(l.host.session.state, UPMU_SESSION_RUNNING);
-    assert_int_equal(host_value(&l.host.session, 0), 1000);
-    host_end(&l.host);
+    for (unsigned beside = 0; beside < 2; beside++) {
+        memset(&l, 0, sizeof l);
+        host_set_up(&l.host, "skylake");
+        assert_int_equal(upmu_session_add(&l.host.session, "instructions", &sampling), UPMU_OK);
+        if (beside) /* an event that does, and is not due */
+            assert_int_equal(upmu_session_add(&l.host.session, "branches", &notifying), UPMU_OK);
+        assert_int_equal(upmu_session_messages(&l.host.session, &l.queue, l.messages, CAPACITY, 0, NULL), UPMU_OK);
+        host_begin(&l.host, &l.host.session);
+        host_run(&l.host, 1000);
+        assert_int_equal(upmu_queue_waiting(&l.queue), 0);
+        assert_int_equal(l.host.session.state, UPMU_SESSION_RUNNING);
+        assert_int_equal(host_value(&l.host.session, 0), 1000);
+        host_end(&l.host);
+    }
 }
 
 static void a_full_queue_drops_the_message_says_so_and_masks(void **state)
