@@ -17,7 +17,6 @@
 #define UPMU_CHANGE_FRESH 4u /* its enabled time begins when it is on the hardware */
 #define UPMU_CHANGE_LATER 8u /* cannot come in the change itself */
 #define UPMU_CHANGE_COMES_OR_LATER (UPMU_CHANGE_COMES | UPMU_CHANGE_LATER)
-#define UPMU_CHANGE_TURN 16u /* it leaves because its turn is over */
 
 /* Close gates, and once more if a register faulted. */
 bool upmu_run_shut(struct upmu_meter *meter, uint32_t counters);

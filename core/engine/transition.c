@@ -17,7 +17,6 @@
 #include "core/engine/chain.h"
 #include "core/engine/claims.h"
 #include "core/engine/count.h"
-#include "core/engine/estimate.h"
 #include "core/engine/joint.h"
 #include "core/engine/meter.h"
 #include "core/engine/placed.h"
@@ -245,14 +244,12 @@ static UPMU_APART void fail_leaving(struct upmu_transition *plan, struct upmu_se
     plan->marred = true;
 }
 
-/* The time of one of a chain, and of one that was masked; whether it is the turn of another set. */
+/* The time of one of a chain, and of one that was masked. */
 static void end_run(struct upmu_session *session, uint64_t now_ns)
 {
     upmu_session_ran(session, now_ns);
     if (UPMU_SETS && (session->change & UPMU_CHANGE_COMES_OR_LATER))
         upmu_chain_switched(session, upmu_active(session));
-    else if (UPMU_THREADS && (session->change & UPMU_CHANGE_TURN))
-        upmu_estimate_slot(upmu_active(session));
 }
 
 static inline void take_out(struct upmu_transition *plan, struct upmu_session *session, bool closed, uint64_t now_ns)

@@ -427,7 +427,7 @@ inline poll()
 inline begin_call()
 {
     atomic {
-        if /* (what is masked leaves before anything else, in no call of anybody) */
+        if /* (what is masked leaves before anything else, in a call of its own) */
         :: masked
         :: else -> call++
         fi;

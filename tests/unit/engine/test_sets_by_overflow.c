@@ -567,9 +567,10 @@ static void end_the_set(struct upmu_sim *sim, unsigned cpu, uint32_t number, enu
 }
 
 /*
- * Before each access of a verification a set ends, for as long as it looks or for a shorter time: it answers that it was
- * disturbed, or finds nothing.
- * Catches: what the library's own handlers have closed in the last of all attempts taken for a change by something else.
+ * Before each access of a verification a set ends, for as long as it looks or for a shorter time: it answers that it
+ * was disturbed, or finds nothing.
+ * Catches: what the library's own handlers have closed in the last of all attempts taken for a change by something
+ * else.
  */
 static void handlers_that_come_again_and_again_are_no_difference(void **state)
 {

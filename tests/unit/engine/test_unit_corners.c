@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What seldom happens to units: refusals, faults as a unit changes its CPU or ends, CPUs that cannot be reached, numbers
- * that go round.
+ * What seldom happens to units: refusals, faults as a unit changes its CPU or ends, CPUs that cannot be reached,
+ * numbers that go round.
  */
 #include "tests/unit/engine/unit_double.h"
 
@@ -158,7 +158,7 @@ static bool reach_some(void *context, struct upmu_cpu *cpu, void (*function)(voi
 }
 
 /* Three CPUs that may drive the unit; the caller is on none of two that take it over. */
-static void a_unit_that_nobody_can_take_sleeps_where_it_was(void **state)
+static void a_unit_that_no_cpu_can_take_sleeps_where_it_was(void **state)
 {
     (void)state;
     for (unsigned calls = 0; calls <= 2; calls++) {
@@ -195,7 +195,7 @@ static void a_unit_is_not_woken_on_a_cpu_that_cannot_be_reached(void **state)
     run_one(UPMU_SPACE_PCI, 2, 3);
     double_steps(10);
     reached = 0;
-    assert_int_equal(upmu_cpu_suspend(&d.host.cpu[0]), UPMU_OK); /* (nobody can take it) */
+    assert_int_equal(upmu_cpu_suspend(&d.host.cpu[0]), UPMU_OK); /* (no CPU can take it) */
     assert_null(d.unit.meter.cpu);
     assert_int_equal(upmu_unit_manage(&d.unit, &d.host.cpu[1]), UPMU_ERR_WRONG_CPU);
     assert_null(d.unit.meter.cpu);
@@ -344,7 +344,7 @@ int main(void)
         cmocka_unit_test(a_unit_that_sleeps_is_closed_with_its_sessions),
         cmocka_unit_test(a_close_that_faults_is_told),
         cmocka_unit_test(a_sleep_that_faults_is_told),
-        cmocka_unit_test(a_unit_that_nobody_can_take_sleeps_where_it_was),
+        cmocka_unit_test(a_unit_that_no_cpu_can_take_sleeps_where_it_was),
         cmocka_unit_test(a_unit_is_not_woken_on_a_cpu_that_cannot_be_reached),
         cmocka_unit_test(a_poll_that_comes_too_late_is_told),
         cmocka_unit_test(a_life_is_never_numbered_0),
