@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The perfmon2 layer, as an embedder compiles it: both widths, both compilers, no library."""
+"""The layers of abi, as an embedder compiles them: both widths, both compilers, no library."""
 import os
 import re
 
@@ -11,9 +11,9 @@ WARNINGS = ("-Wall -Wextra -Wpedantic -Wshadow -Wundef -Wconversion -Wsign-conve
 
 
 @check
-def perfmon2_layer_compiles_freestanding_and_needs_only_upmu():
+def layers_compile_freestanding_and_need_only_upmu():
     jobs = [(compiler, width, source) for compiler in ("gcc", "clang") for width in ("-m64", "-m32")
-            for source in files("abi/perfmon2/*.c")]
+            for source in files("abi/*/*.c")]
 
     def compile_one(job):
         compiler, width, source = job

@@ -108,7 +108,7 @@ def backends_call_only_pure_helpers():
 @check
 def every_header_compiles_alone():
     public = files("include/upmu/*.h", "port/x86_native/*.h", "port/template/*.h", "abi/perfmon2/perfmon2.h",
-                   "port/sim/sim.h")
+                   "abi/guest/guest.h", "port/sim/sim.h")
     private = files("core/*/*.h", "backends/*/*.h", "port/sim/*.h")
     languages = [["gcc", "-x", "c", "-std=c99"], ["clang", "-x", "c", "-std=c11"], ["gcc", "-m32", "-x", "c", "-std=c11"],
                  ["gcc", "-x", "c++", "-std=c++11"], ["clang", "-x", "c++", "-std=c++17"]]
@@ -158,7 +158,7 @@ def functions_of_every_public_header_have_c_names_in_cpp():
         return [f"{header}: {name} has a C++ name" for name in symbols([built], "-u") if name.startswith("_Z")]
     os.makedirs("build/tests", exist_ok=True)
     return parallel(names_of, files("include/upmu/*.h", "port/x86_native/x86_native.h", "port/template/*.h",
-                                    "port/sim/sim.h", "abi/perfmon2/perfmon2.h"))
+                                    "port/sim/sim.h", "abi/perfmon2/perfmon2.h", "abi/guest/guest.h"))
 
 
 # What the check below must refuse: constructs that a compiler of the stated level may lack.
@@ -191,7 +191,7 @@ def level_complaints(path, text, standard, variadic):
 @check
 def public_headers_are_strict_c99_and_sources_strict_c11():
     """The level that docs/PORTING.md states; and that the check sees what is beyond it."""
-    public = files("include/upmu/*.h", "port/x86_native/*.h", "port/template/*.h", "abi/perfmon2/*.h")
+    public = files("include/upmu/*.h", "port/x86_native/*.h", "port/template/*.h", "abi/*/*.h")
     sources = [path for path in library_sources() if not path.startswith("events/")]
     jobs = [(path, read(path), "c99", False) for path in public]
     jobs += [(path, read(path), "c11", True) for path in files("core/*/*.h", "backends/*/*.h") + sources]

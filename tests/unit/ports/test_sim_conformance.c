@@ -4,6 +4,8 @@
  * tests/conformance/intel_msrs.tsv, p4_cases.tsv and amd_msrs.tsv on the model, through
  * the hooks and without the library; then switches each of the model's rules to its other side, which
  * some case has to notice.
+ *
+ * The cases are the guest engine's, too: in a guest of the same shape they see the same registers.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +17,7 @@
 #include <string.h>
 
 #include "port/sim/sim.h"
+#include "tests/guest/nest.c"
 
 #define MAX_LINES 4000
 #define MAX_FIELDS 7
@@ -34,6 +37,7 @@ struct machine {
     unsigned interrupts;
     uint64_t ip;
     char failure[400];
+    struct nest *guest; /* NULL: the model itself */
 };
 
 static const char *const cases_files[] = {"tests/conformance/intel_msrs.tsv", "tests/conformance/p4_cases.tsv",
@@ -145,7 +149,7 @@ static void handle_interrupt(struct upmu_sim *sim, unsigned cpu, const struct up
 
 static bool step_access(struct machine *machine, const struct line *line)
 {
-    const struct upmu_port *port = &machine->sim.port;
+    const struct upmu_port *port = machine->guest ? &machine->guest->port : &machine->sim.port;
     uint32_t address = (uint32_t)strtoul(line->field[FIELD_WHAT], NULL, 16);
     const char *expect = line->field[FIELD_EXPECT];
     bool p4 = machine->profile.flags & UPMU_SIM_P4;
@@ -258,13 +262,16 @@ static void step_run(struct machine *machine, const char *text)
         set_burst(&burst, key, strtoull(at, &end, 16));
         at = *end == ',' ? end + 1 : end;
     }
-    upmu_sim_events(&machine->sim, &burst);
+    if (machine->guest)
+        nest_run(machine->guest, &burst);
+    else
+        upmu_sim_events(&machine->sim, &burst);
 }
 
 /* Bit flips of PERF_CAPABILITIES, the value itself and 0 (KST vmx_pmu_caps_test.c). */
 static bool step_capwrites(struct machine *machine, const struct line *line)
 {
-    const struct upmu_port *port = &machine->sim.port;
+    const struct upmu_port *port = machine->guest ? &machine->guest->port : &machine->sim.port;
     uint64_t present = machine->profile.capabilities;
 
     if (port->wrmsr(port->context, 0x345, present) || port->wrmsr(port->context, 0x345, 0))
@@ -377,6 +384,28 @@ static void step_rule(struct machine *machine, const struct line *line)
     fail_msg("%s:%u: no such rule", line->file, line->number);
 }
 
+/* In a guest.  A step that it has no part in makes the case one of the model alone. */
+static bool step_in_guest(struct machine *machine, const struct line *line)
+{
+    struct nest *nest = machine->guest;
+    const char *step = line->field[FIELD_STEP];
+
+    if (strcmp(step, "pmis") == 0)
+        return check_equal(machine, line, nest->injected);
+    if (strcmp(step, "lvt") == 0)
+        return check_equal(machine, line, nest->vcpu.lvtpc);
+    if (strcmp(step, "capwrites") == 0)
+        return step_capwrites(machine, line);
+    nest_exit(nest);
+    if (strcmp(step, "rearm") == 0)
+        nest->port.pmi_rearm(nest);
+    else if (strcmp(step, "reset") == 0)
+        upmu_guest_reset(&nest->vcpu), nest->debugctl = 0;
+    else if (strcmp(step, "run") == 0)
+        step_run(machine, line->field[FIELD_WHAT]);
+    return true;
+}
+
 static bool run_step(struct machine *machine, const struct line *line)
 {
     const char *step = line->field[FIELD_STEP];
@@ -385,6 +414,8 @@ static bool run_step(struct machine *machine, const struct line *line)
 
     if (step[1] == '\0')
         return step_access(machine, line);
+    if (machine->guest)
+        return step_in_guest(machine, line);
     right = step_check(machine, line, &known);
     if (known)
         return right;
@@ -458,6 +489,197 @@ static unsigned run_cases(struct machine *machine, unsigned switched, bool stop,
     return ran;
 }
 
+/* ---- The same in a guest ---- */
+
+/* Cases that no shape has, with the reason; an asterisk stands for the rest of a name. */
+static const struct {
+    const char *name;
+    const char *reason;
+} not_in_guests[] = {
+    {"reset values", "PEBS_ENABLE is absent"},
+    {"acknowledge: reserved bits, version 4", "no trace of the processor, no enclaves: bits 55 and 60"},
+    {"capabilities exist with PDCM", "the capabilities of a shape are its own"},
+    {"AnyThread exists in versions 3 and 4", "CPUID says that it is deprecated"},
+    {"debug control with transactions", "the hypervisor's bit"},
+    {"feature bits of MISC_ENABLE", "the hypervisor's register"},
+    {"debug store", "absent"},
+    {"PEBS enable", "absent"},
+    {"PEBS enable, no load latency", "absent"},
+    {"PEBS enable: bit 32 is load latency for counter 0 before the baseline, no fixed counter", "absent"},
+    {"PEBS enable, version 2", "absent"},
+    {"precise stores", "absent"},
+    {"payload registers, Skylake", "load latency and front end are absent"},
+    {"frozen in SMM", "the hypervisor's bit"},
+    {"freeze, versions 2 and 3", "branch records stop, too: the hypervisor's bit"},
+    {"LVTPC is masked by delivery", "an interrupt after one event: the host's shortest period is 2"},
+    {"fixed 2 sets its status twice on big cores from Broadwell on", "an erratum that guests are spared"},
+    {"low 6 bits of INST_RETIRED's period on Broadwell", "an erratum that guests are spared"},
+    {"a transaction takes counter 3", "FORCE_ABORT is absent"},
+    {"a merged pair interrupts out of its odd half", "a virtual counter takes any number of events in a cycle"},
+    {"L2I counters of family 16H", "a unit outside the cores"},
+    {"L3 counters", "a unit outside the cores"},
+    {"IRPERF", "the hypervisor's register"},
+    {"branch records", "absent"},
+    {"LBR select", "absent"},
+    {"IBS registers by capability", "IBS is absent"},
+    {"IBS registers of Zen", "IBS is absent"},
+    {"all IBS registers", "IBS is absent"},
+    {"a fetch sample", "IBS is absent"},
+    {"a unit waits for its VAL", "IBS is absent"},
+    {"fetch starts over with a rising enable bit", "IBS is absent"},
+    {"a fetch count goes on when its control is written", "IBS is absent"},
+    {"fetch starts over with a write", "IBS is absent"},
+    {"an op sample", "IBS is absent"},
+    {"ops instead of cycles", "IBS is absent"},
+    {"the op count is random after a sample", "IBS is absent"},
+    {"the op count can be given", "IBS is absent"},
+    {"extended op counts", "IBS is absent"},
+        {"family 10H: no*", "IBS is absent"},
+    {"capability 13 stops by another bit", "IBS is absent"},
+    {"IBS read-only registers", "IBS is absent"},
+};
+
+#define EXCEPTED (sizeof not_in_guests / sizeof not_in_guests[0])
+
+/* Steps of the machine around the registers, which a guest does not see. */
+static const char *const guest_steps[] = {"r", "w", "p", "run", "rearm", "reset", "init", "pmis", "lvt", "capwrites"};
+
+static bool has_guest_steps_alone(unsigned first)
+{
+    for (unsigned i = first; i < case_lines && (i == first || cases[i].field[FIELD_CASE][0] == '\0'); i++) {
+        bool known = false;
+
+        for (unsigned k = 0; k < sizeof guest_steps / sizeof guest_steps[0]; k++)
+            known = known || strcmp(cases[i].field[FIELD_STEP], guest_steps[k]) == 0;
+        if (!known)
+            return false;
+    }
+    return true;
+}
+
+static bool is_named(const char *pattern, const char *name)
+{
+    size_t length = strlen(pattern);
+
+    return pattern[length - 1] == '*' ? strncmp(pattern, name, length - 1) == 0 : strcmp(pattern, name) == 0;
+}
+
+static bool is_excepted(const char *name)
+{
+    for (unsigned i = 0; i < EXCEPTED; i++)
+        if (is_named(not_in_guests[i].name, name))
+            return true;
+    return false;
+}
+
+static void each_exception_is_a_case_and_has_a_reason(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < EXCEPTED; i++) {
+        bool found = false;
+
+        for (unsigned k = 0; k < case_lines; k++)
+            found = found || is_named(not_in_guests[i].name, cases[k].field[FIELD_CASE]);
+        if (!found || not_in_guests[i].reason[0] == '\0')
+            fail_msg("no case, or no reason: %s", not_in_guests[i].name);
+    }
+}
+
+/* The shape of a profile; false: no shape is like it. */
+static bool shape_of(const struct upmu_sim_profile *profile, struct upmu_guest_shape *shape)
+{
+    const uint32_t odd = UPMU_SIM_P4 | UPMU_SIM_P6 | UPMU_SIM_IGNORES_WRITES | UPMU_SIM_COUNTS_NOTHING |
+                         UPMU_SIM_FEATURES_FAULT | UPMU_SIM_ONE_ENABLE | UPMU_SIM_HYBRID | UPMU_SIM_AAJ80;
+
+    memset(shape, 0, sizeof *shape);
+    if (profile->flags & odd)
+        return false;
+    shape->family = (uint16_t)((profile->signature >> 8 & 0xf) + (profile->signature >> 20 & 0xff));
+    if ((profile->signature >> 8 & 0xf) != 0xf)
+        shape->family = profile->signature >> 8 & 0xf;
+    shape->model = (uint16_t)((profile->signature >> 4 & 0xf) | (profile->signature >> 12 & 0xf0));
+    shape->general = profile->general;
+    shape->width = profile->general_width;
+    if (profile->amd) {
+        shape->door = profile->amd->perfmon[0] & 1u                ? UPMU_GUEST_AMD_V2
+                      : profile->amd->features & UPMU_SIM_AMD_CORE ? UPMU_GUEST_AMD_CORE
+                                                                   : UPMU_GUEST_AMD_K7;
+        return shape->general == (shape->door == UPMU_GUEST_AMD_K7 ? 4 : 6);
+    }
+    if (profile->version < 1 || profile->version > 4 || profile->fixed > 3 || profile->fixed_holes ||
+        profile->general > 8 || (profile->fixed && profile->fixed_width != profile->general_width))
+        return false;
+    shape->door = UPMU_GUEST_INTEL;
+    shape->version = profile->version;
+    shape->fixed = profile->fixed;
+    shape->full_write = profile->capabilities >> 13 & 1u;
+    shape->arch_events = (uint16_t)(~profile->events_unavailable & 0x7fu);
+    return true;
+}
+
+static void count_alone(struct nest *nest, const struct upmu_frame *frame)
+{
+    (void)nest;
+    (void)frame;
+}
+
+static bool run_case_in_guest(struct machine *machine, unsigned first, const struct upmu_sim_profile *profile,
+                              const struct upmu_guest_shape *shape)
+{
+    static struct nest nest;
+
+    memset(machine, 0, sizeof *machine);
+    machine->profile = *profile;
+    machine->guest = &nest;
+    nest_prepare(&nest, profile->name, NULL);
+    nest.shape = *shape;
+    for (unsigned i = 0; i < UPMU_SIM_PAYLOADS; i++)
+        if (profile->payload[i].address - 0x1a6 < 2)
+            nest.policy.payload[profile->payload[i].address - 0x1a6] |= profile->payload[i].valid;
+    nest.handler = count_alone;
+    nest_begin(&nest);
+    upmu_guest_lvtpc(&nest.vcpu, 0x10400);
+    for (unsigned i = first; i < case_lines && (i == first || cases[i].field[FIELD_CASE][0] == '\0'); i++)
+        if (!run_step(machine, &cases[i]))
+            return false;
+    nest_end(&nest);
+    return true;
+}
+
+static void guests_agree_with_every_case_that_their_shape_has(void **state)
+{
+    static struct machine machine;
+    unsigned ran = 0, failures = 0, others = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < case_lines; i++) {
+        const char *at = cases[i].field[FIELD_PROFILES];
+
+        if (cases[i].field[FIELD_CASE][0] == '\0' || is_excepted(cases[i].field[FIELD_CASE]))
+            continue;
+        while (*at != '\0') {
+            struct upmu_guest_shape shape;
+            char name[40];
+            size_t length = strcspn(at, ",");
+
+            snprintf(name, sizeof name, "%.*s", (int)length, at);
+            at += length + (at[length] == ',');
+            if (!has_guest_steps_alone(i) || !shape_of(upmu_sim_profile(name), &shape)) {
+                others++;
+                continue;
+            }
+            ran++;
+            if (run_case_in_guest(&machine, i, upmu_sim_profile(name), &shape))
+                continue;
+            failures++;
+            print_error("%s: %s\n", cases[i].field[FIELD_CASE], machine.failure);
+        }
+    }
+    print_message("%u cases ran in guests, %u are the model's alone\n", ran, others);
+    assert_true(ran > 150);
+    assert_int_equal(failures, 0);
+}
+
 static void model_agrees_with_every_case(void **state)
 {
     static struct machine machine;
@@ -504,6 +726,8 @@ int main(void)
         cmocka_unit_test(every_case_has_a_source),
         cmocka_unit_test(model_agrees_with_every_case),
         cmocka_unit_test(every_rule_switched_round_fails_some_case),
+        cmocka_unit_test(each_exception_is_a_case_and_has_a_reason),
+        cmocka_unit_test(guests_agree_with_every_case_that_their_shape_has),
     };
 
     return cmocka_run_group_tests_name("sim_conformance", tests, load_cases, free_cases);

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The PMU that a hypervisor shows one virtual CPU.
+ *
+ * The hypervisor traps the guest's RDMSR, WRMSR, RDPMC and CPUID and passes them on.  A trapped
+ * access changes virtual registers in memory only.  Before each entry upmu_guest_enter() brings
+ * the hardware to what these registers say.  Each virtual counter that counts is one session of the
+ * host, of world UPMU_WORLD_GUEST (upmu/world.h), so the host's own sessions run beside it.
+ *
+ *     upmu_guest_shape_default(&machine, UPMU_GUEST_INTEL, &shape);
+ *     upmu_guest_init(&vcpu->pmu, &machine, &shape, &policy,
+ *                     &(struct upmu_guest_memory){vcpu->sessions, 12, &vcpu->thread});
+ *     for (;;) {
+ *         upmu_guest_enter(&vcpu->pmu, &entry);
+ *         inject(vcpu, &entry);
+ *         run(vcpu);
+ *         upmu_guest_exit(&vcpu->pmu);
+ *         if (reason == RDMSR && upmu_guest_rdmsr(&vcpu->pmu, msr, &value) == UPMU_GUEST_FAULT)
+ *             inject_gp(vcpu);
+ *     }
+ *
+ * The contexts any, local and nmi are those of upmu/port.h.  Calls on one vCPU are never made at the
+ * same time.  Values that come from the guest are checked; all other arguments are the host's.
+ */
+#ifndef UPMU_ABI_GUEST_GUEST_H
+#define UPMU_ABI_GUEST_GUEST_H
+
+#include <upmu/upmu.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Virtual counters are numbered as upmu numbers them: general n is n, fixed i is 16 + i. */
+#define UPMU_GUEST_COUNTERS 32
+#define UPMU_GUEST_GENERAL 8 /* at most, and as many fixed ones: */
+#define UPMU_GUEST_FIXED 3
+
+/* Which registers the guest sees. */
+enum upmu_guest_door {
+    UPMU_GUEST_INTEL = 1,    /* architectural perfmon */
+    UPMU_GUEST_AMD_K7 = 2,   /* C0010000h to C0010007h */
+    UPMU_GUEST_AMD_CORE = 3, /* also PerfCtrExtCore: C0010200h to C001020Bh */
+    UPMU_GUEST_AMD_V2 = 4    /* also PerfMonV2: C0000300h to C0000303h */
+};
+
+/*
+ * What the guest's CPUID says.  It is constant while the guest lives, and part of its saved state:
+ * a host that is to take the guest over must be able to show the same.  32 bytes.
+ */
+struct upmu_guest_shape {
+    uint8_t door;         /* enum upmu_guest_door */
+    uint8_t version;      /* Intel: 1 to 4; AMD: 0 */
+    uint8_t general;      /* Intel: 1 to 8; AMD K7: 4, CORE: 6, V2: 1 to 6 */
+    uint8_t fixed;        /* Intel from version 2 on: 0 to 3; else 0 */
+    uint8_t width;        /* of all counters: Intel 32 to 48, AMD 48 */
+    uint8_t full_write;   /* Intel: 1: PERF_CAPABILITIES[13], and PERF_CAPABILITIES exists; else 0 */
+    uint16_t arch_events; /* Intel: bit n, 0 to 6: architectural event n is available; AMD: 0 */
+    uint16_t family;      /* the CPU whose other events the guest names, as in struct upmu_pmu; 0: none */
+    uint16_t model;
+    uint8_t stepping;
+    uint8_t reserved[19]; /* 0 */
+};
+
+/* Which events a guest may count.  The numbers of a policy that is all zero are the default. */
+enum upmu_guest_level {
+    UPMU_GUEST_IPC = 0,  /* cycles, instructions, reference cycles */
+    UPMU_GUEST_ARCH = 1, /* the events that each CPU of its vendor has */
+    UPMU_GUEST_LIST = 2, /* those that the filter allows */
+    UPMU_GUEST_ALL = 3,
+    UPMU_GUEST_OFF = 4 /* none: registers are memory */
+};
+
+/* Bits of upmu_guest_policy.flags. */
+#define UPMU_GUEST_OWN_LAPIC (1u << 0) /* an entry reports the bare interrupt; the hypervisor's APIC decides */
+#define UPMU_GUEST_STRICT (1u << 1)    /* upmu_guest_enter() says when a counter stands still for want of one */
+#define UPMU_GUEST_POLLED (1u << 2)    /* a port without interrupts will do: overflows are found at exits */
+/*
+ * Levels above IPC show a guest what the hyper-thread beside it does.  The host accepts that, or no
+ * other guest runs there.
+ */
+#define UPMU_GUEST_BESIDE_STRANGERS (1u << 3)
+
+/* How many entries a filter has at most. */
+#define UPMU_GUEST_FILTER_ENTRIES 300
+
+/*
+ * The filter of level LIST.  Entries are coded as those of Linux KVM (KVM_SET_PMU_EVENT_FILTER).
+ * Without UPMU_GUEST_FILTER_MASKED an entry is an event (bits 7:0, and 11:8 in 35:32) and its unit
+ * mask (15:8).  With it, bits 15:8 are to be found in the unit mask under the mask of bits 63:56, and
+ * bit 55 makes an exclusion.  An event matches if an entry matches it and no exclusion does.
+ */
+struct upmu_guest_filter {
+    uint8_t action; /* UPMU_GUEST_FILTER_ALLOW: what matches is counted; ..._DENY: what does not */
+    uint8_t flags;  /* UPMU_GUEST_FILTER_MASKED or 0 */
+    uint16_t count;
+    uint32_t fixed_bitmap; /* bit i: fixed counter i matches */
+    const uint64_t *entry;
+};
+#define UPMU_GUEST_FILTER_ALLOW 0
+#define UPMU_GUEST_FILTER_DENY 1
+#define UPMU_GUEST_FILTER_MASKED 1
+
+/* What the host grants.  Constant; may be shared by all vCPUs of a guest; must stay until upmu_guest_fini(). */
+struct upmu_guest_policy {
+    uint8_t level;                          /* enum upmu_guest_level */
+    uint8_t flags;                          /* UPMU_GUEST_… */
+    const struct upmu_guest_filter *filter; /* with level LIST */
+    uint64_t min_period;                    /* events between two interrupts of a counter, at least; 0: 1000 */
+    uint64_t payload[2]; /* bits of OFFCORE_RSP 0 and 1 that the guest may set; 0: the register faults */
+};
+
+/*
+ * Memory of the host for one vCPU.  `sessions`: one for each virtual counter that is to count at the
+ * same time as others, at most UPMU_GUEST_COUNTERS.  `thread`: that of the vCPU's own thread, if the
+ * host calls upmu_thread_switch(); NULL: the host calls upmu_guest_load() and upmu_guest_put().
+ */
+struct upmu_guest_memory {
+    struct upmu_session *sessions;
+    uint32_t count;
+    struct upmu_thread *thread;
+};
+
+/* A virtual counter.  All private but `denied`. */
+struct upmu_guest_counter {
+    uint64_t value;   /* as of `origin` */
+    uint64_t before;  /* the value that a write replaced while its session ran */
+    uint64_t origin;  /* its session's count that `value` belongs to */
+    uint64_t select;  /* as the guest wrote it; of a fixed counter: its control */
+    uint32_t applied; /* what its session counts: event, unit mask and modifiers */
+    uint16_t denied;  /* events that it was refused, saturates */
+    uint8_t session;  /* 1 + index into the host's sessions, 0: none */
+    uint8_t flags;
+};
+
+/*
+ * One virtual CPU.  The memory must stay until upmu_guest_fini().  All private but `shape` and
+ * `waiting`.
+ */
+struct upmu_guest {
+    struct upmu_guest_shape shape;
+    const struct upmu_guest_policy *policy;
+    struct upmu_guest_memory memory;
+    struct upmu_machine *machine;
+    struct upmu_cpu *cpu; /* of upmu_guest_load(), or NULL */
+    uint64_t mask;        /* of a counter's value */
+    uint64_t min_period;
+    uint64_t global_ctrl, status, debugctl; /* debugctl: bits 11 and 12 alone */
+    uint64_t offcore[2];
+    uint32_t lvtpc;
+    volatile uint32_t overflowed; /* by the handler: counters */
+    uint32_t counters;            /* that exist */
+    uint32_t dirty;               /* counters whose registers changed since the last entry */
+    uint32_t started;             /* counters whose session is started */
+    uint32_t pending;             /* counters whose overflow is to be injected */
+    uint32_t waiting;             /* counters that are to count and have no counter of the host */
+    uint32_t attached;            /* sessions */
+    struct upmu_thread own;
+    struct upmu_guest_counter counter[UPMU_GUEST_COUNTERS];
+};
+
+/* What a trapped access was. */
+enum upmu_guest_access {
+    UPMU_GUEST_DONE = 0,
+    UPMU_GUEST_FAULT = 1,    /* inject #GP */
+    UPMU_GUEST_NOT_OURS = 2, /* no register of the PMU: the hypervisor's other handlers decide */
+    /*
+     * DEBUGCTL (1D9h): bits 11 and 12 are the engine's, all others the hypervisor's.  A read has stored
+     * these two bits alone; a write has taken them.
+     */
+    UPMU_GUEST_SHARED = 3
+};
+
+/* What to inject at an entry. */
+enum upmu_guest_inject {
+    UPMU_GUEST_INJECT_NONE = 0,
+    UPMU_GUEST_INJECT_NMI = 1,
+    UPMU_GUEST_INJECT_VECTOR = 2,
+    UPMU_GUEST_INJECT_PMI = 3 /* with OWN_LAPIC: raise the performance-counter entry of the virtual APIC */
+};
+
+struct upmu_guest_entry {
+    uint8_t inject; /* enum upmu_guest_inject; never reported again: keep it until the guest can take it */
+    uint8_t vector;
+    uint64_t gate; /* for the VMCS: IA32_PERF_GLOBAL_CTRL in the guest (upmu_cpu_gate_value()) */
+};
+
+/*
+ * The widest PMU that this machine can show honestly: its general counters, its fixed ones (Intel on
+ * Intel), the architectural events that it can count in the same meaning, its own CPU for other
+ * events where the vendor is the same.  Counters that the host wants for itself (a watchdog) are to
+ * be subtracted from `general`; then no virtual counter ever waits.
+ *
+ * Returns UPMU_OK; UPMU_ERR_INVALID (no such door); UPMU_ERR_NO_PMU (no CPU is initialised).
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, enum upmu_guest_door door,
+                                          struct upmu_guest_shape *out_shape);
+
+/*
+ * Is a filter well formed?  UPMU_OK or UPMU_ERR_INVALID: an unknown action, flag or bit of an entry,
+ * too many entries, none where there should be.
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_guest_filter_check(const struct upmu_guest_filter *filter);
+
+/*
+ * Make a vCPU with the registers of a reset.  Touches no register.  `policy` NULL: the default.
+ *
+ * Returns UPMU_OK; UPMU_ERR_INVALID (a shape, level, flag or filter beyond the limits above, no
+ * memory for sessions); UPMU_ERR_NOT_PERMITTED (a level above IPC without BESIDE_STRANGERS);
+ * UPMU_ERR_HOOK_MISSING (no pmi_rearm, and not POLLED); UPMU_ERR_NO_PMU (no CPU is initialised);
+ * UPMU_ERR_COMPILED_OUT (the library lacks UPMU_WORLDS, UPMU_THREADS, UPMU_SAMPLING or UPMU_FORMATS).
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_guest_init(struct upmu_guest *guest, struct upmu_machine *machine,
+                                 const struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy,
+                                 const struct upmu_guest_memory *memory);
+
+/*
+ * Give back all sessions.  The memory may be freed.
+ *
+ * Returns UPMU_OK, or as upmu_session_close(): not all sessions are closed then, call it again.
+ * Context: any, after upmu_guest_put(), or while the thread of the vCPU does not run; else local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_guest_fini(struct upmu_guest *guest);
+
+/* RESET of the vCPU; INIT changes nothing and needs no call.  Context: local or any, outside guest mode. */
+void upmu_guest_reset(struct upmu_guest *guest);
+
+/*
+ * Put the PMU of the shape into the answer of CPUID.  `inout`: EAX, EBX, ECX, EDX as the hypervisor
+ * would answer.  True: changed.  Nothing is shown that a register then refuses.
+ * Context: any.
+ */
+bool upmu_guest_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t subleaf, uint32_t inout[4]);
+
+/*
+ * A trapped RDMSR, WRMSR or RDPMC.  Writes make no access to the hardware, except that an
+ * acknowledgement of overflows reads the counters concerned; reads of a counter that counts read it.
+ * The caller has checked privilege (RDPMC: CPL and CR4.PCE).  *out_value is written with DONE and
+ * SHARED alone.
+ * Context: local, outside guest mode.
+ */
+enum upmu_guest_access upmu_guest_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value);
+enum upmu_guest_access upmu_guest_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value);
+enum upmu_guest_access upmu_guest_rdpmc(struct upmu_guest *guest, uint32_t ecx, uint64_t *out_value);
+
+/*
+ * Without a thread of the host: the vCPU comes to a CPU, and leaves it.  Both are one thread switch;
+ * no access if nothing counts.  With one the host's upmu_thread_switch() does it.
+ *
+ * Returns as upmu_thread_switch(); UPMU_ERR_STATE (it has a thread of the host; load: it is on a CPU).
+ * Context: local, outside guest mode.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_guest_load(struct upmu_guest *guest, struct upmu_cpu *cpu);
+UPMU_MUST_CHECK
+enum upmu_status upmu_guest_put(struct upmu_guest *guest);
+
+/*
+ * The guest runs from now on: the last call before it.  Brings its sessions to what its registers
+ * say, says what to inject, opens its counters.
+ *
+ * *out_entry is always written.  Whatever is returned, the guest may run.
+ * Returns UPMU_OK; UPMU_ERR_DOES_NOT_FIT (STRICT: guest->waiting names the counters that stand still);
+ * UPMU_ERR_STATE (not loaded); and as upmu_cpu_enter_guest().
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_guest_enter(struct upmu_guest *guest, struct upmu_guest_entry *out_entry);
+
+/* The guest runs no more: the first call after it.  Returns as upmu_cpu_leave_guest().  Context: local. */
+UPMU_MUST_CHECK
+enum upmu_status upmu_guest_exit(struct upmu_guest *guest);
+
+/*
+ * The guest wrote the performance-counter entry of its local APIC (offset 340h), which is masked
+ * after a reset.  Not needed with OWN_LAPIC.  On Intel's doors a delivery masks it.  A read shows
+ * guest->lvtpc.
+ * Context: local, outside guest mode.
+ */
+void upmu_guest_lvtpc(struct upmu_guest *guest, uint32_t value);
+
+/*
+ * The hypervisor executed instructions in the place of the guest: they count like the guest's own.
+ * `user`: the guest was in user mode.  Events with edge, invert or counter mask are not counted.
+ * Context: local, outside guest mode.
+ */
+void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_t branches, bool user);
+
+/* Bytes of a saved vCPU, at most. */
+#define UPMU_GUEST_STATE_BYTES 320
+
+/*
+ * Save a vCPU, so that it can continue on another host.  The bytes are the same from hosts of 32 and
+ * of 64 bits; they hold nothing of the host: no counter's number, no address, no time.
+ *
+ * *out_used is the number of bytes needed, with NO_SPACE, too.
+ * Returns UPMU_OK, UPMU_ERR_NO_SPACE (nothing was stored), or as upmu_session_read().
+ * Context: any, after upmu_guest_put() or while the thread of the vCPU does not run; else local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_guest_save(struct upmu_guest *guest, void *state, size_t size, size_t *out_used);
+
+/*
+ * Continue a saved vCPU in one of the same shape, from upmu_guest_init().  The bytes may be anything:
+ * all of them are checked before anything is stored.  The policy of the new host decides what is
+ * counted.
+ *
+ * Returns UPMU_OK; UPMU_ERR_VERSION (saved by a later version); UPMU_ERR_INVALID (damaged, another
+ * shape, a register that this vCPU could not hold); UPMU_ERR_WRONG_PMU (it counts events of a CPU
+ * that is not the host's: upmu_guest_state_needs()).
+ * Context: as upmu_guest_save().
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_guest_restore(struct upmu_guest *guest, const void *state, size_t size);
+
+/*
+ * Which CPU a saved vCPU needs (as in struct upmu_pmu); family 0: any that can show its shape.
+ *
+ * Returns UPMU_OK, UPMU_ERR_VERSION or UPMU_ERR_INVALID (damaged).
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_guest_state_needs(const void *state, size_t size, unsigned *out_family, unsigned *out_model);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * AMD's doors: the counters of K7, those of PerfCtrExtCore, and the registers of PerfMonV2 (AMD APM
+ * vol 2 13.2).  Writes of bits that do not exist are dropped; nothing faults but what is absent.
+ */
+#include <abi/guest/guest_core.h>
+
+#define AMD_LEGACY_SELECT 0xc0010000u
+#define AMD_LEGACY_COUNTER 0xc0010004u
+#define AMD_CORE 0xc0010200u
+#define AMD_STATUS 0xc0000300u
+#define AMD_GLOBAL_CTRL 0xc0000301u
+#define AMD_STATUS_RESET 0xc0000302u
+#define AMD_STATUS_SET 0xc0000303u
+
+#define AMD_LEGACY 4u
+#define AMD_CORE_COUNTERS 6u
+
+/* Bits 19 and 21 mean nothing; bits 35:32 are the event's; 40 and 41: guest only, host only. */
+#define AMD_SELECT_BITS UINT64_C(0x30fffd7ffff)
+
+#define FEATURE_CORE (1u << 23)
+#define V2_FREEZE 4u
+
+/* IBS and branch records, which a guest never has. */
+static const struct {
+    uint32_t first, count;
+} amd_absent[] = {{0xc000010eu, 2}, {0xc0010300u, 32}, {0xc0011030u, 0x10}};
+
+bool upmu_guest_amd_shape(const struct upmu_guest_shape *shape)
+{
+    bool general = shape->door == UPMU_GUEST_AMD_K7     ? shape->general == AMD_LEGACY
+                   : shape->door == UPMU_GUEST_AMD_CORE ? shape->general == AMD_CORE_COUNTERS
+                                                        : shape->general >= 1 && shape->general <= AMD_CORE_COUNTERS;
+
+    return general && shape->width == 48 && !(shape->version | shape->fixed | shape->full_write | shape->arch_events);
+}
+
+bool upmu_guest_amd_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t inout[4])
+{
+    unsigned door = guest->shape.door;
+    bool v2 = door == UPMU_GUEST_AMD_V2;
+    bool changed = false;
+
+    switch (leaf) {
+    case 0x80000000u:
+        return v2 && inout[0] < 0x80000022u && upmu_guest_change(&inout[0], UINT32_MAX, 0x80000022u);
+    case 0x80000001u: /* IBS; counters of the core, the northbridge, the last cache */
+        return upmu_guest_change(&inout[2], 1u << 10 | FEATURE_CORE | 1u << 24 | 1u << 28,
+                                 door >= UPMU_GUEST_AMD_CORE ? FEATURE_CORE : 0);
+    case 0x8000001bu:
+    case 0x80000022u:
+        for (unsigned i = 0; i < 4; i++)
+            changed = upmu_guest_change(&inout[i], UINT32_MAX, 0) || changed;
+        if (v2 && leaf == 0x80000022u) {
+            inout[0] = 1u | V2_FREEZE;
+            inout[1] = guest->shape.general;
+            changed = true;
+        }
+        return changed;
+    default:
+        return false;
+    }
+}
+
+/* ---- Registers ---- */
+
+/* The counter of an address, or UPMU_NO_COUNTER; is it a select? */
+static unsigned amd_counter(const struct upmu_guest *guest, uint32_t msr, bool *out_select)
+{
+    unsigned counter = UPMU_NO_COUNTER;
+
+    if (msr - AMD_LEGACY_SELECT < 2 * AMD_LEGACY) {
+        *out_select = msr < AMD_LEGACY_COUNTER;
+        counter = (msr - AMD_LEGACY_SELECT) & (AMD_LEGACY - 1u);
+    } else if (guest->shape.door >= UPMU_GUEST_AMD_CORE && msr - AMD_CORE < 2 * AMD_CORE_COUNTERS) {
+        *out_select = !(msr & 1u);
+        counter = (msr - AMD_CORE) >> 1;
+    }
+    return counter < guest->shape.general ? counter : UPMU_NO_COUNTER;
+}
+
+static enum upmu_guest_access amd_lacking(uint32_t msr)
+{
+    if (msr - AMD_LEGACY_SELECT < 2 * AMD_LEGACY || msr - AMD_CORE < 2 * AMD_CORE_COUNTERS || msr - AMD_STATUS < 4)
+        return UPMU_GUEST_FAULT;
+    for (unsigned i = 0; i < sizeof amd_absent / sizeof amd_absent[0]; i++)
+        if (msr - amd_absent[i].first < amd_absent[i].count)
+            return UPMU_GUEST_FAULT;
+    return UPMU_GUEST_NOT_OURS;
+}
+
+static bool is_amd_global(const struct upmu_guest *guest, uint32_t msr)
+{
+    return guest->shape.door == UPMU_GUEST_AMD_V2 && msr - AMD_STATUS < 4;
+}
+
+enum upmu_guest_access upmu_guest_amd_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value)
+{
+    bool select = false;
+    unsigned counter = amd_counter(guest, msr, &select);
+
+    if (counter != UPMU_NO_COUNTER) {
+        *out_value = select ? upmu_guest_counter(guest, counter)->select : upmu_guest_value(guest, counter);
+        return UPMU_GUEST_DONE;
+    }
+    if (msr == GUEST_DEBUGCTL && upmu_guest_has_global(guest)) {
+        *out_value = guest->debugctl;
+        return UPMU_GUEST_SHARED;
+    }
+    if (!is_amd_global(guest, msr))
+        return amd_lacking(msr);
+    *out_value = msr == AMD_STATUS ? upmu_guest_status(guest) : msr == AMD_GLOBAL_CTRL ? guest->global_ctrl : 0;
+    return UPMU_GUEST_DONE;
+}
+
+uint64_t upmu_guest_amd_select_bits(void)
+{
+    return AMD_SELECT_BITS;
+}
+
+uint64_t upmu_guest_amd_status_bits(const struct upmu_guest *guest)
+{
+    return upmu_guest_bits(guest->counters) | GUEST_STATUS_FROZEN | GUEST_STATUS_LBR_FROZEN;
+}
+
+static void write_amd_global(struct upmu_guest *guest, uint32_t msr, uint64_t value)
+{
+    if (msr == AMD_STATUS)
+        return;
+    if (msr == AMD_GLOBAL_CTRL) {
+        upmu_guest_set_global(guest, value & upmu_guest_bits(guest->counters));
+        return;
+    }
+    value &= upmu_guest_amd_status_bits(guest);
+    /* What overflowed before is in the status before the status changes. */
+    upmu_guest_fold(guest, upmu_guest_of_bits(value) & guest->counters);
+    upmu_guest_set_status(guest, msr == AMD_STATUS_SET ? guest->status | value : guest->status & ~value);
+}
+
+enum upmu_guest_access upmu_guest_amd_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value)
+{
+    bool select = false;
+    unsigned counter = amd_counter(guest, msr, &select);
+
+    if (counter != UPMU_NO_COUNTER) {
+        if (select)
+            upmu_guest_set_select(guest, counter, value & AMD_SELECT_BITS);
+        else
+            upmu_guest_set_value(guest, counter, value & guest->mask);
+        return UPMU_GUEST_DONE;
+    }
+    if (msr == GUEST_DEBUGCTL && upmu_guest_has_global(guest))
+        return upmu_guest_debugctl(guest, value);
+    if (!is_amd_global(guest, msr))
+        return amd_lacking(msr);
+    write_amd_global(guest, msr, value);
+    return UPMU_GUEST_DONE;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the parts of the guest engine share.
+ */
+#ifndef UPMU_ABI_GUEST_CORE_H
+#define UPMU_ABI_GUEST_CORE_H
+
+#include <abi/guest/guest.h>
+#include "core/util/bits.h"
+
+/* Bits of a select that Intel and AMD have in common. */
+#define GUEST_SELECT_USR UPMU_BIT64(16)
+#define GUEST_SELECT_OS UPMU_BIT64(17)
+#define GUEST_SELECT_EDGE UPMU_BIT64(18)
+#define GUEST_SELECT_INT UPMU_BIT64(20)
+#define GUEST_SELECT_EN UPMU_BIT64(22)
+#define GUEST_SELECT_INV UPMU_BIT64(23)
+#define GUEST_SELECT_CMASK UINT64_C(0xff000000)
+#define GUEST_SELECT_MODIFIERS (GUEST_SELECT_EDGE | GUEST_SELECT_INV | GUEST_SELECT_CMASK)
+#define GUEST_SELECT_RINGS (GUEST_SELECT_USR | GUEST_SELECT_OS)
+
+/* Of the control of a fixed counter. */
+#define GUEST_FIXED_RINGS 3u
+#define GUEST_FIXED_INT 8u
+
+/* Status, Intel's and AMD's version 2. */
+#define GUEST_STATUS_LBR_FROZEN UPMU_BIT64(58)
+#define GUEST_STATUS_FROZEN UPMU_BIT64(59)
+
+/* DEBUGCTL. */
+#define GUEST_DEBUGCTL 0x1d9u
+#define GUEST_DEBUGCTL_FREEZE_LBR UPMU_BIT64(11)
+#define GUEST_DEBUGCTL_FREEZE UPMU_BIT64(12)
+
+/* Bits of upmu_guest_counter.flags. */
+#define GUEST_COUNTER_EVENT (1u << 0)   /* its session has the event of `applied` */
+#define GUEST_COUNTER_INT (1u << 1)     /* its session samples: overflows interrupt */
+#define GUEST_COUNTER_WRITTEN (1u << 2) /* while its session ran: `before` and `origin` belong together */
+#define GUEST_COUNTER_LOAD (1u << 3)    /* its session does not know when it overflows */
+#define GUEST_COUNTER_LATE (1u << 4)    /* its interrupt comes after its overflow: min_period */
+
+/* Architectural events, by their bit in CPUID leaf 0Ah, and the event of fixed counter 2. */
+enum guest_arch {
+    GUEST_ARCH_CYCLES = 0,
+    GUEST_ARCH_INSTRUCTIONS = 1,
+    GUEST_ARCH_REFERENCE = 2,
+    GUEST_ARCH_BRANCHES = 5,
+    GUEST_ARCH_MISPREDICTS = 6,
+    GUEST_ARCH_TSC = 7,
+    GUEST_ARCH_NONE = 8
+};
+
+/* A counter number that came from the guest, within the array whatever a CPU speculates. */
+static inline struct upmu_guest_counter *upmu_guest_counter(struct upmu_guest *guest, unsigned counter)
+{
+    return &guest->counter[counter & (UPMU_GUEST_COUNTERS - 1u)];
+}
+
+static inline const struct upmu_pmu *upmu_guest_pmu(const struct upmu_guest *guest)
+{
+    return &guest->machine->pmu[0];
+}
+
+/* Counters as bits of GLOBAL_CTRL and GLOBAL_STATUS, and the other way round. */
+static inline uint64_t upmu_guest_bits(uint32_t counters)
+{
+    return (counters & 0xffffu) | (uint64_t)(counters >> 16) << 32;
+}
+
+static inline uint32_t upmu_guest_of_bits(uint64_t bits)
+{
+    return ((uint32_t)bits & 0xffffu) | (uint32_t)(bits >> 32) << 16;
+}
+
+/* Is there a register that gates all counters? */
+static inline bool upmu_guest_has_global(const struct upmu_guest *guest)
+{
+    return guest->shape.door == UPMU_GUEST_INTEL ? guest->shape.version >= 2 : guest->shape.door == UPMU_GUEST_AMD_V2;
+}
+
+/* Bits of a word of CPUID; true: changed. */
+static inline bool upmu_guest_change(uint32_t *word, uint32_t mask, uint32_t value)
+{
+    uint32_t before = *word;
+
+    *word = (before & ~mask) | value;
+    return *word != before;
+}
+
+/* Read these counters of the host: values, status and pending interrupts are up to date then. */
+void upmu_guest_fold(struct upmu_guest *guest, uint32_t counters);
+/* The same of a counter that is started.  UPMU_OK, or as upmu_session_read(): it is as it was. */
+enum upmu_status upmu_guest_fold_one(struct upmu_guest *guest, unsigned counter);
+
+/* The value of a counter now. */
+uint64_t upmu_guest_value(struct upmu_guest *guest, unsigned counter);
+
+/* The guest gave a counter a value; a select or control; the register of all gates; new status bits; DEBUGCTL. */
+void upmu_guest_set_value(struct upmu_guest *guest, unsigned counter, uint64_t value);
+void upmu_guest_set_select(struct upmu_guest *guest, unsigned counter, uint64_t select);
+void upmu_guest_set_global(struct upmu_guest *guest, uint64_t value);
+void upmu_guest_set_status(struct upmu_guest *guest, uint64_t status);
+
+/* The part of an access to DEBUGCTL, where the shape can freeze counters. */
+enum upmu_guest_access upmu_guest_debugctl(struct upmu_guest *guest, uint64_t value);
+
+/* Status after all counters that count were read. */
+uint64_t upmu_guest_status(struct upmu_guest *guest);
+
+/* The events of one counter: which architectural one it is, is it allowed, the host's event for it. */
+enum guest_arch upmu_guest_event_arch(const struct upmu_guest_shape *shape, unsigned counter, uint64_t select);
+/* Does this PMU have the events that only CPUs like the shape's have? */
+bool upmu_guest_event_raw_here(const struct upmu_guest_shape *shape, const struct upmu_pmu *pmu);
+enum upmu_status upmu_guest_event(const struct upmu_guest *guest, unsigned counter, struct upmu_event *out_event);
+/* Bits of enum guest_arch that this PMU counts for a door in the same meaning. */
+uint32_t upmu_guest_event_available(const struct upmu_pmu *pmu, unsigned door);
+/* Is this PMU of the door's vendor? */
+bool upmu_guest_event_same_vendor(const struct upmu_pmu *pmu, unsigned door);
+
+/* The doors. */
+bool upmu_guest_intel_shape(const struct upmu_guest_shape *shape);
+bool upmu_guest_intel_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t subleaf, uint32_t inout[4]);
+enum upmu_guest_access upmu_guest_intel_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value);
+enum upmu_guest_access upmu_guest_intel_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value);
+/* Bits of a select, and of the status, that the guest may have set. */
+uint64_t upmu_guest_intel_select_bits(const struct upmu_guest *guest, unsigned counter);
+uint64_t upmu_guest_intel_status_bits(const struct upmu_guest *guest);
+uint64_t upmu_guest_amd_select_bits(void);
+uint64_t upmu_guest_amd_status_bits(const struct upmu_guest *guest);
+bool upmu_guest_amd_shape(const struct upmu_guest_shape *shape);
+bool upmu_guest_amd_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t inout[4]);
+enum upmu_guest_access upmu_guest_amd_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value);
+enum upmu_guest_access upmu_guest_amd_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value);
+
+#endif

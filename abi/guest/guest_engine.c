@@ -1,0 +1,691 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Virtual counters and the sessions that count for them.
+ *
+ * A trapped access changes virtual registers alone.  settle(), at an entry, is the only place where
+ * sessions change.  Between an exit and the next entry the guest's events stand still, so the
+ * session of a counter may be read at any moment of that time, or not at all.
+ */
+#include <abi/guest/guest_core.h>
+#include "core/hw/port_call.h"
+#include "core/util/mem.h"
+
+#define DEFAULT_MIN_PERIOD 1000u
+#define LVTPC_MASKED 0x10000u
+#define LVTPC_MODE(lvtpc) ((lvtpc) >> 8 & 7u)
+#define LVTPC_MODE_FIXED 0u
+#define LVTPC_MODE_NMI 4u
+#define POLICY_FLAGS (UPMU_GUEST_OWN_LAPIC | UPMU_GUEST_STRICT | UPMU_GUEST_POLLED | UPMU_GUEST_BESIDE_STRANGERS)
+
+_Static_assert(sizeof(struct upmu_guest_shape) == 32, "the shape is part of the saved state");
+_Static_assert(sizeof(struct upmu_guest) <= 1792, "struct upmu_guest is to be small");
+
+static const struct upmu_guest_policy default_policy = {.level = UPMU_GUEST_IPC};
+
+/* ---- What the registers say ---- */
+
+/* An overflow of this counter is to interrupt. */
+static bool wants_interrupt(const struct upmu_guest *guest, unsigned counter)
+{
+    return guest->counter[counter].select & (counter < UPMU_FIXED_COUNTER(0) ? GUEST_SELECT_INT : GUEST_FIXED_INT);
+}
+
+/* With bit 40 or 41 a counter of AMD's counts in one world of a nested hypervisor, which this one is not. */
+static bool is_enabled(const struct upmu_guest *guest, unsigned counter)
+{
+    uint64_t select = guest->counter[counter].select;
+
+    if (counter >= UPMU_FIXED_COUNTER(0))
+        return select & GUEST_FIXED_RINGS;
+    return select & GUEST_SELECT_EN && select & GUEST_SELECT_RINGS && !(select >> 40);
+}
+
+/* Counters that count, as far as the guest is concerned. */
+static uint32_t open_counters(const struct upmu_guest *guest)
+{
+    uint32_t open = 0;
+
+    if (guest->status & GUEST_STATUS_FROZEN)
+        return 0;
+    for (uint32_t rest = guest->counters; rest; rest &= rest - 1u)
+        if (is_enabled(guest, upmu_bits_lowest(rest)))
+            open |= rest & (0u - rest);
+    return upmu_guest_has_global(guest) ? open & upmu_guest_of_bits(guest->global_ctrl) : open;
+}
+
+/* What a session counts: the select without what only the guest sees, with bits 35:32 in the place of these. */
+static uint32_t event_word(const struct upmu_guest *guest, unsigned counter)
+{
+    uint64_t select = guest->counter[counter].select;
+
+    if (counter >= UPMU_FIXED_COUNTER(0))
+        return (uint32_t)select & GUEST_FIXED_RINGS;
+    return ((uint32_t)select & 0xff87ffffu) | ((uint32_t)(select >> 32) & 0xfu) << 19;
+}
+
+/* ---- Values ---- */
+
+/* The counter went round. */
+static void went_round(struct upmu_guest *guest, unsigned counter, bool interrupts)
+{
+    guest->status |= upmu_guest_bits(UPMU_BIT32(counter));
+    if (interrupts)
+        guest->pending |= UPMU_BIT32(counter);
+}
+
+/* The value `more` events later; *out_round: it went round on the way. */
+static uint64_t advance(const struct upmu_guest *guest, uint64_t value, uint64_t more, bool *out_round)
+{
+    *out_round = more > guest->mask - value;
+    return (value + more) & guest->mask;
+}
+
+enum upmu_status upmu_guest_fold_one(struct upmu_guest *guest, unsigned counter)
+{
+    struct upmu_guest_counter *virtual = &guest->counter[counter];
+    struct upmu_count count;
+    enum upmu_status status = upmu_session_read(&guest->memory.sessions[virtual->session - 1u], 0, 1, &count);
+    uint64_t value;
+    bool round;
+
+    /* (A count that cannot be read stays as it was last.) */
+    if (status != UPMU_OK)
+        return status;
+    value = advance(guest, virtual->flags & GUEST_COUNTER_WRITTEN ? virtual->before : virtual->value,
+                    count.raw - virtual->origin, &round);
+    if (round)
+        went_round(guest, counter, virtual->flags & GUEST_COUNTER_INT);
+    if (!(virtual->flags & GUEST_COUNTER_WRITTEN))
+        virtual->value = value;
+    virtual->origin = count.raw;
+    virtual->flags &= (uint8_t)~GUEST_COUNTER_WRITTEN;
+    return UPMU_OK;
+}
+
+void upmu_guest_fold(struct upmu_guest *guest, uint32_t counters)
+{
+    for (uint32_t rest = counters & guest->started; rest; rest &= rest - 1u)
+        (void)upmu_guest_fold_one(guest, upmu_bits_lowest(rest));
+}
+
+uint64_t upmu_guest_value(struct upmu_guest *guest, unsigned counter)
+{
+    struct upmu_guest_counter *virtual = upmu_guest_counter(guest, counter);
+
+    if (!(virtual->flags & GUEST_COUNTER_WRITTEN))
+        upmu_guest_fold(guest, UPMU_BIT32(counter & (UPMU_GUEST_COUNTERS - 1u)));
+    return virtual->value;
+}
+
+uint64_t upmu_guest_status(struct upmu_guest *guest)
+{
+    upmu_guest_fold(guest, guest->started);
+    return guest->status;
+}
+
+/* ---- Writes of the guest ---- */
+
+void upmu_guest_set_value(struct upmu_guest *guest, unsigned counter, uint64_t value)
+{
+    struct upmu_guest_counter *virtual = upmu_guest_counter(guest, counter);
+    uint32_t bit = UPMU_BIT32(counter & (UPMU_GUEST_COUNTERS - 1u));
+
+    if (guest->started & bit) {
+        if (!(virtual->flags & GUEST_COUNTER_WRITTEN))
+            virtual->before = virtual->value;
+        virtual->flags |= GUEST_COUNTER_WRITTEN;
+        guest->dirty |= bit;
+    }
+    virtual->value = value;
+    virtual->flags |= GUEST_COUNTER_LOAD;
+}
+
+void upmu_guest_set_select(struct upmu_guest *guest, unsigned counter, uint64_t select)
+{
+    struct upmu_guest_counter *virtual = upmu_guest_counter(guest, counter);
+
+    if (virtual->select != select)
+        guest->dirty |= UPMU_BIT32(counter & (UPMU_GUEST_COUNTERS - 1u));
+    virtual->select = select;
+}
+
+void upmu_guest_set_global(struct upmu_guest *guest, uint64_t value)
+{
+    guest->dirty |= upmu_guest_of_bits(value ^ guest->global_ctrl) & guest->counters;
+    guest->global_ctrl = value;
+}
+
+void upmu_guest_set_status(struct upmu_guest *guest, uint64_t status)
+{
+    if ((status ^ guest->status) & GUEST_STATUS_FROZEN)
+        guest->dirty |= guest->counters;
+    guest->status = status;
+}
+
+enum upmu_guest_access upmu_guest_debugctl(struct upmu_guest *guest, uint64_t value)
+{
+    value &= GUEST_DEBUGCTL_FREEZE | GUEST_DEBUGCTL_FREEZE_LBR;
+    if (!upmu_guest_has_global(guest))
+        return value ? UPMU_GUEST_FAULT : UPMU_GUEST_SHARED;
+    guest->debugctl = value;
+    return UPMU_GUEST_SHARED;
+}
+
+/* ---- Sessions ---- */
+
+/* In the handler: a note.  The guest is told at its next entry. */
+static unsigned note_overflow(void *state, const struct upmu_overflow *overflow, bool notify)
+{
+    struct upmu_guest *guest = state;
+
+    (void)notify;
+    (void)__atomic_fetch_or(&guest->overflowed, (uint32_t)overflow->set->sampling[overflow->event].event_id,
+                            __ATOMIC_RELAXED);
+    return 0;
+}
+
+static enum upmu_status begin_notes(struct upmu_session *session, const void *argument, size_t bytes, void **out_state)
+{
+    (void)session;
+    (void)bytes;
+    memcpy(out_state, argument, sizeof *out_state);
+    return UPMU_OK;
+}
+
+static const struct upmu_format guest_notes = {.name = "guest", .begin = begin_notes, .overflow = note_overflow};
+
+/* Sampling for the interrupt of a counter; the first one comes when upmu_set_wait() says so. */
+static struct upmu_sampling sampling_of(const struct upmu_guest *guest, unsigned counter)
+{
+    struct upmu_sampling sampling;
+
+    memset(&sampling, 0, sizeof sampling);
+    if (wants_interrupt(guest, counter) && !(guest->policy->flags & UPMU_GUEST_POLLED)) {
+        sampling.period = guest->mask + 1u;
+        sampling.event_id = UPMU_BIT32(counter);
+    }
+    return sampling;
+}
+
+/* A session for a counter: its own, one that no counter has, or one whose counter stands still. */
+static bool take_session(struct upmu_guest *guest, unsigned counter)
+{
+    struct upmu_guest_counter *virtual = &guest->counter[counter];
+    uint32_t held = 0;
+
+    if (virtual->session)
+        return true;
+    for (uint32_t rest = guest->counters; rest; rest &= rest - 1u)
+        if (guest->counter[upmu_bits_lowest(rest)].session)
+            held |= UPMU_BIT32(guest->counter[upmu_bits_lowest(rest)].session - 1u);
+    virtual->flags &= (uint8_t)~GUEST_COUNTER_EVENT;
+    for (unsigned i = 0; i < guest->memory.count && !virtual->session; i++)
+        if (!(held >> i & 1u))
+            virtual->session = (uint8_t)(i + 1u);
+    for (uint32_t rest = guest->counters & ~guest->started; rest && !virtual->session; rest &= rest - 1u) {
+        struct upmu_guest_counter *idle = &guest->counter[upmu_bits_lowest(rest)];
+
+        virtual->session = idle->session;
+        idle->session = 0;
+    }
+    return virtual->session;
+}
+
+/* A new session, or one whose former event did not fit. */
+static enum upmu_status attach_session(struct upmu_guest *guest, struct upmu_session *session,
+                                       const struct upmu_event *event, const struct upmu_sampling *sampling,
+                                       struct upmu_cpu *cpu)
+{
+    struct upmu_thread *thread = guest->memory.thread ? guest->memory.thread : &guest->own;
+    const void *state = guest;
+    enum upmu_status status = upmu_session_init(session, guest->machine);
+
+    if (status == UPMU_OK)
+        status = upmu_session_add_event(session, event, sampling);
+    if (status == UPMU_OK)
+        status = upmu_session_format(session, &guest_notes, &state, sizeof state);
+    if (status == UPMU_OK)
+        status = upmu_session_world(session, UPMU_WORLD_GUEST);
+    if (status == UPMU_OK)
+        status = upmu_session_attach_thread(session, thread, cpu);
+    return status;
+}
+
+/* The session of a counter that stands still gets the event that the guest selected. */
+static bool give_event(struct upmu_guest *guest, unsigned counter, struct upmu_cpu *cpu)
+{
+    struct upmu_guest_counter *virtual = &guest->counter[counter];
+    struct upmu_session *session = &guest->memory.sessions[virtual->session - 1u];
+    uint32_t bit = UPMU_BIT32(virtual->session - 1u);
+    struct upmu_sampling sampling = sampling_of(guest, counter);
+    struct upmu_event event;
+    enum upmu_status status = upmu_guest_event(guest, counter, &event);
+
+    if (status != UPMU_OK) {
+        if (virtual->denied != UINT16_MAX)
+            virtual->denied++;
+        return false;
+    }
+    if (guest->attached & bit) {
+        status = upmu_set_replace_event(session, &session->set, 0, &event, &sampling);
+    } else {
+        status = attach_session(guest, session, &event, &sampling, cpu);
+        if (status == UPMU_OK)
+            guest->attached |= bit;
+        else
+            (void)!upmu_session_close(session);
+    }
+    virtual->applied = event_word(guest, counter);
+    virtual->origin = 0;
+    virtual->flags &= (uint8_t) ~(GUEST_COUNTER_EVENT | GUEST_COUNTER_INT | GUEST_COUNTER_LATE);
+    virtual->flags |= GUEST_COUNTER_LOAD;
+    if (wants_interrupt(guest, counter))
+        virtual->flags |= GUEST_COUNTER_INT;
+    if (status == UPMU_OK)
+        virtual->flags |= GUEST_COUNTER_EVENT;
+    else
+        guest->waiting |= UPMU_BIT32(counter);
+    return status == UPMU_OK;
+}
+
+/* When the session of a counter is to interrupt: at the overflow, but no sooner than the policy says. */
+static void load_counter(struct upmu_guest *guest, unsigned counter)
+{
+    struct upmu_guest_counter *virtual = &guest->counter[counter];
+    struct upmu_session *session = &guest->memory.sessions[virtual->session - 1u];
+    uint64_t left;
+
+    if (!(virtual->flags & GUEST_COUNTER_LOAD) || !session->set.sampling[0].period)
+        return;
+    left = guest->mask - virtual->value + 1u;
+    virtual->flags &= (uint8_t) ~(GUEST_COUNTER_LOAD | GUEST_COUNTER_LATE);
+    if (left < guest->min_period) {
+        left = guest->min_period;
+        virtual->flags |= GUEST_COUNTER_LATE;
+    }
+    (void)!upmu_set_wait(session, &session->set, 0, left, guest->mask + 1u);
+}
+
+/* Is its session the one for what the guest selected? */
+static bool session_fits(const struct upmu_guest *guest, unsigned counter)
+{
+    const struct upmu_guest_counter *virtual = &guest->counter[counter];
+
+    return virtual->flags & GUEST_COUNTER_EVENT && virtual->applied == event_word(guest, counter) &&
+           wants_interrupt(guest, counter) == !!(virtual->flags & GUEST_COUNTER_INT);
+}
+
+static void stop_counters(struct upmu_guest *guest, uint32_t counters)
+{
+    for (uint32_t rest = counters & guest->started; rest; rest &= rest - 1u) {
+        unsigned counter = upmu_bits_lowest(rest);
+
+        (void)!upmu_session_stop(&guest->memory.sessions[guest->counter[counter].session - 1u]);
+        (void)upmu_guest_fold_one(guest, counter);
+        guest->started &= ~UPMU_BIT32(counter);
+        guest->waiting &= ~UPMU_BIT32(counter);
+    }
+}
+
+static void start_counter(struct upmu_guest *guest, unsigned counter, struct upmu_cpu *cpu)
+{
+    struct upmu_session *session;
+
+    guest->waiting &= ~UPMU_BIT32(counter);
+    if (!take_session(guest, counter)) {
+        guest->waiting |= UPMU_BIT32(counter);
+        return;
+    }
+    if (!session_fits(guest, counter) && !give_event(guest, counter, cpu))
+        return;
+    load_counter(guest, counter);
+    session = &guest->memory.sessions[guest->counter[counter].session - 1u];
+    if (upmu_session_start(session) == UPMU_OK)
+        guest->started |= UPMU_BIT32(counter);
+    if (session->state != UPMU_SESSION_RUNNING)
+        guest->waiting |= UPMU_BIT32(counter);
+}
+
+/* Bring the sessions of the dirty counters to what the registers say. */
+static void settle(struct upmu_guest *guest, struct upmu_cpu *cpu)
+{
+    uint32_t open = open_counters(guest), misfit = 0;
+
+    for (uint32_t rest = guest->dirty & open; rest; rest &= rest - 1u)
+        if (!session_fits(guest, upmu_bits_lowest(rest)))
+            misfit |= rest & (0u - rest);
+    stop_counters(guest, guest->dirty & (~open | misfit));
+    for (uint32_t rest = guest->dirty & open; rest; rest &= rest - 1u) {
+        unsigned counter = upmu_bits_lowest(rest);
+
+        if (!(guest->started & UPMU_BIT32(counter))) {
+            start_counter(guest, counter, cpu);
+            continue;
+        }
+        /* (What is counted from now on belongs to the value that was written.) */
+        if (guest->counter[counter].flags & GUEST_COUNTER_WRITTEN)
+            (void)upmu_guest_fold_one(guest, counter);
+        load_counter(guest, counter);
+    }
+    guest->waiting &= open;
+    guest->dirty = 0;
+}
+
+/* ---- Entry and exit ---- */
+
+/* Where this is executed, if the vCPU is there. */
+static struct upmu_cpu *present_cpu(const struct upmu_guest *guest)
+{
+    const struct upmu_port *port = guest->machine->port;
+    struct upmu_cpu *cpu;
+    uintptr_t irqs;
+
+    if (!guest->memory.thread)
+        return guest->cpu;
+    if (!port_has_this_cpu(port))
+        return guest->machine->only_cpu;
+    irqs = port_irq_save(port);
+    cpu = port_this_cpu(port);
+    port_irq_restore(port, irqs);
+    return cpu;
+}
+
+/* Overflows that interrupt stop the guest's counters, if it asked for that. */
+static void freeze_counters(struct upmu_guest *guest)
+{
+    bool streamlined = guest->shape.door != UPMU_GUEST_INTEL || guest->shape.version >= 4;
+
+    if (guest->debugctl & GUEST_DEBUGCTL_FREEZE) {
+        if (streamlined)
+            upmu_guest_set_status(guest, guest->status | GUEST_STATUS_FROZEN);
+        else
+            upmu_guest_set_global(guest, 0);
+    }
+    if (streamlined && guest->debugctl & GUEST_DEBUGCTL_FREEZE_LBR)
+        guest->status |= GUEST_STATUS_LBR_FROZEN;
+}
+
+/* One interrupt for all counters that overflowed. */
+static void inject_pending(struct upmu_guest *guest, struct upmu_guest_entry *entry)
+{
+    unsigned mode = LVTPC_MODE(guest->lvtpc);
+
+    if (!guest->pending)
+        return;
+    guest->pending = 0;
+    freeze_counters(guest);
+    if (guest->policy->flags & UPMU_GUEST_OWN_LAPIC) {
+        entry->inject = UPMU_GUEST_INJECT_PMI;
+        return;
+    }
+    if (guest->lvtpc & LVTPC_MASKED)
+        return;
+    if (mode == LVTPC_MODE_NMI)
+        entry->inject = UPMU_GUEST_INJECT_NMI;
+    else if (mode == LVTPC_MODE_FIXED)
+        entry->inject = UPMU_GUEST_INJECT_VECTOR;
+    entry->vector = entry->inject == UPMU_GUEST_INJECT_VECTOR ? (uint8_t)guest->lvtpc : 0;
+    if (guest->shape.door == UPMU_GUEST_INTEL)
+        guest->lvtpc |= LVTPC_MASKED;
+}
+
+enum upmu_status upmu_guest_enter(struct upmu_guest *guest, struct upmu_guest_entry *out_entry)
+{
+    struct upmu_cpu *cpu = present_cpu(guest);
+    uint32_t noted = 0;
+    enum upmu_status status;
+
+    memset(out_entry, 0, sizeof *out_entry);
+    if (!cpu)
+        return UPMU_ERR_STATE;
+    if (guest->overflowed)
+        noted = __atomic_exchange_n(&guest->overflowed, 0, __ATOMIC_RELAXED);
+    if (guest->policy->flags & UPMU_GUEST_POLLED)
+        noted = guest->started;
+    upmu_guest_fold(guest, noted);
+    for (uint32_t rest = noted & guest->started; rest; rest &= rest - 1u) {
+        struct upmu_guest_counter *virtual = &guest->counter[upmu_bits_lowest(rest)];
+
+        if (virtual->flags & GUEST_COUNTER_LATE) {
+            virtual->flags |= GUEST_COUNTER_LOAD;
+            guest->dirty |= rest & (0u - rest);
+        }
+    }
+    inject_pending(guest, out_entry);
+    if (guest->dirty)
+        settle(guest, cpu);
+    status = upmu_cpu_enter_guest(cpu);
+    out_entry->gate = upmu_cpu_gate_value(cpu, UPMU_WORLD_GUEST);
+    if (status == UPMU_OK && guest->waiting && guest->policy->flags & UPMU_GUEST_STRICT)
+        status = UPMU_ERR_DOES_NOT_FIT;
+    return status;
+}
+
+enum upmu_status upmu_guest_exit(struct upmu_guest *guest)
+{
+    struct upmu_cpu *cpu = present_cpu(guest);
+
+    return cpu ? upmu_cpu_leave_guest(cpu) : UPMU_ERR_STATE;
+}
+
+/* ---- Doors ---- */
+
+bool upmu_guest_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t subleaf, uint32_t inout[4])
+{
+    return guest->shape.door == UPMU_GUEST_INTEL ? upmu_guest_intel_cpuid(guest, leaf, subleaf, inout)
+                                                 : upmu_guest_amd_cpuid(guest, leaf, inout);
+}
+
+enum upmu_guest_access upmu_guest_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value)
+{
+    return guest->shape.door == UPMU_GUEST_INTEL ? upmu_guest_intel_rdmsr(guest, msr, out_value)
+                                                 : upmu_guest_amd_rdmsr(guest, msr, out_value);
+}
+
+enum upmu_guest_access upmu_guest_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value)
+{
+    return guest->shape.door == UPMU_GUEST_INTEL ? upmu_guest_intel_wrmsr(guest, msr, value)
+                                                 : upmu_guest_amd_wrmsr(guest, msr, value);
+}
+
+/* Intel's fixed counters have bit 30; no other type exists, nor does AMD have one. */
+enum upmu_guest_access upmu_guest_rdpmc(struct upmu_guest *guest, uint32_t ecx, uint64_t *out_value)
+{
+    unsigned counter = UPMU_NO_COUNTER;
+
+    if (ecx < guest->shape.general)
+        counter = ecx;
+    else if (ecx - UPMU_BIT32(30) < guest->shape.fixed)
+        counter = UPMU_FIXED_COUNTER(ecx - UPMU_BIT32(30));
+    if (counter == UPMU_NO_COUNTER)
+        return UPMU_GUEST_FAULT;
+    *out_value = upmu_guest_value(guest, counter);
+    return UPMU_GUEST_DONE;
+}
+
+void upmu_guest_lvtpc(struct upmu_guest *guest, uint32_t value)
+{
+    guest->lvtpc = value;
+}
+
+void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_t branches, bool user)
+{
+    uint64_t ring = user ? GUEST_SELECT_USR : GUEST_SELECT_OS;
+
+    for (uint32_t rest = open_counters(guest); rest; rest &= rest - 1u) {
+        unsigned counter = upmu_bits_lowest(rest);
+        struct upmu_guest_counter *virtual = &guest->counter[counter];
+        bool fixed = counter >= UPMU_FIXED_COUNTER(0);
+        enum guest_arch arch = upmu_guest_event_arch(&guest->shape, counter, virtual->select);
+        uint64_t more = arch == GUEST_ARCH_INSTRUCTIONS ? instructions : arch == GUEST_ARCH_BRANCHES ? branches : 0;
+        struct upmu_event event;
+        uint64_t value;
+        bool round;
+
+        if (!more || !(fixed ? virtual->select & (user ? 2u : 1u) : virtual->select & ring) ||
+            (!fixed && virtual->select & GUEST_SELECT_MODIFIERS) || upmu_guest_event(guest, counter, &event) != UPMU_OK)
+            continue;
+        value = advance(guest, upmu_guest_value(guest, counter), more, &round);
+        if (round)
+            went_round(guest, counter, wants_interrupt(guest, counter));
+        upmu_guest_set_value(guest, counter, value);
+    }
+}
+
+/* ---- Life ---- */
+
+static bool shape_is_valid(const struct upmu_machine *machine, const struct upmu_guest_shape *shape)
+{
+    uint32_t available;
+
+    for (unsigned i = 0; i < sizeof shape->reserved; i++)
+        if (shape->reserved[i])
+            return false;
+    if (shape->door < UPMU_GUEST_INTEL || shape->door > UPMU_GUEST_AMD_V2)
+        return false;
+    if (shape->door != UPMU_GUEST_INTEL)
+        return upmu_guest_amd_shape(shape);
+    available = upmu_guest_event_available(&machine->pmu[0], shape->door);
+    return upmu_guest_intel_shape(shape) && !(shape->arch_events & ~available) &&
+           (shape->fixed <= GUEST_ARCH_REFERENCE || available >> GUEST_ARCH_TSC & 1u);
+}
+
+static bool policy_is_valid(const struct upmu_guest_policy *policy)
+{
+    if (policy->level > UPMU_GUEST_OFF || policy->flags & ~POLICY_FLAGS || policy->min_period >> 32)
+        return false;
+    return policy->level != UPMU_GUEST_LIST || (policy->filter && upmu_guest_filter_check(policy->filter) == UPMU_OK);
+}
+
+enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, enum upmu_guest_door door,
+                                          struct upmu_guest_shape *out_shape)
+{
+    const struct upmu_pmu *pmu = &machine->pmu[0];
+    struct upmu_guest_shape shape;
+    bool same = machine->pmu_count && upmu_guest_event_same_vendor(pmu, door);
+    unsigned general;
+
+    if (door < UPMU_GUEST_INTEL || door > UPMU_GUEST_AMD_V2)
+        return UPMU_ERR_INVALID;
+    if (!machine->pmu_count)
+        return UPMU_ERR_NO_PMU;
+    memset(&shape, 0, sizeof shape);
+    general = upmu_bits_count(pmu->general);
+    shape.door = (uint8_t)door;
+    shape.width = 48;
+    if (same) {
+        shape.family = pmu->family;
+        shape.model = pmu->model;
+        shape.stepping = pmu->stepping;
+    }
+    if (door == UPMU_GUEST_INTEL) {
+        uint32_t available = upmu_guest_event_available(pmu, door);
+
+        shape.version = same && pmu->version ? (uint8_t)(pmu->version < 4 ? pmu->version : 4) : 2;
+        shape.general = (uint8_t)(general < UPMU_GUEST_GENERAL ? general : UPMU_GUEST_GENERAL);
+        shape.full_write = shape.version >= 2;
+        shape.arch_events = (uint16_t)(available & 0x7fu);
+        if (available >> GUEST_ARCH_TSC & 1u && shape.version >= 2)
+            shape.fixed = UPMU_GUEST_FIXED;
+    } else {
+        shape.general = (uint8_t)(door == UPMU_GUEST_AMD_K7                    ? 4
+                                  : door == UPMU_GUEST_AMD_CORE || general > 6 ? 6
+                                                                               : general);
+    }
+    *out_shape = shape;
+    return UPMU_OK;
+}
+
+void upmu_guest_reset(struct upmu_guest *guest)
+{
+    for (uint32_t rest = guest->counters; rest; rest &= rest - 1u) {
+        unsigned counter = upmu_bits_lowest(rest);
+
+        upmu_guest_set_value(guest, counter, 0);
+        upmu_guest_set_select(guest, counter, 0);
+        guest->counter[counter].before = 0;
+    }
+    upmu_guest_fold(guest, guest->started);
+    upmu_guest_set_global(guest, upmu_guest_has_global(guest) ? UPMU_BIT64(guest->shape.general) - 1u : 0);
+    upmu_guest_set_status(guest, 0);
+    guest->debugctl = guest->offcore[0] = guest->offcore[1] = 0;
+    guest->lvtpc = LVTPC_MASKED;
+    guest->pending = 0;
+}
+
+enum upmu_status upmu_guest_init(struct upmu_guest *guest, struct upmu_machine *machine,
+                                 const struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy,
+                                 const struct upmu_guest_memory *memory)
+{
+    if (!policy)
+        policy = &default_policy;
+    if (!UPMU_WORLDS || !UPMU_THREADS || !UPMU_SAMPLING || !UPMU_FORMATS)
+        return UPMU_ERR_COMPILED_OUT;
+    if (!machine->pmu_count)
+        return UPMU_ERR_NO_PMU;
+    if (!shape_is_valid(machine, shape) || !policy_is_valid(policy) || !memory->sessions || !memory->count ||
+        memory->count > UPMU_GUEST_COUNTERS)
+        return UPMU_ERR_INVALID;
+    if (policy->level != UPMU_GUEST_IPC && policy->level != UPMU_GUEST_OFF &&
+        !(policy->flags & UPMU_GUEST_BESIDE_STRANGERS))
+        return UPMU_ERR_NOT_PERMITTED;
+    if (!port_has_pmi(machine->port) && !(policy->flags & UPMU_GUEST_POLLED))
+        return UPMU_ERR_HOOK_MISSING;
+    memset(guest, 0, sizeof *guest);
+    guest->shape = *shape;
+    guest->policy = policy;
+    guest->memory = *memory;
+    guest->machine = machine;
+    guest->mask = upmu_bits_ones(shape->width);
+    guest->min_period = policy->min_period ? policy->min_period : DEFAULT_MIN_PERIOD;
+    guest->counters = (UPMU_BIT32(shape->general) - 1u) | (UPMU_BIT32(shape->fixed) - 1u) << UPMU_FIXED_COUNTER(0);
+    upmu_thread_init(&guest->own, 0, 0, guest);
+    upmu_guest_reset(guest);
+    return UPMU_OK;
+}
+
+enum upmu_status upmu_guest_fini(struct upmu_guest *guest)
+{
+    enum upmu_status worst = UPMU_OK;
+
+    for (uint32_t rest = guest->attached; rest; rest &= rest - 1u) {
+        enum upmu_status status = upmu_session_close(&guest->memory.sessions[upmu_bits_lowest(rest)]);
+
+        if (status == UPMU_OK || status == UPMU_ERR_PORT)
+            guest->attached &= ~(rest & (0u - rest));
+        worst = status != UPMU_OK ? status : worst;
+    }
+    guest->counters = guest->started = guest->dirty = 0;
+    return worst;
+}
+
+/* The thread that a CPU runs while the vCPU is not there is none that the library knows. */
+enum upmu_status upmu_guest_load(struct upmu_guest *guest, struct upmu_cpu *cpu)
+{
+    struct upmu_thread none;
+    enum upmu_status status;
+
+    if (guest->memory.thread || guest->cpu)
+        return UPMU_ERR_STATE;
+    upmu_thread_init(&none, 0, 0, NULL);
+    status = upmu_thread_switch(cpu, &none, &guest->own);
+    if (status == UPMU_OK)
+        guest->cpu = cpu;
+    return status;
+}
+
+enum upmu_status upmu_guest_put(struct upmu_guest *guest)
+{
+    struct upmu_thread none;
+    enum upmu_status status;
+
+    if (guest->memory.thread)
+        return UPMU_ERR_STATE;
+    if (!guest->cpu)
+        return UPMU_OK;
+    upmu_thread_init(&none, 0, 0, NULL);
+    status = upmu_thread_switch(guest->cpu, &guest->own, &none);
+    if (status == UPMU_OK)
+        guest->cpu = NULL;
+    return status;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From the select of a virtual counter to an event of the host: which events a guest may count,
+ * and what the host counts for them.
+ *
+ * The codes of architectural events are those of Intel SDM vol 3 18.2.1.2 and AMD APM vol 2; the
+ * filter is coded as in Linux Documentation/virt/kvm/api.rst, KVM_SET_PMU_EVENT_FILTER.
+ */
+#include <abi/guest/guest_core.h>
+#include "core/hw/backend.h"
+#include "core/util/mem.h"
+
+#define AMD_EVENT_HIGH (UINT64_C(0xf) << 32)
+#define INTEL_IN_TX (UINT64_C(3) << 32)
+#define EVENT_AND_UMASK 0xffffu
+
+/* Unit mask and event of each architectural event; the names that each host's PMU knows.  0: none. */
+static const uint16_t intel_codes[] = {0x003c, 0x00c0, 0x013c, 0x4f2e, 0x412e, 0x00c4, 0x00c5, 0x0300};
+static const uint16_t amd_codes[] = {0x0076, 0x00c0, 0, 0, 0, 0x00c2, 0x00c3, 0};
+static const char arch_names[][14] = {"cycles", "instructions", "", "", "", "branches", "branch-misses", ""};
+
+/* Events of a fixed counter. */
+static const uint8_t of_fixed[UPMU_GUEST_FIXED] = {GUEST_ARCH_INSTRUCTIONS, GUEST_ARCH_CYCLES, GUEST_ARCH_TSC};
+
+#define NAMED_EVENTS                                                                                                   \
+    (UPMU_BIT32(GUEST_ARCH_CYCLES) | UPMU_BIT32(GUEST_ARCH_INSTRUCTIONS) | UPMU_BIT32(GUEST_ARCH_BRANCHES) |           \
+     UPMU_BIT32(GUEST_ARCH_MISPREDICTS))
+#define IPC_EVENTS                                                                                                     \
+    (UPMU_BIT32(GUEST_ARCH_CYCLES) | UPMU_BIT32(GUEST_ARCH_INSTRUCTIONS) | UPMU_BIT32(GUEST_ARCH_REFERENCE) |          \
+     UPMU_BIT32(GUEST_ARCH_TSC))
+
+/* Backends are called x86_core, x86_p4, amd_k8. */
+static bool is_amd(const struct upmu_pmu *pmu)
+{
+    return pmu->backend->name[0] == 'a';
+}
+
+bool upmu_guest_event_same_vendor(const struct upmu_pmu *pmu, unsigned door)
+{
+    return is_amd(pmu) == (door != UPMU_GUEST_INTEL);
+}
+
+/* Are the codes of architectural events the host's own? */
+static bool same_codes(const struct upmu_pmu *pmu, unsigned door)
+{
+    return door == UPMU_GUEST_INTEL ? pmu->arch_events != 0 : is_amd(pmu);
+}
+
+uint32_t upmu_guest_event_available(const struct upmu_pmu *pmu, unsigned door)
+{
+    if (!same_codes(pmu, door) || door != UPMU_GUEST_INTEL)
+        return NAMED_EVENTS;
+    return (pmu->arch_events & 0x7fu) | (pmu->counters >> UPMU_FIXED_COUNTER(2) & 1u) << GUEST_ARCH_TSC;
+}
+
+/* Of a fixed counter: its rings alone. */
+static uint64_t event_select(const struct upmu_guest *guest, unsigned counter)
+{
+    uint64_t select = guest->counter[counter].select;
+
+    if (counter < UPMU_FIXED_COUNTER(0))
+        return select;
+    return (select & 1u ? GUEST_SELECT_OS : 0) | (select & 2u ? GUEST_SELECT_USR : 0);
+}
+
+enum guest_arch upmu_guest_event_arch(const struct upmu_guest_shape *shape, unsigned counter, uint64_t select)
+{
+    bool intel = shape->door == UPMU_GUEST_INTEL;
+    const uint16_t *codes = intel ? intel_codes : amd_codes;
+    uint32_t available = intel ? shape->arch_events : NAMED_EVENTS;
+
+    if (counter >= UPMU_FIXED_COUNTER(0))
+        return of_fixed[counter - UPMU_FIXED_COUNTER(0)];
+    if (select >> 32)
+        return GUEST_ARCH_NONE;
+    for (unsigned i = 0; i < GUEST_ARCH_TSC; i++)
+        if (available >> i & 1u && codes[i] == (select & EVENT_AND_UMASK))
+            return i;
+    return GUEST_ARCH_NONE;
+}
+
+/* ---- What is allowed ---- */
+
+#define ENTRY_EVENT (AMD_EVENT_HIGH | 0xffu)
+#define ENTRY_EXCLUDE UPMU_BIT64(55)
+
+enum upmu_status upmu_guest_filter_check(const struct upmu_guest_filter *filter)
+{
+    uint64_t known = ENTRY_EVENT | 0xff00u;
+
+    if (filter->action > UPMU_GUEST_FILTER_DENY || filter->flags > UPMU_GUEST_FILTER_MASKED ||
+        filter->count > UPMU_GUEST_FILTER_ENTRIES || (filter->count && !filter->entry))
+        return UPMU_ERR_INVALID;
+    if (filter->flags)
+        known |= ENTRY_EXCLUDE | UINT64_C(0xff) << 56;
+    for (unsigned i = 0; i < filter->count; i++)
+        if (filter->entry[i] & ~known)
+            return UPMU_ERR_INVALID;
+    return UPMU_OK;
+}
+
+/* Does the filter's list match?  An exclusion outweighs all else. */
+static bool filter_matches(const struct upmu_guest_filter *filter, uint64_t select)
+{
+    bool found = false;
+
+    for (unsigned i = 0; i < filter->count; i++) {
+        uint64_t entry = filter->entry[i];
+        uint64_t mask = filter->flags ? entry >> 56 : 0xffu;
+
+        if (((entry ^ select) & ENTRY_EVENT) || (select >> 8 & mask) != (entry >> 8 & 0xffu))
+            continue;
+        if (entry & ENTRY_EXCLUDE)
+            return false;
+        found = true;
+    }
+    return found;
+}
+
+static bool filter_allows(const struct upmu_guest_filter *filter, unsigned counter, uint64_t select)
+{
+    bool match = counter >= UPMU_FIXED_COUNTER(0) ? filter->fixed_bitmap >> (counter - UPMU_FIXED_COUNTER(0)) & 1u
+                                                  : filter_matches(filter, select);
+
+    return match == (filter->action == UPMU_GUEST_FILTER_ALLOW);
+}
+
+static bool is_allowed(const struct upmu_guest *guest, unsigned counter, enum guest_arch arch)
+{
+    const struct upmu_guest_policy *policy = guest->policy;
+
+    switch (policy->level) {
+    case UPMU_GUEST_IPC:
+        return IPC_EVENTS >> arch & 1u;
+    case UPMU_GUEST_ARCH:
+        return arch != GUEST_ARCH_NONE;
+    case UPMU_GUEST_LIST:
+        return filter_allows(policy->filter, counter, guest->counter[counter].select);
+    case UPMU_GUEST_ALL:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* ---- The host's event ---- */
+
+bool upmu_guest_event_raw_here(const struct upmu_guest_shape *shape, const struct upmu_pmu *pmu)
+{
+    return shape->family && shape->family == pmu->family && shape->model == pmu->model &&
+           upmu_guest_event_same_vendor(pmu, shape->door);
+}
+
+/* Before family 17h these are events of the northbridge, which counts for all cores. */
+static bool is_of_northbridge(const struct upmu_pmu *pmu, uint64_t select)
+{
+    return is_amd(pmu) && pmu->family < 0x17 && (select & 0xe0u) == 0xe0u;
+}
+
+/* OFFCORE_RESPONSE 0 and 1 of all models: their payload is the guest's register. */
+static uint64_t payload_of(const struct upmu_guest *guest, uint64_t select)
+{
+    unsigned code = select & 0xffu;
+
+    if (guest->shape.door != UPMU_GUEST_INTEL)
+        return 0;
+    return code == 0xb7 || code == 0x2a ? guest->offcore[0] : code == 0xbb || code == 0x2b ? guest->offcore[1] : 0;
+}
+
+static char *put_text(char *to, const char *text)
+{
+    while (*text)
+        *to++ = *text++;
+    return to;
+}
+
+/* By the name that every PMU gives it. */
+static enum upmu_status by_name(const struct upmu_pmu *pmu, const char *name, uint64_t select,
+                                struct upmu_event *out_event)
+{
+    static const char digits[] = "0123456789abcdef";
+    char text[64];
+    char *to = put_text(text, name);
+
+    if ((select & GUEST_SELECT_RINGS) != GUEST_SELECT_RINGS)
+        to = put_text(to, select & GUEST_SELECT_USR ? ":usr" : ":os");
+    if (select & GUEST_SELECT_EDGE)
+        to = put_text(to, ":edge");
+    if (select & GUEST_SELECT_INV)
+        to = put_text(to, ":inv");
+    if (select & GUEST_SELECT_CMASK) {
+        to = put_text(to, ":cmask=0x");
+        *to++ = digits[select >> 28 & 0xfu];
+        *to++ = digits[select >> 24 & 0xfu];
+    }
+    *to = '\0';
+    return upmu_event_parse(pmu, text, out_event, NULL);
+}
+
+enum upmu_status upmu_guest_event(const struct upmu_guest *guest, unsigned counter, struct upmu_event *out_event)
+{
+    const struct upmu_pmu *pmu = upmu_guest_pmu(guest);
+    enum guest_arch arch = upmu_guest_event_arch(&guest->shape, counter, guest->counter[counter].select);
+    uint64_t select = event_select(guest, counter);
+    uint64_t word = select & (EVENT_AND_UMASK | GUEST_SELECT_RINGS | GUEST_SELECT_MODIFIERS);
+
+    if (!is_allowed(guest, counter, arch))
+        return UPMU_ERR_NOT_PERMITTED;
+    if (arch != GUEST_ARCH_NONE && !same_codes(pmu, guest->shape.door))
+        return arch_names[arch][0] ? by_name(pmu, arch_names[arch], word, out_event) : UPMU_ERR_UNSUPPORTED;
+    if (counter >= UPMU_FIXED_COUNTER(0))
+        word |= intel_codes[arch];
+    if (arch == GUEST_ARCH_NONE) {
+        if (!upmu_guest_event_raw_here(&guest->shape, pmu) || is_of_northbridge(pmu, select))
+            return UPMU_ERR_UNSUPPORTED;
+        word |= select & (guest->shape.door == UPMU_GUEST_INTEL ? INTEL_IN_TX : AMD_EVENT_HIGH);
+    }
+    return upmu_event_raw(pmu, word, payload_of(guest, select), 0, out_event);
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Intel's door: architectural perfmon, versions 1 to 4 (Intel SDM vol 3 18.2), with AnyThread
+ * deprecated, no PEBS, no branch records, no metrics.
+ */
+#include <abi/guest/guest_core.h>
+
+#define INTEL_COUNTER 0xc1u
+#define INTEL_FULL_COUNTER 0x4c1u
+#define INTEL_SELECT 0x186u
+#define INTEL_FIXED_COUNTER 0x309u
+#define INTEL_OFFCORE 0x1a6u
+#define INTEL_CAPABILITIES 0x345u
+#define INTEL_FIXED_CTRL 0x38du
+#define INTEL_STATUS 0x38eu
+#define INTEL_GLOBAL_CTRL 0x38fu
+#define INTEL_STATUS_RESET 0x390u
+#define INTEL_STATUS_SET 0x391u
+#define INTEL_INUSE 0x392u
+
+#define CAPABILITY_FULL_WRITE UPMU_BIT64(13)
+#define STATUS_UNCORE UPMU_BIT64(61)
+#define STATUS_DS UPMU_BIT64(62)
+#define STATUS_CHANGED UPMU_BIT64(63)
+#define INUSE_PMI UPMU_BIT64(63)
+#define INTEL_SELECT_ANY UPMU_BIT64(21)
+#define INTEL_SELECT_IN_TX UPMU_BIT64(32)
+#define INTEL_SELECT_IN_TXCP UPMU_BIT64(33)
+
+/* Registers of the PMU, or near it, that a guest never has. */
+static const struct {
+    uint16_t first, count;
+} intel_absent[] = {
+    {0x0c9, 2},    {0x10f, 1},   {0x18e, 2},  {0x1c8, 2},   {0x30c, 4},    {0x329, 1},
+    {0x3f1, 2},    {0x3f4, 4},   {0x4c9, 2},  {0x600, 1},   {0x680, 0x20}, {0x6c0, 0x20},
+    {0xdc0, 0x20}, {0x1200, 32}, {0x14ce, 2}, {0x1500, 32}, {0x1600, 32},  {0x1900, 0x100},
+};
+
+bool upmu_guest_intel_shape(const struct upmu_guest_shape *shape)
+{
+    return shape->version >= 1 && shape->version <= 4 && shape->general >= 1 && shape->general <= UPMU_GUEST_GENERAL &&
+           shape->fixed <= (shape->version >= 2 ? UPMU_GUEST_FIXED : 0) && shape->width >= 32 && shape->width <= 48 &&
+           shape->full_write <= 1 && !(shape->arch_events & ~0x7fu);
+}
+
+/* ---- CPUID ---- */
+
+bool upmu_guest_intel_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t subleaf, uint32_t inout[4])
+{
+    const struct upmu_guest_shape *shape = &guest->shape;
+    bool changed = false;
+
+    switch (leaf) {
+    case 0:
+        return inout[0] < 0xa && upmu_guest_change(&inout[0], UINT32_MAX, 0xa);
+    case 1: /* debug store, in both words; PERF_CAPABILITIES */
+        changed = upmu_guest_change(&inout[2], 1u << 2 | 1u << 4 | 1u << 15, shape->full_write ? 1u << 15 : 0);
+        return upmu_guest_change(&inout[3], 1u << 21, 0) || changed;
+    case 7: /* forced aborts, branch records; leaf 23h */
+        if (subleaf == 0)
+            return upmu_guest_change(&inout[3], 1u << 13 | 1u << 19, 0);
+        return subleaf == 1 && upmu_guest_change(&inout[0], 1u << 8, 0);
+    case 0xa:
+        inout[0] = shape->version | (uint32_t)shape->general << 8 | (uint32_t)shape->width << 16 | 7u << 24;
+        inout[1] = ~(uint32_t)shape->arch_events & 0x7fu;
+        inout[2] = 0;
+        inout[3] = shape->version < 2 ? 0 : 1u << 15 | shape->fixed | (shape->fixed ? (uint32_t)shape->width << 5 : 0);
+        return true;
+    case 0x1c:
+    case 0x23:
+        for (unsigned i = 0; i < 4; i++)
+            changed = upmu_guest_change(&inout[i], UINT32_MAX, 0) || changed;
+        return changed;
+    default:
+        return false;
+    }
+}
+
+/* ---- Registers ---- */
+
+/* The counter of an address in a block of one register for each, or UPMU_NO_COUNTER. */
+static unsigned intel_general(const struct upmu_guest *guest, uint32_t msr, uint32_t first)
+{
+    return msr - first < guest->shape.general ? msr - first : UPMU_NO_COUNTER;
+}
+
+static unsigned intel_counter(const struct upmu_guest *guest, uint32_t msr)
+{
+    unsigned counter = intel_general(guest, msr, INTEL_COUNTER);
+
+    if (counter == UPMU_NO_COUNTER && guest->shape.full_write)
+        counter = intel_general(guest, msr, INTEL_FULL_COUNTER);
+    if (counter == UPMU_NO_COUNTER && msr - INTEL_FIXED_COUNTER < guest->shape.fixed)
+        counter = UPMU_FIXED_COUNTER(msr - INTEL_FIXED_COUNTER);
+    return counter;
+}
+
+/* What a guest sees of a register that its shape lacks. */
+static enum upmu_guest_access intel_lacking(uint32_t msr)
+{
+    if (msr - INTEL_COUNTER < UPMU_GUEST_GENERAL || msr - INTEL_FULL_COUNTER < UPMU_GUEST_GENERAL ||
+        msr - INTEL_SELECT < UPMU_GUEST_GENERAL || msr - INTEL_FIXED_COUNTER < UPMU_GUEST_FIXED ||
+        msr - INTEL_FIXED_CTRL <= INTEL_INUSE - INTEL_FIXED_CTRL || msr - INTEL_OFFCORE < 2 ||
+        msr == INTEL_CAPABILITIES)
+        return UPMU_GUEST_FAULT;
+    for (unsigned i = 0; i < sizeof intel_absent / sizeof intel_absent[0]; i++)
+        if (msr - intel_absent[i].first < intel_absent[i].count)
+            return UPMU_GUEST_FAULT;
+    return UPMU_GUEST_NOT_OURS;
+}
+
+static uint64_t intel_fixed_ctrl(const struct upmu_guest *guest)
+{
+    uint64_t value = 0;
+
+    for (unsigned i = 0; i < guest->shape.fixed; i++)
+        value |= guest->counter[UPMU_FIXED_COUNTER(i)].select << 4 * i;
+    return value;
+}
+
+/* Counters that have an event, and bit 63: one of them interrupts. */
+static uint64_t intel_in_use(const struct upmu_guest *guest)
+{
+    uint64_t value = 0;
+
+    for (uint32_t rest = guest->counters; rest; rest &= rest - 1u) {
+        unsigned i = upmu_bits_lowest(rest);
+        uint64_t select = guest->counter[i].select;
+        bool fixed = i >= UPMU_FIXED_COUNTER(0);
+
+        if (select & (fixed ? GUEST_FIXED_RINGS : 0xffu))
+            value |= upmu_guest_bits(UPMU_BIT32(i));
+        if (select & (fixed ? GUEST_FIXED_INT : GUEST_SELECT_INT))
+            value |= INUSE_PMI;
+    }
+    return value;
+}
+
+enum upmu_guest_access upmu_guest_intel_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value)
+{
+    const struct upmu_guest_shape *shape = &guest->shape;
+    unsigned counter = intel_counter(guest, msr);
+    unsigned select = intel_general(guest, msr, INTEL_SELECT);
+
+    if (counter != UPMU_NO_COUNTER) {
+        *out_value = upmu_guest_value(guest, counter);
+        return UPMU_GUEST_DONE;
+    }
+    if (select != UPMU_NO_COUNTER) {
+        *out_value = upmu_guest_counter(guest, select)->select;
+        return UPMU_GUEST_DONE;
+    }
+    if (msr == GUEST_DEBUGCTL) {
+        *out_value = guest->debugctl;
+        return UPMU_GUEST_SHARED;
+    }
+    if (msr - INTEL_OFFCORE < 2 && guest->policy->payload[msr - INTEL_OFFCORE]) {
+        *out_value = guest->offcore[(msr - INTEL_OFFCORE) & 1u];
+        return UPMU_GUEST_DONE;
+    }
+    if (msr == INTEL_CAPABILITIES && shape->full_write) {
+        *out_value = CAPABILITY_FULL_WRITE;
+        return UPMU_GUEST_DONE;
+    }
+    if (msr < INTEL_FIXED_CTRL || msr > (shape->version >= 4 ? INTEL_INUSE : INTEL_STATUS_RESET) || shape->version < 2)
+        return intel_lacking(msr);
+    *out_value = msr == INTEL_FIXED_CTRL    ? intel_fixed_ctrl(guest)
+                 : msr == INTEL_STATUS      ? upmu_guest_status(guest)
+                 : msr == INTEL_GLOBAL_CTRL ? guest->global_ctrl
+                 : msr == INTEL_INUSE       ? intel_in_use(guest)
+                                            : 0;
+    return UPMU_GUEST_DONE;
+}
+
+/* ---- Writes ---- */
+
+/* Transactions are counted by a guest that may count everything, where the host can. */
+uint64_t upmu_guest_intel_select_bits(const struct upmu_guest *guest, unsigned counter)
+{
+    uint64_t bits = UINT32_MAX & ~INTEL_SELECT_ANY;
+
+    if (guest->policy->level >= UPMU_GUEST_LIST && upmu_guest_pmu(guest)->capabilities & UPMU_PMU_TSX)
+        bits |= INTEL_SELECT_IN_TX | (counter == 2 ? INTEL_SELECT_IN_TXCP : 0);
+    return bits;
+}
+
+uint64_t upmu_guest_intel_status_bits(const struct upmu_guest *guest)
+{
+    uint64_t bits = upmu_guest_bits(guest->counters) | STATUS_DS | STATUS_CHANGED;
+
+    if (guest->shape.version >= 3)
+        bits |= STATUS_UNCORE;
+    if (guest->shape.version >= 4)
+        bits |= GUEST_STATUS_LBR_FROZEN | GUEST_STATUS_FROZEN;
+    return bits;
+}
+
+/* A value above the width is refused, but by the old registers, which take 32 bits and their sign. */
+static bool write_intel_counter(struct upmu_guest *guest, uint32_t msr, unsigned counter, uint64_t value)
+{
+    if (msr - INTEL_COUNTER < UPMU_GUEST_GENERAL)
+        value = ((value & 0x7fffffffu) - (value & 0x80000000u)) & guest->mask;
+    if (value & ~guest->mask)
+        return false;
+    upmu_guest_set_value(guest, counter, value);
+    return true;
+}
+
+static bool write_intel_fixed(struct upmu_guest *guest, uint64_t value)
+{
+    const uint64_t each = GUEST_FIXED_RINGS | GUEST_FIXED_INT;
+
+    for (unsigned i = 0; i < 16; i++)
+        if (value >> 4 * i & 0xfu & ~(i < guest->shape.fixed ? each : 0))
+            return false;
+    for (unsigned i = 0; i < guest->shape.fixed; i++)
+        upmu_guest_set_select(guest, UPMU_FIXED_COUNTER(i), value >> 4 * i & 0xfu);
+    return true;
+}
+
+static bool write_intel_global(struct upmu_guest *guest, uint32_t msr, uint64_t value)
+{
+    uint64_t allowed =
+        msr == INTEL_GLOBAL_CTRL ? upmu_guest_bits(guest->counters) : upmu_guest_intel_status_bits(guest);
+
+    if (msr == INTEL_FIXED_CTRL)
+        return write_intel_fixed(guest, value);
+    if (msr == INTEL_STATUS_SET)
+        allowed &= ~STATUS_CHANGED;
+    if (msr == INTEL_STATUS || msr == INTEL_INUSE || value & ~allowed)
+        return false;
+    if (msr == INTEL_GLOBAL_CTRL) {
+        upmu_guest_set_global(guest, value);
+    } else {
+        /* What overflowed before is in the status before the status changes. */
+        upmu_guest_fold(guest, upmu_guest_of_bits(value) & guest->counters);
+        upmu_guest_set_status(guest, msr == INTEL_STATUS_SET ? guest->status | value : guest->status & ~value);
+    }
+    return true;
+}
+
+static bool write_intel_offcore(struct upmu_guest *guest, unsigned which, uint64_t value)
+{
+    if (value & ~guest->policy->payload[which])
+        return false;
+    guest->offcore[which] = value;
+    for (unsigned i = 0; i < guest->shape.general; i++)
+        guest->counter[i].flags &= (uint8_t)~GUEST_COUNTER_EVENT;
+    guest->dirty |= guest->counters;
+    return true;
+}
+
+enum upmu_guest_access upmu_guest_intel_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value)
+{
+    const struct upmu_guest_shape *shape = &guest->shape;
+    unsigned counter = intel_counter(guest, msr);
+    unsigned select = intel_general(guest, msr, INTEL_SELECT);
+    bool accepted = false;
+
+    if (counter != UPMU_NO_COUNTER) {
+        accepted = write_intel_counter(guest, msr, counter, value);
+    } else if (select != UPMU_NO_COUNTER) {
+        accepted = !(value & ~upmu_guest_intel_select_bits(guest, select));
+        if (accepted)
+            upmu_guest_set_select(guest, select, value);
+    } else if (msr == GUEST_DEBUGCTL) {
+        return upmu_guest_debugctl(guest, value);
+    } else if (msr - INTEL_OFFCORE < 2 && guest->policy->payload[msr - INTEL_OFFCORE]) {
+        accepted = write_intel_offcore(guest, (msr - INTEL_OFFCORE) & 1u, value);
+    } else if (shape->version >= 2 && msr >= INTEL_FIXED_CTRL &&
+               msr <= (shape->version >= 4 ? INTEL_INUSE : INTEL_STATUS_RESET)) {
+        accepted = write_intel_global(guest, msr, value);
+    } else {
+        return intel_lacking(msr);
+    }
+    return accepted ? UPMU_GUEST_DONE : UPMU_GUEST_FAULT;
+}
