@@ -135,6 +135,17 @@ static unsigned resources_of(const struct upmu_pmu *pmu, const struct upmu_event
     return resources;
 }
 
+/* Bits that filters always have: fields without a name (all of them in config1). */
+static uint64_t constant_bits(const struct upmu_pmu *pmu, unsigned resources)
+{
+    uint64_t bits = 0;
+
+    for (const struct upmu_uncore_field *field = fields_of(pmu); field && field->width; field++)
+        if (!field->name && (resources >> field->resource & 1u))
+            bits |= field_bits(field);
+    return bits;
+}
+
 enum upmu_status upmu_uncore_finish(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
     const struct upmu_unit_type *type = upmu_uncore_of(pmu)->type;
@@ -164,6 +175,7 @@ enum upmu_status upmu_uncore_finish(const struct upmu_pmu *pmu, struct upmu_even
     if (!event->config && (type->style == UPMU_UNIT_DISCOVERED || type->style == UPMU_UNIT_CLIENT_IMC))
         return UPMU_ERR_UNSUPPORTED;
     resources = resources_of(pmu, event);
+    event->config1 |= constant_bits(pmu, resources);
     event->flags = (uint8_t)resources;
     event->flags1 = 0;
     for (unsigned i = 0; i < UPMU_SLOT_RESOURCES; i++)
@@ -418,7 +430,7 @@ void upmu_uncore_format(const struct upmu_pmu *pmu, const struct upmu_event *eve
         upmu_text_char(out, '=');
         upmu_text_hex(out, (event->config & bits) >> select_fields[i].bit);
     }
-    if (event->config1 != plain.config1) {
+    if (event->config1 != (plain.config1 | constant_bits(pmu, event->flags))) {
         upmu_text_string(out, ":config1=");
         upmu_text_hex(out, event->config1);
     }

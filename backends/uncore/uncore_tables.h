@@ -66,7 +66,7 @@ struct upmu_uncore_rule {
 
 /* A field of filters: bit 64 is bit 0 of config2. */
 struct upmu_uncore_field {
-    uint16_t name;
+    uint16_t name; /* 0: bits that are 1 in every filter */
     uint8_t bit, width, resource;
 };
 
