@@ -232,7 +232,7 @@ static const struct {
 #define UNCORE_SELECT_FIELDS (sizeof select_fields / sizeof select_fields[0])
 
 /* Other words for them: libpfm4's and those of perf. */
-static const char synonyms[][2][12] = {
+static const char synonyms[][2][13] = {
     {"e", "edge"},
     {"i", "inv"},
     {"t", "thresh"},

@@ -80,6 +80,7 @@ static void words_and_terms_reach_the_registers_bit_for_bit(void **state)
     expect("skx_unc_cha", "cpu/event=0x35,umask=0x31,edge=1,inv=1,thresh=0x12,tid_en=1/", 0x128c3135 | 0x40000, 0, 0);
     expect("skx_unc_cha", "raw:config=0xff8cff35:config1=0xfffffe3b07fe01ff", 0xff8cff35, UINT64_C(0xfffffe3b07fe01ff),
            0);
+    expect("skx_unc_cha", "cpu/event=0x35,umask=0x31,filter_local=1/", 0x3135, UINT64_C(0x200000000), 0);
     expect("skx_unc_upi", "cpu/event=0x02,umask=0x1234/", UINT64_C(0x1200003402), 0, 0);
     expect("skx_unc_upi", "cpu/event=0x02,umask=0x0f,umask_ext=0x12/", UINT64_C(0x1200000f02), 0, 0);
     expect("skx_unc_iio", "cpu/event=0x83,umask=0x01,ch_mask=0xff,fc_mask=0x7,thresh=0xfff/", UINT64_C(0x7fffff000183),
