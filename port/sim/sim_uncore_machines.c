@@ -136,6 +136,38 @@ static const struct upmu_sim_pci_register bdx_functions[] = {
     {1, FUNCTION(30, 3), 0, ID(0x6fc0u)}, {1, FUNCTION(30, 3), 0x94, BOTH(0xc0)},
     FUNCTIONS_END};
 
+/* ---- Knights Landing: all 38 slices count, although tiles are off; devices' numbers repeat ---- */
+
+static const struct upmu_sim_pci_place knl_imc_uclk_places[] = {
+    {1, FUNCTION(10, 0), 0x7841}, {1, FUNCTION(11, 0), 0x7841}};
+static const struct upmu_sim_pci_place knl_imc_places[] = {
+    {1, FUNCTION(8, 2), 0x7843}, {1, FUNCTION(8, 3), 0x7843}, {1, FUNCTION(8, 4), 0x7843},
+    {1, FUNCTION(9, 2), 0x7843}, {1, FUNCTION(9, 3), 0x7843}, {1, FUNCTION(9, 4), 0x7843}};
+static const struct upmu_sim_pci_place knl_edc_uclk_places[] = {
+    {1, FUNCTION(15, 0), 0x7833}, {1, FUNCTION(16, 0), 0x7833}, {1, FUNCTION(17, 0), 0x7833},
+    {1, FUNCTION(18, 0), 0x7833}, {1, FUNCTION(19, 0), 0x7833}, {1, FUNCTION(20, 0), 0x7833},
+    {1, FUNCTION(21, 0), 0x7833}, {1, FUNCTION(22, 0), 0x7833}};
+static const struct upmu_sim_pci_place knl_edc_eclk_places[] = {
+    {1, FUNCTION(24, 2), 0x7835}, {1, FUNCTION(25, 2), 0x7835}, {1, FUNCTION(26, 2), 0x7835},
+    {1, FUNCTION(27, 2), 0x7835}, {1, FUNCTION(28, 2), 0x7835}, {1, FUNCTION(29, 2), 0x7835},
+    {1, FUNCTION(30, 2), 0x7835}, {1, FUNCTION(31, 2), 0x7835}};
+static const struct upmu_sim_pci_place knl_m2pcie_places[] = {{1, FUNCTION(12, 1), 0x7817}};
+static const struct upmu_sim_pci_place knl_irp_places[] = {{0, FUNCTION(5, 6), 0x7814}};
+static const struct upmu_sim_unit_row knl_units[] = {
+    {.type = &upmu_sim_knl_ubox, .count = 1},
+    {.type = &upmu_sim_knl_cha, .count = 38, .step = 0xc},
+    {.type = &upmu_sim_knl_pcu, .count = 1},
+    {.type = &upmu_sim_knl_imc_uclk, .count = 2, .place = knl_imc_uclk_places},
+    {.type = &upmu_sim_knl_imc, .count = 6, .absent = 0x20, .place = knl_imc_places},
+    {.type = &upmu_sim_knl_edc_uclk, .count = 8, .absent = 0x10, .place = knl_edc_uclk_places},
+    {.type = &upmu_sim_knl_edc_eclk, .count = 8, .absent = 0x10, .place = knl_edc_eclk_places},
+    {.type = &upmu_sim_knl_m2pcie, .count = 1, .place = knl_m2pcie_places},
+    {.type = &upmu_sim_knl_irp, .count = 1, .place = knl_irp_places},
+    UNITS_END};
+static const struct upmu_sim_pci_register knl_functions[] = {
+    {0, FUNCTION(0, 0), 0, ID(0x7801u)}, {1, FUNCTION(8, 0), 0, ID(0x7840u)}, {1, FUNCTION(9, 0), 0, ID(0x7840u)},
+    FUNCTIONS_END};
+
 /* ---- Ice Lake-SP: memory controllers in memory, two of three channels ---- */
 
 static const uint16_t icx_cha_list[] = {0, 0xe, 0x1c, 0x2a, 0x38, 0x46, 0x54, 0x62, 0x70, 0x7e, 0x8c, 0x9a, 0xa8, 0xb6,
@@ -290,6 +322,10 @@ static const struct upmu_sim_machine machines[] = {
      .packages = 2, .dies = 1, .llcs = 1, .cpus = 4, .cores = 20, .global = UPMU_SIM_GLOBAL_LATCH, .freeze_bit = 31,
      .unfreeze_bit = 29, .global_control = 0x700, .global_status = 0x701, .bus = {{0x7e, 0x7f}, {0xfe, 0xff}},
      .units = bdx_units, .functions = bdx_functions},
+    {.name = "knl1", .about = "one Knights Landing package", .core = "knl", .signature = 0x50671, .packages = 1,
+     .dies = 1, .llcs = 1, .cpus = 4, .cores = 34, .global = UPMU_SIM_GLOBAL_LATCH, .freeze_bit = 31,
+     .unfreeze_bit = 29, .global_control = 0x700, .global_status = 0x701, .bus = {{0x00, 0xff}, {0}},
+     .units = knl_units, .functions = knl_functions},
     {.name = "icx", .about = "one Ice Lake-SP package", .core = "icelake", .signature = 0x606a6, .packages = 1,
      .dies = 1, .llcs = 1, .cpus = 4, .cores = 37, .global = UPMU_SIM_GLOBAL_LATCH, .freeze_bit = 63,
      .unfreeze_bit = 61, .global_control = 0x700, .bus = {{0x7e, 0xfe}, {0}}, .units = icx_units,

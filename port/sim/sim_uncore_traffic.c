@@ -28,6 +28,7 @@ static const struct su_traffic su_traffic[] = {
     {"hsx2", "cbox", SU_LOOKUPS, 0x34, 0x12, false},
     {"bdx2", "imc", SU_READS, 0x04, 0x01, false}, {"bdx2", "imc", SU_WRITES, 0x04, 0x04, false},
     {"bdx2", "cbox", SU_LOOKUPS, 0x34, 0x12, false},
+    {"knl1", "imc", SU_READS, 0x03, 0x01, false}, {"knl1", "imc", SU_WRITES, 0x03, 0x02, false},
     {"icx", "imc", SU_READS, 0x04, 0x01, false}, {"icx", "imc", SU_WRITES, 0x04, 0x10, false},
     {"spr", "imc", SU_READS, 0x05, 0x01, false}, {"spr", "imc", SU_WRITES, 0x05, 0x10, false},
     {"emr", "imc", SU_READS, 0x05, 0x01, false}, {"emr", "imc", SU_WRITES, 0x05, 0x10, false},

@@ -49,6 +49,8 @@ static const struct upmu_sim_unit_tie bdx_r3qpi_ties[] = {TIE(0x01, 7), TIE(0x07
     TIE(0x20, 3), TIE(0x21, 3), TIE(0x22, 3), TIE(0x23, 3), TIE(0x25, 3), TIE(0x26, 3), TIE(0x28, 3), TIE(0x29, 3),
     TIE(0x2a, 1), TIE(0x2b, 1), TIE(0x2c, 3), TIE(0x2d, 3), TIE(0x2e, 3), TIE(0x2f, 3), TIE(0x33, 3), TIE(0x34, 3),
     TIE(0x36, 3), TIE(0x37, 3), TIE(0x38, 3), TIE(0x39, 3), TIES_END};
+static const struct upmu_sim_unit_tie knl_cha_ties[] = {TIE(0x11, 1), TIE(0x1f, 1), TIE(0x36, 1), TIES_END};
+static const struct upmu_sim_unit_tie knl_m2pcie_ties[] = {TIE(0x23, 3), TIES_END};
 static const struct upmu_sim_unit_tie icx_cha_ties[] = {TIE(0x11, 1), TIE(0x36, 1), TIES_END};
 static const struct upmu_sim_unit_tie icx_iio_ties[] = {TIE(0x02, 3), TIE(0x03, 3), TIE(0x83, 3), TIE(0x88, 0xc),
     TIE(0xc0, 0xc), TIE(0xc5, 0xc), TIE(0xd5, 0xc), TIES_END};
@@ -64,6 +66,8 @@ static const struct upmu_sim_unit_tie icx_m3upi_ties[] = {TIE(0x1c, 1), TIE(0x1d
 #define SKX_LINK UINT64_C(0x1e00)
 #define SKX_STATE UINT64_C(0x7fe0000)
 #define SKX_FILTER1 UINT64_C(0xfffffe3b)
+#define KNL_STATE UINT64_C(0x1c0000)
+#define KNL_FILTER1 UINT64_C(0xdffffe2b)
 #define HSX_STATE UINT64_C(0xfe0000)
 #define HSX_NID UINT64_C(0xffff)
 #define HSX_OPC UINT64_C(0xfff00000)
@@ -77,6 +81,9 @@ static const struct upmu_sim_unit_use hsx_cbox_uses[] = {
     {0x4032, 0x40ff, 1, HSX_NID}, {0x4033, 0x40ff, 1, HSX_NID}, {0x4037, 0x40ff, 1, HSX_NID},
     {0x4035, 0x40ff, 1, HSX_NID}, {0x4036, 0x40ff, 1, HSX_NID},
     {0x135, 0x1ff, 1, HSX_OPC}, {0x136, 0x1ff, 1, HSX_OPC}, {0x135, 0xffff, 0, 0x3c0}, USES_END};
+static const struct upmu_sim_unit_use knl_cha_uses[] = {
+    {TID_EN, TID_EN, 0, 0x1ff}, {0x3d, 0xff, 0, KNL_STATE}, {0x35, 0xff, 1, KNL_FILTER1}, {0x36, 0xff, 1, KNL_FILTER1},
+    USES_END};
 static const struct upmu_sim_unit_use icx_cha_uses[] = {{TID_EN, TID_EN, 0, 0x3ff}, USES_END};
 static const struct upmu_sim_unit_use band_uses[] = {
     {0x0b, 0xff, 0, 0xff}, {0x0c, 0xff, 0, 0xff00}, {0x0d, 0xff, 0, 0xff0000}, {0x0e, 0xff, 0, 0xff000000}, USES_END};
@@ -233,6 +240,36 @@ const struct upmu_sim_unit_type upmu_sim_bdx_r2pcie = {
     .name = "r2pcie", PCI_PLAIN, .counters = 4, .quirks = PACKAGE | NEEDS_16, .ties = bdx_r2pcie_ties};
 const struct upmu_sim_unit_type upmu_sim_bdx_r3qpi = {
     .name = "r3qpi", PCI_PLAIN, .counters = 3, .quirks = PACKAGE | NEEDS_16, .ties = bdx_r3qpi_ties};
+
+/* Knights Landing: memory on the package and beside it, each with two clocks; a cache slice's filter lets nothing
+ * through unless its bits 0, 1 and 5 are 1. */
+#define KNL_MEMORY(control_at, select_at, counter_at, fixed_select_at, fixed_counter_at) \
+    SERVER_PCI, .counters = 4, .select_step = 4, .fixed_width = 48, .control = control_at, .select = select_at, \
+    .counter = counter_at, .fixed_select = fixed_select_at, .fixed_counter = fixed_counter_at, \
+    .status = control_at + 4, .select_bits = PLAIN_BITS, .filter = {NO_FILTER}, \
+    .quirks = PACKAGE | NEEDS_16 | UPMU_SIM_QUIRK_FIXED_BIT_0
+const struct upmu_sim_unit_type upmu_sim_knl_ubox = {SERVER_UBOX(0x1f8cffff, NONE), .filter = {NO_FILTER}};
+const struct upmu_sim_unit_type upmu_sim_knl_cha = {
+    .name = "cha", SERVER_MSR, .counters = 4, .quirks = PACKAGE | NEEDS_16, .control = 0xe00, .select = 0xe01,
+    .counter = 0xe08, .status = 0xe07, .filters = 2, .filter = {0xe05, 0xe06, NONE, NONE},
+    .filter_bits = {0x1ff | KNL_STATE, KNL_FILTER1}, .select_bits = 0xff8dffff, .ties = knl_cha_ties,
+    .uses = knl_cha_uses};
+const struct upmu_sim_unit_type upmu_sim_knl_pcu = {
+    .name = "pcu", SERVER_MSR, .counters = 4, .quirks = PACKAGE | NEEDS_16, .control = 0x710, .select = 0x711,
+    .counter = 0x717, .status = 0x716, .filter = {NO_FILTER}, .select_bits = 0xff8cc0ff};
+const struct upmu_sim_unit_type upmu_sim_knl_imc_uclk = {
+    .name = "imc_uclk", KNL_MEMORY(0x430, 0x420, 0x400, 0x454, 0x44c)};
+const struct upmu_sim_unit_type upmu_sim_knl_imc = {.name = "imc", KNL_MEMORY(0xb30, 0xb20, 0xb00, 0xb44, 0xb3c)};
+const struct upmu_sim_unit_type upmu_sim_knl_edc_uclk = {
+    .name = "edc_uclk", KNL_MEMORY(0x430, 0x420, 0x400, 0x454, 0x44c)};
+const struct upmu_sim_unit_type upmu_sim_knl_edc_eclk = {
+    .name = "edc_eclk", KNL_MEMORY(0xa30, 0xa20, 0xa00, 0xa44, 0xa3c)};
+const struct upmu_sim_unit_type upmu_sim_knl_m2pcie = {
+    .name = "m2pcie", PCI_PLAIN, .counters = 4, .quirks = PACKAGE | NEEDS_16, .ties = knl_m2pcie_ties};
+const struct upmu_sim_unit_type upmu_sim_knl_irp = {
+    .name = "irp", SERVER_PCI, .counters = 2, .select_step = 4, .quirks = PACKAGE | NEEDS_16, .control = 0xf0,
+    .select = 0xd8, .counter = 0xa0, .fixed_select = NONE, .fixed_counter = NONE, .status = 0xf4,
+    .filter = {NO_FILTER}, .select_bits = 0xff85ffff};
 
 const struct upmu_sim_unit_type upmu_sim_icx_ubox = {SERVER_UBOX(0x1f84ffff, NONE), .filter = {NO_FILTER}};
 const struct upmu_sim_unit_type upmu_sim_icx_cha = {

@@ -623,6 +623,8 @@ def every_published_event_of_a_unit_is_packed_as_its_file_has_it():
         select |= payload << 32 if register == 1 else 0
         found[catalogue, name.upper()] = (unit, select, payload if register == 2 and flags & 32 else 0)
         expected[catalogue, name] = (select, payload if register == 2 else 0)
+        if catalogue == "knl_uncore" and "_TOR_" in name:  # 1 at all times: Linux ec336c879c3b, by Intel
+            expected[catalogue, name] = (select, 0x2300000000)
     names = {"JKT": "snbep", "IVT": "ivbep", "BDW-DE": "bdwde"}
     compared = without = 0
     for folder in folders:

@@ -8,7 +8,7 @@
 static struct uncore_host host;
 
 static const char *const machines[] = {"nhm", "snb", "skx2", "hsx2", "icx", "zen2", "zen4", "bulldozer2", "adl", "spr",
-                                       "emr", "bdx2", "lab"};
+                                       "emr", "bdx2", "knl1", "lab"};
 #define MACHINES (sizeof machines / sizeof *machines)
 
 /* ---- A fault at each access ---- */

@@ -9,7 +9,7 @@
 static struct uncore_host host;
 
 static const char *const machines[] = {"nhm", "snb", "skx2", "hsx2", "icx", "zen2", "zen4", "bulldozer2", "adl", "spr",
-                                       "emr", "bdx2", "lab"};
+                                       "emr", "bdx2", "knl1", "lab"};
 #define MACHINES (sizeof machines / sizeof *machines)
 
 /* What the scenario at hand is about, and how often something was wrong. */

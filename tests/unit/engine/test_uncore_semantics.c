@@ -8,7 +8,7 @@
 static struct uncore_host host;
 
 static const char *const machines[] = {"nhm", "snb", "skx2", "hsx2", "icx", "zen2", "zen4", "bulldozer2", "adl", "spr",
-                                       "emr", "bdx2", "lab"};
+                                       "emr", "bdx2", "knl1", "lab"};
 #define MACHINES (sizeof machines / sizeof *machines)
 
 /* Unit 0 is this box; session 0 has this list and is attached. */
@@ -91,6 +91,12 @@ static void names_count_what_a_load_moved(void **state)
     expect_moved("package0/die0/cha", "cha/TOR_INSERTS.IA,cha/TOR_INSERTS.IA_MISS", 5000003, 1000001);
     uncore_set_up(&host, "hsx2");
     expect_moved("package1/die0/imc", "imc/CAS_COUNT.RD,imc/CAS_COUNT.WR", 1000001, 300007);
+    uncore_set_up(&host, "bdx2");
+    expect_moved("package1/die0/imc", "imc/CAS_COUNT.RD,imc/CAS_COUNT.WR", 1000001, 300007);
+    uncore_set_up(&host, "knl1");
+    expect_moved("imc", "imc/CAS_COUNT.RD,imc/CAS_COUNT.WR", 1000001, 300007);
+    uncore_set_up(&host, "emr");
+    expect_moved("package1/die0/imc", "imc/CAS_COUNT.RD,imc/CAS_COUNT.WR", 1000001, 300007);
     uncore_set_up(&host, "icx");
     expect_moved("imc", "imc/CAS_COUNT.RD,imc/CAS_COUNT.WR", 1000001, 300007);
     uncore_set_up(&host, "spr");
@@ -145,6 +151,18 @@ static void raw_words_reach_their_registers(void **state)
     assert_int_equal(unit->filter[1], 0x000f000a);
     assert_int_equal(unit->filter[2], 0x8003fff8);
     assert_int_equal(unit->filter[3], 0x000a0005);
+    end();
+    /* Three bits of the second filter are 1 at all times, for the events that it applies to. */
+    uncore_set_up(&host, "knl1");
+    unit = box("cha", 0, 37);
+    begin(unit, "cha/raw:config=0x3135:config1=0x4002400000000000");
+    start();
+    assert_int_equal(unit->filter[1], 0x40024023);
+    end();
+    begin(unit, "cha/TOR_INSERTS.IRQ");
+    start();
+    assert_int_equal(unit->filter[0], 0);
+    assert_int_equal(unit->filter[1], 0x23);
     end();
     uncore_set_up(&host, "lab");
     unit = box("vectorcopro", 0, 1);

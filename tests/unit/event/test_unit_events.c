@@ -43,7 +43,7 @@ static uint64_t select_of(const struct upmu_row *row, const struct upmu_uncore_p
     return select;
 }
 
-/* Units of event files for which no source has registers, and generations whose types come later. */
+/* Units of event files for which no source has registers. */
 static bool has_no_type(const char *catalogue, unsigned unit)
 {
     static const struct {
@@ -54,7 +54,7 @@ static bool has_no_type(const char *catalogue, unsigned unit)
     for (unsigned i = 0; i < sizeof none / sizeof none[0]; i++)
         if (strcmp(none[i].catalogue, catalogue) == 0 && none[i].unit == unit)
             return true;
-    return strcmp(catalogue, "knl_uncore") == 0;
+    return false;
 }
 
 static unsigned wrong;
@@ -76,6 +76,9 @@ static void check_type(const struct upmu_uncore_pmu *pmu)
             continue;
         encoded[upmu_catalog_number(catalog)][i] = true;
         filter = row.msr == UPMU_ROW_FILTER ? row.payload : 0;
+        /* Bits that are 1 at all times (Linux's fix of 2016 by Intel, ec336c879c3b). */
+        if (strcmp(upmu_catalog_name(catalog), "knl_uncore") == 0 && strstr(name, "UNC_H_TOR_"))
+            filter = UINT64_C(0x2300000000);
         status = upmu_event_parse(&pmu->pmu, name, &event, NULL);
         if (status == UPMU_ERR_UNSUPPORTED && filter && !pmu->type->filters)
             continue; /* registers that the type lacks: NHM-EX M- and R-boxes */

@@ -206,7 +206,7 @@ static void compare_registers(const struct upmu_sim_unit *unit, const struct upm
 }
 
 static const char *const machines[] = {"nhm", "snb", "skx2", "hsx2", "icx", "zen2", "zen4", "bulldozer2", "adl", "spr",
-                                       "emr", "bdx2"};
+                                       "emr", "bdx2", "knl1"};
 
 static void every_box_is_found_once_on_its_die_where_the_model_has_it(void **state)
 {
@@ -295,6 +295,7 @@ static void units_are_named_after_their_generation(void **state)
         {"spr", "spr_unc_cha", "Sapphire Rapids cha"},
         {"emr", "emr_unc_cha", "Emerald Rapids cha"},
         {"bdx2", "bdx_unc_sbo", "Broadwell-EP sbox"},
+        {"knl1", "knl_unc_edc_uclk", "Knights Landing edc_uclk"},
     };
 
     (void)state;
