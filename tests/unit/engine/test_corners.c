@@ -302,7 +302,7 @@ static void a_sleep_that_faults_is_told_and_the_cpu_sleeps(void **state)
 
 /* ---- Registers that threads of a core share ---- */
 
-/* A counter that the firmware had running is given to the host, and comes back stopped: it stays so at the end. */
+/* A counter that the firmware had running is given to the host, and is given back stopped: it stays so at the end. */
 static void a_shared_counter_that_came_back_stopped_does_not_run_at_the_end(void **state)
 {
     (void)state;
