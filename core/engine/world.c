@@ -7,6 +7,7 @@
 #include "core/hw/bank.h"
 #include "core/hw/bank_inline.h"
 #include "core/engine/local.h"
+#include "core/engine/program.h"
 #include "core/engine/run.h"
 #include "core/engine/session_core.h"
 #include <upmu/world.h>
@@ -73,6 +74,21 @@ static bool move_gates(struct upmu_meter *meter, uint32_t open, uint32_t close)
     return value == bank->shadow[row] || upmu_bank_put_gate(bank, row, value);
 }
 
+/* A register faulted.  A select that is a gate, too, may have lost what it was to hold: once more from the program. */
+static UPMU_APART bool move_once_more(struct upmu_meter *meter, uint32_t open, uint32_t close)
+{
+    bool fine = true;
+
+    for (uint32_t rest = open, changed; rest;) {
+        struct upmu_session *session = upmu_meter_next_running(meter, &rest);
+        struct upmu_set *set = upmu_active(session);
+
+        fine = fine && upmu_program_ready(meter, set) &&
+               upmu_bank_load(&meter->bank, set->program.step, set->program.steps, open, &changed);
+    }
+    return fine && upmu_bank_gate(&meter->bank, open, close);
+}
+
 static enum upmu_status cross(struct upmu_meter *meter, void *in_guest)
 {
     bool guest = in_guest;
@@ -85,7 +101,7 @@ static enum upmu_status cross(struct upmu_meter *meter, void *in_guest)
     if (!(open | close) || !meter->live)
         return UPMU_OK;
     fold(meter, close);
-    return move_gates(meter, open, close) || move_gates(meter, open, close) ? UPMU_OK : fail(meter);
+    return move_gates(meter, open, close) || move_once_more(meter, open, close) ? UPMU_OK : fail(meter);
 }
 
 enum upmu_status upmu_cpu_enter_guest(struct upmu_cpu *cpu)

@@ -256,6 +256,17 @@ static bool may_miss(const struct rig *rig, const struct rig_duty *duty)
     return duty->period[0] || !rig->cpu[0].meter.pmu || !(rig->cpu[0].meter.pmu->capabilities & UPMU_PMU_GLOBAL_CTRL);
 }
 
+/* Does the session's world run?  On the way it may. */
+static bool may_be_there(const struct rig *rig, const struct rig_duty *duty)
+{
+    return !duty->world || rig->crossing || (duty->world == UPMU_WORLD_GUEST) == rig->in_guest;
+}
+
+static bool is_there(const struct rig *rig, const struct rig_duty *duty)
+{
+    return may_be_there(rig, duty) && !(duty->world && rig->crossing);
+}
+
 static void burst(struct rig *rig, uint64_t instructions)
 {
     bool counts = !rig->user || !(rig->inside || rig->in_handler);
@@ -287,10 +298,13 @@ static void burst(struct rig *rig, uint64_t instructions)
         struct rig_duty *duty = &rig->duty[i];
 
         if (counts && duty->running && duty->cpu == rig->sim.current && !rig->in_handler && !may_miss(rig, duty) &&
-            !duty->late)
+            !duty->late && is_there(rig, duty))
             for (unsigned k = 0; k < duty->events; k++)
                 if (rig_is_active(duty, k))
                     duty->certain[k] += rig_amount(duty->kind[k], instructions);
+        if (duty->entitled && duty->cpu == rig->sim.current && !may_be_there(rig, duty))
+            for (unsigned k = 0; k < duty->events; k++)
+                duty->elsewhere[k] += rig_amount(duty->kind[k], instructions);
     }
     rig_account(rig);
     upmu_sim_events(&rig->sim, &work);
@@ -905,8 +919,8 @@ void rig_read(struct rig *rig, unsigned index)
 
         RIG_CHECK(rig, value >= duty->last_read[k] || duty->marred, "event %u went back from %llu to %llu", k,
                   (unsigned long long)duty->last_read[k], value);
-        RIG_CHECK(rig, value <= duty->possible[k], "event %u reads %llu, possible are %llu", k, value,
-                  (unsigned long long)duty->possible[k]);
+        RIG_CHECK(rig, value <= rig_possible(duty, k), "event %u reads %llu, possible are %llu", k, value,
+                  (unsigned long long)rig_possible(duty, k));
         if (running && !duty->marred)
             RIG_CHECK(rig, value >= floor[k] && value >= floor_truth[k] && value <= rig_truth(rig, duty, k),
                       "event %u reads %llu, certain %llu, counted %llu to %llu", k, value, (unsigned long long)floor[k],
@@ -1145,6 +1159,46 @@ void rig_tick(struct rig *rig, unsigned cpu)
             rig->duty[i].running = rig->duty[i].session.state == UPMU_SESSION_RUNNING;
         }
     rig->switching = false;
+}
+
+/* ---- Worlds ---- */
+
+void rig_world(struct rig *rig, unsigned index, unsigned world)
+{
+    rig->duty[index].world = (uint8_t)world;
+    if (upmu_session_world(&rig->duty[index].session, (enum upmu_world)world) != UPMU_OK)
+        rig_fail(rig, "world");
+}
+
+static void cross(struct rig *rig, unsigned cpu, bool guest)
+{
+    rig->crossing = true;
+    cpu_call(rig, cpu, guest ? upmu_cpu_enter_guest : upmu_cpu_leave_guest, guest ? "enter" : "exit", false);
+    rig->crossing = false;
+    rig->in_guest = guest;
+    start_again(rig, cpu);
+    enter_all(rig, cpu, true);
+}
+
+void rig_enter(struct rig *rig, unsigned cpu)
+{
+    cross(rig, cpu, true);
+}
+
+void rig_exit(struct rig *rig, unsigned cpu)
+{
+    cross(rig, cpu, false);
+}
+
+void rig_visit(struct rig *rig, const struct rig_duty *duty)
+{
+    if (rig->in_guest != (duty && duty->world == UPMU_WORLD_GUEST))
+        cross(rig, 0, !rig->in_guest);
+}
+
+uint64_t rig_possible(const struct rig_duty *duty, unsigned event)
+{
+    return duty->possible[event] - duty->elsewhere[event];
 }
 
 /* ---- Results ---- */

@@ -36,6 +36,7 @@ struct rig_duty {
     uint64_t period[RIG_EVENTS];
     uint64_t certain[RIG_EVENTS];
     uint64_t possible[RIG_EVENTS];
+    uint64_t elsewhere[RIG_EVENTS]; /* of these, in the other world */
     uint64_t entered[RIG_EVENTS]; /* truth when the start was entered */
     uint64_t last_read[RIG_EVENTS];
     uint32_t samples[RIG_EVENTS];
@@ -47,6 +48,7 @@ struct rig_duty {
     bool running;  /* a start returned, and no call on it is in progress */
     bool marred;   /* it met a fault, a change behind its back: bounds only */
     bool masks;    /* mask_on_full */
+    uint8_t world; /* enum upmu_world */
     bool late;     /* a cascade or sets by overflow: what it counts begins some time after the start */
 };
 
@@ -102,6 +104,8 @@ struct rig {
     bool in_cpu_call;   /* poll, suspend, ... */
     unsigned switch_after; /* overflows after which the first session's sets are switched; 0: never */
     unsigned thread_on;    /* on CPU 0 */
+    bool in_guest;         /* CPU 0 */
+    bool crossing;         /* on its way in or out */
     struct upmu_thread thread[RIG_THREADS];
     struct upmu_set set; /* of a duty with two */
     bool fault_in_handler;
@@ -163,6 +167,15 @@ void rig_switch(struct rig *rig, unsigned next);
 void rig_tick(struct rig *rig, unsigned cpu);
 /* Make a detached session a sharing one. */
 void rig_share(struct rig *rig, unsigned duty);
+
+/* The world of a detached session; a guest is entered, and left; CPU 0 is in the world of a session, or in the host. */
+void rig_world(struct rig *rig, unsigned duty, unsigned world);
+void rig_enter(struct rig *rig, unsigned cpu);
+void rig_exit(struct rig *rig, unsigned cpu);
+void rig_visit(struct rig *rig, const struct rig_duty *duty);
+
+/* Events that may be in the count of a session. */
+uint64_t rig_possible(const struct rig_duty *duty, unsigned event);
 
 /* Take samples out of the rings. */
 void rig_drain(struct rig *rig, unsigned duty);

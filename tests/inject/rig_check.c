@@ -20,8 +20,8 @@ static void check_counts(struct rig *rig, unsigned index)
     for (unsigned k = 0; k < duty->events; k++) {
         unsigned long long value = counts[k].raw, truth = rig_truth(rig, duty, k);
 
-        RIG_CHECK(rig, value <= duty->possible[k], "session %u event %u has %llu, possible are %llu", index, k, value,
-                  (unsigned long long)duty->possible[k]);
+        RIG_CHECK(rig, value <= rig_possible(duty, k), "session %u event %u has %llu, possible are %llu", index, k,
+                  value, (unsigned long long)rig_possible(duty, k));
         if (duty->marred)
             continue;
         RIG_CHECK(rig, value >= duty->certain[k], "session %u event %u has %llu, certain are %llu", index, k, value,
@@ -70,8 +70,10 @@ static void look_alive(struct rig *rig, unsigned index)
         samples[k] = duty->samples[k] + rig_tally(duty, k)->lost;
     }
     rig_start(rig, index);
+    rig_visit(rig, duty);
     for (unsigned i = 0; i < 6; i++)
         rig_run(rig, RIG_UNIT / 2);
+    rig_visit(rig, NULL);
     rig_stop(rig, index);
     for (unsigned k = 0; k < duty->events; k++) {
         const struct upmu_tally *tally = rig_tally(duty, k);
@@ -151,7 +153,9 @@ static void check_going_on(struct rig *rig, unsigned index)
     rig_poll(rig, duty->cpu);
     rig_drain(rig, index);
     before = duty->samples[0] + tally->lost;
+    rig_visit(rig, duty);
     rig_run(rig, 3 * RIG_UNIT);
+    rig_visit(rig, NULL);
     rig_drain(rig, index);
     RIG_CHECK(rig, duty->session.state != UPMU_SESSION_RUNNING || duty->samples[0] + tally->lost >= before + 2,
               "session %u samples no more, though it runs", index);

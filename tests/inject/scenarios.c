@@ -38,6 +38,8 @@ static const struct {
     {"cpu", rig_cpu_init, NULL},
     {"detach", rig_detach, NULL},
     {"drain", rig_drain, NULL},
+    {"enter", rig_enter, NULL},
+    {"exit", rig_exit, NULL},
     {"follow", NULL, rig_follow},
     {"leave", rig_cpu_fini, NULL},
     {"next-set", rig_switch_set, NULL},
@@ -55,6 +57,7 @@ static const struct {
     {"suspend", rig_suspend, NULL},
     {"switch", rig_switch, NULL},
     {"tick", rig_tick, NULL},
+    {"world", NULL, rig_world},
 };
 
 static enum rig_kind kind_of(const char *word)
@@ -536,6 +539,28 @@ const struct scenario scenarios[] = {
     {.name = "switches_programs", .general = 2, .samples = true, .play = switches_programs},
     {.name = "switches_programs_alike", .general = 2, .samples = true, .play = switches_programs_alike},
     {.name = "switches_a_sampled_program", .general = 2, .samples = true, .play = switches_a_sampled_program},
+    /* Host and guests: each session is in its world only, started, read and stopped in both. */
+    {.name = "enters_guests",
+     .general = 3, .samples = true,
+     .script =
+        "cpu 0; session 0 instructions 1; session 1 branches 1; session 2 cycles 0; world 0 1; world 1 2; attach 0 0; "
+        "attach 1 0; attach 2 0; start 0; start 2; start 1; run 700; enter 0; run 1300; read 0; read 1; exit 0; "
+        "run 900; read 1; stop 0; enter 0; start 0; run 800; stop 1; run 300; exit 0; run 500; start 1; enter 0; "
+        "run 600; exit 0; stop 1; stop 2; run 200; stop 0; end"},
+    /* The threads of two guests, each with a session of its guest on one counter, and one of the host beside them. */
+    {.name = "switches_guests",
+     .general = 2, .samples = true,
+     .script =
+        "cpu 0; session 0 branches 1; session 1 cache-references 1; session 2 cycles 0; world 0 2; world 1 2; "
+        "world 2 1; attach 2 0; start 2; follow 0 1; follow 1 2; switch 1; enter 0; run 700; exit 0; run 300; "
+        "switch 2; enter 0; run 1200; exit 0; run 100; switch 1; enter 0; run 900; switch 2; run 400; exit 0; switch 0; "
+        "run 300; stop 2; detach 0; detach 1; end"},
+    {.name = "sleeps_in_a_guest",
+     .general = 2, .samples = true,
+     .script =
+        "cpu 0; session 0 instructions 1; session 1 branches 0; world 0 2; world 1 1; attach 0 0; attach 1 0; start 0; "
+        "start 1; enter 0; run 1300; suspend 0; run 500; power 0; resume 0; run 900; poll 0; exit 0; run 700; stop 0; "
+        "stop 1; end"},
     /* What only a Pentium 4 has. */
     /* Both threads count and sample at the same time; each gets its own events. */
     {.name = "two_threads", .p4 = true,

@@ -412,6 +412,12 @@ static const char *const claims[][4] = {
     {"switches_a_sampled_program", "switches_a_sampled_program_with_an_overflow_at_every_access",
      "switches_a_sampled_program_with_a_foreign_nmi_at_every_access",
      "switches_a_sampled_program_with_a_fault_at_every_access"},
+    {"enters_guests", "enters_guests_with_an_overflow_at_every_access",
+     "enters_guests_with_a_foreign_nmi_at_every_access", "enters_guests_with_a_fault_at_every_access"},
+    {"switches_guests", "switches_guests_with_an_overflow_at_every_access",
+     "switches_guests_with_a_foreign_nmi_at_every_access", "switches_guests_with_a_fault_at_every_access"},
+    {"sleeps_in_a_guest", "sleeps_in_a_guest_with_an_overflow_at_every_access",
+     "sleeps_in_a_guest_with_a_foreign_nmi_at_every_access", "sleeps_in_a_guest_with_a_fault_at_every_access"},
 };
 
 static const char *claim(unsigned i, unsigned k)
