@@ -147,7 +147,8 @@ void upmu_chain_put_on(struct upmu_meter *meter, struct upmu_session *session)
 {
     struct upmu_bank *bank = &meter->bank;
     struct upmu_set *next = session->coming;
-    bool fine;
+    /* (Its interrupt may come when its world has been left.) */
+    bool absent = session->counters & upmu_bank_absent(bank), fine;
 
     upmu_bank_handler_gate(bank, session->counters, false);
     session->running_ns = session->closed_ns;
@@ -160,7 +161,7 @@ void upmu_chain_put_on(struct upmu_meter *meter, struct upmu_session *session)
         fine = fine && (upmu_run_tagged(meter, tally) == tally->counters ||
                         upmu_run_begin_at(meter, tally, session->closed_ns));
     }
-    upmu_bank_handler_gate(bank, next->counters, fine);
+    upmu_bank_handler_gate(bank, next->counters, fine && !absent);
     if (!fine) {
         upmu_run_tag(meter, next->counters, 0);
         session->state = UPMU_SESSION_STOPPED;

@@ -9,6 +9,7 @@
 #include "core/hw/bank.h"
 #include "core/hw/bank_inline.h"
 #include "core/hw/port_call.h"
+#include "core/engine/absent.h"
 #include "core/engine/count.h"
 #include "core/engine/joint.h"
 #include "core/engine/placed.h"
@@ -31,6 +32,8 @@ static void announce(struct upmu_meter *meter, struct upmu_session *session, str
     }
     UPMU_BARRIER();
     meter->running |= UPMU_BIT32(tally->counter);
+    if (upmu_absent_any(meter))
+        upmu_absent_find(meter);
 }
 
 /* The program of a set whose event has another place.  (Handlers look at it only where that does not matter.) */

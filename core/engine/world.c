@@ -6,6 +6,7 @@
 #include "core/util/bits.h"
 #include "core/hw/bank.h"
 #include "core/hw/bank_inline.h"
+#include "core/engine/count.h"
 #include "core/engine/local.h"
 #include "core/engine/program.h"
 #include "core/engine/run.h"
@@ -45,7 +46,18 @@ static void fold(struct upmu_meter *meter, uint32_t counters)
     }
 }
 
-/* A register faulted twice: what a world may count in the other one ends. */
+/* NetBurst: the interrupt of an overflow comes with the next event, or not at all if its counter was closed before. */
+static void find_silent(struct upmu_meter *meter, uint32_t counters)
+{
+    uint64_t value;
+
+    for (; upmu_pmu_is(meter->pmu, UPMU_PMU_REARM_LAST) && counters; counters &= counters - 1u)
+        if (upmu_bank_read(&meter->bank, upmu_bits_lowest(counters), &value) &&
+            upmu_count_overflowed(meter->pmu, upmu_bits_lowest(counters), value))
+            __atomic_fetch_or(&meter->deferred, counters & (~counters + 1u), __ATOMIC_RELAXED);
+}
+
+/* No write succeeded: what would count the other world ends. */
 static UPMU_APART enum upmu_status fail(struct upmu_meter *meter)
 {
     uint32_t rest = meter->running & (meter->of_world[0] | meter->of_world[1]);
@@ -101,7 +113,10 @@ static enum upmu_status cross(struct upmu_meter *meter, void *in_guest)
     if (!(open | close) || !meter->live)
         return UPMU_OK;
     fold(meter, close);
-    return move_gates(meter, open, close) || move_once_more(meter, open, close) ? UPMU_OK : fail(meter);
+    if (!move_gates(meter, open, close) && !move_once_more(meter, open, close))
+        return fail(meter);
+    find_silent(meter, close & meter->sampling);
+    return UPMU_OK;
 }
 
 enum upmu_status upmu_cpu_enter_guest(struct upmu_cpu *cpu)
@@ -131,8 +146,12 @@ uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world)
     row = meter->pmu->counter[0].gate_row;
     value = bank->shadow[row];
     /* (What the host may have changed, or a fault has left, is read.) */
-    if (bank->others || !upmu_bank_is_plain(bank, row))
+    if (bank->others || !upmu_bank_is_plain(bank, row)) {
+        uintptr_t irq = port_irq_save(bank->port);
+
         (void)upmu_bank_read_row(bank, row, &value);
+        port_irq_restore(bank->port, irq);
+    }
     return world == UPMU_WORLD_BOTH ? value
                                     : moved(meter, value, meter->of_world[world == UPMU_WORLD_GUEST],
                                             meter->of_world[world != UPMU_WORLD_GUEST]);

@@ -362,6 +362,25 @@ void upmu_sim_init_signal(struct upmu_sim *sim, unsigned cpu)
     }
 }
 
+static void sim_cross(struct upmu_sim *sim, bool guest)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[sim->current];
+
+    cpu->guest = guest;
+    if (cpu->loads_gate)
+        upmu_sim_poke(sim, sim->current, SIM_MSR_GLOBAL_CTRL, guest ? cpu->gate_in_guest : cpu->gate_in_host);
+}
+
+void upmu_sim_enter_guest(struct upmu_sim *sim)
+{
+    sim_cross(sim, true);
+}
+
+void upmu_sim_leave_guest(struct upmu_sim *sim)
+{
+    sim_cross(sim, false);
+}
+
 void upmu_sim_irqs(struct upmu_sim *sim, bool on)
 {
     sim->cpu[sim->current].irqs_on = on;

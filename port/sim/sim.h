@@ -499,6 +499,9 @@ struct upmu_sim_cpu {
     bool in_nmi;
     bool in_irq;
     bool user; /* the hooks run in ring 3 (RDPMC) */
+    bool guest;      /* a guest executes */
+    bool loads_gate; /* "load IA32_PERF_GLOBAL_CTRL" at VM entry and VM exit, with ... */
+    uint64_t gate_in_guest, gate_in_host;
     bool cr4_pce;
     bool nmi_pending;
     bool nmi_foreign; /* the pending NMI is (also) a foreign one */
@@ -632,6 +635,13 @@ void upmu_sim_poke(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t va
 
 /* Does this counter count now, in either ring? */
 bool upmu_sim_runs(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
+
+/*
+ * The hardware enters a guest on the current CPU, and leaves it.  An interrupt in a guest leaves it before it is
+ * delivered, and enters it afterwards.
+ */
+void upmu_sim_enter_guest(struct upmu_sim *sim);
+void upmu_sim_leave_guest(struct upmu_sim *sim);
 
 /* Let model time pass without events. */
 void upmu_sim_advance_ns(struct upmu_sim *sim, uint64_t ns);

@@ -151,10 +151,8 @@ static void sa_wipe(void *memory, size_t bytes)
 void upmu_sim_amd_reset(struct upmu_sim *sim, unsigned index)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
-    bool guest = cpu->amd.guest;
 
     sa_wipe(&cpu->amd, sizeof cpu->amd);
-    cpu->amd.guest = guest;
     cpu->amd.random = 0x2a;
     /* Family 10H: the operating system gives IBS its interrupt (LX ibs.c). */
     if (sa_family(sim_is(sim, index)) != 0x10)

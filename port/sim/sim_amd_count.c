@@ -146,7 +146,7 @@ static bool sa_mode_counts(const struct upmu_sim *sim, unsigned cpu, uint64_t se
 
     if (!(select & (SA_HOST_ONLY | SA_GUEST_ONLY)) || !sim_on(sim, UPMU_SIM_RULE_AMD_COUNT_VIRT))
         return true;
-    return amd->efer & SA_EFER_SVME && select & (amd->guest ? SA_GUEST_ONLY : SA_HOST_ONLY);
+    return amd->efer & SA_EFER_SVME && select & (sim->cpu[cpu].guest ? SA_GUEST_ONLY : SA_HOST_ONLY);
 }
 
 /* ---- Events ---- */

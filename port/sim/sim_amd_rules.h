@@ -189,7 +189,6 @@ struct upmu_sim_amd {
     bool fetch_waiting; /* for a rising EN */
     bool stuck;         /* erratum 420: its interrupt comes again */
     uint8_t sampled;    /* samples to fill in: 1 fetch, 2 op */
-    bool guest;         /* a guest executes */
     bool legacy_used, extended_used;
 };
 

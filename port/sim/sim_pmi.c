@@ -53,7 +53,7 @@ static void sim_deliver_one(struct upmu_sim *sim, unsigned index, bool nmi)
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
     struct upmu_sim_interrupt interrupt = cpu->where;
     unsigned interrupted = sim->current;
-    bool user = cpu->user;
+    bool user = cpu->user, guest = cpu->guest;
 
     interrupt.nmi = nmi;
     interrupt.foreign = nmi && cpu->nmi_foreign;
@@ -62,8 +62,12 @@ static void sim_deliver_one(struct upmu_sim *sim, unsigned index, bool nmi)
     cpu->foreign += interrupt.foreign ? 1u : 0u;
     cpu->user = false;
     sim->current = index;
+    if (guest)
+        upmu_sim_leave_guest(sim);
     if (sim->deliver != NULL)
         sim->deliver(sim, index, &interrupt);
+    if (guest)
+        upmu_sim_enter_guest(sim);
     sim->current = interrupted;
     cpu->user = user;
 }

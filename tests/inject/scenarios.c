@@ -553,8 +553,8 @@ const struct scenario scenarios[] = {
      .script =
         "cpu 0; session 0 branches 1; session 1 cache-references 1; session 2 cycles 0; world 0 2; world 1 2; "
         "world 2 1; attach 2 0; start 2; follow 0 1; follow 1 2; switch 1; enter 0; run 700; exit 0; run 300; "
-        "switch 2; enter 0; run 1200; exit 0; run 100; switch 1; enter 0; run 900; switch 2; run 400; exit 0; switch 0; "
-        "run 300; stop 2; detach 0; detach 1; end"},
+        "switch 2; enter 0; run 1200; exit 0; run 100; switch 1; enter 0; run 900; switch 2; run 400; exit 0; "
+        "switch 0; run 300; stop 2; detach 0; detach 1; end"},
     {.name = "sleeps_in_a_guest",
      .general = 2, .samples = true,
      .script =

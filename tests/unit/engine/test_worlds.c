@@ -2,6 +2,8 @@
 /*
  * Worlds: host and guests counted apart, on many PMUs.
  */
+#include <stdio.h>
+
 #include "tests/common/host.h"
 
 /* `each`: each counter has an enable bit of its own. */
@@ -47,6 +49,17 @@ static void counts(unsigned i, uint64_t value)
     if (count.raw != value || count.quality != UPMU_QUALITY_EXACT)
         fail_msg("%s: session %u has %llu, of quality %u, instead of %llu", f.sim.profile->name, i,
                  (unsigned long long)count.raw, (unsigned)count.quality, (unsigned long long)value);
+}
+
+/* Does a running counter of session i count although this is the world, or (BOTH: never)? */
+static bool counts_in(unsigned i, enum upmu_world world)
+{
+    const struct upmu_session *session = &f.sessions[i];
+
+    for (unsigned n = 0; world != UPMU_WORLD_BOTH && session->state == UPMU_SESSION_RUNNING && n < 32; n++)
+        if ((session->counters >> n & 1u) && upmu_sim_runs(&f.sim, 0, n))
+            return true;
+    return false;
 }
 
 /* 1,000 instructions in guests and 2,000 in the host, in ten entries. */
@@ -110,6 +123,498 @@ static void an_entry_is_one_write(void **state)
     }
 }
 
+/* ---- What runs ---- */
+
+/* Sampled in guests, whatever the interrupt's delay: none is lost, none comes twice, and nothing else is counted. */
+static void samples_are_of_the_guest_alone(void **state)
+{
+    (void)state;
+    for (const struct profile *p = profiles; p < profiles + PROFILES; p++)
+        for (unsigned skid = 0; skid < 24; skid += 3) {
+            host_prepare(&f, p->name);
+            f.sim.skid = skid;
+            host_start(&f);
+            attach(0, UPMU_WORLD_HOST, "cycles", 0);
+            attach(1, UPMU_WORLD_GUEST, "instructions", 100);
+            start(0);
+            start(1);
+            for (unsigned i = 0; i < 50; i++) {
+                host_run(&f, 40);
+                enter();
+                host_run(&f, 70);
+                leave();
+            }
+            host_run(&f, 40);
+            counts(0, 51 * 80);
+            counts(1, 3500);
+            assert_int_equal(upmu_session_stop(&f.sessions[1]), UPMU_OK);
+            if (f.sessions[1].set.tally[0].overflows != 35 || f.sessions[1].set.tally[0].lost)
+                fail_msg("%s: %u samples with a delay of %u", p->name, f.sessions[1].set.tally[0].overflows, skid);
+            assert_int_equal(f.answered[UPMU_PMI_NOT_OURS], 0);
+            host_end(&f);
+        }
+}
+
+/* Sessions of two guests' threads, switched by the host and, once, while a guest runs. */
+static void threads_switch_in_both_worlds(void **state)
+{
+    (void)state;
+    for (const struct profile *p = profiles; p < profiles + PROFILES; p++) {
+        host_set_up(&f, p->name);
+        host_threads(&f, 3);
+        for (unsigned i = 0; i < 2; i++) {
+            assert_int_equal(upmu_session_world(&f.sessions[i], UPMU_WORLD_GUEST), UPMU_OK);
+            host_add(&f, i, "branches", i ? 0 : 90);
+            assert_int_equal(upmu_session_attach_thread(&f.sessions[i], &f.threads[i], NULL), UPMU_OK);
+            start(i);
+        }
+        attach(2, UPMU_WORLD_HOST, "instructions", 0);
+        start(2);
+        for (unsigned i = 0; i < 20; i++) {
+            host_thread_switch(&f, 0, i % 2);
+            host_run(&f, 10);
+            enter();
+            host_run(&f, 100);
+            if (i == 10) {
+                host_thread_switch(&f, 0, 1);
+                host_run(&f, 60);
+            }
+            leave();
+            host_run(&f, 10);
+        }
+        host_thread_switch(&f, 0, 2);
+        enter();
+        host_run(&f, 1000);
+        leave();
+        counts(0, 500);
+        counts(1, 530);
+        counts(2, 400);
+        assert_int_equal(f.sessions[0].set.tally[0].overflows, 5);
+        for (unsigned i = 0; i < 2; i++)
+            assert_int_equal(upmu_session_close(&f.sessions[i]), UPMU_OK);
+        host_end(&f);
+    }
+}
+
+/* The second of three alternates with the others' counters closed: a switch costs no more than without worlds. */
+static void a_switch_between_guests_moves_no_gate(void **state)
+{
+    static const char *const names[] = {"skylake", "zen4", "zen2", "core2"};
+
+    (void)state;
+    for (unsigned n = 0; n < sizeof names / sizeof names[0]; n++) {
+        host_set_up(&f, names[n]);
+        host_threads(&f, 3);
+        for (unsigned i = 0; i < 2; i++) {
+            assert_int_equal(upmu_session_world(&f.sessions[i], UPMU_WORLD_GUEST), UPMU_OK);
+            host_add(&f, i, i ? "branches" : "branches:u", 0);
+            assert_int_equal(upmu_session_attach_thread(&f.sessions[i], &f.threads[i], NULL), UPMU_OK);
+            start(i);
+        }
+        for (unsigned i = 0; i < 6; i++) {
+            if (i > 3)
+                host_forget_cost(&f);
+            host_thread_switch(&f, 0, i % 2);
+            if (i > 3)
+                host_costs(&f, "one select changes", n != 2, 2); /* (It is written when it opens.) */
+            enter();
+            host_run(&f, 100);
+            leave();
+        }
+        counts(1, 150);
+        host_thread_switch(&f, 0, 2);
+        for (unsigned i = 0; i < 2; i++)
+            assert_int_equal(upmu_session_close(&f.sessions[i]), UPMU_OK);
+        host_end(&f);
+    }
+}
+
+/* Two sets, each until its overflow; the interrupt comes late, when the guest has been left. */
+static void sets_switch_by_overflows_of_guests(void **state)
+{
+    static const char *const names[] = {"skylake", "zen4", "zen2", "k8_revf"};
+    struct upmu_sampling sampling = {.period = 50, .switch_after = 1};
+    struct upmu_session *session = &f.sessions[0];
+
+    (void)state;
+    for (unsigned n = 0; n < sizeof names / sizeof names[0]; n++)
+        for (unsigned skid = 0; skid < 20; skid += 2) {
+            uint64_t counted = 0;
+
+            host_prepare(&f, names[n]);
+            f.sim.skid = skid;
+            f.sim.port.request_tick = host_ask_tick;
+            host_start(&f);
+            assert_int_equal(upmu_session_world(session, UPMU_WORLD_GUEST), UPMU_OK);
+            assert_int_equal(upmu_session_shuffle(session, false, 0), UPMU_OK);
+            for (unsigned i = 0; i < 2; i++) {
+                struct upmu_set *set = i ? &f.sets[0] : &session->set;
+
+                assert_int_equal(
+                    upmu_session_add_set(session, i ? set : NULL, (uint16_t)i, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
+                assert_int_equal(upmu_set_add(session, set, i ? "branches" : "branches,cycles", &sampling), UPMU_OK);
+            }
+            attach(1, UPMU_WORLD_HOST, "instructions", 0);
+            host_attach(&f, 0, 0);
+            start(1);
+            start(0);
+            for (unsigned i = 0; i < 40; i++) {
+                host_run(&f, 100);
+                if (counts_in(0, UPMU_WORLD_HOST))
+                    fail_msg("%s: a counter of guests runs in the host (delay %u)", names[n], skid);
+                enter();
+                host_run(&f, 60);
+                if (counts_in(1, UPMU_WORLD_GUEST))
+                    fail_msg("%s: a counter of the host runs in a guest (delay %u)", names[n], skid);
+                leave();
+                if (f.ticks_asked) {
+                    f.ticks_asked = 0;
+                    assert_int_equal(upmu_cpu_tick(&f.cpu[0]), UPMU_OK);
+                }
+            }
+            counts(1, 4000);
+            assert_int_equal(upmu_session_stop(session), UPMU_OK);
+            for (unsigned i = 0; i < 2; i++) {
+                struct upmu_count count;
+
+                assert_int_equal(upmu_set_read(session, i ? &f.sets[0] : &session->set, 0, 1, &count), UPMU_OK);
+                counted += count.raw;
+            }
+            assert_true(counted <= 40 * 30 && counted >= 40 * 30 / 2);
+            assert_true(session->set.runs > 5 && f.sets[0].runs > 5);
+            host_end(&f);
+        }
+}
+
+/* Nine sessions share the counters; ticks come in both worlds. */
+static void sharing_sessions_stay_in_their_worlds(void **state)
+{
+    static const char *const names[] = {"skylake", "k8_revf", "core2"};
+    static const char *const lists[] = {"branches,cache-references", "branches:u,cache-misses",
+                                        "branches,branch-misses"};
+
+    (void)state;
+    for (unsigned n = 0; n < sizeof names / sizeof names[0]; n++) {
+        host_set_up(&f, names[n]);
+        for (unsigned i = 0; i < 6; i++) {
+            assert_int_equal(upmu_session_share(&f.sessions[i], true), UPMU_OK);
+            attach(i, (enum upmu_world)(i % 3), lists[i / 2], 0);
+            start(i);
+        }
+        for (unsigned i = 0; i < 200; i++) {
+            host_run(&f, 100);
+            if (i % 3 == 0)
+                assert_int_equal(upmu_cpu_tick(&f.cpu[0]), UPMU_OK);
+            enter();
+            for (unsigned j = 0; j < 6; j++)
+                if (j % 3 && counts_in(j, j % 3 == 1 ? UPMU_WORLD_GUEST : UPMU_WORLD_BOTH))
+                    fail_msg("%s: a host's session counts in a guest", names[n]);
+            host_run(&f, 100);
+            if (i % 3 == 1)
+                assert_int_equal(upmu_cpu_tick(&f.cpu[0]), UPMU_OK);
+            leave();
+            for (unsigned j = 0; j < 6; j++)
+                if (j % 3 == 2 && counts_in(j, UPMU_WORLD_HOST))
+                    fail_msg("%s: a guest's session counts in the host", names[n]);
+        }
+        for (unsigned i = 0; i < 6; i++) {
+            struct upmu_count count = host_count(&f.sessions[i], 0);
+
+            if (i / 2 != 1) /* (The model runs no program.) */
+                assert_true(count.raw > 0 && count.raw <= (i % 3 ? 200 * 50 : 400 * 50));
+            assert_true(count.running_ns < count.enabled_ns);
+        }
+        host_end(&f);
+    }
+}
+
+/* Sleep, changes behind the library's back, checks and moves, in a guest. */
+static void the_life_of_a_cpu_goes_on_in_a_guest(void **state)
+{
+    (void)state;
+    for (const struct profile *p = profiles; p < profiles + PROFILES; p++) {
+        host_set_up(&f, p->name);
+        attach(0, UPMU_WORLD_HOST, "instructions", 0);
+        attach(1, UPMU_WORLD_GUEST, "branches", 0);
+        start(0);
+        start(1);
+        assert_int_equal(upmu_cpu_verify(&f.cpu[0], NULL), UPMU_OK);
+        host_run(&f, 100);
+        enter();
+        assert_int_equal(upmu_cpu_verify(&f.cpu[0], NULL), UPMU_OK);
+        host_run(&f, 100);
+        assert_int_equal(upmu_cpu_suspend(&f.cpu[0]), UPMU_OK);
+        host_run(&f, 1000);
+        leave();
+        enter();
+        assert_int_equal(upmu_cpu_resume(&f.cpu[0]), UPMU_OK);
+        host_run(&f, 100);
+        leave();
+        host_run(&f, 100);
+        counts(0, 200);
+        counts(1, 100);
+        enter();
+        assert_int_equal(upmu_cpu_poll(&f.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_cpu_changed(&f.cpu[0]), UPMU_OK);
+        host_run(&f, 100);
+        assert_int_equal(upmu_cpu_poll(&f.cpu[0]), UPMU_OK);
+        leave();
+        host_run(&f, 100);
+        assert_int_equal(host_count(&f.sessions[0], 0).raw, 300);
+        assert_int_equal(host_count(&f.sessions[1], 0).raw, 150);
+        enter();
+        host_end(&f);
+    }
+}
+
+/* A stopped session goes to another CPU, which is in a guest. */
+static void a_session_goes_to_a_cpu_in_a_guest(void **state)
+{
+    (void)state;
+    host_set_up_two(&f, "skylake");
+    attach(0, UPMU_WORLD_GUEST, "instructions", 0);
+    attach(1, UPMU_WORLD_HOST, "branches", 0);
+    start(0);
+    start(1);
+    enter();
+    host_run(&f, 100);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
+    leave();
+    upmu_sim_switch_cpu(&f.sim, 1);
+    assert_int_equal(upmu_cpu_enter_guest(&f.cpu[1]), UPMU_OK);
+    assert_int_equal(upmu_cpu_enter_guest(&f.cpu[0]), UPMU_ERR_WRONG_CPU);
+    for (unsigned i = 0; i < 2; i++) {
+        host_attach(&f, i, 1);
+        start(i);
+    }
+    host_run(&f, 50);
+    counts(0, 150);
+    counts(1, 0);
+    assert_int_equal(upmu_cpu_leave_guest(&f.cpu[1]), UPMU_OK);
+    host_run(&f, 50);
+    counts(0, 150);
+    counts(1, 25);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
+    host_end(&f);
+}
+
+/* A running event of the absent world moves to make room, and stays absent. */
+static void an_absent_event_moves(void **state)
+{
+    static const char *const names[] = {"skylake", "zen2"};
+
+    (void)state;
+    for (unsigned n = 0; n < sizeof names / sizeof names[0]; n++) {
+        char pinned[40];
+
+        host_set_up(&f, names[n]);
+        attach(0, UPMU_WORLD_GUEST, "branches", 0);
+        start(0);
+        enter();
+        host_run(&f, 100);
+        leave();
+        snprintf(pinned, sizeof pinned, "instructions:counter=%u", f.sessions[0].set.tally[0].counter);
+        attach(1, UPMU_WORLD_HOST, pinned, 0);
+        start(1);
+        assert_true(f.sessions[0].set.tally[0].counter != f.sessions[1].set.tally[0].counter);
+        host_run(&f, 100);
+        enter();
+        host_run(&f, 100);
+        leave();
+        host_run(&f, 100);
+        assert_int_equal(host_count(&f.sessions[0], 0).raw, 100);
+        counts(1, 200);
+        host_end(&f);
+    }
+}
+
+/* Counters that a static session has left running count for no session, until its thread runs again. */
+static void static_sessions_have_worlds(void **state)
+{
+    static const char *const names[] = {"skylake", "zen2", "k8_revf"};
+
+    (void)state;
+    for (unsigned n = 0; n < sizeof names / sizeof names[0]; n++) {
+        host_set_up(&f, names[n]);
+        host_threads(&f, 2);
+        for (unsigned i = 0; i < 2; i++) {
+            assert_int_equal(upmu_session_static(&f.sessions[i], true), UPMU_OK);
+            assert_int_equal(upmu_session_world(&f.sessions[i], i ? UPMU_WORLD_HOST : UPMU_WORLD_GUEST), UPMU_OK);
+            host_add(&f, i, i ? "instructions" : "branches", 0);
+            assert_int_equal(upmu_session_attach_thread(&f.sessions[i], &f.threads[0], NULL), UPMU_OK);
+            start(i);
+        }
+        for (unsigned i = 0; i < 6; i++) {
+            host_thread_switch(&f, 0, 0);
+            host_run(&f, 10);
+            enter();
+            host_run(&f, 100);
+            if (i % 3)
+                leave();
+            host_thread_switch(&f, 0, 1);
+            host_run(&f, 1000);
+            if (!(i % 3))
+                leave();
+        }
+        host_thread_switch(&f, 0, 0);
+        host_run(&f, 10);
+        counts(0, 300);
+        counts(1, 70);
+        host_thread_switch(&f, 0, 1);
+        for (unsigned i = 0; i < 2; i++)
+            assert_int_equal(upmu_session_close(&f.sessions[i]), UPMU_OK);
+        host_end(&f);
+    }
+}
+
+/* A count is written, and a full ring masks the session, while its world is absent. */
+static void absent_sessions_are_written_and_masked(void **state)
+{
+    (void)state;
+    for (const struct profile *p = profiles; p < profiles + PROFILES; p++) {
+        host_set_up(&f, p->name);
+        attach(0, UPMU_WORLD_GUEST, "instructions", 100);
+        upmu_session_mask_on_full(&f.sessions[0], true);
+        start(0);
+        enter();
+        host_run(&f, 50);
+        leave();
+        assert_int_equal(upmu_session_write(&f.sessions[0], 0, 1000), UPMU_OK);
+        host_run(&f, 500);
+        enter();
+        host_run(&f, 70);
+        leave();
+        counts(0, 1070);
+        enter();
+        for (unsigned i = 0; i < 200 && f.sessions[0].state == UPMU_SESSION_RUNNING; i++) {
+            host_run(&f, 100);
+            leave();
+            host_run(&f, 10);
+            enter();
+        }
+        assert_int_equal(f.sessions[0].state, UPMU_SESSION_MASKED);
+        leave();
+        assert_true(upmu_ring_next(&f.sessions[0].ring, &(struct upmu_sample){0}));
+        assert_int_equal(upmu_session_restart(&f.sessions[0]), UPMU_OK);
+        host_run(&f, 1000);
+        assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
+        host_end(&f);
+    }
+}
+
+/* A program's counters stand still while the library works; those of an absent session are closed all the same. */
+static void counters_of_user_mode_have_worlds(void **state)
+{
+    static const char *const names[] = {"k8_revf", "zen2"};
+
+    (void)state;
+    for (unsigned n = 0; n < sizeof names / sizeof names[0]; n++) {
+        host_prepare(&f, names[n]);
+        f.sim.port.in_kernel_mode = true;
+        host_start(&f);
+        host_threads(&f, 3);
+        for (unsigned i = 0; i < 2; i++) {
+            assert_int_equal(upmu_session_world(&f.sessions[i], i ? UPMU_WORLD_GUEST : UPMU_WORLD_HOST), UPMU_OK);
+            host_add(&f, i, i ? "branches:u" : "instructions:u", 0);
+            assert_int_equal(upmu_session_attach_thread(&f.sessions[i], &f.threads[i], NULL), UPMU_OK);
+            start(i);
+        }
+        for (unsigned i = 0; i < 10; i++) {
+            struct upmu_sim_burst user = {.instructions = 100, .cycles = 200, .branches = 50, .user = true};
+
+            host_thread_switch(&f, 0, i % 2);
+            upmu_sim_events(&f.sim, &user);
+            enter();
+            upmu_sim_events(&f.sim, &user);
+            leave();
+            upmu_sim_events(&f.sim, &user);
+        }
+        counts(0, 1000);
+        counts(1, 250);
+        host_thread_switch(&f, 0, 2);
+        for (unsigned i = 0; i < 2; i++)
+            assert_int_equal(upmu_session_close(&f.sessions[i]), UPMU_OK);
+        host_end(&f);
+    }
+}
+
+/* A counter of the host's own stays as the host sets it: the register is read before it is written. */
+static void reserved_counters_are_in_both_worlds(void **state)
+{
+    (void)state;
+    host_set_up(&f, "skylake");
+    assert_int_equal(upmu_cpu_reserve(&f.cpu[0], 1), UPMU_OK);
+    attach(0, UPMU_WORLD_GUEST, "branches", 0);
+    start(0);
+    upmu_sim_poke(&f.sim, 0, 0x38f, upmu_sim_peek(&f.sim, 0, 0x38f) | 1u);
+    host_forget_cost(&f);
+    enter();
+    host_costs(&f, "entry", 1, 1);
+    assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x38f), 1u | 1u << f.sessions[0].set.tally[0].counter);
+    leave();
+    assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x38f), 1);
+    assert_int_equal(upmu_cpu_gate_value(&f.cpu[0], UPMU_WORLD_HOST), 1);
+    assert_int_equal(upmu_cpu_gate_value(&f.cpu[0], UPMU_WORLD_GUEST), 1u | 1u << f.sessions[0].set.tally[0].counter);
+    upmu_sim_poke(&f.sim, 0, 0x38f, 0);
+    host_end(&f);
+}
+
+/* ---- The hardware changes the gates ---- */
+
+static void deliver_to_a_hypervisor(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
+{
+    host_deliver(sim, cpu, interrupt);
+    sim->cpu[0].gate_in_guest = upmu_cpu_gate_value(&f.cpu[0], UPMU_WORLD_GUEST);
+}
+
+/* No access at an entry or an exit; counts are exact to the instruction, and an interrupt leaves the guest. */
+static void the_hardware_moves_the_gates(void **state)
+{
+    static const char *const names[] = {"skylake", "core2", "icelake"};
+
+    (void)state;
+    for (unsigned n = 0; n < sizeof names / sizeof names[0]; n++) {
+        struct upmu_sim_cpu *cpu = &f.sim.cpu[0];
+
+        host_prepare(&f, names[n]);
+        f.sim.deliver = deliver_to_a_hypervisor;
+        host_start(&f);
+        assert_int_equal(upmu_cpu_world_by_hardware(&f.cpu[0], true), UPMU_OK);
+        attach(0, UPMU_WORLD_HOST, "instructions", 0);
+        attach(1, UPMU_WORLD_GUEST, "branches", 30);
+        attach(2, UPMU_WORLD_BOTH, "cycles", 0);
+        for (unsigned i = 0; i < 3; i++)
+            start(i);
+        assert_int_equal(upmu_cpu_gate_value(&f.cpu[0], UPMU_WORLD_HOST), upmu_sim_peek(&f.sim, 0, 0x38f));
+        assert_int_equal(upmu_cpu_gate_value(&f.cpu[0], UPMU_WORLD_BOTH), upmu_sim_peek(&f.sim, 0, 0x38f));
+        cpu->loads_gate = true;
+        host_forget_cost(&f);
+        for (unsigned i = 0; i < 20; i++) {
+            unsigned before = f.answers;
+
+            host_run(&f, 50);
+            cpu->gate_in_host = upmu_cpu_gate_value(&f.cpu[0], UPMU_WORLD_HOST);
+            cpu->gate_in_guest = upmu_cpu_gate_value(&f.cpu[0], UPMU_WORLD_GUEST);
+            enter();
+            upmu_sim_enter_guest(&f.sim);
+            host_run(&f, 100);
+            upmu_sim_leave_guest(&f.sim);
+            leave();
+            if (before == f.answers)
+                host_costs(&f, "entry and exit", 0, 0);
+            host_forget_cost(&f);
+        }
+        cpu->loads_gate = false;
+        counts(0, 1000);
+        counts(1, 1000);
+        counts(2, 6000);
+        assert_int_equal(f.sessions[1].set.tally[0].overflows, 1000 / 30);
+        host_end(&f);
+    }
+}
+
 /* ---- Attributes ---- */
 
 static enum upmu_status add(unsigned i, const char *list)
@@ -158,9 +663,9 @@ static void the_bits_of_selects_need_no_gates(void **state)
         for (unsigned j = 0; j < 10; j++) {
             host_run(&f, 200);
             enter();
-            f.sim.cpu[0].amd.guest = true;
+            f.sim.cpu[0].guest = true;
             host_run(&f, 100);
-            f.sim.cpu[0].amd.guest = false;
+            f.sim.cpu[0].guest = false;
             leave();
         }
         host_costs(&f, "entries and exits", 0, 0);
@@ -421,6 +926,19 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(host_and_guest_are_counted_apart),
         cmocka_unit_test(an_entry_is_one_write),
+        cmocka_unit_test(samples_are_of_the_guest_alone),
+        cmocka_unit_test(threads_switch_in_both_worlds),
+        cmocka_unit_test(a_switch_between_guests_moves_no_gate),
+        cmocka_unit_test(sets_switch_by_overflows_of_guests),
+        cmocka_unit_test(sharing_sessions_stay_in_their_worlds),
+        cmocka_unit_test(the_life_of_a_cpu_goes_on_in_a_guest),
+        cmocka_unit_test(a_session_goes_to_a_cpu_in_a_guest),
+        cmocka_unit_test(an_absent_event_moves),
+        cmocka_unit_test(static_sessions_have_worlds),
+        cmocka_unit_test(absent_sessions_are_written_and_masked),
+        cmocka_unit_test(counters_of_user_mode_have_worlds),
+        cmocka_unit_test(reserved_counters_are_in_both_worlds),
+        cmocka_unit_test(the_hardware_moves_the_gates),
         cmocka_unit_test(attributes_choose_the_world),
         cmocka_unit_test(the_bits_of_selects_need_no_gates),
         cmocka_unit_test(events_of_a_session_agree_on_the_world),

@@ -266,7 +266,7 @@ static void host_only_counts_with_svm_and_without(void **state)
             UPMU_OK);
         host_begin(&host, &host.session);
         host_run(&host, 1000);
-        host.sim.cpu[0].amd.guest = svme;
+        host.sim.cpu[0].guest = svme;
         host_run(&host, 50);
         assert_true(host_value(&host.session, 0) == (svme ? 1000 : 1050));
         assert_true(host_value(&host.session, 1) == (svme ? 50 : 0));

@@ -362,7 +362,7 @@ static void counters_count_whether_svm_is_on_or_off(void **state)
             assert_int_equal(host_value(&host.session, 1), 500);
             /* What a guest does is not the host's. */
             if (svme) {
-                host.sim.cpu[0].amd.guest = true;
+                host.sim.cpu[0].guest = true;
                 host_run(&host, 1000);
                 assert_int_equal(host_value(&host.session, 0), 2000);
                 assert_int_equal(host_value(&host.session, 1), 500);

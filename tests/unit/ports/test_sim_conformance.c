@@ -335,7 +335,7 @@ static void step_set(struct machine *machine, const struct line *line)
     else if (strcmp(step, "halt") == 0)
         cpu->halted = value != 0;
     else if (strcmp(step, "guest") == 0)
-        cpu->amd.guest = value != 0;
+        cpu->guest = value != 0;
     else if (strcmp(step, "poke") == 0)
         upmu_sim_poke(sim, sim->current, (uint32_t)value, strtoull(line->field[FIELD_VALUE], NULL, 16));
     else if (strcmp(step, "pce") == 0)
