@@ -331,27 +331,33 @@ static bool finish(const struct upmu_uncore_pmu *pmu, unsigned code, struct upmu
 
 struct pair {
     const struct upmu_uncore_pmu *pmu;
-    struct upmu_event event[2];
+    const struct upmu_event *event[2];
 };
 
 static bool way(const void *context, unsigned request, unsigned i, struct upmu_alternative *out)
 {
     const struct pair *pair = context;
 
-    return upmu_uncore_alternative(&pair->pmu->pmu, &pair->event[request], 0, i, out);
+    return upmu_uncore_alternative(&pair->pmu->pmu, pair->event[request], 0, i, out);
 }
 
 /* Are two events with filters of 0 placed together exactly if they have two different counters? */
 static unsigned place_pairs(const struct upmu_uncore_pmu *pmu, const char *generation, const char *box)
 {
     static struct upmu_place_work work;
-    unsigned all = pmu->pmu.general, pairs = 0;
+    static struct upmu_event event[256];
+    unsigned all = pmu->pmu.general, pairs = 0, may[256];
+    bool is_event[256];
 
+    for (unsigned code = 0; code < 256; code++) {
+        may[code] = allowed(generation, box, code, all);
+        is_event[code] = finish(pmu, code, &event[code]);
+    }
     for (unsigned a = 0; a < 256; a++)
         for (unsigned b = a; b < 256; b++) {
-            unsigned first = allowed(generation, box, a, all), second = allowed(generation, box, b, all);
+            unsigned first = may[a], second = may[b];
             struct upmu_place_result result[2];
-            struct pair pair = {.pmu = pmu};
+            struct pair pair = {pmu, {&event[a], &event[b]}};
             struct upmu_place_input input = {.alternative = way,
                                              .context = &pair,
                                              .request_count = 2,
@@ -361,9 +367,7 @@ static unsigned place_pairs(const struct upmu_uncore_pmu *pmu, const char *gener
             bool fit = (first & ~second) || (second & ~first) || (first & (first - 1));
 
             /* One of all pairs with the same counters is enough, but for codes that are limited. */
-            if (first == all && second == all && (a || b > 1))
-                continue;
-            if (!finish(pmu, a, &pair.event[0]) || !finish(pmu, b, &pair.event[1]))
+            if ((first == all && second == all && (a || b > 1)) || !is_event[a] || !is_event[b])
                 continue;
             if ((upmu_place(&input, &work, result, NULL) == UPMU_OK) != (fit && first && second))
                 differ(generation, box, a << 8 | b, "pair", !fit, fit);
