@@ -31,6 +31,7 @@ TABLE = "tests/mutants/requirements.tsv"
 MAP = "tests/requirements.tsv"
 AIM = 97
 BUILD = "build/gcc-64/"
+ALL = "those that did not run"
 TEST_LINE = re.compile(r"^\[\s*(RUN|OK|FAILED)\s*\] (\w+)$", re.M)
 
 
@@ -100,7 +101,10 @@ def read_table():
 
 
 def run(path, limit):
-    """{test: OK or FAILED}; a test in which the program ends or hangs has failed."""
+    """
+    {test: OK or FAILED}; a test in which the program ends or hangs has failed, and those behind it, which it
+    keeps from running, have as ALL.
+    """
     environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="STDOUT", **mutants.BRIEF.get(os.path.basename(path), {}))
     process = subprocess.Popen([os.path.join(".", path)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                stdin=subprocess.DEVNULL, env=environment,
@@ -113,6 +117,8 @@ def run(path, limit):
     results = {}
     for result, name in TEST_LINE.findall(output.decode("utf-8", "replace")):
         results[name] = "FAILED" if result == "RUN" else result
+    if process.returncode < 0:
+        results[ALL] = "FAILED"
     return results
 
 
@@ -196,11 +202,26 @@ class Runner:
                     return row
                 limit = 3 + int(10 * self.seconds.get(BUILD + test[:-2], 1))
                 results = run(program, limit)
-                left += [name for name in names if results.get(name) != "FAILED"]
+                left += [name for name in names if results.get(name, results.get(ALL)) != "FAILED"]
             row.answer = "passes: " + ", ".join(left) if left else "noticed"
             return row
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def tells_what_hangs(options):
+    """Does a test that never ends count as failed, and those behind it, and none before it?"""
+    program = "build/mutants/hangs"
+    text = "\n".join(f"#include <{name}.h>" for name in ("setjmp", "stdarg", "stddef", "stdint", "cmocka")) + """
+        static void ends(void **state) { (void)state; }
+        static void behind(void **state) { (void)state; }
+        static void hangs(void **state) { volatile int on = 1; (void)state; while (on) { } }
+        int main(void) {
+            const struct CMUnitTest tests[] = {cmocka_unit_test(ends), cmocka_unit_test(hangs), cmocka_unit_test(behind)};
+            return cmocka_run_group_tests(tests, NULL, NULL); }"""
+    os.makedirs(os.path.dirname(program), exist_ok=True)
+    done = subprocess.run(options.host.split() + ["-no-pie", "-x", "c", "-o", program, "-", "-lcmocka"], input=text.encode())
+    return done.returncode == 0 and run(program, 1) == {"ends": "OK", "hangs": "FAILED", ALL: "FAILED"}
 
 
 TREE = "build/mutants/tree"
@@ -288,7 +309,8 @@ def main():
     results = [say("mutations_of_requirements_are_noticed_by_the_test_named",
                    not broken and (score >= AIM or not whole) and
                    all(row.answer == "noticed" or row.name in known for row in chosen)),
-               say("every_row_of_the_table_fits_its_file_and_its_test", not stale)]
+               say("every_row_of_the_table_fits_its_file_and_its_test", not stale),
+               say("test_that_hangs_has_failed", tells_what_hangs(options))]
     if whole:
         results.append(say("every_requirement_has_a_mutation_or_a_reason", not without))
     print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
