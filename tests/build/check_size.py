@@ -1,20 +1,28 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The limits on bytes (tools/size.py says what is measured)."""
+"""The limits on bytes (tools/size.py says what is measured), and what README.md shows of them."""
 import sys
 
-from checklib import check, main, run
+from checklib import check, main, read, run
+
+sys.path.insert(0, "tools")
+import readme  # noqa: E402
 
 FIGURES = {}
 
 
-def over(prefix):
+def measured():
+    """{name: value}, measured once."""
     if not FIGURES:
         code, output = run([sys.executable, "tools/size.py", "--limits"])
         FIGURES["lines"] = [line.split("\t") for line in output.split("\n") if line.count("\t") == 2]
         FIGURES["other"] = [line for line in output.split("\n") if line.count("\t") != 2 and line]
         FIGURES["code"] = code
-    values = {name: int(value) for name, value, _ in FIGURES["lines"]}
+    return {name: int(value) for name, value, _ in FIGURES["lines"]}
+
+
+def over(prefix):
+    values = measured()
     found = [(name, value, values["limit." + name]) for name, value in values.items()
              if name.startswith(prefix) and "limit." + name in values]
     for name, value, limit in found:
@@ -44,6 +52,16 @@ def vendored_minimum_stays_below_its_ceiling():
 @check
 def public_structures_are_within_their_limits():
     return over("struct.")
+
+
+@check
+def readme_shows_the_measured_bytes():
+    shown = readme.MARKERS.search(read("README.md"))
+    if not shown:
+        return ["README.md has no figures"]
+    made = readme.table(measured())
+    return [] if readme.agree(shown.group(0), shown.group(1) + made + shown.group(2)) else \
+        ["README.md does not show the measured figures: run `make readme`", made]
 
 
 if __name__ == "__main__":
