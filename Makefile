@@ -33,7 +33,8 @@ CATALOG_SOURCES := $(wildcard events/*.tsv)
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wundef -Wconversion -Wsign-conversion -Wcast-qual \
 	-Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
 LIB_CFLAGS := $(UPMU_CFLAGS) -fno-pie -fno-pic -fno-stack-protector $(WARNINGS) -Iinclude -I.
-HOST_CFLAGS := -std=gnu11 -g -fno-pie -Wall -Wextra -Wshadow -Werror -Iinclude -I. \
+# (lines, no variables: compiled and linked a tenth sooner)
+HOST_CFLAGS := -std=gnu11 -g1 -fno-pie -Wall -Wextra -Wshadow -Werror -Iinclude -I. \
 	-DUPMU_SOURCE_DIR='"$(CURDIR)"'
 
 # A build is a compiler, a width and how it optimises.  Shipped objects are
