@@ -182,7 +182,8 @@ enum upmu_guest_inject {
 struct upmu_guest_entry {
     uint8_t inject; /* enum upmu_guest_inject; never reported again: keep it until the guest can take it */
     uint8_t vector;
-    uint64_t gate; /* for the VMCS: IA32_PERF_GLOBAL_CTRL in the guest (upmu_cpu_gate_value()) */
+    /* With upmu_cpu_world_by_hardware(): IA32_PERF_GLOBAL_CTRL in the guest, for the VMCS; else 0. */
+    uint64_t gate;
 };
 
 /*

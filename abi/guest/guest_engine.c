@@ -429,6 +429,33 @@ static void inject_pending(struct upmu_guest *guest, struct upmu_guest_entry *en
         guest->lvtpc |= LVTPC_MASKED;
 }
 
+#if UPMU_WORLDS
+
+/* What the hardware is to put into the register of all gates, if it moves them. */
+static uint64_t hardware_gate(struct upmu_cpu *cpu)
+{
+    const struct upmu_port *port = cpu->meter.machine->port;
+    uint64_t value;
+    uintptr_t irqs;
+
+    if (!cpu->meter.by_hardware)
+        return 0;
+    irqs = port_irq_save(port);
+    value = upmu_cpu_gate_value(cpu, UPMU_WORLD_GUEST);
+    port_irq_restore(port, irqs);
+    return value;
+}
+
+#else
+
+static uint64_t hardware_gate(struct upmu_cpu *cpu)
+{
+    (void)cpu;
+    return 0;
+}
+
+#endif
+
 enum upmu_status upmu_guest_enter(struct upmu_guest *guest, struct upmu_guest_entry *out_entry)
 {
     struct upmu_cpu *cpu = present_cpu(guest);
@@ -455,7 +482,7 @@ enum upmu_status upmu_guest_enter(struct upmu_guest *guest, struct upmu_guest_en
     if (guest->dirty)
         settle(guest, cpu);
     status = upmu_cpu_enter_guest(cpu);
-    out_entry->gate = upmu_cpu_gate_value(cpu, UPMU_WORLD_GUEST);
+    out_entry->gate = hardware_gate(cpu);
     if (status == UPMU_OK && guest->waiting && guest->policy->flags & UPMU_GUEST_STRICT)
         status = UPMU_ERR_DOES_NOT_FIT;
     return status;

@@ -24,12 +24,6 @@ static const struct {
              {"k8_revf", UPMU_GUEST_AMD_K7}, {"zen4", UPMU_GUEST_AMD_K7}, {"zen5", UPMU_GUEST_AMD_CORE}};
 #define PAIRS (sizeof pairs / sizeof pairs[0])
 
-static void count_injected(struct nest *guest, const struct upmu_frame *frame)
-{
-    (void)guest;
-    (void)frame;
-}
-
 static void a_guest_counts_exactly_what_it_executes(void **state)
 {
     static const char *const lists[] = {"instructions", "cycles,branches", "branches:u,branches:k"};
@@ -97,6 +91,12 @@ static void a_guest_samples_each_period(void **state)
         assert_int_equal(upmu_cpu_fini(&nest.cpu), UPMU_OK);
         nest_end(&nest);
     }
+}
+
+static void count_injected(struct nest *guest, const struct upmu_frame *frame)
+{
+    (void)guest;
+    (void)frame;
 }
 
 /* ---- What it costs ---- */
@@ -401,6 +401,276 @@ static void shapes_and_policies_beyond_the_limits_are_refused(void **state)
     host_end_idle(&nest.host);
 }
 
+/* ---- Gates that the hardware moves ---- */
+
+static void gates_of_the_vmcs_cost_nothing_and_count_exactly(void **state)
+{
+    struct upmu_guest_entry entry;
+    uint64_t host;
+
+    (void)state;
+    nest_prepare(&nest, "skylake", NULL);
+    assert_int_equal(upmu_cpu_world_by_hardware(&nest.host.cpu[0], true), UPMU_OK);
+    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest_begin(&nest);
+    host_add(&nest.host, 0, "instructions", 0);
+    assert_int_equal(upmu_session_attach_cpu(&nest.host.session, &nest.host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&nest.host.session), UPMU_OK);
+    (void)nest.port.wrmsr(&nest, 0x186, 0x4300c4);
+    (void)nest.port.wrmsr(&nest, 0x187, 0x4300c0);
+    for (unsigned i = 0; i < 5; i++) {
+        host_forget_cost(&nest.host);
+        assert_int_equal(upmu_guest_enter(&nest.vcpu, &entry), UPMU_OK);
+        if (i)
+            host_costs(&nest.host, "entry", 0, 0);
+        host = upmu_sim_peek(&nest.host.sim, 0, 0x38f);
+        upmu_sim_poke(&nest.host.sim, 0, 0x38f, entry.gate);
+        upmu_sim_events(&nest.host.sim, BURST(40));
+        upmu_sim_poke(&nest.host.sim, 0, 0x38f, host);
+        host_forget_cost(&nest.host);
+        assert_int_equal(upmu_guest_exit(&nest.vcpu), UPMU_OK);
+        host_costs(&nest.host, "exit", 0, 0);
+        upmu_sim_events(&nest.host.sim, BURST(1000));
+    }
+    assert_int_equal(nest_read(&nest, 0xc1), 50);
+    assert_int_equal(nest_read(&nest, 0xc2), 200);
+    assert_int_equal(host_value(&nest.host.session, 0), 5200);
+    assert_int_equal(upmu_session_close(&nest.host.session), UPMU_OK);
+    nest_end(&nest);
+}
+
+/* ---- Interrupts ---- */
+
+static unsigned enter_once(struct upmu_guest_entry *entry)
+{
+    assert_int_equal(upmu_guest_enter(&nest.vcpu, entry), UPMU_OK);
+    assert_int_equal(upmu_guest_exit(&nest.vcpu), UPMU_OK);
+    return entry->inject;
+}
+
+/* Counter 0 overflows in the guest; nothing is injected yet. */
+static void overflow_in_guest(void)
+{
+    struct upmu_guest_entry entry;
+
+    assert_int_equal(upmu_guest_wrmsr(&nest.vcpu, 0x186, 0x5300c0), UPMU_GUEST_DONE);
+    assert_int_equal(upmu_guest_wrmsr(&nest.vcpu, 0xc1, (uint64_t)-20), UPMU_GUEST_DONE);
+    assert_int_equal(upmu_guest_enter(&nest.vcpu, &entry), UPMU_OK);
+    assert_int_equal(entry.inject, UPMU_GUEST_INJECT_NONE);
+    upmu_sim_events(&nest.host.sim, BURST(30));
+    assert_int_equal(upmu_guest_exit(&nest.vcpu), UPMU_OK);
+}
+
+static void an_interrupt_is_what_the_local_apic_of_the_guest_says(void **state)
+{
+    static const struct {
+        uint32_t lvtpc;
+        unsigned inject, vector;
+        uint32_t after;
+    } cases[] = {{0x400, UPMU_GUEST_INJECT_NMI, 0, 0x10400},
+                 {0xef, UPMU_GUEST_INJECT_VECTOR, 0xef, 0x100ef},
+                 {0x10400, UPMU_GUEST_INJECT_NONE, 0, 0x10400},
+                 {0x200, UPMU_GUEST_INJECT_NONE, 0, 0x10200}};
+    struct upmu_guest_entry entry;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        nest_set_up(&nest, "skylake", UPMU_GUEST_INTEL);
+        upmu_guest_lvtpc(&nest.vcpu, cases[i].lvtpc);
+        overflow_in_guest();
+        assert_int_equal(enter_once(&entry), cases[i].inject);
+        assert_int_equal(entry.vector, cases[i].vector);
+        assert_int_equal(nest.vcpu.lvtpc, cases[i].after);
+        assert_int_equal(enter_once(&entry), UPMU_GUEST_INJECT_NONE);
+        nest_end(&nest);
+    }
+    nest_prepare(&nest, "skylake", NULL);
+    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest.policy.flags |= UPMU_GUEST_OWN_LAPIC;
+    nest_begin(&nest);
+    overflow_in_guest();
+    assert_int_equal(enter_once(&entry), UPMU_GUEST_INJECT_PMI);
+    assert_int_equal(enter_once(&entry), UPMU_GUEST_INJECT_NONE);
+    nest_end(&nest);
+}
+
+static void without_interrupts_overflows_are_found_at_entries(void **state)
+{
+    struct upmu_guest_entry entry;
+
+    (void)state;
+    nest_prepare(&nest, "skylake", NULL);
+    nest.host.sim.port.pmi_rearm = NULL;
+    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest.policy.flags |= UPMU_GUEST_POLLED;
+    nest_begin(&nest);
+    upmu_guest_lvtpc(&nest.vcpu, 0x400);
+    overflow_in_guest();
+    assert_int_equal(nest.host.answers, 0);
+    assert_int_equal(enter_once(&entry), UPMU_GUEST_INJECT_NMI);
+    assert_int_equal(enter_once(&entry), UPMU_GUEST_INJECT_NONE);
+    nest_end(&nest);
+}
+
+/* The value is exact, whenever the interrupt comes. */
+static void an_interrupt_waits_for_the_policys_period(void **state)
+{
+    struct upmu_guest_entry entry;
+
+    (void)state;
+    nest_prepare(&nest, "skylake", NULL);
+    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest.policy.min_period = 500;
+    nest_begin(&nest);
+    upmu_guest_lvtpc(&nest.vcpu, 0x400);
+    overflow_in_guest();
+    assert_int_equal(enter_once(&entry), UPMU_GUEST_INJECT_NONE);
+    assert_int_equal(upmu_guest_enter(&nest.vcpu, &entry), UPMU_OK);
+    upmu_sim_events(&nest.host.sim, BURST(480));
+    assert_int_equal(upmu_guest_exit(&nest.vcpu), UPMU_OK);
+    assert_int_equal(enter_once(&entry), UPMU_GUEST_INJECT_NMI);
+    assert_int_equal(nest_read(&nest, 0xc1), 490);
+    assert_int_equal(nest_read(&nest, 0x38e), 1);
+    /* The next one is a full round away again. */
+    assert_int_equal(upmu_guest_enter(&nest.vcpu, &entry), UPMU_OK);
+    upmu_sim_events(&nest.host.sim, BURST(5000));
+    assert_int_equal(upmu_guest_exit(&nest.vcpu), UPMU_OK);
+    assert_int_equal(enter_once(&entry), UPMU_GUEST_INJECT_NONE);
+    nest_end(&nest);
+}
+
+static void what_the_hypervisor_executes_for_the_guest_is_counted(void **state)
+{
+    struct upmu_guest_entry entry;
+
+    (void)state;
+    nest_set_up(&nest, "skylake", UPMU_GUEST_INTEL);
+    upmu_guest_lvtpc(&nest.vcpu, 0x400);
+    nest_write(&nest, 0x186, 0x5300c0);
+    nest_write(&nest, 0x187, 0x4100c4);  /* user mode alone */
+    nest_write(&nest, 0x188, 0x14300c0); /* cycles with an instruction */
+    nest_write(&nest, 0x38d, 0x2);
+    nest_write(&nest, 0x38f, 0x100000007);
+    nest_write(&nest, 0xc1, (uint64_t)-50);
+    nest_run(&nest, BURST(40));
+    nest_exit(&nest);
+    upmu_guest_retired(&nest.vcpu, 4, 1, false);
+    upmu_guest_retired(&nest.vcpu, 3, 2, true);
+    assert_int_equal(nest_read(&nest, 0xc1), 0xfffffffffffd);
+    assert_int_equal(nest_read(&nest, 0xc2), 2);
+    assert_int_equal(nest_read(&nest, 0x309), 3);
+    nest.handler = count_injected;
+    nest_run(&nest, BURST(5));
+    assert_int_equal(nest.injected, 1);
+    assert_int_equal(nest_read(&nest, 0xc1), 2);
+    /* One of these overflows, too. */
+    nest_write(&nest, 0xc1, (uint64_t)-2);
+    upmu_guest_lvtpc(&nest.vcpu, 0x400);
+    upmu_guest_retired(&nest.vcpu, 3, 0, false);
+    assert_int_equal(enter_once(&entry), UPMU_GUEST_INJECT_NMI);
+    assert_int_equal(nest_read(&nest, 0xc1), 1);
+    nest_end(&nest);
+}
+
+/* ---- Events that are allowed ---- */
+
+static void the_filter_is_kvms(void **state)
+{
+    /* instructions; any of 2Eh with unit mask x1h, but not 41h; 3Ch with any but 01h */
+    static const uint64_t masked[] = {UINT64_C(0xff000000000000c0), UINT64_C(0x0f0000000000012e),
+                                      UINT64_C(0xff8000000000412e), 0x3c, UINT64_C(0xff8000000000013c)};
+    static const uint64_t plain[] = {0x00c0, 0x412e};
+    static const struct {
+        uint64_t select;
+        bool masked, plain;
+    } cases[] = {{0x4300c0, true, true},  {0x4301c0, false, false}, {0x43412e, false, true}, {0x434f2e, false, false},
+                 {0x43003c, true, false}, {0x43013c, false, false}, {0x4300c4, false, false}};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (unsigned how = 0; how < 4; how++) {
+            struct upmu_guest_filter filter = {.action = how & 1u ? UPMU_GUEST_FILTER_DENY : UPMU_GUEST_FILTER_ALLOW,
+                                               .flags = how & 2u ? UPMU_GUEST_FILTER_MASKED : 0,
+                                               .count = how & 2u ? 5 : 2,
+                                               .fixed_bitmap = 2,
+                                               .entry = how & 2u ? masked : plain};
+            bool match = how & 2u ? cases[i].masked : cases[i].plain;
+
+            assert_int_equal(upmu_guest_filter_check(&filter), UPMU_OK);
+            nest_prepare(&nest, "skylake", NULL);
+            assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+            nest.policy.level = UPMU_GUEST_LIST;
+            nest.policy.filter = &filter;
+            nest_begin(&nest);
+            nest_write(&nest, 0x186, cases[i].select);
+            nest_write(&nest, 0x38d, 0x33);
+            nest_write(&nest, 0x38f, 0x300000001);
+            nest_run(&nest, BURST(10));
+            if (nest.vcpu.counter[0].denied != (match == (how & 1u)))
+                fail_msg("select %llx, %u: denied %u", (unsigned long long)cases[i].select, how,
+                         nest.vcpu.counter[0].denied);
+            assert_int_equal(nest_read(&nest, 0x309), how & 1u ? 10 : 0);
+            assert_int_equal(nest_read(&nest, 0x30a), how & 1u ? 0 : 20);
+            nest_end(&nest);
+        }
+}
+
+static void filters_that_are_not_well_formed_are_refused(void **state)
+{
+    static const uint64_t excluding[] = {UPMU_BIT64(55) | 0xc0}, odd[] = {UPMU_BIT64(36)}, fine[] = {0xf0000ffff};
+    static uint64_t many[UPMU_GUEST_FILTER_ENTRIES + 1];
+    static const struct upmu_guest_filter bad[] = {{.action = 2, .count = 1, .entry = fine},
+                                                   {.flags = 2, .count = 1, .entry = fine},
+                                                   {.count = 1},
+                                                   {.count = UPMU_GUEST_FILTER_ENTRIES + 1, .entry = many},
+                                                   {.count = 1, .entry = excluding},
+                                                   {.flags = 1, .count = 1, .entry = odd}};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(upmu_guest_filter_check(&bad[i]), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_guest_filter_check(&(struct upmu_guest_filter){.count = 1, .entry = fine}), UPMU_OK);
+    assert_int_equal(
+        upmu_guest_filter_check(&(struct upmu_guest_filter){.count = UPMU_GUEST_FILTER_ENTRIES, .entry = many}),
+        UPMU_OK);
+    assert_int_equal(upmu_guest_filter_check(&(struct upmu_guest_filter){.flags = 1, .count = 1, .entry = excluding}),
+                     UPMU_OK);
+}
+
+static void a_level_says_what_a_guest_may_count(void **state)
+{
+    /* cycles, branches, an event of this CPU alone */
+    static const uint64_t selects[] = {0x43003c, 0x4300c4, 0x4301d1};
+    static const unsigned allowed[] = {
+        [UPMU_GUEST_IPC] = 1, [UPMU_GUEST_ARCH] = 3, [UPMU_GUEST_ALL] = 7, [UPMU_GUEST_OFF] = 0};
+    static const uint8_t levels[] = {UPMU_GUEST_IPC, UPMU_GUEST_ARCH, UPMU_GUEST_ALL, UPMU_GUEST_OFF};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof levels; i++) {
+        nest_prepare(&nest, "skylake", NULL);
+        assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+        nest.policy.level = levels[i];
+        nest_begin(&nest);
+        for (unsigned k = 0; k < 3; k++)
+            nest_write(&nest, 0x186 + k, selects[k]);
+        nest_enter(&nest);
+        for (unsigned k = 0; k < 3; k++)
+            assert_int_equal(!nest.vcpu.counter[k].denied, allowed[levels[i]] >> k & 1u);
+        nest_end(&nest);
+    }
+    /* Another CPU's own events mean nothing here. */
+    nest_prepare(&nest, "skylake", NULL);
+    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest.shape.model++;
+    nest_begin(&nest);
+    nest_write(&nest, 0x186, 0x4301d1);
+    nest_write(&nest, 0x187, 0x4300c4);
+    nest_enter(&nest);
+    assert_int_equal(nest.vcpu.counter[0].denied, 1);
+    assert_int_equal(nest.vcpu.counter[1].denied, 0);
+    nest_end(&nest);
+}
+
 /* ---- Migration ---- */
 
 static void a_guest_goes_on_elsewhere_with_its_counts(void **state)
@@ -556,6 +826,14 @@ int main(void)
         cmocka_unit_test(a_vcpu_without_a_thread_is_loaded_and_put),
         cmocka_unit_test(cpuid_and_registers_agree),
         cmocka_unit_test(shapes_and_policies_beyond_the_limits_are_refused),
+        cmocka_unit_test(gates_of_the_vmcs_cost_nothing_and_count_exactly),
+        cmocka_unit_test(an_interrupt_is_what_the_local_apic_of_the_guest_says),
+        cmocka_unit_test(without_interrupts_overflows_are_found_at_entries),
+        cmocka_unit_test(an_interrupt_waits_for_the_policys_period),
+        cmocka_unit_test(what_the_hypervisor_executes_for_the_guest_is_counted),
+        cmocka_unit_test(the_filter_is_kvms),
+        cmocka_unit_test(filters_that_are_not_well_formed_are_refused),
+        cmocka_unit_test(a_level_says_what_a_guest_may_count),
         cmocka_unit_test(a_guest_goes_on_elsewhere_with_its_counts),
         cmocka_unit_test(an_overflow_is_injected_once_wherever_the_guest_is_saved),
         cmocka_unit_test(damaged_states_are_refused_and_change_nothing),

@@ -1,0 +1,678 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a hostile guest cannot do through the registers of its PMU.  The number in a test's name is a
+ * point of the list that these rules come from: inputs, lifetime, resources, concurrency,
+ * information, integrity, migration.
+ */
+#include "tests/guest/nest.c"
+
+#define BURST(n)                                                                                                       \
+    (&(struct upmu_sim_burst){.instructions = (n), .cycles = 2 * (n), .ref_cycles = 2 * (n), .branches = (n) / 4})
+
+static struct nest nest;
+
+static void ignore_interrupt(struct nest *guest, const struct upmu_frame *frame)
+{
+    (void)guest;
+    (void)frame;
+}
+
+static uint64_t seed;
+
+static uint64_t draw(void)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return seed;
+}
+
+static const struct {
+    const char *host;
+    enum upmu_guest_door door;
+} pairs[] = {{"skylake", UPMU_GUEST_INTEL}, {"core2", UPMU_GUEST_INTEL},      {"icelake", UPMU_GUEST_INTEL},
+             {"zen4", UPMU_GUEST_AMD_V2},   {"zen2", UPMU_GUEST_AMD_CORE},    {"k8_revf", UPMU_GUEST_AMD_K7},
+             {"zen4", UPMU_GUEST_INTEL},    {"skylake", UPMU_GUEST_AMD_CORE}, {"yonah", UPMU_GUEST_INTEL}};
+#define PAIRS (sizeof pairs / sizeof pairs[0])
+
+static const uint32_t intel_addresses[] = {0xc1,  0xc2,  0xc3,  0xc4,  0xc8,  0x4c1, 0x4c2, 0x4c4, 0x186, 0x187, 0x188,
+                                           0x189, 0x18d, 0x309, 0x30a, 0x30b, 0x38d, 0x38e, 0x38f, 0x390, 0x391, 0x392,
+                                           0x345, 0x1a6, 0x1a7, 0x1d9, 0x3f1, 0x3f6, 0x600, 0x10f, 0x329, 0x680};
+static const uint32_t amd_addresses[] = {0xc0010000, 0xc0010001, 0xc0010002, 0xc0010003, 0xc0010004, 0xc0010005,
+                                         0xc0010007, 0xc0010200, 0xc0010201, 0xc0010202, 0xc0010206, 0xc0010207,
+                                         0xc001020a, 0xc001020b, 0xc0000300, 0xc0000301, 0xc0000302, 0xc0000303,
+                                         0x1d9,      0xc0011030, 0xc0011033, 0xc001103a, 0xc0010300, 0xc000010e};
+
+/* Values that programs write, and any others. */
+static uint64_t draw_value(void)
+{
+    static const uint64_t usual[] = {0x4300c0,
+                                     0x5300c0,
+                                     0x43003c,
+                                     0x5300c4,
+                                     0x430076,
+                                     0x5300c2,
+                                     0,
+                                     1,
+                                     0xf,
+                                     0x7000000ff,
+                                     0x333,
+                                     0xbbb,
+                                     UINT64_MAX,
+                                     0x1800,
+                                     0x800,
+                                     0xffffffffffff,
+                                     0xfffffffffff0,
+                                     0xfffffff0,
+                                     0x8000000000000000};
+
+    switch (draw() & 3u) {
+    case 0:
+        return draw();
+    case 1:
+        return draw() & 0xffffffffu;
+    default:
+        return usual[draw() % (sizeof usual / sizeof usual[0])];
+    }
+}
+
+/* One act of a guest that does what it likes. */
+static void act(struct nest *guest)
+{
+    bool intel = guest->shape.door == UPMU_GUEST_INTEL;
+    uint32_t address = intel ? intel_addresses[draw() % (sizeof intel_addresses / sizeof intel_addresses[0])]
+                             : amd_addresses[draw() % (sizeof amd_addresses / sizeof amd_addresses[0])];
+    uint64_t value;
+
+    switch (draw() % 8) {
+    case 0:
+        (void)guest->port.rdmsr(guest, address, &value);
+        break;
+    case 1:
+        (void)guest->port.rdpmc(guest, (uint32_t)draw() & (draw() & 1u ? 0x4000000fu : 0xffffffffu), &value);
+        break;
+    case 2:
+        nest_run(guest, BURST(draw() % 60));
+        break;
+    case 3:
+        guest->port.pmi_rearm(guest);
+        break;
+    default:
+        (void)guest->port.wrmsr(guest, address, draw_value());
+    }
+}
+
+static void set_up(unsigned pair)
+{
+    nest_set_up(&nest, pairs[pair].host, pairs[pair].door);
+    nest.handler = ignore_interrupt;
+}
+
+/* Which accesses of the host's registers a hostile guest causes: the trace of the model, taken apart. */
+#define TRACE 4096
+static struct upmu_sim_access trace[TRACE];
+
+static void watch(void)
+{
+    nest.host.sim.trace = trace;
+    nest.host.sim.trace_size = TRACE;
+    nest.host.sim.trace_count = 0;
+}
+
+static unsigned watched(void)
+{
+    unsigned count = nest.host.sim.trace_count;
+
+    assert_true(count < TRACE);
+    nest.host.sim.trace_count = 0;
+    return count;
+}
+
+/* ---- Inputs ---- */
+
+/* Each bit of each register: what exists is kept, what does not is refused (Intel) or dropped (AMD). */
+static void s04_each_reserved_bit_is_refused_alone(void **state)
+{
+    static const struct {
+        uint32_t address;
+        uint64_t accepted;
+    } intel[] = {{0x186, 0xffdfffff},
+                 {0x188, 0xffdfffff},
+                 {0x38d, 0xbbb},
+                 {0x38f, 0x70000000f},
+                 {0x390, 0xec0000070000000f},
+                 {0x391, 0x6c0000070000000f},
+                 {0x38e, 0},
+                 {0x392, 0},
+                 {0x345, 0},
+                 {0x4c1, 0xffffffffffff},
+                 {0x309, 0xffffffffffff},
+                 {0xc1, UINT64_MAX},
+                 {0x1a6, 0},
+                 {0x1a7, 0}};
+    static const struct {
+        uint32_t address;
+        uint64_t kept;
+    } amd[] = {{0xc0010200, 0x30fffd7ffff},
+               {0xc0010003, 0x30fffd7ffff},
+               {0xc0010201, 0xffffffffffff},
+               {0xc0000300, 0},
+               {0xc0000301, 0x3f},
+               {0xc0000302, 0},
+               {0xc0000303, 0}};
+
+    (void)state;
+    nest_prepare(&nest, "skylake", NULL);
+    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest.shape.general = 4;
+    nest.policy.level = UPMU_GUEST_ARCH;
+    nest_begin(&nest);
+    for (unsigned i = 0; i < sizeof intel / sizeof intel[0]; i++)
+        for (unsigned bit = 0; bit < 64; bit++)
+            if (nest.port.wrmsr(&nest, intel[i].address, UPMU_BIT64(bit)) != (intel[i].accepted >> bit & 1u))
+                fail_msg("register %x, bit %u", (unsigned)intel[i].address, bit);
+    nest_end(&nest);
+    nest_set_up(&nest, "zen4", UPMU_GUEST_AMD_V2);
+    for (unsigned i = 0; i < sizeof amd / sizeof amd[0]; i++)
+        for (unsigned bit = 0; bit < 64; bit++) {
+            nest_write(&nest, amd[i].address, UPMU_BIT64(bit));
+            if (nest_read(&nest, amd[i].address) != (amd[i].kept & UPMU_BIT64(bit)))
+                fail_msg("register %x, bit %u", (unsigned)amd[i].address, bit);
+        }
+    nest_end(&nest);
+}
+
+/* Numbers of counters, by all three ways to name one. */
+static void s06_no_number_of_a_counter_leaves_its_table(void **state)
+{
+    static struct upmu_guest before;
+
+    (void)state;
+    for (unsigned pair = 0; pair < PAIRS; pair++) {
+        uint64_t value;
+
+        set_up(pair);
+        nest_enter(&nest);
+        nest_exit(&nest);
+        before = nest.vcpu;
+        for (unsigned bit = 0; bit < 32; bit++)
+            for (unsigned low = 0; low < 40; low++) {
+                uint32_t ecx = UPMU_BIT32(bit) + low;
+                enum upmu_guest_access access = upmu_guest_rdpmc(&nest.vcpu, ecx, &value);
+                bool there = ecx < nest.shape.general || ecx - 0x40000000u < nest.shape.fixed;
+
+                assert_int_equal(access, there ? UPMU_GUEST_DONE : UPMU_GUEST_FAULT);
+            }
+        assert_memory_equal(&before, &nest.vcpu, sizeof before);
+        nest_end(&nest);
+    }
+}
+
+/* What reaches a select of the hardware. */
+static void s07_selects_of_the_hardware_hold_only_what_a_guest_may_choose(void **state)
+{
+    (void)state;
+    for (unsigned pair = 0; pair < PAIRS; pair++) {
+        bool amd = strncmp(pairs[pair].host, "zen", 3) == 0 || strncmp(pairs[pair].host, "k8", 2) == 0;
+
+        set_up(pair);
+        seed = 0x1234567 + pair;
+        watch();
+        for (unsigned i = 0; i < 3000; i++) {
+            unsigned count;
+
+            act(&nest);
+            count = watched();
+            for (unsigned k = 0; k < count; k++) {
+                uint32_t address = trace[k].address;
+                uint64_t value = trace[k].value;
+
+                if (trace[k].kind != UPMU_SIM_WRMSR)
+                    continue;
+                if (amd && ((address & 0xfffffff1u) == 0xc0010200u || (address & 0xfffffffcu) == 0xc0010000u))
+                    assert_int_equal(value & (UPMU_BIT64(19) | UPMU_BIT64(21) | UINT64_MAX << 36), 0);
+                else if (!amd && address - 0x186 < 8)
+                    assert_int_equal(value & (UPMU_BIT64(19) | UPMU_BIT64(21) | UINT64_MAX << 34), 0);
+                else if (!amd && address == 0x38d)
+                    assert_int_equal(value & 0x4444, 0);
+            }
+        }
+        nest_end(&nest);
+    }
+}
+
+static void s08_a_payload_has_the_bits_of_the_policy_alone(void **state)
+{
+    (void)state;
+    nest_prepare(&nest, "skylake", NULL);
+    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest.policy.payload[1] = 0x101;
+    nest_begin(&nest);
+    for (unsigned bit = 0; bit < 64; bit++) {
+        assert_false(nest.port.wrmsr(&nest, 0x1a6, UPMU_BIT64(bit)));
+        assert_int_equal(nest.port.wrmsr(&nest, 0x1a7, UPMU_BIT64(bit)), bit == 0 || bit == 8);
+    }
+    nest_write(&nest, 0x1a7, 0x101);
+    assert_int_equal(nest_read(&nest, 0x1a7), 0x101);
+    nest_end(&nest);
+}
+
+static void s09_registers_of_records_and_traces_fault_without_an_access(void **state)
+{
+    static const uint32_t intel[] = {0x3f1, 0x3f2, 0x3f6, 0x3f7, 0x600, 0x10f,  0x329,  0x1900, 0x19ff, 0x680,
+                                     0x69f, 0x6c0, 0xdc0, 0x1c8, 0x1c9, 0x14ce, 0x1500, 0x1600, 0x1200};
+    static const uint32_t amd[] = {0xc0011030, 0xc0011033, 0xc001103f, 0xc0010300, 0xc001031f, 0xc000010e, 0xc000010f};
+
+    (void)state;
+    for (unsigned vendor = 0; vendor < 2; vendor++) {
+        nest_set_up(&nest, vendor ? "zen4" : "skylake", vendor ? UPMU_GUEST_AMD_V2 : UPMU_GUEST_INTEL);
+        host_forget_cost(&nest.host);
+        for (unsigned i = 0; i < (vendor ? sizeof amd : sizeof intel) / 4; i++) {
+            uint64_t value;
+
+            assert_int_equal(upmu_guest_rdmsr(&nest.vcpu, vendor ? amd[i] : intel[i], &value), UPMU_GUEST_FAULT);
+            assert_int_equal(upmu_guest_wrmsr(&nest.vcpu, vendor ? amd[i] : intel[i], 0), UPMU_GUEST_FAULT);
+        }
+        host_costs(&nest.host, "absent registers", 0, 0);
+        nest_end(&nest);
+    }
+}
+
+/* ---- Lifetime ---- */
+
+static void s11_a_vcpu_ends_in_every_state(void **state)
+{
+    (void)state;
+    for (unsigned pair = 0; pair < PAIRS; pair++)
+        for (unsigned when = 0; when < 40; when++) {
+            set_up(pair);
+            seed = 99 + when;
+            for (unsigned i = 0; i < when; i++)
+                act(&nest);
+            nest_exit(&nest);
+            if (when & 1u)
+                upmu_guest_reset(&nest.vcpu);
+            if (when % 3 == 0) {
+                assert_int_equal(upmu_cpu_suspend(&nest.host.cpu[0]), UPMU_OK);
+                for (unsigned i = 0; i < 5; i++)
+                    act(&nest);
+                nest_exit(&nest);
+                assert_int_equal(upmu_cpu_resume(&nest.host.cpu[0]), UPMU_OK);
+            }
+            nest_end(&nest);
+        }
+}
+
+/* ---- Resources ---- */
+
+static void s15_a_guest_has_the_sessions_that_it_was_given_and_no_more(void **state)
+{
+    (void)state;
+    nest_prepare(&nest, "icelake", NULL);
+    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    assert_int_equal(upmu_guest_init(&nest.vcpu, &nest.host.machine, &nest.shape, &nest.policy,
+                                     &(struct upmu_guest_memory){nest.sessions, 2, &nest.host.threads[1]}),
+                     UPMU_OK);
+    host_thread_switch(&nest.host, 0, 1);
+    memset(&nest.sessions[2], 0xa5, sizeof nest.sessions[2]);
+    for (unsigned i = 0; i < 4; i++)
+        nest_write(&nest, 0x186 + i, 0x4300c0);
+    nest_run(&nest, BURST(50));
+    assert_int_equal(nest.vcpu.waiting, 0xc);
+    assert_int_equal(nest_read(&nest, 0xc1), 50);
+    assert_int_equal(nest_read(&nest, 0xc2), 50);
+    assert_int_equal(nest_read(&nest, 0xc3), 0);
+    for (size_t i = 0; i < sizeof nest.sessions[2]; i++)
+        assert_int_equal(((const uint8_t *)&nest.sessions[2])[i], 0xa5);
+    /* One that is given up serves another counter. */
+    nest_write(&nest, 0x187, 0);
+    nest_write(&nest, 0x188, 0x4300c4);
+    nest_run(&nest, BURST(40));
+    assert_int_equal(nest_read(&nest, 0xc3), 10);
+    assert_int_equal(nest_read(&nest, 0xc2), 50);
+    nest_end(&nest);
+}
+
+/* Loads that overflow with the next event, on every counter, for ever. */
+static void load_again(struct nest *guest, const struct upmu_frame *frame)
+{
+    (void)frame;
+    for (unsigned i = 0; i < guest->shape.general; i++)
+        (void)guest->port.wrmsr(guest, 0xc1 + i, UINT64_MAX);
+    (void)guest->port.wrmsr(guest, 0x390, 0xf);
+    guest->port.pmi_rearm(guest);
+}
+
+static void s16_a_counter_interrupts_once_in_so_many_events(void **state)
+{
+    (void)state;
+    nest_prepare(&nest, "skylake", NULL);
+    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest.policy.min_period = 0;
+    nest.handler = load_again;
+    nest_begin(&nest);
+    for (unsigned i = 0; i < nest.shape.general; i++)
+        nest_write(&nest, 0x186 + i, 0x5300c0);
+    load_again(&nest, NULL);
+    for (unsigned i = 0; i < 100; i++)
+        nest_run(&nest, BURST(1000));
+    assert_true(nest.injected > 90);
+    assert_true(nest.injected <= 100);
+    assert_true(nest.host.answers <= 110);
+    nest_end(&nest);
+}
+
+static void s17_the_work_of_a_trap_is_bounded(void **state)
+{
+    unsigned most = 0;
+
+    (void)state;
+    for (unsigned pair = 0; pair < PAIRS; pair++) {
+        set_up(pair);
+        seed = 77 + pair;
+        watch();
+        for (unsigned i = 0; i < 2000; i++) {
+            unsigned count;
+
+            act(&nest);
+            count = watched();
+            if (count > most)
+                most = count;
+        }
+        nest_end(&nest);
+    }
+    assert_true(most <= 160);
+}
+
+static void s19_reserved_counters_are_not_touched(void **state)
+{
+    (void)state;
+    nest_prepare(&nest, "skylake", NULL);
+    assert_int_equal(upmu_cpu_reserve(&nest.host.cpu[0], 1u << 3), UPMU_OK);
+    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest_begin(&nest);
+    nest.handler = ignore_interrupt;
+    seed = 4711;
+    watch();
+    for (unsigned i = 0; i < 3000; i++) {
+        unsigned count;
+
+        act(&nest);
+        count = watched();
+        for (unsigned k = 0; k < count; k++)
+            if (trace[k].kind == UPMU_SIM_WRMSR) {
+                assert_int_not_equal(trace[k].address, 0x189);
+                assert_int_not_equal(trace[k].address, 0xc4);
+                assert_int_not_equal(trace[k].address, 0x4c4);
+                if (trace[k].address == 0x38f)
+                    assert_int_equal(trace[k].value & 8u, 0);
+            }
+    }
+    nest_end(&nest);
+}
+
+/* ---- Concurrency ---- */
+
+static void s24_an_interrupt_is_reported_once_and_several_are_one(void **state)
+{
+    struct upmu_guest_entry entry;
+
+    (void)state;
+    nest_set_up(&nest, "skylake", UPMU_GUEST_INTEL);
+    upmu_guest_lvtpc(&nest.vcpu, 0xfe);
+    nest_write(&nest, 0x186, 0x5300c0);
+    nest_write(&nest, 0x187, 0x53003c);
+    nest_write(&nest, 0x4c1, 0xfffffffffff0);
+    nest_write(&nest, 0x4c2, 0xfffffffffff0);
+    assert_int_equal(upmu_guest_enter(&nest.vcpu, &entry), UPMU_OK);
+    assert_int_equal(entry.inject, UPMU_GUEST_INJECT_NONE);
+    upmu_sim_events(&nest.host.sim, BURST(100));
+    assert_int_equal(upmu_guest_exit(&nest.vcpu), UPMU_OK);
+    assert_int_equal(upmu_guest_enter(&nest.vcpu, &entry), UPMU_OK);
+    assert_int_equal(entry.inject, UPMU_GUEST_INJECT_VECTOR);
+    assert_int_equal(entry.vector, 0xfe);
+    assert_int_equal(nest.vcpu.lvtpc, 0x100fe);
+    assert_int_equal(upmu_guest_exit(&nest.vcpu), UPMU_OK);
+    assert_int_equal(upmu_guest_enter(&nest.vcpu, &entry), UPMU_OK);
+    assert_int_equal(entry.inject, UPMU_GUEST_INJECT_NONE);
+    assert_int_equal(upmu_guest_exit(&nest.vcpu), UPMU_OK);
+    assert_int_equal(nest_read(&nest, 0x38e), 3);
+    nest_end(&nest);
+}
+
+/* ---- Information ---- */
+
+static void s26_what_the_host_executes_is_in_no_count_of_a_guest(void **state)
+{
+    (void)state;
+    for (unsigned pair = 0; pair < PAIRS; pair++) {
+        bool intel = pairs[pair].door == UPMU_GUEST_INTEL;
+        uint32_t counter = intel ? 0xc1 : 0xc0010004u;
+
+        set_up(pair);
+        host_add(&nest.host, 0, "instructions", 0);
+        assert_int_equal(upmu_session_world(&nest.host.session, UPMU_WORLD_HOST), UPMU_OK);
+        nest_write(&nest, intel ? 0x186 : 0xc0010000u, 0x4300c0);
+        assert_int_equal(upmu_session_attach_cpu(&nest.host.session, &nest.host.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_session_start(&nest.host.session), UPMU_OK);
+        for (unsigned i = 0; i < 20; i++) {
+            nest_run(&nest, BURST(7));
+            nest_run_host(&nest, BURST(1000));
+        }
+        assert_int_equal(nest_read(&nest, counter), 140);
+        assert_int_equal(host_value(&nest.host.session, 0), 20000);
+        assert_int_equal(upmu_session_close(&nest.host.session), UPMU_OK);
+        nest_end(&nest);
+    }
+}
+
+static void s27_a_status_bit_stays_with_its_guest(void **state)
+{
+    static struct upmu_guest other;
+    static struct upmu_session sessions[4];
+    uint64_t value;
+
+    (void)state;
+    nest_set_up(&nest, "skylake", UPMU_GUEST_INTEL);
+    assert_int_equal(upmu_guest_init(&other, &nest.host.machine, &nest.shape, &nest.policy,
+                                     &(struct upmu_guest_memory){sessions, 4, &nest.host.threads[0]}),
+                     UPMU_OK);
+    nest_write(&nest, 0x186, 0x4300c0);
+    nest_write(&nest, 0x4c1, 0xfffffffffff0);
+    nest_run(&nest, BURST(100));
+    nest_exit(&nest);
+    assert_int_equal(upmu_guest_wrmsr(&other, 0x186, 0x4300c0), UPMU_GUEST_DONE);
+    assert_int_equal(upmu_guest_rdmsr(&other, 0x38e, &value), UPMU_GUEST_DONE);
+    assert_int_equal(value, 0);
+    assert_int_equal(upmu_guest_rdmsr(&other, 0xc1, &value), UPMU_GUEST_DONE);
+    assert_int_equal(value, 0);
+    assert_int_equal(upmu_guest_fini(&other), UPMU_OK);
+    nest_end(&nest);
+}
+
+static void s28_the_default_is_cycles_and_instructions(void **state)
+{
+    static const struct {
+        uint64_t select;
+        bool counts;
+    } events[] = {{0x4300c0, true},  {0x43003c, true},  {0x43013c, true},  {0x4300c4, false}, {0x4300c5, false},
+                  {0x434f2e, false}, {0x43412e, false}, {0x4301b1, false}, {0x5301b7, false}};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof events / sizeof events[0]; i++) {
+        nest_prepare(&nest, "skylake", NULL);
+        assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+        nest.policy = (struct upmu_guest_policy){0};
+        nest_begin(&nest);
+        nest_write(&nest, 0x186, events[i].select);
+        nest_run(&nest, BURST(10));
+        assert_int_equal(nest.vcpu.counter[0].denied, !events[i].counts);
+        assert_int_equal(nest_read(&nest, 0x186), events[i].select);
+        nest_end(&nest);
+    }
+}
+
+/* ---- Integrity ---- */
+
+static void s31_counts_of_the_host_are_what_they_are_without_the_guest(void **state)
+{
+    (void)state;
+    for (unsigned pair = 0; pair < PAIRS; pair++) {
+        struct upmu_count count;
+
+        set_up(pair);
+        host_add(&nest.host, 0, "instructions", 0);
+        assert_int_equal(upmu_session_world(&nest.host.session, UPMU_WORLD_HOST), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&nest.host.session, &nest.host.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_session_start(&nest.host.session), UPMU_OK);
+        seed = 31 + pair;
+        for (unsigned i = 0; i < 1500; i++) {
+            act(&nest);
+            if (i % 10 == 0)
+                nest_run_host(&nest, BURST(11));
+        }
+        nest_exit(&nest);
+        count = host_count(&nest.host.session, 0);
+        assert_int_equal(count.value, 150 * 11);
+        assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
+        assert_int_equal(upmu_session_close(&nest.host.session), UPMU_OK);
+        nest_end(&nest);
+    }
+}
+
+static void s33_the_guests_interrupt_entry_never_reaches_the_hosts(void **state)
+{
+    uint32_t before;
+
+    (void)state;
+    nest_set_up(&nest, "skylake", UPMU_GUEST_INTEL);
+    before = nest.host.sim.cpu[0].lvtpc;
+    host_forget_cost(&nest.host);
+    for (unsigned bit = 0; bit < 32; bit++) {
+        upmu_guest_lvtpc(&nest.vcpu, UPMU_BIT32(bit));
+        assert_int_equal(nest.host.sim.cpu[0].lvtpc, before);
+    }
+    host_costs(&nest.host, "LVTPC", 0, 0);
+    nest_end(&nest);
+}
+
+static void s34_registers_of_the_host_are_right_after_each_exit(void **state)
+{
+    (void)state;
+    for (unsigned pair = 0; pair < PAIRS; pair++) {
+        set_up(pair);
+        seed = 34 + pair;
+        for (unsigned i = 0; i < 600; i++) {
+            act(&nest);
+            nest_exit(&nest);
+            assert_int_equal(upmu_sim_peek(&nest.host.sim, 0, 0x1d9), 0);
+            assert_int_equal(upmu_cpu_verify(&nest.host.cpu[0], NULL), UPMU_OK);
+        }
+        nest_end(&nest);
+    }
+}
+
+static void s35_side_registers_are_not_written(void **state)
+{
+    static const uint32_t side[] = {0x10f, 0x1d9, 0x3f1,      0x3f6,      0x3f7,
+                                    0x600, 0x1a0, 0xc0000080, 0xc0010015, 0xc0011030};
+
+    (void)state;
+    for (unsigned pair = 0; pair < PAIRS; pair++) {
+        set_up(pair);
+        seed = 35 + pair;
+        watch();
+        for (unsigned i = 0; i < 2000; i++) {
+            unsigned count;
+
+            act(&nest);
+            count = watched();
+            for (unsigned k = 0; k < count; k++)
+                for (unsigned n = 0; n < sizeof side / sizeof side[0]; n++)
+                    assert_false(trace[k].kind == UPMU_SIM_WRMSR && trace[k].address == side[n]);
+        }
+        nest_end(&nest);
+    }
+}
+
+/* ---- Completeness ---- */
+
+/* Is this address a register of the shape, or one that faults by right? */
+static bool is_of_door(const struct upmu_guest_shape *shape, uint32_t msr)
+{
+    static const struct {
+        uint32_t first, last;
+    } intel[] = {{0xc1, 0xca},     {0x4c1, 0x4ca},   {0x186, 0x18f},   {0x309, 0x30f},  {0x38d, 0x392}, {0x345, 0x345},
+                 {0x1a6, 0x1a7},   {0x1d9, 0x1d9},   {0x3f1, 0x3f2},   {0x3f4, 0x3f7},  {0x329, 0x329}, {0x600, 0x600},
+                 {0x10f, 0x10f},   {0x1900, 0x19ff}, {0x1c8, 0x1c9},   {0x680, 0x69f},  {0x6c0, 0x6df}, {0xdc0, 0xddf},
+                 {0x1200, 0x121f}, {0x14ce, 0x14cf}, {0x1500, 0x151f}, {0x1600, 0x161f}},
+      amd[] = {{0xc0010000, 0xc0010007}, {0xc0010200, 0xc001020b}, {0xc0000300, 0xc0000303},
+               {0xc000010e, 0xc000010f}, {0xc0010300, 0xc001031f}, {0xc0011030, 0xc001103f}};
+    unsigned count = shape->door == UPMU_GUEST_INTEL ? sizeof intel / sizeof intel[0] : sizeof amd / sizeof amd[0];
+
+    if (shape->door == UPMU_GUEST_AMD_V2 && msr == 0x1d9)
+        return true;
+    for (unsigned i = 0; i < count; i++)
+        if (shape->door == UPMU_GUEST_INTEL ? msr >= intel[i].first && msr <= intel[i].last
+                                            : msr >= amd[i].first && msr <= amd[i].last)
+            return true;
+    return false;
+}
+
+static void s41_all_other_addresses_are_not_ours_and_change_nothing(void **state)
+{
+    static struct upmu_guest before;
+
+    (void)state;
+    for (unsigned pair = 0; pair < PAIRS; pair++) {
+        set_up(pair);
+        before = nest.vcpu;
+        for (uint32_t class = 0; class < 0x200; class ++)
+            for (uint32_t low = 0; low < 0x2000; low += low < 0x20 || class == 0 || class == 0x180 ? 1 : 0x5f) {
+                uint32_t msr = (class << 23) + low + (class == 0x180 ? 0 : class & 0xffff);
+                uint64_t value;
+
+                if (is_of_door(&nest.shape, msr))
+                    continue;
+                assert_int_equal(upmu_guest_rdmsr(&nest.vcpu, msr, &value), UPMU_GUEST_NOT_OURS);
+                assert_int_equal(upmu_guest_wrmsr(&nest.vcpu, msr, UINT64_MAX), UPMU_GUEST_NOT_OURS);
+            }
+        for (uint32_t low = 0; low < 0x2000; low++) {
+            uint64_t value;
+
+            if (is_of_door(&nest.shape, 0xc0010000u + low))
+                continue;
+            assert_int_equal(upmu_guest_rdmsr(&nest.vcpu, 0xc0010000u + low, &value), UPMU_GUEST_NOT_OURS);
+            assert_int_equal(upmu_guest_wrmsr(&nest.vcpu, 0xc0010000u + low, 1), UPMU_GUEST_NOT_OURS);
+        }
+        assert_memory_equal(&before, &nest.vcpu, sizeof before);
+        nest_end(&nest);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(s04_each_reserved_bit_is_refused_alone),
+        cmocka_unit_test(s06_no_number_of_a_counter_leaves_its_table),
+        cmocka_unit_test(s07_selects_of_the_hardware_hold_only_what_a_guest_may_choose),
+        cmocka_unit_test(s08_a_payload_has_the_bits_of_the_policy_alone),
+        cmocka_unit_test(s09_registers_of_records_and_traces_fault_without_an_access),
+        cmocka_unit_test(s11_a_vcpu_ends_in_every_state),
+        cmocka_unit_test(s15_a_guest_has_the_sessions_that_it_was_given_and_no_more),
+        cmocka_unit_test(s16_a_counter_interrupts_once_in_so_many_events),
+        cmocka_unit_test(s17_the_work_of_a_trap_is_bounded),
+        cmocka_unit_test(s19_reserved_counters_are_not_touched),
+        cmocka_unit_test(s24_an_interrupt_is_reported_once_and_several_are_one),
+        cmocka_unit_test(s26_what_the_host_executes_is_in_no_count_of_a_guest),
+        cmocka_unit_test(s27_a_status_bit_stays_with_its_guest),
+        cmocka_unit_test(s28_the_default_is_cycles_and_instructions),
+        cmocka_unit_test(s31_counts_of_the_host_are_what_they_are_without_the_guest),
+        cmocka_unit_test(s33_the_guests_interrupt_entry_never_reaches_the_hosts),
+        cmocka_unit_test(s34_registers_of_the_host_are_right_after_each_exit),
+        cmocka_unit_test(s35_side_registers_are_not_written),
+        cmocka_unit_test(s41_all_other_addresses_are_not_ours_and_change_nothing),
+    };
+
+    return cmocka_run_group_tests_name("guest_security", tests, NULL, NULL);
+}
