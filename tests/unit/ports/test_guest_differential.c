@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The guest engine against the silicon model: the same random accesses and the same execution, on the
+ * model of a CPU and in a guest of that shape on a host of any kind.  Each value that is read, and
+ * each fault, is equal.
+ */
+#include "tests/guest/nest.c"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct nest nest;
+static struct upmu_sim model;
+
+static uint64_t seed;
+
+static uint64_t draw(void)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return seed;
+}
+
+static unsigned below(unsigned limit)
+{
+    return (unsigned)(draw() >> 20) % limit;
+}
+
+static const struct {
+    const char *model;
+    struct upmu_guest_shape shape;
+} shapes[] = {
+    {"version1", {.door = UPMU_GUEST_INTEL, .version = 1, .general = 2, .width = 40, .arch_events = 0x63}},
+    {"core2", {.door = UPMU_GUEST_INTEL, .version = 2, .general = 2, .fixed = 3, .width = 40, .arch_events = 0x63}},
+    {"hypervisor_v2_nofixed", {.door = UPMU_GUEST_INTEL, .version = 2, .general = 8, .width = 48, .arch_events = 0x63}},
+    {"skylake",
+     {.door = UPMU_GUEST_INTEL,
+      .version = 4,
+      .general = 4,
+      .fixed = 3,
+      .width = 48,
+      .full_write = 1,
+      .arch_events = 0x63}},
+    {"skylake_nofw",
+     {.door = UPMU_GUEST_INTEL, .version = 4, .general = 4, .fixed = 3, .width = 48, .arch_events = 0x63}},
+    {"skylake_smtoff",
+     {.door = UPMU_GUEST_INTEL,
+      .version = 4,
+      .general = 8,
+      .fixed = 3,
+      .width = 48,
+      .full_write = 1,
+      .arch_events = 0x63}},
+    {"barcelona", {.door = UPMU_GUEST_AMD_K7, .general = 4, .width = 48}},
+    {"zen2", {.door = UPMU_GUEST_AMD_CORE, .general = 6, .width = 48}},
+    {"zen4", {.door = UPMU_GUEST_AMD_V2, .general = 6, .width = 48}},
+};
+static const char *const hosts[] = {"core2",   "skylake", "skylake_smtoff", "icelake",
+                                    "k8_revf", "zen2",    "zen4",           "yonah"};
+
+/* Is there a counter of the host for each of the guest's? */
+static bool has_room(const struct upmu_guest_shape *shape, const struct upmu_pmu *pmu)
+{
+    unsigned general = upmu_bits_count(pmu->general);
+    bool fixed = (pmu->counters >> 16 & 7u) == 7u;
+
+    if (shape->fixed == 3)
+        return fixed && general >= shape->general;
+    return general >= shape->general;
+}
+
+/* ---- One side and the other ---- */
+
+static bool is_same(const char *what, uint32_t address, bool done, uint64_t value, bool expected_done,
+                    uint64_t expected)
+{
+    if (done == expected_done && (!done || value == expected))
+        return true;
+    print_error("%s %x: %s %llx, the model: %s %llx\n", what, (unsigned)address, done ? "done" : "#GP",
+                (unsigned long long)value, expected_done ? "done" : "#GP", (unsigned long long)expected);
+    return false;
+}
+
+static bool read_both(uint32_t address)
+{
+    uint64_t value = 0, expected = 0;
+    bool expected_done = model.port.rdmsr(model.port.context, address, &expected);
+    bool done = nest.port.rdmsr(&nest, address, &value);
+
+    return is_same("RDMSR", address, done, value, expected_done, expected);
+}
+
+static bool write_both(uint32_t address, uint64_t value)
+{
+    bool expected = model.port.wrmsr(model.port.context, address, value);
+
+    return is_same("WRMSR", address, nest.port.wrmsr(&nest, address, value), value, expected, value);
+}
+
+static bool rdpmc_both(uint32_t index)
+{
+    uint64_t value = 0, expected = 0;
+    bool expected_done = model.port.rdpmc(model.port.context, index, &expected);
+    bool done = nest.port.rdpmc(&nest, index, &value);
+
+    return is_same("RDPMC", index, done, value, expected_done, expected);
+}
+
+static void run_both(void)
+{
+    unsigned n = below(4) ? below(40) : below(600);
+    struct upmu_sim_burst burst = {.instructions = n,
+                                   .cycles = 2 * n,
+                                   .ref_cycles = n + n / 2,
+                                   .branches = n / 5,
+                                   .mispredicts = n / 9,
+                                   .user = below(2)};
+
+    upmu_sim_events(&model, &burst);
+    nest_run(&nest, &burst);
+    if (below(3) == 0)
+        nest_run_host(&nest, &(struct upmu_sim_burst){.instructions = 100, .cycles = 300, .branches = 30});
+}
+
+/* ---- What is written ---- */
+
+static uint64_t draw_select(const struct upmu_guest_shape *shape)
+{
+    static const uint16_t intel[] = {0x3c, 0xc0, 0xc4, 0xc5}, amd[] = {0x76, 0xc0, 0xc2, 0xc3};
+    uint64_t select = (shape->door == UPMU_GUEST_INTEL ? intel : amd)[below(4)];
+
+    select |= (uint64_t)below(4) << 16;
+    select |= below(4) ? GUEST_SELECT_EN : 0;
+    select |= below(3) ? 0 : GUEST_SELECT_INT;
+    if (shape->door == UPMU_GUEST_INTEL && below(20) == 0)
+        select |= UPMU_BIT64(36 + below(28));
+    if (shape->door != UPMU_GUEST_INTEL && below(20) == 0)
+        select |= UPMU_BIT64(40 + below(2));
+    return select;
+}
+
+/* Near the width, near 0, anything. */
+static uint64_t draw_count(const struct upmu_guest_shape *shape)
+{
+    uint64_t mask = upmu_bits_ones(shape->width);
+
+    switch (below(8)) {
+    case 0:
+        return draw();
+    case 1:
+        return below(100);
+    case 2:
+        return draw() & mask;
+    case 3:
+        return 0xffffffffu - below(100);
+    default:
+        return mask - below(300) - 2u;
+    }
+}
+
+static bool act_intel(const struct upmu_guest_shape *shape)
+{
+    uint64_t counters = (UPMU_BIT64(shape->general) - 1u) | (UPMU_BIT64(shape->fixed) - 1u) << 32;
+    unsigned general = below(shape->general + (below(10) == 0)), fixed = below(3);
+    bool write = below(2);
+
+    switch (below(12)) {
+    case 0:
+        return write ? write_both(0x4c1 + general, draw_count(shape)) : read_both(0x4c1 + general);
+    case 1:
+    case 2:
+        return write ? write_both(0xc1 + general, draw_count(shape)) : read_both(0xc1 + general);
+    case 3:
+    case 4:
+        return write ? write_both(0x186 + general, draw_select(shape)) : read_both(0x186 + general);
+    case 5:
+        return write ? write_both(0x309 + fixed, draw_count(shape)) : read_both(0x309 + fixed);
+    case 6:
+        return write ? write_both(0x38d, draw() & (below(9) ? 0xbbb : 0x1bbb)) : read_both(0x38d);
+    case 7:
+        return write ? write_both(0x38f, draw() & (below(9) ? counters : counters << 1)) : read_both(0x38f);
+    case 8:
+        return write ? write_both(0x390, draw() & counters) : read_both(0x38e);
+    case 9:
+        return write ? write_both(0x391, draw() & counters) : read_both(0x392);
+    case 10:
+        return rdpmc_both(below(2) ? general : 0x40000000u + fixed);
+    default:
+        return read_both(0x38e + below(5));
+    }
+}
+
+static bool act_amd(const struct upmu_guest_shape *shape)
+{
+    unsigned legacy = below(4), core = below(6);
+    bool write = below(2);
+
+    switch (below(8)) {
+    case 0:
+        return write ? write_both(0xc0010000u + legacy, draw_select(shape)) : read_both(0xc0010000u + legacy);
+    case 1:
+        return write ? write_both(0xc0010004u + legacy, draw_count(shape)) : read_both(0xc0010004u + legacy);
+    case 2:
+    case 3:
+        return write ? write_both(0xc0010200u + 2 * core, draw_select(shape)) : read_both(0xc0010200u + 2 * core);
+    case 4:
+        return write ? write_both(0xc0010201u + 2 * core, draw_count(shape)) : read_both(0xc0010201u + 2 * core);
+    case 5:
+        return rdpmc_both(below(6));
+    case 6:
+        return write ? write_both(0xc0000301u, draw() & 0x3f) : read_both(0xc0000301u);
+    default:
+        return write ? write_both(0xc0000302u + below(2), draw() & 0x3f) : read_both(0xc0000300u + below(4));
+    }
+}
+
+static void ignore_interrupt(struct nest *guest, const struct upmu_frame *frame)
+{
+    (void)guest;
+    (void)frame;
+}
+
+static bool compare(unsigned shape, const char *host, unsigned steps)
+{
+    bool same = true;
+
+    upmu_sim_init(&model, upmu_sim_profile(shapes[shape].model), 1);
+    upmu_sim_reset_cpu(&model, 0);
+    model.cpu[0].irqs_on = false;
+    model.expect_faults = true;
+    model.rule[UPMU_SIM_RULE_HAZARD_FIXED2] = 0;
+    for (unsigned i = 0; i < steps && same; i++) {
+        if (below(4) == 0)
+            run_both();
+        else
+            same = shapes[shape].shape.door == UPMU_GUEST_INTEL ? act_intel(&shapes[shape].shape)
+                                                                : act_amd(&shapes[shape].shape);
+        if (!same)
+            print_error("shape %s on %s, step %u\n", shapes[shape].model, host, i);
+    }
+    return same;
+}
+
+static void a_guest_reads_what_the_model_reads(void **state)
+{
+    const char *runs = getenv("FUZZ_RUNS");
+    unsigned steps = runs && strcmp(runs, "soak") == 0 ? 3000000 : 4000, pairs = 0, failures = 0;
+
+    (void)state;
+    for (unsigned host = 0; host < sizeof hosts / sizeof hosts[0]; host++)
+        for (unsigned shape = 0; shape < sizeof shapes / sizeof shapes[0]; shape++) {
+            nest_prepare(&nest, hosts[host], NULL);
+            nest.shape = shapes[shape].shape;
+            nest.handler = ignore_interrupt;
+            if (!has_room(&nest.shape, &nest.host.machine.pmu[0]))
+                continue;
+            pairs++;
+            seed = 0x9e3779b97f4a7c15u + 977 * host + shape;
+            nest_begin(&nest);
+            if (compare(shape, hosts[host], steps))
+                nest_end(&nest);
+            else
+                failures++;
+        }
+    print_message("%u shapes on hosts, %u steps each\n", pairs, steps);
+    assert_true(pairs > 30);
+    assert_int_equal(failures, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_guest_reads_what_the_model_reads),
+    };
+
+    return cmocka_run_group_tests_name("guest_differential", tests, NULL, NULL);
+}
