@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * examples/hypervisor, compiled and run: its machine is the silicon model, its guest a list of
+ * instructions.
+ */
+#include "tests/guest/nest.c"
+
+#include "examples/hypervisor/hypervisor.c"
+
+static struct host host;
+static struct vcpu vcpu;
+
+static const struct step {
+    enum exit_reason exit;
+    uint32_t msr;
+    uint64_t value; /* written, or expected; of EXIT_HALT: instructions until then */
+    unsigned run;   /* instructions before it */
+    bool faults;
+} program[] = {
+    {.exit = EXIT_CPUID, .msr = 0xa},
+    {.exit = EXIT_APIC, .value = 0x400},
+    {.exit = EXIT_WRMSR, .msr = 0x186, .value = 0x5300c0},
+    {.exit = EXIT_WRMSR, .msr = 0xc1, .value = (uint64_t)-5000},
+    {.exit = EXIT_WRMSR, .msr = 0x600, .value = 0, .faults = true},
+    {.exit = EXIT_WRMSR, .msr = 0x1d9, .value = 1},
+    {.exit = EXIT_RDMSR, .msr = 0x1d9, .value = 1},
+    {.exit = EXIT_RDMSR, .msr = 0xc1, .value = 0xfffffffffc78, .run = 4096},
+    {.exit = EXIT_RDPMC, .msr = 0, .value = 0xfffffffffc78},
+    {.exit = EXIT_NMI, .run = 2000},
+    {.exit = EXIT_RDMSR, .msr = 0x38e, .value = 1},
+    {.exit = EXIT_RDPMC, .msr = 0, .value = 1096},
+    {.exit = EXIT_RDMSR, .msr = 0x10, .value = 42},
+    {.exit = EXIT_HALT},
+};
+static unsigned at, injected, faults;
+static uint64_t debugctl;
+
+enum exit_reason machine_enter(struct vcpu *guest)
+{
+    const struct step *step = &program[at];
+
+    upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = step->run});
+    guest->rcx = step->exit == EXIT_CPUID ? 0 : step->msr;
+    guest->rax = step->msr;
+    guest->value = step->exit == EXIT_WRMSR || step->exit == EXIT_APIC ? step->value : 0;
+    if (step->exit == EXIT_NMI)
+        at++;
+    return step->exit;
+}
+
+void machine_inject(struct vcpu *guest, unsigned what, unsigned vector)
+{
+    (void)guest;
+    assert_int_equal(what, UPMU_GUEST_INJECT_NMI);
+    assert_int_equal(vector, 0);
+    injected++;
+}
+
+void machine_general_protection(struct vcpu *guest)
+{
+    (void)guest;
+    assert_true(program[at++].faults);
+    faults++;
+}
+
+void machine_next_instruction(struct vcpu *guest)
+{
+    const struct step *step = &program[at++];
+
+    assert_false(step->faults);
+    if (step->exit == EXIT_RDMSR || step->exit == EXIT_RDPMC)
+        assert_int_equal(guest->value, step->value);
+    if (step->exit == EXIT_CPUID)
+        assert_int_equal(guest->rax & 0xffff, 0x404);
+}
+
+void machine_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    uintptr_t irqs = host.sim.port.irq_save(host.sim.port.context);
+
+    host.sim.port.cpuid(host.sim.port.context, leaf, subleaf, out);
+    host.sim.port.irq_restore(host.sim.port.context, irqs);
+}
+
+bool machine_rdmsr(struct vcpu *guest, uint32_t msr, uint64_t *out_value)
+{
+    (void)guest;
+    *out_value = msr == 0x1d9 ? debugctl : 42;
+    return msr == 0x1d9 || msr == 0x10;
+}
+
+bool machine_wrmsr(struct vcpu *guest, uint32_t msr, uint64_t value)
+{
+    (void)guest;
+    debugctl = value & 1u;
+    return msr == 0x1d9;
+}
+
+static void the_example_shows_its_guest_a_pmu(void **state)
+{
+    (void)state;
+    host_set_up(&host, "skylake");
+    host_threads(&host, 1);
+    assert_int_equal(vcpu_create(&vcpu, &host.machine, UPMU_GUEST_INTEL), UPMU_OK);
+    assert_int_equal(upmu_thread_switch(&host.cpu[0], &host.threads[0], &vcpu.thread), UPMU_OK);
+    vcpu_run(&vcpu);
+    assert_int_equal(at, sizeof program / sizeof program[0]);
+    assert_int_equal(injected, 1);
+    assert_int_equal(faults, 1);
+    assert_int_equal(upmu_guest_fini(&vcpu.pmu), UPMU_OK);
+    host_end_idle(&host);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_example_shows_its_guest_a_pmu),
+    };
+
+    return cmocka_run_group_tests_name("guest_example", tests, NULL, NULL);
+}
