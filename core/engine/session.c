@@ -456,7 +456,7 @@ enum upmu_status upmu_session_attach_cpu(struct upmu_session *session, struct up
 {
     struct upmu_call call = {.work = attach_work, .session = session, .meter = &cpu->meter};
 
-    if (session->state != UPMU_SESSION_DETACHED || upmu_session_attached(session) || !upmu_session_events(session))
+    if (upmu_session_attached(session) || session->state != UPMU_SESSION_DETACHED || !upmu_session_events(session))
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     if (!cpu->meter.machine || !cpu->meter.pmu)
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
@@ -494,7 +494,7 @@ enum upmu_status upmu_session_attach_unit(struct upmu_session *session, struct u
 {
     struct upmu_call call = {.work = attach_work, .session = session, .meter = &unit->meter};
 
-    if (session->state != UPMU_SESSION_DETACHED || upmu_session_attached(session) || !upmu_session_events(session))
+    if (upmu_session_attached(session) || session->state != UPMU_SESSION_DETACHED || !upmu_session_events(session))
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     if (!unit->meter.machine)
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);

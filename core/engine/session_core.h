@@ -85,7 +85,10 @@ uint64_t upmu_session_missed(const struct upmu_session *session, const struct up
 #define UPMU_TIED 1u    /* it has a target */
 #define UPMU_DROPPED 2u /* it has no owner */
 
-/* It has a target: attached, but perhaps nowhere now. */
+/*
+ * It has a target: attached, but perhaps nowhere now.  (Asked before `state`, which what took its target from it has
+ * stored before.)
+ */
 static inline bool upmu_session_attached(const struct upmu_session *session)
 {
     return __atomic_load_n(&session->ties, __ATOMIC_ACQUIRE) & UPMU_TIED;

@@ -400,7 +400,7 @@ enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct
     enum upmu_status status;
     bool samples;
 
-    if (session->state != UPMU_SESSION_DETACHED || upmu_session_attached(session) || !upmu_session_events(session))
+    if (upmu_session_attached(session) || session->state != UPMU_SESSION_DETACHED || !upmu_session_events(session))
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     if (has_unit_event(session))
         return UPMU_ERR_NOT_PER_THREAD;

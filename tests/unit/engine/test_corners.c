@@ -335,6 +335,45 @@ static void a_shared_counter_that_came_back_stopped_does_not_run_at_the_end(void
 
 /* ---- Numbers ---- */
 
+/*
+ * What a transaction that is rolled back takes away again is not nearly 2^48 events, of a raw word as of a name.
+ * Catches: a raw word of an event whose count can fall taken for one whose count cannot.
+ */
+static void a_count_that_falls_is_none(void **state)
+{
+    /* It falls below where it began, then to where it was more; each time from where its thread left it, or not. */
+    static const unsigned counted[2][3] = {{0, 95, 90}, {0, 100, 100}};
+    struct upmu_sampling often = {.period = 100000};
+    struct upmu_event event;
+
+    (void)state;
+    for (unsigned follows = 0; follows < 2; follows++) {
+        uint64_t value;
+
+        host_set_up_two(&host, "haswell_smt");
+        host_threads(&host, 3);
+        assert_int_equal(upmu_event_raw(host.cpu[0].meter.pmu, UINT64_C(0x3004300c4), 0, 0, &event), UPMU_OK);
+        assert_int_equal(event.counters, 4);
+        assert_int_equal(upmu_session_add_event(&host.session, &event, &often), UPMU_ERR_INVALID);
+        assert_int_equal(upmu_session_add_event(&host.session, &event, NULL), UPMU_OK);
+        if (follows)
+            assert_int_equal(upmu_session_attach_thread(&host.session, &host.threads[2], NULL), UPMU_OK);
+        else
+            host_attach(&host, 0, 0);
+        assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+        for (unsigned i = 0; i < 3; i++) {
+            if (follows)
+                host_thread_switch(&host, 0, 2);
+            value = host.sim.cpu[0].counter[2].value;
+            upmu_sim_poke(&host.sim, 0, 0xc3, i == 1 ? value + 100 : value - 5);
+            assert_int_equal(host_value(&host.session, 0), counted[follows][i]);
+            if (follows)
+                host_thread_switch(&host, 0, 0);
+        }
+        assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    }
+}
+
 static void a_pmu_is_found_by_its_number(void **state)
 {
     (void)state;
@@ -377,6 +416,7 @@ int main(void)
         cmocka_unit_test(a_sample_of_other_events_survives_a_fault),
         cmocka_unit_test(a_sleep_that_faults_is_told_and_the_cpu_sleeps),
         cmocka_unit_test(a_shared_counter_that_came_back_stopped_does_not_run_at_the_end),
+        cmocka_unit_test(a_count_that_falls_is_none),
         cmocka_unit_test(a_pmu_is_found_by_its_number),
         cmocka_unit_test(tags_go_round_without_0),
     };
