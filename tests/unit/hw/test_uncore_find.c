@@ -502,6 +502,45 @@ static void any_word_of_a_table_may_be_anything(void **state)
     assert_int_equal(model.unit_writes, 0);
 }
 
+/* ---- Energy, which is not in the model ---- */
+
+static const uint32_t energy_msrs[] = {0x639, 0x611, 0x619, 0x641, 0x64d}; /* cores, package, memory, graphics, platform */
+static unsigned energy_there;                                              /* bit: can be read */
+static bool (*other_msrs)(void *context, uint32_t msr, uint64_t *out_value);
+
+static bool read_energy(void *context, uint32_t msr, uint64_t *out_value)
+{
+    for (unsigned i = 0; i < LENGTH(energy_msrs); i++)
+        if (msr == energy_msrs[i]) {
+            *out_value = 1000 * i;
+            return energy_there >> i & 1u;
+        }
+    return other_msrs(context, msr, out_value);
+}
+
+/* Counters of energy that cannot be read do not exist; without that of the package there is no unit. */
+static void energy_is_what_can_be_read(void **state)
+{
+    (void)state;
+    for (energy_there = 0; energy_there < 32; energy_there++) {
+        const struct upmu_uncore_pmu *power = NULL;
+
+        begin("skx2");
+        other_msrs = sim.port.rdmsr;
+        sim.port.rdmsr = read_energy;
+        assert_int_equal(find_on(0, false), UPMU_OK);
+        for (unsigned k = 0; k < list.unit_count; k++)
+            if (!strcmp(pmus[units[k].type].type->name, "power"))
+                power = &pmus[units[k].type];
+        assert_true((power != NULL) == ((energy_there >> 1 & 1u) != 0));
+        if (!power)
+            continue;
+        assert_int_equal(power->pmu.counters, energy_there);
+        assert_int_equal(power->pmu.general & ~energy_there, 0);
+        assert_int_equal(model.unit_writes, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -515,6 +554,7 @@ int main(void)
         cmocka_unit_test(a_hypervisor_has_none_unless_forced),
         cmocka_unit_test(damaged_tables_end_with_a_reason_and_few_accesses),
         cmocka_unit_test(any_word_of_a_table_may_be_anything),
+        cmocka_unit_test(energy_is_what_can_be_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
