@@ -504,8 +504,9 @@ static void any_word_of_a_table_may_be_anything(void **state)
 
 /* ---- Energy, which is not in the model ---- */
 
-static const uint32_t energy_msrs[] = {0x639, 0x611, 0x619, 0x641, 0x64d}; /* cores, package, memory, graphics, platform */
-static unsigned energy_there;                                              /* bit: can be read */
+/* Of cores, package, memory, graphics, platform. */
+static const uint32_t energy_msrs[] = {0x639, 0x611, 0x619, 0x641, 0x64d};
+static unsigned energy_there; /* bit: can be read */
 static bool (*other_msrs)(void *context, uint32_t msr, uint64_t *out_value);
 
 static bool read_energy(void *context, uint32_t msr, uint64_t *out_value)
