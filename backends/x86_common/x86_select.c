@@ -9,7 +9,7 @@
 #include "backends/x86_common/x86_select.h"
 #include "core/util/text.h"
 
-#if UPMU_BACKEND_X86_CORE || UPMU_BACKEND_AMD
+#if UPMU_BACKEND_X86_CORE || UPMU_BACKEND_AMD || UPMU_BACKEND_PARAVIRT
 
 #define BIT(n) (UINT64_C(1) << (n))
 

@@ -9,6 +9,7 @@
 #include "core/hw/bank.h"
 #include "core/hw/bank_inline.h"
 #include "core/hw/domain.h"
+#include "core/hw/shared_page.h"
 #include "core/hw/port_call.h"
 #include "core/event/why.h"
 #include "core/engine/claims.h"
@@ -138,6 +139,7 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
     } else if (cpu->meter.pmu) {
         if (status != UPMU_ERR_NO_PMU) {
             (void)upmu_claims_restore(&cpu->meter);
+            (void)upmu_shared_page_unmap(&cpu->meter.bank);
             cpu->meter.pmu = NULL;
             if (machine->pmu_count != pmus)
                 __atomic_store_n(&machine->pmu_count, pmus, __ATOMIC_RELAXED);
@@ -211,7 +213,7 @@ static enum upmu_status leave(struct upmu_meter *meter, void *unused)
     if (!upmu_features_stop(meter->cpu))
         status = UPMU_ERR_PORT;
     upmu_life_end(meter);
-    if (!upmu_claims_restore(meter))
+    if (!upmu_claims_restore(meter) || !upmu_shared_page_unmap(&meter->bank))
         status = UPMU_ERR_PORT;
     leave_domain(meter);
     upmu_units_delist(meter->machine, meter->cpu);

@@ -9,6 +9,7 @@
 #include "core/hw/backend.h"
 #include "core/hw/bank.h"
 #include "core/hw/domain.h"
+#include "core/hw/shared_page.h"
 #include "core/hw/port_call.h"
 #include "core/engine/claims.h"
 #include "core/engine/deferred.h"
@@ -105,7 +106,7 @@ enum upmu_status upmu_life_take_over(struct upmu_meter *meter)
     uint32_t writable;
 
     forget(meter);
-    if (!upmu_bank_find(&meter->bank))
+    if (!upmu_shared_page_map(&meter->bank) || !upmu_bank_find(&meter->bank))
         return UPMU_ERR_PORT;
     upmu_owners_find(meter);
     writable = ours(meter);
@@ -160,6 +161,8 @@ enum upmu_status upmu_life_suspend(struct upmu_meter *meter, void *unused)
     if (upmu_claims_restore(meter))
         meter->used = 0;
     else
+        status = UPMU_ERR_PORT;
+    if (!upmu_shared_page_unmap(&meter->bank))
         status = UPMU_ERR_PORT;
     forget(meter);
     return status;

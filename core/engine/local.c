@@ -4,6 +4,7 @@
  */
 #include "core/engine/local.h"
 #include "core/util/apart.h"
+#include "core/hw/shared_page.h"
 #include "core/engine/deferred.h"
 #include "core/engine/run.h"
 #include "core/engine/schedule.h"
@@ -26,6 +27,7 @@ enum upmu_status upmu_local_enter(struct upmu_meter *meter, uintptr_t *out_state
     }
     meter->busy = 1;
     UPMU_BARRIER();
+    upmu_shared_page_stale(&meter->bank);
     if (meter->mask_due)
         upmu_deferred_run(meter);
     return UPMU_OK;

@@ -172,6 +172,9 @@ enum upmu_status upmu_machine_detect(struct upmu_machine *machine, struct upmu_m
     read_cpuid(&reader, 0, 0, reader.detection.leaf0);
     read_cpuid(&reader, 1, 0, reader.detection.leaf1);
     read_identity(&reader.detection);
+#if UPMU_BACKEND_PARAVIRT
+    reader.detection.page = port_has_page(machine->port);
+#endif
     do {
         backend = upmu_backend(i++);
         if (!backend)

@@ -14,6 +14,7 @@
 #include "core/hw/bank.h"
 #include "core/hw/bank_inline.h"
 #include "core/hw/domain.h"
+#include "core/hw/shared_page.h"
 #include "core/hw/port_call.h"
 #include "core/hw/register.h"
 #include "core/engine/chain.h"
@@ -570,6 +571,7 @@ enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *fra
     cpu->meter.in_handler = 1;
     cpu->meter.bank.counted = &cpu->meter.bank.handler_accesses;
     UPMU_BARRIER();
+    upmu_shared_page_stale(&cpu->meter.bank);
     memset(&pass, 0, sizeof pass);
     pass.cpu = cpu;
     pass.frame = frame;

@@ -8,6 +8,7 @@
 #include "core/util/mem.h"
 #include "core/util/muldiv.h"
 #include "core/hw/bank.h"
+#include "core/hw/shared_page.h"
 #include "core/engine/chain.h"
 #include "core/engine/count.h"
 #include "core/engine/estimate.h"
@@ -127,6 +128,8 @@ static UPMU_APART void read_counts(struct remote_read *remote)
 {
     struct upmu_session *session = remote->session;
 
+    if (UPMU_BACKEND_PARAVIRT && session->meter)
+        upmu_shared_page_stale(&session->meter->bank);
     for (unsigned i = 0, attempt = 0; remote->status == UPMU_OK && i < remote->count;) {
         const struct upmu_tally *tally = &remote->set->tally[remote->first + i];
         uint32_t before = UPMU_THREADS ? session->sequence : 0, sequence = tally->sequence;

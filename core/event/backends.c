@@ -6,6 +6,9 @@
 #include "core/hw/backend.h"
 #include "core/catalog/catalog.h"
 
+#if UPMU_BACKEND_PARAVIRT
+extern const struct upmu_backend upmu_paravirt_backend;
+#endif
 #if UPMU_BACKEND_X86_CORE
 extern const struct upmu_backend upmu_x86_core_backend;
 #endif
@@ -19,6 +22,10 @@ extern const struct upmu_backend upmu_amd_k8_backend;
 /* (No table of addresses: in a position-independent kernel it would be data that something has to relocate.) */
 const struct upmu_backend *upmu_backend(unsigned i)
 {
+#if UPMU_BACKEND_PARAVIRT /* before that of the CPU, whose registers the hypervisor keeps */
+    if (!i--)
+        return &upmu_paravirt_backend;
+#endif
 #if UPMU_BACKEND_X86_CORE
     if (!i--)
         return &upmu_x86_core_backend;

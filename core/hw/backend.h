@@ -42,6 +42,9 @@ struct upmu_detection {
     uint16_t family, model;
     uint8_t stepping;
     bool hypervisor;
+#if UPMU_BACKEND_PARAVIRT
+    bool page; /* the port has the hooks of a paravirtual PMU */
+#endif
 };
 
 /* A CPUID leaf; detection reads it if `bits` is 0 or word `gate` of the words before has one of `bits`. */

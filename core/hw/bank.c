@@ -15,14 +15,9 @@
 #include "core/util/mem.h"
 #include "core/hw/box.h"
 #include "core/hw/domain.h"
+#include "core/hw/shared_page.h"
 #include "core/hw/port_call.h"
 #include "core/hw/register.h"
-
-/* Accesses of the handler are counted apart: it may have interrupted an addition. */
-static struct upmu_accesses *counted(struct upmu_bank *bank)
-{
-    return UPMU_SAMPLING ? bank->counted : &bank->accesses;
-}
 
 /* Is a bit of bank->state set for a row? */
 static bool row_is(const struct upmu_bank *bank, unsigned row, unsigned state)
@@ -71,7 +66,7 @@ void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const st
 
         if (!upmu_rows_has(pmu->present, row))
             continue;
-        if (upmu_bank_type(bank) || (class->space == UPMU_SPACE_MSR && (class->promised || safe)))
+        if (upmu_bank_type(bank) || class->promised || safe)
             state = class->found ? UPMU_ROW_REACHABLE | UPMU_ROW_EARLY : UPMU_ROW_REACHABLE;
         if (class->kind != UPMU_KIND_COUNTER &&
             (class->access == UPMU_ACCESS_RW || (upmu_bank_type(bank) && class->access == UPMU_ACCESS_WO)))
@@ -125,7 +120,11 @@ bool upmu_bank_look(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
     if (bank->box)
         return upmu_box_read(bank, row, out_value);
 #endif
-    counted(bank)->reads++;
+#if UPMU_BACKEND_PARAVIRT
+    if (upmu_shared_page_is(bank))
+        return upmu_shared_page_read(bank, row, out_value);
+#endif
+    upmu_bank_counted(bank)->reads++;
     if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_rdmsr(bank->port, address, out_value))
         return true;
     bank->faulted = address;
@@ -683,7 +682,7 @@ bool upmu_bank_read(struct upmu_bank *bank, unsigned index, uint64_t *out_value)
     bool fine = false;
 
     if (counter->rdpmc != UPMU_NO_RDPMC && !bank->no_rdpmc && port_has_rdpmc(bank->port)) {
-        counted(bank)->rdpmcs++;
+        upmu_bank_counted(bank)->rdpmcs++;
         fine = port_rdpmc(bank->port, counter->rdpmc, out_value);
         bank->no_rdpmc = !fine;
     }
@@ -701,7 +700,11 @@ bool upmu_bank_command(struct upmu_bank *bank, unsigned row, uint64_t value)
     if (bank->box)
         return upmu_box_write(bank, row, value);
 #endif
-    counted(bank)->writes++;
+#if UPMU_BACKEND_PARAVIRT
+    if (upmu_shared_page_is(bank))
+        return upmu_shared_page_write(bank, row, value);
+#endif
+    upmu_bank_counted(bank)->writes++;
     if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_wrmsr(bank->port, address, value))
         return true;
     bank->faulted = address;

@@ -55,6 +55,12 @@ static inline const struct upmu_unit_type *upmu_bank_type(const struct upmu_bank
 #endif
 }
 
+/* Accesses of the handler are counted apart: it may have interrupted an addition. */
+static inline struct upmu_accesses *upmu_bank_counted(struct upmu_bank *bank)
+{
+    return UPMU_SAMPLING ? bank->counted : &bank->accesses;
+}
+
 /* From now on writes are listed in *dry, which is emptied, and registers hold 0. */
 void upmu_bank_pretend(struct upmu_bank *bank, struct upmu_dry_run *dry);
 

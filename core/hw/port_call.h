@@ -124,6 +124,26 @@ static inline void port_log(const struct upmu_port *port, const char *line)
         PORT_CALL(port, log)(port->context, line);
 }
 
+#if UPMU_BACKEND_PARAVIRT
+
+static inline bool port_has_page(const struct upmu_port *port)
+{
+    return PORT_HAS(port, hypercall) && PORT_HAS(port, shared_page);
+}
+
+static inline bool port_hypercall(const struct upmu_port *port, uint32_t number, const uint32_t argument[3],
+                                  uint32_t *out_answer)
+{
+    return PORT_CALL(port, hypercall)(port->context, number, argument, out_answer);
+}
+
+static inline void *port_shared_page(const struct upmu_port *port, uint64_t *out_guest_physical)
+{
+    return PORT_CALL(port, shared_page)(port->context, out_guest_physical);
+}
+
+#endif
+
 #if UPMU_UNCORE
 
 static inline bool port_has_pci(const struct upmu_port *port)

@@ -24,6 +24,12 @@
 #define UPMU_BACKEND_AMD 1
 #endif
 
+/* The paravirtual backend: the PMU that a hypervisor gives to its guests by a page of memory
+   and calls (docs/PARAVIRT.md).  It needs two hooks. */
+#ifndef UPMU_BACKEND_PARAVIRT
+#define UPMU_BACKEND_PARAVIRT 0
+#endif
+
 /* Overflow sampling: upmu_handle_pmi, rings.  0: those calls return
    UPMU_ERR_COMPILED_OUT (the handler: UPMU_PMI_NOT_OURS). */
 #ifndef UPMU_SAMPLING

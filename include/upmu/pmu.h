@@ -48,7 +48,12 @@ extern "C" {
  */
 #define UPMU_PAIR_RESOURCE(n) (UPMU_RESOURCES - 8u + (n))
 
-enum upmu_register_space { UPMU_SPACE_MSR = 0, UPMU_SPACE_PCI = 1, UPMU_SPACE_MMIO = 2 };
+enum upmu_register_space {
+    UPMU_SPACE_MSR = 0,
+    UPMU_SPACE_PCI = 1,
+    UPMU_SPACE_MMIO = 2,
+    UPMU_SPACE_PAGE = 3 /* of a paravirtual PMU (upmu/paravirt.h) */
+};
 
 enum upmu_scope {
     UPMU_SCOPE_THREAD = 0,
@@ -170,6 +175,7 @@ struct upmu_counter {
 #define UPMU_PMU_NO_PMI (1u << 13)      /* an overflow causes no interrupt */
 #define UPMU_PMU_KEEPS (1u << 14)       /* a counter keeps its value when it gets another event */
 #define UPMU_PMU_FREE (1u << 15)        /* counters are never stopped or written; sessions share them */
+#define UPMU_PMU_PAGE (1u << 16)        /* its registers are a page of memory and a hypervisor's calls */
 
 struct upmu_backend;
 struct upmu_catalog;
@@ -208,6 +214,7 @@ struct upmu_pmu {
     uint32_t kernel_select;             /* select bit: counts kernel mode; 0: a running counter must not be written */
     uint32_t arch_events;               /* bit n: architectural event n is available */
     uint32_t ibs;                       /* upmu_ibs_capabilities() */
+    uint32_t call;                      /* UPMU_PMU_PAGE: number of the hypervisor's call */
     uint64_t loop_config;               /* raw event that happens in every loop: for the probe */
     uint8_t preference[UPMU_COUNTERS];  /* counters in the order they are tried */
 };
@@ -283,6 +290,9 @@ struct upmu_accesses {
     uint32_t rdpmcs;
     uint32_t rearms;
     uint32_t prelude; /* accesses of all kinds for an erratum's sequence and its consequences */
+#if UPMU_BACKEND_PARAVIRT
+    uint32_t calls; /* of the hypervisor */
+#endif
 };
 
 /*
@@ -321,6 +331,10 @@ struct upmu_bank {
     uint32_t absent;               /* counters of sessions of the other world: they do not open */
 #endif
     bool no_rdpmc;                 /* the hook faulted: use rdmsr */
+#if UPMU_BACKEND_PARAVIRT
+    uint32_t fresh;                /* slots whose stored values have not been given yet */
+    struct upmu_pv_page *page;     /* that the hypervisor has; NULL: none */
+#endif
 #if UPMU_UNCORE
     uint16_t boxes;                     /* of a unit, side by side from `box` on */
     uint32_t kept;                      /* its counters that are in use by others */

@@ -147,6 +147,24 @@ struct upmu_port {
      */
     bool in_kernel_mode;
 
+    /* ---- A paravirtual PMU (docs/PARAVIRT.md); not called without UPMU_BACKEND_PARAVIRT ---- */
+
+    /*
+     * Call the hypervisor: the number that its CPUID leaf gave, and three arguments.  False: the call cannot be made.
+     * NULL: a paravirtual PMU is not used.
+     * Context: local, nmi.
+     */
+    bool (*hypercall)(void *context, uint32_t number, const uint32_t argument[3], uint32_t *out_answer);
+
+    /*
+     * The page of 4 KiB of the executing CPU that the hypervisor may read and write, on a multiple of 4 KiB, and its
+     * guest-physical address.  The same page each time; it must stay until upmu_cpu_fini().
+     * NULL as result: there is none (UPMU_ERR_PORT).
+     * NULL: a paravirtual PMU is not used.
+     * Context: local, only in upmu_cpu_init() and upmu_cpu_resume().
+     */
+    void *(*shared_page)(void *context, uint64_t *out_guest_physical);
+
     /* ---- Units outside the cores (upmu/unit.h); not called without UPMU_UNCORE ---- */
 
     /*

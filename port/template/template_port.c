@@ -152,6 +152,20 @@ static bool template_cpu_place(void *context, struct upmu_cpu *cpu, struct upmu_
     return true;
 }
 
+/* A guest's call of its hypervisor.  Without it, or without the next one: no paravirtual PMU. */
+static bool template_hypercall(void *context, uint32_t number, const uint32_t argument[3], uint32_t *out_answer)
+{
+    (void)context, (void)number, (void)argument, (void)out_answer;
+    return false; /* FILL IN: the hypervisor's instruction, the answer, true */
+}
+
+/* A page of this CPU for the hypervisor. */
+static void *template_shared_page(void *context, uint64_t *out_guest_physical)
+{
+    (void)context, (void)out_guest_physical;
+    return NULL; /* FILL IN: a page of 4 KiB in per-CPU memory, and its guest-physical address */
+}
+
 /* The CPU that is to drive a unit.  Without it: one of its die that drives few. */
 static struct upmu_cpu *template_nearest_cpu(void *context, const struct upmu_unit_info *unit,
                                              struct upmu_cpu *const *allowed, unsigned count)
@@ -196,6 +210,8 @@ const struct upmu_port template_port = {
     .log = FILLED_IN(0, template_log),
     .msr_faults_are_safe = false, /* true if rdmsr, wrmsr and rdpmc survive #GP */
     .in_kernel_mode = true,       /* false for a driver that runs in user mode */
+    .hypercall = FILLED_IN(0, template_hypercall),
+    .shared_page = FILLED_IN(0, template_shared_page),
     .pci_read = FILLED_IN(0, template_pci_read),
     .pci_write = FILLED_IN(0, template_pci_write),
     .mmio_map = FILLED_IN(0, template_mmio_map),

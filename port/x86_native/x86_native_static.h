@@ -31,6 +31,8 @@
 #define UPMU_STATIC_request_tick 0
 #define UPMU_STATIC_run_on_cpu 0
 #define UPMU_STATIC_log 0
+#define UPMU_STATIC_hypercall 0
+#define UPMU_STATIC_shared_page 0
 #define UPMU_STATIC_mmio_map 0
 #define UPMU_STATIC_mmio_unmap 0
 #define UPMU_STATIC_mmio_read 0
@@ -190,6 +192,19 @@ static inline bool upmu_static_cpu_place(void *context, struct upmu_cpu *cpu, st
 {
     (void)context, (void)cpu, (void)out_place;
     return false;
+}
+
+static inline bool upmu_static_hypercall(void *context, uint32_t number, const uint32_t argument[3],
+                                         uint32_t *out_answer)
+{
+    (void)context, (void)number, (void)argument, (void)out_answer;
+    return false;
+}
+
+static inline void *upmu_static_shared_page(void *context, uint64_t *out_guest_physical)
+{
+    (void)context, (void)out_guest_physical;
+    return NULL;
 }
 
 static inline struct upmu_cpu *upmu_static_nearest_cpu(void *context, const struct upmu_unit_info *unit,

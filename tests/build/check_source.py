@@ -11,7 +11,7 @@ import prose
 
 HOOKS = "rdmsr|wrmsr|cpuid|this_cpu|irq_save|irq_restore|rdpmc|pmi_rearm|clock_ns|allow_rdpmc|run_on_cpu|log"
 # Headers of the core that a backend may use: no bank, no hooks, no sessions.
-BACKEND_MAY_USE = {"core/util/apart.h", "core/hw/backend.h", "core/hw/unit_backend.h", "core/util/bits.h", "core/util/mem.h", "core/hw/register.h", "core/util/text.h", "core/catalog/catalog.h"}
+BACKEND_MAY_USE = {"core/util/apart.h", "core/hw/backend.h", "core/hw/unit_backend.h", "core/util/bits.h", "core/util/mem.h", "core/hw/register.h", "core/hw/page_registers.h", "core/util/text.h", "core/catalog/catalog.h"}
 
 
 def tracked(*suffixes):

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The PMU that a hypervisor gives to its guests: detection, events, registers (upmu/paravirt.h, docs/PARAVIRT.md).
+ *
+ * It looks like an architectural PMU: each slot of the page is a counter with a select, one register enables all, one
+ * has the overflow flags.
+ */
+#include "backends/x86_common/x86_select.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
+#include "core/util/text.h"
+#include "core/catalog/catalog.h"
+#include "core/hw/page_registers.h"
+#include "core/hw/register.h"
+
+#if UPMU_BACKEND_PARAVIRT
+
+/* Its bits of upmu_pmu.quirks. */
+#define PV_RAW 1u /* the host takes select words */
+
+/* upmu_event.flags: `config` has a generic event in its low bits. */
+#define PV_GENERIC 1u
+
+/* What raw words can have: the host judges them. */
+#define PV_RAW_BITS                                                                                                    \
+    (UINT64_C(0xff) | UPMU_SELECT_UMASK | UPMU_SELECT_BOTH | UPMU_SELECT_EDGE | UPMU_SELECT_INV | UPMU_SELECT_CMASK |  \
+     UINT64_C(0xff1f00000000))
+
+/* ---- Registers ---- */
+
+enum { PV_CLASS_CONFIG, PV_CLASS_VALUE, PV_CLASS_GATE, PV_CLASS_STATUS, PV_CLASS_ACK, PV_CLASSES };
+enum {
+    PV_ROW_CONFIG,
+    PV_ROW_VALUE = PV_ROW_CONFIG + UPMU_PV_SLOTS,
+    PV_ROW_GATE = PV_ROW_VALUE + UPMU_PV_SLOTS,
+    PV_ROW_STATUS,
+    PV_ROW_ACK,
+    PV_ROWS
+};
+
+/* clang-format off */
+#define PV_SLOTS(R) R(0) R(1) R(2) R(3) R(4) R(5) R(6) R(7) R(8) R(9) R(10) R(11) R(12) R(13) R(14) R(15) R(16)        \
+    R(17) R(18) R(19) R(20) R(21) R(22) R(23)
+#define PV_MEMBERS(n) char config##n[sizeof "config" #n], value##n[sizeof "value" #n];
+#define PV_NAMES(n) "config" #n, "value" #n,
+static const struct pv_names {
+    char source[sizeof "docs/PARAVIRT.md"];
+    PV_SLOTS(PV_MEMBERS)
+    char gate[sizeof "gate"], status[sizeof "overflowed"], ack[sizeof "overflowed (clear)"];
+} pv_names = {"docs/PARAVIRT.md", PV_SLOTS(PV_NAMES) "gate", "overflowed", "overflowed (clear)"};
+
+#define PV_NAME(field) (uint16_t)offsetof(struct pv_names, field)
+#define PV_ROWS_OF(n)                                                                                                  \
+    [PV_ROW_CONFIG + (n)] = {UPMU_PAGE_CONFIG(n), PV_CLASS_CONFIG, (n), PV_NAME(config##n)},                           \
+    [PV_ROW_VALUE + (n)] = {UPMU_PAGE_VALUE(n), PV_CLASS_VALUE, (n), PV_NAME(value##n)},
+#define PV_ROW(row, name) [PV_ROW_##row] = {UPMU_PAGE_##row, PV_CLASS_##row, UPMU_NO_COUNTER, PV_NAME(name)}
+static const struct upmu_register pv_rows[PV_ROWS] = {
+    PV_SLOTS(PV_ROWS_OF)
+    PV_ROW(GATE, gate), PV_ROW(STATUS, status), PV_ROW(ACK, ack)
+};
+/* clang-format on */
+
+#define PV_ALL (~UINT64_C(0))
+#define PV_WISH_SESSION                                                                                                \
+    (UPMU_PV_EVENT_BITS | UPMU_PV_WISH_RAW | UPMU_PV_WISH_USER | UPMU_PV_WISH_KERNEL | UPMU_PV_WISH_USED)
+
+static const struct upmu_register_class pv_classes[PV_CLASSES] = {
+    [PV_CLASS_CONFIG] = {.kind = UPMU_KIND_SELECT, .space = UPMU_SPACE_PAGE, .load_rank = 3, .release_rank = 2,
+                         .found = 1, .promised = 1, .owned = PV_ALL, .interrupt = UPMU_PV_WISH_INTERRUPT,
+                         .in_use = UPMU_PV_WISH_USED, .session = PV_WISH_SESSION,
+                         .privileged = UPMU_PV_WISH_INTERRUPT, .kernel = UPMU_PV_WISH_KERNEL},
+    [PV_CLASS_VALUE] = {.kind = UPMU_KIND_COUNTER, .space = UPMU_SPACE_PAGE, .load_rank = 5, .release_rank = 5,
+                        .found = 1, .promised = 1, .owned = PV_ALL, .hardware = PV_ALL, .session = PV_ALL,
+                        .privileged = PV_ALL},
+    [PV_CLASS_GATE] = {.kind = UPMU_KIND_CONTROL, .space = UPMU_SPACE_PAGE, .load_rank = 7, .found = 1, .promised = 1,
+                       .owned = PV_ALL, .gates = PV_ALL},
+    [PV_CLASS_STATUS] = {.kind = UPMU_KIND_STATUS, .space = UPMU_SPACE_PAGE, .access = UPMU_ACCESS_RO, .promised = 1,
+                         .hardware = PV_ALL},
+    [PV_CLASS_ACK] = {.kind = UPMU_KIND_ACK, .space = UPMU_SPACE_PAGE, .access = UPMU_ACCESS_W1C, .load_rank = 6,
+                      .promised = 1, .hardware = PV_ALL},
+};
+
+static const struct upmu_register_table pv_table = {
+    pv_rows, pv_classes, (const char *)&pv_names, PV_ROWS, PV_CLASSES, 0
+};
+
+/* ---- Detection ---- */
+
+extern const struct upmu_backend upmu_paravirt_backend;
+
+static void pv_build(struct upmu_pmu *pmu, unsigned slots, uint32_t generic, bool raw)
+{
+    memset(pmu, 0, sizeof *pmu);
+    pmu->name = "pv";
+    pmu->title = "paravirtual PMU";
+    pmu->backend = &upmu_paravirt_backend;
+    pmu->table = &pv_table;
+    pmu->capabilities = UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_STATUS | UPMU_PMU_FULL_WRITE | UPMU_PMU_PAGE;
+    pmu->quirks = raw ? PV_RAW : 0;
+    pmu->arch_events = generic;
+    pmu->version = 2;
+    pmu->status_row = PV_ROW_STATUS;
+    pmu->ack_row = PV_ROW_ACK;
+    pmu->inuse_row = UPMU_NO_ROW;
+    pmu->max_period = (UINT64_C(1) << (UPMU_PV_WIDTH - 1u)) - 1u;
+    pmu->min_period = 1;
+    for (unsigned i = 0; i < PV_CLASSES; i++)
+        pmu->limit[i] = i == PV_CLASS_CONFIG  ? PV_ALL
+                        : i == PV_CLASS_VALUE ? (UINT64_C(1) << UPMU_PV_WIDTH) - 1u
+                                              : (UINT64_C(1) << slots) - 1u;
+    upmu_rows_set(pmu->present, PV_ROW_STATUS);
+    upmu_rows_set(pmu->present, PV_ROW_ACK);
+    for (unsigned i = 0; i < slots; i++) {
+        const struct upmu_counter counter = {
+            .value_row = (uint8_t)(PV_ROW_VALUE + i), .write_row = (uint8_t)(PV_ROW_VALUE + i),
+            .select_row = (uint8_t)(PV_ROW_CONFIG + i), .gate_row = PV_ROW_GATE, .gate_bit = (uint8_t)i,
+            .width = UPMU_PV_WIDTH, .write_bits = UPMU_PV_WIDTH, .rdpmc = UPMU_NO_RDPMC
+        };
+
+        upmu_register_add_counter(pmu, i, &counter);
+        pmu->preference[pmu->preference_count++] = (uint8_t)i;
+    }
+    pmu->general = pmu->counters;
+}
+
+/* The hypervisor's leaf; 0: it has none. */
+static uint32_t pv_find_leaf(const struct upmu_detection *detection)
+{
+    uint32_t out[4];
+
+    for (uint32_t leaf = UPMU_PV_LEAF_FIRST; leaf <= UPMU_PV_LEAF_LAST; leaf += UPMU_PV_LEAF_STEP) {
+        detection->cpuid(detection->context, leaf, 0, out);
+        if (out[1] == UPMU_PV_SIGNATURE_EBX && out[2] == UPMU_PV_SIGNATURE_ECX && out[3] == UPMU_PV_SIGNATURE_EDX &&
+            out[0] - leaf >= 2 && out[0] - leaf < UPMU_PV_LEAF_STEP)
+            return leaf;
+    }
+    return 0;
+}
+
+static bool pv_detect(const struct upmu_detection *detection, struct upmu_pmu *out_pmu)
+{
+    uint32_t leaf = detection->page && detection->hypervisor ? pv_find_leaf(detection) : 0, has[4], events[4];
+
+    if (!leaf)
+        return false;
+    detection->cpuid(detection->context, leaf + 1u, 0, has);
+    detection->cpuid(detection->context, leaf + 2u, 0, events);
+    if (!(has[0] & UPMU_PV_HAS_PAGE) || has[2] != UPMU_PV_VERSION || !has[3])
+        return false;
+    pv_build(out_pmu, has[3] < UPMU_PV_SLOTS ? has[3] : UPMU_PV_SLOTS, events[1], has[0] & UPMU_PV_HAS_RAW);
+    out_pmu->call = has[1];
+    if (events[2])
+        out_pmu->min_period = events[2];
+    (void)upmu_detection_identify(detection, out_pmu);
+    out_pmu->family = 0; /* no catalogue of the CPU's own events */
+    return true;
+}
+
+#if UPMU_NAMES
+
+static bool pv_describe(const char *name, struct upmu_pmu *out_pmu)
+{
+    if (!upmu_text_is(name, upmu_text_length(name), "pv"))
+        return false;
+    pv_build(out_pmu, UPMU_PV_SLOTS, (1u << UPMU_PV_GENERIC_EVENTS) - 1u, true);
+    return true;
+}
+
+static const char *pv_known(unsigned i)
+{
+    return i ? NULL : "pv";
+}
+
+/* ---- Events ---- */
+
+static enum upmu_status pv_attribute(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,
+                                  size_t length, const uint64_t *value)
+{
+    unsigned i = upmu_x86_field_of(name, length);
+    bool raw = event->attributes & UPMU_ATTR_RAW;
+
+    (void)pmu;
+    if (i >= UPMU_X86_FIELDS || (i > UPMU_X86_FIELD_OS && !raw))
+        return UPMU_ERR_NO_SUCH_ATTRIBUTE;
+    return upmu_x86_set(event, i, raw ? PV_RAW_BITS : UPMU_SELECT_BOTH, value);
+}
+
+/* Generic events by the select words of the architectural catalogue. */
+static const uint32_t pv_generic[UPMU_PV_GENERIC_EVENTS] = {
+    [UPMU_PV_CYCLES] = 0x003c,
+    [UPMU_PV_INSTRUCTIONS] = 0x00c0,
+    [UPMU_PV_CACHE_REFERENCES] = 0x4f2e,
+    [UPMU_PV_CACHE_MISSES] = 0x412e,
+    [UPMU_PV_BRANCHES] = 0x00c4,
+    [UPMU_PV_BRANCH_MISSES] = 0x00c5,
+    [UPMU_PV_BUS_CYCLES] = 0x013c,
+    [UPMU_PV_STALLED_FRONTEND] = 0x0180010e,
+    [UPMU_PV_STALLED_BACKEND] = 0x018001b1,
+    [UPMU_PV_REF_CYCLES] = 0x0300,
+};
+
+static enum upmu_status pv_from_row(const struct upmu_pmu *pmu, const struct upmu_row *row, struct upmu_event *event)
+{
+    uint64_t select = row->code | (uint64_t)(row->umask & 0xffu) << 8 | upmu_x86_modifiers(row);
+
+    if (!upmu_catalog_is_architectural(upmu_catalog_of(pmu, event->id)))
+        return UPMU_ERR_UNSUPPORTED;
+    for (unsigned i = 0; i < UPMU_PV_GENERIC_EVENTS; i++)
+        if (pv_generic[i] == select && (pmu->arch_events >> i & 1u)) {
+            event->config = i;
+            event->flags = PV_GENERIC;
+            return UPMU_OK;
+        }
+    return UPMU_ERR_UNSUPPORTED;
+}
+
+static void pv_format(const struct upmu_pmu *pmu, const struct upmu_event *event, const struct upmu_row *row,
+                   struct upmu_text *out)
+{
+    (void)pmu;
+    upmu_x86_format(event, row, UPMU_X86_INTEL, out);
+}
+
+#endif
+
+/* Each slot takes each event. */
+static enum upmu_status pv_finish(const struct upmu_pmu *pmu, struct upmu_event *event)
+{
+    bool generic = event->flags & PV_GENERIC;
+    enum upmu_status status;
+
+    if (!generic && !(pmu->quirks & PV_RAW))
+        return UPMU_ERR_NOT_PERMITTED;
+    status = upmu_x86_settle(event, generic ? UPMU_SELECT_BOTH | 0xfu : PV_RAW_BITS);
+    if (status != UPMU_OK)
+        return status;
+    if (event->config1)
+        return UPMU_ERR_NOT_PERMITTED;
+    upmu_x86_settle_attributes(event);
+    event->counters = pmu->counters;
+    return UPMU_OK;
+}
+
+static bool pv_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,
+                        struct upmu_alternative *out)
+{
+    (void)pmu, (void)thread;
+    if (i)
+        return false;
+    memset(out, 0, sizeof *out);
+    out->slot_count = 1;
+    out->slot[0].counters = event->counters;
+    return true;
+}
+
+/* ---- Register values ---- */
+
+static void pv_render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned number,
+                   const uint8_t *counters, unsigned flags, struct upmu_image *image)
+{
+    uint64_t wish = UPMU_PV_WISH_USED;
+
+    (void)pmu, (void)number;
+    wish |= event->config & ~UPMU_SELECT_BOTH;
+    if (!(event->flags & PV_GENERIC))
+        wish |= UPMU_PV_WISH_RAW;
+    if (event->config & UPMU_SELECT_USR)
+        wish |= UPMU_PV_WISH_USER;
+    if (event->config & UPMU_SELECT_OS)
+        wish |= UPMU_PV_WISH_KERNEL;
+    if (flags & UPMU_RENDER_INTERRUPT)
+        wish |= UPMU_PV_WISH_INTERRUPT;
+    upmu_image_add(image, PV_ROW_CONFIG + counters[0], PV_ALL, wish, UPMU_BIT32(counters[0]));
+}
+
+static void pv_release(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image)
+{
+    (void)pmu;
+    for (; counters; counters &= counters - 1u)
+        upmu_image_add(image, PV_ROW_CONFIG + upmu_bits_lowest(counters), PV_ALL, 0, counters & (0u - counters));
+}
+
+static uint32_t pv_overflowed(const struct upmu_pmu *pmu, uint64_t status)
+{
+    return pmu->counters & (uint32_t)status;
+}
+
+static uint64_t pv_acknowledge(const struct upmu_pmu *pmu, uint32_t counters)
+{
+    (void)pmu;
+    return counters;
+}
+
+static void pv_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
+{
+    (void)pmu, (void)image;
+}
+
+static const char *pv_counter_prefix(const struct upmu_pmu *pmu, unsigned counter, unsigned *out_index)
+{
+    (void)pmu;
+    *out_index = counter;
+    return "slot ";
+}
+
+/* No event needs one. */
+static const char *pv_resource_name(const struct upmu_pmu *pmu, unsigned resource)
+{
+    (void)pmu, (void)resource;
+    return "?";
+}
+
+static unsigned pv_resource_row(const struct upmu_pmu *pmu, unsigned resource)
+{
+    (void)pmu, (void)resource;
+    return UPMU_NO_ROW;
+}
+
+const struct upmu_backend upmu_paravirt_backend = {
+    .name = "paravirt",
+    .detect = pv_detect,
+#if UPMU_NAMES
+    .describe = pv_describe,
+    .names = pv_known,
+    .attribute = pv_attribute,
+    .from_row = pv_from_row,
+    .format = pv_format,
+#endif
+    .finish = pv_finish,
+    .alternative = pv_alternative,
+    .render = pv_render,
+    .release = pv_release,
+    .overflowed = pv_overflowed,
+    .acknowledge = pv_acknowledge,
+    .take_over = pv_take_over,
+    .resource_name = pv_resource_name,
+    .counter_prefix = pv_counter_prefix,
+    .resource_row = pv_resource_row,
+};
+
+#endif

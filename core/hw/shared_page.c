@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Registers of a paravirtual PMU, by loads, stores and calls.
+ */
+#include "core/hw/shared_page.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
+#include "core/hw/page_registers.h"
+#include "core/hw/port_call.h"
+
+#if UPMU_BACKEND_PARAVIRT
+
+#define VALUE_MASK ((UINT64_C(1) << UPMU_PV_WIDTH) - 1u)
+
+/* How often a value is read that the host stores at the same time. */
+#define LOOKS 16u
+
+/* Each field is read once; the other side may store at any time. */
+static uint32_t load32(const uint32_t *field)
+{
+    return *(const volatile uint32_t *)field;
+}
+
+static uint64_t load64(const uint64_t *field)
+{
+    return *(const volatile uint64_t *)field;
+}
+
+static void store64(uint64_t *field, uint64_t value)
+{
+    *(volatile uint64_t *)field = value;
+}
+
+static bool call(struct upmu_bank *bank, uint32_t op, uint32_t first, uint32_t second, uint32_t *out_answer)
+{
+    const uint32_t argument[3] = {op, first, second};
+
+    upmu_bank_counted(bank)->calls++;
+    return port_hypercall(bank->port, bank->pmu->call, argument, out_answer);
+}
+
+/* A call that must be answered so. */
+static bool demand(struct upmu_bank *bank, uint32_t op, uint32_t first, uint32_t second)
+{
+    uint32_t answer;
+
+    return call(bank, op, first, second, &answer) && answer == UPMU_PV_OK;
+}
+
+/* A page that an earlier kernel gave is taken back. */
+bool upmu_shared_page_map(struct upmu_bank *bank)
+{
+    uint64_t physical = 0;
+    uint32_t answer = UPMU_PV_BAD_STATE;
+    struct upmu_pv_page *page;
+
+    if (!upmu_shared_page_is(bank))
+        return true;
+    page = port_shared_page(bank->port, &physical);
+    bank->faulted = UPMU_PV_MAP;
+    bank->fresh = 0;
+    if (page)
+        memset(page, 0, sizeof *page);
+    if (!page || !call(bank, UPMU_PV_MAP, (uint32_t)physical, (uint32_t)(physical >> 32), &answer))
+        return false;
+    if (answer == UPMU_PV_BAD_STATE &&
+        (!demand(bank, UPMU_PV_UNMAP, 0, 0) ||
+         !call(bank, UPMU_PV_MAP, (uint32_t)physical, (uint32_t)(physical >> 32), &answer)))
+        return false;
+    if (answer != UPMU_PV_OK)
+        return false;
+    bank->page = page;
+    if (load32(&page->magic) == UPMU_PV_MAGIC && page->version == UPMU_PV_VERSION)
+        return true;
+    (void)upmu_shared_page_unmap(bank);
+    return false;
+}
+
+bool upmu_shared_page_unmap(struct upmu_bank *bank)
+{
+    bool fine = true;
+
+    if (upmu_shared_page_is(bank) && bank->page)
+        fine = demand(bank, UPMU_PV_UNMAP, 0, 0);
+    bank->page = NULL;
+    return fine;
+}
+
+/* What the host stored last, whole. */
+static bool stored_value(const struct upmu_pv_slot *slot, uint64_t *out_value)
+{
+    for (unsigned looks = 0; looks < LOOKS; looks++) {
+        uint32_t sequence = load32(&slot->sequence);
+
+        UPMU_BARRIER();
+        *out_value = load64(&slot->value);
+        UPMU_BARRIER();
+        if (!(sequence & 1u) && load32(&slot->sequence) == sequence)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * A slot that counts has its value stored by a call, which does so for all that count: their next reads take these.  A
+ * stopped one has what was loaded, until the host has taken it.
+ */
+static bool read_value(struct upmu_bank *bank, unsigned index, uint64_t *out_value)
+{
+    const struct upmu_pv_slot *slot = &bank->page->slot[index];
+    uint64_t load = load64(&bank->page->wish[index].load);
+    uint32_t bit = UPMU_BIT32(index), gate = load32(&bank->page->gate);
+
+    if (gate & bit) {
+        if (!(bank->fresh & bit)) {
+            if (!demand(bank, UPMU_PV_READ_ALL, gate, 0))
+                return false;
+            bank->fresh = gate;
+        }
+        bank->fresh &= ~bit;
+    } else if ((load32(&slot->status) & UPMU_PV_SLOT_TAKEN) != load >> UPMU_PV_WIDTH) {
+        *out_value = load & VALUE_MASK;
+        return true;
+    }
+    return stored_value(slot, out_value);
+}
+
+static bool read_field(struct upmu_bank *bank, const struct upmu_register *is, uint64_t *out_value)
+{
+    if (!bank->page)
+        return false;
+    if (is->address == UPMU_PAGE_GATE)
+        *out_value = load32(&bank->page->gate);
+    else if (is->address == UPMU_PAGE_STATUS)
+        *out_value = load32(&bank->page->overflowed);
+    else if (is->address == UPMU_PAGE_VALUE(is->counter))
+        return read_value(bank, is->counter, out_value);
+    else
+        *out_value = load64(&bank->page->wish[is->counter].config);
+    return true;
+}
+
+static bool write_field_of(struct upmu_bank *bank, const struct upmu_register *is, uint64_t value)
+{
+    struct upmu_pv_wish *wish;
+
+    if (!bank->page)
+        return false;
+    if (is->address == UPMU_PAGE_GATE) {
+        bank->fresh = 0;
+        return demand(bank, UPMU_PV_GATE, (uint32_t)value, 0);
+    }
+    if (is->address == UPMU_PAGE_ACK) {
+        __atomic_fetch_and(&bank->page->overflowed, ~(uint32_t)value, __ATOMIC_RELAXED);
+        return true;
+    }
+    wish = &bank->page->wish[is->counter];
+    if (is->address == UPMU_PAGE_VALUE(is->counter))
+        store64(&wish->load, (load64(&wish->load) & ~VALUE_MASK) + VALUE_MASK + 1u + (value & VALUE_MASK));
+    else
+        store64(&wish->config, value);
+    return true;
+}
+
+bool upmu_shared_page_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
+{
+    if (read_field(bank, &bank->rows[row], out_value))
+        return true;
+    bank->faulted = bank->rows[row].address;
+    return false;
+}
+
+bool upmu_shared_page_write(struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+    if (write_field_of(bank, &bank->rows[row], value))
+        return true;
+    bank->faulted = bank->rows[row].address;
+    return false;
+}
+
+#endif
