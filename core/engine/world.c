@@ -32,29 +32,35 @@ enum upmu_status upmu_session_world(struct upmu_session *session, enum upmu_worl
     return upmu_session_refuse(session, UPMU_OK);
 }
 
-/* What closes where that loses a carry is folded before. */
-static void fold(struct upmu_meter *meter, uint32_t counters)
+/*
+ * NetBurst, before and after counters are closed.  An overflow interrupts with the next event, or not at all if its
+ * counter was closed before: the local side replays it.  Where a carry may be lost, what is counted is folded before,
+ * and what little came since is added afterwards.
+ */
+static void tend(struct upmu_meter *meter, uint32_t counters, bool closed)
 {
-    for (; upmu_run_folds_first(meter) && counters; counters &= counters - 1u) {
-        struct upmu_tally *tally = upmu_run_on(meter, upmu_bits_lowest(counters));
+    bool loses = upmu_run_folds_first(meter);
 
-        if (!tally)
+    if (!upmu_pmu_is(meter->pmu, UPMU_PMU_REARM_LAST) || !(loses || closed))
+        return;
+    for (counters &= loses ? ~0u : meter->sampling; counters; counters &= counters - 1u) {
+        unsigned counter = upmu_bits_lowest(counters);
+        struct upmu_tally *tally = upmu_run_on(meter, counter);
+        uint64_t value;
+
+        if (!tally || !upmu_bank_read(&meter->bank, counter, &value))
             continue;
-        upmu_tally_begin(tally);
-        (void)upmu_run_fold(meter, tally);
-        upmu_tally_end(tally);
+        if (closed && upmu_tally_samples(tally)) {
+            if (loses || upmu_count_overflowed(meter->pmu, counter, value))
+                __atomic_fetch_or(&meter->deferred, UPMU_BIT32(counter), __ATOMIC_RELAXED);
+        } else if (loses) {
+            upmu_tally_begin(tally);
+            if (closed)
+                tally->base = value - (uint32_t)(value - tally->base);
+            upmu_count_fold(meter, tally, counter, value);
+            upmu_tally_end(tally);
+        }
     }
-}
-
-/* NetBurst: the interrupt of an overflow comes with the next event, or not at all if its counter was closed before. */
-static void find_silent(struct upmu_meter *meter, uint32_t counters)
-{
-    uint64_t value;
-
-    for (; upmu_pmu_is(meter->pmu, UPMU_PMU_REARM_LAST) && counters; counters &= counters - 1u)
-        if (upmu_bank_read(&meter->bank, upmu_bits_lowest(counters), &value) &&
-            upmu_count_overflowed(meter->pmu, upmu_bits_lowest(counters), value))
-            __atomic_fetch_or(&meter->deferred, counters & (~counters + 1u), __ATOMIC_RELAXED);
 }
 
 /* No write succeeded: what would count the other world ends. */
@@ -112,10 +118,10 @@ static enum upmu_status cross(struct upmu_meter *meter, void *in_guest)
     meter->bank.absent = close;
     if (!(open | close) || !meter->live)
         return UPMU_OK;
-    fold(meter, close);
+    tend(meter, close, false);
     if (!move_gates(meter, open, close) && !move_once_more(meter, open, close))
         return fail(meter);
-    find_silent(meter, close & meter->sampling);
+    tend(meter, close, true);
     return UPMU_OK;
 }
 

@@ -37,9 +37,9 @@ enum upmu_status upmu_session_world(struct upmu_session *session, enum upmu_worl
  *
  * One register write where one register enables all counters, one for each counter concerned
  * elsewhere; none if no session of a world runs, or the hardware changes the gate.  No read, but on
- * NetBurst one for each counter that samples, and with reserved counters 1 R.  Calls in a guest
- * (start, read, thread switch, an interrupt) are allowed: sessions behave as their world says.  In a
- * guest already: nothing is done.
+ * NetBurst of counters that are closed (one for each that samples; on models 0 and 1 two for each
+ * one), and with reserved counters 1 R.  Calls in a guest (start, read, thread switch, an interrupt)
+ * are allowed: sessions behave as their world says.  In a guest already: nothing is done.
  *
  * Returns UPMU_OK (also if the CPU is not initialised); UPMU_ERR_PORT (a register faulted again and
  * again: the running sessions of both worlds are stopped with `error` set; the CPU is in the guest
