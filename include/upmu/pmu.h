@@ -411,6 +411,11 @@ struct upmu_meter {
     uint64_t stop_bits;                 /* enable bits of `quiet` */
     struct upmu_session *waiting[3], *last_waiting[3]; /* by ticket: those that wait; and share; run without counters */
     uint32_t left;                      /* counters that still hold a count of an earlier session */
+#if UPMU_WORLDS
+    uint8_t worlds;                     /* a session of one world was linked here */
+    uint8_t in_guest;                   /* a guest runs */
+    uint8_t by_hardware;                /* the hardware changes the gates: always in the host */
+#endif
     struct upmu_bank bank;              /* bank.accesses: number of accesses */
     struct upmu_tally *tally[UPMU_COUNTERS];     /* the tally that runs on a counter */
     struct upmu_session *of_tally[UPMU_COUNTERS];
@@ -420,9 +425,6 @@ struct upmu_meter {
     uint32_t tickets;                            /* tickets given here */
 #if UPMU_WORLDS
     uint32_t of_world[2];                        /* counters that run for host sessions, for guest sessions */
-    uint8_t worlds;                              /* a session of one world was linked here */
-    uint8_t in_guest;                            /* a guest runs */
-    uint8_t by_hardware;                         /* the hardware changes the gates: always in the host */
 #endif
 };
 

@@ -471,6 +471,12 @@ static void ticks_survive_an_overflow_at_every_instruction(void **state)
     sweep("takes_turns");
 }
 
+static void entries_and_exits_of_guests_survive_an_overflow_at_every_instruction(void **state)
+{
+    (void)state;
+    sweep("switches_guests");
+}
+
 static void two_threads_survive_an_overflow_at_every_instruction(void **state)
 {
     (void)state;
@@ -536,6 +542,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(set_switches_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(sets_that_give_way_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(ticks_survive_an_overflow_at_every_instruction),
+        cmocka_unit_test(entries_and_exits_of_guests_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(two_threads_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(cascades_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(tags_survive_an_overflow_at_every_instruction),
