@@ -91,7 +91,7 @@ unsigned upmu_driver_list(const struct upmu_unit *unit, const struct upmu_cpu *e
             continue;
         if (count < UPMU_UNIT_CPUS)
             count++;
-        else if (is_better(unit, cpu, out[--k]))
+        else if (!is_better(unit, cpu, out[--k]))
             continue;
         for (; k && is_better(unit, cpu, out[k - 1]); k--)
             out[k] = out[k - 1];

@@ -207,6 +207,39 @@ static void a_unit_is_not_woken_on_a_cpu_that_cannot_be_reached(void **state)
     assert_int_equal(count_of(&d.host.session).value, 60);
 }
 
+/*
+ * More CPUs may drive a unit than are listed: the best of them are, the best first, in whatever order they came.
+ * Catches: of those that come when the list is full the better ones passed over.
+ */
+static void of_many_cpus_the_best_are_listed(void **state)
+{
+    enum { MORE = 3 * UPMU_UNIT_CPUS / 2 };
+    static struct upmu_cpu more[MORE];
+
+    (void)state;
+    for (unsigned order = 0; order < 3; order++) {
+        struct upmu_unit_facts facts;
+
+        double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_PCI, 1, 1);
+        double_begin(&d, 1);
+        for (unsigned i = 0; i < MORE; i++) {
+            unsigned number = order == 0 ? 1 + i : order == 1 ? MORE - i : 1 + i * 7 % MORE;
+
+            more[i] = d.host.cpu[0];
+            more[i].meter.number = (uint16_t)number;
+            more[i].next = d.host.machine.cpus;
+            d.host.machine.cpus = &more[i];
+        }
+        assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+        assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[0]);
+        d.host.cpu[0].units = NULL; /* (it drives no more than the others) */
+        upmu_unit_ask(&d.unit, &facts);
+        assert_int_equal(facts.allowed_count, UPMU_UNIT_CPUS);
+        for (unsigned i = 0; i < UPMU_UNIT_CPUS; i++)
+            assert_int_equal(facts.allowed[i]->meter.number, i);
+    }
+}
+
 /* ---- Numbers ---- */
 
 /* What went round more than once cannot be told: the count says that some is missing. */
@@ -346,6 +379,7 @@ int main(void)
         cmocka_unit_test(a_sleep_that_faults_is_told),
         cmocka_unit_test(a_unit_that_no_cpu_can_take_sleeps_where_it_was),
         cmocka_unit_test(a_unit_is_not_woken_on_a_cpu_that_cannot_be_reached),
+        cmocka_unit_test(of_many_cpus_the_best_are_listed),
         cmocka_unit_test(a_poll_that_comes_too_late_is_told),
         cmocka_unit_test(a_life_is_never_numbered_0),
         cmocka_unit_test(a_units_work_area_is_that_of_its_cpu),
