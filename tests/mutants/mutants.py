@@ -73,6 +73,11 @@ class Mutant:
     def __init__(self, name, file=None, unit=None, text=None, first=(), rule=None):
         self.name, self.file, self.unit, self.text, self.first, self.rule = name, file, unit, text, first, rule
         self.killer = None
+        self.model = unit is not None and unit.startswith("port/sim/")
+
+    def paths(self, tests):
+        """The tests that are named for it: a change of the model is held against no other."""
+        return [path for name in self.first for path, _ in tests if os.path.basename(path) == name]
 
 
 def rule_mutants():
@@ -178,8 +183,17 @@ class Runner:
             return subprocess.run([command[0], "-m64", "-no-pie", "-o", program, target] + self.options.test_objects.split() +
                                   ["-Lbuild/mutants", "-lupmu", "-lcmocka"], stderr=subprocess.DEVNULL).returncode == 0
         own = self.options.build + "/" + mutant.unit[:-2] + ".o"
+        if mutant.model:
+            return all(self.link(path, own, target, folder) for path in mutant.paths(self.tests))
         objects = [target if o == own else o for o in self.options.objects.split()]
         return subprocess.run([command[0], "-m64", "-shared", "-o", folder + "/libupmu.so"] + objects,
+                              stderr=subprocess.DEVNULL).returncode == 0
+
+    def link(self, path, own, target, folder):
+        """A test with another object of the model, which is no part of the library."""
+        objects = [target if o == own else o for o in self.options.test_objects.split()]
+        command = [self.options.compile.split()[0], "-m64", "-no-pie", "-o", os.path.join(folder, os.path.basename(path))]
+        return subprocess.run(command + [path + ".o"] + objects + ["-Lbuild/mutants", "-lupmu", "-lcmocka"],
                               stderr=subprocess.DEVNULL).returncode == 0
 
     def judge(self, mutant):
@@ -196,6 +210,9 @@ class Runner:
             tests = self.order(mutant)
             if mutant.unit and mutant.unit.startswith("tests/"):
                 library, tests = "build/mutants", [(os.path.join(folder, os.path.basename(mutant.unit)[:-2]), 1)]
+            elif mutant.model:
+                library = "build/mutants"
+                tests = [(os.path.join(folder, os.path.basename(path)), 1) for path in mutant.paths(self.tests)]
             for path, seconds in tests:
                 if not run_test(path, library, extra, 3 + int(10 * seconds)):
                     mutant.killer = os.path.basename(path)

@@ -240,6 +240,52 @@ static void of_many_cpus_the_best_are_listed(void **state)
     }
 }
 
+/* Two events that want different values in one filter do not fit together, and are told which filter that is. */
+static void a_filter_that_two_events_need_is_named(void **state)
+{
+    char text[200];
+    struct upmu_event event;
+
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_PCI, 1, 1);
+    d.type.filters = 1;
+    d.type.filter[0] = DOUBLE_FILTER;
+    d.type.filter_mask[0] = 0xffff;
+    double_begin(&d, 1);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+    for (unsigned i = 1; i < 3; i++) {
+        assert_int_equal(upmu_event_raw(&d.pmu[0].pmu, 3, i, 0, &event), UPMU_OK);
+        assert_int_equal(upmu_session_add_event(&d.host.session, &event, NULL), UPMU_OK);
+    }
+    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_ERR_DOES_NOT_FIT);
+    (void)upmu_why_text(&d.host.session.why, text, sizeof text);
+    if (!strstr(text, "config1"))
+        fail_msg("%s", text);
+    assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+}
+
+/* What a dry run lists is what the first start writes, in each style. */
+static void a_dry_run_lists_what_a_start_writes(void **state)
+{
+    (void)state;
+    for (unsigned style = UPMU_UNIT_GLOBAL; style < UPMU_UNIT_FREE; style++) {
+        struct upmu_write writes[8];
+        struct upmu_dry_run dry = {.writes = writes, .capacity = 8};
+
+        double_prepare(&d, style, UPMU_SPACE_MSR, 1, 1);
+        double_begin(&d, 1);
+        assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+        double_event(&d, &d.host.session, 3);
+        assert_int_equal(upmu_session_dry_run(&d.host.session, &d.pmu[0].pmu, &dry), UPMU_OK);
+        assert_in_range(dry.count, 1, 8);
+        d.writes = 0;
+        assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+        assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+        assert_int_equal(dry.count, d.writes);
+        assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+    }
+}
+
 /* ---- Numbers ---- */
 
 /* What went round more than once cannot be told: the count says that some is missing. */
@@ -380,6 +426,8 @@ int main(void)
         cmocka_unit_test(a_unit_that_no_cpu_can_take_sleeps_where_it_was),
         cmocka_unit_test(a_unit_is_not_woken_on_a_cpu_that_cannot_be_reached),
         cmocka_unit_test(of_many_cpus_the_best_are_listed),
+        cmocka_unit_test(a_filter_that_two_events_need_is_named),
+        cmocka_unit_test(a_dry_run_lists_what_a_start_writes),
         cmocka_unit_test(a_poll_that_comes_too_late_is_told),
         cmocka_unit_test(a_life_is_never_numbered_0),
         cmocka_unit_test(a_units_work_area_is_that_of_its_cpu),
