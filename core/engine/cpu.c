@@ -125,7 +125,7 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
         cpu->meter.straight = (UPMU_THREADS || UPMU_SAMPLING) && is_straight(&cpu->meter);
         cpu->meter.apart = UPMU_THREADS && is_apart(&cpu->meter);
         cpu->meter.kind = upmu_placed_class(&cpu->meter);
-        cpu->meter.counter_mask = upmu_bits_ones(cpu->meter.pmu->counter[0].width);
+        cpu->meter.counter_mask = cpu->meter.count_mask = upmu_bits_ones(cpu->meter.pmu->counter[0].width);
         machine->only_cpu = cpu;
         cpu->meter.number = machine->cpu_count++;
         if (!++machine->lives)

@@ -102,8 +102,8 @@ static bool is_simple(const struct upmu_meter *meter, const struct upmu_session 
 {
     const struct upmu_set *set = upmu_active(session);
 
-    return upmu_session_is_just(session, UPMU_SESSION_WAITING) && !upmu_session_is_chain(session) &&
-           set->program.placement && set->counters && !(upmu_meter_domain(meter) && upmu_claims_share_set(meter, set));
+    return upmu_session_is_just(session, UPMU_SESSION_WAITING) && set->program.placement && set->counters &&
+           !(upmu_meter_domain(meter) && upmu_claims_share_set(meter, set));
 }
 
 /* Is a search beside these worth it?  (What other CPUs claim may have changed since one.) */
@@ -258,7 +258,7 @@ static bool admit_private(struct upmu_meter *meter, unsigned looks, bool is_tick
 
 /* ---- Between ticks ---- */
 
-bool upmu_multiplex_displace(struct upmu_transition *plan, uint32_t wanted, uint64_t *corunners)
+bool upmu_multiplex_displace(struct upmu_transition *plan, uint32_t wanted)
 {
     const struct upmu_meter *meter = plan->meter;
     struct upmu_session *session;
@@ -267,15 +267,14 @@ bool upmu_multiplex_displace(struct upmu_transition *plan, uint32_t wanted, uint
     for (rest = wanted; rest; rest &= rest - 1u)
         if (!meter->of_tally[upmu_bits_lowest(rest)]->shares)
             return false;
-    for (rest = wanted; (session = upmu_meter_next_running(meter, &rest)) != NULL;) {
+    plan->displaced = true;
+    for (rest = wanted; (session = upmu_meter_next_running(meter, &rest)) != NULL;)
         if (!upmu_transition_out(plan, session))
             return false;
-        *corunners -= upmu_active(session)->program.placement;
-    }
     return true;
 }
 
-void upmu_multiplex_fill(struct upmu_transition *plan, uint64_t corunners, const struct upmu_thread *thread)
+void upmu_multiplex_fill(struct upmu_transition *plan, const struct upmu_thread *thread)
 {
     const struct upmu_meter *meter = plan->meter;
     unsigned looks = SWITCH_LOOKS;
@@ -287,8 +286,8 @@ void upmu_multiplex_fill(struct upmu_transition *plan, uint64_t corunners, const
             continue;
         looks--;
         if (!(set->counters & ((meter->running & ~plan->leaving) | plan->coming)) && is_simple(meter, session) &&
-            has_place(meter, session, corunners) && upmu_transition_in(plan, session))
-            corunners += set->program.placement;
+            has_place(meter, session, upmu_transition_corunners(plan)))
+            (void)upmu_transition_in(plan, session, upmu_active(session));
     }
 }
 
@@ -321,7 +320,7 @@ void upmu_multiplex_search(struct upmu_meter *meter)
 static void fill_now(struct upmu_transition *plan, struct upmu_meter *meter)
 {
     upmu_transition_begin(plan, meter);
-    upmu_multiplex_fill(plan, meter->corunners, NULL);
+    upmu_multiplex_fill(plan, NULL);
     if (plan->ins)
         (void)upmu_transition_run(plan, UPMU_SESSION_WAITING);
 }
@@ -546,7 +545,7 @@ static bool rotate_at_once(struct upmu_transition *plan, struct selection *selec
     for (uint32_t rest = selection->coming; rest; rest &= rest - 1u) {
         struct upmu_session *session = selection->waiter[upmu_bits_lowest(rest)];
 
-        if (!is_simple(meter, session) || !upmu_transition_in(plan, session))
+        if (!is_simple(meter, session) || !upmu_transition_in(plan, session, upmu_active(session)))
             return false;
     }
     if ((plan->outs | plan->ins) && !upmu_transition_run(plan, UPMU_SESSION_WAITING))

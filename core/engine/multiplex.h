@@ -37,11 +37,11 @@ void upmu_multiplex_admit(struct upmu_meter *meter);
 void upmu_multiplex_search(struct upmu_meter *meter);
 
 /*
- * Parts of a plan, `corunners` being those that run with it: sharing sessions that hold `wanted` leave (false: others
- * hold it); those at the head of the list that have a place beside it come, but for those of the thread that leaves.
+ * Parts of a plan: sharing sessions that hold `wanted` leave (false: others hold it); those at the head of the list
+ * that have a place beside it come, but for those of the thread that leaves.
  */
-bool upmu_multiplex_displace(struct upmu_transition *plan, uint32_t wanted, uint64_t *corunners);
-void upmu_multiplex_fill(struct upmu_transition *plan, uint64_t corunners, const struct upmu_thread *thread);
+bool upmu_multiplex_displace(struct upmu_transition *plan, uint32_t wanted);
+void upmu_multiplex_fill(struct upmu_transition *plan, const struct upmu_thread *thread);
 
 /* After the transition: those that left, but for that thread's, wait. */
 void upmu_multiplex_settle(struct upmu_transition *plan, const struct upmu_thread *thread);

@@ -392,18 +392,16 @@ static UPMU_APART void acknowledge(const struct pass *pass, uint32_t flagged)
  * A fixed period is over, and the next one fits into a load: all that a sampling counter mostly needs.  False: nothing
  * was done.
  */
-static inline bool take_ordinary(struct pass *pass, unsigned counter, struct upmu_tally *tally, uint64_t value)
+static inline bool take_ordinary(struct pass *pass, struct upmu_cpu *cpu, unsigned counter,
+                                 const struct upmu_counter *where, struct upmu_tally *tally, uint64_t value)
 {
-    struct upmu_cpu *cpu = pass->cpu;
-    const struct upmu_counter *where = &cpu->meter.pmu->counter[counter];
     uint64_t total = tally->total + ((value - tally->base) & cpu->meter.counter_mask);
     uint64_t due = tally->due + tally->period, load;
 
-    if (!tally->ordinary || tally->throttled || tally->to_switch || total < tally->due || total >= due ||
-        due - total < cpu->meter.pmu->min_period || (due - total) >> (where->write_bits - 1u) ||
-        pass->now_ns - cpu->window_start_ns >= THROTTLE_WINDOW_NS || tally->window != cpu->window ||
-        tally->storm >= THROTTLE_OVERFLOWS - 1u || tally->reset != tally->period ||
-        !port_has_clock(cpu->meter.machine->port))
+    if (!tally->ordinary || tally->throttled || tally->reset != tally->period || tally->window != cpu->window ||
+        tally->storm >= THROTTLE_OVERFLOWS - 1u || pass->now_ns - cpu->window_start_ns >= THROTTLE_WINDOW_NS ||
+        total < tally->due || total >= due || due - total < cpu->meter.pmu->min_period ||
+        (due - total) >> (where->write_bits - 1u))
         return false;
     load = (total - due) & cpu->meter.counter_mask;
     tally->sequence += 1u;
@@ -442,13 +440,13 @@ static UPMU_APART unsigned look_at_next(struct pass *pass, uint32_t *rest)
 
     while (*rest) {
         unsigned counter = upmu_bits_lowest(*rest);
+        const struct upmu_counter *where = &cpu->meter.pmu->counter[counter];
         struct upmu_tally *tally = cpu->meter.tally[counter];
-
         bool held;
 
         *rest &= *rest - 1u;
         bank->handler_accesses.rdpmcs++;
-        if (__builtin_expect(!port_rdpmc(bank->port, cpu->meter.pmu->counter[counter].rdpmc, &value), 0)) {
+        if (__builtin_expect(!port_rdpmc(bank->port, where->rdpmc, &value), 0)) {
             bank->no_rdpmc = true;
             *rest |= UPMU_BIT32(counter);
             return UPMU_COUNTERS;
@@ -462,7 +460,7 @@ static UPMU_APART unsigned look_at_next(struct pass *pass, uint32_t *rest)
         pass->handled |= UPMU_BIT32(counter) & ~cpu->meter.deferred;
         if (held) {
             defer(pass, counter);
-        } else if (!take_ordinary(pass, counter, tally, value & cpu->meter.counter_mask)) {
+        } else if (!take_ordinary(pass, cpu, counter, where, tally, value & cpu->meter.counter_mask)) {
             cpu->looked_at = value & cpu->meter.counter_mask;
             return counter;
         }
@@ -476,8 +474,7 @@ static inline uint32_t look_quickly(struct pass *pass, uint32_t counters)
     struct upmu_cpu *cpu = pass->cpu;
     unsigned counter;
 
-    while (!cpu->meter.bank.no_rdpmc && port_has_rdpmc(cpu->meter.bank.port) &&
-           (counter = look_at_next(pass, &counters)) != UPMU_COUNTERS)
+    while ((counter = look_at_next(pass, &counters)) != UPMU_COUNTERS)
         take_overflow(pass, counter, cpu->meter.tally[counter], cpu->looked_at);
     return counters;
 }
@@ -502,7 +499,6 @@ static enum upmu_pmi handle(struct pass *pass)
     struct upmu_cpu *cpu = pass->cpu;
     const struct upmu_pmu *pmu = cpu->meter.pmu;
     uint32_t quiet = pmu->capabilities & UPMU_PMU_GLOBAL_CTRL ? cpu->meter.quiet : 0;
-    uint32_t mine = ~(cpu->meter.firmware | cpu->meter.watchdog | cpu->meter.foreign);
     uint32_t flagged = 0, look, found;
     uint64_t status = 0;
     bool quick = cpu->meter.straight && !cpu->meter.bank.others;
@@ -515,10 +511,10 @@ static enum upmu_pmi handle(struct pass *pass)
         /* (What it would have said is not known.) */
         pass->expected = !upmu_bank_look(&cpu->meter.bank, pmu->status_row, &status);
         if (status)
-            flagged = pmu->backend->overflowed(pmu, status) & mine;
+            flagged = pmu->backend->overflowed(pmu, status) & ~upmu_meter_blocked(&cpu->meter);
     }
     look = cpu->meter.sampling & ~pass->failed;
-    if (quick)
+    if (quick && !cpu->meter.bank.no_rdpmc && port_has_rdpmc(cpu->meter.bank.port))
         look = look_quickly(pass, look);
     for (uint32_t rest = look; rest; rest &= rest - 1u)
         look_at_counter(pass, upmu_bits_lowest(rest));

@@ -143,12 +143,6 @@ bool upmu_program_handler_may(const struct upmu_bank *bank, const struct upmu_pr
     return program->placement && !(program->flags & UPMU_PROGRAM_PRELUDE);
 }
 
-/* A register with what a step wants.  (Apart: the handler's stack is short.) */
-static UPMU_APART uint64_t with_step(const struct upmu_step *step, uint64_t value)
-{
-    return (value & ~upmu_step_mask(step)) | upmu_step_value(step);
-}
-
 /* (Its gates are closed: in which order does not matter.) */
 bool upmu_program_handler_load(struct upmu_bank *bank, const struct upmu_program *program, uint32_t opening)
 {
@@ -160,7 +154,7 @@ bool upmu_program_handler_load(struct upmu_bank *bank, const struct upmu_program
         uint64_t value = bank->shadow[row];
 
         do
-            value = with_step(step, value);
+            value = upmu_step_apply(step, value);
         while (++step < end && step->row == row);
         if (!fine)
             upmu_bank_forget_row(bank, row);

@@ -96,14 +96,11 @@ static void record(struct upmu_session *session, uint32_t events, const struct u
         return;
     overflow->session = session;
     overflow->cpu = cpu;
-    overflow->ip = overflow->sp = 0;
-    overflow->process = overflow->thread = 0;
     overflow->event = 0;
     overflow->set = upmu_active(session);
     overflow->set_number = upmu_active(session)->number;
     overflow->time_ns = now_ns;
     overflow->events = events;
-    overflow->flags = UPMU_SAMPLE_NO_FRAME;
     if (frame) {
         overflow->ip = frame->ip;
         overflow->sp = frame->sp;
@@ -114,6 +111,10 @@ static void record(struct upmu_session *session, uint32_t events, const struct u
             overflow->ip = overflow->sp = 0;
             overflow->flags = UPMU_SAMPLE_HIDDEN;
         }
+    } else {
+        overflow->ip = overflow->sp = 0;
+        overflow->process = overflow->thread = 0;
+        overflow->flags = UPMU_SAMPLE_NO_FRAME;
     }
     if (UPMU_SETS)
         want_switch(cpu, session, events, now_ns);

@@ -138,7 +138,8 @@ static void set_event(struct upmu_session *session, struct upmu_set *set, unsign
         tally->cascades = upmu_event_cascades(event);
     }
     if (UPMU_SAMPLING)
-        tally->ordinary = tally->period && !sampling->random_mask && !sampling->frequency &&
+        tally->ordinary = tally->period && !sampling->random_mask && !(sampling->frequency | sampling->switch_after) &&
+                          port_has_clock(session->machine->port) &&
                           !(tally->least_log2 | tally->step_log2 | tally->wide);
     tally->falls = event->attributes & UPMU_ATTR_IN_TXCP;
     memset(tally->slot, UPMU_NO_COUNTER, sizeof tally->slot);
@@ -673,23 +674,20 @@ struct these {
 /* Of these, what stops, and what starts where it is placed, as far as nothing about it needs thought. */
 static void plan_these(struct upmu_transition *plan, struct upmu_meter *meter, const struct these *these)
 {
-    uint64_t corunners = meter->corunners;
     struct upmu_session *session;
 
     upmu_transition_begin(plan, meter);
     for (unsigned i = 0; i < these->stops; i++) {
         session = these->stop[i];
-        if (session->meter == meter && upmu_session_is_just(session, UPMU_SESSION_RUNNING) &&
-            upmu_transition_out(plan, session))
-            corunners -= session->active->program.placement;
+        if (session->meter == meter && upmu_session_is_just(session, UPMU_SESSION_RUNNING))
+            (void)upmu_transition_out(plan, session);
     }
     for (unsigned i = 0; i < these->starts; i++) {
         session = these->start[i];
-        if (session->meter == meter && !upmu_session_is_chain(session) && can_start_quickly(session) &&
+        if (session->meter == meter && can_start_quickly(session) &&
             !(session->counters & ((meter->running & ~plan->leaving) | plan->coming)) &&
-            upmu_program_fits(meter, session->active, corunners) && session->active->program.placement &&
-            upmu_transition_in(plan, session))
-            corunners += session->active->program.placement;
+            upmu_program_fits(meter, session->active, upmu_transition_corunners(plan)))
+            (void)upmu_transition_in(plan, session, session->active);
     }
     if (!upmu_transition_run(plan, UPMU_SESSION_STOPPED))
         return;

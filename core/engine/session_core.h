@@ -126,17 +126,17 @@ static inline const struct upmu_sampling *upmu_tally_sampling(const struct upmu_
 
 /*
  * Is it in a state, attached, and nothing else about it needs thought: nothing due, not static, no part in a change,
- * with an owner?  (Eight bytes that lie together; which of them share or mask does not matter.)
+ * with an owner, no chain?  (Eight bytes that lie together; whether it shares does not matter.)
  */
 static inline bool upmu_session_is_just(const struct upmu_session *session, enum upmu_session_state state)
 {
     uint64_t word;
 
-    _Static_assert(offsetof(struct upmu_session, ties) == offsetof(struct upmu_session, state) + 5 &&
-                       offsetof(struct upmu_session, mask_on_full) == offsetof(struct upmu_session, state) + 7,
+    _Static_assert(offsetof(struct upmu_session, ties) == offsetof(struct upmu_session, state) + 1 &&
+                       offsetof(struct upmu_session, shares) == offsetof(struct upmu_session, state) + 7,
                    "the words of a session are in this order");
     __builtin_memcpy(&word, (const char *)session + offsetof(struct upmu_session, state), sizeof word);
-    return (word & UINT64_C(0xffffffffffff)) == ((uint64_t)UPMU_TIED << 40 | (unsigned)state);
+    return word << 8 == (UPMU_TIED << 16 | (unsigned)state << 8);
 }
 
 /* Fill session->why with a status and nothing else; returns it. */
@@ -185,7 +185,7 @@ void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session)
 /* Is one of its sets switched to another, or to itself? */
 static inline bool upmu_session_is_chain(const struct upmu_session *session)
 {
-    return UPMU_SETS && session->sets && (session->sets->next || session->sets->flags);
+    return UPMU_SETS && session->chain;
 }
 
 /* The same of one that has its tags, has no page and does not wait. */

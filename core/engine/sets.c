@@ -35,6 +35,11 @@ static uint64_t effective(const struct upmu_session *session, uint64_t timeout_n
     return rest && timeout_ns <= ~UINT64_C(0) - tick_ns ? timeout_ns - rest + tick_ns : timeout_ns;
 }
 
+static void note_chain(struct upmu_session *session)
+{
+    session->chain = session->sets && (session->sets->next || session->sets->flags);
+}
+
 enum upmu_status upmu_session_add_set(struct upmu_session *session, struct upmu_set *set, uint16_t number,
                                       unsigned flags, uint64_t timeout_ns)
 {
@@ -65,6 +70,7 @@ enum upmu_status upmu_session_add_set(struct upmu_session *session, struct upmu_
     (*link)->runs = 0;
     (*link)->duration_ns = 0;
     (*link)->slot_ns = 0;
+    note_chain(session);
     upmu_session_rewind(session);
     return upmu_session_refuse(session, UPMU_OK);
 }
@@ -82,6 +88,7 @@ enum upmu_status upmu_session_remove_set(struct upmu_session *session, uint16_t 
     if (session->active == *link)
         session->begun = 0;
     *link = (*link)->next;
+    note_chain(session);
     upmu_session_rewind(session);
     /* (Its memory is the host's now.) */
     session->coming = NULL;

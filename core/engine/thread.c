@@ -125,73 +125,80 @@ static void join_all(struct upmu_meter *meter, struct upmu_thread *thread)
 }
 
 /* Does one that comes have a place beside those that run with it?  Those that share and hold it leave. */
-static inline bool plan_coming(struct upmu_transition *plan, struct upmu_session *session, uint64_t *corunners)
+static inline bool plan_coming(struct upmu_transition *plan, struct upmu_session *session)
 {
     const struct upmu_meter *meter = plan->meter;
-    const struct upmu_program *program = &session->active->program;
-    uint32_t taken = session->active->counters & ((meter->running & ~plan->leaving) | plan->coming);
+    struct upmu_set *set = session->active;
+    uint32_t taken = set->counters & ((meter->running & ~plan->leaving) | plan->coming);
 
-    if (taken && (session->shares || (taken & plan->coming) || !(program->flags & UPMU_PROGRAM_FREE) ||
-                  !upmu_program_fits(meter, session->active, *corunners) ||
-                  !upmu_multiplex_displace(plan, taken, corunners)))
+    if (taken && (session->shares || (taken & plan->coming) || !(set->program.flags & UPMU_PROGRAM_FREE) ||
+                  !upmu_program_fits(meter, set, upmu_transition_corunners(plan)) ||
+                  !upmu_multiplex_displace(plan, taken)))
         return false;
-    if (!upmu_program_fits(meter, session->active, *corunners) || !upmu_transition_in(plan, session))
-        return false;
-    *corunners += program->placement;
-    return true;
+    return upmu_program_fits(meter, set, upmu_transition_corunners(plan)) && upmu_transition_in(plan, session, set);
 }
 
-/* What the sessions of both threads ask for, as a plan; false: some need more than a transition. */
-static bool plan_switch(struct upmu_transition *plan, const struct upmu_thread *prev, const struct upmu_thread *next)
+/* Sessions of a thread that does not come after all, up to one, may be called from elsewhere again. */
+static UPMU_APART void send_back(struct upmu_meter *meter, struct upmu_thread *next, const struct upmu_session *end)
 {
-    const struct upmu_meter *meter = plan->meter;
-    uint64_t corunners = meter->corunners;
-    bool may_wait = port_has_clock(meter->machine->port);
+    for (struct upmu_session *session = next->sessions; session != end; session = session->next_of_thread) {
+        upmu_session_unlink_quickly(meter, session);
+        __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
+    }
+}
 
-    if (upmu_multiplex_wanted(meter) && !may_wait)
-        return false;
+enum exchange { EXCHANGE_NOT, EXCHANGE_DONE, EXCHANGE_WAITS /* done, but some wait */ };
+
+/* What the sessions of the thread that leaves ask for; false: some need more than a transition. */
+static inline bool plan_prev(struct upmu_transition *plan, struct upmu_meter *meter, const struct upmu_thread *prev)
+{
     for (struct upmu_session *session = prev->sessions; session; session = session->next_of_thread) {
         if (session->meter != meter)
             return false;
         if (session->state == UPMU_SESSION_RUNNING) {
             if (!upmu_transition_out(plan, session))
                 return false;
-            corunners -= session->active->program.placement;
-        } else if (upmu_session_is_chain(session) || (!upmu_session_is_just(session, UPMU_SESSION_STOPPED) &&
-                                                      !upmu_session_is_just(session, UPMU_SESSION_WAITING))) {
+        } else if (!upmu_session_is_just(session, UPMU_SESSION_STOPPED) &&
+                   !upmu_session_is_just(session, UPMU_SESSION_WAITING)) {
             return false;
         }
     }
+    return true;
+}
+
+/*
+ * The same of the one that comes.  Each is held against calls from elsewhere before it is looked at, and in the list of
+ * the CPU before it runs: a handler finds it by its counters, a call elsewhere by its CPU.
+ */
+static inline enum exchange plan_next(struct upmu_transition *plan, struct upmu_meter *meter, struct upmu_thread *next)
+{
+    enum exchange done = EXCHANGE_DONE;
+
     for (struct upmu_session *session = next->sessions; session; session = session->next_of_thread) {
-        if (session->meter || upmu_session_is_chain(session))
-            return false;
-        if (upmu_session_is_just(session, UPMU_SESSION_STOPPED))
-            continue;
-        if (!upmu_session_is_just(session, UPMU_SESSION_WAITING) ||
-            (!plan_coming(plan, session, &corunners) && !may_wait))
-            return false;
-    }
-    if (meter->waiting[1])
-        upmu_multiplex_fill(plan, corunners, prev);
-    return true;
-}
+        bool waits;
 
-/* Sessions of a thread that does not come after all, up to one, may be called from elsewhere again. */
-static void release_until(struct upmu_thread *thread, const struct upmu_session *end)
-{
-    for (struct upmu_session *held = thread->sessions; held != end; held = held->next_of_thread)
-        __atomic_store_n(&held->held, 0, __ATOMIC_RELEASE);
-}
-
-/* All sessions of a thread that comes are held against calls from elsewhere; false: a call works on one. */
-static bool hold_all(struct upmu_thread *thread)
-{
-    for (struct upmu_session *session = thread->sessions; session; session = session->next_of_thread)
         if (__atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE)) {
-            release_until(thread, session);
-            return false;
+            send_back(meter, next, session);
+            return EXCHANGE_NOT;
         }
-    return true;
+        waits = upmu_session_is_just(session, UPMU_SESSION_WAITING);
+        if (session->meter || !(waits || upmu_session_is_just(session, UPMU_SESSION_STOPPED))) {
+            __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
+            send_back(meter, next, session);
+            return EXCHANGE_NOT;
+        }
+        if (session->tagged_by != meter->life)
+            upmu_session_tag(meter, session);
+        upmu_session_link_quickly(meter, session);
+        if (waits && !plan_coming(plan, session)) {
+            if (!port_has_clock(meter->bank.port)) {
+                send_back(meter, next, session->next_of_thread);
+                return EXCHANGE_NOT;
+            }
+            done = EXCHANGE_WAITS;
+        }
+    }
+    return done;
 }
 
 /*
@@ -229,49 +236,30 @@ static inline void unlink_thread(struct upmu_meter *meter, struct upmu_thread *p
     }
 }
 
-/* Those of a thread that does not come after all. */
-static UPMU_APART void send_back(struct upmu_meter *meter, struct upmu_thread *next)
-{
-    for (struct upmu_session *session = next->sessions; session; session = session->next_of_thread)
-        upmu_session_unlink_quickly(meter, session);
-    release_until(next, NULL);
-}
-
-enum exchange { EXCHANGE_NOT, EXCHANGE_DONE, EXCHANGE_WAITS /* done, but some wait */ };
-
 /* The lists of both threads are held. */
 static inline enum exchange exchange_threads(struct upmu_transition *plan, struct upmu_meter *meter,
                                              struct upmu_thread *prev, struct upmu_thread *next)
 {
-    struct upmu_session *session;
     enum exchange done;
 
     upmu_transition_begin(plan, meter);
-    /* (Before the plan looks at them: until then a call elsewhere may stop one.) */
-    if (!hold_all(next))
+    if ((upmu_multiplex_wanted(meter) && !port_has_clock(meter->bank.port)) || !plan_prev(plan, meter, prev))
         return EXCHANGE_NOT;
-    if (!plan_switch(plan, prev, next)) {
-        release_until(next, NULL);
+    done = plan_next(plan, meter, next);
+    if (done == EXCHANGE_NOT)
         return EXCHANGE_NOT;
-    }
-    /* (A handler finds one by its counters, a call elsewhere by its CPU: it is there before it runs.) */
-    for (session = next->sessions; session; session = session->next_of_thread) {
-        if (session->tagged_by != meter->life)
-            upmu_session_tag(meter, session);
-        upmu_session_link_quickly(meter, session);
-    }
+    if (meter->waiting[1])
+        upmu_multiplex_fill(plan, prev);
     if (!upmu_transition_run(plan, UPMU_SESSION_WAITING)) {
-        send_back(meter, next);
+        send_back(meter, next, NULL);
         return EXCHANGE_NOT;
     }
-    if (plan->outs && plan->out[plan->outs - 1u]->thread != prev)
+    if (plan->displaced)
         upmu_multiplex_settle(plan, prev);
-    done = meter->waiting[1] ? EXCHANGE_WAITS : EXCHANGE_DONE;
-    for (session = next->sessions; session; session = session->next_of_thread) {
-        if (session->state == UPMU_SESSION_WAITING)
-            done = EXCHANGE_WAITS;
+    if (meter->waiting[1])
+        done = EXCHANGE_WAITS;
+    for (struct upmu_session *session = next->sessions; session; session = session->next_of_thread)
         __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
-    }
     unlink_thread(meter, prev);
     return done;
 }
@@ -285,8 +273,9 @@ static UPMU_APART enum exchange exchange_on_stack(struct upmu_meter *meter, stru
 }
 
 /* Where a transition is enough, and nothing has pages.  EXCHANGE_NOT: nothing was done. */
-static enum exchange switch_quickly(struct upmu_meter *meter, struct upmu_thread *prev, struct upmu_thread *next)
+static inline enum exchange switch_quickly(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next)
 {
+    struct upmu_meter *meter = &cpu->meter;
     enum exchange done = EXCHANGE_NOT;
 
     if (upmu_meter_domain(meter) || (UPMU_USER_PAGES && upmu_user_pages_any(meter->machine)) ||
@@ -302,8 +291,8 @@ static enum exchange switch_quickly(struct upmu_meter *meter, struct upmu_thread
             if (done == EXCHANGE_WAITS)
                 find_places(meter, next);
             next->unjoined = 0;
-            __atomic_store_n(&meter->cpu->current, has_sessions ? next : NULL, __ATOMIC_RELAXED);
-            __atomic_store_n(&next->cpu, has_sessions ? meter->cpu : NULL, __ATOMIC_SEQ_CST);
+            __atomic_store_n(&cpu->current, has_sessions ? next : NULL, __ATOMIC_RELAXED);
+            __atomic_store_n(&next->cpu, has_sessions ? cpu : NULL, __ATOMIC_SEQ_CST);
             __atomic_store_n(&prev->cpu, NULL, __ATOMIC_RELAXED);
         }
         upmu_thread_release(next);
@@ -321,7 +310,7 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
         !(cpu->meter.pmu || (UPMU_USER_PAGES && cpu->meter.machine && (cpu->user_reads || next->reads))))
         return UPMU_OK;
     if (!cpu->user_reads && !next->reads && upmu_local_try(&cpu->meter, cpu->meter.machine->port, &irq)) {
-        enum exchange done = switch_quickly(&cpu->meter, prev, next);
+        enum exchange done = switch_quickly(cpu, prev, next);
 
         upmu_local_end(&cpu->meter, cpu->meter.machine->port, irq);
         if (done != EXCHANGE_NOT)

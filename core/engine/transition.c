@@ -42,18 +42,18 @@ void upmu_transition_begin(struct upmu_transition *plan, struct upmu_meter *mete
 {
     plan->meter = meter;
     plan->leaving = plan->coming = plan->changed = plan->carried = plan->closed = 0;
-    plan->counting_out = plan->counting_in = plan->quiet_in = plan->user = 0;
+    plan->counting_out = plan->counting_in = plan->quiet_in = 0;
     plan->corunners = 0;
-    plan->outs = plan->ins = plan->writes = plan->slow = 0;
-    plan->general = plan->alone = plan->walks = plan->failed = plan->marred = false;
-    plan->state = 0;
+    plan->outs = plan->ins = plan->slow = 0;
+    plan->written = plan->write;
+    plan->general = plan->displaced = plan->alone = plan->walks = plan->failed = false;
     plan->status = UPMU_OK;
     plan->careful = UPMU_THREADS && (!(meter->straight | meter->apart) || meter->bank.others || meter->bank.no_rdpmc ||
                     !port_has_rdpmc(meter->bank.port));
 }
 
 /* One of a chain, static, masked, or of a set that is not compiled. */
-static void out_carefully(struct upmu_transition *plan, struct upmu_session *session)
+static UPMU_APART bool out_carefully(struct upmu_transition *plan, struct upmu_session *session)
 {
     const struct upmu_set *set = upmu_active(session);
 
@@ -67,21 +67,19 @@ static void out_carefully(struct upmu_transition *plan, struct upmu_session *ses
 #else
     (void)set;
 #endif
+    return true;
 }
 
 bool upmu_transition_out(struct upmu_transition *plan, struct upmu_session *session)
 {
     const struct upmu_program *program = &upmu_active(session)->program;
-    bool just = !upmu_session_is_chain(session) && is_compiled(upmu_active(session)) &&
-                upmu_session_is_just(session, UPMU_SESSION_RUNNING);
+    bool just = upmu_session_is_just(session, UPMU_SESSION_RUNNING) && is_compiled(upmu_active(session));
 
     if (UPMU_THREADS && (plan->outs == UPMU_PARTS || !(just | plan->general)))
         return false;
     plan->out[plan->outs++] = session;
-    if (!just) {
-        out_carefully(plan, session);
-        return true;
-    }
+    if (!just)
+        return out_carefully(plan, session);
     plan->leaving |= session->counters;
     plan->counting_out |= program->counting;
     plan->corunners -= program->placement;
@@ -89,7 +87,7 @@ bool upmu_transition_out(struct upmu_transition *plan, struct upmu_session *sess
 }
 
 /* One that starts, and needs more than writes of registers. */
-static bool in_slowly(struct upmu_transition *plan, struct upmu_session *session)
+static UPMU_APART bool in_slowly(struct upmu_transition *plan, struct upmu_session *session)
 {
     if (UPMU_THREADS && (!plan->alone || plan->ins == UPMU_PARTS))
         return false;
@@ -105,82 +103,85 @@ static bool in_slowly(struct upmu_transition *plan, struct upmu_session *session
 }
 
 /* What a program finds other than it wants, and the counters concerned; false: no room. */
-static inline bool find_writes(struct upmu_transition *plan, struct upmu_program *program, uint32_t *out_changed)
+static inline bool find_writes(struct upmu_transition *plan, struct upmu_program *program)
 {
     const struct upmu_bank *bank = &plan->meter->bank;
     const struct upmu_step *step = program->step, *end = step + program->steps;
-    unsigned first = plan->writes, writes = first;
-    struct upmu_masked_write *write = plan->write + first;
-    bool plain = true;
+    struct upmu_masked_write *write = plan->written;
     uint32_t changed = 0;
+    unsigned last = UPMU_NO_ROW;
 
     for (; step < end; step++) {
         unsigned row = step->row;
         bool same = !upmu_step_differs(step, bank->shadow[row]);
-        uint64_t mask, value;
 
         if (__builtin_expect(!upmu_bank_is_plain(bank, row), 0)) {
             plan->careful = true;
-            plain = false;
             same = same && upmu_bank_knows(bank, row);
         }
-        if (__builtin_expect(same, 1))
+        if (same)
             continue;
         changed |= step->guard;
-        mask = upmu_step_mask(step);
-        value = upmu_step_value(step);
-        if (writes > first && write[-1].row == row) {
-            write[-1].mask |= mask;
-            write[-1].value |= value;
+        if (row == last) {
+            write[-1].mask |= upmu_step_mask(step);
+            write[-1].value |= upmu_step_value(step);
             continue;
         }
-        if (writes++ == UPMU_WRITES)
+        if (write == plan->write + UPMU_WRITES)
             return false;
-        write->mask = mask;
-        write->value = value;
-        write->row = (uint8_t)row;
+        write->mask = upmu_step_mask(step);
+        write->value = upmu_step_value(step);
+        write->row = last = row;
         write->enables = step->enables;
         write++;
     }
-    if (plain && writes == first)
+    if (last == UPMU_NO_ROW && !plan->careful)
         program->seen = bank->version;
-    plan->writes = (uint8_t)writes;
-    *out_changed = changed;
+    plan->written = write;
+    plan->changed |= changed;
     return true;
 }
 
-static inline bool add_in(struct upmu_transition *plan, struct upmu_session *session, struct upmu_set *set)
+static inline bool add_part(struct upmu_transition *plan, struct upmu_session *session, struct upmu_set *set,
+                            struct upmu_masked_write *first)
 {
-    struct upmu_program *program = &set->program;
-    unsigned first = plan->writes;
-    uint32_t changed = 0;
+    const struct upmu_program *program = &set->program;
+    unsigned part = plan->ins;
 
-    if (plan->ins == UPMU_PARTS)
-        return false;
-    /* (Mostly all is there since it was looked at last.) */
-    if (program->seen != plan->meter->bank.version && !find_writes(plan, program, &changed))
-        return false;
-    if (UPMU_PRELUDES && changed && (program->flags & UPMU_PROGRAM_PRELUDE)) {
-        plan->writes = (uint8_t)first;
-        return in_slowly(plan, session);
-    }
-    plan->changed |= changed;
-    plan->set[plan->ins] = set;
-    plan->first_write[plan->ins] = (uint8_t)first;
-    plan->in[plan->ins++] = session;
-    plan->first_write[plan->ins] = plan->writes;
-    plan->coming |= program->counting | program->sampling;
+    plan->set[part] = set;
+    plan->in[part] = session;
+    plan->first_write[part] = first;
+    plan->first_write[part + 1u] = plan->written;
+    plan->ins = (uint8_t)(part + 1u);
+    plan->coming |= set->counters;
     plan->counting_in |= program->counting;
-    plan->user |= program->user;
     if (program->sampling)
-        plan->quiet_in |= program->counting | program->sampling;
+        plan->quiet_in |= set->counters;
     plan->corunners += program->placement;
     return true;
 }
 
-bool upmu_transition_in(struct upmu_transition *plan, struct upmu_session *session)
+/* One that does not find all that it wants. */
+static UPMU_APART bool in_with_writes(struct upmu_transition *plan, struct upmu_session *session, struct upmu_set *set)
 {
-    return is_compiled(upmu_active(session)) ? add_in(plan, session, upmu_active(session)) : in_slowly(plan, session);
+    struct upmu_masked_write *first = plan->written;
+    struct upmu_program *program = &set->program;
+
+    if (UPMU_PRELUDES && (program->flags & UPMU_PROGRAM_PRELUDE) &&
+        upmu_bank_changes(&plan->meter->bank, program->step, program->steps))
+        return in_slowly(plan, session);
+    return find_writes(plan, program) && add_part(plan, session, set, first);
+}
+
+bool upmu_transition_in(struct upmu_transition *plan, struct upmu_session *session, struct upmu_set *set)
+{
+    if (!is_compiled(set))
+        return in_slowly(plan, session);
+    if (plan->ins == UPMU_PARTS)
+        return false;
+    /* (Mostly all is there since it was looked at last.) */
+    return set->program.seen == plan->meter->bank.version ? add_part(plan, session, set, plan->written)
+                                                          : in_with_writes(plan, session, set);
 }
 
 /* The enable bit of selects, where these have one. */
@@ -198,17 +199,16 @@ static UPMU_APART bool read_slowly(struct upmu_bank *bank, unsigned counter, uin
     return upmu_bank_read(bank, counter, out_value);
 }
 
-/* The counts of a set whose events only count, and whose counters are alike; `bits`: what they counted is in these. */
-static inline bool take_quickly(struct upmu_meter *meter, struct upmu_set *set, uint64_t bits)
+/* The counts of a set whose events only count, and whose counters are alike.  False: not `fine`, or one faulted. */
+static inline bool take_quickly(struct upmu_meter *meter, struct upmu_set *set, bool fine)
 {
     const struct upmu_port *port = meter->bank.port;
     const struct upmu_counter *where = meter->pmu->counter;
-    uint64_t mask = meter->counter_mask, seen = 0;
-    bool fine = true;
+    uint64_t seen = 0;
 
     meter->bank.accesses.rdpmcs += set->count;
     for UPMU_TALLIES(tally, set) {
-        uint64_t value, counted;
+        uint64_t value, now, counted;
 
         if (__builtin_expect(!port_rdpmc(port, where[tally->counter].rdpmc, &value), 0) &&
             !read_slowly(&meter->bank, tally->counter, &value)) {
@@ -216,11 +216,11 @@ static inline bool take_quickly(struct upmu_meter *meter, struct upmu_set *set, 
             fine = false;
             continue;
         }
-        value &= mask;
-        counted = (value - tally->base) & bits;
-        if (__builtin_expect(value < counted, 0))
+        now = value & meter->counter_mask;
+        counted = (now - tally->base) & meter->count_mask;
+        if (__builtin_expect(now < counted, 0))
             upmu_run_turned(meter, tally, upmu_meter_now(meter), false);
-        tally->base = value;
+        tally->base = now;
         seen |= counted;
         tally->total += counted;
     }
@@ -241,7 +241,7 @@ static UPMU_APART void fail_leaving(struct upmu_transition *plan, struct upmu_se
     upmu_run_tag(plan->meter, session->counters, 0);
     session->state = UPMU_SESSION_STOPPED;
     plan->status = (uint8_t)upmu_session_fault(plan->meter, session);
-    plan->marred = true;
+    plan->careful = true;
 }
 
 /* The time of one of a chain, and of one that was masked. */
@@ -252,18 +252,18 @@ static void end_run(struct upmu_session *session, uint64_t now_ns)
         upmu_chain_switched(session, upmu_active(session));
 }
 
-static inline void take_out(struct upmu_transition *plan, struct upmu_session *session, bool closed, uint64_t now_ns)
+static inline void take_out(struct upmu_transition *plan, struct upmu_meter *meter, struct upmu_session *session,
+                            bool closed, uint64_t now_ns)
 {
-    struct upmu_meter *meter = plan->meter;
     struct upmu_set *set = upmu_active(session);
     bool fine;
 
     session->sequence++;
     UPMU_BARRIER();
     if (__builtin_expect(counts_alike(plan, set), 1))
-        fine = take_quickly(meter, set, upmu_run_folds_first(meter) ? UINT32_MAX : meter->counter_mask);
+        fine = take_quickly(meter, set, closed);
     else
-        fine = upmu_run_counts(meter, session) == UPMU_OK;
+        fine = upmu_run_counts(meter, session) == UPMU_OK && closed;
     if (!UPMU_THREADS || plan->walks) {
         end_run(session, now_ns);
     } else {
@@ -275,7 +275,7 @@ static inline void take_out(struct upmu_transition *plan, struct upmu_session *s
     /* (The sample may have filled the ring.) */
     session->state = session->full ? UPMU_SESSION_MASKED : plan->state;
     session->full = 0;
-    if (__builtin_expect(!(fine && closed), 0))
+    if (__builtin_expect(!fine, 0))
         fail_leaving(plan, session);
     UPMU_BARRIER();
     session->sequence++;
@@ -339,9 +339,9 @@ static bool start_event(struct upmu_transition *plan, struct upmu_tally *tally, 
 }
 
 /* The same of a set whose events only count, and whose counters are alike and not carried. */
-static inline bool start_alike(struct upmu_transition *plan, struct upmu_session *session, uint64_t now_ns)
+static inline bool start_alike(struct upmu_transition *plan, struct upmu_meter *meter, struct upmu_session *session,
+                               uint64_t now_ns)
 {
-    struct upmu_meter *meter = plan->meter;
     const struct upmu_port *port = meter->bank.port;
     const struct upmu_counter *where = meter->pmu->counter;
     uint32_t changed = plan->changed;
@@ -367,9 +367,8 @@ static inline bool start_alike(struct upmu_transition *plan, struct upmu_session
 }
 
 /* The same of one that is carried. */
-static inline void carry_quickly(struct upmu_transition *plan, struct upmu_session *session, uint64_t now_ns)
+static inline void carry_quickly(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns)
 {
-    struct upmu_meter *meter = plan->meter;
     uint32_t stamp = upmu_count_stamp(now_ns);
 
     for UPMU_TALLIES(tally, session->active) {
@@ -396,35 +395,41 @@ static UPMU_APART bool load_carefully(struct upmu_transition *plan, unsigned par
     return fine;
 }
 
-static inline bool load(struct upmu_transition *plan, unsigned part)
+static UPMU_APART bool load_quickly(struct upmu_bank *bank, const struct upmu_masked_write *write,
+                                    const struct upmu_masked_write *end)
 {
-    struct upmu_bank *bank = &plan->meter->bank;
-    unsigned i = plan->first_write[part], end = plan->first_write[part + 1];
-
-    if (__builtin_expect(is_careful(plan), 0))
-        return load_carefully(plan, part);
-    for (const struct upmu_masked_write *write = plan->write + i; i < end; i++, write++) {
+    bank->version++;
+    do {
         /* (A select that enables its counter is written when it does.) */
         if (!write->enables &&
-            !upmu_bank_put(bank, write->row, (bank->shadow[write->row] & ~write->mask) | write->value))
+            !upmu_bank_put_gate(bank, write->row, (bank->shadow[write->row] & ~write->mask) | write->value))
             return false;
-    }
+    } while (++write < end);
     return true;
 }
 
-static bool start_events(struct upmu_transition *plan, struct upmu_session *session, uint64_t now_ns)
+static inline bool load(struct upmu_transition *plan, struct upmu_meter *meter, unsigned part)
 {
-    struct upmu_meter *meter = plan->meter;
+    const struct upmu_masked_write *write = plan->first_write[part], *end = plan->first_write[part + 1];
+
+    if (__builtin_expect(is_careful(plan), 0))
+        return load_carefully(plan, part);
+    return write == end || load_quickly(&meter->bank, write, end);
+}
+
+static bool start_events(struct upmu_transition *plan, struct upmu_meter *meter, struct upmu_session *session,
+                         uint64_t now_ns)
+{
     const struct upmu_program *program = &session->active->program;
 
-    if (!is_careful(plan) && !program->sampling && !(plan->marred | plan->failed) &&
+    if (!is_careful(plan) && !program->sampling &&
         !(program->counting & (meter->flagged | upmu_bank_kept_open(&meter->bank)))) {
         if (plan->carried == program->counting) {
-            carry_quickly(plan, session, now_ns);
+            carry_quickly(meter, session, now_ns);
             return true;
         }
         if (!(plan->carried & program->counting))
-            return start_alike(plan, session, now_ns);
+            return start_alike(plan, meter, session, now_ns);
     }
     for UPMU_TALLIES(tally, session->active) {
         if (!start_event(plan, tally, now_ns))
@@ -448,7 +453,7 @@ static UPMU_APART void fail_coming(struct upmu_transition *plan, struct upmu_ses
     }
     plan->coming &= ~session->counters;
     plan->status = (uint8_t)upmu_run_fail(meter, session);
-    plan->failed = true;
+    plan->failed = plan->careful = true;
 }
 
 /* Registers and start values of one that needs more; false: it cannot come, or a register faulted. */
@@ -485,25 +490,25 @@ static UPMU_APART void note_switch(struct upmu_meter *meter, struct upmu_session
     meter->mask_due = 1;
 }
 
-static inline void bring_in(struct upmu_transition *plan, unsigned part, uint64_t now_ns)
+static inline void bring_in(struct upmu_transition *plan, struct upmu_meter *meter, unsigned part, uint64_t now_ns)
 {
     struct upmu_session *session = plan->in[part];
-    bool slow = !UPMU_THREADS || ((unsigned)__builtin_expect(plan->slow, 0) >> part & 1u), fine;
+    bool slow = !UPMU_THREADS || (__builtin_expect(plan->slow, 0) && (plan->slow >> part & 1u)), fine;
 
     if (UPMU_THREADS && plan->walks && !begin_carefully(plan, session, part))
         return;
     session->sequence++;
     UPMU_BARRIER();
-    fine = slow ? load_slowly(plan, session) : load(plan, part) && start_events(plan, session, now_ns);
+    fine = slow ? load_slowly(plan, session) : load(plan, meter, part) && start_events(plan, meter, session, now_ns);
     /* (Time spent loading it counts as no session's.) */
     if (slow)
-        now_ns = upmu_meter_now(plan->meter);
+        now_ns = upmu_meter_now(meter);
     if (__builtin_expect(fine, 1)) {
         if (session->queued) {
             if (!(session->change & UPMU_CHANGE_FRESH))
                 session->enabled_ns += now_ns - session->started_ns;
             session->change &= (uint8_t)~UPMU_CHANGE_FRESH;
-            upmu_queue_take(plan->meter, session);
+            upmu_queue_take(meter, session);
         }
         session->error = UPMU_OK;
         session->full = 0;
@@ -513,7 +518,7 @@ static inline void bring_in(struct upmu_transition *plan, unsigned part, uint64_
             session->counters = session->active->counters;
         session->state = UPMU_SESSION_RUNNING;
         if (UPMU_SETS && plan->walks && session->switch_due)
-            note_switch(plan->meter, session, now_ns);
+            note_switch(meter, session, now_ns);
     } else if (!slow || plan->status == UPMU_ERR_PORT) {
         fail_coming(plan, session, now_ns);
     } else {
@@ -546,18 +551,21 @@ static uint32_t find_unowned(const struct upmu_transition *plan)
 static uint32_t find_still(const struct upmu_transition *plan)
 {
     const struct upmu_meter *meter = plan->meter;
-    uint32_t absent = upmu_bank_absent(&meter->bank), still = 0;
-    uint32_t both = plan->user & plan->leaving & ~(plan->carried | plan->closed | absent);
+    uint32_t running = plan->leaving & ~(plan->carried | plan->closed | upmu_bank_absent(&meter->bank)), still = 0;
 
-    if (!UPMU_BACKEND_AMD || !meter->pmu->kernel_select || !both)
-        return 0;
-    for (unsigned part = 0; part < plan->ins; part++)
+    for (unsigned part = 0; UPMU_BACKEND_AMD && meter->pmu->kernel_select && part < plan->ins; part++) {
+        const struct upmu_program *program = &plan->set[part]->program;
+        uint32_t both = program->placement ? program->user & running : 0;
+
+        if (!both)
+            continue;
         for UPMU_TALLIES(tally, plan->set[part]) {
             const struct upmu_tally *left = upmu_run_on(meter, tally->counter);
 
             if ((tally->counters & both) && !tally->shared && left && upmu_run_still(meter, left))
                 still |= tally->counters;
         }
+    }
     return still;
 }
 
@@ -567,16 +575,19 @@ static bool fold_leaving(struct upmu_transition *plan)
     struct upmu_meter *meter = plan->meter;
     bool fine = true;
 
+    meter->count_mask = meter->counter_mask;
     for (unsigned part = 0; part < plan->outs; part++) {
         struct upmu_set *set = upmu_active(plan->out[part]);
 
         if (counts_alike(plan, set)) {
-            fine &= take_quickly(meter, set, meter->counter_mask);
+            fine = take_quickly(meter, set, fine);
             continue;
         }
         for UPMU_TALLIES(tally, set)
             fine &= upmu_run_fold(meter, tally);
     }
+    /* (What is counted from here on is little.) */
+    meter->count_mask = UINT32_MAX;
     return fine;
 }
 
@@ -634,16 +645,16 @@ static UPMU_APART bool disable_apart(struct upmu_transition *plan)
     return upmu_run_shut_all(meter, plan->leaving & ~meter->staying, find_dormant(plan)) && fine;
 }
 
-static inline bool disable_leaving(struct upmu_transition *plan)
+static inline bool disable_leaving(struct upmu_transition *plan, struct upmu_meter *meter)
 {
-    struct upmu_bank *bank = &plan->meter->bank;
+    struct upmu_bank *bank = &meter->bank;
     uint32_t stopping;
     uint64_t close;
     unsigned row;
 
-    plan->meter->staying = plan->carried;
+    meter->staying = plan->carried;
     UPMU_BARRIER();
-    if (__builtin_expect(is_careful(plan) | plan->meter->apart, 0))
+    if (__builtin_expect(is_careful(plan) | meter->apart, 0))
         return disable_apart(plan);
     stopping = (plan->leaving & ~plan->carried) | plan->changed;
     if (!stopping)
@@ -654,7 +665,7 @@ static inline bool disable_leaving(struct upmu_transition *plan)
         return true;
     /* The register is read now: it may have been changed. */
     plan->careful = true;
-    return upmu_run_shut(plan->meter, plan->leaving & ~plan->carried);
+    return upmu_run_shut(meter, plan->leaving & ~plan->carried);
 }
 
 /* A session that does not run any more may be freed. */
@@ -666,27 +677,27 @@ static inline void forget_left(struct upmu_meter *meter, uint32_t counters)
     }
 }
 
-static inline void publish(struct upmu_transition *plan)
+static inline void publish(struct upmu_transition *plan, struct upmu_meter *meter)
 {
-    struct upmu_meter *meter = plan->meter;
+    uint32_t leaving = plan->leaving, coming = plan->coming;
 
     if (UPMU_THREADS)
-        meter->used |= plan->coming;
+        meter->used |= coming;
     if (__builtin_expect(!UPMU_THREADS || plan->failed | plan->walks, 0)) {
         upmu_run_publish(meter);
         return;
     }
     meter->corunners += plan->corunners;
-    meter->left |= plan->coming;
-    if ((meter->quiet & plan->leaving) | plan->quiet_in) {
-        meter->sampling = (meter->sampling & ~plan->leaving) | (plan->coming & ~plan->counting_in);
-        meter->quiet = (meter->quiet & ~plan->leaving) | plan->quiet_in;
+    meter->left |= coming;
+    if ((meter->quiet & leaving) | plan->quiet_in) {
+        meter->sampling = (meter->sampling & ~leaving) | (coming & ~plan->counting_in);
+        meter->quiet = (meter->quiet & ~leaving) | plan->quiet_in;
         meter->stop_bits = upmu_stop_bits(meter->pmu, meter->quiet);
     }
     UPMU_BARRIER();
-    meter->running = (meter->running & ~plan->leaving) | plan->coming;
+    meter->running = (meter->running & ~leaving) | coming;
     UPMU_BARRIER();
-    forget_left(meter, plan->leaving & ~plan->coming);
+    forget_left(meter, leaving & ~coming);
 }
 
 /* What was written where a plan turned careful late, or at the end, is written once more. */
@@ -710,7 +721,7 @@ static UPMU_APART void enable_carefully(struct upmu_transition *plan, bool loade
 static UPMU_APART bool enable_apart(struct upmu_transition *plan)
 {
     struct upmu_bank *bank = &plan->meter->bank;
-    const struct upmu_masked_write *write = plan->write, *end = write + plan->writes;
+    const struct upmu_masked_write *write = plan->write, *end = plan->written;
     uint32_t counters = plan->coming & ~plan->carried;
     uint64_t enable = enables(bank);
 
@@ -731,15 +742,15 @@ static UPMU_APART bool enable_apart(struct upmu_transition *plan)
     return true;
 }
 
-static inline void enable_coming(struct upmu_transition *plan)
+static inline void enable_coming(struct upmu_transition *plan, struct upmu_meter *meter)
 {
-    struct upmu_bank *bank = &plan->meter->bank;
+    struct upmu_bank *bank = &meter->bank;
     uint64_t open;
     unsigned row;
 
     if (!is_careful(plan) && plan->coming == plan->carried)
         return;
-    if (plan->meter->apart && !is_careful(plan)) {
+    if (meter->apart && !is_careful(plan)) {
         if (__builtin_expect(!enable_apart(plan), 0))
             enable_carefully(plan, false);
         return;
@@ -755,14 +766,14 @@ static inline void enable_coming(struct upmu_transition *plan)
 }
 
 /* Are all enable bits known and ours, and those of what comes and did not run before clear?  (Selects were seen.) */
-static inline bool is_plain(const struct upmu_transition *plan)
+static inline bool is_plain(const struct upmu_transition *plan, const struct upmu_meter *meter)
 {
-    const struct upmu_bank *bank = &plan->meter->bank;
+    const struct upmu_bank *bank = &meter->bank;
     uint32_t coming = plan->coming & ~plan->leaving;
     unsigned row = bank->pmu->counter[0].gate_row;
 
-    if (!plan->meter->apart)
-        return upmu_bank_is_plain(bank, row) && !(bank->shadow[row] & upmu_enable_bits(coming));
+    if (!meter->apart)
+        return upmu_bank_is_plain(bank, row) && !(coming && (bank->shadow[row] & upmu_enable_bits(coming)));
     for (uint32_t rest = plan->leaving ^ plan->coming; rest; rest &= rest - 1u) {
         row = bank->pmu->counter[upmu_bits_lowest(rest)].gate_row;
         if (!upmu_bank_is_plain(bank, row) ||
@@ -798,9 +809,8 @@ static UPMU_APART void find_worlds(struct upmu_transition *plan)
 }
 
 /* Handlers leave the counters alone from here on.  False: what one has left to do, or left open, comes first. */
-static inline bool hold_both(struct upmu_transition *plan)
+static inline bool hold_both(struct upmu_transition *plan, struct upmu_meter *meter)
 {
-    struct upmu_meter *meter = plan->meter;
     uint32_t both = plan->leaving | plan->coming;
 
     meter->held = both;
@@ -812,7 +822,7 @@ static inline bool hold_both(struct upmu_transition *plan)
         meter->held = 0;
         return false;
     }
-    if (!is_careful(plan) && !is_plain(plan))
+    if (!is_careful(plan) && !is_plain(plan, meter))
         plan->careful = true;
     if (UPMU_THREADS) {
         plan->carried = plan->counting_out & plan->counting_in & ~(plan->changed | plan->closed);
@@ -832,22 +842,22 @@ bool upmu_transition_run(struct upmu_transition *plan, uint8_t state)
     bool closed;
 
     plan->state = state;
-    if (!hold_both(plan))
+    if (!hold_both(plan, meter))
         return false;
     meter->keep_claims = 1;
-    closed = disable_leaving(plan);
+    closed = disable_leaving(plan, meter);
     now_ns = port_clock_ns(meter->bank.port);
     for (unsigned i = 0; i < plan->outs; i++)
-        take_out(plan, plan->out[i], closed, now_ns);
+        take_out(plan, meter, plan->out[i], closed, now_ns);
     UPMU_BARRIER();
     meter->staying = 0;
     for (unsigned i = 0; i < plan->ins; i++)
-        bring_in(plan, i, now_ns);
+        bring_in(plan, meter, i, now_ns);
     meter->bank.still = 0;
-    publish(plan);
+    publish(plan, meter);
     meter->held = 0;
     UPMU_BARRIER();
-    enable_coming(plan);
+    enable_coming(plan, meter);
     meter->keep_claims = keep_claims;
     if (upmu_meter_domain(meter))
         upmu_claims_trim(meter, false);
@@ -862,7 +872,7 @@ static inline bool run_alone(struct upmu_transition *plan, struct upmu_meter *me
                              bool start)
 {
     upmu_transition_begin(plan, meter);
-    return (start ? add_in(plan, session, session->active) : upmu_transition_out(plan, session)) &&
+    return (start ? upmu_transition_in(plan, session, session->active) : upmu_transition_out(plan, session)) &&
            upmu_transition_run(plan, UPMU_SESSION_STOPPED);
 }
 
@@ -877,7 +887,7 @@ bool upmu_transition_start(struct upmu_meter *meter, struct upmu_session *sessio
 {
     struct upmu_set *set = session->active;
 
-    if (upmu_session_is_chain(session) || session->switch_due || session->change || session->is_static ||
+    if (!upmu_session_is_just(session, session->state) ||
         session->counters != set->counters || !set->counters ||
         !(set->program.placement || (upmu_program_ready(meter, set) && set->program.placement)))
         return false;
@@ -899,7 +909,7 @@ static enum upmu_status run_anyone(struct upmu_transition *plan, struct upmu_met
 {
     upmu_transition_begin(plan, meter);
     plan->general = plan->alone = true;
-    (void)(start ? upmu_transition_in(plan, session) : upmu_transition_out(plan, session));
+    (void)(start ? upmu_transition_in(plan, session, upmu_active(session)) : upmu_transition_out(plan, session));
     (void)upmu_transition_run(plan, UPMU_SESSION_STOPPED);
     if (UPMU_THREADS)
         upmu_session_become(session, session->state);
@@ -950,7 +960,7 @@ static bool is_placed(const struct upmu_transition *plan, struct upmu_session *s
     struct upmu_meter *meter = plan->meter;
     struct upmu_set *set = session->coming;
 
-    return set->counters && upmu_placed_was_tried(meter, set, meter->corunners + plan->corunners) &&
+    return set->counters && upmu_placed_was_tried(meter, set, upmu_transition_corunners(plan)) &&
            !(set->counters & ((meter->running & ~plan->leaving) | plan->coming)) &&
            (!upmu_claims_share_set(meter, set) || (set == upmu_active(session) && claim(meter, session))) &&
            is_compiled(set);
@@ -965,7 +975,7 @@ static void choose(struct upmu_transition *plan)
         found = false;
         for (struct upmu_session *session = plan->meter->sessions; session; session = session->next)
             if ((session->change & UPMU_CHANGE_LATER) && is_placed(plan, session) &&
-                add_in(plan, session, session->coming)) {
+                upmu_transition_in(plan, session, session->coming)) {
                 session->change ^= UPMU_CHANGE_COMES | UPMU_CHANGE_LATER;
                 found = true;
             }

@@ -26,6 +26,12 @@ static inline bool upmu_step_differs(const struct upmu_step *step, uint64_t valu
     return (value >> step->shift ^ step->value) & (uint64_t)(int64_t)step->mask;
 }
 
+/* The value of its register, with what a step wants. */
+static inline uint64_t upmu_step_apply(const struct upmu_step *step, uint64_t value)
+{
+    return value ^ ((value >> step->shift ^ step->value) & (uint64_t)(int64_t)step->mask) << step->shift;
+}
+
 /* Values for the registers of one PMU, in load order; those of one register together. */
 struct upmu_image {
     const struct upmu_pmu *pmu;

@@ -3,6 +3,7 @@
  * What an overflow produces (include/upmu/format.h): the default format, which fills the ring, and
  * calls of the host's formats.
  */
+#include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"
 #include "core/hw/port_call.h"
@@ -13,6 +14,9 @@
 #include "core/sample/ring.h"
 
 #if UPMU_SAMPLING
+
+/* Beside what a format answers: a record found no room. */
+#define LOST 0x80000000u
 
 static bool put_record(const struct upmu_overflow *overflow, uint32_t events, const struct upmu_sampling *sampling)
 {
@@ -27,58 +31,63 @@ uint64_t upmu_overflow_value(const struct upmu_overflow *overflow, unsigned even
 }
 
 /* One event's overflow; false: it shares the record of the plain ones. */
-static bool report_alone(const struct upmu_overflow *overflow, const struct upmu_sampling *sampling, unsigned *answer,
-                         bool *kept)
+static bool report_alone(const struct upmu_overflow *overflow, const struct upmu_sampling *sampling, unsigned *answer)
 {
     const struct upmu_session *session = overflow->session;
 
     if (session->format) {
-        *answer |= format_overflow(session, overflow, sampling->flags & UPMU_SAMPLING_NOTIFY);
+        *answer |= format_overflow(session, overflow, sampling->flags & UPMU_SAMPLING_NOTIFY) & ~LOST;
         return true;
     }
     if (!sampling->values && !sampling->event_id)
         return false;
     if (!put_record(overflow, UPMU_BIT32(overflow->event), sampling))
-        *kept = false;
+        *answer |= LOST;
     return true;
 }
 
 #else
 
-static bool report_alone(const struct upmu_overflow *overflow, const struct upmu_sampling *sampling, unsigned *answer,
-                         bool *kept)
+static bool report_alone(const struct upmu_overflow *overflow, const struct upmu_sampling *sampling, unsigned *answer)
 {
     (void)overflow;
     (void)sampling;
     (void)answer;
-    (void)kept;
     return false;
 }
 
 #endif
 
-unsigned upmu_format_report(struct upmu_overflow *overflow)
+/* Each event by itself; returns those that share a record. */
+static UPMU_APART uint32_t report_each(struct upmu_overflow *overflow, unsigned *answer)
 {
-    struct upmu_session *session = overflow->session;
-    const struct upmu_program *program = &overflow->set->program;
-    bool all_plain = UPMU_THREADS && !session->format && program->placement && !(program->flags & UPMU_PROGRAM_RECORDS);
+    const struct upmu_session *session = overflow->session;
     uint32_t plain = overflow->events;
-    unsigned answer = 0;
-    bool kept = true;
 
-    for (uint32_t rest = all_plain ? 0 : plain; rest && (UPMU_FORMATS || UPMU_MESSAGES); rest &= rest - 1u) {
+    for (uint32_t rest = plain; rest && (UPMU_FORMATS || UPMU_MESSAGES); rest &= rest - 1u) {
         unsigned event = upmu_bits_lowest(rest);
         const struct upmu_sampling *sampling = &overflow->set->sampling[event];
 
         overflow->event = (uint8_t)event;
-        if (report_alone(overflow, sampling, &answer, &kept))
+        if (report_alone(overflow, sampling, answer))
             plain &= ~UPMU_BIT32(event);
         if (!(UPMU_FORMATS && session->format) && (sampling->flags & UPMU_SAMPLING_NOTIFY))
-            answer |= UPMU_OVERFLOW_NOTIFY | UPMU_OVERFLOW_MASK;
+            *answer |= UPMU_OVERFLOW_NOTIFY | UPMU_OVERFLOW_MASK;
     }
+    return plain;
+}
+
+unsigned upmu_format_report(struct upmu_overflow *overflow)
+{
+    const struct upmu_session *session = overflow->session;
+    const struct upmu_program *program = &overflow->set->program;
+    bool all_plain = UPMU_THREADS && !session->format && program->placement && !(program->flags & UPMU_PROGRAM_RECORDS);
+    unsigned answer = 0;
+    uint32_t plain = all_plain ? overflow->events : report_each(overflow, &answer);
+
     if (plain && !put_record(overflow, plain, NULL))
-        kept = false;
-    if (!kept && session->mask_on_full)
+        answer |= LOST;
+    if ((answer & LOST) && session->mask_on_full)
         answer |= UPMU_OVERFLOW_MASK;
     if ((answer & UPMU_OVERFLOW_NOTIFY) && !upmu_message_put(overflow))
         answer |= UPMU_OVERFLOW_MASK;

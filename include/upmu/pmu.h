@@ -407,6 +407,7 @@ struct upmu_meter {
     uint8_t fresh;                      /* a session's enabled time begins when all have come */
     uint8_t kind;                       /* of CPU, for which a placement is good */
     uint64_t counter_mask;              /* of all counters, where they have one width */
+    uint64_t count_mask;                /* what they count before a transition takes it is in these bits */
     uint64_t corunners;                 /* sum of the placements that run */
     uint64_t stop_bits;                 /* enable bits of `quiet` */
     struct upmu_session *waiting[3], *last_waiting[3]; /* by ticket: those that wait; and share; run without counters */

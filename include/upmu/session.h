@@ -73,7 +73,7 @@ struct upmu_sampling {
 
 /* 64-bit state of one event.  Private. */
 struct upmu_tally {
-    volatile uint32_t sequence; /* odd: being changed (R4) */
+    uint32_t sequence;          /* odd: being changed (R4) */
     uint32_t tag;               /* identifies the last user of a counter: unique on its CPU */
     uint32_t counters;          /* of its placement; 0: not placed */
     uint8_t index;              /* in its set */
@@ -87,7 +87,7 @@ struct upmu_tally {
     bool wide;                  /* slot[1] holds the bits above its counter's */
     bool falls;                 /* the event's count can fall: UPMU_ATTR_IN_TXCP */
     bool shared;                /* counts for other CPUs, too, in any mode */
-    bool ordinary;              /* a fixed period, nothing random, no steps: the handler's short way */
+    bool ordinary;              /* a clock, a fixed period, no steps, no switch of sets: the handler's short way */
     bool cascades;              /* slot[1] starts it: UPMU_ATTR_CASCADE */
     uint16_t storm;             /* overflows in a throttle window ... */
     uint16_t window;            /* ... the number of which is this */
@@ -230,13 +230,14 @@ struct upmu_session {
     uint32_t id;               /* unique among the machine's sessions; 0: closed */
     volatile uint8_t state;    /* enum upmu_session_state */
     /* private, what is used most first */
+    volatile uint8_t ties;     /* UPMU_TIED, UPMU_DROPPED */
     volatile uint8_t full;     /* to be masked by the local side: the ring was full, a message was sent */
     volatile uint8_t switch_due; /* after an overflow the next set is due; its counters are closed */
     uint8_t change;            /* its part in the change in progress */
     uint8_t is_static;         /* its counters are left running */
-    volatile uint8_t ties;     /* UPMU_TIED, UPMU_DROPPED */
-    uint8_t shares;            /* is multiplexed with other sharing sessions */
-    uint8_t mask_on_full;      /* (these eight are one word: core/engine/session_core.h) */
+    uint8_t chain;             /* its sets are switched, or its only one to itself */
+    uint8_t shares;            /* is multiplexed with others (these eight are one word: core/engine/session_core.h) */
+    uint8_t mask_on_full;
     uint8_t hides_kernel;      /* addresses of the kernel do not leave the handler */
     uint8_t queued;            /* in its CPU's list of those that wait */
     struct upmu_machine *machine;
@@ -255,7 +256,7 @@ struct upmu_session {
     uint32_t counters;         /* of its placement; 0: not placed */
     uint32_t ticket;           /* order among sharing sessions */
     volatile uint32_t held;    /* a call works on it while its thread does not run, or detaches it */
-    volatile uint32_t sequence; /* odd: times and states are being changed */
+    uint32_t sequence;         /* odd: times and states are being changed */
     uint32_t tagged_by;        /* upmu_meter.life of the CPU whose tags its tallies have */
     uint32_t long_due;         /* events that stopped it: their long period is next */
     uint8_t ordered;           /* sets are not shuffled */
