@@ -825,9 +825,9 @@ static inline bool hold_both(struct upmu_transition *plan, struct upmu_meter *me
     if (!is_careful(plan) && !is_plain(plan, meter))
         plan->careful = true;
     if (UPMU_THREADS) {
-        plan->carried = plan->counting_out & plan->counting_in & ~(plan->changed | plan->closed);
+        plan->carried = plan->counting_out & plan->counting_in & ~plan->changed;
         if (is_careful(plan))
-            plan->carried |= find_unowned(plan);
+            plan->carried = (plan->carried & ~plan->closed) | find_unowned(plan);
     }
     if (__builtin_expect(upmu_absent_any(meter), 0))
         find_worlds(plan);
