@@ -58,40 +58,45 @@ static bool report_alone(const struct upmu_overflow *overflow, const struct upmu
 
 #endif
 
-/* Each event by itself; returns those that share a record. */
-static UPMU_APART uint32_t report_each(struct upmu_overflow *overflow, unsigned *answer)
+/* Those that share a record, and what follows from all. */
+static UPMU_APART unsigned report_plain(struct upmu_overflow *overflow, uint32_t plain, unsigned answer)
+{
+    if (plain && !put_record(overflow, plain, NULL))
+        answer |= LOST;
+    if ((answer & LOST) && overflow->session->mask_on_full)
+        answer |= UPMU_OVERFLOW_MASK;
+    if ((answer & UPMU_OVERFLOW_NOTIFY) && !upmu_message_put(overflow))
+        answer |= UPMU_OVERFLOW_MASK;
+    return answer;
+}
+
+/* Each event by itself.  (Calls at the end, here and below: the handler's stack is short.) */
+static UPMU_APART unsigned report_each(struct upmu_overflow *overflow)
 {
     const struct upmu_session *session = overflow->session;
     uint32_t plain = overflow->events;
+    unsigned answer = 0;
 
     for (uint32_t rest = plain; rest && (UPMU_FORMATS || UPMU_MESSAGES); rest &= rest - 1u) {
         unsigned event = upmu_bits_lowest(rest);
         const struct upmu_sampling *sampling = &overflow->set->sampling[event];
 
         overflow->event = (uint8_t)event;
-        if (report_alone(overflow, sampling, answer))
+        if (report_alone(overflow, sampling, &answer))
             plain &= ~UPMU_BIT32(event);
         if (!(UPMU_FORMATS && session->format) && (sampling->flags & UPMU_SAMPLING_NOTIFY))
-            *answer |= UPMU_OVERFLOW_NOTIFY | UPMU_OVERFLOW_MASK;
+            answer |= UPMU_OVERFLOW_NOTIFY | UPMU_OVERFLOW_MASK;
     }
-    return plain;
+    return report_plain(overflow, plain, answer);
 }
 
 unsigned upmu_format_report(struct upmu_overflow *overflow)
 {
-    const struct upmu_session *session = overflow->session;
     const struct upmu_program *program = &overflow->set->program;
-    bool all_plain = UPMU_THREADS && !session->format && program->placement && !(program->flags & UPMU_PROGRAM_RECORDS);
-    unsigned answer = 0;
-    uint32_t plain = all_plain ? overflow->events : report_each(overflow, &answer);
+    bool all_plain = UPMU_THREADS && !overflow->session->format && program->placement &&
+                     !(program->flags & UPMU_PROGRAM_RECORDS);
 
-    if (plain && !put_record(overflow, plain, NULL))
-        answer |= LOST;
-    if ((answer & LOST) && session->mask_on_full)
-        answer |= UPMU_OVERFLOW_MASK;
-    if ((answer & UPMU_OVERFLOW_NOTIFY) && !upmu_message_put(overflow))
-        answer |= UPMU_OVERFLOW_MASK;
-    return answer;
+    return all_plain ? report_plain(overflow, overflow->events, 0) : report_each(overflow);
 }
 
 #endif
