@@ -493,7 +493,7 @@ static UPMU_APART void note_switch(struct upmu_meter *meter, struct upmu_session
 static inline void bring_in(struct upmu_transition *plan, struct upmu_meter *meter, unsigned part, uint64_t now_ns)
 {
     struct upmu_session *session = plan->in[part];
-    bool slow = !UPMU_THREADS || (__builtin_expect(plan->slow, 0) && (plan->slow >> part & 1u)), fine;
+    bool slow = !UPMU_THREADS || (__builtin_expect(plan->slow, 0) && ((unsigned)plan->slow >> part & 1u)), fine;
 
     if (UPMU_THREADS && plan->walks && !begin_carefully(plan, session, part))
         return;
