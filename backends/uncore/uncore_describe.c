@@ -235,6 +235,8 @@ void upmu_uncore_describe(const struct upmu_unit_type *type, struct upmu_uncore_
         pmu->catalog = upmu_catalog_find(type->catalog);
 #endif
     pmu->capabilities = UPMU_PMU_NO_PMI | UPMU_PMU_KEEPS;
+    if (type->quirks & UPMU_UNCORE_SATURATES)
+        pmu->capabilities |= UPMU_PMU_SATURATES;
     pmu->quirks = type->quirks;
     pmu->index = UPMU_UNIT_PMU;
     pmu->status_row = pmu->ack_row = pmu->inuse_row = UPMU_NO_ROW;

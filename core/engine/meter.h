@@ -29,6 +29,12 @@ static inline bool upmu_meter_is_free(const struct upmu_meter *meter)
     return UPMU_UNCORE && (meter->pmu->capabilities & UPMU_PMU_FREE);
 }
 
+/* Do its counters stop at their end instead of going round? */
+static inline bool upmu_meter_saturates(const struct upmu_meter *meter)
+{
+    return UPMU_UNCORE && (meter->pmu->capabilities & UPMU_PMU_SATURATES);
+}
+
 /* The port's clock, 0 without one. */
 uint64_t upmu_meter_now(const struct upmu_meter *meter);
 

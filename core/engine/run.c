@@ -78,6 +78,11 @@ bool upmu_run_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint6
         if (!upmu_bank_write(&meter->bank, counter, load))
             return false;
         tally->base = load;
+    } else if (upmu_meter_saturates(meter)) {
+        /* (What it held may be its end already.) */
+        if (!upmu_bank_write(&meter->bank, counter, 0))
+            return false;
+        tally->base = 0;
     } else if (!upmu_run_acknowledge(meter, tally->counters) || !upmu_bank_read(&meter->bank, counter, &tally->base)) {
         return false;
     }

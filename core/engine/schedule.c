@@ -246,6 +246,31 @@ static enum upmu_status fold_free(struct upmu_meter *meter)
     return status;
 }
 
+/* A unit's counter that would stop at its end begins anew long before: its boxes together have counted 2^46. */
+static bool begin_anew(struct upmu_meter *meter, struct upmu_tally *tally)
+{
+    struct upmu_bank *bank = &meter->bank;
+    const struct upmu_counter *where = &meter->pmu->counter[tally->counter];
+    uint32_t counter = UPMU_BIT32(tally->counter);
+    uint64_t select = bank->shadow[where->select_row];
+    bool folded = upmu_bank_close(bank, counter) && upmu_run_fold(meter, tally);
+    bool fine = folded && upmu_bank_write(bank, tally->counter, 0);
+
+    /* (A write that faulted may have reached some of its boxes.) */
+    if (fine)
+        tally->base = 0;
+    else if (folded)
+        (void)upmu_bank_read(bank, tally->counter, &tally->base);
+    /* Closed it names no event.  A fault is answered by a second attempt. */
+    for (unsigned i = 0; i < 2; i++) {
+        if (upmu_bank_merge(bank, where->select_row, ~UPMU_BIT64(where->gate_bit), select, counter) &&
+            upmu_bank_gate(bank, counter, 0))
+            break;
+        fine = false;
+    }
+    return fine;
+}
+
 enum upmu_status upmu_schedule_fold(struct upmu_meter *meter)
 {
     enum upmu_status status = UPMU_OK;
@@ -267,6 +292,8 @@ enum upmu_status upmu_schedule_fold(struct upmu_meter *meter)
         upmu_tally_begin(tally);
         tally->storm = 0;
         if (!upmu_run_fold(meter, tally))
+            status = UPMU_ERR_PORT;
+        if (upmu_meter_saturates(meter) && tally->base >> 46 && !begin_anew(meter, tally))
             status = UPMU_ERR_PORT;
         if (tally->throttled)
             __atomic_fetch_or(&meter->deferred, UPMU_BIT32(counter), __ATOMIC_RELAXED);

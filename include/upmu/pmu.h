@@ -176,6 +176,7 @@ struct upmu_counter {
 #define UPMU_PMU_KEEPS (1u << 14)       /* a counter keeps its value when it gets another event */
 #define UPMU_PMU_FREE (1u << 15)        /* counters are never stopped or written; sessions share them */
 #define UPMU_PMU_PAGE (1u << 16)        /* its registers are a page of memory and a hypervisor's calls */
+#define UPMU_PMU_SATURATES (1u << 17)   /* counters stop at their end: they begin at 0 */
 
 struct upmu_backend;
 struct upmu_catalog;

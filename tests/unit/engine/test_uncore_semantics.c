@@ -184,8 +184,7 @@ static void a_wrap_is_counted(void **state)
             struct upmu_sim_unit *unit = &host.uncore.unit[i];
             char text[96];
 
-            if (unit->absent || unit->type->counters == 0 || unit->index != 0 ||
-                unit->type->quirks & UPMU_SIM_QUIRK_SATURATES)
+            if (unit->absent || unit->type->counters == 0 || unit->index != 0)
                 continue;
             for (unsigned c = 0; c < unit->type->counters; c++)
                 upmu_sim_unit_set(unit, c, upmu_sim_unit_range(&host.uncore, unit, c) - 4);
@@ -201,6 +200,53 @@ static void a_wrap_is_counted(void **state)
             end();
         }
     }
+}
+
+/* UMC stops at its end: whatever it held, and however long it runs, nothing is lost while it is polled in time. */
+static void a_counter_that_stops_at_its_end_goes_on(void **state)
+{
+    const struct upmu_sim_happening reads = {.event = 0x0a, .umask = 1, .count = UINT64_C(0x123456789ab), .each = 8};
+    uint64_t total = 0;
+    unsigned faults = 0;
+
+    (void)state;
+    uncore_set_up(&host, "zen4");
+    for (unsigned i = 0; i < 2; i++)
+        for (unsigned c = 0; c < 4; c++)
+            upmu_sim_unit_set(box("umc", 0, i), c, UINT64_C(0xffffffffffff));
+    assert_int_equal(upmu_unit_open_text(&host.unit[0], &host.machine, "package0/die0/umc"), UPMU_OK);
+    assert_int_equal(upmu_session_init(&host.session[0], &host.machine), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.session[0], "umc/raw:config=0x10a", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_unit(&host.session[0], &host.unit[0]), UPMU_OK);
+    start();
+    for (unsigned minute = 0; minute < 200; minute++) {
+        upmu_sim_happen(&host.uncore, box("umc", 0, minute & 1u), &reads);
+        total += reads.count * 8;
+        if (minute % 5 == 4) {
+            stop();
+            start();
+        }
+        assert_int_equal(upmu_unit_poll(&host.unit[0]), UPMU_OK);
+        assert_true(uncore_value(&host.session[0], 0) == total);
+    }
+    /* More than the counters of both boxes hold. */
+    assert_true(total >> 50);
+    /* A fault at any of its accesses: it runs on, and the next poll makes good. */
+    for (unsigned k = 1; k < 16; k++) {
+        for (unsigned i = 0; i < 9; i++)
+            upmu_sim_happen(&host.uncore, box("umc", 0, 0), &reads);
+        total += reads.count * 8 * 9;
+        host.sim.fault_at = host.sim.accesses + k;
+        faults += upmu_unit_poll(&host.unit[0]) == UPMU_ERR_PORT;
+        host.sim.fault_at = 0;
+        upmu_sim_happen(&host.uncore, box("umc", 0, 1), &reads);
+        total += reads.count * 8;
+        assert_int_equal(upmu_unit_poll(&host.unit[0]), UPMU_OK);
+        assert_true(uncore_value(&host.session[0], 0) == total);
+    }
+    assert_true(faults > 6);
+    uncore_no_violation(&host);
+    end();
 }
 
 /* Polled in time every wrap is counted; too late, one is lost for each time round. */
@@ -733,6 +779,7 @@ int main(void)
         cmocka_unit_test(names_count_what_a_load_moved),
         cmocka_unit_test(raw_words_reach_their_registers),
         cmocka_unit_test(a_wrap_is_counted),
+        cmocka_unit_test(a_counter_that_stops_at_its_end_goes_on),
         cmocka_unit_test(a_unit_is_polled_in_time),
         cmocka_unit_test(ticks_poll),
         cmocka_unit_test(a_poll_inside_a_call_counts_nothing_twice),
