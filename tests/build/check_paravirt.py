@@ -45,6 +45,9 @@ def complaints(said, width):
     return [line for line in done.stdout.decode().split("\n") if "error:" in line]
 
 
+# PV-013: the document.  PV-025 to PV-034: PV-025 type, PV-026 config, PV-027 sample_period, PV-028 sample_type, PV-029
+# read_format, PV-032 bp_addr, PV-033 bp_len, equal for 32 and 64 bits; PV-034: these fields and no others (72 bytes).
+# PV-039: upmu_pv_param.
 @check
 def the_document_has_the_numbers_and_layouts_of_the_header():
     said = facts(read("docs/PARAVIRT.md"))

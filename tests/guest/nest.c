@@ -36,6 +36,11 @@ static void library_handler(struct nest *nest, const struct upmu_frame *frame)
     assert_int_not_equal(answer, UPMU_PMI_NOT_OURS);
 }
 
+static enum upmu_status enter_guest(struct nest *nest, struct upmu_guest_entry *entry)
+{
+    return upmu_guest_enter(&nest->vcpu, entry);
+}
+
 void nest_enter(struct nest *nest)
 {
     struct upmu_guest_entry entry;
@@ -43,7 +48,7 @@ void nest_enter(struct nest *nest)
 
     if (nest->inside)
         return;
-    status = upmu_guest_enter(&nest->vcpu, &entry);
+    status = nest->enter(nest, &entry);
     nest->refused += status == UPMU_ERR_DOES_NOT_FIT;
     if (status != UPMU_ERR_DOES_NOT_FIT)
         assert_int_equal(status, UPMU_OK);
@@ -191,6 +196,7 @@ void nest_prepare(struct nest *nest, const char *profile, const char *face)
     nest->host.sim.deliver = deliver;
     upmu_sim_init(&nest->face, upmu_sim_profile(face ? face : profile), 1);
     nest->handler = library_handler;
+    nest->enter = enter_guest;
     nest->policy =
         (struct upmu_guest_policy){.level = UPMU_GUEST_ALL, .flags = UPMU_GUEST_BESIDE_STRANGERS, .min_period = 1};
     nest->port = (struct upmu_port){.context = nest,

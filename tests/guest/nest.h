@@ -23,6 +23,7 @@ struct nest {
     struct upmu_port port;
     struct upmu_machine machine;
     struct upmu_cpu cpu;
+    enum upmu_status (*enter)(struct nest *nest, struct upmu_guest_entry *entry); /* upmu_guest_enter() */
     void (*handler)(struct nest *nest, const struct upmu_frame *frame); /* its NMI handler */
     struct upmu_frame frame;                                            /* what it interrupts */
     bool inside;                                                        /* the guest runs */

@@ -3,7 +3,7 @@
  * The library as a guest of a hypervisor with a paravirtual PMU: counts, samples, threads, and how many calls each
  * takes.
  */
-#include "tests/unit/engine/pv_host.h"
+#include "tests/unit/engine/pv_double.h"
 
 static struct upmu_session session, other;
 static struct upmu_thread threads[3];

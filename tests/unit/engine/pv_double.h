@@ -5,8 +5,8 @@
  * Each guest CPU has its page.  Generic event n happens (n + 1) times in each step.  What the guest does wrong stops
  * the test.
  */
-#ifndef UPMU_TESTS_UNIT_PV_HOST_H
-#define UPMU_TESTS_UNIT_PV_HOST_H
+#ifndef UPMU_TESTS_UNIT_PV_DOUBLE_H
+#define UPMU_TESTS_UNIT_PV_DOUBLE_H
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A guest's calls: to which of the two ways to count they belong; leaves; entries.
+ */
+#include <abi/paravirt/pv_core.h>
+#include "core/util/mem.h"
+
+#define PV_LVTPC_NMI 0x400u
+
+/* Generic events by the architectural events' select words (Intel SDM vol 3 18.2.1.2); 0: there is none. */
+static const uint16_t pv_selects[UPMU_PV_GENERIC_EVENTS] = {
+    [UPMU_PV_CYCLES] = 0x003c,
+    [UPMU_PV_INSTRUCTIONS] = 0x00c0,
+    [UPMU_PV_CACHE_REFERENCES] = 0x4f2e,
+    [UPMU_PV_CACHE_MISSES] = 0x412e,
+    [UPMU_PV_BRANCHES] = 0x00c4,
+    [UPMU_PV_BRANCH_MISSES] = 0x00c5,
+    [UPMU_PV_BUS_CYCLES] = 0x013c,
+};
+
+/* What a raw word may have: event, unit mask, edge, inv, counter mask. */
+#define PV_RAW_BITS UINT64_C(0xff84ffff)
+
+uint64_t upmu_pv_select(uint64_t config, bool raw)
+{
+    if (raw)
+        return config & ~PV_RAW_BITS ? 0 : config;
+    return config < UPMU_PV_GENERIC_EVENTS ? pv_selects[config] : 0;
+}
+
+bool upmu_pv_permits(const struct upmu_pv_vcpu *vcpu, unsigned counter)
+{
+    struct upmu_event event;
+
+    return upmu_guest_event(vcpu->guest, counter, &event) == UPMU_OK;
+}
+
+void upmu_pv_add(uint32_t *field, uint32_t *owed)
+{
+    uint32_t before = *(volatile uint32_t *)field;
+    uint32_t after = before > UINT32_MAX - *owed ? UINT32_MAX : before + *owed;
+
+    if (*owed && __atomic_compare_exchange_n(field, &before, after, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        *owed = 0;
+}
+
+enum upmu_status upmu_pv_init(struct upmu_pv *pv, const struct upmu_pv_hooks *hooks, struct upmu_pv_event *events,
+                              uint32_t event_count)
+{
+    if (!hooks->copy_in || !hooks->pin || !hooks->unpin || event_count > UINT16_MAX || (event_count && !events))
+        return UPMU_ERR_INVALID;
+    pv->hooks = hooks;
+    pv->events = events;
+    pv->event_count = event_count;
+    if (event_count)
+        memset(events, 0, event_count * sizeof *events);
+    return UPMU_OK;
+}
+
+enum upmu_status upmu_pv_vcpu_init(struct upmu_pv_vcpu *vcpu, struct upmu_pv *pv, struct upmu_guest *guest)
+{
+    const struct upmu_guest_shape *shape = &guest->shape;
+
+    if (shape->door != UPMU_GUEST_INTEL || shape->version < 2 || shape->width != UPMU_PV_WIDTH || !shape->full_write)
+        return UPMU_ERR_INVALID;
+    memset(vcpu, 0, sizeof *vcpu);
+    vcpu->pv = pv;
+    vcpu->guest = guest;
+    upmu_guest_set_global(guest, 0);
+    return UPMU_OK;
+}
+
+void upmu_pv_vcpu_fini(struct upmu_pv_vcpu *vcpu)
+{
+    upmu_pv_page_end(vcpu);
+    upmu_pv_events_end(vcpu);
+}
+
+/* Which generic events the shape has. */
+static uint32_t generic_events(const struct upmu_guest *guest)
+{
+    uint32_t events = 0;
+
+    for (unsigned i = 0; i < UPMU_PV_GENERIC_EVENTS; i++)
+        if (pv_selects[i] && upmu_guest_event_arch(&guest->shape, 0, pv_selects[i]) != GUEST_ARCH_NONE)
+            events |= 1u << i;
+    return events;
+}
+
+bool upmu_pv_cpuid(const struct upmu_pv_vcpu *vcpu, uint32_t first, uint32_t call, uint32_t leaf, uint32_t out[4])
+{
+    const struct upmu_guest *guest = vcpu->guest;
+    bool raw = guest->policy->level >= UPMU_GUEST_LIST && guest->policy->level <= UPMU_GUEST_ALL &&
+               upmu_guest_event_raw_here(&guest->shape, upmu_guest_pmu(guest));
+    uint32_t family = guest->shape.family, model = guest->shape.model;
+
+    if (leaf - first > 2u)
+        return false;
+    memset(out, 0, 4 * sizeof *out);
+    if (leaf == first) {
+        out[0] = first + 2u;
+        out[1] = UPMU_PV_SIGNATURE_EBX;
+        out[2] = UPMU_PV_SIGNATURE_ECX;
+        out[3] = UPMU_PV_SIGNATURE_EDX;
+    } else if (leaf == first + 1u) {
+        out[0] = UPMU_PV_HAS_PAGE | (vcpu->pv->event_count ? UPMU_PV_HAS_EVENTS : 0) | (raw ? UPMU_PV_HAS_RAW : 0);
+        out[1] = call;
+        out[2] = UPMU_PV_VERSION;
+        out[3] = guest->shape.general;
+    } else {
+        /* As CPUID leaf 1 has family and model; AMD's from 15 on are in the extended fields, too. */
+        out[0] = !raw ? 0
+                      : (family < 15u ? family << 8 : 0xf00u | (family - 15u) << 20) | (model & 0xfu) << 4 |
+                            (model >> 4 & 0xfu) << 16 | guest->shape.stepping;
+        out[1] = generic_events(guest);
+        out[2] = (uint32_t)guest->min_period;
+    }
+    return true;
+}
+
+uint32_t upmu_pv_call(struct upmu_pv_vcpu *vcpu, uint32_t operation, uint32_t first, uint32_t second)
+{
+    if (operation >= UPMU_PV_OPEN && operation <= UPMU_PV_READ && vcpu->pv->event_count)
+        return vcpu->page ? UPMU_PV_BAD_STATE : upmu_pv_events_call(vcpu, operation, first, second);
+    if (operation >= UPMU_PV_MAP && operation <= UPMU_PV_READ_ALL)
+        return vcpu->used ? UPMU_PV_BAD_STATE : upmu_pv_page_call(vcpu, operation, first, second);
+    return UPMU_PV_BAD_OP;
+}
+
+enum upmu_status upmu_pv_enter(struct upmu_pv_vcpu *vcpu, struct upmu_guest_entry *out_entry)
+{
+    struct upmu_guest *guest = vcpu->guest;
+
+    /* The guest has no status register: its words in memory have the overflows before it is told of them. */
+    if (guest->overflowed || guest->status || (guest->policy->flags & UPMU_GUEST_POLLED)) {
+        uint32_t overflowed = upmu_guest_of_bits(upmu_guest_status(guest)) & guest->counters;
+
+        upmu_guest_set_status(guest, 0);
+        if (vcpu->page)
+            upmu_pv_page_publish(vcpu, overflowed, overflowed);
+        upmu_pv_events_publish(vcpu, overflowed);
+    }
+    upmu_guest_lvtpc(guest, PV_LVTPC_NMI);
+    return upmu_guest_enter(guest, out_entry);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of the hypervisor's half share.
+ */
+#ifndef UPMU_ABI_PARAVIRT_PV_CORE_H
+#define UPMU_ABI_PARAVIRT_PV_CORE_H
+
+#include <abi/guest/guest_core.h>
+#include <abi/paravirt/pv_host.h>
+
+#define PV_VALUE_MASK ((UINT64_C(1) << UPMU_PV_WIDTH) - 1u)
+
+/* Each field of the guest's memory is read once: it may change at any time. */
+static inline uint64_t pv_load64(const uint64_t *field)
+{
+    return *(const volatile uint64_t *)field;
+}
+
+static inline void pv_store32(uint32_t *field, uint32_t value)
+{
+    *(volatile uint32_t *)field = value;
+}
+
+static inline void pv_store64(uint64_t *field, uint64_t value)
+{
+    *(volatile uint64_t *)field = value;
+}
+
+/* Overflows are added to a word of the guest's by one attempt; what it did not take is left in *owed. */
+void upmu_pv_add(uint32_t *field, uint32_t *owed);
+
+/*
+ * The select of a generic event (`raw` false) or a raw word, which must have no other bits than a wish may have; 0:
+ * there is none.  Privileges, enable and interrupt are to be added.
+ */
+uint64_t upmu_pv_select(uint64_t config, bool raw);
+
+/* May this counter's select be counted? */
+bool upmu_pv_permits(const struct upmu_pv_vcpu *vcpu, unsigned counter);
+
+/* The page. */
+uint32_t upmu_pv_page_call(struct upmu_pv_vcpu *vcpu, uint32_t operation, uint32_t first, uint32_t second);
+void upmu_pv_page_publish(struct upmu_pv_vcpu *vcpu, uint32_t slots, uint32_t overflowed);
+void upmu_pv_page_end(struct upmu_pv_vcpu *vcpu);
+
+/* Single events. */
+uint32_t upmu_pv_events_call(struct upmu_pv_vcpu *vcpu, uint32_t operation, uint32_t first, uint32_t second);
+void upmu_pv_events_publish(struct upmu_pv_vcpu *vcpu, uint32_t overflowed);
+void upmu_pv_events_end(struct upmu_pv_vcpu *vcpu);
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Events that a guest opens, enables, disables and closes one at a time.
+ */
+#include <abi/paravirt/pv_core.h>
+#include "core/util/mem.h"
+
+#define PV_ATTR_FLAGS                                                                                                  \
+    (UPMU_PV_ATTR_DISABLED | UPMU_PV_ATTR_EXCLUDE_USER | UPMU_PV_ATTR_EXCLUDE_KERNEL | UPMU_PV_ATTR_EXCLUDE_HV |       \
+     UPMU_PV_ATTR_EXCLUDE_HOST | UPMU_PV_ATTR_EXCLUDE_GUEST)
+
+static struct upmu_pv_vcpu *owner_of(const struct upmu_pv_event *event)
+{
+    return __atomic_load_n(&event->vcpu, __ATOMIC_ACQUIRE);
+}
+
+/* The event with a number, on whatever vCPU. */
+static struct upmu_pv_event *find(const struct upmu_pv *pv, uint32_t id)
+{
+    for (uint32_t i = 0; i < pv->event_count; i++)
+        if (owner_of(&pv->events[i]) && pv->events[i].id == id)
+            return &pv->events[i];
+    return NULL;
+}
+
+/* A free event of the guest's becomes the vCPU's. */
+static struct upmu_pv_event *claim(struct upmu_pv_vcpu *vcpu, uint32_t id)
+{
+    struct upmu_pv *pv = vcpu->pv;
+
+    for (uint32_t i = 0; i < pv->event_count; i++) {
+        struct upmu_pv_event *event = &pv->events[i];
+        struct upmu_pv_vcpu *none = NULL;
+
+        if (!owner_of(event) && __atomic_compare_exchange_n(&event->vcpu, &none, vcpu, false, __ATOMIC_ACQUIRE,
+                                                            __ATOMIC_RELAXED)) {
+            event->id = id;
+            event->area = NULL;
+            event->counter = UPMU_NO_COUNTER;
+            return event;
+        }
+    }
+    return NULL;
+}
+
+static void give_back(struct upmu_pv_event *event)
+{
+    __atomic_store_n(&event->vcpu, NULL, __ATOMIC_RELEASE);
+}
+
+/* Does a structure of this size lie in one page, on a multiple of 8? */
+static bool is_within_page(uint64_t address, size_t bytes)
+{
+    return address % 8 == 0 && address % UPMU_PV_PAGE_BYTES + bytes <= UPMU_PV_PAGE_BYTES;
+}
+
+/* What an attribute asks for, as a select; or why not. */
+static uint32_t select_of(const struct upmu_pv_vcpu *vcpu, const struct upmu_pv_attr *attr, uint64_t *out_select)
+{
+    uint64_t select;
+
+    if (attr->reserved || attr->bp_type || attr->reserved2 || attr->bp_addr || attr->bp_len ||
+        (attr->flags & ~PV_ATTR_FLAGS))
+        return UPMU_PV_BAD_ATTR;
+    if (attr->type != UPMU_PV_TYPE_GENERIC && attr->type != UPMU_PV_TYPE_RAW)
+        return UPMU_PV_BAD_EVENT;
+    select = upmu_pv_select(attr->config, attr->type == UPMU_PV_TYPE_RAW);
+    if (!select)
+        return UPMU_PV_BAD_EVENT;
+    if (attr->sample_period && (attr->sample_period < vcpu->guest->min_period ||
+                                attr->sample_period >> (UPMU_PV_WIDTH - 1u)))
+        return UPMU_PV_BAD_PERIOD;
+    if (!(attr->flags & UPMU_PV_ATTR_EXCLUDE_USER))
+        select |= GUEST_SELECT_USR;
+    if (!(attr->flags & UPMU_PV_ATTR_EXCLUDE_KERNEL))
+        select |= GUEST_SELECT_OS;
+    if (attr->sample_period)
+        select |= GUEST_SELECT_INT;
+    *out_select = select | GUEST_SELECT_EN;
+    return UPMU_PV_OK;
+}
+
+/* (A counter that nothing uses is asked whether the event is permitted.) */
+static bool permits(struct upmu_pv_vcpu *vcpu, uint64_t select)
+{
+    uint32_t unused = ~vcpu->used & (UPMU_BIT32(vcpu->guest->shape.general) - 1u);
+    unsigned counter = unused ? upmu_bits_lowest(unused) : 0;
+    uint64_t before = vcpu->guest->counter[counter].select;
+    bool fine;
+
+    vcpu->guest->counter[counter].select = select;
+    fine = upmu_pv_permits(vcpu, counter);
+    vcpu->guest->counter[counter].select = before;
+    return fine;
+}
+
+static uint32_t open_event(struct upmu_pv_vcpu *vcpu, uint64_t address)
+{
+    const struct upmu_pv_hooks *hooks = vcpu->pv->hooks;
+    struct upmu_pv_param param;
+    struct upmu_pv_attr attr;
+    struct upmu_pv_event *event, *other;
+    uint64_t select;
+    uint32_t answer;
+
+    if (address % 8 || !hooks->copy_in(hooks->context, &param, address, sizeof param) || param.attr_addr % 8 ||
+        !is_within_page(param.area_addr, sizeof(struct upmu_pv_area)))
+        return UPMU_PV_BAD_ADDRESS;
+    if (param.reserved)
+        return UPMU_PV_BAD_ATTR;
+    if (!hooks->copy_in(hooks->context, &attr, param.attr_addr, sizeof attr))
+        return UPMU_PV_BAD_ADDRESS;
+    answer = select_of(vcpu, &attr, &select);
+    if (answer != UPMU_PV_OK)
+        return answer;
+    if (!permits(vcpu, select))
+        return UPMU_PV_BAD_EVENT;
+    if (find(vcpu->pv, param.id))
+        return UPMU_PV_DUPLICATE;
+    event = claim(vcpu, param.id);
+    if (!event)
+        return UPMU_PV_LIMIT;
+    /* (Another vCPU may open the same number at the same time: the later place in the table goes.) */
+    other = find(vcpu->pv, param.id);
+    if (other != event) {
+        give_back(event);
+        return UPMU_PV_DUPLICATE;
+    }
+    event->area = hooks->pin(hooks->context, param.area_addr, sizeof *event->area);
+    if (!event->area) {
+        give_back(event);
+        return UPMU_PV_BAD_ADDRESS;
+    }
+    event->select = select;
+    event->period = attr.sample_period;
+    event->count = event->value = event->owed = 0;
+    return UPMU_PV_OK;
+}
+
+/* What its counter counted since the last look; the area gets the whole. */
+static void publish(struct upmu_pv_event *event)
+{
+    if (event->counter != UPMU_NO_COUNTER) {
+        uint64_t value = upmu_guest_value(event->vcpu->guest, event->counter);
+
+        event->count += (value - event->value) & PV_VALUE_MASK;
+        event->value = value;
+    }
+    pv_store64(&event->area->count, event->count);
+    upmu_pv_add(&event->area->overflows, &event->owed);
+}
+
+/* Its counter counts on to the next overflow. */
+static void load(struct upmu_pv_event *event)
+{
+    uint64_t over = event->period ? event->count % event->period : 0;
+
+    event->value = event->period ? (over - event->period) & PV_VALUE_MASK : 0;
+    upmu_guest_set_value(event->vcpu->guest, event->counter, event->value);
+}
+
+static uint32_t enable(struct upmu_pv_vcpu *vcpu, struct upmu_pv_event *event)
+{
+    uint32_t unused = ~vcpu->used & (UPMU_BIT32(vcpu->guest->shape.general) - 1u);
+
+    if (event->counter != UPMU_NO_COUNTER)
+        return UPMU_PV_OK;
+    if (!unused)
+        return UPMU_PV_LIMIT;
+    event->counter = (uint8_t)upmu_bits_lowest(unused);
+    vcpu->used |= UPMU_BIT32(event->counter);
+    upmu_guest_set_select(vcpu->guest, event->counter, event->select);
+    load(event);
+    upmu_guest_set_global(vcpu->guest, vcpu->used);
+    return UPMU_PV_OK;
+}
+
+/* The look finds overflows that were not noticed before. */
+static void disable(struct upmu_pv_vcpu *vcpu, struct upmu_pv_event *event)
+{
+    uint32_t bit;
+
+    if (event->counter == UPMU_NO_COUNTER)
+        return;
+    bit = UPMU_BIT32(event->counter);
+    if (upmu_guest_of_bits(upmu_guest_status(vcpu->guest)) & bit)
+        event->owed++;
+    upmu_guest_set_status(vcpu->guest, vcpu->guest->status & ~upmu_guest_bits(bit));
+    publish(event);
+    vcpu->used &= ~bit;
+    event->counter = UPMU_NO_COUNTER;
+    upmu_guest_set_global(vcpu->guest, vcpu->used);
+}
+
+static void close_event(struct upmu_pv_vcpu *vcpu, struct upmu_pv_event *event)
+{
+    const struct upmu_pv_hooks *hooks = vcpu->pv->hooks;
+
+    disable(vcpu, event);
+    hooks->unpin(hooks->context, event->area, sizeof *event->area);
+    give_back(event);
+}
+
+void upmu_pv_events_publish(struct upmu_pv_vcpu *vcpu, uint32_t overflowed)
+{
+    if (!(overflowed & vcpu->used))
+        return;
+    for (uint32_t i = 0; i < vcpu->pv->event_count; i++) {
+        struct upmu_pv_event *event = &vcpu->pv->events[i];
+
+        if (owner_of(event) != vcpu || event->counter == UPMU_NO_COUNTER || !(overflowed >> event->counter & 1u))
+            continue;
+        event->owed++;
+        publish(event);
+        load(event);
+    }
+}
+
+void upmu_pv_events_end(struct upmu_pv_vcpu *vcpu)
+{
+    for (uint32_t i = 0; i < vcpu->pv->event_count; i++)
+        if (owner_of(&vcpu->pv->events[i]) == vcpu)
+            close_event(vcpu, &vcpu->pv->events[i]);
+}
+
+uint32_t upmu_pv_events_call(struct upmu_pv_vcpu *vcpu, uint32_t operation, uint32_t first, uint32_t second)
+{
+    struct upmu_pv_event *event;
+
+    if (operation == UPMU_PV_OPEN)
+        return open_event(vcpu, first | (uint64_t)second << 32);
+    event = find(vcpu->pv, first);
+    if (!event)
+        return UPMU_PV_BAD_ID;
+    if (owner_of(event) != vcpu)
+        return UPMU_PV_BAD_VCPU;
+    if (operation == UPMU_PV_ENABLE)
+        return enable(vcpu, event);
+    if (operation == UPMU_PV_DISABLE)
+        disable(vcpu, event);
+    else if (operation == UPMU_PV_CLOSE)
+        close_event(vcpu, event);
+    else
+        publish(event);
+    return UPMU_PV_OK;
+}

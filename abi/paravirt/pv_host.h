@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The hypervisor's half of the paravirtual PMU (docs/PARAVIRT.md, upmu/paravirt.h).
+ *
+ * A second door to the virtual counters of abi/guest: a slot of the page, or an event that the guest opened, is a
+ * general counter of the vCPU's struct upmu_guest, whose registers the guest does not see.  Policy, filter, worlds and
+ * injection are the same.
+ *
+ *     upmu_pv_init(&vm->pv, &hooks, vm->events, 64);
+ *     upmu_guest_shape_default(&machine, UPMU_GUEST_INTEL, &shape);     for each vCPU
+ *     upmu_guest_init(&vcpu->pmu, &machine, &shape, &policy, &memory);
+ *     upmu_pv_vcpu_init(&vcpu->pv, &vm->pv, &vcpu->pmu);
+ *     for (;;) {
+ *         upmu_pv_enter(&vcpu->pv, &entry);                             for upmu_guest_enter()
+ *         inject(vcpu, &entry);
+ *         run(vcpu);
+ *         upmu_guest_exit(&vcpu->pmu);
+ *         if (reason == HYPERCALL && number == MY_PMU_CALL)
+ *             answer = upmu_pv_call(&vcpu->pv, argument[0], argument[1], argument[2]);
+ *     }
+ *
+ * The contexts are those of upmu/port.h.  Calls on one vCPU are never made at the same time.
+ */
+#ifndef UPMU_ABI_PARAVIRT_PV_HOST_H
+#define UPMU_ABI_PARAVIRT_PV_HOST_H
+
+#include <abi/guest/guest.h>
+#include <upmu/paravirt.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Memory of one guest.  All addresses are guest-physical; what is refused is answered with UPMU_PV_BAD_ADDRESS. */
+struct upmu_pv_hooks {
+    void *context;
+
+    /* Copy bytes of the guest's RAM.  False: some are not RAM of this guest.  Context: local. */
+    bool (*copy_in)(void *context, void *to, uint64_t address, size_t bytes);
+
+    /*
+     * The guest's RAM at an address, which stays there and can be written until unpin(); `bytes` do not cross a page.
+     * NULL: it is no such RAM.
+     * Context: local; unpin also any.
+     */
+    void *(*pin)(void *context, uint64_t address, size_t bytes);
+    void (*unpin)(void *context, void *memory, size_t bytes);
+};
+
+struct upmu_pv_vcpu;
+
+/* An event that a guest opened.  All private. */
+struct upmu_pv_event {
+    struct upmu_pv_vcpu *vcpu; /* that it was opened on; NULL: free */
+    struct upmu_pv_area *area; /* pinned; NULL: not open yet */
+    uint64_t select;           /* of its counter */
+    uint64_t period;           /* 0: it only counts */
+    uint64_t count;            /* before `value` */
+    uint64_t value;            /* of its counter, as of the last look */
+    uint32_t id;
+    uint32_t owed;             /* overflows that the area does not have yet */
+    uint8_t counter;           /* of the vCPU, or UPMU_NO_COUNTER: disabled */
+};
+
+/* One guest, with all its vCPUs. */
+struct upmu_pv {
+    const struct upmu_pv_hooks *hooks;
+    struct upmu_pv_event *events; /* the host's memory */
+    uint32_t event_count;
+};
+
+/* One virtual CPU.  All private. */
+struct upmu_pv_vcpu {
+    struct upmu_pv *pv;
+    struct upmu_guest *guest;
+    struct upmu_pv_page *page; /* pinned, or NULL */
+    uint32_t gate;             /* slots that count */
+    uint32_t refused;          /* of these */
+    uint32_t used;             /* counters of events */
+    uint16_t taken[UPMU_GUEST_GENERAL]; /* sequences of loads */
+    uint64_t value[UPMU_GUEST_GENERAL], count[UPMU_GUEST_GENERAL];
+};
+
+/*
+ * A guest without events.  `events`: memory for as many as it may open at a time, or NULL with 0: then it has no
+ * single events.  All of it must stay until the last vCPU has ended.
+ *
+ * Returns UPMU_OK or UPMU_ERR_INVALID (a hook is NULL, more than 65,535 events).
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_pv_init(struct upmu_pv *pv, const struct upmu_pv_hooks *hooks, struct upmu_pv_event *events,
+                              uint32_t event_count);
+
+/*
+ * A vCPU of it, without a page.  `guest` was initialised with UPMU_GUEST_INTEL, version 2 at least, width 48 and
+ * full_write; its registers belong to this door from now on, so its MSRs must not be passed to the guest.
+ *
+ * Returns UPMU_OK or UPMU_ERR_INVALID (another shape).
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_pv_vcpu_init(struct upmu_pv_vcpu *vcpu, struct upmu_pv *pv, struct upmu_guest *guest);
+
+/*
+ * Close what is open, give back page and areas: nothing of the guest's memory is stored to afterwards.  Also at a
+ * reset of the vCPU.  Call upmu_guest_fini() after it.
+ *
+ * Context: any, outside guest mode, while no call of this vCPU is in progress.
+ */
+void upmu_pv_vcpu_fini(struct upmu_pv_vcpu *vcpu);
+
+/*
+ * The PMU's leaves, from `first` on (40000000H, or a later one where another interface has that).  `call`: the number
+ * of the hypervisor's call.  False: another leaf.
+ *
+ * Context: any.
+ */
+bool upmu_pv_cpuid(const struct upmu_pv_vcpu *vcpu, uint32_t first, uint32_t call, uint32_t leaf, uint32_t out[4]);
+
+/*
+ * A call of the guest: operation and arguments are anything.  The answer is UPMU_PV_OK or another UPMU_PV_ code.
+ *
+ * Context: local, outside guest mode.
+ */
+uint32_t upmu_pv_call(struct upmu_pv_vcpu *vcpu, uint32_t operation, uint32_t first, uint32_t second);
+
+/*
+ * upmu_guest_enter() of its guest; before that, overflows are stored where the guest looks for them.  They are
+ * injected as NMI, or as *out_entry says with UPMU_GUEST_OWN_LAPIC.
+ *
+ * Returns and context: as upmu_guest_enter().
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_pv_enter(struct upmu_pv_vcpu *vcpu, struct upmu_guest_entry *out_entry);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

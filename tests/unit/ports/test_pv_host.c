@@ -1,0 +1,605 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Both halves of the paravirtual PMU: an instance of the library in a guest, with its backend, and the hypervisor's
+ * half over the guest engine, on the silicon model.  And guests that call what they like.
+ */
+#include "tests/guest/nest.c"
+
+#include "abi/paravirt/pv_call.c"
+#include "abi/paravirt/pv_events.c"
+#include "abi/paravirt/pv_page.c"
+
+#define RAM_BASE UINT64_C(0x1230000000)
+#define RAM_PAGES 8
+#define CALL 0x77u
+#define EVENTS 3
+
+static struct nest nest;
+static struct upmu_pv pv;
+static struct upmu_pv_vcpu vcpu;
+static struct upmu_pv_event events[EVENTS];
+static uint8_t ram[RAM_PAGES * 4096] __attribute__((aligned(4096)));
+static unsigned calls, pins, pinned, copies;
+static bool flips; /* the guest changes what was read, at once */
+
+#define BURST(n)                                                                                                       \
+    (&(struct upmu_sim_burst){.instructions = (n), .cycles = 2 * (n), .ref_cycles = 2 * (n), .branches = (n) / 4,      \
+                              .ip = 0x1000, .ip_step = 1, .sp = 0x8000})
+
+static bool is_ram(uint64_t address, size_t bytes)
+{
+    return address >= RAM_BASE && address - RAM_BASE <= sizeof ram - bytes;
+}
+
+static bool copy_in(void *context, void *to, uint64_t address, size_t bytes)
+{
+    (void)context;
+    copies++;
+    if (!is_ram(address, bytes))
+        return false;
+    memcpy(to, ram + (address - RAM_BASE), bytes);
+    for (size_t i = 0; flips && i < bytes; i++)
+        ram[address - RAM_BASE + i] ^= 0xff;
+    return true;
+}
+
+static void *pin(void *context, uint64_t address, size_t bytes)
+{
+    (void)context;
+    if (!is_ram(address, bytes))
+        return NULL;
+    assert_true(address % 4096 + bytes <= 4096);
+    pins++;
+    pinned++;
+    return ram + (address - RAM_BASE);
+}
+
+static void unpin(void *context, void *memory, size_t bytes)
+{
+    (void)context, (void)bytes;
+    assert_true((uint8_t *)memory >= ram && (uint8_t *)memory < ram + sizeof ram);
+    assert_true(pinned > 0);
+    pinned--;
+}
+
+static const struct upmu_pv_hooks hooks = {.copy_in = copy_in, .pin = pin, .unpin = unpin};
+
+static enum upmu_status enter(struct nest *of, struct upmu_guest_entry *entry)
+{
+    (void)of;
+    return upmu_pv_enter(&vcpu, entry);
+}
+
+static uint32_t call(uint32_t operation, uint32_t first, uint32_t second)
+{
+    bool inside = nest.inside;
+    uint32_t answer;
+
+    nest_exit(&nest);
+    answer = upmu_pv_call(&vcpu, operation, first, second);
+    calls++;
+    if (inside)
+        nest_enter(&nest);
+    return answer;
+}
+
+static bool guest_hypercall(void *context, uint32_t number, const uint32_t argument[3], uint32_t *out_answer)
+{
+    (void)context;
+    assert_int_equal(number, CALL);
+    *out_answer = call(argument[0], argument[1], argument[2]);
+    return true;
+}
+
+static void *guest_page(void *context, uint64_t *out_guest_physical)
+{
+    (void)context;
+    *out_guest_physical = RAM_BASE;
+    return ram;
+}
+
+static void pv_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    guest_cpuid(context, leaf, subleaf, out);
+    (void)upmu_pv_cpuid(&vcpu, 0x40000100u, CALL, leaf, out);
+}
+
+static bool no_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
+{
+    (void)context, (void)out_value;
+    fail_msg("RDMSR %x", msr);
+    return false;
+}
+
+static bool no_wrmsr(void *context, uint32_t msr, uint64_t value)
+{
+    (void)context, (void)value;
+    fail_msg("WRMSR %x", msr);
+    return false;
+}
+
+static void no_rearm(void *context)
+{
+    (void)context;
+}
+
+static void begin(const char *profile, uint64_t min_period)
+{
+    nest_prepare(&nest, profile, NULL);
+    nest.policy.min_period = min_period;
+    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest.shape.full_write = 1;
+    nest_begin(&nest);
+    memset(ram, 0, sizeof ram);
+    calls = pins = pinned = copies = 0;
+    flips = false;
+    assert_int_equal(upmu_pv_init(&pv, &hooks, events, EVENTS), UPMU_OK);
+    assert_int_equal(upmu_pv_vcpu_init(&vcpu, &pv, &nest.vcpu), UPMU_OK);
+    nest.enter = enter;
+    nest.port.rdmsr = no_rdmsr;
+    nest.port.wrmsr = no_wrmsr;
+    nest.port.rdpmc = NULL;
+    nest.port.cpuid = pv_cpuid;
+    nest.port.pmi_rearm = no_rearm;
+    nest.port.hypercall = guest_hypercall;
+    nest.port.shared_page = guest_page;
+}
+
+static void end(void)
+{
+    nest_exit(&nest);
+    upmu_pv_vcpu_fini(&vcpu);
+    assert_int_equal(pinned, 0);
+    nest_end(&nest);
+}
+
+static const char *const hosts[] = {"skylake", "core2", "icelake", "zen4", "zen2", "k8_revf"};
+#define HOSTS (sizeof hosts / sizeof hosts[0])
+
+static void both_halves_count_exactly(void **state)
+{
+    static struct upmu_session session;
+
+    (void)state;
+    for (unsigned i = 0; i < HOSTS; i++) {
+        struct upmu_count count[2];
+
+        begin(hosts[i], 1);
+        nest_library(&nest);
+        assert_string_equal(nest.cpu.meter.pmu->name, "pv");
+        assert_int_equal(upmu_session_init(&session, &nest.machine), UPMU_OK);
+        assert_int_equal(upmu_session_add(&session, "instructions,branches:k", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&session, &nest.cpu), UPMU_OK);
+        nest_run(&nest, BURST(77));
+        calls = 0;
+        assert_int_equal(upmu_session_start(&session), UPMU_OK);
+        nest_run(&nest, BURST(600));
+        nest_run_host(&nest, BURST(5000));
+        nest_run(&nest, BURST(400));
+        assert_int_equal(upmu_session_read(&session, 0, 2, count), UPMU_OK);
+        assert_int_equal(count[0].value, 1000);
+        assert_int_equal(count[1].value, 250);
+        assert_int_equal(upmu_session_stop(&session), UPMU_OK);
+        assert_int_equal(calls, 3);
+        nest_run(&nest, BURST(300));
+        assert_int_equal(upmu_session_start(&session), UPMU_OK);
+        nest_run(&nest, BURST(40));
+        assert_int_equal(upmu_session_stop(&session), UPMU_OK);
+        assert_int_equal(upmu_session_read(&session, 0, 2, count), UPMU_OK);
+        assert_int_equal(count[0].value, 1040);
+        assert_int_equal(count[1].value, 260);
+        assert_int_equal(upmu_session_close(&session), UPMU_OK);
+        assert_int_equal(upmu_cpu_fini(&nest.cpu), UPMU_OK);
+        assert_int_equal(pinned, 0);
+        end();
+    }
+}
+
+static void both_halves_sample_each_period(void **state)
+{
+    static struct upmu_session session;
+    static uint64_t ring[8192];
+
+    (void)state;
+    for (unsigned i = 0; i < HOSTS; i++) {
+        struct upmu_count count;
+        struct upmu_sample sample;
+        unsigned samples = 0;
+
+        begin(hosts[i], 1);
+        nest_library(&nest);
+        assert_int_equal(upmu_session_init(&session, &nest.machine), UPMU_OK);
+        assert_int_equal(upmu_session_add(&session, "instructions", &(struct upmu_sampling){.period = 100}), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&session, ring, sizeof ring), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&session, &nest.cpu), UPMU_OK);
+        assert_int_equal(upmu_session_start(&session), UPMU_OK);
+        nest.injected = nest.handled = nest.stale = calls = 0;
+        for (unsigned k = 0; k < 100; k++)
+            nest_run(&nest, BURST(100));
+        assert_int_equal(calls, 200);
+        assert_int_equal(upmu_session_stop(&session), UPMU_OK);
+        assert_int_equal(upmu_session_read(&session, 0, 1, &count), UPMU_OK);
+        while (upmu_ring_next(&session.ring, &sample))
+            samples++;
+        if (count.value != 10000 || samples != 100 || nest.injected != 100 || nest.handled != 100 || nest.stale)
+            fail_msg("%s: count %llu, %u samples, %u injected, %u handled, %u stale", hosts[i],
+                     (unsigned long long)count.value, samples, nest.injected, nest.handled, nest.stale);
+        assert_int_equal(upmu_session_close(&session), UPMU_OK);
+        assert_int_equal(upmu_cpu_fini(&nest.cpu), UPMU_OK);
+        end();
+    }
+}
+
+/* ---- Single events, by a guest without this library: the founding calls ---- */
+
+struct attr_words {
+    uint32_t type, reserved;
+    uint64_t config, period, sample_type, read_format, flags;
+    uint32_t bp_type, reserved2;
+    uint64_t bp_addr, bp_len;
+};
+
+/* The parameter at `at` of the RAM, the attribute 256 bytes further, the area 512. */
+static uint32_t open_at(unsigned at, uint32_t id, const struct attr_words *attr)
+{
+    const uint64_t address = RAM_BASE + at;
+    const uint64_t words[3] = {address + 256, address + 512, id};
+
+    memcpy(ram + at, words, 24);
+    memcpy(ram + at + 256, attr, sizeof *attr);
+    return call(1, (uint32_t)address, (uint32_t)(address >> 32));
+}
+
+static uint64_t area_count(unsigned at)
+{
+    uint64_t count;
+
+    memcpy(&count, ram + at + 512, 8);
+    return count;
+}
+
+static uint32_t area_overflows(unsigned at)
+{
+    uint32_t overflows;
+
+    memcpy(&overflows, ram + at + 520, 4);
+    return overflows;
+}
+
+static void count_calls(struct nest *of, const struct upmu_frame *frame)
+{
+    (void)frame;
+    of->handled++;
+}
+
+/*
+ * PV-019 to PV-023: the operations are 1 to 5, as the text numbers them.  PV-024: the parameter lies above 4 GiB.
+ * PV-045: nothing is counted before ENABLE.  PV-047, PV-049, PV-012, PV-023: from ENABLE to DISABLE, whose count is exact,
+ * as READ's is meanwhile.  PV-048, PV-050, PV-052: an id is all that they take, 0 is their answer.  PV-051: after CLOSE
+ * the id is unknown and the area is left alone.  PV-053 to PV-058: OPEN, then ENABLE and DISABLE three times, then CLOSE
+ * (the handler of interrupts, PV-053, is there before them).  PV-054 PV-055 PV-056 PV-057, PV-020 PV-021 PV-022: the same.
+ */
+static void an_event_counts_from_enable_to_disable_and_twice_is_fine(void **state)
+{
+    (void)state;
+    begin("skylake", 1);
+    nest_enter(&nest);
+    assert_int_equal(open_at(0, 7, &(struct attr_words){.config = 1}), 0);
+    nest_run(&nest, BURST(100)); /* a new event is disabled */
+    assert_int_equal(call(5, 7, 0), 0);
+    assert_int_equal(area_count(0), 0);
+    for (unsigned round = 1; round <= 3; round++) {
+        assert_int_equal(call(3, 7, 0), 0);
+        assert_int_equal(call(3, 7, 0), 0);
+        nest_run(&nest, BURST(1000));
+        nest_run_host(&nest, BURST(50000));
+        assert_int_equal(call(5, 7, 0), 0);
+        assert_int_equal(area_count(0), 1000 * round);
+        assert_int_equal(call(4, 7, 0), 0);
+        assert_int_equal(call(4, 7, 0), 0);
+        assert_int_equal(area_count(0), 1000 * round);
+        nest_run(&nest, BURST(10));
+    }
+    assert_int_equal(call(2, 7, 0), 0);
+    assert_int_equal(call(3, 7, 0), UPMU_PV_BAD_ID);
+    memset(ram, 0xee, sizeof ram);
+    nest_run(&nest, BURST(1000));
+    for (unsigned i = 0; i < sizeof ram; i++)
+        assert_int_equal(ram[i], 0xee); /* after close the area is never written */
+    end();
+}
+
+/*
+ * PV-004, PV-044, PV-035: count and overflows are in the area when the handler runs.  PV-005, PV-006: one interrupt for
+ * both events.  PV-036: one more for each period.  PV-042: they are added to what the guest left there.
+ */
+static void overflows_reach_the_area_before_the_interrupt(void **state)
+{
+    unsigned seen = 0;
+
+    (void)state;
+    begin("skylake", 100);
+    nest.handler = count_calls;
+    nest_enter(&nest);
+    assert_int_equal(open_at(0, 1, &(struct attr_words){.config = 1, .period = 1000}), 0);
+    assert_int_equal(open_at(1024, 2, &(struct attr_words){.config = 4, .period = 250}), 0);
+    assert_int_equal(call(3, 1, 0), 0);
+    assert_int_equal(call(3, 2, 0), 0);
+    for (unsigned i = 0; i < 10; i++) {
+        nest_run(&nest, BURST(1000));
+        assert_int_equal(nest.handled, seen + 1); /* of both events */
+        seen = nest.handled;
+        assert_int_equal(area_overflows(0), i + 1);
+        assert_int_equal(area_overflows(1024), i + 1);
+        assert_int_equal(area_count(0), 1000 * (i + 1));
+    }
+    memset(ram + 520, 0, 4); /* the guest took them */
+    nest_run(&nest, BURST(1000));
+    assert_int_equal(area_overflows(0), 1);
+    assert_int_equal(call(4, 1, 0), 0);
+    assert_int_equal(area_count(0), 11000);
+    end();
+}
+
+/*
+ * PV-030, PV-031: words and bits of an attribute.  PV-038: addresses of the area.  PV-003, PV-010: an event for each that
+ * is open, and no more than there is room for.  PV-040: a number twice.  PV-008, PV-041: an event is its number, not its
+ * place.  PV-046: answers other than 0.
+ */
+static void what_a_guest_asks_wrongly_is_refused(void **state)
+{
+    const struct attr_words good = {.config = 1};
+    struct attr_words attr;
+
+    (void)state;
+    begin("skylake", 100);
+    nest_enter(&nest);
+    for (uint32_t op = 0; op < 40; op++)
+        if (op == 0 || (op > 5 && op < 16) || op > 19)
+            assert_int_equal(call(op, 0, 0), UPMU_PV_BAD_OP);
+    /* Flags, one by one; words that must be 0. */
+    for (unsigned bit = 0; bit < 64; bit++) {
+        bool known = bit == 0 || bit == 4 || bit == 5 || bit == 6 || bit == 19 || bit == 20;
+
+        attr = good;
+        attr.flags = UINT64_C(1) << bit;
+        assert_int_equal(open_at(0, 1, &attr), known ? 0 : UPMU_PV_BAD_ATTR);
+        if (known)
+            assert_int_equal(call(2, 1, 0), 0);
+        attr = good;
+        attr.bp_addr = UINT64_C(1) << bit;
+        assert_int_equal(open_at(0, 1, &attr), UPMU_PV_BAD_ATTR);
+        attr = good;
+        attr.bp_len = UINT64_C(1) << bit;
+        assert_int_equal(open_at(0, 1, &attr), UPMU_PV_BAD_ATTR);
+    }
+    for (unsigned type = 1; type < 100; type++)
+        if (type != 4) {
+            attr = good;
+            attr.type = type;
+            assert_int_equal(open_at(0, 1, &attr), UPMU_PV_BAD_EVENT);
+        }
+    for (unsigned config = 10; config < 100; config++) {
+        attr = good;
+        attr.config = config;
+        assert_int_equal(open_at(0, 1, &attr), UPMU_PV_BAD_EVENT);
+    }
+    attr = good;
+    attr.flags = 0x30; /* neither user nor kernel mode */
+    assert_int_equal(open_at(0, 1, &attr), 0);
+    assert_int_equal(call(2, 1, 0), 0);
+    attr = good;
+    attr.period = 99;
+    assert_int_equal(open_at(0, 1, &attr), UPMU_PV_BAD_PERIOD);
+    attr.period = UINT64_C(1) << 47;
+    assert_int_equal(open_at(0, 1, &attr), UPMU_PV_BAD_PERIOD);
+    /* Addresses: of the parameter, in it. */
+    assert_int_equal(call(1, 4, (uint32_t)(RAM_BASE >> 32)), UPMU_PV_BAD_ADDRESS);
+    assert_int_equal(call(1, 0, 0), UPMU_PV_BAD_ADDRESS);
+    assert_int_equal(call(1, 0xfffffff8u, 0xffffffffu), UPMU_PV_BAD_ADDRESS);
+    for (unsigned i = 0; i < 6; i++) {
+        const uint64_t bad[6][2] = {{256, 4096 - 8}, {256, 513}, {256, 516}, {257, 512}, {256, 1u << 30},
+                                    {1u << 30, 512}};
+        const uint64_t words[3] = {RAM_BASE + bad[i][0], RAM_BASE + bad[i][1], 1};
+
+        memcpy(ram, words, 24);
+        memcpy(ram + 256, &good, sizeof good);
+        assert_int_equal(call(1, (uint32_t)RAM_BASE, (uint32_t)(RAM_BASE >> 32)), UPMU_PV_BAD_ADDRESS);
+    }
+    assert_int_equal(pinned, 0);
+    /* The table: one number twice, too many. */
+    for (uint32_t i = 0; i < EVENTS; i++)
+        assert_int_equal(open_at(1024 * i, i, &good), 0);
+    assert_int_equal(open_at(4096, 0, &good), UPMU_PV_DUPLICATE);
+    assert_int_equal(open_at(4096, 99, &good), UPMU_PV_LIMIT);
+    assert_int_equal(pinned, EVENTS);
+    assert_int_equal(call(3, 99, 0), UPMU_PV_BAD_ID);
+    /* Not while single events count; and the other way round. */
+    assert_int_equal(call(3, 0, 0), 0);
+    assert_int_equal(call(16, (uint32_t)RAM_BASE, (uint32_t)(RAM_BASE >> 32)), UPMU_PV_BAD_STATE);
+    for (uint32_t i = 0; i < EVENTS; i++)
+        assert_int_equal(call(2, i, 0), 0);
+    assert_int_equal(call(16, (uint32_t)RAM_BASE + 8, (uint32_t)(RAM_BASE >> 32)), UPMU_PV_BAD_ADDRESS);
+    assert_int_equal(call(16, (uint32_t)RAM_BASE, 0), UPMU_PV_BAD_ADDRESS);
+    assert_int_equal(call(18, 1, 0), UPMU_PV_BAD_STATE);
+    assert_int_equal(call(17, 0, 0), UPMU_PV_BAD_STATE);
+    assert_int_equal(call(16, (uint32_t)RAM_BASE, (uint32_t)(RAM_BASE >> 32)), 0);
+    assert_int_equal(call(16, (uint32_t)RAM_BASE, (uint32_t)(RAM_BASE >> 32)), UPMU_PV_BAD_STATE);
+    assert_int_equal(open_at(4096, 0, &good), UPMU_PV_BAD_STATE);
+    assert_int_equal(call(18, 1u << 8, 0), UPMU_PV_BAD_STATE);
+    assert_int_equal(call(17, 0, 0), 0);
+    end();
+}
+
+static void an_attribute_may_cross_a_page(void **state)
+{
+    const uint64_t words[3] = {RAM_BASE + 4096 - 16, RAM_BASE + 512, 8};
+    const struct attr_words attr = {.config = 1, .flags = 0x10}; /* flags and all that follows are on the next page */
+
+    (void)state;
+    begin("skylake", 1);
+    nest_enter(&nest);
+    memcpy(ram, words, sizeof words);
+    memcpy(ram + 4096 - 16, &attr, sizeof attr);
+    assert_int_equal(call(1, (uint32_t)RAM_BASE, (uint32_t)(RAM_BASE >> 32)), 0);
+    assert_int_equal(call(3, 8, 0), 0);
+    nest_run(&nest, BURST(300));
+    assert_int_equal(call(4, 8, 0), 0);
+    assert_int_equal(area_count(0), 300);
+    end();
+}
+
+static void what_is_read_is_read_once(void **state)
+{
+    (void)state;
+    begin("skylake", 1);
+    nest_enter(&nest);
+    flips = true;
+    assert_int_equal(open_at(0, 3, &(struct attr_words){.config = 1}), 0);
+    assert_int_equal(copies, 2);
+    flips = false;
+    assert_int_equal(call(3, 3, 0), 0);
+    nest_run(&nest, BURST(500));
+    assert_int_equal(call(4, 3, 0), 0);
+    assert_int_equal(area_count(0), 500);
+    end();
+}
+
+static void an_event_is_of_the_vcpu_that_opened_it(void **state)
+{
+    static struct upmu_guest guest;
+    static struct upmu_session sessions[2];
+    static struct upmu_pv_vcpu other;
+
+    (void)state;
+    begin("skylake", 1);
+    nest_enter(&nest);
+    assert_int_equal(open_at(0, 3, &(struct attr_words){.config = 1}), 0);
+    nest_exit(&nest);
+    assert_int_equal(upmu_guest_init(&guest, &nest.host.machine, &nest.shape, &nest.policy,
+                                     &(struct upmu_guest_memory){sessions, 2, NULL}),
+                     UPMU_OK);
+    assert_int_equal(upmu_pv_vcpu_init(&other, &pv, &guest), UPMU_OK);
+    for (uint32_t op = 2; op <= 5; op++)
+        assert_int_equal(upmu_pv_call(&other, op, 3, 0), UPMU_PV_BAD_VCPU);
+    upmu_pv_vcpu_fini(&other);
+    assert_int_equal(pinned, 1);
+    assert_int_equal(upmu_guest_fini(&guest), UPMU_OK);
+    end();
+}
+
+static void a_level_refuses_slots_and_events_by_name(void **state)
+{
+    uint32_t out[4];
+
+    (void)state;
+    begin("skylake", 1);
+    nest_exit(&nest);
+    nest.policy.level = UPMU_GUEST_IPC;
+    assert_true(upmu_pv_cpuid(&vcpu, 0x40000000u, CALL, 0x40000001u, out));
+    assert_int_equal(out[0], 3); /* no raw events */
+    assert_int_equal(open_at(0, 1, &(struct attr_words){.config = 1}), 0);
+    assert_int_equal(open_at(1024, 2, &(struct attr_words){.config = 4}), UPMU_PV_BAD_EVENT);
+    assert_int_equal(open_at(1024, 2, &(struct attr_words){.type = 4, .config = 0x1c2}), UPMU_PV_BAD_EVENT);
+    assert_int_equal(call(2, 1, 0), 0);
+    assert_int_equal(call(16, (uint32_t)RAM_BASE, (uint32_t)(RAM_BASE >> 32)), 0);
+    /* Slot 0: instructions; slot 1: branches, which this level lacks. */
+    {
+        const uint64_t wishes[2] = {UINT64_C(0x8600000000000001), UINT64_C(0x8600000000000004)};
+
+        memcpy(ram + 1600, &wishes[0], 8);
+        memcpy(ram + 1632, &wishes[1], 8);
+    }
+    assert_int_equal(call(18, 3, 0), UPMU_PV_BAD_EVENT);
+    nest_run(&nest, BURST(100));
+    assert_int_equal(call(19, 3, 0), 0);
+    {
+        uint64_t value[2];
+        uint32_t status;
+
+        memcpy(&value[0], ram + 64 + 16, 8);
+        memcpy(&value[1], ram + 128 + 16, 8);
+        memcpy(&status, ram + 128 + 60, 4);
+        assert_int_equal(value[0], 100);
+        assert_int_equal(value[1], 0);
+        assert_int_equal(status >> 17, 1);
+    }
+    end();
+}
+
+/* ---- Anything ---- */
+
+static uint32_t seed = 1;
+
+static uint32_t draw(uint32_t below)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)(seed >> 1) * below >> 31);
+}
+
+static void a_guest_that_calls_anything_harms_nobody(void **state)
+{
+    struct upmu_session *session = &nest.host.session;
+    uint64_t expected = 0;
+
+    (void)state;
+    begin("skylake", 1000);
+    nest.handler = count_calls;
+    assert_int_equal(upmu_session_add(session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_world(session, UPMU_WORLD_HOST), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(session, &nest.host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(session), UPMU_OK);
+    for (unsigned step = 0; step < 20000; step++) {
+        uint32_t low = draw(4) ? (uint32_t)RAM_BASE + draw(sizeof ram + 64) / 8 * 8 : draw(UINT32_MAX);
+        uint32_t high = draw(8) ? (uint32_t)(RAM_BASE >> 32) : draw(4);
+
+        for (unsigned i = draw(6); i > 0; i--) {
+            uint64_t word = draw(3) ? draw(12) : draw(2) ? RAM_BASE + draw(sizeof ram) / 8 * 8
+                                                         : (uint64_t)draw(UINT32_MAX) << 32 | draw(UINT32_MAX);
+
+            if (draw(4) == 0)
+                word = UINT64_C(0x8000000000000000) | (uint64_t)draw(16) << 56 | draw(11);
+            memcpy(ram + draw(sizeof ram / 8) * 8, &word, 8);
+        }
+        switch (draw(5)) {
+        case 0:
+            (void)call(draw(22), low, high);
+            break;
+        case 1:
+            (void)call(2 + draw(4), draw(5), 0);
+            break;
+        case 2:
+            (void)call(18 + draw(2), draw(draw(2) ? 16 : UINT32_MAX), 0);
+            break;
+        case 3:
+            nest_run(&nest, BURST(draw(3000)));
+            break;
+        default:
+            expected += 10;
+            nest_run_host(&nest, BURST(10));
+        }
+        assert_true(pinned <= EVENTS + 1);
+    }
+    nest_exit(&nest);
+    assert_int_equal(host_value(session, 0), expected);
+    assert_int_equal(upmu_session_close(session), UPMU_OK);
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_halves_count_exactly),
+        cmocka_unit_test(both_halves_sample_each_period),
+        cmocka_unit_test(an_event_counts_from_enable_to_disable_and_twice_is_fine),
+        cmocka_unit_test(overflows_reach_the_area_before_the_interrupt),
+        cmocka_unit_test(what_a_guest_asks_wrongly_is_refused),
+        cmocka_unit_test(an_attribute_may_cross_a_page),
+        cmocka_unit_test(what_is_read_is_read_once),
+        cmocka_unit_test(an_event_is_of_the_vcpu_that_opened_it),
+        cmocka_unit_test(a_level_refuses_slots_and_events_by_name),
+        cmocka_unit_test(a_guest_that_calls_anything_harms_nobody),
+    };
+
+    return cmocka_run_group_tests_name("pv_host", tests, NULL, NULL);
+}
