@@ -21,7 +21,8 @@ def facts(text):
         field = re.match(r"\| (\d+)(?: \+ (\d+) n)? \| (\d+) \| `(\w+)(?:\[n\])?`", line)
         whole = re.match(r"`(upmu_pv_\w+)`, (\d+) bytes(.*)", line)
         if number:
-            said.append("{} == {}".format(number[1], f"UINT64_C(1) << {number[2]}" if "WISH" in number[1] else number[2]))
+            value = f"UINT64_C(1) << {number[2]}" if "WISH" in number[1] else number[2]
+            said.append(f"{number[1]} == {value}")
         if field and structure:
             offset, step, size, name = field.groups()
             said.append(f"offsetof(struct {structure}, {name}) == {offset}")
@@ -45,11 +46,11 @@ def complaints(said, width):
     return [line for line in done.stdout.decode().split("\n") if "error:" in line]
 
 
-# PV-013: the document.  PV-025 to PV-034: PV-025 type, PV-026 config, PV-027 sample_period, PV-028 sample_type, PV-029
-# read_format, PV-032 bp_addr, PV-033 bp_len, equal for 32 and 64 bits; PV-034: these fields and no others (72 bytes).
-# PV-039: upmu_pv_param.
 @check
 def the_document_has_the_numbers_and_layouts_of_the_header():
+    # PV-013: the document.  Of the attribute, equal for 32 and 64 bits: PV-025 type, PV-026 config,
+    # PV-027 sample_period, PV-028 sample_type, PV-029 read_format, PV-032 bp_addr, PV-033 bp_len;
+    # PV-034: no other fields (72 bytes).  PV-039: upmu_pv_param.
     said = facts(read("docs/PARAVIRT.md"))
     wrong = [f"{fact} + 1" for fact in said]
     return ([] if len(said) > 80 else [f"only {len(said)} facts are read"]) + \

@@ -285,7 +285,8 @@ def tests_of_many_requirements_say_what_shows_which():
         if len(identifiers) <= 4:
             continue
         # The comment above it, and its body.
-        found = re.search(rf"(/\*(?:(?!\*/)[\s\S])*\*/\n)?static void {test}\(void \*\*state\)[\s\S]*?\n}}", read(path))
+        body = rf"(/\*(?:(?!\*/)[\s\S])*\*/\n)?static void {test}\(void \*\*state\)[\s\S]*?\n}}"
+        found = re.search(rf"def {test}\(\):[\s\S]*?\n\n" if path.endswith(".py") else body, read(path))
         missing = [i for i in identifiers if not found or i not in found.group()]
         complaints += [f"{path}: {test}: says nothing of {' '.join(missing)}"] if missing else []
     return complaints

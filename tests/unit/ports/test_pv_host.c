@@ -273,11 +273,11 @@ static void count_calls(struct nest *of, const struct upmu_frame *frame)
 }
 
 /*
- * PV-019 to PV-023: the operations are 1 to 5, as the text numbers them.  PV-024: the parameter lies above 4 GiB.
- * PV-045: nothing is counted before ENABLE.  PV-047, PV-049, PV-012, PV-023: from ENABLE to DISABLE, whose count is exact,
- * as READ's is meanwhile.  PV-048, PV-050, PV-052: an id is all that they take, 0 is their answer.  PV-051: after CLOSE
- * the id is unknown and the area is left alone.  PV-053 to PV-058: OPEN, then ENABLE and DISABLE three times, then CLOSE
- * (the handler of interrupts, PV-053, is there before them).  PV-054 PV-055 PV-056 PV-057, PV-020 PV-021 PV-022: the same.
+ * PV-019 to PV-023: the operations are 1 to 5, as the text numbers them (PV-020, PV-021, PV-022).  PV-024: the
+ * parameter lies above 4 GiB.  PV-045: nothing is counted before ENABLE.  PV-047, PV-049, PV-012, PV-023: from ENABLE
+ * to DISABLE, whose count is exact, as READ's is meanwhile.  PV-048, PV-050, PV-052: an id is all that they take, 0 is
+ * their answer.  PV-051: after CLOSE the id is unknown and the area is left alone.  PV-053 (the handler is there
+ * first), PV-054 (OPEN), PV-055, PV-056, PV-057 (ENABLE and DISABLE, three times), PV-058 (CLOSE): in this order.
  */
 static void an_event_counts_from_enable_to_disable_and_twice_is_fine(void **state)
 {
@@ -310,8 +310,8 @@ static void an_event_counts_from_enable_to_disable_and_twice_is_fine(void **stat
 }
 
 /*
- * PV-004, PV-044, PV-035: count and overflows are in the area when the handler runs.  PV-005, PV-006: one interrupt for
- * both events.  PV-036: one more for each period.  PV-042: they are added to what the guest left there.
+ * PV-004, PV-044, PV-035: count and overflows are in the area when the handler runs.  PV-005, PV-006: one interrupt
+ * for both events.  PV-036: one more for each period.  PV-042: they are added to what the guest left there.
  */
 static void overflows_reach_the_area_before_the_interrupt(void **state)
 {
@@ -342,9 +342,9 @@ static void overflows_reach_the_area_before_the_interrupt(void **state)
 }
 
 /*
- * PV-030, PV-031: words and bits of an attribute.  PV-038: addresses of the area.  PV-003, PV-010: an event for each that
- * is open, and no more than there is room for.  PV-040: a number twice.  PV-008, PV-041: an event is its number, not its
- * place.  PV-046: answers other than 0.
+ * PV-030, PV-031: words and bits of an attribute.  PV-038: addresses of the area.  PV-003, PV-010: an event for each
+ * that is open, and no more than there is room for.  PV-040: a number twice.  PV-008, PV-041: an event is its number,
+ * not its place.  PV-046: answers other than 0.
  */
 static void what_a_guest_asks_wrongly_is_refused(void **state)
 {
