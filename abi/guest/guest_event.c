@@ -29,10 +29,9 @@ static const uint8_t of_fixed[UPMU_GUEST_FIXED] = {GUEST_ARCH_INSTRUCTIONS, GUES
     (UPMU_BIT32(GUEST_ARCH_CYCLES) | UPMU_BIT32(GUEST_ARCH_INSTRUCTIONS) | UPMU_BIT32(GUEST_ARCH_REFERENCE) |          \
      UPMU_BIT32(GUEST_ARCH_TSC))
 
-/* Backends are called x86_core, x86_p4, amd_k8. */
 static bool is_amd(const struct upmu_pmu *pmu)
 {
-    return pmu->backend->name[0] == 'a';
+    return pmu->backend->vendor == UPMU_VENDOR_AMD;
 }
 
 bool upmu_guest_event_same_vendor(const struct upmu_pmu *pmu, unsigned door)
