@@ -117,6 +117,9 @@ uint32_t upmu_guest_event_available(const struct upmu_pmu *pmu, unsigned door);
 /* Is this PMU of the door's vendor? */
 bool upmu_guest_event_same_vendor(const struct upmu_pmu *pmu, unsigned door);
 
+/* Is a shape within the limits of guest.h? */
+bool upmu_guest_shape_is_valid(const struct upmu_guest_shape *shape);
+
 /* The doors. */
 bool upmu_guest_intel_shape(const struct upmu_guest_shape *shape);
 bool upmu_guest_intel_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t subleaf, uint32_t inout[4]);

@@ -561,19 +561,22 @@ void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_
 
 /* ---- Life ---- */
 
-static bool shape_is_valid(const struct upmu_machine *machine, const struct upmu_guest_shape *shape)
+bool upmu_guest_shape_is_valid(const struct upmu_guest_shape *shape)
 {
-    uint32_t available;
-
     for (unsigned i = 0; i < sizeof shape->reserved; i++)
         if (shape->reserved[i])
             return false;
-    if (shape->door < UPMU_GUEST_INTEL || shape->door > UPMU_GUEST_AMD_V2)
-        return false;
-    if (shape->door != UPMU_GUEST_INTEL)
-        return upmu_guest_amd_shape(shape);
-    available = upmu_guest_event_available(&machine->pmu[0], shape->door);
-    return upmu_guest_intel_shape(shape) && !(shape->arch_events & ~available) &&
+    if (shape->door == UPMU_GUEST_INTEL)
+        return upmu_guest_intel_shape(shape);
+    return shape->door > UPMU_GUEST_INTEL && shape->door <= UPMU_GUEST_AMD_V2 && upmu_guest_amd_shape(shape);
+}
+
+/* Does this host count what the shape shows? */
+static bool shape_is_honest(const struct upmu_machine *machine, const struct upmu_guest_shape *shape)
+{
+    uint32_t available = upmu_guest_event_available(&machine->pmu[0], shape->door);
+
+    return !(shape->arch_events & ~available) &&
            (shape->fixed <= GUEST_ARCH_REFERENCE || available >> GUEST_ARCH_TSC & 1u);
 }
 
@@ -650,8 +653,8 @@ enum upmu_status upmu_guest_init(struct upmu_guest *guest, struct upmu_machine *
         return UPMU_ERR_COMPILED_OUT;
     if (!machine->pmu_count)
         return UPMU_ERR_NO_PMU;
-    if (!shape_is_valid(machine, shape) || !policy_is_valid(policy) || !memory->sessions || !memory->count ||
-        memory->count > UPMU_GUEST_COUNTERS)
+    if (!upmu_guest_shape_is_valid(shape) || !shape_is_honest(machine, shape) || !policy_is_valid(policy) ||
+        !memory->sessions || !memory->count || memory->count > UPMU_GUEST_COUNTERS)
         return UPMU_ERR_INVALID;
     if (policy->level != UPMU_GUEST_IPC && policy->level != UPMU_GUEST_OFF &&
         !(policy->flags & UPMU_GUEST_BESIDE_STRANGERS))

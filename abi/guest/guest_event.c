@@ -39,10 +39,10 @@ bool upmu_guest_event_same_vendor(const struct upmu_pmu *pmu, unsigned door)
     return is_amd(pmu) == (door != UPMU_GUEST_INTEL);
 }
 
-/* Are the codes of architectural events the host's own? */
+/* Are the codes of architectural events the host's own?  P6 has these events, too, by other codes. */
 static bool same_codes(const struct upmu_pmu *pmu, unsigned door)
 {
-    return door == UPMU_GUEST_INTEL ? pmu->arch_events != 0 : is_amd(pmu);
+    return door == UPMU_GUEST_INTEL ? pmu->version && pmu->arch_events : is_amd(pmu);
 }
 
 uint32_t upmu_guest_event_available(const struct upmu_pmu *pmu, unsigned door)

@@ -220,7 +220,14 @@ void nest_begin(struct nest *nest)
 
 void nest_set_up(struct nest *nest, const char *profile, enum upmu_guest_door door)
 {
-    nest_prepare(nest, profile, NULL);
+    const struct upmu_sim_profile *host = upmu_sim_profile(profile);
+    const char *face = NULL;
+
+    if (door == UPMU_GUEST_INTEL)
+        face = host->amd || host->version == 0 || host->flags & UPMU_SIM_P4 ? "skylake" : NULL;
+    else
+        face = host->amd ? NULL : "zen2";
+    nest_prepare(nest, profile, face);
     assert_int_equal(upmu_guest_shape_default(&nest->host.machine, door, &nest->shape), UPMU_OK);
     nest_begin(nest);
 }
@@ -229,7 +236,8 @@ void nest_library(struct nest *nest)
 {
     nest_enter(nest);
     assert_int_equal(upmu_machine_init(&nest->machine, &nest->port), UPMU_OK);
-    assert_int_equal(upmu_cpu_init(&nest->cpu, &nest->machine, NULL), UPMU_OK);
+    if (upmu_cpu_init(&nest->cpu, &nest->machine, NULL) != UPMU_OK)
+        fail_msg("%s: register %x", nest->host.sim.profile->name, (unsigned)nest->machine.why.address);
 }
 
 void nest_run(struct nest *nest, const struct upmu_sim_burst *burst)

@@ -40,7 +40,7 @@ void nest_prepare(struct nest *nest, const char *profile, const char *face);
 /* The vCPU of nest->shape and nest->policy, on a thread of the host's. */
 void nest_begin(struct nest *nest);
 
-/* All of it, with the default shape of a door and level ALL. */
+/* All of it, with the default shape of a door and level ALL, and a face that has this door. */
 void nest_set_up(struct nest *nest, const char *profile, enum upmu_guest_door door);
 
 /* The guest's own instance: nest->machine, nest->cpu. */

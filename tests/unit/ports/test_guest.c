@@ -19,9 +19,19 @@ static struct nest nest;
 static const struct {
     const char *host;
     enum upmu_guest_door door;
-} pairs[] = {{"skylake", UPMU_GUEST_INTEL},  {"core2", UPMU_GUEST_INTEL}, {"icelake", UPMU_GUEST_INTEL},
-             {"yonah", UPMU_GUEST_INTEL},    {"zen4", UPMU_GUEST_AMD_V2}, {"zen2", UPMU_GUEST_AMD_CORE},
-             {"k8_revf", UPMU_GUEST_AMD_K7}, {"zen4", UPMU_GUEST_AMD_K7}, {"zen5", UPMU_GUEST_AMD_CORE}};
+} pairs[] = {{"skylake", UPMU_GUEST_INTEL},
+             {"core2", UPMU_GUEST_INTEL},
+             {"icelake", UPMU_GUEST_INTEL},
+             {"yonah", UPMU_GUEST_INTEL},
+             {"zen4", UPMU_GUEST_AMD_V2},
+             {"zen2", UPMU_GUEST_AMD_CORE},
+             {"k8_revf", UPMU_GUEST_AMD_K7},
+             {"zen4", UPMU_GUEST_AMD_K7},
+             {"zen5", UPMU_GUEST_AMD_CORE},
+             {"zen4", UPMU_GUEST_INTEL},
+             {"northwood_smtoff", UPMU_GUEST_INTEL},
+             {"skylake", UPMU_GUEST_AMD_CORE},
+             {"p6", UPMU_GUEST_INTEL}};
 #define PAIRS (sizeof pairs / sizeof pairs[0])
 
 static void a_guest_counts_exactly_what_it_executes(void **state)
@@ -263,6 +273,11 @@ static void a_counter_that_finds_no_place_stands_still_and_is_named(void **state
     nest_run(&nest, BURST(400));
     assert_int_equal(nest_read(&nest, 0xc1), 100);
     assert_int_equal(nest_read(&nest, 0xc2), 0);
+    /* One that is closed does not wait. */
+    nest_write(&nest, 0x187, 0x0300c5);
+    nest_enter(&nest);
+    assert_int_equal(nest.vcpu.waiting, 0);
+    nest_exit(&nest);
     /* It counts as soon as there is room. */
     nest_write(&nest, 0x186, 0);
     nest_write(&nest, 0x187, 0x4300c4);
@@ -494,6 +509,72 @@ static void an_interrupt_is_what_the_local_apic_of_the_guest_says(void **state)
     nest_end(&nest);
 }
 
+/* Whether an overflow interrupts was settled when it happened. */
+static void an_overflow_interrupts_as_its_select_said(void **state)
+{
+    struct upmu_guest_entry entry;
+
+    (void)state;
+    nest_set_up(&nest, "skylake", UPMU_GUEST_INTEL);
+    upmu_guest_lvtpc(&nest.vcpu, 0x400);
+    nest_write(&nest, 0x186, 0x4300c0);
+    nest_write(&nest, 0xc1, (uint64_t)-20);
+    nest_run(&nest, BURST(10));
+    nest_run(&nest, BURST(20));
+    nest_exit(&nest);
+    assert_int_equal(upmu_guest_wrmsr(&nest.vcpu, 0x186, 0x5300c0), UPMU_GUEST_DONE);
+    assert_int_equal(nest_read(&nest, 0x38e), 1);
+    assert_int_equal(enter_once(&entry), UPMU_GUEST_INJECT_NONE);
+    /* It does from then on. */
+    nest_write(&nest, 0xc1, (uint64_t)-20);
+    assert_int_equal(enter_once(&entry), UPMU_GUEST_INJECT_NONE);
+    nest_write(&nest, 0x186, 0x4300c0);
+    assert_int_equal(enter_once(&entry), UPMU_GUEST_INJECT_NONE);
+    nest_write(&nest, 0x186, 0x5300c0);
+    assert_int_equal(upmu_guest_enter(&nest.vcpu, &entry), UPMU_OK);
+    upmu_sim_events(&nest.host.sim, BURST(30));
+    assert_int_equal(upmu_guest_exit(&nest.vcpu), UPMU_OK);
+    assert_int_equal(enter_once(&entry), UPMU_GUEST_INJECT_NMI);
+    nest_end(&nest);
+}
+
+static void versions_2_and_3_freeze_by_their_global_control(void **state)
+{
+    (void)state;
+    nest_prepare(&nest, "core2", NULL);
+    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    assert_int_equal(nest.shape.version, 2);
+    nest.handler = count_injected;
+    nest_begin(&nest);
+    nest_write(&nest, 0x1d9, 0x1000);
+    nest_write(&nest, 0x187, 0x4300c4);
+    nest_write(&nest, 0x186, 0x5300c0);
+    nest_write(&nest, 0xc1, (uint64_t)-20);
+    nest_run(&nest, BURST(40));
+    assert_int_equal(nest_read(&nest, 0x38f), 0);
+    assert_int_equal(nest_read(&nest, 0x38e), 1);
+    assert_int_equal(nest_read(&nest, 0xc1), 0);
+    nest_run(&nest, BURST(40));
+    assert_int_equal(nest_read(&nest, 0xc1), 0);
+    nest_end(&nest);
+}
+
+/* Bits 35:32 alone make another event. */
+static void the_high_bits_of_an_event_are_looked_at(void **state)
+{
+    (void)state;
+    nest_set_up(&nest, "zen2", UPMU_GUEST_AMD_CORE);
+    nest_write(&nest, 0xc0010200u, 0x4300cc);
+    nest_run(&nest,
+             &(struct upmu_sim_burst){.other = {{.count = 5, .event = 0xcc}, {.count = 30, .event = 0xcc, .high = 1}}});
+    assert_int_equal(nest_read(&nest, 0xc0010201u), 5);
+    nest_write(&nest, 0xc0010200u, 0x1004300cc);
+    nest_run(&nest,
+             &(struct upmu_sim_burst){.other = {{.count = 7, .event = 0xcc}, {.count = 40, .event = 0xcc, .high = 1}}});
+    assert_int_equal(nest_read(&nest, 0xc0010201u), 45);
+    nest_end(&nest);
+}
+
 static void without_interrupts_overflows_are_found_at_entries(void **state)
 {
     struct upmu_guest_entry entry;
@@ -658,6 +739,16 @@ static void a_level_says_what_a_guest_may_count(void **state)
             assert_int_equal(!nest.vcpu.counter[k].denied, allowed[levels[i]] >> k & 1u);
         nest_end(&nest);
     }
+    nest_prepare(&nest, "zen2", NULL);
+    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_AMD_CORE, &nest.shape), UPMU_OK);
+    nest.policy.level = UPMU_GUEST_ARCH;
+    nest_begin(&nest);
+    nest_write(&nest, 0xc0010200u, 0x4300c0);
+    nest_write(&nest, 0xc0010202u, 0x1004300c0);
+    nest_enter(&nest);
+    assert_int_equal(nest.vcpu.counter[0].denied, 0);
+    assert_int_equal(nest.vcpu.counter[1].denied, 1);
+    nest_end(&nest);
     /* Another CPU's own events mean nothing here. */
     nest_prepare(&nest, "skylake", NULL);
     assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
@@ -798,6 +889,9 @@ static void damaged_states_are_refused_and_change_nothing(void **state)
         (void)!upmu_guest_state_needs(bytes, used, &family, &model);
         if (bit < 8 * 64 && bit / 32 != 3)
             assert_int_not_equal(status, UPMU_OK);
+        /* (An interrupt of a counter that does not exist.) */
+        if (bit / 32 == 27 && !(nest.vcpu.counters >> bit % 32 & 1u))
+            assert_int_equal(status, UPMU_ERR_INVALID);
         if (status != UPMU_OK) {
             assert_memory_equal(&before, &nest.vcpu, sizeof before);
             continue;
@@ -815,6 +909,67 @@ static void damaged_states_are_refused_and_change_nothing(void **state)
     nest_end(&nest);
 }
 
+/* ---- A guest in a guest ---- */
+
+static void a_guest_is_a_host(void **state)
+{
+    static const unsigned of_pairs[] = {0, 1, 2, 4, 5};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof of_pairs / sizeof of_pairs[0]; i++) {
+        static struct upmu_guest inner;
+        static struct upmu_session sessions[4], session;
+        static struct upmu_thread threads[2];
+        enum upmu_guest_door door = pairs[of_pairs[i]].door;
+        bool intel = door == UPMU_GUEST_INTEL;
+        uint32_t counter = intel ? 0xc1 : 0xc0010004u, select = intel ? 0x186 : 0xc0010000u;
+        struct upmu_guest_shape shape;
+        struct upmu_guest_entry entry;
+        struct upmu_count count;
+        uint64_t value;
+        unsigned interrupts = 0;
+
+        nest_set_up(&nest, pairs[of_pairs[i]].host, door);
+        nest_library(&nest);
+        /* The guest's own instance is the host of another guest, and counts itself beside it. */
+        for (unsigned k = 0; k < 2; k++)
+            upmu_thread_init(&threads[k], k, k, NULL);
+        assert_int_equal(upmu_guest_shape_default(&nest.machine, door, &shape), UPMU_OK);
+        assert_int_equal(upmu_guest_init(&inner, &nest.machine, &shape, &nest.policy,
+                                         &(struct upmu_guest_memory){sessions, 4, &threads[1]}),
+                         UPMU_OK);
+        assert_int_equal(upmu_session_init(&session, &nest.machine), UPMU_OK);
+        assert_int_equal(upmu_session_add(&session, "branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_world(&session, UPMU_WORLD_HOST), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&session, &nest.cpu), UPMU_OK);
+        assert_int_equal(upmu_session_start(&session), UPMU_OK);
+        assert_int_equal(upmu_thread_switch(&nest.cpu, &threads[0], &threads[1]), UPMU_OK);
+        assert_int_equal(upmu_guest_wrmsr(&inner, select, 0x5300c0), UPMU_GUEST_DONE);
+        assert_int_equal(upmu_guest_wrmsr(&inner, counter, (uint64_t)-250 & (intel ? UINT64_MAX : inner.mask)),
+                         UPMU_GUEST_DONE);
+        upmu_guest_lvtpc(&inner, 0x400);
+        for (unsigned k = 0; k < 10; k++) {
+            assert_int_equal(upmu_guest_enter(&inner, &entry), UPMU_OK);
+            interrupts += entry.inject == UPMU_GUEST_INJECT_NMI;
+            nest_run(&nest, BURST(100));
+            assert_int_equal(upmu_guest_exit(&inner), UPMU_OK);
+            nest_run(&nest, BURST(40));
+            nest_run_host(&nest, BURST(7000));
+            nest_enter(&nest);
+        }
+        assert_int_equal(upmu_guest_rdmsr(&inner, counter, &value), UPMU_GUEST_DONE);
+        assert_int_equal(value, 750);
+        assert_int_equal(interrupts, 1);
+        assert_int_equal(upmu_session_read(&session, 0, 1, &count), UPMU_OK);
+        assert_int_equal(count.value, 100);
+        assert_int_equal(upmu_session_close(&session), UPMU_OK);
+        assert_int_equal(upmu_thread_switch(&nest.cpu, &threads[1], &threads[0]), UPMU_OK);
+        assert_int_equal(upmu_guest_fini(&inner), UPMU_OK);
+        assert_int_equal(upmu_cpu_fini(&nest.cpu), UPMU_OK);
+        nest_end(&nest);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -828,12 +983,16 @@ int main(void)
         cmocka_unit_test(shapes_and_policies_beyond_the_limits_are_refused),
         cmocka_unit_test(gates_of_the_vmcs_cost_nothing_and_count_exactly),
         cmocka_unit_test(an_interrupt_is_what_the_local_apic_of_the_guest_says),
+        cmocka_unit_test(an_overflow_interrupts_as_its_select_said),
+        cmocka_unit_test(versions_2_and_3_freeze_by_their_global_control),
+        cmocka_unit_test(the_high_bits_of_an_event_are_looked_at),
         cmocka_unit_test(without_interrupts_overflows_are_found_at_entries),
         cmocka_unit_test(an_interrupt_waits_for_the_policys_period),
         cmocka_unit_test(what_the_hypervisor_executes_for_the_guest_is_counted),
         cmocka_unit_test(the_filter_is_kvms),
         cmocka_unit_test(filters_that_are_not_well_formed_are_refused),
         cmocka_unit_test(a_level_says_what_a_guest_may_count),
+        cmocka_unit_test(a_guest_is_a_host),
         cmocka_unit_test(a_guest_goes_on_elsewhere_with_its_counts),
         cmocka_unit_test(an_overflow_is_injected_once_wherever_the_guest_is_saved),
         cmocka_unit_test(damaged_states_are_refused_and_change_nothing),

@@ -245,7 +245,7 @@ static bool compare(unsigned shape, const char *host, unsigned steps)
 static void a_guest_reads_what_the_model_reads(void **state)
 {
     const char *runs = getenv("FUZZ_RUNS");
-    unsigned steps = runs && strcmp(runs, "soak") == 0 ? 3000000 : 4000, pairs = 0, failures = 0;
+    unsigned steps = !runs ? 4000 : strcmp(runs, "soak") == 0 ? 3000000 : (unsigned)atoi(runs), pairs = 0, failures = 0;
 
     (void)state;
     for (unsigned host = 0; host < sizeof hosts / sizeof hosts[0]; host++)

@@ -153,13 +153,11 @@ static void s04_each_reserved_bit_is_refused_alone(void **state)
     static const struct {
         uint32_t address;
         uint64_t kept;
-    } amd[] = {{0xc0010200, 0x30fffd7ffff},
-               {0xc0010003, 0x30fffd7ffff},
-               {0xc0010201, 0xffffffffffff},
-               {0xc0000300, 0},
-               {0xc0000301, 0x3f},
-               {0xc0000302, 0},
-               {0xc0000303, 0}};
+    } amd[] = {
+        {0xc0010200, 0x30fffd7ffff},  {0xc0010003, 0x30fffd7ffff},
+        {0xc0010201, 0xffffffffffff}, {0xc0000300, 0},
+        {0xc0000301, 0x3f},           {0xc0000302, 0},
+    };
 
     (void)state;
     nest_prepare(&nest, "skylake", NULL);
@@ -179,6 +177,9 @@ static void s04_each_reserved_bit_is_refused_alone(void **state)
             if (nest_read(&nest, amd[i].address) != (amd[i].kept & UPMU_BIT64(bit)))
                 fail_msg("register %x, bit %u", (unsigned)amd[i].address, bit);
         }
+    nest_write(&nest, 0xc0000303u, 5);
+    nest_write(&nest, 0xc0000300u, 0x3f);
+    assert_int_equal(nest_read(&nest, 0xc0000300u), 5);
     nest_end(&nest);
 }
 
@@ -330,6 +331,15 @@ static void s15_a_guest_has_the_sessions_that_it_was_given_and_no_more(void **st
     nest_run(&nest, BURST(40));
     assert_int_equal(nest_read(&nest, 0xc3), 10);
     assert_int_equal(nest_read(&nest, 0xc2), 50);
+    nest_write(&nest, 0x189, 0);
+    nest_enter(&nest);
+    assert_int_equal(nest.vcpu.waiting, 0);
+    /* The other one gets a session back that has counted something else. */
+    nest_write(&nest, 0x188, 0);
+    nest_write(&nest, 0x187, 0x4300c0);
+    nest_run(&nest, BURST(60));
+    assert_int_equal(nest_read(&nest, 0xc2), 110);
+    assert_int_equal(nest_read(&nest, 0xc3), 10);
     nest_end(&nest);
 }
 
@@ -408,6 +418,40 @@ static void s19_reserved_counters_are_not_touched(void **state)
                     assert_int_equal(trace[k].value & 8u, 0);
             }
     }
+    nest_end(&nest);
+}
+
+/* Two guests alternate: each has the counters while it runs. */
+static void s18_guests_that_alternate_get_the_same(void **state)
+{
+    static struct upmu_guest other;
+    static struct upmu_session sessions[4];
+    struct upmu_guest_entry entry;
+    uint64_t mine, others;
+
+    (void)state;
+    nest_set_up(&nest, "core2", UPMU_GUEST_INTEL);
+    assert_int_equal(upmu_guest_init(&other, &nest.host.machine, &nest.shape, &nest.policy,
+                                     &(struct upmu_guest_memory){sessions, 4, &nest.host.threads[0]}),
+                     UPMU_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(upmu_guest_wrmsr(&nest.vcpu, 0x186 + i, 0x4300c4), UPMU_GUEST_DONE);
+        assert_int_equal(upmu_guest_wrmsr(&other, 0x186 + i, 0x4300c4), UPMU_GUEST_DONE);
+    }
+    for (unsigned i = 0; i < 20; i++) {
+        host_thread_switch(&nest.host, 0, i & 1u);
+        assert_int_equal(upmu_guest_enter(i & 1u ? &nest.vcpu : &other, &entry), UPMU_OK);
+        upmu_sim_events(&nest.host.sim, BURST(40));
+        assert_int_equal(upmu_guest_exit(i & 1u ? &nest.vcpu : &other), UPMU_OK);
+        assert_int_equal((i & 1u ? &nest.vcpu : &other)->waiting, 0);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(upmu_guest_rdpmc(&nest.vcpu, i, &mine), UPMU_GUEST_DONE);
+        assert_int_equal(upmu_guest_rdpmc(&other, i, &others), UPMU_GUEST_DONE);
+        assert_int_equal(mine, 100);
+        assert_int_equal(others, 100);
+    }
+    assert_int_equal(upmu_guest_fini(&other), UPMU_OK);
     nest_end(&nest);
 }
 
@@ -595,6 +639,68 @@ static void s35_side_registers_are_not_written(void **state)
     }
 }
 
+/* What a guest does; every access of the host may fault. */
+static void run_with_faults(uint64_t *out_before, uint64_t *out_after, bool *out_reached)
+{
+    bool intel = nest.shape.door == UPMU_GUEST_INTEL;
+    uint32_t select = intel ? 0x186 : 0xc0010000u, counter = intel ? 0xc1 : 0xc0010004u;
+    struct upmu_guest_entry entry;
+    uint32_t first = nest.host.sim.accesses;
+
+    for (unsigned i = 0; i < 3; i++) {
+        (void)upmu_guest_wrmsr(&nest.vcpu, select + (i & 1u), i ? 0x5300c0 : 0x4300c0);
+        (void)!upmu_guest_enter(&nest.vcpu, &entry);
+        nest.inside = true;
+        upmu_sim_events(&nest.host.sim, BURST(40));
+        nest.inside = false;
+        (void)!upmu_guest_exit(&nest.vcpu);
+        upmu_sim_events(&nest.host.sim, BURST(1000));
+        (void)upmu_guest_rdmsr(&nest.vcpu, counter, out_before);
+    }
+    upmu_sim_events(&nest.host.sim, BURST(1000));
+    (void)upmu_guest_rdmsr(&nest.vcpu, counter, out_after);
+    *out_reached = nest.host.sim.accesses - first >= nest.host.sim.fault_at - first;
+}
+
+static void s36_a_fault_closes_the_guests_counters_and_leaves_the_hosts(void **state)
+{
+    static const unsigned faulty[] = {0, 1, 3, 4};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof faulty / sizeof faulty[0]; i++) {
+        bool reached = true;
+        unsigned at;
+
+        for (at = 1; reached; at++) {
+            uint64_t before = 0, after = 0;
+            struct upmu_count count;
+
+            set_up(faulty[i]);
+            nest.host.sim.expect_faults = true;
+            host_add(&nest.host, 0, "cycles", 0);
+            assert_int_equal(upmu_session_world(&nest.host.session, UPMU_WORLD_HOST), UPMU_OK);
+            assert_int_equal(upmu_session_attach_cpu(&nest.host.session, &nest.host.cpu[0]), UPMU_OK);
+            assert_int_equal(upmu_session_start(&nest.host.session), UPMU_OK);
+            nest.host.sim.fault_at = nest.host.sim.accesses + at;
+            run_with_faults(&before, &after, &reached);
+            nest.host.sim.fault_at = 0;
+            /* What the host executes is in no guest's counter; the host's session is right, or says so. */
+            assert_int_equal(before, after);
+            assert_true(after <= 120);
+            assert_int_equal(upmu_session_read(&nest.host.session, 0, 1, &count), UPMU_OK);
+            if (nest.host.session.error == UPMU_OK && count.quality == UPMU_QUALITY_EXACT)
+                assert_int_equal(count.value, 8000);
+            assert_true(count.value <= 8000);
+            host_thread_switch(&nest.host, 0, 0);
+            assert_int_equal(upmu_guest_fini(&nest.vcpu), UPMU_OK);
+            assert_int_equal(upmu_session_close(&nest.host.session), UPMU_OK);
+            nest.host.sim.test = &nest.host;
+            host_end_idle(&nest.host);
+        }
+        assert_true(at > 12);
+    }
+}
+
 /* ---- Completeness ---- */
 
 /* Is this address a register of the shape, or one that faults by right? */
@@ -662,6 +768,7 @@ int main(void)
         cmocka_unit_test(s15_a_guest_has_the_sessions_that_it_was_given_and_no_more),
         cmocka_unit_test(s16_a_counter_interrupts_once_in_so_many_events),
         cmocka_unit_test(s17_the_work_of_a_trap_is_bounded),
+        cmocka_unit_test(s18_guests_that_alternate_get_the_same),
         cmocka_unit_test(s19_reserved_counters_are_not_touched),
         cmocka_unit_test(s24_an_interrupt_is_reported_once_and_several_are_one),
         cmocka_unit_test(s26_what_the_host_executes_is_in_no_count_of_a_guest),
@@ -671,6 +778,7 @@ int main(void)
         cmocka_unit_test(s33_the_guests_interrupt_entry_never_reaches_the_hosts),
         cmocka_unit_test(s34_registers_of_the_host_are_right_after_each_exit),
         cmocka_unit_test(s35_side_registers_are_not_written),
+        cmocka_unit_test(s36_a_fault_closes_the_guests_counters_and_leaves_the_hosts),
         cmocka_unit_test(s41_all_other_addresses_are_not_ours_and_change_nothing),
     };
 

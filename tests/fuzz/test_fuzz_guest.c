@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fuzzing: two guests on one host do anything with the registers of their PMUs, and come, go, are
+ * reset, saved and restored in any order.  The host's session counts what the host executed, to the last
+ * event; nothing of one guest is in the other one's counters; the model saw nothing forbidden; in the
+ * end every register is as it was found.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "port/sim/sim.h"
+#include "tests/common/share.h"
+#include "tests/fuzz/fuzz.h"
+
+#include "abi/guest/guest_amd.c"
+#include "abi/guest/guest_engine.c"
+#include "abi/guest/guest_event.c"
+#include "abi/guest/guest_intel.c"
+#include "abi/guest/guest_state.c"
+
+#define COUNT(array) (unsigned)(sizeof(array) / sizeof(array)[0])
+#define STEPS 400u
+#define SESSIONS 12u
+
+struct guest_under_test {
+    struct upmu_guest guest;
+    struct upmu_thread thread;
+    struct upmu_session sessions[SESSIONS];
+    uint8_t state[UPMU_GUEST_STATE_BYTES];
+    size_t saved;
+    bool watched;      /* counter 0 counts instructions from `expected` on, and nothing has touched it */
+    uint64_t expected; /* its value */
+};
+
+static struct upmu_sim sim;
+static struct upmu_machine machine;
+static struct upmu_cpu cpu;
+static struct upmu_thread idle;
+static struct upmu_session session;
+static struct guest_under_test guests[2];
+static struct guest_under_test *present; /* on the CPU, or NULL */
+static bool inside;
+static uint64_t executed; /* by the host, while its session ran */
+static uint64_t found[12];
+
+static const char *const profiles[] = {"skylake", "core2", "icelake", "zen4", "zen2", "k8_revf", "yonah"};
+static const uint32_t kept[] = {0x186, 0x187, 0x188, 0x189, 0x38d, 0x38f, 0x1d9, 0};
+static const uint32_t kept_amd[] = {0xc0010000, 0xc0010001, 0xc0010002, 0xc0010003, 0xc0000301, 0};
+
+static void deliver(struct upmu_sim *from, unsigned number, const struct upmu_sim_interrupt *interrupt)
+{
+    (void)from;
+    (void)number;
+    (void)interrupt;
+    (void)upmu_handle_pmi(&cpu, NULL);
+}
+
+static void leave(void)
+{
+    if (inside)
+        FUZZ_CHECK(upmu_guest_exit(&present->guest) == UPMU_OK, "exit");
+    inside = false;
+}
+
+static void enter(void)
+{
+    struct upmu_guest_entry entry;
+    enum upmu_status status;
+
+    if (inside || !present)
+        return;
+    status = upmu_guest_enter(&present->guest, &entry);
+    FUZZ_CHECK(status == UPMU_OK || status == UPMU_ERR_DOES_NOT_FIT, "entry: %d", (int)status);
+    inside = true;
+}
+
+static void go(struct guest_under_test *to)
+{
+    leave();
+    if (present == to)
+        return;
+    FUZZ_CHECK(upmu_thread_switch(&cpu, present ? &present->thread : &idle, to ? &to->thread : &idle) == UPMU_OK,
+               "switch");
+    present = to;
+}
+
+/* Addresses of registers, and others. */
+static uint32_t address_of(uint8_t code)
+{
+    static const uint32_t addresses[] = {
+        0xc1,       0xc2,       0xc3,       0x4c1,      0x4c2,      0x186,      0x187,      0x188,      0x189,
+        0x309,      0x30a,      0x30b,      0x38d,      0x38e,      0x38f,      0x390,      0x391,      0x392,
+        0x345,      0x1a6,      0x1d9,      0x3f1,      0x600,      0xc0010000, 0xc0010001, 0xc0010004, 0xc0010005,
+        0xc0010200, 0xc0010201, 0xc0010202, 0xc0010203, 0xc001020a, 0xc0000300, 0xc0000301, 0xc0000302, 0xc0000303};
+
+    return addresses[code % COUNT(addresses)];
+}
+
+/* The burst happens to one of them alone. */
+static void burst(unsigned instructions, bool user)
+{
+    if (inside)
+        present->expected = (present->expected + instructions) & present->guest.mask;
+    else
+        executed += instructions;
+    upmu_sim_events(&sim, &(struct upmu_sim_burst){.instructions = instructions,
+                                                   .cycles = 2u * instructions,
+                                                   .ref_cycles = instructions,
+                                                   .branches = instructions / 4u,
+                                                   .user = user});
+}
+
+static void check_value(struct guest_under_test *of)
+{
+    uint64_t value;
+
+    if (!of->watched || of != present)
+        return;
+    leave();
+    FUZZ_CHECK(upmu_guest_rdpmc(&of->guest, 0, &value) == UPMU_GUEST_DONE, "counter 0 is absent");
+    FUZZ_CHECK(value == of->expected || of->guest.waiting, "counter 0 is %llx and not %llx", (unsigned long long)value,
+               (unsigned long long)of->expected);
+}
+
+/* Counter 0 counts instructions from now on. */
+static void watch(struct guest_under_test *of, uint64_t value)
+{
+    bool intel = of->guest.shape.door == UPMU_GUEST_INTEL;
+
+    leave();
+    upmu_guest_reset(&of->guest);
+    of->expected = value & 0x7fffffffu;
+    of->watched = upmu_guest_wrmsr(&of->guest, intel ? 0x186 : 0xc0010000u, 0x4300c0) == UPMU_GUEST_DONE &&
+                  upmu_guest_wrmsr(&of->guest, intel ? 0xc1 : 0xc0010004u, of->expected) == UPMU_GUEST_DONE;
+}
+
+static void restore(struct guest_under_test *to, struct fuzz_bytes *in)
+{
+    static struct upmu_guest before;
+    uint8_t state[UPMU_GUEST_STATE_BYTES];
+    size_t size = to->saved;
+    unsigned family, model;
+
+    leave();
+    memcpy(state, to->state, sizeof state);
+    for (unsigned i = fuzz_u8(in) & 3u; i; i--)
+        state[fuzz_take(in, 2) % sizeof state] ^= fuzz_u8(in);
+    if (fuzz_u8(in) & 1u && size) {
+        struct guest_state saved;
+
+        memset(&saved, 0, sizeof saved);
+        memcpy(&saved, state, size);
+        saved.checksum = state_checksum(&saved, size);
+        memcpy(state, &saved, size);
+    }
+    before = to->guest;
+    (void)!upmu_guest_state_needs(state, size, &family, &model);
+    if (upmu_guest_restore(&to->guest, state, size) != UPMU_OK)
+        FUZZ_CHECK(memcmp(&before, &to->guest, sizeof before) == 0, "a refused state changed the guest");
+    else
+        to->watched = false;
+}
+
+static void step(struct fuzz_bytes *in)
+{
+    uint8_t what = fuzz_u8(in);
+    struct guest_under_test *of = present ? present : &guests[what >> 7];
+    uint64_t value;
+
+    switch (what % 16) {
+    case 0:
+        go(&guests[fuzz_u8(in) & 1u]);
+        break;
+    case 1:
+        go(NULL);
+        break;
+    case 2:
+        enter();
+        burst((unsigned)fuzz_take(in, 1), what & 0x40);
+        break;
+    case 3:
+        leave();
+        burst((unsigned)fuzz_take(in, 1), what & 0x40);
+        break;
+    case 4:
+        leave();
+        (void)upmu_guest_rdmsr(&of->guest, what & 0x10 ? fuzz_u32(in) : address_of(fuzz_u8(in)), &value);
+        break;
+    case 5:
+        leave();
+        (void)upmu_guest_rdpmc(&of->guest, what & 0x10 ? fuzz_u32(in) : fuzz_u8(in), &value);
+        break;
+    case 6:
+        leave();
+        upmu_guest_lvtpc(&of->guest, fuzz_u32(in));
+        break;
+    case 7:
+        leave();
+        if (!of->watched)
+            upmu_guest_retired(&of->guest, fuzz_u8(in), fuzz_u8(in), what & 0x10);
+        break;
+    case 8:
+        check_value(of);
+        break;
+    case 9:
+        if (present)
+            watch(of, fuzz_u32(in));
+        break;
+    case 10:
+        leave();
+        if (upmu_guest_save(&of->guest, of->state, sizeof of->state, &of->saved) != UPMU_OK)
+            of->saved = 0;
+        break;
+    case 11:
+        restore(of, in);
+        break;
+    case 12:
+        leave();
+        FUZZ_CHECK(what & 0x10 ? upmu_cpu_tick(&cpu) == UPMU_OK : upmu_cpu_poll(&cpu) == UPMU_OK, "tick");
+        break;
+    case 13:
+        leave();
+        if (!(fuzz_u8(in) & 7u)) {
+            upmu_guest_reset(&of->guest);
+            of->watched = false;
+        }
+        break;
+    default:
+        leave();
+        {
+            uint32_t address = what & 0x10 && what & 0x20 ? fuzz_u32(in) : address_of(fuzz_u8(in));
+
+            value = what & 0x40 ? fuzz_u64(in) : 0x4300c0u ^ fuzz_take(in, 2);
+            if (of->watched)
+                break;
+            (void)upmu_guest_wrmsr(&of->guest, address, value);
+        }
+    }
+    fuzz_calls++;
+}
+
+static void begin(const char *profile, struct fuzz_bytes *in)
+{
+    const struct upmu_sim_profile *model = upmu_sim_profile(profile);
+    const uint32_t *address = model->amd ? kept_amd : kept;
+    static const struct upmu_guest_policy policy = {
+        .level = UPMU_GUEST_ALL, .flags = UPMU_GUEST_BESIDE_STRANGERS, .min_period = 1, .payload = {0x101, 0}};
+
+    upmu_sim_init(&sim, model, 1);
+    sim.deliver = deliver;
+    memset(&cpu, 0, sizeof cpu);
+    for (unsigned i = 0; address[i]; i++)
+        found[i] = upmu_sim_peek(&sim, 0, address[i]);
+    FUZZ_CHECK(upmu_machine_init(&machine, upmu_sim_port(&sim)) == UPMU_OK, "machine");
+    upmu_sim_bind_cpu(&sim, 0, &cpu);
+    FUZZ_CHECK(upmu_cpu_init(&cpu, &machine, NULL) == UPMU_OK, "CPU");
+    upmu_thread_init(&idle, 0, 0, NULL);
+    present = NULL;
+    inside = false;
+    executed = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        static const enum upmu_guest_door doors[] = {UPMU_GUEST_INTEL, UPMU_GUEST_AMD_K7, UPMU_GUEST_AMD_CORE,
+                                                     UPMU_GUEST_AMD_V2};
+        struct upmu_guest_shape shape;
+        struct guest_under_test *guest = &guests[i];
+
+        memset(guest, 0, sizeof *guest);
+        upmu_thread_init(&guest->thread, 1, 1, NULL);
+        FUZZ_CHECK(upmu_guest_shape_default(&machine, doors[fuzz_u8(in) & 3u], &shape) == UPMU_OK, "shape");
+        FUZZ_CHECK(upmu_guest_init(&guest->guest, &machine, &shape, &policy,
+                                   &(struct upmu_guest_memory){guest->sessions, 1u + fuzz_u8(in) % SESSIONS,
+                                                               &guest->thread}) == UPMU_OK,
+                   "guest");
+    }
+    FUZZ_CHECK(upmu_session_init(&session, &machine) == UPMU_OK &&
+                   upmu_session_add(&session, "instructions", NULL) == UPMU_OK &&
+                   upmu_session_world(&session, UPMU_WORLD_HOST) == UPMU_OK &&
+                   upmu_session_attach_cpu(&session, &cpu) == UPMU_OK && upmu_session_start(&session) == UPMU_OK,
+               "session");
+}
+
+static void run(const uint8_t *bytes, size_t length)
+{
+    struct fuzz_bytes in = {bytes, bytes + length};
+    const char *profile = profiles[fuzz_u8(&in) % COUNT(profiles)];
+    struct upmu_count count;
+    const uint32_t *address;
+
+    begin(profile, &in);
+    for (unsigned i = 0; i < STEPS && fuzz_more(&in); i++)
+        step(&in);
+    go(NULL);
+    FUZZ_CHECK(upmu_session_read(&session, 0, 1, &count) == UPMU_OK && count.value == executed,
+               "%s: the host executed %llu, its session says %llu", profile, (unsigned long long)executed,
+               (unsigned long long)count.value);
+    for (unsigned i = 0; i < 2; i++)
+        FUZZ_CHECK(upmu_guest_fini(&guests[i].guest) == UPMU_OK, "end of guest %u", i);
+    FUZZ_CHECK(upmu_session_close(&session) == UPMU_OK && upmu_cpu_fini(&cpu) == UPMU_OK, "end");
+    FUZZ_CHECK(!sim.violation_count, "%s: %s (register %x)", profile, sim.violation,
+               (unsigned)sim.first_violation.address);
+    address = sim.profile->amd ? kept_amd : kept;
+    for (unsigned i = 0; address[i]; i++)
+        FUZZ_CHECK(upmu_sim_peek(&sim, 0, address[i]) == found[i], "%s: register %x is left changed", profile,
+                   (unsigned)address[i]);
+}
+
+static void make(uint64_t *random, struct fuzz_draft *draft)
+{
+    unsigned steps = 10 + fuzz_below(random, 150);
+
+    fuzz_put(draft, fuzz_below(random, COUNT(profiles)), 1);
+    fuzz_put(draft, fuzz_random(random), 4);
+    fuzz_put(draft, 0, 2); /* the first guest */
+    while (steps--) {
+        unsigned what = fuzz_below(random, 256);
+
+        fuzz_put(draft, what, 1);
+        fuzz_put(draft, fuzz_random(random), 1);
+        if (what % 16 >= 14 && what & 0x40)
+            fuzz_put(draft, fuzz_word(random), 8);
+        else if (what % 16 >= 14)
+            fuzz_put(draft, fuzz_random(random), 2);
+    }
+}
+
+#define RUNS (SHARE_SLOW_BUILD ? 1500 : 3000)
+
+const struct fuzz_target fuzz_target = {"guest", "any_guests_leave_the_host_and_each_other_alone", RUNS, 1000000, run,
+                                        make};
