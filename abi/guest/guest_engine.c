@@ -535,22 +535,20 @@ void upmu_guest_lvtpc(struct upmu_guest *guest, uint32_t value)
     guest->lvtpc = value;
 }
 
+/* (A counter whose session is not started yet was opened by the instruction that trapped, which it does not count.) */
 void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_t branches, bool user)
 {
-    uint64_t ring = user ? GUEST_SELECT_USR : GUEST_SELECT_OS;
-
-    for (uint32_t rest = open_counters(guest); rest; rest &= rest - 1u) {
+    for (uint32_t rest = guest->started & open_counters(guest); rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
         struct upmu_guest_counter *virtual = &guest->counter[counter];
         bool fixed = counter >= UPMU_FIXED_COUNTER(0);
         enum guest_arch arch = upmu_guest_event_arch(&guest->shape, counter, virtual->select);
         uint64_t more = arch == GUEST_ARCH_INSTRUCTIONS ? instructions : arch == GUEST_ARCH_BRANCHES ? branches : 0;
-        struct upmu_event event;
+        uint64_t ring = fixed ? (user ? 2u : 1u) : user ? GUEST_SELECT_USR : GUEST_SELECT_OS;
         uint64_t value;
         bool round;
 
-        if (!more || !(fixed ? virtual->select & (user ? 2u : 1u) : virtual->select & ring) ||
-            (!fixed && virtual->select & GUEST_SELECT_MODIFIERS) || upmu_guest_event(guest, counter, &event) != UPMU_OK)
+        if (!more || !(virtual->select & ring) || (!fixed && virtual->select & GUEST_SELECT_MODIFIERS))
             continue;
         value = advance(guest, upmu_guest_value(guest, counter), more, &round);
         if (round)
@@ -690,32 +688,26 @@ enum upmu_status upmu_guest_fini(struct upmu_guest *guest)
 }
 
 /* The thread that a CPU runs while the vCPU is not there is none that the library knows. */
-enum upmu_status upmu_guest_load(struct upmu_guest *guest, struct upmu_cpu *cpu)
+static enum upmu_status move_to(struct upmu_guest *guest, struct upmu_cpu *cpu)
 {
     struct upmu_thread none;
     enum upmu_status status;
 
-    if (guest->memory.thread || guest->cpu)
-        return UPMU_ERR_STATE;
     upmu_thread_init(&none, 0, 0, NULL);
-    status = upmu_thread_switch(cpu, &none, &guest->own);
+    status = upmu_thread_switch(cpu ? cpu : guest->cpu, cpu ? &none : &guest->own, cpu ? &guest->own : &none);
     if (status == UPMU_OK)
         guest->cpu = cpu;
     return status;
 }
 
+enum upmu_status upmu_guest_load(struct upmu_guest *guest, struct upmu_cpu *cpu)
+{
+    return guest->memory.thread || guest->cpu ? UPMU_ERR_STATE : move_to(guest, cpu);
+}
+
 enum upmu_status upmu_guest_put(struct upmu_guest *guest)
 {
-    struct upmu_thread none;
-    enum upmu_status status;
-
     if (guest->memory.thread)
         return UPMU_ERR_STATE;
-    if (!guest->cpu)
-        return UPMU_OK;
-    upmu_thread_init(&none, 0, 0, NULL);
-    status = upmu_thread_switch(guest->cpu, &guest->own, &none);
-    if (status == UPMU_OK)
-        guest->cpu = NULL;
-    return status;
+    return guest->cpu ? move_to(guest, NULL) : UPMU_OK;
 }
