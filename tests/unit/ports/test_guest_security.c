@@ -457,6 +457,30 @@ static void s18_guests_that_alternate_get_the_same(void **state)
 
 /* ---- Concurrency ---- */
 
+/* The handler leaves a note and nothing else. */
+static void s21_the_handler_writes_one_word_of_the_guest(void **state)
+{
+    static struct upmu_guest before;
+
+    (void)state;
+    for (unsigned pair = 0; pair < PAIRS; pair++) {
+        bool intel = pairs[pair].door == UPMU_GUEST_INTEL;
+        struct upmu_guest_entry entry;
+
+        set_up(pair);
+        nest_write(&nest, intel ? 0x186 : 0xc0010000u, 0x5300c0);
+        nest_write(&nest, intel ? 0xc1 : 0xc0010004u, (uint64_t)-20);
+        assert_int_equal(upmu_guest_enter(&nest.vcpu, &entry), UPMU_OK);
+        before = nest.vcpu;
+        upmu_sim_events(&nest.host.sim, BURST(100));
+        assert_int_equal(nest.vcpu.overflowed, 1);
+        before.overflowed = 1;
+        assert_memory_equal(&before, &nest.vcpu, sizeof before);
+        assert_int_equal(upmu_guest_exit(&nest.vcpu), UPMU_OK);
+        nest_end(&nest);
+    }
+}
+
 static void s24_an_interrupt_is_reported_once_and_several_are_one(void **state)
 {
     struct upmu_guest_entry entry;
@@ -584,6 +608,29 @@ static void s31_counts_of_the_host_are_what_they_are_without_the_guest(void **st
     }
 }
 
+static void s32_all_counters_open_and_close_by_one_write(void **state)
+{
+    (void)state;
+    nest_set_up(&nest, "skylake", UPMU_GUEST_INTEL);
+    for (unsigned i = 0; i < 4; i++)
+        nest_write(&nest, 0x186 + i, 0x4300c4);
+    nest_write(&nest, 0x38d, 0x333);
+    nest_write(&nest, 0x38f, 0x70000000f);
+    nest_enter(&nest);
+    watch();
+    for (unsigned i = 0; i < 4; i++) {
+        nest_exit(&nest);
+        assert_int_equal(watched(), 1);
+        assert_int_equal(trace[0].address, 0x38f);
+        assert_int_equal(trace[0].value, 0);
+        nest_enter(&nest);
+        assert_int_equal(watched(), 1);
+        assert_int_equal(trace[0].address, 0x38f);
+        assert_int_equal(trace[0].value, 0x70000000f);
+    }
+    nest_end(&nest);
+}
+
 static void s33_the_guests_interrupt_entry_never_reaches_the_hosts(void **state)
 {
     uint32_t before;
@@ -701,6 +748,33 @@ static void s36_a_fault_closes_the_guests_counters_and_leaves_the_hosts(void **s
     }
 }
 
+/* ---- Migration ---- */
+
+static void s39_events_of_a_model_do_not_move_to_another(void **state)
+{
+    static struct nest there;
+    uint8_t bytes[UPMU_GUEST_STATE_BYTES];
+    unsigned family, model;
+    size_t used;
+
+    (void)state;
+    for (unsigned raw = 0; raw < 2; raw++) {
+        nest_set_up(&nest, "skylake", UPMU_GUEST_INTEL);
+        nest_write(&nest, 0x187, raw ? 0x4301d1 : 0x4300c4);
+        nest_prepare(&there, "icelake", NULL);
+        there.shape = nest.shape;
+        nest_begin(&there);
+        nest_exit(&nest);
+        assert_int_equal(upmu_guest_save(&nest.vcpu, bytes, sizeof bytes, &used), UPMU_OK);
+        assert_int_equal(upmu_guest_state_needs(bytes, used, &family, &model), UPMU_OK);
+        assert_int_equal(family, raw ? nest.shape.family : 0);
+        assert_int_equal(model, raw ? nest.shape.model : 0);
+        assert_int_equal(upmu_guest_restore(&there.vcpu, bytes, used), raw ? UPMU_ERR_WRONG_PMU : UPMU_OK);
+        nest_end(&there);
+        nest_end(&nest);
+    }
+}
+
 /* ---- Completeness ---- */
 
 /* Is this address a register of the shape, or one that faults by right? */
@@ -770,15 +844,18 @@ int main(void)
         cmocka_unit_test(s17_the_work_of_a_trap_is_bounded),
         cmocka_unit_test(s18_guests_that_alternate_get_the_same),
         cmocka_unit_test(s19_reserved_counters_are_not_touched),
+        cmocka_unit_test(s21_the_handler_writes_one_word_of_the_guest),
         cmocka_unit_test(s24_an_interrupt_is_reported_once_and_several_are_one),
         cmocka_unit_test(s26_what_the_host_executes_is_in_no_count_of_a_guest),
         cmocka_unit_test(s27_a_status_bit_stays_with_its_guest),
         cmocka_unit_test(s28_the_default_is_cycles_and_instructions),
         cmocka_unit_test(s31_counts_of_the_host_are_what_they_are_without_the_guest),
+        cmocka_unit_test(s32_all_counters_open_and_close_by_one_write),
         cmocka_unit_test(s33_the_guests_interrupt_entry_never_reaches_the_hosts),
         cmocka_unit_test(s34_registers_of_the_host_are_right_after_each_exit),
         cmocka_unit_test(s35_side_registers_are_not_written),
         cmocka_unit_test(s36_a_fault_closes_the_guests_counters_and_leaves_the_hosts),
+        cmocka_unit_test(s39_events_of_a_model_do_not_move_to_another),
         cmocka_unit_test(s41_all_other_addresses_are_not_ours_and_change_nothing),
     };
 
