@@ -492,6 +492,29 @@ static void the_bound_knows_narrow_requests_taken_counters_and_limits(void **sta
     }
 }
 
+/* Request i may have counter i only. */
+static bool own_counter_alternative(const void *context, unsigned request, unsigned i, struct upmu_alternative *out)
+{
+    (void)context;
+    memset(out, 0, sizeof *out);
+    out->slot_count = 1;
+    out->slot[0].counters = 1u << request;
+    return i == 0;
+}
+
+/* Of counters of which one at a time may be used, each request needs another one. */
+static void the_bound_counts_what_is_under_the_limit_together(void **state)
+{
+    struct upmu_place_input place = {
+        .alternative = own_counter_alternative, .counters = 0xf, .limited = 0x7, .limit = 1};
+
+    (void)state;
+    assert_int_equal(pack(&place, 4, 0), UPMU_OK);
+    assert_int_equal(result.sets, 3);
+    assert_int_equal(result.bound, 3);
+    assert_true(result.optimal);
+}
+
 /* Counters that another has, and a limit, must not raise the bound: that would call a packing optimal which is not. */
 static void the_library_packs_first_fit_decreasing_and_its_bound_holds(void **state)
 {
@@ -582,6 +605,7 @@ int main(void)
         cmocka_unit_test(lists_longer_than_a_set_are_packed_and_bounded),
         cmocka_unit_test(refusals_say_why),
         cmocka_unit_test(the_bound_knows_narrow_requests_taken_counters_and_limits),
+        cmocka_unit_test(the_bound_counts_what_is_under_the_limit_together),
         cmocka_unit_test(the_library_packs_first_fit_decreasing_and_its_bound_holds),
         cmocka_unit_test(a_packing_without_steps_is_first_fit_decreasing),
         cmocka_unit_test(events_of_a_pmu_are_packed),
