@@ -82,6 +82,39 @@ static void a_session_that_stays_held_joins_with_a_later_tick(void **state)
         assert_int_equal(upmu_session_detach(&host.sessions[i]), UPMU_OK);
 }
 
+/*
+ * The first event of one CPU and the first of another have one tag: what comes from elsewhere is tagged anew, even
+ * where it comes with a tick.
+ */
+static void a_session_that_comes_with_a_tick_is_tagged_on_its_new_cpu(void **state)
+{
+    (void)state;
+    host_set_up_two(&host, "skylake");
+    host_threads(&host, 3); /* 1 and 2 are what the CPUs run */
+    host_add(&host, 0, "branches", 0);
+    host_add(&host, 1, "branches", 0);
+    assert_int_equal(upmu_session_attach_thread(&host.sessions[0], &host.threads[0], NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.sessions[0]), UPMU_OK);
+    host_thread_switch(&host, 0, 0);
+    host_work(&host, 0, 1000);
+    host_thread_switch(&host, 0, 1);
+    host_attach(&host, 1, 1);
+    assert_int_equal(upmu_session_start(&host.sessions[1]), UPMU_OK);
+    host_work(&host, 1, 5000);
+    assert_int_equal(upmu_session_stop(&host.sessions[1]), UPMU_OK);
+    host.sessions[0].held = 1; /* as inside a call on another CPU */
+    host_thread_switch(&host, 1, 0);
+    host.sessions[0].held = 0;
+    assert_int_equal(upmu_cpu_tick(&host.cpu[1]), UPMU_OK);
+    assert_int_equal(host.sessions[0].state, UPMU_SESSION_RUNNING);
+    host_work(&host, 1, 100);
+    assert_int_equal(host_value(&host.sessions[0], 0), 220);
+    host_thread_switch(&host, 1, 2);
+    assert_int_equal(host_value(&host.sessions[0], 0), 220);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(upmu_session_detach(&host.sessions[i]), UPMU_OK);
+}
+
 /* ---- Many at once ---- */
 
 /* Eight general counters and four fixed ones: each a session, which shares or not. */
@@ -409,6 +442,7 @@ int main(void)
         cmocka_unit_test(what_another_call_holds_is_not_detached),
         cmocka_unit_test(a_list_that_is_held_takes_no_session),
         cmocka_unit_test(a_session_that_stays_held_joins_with_a_later_tick),
+        cmocka_unit_test(a_session_that_comes_with_a_tick_is_tagged_on_its_new_cpu),
         cmocka_unit_test(more_sharers_than_a_transition_takes_have_their_turns),
         cmocka_unit_test(a_thread_leaves_with_more_sessions_than_a_transition_takes),
         cmocka_unit_test(sharers_that_one_of_their_own_thread_displaces_wait),
