@@ -13,11 +13,13 @@ enum upmu_status upmu_local_enter(struct upmu_meter *meter, uintptr_t *out_state
 {
     const struct upmu_port *port = meter->machine->port;
     enum upmu_status status = UPMU_OK;
+    struct upmu_cpu *cpu;
 
     *out_state = port_irq_save(port);
-    if (UPMU_UNCORE && !meter->cpu)
+    cpu = __atomic_load_n(&meter->cpu, __ATOMIC_ACQUIRE); /* that of a unit changes */
+    if (UPMU_UNCORE && !cpu)
         status = UPMU_ERR_NO_CPU;
-    else if (port_has_this_cpu(port) && port_this_cpu(port) != meter->cpu)
+    else if (port_has_this_cpu(port) && port_this_cpu(port) != cpu)
         status = UPMU_ERR_WRONG_CPU;
     else if (meter->busy)
         status = UPMU_ERR_BUSY;

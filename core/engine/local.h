@@ -19,7 +19,8 @@ enum upmu_status upmu_local_enter(struct upmu_meter *meter, uintptr_t *out_state
 static inline bool upmu_local_try(struct upmu_meter *meter, const struct upmu_port *port, uintptr_t *out_state)
 {
     *out_state = port_irq_save(port);
-    if (__builtin_expect((!port_has_this_cpu(port) || port_this_cpu(port) == meter->cpu) &&
+    if (__builtin_expect((!port_has_this_cpu(port) ||
+                          port_this_cpu(port) == __atomic_load_n(&meter->cpu, __ATOMIC_ACQUIRE)) &&
                              !(meter->busy | meter->mask_due) && meter->live, 1)) {
         meter->busy = 1;
         UPMU_BARRIER();

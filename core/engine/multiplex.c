@@ -604,6 +604,11 @@ static UPMU_APART void rotate(struct upmu_meter *meter, unsigned searches)
     selection.searches = (uint8_t)searches;
     find_runners(&selection);
     find_waiters(&selection);
+    if (upmu_meter_is_free(meter)) { /* none has to leave, and no counter belongs to one */
+        selection.coming = UPMU_BIT32(selection.waiters) - 1u;
+        rotate_one_by_one(&selection);
+        return;
+    }
     leavers = selection.runners < selection.waiters ? selection.runners : selection.waiters;
     renew_runners(&selection, leavers);
     choose_all(&selection);

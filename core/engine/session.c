@@ -6,6 +6,7 @@
 #include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"
+#include "core/hw/box.h"
 #include "core/hw/port_call.h"
 #include "core/event/why.h"
 #include "core/engine/chain.h"
@@ -483,7 +484,9 @@ static bool needs_companion(const struct upmu_session *session, const struct upm
     bool lacks = false;
 
     for (unsigned row = 0; row < bank->pmu->table->row_count; row++)
-        lacks |= upmu_register_class_of(bank->pmu, row)->kind == UPMU_KIND_PAYLOAD && !bank->state[row];
+        for (unsigned i = 0; i < unit->boxes; i++)
+            lacks |= upmu_register_class_of(bank->pmu, row)->kind == UPMU_KIND_PAYLOAD &&
+                     upmu_box_lacks(bank, row, unit->box + i);
     for (const struct upmu_set *set = session->sets; lacks && set; set = upmu_set_after(set))
         for (unsigned i = 0; i < set->count; i++)
             if (set->event[i].config1 | set->event[i].config2)

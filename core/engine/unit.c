@@ -38,20 +38,33 @@ static struct upmu_unit *unit_of(struct upmu_meter *meter)
 struct unit_call {
     struct upmu_meter *meter;
     upmu_local_work *work;
+    struct upmu_cpu *heir; /* that drives it afterwards; or NULL: no other */
     enum upmu_status status;
 };
+
+/* (What the last one did is seen where this is.) */
+static void set_driver(struct upmu_meter *meter, struct upmu_cpu *cpu)
+{
+    __atomic_store_n(&meter->cpu, cpu, __ATOMIC_RELEASE);
+}
 
 static void call_here(void *argument)
 {
     struct unit_call *call = argument;
+    const struct upmu_port *port = call->meter->machine->port;
+    uintptr_t irq = port_irq_save(port);
 
     call->status = upmu_local_run(call->meter, call->work, NULL);
+    /* (Before another call can begin on this CPU: at no time two of them are inside.) */
+    if (call->heir && (call->status == UPMU_OK || call->status == UPMU_ERR_PORT))
+        set_driver(call->meter, call->heir);
+    port_irq_restore(port, irq);
 }
 
 /* On the CPU that drives it. */
-static UPMU_APART enum upmu_status call_unit(struct upmu_unit *unit, upmu_local_work *work)
+static UPMU_APART enum upmu_status call_unit(struct upmu_unit *unit, upmu_local_work *work, struct upmu_cpu *heir)
 {
-    struct unit_call call = {&unit->meter, work, UPMU_OK};
+    struct unit_call call = {&unit->meter, work, heir, UPMU_OK};
 
     for (unsigned i = 0; i < FOLLOW; i++) {
         struct upmu_cpu *cpu = __atomic_load_n(&unit->meter.cpu, __ATOMIC_RELAXED);
@@ -59,7 +72,7 @@ static UPMU_APART enum upmu_status call_unit(struct upmu_unit *unit, upmu_local_
         call_here(&call);
         if (call.status == UPMU_ERR_WRONG_CPU && cpu)
             (void)port_run_on_cpu(unit->meter.machine->port, cpu, call_here, &call);
-        if (call.status != UPMU_ERR_WRONG_CPU || unit->meter.cpu == cpu)
+        if (call.status != UPMU_ERR_WRONG_CPU || __atomic_load_n(&unit->meter.cpu, __ATOMIC_RELAXED) == cpu)
             break;
     }
     return call.status;
@@ -238,21 +251,14 @@ static enum upmu_status lie_down(struct upmu_meter *meter, void *unused)
     return status;
 }
 
-/* Its CPU has put it down. */
-static enum upmu_status give_to(struct upmu_unit *unit, struct upmu_cpu *cpu)
-{
-    __atomic_store_n(&unit->meter.cpu, cpu, __ATOMIC_RELEASE);
-    return call_unit(unit, pick_up);
-}
-
 static enum upmu_status wake_on(struct upmu_unit *unit, struct upmu_cpu *cpu)
 {
     enum upmu_status status;
 
-    unit->meter.cpu = cpu;
-    status = call_unit(unit, wake_up);
+    set_driver(&unit->meter, cpu);
+    status = call_unit(unit, wake_up, NULL);
     if (!unit->meter.live)
-        unit->meter.cpu = NULL;
+        set_driver(&unit->meter, NULL);
     return status;
 }
 
@@ -265,18 +271,19 @@ enum upmu_status upmu_unit_manage(struct upmu_unit *unit, struct upmu_cpu *cpu)
         return UPMU_ERR_STATE;
     before = unit->meter.cpu;
     if (before == cpu)
-        return give_to(unit, cpu);
+        return call_unit(unit, pick_up, NULL);
     if (cpu->meter.machine != unit->meter.machine || !upmu_driver_may(unit, cpu))
         return UPMU_ERR_INVALID;
     if (!before)
         return wake_on(unit, cpu);
-    status = call_unit(unit, put_down);
+    status = call_unit(unit, put_down, cpu);
     if (status != UPMU_OK && status != UPMU_ERR_PORT)
         return status;
-    given = give_to(unit, cpu);
-    if (given != UPMU_OK && give_to(unit, before) != UPMU_OK) /* (It is in no list, and runs on.) */
-        return UPMU_ERR_WRONG_CPU;
-    return given != UPMU_OK ? given : status;
+    given = call_unit(unit, pick_up, NULL);
+    if (given == UPMU_OK)
+        return status;
+    set_driver(&unit->meter, before); /* (It is in no list, and runs on.) */
+    return call_unit(unit, pick_up, NULL) == UPMU_OK ? given : UPMU_ERR_WRONG_CPU;
 }
 
 /* One unit of a CPU that goes. */
@@ -285,21 +292,18 @@ static enum upmu_status hand_on(struct upmu_unit *unit, struct upmu_cpu *cpu)
     struct upmu_cpu *heir = upmu_driver_choose(unit, cpu);
     enum upmu_status status;
 
-    if (heir)
-        status = upmu_local_run(&unit->meter, put_down, NULL);
-    else
-        status = upmu_local_run(&unit->meter, lie_down, NULL);
+    status = call_unit(unit, heir ? put_down : lie_down, heir);
     if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY) /* it still drives it */
         return status;
     if (!heir)
-        unit->meter.cpu = NULL;
-    if (!heir || give_to(unit, heir) == UPMU_OK)
+        set_driver(&unit->meter, NULL);
+    if (!heir || call_unit(unit, pick_up, NULL) == UPMU_OK)
         return status;
     upmu_meter_log(&unit->meter, "upmu: a unit sleeps, as no CPU could be reached to drive it (run_on_cpu)");
-    unit->meter.cpu = cpu;
+    set_driver(&unit->meter, cpu);
     link_unit(unit);
     status = upmu_local_run(&unit->meter, lie_down, NULL);
-    unit->meter.cpu = NULL;
+    set_driver(&unit->meter, NULL);
     return status;
 }
 
@@ -497,7 +501,7 @@ static enum upmu_status open(struct upmu_unit *unit)
         return refuse(machine, UPMU_ERR_NO_CPU);
     status = map(unit);
     if (status == UPMU_OK)
-        status = call_unit(unit, begin);
+        status = call_unit(unit, begin, NULL);
     if (status != UPMU_OK) {
         unmap(unit);
         (void)refuse(machine, status);
@@ -559,7 +563,7 @@ enum upmu_status upmu_unit_close(struct upmu_unit *unit)
 
     if (!machine)
         return UPMU_OK;
-    status = call_unit(unit, end);
+    status = call_unit(unit, end, NULL);
     if (status == UPMU_ERR_NO_CPU) {
         while (unit->meter.sessions)
             (void)upmu_session_leave(&unit->meter, unit->meter.sessions, false);
@@ -603,7 +607,7 @@ uint64_t upmu_unit_poll_interval(const struct upmu_unit *unit)
 
 enum upmu_status upmu_unit_poll(struct upmu_unit *unit)
 {
-    return unit->meter.machine ? call_unit(unit, upmu_unit_fold) : UPMU_ERR_STATE;
+    return unit->meter.machine ? call_unit(unit, upmu_unit_fold, NULL) : UPMU_ERR_STATE;
 }
 
 void upmu_unit_turns(struct upmu_unit *unit, unsigned every)

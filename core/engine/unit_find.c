@@ -224,8 +224,8 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
     for (unsigned i = 0; i < list->pmu_count; i++)
         list->pmu[i].pmu.index = (uint8_t)(UPMU_UNIT_PMU + i);
     __atomic_store_n(&machine->units, list, __ATOMIC_RELEASE);
-    /* (Where nothing is known of the processor, the host's own units are all.) */
-    if (status == UPMU_ERR_NO_PMU && (list->unit_count || own != UPMU_OK) && !seen.hypervisor)
+    /* (Where nothing is known of the processor, the host's own units are all, if it has some.) */
+    if (status == UPMU_ERR_NO_PMU && (!seen.hypervisor || seen.force))
         status = UPMU_OK;
     if (status == UPMU_OK)
         status = own;

@@ -847,12 +847,16 @@ bool upmu_bank_settle(struct upmu_bank *bank, uint32_t kept)
     for (unsigned row = 0; row < pmu->table->row_count; row++) {
         unsigned counter = bank->rows[row].counter, kind = upmu_register_class_of(pmu, row)->kind;
 
-        if (!row_is(bank, row, UPMU_ROW_FOUND) || (kind != UPMU_KIND_SELECT && kind != UPMU_KIND_PAYLOAD) ||
-            (counter < UPMU_COUNTERS ? kept >> counter & 1u : kept))
+        if (!row_is(bank, row, UPMU_ROW_FOUND) || (kind != UPMU_KIND_SELECT && kind != UPMU_KIND_PAYLOAD))
             continue;
+        if (counter < UPMU_COUNTERS ? kept >> counter & 1u : kept) {
+            if (bank->boxes > 1) /* (What was found is that of no box.) */
+                row_becomes(bank, row, 0, UPMU_ROW_KNOWN | UPMU_ROW_FOUND);
+            continue;
+        }
         if (kind == UPMU_KIND_SELECT && upmu_box_freeze(bank) && !is_idle(bank, row))
             fine &= write_row(bank, row, idle_value(bank, row, bank->shadow[row]));
-        if (kind == UPMU_KIND_PAYLOAD && resets)
+        if (kind == UPMU_KIND_PAYLOAD && (resets || bank->boxes > 1))
             upmu_bank_forget_row(bank, row);
         if (bank->boxes > 1)
             bank->found[row] = idle_value(bank, row, bank->found[row]);

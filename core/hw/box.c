@@ -57,6 +57,13 @@ static unsigned copies_of(const struct upmu_bank *bank, unsigned row)
     return upmu_register_class_of(bank->pmu, row)->kind == UPMU_KIND_AUX ? 1 : bank->boxes;
 }
 
+/* A function or device that is gone reads all ones, which no select and no control can hold. */
+static bool is_gone(const struct upmu_place_in_space *place, unsigned kind, uint64_t value)
+{
+    return place->space != UPMU_SPACE_MSR && (kind == UPMU_KIND_SELECT || kind == UPMU_KIND_CONTROL) &&
+           value == (place->bits == 32 ? UINT32_MAX : UINT64_MAX);
+}
+
 bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 {
     const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
@@ -73,7 +80,8 @@ bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
         uint64_t value;
 
         if (upmu_box_lacks(bank, row, bank->box + i) ||
-            !upmu_space_read(bank->port, &place, &bank->accesses.reads, &value)) {
+            !upmu_space_read(bank->port, &place, &bank->accesses.reads, &value) ||
+            is_gone(&place, class->kind, value)) {
             bank->faulted = bank->rows[row].address;
             return false;
         }

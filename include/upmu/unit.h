@@ -65,7 +65,8 @@ struct upmu_unit_type {
     uint8_t fixed_width;   /* of the fixed counter; 0: there is none */
     uint8_t select_step;   /* from one select to the next */
     uint8_t counter_step;
-    uint8_t register_bits; /* 32 or 64: of one access; in configuration space each is 32, and 64 bits are two */
+    uint8_t register_bits; /* 32 or 64: of one access; in configuration space each is 32, and 64 bits are two; in
+                              memory box control and filters have 32 */
     uint8_t enable_bit;    /* of a select: 22 or 31 (UPMU_UNIT_SELECT); 0, 22 or, for none, 0xff (others) */
     uint8_t filters;       /* entries of filter[] in use */
     uint8_t scope;         /* enum upmu_scope: the CPUs that reach it by MSRs */
@@ -211,7 +212,9 @@ enum upmu_status upmu_unit_close(struct upmu_unit *unit);
 
 /*
  * Bind a session to a unit: as upmu_session_attach_cpu(), from any CPU.  All its events are of the unit's type, without
- * period.  The calls of upmu/session.h do the rest; they act on the CPU that drives the unit.
+ * period.  The calls of upmu/session.h do the rest; they act on the CPU that drives the unit, and return
+ * UPMU_ERR_NO_CPU where none does.  (Detach, close and drop work all the same, but not while a CPU comes that may
+ * drive the unit.)
  *
  * Returns as upmu_session_attach_cpu(); UPMU_ERR_WRONG_PMU (an event of another type, or of a box that is not this
  * one); UPMU_ERR_NO_CPU; UPMU_ERR_UNSUPPORTED (a published session;

@@ -456,6 +456,34 @@ static void a_unit_goes_on_where_its_cpu_goes_offline(void **state)
     }
 }
 
+static bool (*reach_cpu)(void *context, struct upmu_cpu *cpu, void (*function)(void *argument), void *argument);
+
+/* What the call to CPU 1 has done is done there: nothing that comes on that CPU now finds the unit still its own. */
+static bool reach_and_look(void *context, struct upmu_cpu *cpu, void (*function)(void *argument), void *argument)
+{
+    bool reached = reach_cpu(context, cpu, function, argument);
+
+    if (cpu == &d.host.cpu[1])
+        assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[3]);
+    return reached;
+}
+
+static void a_cpu_that_hands_a_unit_over_does_not_work_on_it_any_more(void **state)
+{
+    (void)state;
+    two_dies(UPMU_UNIT_BOX, UPMU_SPACE_PCI);
+    double_begin(&d, 4);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 2, 2), UPMU_OK);
+    assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[1]);
+    upmu_sim_switch_cpu(&d.host.sim, 0);
+    reach_cpu = d.host.sim.port.run_on_cpu;
+    d.host.sim.port.run_on_cpu = reach_and_look;
+    assert_int_equal(upmu_unit_manage(&d.unit, &d.host.cpu[3]), UPMU_OK);
+    assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[3]);
+    memset(d.writer, 0, sizeof d.writer); /* told */
+    assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+}
+
 static void the_last_cpu_of_a_die_takes_its_units_to_sleep(void **state)
 {
     uint64_t before;
@@ -879,6 +907,100 @@ static void sessions_share_counters_that_never_stop(void **state)
     assert_int_equal(d.writes, 0);
 }
 
+/* Sets by time, and sessions that share, change places in every unit: here there is no place to give. */
+static void what_waits_for_counters_that_never_stop_writes_nothing(void **state)
+{
+    struct upmu_set second;
+    struct upmu_event event;
+
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_FREE, UPMU_SPACE_MMIO, 1, 1);
+    double_begin(&d, 1);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        struct upmu_session *session = &d.host.sessions[i];
+
+        assert_int_equal(upmu_session_share(session, true), UPMU_OK);
+        double_event(&d, session, 1 + i);
+        if (!i) {
+            assert_int_equal(upmu_session_add_set(session, &second, 1, UPMU_SET_TIME_SWITCH, 1000000), UPMU_OK);
+            assert_int_equal(upmu_session_add_set(session, NULL, 0, UPMU_SET_TIME_SWITCH, 1000000), UPMU_OK);
+            assert_int_equal(upmu_event_raw(&d.pmu[0].pmu, 3, 0, 0, &event), UPMU_OK);
+            assert_int_equal(upmu_set_add_event(session, &second, &event, NULL), UPMU_OK);
+        }
+        assert_int_equal(upmu_session_attach_unit(session, &d.unit), UPMU_OK);
+        assert_int_equal(upmu_session_start(session), UPMU_OK);
+    }
+    assert_int_equal(upmu_session_switch(&d.host.sessions[0], &second), UPMU_OK);
+    for (unsigned tick = 0; tick < 20; tick++) {
+        upmu_sim_advance_ns(&d.host.sim, 700000);
+        double_steps(1);
+        assert_int_equal(upmu_cpu_tick(&d.host.cpu[0]), UPMU_OK);
+        if (tick == 9)
+            assert_int_equal(upmu_session_switch(&d.host.sessions[0], &d.host.sessions[0].set), UPMU_OK);
+    }
+    assert_int_equal(value_of(&d.host.sessions[1], 0), 20 * 3);
+    assert_int_equal(d.writes, 0);
+    assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+    assert_int_equal(d.writes, 0);
+}
+
+/* A function that left the bus, or was hidden since it was found, reads all ones. */
+static void a_box_that_is_gone_is_not_opened(void **state)
+{
+    (void)state;
+    for (unsigned style = UPMU_UNIT_SELECT; style <= UPMU_UNIT_CLIENT_IMC; style++)
+        for (unsigned space = UPMU_SPACE_PCI; space <= UPMU_SPACE_MMIO; space++) {
+            double_prepare(&d, style, space, 2, 1);
+            double_begin(&d, 1);
+            memset(&d.box[1], 0xff, sizeof d.box[1]);
+            assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 2), UPMU_ERR_PORT);
+            assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 1, 1), UPMU_ERR_PORT);
+            assert_int_equal(d.writes, 0);
+            assert_int_equal(d.unmaps, d.maps);
+            assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+            assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+        }
+}
+
+/* One shadow cannot hold what each of several boxes has: what is in use there is not looked at, nor written back. */
+static void what_several_boxes_have_in_use_stays_as_it_is(void **state)
+{
+    struct upmu_why why;
+
+    (void)state;
+    for (unsigned style = UPMU_UNIT_SELECT; style <= UPMU_UNIT_BOX; style++) {
+        double_prepare(&d, style, UPMU_SPACE_MMIO, 2, 1);
+        d.type.filters = 1;
+        d.type.filter[0] = DOUBLE_FILTER;
+        d.type.filter_mask[0] = 0xff;
+        double_begin(&d, 1);
+        d.box[0].select[1] = 5;
+        d.box[1].select[1] = DOUBLE_ENABLE | 9;
+        d.box[1].filter = 0x21;
+        assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 2), UPMU_OK);
+        assert_int_equal(d.unit.meter.firmware, 2);
+        double_event(&d, &d.host.session, 3);
+        assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+        assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+        assert_int_equal(upmu_cpu_verify(&d.host.cpu[0], &why), UPMU_OK);
+        assert_int_equal(upmu_cpu_changed(&d.host.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_session_close(&d.host.session), UPMU_OK);
+        assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+        assert_true(d.box[0].select[1] == 5);
+        assert_true(d.box[1].select[1] == (DOUBLE_ENABLE | 9));
+        assert_int_equal(d.box[0].filter, 0);
+        assert_int_equal(d.box[1].filter, 0x21);
+        /* Nothing is in use: what filters hold is of no use, and they are left idle. */
+        d.box[1].select[1] = 9;
+        memset(d.writer, 0, sizeof d.writer);
+        assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 2), UPMU_OK);
+        assert_int_equal(upmu_cpu_verify(&d.host.cpu[0], &why), UPMU_OK);
+        assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+        assert_int_equal(d.box[0].filter | d.box[1].filter, 0);
+    }
+}
+
 /* A register fault at each access of open, start, turn, stop and close: no call is lost, and what is told is true. */
 static void a_fault_at_each_access_is_told(void **state)
 {
@@ -957,6 +1079,36 @@ static void other_software_is_noticed(void **state)
 }
 
 /* UN-027, UN-030 */
+static void (*ask_cpu)(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
+
+static void ask_under_hypervisor(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    ask_cpu(context, leaf, subleaf, out);
+    if (leaf == 1)
+        out[2] |= UINT32_C(1) << 31;
+}
+
+/* Of a processor without units the host's own are all; none at all is no refusal, but a hypervisor without force is. */
+static void the_hosts_own_units_are_found_beside_any_processor(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < 8; k++) {
+        bool hypervisor = k & 1u, force = k & 2u, refused = hypervisor && !force;
+
+        double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_MSR, k & 4u ? 2 : 0, 1);
+        host_machine(&d.host);
+        host_take_over(&d.host, 1, false);
+        d.host.machine.pmu[0].model = 0x0f; /* Merom has none */
+        ask_cpu = d.host.sim.port.cpuid;
+        if (hypervisor)
+            d.host.sim.port.cpuid = ask_under_hypervisor;
+        d.list = (struct upmu_unit_list){.unit = d.info, .unit_capacity = DOUBLE_BOXES, .pmu = d.pmu, .pmu_capacity = 2};
+        assert_int_equal(upmu_units_find(&d.host.cpu[0], &d.list, force ? UPMU_UNITS_FORCE : 0),
+                         refused ? UPMU_ERR_NO_PMU : UPMU_OK);
+        assert_int_equal(d.list.unit_count, d.boxes);
+    }
+}
+
 static void the_host_hides_units(void **state)
 {
     (void)state;
@@ -1087,6 +1239,7 @@ int main(void)
         cmocka_unit_test(the_library_chooses_a_cpu_and_calls_go_there),
         cmocka_unit_test(the_host_may_choose_a_cpu_that_is_allowed),
         cmocka_unit_test(a_unit_goes_on_where_its_cpu_goes_offline),
+        cmocka_unit_test(a_cpu_that_hands_a_unit_over_does_not_work_on_it_any_more),
         cmocka_unit_test(the_last_cpu_of_a_die_takes_its_units_to_sleep),
         cmocka_unit_test(a_unit_whose_heir_cannot_be_reached_sleeps),
         cmocka_unit_test(a_unit_that_no_cpu_took_is_given_again),
@@ -1101,8 +1254,12 @@ int main(void)
         cmocka_unit_test(a_narrow_counter_is_folded_before_it_goes_round),
         cmocka_unit_test(a_counter_of_an_unknown_rate_counts_each_clock),
         cmocka_unit_test(sessions_share_counters_that_never_stop),
+        cmocka_unit_test(what_waits_for_counters_that_never_stop_writes_nothing),
+        cmocka_unit_test(a_box_that_is_gone_is_not_opened),
+        cmocka_unit_test(what_several_boxes_have_in_use_stays_as_it_is),
         cmocka_unit_test(a_fault_at_each_access_is_told),
         cmocka_unit_test(other_software_is_noticed),
+        cmocka_unit_test(the_hosts_own_units_are_found_beside_any_processor),
         cmocka_unit_test(the_host_hides_units),
         cmocka_unit_test(a_busy_unit_is_not_left_behind),
         cmocka_unit_test(a_unit_that_is_open_is_not_opened_again),
